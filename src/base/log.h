@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes to stderr, and how a terminal is spoken to.
+ */
+#ifndef ASSAY_BASE_LOG_H
+#define ASSAY_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "assay: message" and the remedy on a line of its own. */
+void log_err(const struct err *err);
+
+/* Colours are for terminals where NO_COLOR is not set and TERM is not dumb. */
+bool term_color(FILE *f);
+int term_width(FILE *f); /* 80 where it is no terminal */
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/opt.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTS_MAX 40
+#define FIRST_LONG 256
+
+static int count(const struct opt *o)
+{
+	int n = 0;
+
+	while (o && o[n].name)
+		n++;
+	return n;
+}
+
+static void opt_names(const struct verb *v, const char **names)
+{
+	for (const struct opt *o = v->opts; o && o->name; o++)
+		*names++ = o->name;
+	*names = NULL;
+}
+
+/* Names. */
+
+static unsigned distance(const char *a, const char *b)
+{
+	size_t n = strlen(b);
+	unsigned row[64];
+
+	if (n >= 64)
+		return 99;
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 1; a[i - 1]; i++) {
+		unsigned corner = row[0];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= n; j++) {
+			unsigned d = corner + (a[i - 1] != b[j - 1]);
+
+			corner = row[j];
+			if (row[j] + 1 < d)
+				d = row[j] + 1;
+			if (row[j - 1] + 1 < d)
+				d = row[j - 1] + 1;
+			row[j] = d;
+		}
+	}
+	return row[n];
+}
+
+const char *opt_nearest(const char *word, const char *const *names)
+{
+	const char *best = NULL;
+	unsigned least = 3;
+
+	for (; *names; names++) {
+		unsigned d = distance(word, *names);
+
+		if (d < least && d < strlen(*names)) {
+			least = d;
+			best = *names;
+		}
+	}
+	return best;
+}
+
+/* Parsing. */
+
+static int parse_number(const char *name, const char *text, double *v, struct err *err)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtod(text, &end);
+	if (end == text || *end || errno || *v != *v || strchr(" \t\n", text[0]))
+		return err_set(err, ERR_USAGE, "--%s takes a number, not '%s'", name, text);
+	return 0;
+}
+
+static int set_number(const struct opt *o, const char *text, struct err *err)
+{
+	double v;
+
+	if (parse_number(o->name, text, &v, err))
+		return -1;
+	if (v < o->min || v > o->max) {
+		err_set(err, ERR_USAGE, "--%s is %s", o->name, text);
+		return err_hint(err, "it goes from %.12g to %.12g", o->min, o->max);
+	}
+	if (o->kind == OPT_UINT && v != (double)(unsigned)v)
+		return err_set(err, ERR_USAGE, "--%s takes a whole number, not '%s'", o->name,
+			       text);
+	if (o->kind == OPT_UINT)
+		*(unsigned *)o->to = (unsigned)v;
+	else
+		*(double *)o->to = v;
+	return 0;
+}
+
+static int set_choice(const struct opt *o, const char *text, struct err *err)
+{
+	size_t n = strlen(text);
+
+	for (const char *p = o->choices; *p; p += strspn(p, " ")) {
+		size_t k = strcspn(p, " ");
+
+		if (k == n && !strncmp(p, text, n)) {
+			*(const char **)o->to = text;
+			return 0;
+		}
+		p += k;
+	}
+	err_set(err, ERR_USAGE, "--%s is '%s'", o->name, text);
+	return err_hint(err, "one of: %s", o->choices);
+}
+
+static int set(const struct opt *o, const char *text, struct err *err)
+{
+	switch (o->kind) {
+	case OPT_FLAG:
+		*(bool *)o->to = true;
+		return 0;
+	case OPT_STRING:
+		*(const char **)o->to = text;
+		return 0;
+	case OPT_CHOICE:
+		return set_choice(o, text, err);
+	default:
+		return set_number(o, text, err);
+	}
+}
+
+static bool is_ambiguous(const struct verb *v, const char *name)
+{
+	size_t len = strlen(name);
+	int k = 0;
+
+	for (const struct opt *o = v->opts; o && o->name; o++)
+		k += !strncmp(o->name, name, len);
+	return k > 1;
+}
+
+static int hint_help(const struct verb *v, struct err *err)
+{
+	return err_hint(err, "`assay %s --help` lists them", v->name);
+}
+
+static int refuse_letter(const struct verb *v, int code, int letter, struct err *err)
+{
+	if (code == ':')
+		err_set(err, ERR_USAGE, "%s: -%c needs a value", v->name, letter);
+	else
+		err_set(err, ERR_USAGE, "%s has no option -%c", v->name, letter);
+	return hint_help(v, err);
+}
+
+static int refuse_name(const struct verb *v, const char *word, bool known, int code,
+		       struct err *err)
+{
+	int len = (int)strcspn(word, "=");
+	const char *names[OPTS_MAX + 1], *near;
+	char stem[64];
+
+	snprintf(stem, sizeof(stem), "%.*s", len, word);
+	if (known)
+		err_set(err, ERR_USAGE, "%s: %s %s", v->name, stem,
+			code == ':' ? "needs a value" : "takes no value");
+	else if (is_ambiguous(v, stem + 2))
+		err_set(err, ERR_USAGE, "%s: %s could be several options", v->name, stem);
+	else
+		err_set(err, ERR_USAGE, "%s has no option %s", v->name, stem);
+	opt_names(v, names);
+	near = known ? NULL : opt_nearest(stem + 2, names);
+	if (!near)
+		return hint_help(v, err);
+	return err_hint(err, "did you mean --%s? `assay %s --help` lists them", near, v->name);
+}
+
+/* What getopt_long() refused. optopt is 0 for an unknown name, else what the table has for it. */
+static int refuse(const struct verb *v, const char *word, int code, struct err *err)
+{
+	bool is_name = optopt == 0 || optopt >= FIRST_LONG || optopt == 'h';
+
+	if (is_name)
+		return refuse_name(v, word, optopt != 0, code, err);
+	return refuse_letter(v, code, optopt, err);
+}
+
+struct getopt_tables {
+	struct option longs[OPTS_MAX + 2];
+	char letters[2 * OPTS_MAX + 8];
+};
+
+static void fill_tables(const struct verb *v, struct getopt_tables *t)
+{
+	int n = count(v->opts), k = 0;
+
+	memset(t, 0, sizeof(*t));
+	if (v->command) /* options after the first operand are the command's */
+		t->letters[k++] = '+';
+	t->letters[k++] = ':';
+	t->letters[k++] = 'h';
+	for (int i = 0; i < n; i++) {
+		const struct opt *o = &v->opts[i];
+		int has_arg = o->kind == OPT_FLAG ? no_argument : required_argument;
+
+		t->longs[i] = (struct option){ o->name, has_arg, NULL, FIRST_LONG + i };
+		if (!o->letter)
+			continue;
+		t->letters[k++] = o->letter;
+		if (has_arg == required_argument)
+			t->letters[k++] = ':';
+	}
+	t->longs[n] = (struct option){ "help", no_argument, NULL, 'h' };
+}
+
+static const struct opt *by_code(const struct verb *v, int code)
+{
+	const struct opt *o = v->opts;
+
+	if (code >= FIRST_LONG)
+		return &o[code - FIRST_LONG];
+	while (o->letter != code)
+		o++;
+	return o;
+}
+
+int opt_parse(const struct verb *v, int argc, char **argv, struct err *err)
+{
+	struct getopt_tables t;
+	int code;
+
+	assert(count(v->opts) <= OPTS_MAX);
+	fill_tables(v, &t);
+	optind = 0;
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, t.letters, t.longs, NULL)) >= 0) {
+		if (code == 'h') {
+			opt_help(v, stdout);
+			return OPT_HELP;
+		}
+		if (code == '?' || code == ':')
+			return refuse(v, argv[optind - 1], code, err);
+		if (set(by_code(v, code), optarg, err)) {
+			if (!err->hint[0])
+				err_hint(err, "`assay %s --help` says what it takes", v->name);
+			return -1;
+		}
+	}
+	return optind;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Verbs and their options, as tables: parsing, help, man pages and completion all come from them.
+ */
+#ifndef ASSAY_BASE_OPT_H
+#define ASSAY_BASE_OPT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+enum opt_kind {
+	OPT_FLAG,   /* bool *to = true */
+	OPT_STRING, /* const char **to */
+	OPT_UINT,   /* unsigned *to, within [min, max] */
+	OPT_DOUBLE, /* double *to, within [min, max] */
+	OPT_CHOICE, /* const char **to, one of the space-separated words of `choices` */
+};
+
+struct opt {
+	char letter;	  /* or 0 */
+	const char *name; /* without the dashes */
+	const char *arg;  /* HZ, FILE, … ; NULL for a flag */
+	const char *help; /* one line; it says the default */
+	enum opt_kind kind;
+	void *to;
+	double min, max;
+	const char *choices;
+};
+
+struct verb {
+	const char *name;
+	const char *summary;	/* one line */
+	const char *synopsis;	/* what follows "assay NAME " */
+	const char *about;	/* paragraphs, separated by blank lines */
+	const char *examples;	/* lines: a command, or text that begins with '#' */
+	const struct opt *opts; /* ends with a zeroed one */
+	bool command; /* everything from the first operand on is a command line of somebody's */
+	const char
+		*words; /* what the operands can be, for completion; NULL: files. "VERB": a verb */
+	/* argv[0..argc) are the operands. Returns the exit status; on error sets err. */
+	int (*run)(int argc, char **argv, struct err *err);
+};
+
+extern const struct opt opt_help_option; /* every verb has it; not in the tables */
+
+#define OPT_HELP (-2)
+/*
+ * Parses argv[1..argc) by the verb's table; argv[0] is the verb. Returns the index of the first operand,
+ * or -1 with err set (ERR_USAGE), or OPT_HELP if help was asked for and printed.
+ */
+int opt_parse(const struct verb *v, int argc, char **argv, struct err *err);
+
+/* Prints text from column `column` on, wrapped at 79 and indented from its second line on; a newline
+ * behind it. */
+void opt_wrap(FILE *to, const char *text, int column, int indent);
+void opt_help(const struct verb *v, FILE *to);
+/* A page for man(1), in man(7) macros. */
+void opt_man(const struct verb *v, FILE *to);
+/* Completion for shell "bash", "zsh" or "fish" over all verbs (NULL-terminated); -1 if there is none. */
+int opt_completion(const char *shell, const struct verb *const *verbs, FILE *to);
+/* The nearest of the names to `word`, or NULL if none is near. For "did you mean". */
+const char *opt_nearest(const char *word, const char *const *names);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cmd/verbs.h"
+
+const struct verb *const verbs[] = {
+	&cmd_record, &cmd_report, &cmd_annotate, &cmd_values,	  &cmd_info,
+	&cmd_merge,  &cmd_doctor, &cmd_help,	 &cmd_completion, NULL,
+};
+
+#define VERBS_MAX (sizeof(verbs) / sizeof(verbs[0]))
+
+const struct verb *verb_find(const char *name, struct err *err)
+{
+	const char *names[VERBS_MAX], *near;
+	size_t n = 0;
+
+	for (; verbs[n]; n++) {
+		if (!strcmp(verbs[n]->name, name))
+			return verbs[n];
+		names[n] = verbs[n]->name;
+	}
+	names[n] = NULL;
+	near = opt_nearest(name, names);
+	err_set(err, ERR_USAGE, "there is no verb '%s'", name);
+	if (name[0] == '-')
+		err_hint(err, "options come behind the verb: assay VERB [OPTIONS]");
+	else if (near)
+		err_hint(err, "did you mean '%s'? `assay help` lists the verbs", near);
+	else
+		err_hint(err, "`assay help` lists the verbs");
+	return NULL;
+}
+
+static int run_verb(int argc, char **argv, struct err *err)
+{
+	const struct verb *v = verb_find(argv[0], err);
+	int first;
+
+	if (!v)
+		return err->code;
+	first = opt_parse(v, argc, argv, err);
+	if (first == OPT_HELP)
+		return 0;
+	return first < 0 ? err->code : v->run(argc - first, argv + first, err);
+}
+
+int main(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+	struct err err = { 0 };
+	int rc = 0;
+
+	if (argc < 2) {
+		help_overview(stderr);
+		return ERR_USAGE;
+	}
+	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+		help_overview(stdout);
+	else if (!strcmp(word, "--version") || !strcmp(word, "-V"))
+		puts("assay " ASSAY_VERSION);
+	else
+		rc = run_verb(argc - 1, argv + 1, &err);
+	if (!err.code && (fflush(stdout) || ferror(stdout)))
+		err_sys(&err, "cannot write the output");
+	if (!err.code)
+		return rc;
+	fflush(stdout);
+	log_err(&err);
+	return err.code;
+}

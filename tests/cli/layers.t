@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The layering check holds for the tree, and fails for each kind of trespass.
+. "$(dirname "$0")/lib.sh"
+
+both='/* SPDX-License-Identifier: MIT OR GPL-2.0-only */'
+
+tree() { # FILE LINE…: a tree of that file with those includes
+	local file=$1
+	shift
+	rm -rf src
+	mkdir -p src/base src/isa src/sampler/bpf src/runahead "src/$(dirname "$file")"
+	touch src/base/err.h src/isa/insn.h src/sampler/sampler.h
+	echo "$both" | tee src/isa/uop.h > src/runahead/interp.h
+	printf '%s\n' "$@" > "src/$file"
+}
+
+refused() { # NAME REGEX
+	run "$ROOT/tools/layers" src
+	is "$1: refused" "$status" 1
+	like "$1: said" "$err" "$2"
+}
+
+ok "the tree" "$ROOT/tools/layers"
+
+tree isa/lift.c '#include "isa/insn.h"' '#include "base/err.h"' '#include <stdio.h>'
+ok "its own and above" "$ROOT/tools/layers" src
+tree base/err.c '#include "isa/insn.h"'
+refused "below" 'base/err.c includes isa/insn.h: isa is below base'
+tree base/err.c '  #  include	"isa/insn.h"'
+refused "below, in disguise" 'base/err.c includes isa/insn.h'
+tree base/err.c '#include <isa/insn.h>'
+refused "angle brackets" 'base/err.c includes <isa/insn.h>'
+tree base/err.c '#include "err.h"'
+refused "no folder" 'name its folder'
+tree isa/lift.c '#include "../base/err.h"'
+refused "by way of .." 'of no known folder'
+tree gadget/gadget.c '#include "base/err.h"'
+refused "unknown folder" 'folder gadget is not in the list'
+tree stray.c ''
+refused "no folder at all" 'stray.c'
+tree sampler/bpf/sampler.bpf.c "$both" '#include "runahead/interp.h"' '#include "isa/uop.h"' '#include <bpf/bpf_helpers.h>'
+ok "the kernel side: what is made for both" "$ROOT/tools/layers" src
+tree sampler/bpf/sampler.bpf.c "$both" '#include "base/err.h"'
+refused "the kernel side: user space" 'runs in the kernel and includes base/err.h'
+tree runahead/interp.h "$both" '#include "isa/insn.h"'
+refused "… by way of a shared header" 'runahead/interp.h runs in the kernel and includes isa/insn.h'
+tree sampler/bpf/sampler.bpf.c '#include "isa/uop.h"'
+refused "… without its license" 'has to say MIT OR GPL-2.0-only'
+tree base/err.c '#include "sampler.skel.h"'
+refused "a skeleton elsewhere" 'includes sampler.skel.h'
+rm -rf src; mkdir src
+refused "nothing to check" 'no sources'
+
+done_testing
