@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Micro-ops: the small, regular instruction set that x86-64 is lifted to, and that the run-ahead
+ * interpreter executes in the kernel and in user space. This header is compiled for both: it
+ * includes nothing but fixed-width types.
+ *
+ *   byte  0      1      2    3   4   5   6-7   8-15
+ *         op     flags  dst  a   b   c   rec   imm
+ *
+ * flags  bits 0-1: width, log2 of bytes (0: 8 bits … 3: 64 bits); then UF_*.
+ * dst, a, b, c: virtual registers (enum uop_reg) unless the op says otherwise.
+ * b is replaced by imm where UF_IMM is set.
+ *
+ * Every op reads its inputs masked to its width and writes its result zero-extended to 64 bits, so
+ * an x86 write of 32 or 64 bits needs nothing more; one of 8 or 16 bits goes to a temporary and is
+ * then merged by UOP_INS. A result is unknown if an input that it depends on is.
+ *
+ * An x86 instruction is a run of micro-ops of which each way through has exactly one that carries
+ * UF_RETIRE; that one says in `rec` what of the instruction a window records:
+ *
+ *   bits 0-4  register A    5-6  kind of A    7-11  register B    12-13  kind of B    14  address
+ *
+ * kinds: enum uop_rec. "address" records UR_EA, where every UOP_LD and UOP_ST leaves the address it
+ * used. Registers are read after the micro-op has been executed. What is recorded of A and B is the
+ * whole 64-bit virtual register, so the lifter points at one that holds just the value meant.
+ *
+ * Windows write 64-bit words (enum ra_word_*, runahead/interp.h).
+ */
+#ifndef ASSAY_ISA_UOP_H
+#define ASSAY_ISA_UOP_H
+
+#ifndef __bpf__
+#include <stdint.h>
+#else
+#include "sampler/bpf/types.h"
+#endif
+
+enum uop_reg {
+	/* 0-15: rax rcx rdx rbx rsp rbp rsi rdi r8-r15, in x86 encoding order */
+	UR_RAX = 0, UR_RCX, UR_RDX, UR_RBX, UR_RSP, UR_RBP, UR_RSI, UR_RDI,
+	UR_R8, UR_R9, UR_R10, UR_R11, UR_R12, UR_R13, UR_R14, UR_R15,
+	UR_FS = 16,   /* fs base */
+	UR_GS = 17,   /* gs base */
+	UR_BIAS = 18, /* run-time address minus the image's ELF virtual address */
+	UR_ZERO = 19, /* always 0 and known; never a destination */
+	UR_EA = 20,   /* address of the last UOP_LD or UOP_ST */
+	UR_T0 = 21, UR_T1, UR_T2, UR_T3, UR_T4, UR_T5, UR_T6, UR_T7, UR_T8, UR_T9, UR_T10,
+	UR_N = 32,
+};
+
+#define UF_WIDTH 0x03
+#define UF_IMM 0x04    /* b is imm */
+#define UF_FLAGS 0x08  /* sets the status flags as the x86 instruction of that name does */
+#define UF_KEEPC 0x10  /* with UF_FLAGS on ADD and SUB: CF stays (inc, dec) */
+#define UF_RETIRE 0x80 /* the instruction is complete */
+
+enum uop_rec { UREC_NONE = 0, UREC_RESULT, UREC_LOAD, UREC_STORE };
+#define UREC_A(reg, kind) ((uint16_t)((reg) | (kind) << 5))
+#define UREC_B(reg, kind) ((uint16_t)((reg) << 7 | (kind) << 12))
+#define UREC_EA 0x4000
+
+/* The status flags, as in rflags. */
+#define FL_CF 0x0001
+#define FL_PF 0x0004
+#define FL_AF 0x0010
+#define FL_ZF 0x0040
+#define FL_SF 0x0080
+#define FL_DF 0x0400
+#define FL_OF 0x0800
+#define FL_STATUS (FL_CF | FL_PF | FL_AF | FL_ZF | FL_SF | FL_OF)
+
+enum uop_op {
+	UOP_STOP,  /* the window ends before this instruction; imm: enum ra_stop */
+	UOP_NOP,
+
+	/* Data movement. */
+	UOP_MOV,   /* dst = b */
+	UOP_SX,	   /* dst = b sign-extended from the width to that of c (log2 of bytes) */
+	UOP_LEA,   /* dst = a + (b << c) + imm; b is a register */
+	UOP_LD,	   /* dst = memory at a + (b << c) + imm; UR_EA = that address */
+	UOP_ST,	   /* memory at a + (b << c) + imm = dst; UR_EA = that address */
+	UOP_STU,   /* as UOP_ST, but what is stored is unknown, and UR_EA stays */
+	UOP_INS,   /* dst = dst with its bits c … c + width replaced by b; all 64 bits else kept */
+	UOP_EXT,   /* dst = (b >> c), masked to the width (c = 8: a high byte) */
+	UOP_CMOV,  /* dst = condition c ? b : a; both registers (not UF_IMM) */
+	UOP_SETCC, /* dst = condition c ? 1 : 0 */
+
+	/* Arithmetic. dst = a op b, with UF_FLAGS setting flags. UF_FLAGS alone matters for compare and
+	 * test: those have dst = a temporary. */
+	UOP_ADD, UOP_SUB, UOP_ADC, UOP_SBB,
+	UOP_AND, UOP_OR, UOP_XOR,
+	UOP_ANDN,				     /* ~a & b */
+	UOP_SHL, UOP_SHR, UOP_SAR,		     /* count b, masked as the CPU masks it */
+	UOP_ROL, UOP_ROR, UOP_RCL, UOP_RCR,	     /* likewise */
+	UOP_SHLD, UOP_SHRD,			     /* a shifted by b, filled from register c */
+	UOP_MUL,				     /* low half; no flags */
+	UOP_MULHU, UOP_MULHS,			     /* high half, unsigned and signed; no flags */
+	UOP_MULF, /* no result: CF = OF = the product a * b does not fit the width (c: signed); others
+		   * undefined */
+	UOP_DIVU, UOP_DIVS, /* dst = quotient, register c = remainder, of imm's register : a by b;
+			     * a fault ends the window; all flags undefined. Never UF_IMM. */
+
+	/* Bits. dst = op b. */
+	UOP_BT,			    /* no result: CF = bit (b mod width) of a */
+	UOP_BTS, UOP_BTR, UOP_BTC,  /* dst = a with that bit set, reset, complemented; CF as BT */
+	UOP_BSF, UOP_BSR,	    /* of b; b = 0: dst unknown, ZF set */
+	UOP_TZCNT, UOP_LZCNT, UOP_POPCNT,
+	UOP_BSWAP,
+	UOP_BLSI, UOP_BLSMSK, UOP_BLSR,
+	UOP_BEXTR,		    /* a, start and length in b */
+	UOP_BZHI,		    /* a, from bit b on */
+	UOP_PDEP, UOP_PEXT,	    /* a, mask b */
+	UOP_ADCX, UOP_ADOX,	    /* dst = a + b + CF (OF); sets only CF (OF) */
+	UOP_CRC32,		    /* a: running value (32 bits); b: data of the width */
+
+	/* Flags. */
+	UOP_GETFL, /* dst = status flags as in rflags, masked by imm; unknown if one of those is */
+	UOP_SETFL, /* the flags in imm are taken from register b */
+	UOP_UNKFL, /* the flags in imm become unknown */
+	UOP_UNK,   /* the registers in the bit mask imm become unknown */
+
+	/* Control inside an instruction: imm is a signed distance in micro-ops from this one. */
+	UOP_BR,	  /* always */
+	UOP_BRZ,  /* if b == 0 at the width; b is a register */
+	UOP_BRNZ, /* if b != 0 */
+	UOP_BRCC, /* on condition c */
+
+	/* Control between instructions. imm: micro-op index of the target, 0 while it is not lifted. */
+	UOP_JCC,  /* on condition c, else on to the next micro-op */
+	UOP_JMP,  /* always. With UF_RETIRE a taken branch; without, on to the next instruction */
+	UOP_JIND, /* to the run-time address in b */
+
+	UOP_ARGS, /* a procedure's entry: the six argument registers are recorded. Not a retirement */
+	UOP_N,
+};
+
+struct uop {
+	uint8_t op;
+	uint8_t flags;
+	uint8_t dst;
+	uint8_t a;
+	uint8_t b;
+	uint8_t c;
+	uint16_t rec;
+	int64_t imm;
+};
+
+/* Condition codes are x86's: 0 o, 1 no, 2 b, 3 ae, 4 e, 5 ne, 6 be, 7 a, 8 s, 9 ns, 10 p, 11 np,
+ * 12 l, 13 ge, 14 le, 15 g. */
+
+/* Why a window ended. One line an item: the name, and what it means. */
+#define RA_STOPS(X) \
+	X(FULL, "full", "ran its full length") \
+	X(MISS, "not-lifted", "reached code that was not lifted yet") \
+	X(UNMAPPED, "unmapped", "reached an address whose image is not known yet") \
+	X(NOIMAGE, "no-image", "reached code that no file holds (JIT, vdso)") \
+	X(BRANCH, "unknown-branch", "branch on a value that cannot be known") \
+	X(ADDRESS, "unknown-store", "store to an address that cannot be known") \
+	X(SYSCALL, "syscall", "system call") \
+	X(PAGE, "page", "load from a page that is not resident") \
+	X(STRING, "string", "string operation longer than the bound") \
+	X(STORES, "stores", "more stores than the private buffer holds") \
+	X(UNSUPPORTED, "unsupported", "instruction that is not lifted") \
+	X(FAULT, "fault", "the instruction would fault") \
+	X(SPACE, "space", "no room left to record")
+enum ra_stop {
+#define X(id, name, what) RA_STOP_##id,
+	RA_STOPS(X)
+#undef X
+	RA_STOP_N,
+};
+
+#endif
