@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lifted code: an arena of micro-ops and a table of where each instruction begins, shared with the
+ * interpreter (in the kernel: both are memory-mapped BPF arrays). Only this file writes them; the
+ * interpreter may read at any time, so an instruction is complete before anything leads to it.
+ *
+ *   uop[0]            never used: index 0 means "not lifted"
+ *   uop[i .. i + k)   an instruction; those of a straight run lie one behind the other
+ *
+ * Code is lifted lazily, a neighbourhood at a time: from an address along both ways of branches and
+ * into direct calls, breadth first, up to a number of instructions. Branches to what is not lifted yet
+ * are linked when it is.
+ */
+#ifndef ASSAY_RUNAHEAD_CODE_H
+#define ASSAY_RUNAHEAD_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "isa/uop.h"
+#include "runahead/state.h"
+
+#define CODE_IMAGES 65535 /* image numbers are 1 … CODE_IMAGES */
+
+/* Where an image's code comes from. */
+struct code_source {
+	/* The bytes from addr (ELF virtual address) on, *n of them; NULL if it is no code. */
+	const uint8_t *(*bytes)(void *ctx, uint64_t addr, size_t *n);
+	/* True if a procedure begins at addr (its arguments are recorded there); may be NULL. */
+	bool (*entry)(void *ctx, uint64_t addr);
+	void *ctx;
+};
+
+/* What a retiring micro-op stands for. */
+struct code_site {
+	uint64_t addr;	 /* ELF virtual address */
+	uint64_t target; /* direct branches, jumps, calls */
+	uint32_t image;
+	uint8_t cls, len; /* enum insn_class; 0 length: a link to the next instruction, at target */
+};
+
+struct code {
+	struct uop *uop;
+	uint32_t uop_cap, nuop;
+	struct code_entry *entry;
+	uint32_t entry_bits, nentry;
+	uint32_t *site_of; /* by micro-op: index in site */
+	uint32_t *next;	   /* by micro-op: next one waiting for the same target */
+	struct code_site *site;
+	uint32_t nsite, site_cap;
+	struct code_source *source; /* by image */
+	uint32_t nsource;
+	uint64_t *queue; /* scratch of code_lift: addresses still to visit */
+	uint64_t lifted; /* instructions */
+	bool full;	 /* there was no room for something */
+};
+
+/* Uses the caller's memory for uop and entry (zeroed, both stay the caller's), 1 << entry_bits
+ * entries. -1 without memory. */
+int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_entry *entry,
+	      uint32_t entry_bits, struct err *err);
+void code_fini(struct code *c);
+
+/* Declares an image's code; the number must be new or its source unchanged. */
+int code_image(struct code *c, uint32_t image, const struct code_source *src, struct err *err);
+
+/* Lifts the neighbourhood of addr, at most `budget` instructions. Returns how many were lifted: 0 if
+ * all was there already, or nothing can be (no code there, no room). */
+uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budget);
+
+/*
+ * Lifts what is not lifted yet of [start, end), a procedure say, from its start on: what only indirect
+ * jumps and returns lead to is found so. At most `budget` instructions; returns how many.
+ */
+uint32_t code_sweep(struct code *c, uint32_t image, uint64_t start, uint64_t end, uint32_t budget);
+
+/* The first micro-op of the instruction at addr, or 0. */
+uint32_t code_find(const struct code *c, uint32_t image, uint64_t addr);
+/* The site of a micro-op (as a window's head or stop_uop names it), or NULL if that is none. */
+const struct code_site *code_site(const struct code *c, uint32_t uop);
+
+#endif

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The run-ahead interpreter: executes micro-ops on a private copy of a thread's state.
+ *
+ * One source, compiled for the kernel (sampler/bpf/) and for user space (runahead/user.c). Whoever
+ * includes it defines, before:
+ *
+ *   const struct uop *ra_uop_at(uint32_t index)             NULL if out of range
+ *   int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)   0, or not if not readable
+ *   int ra_read_line(uint64_t addr, uint64_t data[8])       likewise, an aligned line of 64 bytes
+ *   uint32_t ra_entry(uint32_t image, uint64_t addr)        first micro-op of lifted code, or 0
+ *   int ra_map(struct ra_state *s, uint64_t addr)           sets image, start, end, bias; 0 if known,
+ *                                                           else an enum ra_stop
+ *
+ * Nothing here guesses: what cannot be known is unknown, and stays so.
+ */
+#ifndef ASSAY_RUNAHEAD_INTERP_H
+#define ASSAY_RUNAHEAD_INTERP_H
+
+#include "runahead/arith.h"
+#include "runahead/flags.h"
+#include "runahead/memory.h"
+
+RA_INLINE int ra_stop(struct ra_state *s, uint32_t why)
+{
+	s->stop = why;
+	return 1;
+}
+
+/* Control. */
+
+/* Goes to a run-time address: sets pc, or stops. */
+RA_HELPER int ra_goto(struct ra_state *s, uint64_t va)
+{
+	uint32_t pc;
+	int why;
+
+	RA_NULL(s);
+	s->target = va;
+	if (va < s->start || va >= s->end) {
+		why = ra_map(s, va);
+		if (why)
+			return ra_stop(s, (uint32_t)why);
+		s->r[UR_BIAS] = s->bias;
+	}
+	pc = ra_entry(s->image, va - s->bias);
+	if (!pc) {
+		s->stop_uop = 0;
+		return ra_stop(s, RA_STOP_MISS);
+	}
+	s->pc = pc;
+	return 0;
+}
+
+/* Recording. */
+
+/* Branch-free: every word is written, and counts only if it is wanted and known. */
+RA_INLINE int ra_retire(struct ra_state *s, uint32_t pc, uint32_t rec, uint32_t taken)
+{
+	uint32_t at = s->out_n, i = at + 1, a = rec & 31, b = rec >> 7 & 31, known = s->known;
+	uint32_t has_ea = (uint32_t)(rec / UREC_EA) & known >> UR_EA & 1;
+	uint32_t has_a = (rec >> 5 | rec >> 6) & known >> a & 1;
+	uint32_t has_b = (rec >> 12 | rec >> 13) & known >> b & 1;
+
+	if (at > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
+		return ra_stop(s, RA_STOP_SPACE);
+	s->out[i & (RA_OUT_WORDS - 1)] = s->r[UR_EA];
+	i += has_ea;
+	s->out[i & (RA_OUT_WORDS - 1)] = s->r[a];
+	i += has_a;
+	s->out[i & (RA_OUT_WORDS - 1)] = s->r[b];
+	i += has_b;
+	s->out[at & (RA_OUT_WORDS - 1)] = pc | (uint64_t)(has_ea | has_a << 1 | has_b << 2 | taken << 3)
+						       << RA_HAS_SHIFT;
+	s->out_n = i;
+	s->n++;
+	if (s->n >= s->burst)
+		return ra_stop(s, RA_STOP_FULL);
+	return 0;
+}
+
+RA_INLINE void ra_put(struct ra_state *s, uint64_t word)
+{
+	s->out[s->out_n & (RA_OUT_WORDS - 1)] = word;
+	s->out_n++;
+}
+
+RA_INLINE void ra_args(struct ra_state *s, uint32_t pc)
+{
+	const uint32_t regs[6] = { UR_RDI, UR_RSI, UR_RDX, UR_RCX, UR_R8, UR_R9 };
+	uint32_t head_at = s->out_n & (RA_OUT_WORDS - 1);
+	uint64_t head = pc | RA_ARGS;
+
+	s->out_n++;
+	RA_UNROLL
+	for (uint32_t i = 0; i < 6; i++)
+		if (s->known >> regs[i] & 1) {
+			head |= 1ull << (RA_ARGS_SHIFT + i);
+			ra_put(s, s->r[regs[i]]);
+		}
+	s->out[head_at] = head;
+}
+
+/*
+ * Executes one micro-op. 0: go on; else the window has ended, s->stop says why.
+ */
+RA_INLINE int ra_step(struct ra_state *s)
+{
+	uint32_t pc, op, flags, w, dst, c, how, ka, kb, known, imm;
+	uint64_t a, b, m, r = 0, ea;
+	const struct uop *u;
+	int v;
+
+	pc = s->pc;
+	u = ra_uop_at(pc);
+	if (!u)
+		return ra_stop(s, RA_STOP_UNSUPPORTED);
+	op = u->op;
+	flags = u->flags;
+	w = flags & UF_WIDTH;
+	m = ra_mask(w);
+	dst = u->dst & (UR_N - 1);
+	c = u->c;
+	imm = flags / UF_IMM & 1;
+	a = s->r[u->a & (UR_N - 1)];
+	ka = s->known >> (u->a & (UR_N - 1)) & 1;
+	b = s->r[u->b & (UR_N - 1)];
+	b ^= (b ^ (uint64_t)u->imm) & -(uint64_t)imm;
+	kb = (s->known >> (u->b & (UR_N - 1)) & 1) | imm;
+	known = ka & kb;
+	how = w | (flags & UF_FLAGS) | op << 8;
+	s->pc = pc + 1;
+	s->uops++;
+
+	switch (op) {
+	case UOP_STOP:
+		return ra_stop(s, (uint32_t)u->imm);
+	case UOP_NOP:
+		goto retire;
+	case UOP_MOV:
+		r = b;
+		known = kb;
+		break;
+	case UOP_LEA:
+		/* imm is the displacement, so b is the register */
+		r = a + (b << (c & 3)) + (uint64_t)u->imm;
+		break;
+	case UOP_LD:
+		ea = a + (b << (c & 3)) + (uint64_t)u->imm;
+		if (!known) {
+			s->known &= ~(1u << UR_EA);
+			break;
+		}
+		s->r[UR_EA] = ea;
+		s->known |= 1u << UR_EA;
+		v = ra_load(s, ea, w);
+		if (v < 0)
+			return ra_stop(s, RA_STOP_PAGE);
+		r = s->aux;
+		known = v == 0;
+		break;
+	case UOP_ST:
+	case UOP_STU:
+		ea = a + (b << (c & 3)) + (uint64_t)u->imm;
+		if (!known)
+			return ra_stop(s, RA_STOP_ADDRESS);
+		s->aux = s->r[dst];
+		if (op == UOP_ST) {
+			s->r[UR_EA] = ea;
+			s->known |= 1u << UR_EA;
+		}
+		v = ra_store(s, ea, w | (op == UOP_ST && (s->known >> dst & 1) ? 0 : 4));
+		if (v)
+			return ra_stop(s, RA_STOP_STORES);
+		goto retire;
+	case UOP_SX:
+		r = ra_sign_extend(b, w);
+		known = kb;
+		m = ra_mask(c & 3);
+		break;
+	case UOP_INS:
+		r = s->r[dst];
+		known = kb && (s->known >> dst & 1);
+		r = (r & ~(m << (c & 63))) | (b & m) << (c & 63);
+		m = ~0ull;
+		break;
+	case UOP_EXT:
+		r = b >> (c & 63);
+		known = kb;
+		break;
+	case UOP_CMOV:
+		v = ra_cond(s, c);
+		r = v > 0 ? b : a;
+		known = v < 0 ? 0 : v ? kb : ka;
+		break;
+	case UOP_SETCC:
+		v = ra_cond(s, c);
+		r = v > 0;
+		known = v >= 0;
+		break;
+
+	case UOP_ADD:
+	case UOP_SUB:
+		if (flags & UF_KEEPC) {
+			v = ra_carry(s, a, b, how | (known ? 0 : 0x10000));
+			r = s->aux;
+			break;
+		}
+		r = op == UOP_ADD ? a + b : a - b;
+		ra_flags_lazy(s, op == UOP_ADD ? RA_LAZY_ADD : RA_LAZY_SUB, w, a, b, r, known,
+			      flags & UF_FLAGS);
+		break;
+	case UOP_AND:
+		r = a & b;
+		/* nothing of a register is needed to know that and with 0 gives 0 */
+		if (kb && !(b & m))
+			known = true;
+		goto logic;
+	case UOP_ANDN:
+		r = ~a & b;
+		goto logic;
+	case UOP_OR:
+		r = a | b;
+		if (kb && (b & m) == m)
+			known = true;
+		goto logic;
+	case UOP_XOR:
+		r = a ^ b;
+logic:
+		ra_flags_lazy(s, RA_LAZY_LOGIC, w, a, b, r, known, flags & UF_FLAGS);
+		if (op == UOP_ANDN && (flags & UF_FLAGS))
+			ra_flags_set(s, FL_PF, 0, FL_PF);
+		break;
+	case UOP_ADC:
+	case UOP_SBB:
+	case UOP_ADCX:
+	case UOP_ADOX:
+		v = ra_carry(s, a, b, how | (known ? 0 : 0x10000));
+		r = s->aux;
+		known = v == 0;
+		break;
+	case UOP_SHL:
+	case UOP_SHR:
+	case UOP_SAR:
+	case UOP_ROL:
+	case UOP_ROR:
+	case UOP_RCL:
+	case UOP_RCR:
+	case UOP_SHLD:
+	case UOP_SHRD: {
+		bool shift_fill = op == UOP_SHLD || op == UOP_SHRD;
+		uint32_t cr = c & (UR_N - 1);
+
+		if (shift_fill && !(s->known >> cr & 1))
+			known = false;
+		if (!known) {
+			/* a count that is known to be 0 leaves the flags */
+			if ((flags & UF_FLAGS) && !(kb && !(b & (w == 3 ? 63 : 31)))) {
+				uint32_t which = FL_STATUS;
+
+				if (op >= UOP_ROL && op <= UOP_RCR)
+					which = FL_CF | FL_OF;
+				ra_flags_set(s, which, 0, which);
+			}
+			break;
+		}
+		v = ra_shift(s, a, b, s->r[cr], how);
+		r = s->aux;
+		known = v == 0;
+		break;
+	}
+	case UOP_MUL:
+		r = a * b;
+		break;
+	case UOP_MULHU:
+	case UOP_MULHS:
+		r = ra_mulh(a & m, b & m, w, op == UOP_MULHS);
+		break;
+	case UOP_MULF:
+		if (!known) {
+			ra_flags_set(s, FL_STATUS, 0, FL_STATUS);
+			goto retire;
+		}
+		r = ra_mulh(a & m, b & m, w, c != 0);
+		ea = c ? (uint64_t)((int64_t)ra_sign_extend(a * b, w) >> 63) & m : 0;
+		ra_flags_set(s, FL_STATUS, r != ea ? FL_CF | FL_OF : 0,
+			     FL_SF | FL_ZF | FL_AF | FL_PF);
+		goto retire;
+	case UOP_DIVU:
+	case UOP_DIVS: {
+		uint32_t hi = (uint32_t)u->imm & (UR_N - 1), rem = c & (UR_N - 1);
+
+		b = s->r[u->b & (UR_N - 1)];
+		s->aux = s->r[hi];
+		if (!(s->known >> hi & 1) || !known) {
+			known = false;
+			s->known &= ~(1u << rem);
+			ra_flags_forget(s);
+			break;
+		}
+		ra_flags_forget(s);
+		if (ra_div(s, a, b, w | (op == UOP_DIVS ? 4 : 0)))
+			return ra_stop(s, RA_STOP_FAULT);
+		r = s->aux;
+		s->r[rem] = s->aux2;
+		s->known |= 1u << rem;
+		break;
+	}
+	case UOP_BSF:
+	case UOP_BSR:
+	case UOP_TZCNT:
+	case UOP_LZCNT:
+	case UOP_POPCNT:
+	case UOP_BLSI:
+	case UOP_BLSMSK:
+	case UOP_BLSR:
+		known = kb;
+		/* fall through */
+	case UOP_BT:
+	case UOP_BTS:
+	case UOP_BTR:
+	case UOP_BTC:
+	case UOP_BEXTR:
+	case UOP_BZHI:
+		if (!known) {
+			if (flags & UF_FLAGS)
+				ra_flags_set(s, FL_STATUS, 0, FL_STATUS);
+		} else {
+			v = ra_bits(s, a, b, how);
+			r = s->aux;
+			known = v == 0;
+		}
+		if (op == UOP_BT)
+			goto retire;
+		break;
+	case UOP_BSWAP:
+		r = ra_bswap(b, w);
+		known = kb;
+		break;
+	case UOP_PDEP:
+	case UOP_PEXT:
+		r = ra_pext_pdep(a & m, b & m, op == UOP_PDEP);
+		break;
+	case UOP_CRC32:
+		r = ra_crc32(a, b, w);
+		m = ra_mask(2);
+		break;
+
+	case UOP_GETFL:
+		ra_flags(s);
+		r = s->fl & (uint64_t)u->imm;
+		known = !(s->fl_unk & (uint32_t)u->imm);
+		m = ~0ull;
+		break;
+	case UOP_SETFL:
+		b = s->r[u->b & (UR_N - 1)];
+		kb = s->known >> (u->b & (UR_N - 1)) & 1;
+		ra_flags_set(s, (uint32_t)u->imm, (uint32_t)b, kb ? 0 : FL_STATUS);
+		goto retire;
+	case UOP_UNKFL:
+		ra_flags_set(s, (uint32_t)u->imm, 0, FL_STATUS);
+		goto retire;
+	case UOP_UNK:
+		s->known &= ~((uint32_t)u->imm & ~(1u << UR_ZERO | 1u << UR_BIAS));
+		goto retire;
+
+	case UOP_BRCC:
+		v = ra_cond(s, c);
+		if (v < 0)
+			return ra_stop(s, RA_STOP_BRANCH);
+		if (v)
+			s->pc = pc + (uint32_t)u->imm;
+		return 0;
+	case UOP_BRZ:
+	case UOP_BRNZ:
+		/* imm is the distance, so b is the register */
+		b = s->r[u->b & (UR_N - 1)];
+		kb = s->known >> (u->b & (UR_N - 1)) & 1;
+		if (!kb)
+			return ra_stop(s, RA_STOP_BRANCH);
+		if (!(b & m) == (op == UOP_BRZ))
+			s->pc = pc + (uint32_t)u->imm;
+		return 0;
+	case UOP_BR:
+		s->pc = pc + (uint32_t)u->imm;
+		return 0;
+
+	case UOP_JCC:
+		v = ra_cond(s, c);
+		if (v < 0)
+			return ra_stop(s, RA_STOP_BRANCH);
+		if (ra_retire(s, pc, u->rec, (uint32_t)v))
+			return 1;
+		if (v) {
+			s->pc = (uint32_t)u->imm;
+			goto linked;
+		}
+		return 0;
+	case UOP_JMP:
+		if ((flags & UF_RETIRE) && ra_retire(s, pc, u->rec, 1))
+			return 1;
+		s->pc = (uint32_t)u->imm;
+linked:
+		if (!s->pc) {
+			s->stop_uop = pc;
+			return ra_stop(s, RA_STOP_MISS);
+		}
+		return 0;
+	case UOP_JIND:
+		b = s->r[u->b & (UR_N - 1)];
+		kb = s->known >> (u->b & (UR_N - 1)) & 1;
+		if (!kb)
+			return ra_stop(s, RA_STOP_BRANCH);
+		if (ra_retire(s, pc, u->rec, 1))
+			return 1;
+		return ra_goto(s, b);
+	case UOP_ARGS:
+		if (s->out_n > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
+			return ra_stop(s, RA_STOP_SPACE);
+		ra_args(s, pc);
+		return 0;
+	default:
+		return ra_stop(s, RA_STOP_UNSUPPORTED);
+	}
+
+	s->r[dst] = r & m;
+	s->known = (s->known & ~(1u << dst)) | known << dst;
+retire:
+	if (flags & UF_RETIRE)
+		return ra_retire(s, pc, u->rec, 0);
+	return 0;
+}
+
+/* Readies the state but for r[0..UR_GS], known of those, pc and the image. rflags: the thread's. */
+RA_INLINE void ra_begin(struct ra_state *s, uint64_t rflags, uint32_t burst)
+{
+	s->r[UR_ZERO] = 0;
+	s->r[UR_BIAS] = s->bias;
+	s->known = (s->known & ((1u << UR_BIAS) - 1)) | 1u << UR_ZERO | 1u << UR_BIAS;
+	s->lazy.kind = RA_LAZY_READY;
+	s->fl = (uint32_t)rflags & FL_STATUS;
+	s->fl_unk = 0;
+	s->n = 0;
+	s->burst = burst;
+	s->out_n = RA_OUT_HEAD;
+	s->stop = RA_STOP_RUNNING;
+	s->stop_uop = 0;
+	s->uops = 0;
+	s->target = 0;
+	s->bloom = 0;
+	ra_sb_begin(s);
+}
+
+/* How many micro-ops a window may take before it is ended as a string operation without end. */
+RA_INLINE uint32_t ra_budget(uint32_t burst)
+{
+	return burst * 12 + 512;
+}
+
+#endif

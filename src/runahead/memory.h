@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The run-ahead interpreter's memory: the private store buffer in front of the thread's own.
+ */
+#ifndef ASSAY_RUNAHEAD_MEMORY_H
+#define ASSAY_RUNAHEAD_MEMORY_H
+
+#include "runahead/flags.h"
+
+/* The slot of a word: the one that holds it, else a free one if `take`, else NULL. */
+RA_INLINE struct ra_slot *ra_sb_find(struct ra_state *s, uint64_t word, bool take)
+{
+	uint64_t gen = (uint64_t)s->gen << RA_SB_GEN_SHIFT, key = gen | word;
+	uint32_t h = (uint32_t)((word * 0x9e3779b97f4a7c15ull) >> 56);
+
+	RA_UNROLL
+	for (uint32_t i = 0; i < RA_SB_PROBES; i++) {
+		struct ra_slot *e = &s->sb[(h + i) & (RA_SB_SLOTS - 1)];
+
+		if (e->key == key)
+			return e;
+		if ((e->key ^ key) >> RA_SB_GEN_SHIFT) {
+			if (!take)
+				return 0;
+			e->key = key;
+			e->valid = 0;
+			e->unknown = 0;
+			e->data = 0;
+			return e;
+		}
+	}
+	return 0;
+}
+
+/* A new window: what is in the buffer is of another generation; when those come round all is wiped. */
+RA_HELPER int ra_sb_begin(struct ra_state *s)
+{
+	RA_NULL(s);
+	s->bloom = 0;
+	s->gen++;
+	if (s->gen <= RA_SB_GEN_MAX)
+		return 0;
+	for (uint32_t i = 0; i < RA_SB_SLOTS; i++)
+		s->sb[i].key = 0;
+	for (uint32_t i = 0; i < RA_LINES; i++)
+		s->line[i].tag = 0;
+	s->gen = 1;
+	return 0;
+}
+
+/* Memory as the thread has it, up to 8 bytes. Non-zero if it is not readable. */
+RA_INLINE int ra_read(struct ra_state *s, uint64_t addr, uint32_t bytes, uint64_t *val)
+{
+	uint64_t line = addr / RA_LINE_BYTES, tag = (uint64_t)s->gen << RA_LINE_GEN_SHIFT | line;
+	uint32_t off = (uint32_t)addr & (RA_LINE_BYTES - 1), sh = (off & 7) * 8, i = off / 8;
+	struct ra_line *l = &s->line[line & (RA_LINES - 1)];
+
+	if (off + bytes > RA_LINE_BYTES || line >> RA_LINE_GEN_SHIFT)
+		return ra_read_user(addr, bytes, val);
+	if (l->tag != tag) {
+		l->tag = 0;
+		if (ra_read_line(line * RA_LINE_BYTES, l->data))
+			return ra_read_user(addr, bytes, val);
+		l->tag = tag;
+	}
+	*val = l->data[i & 7] >> sh | l->data[(i + 1) & 7] << 1 << (63 - sh);
+	return 0;
+}
+
+/* Loads; s->aux = the value. 0 known, 1 unknown, -1 not readable. */
+RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
+{
+	uint64_t m = ra_mask(w & 3), word = addr >> 3, v = 0, valid = 0, unknown = 0, mem = 0;
+	uint32_t sh = (uint32_t)(addr & 7) * 8, bytes = 1u << (w & 3);
+	const struct ra_slot *e;
+
+	RA_NULL(s);
+	if (s->bloom >> (word & 63) & 1) {
+		e = ra_sb_find(s, word, false);
+		if (e) {
+			v = e->data >> sh;
+			valid = e->valid >> sh;
+			unknown = e->unknown >> sh;
+		}
+	}
+	if (sh + bytes * 8 > 64 && (s->bloom >> ((word + 1) & 63) & 1)) {
+		e = ra_sb_find(s, word + 1, false);
+		if (e) {
+			v |= e->data << (64 - sh);
+			valid |= e->valid << (64 - sh);
+			unknown |= e->unknown << (64 - sh);
+		}
+	}
+	valid &= m;
+	if (valid != m && ra_read(s, addr, bytes, &mem))
+		return -1;
+	s->aux = ((v & valid) | (mem & ~valid)) & m;
+	return (unknown & m) != 0;
+}
+
+RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64_t bits, bool known)
+{
+	struct ra_slot *e = ra_sb_find(s, word, true);
+
+	if (!e)
+		return -1;
+	e->data = (e->data & ~bits) | (data & bits);
+	e->valid |= bits;
+	if (known)
+		e->unknown &= ~bits;
+	else
+		e->unknown |= bits;
+	s->bloom |= 1ull << (word & 63);
+	return 0;
+}
+
+/* Stores s->aux. -1 if the buffer is full, or the address is none of a user. w: width, bit 2: the value is not known. */
+RA_HELPER int ra_store(struct ra_state *s, uint64_t addr, uint32_t w)
+{
+	bool known = !(w & 4);
+	uint64_t m = ra_mask(w & 3), word = addr >> 3, v;
+	uint32_t sh = (uint32_t)(addr & 7) * 8, bits = 8u << (w & 3);
+
+	RA_NULL(s);
+	v = s->aux & m;
+	if (word >> RA_SB_GEN_SHIFT)
+		return -1;
+	if (ra_sb_put(s, word, v << sh, m << sh, known))
+		return -1;
+	if (sh + bits > 64)
+		return ra_sb_put(s, word + 1, v >> (64 - sh), m >> (64 - sh), known);
+	return 0;
+}
+
+#endif

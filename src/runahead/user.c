@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "runahead/user.h"
+
+static _Thread_local const struct ra_env *cur;
+
+static inline const struct uop *ra_uop_at(uint32_t index)
+{
+	return index < cur->code->nuop ? &cur->code->uop[index] : NULL;
+}
+
+static inline int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)
+{
+	return cur->read(cur->ctx, addr, bytes, val);
+}
+
+static inline int ra_read_line(uint64_t addr, uint64_t *data)
+{
+	for (int i = 0; i < RA_LINE_BYTES / 8; i++)
+		if (cur->read(cur->ctx, addr + 8 * (uint64_t)i, 8, &data[i]))
+			return -1;
+	return 0;
+}
+
+static inline uint32_t ra_entry(uint32_t image, uint64_t addr)
+{
+	return code_find(cur->code, image, addr);
+}
+
+static inline int ra_map(struct ra_state *s, uint64_t addr)
+{
+	return cur->map(cur->ctx, s, addr);
+}
+
+#include "runahead/interp.h"
+
+void ra_user_run(struct ra_state *s, const struct ra_env *env, uint64_t ip, uint64_t rflags,
+		 uint32_t burst)
+{
+	uint32_t left = ra_budget(burst);
+
+	cur = env;
+	s->start = s->end = s->bias = 0;
+	s->image = 0;
+	s->known &= (1u << UR_BIAS) - 1;
+	ra_begin(s, rflags, burst);
+	if (rflags & FL_DF) {
+		s->stop = RA_STOP_UNSUPPORTED;
+		return;
+	}
+	if (ra_goto(s, ip))
+		return;
+	while (left--)
+		if (ra_step(s))
+			return;
+	s->stop = RA_STOP_STRING;
+}
