@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "image/elf_file.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NOTES_MAX (1u << 20)
+
+static int check_header(struct elf_file *f, const char *path, struct err *err)
+{
+	const char *ident = elf_getident(f->elf, NULL);
+
+	if (elf_kind(f->elf) != ELF_K_ELF || !ident)
+		return err_set(err, ERR_FAILED, "%s: not an ELF file", path);
+	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
+		return err_set(err, ERR_FAILED, "%s: not a 64-bit little-endian ELF file", path);
+	f->ehdr = elf64_getehdr(f->elf);
+	if (!f->ehdr)
+		return err_set(err, ERR_FAILED, "%s: malformed ELF header", path);
+	if (f->ehdr->e_machine != EM_X86_64)
+		return err_set(err, ERR_FAILED, "%s: for machine %u, not x86-64", path,
+			       f->ehdr->e_machine);
+	if (f->ehdr->e_type != ET_EXEC && f->ehdr->e_type != ET_DYN)
+		return err_set(err, ERR_FAILED,
+			       "%s: ELF type %u is neither executable nor shared object", path,
+			       f->ehdr->e_type);
+	return 0;
+}
+
+static int check_phdrs(struct elf_file *f, const char *path, struct err *err)
+{
+	if (elf_getphdrnum(f->elf, &f->phdrs))
+		return err_set(err, ERR_FAILED, "%s: malformed ELF program headers", path);
+	f->phdr = f->phdrs ? elf64_getphdr(f->elf) : NULL;
+	if (!f->phdr)
+		return err_set(err, ERR_FAILED, "%s: no readable ELF program headers", path);
+	return 0;
+}
+
+static int open_fd(struct elf_file *f, const char *path, struct err *err)
+{
+	struct stat st;
+
+	/* Non-blocking: the path may name a pipe. */
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (f->fd < 0 || fstat(f->fd, &st))
+		return err_sys(err, "cannot open %s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_FAILED, "%s: not a regular file", path);
+	f->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int elf_file_open(struct elf_file *f, const char *path, struct err *err)
+{
+	*f = (struct elf_file){ .fd = -1 };
+	if (open_fd(f, path, err))
+		goto fail;
+	elf_version(EV_CURRENT);
+	f->elf = elf_begin(f->fd, ELF_C_READ, NULL);
+	if (!f->elf) {
+		err_set(err, ERR_FAILED, "%s: %s", path, elf_errmsg(-1));
+		goto fail;
+	}
+	if (check_header(f, path, err) || check_phdrs(f, path, err))
+		goto fail;
+	return 0;
+fail:
+	elf_file_close(f);
+	return -1;
+}
+
+void elf_file_close(struct elf_file *f)
+{
+	if (f->elf)
+		elf_end(f->elf);
+	if (f->fd >= 0)
+		close(f->fd);
+	*f = (struct elf_file){ .fd = -1 };
+}
+
+bool elf_file_read(const struct elf_file *f, uint64_t offset, void *buf, size_t n)
+{
+	uint8_t *to = buf;
+
+	if (offset > f->size || n > f->size - offset)
+		return false;
+	while (n) {
+		ssize_t got = pread(f->fd, to, n, (off_t)offset);
+
+		if (got <= 0)
+			return false;
+		to += got;
+		offset += (size_t)got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+uint8_t *elf_file_load(const struct elf_file *f, uint64_t offset, uint64_t n)
+{
+	uint8_t *buf;
+
+	if (!n || offset > f->size || n > f->size - offset)
+		return NULL;
+	buf = malloc(n);
+	if (buf && !elf_file_read(f, offset, buf, n)) {
+		free(buf);
+		buf = NULL;
+	}
+	return buf;
+}
+
+const char *elf_file_section_name(const struct elf_file *f, const Elf64_Shdr *sh)
+{
+	size_t strings;
+	const char *name;
+
+	if (elf_getshdrstrndx(f->elf, &strings))
+		return "";
+	name = elf_strptr(f->elf, strings, sh->sh_name);
+	return name ? name : "";
+}
+
+const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(f->elf, scn))) {
+		const Elf64_Shdr *sh = elf64_getshdr(scn);
+
+		if (sh && !strcmp(elf_file_section_name(f, sh), name))
+			return sh;
+	}
+	return NULL;
+}
+
+static size_t id_of_notes(const struct elf_file *f, uint64_t offset, uint64_t size, uint64_t align,
+			  uint8_t *id, size_t max)
+{
+	Elf_Data *data;
+	GElf_Nhdr note;
+	size_t pos = 0, name, desc;
+
+	if (size > NOTES_MAX || offset > f->size || size > f->size - offset)
+		return 0;
+	data = elf_getdata_rawchunk(f->elf, (int64_t)offset, size,
+				    align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	while (data && (pos = gelf_getnote(data, pos, &note, &name, &desc)) > 0) {
+		const char *bytes = data->d_buf;
+
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
+		    memcmp(bytes + name, "GNU", 4) != 0 || !note.n_descsz)
+			continue;
+		if (note.n_descsz < max)
+			max = note.n_descsz;
+		memcpy(id, bytes + desc, max);
+		return max;
+	}
+	return 0;
+}
+
+static size_t id_of_segments(const struct elf_file *f, uint8_t *id, size_t max)
+{
+	size_t got = 0;
+
+	for (size_t i = 0; i < f->phdrs && !got; i++)
+		if (f->phdr[i].p_type == PT_NOTE)
+			got = id_of_notes(f, f->phdr[i].p_offset, f->phdr[i].p_filesz,
+					  f->phdr[i].p_align, id, max);
+	return got;
+}
+
+static size_t id_of_sections(const struct elf_file *f, uint8_t *id, size_t max)
+{
+	Elf_Scn *scn = NULL;
+	size_t got = 0;
+
+	while (!got && (scn = elf_nextscn(f->elf, scn))) {
+		const Elf64_Shdr *sh = elf64_getshdr(scn);
+
+		if (sh && sh->sh_type == SHT_NOTE)
+			got = id_of_notes(f, sh->sh_offset, sh->sh_size, sh->sh_addralign, id, max);
+	}
+	return got;
+}
+
+size_t elf_file_build_id(const struct elf_file *f, enum elf_notes where, uint8_t *id, size_t max)
+{
+	return where == ELF_NOTES_SEGMENTS ? id_of_segments(f, id, max)
+					   : id_of_sections(f, id, max);
+}

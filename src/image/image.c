@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "image/image_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FNV_BASIS 0xcbf29ce484222325ull
+#define FNV_PRIME 0x100000001b3ull
+#define HEADERS_MAX 65536 /* bytes of each header table that identify a file without build-id */
+
+static int add_segment(struct image *im, const Elf64_Phdr *ph, struct err *err)
+{
+	if (ph->p_filesz > im->file.size || ph->p_offset > im->file.size - ph->p_filesz)
+		return err_set(
+			err, ERR_FAILED,
+			"%s: code at offset 0x%llx, size 0x%llx, lies beyond its end at 0x%llx",
+			im->path, (unsigned long long)ph->p_offset,
+			(unsigned long long)ph->p_filesz, (unsigned long long)im->file.size);
+	if (ph->p_vaddr + ph->p_filesz < ph->p_vaddr)
+		return err_set(err, ERR_FAILED, "%s: code at 0x%llx wraps around", im->path,
+			       (unsigned long long)ph->p_vaddr);
+	if (im->segments == IMAGE_SEGMENTS)
+		return err_set(err, ERR_FAILED, "%s: more than %d executable segments", im->path,
+			       IMAGE_SEGMENTS);
+	im->segment[im->segments++] = (struct image_segment){ .addr = ph->p_vaddr,
+							      .size = ph->p_filesz,
+							      .offset = ph->p_offset };
+	return 0;
+}
+
+static int read_segments(struct image *im, struct err *err)
+{
+	const struct elf_file *f = &im->file;
+	bool first = true;
+
+	for (size_t i = 0; i < f->phdrs; i++) {
+		const Elf64_Phdr *ph = &f->phdr[i];
+
+		if (ph->p_type != PT_LOAD)
+			continue;
+		if (first)
+			im->base = ph->p_vaddr & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1);
+		first = false;
+		if ((ph->p_flags & PF_X) && ph->p_filesz && add_segment(im, ph, err))
+			return -1;
+	}
+	if (first)
+		return err_set(err, ERR_FAILED, "%s: nothing in it is to be loaded", im->path);
+	return 0;
+}
+
+static uint64_t hash(uint64_t h, const void *data, size_t n)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * FNV_PRIME;
+	return h;
+}
+
+static uint64_t hash_table(uint64_t h, const struct elf_file *f, uint64_t offset, uint64_t n)
+{
+	uint8_t *table = elf_file_load(f, offset, n < HEADERS_MAX ? n : HEADERS_MAX);
+
+	h = table ? hash(h, table, n < HEADERS_MAX ? n : HEADERS_MAX) : h;
+	free(table);
+	return h;
+}
+
+static uint64_t hash_headers(const struct elf_file *f)
+{
+	const Elf64_Ehdr *e = f->ehdr;
+	uint64_t h = hash(hash(FNV_BASIS, &f->size, sizeof(f->size)), e, sizeof(*e));
+
+	h = hash_table(h, f, e->e_phoff, (uint64_t)e->e_phnum * e->e_phentsize);
+	return hash_table(h, f, e->e_shoff, (uint64_t)e->e_shnum * e->e_shentsize);
+}
+
+static void read_id(struct image *im)
+{
+	im->id_len = elf_file_build_id(&im->file, ELF_NOTES_SEGMENTS, im->id_bytes,
+				       sizeof(im->id_bytes));
+	if (!im->id_len)
+		snprintf(im->id, sizeof(im->id), "noid-%016llx",
+			 (unsigned long long)hash_headers(&im->file));
+	for (size_t i = 0; i < im->id_len; i++)
+		snprintf(im->id + 2 * i, 3, "%02x", im->id_bytes[i]);
+}
+
+struct image *image_open(const char *file, const char *path, struct err *err)
+{
+	struct image *im = calloc(1, sizeof(*im));
+
+	if (!im) {
+		err_sys(err, "cannot open %s", path);
+		return NULL;
+	}
+	im->file.fd = im->debug.fd = -1;
+	im->path = strdup(path);
+	im->code = calloc(IMAGE_SEGMENTS, sizeof(*im->code));
+	if (!im->path || !im->code) {
+		err_sys(err, "cannot open %s", path);
+		goto fail;
+	}
+	if (elf_file_open(&im->file, file, err) || read_segments(im, err))
+		goto fail;
+	read_id(im);
+	return im;
+fail:
+	image_close(im);
+	return NULL;
+}
+
+void image_close(struct image *im)
+{
+	if (!im)
+		return;
+	lines_fini(&im->lines);
+	image_code_fini(im);
+	free(im->proc);
+	symbols_fini(&im->symbols);
+	elf_file_close(&im->debug);
+	elf_file_close(&im->file);
+	free(im->code);
+	free(im->path);
+	free(im);
+}
+
+const char *image_path(const struct image *im)
+{
+	return im->path;
+}
+
+const char *image_build_id(const struct image *im)
+{
+	return im->id;
+}
+
+unsigned image_segments(const struct image *im, const struct image_segment **seg)
+{
+	*seg = im->segment;
+	return im->segments;
+}
+
+uint64_t image_base(const struct image *im)
+{
+	return im->base;
+}
+
+const struct image_segment *image_segment_at(const struct image *im, uint64_t addr)
+{
+	for (unsigned i = 0; i < im->segments; i++)
+		if (addr - im->segment[i].addr < im->segment[i].size)
+			return &im->segment[i];
+	return NULL;
+}
+
+bool image_line(struct image *im, uint64_t addr, const char **file, int *line)
+{
+	if (!im->lines.read) {
+		const struct elf_file *debug;
+
+		lines_read(&im->lines, &im->file);
+		debug = im->lines.n ? NULL : image_debug_file(im);
+		if (debug)
+			lines_read(&im->lines, debug);
+	}
+	return lines_at(&im->lines, addr, file, line);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An ELF image: its identity, code, procedures and source lines. Addresses are ELF virtual
+ * addresses throughout. elfutils reads the files; a file is never trusted.
+ */
+#ifndef ASSAY_IMAGE_IMAGE_H
+#define ASSAY_IMAGE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define IMAGE_BUILD_ID_MAX 64 /* bytes */
+#define IMAGE_SEGMENTS 8
+
+struct image_segment {	     /* an executable PT_LOAD */
+	uint64_t addr, size; /* virtual */
+	uint64_t offset;     /* in the file; size bytes of it are there */
+};
+
+struct image_proc {
+	uint64_t start, end; /* [start, end) */
+	const char *name;    /* as in the symbol table, mangled; owned by the image */
+};
+
+struct image;
+
+/*
+ * Opens the ELF file at `file`, which is read (through /proc/PID/map_files/…, /proc/PID/root/… or
+ * the path itself), and remembers `path`, which is shown. Symbols and lines are read when first
+ * asked for. NULL with err set: cannot be read, not ELF, not x86-64, malformed.
+ */
+struct image *image_open(const char *file, const char *path, struct err *err);
+void image_close(struct image *im);
+
+const char *image_path(const struct image *im);
+/* Lower-case hex of the build-id note, or of a hash of the headers and size, prefixed "noid-". */
+const char *image_build_id(const struct image *im);
+unsigned image_segments(const struct image *im, const struct image_segment **seg);
+uint64_t image_base(const struct image *im); /* address of the first PT_LOAD, page-aligned down */
+
+/*
+ * The code bytes from addr on: *n of them, at least IMAGE_CODE_MIN unless the segment ends before;
+ * what follows is asked for by another call. They are read piece by piece as they are asked for,
+ * and stay where they are until image_close. One thread at a time, though im is const. NULL if addr
+ * is in no executable segment or cannot be read.
+ */
+#define IMAGE_CODE_MIN 64
+const uint8_t *image_code(const struct image *im, uint64_t addr, size_t *n);
+
+/*
+ * The procedure that holds addr: from .symtab, .dynsym and a separate debug file, found by build-id
+ * below /usr/lib/debug or by .gnu_debuglink; where there are no symbols, the range of .eh_frame that
+ * covers addr, named "sub_<hex start>" (stripped images still have procedures); PLT slots as
+ * "name@plt". Overlaps resolved: global before local, sized before unsized, one name an address.
+ * NULL if addr is in none.
+ */
+const struct image_proc *image_proc_at(struct image *im, uint64_t addr);
+/* All of them, sorted by start. Returns the number. */
+size_t image_procs(struct image *im, const struct image_proc **proc);
+/* By name (mangled or demangled); the first of that name. */
+const struct image_proc *image_proc_named(struct image *im, const char *name);
+/* True if names come from a symbol table rather than from unwind information alone. */
+bool image_has_symbols(struct image *im);
+
+/* Source file and line of addr from debug information (also of the separate one), or false. */
+bool image_line(struct image *im, uint64_t addr, const char **file, int *line);
+
+/* C++, Rust names demangled into buf where they are mangled (else copied). Returns buf. */
+char *image_demangle(const char *name, char *buf, size_t n);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "image/maps.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+/* On these a mapping shows another device than stat does. */
+static bool shows_device(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && fs.f_type != BTRFS_SUPER_MAGIC &&
+	       fs.f_type != OVERLAYFS_SUPER_MAGIC;
+}
+
+/* 0: it is the mapped file; else why not, as an errno (ESTALE: it is another). */
+static int compare(const struct map *m, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return errno;
+	if (!S_ISREG(st.st_mode))
+		return EINVAL;
+	if (st.st_ino != m->inode)
+		return ESTALE;
+	if (st.st_dev != makedev(m->dev_major, m->dev_minor) && shows_device(path))
+		return ESTALE;
+	return 0;
+}
+
+enum place {
+	PLACE_MAP_FILES,
+	PLACE_ROOT,
+	PLACE_ROOT_DELETED, /* a file may be called "x (deleted)" */
+	PLACE_PATH,
+	PLACES,
+};
+
+static bool path_in(enum place place, const struct map *m, pid_t pid, char *buf, size_t n)
+{
+	int len = 0;
+
+	if (place == PLACE_MAP_FILES)
+		len = snprintf(buf, n, "/proc/%d/map_files/%llx-%llx", (int)pid,
+			       (unsigned long long)m->start, (unsigned long long)m->end);
+	else if (m->name[0] == '/' && (place != PLACE_ROOT_DELETED || m->deleted))
+		len = place == PLACE_PATH ? snprintf(buf, n, "%s", m->name)
+					  : snprintf(buf, n, "/proc/%d/root%s%s", (int)pid, m->name,
+						     place == PLACE_ROOT ? "" : " (deleted)");
+	return len > 0 && (size_t)len < n;
+}
+
+static void explain(const struct map *m, pid_t pid, int why, struct err *err)
+{
+	if (m->deleted || why == ESTALE) {
+		err_set(err, ERR_FAILED, "%s, as mapped by process %d, was %s", m->name, (int)pid,
+			m->deleted ? "deleted" : "replaced");
+		err_hint(err,
+			 "run as root (CAP_CHECKPOINT_RESTORE opens it through /proc/%d/map_files)",
+			 (int)pid);
+		return;
+	}
+	errno = why;
+	err_sys(err, "cannot open %s, as mapped by process %d", m->name, (int)pid);
+}
+
+char *maps_file(const struct map *m, pid_t pid, char *buf, size_t n, struct err *err)
+{
+	int why = ENOENT;
+
+	if (!m->inode) {
+		err_set(err, ERR_FAILED, "no file is mapped at 0x%llx of process %d",
+			(unsigned long long)m->start, (int)pid);
+		return NULL;
+	}
+	for (int place = 0; place < PLACES; place++) {
+		int result;
+
+		if (!path_in(place, m, pid, buf, n))
+			continue;
+		result = compare(m, buf);
+		if (!result)
+			return buf;
+		/* That a file is another says more than that a path was closed to us. */
+		if (why != ESTALE && place != PLACE_MAP_FILES)
+			why = result;
+	}
+	explain(m, pid, why, err);
+	return NULL;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Procedures: symbols and unwind ranges made into one sorted list without overlaps.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image_priv.h"
+#include "image/plt.h"
+#include "image/unwind.h"
+
+#define NEST 64 /* symbols inside symbols; what is deeper is left out */
+
+struct list {
+	struct image_proc *v;
+	size_t n, cap;
+	bool failed; /* no memory */
+};
+
+/* The symbols that are open at `cursor`, each inside the one before. */
+struct sweep {
+	const struct symbol *open[NEST];
+	uint64_t end[NEST];
+	int depth;
+	uint64_t cursor; /* all below it is in the list */
+	struct list *list;
+};
+
+static void list_add(struct list *l, uint64_t start, uint64_t end, const char *name)
+{
+	if (!name)
+		l->failed = true;
+	if (start >= end || l->failed)
+		return;
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 1024;
+		struct image_proc *v = realloc(l->v, cap * sizeof(*v));
+
+		if (!v) {
+			l->failed = true;
+			return;
+		}
+		l->v = v;
+		l->cap = cap;
+	}
+	l->v[l->n++] = (struct image_proc){ start, end, name };
+}
+
+static void emit(struct sweep *s, uint64_t to)
+{
+	if (s->cursor >= to)
+		return;
+	if (s->depth)
+		list_add(s->list, s->cursor, to, s->open[s->depth - 1]->name);
+	s->cursor = to;
+}
+
+static void close_until(struct sweep *s, uint64_t addr)
+{
+	while (s->depth && s->end[s->depth - 1] <= addr) {
+		emit(s, s->end[s->depth - 1]);
+		s->depth--;
+	}
+	emit(s, addr);
+}
+
+/* May a symbol that begins inside another take its part of it? */
+static bool may_nest(const struct sweep *s, const struct symbol *sym)
+{
+	const struct symbol *outer;
+
+	if (!s->depth)
+		return true;
+	outer = s->open[s->depth - 1];
+	return s->depth < NEST && sym->end != sym->start && (outer->local || !sym->local);
+}
+
+/* Where a symbol without a size ends: with the unwind range, the next symbol or the segment. */
+static uint64_t guess_end(const struct image *im, const struct unwind *u, const struct symbol *sym,
+			  uint64_t next)
+{
+	const struct unwind_range *range = unwind_at(u, sym->start);
+	const struct image_segment *seg = image_segment_at(im, sym->start);
+	uint64_t end = range ? range->end : seg->addr + seg->size;
+
+	return next && next < end ? next : end;
+}
+
+static void resolve(struct list *l, const struct image *im, const struct unwind *u,
+		    const struct symbols *all)
+{
+	struct sweep s = { .list = l };
+
+	for (size_t i = 0, next; i < all->n; i = next) {
+		const struct symbol *sym = &all->v[i];
+		uint64_t end = sym->end;
+
+		for (next = i + 1; next < all->n && all->v[next].start == sym->start; next++)
+			;
+		close_until(&s, sym->start);
+		if (!may_nest(&s, sym))
+			continue;
+		if (end == sym->start)
+			end = guess_end(im, u, sym, next < all->n ? all->v[next].start : 0);
+		s.open[s.depth] = sym;
+		s.end[s.depth++] = end;
+	}
+	close_until(&s, UINT64_MAX);
+}
+
+/* What symbols leave uncovered, from the unwind ranges. */
+static void fill(struct list *to, struct symbols *names, const struct list *named,
+		 const struct unwind *u)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < u->n; i++) {
+		uint64_t at = u->v[i].start;
+
+		if (k && named->v[k - 1].end > at)
+			at = named->v[k - 1].end;
+		for (; k < named->n && named->v[k].start < u->v[i].end; k++) {
+			const struct image_proc *p = &named->v[k];
+
+			if (at < p->start)
+				list_add(to, at, p->start, symbols_sub_name(names, at));
+			list_add(to, p->start, p->end, p->name);
+			at = p->end > at ? p->end : at;
+		}
+		if (at < u->v[i].end)
+			list_add(to, at, u->v[i].end, symbols_sub_name(names, at));
+	}
+	for (; k < named->n; k++)
+		list_add(to, named->v[k].start, named->v[k].end, named->v[k].name);
+}
+
+static bool read_symbols(struct image *im)
+{
+	const struct elf_file *debug = image_debug_file(im);
+	struct symbols plt = { 0 };
+	bool ok;
+
+	ok = symbols_read(&im->symbols, &im->file, im) &&
+	     (!debug || symbols_read(&im->symbols, debug, im));
+	im->has_symbols = im->symbols.n;
+	symbols_sort(&im->symbols);
+	ok = ok && plt_read(&plt, &im->symbols, im);
+	for (size_t i = 0; i < plt.n && ok; i++)
+		ok = symbols_add(&im->symbols, &plt.v[i]);
+	if (plt.n)
+		symbols_sort(&im->symbols);
+	symbols_take_names(&im->symbols, &plt);
+	symbols_fini(&plt);
+	return ok;
+}
+
+static void read_procs(struct image *im)
+{
+	struct list named = { 0 }, all = { 0 };
+	struct unwind unwind = { 0 };
+
+	im->procs_read = true;
+	if (read_symbols(im) && unwind_read(&unwind, im)) {
+		resolve(&named, im, &unwind, &im->symbols);
+		fill(&all, &im->symbols, &named, &unwind);
+	}
+	if (named.failed || all.failed)
+		all.n = 0;
+	unwind_fini(&unwind);
+	free(named.v);
+	im->proc = all.v;
+	im->procs = all.n;
+}
+
+size_t image_procs(struct image *im, const struct image_proc **proc)
+{
+	if (!im->procs_read)
+		read_procs(im);
+	*proc = im->proc;
+	return im->procs;
+}
+
+const struct image_proc *image_proc_at(struct image *im, uint64_t addr)
+{
+	const struct image_proc *proc;
+	size_t lo = 0, hi = image_procs(im, &proc);
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (proc[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr < proc[lo - 1].end ? &proc[lo - 1] : NULL;
+}
+
+static bool is_called(const char *symbol, const char *name)
+{
+	char text[4096];
+
+	return !strcmp(symbol, name) || ((symbol[0] == '_' || name[0] == '_') &&
+					 !strcmp(image_demangle(symbol, text, sizeof(text)), name));
+}
+
+const struct image_proc *image_proc_named(struct image *im, const char *name)
+{
+	const struct image_proc *proc;
+	size_t n = image_procs(im, &proc);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_called(proc[i].name, name))
+			return &proc[i];
+	for (size_t i = 0; i < im->symbols.n; i++)
+		if (is_called(im->symbols.v[i].name, name))
+			return image_proc_at(im, im->symbols.v[i].start);
+	return NULL;
+}
+
+bool image_has_symbols(struct image *im)
+{
+	const struct image_proc *ignored;
+
+	image_procs(im, &ignored);
+	return im->has_symbols;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * .eh_frame is a list of entries, each with its length first. A common information entry (CIE)
+ * tells among other things how its frame descriptions (FDE) write addresses; each of these covers
+ * one range:
+ *
+ *	CIE: length, 0, version, augmentation string, code and data alignment, return register,
+ *	     augmentation data (with 'z'): one item a letter; 'R' is the encoding
+ *	FDE: length, distance back to its CIE, start, size, …
+ */
+#include "image/unwind.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image_priv.h"
+
+#define FRAME_MAX (1u << 30)
+#define LETTERS_MAX 16	 /* of an augmentation string, with its 0 */
+#define NO_ENCODING 0xff /* DW_EH_PE_omit: nothing can be read by it */
+
+struct cursor {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+struct frame {
+	uint8_t *bytes;
+	uint64_t addr, size;
+};
+
+static uint64_t take(struct cursor *c, unsigned bytes)
+{
+	uint64_t v = 0;
+
+	if ((size_t)(c->end - c->p) < bytes) {
+		c->bad = true;
+		return 0;
+	}
+	memcpy(&v, c->p, bytes);
+	c->p += bytes;
+	return v;
+}
+
+static void skip_leb(struct cursor *c)
+{
+	for (int i = 0; i < 10; i++)
+		if (!(take(c, 1) & 0x80))
+			return;
+	c->bad = true;
+}
+
+/* Size in bytes of a value of that encoding; 0 if it is of variable or no size. */
+static unsigned encoded_size(uint8_t encoding)
+{
+	switch (encoding & 0x07) {
+	case DW_EH_PE_absptr:
+		return 8;
+	case DW_EH_PE_udata2:
+		return 2;
+	case DW_EH_PE_udata4:
+		return 4;
+	case DW_EH_PE_udata8:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t take_encoded(struct cursor *c, uint8_t encoding)
+{
+	unsigned size = encoded_size(encoding);
+	uint64_t v = take(c, size);
+	unsigned unused = 64 - size * 8;
+
+	if (!size) {
+		c->bad = true;
+		return 0;
+	}
+	return encoding & DW_EH_PE_signed ? (uint64_t)((int64_t)(v << unused) >> unused) : v;
+}
+
+/* The encoding of addresses among the augmentation data that the letters describe. */
+static uint8_t find_encoding(struct cursor *c, const char *letters)
+{
+	uint8_t personality;
+
+	for (skip_leb(c); *letters && !c->bad; letters++)
+		switch (*letters) {
+		case 'R':
+			return (uint8_t)take(c, 1);
+		case 'L':
+			take(c, 1);
+			break;
+		case 'P':
+			personality = (uint8_t)take(c, 1);
+			take_encoded(c, personality);
+			break;
+		case 'S':
+		case 'B':
+			break;
+		default:
+			return NO_ENCODING;
+		}
+	return c->bad ? NO_ENCODING : DW_EH_PE_absptr;
+}
+
+static uint8_t cie_encoding(const struct frame *f, uint64_t offset)
+{
+	struct cursor c = { f->bytes + offset, f->bytes + f->size, false };
+	char letters[LETTERS_MAX];
+	uint64_t length = take(&c, 4);
+	size_t n = 0;
+
+	if (length == UINT32_MAX)
+		take(&c, 8);
+	if (take(&c, 4) || c.bad)
+		return NO_ENCODING;
+	take(&c, 1);
+	while (n < LETTERS_MAX && (letters[n] = (char)take(&c, 1)))
+		n++;
+	if (n == LETTERS_MAX || c.bad)
+		return NO_ENCODING;
+	skip_leb(&c);
+	skip_leb(&c);
+	skip_leb(&c);
+	if (letters[0] != 'z')
+		return letters[0] || c.bad ? NO_ENCODING : DW_EH_PE_absptr;
+	return find_encoding(&c, letters + 1);
+}
+
+static bool add_range(struct unwind *u, const struct image *im, uint64_t start, uint64_t size)
+{
+	const struct image_segment *seg = image_segment_at(im, start);
+
+	if (!seg || !size || size > seg->addr + seg->size - start)
+		return true;
+	if (u->n == u->cap) {
+		size_t cap = u->cap ? u->cap * 2 : 1024;
+		struct unwind_range *v = realloc(u->v, cap * sizeof(*v));
+
+		if (!v)
+			return false;
+		u->v = v;
+		u->cap = cap;
+	}
+	u->v[u->n++] = (struct unwind_range){ start, start + size };
+	return true;
+}
+
+static bool add_fde(struct unwind *u, const struct image *im, const struct frame *f,
+		    struct cursor c, uint8_t encoding)
+{
+	uint64_t here = f->addr + (uint64_t)(c.p - f->bytes);
+	uint64_t start = take_encoded(&c, encoding);
+	uint64_t size = take_encoded(&c, encoding & 0x07);
+
+	if (c.bad || encoding & DW_EH_PE_indirect)
+		return true;
+	switch (encoding & 0x70) {
+	case DW_EH_PE_absptr:
+		break;
+	case DW_EH_PE_pcrel:
+		start += here;
+		break;
+	default:
+		return true;
+	}
+	return add_range(u, im, start, size);
+}
+
+static bool walk(struct unwind *u, const struct image *im, const struct frame *f)
+{
+	struct cursor c = { f->bytes, f->bytes + f->size, false };
+	uint64_t known = UINT64_MAX; /* the CIE whose encoding is in hand */
+	uint8_t encoding = NO_ENCODING;
+
+	for (;;) {
+		uint64_t length = take(&c, 4), at, back;
+		struct cursor body = c;
+
+		if (length == UINT32_MAX)
+			length = take(&c, 8);
+		if (c.bad || !length || length > (uint64_t)(c.end - c.p))
+			return true;
+		body.p = c.p;
+		body.end = c.p += length;
+		at = (uint64_t)(body.p - f->bytes);
+		back = take(&body, 4);
+		if (!back || back > at || body.bad)
+			continue;
+		if (at - back != known) {
+			known = at - back;
+			encoding = cie_encoding(f, known);
+		}
+		if (encoding != NO_ENCODING && !add_fde(u, im, f, body, encoding))
+			return false;
+	}
+}
+
+static bool load_frame(struct frame *f, const struct image *im, uint64_t addr, uint64_t offset,
+		       uint64_t size)
+{
+	f->addr = addr;
+	f->size = size < FRAME_MAX ? size : FRAME_MAX;
+	f->bytes = elf_file_load(&im->file, offset, f->size);
+	return f->bytes;
+}
+
+/* Without section headers: .eh_frame_hdr begins with where .eh_frame is, which goes on to a zero.
+ */
+static bool load_by_header(struct frame *f, const struct image *im, const Elf64_Phdr *hdr)
+{
+	struct {
+		uint8_t version, encoding, count, table;
+		int32_t distance;
+	} head;
+	uint64_t addr;
+
+	if (hdr->p_filesz < sizeof(head) ||
+	    !elf_file_read(&im->file, hdr->p_offset, &head, sizeof(head)) || head.version != 1 ||
+	    head.encoding != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
+		return false;
+	addr = hdr->p_vaddr + 4 + (uint64_t)(int64_t)head.distance;
+	for (size_t i = 0; i < im->file.phdrs; i++) {
+		const Elf64_Phdr *ph = &im->file.phdr[i];
+
+		if (ph->p_type == PT_LOAD && addr - ph->p_vaddr < ph->p_filesz)
+			return load_frame(f, im, addr, ph->p_offset + (addr - ph->p_vaddr),
+					  ph->p_filesz - (addr - ph->p_vaddr));
+	}
+	return false;
+}
+
+static bool find_frame(struct frame *f, const struct image *im)
+{
+	const Elf64_Shdr *sh = elf_file_section(&im->file, ".eh_frame");
+
+	if (sh && sh->sh_type != SHT_NOBITS &&
+	    load_frame(f, im, sh->sh_addr, sh->sh_offset, sh->sh_size))
+		return true;
+	for (size_t i = 0; i < im->file.phdrs; i++)
+		if (im->file.phdr[i].p_type == PT_GNU_EH_FRAME)
+			return load_by_header(f, im, &im->file.phdr[i]);
+	return false;
+}
+
+static int by_start(const void *va, const void *vb)
+{
+	const struct unwind_range *a = va, *b = vb;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+/* In order, and each ends where the next begins at the latest. */
+static void straighten(struct unwind *u)
+{
+	bool sorted = true;
+	size_t n = 0;
+
+	for (size_t i = 1; i < u->n && sorted; i++)
+		sorted = u->v[i - 1].start <= u->v[i].start;
+	if (!sorted)
+		qsort(u->v, u->n, sizeof(*u->v), by_start);
+	for (size_t i = 0; i < u->n; i++) {
+		if (n && u->v[n - 1].start == u->v[i].start)
+			continue;
+		if (n && u->v[n - 1].end > u->v[i].start)
+			u->v[n - 1].end = u->v[i].start;
+		u->v[n++] = u->v[i];
+	}
+	u->n = n;
+}
+
+bool unwind_read(struct unwind *u, const struct image *im)
+{
+	struct frame f = { 0 };
+	bool ok = true;
+
+	*u = (struct unwind){ 0 };
+	if (find_frame(&f, im))
+		ok = walk(u, im, &f);
+	free(f.bytes);
+	straighten(u);
+	return ok;
+}
+
+void unwind_fini(struct unwind *u)
+{
+	free(u->v);
+	*u = (struct unwind){ 0 };
+}
+
+const struct unwind_range *unwind_at(const struct unwind *u, uint64_t addr)
+{
+	size_t lo = 0, hi = u->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (u->v[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr < u->v[lo - 1].end ? &u->v[lo - 1] : NULL;
+}
