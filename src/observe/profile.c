@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const image_kind_name[IMAGE_KIND_N] = { "unknown", "file", "kernel", "anon", "vdso" };
+
+/* An image by its identity: kind, path, build-id, as one string. */
+struct image_key {
+	char *text;
+	uint32_t id;
+	UT_hash_handle hh;
+};
+
+static uint32_t site_hash(const struct site_id *id)
+{
+	return (uint32_t)(((id->addr ^ (uint64_t)id->image << 40) * 0x9e3779b97f4a7c15ull) >> 32);
+}
+
+static struct site *find_hashed(const struct profile *p, const struct site_id *id, uint32_t hash)
+{
+	struct site *s;
+
+	HASH_FIND_BYHASHVALUE(hh, p->sites, id, sizeof(*id), hash, s);
+	return s;
+}
+
+static struct site_id clean(struct site_id id)
+{
+	id.zero = 0;
+	return id;
+}
+
+int profile_init(struct profile *p, struct err *err)
+{
+	memset(p, 0, sizeof(*p));
+	p->method = HOT_SPACE_SAVING;
+	p->capacity = HOT_CAPACITY_DEFAULT;
+	if (!profile_image(p, IMAGE_UNKNOWN, "[unknown]", ""))
+		return err_set(err, ERR_FAILED, "no memory");
+	return 0;
+}
+
+static void free_sites(struct profile *p)
+{
+	struct site *s = p->sites, *next;
+
+	HASH_CLEAR(hh, p->sites);
+	for (; s; s = next) {
+		next = s->hh.next;
+		for (int i = 0; i < OPERAND_N; i++)
+			hot_free(s->operand[i]);
+		free(s);
+	}
+}
+
+static void free_images(struct profile *p)
+{
+	struct image_key *k = p->image_keys, *next;
+
+	HASH_CLEAR(hh, p->image_keys);
+	for (; k; k = next) {
+		next = k->hh.next;
+		free(k->text);
+		free(k);
+	}
+	for (size_t i = 0; i < p->nimage; i++) {
+		struct profile_image *pi = p->image[i];
+
+		for (size_t j = 0; j < pi->nproc; j++)
+			free(pi->proc[j].name);
+		free(pi->proc);
+		free(pi->path);
+		free(pi->build_id);
+		free(pi);
+	}
+	free(p->image);
+}
+
+void profile_fini(struct profile *p)
+{
+	free_sites(p);
+	free_images(p);
+	for (size_t i = 0; i < p->nrun; i++) {
+		struct run *r = &p->run[i];
+
+		free(r->source);
+		free(r->command);
+		free(r->host);
+		free(r->cpu);
+		free(r->kernel);
+		free(r->version);
+		free(r->event);
+		free(r->unit);
+	}
+	free(p->run);
+	memset(p, 0, sizeof(*p));
+}
+
+static struct profile_image *add_image(struct profile *p, int kind, const char *path,
+				       const char *build_id)
+{
+	struct profile_image **list, *pi = calloc(1, sizeof(*pi));
+
+	list = realloc(p->image, (p->nimage + 1) * sizeof(struct profile_image *));
+	if (list)
+		p->image = list;
+	if (pi) {
+		pi->path = strdup(path);
+		pi->build_id = strdup(build_id);
+	}
+	if (!list || !pi || !pi->path || !pi->build_id) {
+		if (pi) {
+			free(pi->path);
+			free(pi->build_id);
+		}
+		free(pi);
+		return NULL;
+	}
+	pi->id = (uint32_t)p->nimage;
+	pi->kind = kind;
+	p->image[p->nimage++] = pi;
+	return pi;
+}
+
+struct profile_image *profile_image(struct profile *p, int kind, const char *path, const char *build_id)
+{
+	size_t n = strlen(path) + strlen(build_id) + 16;
+	char *text = malloc(n);
+	struct profile_image *pi;
+	struct image_key *k;
+
+	if (!text)
+		return NULL;
+	snprintf(text, n, "%d:%s:%s", kind, build_id, path);
+	HASH_FIND_STR(p->image_keys, text, k);
+	if (k) {
+		free(text);
+		return p->image[k->id];
+	}
+	k = calloc(1, sizeof(*k));
+	pi = k ? add_image(p, kind, path, build_id) : NULL;
+	if (!pi) {
+		free(k);
+		free(text);
+		return NULL;
+	}
+	k->text = text;
+	k->id = pi->id;
+	HASH_ADD_KEYPTR(hh, p->image_keys, k->text, strlen(k->text), k);
+	return pi;
+}
+
+struct site *profile_site_find(const struct profile *p, struct site_id id)
+{
+	struct site_id key = clean(id);
+
+	return find_hashed(p, &key, site_hash(&key));
+}
+
+struct site *profile_site(struct profile *p, struct site_id id)
+{
+	struct site_id key = clean(id);
+	uint32_t hash = site_hash(&key);
+	struct site *s = find_hashed(p, &key, hash);
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->id = key;
+	HASH_ADD_BYHASHVALUE(hh, p->sites, id, sizeof(s->id), hash, s);
+	return s;
+}
+
+struct run *profile_run(struct profile *p)
+{
+	struct run *list = realloc(p->run, (p->nrun + 1) * sizeof(*list));
+
+	if (!list)
+		return NULL;
+	p->run = list;
+	memset(&list[p->nrun], 0, sizeof(*list));
+	return &list[p->nrun++];
+}
+
+int profile_sample(struct profile *p, struct site_id id, double weight)
+{
+	struct site *s = profile_site(p, id);
+
+	if (!s)
+		return -1;
+	s->samples++;
+	s->time += weight;
+	return 0;
+}
+
+static int add_values(struct profile *p, struct site *s, const struct retired *r)
+{
+	for (unsigned have = r->have; have; have &= have - 1) {
+		int i = __builtin_ctz(have);
+
+		if (i >= OPERAND_N)
+			break;
+		if (!s->operand[i])
+			s->operand[i] = hot_new(p->method, p->capacity);
+		if (!s->operand[i] || hot_add(s->operand[i], r->value[i], 1))
+			return -1;
+	}
+	return 0;
+}
+
+int profile_window(struct profile *p, const struct window *w)
+{
+	if (profile_sample(p, w->start, w->weight))
+		return -1;
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct retired *r = &w->ri[i];
+		struct site *s = profile_site(p, r->site);
+
+		if (!s)
+			return -1;
+		s->cls = r->cls;
+		s->len = r->len;
+		s->observed++;
+		s->taken += r->taken;
+		if (r->have && add_values(p, s, r))
+			return -1;
+	}
+	return 0;
+}
+
+/* Merging. */
+
+static int merge_procs(struct profile_image *dst, const struct profile_image *src)
+{
+	struct profile_proc *all;
+	size_t i = 0, j = 0, k = 0;
+
+	if (!src->nproc)
+		return 0;
+	all = calloc(dst->nproc + src->nproc, sizeof(*all));
+	if (!all)
+		return -1;
+	while (i < dst->nproc || j < src->nproc) {
+		if (j == src->nproc || (i < dst->nproc && dst->proc[i].start <= src->proc[j].start)) {
+			if (j < src->nproc && dst->proc[i].start == src->proc[j].start)
+				j++;
+			all[k++] = dst->proc[i++];
+			continue;
+		}
+		all[k] = src->proc[j++];
+		all[k].name = strdup(all[k].name);
+		if (!all[k].name) {
+			/* dst's own names stay dst's */
+			free(all);
+			return -1;
+		}
+		k++;
+	}
+	free(dst->proc);
+	dst->proc = all;
+	dst->nproc = k;
+	return 0;
+}
+
+static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
+{
+	struct site *d = profile_site(dst, (struct site_id){ .image = image, .addr = s->id.addr });
+
+	if (!d)
+		return -1;
+	if (s->len) {
+		d->cls = s->cls;
+		d->len = s->len;
+	}
+	d->samples += s->samples;
+	d->time += s->time;
+	d->observed += s->observed;
+	d->taken += s->taken;
+	for (int i = 0; i < OPERAND_N; i++) {
+		if (!s->operand[i])
+			continue;
+		if (!d->operand[i])
+			d->operand[i] = hot_new(hot_method(s->operand[i]), dst->capacity);
+		if (!d->operand[i] || hot_merge(d->operand[i], s->operand[i]))
+			return -1;
+	}
+	return 0;
+}
+
+static char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+static int merge_runs(struct profile *dst, const struct profile *src)
+{
+	for (size_t i = 0; i < src->nrun; i++) {
+		struct run *r = profile_run(dst);
+		const struct run *s = &src->run[i];
+
+		if (!r)
+			return -1;
+		*r = *s;
+		r->source = copy(s->source);
+		r->command = copy(s->command);
+		r->host = copy(s->host);
+		r->cpu = copy(s->cpu);
+		r->kernel = copy(s->kernel);
+		r->version = copy(s->version);
+		r->event = copy(s->event);
+		r->unit = copy(s->unit);
+	}
+	return 0;
+}
+
+int profile_merge(struct profile *dst, const struct profile *src, struct err *err)
+{
+	uint32_t *map;
+	struct site *s, *tmp;
+	int rc;
+
+	if (dst->nrun && src->nrun && dst->run[0].sketch != src->run[0].sketch) {
+		err_set(err, ERR_FAILED, "the recordings keep hot values by different methods (%s, %s)",
+			hot_method_name[dst->run[0].sketch == HOT_COUNTING],
+			hot_method_name[src->run[0].sketch == HOT_COUNTING]);
+		return err_hint(err, "merge those of one --sketch");
+	}
+	map = calloc(src->nimage + 1, sizeof(*map));
+	rc = map ? 0 : -1;
+
+	for (size_t i = 0; i < src->nimage && !rc; i++) {
+		const struct profile_image *from = src->image[i];
+		struct profile_image *to = profile_image(dst, from->kind, from->path, from->build_id);
+
+		rc = to ? merge_procs(to, from) : -1;
+		if (!rc) {
+			to->stripped |= from->stripped;
+			map[i] = to->id;
+		}
+	}
+	HASH_ITER(hh, src->sites, s, tmp) {
+		if (rc)
+			break;
+		rc = merge_site(dst, s, map[s->id.image]);
+	}
+	if (!rc)
+		rc = merge_runs(dst, src);
+	free(map);
+	return rc ? err_set(err, ERR_FAILED, "no memory to merge") : 0;
+}
+
+void profile_counters(const struct profile *p, struct run_counters *sum)
+{
+	uint64_t *to = (uint64_t *)sum;
+
+	memset(sum, 0, sizeof(*sum));
+	for (size_t i = 0; i < p->nrun; i++) {
+		const uint64_t *from = (const uint64_t *)&p->run[i].n;
+
+		for (size_t k = 0; k < sizeof(*sum) / sizeof(*to); k++)
+			to[k] += from[k];
+	}
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile: everything a recording holds, in memory. Additive: two profiles merge by adding.
+ *
+ *   profile ─┬─ runs    what was recorded and how (one a recording, more after a merge)
+ *            ├─ images  by build-id and path; image 0 is "[unknown]"
+ *            │   └─ procedures that were hit
+ *            └─ sites   (image, address) ─ counters, hot lists by operand
+ *
+ * Windows are weighted by time (METHODS section 1): `observed` counts how often windows saw the
+ * instruction, which is no execution count; shares within a site are what it is good for.
+ */
+#ifndef ASSAY_OBSERVE_PROFILE_H
+#define ASSAY_OBSERVE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "isa/uop.h"
+#include "sketch/hot.h"
+#include "stream/window.h"
+
+enum image_kind {
+	IMAGE_UNKNOWN, /* not resolved: said so */
+	IMAGE_FILE,    /* ELF; addresses are ELF virtual addresses */
+	IMAGE_KERNEL,  /* run-time addresses */
+	IMAGE_ANON,    /* code that no file holds (JIT); run-time addresses */
+	IMAGE_VDSO,
+	IMAGE_KIND_N,
+};
+extern const char *const image_kind_name[IMAGE_KIND_N];
+
+struct profile_proc {
+	uint64_t start, end;
+	char *name;
+};
+
+struct profile_image {
+	uint32_t id; /* index in the profile */
+	int kind;    /* enum image_kind */
+	char *path;
+	char *build_id; /* hex, or "" */
+	bool stripped;	/* procedures are from unwind information alone */
+	struct profile_proc *proc; /* those that a site lies in, sorted by start; filled when recording */
+	size_t nproc;		   /* ends, so that a recording is readable where its images are not */
+};
+
+struct site {
+	struct site_id id; /* hash key */
+	uint8_t cls, len;
+	uint64_t samples;	/* time samples */
+	double time;		/* ns (or cycles: run.unit) that they stand for */
+	uint64_t observed;	/* times that a window retired it */
+	uint64_t taken;		/* of those, branches taken */
+	struct hot *operand[OPERAND_N]; /* NULL: never seen. hot_total() <= observed: the rest unknown */
+	UT_hash_handle hh;
+};
+
+/* Additive counters of a run, by name. One line an item. */
+#define RUN_COUNTERS(X) \
+	X(samples, "time samples, user and kernel") \
+	X(user, "of those, in user space") \
+	X(kernel, "of those, in the kernel") \
+	X(idle, "of those, in the idle loop (-a)") \
+	X(windows, "user samples that ran ahead at least one instruction") \
+	X(instructions, "instructions run ahead") \
+	X(uops, "micro-ops executed for them") \
+	X(ahead_ns, "time spent running ahead, ns") \
+	X(lost_ring, "samples lost: ring buffer full") \
+	X(lost_nested, "samples lost: interrupted another") \
+	X(lost_map, "samples lost: no map entry") \
+	X(lost_write, "samples lost: could not be written to the recording") \
+	X(unattributed, "user samples whose image could not be found") \
+	X(lifted, "instructions lifted") \
+	X(lift_ns, "CPU time spent lifting, ns") \
+	X(recorder_ns, "CPU time of the recorder, ns") \
+	X(program_ns, "CPU time of the program and its children, ns (0 if not known)") \
+	X(elapsed_ns, "wall time, ns") \
+	X(processes, "processes seen")
+struct run_counters {
+#define X(name, what) uint64_t name;
+	RUN_COUNTERS(X)
+#undef X
+	uint64_t stop[RA_STOP_N]; /* windows by why they ended */
+};
+
+struct run {
+	char *source;  /* "sampler" */
+	char *command; /* shell-quoted, or "-p PID", or "-a" */
+	char *host, *cpu, *kernel, *version; /* Assay's */
+	char *event;   /* "cpu-clock", "cycles" */
+	char *unit;    /* of site.time: "ns", "cycles" */
+	uint64_t started; /* s since the epoch */
+	double rate;	/* samples a second and CPU that were asked for */
+	unsigned burst;
+	int sketch;	/* enum hot_method */
+	unsigned sketch_capacity;
+	int status;	/* the command's wait status, or 0 */
+	bool finished;	/* false: the recorder was killed, the recording ends where it was flushed */
+	struct run_counters n;
+};
+
+struct profile {
+	struct run *run;
+	size_t nrun;
+	struct profile_image **image; /* [0] always exists */
+	size_t nimage;
+	struct site *sites; /* uthash, key id */
+	enum hot_method method; /* of new hot lists */
+	unsigned capacity;
+	struct image_key *image_keys; /* private */
+};
+
+int profile_init(struct profile *p, struct err *err);
+void profile_fini(struct profile *p);
+
+/* The image of that identity, made if new. (kind, path, build_id) is the identity. NULL: no memory. */
+struct profile_image *profile_image(struct profile *p, int kind, const char *path,
+				    const char *build_id);
+/* The site, made if new; NULL: no memory. */
+struct site *profile_site(struct profile *p, struct site_id id);
+struct site *profile_site_find(const struct profile *p, struct site_id id);
+/* A new run, zeroed, strings to be set with strdup. The pointer is good until the next call. */
+struct run *profile_run(struct profile *p);
+
+/* The observers of a sampled recording, in one walk over the window: time (its first instruction),
+ * counts (observed, taken) and values (hot lists). -1 without memory. */
+int profile_window(struct profile *p, const struct window *w);
+/* A time sample without a window (kernel, unknown). */
+int profile_sample(struct profile *p, struct site_id id, double weight);
+
+/* dst += src. Images are matched by identity; runs are appended. */
+int profile_merge(struct profile *dst, const struct profile *src, struct err *err);
+
+/* Sums over runs. */
+void profile_counters(const struct profile *p, struct run_counters *sum);
+
+#endif

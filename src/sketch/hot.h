@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hot lists: the most frequent values of a stream, in constant space, each with bounds.
+ *
+ * Two methods, of one interface:
+ *   counting samples  Gibbons and Matias, SIGMOD 1998 (seed 001, METHODS section 1)
+ *   Space-Saving      Metwally, Agrawal, El Abbadi, ICDT 2005
+ *
+ * A list starts small and grows up to its capacity, so that the many sites seen a few times cost
+ * little. As long as no more distinct values than the capacity were added it is exact.
+ */
+#ifndef ASSAY_SKETCH_HOT_H
+#define ASSAY_SKETCH_HOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum hot_method { HOT_SPACE_SAVING, HOT_COUNTING, HOT_METHOD_N };
+extern const char *const hot_method_name[HOT_METHOD_N];
+int hot_method_by_name(const char *name); /* or -1 */
+
+#define HOT_CAPACITY_DEFAULT 16
+#define HOT_CAPACITY_MAX 4096
+
+struct hot; /* owns its entries */
+
+struct hot_value {
+	uint64_t value;
+	double count;	  /* estimate of its occurrences */
+	double low, high; /* bounds: the true number of occurrences lies in [low, high]. Certain for
+			   * Space-Saving; with confidence hot_confidence() for counting samples */
+};
+
+/* NULL without memory. */
+struct hot *hot_new(enum hot_method method, unsigned capacity);
+void hot_free(struct hot *h);
+
+/* Adds n occurrences of a value. -1 without memory (the list is unchanged). */
+int hot_add(struct hot *h, uint64_t value, uint64_t n);
+/* Adds src to dst: as if dst had seen both streams. Of one method; capacities may differ (dst's
+ * holds). -1 without memory or if the methods differ. */
+int hot_merge(struct hot *dst, const struct hot *src);
+
+uint64_t hot_total(const struct hot *h);    /* occurrences added */
+unsigned hot_distinct(const struct hot *h); /* entries held */
+bool hot_exact(const struct hot *h);	    /* counts are exact, nothing was ever left out */
+double hot_tau(const struct hot *h);	    /* counting samples: the sampling threshold, 1 to begin with */
+double hot_confidence(const struct hot *h); /* of the bounds: 1 if certain */
+enum hot_method hot_method(const struct hot *h);
+
+/* The up to n hottest values, hottest first (ties: smaller value first). Returns how many. */
+unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n);
+/* The most that a value outside the list can have occurred. */
+double hot_rest_bound(const struct hot *h);
+
+/* Serialised form, portable and compact (varints), appended at p; documented in hot.c.
+ * hot_encoded_max: bytes that surely suffice. hot_encode returns the bytes written. */
+size_t hot_encoded_max(const struct hot *h);
+size_t hot_encode(const struct hot *h, uint8_t *p);
+/* Reads one from p[0..n), which is not trusted. *used: bytes consumed. NULL with err set if it is
+ * malformed. */
+struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err);
+
+/* Seeds the generator that counting samples draw from; a fixed default otherwise. */
+void hot_seed(uint64_t seed);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/journal.h"
+
+#include "isa/uop.h"
+
+#define WINDOW_INSNS_MAX 512
+#define TAKEN (1u << OPERAND_N)
+
+bool journal_put(struct buffer *b, const struct window *w)
+{
+	uint64_t last = w->start.addr;
+
+	if (!buffer_room(b, 10 * VARINT_MAX + (size_t)w->n * (5 + OPERAND_N) * VARINT_MAX))
+		return false;
+	varint_put(b, w->pid);
+	varint_put(b, w->tid);
+	varint_put(b, w->time);
+	varint_put(b, (uint64_t)w->weight);
+	varint_put(b, w->stop);
+	varint_put(b, w->start.image);
+	varint_put(b, w->start.addr);
+	varint_put(b, w->n);
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct retired *r = &w->ri[i];
+
+		varint_put(b, r->site.image);
+		varint_put(b, zigzag((int64_t)(r->site.addr - last)));
+		varint_put(b, r->cls);
+		varint_put(b, r->len);
+		varint_put(b, r->have | (r->taken ? TAKEN : 0));
+		for (unsigned have = r->have; have; have &= have - 1)
+			varint_put(b, r->value[__builtin_ctz(have)]);
+		last = r->site.addr;
+	}
+	return true;
+}
+
+struct decoder {
+	struct cursor c;
+	const uint32_t *map;
+	size_t nmap;
+};
+
+static bool get_site(struct decoder *d, uint64_t image, uint64_t addr, struct site_id *id)
+{
+	if (image >= d->nmap)
+		return false;
+	id->image = d->map[image];
+	id->addr = addr;
+	return true;
+}
+
+static bool get_retired(struct decoder *d, struct retired *r, uint64_t *last)
+{
+	uint64_t image, delta, cls, len, have;
+
+	if (!varint_get(&d->c, &image) || !varint_get(&d->c, &delta) || !varint_get(&d->c, &cls) ||
+	    !varint_get(&d->c, &len) || !varint_get(&d->c, &have))
+		return false;
+	*last += (uint64_t)unzigzag(delta);
+	if (!get_site(d, image, *last, &r->site) || cls > 255 || len > 15 || have >= 2 * TAKEN)
+		return false;
+	r->cls = (uint8_t)cls;
+	r->len = (uint8_t)len;
+	r->taken = have & TAKEN;
+	r->have = (uint16_t)(have & (TAKEN - 1));
+	for (unsigned h = r->have; h; h &= h - 1)
+		if (!varint_get(&d->c, &r->value[__builtin_ctz(h)]))
+			return false;
+	return true;
+}
+
+static bool get_window(struct decoder *d, struct window *w, struct retired *ri)
+{
+	uint64_t pid, tid, weight, stop, image, addr, n, last;
+
+	if (!varint_get(&d->c, &pid) || !varint_get(&d->c, &tid) || !varint_get(&d->c, &w->time) ||
+	    !varint_get(&d->c, &weight) || !varint_get(&d->c, &stop) || !varint_get(&d->c, &image) ||
+	    !varint_get(&d->c, &addr) || !varint_get(&d->c, &n))
+		return false;
+	if (!get_site(d, image, addr, &w->start) || n > WINDOW_INSNS_MAX || stop > RA_STOP_N)
+		return false;
+	w->pid = (uint32_t)pid;
+	w->tid = (uint32_t)tid;
+	w->weight = (double)weight;
+	w->stop = (uint32_t)stop;
+	w->n = (uint32_t)n;
+	w->ri = ri;
+	last = addr;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!get_retired(d, &ri[i], &last))
+			return false;
+	return true;
+}
+
+int journal_replay(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
+		   struct err *err)
+{
+	struct decoder d = { { p, p + n }, map, nmap };
+	struct retired *ri = calloc(WINDOW_INSNS_MAX, sizeof(*ri));
+	struct window w;
+	int rc = 0;
+
+	if (!ri)
+		return err_set(err, ERR_FAILED, "no memory");
+	while (!rc && d.c.p < d.c.end) {
+		if (!get_window(&d, &w, ri))
+			rc = err_set(err, ERR_FAILED, "malformed journal");
+		else if (profile_window(to, &w))
+			rc = err_set(err, ERR_FAILED, "no memory");
+	}
+	free(ri);
+	return rc;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a recording. Nothing in the file is trusted. */
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "store/journal.h"
+#include "store/recording.h"
+
+#define JOURNAL_BLOB_MAX (1u << 30)
+#define COUNT_MAX (INT64_MAX / 4)
+
+struct reader {
+	sqlite3 *db;
+	const char *path;
+	struct profile *p;
+	uint32_t *map; /* the file's image numbers to the profile's */
+	size_t nmap;
+	size_t first_run;
+	struct err *err;
+};
+
+static int corrupt(struct reader *r, const char *what)
+{
+	err_set(r->err, ERR_FAILED, "%s is damaged: %s", r->path, what);
+	return err_hint(r->err, "a copy, or %s.old, may be whole", r->path);
+}
+
+static int db_error(struct reader *r)
+{
+	int code = sqlite3_errcode(r->db);
+
+	if (code == SQLITE_NOTADB) {
+		err_set(r->err, ERR_FAILED, "%s is no recording", r->path);
+		return err_hint(r->err, "`assay record` makes one");
+	}
+	if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+		err_set(r->err, ERR_FAILED, "%s is still being recorded", r->path);
+		return err_hint(r->err, "read it when the recorder has ended");
+	}
+	return corrupt(r, sqlite3_errmsg(r->db));
+}
+
+/* Rows of a query through a function; a row that it refuses ends it. */
+static int each_row(struct reader *r, const char *sql, int (*row)(struct reader *, sqlite3_stmt *))
+{
+	sqlite3_stmt *s;
+	int rc;
+
+	if (sqlite3_prepare_v2(r->db, sql, -1, &s, NULL) != SQLITE_OK)
+		return db_error(r);
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW)
+		if (row(r, s)) {
+			sqlite3_finalize(s);
+			return -1;
+		}
+	sqlite3_finalize(s);
+	return rc == SQLITE_DONE ? 0 : db_error(r);
+}
+
+static const char *text(sqlite3_stmt *s, int i)
+{
+	const char *t = (const char *)sqlite3_column_text(s, i);
+
+	return t ? t : "";
+}
+
+/* A count; -1 if it cannot be one. */
+static int64_t count_of(sqlite3_stmt *s, int i)
+{
+	int64_t v = sqlite3_column_int64(s, i);
+
+	return v < 0 || v > COUNT_MAX ? -1 : v;
+}
+
+static int read_image(struct reader *r, sqlite3_stmt *s)
+{
+	int64_t id = sqlite3_column_int64(s, 0);
+	struct profile_image *pi;
+	int kind = 0;
+
+	if (id < 0 || id >= 1 << 20)
+		return corrupt(r, "an image's number");
+	while (kind < IMAGE_KIND_N && strcmp(image_kind_name[kind], text(s, 1)))
+		kind++;
+	if (kind == IMAGE_KIND_N)
+		return corrupt(r, "an image's kind");
+	if ((size_t)id >= r->nmap) {
+		size_t n = (size_t)id + 16;
+		uint32_t *map = realloc(r->map, n * sizeof(*map));
+
+		if (!map)
+			return err_set(r->err, ERR_FAILED, "no memory");
+		memset(map + r->nmap, 0, (n - r->nmap) * sizeof(*map));
+		r->map = map;
+		r->nmap = n;
+	}
+	pi = profile_image(r->p, kind, text(s, 2), text(s, 3));
+	if (!pi)
+		return err_set(r->err, ERR_FAILED, "no memory");
+	pi->stripped |= sqlite3_column_int(s, 4) != 0;
+	r->map[id] = pi->id;
+	return 0;
+}
+
+static int read_run(struct reader *r, sqlite3_stmt *s)
+{
+	struct run *run = profile_run(r->p);
+	char **const to[8] = { &run->source, &run->command, &run->host, &run->cpu, &run->kernel,
+			       &run->version, &run->event, &run->unit };
+
+	if (!run)
+		return err_set(r->err, ERR_FAILED, "no memory");
+	for (int i = 0; i < 8; i++) {
+		*to[i] = strdup(text(s, 1 + i));
+		if (!*to[i])
+			return err_set(r->err, ERR_FAILED, "no memory");
+	}
+	run->started = (uint64_t)sqlite3_column_int64(s, 9);
+	run->rate = sqlite3_column_double(s, 10);
+	run->burst = (unsigned)sqlite3_column_int64(s, 11);
+	run->sketch = sqlite3_column_int(s, 12) == HOT_COUNTING ? HOT_COUNTING : HOT_SPACE_SAVING;
+	run->sketch_capacity = (unsigned)sqlite3_column_int64(s, 13);
+	run->status = sqlite3_column_int(s, 14);
+	run->finished = sqlite3_column_int(s, 15) != 0;
+	if (!isfinite(run->rate))
+		return corrupt(r, "a run's rate");
+	if (run->sketch_capacity >= 1 && run->sketch_capacity <= HOT_CAPACITY_MAX) {
+		r->p->method = (enum hot_method)run->sketch;
+		r->p->capacity = run->sketch_capacity;
+	}
+	return 0;
+}
+
+static int read_counter(struct reader *r, sqlite3_stmt *s)
+{
+	int64_t i = sqlite3_column_int64(s, 0), v = count_of(s, 2);
+	const char *name = text(s, 1);
+	struct run_counters *n;
+
+	if (i < 0 || (size_t)i >= r->p->nrun - r->first_run || v < 0)
+		return corrupt(r, "a counter");
+	n = &r->p->run[r->first_run + (size_t)i].n;
+#define X(field, what) \
+	if (!strcmp(name, #field)) \
+		n->field = (uint64_t)v;
+	RUN_COUNTERS(X)
+#undef X
+#define X(id, label, what) \
+	if (!strcmp(name, "stop_" label)) \
+		n->stop[RA_STOP_##id] = (uint64_t)v;
+	RA_STOPS(X)
+#undef X
+	return 0;
+}
+
+static int image_at(struct reader *r, sqlite3_stmt *s, uint32_t *image)
+{
+	int64_t id = sqlite3_column_int64(s, 0);
+
+	if (id < 0 || (size_t)id >= r->nmap)
+		return corrupt(r, "an image that is not there");
+	*image = r->map[id];
+	return 0;
+}
+
+static int read_procedure(struct reader *r, sqlite3_stmt *s)
+{
+	struct profile_proc proc = { (uint64_t)sqlite3_column_int64(s, 1),
+				     (uint64_t)sqlite3_column_int64(s, 2), NULL };
+	struct profile_proc *list;
+	struct profile_image *pi;
+	uint32_t image = 0;
+
+	if (image_at(r, s, &image))
+		return -1;
+	pi = r->p->image[image];
+	if (proc.end < proc.start || (pi->nproc && proc.start < pi->proc[pi->nproc - 1].start))
+		return corrupt(r, "a procedure's range");
+	if (!(pi->nproc & (pi->nproc - 1))) { /* capacities are powers of two */
+		list = realloc(pi->proc, (pi->nproc ? 2 * pi->nproc : 1) * sizeof(*list));
+		if (!list)
+			return err_set(r->err, ERR_FAILED, "no memory");
+		pi->proc = list;
+	}
+	proc.name = strdup(text(s, 3));
+	if (!proc.name)
+		return err_set(r->err, ERR_FAILED, "no memory");
+	pi->proc[pi->nproc++] = proc;
+	return 0;
+}
+
+static int read_operands(struct reader *r, struct site *site, const uint8_t *p, size_t n)
+{
+	struct cursor c = { p, p + n };
+	struct hot *h;
+	struct err why;
+	uint64_t i;
+	size_t used;
+
+	while (c.p < c.end) {
+		if (!varint_get(&c, &i) || i >= OPERAND_N || site->operand[i])
+			return corrupt(r, "a site's operands");
+		h = hot_decode(c.p, (size_t)(c.end - c.p), &used, &why);
+		if (!h)
+			return corrupt(r, why.msg);
+		site->operand[i] = h;
+		c.p += used;
+	}
+	return 0;
+}
+
+static int read_site(struct reader *r, sqlite3_stmt *s)
+{
+	int64_t samples = count_of(s, 4), observed = count_of(s, 6), taken = count_of(s, 7);
+	double time = sqlite3_column_double(s, 5);
+	struct site_id id = { .addr = (uint64_t)sqlite3_column_int64(s, 1) };
+	struct site *site;
+
+	if (image_at(r, s, &id.image))
+		return -1;
+	if (samples < 0 || observed < 0 || taken < 0 || taken > observed || !isfinite(time) || time < 0)
+		return corrupt(r, "a site's counts");
+	site = profile_site(r->p, id);
+	if (!site)
+		return err_set(r->err, ERR_FAILED, "no memory");
+	site->cls = (uint8_t)sqlite3_column_int(s, 2);
+	site->len = (uint8_t)sqlite3_column_int(s, 3);
+	if (site->len > 15)
+		return corrupt(r, "an instruction's length");
+	site->samples += (uint64_t)samples;
+	site->time += time;
+	site->observed += (uint64_t)observed;
+	site->taken += (uint64_t)taken;
+	return read_operands(r, site, sqlite3_column_blob(s, 8), (size_t)sqlite3_column_bytes(s, 8));
+}
+
+static int read_journal(struct reader *r, sqlite3_stmt *s)
+{
+	int64_t size = sqlite3_column_int64(s, 0);
+	const void *blob = sqlite3_column_blob(s, 1);
+	size_t n = (size_t)sqlite3_column_bytes(s, 1), got;
+	uint8_t *out;
+	int rc;
+
+	if (size < 1 || size > JOURNAL_BLOB_MAX || !blob ||
+	    ZSTD_getFrameContentSize(blob, n) != (unsigned long long)size)
+		return corrupt(r, "the journal");
+	out = malloc((size_t)size);
+	if (!out)
+		return err_set(r->err, ERR_FAILED, "no memory");
+	got = ZSTD_decompress(out, (size_t)size, blob, n);
+	rc = ZSTD_isError(got) || got != (size_t)size ? corrupt(r, "the journal") :
+	     journal_replay(out, got, r->p, r->map, r->nmap, r->err);
+	free(out);
+	return rc;
+}
+
+static int number(struct reader *r, const char *pragma, int64_t *v)
+{
+	sqlite3_stmt *s;
+
+	if (sqlite3_prepare_v2(r->db, pragma, -1, &s, NULL) != SQLITE_OK)
+		return db_error(r);
+	if (sqlite3_step(s) != SQLITE_ROW) {
+		sqlite3_finalize(s);
+		return db_error(r);
+	}
+	*v = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return 0;
+}
+
+static int check_identity(struct reader *r)
+{
+	int64_t id, version;
+
+	if (number(r, "PRAGMA application_id", &id) || number(r, "PRAGMA user_version", &version))
+		return -1;
+	if (id != RECORDING_APPLICATION_ID) {
+		err_set(r->err, ERR_FAILED, "%s is no recording of assay's", r->path);
+		return err_hint(r->err, "`assay record` makes one");
+	}
+	if (version > RECORDING_SCHEMA) {
+		err_set(r->err, ERR_FAILED, "%s has schema %lld; this is assay %s, which reads up to %d",
+			r->path, (long long)version, ASSAY_VERSION, RECORDING_SCHEMA);
+		return err_hint(r->err, "read it with the assay that made it, or a newer one");
+	}
+	return version < 1 ? corrupt(r, "its schema number") : 0;
+}
+
+/* A writer that was killed leaves a rollback journal; who may write rolls back. */
+static int open_flags(const char *path)
+{
+	char side[4300];
+	struct stat st;
+
+	snprintf(side, sizeof(side), "%s-journal", path);
+	return !stat(side, &st) && st.st_size > 0 && !access(path, W_OK) ? SQLITE_OPEN_READWRITE :
+									  SQLITE_OPEN_READONLY;
+}
+
+static int open_db(struct reader *r)
+{
+	struct stat st;
+
+	if (stat(r->path, &st) || (errno = 0, access(r->path, R_OK))) {
+		err_sys(r->err, "cannot read %s", r->path);
+		return err_hint(r->err, errno == ENOENT ? "`assay record` makes one; -i FILE names another" :
+				"recordings are private to their owner");
+	}
+	if (!S_ISREG(st.st_mode)) {
+		err_set(r->err, ERR_FAILED, "%s is no file", r->path);
+		return err_hint(r->err, "-i FILE names a recording");
+	}
+	if (st.st_size == 0) {
+		err_set(r->err, ERR_FAILED, "%s is empty", r->path);
+		return err_hint(r->err, "its recorder was killed before it wrote anything");
+	}
+	if (sqlite3_open_v2(r->path, &r->db, open_flags(r->path), NULL) != SQLITE_OK)
+		return db_error(r);
+	sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_exec(r->db, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-16000",
+		     NULL, NULL, NULL);
+	return 0;
+}
+
+/* Into an empty profile. */
+static int read_into(const char *path, struct profile *p, struct err *err)
+{
+	struct reader r = { .path = path, .p = p, .err = err };
+	int rc;
+
+	rc = open_db(&r);
+	if (!rc)
+		rc = check_identity(&r);
+	if (!rc)
+		rc = each_row(&r, "SELECT id, kind, path, build_id, stripped FROM image ORDER BY id",
+			      read_image);
+	if (!rc)
+		rc = each_row(&r, "SELECT id, source, command, host, cpu, kernel, version, event, unit,"
+			      " started, rate, burst, sketch, sketch_capacity, status, finished FROM run"
+			      " ORDER BY id", read_run);
+	if (!rc)
+		rc = each_row(&r, "SELECT run, name, value FROM counter", read_counter);
+	if (!rc)
+		rc = each_row(&r, "SELECT image, start, end, name FROM procedure ORDER BY image, start",
+			      read_procedure);
+	if (!rc)
+		rc = each_row(&r, "SELECT image, address, class, length, samples, time, observed, taken,"
+			      " operands FROM site", read_site);
+	if (!rc)
+		rc = each_row(&r, "SELECT size, windows FROM journal ORDER BY seq", read_journal);
+	sqlite3_close(r.db);
+	free(r.map);
+	return rc;
+}
+
+int recording_read(const char *path, struct profile *p, struct err *err)
+{
+	struct profile one;
+	int rc;
+
+	if (!p->nrun && !p->sites)
+		return read_into(path, p, err);
+	if (profile_init(&one, err))
+		return -1;
+	rc = read_into(path, &one, err);
+	if (!rc)
+		rc = profile_merge(p, &one, err);
+	profile_fini(&one);
+	return rc;
+}

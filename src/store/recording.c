@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/recording.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "store/create.h"
+#include "store/journal.h"
+#include "store/schema.h"
+
+struct recording {
+	sqlite3 *db;
+	char *path;
+	struct buffer pending; /* windows not written yet */
+	size_t nimage;	       /* images written */
+};
+
+static int db_error(struct recording *r, const char *what, struct err *err)
+{
+	int code = sqlite3_errcode(r->db);
+
+	err_set(err, ERR_FAILED, "cannot %s %s: %s", what, r->path, sqlite3_errmsg(r->db));
+	if (code == SQLITE_FULL || (code & 0xff) == SQLITE_IOERR)
+		return err_hint(err, "is the disk full? what was written before is kept; -o FILE records "
+				"elsewhere");
+	return -1;
+}
+
+static int exec(struct recording *r, const char *sql, struct err *err)
+{
+	if (sqlite3_exec(r->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return db_error(r, "write", err);
+	return 0;
+}
+
+static sqlite3_stmt *prepare(struct recording *r, const char *sql, struct err *err)
+{
+	sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(r->db, sql, -1, &s, NULL) != SQLITE_OK)
+		db_error(r, "write", err);
+	return s;
+}
+
+static int step(struct recording *r, sqlite3_stmt *s, struct err *err)
+{
+	int rc = sqlite3_step(s);
+
+	sqlite3_reset(s);
+	return rc == SQLITE_DONE ? 0 : db_error(r, "write", err);
+}
+
+struct recording *recording_create(const char *path, struct err *err)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	char pragma[256];
+
+	if (!r || !(r->path = strdup(path))) {
+		free(r);
+		err_set(err, ERR_FAILED, "no memory");
+		return NULL;
+	}
+	if (create_file(path, err)) {
+		recording_abandon(r);
+		return NULL;
+	}
+	/* what a killed writer leaves is whole by the rollback journal; power loss is not guarded against */
+	snprintf(pragma, sizeof(pragma),
+		 "PRAGMA page_size=4096; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF;"
+		 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16000;"
+		 "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+		 RECORDING_APPLICATION_ID, RECORDING_SCHEMA);
+	if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+	    exec(r, "BEGIN", err) || exec(r, "COMMIT", err) || exec(r, pragma, err) ||
+	    exec(r, "BEGIN", err) || exec(r, schema_sql, err) || exec(r, "COMMIT", err)) {
+		if (r->db)
+			db_error(r, "write", err);
+		recording_abandon(r);
+		return NULL;
+	}
+	return r;
+}
+
+void recording_abandon(struct recording *r)
+{
+	if (!r)
+		return;
+	/* takes the empty rollback journal away */
+	sqlite3_exec(r->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+	sqlite3_close(r->db);
+	free(r->pending.p);
+	free(r->path);
+	free(r);
+}
+
+int recording_window(struct recording *r, const struct window *w, struct err *err)
+{
+	if (!journal_put(&r->pending, w))
+		return err_set(err, ERR_FAILED, "no memory");
+	return 0;
+}
+
+/* Rows. */
+
+static int write_image(struct recording *r, sqlite3_stmt *s, const struct profile_image *pi,
+		       struct err *err)
+{
+	sqlite3_bind_int64(s, 1, pi->id);
+	sqlite3_bind_text(s, 2, image_kind_name[pi->kind], -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 3, pi->path, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 4, pi->build_id, -1, SQLITE_STATIC);
+	sqlite3_bind_int(s, 5, pi->stripped);
+	return step(r, s, err);
+}
+
+static int write_images(struct recording *r, const struct profile *p, size_t from, struct err *err)
+{
+	sqlite3_stmt *s = prepare(r, "INSERT OR REPLACE INTO image VALUES(?,?,?,?,?)", err);
+	int rc = s ? 0 : -1;
+
+	for (size_t i = from; i < p->nimage && !rc; i++)
+		rc = write_image(r, s, p->image[i], err);
+	sqlite3_finalize(s);
+	return rc;
+}
+
+static int write_counter(struct recording *r, sqlite3_stmt *s, size_t run, const char *name,
+			 uint64_t value, struct err *err)
+{
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)run);
+	sqlite3_bind_text(s, 2, name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 3, (sqlite3_int64)value);
+	return step(r, s, err);
+}
+
+static const char *const stop_name[RA_STOP_N] = {
+#define X(id, name, what) [RA_STOP_##id] = "stop_" name,
+	RA_STOPS(X)
+#undef X
+};
+
+static int write_counters(struct recording *r, size_t run, const struct run_counters *n, struct err *err)
+{
+	sqlite3_stmt *s = prepare(r, "INSERT OR REPLACE INTO counter VALUES(?,?,?)", err);
+	int rc = s ? 0 : -1;
+
+#define X(name, what) \
+	if (!rc) \
+		rc = write_counter(r, s, run, #name, n->name, err);
+	RUN_COUNTERS(X)
+#undef X
+	for (int i = 0; i < RA_STOP_N && !rc; i++)
+		rc = write_counter(r, s, run, stop_name[i], n->stop[i], err);
+	sqlite3_finalize(s);
+	return rc;
+}
+
+static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struct run *run,
+		     struct err *err)
+{
+	const char *const text[8] = { run->source, run->command, run->host, run->cpu, run->kernel,
+				      run->version, run->event, run->unit };
+
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)i);
+	for (int k = 0; k < 8; k++)
+		sqlite3_bind_text(s, 2 + k, text[k], -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 10, (sqlite3_int64)run->started);
+	sqlite3_bind_double(s, 11, run->rate);
+	sqlite3_bind_int64(s, 12, run->burst);
+	sqlite3_bind_int(s, 13, run->sketch);
+	sqlite3_bind_int64(s, 14, run->sketch_capacity);
+	sqlite3_bind_int(s, 15, run->status);
+	sqlite3_bind_int(s, 16, run->finished);
+	if (step(r, s, err))
+		return -1;
+	return write_counters(r, i, &run->n, err);
+}
+
+static int write_runs(struct recording *r, const struct profile *p, struct err *err)
+{
+	sqlite3_stmt *s = prepare(r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+				  err);
+	int rc = s ? 0 : -1;
+
+	for (size_t i = 0; i < p->nrun && !rc; i++)
+		rc = write_run(r, s, i, &p->run[i], err);
+	sqlite3_finalize(s);
+	return rc;
+}
+
+static int write_procedures(struct recording *r, const struct profile *p, struct err *err)
+{
+	sqlite3_stmt *s = prepare(r, "INSERT OR REPLACE INTO procedure VALUES(?,?,?,?)", err);
+	int rc = s ? 0 : -1;
+
+	for (size_t i = 0; i < p->nimage && !rc; i++)
+		for (size_t k = 0; k < p->image[i]->nproc && !rc; k++) {
+			const struct profile_proc *q = &p->image[i]->proc[k];
+
+			sqlite3_bind_int64(s, 1, (sqlite3_int64)i);
+			sqlite3_bind_int64(s, 2, (sqlite3_int64)q->start);
+			sqlite3_bind_int64(s, 3, (sqlite3_int64)q->end);
+			sqlite3_bind_text(s, 4, q->name, -1, SQLITE_STATIC);
+			rc = step(r, s, err);
+		}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+/* Operand numbers and hot lists, one behind the other. */
+static bool encode_operands(struct buffer *b, const struct site *s)
+{
+	b->n = 0;
+	for (int i = 0; i < OPERAND_N; i++) {
+		if (!s->operand[i])
+			continue;
+		if (!buffer_room(b, VARINT_MAX + hot_encoded_max(s->operand[i])))
+			return false;
+		varint_put(b, (uint64_t)i);
+		b->n += hot_encode(s->operand[i], b->p + b->n);
+	}
+	return true;
+}
+
+static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s, struct buffer *b,
+		      struct err *err)
+{
+	if (!encode_operands(b, s))
+		return err_set(err, ERR_FAILED, "no memory");
+	sqlite3_bind_int64(q, 1, s->id.image);
+	sqlite3_bind_int64(q, 2, (sqlite3_int64)s->id.addr);
+	sqlite3_bind_int(q, 3, s->cls);
+	sqlite3_bind_int(q, 4, s->len);
+	sqlite3_bind_int64(q, 5, (sqlite3_int64)s->samples);
+	sqlite3_bind_double(q, 6, s->time);
+	sqlite3_bind_int64(q, 7, (sqlite3_int64)s->observed);
+	sqlite3_bind_int64(q, 8, (sqlite3_int64)s->taken);
+	if (b->n)
+		sqlite3_bind_blob(q, 9, b->p, (int)b->n, SQLITE_STATIC);
+	else
+		sqlite3_bind_null(q, 9);
+	return step(r, q, err);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct site *x = *(const struct site *const *)a, *y = *(const struct site *const *)b;
+
+	if (x->id.image != y->id.image)
+		return x->id.image < y->id.image ? -1 : 1;
+	/* as SQLite compares them: signed */
+	return ((int64_t)x->id.addr > (int64_t)y->id.addr) - ((int64_t)x->id.addr < (int64_t)y->id.addr);
+}
+
+/* In the order of their keys: appended, not searched for. */
+static int write_sites(struct recording *r, const struct profile *p, struct err *err)
+{
+	size_t n = HASH_COUNT(p->sites), k = 0;
+	const struct site **list = calloc(n + 1, sizeof(const struct site *));
+	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?)", err);
+	struct buffer b = { 0 };
+	struct site *s, *tmp;
+	int rc = q ? 0 : -1;
+
+	if (!list)
+		rc = err_set(err, ERR_FAILED, "no memory");
+	if (!rc) {
+		HASH_ITER(hh, p->sites, s, tmp)
+			list[k++] = s;
+		qsort(list, k, sizeof(*list), by_key);
+	}
+	for (size_t i = 0; i < k && !rc; i++)
+		rc = write_site(r, q, list[i], &b, err);
+	sqlite3_finalize(q);
+	free(b.p);
+	free(list);
+	return rc;
+}
+
+static int write_journal(struct recording *r, struct err *err)
+{
+	sqlite3_stmt *s;
+	size_t bound = ZSTD_compressBound(r->pending.n), n;
+	void *out;
+	int rc;
+
+	if (!r->pending.n)
+		return 0;
+	out = malloc(bound);
+	if (!out)
+		return err_set(err, ERR_FAILED, "no memory");
+	n = ZSTD_compress(out, bound, r->pending.p, r->pending.n, 1);
+	s = prepare(r, "INSERT INTO journal(size, windows) VALUES(?,?)", err);
+	if (s && !ZSTD_isError(n)) {
+		sqlite3_bind_int64(s, 1, (sqlite3_int64)r->pending.n);
+		sqlite3_bind_blob(s, 2, out, (int)n, SQLITE_STATIC);
+		rc = step(r, s, err);
+	} else {
+		rc = s ? err_set(err, ERR_FAILED, "cannot compress") : -1;
+	}
+	sqlite3_finalize(s);
+	free(out);
+	return rc;
+}
+
+static int roll_back(struct recording *r)
+{
+	sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
+	return -1;
+}
+
+int recording_flush(struct recording *r, const struct profile *p, struct err *err)
+{
+	if (exec(r, "BEGIN", err))
+		return -1;
+	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) || write_journal(r, err) ||
+	    exec(r, "COMMIT", err))
+		return roll_back(r);
+	r->nimage = p->nimage;
+	r->pending.n = 0;
+	return 0;
+}
+
+static int write_all(struct recording *r, const struct profile *p, struct err *err)
+{
+	if (exec(r, "BEGIN", err))
+		return -1;
+	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
+	    write_sites(r, p, err) || exec(r, "DELETE FROM journal", err) || exec(r, "COMMIT", err))
+		return roll_back(r);
+	return 0;
+}
+
+int recording_finish(struct recording *r, const struct profile *p, struct err *err)
+{
+	int rc = write_all(r, p, err);
+	struct err ignored;
+
+	/* without room for the aggregate: what is not in the journal yet may still fit */
+	if (rc)
+		recording_flush(r, p, &ignored);
+	recording_abandon(r);
+	return rc;
+}
+
+int recording_write(const char *path, const struct profile *p, struct err *err)
+{
+	struct recording *r = recording_create(path, err);
+
+	return r ? recording_finish(r, p, err) : -1;
+}

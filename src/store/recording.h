@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The recording: one SQLite file (docs/recording.md has the schema).
+ *
+ * While a recorder runs it appends what it saw to a journal table, cheaply, about once a second.
+ * When it finishes, the aggregated profile replaces the journal. If it is killed, a reader finds the
+ * journal and aggregates it: the result is the same but for what was not flushed yet.
+ */
+#ifndef ASSAY_STORE_RECORDING_H
+#define ASSAY_STORE_RECORDING_H
+
+#include "base/err.h"
+#include "observe/profile.h"
+
+#define RECORDING_SCHEMA 1
+#define RECORDING_APPLICATION_ID 0x41535359 /* "ASSY", SQLite's application_id */
+
+struct recording; /* open for writing */
+
+/*
+ * Creates `path` for writing: an existing recording becomes PATH.old (an existing PATH.old that is a
+ * recording is replaced), an existing file that is not one is an error, never overwritten. Mode 0600;
+ * owned by SUDO_UID/SUDO_GID where the real user is root and those are set. -1/NULL with err set.
+ */
+struct recording *recording_create(const char *path, struct err *err);
+
+/* Journal: windows as they came. Buffered in memory; recording_flush writes one transaction. The
+ * profile is consulted for images and the run, whose new rows are flushed with them. */
+int recording_window(struct recording *r, const struct window *w, struct err *err);
+int recording_flush(struct recording *r, const struct profile *p, struct err *err);
+
+/* Writes the aggregated profile, drops the journal, closes. On error the journal is still there and
+ * the file is closed. */
+int recording_finish(struct recording *r, const struct profile *p, struct err *err);
+/* Closes leaving the journal. */
+void recording_abandon(struct recording *r);
+
+/* Writes a whole profile as a new recording (merge), under the rules of recording_create. */
+int recording_write(const char *path, const struct profile *p, struct err *err);
+
+/* Reads a recording, journal included, into p, which is added to. Nothing in the file is trusted:
+ * ERR_FAILED with a message for one that is missing, no recording, truncated, corrupted, or of a newer
+ * schema. */
+int recording_read(const char *path, struct profile *p, struct err *err);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The schema of a recording (docs/recording.md), version RECORDING_SCHEMA.
+ */
+#ifndef ASSAY_STORE_SCHEMA_H
+#define ASSAY_STORE_SCHEMA_H
+
+static const char schema_sql[] =
+	"CREATE TABLE run(id INTEGER PRIMARY KEY, source TEXT, command TEXT, host TEXT, cpu TEXT,"
+	" kernel TEXT, version TEXT, event TEXT, unit TEXT, started INTEGER, rate REAL, burst INTEGER,"
+	" sketch INTEGER, sketch_capacity INTEGER, status INTEGER, finished INTEGER);"
+	"CREATE TABLE counter(run INTEGER, name TEXT, value INTEGER, PRIMARY KEY(run, name))"
+	" WITHOUT ROWID;"
+	"CREATE TABLE image(id INTEGER PRIMARY KEY, kind TEXT, path TEXT, build_id TEXT,"
+	" stripped INTEGER);"
+	"CREATE TABLE procedure(image INTEGER, start INTEGER, end INTEGER, name TEXT,"
+	" PRIMARY KEY(image, start)) WITHOUT ROWID;"
+	"CREATE TABLE site(image INTEGER, address INTEGER, class INTEGER, length INTEGER,"
+	" samples INTEGER, time REAL, observed INTEGER, taken INTEGER, operands BLOB,"
+	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
+	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);";
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Numbers in blobs: 7 bits a byte, least first, the high bit on all but the last byte (LEB128).
+ */
+#ifndef ASSAY_STORE_VARINT_H
+#define ASSAY_STORE_VARINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct buffer {
+	uint8_t *p;
+	size_t n, cap;
+};
+
+#define VARINT_MAX 10 /* bytes */
+
+/* Room for n more bytes. */
+static inline bool buffer_room(struct buffer *b, size_t n)
+{
+	uint8_t *p;
+	size_t cap;
+
+	if (b->cap - b->n >= n)
+		return true;
+	cap = (b->n + n) * 2;
+	p = realloc(b->p, cap);
+	if (!p)
+		return false;
+	b->p = p;
+	b->cap = cap;
+	return true;
+}
+
+/* There is room. */
+static inline void varint_put(struct buffer *b, uint64_t v)
+{
+	while (v >= 0x80) {
+		b->p[b->n++] = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	b->p[b->n++] = (uint8_t)v;
+}
+
+/* From untrusted bytes. */
+struct cursor {
+	const uint8_t *p, *end;
+};
+
+static inline bool varint_get(struct cursor *c, uint64_t *v)
+{
+	*v = 0;
+	for (int shift = 0; shift < 64 && c->p < c->end; shift += 7) {
+		uint8_t b = *c->p++;
+
+		*v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return true;
+	}
+	return false;
+}
+
+static inline uint64_t zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static inline int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+#endif
