@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The sampler's kernel side: on each timer interrupt, take the interrupted thread's registers and
+ * run ahead.
+ */
+#include "sampler/bpf/types.h"
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "sampler/bpf/shared.h"
+
+/* The kernel structures that are read, as little of each as is needed; CO-RE finds the offsets. */
+#define KERNEL_STRUCT __attribute__((preserve_access_index))
+struct mm_struct {
+	unsigned long exec_vm;
+} KERNEL_STRUCT;
+struct thread_struct {
+	unsigned long fsbase, gsbase;
+} KERNEL_STRUCT;
+struct task_struct {
+	struct mm_struct *mm;
+	struct thread_struct thread;
+} KERNEL_STRUCT;
+struct super_block {
+	__u32 s_dev;
+} KERNEL_STRUCT;
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+} KERNEL_STRUCT;
+struct qstr {
+	const unsigned char *name;
+} KERNEL_STRUCT;
+struct dentry {
+	struct qstr d_name;
+} KERNEL_STRUCT;
+struct path {
+	struct dentry *dentry;
+} KERNEL_STRUCT;
+struct file {
+	struct inode *f_inode;
+	struct path f_path;
+} KERNEL_STRUCT;
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_pgoff;
+	struct file *vm_file;
+} KERNEL_STRUCT;
+
+const volatile uint32_t cfg_burst = 32;
+const volatile uint32_t cfg_entry_bits = 18;
+const volatile uint32_t cfg_ring_bytes = 1 << 24;
+const volatile uint64_t cfg_wake_ns = 300000; /* least time between wake-ups for what is missing */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct uop);
+} code SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct code_entry);
+} entries SEC(".maps");
+
+struct cpu_state {
+	struct ra_state ra;
+	struct sample_vma vma; /* of the interrupt under way */
+	uint64_t woken;
+	uint32_t busy;
+	uint32_t pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct cpu_state);
+} cpus SEC(".maps");
+
+/* By CPU, like cpus. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct sampler_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct proc_key);
+	__type(value, struct proc);
+} procs SEC(".maps");
+
+/* A value for a process not seen before; too large for the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct proc);
+} no_ranges SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct file_key);
+	__type(value, struct file_info);
+} files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+/* What the interpreter asks of its surroundings (runahead/interp.h). */
+
+static __always_inline const struct uop *ra_uop_at(uint32_t index)
+{
+	return bpf_map_lookup_elem(&code, &index);
+}
+
+static __always_inline int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)
+{
+	uint64_t n = bytes;
+
+	*val = 0;
+	barrier_var(n); /* keeps the compiler from dropping the bound, which the verifier wants */
+	if (n > sizeof(*val))
+		return -1;
+	return bpf_probe_read_user(val, n, (const void *)addr);
+}
+
+static __always_inline int ra_read_line(uint64_t addr, uint64_t *data)
+{
+	return bpf_probe_read_user(data, RA_LINE_BYTES, (const void *)addr);
+}
+
+static __noinline uint32_t ra_entry(uint32_t image, uint64_t addr)
+{
+	uint64_t key = CODE_KEY(image, addr);
+	uint32_t h = CODE_HASH(key, cfg_entry_bits), mask = (1u << cfg_entry_bits) - 1;
+
+	for (uint32_t i = 0; i < CODE_PROBES; i++) {
+		uint32_t at = (h + i) & mask;
+		const struct code_entry *e = bpf_map_lookup_elem(&entries, &at);
+
+		if (!e || !e->key)
+			return 0;
+		if (e->key == key)
+			return e->uop;
+	}
+	return 0;
+}
+
+static __noinline int ra_map(struct ra_state *s, uint64_t va)
+{
+	struct proc *p = bpf_map_lookup_elem(&procs, &s->key);
+
+	if (!p)
+		return RA_STOP_UNMAPPED;
+	for (uint32_t i = 0; i < PROC_RANGES; i++) {
+		const struct proc_range *r = &p->range[i];
+
+		if (va >= r->start && va < r->end) {
+			s->start = r->start;
+			s->end = r->end;
+			s->bias = r->bias;
+			s->image = r->image;
+			return r->image == PROC_NOIMAGE ? RA_STOP_NOIMAGE : 0;
+		}
+	}
+	return RA_STOP_UNMAPPED;
+}
+
+#include "runahead/interp.h"
+
+struct ahead {
+	struct ra_state *s;
+};
+
+static long step(uint32_t i, struct ahead *a)
+{
+	return ra_step(a->s) != 0;
+}
+
+/* Where the interrupted instruction's mapping comes from, if it was not seen yet. */
+
+struct vma_ctx { /* callbacks are handed a pointer to the stack */
+	struct sample_vma *v;
+};
+
+static long on_vma(struct task_struct *task, struct vm_area_struct *vma, struct vma_ctx *ctx)
+{
+	struct sample_vma *v = ctx->v;
+	struct file *f = vma->vm_file;
+
+	v->start = vma->vm_start;
+	v->end = vma->vm_end;
+	v->pgoff = vma->vm_pgoff << 12;
+	v->ino = v->dev = 0;
+	if (f) {
+		v->ino = BPF_CORE_READ(f, f_inode, i_ino);
+		v->dev = BPF_CORE_READ(f, f_inode, i_sb, s_dev);
+		bpf_probe_read_kernel_str(v->name, sizeof(v->name),
+					  BPF_CORE_READ(f, f_path.dentry, d_name.name));
+	}
+	return 0;
+}
+
+/* Adds the range of v to the process's; the image's number, 0 if its file is not known yet. */
+static __noinline uint32_t add_range(struct ra_state *s, const struct sample_vma *v, uint64_t ip)
+{
+	struct file_key key = { .ino = v->ino, .dev = v->dev };
+	struct proc *p = bpf_map_lookup_elem(&procs, &s->key);
+	uint64_t off = ip - v->start + v->pgoff, bias = 0;
+	uint32_t image = PROC_NOIMAGE;
+	struct proc_range *r;
+	struct file_info *f;
+
+	if (!p)
+		return 0;
+	if (v->ino) {
+		f = bpf_map_lookup_elem(&files, &key);
+		if (!f)
+			return 0;
+		image = f->image;
+		for (uint32_t i = 0; i < FILE_SEGMENTS; i++)
+			if (i < f->nseg && off - f->seg[i].offset < f->seg[i].size)
+				bias = ip - (off - f->seg[i].offset + f->seg[i].addr);
+	}
+	r = &p->range[__sync_fetch_and_add(&p->n, 1) & (PROC_RANGES - 1)];
+	r->end = 0;
+	barrier_var(r);
+	r->start = v->start;
+	r->bias = bias;
+	r->image = image;
+	barrier_var(r);
+	r->end = v->end;
+	return image;
+}
+
+/* Finds the process's mappings, made empty if they are new or have changed. 0 without room. */
+static __noinline int find_proc(struct ra_state *s, uint64_t exec_vm)
+{
+	struct proc *p = bpf_map_lookup_elem(&procs, &s->key);
+	uint32_t zero = 0;
+	struct proc *none;
+
+	if (p && p->exec_vm == exec_vm)
+		return 1;
+	none = bpf_map_lookup_elem(&no_ranges, &zero);
+	if (!none || bpf_map_update_elem(&procs, &s->key, none, BPF_ANY))
+		return 0;
+	p = bpf_map_lookup_elem(&procs, &s->key);
+	if (!p)
+		return 0;
+	p->exec_vm = exec_vm;
+	return 1;
+}
+
+/* Sends a record, of which `words` words at h are there. Wakes the reader if something is missing
+ * that it can supply, or the buffer fills. */
+static __always_inline void send(struct cpu_state *c, struct sampler_counters *n, void *h, uint32_t words, bool wake)
+{
+	uint64_t flags = BPF_RB_NO_WAKEUP, now;
+
+	if (wake) {
+		now = bpf_ktime_get_ns();
+		if (now - c->woken > cfg_wake_ns) {
+			c->woken = now;
+			flags = BPF_RB_FORCE_WAKEUP;
+		}
+	}
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > cfg_ring_bytes / 4)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (words > RA_OUT_WORDS)
+		words = RA_OUT_WORDS;
+	if (bpf_ringbuf_output(&ring, h, words * 8, flags))
+		n->lost_ring++;
+}
+
+static __always_inline void on_kernel(struct bpf_perf_event_data *ctx, struct cpu_state *c,
+				      struct sampler_counters *n, uint64_t id)
+{
+	struct sample h = {
+		.kind = SAMPLE_KERNEL,
+		.cpu = bpf_get_smp_processor_id(),
+		.pid = id >> 32,
+		.tid = (uint32_t)id,
+		.period = ctx->sample_period,
+		.ip = ctx->regs.rip,
+	};
+
+	if (!id) {
+		n->idle++;
+		return;
+	}
+	n->kernel++;
+	h.time = bpf_ktime_get_ns();
+	send(c, n, &h, sizeof(h) / 8, false);
+}
+
+static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_event_data *ctx,
+					   struct task_struct *task)
+{
+	s->r[UR_RAX] = ctx->regs.rax;
+	s->r[UR_RCX] = ctx->regs.rcx;
+	s->r[UR_RDX] = ctx->regs.rdx;
+	s->r[UR_RBX] = ctx->regs.rbx;
+	s->r[UR_RSP] = ctx->regs.rsp;
+	s->r[UR_RBP] = ctx->regs.rbp;
+	s->r[UR_RSI] = ctx->regs.rsi;
+	s->r[UR_RDI] = ctx->regs.rdi;
+	s->r[UR_R8] = ctx->regs.r8;
+	s->r[UR_R9] = ctx->regs.r9;
+	s->r[UR_R10] = ctx->regs.r10;
+	s->r[UR_R11] = ctx->regs.r11;
+	s->r[UR_R12] = ctx->regs.r12;
+	s->r[UR_R13] = ctx->regs.r13;
+	s->r[UR_R14] = ctx->regs.r14;
+	s->r[UR_R15] = ctx->regs.r15;
+	s->r[UR_FS] = task->thread.fsbase;
+	/* the saved gs base is the kernel's business while in the kernel: not known */
+	s->known = (1u << UR_GS) - 1;
+}
+
+/* Runs ahead from ip. */
+static __always_inline void run(struct ra_state *s, uint64_t ip, uint64_t rflags)
+{
+	struct ahead a = { .s = s };
+	uint32_t burst = cfg_burst;
+
+	ra_begin(s, rflags, burst);
+	if (rflags & FL_DF) {
+		s->stop = RA_STOP_UNSUPPORTED;
+		return;
+	}
+	if (ra_goto(s, ip))
+		return;
+	if (bpf_loop(ra_budget(burst), step, &a, 0) == ra_budget(burst) &&
+	    s->stop == RA_STOP_RUNNING)
+		s->stop = RA_STOP_STRING;
+}
+
+/* Goes on after the mapping of s->target has been found. */
+static __always_inline void run_on(struct ra_state *s)
+{
+	struct ahead a = { .s = s };
+
+	if (ra_goto(s, s->target))
+		return;
+	bpf_loop(ra_budget(cfg_burst), step, &a, 0);
+	if (s->stop == RA_STOP_RUNNING)
+		s->stop = RA_STOP_STRING;
+}
+
+/* Finds the mapping of ip, and adds it to the process's. 0: it is not known, or holds no file. */
+static __always_inline uint32_t find_range(struct cpu_state *c, struct sampler_counters *n,
+					   struct task_struct *task, uint64_t ip)
+{
+	struct vma_ctx vc = { .v = &c->vma };
+
+	n->find_vma++;
+	c->vma.start = 0;
+	if (bpf_find_vma(task, ip, on_vma, &vc, 0)) {
+		n->find_vma_failed++;
+		return 0;
+	}
+	return add_range(&c->ra, &c->vma, ip);
+}
+
+static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_state *c,
+				    struct sampler_counters *n, uint64_t id)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct ra_state *s = &c->ra;
+	struct sample *h = (struct sample *)s->out;
+	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0;
+	uint32_t words, image;
+	bool have_vma = false, found = false;
+	int why;
+
+	exec_vm = task->mm->exec_vm;
+	s->key[0] = (uint64_t)task->mm;
+	s->key[1] = id >> 32;
+	take_registers(s, ctx, task);
+	s->image = 0;
+	s->start = s->end = s->bias = 0;
+	if (!find_proc(s, exec_vm)) {
+		n->lost_map++;
+		return;
+	}
+	why = ra_map(s, ip);
+	if (why == RA_STOP_UNMAPPED) {
+		found = true;
+		image = find_range(c, n, task, ip);
+		have_vma = c->vma.start && (image == 0 || image == PROC_NOIMAGE);
+		why = ra_map(s, ip);
+	}
+	h->image = s->image;
+	h->bias = s->bias;
+	if (why || ctx->regs.cs != 0x33) {
+		ra_begin(s, 0, 0);
+		s->target = ip;
+		s->stop = why ? (uint32_t)why : RA_STOP_UNSUPPORTED;
+	} else {
+		run(s, ip, ctx->regs.eflags);
+		/* one look-up succeeds an interrupt */
+		if (s->stop == RA_STOP_UNMAPPED && !found && find_range(c, n, task, s->target))
+			run_on(s);
+	}
+	h->kind = SAMPLE_USER;
+	h->flags = have_vma ? SAMPLE_VMA : 0;
+	h->cpu = 0;
+	h->pid = id >> 32;
+	h->tid = (uint32_t)id;
+	h->time = begin;
+	h->period = ctx->sample_period;
+	h->ip = ip;
+	h->target = s->target;
+	h->mm = s->key[0];
+	h->exec_vm = exec_vm;
+	h->stop = s->stop;
+	h->stop_uop = s->stop_uop;
+	h->stop_image = s->image;
+	h->n = s->n;
+	h->uops = s->uops;
+	h->stop_bias = s->bias;
+	h->pad = 0;
+	words = s->out_n;
+	if (have_vma) {
+		/* no window then: the image was not known */
+		__builtin_memcpy(&s->out[RA_OUT_HEAD], &c->vma, sizeof(c->vma));
+		words = RA_OUT_HEAD + sizeof(c->vma) / 8;
+	}
+	begin = bpf_ktime_get_ns() - begin;
+	h->ns = (uint32_t)begin;
+	n->user++;
+	if (s->n)
+		n->windows++;
+	n->instructions += s->n;
+	n->uops += s->uops;
+	n->ahead_ns += begin;
+	send(c, n, h, words, s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	uint32_t cpu = bpf_get_smp_processor_id();
+	uint64_t id = bpf_get_current_pid_tgid();
+	struct cpu_state *c = bpf_map_lookup_elem(&cpus, &cpu);
+	struct sampler_counters *n = bpf_map_lookup_elem(&counters, &cpu);
+
+	if (!c || !n)
+		return 0;
+	if (c->busy) {
+		n->lost_nested++;
+		return 0;
+	}
+	c->busy = 1;
+	if (ctx->regs.cs & 3)
+		on_user(ctx, c, n, id);
+	else
+		on_kernel(ctx, c, n, id);
+	c->busy = 0;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the kernel program and user space share, beside the code map (runahead/state.h).
+ */
+#ifndef ASSAY_SAMPLER_BPF_SHARED_H
+#define ASSAY_SAMPLER_BPF_SHARED_H
+
+#include "runahead/state.h"
+
+/*
+ * A process's executable mappings, keyed by address space. Filled in the kernel as samples land, and
+ * by user space from /proc/PID/maps. A range with end 0 is empty.
+ */
+#define PROC_RANGES 32 /* power of two */
+#define PROC_NOIMAGE 0xffffffffu /* code that no file holds */
+struct proc_range {
+	uint64_t start, end;
+	uint64_t bias; /* run-time address minus ELF virtual address */
+	uint32_t image; /* number, or PROC_NOIMAGE */
+	uint32_t pad;
+};
+struct proc_key {
+	uint64_t mm;
+	uint64_t tgid;
+};
+struct proc {
+	uint32_t n; /* ranges ever added; the next goes to n mod PROC_RANGES */
+	uint32_t pad;
+	uint64_t exec_vm; /* the address space's executable pages when filled: if it changed, so did
+			   * the mappings */
+	struct proc_range range[PROC_RANGES];
+};
+
+/* Files whose code may be lifted, by what a mapping knows of them. */
+#define FILE_SEGMENTS 4
+struct file_key {
+	uint64_t ino;
+	uint64_t dev; /* as the kernel numbers it: major << 20 | minor */
+};
+struct file_info {
+	uint32_t image;
+	uint32_t nseg;
+	struct {
+		uint64_t offset, size, addr;
+	} seg[FILE_SEGMENTS];
+};
+
+/* A record of the ring buffer: this header, then words as runahead/state.h says. */
+enum sample_kind { SAMPLE_USER = 1, SAMPLE_KERNEL };
+#define SAMPLE_VMA 1 /* flag: struct sample_vma is what follows, and no windows */
+struct sample {
+	uint16_t kind, flags;
+	uint32_t cpu;
+	uint32_t pid, tid;
+	uint64_t time;	 /* ns, CLOCK_MONOTONIC */
+	uint64_t period; /* what the sample stands for */
+	uint64_t ip;
+	uint64_t bias;	 /* of the image that ip is in */
+	uint64_t target; /* struct ra_state */
+	uint64_t mm;
+	uint32_t image; /* that ip is in; 0: not known */
+	uint32_t stop, stop_uop;
+	uint32_t n; /* retired instructions */
+	uint32_t uops;
+	uint32_t ns;	    /* spent running ahead */
+	uint32_t stop_image; /* image that control was in at the end */
+	uint32_t pad;
+	uint64_t exec_vm;
+	uint64_t stop_bias; /* of stop_image */
+};
+_Static_assert(sizeof(struct sample) == RA_OUT_HEAD * 8, "a sample is what precedes out[]");
+
+struct sample_vma {
+	uint64_t start, end, pgoff; /* pgoff in bytes */
+	uint64_t ino, dev;	    /* 0: no file */
+	char name[32];		    /* the file's own, cut */
+};
+
+/* Counters, one set a CPU. */
+struct sampler_counters {
+	uint64_t user, kernel, idle;
+	uint64_t lost_ring, lost_nested, lost_map;
+	uint64_t windows, instructions, uops, ahead_ns;
+	uint64_t find_vma, find_vma_failed;
+};
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this machine allows the sampler, and the command that changes what it does not.
+ */
+#ifndef ASSAY_SAMPLER_CAPS_H
+#define ASSAY_SAMPLER_CAPS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct kernel_version {
+	int major, minor, patch;
+};
+
+struct caps {
+	char release[128]; /* as uname -r prints it */
+	struct kernel_version kernel;
+	bool new_enough;    /* 5.17 */
+	bool lockup;	    /* in the range where reading user memory from BPF can lock up */
+	bool hardened;	    /* CONFIG_HARDENED_USERCOPY, or the configuration cannot be read */
+	bool btf;	    /* /sys/kernel/btf/vmlinux */
+	bool cap_bpf, cap_perfmon, cap_ptrace, cap_syslog; /* effective (CAP_SYS_ADMIN counts) */
+	bool pmu;	    /* a cycle counter can be opened */
+	int paranoid;	    /* kernel.perf_event_paranoid, or -2 */
+	long max_rate;	    /* kernel.perf_event_max_sample_rate, or 0 */
+	int kptr_restrict;  /* or -1 */
+};
+
+void caps_read(struct caps *c);
+/* -1 with err and its remedy set if the sampler cannot run here. */
+int caps_check(const struct caps *c, struct err *err);
+
+/* Parses "6.1.0-18-amd64"; false if it is no version. */
+bool kernel_version_parse(const char *release, struct kernel_version *v);
+/* The range of kernels in which copy_from_user_nofault() can lock up with CONFIG_HARDENED_USERCOPY:
+ * 5.19 to the fix, which is in 6.1.36, 6.3.10 and 6.4. */
+bool kernel_version_lockup(const struct kernel_version *v);
+
+/* Gives up every capability that recording does not need any more. Returns -1 with err set. */
+int caps_drop(struct err *err);
+
+#endif

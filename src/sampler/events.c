@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/events.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *const event_name[2] = { "cpu-clock", "cycles" };
+
+/* A guess at the clock rate is enough: the kernel reports each sample's own period. */
+#define CYCLES_A_SECOND 3e9
+
+void events_init(struct events *e, int kind, double rate, int prog)
+{
+	struct timespec t;
+
+	memset(e, 0, sizeof(*e));
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	e->kind = kind;
+	e->rate = rate;
+	e->period = (uint64_t)((kind == EVENT_CYCLES ? CYCLES_A_SECOND : 1e9) / rate);
+	e->prog = prog;
+	e->random = (uint64_t)t.tv_nsec << 20 | (uint64_t)getpid() | 1;
+}
+
+/* xorshift64* (Vigna) */
+static uint64_t draw(struct events *e)
+{
+	e->random ^= e->random >> 12;
+	e->random ^= e->random << 25;
+	e->random ^= e->random >> 27;
+	return e->random * 0x2545f4914f6cdd1dull >> 16;
+}
+
+static uint64_t draw_period(struct events *e)
+{
+	uint64_t width = e->period / 8;
+
+	return e->period - width / 2 + (width ? draw(e) % (width + 1) : 0);
+}
+
+static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec, struct err *err)
+{
+	struct perf_event_attr attr = {
+		.type = e->kind == EVENT_CYCLES ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = e->kind == EVENT_CYCLES ? PERF_COUNT_HW_CPU_CYCLES :
+						    PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = draw_period(e),
+		.disabled = 1,
+		.inherit = inherit,
+		.enable_on_exec = on_exec,
+		.exclude_hv = 1,
+	};
+	int fd;
+
+	if (e->n == e->cap) {
+		size_t cap = e->cap ? 2 * e->cap : 16;
+		int *f = realloc(e->fd, cap * sizeof(*f));
+		pid_t *t;
+
+		if (f)
+			e->fd = f;
+		t = f ? realloc(e->tid, cap * sizeof(*t)) : NULL;
+		if (!t)
+			return err_set(err, ERR_FAILED, "no memory for %zu events", cap);
+		e->tid = t;
+		e->cap = cap;
+	}
+	fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, "cannot open a %s event on %s %d", event_name[e->kind],
+			       cpu < 0 ? "thread" : "CPU", cpu < 0 ? (int)tid : cpu);
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, e->prog)) {
+		err_sys(err, "cannot attach the program to a %s event", event_name[e->kind]);
+		close(fd);
+		return -1;
+	}
+	e->fd[e->n] = fd;
+	e->tid[e->n++] = cpu < 0 ? tid : -1 - cpu;
+	return 0;
+}
+
+int events_add_exec(struct events *e, pid_t pid, struct err *err)
+{
+	return add(e, pid, -1, true, true, err);
+}
+
+int events_add_thread(struct events *e, pid_t tid, struct err *err)
+{
+	return add(e, tid, -1, false, false, err);
+}
+
+static bool have(const struct events *e, pid_t tid)
+{
+	for (size_t i = 0; i < e->n; i++)
+		if (e->tid[i] == tid)
+			return true;
+	return false;
+}
+
+/* One pass over the process's threads; how many are new, or -1. A thread that ends meanwhile is no
+ * error. Threads born of one that has its event inherit it: they are found, and left alone, only if
+ * they were there before the pass. */
+static int add_threads(struct events *e, pid_t pid, struct err *err)
+{
+	char path[64];
+	struct dirent *d;
+	int added = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return err_sys(err, "cannot attach to process %d", (int)pid);
+	while ((d = readdir(dir))) {
+		pid_t tid = (pid_t)atoi(d->d_name);
+
+		if (tid <= 0 || have(e, tid))
+			continue;
+		if (add(e, tid, -1, true, false, err)) {
+			if (errno == ESRCH)
+				continue;
+			closedir(dir);
+			return -1;
+		}
+		added++;
+	}
+	closedir(dir);
+	return added;
+}
+
+int events_add_process(struct events *e, pid_t pid, struct err *err)
+{
+	size_t before = e->n;
+
+	if (kill(pid, 0) && errno == ESRCH) {
+		err_set(err, ERR_FAILED, "no process %d", (int)pid);
+		return err_hint(err, "`ps -e` lists those there are");
+	}
+	if (add_threads(e, pid, err) < 0)
+		return -1;
+	if (e->n == before) {
+		err_set(err, ERR_FAILED, "process %d ended while it was being attached to",
+			(int)pid);
+		return err_hint(err, "record it from its start: assay record -- COMMAND");
+	}
+	return 0;
+}
+
+int events_add_cpus(struct events *e, struct err *err)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (long cpu = 0; cpu < n; cpu++)
+		if (add(e, -1, (int)cpu, false, false, err) && errno != ENODEV)
+			return -1;
+	return 0;
+}
+
+int events_enable(struct events *e, struct err *err)
+{
+	for (size_t i = 0; i < e->n; i++)
+		if (ioctl(e->fd[i], PERF_EVENT_IOC_ENABLE, 0))
+			return err_sys(err, "cannot enable the %s event", event_name[e->kind]);
+	return 0;
+}
+
+void events_redraw(struct events *e)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		uint64_t period = draw_period(e);
+
+		ioctl(e->fd[i], PERF_EVENT_IOC_PERIOD, &period);
+	}
+}
+
+void events_fini(struct events *e)
+{
+	for (size_t i = 0; i < e->n; i++)
+		close(e->fd[i]);
+	free(e->fd);
+	free(e->tid);
+	memset(e, 0, sizeof(*e));
+}

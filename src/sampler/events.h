@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The perf events that interrupt: one a thread and its descendants, or one a CPU.
+ *
+ * One event serves user and kernel time: each event has a timer of its own, and the interrupt is what
+ * sampling costs.
+ */
+#ifndef ASSAY_SAMPLER_EVENTS_H
+#define ASSAY_SAMPLER_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+enum event_kind { EVENT_CPU_CLOCK, EVENT_CYCLES };
+extern const char *const event_name[2];
+
+struct events {
+	int *fd;
+	pid_t *tid; /* whose, or -1 - CPU */
+	size_t n, cap;
+	int kind;	 /* enum event_kind */
+	double rate;	 /* samples a second */
+	uint64_t period; /* mean; ns (cycles: estimated) */
+	int prog;	 /* BPF program's descriptor */
+	uint64_t random; /* generator's state */
+};
+
+/* rate in samples a second; prog: descriptor of the program that each event runs. */
+void events_init(struct events *e, int kind, double rate, int prog);
+/* Opens them disabled, on a task that will exec: they start there. */
+int events_add_exec(struct events *e, pid_t pid, struct err *err);
+/* On all threads of a process, now and later. */
+int events_add_process(struct events *e, pid_t pid, struct err *err);
+/* On one thread alone. */
+int events_add_thread(struct events *e, pid_t tid, struct err *err);
+/* On all CPUs that are online. */
+int events_add_cpus(struct events *e, struct err *err);
+int events_enable(struct events *e, struct err *err);
+/* Draws new periods, so that sampling does not run in lockstep with a loop (seed 001: DCPI drew from
+ * 60K to 64K cycles): uniform within 1/16 of the mean. A thread that is born later inherits the period
+ * of that moment. */
+void events_redraw(struct events *e);
+void events_fini(struct events *e);
+
+#endif

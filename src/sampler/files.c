@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/files.h"
+
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "image/maps.h"
+
+void files_init(struct files *f, struct profile *p, struct code *c, int map)
+{
+	memset(f, 0, sizeof(*f));
+	f->profile = p;
+	f->code = c;
+	f->map = map;
+}
+
+void files_fini(struct files *f)
+{
+	struct mapped_file *m, *tmp;
+
+	free(f->by_image);
+	HASH_ITER(hh, f->all, m, tmp) {
+		HASH_DEL(f->all, m);
+		image_close(m->im);
+		free(m);
+	}
+}
+
+struct mapped_file *files_find(const struct files *f, struct file_key key)
+{
+	struct mapped_file *m;
+
+	HASH_FIND(hh, f->all, &key, sizeof(key), m);
+	return m;
+}
+
+static const uint8_t *code_bytes(void *ctx, uint64_t addr, size_t *n)
+{
+	return image_code(ctx, addr, n);
+}
+
+static bool code_entry_at(void *ctx, uint64_t addr)
+{
+	const struct image_proc *p = image_proc_at(ctx, addr);
+
+	return p && p->start == addr;
+}
+
+/* Tells the kernel side, so that its next sample in this file runs ahead. */
+static void publish(struct files *f, const struct mapped_file *m)
+{
+	struct file_info info = { .image = m->image };
+	const struct image_segment *seg;
+	unsigned n = m->im ? image_segments(m->im, &seg) : 0;
+
+	for (unsigned i = 0; i < n && i < FILE_SEGMENTS; i++) {
+		/* mappings begin and end at pages */
+		uint64_t slack = seg[i].offset & 4095;
+
+		info.seg[i].offset = seg[i].offset - slack;
+		info.seg[i].addr = seg[i].addr - slack;
+		info.seg[i].size = (seg[i].size + slack + 4095) & ~4095ull;
+		info.nseg = i + 1;
+	}
+	if (!m->im)
+		info.image = PROC_NOIMAGE;
+	bpf_map_update_elem(f->map, &m->key, &info, BPF_ANY);
+}
+
+static bool remember(struct files *f, uint32_t image, struct image *im)
+{
+	if (image >= f->nby_image) {
+		size_t n = image + 64;
+		struct image **p = realloc(f->by_image, n * sizeof(struct image *));
+
+		if (!p)
+			return false;
+		memset(p + f->nby_image, 0, (n - f->nby_image) * sizeof(struct image *));
+		f->by_image = p;
+		f->nby_image = n;
+	}
+	f->by_image[image] = im;
+	return true;
+}
+
+const struct image_proc *files_procedure(const struct files *f, uint32_t image, uint64_t addr)
+{
+	struct image *im = image < f->nby_image ? f->by_image[image] : NULL;
+
+	return im ? image_proc_at(im, addr) : NULL;
+}
+
+static struct mapped_file *add(struct files *f, struct file_key key, const char *file,
+			       const char *path)
+{
+	struct mapped_file *m = calloc(1, sizeof(*m));
+	struct profile_image *pi;
+	struct err err;
+
+	if (!m)
+		return NULL;
+	m->key = key;
+	m->im = image_open(file, path, &err);
+	pi = profile_image(f->profile, m->im ? IMAGE_FILE : IMAGE_ANON, path,
+			   m->im ? image_build_id(m->im) : "");
+	if (!pi || !remember(f, pi->id, m->im)) {
+		image_close(m->im);
+		free(m);
+		return NULL;
+	}
+	m->image = pi->id;
+	if (m->im) {
+		struct code_source src = { code_bytes, code_entry_at, m->im };
+
+		code_image(f->code, m->image, &src, &err);
+	}
+	HASH_ADD(hh, f->all, key, sizeof(m->key), m);
+	publish(f, m);
+	return m;
+}
+
+static struct mapped_file *add_mapping(struct files *f, pid_t pid, const struct map *map)
+{
+	struct file_key key = { .ino = map->inode,
+				.dev = (uint64_t)map->dev_major << 20 | map->dev_minor };
+	struct mapped_file *m = files_find(f, key);
+	char file[4400];
+	struct err err;
+
+	if (m)
+		return m;
+	if (!maps_file(map, pid, file, sizeof(file), &err))
+		return NULL;
+	return add(f, key, file, map->name);
+}
+
+/* Looks where programs and libraries usually are, and beside those already known. */
+static struct mapped_file *guess(struct files *f, struct file_key key, const char *name)
+{
+	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/lib/x86_64-linux-gnu",
+					    "/usr/sbin", "/usr/local/bin" };
+	const size_t ndirs = sizeof(dirs) / sizeof(dirs[0]);
+	char path[4400];
+	struct stat st;
+
+	for (size_t i = 0; i < ndirs + f->profile->nimage; i++) {
+		const char *known = i < ndirs ? NULL : f->profile->image[i - ndirs]->path;
+		const char *slash = known ? strrchr(known, '/') : NULL;
+
+		if (known && (!slash || known[0] != '/'))
+			continue;
+		if (known)
+			snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - known), known, name);
+		else
+			snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
+		if (stat(path, &st) || !S_ISREG(st.st_mode) || st.st_ino != key.ino ||
+		    ((uint64_t)major(st.st_dev) << 20 | minor(st.st_dev)) != key.dev)
+			continue;
+		return add(f, key, path, path);
+	}
+	return NULL;
+}
+
+struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key key, const char *name)
+{
+	struct mapped_file *m = files_find(f, key);
+	struct maps maps;
+	struct err err;
+
+	if (m)
+		return m;
+	if (!maps_read(&maps, pid, &err)) {
+		for (size_t i = 0; i < maps.n && !m; i++) {
+			const struct map *map = &maps.map[i];
+
+			if (map->inode == key.ino &&
+			    ((uint64_t)map->dev_major << 20 | map->dev_minor) == key.dev)
+				m = add_mapping(f, pid, map);
+		}
+		maps_fini(&maps);
+	}
+	return m ? m : guess(f, key, name);
+}
+
+void files_resolve_all(struct files *f, pid_t pid)
+{
+	struct maps maps;
+	struct err err;
+
+	if (maps_read(&maps, pid, &err))
+		return;
+	for (size_t i = 0; i < maps.n; i++)
+		if (maps.map[i].exec && maps.map[i].inode)
+			add_mapping(f, pid, &maps.map[i]);
+	maps_fini(&maps);
+}
+
+bool files_mapping_name(pid_t pid, uint64_t addr, char *buf, size_t n)
+{
+	const struct map *map;
+	struct maps maps;
+	struct err err;
+
+	if (maps_read(&maps, pid, &err))
+		return false;
+	map = maps_find(&maps, addr);
+	snprintf(buf, n, "%s", map ? map->name : "");
+	maps_fini(&maps);
+	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct profile_proc *p = a, *q = b;
+
+	return (p->start > q->start) - (p->start < q->start);
+}
+
+void files_sort_procedures(struct profile_image *pi)
+{
+	size_t k = 0;
+
+	if (!pi->nproc)
+		return;
+	qsort(pi->proc, pi->nproc, sizeof(*pi->proc), by_start);
+	for (size_t i = 0; i < pi->nproc; i++) {
+		if (k && pi->proc[k - 1].start == pi->proc[i].start) {
+			free(pi->proc[i].name);
+			continue;
+		}
+		pi->proc[k++] = pi->proc[i];
+	}
+	pi->nproc = k;
+}
+
+bool files_add_procedure(struct profile_image *pi, uint64_t start, uint64_t end, const char *name,
+			 size_t *cap)
+{
+	if (pi->nproc == *cap) {
+		size_t n = *cap ? 2 * *cap : 64;
+		struct profile_proc *q = realloc(pi->proc, n * sizeof(*q));
+
+		if (!q)
+			return false;
+		pi->proc = q;
+		*cap = n;
+	}
+	pi->proc[pi->nproc] = (struct profile_proc){ start, end, strdup(name) };
+	return pi->proc[pi->nproc].name && ++pi->nproc;
+}
+
+void files_name_procedures(struct files *f)
+{
+	size_t n = f->nby_image, *cap = calloc(n + 1, sizeof(*cap));
+	const struct image_proc *last = NULL, *p;
+	uint32_t last_image = 0;
+	struct site *s, *tmp;
+
+	if (!cap)
+		return;
+	HASH_ITER(hh, f->profile->sites, s, tmp) {
+		uint32_t i = s->id.image;
+
+		if (last && last_image == i && s->id.addr >= last->start && s->id.addr < last->end)
+			continue;
+		p = files_procedure(f, i, s->id.addr);
+		if (!p)
+			continue;
+		last = p;
+		last_image = i;
+		if (!files_add_procedure(f->profile->image[i], p->start, p->end, p->name, &cap[i]))
+			break;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (f->by_image[i]) {
+			files_sort_procedures(f->profile->image[i]);
+			f->profile->image[i]->stripped = !image_has_symbols(f->by_image[i]);
+		}
+	free(cap);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files that processes map and run: which image of the profile each is, and its code. A file is
+ * known to the kernel side by device and inode, so what is learnt of it serves every process.
+ */
+#ifndef ASSAY_SAMPLER_FILES_H
+#define ASSAY_SAMPLER_FILES_H
+
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "image/image.h"
+#include "observe/profile.h"
+#include "runahead/code.h"
+#include "sampler/bpf/shared.h"
+
+struct mapped_file {
+	struct file_key key;
+	uint32_t image;	 /* in the profile; the kernel side's number too */
+	struct image *im; /* NULL: could not be opened as ELF */
+	UT_hash_handle hh;
+};
+
+struct files {
+	struct mapped_file *all;
+	struct profile *profile;
+	struct code *code;
+	int map; /* BPF map `files` */
+	struct image **by_image; /* indexed by number; NULL: none, or no ELF */
+	size_t nby_image;
+};
+
+void files_init(struct files *f, struct profile *p, struct code *c, int map);
+void files_fini(struct files *f);
+struct mapped_file *files_find(const struct files *f, struct file_key key);
+/* The file that pid maps with that key, opened and made known to the kernel side; `name` is its last
+ * component, for when the process is gone. NULL if it cannot be found now. */
+struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key key, const char *name);
+/* The procedure of that image that holds addr, or NULL. */
+const struct image_proc *files_procedure(const struct files *f, uint32_t image, uint64_t addr);
+/* Every file that pid maps executable. */
+void files_resolve_all(struct files *f, pid_t pid);
+/* The name of pid's mapping at addr ("[vdso]", …, "" if it has none), into buf. False if pid is gone. */
+bool files_mapping_name(pid_t pid, uint64_t addr, char *buf, size_t n);
+/* Adds a procedure to an image's table (the name is copied; *cap: its capacity); sorts it, once all are
+ * there, and drops repeats. */
+bool files_add_procedure(struct profile_image *pi, uint64_t start, uint64_t end, const char *name,
+			 size_t *cap);
+void files_sort_procedures(struct profile_image *pi);
+/* Fills in which procedures of each image its sites lie in. For the end of a recording. */
+void files_name_procedures(struct files *f);
+
+#endif

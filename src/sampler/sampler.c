@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image/ksyms.h"
+#include "sampler.skel.h"
+#include "sampler/caps.h"
+#include "sampler/decode.h"
+#include "sampler/events.h"
+#include "sampler/files.h"
+#include "sampler/sampler.h"
+
+const struct sampler_options sampler_defaults = {
+	.rate = 997,
+	.burst = 128,
+	.ring_mib = 16,
+	.code_kuops = 1024,
+	.neighbourhood = 400,
+};
+
+/* A sample in a file that is not known yet: kept until it is. */
+struct pending {
+	struct file_key key;
+	uint64_t offset; /* in the file */
+	uint64_t time, period;
+	uint32_t pid, tid;
+	char name[32];
+};
+#define PENDING_MAX 65536
+
+struct sampler {
+	struct sampler_options o;
+	struct sampler_bpf *bpf;
+	struct ring_buffer *ring;
+	struct events events;
+	struct code code;
+	void *uop_map, *entry_map;
+	size_t uop_bytes, entry_bytes;
+	struct files files;
+	struct ksyms *ksyms;
+	struct profile *profile;
+	uint32_t kernel_image, anon_image, vdso_image;
+	sampler_sink sink;
+	void *ctx;
+	struct err sink_err;
+	bool failed;
+	struct pending *pending;
+	size_t npending, pending_cap;
+	uint64_t unattributed, lost_pending, lift_ns;
+	uint64_t stop[RA_STOP_N];
+	struct sampler_counters n;
+	struct {
+		uint32_t pid;
+		uint64_t time;
+	} synced[64]; /* processes whose mappings were read lately */
+	struct retired ri[RA_BURST_MAX];
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int deliver(struct sampler *s, const struct window *w)
+{
+	if (s->sink(s->ctx, w, &s->sink_err)) {
+		s->failed = true;
+		return -1;
+	}
+	return 0;
+}
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (level == LIBBPF_WARN && getenv("ASSAY_DEBUG"))
+		return vfprintf(stderr, fmt, ap);
+	return 0;
+}
+
+/* Lifting. */
+
+static void lift(struct sampler *s, uint32_t image, uint64_t addr)
+{
+	const struct image_proc *p = files_procedure(&s->files, image, addr);
+	uint64_t begin = cpu_ns();
+
+	code_lift(&s->code, image, addr, s->o.neighbourhood);
+	/* what indirect jumps and returns lead to is most likely in the same procedure */
+	if (p)
+		code_sweep(&s->code, image, addr, p->end, s->o.neighbourhood);
+	s->lift_ns += cpu_ns() - begin;
+}
+
+static void lift_missing(struct sampler *s, const struct sample *h)
+{
+	const struct code_site *site = h->stop_uop ? code_site(&s->code, h->stop_uop) : NULL;
+
+	if (site)
+		lift(s, site->image, site->target);
+	else if (!h->stop_uop)
+		lift(s, h->stop_image, h->target - h->stop_bias);
+}
+
+/* Mappings. */
+
+/* True at most once in 50 ms for a process. */
+static bool may_sync(struct sampler *s, const struct sample *h)
+{
+	size_t i = h->pid % (sizeof(s->synced) / sizeof(s->synced[0]));
+
+	if (s->synced[i].pid == h->pid && h->time - s->synced[i].time < 50000000)
+		return false;
+	s->synced[i].pid = h->pid;
+	s->synced[i].time = h->time;
+	return true;
+}
+
+static int keep_pending(struct sampler *s, const struct sample *h, const struct sample_vma *v)
+{
+	struct pending *p = s->pending;
+
+	if (s->npending == PENDING_MAX) {
+		s->lost_pending++;
+		return 0;
+	}
+	if (s->npending == s->pending_cap) {
+		size_t n = s->pending_cap ? 2 * s->pending_cap : 256;
+
+		p = realloc(p, n * sizeof(*p));
+		if (!p) {
+			s->lost_pending++;
+			return 0;
+		}
+		s->pending = p;
+		s->pending_cap = n;
+	}
+	p += s->npending++;
+	*p = (struct pending){ .key = { v->ino, v->dev }, .offset = h->ip - v->start + v->pgoff,
+			       .time = h->time, .period = h->period, .pid = h->pid, .tid = h->tid };
+	memcpy(p->name, v->name, sizeof(p->name));
+	p->name[sizeof(p->name) - 1] = 0;
+	return 0;
+}
+
+/* File offset to ELF virtual address; the offset itself where no segment has it. */
+static uint64_t offset_to_addr(const struct mapped_file *m, uint64_t offset)
+{
+	const struct image_segment *seg;
+	unsigned n = m->im ? image_segments(m->im, &seg) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (offset - seg[i].offset < seg[i].size)
+			return offset - seg[i].offset + seg[i].addr;
+	return offset;
+}
+
+static int deliver_at(struct sampler *s, struct window *w, uint32_t image, uint64_t addr)
+{
+	w->start = (struct site_id){ .image = image, .addr = addr };
+	return deliver(s, w);
+}
+
+/* Samples that waited for their files: those that are known by now, or all at the end. */
+static int settle_pending(struct sampler *s, bool all)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < s->npending; i++) {
+		struct pending *p = &s->pending[i];
+		struct mapped_file *m = files_find(&s->files, p->key);
+		struct window w = { .pid = p->pid, .tid = p->tid, .time = p->time,
+				    .weight = (double)p->period, .stop = RA_STOP_UNMAPPED };
+		struct profile_image *pi;
+
+		if (!m && !all) {
+			s->pending[k++] = *p;
+			continue;
+		}
+		if (m) {
+			if (deliver_at(s, &w, m->image, offset_to_addr(m, p->offset)))
+				return -1;
+			continue;
+		}
+		s->unattributed++;
+		pi = profile_image(s->profile, IMAGE_UNKNOWN, p->name, "");
+		if (deliver_at(s, &w, pi ? pi->id : 0, p->offset))
+			return -1;
+	}
+	s->npending = k;
+	return 0;
+}
+
+/* A sample in a mapping that the kernel side did not know. */
+static int on_new_mapping(struct sampler *s, const struct sample *h, const struct sample_vma *v,
+			  struct window *w)
+{
+	struct file_key key = { v->ino, v->dev };
+	struct mapped_file *m;
+	char name[256];
+
+	if (!v->ino) {
+		bool vdso = files_mapping_name((pid_t)h->pid, h->ip, name, sizeof(name)) &&
+			    !strcmp(name, "[vdso]");
+
+		return deliver_at(s, w, vdso ? s->vdso_image : s->anon_image, h->ip);
+	}
+	m = files_resolve(&s->files, (pid_t)h->pid, key, v->name);
+	if (!m)
+		return keep_pending(s, h, v);
+	if (may_sync(s, h))
+		files_resolve_all(&s->files, (pid_t)h->pid);
+	w->start.addr = offset_to_addr(m, h->ip - v->start + v->pgoff);
+	lift(s, m->image, w->start.addr);
+	return deliver_at(s, w, m->image, w->start.addr);
+}
+
+/* A user sample that could not be placed: its mapping was not found in the interrupt. */
+static int on_unplaced(struct sampler *s, const struct sample *h, struct window *w)
+{
+	char name[256] = "";
+
+	if (h->stop == RA_STOP_NOIMAGE) {
+		bool vdso = (h->ip & ~0xfffull) != 0 && may_sync(s, h) &&
+			    files_mapping_name((pid_t)h->pid, h->ip, name, sizeof(name)) &&
+			    !strcmp(name, "[vdso]");
+
+		return deliver_at(s, w, vdso ? s->vdso_image : s->anon_image, h->ip);
+	}
+	if (may_sync(s, h))
+		files_resolve_all(&s->files, (pid_t)h->pid);
+	s->unattributed++;
+	return deliver_at(s, w, 0, h->ip);
+}
+
+static int on_user(struct sampler *s, const struct sample *h, const uint64_t *words, uint32_t n)
+{
+	struct window w = { .pid = h->pid, .tid = h->tid, .time = h->time,
+			    .weight = (double)h->period, .stop = h->stop, .ri = s->ri };
+
+	if (h->stop < RA_STOP_N)
+		s->stop[h->stop]++;
+	if ((h->flags & SAMPLE_VMA) && n * 8 >= sizeof(struct sample_vma))
+		return on_new_mapping(s, h, (const struct sample_vma *)words, &w);
+	if (!h->image || h->image == PROC_NOIMAGE)
+		return on_unplaced(s, h, &w);
+	if (h->stop == RA_STOP_MISS)
+		lift_missing(s, h);
+	if (h->stop == RA_STOP_UNMAPPED && may_sync(s, h))
+		files_resolve_all(&s->files, (pid_t)h->pid);
+	w.n = decode_window(&s->code, words, n, s->ri, RA_BURST_MAX);
+	return deliver_at(s, &w, h->image, h->ip - h->bias);
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	const struct sample *h = data;
+	struct sampler *s = ctx;
+	struct window w;
+
+	if (size < sizeof(*h) || s->failed)
+		return s->failed ? -1 : 0;
+	if (h->kind == SAMPLE_USER)
+		return on_user(s, h, (const uint64_t *)(h + 1), (uint32_t)((size - sizeof(*h)) / 8));
+	w = (struct window){ .pid = h->pid, .tid = h->tid, .time = h->time,
+			     .weight = (double)h->period };
+	return deliver_at(s, &w, s->kernel_image, h->ip);
+}
+
+/* Opening. */
+
+static uint32_t log2_up(uint32_t v)
+{
+	uint32_t b = 0;
+
+	while (1u << b < v)
+		b++;
+	return b;
+}
+
+static int load(struct sampler *s, struct err *err)
+{
+	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops);
+	struct sampler_bpf *b;
+
+	libbpf_set_print(quiet);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	b = s->bpf = sampler_bpf__open();
+	if (!b)
+		return err_sys(err, "cannot open the kernel program");
+	b->rodata->cfg_burst = s->o.burst;
+	b->rodata->cfg_entry_bits = bits;
+	b->rodata->cfg_ring_bytes = s->o.ring_mib << 20;
+	bpf_map__set_max_entries(b->maps.code, uops);
+	bpf_map__set_max_entries(b->maps.entries, 1u << bits);
+	bpf_map__set_max_entries(b->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
+	bpf_map__set_max_entries(b->maps.counters, (uint32_t)libbpf_num_possible_cpus());
+	bpf_map__set_max_entries(b->maps.ring, s->o.ring_mib << 20);
+	if (sampler_bpf__load(b)) {
+		err_sys(err, "the kernel refused the sampling program");
+		return err_hint(err, "ASSAY_DEBUG=1 shows what it says; `assay doctor` what is allowed here");
+	}
+	s->uop_bytes = (size_t)uops * sizeof(struct uop);
+	s->entry_bytes = sizeof(struct code_entry) << bits;
+	s->uop_map = mmap(NULL, s->uop_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  bpf_map__fd(b->maps.code), 0);
+	s->entry_map = mmap(NULL, s->entry_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(b->maps.entries), 0);
+	if (s->uop_map == MAP_FAILED || s->entry_map == MAP_FAILED)
+		return err_sys(err, "cannot map the code map (%zu MiB)",
+			       (s->uop_bytes + s->entry_bytes) >> 20);
+	return code_init(&s->code, s->uop_map, uops, s->entry_map, bits, err);
+}
+
+static int add_images(struct sampler *s, struct err *err)
+{
+	struct profile_image *kernel = profile_image(s->profile, IMAGE_KERNEL, "[kernel]", ""),
+			     *anon = profile_image(s->profile, IMAGE_ANON, "[anon]", ""),
+			     *vdso = profile_image(s->profile, IMAGE_VDSO, "[vdso]", "");
+
+	if (!kernel || !anon || !vdso)
+		return err_set(err, ERR_FAILED, "no memory");
+	s->kernel_image = kernel->id;
+	s->anon_image = anon->id;
+	s->vdso_image = vdso->id;
+	return 0;
+}
+
+struct sampler *sampler_open(const struct sampler_options *o, struct profile *p, sampler_sink sink,
+			     void *ctx, struct err *err)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+	struct caps caps;
+	int kind;
+
+	if (!s) {
+		err_set(err, ERR_FAILED, "no memory");
+		return NULL;
+	}
+	s->o = *o;
+	s->profile = p;
+	s->sink = sink;
+	s->ctx = ctx;
+	s->uop_map = s->entry_map = MAP_FAILED;
+	caps_read(&caps);
+	kind = o->event ? !strcmp(o->event, "cycles") : caps.pmu;
+	if (caps_check(&caps, err) || add_images(s, err) || load(s, err))
+		goto fail;
+	s->ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.ring), on_record, s, NULL);
+	if (!s->ring) {
+		err_sys(err, "cannot open the ring buffer");
+		goto fail;
+	}
+	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files));
+	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
+		    bpf_program__fd(s->bpf->progs.on_sample));
+	return s;
+fail:
+	sampler_close(s);
+	return NULL;
+}
+
+void sampler_close(struct sampler *s)
+{
+	if (!s)
+		return;
+	events_fini(&s->events);
+	ring_buffer__free(s->ring);
+	files_fini(&s->files);
+	code_fini(&s->code);
+	if (s->uop_map != MAP_FAILED)
+		munmap(s->uop_map, s->uop_bytes);
+	if (s->entry_map != MAP_FAILED)
+		munmap(s->entry_map, s->entry_bytes);
+	sampler_bpf__destroy(s->bpf);
+	ksyms_close(s->ksyms);
+	free(s->pending);
+	free(s);
+}
+
+int sampler_attach_exec(struct sampler *s, pid_t pid, struct err *err)
+{
+	return events_add_exec(&s->events, pid, err);
+}
+
+int sampler_attach_process(struct sampler *s, pid_t pid, struct err *err)
+{
+	if (events_add_process(&s->events, pid, err))
+		return -1;
+	files_resolve_all(&s->files, pid);
+	return 0;
+}
+
+int sampler_attach_thread(struct sampler *s, pid_t tid, struct err *err)
+{
+	if (events_add_thread(&s->events, tid, err))
+		return -1;
+	files_resolve_all(&s->files, tid);
+	return 0;
+}
+
+int sampler_attach_all(struct sampler *s, struct err *err)
+{
+	return events_add_cpus(&s->events, err);
+}
+
+int sampler_enable(struct sampler *s, struct err *err)
+{
+	return events_enable(&s->events, err);
+}
+
+int sampler_fd(const struct sampler *s)
+{
+	return ring_buffer__epoll_fd(s->ring);
+}
+
+int sampler_poll(struct sampler *s, struct err *err)
+{
+	int n = ring_buffer__consume(s->ring);
+
+	if (s->npending)
+		settle_pending(s, false);
+	if (s->failed) {
+		*err = s->sink_err;
+		return -1;
+	}
+	if (n < 0 && n != -EINTR) {
+		errno = -n;
+		return err_sys(err, "cannot read the ring buffer");
+	}
+	return 0;
+}
+
+void sampler_redraw(struct sampler *s)
+{
+	events_redraw(&s->events);
+}
+
+static void add_counters(struct sampler_counters *sum, const struct sampler_counters *n)
+{
+	uint64_t *to = (uint64_t *)sum;
+	const uint64_t *from = (const uint64_t *)n;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+		to[i] += from[i];
+}
+
+static void read_counters(struct sampler *s)
+{
+	int ncpu = libbpf_num_possible_cpus(), fd = bpf_map__fd(s->bpf->maps.counters);
+	struct sampler_counters n;
+
+	memset(&s->n, 0, sizeof(s->n));
+	for (uint32_t cpu = 0; cpu < (uint32_t)ncpu; cpu++)
+		if (!bpf_map_lookup_elem(fd, &cpu, &n))
+			add_counters(&s->n, &n);
+}
+
+int sampler_stop(struct sampler *s, struct err *err)
+{
+	struct err ignored;
+	int rc;
+
+	events_fini(&s->events);
+	rc = sampler_poll(s, err);
+	if (settle_pending(s, true) && !rc) {
+		*err = s->sink_err;
+		rc = -1;
+	}
+	read_counters(s);
+	if (s->n.kernel)
+		s->ksyms = ksyms_open(&ignored); /* without: kernel procedures have no names */
+	return rc;
+}
+
+static void name_kernel_procedures(struct sampler *s)
+{
+	struct profile_image *pi = s->profile->image[s->kernel_image];
+	struct site *site, *tmp;
+	size_t cap = 0;
+
+	HASH_ITER(hh, s->profile->sites, site, tmp) {
+		const char *name, *module;
+		uint64_t start, end;
+		char full[256];
+
+		if (site->id.image != s->kernel_image ||
+		    !ksyms_at(s->ksyms, site->id.addr, &name, &module, &start, &end))
+			continue;
+		snprintf(full, sizeof(full), *module ? "%s [%s]" : "%s", name, module);
+		if (!files_add_procedure(pi, start, end, full, &cap))
+			break;
+	}
+	files_sort_procedures(pi);
+}
+
+void sampler_name_procedures(struct sampler *s)
+{
+	files_name_procedures(&s->files);
+	if (s->ksyms)
+		name_kernel_procedures(s);
+}
+
+void sampler_fill_run(struct sampler *s, struct run *r)
+{
+	struct run_counters *n = &r->n;
+
+	if (!r->event)
+		r->event = strdup(event_name[s->events.kind]);
+	if (!r->unit)
+		r->unit = strdup(s->events.kind == EVENT_CYCLES ? "cycles" : "ns");
+	r->rate = s->o.rate;
+	r->burst = s->o.burst;
+	n->user = s->n.user;
+	n->kernel = s->n.kernel;
+	n->idle = s->n.idle;
+	n->samples = n->user + n->kernel + n->idle;
+	n->windows = s->n.windows;
+	n->instructions = s->n.instructions;
+	n->uops = s->n.uops;
+	n->ahead_ns = s->n.ahead_ns;
+	n->lost_ring = s->n.lost_ring;
+	n->lost_nested = s->n.lost_nested;
+	n->lost_map = s->n.lost_map + s->lost_pending;
+	n->unattributed = s->unattributed;
+	n->lifted = s->code.lifted;
+	n->lift_ns = s->lift_ns;
+	memcpy(n->stop, s->stop, sizeof(n->stop));
+}
