@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd/verbs.h"
+#include "sampler/caps.h"
+
+static bool json;
+
+static const struct opt opts[] = {
+	{ .letter = 'j', .name = "json", .kind = OPT_FLAG, .to = &json, .help = "as JSON" },
+	{ 0 },
+};
+
+struct finding {
+	const char *key;
+	bool ok, needed;
+	char what[160];
+	const char *fix; /* a command, or NULL */
+};
+
+static void find(const struct caps *c, struct finding *f)
+{
+	f[0] = (struct finding){ "kernel", c->new_enough, true, "", "boot Linux 5.17 or newer" };
+	snprintf(f[0].what, sizeof(f[0].what), "Linux %.100s (5.17 or newer)", c->release);
+	f[1] = (struct finding){ "safe_reads", !(c->lockup && c->hardened), true, "",
+				 "update the kernel: 6.1.36, 6.3.10, 6.4 or newer" };
+	snprintf(f[1].what, sizeof(f[1].what), "reading user memory from BPF cannot lock up");
+	f[2] = (struct finding){ "btf", c->btf, true, "", "boot a kernel with CONFIG_DEBUG_INFO_BTF=y" };
+	snprintf(f[2].what, sizeof(f[2].what), "kernel type information (/sys/kernel/btf/vmlinux)");
+	f[3] = (struct finding){ "cap_bpf", c->cap_bpf, true, "", "sudo assay …" };
+	snprintf(f[3].what, sizeof(f[3].what), "CAP_BPF: load the sampling program");
+	f[4] = (struct finding){ "cap_perfmon", c->cap_perfmon, true, "", "sudo assay …" };
+	snprintf(f[4].what, sizeof(f[4].what), "CAP_PERFMON: sample with it");
+	f[5] = (struct finding){ "cap_sys_ptrace", c->cap_ptrace, false, "", "sudo assay …" };
+	snprintf(f[5].what, sizeof(f[5].what), "CAP_SYS_PTRACE: other users' processes");
+	f[6] = (struct finding){ "kallsyms", c->cap_syslog || c->kptr_restrict == 0, false, "",
+				 "sudo sysctl kernel.kptr_restrict=0" };
+	snprintf(f[6].what, sizeof(f[6].what), "kernel symbols (kernel.kptr_restrict = %d)",
+		 c->kptr_restrict);
+	f[7] = (struct finding){ "rate", c->max_rate == 0 || c->max_rate >= 10000, false, "",
+				 "sudo sysctl kernel.perf_event_max_sample_rate=100000" };
+	snprintf(f[7].what, sizeof(f[7].what), "up to %ld samples a second", c->max_rate);
+	f[8] = (struct finding){ "pmu", c->pmu, false, "", NULL };
+	snprintf(f[8].what, sizeof(f[8].what), c->pmu ? "cycle counter: -e cycles" :
+		 "no cycle counter here: cpu-clock is used instead");
+}
+#define FINDINGS 9
+
+static int print_json(const struct finding *f, bool ok)
+{
+	json_t *list = json_array(), *root;
+
+	for (int i = 0; i < FINDINGS; i++)
+		json_array_append_new(list, json_pack("{s:s,s:b,s:b,s:s,s:s?}", "check", f[i].key, "ok",
+						      f[i].ok, "needed", f[i].needed, "what", f[i].what,
+						      "fix", f[i].ok ? NULL : f[i].fix));
+	root = json_pack("{s:i,s:s,s:b,s:o}", "schema", 1, "verb", "doctor", "sampler", ok, "checks",
+			 list);
+	json_dumpf(root, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(root);
+	return ok ? 0 : ERR_FAILED;
+}
+
+static int run(int argc, char **argv, struct err *err)
+{
+	struct finding f[FINDINGS];
+	bool ok = true, color = term_color(stdout);
+	struct caps caps;
+
+	(void)argv;
+	if (argc) {
+		err_set(err, ERR_USAGE, "doctor takes no operands");
+		return ERR_USAGE;
+	}
+	caps_read(&caps);
+	find(&caps, f);
+	for (int i = 0; i < FINDINGS; i++)
+		ok &= f[i].ok || !f[i].needed;
+	if (json)
+		return print_json(f, ok);
+	for (int i = 0; i < FINDINGS; i++) {
+		const char *mark = f[i].ok ? "ok" : f[i].needed ? "NO" : "--";
+
+		printf("%s%-3s%s %s\n", color ? f[i].ok ? "\033[32m" : "\033[33m" : "", mark,
+		       color ? "\033[0m" : "", f[i].what);
+		if (!f[i].ok && f[i].fix)
+			printf("      %s\n", f[i].fix);
+	}
+	printf("\n%s\n", ok ? "The sampler works here." :
+			       "The sampler does not work here: see what is marked NO.");
+	return ok ? 0 : ERR_FAILED;
+}
+
+const struct verb cmd_doctor = {
+	.name = "doctor",
+	.summary = "what this machine allows, and the command that fixes what it does not",
+	.synopsis = "[--json]",
+	.about = "Looks at the kernel, its settings and this process's privileges. Exits 0 if the sampler "
+		 "works here, else 1.",
+	.examples = "assay doctor\nsudo assay doctor\n",
+	.opts = opts,
+	.run = run,
+};

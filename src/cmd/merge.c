@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "base/fmt.h"
+#include "cmd/verbs.h"
+#include "store/recording.h"
+
+static const char *output;
+
+static const struct opt opts[] = {
+	{ 'o', "output", "FILE", "where to write the sum (an old one becomes FILE.old)", OPT_STRING,
+	  &output, 0, 0, NULL },
+	{ 0 },
+};
+
+static int add(struct profile *sum, const char *path, struct err *err)
+{
+	struct profile p;
+	int rc;
+
+	if (profile_init(&p, err))
+		return -1;
+	rc = recording_read(path, &p, err);
+	if (!rc)
+		rc = profile_merge(sum, &p, err);
+	profile_fini(&p);
+	return rc;
+}
+
+static int merge(struct profile *sum, int argc, char **argv, struct err *err)
+{
+	struct run_counters n;
+	char samples[32];
+
+	for (int i = 0; i < argc; i++)
+		if (add(sum, argv[i], err))
+			return -1;
+	if (recording_write(output, sum, err))
+		return -1;
+	profile_counters(sum, &n);
+	fprintf(stderr, "[ merge: %d recordings, %s samples -> %s ]\n", argc,
+		fmt_count(n.samples, samples, sizeof(samples)), output);
+	return 0;
+}
+
+static int run(int argc, char **argv, struct err *err)
+{
+	struct profile sum;
+
+	if (!output) {
+		err_set(err, ERR_USAGE, "merge needs -o FILE");
+		err_hint(err, "assay merge -o sum.db a.db b.db");
+		return err->code;
+	}
+	if (!argc) {
+		err_set(err, ERR_USAGE, "merge needs recordings to add up");
+		err_hint(err, "assay merge -o %s a.db b.db", output);
+		return err->code;
+	}
+	if (profile_init(&sum, err))
+		return err->code;
+	merge(&sum, argc, argv, err);
+	profile_fini(&sum);
+	return err->code;
+}
+
+const struct verb cmd_merge = {
+	.name = "merge",
+	.summary = "add recordings up",
+	.synopsis = "-o OUT FILE...",
+	.about = "Everything in a recording is additive: the sum of several is what one recording of all "
+		 "the runs would have said. Images are matched by build-id and path. The sum may be one of "
+		 "the recordings: it is read before it is written.",
+	.examples = "assay merge -o all.db monday.db tuesday.db\n"
+		    "assay report -i all.db\n",
+	.opts = opts,
+	.run = run,
+};

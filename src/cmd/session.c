@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fmt.h"
+#include "base/log.h"
+#include "sampler/caps.h"
+#include "sampler/spawn.h"
+#include "store/recording.h"
+
+#define TICK_MS 100	     /* redraw of the period, look at what waits */
+#define FLUSH_NS 900000000ull /* at most a second is lost if the recorder is killed */
+#define PID_BITS (1u << 22)  /* the most that pid_max can be */
+
+struct session {
+	const struct session_options *o;
+	struct profile profile;
+	struct sampler *sampler;
+	struct recording *recording;
+	struct spawn child;
+	sigset_t old_mask;
+	int epoll, signals, pidfd;
+	bool done;	  /* stop sampling */
+	bool hurry;	  /* … and do not aggregate */
+	bool reaped;	  /* the command has ended */
+	int status;	  /* its wait status */
+	int interrupts;
+	uint64_t started, flushed;
+	struct err store_err; /* the recording could not be written */
+	uint8_t *pids;	      /* bit per process seen */
+	uint64_t processes;
+	struct rusage child_usage;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t usage_ns(const struct rusage *u)
+{
+	return ((uint64_t)u->ru_utime.tv_sec + (uint64_t)u->ru_stime.tv_sec) * 1000000000u +
+	       ((uint64_t)u->ru_utime.tv_usec + (uint64_t)u->ru_stime.tv_usec) * 1000u;
+}
+
+/* The sampler's sink. */
+static int on_window(void *ctx, const struct window *w, struct err *err)
+{
+	struct session *s = ctx;
+
+	if (w->pid < PID_BITS && !(s->pids[w->pid / 8] >> w->pid % 8 & 1)) {
+		s->pids[w->pid / 8] |= (uint8_t)(1u << w->pid % 8);
+		s->processes++;
+	}
+	if (profile_window(&s->profile, w))
+		return err_set(err, ERR_FAILED, "no memory for more instructions");
+	return recording_window(s->recording, w, err);
+}
+
+static char *command_text(const struct session_options *o)
+{
+	char text[64];
+
+	if (o->argv)
+		return fmt_shell_quote(o->argv);
+	if (o->pid)
+		snprintf(text, sizeof(text), "-p %d", (int)o->pid);
+	else if (o->tid)
+		snprintf(text, sizeof(text), "-t %d", (int)o->tid);
+	else
+		snprintf(text, sizeof(text), "-a");
+	return strdup(text);
+}
+
+static char *cpu_model(void)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[256], *model = NULL;
+
+	while (f && !model && fgets(line, sizeof(line), f)) {
+		char *colon = strchr(line, ':');
+
+		if (!strncmp(line, "model name", 10) && colon) {
+			line[strcspn(line, "\n")] = 0;
+			model = strdup(colon + 1 + (colon[1] == ' '));
+		}
+	}
+	if (f)
+		fclose(f);
+	return model ? model : strdup("");
+}
+
+static int fill_run(struct session *s, struct err *err)
+{
+	struct run *r = profile_run(&s->profile);
+	struct utsname u;
+
+	uname(&u);
+	if (!r)
+		return err_set(err, ERR_FAILED, "no memory");
+	r->source = strdup("sampler");
+	r->command = command_text(s->o);
+	r->host = strdup(u.nodename);
+	r->kernel = strdup(u.release);
+	r->cpu = cpu_model();
+	r->version = strdup(ASSAY_VERSION);
+	r->started = (uint64_t)time(NULL);
+	r->sketch = s->o->sketch;
+	r->sketch_capacity = s->o->sketch_capacity;
+	if (!r->source || !r->command || !r->host || !r->kernel || !r->cpu || !r->version)
+		return err_set(err, ERR_FAILED, "no memory");
+	return 0;
+}
+
+static void update_run(struct session *s, bool finished)
+{
+	struct run *r = &s->profile.run[0];
+	struct rusage self;
+
+	sampler_fill_run(s->sampler, r);
+	getrusage(RUSAGE_SELF, &self);
+	r->n.recorder_ns = usage_ns(&self);
+	r->n.program_ns = usage_ns(&s->child_usage);
+	r->n.elapsed_ns = now_ns() - s->started;
+	r->n.processes = s->processes;
+	r->status = s->status;
+	r->finished = finished;
+}
+
+/* What is lost from here on is not the program's concern. */
+static void give_up_writing(struct session *s, const struct err *err)
+{
+	s->store_err = *err;
+	log_warn("%s; the recording ends here, the program goes on", err->msg);
+	s->done = true;
+}
+
+static void flush(struct session *s)
+{
+	struct err err;
+
+	s->flushed = now_ns();
+	update_run(s, false);
+	if (recording_flush(s->recording, &s->profile, &err))
+		give_up_writing(s, &err);
+}
+
+static void reap(struct session *s)
+{
+	if (s->child.pid > 0 && !s->reaped &&
+	    wait4(s->child.pid, &s->status, WNOHANG, &s->child_usage) == s->child.pid) {
+		s->reaped = true;
+		s->done = true;
+	}
+}
+
+/* Ctrl-C reaches the command too, which decides what it does; the second one within its life ends the
+ * recording. Without a command the first one does, and a second leaves the aggregation to readers. */
+static void on_signal(struct session *s, int sig)
+{
+	if (sig == SIGCHLD) {
+		reap(s);
+		return;
+	}
+	s->interrupts++;
+	if (!s->o->argv) {
+		s->hurry = s->done;
+		s->done = true;
+		return;
+	}
+	if (sig == SIGTERM || sig == SIGHUP)
+		kill(s->child.pid, sig);
+	if (sig == SIGINT && s->interrupts > 1)
+		s->done = true;
+}
+
+static void take_signals(struct session *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->signals, &si, sizeof(si)) == sizeof(si))
+		on_signal(s, (int)si.ssi_signo);
+}
+
+static int watch(int epoll, int fd, struct err *err)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev))
+		return err_sys(err, "cannot watch for events");
+	return 0;
+}
+
+static int open_watches(struct session *s, struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &s->old_mask);
+	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->signals < 0 || s->epoll < 0)
+		return err_sys(err, "cannot wait for events");
+	return watch(s->epoll, s->signals, err);
+}
+
+static int attach(struct session *s, struct err *err)
+{
+	const struct session_options *o = s->o;
+	pid_t pid = o->pid ? o->pid : o->tid;
+
+	if (o->all)
+		return sampler_attach_all(s->sampler, err);
+	if (o->argv)
+		return sampler_attach_exec(s->sampler, s->child.pid, err);
+	if (o->tid ? sampler_attach_thread(s->sampler, o->tid, err) :
+		     sampler_attach_process(s->sampler, o->pid, err))
+		return -1;
+	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return s->pidfd >= 0 ? watch(s->epoll, s->pidfd, err) : 0;
+}
+
+static bool out_of_time(const struct session *s)
+{
+	return s->o->seconds > 0 && (double)(now_ns() - s->started) >= s->o->seconds * 1e9;
+}
+
+static void loop(struct session *s)
+{
+	struct epoll_event ev[4];
+	uint64_t ticked = now_ns(), now;
+	struct err err;
+
+	while (!s->done) {
+		int n = epoll_wait(s->epoll, ev, 4, TICK_MS);
+
+		take_signals(s);
+		for (int i = 0; i < n; i++)
+			if (ev[i].data.fd == s->pidfd)
+				s->done = true;
+		if (sampler_poll(s->sampler, &err)) {
+			give_up_writing(s, &err);
+			break;
+		}
+		now = now_ns();
+		if (now - ticked >= TICK_MS * 1000000ull) {
+			ticked = now;
+			sampler_redraw(s->sampler);
+		}
+		if (now - s->flushed >= FLUSH_NS)
+			flush(s);
+		if (out_of_time(s))
+			s->done = true;
+	}
+}
+
+/* The command outlives the recording: wait for it, as its status is ours. */
+static void wait_for_command(struct session *s)
+{
+	if (!s->o->argv || s->reaped || s->child.pid <= 0)
+		return;
+	if (s->interrupts > 1) {
+		log_warn("process %d goes on without being recorded", (int)s->child.pid);
+		s->status = SIGINT;
+		return;
+	}
+	while (!s->reaped) {
+		struct epoll_event ev;
+
+		epoll_wait(s->epoll, &ev, 1, 1000);
+		take_signals(s);
+		reap(s);
+		if (s->interrupts > 1)
+			break;
+	}
+}
+
+static void closing_line(const struct session *s)
+{
+	const struct run_counters *n = &s->profile.run[0].n;
+	char samples[32], lost[32], size[32];
+	struct stat st = { 0 };
+
+	if (s->o->quiet)
+		return;
+	stat(s->o->output, &st);
+	fprintf(stderr, "[ record: %s samples, %s lost, %s -> %s, cost ",
+		fmt_count(n->samples, samples, sizeof(samples)),
+		fmt_count(n->lost_ring + n->lost_nested + n->lost_map + n->lost_write, lost,
+			  sizeof(lost)),
+		fmt_size((uint64_t)st.st_size, size, sizeof(size)), s->o->output);
+	if (n->program_ns)
+		fprintf(stderr, "%.1f %% ]\n",
+			100.0 * (double)(n->recorder_ns + n->ahead_ns) / (double)n->program_ns);
+	else
+		fprintf(stderr, "%.1f ms CPU/s ]\n",
+			(double)(n->recorder_ns + n->ahead_ns) / 1e3 / ((double)n->elapsed_ns / 1e6));
+}
+
+static void finish(struct session *s, struct err *err)
+{
+	struct err why;
+
+	if (!s->store_err.code && sampler_stop(s->sampler, &why))
+		give_up_writing(s, &why);
+	wait_for_command(s);
+	if (s->store_err.code || s->hurry) {
+		if (s->hurry)
+			flush(s);
+		recording_abandon(s->recording);
+		s->recording = NULL;
+		*err = s->store_err;
+		return;
+	}
+	sampler_name_procedures(s->sampler);
+	update_run(s, true);
+	if (recording_finish(s->recording, &s->profile, err))
+		s->store_err = *err;
+	s->recording = NULL;
+	if (!s->store_err.code)
+		closing_line(s);
+}
+
+static int prepare(struct session *s, struct err *err)
+{
+	const struct session_options *o = s->o;
+
+	if (o->argv && spawn_check(o->argv, err))
+		return -1;
+	if (profile_init(&s->profile, err) || fill_run(s, err) || open_watches(s, err))
+		return -1;
+	s->profile.method = o->sketch;
+	s->profile.capacity = o->sketch_capacity;
+	s->pids = calloc(PID_BITS / 8, 1);
+	if (!s->pids)
+		return err_set(err, ERR_FAILED, "no memory");
+	s->sampler = sampler_open(&o->sampler, &s->profile, on_window, s, err);
+	if (!s->sampler)
+		return -1;
+	if (o->argv && spawn_hold(&s->child, o->argv, &s->old_mask, err))
+		return -1;
+	if (attach(s, err))
+		return -1;
+	s->recording = recording_create(o->output, err);
+	if (!s->recording || caps_drop(err))
+		return -1;
+	return watch(s->epoll, sampler_fd(s->sampler), err);
+}
+
+static int start(struct session *s, struct err *err)
+{
+	/* a file size limit is an error of write(), not our end; the command was forked before */
+	signal(SIGXFSZ, SIG_IGN);
+	s->started = s->flushed = now_ns();
+	if ((!s->o->argv || s->o->all) && sampler_enable(s->sampler, err))
+		return -1;
+	return s->o->argv ? spawn_go(&s->child, s->o->argv, err) : 0;
+}
+
+static int exit_status(const struct session *s)
+{
+	if (!s->o->argv)
+		return 0;
+	return WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status) : WEXITSTATUS(s->status);
+}
+
+int session_run(const struct session_options *o, struct err *err)
+{
+	struct session s = { .o = o, .epoll = -1, .signals = -1, .pidfd = -1,
+			     .child = { .pid = -1, .go = -1, .result = -1 } };
+	int rc;
+
+	*err = (struct err){ 0 };
+	rc = prepare(&s, err);
+	if (!rc)
+		rc = start(&s, err);
+	if (!rc) {
+		loop(&s);
+		finish(&s, err);
+	}
+	if (s.recording)
+		recording_abandon(s.recording);
+	if (rc)
+		spawn_cancel(&s.child);
+	sampler_close(s.sampler);
+	profile_fini(&s.profile);
+	free(s.pids);
+	close(s.epoll);
+	close(s.signals);
+	if (s.pidfd >= 0)
+		close(s.pidfd);
+	return err->code ? err->code : exit_status(&s);
+}

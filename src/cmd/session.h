@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One recording under way: the sampler, the profile, the file, and the program under observation.
+ */
+#ifndef ASSAY_CMD_SESSION_H
+#define ASSAY_CMD_SESSION_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "sampler/sampler.h"
+#include "sketch/hot.h"
+
+struct session_options {
+	struct sampler_options sampler;
+	const char *output;
+	char *const *argv; /* the command, NULL-terminated, or NULL */
+	pid_t pid, tid;	   /* or 0 */
+	bool all;
+	double seconds; /* at most; 0: without end */
+	enum hot_method sketch;
+	unsigned sketch_capacity;
+	bool quiet; /* no closing line */
+};
+
+/*
+ * Records. Returns the exit status: the command's own (128 + signal if one ended it), 0 without one, or
+ * with err->code set the error's. The recording so far is kept whatever happens.
+ */
+int session_run(const struct session_options *o, struct err *err);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+#include "cmd/verbs.h"
+#include "report/values.h"
+
+static struct reading_options in = { .verb = "values", .input = "assay.db", .warn = log_warn };
+static struct values_options o = { .n = 20, .min_share = 0.5 };
+
+static const struct opt opts[] = {
+	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0, NULL },
+	{ 'n', "rows", "N", "how many (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9, NULL },
+	{ 0, "operand", "WHAT", "only these (default: load, result, argument, return)", OPT_CHOICE,
+	  &o.operand, 0, 0, VALUES_OPERANDS },
+	{ 0, "min-share", "S", "least lower limit of the share, 0 to 1 (default 0.5)", OPT_DOUBLE,
+	  &o.min_share, 0, 1, NULL },
+	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
+	  &o.image, 0, 0, NULL },
+	{ 0, "procedure", "PROC", "only this procedure, as annotate takes it", OPT_STRING, &o.procedure,
+	  0, 0, NULL },
+	{ 0, "all", NULL, "constants, the stack's, what follows from others, too", OPT_FLAG, &o.all, 0, 0,
+	  NULL },
+	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &in.wide, 0, 0, NULL },
+	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
+	{ 0 },
+};
+
+static int run(int argc, char **argv, struct err *err)
+{
+	struct reading r;
+
+	if (argc) {
+		err_set(err, ERR_USAGE, "values takes no operands, but '%s' was given", argv[0]);
+		err_hint(err, "--procedure %s shows that procedure's", argv[0]);
+		return err->code;
+	}
+	if (reading_open(&r, &in, err))
+		return err->code;
+	values_print(&r, &o, err);
+	reading_close(&r, err->code == 0);
+	return err->code;
+}
+
+const struct verb cmd_values = {
+	.name = "values",
+	.summary = "semi-invariant loads, arguments, results: what to specialise",
+	.synopsis = "[-i FILE] [-n N] [--operand WHAT] [--min-share S] [--image GLOB] "
+		    "[--procedure PROC] [--json]",
+	.about = "Lists values that an instruction, or a procedure's argument, has most of the time; the "
+		 "one that could save most stands first: the time at the instruction and those that depend "
+		 "on its value within the procedure, times the lower 95 % limit of the value's share. Left "
+		 "out are constants by construction, what belongs to the stack, arguments that nothing "
+		 "reads, and results that follow from an invariant above them.\n\n"
+		 "Windows are weighted by time. Shares within one site are estimates; how often two sites "
+		 "were observed does not compare how often they run.",
+	.examples = "assay values\n"
+		    "assay values --operand argument --min-share 0.9\n"
+		    "assay values --procedure longest_match\n"
+		    "assay values --json | jq '.values[] | select(.hint == \"clone\")'\n",
+	.opts = opts,
+	.words = "",
+	.run = run,
+};

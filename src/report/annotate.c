@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/annotate.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "report/listing.h"
+#include "report/lookup.h"
+#include "report/operands.h"
+#include "report/source.h"
+
+#define SHORT 48	 /* procedures up to so many instructions are shown whole */
+#define HOT_COVER 0.9	 /* of a longer one's time, the hot instructions shown have so much, */
+#define HOT_MOST 40	 /* or there are so many of them, */
+#define HOT_LEAST 0.01	 /* or those left have less of it than this each */
+#define CONTEXT 3	 /* instructions shown around a hot one */
+#define GAP_LEAST 3	 /* shorter gaps are shown */
+#define INSN_WIDTH 29	 /* columns of the instruction, if it fits */
+
+struct row {
+	uint64_t addr;
+	const struct site *site;	/* or NULL: never seen */
+	const struct listing_insn *code; /* or NULL: the file is not there */
+	bool shown;
+};
+
+struct annotate {
+	struct reading *r;
+	const struct annotate_options *o;
+	const struct view_proc *proc;
+	struct image *im; /* or NULL */
+	struct listing listing;
+	struct row *row;
+	size_t n;
+	struct source source;
+	const char *file; /* of the last source line that was printed */
+	int line;
+	unsigned hidden_operands;
+};
+
+enum { COLUMN_SHARE, COLUMN_SAMPLES, COLUMN_ADDRESS, COLUMN_INSN, COLUMN_BOUND, COLUMN_OBSERVATIONS,
+       COLUMN_LINE, COLUMN_TAKEN, COLUMN_OPERANDS, COLUMN_N };
+
+static const struct column columns[COLUMN_N] = {
+	[COLUMN_SHARE] = { "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_SAMPLES] = { "samples", "samples", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
+	[COLUMN_ADDRESS] = { "address", "address", NULL, 7, EMIT_RIGHT, EMIT_ADDR },
+	[COLUMN_INSN] = { "instruction", "instruction", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_BOUND] = { "bound", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
+	[COLUMN_OBSERVATIONS] = { "observations", NULL, NULL, 0, EMIT_LEFT, EMIT_COUNT },
+	[COLUMN_LINE] = { "line", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_TAKEN] = { "taken", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+	[COLUMN_OPERANDS] = { "operands", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+};
+
+/* Rows. */
+
+static int rows_of_listing(struct annotate *a)
+{
+	a->n = a->listing.n;
+	a->row = calloc(a->n + 1, sizeof(*a->row));
+	for (size_t i = 0; a->row && i < a->n; i++) {
+		const struct listing_insn *li = &a->listing.v[i];
+
+		a->row[i] = (struct row){ li->addr, li->site, li, false };
+	}
+	return a->row ? 0 : -1;
+}
+
+static int rows_of_sites(struct annotate *a)
+{
+	a->n = a->proc->n;
+	a->row = calloc(a->n + 1, sizeof(*a->row));
+	for (size_t i = 0; a->row && i < a->n; i++) {
+		const struct site *s = a->r->view.site[a->proc->first + i];
+
+		a->row[i] = (struct row){ s->id.addr, s, NULL, false };
+	}
+	return a->row ? 0 : -1;
+}
+
+static double row_share(const struct annotate *a, const struct row *row)
+{
+	double whole = a->proc->sum.time;
+
+	return row->site && whole > 0 ? view_time(&a->r->view, row->site) / whole : 0;
+}
+
+/* Which rows to show. */
+
+static int by_share(const void *x, const void *y, void *ctx)
+{
+	const struct annotate *a = ctx;
+	size_t i = *(const size_t *)x, j = *(const size_t *)y;
+	double p = row_share(a, &a->row[i]), q = row_share(a, &a->row[j]);
+
+	return p != q ? (p > q ? -1 : 1) : (i > j) - (i < j);
+}
+
+static void show_around(struct annotate *a, size_t i)
+{
+	size_t from = i > CONTEXT ? i - CONTEXT : 0;
+
+	for (size_t k = from; k < a->n && k <= i + CONTEXT; k++)
+		a->row[k].shown = true;
+}
+
+static void fill_gaps(struct annotate *a)
+{
+	for (size_t i = 0, end; i < a->n; i = end + 1) {
+		for (end = i; end < a->n && !a->row[end].shown; end++)
+			;
+		for (size_t k = i; end - i < GAP_LEAST && k < end; k++)
+			a->row[k].shown = true;
+	}
+}
+
+static int choose_rows(struct annotate *a)
+{
+	size_t *order = malloc((a->n + 1) * sizeof(*order));
+	double cover = 0;
+
+	if (!order)
+		return -1;
+	for (size_t i = 0; i < a->n; i++)
+		order[i] = i;
+	qsort_r(order, a->n, sizeof(*order), by_share, a);
+	for (size_t k = 0; k < a->n && k < HOT_MOST && cover < HOT_COVER; k++) {
+		double share = row_share(a, &a->row[order[k]]);
+
+		if (k && share < HOT_LEAST)
+			break;
+		cover += share;
+		show_around(a, order[k]);
+	}
+	free(order);
+	fill_gaps(a);
+	return 0;
+}
+
+static int select_rows(struct annotate *a)
+{
+	if (!a->o->full && !a->r->emit.json && a->n > SHORT)
+		return choose_rows(a);
+	for (size_t i = 0; i < a->n; i++)
+		a->row[i].shown = true;
+	return 0;
+}
+
+/* Instructions as text. */
+
+/* 0x0000000000003A10 becomes 0x3a10, [rdi+rcx*1] becomes [rdi+rcx]. */
+static void tidy(char *s)
+{
+	char *to = s;
+
+	while (*s) {
+		if (s[0] == '*' && s[1] == '1' && !isdigit((unsigned char)s[2])) {
+			s += 2;
+			continue;
+		}
+		if (s[0] != '0' || s[1] != 'x') {
+			*to++ = *s++;
+			continue;
+		}
+		*to++ = *s++;
+		*to++ = *s++;
+		while (*s == '0' && isxdigit((unsigned char)s[1]))
+			s++;
+		while (isxdigit((unsigned char)*s))
+			*to++ = (char)tolower((unsigned char)*s++);
+	}
+	*to = 0;
+}
+
+/* Names where a call or jump out of the procedure goes. */
+static void append_target(const struct annotate *a, const struct insn *in, char *buf, size_t n)
+{
+	const struct image_proc *p;
+	size_t k = strlen(buf);
+	char name[512];
+
+	if (!in->target || (in->target >= a->proc->start && in->target < a->proc->end &&
+			    in->target != a->proc->start))
+		return;
+	p = image_proc_at(a->im, in->target);
+	if (!p || k >= n)
+		return;
+	image_demangle(p->name, name, sizeof(name));
+	if (in->target == p->start)
+		snprintf(buf + k, n - k, " <%s>", name);
+	else
+		snprintf(buf + k, n - k, " <%s+0x%" PRIx64 ">", name, in->target - p->start);
+}
+
+/* Returns false if there is nothing to decode. */
+static bool row_insn(const struct annotate *a, const struct row *row, struct insn *in, char *buf,
+		     size_t n)
+{
+	if (row->code && row->code->valid && listing_decode(in, a->im, row->addr)) {
+		insn_format(in, buf, n);
+		tidy(buf);
+		append_target(a, in, buf, n);
+		return true;
+	}
+	if (row->code)
+		snprintf(buf, n, "(bytes)");
+	else
+		snprintf(buf, n, "(%s)", row->site && row->site->cls < INSN_CLASS_N &&
+			 row->site->observed ? insn_class_name[row->site->cls] : "?");
+	return false;
+}
+
+/* Values. */
+
+/* Constants by construction, the stack's own and wherever nothing dominates tell nothing. */
+static bool is_worth_it(const struct annotate *a, const struct row *row,
+			const struct operand_values *o)
+{
+	const struct listing_insn *li = row->code;
+
+	if (a->o->all)
+		return true;
+	if (o->share[0].value < OPERANDS_SHOWN)
+		return false;
+	if (!li)
+		return o->operand != OPERAND_ADDRESS;
+	if (o->operand >= OPERAND_RETURN)
+		return true;
+	if (li->frame || li->cls == INSN_CALL || li->cls == INSN_RET)
+		return false;
+	if (o->operand == OPERAND_ADDRESS)
+		return li->reads & ~(1u << UR_RSP | 1u << UR_RBP);
+	return !li->constant;
+}
+
+/* Indirect calls and jumps through a slot at a fixed address: the linker's, of one target. */
+static const char *target_name(const struct annotate *a, uint64_t addr, char *buf, size_t n)
+{
+	const struct image_proc *p = a->im ? image_proc_at(a->im, addr) : NULL;
+
+	if (!p || p->start != addr)
+		return NULL;
+	image_demangle(p->name, buf, n);
+	return buf;
+}
+
+static int text_width(const struct annotate *a, int at)
+{
+	return a->r->emit.wide ? 4000 : a->r->emit.width - at;
+}
+
+/* "taken 93.2+-1.0%" */
+static bool taken_text(const struct row *row, char *buf, size_t n)
+{
+	const struct site *s = row->site;
+	struct share share;
+	char text[40];
+
+	if (!s || !s->observed || s->cls != INSN_BRANCH)
+		return false;
+	share = share_of((double)s->taken, (double)s->observed);
+	snprintf(buf, n, "taken %s%%", operands_share_text(&share, text, sizeof(text)));
+	return true;
+}
+
+/* The notes of a row, one at a time: *k is where to go on. */
+static bool next_note(struct annotate *a, const struct row *row, const struct insn *in, int *k,
+		      int width, char *buf, size_t n)
+{
+	struct operand_values o;
+	char name[128];
+	size_t len;
+
+	if (*k == 0) {
+		++*k;
+		if (taken_text(row, buf, n))
+			return true;
+	}
+	while (row->site && *k <= OPERAND_N) {
+		int operand = (OPERAND_ARG0 + *k - 1) % OPERAND_N; /* arguments come first */
+
+		++*k;
+		if (!operands_read(&o, &a->r->view, row->site, operand))
+			continue;
+		if (!is_worth_it(a, row, &o)) {
+			a->hidden_operands++;
+			continue;
+		}
+		operands_text(&o, operands_label(in, operand), width, buf, n);
+		len = strlen(buf);
+		if (operand == OPERAND_TARGET && target_name(a, o.value[0].value, name, sizeof(name)))
+			snprintf(buf + len, n - len, " <%s>", name);
+		return true;
+	}
+	return false;
+}
+
+/* Rows as text: the first note beside the instruction if it fits, the others below. */
+static void print_row_text(struct annotate *a, const struct row *row, struct cell *cell)
+{
+	int at = emit_column_at(&a->r->emit, COLUMN_INSN), k = 0, width;
+	char text[1024], note[4200], line[5300];
+	struct insn in;
+	bool decoded = row_insn(a, row, &in, text, sizeof(text)), beside;
+
+	width = text_width(a, at + INSN_WIDTH + 1);
+	beside = (int)strlen(text) <= INSN_WIDTH;
+	cell[COLUMN_INSN] = cell_text(text);
+	if (beside && next_note(a, row, decoded ? &in : NULL, &k, width, note, sizeof(note))) {
+		snprintf(line, sizeof(line), "%-*s %s", INSN_WIDTH, text, note);
+		cell[COLUMN_INSN] = cell_text(line);
+	}
+	emit_row(&a->r->emit, cell);
+	while (next_note(a, row, decoded ? &in : NULL, &k, width, note, sizeof(note)))
+		emit_line(&a->r->emit, "%*s%s", at + INSN_WIDTH + 1, "", note);
+}
+
+static json_t *taken_json(const struct row *row)
+{
+	const struct site *s = row->site;
+	struct share share;
+
+	if (!s || !s->observed || s->cls != INSN_BRANCH)
+		return NULL;
+	share = share_of((double)s->taken, (double)s->observed);
+	return json_pack("{s:f,s:f,s:I}", "share", share.value, "bound", share.bound, "count",
+			 (json_int_t)s->taken);
+}
+
+static void print_row_json(struct annotate *a, const struct row *row, struct cell *cell)
+{
+	json_t *list = json_array();
+	struct operand_values o;
+	char text[1024];
+	struct insn in;
+	bool decoded = row_insn(a, row, &in, text, sizeof(text));
+
+	for (int i = 0; row->site && i < OPERAND_N; i++)
+		if (operands_read(&o, &a->r->view, row->site, i))
+			json_array_append_new(list, operands_json(&o, decoded ? &in : NULL));
+	cell[COLUMN_INSN] = cell_text(decoded ? text : NULL);
+	cell[COLUMN_TAKEN] = cell_json(taken_json(row));
+	cell[COLUMN_OPERANDS] = cell_json(list);
+	emit_row(&a->r->emit, cell);
+}
+
+/* Source lines stand above the first of their instructions. */
+static void print_source(struct annotate *a, const struct row *row, const char *file, int line)
+{
+	int at = emit_column_at(&a->r->emit, COLUMN_ADDRESS);
+	const char *slash = strrchr(file, '/');
+	char text[512];
+
+	(void)row;
+	if (a->r->emit.json || (a->file && a->line == line && !strcmp(a->file, file)))
+		return;
+	a->file = file;
+	a->line = line;
+	emit_line(&a->r->emit, "%*s%s:%d  %s", at, "", slash ? slash + 1 : file, line,
+		  source_line(&a->source, file, line, text, sizeof(text)));
+}
+
+static void print_row(struct annotate *a, const struct row *row)
+{
+	const struct site *s = row->site;
+	double samples = (double)a->proc->sum.samples, share = row_share(a, row);
+	struct share limits = share_of(share * samples, samples);
+	struct cell cell[COLUMN_N] = {
+		[COLUMN_SHARE] = s && s->samples ? cell_real(share) : cell_real(0),
+		[COLUMN_SAMPLES] = cell_count(s ? s->samples : 0),
+		[COLUMN_ADDRESS] = cell_count(row->addr),
+		[COLUMN_BOUND] = cell_real(limits.bound),
+		[COLUMN_OBSERVATIONS] = cell_count(s ? s->observed : 0),
+	};
+	const char *file;
+	char where[4300];
+	int line;
+
+	if (a->im && image_line(a->im, row->addr, &file, &line)) {
+		snprintf(where, sizeof(where), "%s:%d", file, line);
+		cell[COLUMN_LINE] = cell_text(where);
+		print_source(a, row, file, line);
+	}
+	if (a->r->emit.json)
+		print_row_json(a, row, cell);
+	else
+		print_row_text(a, row, cell);
+}
+
+/* The whole. */
+
+static void print_title(struct annotate *a)
+{
+	const struct view *v = &a->r->view;
+	const struct view_proc *p = a->proc;
+	double share = view_share(v, p->sum.time), n = (double)v->sum.samples;
+	struct share s = share_of(share * n, n);
+	char name[1024], text[40], samples[32], seen[32];
+
+	view_proc_name(p, name, sizeof(name));
+	emit_set(&a->r->emit, "procedure", emit_cell_json(EMIT_TEXT, cell_text(name)));
+	emit_set(&a->r->emit, "image", emit_cell_json(EMIT_TEXT, cell_text(v->image[p->image].name)));
+	emit_set(&a->r->emit, "from", emit_hex_json(p->start));
+	emit_set(&a->r->emit, "to", emit_hex_json(p->end));
+	emit_set(&a->r->emit, "share", json_real(share));
+	emit_set(&a->r->emit, "bound", json_real(s.bound));
+	emit_set(&a->r->emit, "samples", json_integer((json_int_t)p->sum.samples));
+	emit_set(&a->r->emit, "observations", json_integer((json_int_t)p->sum.observed));
+	emit_line(&a->r->emit, "%s (%s)", name, v->image[p->image].name);
+	emit_line(&a->r->emit, "%s %% of the time, %s samples, %s instructions observed",
+		  operands_share_text(&s, text, sizeof(text)),
+		  fmt_count(p->sum.samples, samples, sizeof(samples)),
+		  fmt_count(p->sum.observed, seen, sizeof(seen)));
+	emit_line(&a->r->emit, "%s", "");
+}
+
+static void print_hidden(struct annotate *a, size_t from, size_t to)
+{
+	double share = 0;
+	char text[16];
+
+	if (from == to)
+		return;
+	for (size_t i = from; i < to; i++)
+		share += row_share(a, &a->row[i]);
+	emit_line(&a->r->emit, "%7s  ... %zu instructions not shown", fmt_percent(share, text, sizeof(text)),
+		  to - from);
+	a->file = NULL;
+}
+
+static void print_footer(struct annotate *a, size_t hidden)
+{
+	char count[32];
+
+	emit_line(&a->r->emit, "%s", "");
+	if (!a->im)
+		emit_footer(&a->r->emit, "No code to show here: values stand beside addresses.");
+	if (hidden)
+		emit_footer(&a->r->emit, "%s instructions not shown: --full",
+			    fmt_count(hidden, count, sizeof(count)));
+	if (a->hidden_operands)
+		emit_footer(&a->r->emit, "%s operands without a hot value, constant or of the stack not "
+			    "shown: --all", fmt_count(a->hidden_operands, count, sizeof(count)));
+	emit_footer(&a->r->emit, "share: of the procedure's time. name:(share+-bound value): of the times "
+		    "that the value was known, at 95 %% confidence.");
+}
+
+static void print_rows(struct annotate *a)
+{
+	size_t gap = 0, hidden = 0;
+
+	emit_table(&a->r->emit, "instructions", columns, COLUMN_N);
+	for (size_t i = 0; i < a->n; i++) {
+		if (!a->row[i].shown) {
+			hidden++;
+			continue;
+		}
+		print_hidden(a, gap, i);
+		gap = i + 1;
+		print_row(a, &a->row[i]);
+	}
+	print_hidden(a, gap, a->n);
+	print_footer(a, hidden);
+}
+
+static int annotate(struct annotate *a, struct err *err)
+{
+	a->im = binaries_get(&a->r->binaries, a->proc->image);
+	if (a->im && listing_read(&a->listing, a->im, &a->r->view, a->proc))
+		a->im = NULL;
+	if ((a->im ? rows_of_listing(a) : rows_of_sites(a)) || select_rows(a))
+		return err_set(err, ERR_FAILED, "no memory for %zu instructions", a->n);
+	reading_heading(a->r);
+	print_title(a);
+	print_rows(a);
+	return 0;
+}
+
+int annotate_print(struct reading *r, const struct annotate_options *o, struct err *err)
+{
+	struct annotate a = { .r = r, .o = o };
+	int rc;
+
+	a.proc = lookup_proc(&r->view, o->procedure, o->image, err);
+	if (!a.proc)
+		return -1;
+	source_init(&a.source);
+	rc = annotate(&a, err);
+	source_fini(&a.source);
+	listing_fini(&a.listing);
+	free(a.row);
+	return rc;
+}

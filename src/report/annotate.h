@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One procedure, instruction by instruction: its share of the procedure's time, its hot values, which
+ * way its branches went.
+ */
+#ifndef ASSAY_REPORT_ANNOTATE_H
+#define ASSAY_REPORT_ANNOTATE_H
+
+#include "report/reading.h"
+
+struct annotate_options {
+	const char *procedure; /* as lookup_proc takes it; NULL: the hottest */
+	const char *image;     /* shell pattern, or NULL */
+	bool full;	       /* all instructions, not only those around the hot ones */
+	bool all;	       /* all operands' values, not only the semi-invariant ones */
+};
+
+int annotate_print(struct reading *r, const struct annotate_options *o, struct err *err);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/emit.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "base/log.h"
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+#define HOT_SHARE 0.1 /* rows from here on are bold */
+
+void emit_open(struct emit *e, const char *verb, bool json, bool wide)
+{
+	memset(e, 0, sizeof(*e));
+	e->json = json;
+	e->wide = wide;
+	e->color = !json && term_color(stdout);
+	e->width = term_width(stdout) - 1;
+	if (json)
+		e->root = json_pack("{s:i,s:s}", "schema", EMIT_SCHEMA, "verb", verb);
+}
+
+void emit_close(struct emit *e, bool complete)
+{
+	if (!e->root)
+		return;
+	if (complete) {
+		json_dumpf(e->root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+		putchar('\n');
+	}
+	json_decref(e->root);
+	e->root = NULL;
+}
+
+/* Text. */
+
+/* Columns that UTF-8 text takes: continuation bytes take none. */
+static int columns_of(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* The byte where column `at` of the text begins. */
+static const char *column_byte(const char *s, int at)
+{
+	for (; *s; s++)
+		if ((*s & 0xc0) != 0x80 && at-- == 0)
+			break;
+	return s;
+}
+
+/* Prints text within so many columns; what does not fit gives way to "..". */
+static void put_cut(const char *s, int width, bool keep_tail)
+{
+	int n = columns_of(s);
+
+	if (n <= width)
+		fputs(s, stdout);
+	else if (width <= 2)
+		fputs(&".."[2 - (width > 0 ? width : 0)], stdout);
+	else if (keep_tail)
+		printf("..%s", column_byte(s, n - width + 2));
+	else
+		printf("%.*s..", (int)(column_byte(s, width - 2) - s), s);
+}
+
+void emit_line(struct emit *e, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	if (e->json)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (e->wide)
+		fputs(line, stdout);
+	else
+		put_cut(line, e->width, false);
+	putchar('\n');
+}
+
+static void put_wrapped(const char *text, int width)
+{
+	int column = 0;
+
+	while (*text) {
+		int n = (int)strcspn(text, " \n"), cols = n;
+
+		for (int i = 0; i < n; i++)
+			cols -= (text[i] & 0xc0) == 0x80;
+		if (column && column + 1 + cols > width) {
+			putchar('\n');
+			column = 0;
+		} else if (column) {
+			putchar(' ');
+			column++;
+		}
+		printf("%.*s", n, text);
+		column += cols;
+		text += n;
+		if (*text == '\n') {
+			putchar('\n');
+			column = 0;
+		}
+		text += strspn(text, " \n");
+	}
+	putchar('\n');
+}
+
+void emit_footer(struct emit *e, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	if (e->json)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fputs(e->color ? DIM : "", stdout);
+	put_wrapped(text, e->width);
+	fputs(e->color ? PLAIN : "", stdout);
+}
+
+/* Cells. */
+
+char *emit_cell_text(enum emit_kind kind, struct cell cell, char *buf, size_t n)
+{
+	if (!cell.known) {
+		snprintf(buf, n, "-");
+		return buf;
+	}
+	switch (kind) {
+	case EMIT_TEXT:
+		snprintf(buf, n, "%s", cell.text);
+		return buf;
+	case EMIT_COUNT:
+		return fmt_count(cell.count, buf, n);
+	case EMIT_SHARE:
+		return fmt_percent(cell.real, buf, n);
+	case EMIT_REAL:
+		snprintf(buf, n, "%.2f", cell.real);
+		return buf;
+	case EMIT_TIME:
+		return fmt_time(cell.real, buf, n);
+	case EMIT_HEX:
+		return fmt_hex(cell.count, buf, n);
+	case EMIT_ADDR:
+		snprintf(buf, n, "%" PRIx64, cell.count);
+		return buf;
+	case EMIT_BOOL:
+		snprintf(buf, n, "%s", cell.count ? "yes" : "no");
+		return buf;
+	case EMIT_JSON:
+		break;
+	}
+	snprintf(buf, n, "%s", "");
+	return buf;
+}
+
+json_t *emit_hex_json(uint64_t v)
+{
+	return json_sprintf("0x%" PRIx64, v);
+}
+
+/* Names come from files and may be no UTF-8. */
+static json_t *text_json(const char *s)
+{
+	char clean[1024];
+	json_t *j = json_string(s);
+	size_t i;
+
+	if (j)
+		return j;
+	for (i = 0; s[i] && i < sizeof(clean) - 1; i++)
+		clean[i] = s[i] & 0x80 ? '?' : s[i];
+	clean[i] = 0;
+	return json_string(clean);
+}
+
+json_t *emit_cell_json(enum emit_kind kind, struct cell cell)
+{
+	if (!cell.known)
+		return json_null();
+	switch (kind) {
+	case EMIT_TEXT:
+		return text_json(cell.text);
+	case EMIT_COUNT:
+		return json_integer((json_int_t)cell.count);
+	case EMIT_SHARE:
+	case EMIT_REAL:
+	case EMIT_TIME:
+		return json_real(cell.real);
+	case EMIT_HEX:
+	case EMIT_ADDR:
+		return emit_hex_json(cell.count);
+	case EMIT_BOOL:
+		return json_boolean(cell.count);
+	case EMIT_JSON:
+		return cell.json;
+	}
+	return json_null();
+}
+
+void emit_set(struct emit *e, const char *key, json_t *value)
+{
+	if (e->json)
+		json_object_set_new(e->root, key, value);
+	else
+		json_decref(value);
+}
+
+void emit_item(struct emit *e, const struct column *c, struct cell cell, const char *note)
+{
+	char text[256];
+
+	if (e->json) {
+		if (c->key)
+			json_object_set_new(e->root, c->key, emit_cell_json(c->kind, cell));
+		return;
+	}
+	if (!c->header)
+		return;
+	emit_cell_text(c->kind, cell, text, sizeof(text));
+	emit_line(e, "%-*s%s%s%s%s%s", c->width, c->header, text, c->unit && cell.known ? " " : "",
+		  c->unit && cell.known ? c->unit : "", note ? "  " : "", note ? note : "");
+}
+
+/* Tables. */
+
+static int header_width(const struct column *c)
+{
+	return columns_of(c->header) + (c->unit ? 1 + columns_of(c->unit) : 0);
+}
+
+/* Blanks in front of column i. */
+static int gap_before(const struct emit *e, int i)
+{
+	if (!e->offset[i])
+		return 0;
+	return e->column[i].align == EMIT_RIGHT ? 1 : 2;
+}
+
+static void put_cell(struct emit *e, int i, const char *text, bool last)
+{
+	const struct column *c = &e->column[i];
+	int width = e->column_width[i], pad = width - columns_of(text);
+	bool cut = !e->wide && (c->kind == EMIT_TEXT || last);
+
+	printf("%*s", gap_before(e, i) + (c->align == EMIT_RIGHT && pad > 0 ? pad : 0), "");
+	if (cut)
+		put_cut(text, width, c->align == EMIT_LEFT_TAIL);
+	else
+		fputs(text, stdout);
+	if (c->align != EMIT_RIGHT && pad > 0 && !last)
+		printf("%*s", pad, "");
+}
+
+static int last_column(const struct emit *e)
+{
+	int last = 0;
+
+	for (int i = 0; i < e->columns; i++)
+		if (e->column[i].header)
+			last = i;
+	return last;
+}
+
+static void put_header(struct emit *e)
+{
+	char text[64];
+
+	fputs(e->color ? BOLD : "", stdout);
+	for (int i = 0; i < e->columns; i++) {
+		const struct column *c = &e->column[i];
+
+		if (!c->header)
+			continue;
+		snprintf(text, sizeof(text), "%s%s%s", c->header, c->unit ? " " : "",
+			 c->unit ? c->unit : "");
+		put_cell(e, i, text, i == last_column(e));
+	}
+	fputs(e->color ? PLAIN : "", stdout);
+	putchar('\n');
+}
+
+void emit_table(struct emit *e, const char *key, const struct column *c, int n)
+{
+	int at = 0, last, width;
+
+	assert(n <= EMIT_COLUMNS);
+	e->column = c;
+	e->columns = n;
+	if (e->json) {
+		e->rows = json_array();
+		json_object_set_new(e->root, key, e->rows);
+		return;
+	}
+	last = last_column(e);
+	memset(e->offset, 0, sizeof(e->offset));
+	for (int i = 0; i < n; i++) {
+		if (!c[i].header)
+			continue;
+		e->offset[i] = at;
+		e->offset[i] += gap_before(e, i);
+		width = header_width(&c[i]) > c[i].width ? header_width(&c[i]) : c[i].width;
+		if (i == last && !c[i].width && e->width - e->offset[i] > width)
+			width = e->width - e->offset[i];
+		e->column_width[i] = width;
+		at = e->offset[i] + width;
+	}
+	put_header(e);
+}
+
+int emit_column_at(const struct emit *e, int i)
+{
+	return e->json ? 0 : e->offset[i];
+}
+
+int emit_column_width(const struct emit *e, int i)
+{
+	return e->json || e->wide ? INT_MAX : e->column_width[i];
+}
+
+static void emit_row_json(struct emit *e, const struct cell *cell)
+{
+	json_t *row = json_object();
+
+	for (int i = 0; i < e->columns; i++)
+		if (e->column[i].key)
+			json_object_set_new(row, e->column[i].key,
+					    emit_cell_json(e->column[i].kind, cell[i]));
+	json_array_append_new(e->rows, row);
+}
+
+static bool is_hot(const struct emit *e, const struct cell *cell)
+{
+	return e->columns && e->column[0].kind == EMIT_SHARE && cell[0].known &&
+	       cell[0].real >= HOT_SHARE;
+}
+
+void emit_row(struct emit *e, const struct cell *cell)
+{
+	bool bold = e->color && is_hot(e, cell);
+	char text[4400];
+
+	if (e->json) {
+		emit_row_json(e, cell);
+		return;
+	}
+	fputs(bold ? BOLD : "", stdout);
+	for (int i = 0, last = last_column(e); i < e->columns; i++) {
+		if (!e->column[i].header)
+			continue;
+		emit_cell_text(e->column[i].kind, cell[i], text, sizeof(text));
+		put_cell(e, i, text, i == last);
+	}
+	fputs(bold ? PLAIN : "", stdout);
+	putchar('\n');
+}

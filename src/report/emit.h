@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One way out for every reading: the same calls print tables for people or build JSON.
+ *
+ *   emit_open ─▶ (emit_line | emit_set | emit_item | emit_table emit_row… | emit_footer)… ─▶ emit_close
+ *
+ * A table is described by its columns, one line each: what the column is called in JSON and over the
+ * table, its unit, width, alignment and kind. In JSON each table is an array of objects; shares are
+ * 0 to 1, addresses and values are strings ("0x3c8"), since 64 bits do not survive a double. In text
+ * shares are per cent, and no line is longer than the terminal (79 columns where there is none).
+ */
+#ifndef ASSAY_REPORT_EMIT_H
+#define ASSAY_REPORT_EMIT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EMIT_SCHEMA 1 /* of the JSON: docs/json.md */
+#define EMIT_COLUMNS 12
+
+enum emit_kind {
+	EMIT_TEXT,
+	EMIT_COUNT, /* 12,034 */
+	EMIT_SHARE, /* 0 to 1; per cent in text */
+	EMIT_REAL,  /* two decimals in text */
+	EMIT_TIME,  /* ns; with its unit in text */
+	EMIT_HEX,   /* a value: 0xff..ff in text, whole in JSON */
+	EMIT_ADDR,  /* an address: bare digits in text */
+	EMIT_BOOL,  /* yes, no */
+	EMIT_JSON,  /* not in text */
+};
+
+enum emit_align {
+	EMIT_RIGHT,
+	EMIT_LEFT,
+	EMIT_LEFT_TAIL, /* what is too long loses its beginning: paths */
+};
+
+struct column {
+	const char *key;    /* NULL: not in JSON */
+	const char *header; /* NULL: not in text */
+	const char *unit;   /* behind the header, or NULL */
+	int width;	    /* at least the header's is taken; 0 in the last column: what is left */
+	enum emit_align align;
+	enum emit_kind kind;
+};
+
+struct cell {
+	bool known; /* false: "-" in text, null in JSON */
+	union {
+		const char *text;
+		uint64_t count;
+		double real;
+		json_t *json; /* taken */
+	};
+};
+
+struct emit {
+	bool json, color, wide;
+	int width; /* columns of a line */
+	json_t *root;
+	/* of the table under way */
+	const struct column *column;
+	int columns, offset[EMIT_COLUMNS], column_width[EMIT_COLUMNS];
+	json_t *rows;
+};
+
+/* wide: text is never cut. */
+void emit_open(struct emit *e, const char *verb, bool json, bool wide);
+/* Prints the JSON, if it is complete. */
+void emit_close(struct emit *e, bool complete);
+
+/* Text only: a line, cut at the width. */
+void emit_line(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Text only: a remark below what was shown, wrapped. */
+void emit_footer(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* JSON only. value is taken. */
+void emit_set(struct emit *e, const char *key, json_t *value);
+/* "label   value  note" or "key": value, by the column's kind; the column's unit follows the value. */
+void emit_item(struct emit *e, const struct column *c, struct cell cell, const char *note);
+
+/* The columns stay with the caller, until the next table. */
+void emit_table(struct emit *e, const char *key, const struct column *c, int n);
+/* One cell a column. */
+void emit_row(struct emit *e, const struct cell *cell);
+/* Where column i begins in a line of text. */
+int emit_column_at(const struct emit *e, int i);
+/* How much text it takes before it is cut. */
+int emit_column_width(const struct emit *e, int i);
+
+/* A cell as text, and as JSON. */
+char *emit_cell_text(enum emit_kind kind, struct cell cell, char *buf, size_t n);
+json_t *emit_cell_json(enum emit_kind kind, struct cell cell);
+json_t *emit_hex_json(uint64_t v);
+
+static inline struct cell cell_text(const char *s)
+{
+	return (struct cell){ .known = s != NULL, .text = s };
+}
+static inline struct cell cell_count(uint64_t v)
+{
+	return (struct cell){ .known = true, .count = v };
+}
+static inline struct cell cell_real(double v)
+{
+	return (struct cell){ .known = v == v, .real = v };
+}
+static inline struct cell cell_json(json_t *v)
+{
+	return (struct cell){ .known = v != NULL, .json = v };
+}
+static inline struct cell cell_none(void)
+{
+	return (struct cell){ .known = false };
+}
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/info.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/fmt.h"
+
+#define LABEL 16 /* columns of the words in front */
+
+struct stop_row {
+	int stop;
+	uint64_t windows;
+};
+
+/* The items, in order: what each is called, and how it comes from the counters. */
+struct item {
+	struct column c;
+	double (*real)(const struct run_counters *n);
+	uint64_t (*count)(const struct run_counters *n);
+	const char *note;
+};
+
+static double ratio(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : NAN;
+}
+
+static double mean_length(const struct run_counters *n)
+{
+	return ratio(n->instructions, n->windows);
+}
+
+static double ns_per_instruction(const struct run_counters *n)
+{
+	return ratio(n->ahead_ns, n->instructions);
+}
+
+static double ns_per_window(const struct run_counters *n)
+{
+	return ratio(n->ahead_ns, n->windows);
+}
+
+static double uops_per_instruction(const struct run_counters *n)
+{
+	return ratio(n->uops, n->instructions);
+}
+
+static double ns_per_lifted(const struct run_counters *n)
+{
+	return ratio(n->lift_ns, n->lifted);
+}
+
+static double lost_share(const struct run_counters *n)
+{
+	return ratio(reading_lost(n), n->samples + reading_lost(n));
+}
+
+static double unattributed_share(const struct run_counters *n)
+{
+	return ratio(n->unattributed, n->user);
+}
+
+static double ahead_share(const struct run_counters *n)
+{
+	return ratio(n->windows, n->user);
+}
+
+#define COUNTER(name)                                                                              \
+	static uint64_t count_##name(const struct run_counters *n)                                 \
+	{                                                                                          \
+		return n->name;                                                                    \
+	}
+COUNTER(samples)
+COUNTER(user)
+COUNTER(kernel)
+COUNTER(idle)
+COUNTER(windows)
+COUNTER(instructions)
+COUNTER(lost_ring)
+COUNTER(lost_nested)
+COUNTER(lost_map)
+COUNTER(lost_write)
+COUNTER(unattributed)
+COUNTER(lifted)
+COUNTER(processes)
+
+#define COLUMN(key, label, unit, kind) { key, label, unit, LABEL, EMIT_LEFT, kind }
+
+static const struct item sample_items[] = {
+	{ COLUMN("processes", "processes", NULL, EMIT_COUNT), NULL, count_processes, NULL },
+	{ COLUMN("samples", "samples", NULL, EMIT_COUNT), NULL, count_samples, NULL },
+	{ COLUMN("user", "  user", NULL, EMIT_COUNT), NULL, count_user, NULL },
+	{ COLUMN("kernel", "  kernel", NULL, EMIT_COUNT), NULL, count_kernel, NULL },
+	{ COLUMN("idle", "  idle", NULL, EMIT_COUNT), NULL, count_idle, NULL },
+	{ COLUMN("unattributed", "unattributed", NULL, EMIT_COUNT), NULL, count_unattributed,
+	  "user samples whose image was not found" },
+	{ COLUMN("unattributed_share", "", "% of user samples", EMIT_SHARE), unattributed_share, NULL,
+	  NULL },
+	{ COLUMN("lost_share", "lost", "%", EMIT_SHARE), lost_share, NULL, NULL },
+	{ COLUMN("lost_ring", "  ring buffer", NULL, EMIT_COUNT), NULL, count_lost_ring,
+	  "it was full: a larger --ring helps" },
+	{ COLUMN("lost_nested", "  nested", NULL, EMIT_COUNT), NULL, count_lost_nested,
+	  "interrupted another sample" },
+	{ COLUMN("lost_map", "  no entry", NULL, EMIT_COUNT), NULL, count_lost_map,
+	  "no room in a map of the kernel side" },
+	{ COLUMN("lost_write", "  not written", NULL, EMIT_COUNT), NULL, count_lost_write,
+	  "the recording could not be written" },
+};
+
+static const struct item window_items[] = {
+	{ COLUMN("windows", "windows", NULL, EMIT_COUNT), NULL, count_windows, NULL },
+	{ COLUMN("windows_share", "", "% of user samples ran ahead", EMIT_SHARE), ahead_share, NULL,
+	  NULL },
+	{ COLUMN("window_length", "mean length", "instructions", EMIT_REAL), mean_length, NULL, NULL },
+	{ COLUMN("instructions", "run ahead", "instructions", EMIT_COUNT), NULL, count_instructions,
+	  NULL },
+	{ COLUMN("uops_per_instruction", "", "micro-ops an instruction", EMIT_REAL),
+	  uops_per_instruction, NULL, NULL },
+	{ COLUMN("lifted", "lifted", "instructions", EMIT_COUNT), NULL, count_lifted, NULL },
+};
+
+static const struct item cost_items[] = {
+	{ COLUMN("instruction_ns", "in the kernel", "an instruction run ahead", EMIT_TIME),
+	  ns_per_instruction, NULL, NULL },
+	{ COLUMN("window_ns", "", "a window", EMIT_TIME), ns_per_window, NULL, NULL },
+	{ COLUMN("lift_ns", "lifting", "an instruction, once each", EMIT_TIME), ns_per_lifted, NULL,
+	  NULL },
+	{ COLUMN("cost", "cost", "% of the program's CPU time", EMIT_SHARE), reading_cost, NULL, NULL },
+};
+
+static const struct column stop_columns[] = {
+	{ "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
+	{ "count", "samples", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
+	{ "stop", "window ended", NULL, 14, EMIT_LEFT, EMIT_TEXT },
+	{ "meaning", "because", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+};
+
+static const struct column image_columns[] = {
+	{ "samples", "samples", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
+	{ "kind", "kind", NULL, 7, EMIT_LEFT, EMIT_TEXT },
+	{ "build_id", "build-id", NULL, 12, EMIT_LEFT, EMIT_TEXT },
+	{ "stripped", "symbols", NULL, 7, EMIT_LEFT, EMIT_TEXT },
+	{ "image", "image", NULL, 0, EMIT_LEFT_TAIL, EMIT_TEXT },
+};
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct {
+	const char *name, *what;
+} stops[RA_STOP_N] = {
+#define X(id, name, what) [RA_STOP_##id] = { name, what },
+	RA_STOPS(X)
+#undef X
+};
+
+static void print_items(struct reading *r, const struct item *it, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct cell cell = it[i].count ? cell_count(it[i].count(&r->view.counters)) :
+						 cell_real(it[i].real(&r->view.counters));
+		const char *note = it[i].count && !cell.count ? NULL : it[i].note;
+
+		emit_item(&r->emit, &it[i].c, cell, note);
+	}
+}
+
+static void print_text(struct reading *r, const char *key, const char *label, const char *text)
+{
+	const struct column c = COLUMN(key, label, NULL, EMIT_TEXT);
+
+	if (text && *text)
+		emit_item(&r->emit, &c, cell_text(text), NULL);
+}
+
+/* Runs: one of each kind of sentence. */
+
+static char *status_text(const struct run *run, char *buf, size_t n)
+{
+	if (!run->finished)
+		snprintf(buf, n, "unfinished: the recorder was killed");
+	else if (WIFSIGNALED(run->status))
+		snprintf(buf, n, "ended by signal %d", WTERMSIG(run->status));
+	else
+		snprintf(buf, n, "exit status %d", WEXITSTATUS(run->status));
+	return buf;
+}
+
+static char *started_text(const struct run *run, char *buf, size_t n)
+{
+	time_t t = (time_t)run->started;
+	struct tm tm;
+
+	buf[0] = 0;
+	if (run->started && gmtime_r(&t, &tm))
+		strftime(buf, n, "%Y-%m-%d %H:%M:%S UTC", &tm);
+	return buf;
+}
+
+static const char *sketch_name(const struct run *run)
+{
+	return run->sketch >= 0 && run->sketch < HOT_METHOD_N ?
+		       hot_method_name[run->sketch] : "?";
+}
+
+static json_t *run_json(const struct run *run)
+{
+	char started[64];
+	json_t *counters = json_object(), *o;
+
+#define X(name, what) json_object_set_new(counters, #name, json_integer((json_int_t)run->n.name));
+	RUN_COUNTERS(X)
+#undef X
+	o = json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:f,s:i,s:s,s:i,s:i,s:b,s:s,s:o}", "source",
+		      run->source, "host", run->host, "cpu", run->cpu, "kernel", run->kernel, "version",
+		      run->version, "event", run->event, "unit", run->unit, "rate", run->rate, "burst",
+		      (int)run->burst, "sketch", sketch_name(run), "sketch_capacity",
+		      (int)run->sketch_capacity, "status", run->status, "finished",
+		      (int)run->finished, "started", started_text(run, started, sizeof(started)),
+		      "counters", counters);
+	if (o)
+		json_object_set_new(o, "command",
+				    emit_cell_json(EMIT_TEXT, cell_text(run->command)));
+	return o;
+}
+
+static void print_run(struct reading *r, const struct run *run)
+{
+	char text[512], elapsed[32], status[80];
+
+	print_text(r, NULL, "command", run->command);
+	snprintf(text, sizeof(text), "%s; %s",
+		 fmt_time((double)run->n.elapsed_ns, elapsed, sizeof(elapsed)),
+		 status_text(run, status, sizeof(status)));
+	print_text(r, NULL, "ran", text);
+	print_text(r, NULL, "started", started_text(run, text, sizeof(text)));
+	snprintf(text, sizeof(text), "%s: %s, Linux %s", run->host ? run->host : "?",
+		 run->cpu ? run->cpu : "?", run->kernel ? run->kernel : "?");
+	print_text(r, NULL, "on", text);
+	snprintf(text, sizeof(text), "%s %s, %s at %g Hz, up to %u instructions ahead",
+		 run->source ? run->source : "?", run->version ? run->version : "?",
+		 run->event ? run->event : "?", run->rate, run->burst);
+	print_text(r, NULL, "recorded by", text);
+	snprintf(text, sizeof(text), "%s, up to %u a site and operand", sketch_name(run),
+		 run->sketch_capacity);
+	print_text(r, NULL, "hot values", text);
+}
+
+static void print_runs(struct reading *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->profile.nrun; i++) {
+		json_array_append_new(list, run_json(&r->profile.run[i]));
+		print_run(r, &r->profile.run[i]);
+		if (r->profile.nrun > 1)
+			emit_line(&r->emit, "%s", "");
+	}
+	emit_set(&r->emit, "runs", list);
+	if (r->profile.nrun > 1)
+		emit_line(&r->emit, "all %zu runs together:", r->profile.nrun);
+}
+
+/* Tables. */
+
+static int stop_order(const void *a, const void *b)
+{
+	const struct stop_row *s = a, *t = b;
+
+	if (s->windows != t->windows)
+		return s->windows > t->windows ? -1 : 1;
+	return s->stop - t->stop;
+}
+
+static void print_stops(struct reading *r)
+{
+	struct stop_row row[RA_STOP_N];
+	uint64_t all = 0;
+
+	for (int i = 0; i < RA_STOP_N; i++) {
+		row[i] = (struct stop_row){ i, r->view.counters.stop[i] };
+		all += row[i].windows;
+	}
+	if (!all && !r->emit.json)
+		return;
+	qsort(row, RA_STOP_N, sizeof(row[0]), stop_order);
+	emit_line(&r->emit, "%s", "");
+	emit_table(&r->emit, "stops", stop_columns, COUNT_OF(stop_columns));
+	for (int i = 0; i < RA_STOP_N && row[i].windows; i++) {
+		const struct cell cell[] = {
+			cell_real(ratio(row[i].windows, all)),
+			cell_count(row[i].windows),
+			cell_text(stops[row[i].stop].name),
+			cell_text(stops[row[i].stop].what),
+		};
+
+		emit_row(&r->emit, cell);
+	}
+}
+
+static int image_order(const void *a, const void *b)
+{
+	const struct view_image *i = *(const struct view_image *const *)a;
+	const struct view_image *k = *(const struct view_image *const *)b;
+
+	if (i->sum.samples != k->sum.samples)
+		return i->sum.samples > k->sum.samples ? -1 : 1;
+	return strcmp(i->image->path, k->image->path);
+}
+
+static void print_image(struct reading *r, const struct view_image *vi)
+{
+	const struct profile_image *pi = vi->image;
+	bool known = pi->kind >= 0 && pi->kind < IMAGE_KIND_N;
+	const struct cell cell[] = {
+		cell_count(vi->sum.samples),
+		cell_text(known ? image_kind_name[pi->kind] : NULL),
+		cell_text(pi->build_id[0] ? pi->build_id : NULL),
+		cell_text(pi->kind == IMAGE_FILE ? pi->stripped ? "none" : "yes" : NULL),
+		cell_text(pi->path),
+	};
+
+	emit_row(&r->emit, cell);
+}
+
+/* Those that were executed. */
+static int print_images(struct reading *r)
+{
+	const struct view_image **order = malloc((r->profile.nimage + 1) * sizeof(*order));
+	size_t n = 0;
+
+	if (!order)
+		return -1;
+	for (size_t i = 0; i < r->profile.nimage; i++)
+		if (r->view.image[i].sum.samples || r->view.image[i].sum.observed)
+			order[n++] = &r->view.image[i];
+	qsort(order, n, sizeof(*order), image_order);
+	emit_line(&r->emit, "%s", "");
+	emit_table(&r->emit, "images", image_columns, COUNT_OF(image_columns));
+	for (size_t i = 0; i < n; i++)
+		print_image(r, order[i]);
+	free(order);
+	return 0;
+}
+
+int info_print(struct reading *r, struct err *err)
+{
+	char count[32];
+
+	print_runs(r);
+	print_items(r, sample_items, COUNT_OF(sample_items));
+	print_items(r, window_items, COUNT_OF(window_items));
+	print_items(r, cost_items, COUNT_OF(cost_items));
+	emit_set(&r->emit, "sites", json_integer((json_int_t)r->view.n));
+	emit_set(&r->emit, "procedures", json_integer((json_int_t)r->view.nproc));
+	emit_line(&r->emit, "%-*s%s instructions of %zu procedures", LABEL, "sites",
+		  fmt_count(r->view.n, count, sizeof(count)), r->view.nproc);
+	print_stops(r);
+	return print_images(r) ? err_set(err, ERR_FAILED, "no memory") : 0;
+}

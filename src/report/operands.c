@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/operands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "isa/reg.h"
+
+bool operands_read(struct operand_values *o, const struct view *v, const struct site *s, int operand)
+{
+	const struct hot *h = s->operand[operand];
+	uint64_t windows = v->counters.windows;
+
+	if (!h || !hot_total(h))
+		return false;
+	*o = (struct operand_values){ .operand = operand, .observations = hot_total(h),
+				      .exact = hot_exact(h) };
+	o->known = s->observed ? (double)o->observations / (double)s->observed : 1;
+	if (o->known > 1)
+		o->known = 1;
+	o->n = hot_top(h, o->value, OPERANDS_TOP);
+	/* observations within one window are not independent of one another */
+	if (!windows || windows > o->observations)
+		windows = o->observations;
+	for (unsigned i = 0; i < o->n; i++)
+		o->share[i] = share_hot(&o->value[i], (double)o->observations, (double)windows);
+	return true;
+}
+
+/* The k-th register that the instruction writes, as it is called there. */
+static const char *written_register(const struct insn *in, int k)
+{
+	for (int i = 0; i < in->z.operand_count; i++) {
+		const ZydisDecodedOperand *op = &in->op[i];
+
+		if (op->type == ZYDIS_OPERAND_TYPE_REGISTER && reg_part(op->reg.value).reg >= 0 &&
+		    (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) && k-- == 0)
+			return ZydisRegisterGetString(op->reg.value);
+	}
+	return NULL;
+}
+
+const char *operands_label(const struct insn *in, int operand)
+{
+	static const char *const args[] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
+	const char *reg = NULL;
+
+	switch (operand) {
+	case OPERAND_RESULT:
+	case OPERAND_RESULT2:
+		reg = in ? written_register(in, operand == OPERAND_RESULT2) : NULL;
+		return reg ? reg : operand_name[operand];
+	case OPERAND_ADDRESS:
+		return "addr";
+	case OPERAND_TARGET:
+		return "to";
+	case OPERAND_RETURN:
+		return "rax";
+	default:
+		break;
+	}
+	return operand >= OPERAND_ARG0 ? args[operand - OPERAND_ARG0] : operand_name[operand];
+}
+
+char *operands_share_text(const struct share *s, char *buf, size_t n)
+{
+	char share[16], bound[16];
+
+	fmt_percent(s->value, share, sizeof(share));
+	fmt_percent(s->bound, bound, sizeof(bound));
+	snprintf(buf, n, "%s+-%s", share, bound);
+	return buf;
+}
+
+char *operands_text(const struct operand_values *o, const char *label, int width, char *buf, size_t n)
+{
+	char known[32] = "", one[96], hex[32], share[40];
+	int k, room;
+
+	if (o->known < 0.995)
+		snprintf(known, sizeof(known), " known %.0f%%", 100 * o->known);
+	room = width - (int)strlen(known);
+	k = snprintf(buf, n, "%s:", label);
+	for (unsigned i = 0; i < o->n; i++) {
+		operands_share_text(&o->share[i], share, sizeof(share));
+		snprintf(one, sizeof(one), "%s(%s%% %s)", i ? " " : "", share,
+			 fmt_hex(o->value[i].value, hex, sizeof(hex)));
+		/* the hottest is shown at any width */
+		if ((i && k + (int)strlen(one) > room) || (size_t)k + strlen(one) + sizeof(known) >= n)
+			break;
+		k += snprintf(buf + k, n - (size_t)k, "%s", one);
+	}
+	snprintf(buf + k, n - (size_t)k, "%s", known);
+	return buf;
+}
+
+static json_t *value_json(const struct operand_values *o, unsigned i)
+{
+	return json_pack("{s:o,s:f,s:f,s:f,s:f}", "value", emit_hex_json(o->value[i].value), "share",
+			 o->share[i].value, "bound", o->share[i].bound, "low", o->share[i].low,
+			 "count", o->value[i].count);
+}
+
+json_t *operands_json(const struct operand_values *o, const struct insn *in)
+{
+	json_t *values = json_array();
+	const char *reg = NULL;
+
+	for (unsigned i = 0; i < o->n; i++)
+		json_array_append_new(values, value_json(o, i));
+	if (o->operand == OPERAND_RETURN || o->operand >= OPERAND_ARG0)
+		reg = operands_label(NULL, o->operand);
+	else if (in && (o->operand == OPERAND_RESULT || o->operand == OPERAND_RESULT2))
+		reg = operands_label(in, o->operand);
+	return json_pack("{s:s,s:s?,s:I,s:f,s:b,s:o}", "operand", operand_name[o->operand], "register",
+			 reg, "observations", (json_int_t)o->observations, "known", o->known, "exact",
+			 o->exact, "values", values);
+}

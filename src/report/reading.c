@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/reading.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fmt.h"
+#include "store/recording.h"
+
+static int refuse_empty(const struct reading *r, struct err *err)
+{
+	err_set(err, ERR_EMPTY, "%s holds no samples", r->path);
+	if (r->view.counters.elapsed_ns)
+		return err_hint(err, "the program used hardly any CPU time: record it for longer, or with "
+				"a higher rate (assay record -F HZ)");
+	return err_hint(err, "`assay record -- CMD` makes a recording");
+}
+
+int reading_open(struct reading *r, const struct reading_options *o, struct err *err)
+{
+	memset(r, 0, sizeof(*r));
+	r->path = o->input;
+	if (profile_init(&r->profile, err))
+		return -1;
+	if (recording_read(o->input, &r->profile, err)) {
+		if (!err->hint[0] && access(o->input, F_OK) && errno == ENOENT)
+			err_hint(err, "`assay record -- CMD` makes one; -i FILE names another");
+		goto fail_profile;
+	}
+	if (binaries_init(&r->binaries, &r->profile, o->warn, err))
+		goto fail_profile;
+	if (view_open(&r->view, &r->profile, &r->binaries, err))
+		goto fail_binaries;
+	if (!r->view.n && !o->empty_too && refuse_empty(r, err))
+		goto fail_view;
+	emit_open(&r->emit, o->verb, o->json, o->wide);
+	return 0;
+fail_view:
+	view_fini(&r->view);
+fail_binaries:
+	binaries_fini(&r->binaries);
+fail_profile:
+	profile_fini(&r->profile);
+	return -1;
+}
+
+void reading_close(struct reading *r, bool complete)
+{
+	emit_close(&r->emit, complete);
+	view_fini(&r->view);
+	binaries_fini(&r->binaries);
+	profile_fini(&r->profile);
+}
+
+uint64_t reading_lost(const struct run_counters *n)
+{
+	return n->lost_ring + n->lost_nested + n->lost_map + n->lost_write;
+}
+
+double reading_cost(const struct run_counters *n)
+{
+	return n->program_ns ? (double)(n->recorder_ns + n->ahead_ns) / (double)n->program_ns : NAN;
+}
+
+bool reading_finished(const struct reading *r)
+{
+	for (size_t i = 0; i < r->profile.nrun; i++)
+		if (!r->profile.run[i].finished)
+			return false;
+	return true;
+}
+
+static const char *or_unknown(const char *s)
+{
+	return s && *s ? s : "?";
+}
+
+const char *reading_command(const struct reading *r, char *buf, size_t n)
+{
+	size_t more = r->profile.nrun ? r->profile.nrun - 1 : 0;
+	const char *first = r->profile.nrun ? or_unknown(r->profile.run[0].command) : "?";
+
+	if (more)
+		snprintf(buf, n, "%s (and %zu more run%s)", first, more, more > 1 ? "s" : "");
+	else
+		snprintf(buf, n, "%s", first);
+	return buf;
+}
+
+static void heading_json(struct reading *r)
+{
+	const struct run *run = r->profile.nrun ? &r->profile.run[0] : NULL;
+	const struct run_counters *n = &r->view.counters;
+	double cost = reading_cost(n);
+	char command[1024];
+
+	reading_command(r, command, sizeof(command));
+	emit_set(&r->emit, "recording",
+		 json_pack("{s:o,s:s?,s:s?,s:f,s:i,s:i,s:b,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}",
+			   "command", emit_cell_json(EMIT_TEXT, cell_text(command)), "source",
+			   run ? run->source : NULL, "event", run ? run->event : NULL, "rate",
+			   run ? run->rate : 0, "burst", run ? (int)run->burst : 0, "runs",
+			   (int)r->profile.nrun, "finished", (int)reading_finished(r), "elapsed",
+			   (double)n->elapsed_ns / 1e9, "samples", (json_int_t)n->samples, "user",
+			   (json_int_t)n->user, "kernel", (json_int_t)n->kernel, "idle",
+			   (json_int_t)n->idle, "lost", (json_int_t)reading_lost(n), "unattributed",
+			   (json_int_t)n->unattributed, "windows", (json_int_t)n->windows, "cost",
+			   emit_cell_json(EMIT_SHARE, cell_real(cost))));
+}
+
+static double part(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : 0;
+}
+
+static void samples_line(struct reading *r)
+{
+	const struct run_counters *n = &r->view.counters;
+	char samples[32], lost[32], nowhere[32], user[16], kernel[16], idle[32] = "", cost[32] = "";
+	char share[16];
+	double c = reading_cost(n);
+
+	if (n->idle)
+		snprintf(idle, sizeof(idle), ", %s %% idle",
+			 fmt_percent(part(n->idle, n->samples), share, sizeof(share)));
+	if (c == c)
+		snprintf(cost, sizeof(cost), "; cost %s %%", fmt_percent(c, share, sizeof(share)));
+	emit_line(&r->emit, "%s samples: %s %% user, %s %% kernel%s; %s lost, %s unattributed%s",
+		  fmt_count(n->samples, samples, sizeof(samples)),
+		  fmt_percent(part(n->user, n->samples), user, sizeof(user)),
+		  fmt_percent(part(n->kernel, n->samples), kernel, sizeof(kernel)), idle,
+		  fmt_count(reading_lost(n), lost, sizeof(lost)),
+		  fmt_count(n->unattributed, nowhere, sizeof(nowhere)), cost);
+}
+
+void reading_heading(struct reading *r)
+{
+	const struct run *run = r->profile.nrun ? &r->profile.run[0] : NULL;
+	const struct run_counters *n = &r->view.counters;
+	char command[1024], elapsed[32], processes[32];
+
+	if (r->emit.json) {
+		heading_json(r);
+		return;
+	}
+	emit_line(&r->emit, "%s", reading_command(r, command, sizeof(command)));
+	emit_line(&r->emit, "%s %s at %g Hz, %u instructions ahead; %s, %s process%s",
+		  or_unknown(run ? run->source : NULL), or_unknown(run ? run->event : NULL),
+		  run ? run->rate : 0, run ? run->burst : 0,
+		  fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
+		  fmt_count(n->processes, processes, sizeof(processes)),
+		  n->processes == 1 ? "" : "es");
+	samples_line(r);
+	if (!reading_finished(r))
+		emit_line(&r->emit, "unfinished: the recorder was killed, its last second may be missing");
+	emit_line(&r->emit, "%s", "");
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every reading begins with: the recording read and put in order, the way out opened, and a heading
+ * that says what was recorded, how, and what is missing.
+ */
+#ifndef ASSAY_REPORT_READING_H
+#define ASSAY_REPORT_READING_H
+
+#include "report/binary.h"
+#include "report/emit.h"
+#include "report/view.h"
+
+struct reading {
+	const char *path;
+	struct profile profile;
+	struct binaries binaries;
+	struct view view;
+	struct emit emit;
+};
+
+struct reading_options {
+	const char *verb, *input;
+	bool json, wide;
+	bool empty_too; /* not a single sample is no error */
+	binary_warn warn; /* as of struct binaries */
+};
+
+/* -1 with err set; ERR_EMPTY if there is not a single sample. */
+int reading_open(struct reading *r, const struct reading_options *o, struct err *err);
+/* complete: prints the JSON; else it was given up. */
+void reading_close(struct reading *r, bool complete);
+
+/* Three lines of text, or "recording" in JSON. */
+void reading_heading(struct reading *r);
+/* The first run's command, and how many more runs there are. */
+const char *reading_command(const struct reading *r, char *buf, size_t n);
+uint64_t reading_lost(const struct run_counters *n);
+/* What the recorder and running ahead cost, as a share of the program's CPU time; NAN if not known. */
+double reading_cost(const struct run_counters *n);
+/* False if the recorder of any run was killed. */
+bool reading_finished(const struct reading *r);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/share.h"
+
+#include <math.h>
+
+#define Z 1.959964 /* 95 %, two-sided */
+
+/* Wilson, JASA 1927. sign: -1 the lower limit, +1 the upper. */
+static double wilson(double p, double n, int sign)
+{
+	double z2 = Z * Z, mid = p + z2 / (2 * n);
+	double half = Z * sqrt(p * (1 - p) / n + z2 / (4 * n * n)), limit;
+
+	limit = (mid + sign * half) / (1 + z2 / n);
+	return limit < 0 ? 0 : limit > 1 ? 1 : limit;
+}
+
+static double clamp(double p)
+{
+	return p < 0 ? 0 : p > 1 ? 1 : p;
+}
+
+static struct share make(double p, double least, double most, double n)
+{
+	struct share s = { .value = p, .low = 0, .high = 1 };
+
+	if (n > 0) {
+		s.low = wilson(least, n, -1);
+		s.high = wilson(most, n, 1);
+	}
+	/* rounding must not push the value out */
+	s.low = s.low > p ? p : s.low;
+	s.high = s.high < p ? p : s.high;
+	s.bound = p - s.low > s.high - p ? p - s.low : s.high - p;
+	return s;
+}
+
+struct share share_of(double part, double n)
+{
+	double p = n > 0 ? clamp(part / n) : 0;
+
+	return make(p, p, p, n);
+}
+
+struct share share_hot(const struct hot_value *v, double total, double independent)
+{
+	if (total <= 0)
+		return share_of(0, 0);
+	if (independent > total)
+		independent = total;
+	return make(clamp(v->count / total), clamp(v->low / total), clamp(v->high / total),
+		    independent);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What depends on a value: the instructions of a procedure that compute with it, or with what was
+ * computed from it, in registers and flags. Memory is not followed, calls are not followed into, and
+ * deciding a branch does not make what runs behind it dependent.
+ */
+#ifndef ASSAY_REPORT_SLICE_H
+#define ASSAY_REPORT_SLICE_H
+
+#include "report/listing.h"
+
+#define SLICE_STEPS 4096 /* the most instructions that are visited, each time it is reached anew */
+
+struct slice {
+	const struct listing *listing;
+	uint32_t *tainted; /* by instruction: registers and flags that carry the value there */
+	size_t *queue, *found;
+	size_t nqueue, nfound; /* found: the dependents' indices; an origin is not among them */
+	bool *is_found;
+	size_t *touched, ntouched;
+};
+
+int slice_init(struct slice *s, const struct listing *l);
+void slice_fini(struct slice *s);
+/* Follows what instruction i leaves in its registers and flags. */
+void slice_from_result(struct slice *s, size_t i);
+/* Follows what register reg (enum uop_reg) holds before instruction i. */
+void slice_from_register(struct slice *s, size_t i, int reg);
+/* Time of the dependents. */
+double slice_time(const struct slice *s, const struct view *v);
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/values.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "report/listing.h"
+#include "report/lookup.h"
+#include "report/operands.h"
+#include "report/slice.h"
+
+#define SAME 0.02     /* a result that follows from an invariant of so nearly its share is no news */
+#define BATCH 256     /* candidates measured between looks at whether more are needed */
+#define SPARE 4	      /* measured for one shown: what is derived falls out later */
+#define POINTER_LOW (1ull << 40) /* x86-64 Linux: programs, heaps, mappings and stacks are above */
+#define POINTER_HIGH (1ull << 47)
+
+struct candidate {
+	const struct site *site;
+	uint32_t proc;
+	int operand;
+	uint64_t value, observations;
+	struct share share;
+	double time;  /* at the instruction and its dependents; until measured, the procedure's */
+	double worth; /* time x lower limit */
+};
+
+/* The code of a procedure, decoded once. */
+struct code {
+	bool tried, ok;
+	struct listing listing;
+	struct slice slice;
+};
+
+struct values {
+	struct reading *r;
+	const struct values_options *o;
+	uint32_t operands; /* bit an enum operand */
+	const struct view_proc *only;
+	struct code *code; /* by procedure */
+	struct candidate *v;
+	size_t n, cap, considered;
+	size_t derived;	   /* left out as such */
+};
+
+enum { COLUMN_TIME, COLUMN_SHARE, COLUMN_LOW, COLUMN_OBSERVATIONS, COLUMN_VALUE, COLUMN_HINT,
+       COLUMN_WHERE, COLUMN_N };
+
+/* What is a single column in text are several keys in JSON, hence a second table. */
+static const struct column text_columns[COLUMN_N] = {
+	[COLUMN_TIME] = { NULL, "time", "%", 6, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_SHARE] = { NULL, "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_LOW] = { NULL, ">=", "%", 5, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_OBSERVATIONS] = { NULL, "observed", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+	[COLUMN_VALUE] = { NULL, "value", NULL, 19, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_HINT] = { NULL, "hint", NULL, 5, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_WHERE] = { NULL, "where", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+};
+
+static const struct column json_columns[] = {
+	{ "time_share", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
+	{ "share", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
+	{ "bound", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
+	{ "low", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
+	{ "observations", NULL, NULL, 0, EMIT_LEFT, EMIT_COUNT },
+	{ "operand", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "register", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "value", NULL, NULL, 0, EMIT_LEFT, EMIT_HEX },
+	{ "hint", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "image", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "procedure", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "address", NULL, NULL, 0, EMIT_LEFT, EMIT_ADDR },
+};
+
+/* Candidates. */
+
+static uint32_t operand_set(const char *word)
+{
+	const uint32_t results = 1u << OPERAND_RESULT | 1u << OPERAND_RESULT2;
+	const uint32_t arguments = 0x3fu << OPERAND_ARG0;
+
+	if (!word)
+		return 1u << OPERAND_LOAD | results | arguments | 1u << OPERAND_RETURN;
+	if (!strcmp(word, "all"))
+		return (1u << OPERAND_N) - 1;
+	if (!strcmp(word, "result"))
+		return results;
+	if (!strcmp(word, "argument"))
+		return arguments;
+	return 1u << operand_by_name(word);
+}
+
+static int add(struct values *vs, const struct candidate *c)
+{
+	if (vs->n == vs->cap) {
+		size_t cap = vs->cap ? 2 * vs->cap : 1024;
+		struct candidate *v = realloc(vs->v, cap * sizeof(*v));
+
+		if (!v)
+			return -1;
+		vs->v = v;
+		vs->cap = cap;
+	}
+	vs->v[vs->n++] = *c;
+	return 0;
+}
+
+static int consider(struct values *vs, size_t i, int operand)
+{
+	const struct view *v = &vs->r->view;
+	struct candidate c = { .site = v->site[i], .proc = v->proc_of[i], .operand = operand };
+	struct operand_values o;
+
+	if (!operands_read(&o, v, c.site, operand) || !o.n || o.share[0].low < vs->o->min_share)
+		return 0;
+	c.share = o.share[0];
+	c.value = o.value[0].value;
+	c.observations = o.observations;
+	/* a slice stays in its procedure; one that has no extent is but its sites */
+	c.time = v->proc[c.proc].n ? v->proc[c.proc].sum.time : view_time(v, c.site);
+	c.worth = c.time * c.share.low;
+	return add(vs, &c);
+}
+
+static int collect(struct values *vs)
+{
+	const struct view *v = &vs->r->view;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct site *s = v->site[i];
+
+		if (!s->observed || !view_image_matches(v, s->id.image, vs->o->image))
+			continue;
+		if (vs->only && &v->proc[v->proc_of[i]] != vs->only)
+			continue;
+		for (int k = 0; k < OPERAND_N; k++)
+			if ((vs->operands >> k & 1) && s->operand[k] && consider(vs, i, k))
+				return -1;
+	}
+	vs->considered = vs->n;
+	return 0;
+}
+
+static int by_worth(const void *a, const void *b)
+{
+	const struct candidate *c = a, *d = b;
+
+	if (c->worth != d->worth)
+		return c->worth > d->worth ? -1 : 1;
+	if (c->share.low != d->share.low)
+		return c->share.low > d->share.low ? -1 : 1;
+	if (c->observations != d->observations)
+		return c->observations > d->observations ? -1 : 1;
+	if (c->site->id.image != d->site->id.image)
+		return c->site->id.image < d->site->id.image ? -1 : 1;
+	if (c->site->id.addr != d->site->id.addr)
+		return c->site->id.addr < d->site->id.addr ? -1 : 1;
+	return c->operand - d->operand;
+}
+
+static void sort(struct candidate *c, size_t n)
+{
+	if (n)
+		qsort(c, n, sizeof(*c), by_worth);
+}
+
+/* Measuring. */
+
+/* NULL if there is no code to look at. */
+static struct code *code_of(struct values *vs, uint32_t proc)
+{
+	const struct view_proc *p = &vs->r->view.proc[proc];
+	struct code *c = &vs->code[proc];
+	struct image *im;
+
+	if (!c->tried && p->n) {
+		im = binaries_get(&vs->r->binaries, p->image);
+		c->ok = im && !listing_read(&c->listing, im, &vs->r->view, p);
+		c->ok = c->ok && !slice_init(&c->slice, &c->listing);
+	}
+	c->tried = true;
+	return c->ok ? c : NULL;
+}
+
+static int argument_register(int operand)
+{
+	static const int reg[] = { UR_RDI, UR_RSI, UR_RDX, UR_RCX, UR_R8, UR_R9 };
+
+	return reg[operand - OPERAND_ARG0];
+}
+
+/* Finds the dependents. False if the candidate says nothing. */
+static bool follow(struct values *vs, struct code *code, const struct candidate *c)
+{
+	struct listing_insn *li = listing_at(&code->listing, c->site->id.addr);
+	size_t i = li ? (size_t)(li - code->listing.v) : 0;
+
+	code->slice.nfound = 0;
+	if (!li || !li->valid)
+		return true;
+	if (c->operand >= OPERAND_ARG0) {
+		slice_from_register(&code->slice, i, argument_register(c->operand));
+		return code->slice.nfound || vs->o->all;
+	}
+	switch (c->operand) {
+	case OPERAND_RESULT:
+	case OPERAND_RESULT2:
+		if (li->constant && !vs->o->all)
+			return false;
+		break;
+	case OPERAND_LOAD:
+	case OPERAND_ADDRESS:
+		break;
+	default: /* nothing in the procedure depends on these */
+		return !li->frame || vs->o->all;
+	}
+	slice_from_result(&code->slice, i);
+	return !li->frame || vs->o->all;
+}
+
+static bool measure(struct values *vs, struct candidate *c)
+{
+	const struct view *v = &vs->r->view;
+	struct code *code = code_of(vs, c->proc);
+
+	if (code) {
+		if (!follow(vs, code, c))
+			return false;
+		c->time = slice_time(&code->slice, v);
+		if (c->operand < OPERAND_ARG0)
+			c->time += view_time(v, c->site);
+	} else if (c->operand < OPERAND_ARG0) {
+		c->time = view_time(v, c->site);
+	}
+	c->worth = c->time * c->share.low;
+	return true;
+}
+
+/* Candidates are measured in the order of what they are worth at most, until no other one can be among
+ * the best. */
+static void measure_best(struct values *vs)
+{
+	size_t want = vs->o->n ? (size_t)SPARE * vs->o->n + BATCH : SIZE_MAX, kept = 0, i = 0;
+
+	sort(vs->v, vs->n);
+	while (i < vs->n) {
+		for (size_t k = 0; k < BATCH && i < vs->n; k++, i++) {
+			struct candidate c = vs->v[i];
+
+			if (measure(vs, &c))
+				vs->v[kept++] = c;
+		}
+		sort(vs->v, kept);
+		if (kept >= want && i < vs->n && vs->v[want - 1].worth >= vs->v[i].worth)
+			break;
+	}
+	vs->n = kept;
+}
+
+static bool is_result(const struct candidate *c)
+{
+	return c->operand == OPERAND_RESULT || c->operand == OPERAND_RESULT2;
+}
+
+/* Marks what follows from a candidate that is kept. */
+static void mark_derived(struct code *code, const struct candidate *c)
+{
+	for (size_t k = 0; k < code->slice.nfound; k++) {
+		struct listing_insn *li = &code->listing.v[code->slice.found[k]];
+
+		if (li->derived < c->share.value)
+			li->derived = c->share.value;
+	}
+}
+
+/* Keeps the best n that do not follow from better ones. */
+static void drop_derived(struct values *vs)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < vs->n && !vs->o->all && (!vs->o->n || kept < vs->o->n); i++) {
+		struct candidate c = vs->v[i];
+		struct code *code = code_of(vs, c.proc);
+		struct listing_insn *li = code ? listing_at(&code->listing, c.site->id.addr) : NULL;
+
+		if (li && is_result(&c) && li->derived > 0 && li->derived >= c.share.value - SAME) {
+			vs->derived++;
+			continue;
+		}
+		if (code && follow(vs, code, &c))
+			mark_derived(code, &c);
+		vs->v[kept++] = c;
+	}
+	if (!vs->o->all)
+		vs->n = kept;
+	else if (vs->o->n && vs->n > vs->o->n)
+		vs->n = vs->o->n;
+}
+
+/* Printing. */
+
+static const char *hint(const struct candidate *c)
+{
+	if (c->operand >= OPERAND_ARG0)
+		return "clone";
+	if (c->operand == OPERAND_ADDRESS ||
+	    (c->operand == OPERAND_LOAD && c->value >= POINTER_LOW && c->value < POINTER_HIGH))
+		return "fetch";
+	return "guard";
+}
+
+static const char *label(struct values *vs, const struct candidate *c, bool *is_register)
+{
+	const struct view_proc *p = &vs->r->view.proc[c->proc];
+	struct image *im = p->n ? binaries_get(&vs->r->binaries, p->image) : NULL;
+	struct insn in;
+	bool decoded = im && listing_decode(&in, im, c->site->id.addr);
+
+	*is_register = c->operand >= OPERAND_RETURN || (decoded && is_result(c));
+	return operands_label(decoded ? &in : NULL, c->operand);
+}
+
+/* "name+0x1c", of which the name gives way where it is too long. */
+static void where_text(const struct values *vs, const struct candidate *c, const char *name, char *buf,
+		       size_t n)
+{
+	const struct view_proc *p = &vs->r->view.proc[c->proc];
+	int width = emit_column_width(&vs->r->emit, COLUMN_WHERE), room;
+	char offset[32] = "";
+
+	if (!p->n)
+		snprintf(offset, sizeof(offset), " 0x%" PRIx64, c->site->id.addr);
+	else if (c->site->id.addr > p->start)
+		snprintf(offset, sizeof(offset), "+0x%" PRIx64, c->site->id.addr - p->start);
+	room = width - (int)strlen(offset);
+	if ((int)strlen(name) > room && room > 4)
+		snprintf(buf, n, "%.*s..%s", room - 2, name, offset);
+	else
+		snprintf(buf, n, "%s%s", name, offset);
+}
+
+static void print_text(struct values *vs, const struct candidate *c)
+{
+	const struct view *v = &vs->r->view;
+	char name[1024], where[1100], value[80], hex[32];
+	struct cell cell[COLUMN_N];
+	bool is_register;
+
+	view_proc_name(&v->proc[c->proc], name, sizeof(name));
+	where_text(vs, c, name, where, sizeof(where));
+	snprintf(value, sizeof(value), "%s = %s", label(vs, c, &is_register),
+		 fmt_hex(c->value, hex, sizeof(hex)));
+	cell[COLUMN_TIME] = cell_real(view_share(v, c->time));
+	cell[COLUMN_SHARE] = cell_real(c->share.value);
+	cell[COLUMN_LOW] = cell_real(c->share.low);
+	cell[COLUMN_OBSERVATIONS] = cell_count(c->observations);
+	cell[COLUMN_VALUE] = cell_text(value);
+	cell[COLUMN_HINT] = cell_text(hint(c));
+	cell[COLUMN_WHERE] = cell_text(where);
+	emit_row(&vs->r->emit, cell);
+}
+
+static void print_json(struct values *vs, const struct candidate *c)
+{
+	const struct view *v = &vs->r->view;
+	const struct view_proc *p = &v->proc[c->proc];
+	bool is_register;
+	const char *reg = label(vs, c, &is_register);
+	char name[1024];
+	const struct cell cell[] = {
+		cell_real(view_share(v, c->time)),
+		cell_real(c->share.value),
+		cell_real(c->share.bound),
+		cell_real(c->share.low),
+		cell_count(c->observations),
+		cell_text(operand_name[c->operand]),
+		cell_text(is_register ? reg : NULL),
+		cell_count(c->value),
+		cell_text(hint(c)),
+		cell_text(v->image[p->image].name),
+		cell_text(view_proc_name(p, name, sizeof(name))),
+		cell_count(c->site->id.addr),
+	};
+
+	emit_row(&vs->r->emit, cell);
+}
+
+static void print_footer(struct values *vs)
+{
+	struct emit *e = &vs->r->emit;
+	char a[32], b[32];
+
+	emit_line(e, "%s", "");
+	emit_footer(e, "%s of %s candidates shown (lower limit of the share >= %g)%s; -n 0 shows all, "
+		    "--min-share, --operand, --image and --procedure choose.",
+		    fmt_count(vs->n, a, sizeof(a)), fmt_count(vs->considered, b, sizeof(b)),
+		    vs->o->min_share, vs->derived ? ", without results that follow from those" : "");
+	if (vs->r->binaries.missing)
+		emit_footer(e, "%u images could not be read: there, time is the instruction's own, or the "
+			    "procedure's for an argument.", vs->r->binaries.missing);
+	emit_footer(e, "time: of the program's, at the instruction and those that depend on its value. "
+		    "Windows are weighted by time: shares within a site are estimates, and numbers observed "
+		    "are no numbers of executions.");
+	emit_footer(e, "clone: the procedure for that argument. guard: test for the value, specialise "
+		    "what depends on it. fetch: it is an address, to prefetch.");
+}
+
+static void print_all(struct values *vs)
+{
+	bool json = vs->r->emit.json;
+
+	reading_heading(vs->r);
+	emit_table(&vs->r->emit, "values", json ? json_columns : text_columns,
+		   json ? (int)(sizeof(json_columns) / sizeof(json_columns[0])) : COLUMN_N);
+	for (size_t i = 0; i < vs->n; i++) {
+		if (json)
+			print_json(vs, &vs->v[i]);
+		else
+			print_text(vs, &vs->v[i]);
+	}
+	emit_set(&vs->r->emit, "values_total", json_integer((json_int_t)vs->considered));
+	print_footer(vs);
+}
+
+static int refuse_none(const struct values *vs, struct err *err)
+{
+	if (!vs->r->view.counters.windows) {
+		err_set(err, ERR_EMPTY, "%s has no windows, so no values", vs->r->path);
+		return err_hint(err, "`assay info` says why they ended; time in the kernel has none");
+	}
+	err_set(err, ERR_EMPTY, "no value has a share of %g for sure", vs->o->min_share);
+	return err_hint(err, "a lower --min-share shows weaker ones; so does recording for longer");
+}
+
+static int find_values(struct values *vs, struct err *err)
+{
+	if (vs->o->procedure) {
+		vs->only = lookup_proc(&vs->r->view, vs->o->procedure, vs->o->image, err);
+		if (!vs->only)
+			return -1;
+	}
+	vs->code = calloc(vs->r->view.nproc + 1, sizeof(*vs->code));
+	if (!vs->code || collect(vs))
+		return err_set(err, ERR_FAILED, "no memory");
+	measure_best(vs);
+	drop_derived(vs);
+	return vs->n ? 0 : refuse_none(vs, err);
+}
+
+int values_print(struct reading *r, const struct values_options *o, struct err *err)
+{
+	struct values vs = { .r = r, .o = o, .operands = operand_set(o->operand) };
+	int rc = find_values(&vs, err);
+
+	if (!rc)
+		print_all(&vs);
+	for (size_t i = 0; vs.code && i < r->view.nproc; i++) {
+		slice_fini(&vs.code[i].slice);
+		listing_fini(&vs.code[i].listing);
+	}
+	free(vs.code);
+	free(vs.v);
+	return rc;
+}

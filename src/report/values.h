@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semi-invariants of the whole program, best first: loads, results and arguments that are mostly one
+ * value.
+ *
+ * What one is worth is the time that it could save: the time at the instruction and at those that
+ * depend on its value within the procedure (report/slice.h), times the lower confidence limit of its
+ * share. An argument that nothing in the procedure reads, a value that is constant by construction, and
+ * what belongs to the stack are left out; so is a result that follows from an invariant shown above it.
+ */
+#ifndef ASSAY_REPORT_VALUES_H
+#define ASSAY_REPORT_VALUES_H
+
+#include "report/reading.h"
+
+/* What --operand takes. */
+#define VALUES_OPERANDS "load result argument return store address target all"
+
+struct values_options {
+	const char *operand;   /* one of VALUES_OPERANDS; NULL: loads, results, arguments, returns */
+	const char *image;     /* shell pattern, or NULL */
+	const char *procedure; /* as lookup_proc takes it, or NULL */
+	double min_share;      /* least lower limit of a share */
+	unsigned n;	       /* 0: all */
+	bool all;	       /* nothing is left out */
+};
+
+int values_print(struct reading *r, const struct values_options *o, struct err *err);
+
+#endif
