@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The kernel build of the run-ahead interpreter, to be run on demand (BPF_PROG_TEST_RUN) on states
+ * that user space lays down.
+ */
+#include "sampler/bpf/types.h"
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "lane.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, LANES);
+	__type(key, uint32_t);
+	__type(value, struct lane);
+} lanes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1 + LANES * LANE_UOPS);
+	__type(key, uint32_t);
+	__type(value, struct uop);
+} code SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1 << LANE_ENTRY_BITS);
+	__type(key, uint32_t);
+	__type(value, struct code_entry);
+} entries SEC(".maps");
+
+static __always_inline const struct uop *ra_uop_at(uint32_t index)
+{
+	return bpf_map_lookup_elem(&code, &index);
+}
+
+static __always_inline int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)
+{
+	uint64_t n = bytes;
+
+	*val = 0;
+	barrier_var(n); /* keeps the compiler from dropping the bound, which the verifier wants */
+	if (n > sizeof(*val))
+		return -1;
+	return bpf_probe_read_user(val, n, (const void *)addr);
+}
+
+static __always_inline int ra_read_line(uint64_t addr, uint64_t *data)
+{
+	return bpf_probe_read_user(data, RA_LINE_BYTES, (const void *)addr);
+}
+
+static __noinline uint32_t ra_entry(uint32_t image, uint64_t addr)
+{
+	uint64_t key = CODE_KEY(image, addr);
+	uint32_t h = CODE_HASH(key, LANE_ENTRY_BITS);
+
+	for (uint32_t i = 0; i < CODE_PROBES; i++) {
+		uint32_t at = (h + i) & ((1u << LANE_ENTRY_BITS) - 1);
+		const struct code_entry *e = bpf_map_lookup_elem(&entries, &at);
+
+		if (!e || !e->key)
+			return 0;
+		if (e->key == key)
+			return e->uop;
+	}
+	return 0;
+}
+
+static __noinline int ra_map(struct ra_state *s, uint64_t addr)
+{
+	s->start = s->key[0] & ~(LANE_CODE - 1ull);
+	s->end = s->start + LANE_CODE;
+	s->bias = s->key[1];
+	s->image = (uint32_t)s->key[0] & (LANE_CODE - 1);
+	return addr - s->start < LANE_CODE ? 0 : RA_STOP_UNMAPPED;
+}
+
+#include "runahead/interp.h"
+
+struct ahead {
+	struct ra_state *s;
+};
+
+static long step(uint32_t i, struct ahead *a)
+{
+	return ra_step(a->s) != 0;
+}
+
+static long run(uint32_t i, struct lane_range *range)
+{
+	uint32_t at = (uint32_t)range->first + i, budget;
+	struct lane *l = bpf_map_lookup_elem(&lanes, &at);
+	struct ahead a;
+	struct ra_state *s;
+
+	if (!l)
+		return 1;
+	s = &l->ra;
+	s->start = s->end = s->bias = 0;
+	s->image = 0;
+	s->known &= (1u << UR_BIAS) - 1;
+	ra_begin(s, l->rflags, l->burst);
+	if (ra_goto(s, l->ip))
+		return 0;
+	a.s = s;
+	budget = ra_budget(l->burst);
+	if (bpf_loop(budget, step, &a, 0) == budget && s->stop == RA_STOP_RUNNING)
+		s->stop = RA_STOP_STRING;
+	return 0;
+}
+
+SEC("raw_tp")
+int interp(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct lane_range range = { .first = ctx->args[0], .n = ctx->args[1] };
+
+	if (range.n > LANES)
+		return 1;
+	bpf_loop(range.n, run, &range, 0);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,219 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Recording: what it gives, and every bad input that it must answer for.
+. "$(dirname "$0")/lib.sh"
+
+PROG=$BUILD/tests/progs/invariants
+
+# What needs no privilege: the command line.
+run "$ASSAY" record
+is "nothing to record: usage" "$status" 2
+like "nothing to record: says what to give" "$err" "-p PID"
+run "$ASSAY" record -p 1 -- true
+is "a process and a command: usage" "$status" 2
+run "$ASSAY" record -F 0 -- true
+is "rate of 0: usage" "$status" 2
+run "$ASSAY" record -F fast -- true
+like "a rate that is no number" "$err" "takes a number"
+run "$ASSAY" record --burst 513 -- true
+like "a burst beyond the most" "$err" "513"
+run "$ASSAY" record --ring 3 -- true
+like "a ring that is no power of two" "$err" "power of two"
+run "$ASSAY" record --sketch best -- true
+like "an unknown sketch" "$err" "space-saving counting"
+run "$ASSAY" record -e cycles -- true
+if "$ASSAY" doctor 2>/dev/null | grep -q 'no cycle counter'; then
+	is "cycles without a PMU" "$status" 1
+	like "cycles without a PMU: says what to do" "$err" "cpu-clock"
+else
+	is "cycles with a PMU" "$status" 0
+fi
+max=$(cat /proc/sys/kernel/perf_event_max_sample_rate 2>/dev/null || echo 0)
+if [ "$max" -gt 0 ] && [ "$max" -lt 100000 ]; then
+	run "$ASSAY" record -F 100000 -- true
+	is "a rate beyond the kernel's limit" "$status" 1
+	like "a rate beyond the kernel's limit: the command that raises it" "$err" "sysctl kernel.perf_event_max_sample_rate"
+elif [ -w /proc/sys/kernel/perf_event_max_sample_rate ]; then
+	echo 5000 > /proc/sys/kernel/perf_event_max_sample_rate
+	run "$ASSAY" record -F 9999 -- true
+	echo "$max" > /proc/sys/kernel/perf_event_max_sample_rate
+	is "a rate beyond the kernel's limit" "$status" 1
+	like "a rate beyond the kernel's limit: the command that raises it" "$err" "sysctl kernel.perf_event_max_sample_rate"
+else
+	skip "kernel.perf_event_max_sample_rate is $max and cannot be lowered"
+fi
+run "$ASSAY" record -o x.db -- ./no-such-command
+is "no such file: 127" "$status" 127
+run "$ASSAY" record -o x.db -- no-such-command-anywhere
+is "no such command: 127" "$status" 127
+like "no such command: says so" "$err" "command not found"
+echo data > not-executable
+run "$ASSAY" record -o x.db -- ./not-executable
+is "not executable: 126" "$status" 126
+like "not executable: chmod" "$err" "chmod"
+run "$ASSAY" record -o x.db -- /
+is "a folder: 126" "$status" 126
+[ ! -e x.db ]; is "nothing was recorded for those" $? 0
+
+# Without the privilege.
+if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
+	cp "$ASSAY" "$TMP/assay" && chmod 755 "$TMP" "$TMP/assay" && mkdir -m 777 "$TMP/n"
+	run setpriv --reuid nobody --clear-groups --inh-caps=-all --bounding-set=-all "$TMP/assay" record -o "$TMP/n/x.db" -- true
+	is "no privilege: 1" "$status" 1
+	like "no privilege: what is missing" "$err" "CAP_BPF and CAP_PERFMON"
+	like "no privilege: how to get it" "$err" "setcap|sudo"
+	run setpriv --reuid nobody --clear-groups --inh-caps=-all --bounding-set=-all "$TMP/assay" doctor
+	is "doctor without privilege: 1" "$status" 1
+	like "doctor without privilege: the fix" "$out" "sudo"
+else
+	skip "not root: cannot become another user"
+fi
+
+if ! can_record; then
+	skip "the sampler does not work here: $why"
+	done_testing
+	exit 0
+fi
+
+# The program is not disturbed, and its output and status are its own.
+run "$PROG" 1000000
+alone=$out
+run "$ASSAY" record -o a.db -- "$PROG" 1000000
+is "the program's output is its own" "$out" "$alone"
+is "the program's status: 0" "$status" 0
+like "the closing line" "$err" '^\[ record: [0-9,]+ samples, 0 lost, .* -> a.db, cost'
+run "$ASSAY" record -q -o a.db -- sh -c 'exit 7'
+is "the program's status: 7" "$status" 7
+is "--quiet: nothing on stderr" "$err" ""
+run "$ASSAY" record -o a.db -- sh -c 'kill -9 $$'
+is "a program that is killed: 128 + signal" "$status" 137
+is "the recording is private" "$(stat -c %a a.db)" 600
+[ -e a.db.old ]; is "the previous one is kept as .old" $? 0
+is "no side files stay" "$(ls a.db* | tr '\n' ' ')" "a.db a.db.old "
+
+# The output.
+echo precious > taken
+run "$ASSAY" record -o taken -- true
+is "an output that is no recording: 1" "$status" 1
+is "it is not overwritten" "$(cat taken)" precious
+mkdir dir
+run "$ASSAY" record -o dir -- true
+is "an output that is a folder: 1" "$status" 1
+run "$ASSAY" record -o no/such/dir/x.db -- true
+is "an output nowhere: 1" "$status" 1
+like "an output nowhere: says where" "$err" "no/such/dir/x.db"
+cp a.db b.db; echo precious > b.db.old
+run "$ASSAY" record -o b.db -- true
+is "an .old that is no recording: 1" "$status" 1
+is "it is not overwritten either" "$(cat b.db.old)" precious
+ln -s /etc/passwd link.db
+run "$ASSAY" record -o link.db -- true
+is "a link is not followed" "$status" 1
+
+# Processes.
+run "$ASSAY" record -o p.db -p 4194304
+is "no such process: 1" "$status" 1
+like "no such process: says so" "$err" "no process 4194304"
+"$PROG" 3000000000 > /dev/null &
+pid=$!
+run "$ASSAY" record -o p.db -d 0.7 -p $pid
+is "attached to a process" "$status" 0
+run "$ASSAY" report -i p.db --json
+like "it was sampled" "$out" '"procedure": "load_|"procedure": "main"'
+kill -0 $pid; is "it goes on" $? 0
+timeout -s INT 1 "$ASSAY" record -o p.db -p $pid 2> err
+is "Ctrl-C ends it" "$(grep -c '^\[ record:' err)" 1
+"$ASSAY" record -q -o p.db -p $pid & rec=$!
+sleep 0.5; kill $pid; wait $rec
+is "it ends with the process" $? 0
+for ((i = 0; i < 10; i++)); do # a process that ends while it is attached to
+	sleep 0.0$((i * 3)) & pid=$!
+	"$ASSAY" record -q -d 0.2 -o q.db -p $pid 2> err
+	status=$?
+	[ $status = 0 ] || [ $status = 1 ] || break
+done
+ok "a process that ends while it is attached to" [ $status -le 1 ]
+
+# Ctrl-C, once: the command decides; twice: the recording ends, and is kept.
+cat > deaf <<'SH'
+#!/bin/bash
+trap 'echo caught' INT
+end=$((SECONDS + 3)); while [ $SECONDS -lt $end ]; do :; done
+SH
+chmod +x deaf
+setsid -w bash -c '"$0" record -o c.db -- ./deaf > out 2> err & sleep 1; kill -INT $!; wait $!; echo $? > status' "$ASSAY"
+is "Ctrl-C once: the recording goes on to the command's end" "$(cat status)" 0
+run "$ASSAY" info -i c.db
+is "and is whole" "$status" 0
+setsid -w bash -c '"$0" record -o c.db -- ./deaf > out 2> err & p=$!; sleep 0.8; kill -INT $p; sleep 0.2; kill -INT $p; wait $p; echo $? > status' "$ASSAY"
+like "Ctrl-C twice: the command goes on unobserved" "$(cat err)" "goes on without being recorded"
+run "$ASSAY" info -i c.db
+is "and the recording is kept" "$status" 0
+
+# A recorder that is killed: what had been flushed is there.
+"$ASSAY" record -q -o k.db -- "$PROG" 4000000000 > /dev/null 2>&1 & rec=$!
+sleep 3; kill -9 $rec; wait $rec 2>/dev/null
+pkill -x invariants
+run "$ASSAY" info -i k.db --json
+is "killed: the recording opens" "$status" 0
+n=$(jq '.samples // .runs[0].counters.samples' <<<"$out")
+ok "killed: at most a second is missing ($n samples of some 3000)" [ "${n:-0}" -gt 1500 ]
+like "killed: it says that it is unfinished" "$("$ASSAY" info -i k.db)" "[Uu]nfinished|UNFINISHED"
+
+# A full disk.
+if [ "$(id -u)" = 0 ] && mkdir mnt && mount -t tmpfs -o size=160k tmpfs mnt 2>/dev/null; then
+	"$PROG" 30000000 > alone.out
+	"$ASSAY" record -F 9999 -o mnt/x.db -- "$PROG" 1500000000 > out 2> err
+	status=$?
+	is "a full disk: 1" "$status" 1
+	like "a full disk: says so" "$(cat err)" "full"
+	is "a full disk: the program ends as ever" "$(wc -l < out)" 1
+	run "$ASSAY" info -i mnt/x.db
+	is "a full disk: what was recorded is readable" "$status" 0
+	umount mnt
+else
+	skip "cannot mount a small tmpfs"
+fi
+
+# Binaries that change.
+cp "$PROG" gone
+"$ASSAY" record -q -o g.db -- sh -c './gone 400000000 >/dev/null & sleep 0.2; rm gone; wait'
+run "$ASSAY" report -i g.db
+like "a deleted binary is attributed" "$out" "gone"
+cp "$PROG" stripped && strip stripped
+"$ASSAY" record -q -o s.db -- ./stripped 100000000 > /dev/null
+run "$ASSAY" report -i s.db
+like "a stripped binary has ranges" "$out" "stripped +(sub_|\[)"
+cp "$PROG" replaced
+"$ASSAY" record -q -o r.db -- ./replaced 100000000 > /dev/null
+cp /bin/true replaced
+run "$ASSAY" annotate -i r.db
+like "a replaced binary is noticed" "$err" "build-id"
+
+# Values and threads of execution.
+run "$ASSAY" record -q -o v.db -- "$PROG" 400000000
+run "$ASSAY" values -i v.db --json
+like "the argument that is always 0 is found" "$out" "arg_zero"
+run "$ASSAY" record -q -a -d 0.5 -o all.db
+is "the whole machine" "$status" 0
+run "$ASSAY" record -q -o m.db -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do gzip -9 < '"$PROG"' > /dev/null; done'
+run "$ASSAY" report -i m.db
+like "children are followed" "$out" "gzip"
+
+# Files that are no recordings.
+for verb in report annotate values info; do
+	run "$ASSAY" $verb -i no-such.db
+	is "$verb: no such file: 1" "$status" 1
+	run "$ASSAY" $verb -i taken
+	is "$verb: no recording: 1" "$status" 1
+	like "$verb: no recording: says so" "$err" "recording"
+	head -c 5000 v.db > cut.db
+	run "$ASSAY" $verb -i cut.db
+	is "$verb: a truncated one: 1" "$status" 1
+	cp v.db newer.db
+	sqlite3 newer.db 'PRAGMA user_version = 999'
+	run "$ASSAY" $verb -i newer.db
+	is "$verb: a newer schema: 1" "$status" 1
+	like "$verb: a newer schema: both numbers" "$err" "999.*1"
+done
+done_testing

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel build of the interpreter (tests/bpf/interp.bpf.c), loaded and run on demand.
+ */
+#ifndef ASSAY_TESTS_KERNEL_H
+#define ASSAY_TESTS_KERNEL_H
+
+#include <stddef.h>
+
+#include "arena.h"
+
+struct kernel {
+	struct interp_bpf *skel;
+	struct arena arena; /* the program's maps */
+};
+
+/* -1 if this machine does not allow it; why says what is in the way. */
+int kernel_open(struct kernel *k, char *why, size_t n);
+void kernel_close(struct kernel *k);
+/* Runs lanes 0 … n - 1. -1 with errno. */
+int kernel_run(struct kernel *k, uint32_t n);
+
+#endif
