@@ -7,13 +7,14 @@ static struct reading_options in = { .verb = "annotate", .input = "assay.db", .w
 static struct annotate_options o;
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0, NULL },
+	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
+	  NULL },
 	{ 0, "image", "GLOB", "only procedures of images whose name or path matches", OPT_STRING,
 	  &o.image, 0, 0, NULL },
-	{ 'f', "full", NULL, "all instructions, not only those around the hot ones", OPT_FLAG, &o.full, 0,
-	  0, NULL },
-	{ 0, "all", NULL, "values of all operands, not only the semi-invariant ones", OPT_FLAG, &o.all,
-	  0, 0, NULL },
+	{ 'f', "full", NULL, "all instructions, not only those around the hot ones", OPT_FLAG,
+	  &o.full, 0, 0, NULL },
+	{ 0, "all", NULL, "values of all operands, not only the semi-invariant ones", OPT_FLAG,
+	  &o.all, 0, 0, NULL },
 	{ 'w', "wide", NULL, "do not cut lines; all hot values", OPT_FLAG, &in.wide, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
 	{ 0 },
@@ -39,21 +40,29 @@ const struct verb cmd_annotate = {
 	.name = "annotate",
 	.summary = "one procedure, each instruction with its time and values",
 	.synopsis = "[PROC] [-i FILE] [--image GLOB] [--full] [--all] [--json]",
-	.about = "PROC is a procedure's name (C++ and Rust names as they are written, with or without "
-		 "parameters), a shell pattern, or an address in it such as 0x3a10. Without it, the "
-		 "procedure with most time is shown.\n\n"
-		 "Beside an instruction stand the values it kept producing: `rax:(98.9+-0.4% 0x3c8)` says "
-		 "that rax was 0x3c8 in 98.9 % of the times that it was known, and how far that share can "
-		 "be trusted (95 %). load and store name the value in memory, addr its address, to the "
-		 "target of an indirect jump or call, rdi rsi rdx rcx r8 r9 the arguments at the entry. "
-		 "`known 83%` is added where a value could not be told in some of the observations. "
-		 "`taken` is how often a branch was.\n\n"
-		 "An instruction's samples are of the time it waited to retire: often the one behind the "
-		 "slow one has them.",
-	.examples = "assay annotate\n"
-		    "assay annotate longest_match\n"
-		    "assay annotate --image 'libc*' 'mem*' --full\n"
-		    "assay annotate deflate --json | jq '.instructions[] | select(.share > 0.05)'\n",
+	.about =
+		"PROC is a procedure's name (C++ and Rust names as they are written, with or "
+		"without "
+		"parameters), a shell pattern, or an address in it such as 0x3a10. Without it, the "
+		"procedure with most time is shown.\n\n"
+		"Beside an instruction stand the values it kept producing: `rax:(98.9+-0.4% "
+		"0x3c8)` says "
+		"that rax was 0x3c8 in 98.9 % of the times that it was known, and how far that "
+		"share can "
+		"be trusted (95 %). load and store name the value in memory, addr its address, to "
+		"the "
+		"target of an indirect jump or call, rdi rsi rdx rcx r8 r9 the arguments at the "
+		"entry. "
+		"`known 83%` is added where a value could not be told in some of the observations. "
+		"`taken` is how often a branch was.\n\n"
+		"An instruction's samples are of the time it waited to retire: often the one "
+		"behind the "
+		"slow one has them.",
+	.examples =
+		"assay annotate\n"
+		"assay annotate longest_match\n"
+		"assay annotate --image 'libc*' 'mem*' --full\n"
+		"assay annotate deflate --json | jq '.instructions[] | select(.share > 0.05)'\n",
 	.opts = opts,
 	.words = "",
 	.run = run,

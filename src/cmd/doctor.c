@@ -29,7 +29,8 @@ static void find(const struct caps *c, struct finding *f)
 	f[1] = (struct finding){ "safe_reads", !(c->lockup && c->hardened), true, "",
 				 "update the kernel: 6.1.36, 6.3.10, 6.4 or newer" };
 	snprintf(f[1].what, sizeof(f[1].what), "reading user memory from BPF cannot lock up");
-	f[2] = (struct finding){ "btf", c->btf, true, "", "boot a kernel with CONFIG_DEBUG_INFO_BTF=y" };
+	f[2] = (struct finding){ "btf", c->btf, true, "",
+				 "boot a kernel with CONFIG_DEBUG_INFO_BTF=y" };
 	snprintf(f[2].what, sizeof(f[2].what), "kernel type information (/sys/kernel/btf/vmlinux)");
 	f[3] = (struct finding){ "cap_bpf", c->cap_bpf, true, "", "sudo assay …" };
 	snprintf(f[3].what, sizeof(f[3].what), "CAP_BPF: load the sampling program");
@@ -45,8 +46,9 @@ static void find(const struct caps *c, struct finding *f)
 				 "sudo sysctl kernel.perf_event_max_sample_rate=100000" };
 	snprintf(f[7].what, sizeof(f[7].what), "up to %ld samples a second", c->max_rate);
 	f[8] = (struct finding){ "pmu", c->pmu, false, "", NULL };
-	snprintf(f[8].what, sizeof(f[8].what), c->pmu ? "cycle counter: -e cycles" :
-		 "no cycle counter here: cpu-clock is used instead");
+	snprintf(f[8].what, sizeof(f[8].what),
+		 c->pmu ? "cycle counter: -e cycles"
+			: "no cycle counter here: cpu-clock is used instead");
 }
 #define FINDINGS 9
 
@@ -55,11 +57,11 @@ static int print_json(const struct finding *f, bool ok)
 	json_t *list = json_array(), *root;
 
 	for (int i = 0; i < FINDINGS; i++)
-		json_array_append_new(list, json_pack("{s:s,s:b,s:b,s:s,s:s?}", "check", f[i].key, "ok",
-						      f[i].ok, "needed", f[i].needed, "what", f[i].what,
-						      "fix", f[i].ok ? NULL : f[i].fix));
-	root = json_pack("{s:i,s:s,s:b,s:o}", "schema", 1, "verb", "doctor", "sampler", ok, "checks",
-			 list);
+		json_array_append_new(list, json_pack("{s:s,s:b,s:b,s:s,s:s?}", "check", f[i].key,
+						      "ok", f[i].ok, "needed", f[i].needed, "what",
+						      f[i].what, "fix", f[i].ok ? NULL : f[i].fix));
+	root = json_pack("{s:i,s:s,s:b,s:o}", "schema", 1, "verb", "doctor", "sampler", ok,
+			 "checks", list);
 	json_dumpf(root, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(root);
@@ -91,8 +93,8 @@ static int run(int argc, char **argv, struct err *err)
 		if (!f[i].ok && f[i].fix)
 			printf("      %s\n", f[i].fix);
 	}
-	printf("\n%s\n", ok ? "The sampler works here." :
-			       "The sampler does not work here: see what is marked NO.");
+	printf("\n%s\n", ok ? "The sampler works here."
+			    : "The sampler does not work here: see what is marked NO.");
 	return ok ? 0 : ERR_FAILED;
 }
 
@@ -100,7 +102,8 @@ const struct verb cmd_doctor = {
 	.name = "doctor",
 	.summary = "what this machine allows, and the command that fixes what it does not",
 	.synopsis = "[--json]",
-	.about = "Looks at the kernel, its settings and this process's privileges. Exits 0 if the sampler "
+	.about = "Looks at the kernel, its settings and this process's privileges. Exits 0 if the "
+		 "sampler "
 		 "works here, else 1.",
 	.examples = "assay doctor\nsudo assay doctor\n",
 	.opts = opts,

@@ -8,7 +8,8 @@ static struct reading_options in = {
 };
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0, NULL },
+	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
+	  NULL },
 	{ 'w', "wide", NULL, "do not cut long lines", OPT_FLAG, &in.wide, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
 	{ 0 },
@@ -34,9 +35,12 @@ const struct verb cmd_info = {
 	.name = "info",
 	.summary = "how a recording was made, what was lost, what it cost",
 	.synopsis = "[-i FILE] [--json]",
-	.about = "Says what was recorded and how: rate, samples, windows and their mean length, why windows "
-		 "ended, what was lost and where, what the recorder cost, and which images were seen.\n\n"
-		 "A window ends early where it cannot know how the program goes on; it never guesses.",
+	.about = "Says what was recorded and how: rate, samples, windows and their mean length, "
+		 "why windows "
+		 "ended, what was lost and where, what the recorder cost, and which images were "
+		 "seen.\n\n"
+		 "A window ends early where it cannot know how the program goes on; it never "
+		 "guesses.",
 	.examples = "assay info\n"
 		    "assay info --json | jq '.stops[] | {stop, share}'\n",
 	.opts = opts,

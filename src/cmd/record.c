@@ -14,14 +14,14 @@ static const char *output = "assay.db", *event, *sketch = "space-saving";
 static bool all, quiet;
 
 static const struct opt opts[] = {
-	{ 'F', "rate", "HZ", "samples a second on each CPU that runs (default 997)", OPT_DOUBLE, &rate,
-	  1, 100000, NULL },
-	{ 'b', "burst", "N", "instructions to run ahead of each sample (default 128)", OPT_UINT, &burst,
-	  1, RA_BURST_MAX, NULL },
+	{ 'F', "rate", "HZ", "samples a second on each CPU that runs (default 997)", OPT_DOUBLE,
+	  &rate, 1, 100000, NULL },
+	{ 'b', "burst", "N", "instructions to run ahead of each sample (default 128)", OPT_UINT,
+	  &burst, 1, RA_BURST_MAX, NULL },
 	{ 'e', "event", "EVENT", "cpu-clock, or cycles where there is a PMU (the default there)",
 	  OPT_CHOICE, &event, 0, 0, "cpu-clock cycles" },
-	{ 'p', "pid", "PID", "attach to a process, its threads and those to come", OPT_UINT, &pid, 1,
-	  4194304, NULL },
+	{ 'p', "pid", "PID", "attach to a process, its threads and those to come", OPT_UINT, &pid,
+	  1, 4194304, NULL },
 	{ 't', "tid", "TID", "attach to one thread", OPT_UINT, &tid, 1, 4194304, NULL },
 	{ 'a', "all", NULL, "all processes on all CPUs", OPT_FLAG, &all, 0, 0, NULL },
 	{ 'd', "duration", "S", "stop after S seconds", OPT_DOUBLE, &seconds, 0.01, 1e7, NULL },
@@ -30,14 +30,14 @@ static const struct opt opts[] = {
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
-	{ 0, "values", "N", "values kept of each site and operand (default 16)", OPT_UINT, &capacity, 1,
-	  HOT_CAPACITY_MAX, NULL },
+	{ 0, "values", "N", "values kept of each site and operand (default 16)", OPT_UINT,
+	  &capacity, 1, HOT_CAPACITY_MAX, NULL },
 	{ 0, "ring", "MIB", "ring buffer between kernel and recorder (default 16; a power of two)",
 	  OPT_UINT, &ring_mib, 1, 1024, NULL },
 	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 1024)", OPT_UINT,
 	  &code_kuops, 64, 65536, NULL },
-	{ 0, "neighbourhood", "N", "instructions lifted around what is missing (default 400)", OPT_UINT,
-	  &neighbourhood, 16, 100000, NULL },
+	{ 0, "neighbourhood", "N", "instructions lifted around what is missing (default 400)",
+	  OPT_UINT, &neighbourhood, 16, 100000, NULL },
 	{ 0 },
 };
 
@@ -47,10 +47,12 @@ static int check_targets(int argc, struct err *err)
 
 	if (n == 0) {
 		err_set(err, ERR_USAGE, "nothing to record");
-		return err_hint(err, "give a command (assay record -- CMD), or -p PID, -t TID, or -a");
+		return err_hint(err,
+				"give a command (assay record -- CMD), or -p PID, -t TID, or -a");
 	}
 	if (n > 1 || ((pid || tid) && argc)) {
-		err_set(err, ERR_USAGE, "-p, -t, -a and a command exclude each other (but -a -- CMD "
+		err_set(err, ERR_USAGE,
+			"-p, -t, -a and a command exclude each other (but -a -- CMD "
 			"records all while CMD runs)");
 		return err_hint(err, "give one of them");
 	}
@@ -68,9 +70,10 @@ static int check_rate(struct err *err)
 
 	caps_read(&caps);
 	if (caps.max_rate > 0 && rate > (double)caps.max_rate) {
-		err_set(err, ERR_FAILED, "-F %g is beyond kernel.perf_event_max_sample_rate, %ld", rate,
-			caps.max_rate);
-		return err_hint(err, "sudo sysctl kernel.perf_event_max_sample_rate=%.0f, or a lower -F",
+		err_set(err, ERR_FAILED, "-F %g is beyond kernel.perf_event_max_sample_rate, %ld",
+			rate, caps.max_rate);
+		return err_hint(err,
+				"sudo sysctl kernel.perf_event_max_sample_rate=%.0f, or a lower -F",
 				rate);
 	}
 	if (event && !strcmp(event, "cycles") && !caps.pmu) {
@@ -110,16 +113,20 @@ const struct verb cmd_record = {
 	.name = "record",
 	.summary = "sample a program, a process or the machine into a recording",
 	.synopsis = "[OPTIONS] [-p PID | -t TID | -a] [--] [CMD...]",
-	.about = "A timer interrupts the program; from there the kernel side interprets the next "
-		 "instructions without side effects and keeps their values, addresses and branches. "
-		 "The program is not changed and never notices.\n\n"
-		 "COST: what perf record -e cpu-clock costs at the same rate, and a few microseconds a "
-		 "sample; `assay info` prints what it was.\n\n"
-		 "Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. The "
-		 "recording holds values from the program's memory: its mode is 0600, and under sudo it "
-		 "belongs to who called.\n\n"
-		 "Ctrl-C: the command gets it, as it would alone; a second one ends the recording, which "
-		 "is kept. With -p, -t or -a the first one does.",
+	.about =
+		"A timer interrupts the program; from there the kernel side interprets the next "
+		"instructions without side effects and keeps their values, addresses and branches. "
+		"The program is not changed and never notices.\n\n"
+		"COST: what perf record -e cpu-clock costs at the same rate, and a few "
+		"microseconds a "
+		"sample; `assay info` prints what it was.\n\n"
+		"Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. The "
+		"recording holds values from the program's memory: its mode is 0600, and under "
+		"sudo it "
+		"belongs to who called.\n\n"
+		"Ctrl-C: the command gets it, as it would alone; a second one ends the recording, "
+		"which "
+		"is kept. With -p, -t or -a the first one does.",
 	.examples = "sudo assay record -- gzip -9 -k big.txt\n"
 		    "sudo assay record -F 4999 -o build.db -- make -j2\n"
 		    "sudo assay record -p 1234 -d 30\n"

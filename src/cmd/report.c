@@ -7,10 +7,12 @@ static struct reading_options in = { .verb = "report", .input = "assay.db", .war
 static struct times_options o = { .n = 20 };
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0, NULL },
-	{ 'n', "rows", "N", "rows of each table (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9, NULL },
-	{ 0, "by", "WHAT", "image, procedure or line (default: images, then procedures)", OPT_CHOICE,
-	  &o.by, 0, 0, "image procedure line" },
+	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
+	  NULL },
+	{ 'n', "rows", "N", "rows of each table (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9,
+	  NULL },
+	{ 0, "by", "WHAT", "image, procedure or line (default: images, then procedures)",
+	  OPT_CHOICE, &o.by, 0, 0, "image procedure line" },
 	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
 	  &o.image, 0, 0, NULL },
 	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &in.wide, 0, 0, NULL },
@@ -38,10 +40,12 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_report = {
 	.name = "report",
 	.summary = "where the time went: images, procedures, lines",
-	.synopsis = "[-i FILE] [--by image|procedure|line] [-n N] [--image GLOB] [--json]",
-	.about = "Time is counted in samples; the share of each row is followed by the bound within which "
+	.synopsis = "[-i FILE] [--by image|procedure|line] [-n N] [--json]",
+	.about = "Time is counted in samples; the share of each row is followed by the bound "
+		 "within which "
 		 "the true share lies with 95 % confidence, as far as sampling is to blame. Kernel "
-		 "procedures stand under [kernel]. Code of a stripped file is named sub_ADDRESS where "
+		 "procedures stand under [kernel]. Code of a stripped file is named sub_ADDRESS "
+		 "where "
 		 "unwind information tells procedures apart, else [stripped].\n\n"
 		 "--by line needs the recorded files, unchanged, and their debug information.",
 	.examples = "assay report\n"

@@ -22,9 +22,9 @@
 #include "sampler/spawn.h"
 #include "store/recording.h"
 
-#define TICK_MS 100	     /* redraw of the period, look at what waits */
+#define TICK_MS 100	      /* redraw of the period, look at what waits */
 #define FLUSH_NS 900000000ull /* at most a second is lost if the recorder is killed */
-#define PID_BITS (1u << 22)  /* the most that pid_max can be */
+#define PID_BITS (1u << 22)   /* the most that pid_max can be */
 
 struct session {
 	const struct session_options *o;
@@ -34,10 +34,10 @@ struct session {
 	struct spawn child;
 	sigset_t old_mask;
 	int epoll, signals, pidfd;
-	bool done;	  /* stop sampling */
-	bool hurry;	  /* … and do not aggregate */
-	bool reaped;	  /* the command has ended */
-	int status;	  /* its wait status */
+	bool done;   /* stop sampling */
+	bool hurry;  /* … and do not aggregate */
+	bool reaped; /* the command has ended */
+	int status;  /* its wait status */
 	int interrupts;
 	uint64_t started, flushed;
 	struct err store_err; /* the recording could not be written */
@@ -234,8 +234,8 @@ static int attach(struct session *s, struct err *err)
 		return sampler_attach_all(s->sampler, err);
 	if (o->argv)
 		return sampler_attach_exec(s->sampler, s->child.pid, err);
-	if (o->tid ? sampler_attach_thread(s->sampler, o->tid, err) :
-		     sampler_attach_process(s->sampler, o->pid, err))
+	if (o->tid ? sampler_attach_thread(s->sampler, o->tid, err)
+		   : sampler_attach_process(s->sampler, o->pid, err))
 		return -1;
 	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return s->pidfd >= 0 ? watch(s->epoll, s->pidfd, err) : 0;
@@ -315,7 +315,8 @@ static void closing_line(const struct session *s)
 			100.0 * (double)(n->recorder_ns + n->ahead_ns) / (double)n->program_ns);
 	else
 		fprintf(stderr, "%.1f ms CPU/s ]\n",
-			(double)(n->recorder_ns + n->ahead_ns) / 1e3 / ((double)n->elapsed_ns / 1e6));
+			(double)(n->recorder_ns + n->ahead_ns) / 1e3 /
+				((double)n->elapsed_ns / 1e6));
 }
 
 static void finish(struct session *s, struct err *err)
@@ -387,7 +388,10 @@ static int exit_status(const struct session *s)
 
 int session_run(const struct session_options *o, struct err *err)
 {
-	struct session s = { .o = o, .epoll = -1, .signals = -1, .pidfd = -1,
+	struct session s = { .o = o,
+			     .epoll = -1,
+			     .signals = -1,
+			     .pidfd = -1,
 			     .child = { .pid = -1, .go = -1, .result = -1 } };
 	int rc;
 

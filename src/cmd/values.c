@@ -7,7 +7,8 @@ static struct reading_options in = { .verb = "values", .input = "assay.db", .war
 static struct values_options o = { .n = 20, .min_share = 0.5 };
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0, NULL },
+	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
+	  NULL },
 	{ 'n', "rows", "N", "how many (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9, NULL },
 	{ 0, "operand", "WHAT", "only these (default: load, result, argument, return)", OPT_CHOICE,
 	  &o.operand, 0, 0, VALUES_OPERANDS },
@@ -15,10 +16,10 @@ static const struct opt opts[] = {
 	  &o.min_share, 0, 1, NULL },
 	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
 	  &o.image, 0, 0, NULL },
-	{ 0, "procedure", "PROC", "only this procedure, as annotate takes it", OPT_STRING, &o.procedure,
+	{ 0, "procedure", "PROC", "only this procedure, as annotate takes it", OPT_STRING,
+	  &o.procedure, 0, 0, NULL },
+	{ 0, "all", NULL, "constants, the stack's, what follows from others, too", OPT_FLAG, &o.all,
 	  0, 0, NULL },
-	{ 0, "all", NULL, "constants, the stack's, what follows from others, too", OPT_FLAG, &o.all, 0, 0,
-	  NULL },
 	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &in.wide, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
 	{ 0 },
@@ -43,14 +44,18 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_values = {
 	.name = "values",
 	.summary = "semi-invariant loads, arguments, results: what to specialise",
-	.synopsis = "[-i FILE] [-n N] [--operand WHAT] [--min-share S] [--image GLOB] "
-		    "[--procedure PROC] [--json]",
-	.about = "Lists values that an instruction, or a procedure's argument, has most of the time; the "
-		 "one that could save most stands first: the time at the instruction and those that depend "
-		 "on its value within the procedure, times the lower 95 % limit of the value's share. Left "
-		 "out are constants by construction, what belongs to the stack, arguments that nothing "
+	.synopsis = "[-i FILE] [-n N] [--operand WHAT] [--min-share S] [--json]",
+	.about = "Lists values that an instruction, or a procedure's argument, has most of the "
+		 "time; the "
+		 "one that could save most stands first: the time at the instruction and those "
+		 "that depend "
+		 "on its value within the procedure, times the lower 95 % limit of the value's "
+		 "share. Left "
+		 "out are constants by construction, what belongs to the stack, arguments that "
+		 "nothing "
 		 "reads, and results that follow from an invariant above them.\n\n"
-		 "Windows are weighted by time. Shares within one site are estimates; how often two sites "
+		 "Windows are weighted by time. Shares within one site are estimates; how often "
+		 "two sites "
 		 "were observed does not compare how often they run.",
 	.examples = "assay values\n"
 		    "assay values --operand argument --min-share 0.9\n"

@@ -6,7 +6,7 @@
 #include "isa/reg.h"
 
 const char *const insn_class_name[INSN_CLASS_N] = {
-	"other", "load", "store", "rmw", "copy", "branch", "jump",
+	"other", "load", "store", "rmw", "copy",    "branch", "jump",
 	"ijump", "call", "icall", "ret", "syscall", "trap",
 };
 
@@ -44,7 +44,8 @@ static bool is_vector(ZydisRegister r)
 
 static bool is_hint(const ZydisDecodedInstruction *z)
 {
-	return z->meta.category == ZYDIS_CATEGORY_NOP || z->meta.category == ZYDIS_CATEGORY_WIDENOP ||
+	return z->meta.category == ZYDIS_CATEGORY_NOP ||
+	       z->meta.category == ZYDIS_CATEGORY_WIDENOP ||
 	       z->meta.category == ZYDIS_CATEGORY_PREFETCH;
 }
 
@@ -217,7 +218,8 @@ static void add_string_registers(struct insn *in)
 	if (in->z.meta.category != ZYDIS_CATEGORY_STRINGOP)
 		return;
 	in->gpr_written |= in->gpr_read & (1u << UR_RSI | 1u << UR_RDI);
-	if (in->z.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) {
+	if (in->z.attributes &
+	    (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) {
 		in->gpr_read |= 1u << UR_RCX;
 		in->gpr_written |= 1u << UR_RCX;
 	}
@@ -291,9 +293,9 @@ char *insn_format(const struct insn *in, char *buf, size_t n)
 		ZydisFormatterSetProperty(&f, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_FALSE);
 		ready = true;
 	}
-	if (ZYAN_FAILED(ZydisFormatterFormatInstruction(&f, &in->z, in->op,
-							in->z.operand_count_visible, buf, n,
-							in->addr, NULL)) && n)
+	if (ZYAN_FAILED(ZydisFormatterFormatInstruction(
+		    &f, &in->z, in->op, in->z.operand_count_visible, buf, n, in->addr, NULL)) &&
+	    n)
 		buf[0] = 0;
 	return buf;
 }

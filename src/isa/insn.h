@@ -13,19 +13,19 @@
 #define INSN_MAX_LEN 15
 
 enum insn_class {
-	INSN_OTHER,	/* registers only */
+	INSN_OTHER, /* registers only */
 	INSN_LOAD,
 	INSN_STORE,
-	INSN_RMW,	/* reads and writes the same memory operand */
-	INSN_COPY,	/* reads one memory operand and writes another: movs, push [m] */
-	INSN_BRANCH,	/* conditional, direct (jcc, loop, jrcxz) */
-	INSN_JUMP,	/* unconditional, direct */
-	INSN_IJUMP,	/* indirect jump */
-	INSN_CALL,	/* direct */
-	INSN_ICALL,	/* indirect */
+	INSN_RMW,    /* reads and writes the same memory operand */
+	INSN_COPY,   /* reads one memory operand and writes another: movs, push [m] */
+	INSN_BRANCH, /* conditional, direct (jcc, loop, jrcxz) */
+	INSN_JUMP,   /* unconditional, direct */
+	INSN_IJUMP,  /* indirect jump */
+	INSN_CALL,   /* direct */
+	INSN_ICALL,  /* indirect */
 	INSN_RET,
-	INSN_SYSCALL,	/* syscall, int, and all else that enters the kernel on purpose */
-	INSN_TRAP,	/* ud2, hlt, int3: control does not go on */
+	INSN_SYSCALL, /* syscall, int, and all else that enters the kernel on purpose */
+	INSN_TRAP,    /* ud2, hlt, int3: control does not go on */
 	INSN_CLASS_N,
 };
 extern const char *const insn_class_name[INSN_CLASS_N];
@@ -33,15 +33,16 @@ extern const char *const insn_class_name[INSN_CLASS_N];
 struct insn {
 	uint64_t addr; /* ELF virtual address */
 	uint8_t len;
-	uint8_t cls; /* enum insn_class */
-	bool vector; /* touches an MMX, SSE, AVX, AVX-512 or x87 register */
+	uint8_t cls;  /* enum insn_class */
+	bool vector;  /* touches an MMX, SSE, AVX, AVX-512 or x87 register */
 	uint8_t nmem; /* memory operands that are accessed (not lea, not nop) */
-	uint16_t gpr_read;    /* bit i: register i (enum uop_reg) is read, address registers included */
-	uint16_t gpr_written; /* bit i: written, wholly or in part */
-	uint16_t fl_read;     /* FL_*: status flags (and DF) read */
-	uint16_t fl_written;  /* set to a defined or undefined value, on every execution */
+	uint16_t
+		gpr_read; /* bit i: register i (enum uop_reg) is read, address registers included */
+	uint16_t gpr_written;  /* bit i: written, wholly or in part */
+	uint16_t fl_read;      /* FL_*: status flags (and DF) read */
+	uint16_t fl_written;   /* set to a defined or undefined value, on every execution */
 	uint16_t fl_undefined; /* of those, left undefined */
-	uint64_t target;      /* direct branches, jumps and calls: ELF virtual address */
+	uint64_t target;       /* direct branches, jumps and calls: ELF virtual address */
 	ZydisDecodedInstruction z;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 };

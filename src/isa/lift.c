@@ -19,8 +19,12 @@ struct uop *lift_emit(struct lift *l, int op, int w, int dst, int a, int b, int 
 	struct uop *u = &l->out[l->n++];
 
 	assert(l->n <= LIFT_MAX);
-	*u = (struct uop){ .op = (uint8_t)op, .flags = (uint8_t)w, .dst = (uint8_t)dst,
-			   .a = (uint8_t)a, .b = (uint8_t)b, .c = (uint8_t)c };
+	*u = (struct uop){ .op = (uint8_t)op,
+			   .flags = (uint8_t)w,
+			   .dst = (uint8_t)dst,
+			   .a = (uint8_t)a,
+			   .b = (uint8_t)b,
+			   .c = (uint8_t)c };
 	return u;
 }
 
@@ -69,8 +73,9 @@ struct ea lift_ea(struct lift *l, const ZydisDecodedOperand *op)
 {
 	struct ea ea = { .a = UR_ZERO, .b = UR_ZERO, .imm = op->mem.disp.value };
 	int base = reg_part(op->mem.base).reg, index = reg_part(op->mem.index).reg, t;
-	int seg = op->mem.segment == ZYDIS_REGISTER_FS ? UR_FS :
-		  op->mem.segment == ZYDIS_REGISTER_GS ? UR_GS : UR_ZERO;
+	int seg = op->mem.segment == ZYDIS_REGISTER_FS	 ? UR_FS
+		  : op->mem.segment == ZYDIS_REGISTER_GS ? UR_GS
+							 : UR_ZERO;
 
 	if (op->mem.base == ZYDIS_REGISTER_RIP || op->mem.base == ZYDIS_REGISTER_EIP) {
 		ea.a = UR_BIAS;

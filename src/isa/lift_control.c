@@ -145,8 +145,7 @@ void lift_call(struct lift *l)
 	if (l->in->cls == INSN_ICALL)
 		target = indirect_target(l, &at);
 	t = lift_temp(l);
-	lift_emit(l, UOP_LEA, 3, t, UR_BIAS, UR_ZERO, 0)->imm =
-		(int64_t)(l->in->addr + l->in->len);
+	lift_emit(l, UOP_LEA, 3, t, UR_BIAS, UR_ZERO, 0)->imm = (int64_t)(l->in->addr + l->in->len);
 	lift_store(l, 3, t, lift_at(UR_RSP, -8));
 	move_rsp(l, -8);
 	if (target >= 0) {
@@ -162,7 +161,8 @@ void lift_call(struct lift *l)
 void lift_ret(struct lift *l)
 {
 	const ZydisDecodedOperand *n = &l->in->op[0];
-	int64_t extra = n->type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (int64_t)(n->imm.value.u & 0xffff) : 0;
+	int64_t extra =
+		n->type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (int64_t)(n->imm.value.u & 0xffff) : 0;
 	int t = lift_temp(l);
 
 	if (odd_transfer(l))
@@ -212,7 +212,8 @@ void lift_loop(struct lift *l)
 	lift_emit(l, UOP_BRZ, w, 0, 0, UR_RCX, 0)->imm = cond ? 3 : 2;
 	if (cond) /* loope goes on while equal: leave where it is not */
 		lift_emit(l, UOP_BRCC, 0, 0, 0, 0,
-			  l->in->z.mnemonic == ZYDIS_MNEMONIC_LOOPE ? 5 : 4)->imm = 2;
+			  l->in->z.mnemonic == ZYDIS_MNEMONIC_LOOPE ? 5 : 4)
+			->imm = 2;
 	both_ways(l);
 }
 

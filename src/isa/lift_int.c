@@ -43,48 +43,90 @@ static void finish_reg(struct lift *l, const ZydisDecodedOperand *dst, int resul
 static int op_code(ZydisMnemonic m)
 {
 	switch (m) {
-	case ZYDIS_MNEMONIC_ADD: return UOP_ADD;
-	case ZYDIS_MNEMONIC_SUB: return UOP_SUB;
-	case ZYDIS_MNEMONIC_CMP: return UOP_SUB;
-	case ZYDIS_MNEMONIC_ADC: return UOP_ADC;
-	case ZYDIS_MNEMONIC_SBB: return UOP_SBB;
-	case ZYDIS_MNEMONIC_AND: return UOP_AND;
-	case ZYDIS_MNEMONIC_TEST: return UOP_AND;
-	case ZYDIS_MNEMONIC_OR: return UOP_OR;
-	case ZYDIS_MNEMONIC_XOR: return UOP_XOR;
-	case ZYDIS_MNEMONIC_SHL: return UOP_SHL;
-	case ZYDIS_MNEMONIC_SHR: return UOP_SHR;
-	case ZYDIS_MNEMONIC_SAR: return UOP_SAR;
-	case ZYDIS_MNEMONIC_ROL: return UOP_ROL;
-	case ZYDIS_MNEMONIC_ROR: return UOP_ROR;
-	case ZYDIS_MNEMONIC_RCL: return UOP_RCL;
-	case ZYDIS_MNEMONIC_RCR: return UOP_RCR;
-	case ZYDIS_MNEMONIC_SHLD: return UOP_SHLD;
-	case ZYDIS_MNEMONIC_SHRD: return UOP_SHRD;
-	case ZYDIS_MNEMONIC_SHLX: return UOP_SHL;
-	case ZYDIS_MNEMONIC_SHRX: return UOP_SHR;
-	case ZYDIS_MNEMONIC_SARX: return UOP_SAR;
-	case ZYDIS_MNEMONIC_RORX: return UOP_ROR;
-	case ZYDIS_MNEMONIC_BT: return UOP_BT;
-	case ZYDIS_MNEMONIC_BTS: return UOP_BTS;
-	case ZYDIS_MNEMONIC_BTR: return UOP_BTR;
-	case ZYDIS_MNEMONIC_BTC: return UOP_BTC;
-	case ZYDIS_MNEMONIC_BSF: return UOP_BSF;
-	case ZYDIS_MNEMONIC_BSR: return UOP_BSR;
-	case ZYDIS_MNEMONIC_TZCNT: return UOP_TZCNT;
-	case ZYDIS_MNEMONIC_LZCNT: return UOP_LZCNT;
-	case ZYDIS_MNEMONIC_POPCNT: return UOP_POPCNT;
-	case ZYDIS_MNEMONIC_BLSI: return UOP_BLSI;
-	case ZYDIS_MNEMONIC_BLSMSK: return UOP_BLSMSK;
-	case ZYDIS_MNEMONIC_BLSR: return UOP_BLSR;
-	case ZYDIS_MNEMONIC_BEXTR: return UOP_BEXTR;
-	case ZYDIS_MNEMONIC_BZHI: return UOP_BZHI;
-	case ZYDIS_MNEMONIC_PDEP: return UOP_PDEP;
-	case ZYDIS_MNEMONIC_PEXT: return UOP_PEXT;
-	case ZYDIS_MNEMONIC_ANDN: return UOP_ANDN;
-	case ZYDIS_MNEMONIC_ADCX: return UOP_ADCX;
-	case ZYDIS_MNEMONIC_ADOX: return UOP_ADOX;
-	default: return UOP_STOP;
+	case ZYDIS_MNEMONIC_ADD:
+		return UOP_ADD;
+	case ZYDIS_MNEMONIC_SUB:
+		return UOP_SUB;
+	case ZYDIS_MNEMONIC_CMP:
+		return UOP_SUB;
+	case ZYDIS_MNEMONIC_ADC:
+		return UOP_ADC;
+	case ZYDIS_MNEMONIC_SBB:
+		return UOP_SBB;
+	case ZYDIS_MNEMONIC_AND:
+		return UOP_AND;
+	case ZYDIS_MNEMONIC_TEST:
+		return UOP_AND;
+	case ZYDIS_MNEMONIC_OR:
+		return UOP_OR;
+	case ZYDIS_MNEMONIC_XOR:
+		return UOP_XOR;
+	case ZYDIS_MNEMONIC_SHL:
+		return UOP_SHL;
+	case ZYDIS_MNEMONIC_SHR:
+		return UOP_SHR;
+	case ZYDIS_MNEMONIC_SAR:
+		return UOP_SAR;
+	case ZYDIS_MNEMONIC_ROL:
+		return UOP_ROL;
+	case ZYDIS_MNEMONIC_ROR:
+		return UOP_ROR;
+	case ZYDIS_MNEMONIC_RCL:
+		return UOP_RCL;
+	case ZYDIS_MNEMONIC_RCR:
+		return UOP_RCR;
+	case ZYDIS_MNEMONIC_SHLD:
+		return UOP_SHLD;
+	case ZYDIS_MNEMONIC_SHRD:
+		return UOP_SHRD;
+	case ZYDIS_MNEMONIC_SHLX:
+		return UOP_SHL;
+	case ZYDIS_MNEMONIC_SHRX:
+		return UOP_SHR;
+	case ZYDIS_MNEMONIC_SARX:
+		return UOP_SAR;
+	case ZYDIS_MNEMONIC_RORX:
+		return UOP_ROR;
+	case ZYDIS_MNEMONIC_BT:
+		return UOP_BT;
+	case ZYDIS_MNEMONIC_BTS:
+		return UOP_BTS;
+	case ZYDIS_MNEMONIC_BTR:
+		return UOP_BTR;
+	case ZYDIS_MNEMONIC_BTC:
+		return UOP_BTC;
+	case ZYDIS_MNEMONIC_BSF:
+		return UOP_BSF;
+	case ZYDIS_MNEMONIC_BSR:
+		return UOP_BSR;
+	case ZYDIS_MNEMONIC_TZCNT:
+		return UOP_TZCNT;
+	case ZYDIS_MNEMONIC_LZCNT:
+		return UOP_LZCNT;
+	case ZYDIS_MNEMONIC_POPCNT:
+		return UOP_POPCNT;
+	case ZYDIS_MNEMONIC_BLSI:
+		return UOP_BLSI;
+	case ZYDIS_MNEMONIC_BLSMSK:
+		return UOP_BLSMSK;
+	case ZYDIS_MNEMONIC_BLSR:
+		return UOP_BLSR;
+	case ZYDIS_MNEMONIC_BEXTR:
+		return UOP_BEXTR;
+	case ZYDIS_MNEMONIC_BZHI:
+		return UOP_BZHI;
+	case ZYDIS_MNEMONIC_PDEP:
+		return UOP_PDEP;
+	case ZYDIS_MNEMONIC_PEXT:
+		return UOP_PEXT;
+	case ZYDIS_MNEMONIC_ANDN:
+		return UOP_ANDN;
+	case ZYDIS_MNEMONIC_ADCX:
+		return UOP_ADCX;
+	case ZYDIS_MNEMONIC_ADOX:
+		return UOP_ADOX;
+	default:
+		return UOP_STOP;
 	}
 }
 
@@ -571,7 +613,7 @@ static void lift_imul(struct lift *l)
 	const ZydisDecodedOperand *op = l->in->op;
 	bool three = l->in->z.operand_count_visible == 3;
 	int w = lift_width(&op[0]), a, t, loaded = -1;
-	const ZydisDecodedOperand *m = three ? &op[1] : &op[1];
+	const ZydisDecodedOperand *m = &op[1];
 	struct src b;
 	struct ea ea;
 
@@ -606,8 +648,9 @@ static void lift_mulx(struct lift *l)
 	if (op_is_mem(&op[2]))
 		lift_retire(l, rec_load_result(b, hi));
 	else
-		lift_retire(l, (uint16_t)(UREC_A(hi, UREC_RESULT) |
-					  (same_reg(&op[0], &op[1]) ? 0 : UREC_B(lo, UREC_RESULT))));
+		lift_retire(l,
+			    (uint16_t)(UREC_A(hi, UREC_RESULT) |
+				       (same_reg(&op[0], &op[1]) ? 0 : UREC_B(lo, UREC_RESULT))));
 }
 
 static void lift_div(struct lift *l)
@@ -655,9 +698,9 @@ static void lift_convert(struct lift *l)
 		int from, to;
 		bool high;
 	} of[] = {
-		{ ZYDIS_MNEMONIC_CBW, 0, 1, false }, { ZYDIS_MNEMONIC_CWDE, 1, 2, false },
+		{ ZYDIS_MNEMONIC_CBW, 0, 1, false },  { ZYDIS_MNEMONIC_CWDE, 1, 2, false },
 		{ ZYDIS_MNEMONIC_CDQE, 2, 3, false }, { ZYDIS_MNEMONIC_CWD, 1, 1, true },
-		{ ZYDIS_MNEMONIC_CDQ, 2, 2, true }, { ZYDIS_MNEMONIC_CQO, 3, 3, true },
+		{ ZYDIS_MNEMONIC_CDQ, 2, 2, true },   { ZYDIS_MNEMONIC_CQO, 3, 3, true },
 	};
 	int t = lift_temp(l), i = 0;
 
@@ -744,55 +787,153 @@ static void lift_unsupported(struct lift *l)
 
 #define M(name, fn) [ZYDIS_MNEMONIC_##name] = fn
 #define CC(prefix, fn) \
-	M(prefix##O, fn), M(prefix##NO, fn), M(prefix##B, fn), M(prefix##NB, fn), M(prefix##Z, fn), \
-	M(prefix##NZ, fn), M(prefix##BE, fn), M(prefix##NBE, fn), M(prefix##S, fn), \
-	M(prefix##NS, fn), M(prefix##P, fn), M(prefix##NP, fn), M(prefix##L, fn), \
-	M(prefix##NL, fn), M(prefix##LE, fn), M(prefix##NLE, fn)
+	M(prefix##O, fn), M(prefix##NO, fn), M(prefix##B, fn), M(prefix##NB, fn), \
+		M(prefix##Z, fn), M(prefix##NZ, fn), M(prefix##BE, fn), M(prefix##NBE, fn), \
+		M(prefix##S, fn), M(prefix##NS, fn), M(prefix##P, fn), M(prefix##NP, fn), \
+		M(prefix##L, fn), M(prefix##NL, fn), M(prefix##LE, fn), M(prefix##NLE, fn)
 
 static lift_fn *const table[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
-	M(MOV, lift_mov), M(MOVZX, lift_extend), M(MOVSX, lift_extend), M(MOVSXD, lift_extend),
-	M(MOVBE, lift_movbe), M(BSWAP, lift_bswap), M(LEA, lift_lea), M(XCHG, lift_xchg),
-	M(XADD, lift_xadd), M(CMPXCHG, lift_cmpxchg), M(CMPXCHG8B, lift_cmpxchg_wide),
+	M(MOV, lift_mov),
+	M(MOVZX, lift_extend),
+	M(MOVSX, lift_extend),
+	M(MOVSXD, lift_extend),
+	M(MOVBE, lift_movbe),
+	M(BSWAP, lift_bswap),
+	M(LEA, lift_lea),
+	M(XCHG, lift_xchg),
+	M(XADD, lift_xadd),
+	M(CMPXCHG, lift_cmpxchg),
+	M(CMPXCHG8B, lift_cmpxchg_wide),
 	M(CMPXCHG16B, lift_cmpxchg_wide),
-	M(ADD, lift_alu), M(SUB, lift_alu), M(ADC, lift_alu), M(SBB, lift_alu), M(AND, lift_alu),
-	M(OR, lift_alu), M(XOR, lift_alu), M(CMP, lift_compare), M(TEST, lift_compare),
-	M(INC, lift_unary), M(DEC, lift_unary), M(NEG, lift_unary), M(NOT, lift_unary),
-	M(SHL, lift_shift), M(SHR, lift_shift), M(SAR, lift_shift), M(ROL, lift_shift),
-	M(ROR, lift_shift), M(RCL, lift_shift), M(RCR, lift_shift), M(SHLD, lift_shift),
+	M(ADD, lift_alu),
+	M(SUB, lift_alu),
+	M(ADC, lift_alu),
+	M(SBB, lift_alu),
+	M(AND, lift_alu),
+	M(OR, lift_alu),
+	M(XOR, lift_alu),
+	M(CMP, lift_compare),
+	M(TEST, lift_compare),
+	M(INC, lift_unary),
+	M(DEC, lift_unary),
+	M(NEG, lift_unary),
+	M(NOT, lift_unary),
+	M(SHL, lift_shift),
+	M(SHR, lift_shift),
+	M(SAR, lift_shift),
+	M(ROL, lift_shift),
+	M(ROR, lift_shift),
+	M(RCL, lift_shift),
+	M(RCR, lift_shift),
+	M(SHLD, lift_shift),
 	M(SHRD, lift_shift),
-	M(SHLX, lift_three), M(SHRX, lift_three), M(SARX, lift_three), M(RORX, lift_three),
-	M(ANDN, lift_three), M(BEXTR, lift_three), M(BZHI, lift_three), M(PDEP, lift_three),
+	M(SHLX, lift_three),
+	M(SHRX, lift_three),
+	M(SARX, lift_three),
+	M(RORX, lift_three),
+	M(ANDN, lift_three),
+	M(BEXTR, lift_three),
+	M(BZHI, lift_three),
+	M(PDEP, lift_three),
 	M(PEXT, lift_three),
-	M(BSF, lift_count), M(BSR, lift_count), M(TZCNT, lift_count), M(LZCNT, lift_count),
-	M(POPCNT, lift_count), M(BLSI, lift_count), M(BLSMSK, lift_count), M(BLSR, lift_count),
-	M(ADCX, lift_adx), M(ADOX, lift_adx),
-	M(BT, lift_bit_test), M(BTS, lift_bit_test), M(BTR, lift_bit_test), M(BTC, lift_bit_test),
-	M(MUL, lift_mul_wide), M(IMUL, lift_imul), M(MULX, lift_mulx), M(DIV, lift_div),
-	M(IDIV, lift_div), M(CRC32, lift_crc32),
-	M(CBW, lift_convert), M(CWDE, lift_convert), M(CDQE, lift_convert), M(CWD, lift_convert),
-	M(CDQ, lift_convert), M(CQO, lift_convert),
-	CC(CMOV, lift_cmov), CC(SET, lift_setcc), CC(J, lift_jcc),
-	M(LAHF, lift_lahf), M(SAHF, lift_sahf), M(CLC, lift_carry_flag), M(STC, lift_carry_flag),
-	M(CMC, lift_carry_flag), M(CLD, lift_nop), M(STD, lift_unsupported),
-	M(PUSH, lift_push), M(POP, lift_pop), M(PUSHFQ, lift_pushf), M(POPFQ, lift_popf),
-	M(LEAVE, lift_leave), M(ENTER, lift_enter),
-	M(CALL, lift_call), M(RET, lift_ret), M(JMP, lift_jmp), M(LOOP, lift_loop),
-	M(LOOPE, lift_loop), M(LOOPNE, lift_loop), M(JRCXZ, lift_jrcxz), M(JECXZ, lift_jrcxz),
-	M(MOVSB, lift_string), M(MOVSW, lift_string), M(MOVSD, lift_string), M(MOVSQ, lift_string),
-	M(STOSB, lift_string), M(STOSW, lift_string), M(STOSD, lift_string), M(STOSQ, lift_string),
-	M(LODSB, lift_string), M(LODSW, lift_string), M(LODSD, lift_string), M(LODSQ, lift_string),
-	M(SCASB, lift_string), M(SCASW, lift_string), M(SCASD, lift_string), M(SCASQ, lift_string),
-	M(CMPSB, lift_string), M(CMPSW, lift_string), M(CMPSD, lift_string), M(CMPSQ, lift_string),
+	M(BSF, lift_count),
+	M(BSR, lift_count),
+	M(TZCNT, lift_count),
+	M(LZCNT, lift_count),
+	M(POPCNT, lift_count),
+	M(BLSI, lift_count),
+	M(BLSMSK, lift_count),
+	M(BLSR, lift_count),
+	M(ADCX, lift_adx),
+	M(ADOX, lift_adx),
+	M(BT, lift_bit_test),
+	M(BTS, lift_bit_test),
+	M(BTR, lift_bit_test),
+	M(BTC, lift_bit_test),
+	M(MUL, lift_mul_wide),
+	M(IMUL, lift_imul),
+	M(MULX, lift_mulx),
+	M(DIV, lift_div),
+	M(IDIV, lift_div),
+	M(CRC32, lift_crc32),
+	M(CBW, lift_convert),
+	M(CWDE, lift_convert),
+	M(CDQE, lift_convert),
+	M(CWD, lift_convert),
+	M(CDQ, lift_convert),
+	M(CQO, lift_convert),
+	CC(CMOV, lift_cmov),
+	CC(SET, lift_setcc),
+	CC(J, lift_jcc),
+	M(LAHF, lift_lahf),
+	M(SAHF, lift_sahf),
+	M(CLC, lift_carry_flag),
+	M(STC, lift_carry_flag),
+	M(CMC, lift_carry_flag),
+	M(CLD, lift_nop),
+	M(STD, lift_unsupported),
+	M(PUSH, lift_push),
+	M(POP, lift_pop),
+	M(PUSHFQ, lift_pushf),
+	M(POPFQ, lift_popf),
+	M(LEAVE, lift_leave),
+	M(ENTER, lift_enter),
+	M(CALL, lift_call),
+	M(RET, lift_ret),
+	M(JMP, lift_jmp),
+	M(LOOP, lift_loop),
+	M(LOOPE, lift_loop),
+	M(LOOPNE, lift_loop),
+	M(JRCXZ, lift_jrcxz),
+	M(JECXZ, lift_jrcxz),
+	M(MOVSB, lift_string),
+	M(MOVSW, lift_string),
+	M(MOVSD, lift_string),
+	M(MOVSQ, lift_string),
+	M(STOSB, lift_string),
+	M(STOSW, lift_string),
+	M(STOSD, lift_string),
+	M(STOSQ, lift_string),
+	M(LODSB, lift_string),
+	M(LODSW, lift_string),
+	M(LODSD, lift_string),
+	M(LODSQ, lift_string),
+	M(SCASB, lift_string),
+	M(SCASW, lift_string),
+	M(SCASD, lift_string),
+	M(SCASQ, lift_string),
+	M(CMPSB, lift_string),
+	M(CMPSW, lift_string),
+	M(CMPSD, lift_string),
+	M(CMPSQ, lift_string),
 	M(XLAT, lift_xlat),
-	M(NOP, lift_nop), M(ENDBR64, lift_nop), M(ENDBR32, lift_nop), M(PAUSE, lift_nop),
-	M(LFENCE, lift_nop), M(SFENCE, lift_nop), M(MFENCE, lift_nop), M(VZEROUPPER, lift_nop),
-	M(VZEROALL, lift_nop), M(EMMS, lift_nop), M(CLFLUSH, lift_nop), M(CLFLUSHOPT, lift_nop),
-	M(CLWB, lift_nop), M(CLDEMOTE, lift_nop), M(FNOP, lift_nop), M(FWAIT, lift_nop),
-	M(RDTSC, lift_unknown_registers), M(RDTSCP, lift_unknown_registers),
-	M(RDPID, lift_unknown_registers), M(CPUID, lift_unknown_registers),
-	M(XGETBV, lift_unknown_registers), M(RDRAND, lift_unknown_registers),
-	M(RDSEED, lift_unknown_registers), M(RDFSBASE, lift_unknown_registers),
-	M(RDGSBASE, lift_unknown_registers), M(RDSSPQ, lift_nop), M(RDSSPD, lift_nop),
+	M(NOP, lift_nop),
+	M(ENDBR64, lift_nop),
+	M(ENDBR32, lift_nop),
+	M(PAUSE, lift_nop),
+	M(LFENCE, lift_nop),
+	M(SFENCE, lift_nop),
+	M(MFENCE, lift_nop),
+	M(VZEROUPPER, lift_nop),
+	M(VZEROALL, lift_nop),
+	M(EMMS, lift_nop),
+	M(CLFLUSH, lift_nop),
+	M(CLFLUSHOPT, lift_nop),
+	M(CLWB, lift_nop),
+	M(CLDEMOTE, lift_nop),
+	M(FNOP, lift_nop),
+	M(FWAIT, lift_nop),
+	M(RDTSC, lift_unknown_registers),
+	M(RDTSCP, lift_unknown_registers),
+	M(RDPID, lift_unknown_registers),
+	M(CPUID, lift_unknown_registers),
+	M(XGETBV, lift_unknown_registers),
+	M(RDRAND, lift_unknown_registers),
+	M(RDSEED, lift_unknown_registers),
+	M(RDFSBASE, lift_unknown_registers),
+	M(RDGSBASE, lift_unknown_registers),
+	M(RDSSPQ, lift_nop),
+	M(RDSSPD, lift_nop),
 };
 
 lift_fn *lift_table_find(ZydisMnemonic m)
@@ -810,22 +951,22 @@ int lift_condition(ZydisMnemonic m)
 	case ZYDIS_MNEMONIC_SET##cc: \
 	case ZYDIS_MNEMONIC_CMOV##cc: \
 		return n;
-	C(O, 0)
-	C(NO, 1)
-	C(B, 2)
-	C(NB, 3)
-	C(Z, 4)
-	C(NZ, 5)
-	C(BE, 6)
-	C(NBE, 7)
-	C(S, 8)
-	C(NS, 9)
-	C(P, 10)
-	C(NP, 11)
-	C(L, 12)
-	C(NL, 13)
-	C(LE, 14)
-	C(NLE, 15)
+		C(O, 0)
+		C(NO, 1)
+		C(B, 2)
+		C(NB, 3)
+		C(Z, 4)
+		C(NZ, 5)
+		C(BE, 6)
+		C(NBE, 7)
+		C(S, 8)
+		C(NS, 9)
+		C(P, 10)
+		C(NP, 11)
+		C(L, 12)
+		C(NL, 13)
+		C(LE, 14)
+		C(NLE, 15)
 #undef C
 	default:
 		return -1;

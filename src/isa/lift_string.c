@@ -3,7 +3,13 @@
  * takes no other windows. */
 #include "isa/lift_priv.h"
 
-enum { MOVS, STOS, LODS, SCAS, CMPS };
+enum {
+	MOVS,
+	STOS,
+	LODS,
+	SCAS,
+	CMPS
+};
 
 static int string_kind(ZydisMnemonic m)
 {
@@ -124,8 +130,8 @@ void lift_string(struct lift *l)
 		lift_stop(l, RA_STOP_UNSUPPORTED);
 		return;
 	}
-	if (l->in->z.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
-				   ZYDIS_ATTRIB_HAS_REPNE))
+	if (l->in->z.attributes &
+	    (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
 		repeated(l, kind, w);
 	else
 		lift_retire(l, one_round(l, kind, w));

@@ -10,8 +10,8 @@
 
 /* What an instruction does to the state that is tracked. */
 struct effects {
-	uint32_t regs;	 /* general registers written */
-	bool unfit;	 /* does what cannot be put as unknowns */
+	uint32_t regs; /* general registers written */
+	bool unfit;    /* does what cannot be put as unknowns */
 	const ZydisDecodedOperand *read, *write;
 };
 
@@ -160,7 +160,9 @@ static void forget_memory(struct lift *l, const ZydisDecodedOperand *op)
 static int loaded_bytes(const struct insn *in, const ZydisDecodedOperand *op)
 {
 	int bits = in->z.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID &&
-		   !in->z.avx.broadcast.is_static && op->element_size ? op->element_size : op->size;
+				   !in->z.avx.broadcast.is_static && op->element_size
+			   ? op->element_size
+			   : op->size;
 
 	return bits / 8;
 }

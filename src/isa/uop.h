@@ -37,14 +37,38 @@
 
 enum uop_reg {
 	/* 0-15: rax rcx rdx rbx rsp rbp rsi rdi r8-r15, in x86 encoding order */
-	UR_RAX = 0, UR_RCX, UR_RDX, UR_RBX, UR_RSP, UR_RBP, UR_RSI, UR_RDI,
-	UR_R8, UR_R9, UR_R10, UR_R11, UR_R12, UR_R13, UR_R14, UR_R15,
+	UR_RAX = 0,
+	UR_RCX,
+	UR_RDX,
+	UR_RBX,
+	UR_RSP,
+	UR_RBP,
+	UR_RSI,
+	UR_RDI,
+	UR_R8,
+	UR_R9,
+	UR_R10,
+	UR_R11,
+	UR_R12,
+	UR_R13,
+	UR_R14,
+	UR_R15,
 	UR_FS = 16,   /* fs base */
 	UR_GS = 17,   /* gs base */
 	UR_BIAS = 18, /* run-time address minus the image's ELF virtual address */
 	UR_ZERO = 19, /* always 0 and known; never a destination */
 	UR_EA = 20,   /* address of the last UOP_LD or UOP_ST */
-	UR_T0 = 21, UR_T1, UR_T2, UR_T3, UR_T4, UR_T5, UR_T6, UR_T7, UR_T8, UR_T9, UR_T10,
+	UR_T0 = 21,
+	UR_T1,
+	UR_T2,
+	UR_T3,
+	UR_T4,
+	UR_T5,
+	UR_T6,
+	UR_T7,
+	UR_T8,
+	UR_T9,
+	UR_T10,
 	UR_N = 32,
 };
 
@@ -54,9 +78,14 @@ enum uop_reg {
 #define UF_KEEPC 0x10  /* with UF_FLAGS on ADD and SUB: CF stays (inc, dec) */
 #define UF_RETIRE 0x80 /* the instruction is complete */
 
-enum uop_rec { UREC_NONE = 0, UREC_RESULT, UREC_LOAD, UREC_STORE };
-#define UREC_A(reg, kind) ((uint16_t)((reg) | (kind) << 5))
-#define UREC_B(reg, kind) ((uint16_t)((reg) << 7 | (kind) << 12))
+enum uop_rec {
+	UREC_NONE = 0,
+	UREC_RESULT,
+	UREC_LOAD,
+	UREC_STORE
+};
+#define UREC_A(reg, kind) ((uint16_t)((unsigned)(reg) | (unsigned)(kind) << 5))
+#define UREC_B(reg, kind) ((uint16_t)((unsigned)(reg) << 7 | (unsigned)(kind) << 12))
 #define UREC_EA 0x4000
 
 /* The status flags, as in rflags. */
@@ -70,48 +99,70 @@ enum uop_rec { UREC_NONE = 0, UREC_RESULT, UREC_LOAD, UREC_STORE };
 #define FL_STATUS (FL_CF | FL_PF | FL_AF | FL_ZF | FL_SF | FL_OF)
 
 enum uop_op {
-	UOP_STOP,  /* the window ends before this instruction; imm: enum ra_stop */
+	UOP_STOP, /* the window ends before this instruction; imm: enum ra_stop */
 	UOP_NOP,
 
 	/* Data movement. */
-	UOP_MOV,   /* dst = b */
-	UOP_SX,	   /* dst = b sign-extended from the width to that of c (log2 of bytes) */
-	UOP_LEA,   /* dst = a + (b << c) + imm; b is a register */
-	UOP_LD,	   /* dst = memory at a + (b << c) + imm; UR_EA = that address */
-	UOP_ST,	   /* memory at a + (b << c) + imm = dst; UR_EA = that address */
-	UOP_STU,   /* as UOP_ST, but what is stored is unknown, and UR_EA stays */
-	UOP_INS,   /* dst = dst with its bits c … c + width replaced by b; all 64 bits else kept */
-	UOP_EXT,   /* dst = (b >> c), masked to the width (c = 8: a high byte) */
-	UOP_CMOV,  /* dst = condition c ? b : a; both registers (not UF_IMM) */
+	UOP_MOV,  /* dst = b */
+	UOP_SX,	  /* dst = b sign-extended from the width to that of c (log2 of bytes) */
+	UOP_LEA,  /* dst = a + (b << c) + imm; b is a register */
+	UOP_LD,	  /* dst = memory at a + (b << c) + imm; UR_EA = that address */
+	UOP_ST,	  /* memory at a + (b << c) + imm = dst; UR_EA = that address */
+	UOP_STU,  /* as UOP_ST, but what is stored is unknown, and UR_EA stays */
+	UOP_INS,  /* dst = dst with its bits c … c + width replaced by b; all 64 bits else kept */
+	UOP_EXT,  /* dst = (b >> c), masked to the width (c = 8: a high byte) */
+	UOP_CMOV, /* dst = condition c ? b : a; both registers (not UF_IMM) */
 	UOP_SETCC, /* dst = condition c ? 1 : 0 */
 
 	/* Arithmetic. dst = a op b, with UF_FLAGS setting flags. UF_FLAGS alone matters for compare and
 	 * test: those have dst = a temporary. */
-	UOP_ADD, UOP_SUB, UOP_ADC, UOP_SBB,
-	UOP_AND, UOP_OR, UOP_XOR,
-	UOP_ANDN,				     /* ~a & b */
-	UOP_SHL, UOP_SHR, UOP_SAR,		     /* count b, masked as the CPU masks it */
-	UOP_ROL, UOP_ROR, UOP_RCL, UOP_RCR,	     /* likewise */
-	UOP_SHLD, UOP_SHRD,			     /* a shifted by b, filled from register c */
-	UOP_MUL,				     /* low half; no flags */
-	UOP_MULHU, UOP_MULHS,			     /* high half, unsigned and signed; no flags */
+	UOP_ADD,
+	UOP_SUB,
+	UOP_ADC,
+	UOP_SBB,
+	UOP_AND,
+	UOP_OR,
+	UOP_XOR,
+	UOP_ANDN, /* ~a & b */
+	UOP_SHL,
+	UOP_SHR,
+	UOP_SAR, /* count b, masked as the CPU masks it */
+	UOP_ROL,
+	UOP_ROR,
+	UOP_RCL,
+	UOP_RCR, /* likewise */
+	UOP_SHLD,
+	UOP_SHRD, /* a shifted by b, filled from register c */
+	UOP_MUL,  /* low half; no flags */
+	UOP_MULHU,
+	UOP_MULHS, /* high half, unsigned and signed; no flags */
 	UOP_MULF, /* no result: CF = OF = the product a * b does not fit the width (c: signed); others
 		   * undefined */
-	UOP_DIVU, UOP_DIVS, /* dst = quotient, register c = remainder, of imm's register : a by b;
+	UOP_DIVU,
+	UOP_DIVS, /* dst = quotient, register c = remainder, of imm's register : a by b;
 			     * a fault ends the window; all flags undefined. Never UF_IMM. */
 
 	/* Bits. dst = op b. */
-	UOP_BT,			    /* no result: CF = bit (b mod width) of a */
-	UOP_BTS, UOP_BTR, UOP_BTC,  /* dst = a with that bit set, reset, complemented; CF as BT */
-	UOP_BSF, UOP_BSR,	    /* of b; b = 0: dst unknown, ZF set */
-	UOP_TZCNT, UOP_LZCNT, UOP_POPCNT,
+	UOP_BT, /* no result: CF = bit (b mod width) of a */
+	UOP_BTS,
+	UOP_BTR,
+	UOP_BTC, /* dst = a with that bit set, reset, complemented; CF as BT */
+	UOP_BSF,
+	UOP_BSR, /* of b; b = 0: dst unknown, ZF set */
+	UOP_TZCNT,
+	UOP_LZCNT,
+	UOP_POPCNT,
 	UOP_BSWAP,
-	UOP_BLSI, UOP_BLSMSK, UOP_BLSR,
-	UOP_BEXTR,		    /* a, start and length in b */
-	UOP_BZHI,		    /* a, from bit b on */
-	UOP_PDEP, UOP_PEXT,	    /* a, mask b */
-	UOP_ADCX, UOP_ADOX,	    /* dst = a + b + CF (OF); sets only CF (OF) */
-	UOP_CRC32,		    /* a: running value (32 bits); b: data of the width */
+	UOP_BLSI,
+	UOP_BLSMSK,
+	UOP_BLSR,
+	UOP_BEXTR, /* a, start and length in b */
+	UOP_BZHI,  /* a, from bit b on */
+	UOP_PDEP,
+	UOP_PEXT, /* a, mask b */
+	UOP_ADCX,
+	UOP_ADOX,  /* dst = a + b + CF (OF); sets only CF (OF) */
+	UOP_CRC32, /* a: running value (32 bits); b: data of the width */
 
 	/* Flags. */
 	UOP_GETFL, /* dst = status flags as in rflags, masked by imm; unknown if one of those is */

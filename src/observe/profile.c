@@ -125,7 +125,8 @@ static struct profile_image *add_image(struct profile *p, int kind, const char *
 	return pi;
 }
 
-struct profile_image *profile_image(struct profile *p, int kind, const char *path, const char *build_id)
+struct profile_image *profile_image(struct profile *p, int kind, const char *path,
+				    const char *build_id)
 {
 	size_t n = strlen(path) + strlen(build_id) + 16;
 	char *text = malloc(n);
@@ -246,7 +247,8 @@ static int merge_procs(struct profile_image *dst, const struct profile_image *sr
 	if (!all)
 		return -1;
 	while (i < dst->nproc || j < src->nproc) {
-		if (j == src->nproc || (i < dst->nproc && dst->proc[i].start <= src->proc[j].start)) {
+		if (j == src->nproc ||
+		    (i < dst->nproc && dst->proc[i].start <= src->proc[j].start)) {
 			if (j < src->nproc && dst->proc[i].start == src->proc[j].start)
 				j++;
 			all[k++] = dst->proc[i++];
@@ -325,7 +327,8 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 	int rc;
 
 	if (dst->nrun && src->nrun && dst->run[0].sketch != src->run[0].sketch) {
-		err_set(err, ERR_FAILED, "the recordings keep hot values by different methods (%s, %s)",
+		err_set(err, ERR_FAILED,
+			"the recordings keep hot values by different methods (%s, %s)",
 			hot_method_name[dst->run[0].sketch == HOT_COUNTING],
 			hot_method_name[src->run[0].sketch == HOT_COUNTING]);
 		return err_hint(err, "merge those of one --sketch");
@@ -335,7 +338,8 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 
 	for (size_t i = 0; i < src->nimage && !rc; i++) {
 		const struct profile_image *from = src->image[i];
-		struct profile_image *to = profile_image(dst, from->kind, from->path, from->build_id);
+		struct profile_image *to =
+			profile_image(dst, from->kind, from->path, from->build_id);
 
 		rc = to ? merge_procs(to, from) : -1;
 		if (!rc) {
@@ -343,7 +347,7 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 			map[i] = to->id;
 		}
 	}
-	HASH_ITER(hh, src->sites, s, tmp) {
+	HASH_ITER (hh, src->sites, s, tmp) {
 		if (rc)
 			break;
 		rc = merge_site(dst, s, map[s->id.image]);

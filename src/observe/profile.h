@@ -43,18 +43,20 @@ struct profile_image {
 	char *path;
 	char *build_id; /* hex, or "" */
 	bool stripped;	/* procedures are from unwind information alone */
-	struct profile_proc *proc; /* those that a site lies in, sorted by start; filled when recording */
-	size_t nproc;		   /* ends, so that a recording is readable where its images are not */
+	struct profile_proc
+		*proc; /* those that a site lies in, sorted by start; filled when recording */
+	size_t nproc;  /* ends, so that a recording is readable where its images are not */
 };
 
 struct site {
 	struct site_id id; /* hash key */
 	uint8_t cls, len;
-	uint64_t samples;	/* time samples */
-	double time;		/* ns (or cycles: run.unit) that they stand for */
-	uint64_t observed;	/* times that a window retired it */
-	uint64_t taken;		/* of those, branches taken */
-	struct hot *operand[OPERAND_N]; /* NULL: never seen. hot_total() <= observed: the rest unknown */
+	uint64_t samples;  /* time samples */
+	double time;	   /* ns (or cycles: run.unit) that they stand for */
+	uint64_t observed; /* times that a window retired it */
+	uint64_t taken;	   /* of those, branches taken */
+	struct hot *operand
+		[OPERAND_N]; /* NULL: never seen. hot_total() <= observed: the rest unknown */
 	UT_hash_handle hh;
 };
 
@@ -87,18 +89,18 @@ struct run_counters {
 };
 
 struct run {
-	char *source;  /* "sampler" */
-	char *command; /* shell-quoted, or "-p PID", or "-a" */
+	char *source;			     /* "sampler" */
+	char *command;			     /* shell-quoted, or "-p PID", or "-a" */
 	char *host, *cpu, *kernel, *version; /* Assay's */
-	char *event;   /* "cpu-clock", "cycles" */
-	char *unit;    /* of site.time: "ns", "cycles" */
-	uint64_t started; /* s since the epoch */
-	double rate;	/* samples a second and CPU that were asked for */
+	char *event;			     /* "cpu-clock", "cycles" */
+	char *unit;			     /* of site.time: "ns", "cycles" */
+	uint64_t started;		     /* s since the epoch */
+	double rate;			     /* samples a second and CPU that were asked for */
 	unsigned burst;
-	int sketch;	/* enum hot_method */
+	int sketch; /* enum hot_method */
 	unsigned sketch_capacity;
-	int status;	/* the command's wait status, or 0 */
-	bool finished;	/* false: the recorder was killed, the recording ends where it was flushed */
+	int status;    /* the command's wait status, or 0 */
+	bool finished; /* false: the recorder was killed, the recording ends where it was flushed */
 	struct run_counters n;
 };
 
@@ -107,7 +109,7 @@ struct profile {
 	size_t nrun;
 	struct profile_image **image; /* [0] always exists */
 	size_t nimage;
-	struct site *sites; /* uthash, key id */
+	struct site *sites;	/* uthash, key id */
 	enum hot_method method; /* of new hot lists */
 	unsigned capacity;
 	struct image_key *image_keys; /* private */

@@ -13,17 +13,30 @@
 #include "report/operands.h"
 #include "report/source.h"
 
-#define SHORT 48	 /* procedures up to so many instructions are shown whole */
-#define HOT_COVER 0.9	 /* of a longer one's time, the hot instructions shown have so much, */
-#define HOT_MOST 40	 /* or there are so many of them, */
-#define HOT_LEAST 0.01	 /* or those left have less of it than this each */
-#define CONTEXT 3	 /* instructions shown around a hot one */
-#define GAP_LEAST 3	 /* shorter gaps are shown */
-#define INSN_WIDTH 29	 /* columns of the instruction, if it fits */
+#define SHORT 48       /* procedures up to so many instructions are shown whole */
+#define HOT_COVER 0.9  /* of a longer one's time, the hot instructions shown have so much, */
+#define HOT_MOST 40    /* or there are so many of them, */
+#define HOT_LEAST 0.01 /* or those left have less of it than this each */
+#define CONTEXT 3      /* instructions shown around a hot one */
+#define GAP_LEAST 3    /* shorter gaps are shown */
+#define INSN_WIDTH 29  /* columns of the instruction, if it fits */
+
+enum {
+	COLUMN_SHARE,
+	COLUMN_SAMPLES,
+	COLUMN_ADDRESS,
+	COLUMN_INSN,
+	COLUMN_BOUND,
+	COLUMN_OBSERVATIONS,
+	COLUMN_LINE,
+	COLUMN_TAKEN,
+	COLUMN_OPERANDS,
+	COLUMN_N
+};
 
 struct row {
 	uint64_t addr;
-	const struct site *site;	/* or NULL: never seen */
+	const struct site *site;	 /* or NULL: never seen */
 	const struct listing_insn *code; /* or NULL: the file is not there */
 	bool shown;
 };
@@ -36,19 +49,17 @@ struct annotate {
 	struct listing listing;
 	struct row *row;
 	size_t n;
+	struct column column[COLUMN_N];
 	struct source source;
 	const char *file; /* of the last source line that was printed */
 	int line;
 	unsigned hidden_operands;
 };
 
-enum { COLUMN_SHARE, COLUMN_SAMPLES, COLUMN_ADDRESS, COLUMN_INSN, COLUMN_BOUND, COLUMN_OBSERVATIONS,
-       COLUMN_LINE, COLUMN_TAKEN, COLUMN_OPERANDS, COLUMN_N };
-
-static const struct column columns[COLUMN_N] = {
+static const struct column annotate_columns[COLUMN_N] = {
 	[COLUMN_SHARE] = { "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_SAMPLES] = { "samples", "samples", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
-	[COLUMN_ADDRESS] = { "address", "address", NULL, 7, EMIT_RIGHT, EMIT_ADDR },
+	[COLUMN_ADDRESS] = { "address", "address", NULL, 0, EMIT_RIGHT, EMIT_ADDR },
 	[COLUMN_INSN] = { "instruction", "instruction", NULL, 0, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_BOUND] = { "bound", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
 	[COLUMN_OBSERVATIONS] = { "observations", NULL, NULL, 0, EMIT_LEFT, EMIT_COUNT },
@@ -190,7 +201,7 @@ static void append_target(const struct annotate *a, const struct insn *in, char 
 	p = image_proc_at(a->im, in->target);
 	if (!p || k >= n)
 		return;
-	image_demangle(p->name, name, sizeof(name));
+	view_cut_parameters(image_demangle(p->name, name, sizeof(name)));
 	if (in->target == p->start)
 		snprintf(buf + k, n - k, " <%s>", name);
 	else
@@ -210,8 +221,10 @@ static bool row_insn(const struct annotate *a, const struct row *row, struct ins
 	if (row->code)
 		snprintf(buf, n, "(bytes)");
 	else
-		snprintf(buf, n, "(%s)", row->site && row->site->cls < INSN_CLASS_N &&
-			 row->site->observed ? insn_class_name[row->site->cls] : "?");
+		snprintf(buf, n, "(%s)",
+			 row->site && row->site->cls < INSN_CLASS_N && row->site->observed
+				 ? insn_class_name[row->site->cls]
+				 : "not decoded");
 	return false;
 }
 
@@ -238,15 +251,14 @@ static bool is_worth_it(const struct annotate *a, const struct row *row,
 	return !li->constant;
 }
 
-/* Indirect calls and jumps through a slot at a fixed address: the linker's, of one target. */
+/* Programs at fixed addresses run where their ELF addresses say. */
 static const char *target_name(const struct annotate *a, uint64_t addr, char *buf, size_t n)
 {
 	const struct image_proc *p = a->im ? image_proc_at(a->im, addr) : NULL;
 
 	if (!p || p->start != addr)
 		return NULL;
-	image_demangle(p->name, buf, n);
-	return buf;
+	return view_cut_parameters(image_demangle(p->name, buf, n));
 }
 
 static int text_width(const struct annotate *a, int at)
@@ -293,7 +305,8 @@ static bool next_note(struct annotate *a, const struct row *row, const struct in
 		}
 		operands_text(&o, operands_label(in, operand), width, buf, n);
 		len = strlen(buf);
-		if (operand == OPERAND_TARGET && target_name(a, o.value[0].value, name, sizeof(name)))
+		if (operand == OPERAND_TARGET &&
+		    target_name(a, o.value[0].value, name, sizeof(name)))
 			snprintf(buf + len, n - len, " <%s>", name);
 		return true;
 	}
@@ -350,13 +363,12 @@ static void print_row_json(struct annotate *a, const struct row *row, struct cel
 }
 
 /* Source lines stand above the first of their instructions. */
-static void print_source(struct annotate *a, const struct row *row, const char *file, int line)
+static void print_source(struct annotate *a, const char *file, int line)
 {
 	int at = emit_column_at(&a->r->emit, COLUMN_ADDRESS);
 	const char *slash = strrchr(file, '/');
 	char text[512];
 
-	(void)row;
 	if (a->r->emit.json || (a->file && a->line == line && !strcmp(a->file, file)))
 		return;
 	a->file = file;
@@ -371,8 +383,8 @@ static void print_row(struct annotate *a, const struct row *row)
 	double samples = (double)a->proc->sum.samples, share = row_share(a, row);
 	struct share limits = share_of(share * samples, samples);
 	struct cell cell[COLUMN_N] = {
-		[COLUMN_SHARE] = s && s->samples ? cell_real(share) : cell_real(0),
-		[COLUMN_SAMPLES] = cell_count(s ? s->samples : 0),
+		[COLUMN_SHARE] = cell_blank_if(!s || !s->samples, cell_real(share)),
+		[COLUMN_SAMPLES] = cell_blank_if(!s || !s->samples, cell_count(s ? s->samples : 0)),
 		[COLUMN_ADDRESS] = cell_count(row->addr),
 		[COLUMN_BOUND] = cell_real(limits.bound),
 		[COLUMN_OBSERVATIONS] = cell_count(s ? s->observed : 0),
@@ -384,7 +396,7 @@ static void print_row(struct annotate *a, const struct row *row)
 	if (a->im && image_line(a->im, row->addr, &file, &line)) {
 		snprintf(where, sizeof(where), "%s:%d", file, line);
 		cell[COLUMN_LINE] = cell_text(where);
-		print_source(a, row, file, line);
+		print_source(a, file, line);
 	}
 	if (a->r->emit.json)
 		print_row_json(a, row, cell);
@@ -404,7 +416,8 @@ static void print_title(struct annotate *a)
 
 	view_proc_name(p, name, sizeof(name));
 	emit_set(&a->r->emit, "procedure", emit_cell_json(EMIT_TEXT, cell_text(name)));
-	emit_set(&a->r->emit, "image", emit_cell_json(EMIT_TEXT, cell_text(v->image[p->image].name)));
+	emit_set(&a->r->emit, "image",
+		 emit_cell_json(EMIT_TEXT, cell_text(v->image[p->image].name)));
 	emit_set(&a->r->emit, "from", emit_hex_json(p->start));
 	emit_set(&a->r->emit, "to", emit_hex_json(p->end));
 	emit_set(&a->r->emit, "share", json_real(share));
@@ -428,8 +441,8 @@ static void print_hidden(struct annotate *a, size_t from, size_t to)
 		return;
 	for (size_t i = from; i < to; i++)
 		share += row_share(a, &a->row[i]);
-	emit_line(&a->r->emit, "%7s  ... %zu instructions not shown", fmt_percent(share, text, sizeof(text)),
-		  to - from);
+	emit_line(&a->r->emit, "%7s ... %zu instruction%s not shown ...",
+		  fmt_percent(share, text, sizeof(text)), to - from, plural(to - from));
 	a->file = NULL;
 }
 
@@ -438,15 +451,23 @@ static void print_footer(struct annotate *a, size_t hidden)
 	char count[32];
 
 	emit_line(&a->r->emit, "%s", "");
-	if (!a->im)
-		emit_footer(&a->r->emit, "No code to show here: values stand beside addresses.");
+	if (!a->im && a->proc->image < a->r->profile.nimage &&
+	    a->r->profile.image[a->proc->image]->kind == IMAGE_KERNEL)
+		emit_footer(&a->r->emit,
+			    "The kernel's code is not read: samples stand beside addresses.");
+	else if (!a->im)
+		emit_footer(&a->r->emit, "The code is not there: values stand beside addresses.");
 	if (hidden)
-		emit_footer(&a->r->emit, "%s instructions not shown: --full",
-			    fmt_count(hidden, count, sizeof(count)));
+		emit_footer(&a->r->emit, "%s instruction%s not shown: --full",
+			    fmt_count(hidden, count, sizeof(count)), plural(hidden));
 	if (a->hidden_operands)
-		emit_footer(&a->r->emit, "%s operands without a hot value, constant or of the stack not "
-			    "shown: --all", fmt_count(a->hidden_operands, count, sizeof(count)));
-	emit_footer(&a->r->emit, "share: of the procedure's time. name:(share+-bound value): of the times "
+		emit_footer(&a->r->emit,
+			    "%s operand%s without a hot value, constant or of the stack not "
+			    "shown: --all",
+			    fmt_count(a->hidden_operands, count, sizeof(count)),
+			    plural(a->hidden_operands));
+	emit_footer(&a->r->emit,
+		    "share: of the procedure's time. name:(share+-bound value): of the times "
 		    "that the value was known, at 95 %% confidence.");
 }
 
@@ -454,7 +475,9 @@ static void print_rows(struct annotate *a)
 {
 	size_t gap = 0, hidden = 0;
 
-	emit_table(&a->r->emit, "instructions", columns, COLUMN_N);
+	memcpy(a->column, annotate_columns, sizeof(a->column));
+	a->column[COLUMN_ADDRESS].width = snprintf(NULL, 0, "%" PRIx64, a->proc->end);
+	emit_table(&a->r->emit, "instructions", a->column, COLUMN_N);
 	for (size_t i = 0; i < a->n; i++) {
 		if (!a->row[i].shown) {
 			hidden++;

@@ -21,12 +21,13 @@ void binaries_fini(struct binaries *b)
 	b->v = NULL;
 }
 
-static void refuse(struct binaries *b, const char *path, const char *why)
+static void refuse(struct binaries *b, const char *why)
 {
 	b->missing++;
 	if (b->warn)
-		b->warn("%s: %s; its code and source lines are not shown. Put the recorded file back, "
-			"or record again", path, why);
+		b->warn("%s: its code and source lines are not shown; put back the file that was "
+			"recorded, or record again",
+			why);
 }
 
 static struct image *open_recorded(struct binaries *b, const struct profile_image *pi)
@@ -36,15 +37,17 @@ static struct image *open_recorded(struct binaries *b, const struct profile_imag
 
 	im = image_open(pi->path, pi->path, &err);
 	if (!im) {
-		refuse(b, pi->path, "cannot be read any more");
+		refuse(b, err.msg);
 		return NULL;
 	}
 	if (pi->build_id[0] && strcmp(image_build_id(im), pi->build_id)) {
-		char why[256];
+		char why[4400];
 
-		snprintf(why, sizeof(why), "was replaced since (recorded build-id %.16s.., now %.16s..)",
-			 pi->build_id, image_build_id(im));
-		refuse(b, pi->path, why);
+		snprintf(why, sizeof(why),
+			 "%s is not the file that was recorded (build-id %.16s, recorded "
+			 "%.16s)",
+			 pi->path, image_build_id(im), pi->build_id);
+		refuse(b, why);
 		image_close(im);
 		return NULL;
 	}

@@ -139,8 +139,8 @@ void emit_footer(struct emit *e, const char *fmt, ...)
 
 char *emit_cell_text(enum emit_kind kind, struct cell cell, char *buf, size_t n)
 {
-	if (!cell.known) {
-		snprintf(buf, n, "-");
+	if (!cell.known || cell.blank) {
+		snprintf(buf, n, "%s", cell.blank ? "" : "-");
 		return buf;
 	}
 	switch (kind) {
@@ -185,7 +185,7 @@ static json_t *text_json(const char *s)
 
 	if (j)
 		return j;
-	for (i = 0; s[i] && i < sizeof(clean) - 1; i++)
+	for (i = 0; i < sizeof(clean) - 1 && s[i]; i++)
 		clean[i] = s[i] & 0x80 ? '?' : s[i];
 	clean[i] = 0;
 	return json_string(clean);

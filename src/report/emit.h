@@ -49,6 +49,7 @@ struct column {
 
 struct cell {
 	bool known; /* false: "-" in text, null in JSON */
+	bool blank; /* not shown in text */
 	union {
 		const char *text;
 		uint64_t count;
@@ -114,6 +115,16 @@ static inline struct cell cell_json(json_t *v)
 static inline struct cell cell_none(void)
 {
 	return (struct cell){ .known = false };
+}
+static inline struct cell cell_blank_if(bool blank, struct cell cell)
+{
+	cell.blank = blank;
+	return cell;
+}
+/* For "3 images", "1 image". */
+static inline const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
 }
 
 #endif

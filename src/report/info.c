@@ -2,6 +2,7 @@
 #include "report/info.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,9 @@ struct stop_row {
 /* The items, in order: what each is called, and how it comes from the counters. */
 struct item {
 	struct column c;
+	size_t counter; /* offset of a counter, unless there is: */
 	double (*real)(const struct run_counters *n);
-	uint64_t (*count)(const struct run_counters *n);
+	bool often_zero; /* not shown in text if it is */
 	const char *note;
 };
 
@@ -70,74 +72,58 @@ static double ahead_share(const struct run_counters *n)
 	return ratio(n->windows, n->user);
 }
 
-#define COUNTER(name)                                                                              \
-	static uint64_t count_##name(const struct run_counters *n)                                 \
-	{                                                                                          \
-		return n->name;                                                                    \
+#define COLUMN(key, label, unit, kind) \
+	{ \
+		key, label, unit, LABEL, EMIT_LEFT, kind \
 	}
-COUNTER(samples)
-COUNTER(user)
-COUNTER(kernel)
-COUNTER(idle)
-COUNTER(windows)
-COUNTER(instructions)
-COUNTER(lost_ring)
-COUNTER(lost_nested)
-COUNTER(lost_map)
-COUNTER(lost_write)
-COUNTER(unattributed)
-COUNTER(lifted)
-COUNTER(processes)
+#define COUNTER(name, label, unit) \
+	{ \
+		COLUMN(#name, label, unit, EMIT_COUNT), offsetof(struct run_counters, name), NULL, \
+			false, NULL \
+	}
+#define SELDOM(name, label, note) \
+	{ \
+		COLUMN(#name, label, NULL, EMIT_COUNT), offsetof(struct run_counters, name), NULL, \
+			true, note \
+	}
+#define FIGURE(key, label, unit, kind, of) \
+	{ \
+		COLUMN(key, label, unit, kind), 0, of, false, NULL \
+	}
 
-#define COLUMN(key, label, unit, kind) { key, label, unit, LABEL, EMIT_LEFT, kind }
-
-static const struct item sample_items[] = {
-	{ COLUMN("processes", "processes", NULL, EMIT_COUNT), NULL, count_processes, NULL },
-	{ COLUMN("samples", "samples", NULL, EMIT_COUNT), NULL, count_samples, NULL },
-	{ COLUMN("user", "  user", NULL, EMIT_COUNT), NULL, count_user, NULL },
-	{ COLUMN("kernel", "  kernel", NULL, EMIT_COUNT), NULL, count_kernel, NULL },
-	{ COLUMN("idle", "  idle", NULL, EMIT_COUNT), NULL, count_idle, NULL },
-	{ COLUMN("unattributed", "unattributed", NULL, EMIT_COUNT), NULL, count_unattributed,
-	  "user samples whose image was not found" },
-	{ COLUMN("unattributed_share", "", "% of user samples", EMIT_SHARE), unattributed_share, NULL,
-	  NULL },
-	{ COLUMN("lost_share", "lost", "%", EMIT_SHARE), lost_share, NULL, NULL },
-	{ COLUMN("lost_ring", "  ring buffer", NULL, EMIT_COUNT), NULL, count_lost_ring,
-	  "it was full: a larger --ring helps" },
-	{ COLUMN("lost_nested", "  nested", NULL, EMIT_COUNT), NULL, count_lost_nested,
-	  "interrupted another sample" },
-	{ COLUMN("lost_map", "  no entry", NULL, EMIT_COUNT), NULL, count_lost_map,
-	  "no room in a map of the kernel side" },
-	{ COLUMN("lost_write", "  not written", NULL, EMIT_COUNT), NULL, count_lost_write,
-	  "the recording could not be written" },
-};
-
-static const struct item window_items[] = {
-	{ COLUMN("windows", "windows", NULL, EMIT_COUNT), NULL, count_windows, NULL },
-	{ COLUMN("windows_share", "", "% of user samples ran ahead", EMIT_SHARE), ahead_share, NULL,
-	  NULL },
-	{ COLUMN("window_length", "mean length", "instructions", EMIT_REAL), mean_length, NULL, NULL },
-	{ COLUMN("instructions", "run ahead", "instructions", EMIT_COUNT), NULL, count_instructions,
-	  NULL },
-	{ COLUMN("uops_per_instruction", "", "micro-ops an instruction", EMIT_REAL),
-	  uops_per_instruction, NULL, NULL },
-	{ COLUMN("lifted", "lifted", "instructions", EMIT_COUNT), NULL, count_lifted, NULL },
-};
-
-static const struct item cost_items[] = {
-	{ COLUMN("instruction_ns", "in the kernel", "an instruction run ahead", EMIT_TIME),
-	  ns_per_instruction, NULL, NULL },
-	{ COLUMN("window_ns", "", "a window", EMIT_TIME), ns_per_window, NULL, NULL },
-	{ COLUMN("lift_ns", "lifting", "an instruction, once each", EMIT_TIME), ns_per_lifted, NULL,
-	  NULL },
-	{ COLUMN("cost", "cost", "% of the program's CPU time", EMIT_SHARE), reading_cost, NULL, NULL },
+static const struct item items[] = {
+	COUNTER(processes, "processes", NULL),
+	COUNTER(samples, "samples", NULL),
+	COUNTER(user, "  user", NULL),
+	COUNTER(kernel, "  kernel", NULL),
+	SELDOM(idle, "  idle", NULL),
+	COUNTER(unattributed, "unattributed", NULL),
+	FIGURE("unattributed_share", "", "% of user samples: image not found", EMIT_SHARE,
+	       unattributed_share),
+	FIGURE("lost_share", "lost", "% of all samples", EMIT_SHARE, lost_share),
+	SELDOM(lost_ring, "  ring buffer", "it was full: a larger --ring helps"),
+	SELDOM(lost_nested, "  nested", "interrupted another sample"),
+	SELDOM(lost_map, "  no entry", "no room in a map of the kernel side"),
+	SELDOM(lost_write, "  not written", "the recording could not be written"),
+	COUNTER(windows, "windows", NULL),
+	FIGURE("windows_share", "", "% of user samples ran ahead", EMIT_SHARE, ahead_share),
+	FIGURE("window_length", "mean length", "instructions", EMIT_REAL, mean_length),
+	COUNTER(instructions, "run ahead", "instructions"),
+	FIGURE("uops_per_instruction", "", "micro-ops an instruction", EMIT_REAL,
+	       uops_per_instruction),
+	COUNTER(lifted, "lifted", "instructions"),
+	FIGURE("instruction_ns", "in the kernel", "an instruction run ahead", EMIT_TIME,
+	       ns_per_instruction),
+	FIGURE("window_ns", "", "a window", EMIT_TIME, ns_per_window),
+	FIGURE("lifting_ns", "lifting", "an instruction, once each", EMIT_TIME, ns_per_lifted),
+	FIGURE("cost", "cost", "% of the program's CPU time", EMIT_SHARE, reading_cost),
 };
 
 static const struct column stop_columns[] = {
 	{ "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	{ "count", "samples", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
-	{ "stop", "window ended", NULL, 14, EMIT_LEFT, EMIT_TEXT },
-	{ "meaning", "because", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "stop", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "meaning", "why their windows ended", NULL, 0, EMIT_LEFT, EMIT_TEXT },
 };
 
 static const struct column image_columns[] = {
@@ -158,14 +144,25 @@ static const struct {
 #undef X
 };
 
-static void print_items(struct reading *r, const struct item *it, size_t n)
+static uint64_t counter(const struct run_counters *n, size_t offset)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct cell cell = it[i].count ? cell_count(it[i].count(&r->view.counters)) :
-						 cell_real(it[i].real(&r->view.counters));
-		const char *note = it[i].count && !cell.count ? NULL : it[i].note;
+	uint64_t v;
 
-		emit_item(&r->emit, &it[i].c, cell, note);
+	memcpy(&v, (const char *)n + offset, sizeof(v));
+	return v;
+}
+
+static void print_items(struct reading *r)
+{
+	const struct run_counters *n = &r->view.counters;
+
+	for (const struct item *it = items; it < items + COUNT_OF(items); it++) {
+		struct cell cell =
+			it->real ? cell_real(it->real(n)) : cell_count(counter(n, it->counter));
+		bool hidden = !cell.known || (it->often_zero && !cell.count);
+
+		if (!hidden || r->emit.json)
+			emit_item(&r->emit, &it->c, cell, it->note);
 	}
 }
 
@@ -203,8 +200,7 @@ static char *started_text(const struct run *run, char *buf, size_t n)
 
 static const char *sketch_name(const struct run *run)
 {
-	return run->sketch >= 0 && run->sketch < HOT_METHOD_N ?
-		       hot_method_name[run->sketch] : "?";
+	return run->sketch >= 0 && run->sketch < HOT_METHOD_N ? hot_method_name[run->sketch] : "?";
 }
 
 static json_t *run_json(const struct run *run)
@@ -215,13 +211,13 @@ static json_t *run_json(const struct run *run)
 #define X(name, what) json_object_set_new(counters, #name, json_integer((json_int_t)run->n.name));
 	RUN_COUNTERS(X)
 #undef X
-	o = json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:f,s:i,s:s,s:i,s:i,s:b,s:s,s:o}", "source",
-		      run->source, "host", run->host, "cpu", run->cpu, "kernel", run->kernel, "version",
-		      run->version, "event", run->event, "unit", run->unit, "rate", run->rate, "burst",
-		      (int)run->burst, "sketch", sketch_name(run), "sketch_capacity",
-		      (int)run->sketch_capacity, "status", run->status, "finished",
-		      (int)run->finished, "started", started_text(run, started, sizeof(started)),
-		      "counters", counters);
+	o = json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:f,s:i,s:s,s:i,s:i,s:b,s:s,s:o}",
+		      "source", run->source, "host", run->host, "cpu", run->cpu, "kernel",
+		      run->kernel, "version", run->version, "event", run->event, "unit", run->unit,
+		      "rate", run->rate, "burst", (int)run->burst, "sketch", sketch_name(run),
+		      "sketch_capacity", (int)run->sketch_capacity, "status", run->status,
+		      "finished", (int)run->finished, "started",
+		      started_text(run, started, sizeof(started)), "counters", counters);
 	if (o)
 		json_object_set_new(o, "command",
 				    emit_cell_json(EMIT_TEXT, cell_text(run->command)));
@@ -241,7 +237,7 @@ static void print_run(struct reading *r, const struct run *run)
 	snprintf(text, sizeof(text), "%s: %s, Linux %s", run->host ? run->host : "?",
 		 run->cpu ? run->cpu : "?", run->kernel ? run->kernel : "?");
 	print_text(r, NULL, "on", text);
-	snprintf(text, sizeof(text), "%s %s, %s at %g Hz, up to %u instructions ahead",
+	snprintf(text, sizeof(text), "%s %s: %s at %g Hz, bursts of %u instructions",
 		 run->source ? run->source : "?", run->version ? run->version : "?",
 		 run->event ? run->event : "?", run->rate, run->burst);
 	print_text(r, NULL, "recorded by", text);
@@ -339,8 +335,10 @@ static int print_images(struct reading *r)
 		if (r->view.image[i].sum.samples || r->view.image[i].sum.observed)
 			order[n++] = &r->view.image[i];
 	qsort(order, n, sizeof(*order), image_order);
-	emit_line(&r->emit, "%s", "");
-	emit_table(&r->emit, "images", image_columns, COUNT_OF(image_columns));
+	if (n)
+		emit_line(&r->emit, "%s", "");
+	if (n || r->emit.json)
+		emit_table(&r->emit, "images", image_columns, COUNT_OF(image_columns));
 	for (size_t i = 0; i < n; i++)
 		print_image(r, order[i]);
 	free(order);
@@ -349,16 +347,15 @@ static int print_images(struct reading *r)
 
 int info_print(struct reading *r, struct err *err)
 {
-	char count[32];
+	char sites[32], procs[32];
 
 	print_runs(r);
-	print_items(r, sample_items, COUNT_OF(sample_items));
-	print_items(r, window_items, COUNT_OF(window_items));
-	print_items(r, cost_items, COUNT_OF(cost_items));
+	print_items(r);
 	emit_set(&r->emit, "sites", json_integer((json_int_t)r->view.n));
 	emit_set(&r->emit, "procedures", json_integer((json_int_t)r->view.nproc));
-	emit_line(&r->emit, "%-*s%s instructions of %zu procedures", LABEL, "sites",
-		  fmt_count(r->view.n, count, sizeof(count)), r->view.nproc);
+	emit_line(&r->emit, "%-*s%s instruction%s of %s procedure%s", LABEL, "sites",
+		  fmt_count(r->view.n, sites, sizeof(sites)), plural(r->view.n),
+		  fmt_count(r->view.nproc, procs, sizeof(procs)), plural(r->view.nproc));
 	print_stops(r);
 	return print_images(r) ? err_set(err, ERR_FAILED, "no memory") : 0;
 }

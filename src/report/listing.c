@@ -38,10 +38,28 @@ static uint16_t killed(const struct insn *in)
 
 	for (int i = 0; i < in->z.operand_count; i++) {
 		const ZydisDecodedOperand *op = &in->op[i];
-		int reg = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? reg_part(op->reg.value).reg : -1;
+		int reg =
+			op->type == ZYDIS_OPERAND_TYPE_REGISTER ? reg_part(op->reg.value).reg : -1;
 
 		if (reg >= 0 && (op->actions & ZYDIS_OPERAND_ACTION_WRITE) && op->size >= 32)
 			set |= (uint16_t)(1u << reg);
+	}
+	return set;
+}
+
+static uint16_t addressed(const struct insn *in)
+{
+	uint16_t set = 0;
+
+	for (int i = 0; in->nmem && i < in->z.operand_count; i++) {
+		const ZydisDecodedOperand *op = &in->op[i];
+		int base, index;
+
+		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY)
+			continue;
+		base = reg_part(op->mem.base).reg;
+		index = reg_part(op->mem.index).reg;
+		set |= (uint16_t)((base >= 0 ? 1u << base : 0) | (index >= 0 ? 1u << index : 0));
 	}
 	return set;
 }
@@ -100,6 +118,7 @@ static void fill(struct listing_insn *li, const struct insn *in)
 	li->reads = clear ? 0 : in->gpr_read;
 	li->writes = in->gpr_written;
 	li->kills = killed(in);
+	li->addresses = addressed(in);
 	li->fl_reads = in->fl_read;
 	li->fl_writes = in->fl_written;
 	li->constant = is_constant(in);
@@ -179,7 +198,8 @@ static int walk_code(struct walk *w, const uint8_t *code, size_t n, uint64_t *ad
 	return 0;
 }
 
-int listing_read(struct listing *l, struct image *im, const struct view *v, const struct view_proc *p)
+int listing_read(struct listing *l, struct image *im, const struct view *v,
+		 const struct view_proc *p)
 {
 	struct walk w = { .l = l, .view = v, .site = p->first, .sites_end = p->first + p->n };
 	uint64_t at = p->start;

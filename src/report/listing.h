@@ -11,15 +11,16 @@
 
 struct listing_insn {
 	uint64_t addr, target;
-	const struct site *site;     /* or NULL: never seen */
-	uint16_t reads, writes;	     /* general registers; an idiom that clears one does not read it */
-	uint16_t kills;		     /* of those written, the ones of which nothing old is left */
+	const struct site *site; /* or NULL: never seen */
+	uint16_t reads, writes;	 /* general registers; an idiom that clears one does not read it */
+	uint16_t kills;		 /* of those written, the ones of which nothing old is left */
 	uint16_t fl_reads, fl_writes;
+	uint16_t addresses; /* registers that are part of the address of memory accessed */
 	uint8_t len, cls;
 	bool valid;    /* false: bytes that are no instruction */
 	bool constant; /* its result is by construction: mov r, imm; lea r, [rip+x]; xor r, r */
-	bool frame;    /* of the stack's making: push, pop, leave, addresses in the frame, the canary */
-	double derived; /* share of the shown invariant that its result follows from (report/values.c) */
+	bool frame; /* of the stack's making: push, pop, leave, addresses in the frame, the canary */
+	double derived; /* lower limit of the invariant that its result follows from (report/values.c) */
 };
 
 struct listing {
@@ -29,7 +30,8 @@ struct listing {
 
 /* The procedure's whole extent. Sites are where decoding gets back into step. -1: no memory, or no code
  * to be had there. */
-int listing_read(struct listing *l, struct image *im, const struct view *v, const struct view_proc *p);
+int listing_read(struct listing *l, struct image *im, const struct view *v,
+		 const struct view_proc *p);
 void listing_fini(struct listing *l);
 /* The instruction that begins at addr, or NULL. */
 struct listing_insn *listing_at(const struct listing *l, uint64_t addr);

@@ -13,7 +13,12 @@
 #define NAMED 4 /* candidates that an error names */
 
 /* How well a name fits, best first. */
-enum fit { FIT_NAME, FIT_STEM, FIT_PATTERN, FIT_NONE };
+enum fit {
+	FIT_NAME,
+	FIT_STEM,
+	FIT_PATTERN,
+	FIT_NONE
+};
 
 struct lookup {
 	const struct view *v;
@@ -95,9 +100,10 @@ static void list_found(const struct lookup *l, char *buf, size_t n)
 		const struct view_proc *p = l->found[i];
 		char share[16];
 
-		k += (size_t)snprintf(buf + k, n - k, "%s0x%" PRIx64 " in %.60s (%s %%)", i ? ", " : "",
-				      p->start, l->v->image[p->image].name,
-				      fmt_percent(view_share(l->v, p->sum.time), share, sizeof(share)));
+		k += (size_t)snprintf(
+			buf + k, n - k, "%s0x%" PRIx64 " in %.60s (%s %%)", i ? ", " : "", p->start,
+			l->v->image[p->image].name,
+			fmt_percent(view_share(l->v, p->sum.time), share, sizeof(share)));
 	}
 	if (l->n > NAMED && k < n)
 		snprintf(buf + k, n - k, ", and %zu more", l->n - NAMED);
@@ -155,11 +161,16 @@ static void refuse_none(struct lookup *l, const uint32_t *order, struct err *err
 		err_hint(err, "`assay report` shows where the time went");
 }
 
+/* Of those whose instructions were observed, if there are any: the kernel's are not. */
 static void find_hottest(struct lookup *l, const uint32_t *order)
 {
-	for (size_t i = 0; i < l->v->nproc && !l->n; i++)
-		if (is_eligible(l, &l->v->proc[order[i]]))
-			add(l, &l->v->proc[order[i]]);
+	for (int observed = 1; observed >= 0; observed--)
+		for (size_t i = 0; i < l->v->nproc && !l->n; i++) {
+			const struct view_proc *p = &l->v->proc[order[i]];
+
+			if (is_eligible(l, p) && (p->sum.observed || !observed))
+				add(l, p);
+		}
 }
 
 const struct view_proc *lookup_proc(const struct view *v, const char *what, const char *image,

@@ -7,14 +7,16 @@
 #include "base/fmt.h"
 #include "isa/reg.h"
 
-bool operands_read(struct operand_values *o, const struct view *v, const struct site *s, int operand)
+bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
+		   int operand)
 {
 	const struct hot *h = s->operand[operand];
 	uint64_t windows = v->counters.windows;
 
 	if (!h || !hot_total(h))
 		return false;
-	*o = (struct operand_values){ .operand = operand, .observations = hot_total(h),
+	*o = (struct operand_values){ .operand = operand,
+				      .observations = hot_total(h),
 				      .exact = hot_exact(h) };
 	o->known = s->observed ? (double)o->observations / (double)s->observed : 1;
 	if (o->known > 1)
@@ -73,7 +75,8 @@ char *operands_share_text(const struct share *s, char *buf, size_t n)
 	return buf;
 }
 
-char *operands_text(const struct operand_values *o, const char *label, int width, char *buf, size_t n)
+char *operands_text(const struct operand_values *o, const char *label, int width, char *buf,
+		    size_t n)
 {
 	char known[32] = "", one[96], hex[32], share[40];
 	int k, room;
@@ -87,7 +90,8 @@ char *operands_text(const struct operand_values *o, const char *label, int width
 		snprintf(one, sizeof(one), "%s(%s%% %s)", i ? " " : "", share,
 			 fmt_hex(o->value[i].value, hex, sizeof(hex)));
 		/* the hottest is shown at any width */
-		if ((i && k + (int)strlen(one) > room) || (size_t)k + strlen(one) + sizeof(known) >= n)
+		if ((i && k + (int)strlen(one) > room) ||
+		    (size_t)k + strlen(one) + sizeof(known) >= n)
 			break;
 		k += snprintf(buf + k, n - (size_t)k, "%s", one);
 	}
@@ -97,9 +101,9 @@ char *operands_text(const struct operand_values *o, const char *label, int width
 
 static json_t *value_json(const struct operand_values *o, unsigned i)
 {
-	return json_pack("{s:o,s:f,s:f,s:f,s:f}", "value", emit_hex_json(o->value[i].value), "share",
-			 o->share[i].value, "bound", o->share[i].bound, "low", o->share[i].low,
-			 "count", o->value[i].count);
+	return json_pack("{s:o,s:f,s:f,s:f,s:f}", "value", emit_hex_json(o->value[i].value),
+			 "share", o->share[i].value, "bound", o->share[i].bound, "low",
+			 o->share[i].low, "count", o->value[i].count);
 }
 
 json_t *operands_json(const struct operand_values *o, const struct insn *in)
@@ -113,7 +117,7 @@ json_t *operands_json(const struct operand_values *o, const struct insn *in)
 		reg = operands_label(NULL, o->operand);
 	else if (in && (o->operand == OPERAND_RESULT || o->operand == OPERAND_RESULT2))
 		reg = operands_label(in, o->operand);
-	return json_pack("{s:s,s:s?,s:I,s:f,s:b,s:o}", "operand", operand_name[o->operand], "register",
-			 reg, "observations", (json_int_t)o->observations, "known", o->known, "exact",
-			 o->exact, "values", values);
+	return json_pack("{s:s,s:s?,s:I,s:f,s:b,s:o}", "operand", operand_name[o->operand],
+			 "register", reg, "observations", (json_int_t)o->observations, "known",
+			 o->known, "exact", o->exact, "values", values);
 }

@@ -14,10 +14,11 @@
 #include "report/view.h"
 
 #define OPERANDS_TOP 16
-#define OPERANDS_SHOWN 0.05 /* least share of the hottest value for the operand to be worth showing */
+#define OPERANDS_SHOWN \
+	0.05 /* least share of the hottest value for the operand to be worth showing */
 
 struct operand_values {
-	int operand; /* enum operand */
+	int operand;	       /* enum operand */
 	uint64_t observations; /* with a known value */
 	double known;	       /* their share of all observations of the site */
 	bool exact;	       /* nothing was left out: what is not listed did not occur */
@@ -27,12 +28,14 @@ struct operand_values {
 };
 
 /* False if the site has no values of that operand. */
-bool operands_read(struct operand_values *o, const struct view *v, const struct site *s, int operand);
+bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
+		   int operand);
 /* "rax" for a result, argument or returned value; else "load", "store", "addr", "to". in may be NULL:
  * results are then called so. */
 const char *operands_label(const struct insn *in, int operand);
 /* As above; ends where the next value would go beyond `width` columns. Returns buf. */
-char *operands_text(const struct operand_values *o, const char *label, int width, char *buf, size_t n);
+char *operands_text(const struct operand_values *o, const char *label, int width, char *buf,
+		    size_t n);
 json_t *operands_json(const struct operand_values *o, const struct insn *in);
 /* "98.9+-0.4" */
 char *operands_share_text(const struct share *s, char *buf, size_t n);

@@ -14,8 +14,9 @@ static int refuse_empty(const struct reading *r, struct err *err)
 {
 	err_set(err, ERR_EMPTY, "%s holds no samples", r->path);
 	if (r->view.counters.elapsed_ns)
-		return err_hint(err, "the program used hardly any CPU time: record it for longer, or with "
-				"a higher rate (assay record -F HZ)");
+		return err_hint(
+			err, "the program used hardly any CPU time: record it for longer, or with "
+			     "a higher rate (assay record -F HZ)");
 	return err_hint(err, "`assay record -- CMD` makes a recording");
 }
 
@@ -155,6 +156,7 @@ void reading_heading(struct reading *r)
 		  n->processes == 1 ? "" : "es");
 	samples_line(r);
 	if (!reading_finished(r))
-		emit_line(&r->emit, "unfinished: the recorder was killed, its last second may be missing");
+		emit_line(&r->emit,
+			  "unfinished: the recorder was killed, its last second may be missing");
 	emit_line(&r->emit, "%s", "");
 }

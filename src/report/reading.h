@@ -21,7 +21,7 @@ struct reading {
 struct reading_options {
 	const char *verb, *input;
 	bool json, wide;
-	bool empty_too; /* not a single sample is no error */
+	bool empty_too;	  /* not a single sample is no error */
 	binary_warn warn; /* as of struct binaries */
 };
 

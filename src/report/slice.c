@@ -6,8 +6,8 @@
 #define FLAGS (1u << 16) /* besides a bit a register */
 #define STACK (1u << UR_RSP)
 /* What a call may leave changed (System V). */
-#define CLOBBERED                                                                                  \
-	(1u << UR_RAX | 1u << UR_RCX | 1u << UR_RDX | 1u << UR_RSI | 1u << UR_RDI | 1u << UR_R8 |  \
+#define CLOBBERED \
+	(1u << UR_RAX | 1u << UR_RCX | 1u << UR_RDX | 1u << UR_RSI | 1u << UR_RDI | 1u << UR_R8 | \
 	 1u << UR_R9 | 1u << UR_R10 | 1u << UR_R11 | FLAGS)
 
 int slice_init(struct slice *s, const struct listing *l)
@@ -43,6 +43,7 @@ static void reset(struct slice *s)
 		s->is_found[s->touched[k]] = false;
 	}
 	s->ntouched = s->nfound = s->nqueue = 0;
+	s->addresses = false;
 }
 
 /* The value reaches instruction i in these. Taint only grows, so following it ends; what finds the queue
@@ -85,6 +86,7 @@ static void visit(struct slice *s, size_t i)
 	uint32_t taint = s->tainted[i];
 	bool uses = (li->reads & taint) || (li->fl_reads && (taint & FLAGS));
 
+	s->addresses |= li->addresses & taint;
 	taint &= ~(uint32_t)li->kills;
 	if (li->fl_writes)
 		taint &= ~FLAGS;

@@ -17,6 +17,7 @@ struct slice {
 	size_t *queue, *found;
 	size_t nqueue, nfound; /* found: the dependents' indices; an origin is not among them */
 	bool *is_found;
+	bool addresses; /* the value, or what was computed from it, is part of an address */
 	size_t *touched, ntouched;
 };
 

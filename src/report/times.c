@@ -21,7 +21,12 @@ struct entries {
 	size_t n;
 };
 
-enum { COLUMN_SHARE, COLUMN_BOUND, COLUMN_SAMPLES, COLUMN_IMAGE };
+enum {
+	COLUMN_SHARE,
+	COLUMN_BOUND,
+	COLUMN_SAMPLES,
+	COLUMN_IMAGE
+};
 
 static const struct column image_columns[] = {
 	{ "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
@@ -92,7 +97,8 @@ static int collect_procs(const struct view *v, const char *glob, struct entries 
 	es->n = 0;
 	for (uint32_t i = 0; es->v && i < v->nproc; i++)
 		if (view_image_matches(v, v->proc[i].image, glob))
-			add_entry(es, &(struct entry){ .sum = v->proc[i].sum, .proc = i,
+			add_entry(es, &(struct entry){ .sum = v->proc[i].sum,
+						       .proc = i,
 						       .image = v->proc[i].image });
 	return es->v ? 0 : -1;
 }
@@ -137,7 +143,8 @@ static int collect_lines(struct reading *r, const char *glob, struct entries *es
 	for (size_t i = 0; es->v && i < v->n; i++) {
 		const struct site *s = v->site[i];
 		struct entry e = { .sum = { s->samples, s->observed, view_time(v, s) },
-				   .image = s->id.image, .proc = v->proc_of[i] };
+				   .image = s->id.image,
+				   .proc = v->proc_of[i] };
 		struct image *im;
 
 		if (!s->samples || !view_image_matches(v, e.image, glob))
@@ -177,12 +184,13 @@ static void print_entry(struct reading *r, const struct column *c, const struct 
 
 	if (c == image_columns) {
 		cell[COLUMN_IMAGE] = cell_text(v->profile->image[e->image]->path);
-	} else {
+	} else if (p) {
 		cell[COLUMN_IMAGE + 1] = cell_text(view_proc_name(p, name, sizeof(name)));
 		cell[COLUMN_IMAGE + 2] = p->end ? cell_count(p->start) : cell_none();
 	}
 	if (c == line_columns) {
-		snprintf(line, sizeof(line), "%s:%d", e->file ? last_component(e->file) : "", e->line);
+		snprintf(line, sizeof(line), "%s:%d", e->file ? last_component(e->file) : "",
+			 e->line);
 		cell[COLUMN_IMAGE] = cell_text(e->file ? line : NULL);
 		cell[COLUMN_IMAGE + 2] = cell_text(v->image[e->image].name);
 	}
@@ -198,9 +206,23 @@ static void say_hidden(struct reading *r, const struct entries *es, size_t shown
 		rest.time += es->v[i].sum.time;
 	if (shown == es->n)
 		return;
-	emit_footer(&r->emit, "%s more %ss with %s %% of the time: -n 0 shows all",
-		    fmt_count(es->n - shown, count, sizeof(count)), what,
+	emit_footer(&r->emit, "%s more %s%s with %s %% of the time: -n 0 shows all",
+		    fmt_count(es->n - shown, count, sizeof(count)), what, plural(es->n - shown),
 		    fmt_percent(view_share(&r->view, rest.time), share, sizeof(share)));
+}
+
+static void say_without_lines(struct reading *r, const struct entries *es)
+{
+	double time = 0;
+	char share[16];
+
+	for (size_t i = 0; i < es->n; i++)
+		time += es->v[i].file ? 0 : es->v[i].sum.time;
+	if (time > 0)
+		emit_footer(&r->emit,
+			    "%s %% of the time is in code without line information: shown by "
+			    "procedure",
+			    fmt_percent(view_share(&r->view, time), share, sizeof(share)));
 }
 
 static void print_table(struct reading *r, const struct times_options *o, struct entries *es,
@@ -215,6 +237,8 @@ static void print_table(struct reading *r, const struct times_options *o, struct
 	for (size_t i = 0; i < shown; i++)
 		print_entry(r, c, &es->v[i]);
 	say_hidden(r, es, shown, what);
+	if (c == line_columns)
+		say_without_lines(r, es);
 	snprintf(key, sizeof(key), "%ss_total", what);
 	emit_set(&r->emit, key, json_integer((json_int_t)es->n));
 	free(es->v);
@@ -265,7 +289,9 @@ int times_print(struct reading *r, const struct times_options *o, struct err *er
 			return no_memory(err);
 		print_table(r, o, &es, line_columns, COUNT_OF(line_columns), "line");
 	}
-	emit_footer(&r->emit, "Share of time by samples, with the 95 %% bound of sampling. Next: `assay "
-		    "annotate PROCEDURE`, `assay values`; --by line, --image GLOB");
+	emit_line(&r->emit, "%s", "");
+	emit_footer(&r->emit,
+		    "Shares are of the time sampled, +- the 95 %% bound of sampling. Closer: --by "
+		    "line, --image GLOB, `assay annotate PROCEDURE`, `assay values`.");
 	return 0;
 }

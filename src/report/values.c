@@ -12,11 +12,11 @@
 #include "report/operands.h"
 #include "report/slice.h"
 
-#define SAME 0.02     /* a result that follows from an invariant of so nearly its share is no news */
-#define BATCH 256     /* candidates measured between looks at whether more are needed */
-#define SPARE 4	      /* measured for one shown: what is derived falls out later */
-#define POINTER_LOW (1ull << 40) /* x86-64 Linux: programs, heaps, mappings and stacks are above */
-#define POINTER_HIGH (1ull << 47)
+#define SAME 0.02    /* a result that follows from an invariant of so nearly its share is no news */
+#define BATCH 256    /* candidates measured before the first look at whether more are needed */
+#define SPARE 4	     /* measured for one shown: what is derived falls out later */
+#define LEAST 0.0005 /* of the program's time: what is worth less is not shown */
+#define POINTER 0x10000 /* what is below is no address: vm.mmap_min_addr */
 
 struct candidate {
 	const struct site *site;
@@ -24,8 +24,9 @@ struct candidate {
 	int operand;
 	uint64_t value, observations;
 	struct share share;
-	double time;  /* at the instruction and its dependents; until measured, the procedure's */
+	double time; /* at the instruction and its dependents; until measured, the most it can be */
 	double worth; /* time x lower limit */
+	bool address; /* it is part of addresses that are accessed */
 };
 
 /* The code of a procedure, decoded once. */
@@ -43,11 +44,19 @@ struct values {
 	struct code *code; /* by procedure */
 	struct candidate *v;
 	size_t n, cap, considered;
-	size_t derived;	   /* left out as such */
+	size_t derived; /* left out as such */
 };
 
-enum { COLUMN_TIME, COLUMN_SHARE, COLUMN_LOW, COLUMN_OBSERVATIONS, COLUMN_VALUE, COLUMN_HINT,
-       COLUMN_WHERE, COLUMN_N };
+enum {
+	COLUMN_TIME,
+	COLUMN_SHARE,
+	COLUMN_LOW,
+	COLUMN_OBSERVATIONS,
+	COLUMN_VALUE,
+	COLUMN_HINT,
+	COLUMN_WHERE,
+	COLUMN_N
+};
 
 /* What is a single column in text are several keys in JSON, hence a second table. */
 static const struct column text_columns[COLUMN_N] = {
@@ -108,6 +117,15 @@ static int add(struct values *vs, const struct candidate *c)
 	return 0;
 }
 
+/* Dependents lie in the procedure. */
+static double most_time(struct values *vs, const struct candidate *c)
+{
+	const struct view_proc *p = &vs->r->view.proc[c->proc];
+	bool alone = !p->n || !binaries_get(&vs->r->binaries, p->image);
+
+	return alone && c->operand < OPERAND_ARG0 ? view_time(&vs->r->view, c->site) : p->sum.time;
+}
+
 static int consider(struct values *vs, size_t i, int operand)
 {
 	const struct view *v = &vs->r->view;
@@ -119,8 +137,7 @@ static int consider(struct values *vs, size_t i, int operand)
 	c.share = o.share[0];
 	c.value = o.value[0].value;
 	c.observations = o.observations;
-	/* a slice stays in its procedure; one that has no extent is but its sites */
-	c.time = v->proc[c.proc].n ? v->proc[c.proc].sum.time : view_time(v, c.site);
+	c.time = most_time(vs, &c);
 	c.worth = c.time * c.share.low;
 	return add(vs, &c);
 }
@@ -236,6 +253,7 @@ static bool measure(struct values *vs, struct candidate *c)
 		c->time = view_time(v, c->site);
 	}
 	c->worth = c->time * c->share.low;
+	c->address = code && code->slice.nfound && code->slice.addresses && c->value >= POINTER;
 	return true;
 }
 
@@ -246,8 +264,8 @@ static void measure_best(struct values *vs)
 	size_t want = vs->o->n ? (size_t)SPARE * vs->o->n + BATCH : SIZE_MAX, kept = 0, i = 0;
 
 	sort(vs->v, vs->n);
-	while (i < vs->n) {
-		for (size_t k = 0; k < BATCH && i < vs->n; k++, i++) {
+	for (size_t batch = BATCH; i < vs->n; batch *= 2) {
+		for (size_t k = 0; k < batch && i < vs->n; k++, i++) {
 			struct candidate c = vs->v[i];
 
 			if (measure(vs, &c))
@@ -265,39 +283,58 @@ static bool is_result(const struct candidate *c)
 	return c->operand == OPERAND_RESULT || c->operand == OPERAND_RESULT2;
 }
 
-/* Marks what follows from a candidate that is kept. */
-static void mark_derived(struct code *code, const struct candidate *c)
+/* Marks what follows from a candidate. */
+static void mark_derived(struct values *vs, const struct candidate *c)
 {
+	struct code *code = code_of(vs, c->proc);
+
+	if (!code || !follow(vs, code, c))
+		return;
 	for (size_t k = 0; k < code->slice.nfound; k++) {
 		struct listing_insn *li = &code->listing.v[code->slice.found[k]];
 
-		if (li->derived < c->share.value)
-			li->derived = c->share.value;
+		if (li->derived < c->share.low)
+			li->derived = c->share.low;
 	}
 }
 
-/* Keeps the best n that do not follow from better ones. */
-static void drop_derived(struct values *vs)
+static bool is_derived(struct values *vs, const struct candidate *c)
 {
-	size_t kept = 0;
+	struct code *code = is_result(c) ? code_of(vs, c->proc) : NULL;
+	struct listing_insn *li = code ? listing_at(&code->listing, c->site->id.addr) : NULL;
 
-	for (size_t i = 0; i < vs->n && !vs->o->all && (!vs->o->n || kept < vs->o->n); i++) {
-		struct candidate c = vs->v[i];
-		struct code *code = code_of(vs, c.proc);
-		struct listing_insn *li = code ? listing_at(&code->listing, c.site->id.addr) : NULL;
+	return li && li->derived > 0 && li->derived >= c->share.low - SAME;
+}
 
-		if (li && is_result(&c) && li->derived > 0 && li->derived >= c.share.value - SAME) {
-			vs->derived++;
+static void cut(struct values *vs)
+{
+	double least = vs->o->all ? 0 : LEAST * vs->r->view.sum.time;
+	size_t n = 0;
+
+	while (n < vs->n && (!vs->o->n || n < vs->o->n) && vs->v[n].worth >= least)
+		n++;
+	vs->n = n;
+}
+
+/* Keeps the best n. A result that follows from a load or an argument as invariant is worth at most what
+ * that is; between results, the better one is the news. */
+static void choose(struct values *vs)
+{
+	size_t kept = 0, want = vs->o->n ? vs->o->n : SIZE_MAX;
+
+	for (size_t i = 0; i < vs->n && !vs->o->all; i++)
+		if (!is_result(&vs->v[i]))
+			mark_derived(vs, &vs->v[i]);
+	for (size_t i = 0; i < vs->n && kept < want && !vs->o->all; i++) {
+		if (is_derived(vs, &vs->v[i]))
 			continue;
-		}
-		if (code && follow(vs, code, &c))
-			mark_derived(code, &c);
-		vs->v[kept++] = c;
+		if (is_result(&vs->v[i]))
+			mark_derived(vs, &vs->v[i]);
+		vs->v[kept++] = vs->v[i];
 	}
 	if (!vs->o->all)
 		vs->n = kept;
-	else if (vs->o->n && vs->n > vs->o->n)
-		vs->n = vs->o->n;
+	cut(vs);
 }
 
 /* Printing. */
@@ -306,8 +343,7 @@ static const char *hint(const struct candidate *c)
 {
 	if (c->operand >= OPERAND_ARG0)
 		return "clone";
-	if (c->operand == OPERAND_ADDRESS ||
-	    (c->operand == OPERAND_LOAD && c->value >= POINTER_LOW && c->value < POINTER_HIGH))
+	if (c->operand == OPERAND_ADDRESS || (c->operand == OPERAND_LOAD && c->address))
 		return "fetch";
 	return "guard";
 }
@@ -324,11 +360,12 @@ static const char *label(struct values *vs, const struct candidate *c, bool *is_
 }
 
 /* "name+0x1c", of which the name gives way where it is too long. */
-static void where_text(const struct values *vs, const struct candidate *c, const char *name, char *buf,
-		       size_t n)
+static void where_text(const struct values *vs, const struct candidate *c, const char *name,
+		       char *buf, size_t n)
 {
 	const struct view_proc *p = &vs->r->view.proc[c->proc];
 	int width = emit_column_width(&vs->r->emit, COLUMN_WHERE), room;
+	const char *image = vs->r->view.image[p->image].name;
 	char offset[32] = "";
 
 	if (!p->n)
@@ -340,6 +377,9 @@ static void where_text(const struct values *vs, const struct candidate *c, const
 		snprintf(buf, n, "%.*s..%s", room - 2, name, offset);
 	else
 		snprintf(buf, n, "%s%s", name, offset);
+	room -= (int)strlen(name) + 1;
+	if (room >= (int)strlen(image) + 2)
+		snprintf(buf + strlen(buf), n - strlen(buf), " (%s)", image);
 }
 
 static void print_text(struct values *vs, const struct candidate *c)
@@ -350,8 +390,9 @@ static void print_text(struct values *vs, const struct candidate *c)
 	bool is_register;
 
 	view_proc_name(&v->proc[c->proc], name, sizeof(name));
+	view_cut_parameters(name);
 	where_text(vs, c, name, where, sizeof(where));
-	snprintf(value, sizeof(value), "%s = %s", label(vs, c, &is_register),
+	snprintf(value, sizeof(value), "%s=%s", label(vs, c, &is_register),
 		 fmt_hex(c->value, hex, sizeof(hex)));
 	cell[COLUMN_TIME] = cell_real(view_share(v, c->time));
 	cell[COLUMN_SHARE] = cell_real(c->share.value);
@@ -394,17 +435,25 @@ static void print_footer(struct values *vs)
 	char a[32], b[32];
 
 	emit_line(e, "%s", "");
-	emit_footer(e, "%s of %s candidates shown (lower limit of the share >= %g)%s; -n 0 shows all, "
+	emit_footer(e,
+		    "%s of %s candidates shown (lower limit of the share >= %g)%s; -n 0 shows all, "
 		    "--min-share, --operand, --image and --procedure choose.",
 		    fmt_count(vs->n, a, sizeof(a)), fmt_count(vs->considered, b, sizeof(b)),
-		    vs->o->min_share, vs->derived ? ", without results that follow from those" : "");
+		    vs->o->min_share,
+		    vs->derived ? ", without results that follow from those" : "");
 	if (vs->r->binaries.missing)
-		emit_footer(e, "%u images could not be read: there, time is the instruction's own, or the "
-			    "procedure's for an argument.", vs->r->binaries.missing);
-	emit_footer(e, "time: of the program's, at the instruction and those that depend on its value. "
-		    "Windows are weighted by time: shares within a site are estimates, and numbers observed "
-		    "are no numbers of executions.");
-	emit_footer(e, "clone: the procedure for that argument. guard: test for the value, specialise "
+		emit_footer(e,
+			    "%u image%s could not be read: there, time is the instruction's own, "
+			    "or the "
+			    "procedure's for an argument.",
+			    vs->r->binaries.missing, plural(vs->r->binaries.missing));
+	emit_footer(
+		e, "time: of the program's, at the instruction and those that depend on its value. "
+		   "Windows are weighted by time: shares within a site are estimates, and numbers "
+		   "observed "
+		   "are no numbers of executions.");
+	emit_footer(e,
+		    "clone: the procedure for that argument. guard: test for the value, specialise "
 		    "what depends on it. fetch: it is an address, to prefetch.");
 }
 
@@ -429,10 +478,18 @@ static int refuse_none(const struct values *vs, struct err *err)
 {
 	if (!vs->r->view.counters.windows) {
 		err_set(err, ERR_EMPTY, "%s has no windows, so no values", vs->r->path);
-		return err_hint(err, "`assay info` says why they ended; time in the kernel has none");
+		return err_hint(err,
+				"`assay info` says why they ended; time in the kernel has none");
 	}
-	err_set(err, ERR_EMPTY, "no value has a share of %g for sure", vs->o->min_share);
-	return err_hint(err, "a lower --min-share shows weaker ones; so does recording for longer");
+	err_set(err, ERR_EMPTY,
+		"none of %zu values with a share of at least %g for sure is worth 0.05 %% of "
+		"the time",
+		vs->considered, vs->o->min_share);
+	return err_hint(
+		err,
+		vs->considered
+			? "--all shows them"
+			: "a lower --min-share shows weaker ones; so does recording for longer");
 }
 
 static int find_values(struct values *vs, struct err *err)
@@ -446,7 +503,7 @@ static int find_values(struct values *vs, struct err *err)
 	if (!vs->code || collect(vs))
 		return err_set(err, ERR_FAILED, "no memory");
 	measure_best(vs);
-	drop_derived(vs);
+	choose(vs);
 	return vs->n ? 0 : refuse_none(vs, err);
 }
 

@@ -17,8 +17,8 @@
 #define VALUES_OPERANDS "load result argument return store address target all"
 
 struct values_options {
-	const char *operand;   /* one of VALUES_OPERANDS; NULL: loads, results, arguments, returns */
-	const char *image;     /* shell pattern, or NULL */
+	const char *operand; /* one of VALUES_OPERANDS; NULL: loads, results, arguments, returns */
+	const char *image;   /* shell pattern, or NULL */
 	const char *procedure; /* as lookup_proc takes it, or NULL */
 	double min_share;      /* least lower limit of a share */
 	unsigned n;	       /* 0: all */

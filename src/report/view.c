@@ -62,7 +62,8 @@ static const char *rest_name(const struct profile_image *pi)
 }
 
 /* The recording's own table: *k only moves on, as addresses do. */
-static bool recorded_range(const struct profile_image *pi, size_t *k, uint64_t addr, struct range *r)
+static bool recorded_range(const struct profile_image *pi, size_t *k, uint64_t addr,
+			   struct range *r)
 {
 	while (*k < pi->nproc && pi->proc[*k].end <= addr)
 		(*k)++;
@@ -83,12 +84,14 @@ static bool file_range(struct binaries *b, uint32_t image, uint64_t addr, struct
 	return p != NULL;
 }
 
-static struct view_proc *new_proc(struct view *v, uint32_t image, const struct range *r, size_t first)
+static struct view_proc *new_proc(struct view *v, uint32_t image, const struct range *r,
+				  size_t first)
 {
 	struct view_proc *p = &v->proc[v->nproc++];
 
-	*p = (struct view_proc){ .image = image, .start = r->start, .end = r->end, .name = r->name,
-				 .first = first };
+	*p = (struct view_proc){
+		.image = image, .start = r->start, .end = r->end, .name = r->name, .first = first
+	};
 	return p;
 }
 
@@ -106,12 +109,12 @@ static void walk_image(struct view *v, struct binaries *b, size_t i, size_t end)
 		struct view_proc *p = proc;
 
 		if (!proc || s->id.addr >= proc->end) {
-			bool named = pi->nproc ? recorded_range(pi, &k, s->id.addr, &r) :
-						 file_range(b, image, s->id.addr, &r);
+			bool named = pi->nproc ? recorded_range(pi, &k, s->id.addr, &r)
+					       : file_range(b, image, s->id.addr, &r);
 
-			p = named ? proc = new_proc(v, image, &r, i) :
-			    left  ? left :
-				    (left = new_proc(v, image, &rest, 0));
+			p = named  ? proc = new_proc(v, image, &r, i)
+			    : left ? left
+				   : (left = new_proc(v, image, &rest, 0));
 		}
 		add(v, &p->sum, s);
 		p->n += p != left;
@@ -156,7 +159,7 @@ int view_open(struct view *v, const struct profile *p, struct binaries *b, struc
 		view_fini(v);
 		return err_set(err, ERR_FAILED, "no memory for %zu sites", n);
 	}
-	HASH_ITER(hh, p->sites, s, tmp)
+	HASH_ITER (hh, p->sites, s, tmp)
 		if (s->id.image < p->nimage)
 			v->site[v->n++] = s;
 	qsort(v->site, v->n, sizeof(*v->site), site_order);
@@ -203,6 +206,18 @@ const char *view_proc_name(const struct view_proc *p, char *buf, size_t n)
 	return image_demangle(p->name, buf, n);
 }
 
+char *view_cut_parameters(char *name)
+{
+	char *paren = strchr(name, '(');
+
+	/* "(anonymous namespace)::f(int)" and "operator()(int)" have others first */
+	while (paren && (paren == name || paren[1] == ')' || !strncmp(paren, "(anonymous", 10)))
+		paren = strchr(paren + 1, '(');
+	if (paren)
+		*paren = 0;
+	return name;
+}
+
 int view_sum_order(const struct view_sum *a, const struct view_sum *b)
 {
 	if (a->time != b->time)
@@ -213,7 +228,8 @@ int view_sum_order(const struct view_sum *a, const struct view_sum *b)
 static int proc_order(const void *a, const void *b, void *ctx)
 {
 	const struct view *v = ctx;
-	const struct view_proc *p = &v->proc[*(const uint32_t *)a], *q = &v->proc[*(const uint32_t *)b];
+	const struct view_proc *p = &v->proc[*(const uint32_t *)a],
+			       *q = &v->proc[*(const uint32_t *)b];
 	int order = view_sum_order(&p->sum, &q->sum);
 
 	if (order)

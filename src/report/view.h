@@ -35,9 +35,9 @@ struct view {
 	size_t n;
 	struct view_proc *proc;
 	size_t nproc;
-	struct view_image *image; /* by image number */
-	struct view_sum sum;	  /* of all */
-	bool by_samples; /* runs of several units: one sample is one unit of time */
+	struct view_image *image;     /* by image number */
+	struct view_sum sum;	      /* of all */
+	bool by_samples;	      /* runs of several units: one sample is one unit of time */
 	struct run_counters counters; /* over all runs */
 };
 
@@ -53,6 +53,8 @@ const struct site *view_site_in(const struct view *v, const struct view_proc *p,
 bool view_image_matches(const struct view *v, uint32_t image, const char *glob);
 /* The procedure's name as people write it, demangled, in buf. */
 const char *view_proc_name(const struct view_proc *p, char *buf, size_t n);
+/* Cuts the parameters off a demangled name. Returns it. */
+char *view_cut_parameters(char *name);
 /* Indices of the procedures, most time first; to be freed. NULL without memory. */
 uint32_t *view_procs_by_time(const struct view *v);
 /* For qsort_r and the like: more time first, then more samples. */

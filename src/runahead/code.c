@@ -7,7 +7,7 @@
 
 #include "isa/lift.h"
 
-#define RUN_MAX 64   /* instructions decoded at a time */
+#define RUN_MAX 64    /* instructions decoded at a time */
 #define QUEUE_MAX 256 /* branch targets remembered within one neighbourhood */
 
 int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_entry *entry,
@@ -144,15 +144,15 @@ static uint32_t add_site(struct code *c, uint32_t image, uint64_t addr, uint64_t
 		c->site = s;
 		c->site_cap *= 2;
 	}
-	s[c->nsite] = (struct code_site){ .addr = addr, .target = target, .image = image,
-					  .cls = cls, .len = len };
+	s[c->nsite] = (struct code_site){
+		.addr = addr, .target = target, .image = image, .cls = cls, .len = len
+	};
 	return c->nsite++;
 }
 
 static bool has_room(const struct code *c)
 {
-	return c->nuop + LIFT_MAX + 8 < c->uop_cap &&
-	       c->nentry < (1u << c->entry_bits) / 2;
+	return c->nuop + LIFT_MAX + 8 < c->uop_cap && c->nentry < (1u << c->entry_bits) / 2;
 }
 
 /* Ends a run with a link to the instruction at addr. */

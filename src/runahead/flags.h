@@ -54,8 +54,8 @@ RA_INLINE uint32_t ra_parity(uint64_t r)
 /* ZF, SF, PF of r, which fits the width. */
 RA_INLINE uint32_t ra_flags_zsp(uint64_t r, uint32_t w)
 {
-	return (uint32_t)(ra_nonzero(r) ^ 1) * FL_ZF | (uint32_t)(r >> ((8u << w) - 1) & 1) * FL_SF |
-	       ra_parity(r);
+	return (uint32_t)(ra_nonzero(r) ^ 1) * FL_ZF |
+	       (uint32_t)(r >> ((8u << w) - 1) & 1) * FL_SF | ra_parity(r);
 }
 
 /*
@@ -130,7 +130,8 @@ RA_HELPER int ra_cond(struct ra_state *s, uint32_t cc)
 	const uint64_t high = (uint64_t)FL_SF | (uint64_t)FL_PF << 16 | (uint64_t)RA_FL_LT << 32 |
 			      (uint64_t)(RA_FL_LT | FL_ZF) << 48;
 	uint64_t upper = -(uint64_t)(cc >> 3 & 1);
-	uint32_t need = (uint32_t)(((low & ~upper) | (high & upper)) >> ((cc >> 1 & 3) * 16)) & 0xffff;
+	uint32_t need =
+		(uint32_t)(((low & ~upper) | (high & upper)) >> ((cc >> 1 & 3) * 16)) & 0xffff;
 	uint32_t fl, unk;
 	uint64_t f;
 

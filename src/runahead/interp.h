@@ -70,8 +70,8 @@ RA_INLINE int ra_retire(struct ra_state *s, uint32_t pc, uint32_t rec, uint32_t 
 	i += has_a;
 	s->out[i & (RA_OUT_WORDS - 1)] = s->r[b];
 	i += has_b;
-	s->out[at & (RA_OUT_WORDS - 1)] = pc | (uint64_t)(has_ea | has_a << 1 | has_b << 2 | taken << 3)
-						       << RA_HAS_SHIFT;
+	s->out[at & (RA_OUT_WORDS - 1)] =
+		pc | (uint64_t)(has_ea | has_a << 1 | has_b << 2 | taken << 3) << RA_HAS_SHIFT;
 	s->out_n = i;
 	s->n++;
 	if (s->n >= s->burst)
@@ -202,7 +202,7 @@ RA_INLINE int ra_step(struct ra_state *s)
 	case UOP_ADD:
 	case UOP_SUB:
 		if (flags & UF_KEEPC) {
-			v = ra_carry(s, a, b, how | (known ? 0 : 0x10000));
+			known = !ra_carry(s, a, b, how | (known ? 0 : 0x10000));
 			r = s->aux;
 			break;
 		}
@@ -226,7 +226,7 @@ RA_INLINE int ra_step(struct ra_state *s)
 		goto logic;
 	case UOP_XOR:
 		r = a ^ b;
-logic:
+	logic:
 		ra_flags_lazy(s, RA_LAZY_LOGIC, w, a, b, r, known, flags & UF_FLAGS);
 		if (op == UOP_ANDN && (flags & UF_FLAGS))
 			ra_flags_set(s, FL_PF, 0, FL_PF);
@@ -400,7 +400,7 @@ logic:
 		if ((flags & UF_RETIRE) && ra_retire(s, pc, u->rec, 1))
 			return 1;
 		s->pc = (uint32_t)u->imm;
-linked:
+	linked:
 		if (!s->pc) {
 			s->stop_uop = pc;
 			return ra_stop(s, RA_STOP_MISS);

@@ -84,9 +84,10 @@ struct ra_state {
 	uint32_t burst; /* to retire at most */
 	uint32_t out_n; /* words in out[] */
 	uint32_t stop;	/* enum ra_stop */
-	uint32_t stop_uop; /* RA_STOP_MISS: the branch whose target is not lifted, or 0: see target */
-	uint32_t uops;	/* executed */
-	uint64_t target; /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
+	uint32_t
+		stop_uop; /* RA_STOP_MISS: the branch whose target is not lifted, or 0: see target */
+	uint32_t uops;	  /* executed */
+	uint64_t target;  /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
 
 	/* The image that control is in, and where it ends: set by ra_map(). */
 	uint64_t start, end, bias;
@@ -95,8 +96,8 @@ struct ra_state {
 	uint64_t key[2]; /* the source's own: whose mappings ra_map() looks in */
 
 	uint32_t gen;
-	uint64_t bloom; /* bit word & 63 for every word in the store buffer */
-	uint64_t aux, aux2; /* results of helpers beside what they return */
+	uint64_t bloom;		 /* bit word & 63 for every word in the store buffer */
+	uint64_t aux, aux2;	 /* results of helpers beside what they return */
 	struct ra_lazy unwanted; /* written and never read */
 	struct ra_slot sb[RA_SB_SLOTS];
 	struct ra_line line[RA_LINES];
@@ -113,7 +114,7 @@ struct code_entry {
 	uint32_t uop; /* index of its first micro-op; 0: not lifted */
 	uint32_t pad; /* user space's */
 };
-#define CODE_KEY(image, addr) ((uint64_t)(image) << 48 | ((addr) & 0xffffffffffffull))
+#define CODE_KEY(image, addr) ((uint64_t)(image) << 48 | ((addr)&0xffffffffffffull))
 #define CODE_PROBES 16
 #define CODE_CLUSTER 5 /* log2 */
 #define CODE_HASH(key, bits) \

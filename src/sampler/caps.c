@@ -145,11 +145,13 @@ int caps_check(const struct caps *c, struct err *err)
 	if (c->lockup && c->hardened) {
 		err_set(err, ERR_FAILED,
 			"kernel %s can lock up when a BPF program reads user memory "
-			"(CONFIG_HARDENED_USERCOPY, 5.19 to the fix)", c->release);
+			"(CONFIG_HARDENED_USERCOPY, 5.19 to the fix)",
+			c->release);
 		return err_hint(err, "update the kernel: fixed in 6.1.36, 6.3.10 and 6.4");
 	}
 	if (!c->btf) {
-		err_set(err, ERR_FAILED, "this kernel has no type information "
+		err_set(err, ERR_FAILED,
+			"this kernel has no type information "
 			"(/sys/kernel/btf/vmlinux is missing)");
 		return err_hint(err, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, as Debian's are");
 	}
@@ -158,9 +160,9 @@ int caps_check(const struct caps *c, struct err *err)
 			c->cap_bpf ? "" : "CAP_BPF", c->cap_bpf || c->cap_perfmon ? "" : " and ",
 			c->cap_perfmon ? "" : "CAP_PERFMON");
 		return err_hint(err, "run it with sudo, or once: sudo setcap "
-				"cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,"
-				"cap_checkpoint_restore,cap_syslog+ep "
-				"\"$(readlink -f \"$(command -v assay)\")\"");
+				     "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,"
+				     "cap_checkpoint_restore,cap_syslog+ep "
+				     "\"$(readlink -f \"$(command -v assay)\")\"");
 	}
 	return 0;
 }
@@ -169,9 +171,10 @@ int caps_drop(struct err *err)
 {
 	/* what goes on being done: BPF maps and events; reading other processes' mappings and files;
 	 * writing the recording where its owner may; kernel symbols at the end */
-	static const cap_value_t keep[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE,
-					    CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE,
-					    CAP_CHECKPOINT_RESTORE, CAP_SYSLOG };
+	static const cap_value_t keep[] = { CAP_BPF,	      CAP_PERFMON,
+					    CAP_SYS_PTRACE,   CAP_DAC_READ_SEARCH,
+					    CAP_DAC_OVERRIDE, CAP_CHECKPOINT_RESTORE,
+					    CAP_SYSLOG };
 	cap_t now = cap_get_proc(), want = cap_init();
 	int rc = 0;
 

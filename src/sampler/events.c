@@ -52,8 +52,8 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec,
 	struct perf_event_attr attr = {
 		.type = e->kind == EVENT_CYCLES ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
-		.config = e->kind == EVENT_CYCLES ? PERF_COUNT_HW_CPU_CYCLES :
-						    PERF_COUNT_SW_CPU_CLOCK,
+		.config = e->kind == EVENT_CYCLES ? PERF_COUNT_HW_CPU_CYCLES
+						  : PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = draw_period(e),
 		.disabled = 1,
 		.inherit = inherit,

@@ -15,7 +15,10 @@
 
 #include "base/err.h"
 
-enum event_kind { EVENT_CPU_CLOCK, EVENT_CYCLES };
+enum event_kind {
+	EVENT_CPU_CLOCK,
+	EVENT_CYCLES
+};
 extern const char *const event_name[2];
 
 struct events {

@@ -23,7 +23,7 @@ void files_fini(struct files *f)
 	struct mapped_file *m, *tmp;
 
 	free(f->by_image);
-	HASH_ITER(hh, f->all, m, tmp) {
+	HASH_ITER (hh, f->all, m, tmp) {
 		HASH_DEL(f->all, m);
 		image_close(m->im);
 		free(m);
@@ -262,7 +262,7 @@ void files_name_procedures(struct files *f)
 
 	if (!cap)
 		return;
-	HASH_ITER(hh, f->profile->sites, s, tmp) {
+	HASH_ITER (hh, f->profile->sites, s, tmp) {
 		uint32_t i = s->id.image;
 
 		if (last && last_image == i && s->id.addr >= last->start && s->id.addr < last->end)

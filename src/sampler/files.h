@@ -16,7 +16,7 @@
 
 struct mapped_file {
 	struct file_key key;
-	uint32_t image;	 /* in the profile; the kernel side's number too */
+	uint32_t image;	  /* in the profile; the kernel side's number too */
 	struct image *im; /* NULL: could not be opened as ELF */
 	UT_hash_handle hh;
 };
@@ -25,7 +25,7 @@ struct files {
 	struct mapped_file *all;
 	struct profile *profile;
 	struct code *code;
-	int map; /* BPF map `files` */
+	int map;		 /* BPF map `files` */
 	struct image **by_image; /* indexed by number; NULL: none, or no ELF */
 	size_t nby_image;
 };
@@ -35,7 +35,8 @@ void files_fini(struct files *f);
 struct mapped_file *files_find(const struct files *f, struct file_key key);
 /* The file that pid maps with that key, opened and made known to the kernel side; `name` is its last
  * component, for when the process is gone. NULL if it cannot be found now. */
-struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key key, const char *name);
+struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key key,
+				  const char *name);
 /* The procedure of that image that holds addr, or NULL. */
 const struct image_proc *files_procedure(const struct files *f, uint32_t image, uint64_t addr);
 /* Every file that pid maps executable. */

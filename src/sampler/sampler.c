@@ -146,8 +146,12 @@ static int keep_pending(struct sampler *s, const struct sample *h, const struct 
 		s->pending_cap = n;
 	}
 	p += s->npending++;
-	*p = (struct pending){ .key = { v->ino, v->dev }, .offset = h->ip - v->start + v->pgoff,
-			       .time = h->time, .period = h->period, .pid = h->pid, .tid = h->tid };
+	*p = (struct pending){ .key = { v->ino, v->dev },
+			       .offset = h->ip - v->start + v->pgoff,
+			       .time = h->time,
+			       .period = h->period,
+			       .pid = h->pid,
+			       .tid = h->tid };
 	memcpy(p->name, v->name, sizeof(p->name));
 	p->name[sizeof(p->name) - 1] = 0;
 	return 0;
@@ -179,8 +183,11 @@ static int settle_pending(struct sampler *s, bool all)
 	for (size_t i = 0; i < s->npending; i++) {
 		struct pending *p = &s->pending[i];
 		struct mapped_file *m = files_find(&s->files, p->key);
-		struct window w = { .pid = p->pid, .tid = p->tid, .time = p->time,
-				    .weight = (double)p->period, .stop = RA_STOP_UNMAPPED };
+		struct window w = { .pid = p->pid,
+				    .tid = p->tid,
+				    .time = p->time,
+				    .weight = (double)p->period,
+				    .stop = RA_STOP_UNMAPPED };
 		struct profile_image *pi;
 
 		if (!m && !all) {
@@ -245,8 +252,12 @@ static int on_unplaced(struct sampler *s, const struct sample *h, struct window 
 
 static int on_user(struct sampler *s, const struct sample *h, const uint64_t *words, uint32_t n)
 {
-	struct window w = { .pid = h->pid, .tid = h->tid, .time = h->time,
-			    .weight = (double)h->period, .stop = h->stop, .ri = s->ri };
+	struct window w = { .pid = h->pid,
+			    .tid = h->tid,
+			    .time = h->time,
+			    .weight = (double)h->period,
+			    .stop = h->stop,
+			    .ri = s->ri };
 
 	if (h->stop < RA_STOP_N)
 		s->stop[h->stop]++;
@@ -271,9 +282,11 @@ static int on_record(void *ctx, void *data, size_t size)
 	if (size < sizeof(*h) || s->failed)
 		return s->failed ? -1 : 0;
 	if (h->kind == SAMPLE_USER)
-		return on_user(s, h, (const uint64_t *)(h + 1), (uint32_t)((size - sizeof(*h)) / 8));
-	w = (struct window){ .pid = h->pid, .tid = h->tid, .time = h->time,
-			     .weight = (double)h->period };
+		return on_user(s, h, (const uint64_t *)(h + 1),
+			       (uint32_t)((size - sizeof(*h)) / 8));
+	w = (struct window){
+		.pid = h->pid, .tid = h->tid, .time = h->time, .weight = (double)h->period
+	};
 	return deliver_at(s, &w, s->kernel_image, h->ip);
 }
 
@@ -308,7 +321,9 @@ static int load(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(b->maps.ring, s->o.ring_mib << 20);
 	if (sampler_bpf__load(b)) {
 		err_sys(err, "the kernel refused the sampling program");
-		return err_hint(err, "ASSAY_DEBUG=1 shows what it says; `assay doctor` what is allowed here");
+		return err_hint(
+			err,
+			"ASSAY_DEBUG=1 shows what it says; `assay doctor` what is allowed here");
 	}
 	s->uop_bytes = (size_t)uops * sizeof(struct uop);
 	s->entry_bytes = sizeof(struct code_entry) << bits;
@@ -489,7 +504,7 @@ static void name_kernel_procedures(struct sampler *s)
 	struct site *site, *tmp;
 	size_t cap = 0;
 
-	HASH_ITER(hh, s->profile->sites, site, tmp) {
+	HASH_ITER (hh, s->profile->sites, site, tmp) {
 		const char *name, *module;
 		uint64_t start, end;
 		char full[256];
@@ -515,6 +530,8 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 {
 	struct run_counters *n = &r->n;
 
+	if (s->bpf)
+		read_counters(s);
 	if (!r->event)
 		r->event = strdup(event_name[s->events.kind]);
 	if (!r->unit)

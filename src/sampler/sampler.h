@@ -13,11 +13,11 @@
 #include "stream/window.h"
 
 struct sampler_options {
-	const char *event; /* "cpu-clock", "cycles"; NULL: cycles where there is a PMU */
-	double rate;	   /* samples a second on each CPU that runs */
-	unsigned burst;	   /* instructions to run ahead, 1 … RA_BURST_MAX */
-	unsigned ring_mib; /* ring buffer, power of two */
-	unsigned code_kuops; /* room for lifted code, thousands of micro-ops */
+	const char *event;	/* "cpu-clock", "cycles"; NULL: cycles where there is a PMU */
+	double rate;		/* samples a second on each CPU that runs */
+	unsigned burst;		/* instructions to run ahead, 1 … RA_BURST_MAX */
+	unsigned ring_mib;	/* ring buffer, power of two */
+	unsigned code_kuops;	/* room for lifted code, thousands of micro-ops */
 	unsigned neighbourhood; /* instructions lifted at a time */
 };
 extern const struct sampler_options sampler_defaults;

@@ -42,9 +42,10 @@ int spawn_check(char *const argv[], struct err *err)
 		why = check_file(argv[0]);
 		return why ? fail(argv[0], why, err) : 0;
 	}
-	for (p = path ? path : "/usr/bin:/bin"; ; p = end + 1) {
+	for (p = path ? path : "/usr/bin:/bin";; p = end + 1) {
 		end = strchrnul(p, ':');
-		snprintf(file, sizeof(file), "%.*s%s%s", (int)(end - p), p, end == p ? "" : "/", argv[0]);
+		snprintf(file, sizeof(file), "%.*s%s%s", (int)(end - p), p, end == p ? "" : "/",
+			 argv[0]);
 		now = check_file(file);
 		if (!now)
 			return 0;

@@ -68,7 +68,9 @@ struct hot *hot_new(enum hot_method method, unsigned capacity)
 	if (!h)
 		return NULL;
 	h->method = (uint8_t)method;
-	h->capacity = (uint16_t)(capacity < 1 ? 1 : capacity > HOT_CAPACITY_MAX ? HOT_CAPACITY_MAX : capacity);
+	h->capacity = (uint16_t)(capacity < 1		       ? 1
+				 : capacity > HOT_CAPACITY_MAX ? HOT_CAPACITY_MAX
+							       : capacity);
 	h->room = INLINE_ENTRIES;
 	h->e = h->first;
 	h->tau = 1;
@@ -349,8 +351,7 @@ static struct hot_value report(const struct hot *h, const struct entry *e)
 		v.low = (double)(e->count - e->error);
 		if (v.high > total)
 			v.high = total;
-		/* what may be others' is so in part: the middle */
-		v.count = (v.low + v.high) / 2;
+		v.count = v.low; /* what it replaced was hardly itself */
 	}
 	return v;
 }
@@ -437,8 +438,8 @@ static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const u
 		if (!get(p, end, &e.value) || !get(p, end, &e.count) ||
 		    (h->method == HOT_SPACE_SAVING && !get(p, end, &e.error)))
 			return false;
-		if (!e.count || e.error > e.count || e.count - e.error > h->total || find(h, e.value) ||
-		    append(h, e.value, e.count, e.error))
+		if (!e.count || e.error > e.count || e.count - e.error > h->total ||
+		    find(h, e.value) || append(h, e.value, e.count, e.error))
 			return false;
 	}
 	return true;
@@ -454,8 +455,8 @@ struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err
 		goto bad;
 	p++;
 	if (!get(&p, end, &capacity) || !get(&p, end, &total) || !get(&p, end, &count) ||
-	    !get(&p, end, &extra) || capacity < 1 || capacity > HOT_CAPACITY_MAX || count > capacity ||
-	    total > UINT64_MAX / 4)
+	    !get(&p, end, &extra) || capacity < 1 || capacity > HOT_CAPACITY_MAX ||
+	    count > capacity || total > UINT64_MAX / 4)
 		goto bad;
 	h = hot_new(*start, (unsigned)capacity);
 	if (!h) {

@@ -18,7 +18,11 @@
 
 #include "base/err.h"
 
-enum hot_method { HOT_SPACE_SAVING, HOT_COUNTING, HOT_METHOD_N };
+enum hot_method {
+	HOT_SPACE_SAVING,
+	HOT_COUNTING,
+	HOT_METHOD_N
+};
 extern const char *const hot_method_name[HOT_METHOD_N];
 int hot_method_by_name(const char *name); /* or -1 */
 
@@ -47,7 +51,7 @@ int hot_merge(struct hot *dst, const struct hot *src);
 uint64_t hot_total(const struct hot *h);    /* occurrences added */
 unsigned hot_distinct(const struct hot *h); /* entries held */
 bool hot_exact(const struct hot *h);	    /* counts are exact, nothing was ever left out */
-double hot_tau(const struct hot *h);	    /* counting samples: the sampling threshold, 1 to begin with */
+double hot_tau(const struct hot *h); /* counting samples: the sampling threshold, 1 to begin with */
 double hot_confidence(const struct hot *h); /* of the bounds: 1 if certain */
 enum hot_method hot_method(const struct hot *h);
 

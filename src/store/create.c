@@ -45,13 +45,14 @@ static int keep_old(const char *path, struct err *err)
 	if (lstat(path, &st))
 		return errno == ENOENT ? 0 : err_sys(err, "cannot look at %s", path);
 	if (!is_recording(path)) {
-		err_set(err, ERR_FAILED, "%s exists and is no recording; it is not overwritten", path);
+		err_set(err, ERR_FAILED, "%s exists and is no recording; it is not overwritten",
+			path);
 		return err_hint(err, "-o FILE records elsewhere");
 	}
 	snprintf(old, sizeof(old), "%s.old", path);
 	if (!lstat(old, &st) && !is_recording(old)) {
-		err_set(err, ERR_FAILED, "%s exists and is no recording; %s cannot be kept as it", old,
-			path);
+		err_set(err, ERR_FAILED, "%s exists and is no recording; %s cannot be kept as it",
+			old, path);
 		return err_hint(err, "move it away, or -o FILE");
 	}
 	if (rename(path, old)) {

@@ -75,8 +75,8 @@ static bool get_window(struct decoder *d, struct window *w, struct retired *ri)
 	uint64_t pid, tid, weight, stop, image, addr, n, last;
 
 	if (!varint_get(&d->c, &pid) || !varint_get(&d->c, &tid) || !varint_get(&d->c, &w->time) ||
-	    !varint_get(&d->c, &weight) || !varint_get(&d->c, &stop) || !varint_get(&d->c, &image) ||
-	    !varint_get(&d->c, &addr) || !varint_get(&d->c, &n))
+	    !varint_get(&d->c, &weight) || !varint_get(&d->c, &stop) ||
+	    !varint_get(&d->c, &image) || !varint_get(&d->c, &addr) || !varint_get(&d->c, &n))
 		return false;
 	if (!get_site(d, image, addr, &w->start) || n > WINDOW_INSNS_MAX || stop > RA_STOP_N)
 		return false;

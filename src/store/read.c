@@ -112,8 +112,8 @@ static int read_image(struct reader *r, sqlite3_stmt *s)
 static int read_run(struct reader *r, sqlite3_stmt *s)
 {
 	struct run *run = profile_run(r->p);
-	char **const to[8] = { &run->source, &run->command, &run->host, &run->cpu, &run->kernel,
-			       &run->version, &run->event, &run->unit };
+	char **const to[8] = { &run->source, &run->command, &run->host,	 &run->cpu,
+			       &run->kernel, &run->version, &run->event, &run->unit };
 
 	if (!run)
 		return err_set(r->err, ERR_FAILED, "no memory");
@@ -225,7 +225,8 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 
 	if (image_at(r, s, &id.image))
 		return -1;
-	if (samples < 0 || observed < 0 || taken < 0 || taken > observed || !isfinite(time) || time < 0)
+	if (samples < 0 || observed < 0 || taken < 0 || taken > observed || !isfinite(time) ||
+	    time < 0)
 		return corrupt(r, "a site's counts");
 	site = profile_site(r->p, id);
 	if (!site)
@@ -238,7 +239,8 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 	site->time += time;
 	site->observed += (uint64_t)observed;
 	site->taken += (uint64_t)taken;
-	return read_operands(r, site, sqlite3_column_blob(s, 8), (size_t)sqlite3_column_bytes(s, 8));
+	return read_operands(r, site, sqlite3_column_blob(s, 8),
+			     (size_t)sqlite3_column_bytes(s, 8));
 }
 
 static int read_journal(struct reader *r, sqlite3_stmt *s)
@@ -256,8 +258,9 @@ static int read_journal(struct reader *r, sqlite3_stmt *s)
 	if (!out)
 		return err_set(r->err, ERR_FAILED, "no memory");
 	got = ZSTD_decompress(out, (size_t)size, blob, n);
-	rc = ZSTD_isError(got) || got != (size_t)size ? corrupt(r, "the journal") :
-	     journal_replay(out, got, r->p, r->map, r->nmap, r->err);
+	rc = ZSTD_isError(got) || got != (size_t)size
+		     ? corrupt(r, "the journal")
+		     : journal_replay(out, got, r->p, r->map, r->nmap, r->err);
 	free(out);
 	return rc;
 }
@@ -279,7 +282,7 @@ static int number(struct reader *r, const char *pragma, int64_t *v)
 
 static int check_identity(struct reader *r)
 {
-	int64_t id, version;
+	int64_t id = 0, version = 0;
 
 	if (number(r, "PRAGMA application_id", &id) || number(r, "PRAGMA user_version", &version))
 		return -1;
@@ -288,8 +291,9 @@ static int check_identity(struct reader *r)
 		return err_hint(r->err, "`assay record` makes one");
 	}
 	if (version > RECORDING_SCHEMA) {
-		err_set(r->err, ERR_FAILED, "%s has schema %lld; this is assay %s, which reads up to %d",
-			r->path, (long long)version, ASSAY_VERSION, RECORDING_SCHEMA);
+		err_set(r->err, ERR_FAILED,
+			"%s has schema %lld; this is assay %s, which reads up to %d", r->path,
+			(long long)version, ASSAY_VERSION, RECORDING_SCHEMA);
 		return err_hint(r->err, "read it with the assay that made it, or a newer one");
 	}
 	return version < 1 ? corrupt(r, "its schema number") : 0;
@@ -302,8 +306,8 @@ static int open_flags(const char *path)
 	struct stat st;
 
 	snprintf(side, sizeof(side), "%s-journal", path);
-	return !stat(side, &st) && st.st_size > 0 && !access(path, W_OK) ? SQLITE_OPEN_READWRITE :
-									  SQLITE_OPEN_READONLY;
+	return !stat(side, &st) && st.st_size > 0 && !access(path, W_OK) ? SQLITE_OPEN_READWRITE
+									 : SQLITE_OPEN_READONLY;
 }
 
 static int open_db(struct reader *r)
@@ -312,8 +316,9 @@ static int open_db(struct reader *r)
 
 	if (stat(r->path, &st) || (errno = 0, access(r->path, R_OK))) {
 		err_sys(r->err, "cannot read %s", r->path);
-		return err_hint(r->err, errno == ENOENT ? "`assay record` makes one; -i FILE names another" :
-				"recordings are private to their owner");
+		return err_hint(r->err, errno == ENOENT
+						? "`assay record` makes one; -i FILE names another"
+						: "recordings are private to their owner");
 	}
 	if (!S_ISREG(st.st_mode)) {
 		err_set(r->err, ERR_FAILED, "%s is no file", r->path);
@@ -327,7 +332,8 @@ static int open_db(struct reader *r)
 		return db_error(r);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_exec(r->db, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-16000",
+	sqlite3_exec(r->db,
+		     "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-16000",
 		     NULL, NULL, NULL);
 	return 0;
 }
@@ -342,20 +348,28 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 	if (!rc)
 		rc = check_identity(&r);
 	if (!rc)
-		rc = each_row(&r, "SELECT id, kind, path, build_id, stripped FROM image ORDER BY id",
+		rc = each_row(&r,
+			      "SELECT id, kind, path, build_id, stripped FROM image ORDER BY id",
 			      read_image);
 	if (!rc)
-		rc = each_row(&r, "SELECT id, source, command, host, cpu, kernel, version, event, unit,"
-			      " started, rate, burst, sketch, sketch_capacity, status, finished FROM run"
-			      " ORDER BY id", read_run);
+		rc = each_row(
+			&r,
+			"SELECT id, source, command, host, cpu, kernel, version, event, unit,"
+			" started, rate, burst, sketch, sketch_capacity, status, finished FROM run"
+			" ORDER BY id",
+			read_run);
 	if (!rc)
 		rc = each_row(&r, "SELECT run, name, value FROM counter", read_counter);
 	if (!rc)
-		rc = each_row(&r, "SELECT image, start, end, name FROM procedure ORDER BY image, start",
+		rc = each_row(&r,
+			      "SELECT image, start, end, name FROM procedure ORDER BY image, start",
 			      read_procedure);
 	if (!rc)
-		rc = each_row(&r, "SELECT image, address, class, length, samples, time, observed, taken,"
-			      " operands FROM site", read_site);
+		rc = each_row(
+			&r,
+			"SELECT image, address, class, length, samples, time, observed, taken,"
+			" operands FROM site",
+			read_site);
 	if (!rc)
 		rc = each_row(&r, "SELECT size, windows FROM journal ORDER BY seq", read_journal);
 	sqlite3_close(r.db);

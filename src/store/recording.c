@@ -24,8 +24,9 @@ static int db_error(struct recording *r, const char *what, struct err *err)
 
 	err_set(err, ERR_FAILED, "cannot %s %s: %s", what, r->path, sqlite3_errmsg(r->db));
 	if (code == SQLITE_FULL || (code & 0xff) == SQLITE_IOERR)
-		return err_hint(err, "is the disk full? what was written before is kept; -o FILE records "
-				"elsewhere");
+		return err_hint(
+			err, "is the disk full? what was written before is kept; -o FILE records "
+			     "elsewhere");
 	return -1;
 }
 
@@ -142,7 +143,8 @@ static const char *const stop_name[RA_STOP_N] = {
 #undef X
 };
 
-static int write_counters(struct recording *r, size_t run, const struct run_counters *n, struct err *err)
+static int write_counters(struct recording *r, size_t run, const struct run_counters *n,
+			  struct err *err)
 {
 	sqlite3_stmt *s = prepare(r, "INSERT OR REPLACE INTO counter VALUES(?,?,?)", err);
 	int rc = s ? 0 : -1;
@@ -161,8 +163,8 @@ static int write_counters(struct recording *r, size_t run, const struct run_coun
 static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struct run *run,
 		     struct err *err)
 {
-	const char *const text[8] = { run->source, run->command, run->host, run->cpu, run->kernel,
-				      run->version, run->event, run->unit };
+	const char *const text[8] = { run->source, run->command, run->host,  run->cpu,
+				      run->kernel, run->version, run->event, run->unit };
 
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)i);
 	for (int k = 0; k < 8; k++)
@@ -181,8 +183,8 @@ static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struc
 
 static int write_runs(struct recording *r, const struct profile *p, struct err *err)
 {
-	sqlite3_stmt *s = prepare(r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-				  err);
+	sqlite3_stmt *s = prepare(
+		r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
 	int rc = s ? 0 : -1;
 
 	for (size_t i = 0; i < p->nrun && !rc; i++)
@@ -252,7 +254,8 @@ static int by_key(const void *a, const void *b)
 	if (x->id.image != y->id.image)
 		return x->id.image < y->id.image ? -1 : 1;
 	/* as SQLite compares them: signed */
-	return ((int64_t)x->id.addr > (int64_t)y->id.addr) - ((int64_t)x->id.addr < (int64_t)y->id.addr);
+	return ((int64_t)x->id.addr > (int64_t)y->id.addr) -
+	       ((int64_t)x->id.addr < (int64_t)y->id.addr);
 }
 
 /* In the order of their keys: appended, not searched for. */
@@ -267,10 +270,11 @@ static int write_sites(struct recording *r, const struct profile *p, struct err 
 
 	if (!list)
 		rc = err_set(err, ERR_FAILED, "no memory");
-	if (!rc) {
-		HASH_ITER(hh, p->sites, s, tmp)
+	if (!rc && list) {
+		HASH_ITER (hh, p->sites, s, tmp)
 			list[k++] = s;
-		qsort(list, k, sizeof(*list), by_key);
+		if (k)
+			qsort(list, k, sizeof(*list), by_key);
 	}
 	for (size_t i = 0; i < k && !rc; i++)
 		rc = write_site(r, q, list[i], &b, err);

@@ -7,7 +7,8 @@
 
 static const char schema_sql[] =
 	"CREATE TABLE run(id INTEGER PRIMARY KEY, source TEXT, command TEXT, host TEXT, cpu TEXT,"
-	" kernel TEXT, version TEXT, event TEXT, unit TEXT, started INTEGER, rate REAL, burst INTEGER,"
+	" kernel TEXT, version TEXT, event TEXT, unit TEXT, started INTEGER, rate REAL, burst "
+	"INTEGER,"
 	" sketch INTEGER, sketch_capacity INTEGER, status INTEGER, finished INTEGER);"
 	"CREATE TABLE counter(run INTEGER, name TEXT, value INTEGER, PRIMARY KEY(run, name))"
 	" WITHOUT ROWID;"

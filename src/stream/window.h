@@ -11,14 +11,14 @@
 /* What an observer can ask to be collected of a retired instruction; and what a profile keeps hot
  * lists of. */
 #define OPERANDS(X) \
-	X(RESULT, "result") /* value left in the destination register */ \
+	X(RESULT, "result")   /* value left in the destination register */ \
 	X(RESULT2, "result2") /* in the second one: mul, div, xchg, xadd */ \
-	X(LOAD, "load") /* value loaded (its first 8 bytes) */ \
-	X(STORE, "store") /* value stored (its first 8 bytes) */ \
+	X(LOAD, "load")	      /* value loaded (its first 8 bytes) */ \
+	X(STORE, "store")     /* value stored (its first 8 bytes) */ \
 	X(ADDRESS, "address") /* memory address */ \
-	X(TARGET, "target") /* where an indirect jump or call went, run-time address */ \
-	X(RETURN, "return") /* rax at a ret */ \
-	X(ARG0, "arg0") /* rdi rsi rdx rcx r8 r9 at a procedure's entry */ \
+	X(TARGET, "target")   /* where an indirect jump or call went, run-time address */ \
+	X(RETURN, "return")   /* rax at a ret */ \
+	X(ARG0, "arg0")	      /* rdi rsi rdx rcx r8 r9 at a procedure's entry */ \
 	X(ARG1, "arg1") \
 	X(ARG2, "arg2") \
 	X(ARG3, "arg3") \
@@ -43,19 +43,20 @@ struct site_id {
 
 struct retired {
 	struct site_id site;
-	uint8_t cls;	/* enum insn_class */
-	uint8_t len;	/* bytes */
-	bool taken;	/* branches and jumps */
-	uint16_t have;	/* bit per enum operand: value[] holds it. A value that is not known is absent */
+	uint8_t cls; /* enum insn_class */
+	uint8_t len; /* bytes */
+	bool taken;  /* branches and jumps */
+	uint16_t
+		have; /* bit per enum operand: value[] holds it. A value that is not known is absent */
 	uint64_t value[OPERAND_N];
 };
 
 struct window {
 	uint32_t pid, tid;
-	uint64_t time;	    /* ns, CLOCK_MONOTONIC */
-	double weight;	    /* how much of the run it stands for: ns for a timed sampler */
-	uint32_t n;	    /* retired instructions; 0 if it could not run ahead */
-	uint32_t stop;	    /* enum ra_stop: why it ended */
+	uint64_t time;	      /* ns, CLOCK_MONOTONIC */
+	double weight;	      /* how much of the run it stands for: ns for a timed sampler */
+	uint32_t n;	      /* retired instructions; 0 if it could not run ahead */
+	uint32_t stop;	      /* enum ra_stop: why it ended */
 	struct site_id start; /* where the thread was; ri[0] is this one if n > 0 */
 	const struct retired *ri;
 };

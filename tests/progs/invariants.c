@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noipa)) /* nothing is known of a call's arguments */
 
 static uint32_t table_95[20], table_four[8], table_random[4096];
 static volatile uint64_t sink;

@@ -269,7 +269,8 @@ static __noinline int find_proc(struct ra_state *s, uint64_t exec_vm)
 
 /* Sends a record, of which `words` words at h are there. Wakes the reader if something is missing
  * that it can supply, or the buffer fills. */
-static __always_inline void send(struct cpu_state *c, struct sampler_counters *n, void *h, uint32_t words, bool wake)
+static __always_inline void send(struct cpu_state *c, struct sampler_counters *n, void *h,
+				 uint32_t words, bool wake)
 {
 	uint64_t flags = BPF_RB_NO_WAKEUP, now;
 

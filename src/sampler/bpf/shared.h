@@ -11,11 +11,11 @@
  * A process's executable mappings, keyed by address space. Filled in the kernel as samples land, and
  * by user space from /proc/PID/maps. A range with end 0 is empty.
  */
-#define PROC_RANGES 32 /* power of two */
+#define PROC_RANGES 32		 /* power of two */
 #define PROC_NOIMAGE 0xffffffffu /* code that no file holds */
 struct proc_range {
 	uint64_t start, end;
-	uint64_t bias; /* run-time address minus ELF virtual address */
+	uint64_t bias;	/* run-time address minus ELF virtual address */
 	uint32_t image; /* number, or PROC_NOIMAGE */
 	uint32_t pad;
 };
@@ -46,7 +46,10 @@ struct file_info {
 };
 
 /* A record of the ring buffer: this header, then words as runahead/state.h says. */
-enum sample_kind { SAMPLE_USER = 1, SAMPLE_KERNEL };
+enum sample_kind {
+	SAMPLE_USER = 1,
+	SAMPLE_KERNEL
+};
 #define SAMPLE_VMA 1 /* flag: struct sample_vma is what follows, and no windows */
 struct sample {
 	uint16_t kind, flags;
@@ -62,7 +65,7 @@ struct sample {
 	uint32_t stop, stop_uop;
 	uint32_t n; /* retired instructions */
 	uint32_t uops;
-	uint32_t ns;	    /* spent running ahead */
+	uint32_t ns;	     /* spent running ahead */
 	uint32_t stop_image; /* image that control was in at the end */
 	uint32_t pad;
 	uint64_t exec_vm;
