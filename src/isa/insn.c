@@ -225,14 +225,32 @@ static void add_string_registers(struct insn *in)
 	}
 }
 
-/* What Zydis 4.0 takes for another instruction than the CPU does: with a 32-bit address size a SIB base of
- * 5 under REX.B, and xchg r8, rax behind F3. */
+static bool has_prefix(const ZydisDecodedInstruction *z, uint8_t value)
+{
+	for (int i = 0; i < z->raw.prefix_count; i++)
+		if (z->raw.prefixes[i].value == value)
+			return true;
+	return false;
+}
+
+/*
+ * What Zydis 4.0 takes for another instruction than the CPU does: with a 32-bit address size a SIB base
+ * of 5 under REX.B, and xchg r8, rax behind F3. And loops behind F2 and F3, which say on some CPUs
+ * (seen: Zen 5) whether loope or loopne is meant, whatever the opcode.
+ */
 static bool misread(const ZydisDecodedInstruction *z)
 {
-	if (z->address_width == 32 && z->raw.modrm.mod == 0 && z->raw.modrm.rm == 4 &&
-	    z->attributes & ZYDIS_ATTRIB_HAS_SIB && z->raw.sib.base == 5 && z->raw.rex.B)
-		return true;
-	return z->mnemonic == ZYDIS_MNEMONIC_PAUSE && z->raw.rex.B;
+	switch (z->mnemonic) {
+	case ZYDIS_MNEMONIC_PAUSE:
+		return z->raw.rex.B;
+	case ZYDIS_MNEMONIC_LOOP:
+	case ZYDIS_MNEMONIC_LOOPE:
+	case ZYDIS_MNEMONIC_LOOPNE:
+		return has_prefix(z, 0xf2) || has_prefix(z, 0xf3);
+	default:
+		return z->address_width == 32 && z->raw.modrm.mod == 0 && z->raw.modrm.rm == 4 &&
+		       z->attributes & ZYDIS_ATTRIB_HAS_SIB && z->raw.sib.base == 5 && z->raw.rex.B;
+	}
 }
 
 int insn_decode(struct insn *in, const uint8_t *p, size_t n, uint64_t addr)

@@ -172,6 +172,17 @@ void lift_fallback(struct lift *l)
 	struct effects e = { 0 };
 	int t = -1, bytes;
 
+	switch (l->in->z.meta.category) {
+	case ZYDIS_CATEGORY_PREFETCH: /* hints: they access nothing that could fail */
+	case ZYDIS_CATEGORY_PREFETCHWT1:
+	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_WIDENOP:
+		lift_retire(l, 0);
+		return;
+	default:
+		break;
+	}
+
 	for (int i = 0; i < l->in->z.operand_count; i++)
 		add_effects(&e, &l->in->op[i]);
 	if (e.unfit || reaches_further(l->in) || e.regs & 1u << UR_RSP) {
