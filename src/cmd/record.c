@@ -9,7 +9,7 @@
 
 static double rate = 997, seconds;
 static unsigned burst = 128, pid, tid, ring_mib = 16, capacity = HOT_CAPACITY_DEFAULT;
-static unsigned code_kuops = 1024, neighbourhood = 400;
+static unsigned code_kuops = 2048, neighbourhood = 400;
 static const char *output = "assay.db", *event, *sketch = "space-saving";
 static bool all, quiet;
 
@@ -34,7 +34,7 @@ static const struct opt opts[] = {
 	  &capacity, 1, HOT_CAPACITY_MAX, NULL },
 	{ 0, "ring", "MIB", "ring buffer between kernel and recorder (default 16; a power of two)",
 	  OPT_UINT, &ring_mib, 1, 1024, NULL },
-	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 1024)", OPT_UINT,
+	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 2048)", OPT_UINT,
 	  &code_kuops, 64, 65536, NULL },
 	{ 0, "neighbourhood", "N", "instructions lifted around what is missing (default 400)",
 	  OPT_UINT, &neighbourhood, 16, 100000, NULL },

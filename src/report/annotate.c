@@ -11,15 +11,20 @@
 #include "report/listing.h"
 #include "report/lookup.h"
 #include "report/operands.h"
+#include "report/slice.h"
 #include "report/source.h"
 
-#define SHORT 48       /* procedures up to so many instructions are shown whole */
-#define HOT_COVER 0.9  /* of a longer one's time, the hot instructions shown have so much, */
-#define HOT_MOST 40    /* or there are so many of them, */
-#define HOT_LEAST 0.01 /* or those left have less of it than this each */
-#define CONTEXT 3      /* instructions shown around a hot one */
-#define GAP_LEAST 3    /* shorter gaps are shown */
-#define INSN_WIDTH 29  /* columns of the instruction, if it fits */
+#define SHORT 48	  /* procedures up to so many instructions are shown whole */
+#define HOT_COVER 0.9	  /* of a longer one's time, the hot instructions shown have so much, */
+#define HOT_MOST 40	  /* or there are so many of them, */
+#define HOT_LEAST 0.01	  /* or those left have less of it than this each */
+#define CONTEXT 3	  /* instructions shown around a hot one */
+#define GAP_LEAST 3	  /* shorter gaps are shown */
+#define VALUE_SHOWN 0.05  /* least lower limit of the hottest value's share */
+#define ADDRESS_SHOWN 0.5 /* likewise of an address */
+#define INSN_WIDTH 29	  /* columns of the instruction, if it fits */
+#define BELOW 4		  /* indentation of what does not fit beside it */
+#define WIDE 4000	  /* columns of a line that is not to be cut */
 
 enum {
 	COLUMN_SHARE,
@@ -47,9 +52,11 @@ struct annotate {
 	const struct view_proc *proc;
 	struct image *im; /* or NULL */
 	struct listing listing;
+	bool unread[6]; /* arguments that the procedure does not read */
 	struct row *row;
 	size_t n;
 	struct column column[COLUMN_N];
+	int beside, below; /* columns for notes beside and below an instruction */
 	struct source source;
 	const char *file; /* of the last source line that was printed */
 	int line;
@@ -238,16 +245,18 @@ static bool is_worth_it(const struct annotate *a, const struct row *row,
 
 	if (a->o->all)
 		return true;
-	if (o->share[0].value < OPERANDS_SHOWN)
+	if (o->share[0].low < (o->operand == OPERAND_ADDRESS ? ADDRESS_SHOWN : VALUE_SHOWN))
 		return false;
 	if (!li)
-		return o->operand != OPERAND_ADDRESS;
-	if (o->operand >= OPERAND_RETURN)
+		return true;
+	if (o->operand >= OPERAND_ARG0)
+		return !a->unread[o->operand - OPERAND_ARG0];
+	if (o->operand == OPERAND_RETURN)
 		return true;
 	if (li->frame || li->cls == INSN_CALL || li->cls == INSN_RET)
 		return false;
 	if (o->operand == OPERAND_ADDRESS)
-		return li->reads & ~(1u << UR_RSP | 1u << UR_RBP);
+		return li->addresses & ~(1u << UR_RSP | 1u << UR_RBP);
 	return !li->constant;
 }
 
@@ -259,11 +268,6 @@ static const char *target_name(const struct annotate *a, uint64_t addr, char *bu
 	if (!p || p->start != addr)
 		return NULL;
 	return view_cut_parameters(image_demangle(p->name, buf, n));
-}
-
-static int text_width(const struct annotate *a, int at)
-{
-	return a->r->emit.wide ? 4000 : a->r->emit.width - at;
 }
 
 /* "taken 93.2+-1.0%" */
@@ -280,19 +284,28 @@ static bool taken_text(const struct row *row, char *buf, size_t n)
 	return true;
 }
 
-/* The notes of a row, one at a time: *k is where to go on. */
-static bool next_note(struct annotate *a, const struct row *row, const struct insn *in, int *k,
-		      int width, char *buf, size_t n)
+static void operand_note(const struct annotate *a, const struct operand_values *o,
+			 const struct insn *in, int width, char *buf, size_t n)
 {
-	struct operand_values o;
 	char name[128];
 	size_t len;
 
-	if (*k == 0) {
-		++*k;
-		if (taken_text(row, buf, n))
-			return true;
-	}
+	operands_text(o, operands_label(in, o->operand), width, buf, n);
+	len = strlen(buf);
+	if (o->operand == OPERAND_TARGET && target_name(a, o->value[0].value, name, sizeof(name)))
+		snprintf(buf + len, n - len, " <%s>", name);
+}
+
+/* The notes of a row, one at a time; *k is where to go on. What does not fit beside the instruction is
+ * made to fit below it. */
+static bool next_note(struct annotate *a, const struct row *row, const struct insn *in, int *k,
+		      char *buf, size_t n)
+{
+	struct operand_values o;
+
+	if (*k == 0 && taken_text(row, buf, n))
+		return ++*k;
+	*k += !*k;
 	while (row->site && *k <= OPERAND_N) {
 		int operand = (OPERAND_ARG0 + *k - 1) % OPERAND_N; /* arguments come first */
 
@@ -303,34 +316,37 @@ static bool next_note(struct annotate *a, const struct row *row, const struct in
 			a->hidden_operands++;
 			continue;
 		}
-		operands_text(&o, operands_label(in, operand), width, buf, n);
-		len = strlen(buf);
-		if (operand == OPERAND_TARGET &&
-		    target_name(a, o.value[0].value, name, sizeof(name)))
-			snprintf(buf + len, n - len, " <%s>", name);
+		operand_note(a, &o, in, a->beside, buf, n);
+		if ((int)strlen(buf) > a->beside)
+			operand_note(a, &o, in, a->below, buf, n);
 		return true;
 	}
 	return false;
 }
 
-/* Rows as text: the first note beside the instruction if it fits, the others below. */
+/* Rows as text: the first note beside the instruction if it fits, the others below; under each other as
+ * long as they fit there. */
 static void print_row_text(struct annotate *a, const struct row *row, struct cell *cell)
 {
-	int at = emit_column_at(&a->r->emit, COLUMN_INSN), k = 0, width;
-	char text[1024], note[4200], line[5300];
-	struct insn in;
-	bool decoded = row_insn(a, row, &in, text, sizeof(text)), beside;
+	int at = emit_column_at(&a->r->emit, COLUMN_INSN), indent = INSN_WIDTH + 1, k = 0;
+	char text[1024], note[4200] = "", line[5300];
+	struct insn in, *decoded;
+	bool more;
 
-	width = text_width(a, at + INSN_WIDTH + 1);
-	beside = (int)strlen(text) <= INSN_WIDTH;
+	decoded = row_insn(a, row, &in, text, sizeof(text)) ? &in : NULL;
+	more = next_note(a, row, decoded, &k, note, sizeof(note));
 	cell[COLUMN_INSN] = cell_text(text);
-	if (beside && next_note(a, row, decoded ? &in : NULL, &k, width, note, sizeof(note))) {
+	if (more && (int)strlen(text) <= INSN_WIDTH && (int)strlen(note) <= a->beside) {
 		snprintf(line, sizeof(line), "%-*s %s", INSN_WIDTH, text, note);
 		cell[COLUMN_INSN] = cell_text(line);
+		more = next_note(a, row, decoded, &k, note, sizeof(note));
 	}
 	emit_row(&a->r->emit, cell);
-	while (next_note(a, row, decoded ? &in : NULL, &k, width, note, sizeof(note)))
-		emit_line(&a->r->emit, "%*s%s", at + INSN_WIDTH + 1, "", note);
+	for (; more; more = next_note(a, row, decoded, &k, note, sizeof(note))) {
+		if ((int)strlen(note) > a->beside)
+			indent = BELOW;
+		emit_line(&a->r->emit, "%*s%s", at + indent, "", note);
+	}
 }
 
 static json_t *taken_json(const struct row *row)
@@ -461,11 +477,12 @@ static void print_footer(struct annotate *a, size_t hidden)
 		emit_footer(&a->r->emit, "%s instruction%s not shown: --full",
 			    fmt_count(hidden, count, sizeof(count)), plural(hidden));
 	if (a->hidden_operands)
-		emit_footer(&a->r->emit,
-			    "%s operand%s without a hot value, constant or of the stack not "
-			    "shown: --all",
-			    fmt_count(a->hidden_operands, count, sizeof(count)),
-			    plural(a->hidden_operands));
+		emit_footer(
+			&a->r->emit,
+			"%s operand%s without a hot value, constant, unread or of the stack not "
+			"shown: --all",
+			fmt_count(a->hidden_operands, count, sizeof(count)),
+			plural(a->hidden_operands));
 	emit_footer(&a->r->emit,
 		    "share: of the procedure's time. name:(share+-bound value): of the times "
 		    "that the value was known, at 95 %% confidence.");
@@ -478,6 +495,9 @@ static void print_rows(struct annotate *a)
 	memcpy(a->column, annotate_columns, sizeof(a->column));
 	a->column[COLUMN_ADDRESS].width = snprintf(NULL, 0, "%" PRIx64, a->proc->end);
 	emit_table(&a->r->emit, "instructions", a->column, COLUMN_N);
+	a->below = a->r->emit.wide ? WIDE : a->r->emit.width;
+	a->below -= emit_column_at(&a->r->emit, COLUMN_INSN) + BELOW;
+	a->beside = a->below + BELOW - INSN_WIDTH - 1;
 	for (size_t i = 0; i < a->n; i++) {
 		if (!a->row[i].shown) {
 			hidden++;
@@ -491,12 +511,26 @@ static void print_rows(struct annotate *a)
 	print_footer(a, hidden);
 }
 
+static int find_unread(struct annotate *a)
+{
+	struct slice slice;
+
+	if (!a->im)
+		return 0;
+	if (slice_init(&slice, &a->listing))
+		return -1;
+	for (int k = 0; k < 6; k++)
+		a->unread[k] = !slice_uses_argument(&slice, 0, k);
+	slice_fini(&slice);
+	return 0;
+}
+
 static int annotate(struct annotate *a, struct err *err)
 {
 	a->im = binaries_get(&a->r->binaries, a->proc->image);
 	if (a->im && listing_read(&a->listing, a->im, &a->r->view, a->proc))
 		a->im = NULL;
-	if ((a->im ? rows_of_listing(a) : rows_of_sites(a)) || select_rows(a))
+	if (find_unread(a) || (a->im ? rows_of_listing(a) : rows_of_sites(a)) || select_rows(a))
 		return err_set(err, ERR_FAILED, "no memory for %zu instructions", a->n);
 	reading_heading(a->r);
 	print_title(a);

@@ -130,7 +130,7 @@ static const struct column image_columns[] = {
 	{ "samples", "samples", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
 	{ "kind", "kind", NULL, 7, EMIT_LEFT, EMIT_TEXT },
 	{ "build_id", "build-id", NULL, 12, EMIT_LEFT, EMIT_TEXT },
-	{ "stripped", "symbols", NULL, 7, EMIT_LEFT, EMIT_TEXT },
+	{ "symbols", "symbols", NULL, 7, EMIT_LEFT, EMIT_TEXT },
 	{ "image", "image", NULL, 0, EMIT_LEFT_TAIL, EMIT_TEXT },
 };
 

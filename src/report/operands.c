@@ -7,6 +7,8 @@
 #include "base/fmt.h"
 #include "isa/reg.h"
 
+#define NOISE 0.01 /* share below which no value but the hottest is shown as text */
+
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand)
 {
@@ -90,6 +92,8 @@ char *operands_text(const struct operand_values *o, const char *label, int width
 		snprintf(one, sizeof(one), "%s(%s%% %s)", i ? " " : "", share,
 			 fmt_hex(o->value[i].value, hex, sizeof(hex)));
 		/* the hottest is shown at any width */
+		if (i && o->share[i].value < NOISE)
+			break;
 		if ((i && k + (int)strlen(one) > room) ||
 		    (size_t)k + strlen(one) + sizeof(known) >= n)
 			break;

@@ -14,8 +14,6 @@
 #include "report/view.h"
 
 #define OPERANDS_TOP 16
-#define OPERANDS_SHOWN \
-	0.05 /* least share of the hottest value for the operand to be worth showing */
 
 struct operand_values {
 	int operand;	       /* enum operand */

@@ -131,6 +131,14 @@ void slice_from_register(struct slice *s, size_t i, int reg)
 	follow(s);
 }
 
+bool slice_uses_argument(struct slice *s, size_t i, int k)
+{
+	static const int reg[] = { UR_RDI, UR_RSI, UR_RDX, UR_RCX, UR_R8, UR_R9 };
+
+	slice_from_register(s, i, reg[k]);
+	return s->nfound;
+}
+
 double slice_time(const struct slice *s, const struct view *v)
 {
 	double time = 0;

@@ -27,6 +27,9 @@ void slice_fini(struct slice *s);
 void slice_from_result(struct slice *s, size_t i);
 /* Follows what register reg (enum uop_reg) holds before instruction i. */
 void slice_from_register(struct slice *s, size_t i, int reg);
+/* Whether anything on a way from instruction i reads argument k (0-5: rdi rsi rdx rcx r8 r9) before it is
+ * written; calls do not count. Follows it. */
+bool slice_uses_argument(struct slice *s, size_t i, int k);
 /* Time of the dependents. */
 double slice_time(const struct slice *s, const struct view *v);
 

@@ -44,7 +44,6 @@ struct values {
 	struct code *code; /* by procedure */
 	struct candidate *v;
 	size_t n, cap, considered;
-	size_t derived; /* left out as such */
 };
 
 enum {
@@ -202,13 +201,6 @@ static struct code *code_of(struct values *vs, uint32_t proc)
 	return c->ok ? c : NULL;
 }
 
-static int argument_register(int operand)
-{
-	static const int reg[] = { UR_RDI, UR_RSI, UR_RDX, UR_RCX, UR_R8, UR_R9 };
-
-	return reg[operand - OPERAND_ARG0];
-}
-
 /* Finds the dependents. False if the candidate says nothing. */
 static bool follow(struct values *vs, struct code *code, const struct candidate *c)
 {
@@ -218,10 +210,9 @@ static bool follow(struct values *vs, struct code *code, const struct candidate 
 	code->slice.nfound = 0;
 	if (!li || !li->valid)
 		return true;
-	if (c->operand >= OPERAND_ARG0) {
-		slice_from_register(&code->slice, i, argument_register(c->operand));
-		return code->slice.nfound || vs->o->all;
-	}
+	if (c->operand >= OPERAND_ARG0)
+		return slice_uses_argument(&code->slice, i, c->operand - OPERAND_ARG0) ||
+		       vs->o->all;
 	switch (c->operand) {
 	case OPERAND_RESULT:
 	case OPERAND_RESULT2:
@@ -435,26 +426,25 @@ static void print_footer(struct values *vs)
 	char a[32], b[32];
 
 	emit_line(e, "%s", "");
-	emit_footer(e,
-		    "%s of %s candidates shown (lower limit of the share >= %g)%s; -n 0 shows all, "
-		    "--min-share, --operand, --image and --procedure choose.",
-		    fmt_count(vs->n, a, sizeof(a)), fmt_count(vs->considered, b, sizeof(b)),
-		    vs->o->min_share,
-		    vs->derived ? ", without results that follow from those" : "");
+	emit_footer(
+		e,
+		"%s of %s shown that have a share of at least %g for sure; more by -n 0 and --all, "
+		"others by --operand, --min-share, --image, --procedure.",
+		fmt_count(vs->n, a, sizeof(a)), fmt_count(vs->considered, b, sizeof(b)),
+		vs->o->min_share);
 	if (vs->r->binaries.missing)
 		emit_footer(e,
 			    "%u image%s could not be read: there, time is the instruction's own, "
 			    "or the "
 			    "procedure's for an argument.",
 			    vs->r->binaries.missing, plural(vs->r->binaries.missing));
-	emit_footer(
-		e, "time: of the program's, at the instruction and those that depend on its value. "
-		   "Windows are weighted by time: shares within a site are estimates, and numbers "
-		   "observed "
-		   "are no numbers of executions.");
 	emit_footer(e,
-		    "clone: the procedure for that argument. guard: test for the value, specialise "
-		    "what depends on it. fetch: it is an address, to prefetch.");
+		    "time: of the program's, at the instruction and what depends on its value. "
+		    "Shares are estimates from windows weighted by time; how often two sites were "
+		    "observed does not compare how often they run.");
+	emit_footer(e,
+		    "clone the procedure for that argument; guard: test for the value, specialise "
+		    "what depends on it; fetch: it is an address, prefetch.");
 }
 
 static void print_all(struct values *vs)

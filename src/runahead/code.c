@@ -152,7 +152,7 @@ static uint32_t add_site(struct code *c, uint32_t image, uint64_t addr, uint64_t
 
 static bool has_room(const struct code *c)
 {
-	return c->nuop + LIFT_MAX + 8 < c->uop_cap && c->nentry < (1u << c->entry_bits) / 2;
+	return c->nuop + LIFT_MAX + 8 < c->uop_cap && c->nentry < (1u << c->entry_bits) / 8 * 5;
 }
 
 /* Ends a run with a link to the instruction at addr. */

@@ -22,7 +22,7 @@ const struct sampler_options sampler_defaults = {
 	.rate = 997,
 	.burst = 128,
 	.ring_mib = 16,
-	.code_kuops = 1024,
+	.code_kuops = 2048,
 	.neighbourhood = 400,
 };
 
@@ -35,6 +35,8 @@ struct pending {
 	char name[32];
 };
 #define PENDING_MAX 65536
+
+#define SWEEP_BYTES 8192 /* of a procedure, behind what was missing */
 
 struct sampler {
 	struct sampler_options o;
@@ -92,13 +94,18 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static void lift(struct sampler *s, uint32_t image, uint64_t addr)
 {
-	const struct image_proc *p = files_procedure(&s->files, image, addr);
-	uint64_t begin = cpu_ns();
+	uint64_t begin = cpu_ns(), end = addr + SWEEP_BYTES;
+	const struct image_proc *p;
 
+	/* samples that missed it before it was lifted are still coming in */
+	if (s->code.full || code_find(&s->code, image, addr))
+		return;
 	code_lift(&s->code, image, addr, s->o.neighbourhood);
 	/* what indirect jumps and returns lead to is most likely in the same procedure */
+	p = files_procedure(&s->files, image, addr);
 	if (p)
-		code_sweep(&s->code, image, addr, p->end, s->o.neighbourhood);
+		code_sweep(&s->code, image, addr, p->end < end ? p->end : end,
+			   s->o.neighbourhood / 2);
 	s->lift_ns += cpu_ns() - begin;
 }
 
@@ -303,7 +310,7 @@ static uint32_t log2_up(uint32_t v)
 
 static int load(struct sampler *s, struct err *err)
 {
-	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops);
+	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 2);
 	struct sampler_bpf *b;
 
 	libbpf_set_print(quiet);

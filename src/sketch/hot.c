@@ -438,8 +438,9 @@ static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const u
 		if (!get(p, end, &e.value) || !get(p, end, &e.count) ||
 		    (h->method == HOT_SPACE_SAVING && !get(p, end, &e.error)))
 			return false;
-		if (!e.count || e.error > e.count || e.count - e.error > h->total ||
-		    find(h, e.value) || append(h, e.value, e.count, e.error))
+		if (!e.count || e.count > UINT64_MAX / 4 || e.error > e.count ||
+		    e.count - e.error > h->total || find(h, e.value) ||
+		    append(h, e.value, e.count, e.error))
 			return false;
 	}
 	return true;
@@ -464,6 +465,10 @@ struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err
 		return NULL;
 	}
 	h->total = total;
+	if (extra > UINT64_MAX / 4) {
+		hot_free(h);
+		goto bad;
+	}
 	if (h->method == HOT_COUNTING)
 		h->tau = extra < TAU_SCALE ? 1 : (double)extra / TAU_SCALE;
 	else

@@ -282,7 +282,8 @@ static int number(struct reader *r, const char *pragma, int64_t *v)
 
 static int check_identity(struct reader *r)
 {
-	int64_t id = 0, version = 0;
+	int64_t id = 0, version = 0, page = 0;
+	struct stat st;
 
 	if (number(r, "PRAGMA application_id", &id) || number(r, "PRAGMA user_version", &version))
 		return -1;
@@ -296,7 +297,13 @@ static int check_identity(struct reader *r)
 			(long long)version, ASSAY_VERSION, RECORDING_SCHEMA);
 		return err_hint(r->err, "read it with the assay that made it, or a newer one");
 	}
-	return version < 1 ? corrupt(r, "its schema number") : 0;
+	if (version < 1)
+		return corrupt(r, "its schema number");
+	/* SQLite reads what is missing of the last page as zeros */
+	if (number(r, "PRAGMA page_size", &page) || page < 1 || stat(r->path, &st) ||
+	    st.st_size % page)
+		return corrupt(r, "it is cut short");
+	return 0;
 }
 
 /* A writer that was killed leaves a rollback journal; who may write rolls back. */

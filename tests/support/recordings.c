@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/recordings.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image.h"
+#include "isa/insn.h"
+
+#define PERIOD 1003009 /* ns, 997 Hz */
+#define LENGTH 16
+
+static void *must(void *p)
+{
+	assert(p);
+	return p;
+}
+
+static struct run *add_run(struct profile *p, const char *command)
+{
+	struct run *r = must(profile_run(p));
+
+	r->source = must(strdup("sampler"));
+	r->command = must(strdup(command));
+	r->host = must(strdup("anvil"));
+	r->cpu = must(strdup("Test CPU @ 2.00GHz"));
+	r->kernel = must(strdup("6.1.0"));
+	r->version = must(strdup("0.1.0"));
+	r->event = must(strdup("cpu-clock"));
+	r->unit = must(strdup("ns"));
+	r->started = 1700000000;
+	r->rate = 997;
+	r->burst = LENGTH;
+	r->sketch = HOT_SPACE_SAVING;
+	r->sketch_capacity = HOT_CAPACITY_DEFAULT;
+	r->finished = true;
+	return r;
+}
+
+static void add_proc(struct profile_image *pi, uint64_t start, uint64_t end, const char *name)
+{
+	pi->proc = must(realloc(pi->proc, (pi->nproc + 1) * sizeof(*pi->proc)));
+	pi->proc[pi->nproc++] = (struct profile_proc){ start, end, must(strdup(name)) };
+}
+
+static void set(struct retired *ri, int operand, uint64_t value)
+{
+	ri->have |= (uint16_t)(1u << operand);
+	ri->value[operand] = value;
+}
+
+static void window(struct profile *p, struct run_counters *n, const struct retired *ri,
+		   unsigned len, int stop)
+{
+	struct window w = { .pid = 100,
+			    .tid = 100,
+			    .weight = PERIOD,
+			    .n = len,
+			    .stop = (uint32_t)stop,
+			    .start = ri[0].site,
+			    .ri = ri };
+
+	assert(!profile_window(p, &w));
+	n->samples++;
+	n->user++;
+	n->windows++;
+	n->instructions += len;
+	n->uops += 2 * len;
+	n->ahead_ns += 20 * len;
+	n->stop[stop]++;
+}
+
+static void samples(struct profile *p, struct run_counters *n, uint32_t image, uint64_t addr,
+		    unsigned count)
+{
+	bool kernel = p->image[image]->kind == IMAGE_KERNEL;
+
+	for (unsigned i = 0; i < count; i++)
+		assert(!profile_sample(p, (struct site_id){ .image = image, .addr = addr },
+				       PERIOD));
+	n->samples += count;
+	*(kernel ? &n->kernel : &n->user) += count;
+	if (!kernel)
+		n->stop[RA_STOP_NOIMAGE] += count;
+}
+
+/* The loop of longest_match, from its instruction `at` on: 4 bytes each. */
+static void match_window(struct profile *p, struct run_counters *n, uint32_t image, unsigned at,
+			 unsigned round)
+{
+	static const uint8_t cls[] = { INSN_LOAD,   INSN_LOAD,	INSN_OTHER, INSN_OTHER,
+				       INSN_BRANCH, INSN_OTHER, INSN_OTHER, INSN_BRANCH };
+	struct retired ri[LENGTH] = { 0 };
+
+	for (unsigned i = 0; i < LENGTH; i++) {
+		unsigned k = (at + i) % 8, turn = round * 2 + (at + i) / 8;
+
+		ri[i].site = (struct site_id){ .image = image, .addr = 0x3a10 + 4 * k };
+		ri[i].cls = cls[k];
+		ri[i].len = 4;
+		if (k == 0)
+			set(&ri[i], OPERAND_LOAD, turn % 20 ? 0x3c8 : 0x1000 + turn);
+		if (k == 0)
+			set(&ri[i], OPERAND_ADDRESS, 0x7f0000001000 + 8 * turn);
+		if (k == 1 && turn % 5)
+			set(&ri[i], OPERAND_LOAD, turn % 4);
+		if (k == 2)
+			set(&ri[i], OPERAND_RESULT, turn % 20 ? UINT64_MAX : turn);
+		ri[i].taken = (k == 4 && turn % 4 != 0) || k == 7;
+	}
+	window(p, n, ri, LENGTH, RA_STOP_FULL);
+}
+
+/* deflate from its entry on. */
+static void deflate_window(struct profile *p, struct run_counters *n, uint32_t image,
+			   unsigned round)
+{
+	struct retired ri[6] = { 0 };
+
+	for (unsigned i = 0; i < 6; i++) {
+		ri[i].site = (struct site_id){ .image = image, .addr = 0x4000 + 5 * i };
+		ri[i].cls = i == 5 ? INSN_SYSCALL : INSN_OTHER;
+		ri[i].len = 5;
+		if (i)
+			set(&ri[i], OPERAND_RESULT, round * 77 + i);
+	}
+	set(&ri[0], OPERAND_ARG0, 0x1000 + round);
+	set(&ri[0], OPERAND_ARG1, 0);
+	window(p, n, ri, 6, RA_STOP_SYSCALL);
+}
+
+static void finish(struct run *r)
+{
+	r->n.lifted = 1200;
+	r->n.lift_ns = 1200 * 900;
+	r->n.program_ns = r->n.samples * PERIOD;
+	r->n.recorder_ns = r->n.program_ns / 250;
+	r->n.elapsed_ns = r->n.program_ns + 5000000;
+	r->n.processes = 1;
+}
+
+void recordings_squeeze(struct profile *p)
+{
+	struct run *r = add_run(p, "squeeze -9 -k 'big file.txt'");
+	struct profile_image *exe, *lib, *kernel, *anon;
+
+	exe = must(profile_image(p, IMAGE_FILE, "/nowhere/bin/squeeze", "0123456789abcdef"));
+	lib = must(profile_image(p, IMAGE_FILE,
+				 "/nowhere/lib/x86_64-linux-gnu/a/long/way/down/libz.so.1",
+				 "fedcba9876543210"));
+	kernel = must(profile_image(p, IMAGE_KERNEL, "[kernel]", ""));
+	anon = must(profile_image(p, IMAGE_ANON, "[anon]", ""));
+	add_proc(exe, 0x3000, 0x3100, "main");
+	add_proc(exe, 0x3a10, 0x3a30, "longest_match");
+	add_proc(exe, 0x4000, 0x4020, "deflate");
+	add_proc(lib, 0x1200, 0x1300, "sub_1200");
+	lib->stripped = true;
+	add_proc(kernel, 0xffffffff81000000, 0xffffffff81000400, "clear_page_erms");
+	add_proc(kernel, 0xffffffff81200000, 0xffffffff81200100, "ext4_write_begin [ext4]");
+	for (unsigned i = 0; i < 800; i++)
+		match_window(p, &r->n, exe->id, i % 10 < 7 ? 2 : i % 8, i);
+	for (unsigned i = 0; i < 120; i++)
+		deflate_window(p, &r->n, exe->id, i);
+	samples(p, &r->n, exe->id, 0x3010, 3);
+	samples(p, &r->n, lib->id, 0x1234, 20);
+	samples(p, &r->n, lib->id, 0x9000, 7);
+	samples(p, &r->n, kernel->id, 0xffffffff81000010, 30);
+	samples(p, &r->n, kernel->id, 0xffffffff81200020, 9);
+	samples(p, &r->n, anon->id, 0x7f1234567000, 6);
+	samples(p, &r->n, 0, 0x401000, 5);
+	r->n.unattributed = 5;
+	r->n.lost_ring = 2;
+	finish(r);
+}
+
+void recordings_kernel(struct profile *p)
+{
+	struct run *r = add_run(p, "-a");
+	struct profile_image *kernel = must(profile_image(p, IMAGE_KERNEL, "[kernel]", ""));
+
+	add_proc(kernel, 0xffffffff81000000, 0xffffffff81000400, "clear_page_erms");
+	samples(p, &r->n, kernel->id, 0xffffffff81000010, 40);
+	r->n.samples += 60;
+	r->n.idle = 60;
+	finish(r);
+	r->n.program_ns = 0;
+}
+
+void recordings_empty(struct profile *p)
+{
+	struct run *r = add_run(p, "true");
+
+	finish(r);
+	r->n.elapsed_ns = 900000;
+}
+
+static void elf_values(struct retired *ri, const struct insn *in, unsigned round, bool entry)
+{
+	if (entry) {
+		set(ri, OPERAND_ARG0, 0x1000 + round);
+		set(ri, OPERAND_ARG1, 0);
+	}
+	if (in->cls == INSN_LOAD)
+		set(ri, OPERAND_LOAD, round % 20 ? 7 : round);
+	else if (in->cls == INSN_OTHER && in->gpr_written)
+		set(ri, OPERAND_RESULT, round % 20 ? 10 : round);
+	if (in->cls == INSN_RET)
+		set(ri, OPERAND_RETURN, round % 20 ? 10 : round);
+	ri->taken = in->cls == INSN_BRANCH && round % 4;
+}
+
+void recordings_elf(struct profile *p, const char *path, bool finished)
+{
+	struct run *r = add_run(p, "tiny");
+	struct profile_image *pi;
+	const struct image_proc *proc;
+	struct retired ri[LENGTH] = { 0 };
+	struct insn in[LENGTH];
+	unsigned n = 0;
+	struct image *im;
+	struct err err;
+	size_t bytes;
+
+	im = must(image_open(path, path, &err));
+	pi = must(profile_image(p, IMAGE_FILE, path, image_build_id(im)));
+	proc = must((void *)image_proc_named(im, "match"));
+	for (uint64_t at = proc->start; at < proc->end && n < LENGTH; at += in[n++].len) {
+		const uint8_t *code = must((void *)image_code(im, at, &bytes));
+
+		assert(insn_decode(&in[n], code, bytes, at));
+	}
+	for (unsigned round = 0; round < 200; round++) {
+		for (unsigned i = 0; i < n; i++) {
+			ri[i].site = (struct site_id){ .image = pi->id, .addr = in[i].addr };
+			ri[i].cls = in[i].cls;
+			ri[i].len = in[i].len;
+			ri[i].have = 0;
+			elf_values(&ri[i], &in[i], round, i == 0);
+		}
+		window(p, &r->n, &ri[round % n < 2 ? 1 : 0], round % n < 2 ? n - 1 : n,
+		       RA_STOP_FULL);
+	}
+	if (finished)
+		add_proc(pi, proc->start, proc->end, "match");
+	finish(r);
+	r->finished = finished;
+	image_close(im);
+}
+
+void recordings_big(struct profile *p, unsigned sites)
+{
+	struct run *r = add_run(p, "cc1");
+	struct profile_image *pi = must(profile_image(p, IMAGE_FILE, "/nowhere/cc1", "00"));
+	uint32_t x = 1;
+	char name[64];
+
+	for (unsigned i = 0; i < sites; i += LENGTH) {
+		struct retired ri[LENGTH] = { 0 };
+
+		for (unsigned k = 0; k < LENGTH; k++) {
+			x = x * 1664525 + 1013904223;
+			ri[k].site =
+				(struct site_id){ .image = pi->id, .addr = 0x1000 + 4 * (i + k) };
+			ri[k].cls = INSN_LOAD;
+			ri[k].len = 4;
+			set(&ri[k], OPERAND_LOAD, x >> 28);
+			set(&ri[k], OPERAND_RESULT, x >> 24);
+			set(&ri[k], OPERAND_ADDRESS, x);
+		}
+		for (unsigned k = 0; k < 6; k++)
+			window(p, &r->n, ri, LENGTH, RA_STOP_FULL);
+	}
+	for (unsigned i = 0; i < sites; i += 50) {
+		snprintf(name, sizeof(name), "procedure_%u", i);
+		add_proc(pi, 0x1000 + 4 * i, 0x1000 + 4 * (i + 50), name);
+	}
+	finish(r);
+}

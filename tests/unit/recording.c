@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings: written, read, merged, killed, damaged. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "store/recording.h"
+
+static char dir[64], file[96];
+static uint64_t state = 7;
+
+static uint64_t draw(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static int setup(void **unused)
+{
+	(void)unused;
+	snprintf(dir, sizeof(dir), "/tmp/assay-recording.XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/x.db", dir);
+	return 0;
+}
+
+static int teardown(void **unused)
+{
+	char command[128];
+
+	(void)unused;
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+static void make_window(struct window *w, struct retired *ri, uint32_t image)
+{
+	*w = (struct window){ .pid = 1,
+			      .tid = 2,
+			      .time = draw() >> 20,
+			      .weight = 1003009,
+			      .n = (uint32_t)(draw() % 32),
+			      .ri = ri };
+	w->start = (struct site_id){ .image = image, .addr = 0x1000 + draw() % 500 };
+	for (uint32_t i = 0; i < w->n; i++) {
+		memset(&ri[i], 0, sizeof(ri[i]));
+		ri[i].site = (struct site_id){ .image = image, .addr = w->start.addr + i * 3 };
+		ri[i].cls = (uint8_t)(draw() % 5);
+		ri[i].len = 3;
+		ri[i].taken = draw() & 1;
+		ri[i].have = (uint16_t)(draw() & 0x1f);
+		for (int k = 0; k < OPERAND_N; k++)
+			ri[i].value[k] = draw() % 40;
+	}
+}
+
+static void make_profile(struct profile *p, struct err *err, struct recording *r, int windows)
+{
+	struct profile_image *pi;
+	struct retired ri[32];
+	struct window w;
+	struct run *run;
+
+	assert_int_equal(profile_init(p, err), 0);
+	pi = profile_image(p, IMAGE_FILE, "/bin/thing", "abc123");
+	assert_non_null(pi);
+	pi->proc = calloc(1, sizeof(*pi->proc));
+	pi->proc[0] = (struct profile_proc){ 0x1000, 0x2000, strdup("main") };
+	pi->nproc = 1;
+	run = profile_run(p);
+	run->source = strdup("sampler");
+	run->command = strdup("thing");
+	run->rate = 997;
+	run->burst = 32;
+	run->sketch_capacity = HOT_CAPACITY_DEFAULT;
+	run->finished = true;
+	run->n.samples = (uint64_t)windows;
+	run->n.stop[RA_STOP_PAGE] = 3;
+	for (int i = 0; i < windows; i++) {
+		make_window(&w, ri, pi->id);
+		assert_int_equal(profile_window(p, &w), 0);
+		if (r)
+			assert_int_equal(recording_window(r, &w, err), 0);
+	}
+}
+
+static void assert_same(const struct profile *a, const struct profile *b)
+{
+	struct site *s, *tmp;
+
+	assert_int_equal(HASH_COUNT(a->sites), HASH_COUNT(b->sites));
+	HASH_ITER (hh, a->sites, s, tmp) {
+		const struct site *t = profile_site_find(b, s->id);
+
+		assert_non_null(t);
+		assert_int_equal(s->samples, t->samples);
+		assert_int_equal(s->observed, t->observed);
+		assert_int_equal(s->taken, t->taken);
+		assert_true(s->time == t->time);
+		for (int i = 0; i < OPERAND_N; i++) {
+			assert_int_equal(!s->operand[i], !t->operand[i]);
+			if (s->operand[i])
+				assert_int_equal(hot_total(s->operand[i]),
+						 hot_total(t->operand[i]));
+		}
+	}
+}
+
+static void test_written_and_read(void **unused)
+{
+	struct profile p, q;
+	struct stat st;
+	struct err err;
+
+	(void)unused;
+	make_profile(&p, &err, NULL, 500);
+	assert_int_equal(recording_write(file, &p, &err), 0);
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_same(&p, &q);
+	assert_string_equal(q.run[0].command, "thing");
+	assert_int_equal(q.run[0].n.stop[RA_STOP_PAGE], 3);
+	assert_true(q.run[0].finished);
+	assert_string_equal(q.image[1]->proc[0].name, "main");
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
+static void test_journal_gives_the_same(void **unused)
+{
+	struct recording *r;
+	struct profile p, q;
+	struct err err;
+
+	(void)unused;
+	r = recording_create(file, &err);
+	assert_non_null(r);
+	make_profile(&p, &err, r, 300);
+	assert_int_equal(recording_flush(r, &p, &err), 0);
+	recording_abandon(r);
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_same(&p, &q);
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
+static void test_merge_adds(void **unused)
+{
+	struct profile a, b, ab, ba;
+	char other[112];
+	struct err err;
+
+	(void)unused;
+	snprintf(other, sizeof(other), "%s/y.db", dir);
+	make_profile(&a, &err, NULL, 400);
+	make_profile(&b, &err, NULL, 300);
+	assert_int_equal(recording_write(file, &a, &err), 0);
+	assert_int_equal(recording_write(other, &b, &err), 0);
+	assert_int_equal(profile_init(&ab, &err), 0);
+	assert_int_equal(profile_init(&ba, &err), 0);
+	assert_int_equal(recording_read(file, &ab, &err), 0);
+	assert_int_equal(recording_read(other, &ab, &err), 0);
+	assert_int_equal(recording_read(other, &ba, &err), 0);
+	assert_int_equal(recording_read(file, &ba, &err), 0);
+	assert_same(&ab, &ba);
+	assert_int_equal(ab.nrun, 2);
+	assert_int_equal(ab.run[0].n.samples + ab.run[1].n.samples, 700);
+	profile_fini(&a);
+	profile_fini(&b);
+	profile_fini(&ab);
+	profile_fini(&ba);
+}
+
+static void test_old_is_kept(void **unused)
+{
+	struct profile p;
+	char old[112];
+	struct stat st;
+	struct err err;
+	int fd;
+
+	(void)unused;
+	snprintf(old, sizeof(old), "%s.old", file);
+	make_profile(&p, &err, NULL, 10);
+	assert_int_equal(recording_write(file, &p, &err), 0);
+	assert_int_equal(recording_write(file, &p, &err), 0);
+	assert_int_equal(stat(old, &st), 0);
+	unlink(file);
+	fd = open(file, O_WRONLY | O_CREAT, 0644);
+	assert_int_equal(write(fd, "mine", 4), 4);
+	close(fd);
+	assert_int_equal(recording_write(file, &p, &err), -1);
+	assert_non_null(strstr(err.msg, "no recording"));
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_size, 4);
+	profile_fini(&p);
+}
+
+/* A writer in a process of its own, killed at any moment: what it said it had flushed is there. */
+static void write_until_killed(volatile uint64_t *flushed)
+{
+	struct retired ri[32];
+	struct recording *r;
+	struct profile p;
+	struct window w;
+	struct err err;
+
+	r = recording_create(file, &err);
+	make_profile(&p, &err, r, 1);
+	for (uint64_t n = 1;;) {
+		if (recording_flush(r, &p, &err))
+			_exit(1);
+		*flushed = n;
+		for (int i = 0; i < 50; i++, n++) {
+			make_window(&w, ri, 1);
+			profile_window(&p, &w);
+			recording_window(r, &w, &err);
+		}
+		if (n > 3000) { /* now and then a whole recording */
+			recording_finish(r, &p, &err);
+			*flushed = n;
+			for (;;)
+				pause();
+		}
+	}
+}
+
+static uint64_t samples_of(const struct profile *p)
+{
+	struct site *s, *tmp;
+	uint64_t n = 0;
+
+	HASH_ITER (hh, p->sites, s, tmp)
+		n += s->samples;
+	return n;
+}
+
+static void test_killed_writers(void **unused)
+{
+	volatile uint64_t *flushed =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	(void)unused;
+	assert_true(flushed != MAP_FAILED);
+	for (int round = 0; round < 40; round++) {
+		struct profile p;
+		struct err err;
+		pid_t pid;
+
+		*flushed = 0;
+		unlink(file);
+		pid = fork();
+		if (!pid)
+			write_until_killed(flushed);
+		while (!*flushed)
+			usleep(500);
+		usleep((useconds_t)(draw() % 60000));
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		assert_int_equal(profile_init(&p, &err), 0);
+		if (recording_read(file, &p, &err))
+			fail_msg("%s", err.msg);
+		assert_true(samples_of(&p) >= *flushed);
+		profile_fini(&p);
+	}
+	munmap((void *)flushed, 4096);
+}
+
+static void test_full_disk(void **unused)
+{
+	struct rlimit old, small = { 200000, RLIM_INFINITY };
+	uint64_t flushed = 0;
+	struct retired ri[32];
+	struct recording *r;
+	struct profile p, q;
+	struct window w;
+	struct err err = { 0 };
+
+	(void)unused;
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &old);
+	small.rlim_max = old.rlim_max;
+	r = recording_create(file, &err);
+	make_profile(&p, &err, r, 1);
+	setrlimit(RLIMIT_FSIZE, &small);
+	for (uint64_t n = 1; n < 100000 && !err.code; n++) {
+		make_window(&w, ri, 1);
+		profile_window(&p, &w);
+		recording_window(r, &w, &err);
+		if (n % 100 == 0 && !recording_flush(r, &p, &err))
+			flushed = n;
+	}
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(err.code, ERR_FAILED);
+	assert_true(flushed > 0);
+	recording_abandon(r);
+	assert_int_equal(profile_init(&q, &err), 0);
+	if (recording_read(file, &q, &err))
+		fail_msg("%s", err.msg);
+	assert_true(samples_of(&q) >= flushed);
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
+static size_t slurp(uint8_t **data)
+{
+	FILE *f = fopen(file, "rb");
+	struct stat st;
+	size_t n;
+
+	assert_non_null(f);
+	fstat(fileno(f), &st);
+	*data = malloc((size_t)st.st_size);
+	n = fread(*data, 1, (size_t)st.st_size, f);
+	fclose(f);
+	return n;
+}
+
+static void spit(const uint8_t *data, size_t n)
+{
+	FILE *f = fopen(file, "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, n, f), n);
+	fclose(f);
+}
+
+/* Nothing to hold but that it ends, with an error that says something or a profile that can be used. */
+static int read_any(void)
+{
+	struct run_counters n;
+	struct profile p;
+	struct err err = { 0 };
+	int rc;
+
+	assert_int_equal(profile_init(&p, &err), 0);
+	rc = recording_read(file, &p, &err);
+	if (rc) {
+		assert_int_equal(err.code, ERR_FAILED);
+		assert_true(strlen(err.msg) > 10);
+	} else {
+		profile_counters(&p, &n);
+	}
+	profile_fini(&p);
+	return rc;
+}
+
+static void test_damaged(void **unused)
+{
+	struct profile p;
+	struct err err;
+	uint8_t *data;
+	size_t n;
+
+	(void)unused;
+	make_profile(&p, &err, NULL, 200);
+	assert_int_equal(recording_write(file, &p, &err), 0);
+	n = slurp(&data);
+	for (int i = 0; i < 400; i++) {
+		size_t at = i < 100 ? draw() % 4096 : draw() % n;
+		uint8_t was = data[at];
+
+		data[at] ^= (uint8_t)(1 + draw() % 255);
+		spit(data, n);
+		read_any();
+		data[at] = was;
+	}
+	for (size_t cut = 0; cut < n; cut += 1 + n / 60) {
+		spit(data, cut);
+		assert_int_equal(read_any(), -1);
+	}
+	free(data);
+	profile_fini(&p);
+}
+
+static void pragma(const char *sql)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static void test_not_ours(void **unused)
+{
+	struct profile p, q;
+	struct err err;
+
+	(void)unused;
+	make_profile(&p, &err, NULL, 5);
+	assert_int_equal(recording_write(file, &p, &err), 0);
+	pragma("PRAGMA user_version = 77");
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), -1);
+	assert_non_null(strstr(err.msg, "77"));
+	assert_non_null(strstr(err.hint, "newer"));
+	pragma("PRAGMA application_id = 5");
+	assert_int_equal(recording_read(file, &q, &err), -1);
+	assert_non_null(strstr(err.msg, "no recording"));
+	unlink(file);
+	assert_int_equal(recording_read(file, &q, &err), -1);
+	assert_non_null(strstr(err.msg, "No such file"));
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_written_and_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_journal_gives_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_merge_adds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_old_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed_writers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_ours, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

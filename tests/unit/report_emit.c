@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "report/emit.h"
+
+static const struct column columns[] = {
+	{ "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
+	{ "samples", "samples", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
+	{ "image", "image", NULL, 8, EMIT_LEFT_TAIL, EMIT_TEXT },
+	{ "value", NULL, NULL, 0, EMIT_LEFT, EMIT_HEX },
+	{ NULL, "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+};
+
+static struct emit e;
+static char said[8192];
+static int saved = -1, file = -1;
+
+/* What is printed between catch and caught goes to `said`. */
+static void catch (bool json, bool wide)
+{
+	fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	file = memfd_create("stdout", MFD_CLOEXEC);
+	dup2(file, STDOUT_FILENO);
+	emit_open(&e, "test", json, wide);
+}
+
+static void caught(void)
+{
+	ssize_t n;
+
+	emit_close(&e, true);
+	fflush(stdout);
+	n = pread(file, said, sizeof(said) - 1, 0);
+	said[n > 0 ? n : 0] = 0;
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	close(file);
+}
+
+static void print_table(const char *image, const char *procedure)
+{
+	const struct cell row[] = { cell_real(0.1234), cell_count(12034), cell_text(image),
+				    cell_count(UINT64_MAX), cell_text(procedure) };
+	const struct cell none[] = { cell_none(), cell_blank_if(true, cell_count(0)), cell_none(),
+				     cell_none(), cell_text("x") };
+
+	emit_table(&e, "rows", columns, 5);
+	emit_row(&e, row);
+	emit_row(&e, none);
+}
+
+static void test_table(void **state)
+{
+	(void)state;
+	catch (false, false);
+	print_table("gzip", "longest_match");
+	caught();
+	assert_string_equal(said, "share %   samples  image     procedure\n"
+				  "   12.3    12,034  gzip      longest_match\n"
+				  "      -            -         x\n");
+}
+
+static void test_what_is_too_long(void **state)
+{
+	char name[200];
+	char *line;
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = 0;
+	catch (false, false);
+	print_table("/usr/lib/libc.so", name);
+	caught();
+	line = strchr(said, '\n') + 1;
+	*strchr(line, '\n') = 0;
+	assert_int_equal(strlen(line), 79);
+	assert_non_null(strstr(line, "..ibc.so  nnn"));
+	assert_string_equal(line + 75, "nn..");
+	catch (false, true);
+	print_table("/usr/lib/libc.so", name);
+	caught();
+	assert_non_null(strstr(said, "/usr/lib/libc.so"));
+	assert_non_null(strstr(said, name));
+}
+
+static void test_columns_are_characters(void **state)
+{
+	(void)state;
+	catch (false, false);
+	print_table("\xc3\xa4\xc3\xb6\xc3\xbc", "p");
+	caught();
+	assert_non_null(strstr(said, "\xc3\xa4\xc3\xb6\xc3\xbc       p\n"));
+}
+
+static void test_json(void **state)
+{
+	json_t *root, *rows, *row;
+
+	(void)state;
+	catch (true, false);
+	emit_line(&e, "not in %s", "JSON");
+	emit_footer(&e, "nor %s", "this");
+	emit_set(&e, "total", json_integer(2));
+	print_table("gzip", "longest_match");
+	caught();
+	root = json_loads(said, 0, NULL);
+	assert_non_null(root);
+	assert_int_equal(json_integer_value(json_object_get(root, "schema")), EMIT_SCHEMA);
+	assert_string_equal(json_string_value(json_object_get(root, "verb")), "test");
+	assert_int_equal(json_integer_value(json_object_get(root, "total")), 2);
+	rows = json_object_get(root, "rows");
+	assert_int_equal(json_array_size(rows), 2);
+	row = json_array_get(rows, 0);
+	assert_string_equal(json_string_value(json_object_get(row, "value")), "0xffffffffffffffff");
+	assert_int_equal(json_integer_value(json_object_get(row, "samples")), 12034);
+	assert_null(json_object_get(row, "procedure"));
+	row = json_array_get(rows, 1);
+	assert_true(json_is_null(json_object_get(row, "share")));
+	assert_int_equal(json_integer_value(json_object_get(row, "samples")), 0);
+	json_decref(root);
+}
+
+static void test_names_that_are_no_utf8(void **state)
+{
+	json_t *root;
+
+	(void)state;
+	catch (true, false);
+	print_table("bad\xff name", "p");
+	caught();
+	root = json_loads(said, 0, NULL);
+	assert_non_null(root);
+	assert_non_null(strstr(said, "bad? name"));
+	json_decref(root);
+}
+
+static void test_given_up(void **state)
+{
+	(void)state;
+	catch (true, false);
+	print_table("gzip", "p");
+	emit_close(&e, false);
+	caught();
+	assert_string_equal(said, "");
+}
+
+static void test_footer_wraps(void **state)
+{
+	char text[400] = "";
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		strcat(text, "seven77 ");
+	catch (false, false);
+	emit_footer(&e, "%s", text);
+	caught();
+	for (char *line = strtok(said, "\n"); line; line = strtok(NULL, "\n"))
+		assert_in_range(strlen(line), 1, 79);
+}
+
+static void test_item(void **state)
+{
+	static const struct column c = { "rate", "rate", "Hz", 8, EMIT_LEFT, EMIT_COUNT };
+
+	(void)state;
+	catch (false, false);
+	emit_item(&e, &c, cell_count(4999), "as asked");
+	emit_item(&e, &c, cell_none(), NULL);
+	caught();
+	assert_string_equal(said, "rate    4,999 Hz  as asked\nrate    -\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_what_is_too_long),
+		cmocka_unit_test(test_columns_are_characters),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_names_that_are_no_utf8),
+		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_footer_wraps),
+		cmocka_unit_test(test_item),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

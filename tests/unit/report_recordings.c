@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Made-up recordings, read back and put in order. With arguments it writes them for tests/cli/readings.t:
+ *   report_recordings DIR [ELF]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "report/lookup.h"
+#include "report/view.h"
+#include "store/recording.h"
+#include "support/recordings.h"
+
+static struct profile profile;
+static struct binaries binaries;
+static struct view view;
+static struct err err;
+
+static void see(void (*fill)(struct profile *))
+{
+	assert_int_equal(profile_init(&profile, &err), 0);
+	fill(&profile);
+	assert_int_equal(binaries_init(&binaries, &profile, NULL, &err), 0);
+	assert_int_equal(view_open(&view, &profile, &binaries, &err), 0);
+}
+
+static void unsee(void)
+{
+	view_fini(&view);
+	binaries_fini(&binaries);
+	profile_fini(&profile);
+}
+
+static const struct view_proc *proc_named(const char *name)
+{
+	for (size_t i = 0; i < view.nproc; i++)
+		if (!strcmp(view.proc[i].name, name))
+			return &view.proc[i];
+	fail_msg("no procedure %s", name);
+	return NULL;
+}
+
+static void test_sums(void **state)
+{
+	(void)state;
+	see(recordings_squeeze);
+	assert_int_equal(view.sum.samples, 1000);
+	assert_int_equal(proc_named("longest_match")->sum.samples, 800);
+	assert_int_equal(proc_named("longest_match")->n, 8);
+	assert_int_equal(proc_named("deflate")->sum.samples, 120);
+	assert_int_equal(proc_named("deflate")->sum.observed, 720);
+	assert_int_equal(proc_named("clear_page_erms")->sum.samples, 30);
+	assert_true(view_share(&view, proc_named("longest_match")->sum.time) == 0.8);
+	unsee();
+}
+
+static void test_what_no_procedure_covers(void **state)
+{
+	(void)state;
+	see(recordings_squeeze);
+	assert_int_equal(proc_named("[stripped]")->sum.samples, 7);
+	assert_int_equal(proc_named("[stripped]")->n, 0);
+	assert_int_equal(proc_named("[generated code]")->sum.samples, 6);
+	assert_int_equal(proc_named("[unknown]")->sum.samples, 5);
+	assert_int_equal(proc_named("sub_1200")->sum.samples, 20);
+	unsee();
+}
+
+static void test_sites_in_order(void **state)
+{
+	const struct view_proc *p;
+
+	(void)state;
+	see(recordings_squeeze);
+	for (size_t i = 1; i < view.n; i++)
+		assert_true(view.site[i - 1]->id.image < view.site[i]->id.image ||
+			    view.site[i - 1]->id.addr < view.site[i]->id.addr);
+	p = proc_named("longest_match");
+	assert_non_null(view_site_in(&view, p, 0x3a10));
+	assert_non_null(view_site_in(&view, p, 0x3a2c));
+	assert_null(view_site_in(&view, p, 0x3a11));
+	assert_null(view_site_in(&view, p, 0x4000));
+	unsee();
+}
+
+static void test_lookup(void **state)
+{
+	(void)state;
+	see(recordings_squeeze);
+	assert_ptr_equal(lookup_proc(&view, NULL, NULL, &err), proc_named("longest_match"));
+	assert_ptr_equal(lookup_proc(&view, NULL, "libz*", &err), proc_named("sub_1200"));
+	assert_ptr_equal(lookup_proc(&view, "deflate", NULL, &err), proc_named("deflate"));
+	assert_ptr_equal(lookup_proc(&view, "def*", NULL, &err), proc_named("deflate"));
+	assert_ptr_equal(lookup_proc(&view, "0x4007", NULL, &err), proc_named("deflate"));
+	assert_null(lookup_proc(&view, "0x5000", NULL, &err));
+	assert_int_equal(err.code, ERR_EMPTY);
+	assert_null(lookup_proc(&view, "deflaet", NULL, &err));
+	assert_int_equal(err.code, ERR_EMPTY);
+	assert_non_null(strstr(err.hint, "'deflate'"));
+	assert_null(lookup_proc(&view, "longest", NULL, &err));
+	assert_non_null(strstr(err.hint, "'longest_match'"));
+	assert_null(lookup_proc(&view, "*e*", NULL, &err));
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_non_null(strstr(err.hint, "0x4000 in squeeze (12.0 %)"));
+	assert_null(lookup_proc(&view, "deflate", "libz*", &err));
+	assert_int_equal(err.code, ERR_EMPTY);
+	unsee();
+}
+
+static void test_of_one_name(void **state)
+{
+	struct profile_proc *first;
+
+	(void)state;
+	see(recordings_squeeze);
+	first = &profile.image[proc_named("deflate")->image]->proc[0];
+	view_fini(&view);
+	free(first->name);
+	first->name = strdup("deflate");
+	assert_int_equal(view_open(&view, &profile, &binaries, &err), 0);
+	assert_null(lookup_proc(&view, "deflate", NULL, &err));
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_non_null(strstr(err.hint, "0x3000 in squeeze"));
+	unsee();
+}
+
+static void test_units_that_differ_count_samples(void **state)
+{
+	(void)state;
+	assert_int_equal(profile_init(&profile, &err), 0);
+	recordings_squeeze(&profile);
+	recordings_kernel(&profile);
+	free(profile.run[1].unit);
+	profile.run[1].unit = strdup("cycles");
+	assert_int_equal(binaries_init(&binaries, &profile, NULL, &err), 0);
+	assert_int_equal(view_open(&view, &profile, &binaries, &err), 0);
+	assert_true(view.by_samples);
+	assert_true(view.sum.time == 1040);
+	unsee();
+}
+
+static void test_tables_that_lie(void **state)
+{
+	(void)state;
+	assert_int_equal(profile_init(&profile, &err), 0);
+	recordings_squeeze(&profile);
+	/* unsorted, overlapping, empty, huge */
+	profile.image[1]->proc[0].end = UINT64_MAX;
+	profile.image[1]->proc[1].start = 0x5000;
+	profile.image[1]->proc[2].end = 0;
+	assert_int_equal(binaries_init(&binaries, &profile, NULL, &err), 0);
+	assert_int_equal(view_open(&view, &profile, &binaries, &err), 0);
+	assert_int_equal(view.sum.samples, 1000);
+	unsee();
+}
+
+static void write_one(const char *dir, const char *name, void (*fill)(struct profile *))
+{
+	struct profile p;
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (profile_init(&p, &err))
+		exit(1);
+	fill(&p);
+	if (recording_write(path, &p, &err)) {
+		fprintf(stderr, "%s\n", err.msg);
+		exit(1);
+	}
+	profile_fini(&p);
+}
+
+static const char *elf;
+
+static void fill_elf(struct profile *p)
+{
+	recordings_elf(p, elf, true);
+}
+
+static void fill_killed(struct profile *p)
+{
+	recordings_elf(p, elf, false);
+}
+
+static void fill_big(struct profile *p)
+{
+	recordings_big(p, 200000);
+}
+
+static int write_all(const char *dir)
+{
+	write_one(dir, "squeeze.db", recordings_squeeze);
+	write_one(dir, "kernel.db", recordings_kernel);
+	write_one(dir, "empty.db", recordings_empty);
+	write_one(dir, "big.db", fill_big);
+	if (elf) {
+		write_one(dir, "elf.db", fill_elf);
+		write_one(dir, "killed.db", fill_killed);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_what_no_procedure_covers),
+		cmocka_unit_test(test_sites_in_order),
+		cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_of_one_name),
+		cmocka_unit_test(test_units_that_differ_count_samples),
+		cmocka_unit_test(test_tables_that_lie),
+	};
+
+	elf = argc > 2 ? argv[2] : NULL;
+	if (argc > 1)
+		return write_all(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
