@@ -67,10 +67,8 @@ int code_image(struct code *c, uint32_t image, const struct code_source *src, st
 /* The entry of a key, made if `make`; NULL if there is none, or no room. */
 static struct code_entry *entry_at(const struct code *c, uint64_t key, bool make)
 {
-	uint32_t mask = (1u << c->entry_bits) - 1, h = CODE_HASH(key, c->entry_bits);
-
 	for (uint32_t i = 0; i < CODE_PROBES; i++) {
-		struct code_entry *e = &c->entry[(h + i) & mask];
+		struct code_entry *e = &c->entry[code_slot(key, c->entry_bits, i)];
 
 		if (e->key == key)
 			return e;
@@ -104,7 +102,7 @@ static void link_to(struct code *c, uint32_t from, uint32_t image, uint64_t addr
 	struct code_entry *e = entry_at(c, CODE_KEY(image, addr), true);
 
 	if (!e) {
-		c->full = true;
+		c->refused++;
 		return;
 	}
 	if (e->uop) {
@@ -150,7 +148,7 @@ static uint32_t add_site(struct code *c, uint32_t image, uint64_t addr, uint64_t
 	return c->nsite++;
 }
 
-static bool has_room(const struct code *c)
+bool code_has_room(const struct code *c)
 {
 	return c->nuop + LIFT_MAX + 8 < c->uop_cap && c->nentry < (1u << c->entry_bits) / 8 * 5;
 }
@@ -262,7 +260,7 @@ static bool add_no_code(struct code *c, uint32_t image, uint64_t addr)
 {
 	uint32_t at = c->nuop;
 
-	if (!has_room(c))
+	if (!code_has_room(c))
 		return false;
 	c->uop[at] = (struct uop){ .op = UOP_STOP, .imm = RA_STOP_UNSUPPORTED };
 	c->site_of[at] = add_site(c, image, addr, 0, INSN_TRAP, 0);
@@ -284,7 +282,7 @@ static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image, uint32_
 	uint32_t i, k;
 
 	flags_live(w->run, w->live, n);
-	for (k = 0; k < n && has_room(c); k++) {
+	for (k = 0; k < n && code_has_room(c); k++) {
 		w->first[k] = c->nuop;
 		if (!add_insn(c, image, &w->run[k], w->live[k], may_be_entry(w->run, k)))
 			break;
@@ -292,7 +290,6 @@ static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image, uint32_
 			visit(c, w, image, w->run[k].target);
 	}
 	if (k < n) {
-		c->full = true;
 		if (k) /* has_room() left some */
 			c->uop[c->nuop++] = (struct uop){ .op = UOP_JMP };
 	} else if (more) {
@@ -301,7 +298,7 @@ static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image, uint32_
 	}
 	for (i = 0; i < k; i++)
 		if (!publish(c, image, w->run[i].addr, w->first[i]))
-			c->full = true;
+			c->refused++;
 	return k;
 }
 

@@ -52,9 +52,9 @@ struct code {
 	uint32_t nsite, site_cap;
 	struct code_source *source; /* by image */
 	uint32_t nsource;
-	uint64_t *queue; /* scratch of code_lift: addresses still to visit */
-	uint64_t lifted; /* instructions */
-	bool full;	 /* there was no room for something */
+	uint64_t *queue;  /* scratch of code_lift: addresses still to visit */
+	uint64_t lifted;  /* instructions */
+	uint64_t refused; /* entries for which there was no place */
 };
 
 /* Uses the caller's memory for uop and entry (zeroed, both stay the caller's), 1 << entry_bits
@@ -76,6 +76,8 @@ uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budge
  */
 uint32_t code_sweep(struct code *c, uint32_t image, uint64_t start, uint64_t end, uint32_t budget);
 
+/* False once there is no room for more. */
+bool code_has_room(const struct code *c);
 /* The first micro-op of the instruction at addr, or 0. */
 uint32_t code_find(const struct code *c, uint32_t image, uint64_t addr);
 /* The site of a micro-op (as a window's head or stop_uop names it), or NULL if that is none. */

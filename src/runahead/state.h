@@ -115,11 +115,19 @@ struct code_entry {
 	uint32_t pad; /* user space's */
 };
 #define CODE_KEY(image, addr) ((uint64_t)(image) << 48 | ((addr)&0xffffffffffffull))
-#define CODE_PROBES 16
+#define CODE_PROBES 32
 #define CODE_CLUSTER 5 /* log2 */
-#define CODE_HASH(key, bits) \
-	((uint32_t)((((key) >> 6) * 0x9e3779b97f4a7c15ull) >> (64 + CODE_CLUSTER - (bits))) \
-		 << CODE_CLUSTER | \
-	 (uint32_t)((key) >> 1 & ((1u << CODE_CLUSTER) - 1)))
+/* Where a key may be, in the order of the tries: sixteen places from its own in its line's cluster on, then
+ * in a second cluster. The first empty one ends a search. */
+static inline __attribute__((always_inline)) uint32_t code_slot(uint64_t key, uint32_t bits,
+								uint32_t i)
+{
+	uint64_t k = i < CODE_PROBES / 2 ? 0x9e3779b97f4a7c15ull : 0xc2b2ae3d27d4eb4full;
+	uint32_t cluster = (uint32_t)(((key >> 6) * k) >> (64 + CODE_CLUSTER - bits));
+	uint32_t place = (uint32_t)(key >> 1 & ((1u << CODE_CLUSTER) - 1));
+
+	return ((cluster << CODE_CLUSTER | place) + (i & (CODE_PROBES / 2 - 1))) &
+	       ((1u << bits) - 1);
+}
 
 #endif

@@ -98,7 +98,7 @@ static void lift(struct sampler *s, uint32_t image, uint64_t addr)
 	const struct image_proc *p;
 
 	/* samples that missed it before it was lifted are still coming in */
-	if (s->code.full || code_find(&s->code, image, addr))
+	if (!code_has_room(&s->code) || code_find(&s->code, image, addr))
 		return;
 	code_lift(&s->code, image, addr, s->o.neighbourhood);
 	/* what indirect jumps and returns lead to is most likely in the same procedure */

@@ -58,10 +58,9 @@ static __always_inline int ra_read_line(uint64_t addr, uint64_t *data)
 static __noinline uint32_t ra_entry(uint32_t image, uint64_t addr)
 {
 	uint64_t key = CODE_KEY(image, addr);
-	uint32_t h = CODE_HASH(key, LANE_ENTRY_BITS);
 
 	for (uint32_t i = 0; i < CODE_PROBES; i++) {
-		uint32_t at = (h + i) & ((1u << LANE_ENTRY_BITS) - 1);
+		uint32_t at = code_slot(key, LANE_ENTRY_BITS, i);
 		const struct code_entry *e = bpf_map_lookup_elem(&entries, &at);
 
 		if (!e || !e->key)

@@ -38,12 +38,13 @@ void arena_clear(struct arena *a)
 static void put_entry(struct arena *a, uint32_t image, uint64_t addr, uint32_t uop)
 {
 	uint64_t key = CODE_KEY(image, addr);
-	uint32_t mask = (1u << LANE_ENTRY_BITS) - 1, h = CODE_HASH(key, LANE_ENTRY_BITS), i = 0;
+	uint32_t i = 0;
 
-	while (a->entry[(h + i) & mask].key)
+	while (a->entry[code_slot(key, LANE_ENTRY_BITS, i)].key)
 		i++;
 	assert(i < CODE_PROBES);
-	a->entry[(h + i) & mask] = (struct code_entry){ .key = key, .uop = uop };
+	a->entry[code_slot(key, LANE_ENTRY_BITS, i)] =
+		(struct code_entry){ .key = key, .uop = uop };
 }
 
 static uint32_t put_preludes(struct uop *u, uint32_t at, const struct trial *t)

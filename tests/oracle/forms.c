@@ -357,6 +357,7 @@ static int vary_tail(uint8_t *b, const struct insn *in, struct rng *r, bool othe
 	const ZydisDecodedInstruction *z = &in->z;
 	int at = z->raw.modrm.offset, nimm = 0;
 	uint8_t old, mod, rm, m;
+	bool stack;
 
 	for (int i = 0; i < 2; i++)
 		nimm += z->raw.imm[i].size / 8;
@@ -369,13 +370,16 @@ static int vary_tail(uint8_t *b, const struct insn *in, struct rng *r, bool othe
 	}
 	old = b[at];
 	mod = old >> 6 == 3 ? 3 : (uint8_t)rng_below(r, 3);
-	rm = (uint8_t)rng_below(r, 8);
+	stack = mod != 3 && rng_chance(r, 6);
+	rm = stack ? 4 : (uint8_t)rng_below(r, 8);
 	m = (uint8_t)(mod << 6 | (old & 0x38) | rm);
 	if (other_reg)
 		m = (uint8_t)((m & ~0x38) | rng_below(r, 8) << 3);
 	b[at++] = m;
 	if (mod != 3 && rm == 4) {
 		b[at++] = (uint8_t)rng_u64(r);
+		if (stack) /* addresses from rsp, which pop moves first and push last */
+			b[at - 1] = (uint8_t)((b[at - 1] & ~7) | 4);
 		if (mod == 0 && (b[at - 1] & 7) == 5)
 			mod = 2;
 	}

@@ -464,7 +464,7 @@ int windows_run(const struct windows_opts *o, struct windows_counts *n)
 		if (proc_run(&w->p,
 			     o->least_us + (uint32_t)rng_below(&r, o->most_us - o->least_us)))
 			one_window(w);
-		if (w->code.full)
+		if (!code_has_room(&w->code))
 			ret = fresh_code(w);
 		if (!ret && w->p.pid == 0)
 			ret = restart(w);

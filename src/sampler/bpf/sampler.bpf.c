@@ -147,10 +147,9 @@ static __always_inline int ra_read_line(uint64_t addr, uint64_t *data)
 static __noinline uint32_t ra_entry(uint32_t image, uint64_t addr)
 {
 	uint64_t key = CODE_KEY(image, addr);
-	uint32_t h = CODE_HASH(key, cfg_entry_bits), mask = (1u << cfg_entry_bits) - 1;
 
 	for (uint32_t i = 0; i < CODE_PROBES; i++) {
-		uint32_t at = (h + i) & mask;
+		uint32_t at = code_slot(key, cfg_entry_bits, i);
 		const struct code_entry *e = bpf_map_lookup_elem(&entries, &at);
 
 		if (!e || !e->key)
