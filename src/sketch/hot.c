@@ -16,6 +16,7 @@ const char *const hot_method_name[HOT_METHOD_N] = { "space-saving", "counting" }
 #define TAU_GROWTH 1.1	/* Gibbons and Matias */
 #define CONFIDENCE 0.95 /* of a counting sample's upper bounds */
 #define TAU_SCALE 65536.0
+#define EXTRA_LIMIT 0x1p62 /* of tau or rest, encoded: so that sums of them do not wrap */
 
 struct entry {
 	uint64_t value;
@@ -412,6 +413,13 @@ size_t hot_encoded_max(const struct hot *h)
 	return 1 + 4 * 10 + (size_t)h->n * 30;
 }
 
+static uint64_t encoded_tau(const struct hot *h)
+{
+	double tau = h->tau * TAU_SCALE;
+
+	return tau < EXTRA_LIMIT ? (uint64_t)tau : (uint64_t)EXTRA_LIMIT - (1u << 10);
+}
+
 size_t hot_encode(const struct hot *h, uint8_t *p)
 {
 	uint8_t *start = p;
@@ -420,7 +428,7 @@ size_t hot_encode(const struct hot *h, uint8_t *p)
 	p = put(p, h->capacity);
 	p = put(p, h->total);
 	p = put(p, h->n);
-	p = put(p, h->method == HOT_COUNTING ? (uint64_t)(h->tau * TAU_SCALE) : h->rest);
+	p = put(p, h->method == HOT_COUNTING ? encoded_tau(h) : h->rest);
 	for (unsigned i = 0; i < h->n; i++) {
 		p = put(p, h->e[i].value);
 		p = put(p, h->e[i].count);
@@ -465,7 +473,7 @@ struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err
 		return NULL;
 	}
 	h->total = total;
-	if (extra > UINT64_MAX / 4) {
+	if ((double)extra >= EXTRA_LIMIT) {
 		hot_free(h);
 		goto bad;
 	}
