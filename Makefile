@@ -55,7 +55,7 @@ PROGS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/progs/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
 .PHONY: all
-all: $(BUILD)/assay man completion
+all: $(BUILD)/assay $(BUILD)/assay-exact man completion
 
 $(BUILD)/assay: $(CMD_OBJ) $(BUILD)/libassay.a
 	@echo "  LINK $@"
@@ -90,6 +90,21 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 $(filter $(BUILD)/o/src/sampler/%,$(LIB_OBJ)): | $(SKEL)
+
+# What runs in the program's process: no libc, general registers only, all at one fixed address.
+RT_SRC := $(wildcard src/dbi/rt/*.c src/dbi/rt/*.S)
+RT_OBJ := $(RT_SRC:%=$(BUILD)/o/%.o)
+RT_FLAGS := -O2 -g -fvisibility=hidden -ffreestanding -fno-builtin -fno-stack-protector -fPIC -mgeneral-regs-only \
+	-fno-asynchronous-unwind-tables
+RT_BASE := $(shell sed -n 's/^.define ENGINE_BASE //p' src/dbi/rt/layout.h)
+$(BUILD)/o/src/dbi/rt/%.o: src/dbi/rt/%
+	@mkdir -p $(@D)
+	@echo "  RT   $<"
+	$(Q)$(CC) $(CPPFLAGS) $(RT_FLAGS) $(WARNINGS) -MMD -MP -c -o $@ $<
+$(BUILD)/assay-exact: $(RT_OBJ)
+	@echo "  LINK $@"
+	$(Q)$(CC) -static -nostdlib -no-pie -Wl,-Ttext-segment=$(RT_BASE) -Wl,-z,noexecstack \
+		-Wl,--build-id -o $@ $^
 
 # What the option tables generate.
 .PHONY: man completion

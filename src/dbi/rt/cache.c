@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks by address, in one open-addressing table that switch.S reads without a lock: a slot is a pointer,
+ * written once, to {address, code}; a slot whose block died points to a tombstone.
+ */
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+#define BLOCKS_MAX (1u << 22)
+#define LINKS_MAX (1u << 23)
+#define PAGES_MAX (1u << 20)
+#define PAGE 4096ul
+
+struct slot {
+	uint64_t pc, code;
+};
+struct table {
+	uint64_t mask;
+	struct slot *slot[];
+};
+struct table *rt_blocks, *rt_returns; /* read by switch.S */
+static uint64_t used[2];
+static struct slot tombstone = { ~0ul, 0 };
+
+struct block *blocks;
+struct link *links;
+uint32_t nblocks, nlinks = 1;
+int cache_lock;
+
+struct page {
+	uint64_t page;
+	uint32_t first; /* block + 1 */
+};
+static struct page *pages;
+static uint32_t npages;
+
+static struct table *table_new(uint64_t n)
+{
+	struct table *t = reserve(sizeof(*t) + n * sizeof(t->slot[0]));
+
+	t->mask = n - 1;
+	return t;
+}
+
+void cache_init(void)
+{
+	blocks = reserve(BLOCKS_MAX * sizeof(*blocks));
+	links = reserve(LINKS_MAX * sizeof(*links));
+	pages = reserve(PAGES_MAX * sizeof(*pages));
+	rt_blocks = table_new(1 << 14);
+	rt_returns = table_new(1 << 13);
+}
+
+static void table_put(struct table *t, struct slot *s)
+{
+	uint64_t i = s->pc & t->mask;
+
+	while (t->slot[i])
+		i = (i + 1) & t->mask;
+	__atomic_store_n(&t->slot[i], s, __ATOMIC_RELEASE);
+}
+
+static void table_add(struct table **table, uint64_t *count, struct slot *s)
+{
+	struct table *t = *table;
+
+	if (++*count > t->mask / 2) {
+		struct table *big = table_new((t->mask + 1) * 2);
+
+		*count = 1;
+		for (uint64_t i = 0; i <= t->mask; i++)
+			if (t->slot[i] && t->slot[i] != &tombstone) {
+				table_put(big, t->slot[i]);
+				++*count;
+			}
+		__atomic_store_n(table, big,
+				 __ATOMIC_RELEASE); /* others may still read the old one */
+		t = big;
+	}
+	table_put(t, s);
+}
+
+static struct slot **table_find(struct table *t, uint64_t pc)
+{
+	for (uint64_t i = pc & t->mask; t->slot[i]; i = (i + 1) & t->mask)
+		if (t->slot[i]->pc == pc)
+			return &t->slot[i];
+	return NULL;
+}
+
+struct block *cache_find(uint64_t pc)
+{
+	struct slot **s = table_find(rt_blocks, pc);
+
+	return s ? (struct block *)*s : NULL;
+}
+
+static struct page *page_entry(uint64_t page, bool make)
+{
+	uint32_t i = (uint32_t)(page / PAGE) & (PAGES_MAX - 1);
+
+	for (; pages[i].page; i = (i + 1) & (PAGES_MAX - 1))
+		if (pages[i].page == page)
+			return &pages[i];
+	if (!make)
+		return NULL;
+	if (++npages > PAGES_MAX * 3 / 4)
+		die("code on more than %ld pages", (long)PAGES_MAX * 3 / 4);
+	pages[i].page = page;
+	return &pages[i];
+}
+
+void cache_add(struct block *b)
+{
+	uint64_t first = b->pc & ~(PAGE - 1), last = (b->pc + b->len - 1) & ~(PAGE - 1);
+	uint32_t id = (uint32_t)(b - blocks) + 1;
+	struct page *p = page_entry(first, true);
+
+	b->next_page[0] = p->first;
+	p->first = id;
+	if (last != first) {
+		p = page_entry(last, true);
+		b->next_page[1] = p->first;
+		p->first = id;
+	}
+	table_add(&rt_blocks, &used[0], (struct slot *)b);
+}
+
+void cache_add_return(uint64_t pc, uint64_t code)
+{
+	struct slot **old = table_find(rt_returns, pc), *s = arena(sizeof(*s));
+
+	s->pc = pc;
+	s->code = code;
+	if (old)
+		__atomic_store_n(old, s, __ATOMIC_RELEASE);
+	else
+		table_add(&rt_returns, &used[1], s);
+}
+
+uint64_t cache_return(uint64_t pc)
+{
+	struct slot **s = table_find(rt_returns, pc);
+
+	return s ? (*s)->code : 0;
+}
+
+struct block *cache_by_code(uint64_t at)
+{
+	uint32_t low = 0, high = nblocks;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (blocks[mid].code <= at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return NULL;
+	return at < blocks[low - 1].code + blocks[low - 1].size ? &blocks[low - 1] : NULL;
+}
+
+static void patch(struct link *l, uint64_t to)
+{
+	uint64_t site = CACHE_BASE + l->site;
+
+	__atomic_store_n((int32_t *)site, (int32_t)(to - (site + 4)), __ATOMIC_RELEASE);
+}
+
+void cache_link(struct link *l, struct block *to)
+{
+	if (l->linked || !l->site || to->flags & (BLOCK_DEAD | BLOCK_ONCE) ||
+	    blocks[l->from].flags & BLOCK_DEAD)
+		return;
+	l->linked = true;
+	l->next = to->in;
+	to->in = (uint32_t)(l - links) + 1;
+	patch(l, to->code);
+}
+
+void cache_near(struct thread *t, uint64_t pc, uint64_t code)
+{
+	uint64_t *e = (uint64_t *)((char *)t + T_NEAR_TABLE + (pc & 0xffff) * 16);
+
+	e[0] = 0 - pc;
+	e[1] = code;
+}
+
+static void forget_near(uint64_t pc)
+{
+	for (struct thread *t = threads; t; t = t->next) {
+		uint64_t *e = (uint64_t *)((char *)t + T_NEAR_TABLE + (pc & 0xffff) * 16);
+
+		if (e[0] == 0 - pc)
+			e[0] = pc & 0xffff ? 0 : ~0ul;
+	}
+}
+
+static void bury(struct table *t, uint64_t pc)
+{
+	struct slot **s = table_find(t, pc);
+
+	if (s)
+		__atomic_store_n(s, &tombstone, __ATOMIC_RELEASE);
+}
+
+static void kill_block(struct block *b)
+{
+	if (b->flags & BLOCK_DEAD)
+		return;
+	b->flags |= BLOCK_DEAD;
+	if (cache_find(b->pc) == b)
+		bury(rt_blocks, b->pc);
+	forget_near(b->pc);
+	/* a call's return point lies in it */
+	bury(rt_returns, b->pc + b->len);
+	forget_near(b->pc + b->len);
+	for (uint32_t i = b->in; i;) {
+		struct link *l = &links[i - 1];
+
+		i = l->next;
+		l->linked = false;
+		l->next = 0;
+		patch(l, CACHE_BASE + l->stub);
+	}
+	b->in = 0;
+}
+
+static void invalidate_page(uint64_t page, uint64_t start, uint64_t end)
+{
+	struct page *p = page_entry(page, false);
+	uint32_t *at;
+
+	if (!p)
+		return;
+	for (at = &p->first; *at;) {
+		struct block *b = &blocks[*at - 1];
+		uint32_t *next = &b->next_page[(b->pc & ~(PAGE - 1)) == page ? 0 : 1];
+
+		if (b->flags & BLOCK_DEAD || (b->pc < end && b->pc + b->len > start)) {
+			kill_block(b);
+			*at = *next;
+		} else {
+			at = next;
+		}
+	}
+}
+
+void cache_invalidate(uint64_t start, uint64_t n)
+{
+	uint64_t end = start + n, first = start & ~(PAGE - 1);
+
+	if ((end - first) / PAGE > PAGES_MAX) {
+		for (uint32_t i = 0; i < PAGES_MAX; i++)
+			if (pages[i].page >= first && pages[i].page < end)
+				invalidate_page(pages[i].page, start, end);
+		return;
+	}
+	for (uint64_t page = first; page < end && npages; page += PAGE)
+		invalidate_page(page, start, end);
+}

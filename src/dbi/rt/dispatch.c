@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* What runs between blocks: finds or makes the next one, links, does what blocks cannot. */
+#include <linux/mman.h>
+#include <asm/signal.h>
+#include <asm/siginfo.h>
+
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+_Static_assert(offsetof(struct thread, exit_link) == T_EXIT_LINK, "layout");
+_Static_assert(offsetof(struct thread, engine_sp) == T_ENGINE_SP, "layout");
+_Static_assert(offsetof(struct thread, target) == T_TARGET, "layout");
+_Static_assert(offsetof(struct thread, pending) == T_PENDING, "layout");
+_Static_assert(offsetof(struct thread, pc) == T_PC, "layout");
+_Static_assert(offsetof(struct thread, flags) == T_FLAGS, "layout");
+_Static_assert(offsetof(struct thread, gs_base) == T_GS_BASE, "layout");
+_Static_assert(offsetof(struct thread, flags_spill) == T_FLAGS_SPILL, "layout");
+_Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
+_Static_assert(offsetof(struct thread, spill) == T_SPILL, "layout");
+_Static_assert(offsetof(struct thread, buffer) == T_BUFFER, "layout");
+_Static_assert(offsetof(struct thread, buffer_limit) == T_BUFFER_LIMIT, "layout");
+_Static_assert(sizeof(struct thread) < 0x4000, "the stack follows");
+
+struct thread *threads;
+int threads_lock;
+
+static struct thread *reuse(void)
+{
+	int pid = (int)sys(__NR_getpid);
+
+	for (struct thread **p = &threads; *p; p = &(*p)->next) {
+		struct thread *t = *p;
+
+		if (t->ended && sys_failed(sys(__NR_tgkill, pid, t->tid, 0))) {
+			uint32_t once = t->once;
+
+			*p = t->next;
+			memset(t, 0, sizeof(*t));
+			t->once = once;
+			return t;
+		}
+	}
+	return NULL;
+}
+
+struct thread *thread_new(void)
+{
+	struct thread *t;
+
+	lock(&threads_lock);
+	t = reuse();
+	if (!t)
+		t = reserve(T_SIZE);
+	t->self = t;
+	cache_near(t, 0, 0);
+	*(uint64_t *)((char *)t + T_NEAR_TABLE) = ~0ul; /* matches no address of this slot */
+	t->next = threads;
+	__atomic_store_n(&threads, t, __ATOMIC_RELEASE);
+	unlock(&threads_lock);
+	return t;
+}
+
+/* Far transfers, 32-bit system calls, gs in string instructions: nothing that compilers make. */
+static void odd(struct thread *t)
+{
+	uint8_t c[16];
+	unsigned i = 0, reg, wide = 0;
+
+	if (!rt_copy(c, (const void *)t->pc, sizeof(c)))
+		memset(c, 0, sizeof(c));
+	while (c[i] == 0xf3 || c[i] == 0x66)
+		i++;
+	if ((c[i] & 0xf0) == 0x40) {
+		wide = c[i] & 8;
+		reg = (c[i] & 1) << 3;
+		i++;
+	} else {
+		reg = 0;
+	}
+	if (c[i] == 0x0f && c[i + 1] == 0xae && c[i + 2] >= 0xc0) { /* rdgsbase, wrgsbase */
+		uint64_t *r = &t->regs[reg | (c[i + 2] & 7)];
+
+		switch (c[i + 2] >> 3 & 7) {
+		case 1:
+			*r = wide ? t->gs_base : (uint32_t)t->gs_base;
+			break;
+		case 3:
+			t->gs_base = wide ? *r : (uint32_t)*r;
+			break;
+		default:
+			die("instruction not supported at %lx", t->pc);
+		}
+		t->pc += i + 3;
+		return;
+	}
+	if (c[i] == 0xc7 && c[i + 1] == 0xf8) { /* xbegin: always aborts */
+		t->regs[RAX] = 0;
+		t->pc += i + 6 + (uint64_t)(int64_t) * (int32_t *)(c + i + 2);
+		return;
+	}
+	die("not supported under exact recording: instruction %lx %lx %lx at %lx (a far transfer "
+	    "or a "
+	    "32-bit system call)",
+	    (uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], t->pc);
+}
+
+void dispatch(void *thread)
+{
+	struct thread *t = thread;
+	struct link *from = NULL;
+	bool indirect = false;
+
+	for (;;) {
+		struct block *b;
+
+		if (t->pending) {
+			signals_deliver(t);
+			from = NULL;
+			indirect = false;
+		}
+		lock(&cache_lock);
+		b = cache_find(t->pc);
+		if (!b)
+			b = translate(t, t->pc);
+		if (b && from)
+			cache_link(from, b);
+		if (b && indirect && !(b->flags & BLOCK_ONCE))
+			cache_near(t, b->pc, b->code);
+		unlock(&cache_lock);
+		from = NULL;
+		indirect = false;
+		if (!b)
+			continue;
+		t->target = b->code;
+		rt_enter(t);
+		t->flags &= ~0x100ul;
+		if (t->exit_link == EXIT_SIGNAL)
+			continue;
+		if (t->exit_link == EXIT_INDIRECT) {
+			indirect = true;
+			continue;
+		}
+		from = &links[t->exit_link];
+		t->pc = from->target;
+		if (from->kind == LINK_SYSCALL)
+			do_syscall(t);
+		else if (from->kind == LINK_ODD)
+			odd(t);
+		else
+			continue;
+		from = NULL;
+	}
+}

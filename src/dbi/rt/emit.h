@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes code: at `out`, for the address `at`. */
+#ifndef ASSAY_DBI_RT_EMIT_H
+#define ASSAY_DBI_RT_EMIT_H
+
+#include "dbi/rt/rt.h"
+
+struct emit {
+	uint8_t *out;
+	uint64_t at;
+};
+
+static inline void put8(struct emit *e, unsigned v)
+{
+	*e->out++ = (uint8_t)v;
+	e->at++;
+}
+
+static inline void put32(struct emit *e, uint64_t v)
+{
+	*(uint32_t *)e->out = (uint32_t)v;
+	e->out += 4;
+	e->at += 4;
+}
+
+static inline void put64(struct emit *e, uint64_t v)
+{
+	put32(e, v);
+	put32(e, v >> 32);
+}
+
+static inline void put_bytes(struct emit *e, const uint8_t *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		*e->out++ = p[i];
+	e->at += n;
+}
+
+/* op reg, gs:[offset] with 64-bit operands */
+static inline void put_gs(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
+{
+	put8(e, 0x65);
+	put8(e, 0x48 | (reg >= 8 ? 4 : 0));
+	put8(e, op);
+	put8(e, (reg & 7) << 3 | 4);
+	put8(e, 0x25);
+	put32(e, offset);
+}
+
+static inline void put_spill(struct emit *e, unsigned reg) /* mov gs:spill, reg */
+{
+	put_gs(e, 0x89, reg, T_SPILL + 8 * reg);
+}
+
+static inline void put_restore(struct emit *e, unsigned reg)
+{
+	put_gs(e, 0x8b, reg, T_SPILL + 8 * reg);
+}
+
+static inline void put_imm64(struct emit *e, unsigned reg, uint64_t v) /* mov reg, imm */
+{
+	put8(e, 0x48 | (reg >= 8));
+	put8(e, 0xb8 | (reg & 7));
+	put64(e, v);
+}
+
+static inline void put_rel32(struct emit *e, uint64_t to)
+{
+	put32(e, to - (e->at + 4));
+}
+
+static inline void put_jump(struct emit *e, uint64_t to)
+{
+	put8(e, 0xe9);
+	put_rel32(e, to);
+}
+
+static inline void put_nops(struct emit *e, unsigned n)
+{
+	static const uint8_t nop[9][9] = {
+		{ 0x90 },
+		{ 0x66, 0x90 },
+		{ 0x0f, 0x1f, 0x00 },
+		{ 0x0f, 0x1f, 0x40, 0x00 },
+		{ 0x0f, 0x1f, 0x44, 0x00, 0x00 },
+		{ 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00 },
+		{ 0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00 },
+		{ 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00 },
+		{ 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00 },
+	};
+
+	while (n) {
+		unsigned k = n > 9 ? 9 : n;
+
+		put_bytes(e, nop[k - 1], k);
+		n -= k;
+	}
+}
+
+/* A 32-bit field that begins `before` bytes from here must not lie across two cache lines: it is patched
+ * while other threads run it. */
+static inline void put_align(struct emit *e, unsigned before)
+{
+	unsigned in = (unsigned)(e->at + before) & 63;
+
+	if (in > 60)
+		put_nops(e, 64 - in);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where things lie: addresses that the engine takes for itself, and offsets in a thread's context, which
+ * code in the cache reaches through gs. For C and assembly.
+ *
+ *   0x7a0008000000  near    images that the program maps: within 2 GiB of the cache, so that
+ *                           rip-relative operands reach them from there
+ *   0x7a0060000000  cache   translated code, from below; exit stubs, from above
+ *   0x7a0080000000  engine  its text and data; the program's brk follows
+ */
+#ifndef ASSAY_DBI_RT_LAYOUT_H
+#define ASSAY_DBI_RT_LAYOUT_H
+
+#define NEAR_BASE 0x7a0008000000
+#define NEAR_END 0x7a0060000000
+#define CACHE_BASE 0x7a0060000000
+#define CACHE_SIZE 0x20000000
+#define CACHE_CODE_SIZE 0x18000000
+#define ENGINE_BASE 0x7a0080000000
+
+/* struct thread */
+#define T_SELF 0x00
+#define T_EXIT_LINK 0x08 /* why the cache was left: a link's number, or EXIT_… */
+#define T_ENGINE_SP 0x10 /* the engine's stack while the program runs */
+#define T_TARGET 0x18	 /* in the cache: where to go on */
+#define T_PENDING 0x20	 /* a signal waits to be delivered */
+#define T_PC 0x28	 /* the program's */
+#define T_FLAGS 0x30
+#define T_GS_BASE 0x38 /* the program's: gs itself is ours */
+#define T_FLAGS_SPILL 0x40
+#define T_REGS 0x80    /* the program's registers, in encoding order: rax rcx rdx rbx rsp … */
+#define T_SPILL 0x100  /* a register's value while a sequence in the cache uses it */
+#define T_BUFFER 0x180 /* where the next record goes */
+#define T_BUFFER_LIMIT 0x188
+
+#define T_STACK_TOP 0x10000  /* engine stack: below this */
+#define T_NEAR_TABLE 0x10000 /* indirect targets, by the low 16 bits: -address, code */
+#define T_NEAR_TABLE_SIZE 0x100000
+#define T_SIGNAL_STACK 0x110000
+#define T_SIGNAL_STACK_SIZE 0x10000
+#define T_SCRATCH 0x120000 /* a block's code made again, to look up what lies where */
+#define T_SCRATCH_SIZE 0x20000
+#define T_COUNTERS 0x140000 /* 8 bytes each; mapped when counting */
+#define T_COUNTERS_SIZE 0x4000000
+#define T_SIZE (T_COUNTERS + T_COUNTERS_SIZE)
+
+/* Beyond links: in T_EXIT_LINK. */
+#define EXIT_INDIRECT -1 /* T_PC holds the target */
+#define EXIT_SIGNAL -2	 /* nothing ran: deliver what is pending */
+
+#endif

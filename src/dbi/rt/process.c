@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads, children, other images: all of them run under the engine too. */
+#include <asm/errno.h>
+#include <elf.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/stat.h>
+
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+#define PATH_MAX 4096
+#define ARGS_MAX (1 << 20)
+#define AT_EMPTY_PATH_FLAG 0x1000
+#define ACCESS_X 1
+
+/* What a clone asks for, of whichever call. */
+struct request {
+	uint64_t flags, stack;
+	long nr;
+	uint64_t arg[5]; /* as the kernel takes them */
+	struct clone_args args;
+	size_t size;
+};
+
+static void child_main(void *arg)
+{
+	struct thread *t = arg;
+
+	set_gs_base(t);
+	t->tid = (int)sys(__NR_gettid);
+	signals_thread(t);
+	signals_restore(t->signal.mask);
+	dispatch(t);
+}
+
+static long fork_child(struct thread *t, const struct request *q)
+{
+	long r;
+
+	lock(&threads_lock);
+	lock(&cache_lock);
+	r = sys(q->nr, q->arg[0], q->arg[1], q->arg[2], q->arg[3], q->arg[4]);
+	if (!r) {
+		t->next = NULL;
+		threads = t;
+		t->tid = (int)sys(__NR_gettid);
+		signals_thread(t);
+	}
+	unlock(&cache_lock);
+	unlock(&threads_lock);
+	return r;
+}
+
+static long share_memory(struct thread *t, struct request *q, sig_set mask)
+{
+	struct thread *c = thread_new();
+	uint64_t sp = (uint64_t)c + T_STACK_TOP;
+	long r;
+
+	memcpy(c->regs, t->regs, sizeof(c->regs));
+	c->regs[RAX] = 0;
+	c->regs[RCX] = t->pc;
+	c->regs[R11] = t->flags;
+	if (q->stack)
+		c->regs[RSP] = q->stack;
+	c->pc = t->pc;
+	c->flags = t->flags;
+	c->gs_base = t->gs_base;
+	c->signal.mask = mask;
+	c->tid = -1;
+	if (q->flags & CLONE_SIGHAND) {
+		c->handlers = t->handlers;
+	} else {
+		c->handlers = arena(sizeof(*c->handlers));
+		lock(&t->handlers->lock);
+		memcpy(c->handlers->a, t->handlers->a, sizeof(t->handlers->a));
+		unlock(&t->handlers->lock);
+	}
+	if (q->flags & CLONE_VFORK) /* the stack of before is still good */
+		c->altstack = t->altstack;
+	if (q->nr == __NR_clone3) {
+		q->args.stack = sp - 4096;
+		q->args.stack_size = 4096;
+	} else {
+		q->arg[1] = sp;
+	}
+	r = rt_clone(q->nr, (long)q->arg[0], (long)q->arg[1], (long)q->arg[2], (long)q->arg[3],
+		     (long)q->arg[4], sp, child_main, c);
+	if (sys_failed(r) || q->flags & CLONE_VFORK) {
+		lock(&threads_lock);
+		c->ended = true;
+		if (sys_failed(r))
+			c->tid = 0x7fffffff;
+		unlock(&threads_lock);
+	}
+	return r;
+}
+
+static long clone(struct thread *t, struct request *q)
+{
+	sig_set mask;
+	long r;
+
+	signals_block_all(&mask);
+	if (t->pending)
+		return RESTART;
+	if (q->flags & CLONE_VM) {
+		r = share_memory(t, q, mask);
+	} else {
+		uint64_t stack = q->stack;
+
+		if (q->nr == __NR_clone3)
+			q->args.stack = q->args.stack_size = 0;
+		else
+			q->arg[1] = 0;
+		r = fork_child(t, q);
+		if (!r && stack)
+			t->regs[RSP] = stack;
+	}
+	signals_restore(mask);
+	return r;
+}
+
+static long do_clone(struct thread *t)
+{
+	const uint64_t *r = t->regs;
+	struct request q = { .flags = r[RDI],
+			     .stack = r[RSI],
+			     .nr = __NR_clone,
+			     .arg = { r[RDI], r[RSI], r[RDX], r[R10], r[R8] } };
+
+	return clone(t, &q);
+}
+
+static long do_clone3(struct thread *t)
+{
+	const uint64_t *r = t->regs;
+	struct request q = { .nr = __NR_clone3, .size = r[RSI] };
+
+	if (q.size < CLONE_ARGS_SIZE_VER0 || q.size > sizeof(q.args))
+		return q.size < CLONE_ARGS_SIZE_VER0 ? -EINVAL : -E2BIG;
+	if (!rt_copy(&q.args, (const void *)r[RDI], q.size))
+		return -EFAULT;
+	q.flags = q.args.flags;
+	q.stack = q.args.stack ? q.args.stack + q.args.stack_size : 0;
+	q.arg[0] = (uint64_t)&q.args;
+	q.arg[1] = q.size;
+	return clone(t, &q);
+}
+
+static long do_fork(struct thread *t, uint64_t flags)
+{
+	struct request q = { .flags = flags | 17, .nr = __NR_clone, .arg = { flags | 17 } };
+
+	return clone(t, &q);
+}
+
+static long do_exit(struct thread *t)
+{
+	sig_set mask;
+
+	signals_block_all(&mask);
+	if (t->pending) /* another thread may take it, if it was for the process */
+		signals_restore(mask);
+	t->ended = true;
+	sys(__NR_exit, t->regs[RDI]);
+	__builtin_unreachable();
+}
+
+/* exec */
+
+static bool copy_string(char *to, size_t size, uint64_t from)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (!rt_copy(to + i, (const void *)(from + i), 1))
+			return false;
+		if (!to[i])
+			return true;
+	}
+	return false;
+}
+
+/* Whether the engine can run that file. 0: yes; 1: let the kernel run it as it is; or -errno. */
+static long judge(int fd)
+{
+	Elf64_Ehdr h;
+	struct stat {
+		uint64_t dev, ino, nlink;
+		uint32_t mode, uid, gid, pad;
+		uint64_t rest[16];
+	} st;
+	char caps[64];
+	long n = sys(__NR_fstat, fd, &st);
+
+	if (sys_failed(n))
+		return n;
+	if (!S_ISREG(st.mode))
+		return 1;
+	if (st.mode & (S_ISUID | S_ISGID) ||
+	    sys(__NR_fgetxattr, fd, "security.capability", caps, sizeof(caps)) > 0)
+		return 1;
+	n = sys(__NR_pread64, fd, &h, sizeof(h), 0);
+	if (sys_failed(n))
+		return 1;
+	if (n >= 2 && ((char *)&h)[0] == '#' && ((char *)&h)[1] == '!')
+		return 0;
+	if (n != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
+	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_machine != EM_X86_64 ||
+	    (h.e_type != ET_EXEC && h.e_type != ET_DYN) || h.e_phentsize != sizeof(Elf64_Phdr) ||
+	    h.e_phnum > 64)
+		return 1;
+	for (unsigned i = 0; i < h.e_phnum; i++) {
+		Elf64_Phdr ph;
+		char interp[256];
+
+		if (sys(__NR_pread64, fd, &ph, sizeof(ph), h.e_phoff + i * sizeof(ph)) !=
+		    sizeof(ph))
+			return 1;
+		if (ph.p_type != PT_INTERP)
+			continue;
+		if (ph.p_filesz < 2 || ph.p_filesz > sizeof(interp) ||
+		    sys(__NR_pread64, fd, interp, ph.p_filesz, ph.p_offset) != (long)ph.p_filesz ||
+		    interp[ph.p_filesz - 1])
+			return 1;
+		if (sys_failed(sys(__NR_faccessat, AT_FDCWD, interp, 4)))
+			return 1;
+	}
+	return 0;
+}
+
+/* {engine, configuration, path, program's argv…}: a fresh mapping, or NULL. */
+static char **engine_args(uint64_t argv, const char *path, size_t *size)
+{
+	uint64_t n = 0, p;
+	char **out;
+	long at;
+
+	do
+		if (argv && !rt_copy(&p, (const void *)(argv + 8 * n), 8))
+			return NULL;
+		else if (!argv)
+			p = 0;
+	while (p && ++n < ARGS_MAX);
+	*size = (n + 8) * 8;
+	at = sys(__NR_mmap, 0, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (sys_failed(at))
+		return NULL;
+	out = (char **)at;
+	out[0] = "assay-exact";
+	out[1] = config.exec_option;
+	out[2] = (char *)path;
+	for (uint64_t i = 0; i < n; i++)
+		if (!rt_copy(&out[3 + i], (const void *)(argv + 8 * i), 8))
+			break;
+	return out;
+}
+
+static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv, uint64_t envp,
+		 int flags)
+{
+	static const char self_exe[] = "/proc/self/exe";
+	char path[PATH_MAX];
+	char **args;
+	size_t size;
+	long fd, r;
+
+	if (!copy_string(path, sizeof(path), user_path))
+		return -EFAULT;
+	if (!strcmp(path, self_exe))
+		format(path, sizeof(path), "%s", config.program);
+	if (!path[0] && flags & AT_EMPTY_PATH_FLAG)
+		fd = sys(__NR_fcntl, dirfd, F_DUPFD, 0);
+	else
+		fd = sys(__NR_openat, dirfd, path,
+			 O_RDONLY | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
+	if (sys_failed(fd))
+		return rt_syscall(
+			t); /* the kernel says what is wrong, or can run what cannot be read */
+	r = sys(__NR_faccessat2, fd, "", ACCESS_X, AT_EMPTY_PATH_FLAG | AT_EACCESS);
+	if (!r)
+		r = judge((int)fd);
+	sys(__NR_close, fd);
+	if (r) {
+		signals_before_exec(t);
+		return rt_syscall(t);
+	}
+	if (!path[0])
+		format(path, sizeof(path), "/dev/fd/%ld", (long)dirfd);
+	else if (dirfd != AT_FDCWD && path[0] != '/') {
+		char relative[PATH_MAX];
+
+		format(relative, sizeof(relative), "/dev/fd/%ld/%s", (long)dirfd, path);
+		memcpy(path, relative, sizeof(path));
+	}
+	args = engine_args(argv, path, &size);
+	if (!args)
+		return -EFAULT;
+	signals_before_exec(t);
+	r = sys(__NR_execve, self_exe, args, envp);
+	if (r == -ENOENT || r == -EACCES)
+		r = sys(__NR_execve, config.self, args, envp);
+	sys(__NR_munmap, args, size);
+	if (r == -ENOENT || r == -EACCES) /* the engine is out of reach: another root */
+		r = rt_syscall(t);
+	return r;
+}
+
+bool process_syscall(struct thread *t, long nr, long *ret)
+{
+	const uint64_t *r = t->regs;
+
+	switch (nr) {
+	case __NR_clone:
+		*ret = do_clone(t);
+		return true;
+	case __NR_clone3:
+		*ret = do_clone3(t);
+		return true;
+	case __NR_fork:
+		*ret = do_fork(t, 0);
+		return true;
+	case __NR_vfork:
+		*ret = do_fork(t, CLONE_VM | CLONE_VFORK);
+		return true;
+	case __NR_exit:
+		*ret = do_exit(t);
+		return true;
+	case __NR_execve:
+		*ret = exec(t, AT_FDCWD, r[RDI], r[RSI], r[RDX], 0);
+		return true;
+	case __NR_execveat:
+		*ret = exec(t, (int)r[RDI], r[RSI], r[RDX], r[R10], (int)r[R8]);
+		return true;
+	default:
+		return false;
+	}
+}

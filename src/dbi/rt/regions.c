@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which memory is code. Learned from /proc/self/maps when code is first met there, kept true by the system
+ * calls that change mappings. Pages with translated code that the program may write are protected: a write
+ * faults, the code is forgotten, the write goes on.
+ */
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+#define PAGE 4096ul
+#define REGIONS_MAX 2048
+#define WATCHED_MAX 65536 /* a power of two */
+#define WRITES_MAX 32	  /* to a page, until no translation of its code is kept */
+
+static struct region regions[REGIONS_MAX];
+static unsigned nregions;
+
+struct watched {
+	uint64_t page;
+	uint16_t writes;
+	uint8_t prot;
+	bool on;
+};
+static struct watched *watched;
+static unsigned nwatched, nwatched_on;
+
+static struct watched *watch_entry(uint64_t page, bool make)
+{
+	unsigned i = (unsigned)(page / PAGE) & (WATCHED_MAX - 1);
+
+	if (!watched) {
+		if (!make)
+			return NULL;
+		watched = reserve(WATCHED_MAX * sizeof(*watched));
+	}
+	for (;; i = (i + 1) & (WATCHED_MAX - 1)) {
+		if (watched[i].page == page)
+			return &watched[i];
+		if (!watched[i].page) {
+			if (!make || nwatched > WATCHED_MAX * 3 / 4)
+				return NULL;
+			nwatched++;
+			watched[i].page = page;
+			return &watched[i];
+		}
+	}
+}
+
+static const char *hex(const char *s, uint64_t *v)
+{
+	*v = 0;
+	for (;; s++) {
+		if (*s >= '0' && *s <= '9')
+			*v = *v << 4 | (uint64_t)(*s - '0');
+		else if (*s >= 'a' && *s <= 'f')
+			*v = *v << 4 | (uint64_t)(*s - 'a' + 10);
+		else
+			return s;
+	}
+}
+
+/* start-end perms offset major:minor inode path */
+static void parse(const char *s, struct region *r)
+{
+	uint64_t major, minor;
+	size_t n = 0;
+
+	s = hex(s, &r->start);
+	s = hex(s + 1, &r->end) + 1;
+	r->prot = (s[0] == 'r' ? PROT_READ : 0) | (s[1] == 'w' ? PROT_WRITE : 0) |
+		  (s[2] == 'x' ? PROT_EXEC : 0);
+	r->shared = s[3] == 's';
+	s = hex(s + 5, &r->offset);
+	s = hex(s + 1, &major);
+	s = hex(s + 1, &minor) + 1;
+	r->dev = major << 32 | minor;
+	for (r->inode = 0; *s >= '0' && *s <= '9'; s++)
+		r->inode = r->inode * 10 + (uint64_t)(*s - '0');
+	while (*s == ' ')
+		s++;
+	while (*s && n + 1 < sizeof(r->path))
+		r->path[n++] = *s++;
+	r->path[n] = 0;
+}
+
+/* Reads the map of `addr`. False if there is none. */
+static bool look_up(uint64_t addr, struct region *r)
+{
+	static char buf[8192];
+	size_t have = 0;
+	bool found = false;
+	long fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC), n;
+
+	memset(r, 0, sizeof(*r));
+	if (sys_failed(fd)) { /* no /proc: a page that can be read counts as code */
+		char c;
+
+		r->start = addr & ~(PAGE - 1);
+		r->end = r->start + PAGE;
+		r->prot = PROT_READ | PROT_EXEC | PROT_WRITE;
+		return rt_copy(&c, (const void *)addr, 1);
+	}
+	while (!found && (n = sys(__NR_read, fd, buf + have, sizeof(buf) - 1 - have)) > 0) {
+		size_t at = 0;
+
+		have += (size_t)n;
+		for (;;) {
+			size_t end = at;
+
+			while (end < have && buf[end] != '\n')
+				end++;
+			if (end == have)
+				break;
+			buf[end] = 0;
+			parse(buf + at, r);
+			if (addr >= r->start && addr < r->end) {
+				found = true;
+				break;
+			}
+			at = end + 1;
+		}
+		for (size_t i = at; i < have && !found; i++)
+			buf[i - at] = buf[i];
+		have -= at;
+	}
+	sys(__NR_close, fd);
+	return found;
+}
+
+static struct region *find(uint64_t addr)
+{
+	static unsigned last;
+
+	if (last < nregions && addr >= regions[last].start && addr < regions[last].end)
+		return &regions[last];
+	for (unsigned i = 0; i < nregions; i++)
+		if (addr >= regions[i].start && addr < regions[i].end) {
+			last = i;
+			return &regions[i];
+		}
+	return NULL;
+}
+
+const struct region *region_of(uint64_t pc)
+{
+	struct region *r = find(pc), new;
+
+	if (!r) {
+		if (!look_up(pc, &new))
+			return NULL;
+		if (nregions == REGIONS_MAX)
+			nregions = 0; /* all can be looked up again */
+		r = &regions[nregions++];
+		*r = new;
+	}
+	return r->prot & PROT_EXEC ? r : NULL;
+}
+
+/* Cuts [start, end) out of what is known. */
+static void cut(uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < nregions; i++) {
+		struct region *r = &regions[i];
+
+		if (r->end <= start || r->start >= end)
+			continue;
+		if (r->start < start && r->end > end && nregions < REGIONS_MAX) {
+			struct region *tail = &regions[nregions++];
+
+			*tail = *r;
+			tail->offset += end - r->start;
+			tail->start = end;
+			r->end = start;
+		} else if (r->start < start) {
+			r->end = start;
+		} else if (r->end > end) {
+			r->offset += end - r->start;
+			r->start = end;
+		} else {
+			*r = regions[--nregions];
+			i--;
+		}
+	}
+}
+
+static void unwatch(uint64_t start, uint64_t end)
+{
+	if (!nwatched_on)
+		return;
+	for (unsigned i = 0; i < WATCHED_MAX; i++)
+		if (watched[i].on && watched[i].page >= start && watched[i].page < end) {
+			watched[i].on = false;
+			nwatched_on--;
+		}
+}
+
+void regions_forget(uint64_t start, uint64_t n)
+{
+	uint64_t end = start + ((n + PAGE - 1) & ~(PAGE - 1));
+
+	cut(start, end);
+	unwatch(start, end);
+	cache_invalidate(start, end - start);
+}
+
+void regions_protect(uint64_t start, uint64_t n, int prot)
+{
+	uint64_t end = start + ((n + PAGE - 1) & ~(PAGE - 1));
+	struct region part[16];
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < nregions && k < 16; i++) {
+		struct region *r = &regions[i];
+
+		if (r->end <= start || r->start >= end)
+			continue;
+		part[k] = *r;
+		if (part[k].start < start) {
+			part[k].offset += start - part[k].start;
+			part[k].start = start;
+		}
+		if (part[k].end > end)
+			part[k].end = end;
+		part[k].prot = prot;
+		k++;
+	}
+	cut(start, end);
+	for (unsigned i = 0; i < k && nregions < REGIONS_MAX; i++)
+		regions[nregions++] = part[i];
+	unwatch(start, end);
+	cache_invalidate(start, end - start);
+}
+
+bool regions_watch(const struct region *r, uint64_t pc, unsigned n)
+{
+	bool keep = true;
+
+	if (!(r->prot & PROT_WRITE))
+		return true;
+	for (uint64_t page = pc & ~(PAGE - 1); page < pc + n; page += PAGE) {
+		struct watched *w = watch_entry(page, true);
+
+		if (!w)
+			return false;
+		if (w->writes > WRITES_MAX || r->shared) {
+			keep = false;
+			continue;
+		}
+		if (w->on)
+			continue;
+		w->prot = (uint8_t)r->prot;
+		if (sys_failed(sys(__NR_mprotect, page, PAGE, r->prot & ~PROT_WRITE)))
+			return false;
+		w->on = true;
+		nwatched_on++;
+	}
+	return keep;
+}
+
+static void release(struct watched *w)
+{
+	sys(__NR_mprotect, w->page, PAGE, w->prot);
+	w->on = false;
+	nwatched_on--;
+	cache_invalidate(w->page, PAGE);
+}
+
+bool regions_write_fault(uint64_t addr)
+{
+	struct watched *w = watch_entry(addr & ~(PAGE - 1), false);
+
+	if (!w || !w->on)
+		return false;
+	w->writes++;
+	release(w);
+	return true;
+}
+
+bool regions_unwatch_all(void)
+{
+	bool any = nwatched_on > 0;
+
+	for (unsigned i = 0; nwatched_on && i < WATCHED_MAX; i++)
+		if (watched[i].on)
+			release(&watched[i]);
+	return any;
+}

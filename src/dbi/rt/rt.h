@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exact engine's run time: it lives in the program's process and runs the program from a code cache.
+ *
+ *   start ── elf        maps the program, its interpreter and the decoder's library
+ *     │
+ *   dispatch ─┬─ cache      blocks by address, links between them, what becomes invalid
+ *     ▲  │    ├─ translate  a block of the program to code in the cache
+ *     │  ▼    ├─ regions    which memory is code, and whether it can be written
+ *   switch.S  ├─ signals    what the program sees of them
+ *             └─ syscalls ── process   threads, children, exec
+ *
+ * While the program's code runs, all registers but gs are the program's; gs is the thread's context. The
+ * engine uses general registers only, so vector and x87 state are the program's throughout; the decoder's
+ * library is called with xmm and fs put aside.
+ */
+#ifndef ASSAY_DBI_RT_RT_H
+#define ASSAY_DBI_RT_RT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dbi/rt/layout.h"
+
+#pragma GCC visibility push(hidden) /* all in one file: no tables of addresses */
+
+enum reg {
+	RAX,
+	RCX,
+	RDX,
+	RBX,
+	RSP,
+	RBP,
+	RSI,
+	RDI,
+	R8,
+	R9,
+	R10,
+	R11,
+	R12,
+	R13,
+	R14,
+	R15,
+	NO_REG = 16
+};
+
+typedef uint64_t sig_set;
+#define SIGNALS 64
+#define sig_bit(n) (1ull << ((n)-1))
+
+struct action { /* as the kernel takes it */
+	uint64_t handler, flags, restorer;
+	sig_set mask;
+};
+
+/* Threads that share signal handlers share one. */
+struct handlers {
+	int users;
+	int lock;
+	struct action a[SIGNALS + 1];
+};
+
+struct sig_info {
+	int signo, err, code, pad;
+	uint64_t addr; /* or pid, uid */
+	uint8_t rest[104];
+};
+
+struct sig_stack {
+	uint64_t sp;
+	int flags, pad;
+	uint64_t size;
+};
+
+struct pending {
+	struct sig_info info;
+	uint64_t err, trapno, cr2;
+	sig_set mask; /* the program's, to be restored when its handler returns */
+	bool fault;   /* by the instruction at pc */
+};
+
+struct thread {
+	struct thread *self;
+	int64_t exit_link;
+	uint64_t engine_sp;
+	uint64_t target;
+	uint64_t pending;
+	uint64_t pc, flags, gs_base, flags_spill;
+	uint64_t pad[7];
+	uint64_t regs[16];
+	uint64_t spill[16];
+	uint64_t buffer, buffer_limit;
+	/* C alone from here */
+	struct pending signal;
+	struct handlers *handlers;
+	struct sig_stack altstack;
+	struct thread *next; /* all threads */
+	uint32_t once;	     /* its block for code that changes: number + 1 */
+	int tid;
+	bool stepping; /* to a place where the pending signal can be delivered */
+	bool ended;
+	uint64_t fs_base;    /* the program's, while the decoder runs */
+	uint64_t fork_flags; /* of the clone that made it */
+	uint8_t xmm[16 * 16];
+};
+
+/* Enters the cache at t->target; returns when it is left, the reason in t->exit_link. */
+void rt_enter(struct thread *t);
+void rt_exit(void);
+void rt_enter_check(void), rt_enter_end(void), rt_enter_abort(void); /* addresses only */
+void rt_ibl_ret(void), rt_ibl_jump(void), rt_ibl_jump_miss(void), rt_ibl_begin(void),
+	rt_ibl_end(void);
+/* The system call in t->regs, restartable: returns its result, or RESTART if a signal came first. */
+long rt_syscall(struct thread *t);
+void rt_syscall_begin(void), rt_syscall_insn(void), rt_syscall_restart(void);
+#define RESTART (-512)
+/* Copies, or returns false if memory cannot be accessed. */
+bool rt_copy(void *to, const void *from, size_t n);
+void rt_copy_begin(void), rt_copy_end(void), rt_copy_failed(void);
+void rt_sigreturn(void);
+/* Switches to the stack and calls; does not return. */
+void rt_call_on(uint64_t sp, void (*f)(void *), void *arg) __attribute__((noreturn));
+/* clone with registers as given; in the child (which has the stack) calls f(arg). */
+long rt_clone(long nr, long a, long b, long c, long d, long e, uint64_t child_sp, void (*f)(void *),
+	      void *arg);
+void rt_save_xmm(void *to), rt_load_xmm(const void *from);
+
+static inline struct thread *self(void)
+{
+	struct thread *t;
+
+	__asm__ volatile("mov %%gs:0, %0" : "=r"(t));
+	return t;
+}
+
+static inline uint64_t fs_base(void)
+{
+	uint64_t v;
+
+	__asm__ volatile("rdfsbase %0" : "=r"(v));
+	return v;
+}
+
+static inline void set_fs_base(uint64_t v)
+{
+	__asm__ volatile("wrfsbase %0" ::"r"(v));
+}
+
+static inline void set_gs_base(void *p)
+{
+	__asm__ volatile("wrgsbase %0" ::"r"(p));
+}
+
+/* util.c */
+void *memcpy(void *to, const void *from, size_t n);
+void *memset(void *p, int c, size_t n);
+size_t strlen(const char *s);
+int memcmp(const void *a, const void *b, size_t n);
+int strcmp(const char *a, const char *b);
+bool starts_with(const char *s, const char *prefix);
+/* printf's %s %d %x %c to standard error, in one write. */
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+size_t format(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Ends the process, after a message: the engine itself cannot go on. */
+void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Memory for good, zeroed. */
+void *arena(size_t n);
+/* Address space, zeroed when touched. */
+void *reserve(size_t n);
+void lock(int *l), unlock(int *l);
+
+/* elf.c */
+struct loaded {
+	uint64_t base; /* added to the file's addresses */
+	uint64_t entry, phdr;
+	unsigned phnum, phent;
+	char interp[256]; /* "" if none */
+	bool exec_stack;
+};
+/* Maps a program or an interpreter. fd stays open. -errno. */
+int elf_load(int fd, struct loaded *out);
+struct library {
+	uint64_t base;
+	const void *sym;
+	const char *str;
+	unsigned nsym;
+};
+int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char *name));
+uint64_t elf_symbol(const struct library *lib, const char *name);
+
+/* regions.c */
+struct region {
+	uint64_t start, end;
+	uint64_t offset, dev, inode;
+	int prot;
+	bool shared;
+	uint32_t image; /* number in the log, or 0 */
+	char path[192];
+};
+/* The code region of an address, or NULL if it cannot be executed. */
+const struct region *region_of(uint64_t pc);
+void regions_protect(uint64_t start, uint64_t n, int prot); /* mprotect has been done */
+void regions_forget(uint64_t start, uint64_t n);	    /* mapped anew or unmapped */
+/* A write fault: true if the page was protected by us, and can be written now. */
+bool regions_write_fault(uint64_t addr);
+/* Before code of the page is translated: watches it if it can be written. Returns false if its code
+ * changes so often that no translation may be kept. */
+bool regions_watch(const struct region *r, uint64_t pc, unsigned n);
+bool regions_unwatch_all(void); /* true if there were any */
+
+/* translate.c */
+struct block {
+	uint64_t pc, code; /* read by switch.S */
+	uint32_t size;	   /* of the code */
+	uint16_t len, n;   /* bytes and instructions of the program */
+	uint32_t link;	   /* first of its links */
+	uint32_t links;
+	uint32_t in;	       /* links that lead here: number + 1, a list */
+	uint32_t next_page[2]; /* blocks of the same page: number + 1 */
+	uint32_t flags;
+	uint32_t counter;
+};
+#define BLOCK_DEAD 1
+#define BLOCK_ONCE 2 /* one instruction, never kept: its code changes */
+
+enum link_kind {
+	LINK_JUMP,    /* goes on at target */
+	LINK_SYSCALL, /* target is the instruction after it */
+	LINK_ODD,     /* an instruction that the engine does itself: target is the instruction */
+};
+struct link {
+	uint64_t target;
+	uint32_t site; /* cache offset of the rel32, 0 if it can't be linked */
+	uint32_t stub; /* cache offset */
+	uint32_t from; /* block */
+	uint32_t next; /* in target's list */
+	uint8_t kind;
+	bool linked;
+};
+
+struct decoder {
+	void *lib;
+};
+void translate_init(void);
+/* Makes a block of the code at pc; NULL if there is none to decode (fault is then set). */
+struct block *translate(struct thread *t, uint64_t pc);
+/* What the program's state is where the cache's code stands at `at`, in a block. */
+struct place {
+	uint64_t pc;
+	uint32_t spilled; /* registers whose value is in t->spill */
+	unsigned done;	  /* instructions of the block that are complete */
+	bool clean;	  /* exactly between two instructions */
+};
+bool translate_place(struct thread *t, const struct block *b, uint64_t at, struct place *out);
+
+/* cache.c */
+extern struct block *blocks;
+extern struct link *links;
+extern uint32_t nblocks, nlinks;
+void cache_init(void);
+struct block *cache_find(uint64_t pc);
+struct block *cache_by_code(uint64_t at);
+void cache_add(struct block *b);
+void cache_add_return(uint64_t pc, uint64_t code);
+uint64_t cache_return(uint64_t pc); /* or 0 */
+void cache_link(struct link *l, struct block *to);
+void cache_near(struct thread *t, uint64_t pc, uint64_t code);
+void cache_invalidate(uint64_t start, uint64_t n);
+extern int cache_lock;
+
+/* dispatch.c */
+extern struct thread *threads;
+extern int threads_lock;
+struct thread *thread_new(void);
+void thread_free(struct thread *t);
+void dispatch(void *thread) __attribute__((noreturn));
+extern struct config {
+	bool verbose;
+	char self[256];	    /* the engine's file */
+	char program[4096]; /* absolute */
+	char *exec_option;  /* our first argument in a new image */
+	uint64_t page;
+} config;
+
+/* signals.c */
+void signals_init(void);
+void signals_thread(struct thread *t); /* its alternate stack */
+void signals_deliver(struct thread *t);
+/* A fault of the program at t->pc, found by the engine. */
+void signals_raise(struct thread *t, int sig, int code, uint64_t addr);
+long signals_action(struct thread *t);
+long signals_altstack(struct thread *t);
+void signals_return(struct thread *t);
+void signals_before_exec(struct thread *t);
+void signals_block_all(sig_set *old);
+void signals_restore(sig_set old);
+
+/* syscalls.c */
+void do_syscall(struct thread *t); /* the one in t->regs; t->pc is behind it */
+
+/* process.c */
+bool process_syscall(struct thread *t, long nr, long *ret);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals. The kernel runs our handler, which notes the signal and brings the thread to a place where the
+ * program's state is known: from there the program's handler is entered, with a frame as the kernel makes
+ * it (arch/x86/kernel/signal.c). From the note to the delivery all signals are blocked: one is pending at
+ * most. Where none is pending the kernel's signal mask is the program's.
+ */
+#include <asm/errno.h>
+#include <asm/sigcontext.h>
+#include <asm/signal.h>
+#include <asm/siginfo.h>
+
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+#define FLAG_TRAP 0x100ul
+#define FLAG_DIRECTION 0x400ul
+#define FLAGS_PROGRAM 0x40dd5ul /* what a handler may change: AC OF DF TF SF ZF AF PF CF */
+#define UC_FP_XSTATE 1
+#define UC_SIGCONTEXT_SS 2
+#define UC_STRICT_RESTORE_SS 4
+#define FAULT_WRITE 2
+#define TRACE 2 /* TRAP_TRACE */
+#define ALTSTACK_ON 1
+#define ALTSTACK_OFF 2
+#define ALTSTACK_AUTODISARM (1u << 31)
+
+struct context { /* struct sigcontext, 64-bit */
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip,
+		flags;
+	uint16_t cs, gs, fs, ss;
+	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
+};
+
+struct sig_ucontext {
+	uint64_t flags, link;
+	struct sig_stack stack;
+	struct context c;
+	sig_set mask;
+};
+
+struct frame {
+	uint64_t restorer;
+	struct sig_ucontext uc;
+	struct sig_info info;
+};
+
+static const sig_set sync_signals =
+	sig_bit(SIGSEGV) | sig_bit(SIGBUS) | sig_bit(SIGILL) | sig_bit(SIGFPE) | sig_bit(SIGTRAP);
+static uint64_t xsave_mask, xsave_size;
+
+static long kernel_action(int sig, const struct action *a, struct action *old)
+{
+	return sys(__NR_rt_sigaction, sig, a, old, 8);
+}
+
+void signals_block_all(sig_set *old)
+{
+	sig_set all = ~sync_signals;
+
+	sys(__NR_rt_sigprocmask, SIG_SETMASK, &all, old, 8);
+}
+
+void signals_restore(sig_set mask)
+{
+	sys(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+}
+
+static bool in_cache(uint64_t at)
+{
+	return at >= CACHE_BASE && at < CACHE_BASE + CACHE_SIZE;
+}
+
+static bool between(uint64_t at, void (*from)(void), void (*to)(void))
+{
+	return at >= (uint64_t)from && at < (uint64_t)to;
+}
+
+static void save_regs(struct thread *t, const struct context *c)
+{
+	uint64_t *r = t->regs;
+
+	r[RAX] = c->rax, r[RCX] = c->rcx, r[RDX] = c->rdx, r[RBX] = c->rbx;
+	r[RSP] = c->rsp, r[RBP] = c->rbp, r[RSI] = c->rsi, r[RDI] = c->rdi;
+	r[R8] = c->r8, r[R9] = c->r9, r[R10] = c->r10, r[R11] = c->r11;
+	r[R12] = c->r12, r[R13] = c->r13, r[R14] = c->r14, r[R15] = c->r15;
+	t->flags = c->flags & ~FLAG_TRAP;
+}
+
+/* Leaves the cache for the dispatcher, with the program's state where it stands. */
+static void leave(struct thread *t, struct sig_ucontext *uc, const struct place *place)
+{
+	save_regs(t, &uc->c);
+	for (unsigned i = 0; i < 16; i++)
+		if (place->spilled & 1u << i)
+			t->regs[i] = t->spill[i];
+	t->pc = place->pc;
+	uc->c.rip = (uint64_t)rt_enter_abort;
+	uc->c.flags &= ~(FLAG_TRAP | FLAG_DIRECTION);
+	t->stepping = false;
+}
+
+static bool find_place(struct thread *t, uint64_t at, struct place *place)
+{
+	struct block *b = at < CACHE_BASE + CACHE_CODE_SIZE ? cache_by_code(at) : NULL;
+
+	return b && translate_place(t, b, at, place);
+}
+
+/* An asynchronous signal, noted, found the thread in the cache. */
+static void find_way_out(struct thread *t, struct sig_ucontext *uc)
+{
+	struct place place;
+
+	if (find_place(t, uc->c.rip, &place) && place.clean) {
+		leave(t, uc, &place);
+		return;
+	}
+	t->stepping = true;
+	uc->c.flags |= FLAG_TRAP;
+}
+
+static void note(struct thread *t, const struct sig_info *info, struct sig_ucontext *uc, bool fault)
+{
+	t->signal.info = *info;
+	t->signal.err = uc->c.err;
+	t->signal.trapno = uc->c.trapno;
+	t->signal.cr2 = uc->c.cr2;
+	t->signal.mask = uc->mask;
+	t->signal.fault = fault;
+	t->pending = 1;
+	uc->mask = ~sync_signals;
+}
+
+static void on_fault(struct thread *t, int sig, struct sig_info *info, struct sig_ucontext *uc)
+{
+	uint64_t at = uc->c.rip;
+	bool write = sig == SIGSEGV && uc->c.err & FAULT_WRITE;
+	struct place place;
+
+	if (between(at, rt_copy_begin, rt_copy_end)) {
+		if (!(write && regions_write_fault(info->addr)))
+			uc->c.rip = (uint64_t)rt_copy_failed;
+		return;
+	}
+	if (!in_cache(at) || !find_place(t, sig == SIGTRAP ? at - 1 : at, &place))
+		die("the engine failed: signal %ld at %lx, address %lx, program at %lx", (long)sig,
+		    at, info->addr, t->pc);
+	if (write) {
+		bool ours;
+
+		lock(&cache_lock);
+		ours = regions_write_fault(info->addr);
+		unlock(&cache_lock);
+		if (ours) {
+			if (cache_by_code(at)->flags & (BLOCK_DEAD | BLOCK_ONCE))
+				leave(t, uc, &place);
+			return;
+		}
+	}
+	if (!t->pending) { /* else what is pending goes first, and the fault comes again */
+		note(t, info, uc, true);
+		if (sig == SIGTRAP)
+			place.pc++; /* int3: behind it */
+		if (sig == SIGILL || sig == SIGFPE)
+			t->signal.info.addr = place.pc;
+	}
+	leave(t, uc, &place);
+}
+
+static void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
+{
+	struct thread *t = self();
+	uint64_t at = uc->c.rip;
+
+	if (sig == SIGTRAP && t->stepping && info->code == TRACE) {
+		if (in_cache(at) || between(at, rt_ibl_begin, rt_ibl_end)) {
+			find_way_out(t, uc);
+		} else {
+			t->stepping = false;
+			uc->c.flags &= ~FLAG_TRAP;
+		}
+		return;
+	}
+	if (info->code > 0 && sync_signals & sig_bit(sig)) {
+		on_fault(t, sig, info, uc);
+		return;
+	}
+	note(t, info, uc, false);
+	if (between(at, rt_syscall_begin, rt_syscall_restart) && at <= (uint64_t)rt_syscall_insn)
+		uc->c.rip = (uint64_t)rt_syscall_restart;
+	else if (between(at, rt_enter_check, rt_enter_end))
+		uc->c.rip = (uint64_t)rt_enter_abort;
+	else if (in_cache(at) || between(at, rt_ibl_begin, rt_ibl_end))
+		find_way_out(t, uc);
+}
+
+static void install(int sig, uint64_t flags)
+{
+	struct action a = { .handler = (uint64_t)on_signal,
+			    .flags = (flags & (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART)) |
+				     SA_SIGINFO | SA_ONSTACK | SA_RESTORER,
+			    .restorer = (uint64_t)rt_sigreturn,
+			    .mask = ~sync_signals };
+
+	kernel_action(sig, &a, NULL);
+}
+
+void signals_init(void)
+{
+	uint32_t a, b, c = 0, d;
+	struct handlers *h = arena(sizeof(*h));
+	struct thread *t = self();
+
+	__asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+	xsave_mask = (uint64_t)d << 32 | a;
+	__asm__ volatile("cpuid" : "=a"(a), "=b"(b), "+c"(c), "=d"(d) : "a"(0xd));
+	xsave_size = b;
+	h->users = 1;
+	t->handlers = h;
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		kernel_action(sig, NULL, &h->a[sig]);
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (sync_signals & sig_bit(sig))
+			install(sig, 0);
+}
+
+void signals_thread(struct thread *t)
+{
+	struct sig_stack s = { .sp = (uint64_t)t + T_SIGNAL_STACK, .size = T_SIGNAL_STACK_SIZE };
+
+	sys(__NR_sigaltstack, &s, 0);
+}
+
+long signals_action(struct thread *t)
+{
+	int sig = (int)t->regs[RDI];
+	const void *new = (const void *)t->regs[RSI];
+	void *old = (void *)t->regs[RDX];
+	struct action a, before;
+	long r = 0;
+
+	if (t->regs[R10] != 8 || sig < 1 || sig > SIGNALS ||
+	    (new && (sig == SIGKILL || sig == SIGSTOP)))
+		return -EINVAL;
+	if (new && !rt_copy(&a, new, sizeof(a)))
+		return -EFAULT;
+	lock(&t->handlers->lock);
+	before = t->handlers->a[sig];
+	if (new) {
+		a.mask &= ~(sig_bit(SIGKILL) | sig_bit(SIGSTOP));
+		t->handlers->a[sig] = a;
+		if (a.handler > 1 || sync_signals & sig_bit(sig))
+			install(sig, a.flags);
+		else
+			r = kernel_action(sig, &a, NULL);
+	}
+	unlock(&t->handlers->lock);
+	if (!r && old && !rt_copy(old, &before, sizeof(before)))
+		return -EFAULT;
+	return r;
+}
+
+static bool on_altstack(const struct thread *t)
+{
+	uint64_t sp = t->regs[RSP];
+
+	return !((unsigned)t->altstack.flags & ALTSTACK_AUTODISARM) && sp > t->altstack.sp &&
+	       sp - t->altstack.sp <= t->altstack.size;
+}
+
+long signals_altstack(struct thread *t)
+{
+	const void *new = (const void *)t->regs[RDI];
+	void *old = (void *)t->regs[RSI];
+	struct sig_stack s, before = t->altstack;
+
+	before.flags = !before.size ? ALTSTACK_OFF : on_altstack(t) ? ALTSTACK_ON : 0;
+	before.flags |= (int)((unsigned)t->altstack.flags & ALTSTACK_AUTODISARM);
+	if (new) {
+		unsigned mode;
+
+		if (!rt_copy(&s, new, sizeof(s)))
+			return -EFAULT;
+		if (on_altstack(t))
+			return -EPERM;
+		mode = (unsigned)s.flags & ~ALTSTACK_AUTODISARM;
+		if (mode != ALTSTACK_OFF && mode != ALTSTACK_ON && mode)
+			return -EINVAL;
+		if (mode == ALTSTACK_OFF)
+			s.sp = s.size = 0;
+		else if (s.size < 2048)
+			return -ENOMEM;
+		t->altstack = s;
+	}
+	if (old && !rt_copy(old, &before, sizeof(before)))
+		return -EFAULT;
+	return 0;
+}
+
+static void die_of(int sig)
+{
+	struct action a = { 0 };
+	sig_set none = ~sig_bit(sig);
+
+	kernel_action(sig, &a, NULL);
+	sys(__NR_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
+	sys(__NR_tgkill, sys(__NR_getpid), sys(__NR_gettid), sig);
+	for (;;)
+		sys(__NR_exit_group, 128 + sig);
+}
+
+/* Vector state to a frame, with the marks that say how much there is. */
+static bool save_vectors(uint64_t at)
+{
+	struct _fpstate_64 *fp = (void *)at;
+	uint8_t zero[512 + 64] = { 0 };
+	uint32_t magic = FP_XSTATE_MAGIC2;
+	/* probe: the copy reports what xsave would fault on */
+	if (!rt_copy((void *)at, zero, sizeof(zero)) ||
+	    !rt_copy((void *)(at + xsave_size), &magic, 4))
+		return false;
+	__asm__ volatile("xsave64 %0"
+			 : "+m"(*(uint8_t(*)[4096])at)
+			 : "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)));
+	fp->sw_reserved.magic1 = FP_XSTATE_MAGIC1;
+	fp->sw_reserved.extended_size = (uint32_t)xsave_size + 4;
+	fp->sw_reserved.xfeatures = xsave_mask;
+	fp->sw_reserved.xstate_size = (uint32_t)xsave_size;
+	return true;
+}
+
+static void load_vectors(struct thread *t, uint64_t at)
+{
+	uint64_t *area = (uint64_t *)((char *)t + T_SCRATCH);
+	uint32_t *sw;
+
+	if (!rt_copy(area, (const void *)at, 512))
+		die_of(SIGSEGV);
+	sw = (uint32_t *)((char *)area + 464);
+	area[3] &= ~0xffff0000ull | 0xffff; /* mxcsr: no reserved bits */
+	memset((char *)area + 512, 0, 64);
+	if (sw[0] == FP_XSTATE_MAGIC1 && sw[4] == (uint32_t)xsave_size) {
+		if (!rt_copy((char *)area + 512, (const void *)(at + 512), xsave_size - 512))
+			die_of(SIGSEGV);
+		area[64] &= xsave_mask;
+		memset(&area[65], 0, 56);
+	} else {
+		area[64] = 3; /* x87 and SSE */
+	}
+	__asm__ volatile("xrstor64 %0" ::"m"(*(uint8_t(*)[4096])area), "a"((uint32_t)xsave_mask),
+			 "d"((uint32_t)(xsave_mask >> 32)));
+}
+
+static void fill_context(const struct thread *t, struct context *c)
+{
+	const uint64_t *r = t->regs;
+
+	c->rax = r[RAX], c->rcx = r[RCX], c->rdx = r[RDX], c->rbx = r[RBX];
+	c->rsp = r[RSP], c->rbp = r[RBP], c->rsi = r[RSI], c->rdi = r[RDI];
+	c->r8 = r[R8], c->r9 = r[R9], c->r10 = r[R10], c->r11 = r[R11];
+	c->r12 = r[R12], c->r13 = r[R13], c->r14 = r[R14], c->r15 = r[R15];
+	c->rip = t->pc;
+	c->flags = t->flags;
+	c->cs = 0x33;
+	c->ss = 0x2b;
+	c->err = t->signal.err;
+	c->trapno = t->signal.trapno;
+	c->cr2 = t->signal.cr2;
+	c->oldmask = t->signal.mask;
+}
+
+static bool push_frame(struct thread *t, const struct action *a)
+{
+	struct frame f = { .restorer = a->restorer, .info = t->signal.info };
+	uint64_t sp = t->regs[RSP], fp;
+
+	f.uc.flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+	f.uc.stack = t->altstack;
+	if (!t->altstack.size)
+		f.uc.stack.flags = ALTSTACK_OFF;
+	if (a->flags & SA_ONSTACK && t->altstack.size && !on_altstack(t)) {
+		sp = t->altstack.sp + t->altstack.size;
+		if ((unsigned)t->altstack.flags & ALTSTACK_AUTODISARM)
+			memset(&t->altstack, 0, sizeof(t->altstack));
+	} else {
+		sp -= 128;
+	}
+	fp = (sp - (xsave_size + 4)) & ~63ul;
+	sp = ((fp - sizeof(f)) & ~15ul) - 8;
+	fill_context(t, &f.uc.c);
+	f.uc.c.fpstate = fp;
+	f.uc.mask = t->signal.mask;
+	if (!save_vectors(fp) || !rt_copy((void *)sp, &f, sizeof(f)))
+		return false;
+	t->regs[RSP] = sp;
+	t->regs[RDI] = (uint64_t)f.info.signo;
+	t->regs[RSI] = sp + offsetof(struct frame, info);
+	t->regs[RDX] = sp + offsetof(struct frame, uc);
+	t->regs[RAX] = 0;
+	t->pc = a->handler;
+	t->flags &= ~(FLAG_TRAP | FLAG_DIRECTION | 0x10000ul);
+	return true;
+}
+
+void signals_deliver(struct thread *t)
+{
+	int sig = t->signal.info.signo;
+	struct action a;
+	sig_set mask;
+
+	lock(&t->handlers->lock);
+	a = t->handlers->a[sig];
+	if (a.handler > 1 && a.flags & SA_RESETHAND) {
+		t->handlers->a[sig].handler = 0;
+		if (!(sync_signals & sig_bit(sig)))
+			kernel_action(sig, &t->handlers->a[sig], NULL);
+	}
+	unlock(&t->handlers->lock);
+	t->pending = 0;
+	if (a.handler == 1 && !t->signal.fault) {
+		signals_restore(t->signal.mask);
+		return;
+	}
+	if (a.handler <= 1 || (t->signal.fault && t->signal.mask & sig_bit(sig)) ||
+	    !push_frame(t, &a)) {
+		if (a.handler > 1)
+			sig = t->signal.fault ? sig : SIGSEGV;
+		die_of(sig);
+	}
+	mask = t->signal.mask | a.mask;
+	if (!(a.flags & SA_NODEFER))
+		mask |= sig_bit(sig);
+	signals_restore(mask);
+}
+
+void signals_raise(struct thread *t, int sig, int code, uint64_t addr)
+{
+	sig_set old;
+
+	signals_block_all(&old);
+	if (t->pending)
+		return; /* it goes first: the fault comes again */
+	memset(&t->signal, 0, sizeof(t->signal));
+	t->signal.info = (struct sig_info){ .signo = sig, .code = code, .addr = addr };
+	t->signal.mask = old;
+	t->signal.fault = true;
+	t->signal.trapno = 14;
+	t->signal.err = 0x14;
+	t->signal.cr2 = addr;
+	t->pending = 1;
+}
+
+void signals_return(struct thread *t)
+{
+	struct sig_ucontext uc;
+	uint64_t *r = t->regs;
+
+	if (!rt_copy(&uc, (const void *)(t->regs[RSP] - 8 + offsetof(struct frame, uc)),
+		     sizeof(uc)))
+		die_of(SIGSEGV);
+	save_regs(t, &uc.c);
+	(void)r;
+	t->flags = (uc.c.flags & FLAGS_PROGRAM & ~FLAG_TRAP) | 0x202;
+	t->pc = uc.c.rip;
+	if (uc.c.fpstate)
+		load_vectors(t, uc.c.fpstate);
+	if (!(uc.stack.flags & ALTSTACK_OFF) || !uc.stack.size)
+		t->altstack = uc.stack;
+	if (t->altstack.flags & ALTSTACK_OFF)
+		memset(&t->altstack, 0, sizeof(t->altstack));
+	signals_restore(uc.mask);
+}
+
+void signals_before_exec(struct thread *t)
+{
+	struct action ignore = { .handler = 1 };
+
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (sync_signals & sig_bit(sig) && t->handlers->a[sig].handler == 1)
+			kernel_action(sig, &ignore, NULL);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the engine begins: assay-exact -- CMD ARGS…, or, for a child's new image, with the path apart:
+ * assay-exact OPTION PATH ARGV….  Loads the program, gives it the stack that the kernel would, and runs it.
+ */
+#include <asm/errno.h>
+#include <elf.h>
+#include <linux/auxvec.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+#define PATH_MAX 4096
+#define INTERPRETERS_MAX 5 /* of scripts that are interpreters of scripts */
+#define STRINGS 16384
+
+void rt_start(uint64_t *sp) __attribute__((noreturn));
+
+struct config config;
+
+struct start {
+	long argc;
+	char **argv, **envp;
+	uint64_t *auxv;
+	unsigned nenv, naux;
+	uint64_t sp; /* free below */
+	const char *path;
+	char *prepend[2 * INTERPRETERS_MAX + 1]; /* script interpreters, in reverse */
+	unsigned nprepend;
+	struct loaded program, interp;
+};
+
+static void parse_stack(struct start *s, uint64_t *sp)
+{
+	s->sp = (uint64_t)sp;
+	s->argc = (long)sp[0];
+	s->argv = (char **)(sp + 1);
+	s->envp = s->argv + s->argc + 1;
+	while (s->envp[s->nenv])
+		s->nenv++;
+	s->auxv = (uint64_t *)(s->envp + s->nenv + 1);
+	while (s->auxv[2 * s->naux] != AT_NULL)
+		s->naux++;
+	s->naux++;
+}
+
+static const char *env(const struct start *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (unsigned i = 0; i < s->nenv; i++)
+		if (starts_with(s->envp[i], name) && s->envp[i][n] == '=')
+			return s->envp[i] + n + 1;
+	return NULL;
+}
+
+static uint64_t aux(const struct start *s, uint64_t type)
+{
+	for (unsigned i = 0; i < s->naux; i++)
+		if (s->auxv[2 * i] == type)
+			return s->auxv[2 * i + 1];
+	return 0;
+}
+
+/* As execvp looks a command up. The result is static. */
+static const char *search(const struct start *s, const char *name)
+{
+	static char path[PATH_MAX];
+	const char *p = env(s, "PATH");
+
+	for (const char *c = name; *c; c++)
+		if (*c == '/')
+			return name;
+	if (!p)
+		p = "/bin:/usr/bin";
+	while (*p) {
+		size_t n = 0;
+
+		while (p[n] && p[n] != ':')
+			n++;
+		if (n + strlen(name) + 2 < sizeof(path)) {
+			memcpy(path, p, n);
+			format(path + n, sizeof(path) - n, "%s%s", n ? "/" : "", name);
+			if (!sys(__NR_access, path, 1))
+				return path;
+		}
+		p += n + (p[n] == ':');
+	}
+	return name;
+}
+
+static void fail(const char *path, long err, const char *what) __attribute__((noreturn));
+static void fail(const char *path, long err, const char *what)
+{
+	say("%s: %s", path, what);
+	sys(__NR_exit_group, err == -ENOENT ? 127 : 126);
+	__builtin_unreachable();
+}
+
+static const char *reason(long r)
+{
+	switch (r) {
+	case -ENOENT:
+		return "no such file";
+	case -EACCES:
+		return "not executable, or not readable";
+	case -ENOEXEC:
+		return "no 64-bit x86-64 program";
+	case -ENOMEM:
+		return "no memory to map it";
+	case -EEXIST:
+		return "its addresses are taken";
+	default:
+		return "cannot be loaded";
+	}
+}
+
+static char *keep(const char *text, size_t n)
+{
+	char *p = arena(n + 1);
+
+	memcpy(p, text, n);
+	return p;
+}
+
+/* "#! interpreter argument": opens the interpreter instead. -errno. */
+static int script(struct start *s, const char *line, const char *path)
+{
+	size_t i = 2, start, end;
+
+	while (line[i] == ' ' || line[i] == '\t')
+		i++;
+	for (start = i; line[i] && line[i] != ' ' && line[i] != '\t' && line[i] != '\n';)
+		i++;
+	if (i == start)
+		return -ENOEXEC;
+	s->prepend[s->nprepend++] = (char *)path;
+	s->path = keep(line + start, i - start);
+	while (line[i] == ' ' || line[i] == '\t')
+		i++;
+	for (start = end = i; line[i] && line[i] != '\n'; i++)
+		if (line[i] != ' ' && line[i] != '\t')
+			end = i + 1;
+	if (end > start)
+		s->prepend[s->nprepend++] = keep(line + start, end - start);
+	return 0;
+}
+
+static int open_program(struct start *s)
+{
+	char head[257];
+	long fd, n;
+
+	for (unsigned depth = 0; depth <= INTERPRETERS_MAX; depth++) {
+		fd = sys(__NR_openat, AT_FDCWD, s->path, O_RDONLY | O_CLOEXEC);
+		if (sys_failed(fd))
+			return (int)fd;
+		if (sys_failed(sys(__NR_faccessat, AT_FDCWD, s->path, 1)))
+			return -EACCES;
+		n = sys(__NR_pread64, fd, head, sizeof(head) - 1, 0);
+		if (sys_failed(n))
+			return (int)n;
+		head[n] = 0;
+		if (head[0] != '#' || head[1] != '!')
+			return (int)fd;
+		sys(__NR_close, fd);
+		n = script(s, head, s->path);
+		if (n)
+			return (int)n;
+	}
+	return -ELOOP;
+}
+
+static void remember(int fd)
+{
+	char link[32];
+	long n;
+
+	format(link, sizeof(link), "/proc/self/fd/%ld", (long)fd);
+	n = sys(__NR_readlink, link, config.program, sizeof(config.program) - 1);
+	if (n > 0)
+		config.program[n] = 0;
+	n = sys(__NR_readlink, "/proc/self/exe", config.self, sizeof(config.self) - 1);
+	if (n > 0)
+		config.self[n] = 0;
+}
+
+static void load(struct start *s)
+{
+	int fd = open_program(s), r;
+	const char *name = s->path;
+
+	if (fd < 0)
+		fail(s->path, fd, reason(fd));
+	remember(fd);
+	for (const char *c = s->path; *c; c++)
+		if (*c == '/')
+			name = c + 1;
+	sys(__NR_prctl, PR_SET_NAME, name);
+	r = elf_load(fd, &s->program);
+	if (r)
+		fail(s->path, r, reason(r));
+	sys(__NR_close, fd);
+	if (!s->program.interp[0])
+		return;
+	fd = (int)sys(__NR_openat, AT_FDCWD, s->program.interp, O_RDONLY | O_CLOEXEC);
+	r = fd < 0 ? fd : elf_load(fd, &s->interp);
+	if (r)
+		fail(s->program.interp, r, reason(r));
+	sys(__NR_close, fd);
+}
+
+/* argc, argv, envp, auxv as the kernel lays them out, below what it gave us. */
+static uint64_t build_stack(const struct start *s)
+{
+	unsigned own = s->nprepend ? s->nprepend + 1 : 0;
+	long given = s->argc - (own ? 1 : 0); /* a script's argv[0] gives way to its path */
+	uint64_t words = 1 + own + (uint64_t)given + 1 + s->nenv + 1 + 2ull * s->naux;
+	uint64_t *at = (uint64_t *)((s->sp - words * 8) & ~15ul), *p = at;
+
+	*p++ = own + (uint64_t)given;
+	if (own) {
+		*p++ = (uint64_t)s->path;
+		for (unsigned i = s->nprepend; i > 0; i--)
+			*p++ = (uint64_t)s->prepend[i - 1];
+	}
+	for (long i = own ? 1 : 0; i < s->argc; i++)
+		*p++ = (uint64_t)s->argv[i];
+	*p++ = 0;
+	for (unsigned i = 0; i < s->nenv; i++)
+		*p++ = (uint64_t)s->envp[i];
+	*p++ = 0;
+	for (unsigned i = 0; i < s->naux; i++) {
+		uint64_t type = s->auxv[2 * i], v = s->auxv[2 * i + 1];
+
+		switch (type) {
+		case AT_PHDR:
+			v = s->program.phdr;
+			break;
+		case AT_PHENT:
+			v = s->program.phent;
+			break;
+		case AT_PHNUM:
+			v = s->program.phnum;
+			break;
+		case AT_BASE:
+			v = s->interp.base;
+			break;
+		case AT_ENTRY:
+			v = s->program.entry;
+			break;
+		case AT_EXECFN:
+			v = (uint64_t)(s->nprepend ? s->prepend[0] : s->path);
+			break;
+		default:
+			break;
+		}
+		*p++ = type;
+		*p++ = v;
+	}
+	return (uint64_t)at;
+}
+
+static void allow_stack_code(uint64_t sp)
+{
+	sys(__NR_mprotect, sp & ~4095ul, 4096, PROT_READ | PROT_WRITE | PROT_EXEC | PROT_GROWSDOWN);
+}
+
+static void go(void *arg)
+{
+	struct thread *t = self();
+	struct start *s = arg;
+
+	load(s);
+	t->regs[RSP] = build_stack(s);
+	t->pc = s->interp.entry ? s->interp.entry : s->program.entry;
+	t->flags = 0x202;
+	if (s->program.exec_stack)
+		allow_stack_code(t->regs[RSP]);
+	dispatch(t);
+}
+
+void rt_start(uint64_t *sp)
+{
+	static struct start s;
+	struct thread *t;
+	long r;
+
+	parse_stack(&s, sp);
+	if (s.argc < 3) {
+		say("usage: assay-exact -- CMD [ARGS...]");
+		sys(__NR_exit_group, 2);
+	}
+	if (!(aux(&s, AT_HWCAP2) & 2))
+		die("this machine or kernel lacks FSGSBASE (Linux 5.9): exact recording needs it");
+	r = sys(__NR_mmap, CACHE_BASE, CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (r != CACHE_BASE)
+		die("no room for the code cache: errno %ld (a limit on memory? see ulimit -v)", -r);
+	t = thread_new();
+	set_gs_base(t);
+	t->tid = (int)sys(__NR_gettid);
+	cache_init();
+	translate_init();
+	signals_init();
+	signals_thread(t);
+	config.exec_option = "--exec";
+	if (!strcmp(s.argv[1], "--")) {
+		s.path = search(&s, s.argv[2]);
+		s.argv += 2;
+		s.argc -= 2;
+	} else {
+		s.path = s.argv[2];
+		s.argv += 3;
+		s.argc -= 3;
+	}
+	rt_call_on((uint64_t)t + T_STACK_TOP, go, &s);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the program's registers and the engine's; and the paths that must not touch flags. */
+#include "dbi/rt/layout.h"
+
+#define REG(n) %gs:(T_REGS + 8 * (n))
+#define SPILL(n) %gs:(T_SPILL + 8 * (n))
+#define FUNC(name) .globl name; .type name, @function; .balign 16; name:
+
+	.text
+
+FUNC(_start)
+	mov %rsp, %rdi
+	xor %ebp, %ebp
+	and $-16, %rsp
+	call rt_start
+	hlt
+
+/* void rt_enter(struct thread *) */
+FUNC(rt_enter)
+	push %rbx
+	push %rbp
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	mov %rsp, %gs:T_ENGINE_SP
+FUNC(rt_enter_check) /* a signal from here to rt_enter_end goes to rt_enter_abort */
+	cmpl $0, %gs:T_PENDING
+	jne rt_enter_abort
+	push %gs:T_FLAGS
+	popf
+	mov REG(0), %rax
+	mov REG(1), %rcx
+	mov REG(2), %rdx
+	mov REG(3), %rbx
+	mov REG(5), %rbp
+	mov REG(6), %rsi
+	mov REG(7), %rdi
+	mov REG(8), %r8
+	mov REG(9), %r9
+	mov REG(10), %r10
+	mov REG(11), %r11
+	mov REG(12), %r12
+	mov REG(13), %r13
+	mov REG(14), %r14
+	mov REG(15), %r15
+	mov REG(4), %rsp
+	jmp *%gs:T_TARGET
+.globl rt_enter_end
+rt_enter_end:
+FUNC(rt_enter_abort)
+	mov %gs:T_ENGINE_SP, %rsp
+	movq $EXIT_SIGNAL, %gs:T_EXIT_LINK
+	jmp 1f
+
+FUNC(rt_exit)
+	mov %rsp, REG(4)
+	mov %rax, REG(0)
+	mov %rcx, REG(1)
+	mov %rdx, REG(2)
+	mov %rbx, REG(3)
+	mov %rbp, REG(5)
+	mov %rsi, REG(6)
+	mov %rdi, REG(7)
+	mov %r8, REG(8)
+	mov %r9, REG(9)
+	mov %r10, REG(10)
+	mov %r11, REG(11)
+	mov %r12, REG(12)
+	mov %r13, REG(13)
+	mov %r14, REG(14)
+	mov %r15, REG(15)
+	mov %gs:T_ENGINE_SP, %rsp
+	pushf
+	popq %gs:T_FLAGS
+	cld
+1:	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	pop %rbx
+	ret
+
+/*
+ * Indirect targets. The program's address is in rcx, rcx's value in its spill. Finds its code in the
+ * thread's table by the low 16 bits; behind that in the table that all threads share. jrcxz and lea leave
+ * the flags alone.
+ */
+.globl rt_ibl_begin
+rt_ibl_begin:
+
+/* The code is in rdx, the address in rcx; flags and rbx are spilled. Stores the pair in the thread's table. */
+.macro FILL
+	movzwl %cx, %eax
+	lea (%rax,%rax), %eax
+	neg %rcx
+	mov %rcx, %gs:T_NEAR_TABLE(,%rax,8)
+	mov %rdx, %gs:(T_NEAR_TABLE + 8)(,%rax,8)
+	mov %gs:T_FLAGS_SPILL, %rax
+	add $0x7f, %al
+	sahf
+	mov SPILL(3), %rbx
+.endm
+
+/* Looks rcx up in the table at \table: mask, then slots with pointers to {address, code}. Falls through
+ * if it is not there. */
+.macro PROBE table, found
+	mov \table(%rip), %rdx
+	mov %rcx, %rax
+1:	and (%rdx), %rax
+	mov 8(%rdx,%rax,8), %rbx
+	test %rbx, %rbx
+	jz 2f
+	cmp %rcx, (%rbx)
+	je \found
+	inc %rax
+	jmp 1b
+2:
+.endm
+
+.macro SPILL_FLAGS
+	mov %rbx, SPILL(3)
+	lahf
+	seto %al
+	mov %rax, %gs:T_FLAGS_SPILL
+.endm
+
+/* rdx = -tag, rcx = address - tag: the address again, flags untouched */
+.macro ADDRESS
+	not %rdx
+	lea 1(%rcx,%rdx), %rcx
+.endm
+
+/* ret: the stack's slot is to hold the code, for a return that the CPU has predicted. */
+FUNC(rt_ibl_ret)
+	mov %rax, SPILL(0)
+	mov %rdx, SPILL(2)
+	movzwl %cx, %eax
+	lea (%rax,%rax), %eax
+	mov %gs:T_NEAR_TABLE(,%rax,8), %rdx
+	lea (%rcx,%rdx), %rcx
+	jrcxz 1f
+	jmp 2f
+1:	mov %gs:(T_NEAR_TABLE + 8)(,%rax,8), %rax
+	mov %rax, (%rsp)
+	mov SPILL(0), %rax
+	mov SPILL(1), %rcx
+	mov SPILL(2), %rdx
+	ret
+2:	ADDRESS
+	SPILL_FLAGS
+	PROBE rt_returns, 3f
+	PROBE rt_blocks, 3f
+	lea 8(%rsp), %rsp
+	jmp unknown
+3:	mov 8(%rbx), %rdx
+	FILL
+	mov %rdx, (%rsp)
+	mov SPILL(0), %rax
+	mov SPILL(1), %rcx
+	mov SPILL(2), %rdx
+	ret
+
+FUNC(rt_ibl_jump)
+	mov %rax, SPILL(0)
+	mov %rdx, SPILL(2)
+	movzwl %cx, %eax
+	lea (%rax,%rax), %eax
+	mov %gs:T_NEAR_TABLE(,%rax,8), %rdx
+	lea (%rcx,%rdx), %rcx
+	jrcxz 1f
+	jmp rt_ibl_jump_miss
+1:	mov %gs:(T_NEAR_TABLE + 8)(,%rax,8), %rax
+	mov %rax, %gs:T_TARGET
+	mov SPILL(0), %rax
+	mov SPILL(1), %rcx
+	mov SPILL(2), %rdx
+	jmp *%gs:T_TARGET
+
+FUNC(rt_ibl_jump_miss)
+	ADDRESS
+	SPILL_FLAGS
+	PROBE rt_blocks, 3f
+	jmp unknown
+3:	mov 8(%rbx), %rdx
+	FILL
+	mov %rdx, %gs:T_TARGET
+	mov SPILL(0), %rax
+	mov SPILL(1), %rcx
+	mov SPILL(2), %rdx
+	jmp *%gs:T_TARGET
+
+.globl rt_ibl_end
+rt_ibl_end:
+unknown:
+	mov %rcx, %gs:T_PC
+	mov %gs:T_FLAGS_SPILL, %rax
+	add $0x7f, %al
+	sahf
+	mov SPILL(3), %rbx
+	mov SPILL(0), %rax
+	mov SPILL(1), %rcx
+	mov SPILL(2), %rdx
+	movq $EXIT_INDIRECT, %gs:T_EXIT_LINK
+	jmp rt_exit
+
+/* long rt_syscall(struct thread *) */
+FUNC(rt_syscall)
+	push %rbx
+	mov REG(0), %rax
+	mov REG(7), %rdi
+	mov REG(6), %rsi
+	mov REG(2), %rdx
+	mov REG(10), %r10
+	mov REG(8), %r8
+	mov REG(9), %r9
+/* a signal from here to the instruction, itself included, goes to rt_syscall_restart */
+.globl rt_syscall_begin
+rt_syscall_begin:
+	cmpl $0, %gs:T_PENDING
+	jne rt_syscall_restart
+.globl rt_syscall_insn
+rt_syscall_insn:
+	syscall
+	pop %rbx
+	ret
+.globl rt_syscall_restart
+rt_syscall_restart:
+	mov $-512, %rax
+	pop %rbx
+	ret
+
+/* bool rt_copy(void *to, const void *from, size_t n) */
+FUNC(rt_copy)
+	mov %rdx, %rcx
+.globl rt_copy_begin
+rt_copy_begin:
+	rep movsb
+.globl rt_copy_end
+rt_copy_end:
+	mov $1, %eax
+	ret
+.globl rt_copy_failed
+rt_copy_failed:
+	xor %eax, %eax
+	ret
+
+FUNC(rt_sigreturn)
+	mov $15, %eax
+	syscall
+	hlt
+
+/* void rt_call_on(uint64_t sp, void (*f)(void *), void *arg) */
+FUNC(rt_call_on)
+	mov %rdi, %rsp
+	mov %rdx, %rdi
+	xor %ebp, %ebp
+	call *%rsi
+	hlt
+
+/* long rt_clone(nr, a, b, c, d, e, child_sp, f, arg): child_sp, f, arg are on the stack */
+FUNC(rt_clone)
+	push %rbx
+	push %r12
+	push %r13
+	mov 32(%rsp), %rbx
+	mov 40(%rsp), %r12
+	mov 48(%rsp), %r13
+	mov %rdi, %rax
+	mov %rsi, %rdi
+	mov %rdx, %rsi
+	mov %rcx, %rdx
+	mov %r8, %r10
+	mov %r9, %r8
+	syscall
+	test %rax, %rax
+	jz 1f
+	pop %r13
+	pop %r12
+	pop %rbx
+	ret
+1:	test %rbx, %rbx
+	jz 2f
+	mov %rbx, %rsp
+2:	mov %r13, %rdi
+	xor %ebp, %ebp
+	and $-16, %rsp
+	call *%r12
+	hlt
+
+FUNC(rt_save_xmm)
+	.irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+	movups %xmm\n, (16 * \n)(%rdi)
+	.endr
+	ret
+FUNC(rt_load_xmm)
+	.irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+	movups (16 * \n)(%rdi), %xmm\n
+	.endr
+	ret
+
+	.section .note.GNU-stack,"",@progbits

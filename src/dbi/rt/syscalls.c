@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls that the engine has a part in; all others go to the kernel as they are. */
+#include <asm/errno.h>
+#include <asm/prctl.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+#define PATH_MAX 4096
+
+uint64_t near_hint(uint64_t n);
+
+static long do_mmap(struct thread *t)
+{
+	const uint64_t *r = t->regs;
+	uint64_t hint = r[RDI], n = r[RSI];
+	long flags = (long)r[R10], ret;
+
+	/* images within reach of the cache */
+	if (!hint && n && n < 1ul << 30 && !(flags & (MAP_FIXED | MAP_32BIT)) &&
+	    ((r[RDX] & PROT_EXEC) || (!(flags & MAP_ANONYMOUS) && flags & MAP_PRIVATE)))
+		hint = near_hint(n);
+	ret = sys(__NR_mmap, hint, n, r[RDX], flags, r[R8], r[R9]);
+	if (!sys_failed(ret)) {
+		lock(&cache_lock);
+		regions_forget((uint64_t)ret, n);
+		unlock(&cache_lock);
+	}
+	return ret;
+}
+
+static long do_mapping(struct thread *t, long nr)
+{
+	const uint64_t *r = t->regs;
+	long ret = sys(nr, r[RDI], r[RSI], r[RDX], r[R10], r[R8]);
+
+	if (sys_failed(ret))
+		return ret;
+	lock(&cache_lock);
+	switch (nr) {
+	case __NR_munmap:
+		regions_forget(r[RDI], r[RSI]);
+		break;
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+		regions_protect(r[RDI], r[RSI], (int)r[RDX]);
+		break;
+	case __NR_mremap:
+		regions_forget(r[RDI], r[RSI]);
+		regions_forget((uint64_t)ret, r[RDX]);
+		break;
+	default:
+		break;
+	}
+	unlock(&cache_lock);
+	return ret;
+}
+
+static long do_arch_prctl(struct thread *t)
+{
+	switch ((int)t->regs[RDI]) {
+	case ARCH_SET_GS:
+		if (t->regs[RSI] >= 1ul << 47)
+			return -EPERM;
+		t->gs_base = t->regs[RSI];
+		return 0;
+	case ARCH_GET_GS:
+		return rt_copy((void *)t->regs[RSI], &t->gs_base, 8) ? 0 : -EFAULT;
+	default:
+		return rt_syscall(t);
+	}
+}
+
+/* /proc/self/exe and its like name the engine: what is meant is the program. */
+static bool is_self_exe(uint64_t path)
+{
+	char s[64], own[32];
+
+	if (!rt_copy(s, (const void *)path, 6) || memcmp(s, "/proc/", 6))
+		return false;
+	for (size_t i = 6; i < sizeof(s); i++) {
+		if (!rt_copy(s + i, (const void *)(path + i), 1))
+			return false;
+		if (!s[i])
+			break;
+		if (i + 1 == sizeof(s))
+			return false;
+	}
+	format(own, sizeof(own), "/proc/%ld/exe", sys(__NR_getpid));
+	return !strcmp(s, "/proc/self/exe") || !strcmp(s, "/proc/thread-self/exe") ||
+	       !strcmp(s, own);
+}
+
+static long do_readlink(struct thread *t, uint64_t path, uint64_t buf, int64_t size)
+{
+	size_t n = strlen(config.program);
+
+	if (!is_self_exe(path))
+		return rt_syscall(t);
+	if (size <= 0)
+		return -EINVAL;
+	if ((int64_t)n > size)
+		n = (size_t)size;
+	return rt_copy((void *)buf, config.program, n) ? (long)n : -EFAULT;
+}
+
+/* The system call, with the program's path where `reg` points to /proc/self/exe. */
+static long with_path(struct thread *t, enum reg reg)
+{
+	uint64_t path = t->regs[reg];
+	long ret;
+
+	if (!is_self_exe(path))
+		return rt_syscall(t);
+	t->regs[reg] = (uint64_t)config.program;
+	ret = rt_syscall(t);
+	t->regs[reg] = path;
+	return ret;
+}
+
+static long intercepted(struct thread *t, long nr)
+{
+	uint64_t *r = t->regs;
+	long ret;
+
+	switch (nr) {
+	case __NR_mmap:
+		return do_mmap(t);
+	case __NR_munmap:
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+	case __NR_mremap:
+		return do_mapping(t, nr);
+	case __NR_rt_sigaction:
+		return signals_action(t);
+	case __NR_sigaltstack:
+		return signals_altstack(t);
+	case __NR_arch_prctl:
+		return do_arch_prctl(t);
+	case __NR_rseq: /* the kernel could not restart what runs from the cache; libraries do without */
+	case __NR_uselib:
+		return -ENOSYS;
+	case __NR_readlink:
+		return do_readlink(t, r[RDI], r[RSI], (int64_t)r[RDX]);
+	case __NR_readlinkat:
+		return do_readlink(t, r[RSI], r[RDX], (int64_t)r[R10]);
+	case __NR_open:
+	case __NR_stat:
+		return with_path(t, RDI);
+	case __NR_openat:
+	case __NR_newfstatat:
+	case __NR_statx:
+		return with_path(t, RSI);
+	default:
+		if (process_syscall(t, nr, &ret))
+			return ret;
+		return rt_syscall(t);
+	}
+}
+
+void do_syscall(struct thread *t)
+{
+	long nr = (long)t->regs[RAX], ret;
+
+	if (nr == __NR_rt_sigreturn) {
+		signals_return(t);
+		return;
+	}
+	ret = intercepted(t, nr);
+	if (ret == -EFAULT) { /* the kernel met a page that we protect */
+		bool again;
+
+		lock(&cache_lock);
+		again = regions_unwatch_all();
+		unlock(&cache_lock);
+		if (again)
+			ret = RESTART;
+	}
+	if (ret == RESTART) {
+		t->pc -= 2;
+		return;
+	}
+	t->regs[RAX] = (uint64_t)ret;
+	t->regs[RCX] = t->pc;
+	t->regs[R11] = t->flags;
+}

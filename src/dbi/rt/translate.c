@@ -1,0 +1,814 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A basic block of the program to code in the cache: instructions as they are, but for control flow and
+ * rip-relative operands.
+ *
+ * Calls push the program's return address, and use the CPU's call, so that returns are predicted:
+ *
+ *        call L                         ret:  mov rcx, [rsp]; look its code up
+ *        jmp <block after the call>           mov [rsp], code; ret
+ *     L: mov [rsp], program's address
+ *        jmp <callee>
+ *
+ * The same code is made again, elsewhere, to find out what state the program is in where a signal stopped
+ * it: so nothing here may depend on more than the block's bytes and its place in the cache.
+ */
+#include <Zydis/Zydis.h>
+
+#include <fcntl.h>
+#include <signal.h>
+
+#include "dbi/rt/emit.h"
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+#define INSNS_MAX 96
+#define CODE_MAX 0x8000 /* a block's code at most */
+#define STUB_SIZE 18
+#define ONCE_SIZE 512
+#define FLAGS_ALL \
+	(ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF | \
+	 ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF)
+
+enum kind {
+	PLAIN,
+	MEMORY, /* its memory operand has to be rewritten: rip-relative, or gs */
+	JUMP,
+	BRANCH,
+	LOOP, /* jrcxz, loop: short displacements only */
+	CALL,
+	RET,
+	RET_POP,
+	JUMP_INDIRECT,
+	CALL_INDIRECT,
+	SYSCALL,
+	ODD,
+	INVALID,
+};
+
+struct insn {
+	uint64_t target; /* of a direct jump */
+	uint8_t len, kind;
+	uint8_t modrm, disp, imm; /* offsets in the instruction, 0 if none */
+	uint8_t rex;		  /* offset + 1 */
+	uint32_t reads, writes;	  /* flags */
+	bool rip, gs;
+	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
+	uint32_t spilled;
+};
+
+struct build {
+	struct emit e;
+	uint64_t code; /* cache address of the start */
+	uint64_t pc;
+	const uint8_t *bytes;
+	unsigned n, len;
+	struct insn in[INSNS_MAX];
+	struct link link[3]; /* site and target */
+	unsigned nlink;
+	uint64_t returns; /* cache address where the call at its end returns to */
+	bool once;
+};
+
+static ZydisDecoder decoder;
+static ZyanStatus (*decode)(const ZydisDecoder *, ZydisDecoderContext *, const void *, ZyanUSize,
+			    ZydisDecodedInstruction *);
+static ZyanStatus (*decode_operands)(const ZydisDecoder *, const ZydisDecoderContext *,
+				     const ZydisDecodedInstruction *, ZydisDecodedOperand *,
+				     ZyanU8);
+
+static uint64_t code_next = CACHE_BASE;
+static uint64_t stub_next = CACHE_BASE + CACHE_CODE_SIZE;
+/* What the decoder's library finds at fs: a stack canary. */
+static uint64_t decoder_tls[16];
+
+static void library_failed(void)
+{
+	die("the decoder failed");
+}
+
+static uint64_t resolve(const char *name)
+{
+	if (!strcmp(name, "memcpy"))
+		return (uint64_t)memcpy;
+	if (!strcmp(name, "memset"))
+		return (uint64_t)memset;
+	if (!strcmp(name, "strlen"))
+		return (uint64_t)strlen;
+	if (!strcmp(name, "__assert_fail") || !strcmp(name, "__stack_chk_fail"))
+		return (uint64_t)library_failed;
+	return 0;
+}
+
+static const char *const library_paths[] = {
+	"/usr/lib/x86_64-linux-gnu/libZydis.so.4.0",
+	"/usr/lib64/libZydis.so.4.0",
+	"/usr/lib/libZydis.so.4.0",
+	"/usr/local/lib/libZydis.so.4.0",
+};
+
+void translate_init(void)
+{
+	struct library lib;
+	ZyanStatus (*init)(ZydisDecoder *, ZydisMachineMode, ZydisStackWidth);
+	long fd = -1;
+
+	for (unsigned i = 0; i < 4 && fd < 0; i++)
+		fd = sys(__NR_openat, AT_FDCWD, library_paths[i], O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || elf_load_library((int)fd, &lib, resolve))
+		die("cannot load libZydis.so.4.0: install libzydis4.0");
+	sys(__NR_close, fd);
+	init = (void *)elf_symbol(&lib, "ZydisDecoderInit");
+	decode = (void *)elf_symbol(&lib, "ZydisDecoderDecodeInstruction");
+	decode_operands = (void *)elf_symbol(&lib, "ZydisDecoderDecodeOperands");
+	init(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+}
+
+/* The library is compiled for SSE2 and a stack protector. */
+static void library_enter(struct thread *t)
+{
+	t->fs_base = fs_base();
+	set_fs_base((uint64_t)decoder_tls);
+	rt_save_xmm(t->xmm);
+}
+
+static void library_leave(struct thread *t)
+{
+	rt_load_xmm(t->xmm);
+	set_fs_base(t->fs_base);
+}
+
+static bool keeps_flags_sometimes(const ZydisDecodedInstruction *d)
+{
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_SHL:
+	case ZYDIS_MNEMONIC_SHR:
+	case ZYDIS_MNEMONIC_SAR:
+	case ZYDIS_MNEMONIC_ROL:
+	case ZYDIS_MNEMONIC_ROR:
+	case ZYDIS_MNEMONIC_RCL:
+	case ZYDIS_MNEMONIC_RCR:
+	case ZYDIS_MNEMONIC_SHLD:
+	case ZYDIS_MNEMONIC_SHRD:
+	case ZYDIS_MNEMONIC_BSF:
+	case ZYDIS_MNEMONIC_BSR:
+		return true;
+	default:
+		return d->attributes &
+		       (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+	}
+}
+
+static enum kind control(const ZydisDecodedInstruction *d)
+{
+	bool far = d->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
+
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_JCXZ:
+	case ZYDIS_MNEMONIC_JECXZ:
+	case ZYDIS_MNEMONIC_JRCXZ:
+	case ZYDIS_MNEMONIC_LOOP:
+	case ZYDIS_MNEMONIC_LOOPE:
+	case ZYDIS_MNEMONIC_LOOPNE:
+		return LOOP;
+	case ZYDIS_MNEMONIC_JMP:
+		return far ? ODD : d->raw.imm[0].is_relative ? JUMP : JUMP_INDIRECT;
+	case ZYDIS_MNEMONIC_CALL:
+		return far ? ODD : d->raw.imm[0].is_relative ? CALL : CALL_INDIRECT;
+	case ZYDIS_MNEMONIC_RET:
+		return far ? ODD : d->raw.imm[0].size ? RET_POP : RET;
+	case ZYDIS_MNEMONIC_SYSCALL:
+		return SYSCALL;
+	case ZYDIS_MNEMONIC_RDGSBASE:
+	case ZYDIS_MNEMONIC_WRGSBASE:
+	case ZYDIS_MNEMONIC_XBEGIN:
+	case ZYDIS_MNEMONIC_IRET:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+	case ZYDIS_MNEMONIC_SYSENTER:
+		return ODD;
+	case ZYDIS_MNEMONIC_INT:
+		return d->raw.imm[0].value.u == 0x80 ? ODD : PLAIN;
+	default:
+		return d->meta.category == ZYDIS_CATEGORY_COND_BR ? BRANCH : PLAIN;
+	}
+}
+
+/* Decodes the instruction at `at`, of which `room` bytes can be read. False if there is none. */
+static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
+{
+	ZydisDecodedInstruction d;
+	ZydisDecoderContext ctx;
+	ZyanStatus status = decode(&decoder, &ctx, p, room, &d);
+
+	memset(in, 0, sizeof(*in));
+	if (!ZYAN_SUCCESS(status)) {
+		if (status == ZYDIS_STATUS_NO_MORE_DATA)
+			return false;
+		in->kind = INVALID;
+		in->len = 1;
+		return true;
+	}
+	in->len = d.length;
+	in->kind = (uint8_t)control(&d);
+	in->gs = d.attributes & ZYDIS_ATTRIB_HAS_SEGMENT_GS;
+	if (d.attributes & ZYDIS_ATTRIB_HAS_MODRM) {
+		in->modrm = d.raw.modrm.offset;
+		in->rip = d.raw.modrm.mod == 0 && d.raw.modrm.rm == 5 && d.address_width == 64;
+	}
+	in->disp = d.raw.disp.size ? d.raw.disp.offset : 0;
+	in->imm = d.raw.imm[0].size ? d.raw.imm[0].offset : 0;
+	if (d.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && d.attributes & ZYDIS_ATTRIB_HAS_REX)
+		in->rex = d.raw.rex.offset + 1;
+	if (in->kind == PLAIN && (in->rip || in->gs))
+		in->kind = in->modrm ? MEMORY : ODD;
+	if (d.raw.imm[0].is_relative)
+		in->target = (uint64_t)p + d.length + d.raw.imm[0].value.u;
+	if (d.cpu_flags) {
+		in->reads = d.cpu_flags->tested;
+		if (!keeps_flags_sometimes(&d))
+			in->writes = d.cpu_flags->modified | d.cpu_flags->set_0 |
+				     d.cpu_flags->set_1 | d.cpu_flags->undefined;
+		else
+			in->reads = FLAGS_ALL; /* passes them on */
+	}
+	return true;
+}
+
+/* Registers that the instruction names or uses. */
+static uint32_t registers_used(const uint8_t *p)
+{
+	ZydisDecodedInstruction d;
+	ZydisDecoderContext ctx;
+	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+	uint32_t used = 1u << RSP;
+	/* as numbered by Zydis: AL CL DL BL AH CH DH BH SPL BPL SIL DIL R8B …, AX …, EAX …, RAX … */
+	static const uint8_t byte_reg[20] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
+					      6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	if (!ZYAN_SUCCESS(decode(&decoder, &ctx, p, 15, &d)) ||
+	    !ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count)))
+		return 0xffff;
+	for (unsigned i = 0; i < d.operand_count; i++) {
+		ZydisRegister r[3] = { ZYDIS_REGISTER_NONE, ZYDIS_REGISTER_NONE,
+				       ZYDIS_REGISTER_NONE };
+
+		if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER) {
+			r[0] = op[i].reg.value;
+		} else if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY) {
+			r[1] = op[i].mem.base;
+			r[2] = op[i].mem.index;
+		}
+		for (unsigned k = 0; k < 3; k++) {
+			unsigned v = r[k];
+
+			if (v >= ZYDIS_REGISTER_AL && v <= ZYDIS_REGISTER_R15B)
+				used |= 1u << byte_reg[v - ZYDIS_REGISTER_AL];
+			else if (v >= ZYDIS_REGISTER_AX && v <= ZYDIS_REGISTER_R15W)
+				used |= 1u << (v - ZYDIS_REGISTER_AX);
+			else if (v >= ZYDIS_REGISTER_EAX && v <= ZYDIS_REGISTER_R15D)
+				used |= 1u << (v - ZYDIS_REGISTER_EAX);
+			else if (v >= ZYDIS_REGISTER_RAX && v <= ZYDIS_REGISTER_R15)
+				used |= 1u << (v - ZYDIS_REGISTER_RAX);
+		}
+	}
+	return used;
+}
+
+/* A register of the first eight, neither rsp nor rbp, that is not in `used`. */
+static unsigned pick(uint32_t used)
+{
+	static const uint8_t order[] = { RAX, RCX, RDX, RBX, RSI, RDI };
+
+	for (unsigned i = 0; i < sizeof(order); i++)
+		if (!(used & 1u << order[i]))
+			return order[i];
+	die("no register is free");
+}
+
+static bool ends_block(unsigned kind)
+{
+	return kind >= JUMP;
+}
+
+static void decode_block(struct build *b, size_t room, unsigned max)
+{
+	b->n = b->len = 0;
+	while (b->n < max && b->len < room) {
+		struct insn *in = &b->in[b->n];
+
+		if (!decode_one(in, b->bytes + b->len, room - b->len))
+			break;
+		b->n++;
+		b->len += in->len;
+		if (ends_block(in->kind))
+			break;
+	}
+}
+
+/* Code. */
+
+static void put_link(struct build *b, uint64_t target, enum link_kind kind)
+{
+	struct link *l = &b->link[b->nlink++];
+
+	*l = (struct link){ .target = target,
+			    .site = (uint32_t)(b->e.at - CACHE_BASE),
+			    .kind = (uint8_t)kind };
+	put32(&b->e, 0);
+}
+
+static void put_link_jump(struct build *b, uint64_t target)
+{
+	put_align(&b->e, 1);
+	put8(&b->e, 0xe9);
+	put_link(b, target, LINK_JUMP);
+}
+
+/* The operand goes by way of a register: [gs base + effective address], or a target out of reach. */
+static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)
+{
+	struct emit *e = &b->e;
+	uint32_t used = registers_used(p);
+	unsigned r = pick(used), skip = 0, prefixes = 0, s = NO_REG;
+	unsigned modrm = p[in->modrm], tail = in->modrm + 1;
+
+	in->spilled |= 1u << r;
+	put_spill(e, r);
+	if (in->rip) {
+		put_imm64(e, r, next + (uint64_t)(int64_t) * (const int32_t *)(p + in->disp));
+		tail += 4;
+	} else { /* lea r, [operand] */
+		unsigned rex = in->rex ? p[in->rex - 1] & 3 : 0, has_sib = (modrm & 7) == 4;
+		unsigned mod = modrm >> 6;
+		unsigned disp = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+
+		if (mod == 0 && has_sib && (p[tail] & 7) == 5)
+			disp = 4;
+		put8(e, 0x48 | rex);
+		put8(e, 0x8d);
+		put8(e, (modrm & 0xc7) | r << 3);
+		put_bytes(e, p + tail, has_sib + disp);
+		tail += has_sib + disp;
+	}
+	if (in->gs) {
+		s = pick(used | 1u << r);
+		in->spilled |= 1u << s;
+		put_spill(e, s);
+		put_gs(e, 0x8b, s, T_GS_BASE);
+		put8(e, 0x48); /* lea r, [r + s] */
+		put8(e, 0x8d);
+		put8(e, r << 3 | 4);
+		put8(e, s << 3 | r);
+	}
+	in->core = (uint16_t)(e->at - b->code);
+	/* the instruction with [r]; a gs prefix drops out */
+	for (unsigned i = 0; i < in->modrm; i++) {
+		unsigned byte = p[i];
+
+		if (!skip && byte == 0x65 && in->gs) {
+			skip = 1;
+			continue;
+		}
+		if (in->rex && i + 1 == in->rex)
+			byte &= ~3u; /* neither B nor X: r is of the first eight */
+		put8(e, byte);
+		prefixes++;
+	}
+	if (!in->rex && prefixes >= 3) { /* VEX, EVEX: B and X are stored inverted */
+		uint8_t *op = e->out - prefixes;
+
+		while (*op == 0x66 || *op == 0x67 || *op == 0x64 || *op == 0x65 || *op == 0x2e ||
+		       *op == 0x3e || *op == 0x26 || *op == 0x36 || *op == 0xf2 || *op == 0xf3)
+			op++;
+		if (*op == 0xc4 || *op == 0x62)
+			op[1] |= 0x60;
+	}
+	put8(e, (modrm & 0x38) | r);
+	put_bytes(e, p + tail, in->len - tail);
+	in->end = (uint16_t)(e->at - b->code);
+	put_restore(e, r);
+	if (s != NO_REG)
+		put_restore(e, s);
+}
+
+/* An instruction with a rip-relative or a gs operand. */
+static void put_memory(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)
+{
+	struct emit *e = &b->e;
+	uint64_t target, there;
+
+	if (in->gs || !in->rip) {
+		put_by_register(b, in, p, next);
+		return;
+	}
+	target = next + (uint64_t)(int64_t) * (const int32_t *)(p + in->disp);
+	there = target - (e->at + in->len);
+	if (there == (uint64_t)(int64_t)(int32_t)there) {
+		put_bytes(e, p, in->disp);
+		put32(e, there);
+		put_bytes(e, p + in->disp + 4, in->len - in->disp - 4u);
+	} else if (target < 0x80000000) { /* [disp32] without a base */
+		put_bytes(e, p, in->modrm);
+		put8(e, (p[in->modrm] & 0x38) | 4);
+		put8(e, 0x25);
+		put32(e, target);
+		put_bytes(e, p + in->disp + 4, in->len - in->disp - 4u);
+	} else {
+		put_by_register(b, in, p, next);
+	}
+}
+
+/* mov rcx, <operand of an indirect jump or call>; rcx has been spilled. */
+static void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)
+{
+	struct emit *e = &b->e;
+	unsigned modrm = p[in->modrm], rex = in->rex ? p[in->rex - 1] & 3 : 0, n = 0;
+	unsigned start = (unsigned)(e->at - b->code);
+	uint8_t mov[24];
+	struct insn m = *in;
+
+	if (modrm >> 6 == 3) {
+		put8(e, 0x48 | (rex & 1));
+		put8(e, 0x8b);
+		put8(e, 0xc8 | (modrm & 7));
+		return;
+	}
+	for (unsigned i = 0; i + 1 < in->modrm; i++)
+		if (p[i] == 0x64 || p[i] == 0x65 || p[i] == 0x67)
+			mov[n++] = p[i];
+	m.rex = (uint8_t)(n + 1);
+	mov[n++] = (uint8_t)(0x48 | rex);
+	mov[n++] = 0x8b;
+	m.modrm = (uint8_t)n;
+	mov[n++] = (uint8_t)((modrm & 0xc7) | RCX << 3);
+	m.disp = (uint8_t)(in->disp ? in->disp + (m.modrm - in->modrm) : 0);
+	for (unsigned i = in->modrm + 1u; i < in->len; i++)
+		mov[n++] = p[i];
+	m.len = (uint8_t)n;
+	m.spilled = 0;
+	if (in->rip || in->gs)
+		put_memory(b, &m, mov, next);
+	else
+		put_bytes(e, mov, n);
+	in->spilled |= m.spilled;
+	in->core = m.core > start ? m.core : in->core;
+}
+
+/* Goes to the code of the address in rcx. */
+static void put_lookup(struct build *b)
+{
+	struct emit *e = &b->e;
+	static const uint8_t index[] = {
+		0x0f, 0xb7, 0xc1, /* movzx eax, cx */
+		0x8d, 0x04, 0x00, /* lea eax, [rax + rax] */
+	};
+	static const uint8_t compare[] = {
+		0x48, 0x8d, 0x0c, 0x11, /* lea rcx, [rcx + rdx] */
+		0xe3, 0x05,		/* jrcxz over the next one */
+	};
+
+	put_spill(e, RAX);
+	put_spill(e, RDX);
+	put_bytes(e, index, sizeof(index));
+	put8(e, 0x65); /* mov rdx, gs:[rax * 8 + table] */
+	put8(e, 0x48);
+	put8(e, 0x8b);
+	put8(e, 0x14);
+	put8(e, 0xc5);
+	put32(e, T_NEAR_TABLE);
+	put_bytes(e, compare, sizeof(compare));
+	put_jump(e, (uint64_t)rt_ibl_jump_miss);
+	put8(e, 0x65); /* mov rax, gs:[rax * 8 + table + 8] */
+	put8(e, 0x48);
+	put8(e, 0x8b);
+	put8(e, 0x04);
+	put8(e, 0xc5);
+	put32(e, T_NEAR_TABLE + 8);
+	put_gs(e, 0x89, RAX, T_TARGET);
+	put_restore(e, RAX);
+	put_restore(e, RCX);
+	put_restore(e, RDX);
+	put8(e, 0x65); /* jmp gs:[target] */
+	put8(e, 0xff);
+	put8(e, 0x24);
+	put8(e, 0x25);
+	put32(e, T_TARGET);
+}
+
+static void put_store_return(struct emit *e, uint64_t pc)
+{
+	if (pc < 0x80000000) {
+		put8(e, 0x48); /* mov qword [rsp], imm */
+		put8(e, 0xc7);
+		put8(e, 0x04);
+		put8(e, 0x24);
+		put32(e, pc);
+	} else {
+		put8(e, 0xc7); /* mov dword [rsp], imm */
+		put8(e, 0x04);
+		put8(e, 0x24);
+		put32(e, pc);
+		put8(e, 0xc7); /* mov dword [rsp + 4], imm */
+		put8(e, 0x44);
+		put8(e, 0x24);
+		put8(e, 0x04);
+		put32(e, pc >> 32);
+	}
+}
+
+/* call L; jmp <after>; L: … */
+static void put_call(struct build *b, uint64_t next)
+{
+	struct emit *e = &b->e;
+	unsigned gap = (unsigned)(e->at + 5 + 1) & 63, pad = gap > 60 ? 64 - gap : 0;
+
+	put8(e, 0xe8);
+	put32(e, pad + 5);
+	b->returns = e->at;
+	put_nops(e, pad);
+	put8(e, 0xe9);
+	put_link(b, next, LINK_JUMP);
+	put_store_return(e, next);
+}
+
+static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)
+{
+	struct emit *e = &b->e;
+
+	switch (in->kind) {
+	case JUMP:
+		put_link_jump(b, in->target);
+		break;
+	case BRANCH:
+		put_align(e, 2);
+		put8(e, 0x0f);
+		put8(e, 0x80 | (p[in->imm - 1u] & 15));
+		put_link(b, in->target, LINK_JUMP);
+		put_link_jump(b, next);
+		break;
+	case LOOP: {
+		unsigned size = in->len + 10u, room = 64 - (unsigned)(e->at & 63);
+
+		if (room < size)
+			put_nops(e, room);
+		in->core = (uint16_t)(e->at - b->code);
+		put_bytes(e, p, in->imm);
+		put8(e, 5);
+		put8(e, 0xe9);
+		put_link(b, next, LINK_JUMP);
+		put8(e, 0xe9);
+		put_link(b, in->target, LINK_JUMP);
+		break;
+	}
+	case CALL:
+		put_call(b, next);
+		put_link_jump(b, in->target);
+		break;
+	case RET:
+	case RET_POP:
+		in->spilled = 1u << RCX;
+		put_spill(e, RCX);
+		in->core = (uint16_t)(e->at - b->code);
+		put8(e, 0x48); /* mov rcx, [rsp] */
+		put8(e, 0x8b);
+		put8(e, 0x0c);
+		put8(e, 0x24);
+		if (in->kind == RET_POP) {
+			put8(e, 0x48); /* lea rsp, [rsp + n] */
+			put8(e, 0x8d);
+			put8(e, 0xa4);
+			put8(e, 0x24);
+			put32(e, 8u + *(const uint16_t *)(p + in->imm));
+		}
+		put_jump(e, in->kind == RET ? (uint64_t)rt_ibl_ret : (uint64_t)rt_ibl_jump);
+		break;
+	case JUMP_INDIRECT:
+	case CALL_INDIRECT:
+		in->spilled = 1u << RCX;
+		put_spill(e, RCX);
+		in->core = (uint16_t)(e->at - b->code);
+		put_target(b, in, p, next);
+		if (in->kind == CALL_INDIRECT)
+			put_call(b, next);
+		put_lookup(b);
+		break;
+	case SYSCALL:
+		put8(e, 0xe9);
+		put_link(b, next, LINK_SYSCALL);
+		break;
+	case ODD:
+		put8(e, 0xe9);
+		put_link(b, next - in->len, LINK_ODD);
+		break;
+	default: /* ud2 */
+		put8(e, 0x0f);
+		put8(e, 0x0b);
+		break;
+	}
+}
+
+static void put_block(struct build *b)
+{
+	const uint8_t *p = b->bytes;
+	struct emit *e = &b->e;
+	unsigned last = b->n - 1;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct insn *in = &b->in[i];
+		uint64_t next = (uint64_t)p + in->len;
+
+		in->spilled = 0;
+		in->start = in->core = (uint16_t)(e->at - b->code);
+		in->end = 0;
+		if (in->kind == PLAIN)
+			put_bytes(e, p, in->len);
+		else if (in->kind == MEMORY)
+			put_memory(b, in, p, next);
+		else
+			put_control(b, in, p, next);
+		if (!in->end)
+			in->end = (uint16_t)(e->at - b->code);
+		p += in->len;
+	}
+	if (!ends_block(b->in[last].kind))
+		put_link_jump(b, (uint64_t)p);
+}
+
+static void put_stub(struct link *l, uint32_t number)
+{
+	struct emit e = { (uint8_t *)CACHE_BASE + l->stub, CACHE_BASE + l->stub };
+
+	put8(&e, 0x65); /* mov qword gs:[exit link], number */
+	put8(&e, 0x48);
+	put8(&e, 0xc7);
+	put8(&e, 0x04);
+	put8(&e, 0x25);
+	put32(&e, T_EXIT_LINK);
+	put32(&e, number);
+	put_jump(&e, (uint64_t)rt_exit);
+}
+
+static void publish(struct build *b, struct block *blk)
+{
+	blk->link = nlinks;
+	blk->links = b->nlink;
+	for (unsigned i = 0; i < b->nlink; i++) {
+		struct link *l = &links[nlinks];
+		uint64_t site;
+
+		*l = b->link[i];
+		l->from = (uint32_t)(blk - blocks);
+		l->stub = (uint32_t)(stub_next - CACHE_BASE);
+		stub_next += STUB_SIZE;
+		put_stub(l, nlinks++);
+		site = CACHE_BASE + l->site;
+		*(int32_t *)site = (int32_t)(CACHE_BASE + l->stub - (site + 4));
+		if (l->kind != LINK_JUMP)
+			l->site = 0;
+	}
+}
+
+static int segv_code(uint64_t pc)
+{
+	char c;
+
+	return rt_copy(&c, (const void *)pc, 1) ? SEGV_ACCERR : SEGV_MAPERR;
+}
+
+/* A thread's own block for code that changes all the time: made anew at each execution. */
+static struct block *once_block(struct thread *t)
+{
+	struct block *blk;
+
+	if (t->once)
+		return &blocks[t->once - 1];
+	blk = &blocks[nblocks];
+	*blk = (struct block){ .pc = ~0ul, .code = code_next, .size = ONCE_SIZE, .links = 3 };
+	code_next += ONCE_SIZE;
+	blk->link = nlinks;
+	for (unsigned i = 0; i < blk->links; i++) {
+		links[nlinks] = (struct link){ .from = nblocks,
+					       .stub = (uint32_t)(stub_next - CACHE_BASE) };
+		stub_next += STUB_SIZE;
+		put_stub(&links[nlinks], nlinks);
+		nlinks++;
+	}
+	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
+	t->once = nblocks;
+	return blk;
+}
+
+static struct block *publish_once(struct build *b, struct block *blk)
+{
+	blk->pc = b->pc;
+	blk->len = (uint16_t)b->len;
+	blk->n = (uint16_t)b->n;
+	blk->flags = BLOCK_ONCE;
+	for (unsigned i = 0; i < b->nlink; i++) {
+		struct link *l = &links[blk->link + i];
+		uint64_t site = CACHE_BASE + b->link[i].site;
+
+		l->target = b->link[i].target;
+		l->kind = b->link[i].kind;
+		l->site = 0;
+		*(int32_t *)site = (int32_t)(CACHE_BASE + l->stub - (site + 4));
+	}
+	return blk;
+}
+
+struct block *translate(struct thread *t, uint64_t pc)
+{
+	static struct build b;
+	const struct region *r = region_of(pc);
+	struct block *blk;
+	size_t room;
+
+	if (!r) {
+		signals_raise(t, SIGSEGV, segv_code(pc), pc);
+		return NULL;
+	}
+	room = r->end - pc;
+	b.bytes = (const uint8_t *)pc;
+	b.pc = pc;
+	library_enter(t);
+	decode_block(&b, room, INSNS_MAX);
+	b.once = b.n && !regions_watch(r, pc, b.len);
+	if (b.once)
+		decode_block(&b, room, 1);
+	if (!b.n) { /* runs over the end of what can be executed, perhaps into another region */
+		library_leave(t);
+		r = region_of(r->end);
+		if (!r) {
+			signals_raise(t, SIGSEGV, segv_code(pc + room), pc + room);
+			return NULL;
+		}
+		b.once = !regions_watch(r, pc, 15);
+		library_enter(t);
+		decode_block(&b, r->end - pc, 1);
+		if (!b.n)
+			die("no instruction at %lx", pc);
+	}
+	if (nblocks + 1 >= 1u << 22 || nlinks + 4 >= 1u << 23 ||
+	    code_next + CODE_MAX > CACHE_BASE + CACHE_CODE_SIZE ||
+	    stub_next + 256 > CACHE_BASE + CACHE_SIZE)
+		die("the code cache is full");
+	blk = b.once ? once_block(t) : &blocks[nblocks];
+	b.code = b.once ? blk->code : code_next;
+	b.e = (struct emit){ (uint8_t *)b.code, b.code };
+	b.nlink = 0;
+	b.returns = 0;
+	put_block(&b);
+	library_leave(t);
+	if (b.once)
+		return publish_once(&b, blk);
+	*blk = (struct block){ .pc = pc,
+			       .code = code_next,
+			       .size = (uint32_t)(b.e.at - code_next),
+			       .len = (uint16_t)b.len,
+			       .n = (uint16_t)b.n };
+	code_next = b.e.at;
+	publish(&b, blk);
+	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
+	cache_add(blk);
+	if (b.returns)
+		cache_add_return(pc + b.len, b.returns);
+	return blk;
+}
+
+bool translate_place(struct thread *t, const struct block *blk, uint64_t at, struct place *out)
+{
+	struct build *b = (struct build *)((char *)t + T_SCRATCH);
+	unsigned o = (unsigned)(at - blk->code), done = 0;
+	uint64_t pc = blk->pc;
+
+	b->bytes = (const uint8_t *)pc;
+	b->pc = pc;
+	b->code = blk->code;
+	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
+	b->nlink = 0;
+	library_enter(t);
+	decode_block(b, blk->len, blk->n);
+	put_block(b);
+	library_leave(t);
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct insn *in = &b->in[i];
+		bool last = i + 1 == b->n;
+
+		if (o == in->start || (o <= in->core && o > in->start) || (last && o < blk->size) ||
+		    (o > in->core && o < in->end)) {
+			*out = (struct place){ pc, o > in->start ? in->spilled : 0, done,
+					       o == in->start };
+			if (o > in->core && !last && o < in->end)
+				break; /* inside an instruction */
+			return true;
+		}
+		pc += in->len;
+		done++;
+		if (!last && o >= in->end && o < b->in[i + 1].start) {
+			*out = (struct place){ pc, in->spilled, done, false };
+			return true;
+		}
+	}
+	return false;
+}

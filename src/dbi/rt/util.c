@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+
+#include <linux/futex.h>
+#include <linux/mman.h>
+
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+/* These keep to string instructions: the program's vector registers are live. */
+void *memcpy(void *to, const void *from, size_t n)
+{
+	void *d = to;
+
+	__asm__ volatile("rep movsb" : "+D"(d), "+S"(from), "+c"(n)::"memory");
+	return to;
+}
+
+void *memset(void *p, int c, size_t n)
+{
+	void *d = p;
+
+	__asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
+	return p;
+}
+
+size_t strlen(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n])
+		n++;
+	return n;
+}
+
+int memcmp(const void *a, const void *b, size_t n)
+{
+	const unsigned char *x = a, *y = b;
+
+	for (size_t i = 0; i < n; i++)
+		if (x[i] != y[i])
+			return x[i] - y[i];
+	return 0;
+}
+
+int strcmp(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return (unsigned char)*a - (unsigned char)*b;
+}
+
+bool starts_with(const char *s, const char *prefix)
+{
+	while (*prefix)
+		if (*s++ != *prefix++)
+			return false;
+	return true;
+}
+
+static size_t put_number(char *out, uint64_t v, unsigned base)
+{
+	char digits[20];
+	size_t n = 0;
+
+	do
+		digits[n++] = "0123456789abcdef"[v % base];
+	while (v /= base);
+	for (size_t i = 0; i < n; i++)
+		out[i] = digits[n - 1 - i];
+	return n;
+}
+
+static size_t vformat(char *out, size_t size, const char *fmt, va_list ap)
+{
+	size_t n = 0;
+
+	for (; *fmt && n + 24 < size; fmt++) {
+		if (*fmt != '%') {
+			out[n++] = *fmt;
+			continue;
+		}
+		fmt++;
+		while (*fmt == 'l')
+			fmt++;
+		if (*fmt == 's') {
+			const char *s = va_arg(ap, const char *);
+
+			while (*s && n + 24 < size)
+				out[n++] = *s++;
+		} else if (*fmt == 'd') {
+			long v = va_arg(ap, long);
+
+			if (v < 0)
+				out[n++] = '-';
+			n += put_number(out + n, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10);
+		} else if (*fmt == 'x') {
+			n += put_number(out + n, va_arg(ap, uint64_t), 16);
+		}
+	}
+	out[n] = 0;
+	return n;
+}
+
+size_t format(char *out, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	va_start(ap, fmt);
+	n = vformat(out, size, fmt, ap);
+	va_end(ap);
+	return n;
+}
+
+void say(const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+	size_t n;
+
+	memcpy(line, "assay: ", 7);
+	va_start(ap, fmt);
+	n = 7 + vformat(line + 7, sizeof(line) - 8, fmt, ap);
+	va_end(ap);
+	line[n++] = '\n';
+	sys(__NR_write, 2, line, n);
+}
+
+void die(const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+	size_t n;
+
+	memcpy(line, "assay: ", 7);
+	va_start(ap, fmt);
+	n = 7 + vformat(line + 7, sizeof(line) - 8, fmt, ap);
+	va_end(ap);
+	line[n++] = '\n';
+	sys(__NR_write, 2, line, n);
+	sys(__NR_exit_group, 126);
+	__builtin_unreachable();
+}
+
+void *reserve(size_t n)
+{
+	long p = sys(__NR_mmap, 0, n, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (sys_failed(p))
+		die("no memory for the engine: %ld bytes, errno %ld", (long)n, -p);
+	return (void *)p;
+}
+
+void *arena(size_t n)
+{
+	static uint8_t *at, *end;
+	static int arena_lock;
+	void *p;
+
+	n = (n + 15) & ~15ul;
+	lock(&arena_lock);
+	if ((size_t)(end - at) < n) {
+		size_t chunk = n > 1 << 16 ? n : 1 << 20;
+
+		at = reserve(chunk);
+		end = at + chunk;
+	}
+	p = at;
+	at += n;
+	unlock(&arena_lock);
+	return p;
+}
+
+/* 0 free, 1 taken, 2 taken and waited for (Drepper, "Futexes are tricky", mutex 2) */
+void lock(int *l)
+{
+	int c = 0;
+
+	if (__atomic_compare_exchange_n(l, &c, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	while (__atomic_exchange_n(l, 2, __ATOMIC_ACQUIRE))
+		sys(__NR_futex, l, FUTEX_WAIT_PRIVATE, 2, 0);
+}
+
+void unlock(int *l)
+{
+	if (__atomic_exchange_n(l, 0, __ATOMIC_RELEASE) == 2)
+		sys(__NR_futex, l, FUTEX_WAKE_PRIVATE, 1);
+}
