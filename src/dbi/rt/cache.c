@@ -223,6 +223,11 @@ static void kill_block(struct block *b)
 		i = l->next;
 		l->linked = false;
 		l->next = 0;
+		if (l->fallen) { /* what comes from above jumps on from here */
+			l->fallen = false;
+			l->site = (uint32_t)(b->code + 1 - CACHE_BASE);
+			*(uint8_t *)b->code = 0xe9;
+		}
 		patch(l, CACHE_BASE + l->stub);
 	}
 	b->in = 0;

@@ -121,8 +121,8 @@ void dispatch(void *thread)
 		lock(&cache_lock);
 		b = cache_find(t->pc);
 		if (!b)
-			b = translate(t, t->pc);
-		if (b && from)
+			b = translate(t, t->pc, from);
+		if (b && from && from->target == b->pc)
 			cache_link(from, b);
 		if (b && indirect && !(b->flags & BLOCK_ONCE))
 			cache_near(t, b->pc, b->code);

@@ -222,7 +222,8 @@ struct block {
 	uint32_t counter;
 };
 #define BLOCK_DEAD 1
-#define BLOCK_ONCE 2 /* one instruction, never kept: its code changes */
+#define BLOCK_ONCE 2	 /* one instruction, never kept: its code changes */
+#define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
 
 enum link_kind {
 	LINK_JUMP,    /* goes on at target */
@@ -237,14 +238,16 @@ struct link {
 	uint32_t next; /* in target's list */
 	uint8_t kind;
 	bool linked;
+	bool fallen; /* its jump is gone: target's code follows */
 };
 
 struct decoder {
 	void *lib;
 };
 void translate_init(void);
-/* Makes a block of the code at pc; NULL if there is none to decode (fault is then set). */
-struct block *translate(struct thread *t, uint64_t pc);
+/* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
+ * leads there and its block was the last one made, the code goes on where that one ends. */
+struct block *translate(struct thread *t, uint64_t pc, struct link *from);
 /* What the program's state is where the cache's code stands at `at`, in a block. */
 struct place {
 	uint64_t pc;

@@ -16,6 +16,7 @@
 #include <Zydis/Zydis.h>
 
 #include <fcntl.h>
+#include <linux/mman.h>
 #include <signal.h>
 
 #include "dbi/rt/emit.h"
@@ -717,7 +718,44 @@ static struct block *publish_once(struct build *b, struct block *blk)
 	return blk;
 }
 
-struct block *translate(struct thread *t, uint64_t pc)
+static bool constant(const struct region *r)
+{
+	return r->inode && !(r->prot & PROT_WRITE) && !r->shared;
+}
+
+/*
+ * The block that was made last ends in a jump that was just taken for the first time: its target is to
+ * take the jump's place. If it was the branch before that jump, its condition is inverted first. Only in
+ * code that does not change, and while nobody else can be running it. Returns where the code goes.
+ */
+static struct link *take_place(struct link *l)
+{
+	struct block *b = &blocks[l->from];
+	struct link *last;
+
+	if (threads->next || l->from + 1 != nblocks || b->flags || !b->links)
+		return NULL;
+	last = &links[b->link + b->links - 1];
+	if ((uint64_t)CACHE_BASE + last->site + 4 != code_next || last->linked ||
+	    last->kind != LINK_JUMP)
+		return NULL;
+	if (l != last) {
+		uint8_t *op = (uint8_t *)CACHE_BASE + l->site - 1;
+		uint64_t target = l->target;
+
+		if ((op[0] & 0xf0) != 0x80 || op[-1] != 0x0f || l->linked)
+			return NULL;
+		op[0] ^= 1;
+		l->target = last->target;
+		last->target = target;
+		b->flags |= BLOCK_INVERTED;
+	}
+	b->size -= 5;
+	code_next -= 5;
+	return last;
+}
+
+struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 {
 	static struct build b;
 	const struct region *r = region_of(pc);
@@ -753,6 +791,7 @@ struct block *translate(struct thread *t, uint64_t pc)
 	    code_next + CODE_MAX > CACHE_BASE + CACHE_CODE_SIZE ||
 	    stub_next + 256 > CACHE_BASE + CACHE_SIZE)
 		die("the code cache is full");
+	from = from && from->kind == LINK_JUMP && !b.once && constant(r) ? take_place(from) : NULL;
 	blk = b.once ? once_block(t) : &blocks[nblocks];
 	b.code = b.once ? blk->code : code_next;
 	b.e = (struct emit){ (uint8_t *)b.code, b.code };
@@ -769,6 +808,10 @@ struct block *translate(struct thread *t, uint64_t pc)
 			       .n = (uint16_t)b.n };
 	code_next = b.e.at;
 	publish(&b, blk);
+	if (from) {
+		from->linked = from->fallen = true;
+		blk->in = (uint32_t)(from - links) + 1;
+	}
 	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
 	cache_add(blk);
 	if (b.returns)
