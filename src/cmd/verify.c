@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+#include "cmd/verbs.h"
+#include "report/verify.h"
+
+static struct verify_options o = { .measure = { .min = 400, .min_hot = 50 },
+				   .worst = 10,
+				   .warn = log_warn };
+
+static const struct opt opts[] = {
+	{ 0, "min", "N", "least observations of a site for errors (default 400)", OPT_UINT,
+	  &o.measure.min, 1, 1e9, NULL },
+	{ 0, "min-hot", "N", "the same for hot values and bounds (default 50)", OPT_UINT,
+	  &o.measure.min_hot, 1, 1e9, NULL },
+	{ 0, "worst", "N", "how many of the worst sites to list (default 10; 0: none)", OPT_UINT,
+	  &o.worst, 0, 1e9, NULL },
+	{ 0, "all", NULL, "operands whose hot values are run-time addresses, too", OPT_FLAG,
+	  &o.measure.all, 0, 0, NULL },
+	{ 0, "common", NULL, "only sites that every SAMPLED has enough observations of", OPT_FLAG,
+	  &o.measure.common, 0, 0, NULL },
+	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &o.wide, 0, 0, NULL },
+	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &o.json, 0, 0, NULL },
+	{ 0 },
+};
+
+static int run(int argc, char **argv, struct err *err)
+{
+	if (argc < 2 || argc > VERIFY_MAX + 1) {
+		err_set(err, ERR_USAGE,
+			"verify takes 1 to %d sampled recordings and then an exact one, but %d "
+			"file%s were given",
+			VERIFY_MAX, argc, argc == 1 ? "" : "s");
+		err_hint(err, "assay verify sampled.db exact.db");
+		return err->code;
+	}
+	o.path = argv;
+	o.n = (size_t)argc;
+	verify_print(&o, err);
+	return err->code;
+}
+
+const struct verb cmd_verify = {
+	.name = "verify",
+	.summary = "how far sampled recordings are off an exact one of the same run",
+	.synopsis = "SAMPLED... EXACT",
+	.about = "Holds sampled recordings against an exact one of the same deterministic run: "
+		 "shares of values, branch directions, which sites were seen, whether the "
+		 "reported bounds hold, and the sites that are furthest off. Everything is "
+		 "weighted by true executions. The exact recording comes last; each of the others "
+		 "has a row of its own, so that sketches, rates and bursts can be compared "
+		 "(--common: on the same sites). An exact recording in place of a sampled one "
+		 "shows how far two runs agree.\n\n"
+		 "Errors have two parts: chance, what as many independent observations would "
+		 "give, and what is beyond it, mostly that windows are weighted by time. A "
+		 "recording keeps no windows, so nothing here corrects for that: figures are as "
+		 "the other readings print them.\n\n"
+		 "Images are matched by build-id and path. Code that no ELF file holds, and "
+		 "operands whose hot values are run-time addresses, are left out and counted: "
+		 "record both under setarch -R, and --all compares addresses as well.",
+	.examples = "setarch -R assay record -o sampled.db -- gzip -9 -k -f big.txt\n"
+		    "setarch -R assay record --exact -o exact.db -- gzip -9 -k -f big.txt\n"
+		    "assay verify sampled.db exact.db\n"
+		    "# which sketch does better\n"
+		    "assay verify --common space-saving.db counting.db exact.db\n"
+		    "assay verify --json sampled.db exact.db | jq '.values[0].rms'\n",
+	.opts = opts,
+	.run = run,
+};

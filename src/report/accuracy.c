@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/accuracy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/insn.h"
+#include "report/operands.h"
+
+#define NONE UINT32_MAX /* no such image */
+#define SLACK 1e-9	/* shares are compared after rounding */
+#define HOT_VALUES 20	/* there can be no more: 1 / ACCURACY_HOT */
+#define NAMED 3		/* images in a message */
+
+const char *const accuracy_kind_name[ACCURACY_KIND_N] = {
+	"all", "result", "load", "store", "address", "target", "return", "argument",
+};
+const double accuracy_within[ACCURACY_WITHIN] = { 0.05, 0.10, 0.15 };
+
+static const uint8_t kind_of[OPERAND_N] = {
+	[OPERAND_RESULT] = ACCURACY_RESULT,   [OPERAND_RESULT2] = ACCURACY_RESULT,
+	[OPERAND_LOAD] = ACCURACY_LOAD,	      [OPERAND_STORE] = ACCURACY_STORE,
+	[OPERAND_ADDRESS] = ACCURACY_ADDRESS, [OPERAND_TARGET] = ACCURACY_TARGET,
+	[OPERAND_RETURN] = ACCURACY_RETURN,   [OPERAND_ARG0] = ACCURACY_ARGUMENT,
+	[OPERAND_ARG1] = ACCURACY_ARGUMENT,   [OPERAND_ARG2] = ACCURACY_ARGUMENT,
+	[OPERAND_ARG3] = ACCURACY_ARGUMENT,   [OPERAND_ARG4] = ACCURACY_ARGUMENT,
+	[OPERAND_ARG5] = ACCURACY_ARGUMENT,
+};
+
+/* The true values of one operand of a site, hottest first. */
+struct truth {
+	const struct hot *list;
+	double total;
+	struct hot_value *v;
+	unsigned n;
+	bool address; /* a hot one is an address */
+};
+
+struct comparison {
+	struct accuracy *a;
+	const struct reading *sampled;
+	size_t n;
+	const struct view *exact;
+	const struct accuracy_options *o;
+	uint32_t **map;		  /* by recording, by image of the exact one: its image, or NONE */
+	const struct site **site; /* by recording: the site at hand, or NULL */
+	size_t at;		  /* … in the exact view */
+	struct hot_value *truth, *guess;
+};
+
+/* Images. */
+
+static bool is_file(const struct view *v, uint32_t image)
+{
+	return v->image[image].image->kind == IMAGE_FILE;
+}
+
+/* The same file in another recording: of one build-id, and if there are several, of one path. */
+static uint32_t match_image(const struct view *in, const struct profile_image *im)
+{
+	uint32_t found = NONE;
+
+	for (uint32_t i = 0; i < in->profile->nimage; i++) {
+		const struct profile_image *other = in->image[i].image;
+
+		if (other->kind != im->kind || strcmp(other->build_id, im->build_id) != 0)
+			continue;
+		if (!strcmp(other->path, im->path))
+			return i;
+		if (im->build_id[0])
+			found = i;
+	}
+	return found;
+}
+
+/* An ELF image that ran and has that path: matched or not, as asked for. */
+static const struct profile_image *of_path(const struct view *v, const struct view *other,
+					   const char *path, bool matched)
+{
+	for (uint32_t i = 0; i < v->profile->nimage; i++) {
+		const struct profile_image *im = v->image[i].image;
+
+		if (is_file(v, i) && v->image[i].sum.observed && !strcmp(im->path, path) &&
+		    (match_image(other, im) != NONE) == matched)
+			return im;
+	}
+	return NULL;
+}
+
+/* A path may have had several files (a compiler's output); all differ if none is in both. */
+static int refuse_differing(const struct reading *s, const struct reading *e, struct err *err)
+{
+	char text[512] = "";
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < e->profile.nimage; i++) {
+		const struct profile_image *im = e->profile.image[i], *other;
+
+		if (!is_file(&e->view, i) || !e->view.image[i].sum.observed ||
+		    of_path(&e->view, &s->view, im->path, true))
+			continue;
+		other = of_path(&s->view, &e->view, im->path, false);
+		if (!other || count++ >= NAMED)
+			continue;
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "%s%.80s (build-id %.40s, %.40s)", count > 1 ? "; " : "", im->path,
+			 other->build_id[0] ? other->build_id : "unknown",
+			 im->build_id[0] ? im->build_id : "unknown");
+	}
+	if (!count)
+		return 0;
+	err_set(err, ERR_FAILED, "%s and %s ran different files: %s%s", s->path, e->path, text,
+		count > NAMED ? "; and more" : "");
+	return err_hint(err, "record both again with the same program and libraries");
+}
+
+static const char *main_image(const struct view *v)
+{
+	const struct view_image *most = NULL;
+
+	for (uint32_t i = 0; i < v->profile->nimage; i++)
+		if (is_file(v, i) && (!most || v->image[i].sum.observed > most->sum.observed))
+			most = &v->image[i];
+	return most ? most->image->path : "no ELF image";
+}
+
+static int refuse_strangers(const struct reading *s, const struct reading *e, struct err *err)
+{
+	err_set(err, ERR_EMPTY, "%s saw no instruction that ran in %s", s->path, e->path);
+	return err_hint(err,
+			"they have to be of the same run: one is mostly of %s, the other of %s",
+			main_image(&s->view), main_image(&e->view));
+}
+
+/* Errors. */
+
+static void error_add(struct accuracy_error *e, double weight, double error, double variance)
+{
+	e->weight += weight;
+	e->square += weight * error * error;
+	e->variance += weight * variance;
+}
+
+static void error_finish(struct accuracy_error *e)
+{
+	double beyond;
+
+	if (e->weight <= 0) {
+		e->rms = e->chance = e->beyond = NAN;
+		return;
+	}
+	beyond = (e->square - e->variance) / e->weight;
+	e->rms = sqrt(e->square / e->weight);
+	e->chance = sqrt(e->variance / e->weight);
+	e->beyond = beyond > 0 ? sqrt(beyond) : 0;
+}
+
+static double binomial(double p, uint64_t n)
+{
+	return p * (1 - p) / (double)n;
+}
+
+static struct accuracy_site *add_site(struct comparison *c, struct accuracy_sites *list)
+{
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? 2 * list->cap : 256;
+		struct accuracy_site *v = realloc(list->v, cap * sizeof(*v));
+
+		if (!v)
+			return NULL;
+		list->v = v;
+		list->cap = cap;
+	}
+	list->v[list->n] = (struct accuracy_site){ .at = c->at, .operand = -1 };
+	return &list->v[list->n++];
+}
+
+/* How much more often windows saw the site than it would be seen if they were not weighted by time. */
+static double times_seen(const struct comparison *c, size_t k)
+{
+	const struct accuracy_coverage *cover = &c->a[k].coverage;
+	const struct site *e = c->exact->site[c->at];
+
+	if (!e->observed || cover->observed <= 0)
+		return NAN;
+	return (double)c->site[k]->observed / cover->observed * cover->ran / (double)e->observed;
+}
+
+/* Observations of the site's operand (-1: of the site). With --common the fewest of all recordings. */
+static uint64_t observations(const struct comparison *c, size_t k, int operand)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct site *s = c->site[i];
+		const struct hot *h = s && operand >= 0 ? s->operand[operand] : NULL;
+		uint64_t n = operand >= 0 ? (h ? hot_total(h) : 0) : (s ? s->observed : 0);
+
+		if ((i == k || c->o->common) && n < least)
+			least = n;
+	}
+	return least;
+}
+
+/* Values. */
+
+/* Where the kernel places position-independent programs, mappings and stacks; they move from run to
+ * run. */
+static bool is_address(uint64_t value)
+{
+	return value >> 40 >= 0x55 && value >> 40 <= 0x7f;
+}
+
+static double low_of(const struct truth *t, const struct hot_value *v)
+{
+	return v->low / t->total;
+}
+
+static double high_of(const struct truth *t, const struct hot_value *v)
+{
+	return v->high / t->total;
+}
+
+static bool is_certain(const struct truth *t, const struct hot_value *v)
+{
+	return high_of(t, v) - low_of(t, v) <= ACCURACY_CERTAIN;
+}
+
+static bool is_hot(const struct truth *t, const struct hot_value *v)
+{
+	return low_of(t, v) >= ACCURACY_HOT;
+}
+
+static const struct hot_value *find(const struct hot_value *v, unsigned n, uint64_t value)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (v[i].value == value)
+			return &v[i];
+	return NULL;
+}
+
+/* Of what a list does not hold no more is known than this. */
+static struct hot_value absent(const struct hot *h, uint64_t value)
+{
+	return (struct hot_value){ .value = value, .high = hot_rest_bound(h) };
+}
+
+/* The hot values first: whether they are addresses. */
+static void truth_begin(struct comparison *c, struct truth *t, const struct hot *h)
+{
+	*t = (struct truth){ .list = h, .total = (double)hot_total(h), .v = c->truth };
+	t->n = hot_top(h, t->v, HOT_VALUES);
+	for (unsigned i = 0; i < t->n && (!i || is_hot(t, &t->v[i])); i++)
+		t->address |= is_address(t->v[i].value);
+}
+
+static void truth_rest(struct truth *t)
+{
+	if (t->n < hot_distinct(t->list))
+		t->n = hot_top(t->list, t->v, hot_distinct(t->list));
+}
+
+/* One comparison of lists. */
+struct pairing {
+	struct comparison *c;
+	size_t k;
+	const struct truth *t;
+	struct operand_values shown; /* as the readings show them */
+	const struct hot *list;
+	unsigned n;
+	struct accuracy_values *to[2]; /* of its kind, and of all */
+};
+
+static bool skips(const struct pairing *p, uint64_t value)
+{
+	return !p->c->o->all && is_address(value);
+}
+
+static struct share estimate(const struct pairing *p, uint64_t value)
+{
+	const struct hot_value *v = find(p->c->guess, p->n, value);
+	struct hot_value none = absent(p->list, value);
+	double total = (double)p->shown.observations;
+
+	return share_hot(v ? v : &none, total, total);
+}
+
+static int compare_shares(struct pairing *p)
+{
+	const struct truth *t = p->t;
+	struct accuracy *a = &p->c->a[p->k];
+	struct accuracy_site *site = add_site(p->c, &a->worst_values);
+	double known = 0, worst = -1;
+
+	if (!site)
+		return -1;
+	site->operand = p->shown.operand;
+	site->observations = p->shown.observations;
+	site->executions = t->total;
+	site->seen = times_seen(p->c, p->k);
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct hot_value *v = &t->v[i];
+		double exact = (low_of(t, v) + high_of(t, v)) / 2, weight = exact * t->total;
+		double variance = binomial(exact, p->shown.observations), square;
+		struct share s;
+
+		if (skips(p, v->value) || !is_certain(t, v))
+			continue;
+		s = estimate(p, v->value);
+		known += weight;
+		square = weight * (s.value - exact) * (s.value - exact);
+		site->square += square;
+		for (int j = 0; j < 2; j++) {
+			error_add(&p->to[j]->error, weight, s.value - exact, variance);
+			p->to[j]->pairs++;
+		}
+		if (square <= worst)
+			continue;
+		worst = square;
+		site->value = v->value;
+		site->sampled = s;
+		site->exact = exact;
+		site->chance = sqrt(variance);
+	}
+	for (int j = 0; j < 2; j++) {
+		p->to[j]->operands++;
+		p->to[j]->executions.compared += t->total;
+	}
+	if (!hot_exact(t->list) && known < t->total)
+		a->left_out.uncertain_ran += t->total - known;
+	if (worst < 0)
+		a->worst_values.n--;
+	return 0;
+}
+
+static void look_for_hot(struct pairing *p)
+{
+	const struct truth *t = p->t;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct hot_value *v = &t->v[i];
+		bool found = find(p->c->guess, p->n, v->value);
+
+		if (skips(p, v->value) || !is_hot(t, v))
+			continue;
+		for (int j = 0; j < 2; j++) {
+			p->to[j]->hot++;
+			p->to[j]->found += found;
+			p->to[j]->hot_ran += v->low;
+			p->to[j]->found_ran += found ? v->low : 0;
+		}
+	}
+}
+
+static bool holds(const struct share *s, double low, double high)
+{
+	return high >= s->low - SLACK && low <= s->high + SLACK;
+}
+
+static void check_bounds(struct pairing *p)
+{
+	const struct truth *t = p->t;
+
+	for (unsigned i = 0; i < p->shown.n; i++) {
+		const struct share *s = &p->shown.share[i];
+		uint64_t value = p->shown.value[i].value;
+		const struct hot_value *v = find(t->v, t->n, value);
+		struct hot_value none = absent(t->list, value);
+
+		v = v ? v : &none;
+		if ((i && s->value < ACCURACY_SHOWN) || skips(p, value) || !is_certain(t, v))
+			continue;
+		for (int j = 0; j < 2; j++) {
+			p->to[j]->bounds++;
+			p->to[j]->held += holds(s, low_of(t, v), high_of(t, v));
+		}
+	}
+}
+
+static void compare_targets(struct pairing *p)
+{
+	const struct truth *t = p->t;
+	struct accuracy_targets *to = &p->c->a[p->k].targets;
+
+	to->sites++;
+	to->executions.compared += t->total;
+	for (unsigned i = 0; i < t->n; i++) {
+		double exact = (low_of(t, &t->v[i]) + high_of(t, &t->v[i])) / 2;
+
+		to->common += t->total * fmin(exact, estimate(p, t->v[i].value).value);
+	}
+}
+
+/* Addresses are found only if both runs had them at the same places. */
+static void count_addresses(struct comparison *c, size_t k, const struct truth *t, int operand)
+{
+	const struct hot *h = c->site[k] ? c->site[k]->operand[operand] : NULL;
+	struct accuracy_left_out *out = &c->a[k].left_out;
+	unsigned n;
+
+	if (!c->o->all) {
+		out->addresses++;
+		out->addresses_ran += t->total;
+	}
+	if (!h || hot_total(h) < c->o->min_hot)
+		return;
+	n = hot_top(h, c->guess, hot_distinct(h));
+	for (unsigned i = 0; i < t->n && is_hot(t, &t->v[i]); i++) {
+		if (!is_address(t->v[i].value))
+			continue;
+		out->hot_addresses++;
+		out->agree += find(c->guess, n, t->v[i].value) != NULL;
+	}
+}
+
+static int compare_operand(struct comparison *c, size_t k, struct truth *t, int operand)
+{
+	struct accuracy *a = &c->a[k];
+	struct pairing p = { .c = c,
+			     .k = k,
+			     .t = t,
+			     .to = { &a->values[kind_of[operand]], &a->values[ACCURACY_ALL] } };
+	uint64_t n = observations(c, k, operand);
+	int rc = 0;
+
+	if (t->address)
+		count_addresses(c, k, t, operand);
+	if (t->address && !c->o->all)
+		return 0;
+	for (int j = 0; j < 2; j++)
+		p.to[j]->executions.ran += t->total;
+	if (operand == OPERAND_TARGET)
+		a->targets.executions.ran += t->total;
+	if (!n || (n < c->o->min && n < c->o->min_hot) ||
+	    !operands_read(&p.shown, &c->sampled[k].view, c->site[k], operand))
+		return 0;
+	truth_rest(t);
+	p.list = c->site[k]->operand[operand];
+	p.n = hot_top(p.list, c->guess, hot_distinct(p.list));
+	if (n >= c->o->min) {
+		rc = compare_shares(&p);
+		if (operand == OPERAND_TARGET)
+			compare_targets(&p);
+	}
+	if (n >= c->o->min_hot) {
+		look_for_hot(&p);
+		check_bounds(&p);
+	}
+	return rc;
+}
+
+static int compare_values(struct comparison *c)
+{
+	const struct site *e = c->exact->site[c->at];
+	struct truth t;
+
+	for (int operand = 0; operand < OPERAND_N; operand++) {
+		if (!e->operand[operand] || !hot_total(e->operand[operand]))
+			continue;
+		truth_begin(c, &t, e->operand[operand]);
+		for (size_t k = 0; k < c->n; k++)
+			if (compare_operand(c, k, &t, operand))
+				return -1;
+	}
+	return 0;
+}
+
+/* Directions. */
+
+static int add_direction(struct comparison *c, size_t k, const struct share *s, double exact)
+{
+	struct accuracy_directions *d = &c->a[k].directions;
+	const struct site *e = c->exact->site[c->at];
+	struct accuracy_site *site = add_site(c, &c->a[k].worst_directions);
+	double weight = (double)e->observed, error = s->value - exact, variance;
+
+	if (!site)
+		return -1;
+	variance = binomial(exact, c->site[k]->observed);
+	error_add(&d->error, weight, error, variance);
+	d->sites++;
+	d->executions.compared += weight;
+	d->common += weight * (1 - fabs(error));
+	for (int i = 0; i < ACCURACY_WITHIN; i++)
+		d->within[i] += fabs(error) <= accuracy_within[i] + SLACK ? weight : 0;
+	site->observations = c->site[k]->observed;
+	site->sampled = *s;
+	site->exact = exact;
+	site->chance = sqrt(variance);
+	site->executions = weight;
+	site->square = weight * error * error;
+	site->seen = times_seen(c, k);
+	return 0;
+}
+
+static int compare_direction(struct comparison *c, size_t k)
+{
+	struct accuracy_directions *d = &c->a[k].directions;
+	const struct site *e = c->exact->site[c->at], *s = c->site[k];
+	double exact = (double)e->taken / (double)e->observed;
+	uint64_t n = observations(c, k, -1);
+	struct share share;
+
+	if (e->cls != INSN_BRANCH)
+		return 0;
+	d->executions.ran += (double)e->observed;
+	if (!n)
+		return 0;
+	share = share_of((double)s->taken, (double)s->observed);
+	if (n >= c->o->min_hot) {
+		d->bounds++;
+		d->held += holds(&share, exact, exact);
+	}
+	return n >= c->o->min ? add_direction(c, k, &share, exact) : 0;
+}
+
+/* Coverage. */
+
+static void count_executions(struct comparison *c, struct accuracy_coverage *cover)
+{
+	for (size_t i = 0; i < c->exact->n; i++) {
+		const struct site *e = c->exact->site[i];
+
+		if (is_file(c->exact, e->id.image)) {
+			cover->ran += (double)e->observed;
+			cover->sites += e->observed > 0;
+		} else {
+			cover->elsewhere += (double)e->observed;
+		}
+	}
+}
+
+static void count_observations(struct comparison *c, size_t k)
+{
+	struct accuracy_coverage *cover = &c->a[k].coverage;
+	const struct view *v = &c->sampled[k].view;
+	uint32_t image = NONE, other = NONE;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct site *s = v->site[i], *e;
+
+		if (!s->observed || !is_file(v, s->id.image))
+			continue;
+		if (image != s->id.image)
+			other = match_image(c->exact, v->image[s->id.image].image);
+		image = s->id.image;
+		e = other == NONE ? NULL
+				  : profile_site_find(
+					    c->exact->profile,
+					    (struct site_id){ .image = other, .addr = s->id.addr });
+		cover->observed += (double)s->observed;
+		if (!e || !e->observed) {
+			cover->strays++;
+			cover->strays_observed += (double)s->observed;
+		}
+	}
+}
+
+static void cover_site(struct comparison *c, size_t k)
+{
+	struct accuracy_coverage *cover = &c->a[k].coverage;
+	const struct site *e = c->exact->site[c->at], *s = c->site[k];
+
+	if (!s || !s->observed)
+		return;
+	cover->seen++;
+	cover->seen_ran += (double)e->observed;
+	if (observations(c, k, -1) >= c->o->min)
+		cover->enough_ran += (double)e->observed;
+	cover->common +=
+		fmin((double)e->observed / cover->ran, (double)s->observed / cover->observed);
+}
+
+/* All of it. */
+
+static int by_square(const void *a, const void *b)
+{
+	const struct accuracy_site *s = a, *t = b;
+
+	if (s->square != t->square)
+		return s->square > t->square ? -1 : 1;
+	if (s->at != t->at)
+		return s->at < t->at ? -1 : 1;
+	return s->operand - t->operand;
+}
+
+static void finish(struct accuracy *a)
+{
+	for (int i = 0; i < ACCURACY_KIND_N; i++)
+		error_finish(&a->values[i].error);
+	error_finish(&a->directions.error);
+	if (a->worst_values.n)
+		qsort(a->worst_values.v, a->worst_values.n, sizeof(*a->worst_values.v), by_square);
+	if (a->worst_directions.n)
+		qsort(a->worst_directions.v, a->worst_directions.n, sizeof(*a->worst_directions.v),
+		      by_square);
+}
+
+static void find_sites(struct comparison *c)
+{
+	const struct site *e = c->exact->site[c->at];
+
+	for (size_t k = 0; k < c->n; k++) {
+		uint32_t image = c->map[k][e->id.image];
+
+		c->site[k] = image == NONE
+				     ? NULL
+				     : profile_site_find(c->sampled[k].view.profile,
+							 (struct site_id){ .image = image,
+									   .addr = e->id.addr });
+	}
+}
+
+static int walk(struct comparison *c)
+{
+	for (c->at = 0; c->at < c->exact->n; c->at++) {
+		const struct site *e = c->exact->site[c->at];
+
+		if (!e->observed || !is_file(c->exact, e->id.image))
+			continue;
+		find_sites(c);
+		for (size_t k = 0; k < c->n; k++) {
+			cover_site(c, k);
+			if (compare_direction(c, k))
+				return -1;
+		}
+		if (compare_values(c))
+			return -1;
+	}
+	return 0;
+}
+
+static int begin(struct comparison *c, struct err *err)
+{
+	size_t images = c->exact->profile->nimage;
+
+	c->map = calloc(c->n + 1, sizeof(*c->map));
+	c->site = calloc(c->n + 1, sizeof(*c->site));
+	c->truth = malloc(HOT_CAPACITY_MAX * sizeof(*c->truth));
+	c->guess = malloc(HOT_CAPACITY_MAX * sizeof(*c->guess));
+	if (!c->map || !c->site || !c->truth || !c->guess)
+		return err_set(err, ERR_FAILED, "no memory");
+	for (size_t k = 0; k < c->n; k++) {
+		c->map[k] = calloc(images + 1, sizeof(**c->map));
+		if (!c->map[k])
+			return err_set(err, ERR_FAILED, "no memory");
+		for (uint32_t i = 0; i < images; i++)
+			c->map[k][i] = is_file(c->exact, i) ? match_image(&c->sampled[k].view,
+									  c->exact->image[i].image)
+							    : NONE;
+		count_executions(c, &c->a[k].coverage);
+		count_observations(c, k);
+	}
+	return 0;
+}
+
+int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n,
+		     const struct reading *exact, const struct accuracy_options *o, struct err *err)
+{
+	struct comparison c = { .a = a, .sampled = sampled, .n = n, .exact = &exact->view, .o = o };
+	int rc = 0;
+
+	memset(a, 0, n * sizeof(*a));
+	for (size_t k = 0; k < n && !rc; k++)
+		rc = refuse_differing(&sampled[k], exact, err);
+	if (!rc)
+		rc = begin(&c, err);
+	if (!rc && walk(&c))
+		rc = err_set(err, ERR_FAILED, "no memory");
+	for (size_t k = 0; k < n && !rc; k++)
+		if (!a[k].coverage.seen)
+			rc = refuse_strangers(&sampled[k], exact, err);
+	for (size_t k = 0; k < n; k++) {
+		finish(&a[k]);
+		if (rc)
+			accuracy_fini(&a[k]);
+		free(c.map ? c.map[k] : NULL);
+	}
+	free(c.map);
+	free(c.site);
+	free(c.truth);
+	free(c.guess);
+	return rc;
+}
+
+void accuracy_fini(struct accuracy *a)
+{
+	free(a->worst_values.v);
+	free(a->worst_directions.v);
+	a->worst_values = a->worst_directions = (struct accuracy_sites){ 0 };
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sampled recordings held against an exact one of the same run (METHODS section 7).
+ *
+ * Everything is weighted by true executions, those of the exact recording:
+ *
+ *   values      over pairs (site, operand, value) of the exact lists. A pair weighs as much as the value
+ *               occurred there, so that each execution counts once. A value that the sampled list does
+ *               not hold is estimated at 0.
+ *   directions  over conditional branches: P(taken)
+ *   targets     over indirect jumps and calls: what the two distributions of targets have in common
+ *   coverage    sites and executions that windows saw
+ *
+ * An error has two parts, rms^2 = chance^2 + beyond^2: `chance` is what as many independent observations
+ * would give (binomial, of the true share); `beyond` is the rest: windows are weighted by time,
+ * observations of one window are not independent, a list is too short, or a value was misread.
+ *
+ * Run-time addresses differ between runs: operands whose hot values are such are left out unless asked
+ * for, and counted. Only ELF images are compared, since elsewhere sites have run-time addresses.
+ */
+#ifndef ASSAY_REPORT_ACCURACY_H
+#define ASSAY_REPORT_ACCURACY_H
+
+#include "report/reading.h"
+#include "report/share.h"
+
+#define ACCURACY_HOT 0.05 /* of a site's executions: truly hot */
+#define ACCURACY_SHOWN \
+	0.01 /* the bound of a smaller estimate is not checked, unless it is the hottest */
+#define ACCURACY_CERTAIN 0.01 /* a true share that is known less closely is not compared */
+
+enum accuracy_kind {
+	ACCURACY_ALL,
+	ACCURACY_RESULT,
+	ACCURACY_LOAD,
+	ACCURACY_STORE,
+	ACCURACY_ADDRESS,
+	ACCURACY_TARGET,
+	ACCURACY_RETURN,
+	ACCURACY_ARGUMENT,
+	ACCURACY_KIND_N,
+};
+extern const char *const accuracy_kind_name[ACCURACY_KIND_N];
+
+/* Sums, by weight, and what follows from them: NAN if nothing was compared. */
+struct accuracy_error {
+	double weight, square, variance;
+	double rms, chance, beyond; /* shares, 0 to 1 */
+};
+
+/* Those that ran and can be compared; of them, those with enough observations are. */
+struct accuracy_executions {
+	double ran, compared;
+};
+
+struct accuracy_values {
+	struct accuracy_executions executions;
+	uint64_t operands, pairs;
+	struct accuracy_error error;
+	uint64_t hot, found; /* truly hot values */
+	double hot_ran, found_ran;
+	uint64_t bounds, held;
+};
+
+#define ACCURACY_WITHIN 3 /* 5, 10, 15 points */
+extern const double accuracy_within[ACCURACY_WITHIN];
+
+struct accuracy_directions {
+	struct accuracy_executions executions;
+	uint64_t sites;
+	struct accuracy_error error;
+	double within[ACCURACY_WITHIN], common; /* executions */
+	uint64_t bounds, held;
+};
+
+struct accuracy_targets {
+	struct accuracy_executions executions;
+	uint64_t sites;
+	double common;
+};
+
+struct accuracy_coverage {
+	uint64_t sites, seen; /* that ran; of those, that windows saw */
+	double ran, seen_ran; /* executions */
+	double enough_ran;    /* at sites with `min` observations */
+	double common;	      /* of executions and observations, as shares over sites: 0 to 1 */
+	uint64_t strays;      /* sites that windows saw and that never ran */
+	double observed, strays_observed;
+	double elsewhere; /* executions outside of ELF images, in none of the above */
+};
+
+struct accuracy_left_out {
+	uint64_t addresses; /* operands */
+	double addresses_ran;
+	uint64_t hot_addresses, agree; /* hot values that are addresses; those of them found */
+	double uncertain_ran;	       /* values whose true share is not known closely */
+};
+
+/* An operand of a site, with the value that is furthest off; or a branch. */
+struct accuracy_site {
+	size_t at;   /* the site, in the exact view */
+	int operand; /* -1: direction */
+	uint64_t value, observations;
+	struct share sampled;
+	double exact, chance;
+	double executions, square; /* weight x error^2, of all its values */
+	double seen;		   /* its share of observations over its share of executions */
+};
+
+struct accuracy_sites {
+	struct accuracy_site *v; /* greatest square first */
+	size_t n, cap;
+};
+
+struct accuracy {
+	struct accuracy_coverage coverage;
+	struct accuracy_values values[ACCURACY_KIND_N];
+	struct accuracy_directions directions;
+	struct accuracy_targets targets;
+	struct accuracy_left_out left_out;
+	struct accuracy_sites worst_values, worst_directions;
+};
+
+struct accuracy_options {
+	unsigned min;	  /* observations of a site for errors */
+	unsigned min_hot; /* … for hot values and bounds */
+	bool all;	  /* addresses too */
+	bool common;	  /* only sites of which every recording has enough */
+};
+
+/*
+ * a[i] says how sampled[i] did. -1 with err set: images differ (named), a recording has no site in common
+ * with the exact one (ERR_EMPTY), no memory.
+ */
+int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n,
+		     const struct reading *exact, const struct accuracy_options *o,
+		     struct err *err);
+void accuracy_fini(struct accuracy *a);
+
+#endif

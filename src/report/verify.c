@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/verify.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fmt.h"
+#include "report/operands.h"
+
+struct verify {
+	const struct verify_options *o;
+	struct reading *reading; /* o->n of them that are open */
+	size_t open, n;		 /* n: sampled */
+	struct accuracy *a;	 /* n */
+	struct emit *emit;	 /* the exact one's */
+};
+
+#define COUNT_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+/* The first column of each table: which recording. Its header is dropped where there is but one. */
+#define COLUMN_NAME \
+	{ \
+		"name", "", NULL, 1, EMIT_LEFT, EMIT_TEXT \
+	}
+#define PERCENT(key, header, width) \
+	{ \
+		key, header, "%", width, EMIT_RIGHT, EMIT_SHARE \
+	}
+#define POINTS(key, header) \
+	{ \
+		key, header, "pt", 7, EMIT_RIGHT, EMIT_SHARE \
+	}
+#define HIDDEN(key, kind) \
+	{ \
+		key, NULL, NULL, 0, EMIT_LEFT, kind \
+	}
+
+static const struct column coverage_columns[] = {
+	COLUMN_NAME,
+	{ "sites", "sites", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
+	PERCENT("sites_seen", "seen", 7),
+	PERCENT("seen", "of executions", 0),
+	PERCENT("enough", "often enough", 0),
+	PERCENT("overlap", "overlap", 9),
+	PERCENT("strays", "strays", 8),
+	HIDDEN("stray_sites", EMIT_COUNT),
+	HIDDEN("executions", EMIT_REAL),
+	HIDDEN("elsewhere", EMIT_SHARE),
+};
+
+static const struct column values_columns[] = {
+	{ "operand", "values", NULL, 8, EMIT_LEFT, EMIT_TEXT },
+	COLUMN_NAME,
+	PERCENT("compared", "ran", 6),
+	POINTS("rms", "RMS"),
+	POINTS("chance", "chance"),
+	POINTS("beyond", "beyond"),
+	{ "hot", "hot", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
+	PERCENT("found", "found", 7),
+	{ "bounds", "bounds", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+	PERCENT("held", "held", 6),
+	HIDDEN("found_executions", EMIT_SHARE),
+	HIDDEN("operands", EMIT_COUNT),
+	HIDDEN("pairs", EMIT_COUNT),
+	HIDDEN("executions", EMIT_REAL),
+};
+
+static const struct column directions_columns[] = {
+	{ NULL, "branches", NULL, 8, EMIT_LEFT, EMIT_TEXT },
+	COLUMN_NAME,
+	PERCENT("compared", "ran", 6),
+	POINTS("rms", "RMS"),
+	POINTS("chance", "chance"),
+	POINTS("beyond", "beyond"),
+	PERCENT("within5", "<=5", 6),
+	PERCENT("within10", "<=10", 6),
+	PERCENT("within15", "<=15", 6),
+	PERCENT("held", "held", 6),
+	HIDDEN("overlap", EMIT_SHARE),
+	HIDDEN("bounds", EMIT_COUNT),
+	HIDDEN("sites", EMIT_COUNT),
+	HIDDEN("executions", EMIT_REAL),
+};
+
+static const struct column targets_columns[] = {
+	{ NULL, "indirect", NULL, 8, EMIT_LEFT, EMIT_TEXT },
+	COLUMN_NAME,
+	PERCENT("compared", "ran", 6),
+	PERCENT("overlap", "overlap", 8),
+	{ "sites", "sites", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+	HIDDEN("executions", EMIT_REAL),
+};
+
+static const struct column worst_columns[] = {
+	COLUMN_NAME,
+	PERCENT("error_share", "of error", 0),
+	PERCENT("share", "sampled", 0),
+	PERCENT("bound", "+-", 5),
+	PERCENT("exact", "exact", 7),
+	{ "seen", "seen", "x", 7, EMIT_RIGHT, EMIT_REAL },
+	{ NULL, "what", NULL, 17, EMIT_LEFT, EMIT_TEXT },
+	{ NULL, "where", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	HIDDEN("chance", EMIT_SHARE),
+	HIDDEN("observations", EMIT_COUNT),
+	HIDDEN("executions", EMIT_REAL),
+	HIDDEN("operand", EMIT_TEXT),
+	HIDDEN("value", EMIT_HEX),
+	HIDDEN("image", EMIT_TEXT),
+	HIDDEN("procedure", EMIT_TEXT),
+	HIDDEN("address", EMIT_ADDR),
+};
+enum {
+	WORST_WHERE = 7
+};
+
+static double ratio(double part, double of)
+{
+	return of > 0 ? part / of : NAN;
+}
+
+/* Opening. */
+
+static bool is_exact(const struct reading *r)
+{
+	for (size_t i = 0; i < r->profile.nrun; i++)
+		if (!r->profile.run[i].source || strcmp(r->profile.run[i].source, "exact") != 0)
+			return false;
+	return r->profile.nrun > 0;
+}
+
+static int check_order(const struct verify *v, struct err *err)
+{
+	const struct reading *last = &v->reading[v->n];
+	const char *source = last->profile.nrun ? last->profile.run[0].source : NULL;
+
+	if (is_exact(last))
+		return 0;
+	for (size_t i = 0; i < v->n; i++)
+		if (is_exact(&v->reading[i])) {
+			err_set(err, ERR_USAGE,
+				"the exact recording comes last: %s is exact, %s is not",
+				v->reading[i].path, last->path);
+			return err_hint(err, "assay verify %s %s", last->path, v->reading[i].path);
+		}
+	err_set(err, ERR_FAILED, "%s is not exact: it was recorded by '%s'", last->path,
+		source ? source : "?");
+	return err_hint(err,
+			"`assay record --exact -o exact.db -- CMD` makes an exact recording of "
+			"the same run");
+}
+
+static int open_all(struct verify *v, struct err *err)
+{
+	const struct verify_options *o = v->o;
+
+	v->reading = calloc(o->n, sizeof(*v->reading));
+	v->a = calloc(o->n, sizeof(*v->a));
+	if (!v->reading || !v->a)
+		return err_set(err, ERR_FAILED, "no memory");
+	for (; v->open < o->n; v->open++) {
+		const struct reading_options in = { .verb = "verify",
+						    .input = o->path[v->open],
+						    .json = o->json && v->open == v->n,
+						    .wide = o->wide,
+						    .warn = o->warn };
+
+		if (!reading_open(&v->reading[v->open], &in, err))
+			continue;
+		if (access(in.input, F_OK))
+			err_hint(err, "assay verify SAMPLED... EXACT takes recordings: `assay "
+				      "record` and `assay record --exact` make them");
+		return -1;
+	}
+	v->emit = &v->reading[v->n].emit;
+	return check_order(v, err);
+}
+
+static const char *command_of(const struct reading *r)
+{
+	return r->profile.nrun && r->profile.run[0].command ? r->profile.run[0].command : "?";
+}
+
+/* Signs that it was not the same run. */
+static void warn_of_doubts(const struct verify *v)
+{
+	const struct reading *e = &v->reading[v->n];
+
+	for (size_t i = 0; i < v->open && v->o->warn; i++) {
+		const struct reading *r = &v->reading[i];
+
+		if (strcmp(command_of(r), command_of(e)) != 0)
+			v->o->warn("the commands differ: %s is of `%s`, %s of `%s`", r->path,
+				   command_of(r), e->path, command_of(e));
+		if (!reading_finished(r))
+			v->o->warn("%s is unfinished: it is compared as far as it goes", r->path);
+	}
+}
+
+/* Heading. */
+
+static const char *name_of(const struct verify *v, size_t i, char *buf)
+{
+	buf[0] = (char)('A' + i);
+	buf[1] = 0;
+	if (i == v->n)
+		return "exact";
+	return v->n > 1 || v->o->json ? buf : "sampled";
+}
+
+static const char *sketch_of(const struct run *run)
+{
+	return run->sketch >= 0 && run->sketch < HOT_METHOD_N ? hot_method_name[run->sketch] : "?";
+}
+
+static json_t *recording_json(const struct verify *v, size_t i)
+{
+	const struct reading *r = &v->reading[i];
+	const struct run *run = &r->profile.run[0];
+	const struct run_counters *n = &r->view.counters;
+	char name[2], command[1024];
+
+	reading_command(r, command, sizeof(command));
+	return json_pack("{s:s,s:o,s:o,s:s?,s:s?,s:f,s:i,s:s,s:i,s:i,s:b,s:I,s:I}", "name",
+			 name_of(v, i, name), "file", emit_cell_json(EMIT_TEXT, cell_text(r->path)),
+			 "command", emit_cell_json(EMIT_TEXT, cell_text(command)), "source",
+			 run->source, "event", run->event, "rate", run->rate, "burst",
+			 (int)run->burst, "sketch", sketch_of(run), "sketch_capacity",
+			 (int)run->sketch_capacity, "runs", (int)r->profile.nrun, "finished",
+			 (int)reading_finished(r), "samples", (json_int_t)n->samples, "windows",
+			 (json_int_t)n->windows);
+}
+
+static void recording_text(const struct verify *v, size_t i)
+{
+	const struct reading *r = &v->reading[i];
+	const struct run *run = &r->profile.run[0];
+	char name[2], command[1024], windows[32];
+
+	reading_command(r, command, sizeof(command));
+	emit_line(v->emit, "%-8s %s: %s", name_of(v, i, name), r->path, command);
+	if (is_exact(r))
+		emit_line(v->emit, "%-8s exact: every instruction; up to %u values an operand", "",
+			  run->sketch_capacity);
+	else
+		emit_line(v->emit,
+			  "%-8s %s at %g Hz, %u ahead, %s windows; %s, %u values an operand", "",
+			  run->event ? run->event : "?", run->rate, run->burst,
+			  fmt_count(r->view.counters.windows, windows, sizeof(windows)),
+			  sketch_of(run), run->sketch_capacity);
+}
+
+static void print_heading(struct verify *v)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i <= v->n; i++) {
+		if (v->o->json)
+			json_array_append_new(list, recording_json(v, i));
+		else if (v->reading[i].profile.nrun)
+			recording_text(v, i);
+	}
+	emit_set(v->emit, "recordings", list);
+	emit_set(v->emit, "min", json_integer(v->o->measure.min));
+	emit_set(v->emit, "min_hot", json_integer(v->o->measure.min_hot));
+	emit_set(v->emit, "confidence", json_real(0.95));
+}
+
+/* Tables. */
+
+/* The columns stay in `own` until the next table. */
+static void begin_table(struct verify *v, const char *key, const struct column *c, int n)
+{
+	static struct column own[EMIT_COLUMNS];
+
+	memcpy(own, c, (size_t)n * sizeof(*c));
+	for (int i = 0; i < n && v->n == 1; i++)
+		if (c[i].key && !strcmp(c[i].key, "name"))
+			own[i].header = NULL;
+	emit_line(v->emit, "%s", "");
+	emit_table(v->emit, key, own, n);
+}
+
+static struct cell name_cell(const struct verify *v, size_t i, char *buf)
+{
+	return cell_text(name_of(v, i, buf));
+}
+
+static void print_coverage(struct verify *v)
+{
+	char name[2];
+
+	begin_table(v, "coverage", coverage_columns, COUNT_OF(coverage_columns));
+	for (size_t i = 0; i < v->n; i++) {
+		const struct accuracy_coverage *c = &v->a[i].coverage;
+		const struct cell cell[] = {
+			name_cell(v, i, name),
+			cell_count(c->sites),
+			cell_real(ratio((double)c->seen, (double)c->sites)),
+			cell_real(ratio(c->seen_ran, c->ran)),
+			cell_real(ratio(c->enough_ran, c->ran)),
+			cell_real(c->common),
+			cell_real(ratio(c->strays_observed, c->observed)),
+			cell_count(c->strays),
+			cell_real(c->ran),
+			cell_real(ratio(c->elsewhere, c->elsewhere + c->ran)),
+		};
+
+		emit_row(v->emit, cell);
+	}
+}
+
+static void values_row(struct verify *v, size_t i, int kind)
+{
+	const struct accuracy_values *a = &v->a[i].values[kind];
+	char name[2];
+	const struct cell cell[] = {
+		cell_text(accuracy_kind_name[kind]),
+		name_cell(v, i, name),
+		cell_real(ratio(a->executions.compared, a->executions.ran)),
+		cell_real(a->error.rms),
+		cell_real(a->error.chance),
+		cell_real(a->error.beyond),
+		cell_count(a->hot),
+		cell_real(ratio((double)a->found, (double)a->hot)),
+		cell_count(a->bounds),
+		cell_real(ratio((double)a->held, (double)a->bounds)),
+		cell_real(ratio(a->found_ran, a->hot_ran)),
+		cell_count(a->operands),
+		cell_count(a->pairs),
+		cell_real(a->executions.ran),
+	};
+
+	emit_row(v->emit, cell);
+}
+
+static void print_values(struct verify *v)
+{
+	begin_table(v, "values", values_columns, COUNT_OF(values_columns));
+	for (int kind = 0; kind < ACCURACY_KIND_N; kind++)
+		for (size_t i = 0; i < v->n; i++)
+			if (v->a[i].values[kind].executions.ran > 0 || kind == ACCURACY_ALL)
+				values_row(v, i, kind);
+}
+
+static void print_directions(struct verify *v)
+{
+	char name[2];
+
+	begin_table(v, "directions", directions_columns, COUNT_OF(directions_columns));
+	for (size_t i = 0; i < v->n; i++) {
+		const struct accuracy_directions *d = &v->a[i].directions;
+		double compared = d->executions.compared;
+		const struct cell cell[] = {
+			cell_text("taken"),
+			name_cell(v, i, name),
+			cell_real(ratio(compared, d->executions.ran)),
+			cell_real(d->error.rms),
+			cell_real(d->error.chance),
+			cell_real(d->error.beyond),
+			cell_real(ratio(d->within[0], compared)),
+			cell_real(ratio(d->within[1], compared)),
+			cell_real(ratio(d->within[2], compared)),
+			cell_real(ratio((double)d->held, (double)d->bounds)),
+			cell_real(ratio(d->common, compared)),
+			cell_count(d->bounds),
+			cell_count(d->sites),
+			cell_real(d->executions.ran),
+		};
+
+		emit_row(v->emit, cell);
+	}
+}
+
+static bool has_targets(const struct verify *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->a[i].targets.executions.ran > 0)
+			return true;
+	return false;
+}
+
+static void print_targets(struct verify *v)
+{
+	char name[2];
+
+	if (!has_targets(v) && !v->o->json)
+		return;
+	begin_table(v, "targets", targets_columns, COUNT_OF(targets_columns));
+	for (size_t i = 0; i < v->n; i++) {
+		const struct accuracy_targets *t = &v->a[i].targets;
+		const struct cell cell[] = {
+			cell_text("targets"),
+			name_cell(v, i, name),
+			cell_real(ratio(t->executions.compared, t->executions.ran)),
+			cell_real(ratio(t->common, t->executions.compared)),
+			cell_count(t->sites),
+			cell_real(t->executions.ran),
+		};
+
+		emit_row(v->emit, cell);
+	}
+}
+
+/* "name+0x1c", of which the name gives way where it is too long. */
+static char *where_text(const struct view_proc *p, const char *name, uint64_t addr, int width,
+			char *buf, size_t n)
+{
+	char offset[32];
+	int room;
+
+	snprintf(offset, sizeof(offset), p->n ? "+0x%" PRIx64 : " 0x%" PRIx64, addr - p->start);
+	room = width - (int)strlen(offset);
+	if ((int)strlen(name) > room && room > 4)
+		snprintf(buf, n, "%.*s..%s", room - 2, name, offset);
+	else
+		snprintf(buf, n, "%s%s", name, offset);
+	return buf;
+}
+
+static void worst_row(struct verify *v, size_t i, const struct accuracy_site *s, double square)
+{
+	const struct view *e = &v->reading[v->n].view;
+	const struct view_proc *p = &e->proc[e->proc_of[s->at]];
+	const struct site *site = e->site[s->at];
+	char name[2], what[80] = "taken", hex[32], proc[1024], where[1100];
+	bool value = s->operand >= 0;
+
+	if (value)
+		snprintf(what, sizeof(what), "%s=%s", operands_label(NULL, s->operand),
+			 fmt_hex(s->value, hex, sizeof(hex)));
+	view_proc_name(p, proc, sizeof(proc));
+	if (!v->o->json)
+		where_text(p, view_cut_parameters(proc), site->id.addr,
+			   emit_column_width(v->emit, WORST_WHERE), where, sizeof(where));
+	const struct cell cell[] = {
+		name_cell(v, i, name),
+		cell_real(ratio(s->square, square)),
+		cell_real(s->sampled.value),
+		cell_real(s->sampled.bound),
+		cell_real(s->exact),
+		cell_real(s->seen),
+		cell_text(what),
+		cell_text(v->o->json ? NULL : where),
+		cell_real(s->chance),
+		cell_count(s->observations),
+		cell_real(s->executions),
+		cell_text(value ? operand_name[s->operand] : NULL),
+		value ? cell_count(s->value) : cell_none(),
+		cell_text(e->image[site->id.image].name),
+		cell_text(proc),
+		cell_count(site->id.addr),
+	};
+
+	emit_row(v->emit, cell);
+}
+
+static void print_worst(struct verify *v, bool values)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		all += values ? v->a[i].worst_values.n : v->a[i].worst_directions.n;
+	if (!v->o->json && (!all || !v->o->worst))
+		return;
+	begin_table(v, values ? "worst_values" : "worst_directions", worst_columns,
+		    COUNT_OF(worst_columns));
+	for (size_t i = 0; i < v->n; i++) {
+		const struct accuracy *a = &v->a[i];
+		const struct accuracy_sites *list =
+			values ? &a->worst_values : &a->worst_directions;
+		double square =
+			values ? a->values[ACCURACY_ALL].error.square : a->directions.error.square;
+
+		for (size_t k = 0; k < list->n && k < v->o->worst && list->v[k].square > 0; k++)
+			worst_row(v, i, &list->v[k], square);
+	}
+}
+
+/* What was left out, and what the columns are. */
+
+static void print_left_out(struct verify *v, size_t i)
+{
+	const struct accuracy_left_out *l = &v->a[i].left_out;
+	double ran = v->a[i].values[ACCURACY_ALL].executions.ran + l->addresses_ran;
+	char n[32], share[16], name[2];
+
+	if (l->addresses)
+		emit_footer(v->emit,
+			    "%s: %s operand%s (%s %% of executions with values) left out, since "
+			    "their hot values are run-time addresses; --all compares them.",
+			    name_of(v, i, name), fmt_count(l->addresses, n, sizeof(n)),
+			    plural(l->addresses),
+			    fmt_percent(ratio(l->addresses_ran, ran), share, sizeof(share)));
+	if (l->hot_addresses)
+		emit_footer(v->emit, "%s: %s %% of %s hot addresses are the same in both runs%s.",
+			    name_of(v, i, name),
+			    fmt_percent(ratio((double)l->agree, (double)l->hot_addresses), share,
+					sizeof(share)),
+			    fmt_count(l->hot_addresses, n, sizeof(n)),
+			    2 * l->agree < l->hot_addresses
+				    ? ": record both under `setarch -R` to compare addresses"
+				    : "");
+	if (l->uncertain_ran > 0)
+		emit_footer(v->emit,
+			    "%s: values of %s %% of executions not compared, since the exact "
+			    "recording has but bounds for them.",
+			    name_of(v, i, name),
+			    fmt_percent(ratio(l->uncertain_ran, ran), share, sizeof(share)));
+}
+
+static void left_out_json(struct verify *v)
+{
+	json_t *list = json_array();
+	char name[2];
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct accuracy_left_out *l = &v->a[i].left_out;
+		double ran = v->a[i].values[ACCURACY_ALL].executions.ran + l->addresses_ran;
+
+		json_array_append_new(
+			list, json_pack("{s:s,s:I,s:o,s:I,s:I,s:o}", "name", name_of(v, i, name),
+					"address_operands", (json_int_t)l->addresses, "addresses",
+					emit_cell_json(EMIT_SHARE,
+						       cell_real(ratio(l->addresses_ran, ran))),
+					"hot_addresses", (json_int_t)l->hot_addresses,
+					"hot_addresses_found", (json_int_t)l->agree, "uncertain",
+					emit_cell_json(EMIT_SHARE,
+						       cell_real(ratio(l->uncertain_ran, ran)))));
+	}
+	emit_set(v->emit, "left_out", list);
+}
+
+static void print_footer(struct verify *v)
+{
+	const struct accuracy_options *o = &v->o->measure;
+	const struct accuracy_coverage *c = &v->a[0].coverage;
+	double elsewhere = ratio(c->elsewhere, c->elsewhere + c->ran);
+	char share[16];
+
+	if (v->o->json) {
+		left_out_json(v);
+		return;
+	}
+	emit_line(v->emit, "%s", "");
+	for (size_t i = 0; i < v->n; i++)
+		print_left_out(v, i);
+	if (elsewhere > 0)
+		emit_footer(v->emit,
+			    "%s %% of executions were in code that no ELF file holds (JIT, vdso): "
+			    "left out.",
+			    fmt_percent(elsewhere, share, sizeof(share)));
+	emit_footer(v->emit,
+		    "sites that ran; seen by windows, and the executions there, also there with "
+		    "%u observations or more; overlap of executions and observations over sites "
+		    "(what time-weighting leaves of it); strays: observed where nothing ran.",
+		    o->min);
+	emit_footer(
+		v->emit,
+		"ran: of executions, those at what has %u observations or more%s. RMS: error in "
+		"points of share, weighted by executions; chance: what as many independent "
+		"observations would give; beyond: the rest, mostly time-weighting.",
+		o->min, o->common && v->n > 1 ? " in each recording" : "");
+	emit_footer(
+		v->emit,
+		"hot: values of 5 %% of a site's executions or more, on sites with %u "
+		"observations or more; found in the sampled list. bounds: those reported there; "
+		"95 %% should have held. <=5: within 5 points.",
+		o->min_hot);
+	emit_footer(v->emit,
+		    "of error: this site's part in the square of the RMS. seen x: so many times as "
+		    "often as its share of executions. More: --worst N, --json.");
+}
+
+static void print_all(struct verify *v)
+{
+	print_heading(v);
+	print_coverage(v);
+	print_values(v);
+	print_directions(v);
+	print_targets(v);
+	print_worst(v, true);
+	print_worst(v, false);
+	print_footer(v);
+}
+
+int verify_print(const struct verify_options *o, struct err *err)
+{
+	struct verify v = { .o = o, .n = o->n - 1 };
+	bool measured = false;
+	int rc = open_all(&v, err);
+
+	if (!rc) {
+		warn_of_doubts(&v);
+		rc = accuracy_measure(v.a, v.reading, v.n, &v.reading[v.n], &o->measure, err);
+		measured = !rc;
+	}
+	if (measured) {
+		print_all(&v);
+		for (size_t i = 0; i < v.n; i++)
+			accuracy_fini(&v.a[i]);
+	}
+	for (size_t i = 0; i < v.open; i++)
+		reading_close(&v.reading[i], measured);
+	free(v.reading);
+	free(v.a);
+	return rc;
+}
