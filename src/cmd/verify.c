@@ -27,9 +27,7 @@ static int run(int argc, char **argv, struct err *err)
 {
 	if (argc < 2 || argc > VERIFY_MAX + 1) {
 		err_set(err, ERR_USAGE,
-			"verify takes 1 to %d sampled recordings and then an exact one, but %d "
-			"file%s were given",
-			VERIFY_MAX, argc, argc == 1 ? "" : "s");
+			"verify takes 1 to %d sampled recordings, then an exact one", VERIFY_MAX);
 		err_hint(err, "assay verify sampled.db exact.db");
 		return err->code;
 	}

@@ -57,7 +57,8 @@ static bool is_file(const struct view *v, uint32_t image)
 	return v->image[image].image->kind == IMAGE_FILE;
 }
 
-/* The same file in another recording: of one build-id, and if there are several, of one path. */
+/* The same file where another recording saw it: of one build-id, and if there are several, of one
+ * path. */
 static uint32_t match_image(const struct view *in, const struct profile_image *im)
 {
 	uint32_t found = NONE;
@@ -65,7 +66,8 @@ static uint32_t match_image(const struct view *in, const struct profile_image *i
 	for (uint32_t i = 0; i < in->profile->nimage; i++) {
 		const struct profile_image *other = in->image[i].image;
 
-		if (other->kind != im->kind || strcmp(other->build_id, im->build_id) != 0)
+		if (!in->image[i].sum.observed || other->kind != im->kind ||
+		    strcmp(other->build_id, im->build_id) != 0)
 			continue;
 		if (!strcmp(other->path, im->path))
 			return i;
@@ -354,9 +356,10 @@ static void look_for_hot(struct pairing *p)
 	}
 }
 
+/* Whether a true share within [low, high] can be what was reported as share +- bound. */
 static bool holds(const struct share *s, double low, double high)
 {
-	return high >= s->low - SLACK && low <= s->high + SLACK;
+	return high >= s->value - s->bound - SLACK && low <= s->value + s->bound + SLACK;
 }
 
 static void check_bounds(struct pairing *p)
@@ -375,6 +378,7 @@ static void check_bounds(struct pairing *p)
 		for (int j = 0; j < 2; j++) {
 			p->to[j]->bounds++;
 			p->to[j]->held += holds(s, low_of(t, v), high_of(t, v));
+			p->to[j]->low_held += high_of(t, v) >= s->low - SLACK;
 		}
 	}
 }

@@ -6,7 +6,7 @@
  *
  *   values      over pairs (site, operand, value) of the exact lists. A pair weighs as much as the value
  *               occurred there, so that each execution counts once. A value that the sampled list does
- *               not hold is estimated at 0.
+ *               not hold is estimated at 0; what never occurred weighs nothing, its bound is checked.
  *   directions  over conditional branches: P(taken)
  *   targets     over indirect jumps and calls: what the two distributions of targets have in common
  *   coverage    sites and executions that windows saw
@@ -59,7 +59,8 @@ struct accuracy_values {
 	struct accuracy_error error;
 	uint64_t hot, found; /* truly hot values */
 	double hot_ran, found_ran;
-	uint64_t bounds, held;
+	uint64_t bounds, held; /* share +- bound, as reported */
+	uint64_t low_held;     /* the lower limit alone */
 };
 
 #define ACCURACY_WITHIN 3 /* 5, 10, 15 points */

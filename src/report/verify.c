@@ -41,19 +41,19 @@ struct verify {
 
 static const struct column coverage_columns[] = {
 	COLUMN_NAME,
-	{ "sites", "sites", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
-	PERCENT("sites_seen", "seen", 7),
-	PERCENT("seen", "of executions", 0),
-	PERCENT("enough", "often enough", 0),
-	PERCENT("overlap", "overlap", 9),
-	PERCENT("strays", "strays", 8),
+	{ "sites", "sites", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
+	PERCENT("sites_seen", "seen", 8),
+	PERCENT("seen", "executions", 0),
+	PERCENT("enough", "enough", 9),
+	PERCENT("overlap", "overlap", 10),
+	PERCENT("strays", "strays", 9),
 	HIDDEN("stray_sites", EMIT_COUNT),
-	HIDDEN("executions", EMIT_REAL),
+	HIDDEN("executions", EMIT_COUNT),
 	HIDDEN("elsewhere", EMIT_SHARE),
 };
 
 static const struct column values_columns[] = {
-	{ "operand", "values", NULL, 8, EMIT_LEFT, EMIT_TEXT },
+	{ "kind", "values", NULL, 8, EMIT_LEFT, EMIT_TEXT },
 	COLUMN_NAME,
 	PERCENT("compared", "ran", 6),
 	POINTS("rms", "RMS"),
@@ -63,10 +63,11 @@ static const struct column values_columns[] = {
 	PERCENT("found", "found", 7),
 	{ "bounds", "bounds", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 	PERCENT("held", "held", 6),
+	HIDDEN("low_held", EMIT_SHARE),
 	HIDDEN("found_executions", EMIT_SHARE),
 	HIDDEN("operands", EMIT_COUNT),
 	HIDDEN("pairs", EMIT_COUNT),
-	HIDDEN("executions", EMIT_REAL),
+	HIDDEN("executions", EMIT_COUNT),
 };
 
 static const struct column directions_columns[] = {
@@ -83,7 +84,7 @@ static const struct column directions_columns[] = {
 	HIDDEN("overlap", EMIT_SHARE),
 	HIDDEN("bounds", EMIT_COUNT),
 	HIDDEN("sites", EMIT_COUNT),
-	HIDDEN("executions", EMIT_REAL),
+	HIDDEN("executions", EMIT_COUNT),
 };
 
 static const struct column targets_columns[] = {
@@ -92,21 +93,21 @@ static const struct column targets_columns[] = {
 	PERCENT("compared", "ran", 6),
 	PERCENT("overlap", "overlap", 8),
 	{ "sites", "sites", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
-	HIDDEN("executions", EMIT_REAL),
+	HIDDEN("executions", EMIT_COUNT),
 };
 
 static const struct column worst_columns[] = {
 	COLUMN_NAME,
-	PERCENT("error_share", "of error", 0),
+	PERCENT("error_share", "part", 7),
 	PERCENT("share", "sampled", 0),
 	PERCENT("bound", "+-", 5),
 	PERCENT("exact", "exact", 7),
-	{ "seen", "seen", "x", 7, EMIT_RIGHT, EMIT_REAL },
-	{ NULL, "what", NULL, 17, EMIT_LEFT, EMIT_TEXT },
+	{ "times_seen", "seen", "x", 7, EMIT_RIGHT, EMIT_REAL },
+	{ NULL, "what", NULL, 16, EMIT_LEFT, EMIT_TEXT },
 	{ NULL, "where", NULL, 0, EMIT_LEFT, EMIT_TEXT },
 	HIDDEN("chance", EMIT_SHARE),
 	HIDDEN("observations", EMIT_COUNT),
-	HIDDEN("executions", EMIT_REAL),
+	HIDDEN("executions", EMIT_COUNT),
 	HIDDEN("operand", EMIT_TEXT),
 	HIDDEN("value", EMIT_HEX),
 	HIDDEN("image", EMIT_TEXT),
@@ -243,11 +244,10 @@ static void recording_text(const struct verify *v, size_t i)
 	reading_command(r, command, sizeof(command));
 	emit_line(v->emit, "%-8s %s: %s", name_of(v, i, name), r->path, command);
 	if (is_exact(r))
-		emit_line(v->emit, "%-8s exact: every instruction; up to %u values an operand", "",
+		emit_line(v->emit, "%-8s every instruction, %s of %u", "", sketch_of(run),
 			  run->sketch_capacity);
 	else
-		emit_line(v->emit,
-			  "%-8s %s at %g Hz, %u ahead, %s windows; %s, %u values an operand", "",
+		emit_line(v->emit, "%-8s %s at %g Hz, %u ahead, %s windows, %s of %u", "",
 			  run->event ? run->event : "?", run->rate, run->burst,
 			  fmt_count(r->view.counters.windows, windows, sizeof(windows)),
 			  sketch_of(run), run->sketch_capacity);
@@ -272,7 +272,8 @@ static void print_heading(struct verify *v)
 /* Tables. */
 
 /* The columns stay in `own` until the next table. */
-static void begin_table(struct verify *v, const char *key, const struct column *c, int n)
+static void begin_table(struct verify *v, const char *key, const char *title,
+			const struct column *c, int n)
 {
 	static struct column own[EMIT_COLUMNS];
 
@@ -281,6 +282,7 @@ static void begin_table(struct verify *v, const char *key, const struct column *
 		if (c[i].key && !strcmp(c[i].key, "name"))
 			own[i].header = NULL;
 	emit_line(v->emit, "%s", "");
+	emit_line(v->emit, "%s", title);
 	emit_table(v->emit, key, own, n);
 }
 
@@ -293,7 +295,9 @@ static void print_coverage(struct verify *v)
 {
 	char name[2];
 
-	begin_table(v, "coverage", coverage_columns, COUNT_OF(coverage_columns));
+	begin_table(v, "coverage",
+		    "coverage: sites that ran, those that windows saw, what ran there",
+		    coverage_columns, COUNT_OF(coverage_columns));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct accuracy_coverage *c = &v->a[i].coverage;
 		const struct cell cell[] = {
@@ -305,7 +309,7 @@ static void print_coverage(struct verify *v)
 			cell_real(c->common),
 			cell_real(ratio(c->strays_observed, c->observed)),
 			cell_count(c->strays),
-			cell_real(c->ran),
+			cell_count((uint64_t)c->ran),
 			cell_real(ratio(c->elsewhere, c->elsewhere + c->ran)),
 		};
 
@@ -328,10 +332,11 @@ static void values_row(struct verify *v, size_t i, int kind)
 		cell_real(ratio((double)a->found, (double)a->hot)),
 		cell_count(a->bounds),
 		cell_real(ratio((double)a->held, (double)a->bounds)),
+		cell_real(ratio((double)a->low_held, (double)a->bounds)),
 		cell_real(ratio(a->found_ran, a->hot_ran)),
 		cell_count(a->operands),
 		cell_count(a->pairs),
-		cell_real(a->executions.ran),
+		cell_count((uint64_t)a->executions.ran),
 	};
 
 	emit_row(v->emit, cell);
@@ -339,7 +344,8 @@ static void values_row(struct verify *v, size_t i, int kind)
 
 static void print_values(struct verify *v)
 {
-	begin_table(v, "values", values_columns, COUNT_OF(values_columns));
+	begin_table(v, "values", "values: how far their shares are off", values_columns,
+		    COUNT_OF(values_columns));
 	for (int kind = 0; kind < ACCURACY_KIND_N; kind++)
 		for (size_t i = 0; i < v->n; i++)
 			if (v->a[i].values[kind].executions.ran > 0 || kind == ACCURACY_ALL)
@@ -350,7 +356,8 @@ static void print_directions(struct verify *v)
 {
 	char name[2];
 
-	begin_table(v, "directions", directions_columns, COUNT_OF(directions_columns));
+	begin_table(v, "directions", "directions: how far the share taken of branches is off",
+		    directions_columns, COUNT_OF(directions_columns));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct accuracy_directions *d = &v->a[i].directions;
 		double compared = d->executions.compared;
@@ -368,7 +375,7 @@ static void print_directions(struct verify *v)
 			cell_real(ratio(d->common, compared)),
 			cell_count(d->bounds),
 			cell_count(d->sites),
-			cell_real(d->executions.ran),
+			cell_count((uint64_t)d->executions.ran),
 		};
 
 		emit_row(v->emit, cell);
@@ -389,7 +396,8 @@ static void print_targets(struct verify *v)
 
 	if (!has_targets(v) && !v->o->json)
 		return;
-	begin_table(v, "targets", targets_columns, COUNT_OF(targets_columns));
+	begin_table(v, "targets", "targets of indirect jumps and calls: the distributions' overlap",
+		    targets_columns, COUNT_OF(targets_columns));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct accuracy_targets *t = &v->a[i].targets;
 		const struct cell cell[] = {
@@ -398,7 +406,7 @@ static void print_targets(struct verify *v)
 			cell_real(ratio(t->executions.compared, t->executions.ran)),
 			cell_real(ratio(t->common, t->executions.compared)),
 			cell_count(t->sites),
-			cell_real(t->executions.ran),
+			cell_count((uint64_t)t->executions.ran),
 		};
 
 		emit_row(v->emit, cell);
@@ -413,6 +421,8 @@ static char *where_text(const struct view_proc *p, const char *name, uint64_t ad
 	int room;
 
 	snprintf(offset, sizeof(offset), p->n ? "+0x%" PRIx64 : " 0x%" PRIx64, addr - p->start);
+	if (p->n && addr == p->start)
+		offset[0] = 0;
 	room = width - (int)strlen(offset);
 	if ((int)strlen(name) > room && room > 4)
 		snprintf(buf, n, "%.*s..%s", room - 2, name, offset);
@@ -447,7 +457,7 @@ static void worst_row(struct verify *v, size_t i, const struct accuracy_site *s,
 		cell_text(v->o->json ? NULL : where),
 		cell_real(s->chance),
 		cell_count(s->observations),
-		cell_real(s->executions),
+		cell_count((uint64_t)s->executions),
 		cell_text(value ? operand_name[s->operand] : NULL),
 		value ? cell_count(s->value) : cell_none(),
 		cell_text(e->image[site->id.image].name),
@@ -458,58 +468,92 @@ static void worst_row(struct verify *v, size_t i, const struct accuracy_site *s,
 	emit_row(v->emit, cell);
 }
 
+static const struct accuracy_sites *worst_of(const struct accuracy *a, bool values)
+{
+	return values ? &a->worst_values : &a->worst_directions;
+}
+
+/* Those that are off at all. */
+static size_t worst_shown(const struct verify *v, size_t i, bool values)
+{
+	const struct accuracy_sites *list = worst_of(&v->a[i], values);
+	size_t n = 0;
+
+	while (n < list->n && n < v->o->worst && list->v[n].square > 0)
+		n++;
+	return n;
+}
+
 static void print_worst(struct verify *v, bool values)
 {
 	size_t all = 0;
 
 	for (size_t i = 0; i < v->n; i++)
-		all += values ? v->a[i].worst_values.n : v->a[i].worst_directions.n;
-	if (!v->o->json && (!all || !v->o->worst))
+		all += worst_shown(v, i, values);
+	if (!v->o->json && !all)
 		return;
-	begin_table(v, values ? "worst_values" : "worst_directions", worst_columns,
-		    COUNT_OF(worst_columns));
+	begin_table(v, values ? "worst_values" : "worst_directions",
+		    values ? "where the error of values comes from"
+			   : "where the error of directions comes from",
+		    worst_columns, COUNT_OF(worst_columns));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct accuracy *a = &v->a[i];
-		const struct accuracy_sites *list =
-			values ? &a->worst_values : &a->worst_directions;
 		double square =
 			values ? a->values[ACCURACY_ALL].error.square : a->directions.error.square;
 
-		for (size_t k = 0; k < list->n && k < v->o->worst && list->v[k].square > 0; k++)
-			worst_row(v, i, &list->v[k], square);
+		for (size_t k = 0, n = worst_shown(v, i, values); k < n; k++)
+			worst_row(v, i, &worst_of(a, values)->v[k], square);
 	}
 }
 
 /* What was left out, and what the columns are. */
 
-static void print_left_out(struct verify *v, size_t i)
+static double with_values(const struct accuracy *a)
 {
-	const struct accuracy_left_out *l = &v->a[i].left_out;
-	double ran = v->a[i].values[ACCURACY_ALL].executions.ran + l->addresses_ran;
+	return a->values[ACCURACY_ALL].executions.ran + a->left_out.addresses_ran;
+}
+
+/* The same for each recording but for what was found. */
+static void print_addresses(struct verify *v)
+{
+	const struct accuracy_left_out *l = &v->a[0].left_out;
 	char n[32], share[16], name[2];
+	bool agree = true;
 
 	if (l->addresses)
 		emit_footer(v->emit,
-			    "%s: %s operand%s (%s %% of executions with values) left out, since "
-			    "their hot values are run-time addresses; --all compares them.",
-			    name_of(v, i, name), fmt_count(l->addresses, n, sizeof(n)),
-			    plural(l->addresses),
-			    fmt_percent(ratio(l->addresses_ran, ran), share, sizeof(share)));
-	if (l->hot_addresses)
-		emit_footer(v->emit, "%s: %s %% of %s hot addresses are the same in both runs%s.",
+			    "%s operand%s (%s %% of executions with values) left out: hot values "
+			    "are run-time addresses. --all compares them.",
+			    fmt_count(l->addresses, n, sizeof(n)), plural(l->addresses),
+			    fmt_percent(ratio(l->addresses_ran, with_values(v->a)), share,
+					sizeof(share)));
+	for (size_t i = 0; i < v->n; i++) {
+		l = &v->a[i].left_out;
+		if (!l->hot_addresses)
+			continue;
+		agree &= 2 * l->agree >= l->hot_addresses;
+		emit_footer(v->emit, "%s: %s %% of %s hot addresses are the same in both runs.",
 			    name_of(v, i, name),
 			    fmt_percent(ratio((double)l->agree, (double)l->hot_addresses), share,
 					sizeof(share)),
-			    fmt_count(l->hot_addresses, n, sizeof(n)),
-			    2 * l->agree < l->hot_addresses
-				    ? ": record both under `setarch -R` to compare addresses"
-				    : "");
+			    fmt_count(l->hot_addresses, n, sizeof(n)));
+	}
+	if (!agree)
+		emit_footer(v->emit, "Recorded under `setarch -R`, most would be.");
+}
+
+static void print_uncertain(struct verify *v, size_t i)
+{
+	const struct accuracy_left_out *l = &v->a[i].left_out;
+	char share[16], name[2];
+
 	if (l->uncertain_ran > 0)
 		emit_footer(v->emit,
-			    "%s: values of %s %% of executions not compared, since the exact "
-			    "recording has but bounds for them.",
+			    "%s: values of %s %% of executions not compared: the exact recording "
+			    "has only bounds for them.",
 			    name_of(v, i, name),
-			    fmt_percent(ratio(l->uncertain_ran, ran), share, sizeof(share)));
+			    fmt_percent(ratio(l->uncertain_ran, with_values(&v->a[i])), share,
+					sizeof(share)));
 }
 
 static void left_out_json(struct verify *v)
@@ -519,7 +563,7 @@ static void left_out_json(struct verify *v)
 
 	for (size_t i = 0; i < v->n; i++) {
 		const struct accuracy_left_out *l = &v->a[i].left_out;
-		double ran = v->a[i].values[ACCURACY_ALL].executions.ran + l->addresses_ran;
+		double ran = with_values(&v->a[i]);
 
 		json_array_append_new(
 			list, json_pack("{s:s,s:I,s:o,s:I,s:I,s:o}", "name", name_of(v, i, name),
@@ -539,40 +583,46 @@ static void print_footer(struct verify *v)
 	const struct accuracy_options *o = &v->o->measure;
 	const struct accuracy_coverage *c = &v->a[0].coverage;
 	double elsewhere = ratio(c->elsewhere, c->elsewhere + c->ran);
+	bool compared = false;
 	char share[16];
 
+	for (size_t i = 0; i < v->n; i++)
+		compared |= v->a[i].worst_values.n || v->a[i].worst_directions.n;
 	if (v->o->json) {
 		left_out_json(v);
 		return;
 	}
 	emit_line(v->emit, "%s", "");
+	print_addresses(v);
 	for (size_t i = 0; i < v->n; i++)
-		print_left_out(v, i);
+		print_uncertain(v, i);
 	if (elsewhere > 0)
 		emit_footer(v->emit,
-			    "%s %% of executions were in code that no ELF file holds (JIT, vdso): "
-			    "left out.",
+			    "%s %% of executions left out: in code that no ELF file holds (JIT, "
+			    "vdso).",
 			    fmt_percent(elsewhere, share, sizeof(share)));
+	if (!compared)
+		emit_footer(v->emit,
+			    "Nothing was observed %u times: record for longer, or lower --min.",
+			    o->min);
 	emit_footer(v->emit,
-		    "sites that ran; seen by windows, and the executions there, also there with "
-		    "%u observations or more; overlap of executions and observations over sites "
-		    "(what time-weighting leaves of it); strays: observed where nothing ran.",
-		    o->min);
+		    "pt: points of share, weighted by executions, of what was observed %u times or "
+		    "more%s; ran: its part of executions. RMS^2 = chance^2 + beyond^2: chance is "
+		    "what as many independent observations would be off; beyond it is mostly that "
+		    "windows are weighted by time. <=5: within 5 points.",
+		    o->min, o->common && v->n > 1 ? " in each recording" : "");
 	emit_footer(
 		v->emit,
-		"ran: of executions, those at what has %u observations or more%s. RMS: error in "
-		"points of share, weighted by executions; chance: what as many independent "
-		"observations would give; beyond: the rest, mostly time-weighting.",
-		o->min, o->common && v->n > 1 ? " in each recording" : "");
-	emit_footer(
-		v->emit,
-		"hot: values of 5 %% of a site's executions or more, on sites with %u "
-		"observations or more; found in the sampled list. bounds: those reported there; "
-		"95 %% should have held. <=5: within 5 points.",
+		"hot: values that 5 %% or more of a site's executions have, of what was observed "
+		"%u times or more; found: in the sampled list. bounds: reported there, of which "
+		"95 %% should have held.",
 		o->min_hot);
 	emit_footer(v->emit,
-		    "of error: this site's part in the square of the RMS. seen x: so many times as "
-		    "often as its share of executions. More: --worst N, --json.");
+		    "enough: executions at sites observed %u times or more. overlap: of the "
+		    "spread of executions and of observations over sites. strays: observations "
+		    "where nothing ran. part: of the squared error. seen x: a site's share of "
+		    "observations over that of executions. More: --worst N, --json.",
+		    o->min);
 }
 
 static void print_all(struct verify *v)

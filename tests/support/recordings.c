@@ -18,11 +18,11 @@ static void *must(void *p)
 	return p;
 }
 
-static struct run *add_run(struct profile *p, const char *command)
+struct run *recordings_run(struct profile *p, const char *source, const char *command)
 {
 	struct run *r = must(profile_run(p));
 
-	r->source = must(strdup("sampler"));
+	r->source = must(strdup(source));
 	r->command = must(strdup(command));
 	r->host = must(strdup("anvil"));
 	r->cpu = must(strdup("Test CPU @ 2.00GHz"));
@@ -33,10 +33,37 @@ static struct run *add_run(struct profile *p, const char *command)
 	r->started = 1700000000;
 	r->rate = 997;
 	r->burst = LENGTH;
-	r->sketch = HOT_SPACE_SAVING;
-	r->sketch_capacity = HOT_CAPACITY_DEFAULT;
+	r->sketch = (int)p->method;
+	r->sketch_capacity = p->capacity;
 	r->finished = true;
 	return r;
+}
+
+static struct run *add_run(struct profile *p, const char *command)
+{
+	return recordings_run(p, "sampler", command);
+}
+
+struct site *recordings_site(struct profile *p, uint32_t image, uint64_t addr, int cls,
+			     uint64_t observed, uint64_t taken)
+{
+	struct site *s = must(profile_site(p, (struct site_id){ .image = image, .addr = addr }));
+
+	s->cls = (uint8_t)cls;
+	s->len = 4;
+	s->observed += observed;
+	s->taken += taken;
+	return s;
+}
+
+void recordings_value(struct profile *p, struct site *s, int operand, uint64_t value,
+		      uint64_t count)
+{
+	struct hot **h = &s->operand[operand];
+
+	if (!*h)
+		*h = must(hot_new(p->method, p->capacity));
+	assert(!hot_add(*h, value, count));
 }
 
 static void add_proc(struct profile_image *pi, uint64_t start, uint64_t end, const char *name)
@@ -277,4 +304,68 @@ void recordings_big(struct profile *p, unsigned sites)
 		add_proc(pi, 0x1000 + 4 * i, 0x1000 + 4 * (i + 50), name);
 	}
 	finish(r);
+}
+
+/* Executions of the loop of longest_match; deflate runs a hundredth as often. */
+#define ROUNDS 1000000
+
+static void exact_match(struct profile *p, uint32_t image)
+{
+	static const struct {
+		uint8_t cls;
+		unsigned taken; /* of 10 */
+	} insn[] = {
+		{ INSN_LOAD, 0 },   { INSN_LOAD, 0 },  { INSN_OTHER, 0 }, { INSN_OTHER, 0 },
+		{ INSN_BRANCH, 7 }, { INSN_OTHER, 0 }, { INSN_OTHER, 0 }, { INSN_BRANCH, 10 }
+	};
+	struct site *s[8];
+
+	for (unsigned k = 0; k < 8; k++)
+		s[k] = recordings_site(p, image, 0x3a10 + 4 * k, insn[k].cls, ROUNDS,
+				       ROUNDS / 10 * insn[k].taken);
+	recordings_value(p, s[0], OPERAND_LOAD, 0x3c8, ROUNDS / 10 * 9);
+	for (unsigned i = 0; i < 1000; i++) {
+		recordings_value(p, s[0], OPERAND_LOAD, 0x1000 + i, ROUNDS / 10000);
+		recordings_value(p, s[0], OPERAND_ADDRESS, 0x7f0000001000 + 8 * i, ROUNDS / 1000);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		recordings_value(p, s[1], OPERAND_LOAD, i, ROUNDS / 4);
+	recordings_value(p, s[2], OPERAND_RESULT, UINT64_MAX, ROUNDS / 100 * 94);
+	recordings_value(p, s[2], OPERAND_RESULT, 7, ROUNDS / 100 * 6);
+}
+
+static void exact_deflate(struct profile *p, uint32_t image)
+{
+	for (unsigned i = 0; i < 6; i++) {
+		struct site *s =
+			recordings_site(p, image, 0x4000 + 5 * i,
+					i == 5 ? INSN_SYSCALL : INSN_OTHER, ROUNDS / 100, 0);
+
+		if (!i)
+			recordings_value(p, s, OPERAND_ARG1, 0, ROUNDS / 100);
+		for (unsigned k = 0; i && i < 5 && k < ROUNDS / 100; k++)
+			recordings_value(p, s, OPERAND_RESULT, k * 77 + i, 1);
+	}
+}
+
+void recordings_exact(struct profile *p)
+{
+	struct run *r;
+	struct profile_image *exe, *anon;
+
+	p->capacity = 2048;
+	r = recordings_run(p, "exact", "squeeze -9 -k 'big file.txt'");
+	exe = must(profile_image(p, IMAGE_FILE, "/nowhere/bin/squeeze", "0123456789abcdef"));
+	anon = must(profile_image(p, IMAGE_ANON, "[anon]", ""));
+	add_proc(exe, 0x3000, 0x3100, "main");
+	add_proc(exe, 0x3a10, 0x3a30, "longest_match");
+	add_proc(exe, 0x4000, 0x4020, "deflate");
+	exact_match(p, exe->id);
+	exact_deflate(p, exe->id);
+	for (unsigned i = 0; i < 20; i++)
+		recordings_site(p, exe->id, 0x3000 + 4 * i, INSN_OTHER, 3, 0);
+	recordings_site(p, anon->id, 0x7f7654321000, INSN_OTHER, ROUNDS / 10, 0);
+	r->rate = 0;
+	r->n.elapsed_ns = 30000000000;
+	r->n.processes = 1;
 }

@@ -26,4 +26,16 @@ void recordings_elf(struct profile *p, const char *path, bool finished);
 /* So many sites, in procedures of 50 instructions, with values. */
 void recordings_big(struct profile *p, unsigned sites);
 
+/* Piece by piece. A run of that source: "sampler", "exact". The pointer is good until the next run. */
+struct run *recordings_run(struct profile *p, const char *source, const char *command);
+/* An instruction (enum insn_class) that was observed, or ran, so often. */
+struct site *recordings_site(struct profile *p, uint32_t image, uint64_t addr, int cls,
+			     uint64_t observed, uint64_t taken);
+/* That its operand had a value so many times. */
+void recordings_value(struct profile *p, struct site *s, int operand, uint64_t value,
+		      uint64_t count);
+/* An exact recording of the run that recordings_squeeze samples: longest_match's load is 0x3c8 in 9 of
+ * 10, its first branch is taken in 7 of 10; main runs a little, generated code too. */
+void recordings_exact(struct profile *p);
+
 #endif
