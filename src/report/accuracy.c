@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "isa/insn.h"
+#include "report/match.h"
 #include "report/operands.h"
 
-#define NONE UINT32_MAX /* no such image */
-#define SLACK 1e-9	/* shares are compared after rounding */
-#define HOT_VALUES 20	/* there can be no more: 1 / ACCURACY_HOT */
-#define NAMED 3		/* images in a message */
+#define SLACK 1e-9    /* shares are compared after rounding */
+#define HOT_VALUES 20 /* there can be no more: 1 / ACCURACY_HOT */
 
 const char *const accuracy_kind_name[ACCURACY_KIND_N] = {
 	"all", "result", "load", "store", "address", "target", "return", "argument",
@@ -44,97 +43,11 @@ struct comparison {
 	size_t n;
 	const struct view *exact;
 	const struct accuracy_options *o;
-	uint32_t **map;		  /* by recording, by image of the exact one: its image, or NONE */
+	uint32_t **map; /* by recording, by image of the exact one: its image, or MATCH_NONE */
 	const struct site **site; /* by recording: the site at hand, or NULL */
 	size_t at;		  /* … in the exact view */
 	struct hot_value *truth, *guess;
 };
-
-/* Images. */
-
-static bool is_file(const struct view *v, uint32_t image)
-{
-	return v->image[image].image->kind == IMAGE_FILE;
-}
-
-/* The same file where another recording saw it: of one build-id, and if there are several, of one
- * path. */
-static uint32_t match_image(const struct view *in, const struct profile_image *im)
-{
-	uint32_t found = NONE;
-
-	for (uint32_t i = 0; i < in->profile->nimage; i++) {
-		const struct profile_image *other = in->image[i].image;
-
-		if (!in->image[i].sum.observed || other->kind != im->kind ||
-		    strcmp(other->build_id, im->build_id) != 0)
-			continue;
-		if (!strcmp(other->path, im->path))
-			return i;
-		if (im->build_id[0])
-			found = i;
-	}
-	return found;
-}
-
-/* An ELF image that ran and has that path: matched or not, as asked for. */
-static const struct profile_image *of_path(const struct view *v, const struct view *other,
-					   const char *path, bool matched)
-{
-	for (uint32_t i = 0; i < v->profile->nimage; i++) {
-		const struct profile_image *im = v->image[i].image;
-
-		if (is_file(v, i) && v->image[i].sum.observed && !strcmp(im->path, path) &&
-		    (match_image(other, im) != NONE) == matched)
-			return im;
-	}
-	return NULL;
-}
-
-/* A path may have had several files (a compiler's output); all differ if none is in both. */
-static int refuse_differing(const struct reading *s, const struct reading *e, struct err *err)
-{
-	char text[512] = "";
-	unsigned count = 0;
-
-	for (uint32_t i = 0; i < e->profile.nimage; i++) {
-		const struct profile_image *im = e->profile.image[i], *other;
-
-		if (!is_file(&e->view, i) || !e->view.image[i].sum.observed ||
-		    of_path(&e->view, &s->view, im->path, true))
-			continue;
-		other = of_path(&s->view, &e->view, im->path, false);
-		if (!other || count++ >= NAMED)
-			continue;
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "%s%.80s (build-id %.40s, %.40s)", count > 1 ? "; " : "", im->path,
-			 other->build_id[0] ? other->build_id : "unknown",
-			 im->build_id[0] ? im->build_id : "unknown");
-	}
-	if (!count)
-		return 0;
-	err_set(err, ERR_FAILED, "%s and %s ran different files: %s%s", s->path, e->path, text,
-		count > NAMED ? "; and more" : "");
-	return err_hint(err, "record both again with the same program and libraries");
-}
-
-static const char *main_image(const struct view *v)
-{
-	const struct view_image *most = NULL;
-
-	for (uint32_t i = 0; i < v->profile->nimage; i++)
-		if (is_file(v, i) && (!most || v->image[i].sum.observed > most->sum.observed))
-			most = &v->image[i];
-	return most ? most->image->path : "no ELF image";
-}
-
-static int refuse_strangers(const struct reading *s, const struct reading *e, struct err *err)
-{
-	err_set(err, ERR_EMPTY, "%s saw no instruction that ran in %s", s->path, e->path);
-	return err_hint(err,
-			"they have to be of the same run: one is mostly of %s, the other of %s",
-			main_image(&s->view), main_image(&e->view));
-}
 
 /* Errors. */
 
@@ -527,7 +440,7 @@ static void count_executions(struct comparison *c, struct accuracy_coverage *cov
 	for (size_t i = 0; i < c->exact->n; i++) {
 		const struct site *e = c->exact->site[i];
 
-		if (is_file(c->exact, e->id.image)) {
+		if (match_is_file(c->exact, e->id.image)) {
 			cover->ran += (double)e->observed;
 			cover->sites += e->observed > 0;
 		} else {
@@ -540,20 +453,20 @@ static void count_observations(struct comparison *c, size_t k)
 {
 	struct accuracy_coverage *cover = &c->a[k].coverage;
 	const struct view *v = &c->sampled[k].view;
-	uint32_t image = NONE, other = NONE;
+	uint32_t image = MATCH_NONE, other = MATCH_NONE;
 
 	for (size_t i = 0; i < v->n; i++) {
 		const struct site *s = v->site[i], *e;
 
-		if (!s->observed || !is_file(v, s->id.image))
+		if (!s->observed || !match_is_file(v, s->id.image))
 			continue;
 		if (image != s->id.image)
-			other = match_image(c->exact, v->image[s->id.image].image);
+			other = match_find(c->exact, v->image[s->id.image].image);
 		image = s->id.image;
-		e = other == NONE ? NULL
-				  : profile_site_find(
-					    c->exact->profile,
-					    (struct site_id){ .image = other, .addr = s->id.addr });
+		e = other == MATCH_NONE ? NULL
+					: profile_site_find(c->exact->profile,
+							    (struct site_id){ .image = other,
+									      .addr = s->id.addr });
 		cover->observed += (double)s->observed;
 		if (!e || !e->observed) {
 			cover->strays++;
@@ -609,7 +522,7 @@ static void find_sites(struct comparison *c)
 	for (size_t k = 0; k < c->n; k++) {
 		uint32_t image = c->map[k][e->id.image];
 
-		c->site[k] = image == NONE
+		c->site[k] = image == MATCH_NONE
 				     ? NULL
 				     : profile_site_find(c->sampled[k].view.profile,
 							 (struct site_id){ .image = image,
@@ -622,7 +535,7 @@ static int walk(struct comparison *c)
 	for (c->at = 0; c->at < c->exact->n; c->at++) {
 		const struct site *e = c->exact->site[c->at];
 
-		if (!e->observed || !is_file(c->exact, e->id.image))
+		if (!e->observed || !match_is_file(c->exact, e->id.image))
 			continue;
 		find_sites(c);
 		for (size_t k = 0; k < c->n; k++) {
@@ -636,7 +549,8 @@ static int walk(struct comparison *c)
 	return 0;
 }
 
-static int begin(struct comparison *c, struct err *err)
+/* -1 without memory. */
+static int begin(struct comparison *c)
 {
 	size_t images = c->exact->profile->nimage;
 
@@ -645,15 +559,16 @@ static int begin(struct comparison *c, struct err *err)
 	c->truth = malloc(HOT_CAPACITY_MAX * sizeof(*c->truth));
 	c->guess = malloc(HOT_CAPACITY_MAX * sizeof(*c->guess));
 	if (!c->map || !c->site || !c->truth || !c->guess)
-		return err_set(err, ERR_FAILED, "no memory");
+		return -1;
 	for (size_t k = 0; k < c->n; k++) {
 		c->map[k] = calloc(images + 1, sizeof(**c->map));
 		if (!c->map[k])
-			return err_set(err, ERR_FAILED, "no memory");
+			return -1;
 		for (uint32_t i = 0; i < images; i++)
-			c->map[k][i] = is_file(c->exact, i) ? match_image(&c->sampled[k].view,
-									  c->exact->image[i].image)
-							    : NONE;
+			c->map[k][i] =
+				match_is_file(c->exact, i)
+					? match_find(&c->sampled[k].view, c->exact->image[i].image)
+					: MATCH_NONE;
 		count_executions(c, &c->a[k].coverage);
 		count_observations(c, k);
 	}
@@ -668,14 +583,14 @@ int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n
 
 	memset(a, 0, n * sizeof(*a));
 	for (size_t k = 0; k < n && !rc; k++)
-		rc = refuse_differing(&sampled[k], exact, err);
-	if (!rc)
-		rc = begin(&c, err);
-	if (!rc && walk(&c))
-		rc = err_set(err, ERR_FAILED, "no memory");
+		rc = match_builds(&sampled[k], exact, err);
+	if (!rc && (begin(&c) || walk(&c))) {
+		err_set(err, ERR_FAILED, "no memory to compare");
+		rc = -1;
+	}
 	for (size_t k = 0; k < n && !rc; k++)
 		if (!a[k].coverage.seen)
-			rc = refuse_strangers(&sampled[k], exact, err);
+			rc = match_nothing(&sampled[k], exact, err);
 	for (size_t k = 0; k < n; k++) {
 		finish(&a[k]);
 		if (rc)

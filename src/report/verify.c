@@ -123,6 +123,14 @@ static double ratio(double part, double of)
 	return of > 0 ? part / of : NAN;
 }
 
+/* A recording that was written by hand may have none. */
+static const struct run *first_run(const struct reading *r)
+{
+	static const struct run none;
+
+	return r->profile.nrun ? &r->profile.run[0] : &none;
+}
+
 /* Opening. */
 
 static bool is_exact(const struct reading *r)
@@ -136,7 +144,7 @@ static bool is_exact(const struct reading *r)
 static int check_order(const struct verify *v, struct err *err)
 {
 	const struct reading *last = &v->reading[v->n];
-	const char *source = last->profile.nrun ? last->profile.run[0].source : NULL;
+	const char *source = first_run(last)->source;
 
 	if (is_exact(last))
 		return 0;
@@ -182,7 +190,9 @@ static int open_all(struct verify *v, struct err *err)
 
 static const char *command_of(const struct reading *r)
 {
-	return r->profile.nrun && r->profile.run[0].command ? r->profile.run[0].command : "?";
+	const char *command = first_run(r)->command;
+
+	return command ? command : "?";
 }
 
 /* Signs that it was not the same run. */
@@ -220,7 +230,7 @@ static const char *sketch_of(const struct run *run)
 static json_t *recording_json(const struct verify *v, size_t i)
 {
 	const struct reading *r = &v->reading[i];
-	const struct run *run = &r->profile.run[0];
+	const struct run *run = first_run(r);
 	const struct run_counters *n = &r->view.counters;
 	char name[2], command[1024];
 
@@ -238,7 +248,7 @@ static json_t *recording_json(const struct verify *v, size_t i)
 static void recording_text(const struct verify *v, size_t i)
 {
 	const struct reading *r = &v->reading[i];
-	const struct run *run = &r->profile.run[0];
+	const struct run *run = first_run(r);
 	char name[2], command[1024], windows[32];
 
 	reading_command(r, command, sizeof(command));
@@ -260,7 +270,7 @@ static void print_heading(struct verify *v)
 	for (size_t i = 0; i <= v->n; i++) {
 		if (v->o->json)
 			json_array_append_new(list, recording_json(v, i));
-		else if (v->reading[i].profile.nrun)
+		else
 			recording_text(v, i);
 	}
 	emit_set(v->emit, "recordings", list);
