@@ -12,6 +12,7 @@
 
 #define SLACK 1e-9    /* shares are compared after rounding */
 #define HOT_VALUES 20 /* there can be no more: 1 / ACCURACY_HOT */
+#define EDGE 0.10     /* an edge is estimated well within this part of its executions */
 
 const char *const accuracy_kind_name[ACCURACY_KIND_N] = {
 	"all", "result", "load", "store", "address", "target", "return", "argument",
@@ -386,6 +387,12 @@ static int compare_values(struct comparison *c)
 
 /* Directions. */
 
+/* Executions of an outcome whose estimate is within a tenth of it. */
+static double close_outcome(double weight, double exact, double error)
+{
+	return fabs(error) <= EDGE * exact + SLACK ? weight * exact : 0;
+}
+
 static int add_direction(struct comparison *c, size_t k, const struct share *s, double exact)
 {
 	struct accuracy_directions *d = &c->a[k].directions;
@@ -400,6 +407,7 @@ static int add_direction(struct comparison *c, size_t k, const struct share *s, 
 	d->sites++;
 	d->executions.compared += weight;
 	d->common += weight * (1 - fabs(error));
+	d->close += close_outcome(weight, exact, error) + close_outcome(weight, 1 - exact, error);
 	for (int i = 0; i < ACCURACY_WITHIN; i++)
 		d->within[i] += fabs(error) <= accuracy_within[i] + SLACK ? weight : 0;
 	site->observations = c->site[k]->observed;
@@ -423,7 +431,7 @@ static int compare_direction(struct comparison *c, size_t k)
 	if (e->cls != INSN_BRANCH)
 		return 0;
 	d->executions.ran += (double)e->observed;
-	if (!n)
+	if (!s || !n)
 		return 0;
 	share = share_of((double)s->taken, (double)s->observed);
 	if (n >= c->o->min_hot) {

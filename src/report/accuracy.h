@@ -71,6 +71,7 @@ struct accuracy_directions {
 	uint64_t sites;
 	struct accuracy_error error;
 	double within[ACCURACY_WITHIN], common; /* executions */
+	double close; /* executions of outcomes, each estimated within a tenth of it */
 	uint64_t bounds, held;
 };
 

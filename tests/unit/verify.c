@@ -367,6 +367,16 @@ static void test_a_direction_within_its_bound(void **state)
 	assert_int_equal(a[0].directions.held, 1);
 }
 
+/* 90 % estimated at 88 is within a tenth of it; 10 % at 12 is not. */
+static void test_edges(void **state)
+{
+	(void)state;
+	branch(2, 0x1000, 1000, 900);
+	branch(0, 0x1000, 500, 440);
+	measure();
+	near(a[0].directions.close, 900);
+}
+
 static void test_targets(void **state)
 {
 	(void)state;
@@ -616,6 +626,7 @@ int main(int argc, char **argv)
 		TEST(test_cold_addresses),
 		TEST(test_directions),
 		TEST(test_a_direction_within_its_bound),
+		TEST(test_edges),
 		TEST(test_targets),
 		TEST(test_coverage),
 		TEST(test_worst_first),
