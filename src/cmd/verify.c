@@ -55,7 +55,7 @@ const struct verb cmd_verify = {
 		 "Images are matched by build-id and path. Code that no ELF file holds, and "
 		 "operands whose hot values are run-time addresses, are left out and counted: "
 		 "record both under setarch -R, and --all compares addresses as well.",
-	.examples = "setarch -R assay record -o sampled.db -- gzip -9 -k -f big.txt\n"
+	.examples = "sudo setarch -R assay record -o sampled.db -- gzip -9 -k -f big.txt\n"
 		    "setarch -R assay record --exact -o exact.db -- gzip -9 -k -f big.txt\n"
 		    "assay verify sampled.db exact.db\n"
 		    "# which sketch does better\n"

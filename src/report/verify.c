@@ -176,7 +176,8 @@ static int open_all(struct verify *v, struct err *err)
 						    .input = o->path[v->open],
 						    .json = o->json && v->open == v->n,
 						    .wide = o->wide,
-						    .warn = o->warn };
+						    /* procedures are named by the exact one */
+						    .warn = v->open == v->n ? o->warn : NULL };
 
 		if (!reading_open(&v->reading[v->open], &in, err))
 			continue;
