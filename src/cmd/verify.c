@@ -49,9 +49,10 @@ const struct verb cmd_verify = {
 		 "(--common: on the same sites). An exact recording in place of a sampled one "
 		 "shows how far two runs agree.\n\n"
 		 "Errors have two parts: chance, what as many independent observations would "
-		 "give, and what is beyond it, mostly that windows are weighted by time. A "
-		 "recording keeps no windows, so nothing here corrects for that: figures are as "
-		 "the other readings print them.\n\n"
+		 "give, and what is beyond it: windows are weighted by time, observations of one "
+		 "window go together, lists of hot values are short. A recording keeps no "
+		 "windows, so nothing here corrects for that: figures are as the other readings "
+		 "print them.\n\n"
 		 "Images are matched by build-id and path. Code that no ELF file holds, and "
 		 "operands whose hot values are run-time addresses, are left out and counted: "
 		 "record both under setarch -R, and --all compares addresses as well.",

@@ -621,8 +621,9 @@ static void print_footer(struct verify *v)
 	emit_footer(v->emit,
 		    "pt: points of share, weighted by executions, of what was observed %u times or "
 		    "more%s; ran: its part of executions. RMS^2 = chance^2 + beyond^2: chance is "
-		    "what as many independent observations would be off; beyond it is mostly that "
-		    "windows are weighted by time. <=5: within 5 points.",
+		    "what as many independent observations would be off; beyond it are windows "
+		    "weighted by time, observations of one window that go together, short lists. "
+		    "<=5: within 5 points.",
 		    o->min, o->common && v->n > 1 ? " in each recording" : "");
 	emit_footer(
 		v->emit,
