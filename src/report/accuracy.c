@@ -194,13 +194,43 @@ static bool skips(const struct pairing *p, uint64_t value)
 	return !p->c->o->all && is_address(value);
 }
 
+/* Independent are at most as many as there are windows, as in report/operands.h. */
 static struct share estimate(const struct pairing *p, uint64_t value)
 {
 	const struct hot_value *v = find(p->c->guess, p->n, value);
 	struct hot_value none = absent(p->list, value);
 	double total = (double)p->shown.observations;
+	double windows = (double)p->c->sampled[p->k].view.counters.windows;
 
-	return share_hot(v ? v : &none, total, total);
+	return share_hot(v ? v : &none, total, windows > 0 ? windows : total);
+}
+
+/* How often the value occurred; 0 if it is not compared. *worst: the greatest square of the site. */
+static double compare_value(struct pairing *p, const struct hot_value *v,
+			    struct accuracy_site *site, double *worst)
+{
+	double exact = (low_of(p->t, v) + high_of(p->t, v)) / 2, weight = exact * p->t->total;
+	double variance = binomial(exact, p->shown.observations), error, square;
+	struct share s;
+
+	if (skips(p, v->value) || !is_certain(p->t, v))
+		return 0;
+	s = estimate(p, v->value);
+	error = s.value - exact;
+	square = weight * error * error;
+	site->square += square;
+	for (int j = 0; j < 2; j++) {
+		error_add(&p->to[j]->error, weight, error, variance);
+		p->to[j]->pairs++;
+	}
+	if (square > *worst) {
+		*worst = square;
+		site->value = v->value;
+		site->sampled = s;
+		site->exact = exact;
+		site->chance = sqrt(variance);
+	}
+	return weight;
 }
 
 static int compare_shares(struct pairing *p)
@@ -216,38 +246,16 @@ static int compare_shares(struct pairing *p)
 	site->observations = p->shown.observations;
 	site->executions = t->total;
 	site->seen = times_seen(p->c, p->k);
-	for (unsigned i = 0; i < t->n; i++) {
-		const struct hot_value *v = &t->v[i];
-		double exact = (low_of(t, v) + high_of(t, v)) / 2, weight = exact * t->total;
-		double variance = binomial(exact, p->shown.observations), square;
-		struct share s;
-
-		if (skips(p, v->value) || !is_certain(t, v))
-			continue;
-		s = estimate(p, v->value);
-		known += weight;
-		square = weight * (s.value - exact) * (s.value - exact);
-		site->square += square;
-		for (int j = 0; j < 2; j++) {
-			error_add(&p->to[j]->error, weight, s.value - exact, variance);
-			p->to[j]->pairs++;
-		}
-		if (square <= worst)
-			continue;
-		worst = square;
-		site->value = v->value;
-		site->sampled = s;
-		site->exact = exact;
-		site->chance = sqrt(variance);
-	}
+	for (unsigned i = 0; i < t->n; i++)
+		known += compare_value(p, &t->v[i], site, &worst);
+	if (worst < 0) /* nothing was */
+		a->worst_values.n--;
 	for (int j = 0; j < 2; j++) {
 		p->to[j]->operands++;
 		p->to[j]->executions.compared += t->total;
 	}
 	if (!hot_exact(t->list) && known < t->total)
 		a->left_out.uncertain_ran += t->total - known;
-	if (worst < 0)
-		a->worst_values.n--;
 	return 0;
 }
 
