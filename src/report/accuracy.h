@@ -11,7 +11,7 @@
  *   targets     over indirect jumps and calls: what the two distributions of targets have in common
  *   coverage    sites and executions that windows saw
  *
- * An error has two parts, rms^2 = chance^2 + beyond^2: `chance` is what as many independent observations
+ * An error has two parts, rms^2 = chance^2 + beyond^2 (or beyond = 0): `chance` is what as many independent observations
  * would give (binomial, of the true share); `beyond` is the rest: windows are weighted by time,
  * observations of one window are not independent, a list is too short, or a value was misread.
  *
