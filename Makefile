@@ -52,6 +52,10 @@ TEST_SKEL := $(TEST_BPF_SRC:tests/bpf/%.bpf.c=$(BUILD)/gen/%.skel.h)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c tests/long/*.c))
 PROGS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/progs/*.c))
+# The programs the exact engine is judged with: dynamic and position independent, and some in other forms.
+EXACT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/progs/exact/*.c))
+EXACT_FORMS := $(foreach form,static static-pie no-pie,$(addprefix $(BUILD)/tests/progs/exact/$(form)/,faults))
+EXACT_TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/exact/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
 .PHONY: all
@@ -146,6 +150,19 @@ $(PROGS): $(BUILD)/%: %.c
 	@echo "  PROG $@"
 	$(Q)$(CC) -O2 -g -o $@ $< -lpthread
 
+EXACT_BUILD = @mkdir -p $(@D); echo "  PROG $@"; $(if $(V),set -x;) \
+	$(CC) -D_GNU_SOURCE -O2 -g -Wall -Werror $1 -o $@ $(filter %.c %.S,$^) -lpthread -ldl -lrt
+.SECONDEXPANSION:
+EXACT_PARTS = $$(wildcard tests/progs/exact/$$(*F)_asm.S) tests/progs/exact/cases.h
+$(EXACT): $(BUILD)/%: %.c $(EXACT_PARTS)
+	$(call EXACT_BUILD,)
+$(EXACT_FORMS): $(BUILD)/%: tests/progs/exact/$$(*F).c $(EXACT_PARTS)
+	$(call EXACT_BUILD,-$(lastword $(subst /, ,$(@D))))
+$(EXACT_TOOLS): $(BUILD)/%: %.c
+	@mkdir -p $(@D)
+	@echo "  PROG $@"
+	$(Q)$(CC) -D_GNU_SOURCE -O2 -g $(WARNINGS) -o $@ $<
+
 # Fuzzers have objects of their own, since the coverage is compiled in.
 FUZZ_FLAGS := -O1 -g -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 FUZZ_OBJ := $(LIB_SRC:%.c=$(BUILD)/o/fuzz/%.o)
@@ -165,7 +182,9 @@ RUN := tests/run --build $(BUILD)
 .PHONY: packages tests fuzzers unit quick long fuzz rebase check
 packages:
 	@tools/install-packages build test lint
-tests: all $(TESTS) $(PROGS)
+tests: all $(TESTS) $(PROGS) exact-programs
+.PHONY: exact-programs
+exact-programs: $(EXACT) $(EXACT_FORMS) $(EXACT_TOOLS)
 fuzzers: $(FUZZERS)
 unit: tests
 	@$(RUN) unit
