@@ -20,18 +20,28 @@ need_runner() {
 	exit 0
 }
 
-ended() { cut -d' ' -f1,2 "$1" 2>/dev/null; } # FILE of trial -s: "exit 0", "signal 11", "timeout"
+ended() { # FILE of trial -s: sets $how to "exit 0", "signal 11" or "timeout"
+	local a b
+	read -r a b _ <"$1" && how="$a $b" && [ "$a" != timeout ] || how=${a:-nothing}
+}
 
 one_run() { # PLACE COMMAND…
 	local place=$1
 	shift
-	"$TRIAL" -t "$limit" -s "$place.status" "$@" >"$place.raw" 2>"$place.err" </dev/null
-	if [ -n "$filter" ]; then eval "$filter" <"$place.raw" >"$place.out"; else mv "$place.raw" "$place.out"; fi
-	{ ended "$place.status"; cat "$place.out"; echo "-- stderr"; cat "$place.err"; } >"$place.all"
+	: >"$place.status"
+	"$TRIAL" -t "$limit" -s "$place.status" "$@" >"$place.out" 2>"$place.err" </dev/null
+	[ -z "$filter" ] || { mv "$place.out" "$place.raw" && eval "$filter" <"$place.raw" >"$place.out"; }
+}
+
+text_of() { # PLACE HOW: what a run gave, as one text
+	echo "$2"
+	head -c 1000000 "$1.out"
+	echo "-- stderr"
+	head -c 1000000 "$1.err"
 }
 
 compare() {
-	local name=$1 limit=60 filter="" judged=1 difference OPTIND=1 o
+	local name=$1 limit=60 filter="" judged=1 difference native how OPTIND=1 o
 	shift
 	while getopts nt:f: o; do
 		case $o in n) judged=0 ;; t) limit=$OPTARG ;; f) filter=$OPTARG ;; *) return 2 ;; esac
@@ -39,18 +49,19 @@ compare() {
 	shift $((OPTIND - 1))
 	one_run "$TMP/.native" "$@"
 	one_run "$TMP/.runner" "${RUNNER[@]}" "$@"
-	if [ "$judged" = 1 ] && [ "$(ended "$TMP/.native.status")" = timeout ]; then
+	ended "$TMP/.native.status"
+	native=$how
+	ended "$TMP/.runner.status"
+	if [ $judged = 1 ] && [ "$native" = timeout ]; then
 		fail "$name" "native: no end in $limit s"
-	elif cmp -s "$TMP/.native.all" "$TMP/.runner.all"; then
-		if [ "$judged" = 1 ] && grep -qa '^BAD ' "$TMP/.native.all"; then
-			fail "$name" "native: $(grep -am 5 '^BAD ' "$TMP/.native.all")"
-		else
-			pass "$name"
-		fi
+	elif [ $judged = 1 ] && grep -qa '^BAD ' "$TMP/.native.out"; then
+		fail "$name" "native: $(grep -am 5 '^BAD ' "$TMP/.native.out")"
+	elif [ "$native" = "$how" ] && cmp -s "$TMP"/.{native,runner}.out && cmp -s "$TMP"/.{native,runner}.err; then
+		pass "$name"
 	else
-		difference=$(diff -a <(head -c 1000000 "$TMP/.native.all") <(head -c 1000000 "$TMP/.runner.all") |
+		difference=$(diff -a <(text_of "$TMP/.native" "$native") <(text_of "$TMP/.runner" "$how") |
 			cut -c-200 | tr -d '\0' | head -12)
-		if [ "$judged" = 1 ]; then
+		if [ $judged = 1 ]; then
 			fail "$name" "$* (< native, > runner)"$'\n'"$difference"
 		else
 			diag "$name: $difference"
