@@ -4,6 +4,8 @@
  * calls that change mappings. Pages with translated code that the program may write are protected: a write
  * faults, the code is forgotten, the write goes on.
  */
+#include <asm/signal.h>
+#include <asm/siginfo.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
@@ -157,6 +159,13 @@ const struct region *region_of(uint64_t pc)
 		*r = new;
 	}
 	return r->prot & PROT_EXEC ? r : NULL;
+}
+
+int regions_fault(uint64_t pc)
+{
+	struct region r;
+
+	return look_up(pc, &r) ? SEGV_ACCERR : SEGV_MAPERR;
 }
 
 /* Cuts [start, end) out of what is known. */

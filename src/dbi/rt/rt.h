@@ -200,6 +200,8 @@ struct region {
 };
 /* The code region of an address, or NULL if it cannot be executed. */
 const struct region *region_of(uint64_t pc);
+/* Why it cannot be executed: SEGV_MAPERR or SEGV_ACCERR. */
+int regions_fault(uint64_t pc);
 void regions_protect(uint64_t start, uint64_t n, int prot); /* mprotect has been done */
 void regions_forget(uint64_t start, uint64_t n);	    /* mapped anew or unmapped */
 /* A write fault: true if the page was protected by us, and can be written now. */
@@ -250,7 +252,7 @@ void translate_init(void);
 struct block *translate(struct thread *t, uint64_t pc, struct link *from);
 /* What the program's state is where the cache's code stands at `at`, in a block. */
 struct place {
-	uint64_t pc;
+	uint64_t pc, next; /* the instruction, and what follows it */
 	uint32_t spilled; /* registers whose value is in t->spill */
 	unsigned done;	  /* instructions of the block that are complete */
 	bool clean;	  /* exactly between two instructions */

@@ -143,7 +143,7 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 			uc->c.rip = (uint64_t)rt_copy_failed;
 		return;
 	}
-	if (!in_cache(at) || !find_place(t, sig == SIGTRAP ? at - 1 : at, &place))
+	if (!in_cache(at) || !find_place(t, sig == SIGTRAP ? at - 1 : at, &place) /* traps: behind it */)
 		die("the engine failed: signal %ld at %lx, address %lx, program at %lx", (long)sig,
 		    at, info->addr, t->pc);
 	if (write) {
@@ -161,7 +161,7 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	if (!t->pending) { /* else what is pending goes first, and the fault comes again */
 		note(t, info, uc, true);
 		if (sig == SIGTRAP)
-			place.pc++; /* int3: behind it */
+			place.pc = place.next;
 		if (sig == SIGILL || sig == SIGFPE)
 			t->signal.info.addr = place.pc;
 	}

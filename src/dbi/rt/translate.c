@@ -670,13 +670,6 @@ static void publish(struct build *b, struct block *blk)
 	}
 }
 
-static int segv_code(uint64_t pc)
-{
-	char c;
-
-	return rt_copy(&c, (const void *)pc, 1) ? SEGV_ACCERR : SEGV_MAPERR;
-}
-
 /* A thread's own block for code that changes all the time: made anew at each execution. */
 static struct block *once_block(struct thread *t)
 {
@@ -763,7 +756,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	size_t room;
 
 	if (!r) {
-		signals_raise(t, SIGSEGV, segv_code(pc), pc);
+		signals_raise(t, SIGSEGV, regions_fault(pc), pc);
 		return NULL;
 	}
 	room = r->end - pc;
@@ -778,7 +771,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 		library_leave(t);
 		r = region_of(r->end);
 		if (!r) {
-			signals_raise(t, SIGSEGV, segv_code(pc + room), pc + room);
+			signals_raise(t, SIGSEGV, regions_fault(pc + room), pc + room);
 			return NULL;
 		}
 		b.once = !regions_watch(r, pc, 15);
@@ -824,6 +817,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	struct build *b = (struct build *)((char *)t + T_SCRATCH);
 	unsigned o = (unsigned)(at - blk->code), done = 0;
 	uint64_t pc = blk->pc;
+	size_t room;
 
 	b->bytes = (const uint8_t *)pc;
 	b->pc = pc;
@@ -831,7 +825,9 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
 	b->nlink = 0;
 	library_enter(t);
-	decode_block(b, blk->len, blk->n);
+	/* as much as there was: of what cannot be decoded, one byte is the block's */
+	room = ((pc + blk->len - 1) | 4095) + 1 - pc;
+	decode_block(b, room, blk->n);
 	put_block(b);
 	library_leave(t);
 	for (unsigned i = 0; i < b->n; i++) {
@@ -840,16 +836,15 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 
 		if (o == in->start || (o <= in->core && o > in->start) || (last && o < blk->size) ||
 		    (o > in->core && o < in->end)) {
-			*out = (struct place){ pc, o > in->start ? in->spilled : 0, done,
+			*out = (struct place){ pc, pc + in->len,
+					       o > in->start ? in->spilled : 0, done,
 					       o == in->start };
-			if (o > in->core && !last && o < in->end)
-				break; /* inside an instruction */
 			return true;
 		}
 		pc += in->len;
 		done++;
 		if (!last && o >= in->end && o < b->in[i + 1].start) {
-			*out = (struct place){ pc, in->spilled, done, false };
+			*out = (struct place){ pc, pc, in->spilled, done, false };
 			return true;
 		}
 	}
