@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/exact_session.h"
 #include "cmd/session.h"
 #include "cmd/verbs.h"
 #include "runahead/state.h"
@@ -11,7 +12,7 @@ static double rate = 997, seconds;
 static unsigned burst = 128, pid, tid, ring_mib = 16, capacity = HOT_CAPACITY_DEFAULT;
 static unsigned code_kuops = 2048, neighbourhood = 400;
 static const char *output = "assay.db", *event, *sketch = "space-saving";
-static bool all, quiet;
+static bool all, quiet, exact;
 
 static const struct opt opts[] = {
 	{ 'F', "rate", "HZ", "samples a second on each CPU that runs (default 997)", OPT_DOUBLE,
@@ -27,6 +28,8 @@ static const struct opt opts[] = {
 	{ 'd', "duration", "S", "stop after S seconds", OPT_DOUBLE, &seconds, 0.01, 1e7, NULL },
 	{ 'o', "output", "FILE", "where to record (default assay.db; an old one becomes FILE.old)",
 	  OPT_STRING, &output, 0, 0, NULL },
+	{ 0, "exact", NULL, "observe every instruction of a command, instead of sampling", OPT_FLAG,
+	  &exact, 0, 0, NULL },
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
@@ -104,6 +107,13 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.ring_mib = ring_mib;
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
+	if (exact && (!argc || pid || tid || all)) {
+		err_set(err, ERR_USAGE, "--exact runs a command itself");
+		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t and -a");
+		return err->code;
+	}
+	if (exact)
+		return exact_session_run(&o, err);
 	if (check_targets(argc, err) || check_rate(err))
 		return err->code;
 	return session_run(&o, err);

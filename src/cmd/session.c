@@ -11,13 +11,13 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fmt.h"
 #include "base/log.h"
+#include "cmd/describe.h"
 #include "sampler/caps.h"
 #include "sampler/spawn.h"
 #include "store/recording.h"
@@ -46,20 +46,6 @@ struct session {
 	struct rusage child_usage;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t usage_ns(const struct rusage *u)
-{
-	return ((uint64_t)u->ru_utime.tv_sec + (uint64_t)u->ru_stime.tv_sec) * 1000000000u +
-	       ((uint64_t)u->ru_utime.tv_usec + (uint64_t)u->ru_stime.tv_usec) * 1000u;
-}
-
 /* The sampler's sink. */
 static int on_window(void *ctx, const struct window *w, struct err *err)
 {
@@ -74,61 +60,6 @@ static int on_window(void *ctx, const struct window *w, struct err *err)
 	return recording_window(s->recording, w, err);
 }
 
-static char *command_text(const struct session_options *o)
-{
-	char text[64];
-
-	if (o->argv)
-		return fmt_shell_quote(o->argv);
-	if (o->pid)
-		snprintf(text, sizeof(text), "-p %d", (int)o->pid);
-	else if (o->tid)
-		snprintf(text, sizeof(text), "-t %d", (int)o->tid);
-	else
-		snprintf(text, sizeof(text), "-a");
-	return strdup(text);
-}
-
-static char *cpu_model(void)
-{
-	FILE *f = fopen("/proc/cpuinfo", "re");
-	char line[256], *model = NULL;
-
-	while (f && !model && fgets(line, sizeof(line), f)) {
-		char *colon = strchr(line, ':');
-
-		if (!strncmp(line, "model name", 10) && colon) {
-			line[strcspn(line, "\n")] = 0;
-			model = strdup(colon + 1 + (colon[1] == ' '));
-		}
-	}
-	if (f)
-		fclose(f);
-	return model ? model : strdup("");
-}
-
-static int fill_run(struct session *s, struct err *err)
-{
-	struct run *r = profile_run(&s->profile);
-	struct utsname u;
-
-	uname(&u);
-	if (!r)
-		return err_set(err, ERR_FAILED, "no memory");
-	r->source = strdup("sampler");
-	r->command = command_text(s->o);
-	r->host = strdup(u.nodename);
-	r->kernel = strdup(u.release);
-	r->cpu = cpu_model();
-	r->version = strdup(ASSAY_VERSION);
-	r->started = (uint64_t)time(NULL);
-	r->sketch = s->o->sketch;
-	r->sketch_capacity = s->o->sketch_capacity;
-	if (!r->source || !r->command || !r->host || !r->kernel || !r->cpu || !r->version)
-		return err_set(err, ERR_FAILED, "no memory");
-	return 0;
-}
-
 static void update_run(struct session *s, bool finished)
 {
 	struct run *r = &s->profile.run[0];
@@ -136,9 +67,9 @@ static void update_run(struct session *s, bool finished)
 
 	sampler_fill_run(s->sampler, r);
 	getrusage(RUSAGE_SELF, &self);
-	r->n.recorder_ns = usage_ns(&self);
-	r->n.program_ns = usage_ns(&s->child_usage);
-	r->n.elapsed_ns = now_ns() - s->started;
+	r->n.recorder_ns = describe_usage_ns(&self);
+	r->n.program_ns = describe_usage_ns(&s->child_usage);
+	r->n.elapsed_ns = describe_now_ns() - s->started;
 	r->n.processes = s->processes;
 	r->status = s->status;
 	r->finished = finished;
@@ -156,7 +87,7 @@ static void flush(struct session *s)
 {
 	struct err err;
 
-	s->flushed = now_ns();
+	s->flushed = describe_now_ns();
 	update_run(s, false);
 	if (recording_flush(s->recording, &s->profile, &err))
 		give_up_writing(s, &err);
@@ -243,13 +174,13 @@ static int attach(struct session *s, struct err *err)
 
 static bool out_of_time(const struct session *s)
 {
-	return s->o->seconds > 0 && (double)(now_ns() - s->started) >= s->o->seconds * 1e9;
+	return s->o->seconds > 0 && (double)(describe_now_ns() - s->started) >= s->o->seconds * 1e9;
 }
 
 static void loop(struct session *s)
 {
 	struct epoll_event ev[4];
-	uint64_t ticked = now_ns(), now;
+	uint64_t ticked = describe_now_ns(), now;
 	struct err err;
 
 	while (!s->done) {
@@ -263,7 +194,7 @@ static void loop(struct session *s)
 			give_up_writing(s, &err);
 			break;
 		}
-		now = now_ns();
+		now = describe_now_ns();
 		if (now - ticked >= TICK_MS * 1000000ull) {
 			ticked = now;
 			sampler_redraw(s->sampler);
@@ -349,7 +280,8 @@ static int prepare(struct session *s, struct err *err)
 
 	if (o->argv && spawn_check(o->argv, err))
 		return -1;
-	if (profile_init(&s->profile, err) || fill_run(s, err) || open_watches(s, err))
+	if (profile_init(&s->profile, err) || describe_run(&s->profile, "sampler", o, err) ||
+	    open_watches(s, err))
 		return -1;
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
@@ -373,7 +305,7 @@ static int start(struct session *s, struct err *err)
 {
 	/* a file size limit is an error of write(), not our end; the command was forked before */
 	signal(SIGXFSZ, SIG_IGN);
-	s->started = s->flushed = now_ns();
+	s->started = s->flushed = describe_now_ns();
 	if ((!s->o->argv || s->o->all) && sampler_enable(s->sampler, err))
 		return -1;
 	return s->o->argv ? spawn_go(&s->child, s->o->argv, err) : 0;

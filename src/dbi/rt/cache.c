@@ -5,6 +5,7 @@
  */
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
+#include "dbi/shared.h"
 
 #define BLOCKS_MAX (1u << 22)
 #define LINKS_MAX (1u << 23)
@@ -177,7 +178,7 @@ void cache_link(struct link *l, struct block *to)
 	l->linked = true;
 	l->next = to->in;
 	to->in = (uint32_t)(l - links) + 1;
-	patch(l, to->code);
+	patch(l, l->edge && log_mode & EXACT_COUNTS ? translate_edge(l, to) : to->code);
 }
 
 void cache_near(struct thread *t, uint64_t pc, uint64_t code)

@@ -6,6 +6,7 @@
 
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
+#include "dbi/shared.h"
 
 _Static_assert(offsetof(struct thread, exit_link) == T_EXIT_LINK, "layout");
 _Static_assert(offsetof(struct thread, engine_sp) == T_ENGINE_SP, "layout");
@@ -124,6 +125,8 @@ void dispatch(void *thread)
 			b = translate(t, t->pc, from);
 		if (b && from && from->target == b->pc)
 			cache_link(from, b);
+		else if (b && from && from->edge && log_mode & EXACT_COUNTS)
+			--*counter_of(t, 2 * from->from + 1); /* inverted: it fell through */
 		if (b && indirect && !(b->flags & BLOCK_ONCE))
 			cache_near(t, b->pc, b->code);
 		unlock(&cache_lock);
@@ -142,6 +145,8 @@ void dispatch(void *thread)
 		}
 		from = &links[t->exit_link];
 		t->pc = from->target;
+		if (from->edge && log_mode & EXACT_COUNTS)
+			++*counter_of(t, 2 * from->from + 1);
 		if (from->kind == LINK_SYSCALL)
 			do_syscall(t);
 		else if (from->kind == LINK_ODD)

@@ -75,6 +75,25 @@ static inline void put_jump(struct emit *e, uint64_t to)
 	put_rel32(e, to);
 }
 
+/* Advances a counter. Without flags to spare rax is spilled. */
+static inline void put_count(struct emit *e, uint32_t id, bool flags_dead)
+{
+	uint32_t at = T_COUNTERS + 8 * id;
+
+	if (flags_dead) {
+		put_gs(e, 0xff, 0, at); /* inc qword gs:[at] */
+		return;
+	}
+	put_spill(e, RAX);
+	put_gs(e, 0x8b, RAX, at);
+	put8(e, 0x48); /* lea rax, [rax + 1] */
+	put8(e, 0x8d);
+	put8(e, 0x40);
+	put8(e, 0x01);
+	put_gs(e, 0x89, RAX, at);
+	put_restore(e, RAX);
+}
+
 static inline void put_nops(struct emit *e, unsigned n)
 {
 	static const uint8_t nop[9][9] = {

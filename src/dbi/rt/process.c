@@ -31,6 +31,7 @@ static void child_main(void *arg)
 	set_gs_base(t);
 	t->tid = (int)sys(__NR_gettid);
 	signals_thread(t);
+	log_thread(t);
 	signals_restore(t->signal.mask);
 	dispatch(t);
 }
@@ -41,6 +42,7 @@ static long fork_child(struct thread *t, const struct request *q)
 
 	lock(&threads_lock);
 	lock(&cache_lock);
+	log_before_fork();
 	r = sys(q->nr, q->arg[0], q->arg[1], q->arg[2], q->arg[3], q->arg[4]);
 	if (!r) {
 		t->next = NULL;
@@ -48,6 +50,7 @@ static long fork_child(struct thread *t, const struct request *q)
 		t->tid = (int)sys(__NR_gettid);
 		signals_thread(t);
 	}
+	log_after_fork(t, !r);
 	unlock(&cache_lock);
 	unlock(&threads_lock);
 	return r;
@@ -257,6 +260,22 @@ static char **engine_args(uint64_t argv, const char *path, size_t *size)
 	return out;
 }
 
+/* The kernel runs it as it is, and says what is wrong if something is. */
+static long run_native(struct thread *t, const char *path, bool runs)
+{
+	long r;
+
+	signals_before_exec(t);
+	if (runs)
+		log_native(path);
+	if (log_fd >= 0)
+		sys(__NR_fcntl, log_fd, F_SETFD, FD_CLOEXEC);
+	r = rt_syscall(t);
+	if (log_fd >= 0)
+		sys(__NR_fcntl, log_fd, F_SETFD, 0);
+	return r;
+}
+
 static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv, uint64_t envp,
 		 int flags)
 {
@@ -282,10 +301,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	if (!r)
 		r = judge((int)fd);
 	sys(__NR_close, fd);
-	if (r) {
-		signals_before_exec(t);
-		return rt_syscall(t);
-	}
+	if (r)
+		return run_native(t, path, r == 1);
 	if (!path[0])
 		format(path, sizeof(path), "/dev/fd/%ld", (long)dirfd);
 	else if (dirfd != AT_FDCWD && path[0] != '/') {
@@ -303,7 +320,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 		r = sys(__NR_execve, config.self, args, envp);
 	sys(__NR_munmap, args, size);
 	if (r == -ENOENT || r == -EACCES) /* the engine is out of reach: another root */
-		r = rt_syscall(t);
+		r = run_native(t, path, true);
 	return r;
 }
 

@@ -146,7 +146,7 @@ static struct region *find(uint64_t addr)
 	return NULL;
 }
 
-const struct region *region_of(uint64_t pc)
+struct region *region_of(uint64_t pc)
 {
 	struct region *r = find(pc), new;
 

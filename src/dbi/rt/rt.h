@@ -199,7 +199,7 @@ struct region {
 	char path[192];
 };
 /* The code region of an address, or NULL if it cannot be executed. */
-const struct region *region_of(uint64_t pc);
+struct region *region_of(uint64_t pc);
 /* Why it cannot be executed: SEGV_MAPERR or SEGV_ACCERR. */
 int regions_fault(uint64_t pc);
 void regions_protect(uint64_t start, uint64_t n, int prot); /* mprotect has been done */
@@ -221,11 +221,11 @@ struct block {
 	uint32_t in;	       /* links that lead here: number + 1, a list */
 	uint32_t next_page[2]; /* blocks of the same page: number + 1 */
 	uint32_t flags;
-	uint32_t counter;
 };
 #define BLOCK_DEAD 1
-#define BLOCK_ONCE 2	 /* one instruction, never kept: its code changes */
-#define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
+#define BLOCK_ONCE 2	   /* one instruction, never kept: its code changes */
+#define BLOCK_FLAGS_DEAD 8 /* arithmetic flags are not read before they are written */
+#define BLOCK_INVERTED 4   /* its branch has the opposite condition, its two links are exchanged */
 
 enum link_kind {
 	LINK_JUMP,    /* goes on at target */
@@ -241,11 +241,9 @@ struct link {
 	uint8_t kind;
 	bool linked;
 	bool fallen; /* its jump is gone: target's code follows */
+	bool edge;   /* counted, by the block's second counter */
 };
 
-struct decoder {
-	void *lib;
-};
 void translate_init(void);
 /* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
  * leads there and its block was the last one made, the code goes on where that one ends. */
@@ -253,10 +251,13 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from);
 /* What the program's state is where the cache's code stands at `at`, in a block. */
 struct place {
 	uint64_t pc, next; /* the instruction, and what follows it */
-	uint32_t spilled; /* registers whose value is in t->spill */
-	unsigned done;	  /* instructions of the block that are complete */
-	bool clean;	  /* exactly between two instructions */
+	uint32_t spilled;  /* registers whose value is in t->spill */
+	unsigned done;	   /* instructions of the block that are complete */
+	bool clean;	   /* exactly between two instructions */
+	bool counted;	   /* the block's counter has been advanced */
 };
+/* Code that counts an edge and goes on at `to`: its address in the cache. */
+uint64_t translate_edge(const struct link *l, const struct block *to);
 bool translate_place(struct thread *t, const struct block *b, uint64_t at, struct place *out);
 
 /* cache.c */
@@ -300,6 +301,26 @@ void signals_return(struct thread *t);
 void signals_before_exec(struct thread *t);
 void signals_block_all(sig_set *old);
 void signals_restore(sig_set old);
+
+/* log.c: what the recorder is told */
+extern int log_fd; /* or -1 */
+extern uint64_t log_mode;
+void log_init(int fd);
+void log_thread(struct thread *t);
+void log_before_fork(void);
+void log_after_fork(struct thread *t, bool child);
+uint32_t log_image(const struct region *g); /* its number */
+void log_block(const struct block *b, uint32_t id, uint32_t image);
+void log_inverted(uint32_t id);
+void log_cut(uint32_t id, unsigned done, bool counted);
+void log_native(const char *path);
+void log_ended(void);
+bool log_descriptors(struct thread *t, long nr, long *ret);
+
+static inline uint64_t *counter_of(struct thread *t, uint32_t id)
+{
+	return (uint64_t *)((char *)t + T_COUNTERS) + id;
+}
 
 /* syscalls.c */
 void do_syscall(struct thread *t); /* the one in t->regs; t->pc is behind it */

@@ -90,11 +90,16 @@ static void save_regs(struct thread *t, const struct context *c)
 /* Leaves the cache for the dispatcher, with the program's state where it stands. */
 static void leave(struct thread *t, struct sig_ucontext *uc, const struct place *place)
 {
+	const struct block *b = cache_by_code(uc->c.rip);
+
 	save_regs(t, &uc->c);
 	for (unsigned i = 0; i < 16; i++)
 		if (place->spilled & 1u << i)
 			t->regs[i] = t->spill[i];
 	t->pc = place->pc;
+	if (log_mode && (place->done || place->counted) && place->done < b->n &&
+	    !(b->flags & BLOCK_ONCE))
+		log_cut((uint32_t)(b - blocks), place->done, place->counted);
 	uc->c.rip = (uint64_t)rt_enter_abort;
 	uc->c.flags &= ~(FLAG_TRAP | FLAG_DIRECTION);
 	t->stepping = false;
@@ -143,7 +148,8 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 			uc->c.rip = (uint64_t)rt_copy_failed;
 		return;
 	}
-	if (!in_cache(at) || !find_place(t, sig == SIGTRAP ? at - 1 : at, &place) /* traps: behind it */)
+	if (!in_cache(at) ||
+	    !find_place(t, sig == SIGTRAP ? at - 1 : at, &place) /* traps: behind it */)
 		die("the engine failed: signal %ld at %lx, address %lx, program at %lx", (long)sig,
 		    at, info->addr, t->pc);
 	if (write) {

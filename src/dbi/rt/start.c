@@ -307,13 +307,24 @@ void rt_start(uint64_t *sp)
 	translate_init();
 	signals_init();
 	signals_thread(t);
-	config.exec_option = "--exec";
+	config.exec_option = arena(32);
+	format(config.exec_option, 32, "--exec");
+	if (starts_with(s.argv[1], "--exec=") || starts_with(s.argv[1], "--search=")) {
+		int fd = 0;
+
+		for (const char *c = s.argv[1] + (s.argv[1][2] == 'e' ? 7 : 9);
+		     *c >= '0' && *c <= '9'; c++)
+			fd = fd * 10 + (*c - '0');
+		format(config.exec_option, 32, "--exec=%ld", (long)fd);
+		log_init(fd);
+		log_thread(t);
+	}
 	if (!strcmp(s.argv[1], "--")) {
 		s.path = search(&s, s.argv[2]);
 		s.argv += 2;
 		s.argc -= 2;
 	} else {
-		s.path = s.argv[2];
+		s.path = starts_with(s.argv[1], "--search") ? search(&s, s.argv[2]) : s.argv[2];
 		s.argv += 3;
 		s.argc -= 3;
 	}

@@ -153,8 +153,11 @@ static long intercepted(struct thread *t, long nr)
 	case __NR_newfstatat:
 	case __NR_statx:
 		return with_path(t, RSI);
+	case __NR_exit_group:
+		log_ended();
+		return rt_syscall(t);
 	default:
-		if (process_syscall(t, nr, &ret))
+		if (process_syscall(t, nr, &ret) || log_descriptors(t, nr, &ret))
 			return ret;
 		return rt_syscall(t);
 	}

@@ -22,6 +22,7 @@
 #include "dbi/rt/emit.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
+#include "dbi/shared.h"
 
 #define INSNS_MAX 96
 #define CODE_MAX 0x8000 /* a block's code at most */
@@ -68,6 +69,10 @@ struct build {
 	struct link link[3]; /* site and target */
 	unsigned nlink;
 	uint64_t returns; /* cache address where the call at its end returns to */
+	uint32_t id;
+	unsigned counter; /* the instruction before which the block is counted */
+	bool flags_dead;  /* there */
+	bool dead_at_start;
 	bool once;
 };
 
@@ -315,7 +320,8 @@ static void put_link(struct build *b, uint64_t target, enum link_kind kind)
 
 	*l = (struct link){ .target = target,
 			    .site = (uint32_t)(b->e.at - CACHE_BASE),
-			    .kind = (uint8_t)kind };
+			    .kind = (uint8_t)kind,
+			    .edge = l->edge };
 	put32(&b->e, 0);
 }
 
@@ -545,6 +551,7 @@ static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint
 		put_align(e, 2);
 		put8(e, 0x0f);
 		put8(e, 0x80 | (p[in->imm - 1u] & 15));
+		b->link[b->nlink].edge = true;
 		put_link(b, in->target, LINK_JUMP);
 		put_link_jump(b, next);
 		break;
@@ -559,6 +566,7 @@ static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint
 		put8(e, 0xe9);
 		put_link(b, next, LINK_JUMP);
 		put8(e, 0xe9);
+		b->link[b->nlink].edge = true;
 		put_link(b, in->target, LINK_JUMP);
 		break;
 	}
@@ -568,7 +576,7 @@ static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint
 		break;
 	case RET:
 	case RET_POP:
-		in->spilled = 1u << RCX;
+		in->spilled |= 1u << RCX;
 		put_spill(e, RCX);
 		in->core = (uint16_t)(e->at - b->code);
 		put8(e, 0x48); /* mov rcx, [rsp] */
@@ -586,7 +594,7 @@ static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint
 		break;
 	case JUMP_INDIRECT:
 	case CALL_INDIRECT:
-		in->spilled = 1u << RCX;
+		in->spilled |= 1u << RCX;
 		put_spill(e, RCX);
 		in->core = (uint16_t)(e->at - b->code);
 		put_target(b, in, p, next);
@@ -609,19 +617,48 @@ static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint
 	}
 }
 
+/* Where the block is counted: where no flag is live, if there is such a place. */
+static void place_counter(struct build *b)
+{
+	uint32_t live = FLAGS_ALL;
+
+	b->counter = 0;
+	b->flags_dead = false;
+	for (unsigned i = b->n; i-- > 0;) {
+		live = (live & ~b->in[i].writes) | (b->in[i].reads & FLAGS_ALL);
+		if (!live) {
+			b->counter = i;
+			b->flags_dead = true;
+		}
+	}
+	b->dead_at_start = !live;
+}
+
 static void put_block(struct build *b)
 {
 	const uint8_t *p = b->bytes;
 	struct emit *e = &b->e;
 	unsigned last = b->n - 1;
+	bool count = log_mode & EXACT_COUNTS && !b->once;
+
+	for (unsigned i = 0; i < sizeof(b->link) / sizeof(b->link[0]); i++)
+		b->link[i].edge = false;
+	if (log_mode & EXACT_COUNTS)
+		place_counter(b);
 
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn *in = &b->in[i];
 		uint64_t next = (uint64_t)p + in->len;
 
 		in->spilled = 0;
-		in->start = in->core = (uint16_t)(e->at - b->code);
+		in->start = (uint16_t)(e->at - b->code);
 		in->end = 0;
+		if (count && i == b->counter) {
+			put_count(e, 2 * b->id, b->flags_dead);
+			if (!b->flags_dead)
+				in->spilled = 1u << RAX;
+		}
+		in->core = (uint16_t)(e->at - b->code);
 		if (in->kind == PLAIN)
 			put_bytes(e, p, in->len);
 		else if (in->kind == MEMORY)
@@ -726,7 +763,8 @@ static struct link *take_place(struct link *l)
 	struct block *b = &blocks[l->from];
 	struct link *last;
 
-	if (threads->next || l->from + 1 != nblocks || b->flags || !b->links)
+	if (threads->next || l->from + 1 != nblocks || b->flags & ~(unsigned)BLOCK_FLAGS_DEAD ||
+	    !b->links)
 		return NULL;
 	last = &links[b->link + b->links - 1];
 	if ((uint64_t)CACHE_BASE + last->site + 4 != code_next || last->linked ||
@@ -742,6 +780,7 @@ static struct link *take_place(struct link *l)
 		l->target = last->target;
 		last->target = target;
 		b->flags |= BLOCK_INVERTED;
+		log_inverted(l->from);
 	}
 	b->size -= 5;
 	code_next -= 5;
@@ -751,7 +790,7 @@ static struct link *take_place(struct link *l)
 struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 {
 	static struct build b;
-	const struct region *r = region_of(pc);
+	struct region *r = region_of(pc);
 	struct block *blk;
 	size_t room;
 
@@ -788,6 +827,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	blk = b.once ? once_block(t) : &blocks[nblocks];
 	b.code = b.once ? blk->code : code_next;
 	b.e = (struct emit){ (uint8_t *)b.code, b.code };
+	b.id = (uint32_t)(blk - blocks);
 	b.nlink = 0;
 	b.returns = 0;
 	put_block(&b);
@@ -798,8 +838,12 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 			       .code = code_next,
 			       .size = (uint32_t)(b.e.at - code_next),
 			       .len = (uint16_t)b.len,
-			       .n = (uint16_t)b.n };
+			       .n = (uint16_t)b.n,
+			       .flags = b.dead_at_start ? BLOCK_FLAGS_DEAD : 0 };
 	code_next = b.e.at;
+	if (!r->image)
+		r->image = log_image(r);
+	log_block(blk, b.id, r->image);
 	publish(&b, blk);
 	if (from) {
 		from->linked = from->fallen = true;
@@ -810,6 +854,17 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	if (b.returns)
 		cache_add_return(pc + b.len, b.returns);
 	return blk;
+}
+
+uint64_t translate_edge(const struct link *l, const struct block *to)
+{
+	struct emit e = { (uint8_t *)stub_next, stub_next };
+	uint64_t at = stub_next;
+
+	put_count(&e, 2 * l->from + 1, to->flags & BLOCK_FLAGS_DEAD);
+	put_jump(&e, to->code);
+	stub_next = e.at;
+	return at;
 }
 
 bool translate_place(struct thread *t, const struct block *blk, uint64_t at, struct place *out)
@@ -823,6 +878,8 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->pc = pc;
 	b->code = blk->code;
 	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
+	b->id = (uint32_t)(blk - blocks);
+	b->once = blk->flags & BLOCK_ONCE;
 	b->nlink = 0;
 	library_enter(t);
 	/* as much as there was: of what cannot be decoded, one byte is the block's */
@@ -836,15 +893,22 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 
 		if (o == in->start || (o <= in->core && o > in->start) || (last && o < blk->size) ||
 		    (o > in->core && o < in->end)) {
-			*out = (struct place){ pc, pc + in->len,
-					       o > in->start ? in->spilled : 0, done,
-					       o == in->start };
+			*out = (struct place){
+				pc,
+				pc + in->len,
+				o > in->start ? in->spilled : 0,
+				done,
+				o == in->start,
+				done > b->counter || (done == b->counter && o >= in->core)
+			};
 			return true;
 		}
 		pc += in->len;
 		done++;
 		if (!last && o >= in->end && o < b->in[i + 1].start) {
-			*out = (struct place){ pc, pc, in->spilled, done, false };
+			*out = (struct place){
+				pc, pc, in->spilled, done, false, done > b->counter
+			};
 			return true;
 		}
 	}

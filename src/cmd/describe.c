@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/describe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "base/fmt.h"
+
+uint64_t describe_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t describe_usage_ns(const struct rusage *u)
+{
+	return ((uint64_t)u->ru_utime.tv_sec + (uint64_t)u->ru_stime.tv_sec) * 1000000000u +
+	       ((uint64_t)u->ru_utime.tv_usec + (uint64_t)u->ru_stime.tv_usec) * 1000u;
+}
+
+static char *command_text(const struct session_options *o)
+{
+	char text[64];
+
+	if (o->argv)
+		return fmt_shell_quote(o->argv);
+	if (o->pid)
+		snprintf(text, sizeof(text), "-p %d", (int)o->pid);
+	else if (o->tid)
+		snprintf(text, sizeof(text), "-t %d", (int)o->tid);
+	else
+		snprintf(text, sizeof(text), "-a");
+	return strdup(text);
+}
+
+static char *cpu_model(void)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[256], *model = NULL;
+
+	while (f && !model && fgets(line, sizeof(line), f)) {
+		char *colon = strchr(line, ':');
+
+		if (!strncmp(line, "model name", 10) && colon) {
+			line[strcspn(line, "\n")] = 0;
+			model = strdup(colon + 1 + (colon[1] == ' '));
+		}
+	}
+	if (f)
+		fclose(f);
+	return model ? model : strdup("");
+}
+
+int describe_run(struct profile *p, const char *source, const struct session_options *o,
+		 struct err *err)
+{
+	struct run *r = profile_run(p);
+	struct utsname u;
+
+	uname(&u);
+	if (!r)
+		return err_set(err, ERR_FAILED, "no memory");
+	r->source = strdup(source);
+	r->command = command_text(o);
+	r->host = strdup(u.nodename);
+	r->kernel = strdup(u.release);
+	r->cpu = cpu_model();
+	r->version = strdup(ASSAY_VERSION);
+	r->started = (uint64_t)time(NULL);
+	r->sketch = o->sketch;
+	r->sketch_capacity = o->sketch_capacity;
+	if (!r->source || !r->command || !r->host || !r->kernel || !r->cpu || !r->version)
+		return err_set(err, ERR_FAILED, "no memory");
+	return 0;
+}

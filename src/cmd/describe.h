@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What every kind of recording says of itself. */
+#ifndef ASSAY_CMD_DESCRIBE_H
+#define ASSAY_CMD_DESCRIBE_H
+
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "cmd/session.h"
+#include "observe/profile.h"
+
+uint64_t describe_now_ns(void);			    /* CLOCK_MONOTONIC */
+uint64_t describe_usage_ns(const struct rusage *u); /* user and system time */
+/* Adds the run: its source, command, machine. -1 without memory. */
+int describe_run(struct profile *p, const char *source, const struct session_options *o,
+		 struct err *err);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/exact_session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fmt.h"
+#include "base/log.h"
+#include "cmd/describe.h"
+#include "dbi/exact.h"
+#include "dbi/shared.h"
+#include "sampler/spawn.h"
+#include "store/recording.h"
+
+#define TICK_MS 100
+
+struct session {
+	const struct session_options *o;
+	struct profile profile;
+	struct exact *exact;
+	struct recording *recording;
+	struct spawn child;
+	sigset_t old_mask;
+	int signals;
+	bool reaped, stop;
+	int status, interrupts;
+	uint64_t started;
+	struct rusage usage;
+};
+
+static void reap(struct session *s)
+{
+	if (!s->reaped && wait4(s->child.pid, &s->status, WNOHANG, &s->usage) == s->child.pid)
+		s->reaped = true;
+}
+
+/* As in a sampled recording: the command gets Ctrl-C too and decides; a second one ends the recording. */
+static void take_signals(struct session *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->signals, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGCHLD)
+			continue;
+		if (si.ssi_signo != SIGINT)
+			kill(s->child.pid, (int)si.ssi_signo);
+		else if (++s->interrupts > 1)
+			s->stop = true;
+	}
+	reap(s);
+}
+
+static int open_signals(struct session *s, struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &s->old_mask);
+	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signals < 0 ? err_sys(err, "cannot wait for signals") : 0;
+}
+
+static void update_run(struct session *s, bool finished)
+{
+	struct run *r = &s->profile.run[0];
+	struct exact_totals t;
+	struct rusage self;
+
+	exact_totals(s->exact, &t);
+	getrusage(RUSAGE_SELF, &self);
+	r->n.instructions = t.instructions;
+	r->n.processes = t.processes;
+	r->n.recorder_ns = describe_usage_ns(&self);
+	r->n.program_ns = describe_usage_ns(&s->usage);
+	r->n.elapsed_ns = describe_now_ns() - s->started;
+	r->status = s->status;
+	r->finished = finished;
+}
+
+static void loop(struct session *s, struct err *err)
+{
+	struct pollfd p = { .fd = s->signals, .events = POLLIN };
+
+	while (!s->reaped && !s->stop) {
+		poll(&p, 1, TICK_MS);
+		take_signals(s);
+		if (!err->code && exact_poll(s->exact, err))
+			log_warn("%s; the recording ends here, the program goes on", err->msg);
+	}
+	if (!s->reaped)
+		log_warn("process %d goes on without being recorded", (int)s->child.pid);
+}
+
+static void closing_line(const struct session *s)
+{
+	struct exact_totals t;
+	char n[32], blocks[32];
+
+	if (s->o->quiet)
+		return;
+	exact_totals(s->exact, &t);
+	fprintf(stderr, "[ record: %s instructions of %s blocks in %lu processes -> %s ]\n",
+		fmt_count(t.instructions, n, sizeof(n)),
+		fmt_count(t.blocks, blocks, sizeof(blocks)), (unsigned long)t.processes,
+		s->o->output);
+	if (t.native)
+		fprintf(stderr, "[ %lu programs ran without the engine and are not in it ]\n",
+			(unsigned long)t.native);
+}
+
+static void finish(struct session *s, struct err *err)
+{
+	struct err why;
+
+	if (exact_finish(s->exact, &why) && !err->code)
+		*err = why;
+	update_run(s, !err->code);
+	if (recording_finish(s->recording, &s->profile, &why) && !err->code)
+		*err = why;
+	s->recording = NULL;
+	if (!err->code)
+		closing_line(s);
+}
+
+static int prepare(struct session *s, char *const **argv, struct err *err)
+{
+	const struct session_options *o = s->o;
+
+	if (spawn_check(o->argv, err) || profile_init(&s->profile, err) ||
+	    describe_run(&s->profile, "exact", o, err) || open_signals(s, err))
+		return -1;
+	s->profile.method = o->sketch;
+	s->profile.capacity = o->sketch_capacity;
+	s->exact = exact_open(EXACT_COUNTS, &s->profile, err);
+	if (!s->exact)
+		return -1;
+	*argv = exact_command(s->exact, o->argv, err);
+	if (!*argv)
+		return -1;
+	s->recording = recording_create(o->output, err);
+	return s->recording ? 0 : -1;
+}
+
+static int exit_status(const struct session *s)
+{
+	return WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status) : WEXITSTATUS(s->status);
+}
+
+int exact_session_run(const struct session_options *o, struct err *err)
+{
+	struct session s = { .o = o,
+			     .signals = -1,
+			     .child = { .pid = -1, .go = -1, .result = -1 } };
+	char *const *argv = NULL;
+	int rc;
+
+	*err = (struct err){ 0 };
+	rc = prepare(&s, &argv, err);
+	if (!rc)
+		rc = spawn_hold(&s.child, argv, &s.old_mask, err);
+	if (!rc) {
+		signal(SIGXFSZ, SIG_IGN);
+		s.started = describe_now_ns();
+		rc = spawn_go(&s.child, argv, err);
+	}
+	if (!rc) {
+		loop(&s, err);
+		finish(&s, err);
+	}
+	if (s.recording)
+		recording_abandon(s.recording);
+	if (rc)
+		spawn_cancel(&s.child);
+	exact_close(s.exact);
+	profile_fini(&s.profile);
+	close(s.signals);
+	return err->code ? err->code : exit_status(&s);
+}

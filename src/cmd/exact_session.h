@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One exact recording: the engine in the program's processes, the profile, the file.
+ */
+#ifndef ASSAY_CMD_EXACT_SESSION_H
+#define ASSAY_CMD_EXACT_SESSION_H
+
+#include "cmd/session.h"
+
+/* Runs o->argv under the exact engine and records it. Returns the exit status, as session_run does. */
+int exact_session_run(const struct session_options *o, struct err *err);
+
+#endif

@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: MIT */
+#include "dbi/exact.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "dbi/shared.h"
+#include "isa/insn.h"
+#include "sampler/files.h"
+
+#define PAGE 4096ul
+#define MAX_BLOCKS (EXACT_COUNTERS_SIZE / 16)
+#define ENGINE "assay-exact"
+
+/* A block of a process, in the profile's terms. Shared with the processes forked from it. */
+struct code_block {
+	uint16_t n;
+	bool branch;   /* ends in one */
+	bool inverted; /* second counter: it did not jump */
+	struct site *site[];
+};
+
+struct counted { /* a thread's counters */
+	uint64_t at;
+};
+
+struct process {
+	uint64_t at; /* its place in the file */
+	struct process *parent;
+	uint64_t chunk, pos, bytes; /* how far its log was read: chunk, in it, in all */
+	struct code_block **block;
+	bool *inverted;
+	uint32_t nblock, room;
+	uint64_t *before; /* counters at the last poll, summed over threads */
+	uint64_t nbefore;
+	struct counted *thread;
+	size_t nthread;
+	struct process_image {
+		uint32_t image;	  /* in the profile */
+		uint64_t to_addr; /* added to run-time addresses */
+	} * image;
+	size_t nimage;
+	struct exact_cut *cut; /* to be applied when the counters have been read */
+	size_t ncut;
+	bool done;
+};
+
+struct exact {
+	int fd;
+	struct profile *profile;
+	struct exact_header *header;
+	struct process **process;
+	size_t nprocess;
+	struct files files; /* images by number, for names */
+	char **argv;
+	char *path, *option;
+	struct exact_totals totals;
+};
+
+static void *map_piece(const struct exact *e, uint64_t at, uint64_t n)
+{
+	void *p;
+
+	if (at % PAGE || at > EXACT_SIZE || n > EXACT_SIZE - at)
+		return NULL;
+	p = mmap(NULL, n, PROT_READ, MAP_SHARED, e->fd, (off_t)at);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* A number that descriptors of programs hardly reach. */
+static int move_high(int fd)
+{
+	struct rlimit l;
+	int high;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur < 32)
+		return fd;
+	high = l.rlim_cur > 4096 ? 4096 : (int)l.rlim_cur;
+	high = fcntl(fd, F_DUPFD, high - 8);
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
+{
+	struct exact *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		err_set(err, ERR_FAILED, "no memory");
+		return NULL;
+	}
+	e->profile = p;
+	files_init(&e->files, p, NULL, -1);
+	e->fd = memfd_create("assay", 0);
+	if (e->fd < 0 || ftruncate(e->fd, (off_t)EXACT_SIZE)) {
+		err_sys(err, "cannot make memory to share with the program");
+		exact_close(e);
+		return NULL;
+	}
+	e->fd = move_high(e->fd);
+	e->header = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, 0);
+	if (e->header == MAP_FAILED) {
+		e->header = NULL;
+		err_sys(err, "cannot map the memory shared with the program");
+		exact_close(e);
+		return NULL;
+	}
+	e->header->mode = mode;
+	e->header->next = PAGE;
+	e->header->magic = EXACT_MAGIC;
+	return e;
+}
+
+static void free_process(struct process *p)
+{
+	uint32_t shared = 0;
+
+	if (p->parent)
+		for (; shared < p->nblock && shared < p->parent->nblock &&
+		       p->block[shared] == p->parent->block[shared];
+		     shared++)
+			;
+	for (uint32_t i = shared; i < p->nblock; i++)
+		free(p->block[i]);
+	free(p->block);
+	free(p->inverted);
+	free(p->before);
+	free(p->thread);
+	free(p->image);
+	free(p->cut);
+	free(p);
+}
+
+void exact_close(struct exact *e)
+{
+	if (!e)
+		return;
+	for (size_t i = e->nprocess;
+	     i-- > 0;) /* children are newer: they compare with their parents */
+		free_process(e->process[i]);
+	free(e->process);
+	for (size_t i = 0; i < e->files.nby_image; i++)
+		image_close(e->files.by_image[i]);
+	free(e->files.by_image);
+	if (e->header)
+		munmap(e->header, PAGE);
+	if (e->fd >= 0)
+		close(e->fd);
+	free(e->argv);
+	free(e->path);
+	free(e->option);
+	free(e);
+}
+
+/* Beside our own executable, or where `make install` puts it. */
+static char *engine_path(struct err *err)
+{
+	static const char *const places[] = { "", "../libexec/assay/" };
+	char self[4096], *path = NULL;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0) {
+		err_sys(err, "cannot read /proc/self/exe");
+		return NULL;
+	}
+	self[n] = 0;
+	slash = strrchr(self, '/');
+	if (slash)
+		slash[1] = 0;
+	for (size_t i = 0; i < 2; i++) {
+		if (asprintf(&path, "%s%s" ENGINE, self, places[i]) < 0)
+			return NULL;
+		if (!access(path, X_OK))
+			return path;
+		free(path);
+	}
+	err_set(err, ERR_FAILED, "the exact engine, " ENGINE ", is not beside %sassay", self);
+	err_hint(err, "install it with `make install`, or run build/assay where it was built");
+	return NULL;
+}
+
+char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
+{
+	size_t n = 0;
+
+	while (argv[n])
+		n++;
+	e->path = engine_path(err);
+	if (!e->path)
+		return NULL;
+	e->argv = calloc(n + 4, sizeof(*e->argv));
+	if (!e->argv || asprintf(&e->option, "--search=%d", e->fd) < 0) {
+		err_set(err, ERR_FAILED, "no memory");
+		return NULL;
+	}
+	e->argv[0] = e->path;
+	e->argv[1] = e->option;
+	e->argv[2] = argv[0];
+	memcpy(e->argv + 3, argv, n * sizeof(*argv));
+	return e->argv;
+}
+
+/* Images. */
+
+static bool grow(void *array, size_t *n, size_t size)
+{
+	void **a = array, *p = realloc(*a, (*n + 1) * size);
+
+	if (!p)
+		return false;
+	*a = p;
+	memset((char *)p + *n * size, 0, size);
+	++*n;
+	return true;
+}
+
+static bool same_file(const struct exact_image *r)
+{
+	struct stat st;
+
+	return !stat(r->path, &st) && st.st_ino == r->inode;
+}
+
+/* The image in the profile, opened when it is first met; *to_addr makes its addresses of run-time ones. */
+static uint32_t image_of(struct exact *e, const struct exact_image *r, uint64_t *to_addr)
+{
+	struct profile_image *pi = NULL;
+	const struct image_segment *seg;
+	struct image *im = NULL;
+	struct err ignored;
+
+	*to_addr = 0;
+	if (r->path[0] == '/' && r->inode && same_file(r))
+		im = image_open(r->path, r->path, &ignored);
+	if (!im) {
+		bool vdso = !strcmp(r->path, "[vdso]");
+
+		pi = profile_image(e->profile, vdso ? IMAGE_VDSO : IMAGE_ANON,
+				   r->path[0] ? r->path : "[anon]", "");
+		if (vdso)
+			*to_addr = 0 - r->start;
+		return pi ? pi->id : 0;
+	}
+	pi = profile_image(e->profile, IMAGE_FILE, r->path, image_build_id(im));
+	for (unsigned i = image_segments(im, &seg); i-- > 0;)
+		if (r->offset < seg[i].offset + seg[i].size &&
+		    r->offset + (r->end - r->start) > seg[i].offset)
+			*to_addr = seg[i].addr - seg[i].offset + r->offset - r->start;
+	if (!pi) {
+		image_close(im);
+		return 0;
+	}
+	while (e->files.nby_image <= pi->id)
+		if (!grow(&e->files.by_image, &e->files.nby_image, sizeof(*e->files.by_image)))
+			break;
+	if (pi->id < e->files.nby_image && !e->files.by_image[pi->id])
+		e->files.by_image[pi->id] = im;
+	else
+		image_close(im);
+	return pi->id;
+}
+
+/* Records. */
+
+static int bad(struct err *err)
+{
+	return err_set(err, ERR_FAILED, "the engine's records are damaged");
+}
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_FAILED, "no memory for more code");
+}
+
+static int take_image(struct exact *e, struct process *p, const struct exact_image *r,
+		      struct err *err)
+{
+	struct exact_image copy = *r;
+
+	copy.path[sizeof(copy.path) - 1] = 0;
+	if (r->number != p->nimage + 1)
+		return bad(err);
+	if (!grow(&p->image, &p->nimage, sizeof(*p->image)))
+		return no_memory(err);
+	p->image[p->nimage - 1].image = image_of(e, &copy, &p->image[p->nimage - 1].to_addr);
+	return 0;
+}
+
+static bool add_block(struct process *p, struct code_block *b, bool inverted)
+{
+	if (p->nblock == p->room) {
+		uint32_t room = p->room ? 2 * p->room : 1024;
+		struct code_block **block = realloc(p->block, room * sizeof(*block));
+		bool *inv;
+
+		if (!block)
+			return false;
+		p->block = block;
+		inv = realloc(p->inverted, room * sizeof(*inv));
+		if (!inv)
+			return false;
+		p->inverted = inv;
+		p->room = room;
+	}
+	p->inverted[p->nblock] = inverted;
+	p->block[p->nblock++] = b;
+	return true;
+}
+
+static int take_block(struct exact *e, struct process *p, const struct exact_block *r,
+		      struct err *err)
+{
+	struct code_block *b = calloc(1, sizeof(*b) + r->n * sizeof(b->site[0]));
+	uint64_t addr = r->pc;
+	uint32_t image = 0;
+	unsigned at = 0;
+
+	if (!b)
+		return no_memory(err);
+	if (r->image && r->image <= p->nimage) {
+		image = p->image[r->image - 1].image;
+		addr += p->image[r->image - 1].to_addr;
+	}
+	while (b->n < r->n && at < r->len) {
+		struct insn in;
+		int len = insn_decode(&in, r->bytes + at, r->len - at, addr + at);
+		struct site *s = profile_site(
+			e->profile, (struct site_id){ .image = image, .addr = addr + at });
+
+		if (!s) {
+			free(b);
+			return no_memory(err);
+		}
+		if (len) {
+			s->cls = in.cls;
+			s->len = (uint8_t)len;
+			b->branch = in.cls == INSN_BRANCH;
+		} else {
+			len = 1;
+		}
+		b->site[b->n++] = s;
+		at += (unsigned)len;
+	}
+	while (p->nblock < r->id && p->nblock < MAX_BLOCKS) /* numbers that carry no code */
+		if (!add_block(p, NULL, false))
+			return no_memory(err);
+	if (r->id != p->nblock || p->nblock >= MAX_BLOCKS) {
+		free(b);
+		return bad(err);
+	}
+	e->totals.blocks++;
+	return add_block(p, b, false) ? 0 : no_memory(err);
+}
+
+static int take_record(struct exact *e, struct process *p, const struct exact_record *r,
+		       struct err *err)
+{
+	const struct exact_block *b = (const void *)r;
+	const struct exact_inverted *v = (const void *)r;
+	const struct exact_thread *t = (const void *)r;
+
+	switch (r->kind) {
+	case EXACT_IMAGE:
+		return r->size >= sizeof(struct exact_image)
+			       ? take_image(e, p, (const void *)r, err)
+			       : bad(err);
+	case EXACT_BLOCK:
+		if (r->size < sizeof(*b) || r->size - sizeof(*b) < b->len)
+			return bad(err);
+		return take_block(e, p, b, err);
+	case EXACT_INVERTED:
+		if (r->size < sizeof(*v) || v->id >= p->nblock)
+			return bad(err);
+		p->inverted[v->id] = true;
+		return 0;
+	case EXACT_THREAD:
+		if (r->size < sizeof(*t))
+			return bad(err);
+		if (!grow(&p->thread, &p->nthread, sizeof(*p->thread)))
+			return no_memory(err);
+		p->thread[p->nthread - 1].at = t->counters;
+		e->totals.threads++;
+		return 0;
+	case EXACT_CUT:
+		if (r->size < sizeof(struct exact_cut))
+			return bad(err);
+		if (!grow(&p->cut, &p->ncut, sizeof(*p->cut)))
+			return no_memory(err);
+		p->cut[p->ncut - 1] = *(const struct exact_cut *)(const void *)r;
+		return 0;
+	case EXACT_NATIVE:
+		e->totals.native++;
+		return 0;
+	default:
+		return bad(err);
+	}
+}
+
+/* Reads on in a process's log, up to `limit` bytes of records in all. */
+static int read_log(struct exact *e, struct process *p, uint64_t limit, struct err *err)
+{
+	while (p->chunk && p->bytes < limit) {
+		struct exact_log *c = map_piece(e, p->chunk, EXACT_LOG_SIZE);
+		uint64_t used, next;
+		int rc = 0;
+
+		if (!c)
+			return bad(err);
+		next = __atomic_load_n(&c->next, __ATOMIC_ACQUIRE);
+		used = __atomic_load_n(&c->used, __ATOMIC_ACQUIRE);
+		if (used > EXACT_LOG_DATA)
+			rc = bad(err);
+		while (!rc && p->pos < used && p->bytes < limit) {
+			struct exact_record *r = (void *)(c->data + p->pos), *copy;
+			uint32_t size = r->size;
+
+			if (size < sizeof(*r) || size % 8 || size > used - p->pos) {
+				rc = bad(err);
+				break;
+			}
+			copy = malloc(size); /* the program can change it under our hands */
+			if (!copy) {
+				rc = no_memory(err);
+				break;
+			}
+			memcpy(copy, r, size);
+			copy->size = size;
+			rc = take_record(e, p, copy, err);
+			free(copy);
+			p->pos += size;
+			p->bytes += size;
+		}
+		munmap(c, EXACT_LOG_SIZE);
+		if (rc)
+			return rc;
+		if (p->pos < used || !next)
+			break;
+		p->chunk = next;
+		p->pos = 0;
+	}
+	return 0;
+}
+
+/* Counters. */
+
+static void add_counts(struct process *p, uint32_t i, uint64_t count, uint64_t second)
+{
+	struct code_block *b = p->block[i];
+
+	if (!b)
+		return;
+	for (unsigned k = 0; k < b->n; k++)
+		b->site[k]->observed += count;
+	if (b->branch)
+		b->site[b->n - 1]->taken += p->inverted[i] ? count - second : second;
+}
+
+static void apply_cuts(struct process *p)
+{
+	for (size_t i = 0; i < p->ncut; i++) {
+		const struct exact_cut *c = &p->cut[i];
+		struct code_block *b = c->id < p->nblock ? p->block[c->id] : NULL;
+		unsigned from, to;
+
+		if (!b)
+			continue;
+		from = c->counted ? c->done : 0;
+		to = c->counted ? b->n : c->done;
+		for (unsigned k = from; k < to && k < b->n; k++)
+			b->site[k]->observed += c->counted ? ~0ull : 1;
+		if (c->counted && b->branch && p->inverted[c->id] && c->done < b->n)
+			b->site[b->n - 1]->taken--;
+	}
+	p->ncut = 0;
+}
+
+static int read_counters(struct exact *e, struct process *p, struct err *err)
+{
+	uint64_t n = 2ull * p->nblock, bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1);
+	uint64_t *sum;
+
+	if (!n)
+		return 0;
+	sum = calloc(n, sizeof(*sum));
+	if (!sum)
+		return no_memory(err);
+	for (size_t t = 0; t < p->nthread; t++) {
+		const uint64_t *c = map_piece(e, p->thread[t].at, bytes);
+
+		if (!c)
+			continue;
+		for (uint64_t i = 0; i < n; i++)
+			sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
+		munmap((void *)c, bytes);
+	}
+	for (uint32_t i = 0; i < p->nblock; i++) {
+		uint64_t a = 2ull * i < p->nbefore ? p->before[2 * i] : 0;
+		uint64_t b = 2ull * i < p->nbefore ? p->before[2 * i + 1] : 0;
+
+		if (sum[2 * i] != a || sum[2 * i + 1] != b)
+			add_counts(p, i, sum[2 * i] - a, sum[2 * i + 1] - b);
+	}
+	free(p->before);
+	p->before = sum;
+	p->nbefore = n;
+	return 0;
+}
+
+static void give_back(struct exact *e, struct process *p)
+{
+	for (size_t t = 0; t < p->nthread; t++)
+		fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->thread[t].at,
+			  EXACT_COUNTERS_SIZE);
+	free(p->before);
+	p->before = NULL;
+	p->nbefore = 0;
+}
+
+static struct process *find_process(const struct exact *e, uint64_t at)
+{
+	for (size_t i = e->nprocess; i-- > 0;)
+		if (e->process[i]->at == at)
+			return e->process[i];
+	return NULL;
+}
+
+/* What the parent had when it forked; it may have gone on since. */
+static int inherit(struct exact *e, struct process *p, const struct exact_process *r,
+		   struct err *err)
+{
+	struct process *from = p->parent;
+
+	if (from->bytes < r->parent_log && read_log(e, from, r->parent_log, err))
+		return -1;
+	for (uint32_t i = 0; i < from->nblock && i < r->parent_blocks; i++)
+		if (!add_block(p, from->block[i], from->inverted[i]))
+			return no_memory(err);
+	for (size_t i = 0; i < from->nimage && i < r->parent_images; i++) {
+		if (!grow(&p->image, &p->nimage, sizeof(*p->image)))
+			return no_memory(err);
+		p->image[i] = from->image[i];
+	}
+	return 0;
+}
+
+static int new_process(struct exact *e, uint64_t at, struct err *err)
+{
+	struct exact_process *r = map_piece(e, at, PAGE);
+	struct process *p;
+	int rc = 0;
+
+	if (!r)
+		return bad(err);
+	p = calloc(1, sizeof(*p));
+	if (!p || !grow(&e->process, &e->nprocess, sizeof(*e->process))) {
+		munmap(r, PAGE);
+		free(p);
+		return no_memory(err);
+	}
+	e->process[e->nprocess - 1] = p;
+	p->at = at;
+	p->chunk = r->log;
+	p->parent = r->parent ? find_process(e, r->parent) : NULL;
+	if (p->parent) {
+		struct exact_process copy = *r;
+
+		rc = inherit(e, p, &copy, err);
+	}
+	munmap(r, PAGE);
+	e->totals.processes++;
+	return rc;
+}
+
+/* The chain is newest first: those not known yet, oldest first. */
+static int new_processes(struct exact *e, struct err *err)
+{
+	uint64_t at = __atomic_load_n(&e->header->process, __ATOMIC_ACQUIRE), *new = NULL;
+	size_t n = 0;
+	int rc = 0;
+
+	while (at && !find_process(e, at) && n < 1u << 20) {
+		struct exact_process *r = map_piece(e, at, PAGE);
+
+		if (!r || !grow(&new, &n, sizeof(*new))) {
+			rc = r ? no_memory(err) : bad(err);
+			break;
+		}
+		new[n - 1] = at;
+		at = r->next;
+		munmap(r, PAGE);
+	}
+	while (n-- > 0 && !rc)
+		rc = new_process(e, new[n], err);
+	free(new);
+	return rc;
+}
+
+static int poll_process(struct exact *e, struct process *p, struct err *err)
+{
+	struct exact_process *r = map_piece(e, p->at, PAGE);
+	bool ended;
+
+	if (!r)
+		return bad(err);
+	ended = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == EXACT_ENDED ||
+		(kill((pid_t)r->pid, 0) && errno == ESRCH);
+	munmap(r, PAGE);
+	if (read_log(e, p, UINT64_MAX, err) || read_counters(e, p, err))
+		return -1;
+	apply_cuts(p);
+	if (ended) {
+		p->done = true;
+		give_back(e, p);
+	}
+	return 0;
+}
+
+int exact_poll(struct exact *e, struct err *err)
+{
+	if (new_processes(e, err))
+		return -1;
+	for (size_t i = 0; i < e->nprocess; i++)
+		if (!e->process[i]->done && poll_process(e, e->process[i], err))
+			return -1;
+	return 0;
+}
+
+int exact_finish(struct exact *e, struct err *err)
+{
+	int rc = exact_poll(e, err);
+
+	files_name_procedures(&e->files);
+	return rc;
+}
+
+void exact_totals(const struct exact *e, struct exact_totals *t)
+{
+	struct site *s, *tmp;
+
+	*t = e->totals;
+	t->instructions = 0;
+	HASH_ITER (hh, e->profile->sites, s, tmp)
+		t->instructions += s->observed;
+}

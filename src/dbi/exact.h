@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exact source, seen from the recorder: makes the memory that the engine in the observed processes
+ * writes to (dbi/shared.h), and turns what it finds there into a profile.
+ */
+#ifndef ASSAY_DBI_EXACT_H
+#define ASSAY_DBI_EXACT_H
+
+#include "base/err.h"
+#include "observe/profile.h"
+
+struct exact;
+
+/* `mode`: EXACT_… of dbi/shared.h. NULL with err set. */
+struct exact *exact_open(unsigned mode, struct profile *p, struct err *err);
+void exact_close(struct exact *e);
+
+/* The words that run argv under the engine: good until exact_close. NULL with err set if the engine cannot
+ * be found. Who executes them needs to inherit our descriptors. */
+char *const *exact_command(struct exact *e, char *const argv[], struct err *err);
+
+/* Adds to the profile what has been counted since the last call. */
+int exact_poll(struct exact *e, struct err *err);
+/* … once more, and names the procedures of what ran. */
+int exact_finish(struct exact *e, struct err *err);
+
+struct exact_totals {
+	uint64_t processes, threads, blocks, instructions;
+	uint64_t native; /* programs that ran without the engine */
+};
+void exact_totals(const struct exact *e, struct exact_totals *t);
+
+#endif

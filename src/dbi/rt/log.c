@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Tells the recorder what there is to count: see dbi/shared.h. */
+#include <asm/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+#include "dbi/shared.h"
+
+_Static_assert(EXACT_COUNTERS_SIZE == T_COUNTERS_SIZE, "layout");
+
+int log_fd = -1;
+uint64_t log_mode;
+static struct exact_header *header;
+static struct exact_process *process;
+static uint64_t process_at;
+static struct exact_log *chunk;
+static uint64_t written; /* bytes of records before the chunk's */
+static uint32_t images;
+static int log_lock;
+
+static void *map_piece(uint64_t at, uint64_t n, void *where)
+{
+	long p = sys(__NR_mmap, where, n, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | (where ? MAP_FIXED : 0), log_fd, at);
+
+	if (sys_failed(p))
+		die("cannot map the recorder's memory: errno %ld", -p);
+	return (void *)p;
+}
+
+static uint64_t take(uint64_t n)
+{
+	uint64_t at = __atomic_fetch_add(&header->next, n, __ATOMIC_RELAXED);
+
+	if (at + n > EXACT_SIZE)
+		die("the recorder's memory is used up");
+	return at;
+}
+
+static void new_chunk(void)
+{
+	uint64_t at = take(EXACT_LOG_SIZE);
+	struct exact_log *next = map_piece(at, EXACT_LOG_SIZE, NULL);
+
+	if (chunk) {
+		written += chunk->used;
+		__atomic_store_n(&chunk->next, at, __ATOMIC_RELEASE);
+		sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
+	} else {
+		process->log = at;
+	}
+	chunk = next;
+}
+
+/* Room for a record of n bytes, with its head filled in. */
+static void *begin(unsigned kind, size_t n)
+{
+	struct exact_record *r;
+
+	n = (n + 7) & ~7ul;
+	if (chunk->used + n > EXACT_LOG_DATA)
+		new_chunk();
+	r = (void *)(chunk->data + chunk->used);
+	r->size = (uint32_t)n;
+	r->kind = kind;
+	return r;
+}
+
+static void end(const void *record)
+{
+	const struct exact_record *r = record;
+
+	__atomic_store_n(&chunk->used, chunk->used + r->size, __ATOMIC_RELEASE);
+}
+
+static void new_process(uint64_t parent, uint64_t parent_log)
+{
+	process_at = take(4096);
+	process = map_piece(process_at, 4096, NULL);
+	process->parent = parent;
+	process->parent_log = parent_log;
+	process->parent_blocks = parent ? nblocks : 0;
+	process->parent_images = images;
+	process->pid = (uint32_t)sys(__NR_getpid);
+	chunk = NULL;
+	written = 0;
+	new_chunk();
+	process->next = __atomic_load_n(&header->process, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&header->process, &process->next, process_at, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+void log_init(int fd)
+{
+	log_fd = fd;
+	header = map_piece(0, 4096, NULL);
+	if (header->magic != EXACT_MAGIC)
+		die("descriptor %ld is not the recorder's", (long)fd);
+	log_mode = header->mode;
+	new_process(0, 0);
+}
+
+void log_thread(struct thread *t)
+{
+	struct exact_thread *r;
+	uint64_t at;
+
+	if (log_fd < 0)
+		return;
+	at = take(EXACT_COUNTERS_SIZE);
+	map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
+	lock(&log_lock);
+	r = begin(EXACT_THREAD, sizeof(*r));
+	r->tid = (uint32_t)t->tid;
+	r->counters = at;
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_before_fork(void)
+{
+	lock(&log_lock);
+}
+
+void log_after_fork(struct thread *t, bool child)
+{
+	if (child && log_fd >= 0) {
+		uint64_t parent = process_at, log = written + chunk->used;
+
+		sys(__NR_munmap, process, 4096);
+		sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
+		new_process(parent, log);
+	}
+	unlock(&log_lock);
+	if (child)
+		log_thread(t);
+}
+
+uint32_t log_image(const struct region *g)
+{
+	struct exact_image *r;
+
+	if (log_fd < 0)
+		return 0;
+	lock(&log_lock);
+	r = begin(EXACT_IMAGE, sizeof(*r));
+	r->number = ++images;
+	r->prot = (uint32_t)g->prot;
+	r->start = g->start;
+	r->end = g->end;
+	r->offset = g->offset;
+	r->dev = g->dev;
+	r->inode = g->inode;
+	memcpy(r->path, g->path, sizeof(r->path));
+	end(r);
+	unlock(&log_lock);
+	return images;
+}
+
+void log_block(const struct block *b, uint32_t id, uint32_t image)
+{
+	struct exact_block *r;
+
+	if (log_fd < 0)
+		return;
+	lock(&log_lock);
+	r = begin(EXACT_BLOCK, sizeof(*r) + b->len);
+	r->pc = b->pc;
+	r->id = id;
+	r->image = image;
+	r->len = b->len;
+	r->n = b->n;
+	r->flags = 0;
+	memcpy(r->bytes, (const void *)b->pc, b->len);
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_inverted(uint32_t id)
+{
+	struct exact_inverted *r;
+
+	if (log_fd < 0)
+		return;
+	lock(&log_lock);
+	r = begin(EXACT_INVERTED, sizeof(*r));
+	r->id = id;
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_cut(uint32_t id, unsigned done, bool counted)
+{
+	struct exact_cut *r;
+
+	if (log_fd < 0)
+		return;
+	lock(&log_lock);
+	r = begin(EXACT_CUT, sizeof(*r));
+	r->id = id;
+	r->done = (uint16_t)done;
+	r->counted = counted;
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_native(const char *path)
+{
+	struct exact_native *r;
+	size_t n = strlen(path);
+
+	if (log_fd < 0)
+		return;
+	lock(&log_lock);
+	r = begin(EXACT_NATIVE, sizeof(*r));
+	memset(r->path, 0, sizeof(r->path));
+	memcpy(r->path, path, n < sizeof(r->path) ? n : sizeof(r->path) - 1);
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_ended(void)
+{
+	if (process)
+		__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
+}
+
+/* Descriptors: the program does not see the recorder's. */
+
+/* Moves ours out of the way of dup2. */
+static void move_fd(void)
+{
+	long fd = sys(__NR_fcntl, log_fd, F_DUPFD, log_fd + 1);
+
+	if (sys_failed(fd))
+		fd = sys(__NR_fcntl, log_fd, F_DUPFD, 100);
+	if (!sys_failed(fd)) {
+		log_fd = (int)fd;
+		format(config.exec_option, 32, "--exec=%ld", (long)log_fd);
+	}
+}
+
+/* True if the call was about our descriptor, with its result. */
+bool log_descriptors(struct thread *t, long nr, long *ret)
+{
+	uint64_t *r = t->regs;
+	unsigned fd = (unsigned)log_fd;
+
+	if (log_fd < 0)
+		return false;
+	switch (nr) {
+	case __NR_close:
+	case __NR_fcntl:
+	case __NR_dup:
+		*ret = -EBADF;
+		return (unsigned)r[RDI] == fd;
+	case __NR_dup2:
+	case __NR_dup3:
+		*ret = -EBADF;
+		if ((unsigned)r[RDI] == fd)
+			return true;
+		if ((unsigned)r[RSI] == fd)
+			move_fd();
+		return false;
+	case __NR_close_range: {
+		unsigned from = (unsigned)r[RDI], to = (unsigned)r[RSI];
+
+		if (fd < from || fd > to)
+			return false;
+		*ret = 0;
+		if (from < fd)
+			*ret = sys(nr, from, fd - 1, r[RDX]);
+		if (fd < to && !*ret)
+			*ret = sys(nr, fd + 1, to, r[RDX]);
+		return true;
+	}
+	default:
+		return false;
+	}
+}
