@@ -54,7 +54,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c tests/long/*.c))
 PROGS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/progs/*.c))
 # The programs the exact engine is judged with: dynamic and position independent, and some in other forms.
 EXACT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/progs/exact/*.c))
-EXACT_FORMS := $(foreach form,static static-pie no-pie,$(addprefix $(BUILD)/tests/progs/exact/$(form)/,faults control signals))
+EXACT_FORMS := $(foreach form,static static-pie no-pie,$(addprefix $(BUILD)/tests/progs/exact/$(form)/,faults control signals threads process))
 EXACT_TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/exact/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 

@@ -555,7 +555,7 @@ CASE(loop_until_memory)
 static volatile uint64_t pushed;
 NOINLINE static void injected(void)
 {
-	pushed++;
+	__atomic_add_fetch(&pushed, 1, __ATOMIC_RELAXED);
 }
 static void on_inject(int number, siginfo_t *info, void *context)
 {
