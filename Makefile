@@ -52,9 +52,12 @@ TEST_SKEL := $(TEST_BPF_SRC:tests/bpf/%.bpf.c=$(BUILD)/gen/%.skel.h)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c tests/long/*.c))
 PROGS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/progs/*.c))
-# The programs the exact engine is judged with: dynamic and position independent, and some in other forms.
-EXACT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/progs/exact/*.c))
-EXACT_FORMS := $(foreach form,static static-pie no-pie,$(addprefix $(BUILD)/tests/progs/exact/$(form)/,faults control signals threads process))
+# The programs the exact engine is judged with: dynamic and position independent, and in other forms.
+EXACT_DIR := $(BUILD)/tests/progs/exact
+EXACT := $(addprefix $(BUILD)/,$(basename $(wildcard tests/progs/exact/*.c tests/progs/exact/*.cc)))
+EXACT_FORMS := $(foreach form,static static-pie no-pie,$(EXACT:$(EXACT_DIR)/%=$(EXACT_DIR)/$(form)/%)) \
+	$(EXACT_DIR)/stripped/faults $(EXACT_DIR)/bare $(EXACT_DIR)/static-pie/bare
+EXACT_PLUGINS := $(patsubst tests/progs/exact/plugins/%.c,$(EXACT_DIR)/%.so,$(wildcard tests/progs/exact/plugins/*.c))
 EXACT_TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/exact/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
@@ -150,14 +153,29 @@ $(PROGS): $(BUILD)/%: %.c
 	@echo "  PROG $@"
 	$(Q)$(CC) -O2 -g -o $@ $< -lpthread
 
+# NAME from NAME.c or NAME.cc, and NAME_asm.S where there is one; in a folder named after the linker's option.
+EXACT_PARTS = $$(wildcard $$(addprefix tests/progs/exact/$$(@F),.c .cc _asm.S)) \
+	$(wildcard tests/progs/exact/*.h tests/progs/exact/*.inc)
 EXACT_BUILD = @mkdir -p $(@D); echo "  PROG $@"; $(if $(V),set -x;) \
-	$(CC) -D_GNU_SOURCE -O2 -g -Wall -Werror $1 -o $@ $(filter %.c %.S,$^) -lpthread -ldl -lrt
+	$(if $(filter %.cc,$^),g++ -std=gnu++17 -fnon-call-exceptions,gcc) -D_GNU_SOURCE -O2 -g -Wall -Werror -Itests/progs/exact \
+	-Wa,-Itests/progs/exact $1 -o $@ $(filter %.c %.cc %.S,$^) -lpthread -ldl -lrt
 .SECONDEXPANSION:
-EXACT_PARTS = $$(wildcard tests/progs/exact/$$(*F)_asm.S) tests/progs/exact/cases.h
-$(EXACT): $(BUILD)/%: %.c $(EXACT_PARTS)
+$(EXACT): $(EXACT_PARTS)
 	$(call EXACT_BUILD,)
-$(EXACT_FORMS): $(BUILD)/%: tests/progs/exact/$$(*F).c $(EXACT_PARTS)
-	$(call EXACT_BUILD,-$(lastword $(subst /, ,$(@D))))
+$(EXACT_DIR)/static/% $(EXACT_DIR)/static-pie/% $(EXACT_DIR)/no-pie/%: $(EXACT_PARTS)
+	$(call EXACT_BUILD,-$(notdir $(@D)) -DFORM_$(subst -,_,$(notdir $(@D))))
+$(EXACT_DIR)/stripped/%: $(EXACT_DIR)/%
+	@mkdir -p $(@D)
+	$(Q)strip -o $@ $<
+$(EXACT_DIR)/bare: tests/progs/exact/bare.S
+	$(call EXACT_BUILD,-nostdlib -static)
+$(EXACT_DIR)/static-pie/bare: tests/progs/exact/bare.S
+	@mkdir -p $(@D)
+	$(call EXACT_BUILD,-nostdlib -static-pie)
+$(EXACT_PLUGINS): $(EXACT_DIR)/%.so: tests/progs/exact/plugins/%.c tests/progs/exact/plugins/plugin.h
+	@mkdir -p $(@D)
+	@echo "  PROG $@"
+	$(Q)gcc -O2 -fPIC -shared -Wall -Werror -o $@ $<
 $(EXACT_TOOLS): $(BUILD)/%: %.c
 	@mkdir -p $(@D)
 	@echo "  PROG $@"
@@ -184,7 +202,7 @@ packages:
 	@tools/install-packages build test lint
 tests: all $(TESTS) $(PROGS) exact-programs
 .PHONY: exact-programs
-exact-programs: $(EXACT) $(EXACT_FORMS) $(EXACT_TOOLS)
+exact-programs: $(EXACT) $(EXACT_FORMS) $(EXACT_PLUGINS) $(EXACT_TOOLS)
 fuzzers: $(FUZZERS)
 unit: tests
 	@$(RUN) unit

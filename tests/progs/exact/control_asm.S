@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Control transfers in every form. Each ctl_NAME is uint64_t f(uint64_t x, uint64_t n): called by
- * control.c with its name, through the table at the end. They keep what the ABI says they keep.
- */
-	.macro FN name
-	.text
-	.balign 16
-	.type ctl_\name, @function
-ctl_\name:
-	.pushsection .rodata.str1.1, "aMS", @progbits, 1
-.Lname_\name: .asciz "\name"
-	.popsection
-	.pushsection ctl_table, "aw", @progbits
-	.quad .Lname_\name, ctl_\name
-	.popsection
-	.endm
+/* Control transfers in every form. */
+	.include "table.inc"
 
 /* rax = flags in lahf + seto form: SF ZF AF PF CF OF */
 	.macro FLAGS_TO_RAX
@@ -22,41 +8,6 @@ ctl_\name:
 	pop %rax
 	and $0x8d5, %eax
 	.endm
-
-	.text
-	.globl call_between	/* (f, x, in, out): see control.c */
-	.type call_between, @function
-call_between:
-	push %rbx
-	push %rbp
-	push %r12
-	push %r13
-	push %r14
-	push %r15
-	push %rcx
-	mov %rdi, %rax
-	mov %rsi, %rdi
-	mov 0(%rdx), %rbx
-	mov 8(%rdx), %rbp
-	mov 16(%rdx), %r12
-	mov 24(%rdx), %r13
-	mov 32(%rdx), %r14
-	mov 40(%rdx), %r15
-	call *%rax
-	pop %rcx
-	mov %rbx, 0(%rcx)
-	mov %rbp, 8(%rcx)
-	mov %r12, 16(%rcx)
-	mov %r13, 24(%rcx)
-	mov %r14, 32(%rcx)
-	mov %r15, 40(%rcx)
-	pop %r15
-	pop %r14
-	pop %r13
-	pop %r12
-	pop %rbp
-	pop %rbx
-	ret
 
 /* Flags survive what does not define them: every kind of transfer. */
 	.macro SET_ALL

@@ -392,7 +392,7 @@ CASE(storm_from_thread)
 
 	victim = pthread_self();
 	storm_on(SIGUSR1, SA_RESTART);
-	storm_on(SIGUSR2, SA_RESTART | SA_NODEFER);
+	storm_on(SIGUSR2, SA_RESTART);
 	pthread_create(&t[0], NULL, send_many, (void *)(intptr_t)SIGUSR1);
 	pthread_create(&t[1], NULL, send_many, (void *)(intptr_t)SIGUSR2);
 	printf("%#llx\n", (unsigned long long)work(300000));

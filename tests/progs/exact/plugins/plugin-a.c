@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#define PLUGIN 3
+#include "plugin.h"

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#define PLUGIN 11
+#include "plugin.h"
