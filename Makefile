@@ -55,8 +55,8 @@ PROGS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/progs/*.c))
 # The programs the exact engine is judged with: dynamic and position independent, and in other forms.
 EXACT_DIR := $(BUILD)/tests/progs/exact
 EXACT := $(addprefix $(BUILD)/,$(basename $(wildcard tests/progs/exact/*.c tests/progs/exact/*.cc)))
-EXACT_FORMS := $(foreach form,static static-pie no-pie,$(EXACT:$(EXACT_DIR)/%=$(EXACT_DIR)/$(form)/%)) \
-	$(EXACT_DIR)/stripped/faults $(EXACT_DIR)/bare $(EXACT_DIR)/static-pie/bare
+EXACT_FORMS := $(foreach form,static static-pie no-pie,$(EXACT:$(EXACT_DIR)/%=$(EXACT_DIR)/$(form)/%))
+EXACT_OTHER := $(EXACT_DIR)/stripped/faults $(EXACT_DIR)/bare $(EXACT_DIR)/static-pie/bare
 EXACT_PLUGINS := $(patsubst tests/progs/exact/plugins/%.c,$(EXACT_DIR)/%.so,$(wildcard tests/progs/exact/plugins/*.c))
 EXACT_TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/exact/*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
@@ -162,7 +162,7 @@ EXACT_BUILD = @mkdir -p $(@D); echo "  PROG $@"; $(if $(V),set -x;) \
 .SECONDEXPANSION:
 $(EXACT): $(EXACT_PARTS)
 	$(call EXACT_BUILD,)
-$(EXACT_DIR)/static/% $(EXACT_DIR)/static-pie/% $(EXACT_DIR)/no-pie/%: $(EXACT_PARTS)
+$(EXACT_FORMS): $(EXACT_PARTS)
 	$(call EXACT_BUILD,-$(notdir $(@D)) -DFORM_$(subst -,_,$(notdir $(@D))))
 $(EXACT_DIR)/stripped/%: $(EXACT_DIR)/%
 	@mkdir -p $(@D)
@@ -202,7 +202,7 @@ packages:
 	@tools/install-packages build test lint
 tests: all $(TESTS) $(PROGS) exact-programs
 .PHONY: exact-programs
-exact-programs: $(EXACT) $(EXACT_FORMS) $(EXACT_PLUGINS) $(EXACT_TOOLS)
+exact-programs: $(EXACT) $(EXACT_FORMS) $(EXACT_OTHER) $(EXACT_PLUGINS) $(EXACT_TOOLS)
 fuzzers: $(FUZZERS)
 unit: tests
 	@$(RUN) unit
