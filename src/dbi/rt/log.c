@@ -239,7 +239,7 @@ static void move_fd(void)
 		fd = sys(__NR_fcntl, log_fd, F_DUPFD, 100);
 	if (!sys_failed(fd)) {
 		log_fd = (int)fd;
-		format(config.exec_option, 32, "--exec=%ld", (long)log_fd);
+		format(config.exec_option, 64, "--exec=%ld", (long)log_fd);
 	}
 }
 

@@ -186,8 +186,31 @@ static bool copy_string(char *to, size_t size, uint64_t from)
 }
 
 /* Whether the engine can run that file. 0: yes; 1: let the kernel run it as it is; or -errno. */
-static long judge(int fd)
+static long judge(int fd, unsigned depth);
+
+/* A script is what its interpreter is. */
+static long judge_script(const char *line, unsigned depth)
 {
+	char path[PATH_MAX];
+	size_t i = 2, n = 0;
+	long fd, r;
+
+	while (line[i] == ' ' || line[i] == '\t')
+		i++;
+	while (line[i] && line[i] != ' ' && line[i] != '\t' && line[i] != '\n')
+		path[n++] = line[i++];
+	path[n] = 0;
+	fd = sys(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (sys_failed(fd) || depth > 4)
+		return 1;
+	r = sys(__NR_faccessat, AT_FDCWD, path, ACCESS_X) ? 1 : judge((int)fd, depth + 1);
+	sys(__NR_close, fd);
+	return r;
+}
+
+static long judge(int fd, unsigned depth)
+{
+	char head[257];
 	Elf64_Ehdr h;
 	struct stat {
 		uint64_t dev, ino, nlink;
@@ -204,11 +227,13 @@ static long judge(int fd)
 	if (st.mode & (S_ISUID | S_ISGID) ||
 	    sys(__NR_fgetxattr, fd, "security.capability", caps, sizeof(caps)) > 0)
 		return 1;
-	n = sys(__NR_pread64, fd, &h, sizeof(h), 0);
+	n = sys(__NR_pread64, fd, head, sizeof(head) - 1, 0);
 	if (sys_failed(n))
 		return 1;
-	if (n >= 2 && ((char *)&h)[0] == '#' && ((char *)&h)[1] == '!')
-		return 0;
+	head[n] = 0;
+	if (head[0] == '#' && head[1] == '!')
+		return judge_script(head, depth);
+	n = sys(__NR_pread64, fd, &h, sizeof(h), 0);
 	if (n != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
 	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_machine != EM_X86_64 ||
 	    (h.e_type != ET_EXEC && h.e_type != ET_DYN) || h.e_phentsize != sizeof(Elf64_Phdr) ||
@@ -283,7 +308,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	char path[PATH_MAX];
 	char **args;
 	size_t size;
-	long fd, r;
+	long fd, r, keep = -1;
 
 	if (!copy_string(path, sizeof(path), user_path))
 		return -EFAULT;
@@ -299,18 +324,14 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 			t); /* the kernel says what is wrong, or can run what cannot be read */
 	r = sys(__NR_faccessat2, fd, "", ACCESS_X, AT_EMPTY_PATH_FLAG | AT_EACCESS);
 	if (!r)
-		r = judge((int)fd);
+		r = judge((int)fd, 0);
+	if (!r && (!path[0] || (dirfd != AT_FDCWD && path[0] != '/')))
+		keep = sys(__NR_fcntl, fd, F_DUPFD, 100);
 	sys(__NR_close, fd);
 	if (r)
 		return run_native(t, path, r == 1);
-	if (!path[0])
-		format(path, sizeof(path), "/dev/fd/%ld", (long)dirfd);
-	else if (dirfd != AT_FDCWD && path[0] != '/') {
-		char relative[PATH_MAX];
-
-		format(relative, sizeof(relative), "/dev/fd/%ld/%s", (long)dirfd, path);
-		memcpy(path, relative, sizeof(path));
-	}
+	if (keep >= 0)
+		format(path, sizeof(path), OPEN_FILE "%ld", keep);
 	args = engine_args(argv, path, &size);
 	if (!args)
 		return -EFAULT;
@@ -319,6 +340,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	if (r == -ENOENT || r == -EACCES)
 		r = sys(__NR_execve, config.self, args, envp);
 	sys(__NR_munmap, args, size);
+	if (keep >= 0)
+		sys(__NR_close, keep);
 	if (r == -ENOENT || r == -EACCES) /* the engine is out of reach: another root */
 		r = run_native(t, path, true);
 	return r;

@@ -247,6 +247,8 @@ bool regions_watch(const struct region *r, uint64_t pc, unsigned n)
 {
 	bool keep = true;
 
+	if (r->shared) /* whoever else maps it can write it */
+		return false;
 	if (!(r->prot & PROT_WRITE))
 		return true;
 	for (uint64_t page = pc & ~(PAGE - 1); page < pc + n; page += PAGE) {
@@ -254,7 +256,7 @@ bool regions_watch(const struct region *r, uint64_t pc, unsigned n)
 
 		if (!w)
 			return false;
-		if (w->writes > WRITES_MAX || r->shared) {
+		if (w->writes > WRITES_MAX) {
 			keep = false;
 			continue;
 		}
@@ -275,6 +277,13 @@ static void release(struct watched *w)
 	w->on = false;
 	nwatched_on--;
 	cache_invalidate(w->page, PAGE);
+}
+
+void regions_release(uint64_t start, uint64_t n)
+{
+	for (unsigned i = 0; nwatched_on && i < WATCHED_MAX; i++)
+		if (watched[i].on && watched[i].page >= start && watched[i].page - start < n)
+			release(&watched[i]);
 }
 
 bool regions_write_fault(uint64_t addr)

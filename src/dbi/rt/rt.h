@@ -209,6 +209,8 @@ bool regions_write_fault(uint64_t addr);
 /* Before code of the page is translated: watches it if it can be written. Returns false if its code
  * changes so often that no translation may be kept. */
 bool regions_watch(const struct region *r, uint64_t pc, unsigned n);
+/* Gives pages their own protection again: before they are moved. */
+void regions_release(uint64_t start, uint64_t n);
 bool regions_unwatch_all(void); /* true if there were any */
 
 /* translate.c */
@@ -326,6 +328,7 @@ static inline uint64_t *counter_of(struct thread *t, uint32_t id)
 void do_syscall(struct thread *t); /* the one in t->regs; t->pc is behind it */
 
 /* process.c */
+#define OPEN_FILE "//assay/fd/" /* a path for the next image: this descriptor, then close it */
 bool process_syscall(struct thread *t, long nr, long *ret);
 
 #pragma GCC visibility pop

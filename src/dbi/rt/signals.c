@@ -143,27 +143,28 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	bool write = sig == SIGSEGV && uc->c.err & FAULT_WRITE;
 	struct place place;
 
-	if (between(at, rt_copy_begin, rt_copy_end)) {
-		if (!(write && regions_write_fault(info->addr)))
-			uc->c.rip = (uint64_t)rt_copy_failed;
-		return;
-	}
-	if (!in_cache(at) ||
-	    !find_place(t, sig == SIGTRAP ? at - 1 : at, &place) /* traps: behind it */)
-		die("the engine failed: signal %ld at %lx, address %lx, program at %lx", (long)sig,
-		    at, info->addr, t->pc);
-	if (write) {
+	if (write) { /* the engine writes for the program too: frames, return addresses */
 		bool ours;
 
 		lock(&cache_lock);
 		ours = regions_write_fault(info->addr);
 		unlock(&cache_lock);
 		if (ours) {
-			if (cache_by_code(at)->flags & (BLOCK_DEAD | BLOCK_ONCE))
+			const struct block *b = in_cache(at) ? cache_by_code(at) : NULL;
+
+			if (b && b->flags & (BLOCK_DEAD | BLOCK_ONCE) && find_place(t, at, &place))
 				leave(t, uc, &place);
 			return;
 		}
 	}
+	if (between(at, rt_copy_begin, rt_copy_end)) {
+		uc->c.rip = (uint64_t)rt_copy_failed;
+		return;
+	}
+	if (!in_cache(at) ||
+	    !find_place(t, sig == SIGTRAP ? at - 1 : at, &place)) /* traps: behind it */
+		die("the engine failed: signal %ld at %lx, address %lx, program at %lx", (long)sig,
+		    at, info->addr, t->pc);
 	if (!t->pending) { /* else what is pending goes first, and the fault comes again */
 		note(t, info, uc, true);
 		if (sig == SIGTRAP)

@@ -152,8 +152,13 @@ static int script(struct start *s, const char *line, const char *path)
 static int open_program(struct start *s)
 {
 	char head[257];
-	long fd, n;
+	long fd, n = 0;
 
+	if (starts_with(s->path, OPEN_FILE)) {
+		for (const char *c = s->path + sizeof(OPEN_FILE) - 1; *c; c++)
+			n = n * 10 + (*c - '0');
+		return (int)n;
+	}
 	for (unsigned depth = 0; depth <= INTERPRETERS_MAX; depth++) {
 		fd = sys(__NR_openat, AT_FDCWD, s->path, O_RDONLY | O_CLOEXEC);
 		if (sys_failed(fd))
@@ -176,7 +181,7 @@ static int open_program(struct start *s)
 
 static void remember(int fd)
 {
-	char link[32];
+	char link[64];
 	long n;
 
 	format(link, sizeof(link), "/proc/self/fd/%ld", (long)fd);
@@ -188,18 +193,83 @@ static void remember(int fd)
 		config.self[n] = 0;
 }
 
+/* The kernel names a process by its file. */
+static void set_name(const char *path)
+{
+	const char *name = path;
+	char copy[16];
+	size_t n = 0;
+
+	for (const char *c = path; *c; c++)
+		if (*c == '/')
+			name = c + 1;
+	while (n < sizeof(copy) - 1 && name[n] && !starts_with(name + n, " (deleted)")) {
+		copy[n] = name[n];
+		n++;
+	}
+	copy[n] = 0;
+	sys(__NR_prctl, PR_SET_NAME, copy);
+}
+
+static const char *field(const char *s, unsigned n)
+{
+	while (n--)
+		while (*s && *s++ != ' ')
+			;
+	return s;
+}
+
+static uint64_t number(const char *s)
+{
+	uint64_t v = 0;
+
+	while (*s >= '0' && *s <= '9')
+		v = v * 10 + (uint64_t)(*s++ - '0');
+	return v;
+}
+
+/* What /proc/PID/cmdline shows: the program's arguments, without the engine's. */
+static void set_arguments(uint64_t start)
+{
+	struct prctl_mm_map m = { .exe_fd = (uint32_t)-1 };
+	char stat[1024], *after = stat;
+	long fd = sys(__NR_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC), n;
+
+	if (sys_failed(fd))
+		return;
+	n = sys(__NR_read, fd, stat, sizeof(stat) - 1);
+	sys(__NR_close, fd);
+	if (n <= 0)
+		return;
+	stat[n] = 0;
+	for (char *c = stat; *c; c++)
+		if (*c == ')')
+			after = c + 2; /* field 3: the name may hold anything */
+	m.start_code = number(field(after, 26 - 3));
+	m.end_code = number(field(after, 27 - 3));
+	m.start_stack = number(field(after, 28 - 3));
+	m.start_data = number(field(after, 45 - 3));
+	m.end_data = number(field(after, 46 - 3));
+	m.start_brk = number(field(after, 47 - 3));
+	m.brk = (uint64_t)sys(__NR_brk, 0);
+	m.arg_start = start;
+	m.arg_end = number(field(after, 49 - 3));
+	m.env_start = number(field(after, 50 - 3));
+	m.env_end = number(field(after, 51 - 3));
+	sys(__NR_prctl, PR_SET_MM, PR_SET_MM_MAP, &m, sizeof(m), 0);
+}
+
 static void load(struct start *s)
 {
-	int fd = open_program(s), r;
 	const char *name = s->path;
+	int fd = open_program(s), r;
 
 	if (fd < 0)
 		fail(s->path, fd, reason(fd));
 	remember(fd);
-	for (const char *c = s->path; *c; c++)
-		if (*c == '/')
-			name = c + 1;
-	sys(__NR_prctl, PR_SET_NAME, name);
+	if (starts_with(name, OPEN_FILE))
+		name = config.program;
+	set_name(name);
 	r = elf_load(fd, &s->program);
 	if (r)
 		fail(s->path, r, reason(r));
@@ -275,6 +345,8 @@ static void go(void *arg)
 	struct start *s = arg;
 
 	load(s);
+	if (s->argc)
+		set_arguments((uint64_t)s->argv[0]);
 	t->regs[RSP] = build_stack(s);
 	t->pc = s->interp.entry ? s->interp.entry : s->program.entry;
 	t->flags = 0x202;
@@ -307,15 +379,15 @@ void rt_start(uint64_t *sp)
 	translate_init();
 	signals_init();
 	signals_thread(t);
-	config.exec_option = arena(32);
-	format(config.exec_option, 32, "--exec");
+	config.exec_option = arena(64);
+	format(config.exec_option, 64, "--exec");
 	if (starts_with(s.argv[1], "--exec=") || starts_with(s.argv[1], "--search=")) {
 		int fd = 0;
 
 		for (const char *c = s.argv[1] + (s.argv[1][2] == 'e' ? 7 : 9);
 		     *c >= '0' && *c <= '9'; c++)
 			fd = fd * 10 + (*c - '0');
-		format(config.exec_option, 32, "--exec=%ld", (long)fd);
+		format(config.exec_option, 64, "--exec=%ld", (long)fd);
 		log_init(fd);
 		log_thread(t);
 	}

@@ -8,7 +8,8 @@
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 
-#define PATH_MAX 4096
+#define RLIMIT_AS_NUMBER 9
+#define ENGINE_RESERVED (1600ull << 20) /* address space, about: tables and the cache */
 
 uint64_t near_hint(uint64_t n);
 
@@ -34,8 +35,14 @@ static long do_mmap(struct thread *t)
 static long do_mapping(struct thread *t, long nr)
 {
 	const uint64_t *r = t->regs;
-	long ret = sys(nr, r[RDI], r[RSI], r[RDX], r[R10], r[R8]);
+	long ret;
 
+	if (nr == __NR_mremap) {
+		lock(&cache_lock);
+		regions_release(r[RDI], r[RSI]);
+		unlock(&cache_lock);
+	}
+	ret = sys(nr, r[RDI], r[RSI], r[RDX], r[R10], r[R8]);
 	if (sys_failed(ret))
 		return ret;
 	lock(&cache_lock);
@@ -73,10 +80,44 @@ static long do_arch_prctl(struct thread *t)
 	}
 }
 
+/* The limit on address space counts what the engine has reserved: it goes on top of the program's. */
+static long do_limit(struct thread *t, long nr)
+{
+	uint64_t *r = t->regs, own[2], zero = 0;
+	const uint64_t *new = (const uint64_t *)(nr == __NR_setrlimit ? r[RSI] : r[RDX]);
+	uint64_t *old = (uint64_t *)(nr == __NR_getrlimit   ? r[RSI]
+				     : nr == __NR_prlimit64 ? r[R10]
+							    : zero);
+	unsigned which = (unsigned)(nr == __NR_prlimit64 ? r[RSI] : r[RDI]);
+	long ret;
+
+	if (which != RLIMIT_AS_NUMBER ||
+	    (nr == __NR_prlimit64 && r[RDI] && (long)r[RDI] != sys(__NR_getpid)))
+		return rt_syscall(t);
+	if (nr == __NR_getrlimit)
+		new = NULL;
+	if (new) {
+		if (!rt_copy(own, new, sizeof(own)))
+			return -EFAULT;
+		for (int i = 0; i < 2; i++)
+			if (own[i] < ~0ull - ENGINE_RESERVED)
+				own[i] += ENGINE_RESERVED;
+		new = own;
+	}
+	ret = sys(__NR_prlimit64, 0, which, new, old);
+	if (!sys_failed(ret) && old && rt_copy(own, old, sizeof(own))) {
+		for (int i = 0; i < 2; i++)
+			if (own[i] != ~0ull && own[i] > ENGINE_RESERVED)
+				own[i] -= ENGINE_RESERVED;
+		rt_copy(old, own, sizeof(own));
+	}
+	return ret;
+}
+
 /* /proc/self/exe and its like name the engine: what is meant is the program. */
 static bool is_self_exe(uint64_t path)
 {
-	char s[64], own[32];
+	char s[64], own[64];
 
 	if (!rt_copy(s, (const void *)path, 6) || memcmp(s, "/proc/", 6))
 		return false;
@@ -142,6 +183,10 @@ static long intercepted(struct thread *t, long nr)
 	case __NR_rseq: /* the kernel could not restart what runs from the cache; libraries do without */
 	case __NR_uselib:
 		return -ENOSYS;
+	case __NR_getrlimit:
+	case __NR_setrlimit:
+	case __NR_prlimit64:
+		return do_limit(t, nr);
 	case __NR_readlink:
 		return do_readlink(t, r[RDI], r[RSI], (int64_t)r[RDX]);
 	case __NR_readlinkat:

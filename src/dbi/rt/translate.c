@@ -55,6 +55,7 @@ struct insn {
 	uint8_t rex;		  /* offset + 1 */
 	uint32_t reads, writes;	  /* flags */
 	bool rip, gs;
+	bool narrow;		   /* addresses of 32 bits */
 	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
 	uint32_t spilled;
 };
@@ -220,7 +221,8 @@ static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
 	in->gs = d.attributes & ZYDIS_ATTRIB_HAS_SEGMENT_GS;
 	if (d.attributes & ZYDIS_ATTRIB_HAS_MODRM) {
 		in->modrm = d.raw.modrm.offset;
-		in->rip = d.raw.modrm.mod == 0 && d.raw.modrm.rm == 5 && d.address_width == 64;
+		in->rip = d.raw.modrm.mod == 0 && d.raw.modrm.rm == 5;
+		in->narrow = d.address_width == 32;
 	}
 	in->disp = d.raw.disp.size ? d.raw.disp.offset : 0;
 	in->imm = d.raw.imm[0].size ? d.raw.imm[0].offset : 0;
@@ -332,6 +334,16 @@ static void put_link_jump(struct build *b, uint64_t target)
 	put_link(b, target, LINK_JUMP);
 }
 
+static uint64_t rip_target(const struct insn *in, const uint8_t *p, uint64_t next)
+{
+	int32_t disp;
+	uint64_t target;
+
+	memcpy(&disp, p + in->disp, sizeof(disp));
+	target = next + (uint64_t)(int64_t)disp;
+	return in->narrow ? (uint32_t)target : target;
+}
+
 /* The operand goes by way of a register: [gs base + effective address], or a target out of reach. */
 static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)
 {
@@ -343,7 +355,7 @@ static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, 
 	in->spilled |= 1u << r;
 	put_spill(e, r);
 	if (in->rip) {
-		put_imm64(e, r, next + (uint64_t)(int64_t) * (const int32_t *)(p + in->disp));
+		put_imm64(e, r, rip_target(in, p, next));
 		tail += 4;
 	} else { /* lea r, [operand] */
 		unsigned rex = in->rex ? p[in->rex - 1] & 3 : 0, has_sib = (modrm & 7) == 4;
@@ -409,9 +421,9 @@ static void put_memory(struct build *b, struct insn *in, const uint8_t *p, uint6
 		put_by_register(b, in, p, next);
 		return;
 	}
-	target = next + (uint64_t)(int64_t) * (const int32_t *)(p + in->disp);
+	target = rip_target(in, p, next);
 	there = target - (e->at + in->len);
-	if (there == (uint64_t)(int64_t)(int32_t)there) {
+	if (there == (uint64_t)(int64_t)(int32_t)there && !in->narrow) {
 		put_bytes(e, p, in->disp);
 		put32(e, there);
 		put_bytes(e, p + in->disp + 4, in->len - in->disp - 4u);

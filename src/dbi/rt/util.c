@@ -75,7 +75,7 @@ static size_t vformat(char *out, size_t size, const char *fmt, va_list ap)
 {
 	size_t n = 0;
 
-	for (; *fmt && n + 24 < size; fmt++) {
+	for (; *fmt && n + 1 < size; fmt++) {
 		if (*fmt != '%') {
 			out[n++] = *fmt;
 			continue;
@@ -86,8 +86,10 @@ static size_t vformat(char *out, size_t size, const char *fmt, va_list ap)
 		if (*fmt == 's') {
 			const char *s = va_arg(ap, const char *);
 
-			while (*s && n + 24 < size)
+			while (*s && n + 1 < size)
 				out[n++] = *s++;
+		} else if (n + 22 >= size) {
+			break; /* no number is cut short */
 		} else if (*fmt == 'd') {
 			long v = va_arg(ap, long);
 
