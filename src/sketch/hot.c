@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encoded: method (1 byte), then varints: capacity, total, entries, and
- *   Space-Saving      rest (the most a value outside can have occurred), then value, count, error each
- *   counting samples  tau in 1/65536, then value, count each
+ * Encoded: form (1 byte), then varints: capacity, total, entries, and
+ *   0 Space-Saving      rest (the most a value outside can have occurred), then value, count, error each
+ *   1 counting samples  tau in 1/65536, then value, count each
+ *   2 merged ones       tau in 1/65536, streams, then value, count, missed each
+ *
+ * A counting sample of one stream misses, of each value, the occurrences before the one that entered it:
+ * as many as a coin of 1 / tau falls on the wrong side in a row, tau - 1 on average. Raising tau keeps it
+ * so, as if tau had always been what it is. A list merged of several samples (`streams`) misses at most
+ * the sum of as many such runs. What is merged while still exact is fed as occurrences and adds none.
  */
 #include "sketch/hot.h"
 
@@ -13,21 +19,25 @@
 const char *const hot_method_name[HOT_METHOD_N] = { "space-saving", "counting" };
 
 #define INLINE_ENTRIES 2
-#define TAU_GROWTH 1.1	/* Gibbons and Matias */
-#define CONFIDENCE 0.95 /* of a counting sample's upper bounds */
+#define TAU_GROWTH 1.1 /* Gibbons and Matias */
+#define DOUBT 0.05     /* of a counting sample's upper bounds */
 #define TAU_SCALE 65536.0
+#define STREAMS_MAX (1u << 30)
 #define EXTRA_LIMIT 0x1p62 /* of tau or rest, encoded: so that sums of them do not wrap */
 
 struct entry {
 	uint64_t value;
 	uint64_t count;
-	uint64_t error; /* Space-Saving: of count, how much may be other values' */
+	/* Space-Saving: of count, how much may be other values'. Counting samples: estimate of what the
+	 * samples merged into this one missed, beyond the one that tau is thrown for */
+	uint64_t error;
 };
 
 struct hot {
 	uint8_t method;
 	uint16_t capacity, n, room;
-	uint16_t last; /* entry hit last */
+	uint16_t last;	  /* entry hit last */
+	uint32_t streams; /* counting samples merged with tau above 1, at least 1 */
 	uint64_t total;
 	uint64_t rest; /* Space-Saving: bound of what is outside the list */
 	double tau;
@@ -75,6 +85,7 @@ struct hot *hot_new(enum hot_method method, unsigned capacity)
 	h->room = INLINE_ENTRIES;
 	h->e = h->first;
 	h->tau = 1;
+	h->streams = 1;
 	return h;
 }
 
@@ -89,8 +100,6 @@ static bool grow(struct hot *h, unsigned room)
 {
 	struct entry *e;
 
-	if (room > h->capacity)
-		room = h->capacity;
 	if (room <= h->room)
 		return true;
 	e = h->e == h->first ? malloc(room * sizeof(*e)) : realloc(h->e, room * sizeof(*e));
@@ -135,9 +144,28 @@ static void replace_least(struct hot *h, uint64_t value, uint64_t n)
 	*m = (struct entry){ value, m->count + n, m->count };
 }
 
+static int append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
+{
+	unsigned most = h->capacity + (h->method == HOT_COUNTING); /* until it is thinned */
+
+	if (h->n == h->room && !grow(h, 2u * h->room < most ? 2u * h->room : most))
+		return -1;
+	h->e[h->n] = (struct entry){ value, count, error };
+	h->last = h->n++;
+	return 0;
+}
+
+/* Tosses before the first success, of probability 1 / tau. */
+static uint64_t failures(double tau)
+{
+	double n = tau > 1 ? floor(log(1 - uniform()) / log1p(-1 / tau)) : 0;
+
+	return n < 0x1p62 ? (uint64_t)n : 1ull << 62;
+}
+
 /*
- * Counting samples: raises tau to `next`. Each entry stays as it is with probability tau / next; else it
- * loses one, and goes on losing one with probability 1 - 1 / next until it stops or is gone.
+ * Counting samples: raises tau to `next`. Each entry stays as it is with probability tau / next; else the
+ * occurrence that entered it did not, and the next one that does is sought with 1 / next.
  */
 static void raise_to(struct hot *h, double next)
 {
@@ -147,46 +175,36 @@ static void raise_to(struct hot *h, double next)
 		return;
 	for (unsigned i = 0; i < h->n; i++) {
 		struct entry e = h->e[i];
+		uint64_t lost = uniform() < h->tau / next ? 0 : 1 + failures(next);
 
-		if (uniform() >= h->tau / next) {
-			e.count--;
-			while (e.count && uniform() >= 1 / next)
-				e.count--;
-		}
-		if (e.count)
-			h->e[k++] = e;
+		if (lost >= e.count)
+			continue;
+		e.count -= lost;
+		h->e[k++] = e;
 	}
 	h->n = (uint16_t)k;
 	h->tau = next;
 }
 
-static void make_room(struct hot *h)
+/* What has just entered is thinned like the others: it came in at the lower tau. */
+static void thin(struct hot *h)
 {
-	while (h->n == h->capacity)
+	while (h->n > h->capacity)
 		raise_to(h, h->tau * TAU_GROWTH);
 }
 
-static int append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
-{
-	if (h->n == h->room && !grow(h, 2u * h->room))
-		return -1;
-	h->e[h->n] = (struct entry){ value, count, error };
-	h->last = h->n++;
-	return 0;
-}
-
-/* n tosses of which the first success enters the value. */
+/* Counting samples: n occurrences of a value that is not in the list. */
 static int enter_counting(struct hot *h, uint64_t value, uint64_t n)
 {
-	if (h->tau > 1) {
-		double skipped = floor(log(1 - uniform()) / log1p(-1 / h->tau));
+	/* a toss is cheaper than drawing how many fail */
+	uint64_t skipped = n == 1 ? uniform() * h->tau >= 1 : failures(h->tau);
 
-		if (skipped >= (double)n)
-			return 0;
-		n -= (uint64_t)skipped;
-	}
-	make_room(h);
-	return append(h, value, n, 0);
+	if (skipped >= n)
+		return 0;
+	if (append(h, value, n - skipped, 0))
+		return -1;
+	thin(h);
+	return 0;
 }
 
 int hot_add(struct hot *h, uint64_t value, uint64_t n)
@@ -219,6 +237,7 @@ static int most_first(const void *a, const void *b)
 static int merge_space_saving(struct hot *dst, const struct hot *src)
 {
 	unsigned n = dst->n, k = 0;
+	uint64_t rest = dst->rest + src->rest;
 	struct entry *all = calloc((size_t)dst->n + src->n + 1, sizeof(*all));
 
 	if (!all)
@@ -237,7 +256,7 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 			struct entry *a = &all[d - dst->e];
 
 			a->count += s->count - src->rest;
-			a->error = a->error - src->rest + s->error;
+			a->error += s->error - src->rest;
 		} else {
 			all[n + k++] = (struct entry){ s->value, s->count + dst->rest,
 						       s->error + dst->rest };
@@ -246,10 +265,9 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 	n += k;
 	if (n)
 		qsort(all, n, sizeof(*all), most_first);
-	dst->rest += src->rest;
 	if (n > dst->capacity) {
-		if (all[dst->capacity].count > dst->rest)
-			dst->rest = all[dst->capacity].count;
+		if (all[dst->capacity].count > rest)
+			rest = all[dst->capacity].count;
 		n = dst->capacity;
 	}
 	if (!grow(dst, n)) {
@@ -258,36 +276,91 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 	}
 	memcpy(dst->e, all, n * sizeof(*all));
 	dst->n = (uint16_t)n;
+	dst->rest = rest;
 	free(all);
 	return 0;
 }
 
-static int merge_counting(struct hot *dst, const struct hot *src)
+/* A copy with room for `more` entries. */
+static struct hot *copy(const struct hot *h, unsigned more)
 {
-	struct hot *copy = hot_new(HOT_COUNTING, HOT_CAPACITY_MAX);
-	int rc = 0;
+	struct hot *c = hot_new(h->method, HOT_CAPACITY_MAX);
 
-	if (!copy || !grow(copy, src->n)) {
-		hot_free(copy);
-		return -1;
+	if (!c || !grow(c, h->n + more + 1u)) {
+		hot_free(c);
+		return NULL;
 	}
-	memcpy(copy->e, src->e, src->n * sizeof(*src->e));
-	copy->n = src->n;
-	copy->tau = src->tau;
-	raise_to(copy, dst->tau);
-	raise_to(dst, copy->tau);
-	for (unsigned i = 0; i < copy->n && !rc; i++) {
-		struct entry *d = find(dst, copy->e[i].value);
+	memcpy(c->e, h->e, h->n * sizeof(*h->e));
+	c->n = h->n;
+	c->tau = h->tau;
+	c->streams = h->streams;
+	return c;
+}
+
+/* There is room for all of it. */
+static void feed(struct hot *h, const struct hot *exact)
+{
+	for (unsigned i = 0; i < exact->n; i++) {
+		const struct entry *s = &exact->e[i];
+		struct entry *d = find(h, s->value);
+
+		if (d)
+			d->count += s->count;
+		else
+			enter_counting(h, s->value, s->count);
+	}
+}
+
+/* Both of one tau, and there is room. */
+static void add_sample(struct hot *h, const struct hot *sample)
+{
+	uint64_t missed = h->tau < 0x1p60 ? (uint64_t)(h->tau - 0.5) : 1ull << 60;
+
+	for (unsigned i = 0; i < sample->n; i++) {
+		const struct entry *s = &sample->e[i];
+		struct entry *d = find(h, s->value);
 
 		if (d) {
-			d->count += copy->e[i].count;
-			continue;
+			d->count += s->count;
+			d->error += s->error + missed;
+		} else {
+			append(h, s->value, s->count, s->error);
 		}
-		make_room(dst);
-		rc = append(dst, copy->e[i].value, copy->e[i].count, 0);
 	}
-	hot_free(copy);
-	return rc;
+	h->streams += sample->streams;
+	if (h->streams > STREAMS_MAX)
+		h->streams = STREAMS_MAX;
+}
+
+static int merge_counting(struct hot *dst, const struct hot *src)
+{
+	bool src_exact = hot_exact(src);
+	struct hot *a = copy(dst, src->n), *b = copy(src, dst->n), *sum = a;
+
+	if (!a || !b || !grow(dst, dst->capacity)) {
+		hot_free(a);
+		hot_free(b);
+		return -1;
+	}
+	if (src_exact) {
+		feed(a, b);
+	} else if (hot_exact(dst)) {
+		feed(b, a);
+		sum = b;
+	} else {
+		raise_to(a, b->tau);
+		raise_to(b, a->tau);
+		add_sample(a, b);
+	}
+	sum->capacity = dst->capacity;
+	thin(sum);
+	memcpy(dst->e, sum->e, sum->n * sizeof(*sum->e));
+	dst->n = sum->n;
+	dst->tau = sum->tau;
+	dst->streams = sum->streams;
+	hot_free(a);
+	hot_free(b);
+	return 0;
 }
 
 int hot_merge(struct hot *dst, const struct hot *src)
@@ -322,7 +395,7 @@ double hot_tau(const struct hot *h)
 
 double hot_confidence(const struct hot *h)
 {
-	return h->method == HOT_COUNTING && h->tau > 1 ? CONFIDENCE : 1;
+	return h->method == HOT_COUNTING && h->tau > 1 ? 1 - DOUBT : 1;
 }
 
 enum hot_method hot_method(const struct hot *h)
@@ -330,39 +403,66 @@ enum hot_method hot_method(const struct hot *h)
 	return h->method;
 }
 
-/* The number of occurrences before a value entered is geometric: P(> k) = (1 - 1 / tau)^k. */
-static double missed_bound(const struct hot *h)
+/* The standard normal distribution's upper quantile (Abramowitz and Stegun 26.2.23, to 0.0005). */
+static double normal_quantile(double doubt)
 {
-	return h->tau > 1 ? ceil(log(1 - CONFIDENCE) / log1p(-1 / h->tau)) : 0;
+	double t = sqrt(-2 * log(doubt));
+
+	return t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+			   (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
-static struct hot_value report(const struct hot *h, const struct entry *e)
+/*
+ * What a value's occurrences missed exceed with probability `doubt`. Each run of failures is an
+ * exponential variable rounded down, their sum at most a gamma variable (Wilson and Hilferty, to 0.5 %).
+ */
+static double missed_bound(const struct hot *h, double doubt)
 {
-	double count = (double)e->count, total = (double)h->total;
-	struct hot_value v = { e->value, count, count, count };
+	double m = h->streams, root;
+
+	if (h->tau <= 1)
+		return 0;
+	root = 1 - 1 / (9 * m) + normal_quantile(doubt) / (3 * sqrt(m));
+	return floor((h->streams == 1 ? -log(doubt) : m * root * root * root) /
+		     -log1p(-1 / h->tau));
+}
+
+static double low_of(const struct hot *h, const struct entry *e)
+{
+	return (double)(h->method == HOT_COUNTING ? e->count : e->count - e->error);
+}
+
+/* Occurrences that are not known to be those of a value in the list. */
+static double unclaimed(const struct hot *h)
+{
+	double left = (double)h->total;
+
+	for (unsigned i = 0; i < h->n; i++)
+		left -= low_of(h, &h->e[i]);
+	return left > 0 ? left : 0;
+}
+
+static struct hot_value report(const struct hot *h, const struct entry *e, double spare)
+{
+	double count = (double)e->count, low = low_of(h, e);
+	struct hot_value v = { e->value, low, low, count };
 
 	if (h->method == HOT_COUNTING) {
-		v.count = count + h->tau - 1; /* unbiased for a fixed tau */
-		v.high = count + missed_bound(h);
-		if (v.high > total)
-			v.high = total;
-		if (v.count > v.high)
-			v.count = v.high;
-	} else {
-		v.low = (double)(e->count - e->error);
-		if (v.high > total)
-			v.high = total;
-		v.count = v.low; /* what it replaced was hardly itself */
+		v.high = count + missed_bound(h, DOUBT);
+		v.count = count + (double)e->error + h->tau - 1;
 	}
+	v.high = fmin(v.high, low + spare);
+	v.count = fmin(v.count, v.high);
 	return v;
 }
 
 unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n)
 {
+	double spare = unclaimed(h);
 	unsigned k = 0;
 
 	for (unsigned i = 0; i < h->n; i++) {
-		struct hot_value v = report(h, &h->e[i]);
+		struct hot_value v = report(h, &h->e[i], spare);
 		unsigned at = k;
 
 		while (at > 0 && (out[at - 1].count < v.count ||
@@ -380,7 +480,16 @@ unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n)
 
 double hot_rest_bound(const struct hot *h)
 {
-	return h->method == HOT_COUNTING ? missed_bound(h) : (double)h->rest;
+	double spare = unclaimed(h), bound = missed_bound(h, DOUBT);
+
+	if (h->method == HOT_SPACE_SAVING)
+		return fmin((double)h->rest, spare);
+	if (bound < 1)
+		return 0;
+	/* for all values at once: no more than spare / bound can be so frequent */
+	for (int i = 0; i < 3; i++)
+		bound = missed_bound(h, DOUBT / fmax(1, spare / bound));
+	return fmin(bound, spare);
 }
 
 /* Encoding. */
@@ -410,8 +519,10 @@ static bool get(const uint8_t **p, const uint8_t *end, uint64_t *v)
 
 size_t hot_encoded_max(const struct hot *h)
 {
-	return 1 + 4 * 10 + (size_t)h->n * 30;
+	return 1 + 5 * 10 + (size_t)h->n * 30;
 }
+
+#define FORM_MERGED HOT_METHOD_N /* the other forms are the methods */
 
 static uint64_t encoded_tau(const struct hot *h)
 {
@@ -422,73 +533,95 @@ static uint64_t encoded_tau(const struct hot *h)
 
 size_t hot_encode(const struct hot *h, uint8_t *p)
 {
+	bool merged = h->method == HOT_COUNTING && h->streams > 1;
 	uint8_t *start = p;
 
-	*p++ = h->method;
+	*p++ = merged ? FORM_MERGED : h->method;
 	p = put(p, h->capacity);
 	p = put(p, h->total);
 	p = put(p, h->n);
 	p = put(p, h->method == HOT_COUNTING ? encoded_tau(h) : h->rest);
+	if (merged)
+		p = put(p, h->streams);
 	for (unsigned i = 0; i < h->n; i++) {
 		p = put(p, h->e[i].value);
 		p = put(p, h->e[i].count);
-		if (h->method == HOT_SPACE_SAVING)
+		if (h->method == HOT_SPACE_SAVING || merged)
 			p = put(p, h->e[i].error);
 	}
 	return (size_t)(p - start);
 }
 
+/* Of an entry: it could come of a list that was filled and merged. */
+static bool plausible(const struct hot *h, const struct entry *e, double *spare)
+{
+	if (!e->count || e->count > UINT64_MAX / 4 || e->error > UINT64_MAX / 4)
+		return false;
+	if (h->method == HOT_SPACE_SAVING && (e->error > e->count || e->count < h->rest))
+		return false;
+	*spare -= low_of(h, e);
+	return *spare >= 0;
+}
+
 static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const uint8_t *end)
 {
+	double spare = (double)h->total;
+
 	for (uint64_t i = 0; i < n; i++) {
 		struct entry e = { 0 };
 
 		if (!get(p, end, &e.value) || !get(p, end, &e.count) ||
-		    (h->method == HOT_SPACE_SAVING && !get(p, end, &e.error)))
+		    ((h->method == HOT_SPACE_SAVING || h->streams > 1) && !get(p, end, &e.error)))
 			return false;
-		if (!e.count || e.count > UINT64_MAX / 4 || e.error > e.count ||
-		    e.count - e.error > h->total || find(h, e.value) ||
+		if (!plausible(h, &e, &spare) || find(h, e.value) ||
 		    append(h, e.value, e.count, e.error))
 			return false;
 	}
 	return true;
 }
 
-struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err)
+/* What precedes the entries; their number goes to *n. */
+static struct hot *decode_head(const uint8_t **p, const uint8_t *end, uint64_t *n)
 {
-	const uint8_t *start = p, *end = p + n;
-	uint64_t capacity, total, count, extra;
+	uint64_t capacity, total, extra, streams = 1;
 	struct hot *h;
+	uint8_t form;
 
-	if (n < 2 || *p >= HOT_METHOD_N)
-		goto bad;
-	p++;
-	if (!get(&p, end, &capacity) || !get(&p, end, &total) || !get(&p, end, &count) ||
-	    !get(&p, end, &extra) || capacity < 1 || capacity > HOT_CAPACITY_MAX ||
-	    count > capacity || total > UINT64_MAX / 4)
-		goto bad;
-	h = hot_new(*start, (unsigned)capacity);
-	if (!h) {
-		err_set(err, ERR_FAILED, "no memory for a hot list");
+	if (*p == end)
 		return NULL;
-	}
+	form = *(*p)++;
+	if (form > FORM_MERGED || !get(p, end, &capacity) || !get(p, end, &total) ||
+	    !get(p, end, n) || !get(p, end, &extra) ||
+	    (form == FORM_MERGED && !get(p, end, &streams)))
+		return NULL;
+	if (capacity < 1 || capacity > HOT_CAPACITY_MAX || *n > capacity ||
+	    total > UINT64_MAX / 4 || (double)extra >= EXTRA_LIMIT || streams < 1 ||
+	    streams > STREAMS_MAX)
+		return NULL;
+	h = hot_new(form == FORM_MERGED ? HOT_COUNTING : form, (unsigned)capacity);
+	if (!h)
+		return NULL;
 	h->total = total;
-	if ((double)extra >= EXTRA_LIMIT) {
-		hot_free(h);
-		goto bad;
-	}
+	h->streams = (uint32_t)streams;
 	if (h->method == HOT_COUNTING)
 		h->tau = extra < TAU_SCALE ? 1 : (double)extra / TAU_SCALE;
 	else
 		h->rest = extra > total ? total : extra;
-	if (!decode_entries(h, count, &p, end)) {
+	return h;
+}
+
+struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err)
+{
+	const uint8_t *start = p, *end = p + n;
+	uint64_t entries;
+	struct hot *h = decode_head(&p, end, &entries);
+
+	if (!h || !decode_entries(h, entries, &p, end)) {
 		hot_free(h);
-		goto bad;
+		err_set(err, ERR_FAILED, "malformed hot list");
+		return NULL;
 	}
 	h->last = 0;
 	*used = (size_t)(p - start);
 	return h;
-bad:
-	err_set(err, ERR_FAILED, "malformed hot list");
-	return NULL;
 }

@@ -8,6 +8,15 @@
  *
  * A list starts small and grows up to its capacity, so that the many sites seen a few times cost
  * little. As long as no more distinct values than the capacity were added it is exact.
+ *
+ * Estimates (bench/sketch, capacity 16, in points of share, one list and merged ones):
+ *   Space-Saving      its least count: within 0.01 from 10 % of the stream up, 1.2 too low between 5 and
+ *                     10 %. The middle of its bounds is 0.5 too low there, but 2 too high for what is
+ *                     not hot, and 0.7 between 10 and 20 %.
+ *   counting samples  count + tau - 1, unbiased for a given tau: within 0.2 from 5 % up, RMS 5 to 2;
+ *                     merged ones within 0.9. count + 0.418 tau - 1 [Gibbons and Matias] is 2.3 too low
+ *                     between 5 and 10 %, 1.2 above 20 %; better only for what is not hot.
+ * Hot values (5 % and more) found: Space-Saving 99.9 %, counting samples 85 %.
  */
 #ifndef ASSAY_SKETCH_HOT_H
 #define ASSAY_SKETCH_HOT_H
@@ -34,8 +43,9 @@ struct hot; /* owns its entries */
 struct hot_value {
 	uint64_t value;
 	double count;	  /* estimate of its occurrences */
-	double low, high; /* bounds: the true number of occurrences lies in [low, high]. Certain for
-			   * Space-Saving; with confidence hot_confidence() for counting samples */
+	double low, high; /* bounds: the true number of occurrences lies in [low, high]. low is
+			   * certain; high too for Space-Saving, for counting samples it holds with
+			   * hot_confidence() */
 };
 
 /* NULL without memory. */
@@ -44,8 +54,9 @@ void hot_free(struct hot *h);
 
 /* Adds n occurrences of a value. -1 without memory (the list is unchanged). */
 int hot_add(struct hot *h, uint64_t value, uint64_t n);
-/* Adds src to dst: as if dst had seen both streams. Of one method; capacities may differ (dst's
- * holds). -1 without memory or if the methods differ. */
+/* Adds src to dst: of both streams, with bounds that hold for both. Of one method; capacities may differ
+ * (dst's holds). -1 without memory or if the methods differ (dst is unchanged). Counting samples that
+ * are not exact: the bounds widen with the number of lists merged. */
 int hot_merge(struct hot *dst, const struct hot *src);
 
 uint64_t hot_total(const struct hot *h);    /* occurrences added */
@@ -57,7 +68,7 @@ enum hot_method hot_method(const struct hot *h);
 
 /* The up to n hottest values, hottest first (ties: smaller value first). Returns how many. */
 unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n);
-/* The most that a value outside the list can have occurred. */
+/* The most that any value outside the list can have occurred; with hot_confidence(). */
 double hot_rest_bound(const struct hot *h);
 
 /* Serialised form, portable and compact (varints), appended at p; documented in hot.c.

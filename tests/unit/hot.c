@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hot lists against exact counts, on streams of several kinds. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,9 +129,10 @@ static void test_counting_bounds_hold_as_often_as_said(void **unused)
 	(void)unused;
 	for (int round = 0; round < 40; round++) {
 		uint64_t *exact = calloc(VALUES, sizeof(*exact));
-		struct hot *h = fill(HOT_COUNTING, 16, round % 4, exact, STREAM / 4);
+		struct hot *h;
 
 		hot_seed((uint64_t)round);
+		h = fill(HOT_COUNTING, 16, round % 4, exact, STREAM / 4);
 		if (!hot_exact(h))
 			count_violations(h, exact, &bad, &all);
 		hot_free(h);
@@ -155,47 +157,185 @@ static void test_counting_finds_hot_values(void **unused)
 	free(exact);
 }
 
-static void test_merge(void **unused)
+/* A stream in `parts` lists, merged; capacities differ if `unequal`. */
+static struct hot *merged(enum hot_method m, int kind, int parts, bool unequal, uint64_t *exact)
+{
+	struct hot *all = fill(m, 16, kind, exact, STREAM / parts);
+
+	for (int i = 1; i < parts; i++) {
+		unsigned capacity = unequal ? 8 * (1 + (unsigned)i % 3) : 16;
+		struct hot *h = fill(m, capacity, kind, exact, STREAM / parts);
+
+		assert_int_equal(hot_merge(all, h), 0);
+		hot_free(h);
+	}
+	assert_int_equal(hot_total(all), STREAM / parts * parts);
+	return all;
+}
+
+static double most_outside(const struct hot *h, const uint64_t *exact)
+{
+	struct hot_value v[64];
+	unsigned n = hot_top(h, v, 64);
+	uint64_t most = 0;
+
+	for (uint64_t x = 0; x < VALUES; x++) {
+		bool held = false;
+
+		for (unsigned i = 0; i < n; i++)
+			held |= v[i].value == x;
+		if (!held && exact[x] > most)
+			most = exact[x];
+	}
+	return (double)most;
+}
+
+static void test_merged_space_saving_bounds_are_certain(void **unused)
 {
 	(void)unused;
-	for (int kind = 0; kind < 4; kind++) {
+	for (int round = 0; round < 24; round++) {
+		static const int parts[] = { 2, 10, 50 };
 		uint64_t *exact = calloc(VALUES, sizeof(*exact));
-		struct hot *a = fill(HOT_SPACE_SAVING, 16, kind, exact, STREAM / 2);
-		struct hot *b = fill(HOT_SPACE_SAVING, 12, (kind + 1) % 4, exact, STREAM / 2);
+		struct hot *h =
+			merged(HOT_SPACE_SAVING, round % 4, parts[round % 3], round / 12, exact);
 		unsigned bad = 0, all = 0;
 
-		assert_int_equal(hot_merge(a, b), 0);
-		assert_int_equal(hot_total(a), STREAM);
-		count_violations(a, exact, &bad, &all);
+		count_violations(h, exact, &bad, &all);
 		assert_int_equal(bad, 0);
+		assert_true(most_outside(h, exact) <= hot_rest_bound(h));
 		for (uint64_t x = 0; x < VALUES; x += 7) /* and goes on as one */
-			assert_int_equal(hot_add(a, x, 1 + 0 * exact[x]++), 0);
-		bad = 0;
-		count_violations(a, exact, &bad, &all);
+			assert_int_equal(hot_add(h, x, 1 + 0 * exact[x]++), 0);
+		count_violations(h, exact, &bad, &all);
 		assert_int_equal(bad, 0);
-		hot_free(a);
-		hot_free(b);
+		hot_free(h);
 		free(exact);
 	}
 }
 
-static void test_merge_of_counting(void **unused)
+/* Both bounds, of the two hot values of a stream, one list or merged of many. */
+static void test_counting_covers_hot_values(void **unused)
 {
-	uint64_t *exact = calloc(VALUES, sizeof(*exact));
-	struct hot *a = fill(HOT_COUNTING, 16, 2, exact, STREAM / 2);
-	struct hot *b = fill(HOT_COUNTING, 16, 2, exact, STREAM / 2);
-	struct hot *other = hot_new(HOT_SPACE_SAVING, 16);
-	struct hot_value v[2];
+	static const int parts[] = { 1, 2, 10, 50 };
 
 	(void)unused;
-	assert_int_equal(hot_merge(a, other), -1);
-	assert_int_equal(hot_merge(a, b), 0);
-	assert_int_equal(hot_top(a, v, 2), 2);
-	assert_true(v[1].value >= VALUES - 2 && v[1].count > 0.29 * STREAM);
+	for (int p = 0; p < 8; p++) {
+		unsigned bad = 0, all = 0, outside = 0;
+
+		for (int round = 0; round < 250; round++) {
+			uint64_t *exact = calloc(VALUES, sizeof(*exact));
+			struct hot_value v[2];
+			struct hot *h;
+
+			hot_seed((uint64_t)(1000 * p + round));
+			h = merged(HOT_COUNTING, 2, parts[p / 2], p % 2, exact);
+			assert_int_equal(hot_top(h, v, 2), 2);
+			assert_false(hot_exact(h));
+			for (int i = 0; i < 2; i++) {
+				double is = (double)exact[v[i].value];
+
+				assert_true(v[i].low <= is); /* certain */
+				bad += is > v[i].high;
+				all++;
+			}
+			outside += most_outside(h, exact) > hot_rest_bound(h);
+			hot_free(h);
+			free(exact);
+		}
+		/* 5 % of 500 with four standard deviations more; 5 % of 250 */
+		assert_true(bad <= 25 + 20 && all == 500);
+		assert_true(outside <= 13 + 14);
+	}
+}
+
+/* The estimate's mean is the truth: of a hot value, in one list and in 20 merged ones. */
+static void test_counting_estimate_is_unbiased(void **unused)
+{
+	(void)unused;
+	for (int parts = 1; parts <= 20; parts += 19) {
+		double sum = 0, square = 0, mean, deviation;
+		int n = 400;
+
+		for (int round = 0; round < n; round++) {
+			uint64_t *exact = calloc(VALUES, sizeof(*exact));
+			struct hot_value v[2];
+			struct hot *h;
+			double error;
+
+			hot_seed((uint64_t)(parts * 1000 + round));
+			h = merged(HOT_COUNTING, 2, parts, false, exact);
+			hot_top(h, v, 2);
+			/* by value, not by rank: the hotter estimate is the one that errs upward */
+			error = v[v[1].value == VALUES - 1].count - (double)exact[VALUES - 1];
+			sum += error;
+			square += error * error;
+			hot_free(h);
+			free(exact);
+		}
+		mean = sum / n;
+		deviation = sqrt((square / n - mean * mean) / n);
+		assert_true(fabs(mean) < 4 * deviation);
+		assert_true(deviation < 0.01 * STREAM / 3); /* or the line above says nothing */
+	}
+}
+
+/* Lists that are still exact add no uncertainty. */
+static void test_counting_merges_exact_lists_as_occurrences(void **unused)
+{
+	(void)unused;
+	for (int order = 0; order < 2; order++) {
+		uint64_t *exact = calloc(VALUES, sizeof(*exact));
+		struct hot *a = fill(HOT_COUNTING, 16, 2, exact, STREAM), *sum = a;
+		double tau = hot_tau(a);
+
+		for (int i = 0; i < 50; i++) {
+			struct hot *b = hot_new(HOT_COUNTING, 16);
+
+			for (uint64_t v = VALUES - 9; v < VALUES; v++) {
+				exact[v] += v;
+				assert_int_equal(hot_add(b, v, v), 0);
+			}
+			assert_true(hot_exact(b));
+			assert_int_equal(hot_merge(order ? b : sum, order ? sum : b), 0);
+			hot_free(order ? sum : b);
+			sum = order ? b : sum;
+		}
+		struct hot_value v[2];
+
+		assert_int_equal(hot_top(sum, v, 2), 2);
+		for (int i = 0; i < 2; i++) {
+			assert_true(v[i].low <= (double)exact[v[i].value]);
+			assert_true(v[i].high - v[i].low <= 3.1 * hot_tau(sum));
+		}
+		assert_true(hot_tau(sum) < 3 * tau);
+		hot_free(sum);
+		free(exact);
+	}
+}
+
+static void test_merge_of_methods(void **unused)
+{
+	struct hot *a = hot_new(HOT_COUNTING, 16), *b = hot_new(HOT_SPACE_SAVING, 16);
+
+	(void)unused;
+	assert_int_equal(hot_merge(a, b), -1);
+	assert_int_equal(hot_merge(b, a), -1);
 	hot_free(a);
 	hot_free(b);
-	hot_free(other);
-	free(exact);
+}
+
+/* tau rises past counts of any size in a moment. */
+static void test_counting_of_great_counts(void **unused)
+{
+	struct hot *h = hot_new(HOT_COUNTING, 4);
+	struct hot_value v[5];
+
+	(void)unused;
+	for (uint64_t i = 0; i < 200; i++)
+		assert_int_equal(hot_add(h, i, 1ull << 50), 0);
+	assert_int_equal(hot_total(h), 200 * (1ull << 50));
+	assert_in_range(hot_top(h, v, 5), 1, 4);
+	assert_true(v[0].low <= 0x1p50 && hot_tau(h) > 0x1p48);
+	hot_free(h);
 }
 
 static void test_encoding(void **unused)
@@ -209,7 +349,7 @@ static void test_encoding(void **unused)
 			struct hot *h = fill((enum hot_method)m, 16, kind, exact, STREAM / 8), *g;
 			uint8_t *p = malloc(hot_encoded_max(h));
 			size_t n = hot_encode(h, p), used;
-			struct hot_value v[16], w[16];
+			struct hot_value v[16] = { 0 }, w[16] = { 0 };
 
 			assert_true(n <= hot_encoded_max(h));
 			g = hot_decode(p, n, &used, &err);
@@ -217,8 +357,9 @@ static void test_encoding(void **unused)
 			assert_int_equal(used, n);
 			assert_int_equal(hot_total(g), hot_total(h));
 			assert_int_equal(hot_top(g, w, 16), hot_top(h, v, 16));
-			assert_memory_equal(&v[0].value, &w[0].value, sizeof(v[0].value));
 			hot_free(g);
+			for (int i = 0; i < 16; i++)
+				assert_memory_equal(&v[i], &w[i], sizeof(v[i].value));
 			for (size_t cut = 0; cut < n; cut++) { /* no prefix is a list */
 				g = hot_decode(p, cut, &used, &err);
 				assert_null(g);
@@ -229,6 +370,67 @@ static void test_encoding(void **unused)
 		}
 }
 
+static void test_encoding_of_merged(void **unused)
+{
+	struct err err;
+
+	(void)unused;
+	for (int m = 0; m < HOT_METHOD_N; m++) {
+		uint64_t *exact = calloc(VALUES, sizeof(*exact));
+		struct hot *h = merged((enum hot_method)m, 2, 20, true, exact), *g;
+		uint8_t *p = malloc(hot_encoded_max(h));
+		size_t n = hot_encode(h, p), used;
+		struct hot_value v[16] = { 0 }, w[16] = { 0 };
+
+		assert_true(n <= hot_encoded_max(h));
+		g = hot_decode(p, n, &used, &err);
+		assert_non_null(g);
+		assert_int_equal(used, n);
+		assert_int_equal(hot_top(g, w, 16), hot_top(h, v, 16));
+		for (int i = 0; i < 16; i++) { /* tau is kept to 1/65536 */
+			assert_int_equal(v[i].value, w[i].value);
+			assert_true(v[i].low == w[i].low);
+			assert_true(fabs(v[i].count - w[i].count) < 0.01);
+			assert_true(fabs(v[i].high - w[i].high) <= 1);
+		}
+		hot_free(g);
+		hot_free(h);
+		free(p);
+		free(exact);
+	}
+}
+
+static void test_decoding_rejects(void **unused)
+{
+	static const struct {
+		const char *what;
+		uint8_t n, p[32];
+	} lists[] = {
+		{ "no method", 6, { 3, 16, 5, 0, 0 } },
+		{ "no capacity", 5, { 0, 0, 5, 0, 0 } },
+		{ "more entries than capacity", 11, { 1, 1, 5, 2, 0, 1, 1, 2, 1 } },
+		{ "a value twice", 9, { 1, 4, 5, 2, 0, 1, 1, 1, 1 } },
+		{ "an entry of nothing", 7, { 1, 4, 5, 1, 0, 1, 0 } },
+		{ "more than the total", 9, { 1, 4, 5, 2, 0, 1, 3, 2, 3 } },
+		{ "error above count", 8, { 0, 4, 5, 1, 1, 7, 2, 3 } },
+		{ "count below the rest", 8, { 0, 4, 5, 1, 3, 7, 2, 2 } },
+		{ "of no streams", 6, { 2, 4, 5, 0, 0, 0 } },
+		{ "a tau that is 2^62",
+		  13,
+		  { 1, 4, 5, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f } },
+	};
+	struct err err;
+	size_t used;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		struct hot *h = hot_decode(lists[i].p, lists[i].n, &used, &err);
+
+		if (h)
+			fail_msg("accepted: %s", lists[i].what);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,9 +438,15 @@ int main(void)
 		cmocka_unit_test(test_space_saving_bounds_are_certain),
 		cmocka_unit_test(test_counting_bounds_hold_as_often_as_said),
 		cmocka_unit_test(test_counting_finds_hot_values),
-		cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_merge_of_counting),
+		cmocka_unit_test(test_merged_space_saving_bounds_are_certain),
+		cmocka_unit_test(test_counting_covers_hot_values),
+		cmocka_unit_test(test_counting_estimate_is_unbiased),
+		cmocka_unit_test(test_counting_merges_exact_lists_as_occurrences),
+		cmocka_unit_test(test_merge_of_methods),
+		cmocka_unit_test(test_counting_of_great_counts),
 		cmocka_unit_test(test_encoding),
+		cmocka_unit_test(test_encoding_of_merged),
+		cmocka_unit_test(test_decoding_rejects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
