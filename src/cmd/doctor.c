@@ -28,7 +28,8 @@ static void find(const struct caps *c, struct finding *f)
 	snprintf(f[0].what, sizeof(f[0].what), "Linux %.100s (5.17 or newer)", c->release);
 	f[1] = (struct finding){ "safe_reads", !(c->lockup && c->hardened), true, "",
 				 "update the kernel: 6.1.36, 6.3.10, 6.4 or newer" };
-	snprintf(f[1].what, sizeof(f[1].what), "reading user memory from BPF cannot lock up");
+	snprintf(f[1].what, sizeof(f[1].what), "reading user memory from BPF %s lock up",
+		 f[1].ok ? "cannot" : "can");
 	f[2] = (struct finding){ "btf", c->btf, true, "",
 				 "boot a kernel with CONFIG_DEBUG_INFO_BTF=y" };
 	snprintf(f[2].what, sizeof(f[2].what), "kernel type information (/sys/kernel/btf/vmlinux)");

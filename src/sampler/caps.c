@@ -25,7 +25,10 @@
 bool kernel_version_parse(const char *release, struct kernel_version *v)
 {
 	memset(v, 0, sizeof(*v));
-	return sscanf(release, "%d.%d.%d", &v->major, &v->minor, &v->patch) >= 2;
+	if (sscanf(release, "%d.%d.%d", &v->major, &v->minor, &v->patch) >= 2)
+		return true;
+	memset(v, 0, sizeof(*v));
+	return false;
 }
 
 static bool at_least(const struct kernel_version *v, int major, int minor, int patch)
@@ -46,6 +49,20 @@ bool kernel_version_lockup(const struct kernel_version *v)
 	if (v->major == 6 && v->minor == 3)
 		return v->patch < 10;
 	return true;
+}
+
+void caps_kernel(struct caps *c, const char *release, const char *version)
+{
+	const char *debian = strstr(version, "Debian ");
+	struct kernel_version v;
+
+	snprintf(c->release, sizeof(c->release), "%s", release);
+	kernel_version_parse(release, &c->kernel);
+	if (debian && kernel_version_parse(debian + strlen("Debian "), &v) &&
+	    v.major == c->kernel.major && v.minor == c->kernel.minor)
+		c->kernel.patch = v.patch;
+	c->new_enough = at_least(&c->kernel, 5, 17, 0);
+	c->lockup = kernel_version_lockup(&c->kernel);
 }
 
 static long read_number(const char *file, long otherwise)
@@ -116,10 +133,7 @@ void caps_read(struct caps *c)
 
 	memset(c, 0, sizeof(*c));
 	uname(&u);
-	snprintf(c->release, sizeof(c->release), "%s", u.release);
-	kernel_version_parse(c->release, &c->kernel);
-	c->new_enough = at_least(&c->kernel, 5, 17, 0);
-	c->lockup = kernel_version_lockup(&c->kernel);
+	caps_kernel(c, u.release, u.version);
 	c->hardened = config_has(c->release, "CONFIG_HARDENED_USERCOPY=y");
 	c->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	if (have) {
@@ -144,9 +158,9 @@ int caps_check(const struct caps *c, struct err *err)
 	}
 	if (c->lockup && c->hardened) {
 		err_set(err, ERR_FAILED,
-			"kernel %s can lock up when a BPF program reads user memory "
+			"kernel %s (%d.%d.%d) can lock up when a BPF program reads user memory "
 			"(CONFIG_HARDENED_USERCOPY, 5.19 to the fix)",
-			c->release);
+			c->release, c->kernel.major, c->kernel.minor, c->kernel.patch);
 		return err_hint(err, "update the kernel: fixed in 6.1.36, 6.3.10 and 6.4");
 	}
 	if (!c->btf) {

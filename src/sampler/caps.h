@@ -31,10 +31,16 @@ void caps_read(struct caps *c);
 /* -1 with err and its remedy set if the sampler cannot run here. */
 int caps_check(const struct caps *c, struct err *err);
 
-/* Parses "6.1.0-18-amd64"; false if it is no version. */
+/* What follows of `uname -r` and `uname -v`: release, kernel, new_enough, lockup. Debian's release says
+ * 6.1.0 of every 6.1, its version which one: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)". */
+void caps_kernel(struct caps *c, const char *release, const char *version);
+
+/* Parses "6.1.0-18-amd64"; false if it is no version, which is then 0.0.0. */
 bool kernel_version_parse(const char *release, struct kernel_version *v);
-/* The range of kernels in which copy_from_user_nofault() can lock up with CONFIG_HARDENED_USERCOPY:
- * 5.19 to the fix, which is in 6.1.36, 6.3.10 and 6.4. */
+/* The kernels in which copy_from_user_nofault() can lock up with CONFIG_HARDENED_USERCOPY: called in an
+ * interrupt, it takes vmap_area_lock by way of check_object_size(). From 5.19 ("mm/usercopy: Detect
+ * vmalloc overruns") to d319f344561d "mm: Fix copy_from_user_nofault().", which is in 6.4 and of the
+ * stable kernels in 6.1.36 and 6.3.10; 5.19, 6.0 and 6.2 ended without it. */
 bool kernel_version_lockup(const struct kernel_version *v);
 
 /* Gives up every capability that recording does not need any more. Returns -1 with err set. */
