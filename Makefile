@@ -183,7 +183,7 @@ $(EXACT_TOOLS): $(BUILD)/%: %.c
 
 # Fuzzers have objects of their own, since the coverage is compiled in.
 FUZZ_FLAGS := -O1 -g -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-FUZZ_OBJ := $(LIB_SRC:%.c=$(BUILD)/o/fuzz/%.o)
+FUZZ_OBJ := $(patsubst %.c,$(BUILD)/o/fuzz/%.o,$(LIB_SRC) $(wildcard tests/support/*.c))
 $(BUILD)/o/fuzz/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
 	@echo "  FUZZ $<"

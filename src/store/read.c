@@ -79,6 +79,13 @@ static int64_t count_of(sqlite3_stmt *s, int i)
 	return v < 0 || v > COUNT_MAX ? -1 : v;
 }
 
+static struct cursor blob_of(sqlite3_stmt *s, int i)
+{
+	const uint8_t *p = sqlite3_column_blob(s, i);
+
+	return (struct cursor){ p, p ? p + sqlite3_column_bytes(s, i) : p };
+}
+
 static int read_image(struct reader *r, sqlite3_stmt *s)
 {
 	int64_t id = sqlite3_column_int64(s, 0);
@@ -196,9 +203,8 @@ static int read_procedure(struct reader *r, sqlite3_stmt *s)
 	return 0;
 }
 
-static int read_operands(struct reader *r, struct site *site, const uint8_t *p, size_t n)
+static int read_operands(struct reader *r, struct site *site, struct cursor c)
 {
-	struct cursor c = { p, p + n };
 	struct hot *h;
 	struct err why;
 	uint64_t i;
@@ -239,8 +245,7 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 	site->time += time;
 	site->observed += (uint64_t)observed;
 	site->taken += (uint64_t)taken;
-	return read_operands(r, site, sqlite3_column_blob(s, 8),
-			     (size_t)sqlite3_column_bytes(s, 8));
+	return read_operands(r, site, blob_of(s, 8));
 }
 
 static int read_journal(struct reader *r, sqlite3_stmt *s)
@@ -248,6 +253,7 @@ static int read_journal(struct reader *r, sqlite3_stmt *s)
 	int64_t size = sqlite3_column_int64(s, 0);
 	const void *blob = sqlite3_column_blob(s, 1);
 	size_t n = (size_t)sqlite3_column_bytes(s, 1), got;
+	struct err why;
 	uint8_t *out;
 	int rc;
 
@@ -258,9 +264,10 @@ static int read_journal(struct reader *r, sqlite3_stmt *s)
 	if (!out)
 		return err_set(r->err, ERR_FAILED, "no memory");
 	got = ZSTD_decompress(out, (size_t)size, blob, n);
-	rc = ZSTD_isError(got) || got != (size_t)size
-		     ? corrupt(r, "the journal")
-		     : journal_replay(out, got, r->p, r->map, r->nmap, r->err);
+	if (ZSTD_isError(got) || got != (size_t)size)
+		rc = corrupt(r, "the journal");
+	else if ((rc = journal_replay(out, got, r->p, r->map, r->nmap, &why)))
+		corrupt(r, why.msg);
 	free(out);
 	return rc;
 }
@@ -306,6 +313,22 @@ static int check_identity(struct reader *r)
 	return 0;
 }
 
+static int refuse_row(struct reader *r, sqlite3_stmt *s)
+{
+	(void)s;
+	return corrupt(r, "it holds more than tables");
+}
+
+/* Views and computed columns would run what the file says. */
+static int check_schema(struct reader *r)
+{
+	return each_row(r,
+			"SELECT 1 FROM sqlite_schema WHERE type <> 'table' OR rootpage < 1"
+			" UNION ALL SELECT 1 FROM sqlite_schema t, pragma_table_xinfo(t.name) c"
+			" WHERE c.hidden",
+			refuse_row);
+}
+
 /* A writer that was killed leaves a rollback journal; who may write rolls back. */
 static int open_flags(const char *path)
 {
@@ -337,6 +360,7 @@ static int open_db(struct reader *r)
 	}
 	if (sqlite3_open_v2(r->path, &r->db, open_flags(r->path), NULL) != SQLITE_OK)
 		return db_error(r);
+	sqlite3_limit(r->db, SQLITE_LIMIT_LENGTH, JOURNAL_BLOB_MAX);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_exec(r->db,
@@ -354,6 +378,8 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 	rc = open_db(&r);
 	if (!rc)
 		rc = check_identity(&r);
+	if (!rc)
+		rc = check_schema(&r);
 	if (!rc)
 		rc = each_row(&r,
 			      "SELECT id, kind, path, build_id, stripped FROM image ORDER BY id",

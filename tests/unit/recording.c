@@ -424,6 +424,39 @@ static void test_not_ours(void **unused)
 	profile_fini(&q);
 }
 
+/* What a file could have SQLite do is refused before it is done. */
+static void test_more_than_tables(void **unused)
+{
+	static const struct {
+		const char *sql;
+	} list[] = {
+		{ "DROP TABLE procedure;"
+		  "CREATE VIEW procedure(image, start, end, name) AS WITH RECURSIVE n(i) AS"
+		  "(SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 0, i, i, 'x' FROM n" },
+		{ "CREATE TRIGGER t AFTER INSERT ON site BEGIN DELETE FROM site; END" },
+		{ "CREATE INDEX i ON site(observed)" },
+		{ "DROP TABLE journal;"
+		  "CREATE TABLE journal(seq INTEGER PRIMARY KEY, windows BLOB,"
+		  " size INTEGER AS (zeroblob(900000000)))" },
+		{ "DROP TABLE counter;"
+		  "CREATE VIRTUAL TABLE counter USING fts5(run, name, value)" },
+	};
+	struct profile p, q;
+	struct err err;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
+		make_profile(&p, &err, NULL, 5);
+		assert_int_equal(recording_write(file, &p, &err), 0);
+		pragma(list[i].sql);
+		assert_int_equal(profile_init(&q, &err), 0);
+		assert_int_equal(recording_read(file, &q, &err), -1);
+		assert_non_null(strstr(err.msg, "more than tables"));
+		profile_fini(&p);
+		profile_fini(&q);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +468,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_ours, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_more_than_tables, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
