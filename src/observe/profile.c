@@ -218,6 +218,7 @@ int profile_window(struct profile *p, const struct window *w)
 {
 	if (profile_sample(p, w->start, w->weight))
 		return -1;
+	p->windows++;
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct retired *r = &w->ri[i];
 		struct site *s = profile_site(p, r->site);
@@ -226,6 +227,10 @@ int profile_window(struct profile *p, const struct window *w)
 			return -1;
 		s->cls = r->cls;
 		s->len = r->len;
+		/* where it is not known of what was observed before, it stays so */
+		if (s->seen != p->windows && (s->windows || !s->observed))
+			s->windows++;
+		s->seen = p->windows;
 		s->observed++;
 		s->taken += r->taken;
 		if (r->have && add_values(p, s, r))
@@ -269,6 +274,15 @@ static int merge_procs(struct profile_image *dst, const struct profile_image *sr
 	return 0;
 }
 
+void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows)
+{
+	bool unknown = (s->observed && !s->windows) || (observed && !windows);
+
+	s->observed += observed;
+	s->taken += taken;
+	s->windows = unknown ? 0 : s->windows + windows;
+}
+
 static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 {
 	struct site *d = profile_site(dst, (struct site_id){ .image = image, .addr = s->id.addr });
@@ -281,8 +295,7 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 	}
 	d->samples += s->samples;
 	d->time += s->time;
-	d->observed += s->observed;
-	d->taken += s->taken;
+	profile_site_observed(d, s->observed, s->taken, s->windows);
 	for (int i = 0; i < OPERAND_N; i++) {
 		if (!s->operand[i])
 			continue;

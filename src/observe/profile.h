@@ -55,6 +55,8 @@ struct site {
 	double time;	   /* ns (or cycles: run.unit) that they stand for */
 	uint64_t observed; /* times that a window retired it */
 	uint64_t taken;	   /* of those, branches taken */
+	uint64_t windows;  /* different windows that did; 0 if not known (older recordings) */
+	uint64_t seen;	   /* private: the last of them, as profile.windows counts */
 	struct hot *operand
 		[OPERAND_N]; /* NULL: never seen. hot_total() <= observed: the rest unknown */
 	UT_hash_handle hh;
@@ -112,6 +114,7 @@ struct profile {
 	struct site *sites;	/* uthash, key id */
 	enum hot_method method; /* of new hot lists */
 	unsigned capacity;
+	uint64_t windows;	      /* private: windows walked */
 	struct image_key *image_keys; /* private */
 };
 
@@ -130,6 +133,8 @@ struct run *profile_run(struct profile *p);
 /* The observers of a sampled recording, in one walk over the window: time (its first instruction),
  * counts (observed, taken) and values (hot lists). -1 without memory. */
 int profile_window(struct profile *p, const struct window *w);
+/* Adds what windows saw elsewhere. Windows that are not known, on either side, are not known of the sum. */
+void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);
 /* A time sample without a window (kernel, unknown). */
 int profile_sample(struct profile *p, struct site_id id, double weight);
 

@@ -194,15 +194,15 @@ static bool skips(const struct pairing *p, uint64_t value)
 	return !p->c->o->all && is_address(value);
 }
 
-/* Independent are at most as many as there are windows, as in report/operands.h. */
 static struct share estimate(const struct pairing *p, uint64_t value)
 {
 	const struct hot_value *v = find(p->c->guess, p->n, value);
 	struct hot_value none = absent(p->list, value);
 	double total = (double)p->shown.observations;
-	double windows = (double)p->c->sampled[p->k].view.counters.windows;
+	double independent = operands_independent(&p->c->sampled[p->k].view, p->c->site[p->k],
+						  p->shown.observations);
 
-	return share_hot(v ? v : &none, total, windows > 0 ? windows : total);
+	return share_hot(v ? v : &none, total, independent);
 }
 
 /* How often the value occurred; 0 if it is not compared. *worst: the greatest square of the site. */
@@ -441,7 +441,7 @@ static int compare_direction(struct comparison *c, size_t k)
 	d->executions.ran += (double)e->observed;
 	if (!s || !n)
 		return 0;
-	share = share_of((double)s->taken, (double)s->observed);
+	share = operands_taken(&c->sampled[k].view, s);
 	if (n >= c->o->min_hot) {
 		d->bounds++;
 		d->held += holds(&share, exact, exact);

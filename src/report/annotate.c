@@ -271,7 +271,7 @@ static const char *target_name(const struct annotate *a, uint64_t addr, char *bu
 }
 
 /* "taken 93.2+-1.0%" */
-static bool taken_text(const struct row *row, char *buf, size_t n)
+static bool taken_text(const struct annotate *a, const struct row *row, char *buf, size_t n)
 {
 	const struct site *s = row->site;
 	struct share share;
@@ -279,7 +279,7 @@ static bool taken_text(const struct row *row, char *buf, size_t n)
 
 	if (!s || !s->observed || s->cls != INSN_BRANCH)
 		return false;
-	share = share_of((double)s->taken, (double)s->observed);
+	share = operands_taken(&a->r->view, s);
 	snprintf(buf, n, "taken %s%%", operands_share_text(&share, text, sizeof(text)));
 	return true;
 }
@@ -303,7 +303,7 @@ static bool next_note(struct annotate *a, const struct row *row, const struct in
 {
 	struct operand_values o;
 
-	if (*k == 0 && taken_text(row, buf, n))
+	if (*k == 0 && taken_text(a, row, buf, n))
 		return ++*k;
 	*k += !*k;
 	while (row->site && *k <= OPERAND_N) {
@@ -349,14 +349,14 @@ static void print_row_text(struct annotate *a, const struct row *row, struct cel
 	}
 }
 
-static json_t *taken_json(const struct row *row)
+static json_t *taken_json(const struct annotate *a, const struct row *row)
 {
 	const struct site *s = row->site;
 	struct share share;
 
 	if (!s || !s->observed || s->cls != INSN_BRANCH)
 		return NULL;
-	share = share_of((double)s->taken, (double)s->observed);
+	share = operands_taken(&a->r->view, s);
 	return json_pack("{s:f,s:f,s:I}", "share", share.value, "bound", share.bound, "count",
 			 (json_int_t)s->taken);
 }
@@ -373,7 +373,7 @@ static void print_row_json(struct annotate *a, const struct row *row, struct cel
 		if (operands_read(&o, &a->r->view, row->site, i))
 			json_array_append_new(list, operands_json(&o, decoded ? &in : NULL));
 	cell[COLUMN_INSN] = cell_text(decoded ? text : NULL);
-	cell[COLUMN_TAKEN] = cell_json(taken_json(row));
+	cell[COLUMN_TAKEN] = cell_json(taken_json(a, row));
 	cell[COLUMN_OPERANDS] = cell_json(list);
 	emit_row(&a->r->emit, cell);
 }

@@ -9,11 +9,17 @@
 
 #define NOISE 0.01 /* share below which no value but the hottest is shown as text */
 
+double operands_independent(const struct view *v, const struct site *s, uint64_t n)
+{
+	uint64_t windows = s->windows ? s->windows : v->counters.windows;
+
+	return (double)(windows && windows < n ? windows : n);
+}
+
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand)
 {
 	const struct hot *h = s->operand[operand];
-	uint64_t windows = v->counters.windows;
 
 	if (!h || !hot_total(h))
 		return false;
@@ -24,12 +30,18 @@ bool operands_read(struct operand_values *o, const struct view *v, const struct 
 	if (o->known > 1)
 		o->known = 1;
 	o->n = hot_top(h, o->value, OPERANDS_TOP);
-	/* observations within one window are not independent of one another */
-	if (!windows || windows > o->observations)
-		windows = o->observations;
 	for (unsigned i = 0; i < o->n; i++)
-		o->share[i] = share_hot(&o->value[i], (double)o->observations, (double)windows);
+		o->share[i] = share_hot(&o->value[i], (double)o->observations,
+					operands_independent(v, s, o->observations));
 	return true;
+}
+
+struct share operands_taken(const struct view *v, const struct site *s)
+{
+	double taken = (double)s->taken;
+	struct hot_value exact = { .count = taken, .low = taken, .high = taken };
+
+	return share_hot(&exact, (double)s->observed, operands_independent(v, s, s->observed));
 }
 
 /* The k-th register that the instruction writes, as it is called there. */

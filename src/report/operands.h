@@ -25,6 +25,11 @@ struct operand_values {
 	struct share share[OPERANDS_TOP];
 };
 
+/* How many of n observations of a site count as independent: those within one window do not. Where the
+ * site's windows are not known, the recording's bound them. */
+double operands_independent(const struct view *v, const struct site *s, uint64_t n);
+/* Of a site's branches taken. */
+struct share operands_taken(const struct view *v, const struct site *s);
 /* False if the site has no values of that operand. */
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand);

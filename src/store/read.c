@@ -225,14 +225,15 @@ static int read_operands(struct reader *r, struct site *site, struct cursor c)
 static int read_site(struct reader *r, sqlite3_stmt *s)
 {
 	int64_t samples = count_of(s, 4), observed = count_of(s, 6), taken = count_of(s, 7);
+	int64_t windows = count_of(s, 9);
 	double time = sqlite3_column_double(s, 5);
 	struct site_id id = { .addr = (uint64_t)sqlite3_column_int64(s, 1) };
 	struct site *site;
 
 	if (image_at(r, s, &id.image))
 		return -1;
-	if (samples < 0 || observed < 0 || taken < 0 || taken > observed || !isfinite(time) ||
-	    time < 0)
+	if (samples < 0 || observed < 0 || taken < 0 || taken > observed || windows < 0 ||
+	    windows > observed || !isfinite(time) || time < 0)
 		return corrupt(r, "a site's counts");
 	site = profile_site(r->p, id);
 	if (!site)
@@ -243,8 +244,7 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 		return corrupt(r, "an instruction's length");
 	site->samples += (uint64_t)samples;
 	site->time += time;
-	site->observed += (uint64_t)observed;
-	site->taken += (uint64_t)taken;
+	profile_site_observed(site, (uint64_t)observed, (uint64_t)taken, (uint64_t)windows);
 	return read_operands(r, site, blob_of(s, 8));
 }
 
@@ -329,6 +329,22 @@ static int check_schema(struct reader *r)
 			refuse_row);
 }
 
+/* Older recordings do not count windows by site. */
+static int read_sites(struct reader *r)
+{
+	int64_t known = 0;
+
+	if (number(r, "SELECT count(*) FROM pragma_table_info('site') WHERE name='windows'",
+		   &known))
+		return -1;
+	return each_row(r,
+			known ? "SELECT image, address, class, length, samples, time, observed,"
+				" taken, operands, windows FROM site"
+			      : "SELECT image, address, class, length, samples, time, observed,"
+				" taken, operands, 0 FROM site",
+			read_site);
+}
+
 /* A writer that was killed leaves a rollback journal; who may write rolls back. */
 static int open_flags(const char *path)
 {
@@ -398,11 +414,7 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 			      "SELECT image, start, end, name FROM procedure ORDER BY image, start",
 			      read_procedure);
 	if (!rc)
-		rc = each_row(
-			&r,
-			"SELECT image, address, class, length, samples, time, observed, taken,"
-			" operands FROM site",
-			read_site);
+		rc = read_sites(&r);
 	if (!rc)
 		rc = each_row(&r, "SELECT size, windows FROM journal ORDER BY seq", read_journal);
 	sqlite3_close(r.db);

@@ -244,6 +244,7 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 		sqlite3_bind_blob(q, 9, b->p, (int)b->n, SQLITE_STATIC);
 	else
 		sqlite3_bind_null(q, 9);
+	sqlite3_bind_int64(q, 10, (sqlite3_int64)s->windows);
 	return step(r, q, err);
 }
 
@@ -263,7 +264,7 @@ static int write_sites(struct recording *r, const struct profile *p, struct err 
 {
 	size_t n = HASH_COUNT(p->sites), k = 0;
 	const struct site **list = calloc(n + 1, sizeof(const struct site *));
-	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?)", err);
+	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?,?)", err);
 	struct buffer b = { 0 };
 	struct site *s, *tmp;
 	int rc = q ? 0 : -1;

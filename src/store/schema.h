@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The schema of a recording (docs/recording.md), version RECORDING_SCHEMA.
+ * The schema of a recording (docs/recording.md), version RECORDING_SCHEMA. Columns are added at the end
+ * and read where they are there; the version counts what older readers would misread.
  */
 #ifndef ASSAY_STORE_SCHEMA_H
 #define ASSAY_STORE_SCHEMA_H
@@ -18,6 +19,7 @@ static const char schema_sql[] =
 	" PRIMARY KEY(image, start)) WITHOUT ROWID;"
 	"CREATE TABLE site(image INTEGER, address INTEGER, class INTEGER, length INTEGER,"
 	" samples INTEGER, time REAL, observed INTEGER, taken INTEGER, operands BLOB,"
+	" windows INTEGER,"
 	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);";
 

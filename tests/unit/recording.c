@@ -112,6 +112,8 @@ static void assert_same(const struct profile *a, const struct profile *b)
 		assert_int_equal(s->samples, t->samples);
 		assert_int_equal(s->observed, t->observed);
 		assert_int_equal(s->taken, t->taken);
+		assert_int_equal(s->windows, t->windows);
+		assert_true(s->windows <= s->observed && (s->windows || !s->observed));
 		assert_true(s->time == t->time);
 		for (int i = 0; i < OPERAND_N; i++) {
 			assert_int_equal(!s->operand[i], !t->operand[i]);
@@ -457,6 +459,32 @@ static void test_more_than_tables(void **unused)
 	}
 }
 
+/* Recordings made before sites counted windows are read, and that is not known of what they are added
+ * to. */
+static void test_windows_of_older_recordings(void **unused)
+{
+	struct profile p, q;
+	struct site *s, *tmp;
+	struct err err;
+
+	(void)unused;
+	make_profile(&p, &err, NULL, 50);
+	assert_int_equal(recording_write(file, &p, &err), 0);
+	pragma("ALTER TABLE site DROP COLUMN windows");
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_int_equal(HASH_COUNT(p.sites), HASH_COUNT(q.sites));
+	HASH_ITER (hh, q.sites, s, tmp) {
+		assert_int_equal(s->windows, 0);
+		assert_int_equal(s->observed, profile_site_find(&p, s->id)->observed);
+	}
+	assert_int_equal(profile_merge(&p, &q, &err), 0);
+	HASH_ITER (hh, p.sites, s, tmp)
+		assert_int_equal(s->windows, 0);
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +497,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_ours, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_more_than_tables, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_windows_of_older_recordings, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
