@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles: windows in, counters and hot values out; merging is as if one had seen all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "observe/profile.h"
+
+#define LENGTH 8
+
+static struct err err;
+static uint64_t state = 3;
+
+static uint64_t draw(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static struct site_id at(uint32_t image, uint64_t addr)
+{
+	return (struct site_id){ .image = image, .addr = addr };
+}
+
+/* n instructions of 4 bytes from addr on, going round after `loop` of them. */
+static struct window window_of(struct retired *ri, uint32_t image, uint64_t addr, uint32_t n,
+			       uint32_t loop)
+{
+	memset(ri, 0, n * sizeof(*ri));
+	for (uint32_t i = 0; i < n; i++) {
+		ri[i].site = at(image, addr + 4 * (i % loop));
+		ri[i].len = 4;
+	}
+	return (struct window){ .weight = 1, .n = n, .start = at(image, addr), .ri = ri };
+}
+
+static const struct site *site_at(const struct profile *p, uint32_t image, uint64_t addr)
+{
+	const struct site *s = profile_site_find(p, at(image, addr));
+
+	assert_non_null(s);
+	return s;
+}
+
+static void test_window(void **unused)
+{
+	struct retired ri[LENGTH];
+	struct profile p;
+	struct window w;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	w = window_of(ri, 0, 0x100, 3, 3);
+	w.weight = 1003009.5;
+	ri[0].cls = 2;
+	ri[1].taken = true;
+	assert_int_equal(profile_window(&p, &w), 0);
+	w.weight = 0.25;
+	ri[1].taken = false;
+	assert_int_equal(profile_window(&p, &w), 0);
+	/* the time is the first instruction's, the observations are everybody's */
+	assert_int_equal(site_at(&p, 0, 0x100)->samples, 2);
+	assert_true(site_at(&p, 0, 0x100)->time == 1003009.75);
+	assert_int_equal(site_at(&p, 0, 0x100)->cls, 2);
+	assert_int_equal(site_at(&p, 0, 0x104)->samples, 0);
+	assert_true(site_at(&p, 0, 0x104)->time == 0);
+	assert_int_equal(site_at(&p, 0, 0x104)->taken, 1);
+	for (uint64_t a = 0x100; a < 0x10c; a += 4) {
+		assert_int_equal(site_at(&p, 0, a)->observed, 2);
+		assert_int_equal(site_at(&p, 0, a)->len, 4);
+	}
+	assert_null(profile_site_find(&p, at(0, 0x10c)));
+	assert_null(profile_site_find(&p, at(1, 0x100)));
+	profile_fini(&p);
+}
+
+/* A window that could not run ahead is a time sample all the same. */
+static void test_empty_window_and_sample(void **unused)
+{
+	struct window w = { .weight = 5, .start = { .addr = 0x40 } };
+	struct profile p;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	assert_int_equal(profile_window(&p, &w), 0);
+	assert_int_equal(profile_sample(&p, at(0, 0x40), 2), 0);
+	assert_int_equal(site_at(&p, 0, 0x40)->samples, 2);
+	assert_true(site_at(&p, 0, 0x40)->time == 7);
+	assert_int_equal(site_at(&p, 0, 0x40)->observed, 0);
+	assert_int_equal(site_at(&p, 0, 0x40)->windows, 0);
+	profile_fini(&p);
+}
+
+static void test_values(void **unused)
+{
+	struct retired ri[LENGTH];
+	struct hot_value v[4];
+	const struct site *s;
+	struct profile p;
+	struct window w;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	for (unsigned i = 0; i < 30; i++) {
+		w = window_of(ri, 0, 0x100, 2, 2);
+		if (i % 3) { /* else it is not known */
+			ri[0].have = 1u << OPERAND_LOAD | 1u << OPERAND_ADDRESS;
+			ri[0].value[OPERAND_LOAD] = i % 3;
+			ri[0].value[OPERAND_ADDRESS] = 0x7000;
+		}
+		ri[1].value[OPERAND_RESULT] = 77; /* not had: not there */
+		assert_int_equal(profile_window(&p, &w), 0);
+	}
+	s = site_at(&p, 0, 0x100);
+	assert_int_equal(s->observed, 30);
+	assert_int_equal(hot_total(s->operand[OPERAND_LOAD]), 20);
+	assert_int_equal(hot_top(s->operand[OPERAND_LOAD], v, 4), 2);
+	assert_int_equal(v[0].value, 1);
+	assert_true(v[0].count == 10 && v[1].count == 10);
+	assert_int_equal(v[1].value, 2);
+	assert_int_equal(hot_top(s->operand[OPERAND_ADDRESS], v, 4), 1);
+	assert_int_equal(v[0].value, 0x7000);
+	for (int i = 0; i < OPERAND_N; i++) {
+		assert_int_equal(!s->operand[i], i != OPERAND_LOAD && i != OPERAND_ADDRESS);
+		assert_null(site_at(&p, 0, 0x104)->operand[i]);
+	}
+	profile_fini(&p);
+}
+
+/* New hot lists are of the profile's method and capacity. */
+static void test_hot_lists_as_told(void **unused)
+{
+	struct retired ri[LENGTH];
+	struct profile p;
+	struct window w;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	p.method = HOT_COUNTING;
+	p.capacity = 3;
+	for (unsigned i = 0; i < 50; i++) {
+		w = window_of(ri, 0, 0, 1, 1);
+		ri[0].have = 1;
+		ri[0].value[0] = i;
+		assert_int_equal(profile_window(&p, &w), 0);
+	}
+	assert_int_equal(hot_method(site_at(&p, 0, 0)->operand[0]), HOT_COUNTING);
+	assert_in_range(hot_distinct(site_at(&p, 0, 0)->operand[0]), 0, 3);
+	assert_int_equal(hot_total(site_at(&p, 0, 0)->operand[0]), 50);
+	profile_fini(&p);
+}
+
+/* Different windows that saw a site, however often each did. */
+static void test_windows_of_a_site(void **unused)
+{
+	struct retired ri[LENGTH];
+	struct profile p;
+	struct window w;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	w = window_of(ri, 0, 0x100, LENGTH, 2); /* each site four times */
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(profile_window(&p, &w), 0);
+	w = window_of(ri, 0, 0x104, LENGTH, LENGTH); /* once, not the first site */
+	assert_int_equal(profile_window(&p, &w), 0);
+	assert_int_equal(site_at(&p, 0, 0x100)->observed, 20);
+	assert_int_equal(site_at(&p, 0, 0x100)->windows, 5);
+	assert_int_equal(site_at(&p, 0, 0x104)->observed, 21);
+	assert_int_equal(site_at(&p, 0, 0x104)->windows, 6);
+	assert_int_equal(site_at(&p, 0, 0x108)->windows, 1);
+	profile_fini(&p);
+}
+
+/* What one side does not know, the sum does not: also of windows that come later. */
+static void test_windows_unknown(void **unused)
+{
+	struct retired ri[LENGTH];
+	struct site s = { 0 };
+	struct profile p;
+	struct window w;
+
+	(void)unused;
+	profile_site_observed(&s, 10, 2, 4);
+	profile_site_observed(&s, 6, 1, 3);
+	assert_int_equal(s.observed, 16);
+	assert_int_equal(s.taken, 3);
+	assert_int_equal(s.windows, 7);
+	profile_site_observed(&s, 0, 0, 0); /* adds nothing, hides nothing */
+	assert_int_equal(s.windows, 7);
+	profile_site_observed(&s, 5, 0, 0);
+	assert_int_equal(s.windows, 0);
+	profile_site_observed(&s, 6, 0, 3);
+	assert_int_equal(s.windows, 0);
+	assert_int_equal(s.observed, 27);
+
+	assert_int_equal(profile_init(&p, &err), 0);
+	profile_site_observed(profile_site(&p, at(0, 0x100)), 8, 0, 0);
+	w = window_of(ri, 0, 0x100, 2, 2);
+	assert_int_equal(profile_window(&p, &w), 0);
+	assert_int_equal(site_at(&p, 0, 0x100)->observed, 9);
+	assert_int_equal(site_at(&p, 0, 0x100)->windows, 0);
+	assert_int_equal(site_at(&p, 0, 0x104)->windows, 1);
+	profile_fini(&p);
+}
+
+static void test_images(void **unused)
+{
+	struct profile_image *a, *b;
+	struct profile p;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	assert_int_equal(p.nimage, 1);
+	assert_int_equal(p.image[0]->kind, IMAGE_UNKNOWN);
+	a = profile_image(&p, IMAGE_FILE, "/bin/a", "01");
+	b = profile_image(&p, IMAGE_FILE, "/bin/a", "02"); /* replaced meanwhile */
+	assert_ptr_not_equal(a, b);
+	assert_ptr_equal(profile_image(&p, IMAGE_FILE, "/bin/a", "01"), a);
+	assert_ptr_not_equal(profile_image(&p, IMAGE_ANON, "/bin/a", "01"), a);
+	for (unsigned i = 0; i < 100; i++) { /* pointers stay good */
+		char path[16];
+
+		snprintf(path, sizeof(path), "/lib/%u", i);
+		assert_non_null(profile_image(&p, IMAGE_FILE, path, ""));
+	}
+	assert_ptr_equal(profile_image(&p, IMAGE_FILE, "/bin/a", "02"), b);
+	assert_int_equal(p.nimage, 104);
+	profile_fini(&p);
+}
+
+/* Merging. */
+
+static void random_window(struct profile *p, const uint32_t *image)
+{
+	struct retired ri[LENGTH];
+	struct window w = window_of(ri, image[draw() % 3], 0x1000 + 4 * (draw() % 20), LENGTH,
+				    1 + (uint32_t)(draw() % LENGTH));
+
+	w.weight = (double)(draw() % 5);
+	for (unsigned i = 0; i < LENGTH; i++) {
+		ri[i].taken = draw() & 1;
+		ri[i].have = (uint16_t)(draw() % (1u << OPERAND_N));
+		for (int k = 0; k < OPERAND_N; k++)
+			ri[i].value[k] = draw() % 10; /* lists stay exact */
+	}
+	assert_int_equal(profile_window(p, &w), 0);
+}
+
+static void begin(struct profile *p, uint32_t *image, const char *const *path)
+{
+	struct run *r;
+
+	assert_int_equal(profile_init(p, &err), 0);
+	for (int i = 0; i < 3; i++)
+		image[i] = profile_image(p, IMAGE_FILE, path[i], "")->id;
+	r = profile_run(p);
+	r->command = strdup("x");
+	r->n.windows = 1000;
+	r->n.stop[RA_STOP_FULL] = 7;
+}
+
+static void same_values(const struct hot *a, const struct hot *b)
+{
+	struct hot_value v[16], w[16];
+	unsigned n;
+
+	assert_int_equal(!a, !b);
+	if (!a)
+		return;
+	n = hot_top(a, v, 16);
+	assert_true(hot_exact(a) && hot_exact(b));
+	assert_int_equal(hot_total(a), hot_total(b));
+	assert_int_equal(hot_top(b, w, 16), n);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(v[i].value, w[i].value);
+		assert_true(v[i].count == w[i].count);
+	}
+}
+
+/* Of images that are numbered otherwise in each. */
+static void test_merge_is_concatenation(void **unused)
+{
+	static const char *const one[] = { "/a", "/b", "/c" }, *const two[] = { "/c", "/a", "/d" };
+	uint32_t image[3], image1[3], image2[3];
+	struct profile whole, part1, part2;
+	struct run_counters n;
+	struct site *s, *tmp;
+	uint64_t begun;
+
+	(void)unused;
+	begin(&whole, image, one);
+	begun = state;
+	for (int i = 0; i < 300; i++)
+		random_window(&whole, image);
+	image[0] = profile_image(&whole, IMAGE_FILE, "/c", "")->id;
+	image[1] = profile_image(&whole, IMAGE_FILE, "/a", "")->id;
+	image[2] = profile_image(&whole, IMAGE_FILE, "/d", "")->id;
+	for (int i = 0; i < 300; i++)
+		random_window(&whole, image);
+	state = begun; /* the same again, in two */
+	begin(&part1, image1, one);
+	begin(&part2, image2, two);
+	for (int i = 0; i < 300; i++)
+		random_window(&part1, image1);
+	for (int i = 0; i < 300; i++)
+		random_window(&part2, image2);
+	assert_int_equal(profile_merge(&part1, &part2, &err), 0);
+
+	assert_int_equal(part1.nrun, 2);
+	profile_counters(&part1, &n);
+	assert_int_equal(n.windows, 2000);
+	assert_int_equal(n.stop[RA_STOP_FULL], 14);
+	assert_int_equal(HASH_COUNT(whole.sites), HASH_COUNT(part1.sites));
+	HASH_ITER (hh, whole.sites, s, tmp) {
+		const struct profile_image *pi = whole.image[s->id.image];
+		const struct site *t = site_at(
+			&part1, profile_image(&part1, pi->kind, pi->path, "")->id, s->id.addr);
+
+		assert_int_equal(s->samples, t->samples);
+		assert_true(s->time == t->time);
+		assert_int_equal(s->observed, t->observed);
+		assert_int_equal(s->taken, t->taken);
+		assert_int_equal(s->windows, t->windows);
+		assert_int_equal(s->len, t->len);
+		for (int i = 0; i < OPERAND_N; i++)
+			same_values(s->operand[i], t->operand[i]);
+	}
+	profile_fini(&whole);
+	profile_fini(&part1);
+	profile_fini(&part2);
+}
+
+static void add_proc(struct profile_image *pi, uint64_t start, const char *name)
+{
+	pi->proc = realloc(pi->proc, (pi->nproc + 1) * sizeof(*pi->proc));
+	assert_non_null(pi->proc);
+	pi->proc[pi->nproc++] = (struct profile_proc){ start, start + 0x10, strdup(name) };
+}
+
+static void test_merge_of_procedures(void **unused)
+{
+	static const char *const names[] = { "a", "b", "c", "d" };
+	struct profile_image *x, *y;
+	struct profile p, q;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	assert_int_equal(profile_init(&q, &err), 0);
+	x = profile_image(&p, IMAGE_FILE, "/a", "");
+	y = profile_image(&q, IMAGE_FILE, "/a", "");
+	y->stripped = true;
+	add_proc(x, 0x10, "a");
+	add_proc(x, 0x30, "c");
+	add_proc(y, 0x20, "b");
+	add_proc(y, 0x30, "c");
+	add_proc(y, 0x40, "d");
+	assert_int_equal(profile_merge(&p, &q, &err), 0);
+	assert_int_equal(x->nproc, 4);
+	assert_true(x->stripped);
+	for (size_t i = 0; i < x->nproc; i++) {
+		assert_int_equal(x->proc[i].start, 0x10 + 0x10 * i);
+		assert_string_equal(x->proc[i].name, names[i]);
+	}
+	assert_int_equal(y->nproc, 3); /* the source keeps its own */
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
+static void test_merge_of_two_methods(void **unused)
+{
+	struct profile p, q;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	assert_int_equal(profile_init(&q, &err), 0);
+	profile_run(&p)->sketch = HOT_SPACE_SAVING;
+	profile_run(&q)->sketch = HOT_COUNTING;
+	assert_int_equal(profile_merge(&p, &q, &err), -1);
+	assert_non_null(strstr(err.msg, "space-saving, counting"));
+	assert_non_null(strstr(err.hint, "--sketch"));
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_empty_window_and_sample),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_hot_lists_as_told),
+		cmocka_unit_test(test_windows_of_a_site),
+		cmocka_unit_test(test_windows_unknown),
+		cmocka_unit_test(test_images),
+		cmocka_unit_test(test_merge_is_concatenation),
+		cmocka_unit_test(test_merge_of_procedures),
+		cmocka_unit_test(test_merge_of_two_methods),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
