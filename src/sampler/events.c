@@ -47,6 +47,13 @@ static uint64_t draw_period(struct events *e)
 	return e->period - width / 2 + (width ? draw(e) % (width + 1) : 0);
 }
 
+static void redraw(struct events *e, int fd)
+{
+	uint64_t period = draw_period(e);
+
+	ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
+}
+
 static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec, struct err *err)
 {
 	struct perf_event_attr attr = {
@@ -54,7 +61,8 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec,
 		.size = sizeof(attr),
 		.config = e->kind == EVENT_CYCLES ? PERF_COUNT_HW_CPU_CYCLES
 						  : PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = draw_period(e),
+		/* what a software event reports as its period whatever is drawn later */
+		.sample_period = e->period,
 		.disabled = 1,
 		.inherit = inherit,
 		.enable_on_exec = on_exec,
@@ -84,6 +92,7 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec,
 		close(fd);
 		return -1;
 	}
+	redraw(e, fd);
 	e->fd[e->n] = fd;
 	e->tid[e->n++] = cpu < 0 ? tid : -1 - cpu;
 	return 0;
@@ -176,11 +185,8 @@ int events_enable(struct events *e, struct err *err)
 
 void events_redraw(struct events *e)
 {
-	for (size_t i = 0; i < e->n; i++) {
-		uint64_t period = draw_period(e);
-
-		ioctl(e->fd[i], PERF_EVENT_IOC_PERIOD, &period);
-	}
+	for (size_t i = 0; i < e->n; i++)
+		redraw(e, e->fd[i]);
 }
 
 void events_fini(struct events *e)
