@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The cases of tests/progs/exact: each alone, natively and under the runner.
+# The cases of tests/progs/exact: each alone, natively and under the runner. Without arguments the dynamic
+# programs; forms.t has the others.
 # Usage: tests/exact/programs.t [PROGRAM[/CASE]…]   (PROGRAM as below build/tests/progs/exact)
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -22,7 +23,7 @@ program() { # NAME [CASE]
 if [ $# = 0 ]; then
 	while read -r path; do
 		set -- "$@" "${path#"$PROGRAMS_DIR"/}"
-	done < <(find "$PROGRAMS_DIR" -type f -executable ! -name '*.so' | LC_ALL=C sort)
+	done < <(find "$PROGRAMS_DIR" -maxdepth 1 -type f -executable ! -name '*.so' | LC_ALL=C sort)
 fi
 for what; do
 	name=${what%/} case=

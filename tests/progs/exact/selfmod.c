@@ -323,7 +323,7 @@ CASE(on_the_stack)
 	uint8_t code[64] __attribute__((aligned(64)));
 	uint8_t *page = (uint8_t *)((uintptr_t)code & ~4095ul);
 
-	EQ(mprotect(page, 8192, RWX), 0);
+	EQ(mprotect(page, 4096, RWX), 0);
 	for (int i = 0; i < 300; i++) {
 		write_constant(code, i);
 		EQ(call(code), i);
