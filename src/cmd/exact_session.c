@@ -23,6 +23,7 @@
 #include "store/recording.h"
 
 #define TICK_MS 100
+#define COUNT_NS 900000000ull
 
 struct session {
 	const struct session_options *o;
@@ -94,12 +95,22 @@ static void update_run(struct session *s, bool finished)
 static void loop(struct session *s, struct err *err)
 {
 	struct pollfd p = { .fd = s->signals, .events = POLLIN };
+	bool stream = s->o->observe & EXACT_STREAM;
+	uint64_t counted = describe_now_ns();
 
 	while (!s->reaped && !s->stop) {
-		poll(&p, 1, TICK_MS);
+		uint64_t now;
+
+		if (stream && !err->code)
+			exact_wait(s->exact, TICK_MS / 4);
+		else
+			poll(&p, 1, TICK_MS);
 		take_signals(s);
-		if (!err->code && exact_poll(s->exact, err))
+		now = describe_now_ns();
+		if (!err->code && exact_poll(s->exact, now - counted > COUNT_NS, err))
 			log_warn("%s; the recording ends here, the program goes on", err->msg);
+		if (now - counted > COUNT_NS)
+			counted = now;
 	}
 	if (!s->reaped)
 		log_warn("process %d goes on without being recorded", (int)s->child.pid);
@@ -145,7 +156,7 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 		return -1;
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
-	s->exact = exact_open(EXACT_COUNTS, &s->profile, err);
+	s->exact = exact_open(EXACT_COUNTS | o->observe, &s->profile, err);
 	if (!s->exact)
 		return -1;
 	*argv = exact_command(s->exact, o->argv, err);

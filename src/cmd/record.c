@@ -5,13 +5,14 @@
 #include "cmd/exact_session.h"
 #include "cmd/session.h"
 #include "cmd/verbs.h"
+#include "dbi/shared.h"
 #include "runahead/state.h"
 #include "sampler/caps.h"
 
 static double rate = 997, seconds;
 static unsigned burst = 128, pid, tid, ring_mib = 16, capacity = HOT_CAPACITY_DEFAULT;
 static unsigned code_kuops = 2048, neighbourhood = 400;
-static const char *output = "assay.db", *event, *sketch = "space-saving";
+static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
 static bool all, quiet, exact;
 
 static const struct opt opts[] = {
@@ -30,6 +31,8 @@ static const struct opt opts[] = {
 	  OPT_STRING, &output, 0, 0, NULL },
 	{ 0, "exact", NULL, "observe every instruction of a command, instead of sampling", OPT_FLAG,
 	  &exact, 0, 0, NULL },
+	{ 0, "observe", "WHAT", "with --exact: counts (default), addresses or values as well",
+	  OPT_CHOICE, &observe, 0, 0, "counts addresses values" },
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
@@ -112,6 +115,9 @@ static int run(int argc, char **argv, struct err *err)
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t and -a");
 		return err->code;
 	}
+	o.observe = !strcmp(observe, "values")	    ? EXACT_ADDRESSES | EXACT_VALUES
+		    : !strcmp(observe, "addresses") ? EXACT_ADDRESSES
+						    : 0;
 	if (exact)
 		return exact_session_run(&o, err);
 	if (check_targets(argc, err) || check_rate(err))

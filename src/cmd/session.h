@@ -21,7 +21,8 @@ struct session_options {
 	double seconds; /* at most; 0: without end */
 	enum hot_method sketch;
 	unsigned sketch_capacity;
-	bool quiet; /* no closing line */
+	bool quiet;	  /* no closing line */
+	unsigned observe; /* --exact: EXACT_… of dbi/shared.h */
 };
 
 /*

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -24,13 +27,20 @@
 /* A block of a process, in the profile's terms. Shared with the processes forked from it. */
 struct code_block {
 	uint16_t n;
-	bool branch;   /* ends in one */
-	bool inverted; /* second counter: it did not jump */
+	bool branch;	    /* ends in one */
+	uint16_t words;	    /* of an execution's fields in the stream */
+	uint16_t *field;    /* EXACT_F_ of each instruction; NULL without a stream */
+	uint64_t to_addr;   /* makes run-time addresses the image's */
+	uint64_t callee;    /* of the direct call that it ends in, the image's address */
+	struct site *entry; /* … as a site, once it has been looked up */
+	uint32_t image;
 	struct site *site[];
 };
 
-struct counted { /* a thread's counters */
+struct counted { /* a thread's counters and stream */
 	uint64_t at;
+	uint64_t stream_at;
+	struct exact_stream *stream; /* mapped, or NULL */
 };
 
 struct process {
@@ -47,6 +57,7 @@ struct process {
 	struct process_image {
 		uint32_t image;	  /* in the profile */
 		uint64_t to_addr; /* added to run-time addresses */
+		uint64_t start, end;
 	} * image;
 	size_t nimage;
 	struct exact_cut *cut; /* to be applied when the counters have been read */
@@ -64,6 +75,9 @@ struct exact {
 	char **argv;
 	char *path, *option;
 	struct exact_totals totals;
+	uint64_t *half; /* a copy of what is being read */
+	uint32_t heard; /* the bell */
+	bool read_any;
 };
 
 static void *map_piece(const struct exact *e, uint64_t at, uint64_t n)
@@ -116,7 +130,14 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 		exact_close(e);
 		return NULL;
 	}
+	e->half = malloc(EXACT_HALF + 16 * 8);
+	if (!e->half) {
+		err_set(err, ERR_FAILED, "no memory");
+		exact_close(e);
+		return NULL;
+	}
 	e->header->mode = mode;
+	e->header->recorder = (uint32_t)getpid();
 	e->header->next = PAGE;
 	e->header->magic = EXACT_MAGIC;
 	return e;
@@ -131,8 +152,14 @@ static void free_process(struct process *p)
 		       p->block[shared] == p->parent->block[shared];
 		     shared++)
 			;
-	for (uint32_t i = shared; i < p->nblock; i++)
+	for (uint32_t i = shared; i < p->nblock; i++) {
+		if (p->block[i])
+			free(p->block[i]->field);
 		free(p->block[i]);
+	}
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i].stream)
+			munmap(p->thread[i].stream, EXACT_STREAM_SIZE);
 	free(p->block);
 	free(p->inverted);
 	free(p->before);
@@ -157,6 +184,7 @@ void exact_close(struct exact *e)
 		munmap(e->header, PAGE);
 	if (e->fd >= 0)
 		close(e->fd);
+	free(e->half);
 	free(e->argv);
 	free(e->path);
 	free(e->option);
@@ -295,6 +323,8 @@ static int take_image(struct exact *e, struct process *p, const struct exact_ima
 	if (!grow(&p->image, &p->nimage, sizeof(*p->image)))
 		return no_memory(err);
 	p->image[p->nimage - 1].image = image_of(e, &copy, &p->image[p->nimage - 1].to_addr);
+	p->image[p->nimage - 1].start = copy.start;
+	p->image[p->nimage - 1].end = copy.end;
 	return 0;
 }
 
@@ -316,6 +346,25 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted)
 	}
 	p->inverted[p->nblock] = inverted;
 	p->block[p->nblock++] = b;
+	return true;
+}
+
+/* The stream's fields of a block, if there is one. */
+static bool take_fields(struct code_block *b, const struct exact_block *r)
+{
+	size_t code = (r->len + 1u) & ~1u;
+	unsigned words = 0;
+
+	if (r->r.size < sizeof(*r) + code + 2ul * r->n || b->n != r->n || !r->n)
+		return false;
+	b->field = malloc(2ul * r->n);
+	if (!b->field)
+		return false;
+	memcpy(b->field, r->bytes + code, 2ul * r->n);
+	for (unsigned i = 0; i < r->n; i++)
+		words += (unsigned)__builtin_popcount(b->field[i] & 0xff) +
+			 (b->field[i] & EXACT_F_ARGS ? 5 : 0);
+	b->words = (uint16_t)words;
 	return true;
 }
 
@@ -347,12 +396,17 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 			s->cls = in.cls;
 			s->len = (uint8_t)len;
 			b->branch = in.cls == INSN_BRANCH;
+			b->callee = in.cls == INSN_CALL ? in.target : 0;
 		} else {
 			len = 1;
 		}
 		b->site[b->n++] = s;
 		at += (unsigned)len;
 	}
+	b->image = image;
+	b->to_addr = addr - r->pc;
+	if (e->header->mode & EXACT_STREAM)
+		take_fields(b, r);
 	while (p->nblock < r->id && p->nblock < MAX_BLOCKS) /* numbers that carry no code */
 		if (!add_block(p, NULL, false))
 			return no_memory(err);
@@ -391,6 +445,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 		if (!grow(&p->thread, &p->nthread, sizeof(*p->thread)))
 			return no_memory(err);
 		p->thread[p->nthread - 1].at = t->counters;
+		p->thread[p->nthread - 1].stream_at = t->stream;
 		e->totals.threads++;
 		return 0;
 	case EXACT_CUT:
@@ -518,11 +573,188 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 	return 0;
 }
 
+/* The stream. */
+
+static uint64_t narrowed(uint64_t v, unsigned width)
+{
+	switch (width) {
+	case EXACT_32:
+		return (uint32_t)v;
+	case EXACT_16:
+		return (uint16_t)v;
+	case EXACT_8:
+		return (uint8_t)v;
+	case EXACT_8_HIGH:
+		return (uint8_t)(v >> 8);
+	default:
+		return v;
+	}
+}
+
+static void set(struct retired *r, unsigned operand, uint64_t v)
+{
+	r->have |= (uint16_t)(1u << operand);
+	r->value[operand] = v;
+}
+
+/* The site at a run-time address. */
+static struct site *site_at(struct exact *e, const struct process *p, uint64_t at)
+{
+	for (size_t i = p->nimage; i-- > 0;)
+		if (at >= p->image[i].start && at < p->image[i].end)
+			return profile_site(e->profile,
+					    (struct site_id){ .image = p->image[i].image,
+							      .addr = at + p->image[i].to_addr });
+	return NULL;
+}
+
+/* A call's arguments are its callee's. */
+static int add_arguments(struct exact *e, const struct process *p, struct code_block *b,
+			 unsigned mask, const uint64_t *w)
+{
+	struct site *s = b->entry;
+	struct retired r = { .have = 0 };
+
+	if (!s && b->callee)
+		s = b->entry = profile_site(
+			e->profile, (struct site_id){ .image = b->image, .addr = b->callee });
+	else if (!s && mask & EXACT_F_TARGET)
+		s = site_at(e, p, w[6]);
+	if (!s)
+		return 0;
+	for (unsigned i = 0; i < 6; i++)
+		set(&r, OPERAND_ARG0 + i, w[i]);
+	return profile_values(e->profile, s, &r);
+}
+
+/* One instruction's words; how many there were. */
+static int take_fields_of(struct exact *e, const struct process *p, struct code_block *b,
+			  unsigned i, const uint64_t *w)
+{
+	unsigned mask = b->field[i];
+	const uint64_t *start = w;
+	struct retired r;
+
+	r.have = 0;
+	if (mask & EXACT_F_ADDRESS)
+		set(&r, OPERAND_ADDRESS, *w++);
+	if (mask & EXACT_F_LOAD)
+		set(&r, OPERAND_LOAD, *w++);
+	if (mask & EXACT_F_RESULT)
+		set(&r, OPERAND_RESULT, narrowed(*w++, mask >> EXACT_F_WIDTH_SHIFT & 7));
+	if (mask & EXACT_F_RESULT2)
+		set(&r, OPERAND_RESULT2, narrowed(*w++, mask >> EXACT_F_WIDTH2_SHIFT & 7));
+	if (mask & EXACT_F_STORE)
+		set(&r, OPERAND_STORE, *w++);
+	if (mask & EXACT_F_RETURN)
+		set(&r, OPERAND_RETURN, *w++);
+	if (mask & EXACT_F_ARGS) {
+		if (add_arguments(e, p, b, mask, w))
+			return -1;
+		w += 6;
+	}
+	if (mask & EXACT_F_TARGET)
+		set(&r, OPERAND_TARGET, *w++);
+	if (r.have && profile_values(e->profile, b->site[i], &r))
+		return -1;
+	return (int)(w - start);
+}
+
+/* Words of executions, n of them or up to a 0. What the program may have damaged ends it. */
+static int take_words(struct exact *e, struct process *p, const uint64_t *w, size_t n,
+		      struct err *err)
+{
+	const uint64_t *end = w + n;
+
+	while (w < end && *w) {
+		uint64_t head = *w++;
+		uint32_t id = (uint32_t)head - 1;
+		struct code_block *b;
+		unsigned done;
+
+		if (id >= p->nblock && read_log(e, p, UINT64_MAX, err))
+			return -1;
+		b = id < p->nblock ? p->block[id] : NULL;
+		if (!b || !b->field)
+			return bad(err);
+		done = head >> 63 ? head >> 32 & 0x7fff : b->n;
+		for (unsigned i = 0; i < done && i < b->n; i++) {
+			int k;
+
+			if (!(b->field[i] & 0xff))
+				continue;
+			if ((size_t)(end - w) < 14)
+				return 0; /* cut off by the end of its process */
+			k = take_fields_of(e, p, b, i, w);
+			if (k < 0)
+				return no_memory(err);
+			w += k;
+		}
+	}
+	return 0;
+}
+
+static int read_half(struct exact *e, struct process *p, struct exact_stream *s, unsigned half,
+		     uint32_t bytes, struct err *err)
+{
+	uint64_t *from = (uint64_t *)((char *)s + EXACT_STREAM_PAGE + half * (size_t)EXACT_HALF);
+	uint64_t *copy = e->half;
+	size_t n = (bytes < EXACT_HALF ? bytes : EXACT_HALF) / 8;
+
+	/* a copy: the program can change it under our hands */
+	memcpy(copy, from, n * 8);
+	memset(copy + n, 0, 16 * 8);
+	memset(from, 0, EXACT_HALF);
+	__atomic_store_n(&s->full[half], 0, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &s->full[half], FUTEX_WAKE, 1, NULL, NULL, 0);
+	return take_words(e, p, copy, n + 14, err);
+}
+
+static int read_streams(struct exact *e, struct process *p, bool last, struct err *err)
+{
+	for (size_t t = 0; t < p->nthread; t++) {
+		struct counted *c = &p->thread[t];
+		unsigned first;
+
+		if (!c->stream_at)
+			continue;
+		if (!c->stream) {
+			void *m = mmap(NULL, EXACT_STREAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+				       e->fd, (off_t)c->stream_at);
+
+			if (m == MAP_FAILED)
+				return err_sys(err, "cannot map a stream");
+			c->stream = m;
+		}
+		/* the older one first */
+		first = !(__atomic_load_n(&c->stream->current, __ATOMIC_ACQUIRE) & 1);
+		for (unsigned i = 0; i < 2; i++) {
+			unsigned half = i ? !first : first;
+			bool full = __atomic_load_n(&c->stream->full[half], __ATOMIC_ACQUIRE);
+
+			if (full || (last && half != first)) {
+				e->read_any = true;
+				if (read_half(e, p, c->stream, half,
+					      full ? c->stream->used[half] : EXACT_HALF, err))
+					return -1;
+			}
+		}
+	}
+	return 0;
+}
+
 static void give_back(struct exact *e, struct process *p)
 {
-	for (size_t t = 0; t < p->nthread; t++)
+	for (size_t t = 0; t < p->nthread; t++) {
+		if (p->thread[t].stream) {
+			munmap(p->thread[t].stream, EXACT_STREAM_SIZE);
+			p->thread[t].stream = NULL;
+			fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				  (off_t)p->thread[t].stream_at, EXACT_STREAM_SIZE);
+		}
 		fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->thread[t].at,
 			  EXACT_COUNTERS_SIZE);
+	}
 	free(p->before);
 	p->before = NULL;
 	p->nbefore = 0;
@@ -607,7 +839,7 @@ static int new_processes(struct exact *e, struct err *err)
 	return rc;
 }
 
-static int poll_process(struct exact *e, struct process *p, struct err *err)
+static int poll_process(struct exact *e, struct process *p, bool counters, struct err *err)
 {
 	struct exact_process *r = map_piece(e, p->at, PAGE);
 	bool ended;
@@ -617,7 +849,11 @@ static int poll_process(struct exact *e, struct process *p, struct err *err)
 	ended = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == EXACT_ENDED ||
 		(kill((pid_t)r->pid, 0) && errno == ESRCH);
 	munmap(r, PAGE);
-	if (read_log(e, p, UINT64_MAX, err) || read_counters(e, p, err))
+	if (read_log(e, p, UINT64_MAX, err) || read_streams(e, p, ended, err))
+		return -1;
+	if (!ended && !counters)
+		return 0;
+	if (read_counters(e, p, err))
 		return -1;
 	apply_cuts(p);
 	if (ended) {
@@ -627,20 +863,37 @@ static int poll_process(struct exact *e, struct process *p, struct err *err)
 	return 0;
 }
 
-int exact_poll(struct exact *e, struct err *err)
+int exact_poll(struct exact *e, bool counters, struct err *err)
 {
+	e->read_any = false;
 	if (new_processes(e, err))
 		return -1;
 	for (size_t i = 0; i < e->nprocess; i++)
-		if (!e->process[i]->done && poll_process(e, e->process[i], err))
+		if (!e->process[i]->done && poll_process(e, e->process[i], counters, err))
 			return -1;
 	return 0;
 }
 
+void exact_wait(struct exact *e, int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000l };
+	uint32_t now = __atomic_load_n(&e->header->bell, __ATOMIC_ACQUIRE);
+
+	if (e->read_any || now != e->heard) {
+		e->heard = now;
+		return;
+	}
+	syscall(SYS_futex, &e->header->bell, FUTEX_WAIT, now, &t, NULL, 0);
+	e->heard = __atomic_load_n(&e->header->bell, __ATOMIC_ACQUIRE);
+}
+
 int exact_finish(struct exact *e, struct err *err)
 {
-	int rc = exact_poll(e, err);
+	int rc = exact_poll(e, true, err);
 
+	for (size_t i = 0; i < e->nprocess && !rc; i++)
+		if (!e->process[i]->done)
+			rc = read_streams(e, e->process[i], true, err);
 	files_name_procedures(&e->files);
 	return rc;
 }
@@ -651,6 +904,8 @@ void exact_totals(const struct exact *e, struct exact_totals *t)
 
 	*t = e->totals;
 	t->instructions = 0;
-	HASH_ITER (hh, e->profile->sites, s, tmp)
+	HASH_ITER (hh, e->profile->sites, s, tmp) {
+		s->windows = s->observed;
 		t->instructions += s->observed;
+	}
 }

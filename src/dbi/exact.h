@@ -19,8 +19,11 @@ void exact_close(struct exact *e);
  * be found. Who executes them needs to inherit our descriptors. */
 char *const *exact_command(struct exact *e, char *const argv[], struct err *err);
 
-/* Adds to the profile what has been counted since the last call. */
-int exact_poll(struct exact *e, struct err *err);
+/* Adds to the profile what streams hold; and, for processes that ended or if `counters`, what has been
+ * counted since the last call. */
+int exact_poll(struct exact *e, bool counters, struct err *err);
+/* Waits until there is something in a stream, or that long. */
+void exact_wait(struct exact *e, int ms);
 /* … once more, and names the procedures of what ran. */
 int exact_finish(struct exact *e, struct err *err);
 

@@ -21,13 +21,51 @@
 #define EXACT_PATH_MAX 192
 
 /* What is observed. */
-#define EXACT_COUNTS 1 /* executions of blocks, and of the edges of branches */
+#define EXACT_COUNTS 1	  /* executions of blocks, and of the edges of branches */
+#define EXACT_ADDRESSES 2 /* of memory operands */
+#define EXACT_VALUES 4	  /* results, loads, stores, arguments, return values, indirect targets */
+#define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES)
+
+/* What the stream holds of an instruction: 64-bit words in this order. */
+#define EXACT_F_ADDRESS 1
+#define EXACT_F_LOAD 2
+#define EXACT_F_RESULT 4
+#define EXACT_F_RESULT2 8
+#define EXACT_F_STORE 16
+#define EXACT_F_RETURN 32
+#define EXACT_F_ARGS 64 /* six words */
+#define EXACT_F_TARGET 128
+#define EXACT_F_WIDTH_SHIFT 8	/* of the result, enum exact_width, 3 bits */
+#define EXACT_F_WIDTH2_SHIFT 11 /* of the second one */
+enum exact_width {
+	EXACT_64,
+	EXACT_32,
+	EXACT_16,
+	EXACT_8,
+	EXACT_8_HIGH, /* bits 8 to 15 of the word */
+};
+
+/*
+ * A thread's stream: two halves that are filled in turn. Each execution of a block is a word, its number
+ * + 1, and the fields of its instructions. With the topmost bit set the execution ended early: bits 32 to
+ * 47 hold after how many instructions. A half that is not full ends at a word 0.
+ */
+#define EXACT_HALF 0x40000u
+struct exact_stream {
+	uint32_t full[2]; /* 1: to be read; the recorder clears the half, then this */
+	uint32_t used[2]; /* bytes */
+	uint32_t current, pad;
+};
+#define EXACT_STREAM_PAGE 4096u
+#define EXACT_STREAM_SIZE (EXACT_STREAM_PAGE + 2 * EXACT_HALF)
 
 struct exact_header {
 	uint64_t magic;
-	uint64_t mode;	  /* EXACT_… */
-	uint64_t next;	  /* first free byte */
-	uint64_t process; /* newest */
+	uint64_t mode;	   /* EXACT_… */
+	uint64_t next;	   /* first free byte */
+	uint64_t process;  /* newest */
+	uint32_t bell;	   /* a futex: advanced when there is something to read */
+	uint32_t recorder; /* its process: if it is gone nobody reads */
 };
 
 enum exact_state {
@@ -81,7 +119,8 @@ struct exact_block {
 	uint32_t image; /* of the last record with that number */
 	uint16_t len, n;
 	uint32_t flags;
-	uint8_t bytes[];
+	uint8_t bytes[]; /* of code; behind them, if there is a stream, 16 bits of EXACT_F_ for each
+			  * instruction, aligned to 2 */
 };
 
 /* From the start on, that block's second counter tells how often its branch did not jump. */
@@ -94,6 +133,7 @@ struct exact_thread {
 	struct exact_record r;
 	uint32_t tid, pad;
 	uint64_t counters; /* EXACT_COUNTERS_SIZE bytes */
+	uint64_t stream;   /* EXACT_STREAM_SIZE bytes, or 0 */
 };
 
 /* A signal ended an execution of a block after `done` instructions; `counted` says whether the counter

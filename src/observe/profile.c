@@ -199,7 +199,7 @@ int profile_sample(struct profile *p, struct site_id id, double weight)
 	return 0;
 }
 
-static int add_values(struct profile *p, struct site *s, const struct retired *r)
+int profile_values(struct profile *p, struct site *s, const struct retired *r)
 {
 	for (unsigned have = r->have; have; have &= have - 1) {
 		int i = __builtin_ctz(have);
@@ -233,7 +233,7 @@ int profile_window(struct profile *p, const struct window *w)
 		s->seen = p->windows;
 		s->observed++;
 		s->taken += r->taken;
-		if (r->have && add_values(p, s, r))
+		if (r->have && profile_values(p, s, r))
 			return -1;
 	}
 	return 0;

@@ -135,6 +135,8 @@ struct run *profile_run(struct profile *p);
 int profile_window(struct profile *p, const struct window *w);
 /* Adds what windows saw elsewhere. Windows that are not known, on either side, are not known of the sum. */
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);
+/* The values of one instruction of a window: its hot lists. -1 without memory. */
+int profile_values(struct profile *p, struct site *s, const struct retired *r);
 /* A time sample without a window (kernel, unknown). */
 int profile_sample(struct profile *p, struct site_id id, double weight);
 

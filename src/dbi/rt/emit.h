@@ -57,6 +57,38 @@ static inline void put_restore(struct emit *e, unsigned reg)
 	put_gs(e, 0x8b, reg, T_SPILL + 8 * reg);
 }
 
+/* op reg, [base + disp] with 64-bit operands */
+static inline void put_based(struct emit *e, unsigned op, unsigned reg, unsigned base,
+			     uint32_t disp)
+{
+	unsigned small = disp < 128;
+
+	put8(e, 0x48 | (reg >= 8 ? 4 : 0) | (base >= 8));
+	put8(e, op);
+	put8(e, (small ? 0x40 : 0x80) | (reg & 7) << 3 | (base & 7));
+	if ((base & 7) == 4)
+		put8(e, 0x24);
+	if (small)
+		put8(e, disp);
+	else
+		put32(e, disp);
+}
+
+/* lea reg, [base + index * scale + disp]; NO_REG for none */
+static inline void put_lea(struct emit *e, unsigned reg, unsigned base, unsigned index,
+			   unsigned scale, int64_t disp)
+{
+	unsigned log2 = scale == 8 ? 3 : scale == 4 ? 2 : scale == 2;
+	bool has_base = base != NO_REG, has_index = index != NO_REG;
+
+	put8(e, 0x48 | (reg >= 8 ? 4 : 0) | (has_index && index >= 8 ? 2 : 0) |
+			(has_base && base >= 8));
+	put8(e, 0x8d);
+	put8(e, (has_base ? 0x80 : 0) | (reg & 7) << 3 | 4);
+	put8(e, log2 << 6 | (has_index ? index & 7 : 4) << 3 | (has_base ? base & 7 : 5));
+	put32(e, (uint64_t)disp);
+}
+
 static inline void put_imm64(struct emit *e, unsigned reg, uint64_t v) /* mov reg, imm */
 {
 	put8(e, 0x48 | (reg >= 8));

@@ -42,7 +42,14 @@
 #define T_SCRATCH_SIZE 0x20000
 #define T_COUNTERS 0x140000 /* 8 bytes each; mapped when counting */
 #define T_COUNTERS_SIZE 0x4000000
-#define T_SIZE (T_COUNTERS + T_COUNTERS_SIZE)
+/* The stream: its control page, two halves, behind each of them nothing, so that a store beyond its end
+ * faults. */
+#define T_STREAM (T_COUNTERS + T_COUNTERS_SIZE)
+#define T_HALF_0 (T_STREAM + 0x10000)
+#define T_HALF_1 (T_STREAM + 0x80000)
+#define T_HALF_SIZE 0x40000
+#define T_GUARD_SIZE 0x10000
+#define T_SIZE (T_STREAM + 0x100000)
 
 /* Beyond links: in T_EXIT_LINK. */
 #define EXIT_INDIRECT -1 /* T_PC holds the target */

@@ -2,6 +2,7 @@
 /* Tells the recorder what there is to count: see dbi/shared.h. */
 #include <asm/errno.h>
 #include <linux/fcntl.h>
+#include <linux/futex.h>
 #include <linux/mman.h>
 
 #include "dbi/rt/rt.h"
@@ -9,6 +10,11 @@
 #include "dbi/shared.h"
 
 _Static_assert(EXACT_COUNTERS_SIZE == T_COUNTERS_SIZE, "layout");
+_Static_assert(EXACT_HALF == T_HALF_SIZE, "layout");
+
+struct timespec_k {
+	int64_t s, ns;
+};
 
 int log_fd = -1;
 uint64_t log_mode;
@@ -106,18 +112,63 @@ void log_init(int fd)
 void log_thread(struct thread *t)
 {
 	struct exact_thread *r;
-	uint64_t at;
+	uint64_t at, stream = 0;
 
 	if (log_fd < 0)
 		return;
 	at = take(EXACT_COUNTERS_SIZE);
+	if (log_mode & EXACT_STREAM) {
+		char *base = (char *)t;
+
+		stream = take(EXACT_STREAM_SIZE);
+		sys(__NR_munmap, base + T_STREAM, T_SIZE - T_STREAM);
+		map_piece(stream, EXACT_STREAM_PAGE, base + T_STREAM);
+		map_piece(stream + EXACT_STREAM_PAGE, EXACT_HALF, base + T_HALF_0);
+		map_piece(stream + EXACT_STREAM_PAGE + EXACT_HALF, EXACT_HALF, base + T_HALF_1);
+		sys(__NR_mmap, base + T_HALF_0 + EXACT_HALF, T_GUARD_SIZE, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		sys(__NR_mmap, base + T_HALF_1 + EXACT_HALF, T_GUARD_SIZE, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		t->buffer = (uint64_t)base + T_HALF_0;
+	}
 	map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
 	lock(&log_lock);
 	r = begin(EXACT_THREAD, sizeof(*r));
 	r->tid = (uint32_t)t->tid;
 	r->counters = at;
+	r->stream = stream;
 	end(r);
 	unlock(&log_lock);
+}
+
+static void ring(void)
+{
+	__atomic_fetch_add(&header->bell, 1, __ATOMIC_RELEASE);
+	sys(__NR_futex, &header->bell, FUTEX_WAKE, 1);
+}
+
+static bool recorder_gone(void)
+{
+	return sys(__NR_kill, header->recorder, 0) == -ESRCH;
+}
+
+void log_next_half(struct thread *t, uint64_t end_at)
+{
+	struct exact_stream *s = (void *)((char *)t + T_STREAM);
+	uint32_t now = s->current & 1, next = !now;
+	uint64_t start = (uint64_t)t + (now ? T_HALF_1 : T_HALF_0);
+	struct timespec_k wait = { 0, 100000000 };
+
+	s->used[now] = (uint32_t)(end_at - start);
+	__atomic_store_n(&s->full[now], 1, __ATOMIC_RELEASE);
+	ring();
+	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE)) {
+		sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
+		if (recorder_gone())
+			break; /* nobody reads: the program goes on all the same */
+	}
+	s->current = next;
+	t->buffer = (uint64_t)t + (next ? T_HALF_1 : T_HALF_0);
 }
 
 void log_before_fork(void)
@@ -160,14 +211,15 @@ uint32_t log_image(const struct region *g)
 	return images;
 }
 
-void log_block(const struct block *b, uint32_t id, uint32_t image)
+void log_block(const struct block *b, uint32_t id, uint32_t image, const uint16_t *fields)
 {
+	size_t code = (b->len + 1u) & ~1u;
 	struct exact_block *r;
 
 	if (log_fd < 0)
 		return;
 	lock(&log_lock);
-	r = begin(EXACT_BLOCK, sizeof(*r) + b->len);
+	r = begin(EXACT_BLOCK, sizeof(*r) + code + (fields ? 2ul * b->n : 0));
 	r->pc = b->pc;
 	r->id = id;
 	r->image = image;
@@ -175,6 +227,8 @@ void log_block(const struct block *b, uint32_t id, uint32_t image)
 	r->n = b->n;
 	r->flags = 0;
 	memcpy(r->bytes, (const void *)b->pc, b->len);
+	if (fields)
+		memcpy(r->bytes + code, fields, 2ul * b->n);
 	end(r);
 	unlock(&log_lock);
 }
@@ -224,8 +278,11 @@ void log_native(const char *path)
 
 void log_ended(void)
 {
-	if (process)
-		__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
+	if (!process)
+		return;
+	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
+	if (log_mode & EXACT_STREAM)
+		ring();
 }
 
 /* Descriptors: the program does not see the recorder's. */

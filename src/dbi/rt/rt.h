@@ -257,6 +257,8 @@ struct place {
 	unsigned done;	   /* instructions of the block that are complete */
 	bool clean;	   /* exactly between two instructions */
 	bool counted;	   /* the block's counter has been advanced */
+	unsigned record;   /* bytes of the stream that are complete */
+	unsigned base;	   /* register that points to the execution's record, or NO_REG */
 };
 /* Code that counts an edge and goes on at `to`: its address in the cache. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
@@ -312,7 +314,9 @@ void log_thread(struct thread *t);
 void log_before_fork(void);
 void log_after_fork(struct thread *t, bool child);
 uint32_t log_image(const struct region *g); /* its number */
-void log_block(const struct block *b, uint32_t id, uint32_t image);
+void log_block(const struct block *b, uint32_t id, uint32_t image, const uint16_t *fields);
+/* Another half for t's stream; `used` bytes of the present one are complete. */
+void log_next_half(struct thread *t, uint64_t end);
 void log_inverted(uint32_t id);
 void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);

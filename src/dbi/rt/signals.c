@@ -87,6 +87,15 @@ static void save_regs(struct thread *t, const struct context *c)
 	t->flags = c->flags & ~FLAG_TRAP;
 }
 
+static uint64_t *context_register(struct context *c, unsigned reg)
+{
+	uint64_t *const r[16] = { &c->rax, &c->rcx, &c->rdx, &c->rbx, &c->rsp, &c->rbp,
+				  &c->rsi, &c->rdi, &c->r8,  &c->r9,  &c->r10, &c->r11,
+				  &c->r12, &c->r13, &c->r14, &c->r15 };
+
+	return r[reg];
+}
+
 /* Leaves the cache for the dispatcher, with the program's state where it stands. */
 static void leave(struct thread *t, struct sig_ucontext *uc, const struct place *place)
 {
@@ -100,6 +109,12 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 	if (log_mode && (place->done || place->counted) && place->done < b->n &&
 	    !(b->flags & BLOCK_ONCE))
 		log_cut((uint32_t)(b - blocks), place->done, place->counted);
+	if (place->done && place->base != NO_REG && place->spilled & 1u << place->base) {
+		uint64_t *record = (uint64_t *)*context_register(&uc->c, place->base);
+
+		*record |= 1ull << 63 | (uint64_t)place->done << 32;
+		t->buffer = (uint64_t)record + place->record;
+	}
 	uc->c.rip = (uint64_t)rt_enter_abort;
 	uc->c.flags &= ~(FLAG_TRAP | FLAG_DIRECTION);
 	t->stepping = false;
@@ -137,12 +152,30 @@ static void note(struct thread *t, const struct sig_info *info, struct sig_ucont
 	uc->mask = ~sync_signals;
 }
 
+/* The stream's present half is full. */
+static bool in_guard(const struct thread *t, uint64_t addr)
+{
+	uint64_t at = addr - (uint64_t)t;
+
+	return (at >= T_HALF_0 + T_HALF_SIZE && at < T_HALF_0 + T_HALF_SIZE + T_GUARD_SIZE) ||
+	       (at >= T_HALF_1 + T_HALF_SIZE && at < T_HALF_1 + T_HALF_SIZE + T_GUARD_SIZE);
+}
+
 static void on_fault(struct thread *t, int sig, struct sig_info *info, struct sig_ucontext *uc)
 {
 	uint64_t at = uc->c.rip;
 	bool write = sig == SIGSEGV && uc->c.err & FAULT_WRITE;
 	struct place place;
 
+	if (write && in_guard(t, info->addr) && in_cache(at) && find_place(t, at, &place) &&
+	    place.base != NO_REG) {
+		uint64_t *base = context_register(&uc->c, place.base), old = *base;
+
+		log_next_half(t, old);
+		memcpy((void *)t->buffer, (const void *)old, info->addr - old);
+		*base = t->buffer;
+		return;
+	}
 	if (write) { /* the engine writes for the program too: frames, return addresses */
 		bool ours;
 

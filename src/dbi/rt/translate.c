@@ -20,6 +20,7 @@
 #include <signal.h>
 
 #include "dbi/rt/emit.h"
+#include "dbi/rt/fields.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 #include "dbi/shared.h"
@@ -58,6 +59,8 @@ struct insn {
 	bool narrow;		   /* addresses of 32 bits */
 	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
 	uint32_t spilled;
+	struct stream_fields f; /* what the stream gets of it */
+	uint16_t record;	/* the stream's bytes before it */
 };
 
 struct build {
@@ -75,6 +78,10 @@ struct build {
 	bool flags_dead;  /* there */
 	bool dead_at_start;
 	bool once;
+	uint8_t base,
+		scratch;   /* registers that no instruction uses: the stream's, and one to spare */
+	uint32_t reserved; /* both as bits, 0 without a stream */
+	uint32_t record;   /* the stream's bytes so far */
 };
 
 static ZydisDecoder decoder;
@@ -240,6 +247,14 @@ static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
 		else
 			in->reads = FLAGS_ALL; /* passes them on */
 	}
+	if (log_mode & EXACT_STREAM) {
+		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+
+		if (ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count)))
+			stream_fields(&in->f, &d, op);
+		else
+			in->f.used = 0xffff;
+	}
 	return true;
 }
 
@@ -299,19 +314,45 @@ static bool ends_block(unsigned kind)
 	return kind >= JUMP;
 }
 
+/* Two registers that are not in `used`, rcx and rax not among them: false if there are none. */
+static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
+{
+	static const uint8_t order[] = { R15, R14, R13, R12, RBP, RBX, R11,
+					 R10, R9,  R8,	RSI, RDI, RDX };
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < sizeof(order) && n < 2; i++)
+		if (!(used & 1u << order[i]))
+			*(n++ ? scratch : base) = order[i];
+	return n == 2;
+}
+
 static void decode_block(struct build *b, size_t room, unsigned max)
 {
+	uint32_t used = 1u << RSP | 1u << RAX | 1u << RCX;
+
 	b->n = b->len = 0;
+	b->reserved = 0;
 	while (b->n < max && b->len < room) {
 		struct insn *in = &b->in[b->n];
 
 		if (!decode_one(in, b->bytes + b->len, room - b->len))
 			break;
+		if (log_mode & EXACT_STREAM) {
+			/* a call's arguments are read; look-ups use rdx */
+			uint32_t more = used | in->f.used | (ends_block(in->kind) ? 1u << RDX : 0);
+
+			if (b->n && !spare(more, &b->base, &b->scratch))
+				break;
+			used = more;
+		}
 		b->n++;
 		b->len += in->len;
 		if (ends_block(in->kind))
 			break;
 	}
+	if (log_mode & EXACT_STREAM && b->n && spare(used, &b->base, &b->scratch))
+		b->reserved = 1u << b->base | 1u << b->scratch;
 }
 
 /* Code. */
@@ -348,7 +389,7 @@ static uint64_t rip_target(const struct insn *in, const uint8_t *p, uint64_t nex
 static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)
 {
 	struct emit *e = &b->e;
-	uint32_t used = registers_used(p);
+	uint32_t used = registers_used(p) | b->reserved;
 	unsigned r = pick(used), skip = 0, prefixes = 0, s = NO_REG;
 	unsigned modrm = p[in->modrm], tail = in->modrm + 1;
 
@@ -551,6 +592,108 @@ static void put_call(struct build *b, uint64_t next)
 	put_store_return(e, next);
 }
 
+/* The stream. */
+
+static void put_word(struct build *b, unsigned reg)
+{
+	put_based(&b->e, 0x89, reg, b->base, b->record);
+	b->record += 8;
+}
+
+static void put_stream_begin(struct build *b)
+{
+	struct emit *e = &b->e;
+
+	if (!b->reserved)
+		return;
+	put_spill(e, b->base);
+	put_spill(e, b->scratch);
+	put_gs(e, 0x8b, b->base, T_BUFFER);
+	put8(e, 0x48 | (b->base >= 8)); /* mov qword [base], number */
+	put8(e, 0xc7);
+	put8(e, b->base & 7);
+	if ((b->base & 7) == 4) {
+		e->out[-1] = 4;
+		put8(e, 0x24);
+	} else if ((b->base & 7) == 5) {
+		e->out[-1] = 0x45;
+		put8(e, 0);
+	}
+	put32(e, b->id + 1);
+	b->record = 8;
+}
+
+static void put_stream_end(struct build *b)
+{
+	struct emit *e = &b->e;
+
+	if (!b->reserved)
+		return;
+	put_lea(e, b->base, b->base, NO_REG, 1, b->record);
+	put_gs(e, 0x89, b->base, T_BUFFER);
+	put_restore(e, b->scratch);
+	put_restore(e, b->base);
+}
+
+/* Replaces the address in the scratch register by the value there. */
+static void put_fetch(struct build *b, unsigned size)
+{
+	struct emit *e = &b->e;
+	unsigned s = b->scratch, rex = (s >= 8 ? 5 : 0) | (size == 8 ? 8 : 0);
+
+	if (rex)
+		put8(e, 0x40 | rex);
+	if (size < 4)
+		put8(e, 0x0f);
+	put8(e, size == 1 ? 0xb6 : size == 2 ? 0xb7 : 0x8b);
+	put8(e, 0x40 | (s & 7) << 3 | (s & 7)); /* [s + 0] */
+	if ((s & 7) == 4)
+		put8(e, 0x24);
+	put8(e, 0);
+}
+
+static void put_fields_before(struct build *b, struct insn *in, uint64_t next)
+{
+	const struct stream_fields *f = &in->f;
+	struct emit *e = &b->e;
+
+	if (f->mask & EXACT_F_ADDRESS) {
+		if (f->rip)
+			put_imm64(e, b->scratch, next + (uint64_t)f->disp);
+		else
+			put_lea(e, b->scratch, f->base, f->index, f->scale, f->disp);
+		put_word(b, b->scratch);
+	}
+	if (f->mask & EXACT_F_LOAD) {
+		put_fetch(b, f->size);
+		put_word(b, b->scratch);
+	}
+	if (f->mask & EXACT_F_RETURN)
+		put_word(b, RAX);
+	if (f->mask & EXACT_F_ARGS) {
+		static const uint8_t args[] = { RDI, RSI, RDX, RCX, R8, R9 };
+
+		for (unsigned i = 0; i < 6; i++)
+			put_word(b, args[i]);
+	}
+}
+
+static void put_fields_after(struct build *b, struct insn *in)
+{
+	const struct stream_fields *f = &in->f;
+
+	if (f->mask & EXACT_F_RESULT)
+		put_word(b, f->result[0]);
+	if (f->mask & EXACT_F_RESULT2)
+		put_word(b, f->result[1]);
+	if (f->mask &
+	    EXACT_F_STORE) { /* the address is in the stream; its registers may have changed */
+		put_based(&b->e, 0x8b, b->scratch, b->base, in->record);
+		put_fetch(b, f->size);
+		put_word(b, b->scratch);
+	}
+}
+
 static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)
 {
 	struct emit *e = &b->e;
@@ -610,6 +753,9 @@ static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint
 		put_spill(e, RCX);
 		in->core = (uint16_t)(e->at - b->code);
 		put_target(b, in, p, next);
+		if (in->f.mask & EXACT_F_TARGET && b->reserved)
+			put_word(b, RCX);
+		put_stream_end(b);
 		if (in->kind == CALL_INDIRECT)
 			put_call(b, next);
 		put_lookup(b);
@@ -657,19 +803,28 @@ static void put_block(struct build *b)
 		b->link[i].edge = false;
 	if (log_mode & EXACT_COUNTS)
 		place_counter(b);
-
+	if (b->once)
+		b->reserved = 0;
+	b->record = 0;
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn *in = &b->in[i];
 		uint64_t next = (uint64_t)p + in->len;
 
-		in->spilled = 0;
+		in->spilled = b->reserved;
 		in->start = (uint16_t)(e->at - b->code);
 		in->end = 0;
+		if (!i)
+			put_stream_begin(b);
+		in->record = (uint16_t)b->record;
 		if (count && i == b->counter) {
 			put_count(e, 2 * b->id, b->flags_dead);
 			if (!b->flags_dead)
-				in->spilled = 1u << RAX;
+				in->spilled |= 1u << RAX;
 		}
+		if (b->reserved)
+			put_fields_before(b, in, next);
+		if (ends_block(in->kind) && in->kind != JUMP_INDIRECT && in->kind != CALL_INDIRECT)
+			put_stream_end(b);
 		in->core = (uint16_t)(e->at - b->code);
 		if (in->kind == PLAIN)
 			put_bytes(e, p, in->len);
@@ -679,10 +834,14 @@ static void put_block(struct build *b)
 			put_control(b, in, p, next);
 		if (!in->end)
 			in->end = (uint16_t)(e->at - b->code);
+		if (b->reserved && !ends_block(in->kind))
+			put_fields_after(b, in);
 		p += in->len;
 	}
-	if (!ends_block(b->in[last].kind))
+	if (!ends_block(b->in[last].kind)) {
+		put_stream_end(b);
 		put_link_jump(b, (uint64_t)p);
+	}
 }
 
 static void put_stub(struct link *l, uint32_t number)
@@ -799,6 +958,18 @@ static struct link *take_place(struct link *l)
 	return last;
 }
 
+/* The stream's fields of each instruction, for the recorder. */
+static const uint16_t *block_fields(const struct build *b)
+{
+	static uint16_t mask[INSNS_MAX];
+
+	if (!(log_mode & EXACT_STREAM))
+		return NULL;
+	for (unsigned i = 0; i < b->n; i++)
+		mask[i] = b->reserved ? b->in[i].f.mask : 0;
+	return mask;
+}
+
 struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 {
 	static struct build b;
@@ -855,7 +1026,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	code_next = b.e.at;
 	if (!r->image)
 		r->image = log_image(r);
-	log_block(blk, b.id, r->image);
+	log_block(blk, b.id, r->image, block_fields(&b));
 	publish(&b, blk);
 	if (from) {
 		from->linked = from->fallen = true;
@@ -882,7 +1053,7 @@ uint64_t translate_edge(const struct link *l, const struct block *to)
 bool translate_place(struct thread *t, const struct block *blk, uint64_t at, struct place *out)
 {
 	struct build *b = (struct build *)((char *)t + T_SCRATCH);
-	unsigned o = (unsigned)(at - blk->code), done = 0;
+	unsigned o = (unsigned)(at - blk->code);
 	uint64_t pc = blk->pc;
 	size_t room;
 
@@ -902,25 +1073,28 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	for (unsigned i = 0; i < b->n; i++) {
 		const struct insn *in = &b->in[i];
 		bool last = i + 1 == b->n;
+		bool before = o == in->start || (o > in->start && o <= in->core);
+		bool inside = o > in->core && (o < in->end || (last && ends_block(in->kind)));
 
-		if (o == in->start || (o <= in->core && o > in->start) || (last && o < blk->size) ||
-		    (o > in->core && o < in->end)) {
-			*out = (struct place){
-				pc,
-				pc + in->len,
-				o > in->start ? in->spilled : 0,
-				done,
-				o == in->start,
-				done > b->counter || (done == b->counter && o >= in->core)
-			};
+		out->base = b->reserved ? b->base : NO_REG;
+		if ((before || inside) && o < blk->size) {
+			out->pc = pc;
+			out->next = pc + in->len;
+			out->spilled = o > in->start ? in->spilled : i ? b->reserved : 0;
+			out->done = i;
+			out->clean = o == in->start;
+			out->counted = i > b->counter || (i == b->counter && o >= in->core);
+			out->record = in->record;
 			return true;
 		}
 		pc += in->len;
-		done++;
-		if (!last && o >= in->end && o < b->in[i + 1].start) {
-			*out = (struct place){
-				pc, pc, in->spilled, done, false, done > b->counter
-			};
+		if (o >= in->end && o < (last ? blk->size : b->in[i + 1].start)) {
+			out->pc = out->next = pc;
+			out->spilled = in->spilled;
+			out->done = i + 1;
+			out->clean = false;
+			out->counted = i >= b->counter;
+			out->record = last ? b->record : b->in[i + 1].record;
 			return true;
 		}
 	}
