@@ -352,10 +352,10 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted)
 /* The stream's fields of a block, if there is one. */
 static bool take_fields(struct code_block *b, const struct exact_block *r)
 {
-	size_t code = (r->len + 1u) & ~1u;
+	size_t code = EXACT_BLOCK_FIELDS(r->len, r->n);
 	unsigned words = 0;
 
-	if (r->r.size < sizeof(*r) + code + 2ul * r->n || b->n != r->n || !r->n)
+	if (r->r.size < sizeof(*r) + code + 2ul * r->n || !r->n)
 		return false;
 	b->field = malloc(2ul * r->n);
 	if (!b->field)
@@ -382,26 +382,24 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		image = p->image[r->image - 1].image;
 		addr += p->image[r->image - 1].to_addr;
 	}
-	while (b->n < r->n && at < r->len) {
+	while (b->n < r->n) {
 		struct insn in;
-		int len = insn_decode(&in, r->bytes + at, r->len - at, addr + at);
+		unsigned len = r->bytes[r->len + b->n];
 		struct site *s = profile_site(
 			e->profile, (struct site_id){ .image = image, .addr = addr + at });
 
-		if (!s) {
+		if (!s || len > r->len - at) {
 			free(b);
-			return no_memory(err);
+			return s ? bad(err) : no_memory(err);
 		}
-		if (len) {
+		s->len = (uint8_t)len;
+		if (insn_decode(&in, r->bytes + at, len, addr + at)) {
 			s->cls = in.cls;
-			s->len = (uint8_t)len;
 			b->branch = in.cls == INSN_BRANCH;
 			b->callee = in.cls == INSN_CALL ? in.target : 0;
-		} else {
-			len = 1;
 		}
 		b->site[b->n++] = s;
-		at += (unsigned)len;
+		at += len;
 	}
 	b->image = image;
 	b->to_addr = addr - r->pc;
@@ -431,7 +429,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 			       ? take_image(e, p, (const void *)r, err)
 			       : bad(err);
 	case EXACT_BLOCK:
-		if (r->size < sizeof(*b) || r->size - sizeof(*b) < b->len)
+		if (r->size < sizeof(*b) || r->size - sizeof(*b) < (size_t)b->len + b->n)
 			return bad(err);
 		return take_block(e, p, b, err);
 	case EXACT_INVERTED:

@@ -119,9 +119,12 @@ struct exact_block {
 	uint32_t image; /* of the last record with that number */
 	uint16_t len, n;
 	uint32_t flags;
-	uint8_t bytes[]; /* of code; behind them, if there is a stream, 16 bits of EXACT_F_ for each
-			  * instruction, aligned to 2 */
+	uint8_t bytes
+		[]; /* of code; then each instruction's length; then, aligned to 2, if there is a
+			  * stream, 16 bits of EXACT_F_ for each instruction */
 };
+
+#define EXACT_BLOCK_FIELDS(len, n) (((len) + (n) + 1u) & ~1u) /* offset in bytes */
 
 /* From the start on, that block's second counter tells how often its branch did not jump. */
 struct exact_inverted {

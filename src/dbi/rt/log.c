@@ -211,9 +211,10 @@ uint32_t log_image(const struct region *g)
 	return images;
 }
 
-void log_block(const struct block *b, uint32_t id, uint32_t image, const uint16_t *fields)
+void log_block(const struct block *b, uint32_t id, uint32_t image, const uint8_t *lens,
+	       const uint16_t *fields)
 {
-	size_t code = (b->len + 1u) & ~1u;
+	size_t code = EXACT_BLOCK_FIELDS(b->len, b->n);
 	struct exact_block *r;
 
 	if (log_fd < 0)
@@ -227,6 +228,7 @@ void log_block(const struct block *b, uint32_t id, uint32_t image, const uint16_
 	r->n = b->n;
 	r->flags = 0;
 	memcpy(r->bytes, (const void *)b->pc, b->len);
+	memcpy(r->bytes + b->len, lens, b->n);
 	if (fields)
 		memcpy(r->bytes + code, fields, 2ul * b->n);
 	end(r);

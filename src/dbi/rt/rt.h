@@ -314,7 +314,8 @@ void log_thread(struct thread *t);
 void log_before_fork(void);
 void log_after_fork(struct thread *t, bool child);
 uint32_t log_image(const struct region *g); /* its number */
-void log_block(const struct block *b, uint32_t id, uint32_t image, const uint16_t *fields);
+void log_block(const struct block *b, uint32_t id, uint32_t image, const uint8_t *lens,
+	       const uint16_t *fields);
 /* Another half for t's stream; `used` bytes of the present one are complete. */
 void log_next_half(struct thread *t, uint64_t end);
 void log_inverted(uint32_t id);

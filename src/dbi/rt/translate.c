@@ -958,6 +958,15 @@ static struct link *take_place(struct link *l)
 	return last;
 }
 
+static const uint8_t *block_lengths(const struct build *b)
+{
+	static uint8_t len[INSNS_MAX];
+
+	for (unsigned i = 0; i < b->n; i++)
+		len[i] = b->in[i].len;
+	return len;
+}
+
 /* The stream's fields of each instruction, for the recorder. */
 static const uint16_t *block_fields(const struct build *b)
 {
@@ -1026,7 +1035,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	code_next = b.e.at;
 	if (!r->image)
 		r->image = log_image(r);
-	log_block(blk, b.id, r->image, block_fields(&b));
+	log_block(blk, b.id, r->image, block_lengths(&b), block_fields(&b));
 	publish(&b, blk);
 	if (from) {
 		from->linked = from->fallen = true;
