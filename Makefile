@@ -179,7 +179,7 @@ $(EXACT_PLUGINS): $(EXACT_DIR)/%.so: tests/progs/exact/plugins/%.c tests/progs/e
 $(EXACT_TOOLS): $(BUILD)/%: %.c
 	@mkdir -p $(@D)
 	@echo "  PROG $@"
-	$(Q)$(CC) -D_GNU_SOURCE -O2 -g $(WARNINGS) -o $@ $<
+	$(Q)$(CC) -D_GNU_SOURCE -O2 -g $(WARNINGS) -o $@ $< -lelf
 
 # Fuzzers have objects of their own, since the coverage is compiled in.
 FUZZ_FLAGS := -O1 -g -fno-sanitize-recover=undefined -fno-omit-frame-pointer

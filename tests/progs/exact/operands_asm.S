@@ -368,7 +368,6 @@ op_local: .skip 8
 	rep movsq
 	cld
 	mov $5, %ecx
-	.byte 0x67
 	jecxz 1f
 	lea M(%rip), %rsi
 	movabs $0xffffffff00000004, %rcx
