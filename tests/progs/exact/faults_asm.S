@@ -237,6 +237,7 @@ leave_fault:
 	mov %rax, %rdx
 	add %rax, %rdx
 	xor %r9, %r9
+	cmp %r9, %r9
 	mov (%rbx), %r9
 	END second_of_block
 

@@ -6,7 +6,8 @@
 	.include "table.inc"
 	.set M, operands
 
-/* R name; instructions; E: registers, flags and operands[] are the result */
+/* R name; instructions; E: registers, flags and operands[] are the result. E MASK: of the flags only these,
+ * where the instructions leave others undefined */
 	.macro R name
 	FN \name
 	mov %rdi, %rax
@@ -17,10 +18,10 @@
 	cmp %rcx, %rdi
 	.endm
 
-	.macro E
+	.macro E mask=0x8d5
 	pushfq
 	pop %r9
-	and $0x8d5, %r9d
+	and $\mask, %r9d
 	rol $5, %rax
 	xor %rcx, %rax
 	rol $5, %rax
@@ -55,40 +56,40 @@
 	R add_to_sx; addq $-3, M+8(%rip); E
 	R adc_to; adcq $5, M+8(%rip); E
 	R sbb_from; sbb M+8(%rip), %rax; E
-	R and_high; and M+8(%rip), %ah; E
-	R or_high; or %ah, M+8(%rip); E
-	R xor_8; xorb $0x77, M+8(%rip); E
+	R and_high; and M+8(%rip), %ah; E 0x8c5
+	R or_high; or %ah, M+8(%rip); E 0x8c5
+	R xor_8; xorb $0x77, M+8(%rip); E 0x8c5
 	R cmp_imm; cmpl $0x5f3a15f0, M+8(%rip); E
 	R cmp_16; cmpw $0x1234, M+8(%rip); E
-	R test_imm; testl $0x00ff00ff, M+8(%rip); E
-	R test_8; testb $0x10, M+8(%rip); E
+	R test_imm; testl $0x00ff00ff, M+8(%rip); E 0x8c5
+	R test_8; testb $0x10, M+8(%rip); E 0x8c5
 	R not_it; notq M+8(%rip); E
 	R neg_it; negl M+8(%rip); E
 	R inc_it; incb M+8(%rip); E
 	R dec_it; decw M+8(%rip); E
-	R mul_it; mulq M+8(%rip); E
-	R imul_it; imulq M+8(%rip); E
-	R imul_two; imul M+8(%rip), %rcx; E
-	R imul_three; imul $1234567, M+8(%rip), %rcx; E
-	R imul_three_8; imul $-5, M+8(%rip), %ecx; E
-	R shl_it; shlq $7, M+8(%rip); E
-	R shl_one; shlq M+8(%rip); E
-	R shr_cl; shrl %cl, M+8(%rip); E
-	R rcl_it; rclq $3, M+8(%rip); E
-	R shld_imm; shld $9, %rcx, M+8(%rip); E
-	R shrd_cl; shrd %cl, %rdx, M+8(%rip); E
-	R bt_imm; btq $33, M+8(%rip); E
-	R bts_imm; btsq $33, M+8(%rip); E
+	R mul_it; mulq M+8(%rip); E 0x801
+	R imul_it; imulq M+8(%rip); E 0x801
+	R imul_two; imul M+8(%rip), %rcx; E 0x801
+	R imul_three; imul $1234567, M+8(%rip), %rcx; E 0x801
+	R imul_three_8; imul $-5, M+8(%rip), %ecx; E 0x801
+	R shl_it; shlq $7, M+8(%rip); E 0x0c5
+	R shl_one; shlq M+8(%rip); E 0x8c5
+	R shr_cl; shrl %cl, M+8(%rip); E 0x0c5
+	R rcl_it; rclq $3, M+8(%rip); E 0x0d5
+	R shld_imm; shld $9, %rcx, M+8(%rip); E 0x0c5
+	R shrd_cl; shrd %cl, %rdx, M+8(%rip); E 0x0c5
+	R bt_imm; btq $33, M+8(%rip); E 0x041
+	R bts_imm; btsq $33, M+8(%rip); E 0x041
 	R lock_add; lock addq $9, M+16(%rip); E
 	R lock_inc; lock incl M+16(%rip); E
-	R lock_or; lock orb $9, M+16(%rip); E
+	R lock_or; lock orb $9, M+16(%rip); E 0x8c5
 	R xadd_it; xadd %rcx, M+16(%rip); E
 	R lock_xadd; lock xadd %ecx, M+16(%rip); E
 	R xchg_it; xchg %rcx, M+16(%rip); E
 	R xchg_high; xchg %ch, M+16(%rip); E
 	R cmpxchg_it; cmpxchg %rcx, M+16(%rip); E
 	R lock_cmpxchg8; lock cmpxchg %cl, M+16(%rip); E
-	R lock_bts; lock btsl $5, M+16(%rip); E
+	R lock_bts; lock btsl $5, M+16(%rip); E 0x041
 	R push_it; pushq M+16(%rip); pop %rcx; E
 	R push_16; pushw M+16(%rip); popw %cx; E
 	R pop_to; push %rcx; popq M+16(%rip); E
@@ -98,10 +99,10 @@
 	R movbe_to; movbe %rcx, M+16(%rip); E
 	R movnti_to; movnti %rcx, M+16(%rip); E
 	R popcnt_it; popcnt M+16(%rip), %rcx; E
-	R bsf_it; bsf M+16(%rip), %rcx; E
-	R bsr_it; bsr M+16(%rip), %rcx; E
-	R tzcnt_it; tzcnt M+16(%rip), %ecx; E
-	R lzcnt_it; lzcnt M+16(%rip), %rcx; E
+	R bsf_it; bsf M+16(%rip), %rcx; E 0x040
+	R bsr_it; bsr M+16(%rip), %rcx; E 0x040
+	R tzcnt_it; tzcnt M+16(%rip), %ecx; E 0x041
+	R lzcnt_it; lzcnt M+16(%rip), %rcx; E 0x041
 	R crc_it; crc32q M+16(%rip), %rcx; E
 	R crc_8; crc32b M+16(%rip), %ecx; E
 	R sse_load; movups M+32(%rip), %xmm3; movups %xmm3, M+80(%rip); E
@@ -134,8 +135,8 @@
 	je 7f
 	.endm
 
-	.macro EV
-7:	E
+	.macro EV mask=0x8d5
+7:	E \mask
 	.endm
 
 	.set AVX2, 0
@@ -162,12 +163,12 @@
 	V avx512_scatter, AVX512; kxnorw %k1, %k1, %k1; vmovdqu64 indices(%rip), %zmm6; lea M+128(%rip), %r9; vpscatterdd %zmm6, (%r9,%zmm6,4){%k1}; EV
 	V avx512_compress, AVX512; mov $0xf0f0, %r9d; kmovw %r9d, %k1; vmovdqu32 M(%rip), %zmm17; vpcompressd %zmm17, M+128(%rip){%k1}; EV
 	V mask_load, AVX512; kmovq M(%rip), %k3; kmovw %k3, M+128(%rip); EV
-	V andn_it, BMI; andn M(%rip), %rdx, %rcx; EV
+	V andn_it, BMI; andn M(%rip), %rdx, %rcx; EV 0x8c1
 	V pext_it, BMI; pext M(%rip), %rdx, %rcx; EV
 	V pdep_it, BMI; pdep M(%rip), %rdx, %rcx; EV
 	V rorx_it, BMI; rorx $13, M(%rip), %rcx; EV
 	V shlx_it, BMI; shlx %rdx, M(%rip), %rcx; EV
-	V bextr_it, BMI; bextr %rdx, M(%rip), %rcx; EV
+	V bextr_it, BMI; bextr %rdx, M(%rip), %rcx; EV 0x841
 	V mulx_it, BMI; mulx M(%rip), %rcx, %r8; EV
 	V adx_it, BMI; adcx M(%rip), %rcx; adox M+8(%rip), %rcx; EV
 
