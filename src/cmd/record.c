@@ -11,7 +11,7 @@
 
 static double rate = 997, seconds;
 static unsigned burst = 128, pid, tid, ring_mib = 16, capacity = HOT_CAPACITY_DEFAULT;
-static unsigned code_kuops = 2048, neighbourhood = 400;
+static unsigned code_kuops = 4096, neighbourhood = 4096;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
 static bool all, quiet, exact;
 
@@ -40,10 +40,10 @@ static const struct opt opts[] = {
 	  &capacity, 1, HOT_CAPACITY_MAX, NULL },
 	{ 0, "ring", "MIB", "ring buffer between kernel and recorder (default 16; a power of two)",
 	  OPT_UINT, &ring_mib, 1, 1024, NULL },
-	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 2048)", OPT_UINT,
+	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 4096)", OPT_UINT,
 	  &code_kuops, 64, 65536, NULL },
-	{ 0, "neighbourhood", "N", "instructions lifted around what is missing (default 400)",
-	  OPT_UINT, &neighbourhood, 16, 100000, NULL },
+	{ 0, "neighbourhood", "N", "instructions lifted around what is missing (default 4096)",
+	  OPT_UINT, &neighbourhood, 16, 1000000, NULL },
 	{ 0 },
 };
 

@@ -176,7 +176,7 @@ enum uop_op {
 	UOP_BRNZ, /* if b != 0 */
 	UOP_BRCC, /* on condition c */
 
-	/* Control between instructions. imm: micro-op index of the target, 0 while it is not lifted. */
+	/* Control between instructions. imm: micro-op index of the target, or CODE_UNLINKED() (runahead/state.h). */
 	UOP_JCC,  /* on condition c, else on to the next micro-op */
 	UOP_JMP,  /* always. With UF_RETIRE a taken branch; without, on to the next instruction */
 	UOP_JIND, /* to the run-time address in b */

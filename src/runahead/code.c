@@ -5,42 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/lift.h"
-
-#define RUN_MAX 64    /* instructions decoded at a time */
+#define RUN_MAX 256   /* instructions lifted at a time */
 #define QUEUE_MAX 256 /* branch targets remembered within one neighbourhood */
+#define RUN_ROOM (LIFT_MAX + 8)
 
-int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_entry *entry,
-	      uint32_t entry_bits, struct err *err)
+int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_line *line,
+	      uint32_t line_bits, struct err *err)
 {
 	memset(c, 0, sizeof(*c));
+	assert(uop_cap <= CODE_UOPS_MAX);
 	c->uop = uop;
 	c->uop_cap = uop_cap;
 	c->nuop = 1;
-	c->entry = entry;
-	c->entry_bits = entry_bits;
-	c->site_of = calloc(uop_cap, sizeof(*c->site_of));
-	c->next = calloc(uop_cap, sizeof(*c->next));
+	c->line = line;
+	c->line_bits = line_bits;
+	/* each site has a micro-op; memory that is not used is not touched */
+	c->site = calloc(uop_cap, sizeof(*c->site));
+	c->mark = calloc(uop_cap / CODE_MARK + 1, sizeof(*c->mark));
 	c->queue = calloc(QUEUE_MAX, sizeof(*c->queue));
-	c->site_cap = 4096;
-	c->site = malloc(c->site_cap * sizeof(*c->site));
+	c->memo = lift_memo_new();
 	c->nsite = 1;
-	if (!c->site_of || !c->next || !c->queue || !c->site) {
+	if (!c->site || !c->mark || !c->queue || !c->memo) {
 		code_fini(c);
 		return err_set(err, ERR_FAILED, "no memory for %u micro-ops of lifted code",
 			       uop_cap);
 	}
-	memset(c->site, 0, sizeof(*c->site));
 	return 0;
 }
 
 void code_fini(struct code *c)
 {
-	free(c->site_of);
-	free(c->next);
-	free(c->queue);
 	free(c->site);
+	free(c->mark);
+	free(c->queue);
 	free(c->source);
+	lift_memo_free(c->memo);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -64,188 +63,276 @@ int code_image(struct code *c, uint32_t image, const struct code_source *src, st
 	return 0;
 }
 
-/* The entry of a key, made if `make`; NULL if there is none, or no room. */
-static struct code_entry *entry_at(const struct code *c, uint64_t key, bool make)
-{
-	for (uint32_t i = 0; i < CODE_PROBES; i++) {
-		struct code_entry *e = &c->entry[code_slot(key, c->entry_bits, i)];
+/* The table of lines. */
 
-		if (e->key == key)
-			return e;
-		if (!e->key) {
-			if (!make)
-				return NULL;
-			__atomic_store_n(&e->key, key, __ATOMIC_RELEASE);
-			return e;
+uint32_t code_find(const struct code *c, uint32_t image, uint64_t addr)
+{
+	uint32_t mask = (1u << c->line_bits) - 1, slot;
+	uint64_t key = CODE_KEY(image, addr);
+
+	for (uint32_t i = 0; i < CODE_PROBES; i++) {
+		const struct code_line *l = &c->line[code_record(key, c->line_bits, i) & mask];
+
+		if (!l->key)
+			return 0;
+		if (l->key != key)
+			continue;
+		for (uint32_t k = 0; k < CODE_SLOTS; k++) {
+			slot = l->slot[code_place(addr) + k];
+			if (!slot || !((slot ^ (uint32_t)addr) & 63))
+				return slot >> 6;
 		}
+	}
+	return 0;
+}
+
+static bool lines_left(const struct code *c)
+{
+	return c->nline < (1u << c->line_bits) / 4 * 3;
+}
+
+/* A free slot for the instruction at addr, which is not there yet; NULL if there is none. */
+static uint32_t *free_slot(struct code *c, uint32_t image, uint64_t addr)
+{
+	uint32_t mask = (1u << c->line_bits) - 1;
+	uint64_t key = CODE_KEY(image, addr);
+
+	for (uint32_t i = 0; i < CODE_PROBES; i++) {
+		struct code_line *l = &c->line[code_record(key, c->line_bits, i) & mask];
+
+		if (!l->key) {
+			if (!lines_left(c))
+				return NULL;
+			__atomic_store_n(&l->key, key, __ATOMIC_RELEASE);
+			c->nline++;
+		}
+		if (l->key != key)
+			continue;
+		for (uint32_t k = 0; k < CODE_SLOTS; k++)
+			if (!l->slot[code_place(addr) + k])
+				return &l->slot[code_place(addr) + k];
 	}
 	return NULL;
 }
 
-uint32_t code_find(const struct code *c, uint32_t image, uint64_t addr)
+/* What finds no place can still be run into, only not be entered. */
+static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
 {
-	const struct code_entry *e = entry_at(c, CODE_KEY(image, addr), false);
+	uint32_t *slot = free_slot(c, image, addr);
 
-	return e ? e->uop : 0;
+	if (!slot) {
+		c->refused++;
+		return false;
+	}
+	__atomic_store_n(slot, CODE_SLOT(uop, addr), __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Sites. */
+
+static struct code_site *add_site(struct code *c, uint32_t image, uint64_t addr, uint8_t cls,
+				  uint8_t len)
+{
+	struct code_site *s = &c->site[c->nsite++];
+
+	*s = (struct code_site){
+		.addr = addr & 0xffffffffffff, .image = image & 0xffff, .cls = cls, .len = len
+	};
+	return s;
+}
+
+/* The site just added has the micro-ops from `first` on. */
+static void close_site(struct code *c, uint32_t first)
+{
+	uint32_t at = (first + CODE_MARK - 1) / CODE_MARK;
+
+	c->site[c->nsite - 1].nuop = (uint8_t)(c->nuop - first);
+	for (; at * CODE_MARK < c->nuop; at++)
+		c->mark[at] = (struct code_mark){ c->nsite - 1, first };
 }
 
 const struct code_site *code_site(const struct code *c, uint32_t uop)
 {
-	uint32_t i = uop < c->nuop ? c->site_of[uop] : 0;
+	struct code_mark m;
 
-	return i ? &c->site[i] : NULL;
+	if (!uop || uop >= c->nuop)
+		return NULL;
+	m = c->mark[uop / CODE_MARK];
+	if (!m.site)
+		m = (struct code_mark){ 1, 1 }; /* before the first mark */
+	for (; uop - m.uop >= c->site[m.site].nuop; m.site++)
+		m.uop += c->site[m.site].nuop;
+	return &c->site[m.site];
 }
 
-/* Links the branch `from` to addr: now, or when addr is lifted. */
-static void link_to(struct code *c, uint32_t from, uint32_t image, uint64_t addr)
-{
-	struct code_entry *e = entry_at(c, CODE_KEY(image, addr), true);
-
-	if (!e) {
-		c->refused++;
-		return;
-	}
-	if (e->uop) {
-		__atomic_store_n(&c->uop[from].imm, (int64_t)e->uop, __ATOMIC_RELEASE);
-		return;
-	}
-	c->next[from] = e->pad;
-	e->pad = from;
-}
-
-/* Publishes an instruction, and links what waited for it. */
-static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
-{
-	struct code_entry *e = entry_at(c, CODE_KEY(image, addr), true);
-	uint32_t from;
-
-	if (!e)
-		return false;
-	assert(!e->uop);
-	__atomic_store_n(&e->uop, uop, __ATOMIC_RELEASE);
-	for (from = e->pad; from; from = c->next[from])
-		__atomic_store_n(&c->uop[from].imm, (int64_t)uop, __ATOMIC_RELEASE);
-	e->pad = 0;
-	c->nentry++;
-	return true;
-}
-
-static uint32_t add_site(struct code *c, uint32_t image, uint64_t addr, uint64_t target,
-			 uint8_t cls, uint8_t len)
-{
-	struct code_site *s = c->site;
-
-	if (c->nsite == c->site_cap) {
-		s = realloc(s, 2 * (size_t)c->site_cap * sizeof(*s));
-		if (!s)
-			return 0;
-		c->site = s;
-		c->site_cap *= 2;
-	}
-	s[c->nsite] = (struct code_site){
-		.addr = addr, .target = target, .image = image, .cls = cls, .len = len
-	};
-	return c->nsite++;
-}
+/* Lifting. */
 
 bool code_has_room(const struct code *c)
 {
-	return c->nuop + LIFT_MAX + 8 < c->uop_cap && c->nentry < (1u << c->entry_bits) / 8 * 5;
+	return c->nuop + RUN_ROOM < c->uop_cap && lines_left(c);
 }
 
-/* Ends a run with a link to the instruction at addr. */
-static void add_link(struct code *c, uint32_t image, uint64_t addr)
-{
-	uint32_t at = c->nuop++;
-
-	c->uop[at] = (struct uop){ .op = UOP_JMP };
-	c->site_of[at] = add_site(c, image, addr, addr, INSN_JUMP, 0);
-	link_to(c, at, image, addr);
-}
-
-/* Lifts one decoded instruction behind the last. False if there is no room. */
-static bool add_insn(struct code *c, uint32_t image, const struct insn *in, uint16_t fl_live,
-		     bool may_enter)
-{
-	const struct code_source *src = &c->source[image];
-	uint32_t site;
-	struct uop out[LIFT_MAX];
-	int n;
-
-	site = add_site(c, image, in->addr, in->target, in->cls, in->len);
-	if (!site)
-		return false;
-	if (may_enter && src->entry && src->entry(src->ctx, in->addr)) {
-		c->uop[c->nuop] = (struct uop){ .op = UOP_ARGS };
-		c->site_of[c->nuop++] = site;
-	}
-	n = lift_insn(in, fl_live, out);
-	memcpy(&c->uop[c->nuop], out, (size_t)n * sizeof(*out));
-	for (int i = 0; i < n; i++) {
-		uint32_t at = c->nuop + (uint32_t)i;
-
-		c->site_of[at] = site;
-		if (out[i].op == UOP_JCC || (out[i].op == UOP_JMP && (out[i].flags & UF_RETIRE)))
-			link_to(c, at, image, in->target);
-	}
-	c->nuop += (uint32_t)n;
-	c->lifted++;
-	return true;
-}
+struct item {
+	const struct lift_form *form;
+	uint64_t addr;
+	int64_t rel;
+	uint32_t first; /* micro-op that it begins with */
+	uint16_t live;
+};
 
 struct walk {
-	struct insn run[RUN_MAX];
-	uint16_t live[RUN_MAX];
-	uint32_t first[RUN_MAX]; /* micro-op that each begins with */
+	struct item run[RUN_MAX];
+	uint32_t n;
+	bool more; /* control goes on behind the run, at next */
+	uint64_t next;
 	uint64_t *queue;
 	uint32_t head, tail;
 };
 
-/* Decodes from addr up to n instructions: to the end of control flow, to what is lifted, to what is
- * no code. Returns how many; *more: the address to go on at, if control does. */
-static uint32_t decode_run(const struct code *c, uint32_t image, uint64_t addr, struct insn *run,
-			   uint32_t n, bool *more, uint64_t *next)
+static uint64_t target_of(const struct item *it)
+{
+	return it->addr + it->form->len + (uint64_t)it->rel;
+}
+
+/* The instructions that only fill up to where the next is aligned. */
+static bool is_filler(const struct lift_form *f)
+{
+	return f->nop || f->cls == INSN_TRAP;
+}
+
+/*
+ * Decodes from addr on: to the end of control flow, to what is lifted, to what is no code; behind the end of
+ * control flow, too, up to `end`, if that is not 0.
+ */
+static void decode_run(const struct code *c, struct walk *w, uint32_t image, uint64_t addr,
+		       uint64_t end)
 {
 	const struct code_source *src = &c->source[image];
-	uint32_t k = 0;
+	bool falls = true;
 	size_t left = 0;
 	const uint8_t *p = NULL;
 
-	*more = true;
-	while (k < n && !(k && code_find(c, image, addr))) {
-		struct insn *in = &run[k];
-		int len;
+	lift_memo_rest(c->memo);
+	w->n = 0;
+	while (w->n < RUN_MAX && (!end || falls || addr < end)) {
+		struct item *it = &w->run[w->n];
 
+		if (w->n && code_find(c, image, addr))
+			break;
 		if (left < INSN_MAX_LEN)
 			p = src->bytes(src->ctx, addr, &left);
-		if (!p || !(len = insn_decode(in, p, left, addr))) {
-			*more = k != 0;
+		it->form = p ? lift_memo_decode(c->memo, p, left, &it->rel) : NULL;
+		if (!it->form) {
+			falls = falls && w->n;
 			break;
 		}
-		k++;
-		addr += (uint64_t)len;
-		p += len;
-		left -= (size_t)len;
-		if (!insn_falls_through(in)) {
-			*more = false;
+		it->addr = addr;
+		addr += it->form->len;
+		p += it->form->len;
+		left -= it->form->len;
+		if (!falls && is_filler(it->form))
+			continue;
+		w->n++;
+		falls = it->form->falls_through;
+		if (!falls && !end)
 			break;
-		}
+		if (end && addr >= end)
+			break;
 	}
-	*next = addr;
-	return k;
+	w->more = falls;
+	w->next = addr;
 }
 
 /* The status flags that may be read behind each instruction of a run. At its end, and where control
  * can leave it, all. */
-static void flags_live(const struct insn *run, uint16_t *live, uint32_t n)
+static void flags_live(struct item *run, uint32_t n)
 {
 	uint16_t l = FL_STATUS;
 
 	for (uint32_t i = n; i-- > 0;) {
-		if (insn_ends_block(&run[i]))
+		const struct lift_form *f = run[i].form;
+
+		if (f->ends_block)
 			l = FL_STATUS;
-		live[i] = l;
-		l = (uint16_t)((l & ~run[i].fl_written) | run[i].fl_read) & FL_STATUS;
+		run[i].live = l;
+		l = (uint16_t)((l & ~f->fl_written) | f->fl_read) & FL_STATUS;
+	}
+}
+
+static bool starts_procedure(const struct code_source *src, const struct walk *w, uint32_t k)
+{
+	const struct item *it = &w->run[k], *before = k ? it - 1 : NULL;
+
+	/* control comes from elsewhere, or from a call that does not return */
+	if (before && before->addr + before->form->len == it->addr &&
+	    before->form->cls != INSN_CALL && !before->form->nop && before->form->falls_through)
+		return false;
+	return src->entry && src->entry(src->ctx, it->addr);
+}
+
+/* Lifts an instruction behind the last. */
+static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
+{
+	struct item *it = &w->run[k];
+	struct code_site *s = add_site(c, image, it->addr, it->form->cls, it->form->len);
+	int n;
+
+	it->first = c->nuop;
+	if (it->form->has_target)
+		s->distance = (int32_t)it->rel;
+	if (starts_procedure(&c->source[image], w, k))
+		c->uop[c->nuop++] = (struct uop){ .op = UOP_ARGS };
+	n = lift_memo_lift(c->memo, it->form, it->addr, it->rel, it->live, &c->uop[c->nuop]);
+	c->nuop += (uint32_t)n;
+	close_site(c, it->first);
+	c->lifted++;
+}
+
+/* Ends a run with a way to the instruction at addr. */
+static void add_link(struct code *c, uint32_t image, uint64_t addr)
+{
+	uint32_t at = c->nuop++, to = code_find(c, image, addr);
+
+	c->uop[at] = (struct uop){ .op = UOP_JMP, .imm = to ? to : CODE_UNLINKED(addr) };
+	add_site(c, image, addr, INSN_JUMP, 0);
+	close_site(c, at);
+}
+
+/* The micro-op of the run's instruction at addr, or 0. */
+static uint32_t find_in_run(const struct walk *w, uint32_t n, uint64_t addr)
+{
+	uint32_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (w->run[mid].addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && w->run[lo].addr == addr ? w->run[lo].first : 0;
+}
+
+static bool is_direct(const struct uop *u)
+{
+	return u->op == UOP_JCC || (u->op == UOP_JMP && (u->flags & UF_RETIRE));
+}
+
+/* Makes the direct branches of run[0 .. n) lead to where they go. */
+static void link_run(struct code *c, const struct walk *w, uint32_t n, uint32_t end)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct item *it = &w->run[i];
+		uint32_t last = i + 1 < n ? w->run[i + 1].first : end, to;
+		uint64_t target = target_of(it);
+
+		if (!it->form->has_target)
+			continue;
+		to = find_in_run(w, n, target);
+		for (uint32_t at = it->first; at < last; at++)
+			if (is_direct(&c->uop[at]))
+				c->uop[at].imm = to ? to : CODE_UNLINKED(target);
 	}
 }
 
@@ -258,73 +345,78 @@ static void visit(struct code *c, struct walk *w, uint32_t image, uint64_t addr)
 /* What is no code is a place where windows end, and not asked for again. */
 static bool add_no_code(struct code *c, uint32_t image, uint64_t addr)
 {
-	uint32_t at = c->nuop;
+	uint32_t at = c->nuop++;
 
-	if (!code_has_room(c))
-		return false;
 	c->uop[at] = (struct uop){ .op = UOP_STOP, .imm = RA_STOP_UNSUPPORTED };
-	c->site_of[at] = add_site(c, image, addr, 0, INSN_TRAP, 0);
-	c->nuop++;
+	add_site(c, image, addr, INSN_TRAP, 0);
+	close_site(c, at);
 	return publish(c, image, addr, at);
 }
 
-/* A procedure begins where control comes from elsewhere, or behind a call that does not return. */
-static bool may_be_entry(const struct insn *run, uint32_t k)
+/* Lifts w->run. Nothing leads to an instruction before those behind it are there. Returns how many were
+ * lifted, fewer if there is no room. */
+static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image)
 {
-	return k == 0 || run[k - 1].cls == INSN_CALL || run[k - 1].z.mnemonic == ZYDIS_MNEMONIC_NOP;
+	uint32_t k, end;
+
+	flags_live(w->run, w->n);
+	for (k = 0; k < w->n && code_has_room(c); k++)
+		add_insn(c, w, image, k);
+	end = c->nuop;
+	link_run(c, w, k, end);
+	if (k < w->n)
+		add_link(c, image, w->run[k].addr); /* has_room() left some */
+	else if (w->more)
+		add_link(c, image, w->next);
+	for (uint32_t i = 0; i < k; i++)
+		publish(c, image, w->run[i].addr, w->run[i].first);
+	return k;
 }
 
-/* Lifts w->run[0..n), which goes on at `next` if `more`. Nothing leads to an instruction before those
- * behind it are there. Returns how many were lifted, fewer if there is no room. */
-static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image, uint32_t n, bool more,
-			 uint64_t next)
+/* Where a run that was lifted leads to. */
+static void visit_targets(struct code *c, struct walk *w, uint32_t image)
 {
-	uint32_t i, k;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->run[i].form->has_target)
+			visit(c, w, image, target_of(&w->run[i]));
+	if (w->more)
+		visit(c, w, image, w->next);
+}
 
-	flags_live(w->run, w->live, n);
-	for (k = 0; k < n && code_has_room(c); k++) {
-		w->first[k] = c->nuop;
-		if (!add_insn(c, image, &w->run[k], w->live[k], may_be_entry(w->run, k)))
-			break;
-		if (w->run[k].target)
-			visit(c, w, image, w->run[k].target);
-	}
-	if (k < n) {
-		if (k) /* has_room() left some */
-			c->uop[c->nuop++] = (struct uop){ .op = UOP_JMP };
-	} else if (more) {
-		add_link(c, image, next);
-		visit(c, w, image, next);
-	}
-	for (i = 0; i < k; i++)
-		if (!publish(c, image, w->run[i].addr, w->first[i]))
-			c->refused++;
-	return k;
+static bool can_lift(const struct code *c, uint32_t image)
+{
+	return image < c->nsource && c->source[image].bytes && code_has_room(c);
 }
 
 uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budget)
 {
 	static _Thread_local struct walk w;
-	uint32_t done = 0, n, k;
-	uint64_t at, next;
-	bool more;
+	uint32_t done = 0, k;
+	uint64_t at;
 
-	if (image >= c->nsource || !c->source[image].bytes)
+	if (!can_lift(c, image))
 		return 0;
 	w.queue = c->queue;
 	w.head = w.tail = 0;
 	visit(c, &w, image, addr);
-	while (w.head != w.tail && done < budget) {
+	while (w.head != w.tail && done < budget && code_has_room(c)) {
 		at = w.queue[w.head++ % QUEUE_MAX];
 		if (code_find(c, image, at))
 			continue;
-		n = decode_run(c, image, at, w.run, RUN_MAX, &more, &next);
-		if (!n && !add_no_code(c, image, at))
-			break;
-		k = lift_run(c, &w, image, n, more, next);
+		if (!free_slot(c, image, at)) {
+			c->refused++;
+			continue;
+		}
+		decode_run(c, &w, image, at, 0);
+		if (!w.n) {
+			add_no_code(c, image, at);
+			continue;
+		}
+		k = lift_run(c, &w, image);
 		done += k;
-		if (k < n)
+		if (k < w.n)
 			break;
+		visit_targets(c, &w, image);
 	}
 	return done;
 }
@@ -340,14 +432,22 @@ static uint32_t lifted_length(const struct code *c, uint32_t image, uint64_t add
 
 uint32_t code_sweep(struct code *c, uint32_t image, uint64_t start, uint64_t end, uint32_t budget)
 {
+	static _Thread_local struct walk w;
 	uint32_t done = 0, n;
+	uint64_t at = start;
 
-	for (uint64_t at = start; at < end && done < budget; at += n ? n : 1) {
+	if (!can_lift(c, image))
+		return 0;
+	while (at < end && done < budget && code_has_room(c)) {
 		n = lifted_length(c, image, at);
-		if (!n && !code_find(c, image, at)) {
-			done += code_lift(c, image, at, 1);
-			n = lifted_length(c, image, at);
+		if (n) {
+			at += n;
+			continue;
 		}
+		decode_run(c, &w, image, at, end);
+		if (w.n && free_slot(c, image, w.run[0].addr))
+			done += lift_run(c, &w, image);
+		at = w.next > at ? w.next : at + 1;
 	}
 	return done;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lifted code: an arena of micro-ops and a table of where each instruction begins, shared with the
- * interpreter (in the kernel: both are memory-mapped BPF arrays). Only this file writes them; the
- * interpreter may read at any time, so an instruction is complete before anything leads to it.
+ * interpreter (in the kernel: both are memory-mapped BPF arrays). The interpreter may read at any time, so
+ * an instruction is complete before anything leads to it; of what is there it writes only the links of
+ * branches (runahead/state.h).
  *
  *   uop[0]            never used: index 0 means "not lifted"
  *   uop[i .. i + k)   an instruction; those of a straight run lie one behind the other
  *
- * Code is lifted lazily, a neighbourhood at a time: from an address along both ways of branches and
- * into direct calls, breadth first, up to a number of instructions. Branches to what is not lifted yet
- * are linked when it is.
+ * Code is lifted lazily: the neighbourhood of an address along both ways of branches and into direct
+ * calls, breadth first; or a stretch of code from its start to its end.
  */
 #ifndef ASSAY_RUNAHEAD_CODE_H
 #define ASSAY_RUNAHEAD_CODE_H
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "isa/lift_memo.h"
 #include "isa/uop.h"
 #include "runahead/state.h"
 
@@ -33,34 +34,41 @@ struct code_source {
 	void *ctx;
 };
 
-/* What a retiring micro-op stands for. */
+/* An instruction that was lifted. */
 struct code_site {
-	uint64_t addr;	 /* ELF virtual address */
-	uint64_t target; /* direct branches, jumps, calls */
-	uint32_t image;
-	uint8_t cls, len; /* enum insn_class; 0 length: a link to the next instruction, at target */
+	uint64_t addr : 48; /* ELF virtual address */
+	uint64_t image : 16;
+	int32_t distance; /* direct branches, jumps, calls: from the end to the target */
+	uint8_t cls, len; /* enum insn_class; 0 length: no instruction */
+	uint8_t nuop;
+};
+
+/* The site of the first of CODE_MARK micro-ops, and where it begins. */
+#define CODE_MARK 16
+struct code_mark {
+	uint32_t site, uop;
 };
 
 struct code {
 	struct uop *uop;
 	uint32_t uop_cap, nuop;
-	struct code_entry *entry;
-	uint32_t entry_bits, nentry;
-	uint32_t *site_of; /* by micro-op: index in site */
-	uint32_t *next;	   /* by micro-op: next one waiting for the same target */
-	struct code_site *site;
-	uint32_t nsite, site_cap;
+	struct code_line *line;
+	uint32_t line_bits, nline;
+	struct code_site *site; /* in the order of their micro-ops, which leave no gap */
+	uint32_t nsite;
+	struct code_mark *mark;
 	struct code_source *source; /* by image */
 	uint32_t nsource;
+	struct lift_memo *memo;
 	uint64_t *queue;  /* scratch of code_lift: addresses still to visit */
 	uint64_t lifted;  /* instructions */
 	uint64_t refused; /* entries for which there was no place */
 };
 
-/* Uses the caller's memory for uop and entry (zeroed, both stay the caller's), 1 << entry_bits
- * entries. -1 without memory. */
-int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_entry *entry,
-	      uint32_t entry_bits, struct err *err);
+/* Uses the caller's memory for uop (at most CODE_UOPS_MAX) and line (zeroed, both stay the caller's), 1 <<
+ * line_bits lines. -1 without memory. */
+int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_line *line,
+	      uint32_t line_bits, struct err *err);
 void code_fini(struct code *c);
 
 /* Declares an image's code; the number must be new or its source unchanged. */
@@ -71,8 +79,8 @@ int code_image(struct code *c, uint32_t image, const struct code_source *src, st
 uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budget);
 
 /*
- * Lifts what is not lifted yet of [start, end), a procedure say, from its start on: what only indirect
- * jumps and returns lead to is found so. At most `budget` instructions; returns how many.
+ * Lifts what is not lifted yet of [start, end), procedures say, instruction by instruction: what only
+ * indirect jumps and returns lead to is found so. At most `budget` instructions; returns how many.
  */
 uint32_t code_sweep(struct code *c, uint32_t image, uint64_t start, uint64_t end, uint32_t budget);
 
@@ -80,7 +88,12 @@ uint32_t code_sweep(struct code *c, uint32_t image, uint64_t start, uint64_t end
 bool code_has_room(const struct code *c);
 /* The first micro-op of the instruction at addr, or 0. */
 uint32_t code_find(const struct code *c, uint32_t image, uint64_t addr);
-/* The site of a micro-op (as a window's head or stop_uop names it), or NULL if that is none. */
+/* The site of a micro-op (as a window's head names it), or NULL if that is none. */
 const struct code_site *code_site(const struct code *c, uint32_t uop);
+/* Where a direct branch, jump or call leads. */
+static inline uint64_t code_target(const struct code_site *s)
+{
+	return s->addr + s->len + (uint64_t)(int64_t)s->distance;
+}
 
 #endif

@@ -8,7 +8,9 @@
  *   const struct uop *ra_uop_at(uint32_t index)             NULL if out of range
  *   int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)   0, or not if not readable
  *   int ra_read_line(uint64_t addr, uint64_t data[8])       likewise, an aligned line of 64 bytes
- *   uint32_t ra_entry(uint32_t image, uint64_t addr)        first micro-op of lifted code, or 0
+ *   const struct code_line *ra_line_at(uint32_t index)      a record of the table of lifted code
+ *   uint32_t ra_line_bits(void)                             log2 of how many that has
+ *   void ra_link(uint32_t from, uint32_t to)                makes the branch at micro-op `from` lead to `to`
  *   int ra_map(struct ra_state *s, uint64_t addr)           sets image, start, end, bias; 0 if known,
  *                                                           else an enum ra_stop
  *
@@ -29,6 +31,40 @@ RA_INLINE int ra_stop(struct ra_state *s, uint32_t why)
 
 /* Control. */
 
+#define RA_OTHER_LINE ~0u
+
+/* What record `at` has for addr: its slot, 0 if that is nowhere, RA_OTHER_LINE if the next is to be asked. */
+RA_HELPER uint32_t ra_line_slot(uint32_t at, uint64_t key, uint64_t addr)
+{
+	const struct code_line *l = ra_line_at(at);
+	uint32_t place = code_place(addr), slot;
+
+	if (!l || !l->key)
+		return 0;
+	if (l->key != key)
+		return RA_OTHER_LINE;
+	for (uint32_t i = 0; i < CODE_SLOTS; i++) {
+		slot = l->slot[place + i];
+		if (!slot || !((slot ^ (uint32_t)addr) & 63))
+			return slot;
+	}
+	return RA_OTHER_LINE;
+}
+
+/* The first micro-op of the instruction at addr (ELF virtual address), or 0. */
+RA_HELPER uint32_t ra_entry(uint32_t image, uint64_t addr)
+{
+	uint64_t key = CODE_KEY(image, addr);
+	uint32_t bits = ra_line_bits(), slot;
+
+	for (uint32_t i = 0; i < CODE_PROBES; i++) {
+		slot = ra_line_slot(code_record(key, bits, i) & ((1u << bits) - 1), key, addr);
+		if (slot != RA_OTHER_LINE)
+			return slot >> 6;
+	}
+	return 0;
+}
+
 /* Goes to a run-time address: sets pc, or stops. */
 RA_HELPER int ra_goto(struct ra_state *s, uint64_t va)
 {
@@ -44,11 +80,23 @@ RA_HELPER int ra_goto(struct ra_state *s, uint64_t va)
 		s->r[UR_BIAS] = s->bias;
 	}
 	pc = ra_entry(s->image, va - s->bias);
-	if (!pc) {
-		s->stop_uop = 0;
+	if (!pc)
 		return ra_stop(s, RA_STOP_MISS);
-	}
 	s->pc = pc;
+	return 0;
+}
+
+/* Follows the branch at micro-op `from`, of imm CODE_UNLINKED(). */
+RA_HELPER int ra_follow(struct ra_state *s, uint32_t from, uint64_t imm)
+{
+	uint32_t image;
+
+	RA_NULL(s);
+	image = s->image;
+	if (ra_goto(s, (imm & ~(1ull << 63)) + s->bias))
+		return 1;
+	if (s->image == image)
+		ra_link(from, s->pc);
 	return 0;
 }
 
@@ -391,20 +439,16 @@ RA_INLINE int ra_step(struct ra_state *s)
 			return ra_stop(s, RA_STOP_BRANCH);
 		if (ra_retire(s, pc, u->rec, (uint32_t)v))
 			return 1;
-		if (v) {
-			s->pc = (uint32_t)u->imm;
-			goto linked;
-		}
+		if (v)
+			goto jump;
 		return 0;
 	case UOP_JMP:
 		if ((flags & UF_RETIRE) && ra_retire(s, pc, u->rec, 1))
 			return 1;
+	jump:
+		if (u->imm < 0)
+			return ra_follow(s, pc, (uint64_t)u->imm);
 		s->pc = (uint32_t)u->imm;
-	linked:
-		if (!s->pc) {
-			s->stop_uop = pc;
-			return ra_stop(s, RA_STOP_MISS);
-		}
 		return 0;
 	case UOP_JIND:
 		b = s->r[u->b & (UR_N - 1)];
@@ -444,7 +488,6 @@ RA_INLINE void ra_begin(struct ra_state *s, uint64_t rflags, uint32_t burst)
 	s->burst = burst;
 	s->out_n = RA_OUT_HEAD;
 	s->stop = RA_STOP_RUNNING;
-	s->stop_uop = 0;
 	s->uops = 0;
 	s->target = 0;
 	s->bloom = 0;

@@ -10,7 +10,7 @@
 #define RA_BURST_MAX 512
 #define RA_OUT_WORDS 4096 /* power of two */
 #define RA_ENTRY_WORDS 8  /* the most that one micro-op writes to out[] */
-#define RA_OUT_HEAD 14	  /* words at the start of out[] that are left to the source's header */
+#define RA_OUT_HEAD 13	  /* words at the start of out[] that are left to the source's header */
 
 #define RA_STOP_RUNNING RA_STOP_N /* not ended yet */
 
@@ -80,14 +80,12 @@ struct ra_state {
 	struct ra_lazy lazy;
 	uint32_t fl, fl_unk;
 
-	uint32_t n;	/* instructions retired */
-	uint32_t burst; /* to retire at most */
-	uint32_t out_n; /* words in out[] */
-	uint32_t stop;	/* enum ra_stop */
-	uint32_t
-		stop_uop; /* RA_STOP_MISS: the branch whose target is not lifted, or 0: see target */
-	uint32_t uops;	  /* executed */
-	uint64_t target;  /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
+	uint32_t n;	 /* instructions retired */
+	uint32_t burst;	 /* to retire at most */
+	uint32_t out_n;	 /* words in out[] */
+	uint32_t stop;	 /* enum ra_stop */
+	uint32_t uops;	 /* executed */
+	uint64_t target; /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
 
 	/* The image that control is in, and where it ends: set by ra_map(). */
 	uint64_t start, end, bias;
@@ -105,29 +103,43 @@ struct ra_state {
 };
 
 /*
- * Where lifted code begins: a hash table by image and address, written by user space only. The 64 bytes
- * of a line of code share a cluster of 32 entries, in their order, as what runs together is looked up
- * together; collisions probe linearly.
+ * Where lifted code begins: a hash table of lines, 64 bytes of an image's code each, written by user space
+ * only. An instruction is in one of CODE_SLOTS slots from the place on that its offset in the line has; a
+ * line whose slots are taken goes on in a further record of the same key.
+ *
+ *   slot   bits 0-5 offset in the line, 6-31 index of the first micro-op; 0: empty, and ends a search
  */
-struct code_entry {
-	uint64_t key; /* CODE_KEY(); 0: empty */
-	uint32_t uop; /* index of its first micro-op; 0: not lifted */
-	uint32_t pad; /* user space's */
+#define CODE_LINE_SLOTS 30
+#define CODE_SLOTS 8  /* tried in a record */
+#define CODE_PROBES 8 /* records tried */
+struct code_line {
+	uint64_t key; /* CODE_KEY(); 0: empty, and ends a search */
+	uint32_t slot[CODE_LINE_SLOTS];
 };
-#define CODE_KEY(image, addr) ((uint64_t)(image) << 48 | ((addr)&0xffffffffffffull))
-#define CODE_PROBES 32
-#define CODE_CLUSTER 5 /* log2 */
-/* Where a key may be, in the order of the tries: sixteen places from its own in its line's cluster on, then
- * in a second cluster. The first empty one ends a search. */
-static inline __attribute__((always_inline)) uint32_t code_slot(uint64_t key, uint32_t bits,
-								uint32_t i)
-{
-	uint64_t k = i < CODE_PROBES / 2 ? 0x9e3779b97f4a7c15ull : 0xc2b2ae3d27d4eb4full;
-	uint32_t cluster = (uint32_t)(((key >> 6) * k) >> (64 + CODE_CLUSTER - bits));
-	uint32_t place = (uint32_t)(key >> 1 & ((1u << CODE_CLUSTER) - 1));
+#define CODE_KEY(image, addr) ((uint64_t)(image) << 48 | ((addr) >> 6 & 0x3ffffffffffull))
+#define CODE_SLOT(uop, addr) ((uop) << 6 | ((uint32_t)(addr)&63))
+#define CODE_UOPS_MAX (1u << 26)
 
-	return ((cluster << CODE_CLUSTER | place) + (i & (CODE_PROBES / 2 - 1))) &
-	       ((1u << bits) - 1);
+/* Record i of those that a key may be in. */
+static inline __attribute__((always_inline)) uint32_t code_record(uint64_t key, uint32_t bits,
+								  uint32_t i)
+{
+	uint64_t h = (key ^ key >> 32) * 0x9e3779b97f4a7c15ull;
+
+	h = (h ^ h >> 29) * 0xc2b2ae3d27d4eb4full;
+	return (uint32_t)(h >> (64 - bits)) + i * ((uint32_t)h | 1);
 }
+
+/* The first slot of an address. */
+static inline __attribute__((always_inline)) uint32_t code_place(uint64_t addr)
+{
+	return ((uint32_t)addr & 63) * (CODE_LINE_SLOTS - CODE_SLOTS + 1) >> 6;
+}
+
+/*
+ * imm of a direct branch (UOP_JCC, UOP_JMP) that does not lead to a micro-op yet: the address it goes to. The
+ * interpreter looks that up when it comes there, and links the branch.
+ */
+#define CODE_UNLINKED(addr) ((int64_t)((addr) | 1ull << 63))
 
 #endif

@@ -21,9 +21,19 @@ static inline int ra_read_line(uint64_t addr, uint64_t *data)
 	return 0;
 }
 
-static inline uint32_t ra_entry(uint32_t image, uint64_t addr)
+static inline const struct code_line *ra_line_at(uint32_t index)
 {
-	return code_find(cur->code, image, addr);
+	return &cur->code->line[index];
+}
+
+static inline uint32_t ra_line_bits(void)
+{
+	return cur->code->line_bits;
+}
+
+static inline void ra_link(uint32_t from, uint32_t to)
+{
+	cur->code->uop[from].imm = to;
 }
 
 static inline int ra_map(struct ra_state *s, uint64_t addr)

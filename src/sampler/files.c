@@ -40,14 +40,18 @@ struct mapped_file *files_find(const struct files *f, struct file_key key)
 
 static const uint8_t *code_bytes(void *ctx, uint64_t addr, size_t *n)
 {
-	return image_code(ctx, addr, n);
+	const struct mapped_file *m = ctx;
+
+	return image_code(m->im, addr, n);
 }
 
 static bool code_entry_at(void *ctx, uint64_t addr)
 {
-	const struct image_proc *p = image_proc_at(ctx, addr);
+	struct mapped_file *m = ctx;
 
-	return p && p->start == addr;
+	if (!m->last || addr < m->last->start || addr >= m->last->end)
+		m->last = image_proc_at(m->im, addr);
+	return m->last && m->last->start == addr;
 }
 
 /* Tells the kernel side, so that its next sample in this file runs ahead. */
@@ -94,6 +98,26 @@ const struct image_proc *files_procedure(const struct files *f, uint32_t image, 
 	return im ? image_proc_at(im, addr) : NULL;
 }
 
+bool files_region(const struct files *f, uint32_t image, uint64_t addr, uint64_t bytes,
+		  uint64_t *start, uint64_t *end)
+{
+	const struct image_proc *p = files_procedure(f, image, addr), *first, *last;
+	uint64_t base = addr - addr % bytes;
+	size_t n;
+
+	if (!p)
+		return false;
+	n = image_procs(f->by_image[image], &first);
+	last = first + n - 1;
+	*start = p->start < base - bytes ? addr : p->start;
+	*end = p->end > base + 2 * bytes ? base + 2 * bytes : p->end;
+	for (const struct image_proc *q = p; q > first && q[-1].start >= base; q--)
+		*start = q[-1].start;
+	for (const struct image_proc *q = p; q < last && q[1].start < base + bytes; q++)
+		*end = q[1].end < base + 2 * bytes ? q[1].end : base + 2 * bytes;
+	return true;
+}
+
 static struct mapped_file *add(struct files *f, struct file_key key, const char *file,
 			       const char *path)
 {
@@ -114,7 +138,7 @@ static struct mapped_file *add(struct files *f, struct file_key key, const char 
 	}
 	m->image = pi->id;
 	if (m->im) {
-		struct code_source src = { code_bytes, code_entry_at, m->im };
+		struct code_source src = { code_bytes, code_entry_at, m };
 
 		code_image(f->code, m->image, &src, &err);
 	}

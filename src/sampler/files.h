@@ -16,8 +16,9 @@
 
 struct mapped_file {
 	struct file_key key;
-	uint32_t image;	  /* in the profile; the kernel side's number too */
-	struct image *im; /* NULL: could not be opened as ELF */
+	uint32_t image;		       /* in the profile; the kernel side's number too */
+	struct image *im;	       /* NULL: could not be opened as ELF */
+	const struct image_proc *last; /* the procedure asked for last */
 	UT_hash_handle hh;
 };
 
@@ -39,6 +40,10 @@ struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key ke
 				  const char *name);
 /* The procedure of that image that holds addr, or NULL. */
 const struct image_proc *files_procedure(const struct files *f, uint32_t image, uint64_t addr);
+/* About `bytes` of whole procedures around addr in that image; a part of the one that holds addr if it is
+ * much larger. False if nothing is known of procedures there. */
+bool files_region(const struct files *f, uint32_t image, uint64_t addr, uint64_t bytes,
+		  uint64_t *start, uint64_t *end);
 /* Every file that pid maps executable. */
 void files_resolve_all(struct files *f, pid_t pid);
 /* The name of pid's mapping at addr ("[vdso]", …, "" if it has none), into buf. False if pid is gone. */

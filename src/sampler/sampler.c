@@ -22,8 +22,8 @@ const struct sampler_options sampler_defaults = {
 	.rate = 997,
 	.burst = 128,
 	.ring_mib = 16,
-	.code_kuops = 2048,
-	.neighbourhood = 400,
+	.code_kuops = 4096,
+	.neighbourhood = 4096,
 };
 
 /* A sample in a file that is not known yet: kept until it is. */
@@ -36,16 +36,14 @@ struct pending {
 };
 #define PENDING_MAX 65536
 
-#define SWEEP_BYTES 8192 /* of a procedure, behind what was missing */
-
 struct sampler {
 	struct sampler_options o;
 	struct sampler_bpf *bpf;
 	struct ring_buffer *ring;
 	struct events events;
 	struct code code;
-	void *uop_map, *entry_map;
-	size_t uop_bytes, entry_bytes;
+	void *uop_map, *line_map;
+	size_t uop_bytes, line_bytes;
 	struct files files;
 	struct ksyms *ksyms;
 	struct profile *profile;
@@ -94,29 +92,22 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static void lift(struct sampler *s, uint32_t image, uint64_t addr)
 {
-	uint64_t begin = cpu_ns(), end = addr + SWEEP_BYTES;
-	const struct image_proc *p;
+	uint64_t begin, start, end;
 
 	/* samples that missed it before it was lifted are still coming in */
 	if (!code_has_room(&s->code) || code_find(&s->code, image, addr))
 		return;
-	code_lift(&s->code, image, addr, s->o.neighbourhood);
-	/* what indirect jumps and returns lead to is most likely in the same procedure */
-	p = files_procedure(&s->files, image, addr);
-	if (p)
-		code_sweep(&s->code, image, addr, p->end < end ? p->end : end,
-			   s->o.neighbourhood / 2);
+	begin = cpu_ns();
+	code_lift(&s->code, image, addr, s->o.neighbourhood / 8);
+	/* what runs next is most likely in the same procedure, then in those beside it */
+	if (files_region(&s->files, image, addr, 4 * s->o.neighbourhood, &start, &end))
+		code_sweep(&s->code, image, start, end, 2 * s->o.neighbourhood);
 	s->lift_ns += cpu_ns() - begin;
 }
 
 static void lift_missing(struct sampler *s, const struct sample *h)
 {
-	const struct code_site *site = h->stop_uop ? code_site(&s->code, h->stop_uop) : NULL;
-
-	if (site)
-		lift(s, site->image, site->target);
-	else if (!h->stop_uop)
-		lift(s, h->stop_image, h->target - h->stop_bias);
+	lift(s, h->stop_image, h->target - h->stop_bias);
 }
 
 /* Mappings. */
@@ -310,7 +301,7 @@ static uint32_t log2_up(uint32_t v)
 
 static int load(struct sampler *s, struct err *err)
 {
-	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 2);
+	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 16);
 	struct sampler_bpf *b;
 
 	libbpf_set_print(quiet);
@@ -319,10 +310,10 @@ static int load(struct sampler *s, struct err *err)
 	if (!b)
 		return err_sys(err, "cannot open the kernel program");
 	b->rodata->cfg_burst = s->o.burst;
-	b->rodata->cfg_entry_bits = bits;
+	b->rodata->cfg_line_bits = bits;
 	b->rodata->cfg_ring_bytes = s->o.ring_mib << 20;
 	bpf_map__set_max_entries(b->maps.code, uops);
-	bpf_map__set_max_entries(b->maps.entries, 1u << bits);
+	bpf_map__set_max_entries(b->maps.lines, 1u << bits);
 	bpf_map__set_max_entries(b->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.counters, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.ring, s->o.ring_mib << 20);
@@ -333,15 +324,15 @@ static int load(struct sampler *s, struct err *err)
 			"ASSAY_DEBUG=1 shows what it says; `assay doctor` what is allowed here");
 	}
 	s->uop_bytes = (size_t)uops * sizeof(struct uop);
-	s->entry_bytes = sizeof(struct code_entry) << bits;
+	s->line_bytes = sizeof(struct code_line) << bits;
 	s->uop_map = mmap(NULL, s->uop_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 			  bpf_map__fd(b->maps.code), 0);
-	s->entry_map = mmap(NULL, s->entry_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    bpf_map__fd(b->maps.entries), 0);
-	if (s->uop_map == MAP_FAILED || s->entry_map == MAP_FAILED)
+	s->line_map = mmap(NULL, s->line_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			   bpf_map__fd(b->maps.lines), 0);
+	if (s->uop_map == MAP_FAILED || s->line_map == MAP_FAILED)
 		return err_sys(err, "cannot map the code map (%zu MiB)",
-			       (s->uop_bytes + s->entry_bytes) >> 20);
-	return code_init(&s->code, s->uop_map, uops, s->entry_map, bits, err);
+			       (s->uop_bytes + s->line_bytes) >> 20);
+	return code_init(&s->code, s->uop_map, uops, s->line_map, bits, err);
 }
 
 static int add_images(struct sampler *s, struct err *err)
@@ -373,7 +364,7 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	s->profile = p;
 	s->sink = sink;
 	s->ctx = ctx;
-	s->uop_map = s->entry_map = MAP_FAILED;
+	s->uop_map = s->line_map = MAP_FAILED;
 	caps_read(&caps);
 	kind = o->event ? !strcmp(o->event, "cycles") : caps.pmu;
 	if (caps_check(&caps, err) || add_images(s, err) || load(s, err))
@@ -402,8 +393,8 @@ void sampler_close(struct sampler *s)
 	code_fini(&s->code);
 	if (s->uop_map != MAP_FAILED)
 		munmap(s->uop_map, s->uop_bytes);
-	if (s->entry_map != MAP_FAILED)
-		munmap(s->entry_map, s->entry_bytes);
+	if (s->line_map != MAP_FAILED)
+		munmap(s->line_map, s->line_bytes);
 	sampler_bpf__destroy(s->bpf);
 	ksyms_close(s->ksyms);
 	free(s->pending);

@@ -29,10 +29,10 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1 << LANE_ENTRY_BITS);
+	__uint(max_entries, 1 << LANE_LINE_BITS);
 	__type(key, uint32_t);
-	__type(value, struct code_entry);
-} entries SEC(".maps");
+	__type(value, struct code_line);
+} lines SEC(".maps");
 
 static __always_inline const struct uop *ra_uop_at(uint32_t index)
 {
@@ -55,20 +55,22 @@ static __always_inline int ra_read_line(uint64_t addr, uint64_t *data)
 	return bpf_probe_read_user(data, RA_LINE_BYTES, (const void *)addr);
 }
 
-static __noinline uint32_t ra_entry(uint32_t image, uint64_t addr)
+static __always_inline const struct code_line *ra_line_at(uint32_t index)
 {
-	uint64_t key = CODE_KEY(image, addr);
+	return bpf_map_lookup_elem(&lines, &index);
+}
 
-	for (uint32_t i = 0; i < CODE_PROBES; i++) {
-		uint32_t at = code_slot(key, LANE_ENTRY_BITS, i);
-		const struct code_entry *e = bpf_map_lookup_elem(&entries, &at);
+static __always_inline uint32_t ra_line_bits(void)
+{
+	return LANE_LINE_BITS;
+}
 
-		if (!e || !e->key)
-			return 0;
-		if (e->key == key)
-			return e->uop;
-	}
-	return 0;
+static __always_inline void ra_link(uint32_t from, uint32_t to)
+{
+	struct uop *u = bpf_map_lookup_elem(&code, &from);
+
+	if (u)
+		*(volatile int64_t *)&u->imm = to;
 }
 
 static __noinline int ra_map(struct ra_state *s, uint64_t addr)

@@ -11,7 +11,7 @@
 #define LANES 64
 #define LANE_UOPS 128 /* micro-ops of lane n: from 1 + n * LANE_UOPS on */
 #define LANE_CODE 256 /* bytes of code that a lane may be in, aligned to as many */
-#define LANE_ENTRY_BITS 11
+#define LANE_LINE_BITS 10
 
 /* ra.key[0]: start of the lane's code, and in its low 8 bits its image; ra.key[1]: bias. */
 struct lane {

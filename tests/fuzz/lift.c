@@ -15,7 +15,7 @@
 
 #define UOPS 8192
 #define UOPS_FEW 300
-#define ENTRY_BITS 11
+#define LINE_BITS 7
 #define HEAD 10
 #define BIAS 0x7f0000000000ull
 #define CODE 0x1000ull
@@ -165,7 +165,6 @@ static void check_window(const struct ra_state *s, const struct code *code, uint
 static void run(struct code *code, struct ra_state *s, struct input *in, uint32_t burst)
 {
 	struct ra_env env = { .code = code, .read = read_memory, .map = map_code, .ctx = in };
-	const struct code_site *site;
 	struct rng r;
 	uint32_t lifted = 0;
 
@@ -179,8 +178,7 @@ static void run(struct code *code, struct ra_state *s, struct input *in, uint32_
 		check_window(s, code, burst);
 		if (s->stop != RA_STOP_MISS)
 			break;
-		site = s->stop_uop ? code_site(code, s->stop_uop) : NULL;
-		lifted = code_lift(code, 1, site ? site->target : s->target - BIAS, 16);
+		lifted = code_lift(code, 1, s->target - BIAS, 16);
 		if (!lifted)
 			break;
 	}
@@ -198,7 +196,7 @@ static void lift_all(struct code *code, const struct input *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct uop uop[UOPS];
-	static struct code_entry entry[1 << ENTRY_BITS];
+	static struct code_line line[1 << LINE_BITS];
 	static struct ra_state s;
 	struct input in = { 0 };
 	struct code_source src = { .bytes = bytes, .ctx = &in };
@@ -212,8 +210,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in.n = size - HEAD;
 	check_lifting(&in);
 	memset(uop, 0, sizeof(uop));
-	memset(entry, 0, sizeof(entry));
-	MUST(!code_init(&code, uop, data[9] & 2 ? UOPS_FEW : UOPS, entry, ENTRY_BITS, &err));
+	memset(line, 0, sizeof(line));
+	MUST(!code_init(&code, uop, data[9] & 2 ? UOPS_FEW : UOPS, line, LINE_BITS, &err));
 	if (data[9] & 1)
 		src.entry = is_entry;
 	MUST(!code_image(&code, 1, &src, &err));

@@ -14,8 +14,8 @@ int arena_init(struct arena *a)
 	memset(a, 0, sizeof(*a));
 	a->lane = calloc(LANES, sizeof(*a->lane));
 	a->uop = calloc(1 + LANES * LANE_UOPS, sizeof(*a->uop));
-	a->entry = calloc(1u << LANE_ENTRY_BITS, sizeof(*a->entry));
-	if (a->lane && a->uop && a->entry)
+	a->line = calloc(1u << LANE_LINE_BITS, sizeof(*a->line));
+	if (a->lane && a->uop && a->line)
 		return 0;
 	arena_fini(a);
 	return -1;
@@ -25,26 +25,31 @@ void arena_fini(struct arena *a)
 {
 	free(a->lane);
 	free(a->uop);
-	free(a->entry);
+	free(a->line);
 	memset(a, 0, sizeof(*a));
 }
 
 void arena_clear(struct arena *a)
 {
-	memset(a->entry, 0, sizeof(*a->entry) << LANE_ENTRY_BITS);
+	memset(a->line, 0, sizeof(*a->line) << LANE_LINE_BITS);
 	a->used = 0;
 }
 
 static void put_entry(struct arena *a, uint32_t image, uint64_t addr, uint32_t uop)
 {
 	uint64_t key = CODE_KEY(image, addr);
-	uint32_t i = 0;
+	struct code_line *l;
+	uint32_t i = 0, k = code_place(addr);
 
-	while (a->entry[code_slot(key, LANE_ENTRY_BITS, i)].key)
-		i++;
-	assert(i < CODE_PROBES);
-	a->entry[code_slot(key, LANE_ENTRY_BITS, i)] =
-		(struct code_entry){ .key = key, .uop = uop };
+	do {
+		assert(i < CODE_PROBES);
+		l = &a->line[code_record(key, LANE_LINE_BITS, i++) & ((1u << LANE_LINE_BITS) - 1)];
+	} while (l->key && l->key != key);
+	l->key = key;
+	while (l->slot[k])
+		k++;
+	assert(k < code_place(addr) + CODE_SLOTS);
+	l->slot[k] = CODE_SLOT(uop, addr);
 }
 
 static uint32_t put_preludes(struct uop *u, uint32_t at, const struct trial *t)
@@ -173,8 +178,8 @@ void arena_run(struct arena *a, uint32_t n, const struct trial *t)
 	struct code code = { .uop = a->uop,
 			     .uop_cap = 1 + LANES * LANE_UOPS,
 			     .nuop = 1 + LANES * LANE_UOPS,
-			     .entry = a->entry,
-			     .entry_bits = LANE_ENTRY_BITS };
+			     .line = a->line,
+			     .line_bits = LANE_LINE_BITS };
 	struct ra_env env = {
 		.code = &code, .read = read_place, .map = map_lane, .ctx = (void *)(uintptr_t)t
 	};

@@ -19,7 +19,7 @@
 struct arena {
 	struct lane *lane;
 	struct uop *uop;
-	struct code_entry *entry;
+	struct code_line *line;
 	uint32_t used; /* lanes laid down since arena_clear */
 };
 

@@ -41,8 +41,8 @@ int kernel_open(struct kernel *k, char *why, size_t n)
 	}
 	a->lane = map_array(k->skel->maps.lanes, LANES * sizeof(*a->lane));
 	a->uop = map_array(k->skel->maps.code, (1 + LANES * LANE_UOPS) * sizeof(*a->uop));
-	a->entry = map_array(k->skel->maps.entries, sizeof(*a->entry) << LANE_ENTRY_BITS);
-	if (a->lane && a->uop && a->entry)
+	a->line = map_array(k->skel->maps.lines, sizeof(*a->line) << LANE_LINE_BITS);
+	if (a->lane && a->uop && a->line)
 		return 0;
 	snprintf(why, n, "the program's maps cannot be mapped: %s", strerror(errno));
 	kernel_close(k);
@@ -57,8 +57,8 @@ void kernel_close(struct kernel *k)
 		munmap(a->lane, LANES * sizeof(*a->lane));
 	if (a->uop)
 		munmap(a->uop, (1 + LANES * LANE_UOPS) * sizeof(*a->uop));
-	if (a->entry)
-		munmap(a->entry, sizeof(*a->entry) << LANE_ENTRY_BITS);
+	if (a->line)
+		munmap(a->line, sizeof(*a->line) << LANE_LINE_BITS);
 	interp_bpf__destroy(k->skel);
 	memset(k, 0, sizeof(*k));
 }

@@ -13,7 +13,7 @@
 #include "slot.h"
 
 #define UOPS (1u << 20)
-#define ENTRY_BITS 18
+#define LINE_BITS 15
 #define IMAGES 256
 #define LINES 256 /* memory as it was when the window began, by 64 bytes */
 #define SHOWN 10
@@ -50,7 +50,7 @@ struct windows {
 	struct proc p;
 	struct code code;
 	struct uop *uop;
-	struct code_entry *entry;
+	struct code_line *code_line;
 	struct image *image[IMAGES];
 	uint32_t nimage;
 	struct line line[LINES];
@@ -162,14 +162,8 @@ static void run_ahead(struct windows *w, uint32_t burst)
 static bool lift_more(struct windows *w)
 {
 	const struct ra_state *s = &w->s;
-	const struct code_site *site;
-
-	if (s->stop != RA_STOP_MISS)
-		return false;
-	if (!s->stop_uop)
-		return code_lift(&w->code, s->image, s->target - s->bias, 64) > 0;
-	site = code_site(&w->code, s->stop_uop);
-	return site && code_lift(&w->code, site->image, site->target, 64) > 0;
+	return s->stop == RA_STOP_MISS &&
+	       code_lift(&w->code, s->image, s->target - s->bias, 64) > 0;
 }
 
 /* Reads the window's words into expect[]; registers are those of windows cut behind each. */
@@ -264,7 +258,7 @@ static const char *check_step(struct windows *w, const struct expect *x, const s
 	case INSN_ICALL:
 		return x->a == w->p.regs.rip ? NULL : "target of the branch";
 	case INSN_BRANCH:
-		next = site->target + w->image[site->image]->bias == next ? 0 : next;
+		next = code_target(site) + w->image[site->image]->bias == next ? 0 : next;
 		return (w->p.regs.rip != next) == !!(x->head & RA_TAKEN) || !next
 			       ? NULL
 			       : "whether the branch is taken";
@@ -431,8 +425,8 @@ static int fresh_code(struct windows *w)
 
 	drop_code(w);
 	memset(w->uop, 0, UOPS * sizeof(*w->uop));
-	memset(w->entry, 0, sizeof(*w->entry) << ENTRY_BITS);
-	if (code_init(&w->code, w->uop, UOPS, w->entry, ENTRY_BITS, &err))
+	memset(w->code_line, 0, sizeof(*w->code_line) << LINE_BITS);
+	if (code_init(&w->code, w->uop, UOPS, w->code_line, LINE_BITS, &err))
 		return -1;
 	w->nimage = 1;
 	return 0;
@@ -457,8 +451,8 @@ int windows_run(const struct windows_opts *o, struct windows_counts *n)
 	w->o = o;
 	w->n = n;
 	w->uop = malloc(UOPS * sizeof(*w->uop));
-	w->entry = malloc(sizeof(*w->entry) << ENTRY_BITS);
-	if (w->uop && w->entry)
+	w->code_line = malloc(sizeof(*w->code_line) << LINE_BITS);
+	if (w->uop && w->code_line)
 		ret = restart(w);
 	while (!ret && n->windows < o->count) {
 		if (proc_run(&w->p,
@@ -473,7 +467,7 @@ int windows_run(const struct windows_opts *o, struct windows_counts *n)
 		proc_kill(&w->p);
 	drop_code(w);
 	free(w->uop);
-	free(w->entry);
+	free(w->code_line);
 	free(w);
 	return ret;
 }

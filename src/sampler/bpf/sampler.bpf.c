@@ -50,7 +50,7 @@ struct vm_area_struct {
 } KERNEL_STRUCT;
 
 const volatile uint32_t cfg_burst = 32;
-const volatile uint32_t cfg_entry_bits = 18;
+const volatile uint32_t cfg_line_bits = 14;
 const volatile uint32_t cfg_ring_bytes = 1 << 24;
 const volatile uint64_t cfg_wake_ns = 300000; /* least time between wake-ups for what is missing */
 
@@ -67,8 +67,8 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, uint32_t);
-	__type(value, struct code_entry);
-} entries SEC(".maps");
+	__type(value, struct code_line);
+} lines SEC(".maps");
 
 struct cpu_state {
 	struct ra_state ra;
@@ -144,20 +144,22 @@ static __always_inline int ra_read_line(uint64_t addr, uint64_t *data)
 	return bpf_probe_read_user(data, RA_LINE_BYTES, (const void *)addr);
 }
 
-static __noinline uint32_t ra_entry(uint32_t image, uint64_t addr)
+static __always_inline const struct code_line *ra_line_at(uint32_t index)
 {
-	uint64_t key = CODE_KEY(image, addr);
+	return bpf_map_lookup_elem(&lines, &index);
+}
 
-	for (uint32_t i = 0; i < CODE_PROBES; i++) {
-		uint32_t at = code_slot(key, cfg_entry_bits, i);
-		const struct code_entry *e = bpf_map_lookup_elem(&entries, &at);
+static __always_inline uint32_t ra_line_bits(void)
+{
+	return cfg_line_bits;
+}
 
-		if (!e || !e->key)
-			return 0;
-		if (e->key == key)
-			return e->uop;
-	}
-	return 0;
+static __always_inline void ra_link(uint32_t from, uint32_t to)
+{
+	struct uop *u = bpf_map_lookup_elem(&code, &from);
+
+	if (u)
+		*(volatile int64_t *)&u->imm = to;
 }
 
 static __noinline int ra_map(struct ra_state *s, uint64_t va)
@@ -430,12 +432,10 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	h->mm = s->key[0];
 	h->exec_vm = exec_vm;
 	h->stop = s->stop;
-	h->stop_uop = s->stop_uop;
 	h->stop_image = s->image;
 	h->n = s->n;
 	h->uops = s->uops;
 	h->stop_bias = s->bias;
-	h->pad = 0;
 	words = s->out_n;
 	if (have_vma) {
 		/* no window then: the image was not known */

@@ -62,12 +62,11 @@ struct sample {
 	uint64_t target; /* struct ra_state */
 	uint64_t mm;
 	uint32_t image; /* that ip is in; 0: not known */
-	uint32_t stop, stop_uop;
+	uint32_t stop;
 	uint32_t n; /* retired instructions */
 	uint32_t uops;
 	uint32_t ns;	     /* spent running ahead */
 	uint32_t stop_image; /* image that control was in at the end */
-	uint32_t pad;
 	uint64_t exec_vm;
 	uint64_t stop_bias; /* of stop_image */
 };

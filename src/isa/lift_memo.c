@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+#include "isa/lift_memo.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLE_BITS 18
+#define FORMS (1u << 17)
+#define BODY_BYTES (24u << 20)
+#define SLACK 1024 /* forms and bodies that are left between two calls of lift_memo_rest() */
+
+/* The micro-ops of a form for one set of live flags. */
+struct body {
+	uint32_t next; /* another set's; 0: none */
+	uint16_t live;
+	uint8_t n;
+	bool each; /* to be lifted anew each time */
+	/* bit i: imm of uop[i] counts from the end of the instruction; and has the distance added */
+	uint64_t from_end, has_rel;
+	struct uop uop[];
+};
+
+struct lift_memo {
+	struct lift_form *form;
+	uint32_t nform;
+	uint8_t *body;
+	uint32_t nbody;	 /* bytes */
+	uint32_t *table; /* by key: index in form; 0: none */
+};
+
+struct lift_memo *lift_memo_new(void)
+{
+	struct lift_memo *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->form = calloc(FORMS, sizeof(*m->form));
+	m->body = calloc(1, BODY_BYTES);
+	m->table = calloc(1u << TABLE_BITS, sizeof(*m->table));
+	if (!m->form || !m->body || !m->table) {
+		lift_memo_free(m);
+		return NULL;
+	}
+	m->nform = 1;
+	m->nbody = 64;
+	return m;
+}
+
+void lift_memo_free(struct lift_memo *m)
+{
+	if (!m)
+		return;
+	free(m->form);
+	free(m->body);
+	free(m->table);
+	free(m);
+}
+
+void lift_memo_rest(struct lift_memo *m)
+{
+	if (m->nform < FORMS - SLACK &&
+	    m->nbody < BODY_BYTES - SLACK * (sizeof(struct body) + LIFT_MAX * sizeof(struct uop)))
+		return;
+	memset(m->table, 0, sizeof(*m->table) << TABLE_BITS);
+	m->nform = 1;
+	m->nbody = 64;
+}
+
+/*
+ * A guess at an instruction's length and at its distance, from opcode maps alone. What it gets wrong is
+ * not kept; so it need not be complete, but must depend on nothing but the bytes of that length.
+ */
+struct guess {
+	uint32_t len; /* 0: none */
+	uint32_t rel_at, rel_size;
+};
+
+enum {
+	MODRM = 0x40,
+	IMM8 = 1,
+	IMM16,
+	IMMZ,
+	IMMV,
+	ENTER,
+	REL8,
+	REL32,
+	NOT = 0x20
+};
+
+static uint8_t one_byte(uint8_t op)
+{
+	if (op < 0x40) {
+		switch (op & 7) {
+		case 4:
+			return IMM8;
+		case 5:
+			return IMMZ;
+		case 6:
+		case 7:
+			return NOT;
+		default:
+			return MODRM;
+		}
+	}
+	switch (op) {
+	case 0x50 ... 0x5f:
+	case 0x90 ... 0x99:
+	case 0x9b ... 0x9f:
+	case 0xa4 ... 0xa7:
+	case 0xaa ... 0xaf:
+	case 0xc3:
+	case 0xc9:
+	case 0xcb ... 0xcc:
+	case 0xf4:
+	case 0xf5:
+	case 0xf8 ... 0xfd:
+		return 0;
+	case 0x63:
+	case 0x84 ... 0x8e:
+	case 0xd0 ... 0xd3:
+	case 0xd8 ... 0xdf:
+	case 0xfe:
+	case 0xff:
+		return MODRM;
+	case 0x68:
+	case 0xa9:
+		return IMMZ;
+	case 0x6a:
+	case 0xa8:
+	case 0xb0 ... 0xb7:
+		return IMM8;
+	case 0x69:
+	case 0x81:
+	case 0xc7:
+	case 0xf7: /* F6 and F7: guess_length() */
+		return MODRM | IMMZ;
+	case 0x6b:
+	case 0x80:
+	case 0x83:
+	case 0xc0:
+	case 0xc1:
+	case 0xc6:
+	case 0xf6:
+		return MODRM | IMM8;
+	case 0x70 ... 0x7f:
+	case 0xe0 ... 0xe3:
+	case 0xeb:
+		return REL8;
+	case 0xb8 ... 0xbf:
+		return IMMV;
+	case 0xc2:
+		return IMM16;
+	case 0xe8:
+	case 0xe9:
+		return REL32;
+	default:
+		return NOT;
+	}
+}
+
+static uint8_t two_byte(uint8_t op)
+{
+	switch (op) {
+	case 0x05:
+	case 0x0b:
+	case 0x31:
+	case 0x77:
+	case 0xa2:
+	case 0xc8 ... 0xcf:
+		return 0;
+	case 0x80 ... 0x8f:
+		return REL32;
+	case 0x70 ... 0x73:
+	case 0xa4:
+	case 0xac:
+	case 0xba:
+	case 0xc2:
+	case 0xc4 ... 0xc6:
+		return MODRM | IMM8;
+	case 0x10 ... 0x1f:
+	case 0x28 ... 0x2f:
+	case 0x40 ... 0x6f:
+	case 0x74 ... 0x76:
+	case 0x7c ... 0x7f:
+	case 0x90 ... 0x9f:
+	case 0xa3:
+	case 0xa5:
+	case 0xab:
+	case 0xad ... 0xb9:
+	case 0xbb ... 0xc1:
+	case 0xc3:
+	case 0xc7:
+	case 0xd0 ... 0xff:
+		return MODRM;
+	default:
+		return NOT;
+	}
+}
+
+/* The opcode's shape behind prefixes; *at: past the opcode. */
+static uint8_t shape_of(const uint8_t *p, uint32_t *at, bool *small, bool *wide)
+{
+	static uint8_t one[256], two[256];
+	static bool ready;
+	uint32_t i = 0, map;
+
+	if (!ready) {
+		for (uint32_t op = 0; op < 256; op++) {
+			one[op] = one_byte((uint8_t)op);
+			two[op] = two_byte((uint8_t)op);
+		}
+		ready = true;
+	}
+	*small = *wide = false;
+	while (i < 4 && (p[i] == 0x66 || p[i] == 0xf2 || p[i] == 0xf3 || p[i] == 0x2e ||
+			 p[i] == 0x3e || p[i] == 0x64 || p[i] == 0x65)) {
+		*small |= p[i] == 0x66;
+		i++;
+	}
+	if (p[i] == 0xc5 || p[i] == 0xc4 || p[i] == 0x62) { /* VEX, EVEX */
+		map = p[i] == 0xc5 ? 1 : p[i + 1] & (p[i] == 0xc4 ? 31 : 7);
+		i += p[i] == 0xc5 ? 2 : p[i] == 0xc4 ? 3 : 4;
+		*at = i + 1;
+		return map == 1 ? two[p[i]] : map == 2 ? MODRM : map == 3 ? MODRM | IMM8 : NOT;
+	}
+	if ((p[i] & 0xf0) == 0x40)
+		*wide = p[i++] >> 3 & 1;
+	if (p[i] != 0x0f) {
+		*at = i + 1;
+		return one[p[i]];
+	}
+	if (p[i + 1] == 0x38 || p[i + 1] == 0x3a) {
+		*at = i + 3;
+		return p[i + 1] == 0x38 ? MODRM : MODRM | IMM8;
+	}
+	*at = i + 2;
+	return two[p[i + 1]];
+}
+
+/* p: 16 bytes. */
+static struct guess guess_length(const uint8_t *p)
+{
+	static const uint8_t imm_size[8] = { 0, 1, 2, 4, 4, 3, 1, 4 };
+	struct guess g = { 0 };
+	bool small, wide;
+	uint32_t i, size;
+	uint8_t shape = shape_of(p, &i, &small, &wide), kind = shape & 7;
+
+	if (shape & NOT)
+		return g;
+	if (shape & MODRM) {
+		uint8_t op = p[i - 1], modrm = p[i++], mod = modrm >> 6, rm = modrm & 7;
+
+		if ((op == 0xf6 || op == 0xf7) && kind && (modrm >> 3 & 7) > 1)
+			kind = 0;
+		if (mod == 0 && rm == 5) {
+			g.rel_at = i;
+			g.rel_size = 4;
+			i += 4;
+		} else if (mod == 0 && rm == 4) {
+			i += (p[i] & 7) == 5 ? 5 : 1;
+		} else if (mod != 3) {
+			i += (rm == 4) + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
+		}
+	}
+	size = imm_size[kind];
+	if (kind == IMMZ && small)
+		size = 2;
+	if (kind == IMMV)
+		size = wide ? 8 : small ? 2 : 4;
+	if (kind >= REL8) {
+		g.rel_at = i;
+		g.rel_size = size;
+	}
+	g.len = i + size;
+	if (g.len > INSN_MAX_LEN)
+		g.len = 0;
+	return g;
+}
+
+static int64_t distance(const uint8_t *p, uint32_t at, uint32_t size)
+{
+	int32_t v;
+
+	if (size == 1)
+		return (int8_t)p[at];
+	if (size != 4)
+		return 0;
+	memcpy(&v, p + at, 4);
+	return v;
+}
+
+static void make_key(uint64_t key[2], const uint8_t *p, const struct guess *g)
+{
+	uint8_t b[16] = { 0 };
+
+	memcpy(b, p, g->len);
+	memset(b + g->rel_at, 0, g->rel_size);
+	memcpy(key, b, 16);
+}
+
+static uint32_t hash(const uint64_t key[2])
+{
+	uint64_t h = (key[0] ^ key[1] * 0xc2b2ae3d27d4eb4full) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)((h ^ h >> 29) * 0x9e3779b97f4a7c15ull >> (64 - TABLE_BITS));
+}
+
+static bool guessed_right(const struct guess *g, const struct insn *in)
+{
+	bool rip = in->z.attributes & ZYDIS_ATTRIB_HAS_MODRM && in->z.raw.modrm.mod == 0 &&
+		   in->z.raw.modrm.rm == 5;
+	bool branch = in->z.raw.imm[0].is_relative;
+
+	if (g->len != in->len)
+		return false;
+	if (!g->rel_size)
+		return !rip && !branch;
+	if (branch)
+		return !rip && in->z.raw.imm[0].offset == g->rel_at &&
+		       in->z.raw.imm[0].size == 8 * g->rel_size;
+	return rip && in->z.raw.disp.offset == g->rel_at && in->z.raw.disp.size == 32;
+}
+
+static struct lift_form *add_form(struct lift_memo *m, const struct insn *in)
+{
+	struct lift_form *f = &m->form[m->nform++];
+	const ZydisAccessedFlags *z = in->z.cpu_flags;
+
+	assert(m->nform < FORMS);
+	*f = (struct lift_form){
+		.fl_read = in->fl_read,
+		.fl_written = in->fl_written,
+		.len = in->len,
+		.cls = in->cls,
+		.falls_through = insn_falls_through(in),
+		.ends_block = insn_ends_block(in),
+		.has_target =
+			in->cls == INSN_BRANCH || in->cls == INSN_JUMP || in->cls == INSN_CALL,
+		.nop = in->z.mnemonic == ZYDIS_MNEMONIC_NOP,
+	};
+	f->fl_may = in->fl_written;
+	if (z)
+		f->fl_may |= (z->modified | z->set_0 | z->set_1 | z->undefined) & FL_STATUS;
+	return f;
+}
+
+const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, size_t n,
+					 int64_t *rel)
+{
+	uint8_t bytes[16] = { 0 };
+	struct guess g;
+	struct lift_form *f;
+	struct insn in;
+	uint32_t at = 0;
+	uint64_t key[2];
+
+	if (n < 16) {
+		memcpy(bytes, p, n);
+		p = bytes;
+	}
+	g = guess_length(p);
+	if (g.len) {
+		make_key(key, p, &g);
+		*rel = distance(p, g.rel_at, g.rel_size);
+		for (at = hash(key); m->table[at]; at = (at + 1) & ((1u << TABLE_BITS) - 1)) {
+			f = &m->form[m->table[at]];
+			if (f->key[0] == key[0] && f->key[1] == key[1] && f->len <= n)
+				return f;
+		}
+	}
+	if (!insn_decode(&in, p, n, 0))
+		return NULL;
+	f = add_form(m, &in);
+	if (g.len && guessed_right(&g, &in)) {
+		memcpy(f->key, key, sizeof(key));
+		f->rel_at = (uint8_t)g.rel_at;
+		f->rel_size = (uint8_t)g.rel_size;
+		m->table[at] = (uint32_t)(f - m->form);
+	} else {
+		memcpy(f->key, p, in.len);
+		*rel = f->has_target ? (int64_t)in.target - in.len : 0;
+	}
+	return f;
+}
+
+/* Decodes a form as it is with that distance. */
+static void decode_form(const struct lift_form *f, uint64_t addr, int64_t rel, struct insn *in)
+{
+	uint8_t bytes[16];
+	int len;
+
+	memcpy(bytes, f->key, sizeof(bytes));
+	if (f->rel_size) {
+		int32_t v = (int32_t)rel;
+
+		memcpy(bytes + f->rel_at, &v, f->rel_size);
+	}
+	len = insn_decode(in, bytes, f->len, addr);
+	assert(len == f->len);
+	(void)len;
+}
+
+static bool same_but_imm(const struct uop *u, const struct uop *v)
+{
+	return u->op == v->op && u->flags == v->flags && u->dst == v->dst && u->a == v->a &&
+	       u->b == v->b && u->c == v->c && u->rec == v->rec;
+}
+
+/* Which of the n micro-ops of u have an imm that is larger by `by` in v; false if they differ otherwise. */
+static bool moved(const struct uop *u, const struct uop *v, int n, int nv, int64_t by,
+		  uint64_t *which)
+{
+	*which = 0;
+	if (n != nv)
+		return false;
+	for (int i = 0; i < n; i++) {
+		if (!same_but_imm(&u[i], &v[i]))
+			return false;
+		if (u[i].imm == v[i].imm)
+			continue;
+		if (v[i].imm - u[i].imm != by)
+			return false;
+		*which |= 1ull << i;
+	}
+	return true;
+}
+
+static bool uses_bias(const struct uop *u, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (u[i].a == UR_BIAS || u[i].b == UR_BIAS)
+			return true;
+	return false;
+}
+
+/* Finds what of u (lifted at addr, with rel) depends on where it lies, by lifting it elsewhere. */
+static bool find_moved(const struct lift_form *f, uint64_t addr, int64_t rel, uint16_t live,
+		       const struct uop *u, int n, struct body *b)
+{
+	struct uop v[LIFT_MAX];
+	struct insn in;
+	int64_t by = rel > 0 ? -0x1230 : 0x1230;
+	int k;
+
+	b->from_end = b->has_rel = 0;
+	if (!uses_bias(u, n))
+		return true;
+	decode_form(f, addr + 0x12340, rel, &in);
+	k = lift_insn(&in, live, v);
+	if (!moved(u, v, n, k, 0x12340, &b->from_end))
+		return false;
+	if (f->has_target || !f->rel_size)
+		return true;
+	decode_form(f, addr, rel + by, &in);
+	k = lift_insn(&in, live, v);
+	return moved(u, v, n, k, by, &b->has_rel);
+}
+
+static struct body *body_at(struct lift_memo *m, uint32_t at)
+{
+	return at ? (struct body *)(void *)(m->body + at) : NULL;
+}
+
+/* Lifts a form for the first time with these flags. */
+static int lift_new(struct lift_memo *m, struct lift_form *f, uint64_t addr, int64_t rel,
+		    uint16_t live, struct uop *out)
+{
+	struct body *b = body_at(m, m->nbody);
+	struct insn in;
+	int n;
+
+	decode_form(f, addr, rel, &in);
+	n = lift_insn(&in, live, out);
+	*b = (struct body){ .next = f->body, .live = live, .n = (uint8_t)n };
+	f->body = m->nbody;
+	b->each = !find_moved(f, addr, rel, live, out, n, b);
+	for (int i = 0; i < n && !b->each; i++) {
+		b->uop[i] = out[i];
+		if (b->from_end >> i & 1)
+			b->uop[i].imm -= (int64_t)(addr + f->len);
+		if (b->has_rel >> i & 1)
+			b->uop[i].imm -= rel;
+	}
+	m->nbody += sizeof(*b) + (b->each ? 0 : (uint32_t)n * sizeof(b->uop[0]));
+	assert(m->nbody < BODY_BYTES);
+	return n;
+}
+
+int lift_memo_lift(struct lift_memo *m, const struct lift_form *f, uint64_t addr, int64_t rel,
+		   uint16_t fl_live, struct uop *out)
+{
+	uint16_t live = fl_live & f->fl_may;
+	const struct body *b;
+	uint64_t which;
+	struct insn in;
+
+	for (b = body_at(m, f->body); b && b->live != live; b = body_at(m, b->next))
+		;
+	if (!b)
+		return lift_new(m, &m->form[f - m->form], addr, rel, live, out);
+	if (b->each) {
+		decode_form(f, addr, rel, &in);
+		return lift_insn(&in, live, out);
+	}
+	memcpy(out, b->uop, b->n * sizeof(*out));
+	for (which = b->from_end; which; which &= which - 1)
+		out[__builtin_ctzll(which)].imm += (int64_t)(addr + f->len);
+	for (which = b->has_rel; which; which &= which - 1)
+		out[__builtin_ctzll(which)].imm += rel;
+	return b->n;
+}
