@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
+
 #define TABLE_BITS 18
 #define FORMS (1u << 17)
 #define BODY_BYTES (24u << 20)
+#define AHEAD 16 /* instructions that lift_memo_ahead() looks at */
 #define SLACK 1024 /* forms and bodies that are left between two calls of lift_memo_rest() */
 
 /* The micro-ops of a form for one set of live flags. */
@@ -35,9 +38,9 @@ struct lift_memo *lift_memo_new(void)
 
 	if (!m)
 		return NULL;
-	m->form = calloc(FORMS, sizeof(*m->form));
-	m->body = calloc(1, BODY_BYTES);
-	m->table = calloc(1u << TABLE_BITS, sizeof(*m->table));
+	m->form = pages_new(FORMS * sizeof(*m->form));
+	m->body = pages_new(BODY_BYTES);
+	m->table = pages_new(sizeof(*m->table) << TABLE_BITS);
 	if (!m->form || !m->body || !m->table) {
 		lift_memo_free(m);
 		return NULL;
@@ -51,9 +54,9 @@ void lift_memo_free(struct lift_memo *m)
 {
 	if (!m)
 		return;
-	free(m->form);
-	free(m->body);
-	free(m->table);
+	pages_free(m->form, FORMS * sizeof(*m->form));
+	pages_free(m->body, BODY_BYTES);
+	pages_free(m->table, sizeof(*m->table) << TABLE_BITS);
 	free(m);
 }
 
@@ -344,6 +347,29 @@ static struct lift_form *add_form(struct lift_memo *m, const struct insn *in)
 	if (z)
 		f->fl_may |= (z->modified | z->set_0 | z->set_1 | z->undefined) & FL_STATUS;
 	return f;
+}
+
+size_t lift_memo_ahead(const struct lift_memo *m, const uint8_t *p, size_t n)
+{
+	uint32_t at[AHEAD], k = 0;
+	size_t i = 0;
+
+	while (k < AHEAD && i + 16 <= n) {
+		struct guess g = guess_length(p + i);
+		uint64_t key[2];
+
+		if (!g.len)
+			break;
+		make_key(key, p + i, &g);
+		at[k] = hash(key);
+		__builtin_prefetch(&m->table[at[k++]]);
+		i += g.len;
+	}
+	for (uint32_t j = 0; j < k; j++)
+		__builtin_prefetch(&m->form[m->table[at[j]]]);
+	for (uint32_t j = 0; j < k; j++)
+		__builtin_prefetch(m->body + m->form[m->table[at[j]]].body);
+	return i;
 }
 
 const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, size_t n,

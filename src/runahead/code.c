@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
+
 #define RUN_MAX 256   /* instructions lifted at a time */
 #define QUEUE_MAX 256 /* branch targets remembered within one neighbourhood */
-#define RUN_ROOM (LIFT_MAX + 8)
+#define RUN_ROOM (LIFT_MAX + CODE_MARK + 8)
 
 int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_line *line,
 	      uint32_t line_bits, struct err *err)
@@ -16,15 +18,14 @@ int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_lin
 	assert(uop_cap <= CODE_UOPS_MAX);
 	c->uop = uop;
 	c->uop_cap = uop_cap;
-	c->nuop = 1;
+	c->nuop = CODE_MARK; /* below: of no image */
 	c->line = line;
 	c->line_bits = line_bits;
 	/* each site has a micro-op; memory that is not used is not touched */
-	c->site = calloc(uop_cap, sizeof(*c->site));
-	c->mark = calloc(uop_cap / CODE_MARK + 1, sizeof(*c->mark));
+	c->site = pages_new(uop_cap * sizeof(*c->site));
+	c->mark = pages_new((uop_cap / CODE_MARK + 1) * sizeof(*c->mark));
 	c->queue = calloc(QUEUE_MAX, sizeof(*c->queue));
 	c->memo = lift_memo_new();
-	c->nsite = 1;
 	if (!c->site || !c->mark || !c->queue || !c->memo) {
 		code_fini(c);
 		return err_set(err, ERR_FAILED, "no memory for %u micro-ops of lifted code",
@@ -35,8 +36,8 @@ int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_lin
 
 void code_fini(struct code *c)
 {
-	free(c->site);
-	free(c->mark);
+	pages_free(c->site, c->uop_cap * sizeof(*c->site));
+	pages_free(c->mark, (c->uop_cap / CODE_MARK + 1) * sizeof(*c->mark));
 	free(c->queue);
 	free(c->source);
 	lift_memo_free(c->memo);
@@ -130,39 +131,56 @@ static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
 
 /* Sites. */
 
-static struct code_site *add_site(struct code *c, uint32_t image, uint64_t addr, uint8_t cls,
-				  uint8_t len)
-{
-	struct code_site *s = &c->site[c->nsite++];
+#define SITE_ADDR 0xffffffffffffull
 
-	*s = (struct code_site){
-		.addr = addr & 0xffffffffffff, .image = image & 0xffff, .cls = cls, .len = len
-	};
-	return s;
+static uint32_t site_uops(uint64_t site)
+{
+	return (uint32_t)(site >> 56);
 }
 
-/* The site just added has the micro-ops from `first` on. */
-static void close_site(struct code *c, uint32_t first)
+/* The micro-ops from `first` on are an instruction's; len 0: none's. */
+static void add_site(struct code *c, uint32_t first, uint64_t addr, uint8_t cls, uint8_t len)
 {
 	uint32_t at = (first + CODE_MARK - 1) / CODE_MARK;
 
-	c->site[c->nsite - 1].nuop = (uint8_t)(c->nuop - first);
+	assert(c->nuop - first < 64 && len < 16 && cls < 16);
+	c->site[c->nsite] = (addr & SITE_ADDR) | (uint64_t)cls << 48 | (uint64_t)len << 52 |
+			    (uint64_t)(c->nuop - first) << 56;
 	for (; at * CODE_MARK < c->nuop; at++)
-		c->mark[at] = (struct code_mark){ c->nsite - 1, first };
+		c->mark[at] = (struct code_mark){ c->nsite, first, c->last_image };
+	c->nsite++;
 }
 
-const struct code_site *code_site(const struct code *c, uint32_t uop)
+/* Each mark's micro-ops are of one image. */
+static void enter_image(struct code *c, uint32_t image)
+{
+	uint32_t first = c->nuop;
+
+	if (c->last_image == image)
+		return;
+	if (first % CODE_MARK) {
+		c->nuop = (first | (CODE_MARK - 1)) + 1;
+		add_site(c, first, 0, INSN_TRAP, 0);
+	}
+	c->last_image = image;
+}
+
+bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
 {
 	struct code_mark m;
+	uint64_t s;
 
-	if (!uop || uop >= c->nuop)
-		return NULL;
+	if (uop < CODE_MARK || uop >= c->nuop)
+		return false;
 	m = c->mark[uop / CODE_MARK];
-	if (!m.site)
-		m = (struct code_mark){ 1, 1 }; /* before the first mark */
-	for (; uop - m.uop >= c->site[m.site].nuop; m.site++)
-		m.uop += c->site[m.site].nuop;
-	return &c->site[m.site];
+	for (; uop - m.uop >= site_uops(c->site[m.site]); m.site++)
+		m.uop += site_uops(c->site[m.site]);
+	s = c->site[m.site];
+	*site = (struct code_site){ .addr = s & SITE_ADDR,
+				    .image = m.image,
+				    .cls = s >> 48 & 15,
+				    .len = s >> 52 & 15 };
+	return true;
 }
 
 /* Lifting. */
@@ -209,8 +227,9 @@ static void decode_run(const struct code *c, struct walk *w, uint32_t image, uin
 {
 	const struct code_source *src = &c->source[image];
 	bool falls = true;
-	size_t left = 0;
 	const uint8_t *p = NULL;
+	uint64_t ahead = addr;
+	size_t left = 0;
 
 	lift_memo_rest(c->memo);
 	w->n = 0;
@@ -221,6 +240,8 @@ static void decode_run(const struct code *c, struct walk *w, uint32_t image, uin
 			break;
 		if (left < INSN_MAX_LEN)
 			p = src->bytes(src->ctx, addr, &left);
+		if (p && addr >= ahead)
+			ahead = addr + 1 + lift_memo_ahead(c->memo, p, left);
 		it->form = p ? lift_memo_decode(c->memo, p, left, &it->rel) : NULL;
 		if (!it->form) {
 			falls = falls && w->n;
@@ -274,17 +295,14 @@ static bool starts_procedure(const struct code_source *src, const struct walk *w
 static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
 {
 	struct item *it = &w->run[k];
-	struct code_site *s = add_site(c, image, it->addr, it->form->cls, it->form->len);
 	int n;
 
 	it->first = c->nuop;
-	if (it->form->has_target)
-		s->distance = (int32_t)it->rel;
 	if (starts_procedure(&c->source[image], w, k))
 		c->uop[c->nuop++] = (struct uop){ .op = UOP_ARGS };
 	n = lift_memo_lift(c->memo, it->form, it->addr, it->rel, it->live, &c->uop[c->nuop]);
 	c->nuop += (uint32_t)n;
-	close_site(c, it->first);
+	add_site(c, it->first, it->addr, it->form->cls, it->form->len);
 	c->lifted++;
 }
 
@@ -294,8 +312,7 @@ static void add_link(struct code *c, uint32_t image, uint64_t addr)
 	uint32_t at = c->nuop++, to = code_find(c, image, addr);
 
 	c->uop[at] = (struct uop){ .op = UOP_JMP, .imm = to ? to : CODE_UNLINKED(addr) };
-	add_site(c, image, addr, INSN_JUMP, 0);
-	close_site(c, at);
+	add_site(c, at, addr, INSN_JUMP, 0);
 }
 
 /* The micro-op of the run's instruction at addr, or 0. */
@@ -345,11 +362,12 @@ static void visit(struct code *c, struct walk *w, uint32_t image, uint64_t addr)
 /* What is no code is a place where windows end, and not asked for again. */
 static bool add_no_code(struct code *c, uint32_t image, uint64_t addr)
 {
-	uint32_t at = c->nuop++;
+	uint32_t at;
 
+	enter_image(c, image);
+	at = c->nuop++;
 	c->uop[at] = (struct uop){ .op = UOP_STOP, .imm = RA_STOP_UNSUPPORTED };
-	add_site(c, image, addr, INSN_TRAP, 0);
-	close_site(c, at);
+	add_site(c, at, addr, INSN_TRAP, 0);
 	return publish(c, image, addr, at);
 }
 
@@ -360,6 +378,7 @@ static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image)
 	uint32_t k, end;
 
 	flags_live(w->run, w->n);
+	enter_image(c, image);
 	for (k = 0; k < w->n && code_has_room(c); k++)
 		add_insn(c, w, image, k);
 	end = c->nuop;
@@ -425,9 +444,9 @@ uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budge
 static uint32_t lifted_length(const struct code *c, uint32_t image, uint64_t addr)
 {
 	uint32_t uop = code_find(c, image, addr);
-	const struct code_site *s = uop ? code_site(c, uop) : NULL;
+	struct code_site s;
 
-	return s ? s->len : 0;
+	return uop && code_site(c, uop, &s) ? s.len : 0;
 }
 
 uint32_t code_sweep(struct code *c, uint32_t image, uint64_t start, uint64_t end, uint32_t budget)

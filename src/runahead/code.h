@@ -36,17 +36,21 @@ struct code_source {
 
 /* An instruction that was lifted. */
 struct code_site {
-	uint64_t addr : 48; /* ELF virtual address */
-	uint64_t image : 16;
-	int32_t distance; /* direct branches, jumps, calls: from the end to the target */
+	uint64_t addr; /* ELF virtual address */
+	uint32_t image;
 	uint8_t cls, len; /* enum insn_class; 0 length: no instruction */
-	uint8_t nuop;
 };
 
-/* The site of the first of CODE_MARK micro-ops, and where it begins. */
-#define CODE_MARK 16
+/*
+ * Sites as they are kept, in the order of their micro-ops, which leave no gap:
+ *
+ *   bits 0-47 address   48-51 class   52-55 length   56-61 number of micro-ops
+ *
+ * and for each CODE_MARK micro-ops the site of the first, where that begins, and the image of all of them.
+ */
+#define CODE_MARK 16 /* power of two */
 struct code_mark {
-	uint32_t site, uop;
+	uint32_t site, uop, image;
 };
 
 struct code {
@@ -54,8 +58,8 @@ struct code {
 	uint32_t uop_cap, nuop;
 	struct code_line *line;
 	uint32_t line_bits, nline;
-	struct code_site *site; /* in the order of their micro-ops, which leave no gap */
-	uint32_t nsite;
+	uint64_t *site;
+	uint32_t nsite, last_image;
 	struct code_mark *mark;
 	struct code_source *source; /* by image */
 	uint32_t nsource;
@@ -88,12 +92,7 @@ uint32_t code_sweep(struct code *c, uint32_t image, uint64_t start, uint64_t end
 bool code_has_room(const struct code *c);
 /* The first micro-op of the instruction at addr, or 0. */
 uint32_t code_find(const struct code *c, uint32_t image, uint64_t addr);
-/* The site of a micro-op (as a window's head names it), or NULL if that is none. */
-const struct code_site *code_site(const struct code *c, uint32_t uop);
-/* Where a direct branch, jump or call leads. */
-static inline uint64_t code_target(const struct code_site *s)
-{
-	return s->addr + s->len + (uint64_t)(int64_t)s->distance;
-}
+/* The site of a micro-op, as a window's head names it. False if that is none. */
+bool code_site(const struct code *c, uint32_t uop, struct code_site *site);
 
 #endif

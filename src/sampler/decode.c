@@ -56,7 +56,7 @@ static uint32_t decode_args(uint64_t head, const uint64_t *out, uint32_t n, stru
 uint32_t decode_window(const struct code *c, const uint64_t *out, uint32_t n, struct retired *ri,
 		       uint32_t max)
 {
-	const struct code_site *site;
+	struct code_site site;
 	uint32_t i = 0, k = 0;
 
 	while (i < n && k < max) {
@@ -70,14 +70,13 @@ uint32_t decode_window(const struct code *c, const uint64_t *out, uint32_t n, st
 				break;
 			head = out[i++];
 		}
-		site = code_site(c, (uint32_t)head);
-		if (!site || !site->len)
+		if (!code_site(c, (uint32_t)head, &site) || !site.len)
 			break;
-		r->site = (struct site_id){ .image = site->image, .addr = site->addr };
-		r->cls = site->cls;
-		r->len = site->len;
+		r->site = (struct site_id){ .image = site.image, .addr = site.addr };
+		r->cls = site.cls;
+		r->len = site.len;
 		r->taken = head & RA_TAKEN;
-		i += decode_fields(c, head, out + i, n - i, r, site);
+		i += decode_fields(c, head, out + i, n - i, r, &site);
 		k++;
 	}
 	return k;

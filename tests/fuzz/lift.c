@@ -144,6 +144,7 @@ static void check_lifting(const struct input *in)
 static void check_window(const struct ra_state *s, const struct code *code, uint32_t burst)
 {
 	uint32_t at = RA_OUT_HEAD, n = 0;
+	struct code_site site;
 
 	MUST(s->stop < RA_STOP_N && s->n <= burst && s->out_n <= RA_OUT_WORDS);
 	MUST(s->r[UR_ZERO] == 0 && (s->known >> UR_ZERO & 1));
@@ -151,7 +152,7 @@ static void check_window(const struct ra_state *s, const struct code *code, uint
 	while (at < s->out_n) {
 		uint64_t head = s->out[at++];
 
-		MUST(code_site(code, (uint32_t)head));
+		MUST(code_site(code, (uint32_t)head, &site));
 		if (head & RA_ARGS) {
 			at += (uint32_t)__builtin_popcountll(head >> RA_ARGS_SHIFT & 63);
 			continue;

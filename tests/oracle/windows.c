@@ -42,6 +42,7 @@ struct expect {
 	uint32_t known;
 	uint32_t uop;
 	uint64_t head;
+	struct code_site site;
 };
 
 struct windows {
@@ -174,15 +175,15 @@ static uint32_t expectations(struct windows *w)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct expect *x = &w->expect[i];
-		const struct code_site *site;
 
 		x->head = *p++;
 		x->uop = (uint32_t)x->head;
 		x->ea = x->head & RA_HAS_EA ? *p++ : 0;
 		x->a = x->head & RA_HAS_A ? *p++ : 0;
 		x->b = x->head & RA_HAS_B ? *p++ : 0;
-		site = code_site(&w->code, x->uop);
-		x->ip = site ? site->addr + w->image[site->image]->bias : 0;
+		x->ip = code_site(&w->code, x->uop, &x->site) ?
+				x->site.addr + w->image[x->site.image]->bias :
+				0;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		run_ahead(w, i + 1);
@@ -237,9 +238,20 @@ static const char *check_value(struct windows *w, uint32_t kind, uint64_t v, con
 	}
 }
 
+/* Where a direct branch leads, at run time. */
+static uint64_t target_of(struct windows *w, const struct code_site *site)
+{
+	struct image *im = w->image[site->image];
+	struct insn in;
+	size_t n;
+	const uint8_t *p = read_code(im, site->addr, &n);
+
+	return p && insn_decode(&in, p, n, site->addr) ? in.target + im->bias : 0;
+}
+
 static const char *check_step(struct windows *w, const struct expect *x, const struct stepped *st)
 {
-	const struct code_site *site = code_site(&w->code, x->uop);
+	const struct code_site *site = &x->site;
 	uint32_t rec = w->code.uop[x->uop].rec;
 	uint64_t next = x->ip + site->len;
 	const char *why = NULL;
@@ -258,7 +270,7 @@ static const char *check_step(struct windows *w, const struct expect *x, const s
 	case INSN_ICALL:
 		return x->a == w->p.regs.rip ? NULL : "target of the branch";
 	case INSN_BRANCH:
-		next = code_target(site) + w->image[site->image]->bias == next ? 0 : next;
+		next = target_of(w, site) == next ? 0 : next;
 		return (w->p.regs.rip != next) == !!(x->head & RA_TAKEN) || !next
 			       ? NULL
 			       : "whether the branch is taken";
@@ -295,7 +307,7 @@ static bool written_by_other(struct windows *w, uint64_t addr, uint64_t before, 
 static void show(struct windows *w, uint32_t at, const char *what)
 {
 	const struct expect *x = &w->expect[at];
-	const struct code_site *site = code_site(&w->code, x->uop);
+	const struct code_site *site = &x->site;
 	struct insn in;
 	char text[128] = "?";
 	const uint8_t *p;
@@ -304,7 +316,7 @@ static void show(struct windows *w, uint32_t at, const char *what)
 
 	if (w->n->differences++ >= SHOWN)
 		return;
-	p = site ? read_code(w->image[site->image], site->addr, &n) : NULL;
+	p = x->ip ? read_code(w->image[site->image], site->addr, &n) : NULL;
 	if (p && insn_decode(&in, p, n, site->addr))
 		insn_format(&in, text, sizeof(text));
 	printf("# DIFFERENCE in %s, seed %llu, window %llu, instruction %u at %#llx: %s: %s\n",
@@ -323,7 +335,7 @@ static void show(struct windows *w, uint32_t at, const char *what)
 /* Steps over one instruction, all rounds of it. */
 static bool step_over(struct windows *w, const struct expect *x)
 {
-	const struct code_site *site = code_site(&w->code, x->uop);
+	const struct code_site *site = &x->site;
 	struct insn in;
 	const uint8_t *p;
 	size_t n;

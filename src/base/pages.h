@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Large tables that fill from their start on: zeroed, and only what is touched takes memory, in large
+ * pages where the kernel gives them, as faults are what filling costs otherwise.
+ */
+#ifndef ASSAY_BASE_PAGES_H
+#define ASSAY_BASE_PAGES_H
+
+#include <stddef.h>
+
+void *pages_new(size_t bytes); /* NULL without memory */
+void pages_free(void *p, size_t bytes);
+
+#endif
