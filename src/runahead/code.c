@@ -87,6 +87,16 @@ uint32_t code_find(const struct code *c, uint32_t image, uint64_t addr)
 	return 0;
 }
 
+/* Fetches the line of addr into the cache. */
+static void fetch_line(const struct code *c, uint32_t image, uint64_t addr)
+{
+	uint32_t at = code_record(CODE_KEY(image, addr), c->line_bits, 0);
+	const struct code_line *l = &c->line[at & ((1u << c->line_bits) - 1)];
+
+	__builtin_prefetch(l);
+	__builtin_prefetch(&l->slot[CODE_LINE_SLOTS / 2]);
+}
+
 static bool lines_left(const struct code *c)
 {
 	return c->nline < (1u << c->line_bits) / 4 * 3;
@@ -236,6 +246,8 @@ static void decode_run(const struct code *c, struct walk *w, uint32_t image, uin
 	while (w->n < RUN_MAX && (!end || falls || addr < end)) {
 		struct item *it = &w->run[w->n];
 
+		if (!w->n || (addr ^ it[-1].addr) >> 6)
+			fetch_line(c, image, addr + 128);
 		if (w->n && code_find(c, image, addr))
 			break;
 		if (left < INSN_MAX_LEN)
