@@ -7,6 +7,16 @@ static void move_rsp(struct lift *l, int64_t by)
 	lift_emit(l, UOP_LEA, 3, UR_RSP, UR_RSP, UR_ZERO, 0)->imm = by;
 }
 
+static void push(struct lift *l, int data)
+{
+	lift_emit(l, UOP_ST, 3, data, UR_RSP, UR_ZERO, UC_PUSH)->imm = -8;
+}
+
+static void pop(struct lift *l, int dst)
+{
+	lift_emit(l, UOP_LD, 3, dst, UR_RSP, UR_ZERO, UC_POP);
+}
+
 void lift_push(struct lift *l)
 {
 	const ZydisDecodedOperand *s = &l->in->op[0];
@@ -21,10 +31,16 @@ void lift_push(struct lift *l)
 	}
 	if (op_is_mem(s))
 		lift_load(l, w, t, lift_ea(l, s));
+	else if (op_is_reg(s) && w == 3 && reg_part(s->reg.value).reg != UR_RSP)
+		t = reg_part(s->reg.value).reg;
 	else
 		lift_emit_src(l, UOP_MOV, w, t, UR_ZERO, lift_value(l, s), 0);
-	lift_store(l, w, t, lift_at(UR_RSP, -bytes));
-	move_rsp(l, -bytes);
+	if (w == 3) {
+		push(l, t);
+	} else {
+		lift_store(l, w, t, lift_at(UR_RSP, -bytes));
+		move_rsp(l, -bytes);
+	}
 	lift_retire(l, UREC_A(t, UREC_STORE) | UREC_EA);
 }
 
@@ -35,6 +51,12 @@ void lift_pop(struct lift *l)
 
 	if (op_is_reg(d) && reg_part(d->reg.value).reg < 0) { /* fs, gs: their bases change */
 		lift_stop(l, RA_STOP_UNSUPPORTED);
+		return;
+	}
+	if (op_is_reg(d) && w == 3) {
+		t = reg_part(d->reg.value).reg;
+		pop(l, t);
+		lift_retire(l, UREC_A(t, UREC_LOAD) | UREC_EA);
 		return;
 	}
 	lift_load(l, w, t, lift_at(UR_RSP, 0));
@@ -146,8 +168,7 @@ void lift_call(struct lift *l)
 		target = indirect_target(l, &at);
 	t = lift_temp(l);
 	lift_emit(l, UOP_LEA, 3, t, UR_BIAS, UR_ZERO, 0)->imm = (int64_t)(l->in->addr + l->in->len);
-	lift_store(l, 3, t, lift_at(UR_RSP, -8));
-	move_rsp(l, -8);
+	push(l, t);
 	if (target >= 0) {
 		if (at >= 0)
 			lift_move(l, UR_EA, at);
@@ -167,8 +188,9 @@ void lift_ret(struct lift *l)
 
 	if (odd_transfer(l))
 		return;
-	lift_load(l, 3, t, lift_at(UR_RSP, 0));
-	move_rsp(l, 8 + extra);
+	pop(l, t);
+	if (extra)
+		move_rsp(l, extra);
 	lift_emit(l, UOP_JIND, 3, 0, 0, t, 0);
 	lift_retire(l, UREC_A(UR_RAX, UREC_RESULT));
 }

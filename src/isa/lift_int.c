@@ -210,7 +210,7 @@ static void lift_unary(struct lift *l)
 		u = lift_emit_imm(l, m == ZYDIS_MNEMONIC_INC ? UOP_ADD : UOP_SUB, w, t, a, 1, 0);
 		u->flags |= lift_flags(l, FL_ALL & ~FL_CF);
 		if (u->flags & UF_FLAGS)
-			u->flags |= UF_KEEPC;
+			u->op = m == ZYDIS_MNEMONIC_INC ? UOP_ADDK : UOP_SUBK;
 	}
 	if (op_is_mem(d)) {
 		lift_store(l, w, t, ea);
@@ -386,7 +386,7 @@ static void lift_extend(struct lift *l)
 	}
 	b = lift_operand(l, s, &ea);
 	t = lift_dst(l, d);
-	lift_emit(l, sign ? UOP_SX : UOP_MOV, w, t, UR_ZERO, b, dw);
+	lift_emit(l, sign ? UOP_SX : UOP_MOV, w, t, UR_ZERO, b, sign ? dw : 0);
 	if (op_is_mem(s) && !sign) {
 		lift_write(l, d, t);
 		lift_retire(l, rec_load(b));
@@ -592,8 +592,8 @@ static void lift_mul_wide(struct lift *l)
 	if (w == 0) {
 		x = lift_temp(l);
 		y = lift_temp(l);
-		lift_emit(l, sign ? UOP_SX : UOP_MOV, 0, x, UR_ZERO, UR_RAX, 1);
-		lift_emit(l, sign ? UOP_SX : UOP_MOV, 0, y, UR_ZERO, b, 1);
+		lift_emit(l, sign ? UOP_SX : UOP_MOV, 0, x, UR_ZERO, UR_RAX, sign);
+		lift_emit(l, sign ? UOP_SX : UOP_MOV, 0, y, UR_ZERO, b, sign);
 		lift_emit(l, UOP_MUL, 1, lo, x, y, 0);
 	} else {
 		lift_emit(l, UOP_MUL, w, lo, UR_RAX, b, 0);

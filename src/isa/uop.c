@@ -5,7 +5,7 @@
 
 #include "isa/lift.h"
 
-static const char *const op_name[UOP_N] = {
+static const char *const op_name[256] = {
 #define N(x) [UOP_##x] = #x
 	N(STOP),  N(NOP),    N(MOV),   N(SX),	 N(LEA),   N(LD),    N(ST),    N(STU),	  N(INS),
 	N(EXT),	  N(CMOV),   N(SETCC), N(ADD),	 N(SUB),   N(ADC),   N(SBB),   N(AND),	  N(OR),
@@ -14,7 +14,7 @@ static const char *const op_name[UOP_N] = {
 	N(BTS),	  N(BTR),    N(BTC),   N(BSF),	 N(BSR),   N(TZCNT), N(LZCNT), N(POPCNT), N(BSWAP),
 	N(BLSI),  N(BLSMSK), N(BLSR),  N(BEXTR), N(BZHI),  N(PDEP),  N(PEXT),  N(ADCX),	  N(ADOX),
 	N(CRC32), N(GETFL),  N(SETFL), N(UNKFL), N(UNK),   N(BR),    N(BRZ),   N(BRNZ),	  N(BRCC),
-	N(JCC),	  N(JMP),    N(JIND),  N(ARGS),
+	N(JCC),	  N(JMP),    N(JIND),  N(ARGS),	 N(ADDK),  N(SUBK),
 #undef N
 };
 
@@ -51,9 +51,9 @@ char *uop_format(const struct uop *u, char *buf, size_t n)
 {
 	size_t at;
 
-	at = (size_t)snprintf(buf, n, "%s.%d%s%s %s, %s, ", u->op < UOP_N ? op_name[u->op] : "?",
+	at = (size_t)snprintf(buf, n, "%s.%d%s %s, %s, ", op_name[u->op] ? op_name[u->op] : "?",
 			      8 << (u->flags & UF_WIDTH), u->flags & UF_FLAGS ? "f" : "",
-			      u->flags & UF_KEEPC ? "c" : "", reg_name(u->dst), reg_name(u->a));
+			      reg_name(u->dst), reg_name(u->a));
 	if (at < n)
 		at += u->flags & UF_IMM
 			      ? (size_t)snprintf(buf + at, n - at, "$%lld", (long long)u->imm)

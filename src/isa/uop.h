@@ -75,7 +75,6 @@ enum uop_reg {
 #define UF_WIDTH 0x03
 #define UF_IMM 0x04    /* b is imm */
 #define UF_FLAGS 0x08  /* sets the status flags as the x86 instruction of that name does */
-#define UF_KEEPC 0x10  /* with UF_FLAGS on ADD and SUB: CF stays (inc, dec) */
 #define UF_RETIRE 0x80 /* the instruction is complete */
 
 enum uop_rec {
@@ -98,17 +97,38 @@ enum uop_rec {
 #define FL_OF 0x0800
 #define FL_STATUS (FL_CF | FL_PF | FL_AF | FL_ZF | FL_SF | FL_OF)
 
+/*
+ * Most of what is executed is one of ten ops, which the interpreter computes without telling them apart: what
+ * they do is in bits of their numbers. They are sums or logic; a memory op's address is the sum.
+ *
+ *   sum    a + (b << c) + imm (without UF_IMM), with b negated if SUB
+ *   logic  AND: a & b, XOR: a ^ b, both: a | b
+ */
+#define UOP_HOT 0x80
+#define UOP_HOT_AND 0x01
+#define UOP_HOT_XOR 0x02
+#define UOP_HOT_LOGIC 0x04
+#define UOP_HOT_SUB 0x08
+#define UOP_HOT_MEMORY 0x10
+
+/* In c of LD and ST: UR_RSP moves after the access. */
+#define UC_POP 0x10  /* by 8 up */
+#define UC_PUSH 0x20 /* by 8 down */
+
 enum uop_op {
 	UOP_STOP, /* the window ends before this instruction; imm: enum ra_stop */
 	UOP_NOP,
 
 	/* Data movement. */
-	UOP_MOV,  /* dst = b */
-	UOP_SX,	  /* dst = b sign-extended from the width to that of c (log2 of bytes) */
-	UOP_LEA,  /* dst = a + (b << c) + imm; b is a register */
-	UOP_LD,	  /* dst = memory at a + (b << c) + imm; UR_EA = that address */
-	UOP_ST,	  /* memory at a + (b << c) + imm = dst; UR_EA = that address */
-	UOP_STU,  /* as UOP_ST, but what is stored is unknown, and UR_EA stays */
+	UOP_MOV = UOP_HOT,	  /* dst = b; a is UR_ZERO */
+	UOP_LEA = UOP_HOT | 0x20, /* dst = a + (b << c) + imm; b is a register */
+	UOP_LD = UOP_HOT |
+		 UOP_HOT_MEMORY, /* dst = memory at a + (b << c) + imm; UR_EA = that address */
+	UOP_ST = UOP_HOT | UOP_HOT_MEMORY |
+		 1, /* memory at a + (b << c) + imm = dst; UR_EA = that address */
+	UOP_STU = UOP_HOT | UOP_HOT_MEMORY |
+		  3, /* as UOP_ST, but what is stored is unknown, and UR_EA stays */
+	UOP_SX = 2,  /* dst = b sign-extended from the width to that of c (log2 of bytes) */
 	UOP_INS,  /* dst = dst with its bits c … c + width replaced by b; all 64 bits else kept */
 	UOP_EXT,  /* dst = (b >> c), masked to the width (c = 8: a high byte) */
 	UOP_CMOV, /* dst = condition c ? b : a; both registers (not UF_IMM) */
@@ -116,13 +136,15 @@ enum uop_op {
 
 	/* Arithmetic. dst = a op b, with UF_FLAGS setting flags. UF_FLAGS alone matters for compare and
 	 * test: those have dst = a temporary. */
-	UOP_ADD,
-	UOP_SUB,
+	UOP_ADD = UOP_HOT | 0x40,
+	UOP_SUB = UOP_HOT | 0x40 | UOP_HOT_SUB,
+	UOP_AND = UOP_HOT | UOP_HOT_LOGIC | UOP_HOT_AND,
+	UOP_OR = UOP_HOT | UOP_HOT_LOGIC | UOP_HOT_AND | UOP_HOT_XOR,
+	UOP_XOR = UOP_HOT | UOP_HOT_LOGIC | UOP_HOT_XOR,
+	UOP_ADDK = UOP_SETCC + 1, /* ADD and SUB with flags, but CF stays (inc, dec) */
+	UOP_SUBK,
 	UOP_ADC,
 	UOP_SBB,
-	UOP_AND,
-	UOP_OR,
-	UOP_XOR,
 	UOP_ANDN, /* ~a & b */
 	UOP_SHL,
 	UOP_SHR,
@@ -182,7 +204,7 @@ enum uop_op {
 	UOP_JIND, /* to the run-time address in b */
 
 	UOP_ARGS, /* a procedure's entry: the six argument registers are recorded. Not a retirement */
-	UOP_N,
+	UOP_N,	  /* those that are not UOP_HOT are below */
 };
 
 struct uop {

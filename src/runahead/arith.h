@@ -474,7 +474,7 @@ RA_INLINE uint64_t ra_bswap(uint64_t v, uint32_t w)
 	return v >> (64 - (8u << w));
 }
 
-/* adc, sbb, and add and sub that keep CF. The result in s->aux; non-zero: it is unknown. */
+/* adc, sbb, adcx, adox, and add and sub that keep CF. The result in s->aux; non-zero: it is unknown. */
 RA_HELPER int ra_carry(struct ra_state *s, uint64_t a, uint64_t b, uint32_t how)
 {
 	uint32_t w = how & 3, op = how >> 8 & 0xff, old, old_unk;
@@ -498,9 +498,9 @@ RA_HELPER int ra_carry(struct ra_state *s, uint64_t a, uint64_t b, uint32_t how)
 		ra_flags_set(s, f, r < a || (c && r == a) ? f : 0, known ? 0 : f);
 		return !known;
 	}
-	if (op == UOP_ADD || op == UOP_SUB) { /* UF_KEEPC */
-		r = (op == UOP_ADD ? a + b : a - b) & m;
-		ra_flags_lazy(s, op == UOP_ADD ? RA_LAZY_ADD : RA_LAZY_SUB, w, a, b, r, known, 1);
+	if (op == UOP_ADDK || op == UOP_SUBK) {
+		r = (op == UOP_ADDK ? a + b : a - b) & m;
+		ra_flags_lazy(s, op == UOP_ADDK ? RA_LAZY_ADD : RA_LAZY_SUB, w, a, b, r, known, 1);
 		ra_flags_set(s, FL_CF, old, old_unk);
 		s->aux = r;
 		return !known;

@@ -186,10 +186,9 @@ bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
 	for (; uop - m.uop >= site_uops(c->site[m.site]); m.site++)
 		m.uop += site_uops(c->site[m.site]);
 	s = c->site[m.site];
-	*site = (struct code_site){ .addr = s & SITE_ADDR,
-				    .image = m.image,
-				    .cls = s >> 48 & 15,
-				    .len = s >> 52 & 15 };
+	*site = (struct code_site){
+		.addr = s & SITE_ADDR, .image = m.image, .cls = s >> 48 & 15, .len = s >> 52 & 15
+	};
 	return true;
 }
 

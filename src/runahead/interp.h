@@ -154,8 +154,8 @@ RA_INLINE void ra_args(struct ra_state *s, uint32_t pc)
  */
 RA_INLINE int ra_step(struct ra_state *s)
 {
-	uint32_t pc, op, flags, w, dst, c, how, ka, kb, known, imm;
-	uint64_t a, b, m, r = 0, ea;
+	uint32_t pc, op, flags, w, dst, c, how, ka, kb, known, imm, taken = 0;
+	uint64_t a, b, m, disp, r = 0, ea;
 	const struct uop *u;
 	int v;
 
@@ -174,52 +174,44 @@ RA_INLINE int ra_step(struct ra_state *s)
 	ka = s->known >> (u->a & (UR_N - 1)) & 1;
 	b = s->r[u->b & (UR_N - 1)];
 	b ^= (b ^ (uint64_t)u->imm) & -(uint64_t)imm;
+	disp = (uint64_t)u->imm & ((uint64_t)imm - 1);
 	kb = (s->known >> (u->b & (UR_N - 1)) & 1) | imm;
 	known = ka & kb;
-	how = w | (flags & UF_FLAGS) | op << 8;
 	s->pc = pc + 1;
 	s->uops++;
 
+	if (op & UOP_HOT) {
+		uint64_t neg = -(uint64_t)(op / UOP_HOT_SUB & 1), sum, logic;
+
+		sum = a + ((b ^ neg) << (c & 3)) - neg + disp;
+		if (op & UOP_HOT_MEMORY) {
+			ea = sum;
+			goto memory;
+		}
+		logic = (a & b & -(uint64_t)(op & UOP_HOT_AND)) |
+			((a ^ b) & -(uint64_t)(op / UOP_HOT_XOR & 1));
+		r = sum ^ ((sum ^ logic) & -(uint64_t)(op / UOP_HOT_LOGIC & 1));
+		/* nothing of a register is needed to know that and with 0 gives 0, or with all ones all ones */
+		ea = (b ^ -(uint64_t)(op / UOP_HOT_XOR & 1)) & m;
+		known |= kb & op & (uint32_t)(ra_nonzero(ea) ^ 1);
+		ra_flags_lazy(s,
+			      (RA_LAZY_ADD | (op / UOP_HOT_SUB & RA_LAZY_SUB_BIT)) +
+				      (op / UOP_HOT_LOGIC & 1) * (RA_LAZY_LOGIC - RA_LAZY_ADD),
+			      w, a, b, r, known, flags & UF_FLAGS);
+		goto write;
+	}
+	if (op == UOP_JCC) {
+		v = ra_cond(s, c);
+		if (v < 0)
+			return ra_stop(s, RA_STOP_BRANCH);
+		taken = (uint32_t)v;
+		goto retire;
+	}
+	how = w | (flags & UF_FLAGS) | op << 8;
 	switch (op) {
 	case UOP_STOP:
 		return ra_stop(s, (uint32_t)u->imm);
 	case UOP_NOP:
-		goto retire;
-	case UOP_MOV:
-		r = b;
-		known = kb;
-		break;
-	case UOP_LEA:
-		/* imm is the displacement, so b is the register */
-		r = a + (b << (c & 3)) + (uint64_t)u->imm;
-		break;
-	case UOP_LD:
-		ea = a + (b << (c & 3)) + (uint64_t)u->imm;
-		if (!known) {
-			s->known &= ~(1u << UR_EA);
-			break;
-		}
-		s->r[UR_EA] = ea;
-		s->known |= 1u << UR_EA;
-		v = ra_load(s, ea, w);
-		if (v < 0)
-			return ra_stop(s, RA_STOP_PAGE);
-		r = s->aux;
-		known = v == 0;
-		break;
-	case UOP_ST:
-	case UOP_STU:
-		ea = a + (b << (c & 3)) + (uint64_t)u->imm;
-		if (!known)
-			return ra_stop(s, RA_STOP_ADDRESS);
-		s->aux = s->r[dst];
-		if (op == UOP_ST) {
-			s->r[UR_EA] = ea;
-			s->known |= 1u << UR_EA;
-		}
-		v = ra_store(s, ea, w | (op == UOP_ST && (s->known >> dst & 1) ? 0 : 4));
-		if (v)
-			return ra_stop(s, RA_STOP_STORES);
 		goto retire;
 	case UOP_SX:
 		r = ra_sign_extend(b, w);
@@ -247,38 +239,14 @@ RA_INLINE int ra_step(struct ra_state *s)
 		known = v >= 0;
 		break;
 
-	case UOP_ADD:
-	case UOP_SUB:
-		if (flags & UF_KEEPC) {
-			known = !ra_carry(s, a, b, how | (known ? 0 : 0x10000));
-			r = s->aux;
-			break;
-		}
-		r = op == UOP_ADD ? a + b : a - b;
-		ra_flags_lazy(s, op == UOP_ADD ? RA_LAZY_ADD : RA_LAZY_SUB, w, a, b, r, known,
-			      flags & UF_FLAGS);
-		break;
-	case UOP_AND:
-		r = a & b;
-		/* nothing of a register is needed to know that and with 0 gives 0 */
-		if (kb && !(b & m))
-			known = true;
-		goto logic;
 	case UOP_ANDN:
 		r = ~a & b;
-		goto logic;
-	case UOP_OR:
-		r = a | b;
-		if (kb && (b & m) == m)
-			known = true;
-		goto logic;
-	case UOP_XOR:
-		r = a ^ b;
-	logic:
 		ra_flags_lazy(s, RA_LAZY_LOGIC, w, a, b, r, known, flags & UF_FLAGS);
-		if (op == UOP_ANDN && (flags & UF_FLAGS))
+		if (flags & UF_FLAGS)
 			ra_flags_set(s, FL_PF, 0, FL_PF);
 		break;
+	case UOP_ADDK:
+	case UOP_SUBK:
 	case UOP_ADC:
 	case UOP_SBB:
 	case UOP_ADCX:
@@ -433,31 +401,18 @@ RA_INLINE int ra_step(struct ra_state *s)
 		s->pc = pc + (uint32_t)u->imm;
 		return 0;
 
-	case UOP_JCC:
-		v = ra_cond(s, c);
-		if (v < 0)
-			return ra_stop(s, RA_STOP_BRANCH);
-		if (ra_retire(s, pc, u->rec, (uint32_t)v))
-			return 1;
-		if (v)
-			goto jump;
-		return 0;
 	case UOP_JMP:
-		if ((flags & UF_RETIRE) && ra_retire(s, pc, u->rec, 1))
-			return 1;
-	jump:
-		if (u->imm < 0)
-			return ra_follow(s, pc, (uint64_t)u->imm);
-		s->pc = (uint32_t)u->imm;
-		return 0;
+		if (!(flags & UF_RETIRE))
+			goto jump;
+		taken = 1;
+		goto retire;
 	case UOP_JIND:
 		b = s->r[u->b & (UR_N - 1)];
 		kb = s->known >> (u->b & (UR_N - 1)) & 1;
 		if (!kb)
 			return ra_stop(s, RA_STOP_BRANCH);
-		if (ra_retire(s, pc, u->rec, 1))
-			return 1;
-		return ra_goto(s, b);
+		taken = 1;
+		goto retire;
 	case UOP_ARGS:
 		if (s->out_n > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
 			return ra_stop(s, RA_STOP_SPACE);
@@ -466,12 +421,47 @@ RA_INLINE int ra_step(struct ra_state *s)
 	default:
 		return ra_stop(s, RA_STOP_UNSUPPORTED);
 	}
+	goto write;
 
+memory:
+	if (op != UOP_STU) {
+		s->r[UR_EA] = ea;
+		s->known = (s->known & ~(1u << UR_EA)) | known << UR_EA;
+	}
+	if (op == UOP_LD) {
+		if (known) {
+			v = ra_load(s, ea, w);
+			if (v < 0)
+				return ra_stop(s, RA_STOP_PAGE);
+			r = s->aux;
+			known = v == 0;
+		}
+	} else {
+		if (!known)
+			return ra_stop(s, RA_STOP_ADDRESS);
+		s->aux = s->r[dst];
+		if (ra_store(s, ea, w | (op == UOP_ST && (s->known >> dst & 1) ? 0 : 4)))
+			return ra_stop(s, RA_STOP_STORES);
+	}
+	s->r[UR_RSP] += (uint64_t)(c & UC_POP) / 2 - (uint64_t)(c & UC_PUSH) / 4;
+	if (op != UOP_LD)
+		goto retire;
+write:
 	s->r[dst] = r & m;
 	s->known = (s->known & ~(1u << dst)) | known << dst;
 retire:
-	if (flags & UF_RETIRE)
-		return ra_retire(s, pc, u->rec, 0);
+	if (!(flags & UF_RETIRE))
+		return 0;
+	if (ra_retire(s, pc, u->rec, taken))
+		return 1;
+	if (!taken)
+		return 0;
+	if (op == UOP_JIND)
+		return ra_goto(s, b);
+jump:
+	if (u->imm < 0)
+		return ra_follow(s, pc, (uint64_t)u->imm);
+	s->pc = (uint32_t)u->imm;
 	return 0;
 }
 

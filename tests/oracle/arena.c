@@ -61,6 +61,7 @@ static uint32_t put_preludes(struct uop *u, uint32_t at, const struct trial *t)
 			u[at++] = (struct uop){ .op = UOP_MOV,
 						.flags = UF_IMM | 3,
 						.dst = UR_T10,
+						.a = UR_ZERO,
 						.imm = (int64_t)p->value };
 		u[at++] = (struct uop){ .op = p->unknown ? UOP_STU : UOP_ST,
 					.flags = p->w,
@@ -76,6 +77,7 @@ static uint32_t put_preludes(struct uop *u, uint32_t at, const struct trial *t)
 		u[at++] = (struct uop){ .op = UOP_MOV,
 					.flags = UF_IMM | 3,
 					.dst = (uint8_t)i,
+					.a = UR_ZERO,
 					.imm = (int64_t)(0x5a5a5a5a00a5a5a5ull + i) };
 	return at;
 }
@@ -87,8 +89,9 @@ static uint32_t put_tails(struct uop *u, uint32_t at, uint32_t tail[3])
 
 	for (uint32_t k = 0; k < 3; k++) {
 		tail[k] = at;
-		u[at++] =
-			(struct uop){ .op = UOP_MOV, .flags = UF_IMM | 3, .dst = UR_T6, .imm = k };
+		u[at++] = (struct uop){
+			.op = UOP_MOV, .flags = UF_IMM | 3, .dst = UR_T6, .a = UR_ZERO, .imm = k
+		};
 		u[at++] = (struct uop){ .op = UOP_BR, .imm = 5 - 2 * (int64_t)k };
 	}
 	for (uint32_t i = 0; i < 6; i++)

@@ -181,9 +181,9 @@ static uint32_t expectations(struct windows *w)
 		x->ea = x->head & RA_HAS_EA ? *p++ : 0;
 		x->a = x->head & RA_HAS_A ? *p++ : 0;
 		x->b = x->head & RA_HAS_B ? *p++ : 0;
-		x->ip = code_site(&w->code, x->uop, &x->site) ?
-				x->site.addr + w->image[x->site.image]->bias :
-				0;
+		x->ip = code_site(&w->code, x->uop, &x->site)
+				? x->site.addr + w->image[x->site.image]->bias
+				: 0;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		run_ahead(w, i + 1);
