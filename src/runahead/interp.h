@@ -65,6 +65,45 @@ RA_HELPER uint32_t ra_entry(uint32_t image, uint64_t addr)
 	return 0;
 }
 
+/* Forgets which mappings control was in. */
+RA_INLINE void ra_new_mappings(struct ra_state *s)
+{
+	s->start = s->end = s->bias = 0;
+	s->image = 0;
+	for (uint32_t i = 0; i < RA_RANGES; i++)
+		s->range[i].end = 0;
+}
+
+/* Finds the mapping of a run-time address. 0, or an enum ra_stop. */
+RA_HELPER int ra_find_mapping(struct ra_state *s, uint64_t va)
+{
+	struct ra_range *g;
+	int why;
+
+	RA_NULL(s);
+	if (va >= s->start && va < s->end)
+		return 0;
+	for (uint32_t i = 0; i < RA_RANGES; i++) {
+		g = &s->range[i];
+		if (va >= g->start && va < g->end) {
+			s->start = g->start;
+			s->end = g->end;
+			s->bias = g->bias;
+			s->image = (uint32_t)g->image;
+			return 0;
+		}
+	}
+	why = ra_map(s, va);
+	if (why)
+		return why;
+	g = &s->range[s->next_range++ & (RA_RANGES - 1)];
+	g->start = s->start;
+	g->end = s->end;
+	g->bias = s->bias;
+	g->image = s->image;
+	return 0;
+}
+
 /* Goes to a run-time address: sets pc, or stops. */
 RA_HELPER int ra_goto(struct ra_state *s, uint64_t va)
 {
@@ -73,12 +112,10 @@ RA_HELPER int ra_goto(struct ra_state *s, uint64_t va)
 
 	RA_NULL(s);
 	s->target = va;
-	if (va < s->start || va >= s->end) {
-		why = ra_map(s, va);
-		if (why)
-			return ra_stop(s, (uint32_t)why);
-		s->r[UR_BIAS] = s->bias;
-	}
+	why = ra_find_mapping(s, va);
+	if (why)
+		return ra_stop(s, (uint32_t)why);
+	s->r[UR_BIAS] = s->bias;
 	pc = ra_entry(s->image, va - s->bias);
 	if (!pc)
 		return ra_stop(s, RA_STOP_MISS);

@@ -72,6 +72,13 @@ struct ra_lazy {
 };
 #define RA_FL_LT 0x1000 /* SF != OF, beside the FL_* */
 
+/* A mapping. end 0: none. */
+#define RA_RANGES 4 /* power of two */
+struct ra_range {
+	uint64_t start, end, bias;
+	uint64_t image;
+};
+
 struct ra_state {
 	uint64_t r[UR_N];
 	uint32_t known; /* bit i: r[i] is known */
@@ -87,9 +94,14 @@ struct ra_state {
 	uint32_t uops;	 /* executed */
 	uint64_t target; /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
 
-	/* The image that control is in, and where it ends: set by ra_map(). */
+	/* The mapping that control is in: set by ra_map(). */
 	uint64_t start, end, bias;
 	uint32_t image;
+
+	/* Mappings that control was in lately; they stay from one window to the next until the source calls
+	 * ra_new_mappings(). */
+	uint32_t next_range;
+	struct ra_range range[RA_RANGES];
 
 	uint64_t key[2]; /* the source's own: whose mappings ra_map() looks in */
 

@@ -49,8 +49,7 @@ void ra_user_run(struct ra_state *s, const struct ra_env *env, uint64_t ip, uint
 	uint32_t left = ra_budget(burst);
 
 	cur = env;
-	s->start = s->end = s->bias = 0;
-	s->image = 0;
+	ra_new_mappings(s);
 	s->known &= (1u << UR_BIAS) - 1;
 	ra_begin(s, rflags, burst);
 	if (rflags & FL_DF) {

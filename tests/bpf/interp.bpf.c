@@ -103,8 +103,7 @@ static long run(uint32_t i, struct lane_range *range)
 	if (!l)
 		return 1;
 	s = &l->ra;
-	s->start = s->end = s->bias = 0;
-	s->image = 0;
+	ra_new_mappings(s);
 	s->known &= (1u << UR_BIAS) - 1;
 	ra_begin(s, l->rflags, l->burst);
 	if (ra_goto(s, l->ip))

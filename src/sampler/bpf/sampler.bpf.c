@@ -73,6 +73,7 @@ struct {
 struct cpu_state {
 	struct ra_state ra;
 	struct sample_vma vma; /* of the interrupt under way */
+	uint64_t exec_vm;      /* of the process that ra.key names */
 	uint64_t woken;
 	uint32_t busy;
 	uint32_t pad;
@@ -172,11 +173,13 @@ static __noinline int ra_map(struct ra_state *s, uint64_t va)
 		const struct proc_range *r = &p->range[i];
 
 		if (va >= r->start && va < r->end) {
+			if (r->image == PROC_NOIMAGE)
+				return RA_STOP_NOIMAGE;
 			s->start = r->start;
 			s->end = r->end;
 			s->bias = r->bias;
 			s->image = r->image;
-			return r->image == PROC_NOIMAGE ? RA_STOP_NOIMAGE : 0;
+			return 0;
 		}
 	}
 	return RA_STOP_UNMAPPED;
@@ -227,8 +230,10 @@ static __noinline uint32_t add_range(struct ra_state *s, const struct sample_vma
 	struct proc_range *r;
 	struct file_info *f;
 
-	if (!p)
+	if (!p) {
+		s->key[0] = 0; /* evicted */
 		return 0;
+	}
 	if (v->ino) {
 		f = bpf_map_lookup_elem(&files, &key);
 		if (!f)
@@ -266,6 +271,24 @@ static __noinline int find_proc(struct ra_state *s, uint64_t exec_vm)
 		return 0;
 	p->exec_vm = exec_vm;
 	return 1;
+}
+
+/* Makes the process the one whose mappings the state has. 0 without room. */
+static __always_inline int enter_proc(struct cpu_state *c, uint64_t mm, uint64_t tgid,
+				      uint64_t exec_vm)
+{
+	struct ra_state *s = &c->ra;
+
+	if (s->key[0] == mm && s->key[1] == tgid && c->exec_vm == exec_vm)
+		return 1;
+	s->key[0] = mm;
+	s->key[1] = tgid;
+	c->exec_vm = exec_vm;
+	ra_new_mappings(s);
+	if (find_proc(s, exec_vm))
+		return 1;
+	s->key[0] = 0;
+	return 0;
 }
 
 /* Sends a record, of which `words` words at h are there. Wakes the reader if something is missing
@@ -392,23 +415,19 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	int why;
 
 	exec_vm = task->mm->exec_vm;
-	s->key[0] = (uint64_t)task->mm;
-	s->key[1] = id >> 32;
 	take_registers(s, ctx, task);
-	s->image = 0;
-	s->start = s->end = s->bias = 0;
-	if (!find_proc(s, exec_vm)) {
+	if (!enter_proc(c, (uint64_t)task->mm, id >> 32, exec_vm)) {
 		n->lost_map++;
 		return;
 	}
-	why = ra_map(s, ip);
+	why = ra_find_mapping(s, ip);
 	if (why == RA_STOP_UNMAPPED) {
 		found = true;
 		image = find_range(c, n, task, ip);
 		have_vma = c->vma.start && (image == 0 || image == PROC_NOIMAGE);
-		why = ra_map(s, ip);
+		why = ra_find_mapping(s, ip);
 	}
-	h->image = s->image;
+	h->image = why ? 0 : s->image;
 	h->bias = s->bias;
 	if (why || ctx->regs.cs != 0x33) {
 		ra_begin(s, 0, 0);
@@ -429,7 +448,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	h->period = ctx->sample_period;
 	h->ip = ip;
 	h->target = s->target;
-	h->mm = s->key[0];
+	h->mm = (uint64_t)task->mm;
 	h->exec_vm = exec_vm;
 	h->stop = s->stop;
 	h->stop_image = s->image;
