@@ -173,9 +173,11 @@ void lift_call(struct lift *l)
 		if (at >= 0)
 			lift_move(l, UR_EA, at);
 		go_indirect(l, target, at);
+		l->out[l->n - 1].a = (uint8_t)t;
+		l->out[l->n - 1].c = UC_CALL;
 		return;
 	}
-	lift_emit(l, UOP_JMP, 0, 0, 0, 0, 0);
+	lift_emit(l, UOP_JMP, 0, 0, t, 0, UC_CALL);
 	lift_retire(l, UREC_A(t, UREC_STORE) | UREC_EA);
 }
 
@@ -191,7 +193,7 @@ void lift_ret(struct lift *l)
 	pop(l, t);
 	if (extra)
 		move_rsp(l, extra);
-	lift_emit(l, UOP_JIND, 3, 0, 0, t, 0);
+	lift_emit(l, UOP_JIND, 3, 0, 0, t, UC_RETURN);
 	lift_retire(l, UREC_A(UR_RAX, UREC_RESULT));
 }
 

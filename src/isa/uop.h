@@ -115,6 +115,10 @@ enum uop_rec {
 #define UC_POP 0x10  /* by 8 up */
 #define UC_PUSH 0x20 /* by 8 down */
 
+/* In c of JMP and JIND. */
+#define UC_CALL 1
+#define UC_RETURN 2
+
 enum uop_op {
 	UOP_STOP, /* the window ends before this instruction; imm: enum ra_stop */
 	UOP_NOP,
@@ -202,6 +206,7 @@ enum uop_op {
 	UOP_JCC,  /* on condition c, else on to the next micro-op */
 	UOP_JMP,  /* always. With UF_RETIRE a taken branch; without, on to the next instruction */
 	UOP_JIND, /* to the run-time address in b */
+	/* c of JMP and JIND: UC_CALL, and a is the address that it returns to; UC_RETURN */
 
 	UOP_ARGS, /* a procedure's entry: the six argument registers are recorded. Not a retirement */
 	UOP_N,	  /* those that are not UOP_HOT are below */

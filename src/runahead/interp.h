@@ -123,6 +123,35 @@ RA_HELPER int ra_goto(struct ra_state *s, uint64_t va)
 	return 0;
 }
 
+RA_INLINE void ra_call(struct ra_state *s, uint64_t back, uint32_t pc)
+{
+	uint32_t i = s->calls & (RA_CALLS - 1);
+
+	s->ret[i].va = back;
+	s->ret[i].pc = pc;
+	s->calls++;
+}
+
+/* Goes to a run-time address that is most likely behind the last call. */
+RA_HELPER int ra_return(struct ra_state *s, uint64_t va)
+{
+	uint32_t i;
+	int why;
+
+	RA_NULL(s);
+	i = (s->calls - 1) & (RA_CALLS - 1);
+	if (!s->calls || s->ret[i].va != va)
+		return ra_goto(s, va);
+	s->calls--;
+	s->target = va;
+	why = ra_find_mapping(s, va);
+	if (why)
+		return ra_stop(s, (uint32_t)why);
+	s->r[UR_BIAS] = s->bias;
+	s->pc = (uint32_t)s->ret[i].pc;
+	return 0;
+}
+
 /* Follows the branch at micro-op `from`, of imm CODE_UNLINKED(). */
 RA_HELPER int ra_follow(struct ra_state *s, uint32_t from, uint64_t imm)
 {
@@ -493,6 +522,11 @@ retire:
 		return 1;
 	if (!taken)
 		return 0;
+	if (op != UOP_JCC && c) {
+		if (c == UC_RETURN)
+			return ra_return(s, b);
+		ra_call(s, a, pc + 1);
+	}
 	if (op == UOP_JIND)
 		return ra_goto(s, b);
 jump:
@@ -518,6 +552,7 @@ RA_INLINE void ra_begin(struct ra_state *s, uint64_t rflags, uint32_t burst)
 	s->uops = 0;
 	s->target = 0;
 	s->bloom = 0;
+	s->calls = 0;
 	ra_sb_begin(s);
 }
 

@@ -72,6 +72,8 @@ struct ra_lazy {
 };
 #define RA_FL_LT 0x1000 /* SF != OF, beside the FL_* */
 
+#define RA_CALLS 8 /* the last ones; power of two */
+
 /* A mapping. end 0: none. */
 #define RA_RANGES 4 /* power of two */
 struct ra_range {
@@ -105,6 +107,13 @@ struct ra_state {
 
 	uint64_t key[2]; /* the source's own: whose mappings ra_map() looks in */
 
+	/* Calls of this window: run-time address and micro-op that they return to. */
+	uint32_t calls;
+	struct {
+		uint64_t va;
+		uint64_t pc;
+	} ret[RA_CALLS];
+
 	uint32_t gen;
 	uint64_t bloom;		 /* bit word & 63 for every word in the store buffer */
 	uint64_t aux, aux2;	 /* results of helpers beside what they return */
@@ -116,7 +125,8 @@ struct ra_state {
 
 /*
  * Where lifted code begins: a hash table of lines, 64 bytes of an image's code each, written by user space
- * only. An instruction is in one of CODE_SLOTS slots from the place on that its offset in the line has; a
+ * only. Lines that lie in the same 2 KiB of code are in the same page, as what runs together is looked up
+ * together, and finding a page costs more than reading a line. An instruction is in one of CODE_SLOTS slots from the place on that its offset in the line has; a
  * line whose slots are taken goes on in a further record of the same key.
  *
  *   slot   bits 0-5 offset in the line, 6-31 index of the first micro-op; 0: empty, and ends a search
@@ -132,14 +142,18 @@ struct code_line {
 #define CODE_SLOT(uop, addr) ((uop) << 6 | ((uint32_t)(addr)&63))
 #define CODE_UOPS_MAX (1u << 26)
 
-/* Record i of those that a key may be in. */
+#define CODE_PAGE 5 /* log2 of records in a page */
+/* Record i of those that a key may be in: the same of each page it is looked for in. */
 static inline __attribute__((always_inline)) uint32_t code_record(uint64_t key, uint32_t bits,
 								  uint32_t i)
 {
-	uint64_t h = (key ^ key >> 32) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = key >> CODE_PAGE;
+	uint32_t page;
 
+	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15ull;
 	h = (h ^ h >> 29) * 0xc2b2ae3d27d4eb4full;
-	return (uint32_t)(h >> (64 - bits)) + i * ((uint32_t)h | 1);
+	page = (uint32_t)(h >> (64 + CODE_PAGE - bits)) + i * ((uint32_t)h | 1);
+	return page << CODE_PAGE | (key & ((1u << CODE_PAGE) - 1));
 }
 
 /* The first slot of an address. */
