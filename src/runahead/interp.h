@@ -498,7 +498,7 @@ memory:
 		if (known) {
 			v = ra_load(s, ea, w);
 			if (v < 0)
-				return ra_stop(s, RA_STOP_PAGE);
+				return ra_stop(s, v == RA_FAULTS ? RA_STOP_FAULT : RA_STOP_PAGE);
 			r = s->aux;
 			known = v == 0;
 		}
@@ -506,8 +506,9 @@ memory:
 		if (!known)
 			return ra_stop(s, RA_STOP_ADDRESS);
 		s->aux = s->r[dst];
-		if (ra_store(s, ea, w | (op == UOP_ST && (s->known >> dst & 1) ? 0 : 4)))
-			return ra_stop(s, RA_STOP_STORES);
+		v = ra_store(s, ea, w | (op == UOP_ST && (s->known >> dst & 1) ? 0 : 4));
+		if (v)
+			return ra_stop(s, v == RA_FAULTS ? RA_STOP_FAULT : RA_STOP_STORES);
 	}
 	s->r[UR_RSP] += (uint64_t)(c & UC_POP) / 2 - (uint64_t)(c & UC_PUSH) / 4;
 	if (op != UOP_LD)

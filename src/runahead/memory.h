@@ -7,6 +7,17 @@
 
 #include "runahead/flags.h"
 
+/* How an access ends a window. */
+#define RA_UNREADABLE -1
+#define RA_NO_ROOM -1
+#define RA_FAULTS -2
+
+/* True if the bytes from addr on are none of a user: not canonical, or the kernel's. */
+RA_INLINE bool ra_not_users(uint64_t addr, uint32_t bytes)
+{
+	return (addr | (addr + bytes - 1)) >> RA_ADDR_BITS;
+}
+
 /* The slot of a word: the one that holds it, else a free one if `take`, else NULL. */
 RA_INLINE struct ra_slot *ra_sb_find(struct ra_state *s, uint64_t word, bool take)
 {
@@ -55,7 +66,7 @@ RA_INLINE int ra_read(struct ra_state *s, uint64_t addr, uint32_t bytes, uint64_
 	uint32_t off = (uint32_t)addr & (RA_LINE_BYTES - 1), sh = (off & 7) * 8, i = off / 8;
 	struct ra_line *l = &s->line[line & (RA_LINES - 1)];
 
-	if (off + bytes > RA_LINE_BYTES || line >> RA_LINE_GEN_SHIFT)
+	if (off + bytes > RA_LINE_BYTES)
 		return ra_read_user(addr, bytes, val);
 	if (l->tag != tag) {
 		l->tag = 0;
@@ -67,7 +78,7 @@ RA_INLINE int ra_read(struct ra_state *s, uint64_t addr, uint32_t bytes, uint64_
 	return 0;
 }
 
-/* Loads; s->aux = the value. 0 known, 1 unknown, -1 not readable. */
+/* Loads; s->aux = the value. 0 known, 1 unknown, RA_UNREADABLE, RA_FAULTS. */
 RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
 {
 	uint64_t m = ra_mask(w & 3), word = addr >> 3, v = 0, valid = 0, unknown = 0, mem = 0;
@@ -75,6 +86,8 @@ RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
 	const struct ra_slot *e;
 
 	RA_NULL(s);
+	if (ra_not_users(addr, bytes))
+		return RA_FAULTS;
 	if (s->bloom >> (word & 63) & 1) {
 		e = ra_sb_find(s, word, false);
 		if (e) {
@@ -93,7 +106,7 @@ RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
 	}
 	valid &= m;
 	if (valid != m && ra_read(s, addr, bytes, &mem))
-		return -1;
+		return RA_UNREADABLE;
 	s->aux = ((v & valid) | (mem & ~valid)) & m;
 	return (unknown & m) != 0;
 }
@@ -103,7 +116,7 @@ RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64
 	struct ra_slot *e = ra_sb_find(s, word, true);
 
 	if (!e)
-		return -1;
+		return RA_NO_ROOM;
 	e->data = (e->data & ~bits) | (data & bits);
 	e->valid |= bits;
 	if (known)
@@ -114,7 +127,7 @@ RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64
 	return 0;
 }
 
-/* Stores s->aux. -1 if the buffer is full, or the address is none of a user. w: width, bit 2: the value is not known. */
+/* Stores s->aux. RA_NO_ROOM, RA_FAULTS. w: width, bit 2: the value is not known. */
 RA_HELPER int ra_store(struct ra_state *s, uint64_t addr, uint32_t w)
 {
 	bool known = !(w & 4);
@@ -123,10 +136,10 @@ RA_HELPER int ra_store(struct ra_state *s, uint64_t addr, uint32_t w)
 
 	RA_NULL(s);
 	v = s->aux & m;
-	if (word >> RA_SB_GEN_SHIFT)
-		return -1;
+	if (ra_not_users(addr, bits / 8))
+		return RA_FAULTS;
 	if (ra_sb_put(s, word, v << sh, m << sh, known))
-		return -1;
+		return RA_NO_ROOM;
 	if (sh + bits > 64)
 		return ra_sb_put(s, word + 1, v >> (64 - sh), m >> (64 - sh), known);
 	return 0;

@@ -18,6 +18,7 @@
  * The private store buffer: stores of this window by aligned 8-byte word. Open addressing with
  * RA_SB_PROBES probes; a slot of another generation is empty, so nothing is cleared between windows.
  */
+#define RA_ADDR_BITS 47 /* of a user's addresses */
 #define RA_SB_SLOTS 256 /* power of two */
 #define RA_SB_PROBES 4
 #define RA_SB_GEN_SHIFT 44 /* key: generation above, address >> 3 below */
