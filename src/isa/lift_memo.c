@@ -225,7 +225,9 @@ static uint8_t shape_of(const uint8_t *p, uint32_t *at, bool *small, bool *wide)
 		map = p[i] == 0xc5 ? 1 : p[i + 1] & (p[i] == 0xc4 ? 31 : 7);
 		i += p[i] == 0xc5 ? 2 : p[i] == 0xc4 ? 3 : 4;
 		*at = i + 1;
-		return map == 1 ? two[p[i]] : map == 2 ? MODRM : map == 3 ? MODRM | IMM8 : NOT;
+		if (map == 1)
+			return (two[p[i]] & 7) < REL8 ? two[p[i]] : NOT;
+		return map == 2 ? MODRM : map == 3 ? MODRM | IMM8 : NOT;
 	}
 	if ((p[i] & 0xf0) == 0x40)
 		*wide = p[i++] >> 3 & 1;
@@ -310,13 +312,18 @@ static uint32_t hash(const uint64_t key[2])
 	return (uint32_t)((h ^ h >> 29) * 0x9e3779b97f4a7c15ull >> (64 - TABLE_BITS));
 }
 
+static bool has_target(const struct insn *in)
+{
+	return in->cls == INSN_BRANCH || in->cls == INSN_JUMP || in->cls == INSN_CALL;
+}
+
 static bool guessed_right(const struct guess *g, const struct insn *in)
 {
 	bool rip = in->z.attributes & ZYDIS_ATTRIB_HAS_MODRM && in->z.raw.modrm.mod == 0 &&
 		   in->z.raw.modrm.rm == 5;
 	bool branch = in->z.raw.imm[0].is_relative;
 
-	if (g->len != in->len)
+	if (g->len != in->len || branch != has_target(in))
 		return false;
 	if (!g->rel_size)
 		return !rip && !branch;

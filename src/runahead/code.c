@@ -229,15 +229,15 @@ static bool is_filler(const struct lift_form *f)
 
 /*
  * Decodes from addr on: to the end of control flow, to what is lifted, to what is no code; behind the end of
- * control flow, too, up to `end`, if that is not 0.
+ * control flow, too, up to `end`, if that is not 0; what fills up is left out then.
  */
-static void decode_run(const struct code *c, struct walk *w, uint32_t image, uint64_t addr,
+static void decode_run(const struct code *c, struct walk *w, uint32_t image, uint64_t start,
 		       uint64_t end)
 {
 	const struct code_source *src = &c->source[image];
-	bool falls = true;
+	bool falls = !end;
 	const uint8_t *p = NULL;
-	uint64_t ahead = addr;
+	uint64_t addr = start, ahead = start;
 	size_t left = 0;
 
 	lift_memo_rest(c->memo);
@@ -247,7 +247,7 @@ static void decode_run(const struct code *c, struct walk *w, uint32_t image, uin
 
 		if (!w->n || (addr ^ it[-1].addr) >> 6)
 			fetch_line(c, image, addr + 128);
-		if (w->n && code_find(c, image, addr))
+		if (addr != start && code_find(c, image, addr))
 			break;
 		if (left < INSN_MAX_LEN)
 			p = src->bytes(src->ctx, addr, &left);
