@@ -235,7 +235,7 @@ struct uop {
 	X(BRANCH, "unknown-branch", "branch on a value that cannot be known") \
 	X(ADDRESS, "unknown-store", "store to an address that cannot be known") \
 	X(SYSCALL, "syscall", "system call") \
-	X(PAGE, "page", "load from a page that is not resident") \
+	X(PAGE, "page", "load from a page that is not resident, or a device's") \
 	X(STRING, "string", "string operation longer than the bound") \
 	X(STORES, "stores", "more stores than the private buffer holds") \
 	X(UNSUPPORTED, "unsupported", "instruction that is not lifted") \

@@ -59,6 +59,20 @@ RA_HELPER int ra_sb_begin(struct ra_state *s)
 	return 0;
 }
 
+/* True if the line of addr is in memory that is not to be read. */
+RA_HELPER int ra_keep_off(struct ra_state *s, uint64_t addr)
+{
+	uint64_t line = addr & ~(uint64_t)(RA_LINE_BYTES - 1);
+	int hit = 0;
+
+	RA_NULL(s);
+	for (uint32_t i = 0; i < RA_KEEP_OFF; i++)
+		if (i < s->nkeep_off && line < s->keep_off[i].end &&
+		    line + 2 * RA_LINE_BYTES > s->keep_off[i].start)
+			hit = 1;
+	return hit;
+}
+
 /* Memory as the thread has it, up to 8 bytes. Non-zero if it is not readable. */
 RA_INLINE int ra_read(struct ra_state *s, uint64_t addr, uint32_t bytes, uint64_t *val)
 {
@@ -66,6 +80,8 @@ RA_INLINE int ra_read(struct ra_state *s, uint64_t addr, uint32_t bytes, uint64_
 	uint32_t off = (uint32_t)addr & (RA_LINE_BYTES - 1), sh = (off & 7) * 8, i = off / 8;
 	struct ra_line *l = &s->line[line & (RA_LINES - 1)];
 
+	if (s->nkeep_off && ra_keep_off(s, addr))
+		return -1;
 	if (off + bytes > RA_LINE_BYTES)
 		return ra_read_user(addr, bytes, val);
 	if (l->tag != tag) {

@@ -82,6 +82,12 @@ struct ra_range {
 	uint64_t image;
 };
 
+/* Memory that is not to be read. */
+#define RA_KEEP_OFF 8
+struct ra_extent {
+	uint64_t start, end;
+};
+
 struct ra_state {
 	uint64_t r[UR_N];
 	uint32_t known; /* bit i: r[i] is known */
@@ -105,6 +111,8 @@ struct ra_state {
 	 * ra_new_mappings(). */
 	uint32_t next_range;
 	struct ra_range range[RA_RANGES];
+	uint32_t nkeep_off;
+	struct ra_extent keep_off[RA_KEEP_OFF];
 
 	uint64_t key[2]; /* the source's own: whose mappings ra_map() looks in */
 

@@ -20,7 +20,8 @@ struct ra_env {
 
 /*
  * Runs ahead from run-time address ip, up to `burst` instructions (at most RA_BURST_MAX). Before: s->r
- * and s->known for UR_RAX … UR_GS. After: s->stop, s->n, s->out. The thread's memory is only read.
+ * and s->known for UR_RAX … UR_GS, and s->nkeep_off. After: s->stop, s->n, s->out. The thread's memory is
+ * only read.
  */
 void ra_user_run(struct ra_state *s, const struct ra_env *env, uint64_t ip, uint64_t rflags,
 		 uint32_t burst);

@@ -10,12 +10,14 @@
 
 #include "image/maps.h"
 
-void files_init(struct files *f, struct profile *p, struct code *c, int map)
+void files_init(struct files *f, struct profile *p, struct code *c, int map,
+		const struct devices *devices)
 {
 	memset(f, 0, sizeof(*f));
 	f->profile = p;
 	f->code = c;
 	f->map = map;
+	f->devices = *devices;
 }
 
 void files_fini(struct files *f)
@@ -220,6 +222,18 @@ void files_resolve_all(struct files *f, pid_t pid)
 	for (size_t i = 0; i < maps.n; i++)
 		if (maps.map[i].exec && maps.map[i].inode)
 			add_mapping(f, pid, &maps.map[i]);
+	devices_note(&f->devices, pid, &maps);
+	maps_fini(&maps);
+}
+
+void files_note_devices(struct files *f, pid_t pid)
+{
+	struct maps maps;
+	struct err err;
+
+	if (maps_read(&maps, pid, &err))
+		return;
+	devices_note(&f->devices, pid, &maps);
 	maps_fini(&maps);
 }
 

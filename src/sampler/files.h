@@ -13,6 +13,7 @@
 #include "observe/profile.h"
 #include "runahead/code.h"
 #include "sampler/bpf/shared.h"
+#include "sampler/devices.h"
 
 struct mapped_file {
 	struct file_key key;
@@ -26,12 +27,14 @@ struct files {
 	struct mapped_file *all;
 	struct profile *profile;
 	struct code *code;
-	int map;		 /* BPF map `files` */
+	int map; /* BPF map `files` */
+	struct devices devices;
 	struct image **by_image; /* indexed by number; NULL: none, or no ELF */
 	size_t nby_image;
 };
 
-void files_init(struct files *f, struct profile *p, struct code *c, int map);
+void files_init(struct files *f, struct profile *p, struct code *c, int map,
+		const struct devices *devices);
 void files_fini(struct files *f);
 struct mapped_file *files_find(const struct files *f, struct file_key key);
 /* The file that pid maps with that key, opened and made known to the kernel side; `name` is its last
@@ -46,6 +49,8 @@ bool files_region(const struct files *f, uint32_t image, uint64_t addr, uint64_t
 		  uint64_t *start, uint64_t *end);
 /* Every file that pid maps executable. */
 void files_resolve_all(struct files *f, pid_t pid);
+/* Looks which devices pid maps. */
+void files_note_devices(struct files *f, pid_t pid);
 /* The name of pid's mapping at addr ("[vdso]", …, "" if it has none), into buf. False if pid is gone. */
 bool files_mapping_name(pid_t pid, uint64_t addr, char *buf, size_t n);
 /* Adds a procedure to an image's table (the name is copied; *cap: its capacity); sorts it, once all are

@@ -36,6 +36,8 @@ struct pending {
 };
 #define PENDING_MAX 65536
 
+#define DEVICES_NS 100000000 /* between looks for devices that processes map */
+
 struct sampler {
 	struct sampler_options o;
 	struct sampler_bpf *bpf;
@@ -61,6 +63,7 @@ struct sampler {
 		uint32_t pid;
 		uint64_t time;
 	} synced[64]; /* processes whose mappings were read lately */
+	uint64_t devices_noted;
 	struct retired ri[RA_BURST_MAX];
 };
 
@@ -122,6 +125,15 @@ static bool may_sync(struct sampler *s, const struct sample *h)
 	s->synced[i].pid = h->pid;
 	s->synced[i].time = h->time;
 	return true;
+}
+
+/* Reads the maps of a process that was sampled anew once in a while: devices are mapped at any time. */
+static void note_devices(struct sampler *s, const struct sample *h)
+{
+	if (h->time - s->devices_noted < DEVICES_NS)
+		return;
+	s->devices_noted = h->time;
+	files_note_devices(&s->files, (pid_t)h->pid);
 }
 
 static int keep_pending(struct sampler *s, const struct sample *h, const struct sample_vma *v)
@@ -263,6 +275,7 @@ static int on_user(struct sampler *s, const struct sample *h, const uint64_t *wo
 		return on_new_mapping(s, h, (const struct sample_vma *)words, &w);
 	if (!h->image || h->image == PROC_NOIMAGE)
 		return on_unplaced(s, h, &w);
+	note_devices(s, h);
 	if (h->stop == RA_STOP_MISS)
 		lift_missing(s, h);
 	if (h->stop == RA_STOP_UNMAPPED && may_sync(s, h))
@@ -353,6 +366,7 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 			     void *ctx, struct err *err)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
+	struct devices devices;
 	struct caps caps;
 	int kind;
 
@@ -374,7 +388,9 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 		err_sys(err, "cannot open the ring buffer");
 		goto fail;
 	}
-	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files));
+	devices = (struct devices){ .map = bpf_map__fd(s->bpf->maps.devices),
+				    .changes = &s->bpf->bss->device_changes };
+	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices);
 	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
 		    bpf_program__fd(s->bpf->progs.on_sample));
 	return s;

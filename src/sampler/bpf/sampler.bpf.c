@@ -72,8 +72,9 @@ struct {
 
 struct cpu_state {
 	struct ra_state ra;
-	struct sample_vma vma; /* of the interrupt under way */
-	uint64_t exec_vm;      /* of the process that ra.key names */
+	struct sample_vma vma;	/* of the interrupt under way */
+	uint64_t exec_vm;	/* of the process that ra.key names */
+	uint32_t devices, pad2; /* value of device_changes when its were looked up */
 	uint64_t woken;
 	uint32_t busy;
 	uint32_t pad;
@@ -116,6 +117,15 @@ struct {
 	__type(key, struct file_key);
 	__type(value, struct file_info);
 } files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, uint32_t);
+	__type(value, struct device_ranges);
+} devices SEC(".maps");
+
+uint32_t device_changes; /* to devices; by user space */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -273,18 +283,34 @@ static __noinline int find_proc(struct ra_state *s, uint64_t exec_vm)
 	return 1;
 }
 
+static __noinline int keep_off_devices(struct ra_state *s, uint32_t tgid)
+{
+	const struct device_ranges *d = bpf_map_lookup_elem(&devices, &tgid);
+
+	s->nkeep_off = 0;
+	if (!d)
+		return 0;
+	for (uint32_t i = 0; i < DEVICE_RANGES; i++)
+		s->keep_off[i] = d->range[i];
+	s->nkeep_off = (uint32_t)d->n;
+	return 0;
+}
+
 /* Makes the process the one whose mappings the state has. 0 without room. */
 static __always_inline int enter_proc(struct cpu_state *c, uint64_t mm, uint64_t tgid,
 				      uint64_t exec_vm)
 {
 	struct ra_state *s = &c->ra;
 
-	if (s->key[0] == mm && s->key[1] == tgid && c->exec_vm == exec_vm)
+	if (s->key[0] == mm && s->key[1] == tgid && c->exec_vm == exec_vm &&
+	    c->devices == device_changes)
 		return 1;
 	s->key[0] = mm;
 	s->key[1] = tgid;
 	c->exec_vm = exec_vm;
+	c->devices = device_changes;
 	ra_new_mappings(s);
+	keep_off_devices(s, (uint32_t)tgid);
 	if (find_proc(s, exec_vm))
 		return 1;
 	s->key[0] = 0;

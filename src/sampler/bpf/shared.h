@@ -45,6 +45,13 @@ struct file_info {
 	} seg[FILE_SEGMENTS];
 };
 
+/* A process's mappings of devices, by tgid; those in order of their addresses. */
+#define DEVICE_RANGES RA_KEEP_OFF
+struct device_ranges {
+	uint64_t n;
+	struct ra_extent range[DEVICE_RANGES];
+};
+
 /* A record of the ring buffer: this header, then words as runahead/state.h says. */
 enum sample_kind {
 	SAMPLE_USER = 1,
