@@ -193,6 +193,18 @@ RA_INLINE int ra_retire(struct ra_state *s, uint32_t pc, uint32_t rec, uint32_t 
 	return 0;
 }
 
+/* The same for what records nothing. */
+RA_INLINE int ra_retire_bare(struct ra_state *s, uint32_t pc, uint32_t taken)
+{
+	if (s->out_n > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
+		return ra_stop(s, RA_STOP_SPACE);
+	s->out[s->out_n++ & (RA_OUT_WORDS - 1)] = pc | (uint64_t)taken << (RA_HAS_SHIFT + 3);
+	s->n++;
+	if (s->n >= s->burst)
+		return ra_stop(s, RA_STOP_FULL);
+	return 0;
+}
+
 RA_INLINE void ra_put(struct ra_state *s, uint64_t word)
 {
 	s->out[s->out_n & (RA_OUT_WORDS - 1)] = word;
@@ -270,8 +282,11 @@ RA_INLINE int ra_step(struct ra_state *s)
 		v = ra_cond(s, c);
 		if (v < 0)
 			return ra_stop(s, RA_STOP_BRANCH);
-		taken = (uint32_t)v;
-		goto retire;
+		if (ra_retire_bare(s, pc, (uint32_t)v))
+			return 1;
+		if (!v)
+			return 0;
+		goto jump;
 	}
 	how = w | (flags & UF_FLAGS) | op << 8;
 	switch (op) {
@@ -523,7 +538,7 @@ retire:
 		return 1;
 	if (!taken)
 		return 0;
-	if (op != UOP_JCC && c) {
+	if (c) {
 		if (c == UC_RETURN)
 			return ra_return(s, b);
 		ra_call(s, a, pc + 1);

@@ -73,7 +73,11 @@ struct ra_lazy {
 };
 #define RA_FL_LT 0x1000 /* SF != OF, beside the FL_* */
 
+/* A call of this window: the run-time address and the micro-op that it returns to. */
 #define RA_CALLS 8 /* the last ones; power of two */
+struct ra_call {
+	uint64_t va, pc;
+};
 
 /* A mapping. end 0: none. */
 #define RA_RANGES 4 /* power of two */
@@ -89,44 +93,39 @@ struct ra_extent {
 };
 
 struct ra_state {
+	/* What every micro-op touches. */
 	uint64_t r[UR_N];
 	uint32_t known; /* bit i: r[i] is known */
 	uint32_t pc;	/* micro-op to execute next */
 
-	struct ra_lazy lazy;
+	struct ra_lazy lazy, unwanted; /* unwanted: written and never read */
 	uint32_t fl, fl_unk;
 
-	uint32_t n;	 /* instructions retired */
-	uint32_t burst;	 /* to retire at most */
-	uint32_t out_n;	 /* words in out[] */
-	uint32_t stop;	 /* enum ra_stop */
-	uint32_t uops;	 /* executed */
-	uint64_t target; /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
+	uint32_t n;	    /* instructions retired */
+	uint32_t burst;	    /* to retire at most */
+	uint32_t out_n;	    /* words in out[] */
+	uint32_t stop;	    /* enum ra_stop */
+	uint32_t uops;	    /* executed */
+	uint32_t gen;	    /* of the window */
+	uint64_t target;    /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
+	uint64_t bloom;	    /* bit word & 63 for every word in the store buffer */
+	uint64_t aux, aux2; /* results of helpers beside what they return */
 
 	/* The mapping that control is in: set by ra_map(). */
 	uint64_t start, end, bias;
 	uint32_t image;
 
+	uint32_t calls; /* of this window */
+	uint32_t nkeep_off;
+
 	/* Mappings that control was in lately; they stay from one window to the next until the source calls
 	 * ra_new_mappings(). */
 	uint32_t next_range;
 	struct ra_range range[RA_RANGES];
-	uint32_t nkeep_off;
 	struct ra_extent keep_off[RA_KEEP_OFF];
-
 	uint64_t key[2]; /* the source's own: whose mappings ra_map() looks in */
 
-	/* Calls of this window: run-time address and micro-op that they return to. */
-	uint32_t calls;
-	struct {
-		uint64_t va;
-		uint64_t pc;
-	} ret[RA_CALLS];
-
-	uint32_t gen;
-	uint64_t bloom;		 /* bit word & 63 for every word in the store buffer */
-	uint64_t aux, aux2;	 /* results of helpers beside what they return */
-	struct ra_lazy unwanted; /* written and never read */
+	struct ra_call ret[RA_CALLS];
 	struct ra_slot sb[RA_SB_SLOTS];
 	struct ra_line line[RA_LINES];
 	uint64_t out[RA_OUT_WORDS];
