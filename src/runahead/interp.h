@@ -168,6 +168,18 @@ RA_HELPER int ra_follow(struct ra_state *s, uint32_t from, uint64_t imm)
 
 /* Recording. */
 
+/* Of what records nothing. */
+RA_INLINE int ra_retire_bare(struct ra_state *s, uint32_t pc, uint32_t taken)
+{
+	if (s->out_n > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
+		return ra_stop(s, RA_STOP_SPACE);
+	s->out[s->out_n++ & (RA_OUT_WORDS - 1)] = pc | (uint64_t)taken << (RA_HAS_SHIFT + 3);
+	s->n++;
+	if (s->n >= s->burst)
+		return ra_stop(s, RA_STOP_FULL);
+	return 0;
+}
+
 /* Branch-free: every word is written, and counts only if it is wanted and known. */
 RA_INLINE int ra_retire(struct ra_state *s, uint32_t pc, uint32_t rec, uint32_t taken)
 {
@@ -176,6 +188,8 @@ RA_INLINE int ra_retire(struct ra_state *s, uint32_t pc, uint32_t rec, uint32_t 
 	uint32_t has_a = (rec >> 5 | rec >> 6) & known >> a & 1;
 	uint32_t has_b = (rec >> 12 | rec >> 13) & known >> b & 1;
 
+	if (!rec)
+		return ra_retire_bare(s, pc, taken);
 	if (at > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
 		return ra_stop(s, RA_STOP_SPACE);
 	s->out[i & (RA_OUT_WORDS - 1)] = s->r[UR_EA];
@@ -187,18 +201,6 @@ RA_INLINE int ra_retire(struct ra_state *s, uint32_t pc, uint32_t rec, uint32_t 
 	s->out[at & (RA_OUT_WORDS - 1)] =
 		pc | (uint64_t)(has_ea | has_a << 1 | has_b << 2 | taken << 3) << RA_HAS_SHIFT;
 	s->out_n = i;
-	s->n++;
-	if (s->n >= s->burst)
-		return ra_stop(s, RA_STOP_FULL);
-	return 0;
-}
-
-/* The same for what records nothing. */
-RA_INLINE int ra_retire_bare(struct ra_state *s, uint32_t pc, uint32_t taken)
-{
-	if (s->out_n > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
-		return ra_stop(s, RA_STOP_SPACE);
-	s->out[s->out_n++ & (RA_OUT_WORDS - 1)] = pc | (uint64_t)taken << (RA_HAS_SHIFT + 3);
 	s->n++;
 	if (s->n >= s->burst)
 		return ra_stop(s, RA_STOP_FULL);
@@ -256,7 +258,6 @@ RA_INLINE int ra_step(struct ra_state *s)
 	kb = (s->known >> (u->b & (UR_N - 1)) & 1) | imm;
 	known = ka & kb;
 	s->pc = pc + 1;
-	s->uops++;
 
 	if (op & UOP_HOT) {
 		uint64_t neg = -(uint64_t)(op / UOP_HOT_SUB & 1), sum, logic;

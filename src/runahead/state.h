@@ -105,7 +105,7 @@ struct ra_state {
 	uint32_t burst;	    /* to retire at most */
 	uint32_t out_n;	    /* words in out[] */
 	uint32_t stop;	    /* enum ra_stop */
-	uint32_t uops;	    /* executed */
+	uint32_t uops;	    /* executed: counted by whoever calls ra_step() */
 	uint32_t gen;	    /* of the window */
 	uint64_t target;    /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
 	uint64_t bloom;	    /* bit word & 63 for every word in the store buffer */

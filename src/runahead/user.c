@@ -58,8 +58,10 @@ void ra_user_run(struct ra_state *s, const struct ra_env *env, uint64_t ip, uint
 	}
 	if (ra_goto(s, ip))
 		return;
-	while (left--)
+	while (left--) {
+		s->uops++;
 		if (ra_step(s))
 			return;
+	}
 	s->stop = RA_STOP_STRING;
 }

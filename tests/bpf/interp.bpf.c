@@ -110,7 +110,8 @@ static long run(uint32_t i, struct lane_range *range)
 		return 0;
 	a.s = s;
 	budget = ra_budget(l->burst);
-	if (bpf_loop(budget, step, &a, 0) == budget && s->stop == RA_STOP_RUNNING)
+	s->uops = (uint32_t)bpf_loop(budget, step, &a, 0);
+	if (s->uops == budget && s->stop == RA_STOP_RUNNING)
 		s->stop = RA_STOP_STRING;
 	return 0;
 }

@@ -397,8 +397,8 @@ static __always_inline void run(struct ra_state *s, uint64_t ip, uint64_t rflags
 	}
 	if (ra_goto(s, ip))
 		return;
-	if (bpf_loop(ra_budget(burst), step, &a, 0) == ra_budget(burst) &&
-	    s->stop == RA_STOP_RUNNING)
+	s->uops = (uint32_t)bpf_loop(ra_budget(burst), step, &a, 0);
+	if (s->stop == RA_STOP_RUNNING)
 		s->stop = RA_STOP_STRING;
 }
 
@@ -409,7 +409,7 @@ static __always_inline void run_on(struct ra_state *s)
 
 	if (ra_goto(s, s->target))
 		return;
-	bpf_loop(ra_budget(cfg_burst), step, &a, 0);
+	s->uops += (uint32_t)bpf_loop(ra_budget(cfg_burst), step, &a, 0);
 	if (s->stop == RA_STOP_RUNNING)
 		s->stop = RA_STOP_STRING;
 }
