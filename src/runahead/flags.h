@@ -122,7 +122,7 @@ RA_INLINE void ra_flags_forget(struct ra_state *s)
 }
 
 /* Condition cc: 0, 1, or -1 if it cannot be known. */
-RA_HELPER int ra_cond(struct ra_state *s, uint32_t cc)
+RA_INLINE int ra_cond_here(const struct ra_state *s, uint32_t cc)
 {
 	/* by cc / 2, 16 bits each: the flags of which one decides. LT stands for SF != OF. */
 	const uint64_t low = (uint64_t)FL_OF | (uint64_t)FL_CF << 16 | (uint64_t)FL_ZF << 32 |
@@ -135,7 +135,6 @@ RA_HELPER int ra_cond(struct ra_state *s, uint32_t cc)
 	uint32_t fl, unk;
 	uint64_t f;
 
-	RA_NULL(s);
 	if (s->lazy.kind == RA_LAZY_READY) {
 		fl = s->fl;
 		unk = s->fl_unk;
@@ -151,6 +150,12 @@ RA_HELPER int ra_cond(struct ra_state *s, uint32_t cc)
 	if (unk & need)
 		return -1;
 	return (int)(ra_nonzero(fl & need) ^ (cc & 1));
+}
+
+RA_HELPER int ra_cond(struct ra_state *s, uint32_t cc)
+{
+	RA_NULL(s);
+	return ra_cond_here(s, cc);
 }
 
 #endif

@@ -280,7 +280,7 @@ RA_INLINE int ra_step(struct ra_state *s)
 		goto write;
 	}
 	if (op == UOP_JCC) {
-		v = ra_cond(s, c);
+		v = ra_cond_here(s, c);
 		if (v < 0)
 			return ra_stop(s, RA_STOP_BRANCH);
 		if (ra_retire_bare(s, pc, (uint32_t)v))

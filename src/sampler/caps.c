@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/caps.h"
 
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,4 +210,20 @@ int caps_drop(struct err *err)
 	cap_free(now);
 	cap_free(want);
 	return rc;
+}
+
+bool caps_can_loop(void)
+{
+	struct bpf_insn prog[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },	   /* r0 = 0 */
+		{ .code = BPF_JMP | 0xe0 | BPF_K, .off = 1 },	   /* may_goto over the next */
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 }, /* r0 = 1 */
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "can_loop", "GPL", prog,
+			       sizeof(prog) / sizeof(prog[0]), NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }

@@ -46,4 +46,7 @@ bool kernel_version_lockup(const struct kernel_version *v);
 /* Gives up every capability that recording does not need any more. Returns -1 with err set. */
 int caps_drop(struct err *err);
 
+/* True if the kernel takes loops without calls (may_goto, Linux 6.9). */
+bool caps_can_loop(void);
+
 #endif

@@ -41,6 +41,7 @@ struct pending {
 struct sampler {
 	struct sampler_options o;
 	struct sampler_bpf *bpf;
+	struct bpf_program *prog; /* that of its programs which this kernel takes */
 	struct ring_buffer *ring;
 	struct events events;
 	struct code code;
@@ -316,6 +317,7 @@ static int load(struct sampler *s, struct err *err)
 {
 	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 16);
 	struct sampler_bpf *b;
+	bool in_place;
 
 	libbpf_set_print(quiet);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
@@ -325,6 +327,9 @@ static int load(struct sampler *s, struct err *err)
 	b->rodata->cfg_burst = s->o.burst;
 	b->rodata->cfg_line_bits = bits;
 	b->rodata->cfg_ring_bytes = s->o.ring_mib << 20;
+	in_place = caps_can_loop();
+	bpf_program__set_autoload(in_place ? b->progs.on_sample_calls : b->progs.on_sample, false);
+	s->prog = in_place ? b->progs.on_sample : b->progs.on_sample_calls;
 	bpf_map__set_max_entries(b->maps.code, uops);
 	bpf_map__set_max_entries(b->maps.lines, 1u << bits);
 	bpf_map__set_max_entries(b->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
@@ -392,7 +397,7 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 				    .changes = &s->bpf->bss->device_changes };
 	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices);
 	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
-		    bpf_program__fd(s->bpf->progs.on_sample));
+		    bpf_program__fd(s->prog));
 	return s;
 fail:
 	sampler_close(s);

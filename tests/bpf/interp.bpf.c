@@ -82,39 +82,40 @@ static __noinline int ra_map(struct ra_state *s, uint64_t addr)
 	return addr - s->start < LANE_CODE ? 0 : RA_STOP_UNMAPPED;
 }
 
-#include "runahead/interp.h"
+#include "sampler/bpf/loop.h"
 
-struct ahead {
-	struct ra_state *s;
-};
-
-static long step(uint32_t i, struct ahead *a)
+static __always_inline void run(uint32_t at, bool in_place)
 {
-	return ra_step(a->s) != 0;
-}
-
-static long run(uint32_t i, struct lane_range *range)
-{
-	uint32_t at = (uint32_t)range->first + i, budget;
 	struct lane *l = bpf_map_lookup_elem(&lanes, &at);
-	struct ahead a;
 	struct ra_state *s;
 
 	if (!l)
-		return 1;
+		return;
 	s = &l->ra;
 	ra_new_mappings(s);
 	s->known &= (1u << UR_BIAS) - 1;
 	ra_begin(s, l->rflags, l->burst);
 	if (ra_goto(s, l->ip))
-		return 0;
-	a.s = s;
-	budget = ra_budget(l->burst);
-	s->uops = (uint32_t)bpf_loop(budget, step, &a, 0);
-	if (s->uops == budget && s->stop == RA_STOP_RUNNING)
-		s->stop = RA_STOP_STRING;
+		return;
+	if (in_place)
+		run_in_place(s, ra_budget(l->burst));
+	else
+		run_by_calls(s, ra_budget(l->burst));
+}
+
+static long run_lane(uint32_t i, struct lane_range *range)
+{
+	run((uint32_t)range->first + i, true);
 	return 0;
 }
+
+static long run_lane_calls(uint32_t i, struct lane_range *range)
+{
+	run((uint32_t)range->first + i, false);
+	return 0;
+}
+
+/* One of them is loaded. */
 
 SEC("raw_tp")
 int interp(struct bpf_raw_tracepoint_args *ctx)
@@ -123,7 +124,18 @@ int interp(struct bpf_raw_tracepoint_args *ctx)
 
 	if (range.n > LANES)
 		return 1;
-	bpf_loop(range.n, run, &range, 0);
+	bpf_loop(range.n, run_lane, &range, 0);
+	return 0;
+}
+
+SEC("raw_tp")
+int interp_calls(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct lane_range range = { .first = ctx->args[0], .n = ctx->args[1] };
+
+	if (range.n > LANES)
+		return 1;
+	bpf_loop(range.n, run_lane_calls, &range, 0);
 	return 0;
 }
 

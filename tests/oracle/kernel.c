@@ -5,10 +5,12 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "interp.skel.h"
+#include "sampler/caps.h"
 
 static void *map_array(const struct bpf_map *map, size_t size)
 {
@@ -29,10 +31,23 @@ int kernel_open(struct kernel *k, char *why, size_t n)
 {
 	libbpf_print_fn_t print = libbpf_set_print(quiet);
 	struct arena *a = &k->arena;
+	bool in_place;
 	int saved;
 
 	memset(k, 0, sizeof(*k));
-	k->skel = interp_bpf__open_and_load();
+	k->skel = interp_bpf__open();
+	in_place = caps_can_loop() && !getenv("INTERP_CALLS");
+	if (k->skel) {
+		k->prog = in_place ? k->skel->progs.interp : k->skel->progs.interp_calls;
+		bpf_program__set_autoload(
+			in_place ? k->skel->progs.interp_calls : k->skel->progs.interp, false);
+		if (interp_bpf__load(k->skel)) {
+			saved = errno;
+			interp_bpf__destroy(k->skel);
+			k->skel = NULL;
+			errno = saved;
+		}
+	}
 	saved = errno;
 	libbpf_set_print(print);
 	if (!k->skel) {
@@ -67,7 +82,7 @@ int kernel_run(struct kernel *k, uint32_t n)
 {
 	struct lane_range range = { .first = 0, .n = n };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &range, .ctx_size_in = sizeof(range));
-	int err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.interp), &opts);
+	int err = bpf_prog_test_run_opts(bpf_program__fd(k->prog), &opts);
 
 	if (err || opts.retval) {
 		errno = err ? -err : EINVAL;

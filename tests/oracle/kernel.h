@@ -11,6 +11,9 @@
 
 struct kernel {
 	struct interp_bpf *skel;
+	struct bpf_program
+		*prog; /* that of its programs which this kernel takes; with INTERP_CALLS in the
+				   * environment the one for kernels before 6.9 */
 	struct arena arena; /* the program's maps */
 };
 

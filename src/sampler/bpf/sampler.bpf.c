@@ -195,16 +195,7 @@ static __noinline int ra_map(struct ra_state *s, uint64_t va)
 	return RA_STOP_UNMAPPED;
 }
 
-#include "runahead/interp.h"
-
-struct ahead {
-	struct ra_state *s;
-};
-
-static long step(uint32_t i, struct ahead *a)
-{
-	return ra_step(a->s) != 0;
-}
+#include "sampler/bpf/loop.h"
 
 /* Where the interrupted instruction's mapping comes from, if it was not seen yet. */
 
@@ -384,34 +375,32 @@ static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_e
 	s->known = (1u << UR_GS) - 1;
 }
 
-/* Runs ahead from ip. */
-static __always_inline void run(struct ra_state *s, uint64_t ip, uint64_t rflags)
+static __always_inline void go_on(struct ra_state *s, bool in_place)
 {
-	struct ahead a = { .s = s };
-	uint32_t burst = cfg_burst;
+	if (in_place)
+		run_in_place(s, ra_budget(cfg_burst));
+	else
+		run_by_calls(s, ra_budget(cfg_burst));
+}
 
-	ra_begin(s, rflags, burst);
+/* Runs ahead from ip. */
+static __always_inline void run(struct ra_state *s, uint64_t ip, uint64_t rflags, bool in_place)
+{
+	ra_begin(s, rflags, cfg_burst);
 	if (rflags & FL_DF) {
 		s->stop = RA_STOP_UNSUPPORTED;
 		return;
 	}
-	if (ra_goto(s, ip))
-		return;
-	s->uops = (uint32_t)bpf_loop(ra_budget(burst), step, &a, 0);
-	if (s->stop == RA_STOP_RUNNING)
-		s->stop = RA_STOP_STRING;
+	if (!ra_goto(s, ip))
+		go_on(s, in_place);
 }
 
 /* Goes on after the mapping of s->target has been found. */
-static __always_inline void run_on(struct ra_state *s)
+static __always_inline void run_on(struct ra_state *s, bool in_place)
 {
-	struct ahead a = { .s = s };
-
-	if (ra_goto(s, s->target))
-		return;
-	s->uops += (uint32_t)bpf_loop(ra_budget(cfg_burst), step, &a, 0);
-	if (s->stop == RA_STOP_RUNNING)
-		s->stop = RA_STOP_STRING;
+	s->stop = RA_STOP_RUNNING;
+	if (!ra_goto(s, s->target))
+		go_on(s, in_place);
 }
 
 /* Finds the mapping of ip, and adds it to the process's. 0: it is not known, or holds no file. */
@@ -430,7 +419,7 @@ static __always_inline uint32_t find_range(struct cpu_state *c, struct sampler_c
 }
 
 static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_state *c,
-				    struct sampler_counters *n, uint64_t id)
+				    struct sampler_counters *n, uint64_t id, bool in_place)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct ra_state *s = &c->ra;
@@ -460,10 +449,10 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		s->target = ip;
 		s->stop = why ? (uint32_t)why : RA_STOP_UNSUPPORTED;
 	} else {
-		run(s, ip, ctx->regs.eflags);
+		run(s, ip, ctx->regs.eflags, in_place);
 		/* one look-up succeeds an interrupt */
 		if (s->stop == RA_STOP_UNMAPPED && !found && find_range(c, n, task, s->target))
-			run_on(s);
+			run_on(s, in_place);
 	}
 	h->kind = SAMPLE_USER;
 	h->flags = have_vma ? SAMPLE_VMA : 0;
@@ -498,8 +487,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	send(c, n, h, words, s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma);
 }
 
-SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *ctx)
+static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in_place)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	uint64_t id = bpf_get_current_pid_tgid();
@@ -514,11 +502,25 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	}
 	c->busy = 1;
 	if (ctx->regs.cs & 3)
-		on_user(ctx, c, n, id);
+		on_user(ctx, c, n, id, in_place);
 	else
 		on_kernel(ctx, c, n, id);
 	c->busy = 0;
 	return 0;
+}
+
+/* One of them is loaded. */
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	return on_interrupt(ctx, true);
+}
+
+SEC("perf_event")
+int on_sample_calls(struct bpf_perf_event_data *ctx)
+{
+	return on_interrupt(ctx, false);
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
