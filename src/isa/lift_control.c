@@ -177,7 +177,7 @@ void lift_call(struct lift *l)
 		l->out[l->n - 1].c = UC_CALL;
 		return;
 	}
-	lift_emit(l, UOP_JMP, 0, 0, t, 0, UC_CALL);
+	lift_emit(l, UOP_JMP, 0, 0, t, UR_ZERO, UC_CALL);
 	lift_retire(l, UREC_A(t, UREC_STORE) | UREC_EA);
 }
 
@@ -202,7 +202,7 @@ void lift_jmp(struct lift *l)
 	int target, at;
 
 	if (l->in->cls == INSN_JUMP) {
-		lift_emit(l, UOP_JMP, 0, 0, 0, 0, 0);
+		lift_emit(l, UOP_JMP, 0, 0, 0, UR_ZERO, 0);
 		lift_retire(l, 0);
 		return;
 	}
@@ -221,7 +221,7 @@ void lift_jcc(struct lift *l)
 /* The taken way, and behind it the way on. */
 static void both_ways(struct lift *l)
 {
-	lift_emit(l, UOP_JMP, 0, 0, 0, 0, 0);
+	lift_emit(l, UOP_JMP, 0, 0, 0, UR_ZERO, 0);
 	lift_retire(l, 0);
 	lift_emit(l, UOP_NOP, 0, 0, 0, 0, 0);
 	lift_retire(l, 0);

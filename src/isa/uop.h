@@ -203,8 +203,8 @@ enum uop_op {
 	UOP_BRCC, /* on condition c */
 
 	/* Control between instructions. imm: micro-op index of the target, or CODE_UNLINKED() (runahead/state.h). */
-	UOP_JCC,  /* on condition c, else on to the next micro-op. Records nothing */
-	UOP_JMP,  /* always. With UF_RETIRE a taken branch; without, on to the next instruction */
+	UOP_JCC, /* on condition c, else on to the next micro-op. Records nothing */
+	UOP_JMP, /* always; b is UR_ZERO. With UF_RETIRE a taken branch; without, on to the next instruction */
 	UOP_JIND, /* to the run-time address in b */
 	/* c of JMP and JIND: UC_CALL, and a is the address that it returns to; UC_RETURN */
 

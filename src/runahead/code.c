@@ -322,7 +322,8 @@ static void add_link(struct code *c, uint32_t image, uint64_t addr)
 {
 	uint32_t at = c->nuop++, to = code_find(c, image, addr);
 
-	c->uop[at] = (struct uop){ .op = UOP_JMP, .imm = to ? to : CODE_UNLINKED(addr) };
+	c->uop[at] =
+		(struct uop){ .op = UOP_JMP, .b = UR_ZERO, .imm = to ? to : CODE_UNLINKED(addr) };
 	add_site(c, at, addr, INSN_JUMP, 0);
 }
 

@@ -229,72 +229,72 @@ RA_INLINE void ra_args(struct ra_state *s, uint32_t pc)
 	s->out[head_at] = head;
 }
 
-/*
- * Executes one micro-op. 0: go on; else the window has ended, s->stop says why.
- */
-RA_INLINE int ra_step(struct ra_state *s)
+/* What a micro-op works on. */
+struct ra_operands {
+	uint64_t a, b, m; /* m: mask of the width */
+	uint32_t op, flags, w, dst, c, imm;
+	uint32_t ka, kb; /* 1: a, b is known */
+};
+
+RA_INLINE void ra_take(const struct ra_state *s, const struct uop *u, struct ra_operands *o)
 {
-	uint32_t pc, op, flags, w, dst, c, how, ka, kb, known, imm, taken = 0;
-	uint64_t a, b, m, disp, r = 0, ea;
-	const struct uop *u;
+	uint32_t known = s->known;
+
+	o->op = u->op;
+	o->flags = u->flags;
+	o->w = o->flags & UF_WIDTH;
+	o->m = ra_mask(o->w);
+	o->dst = u->dst & (UR_N - 1);
+	o->c = u->c;
+	o->imm = o->flags / UF_IMM & 1;
+	o->a = s->r[u->a & (UR_N - 1)];
+	o->ka = known >> (u->a & (UR_N - 1)) & 1;
+	o->b = s->r[u->b & (UR_N - 1)];
+	o->b ^= (o->b ^ (uint64_t)u->imm) & -(uint64_t)o->imm;
+	o->kb = (known >> (u->b & (UR_N - 1)) & 1) | o->imm;
+}
+
+RA_INLINE void ra_write(struct ra_state *s, uint32_t dst, uint64_t val, uint32_t known)
+{
+	s->r[dst] = val;
+	s->known = (s->known & ~(1u << dst)) | known << dst;
+}
+
+RA_INLINE int ra_complete(struct ra_state *s, const struct uop *u, uint32_t pc)
+{
+	return u->flags & UF_RETIRE ? ra_retire(s, pc, u->rec, 0) : 0;
+}
+
+/* Executes a micro-op that is not among those that run most. */
+RA_HELPER int ra_step_other(struct ra_state *s, uint32_t pc)
+{
+	uint32_t op, flags, w, dst, c, how, ka, kb, known;
+	uint64_t a, b, m, r = 0, ea;
+	const struct uop *u = ra_uop_at(pc);
+	struct ra_operands o;
 	int v;
 
-	pc = s->pc;
-	u = ra_uop_at(pc);
+	RA_NULL(s);
 	if (!u)
 		return ra_stop(s, RA_STOP_UNSUPPORTED);
-	op = u->op;
-	flags = u->flags;
-	w = flags & UF_WIDTH;
-	m = ra_mask(w);
-	dst = u->dst & (UR_N - 1);
-	c = u->c;
-	imm = flags / UF_IMM & 1;
-	a = s->r[u->a & (UR_N - 1)];
-	ka = s->known >> (u->a & (UR_N - 1)) & 1;
-	b = s->r[u->b & (UR_N - 1)];
-	b ^= (b ^ (uint64_t)u->imm) & -(uint64_t)imm;
-	disp = (uint64_t)u->imm & ((uint64_t)imm - 1);
-	kb = (s->known >> (u->b & (UR_N - 1)) & 1) | imm;
+	ra_take(s, u, &o);
+	op = o.op;
+	flags = o.flags;
+	w = o.w;
+	m = o.m;
+	dst = o.dst;
+	c = o.c;
+	a = o.a;
+	b = o.b;
+	ka = o.ka;
+	kb = o.kb;
 	known = ka & kb;
-	s->pc = pc + 1;
-
-	if (op & UOP_HOT) {
-		uint64_t neg = -(uint64_t)(op / UOP_HOT_SUB & 1), sum, logic;
-
-		sum = a + ((b ^ neg) << (c & 3)) - neg + disp;
-		if (op & UOP_HOT_MEMORY) {
-			ea = sum;
-			goto memory;
-		}
-		logic = (a & b & -(uint64_t)(op & UOP_HOT_AND)) |
-			((a ^ b) & -(uint64_t)(op / UOP_HOT_XOR & 1));
-		r = sum ^ ((sum ^ logic) & -(uint64_t)(op / UOP_HOT_LOGIC & 1));
-		/* nothing of a register is needed to know that and with 0 gives 0, or with all ones all ones */
-		ea = (b ^ -(uint64_t)(op / UOP_HOT_XOR & 1)) & m;
-		known |= kb & op & (uint32_t)(ra_nonzero(ea) ^ 1);
-		ra_flags_lazy(s,
-			      (RA_LAZY_ADD | (op / UOP_HOT_SUB & RA_LAZY_SUB_BIT)) +
-				      (op / UOP_HOT_LOGIC & 1) * (RA_LAZY_LOGIC - RA_LAZY_ADD),
-			      w, a, b, r, known, flags & UF_FLAGS);
-		goto write;
-	}
-	if (op == UOP_JCC) {
-		v = ra_cond_here(s, c);
-		if (v < 0)
-			return ra_stop(s, RA_STOP_BRANCH);
-		if (ra_retire_bare(s, pc, (uint32_t)v))
-			return 1;
-		if (!v)
-			return 0;
-		goto jump;
-	}
 	how = w | (flags & UF_FLAGS) | op << 8;
 	switch (op) {
 	case UOP_STOP:
 		return ra_stop(s, (uint32_t)u->imm);
 	case UOP_NOP:
-		goto retire;
+		return ra_complete(s, u, pc);
 	case UOP_SX:
 		r = ra_sign_extend(b, w);
 		known = kb;
@@ -377,13 +377,13 @@ RA_INLINE int ra_step(struct ra_state *s)
 	case UOP_MULF:
 		if (!known) {
 			ra_flags_set(s, FL_STATUS, 0, FL_STATUS);
-			goto retire;
+			return ra_complete(s, u, pc);
 		}
 		r = ra_mulh(a & m, b & m, w, c != 0);
 		ea = c ? (uint64_t)((int64_t)ra_sign_extend(a * b, w) >> 63) & m : 0;
 		ra_flags_set(s, FL_STATUS, r != ea ? FL_CF | FL_OF : 0,
 			     FL_SF | FL_ZF | FL_AF | FL_PF);
-		goto retire;
+		return ra_complete(s, u, pc);
 	case UOP_DIVU:
 	case UOP_DIVS: {
 		uint32_t hi = (uint32_t)u->imm & (UR_N - 1), rem = c & (UR_N - 1);
@@ -429,7 +429,7 @@ RA_INLINE int ra_step(struct ra_state *s)
 			known = v == 0;
 		}
 		if (op == UOP_BT)
-			goto retire;
+			return ra_complete(s, u, pc);
 		break;
 	case UOP_BSWAP:
 		r = ra_bswap(b, w);
@@ -454,13 +454,13 @@ RA_INLINE int ra_step(struct ra_state *s)
 		b = s->r[u->b & (UR_N - 1)];
 		kb = s->known >> (u->b & (UR_N - 1)) & 1;
 		ra_flags_set(s, (uint32_t)u->imm, (uint32_t)b, kb ? 0 : FL_STATUS);
-		goto retire;
+		return ra_complete(s, u, pc);
 	case UOP_UNKFL:
 		ra_flags_set(s, (uint32_t)u->imm, 0, FL_STATUS);
-		goto retire;
+		return ra_complete(s, u, pc);
 	case UOP_UNK:
 		s->known &= ~((uint32_t)u->imm & ~(1u << UR_ZERO | 1u << UR_BIAS));
-		goto retire;
+		return ra_complete(s, u, pc);
 
 	case UOP_BRCC:
 		v = ra_cond(s, c);
@@ -483,18 +483,6 @@ RA_INLINE int ra_step(struct ra_state *s)
 		s->pc = pc + (uint32_t)u->imm;
 		return 0;
 
-	case UOP_JMP:
-		if (!(flags & UF_RETIRE))
-			goto jump;
-		taken = 1;
-		goto retire;
-	case UOP_JIND:
-		b = s->r[u->b & (UR_N - 1)];
-		kb = s->known >> (u->b & (UR_N - 1)) & 1;
-		if (!kb)
-			return ra_stop(s, RA_STOP_BRANCH);
-		taken = 1;
-		goto retire;
 	case UOP_ARGS:
 		if (s->out_n > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
 			return ra_stop(s, RA_STOP_SPACE);
@@ -503,49 +491,102 @@ RA_INLINE int ra_step(struct ra_state *s)
 	default:
 		return ra_stop(s, RA_STOP_UNSUPPORTED);
 	}
-	goto write;
+	ra_write(s, dst, r & m, known);
+	return ra_complete(s, u, pc);
+}
+
+/*
+ * Executes one micro-op. 0: go on; else the window has ended, s->stop says why. Its ways meet again where they
+ * can: what the verifier looks at is the number of ways.
+ */
+RA_INLINE int ra_step(struct ra_state *s)
+{
+	uint64_t neg, sum, logic, r = 0, left;
+	uint32_t pc = s->pc, op, known, taken = 0;
+	const struct uop *u = ra_uop_at(pc);
+	struct ra_operands o;
+	int v;
+
+	if (!u)
+		return ra_stop(s, RA_STOP_UNSUPPORTED);
+	s->pc = pc + 1;
+	ra_take(s, u, &o);
+	op = o.op;
+	known = o.ka & o.kb;
+	if (op & UOP_HOT) {
+		neg = -(uint64_t)(op / UOP_HOT_SUB & 1);
+		sum = o.a + ((o.b ^ neg) << (o.c & 3)) - neg +
+		      ((uint64_t)u->imm & ((uint64_t)o.imm - 1));
+		if (op & UOP_HOT_MEMORY)
+			goto memory;
+		logic = (o.a & o.b & -(uint64_t)(op & UOP_HOT_AND)) |
+			((o.a ^ o.b) & -(uint64_t)(op / UOP_HOT_XOR & 1));
+		r = sum ^ ((sum ^ logic) & -(uint64_t)(op / UOP_HOT_LOGIC & 1));
+		/* nothing of a register is needed to know that and with 0 gives 0, or with all ones all ones */
+		left = (o.b ^ -(uint64_t)(op / UOP_HOT_XOR & 1)) & o.m;
+		known |= o.kb & op & (uint32_t)(ra_nonzero(left) ^ 1);
+		ra_flags_lazy(s,
+			      (RA_LAZY_ADD | (op / UOP_HOT_SUB & RA_LAZY_SUB_BIT)) +
+				      (op / UOP_HOT_LOGIC & 1) * (RA_LAZY_LOGIC - RA_LAZY_ADD),
+			      o.w, o.a, o.b, r, known, o.flags & UF_FLAGS);
+		goto write;
+	}
+	if (op == UOP_JCC) {
+		v = ra_cond_here(s, o.c);
+		if (v < 0)
+			return ra_stop(s, RA_STOP_BRANCH);
+		if (ra_retire_bare(s, pc, (uint32_t)v))
+			return 1;
+		if (!v)
+			return 0;
+		goto jump;
+	}
+	if (op != UOP_JMP && op != UOP_JIND)
+		return ra_step_other(s, pc);
+	if (!o.kb)
+		return ra_stop(s, RA_STOP_BRANCH);
+	if (!(o.flags & UF_RETIRE))
+		goto jump;
+	taken = 1;
+	goto retire;
 
 memory:
-	if (op != UOP_STU) {
-		s->r[UR_EA] = ea;
-		s->known = (s->known & ~(1u << UR_EA)) | known << UR_EA;
-	}
+	if (op != UOP_STU)
+		ra_write(s, UR_EA, sum, known);
 	if (op == UOP_LD) {
 		if (known) {
-			v = ra_load(s, ea, w);
+			v = ra_load(s, sum, o.w);
 			if (v < 0)
 				return ra_stop(s, v == RA_FAULTS ? RA_STOP_FAULT : RA_STOP_PAGE);
 			r = s->aux;
-			known = v == 0;
+			known = 1 - (uint32_t)v;
 		}
 	} else {
 		if (!known)
 			return ra_stop(s, RA_STOP_ADDRESS);
-		s->aux = s->r[dst];
-		v = ra_store(s, ea, w | (op == UOP_ST && (s->known >> dst & 1) ? 0 : 4));
+		s->aux = s->r[o.dst];
+		v = ra_store(s, sum, o.w | (op == UOP_ST && (s->known >> o.dst & 1) ? 0 : 4));
 		if (v)
 			return ra_stop(s, v == RA_FAULTS ? RA_STOP_FAULT : RA_STOP_STORES);
 	}
-	s->r[UR_RSP] += (uint64_t)(c & UC_POP) / 2 - (uint64_t)(c & UC_PUSH) / 4;
+	s->r[UR_RSP] += (uint64_t)(o.c & UC_POP) / 2 - (uint64_t)(o.c & UC_PUSH) / 4;
 	if (op != UOP_LD)
 		goto retire;
 write:
-	s->r[dst] = r & m;
-	s->known = (s->known & ~(1u << dst)) | known << dst;
+	ra_write(s, o.dst, r & o.m, known);
 retire:
-	if (!(flags & UF_RETIRE))
+	if (!(o.flags & UF_RETIRE))
 		return 0;
 	if (ra_retire(s, pc, u->rec, taken))
 		return 1;
 	if (!taken)
 		return 0;
-	if (c) {
-		if (c == UC_RETURN)
-			return ra_return(s, b);
-		ra_call(s, a, pc + 1);
-	}
+	if (o.c == UC_RETURN)
+		return ra_return(s, o.b);
+	if (o.c == UC_CALL)
+		ra_call(s, o.a, pc + 1);
 	if (op == UOP_JIND)
-		return ra_goto(s, b);
+		return ra_goto(s, o.b);
 jump:
 	if (u->imm < 0)
 		return ra_follow(s, pc, (uint64_t)u->imm);
