@@ -24,7 +24,19 @@ struct body {
 	struct uop uop[];
 };
 
+/* A look at an instruction's bytes. */
+struct guess {
+	uint32_t len; /* 0: none */
+	uint32_t rel_at, rel_size;
+	uint32_t hash;
+	uint64_t key[2];
+};
+
 struct lift_memo {
+	const uint8_t
+		*ahead_at[AHEAD]; /* what lift_memo_ahead() looked at, and is not decoded yet */
+	struct guess ahead[AHEAD];
+	uint32_t nahead, iahead;
 	struct lift_form *form;
 	uint32_t nform;
 	uint8_t *body;
@@ -74,10 +86,6 @@ void lift_memo_rest(struct lift_memo *m)
  * A guess at an instruction's length and at its distance, from opcode maps alone. What it gets wrong is
  * not kept; so it need not be complete, but must depend on nothing but the bytes of that length.
  */
-struct guess {
-	uint32_t len; /* 0: none */
-	uint32_t rel_at, rel_size;
-};
 
 enum {
 	MODRM = 0x40,
@@ -296,20 +304,29 @@ static int64_t distance(const uint8_t *p, uint32_t at, uint32_t size)
 	return v;
 }
 
-static void make_key(uint64_t key[2], const uint8_t *p, const struct guess *g)
-{
-	uint8_t b[16] = { 0 };
-
-	memcpy(b, p, g->len);
-	memset(b + g->rel_at, 0, g->rel_size);
-	memcpy(key, b, 16);
-}
-
 static uint32_t hash(const uint64_t key[2])
 {
 	uint64_t h = (key[0] ^ key[1] * 0xc2b2ae3d27d4eb4full) * 0x9e3779b97f4a7c15ull;
 
 	return (uint32_t)((h ^ h >> 29) * 0x9e3779b97f4a7c15ull >> (64 - TABLE_BITS));
+}
+
+/* The first n of 8 bytes. */
+static uint64_t low_bytes(int n)
+{
+	return n <= 0 ? 0 : n >= 8 ? ~0ull : (1ull << 8 * n) - 1;
+}
+
+static struct guess look_at(const uint8_t *p)
+{
+	struct guess g = guess_length(p);
+	int from = (int)g.rel_at, to = (int)(g.rel_at + g.rel_size), len = (int)g.len;
+
+	memcpy(g.key, p, 16);
+	g.key[0] &= low_bytes(len) & ~(low_bytes(to) ^ low_bytes(from));
+	g.key[1] &= low_bytes(len - 8) & ~(low_bytes(to - 8) ^ low_bytes(from - 8));
+	g.hash = hash(g.key);
+	return g;
 }
 
 static bool has_target(const struct insn *in)
@@ -356,26 +373,25 @@ static struct lift_form *add_form(struct lift_memo *m, const struct insn *in)
 	return f;
 }
 
-size_t lift_memo_ahead(const struct lift_memo *m, const uint8_t *p, size_t n)
+size_t lift_memo_ahead(struct lift_memo *m, const uint8_t *p, size_t n)
 {
-	uint32_t at[AHEAD], k = 0;
+	uint32_t k = 0;
 	size_t i = 0;
 
 	while (k < AHEAD && i + 16 <= n) {
-		struct guess g = guess_length(p + i);
-		uint64_t key[2];
-
-		if (!g.len)
+		m->ahead[k] = look_at(p + i);
+		if (!m->ahead[k].len)
 			break;
-		make_key(key, p + i, &g);
-		at[k] = hash(key);
-		__builtin_prefetch(&m->table[at[k++]]);
-		i += g.len;
+		m->ahead_at[k] = p + i;
+		__builtin_prefetch(&m->table[m->ahead[k].hash]);
+		i += m->ahead[k++].len;
 	}
 	for (uint32_t j = 0; j < k; j++)
-		__builtin_prefetch(&m->form[m->table[at[j]]]);
+		__builtin_prefetch(&m->form[m->table[m->ahead[j].hash]]);
 	for (uint32_t j = 0; j < k; j++)
-		__builtin_prefetch(m->body + m->form[m->table[at[j]]].body);
+		__builtin_prefetch(m->body + m->form[m->table[m->ahead[j].hash]].body);
+	m->nahead = k;
+	m->iahead = 0;
 	return i;
 }
 
@@ -386,20 +402,23 @@ const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, 
 	struct guess g;
 	struct lift_form *f;
 	struct insn in;
-	uint32_t at = 0;
-	uint64_t key[2];
+	uint32_t at;
 
-	if (n < 16) {
-		memcpy(bytes, p, n);
-		p = bytes;
+	if (m->iahead < m->nahead && m->ahead_at[m->iahead] == p) {
+		g = m->ahead[m->iahead++];
+	} else {
+		if (n < 16) {
+			memcpy(bytes, p, n);
+			p = bytes;
+		}
+		g = look_at(p);
 	}
-	g = guess_length(p);
+	at = g.hash;
 	if (g.len) {
-		make_key(key, p, &g);
 		*rel = distance(p, g.rel_at, g.rel_size);
-		for (at = hash(key); m->table[at]; at = (at + 1) & ((1u << TABLE_BITS) - 1)) {
+		for (; m->table[at]; at = (at + 1) & ((1u << TABLE_BITS) - 1)) {
 			f = &m->form[m->table[at]];
-			if (f->key[0] == key[0] && f->key[1] == key[1] && f->len <= n)
+			if (f->key[0] == g.key[0] && f->key[1] == g.key[1] && f->len <= n)
 				return f;
 		}
 	}
@@ -407,7 +426,7 @@ const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, 
 		return NULL;
 	f = add_form(m, &in);
 	if (g.len && guessed_right(&g, &in)) {
-		memcpy(f->key, key, sizeof(key));
+		memcpy(f->key, g.key, sizeof(g.key));
 		f->rel_at = (uint8_t)g.rel_at;
 		f->rel_size = (uint8_t)g.rel_size;
 		m->table[at] = (uint32_t)(f - m->form);

@@ -36,9 +36,9 @@ void lift_memo_free(struct lift_memo *m);
 const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, size_t n,
 					 int64_t *rel);
 
-/* Fetches into the cache what the instructions at p, in n bytes, will take; the bytes that some of them
- * have. */
-size_t lift_memo_ahead(const struct lift_memo *m, const uint8_t *p, size_t n);
+/* Looks at instructions from p on, in n bytes, that will be decoded next, and fetches into the cache what
+ * that will take. Returns how many bytes they have. */
+size_t lift_memo_ahead(struct lift_memo *m, const uint8_t *p, size_t n);
 
 /* Its micro-ops at addr, as lift_insn() says, to out[0..LIFT_MAX). */
 int lift_memo_lift(struct lift_memo *m, const struct lift_form *f, uint64_t addr, int64_t rel,
