@@ -115,7 +115,7 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 		return NULL;
 	}
 	e->profile = p;
-	files_init(&e->files, p, NULL, -1);
+	files_init(&e->files, p, NULL, -1, NULL);
 	e->fd = memfd_create("assay", 0);
 	if (e->fd < 0 || ftruncate(e->fd, (off_t)EXACT_SIZE)) {
 		err_sys(err, "cannot make memory to share with the program");

@@ -37,6 +37,8 @@ void devices_note(struct devices *d, pid_t pid, const struct maps *m)
 	uint32_t tgid = (uint32_t)pid;
 	struct device_ranges now, before = { 0 };
 
+	if (d->map < 0)
+		return;
 	devices_find(m, &now);
 	bpf_map_lookup_elem(d->map, &tgid, &before);
 	if (!memcmp(&now, &before, sizeof(now)))

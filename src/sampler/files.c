@@ -17,7 +17,7 @@ void files_init(struct files *f, struct profile *p, struct code *c, int map,
 	f->profile = p;
 	f->code = c;
 	f->map = map;
-	f->devices = *devices;
+	f->devices = devices ? *devices : (struct devices){ .map = -1 };
 }
 
 void files_fini(struct files *f)

@@ -33,6 +33,7 @@ struct files {
 	size_t nby_image;
 };
 
+/* map -1 and devices NULL: there is no kernel side. */
 void files_init(struct files *f, struct profile *p, struct code *c, int map,
 		const struct devices *devices);
 void files_fini(struct files *f);

@@ -18,7 +18,7 @@
 #define BIAS 0x555500000000ull
 #define DATA 0x7f0000000000ull /* every word of memory reads as its own address, plus one */
 #define UOPS 4096
-#define ENTRY_BITS 10
+#define LINE_BITS 10
 #define INSNS 8
 
 static const uint8_t bytes[] = {
@@ -35,7 +35,7 @@ static const uint8_t bytes[] = {
 };
 
 static struct uop uop[UOPS];
-static struct code_entry entry[1 << ENTRY_BITS];
+static struct code_line line[1 << LINE_BITS];
 static struct code code;
 static struct ra_state state;
 static struct err err;
@@ -80,8 +80,8 @@ static int setup(void **unused)
 
 	(void)unused;
 	memset(uop, 0, sizeof(uop));
-	memset(entry, 0, sizeof(entry));
-	assert_int_equal(code_init(&code, uop, UOPS, entry, ENTRY_BITS, &err), 0);
+	memset(line, 0, sizeof(line));
+	assert_int_equal(code_init(&code, uop, UOPS, line, LINE_BITS, &err), 0);
 	assert_int_equal(code_image(&code, IMAGE, &src, &err), 0);
 	assert_true(code_lift(&code, IMAGE, CODE, 64) > 0);
 	code_sweep(&code, IMAGE, CODE, CODE + sizeof(bytes), 64);
@@ -186,9 +186,10 @@ static void test_unknown_is_absent(void **unused)
 static uint64_t head_of(unsigned at, uint64_t bits)
 {
 	for (uint32_t i = 1; i < code.nuop; i++) {
-		const struct code_site *s = code_site(&code, i);
+		struct code_site site;
 
-		if (s && s->len && s->addr == CODE + at && (code.uop[i].flags & UF_RETIRE))
+		if (code_site(&code, i, &site) && site.len && site.addr == CODE + at &&
+		    (code.uop[i].flags & UF_RETIRE))
 			return i | bits;
 	}
 	fail_msg("nothing lifted at %u", at);

@@ -20,12 +20,12 @@
 #include "sampler/files.h"
 
 #define UOPS 65536
-#define ENTRY_BITS 14
+#define LINE_BITS 14
 
 static struct profile profile;
 static struct code code;
 static struct uop *uop;
-static struct code_entry *entry;
+static struct code_line *line;
 static struct files files;
 static struct err err;
 
@@ -39,11 +39,11 @@ static int setup(void **unused)
 {
 	(void)unused;
 	uop = calloc(UOPS, sizeof(*uop));
-	entry = calloc(1u << ENTRY_BITS, sizeof(*entry));
-	assert_true(uop && entry);
+	line = calloc(1u << LINE_BITS, sizeof(*line));
+	assert_true(uop && line);
 	assert_int_equal(profile_init(&profile, &err), 0);
-	assert_int_equal(code_init(&code, uop, UOPS, entry, ENTRY_BITS, &err), 0);
-	files_init(&files, &profile, &code, -1); /* no kernel side to tell */
+	assert_int_equal(code_init(&code, uop, UOPS, line, LINE_BITS, &err), 0);
+	files_init(&files, &profile, &code, -1, NULL); /* no kernel side to tell */
 	return 0;
 }
 
@@ -54,7 +54,7 @@ static int teardown(void **unused)
 	code_fini(&code);
 	profile_fini(&profile);
 	free(uop);
-	free(entry);
+	free(line);
 	return 0;
 }
 
