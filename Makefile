@@ -110,7 +110,7 @@ $(BUILD)/o/src/dbi/rt/%.o: src/dbi/rt/%
 	$(Q)$(CC) $(CPPFLAGS) $(RT_FLAGS) $(WARNINGS) -MMD -MP -c -o $@ $<
 $(BUILD)/assay-exact: $(RT_OBJ)
 	@echo "  LINK $@"
-	$(Q)$(CC) -static -nostdlib -no-pie -Wl,-Ttext-segment=$(RT_BASE) -Wl,-z,noexecstack \
+	$(Q)$(CC) -static -nostdlib -Wl,-Ttext-segment=$(RT_BASE) -Wl,-z,noexecstack \
 		-Wl,--build-id -o $@ $^
 
 # What the option tables generate.

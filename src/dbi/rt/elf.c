@@ -111,7 +111,7 @@ static int extent(const Elf64_Phdr *ph, unsigned n, uint64_t *low, uint64_t *hig
 	return *high > *low ? 0 : -ENOEXEC;
 }
 
-static int map_all(int fd, const Elf64_Ehdr *h, const Elf64_Phdr *ph, uint64_t *base)
+static int map_all(int fd, const Elf64_Ehdr *h, const Elf64_Phdr *ph, bool own, uint64_t *base)
 {
 	uint64_t low, high, align, size, at;
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -123,6 +123,9 @@ static int map_all(int fd, const Elf64_Ehdr *h, const Elf64_Phdr *ph, uint64_t *
 	if (h->e_type == ET_EXEC) {
 		r = sys(__NR_mmap, low, size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
 		at = low;
+	} else if (own) {
+		r = room_map(size, PROT_NONE, flags, -1, 0);
+		at = (uint64_t)r;
 	} else {
 		at = near_hint(size + align);
 		at = (at + align - 1) & ~(align - 1);
@@ -153,7 +156,7 @@ int elf_load(int fd, struct loaded *out)
 	if (!r)
 		r = read_at(fd, ph, h.e_phnum * sizeof(*ph), h.e_phoff);
 	if (!r)
-		r = map_all(fd, &h, ph, &out->base);
+		r = map_all(fd, &h, ph, false, &out->base);
 	if (r)
 		return r;
 	out->entry = out->base + h.e_entry;
@@ -218,7 +221,7 @@ int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char
 	if (!r)
 		r = read_at(fd, ph, h.e_phnum * sizeof(*ph), h.e_phoff);
 	if (!r)
-		r = map_all(fd, &h, ph, &lib->base);
+		r = map_all(fd, &h, ph, true, &lib->base);
 	if (r)
 		return r;
 	for (unsigned i = 0; i < h.e_phnum; i++)

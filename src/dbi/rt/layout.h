@@ -3,6 +3,7 @@
  * Where things lie: addresses that the engine takes for itself, and offsets in a thread's context, which
  * code in the cache reaches through gs. For C and assembly.
  *
+ *   0x780000000000  room    the engine's memory, and the recorder's that it maps
  *   0x7a0008000000  near    images that the program maps: within 2 GiB of the cache, so that
  *                           rip-relative operands reach them from there
  *   0x7a0060000000  cache   translated code, from below; exit stubs, from above
@@ -11,6 +12,8 @@
 #ifndef ASSAY_DBI_RT_LAYOUT_H
 #define ASSAY_DBI_RT_LAYOUT_H
 
+#define ROOM_BASE 0x780000000000
+#define ROOM_END 0x7a0000000000
 #define NEAR_BASE 0x7a0008000000
 #define NEAR_END 0x7a0060000000
 #define CACHE_BASE 0x7a0060000000

@@ -28,8 +28,9 @@ static int log_lock;
 
 static void *map_piece(uint64_t at, uint64_t n, void *where)
 {
-	long p = sys(__NR_mmap, where, n, PROT_READ | PROT_WRITE,
-		     MAP_SHARED | (where ? MAP_FIXED : 0), log_fd, at);
+	const int prot = PROT_READ | PROT_WRITE;
+	long p = where ? sys(__NR_mmap, where, n, prot, MAP_SHARED | MAP_FIXED, log_fd, at)
+		       : room_map(n, prot, MAP_SHARED, log_fd, at);
 
 	if (sys_failed(p))
 		die("cannot map the recorder's memory: errno %ld", -p);

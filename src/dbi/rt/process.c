@@ -272,7 +272,7 @@ static char **engine_args(uint64_t argv, const char *path, size_t *size)
 			p = 0;
 	while (p && ++n < ARGS_MAX);
 	*size = (n + 8) * 8;
-	at = sys(__NR_mmap, 0, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = room_map(*size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (sys_failed(at))
 		return NULL;
 	out = (char **)at;
@@ -305,7 +305,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 		 int flags)
 {
 	static const char self_exe[] = "/proc/self/exe";
-	char path[PATH_MAX];
+	char path[PATH_MAX], name[PATH_MAX + 64];
 	char **args;
 	size_t size;
 	long fd, r, keep = -1;
@@ -331,8 +331,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	if (r)
 		return run_native(t, path, r == 1);
 	if (keep >= 0)
-		format(path, sizeof(path), OPEN_FILE "%ld", keep);
-	args = engine_args(argv, path, &size);
+		format(name, sizeof(name), OPEN_FILE "%ld/%s", keep, path);
+	args = engine_args(argv, keep >= 0 ? name : path, &size);
 	if (!args)
 		return -EFAULT;
 	signals_before_exec(t);

@@ -9,6 +9,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "dbi/rt/procfs.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 
@@ -51,33 +52,20 @@ static struct watched *watch_entry(uint64_t page, bool make)
 	}
 }
 
-static const char *hex(const char *s, uint64_t *v)
-{
-	*v = 0;
-	for (;; s++) {
-		if (*s >= '0' && *s <= '9')
-			*v = *v << 4 | (uint64_t)(*s - '0');
-		else if (*s >= 'a' && *s <= 'f')
-			*v = *v << 4 | (uint64_t)(*s - 'a' + 10);
-		else
-			return s;
-	}
-}
-
 /* start-end perms offset major:minor inode path */
 static void parse(const char *s, struct region *r)
 {
 	uint64_t major, minor;
 	size_t n = 0;
 
-	s = hex(s, &r->start);
-	s = hex(s + 1, &r->end) + 1;
+	s = procfs_hex(s, &r->start);
+	s = procfs_hex(s + 1, &r->end) + 1;
 	r->prot = (s[0] == 'r' ? PROT_READ : 0) | (s[1] == 'w' ? PROT_WRITE : 0) |
 		  (s[2] == 'x' ? PROT_EXEC : 0);
 	r->shared = s[3] == 's';
-	s = hex(s + 5, &r->offset);
-	s = hex(s + 1, &major);
-	s = hex(s + 1, &minor) + 1;
+	s = procfs_hex(s + 5, &r->offset);
+	s = procfs_hex(s + 1, &major);
+	s = procfs_hex(s + 1, &minor) + 1;
 	r->dev = major << 32 | minor;
 	for (r->inode = 0; *s >= '0' && *s <= '9'; s++)
 		r->inode = r->inode * 10 + (uint64_t)(*s - '0');
@@ -88,13 +76,27 @@ static void parse(const char *s, struct region *r)
 	r->path[n] = 0;
 }
 
+struct wanted {
+	uint64_t addr;
+	struct region *r;
+	bool found;
+};
+
+static bool is_wanted(void *ctx, const char *text, size_t n)
+{
+	struct wanted *w = ctx;
+
+	(void)n;
+	parse(text, w->r);
+	w->found = w->addr >= w->r->start && w->addr < w->r->end;
+	return !w->found;
+}
+
 /* Reads the map of `addr`. False if there is none. */
 static bool look_up(uint64_t addr, struct region *r)
 {
-	static char buf[8192];
-	size_t have = 0;
-	bool found = false;
-	long fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC), n;
+	struct wanted w = { addr, r, false };
+	long fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	memset(r, 0, sizeof(*r));
 	if (sys_failed(fd)) { /* no /proc: a page that can be read counts as code */
@@ -105,31 +107,9 @@ static bool look_up(uint64_t addr, struct region *r)
 		r->prot = PROT_READ | PROT_EXEC | PROT_WRITE;
 		return rt_copy(&c, (const void *)addr, 1);
 	}
-	while (!found && (n = sys(__NR_read, fd, buf + have, sizeof(buf) - 1 - have)) > 0) {
-		size_t at = 0;
-
-		have += (size_t)n;
-		for (;;) {
-			size_t end = at;
-
-			while (end < have && buf[end] != '\n')
-				end++;
-			if (end == have)
-				break;
-			buf[end] = 0;
-			parse(buf + at, r);
-			if (addr >= r->start && addr < r->end) {
-				found = true;
-				break;
-			}
-			at = end + 1;
-		}
-		for (size_t i = at; i < have && !found; i++)
-			buf[i - at] = buf[i];
-		have -= at;
-	}
+	procfs_lines(fd, is_wanted, &w);
 	sys(__NR_close, fd);
-	return found;
+	return w.found;
 }
 
 static struct region *find(uint64_t addr)
@@ -269,6 +249,13 @@ bool regions_watch(const struct region *r, uint64_t pc, unsigned n)
 		nwatched_on++;
 	}
 	return keep;
+}
+
+bool regions_watched(uint64_t page)
+{
+	const struct watched *w = nwatched_on ? watch_entry(page, false) : NULL;
+
+	return w && w->on;
 }
 
 static void release(struct watched *w)

@@ -168,6 +168,8 @@ void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void *arena(size_t n);
 /* Address space, zeroed when touched. */
 void *reserve(size_t n);
+/* A free place of the engine's room, mapped: mmap's arguments and result. */
+long room_map(size_t n, int prot, int flags, long fd, uint64_t offset);
 void lock(int *l), unlock(int *l);
 
 /* elf.c */
@@ -186,6 +188,7 @@ struct library {
 	const char *str;
 	unsigned nsym;
 };
+/* In the engine's room. */
 int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char *name));
 uint64_t elf_symbol(const struct library *lib, const char *name);
 
@@ -211,6 +214,8 @@ bool regions_write_fault(uint64_t addr);
 bool regions_watch(const struct region *r, uint64_t pc, unsigned n);
 /* Gives pages their own protection again: before they are moved. */
 void regions_release(uint64_t start, uint64_t n);
+/* The page can be written, and is protected by us. */
+bool regions_watched(uint64_t page);
 bool regions_unwatch_all(void); /* true if there were any */
 
 /* translate.c */
@@ -333,7 +338,8 @@ static inline uint64_t *counter_of(struct thread *t, uint32_t id)
 void do_syscall(struct thread *t); /* the one in t->regs; t->pc is behind it */
 
 /* process.c */
-#define OPEN_FILE "//assay/fd/" /* a path for the next image: this descriptor, then close it */
+/* A path for the next image: "N/NAME" behind this is descriptor N, to be closed, and what it was called. */
+#define OPEN_FILE "//assay/fd/"
 bool process_syscall(struct thread *t, long nr, long *ret);
 
 #pragma GCC visibility pop

@@ -149,15 +149,22 @@ static int script(struct start *s, const char *line, const char *path)
 	return 0;
 }
 
+static uint64_t number(const char *s)
+{
+	uint64_t v = 0;
+
+	while (*s >= '0' && *s <= '9')
+		v = v * 10 + (uint64_t)(*s++ - '0');
+	return v;
+}
+
 static int open_program(struct start *s)
 {
 	char head[257];
 	long fd, n = 0;
 
 	if (starts_with(s->path, OPEN_FILE)) {
-		for (const char *c = s->path + sizeof(OPEN_FILE) - 1; *c; c++)
-			n = n * 10 + (*c - '0');
-		return (int)n;
+		return (int)number(s->path + sizeof(OPEN_FILE) - 1);
 	}
 	for (unsigned depth = 0; depth <= INTERPRETERS_MAX; depth++) {
 		fd = sys(__NR_openat, AT_FDCWD, s->path, O_RDONLY | O_CLOEXEC);
@@ -177,6 +184,17 @@ static int open_program(struct start *s)
 			return (int)n;
 	}
 	return -ELOOP;
+}
+
+/* What the kernel calls a program that was named by a descriptor. */
+static const char *name_of_open(const char *path)
+{
+	static char name[PATH_MAX + 64];
+	size_t n = format(name, sizeof(name), "/dev/fd/%s", path + sizeof(OPEN_FILE) - 1);
+
+	if (name[n - 1] == '/')
+		name[n - 1] = 0;
+	return name;
 }
 
 static void remember(int fd)
@@ -219,15 +237,6 @@ static const char *field(const char *s, unsigned n)
 	return s;
 }
 
-static uint64_t number(const char *s)
-{
-	uint64_t v = 0;
-
-	while (*s >= '0' && *s <= '9')
-		v = v * 10 + (uint64_t)(*s++ - '0');
-	return v;
-}
-
 /* What /proc/PID/cmdline shows: the program's arguments, without the engine's. */
 static void set_arguments(uint64_t start)
 {
@@ -267,8 +276,10 @@ static void load(struct start *s)
 	if (fd < 0)
 		fail(s->path, fd, reason(fd));
 	remember(fd);
-	if (starts_with(name, OPEN_FILE))
-		name = config.program;
+	if (starts_with(name, OPEN_FILE) && name[strlen(name) - 1] == '/')
+		name = config.program; /* the descriptor was all that was said */
+	if (starts_with(s->path, OPEN_FILE))
+		s->path = name_of_open(s->path);
 	set_name(name);
 	r = elf_load(fd, &s->program);
 	if (r)

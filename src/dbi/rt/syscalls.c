@@ -5,11 +5,12 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "dbi/rt/procfs.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 
+#define RLIMIT_DATA_NUMBER 2
 #define RLIMIT_AS_NUMBER 9
-#define ENGINE_RESERVED (1600ull << 20) /* address space, about: tables and the cache */
 
 uint64_t near_hint(uint64_t n);
 
@@ -80,84 +81,47 @@ static long do_arch_prctl(struct thread *t)
 	}
 }
 
-/* The limit on address space counts what the engine has reserved: it goes on top of the program's. */
+/* Limits on address space and data count what is the engine's: that goes on top of the program's. */
+static uint64_t on_top[2]; /* of data, of address space, as they were last set */
+
 static long do_limit(struct thread *t, long nr)
 {
-	uint64_t *r = t->regs, own[2], zero = 0;
-	const uint64_t *new = (const uint64_t *)(nr == __NR_setrlimit ? r[RSI] : r[RDX]);
-	uint64_t *old = (uint64_t *)(nr == __NR_getrlimit   ? r[RSI]
-				     : nr == __NR_prlimit64 ? r[R10]
-							    : zero);
+	uint64_t *r = t->regs, own[2];
 	unsigned which = (unsigned)(nr == __NR_prlimit64 ? r[RSI] : r[RDI]);
+	const uint64_t *new = NULL;
+	uint64_t *old = NULL, *top = &on_top[which == RLIMIT_AS_NUMBER], size = 0;
 	long ret;
 
-	if (which != RLIMIT_AS_NUMBER ||
+	if ((which != RLIMIT_AS_NUMBER && which != RLIMIT_DATA_NUMBER) ||
 	    (nr == __NR_prlimit64 && r[RDI] && (long)r[RDI] != sys(__NR_getpid)))
 		return rt_syscall(t);
-	if (nr == __NR_getrlimit)
-		new = NULL;
+	if (nr == __NR_prlimit64) {
+		new = (const uint64_t *)r[RDX];
+		old = (uint64_t *)r[R10];
+	} else if (nr == __NR_setrlimit) {
+		new = (const uint64_t *)r[RSI];
+	} else {
+		old = (uint64_t *)r[RSI];
+	}
 	if (new) {
 		if (!rt_copy(own, new, sizeof(own)))
 			return -EFAULT;
+		size = procfs_engine_size(which == RLIMIT_DATA_NUMBER);
 		for (int i = 0; i < 2; i++)
-			if (own[i] < ~0ull - ENGINE_RESERVED)
-				own[i] += ENGINE_RESERVED;
+			own[i] = own[i] < ~0ull - size ? own[i] + size : ~0ull;
 		new = own;
 	}
 	ret = sys(__NR_prlimit64, 0, which, new, old);
-	if (!sys_failed(ret) && old && rt_copy(own, old, sizeof(own))) {
+	if (sys_failed(ret))
+		return ret;
+	if (old && rt_copy(own, old, sizeof(own))) {
 		for (int i = 0; i < 2; i++)
-			if (own[i] != ~0ull && own[i] > ENGINE_RESERVED)
-				own[i] -= ENGINE_RESERVED;
+			if (own[i] != ~0ull && own[i] >= *top)
+				own[i] -= *top;
 		rt_copy(old, own, sizeof(own));
 	}
-	return ret;
-}
-
-/* /proc/self/exe and its like name the engine: what is meant is the program. */
-static bool is_self_exe(uint64_t path)
-{
-	char s[64], own[64];
-
-	if (!rt_copy(s, (const void *)path, 6) || memcmp(s, "/proc/", 6))
-		return false;
-	for (size_t i = 6; i < sizeof(s); i++) {
-		if (!rt_copy(s + i, (const void *)(path + i), 1))
-			return false;
-		if (!s[i])
-			break;
-		if (i + 1 == sizeof(s))
-			return false;
-	}
-	format(own, sizeof(own), "/proc/%ld/exe", sys(__NR_getpid));
-	return !strcmp(s, "/proc/self/exe") || !strcmp(s, "/proc/thread-self/exe") ||
-	       !strcmp(s, own);
-}
-
-static long do_readlink(struct thread *t, uint64_t path, uint64_t buf, int64_t size)
-{
-	size_t n = strlen(config.program);
-
-	if (!is_self_exe(path))
-		return rt_syscall(t);
-	if (size <= 0)
-		return -EINVAL;
-	if ((int64_t)n > size)
-		n = (size_t)size;
-	return rt_copy((void *)buf, config.program, n) ? (long)n : -EFAULT;
-}
-
-/* The system call, with the program's path where `reg` points to /proc/self/exe. */
-static long with_path(struct thread *t, enum reg reg)
-{
-	uint64_t path = t->regs[reg];
-	long ret;
-
-	if (!is_self_exe(path))
-		return rt_syscall(t);
-	t->regs[reg] = (uint64_t)config.program;
-	ret = rt_syscall(t);
-	t->regs[reg] = path;
+	if (new)
+		*top = size;
 	return ret;
 }
 
@@ -188,16 +152,18 @@ static long intercepted(struct thread *t, long nr)
 	case __NR_prlimit64:
 		return do_limit(t, nr);
 	case __NR_readlink:
-		return do_readlink(t, r[RDI], r[RSI], (int64_t)r[RDX]);
+		return procfs_readlink(t, r[RDI], r[RSI], (int64_t)r[RDX]);
 	case __NR_readlinkat:
-		return do_readlink(t, r[RSI], r[RDX], (int64_t)r[R10]);
+		return procfs_readlink(t, r[RSI], r[RDX], (int64_t)r[R10]);
 	case __NR_open:
-	case __NR_stat:
-		return with_path(t, RDI);
+		return procfs_open(t, RDI, RSI);
 	case __NR_openat:
+		return procfs_open(t, RSI, RDX);
+	case __NR_stat:
+		return procfs_path(t, RDI);
 	case __NR_newfstatat:
 	case __NR_statx:
-		return with_path(t, RSI);
+		return procfs_path(t, RSI);
 	case __NR_exit_group:
 		log_ended();
 		return rt_syscall(t);

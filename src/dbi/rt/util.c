@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 
+#include <asm/errno.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
 
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
+
+#define HUGE_PAGE (2ul << 20)
 
 /* These keep to string instructions: the program's vector registers are live. */
 void *memcpy(void *to, const void *from, size_t n)
@@ -145,10 +148,33 @@ void die(const char *fmt, ...)
 	__builtin_unreachable();
 }
 
+long room_map(size_t n, int prot, int flags, long fd, uint64_t offset)
+{
+	static uint64_t next = ROOM_BASE;
+	static int room_lock;
+	unsigned around = 0;
+	long p;
+
+	n = (n + 4095) & ~4095ul;
+	lock(&room_lock);
+	do {
+		if (n >= HUGE_PAGE)
+			next = (next + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+		if (n > ROOM_END - next) {
+			next = ROOM_BASE;
+			around++;
+		}
+		p = sys(__NR_mmap, next, n, prot, flags | MAP_FIXED_NOREPLACE, fd, offset);
+		next += n;
+	} while (p == -EEXIST && around < 2);
+	unlock(&room_lock);
+	return p;
+}
+
 void *reserve(size_t n)
 {
-	long p = sys(__NR_mmap, 0, n, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long p = room_map(n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			  -1, 0);
 
 	if (sys_failed(p))
 		die("no memory for the engine: %ld bytes, errno %ld", (long)n, -p);
