@@ -118,7 +118,9 @@ void rt_syscall_begin(void), rt_syscall_insn(void), rt_syscall_restart(void);
 /* Copies, or returns false if memory cannot be accessed. */
 bool rt_copy(void *to, const void *from, size_t n);
 void rt_copy_begin(void), rt_copy_end(void), rt_copy_failed(void);
-void rt_sigreturn(void);
+struct sig_ucontext;
+void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc);
+void rt_on_signal(void), rt_sigreturn(void);
 /* Switches to the stack and calls; does not return. */
 void rt_call_on(uint64_t sp, void (*f)(void *), void *arg) __attribute__((noreturn));
 /* clone with registers as given; in the child (which has the stack) calls f(arg). */

@@ -208,7 +208,7 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	leave(t, uc, &place);
 }
 
-static void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
+void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 {
 	struct thread *t = self();
 	uint64_t at = uc->c.rip;
@@ -237,7 +237,7 @@ static void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 
 static void install(int sig, uint64_t flags)
 {
-	struct action a = { .handler = (uint64_t)on_signal,
+	struct action a = { .handler = (uint64_t)rt_on_signal,
 			    .flags = (flags & (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART)) |
 				     SA_SIGINFO | SA_ONSTACK | SA_RESTORER,
 			    .restorer = (uint64_t)rt_sigreturn,

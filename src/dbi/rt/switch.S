@@ -8,6 +8,12 @@
 
 	.text
 
+/* No direction, and no alignment check, which programs use to tell CPUs apart. */
+.macro PLAIN_FLAGS
+	push $2
+	popf
+.endm
+
 FUNC(_start)
 	mov %rsp, %rdi
 	xor %ebp, %ebp
@@ -73,7 +79,7 @@ FUNC(rt_exit)
 	mov %gs:T_ENGINE_SP, %rsp
 	pushf
 	popq %gs:T_FLAGS
-	cld
+	PLAIN_FLAGS
 1:	pop %r15
 	pop %r14
 	pop %r13
@@ -245,6 +251,10 @@ rt_copy_end:
 rt_copy_failed:
 	xor %eax, %eax
 	ret
+
+FUNC(rt_on_signal)
+	PLAIN_FLAGS
+	jmp on_signal
 
 FUNC(rt_sigreturn)
 	mov $15, %eax

@@ -625,6 +625,36 @@ CASE(may_single_step)
 	printf("%d steps\n", retries);
 }
 
+/* With alignment checks on: code not run before, calls, an indirect jump, until they are off again. */
+CASE(alignment_check)
+{
+	uint64_t flags = 0, sum = 0;
+
+	__asm__ volatile("sub $128, %%rsp\n\tpushfq\n\torl $0x40000, (%%rsp)\n\tpopfq\n\t"
+			 "mov $5, %%ecx\n\t"
+			 "1: lea 3f(%%rip), %%rax\n\tcall 2f\n\tdec %%ecx\n\tjnz 1b\n\tjmp 4f\n\t"
+			 "2: jmp *%%rax\n\t"
+			 "3: add $3, %1\n\tret\n\t"
+			 "4: pushfq\n\tmov (%%rsp), %0\n\tandl $~0x40000, (%%rsp)\n\tpopfq\n\tadd "
+			 "$128, %%rsp"
+			 : "+r"(flags), "+r"(sum)
+			 :
+			 : "rax", "rcx", "memory", "cc");
+	EQ(flags & 0x40000, 0x40000);
+	printf("%d\n", (int)sum);
+}
+
+static void load_unaligned(void)
+{
+	static char place[16];
+
+	__asm__ volatile("sub $128, %%rsp\n\tpushfq\n\torl $0x40000, (%%rsp)\n\tpopfq\n\t"
+			 "mov 1(%0), %%eax"
+			 :
+			 : "r"(place)
+			 : "rax", "memory", "cc");
+}
+
 static volatile int *volatile nowhere = (int *)16;
 #define DIE(name, how) \
 	CASE(name) \
@@ -640,3 +670,4 @@ DIE(die_int3, __asm__ volatile("int3"))
 DIE(die_hlt, __asm__ volatile("hlt"))
 DIE(die_divide, __asm__ volatile("div %0" : : "r"(0ull) : "rax", "rdx"))
 DIE(die_stack, deep(0))
+DIE(die_unaligned, load_unaligned())
