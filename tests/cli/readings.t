@@ -152,17 +152,11 @@ run "$ASSAY" merge -o sum.db squeeze.db no-such.db
 is "merge of a missing file: status" "$status" 1
 is "… the sum is as it was" "$("$ASSAY" report -i sum.db --json | jq .recording.samples)" 2200
 
-# Each within a second over 200,000 sites (ten with sanitizers).
-case $BUILD in *asan*) limit=10000 ;; *) limit=1000 ;; esac
+# Over 200,000 sites (bench/reading has how long they take).
 for verb in report annotate values info; do
-	best=999999
-	for _ in 1 2 3; do
-		t0=${EPOCHREALTIME/[.,]/}
-		"$ASSAY" "$verb" -i big.db >/dev/null 2>&1
-		took=$(((${EPOCHREALTIME/[.,]/} - t0) / 1000))
-		[ "$took" -ge "$best" ] || best=$took
-	done
-	if [ "$best" -lt "$limit" ]; then pass "$verb of 200,000 sites"; else fail "$verb of 200,000 sites" "$best ms"; fi
+	run "$ASSAY" "$verb" -i big.db
+	is "$verb of 200,000 sites: status" "$status" 0
+	ok "$verb of 200,000 sites: prints something" [ -n "$out" ]
 done
 
 done_testing

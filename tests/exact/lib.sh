@@ -52,6 +52,9 @@ compare() {
 	ended "$TMP/.native.status"
 	native=$how
 	ended "$TMP/.runner.status"
+	# record tells of a signal as shells do
+	[[ " ${RUNNER[*]} " != *" record "* || $native != signal* ]] ||
+		[ "$how" != "exit $((128 + ${native#signal }))" ] || how=$native
 	if [ $judged = 1 ] && [ "$native" = timeout ]; then
 		fail "$name" "native: no end in $limit s"
 	elif [ $judged = 1 ] && grep -qa '^BAD ' "$TMP/.native.out"; then

@@ -153,23 +153,24 @@ static bool recorder_gone(void)
 	return sys(__NR_kill, header->recorder, 0) == -ESRCH;
 }
 
-void log_next_half(struct thread *t, uint64_t end_at)
+void log_next_half(struct thread *t, uint64_t end_at, size_t n)
 {
 	struct exact_stream *s = (void *)((char *)t + T_STREAM);
 	uint32_t now = s->current & 1, next = !now;
 	uint64_t start = (uint64_t)t + (now ? T_HALF_1 : T_HALF_0);
 	struct timespec_k wait = { 0, 100000000 };
 
-	s->used[now] = (uint32_t)(end_at - start);
-	__atomic_store_n(&s->full[now], 1, __ATOMIC_RELEASE);
-	ring();
 	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE)) {
 		sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
 		if (recorder_gone())
 			break; /* nobody reads: the program goes on all the same */
 	}
-	s->current = next;
 	t->buffer = (uint64_t)t + (next ? T_HALF_1 : T_HALF_0);
+	memcpy((void *)t->buffer, (const void *)end_at, n); /* before the half is given away */
+	s->used[now] = (uint32_t)(end_at - start);
+	s->current = next;
+	__atomic_store_n(&s->full[now], 1, __ATOMIC_RELEASE);
+	ring();
 }
 
 void log_before_fork(void)

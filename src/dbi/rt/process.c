@@ -47,6 +47,7 @@ static long fork_child(struct thread *t, const struct request *q)
 	if (!r) {
 		t->next = NULL;
 		threads = t;
+		t->held = 0;
 		t->tid = (int)sys(__NR_gettid);
 		signals_thread(t);
 	}
@@ -72,6 +73,7 @@ static long share_memory(struct thread *t, struct request *q, sig_set mask)
 	c->flags = t->flags;
 	c->gs_base = t->gs_base;
 	c->signal.mask = mask;
+	c->blocked = t->blocked;
 	c->tid = -1;
 	if (q->flags & CLONE_SIGHAND) {
 		c->handlers = t->handlers;
@@ -296,6 +298,7 @@ static long run_native(struct thread *t, const char *path, bool runs)
 	if (log_fd >= 0)
 		sys(__NR_fcntl, log_fd, F_SETFD, FD_CLOEXEC);
 	r = rt_syscall(t);
+	signals_after_exec();
 	if (log_fd >= 0)
 		sys(__NR_fcntl, log_fd, F_SETFD, 0);
 	return r;
@@ -344,6 +347,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 		sys(__NR_close, keep);
 	if (r == -ENOENT || r == -EACCES) /* the engine is out of reach: another root */
 		r = run_native(t, path, true);
+	else
+		signals_after_exec();
 	return r;
 }
 

@@ -47,6 +47,7 @@ enum reg {
 
 typedef uint64_t sig_set;
 #define SIGNALS 64
+#define SIGNALS_SYNC 11 /* the highest that an instruction raises: SIGSEGV */
 #define sig_bit(n) (1ull << ((n)-1))
 
 struct action { /* as the kernel takes it */
@@ -93,6 +94,9 @@ struct thread {
 	uint64_t buffer, buffer_limit;
 	/* C alone from here */
 	struct pending signal;
+	sig_set blocked; /* of those that the engine keeps open */
+	sig_set held;	 /* … that have come meanwhile, not as faults */
+	struct sig_info held_info[SIGNALS_SYNC + 1];
 	struct handlers *handlers;
 	struct sig_stack altstack;
 	struct thread *next; /* all threads */
@@ -264,8 +268,10 @@ struct place {
 	unsigned done;	   /* instructions of the block that are complete */
 	bool clean;	   /* exactly between two instructions */
 	bool counted;	   /* the block's counter has been advanced */
-	unsigned record;   /* bytes of the stream that are complete */
-	unsigned base;	   /* register that points to the execution's record, or NO_REG */
+	unsigned record;   /* bytes of the execution's record that are complete */
+	unsigned whole;	   /* … that it has in the end */
+	bool streamed;	   /* it has been ended */
+	unsigned base;	   /* register that points to it until then, or NO_REG */
 };
 /* Code that counts an edge and goes on at `to`: its address in the cache. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
@@ -309,7 +315,11 @@ void signals_raise(struct thread *t, int sig, int code, uint64_t addr);
 long signals_action(struct thread *t);
 long signals_altstack(struct thread *t);
 void signals_return(struct thread *t);
+long signals_mask(struct thread *t); /* rt_sigprocmask */
+long signals_pending(struct thread *t);
 void signals_before_exec(struct thread *t);
+void signals_after_exec(void); /* it failed */
+/* The kernel's mask, for the engine's own sake. */
 void signals_block_all(sig_set *old);
 void signals_restore(sig_set old);
 
@@ -323,8 +333,8 @@ void log_after_fork(struct thread *t, bool child);
 uint32_t log_image(const struct region *g); /* its number */
 void log_block(const struct block *b, uint32_t id, uint32_t image, const uint8_t *lens,
 	       const uint16_t *fields);
-/* Another half for t's stream; `used` bytes of the present one are complete. */
-void log_next_half(struct thread *t, uint64_t end);
+/* Another half for t's stream: records are complete up to `end`, the n bytes there are taken along. */
+void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
 void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);

@@ -3,7 +3,8 @@
  * Signals. The kernel runs our handler, which notes the signal and brings the thread to a place where the
  * program's state is known: from there the program's handler is entered, with a frame as the kernel makes
  * it (arch/x86/kernel/signal.c). From the note to the delivery all signals are blocked: one is pending at
- * most. Where none is pending the kernel's signal mask is the program's.
+ * most. Where none is pending the kernel's signal mask is the program's, but for those that the engine's own
+ * work depends on: what of them the program blocks is kept in the thread.
  */
 #include <asm/errno.h>
 #include <asm/sigcontext.h>
@@ -96,6 +97,30 @@ static uint64_t *context_register(struct context *c, unsigned reg)
 	return r[reg];
 }
 
+/* Where the half of the stream ends that `at` lies in. */
+static uint64_t half_end(const struct thread *t, uint64_t at)
+{
+	uint64_t first = (uint64_t)t + T_HALF_0 + T_HALF_SIZE;
+
+	return at <= first ? first : (uint64_t)t + T_HALF_1 + T_HALF_SIZE;
+}
+
+/* The record of an execution that ends early holds what is complete; behind it there is nothing. */
+static void cut_record(struct thread *t, uint64_t record, uint32_t id, unsigned n,
+		       const struct place *place)
+{
+	uint64_t end = record + place->whole;
+
+	if (end > half_end(t, record))
+		end = half_end(t, record);
+	t->buffer = place->done ? record + place->record : record;
+	memset((void *)t->buffer, 0, end - t->buffer);
+	if (place->done)
+		*(uint64_t *)record =
+			id + 1ull +
+			(place->done < n ? 1ull << 63 | (uint64_t)place->done << 32 : 0);
+}
+
 /* Leaves the cache for the dispatcher, with the program's state where it stands. */
 static void leave(struct thread *t, struct sig_ucontext *uc, const struct place *place)
 {
@@ -109,12 +134,11 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 	if (log_mode && (place->done || place->counted) && place->done < b->n &&
 	    !(b->flags & BLOCK_ONCE))
 		log_cut((uint32_t)(b - blocks), place->done, place->counted);
-	if (place->done && place->base != NO_REG && place->spilled & 1u << place->base) {
-		uint64_t *record = (uint64_t *)*context_register(&uc->c, place->base);
-
-		*record |= 1ull << 63 | (uint64_t)place->done << 32;
-		t->buffer = (uint64_t)record + place->record;
-	}
+	if (place->base != NO_REG && (place->streamed || place->spilled & 1u << place->base))
+		cut_record(t,
+			   place->streamed ? t->buffer - place->whole
+					   : *context_register(&uc->c, place->base),
+			   (uint32_t)(b - blocks), b->n, place);
 	uc->c.rip = (uint64_t)rt_enter_abort;
 	uc->c.flags &= ~(FLAG_TRAP | FLAG_DIRECTION);
 	t->stepping = false;
@@ -146,7 +170,7 @@ static void note(struct thread *t, const struct sig_info *info, struct sig_ucont
 	t->signal.err = uc->c.err;
 	t->signal.trapno = uc->c.trapno;
 	t->signal.cr2 = uc->c.cr2;
-	t->signal.mask = uc->mask;
+	t->signal.mask = uc->mask | t->blocked;
 	t->signal.fault = fault;
 	t->pending = 1;
 	uc->mask = ~sync_signals;
@@ -171,8 +195,9 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	    place.base != NO_REG) {
 		uint64_t *base = context_register(&uc->c, place.base), old = *base;
 
-		log_next_half(t, old);
-		memcpy((void *)t->buffer, (const void *)old, info->addr - old);
+		uint64_t limit = half_end(t, old);
+
+		log_next_half(t, old, (info->addr < limit ? info->addr : limit) - old);
 		*base = t->buffer;
 		return;
 	}
@@ -226,6 +251,11 @@ void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 		on_fault(t, sig, info, uc);
 		return;
 	}
+	if (t->blocked & sig_bit(sig)) {
+		t->held |= sig_bit(sig);
+		t->held_info[sig] = *info;
+		return;
+	}
 	note(t, info, uc, false);
 	if (between(at, rt_syscall_begin, rt_syscall_restart) && at <= (uint64_t)rt_syscall_insn)
 		uc->c.rip = (uint64_t)rt_syscall_restart;
@@ -246,6 +276,67 @@ static void install(int sig, uint64_t flags)
 	kernel_action(sig, &a, NULL);
 }
 
+/* The program's mask: none is pending. What is no longer blocked comes now. */
+static void set_mask(struct thread *t, sig_set mask)
+{
+	t->blocked = mask & sync_signals;
+	for (int sig = 1; t->held & ~mask && sig <= SIGNALS_SYNC; sig++)
+		if (t->held & ~mask & sig_bit(sig)) {
+			t->held &= ~sig_bit(sig);
+			sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), t->tid, sig,
+			    &t->held_info[sig]);
+		}
+	signals_restore(mask & ~sync_signals);
+}
+
+long signals_mask(struct thread *t)
+{
+	const void *new = (const void *)t->regs[RSI];
+	void *old = (void *)t->regs[RDX];
+	sig_set mask, before, set;
+
+	if (t->regs[R10] != 8)
+		return -EINVAL;
+	if (new && !rt_copy(&set, new, sizeof(set)))
+		return -EFAULT;
+	signals_block_all(&before);
+	if (t->pending) {
+		signals_restore(before);
+		return RESTART;
+	}
+	before |= t->blocked;
+	mask = before;
+	switch (new ? (int)t->regs[RDI] : SIG_BLOCK) {
+	case SIG_BLOCK:
+		mask |= new ? set : 0;
+		break;
+	case SIG_UNBLOCK:
+		mask &= ~set;
+		break;
+	case SIG_SETMASK:
+		mask = set;
+		break;
+	default:
+		set_mask(t, before);
+		return -EINVAL;
+	}
+	set_mask(t, mask & ~(sig_bit(SIGKILL) | sig_bit(SIGSTOP)));
+	return !old || rt_copy(old, &before, sizeof(before)) ? 0 : -EFAULT;
+}
+
+long signals_pending(struct thread *t)
+{
+	void *to = (void *)t->regs[RDI];
+	long r = rt_syscall(t);
+	sig_set set;
+
+	if (!r && t->held && t->regs[RSI] == sizeof(set) && rt_copy(&set, to, sizeof(set))) {
+		set |= t->held;
+		rt_copy(to, &set, sizeof(set));
+	}
+	return r;
+}
+
 void signals_init(void)
 {
 	uint32_t a, b, c = 0, d;
@@ -258,6 +349,8 @@ void signals_init(void)
 	xsave_size = b;
 	h->users = 1;
 	t->handlers = h;
+	sys(__NR_rt_sigprocmask, SIG_UNBLOCK, &sync_signals, &t->blocked, 8);
+	t->blocked &= sync_signals;
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		kernel_action(sig, NULL, &h->a[sig]);
 	for (int sig = 1; sig <= SIGNALS; sig++)
@@ -459,7 +552,7 @@ void signals_deliver(struct thread *t)
 	unlock(&t->handlers->lock);
 	t->pending = 0;
 	if (a.handler == 1 && !t->signal.fault) {
-		signals_restore(t->signal.mask);
+		set_mask(t, t->signal.mask);
 		return;
 	}
 	if (a.handler <= 1 || (t->signal.fault && t->signal.mask & sig_bit(sig)) ||
@@ -471,7 +564,7 @@ void signals_deliver(struct thread *t)
 	mask = t->signal.mask | a.mask;
 	if (!(a.flags & SA_NODEFER))
 		mask |= sig_bit(sig);
-	signals_restore(mask);
+	set_mask(t, mask);
 }
 
 void signals_raise(struct thread *t, int sig, int code, uint64_t addr)
@@ -483,7 +576,7 @@ void signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 		return; /* it goes first: the fault comes again */
 	memset(&t->signal, 0, sizeof(t->signal));
 	t->signal.info = (struct sig_info){ .signo = sig, .code = code, .addr = addr };
-	t->signal.mask = old;
+	t->signal.mask = old | t->blocked;
 	t->signal.fault = true;
 	t->signal.trapno = 14;
 	t->signal.err = 0x14;
@@ -509,7 +602,7 @@ void signals_return(struct thread *t)
 		t->altstack = uc.stack;
 	if (t->altstack.flags & ALTSTACK_OFF)
 		memset(&t->altstack, 0, sizeof(t->altstack));
-	signals_restore(uc.mask);
+	set_mask(t, uc.mask);
 }
 
 void signals_before_exec(struct thread *t)
@@ -519,4 +612,13 @@ void signals_before_exec(struct thread *t)
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (sync_signals & sig_bit(sig) && t->handlers->a[sig].handler == 1)
 			kernel_action(sig, &ignore, NULL);
+	sys(__NR_rt_sigprocmask, SIG_BLOCK, &t->blocked, 0, 8);
+}
+
+void signals_after_exec(void)
+{
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (sync_signals & sig_bit(sig))
+			install(sig, 0);
+	sys(__NR_rt_sigprocmask, SIG_UNBLOCK, &sync_signals, 0, 8);
 }

@@ -140,6 +140,10 @@ static long intercepted(struct thread *t, long nr)
 		return do_mapping(t, nr);
 	case __NR_rt_sigaction:
 		return signals_action(t);
+	case __NR_rt_sigprocmask:
+		return signals_mask(t);
+	case __NR_rt_sigpending:
+		return signals_pending(t);
 	case __NR_sigaltstack:
 		return signals_altstack(t);
 	case __NR_arch_prctl:

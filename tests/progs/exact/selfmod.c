@@ -48,6 +48,21 @@ CASE(write_then_call)
 	}
 }
 
+/* With every signal blocked: what an instrumenter learns by faults it must learn all the same. */
+CASE(write_with_all_blocked)
+{
+	uint8_t *p = pages(4096, RWX);
+	sigset_t all, old;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	for (int i = 0; i < 5000; i++) {
+		write_constant(p, i);
+		EQ(call(p), i);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
 CASE(change_the_immediate_only)
 {
 	uint8_t *p = pages(4096, RWX);

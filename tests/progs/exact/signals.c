@@ -692,6 +692,46 @@ CASE(restart)
 	EQ(caught, 22);
 }
 
+/* Signals that instructions raise, sent while they are blocked. */
+CASE(blocked_segv)
+{
+	static const int all[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+	sigset_t set, now;
+	int status = 0;
+
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+		int before = caught;
+
+		handle(all[i], on_info, 0);
+		sigemptyset(&set);
+		sigaddset(&set, all[i]);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		raise(all[i]);
+		kill(getpid(), all[i]);
+		EQ(caught, before);
+		sigpending(&now);
+		EQ(sigismember(&now, all[i]), 1);
+		sigprocmask(SIG_BLOCK, NULL, &now);
+		EQ(sigismember(&now, all[i]), 1);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		CHECK(caught > before);
+		EQ(last_number, all[i]);
+		EQ(last_info.si_pid, getpid());
+		sigprocmask(SIG_BLOCK, NULL, &now);
+		EQ(sigismember(&now, all[i]), 0);
+		sigpending(&now);
+		EQ(sigismember(&now, all[i]), 0);
+		if (!fork()) { /* the mask stays, and a fault then kills */
+			sigprocmask(SIG_BLOCK, &set, NULL);
+			if (all[i] == SIGSEGV)
+				__asm__ volatile("mov %rax, 8");
+			_exit(3);
+		}
+		EQ(wait(&status) > 0, 1);
+		printf("%d: %#x\n", all[i], status);
+	}
+}
+
 /* A signal between the check and the system call must not be lost. */
 CASE(race_sigsuspend)
 {
