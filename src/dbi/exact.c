@@ -708,34 +708,40 @@ static int read_half(struct exact *e, struct process *p, struct exact_stream *s,
 	return take_words(e, p, copy, n + 14, err);
 }
 
+static struct exact_stream *stream_of(struct exact *e, struct counted *c)
+{
+	if (!c->stream) {
+		void *m = mmap(NULL, EXACT_STREAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd,
+			       (off_t)c->stream_at);
+
+		c->stream = m == MAP_FAILED ? NULL : m;
+	}
+	return c->stream;
+}
+
 static int read_streams(struct exact *e, struct process *p, bool last, struct err *err)
 {
-	for (size_t t = 0; t < p->nthread; t++) {
-		struct counted *c = &p->thread[t];
+	for (size_t t = 0; t < p->nthread;
+	     t++) { /* reading may find further threads, and move all */
+		struct exact_stream *s;
 		unsigned first;
 
-		if (!c->stream_at)
+		if (!p->thread[t].stream_at)
 			continue;
-		if (!c->stream) {
-			void *m = mmap(NULL, EXACT_STREAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
-				       e->fd, (off_t)c->stream_at);
-
-			if (m == MAP_FAILED)
-				return err_sys(err, "cannot map a stream");
-			c->stream = m;
-		}
+		s = stream_of(e, &p->thread[t]);
+		if (!s)
+			return err_sys(err, "cannot map a stream");
 		/* the older one first */
-		first = !(__atomic_load_n(&c->stream->current, __ATOMIC_ACQUIRE) & 1);
+		first = !(__atomic_load_n(&s->current, __ATOMIC_ACQUIRE) & 1);
 		for (unsigned i = 0; i < 2; i++) {
 			unsigned half = i ? !first : first;
-			bool full = __atomic_load_n(&c->stream->full[half], __ATOMIC_ACQUIRE);
+			bool full = __atomic_load_n(&s->full[half], __ATOMIC_ACQUIRE);
 
-			if (full || (last && half != first)) {
-				e->read_any = true;
-				if (read_half(e, p, c->stream, half,
-					      full ? c->stream->used[half] : EXACT_HALF, err))
-					return -1;
-			}
+			if (!full && !(last && half != first))
+				continue;
+			e->read_any = true;
+			if (read_half(e, p, s, half, full ? s->used[half] : EXACT_HALF, err))
+				return -1;
 		}
 	}
 	return 0;
