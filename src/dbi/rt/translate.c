@@ -945,7 +945,7 @@ static struct link *take_place(struct link *l)
 		return NULL;
 	last = &links[b->link + b->links - 1];
 	if ((uint64_t)CACHE_BASE + last->site + 4 != code_next || last->linked ||
-	    last->kind != LINK_JUMP)
+	    last->kind != LINK_JUMP || (last->edge && log_mode & EXACT_COUNTS))
 		return NULL;
 	if (l != last) {
 		uint8_t *op = (uint8_t *)CACHE_BASE + l->site - 1;
