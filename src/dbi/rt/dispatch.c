@@ -105,6 +105,16 @@ static void odd(struct thread *t)
 	    (uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], t->pc);
 }
 
+/* The system call at the end of a block, which has been counted. */
+static void call_system(struct thread *t, const struct block *b)
+{
+	unsigned done = b->n - 1u;
+	bool once = b->flags & BLOCK_ONCE;
+
+	if (!do_syscall(t) && log_mode & EXACT_COUNTS && !once)
+		log_cut((uint32_t)(b - blocks), done, true);
+}
+
 void dispatch(void *thread)
 {
 	struct thread *t = thread;
@@ -148,7 +158,7 @@ void dispatch(void *thread)
 		if (from->edge && log_mode & EXACT_COUNTS)
 			++*counter_of(t, 2 * from->from + 1);
 		if (from->kind == LINK_SYSCALL)
-			do_syscall(t);
+			call_system(t, &blocks[from->from]);
 		else if (from->kind == LINK_ODD)
 			odd(t);
 		else

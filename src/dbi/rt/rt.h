@@ -347,7 +347,8 @@ static inline uint64_t *counter_of(struct thread *t, uint32_t id)
 }
 
 /* syscalls.c */
-void do_syscall(struct thread *t); /* the one in t->regs; t->pc is behind it */
+/* The one in t->regs; t->pc is behind it. False: it is still to be done, and t->pc is at it. */
+bool do_syscall(struct thread *t);
 
 /* process.c */
 /* A path for the next image: "N/NAME" behind this is descriptor N, to be closed, and what it was called. */

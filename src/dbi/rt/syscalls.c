@@ -178,13 +178,13 @@ static long intercepted(struct thread *t, long nr)
 	}
 }
 
-void do_syscall(struct thread *t)
+bool do_syscall(struct thread *t)
 {
 	long nr = (long)t->regs[RAX], ret;
 
 	if (nr == __NR_rt_sigreturn) {
 		signals_return(t);
-		return;
+		return true;
 	}
 	ret = intercepted(t, nr);
 	if (ret == -EFAULT) { /* the kernel met a page that we protect */
@@ -198,9 +198,10 @@ void do_syscall(struct thread *t)
 	}
 	if (ret == RESTART) {
 		t->pc -= 2;
-		return;
+		return false;
 	}
 	t->regs[RAX] = (uint64_t)ret;
 	t->regs[RCX] = t->pc;
 	t->regs[R11] = t->flags;
+	return true;
 }
