@@ -102,7 +102,8 @@ struct thread {
 	struct thread *next; /* all threads */
 	uint32_t once;	     /* its block for code that changes: number + 1 */
 	int tid;
-	bool stepping; /* to a place where the pending signal can be delivered */
+	bool stepping;	  /* to a place where the pending signal can be delivered */
+	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
 	bool ended;
 	uint64_t fs_base;    /* the program's, while the decoder runs */
 	uint64_t fork_flags; /* of the clone that made it */

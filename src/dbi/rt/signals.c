@@ -151,6 +151,13 @@ static bool find_place(struct thread *t, uint64_t at, struct place *place)
 	return b && translate_place(t, b, at, place);
 }
 
+static bool is_pushf(const uint8_t *p)
+{
+	while (*p == 0x66 || (*p & 0xf0) == 0x40)
+		p++;
+	return *p == 0x9c;
+}
+
 /* An asynchronous signal, noted, found the thread in the cache. */
 static void find_way_out(struct thread *t, struct sig_ucontext *uc)
 {
@@ -161,6 +168,7 @@ static void find_way_out(struct thread *t, struct sig_ucontext *uc)
 		return;
 	}
 	t->stepping = true;
+	t->steps_pushf = is_pushf((const uint8_t *)uc->c.rip);
 	uc->c.flags |= FLAG_TRAP;
 }
 
@@ -239,6 +247,8 @@ void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 	uint64_t at = uc->c.rip;
 
 	if (sig == SIGTRAP && t->stepping && info->code == TRACE) {
+		if (t->steps_pushf)
+			*(uint16_t *)uc->c.rsp &= (uint16_t)~FLAG_TRAP;
 		if (in_cache(at) || between(at, rt_ibl_begin, rt_ibl_end)) {
 			find_way_out(t, uc);
 		} else {
