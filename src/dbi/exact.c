@@ -867,14 +867,21 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 	return 0;
 }
 
+/* Who waits for us to read goes on without. */
+static int give_up(struct exact *e)
+{
+	__atomic_store_n(&e->header->recorder, 0, __ATOMIC_RELAXED);
+	return -1;
+}
+
 int exact_poll(struct exact *e, bool counters, struct err *err)
 {
 	e->read_any = false;
 	if (new_processes(e, err))
-		return -1;
+		return give_up(e);
 	for (size_t i = 0; i < e->nprocess; i++)
 		if (!e->process[i]->done && poll_process(e, e->process[i], counters, err))
-			return -1;
+			return give_up(e);
 	return 0;
 }
 

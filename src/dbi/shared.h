@@ -65,7 +65,7 @@ struct exact_header {
 	uint64_t next;	   /* first free byte */
 	uint64_t process;  /* newest */
 	uint32_t bell;	   /* a futex: advanced when there is something to read */
-	uint32_t recorder; /* its process: if it is gone nobody reads */
+	uint32_t recorder; /* its process: if it is gone, or 0, nobody reads */
 };
 
 enum exact_state {

@@ -150,7 +150,9 @@ static void ring(void)
 
 static bool recorder_gone(void)
 {
-	return sys(__NR_kill, header->recorder, 0) == -ESRCH;
+	uint32_t pid = __atomic_load_n(&header->recorder, __ATOMIC_RELAXED);
+
+	return !pid || sys(__NR_kill, pid, 0) == -ESRCH;
 }
 
 void log_next_half(struct thread *t, uint64_t end_at, size_t n)
@@ -161,9 +163,9 @@ void log_next_half(struct thread *t, uint64_t end_at, size_t n)
 	struct timespec_k wait = { 0, 100000000 };
 
 	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE)) {
-		sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
 		if (recorder_gone())
 			break; /* nobody reads: the program goes on all the same */
+		sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
 	}
 	t->buffer = (uint64_t)t + (next ? T_HALF_1 : T_HALF_0);
 	memcpy((void *)t->buffer, (const void *)end_at, n); /* before the half is given away */
