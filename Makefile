@@ -176,10 +176,10 @@ $(EXACT_PLUGINS): $(EXACT_DIR)/%.so: tests/progs/exact/plugins/%.c tests/progs/e
 	@mkdir -p $(@D)
 	@echo "  PROG $@"
 	$(Q)gcc -O2 -fPIC -shared -Wall -Werror -o $@ $<
-$(EXACT_TOOLS): $(BUILD)/%: %.c
+$(EXACT_TOOLS): $(BUILD)/%: $(BUILD)/o/%.o $(BUILD)/libtest.a $(BUILD)/libassay.a
 	@mkdir -p $(@D)
-	@echo "  PROG $@"
-	$(Q)$(CC) -D_GNU_SOURCE -O2 -g $(WARNINGS) -o $@ $< -lelf
+	@echo "  LINK $@"
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -o $@ $^ $(LDLIBS)
 
 # Fuzzers have objects of their own, since the coverage is compiled in.
 FUZZ_FLAGS := -O1 -g -fno-sanitize-recover=undefined -fno-omit-frame-pointer

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recording holds of counts, as tests/exact/count writes them: a line "COUNT OBJECT ADDRESS TAKEN" for
+ * each instruction.
+ * Usage: recorded RECORDING
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/insn.h"
+#include "observe/profile.h"
+#include "store/recording.h"
+
+static const char *object_of(const struct profile *p, const struct site *s)
+{
+	const struct profile_image *i = p->image[s->id.image];
+
+	return i->kind == IMAGE_FILE ? i->path : i->kind == IMAGE_VDSO ? "[vdso]" : "-";
+}
+
+static const struct profile *sorting;
+
+static int by_place(const struct site *a, const struct site *b)
+{
+	int c = strcmp(object_of(sorting, a), object_of(sorting, b));
+
+	return c ? c : (a->id.addr > b->id.addr) - (a->id.addr < b->id.addr);
+}
+
+int main(int argc, char **argv)
+{
+	struct profile p;
+	struct err err;
+	struct site *s, *tmp;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: recorded RECORDING\n");
+		return 2;
+	}
+	if (profile_init(&p, &err) || recording_read(argv[1], &p, &err)) {
+		fprintf(stderr, "recorded: %s\n", err.msg);
+		return 1;
+	}
+	sorting = &p;
+	HASH_SORT(p.sites, by_place);
+	HASH_ITER (hh, p.sites, s, tmp) {
+		if (!s->observed)
+			continue;
+		printf("%" PRIu64 " %s %#" PRIx64 " ", s->observed, object_of(&p, s), s->id.addr);
+		if (s->cls == INSN_BRANCH)
+			printf("%" PRIu64 "\n", s->taken);
+		else
+			printf("-\n");
+	}
+	profile_fini(&p);
+	return 0;
+}
