@@ -91,6 +91,8 @@ for c in recursion jumps loops pointers operands signals retried children execut
 	same_as_stepping static truth $c
 	same_as_stepping . truth $c '/(program|libc.so.6) '
 done
+same_as_stepping static truth rewritten
+same_as_stepping static truth shared_page
 # What a thread meets in the library depends on when: the program's own code does not.
 section=$(objdump -h "$PROGS/no-pie/truth" | awk '$2 == "truth_code" { print $4, $3 }')
 own=$(awk -v s="$section" 'BEGIN { split(s, p, " "); print "/program 0x" substr(p[1], length(p[1]) - 5, 3) }')
