@@ -24,7 +24,7 @@ static unsigned nregions;
 struct watched {
 	uint64_t page;
 	uint16_t writes;
-	uint8_t prot;
+	uint8_t prot; /* the program's; 0: not known to us */
 	bool on;
 };
 static struct watched *watched;
@@ -175,15 +175,29 @@ static void cut(uint64_t start, uint64_t end)
 	}
 }
 
+static void unwatch_page(struct watched *w)
+{
+	nwatched_on -= w->on;
+	w->on = false;
+	w->prot = 0;
+}
+
 static void unwatch(uint64_t start, uint64_t end)
 {
-	if (!nwatched_on)
+	if (!nwatched)
 		return;
-	for (unsigned i = 0; i < WATCHED_MAX; i++)
-		if (watched[i].on && watched[i].page >= start && watched[i].page < end) {
-			watched[i].on = false;
-			nwatched_on--;
+	if ((end - start) / PAGE < 256) {
+		for (uint64_t page = start & ~(PAGE - 1); page < end; page += PAGE) {
+			struct watched *w = watch_entry(page, false);
+
+			if (w)
+				unwatch_page(w);
 		}
+		return;
+	}
+	for (unsigned i = 0; i < WATCHED_MAX; i++)
+		if (watched[i].page >= start && watched[i].page < end)
+			unwatch_page(&watched[i]);
 }
 
 void regions_forget(uint64_t start, uint64_t n)
@@ -277,8 +291,10 @@ bool regions_write_fault(uint64_t addr)
 {
 	struct watched *w = watch_entry(addr & ~(PAGE - 1), false);
 
-	if (!w || !w->on)
+	if (!w)
 		return false;
+	if (!w->on) /* another thread's write, just before: the page can be written now */
+		return w->prot & PROT_WRITE;
 	w->writes++;
 	release(w);
 	return true;
