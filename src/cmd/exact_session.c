@@ -124,6 +124,8 @@ static void closing_line(const struct session *s)
 	if (s->o->quiet)
 		return;
 	exact_totals(s->exact, &t);
+	if (!t.blocks) /* the engine has said why */
+		return;
 	fprintf(stderr, "[ record: %s instructions of %s blocks in %lu processes -> %s ]\n",
 		fmt_count(t.instructions, n, sizeof(n)),
 		fmt_count(t.blocks, blocks, sizeof(blocks)), (unsigned long)t.processes,

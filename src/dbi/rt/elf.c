@@ -49,6 +49,14 @@ static int prot_of(const Elf64_Phdr *p)
 	       (p->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
+/* False if the file ends before. */
+static bool clear(uint64_t from, uint64_t to)
+{
+	static const uint8_t zeros[PAGE];
+
+	return rt_copy((void *)from, zeros, to - from);
+}
+
 static int map_segment(int fd, const Elf64_Phdr *p, uint64_t base)
 {
 	uint64_t start = page_down(base + p->p_vaddr);
@@ -72,17 +80,24 @@ static int map_segment(int fd, const Elf64_Phdr *p, uint64_t base)
 			if (sys_failed(r))
 				return (int)r;
 		}
-		if (p->p_filesz && (prot & PROT_WRITE) && zero > file_end)
-			memset((void *)file_end, 0, zero - file_end);
+		if (p->p_filesz && (prot & PROT_WRITE) && !clear(file_end, zero))
+			return -ENOEXEC;
 	}
 	return 0;
 }
 
 static int check_header(const Elf64_Ehdr *h)
 {
-	if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    h->e_machine != EM_X86_64 || (h->e_type != ET_EXEC && h->e_type != ET_DYN) ||
-	    h->e_phentsize != sizeof(Elf64_Phdr) || !h->e_phnum || h->e_phnum > PHDRS_MAX)
+	if (memcmp(h->e_ident, ELFMAG, SELFMAG))
+		return REFUSE_FORMAT;
+	if (h->e_ident[EI_CLASS] == ELFCLASS32)
+		return REFUSE_32_BIT;
+	if (h->e_machine != EM_X86_64)
+		return REFUSE_MACHINE;
+	if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
+		return REFUSE_TYPE;
+	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_phentsize != sizeof(Elf64_Phdr) ||
+	    !h->e_phnum || h->e_phnum > PHDRS_MAX)
 		return -ENOEXEC;
 	return 0;
 }

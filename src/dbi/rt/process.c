@@ -322,9 +322,12 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	else
 		fd = sys(__NR_openat, dirfd, path,
 			 O_RDONLY | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
-	if (sys_failed(fd))
-		return rt_syscall(
-			t); /* the kernel says what is wrong, or can run what cannot be read */
+	if (sys_failed(fd)) { /* the kernel says what is wrong, or can run what cannot be read */
+		bool runs =
+			fd == -EACCES && !sys_failed(sys(__NR_faccessat, dirfd, path, ACCESS_X));
+
+		return runs ? run_native(t, path, true) : rt_syscall(t);
+	}
 	r = sys(__NR_faccessat2, fd, "", ACCESS_X, AT_EMPTY_PATH_FLAG | AT_EACCESS);
 	if (!r)
 		r = judge((int)fd, 0);

@@ -187,7 +187,16 @@ struct loaded {
 	char interp[256]; /* "" if none */
 	bool exec_stack;
 };
-/* Maps a program or an interpreter. fd stays open. -errno. */
+/* Maps a program or an interpreter. fd stays open. -errno, -ENOEXEC if its headers are damaged, or why it
+ * cannot be run. */
+enum refusal {
+	REFUSE_FORMAT = -1000,
+	REFUSE_32_BIT,
+	REFUSE_MACHINE,
+	REFUSE_TYPE,
+	REFUSE_RIGHTS,
+	REFUSE_UNREADABLE,
+};
 int elf_load(int fd, struct loaded *out);
 struct library {
 	uint64_t base;

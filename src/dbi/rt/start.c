@@ -9,6 +9,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
+#include <linux/stat.h>
 
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
@@ -28,7 +29,8 @@ struct start {
 	unsigned nenv, naux;
 	uint64_t sp; /* free below */
 	const char *path;
-	char *prepend[2 * INTERPRETERS_MAX + 1]; /* script interpreters, in reverse */
+	bool searched;				 /* as a command: what execvp does is done */
+	char *prepend[2 * INTERPRETERS_MAX + 2]; /* script interpreters, in reverse */
 	unsigned nprepend;
 	struct loaded program, interp;
 };
@@ -92,30 +94,55 @@ static const char *search(const struct start *s, const char *name)
 	return name;
 }
 
-static void fail(const char *path, long err, const char *what) __attribute__((noreturn));
-static void fail(const char *path, long err, const char *what)
-{
-	say("%s: %s", path, what);
-	sys(__NR_exit_group, err == -ENOENT ? 127 : 126);
-	__builtin_unreachable();
-}
-
 static const char *reason(long r)
 {
 	switch (r) {
 	case -ENOENT:
 		return "no such file";
 	case -EACCES:
-		return "not executable, or not readable";
+		return "not executable: chmod +x makes it so";
+	case -EISDIR:
+		return "a directory";
+	case -ELOOP:
+		return "scripts are its interpreters, more than 5 of them";
 	case -ENOEXEC:
-		return "no 64-bit x86-64 program";
+		return "its ELF headers are damaged, or the file was cut short";
 	case -ENOMEM:
-		return "no memory to map it";
+		return "no memory to map it: see ulimit -v";
 	case -EEXIST:
-		return "its addresses are taken";
+		return "its addresses are taken by the exact engine: record it without --exact";
+	case REFUSE_FORMAT:
+		return "no program: neither ELF nor a script";
+	case REFUSE_32_BIT:
+		return "a 32-bit program: exact recording runs 64-bit ones only";
+	case REFUSE_MACHINE:
+		return "a program for another processor than x86-64";
+	case REFUSE_TYPE:
+		return "ELF, but no program: an object file or a core dump";
+	case REFUSE_RIGHTS:
+		return "set-user-ID, set-group-ID or with capabilities: under exact recording it "
+		       "would run without them; record it as the user that it runs as";
+	case REFUSE_UNREADABLE:
+		return "executable, but not readable: exact recording has to read it";
 	default:
 		return "cannot be loaded";
 	}
+}
+
+/* Ends the process: the program, or the interpreter that it asks for, cannot be run. */
+static void fail(const struct start *s, const char *interp, long err) __attribute__((noreturn));
+static void fail(const struct start *s, const char *interp, long err)
+{
+	const char *program = s->nprepend ? s->prepend[0] : s->path;
+
+	if (!interp && s->nprepend)
+		interp = s->path;
+	if (interp)
+		say("%s: its interpreter, %s: %s", program, interp, reason(err));
+	else
+		say("%s: %s", program, reason(err));
+	sys(__NR_exit_group, err == -ENOENT ? 127 : 126);
+	__builtin_unreachable();
 }
 
 static char *keep(const char *text, size_t n)
@@ -158,6 +185,15 @@ static uint64_t number(const char *s)
 	return v;
 }
 
+/* What execvp gives to a shell: text that no #! begins. */
+static bool is_text(const char *head, long n)
+{
+	for (long i = 0; i < n && head[i] != '\n'; i++)
+		if (!head[i])
+			return false;
+	return memcmp(head, ELFMAG, SELFMAG);
+}
+
 static int open_program(struct start *s)
 {
 	char head[257];
@@ -167,21 +203,24 @@ static int open_program(struct start *s)
 		return (int)number(s->path + sizeof(OPEN_FILE) - 1);
 	}
 	for (unsigned depth = 0; depth <= INTERPRETERS_MAX; depth++) {
+		bool executable = !sys_failed(sys(__NR_faccessat, AT_FDCWD, s->path, 1));
+
 		fd = sys(__NR_openat, AT_FDCWD, s->path, O_RDONLY | O_CLOEXEC);
+		if (fd == -EACCES && executable)
+			return REFUSE_UNREADABLE;
 		if (sys_failed(fd))
 			return (int)fd;
-		if (sys_failed(sys(__NR_faccessat, AT_FDCWD, s->path, 1)))
+		if (!executable)
 			return -EACCES;
 		n = sys(__NR_pread64, fd, head, sizeof(head) - 1, 0);
 		if (sys_failed(n))
 			return (int)n;
-		head[n] = 0;
-		if (head[0] != '#' || head[1] != '!')
+		memset(head + n, 0, sizeof(head) - (size_t)n);
+		if ((head[0] != '#' || head[1] != '!') && !(s->searched && is_text(head, n)))
 			return (int)fd;
 		sys(__NR_close, fd);
-		n = script(s, head, s->path);
-		if (n)
-			return (int)n;
+		if (head[0] != '#' || head[1] != '!' || script(s, head, s->path))
+			script(s, "#!/bin/sh", s->path);
 	}
 	return -ELOOP;
 }
@@ -195,6 +234,26 @@ static const char *name_of_open(const char *path)
 	if (name[n - 1] == '/')
 		name[n - 1] = 0;
 	return name;
+}
+
+/* The kernel would give it rights that we cannot. */
+static bool is_privileged(int fd)
+{
+	struct stat_k {
+		uint64_t dev, ino, nlink;
+		uint32_t mode, uid, gid, pad;
+		uint64_t rest[16];
+	} st;
+	char caps[64];
+	long uid = sys(__NR_geteuid);
+
+	if (sys_failed(sys(__NR_fstat, fd, &st)))
+		return false;
+	if (st.mode & S_ISUID && st.uid != uid)
+		return true;
+	if ((st.mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st.gid != sys(__NR_getegid))
+		return true;
+	return uid && sys(__NR_fgetxattr, fd, "security.capability", caps, sizeof(caps)) > 0;
 }
 
 static void remember(int fd)
@@ -274,7 +333,9 @@ static void load(struct start *s)
 	int fd = open_program(s), r;
 
 	if (fd < 0)
-		fail(s->path, fd, reason(fd));
+		fail(s, NULL, fd);
+	if (is_privileged(fd))
+		fail(s, NULL, REFUSE_RIGHTS);
 	remember(fd);
 	if (starts_with(name, OPEN_FILE) && name[strlen(name) - 1] == '/')
 		name = config.program; /* the descriptor was all that was said */
@@ -283,14 +344,14 @@ static void load(struct start *s)
 	set_name(name);
 	r = elf_load(fd, &s->program);
 	if (r)
-		fail(s->path, r, reason(r));
+		fail(s, NULL, r);
 	sys(__NR_close, fd);
 	if (!s->program.interp[0])
 		return;
 	fd = (int)sys(__NR_openat, AT_FDCWD, s->program.interp, O_RDONLY | O_CLOEXEC);
 	r = fd < 0 ? fd : elf_load(fd, &s->interp);
 	if (r)
-		fail(s->program.interp, r, reason(r));
+		fail(s, s->program.interp, r);
 	sys(__NR_close, fd);
 }
 
@@ -402,12 +463,13 @@ void rt_start(uint64_t *sp)
 		log_init(fd);
 		log_thread(t);
 	}
+	s.searched = !starts_with(s.argv[1], "--exec");
 	if (!strcmp(s.argv[1], "--")) {
 		s.path = search(&s, s.argv[2]);
 		s.argv += 2;
 		s.argc -= 2;
 	} else {
-		s.path = starts_with(s.argv[1], "--search") ? search(&s, s.argv[2]) : s.argv[2];
+		s.path = s.searched ? search(&s, s.argv[2]) : s.argv[2];
 		s.argv += 3;
 		s.argc -= 3;
 	}
