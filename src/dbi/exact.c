@@ -702,7 +702,7 @@ static int read_half(struct exact *e, struct process *p, struct exact_stream *s,
 	/* a copy: the program can change it under our hands */
 	memcpy(copy, from, n * 8);
 	memset(copy + n, 0, 16 * 8);
-	memset(from, 0, EXACT_HALF);
+	memset(from, 0, n * 8); /* what is behind is the engine's: it moves it to the other half */
 	__atomic_store_n(&s->full[half], 0, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &s->full[half], FUTEX_WAKE, 1, NULL, NULL, 0);
 	return take_words(e, p, copy, n + 14, err);

@@ -49,10 +49,13 @@ enum exact_width {
  * A thread's stream: two halves that are filled in turn. Each execution of a block is a word, its number
  * + 1, and the fields of its instructions. With the topmost bit set the execution ended early: bits 32 to
  * 47 hold after how many instructions. A half that is not full ends at a word 0.
+ *
+ * An execution that does not fit goes into the other half as a whole: its words behind `used` are not the
+ * recorder's, which clears what it has read and no more.
  */
 #define EXACT_HALF 0x40000u
 struct exact_stream {
-	uint32_t full[2]; /* 1: to be read; the recorder clears the half, then this */
+	uint32_t full[2]; /* 1: to be read; the recorder clears the words, then this */
 	uint32_t used[2]; /* bytes */
 	uint32_t current, pad;
 };
