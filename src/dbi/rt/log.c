@@ -122,14 +122,12 @@ void log_thread(struct thread *t)
 		char *base = (char *)t;
 
 		stream = take(EXACT_STREAM_SIZE);
-		sys(__NR_munmap, base + T_STREAM, T_SIZE - T_STREAM);
+		/* what is not mapped is a guard, and stays ours: the program must get no part of it */
+		sys(__NR_mmap, base + T_STREAM, T_SIZE - T_STREAM, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		map_piece(stream, EXACT_STREAM_PAGE, base + T_STREAM);
 		map_piece(stream + EXACT_STREAM_PAGE, EXACT_HALF, base + T_HALF_0);
 		map_piece(stream + EXACT_STREAM_PAGE + EXACT_HALF, EXACT_HALF, base + T_HALF_1);
-		sys(__NR_mmap, base + T_HALF_0 + EXACT_HALF, T_GUARD_SIZE, PROT_NONE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-		sys(__NR_mmap, base + T_HALF_1 + EXACT_HALF, T_GUARD_SIZE, PROT_NONE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		t->buffer = (uint64_t)base + T_HALF_0;
 	}
 	map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
