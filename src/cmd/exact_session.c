@@ -85,6 +85,7 @@ static void update_run(struct session *s, bool finished)
 	getrusage(RUSAGE_SELF, &self);
 	r->n.instructions = t.instructions;
 	r->n.processes = t.processes;
+	r->n.native = t.native;
 	r->n.recorder_ns = describe_usage_ns(&self);
 	r->n.program_ns = describe_usage_ns(&s->usage);
 	r->n.elapsed_ns = describe_now_ns() - s->started;
@@ -149,6 +150,11 @@ static void finish(struct session *s, struct err *err)
 		closing_line(s);
 }
 
+static const char *observed(unsigned mode)
+{
+	return mode & EXACT_VALUES ? "values" : mode & EXACT_ADDRESSES ? "addresses" : "counts";
+}
+
 static int prepare(struct session *s, char *const **argv, struct err *err)
 {
 	const struct session_options *o = s->o;
@@ -156,6 +162,9 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	if (spawn_check(o->argv, err) || profile_init(&s->profile, err) ||
 	    describe_run(&s->profile, "exact", o, err) || open_signals(s, err))
 		return -1;
+	s->profile.run[0].event = strdup(observed(o->observe));
+	if (!s->profile.run[0].event)
+		return err_set(err, ERR_FAILED, "no memory");
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
 	s->exact = exact_open(EXACT_COUNTS | o->observe, &s->profile, err);

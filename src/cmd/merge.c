@@ -30,7 +30,8 @@ static int add(struct profile *sum, const char *path, struct err *err)
 static int merge(struct profile *sum, int argc, char **argv, struct err *err)
 {
 	struct run_counters n;
-	char samples[32];
+	char count[32];
+	bool exact;
 
 	for (int i = 0; i < argc; i++)
 		if (add(sum, argv[i], err))
@@ -38,8 +39,10 @@ static int merge(struct profile *sum, int argc, char **argv, struct err *err)
 	if (recording_write(output, sum, err))
 		return -1;
 	profile_counters(sum, &n);
-	fprintf(stderr, "[ merge: %d recordings, %s samples -> %s ]\n", argc,
-		fmt_count(n.samples, samples, sizeof(samples)), output);
+	exact = sum->nrun && run_is_exact(&sum->run[0]);
+	fprintf(stderr, "[ merge: %d recordings, %s %s -> %s ]\n", argc,
+		fmt_count(exact ? n.instructions : n.samples, count, sizeof(count)),
+		exact ? "instructions" : "samples", output);
 	return 0;
 }
 

@@ -188,6 +188,11 @@ struct run *profile_run(struct profile *p)
 	return &list[p->nrun++];
 }
 
+bool run_is_exact(const struct run *r)
+{
+	return r->source && !strcmp(r->source, "exact");
+}
+
 int profile_sample(struct profile *p, struct site_id id, double weight)
 {
 	struct site *s = profile_site(p, id);
@@ -345,6 +350,13 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 			hot_method_name[dst->run[0].sketch == HOT_COUNTING],
 			hot_method_name[src->run[0].sketch == HOT_COUNTING]);
 		return err_hint(err, "merge those of one --sketch");
+	}
+	if (dst->nrun && src->nrun && run_is_exact(&dst->run[0]) != run_is_exact(&src->run[0])) {
+		err_set(err, ERR_FAILED,
+			"an exact recording and a sampled one do not add up: one counts "
+			"executions, "
+			"the other samples of time");
+		return err_hint(err, "`assay verify SAMPLED EXACT` holds one against the other");
 	}
 	map = calloc(src->nimage + 1, sizeof(*map));
 	rc = map ? 0 : -1;

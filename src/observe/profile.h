@@ -69,7 +69,7 @@ struct site {
 	X(kernel, "of those, in the kernel") \
 	X(idle, "of those, in the idle loop (-a)") \
 	X(windows, "user samples that ran ahead at least one instruction") \
-	X(instructions, "instructions run ahead") \
+	X(instructions, "instructions run ahead; executed, in an exact recording") \
 	X(uops, "micro-ops executed for them") \
 	X(ahead_ns, "time spent running ahead, ns") \
 	X(lost_ring, "samples lost: ring buffer full") \
@@ -82,7 +82,8 @@ struct site {
 	X(recorder_ns, "CPU time of the recorder, ns") \
 	X(program_ns, "CPU time of the program and its children, ns (0 if not known)") \
 	X(elapsed_ns, "wall time, ns") \
-	X(processes, "processes seen")
+	X(processes, "processes seen") \
+	X(native, "programs that ran without the exact engine: not in the recording")
 struct run_counters {
 #define X(name, what) uint64_t name;
 	RUN_COUNTERS(X)
@@ -91,13 +92,13 @@ struct run_counters {
 };
 
 struct run {
-	char *source;			     /* "sampler" */
+	char *source;			     /* "sampler", "exact" */
 	char *command;			     /* shell-quoted, or "-p PID", or "-a" */
 	char *host, *cpu, *kernel, *version; /* Assay's */
-	char *event;			     /* "cpu-clock", "cycles" */
-	char *unit;			     /* of site.time: "ns", "cycles" */
-	uint64_t started;		     /* s since the epoch */
-	double rate;			     /* samples a second and CPU that were asked for */
+	char *event; /* "cpu-clock", "cycles"; of an exact run what was observed: "counts" … */
+	char *unit;  /* of site.time: "ns", "cycles" */
+	uint64_t started; /* s since the epoch */
+	double rate;	  /* samples a second and CPU that were asked for */
 	unsigned burst;
 	int sketch; /* enum hot_method */
 	unsigned sketch_capacity;
@@ -127,6 +128,8 @@ struct profile_image *profile_image(struct profile *p, int kind, const char *pat
 /* The site, made if new; NULL: no memory. */
 struct site *profile_site(struct profile *p, struct site_id id);
 struct site *profile_site_find(const struct profile *p, struct site_id id);
+/* Whether it saw every instruction: `observed` and `taken` are executions then. */
+bool run_is_exact(const struct run *r);
 /* A new run, zeroed, strings to be set with strdup. The pointer is good until the next call. */
 struct run *profile_run(struct profile *p);
 
@@ -140,7 +143,7 @@ int profile_values(struct profile *p, struct site *s, const struct retired *r);
 /* A time sample without a window (kernel, unknown). */
 int profile_sample(struct profile *p, struct site_id id, double weight);
 
-/* dst += src. Images are matched by identity; runs are appended. */
+/* dst += src. Images are matched by identity; runs are appended. Exact and sampled ones do not add up. */
 int profile_merge(struct profile *dst, const struct profile *src, struct err *err);
 
 /* Sums over runs. */

@@ -398,9 +398,10 @@ static void print_row(struct annotate *a, const struct row *row)
 	const struct site *s = row->site;
 	double samples = (double)a->proc->sum.samples, share = row_share(a, row);
 	struct share limits = share_of(share * samples, samples);
+	uint64_t count = s ? view_count(&a->r->view, s) : 0;
 	struct cell cell[COLUMN_N] = {
-		[COLUMN_SHARE] = cell_blank_if(!s || !s->samples, cell_real(share)),
-		[COLUMN_SAMPLES] = cell_blank_if(!s || !s->samples, cell_count(s ? s->samples : 0)),
+		[COLUMN_SHARE] = cell_blank_if(!count, cell_real(share)),
+		[COLUMN_SAMPLES] = cell_blank_if(!count, cell_count(count)),
 		[COLUMN_ADDRESS] = cell_count(row->addr),
 		[COLUMN_BOUND] = cell_real(limits.bound),
 		[COLUMN_OBSERVATIONS] = cell_count(s ? s->observed : 0),
@@ -422,13 +423,39 @@ static void print_row(struct annotate *a, const struct row *row)
 
 /* The whole. */
 
+static void print_sampled(struct annotate *a, double share)
+{
+	const struct view_sum *sum = &a->proc->sum;
+	double n = (double)a->r->view.sum.samples;
+	struct share s = share_of(share * n, n);
+	char text[40], samples[32], seen[32];
+
+	emit_set(&a->r->emit, "bound", json_real(s.bound));
+	emit_set(&a->r->emit, "samples", json_integer((json_int_t)sum->samples));
+	emit_set(&a->r->emit, "observations", json_integer((json_int_t)sum->observed));
+	emit_line(&a->r->emit, "%s %% of the time, %s samples, %s instructions observed",
+		  operands_share_text(&s, text, sizeof(text)),
+		  fmt_count(sum->samples, samples, sizeof(samples)),
+		  fmt_count(sum->observed, seen, sizeof(seen)));
+}
+
+static void print_executed(struct annotate *a, double share)
+{
+	uint64_t executed = a->proc->sum.observed;
+	char text[40], count[32];
+
+	emit_set(&a->r->emit, "executions", json_integer((json_int_t)executed));
+	emit_line(&a->r->emit, "%s %% of the executed instructions: %s",
+		  fmt_percent(share, text, sizeof(text)),
+		  fmt_count(executed, count, sizeof(count)));
+}
+
 static void print_title(struct annotate *a)
 {
 	const struct view *v = &a->r->view;
 	const struct view_proc *p = a->proc;
-	double share = view_share(v, p->sum.time), n = (double)v->sum.samples;
-	struct share s = share_of(share * n, n);
-	char name[1024], text[40], samples[32], seen[32];
+	double share = view_share(v, p->sum.time);
+	char name[1024];
 
 	view_proc_name(p, name, sizeof(name));
 	emit_set(&a->r->emit, "procedure", emit_cell_json(EMIT_TEXT, cell_text(name)));
@@ -437,14 +464,11 @@ static void print_title(struct annotate *a)
 	emit_set(&a->r->emit, "from", emit_hex_json(p->start));
 	emit_set(&a->r->emit, "to", emit_hex_json(p->end));
 	emit_set(&a->r->emit, "share", json_real(share));
-	emit_set(&a->r->emit, "bound", json_real(s.bound));
-	emit_set(&a->r->emit, "samples", json_integer((json_int_t)p->sum.samples));
-	emit_set(&a->r->emit, "observations", json_integer((json_int_t)p->sum.observed));
 	emit_line(&a->r->emit, "%s (%s)", name, v->image[p->image].name);
-	emit_line(&a->r->emit, "%s %% of the time, %s samples, %s instructions observed",
-		  operands_share_text(&s, text, sizeof(text)),
-		  fmt_count(p->sum.samples, samples, sizeof(samples)),
-		  fmt_count(p->sum.observed, seen, sizeof(seen)));
+	if (v->exact)
+		print_executed(a, share);
+	else
+		print_sampled(a, share);
 	emit_line(&a->r->emit, "%s", "");
 }
 
@@ -483,9 +507,31 @@ static void print_footer(struct annotate *a, size_t hidden)
 			"shown: --all",
 			fmt_count(a->hidden_operands, count, sizeof(count)),
 			plural(a->hidden_operands));
-	emit_footer(&a->r->emit,
-		    "share: of the procedure's time. name:(share+-bound value): of the times "
-		    "that the value was known, at 95 %% confidence.");
+	if (a->r->view.exact)
+		emit_footer(
+			&a->r->emit,
+			"share: of the procedure's executed instructions. name:(share value): of "
+			"the executions; with +-bound where more values came than the list holds.");
+	else
+		emit_footer(
+			&a->r->emit,
+			"share: of the procedure's time. name:(share+-bound value): of the times "
+			"that the value was known, at 95 %% confidence.");
+}
+
+/* An exact recording counts executions, and that is all that it observes. */
+static void make_exact(struct annotate *a)
+{
+	struct column *c = a->column;
+	uint64_t most = 0;
+	char count[32];
+
+	for (size_t i = 0; i < a->n; i++)
+		if (a->row[i].site && a->row[i].site->observed > most)
+			most = a->row[i].site->observed;
+	c[COLUMN_SAMPLES].key = c[COLUMN_SAMPLES].header = "executions";
+	c[COLUMN_SAMPLES].width = (int)strlen(fmt_count(most, count, sizeof(count)));
+	c[COLUMN_BOUND].key = c[COLUMN_OBSERVATIONS].key = NULL;
 }
 
 static void print_rows(struct annotate *a)
@@ -493,6 +539,8 @@ static void print_rows(struct annotate *a)
 	size_t gap = 0, hidden = 0;
 
 	memcpy(a->column, annotate_columns, sizeof(a->column));
+	if (a->r->view.exact)
+		make_exact(a);
 	a->column[COLUMN_ADDRESS].width = snprintf(NULL, 0, "%" PRIx64, a->proc->end);
 	emit_table(&a->r->emit, "instructions", a->column, COLUMN_N);
 	a->below = a->r->emit.wide ? WIDE : a->r->emit.width;

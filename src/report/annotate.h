@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One procedure, instruction by instruction: its share of the procedure's time, its hot values, which
- * way its branches went.
+ * One procedure, instruction by instruction: its share of the procedure's time (how often it ran, in an
+ * exact recording), its hot values, which way its branches went.
  */
 #ifndef ASSAY_REPORT_ANNOTATE_H
 #define ASSAY_REPORT_ANNOTATE_H

@@ -72,6 +72,16 @@ static double ahead_share(const struct run_counters *n)
 	return ratio(n->windows, n->user);
 }
 
+static double program_time(const struct run_counters *n)
+{
+	return n->program_ns ? (double)n->program_ns : NAN;
+}
+
+static double recorder_time(const struct run_counters *n)
+{
+	return (double)n->recorder_ns;
+}
+
 #define COLUMN(key, label, unit, kind) \
 	{ \
 		key, label, unit, LABEL, EMIT_LEFT, kind \
@@ -119,6 +129,17 @@ static const struct item items[] = {
 	FIGURE("cost", "cost", "% of the program's CPU time", EMIT_SHARE, reading_cost),
 };
 
+/* Of an exact recording. */
+static const struct item exact_items[] = {
+	COUNTER(processes, "processes", NULL),
+	SELDOM(native, "  not in it", "programs that ran without the engine"),
+	{ COLUMN("executions", "executed", "instructions", EMIT_COUNT),
+	  offsetof(struct run_counters, instructions), NULL, false, NULL },
+	FIGURE("program_ns", "CPU time", "of the program, engine included", EMIT_TIME,
+	       program_time),
+	FIGURE("recorder_ns", "", "of the recorder", EMIT_TIME, recorder_time),
+};
+
 static const struct column stop_columns[] = {
 	{ "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	{ "count", "samples", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
@@ -133,6 +154,10 @@ static const struct column image_columns[] = {
 	{ "symbols", "symbols", NULL, 7, EMIT_LEFT, EMIT_TEXT },
 	{ "image", "image", NULL, 0, EMIT_LEFT_TAIL, EMIT_TEXT },
 };
+
+/* In the place of its samples. */
+static const struct column executed_column = { "executions", "instructions", NULL,
+					       15,	     EMIT_RIGHT,     EMIT_COUNT };
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -155,8 +180,10 @@ static uint64_t counter(const struct run_counters *n, size_t offset)
 static void print_items(struct reading *r)
 {
 	const struct run_counters *n = &r->view.counters;
+	const struct item *it = r->view.exact ? exact_items : items;
+	const struct item *end = it + (r->view.exact ? COUNT_OF(exact_items) : COUNT_OF(items));
 
-	for (const struct item *it = items; it < items + COUNT_OF(items); it++) {
+	for (; it < end; it++) {
 		struct cell cell =
 			it->real ? cell_real(it->real(n)) : cell_count(counter(n, it->counter));
 		bool hidden = !cell.known || (it->often_zero && !cell.count);
@@ -203,25 +230,64 @@ static const char *sketch_name(const struct run *run)
 	return run->sketch >= 0 && run->sketch < HOT_METHOD_N ? hot_method_name[run->sketch] : "?";
 }
 
-static json_t *run_json(const struct run *run)
+/* What an exact run has of them. */
+static json_t *exact_run_json(const struct run *run)
+{
+	const struct run_counters *n = &run->n;
+	char started[64];
+
+	return json_pack(
+		"{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s,s:i,s:i,s:b,s:s,s:{s:I,s:I,s:I,s:I,s:I,"
+		"s:I}}",
+		"source", run->source, "host", run->host, "cpu", run->cpu, "kernel", run->kernel,
+		"version", run->version, "observe", run->event, "sketch", sketch_name(run),
+		"sketch_capacity", (int)run->sketch_capacity, "status", run->status, "finished",
+		(int)run->finished, "started", started_text(run, started, sizeof(started)),
+		"counters", "executions", (json_int_t)n->instructions, "processes",
+		(json_int_t)n->processes, "native", (json_int_t)n->native, "recorder_ns",
+		(json_int_t)n->recorder_ns, "program_ns", (json_int_t)n->program_ns, "elapsed_ns",
+		(json_int_t)n->elapsed_ns);
+}
+
+static json_t *sampled_run_json(const struct run *run)
 {
 	char started[64];
-	json_t *counters = json_object(), *o;
+	json_t *counters = json_object();
 
 #define X(name, what) json_object_set_new(counters, #name, json_integer((json_int_t)run->n.name));
 	RUN_COUNTERS(X)
 #undef X
-	o = json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:f,s:i,s:s,s:i,s:i,s:b,s:s,s:o}",
-		      "source", run->source, "host", run->host, "cpu", run->cpu, "kernel",
-		      run->kernel, "version", run->version, "event", run->event, "unit", run->unit,
-		      "rate", run->rate, "burst", (int)run->burst, "sketch", sketch_name(run),
-		      "sketch_capacity", (int)run->sketch_capacity, "status", run->status,
-		      "finished", (int)run->finished, "started",
-		      started_text(run, started, sizeof(started)), "counters", counters);
+	return json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:f,s:i,s:s,s:i,s:i,s:b,s:s,s:o}",
+			 "source", run->source, "host", run->host, "cpu", run->cpu, "kernel",
+			 run->kernel, "version", run->version, "event", run->event, "unit",
+			 run->unit, "rate", run->rate, "burst", (int)run->burst, "sketch",
+			 sketch_name(run), "sketch_capacity", (int)run->sketch_capacity, "status",
+			 run->status, "finished", (int)run->finished, "started",
+			 started_text(run, started, sizeof(started)), "counters", counters);
+}
+
+static json_t *run_json(const struct run *run)
+{
+	json_t *o = run_is_exact(run) ? exact_run_json(run) : sampled_run_json(run);
+
 	if (o)
 		json_object_set_new(o, "command",
 				    emit_cell_json(EMIT_TEXT, cell_text(run->command)));
 	return o;
+}
+
+static char *source_text(const struct run *run, char *buf, size_t n)
+{
+	const char *source = run->source ? run->source : "?";
+	const char *version = run->version ? run->version : "?";
+	const char *event = run->event && run->event[0] ? run->event : "?";
+
+	if (run_is_exact(run))
+		snprintf(buf, n, "%s %s: every instruction, %s", source, version, event);
+	else
+		snprintf(buf, n, "%s %s: %s at %g Hz, bursts of %u instructions", source, version,
+			 event, run->rate, run->burst);
+	return buf;
 }
 
 static void print_run(struct reading *r, const struct run *run)
@@ -237,10 +303,9 @@ static void print_run(struct reading *r, const struct run *run)
 	snprintf(text, sizeof(text), "%s: %s, Linux %s", run->host ? run->host : "?",
 		 run->cpu ? run->cpu : "?", run->kernel ? run->kernel : "?");
 	print_text(r, NULL, "on", text);
-	snprintf(text, sizeof(text), "%s %s: %s at %g Hz, bursts of %u instructions",
-		 run->source ? run->source : "?", run->version ? run->version : "?",
-		 run->event ? run->event : "?", run->rate, run->burst);
-	print_text(r, NULL, "recorded by", text);
+	print_text(r, NULL, "recorded by", source_text(run, text, sizeof(text)));
+	if (run_is_exact(run) && run->event && !strcmp(run->event, "counts"))
+		return; /* no values */
 	snprintf(text, sizeof(text), "%s, up to %u a site and operand", sketch_name(run),
 		 run->sketch_capacity);
 	print_text(r, NULL, "hot values", text);
@@ -298,13 +363,14 @@ static void print_stops(struct reading *r)
 	}
 }
 
-static int image_order(const void *a, const void *b)
+static int image_order(const void *a, const void *b, void *ctx)
 {
 	const struct view_image *i = *(const struct view_image *const *)a;
 	const struct view_image *k = *(const struct view_image *const *)b;
+	uint64_t m = view_sum_count(ctx, &i->sum), n = view_sum_count(ctx, &k->sum);
 
-	if (i->sum.samples != k->sum.samples)
-		return i->sum.samples > k->sum.samples ? -1 : 1;
+	if (m != n)
+		return m > n ? -1 : 1;
 	return strcmp(i->image->path, k->image->path);
 }
 
@@ -313,7 +379,7 @@ static void print_image(struct reading *r, const struct view_image *vi)
 	const struct profile_image *pi = vi->image;
 	bool known = pi->kind >= 0 && pi->kind < IMAGE_KIND_N;
 	const struct cell cell[] = {
-		cell_count(vi->sum.samples),
+		cell_count(view_sum_count(&r->view, &vi->sum)),
 		cell_text(known ? image_kind_name[pi->kind] : NULL),
 		cell_text(pi->build_id[0] ? pi->build_id : NULL),
 		cell_text(pi->kind == IMAGE_FILE ? pi->stripped ? "none" : "yes" : NULL),
@@ -327,18 +393,22 @@ static void print_image(struct reading *r, const struct view_image *vi)
 static int print_images(struct reading *r)
 {
 	const struct view_image **order = malloc((r->profile.nimage + 1) * sizeof(*order));
+	struct column columns[COUNT_OF(image_columns)];
 	size_t n = 0;
 
 	if (!order)
 		return -1;
+	memcpy(columns, image_columns, sizeof(columns));
+	if (r->view.exact)
+		columns[0] = executed_column;
 	for (size_t i = 0; i < r->profile.nimage; i++)
 		if (r->view.image[i].sum.samples || r->view.image[i].sum.observed)
 			order[n++] = &r->view.image[i];
-	qsort(order, n, sizeof(*order), image_order);
+	qsort_r(order, n, sizeof(*order), image_order, &r->view);
 	if (n)
 		emit_line(&r->emit, "%s", "");
 	if (n || r->emit.json)
-		emit_table(&r->emit, "images", image_columns, COUNT_OF(image_columns));
+		emit_table(&r->emit, "images", columns, COUNT_OF(columns));
 	for (size_t i = 0; i < n; i++)
 		print_image(r, order[i]);
 	free(order);
@@ -356,6 +426,7 @@ int info_print(struct reading *r, struct err *err)
 	emit_line(&r->emit, "%-*s%s instruction%s of %s procedure%s", LABEL, "sites",
 		  fmt_count(r->view.n, sites, sizeof(sites)), plural(r->view.n),
 		  fmt_count(r->view.nproc, procs, sizeof(procs)), plural(r->view.nproc));
-	print_stops(r);
+	if (!r->view.exact)
+		print_stops(r);
 	return print_images(r) ? err_set(err, ERR_FAILED, "no memory") : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a recording was made: what, when, how densely, why windows ended, what was lost, what it cost.
+ * How a recording was made: what, when, how densely, why windows ended, what was lost, what it cost; of an
+ * exact one, what was observed of how much.
  */
 #ifndef ASSAY_REPORT_INFO_H
 #define ASSAY_REPORT_INFO_H

@@ -142,23 +142,26 @@ static void suggest(struct lookup *l, const uint32_t *order, struct err *err)
 	if (near)
 		err_hint(err, "did you mean '%s'?", image_demangle(near, name, sizeof(name)));
 	else if (n)
-		err_hint(err, "the one with most time is '%s'; `assay report` lists them",
-			 image_demangle(names[0], name, sizeof(name)));
+		err_hint(err, "the one with most %s is '%s'; `assay report` lists them",
+			 view_whole(l->v), image_demangle(names[0], name, sizeof(name)));
 	free(names);
 }
 
 static void refuse_none(struct lookup *l, const uint32_t *order, struct err *err)
 {
+	const char *was = l->v->exact ? "executed" : "sampled";
+
 	if (l->what)
-		err_set(err, ERR_EMPTY, "no procedure '%s' was sampled%s%s", l->what,
+		err_set(err, ERR_EMPTY, "no procedure '%s' was %s%s%s", l->what, was,
 			l->image ? " in " : "", l->image ? l->image : "");
 	else
-		err_set(err, ERR_EMPTY, "no procedure was sampled%s%s", l->image ? " in " : "",
+		err_set(err, ERR_EMPTY, "no procedure was %s%s%s", was, l->image ? " in " : "",
 			l->image ? l->image : "");
 	if (l->what)
 		suggest(l, order, err);
 	else
-		err_hint(err, "`assay report` shows where the time went");
+		err_hint(err, "`assay report` shows where %s",
+			 l->v->exact ? "instructions ran" : "the time went");
 }
 
 /* Of those whose instructions were observed, if there are any: the kernel's are not. */

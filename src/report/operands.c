@@ -16,6 +16,13 @@ double operands_independent(const struct view *v, const struct site *s, uint64_t
 	return (double)(windows && windows < n ? windows : n);
 }
 
+static struct share share_in(const struct view *v, const struct site *s,
+			     const struct hot_value *value, uint64_t n)
+{
+	return v->exact ? share_all(value, (double)n)
+			: share_hot(value, (double)n, operands_independent(v, s, n));
+}
+
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand)
 {
@@ -31,8 +38,7 @@ bool operands_read(struct operand_values *o, const struct view *v, const struct 
 		o->known = 1;
 	o->n = hot_top(h, o->value, OPERANDS_TOP);
 	for (unsigned i = 0; i < o->n; i++)
-		o->share[i] = share_hot(&o->value[i], (double)o->observations,
-					operands_independent(v, s, o->observations));
+		o->share[i] = share_in(v, s, &o->value[i], o->observations);
 	return true;
 }
 
@@ -41,7 +47,7 @@ struct share operands_taken(const struct view *v, const struct site *s)
 	double taken = (double)s->taken;
 	struct hot_value exact = { .count = taken, .low = taken, .high = taken };
 
-	return share_hot(&exact, (double)s->observed, operands_independent(v, s, s->observed));
+	return share_in(v, s, &exact, s->observed);
 }
 
 /* The k-th register that the instruction writes, as it is called there. */
@@ -85,7 +91,10 @@ char *operands_share_text(const struct share *s, char *buf, size_t n)
 
 	fmt_percent(s->value, share, sizeof(share));
 	fmt_percent(s->bound, bound, sizeof(bound));
-	snprintf(buf, n, "%s+-%s", share, bound);
+	if (s->bound > 0)
+		snprintf(buf, n, "%s+-%s", share, bound);
+	else
+		snprintf(buf, n, "%s", share);
 	return buf;
 }
 

@@ -4,6 +4,8 @@
  * DCPI value profiles (seed 001):
  *
  *   rax:(98.9+-0.4% 0xff..ff) (0.5+-0.3% 0x0) known 83%
+ *
+ * In an exact recording shares have a bound only where a list has not held all values.
  */
 #ifndef ASSAY_REPORT_OPERANDS_H
 #define ASSAY_REPORT_OPERANDS_H
@@ -40,7 +42,7 @@ const char *operands_label(const struct insn *in, int operand);
 char *operands_text(const struct operand_values *o, const char *label, int width, char *buf,
 		    size_t n);
 json_t *operands_json(const struct operand_values *o, const struct insn *in);
-/* "98.9+-0.4" */
+/* "98.9+-0.4"; "98.9" if it is exact */
 char *operands_share_text(const struct share *s, char *buf, size_t n);
 
 #endif

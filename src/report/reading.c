@@ -12,12 +12,34 @@
 
 static int refuse_empty(const struct reading *r, struct err *err)
 {
+	if (r->view.exact) {
+		err_set(err, ERR_EMPTY, "%s holds no executed instructions", r->path);
+		if (!reading_finished(r))
+			return err_hint(err, "its recorder was killed before it had counted any");
+		return err_hint(err, r->view.counters.native
+					     ? "the program ran without the engine: `assay doctor`"
+					     : "the program ended before it ran any");
+	}
 	err_set(err, ERR_EMPTY, "%s holds no samples", r->path);
 	if (r->view.counters.elapsed_ns)
 		return err_hint(
 			err, "the program used hardly any CPU time: record it for longer, or with "
 			     "a higher rate (assay record -F HZ)");
 	return err_hint(err, "`assay record -- CMD` makes a recording");
+}
+
+/* `observed` of the one kind are executions, of the other none. */
+static int refuse_mixed(const struct reading *r, struct err *err)
+{
+	const struct run *run = r->profile.run;
+
+	for (size_t i = 1; i < r->profile.nrun; i++)
+		if (run_is_exact(&run[i]) != run_is_exact(&run[0])) {
+			err_set(err, ERR_FAILED, "%s adds up exact and sampled recordings",
+				r->path);
+			return err_hint(err, "they mean different things: merge those of one kind");
+		}
+	return 0;
 }
 
 int reading_open(struct reading *r, const struct reading_options *o, struct err *err)
@@ -31,6 +53,8 @@ int reading_open(struct reading *r, const struct reading_options *o, struct err 
 			err_hint(err, "`assay record -- CMD` makes one; -i FILE names another");
 		goto fail_profile;
 	}
+	if (refuse_mixed(r, err))
+		goto fail_profile;
 	if (binaries_init(&r->binaries, &r->profile, o->warn, err))
 		goto fail_profile;
 	if (view_open(&r->view, &r->profile, &r->binaries, err))
@@ -91,6 +115,23 @@ const char *reading_command(const struct reading *r, char *buf, size_t n)
 	return buf;
 }
 
+static void exact_heading_json(struct reading *r)
+{
+	const struct run_counters *n = &r->view.counters;
+	const struct run *run = &r->profile.run[0];
+	char command[1024];
+
+	reading_command(r, command, sizeof(command));
+	emit_set(&r->emit, "recording",
+		 json_pack("{s:o,s:s,s:b,s:s?,s:i,s:b,s:f,s:I,s:I,s:I}", "command",
+			   emit_cell_json(EMIT_TEXT, cell_text(command)), "source", run->source,
+			   "exact", 1, "observe", run->event, "runs", (int)r->profile.nrun,
+			   "finished", (int)reading_finished(r), "elapsed",
+			   (double)n->elapsed_ns / 1e9, "executions",
+			   (json_int_t)r->view.sum.observed, "processes", (json_int_t)n->processes,
+			   "native", (json_int_t)n->native));
+}
+
 static void heading_json(struct reading *r)
 {
 	const struct run *run = r->profile.nrun ? &r->profile.run[0] : NULL;
@@ -99,17 +140,18 @@ static void heading_json(struct reading *r)
 	char command[1024];
 
 	reading_command(r, command, sizeof(command));
-	emit_set(&r->emit, "recording",
-		 json_pack("{s:o,s:s?,s:s?,s:f,s:i,s:i,s:b,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}",
-			   "command", emit_cell_json(EMIT_TEXT, cell_text(command)), "source",
-			   run ? run->source : NULL, "event", run ? run->event : NULL, "rate",
-			   run ? run->rate : 0, "burst", run ? (int)run->burst : 0, "runs",
-			   (int)r->profile.nrun, "finished", (int)reading_finished(r), "elapsed",
-			   (double)n->elapsed_ns / 1e9, "samples", (json_int_t)n->samples, "user",
-			   (json_int_t)n->user, "kernel", (json_int_t)n->kernel, "idle",
-			   (json_int_t)n->idle, "lost", (json_int_t)reading_lost(n), "unattributed",
-			   (json_int_t)n->unattributed, "windows", (json_int_t)n->windows, "cost",
-			   emit_cell_json(EMIT_SHARE, cell_real(cost))));
+	emit_set(
+		&r->emit, "recording",
+		json_pack("{s:o,s:s?,s:b,s:s?,s:f,s:i,s:i,s:b,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}",
+			  "command", emit_cell_json(EMIT_TEXT, cell_text(command)), "source",
+			  run ? run->source : NULL, "exact", 0, "event", run ? run->event : NULL,
+			  "rate", run ? run->rate : 0, "burst", run ? (int)run->burst : 0, "runs",
+			  (int)r->profile.nrun, "finished", (int)reading_finished(r), "elapsed",
+			  (double)n->elapsed_ns / 1e9, "samples", (json_int_t)n->samples, "user",
+			  (json_int_t)n->user, "kernel", (json_int_t)n->kernel, "idle",
+			  (json_int_t)n->idle, "lost", (json_int_t)reading_lost(n), "unattributed",
+			  (json_int_t)n->unattributed, "windows", (json_int_t)n->windows, "cost",
+			  emit_cell_json(EMIT_SHARE, cell_real(cost))));
 }
 
 static double part(uint64_t a, uint64_t b)
@@ -137,17 +179,12 @@ static void samples_line(struct reading *r)
 		  fmt_count(n->unattributed, nowhere, sizeof(nowhere)), cost);
 }
 
-void reading_heading(struct reading *r)
+static void sampled_lines(struct reading *r)
 {
 	const struct run *run = r->profile.nrun ? &r->profile.run[0] : NULL;
 	const struct run_counters *n = &r->view.counters;
-	char command[1024], elapsed[32], processes[32];
+	char elapsed[32], processes[32];
 
-	if (r->emit.json) {
-		heading_json(r);
-		return;
-	}
-	emit_line(&r->emit, "%s", reading_command(r, command, sizeof(command)));
 	emit_line(&r->emit, "%s %s at %g Hz, %u instructions ahead; %s, %s process%s",
 		  or_unknown(run ? run->source : NULL), or_unknown(run ? run->event : NULL),
 		  run ? run->rate : 0, run ? run->burst : 0,
@@ -158,5 +195,43 @@ void reading_heading(struct reading *r)
 	if (!reading_finished(r))
 		emit_line(&r->emit,
 			  "unfinished: the recorder was killed, its last second may be missing");
+}
+
+static void exact_lines(struct reading *r)
+{
+	const struct run_counters *n = &r->view.counters;
+	char executed[32], elapsed[32], processes[32], native[32];
+
+	emit_line(&r->emit, "exact (%s): %s instructions executed; %s, %s process%s",
+		  or_unknown(r->profile.run[0].event),
+		  fmt_count(r->view.sum.observed, executed, sizeof(executed)),
+		  fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
+		  fmt_count(n->processes, processes, sizeof(processes)),
+		  n->processes == 1 ? "" : "es");
+	if (n->native)
+		emit_line(&r->emit, "%s program%s ran without the engine and %s not in it",
+			  fmt_count(n->native, native, sizeof(native)), plural(n->native),
+			  n->native == 1 ? "is" : "are");
+	if (!reading_finished(r))
+		emit_line(&r->emit, "unfinished: the recorder was killed, what ran after it last "
+				    "wrote is missing");
+}
+
+void reading_heading(struct reading *r)
+{
+	char command[1024];
+
+	if (r->emit.json) {
+		if (r->view.exact)
+			exact_heading_json(r);
+		else
+			heading_json(r);
+		return;
+	}
+	emit_line(&r->emit, "%s", reading_command(r, command, sizeof(command)));
+	if (r->view.exact)
+		exact_lines(r);
+	else
+		sampled_lines(r);
 	emit_line(&r->emit, "%s", "");
 }

@@ -30,7 +30,7 @@ int reading_open(struct reading *r, const struct reading_options *o, struct err 
 /* complete: prints the JSON; else it was given up. */
 void reading_close(struct reading *r, bool complete);
 
-/* Three lines of text, or "recording" in JSON. */
+/* Two or three lines of text, or "recording" in JSON. */
 void reading_heading(struct reading *r);
 /* The first run's command, and how many more runs there are. */
 const char *reading_command(const struct reading *r, char *buf, size_t n);

@@ -20,6 +20,15 @@ static double clamp(double p)
 	return p < 0 ? 0 : p > 1 ? 1 : p;
 }
 
+/* Rounding must not push the value out. */
+static struct share bounded(struct share s)
+{
+	s.low = s.low > s.value ? s.value : s.low;
+	s.high = s.high < s.value ? s.value : s.high;
+	s.bound = s.value - s.low > s.high - s.value ? s.value - s.low : s.high - s.value;
+	return s;
+}
+
 static struct share make(double p, double least, double most, double n)
 {
 	struct share s = { .value = p, .low = 0, .high = 1 };
@@ -28,11 +37,7 @@ static struct share make(double p, double least, double most, double n)
 		s.low = wilson(least, n, -1);
 		s.high = wilson(most, n, 1);
 	}
-	/* rounding must not push the value out */
-	s.low = s.low > p ? p : s.low;
-	s.high = s.high < p ? p : s.high;
-	s.bound = p - s.low > s.high - p ? p - s.low : s.high - p;
-	return s;
+	return bounded(s);
 }
 
 struct share share_of(double part, double n)
@@ -50,4 +55,13 @@ struct share share_hot(const struct hot_value *v, double total, double independe
 		independent = total;
 	return make(clamp(v->count / total), clamp(v->low / total), clamp(v->high / total),
 		    independent);
+}
+
+struct share share_all(const struct hot_value *v, double total)
+{
+	if (total <= 0)
+		return share_of(0, 0);
+	return bounded((struct share){ .value = clamp(v->count / total),
+				       .low = clamp(v->low / total),
+				       .high = clamp(v->high / total) });
 }

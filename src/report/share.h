@@ -22,5 +22,7 @@ struct share {
 struct share share_of(double part, double n);
 /* Of a hot value among `total` observations, of which as many as `independent` are independent. */
 struct share share_hot(const struct hot_value *v, double total, double independent);
+/* … where all were observed: the list's own bounds are all there is. A bound of 0: the share is exact. */
+struct share share_all(const struct hot_value *v, double total);
 
 #endif

@@ -74,10 +74,18 @@ static void sort_entries(struct entries *es)
 	qsort(es->v, es->n, sizeof(*es->v), entry_order);
 }
 
-/* Sites that were only ahead of a sample took no time. */
-static void add_entry(struct entries *es, const struct entry *e)
+/* An exact recording counts executions, and they have no bounds. */
+static void make_exact(struct column *c)
 {
-	if (e->sum.samples)
+	c[COLUMN_BOUND].key = c[COLUMN_BOUND].header = NULL;
+	c[COLUMN_SAMPLES] =
+		(struct column){ "executions", "instructions", NULL, 15, EMIT_RIGHT, EMIT_COUNT };
+}
+
+/* Sites that were only ahead of a sample took no time. */
+static void add_entry(const struct view *v, struct entries *es, const struct entry *e)
+{
+	if (view_sum_count(v, &e->sum))
 		es->v[es->n++] = *e;
 }
 
@@ -87,7 +95,7 @@ static int collect_images(const struct view *v, const char *glob, struct entries
 	es->n = 0;
 	for (uint32_t i = 0; es->v && i < v->profile->nimage; i++)
 		if (view_image_matches(v, i, glob))
-			add_entry(es, &(struct entry){ .sum = v->image[i].sum, .image = i });
+			add_entry(v, es, &(struct entry){ .sum = v->image[i].sum, .image = i });
 	return es->v ? 0 : -1;
 }
 
@@ -97,9 +105,10 @@ static int collect_procs(const struct view *v, const char *glob, struct entries 
 	es->n = 0;
 	for (uint32_t i = 0; es->v && i < v->nproc; i++)
 		if (view_image_matches(v, v->proc[i].image, glob))
-			add_entry(es, &(struct entry){ .sum = v->proc[i].sum,
-						       .proc = i,
-						       .image = v->proc[i].image });
+			add_entry(v, es,
+				  &(struct entry){ .sum = v->proc[i].sum,
+						   .proc = i,
+						   .image = v->proc[i].image });
 	return es->v ? 0 : -1;
 }
 
@@ -147,14 +156,14 @@ static int collect_lines(struct reading *r, const char *glob, struct entries *es
 				   .proc = v->proc_of[i] };
 		struct image *im;
 
-		if (!s->samples || !view_image_matches(v, e.image, glob))
+		if (!view_count(v, s) || !view_image_matches(v, e.image, glob))
 			continue;
 		im = binaries_get(&r->binaries, e.image);
 		if (im && !image_line(im, s->id.addr, &e.file, &e.line)) {
 			e.file = NULL;
 			e.line = 0;
 		}
-		add_entry(es, &e);
+		add_entry(v, es, &e);
 	}
 	if (es->v)
 		fold(es);
@@ -177,7 +186,7 @@ static void print_entry(struct reading *r, const struct column *c, const struct 
 	struct cell cell[EMIT_COLUMNS] = {
 		[COLUMN_SHARE] = cell_real(share),
 		[COLUMN_BOUND] = cell_real(s.bound),
-		[COLUMN_SAMPLES] = cell_count(e->sum.samples),
+		[COLUMN_SAMPLES] = cell_count(view_sum_count(v, &e->sum)),
 		[COLUMN_IMAGE] = cell_text(v->image[e->image].name),
 	};
 	char name[1024], line[4300];
@@ -206,9 +215,10 @@ static void say_hidden(struct reading *r, const struct entries *es, size_t shown
 		rest.time += es->v[i].sum.time;
 	if (shown == es->n)
 		return;
-	emit_footer(&r->emit, "%s more %s%s with %s %% of the time: -n 0 shows all",
+	emit_footer(&r->emit, "%s more %s%s with %s %% of the %s: -n 0 shows all",
 		    fmt_count(es->n - shown, count, sizeof(count)), what, plural(es->n - shown),
-		    fmt_percent(view_share(&r->view, rest.time), share, sizeof(share)));
+		    fmt_percent(view_share(&r->view, rest.time), share, sizeof(share)),
+		    view_whole(&r->view));
 }
 
 static void say_without_lines(struct reading *r, const struct entries *es)
@@ -220,20 +230,25 @@ static void say_without_lines(struct reading *r, const struct entries *es)
 		time += es->v[i].file ? 0 : es->v[i].sum.time;
 	if (time > 0)
 		emit_footer(&r->emit,
-			    "%s %% of the time is in code without line information: shown by "
+			    "%s %% of the %s %s in code without line information: shown by "
 			    "procedure",
-			    fmt_percent(view_share(&r->view, time), share, sizeof(share)));
+			    fmt_percent(view_share(&r->view, time), share, sizeof(share)),
+			    view_whole(&r->view), r->view.exact ? "are" : "is");
 }
 
 static void print_table(struct reading *r, const struct times_options *o, struct entries *es,
 			const struct column *c, int columns, const char *what)
 {
 	size_t shown = o->n && o->n < es->n ? o->n : es->n;
+	struct column own[EMIT_COLUMNS];
 	char key[32];
 
+	memcpy(own, c, (size_t)columns * sizeof(*c));
+	if (r->view.exact)
+		make_exact(own);
 	sort_entries(es);
 	snprintf(key, sizeof(key), "%ss", what);
-	emit_table(&r->emit, key, c, columns);
+	emit_table(&r->emit, key, own, columns);
 	for (size_t i = 0; i < shown; i++)
 		print_entry(r, c, &es->v[i]);
 	say_hidden(r, es, shown, what);
@@ -257,11 +272,13 @@ static bool shows(const struct times_options *o, const char *what)
 static int check_filter(const struct reading *r, const char *glob, struct err *err)
 {
 	for (uint32_t i = 0; i < r->profile.nimage; i++)
-		if (r->view.image[i].sum.samples && view_image_matches(&r->view, i, glob))
+		if (view_sum_count(&r->view, &r->view.image[i].sum) &&
+		    view_image_matches(&r->view, i, glob))
 			return 0;
 	if (!glob)
 		return err_set(err, ERR_EMPTY, "%s holds no samples", r->path);
-	err_set(err, ERR_EMPTY, "no image with samples matches '%s'", glob);
+	err_set(err, ERR_EMPTY, "no image with %s matches '%s'",
+		r->view.exact ? "executed instructions" : "samples", glob);
 	return err_hint(err, "`assay report --by image` lists them");
 }
 
@@ -291,7 +308,9 @@ int times_print(struct reading *r, const struct times_options *o, struct err *er
 	}
 	emit_line(&r->emit, "%s", "");
 	emit_footer(&r->emit,
-		    "Shares are of the time sampled, +- the 95 %% bound of sampling. Closer: --by "
-		    "line, --image GLOB, `assay annotate PROCEDURE`, `assay values`.");
+		    "Shares are of the %s. Closer: --by "
+		    "line, --image GLOB, `assay annotate PROCEDURE`, `assay values`.",
+		    r->view.exact ? "executed instructions, all of them counted"
+				  : "time sampled, +- the 95 % bound of sampling");
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the time went: images, procedures, source lines.
+ * Where the time went, or in an exact recording the instructions: images, procedures, source lines.
  */
 #ifndef ASSAY_REPORT_TIMES_H
 #define ASSAY_REPORT_TIMES_H

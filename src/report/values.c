@@ -44,6 +44,8 @@ struct values {
 	struct code *code; /* by procedure */
 	struct candidate *v;
 	size_t n, cap, considered;
+	struct column column[EMIT_COLUMNS];
+	bool bounded; /* a share that is shown is not exact */
 };
 
 enum {
@@ -69,7 +71,7 @@ static const struct column text_columns[COLUMN_N] = {
 };
 
 static const struct column json_columns[] = {
-	{ "time_share", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
+	[COLUMN_TIME] = { "time_share", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
 	{ "share", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
 	{ "bound", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
 	{ "low", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
@@ -423,6 +425,7 @@ static void print_json(struct values *vs, const struct candidate *c)
 static void print_footer(struct values *vs)
 {
 	struct emit *e = &vs->r->emit;
+	bool exact = vs->r->view.exact;
 	char a[32], b[32];
 
 	emit_line(e, "%s", "");
@@ -434,25 +437,60 @@ static void print_footer(struct values *vs)
 		vs->o->min_share);
 	if (vs->r->binaries.missing)
 		emit_footer(e,
-			    "%u image%s could not be read: there, time is the instruction's own, "
+			    "%u image%s could not be read: there, %s is the instruction's own, "
 			    "or the "
 			    "procedure's for an argument.",
-			    vs->r->binaries.missing, plural(vs->r->binaries.missing));
-	emit_footer(e,
-		    "time: of the program's, at the instruction and what depends on its value. "
-		    "Shares are estimates from windows weighted by time; how often two sites were "
-		    "observed does not compare how often they run.");
+			    vs->r->binaries.missing, plural(vs->r->binaries.missing),
+			    exact ? "all" : "time");
+	if (exact)
+		emit_footer(e,
+			    "all: of the executed instructions, those of the instruction and of "
+			    "what depends on its value.%s",
+			    vs->bounded ? " >=: where more values came than the list holds." : "");
+	else
+		emit_footer(
+			e,
+			"time: of the program's, at the instruction and what depends on its value. "
+			"Shares are estimates from windows weighted by time; how often two sites "
+			"were observed does not compare how often they run.");
 	emit_footer(e,
 		    "clone the procedure for that argument; guard: test for the value, specialise "
 		    "what depends on it; fetch: it is an address, prefetch.");
+}
+
+/* An exact recording has executions instead of time, and limits only where a list was too short. */
+static void make_exact(struct values *vs)
+{
+	struct column *c = vs->column;
+	uint64_t most = 0;
+	char count[32];
+
+	for (size_t i = 0; i < vs->n; i++) {
+		vs->bounded |= vs->v[i].share.bound > 0;
+		if (vs->v[i].observations > most)
+			most = vs->v[i].observations;
+	}
+	if (vs->r->emit.json) {
+		c[COLUMN_TIME].key = "executed_share";
+		return;
+	}
+	c[COLUMN_TIME].header = "all";
+	c[COLUMN_OBSERVATIONS].header = "executions";
+	c[COLUMN_OBSERVATIONS].width = (int)strlen(fmt_count(most, count, sizeof(count)));
+	if (!vs->bounded)
+		c[COLUMN_LOW].header = NULL;
 }
 
 static void print_all(struct values *vs)
 {
 	bool json = vs->r->emit.json;
 
+	memcpy(vs->column, json ? json_columns : text_columns,
+	       json ? sizeof(json_columns) : sizeof(text_columns));
+	if (vs->r->view.exact)
+		make_exact(vs);
 	reading_heading(vs->r);
-	emit_table(&vs->r->emit, "values", json ? json_columns : text_columns,
+	emit_table(&vs->r->emit, "values", vs->column,
 		   json ? (int)(sizeof(json_columns) / sizeof(json_columns[0])) : COLUMN_N);
 	for (size_t i = 0; i < vs->n; i++) {
 		if (json)
@@ -464,22 +502,48 @@ static void print_all(struct values *vs)
 	print_footer(vs);
 }
 
+/* Whether there is a value of these operands at all. */
+static bool has_values(const struct view *v, uint32_t operands)
+{
+	for (size_t i = 0; i < v->n; i++)
+		for (int k = 0; k < OPERAND_N; k++)
+			if (v->site[i]->operand[k] && (operands >> k & 1))
+				return true;
+	return false;
+}
+
+static int refuse_unobserved(const struct values *vs, struct err *err)
+{
+	if (has_values(&vs->r->view, 1u << OPERAND_ADDRESS)) {
+		err_set(err, ERR_EMPTY, "%s holds addresses, but no values", vs->r->path);
+		return err_hint(err,
+				"--operand address shows them; `assay record --exact --observe "
+				"values -- CMD` records values");
+	}
+	err_set(err, ERR_EMPTY, "%s holds counts, but no values", vs->r->path);
+	return err_hint(err, "`assay record --exact --observe values -- CMD` records them");
+}
+
 static int refuse_none(const struct values *vs, struct err *err)
 {
-	if (!vs->r->view.counters.windows) {
+	bool exact = vs->r->view.exact;
+
+	if (exact && !has_values(&vs->r->view, vs->operands))
+		return refuse_unobserved(vs, err);
+	if (!exact && !vs->r->view.counters.windows) {
 		err_set(err, ERR_EMPTY, "%s has no windows, so no values", vs->r->path);
 		return err_hint(err,
 				"`assay info` says why they ended; time in the kernel has none");
 	}
 	err_set(err, ERR_EMPTY,
 		"none of %zu values with a share of at least %g for sure is worth 0.05 %% of "
-		"the time",
-		vs->considered, vs->o->min_share);
-	return err_hint(
-		err,
-		vs->considered
-			? "--all shows them"
-			: "a lower --min-share shows weaker ones; so does recording for longer");
+		"the %s",
+		vs->considered, vs->o->min_share, view_whole(&vs->r->view));
+	return err_hint(err,
+			vs->considered ? "--all shows them"
+			: exact	       ? "a lower --min-share shows weaker ones"
+				: "a lower --min-share shows weaker ones; so does recording for "
+				  "longer");
 }
 
 static int find_values(struct values *vs, struct err *err)

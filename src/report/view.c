@@ -22,7 +22,22 @@ static int site_order(const void *a, const void *b)
 
 double view_time(const struct view *v, const struct site *s)
 {
-	return v->by_samples ? (double)s->samples : s->time;
+	return v->exact ? (double)s->observed : v->by_samples ? (double)s->samples : s->time;
+}
+
+uint64_t view_count(const struct view *v, const struct site *s)
+{
+	return v->exact ? s->observed : s->samples;
+}
+
+uint64_t view_sum_count(const struct view *v, const struct view_sum *sum)
+{
+	return v->exact ? sum->observed : sum->samples;
+}
+
+const char *view_whole(const struct view *v)
+{
+	return v->exact ? "executed instructions" : "time";
 }
 
 double view_share(const struct view *v, double time)
@@ -149,6 +164,7 @@ int view_open(struct view *v, const struct profile *p, struct binaries *b, struc
 	struct site *s, *tmp;
 
 	*v = (struct view){ .profile = p, .by_samples = several_units(p) };
+	v->exact = p->nrun && run_is_exact(&p->run[0]);
 	profile_counters(p, &v->counters);
 	v->site = malloc((n + 1) * sizeof(*v->site));
 	v->proc_of = malloc((n + 1) * sizeof(*v->proc_of));

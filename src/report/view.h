@@ -38,14 +38,21 @@ struct view {
 	struct view_image *image;     /* by image number */
 	struct view_sum sum;	      /* of all */
 	bool by_samples;	      /* runs of several units: one sample is one unit of time */
+	bool exact;		      /* one execution is one unit of time */
 	struct run_counters counters; /* over all runs */
 };
 
 int view_open(struct view *v, const struct profile *p, struct binaries *b, struct err *err);
 void view_fini(struct view *v);
 
+/* What there is of the site: time; executions, in an exact recording. */
 double view_time(const struct view *v, const struct site *s);
-/* Of the whole program's time. */
+/* How often it was counted: samples; executions, in an exact recording. */
+uint64_t view_count(const struct view *v, const struct site *s);
+uint64_t view_sum_count(const struct view *v, const struct view_sum *sum);
+/* What shares are of: "time", "executed instructions". */
+const char *view_whole(const struct view *v);
+/* Of the whole program's time, or executions. */
 double view_share(const struct view *v, double time);
 /* The site at that address of the procedure, or NULL. */
 const struct site *view_site_in(const struct view *v, const struct view_proc *p, uint64_t addr);

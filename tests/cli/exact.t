@@ -1,0 +1,170 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The readings of exact recordings: of a program whose counts are known by hand, against golden text
+# (tests/golden/exact; `make rebase` accepts what is printed now), and of gzip, in each mode.
+. "$(dirname "$0")/lib.sh"
+
+cat > count.s <<'ASM'
+	.intel_syntax noprefix
+	.data
+table:	.quad 0x3c8, 0x3c8, 0x3c8, 0x3c8, 0x3c8, 0x3c8, 0x5, 0x7
+calls:	.quad one, other
+	.text
+	.globl pick
+	.type pick, @function
+pick:					# 1000 times: (edi, with each of 0 to 7 as often, 5)
+	mov rax, [table+rdi*8]		# 0x3c8 in three of four
+	cmp edi, 7
+	jne 1f				# not taken by one in eight
+	xor eax, eax
+1:	ret
+	.size pick, . - pick
+	.globl one
+	.type one, @function
+one:	mov eax, 1
+	ret
+	.size one, . - one
+	.globl other
+	.type other, @function
+other:	mov eax, 2
+	ret
+	.size other, . - other
+	.globl _start
+	.type _start, @function
+_start:	mov ebx, 1000
+	mov esi, 5
+1:	mov edi, ebx
+	and edi, 7
+	call pick
+	xor edx, edx
+	test ebx, 3
+	cmovz edx, ebx			# 0 in three of four, else 250 different values
+	xor r9d, r9d
+	mov r8d, ebx
+	cmp ebx, 701
+	cmovb r8d, r9d			# 300 different values, then 0 700 times
+	xor ecx, ecx
+	cmp ebx, 100
+	setbe cl
+	call [calls+rcx*8]		# other 100 times
+	dec ebx
+	jnz 1b
+	mov eax, 231
+	xor edi, edi
+	syscall
+	ud2				# never runs
+	.size _start, . - _start
+ASM
+ok "a program is assembled" gcc -g -nostdlib -static -Wl,--build-id=0x0123456701234567 \
+	-Wl,-Ttext=0x401000 -Wl,-Tdata=0x404000 -o count count.s
+for mode in counts addresses values; do
+	run "$ASSAY" record --exact --observe $mode -o $mode.db -- ./count
+	is "$mode: status" "$status" 0
+	like "$mode: the closing line" "$err" '^\[ record: 22,130 instructions of [0-9]+ blocks in 1 processes -> '$mode'.db \]$'
+done
+
+# What differs from run to run and from machine to machine.
+steady() {
+	sed -E "s|$TMP|TMP|g
+		s/[0-9.]+ (ns|µs|us|ms|s)(; exit|, 1 process| of the)/TIME\2/
+		s/^(started  +).*/\1WHEN/; s/^(on  +).*/\1HERE/; s/(exact )[0-9.]+:/\1VERSION:/
+		s/(\"(elapsed|elapsed_ns|recorder_ns|program_ns)\": )[0-9.e-]+/\10/
+		s/(\"(host|cpu|kernel|version|started)\": )\"[^\"]*\"/\1\"\"/"
+}
+
+same() { # NAME COMMAND…
+	local name=$1
+	shift
+	run "$@"
+	golden "$name" "exact/$name" "$(steady <<<"$out")"$'\n'"exit $status${err:+$'\n'}$(steady <<<"$err")"
+	case $name in
+	*.json | info*) ;;
+	*) is "$name: under 80 columns" "$(awk 'length > 79' <<<"$out")" "" ;;
+	esac
+	unlike "$name: no word of sampling" "$out$err" '[Ss]ample|Hz|window|lost|cost|[^U] time[^a-z]'
+}
+
+same report "$ASSAY" report -i counts.db
+same report-line "$ASSAY" report -i counts.db --by line -n 5
+same report.json "$ASSAY" report -i counts.db --json
+same annotate-counts "$ASSAY" annotate -i counts.db
+same annotate "$ASSAY" annotate -i values.db
+same annotate-pick "$ASSAY" annotate -i values.db --all pick
+same annotate-addresses "$ASSAY" annotate -i addresses.db --all pick
+same annotate.json "$ASSAY" annotate -i values.db --json pick
+same values "$ASSAY" values -i values.db
+same values-argument "$ASSAY" values -i values.db --operand argument
+same values-target "$ASSAY" values -i values.db --operand target --all
+same values-address "$ASSAY" values -i addresses.db --operand address --min-share 0.1
+same values-bounded "$ASSAY" values -i values.db --all --operand result --procedure _start
+same values.json "$ASSAY" values -i values.db --json -n 3
+same info "$ASSAY" info -w -i values.db
+same info-counts "$ASSAY" info -w -i counts.db
+same info.json "$ASSAY" info -i counts.db --json
+
+# Nothing to show is exit 3, and says what would.
+same values-counts "$ASSAY" values -i counts.db
+same values-addresses "$ASSAY" values -i addresses.db
+same unknown "$ASSAY" annotate -i counts.db elsewhere
+same image "$ASSAY" report -i counts.db --image nope
+is "values of counts: status" "$("$ASSAY" values -i counts.db 2>/dev/null; echo $?)" 3
+
+# Known by hand.
+json() { "$ASSAY" "$1" -i "$2" --json "${@:4}" | jq -c "$3"; } # VERB FILE FILTER OPTIONS…
+is "all that ran" "$(json report counts.db '[.recording.exact, .recording.observe, .recording.executions]')" '[true,"counts",22130]'
+is "by procedure" "$(json report counts.db '[.procedures[] | [.procedure, .executions]]')" \
+	'[["_start",16005],["pick",4125],["one",1800],["other",200]]'
+is "a branch" "$(json annotate counts.db '[.instructions[] | select(.taken) | .executions, .taken.count, .taken.share, .taken.bound]' pick)" '[1000,875,0.875,0]'
+is "what never ran" "$(json annotate counts.db '[.instructions[-1] | .executions, .share, has("samples"), has("bound")]')" '[0,0,false,false]'
+is "a load: the list is exact" "$(json annotate values.db '[.instructions[0].operands[] | select(.operand == "load") | .exact, .known, (.values[] | .value, .count, .bound)]' pick)" \
+	'[true,1,"0x3c8",750,0,"0x5",125,0,"0x7",125,0]'
+is "an argument" "$(json annotate values.db '[.instructions[0].operands[] | select(.operand == "arg1") | .exact, .values[0].value, .values[0].share]' pick)" '[true,"0x5",1]'
+is "targets" "$(json annotate values.db '[.instructions[].operands[] | select(.operand == "target" and (.values | length) == 2) | .values[].count]' _start)" '[900,100]'
+is "a list that is too short has a bound that holds" \
+	"$(json annotate values.db '[.instructions[].operands[] | select(.register == "r8d" and (.exact | not)) | .values[0] | select(.value == "0x0") | .low <= 0.7 and .share + .bound >= 0.7, .bound > 0 and .bound < 0.05]' _start)" '[true,true]'
+
+# All that ran was observed: of each load, value and address, as often as the instruction ran.
+head -c 300000 "$(command -v bash)" > text
+like "gzip: under 80 columns" "$("$ASSAY" record -q --exact -o gzip.db -- gzip -c text 2>&1 > /dev/null; "$ASSAY" info -i gzip.db)" '^executed'
+is "… all lines" "$("$ASSAY" info -i gzip.db | awk 'length > 79')" ""
+for mode in addresses values; do
+	"$ASSAY" record -q --exact --observe $mode -o gzip.db -- gzip -c text > text.gz
+	is "gzip, $mode: status" $? 0
+	for proc in $(json report gzip.db '.procedures[:8][].address' --image gzip | tr -d \"); do
+		json annotate gzip.db '.instructions[] | select(.executions > 0) | .executions as $n | .operands[] | select(.operand | startswith("arg") | not) | $n - .observations' --image gzip "$proc"
+	done | sort | uniq -c > missed
+	is "gzip, $mode: all observed" "$(awk '$2 != 0' missed)" ""
+	[ "$(awk '{ n += $1 } END { print n }' missed)" -gt 200 ]
+	is "… of many operands" $? 0
+done
+
+# Every key is documented.
+for verb in report annotate values info; do
+	json $verb values.db '.. | objects | keys[]'
+done | tr -d \" | sort -u | while read -r key; do
+	grep -q "\`$key\`" "$ROOT/docs/json.md" || echo "$key"
+done > undocumented
+is "each key is in docs/json.md" "$(<undocumented)" ""
+
+# Exact ones add up; with sampled ones they do not.
+run "$ASSAY" merge -o sum.db counts.db values.db
+is "merge: status" "$status" 0
+is "merge: closing line" "$err" "[ merge: 2 recordings, 44,260 instructions -> sum.db ]"
+is "merge adds up" "$(json report sum.db '[.recording.runs, .recording.executions, (.procedures[] | select(.procedure == "pick") | .executions)]')" '[2,44260,8250]'
+is "what half of them observed is known of half" "$(json annotate sum.db '[.instructions[0].operands[] | select(.operand == "load") | .known]' pick)" '[0.5]'
+ok "a sampled recording is made up" "$BUILD/tests/unit/verify" .
+run "$ASSAY" merge -o mixed.db sampled.db counts.db
+is "exact and sampled: status" "$status" 1
+like "… said" "$err" '^assay: an exact recording and a sampled one do not add up'
+like "… what to do" "$err" 'assay verify SAMPLED EXACT'
+[ ! -e mixed.db ]
+is "… nothing is written" $? 0
+cp counts.db mixed.db
+sqlite3 mixed.db "INSERT INTO run(id, source, command, finished) VALUES(1, 'sampler', 'made up', 1)"
+for verb in report annotate values info; do
+	run "$ASSAY" $verb -i mixed.db
+	is "$verb of a mixture: status" "$status" 1
+	like "$verb of a mixture: said" "$err" 'mixed.db adds up exact and sampled recordings'
+done
+
+done_testing
