@@ -24,6 +24,8 @@
 
 #define TICK_MS 100
 #define COUNT_NS 900000000ull
+#define WRITE_NS 1700000000ull /* the recording is written this often at most, */
+#define WRITE_PART 33	       /* and for no more of the time than one part in these */
 
 struct session {
 	const struct session_options *o;
@@ -33,9 +35,9 @@ struct session {
 	struct spawn child;
 	sigset_t old_mask;
 	int signals;
-	bool reaped, stop;
+	bool reaped, stop, no_writing;
 	int status, interrupts;
-	uint64_t started;
+	uint64_t started, write_at;
 	struct rusage usage;
 };
 
@@ -93,6 +95,24 @@ static void update_run(struct session *s, bool finished)
 	r->finished = finished;
 }
 
+/* What a recorder that is killed leaves: the recording as it was. */
+static void checkpoint(struct session *s)
+{
+	uint64_t began = describe_now_ns(), took;
+	struct err why;
+
+	if (s->no_writing || began < s->write_at)
+		return;
+	update_run(s, false);
+	if (recording_checkpoint(s->recording, &s->profile, &why)) {
+		log_warn("%s; tried again at the end", why.msg);
+		s->no_writing = true;
+	}
+	took = describe_now_ns() - began;
+	s->write_at = began + took;
+	s->write_at += took * WRITE_PART > WRITE_NS ? took * WRITE_PART : WRITE_NS;
+}
+
 static void loop(struct session *s, struct err *err)
 {
 	struct pollfd p = { .fd = s->signals, .events = POLLIN };
@@ -110,8 +130,11 @@ static void loop(struct session *s, struct err *err)
 		now = describe_now_ns();
 		if (!err->code && exact_poll(s->exact, now - counted > COUNT_NS, err))
 			log_warn("%s; the recording ends here, the program goes on", err->msg);
-		if (now - counted > COUNT_NS)
+		if (now - counted > COUNT_NS) {
 			counted = now;
+			if (!err->code)
+				checkpoint(s);
+		}
 	}
 	if (!s->reaped)
 		log_warn("process %d goes on without being recorded", (int)s->child.pid);
@@ -174,7 +197,11 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	if (!*argv)
 		return -1;
 	s->recording = recording_create(o->output, err);
-	return s->recording ? 0 : -1;
+	if (!s->recording)
+		return -1;
+	s->started = describe_now_ns();
+	checkpoint(s);
+	return 0;
 }
 
 static int exit_status(const struct session *s)

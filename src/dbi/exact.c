@@ -108,6 +108,8 @@ static int move_high(int fd)
 
 struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 {
+	/* ours as long as we are: closing another descriptor of the file would release it */
+	struct flock ours = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct exact *e = calloc(1, sizeof(*e));
 
 	if (!e) {
@@ -123,6 +125,7 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 		return NULL;
 	}
 	e->fd = move_high(e->fd);
+	fcntl(e->fd, F_SETLK, &ours);
 	e->header = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, 0);
 	if (e->header == MAP_FAILED) {
 		e->header = NULL;
@@ -137,7 +140,7 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 		return NULL;
 	}
 	e->header->mode = mode;
-	e->header->recorder = (uint32_t)getpid();
+	e->header->reading = 1;
 	e->header->next = PAGE;
 	e->header->magic = EXACT_MAGIC;
 	return e;
@@ -721,8 +724,8 @@ static struct exact_stream *stream_of(struct exact *e, struct counted *c)
 
 static int read_streams(struct exact *e, struct process *p, bool last, struct err *err)
 {
-	for (size_t t = 0; t < p->nthread;
-	     t++) { /* reading may find further threads, and move all */
+	/* reading may find further threads, and move all */
+	for (size_t t = 0; t < p->nthread; t++) {
 		struct exact_stream *s;
 		unsigned first;
 
@@ -870,7 +873,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 /* Who waits for us to read goes on without. */
 static int give_up(struct exact *e)
 {
-	__atomic_store_n(&e->header->recorder, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->header->reading, 0, __ATOMIC_RELAXED);
 	return -1;
 }
 

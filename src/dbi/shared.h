@@ -2,7 +2,8 @@
 /*
  * What the exact engine tells the recorder: a sparse file in memory that both map. The recorder makes it,
  * the observed processes take pieces of it as they need them, the recorder gives back what it has read.
- * Nothing that the recorder finds in it is trusted: the program can write there too.
+ * Nothing that the recorder finds in it is trusted: the program can write there too. The recorder holds a
+ * lock (F_SETLK) on all of it: where there is none nobody reads.
  *
  *   header ── process ── process …        newest first
  *               └─ log chunk ── chunk …   records, in the order in which things happened
@@ -64,11 +65,11 @@ struct exact_stream {
 
 struct exact_header {
 	uint64_t magic;
-	uint64_t mode;	   /* EXACT_… */
-	uint64_t next;	   /* first free byte */
-	uint64_t process;  /* newest */
-	uint32_t bell;	   /* a futex: advanced when there is something to read */
-	uint32_t recorder; /* its process: if it is gone, or 0, nobody reads */
+	uint64_t mode;	  /* EXACT_… */
+	uint64_t next;	  /* first free byte */
+	uint64_t process; /* newest */
+	uint32_t bell;	  /* a futex: advanced when there is something to read */
+	uint32_t reading; /* 0: the recorder has given up */
 };
 
 enum exact_state {

@@ -135,9 +135,8 @@ static const struct item exact_items[] = {
 	SELDOM(native, "  not in it", "programs that ran without the engine"),
 	{ COLUMN("executions", "executed", "instructions", EMIT_COUNT),
 	  offsetof(struct run_counters, instructions), NULL, false, NULL },
-	FIGURE("program_ns", "CPU time", "of the program, engine included", EMIT_TIME,
-	       program_time),
-	FIGURE("recorder_ns", "", "of the recorder", EMIT_TIME, recorder_time),
+	FIGURE("recorder_ns", "CPU time", "of the recorder", EMIT_TIME, recorder_time),
+	FIGURE("program_ns", "", "of the program, engine included", EMIT_TIME, program_time),
 };
 
 static const struct column stop_columns[] = {
@@ -420,6 +419,8 @@ int info_print(struct reading *r, struct err *err)
 	char sites[32], procs[32];
 
 	print_runs(r);
+	if (!r->profile.nrun)
+		emit_line(&r->emit, "unfinished: the recorder was killed before it wrote anything");
 	print_items(r);
 	emit_set(&r->emit, "sites", json_integer((json_int_t)r->view.n));
 	emit_set(&r->emit, "procedures", json_integer((json_int_t)r->view.nproc));

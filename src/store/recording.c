@@ -227,6 +227,13 @@ static bool encode_operands(struct buffer *b, const struct site *s)
 	return true;
 }
 
+/* A snapshot of running counters, of which one was read before the other, may have more branches taken
+ * than executions, or fewer than none. */
+static uint64_t taken_of(const struct site *s)
+{
+	return (int64_t)s->taken < 0 ? 0 : s->taken > s->observed ? s->observed : s->taken;
+}
+
 static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s, struct buffer *b,
 		      struct err *err)
 {
@@ -239,7 +246,7 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 	sqlite3_bind_int64(q, 5, (sqlite3_int64)s->samples);
 	sqlite3_bind_double(q, 6, s->time);
 	sqlite3_bind_int64(q, 7, (sqlite3_int64)s->observed);
-	sqlite3_bind_int64(q, 8, (sqlite3_int64)s->taken);
+	sqlite3_bind_int64(q, 8, (sqlite3_int64)taken_of(s));
 	if (b->n)
 		sqlite3_bind_blob(q, 9, b->p, (int)b->n, SQLITE_STATIC);
 	else
@@ -329,9 +336,20 @@ int recording_flush(struct recording *r, const struct profile *p, struct err *er
 	return 0;
 }
 
-static int write_all(struct recording *r, const struct profile *p, struct err *err)
+int recording_checkpoint(struct recording *r, const struct profile *p, struct err *err)
 {
 	if (exec(r, "BEGIN", err))
+		return -1;
+	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
+	    exec(r, "DELETE FROM site", err) || write_sites(r, p, err) || exec(r, "COMMIT", err))
+		return roll_back(r);
+	r->nimage = p->nimage;
+	return 0;
+}
+
+static int write_all(struct recording *r, const struct profile *p, struct err *err)
+{
+	if (exec(r, "BEGIN", err) || exec(r, "DELETE FROM site", err))
 		return -1;
 	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
 	    write_sites(r, p, err) || exec(r, "DELETE FROM journal", err) || exec(r, "COMMIT", err))

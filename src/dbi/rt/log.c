@@ -146,11 +146,16 @@ static void ring(void)
 	sys(__NR_futex, &header->bell, FUTEX_WAKE, 1);
 }
 
+/* Nobody reads: it holds a lock on the file as long as it lives. Once it is so it stays so. */
 static bool recorder_gone(void)
 {
-	uint32_t pid = __atomic_load_n(&header->recorder, __ATOMIC_RELAXED);
+	static bool gone;
+	struct flock l = { .l_type = F_RDLCK };
 
-	return !pid || sys(__NR_kill, pid, 0) == -ESRCH;
+	if (!gone)
+		gone = !__atomic_load_n(&header->reading, __ATOMIC_RELAXED) ||
+		       (!sys(__NR_fcntl, log_fd, F_GETLK, &l) && l.l_type == F_UNLCK);
+	return gone;
 }
 
 void log_next_half(struct thread *t, uint64_t end_at, size_t n)
@@ -160,13 +165,13 @@ void log_next_half(struct thread *t, uint64_t end_at, size_t n)
 	uint64_t start = (uint64_t)t + (now ? T_HALF_1 : T_HALF_0);
 	struct timespec_k wait = { 0, 100000000 };
 
-	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE)) {
-		if (recorder_gone())
-			break; /* nobody reads: the program goes on all the same */
+	/* where nobody reads the program goes on all the same */
+	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE) && !recorder_gone())
 		sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
-	}
 	t->buffer = (uint64_t)t + (next ? T_HALF_1 : T_HALF_0);
-	memcpy((void *)t->buffer, (const void *)end_at, n); /* before the half is given away */
+	/* before the half is given away, and may be filled again */
+	memcpy((void *)t->buffer, (const void *)end_at, n);
+	memset((void *)end_at, 0, n);
 	s->used[now] = (uint32_t)(end_at - start);
 	s->current = next;
 	__atomic_store_n(&s->full[now], 1, __ATOMIC_RELEASE);

@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Exact recordings whose recorder, or program, is killed at any moment: what is left opens and says what it is,
+# and the program is not disturbed by the end of its recorder.
+. "$(dirname "$0")/../cli/lib.sh"
+
+# Runs for about a second, longer under the engine; prints what it computed.
+cat > work.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static unsigned long sum(unsigned n)
+{
+	unsigned char table[4096];
+	unsigned long a = 1;
+	for (unsigned i = 0; i < sizeof(table); i++)
+		table[i] = i * 7;
+	for (unsigned i = 0; i < n; i++) {
+		a = a * 3 + table[(a >> 8) % sizeof(table)];
+		if (a & 64)
+			table[a % sizeof(table)]++;
+	}
+	return a;
+}
+int main(int argc, char **argv)
+{
+	unsigned n = argc > 1 ? atoi(argv[1]) : 1000;
+	int children = argc > 2 ? atoi(argv[2]) : 0;
+	for (int i = 0; i < children; i++)
+		if (!fork()) {
+			printf("%d %lx\n", i, sum(n / (i + 2)));
+			return 0;
+		}
+	printf("%lx\n", sum(n));
+	while (wait(NULL) > 0)
+		;
+	return 5;
+}
+C
+work=./work-$$ # a name that no other process has
+ok "a program is built" gcc -O1 -o $work work.c
+
+moment() { sleep "0.$(printf %03d $((RANDOM % 900)))"; }
+json() { "$ASSAY" "$1" -i "$2" --json 2>/dev/null | jq -c "$3"; }
+settle() { # until no process of the program is left; false after 40 s
+	for _ in {1..400}; do
+		pgrep -f "^$work " > /dev/null || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# The recorder.
+declare -A size=([counts]=300000000 [addresses]=3000000 [values]=2000000)
+for mode in "${!size[@]}"; do
+	$work "${size[$mode]}" 2 | sort > native.$mode
+	is "the program's own result, $mode" "$(wc -l < native.$mode)" 3
+done
+opened=0 said=0 right=0 hung=0 counted=0 in_time=0 why=""
+for i in {1..20}; do
+	mode=$(cut -d' ' -f$((i % 3 + 1)) <<< "counts addresses values")
+	rm -f killed.db*
+	"$ASSAY" record -q --exact --observe "$mode" -o killed.db -- $work "${size[$mode]}" 2 > got 2>/dev/null &
+	recorder=$!
+	for _ in {1..100}; do
+		[ -e killed.db ] && break
+		sleep 0.01
+	done
+	moment
+	[ $((i % 4)) = 0 ] && sleep 2
+	kill -9 $recorder 2>/dev/null
+	wait $recorder 2>/dev/null
+	[ $? = 137 ] && killed=1 || killed=0 # or it had ended
+	in_time=$((in_time + killed))
+	run "$ASSAY" info -i killed.db
+	if [ "$status" = 0 ]; then opened=$((opened + 1)); else why+="$i $mode: $err"$'\n'; fi
+	if [ $killed = 0 ] || grep -q 'unfinished: the recorder was killed' <<< "$out"; then
+		said=$((said + 1))
+	else
+		why+="$i $mode: $out"$'\n'
+	fi
+	"$ASSAY" report -i killed.db > report.out 2>&1 && counted=$((counted + 1))
+	settle || hung=$((hung + 1))
+	if sort got | cmp -s - native.$mode; then right=$((right + 1)); else why+="$i $mode: $(<got)"$'\n'; fi
+done
+is "recorder killed 20 times: the recording opens" "$opened" 20
+is "… and says that it is unfinished" "$said" 20
+is "… the program goes on to its end" "$hung" 0
+is "… and gives what it does alone" "$right" 20
+[ "$in_time" -ge 10 ]
+is "… at least half of them in time" $? 0
+[ "$counted" -ge 4 ]
+is "… and some had been written by then" $? 0
+[ -z "$why" ] || diag "$why"
+
+# What was written is there to be read.
+rm -f killed.db*
+"$ASSAY" record -q --exact -o killed.db -- $work 2000000000 > /dev/null 2>&1 &
+recorder=$!
+sleep 3
+kill -9 $recorder
+wait $recorder 2>/dev/null
+pkill -9 -f "^$work "
+like "after some seconds it holds what ran" "$("$ASSAY" report -i killed.db)" '^unfinished: the recorder was killed, what ran after'
+[ "$(json report killed.db .recording.executions)" -gt 10000000 ]
+is "… millions of instructions" $? 0
+is "… with the program's procedures" "$(json report killed.db '.procedures[0].procedure')" '"sum"'
+is "… unfinished in JSON" "$(json info killed.db '[.runs[].finished]')" '[false]'
+
+# The program.
+whole=0 status_right=0 counted=0 why=""
+for i in {1..20}; do
+	mode=$(cut -d' ' -f$((i % 3 + 1)) <<< "counts addresses values")
+	rm -f dead.db*
+	"$ASSAY" record -q --exact --observe "$mode" -o dead.db -- $work 2000000000 > /dev/null 2>&1 &
+	recorder=$!
+	for _ in {1..300}; do
+		program=$(pgrep -f "^$work ") && break
+		sleep 0.01
+	done
+	moment
+	kill -9 "$program"
+	wait $recorder
+	[ $? = 137 ] && status_right=$((status_right + 1))
+	if [ "$(json info dead.db '[.runs[] | .finished, .status]')" = '[true,9]' ]; then
+		whole=$((whole + 1))
+	else
+		why+="$i $mode: $("$ASSAY" info -i dead.db 2>&1)"$'\n'
+	fi
+	[ "$(json report dead.db .recording.executions)" -gt 1000 ] && counted=$((counted + 1))
+done
+is "program killed 20 times: the recording is whole" "$whole" 20
+is "… the status is the program's" "$status_right" 20
+is "… and holds what ran" "$counted" 20
+[ -z "$why" ] || diag "$why"
+
+done_testing
