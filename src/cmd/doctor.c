@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "base/log.h"
+#include "cmd/exact_session.h"
 #include "cmd/verbs.h"
 #include "sampler/caps.h"
 
@@ -51,7 +53,26 @@ static void find(const struct caps *c, struct finding *f)
 		 c->pmu ? "cycle counter: -e cycles"
 			: "no cycle counter here: cpu-clock is used instead");
 }
-#define FINDINGS 9
+#define FINDINGS 10
+#define EXACT (FINDINGS - 1)
+
+/* Not by looking, but by doing it. */
+static void find_exact(struct finding *f)
+{
+	static struct err err;
+	uint64_t instructions = 0;
+	char n[32];
+
+	*f = (struct finding){ .key = "exact" };
+	f->ok = !exact_session_probe(&instructions, &err);
+	if (f->ok)
+		snprintf(f->what, sizeof(f->what),
+			 "record --exact: `true` executed %s instructions",
+			 fmt_count(instructions, n, sizeof(n)));
+	else
+		snprintf(f->what, sizeof(f->what), "record --exact: %.130s", err.msg);
+	f->fix = err.hint[0] ? err.hint : NULL;
+}
 
 static int print_json(const struct finding *f, bool ok)
 {
@@ -61,8 +82,8 @@ static int print_json(const struct finding *f, bool ok)
 		json_array_append_new(list, json_pack("{s:s,s:b,s:b,s:s,s:s?}", "check", f[i].key,
 						      "ok", f[i].ok, "needed", f[i].needed, "what",
 						      f[i].what, "fix", f[i].ok ? NULL : f[i].fix));
-	root = json_pack("{s:i,s:s,s:b,s:o}", "schema", 1, "verb", "doctor", "sampler", ok,
-			 "checks", list);
+	root = json_pack("{s:i,s:s,s:b,s:b,s:o}", "schema", 1, "verb", "doctor", "sampler", ok,
+			 "exact", f[EXACT].ok, "checks", list);
 	json_dumpf(root, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(root);
@@ -82,6 +103,7 @@ static int run(int argc, char **argv, struct err *err)
 	}
 	caps_read(&caps);
 	find(&caps, f);
+	find_exact(&f[EXACT]);
 	for (int i = 0; i < FINDINGS; i++)
 		ok &= f[i].ok || !f[i].needed;
 	if (json)
@@ -96,6 +118,8 @@ static int run(int argc, char **argv, struct err *err)
 	}
 	printf("\n%s\n", ok ? "The sampler works here."
 			    : "The sampler does not work here: see what is marked NO.");
+	printf("`assay record --exact -- CMD`, which needs no privilege, %s.\n",
+	       f[EXACT].ok ? "works" : "does not work");
 	return ok ? 0 : ERR_FAILED;
 }
 
@@ -103,9 +127,8 @@ const struct verb cmd_doctor = {
 	.name = "doctor",
 	.summary = "what this machine allows, and the command that fixes what it does not",
 	.synopsis = "[--json]",
-	.about = "Looks at the kernel, its settings and this process's privileges. Exits 0 if the "
-		 "sampler "
-		 "works here, else 1.",
+	.about = "Looks at the kernel, its settings and this process's privileges, and runs `true` "
+		 "under the exact engine. Exits 0 if the sampler works here, else 1.",
 	.examples = "assay doctor\nsudo assay doctor\n",
 	.opts = opts,
 	.run = run,

@@ -24,6 +24,7 @@
 
 #define TICK_MS 100
 #define COUNT_NS 900000000ull
+#define PROBE_MS 10000
 #define WRITE_NS 1700000000ull /* the recording is written this often at most, */
 #define WRITE_PART 33	       /* and for no more of the time than one part in these */
 
@@ -238,4 +239,59 @@ int exact_session_run(const struct session_options *o, struct err *err)
 	profile_fini(&s.profile);
 	close(s.signals);
 	return err->code ? err->code : exit_status(&s);
+}
+
+static int wait_for_probe(pid_t pid, struct err *err)
+{
+	struct timespec nap = { 0, 1000000 };
+	int status = 0;
+
+	for (int i = 0; i < PROBE_MS; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return status ? err_set(err, ERR_FAILED, "`true` failed: wait status 0x%x",
+						(unsigned)status)
+				      : 0;
+		nanosleep(&nap, NULL);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return err_set(err, ERR_FAILED, "`true` did not end in %d s", PROBE_MS / 1000);
+}
+
+static int probe(struct exact *e, uint64_t *instructions, struct err *err)
+{
+	static char *const command[] = { "true", NULL };
+	struct spawn child = { .pid = -1, .go = -1, .result = -1 };
+	char *const *argv = exact_command(e, command, err);
+	struct exact_totals t;
+	sigset_t mask;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	if (!argv || spawn_hold(&child, argv, &mask, err))
+		return -1;
+	if (spawn_go(&child, argv, err)) {
+		spawn_cancel(&child);
+		return -1;
+	}
+	if (wait_for_probe(child.pid, err) || exact_finish(e, err))
+		return -1;
+	exact_totals(e, &t);
+	*instructions = t.instructions;
+	return t.instructions ? 0 : err_set(err, ERR_FAILED, "`true` was not observed");
+}
+
+int exact_session_probe(uint64_t *instructions, struct err *err)
+{
+	struct profile p;
+	struct exact *e;
+	int rc = -1;
+
+	if (profile_init(&p, err))
+		return -1;
+	e = exact_open(EXACT_COUNTS, &p, err);
+	if (e)
+		rc = probe(e, instructions, err);
+	exact_close(e);
+	profile_fini(&p);
+	return rc;
 }

@@ -9,5 +9,7 @@
 
 /* Runs o->argv under the exact engine and records it. Returns the exit status, as session_run does. */
 int exact_session_run(const struct session_options *o, struct err *err);
+/* Whether the engine works here: runs `true` under it, unrecorded. *instructions: how many it executed. */
+int exact_session_probe(uint64_t *instructions, struct err *err);
 
 #endif

@@ -146,6 +146,31 @@ done | tr -d \" | sort -u | while read -r key; do
 done > undocumented
 is "each key is in docs/json.md" "$(<undocumented)" ""
 
+# Installed, and without any privilege.
+ok "make install" make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$TMP/root" PREFIX=/usr install
+run root/usr/bin/assay record --exact -o installed.db -- ./count
+is "installed: status" "$status" 0
+is "installed: it records" "$(json report installed.db .recording.executions)" 22130
+is "doctor has run it" "$(root/usr/bin/assay doctor --json | jq -c '[.exact, (.checks[] | select(.check == "exact") | .ok, .needed, .fix)]')" '[true,true,false,null]'
+if [ "$(id -u)" = 0 ] && id nobody > /dev/null 2>&1 && command -v setpriv > /dev/null; then
+	chmod 755 . count && mkdir -m 777 nobody
+	alone=(setpriv --reuid nobody --clear-groups --inh-caps=-all --bounding-set=-all)
+	run "${alone[@]}" root/usr/bin/assay record --exact -o nobody/n.db -- ./count
+	is "without privilege: status" "$status" 0
+	is "without privilege: it records" "$(json report nobody/n.db .recording.executions)" 22130
+	run "${alone[@]}" root/usr/bin/assay doctor
+	is "doctor without privilege: the sampler does not work" "$status" 1
+	like "… the engine does" "$out" '^ok  record --exact: `true` executed [0-9,]+ instructions$'
+	like "… and is offered" "$out" '^`assay record --exact -- CMD`, which needs no privilege, works.$'
+else
+	skip "not root: cannot become another user"
+fi
+rm root/usr/libexec/assay/assay-exact
+run root/usr/bin/assay record --exact -o installed.db -- ./count
+is "without the engine: status" "$status" 1
+like "… said" "$err" 'the exact engine, assay-exact, is not beside .*root/usr/bin/assay'
+is "… by doctor, too" "$(root/usr/bin/assay doctor --json | jq -c '[.exact, (.checks[] | select(.check == "exact") | .ok)]')" '[false,false]'
+
 # Exact ones add up; with sampled ones they do not.
 run "$ASSAY" merge -o sum.db counts.db values.db
 is "merge: status" "$status" 0
