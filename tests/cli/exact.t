@@ -162,6 +162,12 @@ if [ "$(id -u)" = 0 ] && id nobody > /dev/null 2>&1 && command -v setpriv > /dev
 	is "doctor without privilege: the sampler does not work" "$status" 1
 	like "… the engine does" "$out" '^ok  record --exact: `true` executed [0-9,]+ instructions$'
 	like "… and is offered" "$out" '^`assay record --exact -- CMD`, which needs no privilege, works.$'
+	cp "$ROOT/demo/run" demo && chmod 755 demo
+	run env DEMO_BYTES=20000 TMPDIR="$TMP/nobody" "${alone[@]}" ./demo root/usr/bin/assay
+	is "the demo without privilege: status" "$status" 0
+	like "… says so" "$out" '^The sampler is not allowed here'
+	like "… and what would allow it" "$out" 'sudo make demo'
+	like "… and uses the exact engine" "$out" '^exact \(values\): [0-9,]+ instructions executed'
 else
 	skip "not root: cannot become another user"
 fi
