@@ -89,6 +89,7 @@ static void update_run(struct session *s, bool finished)
 	r->n.instructions = t.instructions;
 	r->n.processes = t.processes;
 	r->n.native = t.native;
+	r->n.uncounted = t.uncounted;
 	r->n.recorder_ns = describe_usage_ns(&self);
 	r->n.program_ns = describe_usage_ns(&s->usage);
 	r->n.elapsed_ns = describe_now_ns() - s->started;
@@ -158,6 +159,9 @@ static void closing_line(const struct session *s)
 	if (t.native)
 		fprintf(stderr, "[ %lu programs ran without the engine and are not in it ]\n",
 			(unsigned long)t.native);
+	if (t.uncounted)
+		fprintf(stderr, "[ %s instructions whose code kept changing are not in it ]\n",
+			fmt_count(t.uncounted, n, sizeof(n)));
 }
 
 static void finish(struct session *s, struct err *err)

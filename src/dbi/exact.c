@@ -917,6 +917,7 @@ void exact_totals(const struct exact *e, struct exact_totals *t)
 	struct site *s, *tmp;
 
 	*t = e->totals;
+	t->uncounted = __atomic_load_n(&e->header->uncounted, __ATOMIC_RELAXED);
 	t->instructions = 0;
 	HASH_ITER (hh, e->profile->sites, s, tmp) {
 		s->windows = s->observed;

@@ -30,6 +30,8 @@ int exact_finish(struct exact *e, struct err *err);
 struct exact_totals {
 	uint64_t processes, threads, blocks, instructions;
 	uint64_t native; /* programs that ran without the engine */
+	uint64_t
+		uncounted; /* instructions that were executed, but not observed: their code changes */
 };
 void exact_totals(const struct exact *e, struct exact_totals *t);
 

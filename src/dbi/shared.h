@@ -70,6 +70,7 @@ struct exact_header {
 	uint64_t process; /* newest */
 	uint32_t bell;	  /* a futex: advanced when there is something to read */
 	uint32_t reading; /* 0: the recorder has given up */
+	uint64_t uncounted; /* instructions executed in code that changes all the time */
 };
 
 enum exact_state {

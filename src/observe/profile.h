@@ -83,7 +83,8 @@ struct site {
 	X(program_ns, "CPU time of the program and its children, ns (0 if not known)") \
 	X(elapsed_ns, "wall time, ns") \
 	X(processes, "processes seen") \
-	X(native, "programs that ran without the exact engine: not in the recording")
+	X(native, "programs that ran without the exact engine: not in the recording") \
+	X(uncounted, "instructions executed under it, but not counted: their code changes")
 struct run_counters {
 #define X(name, what) uint64_t name;
 	RUN_COUNTERS(X)

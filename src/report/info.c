@@ -135,6 +135,7 @@ static const struct item exact_items[] = {
 	SELDOM(native, "  not in it", "programs that ran without the engine"),
 	{ COLUMN("executions", "executed", "instructions", EMIT_COUNT),
 	  offsetof(struct run_counters, instructions), NULL, false, NULL },
+	SELDOM(uncounted, "  not counted", "instructions whose code kept changing"),
 	FIGURE("recorder_ns", "CPU time", "of the recorder", EMIT_TIME, recorder_time),
 	FIGURE("program_ns", "", "of the program, engine included", EMIT_TIME, program_time),
 };
@@ -230,22 +231,26 @@ static const char *sketch_name(const struct run *run)
 }
 
 /* What an exact run has of them. */
+static json_t *exact_counters_json(const struct run_counters *n)
+{
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "executions", (json_int_t)n->instructions,
+			 "processes", (json_int_t)n->processes, "native", (json_int_t)n->native,
+			 "uncounted", (json_int_t)n->uncounted, "recorder_ns",
+			 (json_int_t)n->recorder_ns, "program_ns", (json_int_t)n->program_ns,
+			 "elapsed_ns", (json_int_t)n->elapsed_ns);
+}
+
 static json_t *exact_run_json(const struct run *run)
 {
-	const struct run_counters *n = &run->n;
 	char started[64];
 
-	return json_pack(
-		"{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s,s:i,s:i,s:b,s:s,s:{s:I,s:I,s:I,s:I,s:I,"
-		"s:I}}",
-		"source", run->source, "host", run->host, "cpu", run->cpu, "kernel", run->kernel,
-		"version", run->version, "observe", run->event, "sketch", sketch_name(run),
-		"sketch_capacity", (int)run->sketch_capacity, "status", run->status, "finished",
-		(int)run->finished, "started", started_text(run, started, sizeof(started)),
-		"counters", "executions", (json_int_t)n->instructions, "processes",
-		(json_int_t)n->processes, "native", (json_int_t)n->native, "recorder_ns",
-		(json_int_t)n->recorder_ns, "program_ns", (json_int_t)n->program_ns, "elapsed_ns",
-		(json_int_t)n->elapsed_ns);
+	return json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s,s:i,s:i,s:b,s:s,s:o}", "source",
+			 run->source, "host", run->host, "cpu", run->cpu, "kernel", run->kernel,
+			 "version", run->version, "observe", run->event, "sketch", sketch_name(run),
+			 "sketch_capacity", (int)run->sketch_capacity, "status", run->status,
+			 "finished", (int)run->finished, "started",
+			 started_text(run, started, sizeof(started)), "counters",
+			 exact_counters_json(&run->n));
 }
 
 static json_t *sampled_run_json(const struct run *run)

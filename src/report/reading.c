@@ -123,13 +123,13 @@ static void exact_heading_json(struct reading *r)
 
 	reading_command(r, command, sizeof(command));
 	emit_set(&r->emit, "recording",
-		 json_pack("{s:o,s:s,s:b,s:s?,s:i,s:b,s:f,s:I,s:I,s:I}", "command",
+		 json_pack("{s:o,s:s,s:b,s:s?,s:i,s:b,s:f,s:I,s:I,s:I,s:I}", "command",
 			   emit_cell_json(EMIT_TEXT, cell_text(command)), "source", run->source,
 			   "exact", 1, "observe", run->event, "runs", (int)r->profile.nrun,
 			   "finished", (int)reading_finished(r), "elapsed",
 			   (double)n->elapsed_ns / 1e9, "executions",
 			   (json_int_t)r->view.sum.observed, "processes", (json_int_t)n->processes,
-			   "native", (json_int_t)n->native));
+			   "native", (json_int_t)n->native, "uncounted", (json_int_t)n->uncounted));
 }
 
 static void heading_json(struct reading *r)
@@ -212,6 +212,9 @@ static void exact_lines(struct reading *r)
 		emit_line(&r->emit, "%s program%s ran without the engine and %s not in it",
 			  fmt_count(n->native, native, sizeof(native)), plural(n->native),
 			  n->native == 1 ? "is" : "are");
+	if (n->uncounted)
+		emit_line(&r->emit, "%s instructions whose code kept changing are not in it",
+			  fmt_count(n->uncounted, executed, sizeof(executed)));
 	if (!reading_finished(r))
 		emit_line(&r->emit, "unfinished: the recorder was killed, what ran after it last "
 				    "wrote is missing");

@@ -145,6 +145,8 @@ void dispatch(void *thread)
 		if (!b)
 			continue;
 		t->target = b->code;
+		if (b->flags & BLOCK_ONCE)
+			log_uncounted();
 		rt_enter(t);
 		t->flags &= ~0x100ul;
 		if (t->exit_link == EXIT_SIGNAL)

@@ -285,6 +285,12 @@ void log_native(const char *path)
 	unlock(&log_lock);
 }
 
+void log_uncounted(void)
+{
+	if (log_fd >= 0)
+		__atomic_fetch_add(&header->uncounted, 1, __ATOMIC_RELAXED);
+}
+
 void log_ended(void)
 {
 	if (!process)

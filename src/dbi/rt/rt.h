@@ -348,6 +348,7 @@ void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
 void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);
+void log_uncounted(void);
 void log_ended(void);
 bool log_descriptors(struct thread *t, long nr, long *ret);
 
