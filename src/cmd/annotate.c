@@ -57,7 +57,10 @@ const struct verb cmd_annotate = {
 		"`taken` is how often a branch was.\n\n"
 		"An instruction's samples are of the time it waited to retire: often the one "
 		"behind the "
-		"slow one has them.",
+		"slow one has them.\n\n"
+		"Of an exact recording it shows how often each instruction was executed. Shares "
+		"are exact and have no bound, but where more different values came than the list "
+		"holds: then the bound is certain.",
 	.examples =
 		"assay annotate\n"
 		"assay annotate longest_match\n"

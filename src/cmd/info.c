@@ -40,7 +40,10 @@ const struct verb cmd_info = {
 		 "ended, what was lost and where, what the recorder cost, and which images were "
 		 "seen.\n\n"
 		 "A window ends early where it cannot know how the program goes on; it never "
-		 "guesses.",
+		 "guesses.\n\n"
+		 "Of an exact recording: what was observed, how many instructions were executed, "
+		 "and "
+		 "what is not in it.",
 	.examples = "assay info\n"
 		    "assay info --json | jq '.stops[] | {stop, share}'\n",
 	.opts = opts,

@@ -75,7 +75,9 @@ const struct verb cmd_merge = {
 		 "of all "
 		 "the runs would have said. Images are matched by build-id and path. The sum may "
 		 "be one of "
-		 "the recordings: it is read before it is written.",
+		 "the recordings: it is read before it is written. Exact recordings and sampled "
+		 "ones do "
+		 "not add up: those count executions, these samples.",
 	.examples = "assay merge -o all.db monday.db tuesday.db\n"
 		    "assay report -i all.db\n",
 	.opts = opts,

@@ -29,10 +29,12 @@ static const struct opt opts[] = {
 	{ 'd', "duration", "S", "stop after S seconds", OPT_DOUBLE, &seconds, 0.01, 1e7, NULL },
 	{ 'o', "output", "FILE", "where to record (default assay.db; an old one becomes FILE.old)",
 	  OPT_STRING, &output, 0, 0, NULL },
-	{ 0, "exact", NULL, "observe every instruction of a command, instead of sampling", OPT_FLAG,
+	{ 0, "exact", NULL,
+	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
-	{ 0, "observe", "WHAT", "with --exact: counts (default), addresses or values as well",
-	  OPT_CHOICE, &observe, 0, 0, "counts addresses values" },
+	{ 0, "observe", "WHAT",
+	  "with --exact: counts (default), addresses or values as well, at some cost", OPT_CHOICE,
+	  &observe, 0, 0, "counts addresses values" },
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
@@ -110,9 +112,9 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.ring_mib = ring_mib;
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
-	if (exact && (!argc || pid || tid || all)) {
-		err_set(err, ERR_USAGE, "--exact runs a command itself");
-		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t and -a");
+	if (exact && (!argc || pid || tid || all || seconds > 0)) {
+		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
+		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
 		return err->code;
 	}
 	o.observe = !strcmp(observe, "values")	    ? EXACT_ADDRESSES | EXACT_VALUES
@@ -127,15 +129,29 @@ static int run(int argc, char **argv, struct err *err)
 
 const struct verb cmd_record = {
 	.name = "record",
-	.summary = "sample a program, a process or the machine into a recording",
+	.summary = "sample a program, a process or the machine; or count exactly",
 	.synopsis = "[OPTIONS] [-p PID | -t TID | -a] [--] [CMD...]",
 	.about =
 		"A timer interrupts the program; from there the kernel side interprets the next "
 		"instructions without side effects and keeps their values, addresses and branches. "
 		"The program is not changed and never notices.\n\n"
+		"With --exact a command runs under an instrumenter instead, with its threads, its "
+		"signals, its children and their images: every instruction that it executes in "
+		"user "
+		"space is counted, and where each branch went. --observe addresses adds the "
+		"addresses of "
+		"its memory operands; values adds results, loads, stores, arguments, returned "
+		"values and "
+		"targets of indirect jumps. Shares are exact as long as no more different values "
+		"come than a list holds (--values), beyond that they have bounds. It needs no "
+		"privilege, and says how often, not how long: time is the sampler's. Code that is "
+		"rewritten all the time is executed but not counted, set-uid children run as they "
+		"are; both are said.\n\n"
 		"COST: what perf record -e cpu-clock costs at the same rate, and a few "
 		"microseconds a "
-		"sample; `assay info` prints what it was.\n\n"
+		"sample; `assay info` prints what it was. With --exact counts cost a part of the "
+		"program's own time, where code is executed more than a few times; addresses and "
+		"values many times that, and a second CPU helps.\n\n"
 		"Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. The "
 		"recording holds values from the program's memory: its mode is 0600, and under "
 		"sudo it "
@@ -144,6 +160,8 @@ const struct verb cmd_record = {
 		"which "
 		"is kept. With -p, -t or -a the first one does.",
 	.examples = "sudo assay record -- gzip -9 -k big.txt\n"
+		    "assay record --exact -- gzip -9 -k big.txt\n"
+		    "assay record --exact --observe values -- ./program\n"
 		    "sudo assay record -F 4999 -o build.db -- make -j2\n"
 		    "sudo assay record -p 1234 -d 30\n"
 		    "sudo assay record -a -d 10\n",

@@ -47,6 +47,8 @@ const struct verb cmd_report = {
 		 "procedures stand under [kernel]. Code of a stripped file is named sub_ADDRESS "
 		 "where "
 		 "unwind information tells procedures apart, else [stripped].\n\n"
+		 "Of an exact recording it lists executed instructions instead, all of them "
+		 "counted: without bounds, and without the kernel.\n\n"
 		 "--by line needs the recorded files, unchanged, and their debug information.",
 	.examples = "assay report\n"
 		    "assay report --by line -n 10\n"

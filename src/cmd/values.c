@@ -56,7 +56,10 @@ const struct verb cmd_values = {
 		 "reads, and results that follow from an invariant above them.\n\n"
 		 "Windows are weighted by time. Shares within one site are estimates; how often "
 		 "two sites "
-		 "were observed does not compare how often they run.",
+		 "were observed does not compare how often they run.\n\n"
+		 "Of an exact recording (--observe values), the instructions executed there take "
+		 "the "
+		 "place of time, and shares are exact.",
 	.examples = "assay values\n"
 		    "assay values --operand argument --min-share 0.9\n"
 		    "assay values --procedure longest_match\n"
