@@ -65,11 +65,11 @@ struct exact_stream {
 
 struct exact_header {
 	uint64_t magic;
-	uint64_t mode;	  /* EXACT_… */
-	uint64_t next;	  /* first free byte */
-	uint64_t process; /* newest */
-	uint32_t bell;	  /* a futex: advanced when there is something to read */
-	uint32_t reading; /* 0: the recorder has given up */
+	uint64_t mode;	    /* EXACT_… */
+	uint64_t next;	    /* first free byte */
+	uint64_t process;   /* newest */
+	uint32_t bell;	    /* a futex: advanced when there is something to read */
+	uint32_t reading;   /* 0: the recorder has given up */
 	uint64_t uncounted; /* instructions executed in code that changes all the time */
 };
 
