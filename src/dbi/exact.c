@@ -16,69 +16,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "dbi/shared.h"
+#include "dbi/exact_priv.h"
 #include "isa/insn.h"
-#include "sampler/files.h"
 
 #define PAGE 4096ul
 #define MAX_BLOCKS (EXACT_COUNTERS_SIZE / 16)
 #define ENGINE "assay-exact"
-
-/* A block of a process, in the profile's terms. Shared with the processes forked from it. */
-struct code_block {
-	uint16_t n;
-	bool branch;	    /* ends in one */
-	uint16_t words;	    /* of an execution's fields in the stream */
-	uint16_t *field;    /* EXACT_F_ of each instruction; NULL without a stream */
-	uint64_t to_addr;   /* makes run-time addresses the image's */
-	uint64_t callee;    /* of the direct call that it ends in, the image's address */
-	struct site *entry; /* … as a site, once it has been looked up */
-	uint32_t image;
-	struct site *site[];
-};
-
-struct counted { /* a thread's counters and stream */
-	uint64_t at;
-	uint64_t stream_at;
-	struct exact_stream *stream; /* mapped, or NULL */
-};
-
-struct process {
-	uint64_t at; /* its place in the file */
-	struct process *parent;
-	uint64_t chunk, pos, bytes; /* how far its log was read: chunk, in it, in all */
-	struct code_block **block;
-	bool *inverted;
-	uint32_t nblock, room;
-	uint64_t *before; /* counters at the last poll, summed over threads */
-	uint64_t nbefore;
-	struct counted *thread;
-	size_t nthread;
-	struct process_image {
-		uint32_t image;	  /* in the profile */
-		uint64_t to_addr; /* added to run-time addresses */
-		uint64_t start, end;
-	} * image;
-	size_t nimage;
-	struct exact_cut *cut; /* to be applied when the counters have been read */
-	size_t ncut;
-	bool done;
-};
-
-struct exact {
-	int fd;
-	struct profile *profile;
-	struct exact_header *header;
-	struct process **process;
-	size_t nprocess;
-	struct files files; /* images by number, for names */
-	char **argv;
-	char *path, *option;
-	struct exact_totals totals;
-	uint64_t *half; /* a copy of what is being read */
-	uint32_t heard; /* the bell */
-	bool read_any;
-};
 
 static void *map_piece(const struct exact *e, uint64_t at, uint64_t n)
 {
@@ -133,12 +76,6 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 		exact_close(e);
 		return NULL;
 	}
-	e->half = malloc(EXACT_HALF + 16 * 8);
-	if (!e->half) {
-		err_set(err, ERR_FAILED, "no memory");
-		exact_close(e);
-		return NULL;
-	}
 	e->header->mode = mode;
 	e->header->reading = 1;
 	e->header->next = PAGE;
@@ -157,12 +94,10 @@ static void free_process(struct process *p)
 			;
 	for (uint32_t i = shared; i < p->nblock; i++) {
 		if (p->block[i])
-			free(p->block[i]->field);
+			streams_free_block(p->block[i]);
 		free(p->block[i]);
 	}
-	for (size_t i = 0; i < p->nthread; i++)
-		if (p->thread[i].stream)
-			munmap(p->thread[i].stream, EXACT_STREAM_SIZE);
+	streams_free(p);
 	free(p->block);
 	free(p->inverted);
 	free(p->before);
@@ -187,7 +122,6 @@ void exact_close(struct exact *e)
 		munmap(e->header, PAGE);
 	if (e->fd >= 0)
 		close(e->fd);
-	free(e->half);
 	free(e->argv);
 	free(e->path);
 	free(e->option);
@@ -305,12 +239,12 @@ static uint32_t image_of(struct exact *e, const struct exact_image *r, uint64_t 
 
 /* Records. */
 
-static int bad(struct err *err)
+int exact_bad(struct err *err)
 {
 	return err_set(err, ERR_FAILED, "the engine's records are damaged");
 }
 
-static int no_memory(struct err *err)
+int exact_no_memory(struct err *err)
 {
 	return err_set(err, ERR_FAILED, "no memory for more code");
 }
@@ -322,9 +256,9 @@ static int take_image(struct exact *e, struct process *p, const struct exact_ima
 
 	copy.path[sizeof(copy.path) - 1] = 0;
 	if (r->number != p->nimage + 1)
-		return bad(err);
+		return exact_bad(err);
 	if (!grow(&p->image, &p->nimage, sizeof(*p->image)))
-		return no_memory(err);
+		return exact_no_memory(err);
 	p->image[p->nimage - 1].image = image_of(e, &copy, &p->image[p->nimage - 1].to_addr);
 	p->image[p->nimage - 1].start = copy.start;
 	p->image[p->nimage - 1].end = copy.end;
@@ -336,6 +270,7 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted)
 	if (p->nblock == p->room) {
 		uint32_t room = p->room ? 2 * p->room : 1024;
 		struct code_block **block = realloc(p->block, room * sizeof(*block));
+		struct sink *sink;
 		bool *inv;
 
 		if (!block)
@@ -345,29 +280,15 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted)
 		if (!inv)
 			return false;
 		p->inverted = inv;
+		sink = realloc(p->sink, room * sizeof(*sink));
+		if (!sink)
+			return false;
+		p->sink = sink;
 		p->room = room;
 	}
 	p->inverted[p->nblock] = inverted;
+	p->sink[p->nblock] = (struct sink){ 0 };
 	p->block[p->nblock++] = b;
-	return true;
-}
-
-/* The stream's fields of a block, if there is one. */
-static bool take_fields(struct code_block *b, const struct exact_block *r)
-{
-	size_t code = EXACT_BLOCK_FIELDS(r->len, r->n);
-	unsigned words = 0;
-
-	if (r->r.size < sizeof(*r) + code + 2ul * r->n || !r->n)
-		return false;
-	b->field = malloc(2ul * r->n);
-	if (!b->field)
-		return false;
-	memcpy(b->field, r->bytes + code, 2ul * r->n);
-	for (unsigned i = 0; i < r->n; i++)
-		words += (unsigned)__builtin_popcount(b->field[i] & 0xff) +
-			 (b->field[i] & EXACT_F_ARGS ? 5 : 0);
-	b->words = (uint16_t)words;
 	return true;
 }
 
@@ -380,7 +301,7 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 	unsigned at = 0;
 
 	if (!b)
-		return no_memory(err);
+		return exact_no_memory(err);
 	if (r->image && r->image <= p->nimage) {
 		image = p->image[r->image - 1].image;
 		addr += p->image[r->image - 1].to_addr;
@@ -393,7 +314,7 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 
 		if (!s || len > r->len - at) {
 			free(b);
-			return s ? bad(err) : no_memory(err);
+			return s ? exact_bad(err) : exact_no_memory(err);
 		}
 		s->len = (uint8_t)len;
 		if (insn_decode(&in, r->bytes + at, len, addr + at)) {
@@ -405,18 +326,20 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		at += len;
 	}
 	b->image = image;
-	b->to_addr = addr - r->pc;
-	if (e->header->mode & EXACT_STREAM)
-		take_fields(b, r);
+	if (e->header->mode & EXACT_STREAM && streams_block(b, r, err)) {
+		streams_free_block(b);
+		free(b);
+		return -1;
+	}
 	while (p->nblock < r->id && p->nblock < MAX_BLOCKS) /* numbers that carry no code */
 		if (!add_block(p, NULL, false))
-			return no_memory(err);
+			return exact_no_memory(err);
 	if (r->id != p->nblock || p->nblock >= MAX_BLOCKS) {
 		free(b);
-		return bad(err);
+		return exact_bad(err);
 	}
 	e->totals.blocks++;
-	return add_block(p, b, false) ? 0 : no_memory(err);
+	return add_block(p, b, false) ? 0 : exact_no_memory(err);
 }
 
 static int take_record(struct exact *e, struct process *p, const struct exact_record *r,
@@ -430,37 +353,37 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_IMAGE:
 		return r->size >= sizeof(struct exact_image)
 			       ? take_image(e, p, (const void *)r, err)
-			       : bad(err);
+			       : exact_bad(err);
 	case EXACT_BLOCK:
 		if (r->size < sizeof(*b) || r->size - sizeof(*b) < (size_t)b->len + b->n)
-			return bad(err);
+			return exact_bad(err);
 		return take_block(e, p, b, err);
 	case EXACT_INVERTED:
 		if (r->size < sizeof(*v) || v->id >= p->nblock)
-			return bad(err);
+			return exact_bad(err);
 		p->inverted[v->id] = true;
 		return 0;
 	case EXACT_THREAD:
 		if (r->size < sizeof(*t))
-			return bad(err);
+			return exact_bad(err);
 		if (!grow(&p->thread, &p->nthread, sizeof(*p->thread)))
-			return no_memory(err);
+			return exact_no_memory(err);
 		p->thread[p->nthread - 1].at = t->counters;
 		p->thread[p->nthread - 1].stream_at = t->stream;
 		e->totals.threads++;
 		return 0;
 	case EXACT_CUT:
 		if (r->size < sizeof(struct exact_cut))
-			return bad(err);
+			return exact_bad(err);
 		if (!grow(&p->cut, &p->ncut, sizeof(*p->cut)))
-			return no_memory(err);
+			return exact_no_memory(err);
 		p->cut[p->ncut - 1] = *(const struct exact_cut *)(const void *)r;
 		return 0;
 	case EXACT_NATIVE:
 		e->totals.native++;
 		return 0;
 	default:
-		return bad(err);
+		return exact_bad(err);
 	}
 }
 
@@ -473,22 +396,22 @@ static int read_log(struct exact *e, struct process *p, uint64_t limit, struct e
 		int rc = 0;
 
 		if (!c)
-			return bad(err);
+			return exact_bad(err);
 		next = __atomic_load_n(&c->next, __ATOMIC_ACQUIRE);
 		used = __atomic_load_n(&c->used, __ATOMIC_ACQUIRE);
 		if (used > EXACT_LOG_DATA)
-			rc = bad(err);
+			rc = exact_bad(err);
 		while (!rc && p->pos < used && p->bytes < limit) {
 			struct exact_record *r = (void *)(c->data + p->pos), *copy;
 			uint32_t size = r->size;
 
 			if (size < sizeof(*r) || size % 8 || size > used - p->pos) {
-				rc = bad(err);
+				rc = exact_bad(err);
 				break;
 			}
 			copy = malloc(size); /* the program can change it under our hands */
 			if (!copy) {
-				rc = no_memory(err);
+				rc = exact_no_memory(err);
 				break;
 			}
 			memcpy(copy, r, size);
@@ -509,6 +432,11 @@ static int read_log(struct exact *e, struct process *p, uint64_t limit, struct e
 	return 0;
 }
 
+int exact_read_log(struct exact *e, struct process *p, struct err *err)
+{
+	return read_log(e, p, UINT64_MAX, err);
+}
+
 /* Counters. */
 
 static void add_counts(struct process *p, uint32_t i, uint64_t count, uint64_t second)
@@ -519,6 +447,7 @@ static void add_counts(struct process *p, uint32_t i, uint64_t count, uint64_t s
 		return;
 	for (unsigned k = 0; k < b->n; k++)
 		b->site[k]->observed += count;
+	streams_count(b, 0, b->n, count);
 	if (b->branch)
 		b->site[b->n - 1]->taken += p->inverted[i] ? count - second : second;
 }
@@ -536,6 +465,7 @@ static void apply_cuts(struct process *p)
 		to = c->counted ? b->n : c->done;
 		for (unsigned k = from; k < to && k < b->n; k++)
 			b->site[k]->observed += c->counted ? ~0ull : 1;
+		streams_count(b, from, to, c->counted ? ~0ull : 1);
 		if (c->counted && b->branch && p->inverted[c->id] && c->done < b->n)
 			b->site[b->n - 1]->taken--;
 	}
@@ -551,7 +481,7 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 		return 0;
 	sum = calloc(n, sizeof(*sum));
 	if (!sum)
-		return no_memory(err);
+		return exact_no_memory(err);
 	for (size_t t = 0; t < p->nthread; t++) {
 		const uint64_t *c = map_piece(e, p->thread[t].at, bytes);
 
@@ -574,187 +504,11 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 	return 0;
 }
 
-/* The stream. */
-
-static uint64_t narrowed(uint64_t v, unsigned width)
-{
-	switch (width) {
-	case EXACT_32:
-		return (uint32_t)v;
-	case EXACT_16:
-		return (uint16_t)v;
-	case EXACT_8:
-		return (uint8_t)v;
-	case EXACT_8_HIGH:
-		return (uint8_t)(v >> 8);
-	default:
-		return v;
-	}
-}
-
-static void set(struct retired *r, unsigned operand, uint64_t v)
-{
-	r->have |= (uint16_t)(1u << operand);
-	r->value[operand] = v;
-}
-
-/* The site at a run-time address. */
-static struct site *site_at(struct exact *e, const struct process *p, uint64_t at)
-{
-	for (size_t i = p->nimage; i-- > 0;)
-		if (at >= p->image[i].start && at < p->image[i].end)
-			return profile_site(e->profile,
-					    (struct site_id){ .image = p->image[i].image,
-							      .addr = at + p->image[i].to_addr });
-	return NULL;
-}
-
-/* A call's arguments are its callee's. */
-static int add_arguments(struct exact *e, const struct process *p, struct code_block *b,
-			 unsigned mask, const uint64_t *w)
-{
-	struct site *s = b->entry;
-	struct retired r = { .have = 0 };
-
-	if (!s && b->callee)
-		s = b->entry = profile_site(
-			e->profile, (struct site_id){ .image = b->image, .addr = b->callee });
-	else if (!s && mask & EXACT_F_TARGET)
-		s = site_at(e, p, w[6]);
-	if (!s)
-		return 0;
-	for (unsigned i = 0; i < 6; i++)
-		set(&r, OPERAND_ARG0 + i, w[i]);
-	return profile_values(e->profile, s, &r);
-}
-
-/* One instruction's words; how many there were. */
-static int take_fields_of(struct exact *e, const struct process *p, struct code_block *b,
-			  unsigned i, const uint64_t *w)
-{
-	unsigned mask = b->field[i];
-	const uint64_t *start = w;
-	struct retired r;
-
-	r.have = 0;
-	if (mask & EXACT_F_ADDRESS)
-		set(&r, OPERAND_ADDRESS, *w++);
-	if (mask & EXACT_F_LOAD)
-		set(&r, OPERAND_LOAD, *w++);
-	if (mask & EXACT_F_RESULT)
-		set(&r, OPERAND_RESULT, narrowed(*w++, mask >> EXACT_F_WIDTH_SHIFT & 7));
-	if (mask & EXACT_F_RESULT2)
-		set(&r, OPERAND_RESULT2, narrowed(*w++, mask >> EXACT_F_WIDTH2_SHIFT & 7));
-	if (mask & EXACT_F_STORE)
-		set(&r, OPERAND_STORE, *w++);
-	if (mask & EXACT_F_RETURN)
-		set(&r, OPERAND_RETURN, *w++);
-	if (mask & EXACT_F_ARGS) {
-		if (add_arguments(e, p, b, mask, w))
-			return -1;
-		w += 6;
-	}
-	if (mask & EXACT_F_TARGET)
-		set(&r, OPERAND_TARGET, *w++);
-	if (r.have && profile_values(e->profile, b->site[i], &r))
-		return -1;
-	return (int)(w - start);
-}
-
-/* Words of executions, n of them or up to a 0. What the program may have damaged ends it. */
-static int take_words(struct exact *e, struct process *p, const uint64_t *w, size_t n,
-		      struct err *err)
-{
-	const uint64_t *end = w + n;
-
-	while (w < end && *w) {
-		uint64_t head = *w++;
-		uint32_t id = (uint32_t)head - 1;
-		struct code_block *b;
-		unsigned done;
-
-		if (id >= p->nblock && read_log(e, p, UINT64_MAX, err))
-			return -1;
-		b = id < p->nblock ? p->block[id] : NULL;
-		if (!b || !b->field)
-			return bad(err);
-		done = head >> 63 ? head >> 32 & 0x7fff : b->n;
-		for (unsigned i = 0; i < done && i < b->n; i++) {
-			int k;
-
-			if (!(b->field[i] & 0xff))
-				continue;
-			if ((size_t)(end - w) < 14)
-				return 0; /* cut off by the end of its process */
-			k = take_fields_of(e, p, b, i, w);
-			if (k < 0)
-				return no_memory(err);
-			w += k;
-		}
-	}
-	return 0;
-}
-
-static int read_half(struct exact *e, struct process *p, struct exact_stream *s, unsigned half,
-		     uint32_t bytes, struct err *err)
-{
-	uint64_t *from = (uint64_t *)((char *)s + EXACT_STREAM_PAGE + half * (size_t)EXACT_HALF);
-	uint64_t *copy = e->half;
-	size_t n = (bytes < EXACT_HALF ? bytes : EXACT_HALF) / 8;
-
-	/* a copy: the program can change it under our hands */
-	memcpy(copy, from, n * 8);
-	memset(copy + n, 0, 16 * 8);
-	memset(from, 0, n * 8); /* what is behind is the engine's: it moves it to the other half */
-	__atomic_store_n(&s->full[half], 0, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &s->full[half], FUTEX_WAKE, 1, NULL, NULL, 0);
-	return take_words(e, p, copy, n + 14, err);
-}
-
-static struct exact_stream *stream_of(struct exact *e, struct counted *c)
-{
-	if (!c->stream) {
-		void *m = mmap(NULL, EXACT_STREAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd,
-			       (off_t)c->stream_at);
-
-		c->stream = m == MAP_FAILED ? NULL : m;
-	}
-	return c->stream;
-}
-
-static int read_streams(struct exact *e, struct process *p, bool last, struct err *err)
-{
-	/* reading may find further threads, and move all */
-	for (size_t t = 0; t < p->nthread; t++) {
-		struct exact_stream *s;
-		unsigned first;
-
-		if (!p->thread[t].stream_at)
-			continue;
-		s = stream_of(e, &p->thread[t]);
-		if (!s)
-			return err_sys(err, "cannot map a stream");
-		/* the older one first */
-		first = !(__atomic_load_n(&s->current, __ATOMIC_ACQUIRE) & 1);
-		for (unsigned i = 0; i < 2; i++) {
-			unsigned half = i ? !first : first;
-			bool full = __atomic_load_n(&s->full[half], __ATOMIC_ACQUIRE);
-
-			if (!full && !(last && half != first))
-				continue;
-			e->read_any = true;
-			if (read_half(e, p, s, half, full ? s->used[half] : EXACT_HALF, err))
-				return -1;
-		}
-	}
-	return 0;
-}
-
 static void give_back(struct exact *e, struct process *p)
 {
 	for (size_t t = 0; t < p->nthread; t++) {
 		if (p->thread[t].stream) {
-			munmap(p->thread[t].stream, EXACT_STREAM_SIZE);
+			munmap(p->thread[t].stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
 			p->thread[t].stream = NULL;
 			fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				  (off_t)p->thread[t].stream_at, EXACT_STREAM_SIZE);
@@ -785,10 +539,10 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 		return -1;
 	for (uint32_t i = 0; i < from->nblock && i < r->parent_blocks; i++)
 		if (!add_block(p, from->block[i], from->inverted[i]))
-			return no_memory(err);
+			return exact_no_memory(err);
 	for (size_t i = 0; i < from->nimage && i < r->parent_images; i++) {
 		if (!grow(&p->image, &p->nimage, sizeof(*p->image)))
-			return no_memory(err);
+			return exact_no_memory(err);
 		p->image[i] = from->image[i];
 	}
 	return 0;
@@ -801,12 +555,12 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	int rc = 0;
 
 	if (!r)
-		return bad(err);
+		return exact_bad(err);
 	p = calloc(1, sizeof(*p));
 	if (!p || !grow(&e->process, &e->nprocess, sizeof(*e->process))) {
 		munmap(r, PAGE);
 		free(p);
-		return no_memory(err);
+		return exact_no_memory(err);
 	}
 	e->process[e->nprocess - 1] = p;
 	p->at = at;
@@ -833,7 +587,7 @@ static int new_processes(struct exact *e, struct err *err)
 		struct exact_process *r = map_piece(e, at, PAGE);
 
 		if (!r || !grow(&new, &n, sizeof(*new))) {
-			rc = r ? no_memory(err) : bad(err);
+			rc = r ? exact_no_memory(err) : exact_bad(err);
 			break;
 		}
 		new[n - 1] = at;
@@ -852,11 +606,11 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 	bool ended;
 
 	if (!r)
-		return bad(err);
+		return exact_bad(err);
 	ended = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == EXACT_ENDED ||
 		(kill((pid_t)r->pid, 0) && errno == ESRCH);
 	munmap(r, PAGE);
-	if (read_log(e, p, UINT64_MAX, err) || read_streams(e, p, ended, err))
+	if (read_log(e, p, UINT64_MAX, err) || streams_read(e, p, ended, err))
 		return -1;
 	if (!ended && !counters)
 		return 0;
@@ -864,6 +618,8 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		return -1;
 	apply_cuts(p);
 	if (ended) {
+		if (streams_finish(e, p, err))
+			return -1;
 		p->done = true;
 		give_back(e, p);
 	}
@@ -907,7 +663,8 @@ int exact_finish(struct exact *e, struct err *err)
 
 	for (size_t i = 0; i < e->nprocess && !rc; i++)
 		if (!e->process[i]->done)
-			rc = read_streams(e, e->process[i], true, err);
+			rc = streams_read(e, e->process[i], true, err) ||
+			     streams_finish(e, e->process[i], err);
 	files_name_procedures(&e->files);
 	return rc;
 }

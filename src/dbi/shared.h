@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define EXACT_MAGIC 0x3130746361786541ull
+#define EXACT_MAGIC 0x3230746361786541ull
 #define EXACT_SIZE (1ull << 44)
 #define EXACT_LOG_SIZE (1u << 18)
 #define EXACT_COUNTERS_SIZE 0x4000000u
@@ -27,41 +27,47 @@
 #define EXACT_VALUES 4	  /* results, loads, stores, arguments, return values, indirect targets */
 #define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES)
 
-/* What the stream holds of an instruction: 64-bit words in this order. */
-#define EXACT_F_ADDRESS 1
-#define EXACT_F_LOAD 2
-#define EXACT_F_RESULT 4
-#define EXACT_F_RESULT2 8
-#define EXACT_F_STORE 16
-#define EXACT_F_RETURN 32
-#define EXACT_F_ARGS 64 /* six words */
-#define EXACT_F_TARGET 128
-#define EXACT_F_WIDTH_SHIFT 8	/* of the result, enum exact_width, 3 bits */
-#define EXACT_F_WIDTH2_SHIFT 11 /* of the second one */
-enum exact_width {
-	EXACT_64,
-	EXACT_32,
-	EXACT_16,
-	EXACT_8,
-	EXACT_8_HIGH, /* bits 8 to 15 of the word */
-};
-
 /*
- * A thread's stream: two halves that are filled in turn. Each execution of a block is a word, its number
- * + 1, and the fields of its instructions. With the topmost bit set the execution ended early: bits 32 to
- * 47 hold after how many instructions. A half that is not full ends at a word 0.
+ * A thread's stream: two halves that are filled in turn. Each execution of a block is a head and as many words
+ * as it says:
  *
- * An execution that does not fit goes into the other half as a whole: its words behind `used` are not the
- * recorder's, which clears what it has read and no more.
+ *   63  done behind 47..32            if the execution ended early: after how many instructions
+ *   30..22 words   21..0 block + 1
+ *
+ * The words are values of registers, addresses, and what memory holds, as few as all that is observed can be
+ * computed from: fields say how. Up to `at` executions are complete.
  */
+#define EXACT_HEAD_BLOCKS 22
+#define EXACT_HEAD_BLOCK(head) ((uint32_t)(head) & ((1u << EXACT_HEAD_BLOCKS) - 1))
+#define EXACT_HEAD_WORDS(head) ((uint32_t)(head) >> EXACT_HEAD_BLOCKS)
+#define EXACT_HEAD_DONE(head) ((unsigned)((head) >> 32 & 0xffff))
+#define EXACT_HEAD_CUT (1ull << 63)
+#define EXACT_WORDS_MAX 511
 #define EXACT_HALF 0x40000u
 struct exact_stream {
-	uint32_t full[2]; /* 1: to be read; the recorder clears the words, then this */
-	uint32_t used[2]; /* bytes */
+	uint64_t at;	   /* where the next execution goes: an address in the program */
+	uint64_t start[2]; /* the halves', there */
+	uint32_t full[2];  /* 1: to be read, the recorder clears it */
+	uint32_t used[2];  /* bytes */
 	uint32_t current, pad;
 };
 #define EXACT_STREAM_PAGE 4096u
 #define EXACT_STREAM_SIZE (EXACT_STREAM_PAGE + 2 * EXACT_HALF)
+
+/*
+ * One observed value of an instruction's executions: narrowed to `to` bits, add + (the word narrowed to
+ * `from` bits). from <= to: no two values of the word give the same. EXACT_CONSTANT: add.
+ */
+struct exact_field {
+	int64_t add;
+	uint16_t word;
+	uint8_t insn;
+	uint8_t operand;  /* enum operand, stream/window.h */
+	uint8_t from, to; /* 64, 32, 16, 8; from EXACT_HIGH: bits 8 to 15 */
+	uint16_t pad;
+};
+#define EXACT_CONSTANT 0xffff
+#define EXACT_HIGH 1
 
 struct exact_header {
 	uint64_t magic;
@@ -123,13 +129,11 @@ struct exact_block {
 	uint32_t id; /* counters 2 id and 2 id + 1: executions, and how often its branch jumped */
 	uint32_t image; /* of the last record with that number */
 	uint16_t len, n;
-	uint32_t flags;
-	uint8_t bytes
-		[]; /* of code; then each instruction's length; then, aligned to 2, if there is a
-			  * stream, 16 bits of EXACT_F_ for each instruction */
+	uint16_t words, nfield;
+	uint8_t bytes[]; /* of code; then each instruction's length; then, aligned to 8, fields */
 };
 
-#define EXACT_BLOCK_FIELDS(len, n) (((len) + (n) + 1u) & ~1u) /* offset in bytes */
+#define EXACT_BLOCK_FIELDS(len, n) (((len) + (n) + 7u) & ~7u) /* offset in bytes */
 
 /* From the start on, that block's second counter tells how often its branch did not jump. */
 struct exact_inverted {

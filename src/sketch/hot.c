@@ -10,7 +10,7 @@
  * so, as if tau had always been what it is. A list merged of several samples (`streams`) misses at most
  * the sum of as many such runs. What is merged while still exact is fed as occurrences and adds none.
  */
-#include "sketch/hot.h"
+#include "sketch/hot_priv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,32 +18,11 @@
 
 const char *const hot_method_name[HOT_METHOD_N] = { "space-saving", "counting" };
 
-#define INLINE_ENTRIES 2
 #define TAU_GROWTH 1.1 /* Gibbons and Matias */
 #define DOUBT 0.05     /* of a counting sample's upper bounds */
 #define TAU_SCALE 65536.0
 #define STREAMS_MAX (1u << 30)
 #define EXTRA_LIMIT 0x1p62 /* of tau or rest, encoded: so that sums of them do not wrap */
-
-struct entry {
-	uint64_t value;
-	uint64_t count;
-	/* Space-Saving: of count, how much may be other values'. Counting samples: estimate of what the
-	 * samples merged into this one missed, beyond the one that tau is thrown for */
-	uint64_t error;
-};
-
-struct hot {
-	uint8_t method;
-	uint16_t capacity, n, room;
-	uint16_t last;	  /* entry hit last */
-	uint32_t streams; /* counting samples merged with tau above 1, at least 1 */
-	uint64_t total;
-	uint64_t rest; /* Space-Saving: bound of what is outside the list */
-	double tau;
-	struct entry *e;
-	struct entry first[INLINE_ENTRIES];
-};
 
 int hot_method_by_name(const char *name)
 {
@@ -96,7 +75,7 @@ void hot_free(struct hot *h)
 	free(h);
 }
 
-static bool grow(struct hot *h, unsigned room)
+bool hot_grow(struct hot *h, unsigned room)
 {
 	struct entry *e;
 
@@ -144,11 +123,11 @@ static void replace_least(struct hot *h, uint64_t value, uint64_t n)
 	*m = (struct entry){ value, m->count + n, m->count };
 }
 
-static int append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
+int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
 {
 	unsigned most = h->capacity + (h->method == HOT_COUNTING); /* until it is thinned */
 
-	if (h->n == h->room && !grow(h, 2u * h->room < most ? 2u * h->room : most))
+	if (h->n == h->room && !hot_grow(h, 2u * h->room < most ? 2u * h->room : most))
 		return -1;
 	h->e[h->n] = (struct entry){ value, count, error };
 	h->last = h->n++;
@@ -201,7 +180,7 @@ static int enter_counting(struct hot *h, uint64_t value, uint64_t n)
 
 	if (skipped >= n)
 		return 0;
-	if (append(h, value, n - skipped, 0))
+	if (hot_append(h, value, n - skipped, 0))
 		return -1;
 	thin(h);
 	return 0;
@@ -219,7 +198,7 @@ int hot_add(struct hot *h, uint64_t value, uint64_t n)
 	else if (h->n == h->capacity)
 		replace_least(h, value, n);
 	else
-		rc = append(h, value, n + h->rest, h->rest);
+		rc = hot_append(h, value, n + h->rest, h->rest);
 	if (!rc)
 		h->total += n;
 	return rc;
@@ -270,7 +249,7 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 			rest = all[dst->capacity].count;
 		n = dst->capacity;
 	}
-	if (!grow(dst, n)) {
+	if (!hot_grow(dst, n)) {
 		free(all);
 		return -1;
 	}
@@ -286,7 +265,7 @@ static struct hot *copy(const struct hot *h, unsigned more)
 {
 	struct hot *c = hot_new(h->method, HOT_CAPACITY_MAX);
 
-	if (!c || !grow(c, h->n + more + 1u)) {
+	if (!c || !hot_grow(c, h->n + more + 1u)) {
 		hot_free(c);
 		return NULL;
 	}
@@ -324,7 +303,7 @@ static void add_sample(struct hot *h, const struct hot *sample)
 			d->count += s->count;
 			d->error += s->error + missed;
 		} else {
-			append(h, s->value, s->count, s->error);
+			hot_append(h, s->value, s->count, s->error);
 		}
 	}
 	h->streams += sample->streams;
@@ -337,7 +316,7 @@ static int merge_counting(struct hot *dst, const struct hot *src)
 	bool src_exact = hot_exact(src);
 	struct hot *a = copy(dst, src->n), *b = copy(src, dst->n), *sum = a;
 
-	if (!a || !b || !grow(dst, dst->capacity)) {
+	if (!a || !b || !hot_grow(dst, dst->capacity)) {
 		hot_free(a);
 		hot_free(b);
 		return -1;
@@ -371,6 +350,31 @@ int hot_merge(struct hot *dst, const struct hot *src)
 		return -1;
 	dst->total += src->total;
 	return 0;
+}
+
+static uint64_t narrow(uint64_t v, unsigned bits)
+{
+	return bits < 64 ? v & ((1ull << bits) - 1) : v;
+}
+
+int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned bits)
+{
+	struct hot *c;
+	int rc = -1;
+
+	if (!add && bits == 64)
+		return hot_merge(dst, src);
+	c = copy(src, 0);
+	if (!c)
+		return -1;
+	c->capacity = src->capacity;
+	c->rest = src->rest;
+	c->total = src->total;
+	for (unsigned i = 0; i < c->n; i++)
+		c->e[i].value = narrow(c->e[i].value + add, bits);
+	rc = hot_merge(dst, c);
+	hot_free(c);
+	return rc;
 }
 
 uint64_t hot_total(const struct hot *h)
@@ -574,7 +578,7 @@ static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const u
 		    ((h->method == HOT_SPACE_SAVING || h->streams > 1) && !get(p, end, &e.error)))
 			return false;
 		if (!plausible(h, &e, &spare) || find(h, e.value) ||
-		    append(h, e.value, e.count, e.error))
+		    hot_append(h, e.value, e.count, e.error))
 			return false;
 	}
 	return true;

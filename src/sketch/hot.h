@@ -54,10 +54,17 @@ void hot_free(struct hot *h);
 
 /* Adds n occurrences of a value. -1 without memory (the list is unchanged). */
 int hot_add(struct hot *h, uint64_t value, uint64_t n);
+/* Adds n values, each once, of one stretch of the stream: they are counted exactly first, so that the bounds are as
+ * tight as if what is rare in the stretch had been left out of it. -1 without memory: some of them are
+ * added. */
+int hot_add_many(struct hot *h, const uint64_t *value, unsigned n);
 /* Adds src to dst: of both streams, with bounds that hold for both. Of one method; capacities may differ
  * (dst's holds). -1 without memory or if the methods differ (dst is unchanged). Counting samples that
  * are not exact: the bounds widen with the number of lists merged. */
 int hot_merge(struct hot *dst, const struct hot *src);
+/* … with each of src's values increased by `add` and narrowed to `bits` first: no two of those that were added to
+ * src may become equal. */
+int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned bits);
 
 uint64_t hot_total(const struct hot *h);    /* occurrences added */
 unsigned hot_distinct(const struct hot *h); /* entries held */

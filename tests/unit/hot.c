@@ -122,6 +122,103 @@ static void test_space_saving_bounds_are_certain(void **unused)
 	}
 }
 
+/* Streams that many values at once make hard: all different, rising, as many values as the list has room for and
+ * one more, hot ones that come late or seldom, or turn by turn. */
+static uint64_t hard_value_of(int kind, int i)
+{
+	switch (kind) {
+	case 4:
+		return (uint64_t)i * 7919 % VALUES;
+	case 5:
+		return (uint64_t)(i % VALUES);
+	case 6:
+		return (uint64_t)(i % 17);
+	case 7:
+		return i > STREAM / 2 ? (uint64_t)(i % 3) : (uint64_t)(i % VALUES);
+	case 8:
+		return i % 10 ? 1 + draw() % (VALUES - 1) : 0;
+	case 9:
+		return (uint64_t)(i / 16 % VALUES);
+	case 10:
+		return i % 300 < 20 ? 5 : (uint64_t)(i % VALUES);
+	case 11:
+		return 42;
+	default:
+		return value_of(kind, i);
+	}
+}
+#define HARD 12
+
+static void test_many_at_once(void **unused)
+{
+	(void)unused;
+	for (int round = 0; round < HARD * 5; round++) {
+		static const unsigned sizes[] = { 1, 9, 64, 256, 1000 };
+		uint64_t *exact = calloc(VALUES, sizeof(*exact)), batch[1000];
+		struct hot *h = hot_new(HOT_SPACE_SAVING, 16);
+		struct hot_value v[16];
+		unsigned bad = 0, all = 0, distinct = 0, n;
+
+		for (int i = 0; i < STREAM; i += (int)n) {
+			n = 1 + (unsigned)draw() % sizes[round / HARD];
+			if (n > (unsigned)(STREAM - i))
+				n = (unsigned)(STREAM - i);
+			for (unsigned k = 0; k < n; k++) {
+				batch[k] = hard_value_of(round % HARD, i + (int)k);
+				exact[batch[k]]++;
+			}
+			assert_int_equal(hot_add_many(h, batch, n), 0);
+		}
+		assert_int_equal(hot_total(h), STREAM);
+		count_violations(h, exact, &bad, &all);
+		assert_int_equal(bad, 0);
+		assert_true(hot_rest_bound(h) <= STREAM / 16.0);
+		n = hot_top(h, v, 16);
+		for (uint64_t x = 0; x < VALUES; x++) {
+			bool found = false;
+
+			distinct += exact[x] != 0;
+			for (unsigned i = 0; i < n; i++)
+				found |= v[i].value == x;
+			if (!found)
+				assert_true((double)exact[x] <= hot_rest_bound(h));
+		}
+		assert_int_equal(hot_exact(h), distinct <= 16);
+		hot_free(h);
+		free(exact);
+	}
+}
+
+/* Values and streams of a list, all of one capacity, moved by a constant. */
+static void test_merge_of_sums(void **unused)
+{
+	(void)unused;
+	for (int round = 0; round < 20; round++) {
+		struct hot *a = hot_new(HOT_SPACE_SAVING, 16), *b = hot_new(HOT_SPACE_SAVING, 16);
+		struct hot_value v[16], w[16];
+		uint64_t add = draw();
+		unsigned n;
+
+		for (int i = 0; i < 5000; i++)
+			assert_int_equal(hot_add(a, (uint32_t)(value_of(round % 4, i) - 2), 1), 0);
+		assert_int_equal(hot_merge_sum(b, a, add, 32), 0);
+		assert_int_equal(hot_total(b), 5000);
+		n = hot_top(a, v, 16);
+		assert_int_equal(hot_top(b, w, 16), n);
+		for (unsigned i = 0; i < n; i++) {
+			bool found = false;
+
+			for (unsigned k = 0; k < n; k++)
+				found |= w[k].value == (uint32_t)(v[i].value + add) &&
+					 w[k].low == v[i].low && w[k].high == v[i].high;
+			assert_true(found);
+		}
+		assert_true(hot_rest_bound(a) == hot_rest_bound(b));
+		hot_free(a);
+		hot_free(b);
+	}
+}
+
 static void test_counting_bounds_hold_as_often_as_said(void **unused)
 {
 	unsigned bad = 0, all = 0;
@@ -436,6 +533,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exact_below_capacity),
 		cmocka_unit_test(test_space_saving_bounds_are_certain),
+		cmocka_unit_test(test_many_at_once),
+		cmocka_unit_test(test_merge_of_sums),
 		cmocka_unit_test(test_counting_bounds_hold_as_often_as_said),
 		cmocka_unit_test(test_counting_finds_hot_values),
 		cmocka_unit_test(test_merged_space_saving_bounds_are_certain),

@@ -18,8 +18,7 @@ _Static_assert(offsetof(struct thread, gs_base) == T_GS_BASE, "layout");
 _Static_assert(offsetof(struct thread, flags_spill) == T_FLAGS_SPILL, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
 _Static_assert(offsetof(struct thread, spill) == T_SPILL, "layout");
-_Static_assert(offsetof(struct thread, buffer) == T_BUFFER, "layout");
-_Static_assert(offsetof(struct thread, buffer_limit) == T_BUFFER_LIMIT, "layout");
+_Static_assert(offsetof(struct exact_stream, at) == 0, "layout");
 _Static_assert(sizeof(struct thread) < 0x4000, "the stack follows");
 
 struct thread *threads;

@@ -31,10 +31,8 @@
 #define T_FLAGS 0x30
 #define T_GS_BASE 0x38 /* the program's: gs itself is ours */
 #define T_FLAGS_SPILL 0x40
-#define T_REGS 0x80    /* the program's registers, in encoding order: rax rcx rdx rbx rsp … */
-#define T_SPILL 0x100  /* a register's value while a sequence in the cache uses it */
-#define T_BUFFER 0x180 /* where the next record goes */
-#define T_BUFFER_LIMIT 0x188
+#define T_REGS 0x80   /* the program's registers, in encoding order: rax rcx rdx rbx rsp … */
+#define T_SPILL 0x100 /* a register's value while a sequence in the cache uses it */
 
 #define T_STACK_TOP 0x10000  /* engine stack: below this */
 #define T_NEAR_TABLE 0x10000 /* indirect targets, by the low 16 bits: -address, code */
@@ -45,7 +43,7 @@
 #define T_SCRATCH_SIZE 0x20000
 #define T_COUNTERS 0x140000 /* 8 bytes each; mapped when counting */
 #define T_COUNTERS_SIZE 0x4000000
-/* The stream: its control page, two halves, behind each of them nothing, so that a store beyond its end
+/* The stream: its control page, which begins with where the next execution goes; two halves, behind each of them nothing, so that a store beyond its end
  * faults. */
 #define T_STREAM (T_COUNTERS + T_COUNTERS_SIZE)
 #define T_HALF_0 (T_STREAM + 0x10000)

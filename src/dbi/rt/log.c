@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <linux/mman.h>
 
+#include "dbi/rt/plan.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 #include "dbi/shared.h"
@@ -128,7 +129,8 @@ void log_thread(struct thread *t)
 		map_piece(stream, EXACT_STREAM_PAGE, base + T_STREAM);
 		map_piece(stream + EXACT_STREAM_PAGE, EXACT_HALF, base + T_HALF_0);
 		map_piece(stream + EXACT_STREAM_PAGE + EXACT_HALF, EXACT_HALF, base + T_HALF_1);
-		t->buffer = (uint64_t)base + T_HALF_0;
+		stream_of(t)->start[0] = stream_of(t)->at = (uint64_t)base + T_HALF_0;
+		stream_of(t)->start[1] = (uint64_t)base + T_HALF_1;
 	}
 	map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
 	lock(&log_lock);
@@ -160,20 +162,17 @@ static bool recorder_gone(void)
 
 void log_next_half(struct thread *t, uint64_t end_at, size_t n)
 {
-	struct exact_stream *s = (void *)((char *)t + T_STREAM);
+	struct exact_stream *s = stream_of(t);
 	uint32_t now = s->current & 1, next = !now;
-	uint64_t start = (uint64_t)t + (now ? T_HALF_1 : T_HALF_0);
 	struct timespec_k wait = { 0, 100000000 };
 
 	/* where nobody reads the program goes on all the same */
 	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE) && !recorder_gone())
 		sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
-	t->buffer = (uint64_t)t + (next ? T_HALF_1 : T_HALF_0);
-	/* before the half is given away, and may be filled again */
-	memcpy((void *)t->buffer, (const void *)end_at, n);
-	memset((void *)end_at, 0, n);
-	s->used[now] = (uint32_t)(end_at - start);
-	s->current = next;
+	memcpy((void *)s->start[next], (const void *)end_at, n); /* before the half is given away */
+	s->used[now] = (uint32_t)(end_at - s->start[now]);
+	s->at = s->start[next];
+	__atomic_store_n(&s->current, next, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->full[now], 1, __ATOMIC_RELEASE);
 	ring();
 }
@@ -219,25 +218,26 @@ uint32_t log_image(const struct region *g)
 }
 
 void log_block(const struct block *b, uint32_t id, uint32_t image, const uint8_t *lens,
-	       const uint16_t *fields)
+	       const struct plan *plan)
 {
-	size_t code = EXACT_BLOCK_FIELDS(b->len, b->n);
+	size_t fields = EXACT_BLOCK_FIELDS(b->len, b->n);
+	size_t size = plan->nfield * sizeof(plan->field[0]);
 	struct exact_block *r;
 
 	if (log_fd < 0)
 		return;
 	lock(&log_lock);
-	r = begin(EXACT_BLOCK, sizeof(*r) + code + (fields ? 2ul * b->n : 0));
+	r = begin(EXACT_BLOCK, sizeof(*r) + fields + size);
 	r->pc = b->pc;
 	r->id = id;
 	r->image = image;
 	r->len = b->len;
 	r->n = b->n;
-	r->flags = 0;
+	r->words = (uint16_t)plan->words;
+	r->nfield = (uint16_t)plan->nfield;
 	memcpy(r->bytes, (const void *)b->pc, b->len);
 	memcpy(r->bytes + b->len, lens, b->n);
-	if (fields)
-		memcpy(r->bytes + code, fields, 2ul * b->n);
+	memcpy(r->bytes + fields, plan->field, size);
 	end(r);
 	unlock(&log_lock);
 }
@@ -293,7 +293,7 @@ void log_uncounted(void)
 
 void log_ended(void)
 {
-	if (!process)
+	if (!process || process->pid != (uint32_t)sys(__NR_getpid)) /* a vfork's child */
 		return;
 	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
 	if (log_mode & EXACT_STREAM)

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "dbi/rt/layout.h"
+#include "dbi/shared.h"
 
 #pragma GCC visibility push(hidden) /* all in one file: no tables of addresses */
 
@@ -91,7 +92,6 @@ struct thread {
 	uint64_t pad[7];
 	uint64_t regs[16];
 	uint64_t spill[16];
-	uint64_t buffer, buffer_limit;
 	/* C alone from here */
 	struct pending signal;
 	sig_set blocked; /* of those that the engine keeps open */
@@ -278,10 +278,9 @@ struct place {
 	unsigned done;	   /* instructions of the block that are complete */
 	bool clean;	   /* exactly between two instructions */
 	bool counted;	   /* the block's counter has been advanced */
-	unsigned record;   /* bytes of the execution's record that are complete */
-	unsigned whole;	   /* … that it has in the end */
-	bool streamed;	   /* it has been ended */
-	unsigned base;	   /* register that points to it until then, or NO_REG */
+	unsigned record;   /* bytes of the stream that are complete */
+	unsigned base;	   /* register that points to the execution's record, or NO_REG */
+	unsigned closed;   /* the whole record's bytes, if it has been completed already */
 };
 /* Code that counts an edge and goes on at `to`: its address in the cache. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
@@ -341,9 +340,10 @@ void log_thread(struct thread *t);
 void log_before_fork(void);
 void log_after_fork(struct thread *t, bool child);
 uint32_t log_image(const struct region *g); /* its number */
+struct plan;
 void log_block(const struct block *b, uint32_t id, uint32_t image, const uint8_t *lens,
-	       const uint16_t *fields);
-/* Another half for t's stream: records are complete up to `end`, the n bytes there are taken along. */
+	       const struct plan *plan);
+/* Another half for t's stream: executions are complete up to `end`, the n bytes there are taken along. */
 void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
 void log_cut(uint32_t id, unsigned done, bool counted);
@@ -351,6 +351,11 @@ void log_native(const char *path);
 void log_uncounted(void);
 void log_ended(void);
 bool log_descriptors(struct thread *t, long nr, long *ret);
+
+static inline struct exact_stream *stream_of(struct thread *t)
+{
+	return (struct exact_stream *)((char *)t + T_STREAM);
+}
 
 static inline uint64_t *counter_of(struct thread *t, uint32_t id)
 {

@@ -105,20 +105,17 @@ static uint64_t half_end(const struct thread *t, uint64_t at)
 	return at <= first ? first : (uint64_t)t + T_HALF_1 + T_HALF_SIZE;
 }
 
-/* The record of an execution that ends early holds what is complete; behind it there is nothing. */
-static void cut_record(struct thread *t, uint64_t record, uint32_t id, unsigned n,
-		       const struct place *place)
+/* The execution that is recorded there ends early. */
+static void cut_record(struct thread *t, uint64_t *record, const struct place *place)
 {
-	uint64_t end = record + place->whole;
-
-	if (end > half_end(t, record))
-		end = half_end(t, record);
-	t->buffer = place->done ? record + place->record : record;
-	memset((void *)t->buffer, 0, end - t->buffer);
-	if (place->done)
-		*(uint64_t *)record =
-			id + 1ull +
-			(place->done < n ? 1ull << 63 | (uint64_t)place->done << 32 : 0);
+	if (!place->done) {
+		stream_of(t)->at = (uint64_t)record;
+		return;
+	}
+	*record = EXACT_HEAD_CUT | (uint64_t)place->done << 32 |
+		  (uint64_t)(place->record / 8 - 1) << EXACT_HEAD_BLOCKS |
+		  EXACT_HEAD_BLOCK(*record);
+	stream_of(t)->at = (uint64_t)record + place->record;
 }
 
 /* Leaves the cache for the dispatcher, with the program's state where it stands. */
@@ -134,11 +131,10 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 	if (log_mode && (place->done || place->counted) && place->done < b->n &&
 	    !(b->flags & BLOCK_ONCE))
 		log_cut((uint32_t)(b - blocks), place->done, place->counted);
-	if (place->base != NO_REG && (place->streamed || place->spilled & 1u << place->base))
-		cut_record(t,
-			   place->streamed ? t->buffer - place->whole
-					   : *context_register(&uc->c, place->base),
-			   (uint32_t)(b - blocks), b->n, place);
+	if (place->closed && place->done < b->n)
+		cut_record(t, (uint64_t *)(stream_of(t)->at - place->closed), place);
+	else if (place->done && place->base != NO_REG && place->spilled & 1u << place->base)
+		cut_record(t, (uint64_t *)*context_register(&uc->c, place->base), place);
 	uc->c.rip = (uint64_t)rt_enter_abort;
 	uc->c.flags &= ~(FLAG_TRAP | FLAG_DIRECTION);
 	t->stepping = false;
@@ -206,7 +202,7 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 		uint64_t limit = half_end(t, old);
 
 		log_next_half(t, old, (info->addr < limit ? info->addr : limit) - old);
-		*base = t->buffer;
+		*base = stream_of(t)->at;
 		return;
 	}
 	if (write) { /* the engine writes for the program too: frames, return addresses */

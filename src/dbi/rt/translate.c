@@ -20,12 +20,12 @@
 #include <signal.h>
 
 #include "dbi/rt/emit.h"
-#include "dbi/rt/fields.h"
+#include "dbi/rt/plan.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 #include "dbi/shared.h"
 
-#define INSNS_MAX 96
+#define INSNS_MAX PLAN_INSNS
 #define CODE_MAX 0x8000 /* a block's code at most */
 #define STUB_SIZE 18
 #define ONCE_SIZE 512
@@ -80,9 +80,12 @@ struct build {
 	bool once;
 	uint8_t base,
 		scratch;   /* registers that no instruction uses: the stream's, and one to spare */
-	uint32_t reserved; /* both as bits, 0 without a stream */
-	uint32_t record;   /* the stream's bytes so far */
-	uint32_t streamed; /* in the code: the record is complete from here on */
+	uint32_t reserved; /* as bits, those of them that are taken; 0 without a stream */
+	bool streams;
+	uint32_t record; /* the stream's bytes so far */
+	unsigned word;	 /* the plan's next one */
+	uint16_t closed; /* in the code: from here on the execution's record is complete */
+	struct plan plan;
 };
 
 static ZydisDecoder decoder;
@@ -252,7 +255,7 @@ static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
 		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 
 		if (ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count)))
-			stream_fields(&in->f, &d, op);
+			stream_fields(&in->f, &d, op, (uint64_t)p + d.length);
 		else
 			in->f.used = 0xffff;
 	}
@@ -330,10 +333,12 @@ static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
 
 static void decode_block(struct build *b, size_t room, unsigned max)
 {
+	static const uint32_t args =
+		1u << RDI | 1u << RSI | 1u << RDX | 1u << RCX | 1u << R8 | 1u << R9;
 	uint32_t used = 1u << RSP | 1u << RAX | 1u << RCX;
 
 	b->n = b->len = 0;
-	b->reserved = 0;
+	b->streams = false;
 	while (b->n < max && b->len < room) {
 		struct insn *in = &b->in[b->n];
 
@@ -341,7 +346,8 @@ static void decode_block(struct build *b, size_t room, unsigned max)
 			break;
 		if (log_mode & EXACT_STREAM) {
 			/* a call's arguments are read; look-ups use rdx */
-			uint32_t more = used | in->f.used | (ends_block(in->kind) ? 1u << RDX : 0);
+			uint32_t more = used | in->f.used | (ends_block(in->kind) ? 1u << RDX : 0) |
+					(in->f.mask & F_ARGS ? args : 0);
 
 			if (b->n && !spare(more, &b->base, &b->scratch))
 				break;
@@ -352,8 +358,8 @@ static void decode_block(struct build *b, size_t room, unsigned max)
 		if (ends_block(in->kind))
 			break;
 	}
-	if (log_mode & EXACT_STREAM && b->n && spare(used, &b->base, &b->scratch))
-		b->reserved = 1u << b->base | 1u << b->scratch;
+	if (log_mode & EXACT_STREAM && b->n)
+		b->streams = spare(used, &b->base, &b->scratch);
 }
 
 /* Code. */
@@ -595,10 +601,28 @@ static void put_call(struct build *b, uint64_t next)
 
 /* The stream. */
 
+static void plan_stream(struct build *b)
+{
+	uint64_t next = b->pc;
+
+	b->reserved = 0;
+	b->word = b->record = 0;
+	plan_begin(&b->plan);
+	if (!b->streams || b->once)
+		return;
+	for (unsigned i = 0; i < b->n; i++) {
+		next += b->in[i].len;
+		plan_insn(&b->plan, i, &b->in[i].f, next);
+	}
+	if (b->plan.words)
+		b->reserved = 1u << b->base | (b->plan.scratch ? 1u << b->scratch : 0);
+}
+
 static void put_word(struct build *b, unsigned reg)
 {
 	put_based(&b->e, 0x89, reg, b->base, b->record);
 	b->record += 8;
+	b->word++;
 }
 
 static void put_stream_begin(struct build *b)
@@ -608,19 +632,10 @@ static void put_stream_begin(struct build *b)
 	if (!b->reserved)
 		return;
 	put_spill(e, b->base);
-	put_spill(e, b->scratch);
-	put_gs(e, 0x8b, b->base, T_BUFFER);
-	b->record = 8;
-}
-
-/* A record's first word comes last: until then there is none. */
-static void put_stream_end(struct build *b)
-{
-	struct emit *e = &b->e;
-
-	if (!b->reserved)
-		return;
-	put8(e, 0x48 | (b->base >= 8)); /* mov qword [base], number */
+	if (b->plan.scratch)
+		put_spill(e, b->scratch);
+	put_gs(e, 0x8b, b->base, T_STREAM);
+	put8(e, 0x48 | (b->base >= 8)); /* mov qword [base], head */
 	put8(e, 0xc7);
 	put8(e, b->base & 7);
 	if ((b->base & 7) == 4) {
@@ -630,70 +645,86 @@ static void put_stream_end(struct build *b)
 		e->out[-1] = 0x45;
 		put8(e, 0);
 	}
-	put32(e, b->id + 1);
-	put_lea(e, b->base, b->base, NO_REG, 1, b->record);
-	put_gs(e, 0x89, b->base, T_BUFFER);
-	put_restore(e, b->scratch);
-	put_restore(e, b->base);
-	b->streamed = (uint32_t)(e->at - b->code);
+	put32(e, (b->id + 1) | b->plan.words << EXACT_HEAD_BLOCKS);
+	b->record = 8;
 }
 
-/* Replaces the address in the scratch register by the value there. */
-static void put_fetch(struct build *b, unsigned size)
+static void put_stream_end(struct build *b)
 {
 	struct emit *e = &b->e;
-	unsigned s = b->scratch, rex = (s >= 8 ? 5 : 0) | (size == 8 ? 8 : 0);
 
+	if (!b->reserved)
+		return;
+	put_lea(e, b->base, b->base, NO_REG, 1, b->record);
+	put_gs(e, 0x89, b->base, T_STREAM);
+	b->closed = (uint16_t)(e->at - b->code);
+	if (b->plan.scratch)
+		put_restore(e, b->scratch);
+	put_restore(e, b->base);
+}
+
+/* The value at an address to the scratch register, zero-extended. */
+static void put_fetch(struct build *b, unsigned base, unsigned index, unsigned scale, int64_t disp,
+		      unsigned size)
+{
+	struct emit *e = &b->e;
+	unsigned s = b->scratch, log2 = scale == 8 ? 3 : scale == 4 ? 2 : scale == 2;
+	unsigned rex = (s >= 8 ? 4 : 0) | (size == 8 ? 8 : 0);
+
+	if (base == NO_REG && disp != (int32_t)disp) {
+		put_imm64(e, s, (uint64_t)disp);
+		base = s;
+		disp = 0;
+	}
+	if (base != NO_REG && base >= 8)
+		rex |= 1;
+	if (index != NO_REG && index >= 8)
+		rex |= 2;
 	if (rex)
 		put8(e, 0x40 | rex);
 	if (size < 4)
 		put8(e, 0x0f);
 	put8(e, size == 1 ? 0xb6 : size == 2 ? 0xb7 : 0x8b);
-	put8(e, 0x40 | (s & 7) << 3 | (s & 7)); /* [s + 0] */
-	if ((s & 7) == 4)
-		put8(e, 0x24);
-	put8(e, 0);
+	put8(e, (base != NO_REG ? 0x80 : 0) | (s & 7) << 3 | 4);
+	put8(e,
+	     log2 << 6 | (index != NO_REG ? index & 7 : 4) << 3 | (base != NO_REG ? base & 7 : 5));
+	put32(e, (uint64_t)disp);
 }
 
-static void put_fields_before(struct build *b, struct insn *in, uint64_t next)
+static void put_planned(struct build *b, const struct plan_word *w)
 {
-	const struct stream_fields *f = &in->f;
-	struct emit *e = &b->e;
-
-	if (f->mask & EXACT_F_ADDRESS) {
-		if (f->rip)
-			put_imm64(e, b->scratch, next + (uint64_t)f->disp);
-		else
-			put_lea(e, b->scratch, f->base, f->index, f->scale, f->disp);
+	switch (w->what) {
+	case PLAN_REGISTER:
+		put_word(b, w->base);
+		break;
+	case PLAN_ADDRESS:
+		put_lea(&b->e, b->scratch, w->base, w->index, w->scale, w->disp);
 		put_word(b, b->scratch);
-	}
-	if (f->mask & EXACT_F_LOAD) {
-		put_fetch(b, f->size);
+		break;
+	case PLAN_MEMORY:
+		put_fetch(b, w->base, w->index, w->scale, w->disp, w->size);
 		put_word(b, b->scratch);
-	}
-	if (f->mask & EXACT_F_RETURN)
-		put_word(b, RAX);
-	if (f->mask & EXACT_F_ARGS) {
-		static const uint8_t args[] = { RDI, RSI, RDX, RCX, R8, R9 };
-
-		for (unsigned i = 0; i < 6; i++)
-			put_word(b, args[i]);
+		break;
+	case PLAN_BEHIND:
+		put_based(&b->e, 0x8b, b->scratch, b->base, 8 + 8 * (uint32_t)w->disp);
+		put_fetch(b, b->scratch, NO_REG, 1, 0, w->size);
+		put_word(b, b->scratch);
+		break;
+	default: /* rcx holds it */
+		put_word(b, RCX);
+		break;
 	}
 }
 
-static void put_fields_after(struct build *b, struct insn *in)
+/* The stream's words before an instruction, or after it. */
+static void put_fields(struct build *b, unsigned insn, bool after, bool target)
 {
-	const struct stream_fields *f = &in->f;
+	while (b->word < b->plan.words) {
+		const struct plan_word *w = &b->plan.word[b->word];
 
-	if (f->mask & EXACT_F_RESULT)
-		put_word(b, f->result[0]);
-	if (f->mask & EXACT_F_RESULT2)
-		put_word(b, f->result[1]);
-	if (f->mask &
-	    EXACT_F_STORE) { /* the address is in the stream; its registers may have changed */
-		put_based(&b->e, 0x8b, b->scratch, b->base, in->record);
-		put_fetch(b, f->size);
-		put_word(b, b->scratch);
+		if (w->insn != insn || w->after != after || (w->what == PLAN_TARGET) != target)
+			break;
+		put_planned(b, w);
 	}
 }
 
@@ -756,8 +787,7 @@ static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint
 		put_spill(e, RCX);
 		in->core = (uint16_t)(e->at - b->code);
 		put_target(b, in, p, next);
-		if (in->f.mask & EXACT_F_TARGET && b->reserved)
-			put_word(b, RCX);
+		put_fields(b, b->n - 1, false, true);
 		put_stream_end(b);
 		if (in->kind == CALL_INDIRECT)
 			put_call(b, next);
@@ -808,10 +838,7 @@ static void put_block(struct build *b)
 		b->link[i].edge = false;
 	if (log_mode & EXACT_COUNTS)
 		place_counter(b);
-	if (b->once)
-		b->reserved = 0;
-	b->record = 0;
-	b->streamed = ~0u;
+	plan_stream(b);
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn *in = &b->in[i];
 		uint64_t next = (uint64_t)p + in->len;
@@ -827,8 +854,7 @@ static void put_block(struct build *b)
 			if (!b->flags_dead)
 				in->spilled |= 1u << RAX;
 		}
-		if (b->reserved)
-			put_fields_before(b, in, next);
+		put_fields(b, i, false, false);
 		if (ends_block(in->kind) && in->kind != JUMP_INDIRECT && in->kind != CALL_INDIRECT)
 			put_stream_end(b);
 		in->core = (uint16_t)(e->at - b->code);
@@ -840,8 +866,7 @@ static void put_block(struct build *b)
 			put_control(b, in, p, next);
 		if (!in->end)
 			in->end = (uint16_t)(e->at - b->code);
-		if (b->reserved && !ends_block(in->kind))
-			put_fields_after(b, in);
+		put_fields(b, i, true, false);
 		p += in->len;
 	}
 	if (!ends_block(b->in[last].kind)) {
@@ -973,18 +998,6 @@ static const uint8_t *block_lengths(const struct build *b)
 	return len;
 }
 
-/* The stream's fields of each instruction, for the recorder. */
-static const uint16_t *block_fields(const struct build *b)
-{
-	static uint16_t mask[INSNS_MAX];
-
-	if (!(log_mode & EXACT_STREAM))
-		return NULL;
-	for (unsigned i = 0; i < b->n; i++)
-		mask[i] = b->reserved ? b->in[i].f.mask : 0;
-	return mask;
-}
-
 struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 {
 	static struct build b;
@@ -1041,7 +1054,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	code_next = b.e.at;
 	if (!r->image)
 		r->image = log_image(r);
-	log_block(blk, b.id, r->image, block_lengths(&b), block_fields(&b));
+	log_block(blk, b.id, r->image, block_lengths(&b), &b.plan);
 	publish(&b, blk);
 	if (from) {
 		from->linked = from->fallen = true;
@@ -1091,9 +1104,8 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 		bool before = o == in->start || (o > in->start && o <= in->core);
 		bool inside = o > in->core && (o < in->end || (last && ends_block(in->kind)));
 
-		out->base = b->reserved ? b->base : NO_REG;
-		out->streamed = o >= b->streamed;
-		out->whole = b->record;
+		out->base = b->reserved && o < b->closed ? b->base : NO_REG;
+		out->closed = b->reserved && o >= b->closed ? b->record : 0;
 		if ((before || inside) && o < blk->size) {
 			out->pc = pc;
 			out->next = pc + in->len;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* The recorder of exact runs: what exact.c (processes, records, counters) and streams.c share. */
+#ifndef ASSAY_DBI_EXACT_PRIV_H
+#define ASSAY_DBI_EXACT_PRIV_H
+
+#include "dbi/exact.h"
+#include "dbi/shared.h"
+#include "sampler/files.h"
+
+/* A block of a process, in the profile's terms. Shared with the processes forked from it. */
+struct code_block {
+	uint16_t n;
+	bool branch;	 /* ends in one */
+	bool indirect;	 /* its arguments are those of its target */
+	uint16_t target; /* … which is this word */
+	uint16_t words;	 /* of an execution in the stream */
+	uint16_t nfield, ncolumn;
+	struct field *field;
+	struct column *column;
+	uint64_t callee; /* of the direct call that it ends in, the image's address */
+	uint32_t image;
+	struct site *site[];
+};
+
+/* What is made of a block's words: a column is a word, narrowed; fields that differ from one another by a
+ * constant share it. */
+struct column {
+	struct hot *hot; /* NULL: nothing yet */
+	uint16_t word;
+	uint8_t from; /* bits, or EXACT_HIGH */
+};
+
+#define FIELD_CONSTANT 0xffff /* for column */
+struct field {
+	uint64_t add;
+	uint64_t times; /* of a constant */
+	uint16_t column;
+	uint8_t insn, operand, to;
+};
+
+/* Executions of a block that wait until there are enough of them to be looked at together: its words, one
+ * execution after the other. */
+struct sink {
+	uint64_t *at, *end; /* equal: no room */
+	uint64_t *start;
+	uint32_t words;
+};
+
+struct counted { /* a thread's counters and stream */
+	uint64_t at;
+	uint64_t stream_at;
+	struct exact_stream *stream; /* mapped, or NULL */
+};
+
+struct process {
+	uint64_t at; /* its place in the file */
+	struct process *parent;
+	uint64_t chunk, pos, bytes; /* how far its log was read: chunk, in it, in all */
+	struct code_block **block;
+	struct sink *sink;
+	bool *inverted;
+	uint32_t nblock, room;
+	uint64_t *before; /* counters at the last poll, summed over threads */
+	uint64_t nbefore;
+	struct counted *thread;
+	size_t nthread;
+	struct process_image {
+		uint32_t image;	  /* in the profile */
+		uint64_t to_addr; /* added to run-time addresses */
+		uint64_t start, end;
+	} * image;
+	size_t nimage;
+	struct exact_cut *cut; /* to be applied when the counters have been read */
+	size_t ncut;
+	bool done;
+};
+
+struct exact {
+	int fd;
+	struct profile *profile;
+	struct exact_header *header;
+	struct process **process;
+	size_t nprocess;
+	struct files files; /* images by number, for names */
+	char **argv;
+	char *path, *option;
+	struct exact_totals totals;
+	uint32_t heard; /* the bell */
+	bool read_any;
+};
+
+/* exact.c */
+/* What the process has logged so far. */
+int exact_read_log(struct exact *e, struct process *p, struct err *err);
+int exact_bad(struct err *err);
+int exact_no_memory(struct err *err);
+
+/* streams.c */
+/* A block's fields, of its record. */
+int streams_block(struct code_block *b, const struct exact_block *r, struct err *err);
+void streams_free_block(struct code_block *b);
+/* Counted: executions of the block's instructions from one on, up to another. */
+void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n);
+/* Takes what is in the process's streams; `last`: halves that are not full too. */
+int streams_read(struct exact *e, struct process *p, bool last, struct err *err);
+/* Everything that waits goes to the profile. */
+int streams_finish(struct exact *e, struct process *p, struct err *err);
+void streams_free(struct process *p);
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams to hot lists. Executions come in the order of the program; each goes to its block's sink; a full sink is
+ * looked at column by column, so that what is done for each value is little. At the end a column's hot list
+ * becomes that of each field that shares it.
+ */
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "dbi/exact_priv.h"
+
+#define BATCH 256     /* executions of a full sink */
+#define FIRST_BATCH 4 /* of its first one */
+#define COPIED 4      /* words at a time */
+
+/* Blocks. */
+
+static bool fields_fit(const struct code_block *b, const struct exact_block *r)
+{
+	size_t at = EXACT_BLOCK_FIELDS(r->len, r->n);
+	const struct exact_field *f = (const void *)(r->bytes + at);
+
+	if (r->words > EXACT_WORDS_MAX ||
+	    r->r.size < sizeof(*r) + at + (size_t)r->nfield * sizeof(*f))
+		return false;
+	for (unsigned i = 0; i < r->nfield; i++)
+		if (f[i].insn >= b->n || f[i].operand >= OPERAND_N ||
+		    (f[i].word != EXACT_CONSTANT && f[i].word >= r->words) ||
+		    (f[i].from != EXACT_HIGH && (f[i].from % 8 || f[i].from > f[i].to)) ||
+		    f[i].to % 8 || f[i].to > 64)
+			return false;
+	return true;
+}
+
+static unsigned column_of(struct code_block *b, unsigned word, unsigned from)
+{
+	for (unsigned i = 0; i < b->ncolumn; i++)
+		if (b->column[i].word == word && b->column[i].from == from)
+			return i;
+	b->column[b->ncolumn] = (struct column){ .word = (uint16_t)word, .from = (uint8_t)from };
+	return b->ncolumn++;
+}
+
+int streams_block(struct code_block *b, const struct exact_block *r, struct err *err)
+{
+	const struct exact_field *f = (const void *)(r->bytes + EXACT_BLOCK_FIELDS(r->len, r->n));
+	struct column *fitted;
+
+	if (!r->nfield)
+		return 0;
+	if (!fields_fit(b, r))
+		return exact_bad(err);
+	b->field = calloc(r->nfield, sizeof(*b->field));
+	b->column = calloc(r->nfield, sizeof(*b->column));
+	if (!b->field || !b->column)
+		return exact_no_memory(err);
+	b->words = r->words;
+	b->nfield = r->nfield;
+	for (unsigned i = 0; i < r->nfield; i++) {
+		bool constant = f[i].word == EXACT_CONSTANT;
+
+		b->field[i] = (struct field){
+			.add = (uint64_t)f[i].add,
+			.column = FIELD_CONSTANT,
+			.insn = f[i].insn,
+			.operand = f[i].operand,
+			.to = f[i].to,
+		};
+		if (!constant)
+			b->field[i].column = (uint16_t)column_of(b, f[i].word, f[i].from);
+		if (f[i].operand == OPERAND_TARGET && !constant)
+			b->target = f[i].word;
+		if (f[i].operand == OPERAND_ARG0 && !b->callee)
+			b->indirect = true;
+	}
+	fitted = realloc(b->column, (b->ncolumn + 1u) * sizeof(*fitted));
+	if (fitted)
+		b->column = fitted;
+	return 0;
+}
+
+void streams_free_block(struct code_block *b)
+{
+	for (unsigned i = 0; i < b->ncolumn; i++)
+		hot_free(b->column[i].hot);
+	free(b->field);
+	free(b->column);
+}
+
+void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n)
+{
+	for (unsigned i = 0; i < b->nfield; i++)
+		if (b->field[i].column == FIELD_CONSTANT && b->field[i].insn >= from &&
+		    b->field[i].insn < to)
+			b->field[i].times += n;
+}
+
+/* Values. */
+
+static uint64_t narrow(uint64_t v, unsigned bits)
+{
+	if (bits == EXACT_HIGH)
+		return v >> 8 & 0xff;
+	return bits < 64 ? v & ((1ull << bits) - 1) : v;
+}
+
+static uint64_t field_value(const struct code_block *b, const struct field *f,
+			    const uint64_t *words)
+{
+	const struct column *c;
+
+	if (f->column == FIELD_CONSTANT)
+		return f->add;
+	c = &b->column[f->column];
+	return narrow(narrow(words[c->word], c->from) + f->add, f->to);
+}
+
+static int hot_of(const struct profile *p, struct hot **h)
+{
+	if (!*h)
+		*h = hot_new(p->method, p->capacity);
+	return *h ? 0 : -1;
+}
+
+/* The arguments of an indirect call are its target's. */
+static bool by_target(const struct code_block *b, const struct field *f)
+{
+	return b->indirect && f->operand >= OPERAND_ARG0 && f->operand <= OPERAND_ARG5;
+}
+
+/* The site at a run-time address. */
+static struct site *site_at(struct exact *e, const struct process *p, uint64_t at)
+{
+	for (size_t i = p->nimage; i-- > 0;)
+		if (at >= p->image[i].start && at < p->image[i].end)
+			return profile_site(e->profile,
+					    (struct site_id){ .image = p->image[i].image,
+							      .addr = at + p->image[i].to_addr });
+	return NULL;
+}
+
+/* Arguments of n executions that went to one target: those that `which` lists. */
+static int add_arguments(struct exact *e, const struct process *p, const struct code_block *b,
+			 const uint64_t *words, const uint16_t *which, unsigned n)
+{
+	struct site *s = site_at(e, p, words[which[0] * (size_t)b->words + b->target]);
+	uint64_t v[BATCH];
+
+	for (unsigned i = 0; s && i < b->nfield; i++) {
+		const struct field *f = &b->field[i];
+
+		if (!by_target(b, f))
+			continue;
+		for (unsigned k = 0; k < n; k++)
+			v[k] = field_value(b, f, words + which[k] * (size_t)b->words);
+		if (hot_of(e->profile, &s->operand[f->operand]) ||
+		    hot_add_many(s->operand[f->operand], v, n))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_by_target(struct exact *e, const struct process *p, const struct code_block *b,
+			 const uint64_t *words, unsigned n)
+{
+	uint16_t left[BATCH], same[BATCH];
+	unsigned nleft = n;
+
+	for (unsigned i = 0; i < n; i++)
+		left[i] = (uint16_t)i;
+	while (nleft) {
+		uint64_t target = words[left[0] * (size_t)b->words + b->target];
+		unsigned k = 0, nsame = 0;
+
+		for (unsigned i = 0; i < nleft; i++)
+			if (words[left[i] * (size_t)b->words + b->target] == target)
+				same[nsame++] = left[i];
+			else
+				left[k++] = left[i];
+		nleft = k;
+		if (add_arguments(e, p, b, words, same, nsame))
+			return -1;
+	}
+	return 0;
+}
+
+/* A column of n executions' words. */
+static void gather(uint64_t *v, const uint64_t *words, unsigned stride, unsigned n, unsigned from)
+{
+	if (from == 64) {
+		for (unsigned i = 0; i < n; i++)
+			v[i] = words[i * (size_t)stride];
+	} else {
+		unsigned shift = from == EXACT_HIGH ? 8 : 0;
+		uint64_t mask = from == EXACT_HIGH ? 0xff : (1ull << from) - 1;
+
+		for (unsigned i = 0; i < n; i++)
+			v[i] = words[i * (size_t)stride] >> shift & mask;
+	}
+}
+
+/* n executions of a block, at most BATCH. */
+static int take_batch(struct exact *e, const struct process *p, struct code_block *b,
+		      const uint64_t *words, unsigned n)
+{
+	uint64_t v[BATCH];
+
+	if (b->indirect && add_by_target(e, p, b, words, n))
+		return -1;
+	for (unsigned i = 0; i < b->ncolumn; i++) {
+		struct column *c = &b->column[i];
+
+		gather(v, words + c->word, b->words, n, c->from);
+		if (hot_of(e->profile, &c->hot) || hot_add_many(c->hot, v, n))
+			return -1;
+	}
+	return 0;
+}
+
+static int empty(struct exact *e, struct process *p, uint32_t id)
+{
+	struct sink *s = &p->sink[id];
+	size_t n = s->start ? (size_t)(s->at - s->start) : 0;
+
+	s->at = s->start;
+	return n ? take_batch(e, p, p->block[id], s->start, (unsigned)(n / s->words)) : 0;
+}
+
+/* Makes room in a block's sink, for more than it had. */
+static int make_room(struct exact *e, struct process *p, uint32_t id)
+{
+	struct sink *s = &p->sink[id];
+	size_t n = s->start ? (size_t)(s->end - s->start) / s->words : 0;
+	uint64_t *bigger;
+
+	if (empty(e, p, id))
+		return -1;
+	if (n == BATCH)
+		return 0;
+	n = n ? 4 * n : FIRST_BATCH;
+	s->words = p->block[id]->words;
+	bigger = malloc((n * s->words + COPIED) * sizeof(*bigger));
+	if (!bigger)
+		return -1;
+	free(s->start);
+	s->start = s->at = bigger;
+	s->end = bigger + n * s->words;
+	return 0;
+}
+
+/* An execution that ended early. */
+static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint64_t *words,
+		    unsigned n, unsigned done)
+{
+	struct code_block *b = p->block[id];
+
+	for (unsigned i = 0; i < b->nfield; i++) {
+		const struct field *f = &b->field[i];
+		struct column *c;
+
+		if (f->insn >= done || f->column == FIELD_CONSTANT || by_target(b, f))
+			continue;
+		c = &b->column[f->column];
+		if (c->word >= n)
+			return 0;
+		/* another field may share it that did not come to pass: to the site itself */
+		if (hot_of(e->profile, &b->site[f->insn]->operand[f->operand]) ||
+		    hot_add(b->site[f->insn]->operand[f->operand], field_value(b, f, words), 1))
+			return -1;
+	}
+	return 0;
+}
+
+/* Executions, complete ones. Each word is read once: the program can change them meanwhile. */
+static int take_words(struct exact *e, struct process *p, const uint64_t *w, size_t n,
+		      struct err *err)
+{
+	const uint64_t *end = w + n;
+
+	while (w < end) {
+		uint64_t head = __atomic_load_n(w++, __ATOMIC_RELAXED);
+		uint32_t id = EXACT_HEAD_BLOCK(head) - 1, words = EXACT_HEAD_WORDS(head);
+		struct sink *s = &p->sink[id];
+
+		words &= EXACT_WORDS_MAX;
+		if (words > (size_t)(end - w))
+			return exact_bad(err);
+		if (__builtin_expect(head >> 31 || id >= p->nblock || s->at == s->end ||
+					     s->words != words,
+				     0)) {
+			if (id >= p->nblock && exact_read_log(e, p, err))
+				return -1;
+			if (id >= p->nblock || !p->block[id] || words > p->block[id]->words)
+				return exact_bad(err);
+			if (head & EXACT_HEAD_CUT) {
+				if (take_cut(e, p, id, w, words, EXACT_HEAD_DONE(head)))
+					return exact_no_memory(err);
+				w += words;
+				continue;
+			}
+			if (words != p->block[id]->words || !words)
+				return exact_bad(err);
+			s = &p->sink[id];
+			if (s->at == s->end && make_room(e, p, id))
+				return exact_no_memory(err);
+		}
+		for (unsigned i = 0; i < words; i += COPIED)
+			memcpy(s->at + i, w + i, COPIED * sizeof(*w));
+		s->at += words;
+		w += words;
+	}
+	return 0;
+}
+
+/* Streams. */
+
+static int take_half(struct exact *e, struct process *p, struct exact_stream *s, unsigned half,
+		     uint32_t bytes, struct err *err)
+{
+	const uint64_t *from =
+		(uint64_t *)((char *)s + EXACT_STREAM_PAGE + half * (size_t)EXACT_HALF);
+
+	return take_words(e, p, from, (bytes < EXACT_HALF ? bytes : EXACT_HALF) / 8, err);
+}
+
+static int take_full(struct exact *e, struct process *p, struct exact_stream *s, unsigned half,
+		     struct err *err)
+{
+	if (!__atomic_load_n(&s->full[half], __ATOMIC_ACQUIRE))
+		return 0;
+	e->read_any = true;
+	if (take_half(e, p, s, half, s->used[half], err))
+		return -1;
+	__atomic_store_n(&s->full[half], 0, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &s->full[half], FUTEX_WAKE, 1, NULL, NULL, 0);
+	return 0;
+}
+
+static struct exact_stream *map_stream(const struct exact *e, uint64_t at)
+{
+	/* what is copied of the last words may lie behind them */
+	size_t n = EXACT_STREAM_SIZE + EXACT_STREAM_PAGE;
+	void *m;
+
+	if (at % EXACT_STREAM_PAGE || at > EXACT_SIZE - n)
+		return NULL;
+	m = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, (off_t)at);
+	return m == MAP_FAILED ? NULL : m;
+}
+
+static int read_stream(struct exact *e, struct process *p, struct exact_stream *s, bool last,
+		       struct err *err)
+{
+	/* the older one first: the one that is not being filled */
+	unsigned now = __atomic_load_n(&s->current, __ATOMIC_ACQUIRE) & 1;
+
+	if (take_full(e, p, s, !now, err) || take_full(e, p, s, now, err))
+		return -1;
+	if (!last)
+		return 0;
+	now = s->current & 1;
+	return take_half(e, p, s, now, (uint32_t)(s->at - s->start[now]), err);
+}
+
+int streams_read(struct exact *e, struct process *p, bool last, struct err *err)
+{
+	for (size_t t = 0; t < p->nthread; t++) {
+		struct counted *c = &p->thread[t];
+
+		if (!c->stream_at)
+			continue;
+		if (!c->stream)
+			c->stream = map_stream(e, c->stream_at);
+		if (!c->stream)
+			return err_set(err, ERR_FAILED, "cannot map a stream");
+		if (read_stream(e, p, c->stream, last, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* To the profile. */
+
+static struct site *site_of(struct exact *e, const struct code_block *b, const struct field *f)
+{
+	if (f->operand < OPERAND_ARG0 || f->operand > OPERAND_ARG5)
+		return b->site[f->insn];
+	return profile_site(e->profile, (struct site_id){ .image = b->image, .addr = b->callee });
+}
+
+static int finish_block(struct exact *e, struct code_block *b)
+{
+	for (unsigned i = 0; i < b->nfield; i++) {
+		struct field *f = &b->field[i];
+		bool constant = f->column == FIELD_CONSTANT;
+		struct hot **to;
+		struct site *s;
+
+		if (by_target(b, f) || !(constant ? f->times != 0 : !!b->column[f->column].hot))
+			continue;
+		s = site_of(e, b, f);
+		to = s ? &s->operand[f->operand] : NULL;
+		if (!to || hot_of(e->profile, to))
+			return -1;
+		if (constant ? hot_add(*to, f->add, f->times)
+			     : hot_merge_sum(*to, b->column[f->column].hot, f->add, f->to))
+			return -1;
+		f->times = 0;
+	}
+	for (unsigned i = 0; i < b->ncolumn; i++) {
+		hot_free(b->column[i].hot);
+		b->column[i].hot = NULL;
+	}
+	return 0;
+}
+
+int streams_finish(struct exact *e, struct process *p, struct err *err)
+{
+	for (uint32_t i = 0; i < p->nblock; i++) {
+		if (!p->block[i])
+			continue;
+		if (empty(e, p, i) || finish_block(e, p->block[i]))
+			return exact_no_memory(err);
+		free(p->sink[i].start);
+		p->sink[i] = (struct sink){ 0 };
+	}
+	return 0;
+}
+
+void streams_free(struct process *p)
+{
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i].stream)
+			munmap(p->thread[i].stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
+	for (uint32_t i = 0; i < p->nblock; i++)
+		free(p->sink[i].start);
+	free(p->sink);
+}
