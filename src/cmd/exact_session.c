@@ -223,7 +223,9 @@ int exact_session_run(const struct session_options *o, struct err *err)
 	int rc;
 
 	*err = (struct err){ 0 };
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on files fails, and is said */
 	rc = prepare(&s, &argv, err);
+	signal(SIGXFSZ, SIG_DFL); /* the command's */
 	if (!rc)
 		rc = spawn_hold(&s.child, argv, &s.old_mask, err);
 	if (!rc) {

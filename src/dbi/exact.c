@@ -49,6 +49,19 @@ static int move_high(int fd)
 	return high;
 }
 
+/* Sparse, so that a limit on files (ulimit -f) that we may lift is none. */
+static int make_large(int fd)
+{
+	struct rlimit old, none = { RLIM_INFINITY, RLIM_INFINITY };
+	bool lifted = !getrlimit(RLIMIT_FSIZE, &old) && !setrlimit(RLIMIT_FSIZE, &none);
+	int rc = ftruncate(fd, (off_t)EXACT_SIZE), why = errno;
+
+	if (lifted)
+		setrlimit(RLIMIT_FSIZE, &old);
+	errno = why;
+	return rc;
+}
+
 struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 {
 	/* ours as long as we are: closing another descriptor of the file would release it */
@@ -62,8 +75,12 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 	e->profile = p;
 	files_init(&e->files, p, NULL, -1, NULL);
 	e->fd = memfd_create("assay", 0);
-	if (e->fd < 0 || ftruncate(e->fd, (off_t)EXACT_SIZE)) {
+	if (e->fd < 0 || make_large(e->fd)) {
+		bool limited = errno == EFBIG;
+
 		err_sys(err, "cannot make memory to share with the program");
+		if (limited)
+			err_hint(err, "the limit on file sizes counts for it: ulimit -f unlimited");
 		exact_close(e);
 		return NULL;
 	}

@@ -163,11 +163,17 @@ int elf_load(int fd, struct loaded *out)
 {
 	Elf64_Ehdr h;
 	Elf64_Phdr ph[PHDRS_MAX];
-	int r = read_at(fd, &h, sizeof(h), 0);
+	long n = sys(__NR_pread64, fd, &h, sizeof(h), 0);
+	int r = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (!r)
-		r = check_header(&h);
+	if (sys_failed(n))
+		return (int)n;
+	if (n < SELFMAG || memcmp(h.e_ident, ELFMAG, SELFMAG))
+		return REFUSE_FORMAT;
+	if (n < (long)sizeof(h))
+		return -ENOEXEC;
+	r = check_header(&h);
 	if (!r)
 		r = read_at(fd, ph, h.e_phnum * sizeof(*ph), h.e_phoff);
 	if (!r)

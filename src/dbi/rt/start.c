@@ -108,7 +108,7 @@ static const char *reason(long r)
 	case -ENOEXEC:
 		return "its ELF headers are damaged, or the file was cut short";
 	case -ENOMEM:
-		return "no memory to map it: see ulimit -v";
+		return "no memory to map it: see ulimit -v and -d";
 	case -EEXIST:
 		return "its addresses are taken by the exact engine: record it without --exact";
 	case REFUSE_FORMAT:
@@ -443,7 +443,9 @@ void rt_start(uint64_t *sp)
 	r = sys(__NR_mmap, CACHE_BASE, CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (r != CACHE_BASE)
-		die("no room for the code cache: errno %ld (a limit on memory? see ulimit -v)", -r);
+		die("no room for the code cache: errno %ld (a limit on memory? see ulimit -v and "
+		    "-d)",
+		    -r);
 	t = thread_new();
 	set_gs_base(t);
 	t->tid = (int)sys(__NR_gettid);

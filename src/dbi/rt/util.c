@@ -177,7 +177,8 @@ void *reserve(size_t n)
 			  -1, 0);
 
 	if (sys_failed(p))
-		die("no memory for the engine: %ld bytes, errno %ld", (long)n, -p);
+		die("no memory for the engine: %ld bytes, errno %ld (see ulimit -v and -d)",
+		    (long)n, -p);
 	return (void *)p;
 }
 
