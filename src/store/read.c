@@ -12,9 +12,9 @@
 
 #include "store/journal.h"
 #include "store/recording.h"
+#include "store/snapshot.h"
 
 #define JOURNAL_BLOB_MAX (1u << 30)
-#define COUNT_MAX (INT64_MAX / 4)
 
 struct reader {
 	sqlite3 *db;
@@ -248,28 +248,54 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 	return read_operands(r, site, blob_of(s, 8));
 }
 
+/* A row of (size, blob): the blob in *out, to be freed. */
+static int read_blob(struct reader *r, sqlite3_stmt *s, const char *what, uint8_t **out,
+		     size_t *size)
+{
+	int64_t expect = sqlite3_column_int64(s, 0);
+	const void *blob = sqlite3_column_blob(s, 1);
+	size_t n = (size_t)sqlite3_column_bytes(s, 1);
+
+	*out = NULL;
+	if (expect < 1 || expect > JOURNAL_BLOB_MAX || !blob ||
+	    ZSTD_getFrameContentSize(blob, n) != (unsigned long long)expect)
+		return corrupt(r, what);
+	*out = malloc((size_t)expect);
+	if (!*out)
+		return err_set(r->err, ERR_FAILED, "no memory");
+	*size = ZSTD_decompress(*out, (size_t)expect, blob, n);
+	if (!ZSTD_isError(*size) && *size == (size_t)expect)
+		return 0;
+	free(*out);
+	return corrupt(r, what);
+}
+
 static int read_journal(struct reader *r, sqlite3_stmt *s)
 {
-	int64_t size = sqlite3_column_int64(s, 0);
-	const void *blob = sqlite3_column_blob(s, 1);
-	size_t n = (size_t)sqlite3_column_bytes(s, 1), got;
 	struct err why;
 	uint8_t *out;
+	size_t n;
 	int rc;
 
-	if (size < 1 || size > JOURNAL_BLOB_MAX || !blob ||
-	    ZSTD_getFrameContentSize(blob, n) != (unsigned long long)size)
-		return corrupt(r, "the journal");
-	out = malloc((size_t)size);
-	if (!out)
-		return err_set(r->err, ERR_FAILED, "no memory");
-	got = ZSTD_decompress(out, (size_t)size, blob, n);
-	if (ZSTD_isError(got) || got != (size_t)size)
-		rc = corrupt(r, "the journal");
-	else if ((rc = journal_replay(out, got, r->p, r->map, r->nmap, &why)))
-		corrupt(r, why.msg);
+	if (read_blob(r, s, "the journal", &out, &n))
+		return -1;
+	rc = journal_replay(out, n, r->p, r->map, r->nmap, &why);
 	free(out);
-	return rc;
+	return rc ? corrupt(r, why.msg) : 0;
+}
+
+static int read_snapshot(struct reader *r, sqlite3_stmt *s)
+{
+	struct err why;
+	uint8_t *out;
+	size_t n;
+	int rc;
+
+	if (read_blob(r, s, "the snapshot", &out, &n))
+		return -1;
+	rc = snapshot_read(out, n, r->p, r->map, r->nmap, &why);
+	free(out);
+	return rc ? corrupt(r, why.msg) : 0;
 }
 
 static int number(struct reader *r, const char *pragma, int64_t *v)
@@ -345,6 +371,17 @@ static int read_sites(struct reader *r)
 			read_site);
 }
 
+/* Older recordings have none. */
+static int read_snapshots(struct reader *r)
+{
+	int64_t known = 0;
+
+	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='snapshot'", &known))
+		return -1;
+	return known ? each_row(r, "SELECT size, sites FROM snapshot ORDER BY part", read_snapshot)
+		     : 0;
+}
+
 /* A writer that was killed leaves a rollback journal; who may write rolls back. */
 static int open_flags(const char *path)
 {
@@ -417,6 +454,8 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 		rc = read_sites(&r);
 	if (!rc)
 		rc = each_row(&r, "SELECT size, windows FROM journal ORDER BY seq", read_journal);
+	if (!rc)
+		rc = read_snapshots(&r);
 	sqlite3_close(r.db);
 	free(r.map);
 	return rc;

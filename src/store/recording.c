@@ -10,6 +10,9 @@
 #include "store/create.h"
 #include "store/journal.h"
 #include "store/schema.h"
+#include "store/snapshot.h"
+
+#define PART (4u << 20) /* of a snapshot: about so much before it is compressed */
 
 struct recording {
 	sqlite3 *db;
@@ -227,13 +230,6 @@ static bool encode_operands(struct buffer *b, const struct site *s)
 	return true;
 }
 
-/* A snapshot of running counters, of which one was read before the other, may have more branches taken
- * than executions, or fewer than none. */
-static uint64_t taken_of(const struct site *s)
-{
-	return (int64_t)s->taken < 0 ? 0 : s->taken > s->observed ? s->observed : s->taken;
-}
-
 static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s, struct buffer *b,
 		      struct err *err)
 {
@@ -246,7 +242,7 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 	sqlite3_bind_int64(q, 5, (sqlite3_int64)s->samples);
 	sqlite3_bind_double(q, 6, s->time);
 	sqlite3_bind_int64(q, 7, (sqlite3_int64)s->observed);
-	sqlite3_bind_int64(q, 8, (sqlite3_int64)taken_of(s));
+	sqlite3_bind_int64(q, 8, (sqlite3_int64)snapshot_taken(s));
 	if (b->n)
 		sqlite3_bind_blob(q, 9, b->p, (int)b->n, SQLITE_STATIC);
 	else
@@ -292,22 +288,23 @@ static int write_sites(struct recording *r, const struct profile *p, struct err 
 	return rc;
 }
 
-static int write_journal(struct recording *r, struct err *err)
+/* A row of (size, blob), the blob compressed. */
+static int write_blob(struct recording *r, const char *sql, const struct buffer *b, struct err *err)
 {
+	size_t bound = ZSTD_compressBound(b->n), n;
 	sqlite3_stmt *s;
-	size_t bound = ZSTD_compressBound(r->pending.n), n;
 	void *out;
 	int rc;
 
-	if (!r->pending.n)
+	if (!b->n)
 		return 0;
 	out = malloc(bound);
 	if (!out)
 		return err_set(err, ERR_FAILED, "no memory");
-	n = ZSTD_compress(out, bound, r->pending.p, r->pending.n, 1);
-	s = prepare(r, "INSERT INTO journal(size, windows) VALUES(?,?)", err);
+	n = ZSTD_compress(out, bound, b->p, b->n, 1);
+	s = prepare(r, sql, err);
 	if (s && !ZSTD_isError(n)) {
-		sqlite3_bind_int64(s, 1, (sqlite3_int64)r->pending.n);
+		sqlite3_bind_int64(s, 1, (sqlite3_int64)b->n);
 		sqlite3_bind_blob(s, 2, out, (int)n, SQLITE_STATIC);
 		rc = step(r, s, err);
 	} else {
@@ -315,6 +312,36 @@ static int write_journal(struct recording *r, struct err *err)
 	}
 	sqlite3_finalize(s);
 	free(out);
+	return rc;
+}
+
+static int write_journal(struct recording *r, struct err *err)
+{
+	return write_blob(r, "INSERT INTO journal(size, windows) VALUES(?,?)", &r->pending, err);
+}
+
+static int write_snapshot(struct recording *r, const struct profile *p, struct err *err)
+{
+	static const char sql[] = "INSERT INTO snapshot(size, sites) VALUES(?,?)";
+	struct buffer b = { 0 };
+	struct site *s, *tmp;
+	uint64_t last = 0;
+	int rc = exec(r, "DELETE FROM snapshot", err);
+
+	HASH_ITER (hh, p->sites, s, tmp) {
+		if (rc)
+			break;
+		if (!snapshot_put(&b, s, &last))
+			rc = err_set(err, ERR_FAILED, "no memory");
+		if (rc || b.n < PART)
+			continue;
+		rc = write_blob(r, sql, &b, err);
+		b.n = 0;
+		last = 0;
+	}
+	if (!rc)
+		rc = write_blob(r, sql, &b, err);
+	free(b.p);
 	return rc;
 }
 
@@ -341,7 +368,7 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
-	    exec(r, "DELETE FROM site", err) || write_sites(r, p, err) || exec(r, "COMMIT", err))
+	    write_snapshot(r, p, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
 	return 0;
@@ -349,10 +376,11 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 
 static int write_all(struct recording *r, const struct profile *p, struct err *err)
 {
-	if (exec(r, "BEGIN", err) || exec(r, "DELETE FROM site", err))
+	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
-	    write_sites(r, p, err) || exec(r, "DELETE FROM journal", err) || exec(r, "COMMIT", err))
+	    write_sites(r, p, err) || exec(r, "DELETE FROM journal; DELETE FROM snapshot", err) ||
+	    exec(r, "COMMIT", err))
 		return roll_back(r);
 	return 0;
 }

@@ -5,7 +5,7 @@
  * While a recorder runs it appends what it saw to a journal table, cheaply, about once a second.
  * When it finishes, the aggregated profile replaces the journal. If it is killed, a reader finds the
  * journal and aggregates it: the result is the same but for what was not flushed yet. Who keeps no windows
- * (the exact recorder) writes the aggregate from time to time instead.
+ * (the exact recorder) writes a snapshot of the aggregate from time to time instead.
  */
 #ifndef ASSAY_STORE_RECORDING_H
 #define ASSAY_STORE_RECORDING_H
@@ -30,11 +30,11 @@ struct recording *recording_create(const char *path, struct err *err);
 int recording_window(struct recording *r, const struct window *w, struct err *err);
 int recording_flush(struct recording *r, const struct profile *p, struct err *err);
 
-/* Writes the aggregated profile, but for procedures' names, in place of what was written of it before, in
- * one transaction; the recording goes on. */
+/* Writes a snapshot of the profile in place of the one before, in one transaction; the recording goes on.
+ * Names of procedures are not in it. */
 int recording_checkpoint(struct recording *r, const struct profile *p, struct err *err);
 
-/* Writes the aggregated profile, drops the journal, closes. On error the journal is still there and
+/* Writes the aggregated profile, drops journal and snapshot, closes. On error the journal is still there and
  * the file is closed. */
 int recording_finish(struct recording *r, const struct profile *p, struct err *err);
 /* Closes leaving the journal. */

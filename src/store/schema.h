@@ -21,6 +21,7 @@ static const char schema_sql[] =
 	" samples INTEGER, time REAL, observed INTEGER, taken INTEGER, operands BLOB,"
 	" windows INTEGER,"
 	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
-	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);";
+	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
+	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);";
 
 #endif

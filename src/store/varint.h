@@ -16,6 +16,8 @@ struct buffer {
 };
 
 #define VARINT_MAX 10 /* bytes */
+#define COUNT_MAX \
+	(INT64_MAX / 4) /* what is read as a count is no more: sums of a few do not overflow */
 
 /* Room for n more bytes. */
 static inline bool buffer_room(struct buffer *b, size_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as a recording, through every reading. Seeds are made when it starts: a recording that was
- * finished, one whose recorder was killed, and one merged of counting samples; of small pages, or there
- * would be little else than their unused space.
+ * finished, one whose recorder was killed, one merged of counting samples, and an exact one whose recorder was
+ * killed; of small pages, or there would be little else than their unused space.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -40,7 +40,7 @@ static void remove_file(void)
 
 static void remove_all(void)
 {
-	static const char *const seeds[] = { "finished", "killed", "merged" };
+	static const char *const seeds[] = { "finished", "killed", "merged", "snapshot" };
 	char path[128];
 
 	remove_file();
@@ -145,6 +145,25 @@ static void seed_merged(void)
 	keep_seed("merged");
 }
 
+static void seed_snapshot(void)
+{
+	struct recording *r;
+	struct profile p;
+	struct err err;
+
+	must(profile_init(&p, &err));
+	recordings_squeeze(&p);
+	free(p.run[0].source);
+	p.run[0].source = strdup("exact");
+	must(!p.run[0].source);
+	r = recording_create(file, &err);
+	must(!r);
+	must(recording_checkpoint(r, &p, &err));
+	recording_abandon(r);
+	profile_fini(&p);
+	keep_seed("snapshot");
+}
+
 /* Adds the folder of seeds, and a length at which they fit, to libFuzzer's arguments. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -158,6 +177,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(seeds, sizeof(seeds), "%s/seeds", folder);
 	must(mkdir(seeds, 0700));
 	seed_finished();
+	seed_snapshot();
 	seed_killed();
 	seed_merged();
 	must(!freopen("/dev/null", "w", stdout));

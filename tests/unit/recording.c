@@ -165,6 +165,63 @@ static void test_journal_gives_the_same(void **unused)
 	profile_fini(&q);
 }
 
+/* Snapshots replace each other; what is written at the end replaces them. */
+static void test_snapshot_gives_the_same(void **unused)
+{
+	struct profile p, q, more;
+	struct recording *r;
+	struct err err;
+
+	(void)unused;
+	make_profile(&p, &err, NULL, 100);
+	make_profile(&more, &err, NULL, 30000);
+	r = recording_create(file, &err);
+	assert_non_null(r);
+	assert_int_equal(recording_checkpoint(r, &p, &err), 0);
+	assert_int_equal(recording_checkpoint(r, &more, &err), 0);
+	recording_abandon(r);
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_same(&more, &q);
+	profile_fini(&q);
+	r = recording_create(file, &err);
+	assert_non_null(r);
+	assert_int_equal(recording_checkpoint(r, &p, &err), 0);
+	assert_int_equal(recording_finish(r, &more, &err), 0);
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_same(&more, &q);
+	profile_fini(&q);
+	profile_fini(&p);
+	profile_fini(&more);
+}
+
+/* Counters are read while they run: a branch may seem to be taken more often than it ran, or less than never. */
+static void test_snapshot_of_running_counters(void **unused)
+{
+	struct profile p, q;
+	struct site *s, *t;
+	struct recording *r;
+	struct err err;
+
+	(void)unused;
+	make_profile(&p, &err, NULL, 0);
+	s = profile_site(&p, (struct site_id){ .image = 1, .addr = 0x40 });
+	t = profile_site(&p, (struct site_id){ .image = 1, .addr = 0x50 });
+	s->observed = t->observed = 10;
+	s->taken = 12;
+	t->taken = ~0ull;
+	r = recording_create(file, &err);
+	assert_int_equal(recording_checkpoint(r, &p, &err), 0);
+	recording_abandon(r);
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_int_equal(profile_site_find(&q, s->id)->taken, 10);
+	assert_int_equal(profile_site_find(&q, t->id)->taken, 0);
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
 static void test_merge_adds(void **unused)
 {
 	struct profile a, b, ab, ba;
@@ -490,6 +547,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_written_and_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_journal_gives_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_snapshot_gives_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_snapshot_of_running_counters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merge_adds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_old_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed_writers, setup, teardown),

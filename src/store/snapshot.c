@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/snapshot.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FIELDS 10
+
+uint64_t snapshot_taken(const struct site *s)
+{
+	return (int64_t)s->taken < 0 ? 0 : s->taken > s->observed ? s->observed : s->taken;
+}
+
+bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
+{
+	unsigned have = 0;
+	uint64_t time;
+
+	if (!buffer_room(b, FIELDS * VARINT_MAX))
+		return false;
+	for (int i = 0; i < OPERAND_N; i++)
+		have |= (s->operand[i] ? 1u : 0) << i;
+	memcpy(&time, &s->time, sizeof(time));
+	varint_put(b, s->id.image);
+	varint_put(b, zigzag((int64_t)(s->id.addr - *last)));
+	varint_put(b, s->cls);
+	varint_put(b, s->len);
+	varint_put(b, s->samples);
+	varint_put(b, time);
+	varint_put(b, s->observed);
+	varint_put(b, snapshot_taken(s));
+	varint_put(b, s->windows);
+	varint_put(b, have);
+	*last = s->id.addr;
+	for (int i = 0; i < OPERAND_N; i++) {
+		if (!s->operand[i])
+			continue;
+		if (!buffer_room(b, hot_encoded_max(s->operand[i])))
+			return false;
+		b->n += hot_encode(s->operand[i], b->p + b->n);
+	}
+	return true;
+}
+
+static int malformed(struct err *err)
+{
+	return err_set(err, ERR_FAILED, "malformed snapshot");
+}
+
+static int read_lists(struct cursor *c, struct site *s, unsigned have, struct err *err)
+{
+	for (; have; have &= have - 1) {
+		int i = __builtin_ctz(have);
+		size_t used;
+
+		if (s->operand[i])
+			return malformed(err);
+		s->operand[i] = hot_decode(c->p, (size_t)(c->end - c->p), &used, err);
+		if (!s->operand[i])
+			return -1;
+		c->p += used;
+	}
+	return 0;
+}
+
+static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, size_t nmap,
+		     uint64_t *last, struct err *err)
+{
+	enum {
+		IMAGE,
+		ADDRESS,
+		CLASS,
+		LENGTH,
+		SAMPLES,
+		TIME,
+		OBSERVED,
+		TAKEN,
+		WINDOWS,
+		HAVE
+	};
+	uint64_t v[FIELDS];
+	struct site *s;
+	double time;
+
+	for (int i = 0; i < FIELDS; i++)
+		if (!varint_get(c, &v[i]))
+			return malformed(err);
+	memcpy(&time, &v[TIME], sizeof(time));
+	if (v[IMAGE] >= nmap || v[CLASS] > 255 || v[LENGTH] > 15 || v[SAMPLES] > COUNT_MAX ||
+	    v[OBSERVED] > COUNT_MAX || v[TAKEN] > v[OBSERVED] || v[WINDOWS] > v[OBSERVED] ||
+	    v[HAVE] >= 1u << OPERAND_N || !isfinite(time) || time < 0)
+		return malformed(err);
+	*last += (uint64_t)unzigzag(v[ADDRESS]);
+	s = profile_site(to, (struct site_id){ .image = map[v[IMAGE]], .addr = *last });
+	if (!s)
+		return err_set(err, ERR_FAILED, "no memory");
+	s->cls = (uint8_t)v[CLASS];
+	s->len = (uint8_t)v[LENGTH];
+	s->samples += v[SAMPLES];
+	s->time += time;
+	profile_site_observed(s, v[OBSERVED], v[TAKEN], v[WINDOWS]);
+	return read_lists(c, s, (unsigned)v[HAVE], err);
+}
+
+int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
+		  struct err *err)
+{
+	struct cursor c = { p, p + n };
+	uint64_t last = 0;
+
+	while (c.p < c.end)
+		if (read_site(&c, to, map, nmap, &last, err))
+			return -1;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The snapshot: sites in blobs, what a recorder that keeps no windows writes while it runs. Each site is
+ *
+ *   image, address (from the one before, zigzag), class, length, samples, time (its bits), observed, taken,
+ *   windows, operands (bits): varints; then the hot list of each operand, lowest bit first.
+ *
+ * In any order; the first of a blob comes after address 0.
+ */
+#ifndef ASSAY_STORE_SNAPSHOT_H
+#define ASSAY_STORE_SNAPSHOT_H
+
+#include "observe/profile.h"
+#include "store/varint.h"
+
+/* Appends one site; *last: the address of the one before in this blob. False without memory. */
+bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last);
+/* Adds the sites of a blob (not trusted) to p; images are numbered by map[0..nmap). -1 with err set if it is
+ * malformed. */
+int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
+		  struct err *err);
+
+/*
+ * Branches taken of a site. A snapshot of running counters, of which one was read before the other, may have
+ * more of them than executions, or fewer than none.
+ */
+uint64_t snapshot_taken(const struct site *s);
+
+#endif
