@@ -248,54 +248,55 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 	return read_operands(r, site, blob_of(s, 8));
 }
 
-/* A row of (size, blob): the blob in *out, to be freed. */
-static int read_blob(struct reader *r, sqlite3_stmt *s, const char *what, uint8_t **out,
-		     size_t *size)
+/* The blob of a row of (size, blob), of *n bytes; to be freed. NULL with err set. */
+static uint8_t *read_blob(struct reader *r, sqlite3_stmt *s, const char *what, size_t *n)
 {
-	int64_t expect = sqlite3_column_int64(s, 0);
+	int64_t size = sqlite3_column_int64(s, 0);
 	const void *blob = sqlite3_column_blob(s, 1);
-	size_t n = (size_t)sqlite3_column_bytes(s, 1);
+	size_t stored = (size_t)sqlite3_column_bytes(s, 1);
+	uint8_t *out = NULL;
 
-	*out = NULL;
-	if (expect < 1 || expect > JOURNAL_BLOB_MAX || !blob ||
-	    ZSTD_getFrameContentSize(blob, n) != (unsigned long long)expect)
-		return corrupt(r, what);
-	*out = malloc((size_t)expect);
-	if (!*out)
-		return err_set(r->err, ERR_FAILED, "no memory");
-	*size = ZSTD_decompress(*out, (size_t)expect, blob, n);
-	if (!ZSTD_isError(*size) && *size == (size_t)expect)
-		return 0;
-	free(*out);
-	return corrupt(r, what);
+	*n = (size_t)size;
+	if (size < 1 || size > JOURNAL_BLOB_MAX || !blob ||
+	    ZSTD_getFrameContentSize(blob, stored) != (unsigned long long)size) {
+		corrupt(r, what);
+		return NULL;
+	}
+	out = malloc(*n);
+	if (!out) {
+		err_set(r->err, ERR_FAILED, "no memory");
+	} else if (ZSTD_decompress(out, *n, blob, stored) != *n) {
+		corrupt(r, what);
+		free(out);
+		out = NULL;
+	}
+	return out;
 }
 
 static int read_journal(struct reader *r, sqlite3_stmt *s)
 {
 	struct err why;
-	uint8_t *out;
 	size_t n;
-	int rc;
+	uint8_t *blob = read_blob(r, s, "the journal", &n);
+	int rc = blob ? journal_replay(blob, n, r->p, r->map, r->nmap, &why) : -1;
 
-	if (read_blob(r, s, "the journal", &out, &n))
-		return -1;
-	rc = journal_replay(out, n, r->p, r->map, r->nmap, &why);
-	free(out);
-	return rc ? corrupt(r, why.msg) : 0;
+	if (blob && rc)
+		corrupt(r, why.msg);
+	free(blob);
+	return rc;
 }
 
 static int read_snapshot(struct reader *r, sqlite3_stmt *s)
 {
 	struct err why;
-	uint8_t *out;
 	size_t n;
-	int rc;
+	uint8_t *blob = read_blob(r, s, "the snapshot", &n);
+	int rc = blob ? snapshot_read(blob, n, r->p, r->map, r->nmap, &why) : -1;
 
-	if (read_blob(r, s, "the snapshot", &out, &n))
-		return -1;
-	rc = snapshot_read(out, n, r->p, r->map, r->nmap, &why);
-	free(out);
-	return rc ? corrupt(r, why.msg) : 0;
+	if (blob && rc)
+		corrupt(r, why.msg);
+	free(blob);
+	return rc;
 }
 
 static int number(struct reader *r, const char *pragma, int64_t *v)

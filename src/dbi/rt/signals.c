@@ -575,7 +575,7 @@ void signals_deliver(struct thread *t)
 
 void signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 {
-	sig_set old;
+	sig_set old = 0;
 
 	signals_block_all(&old);
 	if (t->pending)
