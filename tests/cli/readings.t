@@ -154,7 +154,9 @@ is "… the sum is as it was" "$("$ASSAY" report -i sum.db --json | jq .recordin
 
 # Over 200,000 sites (bench/reading has how long they take).
 for verb in report annotate values info; do
-	run "$ASSAY" "$verb" -i big.db
+	all=()
+	[ $verb != values ] || all=(--all) # each is worth less than what is shown otherwise
+	run "$ASSAY" "$verb" "${all[@]}" -i big.db
 	is "$verb of 200,000 sites: status" "$status" 0
 	ok "$verb of 200,000 sites: prints something" [ -n "$out$err" ]
 done

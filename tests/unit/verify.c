@@ -520,6 +520,8 @@ static void test_exact_against_itself(void **state)
 
 	(void)state;
 	recordings_exact(p);
+	profile_fini(&reading[0].profile);
+	assert_int_equal(profile_init(&reading[0].profile, &err), 0);
 	assert_int_equal(profile_merge(&reading[0].profile, p, &err), 0);
 	reading[0].profile.capacity = p->capacity;
 	o.all = true;
