@@ -58,7 +58,7 @@ ASM
 ok "a program is assembled" gcc -g -nostdlib -static -Wl,--build-id=0x0123456701234567 \
 	-Wl,-Ttext=0x401000 -Wl,-Tdata=0x404000 -o count count.s
 for mode in counts addresses values; do
-	run "$ASSAY" record --exact --observe $mode -o $mode.db -- ./count
+	run "$ASSAY" record --exact --observe $mode --values 512 -o $mode.db -- ./count
 	is "$mode: status" "$status" 0
 	like "$mode: the closing line" "$err" '^\[ record: 22,130 instructions of [0-9]+ blocks in 1 processes -> '$mode'.db \]$'
 done
@@ -96,7 +96,6 @@ same values "$ASSAY" values -i values.db
 same values-argument "$ASSAY" values -i values.db --operand argument
 same values-target "$ASSAY" values -i values.db --operand target --all
 same values-address "$ASSAY" values -i addresses.db --operand address --min-share 0.1
-same values-bounded "$ASSAY" values -i values.db --all --operand result --procedure _start
 same values.json "$ASSAY" values -i values.db --json -n 3
 same info "$ASSAY" info -w -i values.db
 same info-counts "$ASSAY" info -w -i counts.db
@@ -120,8 +119,13 @@ is "a load: the list is exact" "$(json annotate values.db '[.instructions[0].ope
 	'[true,1,"0x3c8",750,0,"0x5",125,0,"0x7",125,0]'
 is "an argument" "$(json annotate values.db '[.instructions[0].operands[] | select(.operand == "arg1") | .exact, .values[0].value, .values[0].share]' pick)" '[true,"0x5",1]'
 is "targets" "$(json annotate values.db '[.instructions[].operands[] | select(.operand == "target" and (.values | length) == 2) | .values[].count]' _start)" '[900,100]'
-is "a list that is too short has a bound that holds" \
-	"$(json annotate values.db '[.instructions[].operands[] | select(.register == "r8d" and (.exact | not)) | .values[0] | select(.value == "0x0") | .low <= 0.7 and .share + .bound >= 0.7, .bound > 0 and .bound < 0.05]' _start)" '[true,true]'
+is "a list that is long enough has none" \
+	"$(json annotate values.db '[.instructions[].operands[] | select(.register == "r8d" and .exact) | .exact, .values[0].count, .values[0].bound]' _start)" '[true,700,0]'
+run "$ASSAY" record -q --exact --observe values -o short.db -- ./count
+like "a list that is too short: >= is told" "$("$ASSAY" values -i short.db --all --operand result --procedure _start)" '^ all % share %  >= % executions'
+like "… and why" "$("$ASSAY" values -i short.db --all --operand result --procedure _start)" '>=: where more values came than the list holds'
+is "… it has a bound that holds" \
+	"$(json annotate short.db '[.instructions[].operands[] | select(.register == "r8d" and (.exact | not)) | .values[0] | select(.value == "0x0") | .low <= 0.7 and .share + .bound >= 0.7, .bound > 0 and .bound < 0.05]' _start)" '[true,true]'
 
 # All that ran was observed: of each load, value and address, as often as the instruction ran.
 head -c 300000 "$(command -v bash)" > text
