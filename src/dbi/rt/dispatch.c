@@ -4,6 +4,7 @@
 #include <asm/signal.h>
 #include <asm/siginfo.h>
 
+#include "dbi/rt/once.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 #include "dbi/shared.h"
@@ -104,14 +105,31 @@ static void odd(struct thread *t)
 	    (uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], t->pc);
 }
 
-/* The system call at the end of a block, which has been counted. */
-static void call_system(struct thread *t, const struct block *b)
+/* The instruction has left the thread's block for code that changes all the time. */
+static void leave_once(struct thread *t, const struct link *l)
 {
-	unsigned done = b->n - 1u;
-	bool once = b->flags & BLOCK_ONCE;
+	bool done = true;
 
-	if (!do_syscall(t) && log_mode & EXACT_COUNTS && !once)
-		log_cut((uint32_t)(b - blocks), done, true);
+	t->pc = l->target;
+	if (l->kind == LINK_SYSCALL)
+		done = do_syscall(t);
+	else if (l->kind == LINK_ODD)
+		odd(t);
+	if (done)
+		once_count(t, l->edge);
+}
+
+static void leave_block(struct thread *t, const struct link *l)
+{
+	const struct block *b = &blocks[l->from];
+
+	t->pc = l->target;
+	if (l->edge && log_mode & EXACT_COUNTS)
+		++*counter_of(t, 2 * l->from + 1);
+	if (l->kind == LINK_ODD)
+		odd(t);
+	else if (l->kind == LINK_SYSCALL && !do_syscall(t) && log_mode & EXACT_COUNTS)
+		log_cut(l->from, b->n - 1u, true); /* it had been counted */
 }
 
 void dispatch(void *thread)
@@ -144,26 +162,22 @@ void dispatch(void *thread)
 		if (!b)
 			continue;
 		t->target = b->code;
-		if (b->flags & BLOCK_ONCE)
-			log_uncounted();
 		rt_enter(t);
 		t->flags &= ~0x100ul;
 		if (t->exit_link == EXIT_SIGNAL)
 			continue;
 		if (t->exit_link == EXIT_INDIRECT) {
 			indirect = true;
+			if (b->flags & BLOCK_ONCE)
+				once_count(t, true);
 			continue;
 		}
 		from = &links[t->exit_link];
-		t->pc = from->target;
-		if (from->edge && log_mode & EXACT_COUNTS)
-			++*counter_of(t, 2 * from->from + 1);
-		if (from->kind == LINK_SYSCALL)
-			call_system(t, &blocks[from->from]);
-		else if (from->kind == LINK_ODD)
-			odd(t);
+		if (blocks[from->from].flags & BLOCK_ONCE)
+			leave_once(t, from);
 		else
-			continue;
-		from = NULL;
+			leave_block(t, from);
+		if (from->kind != LINK_JUMP || blocks[from->from].flags & BLOCK_ONCE)
+			from = NULL;
 	}
 }

@@ -100,6 +100,7 @@ struct thread {
 	struct handlers *handlers;
 	struct sig_stack altstack;
 	struct thread *next; /* all threads */
+	uint32_t once_id;    /* what counts the instruction in that */
 	uint32_t once;	     /* its block for code that changes: number + 1 */
 	int tid;
 	bool stepping;	  /* to a place where the pending signal can be delivered */
@@ -114,6 +115,7 @@ struct thread {
 void rt_enter(struct thread *t);
 void rt_exit(void);
 void rt_enter_check(void), rt_enter_end(void), rt_enter_abort(void); /* addresses only */
+void rt_once_ret(void), rt_once_jump(void);
 void rt_ibl_ret(void), rt_ibl_jump(void), rt_ibl_jump_miss(void), rt_ibl_begin(void),
 	rt_ibl_end(void);
 /* The system call in t->regs, restartable: returns its result, or RESTART if a signal came first. */

@@ -197,6 +197,16 @@ FUNC(rt_ibl_jump_miss)
 	mov SPILL(2), %rdx
 	jmp *%gs:T_TARGET
 
+/* The same without looking: for code that changes all the time, whose every instruction comes back. */
+FUNC(rt_once_ret)
+	lea 8(%rsp), %rsp
+	jmp rt_once_jump
+FUNC(rt_once_jump)
+	mov %rcx, %gs:T_PC
+	mov SPILL(1), %rcx
+	movq $EXIT_INDIRECT, %gs:T_EXIT_LINK
+	jmp rt_exit
+
 .globl rt_ibl_end
 rt_ibl_end:
 unknown:

@@ -20,6 +20,7 @@
 #include <signal.h>
 
 #include "dbi/rt/emit.h"
+#include "dbi/rt/once.h"
 #include "dbi/rt/plan.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
@@ -535,6 +536,10 @@ static void put_lookup(struct build *b)
 		0xe3, 0x05,		/* jrcxz over the next one */
 	};
 
+	if (b->once) {
+		put_jump(e, (uint64_t)rt_once_jump);
+		return;
+	}
 	put_spill(e, RAX);
 	put_spill(e, RDX);
 	put_bytes(e, index, sizeof(index));
@@ -779,7 +784,11 @@ static void put_control(struct build *b, struct insn *in, const uint8_t *p, uint
 			put8(e, 0x24);
 			put32(e, 8u + *(const uint16_t *)(p + in->imm));
 		}
-		put_jump(e, in->kind == RET ? (uint64_t)rt_ibl_ret : (uint64_t)rt_ibl_jump);
+		if (b->once)
+			put_jump(e,
+				 in->kind == RET ? (uint64_t)rt_once_ret : (uint64_t)rt_once_jump);
+		else
+			put_jump(e, in->kind == RET ? (uint64_t)rt_ibl_ret : (uint64_t)rt_ibl_jump);
 		break;
 	case JUMP_INDIRECT:
 	case CALL_INDIRECT:
@@ -932,7 +941,7 @@ static struct block *once_block(struct thread *t)
 	return blk;
 }
 
-static struct block *publish_once(struct build *b, struct block *blk)
+static void publish_once(struct build *b, struct block *blk)
 {
 	blk->pc = b->pc;
 	blk->len = (uint16_t)b->len;
@@ -944,10 +953,10 @@ static struct block *publish_once(struct build *b, struct block *blk)
 
 		l->target = b->link[i].target;
 		l->kind = b->link[i].kind;
+		l->edge = b->link[i].edge;
 		l->site = 0;
 		*(int32_t *)site = (int32_t)(CACHE_BASE + l->stub - (site + 4));
 	}
-	return blk;
 }
 
 static bool constant(const struct region *r)
@@ -1043,8 +1052,11 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	b.returns = 0;
 	put_block(&b);
 	library_leave(t);
-	if (b.once)
-		return publish_once(&b, blk);
+	if (b.once) {
+		publish_once(&b, blk);
+		once_note(t, blk, r);
+		return blk;
+	}
 	*blk = (struct block){ .pc = pc,
 			       .code = code_next,
 			       .size = (uint32_t)(b.e.at - code_next),

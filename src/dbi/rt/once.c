@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instructions whose code changes all the time, or may be changed by others: each is translated anew
+ * whenever control comes to it. What was executed is counted all the same, by address and bytes.
+ */
+#include "dbi/rt/once.h"
+#include "dbi/rt/plan.h"
+#include "dbi/shared.h"
+
+#define KNOWN_MAX (1u << 16) /* a power of two, filled to three quarters */
+
+struct known {
+	uint64_t pc;
+	uint8_t bytes[INSN_MAX];
+	uint8_t len; /* 0: free */
+	uint32_t id;
+};
+static struct known *known;
+static uint32_t nknown;
+
+static uint64_t hash(uint64_t pc, const uint8_t *p, unsigned n)
+{
+	uint64_t h = pc * 0x9e3779b97f4a7c15ull;
+
+	for (unsigned i = 0; i < n; i++)
+		h = (h ^ p[i]) * 0x100000001b3ull;
+	return h ^ h >> 32;
+}
+
+/* A number that only counts: a block without code. */
+static uint32_t new_number(const struct known *k, uint32_t image)
+{
+	static struct plan nothing;
+	struct block *b = &blocks[nblocks];
+	uint32_t id = nblocks;
+
+	*b = (struct block){ .pc = k->pc,
+			     .code = b[-1].code + b[-1].size,
+			     .len = k->len,
+			     .n = 1,
+			     .flags = BLOCK_DEAD };
+	log_block(b, id, image, &k->len, &nothing);
+	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
+	return id;
+}
+
+void once_note(struct thread *t, const struct block *b, struct region *r)
+{
+	const uint8_t *code = (const uint8_t *)b->pc;
+	uint32_t i = (uint32_t)hash(b->pc, code, b->len);
+
+	t->once_id = 0;
+	if (!(log_mode & EXACT_COUNTS))
+		return;
+	if (!known)
+		known = reserve(KNOWN_MAX * sizeof(*known));
+	for (;; i++) {
+		struct known *k = &known[i &= KNOWN_MAX - 1];
+
+		if (k->len == b->len && k->pc == b->pc && !memcmp(k->bytes, code, b->len)) {
+			t->once_id = k->id;
+			return;
+		}
+		if (k->len)
+			continue;
+		if (nknown >= KNOWN_MAX / 4 * 3)
+			return;
+		nknown++;
+		k->pc = b->pc;
+		k->len = (uint8_t)b->len;
+		memcpy(k->bytes, code, b->len);
+		if (!r->image)
+			r->image = log_image(r);
+		k->id = new_number(k, r->image);
+		t->once_id = k->id;
+		return;
+	}
+}
+
+void once_count(struct thread *t, bool taken)
+{
+	if (!(log_mode & EXACT_COUNTS))
+		return;
+	if (!t->once_id) {
+		log_uncounted();
+		return;
+	}
+	++*counter_of(t, 2 * t->once_id);
+	*counter_of(t, 2 * t->once_id + 1) += taken;
+}

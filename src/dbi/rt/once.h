@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ASSAY_DBI_RT_ONCE_H
+#define ASSAY_DBI_RT_ONCE_H
+
+#include "dbi/rt/rt.h"
+
+#define INSN_MAX 15
+
+/* The thread's block for such code holds b's instruction now: what counts it. Under cache_lock. */
+void once_note(struct thread *t, const struct block *b, struct region *r);
+/* It has been executed; as a branch, taken or not. */
+void once_count(struct thread *t, bool taken);
+
+#endif
