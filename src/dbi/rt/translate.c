@@ -1007,18 +1007,31 @@ static const uint8_t *block_lengths(const struct build *b)
 	return len;
 }
 
+/* How much of the code at pc, of which `room` bytes are mapped, is there: a mapping can be longer than its
+ * file. A block lies on two pages at most. */
+static size_t readable(uint64_t pc, size_t room)
+{
+	size_t page = 4096 - (pc & 4095);
+	char c;
+
+	if (!rt_copy(&c, (const void *)pc, 1))
+		return 0;
+	return room > page && !rt_copy(&c, (const void *)(pc + page), 1) ? page : room;
+}
+
 struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 {
 	static struct build b;
 	struct region *r = region_of(pc);
 	struct block *blk;
-	size_t room;
+	size_t room, mapped;
 
 	if (!r) {
 		signals_raise(t, SIGSEGV, regions_fault(pc), pc);
 		return NULL;
 	}
-	room = r->end - pc;
+	mapped = r->end - pc;
+	room = readable(pc, mapped);
 	b.bytes = (const uint8_t *)pc;
 	b.pc = pc;
 	library_enter(t);
@@ -1028,6 +1041,10 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 		decode_block(&b, room, 1);
 	if (!b.n) { /* runs over the end of what can be executed, perhaps into another region */
 		library_leave(t);
+		if (room < mapped) {
+			signals_raise(t, SIGBUS, BUS_ADRERR, pc + room);
+			return NULL;
+		}
 		r = region_of(r->end);
 		if (!r) {
 			signals_raise(t, SIGSEGV, regions_fault(pc + room), pc + room);
