@@ -38,7 +38,7 @@ struct session {
 	int signals;
 	bool reaped, stop, no_writing;
 	int status, interrupts;
-	uint64_t started, write_at;
+	uint64_t started, write_at, flush_at;
 	struct rusage usage;
 };
 
@@ -97,14 +97,22 @@ static void update_run(struct session *s, bool finished)
 	r->finished = finished;
 }
 
-/* What a recorder that is killed leaves: the recording as it was. */
-static void checkpoint(struct session *s)
+/* What a recorder that is killed leaves: the recording as it was. Values are put together more seldom, each time
+ * the run has gone on for as long again: lists that are merged have wider bounds than one that was not. */
+static void checkpoint(struct session *s, struct err *err)
 {
 	uint64_t began = describe_now_ns(), took;
 	struct err why;
 
 	if (s->no_writing || began < s->write_at)
 		return;
+	if (s->o->observe && began >= s->flush_at) {
+		if (exact_flush(s->exact, err)) {
+			log_warn("%s; the recording ends here, the program goes on", err->msg);
+			return;
+		}
+		s->flush_at = began + (began - s->started);
+	}
 	update_run(s, false);
 	if (recording_checkpoint(s->recording, &s->profile, &why)) {
 		log_warn("%s; tried again at the end", why.msg);
@@ -135,7 +143,7 @@ static void loop(struct session *s, struct err *err)
 		if (now - counted > COUNT_NS) {
 			counted = now;
 			if (!err->code)
-				checkpoint(s);
+				checkpoint(s, err);
 		}
 	}
 	if (!s->reaped)
@@ -205,7 +213,7 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	if (!s->recording)
 		return -1;
 	s->started = describe_now_ns();
-	checkpoint(s);
+	checkpoint(s, err);
 	return 0;
 }
 

@@ -661,6 +661,14 @@ int exact_poll(struct exact *e, bool counters, struct err *err)
 	return 0;
 }
 
+int exact_flush(struct exact *e, struct err *err)
+{
+	for (size_t i = 0; i < e->nprocess; i++)
+		if (!e->process[i]->done && streams_finish(e, e->process[i], err))
+			return give_up(e);
+	return 0;
+}
+
 void exact_wait(struct exact *e, int ms)
 {
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000l };

@@ -22,6 +22,8 @@ char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
 /* Adds to the profile what streams hold; and, for processes that ended or if `counters`, what has been
  * counted since the last call. */
 int exact_poll(struct exact *e, bool counters, struct err *err);
+/* Adds to the profile what has been read of streams, but waits to be looked at together. */
+int exact_flush(struct exact *e, struct err *err);
 /* Waits until there is something in a stream, or that long. */
 void exact_wait(struct exact *e, int ms);
 /* … once more, and names the procedures of what ran. */

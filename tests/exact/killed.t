@@ -52,7 +52,7 @@ settle() { # until no process of the program is left; false after 40 s
 }
 
 # The recorder.
-declare -A size=([counts]=300000000 [addresses]=3000000 [values]=2000000)
+declare -A size=([counts]=300000000 [addresses]=30000000 [values]=20000000)
 for mode in "${!size[@]}"; do
 	$work "${size[$mode]}" 2 | sort > native.$mode
 	is "the program's own result, $mode" "$(wc -l < native.$mode)" 3
@@ -107,6 +107,16 @@ like "after some seconds it holds what ran" "$("$ASSAY" report -i killed.db)" '^
 is "… millions of instructions" $? 0
 is "… with the program's procedures" "$(json report killed.db '.procedures[0].procedure')" '"sum"'
 is "… unfinished in JSON" "$(json info killed.db '[.runs[].finished]')" '[false]'
+
+rm -f killed.db*
+"$ASSAY" record -q --exact --observe values -o killed.db -- $work 2000000000 > /dev/null 2>&1 &
+recorder=$!
+sleep 4
+kill -9 $recorder
+wait $recorder 2>/dev/null
+pkill -9 -f "^$work "
+[ "$("$ASSAY" annotate -i killed.db --json sum 2>/dev/null | jq '[.instructions[].operands[].observations] | max')" -gt 100000 ]
+is "after some seconds it holds values, too" $? 0
 
 # The program.
 whole=0 status_right=0 counted=0 why=""
