@@ -100,7 +100,17 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 	return e;
 }
 
-static void free_process(struct process *p)
+static void unmap(struct process *p)
+{
+	if (p->log)
+		munmap(p->log, EXACT_LOG_SIZE);
+	if (p->shared)
+		munmap(p->shared, PAGE);
+	p->log = NULL;
+	p->shared = NULL;
+}
+
+static void free_process(const struct exact *e, struct process *p)
 {
 	uint32_t shared = 0;
 
@@ -114,7 +124,8 @@ static void free_process(struct process *p)
 			streams_free_block(p->block[i]);
 		free(p->block[i]);
 	}
-	streams_free(p);
+	streams_free(e, p);
+	unmap(p);
 	free(p->block);
 	free(p->inverted);
 	free(p->before);
@@ -130,8 +141,9 @@ void exact_close(struct exact *e)
 		return;
 	for (size_t i = e->nprocess;
 	     i-- > 0;) /* children are newer: they compare with their parents */
-		free_process(e->process[i]);
+		free_process(e, e->process[i]);
 	free(e->process);
+	streams_close(e);
 	for (size_t i = 0; i < e->files.nby_image; i++)
 		image_close(e->files.by_image[i]);
 	free(e->files.by_image);
@@ -408,10 +420,12 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 static int read_log(struct exact *e, struct process *p, uint64_t limit, struct err *err)
 {
 	while (p->chunk && p->bytes < limit) {
-		struct exact_log *c = map_piece(e, p->chunk, EXACT_LOG_SIZE);
+		struct exact_log *c = p->log;
 		uint64_t used, next;
 		int rc = 0;
 
+		if (!c)
+			c = p->log = map_piece(e, p->chunk, EXACT_LOG_SIZE);
 		if (!c)
 			return exact_bad(err);
 		next = __atomic_load_n(&c->next, __ATOMIC_ACQUIRE);
@@ -438,11 +452,12 @@ static int read_log(struct exact *e, struct process *p, uint64_t limit, struct e
 			p->pos += size;
 			p->bytes += size;
 		}
-		munmap(c, EXACT_LOG_SIZE);
 		if (rc)
 			return rc;
 		if (p->pos < used || !next)
 			break;
+		munmap(c, EXACT_LOG_SIZE);
+		p->log = NULL;
 		p->chunk = next;
 		p->pos = 0;
 	}
@@ -533,6 +548,7 @@ static void give_back(struct exact *e, struct process *p)
 		fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->thread[t].at,
 			  EXACT_COUNTERS_SIZE);
 	}
+	unmap(p);
 	free(p->before);
 	p->before = NULL;
 	p->nbefore = 0;
@@ -581,6 +597,7 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	}
 	e->process[e->nprocess - 1] = p;
 	p->at = at;
+	p->shared = r;
 	p->chunk = r->log;
 	p->parent = r->parent ? find_process(e, r->parent) : NULL;
 	if (p->parent) {
@@ -588,7 +605,6 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 
 		rc = inherit(e, p, &copy, err);
 	}
-	munmap(r, PAGE);
 	e->totals.processes++;
 	return rc;
 }
@@ -619,14 +635,10 @@ static int new_processes(struct exact *e, struct err *err)
 
 static int poll_process(struct exact *e, struct process *p, bool counters, struct err *err)
 {
-	struct exact_process *r = map_piece(e, p->at, PAGE);
-	bool ended;
+	bool ended = __atomic_load_n(&p->shared->state, __ATOMIC_ACQUIRE) == EXACT_ENDED;
 
-	if (!r)
-		return exact_bad(err);
-	ended = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == EXACT_ENDED ||
-		(kill((pid_t)r->pid, 0) && errno == ESRCH);
-	munmap(r, PAGE);
+	if (!ended && (counters || !e->read_before))
+		ended = kill((pid_t)p->shared->pid, 0) && errno == ESRCH;
 	if (read_log(e, p, UINT64_MAX, err) || streams_read(e, p, ended, err))
 		return -1;
 	if (!ended && !counters)
@@ -652,6 +664,7 @@ static int give_up(struct exact *e)
 
 int exact_poll(struct exact *e, bool counters, struct err *err)
 {
+	e->read_before = e->read_any;
 	e->read_any = false;
 	if (new_processes(e, err))
 		return give_up(e);
@@ -678,7 +691,9 @@ void exact_wait(struct exact *e, int ms)
 		e->heard = now;
 		return;
 	}
+	__atomic_store_n(&e->header->waits, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &e->header->bell, FUTEX_WAIT, now, &t, NULL, 0);
+	__atomic_store_n(&e->header->waits, 0, __ATOMIC_RELAXED);
 	e->heard = __atomic_load_n(&e->header->bell, __ATOMIC_ACQUIRE);
 }
 

@@ -55,7 +55,9 @@ struct counted { /* a thread's counters and stream */
 struct process {
 	uint64_t at; /* its place in the file */
 	struct process *parent;
-	uint64_t chunk, pos, bytes; /* how far its log was read: chunk, in it, in all */
+	struct exact_process *shared; /* that place, mapped until it is done */
+	struct exact_log *log;	      /* the chunk, mapped, or NULL */
+	uint64_t chunk, pos, bytes;   /* how far its log was read: chunk, in it, in all */
 	struct code_block **block;
 	struct sink *sink;
 	bool *inverted;
@@ -85,8 +87,11 @@ struct exact {
 	char **argv;
 	char *path, *option;
 	struct exact_totals totals;
+	char *sinks; /* memory of those that are used often */
+	size_t sinks_used;
 	uint32_t heard; /* the bell */
-	bool read_any;
+	bool read_any,
+		read_before; /* the last poll found something in a stream, the one before it */
 };
 
 /* exact.c */
@@ -105,6 +110,7 @@ void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n)
 int streams_read(struct exact *e, struct process *p, bool last, struct err *err);
 /* Everything that waits goes to the profile. */
 int streams_finish(struct exact *e, struct process *p, struct err *err);
-void streams_free(struct process *p);
+void streams_free(const struct exact *e, struct process *p);
+void streams_close(struct exact *e);
 
 #endif

@@ -43,13 +43,14 @@
 #define EXACT_HEAD_DONE(head) ((unsigned)((head) >> 32 & 0xffff))
 #define EXACT_HEAD_CUT (1ull << 63)
 #define EXACT_WORDS_MAX 511
-#define EXACT_HALF 0x40000u
+#define EXACT_HALF 0x80000u
 struct exact_stream {
 	uint64_t at;	   /* where the next execution goes: an address in the program */
 	uint64_t start[2]; /* the halves', there */
 	uint32_t full[2];  /* 1: to be read, the recorder clears it */
 	uint32_t used[2];  /* bytes */
-	uint32_t current, pad;
+	uint32_t current;
+	uint32_t waits; /* the thread, for a half to be read: it is to be woken */
 };
 #define EXACT_STREAM_PAGE 4096u
 #define EXACT_STREAM_SIZE (EXACT_STREAM_PAGE + 2 * EXACT_HALF)
@@ -75,8 +76,9 @@ struct exact_header {
 	uint64_t next;	    /* first free byte */
 	uint64_t process;   /* newest */
 	uint32_t bell;	    /* a futex: advanced when there is something to read */
+	uint32_t waits;	    /* it does, for the bell */
 	uint32_t reading;   /* 0: the recorder has given up */
-	uint64_t uncounted; /* instructions executed in code that changes all the time */
+	uint64_t uncounted; /* instructions executed in code that changes too much */
 };
 
 enum exact_state {

@@ -13,9 +13,12 @@
 
 #include "dbi/exact_priv.h"
 
-#define BATCH 256     /* executions of a full sink */
-#define FIRST_BATCH 4 /* of its first one */
-#define COPIED 4      /* words at a time */
+#define BATCH 256		/* executions of a full sink */
+#define FIRST_BATCH 4		/* of its first one; then eight times as many */
+#define SINKS_SIZE (64ul << 20) /* of all that are not first ones */
+#define COPIED 8		/* words at a time */
+#define AHEAD 256
+#define AT_ONCE 32
 
 /* Blocks. */
 
@@ -191,16 +194,17 @@ static int add_by_target(struct exact *e, const struct process *p, const struct 
 /* A column of n executions' words. */
 static void gather(uint64_t *v, const uint64_t *words, unsigned stride, unsigned n, unsigned from)
 {
-	if (from == 64) {
-		for (unsigned i = 0; i < n; i++)
-			v[i] = words[i * (size_t)stride];
-	} else {
-		unsigned shift = from == EXACT_HIGH ? 8 : 0;
-		uint64_t mask = from == EXACT_HIGH ? 0xff : (1ull << from) - 1;
+	unsigned shift = from == EXACT_HIGH ? 8 : 0, i = 0;
+	uint64_t mask = from == 64 ? ~0ull : from == EXACT_HIGH ? 0xff : (1ull << from) - 1;
 
-		for (unsigned i = 0; i < n; i++)
-			v[i] = words[i * (size_t)stride] >> shift & mask;
+	for (; i + 4 <= n; i += 4, words += 4 * (size_t)stride) {
+		v[i] = words[0] >> shift & mask;
+		v[i + 1] = words[stride] >> shift & mask;
+		v[i + 2] = words[2 * (size_t)stride] >> shift & mask;
+		v[i + 3] = words[3 * (size_t)stride] >> shift & mask;
 	}
+	for (; i < n; i++, words += stride)
+		v[i] = words[0] >> shift & mask;
 }
 
 /* n executions of a block, at most BATCH. */
@@ -213,9 +217,11 @@ static int take_batch(struct exact *e, const struct process *p, struct code_bloc
 		return -1;
 	for (unsigned i = 0; i < b->ncolumn; i++) {
 		struct column *c = &b->column[i];
+		bool as_it_is = b->words == 1 && c->from == 64;
 
-		gather(v, words + c->word, b->words, n, c->from);
-		if (hot_of(e->profile, &c->hot) || hot_add_many(c->hot, v, n))
+		if (!as_it_is)
+			gather(v, words + c->word, b->words, n, c->from);
+		if (hot_of(e->profile, &c->hot) || hot_add_many(c->hot, as_it_is ? words : v, n))
 			return -1;
 	}
 	return 0;
@@ -230,25 +236,54 @@ static int empty(struct exact *e, struct process *p, uint32_t id)
 	return n ? take_batch(e, p, p->block[id], s->start, (unsigned)(n / s->words)) : 0;
 }
 
+/* Memory for sinks of what runs often: large pages, since they are written to all over. NULL: no more. */
+static uint64_t *often_room(struct exact *e, size_t words)
+{
+	size_t n = (words * sizeof(uint64_t) + 63) & ~63ul;
+	char *at;
+
+	if (!e->sinks) {
+		void *m = mmap(NULL, SINKS_SIZE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (m == MAP_FAILED)
+			return NULL;
+		madvise(m, SINKS_SIZE, MADV_HUGEPAGE);
+		e->sinks = m;
+	}
+	if (n > SINKS_SIZE - e->sinks_used)
+		return NULL;
+	at = e->sinks + e->sinks_used;
+	e->sinks_used += n;
+	return (uint64_t *)(void *)at;
+}
+
+static void free_room(const struct exact *e, struct sink *s)
+{
+	if (!e->sinks || (char *)s->start < e->sinks || (char *)s->start >= e->sinks + SINKS_SIZE)
+		free(s->start);
+	*s = (struct sink){ 0 };
+}
+
 /* Makes room in a block's sink, for more than it had. */
 static int make_room(struct exact *e, struct process *p, uint32_t id)
 {
 	struct sink *s = &p->sink[id];
 	size_t n = s->start ? (size_t)(s->end - s->start) / s->words : 0;
+	uint32_t words = p->block[id]->words;
 	uint64_t *bigger;
 
 	if (empty(e, p, id))
 		return -1;
 	if (n == BATCH)
 		return 0;
-	n = n ? 4 * n : FIRST_BATCH;
-	s->words = p->block[id]->words;
-	bigger = malloc((n * s->words + COPIED) * sizeof(*bigger));
+	n = n ? 8 * n : FIRST_BATCH;
+	bigger = n > FIRST_BATCH ? often_room(e, n * words + COPIED)
+				 : malloc((n * words + COPIED) * sizeof(*bigger));
 	if (!bigger)
-		return -1;
-	free(s->start);
-	s->start = s->at = bigger;
-	s->end = bigger + n * s->words;
+		return n > FIRST_BATCH ? 0 : -1;
+	free_room(e, s);
+	*s = (struct sink){ bigger, bigger + n * words, bigger, words };
 	return 0;
 }
 
@@ -275,6 +310,32 @@ static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint6
 	return 0;
 }
 
+/* What is not simply to be copied into a sink with room: how many words it took, or -1. */
+static int take_odd(struct exact *e, struct process *p, uint64_t head, const uint64_t *w, size_t n,
+		    struct err *err)
+{
+	uint32_t id = EXACT_HEAD_BLOCK(head) - 1, words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
+	struct sink *s;
+
+	if (id >= p->nblock && exact_read_log(e, p, err))
+		return -1;
+	if (words > n || id >= p->nblock || !p->block[id] || words > p->block[id]->words)
+		return exact_bad(err);
+	if (head & EXACT_HEAD_CUT) {
+		if (take_cut(e, p, id, w, words, EXACT_HEAD_DONE(head)))
+			return exact_no_memory(err);
+		return (int)words;
+	}
+	if (words != p->block[id]->words || !words)
+		return exact_bad(err);
+	s = &p->sink[id];
+	if (s->at == s->end && make_room(e, p, id))
+		return exact_no_memory(err);
+	memcpy(s->at, w, words * sizeof(*w));
+	s->at += words;
+	return (int)words;
+}
+
 /* Executions, complete ones. Each word is read once: the program can change them meanwhile. */
 static int take_words(struct exact *e, struct process *p, const uint64_t *w, size_t n,
 		      struct err *err)
@@ -282,36 +343,44 @@ static int take_words(struct exact *e, struct process *p, const uint64_t *w, siz
 	const uint64_t *end = w + n;
 
 	while (w < end) {
-		uint64_t head = __atomic_load_n(w++, __ATOMIC_RELAXED);
-		uint32_t id = EXACT_HEAD_BLOCK(head) - 1, words = EXACT_HEAD_WORDS(head);
-		struct sink *s = &p->sink[id];
+		struct {
+			const uint64_t *from;
+			uint64_t *to;
+			size_t words;
+		} copy[AT_ONCE];
+		unsigned k = 0;
+		int odd;
 
-		words &= EXACT_WORDS_MAX;
-		if (words > (size_t)(end - w))
-			return exact_bad(err);
-		if (__builtin_expect(head >> 31 || id >= p->nblock || s->at == s->end ||
-					     s->words != words,
-				     0)) {
-			if (id >= p->nblock && exact_read_log(e, p, err))
-				return -1;
-			if (id >= p->nblock || !p->block[id] || words > p->block[id]->words)
-				return exact_bad(err);
-			if (head & EXACT_HEAD_CUT) {
-				if (take_cut(e, p, id, w, words, EXACT_HEAD_DONE(head)))
-					return exact_no_memory(err);
-				w += words;
-				continue;
-			}
-			if (words != p->block[id]->words || !words)
-				return exact_bad(err);
-			s = &p->sink[id];
-			if (s->at == s->end && make_room(e, p, id))
-				return exact_no_memory(err);
+		/* where they go is not in the cache: asked for ahead of copying */
+		while (w < end && k < AT_ONCE) {
+			uint64_t head = __atomic_load_n(w, __ATOMIC_RELAXED);
+			uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
+			uint32_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
+			struct sink *s = &p->sink[id];
+
+			if (head >> 31 || id >= p->nblock || s->at == s->end || s->words != words ||
+			    words >= (size_t)(end - w))
+				break;
+			__builtin_prefetch(s->at, 1);
+			__builtin_prefetch(w + AHEAD);
+			copy[k].from = ++w;
+			copy[k].to = s->at;
+			copy[k++].words = words;
+			s->at += words;
+			w += words;
 		}
-		for (unsigned i = 0; i < words; i += COPIED)
-			memcpy(s->at + i, w + i, COPIED * sizeof(*w));
-		s->at += words;
-		w += words;
+		for (unsigned i = 0; i < k; i++) {
+			memcpy(copy[i].to, copy[i].from, COPIED * sizeof(*w));
+			for (size_t j = COPIED; j < copy[i].words; j += COPIED)
+				memcpy(copy[i].to + j, copy[i].from + j, COPIED * sizeof(*w));
+		}
+		if (k == AT_ONCE || w >= end)
+			continue;
+		odd = take_odd(e, p, __atomic_load_n(w, __ATOMIC_RELAXED), w + 1,
+			       (size_t)(end - w - 1), err);
+		if (odd < 0)
+			return -1;
+		w += 1 + odd;
 	}
 	return 0;
 }
@@ -335,8 +404,9 @@ static int take_full(struct exact *e, struct process *p, struct exact_stream *s,
 	e->read_any = true;
 	if (take_half(e, p, s, half, s->used[half], err))
 		return -1;
-	__atomic_store_n(&s->full[half], 0, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &s->full[half], FUTEX_WAKE, 1, NULL, NULL, 0);
+	__atomic_store_n(&s->full[half], 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->waits, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &s->full[half], FUTEX_WAKE, 1, NULL, NULL, 0);
 	return 0;
 }
 
@@ -425,18 +495,23 @@ int streams_finish(struct exact *e, struct process *p, struct err *err)
 			continue;
 		if (empty(e, p, i) || finish_block(e, p->block[i]))
 			return exact_no_memory(err);
-		free(p->sink[i].start);
-		p->sink[i] = (struct sink){ 0 };
+		free_room(e, &p->sink[i]);
 	}
 	return 0;
 }
 
-void streams_free(struct process *p)
+void streams_free(const struct exact *e, struct process *p)
 {
 	for (size_t i = 0; i < p->nthread; i++)
 		if (p->thread[i].stream)
 			munmap(p->thread[i].stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
 	for (uint32_t i = 0; i < p->nblock; i++)
-		free(p->sink[i].start);
+		free_room(e, &p->sink[i]);
 	free(p->sink);
+}
+
+void streams_close(struct exact *e)
+{
+	if (e->sinks)
+		munmap(e->sinks, SINKS_SIZE);
 }

@@ -1,78 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many values at once. Those of entries that are hit most are counted by comparing all values with one at a time;
- * what is left goes through a small table, which counts it exactly; the counts are merged into the list.
+ * Many values at once, in pieces. How often a list's own values occur is counted by comparing all of a piece with one
+ * value at a time, and what is hot is taken out of it. While the list has room what is left is counted exactly in a
+ * table and enters. Once it is full, most of what is left is rare: a sieve, the number of values by hash, bounds
+ * how often each can have occurred; only what may have occurred often goes through the table, and can take
+ * the place of what is less in the list. The bound of what is outside grows by the most that stayed outside.
  */
 #include <string.h>
 
+#include "sketch/batch_scan.h"
 #include "sketch/hot_priv.h"
 
-#define PIECE 256    /* values at a time */
-#define SLOT_BITS 11 /* of the table: a piece fills an eighth of it */
-#define ENTER 64     /* what is no more than the 64th part of a piece does not enter a full list */
-#define STRETCH 64   /* a piece of as many may be told to be of different values */
+#define SLOT_BITS 11  /* of the table: a piece fills an eighth of it */
+#define SIEVE_BITS 10 /* a piece of different values: three or four in one */
+#define ENTERS 32     /* what is less than that part of a piece does not enter a full list */
+#define SIEVED 32     /* a piece of fewer is not worth the sieve */
 
 struct table {
 	uint64_t value[1u << SLOT_BITS];
 	uint16_t count[1u << SLOT_BITS];
-	uint16_t used[PIECE]; /* slots */
+	uint16_t used[SCAN_MAX]; /* slots */
 	unsigned n;
 };
 
-/* How often `value` occurs; the others move to the front of v. */
-static unsigned take_out(uint64_t *v, unsigned n, uint64_t value)
+static unsigned hash(uint64_t value, unsigned bits)
 {
-	unsigned k = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t x = v[i];
-
-		v[k] = x;
-		k += x != value;
-	}
-	return k;
+	return (unsigned)(value * 0x9e3779b97f4a7c15ull >> (64 - bits));
 }
 
-static bool all_equal(const uint64_t *v, unsigned n)
-{
-	uint64_t differ = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		differ |= v[i] ^ v[0];
-	return !differ;
-}
-
-static unsigned slot_of(uint64_t value)
-{
-	return (unsigned)(value * 0x9e3779b97f4a7c15ull >> (64 - SLOT_BITS));
-}
-
-static void count_all(struct table *t, const uint64_t *v, unsigned n)
+static void count_in_table(struct table *t, const uint64_t *v, unsigned n)
 {
 	t->n = 0;
 	for (unsigned i = 0; i < n; i++) {
-		unsigned s = slot_of(v[i]);
+		unsigned s = hash(v[i], SLOT_BITS);
 
 		while (t->count[s] && t->value[s] != v[i])
 			s = (s + 1) & ((1u << SLOT_BITS) - 1);
 		t->value[s] = v[i];
 		t->used[t->n] = (uint16_t)s;
 		t->n += !t->count[s]++;
-	}
-}
-
-/* Those of the list's own. */
-static void count_entries(struct hot *h, struct table *t)
-{
-	for (unsigned i = 0; i < h->n; i++) {
-		struct entry *e = &h->e[i];
-		unsigned s = slot_of(e->value);
-
-		while (t->count[s] && t->value[s] != e->value)
-			s = (s + 1) & ((1u << SLOT_BITS) - 1);
-		e->count += t->count[s];
-		if (t->count[s])
-			t->count[s] = UINT16_MAX; /* done */
 	}
 }
 
@@ -86,29 +52,47 @@ static unsigned least_of(const struct hot *h)
 	return m;
 }
 
-/* The list is full: what the table holds beyond the entries takes the places of those that are less. */
-static void replace(struct hot *h, const struct table *t, unsigned enters)
+/* c occurrences of a value that is not in the list, where up to `before` may have been earlier. Returns the most
+ * that what is outside now can have occurred, as far as this tells. */
+static uint64_t enter(struct hot *h, uint64_t value, uint64_t c, uint64_t before, unsigned *least,
+		      int *rc)
 {
-	uint64_t rest = h->rest, out = rest;
-	unsigned m = least_of(h);
+	uint64_t most = c + before, gone;
 
-	for (unsigned i = 0; i < t->n; i++) {
-		unsigned s = t->used[i], c = t->count[s];
-		uint64_t most = c + rest;
+	if (h->n < h->capacity) {
+		*rc = hot_append(h, value, most, before);
+		*least = least_of(h);
+		return 0;
+	}
+	gone = h->e[*least].count;
+	if (gone >= most)
+		return most;
+	h->e[*least] = (struct entry){ value, most, before };
+	*least = least_of(h);
+	return gone;
+}
 
-		if (c == UINT16_MAX)
-			continue;
-		if (c >= enters && h->e[m].count < most) {
-			uint64_t gone = h->e[m].count;
+/* Values of which none is in the list, all occurrences of each. Those of at least `enters` enter. */
+static int add_new(struct hot *h, const uint64_t *v, unsigned n, unsigned enters)
+{
+	static _Thread_local struct table t;
+	uint64_t before = h->rest, out = before;
+	unsigned least = least_of(h);
+	int rc = 0;
 
-			h->e[m] = (struct entry){ t->value[s], most, rest };
-			most = gone;
-			m = least_of(h);
-		}
+	count_in_table(&t, v, n);
+	for (unsigned i = 0; i < t.n; i++) {
+		unsigned s = t.used[i], c = t.count[s];
+		uint64_t most = c + before;
+
+		t.count[s] = 0;
+		if (c >= enters && !rc)
+			most = enter(h, t.value[s], c, before, &least, &rc);
 		if (most > out)
 			out = most;
 	}
 	h->rest = out;
+	return rc;
 }
 
 /* What may have occurred more often outside the list need not be in it. */
@@ -122,32 +106,63 @@ static void drop_rare(struct hot *h)
 	h->n = (uint16_t)k;
 }
 
-static int merge_table(struct hot *h, struct table *t, unsigned n)
+/* The list is full. Of v, in which entries from `from` on may be. */
+static int sieve(struct hot *h, uint64_t *v, unsigned n, unsigned from, unsigned enters)
 {
-	unsigned enters = n / ENTER + 1;
-	bool out = false;
+	uint16_t in[1u << SIEVE_BITS] = { 0 };
+	uint64_t most = 0, before = h->rest;
+	unsigned k = 0, fullest = 0;
 	int rc = 0;
 
-	count_entries(h, t);
-	for (unsigned i = 0; i < t->n && !rc; i++) {
-		unsigned s = t->used[i], c = t->count[s];
+	for (unsigned i = 0; i < n; i++) {
+		unsigned c = ++in[hash(v[i], SIEVE_BITS)];
 
-		if (c == UINT16_MAX)
-			continue;
-		if (h->n == h->capacity || (h->rest && c < enters)) {
-			out = true;
-			continue;
+		fullest = c > fullest ? c : fullest;
+	}
+	for (unsigned i = from; i < h->n; i++) {
+		uint16_t *b = &in[hash(h->e[i].value, SIEVE_BITS)];
+
+		if (*b) {
+			unsigned left = scan_take(v, n, h->e[i].value);
+
+			h->e[i].count += n - left;
+			*b = (uint16_t)(*b - (n - left));
+			n = left;
 		}
-		rc = hot_append(h, t->value[s], c + h->rest, h->rest);
-		t->count[s] = UINT16_MAX;
 	}
-	if (out && !rc) {
-		replace(h, t, enters);
+	if (fullest < enters) {
+		h->rest = before + (n ? fullest : 0);
 		drop_rare(h);
+		return 0;
 	}
-	for (unsigned i = 0; i < t->n; i++)
-		t->count[t->used[i]] = 0;
+	/* what may be often */
+	for (unsigned i = 0; i < n; i++) {
+		unsigned c = in[hash(v[i], SIEVE_BITS)];
+		uint64_t x = v[i];
+
+		v[k] = x;
+		k += c >= enters;
+		most = c < enters && c > most ? c : most;
+	}
+	if (k)
+		rc = add_new(h, v, k, enters);
+	if (before + most > h->rest)
+		h->rest = before + most;
+	drop_rare(h);
 	return rc;
+}
+
+/* All values are different, and the list is no longer exact: none enters. */
+static void add_different(struct hot *h, const uint64_t *v, unsigned n)
+{
+	uint64_t low = v[0] < v[n - 1] ? v[0] : v[n - 1];
+	uint64_t high = v[0] < v[n - 1] ? v[n - 1] : v[0];
+
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->e[i].value >= low && h->e[i].value <= high)
+			h->e[i].count += scan_count(v, n, h->e[i].value);
+	h->rest++;
+	drop_rare(h);
 }
 
 /* Hot ones first, roughly. */
@@ -161,87 +176,57 @@ static void lift(struct hot *h, unsigned i)
 	}
 }
 
-/* Rising or falling all the way: no two are equal. */
-static bool all_differ(const uint64_t *v, unsigned n)
-{
-	bool rises = v[1] > v[0], differ = true;
-
-	if (n < STRETCH || (v[2] > v[1]) != rises || (v[3] > v[2]) != rises)
-		return false;
-	for (unsigned i = 1; i < n; i++)
-		differ &= rises ? v[i] > v[i - 1] : v[i] < v[i - 1];
-	return differ;
-}
-
-static bool contains(const uint64_t *v, unsigned n, uint64_t value)
-{
-	bool rises = v[n - 1] > v[0];
-	unsigned low = 0, high = n;
-
-	while (high - low > 1) {
-		unsigned mid = (low + high) / 2;
-
-		if (rises ? v[mid] <= value : v[mid] >= value)
-			low = mid;
-		else
-			high = mid;
-	}
-	return v[low] == value;
-}
-
-/* All values of the piece are different, and the list is no longer exact: none enters. */
-static void add_different(struct hot *h, const uint64_t *v, unsigned n)
-{
-	for (unsigned i = 0; i < h->n; i++)
-		h->e[i].count += contains(v, n, h->e[i].value);
-	h->rest++;
-	h->total += n;
-	drop_rare(h);
-}
-
 static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 {
-	static _Thread_local struct table table;
-	uint64_t v[PIECE];
-	unsigned left = n, i;
-	int rc = 0;
+	bool full = h->n == h->capacity || h->rest;
+	unsigned left = n, i = 0;
+	uint64_t v[SCAN_MAX];
 
-	if (all_equal(value, n))
-		return hot_add(h, value[0], n);
-	if (h->rest && all_differ(value, n)) {
+	if (full && scan_differ(value, n)) {
 		add_different(h, value, n);
 		return 0;
 	}
-	memcpy(v, value, n * sizeof(*v));
-	for (i = 0; i < h->n && left; i++) {
-		unsigned after = take_out(v, left, h->e[i].value);
+	if (h->n) { /* mostly there is a hottest one */
+		unsigned c = scan_count(value, n, h->e[0].value);
 
-		h->e[i].count += left - after;
+		h->e[0].count += c;
+		if (c == n)
+			return 0;
+		left = scan_others(v, value, n, h->e[0].value);
+		i = 1;
+	} else {
+		memcpy(v, value, n * sizeof(*v));
+	}
+	/* as long as each makes it much less */
+	for (unsigned before = 2 * n;
+	     i < h->n && left && (left < before - before / 8 || !full || left < SIEVED); i++) {
+		before = left;
+		left = scan_take(v, left, h->e[i].value);
+		h->e[i].count += before - left;
 		lift(h, i);
-		if (left - after < left / 4) {
-			left = after;
-			break;
-		}
-		left = after;
 	}
-	if (left) {
-		count_all(&table, v, left);
-		rc = merge_table(h, &table, n);
-	}
-	h->total += n;
-	return rc;
+	if (!left)
+		return 0;
+	if (full && left >= SIEVED)
+		return sieve(h, v, left, i, n / ENTERS + 1);
+	if (add_new(h, v, left, full ? n / ENTERS + 1 : 1))
+		return -1;
+	drop_rare(h);
+	return 0;
 }
 
 int hot_add_many(struct hot *h, const uint64_t *value, unsigned n)
 {
 	for (unsigned k; n; value += k, n -= k) {
-		k = n < PIECE ? n : PIECE;
+		k = n < SCAN_MAX ? n : SCAN_MAX;
 		if (h->method == HOT_COUNTING || k < 8) {
 			for (unsigned i = 0; i < k; i++)
 				if (hot_add(h, value[i], 1))
 					return -1;
-		} else if (add_piece(h, value, k)) {
-			return -1;
+		} else {
+			if (add_piece(h, value, k))
+				return -1;
+			h->total += k;
 		}
 	}
 	return 0;

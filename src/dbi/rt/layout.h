@@ -47,10 +47,10 @@
  * faults. */
 #define T_STREAM (T_COUNTERS + T_COUNTERS_SIZE)
 #define T_HALF_0 (T_STREAM + 0x10000)
-#define T_HALF_1 (T_STREAM + 0x80000)
-#define T_HALF_SIZE 0x40000
+#define T_HALF_1 (T_STREAM + 0xa0000)
+#define T_HALF_SIZE 0x80000
 #define T_GUARD_SIZE 0x10000
-#define T_SIZE (T_STREAM + 0x100000)
+#define T_SIZE (T_STREAM + 0x140000)
 
 /* Beyond links: in T_EXIT_LINK. */
 #define EXIT_INDIRECT -1 /* T_PC holds the target */

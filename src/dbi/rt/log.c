@@ -144,8 +144,9 @@ void log_thread(struct thread *t)
 
 static void ring(void)
 {
-	__atomic_fetch_add(&header->bell, 1, __ATOMIC_RELEASE);
-	sys(__NR_futex, &header->bell, FUTEX_WAKE, 1);
+	__atomic_fetch_add(&header->bell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&header->waits, __ATOMIC_SEQ_CST))
+		sys(__NR_futex, &header->bell, FUTEX_WAKE, 1);
 }
 
 /* Nobody reads: it holds a lock on the file as long as it lives. Once it is so it stays so. */
@@ -167,8 +168,12 @@ void log_next_half(struct thread *t, uint64_t end_at, size_t n)
 	struct timespec_k wait = { 0, 100000000 };
 
 	/* where nobody reads the program goes on all the same */
-	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE) && !recorder_gone())
-		sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
+	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE) && !recorder_gone()) {
+		__atomic_store_n(&s->waits, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&s->full[next], __ATOMIC_SEQ_CST))
+			sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
+		__atomic_store_n(&s->waits, 0, __ATOMIC_RELAXED);
+	}
 	memcpy((void *)s->start[next], (const void *)end_at, n); /* before the half is given away */
 	s->used[now] = (uint32_t)(end_at - s->start[now]);
 	s->at = s->start[next];
