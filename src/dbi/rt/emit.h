@@ -74,19 +74,41 @@ static inline void put_based(struct emit *e, unsigned op, unsigned reg, unsigned
 		put32(e, disp);
 }
 
-/* lea reg, [base + index * scale + disp]; NO_REG for none */
+/* ModRM and what follows of reg, [base + index * scale + disp], as short as it goes; NO_REG for none. The REX
+ * prefix, of which this tells R, X and B, comes before the opcode. */
+static inline unsigned rex_of(unsigned reg, unsigned base, unsigned index)
+{
+	return (reg >= 8 ? 4u : 0) | (index != NO_REG && index >= 8 ? 2u : 0) |
+	       (base != NO_REG && base >= 8);
+}
+
+static inline void put_operand(struct emit *e, unsigned reg, unsigned base, unsigned index,
+			       unsigned scale, int64_t disp)
+{
+	unsigned log2 = scale == 8 ? 3 : scale == 4 ? 2 : scale == 2;
+	unsigned mod = base == NO_REG		     ? 0
+		       : !disp && (base & 7) != 5    ? 0
+		       : disp >= -128 && disp <= 127 ? 1
+						     : 2;
+	bool sib = index != NO_REG || base == NO_REG || (base & 7) == 4;
+
+	put8(e, mod << 6 | (reg & 7) << 3 | (sib ? 4 : base & 7));
+	if (sib)
+		put8(e, log2 << 6 | (index != NO_REG ? index & 7 : 4) << 3 |
+				(base != NO_REG ? base & 7 : 5));
+	if (mod == 1)
+		put8(e, (unsigned)disp & 0xff);
+	else if (mod == 2 || base == NO_REG)
+		put32(e, (uint64_t)disp);
+}
+
+/* lea reg, [base + index * scale + disp] */
 static inline void put_lea(struct emit *e, unsigned reg, unsigned base, unsigned index,
 			   unsigned scale, int64_t disp)
 {
-	unsigned log2 = scale == 8 ? 3 : scale == 4 ? 2 : scale == 2;
-	bool has_base = base != NO_REG, has_index = index != NO_REG;
-
-	put8(e, 0x48 | (reg >= 8 ? 4 : 0) | (has_index && index >= 8 ? 2 : 0) |
-			(has_base && base >= 8));
+	put8(e, 0x48 | rex_of(reg, base, index));
 	put8(e, 0x8d);
-	put8(e, (has_base ? 0x80 : 0) | (reg & 7) << 3 | 4);
-	put8(e, log2 << 6 | (has_index ? index & 7 : 4) << 3 | (has_base ? base & 7 : 5));
-	put32(e, (uint64_t)disp);
+	put_operand(e, reg, base, index, scale, disp);
 }
 
 static inline void put_imm64(struct emit *e, unsigned reg, uint64_t v) /* mov reg, imm */

@@ -673,27 +673,20 @@ static void put_fetch(struct build *b, unsigned base, unsigned index, unsigned s
 		      unsigned size)
 {
 	struct emit *e = &b->e;
-	unsigned s = b->scratch, log2 = scale == 8 ? 3 : scale == 4 ? 2 : scale == 2;
-	unsigned rex = (s >= 8 ? 4 : 0) | (size == 8 ? 8 : 0);
+	unsigned s = b->scratch, rex;
 
 	if (base == NO_REG && disp != (int32_t)disp) {
 		put_imm64(e, s, (uint64_t)disp);
 		base = s;
 		disp = 0;
 	}
-	if (base != NO_REG && base >= 8)
-		rex |= 1;
-	if (index != NO_REG && index >= 8)
-		rex |= 2;
+	rex = rex_of(s, base, index) | (size == 8 ? 8 : 0);
 	if (rex)
 		put8(e, 0x40 | rex);
 	if (size < 4)
 		put8(e, 0x0f);
 	put8(e, size == 1 ? 0xb6 : size == 2 ? 0xb7 : 0x8b);
-	put8(e, (base != NO_REG ? 0x80 : 0) | (s & 7) << 3 | 4);
-	put8(e,
-	     log2 << 6 | (index != NO_REG ? index & 7 : 4) << 3 | (base != NO_REG ? base & 7 : 5));
-	put32(e, (uint64_t)disp);
+	put_operand(e, s, base, index, scale, disp);
 }
 
 static void put_planned(struct build *b, const struct plan_word *w)
