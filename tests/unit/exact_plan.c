@@ -279,9 +279,9 @@ static void run(enum kind k, unsigned i, const struct stream_fields *f, uint64_t
 		break;
 	}
 	if (f->mask & F_STORE) {
-		uint64_t w = f->stored != NO_REG ? m.r[f->stored] :
-			     f->stores_imm	 ? (uint64_t)f->imm :
-						   draw();
+		uint64_t w = f->stored != NO_REG ? m.r[f->stored]
+			     : f->stores_imm	 ? (uint64_t)f->imm
+						 : draw();
 
 		store(at, w, f->size);
 		see(i, OPERAND_STORE, load(at, f->size));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "dbi/rt/plan.h"
 
-#include "dbi/rt/rt.h"
+#include "dbi/rt/registers.h"
 #include "stream/window.h"
 
 static uint64_t narrow(uint64_t v, unsigned bits)

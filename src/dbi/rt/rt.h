@@ -22,29 +22,10 @@
 #include <stdint.h>
 
 #include "dbi/rt/layout.h"
+#include "dbi/rt/registers.h"
 #include "dbi/shared.h"
 
 #pragma GCC visibility push(hidden) /* all in one file: no tables of addresses */
-
-enum reg {
-	RAX,
-	RCX,
-	RDX,
-	RBX,
-	RSP,
-	RBP,
-	RSI,
-	RDI,
-	R8,
-	R9,
-	R10,
-	R11,
-	R12,
-	R13,
-	R14,
-	R15,
-	NO_REG = 16
-};
 
 typedef uint64_t sig_set;
 #define SIGNALS 64
