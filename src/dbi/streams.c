@@ -177,9 +177,10 @@ static int add_by_target(struct exact *e, const struct process *p, const struct 
 		left[i] = (uint16_t)i;
 	while (nleft) {
 		uint64_t target = words[left[0] * (size_t)b->words + b->target];
-		unsigned k = 0, nsame = 0;
+		unsigned k = 0, nsame = 1;
 
-		for (unsigned i = 0; i < nleft; i++)
+		same[0] = left[0];
+		for (unsigned i = 1; i < nleft; i++)
 			if (words[left[i] * (size_t)b->words + b->target] == target)
 				same[nsame++] = left[i];
 			else
