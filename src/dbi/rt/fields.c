@@ -287,7 +287,8 @@ static void add_stack(struct stream_fields *f, const ZydisDecodedInstruction *d,
 /* pop [rsp + n]: the address is what it is after rsp's step. */
 static bool moves_its_base(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
 {
-	return d->mnemonic == ZYDIS_MNEMONIC_POP && op[0].type == ZYDIS_OPERAND_TYPE_MEMORY;
+	return d->mnemonic == ZYDIS_MNEMONIC_POP && op->mem.base == ZYDIS_REGISTER_RSP &&
+	       op->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
 }
 
 void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
@@ -319,8 +320,10 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		} else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
 			use(f, o->mem.base);
 			use(f, o->mem.index);
-			if (!control && !moves_its_base(d, op))
+			if (!control)
 				add_memory(f, d, o);
+			if (moves_its_base(d, o))
+				f->disp += d->operand_width / 8;
 		}
 	}
 	if (is_string(d)) /* addresses are those of the first element; what it read is not told */
