@@ -132,6 +132,9 @@ static uint64_t address_of(const ZydisDecodedOperand *o, const struct insn *in,
 	if (o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && o->mem.base == ZYDIS_REGISTER_RSP &&
 	    o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 		a -= o->size / 8;
+	if (in->z.mnemonic == ZYDIS_MNEMONIC_POP && o->mem.base == ZYDIS_REGISTER_RSP &&
+	    o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT)
+		a += o->size / 8; /* rsp is what it is after its step */
 	return a;
 }
 
