@@ -305,6 +305,15 @@ void log_ended(void)
 		ring();
 }
 
+void log_leave(void)
+{
+	if (log_fd < 0)
+		return;
+	log_ended();
+	sys(__NR_close, log_fd);
+	log_fd = -1;
+}
+
 /* Descriptors: the program does not see the recorder's. */
 
 /* Moves ours out of the way of dup2. */

@@ -4,7 +4,9 @@
 #include <elf.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <linux/stat.h>
 
 #include "dbi/rt/rt.h"
@@ -355,11 +357,51 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	return r;
 }
 
+static bool is_alone(void)
+{
+	unsigned n = 0;
+
+	lock(&threads_lock);
+	for (const struct thread *t = threads; t; t = t->next)
+		n += !t->ended;
+	unlock(&threads_lock);
+	return n == 1;
+}
+
+/*
+ * A program that restricts its system calls restricts the engine's, too: it would be killed for what it has
+ * not done. It goes on without the engine from here, with this system call, if it is of one thread.
+ */
+static long do_seccomp(struct thread *t, long nr)
+{
+	uint64_t first = t->regs[RDI], second = t->regs[RSI];
+	sig_set mask;
+	bool restricts = nr == __NR_seccomp ? first <= SECCOMP_SET_MODE_FILTER
+					    : first == PR_SET_SECCOMP && second;
+
+	if (!restricts || !is_alone())
+		return rt_syscall(t);
+	signals_block_all(&mask);
+	if (t->pending)
+		return RESTART;
+	lock(&cache_lock);
+	regions_unwatch_all();
+	unlock(&cache_lock);
+	log_native(config.program);
+	log_leave();
+	t->pc -= 2;
+	signals_leave(t, mask);
+}
+
 bool process_syscall(struct thread *t, long nr, long *ret)
 {
 	const uint64_t *r = t->regs;
 
 	switch (nr) {
+	case __NR_prctl:
+	case __NR_seccomp:
+		*ret = do_seccomp(t, nr);
+		return true;
 	case __NR_clone:
 		*ret = do_clone(t);
 		return true;

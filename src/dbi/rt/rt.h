@@ -310,6 +310,7 @@ void signals_return(struct thread *t);
 long signals_mask(struct thread *t); /* rt_sigprocmask */
 long signals_pending(struct thread *t);
 void signals_before_exec(struct thread *t);
+void signals_leave(struct thread *t, sig_set mask) __attribute__((noreturn));
 void signals_after_exec(void); /* it failed */
 /* The kernel's mask, for the engine's own sake. */
 void signals_block_all(sig_set *old);
@@ -333,6 +334,7 @@ void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);
 void log_uncounted(void);
 void log_ended(void);
+void log_leave(void); /* … and lets go of the recorder's memory */
 bool log_descriptors(struct thread *t, long nr, long *ret);
 
 static inline struct exact_stream *stream_of(struct thread *t)

@@ -628,3 +628,31 @@ void signals_after_exec(void)
 			install(sig, 0);
 	sys(__NR_rt_sigprocmask, SIG_UNBLOCK, &sync_signals, 0, 8);
 }
+
+/*
+ * Ends the engine's part in a process of one thread: what it did to signals, to memory and to gs is undone, and
+ * the program goes on from t->pc by itself. The kernel restores the registers, as from a handler. All signals
+ * are blocked; `mask` was the program's.
+ */
+void signals_leave(struct thread *t, sig_set mask)
+{
+	struct frame *f = (struct frame *)((char *)t + T_SCRATCH);
+	uint64_t vectors = ((uint64_t)(f + 1) + 63) & ~63ul;
+
+	memset(f, 0, sizeof(*f));
+	t->signal = (struct pending){ .mask = mask | t->blocked };
+	fill_context(t, &f->uc.c);
+	f->uc.flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
+	f->uc.c.fpstate = vectors;
+	f->uc.mask = t->signal.mask;
+	f->uc.stack = t->altstack;
+	if (!t->altstack.size)
+		f->uc.stack.flags = ALTSTACK_OFF;
+	if (!save_vectors(vectors))
+		die("no memory to leave the program");
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		kernel_action(sig, &t->handlers->a[sig], NULL);
+	set_gs_base((void *)t->gs_base);
+	__asm__ volatile("mov %0, %%rsp\n\tmov $15, %%eax\n\tsyscall" : : "r"(&f->uc) : "memory");
+	__builtin_unreachable();
+}
