@@ -901,6 +901,7 @@ static void restricted(uint32_t others)
 		static char stack[65536];
 		stack_t alternate = { .ss_sp = stack, .ss_size = sizeof stack };
 		double product = 3;
+		long result;
 
 		sigaltstack(&alternate, NULL);
 		sigaction(SIGSYS, &a, NULL);
@@ -908,8 +909,8 @@ static void restricted(uint32_t others)
 		restrict_calls(others);
 		__asm__ volatile("mulsd %0, %0" : "+x"(product));
 		errno = 0;
-		printf("%d %d, %d refused, %g\n", syscall(SYS_getppid) > 0, errno,
-		       (int)refused_call, product);
+		result = syscall(SYS_getppid);
+		printf("%d %d, %d refused, %g\n", result > 0, errno, (int)refused_call, product);
 		syscall(SYS_exit, after_restriction(12) & 127);
 	}
 	reap(child);
