@@ -157,7 +157,7 @@ static struct step_site *new_site(struct space *space, int pid, uint64_t pc)
 	if (m && !strcmp(m->name, "[vdso]")) {
 		s->object = "[vdso]";
 		s->addr = pc - m->from;
-	} else if (m && m->name[0] == '/') {
+	} else if (m && m->name[0] == '/' && !strstr(m->name, " (deleted)")) {
 		s->object = must(strdup(m->name));
 		s->addr = elf_address(m->name, pc - m->from + m->offset);
 	} else {
