@@ -114,7 +114,8 @@ static void checkpoint(struct session *s, struct err *err)
 		s->flush_at = began + (began - s->started);
 	}
 	update_run(s, false);
-	if (recording_checkpoint(s->recording, &s->profile, &why)) {
+	/* the first one may fail in silence: there is nothing yet that would be lost */
+	if (recording_checkpoint(s->recording, &s->profile, &why) && s->write_at) {
 		log_warn("%s; tried again at the end", why.msg);
 		s->no_writing = true;
 	}
