@@ -150,7 +150,7 @@ const struct verb cmd_record = {
 		"microseconds a "
 		"sample; `assay info` prints what it was. With --exact counts cost a part of the "
 		"program's own time, where code is executed more than a few times; addresses and "
-		"values many times that, and a second CPU helps.\n\n"
+		"values several times that time, and a second CPU helps.\n\n"
 		"Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. The "
 		"recording holds values from the program's memory: its mode is 0600, and under "
 		"sudo it "
