@@ -299,6 +299,7 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted)
 	if (p->nblock == p->room) {
 		uint32_t room = p->room ? 2 * p->room : 1024;
 		struct code_block **block = realloc(p->block, room * sizeof(*block));
+		struct sink_room *sink_room;
 		struct sink *sink;
 		bool *inv;
 
@@ -313,10 +314,15 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted)
 		if (!sink)
 			return false;
 		p->sink = sink;
+		sink_room = realloc(p->sink_room, room * sizeof(*sink_room));
+		if (!sink_room)
+			return false;
+		p->sink_room = sink_room;
 		p->room = room;
 	}
 	p->inverted[p->nblock] = inverted;
 	p->sink[p->nblock] = (struct sink){ 0 };
+	p->sink_room[p->nblock] = (struct sink_room){ 0 };
 	p->block[p->nblock++] = b;
 	return true;
 }

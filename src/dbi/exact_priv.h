@@ -39,11 +39,14 @@ struct field {
 };
 
 /* Executions of a block that wait until there are enough of them to be looked at together: its words, one
- * execution after the other. */
+ * execution after the other. Small: there is one for each block, and they are used all over. */
 struct sink {
-	uint64_t *at, *end; /* equal: no room */
+	uint64_t *at, *end; /* room from one to the other */
+};
+struct sink_room { /* … its memory */
 	uint64_t *start;
-	uint32_t words;
+	uint8_t size; /* which of the sizes it has, 0: none */
+	uint8_t emptied;
 };
 
 struct counted { /* a thread's counters and stream */
@@ -60,6 +63,7 @@ struct process {
 	uint64_t chunk, pos, bytes;   /* how far its log was read: chunk, in it, in all */
 	struct code_block **block;
 	struct sink *sink;
+	struct sink_room *sink_room;
 	bool *inverted;
 	uint32_t nblock, room;
 	uint64_t *before; /* counters at the last poll, summed over threads */

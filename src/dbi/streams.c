@@ -14,7 +14,6 @@
 #include "dbi/exact_priv.h"
 
 #define BATCH 256		/* executions of a full sink */
-#define FIRST_BATCH 4		/* of its first one; then eight times as many */
 #define SINKS_SIZE (64ul << 20) /* of all that are not first ones */
 #define COPIED 8		/* words at a time */
 #define AHEAD 256
@@ -228,13 +227,23 @@ static int take_batch(struct exact *e, const struct process *p, struct code_bloc
 	return 0;
 }
 
+/* Executions that a sink of each size has room for; and how often it is emptied until it gets the next size. */
+static const struct size {
+	uint16_t room;
+	uint8_t times;
+} sizes[] = { { 0, 0 }, { 8, 4 }, { 64, 4 }, { BATCH, 0 } };
+
 static int empty(struct exact *e, struct process *p, uint32_t id)
 {
 	struct sink *s = &p->sink[id];
-	size_t n = s->start ? (size_t)(s->at - s->start) : 0;
+	struct sink_room *r = &p->sink_room[id];
+	size_t n = r->start ? (size_t)(s->at - r->start) : 0;
 
-	s->at = s->start;
-	return n ? take_batch(e, p, p->block[id], s->start, (unsigned)(n / s->words)) : 0;
+	if (!n)
+		return 0;
+	s->at = r->start;
+	r->emptied += r->emptied < 255;
+	return take_batch(e, p, p->block[id], r->start, (unsigned)(n / p->block[id]->words));
 }
 
 /* Memory for sinks of what runs often: large pages, since they are written to all over. NULL: no more. */
@@ -259,32 +268,35 @@ static uint64_t *often_room(struct exact *e, size_t words)
 	return (uint64_t *)(void *)at;
 }
 
-static void free_room(const struct exact *e, struct sink *s)
+static void free_room(const struct exact *e, struct process *p, uint32_t id)
 {
-	if (!e->sinks || (char *)s->start < e->sinks || (char *)s->start >= e->sinks + SINKS_SIZE)
-		free(s->start);
-	*s = (struct sink){ 0 };
+	char *start = (char *)p->sink_room[id].start;
+
+	if (!e->sinks || start < e->sinks || start >= e->sinks + SINKS_SIZE)
+		free(start);
+	p->sink[id] = (struct sink){ 0 };
+	p->sink_room[id] = (struct sink_room){ 0 };
 }
 
-/* Makes room in a block's sink, for more than it had. */
+/* Makes room in a block's sink, for more than it had if it is emptied often. */
 static int make_room(struct exact *e, struct process *p, uint32_t id)
 {
-	struct sink *s = &p->sink[id];
-	size_t n = s->start ? (size_t)(s->end - s->start) / s->words : 0;
-	uint32_t words = p->block[id]->words;
-	uint64_t *bigger;
+	struct sink_room *r = &p->sink_room[id];
+	unsigned size = r->size + 1u;
+	size_t n;
+	uint64_t *room;
 
 	if (empty(e, p, id))
 		return -1;
-	if (n == BATCH)
+	if (size == sizeof(sizes) / sizeof(sizes[0]) || r->emptied < sizes[r->size].times)
 		return 0;
-	n = n ? 8 * n : FIRST_BATCH;
-	bigger = n > FIRST_BATCH ? often_room(e, n * words + COPIED)
-				 : malloc((n * words + COPIED) * sizeof(*bigger));
-	if (!bigger)
-		return n > FIRST_BATCH ? 0 : -1;
-	free_room(e, s);
-	*s = (struct sink){ bigger, bigger + n * words, bigger, words };
+	n = sizes[size].room * (size_t)p->block[id]->words;
+	room = size > 1 ? often_room(e, n + COPIED) : malloc((n + COPIED) * sizeof(*room));
+	if (!room)
+		return size > 1 ? 0 : -1;
+	free_room(e, p, id);
+	p->sink[id] = (struct sink){ room, room + n };
+	*r = (struct sink_room){ .start = room, .size = (uint8_t)size };
 	return 0;
 }
 
@@ -330,7 +342,7 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 	if (words != p->block[id]->words || !words)
 		return exact_bad(err);
 	s = &p->sink[id];
-	if (s->at == s->end && make_room(e, p, id))
+	if ((size_t)(s->end - s->at) < words && make_room(e, p, id))
 		return exact_no_memory(err);
 	memcpy(s->at, w, words * sizeof(*w));
 	s->at += words;
@@ -359,7 +371,8 @@ static int take_words(struct exact *e, struct process *p, const uint64_t *w, siz
 			uint32_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
 			struct sink *s = &p->sink[id];
 
-			if (head >> 31 || id >= p->nblock || s->at == s->end || s->words != words ||
+			if (head >> 31 || id >= p->nblock ||
+			    (size_t)(s->end - s->at) <= (size_t)words - 1 ||
 			    words >= (size_t)(end - w))
 				break;
 			__builtin_prefetch(s->at, 1);
@@ -496,7 +509,7 @@ int streams_finish(struct exact *e, struct process *p, struct err *err)
 			continue;
 		if (empty(e, p, i) || finish_block(e, p->block[i]))
 			return exact_no_memory(err);
-		free_room(e, &p->sink[i]);
+		free_room(e, p, i);
 	}
 	return 0;
 }
@@ -507,8 +520,9 @@ void streams_free(const struct exact *e, struct process *p)
 		if (p->thread[i].stream)
 			munmap(p->thread[i].stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
 	for (uint32_t i = 0; i < p->nblock; i++)
-		free_room(e, &p->sink[i]);
+		free_room(e, p, i);
 	free(p->sink);
+	free(p->sink_room);
 }
 
 void streams_close(struct exact *e)
