@@ -269,6 +269,77 @@ long procfs_open(struct thread *t, enum reg path, enum reg flags)
 	return fd;
 }
 
+struct entry { /* linux_dirent64, as far as it matters */
+	uint64_t inode, offset;
+	uint16_t size;
+	uint8_t type;
+	char name[13];
+};
+
+/* Whether the open folder lists the process's descriptors. */
+static bool lists_descriptors(uint64_t fd)
+{
+	char link[64], path[OWN_PATH_MAX + 1], own[OWN_PATH_MAX];
+	long pid = sys(__NR_getpid), n;
+	const char *s = path;
+
+	format(link, sizeof(link), "/proc/self/fd/%ld", (long)fd);
+	n = sys(__NR_readlink, link, path, OWN_PATH_MAX);
+	if (n <= 0)
+		return false;
+	path[n] = 0;
+	format(own, sizeof(own), "/proc/%ld/", pid);
+	if (!starts_with(s, own))
+		return false;
+	s += strlen(own);
+	if (starts_with(s, "task/") && *after_number(s + 5) == '/')
+		s = after_number(s + 5) + 1;
+	return !strcmp(s, "fd") || !strcmp(s, "fdinfo");
+}
+
+/* Takes [at, at + size) out of the `n` bytes at `buf`. False if they cannot be accessed. */
+static bool take_out(uint64_t buf, uint64_t n, uint64_t at, uint64_t size)
+{
+	char piece[256];
+
+	for (uint64_t from = at + size; from < n;) {
+		uint64_t k = n - from < sizeof(piece) ? n - from : sizeof(piece);
+
+		if (!rt_copy(piece, (const void *)(buf + from), k) ||
+		    !rt_copy((void *)(buf + from - size), piece, k))
+			return false;
+		from += k;
+	}
+	return true;
+}
+
+long procfs_list(struct thread *t)
+{
+	uint64_t fd = t->regs[RDI], buf = t->regs[RSI];
+	long n = rt_syscall(t);
+	char ours[32];
+
+	if (sys_failed(n) || n == 0 || log_fd < 0 || !lists_descriptors(fd))
+		return n;
+	format(ours, sizeof(ours), "%ld", (long)log_fd);
+	for (uint64_t at = 0; at + 24 <= (uint64_t)n;) {
+		struct entry e;
+
+		if (!rt_copy(&e, (const void *)(buf + at), 24) || e.size < 24)
+			break;
+		memset(e.name, 0, sizeof(e.name));
+		rt_copy(e.name, (const void *)(buf + at + 19),
+			e.size - 19u < sizeof(e.name) ? e.size - 19u : sizeof(e.name));
+		e.name[sizeof(e.name) - 1] = 0;
+		if (!strcmp(e.name, ours)) {
+			n = take_out(buf, (uint64_t)n, at, e.size) ? n - e.size : n;
+			break;
+		}
+		at += e.size;
+	}
+	return n ? n : procfs_list(t); /* 0 would be the end */
+}
+
 struct sum {
 	uint64_t all, data;
 };

@@ -12,6 +12,8 @@ long procfs_path(struct thread *t, enum reg path);
 /* open, or openat, with the path and flags in these registers: what /proc/self/maps and smaps hold is the
  * program's mappings at this moment. */
 long procfs_open(struct thread *t, enum reg path, enum reg flags);
+/* getdents64: the recorder's descriptor is not listed. */
+long procfs_list(struct thread *t);
 /* The bytes of the engine's own mappings; those that count as data (RLIMIT_DATA). */
 uint64_t procfs_engine_size(bool data);
 

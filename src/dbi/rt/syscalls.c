@@ -163,6 +163,8 @@ static long intercepted(struct thread *t, long nr)
 		return procfs_open(t, RDI, RSI);
 	case __NR_openat:
 		return procfs_open(t, RSI, RDX);
+	case __NR_getdents64:
+		return procfs_list(t);
 	case __NR_stat:
 		return procfs_path(t, RDI);
 	case __NR_newfstatat:
