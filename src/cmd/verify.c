@@ -14,7 +14,7 @@ static const struct opt opts[] = {
 	  &o.measure.min_hot, 1, 1e9, NULL },
 	{ 0, "worst", "N", "how many of the worst sites to list (default 10; 0: none)", OPT_UINT,
 	  &o.worst, 0, 1e9, NULL },
-	{ 0, "all", NULL, "operands whose hot values are run-time addresses, too", OPT_FLAG,
+	{ 0, "all", NULL, "operands whose hot values change from run to run, too", OPT_FLAG,
 	  &o.measure.all, 0, 0, NULL },
 	{ 0, "common", NULL, "only sites that every SAMPLED has enough observations of", OPT_FLAG,
 	  &o.measure.common, 0, 0, NULL },
@@ -54,7 +54,8 @@ const struct verb cmd_verify = {
 		 "windows, so nothing here corrects for that: figures are as the other readings "
 		 "print them.\n\n"
 		 "Images are matched by build-id and path. Code that no ELF file holds, and "
-		 "operands whose hot values are run-time addresses, are left out and counted: "
+		 "operands whose hot values are run-time addresses or stack canaries, are left out "
+		 "and counted: "
 		 "record both under setarch -R, and --all compares addresses as well.",
 	.examples = "sudo setarch -R assay record -o sampled.db -- gzip -9 -k -f big.txt\n"
 		    "setarch -R assay record --exact -o exact.db -- gzip -9 -k -f big.txt\n"

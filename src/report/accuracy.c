@@ -129,6 +129,22 @@ static bool is_address(uint64_t value)
 	return value >> 40 >= 0x55 && value >> 40 <= 0x7f;
 }
 
+/* What libraries guard stacks with: seven random bytes above a 0. Random bytes are seldom 0. */
+static bool is_canary(uint64_t value)
+{
+	bool all = !(value & 0xff);
+
+	for (unsigned i = 1; i < 8; i++)
+		all = all && (value >> 8 * i & 0xff);
+	return all;
+}
+
+/* Other runs have another one. */
+static bool is_of_run(uint64_t value)
+{
+	return is_address(value) || is_canary(value);
+}
+
 static double low_of(const struct truth *t, const struct hot_value *v)
 {
 	return v->low / t->total;
@@ -169,7 +185,7 @@ static void truth_begin(struct comparison *c, struct truth *t, const struct hot 
 	*t = (struct truth){ .list = h, .total = (double)hot_total(h), .v = c->truth };
 	t->n = hot_top(h, t->v, HOT_VALUES);
 	for (unsigned i = 0; i < t->n && (!i || is_hot(t, &t->v[i])); i++)
-		t->address |= is_address(t->v[i].value);
+		t->address |= is_of_run(t->v[i].value);
 }
 
 static void truth_rest(struct truth *t)
@@ -191,7 +207,7 @@ struct pairing {
 
 static bool skips(const struct pairing *p, uint64_t value)
 {
-	return !p->c->o->all && is_address(value);
+	return !p->c->o->all && is_of_run(value);
 }
 
 static struct share estimate(const struct pairing *p, uint64_t value)

@@ -536,7 +536,7 @@ static void print_addresses(struct verify *v)
 	if (l->addresses)
 		emit_footer(v->emit,
 			    "%s operand%s (%s %% of executions with values) left out: hot values "
-			    "are run-time addresses. --all compares them.",
+			    "are run-time addresses or stack canaries. --all compares them.",
 			    fmt_count(l->addresses, n, sizeof(n)), plural(l->addresses),
 			    fmt_percent(ratio(l->addresses_ran, with_values(v->a)), share,
 					sizeof(share)));

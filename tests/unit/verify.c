@@ -314,6 +314,19 @@ static void test_addresses_are_left_out(void **state)
 	assert_int_equal(a[0].left_out.hot_addresses, 2);
 }
 
+static void test_canaries_are_left_out(void **state)
+{
+	(void)state;
+	values(2, 0x1000, OPERAND_LOAD, V(0xc404386f5b3c1d00, 1000), END);
+	values(0, 0x1000, OPERAND_LOAD, V(0x1a2b3c4d5e6f7700, 500), END);
+	values(2, 0x2000, OPERAND_LOAD, V(0x3ff0000000000000, 1000), END); /* 1.0 */
+	values(0, 0x2000, OPERAND_LOAD, V(0x3ff0000000000000, 500), END);
+	measure();
+	assert_int_equal(of(ACCURACY_LOAD)->operands, 1);
+	assert_int_equal(a[0].left_out.addresses, 1);
+	near(a[0].left_out.addresses_ran, 1000);
+}
+
 /* A seldom pointer does not leave its operand out, but is not compared. */
 static void test_cold_addresses(void **state)
 {
@@ -625,6 +638,7 @@ int main(int argc, char **argv)
 		TEST(test_uncertain_truth),
 		TEST(test_kinds),
 		TEST(test_addresses_are_left_out),
+		TEST(test_canaries_are_left_out),
 		TEST(test_cold_addresses),
 		TEST(test_directions),
 		TEST(test_a_direction_within_its_bound),
