@@ -292,8 +292,8 @@ luajit_script() {
 	for i = 1, 200 do local f = loadstring("local s = 0 for i = 1, 100 do s = s + i * " .. i .. " end return s") u = u + f() end print(u)
 	S
 }
-real_luajit() { needs luajit && luajit_script | script luajit; }
-real_luajit_interpreter() { needs luajit && luajit_script | sed s/2e7/2e6/ | script luajit -joff; }
+real_luajit() { needs luajit && script luajit < <(luajit_script); }
+real_luajit_interpreter() { needs luajit && script luajit -joff < <(luajit_script | sed s/2e7/2e6/); }
 real_node() {
 	needs node && script -t 120 node <<-'S'
 	const c = require('crypto'), fs = require('fs'), z = require('zlib'), { Worker, isMainThread, parentPort } = require('worker_threads');
