@@ -16,8 +16,6 @@
 
 static uint64_t near_next = NEAR_BASE;
 
-uint64_t near_hint(uint64_t n);
-
 uint64_t near_hint(uint64_t n)
 {
 	static int near_lock;

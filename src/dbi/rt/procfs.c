@@ -60,6 +60,12 @@ static const char *after_number(const char *s)
 	return s;
 }
 
+/* A thread's folder holds the same files as its process's. */
+static const char *after_task(const char *s)
+{
+	return starts_with(s, "task/") && *after_number(s + 5) == '/' ? after_number(s + 5) + 1 : s;
+}
+
 /* What `path` names in the process's folder of /proc ("exe", …), in buf; or NULL. */
 static const char *own_file(uint64_t path, char buf[OWN_PATH_MAX])
 {
@@ -87,9 +93,7 @@ static const char *own_file(uint64_t path, char buf[OWN_PATH_MAX])
 		s += strlen(own);
 	else
 		return NULL;
-	if (starts_with(s, "task/") && *after_number(s + 5) == '/')
-		s = after_number(s + 5) + 1;
-	return s;
+	return after_task(s);
 }
 
 static bool is_own_exe(uint64_t path)
@@ -291,9 +295,7 @@ static bool lists_descriptors(uint64_t fd)
 	format(own, sizeof(own), "/proc/%ld/", pid);
 	if (!starts_with(s, own))
 		return false;
-	s += strlen(own);
-	if (starts_with(s, "task/") && *after_number(s + 5) == '/')
-		s = after_number(s + 5) + 1;
+	s = after_task(s + strlen(own));
 	return !strcmp(s, "fd") || !strcmp(s, "fdinfo");
 }
 

@@ -187,6 +187,8 @@ struct library {
 	const char *str;
 	unsigned nsym;
 };
+/* Where n bytes of an image go, within reach of the cache; 0: anywhere. */
+uint64_t near_hint(uint64_t n);
 /* In the engine's room. */
 int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char *name));
 uint64_t elf_symbol(const struct library *lib, const char *name);

@@ -593,13 +593,11 @@ void signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 void signals_return(struct thread *t)
 {
 	struct sig_ucontext uc;
-	uint64_t *r = t->regs;
 
 	if (!rt_copy(&uc, (const void *)(t->regs[RSP] - 8 + offsetof(struct frame, uc)),
 		     sizeof(uc)))
 		die_of(SIGSEGV);
 	save_regs(t, &uc.c);
-	(void)r;
 	t->flags = (uc.c.flags & FLAGS_PROGRAM & ~FLAG_TRAP) | 0x202;
 	t->pc = uc.c.rip;
 	if (uc.c.fpstate)

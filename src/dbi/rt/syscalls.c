@@ -12,8 +12,6 @@
 #define RLIMIT_DATA_NUMBER 2
 #define RLIMIT_AS_NUMBER 9
 
-uint64_t near_hint(uint64_t n);
-
 static long do_mmap(struct thread *t)
 {
 	const uint64_t *r = t->regs;
