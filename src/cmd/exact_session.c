@@ -17,6 +17,7 @@
 #include "base/fmt.h"
 #include "base/log.h"
 #include "cmd/describe.h"
+#include "cmd/signals.h"
 #include "dbi/exact.h"
 #include "dbi/shared.h"
 #include "sampler/spawn.h"
@@ -62,20 +63,6 @@ static void take_signals(struct session *s)
 			s->stop = true;
 	}
 	reap(s);
-}
-
-static int open_signals(struct session *s, struct err *err)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, &s->old_mask);
-	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signals < 0 ? err_sys(err, "cannot wait for signals") : 0;
 }
 
 static void update_run(struct session *s, bool finished)
@@ -197,7 +184,10 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	const struct session_options *o = s->o;
 
 	if (spawn_check(o->argv, err) || profile_init(&s->profile, err) ||
-	    describe_run(&s->profile, "exact", o, err) || open_signals(s, err))
+	    describe_run(&s->profile, "exact", o, err))
+		return -1;
+	s->signals = signals_open(&s->old_mask, err);
+	if (s->signals < 0)
 		return -1;
 	s->profile.run[0].event = strdup(observed(o->observe));
 	if (!s->profile.run[0].event)

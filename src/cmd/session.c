@@ -18,6 +18,7 @@
 #include "base/fmt.h"
 #include "base/log.h"
 #include "cmd/describe.h"
+#include "cmd/signals.h"
 #include "sampler/caps.h"
 #include "sampler/spawn.h"
 #include "store/recording.h"
@@ -141,17 +142,11 @@ static int watch(int epoll, int fd, struct err *err)
 
 static int open_watches(struct session *s, struct err *err)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, &s->old_mask);
-	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->signals = signals_open(&s->old_mask, err);
+	if (s->signals < 0)
+		return -1;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->signals < 0 || s->epoll < 0)
+	if (s->epoll < 0)
 		return err_sys(err, "cannot wait for events");
 	return watch(s->epoll, s->signals, err);
 }
