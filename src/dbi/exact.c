@@ -717,12 +717,13 @@ int exact_finish(struct exact *e, struct err *err)
 
 void exact_totals(const struct exact *e, struct exact_totals *t)
 {
-	struct site *s, *tmp;
+	struct site *s;
 
 	*t = e->totals;
 	t->uncounted = __atomic_load_n(&e->header->uncounted, __ATOMIC_RELAXED);
 	t->instructions = 0;
-	HASH_ITER (hh, e->profile->sites, s, tmp) {
+	SITES_EACH(&e->profile->sites, s)
+	{
 		s->windows = s->observed;
 		t->instructions += s->observed;
 	}

@@ -154,13 +154,14 @@ static int add_arguments(struct exact *e, const struct process *p, const struct 
 
 	for (unsigned i = 0; s && i < b->nfield; i++) {
 		const struct field *f = &b->field[i];
+		struct hot *h;
 
 		if (!by_target(b, f))
 			continue;
 		for (unsigned k = 0; k < n; k++)
 			v[k] = field_value(b, f, words + which[k] * (size_t)b->words);
-		if (hot_of(e->profile, &s->operand[f->operand]) ||
-		    hot_add_many(s->operand[f->operand], v, n))
+		h = profile_operand(e->profile, s, f->operand);
+		if (!h || hot_add_many(h, v, n))
 			return -1;
 	}
 	return 0;
@@ -309,6 +310,7 @@ static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint6
 	for (unsigned i = 0; i < b->nfield; i++) {
 		const struct field *f = &b->field[i];
 		struct column *c;
+		struct hot *h;
 
 		if (f->insn >= done || f->column == FIELD_CONSTANT || by_target(b, f))
 			continue;
@@ -316,8 +318,8 @@ static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint6
 		if (c->word >= n)
 			return 0;
 		/* another field may share it that did not come to pass: to the site itself */
-		if (hot_of(e->profile, &b->site[f->insn]->operand[f->operand]) ||
-		    hot_add(b->site[f->insn]->operand[f->operand], field_value(b, f, words), 1))
+		h = profile_operand(e->profile, b->site[f->insn], f->operand);
+		if (!h || hot_add(h, field_value(b, f, words), 1))
 			return -1;
 	}
 	return 0;
@@ -481,17 +483,17 @@ static int finish_block(struct exact *e, struct code_block *b)
 	for (unsigned i = 0; i < b->nfield; i++) {
 		struct field *f = &b->field[i];
 		bool constant = f->column == FIELD_CONSTANT;
-		struct hot **to;
+		struct hot *to;
 		struct site *s;
 
 		if (by_target(b, f) || !(constant ? f->times != 0 : !!b->column[f->column].hot))
 			continue;
 		s = site_of(e, b, f);
-		to = s ? &s->operand[f->operand] : NULL;
-		if (!to || hot_of(e->profile, to))
+		to = s ? profile_operand(e->profile, s, f->operand) : NULL;
+		if (!to)
 			return -1;
-		if (constant ? hot_add(*to, f->add, f->times)
-			     : hot_merge_sum(*to, b->column[f->column].hot, f->add, f->to))
+		if (constant ? hot_add(to, f->add, f->times)
+			     : hot_merge_sum(to, b->column[f->column].hot, f->add, f->to))
 			return -1;
 		f->times = 0;
 	}

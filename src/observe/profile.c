@@ -14,25 +14,6 @@ struct image_key {
 	UT_hash_handle hh;
 };
 
-static uint32_t site_hash(const struct site_id *id)
-{
-	return (uint32_t)(((id->addr ^ (uint64_t)id->image << 40) * 0x9e3779b97f4a7c15ull) >> 32);
-}
-
-static struct site *find_hashed(const struct profile *p, const struct site_id *id, uint32_t hash)
-{
-	struct site *s;
-
-	HASH_FIND_BYHASHVALUE(hh, p->sites, id, sizeof(*id), hash, s);
-	return s;
-}
-
-static struct site_id clean(struct site_id id)
-{
-	id.zero = 0;
-	return id;
-}
-
 int profile_init(struct profile *p, struct err *err)
 {
 	memset(p, 0, sizeof(*p));
@@ -41,19 +22,6 @@ int profile_init(struct profile *p, struct err *err)
 	if (!profile_image(p, IMAGE_UNKNOWN, "[unknown]", ""))
 		return err_set(err, ERR_FAILED, "no memory");
 	return 0;
-}
-
-static void free_sites(struct profile *p)
-{
-	struct site *s = p->sites, *next;
-
-	HASH_CLEAR(hh, p->sites);
-	for (; s; s = next) {
-		next = s->hh.next;
-		for (int i = 0; i < OPERAND_N; i++)
-			hot_free(s->operand[i]);
-		free(s);
-	}
 }
 
 static void free_images(struct profile *p)
@@ -81,7 +49,7 @@ static void free_images(struct profile *p)
 
 void profile_fini(struct profile *p)
 {
-	free_sites(p);
+	sites_fini(&p->sites);
 	free_images(p);
 	for (size_t i = 0; i < p->nrun; i++) {
 		struct run *r = &p->run[i];
@@ -156,25 +124,21 @@ struct profile_image *profile_image(struct profile *p, int kind, const char *pat
 
 struct site *profile_site_find(const struct profile *p, struct site_id id)
 {
-	struct site_id key = clean(id);
-
-	return find_hashed(p, &key, site_hash(&key));
+	return sites_find(&p->sites, id);
 }
 
 struct site *profile_site(struct profile *p, struct site_id id)
 {
-	struct site_id key = clean(id);
-	uint32_t hash = site_hash(&key);
-	struct site *s = find_hashed(p, &key, hash);
+	return sites_get(&p->sites, id);
+}
 
-	if (s)
-		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->id = key;
-	HASH_ADD_BYHASHVALUE(hh, p->sites, id, sizeof(s->id), hash, s);
-	return s;
+struct hot *profile_operand(struct profile *p, struct site *s, int operand)
+{
+	struct hot **h = site_operand(s, operand);
+
+	if (h && !*h)
+		*h = hot_new(p->method, p->capacity);
+	return h ? *h : NULL;
 }
 
 struct run *profile_run(struct profile *p)
@@ -208,12 +172,12 @@ int profile_values(struct profile *p, struct site *s, const struct retired *r)
 {
 	for (unsigned have = r->have; have; have &= have - 1) {
 		int i = __builtin_ctz(have);
+		struct hot *h;
 
 		if (i >= OPERAND_N)
 			break;
-		if (!s->operand[i])
-			s->operand[i] = hot_new(p->method, p->capacity);
-		if (!s->operand[i] || hot_add(s->operand[i], r->value[i], 1))
+		h = profile_operand(p, s, i);
+		if (!h || hot_add(h, r->value[i], 1))
 			return -1;
 	}
 	return 0;
@@ -302,11 +266,14 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 	d->time += s->time;
 	profile_site_observed(d, s->observed, s->taken, s->windows);
 	for (int i = 0; i < OPERAND_N; i++) {
+		struct hot **to;
+
 		if (!s->operand[i])
 			continue;
-		if (!d->operand[i])
-			d->operand[i] = hot_new(hot_method(s->operand[i]), dst->capacity);
-		if (!d->operand[i] || hot_merge(d->operand[i], s->operand[i]))
+		to = site_operand(d, i);
+		if (to && !*to)
+			*to = hot_new(hot_method(s->operand[i]), dst->capacity);
+		if (!to || !*to || hot_merge(*to, s->operand[i]))
 			return -1;
 	}
 	return 0;
@@ -341,7 +308,7 @@ static int merge_runs(struct profile *dst, const struct profile *src)
 int profile_merge(struct profile *dst, const struct profile *src, struct err *err)
 {
 	uint32_t *map;
-	struct site *s, *tmp;
+	struct site *s;
 	int rc;
 
 	if (dst->nrun && src->nrun && dst->run[0].sketch != src->run[0].sketch) {
@@ -372,7 +339,8 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 			map[i] = to->id;
 		}
 	}
-	HASH_ITER (hh, src->sites, s, tmp) {
+	SITES_EACH(&src->sites, s)
+	{
 		if (rc)
 			break;
 		rc = merge_site(dst, s, map[s->id.image]);

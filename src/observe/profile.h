@@ -19,6 +19,7 @@
 #include <uthash.h>
 
 #include "isa/uop.h"
+#include "observe/sites.h"
 #include "sketch/hot.h"
 #include "stream/window.h"
 
@@ -46,20 +47,6 @@ struct profile_image {
 	struct profile_proc
 		*proc; /* those that a site lies in, sorted by start; filled when recording */
 	size_t nproc;  /* ends, so that a recording is readable where its images are not */
-};
-
-struct site {
-	struct site_id id; /* hash key */
-	uint8_t cls, len;
-	uint64_t samples;  /* time samples */
-	double time;	   /* ns (or cycles: run.unit) that they stand for */
-	uint64_t observed; /* times that a window retired it */
-	uint64_t taken;	   /* of those, branches taken */
-	uint64_t windows;  /* different windows that did; 0 if not known (older recordings) */
-	uint64_t seen;	   /* private: the last of them, as profile.windows counts */
-	struct hot *operand
-		[OPERAND_N]; /* NULL: never seen. hot_total() <= observed: the rest unknown */
-	UT_hash_handle hh;
 };
 
 /* Additive counters of a run, by name. One line an item. */
@@ -113,7 +100,7 @@ struct profile {
 	size_t nrun;
 	struct profile_image **image; /* [0] always exists */
 	size_t nimage;
-	struct site *sites;	/* uthash, key id */
+	struct sites sites;
 	enum hot_method method; /* of new hot lists */
 	unsigned capacity;
 	uint64_t windows;	      /* private: windows walked */
@@ -129,6 +116,8 @@ struct profile_image *profile_image(struct profile *p, int kind, const char *pat
 /* The site, made if new; NULL: no memory. */
 struct site *profile_site(struct profile *p, struct site_id id);
 struct site *profile_site_find(const struct profile *p, struct site_id id);
+/* The hot list of its operand, made if new; NULL: no memory. */
+struct hot *profile_operand(struct profile *p, struct site *s, int operand);
 /* Whether it saw every instruction: `observed` and `taken` are executions then. */
 bool run_is_exact(const struct run *r);
 /* A new run, zeroed, strings to be set with strdup. The pointer is good until the next call. */

@@ -160,8 +160,8 @@ static bool several_units(const struct profile *p)
 
 int view_open(struct view *v, const struct profile *p, struct binaries *b, struct err *err)
 {
-	size_t n = HASH_COUNT(p->sites);
-	struct site *s, *tmp;
+	size_t n = p->sites.n;
+	struct site *s;
 
 	*v = (struct view){ .profile = p, .by_samples = several_units(p) };
 	v->exact = p->nrun && run_is_exact(&p->run[0]);
@@ -175,9 +175,9 @@ int view_open(struct view *v, const struct profile *p, struct binaries *b, struc
 		view_fini(v);
 		return err_set(err, ERR_FAILED, "no memory for %zu sites", n);
 	}
-	HASH_ITER (hh, p->sites, s, tmp)
-		if (s->id.image < p->nimage)
-			v->site[v->n++] = s;
+	SITES_EACH(&p->sites, s)
+	if (s->id.image < p->nimage)
+		v->site[v->n++] = s;
 	qsort(v->site, v->n, sizeof(*v->site), site_order);
 	for (size_t i = 0; i < p->nimage; i++) {
 		v->image[i].image = p->image[i];

@@ -296,11 +296,12 @@ void files_name_procedures(struct files *f)
 	size_t n = f->nby_image, *cap = calloc(n + 1, sizeof(*cap));
 	const struct image_proc *last = NULL, *p;
 	uint32_t last_image = 0;
-	struct site *s, *tmp;
+	struct site *s;
 
 	if (!cap)
 		return;
-	HASH_ITER (hh, f->profile->sites, s, tmp) {
+	SITES_EACH(&f->profile->sites, s)
+	{
 		uint32_t i = s->id.image;
 
 		if (last && last_image == i && s->id.addr >= last->start && s->id.addr < last->end)

@@ -520,10 +520,11 @@ int sampler_stop(struct sampler *s, struct err *err)
 static void name_kernel_procedures(struct sampler *s)
 {
 	struct profile_image *pi = s->profile->image[s->kernel_image];
-	struct site *site, *tmp;
+	struct site *site;
 	size_t cap = 0;
 
-	HASH_ITER (hh, s->profile->sites, site, tmp) {
+	SITES_EACH(&s->profile->sites, site)
+	{
 		const char *name, *module;
 		uint64_t start, end;
 		char full[256];

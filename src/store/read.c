@@ -205,7 +205,7 @@ static int read_procedure(struct reader *r, sqlite3_stmt *s)
 
 static int read_operands(struct reader *r, struct site *site, struct cursor c)
 {
-	struct hot *h;
+	struct hot *h, **to;
 	struct err why;
 	uint64_t i;
 	size_t used;
@@ -213,10 +213,13 @@ static int read_operands(struct reader *r, struct site *site, struct cursor c)
 	while (c.p < c.end) {
 		if (!varint_get(&c, &i) || i >= OPERAND_N || site->operand[i])
 			return corrupt(r, "a site's operands");
+		to = site_operand(site, (int)i);
+		if (!to)
+			return err_set(r->err, ERR_FAILED, "no memory");
 		h = hot_decode(c.p, (size_t)(c.end - c.p), &used, &why);
 		if (!h)
 			return corrupt(r, why.msg);
-		site->operand[i] = h;
+		*to = h;
 		c.p += used;
 	}
 	return 0;
@@ -467,7 +470,7 @@ int recording_read(const char *path, struct profile *p, struct err *err)
 	struct profile one;
 	int rc;
 
-	if (!p->nrun && !p->sites)
+	if (!p->nrun && !p->sites.n)
 		return read_into(path, p, err);
 	if (profile_init(&one, err))
 		return -1;

@@ -251,36 +251,17 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 	return step(r, q, err);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct site *x = *(const struct site *const *)a, *y = *(const struct site *const *)b;
-
-	if (x->id.image != y->id.image)
-		return x->id.image < y->id.image ? -1 : 1;
-	/* as SQLite compares them: signed */
-	return ((int64_t)x->id.addr > (int64_t)y->id.addr) -
-	       ((int64_t)x->id.addr < (int64_t)y->id.addr);
-}
-
 /* In the order of their keys: appended, not searched for. */
 static int write_sites(struct recording *r, const struct profile *p, struct err *err)
 {
-	size_t n = HASH_COUNT(p->sites), k = 0;
-	const struct site **list = calloc(n + 1, sizeof(const struct site *));
+	struct site **list = sites_sorted(&p->sites);
 	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?,?)", err);
 	struct buffer b = { 0 };
-	struct site *s, *tmp;
 	int rc = q ? 0 : -1;
 
 	if (!list)
 		rc = err_set(err, ERR_FAILED, "no memory");
-	if (!rc && list) {
-		HASH_ITER (hh, p->sites, s, tmp)
-			list[k++] = s;
-		if (k)
-			qsort(list, k, sizeof(*list), by_key);
-	}
-	for (size_t i = 0; i < k && !rc; i++)
+	for (size_t i = 0; i < p->sites.n && !rc; i++)
 		rc = write_site(r, q, list[i], &b, err);
 	sqlite3_finalize(q);
 	free(b.p);
@@ -324,11 +305,12 @@ static int write_snapshot(struct recording *r, const struct profile *p, struct e
 {
 	static const char sql[] = "INSERT INTO snapshot(size, sites) VALUES(?,?)";
 	struct buffer b = { 0 };
-	struct site *s, *tmp;
+	struct site *s;
 	uint64_t last = 0;
 	int rc = exec(r, "DELETE FROM snapshot", err);
 
-	HASH_ITER (hh, p->sites, s, tmp) {
+	SITES_EACH(&p->sites, s)
+	{
 		if (rc)
 			break;
 		if (!snapshot_put(&b, s, &last))

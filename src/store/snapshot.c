@@ -51,12 +51,16 @@ static int read_lists(struct cursor *c, struct site *s, unsigned have, struct er
 {
 	for (; have; have &= have - 1) {
 		int i = __builtin_ctz(have);
+		struct hot **to;
 		size_t used;
 
 		if (s->operand[i])
 			return malformed(err);
-		s->operand[i] = hot_decode(c->p, (size_t)(c->end - c->p), &used, err);
-		if (!s->operand[i])
+		to = site_operand(s, i);
+		if (!to)
+			return err_set(err, ERR_FAILED, "no memory");
+		*to = hot_decode(c->p, (size_t)(c->end - c->p), &used, err);
+		if (!*to)
 			return -1;
 		c->p += used;
 	}

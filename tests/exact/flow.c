@@ -62,20 +62,13 @@ static struct node *find(uint32_t image, uint64_t addr)
 	return NULL;
 }
 
-static int by_place(const struct site *a, const struct site *b)
-{
-	if (a->id.image != b->id.image)
-		return a->id.image < b->id.image ? -1 : 1;
-	return (a->id.addr > b->id.addr) - (a->id.addr < b->id.addr);
-}
-
 static void collect(void)
 {
-	struct site *s, *tmp;
+	struct site **list = sites_sorted(&profile.sites);
 
 	images = calloc(profile.nimage, sizeof(*images));
-	nodes = calloc(HASH_COUNT(profile.sites) + 1, sizeof(*nodes));
-	if (!images || !nodes)
+	nodes = calloc(profile.sites.n + 1, sizeof(*nodes));
+	if (!list || !images || !nodes)
 		abort();
 	for (size_t i = 0; i < profile.nimage; i++) {
 		struct err ignored;
@@ -84,8 +77,8 @@ static void collect(void)
 			images[i] = image_open(profile.image[i]->path, profile.image[i]->path,
 					       &ignored);
 	}
-	HASH_SORT(profile.sites, by_place);
-	HASH_ITER (hh, profile.sites, s, tmp) {
+	for (size_t i = 0; i < profile.sites.n; i++) {
+		const struct site *s = list[i];
 		struct node *n = &nodes[n_nodes];
 		const uint8_t *code;
 		struct insn in;
@@ -99,6 +92,7 @@ static void collect(void)
 			n->target = in.target;
 		n_nodes++;
 	}
+	free(list);
 }
 
 static struct {

@@ -24,8 +24,9 @@ static const char *object_of(const struct profile *p, const struct site *s)
 
 static const struct profile *sorting;
 
-static int by_place(const struct site *a, const struct site *b)
+static int by_place(const void *x, const void *y)
 {
+	const struct site *a = *(const struct site *const *)x, *b = *(const struct site *const *)y;
 	int c = strcmp(object_of(sorting, a), object_of(sorting, b));
 
 	return c ? c : (a->id.addr > b->id.addr) - (a->id.addr < b->id.addr);
@@ -59,7 +60,7 @@ int main(int argc, char **argv)
 	bool leave_out = argc == 3 && !strcmp(argv[1], "-r");
 	struct profile p;
 	struct err err;
-	struct site *s, *tmp;
+	struct site **list;
 
 	if (argc != 2 + leave_out) {
 		fprintf(stderr, "usage: recorded [-r] RECORDING\n");
@@ -70,8 +71,13 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	sorting = &p;
-	HASH_SORT(p.sites, by_place);
-	HASH_ITER (hh, p.sites, s, tmp) {
+	list = sites_sorted(&p.sites);
+	if (!list)
+		abort();
+	qsort(list, p.sites.n, sizeof(*list), by_place);
+	for (size_t i = 0; i < p.sites.n; i++) {
+		const struct site *s = list[i];
+
 		if (!s->observed || (leave_out && is_repeated(&p, s)))
 			continue;
 		printf("%" PRIu64 " %s %#" PRIx64 " ", s->observed, object_of(&p, s), s->id.addr);
@@ -80,6 +86,7 @@ int main(int argc, char **argv)
 		else
 			printf("-\n");
 	}
+	free(list);
 	profile_fini(&p);
 	return 0;
 }

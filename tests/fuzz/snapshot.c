@@ -11,12 +11,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void put_all(const struct profile *p, struct buffer *b)
 {
-	struct site *s, *tmp;
+	struct site *s;
 	uint64_t last = 0;
 
-	HASH_ITER (hh, p->sites, s, tmp)
-		if (!snapshot_put(b, s, &last))
-			abort();
+	SITES_EACH(&p->sites, s)
+	if (!snapshot_put(b, s, &last))
+		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

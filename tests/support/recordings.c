@@ -59,11 +59,7 @@ struct site *recordings_site(struct profile *p, uint32_t image, uint64_t addr, i
 void recordings_value(struct profile *p, struct site *s, int operand, uint64_t value,
 		      uint64_t count)
 {
-	struct hot **h = &s->operand[operand];
-
-	if (!*h)
-		*h = must(hot_new(p->method, p->capacity));
-	assert(!hot_add(*h, value, count));
+	assert(!hot_add(must(profile_operand(p, s, operand)), value, count));
 }
 
 static void add_proc(struct profile_image *pi, uint64_t start, uint64_t end, const char *name)

@@ -293,7 +293,7 @@ static void test_merge_is_concatenation(void **unused)
 	uint32_t image[3], image1[3], image2[3];
 	struct profile whole, part1, part2;
 	struct run_counters n;
-	struct site *s, *tmp;
+	struct site *s;
 	uint64_t begun;
 
 	(void)unused;
@@ -319,8 +319,9 @@ static void test_merge_is_concatenation(void **unused)
 	profile_counters(&part1, &n);
 	assert_int_equal(n.windows, 2000);
 	assert_int_equal(n.stop[RA_STOP_FULL], 14);
-	assert_int_equal(HASH_COUNT(whole.sites), HASH_COUNT(part1.sites));
-	HASH_ITER (hh, whole.sites, s, tmp) {
+	assert_int_equal(whole.sites.n, part1.sites.n);
+	SITES_EACH(&whole.sites, s)
+	{
 		const struct profile_image *pi = whole.image[s->id.image];
 		const struct site *t = site_at(
 			&part1, profile_image(&part1, pi->kind, pi->path, "")->id, s->id.addr);

@@ -102,10 +102,11 @@ static void make_profile(struct profile *p, struct err *err, struct recording *r
 
 static void assert_same(const struct profile *a, const struct profile *b)
 {
-	struct site *s, *tmp;
+	struct site *s;
 
-	assert_int_equal(HASH_COUNT(a->sites), HASH_COUNT(b->sites));
-	HASH_ITER (hh, a->sites, s, tmp) {
+	assert_int_equal(a->sites.n, b->sites.n);
+	SITES_EACH(&a->sites, s)
+	{
 		const struct site *t = profile_site_find(b, s->id);
 
 		assert_non_null(t);
@@ -305,11 +306,11 @@ static void write_until_killed(volatile uint64_t *flushed)
 
 static uint64_t samples_of(const struct profile *p)
 {
-	struct site *s, *tmp;
+	struct site *s;
 	uint64_t n = 0;
 
-	HASH_ITER (hh, p->sites, s, tmp)
-		n += s->samples;
+	SITES_EACH(&p->sites, s)
+	n += s->samples;
 	return n;
 }
 
@@ -521,7 +522,7 @@ static void test_more_than_tables(void **unused)
 static void test_windows_of_older_recordings(void **unused)
 {
 	struct profile p, q;
-	struct site *s, *tmp;
+	struct site *s;
 	struct err err;
 
 	(void)unused;
@@ -530,14 +531,15 @@ static void test_windows_of_older_recordings(void **unused)
 	pragma("ALTER TABLE site DROP COLUMN windows");
 	assert_int_equal(profile_init(&q, &err), 0);
 	assert_int_equal(recording_read(file, &q, &err), 0);
-	assert_int_equal(HASH_COUNT(p.sites), HASH_COUNT(q.sites));
-	HASH_ITER (hh, q.sites, s, tmp) {
+	assert_int_equal(p.sites.n, q.sites.n);
+	SITES_EACH(&q.sites, s)
+	{
 		assert_int_equal(s->windows, 0);
 		assert_int_equal(s->observed, profile_site_find(&p, s->id)->observed);
 	}
 	assert_int_equal(profile_merge(&p, &q, &err), 0);
-	HASH_ITER (hh, p.sites, s, tmp)
-		assert_int_equal(s->windows, 0);
+	SITES_EACH(&p.sites, s)
+	assert_int_equal(s->windows, 0);
 	profile_fini(&p);
 	profile_fini(&q);
 }

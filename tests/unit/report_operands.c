@@ -111,13 +111,14 @@ static void test_no_values(void **unused)
 {
 	struct operand_values o;
 	struct view v = { 0 };
-	struct site s = { 0 };
+	struct hot *list[OPERAND_N] = { NULL };
+	struct site s = { .operand = list };
 
 	(void)unused;
 	assert_false(operands_read(&o, &v, &s, OPERAND_LOAD));
-	s.operand[OPERAND_LOAD] = hot_new(HOT_SPACE_SAVING, 4);
+	list[OPERAND_LOAD] = hot_new(HOT_SPACE_SAVING, 4);
 	assert_false(operands_read(&o, &v, &s, OPERAND_LOAD));
-	hot_free(s.operand[OPERAND_LOAD]);
+	hot_free(list[OPERAND_LOAD]);
 }
 
 int main(void)

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NEIGHBOURS \
+	16 /* bytes of code whose slots lie side by side: instructions are met in order */
+#define SLOTS_MIN 1024
+
+struct hot *const site_no_operands[OPERAND_N];
+
+static uint32_t hash_of(const struct site_id *id)
+{
+	uint64_t place = (id->addr / NEIGHBOURS ^ (uint64_t)id->image << 40);
+
+	return (uint32_t)(place * 0x9e3779b97f4a7c15ull >> 32) * NEIGHBOURS +
+	       (uint32_t)(id->addr % NEIGHBOURS);
+}
+
+static bool same(const struct site_id *a, const struct site_id *b)
+{
+	return a->addr == b->addr && a->image == b->image;
+}
+
+/* The site's slot, or the free one where it belongs. */
+static uint64_t *slot_of(const struct sites *t, const struct site_id *id, uint32_t hash)
+{
+	for (size_t i = hash;; i++) {
+		uint64_t *slot = &t->slot[i & (t->slots - 1)];
+
+		if (!*slot ||
+		    (*slot >> 32 == hash && same(&sites_nth(t, (uint32_t)*slot - 1)->id, id)))
+			return slot;
+	}
+}
+
+static bool grow(struct sites *t)
+{
+	size_t n = t->slots ? 4 * t->slots : SLOTS_MIN;
+	uint64_t *slot = calloc(n, sizeof(*slot));
+
+	if (!slot)
+		return false;
+	for (size_t i = 0; i < t->slots; i++) {
+		size_t to = t->slot[i] >> 32;
+
+		if (!t->slot[i])
+			continue;
+		while (slot[to & (n - 1)])
+			to++;
+		slot[to & (n - 1)] = t->slot[i];
+	}
+	free(t->slot);
+	t->slot = slot;
+	t->slots = n;
+	return true;
+}
+
+static bool add_chunk(struct sites *t)
+{
+	size_t n = t->n / SITES_CHUNK;
+	struct site **chunk = t->chunk;
+
+	if (!(n & (n - 1))) { /* capacities are powers of two */
+		chunk = realloc(t->chunk, (n ? 2 * n : 1) * sizeof(struct site *));
+		if (!chunk)
+			return false;
+		t->chunk = chunk;
+	}
+	chunk[n] = calloc(SITES_CHUNK, sizeof(struct site));
+	return chunk[n];
+}
+
+struct site *sites_find(const struct sites *t, struct site_id id)
+{
+	const uint64_t *slot;
+
+	if (!t->n)
+		return NULL;
+	slot = slot_of(t, &id, hash_of(&id));
+	return *slot ? sites_nth(t, (uint32_t)*slot - 1) : NULL;
+}
+
+struct site *sites_get(struct sites *t, struct site_id id)
+{
+	uint32_t hash = hash_of(&id);
+	struct site *s;
+	uint64_t *slot;
+
+	if (2 * t->n >= t->slots && !grow(t))
+		return NULL;
+	slot = slot_of(t, &id, hash);
+	if (*slot)
+		return sites_nth(t, (uint32_t)*slot - 1);
+	if (t->n == UINT32_MAX || (!(t->n % SITES_CHUNK) && !add_chunk(t)))
+		return NULL;
+	*slot = (uint64_t)hash << 32 | ++t->n;
+	s = sites_nth(t, t->n - 1);
+	s->id = (struct site_id){ .image = id.image, .addr = id.addr };
+	s->operand = site_no_operands;
+	return s;
+}
+
+struct hot **site_operand(struct site *s, int operand)
+{
+	struct hot **list = (struct hot **)s->operand; /* ours, unless it is the empty one */
+
+	if (s->operand == site_no_operands) {
+		list = calloc(OPERAND_N, sizeof(struct hot *));
+		if (!list)
+			return NULL;
+		s->operand = list;
+	}
+	return &list[operand];
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct site *x = *(const struct site *const *)a, *y = *(const struct site *const *)b;
+
+	if (x->id.image != y->id.image)
+		return x->id.image < y->id.image ? -1 : 1;
+	return ((int64_t)x->id.addr > (int64_t)y->id.addr) -
+	       ((int64_t)x->id.addr < (int64_t)y->id.addr);
+}
+
+struct site **sites_sorted(const struct sites *t)
+{
+	struct site **list = malloc((t->n + 1) * sizeof(struct site *));
+
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < t->n; i++)
+		list[i] = sites_nth(t, i);
+	qsort(list, t->n, sizeof(*list), by_place);
+	return list;
+}
+
+void sites_fini(struct sites *t)
+{
+	struct site *s;
+
+	SITES_EACH(t, s)
+	{
+		if (s->operand == site_no_operands)
+			continue;
+		for (int i = 0; i < OPERAND_N; i++)
+			hot_free(s->operand[i]);
+		free((void *)s->operand);
+	}
+	for (size_t i = 0; i < t->n; i += SITES_CHUNK)
+		free(t->chunk[i / SITES_CHUNK]);
+	free(t->chunk);
+	free(t->slot);
+	*t = (struct sites){ 0 };
+}
