@@ -167,7 +167,7 @@ static void finish(struct session *s, struct err *err)
 	if (exact_finish(s->exact, &why) && !err->code)
 		*err = why;
 	update_run(s, !err->code);
-	if (recording_finish(s->recording, &s->profile, &why) && !err->code)
+	if (recording_finish_packed(s->recording, &s->profile, &why) && !err->code)
 		*err = why;
 	s->recording = NULL;
 	if (!err->code)

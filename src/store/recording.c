@@ -356,20 +356,28 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	return 0;
 }
 
-static int write_all(struct recording *r, const struct profile *p, struct err *err)
+static int write_aggregate(struct recording *r, const struct profile *p, bool packed,
+			   struct err *err)
+{
+	if (packed)
+		return write_snapshot(r, p, err);
+	return write_sites(r, p, err) ? -1 : exec(r, "DELETE FROM snapshot", err);
+}
+
+static int write_all(struct recording *r, const struct profile *p, bool packed, struct err *err)
 {
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
-	    write_sites(r, p, err) || exec(r, "DELETE FROM journal; DELETE FROM snapshot", err) ||
+	    write_aggregate(r, p, packed, err) || exec(r, "DELETE FROM journal", err) ||
 	    exec(r, "COMMIT", err))
 		return roll_back(r);
 	return 0;
 }
 
-int recording_finish(struct recording *r, const struct profile *p, struct err *err)
+static int finish(struct recording *r, const struct profile *p, bool packed, struct err *err)
 {
-	int rc = write_all(r, p, err);
+	int rc = write_all(r, p, packed, err);
 	struct err ignored;
 
 	/* without room for the aggregate: what is not in the journal yet may still fit */
@@ -377,6 +385,16 @@ int recording_finish(struct recording *r, const struct profile *p, struct err *e
 		recording_flush(r, p, &ignored);
 	recording_abandon(r);
 	return rc;
+}
+
+int recording_finish(struct recording *r, const struct profile *p, struct err *err)
+{
+	return finish(r, p, false, err);
+}
+
+int recording_finish_packed(struct recording *r, const struct profile *p, struct err *err)
+{
+	return finish(r, p, true, err);
 }
 
 int recording_write(const char *path, const struct profile *p, struct err *err)

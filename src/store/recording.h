@@ -37,6 +37,8 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 /* Writes the aggregated profile, drops journal and snapshot, closes. On error the journal is still there and
  * the file is closed. */
 int recording_finish(struct recording *r, const struct profile *p, struct err *err);
+/* The same with sites in a snapshot, in place of rows: for very many of them. */
+int recording_finish_packed(struct recording *r, const struct profile *p, struct err *err);
 /* Closes leaving the journal. */
 void recording_abandon(struct recording *r);
 
