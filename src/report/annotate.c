@@ -17,7 +17,7 @@
 #define SHORT 48	  /* procedures up to so many instructions are shown whole */
 #define HOT_COVER 0.9	  /* of a longer one's time, the hot instructions shown have so much, */
 #define HOT_MOST 40	  /* or there are so many of them, */
-#define HOT_LEAST 0.01	  /* or those left have less of it than this each */
+#define HOT_LEAST 0.01	  /* or those left have less of it than this each, and than the mean */
 #define CONTEXT 3	  /* instructions shown around a hot one */
 #define GAP_LEAST 3	  /* shorter gaps are shown */
 #define VALUE_SHOWN 0.05  /* least lower limit of the hottest value's share */
@@ -150,7 +150,7 @@ static int choose_rows(struct annotate *a)
 	for (size_t k = 0; k < a->n && k < HOT_MOST && cover < HOT_COVER; k++) {
 		double share = row_share(a, &a->row[order[k]]);
 
-		if (k && share < HOT_LEAST)
+		if (k && share < HOT_LEAST && share * (double)a->n < 1)
 			break;
 		cover += share;
 		show_around(a, order[k]);
