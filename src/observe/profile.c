@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/profile.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +169,7 @@ int profile_sample(struct profile *p, struct site_id id, double weight)
 	return 0;
 }
 
-int profile_values(struct profile *p, struct site *s, const struct retired *r)
+int profile_values(struct profile *p, struct site *s, const struct retired *r, double weight)
 {
 	for (unsigned have = r->have; have; have &= have - 1) {
 		int i = __builtin_ctz(have);
@@ -177,34 +178,75 @@ int profile_values(struct profile *p, struct site *s, const struct retired *r)
 		if (i >= OPERAND_N)
 			break;
 		h = profile_operand(p, s, i);
-		if (!h || hot_add(h, r->value[i], 1))
+		if (!h || hot_add_weighted(h, r->value[i], weight))
 			return -1;
 	}
 	return 0;
 }
 
+#define NEAR 32	     /* instructions: many windows end early, those that go on are not like them */
+#define T_LEAST 0.75 /* of the mean time that an execution takes */
+#define T_PRIOR 0.5  /* windows that would say it takes the mean */
+
+/* What the window weighs, that begins at s. */
+static double weigh_window(struct profile *p, struct site *s)
+{
+	struct site_weights *w = site_weigh(s);
+	double expected, t;
+
+	if (!w)
+		return -1;
+	w->starts++;
+	p->starts++;
+	expected = p->near > 0 ? w->near / p->near * p->starts : 0;
+	t = (w->starts + T_PRIOR) / (expected + T_PRIOR);
+	return p->near > 0 ? 1 / fmax(t, T_LEAST) : 1;
+}
+
+static int observe(struct profile *p, const struct retired *r, bool near, double weight)
+{
+	struct site *s = profile_site(p, r->site);
+	struct site_weights *w = s ? site_weigh(s) : NULL;
+	bool again;
+
+	if (!w)
+		return -1;
+	again = s->seen == p->windows;
+	s->cls = r->cls;
+	s->len = r->len;
+	/* where it is not known of what was observed before, it stays so */
+	if (!again && (s->windows || !s->observed))
+		s->windows++;
+	s->seen = p->windows;
+	s->observed++;
+	s->taken += r->taken;
+	w->in_window = again ? w->in_window : 0;
+	w->square += weight * (2 * w->in_window + weight);
+	w->in_window += weight;
+	w->observed += weight;
+	w->taken += r->taken ? weight : 0;
+	w->near += near ? weight : 0;
+	p->near += near ? weight : 0;
+	return r->have ? profile_values(p, s, r, weight) : 0;
+}
+
 int profile_window(struct profile *p, const struct window *w)
 {
-	if (profile_sample(p, w->start, w->weight))
-		return -1;
-	p->windows++;
-	for (uint32_t i = 0; i < w->n; i++) {
-		const struct retired *r = &w->ri[i];
-		struct site *s = profile_site(p, r->site);
+	struct site *start = profile_site(p, w->start);
+	double weight = 1;
 
-		if (!s)
+	if (!start)
+		return -1;
+	start->samples++;
+	start->time += w->weight;
+	p->windows++;
+	if (w->n)
+		weight = weigh_window(p, start);
+	if (weight < 0)
+		return -1;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (observe(p, &w->ri[i], i && i < NEAR, weight))
 			return -1;
-		s->cls = r->cls;
-		s->len = r->len;
-		/* where it is not known of what was observed before, it stays so */
-		if (s->seen != p->windows && (s->windows || !s->observed))
-			s->windows++;
-		s->seen = p->windows;
-		s->observed++;
-		s->taken += r->taken;
-		if (r->have && profile_values(p, s, r))
-			return -1;
-	}
 	return 0;
 }
 
@@ -252,6 +294,22 @@ void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, ui
 	s->windows = unknown ? 0 : s->windows + windows;
 }
 
+/* Before counts are added. */
+static int merge_weights(struct site *dst, const struct site *src)
+{
+	struct site_weights from = site_weights(src), *to;
+
+	if (!dst->weights && !src->weights)
+		return 0;
+	to = site_weigh(dst);
+	if (!to)
+		return -1;
+	to->observed += from.observed;
+	to->taken += from.taken;
+	to->square += from.square;
+	return 0;
+}
+
 static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 {
 	struct site *d = profile_site(dst, (struct site_id){ .image = image, .addr = s->id.addr });
@@ -264,6 +322,8 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 	}
 	d->samples += s->samples;
 	d->time += s->time;
+	if (merge_weights(d, s))
+		return -1;
 	profile_site_observed(d, s->observed, s->taken, s->windows);
 	for (int i = 0; i < OPERAND_N; i++) {
 		struct hot **to;

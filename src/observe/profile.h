@@ -7,8 +7,9 @@
  *            │   └─ procedures that were hit
  *            └─ sites   (image, address) ─ counters, hot lists by operand
  *
- * Windows are weighted by time (METHODS section 1): `observed` counts how often windows saw the
- * instruction, which is no execution count; shares within a site are what it is good for.
+ * Windows begin where time is spent: `observed` counts how often windows saw the instruction, which is no
+ * execution count, and what goes with a stall is seen too often. Each window is weighed for that, as it comes
+ * (profile_window); `weights` of a site, and those in its hot lists, are what shares are of.
  */
 #ifndef ASSAY_OBSERVE_PROFILE_H
 #define ASSAY_OBSERVE_PROFILE_H
@@ -104,6 +105,7 @@ struct profile {
 	enum hot_method method; /* of new hot lists */
 	unsigned capacity;
 	uint64_t windows;	      /* private: windows walked */
+	double starts, near;	      /* private: of the sites' weights, the sums */
 	struct image_key *image_keys; /* private */
 };
 
@@ -123,13 +125,21 @@ bool run_is_exact(const struct run *r);
 /* A new run, zeroed, strings to be set with strdup. The pointer is good until the next call. */
 struct run *profile_run(struct profile *p);
 
-/* The observers of a sampled recording, in one walk over the window: time (its first instruction),
- * counts (observed, taken) and values (hot lists). -1 without memory. */
+/*
+ * The observers of a sampled recording, in one walk over the window: time (its first instruction),
+ * counts (observed, taken) and values (hot lists), raw and weighed. -1 without memory.
+ *
+ * A window begins at an instruction in proportion to the time that one holds up retirement: t(s) per execution,
+ * so that it weighs 1 / t(s) where what runs is asked for. t(s) is how often windows begin at s over how often
+ * that is expected by what windows, weighed so, pass through soon after they begin: it settles as they come.
+ * Where it is small an instruction mostly retires with others before it, and is hit after something unusual
+ * alone: so t counts as T_LEAST of the mean at least.
+ */
 int profile_window(struct profile *p, const struct window *w);
 /* Adds what windows saw elsewhere. Windows that are not known, on either side, are not known of the sum. */
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);
 /* The values of one instruction of a window: its hot lists. -1 without memory. */
-int profile_values(struct profile *p, struct site *s, const struct retired *r);
+int profile_values(struct profile *p, struct site *s, const struct retired *r, double weight);
 /* A time sample without a window (kernel, unknown). */
 int profile_sample(struct profile *p, struct site_id id, double weight);
 

@@ -115,6 +115,28 @@ struct hot **site_operand(struct site *s, int operand)
 	return &list[operand];
 }
 
+struct site_weights site_weights(const struct site *s)
+{
+	double n = (double)s->observed, windows = (double)(s->windows ? s->windows : s->observed);
+
+	if (s->weights)
+		return *s->weights;
+	/* windows alike: what is known of them */
+	return (struct site_weights){ .observed = n,
+				      .taken = (double)s->taken,
+				      .square = windows > 0 ? n * n / windows : 0 };
+}
+
+struct site_weights *site_weigh(struct site *s)
+{
+	struct site_weights *w = s->weights ? s->weights : malloc(sizeof(*w));
+
+	if (w && !s->weights)
+		*w = site_weights(s);
+	s->weights = w;
+	return w;
+}
+
 static int by_place(const void *a, const void *b)
 {
 	const struct site *x = *(const struct site *const *)a, *y = *(const struct site *const *)b;
@@ -143,6 +165,7 @@ void sites_fini(struct sites *t)
 
 	SITES_EACH(t, s)
 	{
+		free(s->weights);
 		if (s->operand == site_no_operands)
 			continue;
 		for (int i = 0; i < OPERAND_N; i++)

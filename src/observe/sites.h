@@ -12,6 +12,15 @@
 #include "sketch/hot.h"
 #include "stream/window.h"
 
+/* What windows observed, each weighed by how much more, or less, often than others it is seen (profile_window). */
+struct site_weights {
+	double observed, taken;
+	double square; /* sum over windows of the square of what each of them added to observed */
+	double in_window; /* private, as what follows: what this one added */
+	double starts;	  /* windows that began here */
+	double near;	  /* observed soon after a window began */
+};
+
 struct site {
 	struct site_id id;
 	uint64_t samples;  /* time samples */
@@ -22,6 +31,7 @@ struct site {
 	uint64_t seen;	   /* private: the last of them, as profile.windows counts */
 	/* of each operand, to be read: NULL, never seen. hot_total() <= observed: the rest unknown */
 	struct hot *const *operand;
+	struct site_weights *weights; /* NULL: 1 each; to be read by site_weights() */
 	uint8_t cls, len;
 };
 
@@ -45,6 +55,10 @@ struct site *sites_get(struct sites *t, struct site_id id);
 struct site **sites_sorted(const struct sites *t);
 /* Where the operand's hot list goes, a NULL if there is none yet; NULL: no memory. */
 struct hot **site_operand(struct site *s, int operand);
+/* Its weights; where there are none, each observation weighs 1. */
+struct site_weights site_weights(const struct site *s);
+/* Its weights, to be written: made of that if there were none. NULL: no memory. */
+struct site_weights *site_weigh(struct site *s);
 
 static inline struct site *sites_nth(const struct sites *t, size_t i)
 {

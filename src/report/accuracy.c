@@ -12,6 +12,7 @@
 
 #define SLACK 1e-9    /* shares are compared after rounding */
 #define HOT_VALUES 20 /* there can be no more: 1 / ACCURACY_HOT */
+#define ENTERED 0.99  /* of executions of a procedure's first instruction that are calls */
 #define EDGE 0.10     /* an edge is estimated well within this part of its executions */
 
 const char *const accuracy_kind_name[ACCURACY_KIND_N] = {
@@ -176,7 +177,11 @@ static const struct hot_value *find(const struct hot_value *v, unsigned n, uint6
 /* Of what a list does not hold no more is known than this. */
 static struct hot_value absent(const struct hot *h, uint64_t value)
 {
-	return (struct hot_value){ .value = value, .high = hot_rest_bound(h) };
+	double most = hot_rest_bound(h);
+
+	return (struct hot_value){ .value = value,
+				   .high = most,
+				   .weight_high = fmin(most * HOT_WEIGHT_MAX, hot_weight(h)) };
 }
 
 /* The hot values first: whether they are addresses. */
@@ -214,11 +219,8 @@ static struct share estimate(const struct pairing *p, uint64_t value)
 {
 	const struct hot_value *v = find(p->c->guess, p->n, value);
 	struct hot_value none = absent(p->list, value);
-	double total = (double)p->shown.observations;
-	double independent = operands_independent(&p->c->sampled[p->k].view, p->c->site[p->k],
-						  p->shown.observations);
 
-	return share_hot(v ? v : &none, total, independent);
+	return operands_share(&p->c->sampled[p->k].view, p->c->site[p->k], p->list, v ? v : &none);
 }
 
 /* How often the value occurred; 0 if it is not compared. *worst: the greatest square of the site. */
@@ -237,6 +239,7 @@ static double compare_value(struct pairing *p, const struct hot_value *v,
 	site->square += square;
 	for (int j = 0; j < 2; j++) {
 		error_add(&p->to[j]->error, weight, error, variance);
+		error_add(&p->to[j]->raw, weight, s.raw - exact, variance);
 		p->to[j]->pairs++;
 	}
 	if (square > *worst) {
@@ -367,6 +370,12 @@ static int compare_operand(struct comparison *c, size_t k, struct truth *t, int 
 	uint64_t n = observations(c, k, operand);
 	int rc = 0;
 
+	if (operand >= OPERAND_ARG0 &&
+	    t->total < ENTERED * (double)c->exact->site[c->at]->observed) {
+		a->left_out.jumped++;
+		a->left_out.jumped_ran += t->total;
+		return 0;
+	}
 	if (t->address)
 		count_addresses(c, k, t, operand);
 	if (t->address && !c->o->all)
@@ -428,6 +437,7 @@ static int add_direction(struct comparison *c, size_t k, const struct share *s, 
 		return -1;
 	variance = binomial(exact, c->site[k]->observed);
 	error_add(&d->error, weight, error, variance);
+	error_add(&d->raw, weight, s->raw - exact, variance);
 	d->sites++;
 	d->executions.compared += weight;
 	d->common += weight * (1 - fabs(error));
@@ -537,9 +547,12 @@ static int by_square(const void *a, const void *b)
 
 static void finish(struct accuracy *a)
 {
-	for (int i = 0; i < ACCURACY_KIND_N; i++)
+	for (int i = 0; i < ACCURACY_KIND_N; i++) {
 		error_finish(&a->values[i].error);
+		error_finish(&a->values[i].raw);
+	}
 	error_finish(&a->directions.error);
+	error_finish(&a->directions.raw);
 	if (a->worst_values.n)
 		qsort(a->worst_values.v, a->worst_values.n, sizeof(*a->worst_values.v), by_square);
 	if (a->worst_directions.n)

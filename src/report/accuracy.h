@@ -12,8 +12,8 @@
  *   coverage    sites and executions that windows saw
  *
  * An error has two parts, rms^2 = chance^2 + beyond^2 (or beyond = 0): `chance` is what as many independent observations
- * would give (binomial, of the true share); `beyond` is the rest: windows are weighted by time,
- * observations of one window are not independent, a list is too short, or a value was misread.
+ * would give (binomial, of the true share); `beyond` is the rest: windows begin where time is
+ * spent and weights do not correct all of that (`raw` is without them), observations of one window are not independent, a list is too short, or a value was misread.
  *
  * Run-time addresses differ between runs: operands whose hot values are such are left out unless asked
  * for, and counted. Only ELF images are compared, since elsewhere sites have run-time addresses.
@@ -56,8 +56,8 @@ struct accuracy_executions {
 struct accuracy_values {
 	struct accuracy_executions executions;
 	uint64_t operands, pairs;
-	struct accuracy_error error;
-	uint64_t hot, found; /* truly hot values */
+	struct accuracy_error error, raw; /* of estimates, and of plain counts */
+	uint64_t hot, found;		  /* truly hot values */
 	double hot_ran, found_ran;
 	uint64_t bounds, held; /* share +- bound, as reported */
 	uint64_t low_held;     /* the lower limit alone */
@@ -69,7 +69,7 @@ extern const double accuracy_within[ACCURACY_WITHIN];
 struct accuracy_directions {
 	struct accuracy_executions executions;
 	uint64_t sites;
-	struct accuracy_error error;
+	struct accuracy_error error, raw;
 	double within[ACCURACY_WITHIN], common; /* executions */
 	double close; /* executions of outcomes, each estimated within a tenth of it */
 	uint64_t bounds, held;
@@ -95,7 +95,11 @@ struct accuracy_left_out {
 	uint64_t addresses; /* operands */
 	double addresses_ran;
 	uint64_t hot_addresses, agree; /* hot values that are addresses; those of them found */
-	double uncertain_ran;	       /* values whose true share is not known closely */
+	/* arguments of procedures that jumps enter, too, tail calls and loops: windows have them of all, an exact
+	 * recording of calls alone */
+	uint64_t jumped;
+	double jumped_ran;
+	double uncertain_ran; /* values whose true share is not known closely */
 };
 
 /* An operand of a site, with the value that is furthest off; or a branch. */

@@ -12,15 +12,21 @@
 double operands_independent(const struct view *v, const struct site *s, uint64_t n)
 {
 	uint64_t windows = s->windows ? s->windows : v->counters.windows;
+	double most = (double)(windows && windows < n ? windows : n);
+	const struct site_weights *w = s->weights;
+	double effective = w && w->square > 0 ? w->observed * w->observed / w->square : most;
 
-	return (double)(windows && windows < n ? windows : n);
+	return effective < most ? effective : most;
 }
 
-static struct share share_in(const struct view *v, const struct site *s,
-			     const struct hot_value *value, uint64_t n)
+struct share operands_share(const struct view *v, const struct site *s, const struct hot *h,
+			    const struct hot_value *value)
 {
-	return v->exact ? share_all(value, (double)n)
-			: share_hot(value, (double)n, operands_independent(v, s, n));
+	double total = (double)hot_total(h);
+
+	return v->exact ? share_all(value, total)
+			: share_weighed(value, total, hot_weight(h),
+					operands_independent(v, s, hot_total(h)));
 }
 
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
@@ -38,16 +44,24 @@ bool operands_read(struct operand_values *o, const struct view *v, const struct 
 		o->known = 1;
 	o->n = hot_top(h, o->value, OPERANDS_TOP);
 	for (unsigned i = 0; i < o->n; i++)
-		o->share[i] = share_in(v, s, &o->value[i], o->observations);
+		o->share[i] = operands_share(v, s, h, &o->value[i]);
 	return true;
 }
 
 struct share operands_taken(const struct view *v, const struct site *s)
 {
-	double taken = (double)s->taken;
-	struct hot_value exact = { .count = taken, .low = taken, .high = taken };
+	struct site_weights w = site_weights(s);
+	double taken = (double)s->taken, total = (double)s->observed;
+	struct hot_value all = { .count = taken,
+				 .low = taken,
+				 .high = taken,
+				 .weight = w.taken,
+				 .weight_low = w.taken,
+				 .weight_high = w.taken };
 
-	return share_in(v, s, &exact, s->observed);
+	return v->exact ? share_all(&all, total)
+			: share_weighed(&all, total, w.observed,
+					operands_independent(v, s, s->observed));
 }
 
 /* The k-th register that the instruction writes, as it is called there. */
@@ -126,9 +140,9 @@ char *operands_text(const struct operand_values *o, const char *label, int width
 
 static json_t *value_json(const struct operand_values *o, unsigned i)
 {
-	return json_pack("{s:o,s:f,s:f,s:f,s:f}", "value", emit_hex_json(o->value[i].value),
-			 "share", o->share[i].value, "bound", o->share[i].bound, "low",
-			 o->share[i].low, "count", o->value[i].count);
+	return json_pack("{s:o,s:f,s:f,s:f,s:f,s:f}", "value", emit_hex_json(o->value[i].value),
+			 "share", o->share[i].value, "raw", o->share[i].raw, "bound",
+			 o->share[i].bound, "low", o->share[i].low, "count", o->value[i].count);
 }
 
 json_t *operands_json(const struct operand_values *o, const struct insn *in)

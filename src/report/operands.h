@@ -27,9 +27,12 @@ struct operand_values {
 	struct share share[OPERANDS_TOP];
 };
 
-/* How many of n observations of a site count as independent: those within one window do not. Where the
- * site's windows are not known, the recording's bound them. */
+/* How many of n observations of a site count as independent: those within one window do not, and windows count less
+ * where they weigh unevenly. Where the site's windows are not known, the recording's bound them. */
 double operands_independent(const struct view *v, const struct site *s, uint64_t n);
+/* Of a value of the site's operand that h is the list of: as it is shown. */
+struct share operands_share(const struct view *v, const struct site *s, const struct hot *h,
+			    const struct hot_value *value);
 /* Of a site's branches taken. */
 struct share operands_taken(const struct view *v, const struct site *s);
 /* False if the site has no values of that operand. */

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define SHARE_DRIFT 1.0
+#define SHARE_DOUBT 0.1
 #define Z 1.959964 /* 95 %, two-sided */
 
 /* Wilson, JASA 1927. sign: -1 the lower limit, +1 the upper. */
@@ -31,7 +33,7 @@ static struct share bounded(struct share s)
 
 static struct share make(double p, double least, double most, double n)
 {
-	struct share s = { .value = p, .low = 0, .high = 1 };
+	struct share s = { .value = p, .low = 0, .high = 1, .raw = p };
 
 	if (n > 0) {
 		s.low = wilson(least, n, -1);
@@ -57,11 +59,31 @@ struct share share_hot(const struct hot_value *v, double total, double independe
 		    independent);
 }
 
+struct share share_weighed(const struct hot_value *v, double total, double weight,
+			   double independent)
+{
+	struct share s;
+	double drift;
+
+	if (total <= 0 || weight <= 0)
+		return share_of(0, 0);
+	if (independent > total)
+		independent = total;
+	s = make(clamp(v->weight / weight), clamp(v->weight_low / weight),
+		 clamp(v->weight_high / weight), independent);
+	s.raw = clamp(v->count / total);
+	drift = SHARE_DRIFT * fabs(s.value - s.raw) + SHARE_DOUBT * s.value * (1 - s.value);
+	s.low = clamp(s.low - drift);
+	s.high = clamp(s.high + drift);
+	return bounded(s);
+}
+
 struct share share_all(const struct hot_value *v, double total)
 {
 	if (total <= 0)
 		return share_of(0, 0);
 	return bounded((struct share){ .value = clamp(v->count / total),
 				       .low = clamp(v->low / total),
-				       .high = clamp(v->high / total) });
+				       .high = clamp(v->high / total),
+				       .raw = clamp(v->count / total) });
 }

@@ -451,7 +451,8 @@ static void print_footer(struct values *vs)
 		emit_footer(
 			e,
 			"time: of the program's, at the instruction and what depends on its value. "
-			"Shares are estimates from windows weighted by time; how often two sites "
+			"Shares are estimates from windows that begin where time is spent; how "
+			"often two sites "
 			"were observed does not compare how often they run.");
 	emit_footer(e,
 		    "clone the procedure for that argument; guard: test for the value, specialise "

@@ -57,6 +57,7 @@ static const struct column values_columns[] = {
 	COLUMN_NAME,
 	PERCENT("compared", "ran", 6),
 	POINTS("rms", "RMS"),
+	POINTS("raw_rms", "raw"),
 	POINTS("chance", "chance"),
 	POINTS("beyond", "beyond"),
 	{ "hot", "hot", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
@@ -75,6 +76,7 @@ static const struct column directions_columns[] = {
 	COLUMN_NAME,
 	PERCENT("compared", "ran", 6),
 	POINTS("rms", "RMS"),
+	POINTS("raw_rms", "raw"),
 	POINTS("chance", "chance"),
 	POINTS("beyond", "beyond"),
 	PERCENT("within5", "<=5", 6),
@@ -102,6 +104,7 @@ static const struct column worst_columns[] = {
 	PERCENT("error_share", "part", 7),
 	PERCENT("share", "sampled", 0),
 	PERCENT("bound", "+-", 5),
+	PERCENT("raw", "raw", 6),
 	PERCENT("exact", "exact", 7),
 	{ "times_seen", "seen", "x", 7, EMIT_RIGHT, EMIT_REAL },
 	{ NULL, "what", NULL, 16, EMIT_LEFT, EMIT_TEXT },
@@ -116,7 +119,7 @@ static const struct column worst_columns[] = {
 	HIDDEN("address", EMIT_ADDR),
 };
 enum {
-	WORST_WHERE = 7
+	WORST_WHERE = 8
 };
 
 static double ratio(double part, double of)
@@ -338,6 +341,7 @@ static void values_row(struct verify *v, size_t i, int kind)
 		name_cell(v, i, name),
 		cell_real(ratio(a->executions.compared, a->executions.ran)),
 		cell_real(a->error.rms),
+		cell_real(a->raw.rms),
 		cell_real(a->error.chance),
 		cell_real(a->error.beyond),
 		cell_count(a->hot),
@@ -378,6 +382,7 @@ static void print_directions(struct verify *v)
 			name_cell(v, i, name),
 			cell_real(ratio(compared, d->executions.ran)),
 			cell_real(d->error.rms),
+			cell_real(d->raw.rms),
 			cell_real(d->error.chance),
 			cell_real(d->error.beyond),
 			cell_real(ratio(d->within[0], compared)),
@@ -464,6 +469,7 @@ static void worst_row(struct verify *v, size_t i, const struct accuracy_site *s,
 		cell_real(ratio(s->square, square)),
 		cell_real(s->sampled.value),
 		cell_real(s->sampled.bound),
+		cell_real(s->sampled.raw),
 		cell_real(s->exact),
 		cell_real(s->seen),
 		cell_text(what),
@@ -523,7 +529,8 @@ static void print_worst(struct verify *v, bool values)
 
 static double with_values(const struct accuracy *a)
 {
-	return a->values[ACCURACY_ALL].executions.ran + a->left_out.addresses_ran;
+	return a->values[ACCURACY_ALL].executions.ran + a->left_out.addresses_ran +
+	       a->left_out.jumped_ran;
 }
 
 /* The same for each recording but for what was found. */
@@ -555,6 +562,20 @@ static void print_addresses(struct verify *v)
 		emit_footer(v->emit, "Recorded under `setarch -R`, most would be.");
 }
 
+static void print_jumped(struct verify *v)
+{
+	const struct accuracy_left_out *l = &v->a[0].left_out;
+	char n[32], share[16];
+
+	if (l->jumped)
+		emit_footer(
+			v->emit,
+			"%s argument%s (%s %% of executions with values) left out: jumps enter "
+			"the procedure, too, and the exact recording has those of calls alone.",
+			fmt_count(l->jumped, n, sizeof(n)), plural(l->jumped),
+			fmt_percent(ratio(l->jumped_ran, with_values(v->a)), share, sizeof(share)));
+}
+
 static void print_uncertain(struct verify *v, size_t i)
 {
 	const struct accuracy_left_out *l = &v->a[i].left_out;
@@ -579,14 +600,16 @@ static void left_out_json(struct verify *v)
 		double ran = with_values(&v->a[i]);
 
 		json_array_append_new(
-			list, json_pack("{s:s,s:I,s:o,s:I,s:I,s:o}", "name", name_of(v, i, name),
-					"address_operands", (json_int_t)l->addresses, "addresses",
-					emit_cell_json(EMIT_SHARE,
-						       cell_real(ratio(l->addresses_ran, ran))),
-					"hot_addresses", (json_int_t)l->hot_addresses,
-					"hot_addresses_found", (json_int_t)l->agree, "uncertain",
-					emit_cell_json(EMIT_SHARE,
-						       cell_real(ratio(l->uncertain_ran, ran)))));
+			list,
+			json_pack(
+				"{s:s,s:I,s:o,s:I,s:I,s:o,s:I,s:o}", "name", name_of(v, i, name),
+				"address_operands", (json_int_t)l->addresses, "addresses",
+				emit_cell_json(EMIT_SHARE, cell_real(ratio(l->addresses_ran, ran))),
+				"hot_addresses", (json_int_t)l->hot_addresses,
+				"hot_addresses_found", (json_int_t)l->agree, "uncertain",
+				emit_cell_json(EMIT_SHARE, cell_real(ratio(l->uncertain_ran, ran))),
+				"jumped_operands", (json_int_t)l->jumped, "jumped",
+				emit_cell_json(EMIT_SHARE, cell_real(ratio(l->jumped_ran, ran)))));
 	}
 	emit_set(v->emit, "left_out", list);
 }
@@ -607,6 +630,7 @@ static void print_footer(struct verify *v)
 	}
 	emit_line(v->emit, "%s", "");
 	print_addresses(v);
+	print_jumped(v);
 	for (size_t i = 0; i < v->n; i++)
 		print_uncertain(v, i);
 	if (elsewhere > 0)
@@ -622,7 +646,9 @@ static void print_footer(struct verify *v)
 		    "pt: points of share, weighted by executions, of what was observed %u times or "
 		    "more%s; ran: its part of executions. RMS^2 = chance^2 + beyond^2: chance is "
 		    "what as many independent observations would be off; beyond it are windows "
-		    "weighted by time, observations of one window that go together, short lists. "
+		    "that begin where time is spent, as far as weights do not correct that, "
+		    "observations of one window that go together, short lists. raw: without "
+		    "weights. "
 		    "<=5: within 5 points.",
 		    o->min, o->common && v->n > 1 ? " in each recording" : "");
 	emit_footer(

@@ -67,7 +67,7 @@ static uint64_t enter(struct hot *h, uint64_t value, uint64_t c, uint64_t before
 	gone = h->e[*least].count;
 	if (gone >= most)
 		return most;
-	h->e[*least] = (struct entry){ value, most, before };
+	h->e[*least] = (struct entry){ .value = value, .count = most, .error = before };
 	*least = least_of(h);
 	return gone;
 }

@@ -5,6 +5,8 @@
  *   1 counting samples  tau in 1/65536, then value, count each
  *   2 merged ones       tau in 1/65536, streams, then value, count, missed each
  *
+ * Weights: what all occurrences weigh, then what the certain ones of each entry do, in 1/1024: varints.
+ *
  * A counting sample of one stream misses, of each value, the occurrences before the one that entered it:
  * as many as a coin of 1 / tau falls on the wrong side in a row, tau - 1 on average. Raising tau keeps it
  * so, as if tau had always been what it is. A list merged of several samples (`streams`) misses at most
@@ -120,7 +122,12 @@ static void replace_least(struct hot *h, uint64_t value, uint64_t n)
 
 	if (m->count > h->rest)
 		h->rest = m->count;
-	*m = (struct entry){ value, m->count + n, m->count };
+	*m = (struct entry){ value, m->count + n, m->count, (double)n };
+}
+
+static double certain(const struct hot *h, const struct entry *e)
+{
+	return (double)(h->method == HOT_COUNTING ? e->count : e->count - e->error);
 }
 
 int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
@@ -129,7 +136,8 @@ int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
 
 	if (h->n == h->room && !hot_grow(h, 2u * h->room < most ? 2u * h->room : most))
 		return -1;
-	h->e[h->n] = (struct entry){ value, count, error };
+	h->e[h->n] = (struct entry){ value, count, error, 0 };
+	h->e[h->n].weight = certain(h, &h->e[h->n]);
 	h->last = h->n++;
 	return 0;
 }
@@ -158,6 +166,7 @@ static void raise_to(struct hot *h, double next)
 
 		if (lost >= e.count)
 			continue;
+		e.weight *= (double)(e.count - lost) / (double)e.count;
 		e.count -= lost;
 		h->e[k++] = e;
 	}
@@ -192,16 +201,43 @@ int hot_add(struct hot *h, uint64_t value, uint64_t n)
 	int rc = 0;
 
 	if (e)
-		e->count += n;
+		*e = (struct entry){ value, e->count + n, e->error, e->weight + (double)n };
 	else if (h->method == HOT_COUNTING)
 		rc = enter_counting(h, value, n);
 	else if (h->n == h->capacity)
 		replace_least(h, value, n);
 	else
 		rc = hot_append(h, value, n + h->rest, h->rest);
-	if (!rc)
+	if (!rc) {
 		h->total += n;
+		h->weight += (double)n;
+	}
 	return rc;
+}
+
+/* What has been added weighs 1 each. */
+static void weigh_evenly(struct hot *h)
+{
+	for (unsigned i = 0; i < h->n; i++)
+		h->e[i].weight = certain(h, &h->e[i]);
+	h->weight = (double)h->total;
+}
+
+int hot_add_weighted(struct hot *h, uint64_t value, double weight)
+{
+	struct entry *e;
+
+	if (!h->weighted)
+		weigh_evenly(h);
+	h->weighted = true;
+	if (hot_add(h, value, 1))
+		return -1;
+	h->weight += weight - 1;
+	/* a counting sample may not have taken it in */
+	e = find(h, value);
+	if (e)
+		e->weight += weight - 1;
+	return 0;
 }
 
 static int most_first(const void *a, const void *b)
@@ -236,9 +272,10 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 
 			a->count += s->count - src->rest;
 			a->error += s->error - src->rest;
+			a->weight += s->weight;
 		} else {
 			all[n + k++] = (struct entry){ s->value, s->count + dst->rest,
-						       s->error + dst->rest };
+						       s->error + dst->rest, s->weight };
 		}
 	}
 	n += k;
@@ -272,6 +309,8 @@ static struct hot *copy(const struct hot *h, unsigned more)
 	memcpy(c->e, h->e, h->n * sizeof(*h->e));
 	c->n = h->n;
 	c->tau = h->tau;
+	c->weighted = h->weighted;
+	c->weight = h->weight;
 	c->streams = h->streams;
 	return c;
 }
@@ -283,10 +322,15 @@ static void feed(struct hot *h, const struct hot *exact)
 		const struct entry *s = &exact->e[i];
 		struct entry *d = find(h, s->value);
 
-		if (d)
+		if (d) {
 			d->count += s->count;
-		else
-			enter_counting(h, s->value, s->count);
+			d->weight += s->weight;
+			continue;
+		}
+		enter_counting(h, s->value, s->count);
+		d = find(h, s->value);
+		if (d)
+			d->weight *= s->weight / (double)s->count;
 	}
 }
 
@@ -302,8 +346,9 @@ static void add_sample(struct hot *h, const struct hot *sample)
 		if (d) {
 			d->count += s->count;
 			d->error += s->error + missed;
-		} else {
-			hot_append(h, s->value, s->count, s->error);
+			d->weight += s->weight;
+		} else if (!hot_append(h, s->value, s->count, s->error)) {
+			h->e[h->n - 1].weight = s->weight;
 		}
 	}
 	h->streams += sample->streams;
@@ -342,14 +387,39 @@ static int merge_counting(struct hot *dst, const struct hot *src)
 	return 0;
 }
 
-int hot_merge(struct hot *dst, const struct hot *src)
+static int merge(struct hot *dst, const struct hot *src)
 {
+	bool weighted = dst->weighted || src->weighted;
+
 	if (dst->method != src->method)
 		return -1;
+	if (weighted && !dst->weighted)
+		weigh_evenly(dst);
 	if (dst->method == HOT_COUNTING ? merge_counting(dst, src) : merge_space_saving(dst, src))
 		return -1;
+	dst->weighted = weighted;
+	dst->weight += src->weight;
 	dst->total += src->total;
 	return 0;
+}
+
+int hot_merge(struct hot *dst, const struct hot *src)
+{
+	struct hot *even;
+	int rc;
+
+	if (!dst->weighted || src->weighted)
+		return merge(dst, src);
+	even = copy(src, 0);
+	if (!even)
+		return -1;
+	even->capacity = src->capacity;
+	even->rest = src->rest;
+	even->total = src->total;
+	weigh_evenly(even);
+	rc = merge(dst, even);
+	hot_free(even);
+	return rc;
 }
 
 static uint64_t narrow(uint64_t v, unsigned bits)
@@ -375,6 +445,11 @@ int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned
 	rc = hot_merge(dst, c);
 	hot_free(c);
 	return rc;
+}
+
+double hot_weight(const struct hot *h)
+{
+	return h->weighted ? h->weight : (double)h->total;
 }
 
 uint64_t hot_total(const struct hot *h)
@@ -431,25 +506,20 @@ static double missed_bound(const struct hot *h, double doubt)
 		     -log1p(-1 / h->tau));
 }
 
-static double low_of(const struct hot *h, const struct entry *e)
-{
-	return (double)(h->method == HOT_COUNTING ? e->count : e->count - e->error);
-}
-
 /* Occurrences that are not known to be those of a value in the list. */
 static double unclaimed(const struct hot *h)
 {
 	double left = (double)h->total;
 
 	for (unsigned i = 0; i < h->n; i++)
-		left -= low_of(h, &h->e[i]);
+		left -= certain(h, &h->e[i]);
 	return left > 0 ? left : 0;
 }
 
 static struct hot_value report(const struct hot *h, const struct entry *e, double spare)
 {
-	double count = (double)e->count, low = low_of(h, e);
-	struct hot_value v = { e->value, low, low, count };
+	double count = (double)e->count, low = certain(h, e);
+	struct hot_value v = { .value = e->value, .count = low, .low = low, .high = count };
 
 	if (h->method == HOT_COUNTING) {
 		v.high = count + missed_bound(h, DOUBT);
@@ -457,6 +527,19 @@ static struct hot_value report(const struct hot *h, const struct entry *e, doubl
 	}
 	v.high = fmin(v.high, low + spare);
 	v.count = fmin(v.count, v.high);
+	v.weight = v.count;
+	v.weight_low = v.low;
+	v.weight_high = v.high;
+	if (h->weighted && low > 0) {
+		double certainly = e->weight;
+
+		v.weight = fmin(certainly * v.count / low, h->weight);
+		v.weight_low = certainly;
+		v.weight_high = fmin(certainly + (v.high - low) * HOT_WEIGHT_MAX, h->weight);
+	} else if (h->weighted) {
+		v.weight = v.weight_low = 0;
+		v.weight_high = fmin(v.high * HOT_WEIGHT_MAX, h->weight);
+	}
 	return v;
 }
 
@@ -563,7 +646,7 @@ static bool plausible(const struct hot *h, const struct entry *e, double *spare)
 		return false;
 	if (h->method == HOT_SPACE_SAVING && (e->error > e->count || e->count < h->rest))
 		return false;
-	*spare -= low_of(h, e);
+	*spare -= certain(h, e);
 	return *spare >= 0;
 }
 
@@ -628,4 +711,50 @@ struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err
 	h->last = 0;
 	*used = (size_t)(p - start);
 	return h;
+}
+
+/* Weights. */
+
+#define WEIGHT_SCALE 1024.0
+
+static uint8_t *put_weight(uint8_t *p, double weight)
+{
+	return put(p, weight < EXTRA_LIMIT / WEIGHT_SCALE ? (uint64_t)(weight * WEIGHT_SCALE + 0.5)
+							  : (uint64_t)EXTRA_LIMIT);
+}
+
+size_t hot_weights_encode(const struct hot *h, uint8_t *p)
+{
+	uint8_t *start = p;
+
+	if (!h->weighted)
+		return 0;
+	p = put_weight(p, h->weight);
+	for (unsigned i = 0; i < h->n; i++)
+		p = put_weight(p, h->e[i].weight);
+	return (size_t)(p - start);
+}
+
+/* Not more than so many occurrences can weigh. */
+static bool get_weight(const uint8_t **p, const uint8_t *end, double occurrences, double *weight)
+{
+	uint64_t v;
+
+	if (!get(p, end, &v))
+		return false;
+	*weight = (double)v / WEIGHT_SCALE;
+	return *weight <= HOT_WEIGHT_MAX * occurrences + 1;
+}
+
+size_t hot_weights_decode(struct hot *h, const uint8_t *p, size_t n)
+{
+	const uint8_t *start = p, *end = p + n;
+
+	if (!get_weight(&p, end, (double)h->total, &h->weight))
+		return 0;
+	for (unsigned i = 0; i < h->n; i++)
+		if (!get_weight(&p, end, certain(h, &h->e[i]), &h->e[i].weight))
+			return 0;
+	h->weighted = true;
+	return (size_t)(p - start);
 }

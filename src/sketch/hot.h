@@ -37,6 +37,7 @@ int hot_method_by_name(const char *name); /* or -1 */
 
 #define HOT_CAPACITY_DEFAULT 16
 #define HOT_CAPACITY_MAX 4096
+#define HOT_WEIGHT_MAX 2.0
 
 struct hot; /* owns its entries */
 
@@ -46,6 +47,8 @@ struct hot_value {
 	double low, high; /* bounds: the true number of occurrences lies in [low, high]. low is
 			   * certain; high too for Space-Saving, for counting samples it holds with
 			   * hot_confidence() */
+	double weight;	  /* estimate of what its occurrences weigh: count, without weights */
+	double weight_low, weight_high; /* bounds, as those of the count are */
 };
 
 /* NULL without memory. */
@@ -54,6 +57,9 @@ void hot_free(struct hot *h);
 
 /* Adds n occurrences of a value. -1 without memory (the list is unchanged). */
 int hot_add(struct hot *h, uint64_t value, uint64_t n);
+/* Adds one occurrence that weighs `weight`, at most HOT_WEIGHT_MAX: of a stream that is sampled unevenly. Counts are
+ * what they are without; what was added before without weights weighs 1 each. -1 without memory. */
+int hot_add_weighted(struct hot *h, uint64_t value, double weight);
 /* Adds n values, each once, of one stretch of the stream: they are counted exactly first, so that the bounds are as
  * tight as if what is rare in the stretch had been left out of it. -1 without memory: some of them are
  * added. */
@@ -67,6 +73,7 @@ int hot_merge(struct hot *dst, const struct hot *src);
 int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned bits);
 
 uint64_t hot_total(const struct hot *h);    /* occurrences added */
+double hot_weight(const struct hot *h);	    /* what they weigh */
 unsigned hot_distinct(const struct hot *h); /* entries held */
 bool hot_exact(const struct hot *h);	    /* counts are exact, nothing was ever left out */
 double hot_tau(const struct hot *h); /* counting samples: the sampling threshold, 1 to begin with */
@@ -85,6 +92,12 @@ size_t hot_encode(const struct hot *h, uint8_t *p);
 /* Reads one from p[0..n), which is not trusted. *used: bytes consumed. NULL with err set if it is
  * malformed. */
 struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err);
+
+/* Weights go beside a list, for those who read lists alone; documented in hot.c. Without weights nothing is
+ * written. At most hot_encoded_max bytes. */
+size_t hot_weights_encode(const struct hot *h, uint8_t *p);
+/* … of the list that was decoded from beside it, into it. Bytes consumed; 0: malformed. */
+size_t hot_weights_decode(struct hot *h, const uint8_t *p, size_t n);
 
 /* Seeds the generator that counting samples draw from; a fixed default otherwise. */
 void hot_seed(uint64_t seed);

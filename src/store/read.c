@@ -225,6 +225,50 @@ static int read_operands(struct reader *r, struct site *site, struct cursor c)
 	return 0;
 }
 
+static int read_operand_weights(struct reader *r, struct site *site, struct cursor c)
+{
+	uint64_t i;
+	size_t used;
+
+	while (c.p < c.end) {
+		if (!varint_get(&c, &i) || i >= OPERAND_N || !site->operand[i])
+			return corrupt(r, "weights of a site's operands");
+		used = hot_weights_decode(site->operand[i], c.p, (size_t)(c.end - c.p));
+		if (!used)
+			return corrupt(r, "weights of a site's operands");
+		c.p += used;
+	}
+	return 0;
+}
+
+/* Of n observations, the square in question: could be. */
+static bool plausible(const struct site_weights *w, const struct site *s)
+{
+	double n = (double)s->observed;
+
+	return w->observed >= 0 && w->observed <= HOT_WEIGHT_MAX * n + 1 && w->taken >= 0 &&
+	       w->taken <= w->observed * (1 + 1e-9) && w->square >= 0 &&
+	       w->square <= w->observed * w->observed * (1 + 1e-9);
+}
+
+static int read_weights(struct reader *r, struct site *site, sqlite3_stmt *s)
+{
+	struct site_weights w = { .observed = sqlite3_column_double(s, 10),
+				  .taken = sqlite3_column_double(s, 11),
+				  .square = sqlite3_column_double(s, 12) };
+	struct site_weights *to;
+
+	if (sqlite3_column_type(s, 10) == SQLITE_NULL)
+		return 0;
+	if (!plausible(&w, site))
+		return corrupt(r, "a site's weights");
+	to = site_weigh(site);
+	if (!to)
+		return err_set(r->err, ERR_FAILED, "no memory");
+	*to = w;
+	return read_operand_weights(r, site, blob_of(s, 13));
+}
+
 static int read_site(struct reader *r, sqlite3_stmt *s)
 {
 	int64_t samples = count_of(s, 4), observed = count_of(s, 6), taken = count_of(s, 7);
@@ -248,7 +292,9 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 	site->samples += (uint64_t)samples;
 	site->time += time;
 	profile_site_observed(site, (uint64_t)observed, (uint64_t)taken, (uint64_t)windows);
-	return read_operands(r, site, blob_of(s, 8));
+	if (read_operands(r, site, blob_of(s, 8)))
+		return -1;
+	return read_weights(r, site, s);
 }
 
 /* The blob of a row of (size, blob), of *n bytes; to be freed. NULL with err set. */
@@ -359,20 +405,33 @@ static int check_schema(struct reader *r)
 			refuse_row);
 }
 
-/* Older recordings do not count windows by site. */
+static int has_column(struct reader *r, const char *name, bool *known)
+{
+	char sql[128];
+	int64_t n = 0;
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM pragma_table_info('site') WHERE name='%s'",
+		 name);
+	if (number(r, sql, &n))
+		return -1;
+	*known = n > 0;
+	return 0;
+}
+
+/* Older recordings do not count windows by site, or do not weigh them. */
 static int read_sites(struct reader *r)
 {
-	int64_t known = 0;
+	bool windows, weights;
+	char sql[256];
 
-	if (number(r, "SELECT count(*) FROM pragma_table_info('site') WHERE name='windows'",
-		   &known))
+	if (has_column(r, "windows", &windows) || has_column(r, "weights", &weights))
 		return -1;
-	return each_row(r,
-			known ? "SELECT image, address, class, length, samples, time, observed,"
-				" taken, operands, windows FROM site"
-			      : "SELECT image, address, class, length, samples, time, observed,"
-				" taken, operands, 0 FROM site",
-			read_site);
+	snprintf(sql, sizeof(sql),
+		 "SELECT image, address, class, length, samples, time, observed, taken, operands,"
+		 " %s, %s FROM site",
+		 windows ? "windows" : "0",
+		 weights ? "weight, taken_weight, square, weights" : "NULL, NULL, NULL, NULL");
+	return each_row(r, sql, read_site);
 }
 
 /* Older recordings have none. */

@@ -230,10 +230,53 @@ static bool encode_operands(struct buffer *b, const struct site *s)
 	return true;
 }
 
-static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s, struct buffer *b,
-		      struct err *err)
+/* The same with what is beside the lists. */
+static bool encode_weights(struct buffer *b, const struct site *s)
 {
-	if (!encode_operands(b, s))
+	b->n = 0;
+	for (int i = 0; i < OPERAND_N; i++) {
+		const struct hot *h = s->operand[i];
+		size_t n;
+
+		if (!h)
+			continue;
+		if (!buffer_room(b, VARINT_MAX + hot_encoded_max(h)))
+			return false;
+		n = b->n;
+		varint_put(b, (uint64_t)i);
+		if (hot_weights_encode(h, b->p + b->n))
+			b->n += hot_weights_encode(h, b->p + b->n);
+		else
+			b->n = n;
+	}
+	return true;
+}
+
+static void bind_blob(sqlite3_stmt *q, int i, const struct buffer *b)
+{
+	if (b->n)
+		sqlite3_bind_blob(q, i, b->p, (int)b->n, SQLITE_STATIC);
+	else
+		sqlite3_bind_null(q, i);
+}
+
+static void bind_weights(sqlite3_stmt *q, int i, const struct site *s)
+{
+	const struct site_weights *w = s->weights;
+
+	for (int k = 0; k < 3 && !w; k++)
+		sqlite3_bind_null(q, i + k);
+	if (!w)
+		return;
+	sqlite3_bind_double(q, i, w->observed);
+	sqlite3_bind_double(q, i + 1, w->taken);
+	sqlite3_bind_double(q, i + 2, w->square);
+}
+
+static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s,
+		      struct buffer b[2], struct err *err)
+{
+	if (!encode_operands(&b[0], s) || !encode_weights(&b[1], s))
 		return err_set(err, ERR_FAILED, "no memory");
 	sqlite3_bind_int64(q, 1, s->id.image);
 	sqlite3_bind_int64(q, 2, (sqlite3_int64)s->id.addr);
@@ -243,11 +286,10 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 	sqlite3_bind_double(q, 6, s->time);
 	sqlite3_bind_int64(q, 7, (sqlite3_int64)s->observed);
 	sqlite3_bind_int64(q, 8, (sqlite3_int64)snapshot_taken(s));
-	if (b->n)
-		sqlite3_bind_blob(q, 9, b->p, (int)b->n, SQLITE_STATIC);
-	else
-		sqlite3_bind_null(q, 9);
+	bind_blob(q, 9, &b[0]);
 	sqlite3_bind_int64(q, 10, (sqlite3_int64)s->windows);
+	bind_weights(q, 11, s);
+	bind_blob(q, 14, &b[1]);
 	return step(r, q, err);
 }
 
@@ -255,16 +297,17 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 static int write_sites(struct recording *r, const struct profile *p, struct err *err)
 {
 	struct site **list = sites_sorted(&p->sites);
-	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?,?)", err);
-	struct buffer b = { 0 };
+	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+	struct buffer b[2] = { { 0 }, { 0 } };
 	int rc = q ? 0 : -1;
 
 	if (!list)
 		rc = err_set(err, ERR_FAILED, "no memory");
 	for (size_t i = 0; i < p->sites.n && !rc; i++)
-		rc = write_site(r, q, list[i], &b, err);
+		rc = write_site(r, q, list[i], b, err);
 	sqlite3_finalize(q);
-	free(b.p);
+	free(b[0].p);
+	free(b[1].p);
 	free(list);
 	return rc;
 }

@@ -19,7 +19,7 @@ static const char schema_sql[] =
 	" PRIMARY KEY(image, start)) WITHOUT ROWID;"
 	"CREATE TABLE site(image INTEGER, address INTEGER, class INTEGER, length INTEGER,"
 	" samples INTEGER, time REAL, observed INTEGER, taken INTEGER, operands BLOB,"
-	" windows INTEGER,"
+	" windows INTEGER, weight REAL, taken_weight REAL, square REAL, weights BLOB,"
 	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
 	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);";

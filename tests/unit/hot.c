@@ -528,6 +528,83 @@ static void test_decoding_rejects(void **unused)
 	}
 }
 
+/* Weights against sums that are kept exactly: certain ones are no more, bounds hold, merging adds. */
+static void test_weights(void **unused)
+{
+	(void)unused;
+	for (int method = 0; method < HOT_METHOD_N; method++) {
+		struct hot *h[3];
+		double sum[64] = { 0 }, total = 0;
+		struct hot_value v[64];
+		unsigned n;
+
+		for (int i = 0; i < 3; i++)
+			h[i] = hot_new((enum hot_method)method, method == HOT_COUNTING ? 64 : 16);
+		for (int i = 0; i < 30000; i++) {
+			uint64_t value = draw() % 4 ? draw() % 5 : draw() % 64;
+			double weight = value % 2 ? 0.25 : 1.25;
+
+			/* one of the lists has no weights: 1 each */
+			if (i % 3 == 2)
+				assert_int_equal(hot_add(h[2], value, 1), 0);
+			else
+				assert_int_equal(hot_add_weighted(h[i % 3], value, weight), 0);
+			sum[value] += i % 3 == 2 ? 1 : weight;
+			total += i % 3 == 2 ? 1 : weight;
+		}
+		assert_int_equal(hot_merge(h[0], h[2]), 0);
+		assert_int_equal(hot_merge(h[0], h[1]), 0);
+		assert_true(fabs(hot_weight(h[0]) - total) < 1e-6 * total);
+		n = hot_top(h[0], v, 64);
+		assert_true(n >= 16);
+		for (unsigned i = 0; i < n; i++) {
+			double exact = sum[v[i].value];
+
+			assert_true(v[i].weight_low <= exact + 1e-6);
+			assert_true(v[i].weight_high >= exact - 1e-6);
+			if (i < 5)
+				assert_true(fabs(v[i].weight - exact) < 0.02 * total);
+		}
+		for (int i = 0; i < 3; i++)
+			hot_free(h[i]);
+	}
+}
+
+static void test_weights_encoded(void **unused)
+{
+	struct hot *h = hot_new(HOT_SPACE_SAVING, 4), *back, *plain = hot_new(HOT_SPACE_SAVING, 4);
+	struct hot_value v[4], w[4];
+	uint8_t list[1024], weights[1024];
+	struct err err;
+	size_t n, used;
+
+	(void)unused;
+	assert_int_equal(hot_weights_encode(plain, weights), 0);
+	for (int i = 0; i < 1000; i++)
+		hot_add_weighted(h, draw() % 6, 0.5);
+	assert_true(hot_encode(h, list) <= hot_encoded_max(h));
+	n = hot_weights_encode(h, weights);
+	assert_true(n && n <= hot_encoded_max(h));
+	back = hot_decode(list, sizeof(list), &used, &err);
+	assert_non_null(back);
+	assert_true(hot_weight(back) == 1000);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(hot_weights_decode(back, weights, i), 0);
+	assert_int_equal(hot_weights_decode(back, weights, n), n);
+	assert_true(hot_weight(back) == 500);
+	assert_int_equal(hot_top(h, v, 4), 4);
+	assert_int_equal(hot_top(back, w, 4), 4);
+	for (int i = 0; i < 4; i++)
+		assert_true(v[i].value == w[i].value && v[i].weight == w[i].weight);
+	/* more than so many occurrences can weigh */
+	weights[1] = 0xff;
+	weights[2] = 0x7f;
+	assert_int_equal(hot_weights_decode(back, weights, n), 0);
+	hot_free(h);
+	hot_free(back);
+	hot_free(plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,6 +623,8 @@ int main(void)
 		cmocka_unit_test(test_encoding),
 		cmocka_unit_test(test_encoding_of_merged),
 		cmocka_unit_test(test_decoding_rejects),
+		cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_weights_encoded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -392,6 +392,96 @@ static void test_merge_of_two_methods(void **unused)
 	profile_fini(&q);
 }
 
+/*
+ * A loop of 8 instructions whose branch goes either way, each time with even chances; where it is taken, what it
+ * leads to is held up for 12 cycles, else nothing for longer than one. Windows begin where time is spent: without
+ * weights the branch would be seen taken far too often. Iterations go in runs, so that a window sees few of them.
+ */
+static void test_weights_correct_time(void **unused)
+{
+	enum {
+		STEPS = 4000,
+		WINDOWS = 6000
+	};
+	static bool way[STEPS];
+	static unsigned at_cycle[STEPS * 19];
+	static struct retired ri[64];
+	const struct site *branch;
+	struct site_weights weights;
+	unsigned cycles = 0, taken = 0;
+	struct profile p;
+	double raw, truth;
+
+	(void)unused;
+	for (unsigned i = 0; i < STEPS; i++) {
+		way[i] = i % 40 ? way[i - 1] : draw() % 2;
+		taken += way[i];
+		for (unsigned k = 0; k < 8; k++) {
+			unsigned length = k == 7 && way[i] ? 12 : 1;
+
+			while (length--)
+				at_cycle[cycles++] = i * 8 + k;
+		}
+	}
+	truth = (double)taken / STEPS;
+	assert_int_equal(profile_init(&p, &err), 0);
+	for (int i = 0; i < WINDOWS; i++) {
+		unsigned first = at_cycle[draw() % cycles];
+		struct window w = { .weight = 1, .n = 64, .ri = ri };
+
+		memset(ri, 0, sizeof(ri));
+		for (unsigned j = 0; j < 64; j++) {
+			unsigned step = (first + j) / 8 % STEPS, k = (first + j) % 8;
+
+			/* the eighth is another instruction where the branch was taken */
+			ri[j].site = at(1, 0x1000 + 4 * (k + (k == 7 && way[step])));
+			ri[j].len = 4;
+			ri[j].taken = k == 6 && way[step];
+		}
+		w.start = ri[0].site;
+		assert_int_equal(profile_window(&p, &w), 0);
+	}
+	branch = site_at(&p, 1, 0x1000 + 4 * 6);
+	raw = (double)branch->taken / (double)branch->observed;
+	weights = site_weights(branch);
+	assert_true(raw > truth + 0.15);
+	assert_true(weights.taken / weights.observed < truth + 0.05);
+	assert_true(weights.taken / weights.observed > truth - 0.05);
+	/* windows see the branch about eight times each */
+	assert_true(weights.observed * weights.observed / weights.square < WINDOWS);
+	profile_fini(&p);
+}
+
+/* Recordings that are not weighed add 1 for each observation. */
+static void test_weights_merge(void **unused)
+{
+	struct retired ri[LENGTH];
+	struct window w = window_of(ri, 0, 0x1000, LENGTH, LENGTH);
+	struct site_weights sum, part;
+	struct profile p, q;
+	struct site *s;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	assert_int_equal(profile_init(&q, &err), 0);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(profile_window(&p, &w), 0);
+	part = site_weights(site_at(&p, 0, 0x1004));
+	assert_true(part.observed < 50 && part.observed > 0);
+	s = profile_site(&q, at(0, 0x1004));
+	assert_non_null(s);
+	profile_site_observed(s, 30, 10, 15);
+	sum = site_weights(s);
+	assert_true(sum.observed == 30 && sum.taken == 10 && sum.square == 60);
+	assert_int_equal(profile_merge(&q, &p, &err), 0);
+	sum = site_weights(site_at(&q, 0, 0x1004));
+	assert_true(sum.observed == 30 + part.observed);
+	assert_true(sum.square == 60 + part.square);
+	assert_int_equal(site_at(&q, 0, 0x1004)->observed, 80);
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +495,8 @@ int main(void)
 		cmocka_unit_test(test_merge_is_concatenation),
 		cmocka_unit_test(test_merge_of_procedures),
 		cmocka_unit_test(test_merge_of_two_methods),
+		cmocka_unit_test(test_weights_correct_time),
+		cmocka_unit_test(test_weights_merge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,28 @@ static void make_profile(struct profile *p, struct err *err, struct recording *r
 	}
 }
 
+/* Weights of lists are rounded. */
+static void assert_same_weights(const struct profile *a, const struct profile *b)
+{
+	unsigned even = 0;
+	struct site *s;
+
+	SITES_EACH(&a->sites, s)
+	{
+		const struct site *t = profile_site_find(b, s->id);
+		struct site_weights v = site_weights(s), w = site_weights(t);
+
+		assert_true(v.observed == w.observed && v.taken == w.taken && v.square == w.square);
+		even += v.observed == (double)s->observed;
+		for (int i = 0; i < OPERAND_N; i++)
+			if (s->operand[i])
+				assert_in_range(1024 * (1 + hot_weight(s->operand[i]) -
+							hot_weight(t->operand[i])),
+						1023, 1025);
+	}
+	assert_true(even < a->sites.n / 2);
+}
+
 static void assert_same(const struct profile *a, const struct profile *b)
 {
 	struct site *s;
@@ -139,6 +161,7 @@ static void test_written_and_read(void **unused)
 	assert_int_equal(profile_init(&q, &err), 0);
 	assert_int_equal(recording_read(file, &q, &err), 0);
 	assert_same(&p, &q);
+	assert_same_weights(&p, &q);
 	assert_string_equal(q.run[0].command, "thing");
 	assert_int_equal(q.run[0].n.stop[RA_STOP_PAGE], 3);
 	assert_true(q.run[0].finished);
@@ -162,6 +185,7 @@ static void test_journal_gives_the_same(void **unused)
 	assert_int_equal(profile_init(&q, &err), 0);
 	assert_int_equal(recording_read(file, &q, &err), 0);
 	assert_same(&p, &q);
+	assert_same_weights(&p, &q);
 	profile_fini(&p);
 	profile_fini(&q);
 }
@@ -528,13 +552,16 @@ static void test_windows_of_older_recordings(void **unused)
 	(void)unused;
 	make_profile(&p, &err, NULL, 50);
 	assert_int_equal(recording_write(file, &p, &err), 0);
-	pragma("ALTER TABLE site DROP COLUMN windows");
+	pragma("ALTER TABLE site DROP COLUMN windows; ALTER TABLE site DROP COLUMN weights;"
+	       "ALTER TABLE site DROP COLUMN weight; ALTER TABLE site DROP COLUMN square;"
+	       "ALTER TABLE site DROP COLUMN taken_weight");
 	assert_int_equal(profile_init(&q, &err), 0);
 	assert_int_equal(recording_read(file, &q, &err), 0);
 	assert_int_equal(p.sites.n, q.sites.n);
 	SITES_EACH(&q.sites, s)
 	{
 		assert_int_equal(s->windows, 0);
+		assert_null(s->weights);
 		assert_int_equal(s->observed, profile_site_find(&p, s->id)->observed);
 	}
 	assert_int_equal(profile_merge(&p, &q, &err), 0);

@@ -95,11 +95,13 @@ static void test_unknown_windows(void **unused)
 	s = profile_site(&p, id);
 	assert_true(operands_read(&by_site, &v, s, OPERAND_LOAD));
 	s->windows = 0;
+	free(s->weights);
+	s->weights = NULL;
 	assert_true(operands_read(&by_run, &v, s, OPERAND_LOAD));
 	v.counters.windows = 0;
 	assert_true(operands_read(&by_all, &v, s, OPERAND_LOAD));
-	assert_true(by_site.share[0].bound > 1.8 * by_run.share[0].bound);
-	assert_true(by_run.share[0].bound > 1.8 * by_all.share[0].bound);
+	assert_true(by_site.share[0].bound > 1.5 * by_run.share[0].bound);
+	assert_true(by_run.share[0].bound > 1.2 * by_all.share[0].bound);
 	/* known less often than windows saw it: no more than were known */
 	s->windows = 100 * TIMES + 1;
 	assert_true(operands_read(&by_site, &v, s, OPERAND_LOAD));
