@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "cfg/cfg.h"
+
+#include <stdlib.h>
+
+const char *const cfg_end_name[CFG_END_N] = {
+#define X(id, name) name,
+	CFG_ENDS(X)
+#undef X
+};
+
+const char *const cfg_edge_name[CFG_EDGE_N] = {
+#define X(id, name) name,
+	CFG_EDGES(X)
+#undef X
+};
+
+void cfg_fini(struct cfg *g)
+{
+	free(g->part);
+	free(g->block);
+	free(g->edge);
+	free(g->in);
+	free(g->insn);
+	*g = (struct cfg){ 0 };
+}
+
+uint32_t cfg_block_from(const struct cfg *g, uint64_t addr)
+{
+	uint32_t lo = CFG_FIRST_BLOCK, hi = g->nblocks;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (g->block[mid].start < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < g->nblocks && g->block[lo].start == addr ? lo : CFG_NONE;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control-flow graph of one procedure, and which of its blocks and edges must run equally often
+ * (seed 003, section 6.1).
+ *
+ *   block[0]  CFG_ENTRY_BLOCK   virtual: its edges lead to where control enters
+ *   block[1]  CFG_EXIT_BLOCK    virtual: all that leaves the procedure leads to it
+ *   block[2…] code, by address
+ *
+ * Edges are sorted by `from`: block b's are edge[b.out … b.out + b.nout). Those into b are
+ * edge[in[b.in … b.in + b.nin)]. There can be several between two blocks. Every block that is
+ * reached from the entry reaches the exit; what is not reached has CFG_UNREACHED.
+ *
+ * Blocks end at calls and system calls, too; these lead on to the next block by a CFG_AFTER edge,
+ * unless they do not return. What a call throws, and what longjmp does, is left out: a landing pad,
+ * or the second return of setjmp, is entered from the entry block (CFG_UNWIND).
+ *
+ * Blocks may overlap: hand-written code jumps behind a prefix.
+ */
+#ifndef ASSAY_CFG_CFG_H
+#define ASSAY_CFG_CFG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cfg/code.h"
+#include "cfg/seen.h"
+
+#define CFG_ENTRY_BLOCK 0u
+#define CFG_EXIT_BLOCK 1u
+#define CFG_FIRST_BLOCK 2u
+#define CFG_NONE UINT32_MAX
+
+/* What ends a block. */
+#define CFG_ENDS(X) \
+	X(VIRTUAL, "virtual")	/* entry, exit */ \
+	X(NEXT, "next")		/* another one begins: control comes there from elsewhere, too */ \
+	X(BRANCH, "branch")	/* conditional; a way out of the procedure is a CFG_TAIL edge */ \
+	X(JUMP, "jump")		/* direct, within the procedure */ \
+	X(TABLE, "table")	/* indirect jump, all of whose targets are known */ \
+	X(UNKNOWN, "unknown")	/* indirect jump that may go elsewhere, too: missing edges */ \
+	X(TAIL, "tail")		/* jump to another procedure, direct or indirect */ \
+	X(CALL, "call")		/* direct or indirect, that returns */ \
+	X(NORETURN, "noreturn") /* call that does not */ \
+	X(SYSCALL, "syscall") \
+	X(RETURN, "return") \
+	X(TRAP, "trap")	      /* ud2, hlt, int3 */ \
+	X(INVALID, "invalid") /* bytes that are no instruction follow */
+enum cfg_end {
+#define X(id, name) CFG_END_##id,
+	CFG_ENDS(X)
+#undef X
+	CFG_END_N,
+};
+extern const char *const cfg_end_name[CFG_END_N];
+
+#define CFG_EDGES(X) \
+	X(ENTER, "enter")     /* from the entry block: the procedure is called */ \
+	X(UNWIND, "unwind")   /* from the entry block: landing pads, second returns */ \
+	X(FOUND, "found")     /* from the entry block: it ran, and nothing known leads there */ \
+	X(FALL, "fall")	      /* branch not taken; the next block just begins */ \
+	X(TAKEN, "taken")     /* branch taken */ \
+	X(JUMP, "jump")	      /* direct jump */ \
+	X(CASE, "case")	      /* one target of an indirect jump */ \
+	X(AFTER, "after")     /* the call, or system call, returned */ \
+	X(RETURN, "return")   /* to the exit block, as all below */ \
+	X(TAIL, "tail")	      /* to another procedure by a jump, or by running into it */ \
+	X(STOP, "stop")	      /* calls that do not return, traps */ \
+	X(LOST, "lost")	      /* an indirect jump to where it is not known */ \
+	X(VIRTUAL, "virtual") /* out of a cycle that has no way out */
+enum cfg_edge_kind {
+#define X(id, name) CFG_##id,
+	CFG_EDGES(X)
+#undef X
+	CFG_EDGE_N,
+};
+extern const char *const cfg_edge_name[CFG_EDGE_N];
+
+struct cfg_insn {
+	uint64_t addr;
+	uint8_t len, cls; /* enum insn_class */
+};
+
+/* Flags of a block. */
+enum {
+	CFG_UNREACHED = 1, /* no way from the entry is known; a class of its own */
+	CFG_OVERLAPS = 2,  /* shares bytes with another block */
+	CFG_SEEN = 4,	   /* an instruction of it is in the recording */
+};
+
+struct cfg_block {
+	uint64_t start, end;  /* [start, end); equal in virtual ones */
+	uint32_t insn, ninsn; /* its instructions, in cfg.insn, in order of execution */
+	uint32_t out, nout;   /* in cfg.edge */
+	uint32_t in, nin;     /* in cfg.in */
+	uint32_t cls;	      /* frequency-equivalence class */
+	uint8_t ends;	      /* enum cfg_end */
+	uint8_t flags;
+	uint64_t callee; /* CALL, NORETURN, TAIL: where to, if direct; else 0 */
+};
+
+struct cfg_edge {
+	uint32_t from, to; /* blocks */
+	uint32_t cls; /* frequency-equivalence class; blocks' and edges' are numbered together */
+	uint8_t kind; /* enum cfg_edge_kind */
+};
+
+/* A procedure's code: its own range first, then parts placed elsewhere (NAME.cold). */
+struct cfg_part {
+	uint64_t start, end;
+};
+
+struct cfg {
+	struct cfg_part *part;
+	uint32_t nparts;
+	struct cfg_block *block;
+	uint32_t nblocks;
+	struct cfg_edge *edge;
+	uint32_t nedges;
+	uint32_t *in; /* edges by the block they lead to */
+	struct cfg_insn *insn;
+	uint32_t ninsns;
+	uint32_t nclasses; /* the entry block's and the exit block's is class 0: the calls */
+	uint32_t nunknown; /* blocks that end in CFG_END_UNKNOWN */
+	/* Edges are missing: there are unknown jumps, or code ran that nothing leads to. Each block and
+	 * each edge has a class of its own, but for what a call that returns divides. */
+	bool missing;
+};
+
+/*
+ * The graph of the procedure that holds addr. seen: what a recording knows of it, or NULL. Linear in
+ * the size of the procedure. -1 with err set: no code there, too large (CFG_CODE_MAX bytes), no memory.
+ */
+#define CFG_CODE_MAX (16u << 20)
+int cfg_build(struct cfg *g, struct cfg_code *code, uint64_t addr, const struct cfg_seen *seen,
+	      struct err *err);
+void cfg_fini(struct cfg *g);
+
+/* The block that begins at addr, or CFG_NONE. */
+uint32_t cfg_block_from(const struct cfg *g, uint64_t addr);
+/* The block of the instruction that begins at addr, or CFG_NONE. */
+uint32_t cfg_block_at(const struct cfg *g, uint64_t addr);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What graphs are made from: an image's code, its procedures, its tables. Made once an image, it
+ * remembers what it found out: which procedures do not return, what an instruction is.
+ */
+#ifndef ASSAY_CFG_CODE_H
+#define ASSAY_CFG_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "image/image.h"
+#include "observe/profile.h"
+
+struct cfg_proc {
+	uint64_t start, end; /* [start, end) */
+	const char *name;    /* "" if it has none */
+};
+
+/* Where code comes from: an image, or a test. Addresses are ELF virtual addresses. */
+struct cfg_source {
+	void *ctx;
+	/* The code from addr on, *n bytes of it: an instruction's, unless code ends before. NULL: none. */
+	const uint8_t *(*bytes)(void *ctx, uint64_t addr, size_t *n);
+	/* The procedure that holds addr, or false. */
+	bool (*proc)(void *ctx, uint64_t addr, struct cfg_proc *proc);
+	/* n bytes that the file gives memory at addr, addresses in them relocated (as ELF virtual
+	 * addresses); false: none. *constant: the program cannot change them. */
+	bool (*data)(void *ctx, uint64_t addr, void *buf, size_t n, bool *constant);
+	/* Where exceptions enter the procedure that begins at start: up to max addresses. Returns how many
+	 * there are. May be NULL. */
+	size_t (*pads)(void *ctx, uint64_t start, uint64_t *pad, size_t max);
+};
+
+struct cfg_code;
+
+/* The image stays the caller's. One thread at a time. NULL with err set: no memory. */
+struct cfg_code *cfg_code_new(struct image *im, struct err *err);
+struct cfg_code *cfg_code_over(const struct cfg_source *src, struct err *err);
+void cfg_code_free(struct cfg_code *c);
+
+/* The procedure that holds addr: the image's; where it knows none, from one place that is called to the
+ * next. False: no code there. */
+bool cfg_code_proc(struct cfg_code *c, uint64_t addr, struct cfg_proc *proc);
+
+/*
+ * Opens the file of a recorded image, to be closed with image_close. NULL with err set: it is no ELF
+ * file, is gone, or is not the one that was recorded (the hint says what to do).
+ */
+struct image *cfg_open_recorded(const struct profile_image *pi, struct err *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recording knows of an image's control flow: which instructions ran, where indirect jumps went.
+ */
+#ifndef ASSAY_CFG_SEEN_H
+#define ASSAY_CFG_SEEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cfg/code.h"
+#include "observe/profile.h"
+
+struct cfg_target {
+	uint64_t from, to; /* the jump's address; where it went. ELF virtual addresses */
+};
+
+/* Of a whole image, or of any part of it. */
+struct cfg_seen {
+	uint64_t *insn; /* addresses of instructions that ran, ascending */
+	size_t ninsns;
+	struct cfg_target *target; /* by from, then to */
+	size_t ntargets;
+};
+
+/* image: its number in the profile. Values of targets are run-time addresses: where the image was mapped
+ * is found out from those that must be procedures. -1 with err set: no memory. */
+int cfg_seen_read(struct cfg_seen *s, const struct profile *p, uint32_t image,
+		  struct cfg_code *code, struct err *err);
+void cfg_seen_fini(struct cfg_seen *s);
+
+#endif
