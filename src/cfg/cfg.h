@@ -122,7 +122,7 @@ struct cfg {
 	uint32_t *in; /* edges by the block they lead to */
 	struct cfg_insn *insn;
 	uint32_t ninsns;
-	uint32_t nclasses; /* the entry block's and the exit block's is class 0: the calls */
+	uint32_t nclasses; /* class 0 is the entry block's: how often it is called */
 	uint32_t nunknown; /* blocks that end in CFG_END_UNKNOWN */
 	/* Edges are missing: there are unknown jumps, or code ran that nothing leads to. Each block and
 	 * each edge has a class of its own, but for what a call that returns divides. */
