@@ -39,3 +39,39 @@ uint32_t cfg_block_from(const struct cfg *g, uint64_t addr)
 	}
 	return lo < g->nblocks && g->block[lo].start == addr ? lo : CFG_NONE;
 }
+
+static bool begins_insn(const struct cfg *g, const struct cfg_block *x, uint64_t addr)
+{
+	uint32_t lo = x->insn, hi = x->insn + x->ninsn;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (g->insn[mid].addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < x->insn + x->ninsn && g->insn[lo].addr == addr;
+}
+
+uint32_t cfg_block_at(const struct cfg *g, uint64_t addr)
+{
+	uint32_t lo = CFG_FIRST_BLOCK, hi = g->nblocks;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (g->block[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (uint32_t b = lo; b-- > CFG_FIRST_BLOCK;) {
+		if (begins_insn(g, &g->block[b], addr))
+			return b;
+		if (!(g->block[b].flags & CFG_OVERLAPS))
+			break;
+	}
+	return CFG_NONE;
+}

@@ -29,5 +29,7 @@ struct cfg_seen {
 int cfg_seen_read(struct cfg_seen *s, const struct profile *p, uint32_t image,
 		  struct cfg_code *code, struct err *err);
 void cfg_seen_fini(struct cfg_seen *s);
+/* Did the instruction at addr run? */
+bool cfg_seen_ran(const struct cfg_seen *s, uint64_t addr);
 
 #endif

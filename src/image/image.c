@@ -118,6 +118,7 @@ void image_close(struct image *im)
 	if (!im)
 		return;
 	lines_fini(&im->lines);
+	image_data_fini(im);
 	image_code_fini(im);
 	free(im->proc);
 	symbols_fini(&im->symbols);

@@ -51,6 +51,13 @@ uint64_t image_base(const struct image *im); /* address of the first PT_LOAD, pa
 const uint8_t *image_code(const struct image *im, uint64_t addr, size_t *n);
 
 /*
+ * n bytes that the file gives memory at addr, as the loader leaves them: addresses of the image's own
+ * are there, as ELF virtual addresses. *constant: the program cannot write there. False: the file gives
+ * none.
+ */
+bool image_data(struct image *im, uint64_t addr, void *buf, size_t n, bool *constant);
+
+/*
  * The procedure that holds addr: from .symtab, .dynsym and a separate debug file, found by build-id
  * below /usr/lib/debug or by .gnu_debuglink; where there are no symbols, the range of .eh_frame that
  * covers addr, named "sub_<hex start>" (stripped images still have procedures); PLT slots as

@@ -5,6 +5,7 @@
 #ifndef ASSAY_IMAGE_IMAGE_PRIV_H
 #define ASSAY_IMAGE_IMAGE_PRIV_H
 
+#include "image/data.h"
 #include "image/elf_file.h"
 #include "image/image.h"
 #include "image/lines.h"
@@ -36,6 +37,7 @@ struct image {
 	size_t procs;
 
 	struct lines lines;
+	struct image_data data;
 };
 
 void image_code_fini(struct image *im);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What registers hold along one path through code, as expressions of what they held at its beginning.
+ * Equal expressions are one node, so that a bound found for one place of it holds for all.
+ *
+ *	EXPR_SUM	c + coef * node + …: constants, too (no terms)
+ *	EXPR_INIT	what register `size` held at the beginning
+ *	EXPR_LOAD	`size` bytes at node a, memory being in state c; zero-extended
+ *	EXPR_ZEXT	the low `size` bytes of node a
+ *	EXPR_SEXT	the same, sign-extended
+ *	EXPR_AND	a & c
+ *	EXPR_SHR	a >> c
+ *	EXPR_OTHER	whatever
+ */
+#ifndef ASSAY_CFG_EXPR_H
+#define ASSAY_CFG_EXPR_H
+
+#include "cfg/code_priv.h"
+
+#define EXPR_NODES 640
+#define EXPR_TERMS 3
+#define EXPR_STORES 24
+
+enum expr_op {
+	EXPR_SUM,
+	EXPR_INIT,
+	EXPR_LOAD,
+	EXPR_ZEXT,
+	EXPR_SEXT,
+	EXPR_AND,
+	EXPR_SHR,
+	EXPR_OTHER,
+};
+
+struct expr_term {
+	uint64_t coef;
+	uint32_t node;
+};
+
+struct expr {
+	uint8_t op; /* enum expr_op */
+	uint8_t size, nterms;
+	bool bounded; /* a comparison, or a mask, gave [lo, hi] */
+	uint32_t a;
+	uint64_t c;
+	struct expr_term term[EXPR_TERMS]; /* by node */
+	uint64_t lo, hi;		   /* it is within, unsigned */
+};
+
+enum expr_flags {
+	EXPR_FLAGS_OTHER,
+	EXPR_FLAGS_COMPARE, /* a - b */
+	EXPR_FLAGS_TEST,    /* a & b */
+};
+
+struct expr_store {
+	uint32_t addr, value;
+	uint8_t size;
+};
+
+struct expr_path {
+	struct cfg_code *code;
+	struct expr node[EXPR_NODES];
+	uint32_t n;
+	uint16_t hash[1024]; /* 1 + node */
+	uint32_t reg[16];
+	uint8_t flags, flags_size; /* enum expr_flags; bytes compared */
+	uint32_t flags_a, flags_b;
+	struct expr_store store[EXPR_STORES]; /* to the stack */
+	uint32_t nstores;
+	uint64_t memory, stack; /* states: of memory, of the stack */
+	uint64_t others;	/* EXPR_OTHER are told apart by c */
+	bool full;		/* out of nodes: nothing of it is to be used */
+};
+
+/* Registers hold what they did; those of `known` hold constant[] */
+void expr_begin(struct expr_path *p, struct cfg_code *code, uint16_t known,
+		const uint64_t *constant);
+/* Executes an instruction. */
+void expr_step(struct expr_path *p, const struct insn *in);
+/* The conditional branch was taken, or was not: what follows from it. */
+void expr_branch(struct expr_path *p, const struct insn *in, bool taken);
+/* Where the indirect jump goes: a node. */
+uint32_t expr_target(struct expr_path *p, const struct insn *in);
+/* A node as a sum. */
+struct expr expr_as_sum(const struct expr_path *p, uint32_t node);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Procedures that neither a symbol nor unwind information tells of: hand-written code in a stripped
+ * file. All code is read once for what it calls; in what no procedure covers, one begins at each place
+ * that is called, or that a section begins with, and goes on to the next.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfg/code_priv.h"
+
+struct starts {
+	uint64_t *v;
+	size_t n, cap;
+};
+
+static bool add_start(struct starts *s, uint64_t addr)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 256;
+		uint64_t *v = realloc(s->v, cap * sizeof(*v));
+
+		if (!v)
+			return false;
+		s->v = v;
+		s->cap = cap;
+	}
+	s->v[s->n++] = addr;
+	return true;
+}
+
+void code_learn(struct cfg_code *c, uint64_t addr)
+{
+	uint64_t *v;
+
+	if (!c->im || image_proc_at(c->im, addr))
+		return;
+	v = realloc(c->learnt, (c->nlearnt + 1) * sizeof(*v));
+	if (!v)
+		return;
+	c->learnt = v;
+	c->learnt[c->nlearnt++] = addr;
+	if (c->found_ready)
+		code_found_fini(c);
+}
+
+void code_found_fini(struct cfg_code *c)
+{
+	free(c->found);
+	c->found = NULL;
+	c->nfound = 0;
+	c->found_ready = false;
+}
+
+/* What [start, end) calls outside all procedures. */
+static bool sweep(struct cfg_code *c, struct starts *s, uint64_t start, uint64_t end)
+{
+	struct code_at at = { 0 };
+	struct code_insn in;
+
+	for (uint64_t addr = start; addr < end;) {
+		if (!code_decode(c, &at, addr, &in)) {
+			addr++;
+			continue;
+		}
+		if (in.cls == INSN_CALL && !image_proc_at(c->im, in.target) &&
+		    !add_start(s, in.target))
+			return false;
+		addr += in.len;
+	}
+	return true;
+}
+
+static int by_value(const void *va, const void *vb)
+{
+	const uint64_t *a = va, *b = vb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static bool add_found(struct cfg_code *c, uint64_t start, uint64_t end)
+{
+	struct code_found *v;
+
+	if (start >= end)
+		return true;
+	if (!(c->nfound & (c->nfound + 1))) {
+		v = realloc(c->found, (2 * c->nfound + 2) * sizeof(*v));
+		if (!v)
+			return false;
+		c->found = v;
+	}
+	v = &c->found[c->nfound++];
+	*v = (struct code_found){ .start = start, .end = end };
+	snprintf(v->name, sizeof(v->name), "sub_%" PRIx64, start);
+	return true;
+}
+
+/* The gap [start, end) between procedures, divided where something begins. */
+static bool divide(struct cfg_code *c, const struct starts *s, uint64_t start, uint64_t end)
+{
+	size_t lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->v[mid] <= start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < s->n && s->v[lo] < end; lo++) {
+		if (!add_found(c, start, s->v[lo]))
+			return false;
+		start = s->v[lo];
+	}
+	return add_found(c, start, end);
+}
+
+/* What no procedure covers, in order. */
+static bool divide_gaps(struct cfg_code *c, const struct starts *s)
+{
+	const struct image_segment *seg;
+	const struct image_proc *proc;
+	unsigned nseg = image_segments(c->im, &seg);
+	size_t n = image_procs(c->im, &proc);
+
+	for (unsigned i = 0; i < nseg; i++) {
+		uint64_t at = seg[i].addr, end = seg[i].addr + seg[i].size;
+
+		for (size_t k = 0; k < n; k++) {
+			if (proc[k].end <= at || proc[k].start >= end)
+				continue;
+			if (!divide(c, s, at, proc[k].start))
+				return false;
+			at = proc[k].end;
+		}
+		if (!divide(c, s, at, end))
+			return false;
+	}
+	return true;
+}
+
+static int by_start(const void *va, const void *vb)
+{
+	const struct code_found *a = va, *b = vb;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static bool find_all(struct cfg_code *c, struct starts *s)
+{
+	const struct image_segment *seg;
+	unsigned nseg = image_segments(c->im, &seg);
+
+	for (size_t i = 0; i < c->nlearnt; i++)
+		if (!add_start(s, c->learnt[i]))
+			return false;
+	for (unsigned i = 0; i < nseg; i++)
+		if (!sweep(c, s, seg[i].addr, seg[i].addr + seg[i].size))
+			return false;
+	if (s->n)
+		qsort(s->v, s->n, sizeof(*s->v), by_value);
+	if (!divide_gaps(c, s))
+		return false;
+	if (c->nfound)
+		qsort(c->found, c->nfound, sizeof(*c->found), by_start);
+	return true;
+}
+
+const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
+{
+	struct starts s = { 0 };
+	size_t lo = 0, hi;
+
+	if (!c->im)
+		return NULL;
+	if (!c->found_ready) {
+		c->found_ready = true;
+		if (!find_all(c, &s))
+			c->nfound = 0;
+		free(s.v);
+	}
+	hi = c->nfound;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c->found[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr < c->found[lo - 1].end ? &c->found[lo - 1] : NULL;
+}

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: MIT */
+#include "cfg/jump.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfg/expr.h"
+#include "cfg/height.h"
+
+#define PATH_MAX_INSNS 160
+#define PIECE 12	  /* instructions between two looks at what is known */
+#define MERGES 6	  /* places where control comes together, on one path */
+#define PATHS 24	  /* to one jump */
+#define TABLES 8	  /* of one jump */
+#define ENTRIES_MAX 65536 /* of one table */
+#define ROUNDS 6	  /* over all jumps */
+#define WORK_EACH 4000	  /* instructions executed for one jump */
+#define WORK_BASE 200000  /* for all of a procedure, and */
+#define WORK_A_BYTE 16	  /* so many more a byte of it */
+
+enum form {
+	FORM_NEVER, /* no table */
+	FORM_MORE,  /* depends on what happened before */
+	FORM_TABLE,
+};
+
+struct table {
+	uint64_t at;   /* of the entry that index 0 would have */
+	uint64_t base; /* is added to each */
+	uint8_t size;  /* of an entry, bytes */
+	uint8_t step;  /* from one to the next */
+	bool sign;
+	bool bounded;
+	uint64_t lo, hi; /* indices */
+};
+
+struct jumps {
+	struct walk *w;
+	struct expr_path *expr;
+	uint32_t path[PATH_MAX_INSNS]; /* the jump first, then backwards */
+	struct insn *in;	       /* of each */
+	uint32_t n, merges, paths;
+	uint32_t *stamp, nstamp, now; /* by instruction: looked at in search `now` */
+	uint32_t *todo;
+	int64_t work, left; /* instructions that may be executed: for all, for this jump */
+	struct table table[TABLES];
+	uint32_t ntables;
+	bool incomplete; /* a path to the jump is not understood */
+	struct heights *heights;
+};
+
+/* Constants that registers hold from further back: a table's address, say, from before a loop. */
+
+static bool room_for_search(struct jumps *j)
+{
+	uint32_t n = j->w->n;
+	uint32_t *stamp, *todo;
+
+	if (n <= j->nstamp)
+		return true;
+	stamp = realloc(j->stamp, n * sizeof(*stamp));
+	if (!stamp)
+		return false;
+	j->stamp = stamp;
+	memset(stamp + j->nstamp, 0, (n - j->nstamp) * sizeof(*stamp));
+	todo = realloc(j->todo, n * sizeof(*todo));
+	if (!todo)
+		return false;
+	j->todo = todo;
+	j->nstamp = n;
+	return true;
+}
+
+static bool is_scratch(int reg)
+{
+	const uint16_t kept = 1u << UR_RBX | 1u << UR_RSP | 1u << UR_RBP | 1u << UR_R12 |
+			      1u << UR_R13 | 1u << UR_R14 | 1u << UR_R15;
+
+	return !(kept >> reg & 1);
+}
+
+/* The instruction loads a constant into its register. */
+static bool loads_constant(struct jumps *j, uint32_t insn, uint64_t *value)
+{
+	struct insn in;
+
+	if (!code_decode_fully(j->w->code, j->w->insn[insn].addr, &in))
+		return false;
+	if (in.z.mnemonic == ZYDIS_MNEMONIC_LEA && in.op[1].mem.base == ZYDIS_REGISTER_RIP) {
+		*value = in.addr + in.len + (uint64_t)in.op[1].mem.disp.value;
+		return in.op[0].size == 64;
+	}
+	if (in.z.mnemonic != ZYDIS_MNEMONIC_MOV || in.op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		return false;
+	*value = in.op[1].imm.value.u;
+	if (in.op[0].size == 32)
+		*value &= UINT32_MAX;
+	return in.op[0].size >= 32;
+}
+
+/* The one constant that `reg` has wherever control comes to `insn` from. */
+static bool constant_before(struct jumps *j, uint32_t insn, int reg, uint64_t *value)
+{
+	struct walk *w = j->w;
+	uint32_t n = 0;
+	bool have = false;
+
+	if (!room_for_search(j))
+		return false;
+	j->now++;
+	j->todo[n++] = insn;
+	j->stamp[insn] = j->now;
+	while (n) {
+		uint32_t at = j->todo[--n];
+
+		if (w->insn[at].root)
+			return false;
+		for (uint32_t k = w->insn[at].into; k != CFG_NONE; k = w->link[k].more) {
+			uint32_t from = w->link[k].from;
+			uint64_t v;
+
+			if (!walk_is_live(w, from, at) || j->stamp[from] == j->now)
+				continue;
+			if (j->left-- <= 0)
+				return false;
+			j->stamp[from] = j->now;
+			if (walk_writes(w, from) >> reg & 1) {
+				if (!loads_constant(j, from, &v) || (have && v != *value))
+					return false;
+				*value = v;
+				have = true;
+				continue;
+			}
+			if ((w->insn[from].cls == INSN_CALL || w->insn[from].cls == INSN_ICALL) &&
+			    is_scratch(reg))
+				return false;
+			j->todo[n++] = from;
+		}
+	}
+	return have;
+}
+
+/* What the target is. */
+
+/* Registers of the beginning whose constants would complete the form. */
+static bool only_registers(const struct expr_path *p, const struct expr *sum, uint32_t without,
+			   uint16_t *need)
+{
+	for (int i = 0; i < sum->nterms; i++) {
+		const struct expr *x = &p->node[sum->term[i].node];
+
+		if (sum->term[i].node == without)
+			continue;
+		if (x->op != EXPR_INIT || sum->term[i].coef != 1)
+			return false;
+		*need |= (uint16_t)(1u << x->size);
+	}
+	return true;
+}
+
+/* The term with a factor: the index. */
+static const struct expr_term *index_of(const struct expr *sum, unsigned size)
+{
+	const struct expr_term *index = NULL;
+
+	for (int i = 0; i < sum->nterms; i++) {
+		if (sum->term[i].coef != size)
+			continue;
+		if (index)
+			return NULL;
+		index = &sum->term[i];
+	}
+	return index;
+}
+
+/* Could more of the path before tell that this is a table's entry? */
+static bool may_become_table(const struct expr_path *p, uint32_t node, int depth)
+{
+	const struct expr *x = &p->node[node];
+
+	if (depth > 6)
+		return false;
+	switch (x->op) {
+	case EXPR_INIT:
+		return true;
+	case EXPR_ZEXT:
+	case EXPR_SEXT:
+		return may_become_table(p, x->a, depth + 1);
+	case EXPR_LOAD: {
+		struct expr at = expr_as_sum(p, x->a);
+
+		/* a spilled register, or one that is an entry's address */
+		return at.nterms > 1 ||
+		       (at.nterms == 1 && p->node[at.term[0].node].op == EXPR_INIT);
+	}
+	case EXPR_SUM:
+		for (int i = 0; i < x->nterms; i++)
+			if (may_become_table(p, x->term[i].node, depth + 1))
+				return true;
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* A register that was spilled: not an entry. */
+static bool is_plain_stack(const struct expr_path *p, const struct expr *load)
+{
+	struct expr at = expr_as_sum(p, load->a);
+	const struct expr *x = &p->node[at.term[0].node];
+
+	return at.nterms == 1 && at.term[0].coef == 1 && x->op == EXPR_INIT &&
+	       (x->size == UR_RSP || x->size == UR_RBP);
+}
+
+/* The load among the terms of the target, and how it is extended. */
+static uint32_t find_load(const struct expr_path *p, const struct expr *sum, uint32_t *term,
+			  bool *sign)
+{
+	for (int i = 0; i < sum->nterms; i++) {
+		uint32_t node = sum->term[i].node;
+		const struct expr *x = &p->node[node];
+
+		*sign = x->op == EXPR_SEXT;
+		*term = node;
+		if (sum->term[i].coef != 1)
+			continue;
+		if (x->op == EXPR_SEXT && p->node[x->a].op == EXPR_LOAD &&
+		    p->node[x->a].size == x->size)
+			return x->a;
+		if (x->op == EXPR_LOAD && !is_plain_stack(p, x))
+			return node;
+	}
+	return CFG_NONE;
+}
+
+/* target = base + table[index]; *need: registers whose constants are missing for that. */
+static enum form form_of(const struct expr_path *p, uint32_t target, struct table *t,
+			 uint16_t *need)
+{
+	struct expr sum = expr_as_sum(p, target), at;
+	const struct expr_term *index;
+	const struct expr *x;
+	uint32_t term, load;
+	bool sign;
+
+	*need = 0;
+	load = find_load(p, &sum, &term, &sign);
+	if (load == CFG_NONE || !only_registers(p, &sum, term, need))
+		return may_become_table(p, target, 0) ? FORM_MORE : FORM_NEVER;
+	at = expr_as_sum(p, p->node[load].a);
+	index = index_of(&at, p->node[load].size);
+	if (!index || p->node[load].size < 4 || !only_registers(p, &at, index->node, need))
+		return may_become_table(p, target, 0) ? FORM_MORE : FORM_NEVER;
+	x = &p->node[index->node];
+	*t = (struct table){ .at = at.c,
+			     .base = sum.c,
+			     .size = p->node[load].size,
+			     .step = p->node[load].size,
+			     .sign = sign,
+			     .bounded = x->bounded && x->hi - x->lo < ENTRIES_MAX,
+			     .lo = x->lo,
+			     .hi = x->hi };
+	return FORM_TABLE;
+}
+
+/* Paths. */
+
+static bool append(struct jumps *j, uint32_t insn)
+{
+	if (j->n == PATH_MAX_INSNS ||
+	    !code_decode_fully(j->w->code, j->w->insn[insn].addr, &j->in[j->n]))
+		return false;
+	j->path[j->n++] = insn;
+	return true;
+}
+
+static uint32_t execute(struct jumps *j, uint16_t known, const uint64_t *value)
+{
+	struct walk *w = j->w;
+
+	expr_begin(j->expr, w->code, known, value);
+	j->left -= j->n;
+	for (uint32_t i = j->n - 1; i > 0; i--) {
+		const struct walk_insn *x = &w->insn[j->path[i]];
+
+		if (x->cls != INSN_BRANCH)
+			expr_step(j->expr, &j->in[i]);
+		else if (x->next != x->to)
+			expr_branch(j->expr, &j->in[i], j->path[i - 1] == x->to);
+	}
+	return expr_target(j->expr, &j->in[0]);
+}
+
+static enum form look(struct jumps *j, struct table *t)
+{
+	uint64_t value[16] = { 0 };
+	uint16_t need = 0, known = 0;
+	enum form form = form_of(j->expr, execute(j, 0, value), t, &need);
+
+	if (form != FORM_TABLE || !need)
+		return j->expr->full ? FORM_MORE : form;
+	for (int r = 0; r < 16; r++)
+		if (need >> r & 1 && constant_before(j, j->path[j->n - 1], r, &value[r]))
+			known |= (uint16_t)(1u << r);
+	if (known != need)
+		return FORM_MORE;
+	form = form_of(j->expr, execute(j, known, value), t, &need);
+	return j->expr->full || need ? FORM_MORE : form;
+}
+
+static bool is_same_table(const struct table *a, const struct table *b)
+{
+	return a->at == b->at && a->base == b->base && a->size == b->size && a->sign == b->sign;
+}
+
+/* One path ends here, with what is known of it. */
+static void end_path(struct jumps *j, enum form form, const struct table *t)
+{
+	struct table *same = NULL;
+
+	if (form == FORM_TABLE && t->bounded && t->lo > t->hi)
+		return; /* never taken */
+	for (uint32_t i = 0; form == FORM_TABLE && i < j->ntables && !same; i++)
+		if (is_same_table(&j->table[i], t))
+			same = &j->table[i];
+	if (same) {
+		same->lo = t->lo < same->lo ? t->lo : same->lo;
+		same->hi = t->hi > same->hi ? t->hi : same->hi;
+		same->bounded = same->bounded && t->bounded;
+	} else if (form == FORM_TABLE && j->ntables < TABLES) {
+		j->table[j->ntables++] = *t;
+	} else {
+		j->incomplete = true;
+	}
+}
+
+static bool is_on_path(const struct jumps *j, uint32_t insn)
+{
+	for (uint32_t i = 0; i < j->n; i++)
+		if (j->path[i] == insn)
+			return true;
+	return false;
+}
+
+/* Extends the path backwards as long as there is one way. False: it ends, or parts. */
+static bool extend(struct jumps *j)
+{
+	uint32_t limit = j->n + PIECE;
+
+	while (j->n < limit) {
+		uint32_t from = walk_single(j->w, j->path[j->n - 1]);
+
+		if (from == CFG_NONE || is_on_path(j, from) || !append(j, from))
+			return false;
+	}
+	return true;
+}
+
+static void try_path(struct jumps *j)
+{
+	struct walk *w = j->w;
+	struct table t = { 0 };
+	enum form form;
+	uint32_t n, at, tried = 0;
+	bool more;
+
+	do {
+		more = extend(j);
+		form = look(j, &t);
+		if (form == FORM_NEVER || (form == FORM_TABLE && t.bounded)) {
+			end_path(j, form, &t);
+			return;
+		}
+	} while (more && j->left > 0);
+	at = j->path[j->n - 1];
+	n = j->n;
+	if (j->left <= 0 || j->merges == MERGES || w->insn[at].root) {
+		end_path(j, form, &t);
+		return;
+	}
+	j->merges++;
+	for (uint32_t k = w->insn[at].into; k != CFG_NONE; k = w->link[k].more) {
+		uint32_t from = w->link[k].from;
+
+		if (!walk_is_live(w, from, at) || is_on_path(j, from))
+			continue;
+		tried++;
+		if (j->paths == PATHS || !append(j, from)) {
+			end_path(j, form, &t);
+			break;
+		}
+		j->paths++;
+		try_path(j);
+		j->n = n;
+	}
+	j->merges--;
+	if (!tried)
+		end_path(j, form, &t);
+}
+
+/* Tables. */
+
+static bool read_entry(struct jumps *j, const struct table *t, uint64_t index, uint64_t *to,
+		       bool *fixed)
+{
+	struct cfg_source *src = &j->w->code->src;
+	uint64_t v = 0;
+
+	if (!src->data || !src->data(src->ctx, t->at + index * t->step, &v, t->size, fixed))
+		return false;
+	if (t->sign && t->size == 4)
+		v = (uint64_t)(int64_t)(int32_t)v;
+	*to = t->base + v;
+	return true;
+}
+
+static bool is_inside(struct jumps *j, uint64_t addr)
+{
+	return walk_part_at(j->w, addr) || walk_adopt(j->w, addr);
+}
+
+/* Without a bound: entries as long as they can be ones. Some may be too many, none is missing. */
+static uint64_t guess_end(struct jumps *j, const struct table *t)
+{
+	uint64_t i = t->lo < ENTRIES_MAX ? t->lo : 0, end = t->hi, to;
+	uint64_t first = i;
+	bool fixed;
+
+	if (end - i >= ENTRIES_MAX)
+		end = i + ENTRIES_MAX - 1;
+	for (; i <= end; i++) {
+		for (uint32_t k = 0; k < j->ntables; k++)
+			if (&j->table[k] != t && j->table[k].at == t->at + i * t->step)
+				return i;
+		if (!read_entry(j, t, i, &to, &fixed) || !is_inside(j, to) ||
+		    walk_is_inside(j->w, to))
+			return i;
+		if (!fixed && i == first + 1)
+			return first; /* not even two: one can be chance */
+	}
+	return i;
+}
+
+/* Adds what the table has. False: it is none that jumps go by. */
+static bool read_table(struct jumps *j, uint32_t jump, const struct table *t)
+{
+	uint64_t first = t->lo, end = t->hi + 1, to;
+	uint32_t inside = 0;
+	bool fixed = false, ok = true;
+
+	if (!t->bounded) {
+		first = t->lo < ENTRIES_MAX ? t->lo : 0;
+		end = guess_end(j, t);
+	}
+	if (first >= end)
+		return false;
+	for (uint64_t i = first; i < end && ok; i++) {
+		struct cfg_proc p;
+
+		j->work--;
+		if (!read_entry(j, t, i, &to, &fixed))
+			return false;
+		if (is_inside(j, to)) {
+			inside++;
+			walk_add_case(j->w, jump, to);
+		} else if (cfg_code_proc(j->w->code, to, &p)) {
+			j->w->jump[jump].outside = true;
+		} else {
+			ok = false;
+		}
+		if (!fixed && j->w->jump[jump].outside)
+			ok = false;
+	}
+	return ok;
+}
+
+/* Not from a table: to another procedure if the frame is gone, or if it goes by a word of the GOT. */
+static bool is_tail(struct jumps *j, uint32_t jump)
+{
+	struct insn *in = &j->in[0];
+
+	if (!code_decode_fully(j->w->code, j->w->insn[j->w->jump[jump].insn].addr, in))
+		return false;
+	if (in->op[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	    in->op[0].mem.index == ZYDIS_REGISTER_NONE &&
+	    (in->op[0].mem.base == ZYDIS_REGISTER_RIP || in->op[0].mem.base == ZYDIS_REGISTER_NONE))
+		return true;
+	return heights_at_entry(j->heights, j->w, j->w->jump[jump].insn);
+}
+
+static bool resolve(struct jumps *j, uint32_t jump)
+{
+	uint32_t n = j->w->n, cases = j->w->jump[jump].n;
+	uint8_t fate = j->w->jump[jump].fate;
+	bool ok = true;
+
+	j->n = j->merges = j->paths = j->ntables = 0;
+	j->incomplete = false;
+	j->left = j->work < WORK_EACH ? j->work : WORK_EACH;
+	j->work -= j->left;
+	if (!append(j, j->w->jump[jump].insn))
+		return false;
+	if (j->left > 0)
+		try_path(j);
+	j->work += j->left > 0 ? j->left : 0;
+	for (uint32_t i = 0; i < j->ntables && ok; i++)
+		ok = read_table(j, jump, &j->table[i]);
+	if (j->ntables && ok && !j->incomplete)
+		j->w->jump[jump].fate = j->w->jump[jump].n ? WALK_TABLE : WALK_TAIL;
+	else
+		j->w->jump[jump].fate = WALK_UNKNOWN;
+	return j->w->n != n || j->w->jump[jump].n != cases || j->w->jump[jump].fate != fate;
+}
+
+void jumps_resolve(struct jumps *j)
+{
+	bool changed = true;
+
+	for (int round = 0; changed && round < ROUNDS && !j->w->failed; round++) {
+		walk_prune(j->w);
+		changed = false;
+		for (uint32_t i = 0; i < j->w->njumps && j->work > 0; i++)
+			changed |= resolve(j, i);
+	}
+	for (uint32_t i = 0; i < j->w->njumps && !j->w->failed; i++) {
+		struct walk_jump *x = &j->w->jump[i];
+
+		if (x->fate == WALK_UNKNOWN && !x->n && is_tail(j, i))
+			x->fate = WALK_TAIL;
+	}
+}
+
+struct jumps *jumps_new(struct walk *w)
+{
+	struct jumps *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->w = w;
+	j->expr = malloc(sizeof(*j->expr));
+	j->in = malloc(PATH_MAX_INSNS * sizeof(*j->in));
+	j->heights = heights_new();
+	j->work = WORK_BASE + WORK_A_BYTE * (int64_t)(w->proc.end - w->proc.start);
+	if (!j->expr || !j->in || !j->heights) {
+		jumps_free(j);
+		return NULL;
+	}
+	return j;
+}
+
+void jumps_free(struct jumps *j)
+{
+	if (!j)
+		return;
+	heights_free(j->heights);
+	free(j->expr);
+	free(j->in);
+	free(j->stamp);
+	free(j->todo);
+	free(j);
+}

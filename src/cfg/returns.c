@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which calls do not come back. By name where the code is elsewhere (abort@plt), else by looking for a
+ * way from the procedure's start to a return: first one that passes no call, then through calls that
+ * return themselves. What cannot be told returns.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfg/code_priv.h"
+
+#define BUDGET 20000 /* instructions a question */
+#define DEPTH 48     /* calls inside calls */
+#define EXTENT_MAX (1u << 20)
+#define NAME_LEN 200
+
+/* In whatever image they are defined. */
+static const char *const never[] = {
+	"abort",
+	"exit",
+	"_exit",
+	"_Exit",
+	"quick_exit",
+	"__stack_chk_fail",
+	"__stack_chk_fail_local",
+	"__fortify_fail",
+	"__chk_fail",
+	"__assert_fail",
+	"__assert_perror_fail",
+	"__assert",
+	"__libc_fatal",
+	"__libc_start_call_main",
+	"longjmp",
+	"_longjmp",
+	"siglongjmp",
+	"__longjmp_chk",
+	"pthread_exit",
+	"__cxa_throw",
+	"__cxa_rethrow",
+	"__cxa_bad_cast",
+	"__cxa_bad_typeid",
+	"__cxa_throw_bad_array_new_length",
+	"__cxa_throw_bad_array_length",
+	"__cxa_call_unexpected",
+	"__cxa_call_terminate",
+	"__cxa_pure_virtual",
+	"__cxa_deleted_virtual",
+	"_Unwind_Resume",
+	"__clang_call_terminate",
+};
+
+/* From a library; a program may use such a name for something else. */
+static const char *const never_imported[] = {
+	"err", "errx", "verr", "verrx", "__libc_start_main", "thrd_exit", "g_abort",
+};
+
+static const char *const twice[] = {
+	"setjmp", "_setjmp", "sigsetjmp",  "__sigsetjmp",
+	"vfork",  "__vfork", "getcontext", "savectx",
+};
+
+static bool is_among(const char *name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(name, list[i]))
+			return true;
+	return false;
+}
+#define IS_AMONG(name, list) is_among(name, list, sizeof(list) / sizeof((list)[0]))
+
+/* std::__throw_length_error(char const*) and its like; std::terminate(). */
+static bool throws(const char *name)
+{
+	return !strncmp(name, "_ZSt", 4) &&
+	       (strstr(name, "__throw_") || !strcmp(name, "_ZSt9terminatev"));
+}
+
+/* The name at addr without "@plt"; *imported: it had that. "" if addr begins no procedure. */
+static void name_at(struct cfg_code *c, uint64_t addr, char *name, bool *imported)
+{
+	struct cfg_proc p;
+	size_t n;
+
+	name[0] = 0;
+	*imported = false;
+	if (!c->src.proc(c->src.ctx, addr, &p) || p.start != addr)
+		return;
+	n = strcspn(p.name, "@");
+	*imported = !strcmp(p.name + n, "@plt");
+	if (n >= NAME_LEN || (p.name[n] && !*imported && p.name[n] != '@'))
+		return;
+	memcpy(name, p.name, n);
+	name[n] = 0;
+}
+
+bool code_returns_twice(struct cfg_code *c, uint64_t addr)
+{
+	char name[NAME_LEN];
+	bool imported;
+
+	name_at(c, addr, name, &imported);
+	return IS_AMONG(name, twice);
+}
+
+/* What is known already. */
+
+static uint32_t hash(uint64_t addr, uint32_t bits)
+{
+	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> (64 - bits));
+}
+
+static struct code_callee *find(struct cfg_code *c, uint64_t addr)
+{
+	uint32_t mask = (1u << c->callee_bits) - 1;
+
+	for (uint32_t i = hash(addr, c->callee_bits);; i++) {
+		struct code_callee *k = &c->callee[i & mask];
+
+		if (k->fate == CODE_FREE || k->addr == addr)
+			return k;
+	}
+}
+
+static bool grow(struct cfg_code *c)
+{
+	struct code_callee *old = c->callee;
+	uint32_t n = old ? 1u << c->callee_bits : 0;
+	uint32_t bits = old ? c->callee_bits + 1 : 10;
+	struct code_callee *v = calloc((size_t)1 << bits, sizeof(*v));
+
+	if (!v)
+		return false;
+	c->callee = v;
+	c->callee_bits = bits;
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].fate != CODE_FREE)
+			*find(c, old[i].addr) = old[i];
+	free(old);
+	return true;
+}
+
+static uint8_t known(struct cfg_code *c, uint64_t addr)
+{
+	uint8_t fate = c->callee ? find(c, addr)->fate : CODE_FREE;
+
+	return fate == CODE_FREE ? CODE_NOT_KNOWN : fate;
+}
+
+/* Without memory for it, nothing is remembered. */
+static void remember(struct cfg_code *c, uint64_t addr, uint8_t fate)
+{
+	struct code_callee *k;
+
+	if ((!c->callee || c->callees >= (1u << c->callee_bits) / 4 * 3) && !grow(c))
+		return;
+	k = find(c, addr);
+	c->callees += k->fate == CODE_FREE;
+	*k = (struct code_callee){ addr, fate };
+}
+
+/* Looking for a return. */
+
+struct later {
+	uint64_t callee, next; /* next 0: a jump, what returns there returns here */
+};
+
+struct search {
+	struct cfg_code *c;
+	struct cfg_proc proc;
+	uint64_t *been; /* a bit a byte of the procedure */
+	uint64_t *todo;
+	size_t ntodo, todo_cap;
+	struct later *later;
+	size_t nlater, later_cap;
+	unsigned depth;
+	bool failed; /* no memory */
+};
+
+static bool returns(struct cfg_code *c, uint64_t addr, unsigned depth);
+
+static void *grown(void *v, size_t *cap, size_t size)
+{
+	size_t n = *cap ? 2 * *cap : 32;
+	void *w = realloc(v, n * size);
+
+	if (w)
+		*cap = n;
+	return w;
+}
+
+static void add_todo(struct search *s, uint64_t addr)
+{
+	if (s->ntodo == s->todo_cap) {
+		uint64_t *v = grown(s->todo, &s->todo_cap, sizeof(*v));
+
+		if (!v) {
+			s->failed = true;
+			return;
+		}
+		s->todo = v;
+	}
+	s->todo[s->ntodo++] = addr;
+}
+
+static void add_later(struct search *s, uint64_t callee, uint64_t next)
+{
+	if (s->nlater == s->later_cap) {
+		struct later *v = grown(s->later, &s->later_cap, sizeof(*v));
+
+		if (!v) {
+			s->failed = true;
+			return;
+		}
+		s->later = v;
+	}
+	s->later[s->nlater++] = (struct later){ callee, next };
+}
+
+/* Marks addr; false if it was marked. */
+static bool first_time(struct search *s, uint64_t addr)
+{
+	uint64_t at = addr - s->proc.start, bit = 1ull << at % 64;
+
+	if (s->been[at / 64] & bit)
+		return false;
+	s->been[at / 64] |= bit;
+	return true;
+}
+
+/* Follows control from addr to where it ends. True if that is a return. */
+static bool follow(struct search *s, uint64_t addr)
+{
+	struct code_at at = { 0 };
+	struct code_insn in;
+
+	for (;;) {
+		if (addr < s->proc.start || addr >= s->proc.end) {
+			add_later(s, addr, 0);
+			return false;
+		}
+		if (!first_time(s, addr) || !code_decode(s->c, &at, addr, &in))
+			return false;
+		if (!s->c->budget)
+			return true;
+		s->c->budget--;
+		switch (in.cls) {
+		case INSN_RET:
+		case INSN_IJUMP:
+			return true;
+		case INSN_TRAP:
+			return false;
+		case INSN_JUMP:
+			addr = in.target;
+			continue;
+		case INSN_BRANCH:
+			add_todo(s, in.target);
+			break;
+		case INSN_CALL:
+			add_later(s, in.target, addr + in.len);
+			return false;
+		default:
+			break;
+		}
+		addr += in.len;
+	}
+}
+
+static bool search(struct search *s, uint64_t addr)
+{
+	struct later l;
+
+	add_todo(s, addr);
+	for (;;) {
+		while (s->ntodo)
+			if (follow(s, s->todo[--s->ntodo]))
+				return true;
+		if (s->failed || !s->nlater)
+			return s->failed;
+		l = s->later[--s->nlater];
+		if (!returns(s->c, l.callee, s->depth + 1))
+			continue;
+		if (!l.next)
+			return true;
+		add_todo(s, l.next);
+	}
+}
+
+static bool look(struct cfg_code *c, uint64_t addr, unsigned depth)
+{
+	struct search s = { .c = c, .depth = depth };
+	uint64_t extent;
+	bool found;
+
+	if (!c->src.proc(c->src.ctx, addr, &s.proc) || addr < s.proc.start || addr >= s.proc.end)
+		return true;
+	extent = s.proc.end - s.proc.start;
+	if (extent > EXTENT_MAX)
+		return true;
+	s.been = calloc(extent / 64 + 1, sizeof(*s.been));
+	found = !s.been || search(&s, addr);
+	free(s.been);
+	free(s.todo);
+	free(s.later);
+	return found;
+}
+
+/* By name alone: CODE_NOT_KNOWN if that does not tell. */
+static uint8_t by_name(struct cfg_code *c, uint64_t addr)
+{
+	char name[NAME_LEN];
+	bool imported;
+
+	name_at(c, addr, name, &imported);
+	if (IS_AMONG(name, never) || throws(name))
+		return CODE_NORETURN;
+	if (!imported)
+		return CODE_NOT_KNOWN;
+	return IS_AMONG(name, never_imported) ? CODE_NORETURN : CODE_RETURNS;
+}
+
+static bool returns(struct cfg_code *c, uint64_t addr, unsigned depth)
+{
+	uint8_t fate = known(c, addr);
+	bool outer = c->assumed, found;
+
+	if (fate == CODE_PENDING)
+		c->assumed = true;
+	if (fate != CODE_NOT_KNOWN)
+		return fate == CODE_RETURNS;
+	fate = by_name(c, addr);
+	if (fate != CODE_NOT_KNOWN) {
+		remember(c, addr, fate);
+		return fate == CODE_RETURNS;
+	}
+	if (depth > DEPTH || !c->budget)
+		return true;
+	remember(c, addr, CODE_PENDING);
+	c->assumed = false;
+	found = look(c, addr, depth);
+	/* That it does not return may rest on what is pending further up, which is not decided. */
+	fate = found ? CODE_RETURNS : CODE_NORETURN;
+	if (!found && c->assumed && depth)
+		fate = CODE_NOT_KNOWN;
+	remember(c, addr, fate);
+	c->assumed = outer || c->assumed;
+	return found;
+}
+
+bool code_returns(struct cfg_code *c, uint64_t addr, bool deep)
+{
+	uint8_t fate = known(c, addr);
+
+	if (fate != CODE_NOT_KNOWN)
+		return fate == CODE_RETURNS;
+	if (!deep)
+		return by_name(c, addr) != CODE_NORETURN;
+	c->budget = BUDGET;
+	c->assumed = false;
+	return returns(c, addr, 0);
+}

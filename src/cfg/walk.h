@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The instructions of a procedure, as control reaches them, and what leads where: what a graph is made
+ * of. An instruction is known by its number, in the order of being reached.
+ */
+#ifndef ASSAY_CFG_WALK_H
+#define ASSAY_CFG_WALK_H
+
+#include "cfg/cfg.h"
+#include "cfg/code_priv.h"
+
+#define WALK_PARTS 8
+
+struct walk_insn {
+	uint64_t addr;
+	uint64_t target;   /* of direct branches, jumps, calls */
+	uint32_t next, to; /* the instruction behind, if control goes on there; that at target */
+	uint32_t into;	   /* the first of its links; CFG_NONE: none */
+	uint32_t jump;	   /* indirect jumps: their number */
+	uint16_t writes;   /* general registers, once asked for (walk_writes) */
+	uint8_t len, cls;
+	bool nop;
+	bool root;     /* control comes from outside */
+	bool noreturn; /* a call that does not come back */
+	bool swept;    /* nothing led there: found by looking at what was left */
+	bool writes_known;
+};
+
+/* Something leads to an instruction. */
+struct walk_link {
+	uint32_t from, more; /* more: the next link into the same; CFG_NONE: none */
+};
+
+enum walk_fate {
+	WALK_UNKNOWN,
+	WALK_TABLE,
+	WALK_TAIL,
+};
+
+/* An indirect jump. */
+struct walk_jump {
+	uint32_t insn;
+	uint8_t fate; /* enum walk_fate */
+	bool outside; /* some targets are in other procedures */
+	uint64_t *to; /* ascending; in this procedure */
+	uint32_t n, cap;
+};
+
+struct walk_root {
+	uint64_t addr;
+	uint8_t kind; /* enum cfg_edge_kind: CFG_ENTER, CFG_UNWIND, CFG_FOUND */
+};
+
+struct walk_part {
+	uint64_t start, end;
+	uint32_t *insn; /* by byte: 1 + the instruction that begins there */
+};
+
+struct walk {
+	struct cfg_code *code;
+	struct cfg_proc proc;
+	struct walk_part part[WALK_PARTS];
+	uint32_t nparts;
+	struct walk_insn *insn;
+	uint32_t n, cap;
+	struct walk_link *link;
+	uint32_t nlinks, link_cap;
+	struct walk_jump *jump;
+	uint32_t njumps, jump_cap;
+	struct walk_root *root;
+	uint32_t nroots, root_cap;
+	uint32_t *todo; /* instructions whose target is to be followed */
+	uint32_t ntodo, todo_cap;
+	struct code_at at;
+	bool failed; /* no memory; once set, nothing is added */
+};
+
+bool walk_init(struct walk *w, struct cfg_code *code, const struct cfg_proc *proc);
+void walk_fini(struct walk *w);
+
+/* Control enters at addr; follows it. */
+void walk_enter(struct walk *w, uint64_t addr, int kind);
+/* The jump goes to addr, too; follows that. False: it was known, or is not in this procedure. */
+bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr);
+/* If what is at addr, outside, is known to belong to the procedure, it becomes part of it. */
+bool walk_adopt(struct walk *w, uint64_t addr);
+/* Takes back that control goes on behind calls that do not return. */
+void walk_prune(struct walk *w);
+/* Adds what control was not seen to reach. */
+void walk_sweep(struct walk *w);
+
+/* The part that holds addr, or NULL. */
+const struct walk_part *walk_part_at(const struct walk *w, uint64_t addr);
+/* The instruction that begins at addr, or CFG_NONE. */
+uint32_t walk_at(const struct walk *w, uint64_t addr);
+/* True if addr lies within an instruction and begins none. */
+bool walk_is_inside(const struct walk *w, uint64_t addr);
+/* Does control go from `from` along a link to `to`? Not if that call does not return. */
+static inline bool walk_is_live(const struct walk *w, uint32_t from, uint32_t to)
+{
+	const struct walk_insn *x = &w->insn[from];
+
+	return !(x->noreturn && x->next == to);
+}
+/* Where control comes from, if from one instruction only; else CFG_NONE. */
+uint32_t walk_single(const struct walk *w, uint32_t insn);
+uint16_t walk_writes(struct walk *w, uint32_t insn);
+
+#endif
