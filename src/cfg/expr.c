@@ -171,6 +171,14 @@ static uint32_t zext(struct expr_path *p, uint32_t a, unsigned bytes)
 	return intern(p, &e);
 }
 
+/* A sum of several things as one that can be an index. */
+static uint32_t as_one(struct expr_path *p, uint32_t a)
+{
+	struct expr e = { .op = EXPR_ZEXT, .size = 8, .a = a, .hi = UINT64_MAX };
+
+	return p->node[a].op == EXPR_SUM && p->node[a].nterms > 1 ? intern(p, &e) : a;
+}
+
 static uint32_t sext(struct expr_path *p, uint32_t a, unsigned bytes)
 {
 	const struct expr *x = &p->node[a];
@@ -253,6 +261,103 @@ static void limit(struct expr_path *p, uint32_t node, uint64_t lo, uint64_t hi)
 		if (lo > hi)
 			return;
 	}
+}
+
+#define RANGE_DEPTH 8
+
+/* The low `size` bytes of what `node` is, if they were asked for; else NOTHING. */
+static uint32_t find_low(const struct expr_path *p, uint32_t node, unsigned size)
+{
+	while ((p->node[node].op == EXPR_ZEXT || p->node[node].op == EXPR_SEXT) &&
+	       p->node[node].size > size)
+		node = p->node[node].a;
+	if (p->node[node].hi <= max_of(size))
+		return node;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->node[i].op == EXPR_ZEXT && p->node[i].size == size && p->node[i].a == node)
+			return i;
+	return NOTHING;
+}
+
+/* Of the low bytes of c + x: where those of x lie, moved round. */
+static bool range_round(const struct expr_path *p, const struct expr *e, uint64_t *lo, uint64_t *hi)
+{
+	const struct expr *sum = &p->node[e->a];
+	uint64_t max = max_of(e->size);
+	uint32_t low;
+
+	if (sum->op != EXPR_SUM || sum->nterms != 1 || sum->term[0].coef != 1)
+		return false;
+	low = find_low(p, sum->term[0].node, e->size);
+	if (low == NOTHING || !p->node[low].bounded)
+		return false;
+	*lo = (p->node[low].lo + sum->c) & max;
+	*hi = (p->node[low].hi + sum->c) & max;
+	return *lo <= *hi;
+}
+
+static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t *hi, int depth)
+{
+	const struct expr *e = &p->node[node];
+	uint64_t from, to, l = 0, h = UINT64_MAX;
+	bool bounded = false;
+
+	*lo = e->lo;
+	*hi = e->hi;
+	if (depth == RANGE_DEPTH)
+		return e->bounded;
+	switch (e->op) {
+	case EXPR_ZEXT:
+	case EXPR_SEXT:
+		if (e->op == EXPR_ZEXT && range_round(p, e, &l, &h)) {
+			bounded = true;
+			break;
+		}
+		bounded = range(p, e->a, &from, &to, depth + 1);
+		if (to <= (e->op == EXPR_SEXT ? max_of(e->size) / 2 : max_of(e->size))) {
+			l = from;
+			h = to;
+		}
+		break;
+	case EXPR_SHR:
+		bounded = range(p, e->a, &from, &to, depth + 1);
+		l = from >> e->c;
+		h = to >> e->c;
+		break;
+	case EXPR_SUM:
+		if (e->nterms != 1)
+			break;
+		bounded = range(p, e->term[0].node, &from, &to, depth + 1);
+		if (!__builtin_mul_overflow(to, e->term[0].coef, &to) &&
+		    !__builtin_add_overflow(to, e->c, &to)) {
+			l = from * e->term[0].coef + e->c;
+			h = to;
+		}
+		break;
+	default:
+		break;
+	}
+	bounded = e->bounded || (bounded && h < e->hi);
+	*lo = l > e->lo ? l : e->lo;
+	*hi = h < e->hi ? h : e->hi;
+	return bounded;
+}
+
+/* A 32-bit part that was compared, where the whole is used: then there is nothing above it. */
+static uint32_t low_part(const struct expr_path *p, uint32_t node)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->node[i].op == EXPR_ZEXT && p->node[i].size == 4 && p->node[i].a == node &&
+		    p->node[i].bounded)
+			return i;
+	return node;
+}
+
+bool expr_range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t *hi)
+{
+	if (range(p, node, lo, hi, 0))
+		return true;
+	return range(p, low_part(p, node), lo, hi, 0);
 }
 
 /* Memory. */
@@ -350,7 +455,7 @@ static uint32_t address(struct expr_path *p, const struct insn *in, const ZydisD
 	if (base.reg >= 0)
 		sum = add(p, sum, 1, p->reg[base.reg]);
 	if (index.reg >= 0)
-		sum = add(p, sum, op->mem.scale, p->reg[index.reg]);
+		sum = add(p, sum, op->mem.scale, as_one(p, p->reg[index.reg]));
 	return sum;
 }
 

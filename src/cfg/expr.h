@@ -6,7 +6,7 @@
  *	EXPR_SUM	c + coef * node + …: constants, too (no terms)
  *	EXPR_INIT	what register `size` held at the beginning
  *	EXPR_LOAD	`size` bytes at node a, memory being in state c; zero-extended
- *	EXPR_ZEXT	the low `size` bytes of node a
+ *	EXPR_ZEXT	the low `size` bytes of node a; all 8, where a sum is used as one thing
  *	EXPR_SEXT	the same, sign-extended
  *	EXPR_AND	a & c
  *	EXPR_SHR	a >> c
@@ -82,6 +82,9 @@ void expr_step(struct expr_path *p, const struct insn *in);
 void expr_branch(struct expr_path *p, const struct insn *in, bool taken);
 /* Where the indirect jump goes: a node. */
 uint32_t expr_target(struct expr_path *p, const struct insn *in);
+/* Where the node's value lies, unsigned, by all that is known of what it is made of. True if something
+ * more than its size says so: a comparison, a mask. */
+bool expr_range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t *hi);
 /* A node as a sum. */
 struct expr expr_as_sum(const struct expr_path *p, uint32_t node);
 

@@ -7,7 +7,8 @@
 #include "isa/reg.h"
 
 #define UNKNOWN INT32_MIN
-#define FAR (1 << 24) /* bytes; what is further is not followed */
+#define ELSEWHERE (INT32_MIN + 1) /* another stack, or another frame of it: longjmp and its like */
+#define FAR (1 << 24)		  /* bytes; what is further is not followed */
 
 /* Before an instruction: rsp, and rbp as a frame pointer, less rsp at the entry. */
 struct height {
@@ -39,6 +40,8 @@ static int32_t plus(int32_t at, int64_t by)
 {
 	int64_t to = (int64_t)at + by;
 
+	if (at == ELSEWHERE)
+		return at;
 	return at == UNKNOWN || to > FAR || to < -FAR ? UNKNOWN : (int32_t)to;
 }
 
@@ -85,7 +88,7 @@ static void step(struct height *h, const struct insn *in)
 		break;
 	}
 	if (to != UR_RSP && to != UR_RBP) { /* xchg, say, where rsp is not the first */
-		h->sp = in->gpr_written >> UR_RSP & 1 ? UNKNOWN : h->sp;
+		h->sp = in->gpr_written >> UR_RSP & 1 ? ELSEWHERE : h->sp;
 		h->bp = in->gpr_written >> UR_RBP & 1 ? UNKNOWN : h->bp;
 		return;
 	}
@@ -97,7 +100,7 @@ static void step(struct height *h, const struct insn *in)
 		*at = immediate ? plus(*at, -value) : UNKNOWN;
 		break;
 	case ZYDIS_MNEMONIC_MOV:
-		*at = from == UR_RSP ? h->sp : from == UR_RBP ? h->bp : UNKNOWN;
+		*at = from == UR_RSP ? h->sp : from == UR_RBP ? h->bp : ELSEWHERE;
 		break;
 	case ZYDIS_MNEMONIC_LEA:
 		*at = address_of(h, &in->op[1]);
@@ -166,5 +169,5 @@ bool heights_at_entry(struct heights *h, struct walk *w, uint32_t insn)
 {
 	if (h->n != w->n && !make(h, w))
 		return false;
-	return h->v[insn].known && h->v[insn].sp == 0;
+	return h->v[insn].known && (h->v[insn].sp == 0 || h->v[insn].sp == ELSEWHERE);
 }

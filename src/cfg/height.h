@@ -12,7 +12,8 @@ struct heights;
 struct heights *heights_new(void); /* NULL without memory */
 void heights_free(struct heights *h);
 
-/* True if at the instruction it is where it was at the entry: nothing of a frame is left. */
+/* True if at the instruction it is where it was at the entry, so that nothing of a frame is left; or if
+ * it was loaded from somewhere, as longjmp does. */
 bool heights_at_entry(struct heights *h, struct walk *w, uint32_t insn);
 
 #endif

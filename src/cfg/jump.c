@@ -27,8 +27,7 @@ enum form {
 struct table {
 	uint64_t at;   /* of the entry that index 0 would have */
 	uint64_t base; /* is added to each */
-	uint8_t size;  /* of an entry, bytes */
-	uint8_t step;  /* from one to the next */
+	uint8_t size;  /* of an entry, bytes; 0: no table, the target is `base` */
 	bool sign;
 	bool bounded;
 	uint64_t lo, hi; /* indices */
@@ -46,6 +45,9 @@ struct jumps {
 	struct table table[TABLES];
 	uint32_t ntables;
 	bool incomplete; /* a path to the jump is not understood */
+	uint64_t *
+		data; /* addresses that the procedure names, ascending: tables and other things begin */
+	uint32_t ndata, data_of; /* data_of: as many instructions were looked at for that */
 	struct heights *heights;
 };
 
@@ -240,11 +242,14 @@ static enum form form_of(const struct expr_path *p, uint32_t target, struct tabl
 {
 	struct expr sum = expr_as_sum(p, target), at;
 	const struct expr_term *index;
-	const struct expr *x;
 	uint32_t term, load;
 	bool sign;
 
 	*need = 0;
+	if (!sum.nterms) {
+		*t = (struct table){ .base = sum.c, .bounded = true };
+		return FORM_TABLE;
+	}
 	load = find_load(p, &sum, &term, &sign);
 	if (load == CFG_NONE || !only_registers(p, &sum, term, need))
 		return may_become_table(p, target, 0) ? FORM_MORE : FORM_NEVER;
@@ -252,15 +257,8 @@ static enum form form_of(const struct expr_path *p, uint32_t target, struct tabl
 	index = index_of(&at, p->node[load].size);
 	if (!index || p->node[load].size < 4 || !only_registers(p, &at, index->node, need))
 		return may_become_table(p, target, 0) ? FORM_MORE : FORM_NEVER;
-	x = &p->node[index->node];
-	*t = (struct table){ .at = at.c,
-			     .base = sum.c,
-			     .size = p->node[load].size,
-			     .step = p->node[load].size,
-			     .sign = sign,
-			     .bounded = x->bounded && x->hi - x->lo < ENTRIES_MAX,
-			     .lo = x->lo,
-			     .hi = x->hi };
+	*t = (struct table){ .at = at.c, .base = sum.c, .size = p->node[load].size, .sign = sign };
+	t->bounded = expr_range(p, index->node, &t->lo, &t->hi) && t->hi - t->lo < ENTRIES_MAX;
 	return FORM_TABLE;
 }
 
@@ -343,7 +341,8 @@ static bool is_on_path(const struct jumps *j, uint32_t insn)
 	return false;
 }
 
-/* Extends the path backwards as long as there is one way. False: it ends, or parts. */
+/* Extends the path backwards as long as there is one way, at most over one branch. False: it ends, or
+ * parts. */
 static bool extend(struct jumps *j)
 {
 	uint32_t limit = j->n + PIECE;
@@ -353,6 +352,8 @@ static bool extend(struct jumps *j)
 
 		if (from == CFG_NONE || is_on_path(j, from) || !append(j, from))
 			return false;
+		if (j->w->insn[from].cls == INSN_BRANCH)
+			break;
 	}
 	return true;
 }
@@ -407,7 +408,9 @@ static bool read_entry(struct jumps *j, const struct table *t, uint64_t index, u
 	struct cfg_source *src = &j->w->code->src;
 	uint64_t v = 0;
 
-	if (!src->data || !src->data(src->ctx, t->at + index * t->step, &v, t->size, fixed))
+	*fixed = true;
+	if (t->size &&
+	    (!src->data || !src->data(src->ctx, t->at + index * t->size, &v, t->size, fixed)))
 		return false;
 	if (t->sign && t->size == 4)
 		v = (uint64_t)(int64_t)(int32_t)v;
@@ -420,19 +423,82 @@ static bool is_inside(struct jumps *j, uint64_t addr)
 	return walk_part_at(j->w, addr) || walk_adopt(j->w, addr);
 }
 
-/* Without a bound: entries as long as they can be ones. Some may be too many, none is missing. */
+static void add_data(struct jumps *j, const struct insn *in)
+{
+	for (int i = 0; i < in->z.operand_count; i++) {
+		const ZydisDecodedOperand *op = &in->op[i];
+
+		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || !op->mem.disp.has_displacement)
+			continue;
+		if (op->mem.base == ZYDIS_REGISTER_RIP)
+			j->data[j->ndata++] = in->addr + in->len + (uint64_t)op->mem.disp.value;
+		else if (op->mem.base == ZYDIS_REGISTER_NONE)
+			j->data[j->ndata++] = (uint64_t)op->mem.disp.value;
+	}
+}
+
+static int by_value(const void *va, const void *vb)
+{
+	const uint64_t *a = va, *b = vb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static void find_data(struct jumps *j)
+{
+	struct walk *w = j->w;
+	uint64_t *v = realloc(j->data, 2 * (size_t)w->n * sizeof(*v));
+
+	j->ndata = 0;
+	if (!v)
+		return;
+	j->data = v;
+	j->data_of = w->n;
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct insn *in = &j->in[PATH_MAX_INSNS - 1];
+
+		/* two operands in memory at most */
+		if (code_decode_fully(w->code, w->insn[i].addr, in) && j->ndata + 2 <= 2 * w->n)
+			add_data(j, in);
+	}
+	j->work -= w->n;
+	if (j->ndata)
+		qsort(j->data, j->ndata, sizeof(*j->data), by_value);
+}
+
+/* The first address behind addr that the procedure names. */
+static uint64_t next_data(struct jumps *j, uint64_t addr)
+{
+	uint32_t lo = 0, hi;
+
+	if (j->data_of != j->w->n && j->work > 0)
+		find_data(j);
+	hi = j->ndata;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (j->data[mid] <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < j->ndata ? j->data[lo] : UINT64_MAX;
+}
+
+/* Without a bound: entries as long as they can be ones, up to the next thing that has an address. Some may
+ * be too many, none is missing. */
 static uint64_t guess_end(struct jumps *j, const struct table *t)
 {
 	uint64_t i = t->lo < ENTRIES_MAX ? t->lo : 0, end = t->hi, to;
-	uint64_t first = i;
+	uint64_t first = i, next;
 	bool fixed;
 
+	next = next_data(j, t->at + i * t->size);
 	if (end - i >= ENTRIES_MAX)
 		end = i + ENTRIES_MAX - 1;
 	for (; i <= end; i++) {
-		for (uint32_t k = 0; k < j->ntables; k++)
-			if (&j->table[k] != t && j->table[k].at == t->at + i * t->step)
-				return i;
+		if (t->at + (i + 1) * t->size > next)
+			return i;
 		if (!read_entry(j, t, i, &to, &fixed) || !is_inside(j, to) ||
 		    walk_is_inside(j->w, to))
 			return i;
@@ -464,7 +530,7 @@ static bool read_table(struct jumps *j, uint32_t jump, const struct table *t)
 		if (is_inside(j, to)) {
 			inside++;
 			walk_add_case(j->w, jump, to);
-		} else if (cfg_code_proc(j->w->code, to, &p)) {
+		} else if (j->w->code->src.proc(j->w->code->src.ctx, to, &p)) {
 			j->w->jump[jump].outside = true;
 		} else {
 			ok = false;
@@ -558,5 +624,6 @@ void jumps_free(struct jumps *j)
 	free(j->in);
 	free(j->stamp);
 	free(j->todo);
+	free(j->data);
 	free(j);
 }
