@@ -264,6 +264,32 @@ static void limit(struct expr_path *p, uint32_t node, uint64_t lo, uint64_t hi)
 }
 
 #define RANGE_DEPTH 8
+#define LOOKUP_MAX 1024 /* entries */
+
+static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t *hi, int depth);
+
+/* Of what is loaded from a table of constants by an index that is bounded: its least and largest entry. */
+static bool range_loaded(const struct expr_path *p, const struct expr *e, uint64_t *lo,
+			 uint64_t *hi, int depth)
+{
+	struct expr at = expr_as_sum(p, e->a);
+	struct cfg_source *src = &p->code->src;
+	uint64_t from, to, v = 0;
+	bool fixed = false;
+
+	if (e->size > 2 || at.nterms != 1 || at.term[0].coef != e->size || !src->data ||
+	    !range(p, at.term[0].node, &from, &to, depth + 1) || to - from >= LOOKUP_MAX)
+		return false;
+	*lo = UINT64_MAX;
+	*hi = 0;
+	for (uint64_t i = from; i <= to; i++) {
+		if (!src->data(src->ctx, at.c + i * e->size, &v, e->size, &fixed) || !fixed)
+			return false;
+		*lo = v < *lo ? v : *lo;
+		*hi = v > *hi ? v : *hi;
+	}
+	return true;
+}
 
 /* The low `size` bytes of what `node` is, if they were asked for; else NOTHING. */
 static uint32_t find_low(const struct expr_path *p, uint32_t node, unsigned size)
@@ -289,11 +315,13 @@ static bool range_round(const struct expr_path *p, const struct expr *e, uint64_
 	if (sum->op != EXPR_SUM || sum->nterms != 1 || sum->term[0].coef != 1)
 		return false;
 	low = find_low(p, sum->term[0].node, e->size);
-	if (low == NOTHING || !p->node[low].bounded)
+	if (low == NOTHING || (!p->node[low].bounded && !p->node[low].lo))
 		return false;
 	*lo = (p->node[low].lo + sum->c) & max;
 	*hi = (p->node[low].hi + sum->c) & max;
-	return *lo <= *hi;
+	if (*lo > *hi)
+		*lo = 0; /* compilers leave a check out where they know that it holds */
+	return true;
 }
 
 static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t *hi, int depth)
@@ -319,6 +347,13 @@ static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64
 			h = to;
 		}
 		break;
+	case EXPR_LOAD:
+		if (range_loaded(p, e, &from, &to, depth)) {
+			bounded = true;
+			l = from;
+			h = to;
+		}
+		break;
 	case EXPR_SHR:
 		bounded = range(p, e->a, &from, &to, depth + 1);
 		l = from >> e->c;
@@ -337,7 +372,7 @@ static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64
 	default:
 		break;
 	}
-	bounded = e->bounded || (bounded && h < e->hi);
+	bounded = e->bounded || (bounded && (h < e->hi || e->op == EXPR_LOAD));
 	*lo = l > e->lo ? l : e->lo;
 	*hi = h < e->hi ? h : e->hi;
 	return bounded;
@@ -518,13 +553,11 @@ static void step_other(struct expr_path *p, const struct insn *in)
 			store(p, address(p, in, &in->op[i]), in->op[i].size / 8u, other(p));
 }
 
+/* A scratch register whose value is used behind a call survived it: compilers know what it leaves. */
 static void step_call(struct expr_path *p)
 {
-	static const uint8_t scratch[] = { UR_RAX, UR_RCX, UR_RDX, UR_RSI, UR_RDI,
-					   UR_R8,  UR_R9,  UR_R10, UR_R11 };
-
-	for (size_t i = 0; i < sizeof(scratch); i++)
-		p->reg[scratch[i]] = other(p);
+	p->reg[UR_RAX] = other(p);
+	p->reg[UR_RDX] = other(p);
 	p->flags = EXPR_FLAGS_OTHER;
 	p->memory = ++p->others;
 	forget_stack(p);

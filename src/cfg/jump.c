@@ -15,6 +15,8 @@
 #define ENTRIES_MAX 65536 /* of one table */
 #define ROUNDS 6	  /* over all jumps */
 #define WORK_EACH 4000	  /* instructions executed for one jump */
+#define STEPS_EACH 50000  /* instructions looked at for constants, for one jump; they cost */
+#define STEP_PART 8	  /* a part of executing one */
 #define WORK_BASE 200000  /* for all of a procedure, and */
 #define WORK_A_BYTE 16	  /* so many more a byte of it */
 
@@ -42,6 +44,7 @@ struct jumps {
 	uint32_t *stamp, nstamp, now; /* by instruction: looked at in search `now` */
 	uint32_t *todo;
 	int64_t work, left; /* instructions that may be executed: for all, for this jump */
+	int64_t steps;	    /* that may be looked at for constants: for this jump */
 	struct table table[TABLES];
 	uint32_t ntables;
 	bool incomplete; /* a path to the jump is not understood */
@@ -71,14 +74,6 @@ static bool room_for_search(struct jumps *j)
 	j->todo = todo;
 	j->nstamp = n;
 	return true;
-}
-
-static bool is_scratch(int reg)
-{
-	const uint16_t kept = 1u << UR_RBX | 1u << UR_RSP | 1u << UR_RBP | 1u << UR_R12 |
-			      1u << UR_R13 | 1u << UR_R14 | 1u << UR_R15;
-
-	return !(kept >> reg & 1);
 }
 
 /* The instruction loads a constant into its register. */
@@ -123,7 +118,7 @@ static bool constant_before(struct jumps *j, uint32_t insn, int reg, uint64_t *v
 
 			if (!walk_is_live(w, from, at) || j->stamp[from] == j->now)
 				continue;
-			if (j->left-- <= 0)
+			if (j->steps-- <= 0)
 				return false;
 			j->stamp[from] = j->now;
 			if (walk_writes(w, from) >> reg & 1) {
@@ -134,7 +129,7 @@ static bool constant_before(struct jumps *j, uint32_t insn, int reg, uint64_t *v
 				continue;
 			}
 			if ((w->insn[from].cls == INSN_CALL || w->insn[from].cls == INSN_ICALL) &&
-			    is_scratch(reg))
+			    (reg == UR_RAX || reg == UR_RDX))
 				return false;
 			j->todo[n++] = from;
 		}
@@ -158,6 +153,24 @@ static bool only_registers(const struct expr_path *p, const struct expr *sum, ui
 		*need |= (uint16_t)(1u << x->size);
 	}
 	return true;
+}
+
+/* The index comes from a table itself: where that is, is asked for, too. */
+static void lookup_registers(const struct expr_path *p, uint32_t index, uint16_t *need)
+{
+	const struct expr *x = &p->node[index];
+	struct expr at;
+	uint16_t more = 0;
+
+	if (x->op == EXPR_ZEXT)
+		x = &p->node[x->a];
+	if (x->op != EXPR_LOAD || x->size > 2)
+		return;
+	at = expr_as_sum(p, x->a);
+	for (int i = 0; i < at.nterms; i++)
+		if (p->node[at.term[i].node].op != EXPR_INIT && at.nterms == 2 &&
+		    only_registers(p, &at, at.term[i].node, &more))
+			*need |= more;
 }
 
 /* The term with a factor: the index. */
@@ -255,9 +268,14 @@ static enum form form_of(const struct expr_path *p, uint32_t target, struct tabl
 		return may_become_table(p, target, 0) ? FORM_MORE : FORM_NEVER;
 	at = expr_as_sum(p, p->node[load].a);
 	index = index_of(&at, p->node[load].size);
+	if (!index && at.nterms && only_registers(p, &at, CFG_NONE, need)) {
+		*t = (struct table){ .bounded = false };
+		return FORM_TABLE; /* of one entry, if they hold constants */
+	}
 	if (!index || p->node[load].size < 4 || !only_registers(p, &at, index->node, need))
 		return may_become_table(p, target, 0) ? FORM_MORE : FORM_NEVER;
 	*t = (struct table){ .at = at.c, .base = sum.c, .size = p->node[load].size, .sign = sign };
+	lookup_registers(p, index->node, need);
 	t->bounded = expr_range(p, index->node, &t->lo, &t->hi) && t->hi - t->lo < ENTRIES_MAX;
 	return FORM_TABLE;
 }
@@ -512,29 +530,30 @@ static uint64_t guess_end(struct jumps *j, const struct table *t)
 static bool read_table(struct jumps *j, uint32_t jump, const struct table *t)
 {
 	uint64_t first = t->lo, end = t->hi + 1, to;
-	uint32_t inside = 0;
+	struct cfg_proc p;
 	bool fixed = false, ok = true;
 
 	if (!t->bounded) {
 		first = t->lo < ENTRIES_MAX ? t->lo : 0;
 		end = guess_end(j, t);
 	}
-	if (first >= end)
-		return false;
+	if (first >= end) {
+		/* one of procedures */
+		j->w->jump[jump].outside = read_entry(j, t, first, &to, &fixed) && fixed &&
+					   j->w->code->src.proc(j->w->code->src.ctx, to, &p) &&
+					   p.start == to;
+		return j->w->jump[jump].outside;
+	}
 	for (uint64_t i = first; i < end && ok; i++) {
-		struct cfg_proc p;
-
 		j->work--;
 		if (!read_entry(j, t, i, &to, &fixed))
 			return false;
-		if (is_inside(j, to)) {
-			inside++;
+		if (is_inside(j, to))
 			walk_add_case(j->w, jump, to);
-		} else if (j->w->code->src.proc(j->w->code->src.ctx, to, &p)) {
+		else if (j->w->code->src.proc(j->w->code->src.ctx, to, &p))
 			j->w->jump[jump].outside = true;
-		} else {
+		else
 			ok = false;
-		}
 		if (!fixed && j->w->jump[jump].outside)
 			ok = false;
 	}
@@ -565,11 +584,13 @@ static bool resolve(struct jumps *j, uint32_t jump)
 	j->incomplete = false;
 	j->left = j->work < WORK_EACH ? j->work : WORK_EACH;
 	j->work -= j->left;
+	j->steps = STEPS_EACH;
 	if (!append(j, j->w->jump[jump].insn))
 		return false;
 	if (j->left > 0)
 		try_path(j);
 	j->work += j->left > 0 ? j->left : 0;
+	j->work -= (STEPS_EACH - j->steps) / STEP_PART;
 	for (uint32_t i = 0; i < j->ntables && ok; i++)
 		ok = read_table(j, jump, &j->table[i]);
 	if (j->ntables && ok && !j->incomplete)
