@@ -13,7 +13,7 @@
 #include "observe/profile.h"
 
 struct cfg_target {
-	uint64_t from, to; /* the jump's address; where it went. ELF virtual addresses */
+	uint64_t from, to; /* the jump, where it went: ELF virtual addresses; to 0: another image */
 };
 
 /* Of a whole image, or of any part of it. */
