@@ -219,7 +219,11 @@ void regions_release(uint64_t start, uint64_t n);
 bool regions_watched(uint64_t page);
 bool regions_unwatch_all(void); /* true if there were any */
 
-/* translate.c */
+/* decode.c */
+/* Finds the decoder's library. */
+void decode_init(void);
+
+/* translate.c, publish.c, place.c */
 struct block {
 	uint64_t pc, code; /* read by switch.S */
 	uint32_t size;	   /* of the code */
@@ -252,7 +256,6 @@ struct link {
 	bool edge;   /* counted, by the block's second counter */
 };
 
-void translate_init(void);
 /* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
  * leads there and its block was the last one made, the code goes on where that one ends. */
 struct block *translate(struct thread *t, uint64_t pc, struct link *from);

@@ -450,7 +450,7 @@ void rt_start(uint64_t *sp)
 	set_gs_base(t);
 	t->tid = (int)sys(__NR_gettid);
 	cache_init();
-	translate_init();
+	decode_init();
 	signals_init();
 	signals_thread(t);
 	config.exec_option = arena(64);

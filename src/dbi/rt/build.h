@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A block on its way from the program to the cache. The stages, in their order:
+ *
+ *   decode.c    instructions, and which registers they leave free
+ *   code.c      the block's code: its counter, instruction for instruction; with it
+ *     operand.c   memory operands that cannot stay as they are
+ *     control.c   what ends it: jumps, calls, returns
+ *     words.c     the stream's words, as plan.c has them
+ *   publish.c   its place in the cache, its links, the engine's own code beside it
+ *
+ * translate.c runs them for a new block; place.c for one that a signal has stopped, to see what lies where.
+ */
+#ifndef ASSAY_DBI_RT_BUILD_H
+#define ASSAY_DBI_RT_BUILD_H
+
+#include <Zydis/Zydis.h>
+
+#include "dbi/rt/emit.h"
+#include "dbi/rt/plan.h"
+#include "dbi/rt/rt.h"
+
+#pragma GCC visibility push(hidden)
+
+#define INSNS_MAX PLAN_INSNS
+#define FLAGS_ALL \
+	(ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF | \
+	 ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF)
+
+enum kind {
+	PLAIN,
+	MEMORY, /* its memory operand has to be rewritten: rip-relative, or gs */
+	JUMP,
+	BRANCH,
+	LOOP, /* jrcxz, loop: short displacements only */
+	CALL,
+	RET,
+	RET_POP,
+	JUMP_INDIRECT,
+	CALL_INDIRECT,
+	SYSCALL,
+	ODD,
+	INVALID,
+};
+
+struct insn {
+	uint64_t target; /* of a direct jump */
+	uint8_t len, kind;
+	uint8_t modrm, disp, imm; /* offsets in the instruction, 0 if none */
+	uint8_t rex;		  /* offset + 1 */
+	uint32_t reads, writes;	  /* flags */
+	bool rip, gs;
+	bool narrow;		   /* addresses of 32 bits */
+	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
+	uint32_t spilled;
+	struct stream_fields f; /* what the stream gets of it */
+	uint16_t record;	/* the stream's bytes before it */
+};
+
+struct build {
+	struct emit e;
+	uint64_t code; /* cache address of the start */
+	uint64_t pc;
+	const uint8_t *bytes;
+	unsigned n, len;
+	struct insn in[INSNS_MAX];
+	struct link link[3]; /* site and target */
+	unsigned nlink;
+	uint64_t returns; /* cache address where the call at its end returns to */
+	uint32_t id;
+	unsigned counter; /* the instruction before which the block is counted */
+	bool flags_dead;  /* there */
+	bool dead_at_start;
+	bool once;
+	uint8_t base,
+		scratch;   /* registers that no instruction uses: the stream's, and one to spare */
+	uint32_t reserved; /* as bits, those of them that are taken; 0 without a stream */
+	bool streams;
+	uint32_t record; /* the stream's bytes so far */
+	unsigned word;	 /* the plan's next one */
+	uint16_t closed; /* in the code: from here on the execution's record is complete */
+	struct plan plan;
+};
+
+/* decode.c */
+/* Around use of the decoder's library: it is compiled for SSE2 and a stack protector. */
+void library_enter(struct thread *t), library_leave(struct thread *t);
+/* Up to `max` instructions at b->bytes, of which `room` bytes can be read, to the first that ends a block. */
+void decode_block(struct build *b, size_t room, unsigned max);
+/* Registers that the instruction names or uses. */
+uint32_t registers_used(const uint8_t *p);
+
+static inline bool ends_block(unsigned kind)
+{
+	return kind >= JUMP;
+}
+
+/* code.c */
+void put_block(struct build *b);
+
+/* operand.c */
+/* An instruction with a rip-relative or a gs operand. */
+void put_memory(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
+/* mov rcx, <operand of an indirect jump or call>; rcx has been spilled. */
+void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
+
+/* control.c */
+void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
+void put_link_jump(struct build *b, uint64_t target);
+
+/* words.c */
+void plan_stream(struct build *b);
+void put_stream_begin(struct build *b), put_stream_end(struct build *b);
+/* The words before an instruction, or after it. */
+void put_fields(struct build *b, unsigned insn, bool after, bool target);
+
+/* publish.c */
+/* Where the next block's code goes. Ends the process if there is no room for one more. */
+uint64_t publish_next(void);
+void publish(struct build *b, struct block *blk);
+/* A thread's own block for code that changes all the time: made anew at each execution. */
+struct block *once_block(struct thread *t);
+void publish_once(struct build *b, struct block *blk);
+/*
+ * The block that was made last ends in a jump that was just taken for the first time: its target is to
+ * take the jump's place. If it was the branch before that jump, its condition is inverted first. Only in
+ * code that does not change, and while nobody else can be running it. Returns where the code goes.
+ */
+struct link *take_place(struct link *l);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* Instructions of the program, by the decoder's library; what of them the other stages need. */
+#include <fcntl.h>
+
+#include "dbi/rt/build.h"
+#include "dbi/rt/sys.h"
+
+static ZydisDecoder decoder;
+static ZyanStatus (*decode)(const ZydisDecoder *, ZydisDecoderContext *, const void *, ZyanUSize,
+			    ZydisDecodedInstruction *);
+static ZyanStatus (*decode_operands)(const ZydisDecoder *, const ZydisDecoderContext *,
+				     const ZydisDecodedInstruction *, ZydisDecodedOperand *,
+				     ZyanU8);
+
+/* What the decoder's library finds at fs: a stack canary. */
+static uint64_t decoder_tls[16];
+
+static void library_failed(void)
+{
+	die("the decoder failed");
+}
+
+static uint64_t resolve(const char *name)
+{
+	if (!strcmp(name, "memcpy"))
+		return (uint64_t)memcpy;
+	if (!strcmp(name, "memset"))
+		return (uint64_t)memset;
+	if (!strcmp(name, "strlen"))
+		return (uint64_t)strlen;
+	if (!strcmp(name, "__assert_fail") || !strcmp(name, "__stack_chk_fail"))
+		return (uint64_t)library_failed;
+	return 0;
+}
+
+static const char *const library_paths[] = {
+	"/usr/lib/x86_64-linux-gnu/libZydis.so.4.0",
+	"/usr/lib64/libZydis.so.4.0",
+	"/usr/lib/libZydis.so.4.0",
+	"/usr/local/lib/libZydis.so.4.0",
+};
+
+void decode_init(void)
+{
+	struct library lib;
+	ZyanStatus (*init)(ZydisDecoder *, ZydisMachineMode, ZydisStackWidth);
+	long fd = -1;
+
+	for (unsigned i = 0; i < 4 && fd < 0; i++)
+		fd = sys(__NR_openat, AT_FDCWD, library_paths[i], O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || elf_load_library((int)fd, &lib, resolve))
+		die("cannot load libZydis.so.4.0: install libzydis4.0");
+	sys(__NR_close, fd);
+	init = (void *)elf_symbol(&lib, "ZydisDecoderInit");
+	decode = (void *)elf_symbol(&lib, "ZydisDecoderDecodeInstruction");
+	decode_operands = (void *)elf_symbol(&lib, "ZydisDecoderDecodeOperands");
+	init(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+}
+
+void library_enter(struct thread *t)
+{
+	t->fs_base = fs_base();
+	set_fs_base((uint64_t)decoder_tls);
+	rt_save_xmm(t->xmm);
+}
+
+void library_leave(struct thread *t)
+{
+	rt_load_xmm(t->xmm);
+	set_fs_base(t->fs_base);
+}
+
+static bool keeps_flags_sometimes(const ZydisDecodedInstruction *d)
+{
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_SHL:
+	case ZYDIS_MNEMONIC_SHR:
+	case ZYDIS_MNEMONIC_SAR:
+	case ZYDIS_MNEMONIC_ROL:
+	case ZYDIS_MNEMONIC_ROR:
+	case ZYDIS_MNEMONIC_RCL:
+	case ZYDIS_MNEMONIC_RCR:
+	case ZYDIS_MNEMONIC_SHLD:
+	case ZYDIS_MNEMONIC_SHRD:
+	case ZYDIS_MNEMONIC_BSF:
+	case ZYDIS_MNEMONIC_BSR:
+		return true;
+	default:
+		return d->attributes &
+		       (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+	}
+}
+
+static enum kind control(const ZydisDecodedInstruction *d)
+{
+	bool far = d->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
+
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_JCXZ:
+	case ZYDIS_MNEMONIC_JECXZ:
+	case ZYDIS_MNEMONIC_JRCXZ:
+	case ZYDIS_MNEMONIC_LOOP:
+	case ZYDIS_MNEMONIC_LOOPE:
+	case ZYDIS_MNEMONIC_LOOPNE:
+		return LOOP;
+	case ZYDIS_MNEMONIC_JMP:
+		return far ? ODD : d->raw.imm[0].is_relative ? JUMP : JUMP_INDIRECT;
+	case ZYDIS_MNEMONIC_CALL:
+		return far ? ODD : d->raw.imm[0].is_relative ? CALL : CALL_INDIRECT;
+	case ZYDIS_MNEMONIC_RET:
+		return far ? ODD : d->raw.imm[0].size ? RET_POP : RET;
+	case ZYDIS_MNEMONIC_SYSCALL:
+		return SYSCALL;
+	case ZYDIS_MNEMONIC_RDGSBASE:
+	case ZYDIS_MNEMONIC_WRGSBASE:
+	case ZYDIS_MNEMONIC_XBEGIN:
+	case ZYDIS_MNEMONIC_IRET:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+	case ZYDIS_MNEMONIC_SYSENTER:
+		return ODD;
+	case ZYDIS_MNEMONIC_INT:
+		return d->raw.imm[0].value.u == 0x80 ? ODD : PLAIN;
+	default:
+		return d->meta.category == ZYDIS_CATEGORY_COND_BR ? BRANCH : PLAIN;
+	}
+}
+
+/* Decodes the instruction at `at`, of which `room` bytes can be read. False if there is none. */
+static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
+{
+	ZydisDecodedInstruction d;
+	ZydisDecoderContext ctx;
+	ZyanStatus status = decode(&decoder, &ctx, p, room, &d);
+
+	memset(in, 0, sizeof(*in));
+	if (!ZYAN_SUCCESS(status)) {
+		if (status == ZYDIS_STATUS_NO_MORE_DATA)
+			return false;
+		in->kind = INVALID;
+		in->len = 1;
+		return true;
+	}
+	in->len = d.length;
+	in->kind = (uint8_t)control(&d);
+	in->gs = d.attributes & ZYDIS_ATTRIB_HAS_SEGMENT_GS;
+	if (d.attributes & ZYDIS_ATTRIB_HAS_MODRM) {
+		in->modrm = d.raw.modrm.offset;
+		in->rip = d.raw.modrm.mod == 0 && d.raw.modrm.rm == 5;
+		in->narrow = d.address_width == 32;
+	}
+	in->disp = d.raw.disp.size ? d.raw.disp.offset : 0;
+	in->imm = d.raw.imm[0].size ? d.raw.imm[0].offset : 0;
+	if (d.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && d.attributes & ZYDIS_ATTRIB_HAS_REX)
+		in->rex = d.raw.rex.offset + 1;
+	if (in->kind == PLAIN && (in->rip || in->gs))
+		in->kind = in->modrm ? MEMORY : ODD;
+	if (d.raw.imm[0].is_relative)
+		in->target = (uint64_t)p + d.length + d.raw.imm[0].value.u;
+	if (d.cpu_flags) {
+		in->reads = d.cpu_flags->tested;
+		if (!keeps_flags_sometimes(&d))
+			in->writes = d.cpu_flags->modified | d.cpu_flags->set_0 |
+				     d.cpu_flags->set_1 | d.cpu_flags->undefined;
+		else
+			in->reads = FLAGS_ALL; /* passes them on */
+	}
+	if (log_mode & EXACT_STREAM) {
+		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+
+		if (ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count)))
+			stream_fields(&in->f, &d, op, (uint64_t)p + d.length);
+		else
+			in->f.used = 0xffff;
+	}
+	return true;
+}
+
+uint32_t registers_used(const uint8_t *p)
+{
+	ZydisDecodedInstruction d;
+	ZydisDecoderContext ctx;
+	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+	uint32_t used = 1u << RSP;
+	/* as numbered by Zydis: AL CL DL BL AH CH DH BH SPL BPL SIL DIL R8B …, AX …, EAX …, RAX … */
+	static const uint8_t byte_reg[20] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
+					      6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	if (!ZYAN_SUCCESS(decode(&decoder, &ctx, p, 15, &d)) ||
+	    !ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count)))
+		return 0xffff;
+	for (unsigned i = 0; i < d.operand_count; i++) {
+		ZydisRegister r[3] = { ZYDIS_REGISTER_NONE, ZYDIS_REGISTER_NONE,
+				       ZYDIS_REGISTER_NONE };
+
+		if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER) {
+			r[0] = op[i].reg.value;
+		} else if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY) {
+			r[1] = op[i].mem.base;
+			r[2] = op[i].mem.index;
+		}
+		for (unsigned k = 0; k < 3; k++) {
+			unsigned v = r[k];
+
+			if (v >= ZYDIS_REGISTER_AL && v <= ZYDIS_REGISTER_R15B)
+				used |= 1u << byte_reg[v - ZYDIS_REGISTER_AL];
+			else if (v >= ZYDIS_REGISTER_AX && v <= ZYDIS_REGISTER_R15W)
+				used |= 1u << (v - ZYDIS_REGISTER_AX);
+			else if (v >= ZYDIS_REGISTER_EAX && v <= ZYDIS_REGISTER_R15D)
+				used |= 1u << (v - ZYDIS_REGISTER_EAX);
+			else if (v >= ZYDIS_REGISTER_RAX && v <= ZYDIS_REGISTER_R15)
+				used |= 1u << (v - ZYDIS_REGISTER_RAX);
+		}
+	}
+	return used;
+}
+
+/* Two registers that are not in `used`, rcx and rax not among them: false if there are none. */
+static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
+{
+	static const uint8_t order[] = { R15, R14, R13, R12, RBP, RBX, R11,
+					 R10, R9,  R8,	RSI, RDI, RDX };
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < sizeof(order) && n < 2; i++)
+		if (!(used & 1u << order[i]))
+			*(n++ ? scratch : base) = order[i];
+	return n == 2;
+}
+
+void decode_block(struct build *b, size_t room, unsigned max)
+{
+	static const uint32_t args =
+		1u << RDI | 1u << RSI | 1u << RDX | 1u << RCX | 1u << R8 | 1u << R9;
+	uint32_t used = 1u << RSP | 1u << RAX | 1u << RCX;
+
+	b->n = b->len = 0;
+	b->streams = false;
+	while (b->n < max && b->len < room) {
+		struct insn *in = &b->in[b->n];
+
+		if (!decode_one(in, b->bytes + b->len, room - b->len))
+			break;
+		if (log_mode & EXACT_STREAM) {
+			/* a call's arguments are read; look-ups use rdx */
+			uint32_t more = used | in->f.used | (ends_block(in->kind) ? 1u << RDX : 0) |
+					(in->f.mask & F_ARGS ? args : 0);
+
+			if (b->n && !spare(more, &b->base, &b->scratch))
+				break;
+			used = more;
+		}
+		b->n++;
+		b->len += in->len;
+		if (ends_block(in->kind))
+			break;
+	}
+	if (log_mode & EXACT_STREAM && b->n)
+		b->streams = spare(used, &b->base, &b->scratch);
+}

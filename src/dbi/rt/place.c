@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Where in the program a place in the cache is. */
+#include "dbi/rt/build.h"
+
+bool translate_place(struct thread *t, const struct block *blk, uint64_t at, struct place *out)
+{
+	struct build *b = (struct build *)((char *)t + T_SCRATCH);
+	unsigned o = (unsigned)(at - blk->code);
+	uint64_t pc = blk->pc;
+	size_t room;
+
+	b->bytes = (const uint8_t *)pc;
+	b->pc = pc;
+	b->code = blk->code;
+	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
+	b->id = (uint32_t)(blk - blocks);
+	b->once = blk->flags & BLOCK_ONCE;
+	b->nlink = 0;
+	library_enter(t);
+	/* as much as there was: of what cannot be decoded, one byte is the block's */
+	room = ((pc + blk->len - 1) | 4095) + 1 - pc;
+	decode_block(b, room, blk->n);
+	put_block(b);
+	library_leave(t);
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct insn *in = &b->in[i];
+		bool last = i + 1 == b->n;
+		bool before = o == in->start || (o > in->start && o <= in->core);
+		bool inside = o > in->core && (o < in->end || (last && ends_block(in->kind)));
+
+		out->base = b->reserved && o < b->closed ? b->base : NO_REG;
+		out->closed = b->reserved && o >= b->closed ? b->record : 0;
+		if ((before || inside) && o < blk->size) {
+			out->pc = pc;
+			out->next = pc + in->len;
+			out->spilled = o > in->start ? in->spilled : i ? b->reserved : 0;
+			out->done = i;
+			out->clean = o == in->start;
+			out->counted = i > b->counter || (i == b->counter && o >= in->core);
+			out->record = in->record;
+			return true;
+		}
+		pc += in->len;
+		if (o >= in->end && o < (last ? blk->size : b->in[i + 1].start)) {
+			out->pc = out->next = pc;
+			out->spilled = in->spilled;
+			out->done = i + 1;
+			out->clean = false;
+			out->counted = i >= b->counter;
+			out->record = last ? b->record : b->in[i + 1].record;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks into the cache: their places and links, and the engine's own code beside them. */
+#include "dbi/rt/build.h"
+#include "dbi/rt/once.h"
+#include "dbi/shared.h"
+
+#define CODE_MAX 0x8000 /* a block's code at most */
+#define STUB_SIZE 18
+#define ONCE_SIZE 512
+
+static uint64_t code_next = CACHE_BASE;
+static uint64_t stub_next = CACHE_BASE + CACHE_CODE_SIZE;
+
+uint64_t publish_next(void)
+{
+	if (nblocks + 1 >= 1u << 22 || nlinks + 4 >= 1u << 23 ||
+	    code_next + CODE_MAX > CACHE_BASE + CACHE_CODE_SIZE ||
+	    stub_next + 256 > CACHE_BASE + CACHE_SIZE)
+		die("the code cache is full");
+	return code_next;
+}
+
+static void put_stub(struct link *l, uint32_t number)
+{
+	struct emit e = { (uint8_t *)CACHE_BASE + l->stub, CACHE_BASE + l->stub };
+
+	put8(&e, 0x65); /* mov qword gs:[exit link], number */
+	put8(&e, 0x48);
+	put8(&e, 0xc7);
+	put8(&e, 0x04);
+	put8(&e, 0x25);
+	put32(&e, T_EXIT_LINK);
+	put32(&e, number);
+	put_jump(&e, (uint64_t)rt_exit);
+}
+
+void publish(struct build *b, struct block *blk)
+{
+	code_next = b->e.at;
+	blk->link = nlinks;
+	blk->links = b->nlink;
+	for (unsigned i = 0; i < b->nlink; i++) {
+		struct link *l = &links[nlinks];
+		uint64_t site;
+
+		*l = b->link[i];
+		l->from = (uint32_t)(blk - blocks);
+		l->stub = (uint32_t)(stub_next - CACHE_BASE);
+		stub_next += STUB_SIZE;
+		put_stub(l, nlinks++);
+		site = CACHE_BASE + l->site;
+		*(int32_t *)site = (int32_t)(CACHE_BASE + l->stub - (site + 4));
+		if (l->kind != LINK_JUMP)
+			l->site = 0;
+	}
+}
+
+struct block *once_block(struct thread *t)
+{
+	struct block *blk;
+
+	if (t->once)
+		return &blocks[t->once - 1];
+	blk = &blocks[nblocks];
+	*blk = (struct block){ .pc = ~0ul, .code = publish_next(), .size = ONCE_SIZE, .links = 3 };
+	code_next += ONCE_SIZE;
+	blk->link = nlinks;
+	for (unsigned i = 0; i < blk->links; i++) {
+		links[nlinks] = (struct link){ .from = nblocks,
+					       .stub = (uint32_t)(stub_next - CACHE_BASE) };
+		stub_next += STUB_SIZE;
+		put_stub(&links[nlinks], nlinks);
+		nlinks++;
+	}
+	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
+	t->once = nblocks;
+	return blk;
+}
+
+void publish_once(struct build *b, struct block *blk)
+{
+	blk->pc = b->pc;
+	blk->len = (uint16_t)b->len;
+	blk->n = (uint16_t)b->n;
+	blk->flags = BLOCK_ONCE;
+	for (unsigned i = 0; i < b->nlink; i++) {
+		struct link *l = &links[blk->link + i];
+		uint64_t site = CACHE_BASE + b->link[i].site;
+
+		l->target = b->link[i].target;
+		l->kind = b->link[i].kind;
+		l->edge = b->link[i].edge;
+		l->site = 0;
+		*(int32_t *)site = (int32_t)(CACHE_BASE + l->stub - (site + 4));
+	}
+}
+
+struct link *take_place(struct link *l)
+{
+	struct block *b = &blocks[l->from];
+	struct link *last;
+
+	if (threads->next || l->from + 1 != nblocks || b->flags & ~(unsigned)BLOCK_FLAGS_DEAD ||
+	    !b->links)
+		return NULL;
+	last = &links[b->link + b->links - 1];
+	if ((uint64_t)CACHE_BASE + last->site + 4 != code_next || last->linked ||
+	    last->kind != LINK_JUMP || (last->edge && log_mode & EXACT_COUNTS))
+		return NULL;
+	if (l != last) {
+		uint8_t *op = (uint8_t *)CACHE_BASE + l->site - 1;
+		uint64_t target = l->target;
+
+		if ((op[0] & 0xf0) != 0x80 || op[-1] != 0x0f || l->linked)
+			return NULL;
+		op[0] ^= 1;
+		l->target = last->target;
+		last->target = target;
+		b->flags |= BLOCK_INVERTED;
+		log_inverted(l->from);
+	}
+	b->size -= 5;
+	code_next -= 5;
+	return last;
+}
+
+uint64_t translate_edge(const struct link *l, const struct block *to)
+{
+	struct emit e = { (uint8_t *)stub_next, stub_next };
+	uint64_t at = stub_next;
+
+	put_count(&e, 2 * l->from + 1, to->flags & BLOCK_FLAGS_DEAD);
+	put_jump(&e, to->code);
+	stub_next = e.at;
+	return at;
+}
