@@ -116,6 +116,7 @@ static void loop(struct session *s, struct err *err)
 	struct pollfd p = { .fd = s->signals, .events = POLLIN };
 	bool stream = s->o->observe & EXACT_STREAM;
 	uint64_t counted = describe_now_ns();
+	int tick = 1; /* a program meets most of its code as it begins */
 
 	while (!s->reaped && !s->stop) {
 		uint64_t now;
@@ -123,7 +124,8 @@ static void loop(struct session *s, struct err *err)
 		if (stream && !err->code)
 			exact_wait(s->exact, TICK_MS / 4);
 		else
-			poll(&p, 1, TICK_MS);
+			poll(&p, 1, tick);
+		tick = 2 * tick < TICK_MS ? 2 * tick : TICK_MS;
 		take_signals(s);
 		now = describe_now_ns();
 		if (!err->code && exact_poll(s->exact, now - counted > COUNT_NS, err))

@@ -22,6 +22,7 @@
 #define PAGE 4096ul
 #define MAX_BLOCKS (EXACT_COUNTERS_SIZE / 16)
 #define ENGINE "assay-exact"
+#define CODE_CHUNK 65536
 
 static void *map_piece(const struct exact *e, uint64_t at, uint64_t n)
 {
@@ -110,21 +111,52 @@ static void unmap(struct process *p)
 	p->shared = NULL;
 }
 
-static void free_process(const struct exact *e, struct process *p)
+static void *code_alloc(struct process *p, size_t n)
 {
-	uint32_t shared = 0;
+	struct code_memory *m = p->memory;
+	void *at;
 
-	if (p->parent)
-		for (; shared < p->nblock && shared < p->parent->nblock &&
-		       p->block[shared] == p->parent->block[shared];
-		     shared++)
-			;
-	for (uint32_t i = shared; i < p->nblock; i++) {
-		if (p->block[i])
-			streams_free_block(p->block[i]);
-		free(p->block[i]);
+	n = (n + 7) & ~7ul;
+	if (!m || m->size - m->used < n) {
+		size_t size = n > CODE_CHUNK ? n : CODE_CHUNK;
+
+		m = calloc(1, sizeof(*m) + size);
+		if (!m)
+			return NULL;
+		m->size = size;
+		m->next = p->memory;
+		p->memory = m;
 	}
-	streams_free(e, p);
+	at = m->data + m->used;
+	m->used += n;
+	return at;
+}
+
+/* One less that needs the process's blocks. */
+static void leave_code(struct process *p)
+{
+	while (p && --p->users == 0) {
+		struct code_memory *m;
+
+		for (struct code_block *b = p->own; b; b = b->next)
+			streams_free_block(b);
+		p->own = NULL;
+		while ((m = p->memory)) {
+			p->memory = m->next;
+			free(m);
+		}
+		p = p->parent;
+	}
+}
+
+/* All but the process itself: others may still be found to have been forked from it, though with nothing of it. */
+static void release(const struct exact *e, struct process *p)
+{
+	if (p->released)
+		return;
+	p->released = true;
+	if (p->sink)
+		streams_free(e, p);
 	unmap(p);
 	free(p->block);
 	free(p->inverted);
@@ -132,16 +164,28 @@ static void free_process(const struct exact *e, struct process *p)
 	free(p->thread);
 	free(p->image);
 	free(p->cut);
-	free(p);
+	p->block = NULL;
+	p->inverted = NULL;
+	p->before = NULL;
+	p->thread = NULL;
+	p->image = NULL;
+	p->cut = NULL;
+	p->sink = NULL;
+	p->sink_room = NULL;
+	p->nblock = p->room = 0;
+	p->nthread = p->nimage = p->ncut = 0;
+	p->chunk = 0;
+	leave_code(p);
 }
 
 void exact_close(struct exact *e)
 {
 	if (!e)
 		return;
-	for (size_t i = e->nprocess;
-	     i-- > 0;) /* children are newer: they compare with their parents */
-		free_process(e, e->process[i]);
+	for (size_t i = 0; i < e->nprocess; i++)
+		release(e, e->process[i]);
+	for (size_t i = 0; i < e->nprocess; i++)
+		free(e->process[i]);
 	free(e->process);
 	streams_close(e);
 	for (size_t i = 0; i < e->files.nby_image; i++)
@@ -294,35 +338,33 @@ static int take_image(struct exact *e, struct process *p, const struct exact_ima
 	return 0;
 }
 
-static bool add_block(struct process *p, struct code_block *b, bool inverted)
+/* An array of a process's, by number of block. */
+static bool widen(void *array, uint32_t room, size_t size)
+{
+	void **a = array, *p = realloc(*a, room * size);
+
+	if (p)
+		*a = p;
+	return p;
+}
+
+static bool add_block(struct process *p, struct code_block *b, bool inverted, bool streams)
 {
 	if (p->nblock == p->room) {
-		uint32_t room = p->room ? 2 * p->room : 1024;
-		struct code_block **block = realloc(p->block, room * sizeof(*block));
-		struct sink_room *sink_room;
-		struct sink *sink;
-		bool *inv;
+		uint32_t room = p->room ? 2 * p->room : 256;
 
-		if (!block)
+		if (!widen(&p->block, room, sizeof(struct code_block *)) ||
+		    !widen(&p->inverted, room, sizeof(*p->inverted)) ||
+		    (streams && (!widen(&p->sink, room, sizeof(*p->sink)) ||
+				 !widen(&p->sink_room, room, sizeof(*p->sink_room)))))
 			return false;
-		p->block = block;
-		inv = realloc(p->inverted, room * sizeof(*inv));
-		if (!inv)
-			return false;
-		p->inverted = inv;
-		sink = realloc(p->sink, room * sizeof(*sink));
-		if (!sink)
-			return false;
-		p->sink = sink;
-		sink_room = realloc(p->sink_room, room * sizeof(*sink_room));
-		if (!sink_room)
-			return false;
-		p->sink_room = sink_room;
 		p->room = room;
 	}
 	p->inverted[p->nblock] = inverted;
-	p->sink[p->nblock] = (struct sink){ 0 };
-	p->sink_room[p->nblock] = (struct sink_room){ 0 };
+	if (streams) {
+		p->sink[p->nblock] = (struct sink){ 0 };
+		p->sink_room[p->nblock] = (struct sink_room){ 0 };
+	}
 	p->block[p->nblock++] = b;
 	return true;
 }
@@ -330,7 +372,8 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted)
 static int take_block(struct exact *e, struct process *p, const struct exact_block *r,
 		      struct err *err)
 {
-	struct code_block *b = calloc(1, sizeof(*b) + r->n * sizeof(b->site[0]));
+	struct code_block *b = code_alloc(p, sizeof(*b) + r->n * sizeof(b->site[0]));
+	bool streams = e->header->mode & EXACT_STREAM;
 	uint64_t addr = r->pc;
 	uint32_t image = 0;
 	unsigned at = 0;
@@ -347,10 +390,8 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		struct site *s = profile_site(
 			e->profile, (struct site_id){ .image = image, .addr = addr + at });
 
-		if (!s || len > r->len - at) {
-			free(b);
+		if (!s || len > r->len - at)
 			return s ? exact_bad(err) : exact_no_memory(err);
-		}
 		s->len = (uint8_t)len;
 		if (insn_decode(&in, r->bytes + at, len, addr + at)) {
 			s->cls = in.cls;
@@ -361,20 +402,17 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		at += len;
 	}
 	b->image = image;
-	if (e->header->mode & EXACT_STREAM && streams_block(b, r, err)) {
-		streams_free_block(b);
-		free(b);
+	b->next = p->own;
+	p->own = b;
+	if (streams && streams_block(b, r, err))
 		return -1;
-	}
 	while (p->nblock < r->id && p->nblock < MAX_BLOCKS) /* numbers that carry no code */
-		if (!add_block(p, NULL, false))
+		if (!add_block(p, NULL, false, streams))
 			return exact_no_memory(err);
-	if (r->id != p->nblock || p->nblock >= MAX_BLOCKS) {
-		free(b);
+	if (r->id != p->nblock || p->nblock >= MAX_BLOCKS)
 		return exact_bad(err);
-	}
 	e->totals.blocks++;
-	return add_block(p, b, false) ? 0 : exact_no_memory(err);
+	return add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
 }
 
 static int take_record(struct exact *e, struct process *p, const struct exact_record *r,
@@ -422,6 +460,12 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	}
 }
 
+/* Memory that nobody needs. */
+static void punch(const struct exact *e, uint64_t at, uint64_t n)
+{
+	fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n);
+}
+
 /* Reads on in a process's log, up to `limit` bytes of records in all. */
 static int read_log(struct exact *e, struct process *p, uint64_t limit, struct err *err)
 {
@@ -463,6 +507,7 @@ static int read_log(struct exact *e, struct process *p, uint64_t limit, struct e
 		if (p->pos < used || !next)
 			break;
 		munmap(c, EXACT_LOG_SIZE);
+		punch(e, p->chunk, EXACT_LOG_SIZE);
 		p->log = NULL;
 		p->chunk = next;
 		p->pos = 0;
@@ -548,13 +593,15 @@ static void give_back(struct exact *e, struct process *p)
 		if (p->thread[t].stream) {
 			munmap(p->thread[t].stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
 			p->thread[t].stream = NULL;
-			fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				  (off_t)p->thread[t].stream_at, EXACT_STREAM_SIZE);
+			punch(e, p->thread[t].stream_at, EXACT_STREAM_SIZE);
 		}
-		fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->thread[t].at,
-			  EXACT_COUNTERS_SIZE);
+		punch(e, p->thread[t].at, EXACT_COUNTERS_SIZE);
 	}
+	p->forks = __atomic_load_n(&p->shared->forks, __ATOMIC_RELAXED);
 	unmap(p);
+	if (p->chunk)
+		punch(e, p->chunk, EXACT_LOG_SIZE);
+	p->chunk = 0;
 	free(p->before);
 	p->before = NULL;
 	p->nbefore = 0;
@@ -562,7 +609,7 @@ static void give_back(struct exact *e, struct process *p)
 
 static struct process *find_process(const struct exact *e, uint64_t at)
 {
-	for (size_t i = e->nprocess; i-- > 0;)
+	for (size_t i = at ? e->nprocess : 0; i-- > 0;)
 		if (e->process[i]->at == at)
 			return e->process[i];
 	return NULL;
@@ -577,7 +624,8 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 	if (from->bytes < r->parent_log && read_log(e, from, r->parent_log, err))
 		return -1;
 	for (uint32_t i = 0; i < from->nblock && i < r->parent_blocks; i++)
-		if (!add_block(p, from->block[i], from->inverted[i]))
+		if (!add_block(p, from->block[i], from->inverted[i],
+			       e->header->mode & EXACT_STREAM))
 			return exact_no_memory(err);
 	for (size_t i = 0; i < from->nimage && i < r->parent_images; i++) {
 		if (!grow(&p->image, &p->nimage, sizeof(*p->image)))
@@ -590,12 +638,14 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 static int new_process(struct exact *e, uint64_t at, struct err *err)
 {
 	struct exact_process *r = map_piece(e, at, PAGE);
-	struct process *p;
+	struct process *p, *parent, *replaced;
 	int rc = 0;
 
 	if (!r)
 		return exact_bad(err);
 	p = calloc(1, sizeof(*p));
+	parent = find_process(e, r->parent);
+	replaced = find_process(e, r->replaces);
 	if (!p || !grow(&e->process, &e->nprocess, sizeof(*e->process))) {
 		munmap(r, PAGE);
 		free(p);
@@ -605,10 +655,15 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	p->at = at;
 	p->shared = r;
 	p->chunk = r->log;
-	p->parent = r->parent ? find_process(e, r->parent) : NULL;
-	if (p->parent) {
+	p->users = 1;
+	if (replaced)
+		replaced->replaced = true;
+	if (parent && !parent->released) {
 		struct exact_process copy = *r;
 
+		p->parent = parent;
+		parent->users++;
+		parent->forked++;
 		rc = inherit(e, p, &copy, err);
 	}
 	e->totals.processes++;
@@ -639,9 +694,15 @@ static int new_processes(struct exact *e, struct err *err)
 	return rc;
 }
 
+static int finish_streams(struct exact *e, struct process *p, struct err *err)
+{
+	return p->sink ? streams_finish(e, p, err) : 0;
+}
+
 static int poll_process(struct exact *e, struct process *p, bool counters, struct err *err)
 {
-	bool ended = __atomic_load_n(&p->shared->state, __ATOMIC_ACQUIRE) == EXACT_ENDED;
+	bool ended =
+		p->replaced || __atomic_load_n(&p->shared->state, __ATOMIC_ACQUIRE) == EXACT_ENDED;
 
 	if (!ended && (counters || !e->read_before))
 		ended = kill((pid_t)p->shared->pid, 0) && errno == ESRCH;
@@ -653,7 +714,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		return -1;
 	apply_cuts(p);
 	if (ended) {
-		if (streams_finish(e, p, err))
+		if (finish_streams(e, p, err))
 			return -1;
 		p->done = true;
 		give_back(e, p);
@@ -674,16 +735,22 @@ int exact_poll(struct exact *e, bool counters, struct err *err)
 	e->read_any = false;
 	if (new_processes(e, err))
 		return give_up(e);
-	for (size_t i = 0; i < e->nprocess; i++)
-		if (!e->process[i]->done && poll_process(e, e->process[i], counters, err))
+	for (size_t i = 0; i < e->nprocess; i++) {
+		struct process *p = e->process[i];
+
+		if (!p->done && poll_process(e, p, counters, err))
 			return give_up(e);
+		/* who was forked from it and is not known yet, is to get its blocks */
+		if (p->done && p->forked >= p->forks)
+			release(e, p);
+	}
 	return 0;
 }
 
 int exact_flush(struct exact *e, struct err *err)
 {
 	for (size_t i = 0; i < e->nprocess; i++)
-		if (!e->process[i]->done && streams_finish(e, e->process[i], err))
+		if (!e->process[i]->done && finish_streams(e, e->process[i], err))
 			return give_up(e);
 	return 0;
 }
@@ -710,7 +777,7 @@ int exact_finish(struct exact *e, struct err *err)
 	for (size_t i = 0; i < e->nprocess && !rc; i++)
 		if (!e->process[i]->done)
 			rc = streams_read(e, e->process[i], true, err) ||
-			     streams_finish(e, e->process[i], err);
+			     finish_streams(e, e->process[i], err);
 	files_name_procedures(&e->files);
 	return rc;
 }

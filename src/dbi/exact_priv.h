@@ -9,6 +9,7 @@
 
 /* A block of a process, in the profile's terms. Shared with the processes forked from it. */
 struct code_block {
+	struct code_block *next; /* of the same process's own */
 	uint16_t n;
 	bool branch;	 /* ends in one */
 	bool indirect;	 /* its arguments are those of its target */
@@ -55,9 +56,21 @@ struct counted { /* a thread's counters and stream */
 	struct exact_stream *stream; /* mapped, or NULL */
 };
 
+/* Blocks of one process. */
+struct code_memory {
+	struct code_memory *next;
+	size_t used, size;
+	char data[];
+};
+
 struct process {
 	uint64_t at; /* its place in the file */
 	struct process *parent;
+	unsigned
+		users; /* itself, until it needs no blocks, and those forked from it: of `memory` */
+	uint32_t forks, forked;	    /* that it began, when it has ended; that are known */
+	struct code_memory *memory; /* of its own blocks */
+	struct code_block *own;
 	struct exact_process *shared; /* that place, mapped until it is done */
 	struct exact_log *log;	      /* the chunk, mapped, or NULL */
 	uint64_t chunk, pos, bytes;   /* how far its log was read: chunk, in it, in all */
@@ -78,7 +91,9 @@ struct process {
 	size_t nimage;
 	struct exact_cut *cut; /* to be applied when the counters have been read */
 	size_t ncut;
+	bool replaced; /* by another image: it has ended */
 	bool done;
+	bool released; /* … and nothing is left of it but this */
 };
 
 struct exact {

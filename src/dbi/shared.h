@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define EXACT_MAGIC 0x3230746361786541ull
+#define EXACT_MAGIC 0x3330746361786541ull
 #define EXACT_SIZE (1ull << 44)
 #define EXACT_LOG_SIZE (1u << 18)
 #define EXACT_COUNTERS_SIZE 0x4000000u
@@ -92,8 +92,11 @@ struct exact_process {
 	uint64_t parent_log; /* bytes of records */
 	uint32_t parent_blocks, parent_images; /* how many of them these were */
 	uint64_t log;			       /* first chunk */
+	uint64_t replaces; /* the process that executed this image: it has ended */
 	uint32_t pid;
 	uint32_t state; /* enum exact_state */
+	uint32_t forks; /* begun, and not failed: so many others will name it as their parent */
+	uint32_t pad;
 };
 
 struct exact_log {

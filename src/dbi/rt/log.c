@@ -83,12 +83,13 @@ static void end(const void *record)
 	__atomic_store_n(&chunk->used, chunk->used + r->size, __ATOMIC_RELEASE);
 }
 
-static void new_process(uint64_t parent, uint64_t parent_log)
+static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces)
 {
 	process_at = take(4096);
 	process = map_piece(process_at, 4096, NULL);
 	process->parent = parent;
 	process->parent_log = parent_log;
+	process->replaces = replaces;
 	process->parent_blocks = parent ? nblocks : 0;
 	process->parent_images = images;
 	process->pid = (uint32_t)sys(__NR_getpid);
@@ -101,14 +102,40 @@ static void new_process(uint64_t parent, uint64_t parent_log)
 		;
 }
 
-void log_init(int fd)
+static uint64_t number(const char **at)
 {
-	log_fd = fd;
+	uint64_t n = 0;
+
+	for (; **at >= '0' && **at <= '9'; ++*at)
+		n = n * 10 + (uint64_t)(**at - '0');
+	return n;
+}
+
+void log_init(const char *option)
+{
+	uint64_t replaces = 0;
+
+	log_fd = (int)number(&option);
+	if (*option++ == ':')
+		replaces = number(&option);
 	header = map_piece(0, 4096, NULL);
 	if (header->magic != EXACT_MAGIC)
-		die("descriptor %ld is not the recorder's", (long)fd);
+		die("descriptor %ld is not the recorder's", (long)log_fd);
 	log_mode = header->mode;
-	new_process(0, 0);
+	new_process(0, 0, replaces);
+}
+
+static bool is_ours(void) /* not a vfork's child, which shares our memory */
+{
+	return process && process->pid == (uint32_t)sys(__NR_getpid);
+}
+
+void log_exec_option(char *out, size_t size)
+{
+	if (log_fd < 0)
+		format(out, size, "--exec");
+	else
+		format(out, size, "--exec=%ld:%ld", (long)log_fd, is_ours() ? (long)process_at : 0);
 }
 
 void log_thread(struct thread *t)
@@ -185,16 +212,22 @@ void log_next_half(struct thread *t, uint64_t end_at, size_t n)
 void log_before_fork(void)
 {
 	lock(&log_lock);
+	if (process)
+		__atomic_fetch_add(&process->forks, 1, __ATOMIC_RELAXED);
 }
 
-void log_after_fork(struct thread *t, bool child)
+void log_after_fork(struct thread *t, long result)
 {
+	bool child = !result;
+
+	if (sys_failed(result) && process)
+		__atomic_fetch_sub(&process->forks, 1, __ATOMIC_RELAXED);
 	if (child && log_fd >= 0) {
 		uint64_t parent = process_at, log = written + chunk->used;
 
 		sys(__NR_munmap, process, 4096);
 		sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
-		new_process(parent, log);
+		new_process(parent, log, 0);
 	}
 	unlock(&log_lock);
 	if (child)
@@ -298,7 +331,7 @@ void log_uncounted(void)
 
 void log_ended(void)
 {
-	if (!process || process->pid != (uint32_t)sys(__NR_getpid)) /* a vfork's child */
+	if (!is_ours())
 		return;
 	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
 	if (log_mode & EXACT_STREAM)
@@ -323,10 +356,8 @@ static void move_fd(void)
 
 	if (sys_failed(fd))
 		fd = sys(__NR_fcntl, log_fd, F_DUPFD, 100);
-	if (!sys_failed(fd)) {
+	if (!sys_failed(fd))
 		log_fd = (int)fd;
-		format(config.exec_option, 64, "--exec=%ld", (long)log_fd);
-	}
 }
 
 /* True if the call was about our descriptor, with its result. */

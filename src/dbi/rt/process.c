@@ -53,7 +53,7 @@ static long fork_child(struct thread *t, const struct request *q)
 		t->tid = (int)sys(__NR_gettid);
 		signals_thread(t);
 	}
-	log_after_fork(t, !r);
+	log_after_fork(t, r);
 	unlock(&cache_lock);
 	unlock(&threads_lock);
 	return r;
@@ -263,7 +263,7 @@ static long judge(int fd, unsigned depth)
 }
 
 /* {engine, configuration, path, program's argv…}: a fresh mapping, or NULL. */
-static char **engine_args(uint64_t argv, const char *path, size_t *size)
+static char **engine_args(uint64_t argv, const char *option, const char *path, size_t *size)
 {
 	uint64_t n = 0, p;
 	char **out;
@@ -281,7 +281,7 @@ static char **engine_args(uint64_t argv, const char *path, size_t *size)
 		return NULL;
 	out = (char **)at;
 	out[0] = "assay-exact";
-	out[1] = config.exec_option;
+	out[1] = (char *)option;
 	out[2] = (char *)path;
 	for (uint64_t i = 0; i < n; i++)
 		if (!rt_copy(&out[3 + i], (const void *)(argv + 8 * i), 8))
@@ -310,7 +310,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 		 int flags)
 {
 	static const char self_exe[] = "/proc/self/exe";
-	char path[PATH_MAX], name[PATH_MAX + 64];
+	char path[PATH_MAX], name[PATH_MAX + 64], option[64];
 	char **args;
 	size_t size;
 	long fd, r, keep = -1;
@@ -340,7 +340,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 		return run_native(t, path, r == 1);
 	if (keep >= 0)
 		format(name, sizeof(name), OPEN_FILE "%ld/%s", keep, path);
-	args = engine_args(argv, keep >= 0 ? name : path, &size);
+	log_exec_option(option, sizeof(option));
+	args = engine_args(argv, option, keep >= 0 ? name : path, &size);
 	if (!args)
 		return -EFAULT;
 	signals_before_exec(t);

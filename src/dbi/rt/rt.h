@@ -299,7 +299,6 @@ extern struct config {
 	bool verbose;
 	char self[256];	    /* the engine's file */
 	char program[4096]; /* absolute */
-	char *exec_option;  /* our first argument in a new image */
 	uint64_t page;
 } config;
 
@@ -324,10 +323,13 @@ void signals_restore(sig_set old);
 /* log.c: what the recorder is told */
 extern int log_fd; /* or -1 */
 extern uint64_t log_mode;
-void log_init(int fd);
+/* What our first argument says: the descriptor, and whose place the image takes, "FD:OFFSET", or only FD. */
+void log_init(const char *option);
+/* Our first argument in a new image. */
+void log_exec_option(char *out, size_t size);
 void log_thread(struct thread *t);
 void log_before_fork(void);
-void log_after_fork(struct thread *t, bool child);
+void log_after_fork(struct thread *t, long result);
 uint32_t log_image(const struct region *g); /* its number */
 struct plan;
 void log_block(const struct block *b, uint32_t id, uint32_t image, const uint8_t *lens,

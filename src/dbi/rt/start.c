@@ -453,16 +453,8 @@ void rt_start(uint64_t *sp)
 	decode_init();
 	signals_init();
 	signals_thread(t);
-	config.exec_option = arena(64);
-	format(config.exec_option, 64, "--exec");
 	if (starts_with(s.argv[1], "--exec=") || starts_with(s.argv[1], "--search=")) {
-		int fd = 0;
-
-		for (const char *c = s.argv[1] + (s.argv[1][2] == 'e' ? 7 : 9);
-		     *c >= '0' && *c <= '9'; c++)
-			fd = fd * 10 + (*c - '0');
-		format(config.exec_option, 64, "--exec=%ld", (long)fd);
-		log_init(fd);
+		log_init(s.argv[1] + (s.argv[1][2] == 'e' ? 7 : 9));
 		log_thread(t);
 	}
 	s.searched = !starts_with(s.argv[1], "--exec");
