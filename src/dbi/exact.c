@@ -74,6 +74,12 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 		return NULL;
 	}
 	e->profile = p;
+	e->classes = calloc(1, sizeof(*e->classes));
+	if (!e->classes) {
+		err_set(err, ERR_FAILED, "no memory");
+		free(e);
+		return NULL;
+	}
 	files_init(&e->files, p, NULL, -1, NULL);
 	e->fd = memfd_create("assay", 0);
 	if (e->fd < 0 || make_large(e->fd)) {
@@ -195,6 +201,8 @@ void exact_close(struct exact *e)
 		munmap(e->header, PAGE);
 	if (e->fd >= 0)
 		close(e->fd);
+	free(e->classes);
+	free(e->record);
 	free(e->argv);
 	free(e->path);
 	free(e->option);
@@ -385,7 +393,7 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		addr += p->image[r->image - 1].to_addr;
 	}
 	while (b->n < r->n) {
-		struct insn in;
+		int cls;
 		unsigned len = r->bytes[r->len + b->n];
 		struct site *s = profile_site(
 			e->profile, (struct site_id){ .image = image, .addr = addr + at });
@@ -393,10 +401,10 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		if (!s || len > r->len - at)
 			return s ? exact_bad(err) : exact_no_memory(err);
 		s->len = (uint8_t)len;
-		if (insn_decode(&in, r->bytes + at, len, addr + at)) {
-			s->cls = in.cls;
-			b->branch = in.cls == INSN_BRANCH;
-			b->callee = in.cls == INSN_CALL ? in.target : 0;
+		cls = classes_of(e->classes, r->bytes + at, len, addr + at, &b->callee);
+		if (cls >= 0) {
+			s->cls = (uint8_t)cls;
+			b->branch = cls == INSN_BRANCH;
 		}
 		b->site[b->n++] = s;
 		at += len;
@@ -466,6 +474,24 @@ static void punch(const struct exact *e, uint64_t at, uint64_t n)
 	fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n);
 }
 
+/* The record, which the program can change under our hands; a decoder may look beyond its end. Good until the
+ * next one. */
+static void *copy_of(struct exact *e, const struct exact_record *r, uint32_t size)
+{
+	if (e->record_size < size + INSN_MAX_LEN) {
+		size_t n = 2 * (size_t)size + INSN_MAX_LEN;
+		void *p = realloc(e->record, n);
+
+		if (!p)
+			return NULL;
+		e->record = p;
+		e->record_size = n;
+	}
+	memcpy(e->record, r, size);
+	memset((char *)e->record + size, 0, INSN_MAX_LEN);
+	return e->record;
+}
+
 /* Reads on in a process's log, up to `limit` bytes of records in all. */
 static int read_log(struct exact *e, struct process *p, uint64_t limit, struct err *err)
 {
@@ -490,15 +516,13 @@ static int read_log(struct exact *e, struct process *p, uint64_t limit, struct e
 				rc = exact_bad(err);
 				break;
 			}
-			copy = malloc(size); /* the program can change it under our hands */
+			copy = copy_of(e, r, size);
 			if (!copy) {
 				rc = exact_no_memory(err);
 				break;
 			}
-			memcpy(copy, r, size);
 			copy->size = size;
 			rc = take_record(e, p, copy, err);
-			free(copy);
 			p->pos += size;
 			p->bytes += size;
 		}

@@ -3,6 +3,7 @@
 #ifndef ASSAY_DBI_EXACT_PRIV_H
 #define ASSAY_DBI_EXACT_PRIV_H
 
+#include "dbi/classes.h"
 #include "dbi/exact.h"
 #include "dbi/shared.h"
 #include "sampler/files.h"
@@ -103,6 +104,9 @@ struct exact {
 	struct process **process;
 	size_t nprocess;
 	struct files files; /* images by number, for names */
+	struct classes *classes;
+	void *record; /* a copy of the one at hand */
+	size_t record_size;
 	char **argv;
 	char *path, *option;
 	struct exact_totals totals;

@@ -9,6 +9,7 @@
 #define BLOCK 65536
 #define NAME_MAX_SHOWN 4096
 #define NAMES_MAX (256u << 20) /* in all: a file may give one long name very many times */
+#define DIGIT 11	       /* bits that a pass of sorting looks at */
 #define TIE 64		       /* characters that decide between two names of equal merit */
 
 struct names_block {
@@ -215,10 +216,79 @@ static int by_addr(const void *va, const void *vb)
 	return by_merit(a, b);
 }
 
+struct key {
+	uint64_t start;
+	size_t i;
+};
+
+/* Ascending by start, of n keys with room for n behind them; what is equal stays in order. Returns where they
+ * are then. */
+static struct key *sort_keys(struct key *from, size_t n, uint64_t range)
+{
+	struct key *to = from + n;
+
+	for (unsigned shift = 0; shift < 64 && range >> shift; shift += DIGIT) {
+		size_t at[1u << DIGIT] = { 0 }, sum = 0;
+		struct key *other = from;
+
+		for (size_t i = 0; i < n; i++)
+			at[from[i].start >> shift & ((1u << DIGIT) - 1)]++;
+		for (size_t d = 0; d < 1u << DIGIT; d++) {
+			size_t count = at[d];
+
+			at[d] = sum;
+			sum += count;
+		}
+		for (size_t i = 0; i < n; i++)
+			to[at[from[i].start >> shift & ((1u << DIGIT) - 1)]++] = from[i];
+		from = to;
+		to = other;
+	}
+	return from;
+}
+
+/* By start, with a radix sort: there are tens of thousands of them, all over in order. */
+static bool sort_by_start(struct symbols *s)
+{
+	struct key *keys = malloc(2 * s->n * sizeof(*keys)), *sorted;
+	struct symbol *v = malloc(s->n * sizeof(*v));
+	uint64_t low = UINT64_MAX, high = 0;
+
+	if (!keys || !v) {
+		free(keys);
+		free(v);
+		return false;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		low = s->v[i].start < low ? s->v[i].start : low;
+		high = s->v[i].start > high ? s->v[i].start : high;
+	}
+	for (size_t i = 0; i < s->n; i++)
+		keys[i] = (struct key){ s->v[i].start - low, i };
+	sorted = sort_keys(keys, s->n, high - low);
+	for (size_t i = 0; i < s->n; i++)
+		v[i] = s->v[sorted[i].i];
+	free(keys);
+	free(s->v);
+	s->v = v;
+	s->cap = s->n;
+	return true;
+}
+
 void symbols_sort(struct symbols *s)
 {
-	if (s->n)
+	if (!s->n)
+		return;
+	if (!sort_by_start(s)) {
 		qsort(s->v, s->n, sizeof(*s->v), by_addr);
+		return;
+	}
+	for (size_t i = 0, next; i < s->n; i = next) {
+		for (next = i + 1; next < s->n && s->v[next].start == s->v[i].start; next++)
+			;
+		if (next - i > 1)
+			qsort(s->v + i, next - i, sizeof(*s->v), by_addr);
+	}
 }
 
 const struct symbol *symbols_find(const struct symbols *s, uint64_t addr)
