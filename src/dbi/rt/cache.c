@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Blocks by address, in one open-addressing table that switch.S reads without a lock: a slot is a pointer,
- * written once, to {address, code}; a slot whose block died points to a tombstone.
+ * written once, to {address, code}; a slot whose block died points to a tombstone. Its high 16 bits are those of
+ * the address's hash: what is another one need not be looked at.
  */
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
@@ -11,13 +12,14 @@
 #define LINKS_MAX (1u << 23)
 #define PAGES_MAX (1u << 20)
 #define PAGE 4096ul
+#define SLOT_TAG 0xffff000000000000ul
 
 struct slot {
 	uint64_t pc, code;
 };
 struct table {
 	uint64_t mask;
-	struct slot *slot[];
+	uint64_t slot[];
 };
 struct table *rt_blocks, *rt_returns; /* read by switch.S */
 static uint64_t used[2];
@@ -52,13 +54,29 @@ void cache_init(void)
 	rt_returns = table_new(1 << 13);
 }
 
+/* Where it is looked for first, as switch.S computes it. */
+static uint64_t table_index(const struct table *t, uint64_t pc)
+{
+	return pc * TABLE_FACTOR >> TABLE_SHIFT & t->mask;
+}
+
+static uint64_t slot_value(const struct slot *s)
+{
+	return (uint64_t)s | (s->pc * TABLE_FACTOR & SLOT_TAG);
+}
+
+static struct slot *slot_at(uint64_t value)
+{
+	return (struct slot *)(value & ~SLOT_TAG);
+}
+
 static void table_put(struct table *t, struct slot *s)
 {
-	uint64_t i = s->pc & t->mask;
+	uint64_t i = table_index(t, s->pc);
 
 	while (t->slot[i])
 		i = (i + 1) & t->mask;
-	__atomic_store_n(&t->slot[i], s, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->slot[i], slot_value(s), __ATOMIC_RELEASE);
 }
 
 static void table_add(struct table **table, uint64_t *count, struct slot *s)
@@ -70,8 +88,8 @@ static void table_add(struct table **table, uint64_t *count, struct slot *s)
 
 		*count = 1;
 		for (uint64_t i = 0; i <= t->mask; i++)
-			if (t->slot[i] && t->slot[i] != &tombstone) {
-				table_put(big, t->slot[i]);
+			if (t->slot[i] && slot_at(t->slot[i]) != &tombstone) {
+				table_put(big, slot_at(t->slot[i]));
 				++*count;
 			}
 		__atomic_store_n(table, big,
@@ -81,19 +99,21 @@ static void table_add(struct table **table, uint64_t *count, struct slot *s)
 	table_put(t, s);
 }
 
-static struct slot **table_find(struct table *t, uint64_t pc)
+static uint64_t *table_find(struct table *t, uint64_t pc)
 {
-	for (uint64_t i = pc & t->mask; t->slot[i]; i = (i + 1) & t->mask)
-		if (t->slot[i]->pc == pc)
+	uint64_t tag = pc * TABLE_FACTOR & SLOT_TAG;
+
+	for (uint64_t i = table_index(t, pc); t->slot[i]; i = (i + 1) & t->mask)
+		if ((t->slot[i] & SLOT_TAG) == tag && slot_at(t->slot[i])->pc == pc)
 			return &t->slot[i];
 	return NULL;
 }
 
 struct block *cache_find(uint64_t pc)
 {
-	struct slot **s = table_find(rt_blocks, pc);
+	const uint64_t *s = table_find(rt_blocks, pc);
 
-	return s ? (struct block *)*s : NULL;
+	return s ? (struct block *)slot_at(*s) : NULL;
 }
 
 static struct page *page_entry(uint64_t page, bool make)
@@ -129,21 +149,22 @@ void cache_add(struct block *b)
 
 void cache_add_return(uint64_t pc, uint64_t code)
 {
-	struct slot **old = table_find(rt_returns, pc), *s = arena(sizeof(*s));
+	uint64_t *old = table_find(rt_returns, pc);
+	struct slot *s = arena(sizeof(*s));
 
 	s->pc = pc;
 	s->code = code;
 	if (old)
-		__atomic_store_n(old, s, __ATOMIC_RELEASE);
+		__atomic_store_n(old, slot_value(s), __ATOMIC_RELEASE);
 	else
 		table_add(&rt_returns, &used[1], s);
 }
 
 uint64_t cache_return(uint64_t pc)
 {
-	struct slot **s = table_find(rt_returns, pc);
+	const uint64_t *s = table_find(rt_returns, pc);
 
-	return s ? (*s)->code : 0;
+	return s ? slot_at(*s)->code : 0;
 }
 
 struct block *cache_by_code(uint64_t at)
@@ -201,10 +222,10 @@ static void forget_near(uint64_t pc)
 
 static void bury(struct table *t, uint64_t pc)
 {
-	struct slot **s = table_find(t, pc);
+	uint64_t *s = table_find(t, pc);
 
 	if (s)
-		__atomic_store_n(s, &tombstone, __ATOMIC_RELEASE);
+		__atomic_store_n(s, (uint64_t)&tombstone, __ATOMIC_RELEASE);
 }
 
 static void kill_block(struct block *b)

@@ -2,7 +2,9 @@
 /* Instructions of the program, by the decoder's library; what of them the other stages need. */
 #include <fcntl.h>
 
+#include "dbi/opcode.h"
 #include "dbi/rt/build.h"
+#include "dbi/rt/once.h"
 #include "dbi/rt/sys.h"
 
 static ZydisDecoder decoder;
@@ -59,15 +61,28 @@ void decode_init(void)
 
 void library_enter(struct thread *t)
 {
-	t->fs_base = fs_base();
-	set_fs_base((uint64_t)decoder_tls);
-	rt_save_xmm(t->xmm);
+	t->in_library = false;
 }
 
 void library_leave(struct thread *t)
 {
+	if (!t->in_library)
+		return;
 	rt_load_xmm(t->xmm);
 	set_fs_base(t->fs_base);
+}
+
+/* Before a call of the library: it is compiled for SSE2 and a stack protector. */
+static void use_library(void)
+{
+	struct thread *t = self();
+
+	if (t->in_library)
+		return;
+	t->in_library = true;
+	t->fs_base = fs_base();
+	set_fs_base((uint64_t)decoder_tls);
+	rt_save_xmm(t->xmm);
 }
 
 static bool keeps_flags_sometimes(const ZydisDecodedInstruction *d)
@@ -126,13 +141,87 @@ static enum kind control(const ZydisDecodedInstruction *d)
 	}
 }
 
+/*
+ * What the library has said of instructions of one kind: a word each, so that threads may read them while another
+ * one adds to them.
+ *
+ *   63 known   59..48 flags written   43..32 flags read   31..28 bytes of immediate   27 it is relative   23..16 kind
+ */
+#define KNOWN (1ull << 63)
+#define KNOWN_FLAGS 0xfff
+#define KNOWN_RELATIVE (1u << 27)
+_Static_assert(!(FLAGS_ALL & ~KNOWN_FLAGS), "flags");
+static uint8_t opcode_operands[OPCODES];
+static uint64_t known[OPCODE_KEYS];
+
+/* An instruction of a kind that is known. */
+static bool decode_known(struct insn *in, const uint8_t *p)
+{
+	struct opcode o;
+	uint64_t k;
+	unsigned operand, imm;
+
+	if (!opcode_begin(&o, p))
+		return false;
+	operand = __atomic_load_n(&opcode_operands[o.number], __ATOMIC_RELAXED);
+	if (operand == OPCODE_UNKNOWN || (operand == OPCODE_MODRM && !opcode_operand(&o, p)))
+		return false;
+	k = __atomic_load_n(&known[o.key], __ATOMIC_RELAXED);
+	if (!k)
+		return false;
+	imm = k >> 28 & 15;
+	in->len = (uint8_t)(o.end + imm);
+	in->kind = k >> 16 & 0xff;
+	in->modrm = o.modrm;
+	in->disp = o.disp;
+	in->imm = imm ? o.end : 0;
+	in->rex = o.rex;
+	in->reads = k >> 32 & KNOWN_FLAGS;
+	in->writes = k >> 48 & KNOWN_FLAGS;
+	in->gs = in->narrow = false;
+	in->rip = operand == OPCODE_MODRM && (p[o.modrm] & 0xc7) == 5;
+	if (in->rip && in->kind == PLAIN)
+		in->kind = MEMORY;
+	if (k & KNOWN_RELATIVE) {
+		int32_t near;
+
+		memcpy(&near, p + o.end, sizeof(near));
+		in->target = (uint64_t)p + in->len;
+		in->target += (uint64_t)(imm == 1 ? (int8_t)p[o.end] : (int64_t)near);
+	}
+	return true;
+}
+
+static void remember(const struct insn *in, const ZydisDecodedInstruction *d, const uint8_t *p)
+{
+	unsigned kind = in->kind == MEMORY ? PLAIN : in->kind, imm = d->raw.imm[0].size / 8u;
+	bool relative = d->raw.imm[0].is_relative;
+	struct opcode o;
+
+	if (!opcode_begin(&o, p) || (relative && imm != 1 && imm != 4))
+		return;
+	if (in->modrm && !opcode_operand(&o, p))
+		return;
+	__atomic_store_n(&opcode_operands[o.number], in->modrm ? OPCODE_MODRM : OPCODE_ALONE,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&known[o.key],
+			 KNOWN | (uint64_t)(in->writes & KNOWN_FLAGS) << 48 |
+				 (uint64_t)(in->reads & KNOWN_FLAGS) << 32 | (uint64_t)imm << 28 |
+				 (relative ? KNOWN_RELATIVE : 0) | kind << 16,
+			 __ATOMIC_RELAXED);
+}
+
 /* Decodes the instruction at `at`, of which `room` bytes can be read. False if there is none. */
 static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
 {
 	ZydisDecodedInstruction d;
 	ZydisDecoderContext ctx;
-	ZyanStatus status = decode(&decoder, &ctx, p, room, &d);
+	ZyanStatus status;
 
+	if (!(log_mode & EXACT_STREAM) && room >= INSN_MAX && decode_known(in, p))
+		return true;
+	use_library();
+	status = decode(&decoder, &ctx, p, room, &d);
 	memset(in, 0, sizeof(*in));
 	if (!ZYAN_SUCCESS(status)) {
 		if (status == ZYDIS_STATUS_NO_MORE_DATA)
@@ -172,6 +261,8 @@ static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
 			stream_fields(&in->f, &d, op, (uint64_t)p + d.length);
 		else
 			in->f.used = 0xffff;
+	} else if (room >= INSN_MAX) {
+		remember(in, &d, p);
 	}
 	return true;
 }
@@ -186,7 +277,8 @@ uint32_t registers_used(const uint8_t *p)
 	static const uint8_t byte_reg[20] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
 					      6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-	if (!ZYAN_SUCCESS(decode(&decoder, &ctx, p, 15, &d)) ||
+	use_library();
+	if (!ZYAN_SUCCESS(decode(&decoder, &ctx, p, INSN_MAX, &d)) ||
 	    !ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count)))
 		return 0xffff;
 	for (unsigned i = 0; i < d.operand_count; i++) {

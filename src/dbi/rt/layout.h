@@ -21,6 +21,10 @@
 #define CACHE_CODE_SIZE 0x18000000
 #define ENGINE_BASE 0x7a0080000000
 
+/* Where blocks are looked for: address * factor >> shift, by the table's mask */
+#define TABLE_FACTOR 0x61c88647
+#define TABLE_SHIFT 16
+
 /* struct thread */
 #define T_SELF 0x00
 #define T_EXIT_LINK 0x08 /* why the cache was left: a link's number, or EXIT_… */

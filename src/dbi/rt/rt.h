@@ -87,7 +87,8 @@ struct thread {
 	bool stepping;	  /* to a place where the pending signal can be delivered */
 	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
 	bool ended;
-	uint64_t fs_base;    /* the program's, while the decoder runs */
+	bool in_library;     /* of the decoder: */
+	uint64_t fs_base;    /* the program's, while it runs */
 	uint64_t fork_flags; /* of the clone that made it */
 	uint8_t xmm[16 * 16];
 };

@@ -113,10 +113,12 @@ rt_ibl_begin:
  * if it is not there. */
 .macro PROBE table, found
 	mov \table(%rip), %rdx
-	mov %rcx, %rax
+	imul $TABLE_FACTOR, %rcx, %rax
+	shr $TABLE_SHIFT, %rax
 1:	and (%rdx), %rax
 	mov 8(%rdx,%rax,8), %rbx
-	test %rbx, %rbx
+	shl $16, %rbx /* without its tag */
+	shr $16, %rbx
 	jz 2f
 	cmp %rcx, (%rbx)
 	je \found

@@ -9,9 +9,10 @@ void plan_stream(struct build *b)
 
 	b->reserved = 0;
 	b->word = b->record = 0;
-	plan_begin(&b->plan);
+	b->plan.words = b->plan.nfield = 0;
 	if (!b->streams || b->once)
 		return;
+	plan_begin(&b->plan);
 	for (unsigned i = 0; i < b->n; i++) {
 		next += b->in[i].len;
 		plan_insn(&b->plan, i, &b->in[i].f, next);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as instructions: what the engine knows of one that it has met before is what decoding it says. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <asm/prctl.h>
+#include <sys/syscall.h>
+
+#include "dbi/rt/decode.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What of the engine it calls; none of these comes to pass. */
+uint64_t log_mode = EXACT_COUNTS;
+static void never(void)
+{
+	abort();
+}
+void die(const char *fmt, ...)
+{
+	(void)fmt;
+	abort();
+}
+int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char *))
+{
+	(void)fd, (void)lib, (void)resolve;
+	abort();
+}
+uint64_t elf_symbol(const struct library *lib, const char *name)
+{
+	(void)lib, (void)name;
+	abort();
+}
+void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
+		   const ZydisDecodedOperand *op, uint64_t next)
+{
+	(void)f, (void)d, (void)op, (void)next;
+	never();
+}
+void rt_save_xmm(void *to)
+{
+	(void)to;
+	never();
+}
+void rt_load_xmm(const void *from)
+{
+	(void)from;
+	never();
+}
+
+static void hold(const uint8_t *p)
+{
+	struct insn said, known_, learnt;
+
+	/* nothing is looked up or remembered where fewer bytes can be read than the longest has */
+	bool is = decode_one(&said, p, INSN_MAX - 1);
+
+	memset(&known_, 0, sizeof(known_));
+	if (decode_known(&known_, p) &&
+	    (!is || said.kind == INVALID || said.len != known_.len || said.kind != known_.kind ||
+	     said.modrm != known_.modrm || said.disp != known_.disp || said.imm != known_.imm ||
+	     said.rex != known_.rex || said.rip != known_.rip || said.gs || said.narrow ||
+	     said.target != known_.target || (said.reads ^ known_.reads) & FLAGS_ALL ||
+	     (said.writes ^ known_.writes) & FLAGS_ALL))
+		abort();
+	decode_one(&learnt, p, INSN_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct thread t = { .self = &t, .in_library = true };
+	uint8_t p[INSN_MAX];
+
+	if (!decode) {
+		syscall(SYS_arch_prctl, ARCH_SET_GS, &t);
+		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+		decode = ZydisDecoderDecodeInstruction;
+		decode_operands = ZydisDecoderDecodeOperands;
+	}
+	for (size_t i = 0; i < size; i++) {
+		memset(p, 0, sizeof(p));
+		memcpy(p, data + i, size - i < sizeof(p) ? size - i : sizeof(p));
+		hold(p);
+	}
+	return 0;
+}
