@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "isa/insn.h"
-#include "proc.h"
 #include "rng.h"
 #include "runahead/code.h"
 #include "runahead/user.h"
@@ -191,6 +190,21 @@ static uint32_t expectations(struct windows *w)
 		w->expect[i].known = w->s.n == i + 1 ? w->s.known : 0;
 	}
 	return n;
+}
+
+static void say(struct windows *w, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct expect *x = &w->expect[i];
+		uint32_t rec = w->code.uop[x->uop].rec;
+
+		if (x->head & RA_HAS_EA)
+			w->o->said(w->o->ctx, &w->p, x->ip, UREC_NONE, x->ea);
+		if (x->head & RA_HAS_A)
+			w->o->said(w->o->ctx, &w->p, x->ip, rec >> 5 & 3, x->a);
+		if (x->head & RA_HAS_B)
+			w->o->said(w->o->ctx, &w->p, x->ip, rec >> 12 & 3, x->b);
+	}
 }
 
 /* Comparing. */
@@ -414,6 +428,8 @@ static void one_window(struct windows *w)
 	w->n->full += w->s.stop == RA_STOP_FULL;
 	n = expectations(w);
 	w->n->instructions += n;
+	if (w->o->said)
+		say(w, n);
 	for (i = 0; i < n; i++)
 		if (compare_step(w, i))
 			break;

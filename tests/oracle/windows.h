@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "isa/uop.h"
+#include "proc.h"
 
 #define WINDOW_BURST 32
 
@@ -17,6 +18,10 @@ struct windows_opts {
 	uint64_t seed;
 	uint64_t count;		    /* windows wanted */
 	uint32_t least_us, most_us; /* how long it runs between windows */
+	/* Called with what a window says of an instruction, unless NULL; `what`: enum uop_rec, UREC_NONE: the
+	 * address that it accesses. The program stands where the window began. */
+	void (*said)(void *ctx, const struct proc *p, uint64_t ip, int what, uint64_t value);
+	void *ctx;
 };
 
 struct windows_counts {

@@ -163,6 +163,24 @@ CASE(operands)
 	printf("%#llx\n", (unsigned long long)v);
 }
 
+/* The same again and again, to be met anywhere. */
+CASE(rounds)
+{
+	static uint8_t code[500], m[128];
+	uint64_t v = 0;
+
+	program(code, sizeof(code));
+	for (int round = 0; round < 500; round++) {
+		v = fib(8) + interpret(code, 1) + through(functions, 300, 5);
+		for (int i = 0; i < 100; i++)
+			v = loops(v);
+		memset(m, 0, sizeof(m));
+		for (int i = 0; i < 200; i++)
+			v = operands(m, v % 23 + (uint64_t)i);
+	}
+	printf("%#llx\n", (unsigned long long)v);
+}
+
 static volatile sig_atomic_t caught;
 
 TRUTH static void on_signal(int number)
