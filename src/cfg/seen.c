@@ -97,12 +97,15 @@ static bool read_sites(struct reader *r, const struct profile *p, uint32_t image
 	const struct site *s;
 	size_t n = 0;
 
-	for (s = p->sites; s; s = s->hh.next)
+	SITES_EACH(&p->sites, s)
+	{
 		n += s->id.image == image;
+	}
 	r->seen->insn = malloc((n + 1) * sizeof(*r->seen->insn));
 	if (!r->seen->insn)
 		return false;
-	for (s = p->sites; s; s = s->hh.next) {
+	SITES_EACH(&p->sites, s)
+	{
 		if (s->id.image != image || (!s->observed && !s->samples))
 			continue;
 		r->seen->insn[r->seen->ninsns++] = s->id.addr;
