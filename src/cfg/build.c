@@ -91,6 +91,22 @@ static bool add_found(struct walk *w, const struct cfg_seen *seen)
 	return w->n != n;
 }
 
+/* Jumps from other procedures, not from parts of this one. */
+static void add_entries_from_outside(struct walk *w)
+{
+	for (uint32_t p = 0; p < w->nparts; p++) {
+		size_t n;
+		const struct code_entry *e =
+			code_entries(w->code, w->part[p].start, w->part[p].end, &n);
+
+		for (size_t i = 0; i < n; i++)
+			if (!walk_part_at(w, e[i].from))
+				walk_enter(w, e[i].to, CFG_ENTER);
+	}
+	if (w->code->im)
+		walk_enter(w, image_entry(w->code->im), CFG_ENTER);
+}
+
 static void add_pads(struct walk *w)
 {
 	struct cfg_source *src = &w->code->src;
@@ -110,6 +126,7 @@ static bool explore(struct walk *w, const struct cfg_seen *seen)
 		return false;
 	walk_enter(w, w->proc.start, CFG_ENTER);
 	add_pads(w);
+	add_entries_from_outside(w);
 	jumps_resolve(j);
 	if (seen) {
 		if (add_targets(w, seen))

@@ -66,6 +66,8 @@ void cfg_code_free(struct cfg_code *c)
 	code_found_fini(c);
 	free(c->callee);
 	free(c->learnt);
+	free(c->entry);
+	free(c->scanned);
 	free(c);
 }
 

@@ -26,6 +26,11 @@ struct code_found {
 	char name[24];
 };
 
+/* A jump from one procedure into the middle of another. */
+struct code_entry {
+	uint64_t to, from;
+};
+
 struct cfg_code {
 	struct cfg_source src;
 	struct image *im; /* or NULL */
@@ -37,7 +42,10 @@ struct cfg_code {
 	bool found_ready;
 	struct code_found *found; /* by start */
 	size_t nfound;
-	uint64_t *learnt; /* places that were called, in no order */
+	struct code_entry *entry; /* by to */
+	size_t nentries, entry_cap;
+	uint64_t *scanned; /* a bit a piece of each segment: its jumps are among them */
+	uint64_t *learnt;  /* places that were called, in no order */
 	size_t nlearnt;
 };
 
@@ -69,6 +77,9 @@ bool code_returns_twice(struct cfg_code *c, uint64_t addr);
 void code_learn(struct cfg_code *c, uint64_t addr);
 /* The procedure at addr, of those that nothing names. */
 const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr);
+/* The jumps from outside into [start, end), as far as they come from near: *n of them, by where they lead. They
+ * stay until the next call. */
+const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64_t end, size_t *n);
 void code_found_fini(struct cfg_code *c);
 
 #endif

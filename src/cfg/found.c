@@ -98,8 +98,8 @@ static bool add_found(struct cfg_code *c, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* The gap [start, end) between procedures, divided where something begins. */
-static bool divide(struct cfg_code *c, const struct starts *s, uint64_t start, uint64_t end)
+/* The gap [start, end) between procedures, of one section, divided where something begins. */
+static bool divide_piece(struct cfg_code *c, const struct starts *s, uint64_t start, uint64_t end)
 {
 	size_t lo = 0, hi = s->n;
 
@@ -117,6 +117,21 @@ static bool divide(struct cfg_code *c, const struct starts *s, uint64_t start, u
 		start = s->v[lo];
 	}
 	return add_found(c, start, end);
+}
+
+static bool divide(struct cfg_code *c, const struct starts *s, uint64_t start, uint64_t end)
+{
+	uint64_t from, to;
+
+	while (start < end && image_section_at(c->im, start, &from, &to) && to < end) {
+		if (!divide_piece(c, s, start, to))
+			return false;
+		start = to;
+		/* what lies between sections is none of any */
+		while (start < end && !image_section_at(c->im, start, &from, &to))
+			start++;
+	}
+	return divide_piece(c, s, start, end);
 }
 
 /* What no procedure covers, in order. */
@@ -193,4 +208,148 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 			hi = mid;
 	}
 	return lo && addr < c->found[lo - 1].end ? &c->found[lo - 1] : NULL;
+}
+
+/* Entries in the middle: hand-written procedures share code. It lies close together, so only what is near
+ * a procedure is read for them, piece by piece. */
+
+#define PIECE 32768u
+#define NEAR 65536u
+
+static bool add_entry(struct cfg_code *c, uint64_t to, uint64_t from)
+{
+	if (c->nentries == c->entry_cap) {
+		size_t cap = c->entry_cap ? 2 * c->entry_cap : 64;
+		struct code_entry *v = realloc(c->entry, cap * sizeof(*v));
+
+		if (!v)
+			return false;
+		c->entry = v;
+		c->entry_cap = cap;
+	}
+	c->entry[c->nentries++] = (struct code_entry){ to, from };
+	return true;
+}
+
+/* Jumps from the procedure to the middle of others; it is read where it lies in [start, end). */
+static bool scan_proc(struct cfg_code *c, const struct image_proc *p, uint64_t start, uint64_t end)
+{
+	struct code_at at = { 0 };
+	struct code_insn in;
+	/* what begins before is out of step for some instructions */
+	uint64_t addr = p->start < start ? start : p->start;
+
+	while (addr < end && addr < p->end) {
+		const struct image_proc *to;
+
+		if (!code_decode(c, &at, addr, &in)) {
+			addr++;
+			continue;
+		}
+		addr += in.len;
+		if ((in.cls != INSN_JUMP && in.cls != INSN_BRANCH) ||
+		    (in.target >= p->start && in.target < p->end))
+			continue;
+		to = image_proc_at(c->im, in.target);
+		if (to && to->start != in.target && !add_entry(c, in.target, addr - in.len))
+			return false;
+	}
+	return true;
+}
+
+static size_t first_proc(const struct image_proc *proc, size_t n, uint64_t addr)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (proc[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool scan(struct cfg_code *c, uint64_t start, uint64_t end)
+{
+	const struct image_proc *proc;
+	size_t n = image_procs(c->im, &proc);
+
+	for (size_t i = first_proc(proc, n, start); i < n && proc[i].start < end; i++)
+		if (!scan_proc(c, &proc[i], start, end))
+			return false;
+	return true;
+}
+
+static int by_to(const void *va, const void *vb)
+{
+	const struct code_entry *a = va, *b = vb;
+
+	return (a->to > b->to) - (a->to < b->to);
+}
+
+static const struct image_segment *segment_at(const struct cfg_code *c, uint64_t addr,
+					      uint64_t *before)
+{
+	const struct image_segment *seg;
+	unsigned n = image_segments(c->im, &seg);
+
+	*before = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (addr - seg[i].addr < seg[i].size)
+			return &seg[i];
+		*before += seg[i].size / PIECE + 1;
+	}
+	return NULL;
+}
+
+static bool make_scanned(struct cfg_code *c)
+{
+	const struct image_segment *seg;
+	unsigned n = image_segments(c->im, &seg);
+	uint64_t pieces = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		pieces += seg[i].size / PIECE + 1;
+	c->scanned = calloc(pieces / 64 + 1, sizeof(*c->scanned));
+	return c->scanned;
+}
+
+const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64_t end, size_t *n)
+{
+	const struct image_segment *seg;
+	uint64_t before, from, to;
+	size_t lo = 0, hi, had = c->nentries;
+
+	*n = 0;
+	seg = c->im && (c->scanned || make_scanned(c)) ? segment_at(c, start, &before) : NULL;
+	if (!seg)
+		return NULL;
+	from = start - seg->addr > NEAR ? start - seg->addr - NEAR : 0;
+	to = seg->size - (end - seg->addr) > NEAR ? end - seg->addr + NEAR : seg->size;
+	for (uint64_t piece = from / PIECE; piece * PIECE < to; piece++) {
+		uint64_t *word = &c->scanned[(before + piece) / 64];
+		uint64_t bit = 1ull << (before + piece) % 64;
+
+		if (!(*word & bit) &&
+		    !scan(c, seg->addr + piece * PIECE, seg->addr + (piece + 1) * PIECE))
+			return NULL;
+		*word |= bit;
+	}
+	if (c->nentries != had)
+		qsort(c->entry, c->nentries, sizeof(*c->entry), by_to);
+	hi = c->nentries;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c->entry[mid].to <= start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (lo + *n < c->nentries && c->entry[lo + *n].to < end)
+		++*n;
+	return &c->entry[lo];
 }

@@ -560,6 +560,23 @@ static bool read_table(struct jumps *j, uint32_t jump, const struct table *t)
 	return ok;
 }
 
+/* A word of the GOT that leads back until it is bound: into the PLT. */
+static void follow_word(struct jumps *j, uint32_t jump)
+{
+	const struct insn *in = &j->in[0];
+	const ZydisDecodedOperand *op = &in->op[0];
+	struct cfg_source *src = &j->w->code->src;
+	uint64_t to;
+	bool fixed;
+
+	if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.base == ZYDIS_REGISTER_RIP &&
+	    src->data &&
+	    src->data(src->ctx, in->addr + in->len + (uint64_t)op->mem.disp.value, &to, 8,
+		      &fixed) &&
+	    walk_part_at(j->w, to))
+		j->w->jump[jump].by_word = walk_add_case(j->w, jump, to);
+}
+
 /* Not from a table: to another procedure if the frame is gone, or if it goes by a word of the GOT. */
 static bool is_tail(struct jumps *j, uint32_t jump)
 {
@@ -608,13 +625,15 @@ void jumps_resolve(struct jumps *j)
 		walk_prune(j->w);
 		changed = false;
 		for (uint32_t i = 0; i < j->w->njumps && j->work > 0; i++)
-			changed |= resolve(j, i);
+			changed |= !j->w->jump[i].by_word && resolve(j, i);
 	}
 	for (uint32_t i = 0; i < j->w->njumps && !j->w->failed; i++) {
 		struct walk_jump *x = &j->w->jump[i];
 
-		if (x->fate == WALK_UNKNOWN && !x->n && is_tail(j, i))
-			x->fate = WALK_TAIL;
+		if (x->fate != WALK_UNKNOWN || x->n || !is_tail(j, i))
+			continue;
+		x->fate = WALK_TAIL;
+		follow_word(j, i);
 	}
 }
 

@@ -41,6 +41,7 @@ enum walk_fate {
 struct walk_jump {
 	uint32_t insn;
 	uint8_t fate; /* enum walk_fate */
+	bool by_word; /* goes by a word of the GOT: nothing is to be resolved */
 	bool outside; /* some targets are in other procedures */
 	uint64_t *to; /* ascending; in this procedure */
 	uint32_t n, cap;

@@ -41,6 +41,11 @@ const char *image_build_id(const struct image *im);
 unsigned image_segments(const struct image *im, const struct image_segment **seg);
 uint64_t image_base(const struct image *im); /* address of the first PT_LOAD, page-aligned down */
 
+/* Where control enters the program, or 0. */
+uint64_t image_entry(const struct image *im);
+/* The extent of the section of code that holds addr; false: sections do not tell. */
+bool image_section_at(const struct image *im, uint64_t addr, uint64_t *start, uint64_t *end);
+
 /*
  * The code bytes from addr on: *n of them, at least IMAGE_CODE_MIN unless the segment ends before;
  * what follows is asked for by another call. They are read piece by piece as they are asked for,

@@ -75,14 +75,16 @@ static bool may_nest(const struct sweep *s, const struct symbol *sym)
 	return s->depth < NEST && sym->end != sym->start && (outer->local || !sym->local);
 }
 
-/* Where a symbol without a size ends: with the unwind range, the next symbol or the segment. */
+/* Where a symbol without a size ends: with the unwind range, the next symbol, the section or the segment. */
 static uint64_t guess_end(const struct image *im, const struct unwind *u, const struct symbol *sym,
 			  uint64_t next)
 {
 	const struct unwind_range *range = unwind_at(u, sym->start);
 	const struct image_segment *seg = image_segment_at(im, sym->start);
-	uint64_t end = range ? range->end : seg->addr + seg->size;
+	uint64_t end = range ? range->end : seg->addr + seg->size, from, to;
 
+	if (image_section_at(im, sym->start, &from, &to) && to < end)
+		end = to;
 	return next && next < end ? next : end;
 }
 
