@@ -13,6 +13,7 @@
 #include "cfg/walk.h"
 
 #define PADS_MAX 4096
+#define CALLED_MAX 256
 
 struct build {
 	struct cfg *g;
@@ -52,7 +53,8 @@ static bool add_targets(struct walk *w, const struct cfg_seen *seen)
 		const struct cfg_target *t = targets_of(seen, w->insn[w->jump[k].insn].addr, &n);
 
 		for (size_t i = 0; i < n; i++) {
-			if (!walk_part_at(w, t[i].to)) {
+			if (!walk_part_at(w, t[i].to) ||
+			    (t[i].to == w->proc.start && w->jump[k].fate == WALK_TAIL)) {
 				outside++;
 				continue;
 			}
@@ -103,8 +105,13 @@ static void add_entries_from_outside(struct walk *w)
 			if (!walk_part_at(w, e[i].from))
 				walk_enter(w, e[i].to, CFG_ENTER);
 	}
-	if (w->code->im)
-		walk_enter(w, image_entry(w->code->im), CFG_ENTER);
+	if (w->code->im) {
+		uint64_t called[CALLED_MAX];
+		size_t n = image_called(w->code->im, called, CALLED_MAX);
+
+		for (size_t i = 0; i < n; i++)
+			walk_enter(w, called[i], CFG_ENTER);
+	}
 }
 
 static void add_pads(struct walk *w)

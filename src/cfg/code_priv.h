@@ -40,6 +40,7 @@ struct cfg_code {
 	uint32_t budget; /* instructions that the question at hand may still look at */
 	bool assumed;	 /* its answer rests on one that is pending */
 	bool found_ready;
+	struct code_found small;  /* the one asked for last */
 	struct code_found *found; /* by start */
 	size_t nfound;
 	struct code_entry *entry; /* by to */

@@ -11,6 +11,10 @@
 
 #include "cfg/code_priv.h"
 
+#define CALLED_MAX 256
+#define ALIGNED 16 /* procedures are */
+#define SMALL 64   /* bytes */
+
 struct starts {
 	uint64_t *v;
 	size_t n, cap;
@@ -54,18 +58,36 @@ void code_found_fini(struct cfg_code *c)
 	c->found_ready = false;
 }
 
-/* What [start, end) calls outside all procedures. */
+/* Does a nop end there, and nothing go on there? */
+static bool is_after_filler(struct cfg_code *c, uint64_t addr)
+{
+	for (unsigned n = 1; n < INSN_MAX_LEN; n++) {
+		struct code_at at = { 0 };
+		struct code_insn in;
+
+		if (code_decode(c, &at, addr - n, &in) && in.nop && in.len == n)
+			return true;
+	}
+	return false;
+}
+
+/* What [start, end) calls outside all procedures; and where it jumps to there, if that looks like a
+ * beginning: behind what fills up. */
 static bool sweep(struct cfg_code *c, struct starts *s, uint64_t start, uint64_t end)
 {
 	struct code_at at = { 0 };
 	struct code_insn in;
 
 	for (uint64_t addr = start; addr < end;) {
+		bool jumps;
+
 		if (!code_decode(c, &at, addr, &in)) {
 			addr++;
 			continue;
 		}
-		if (in.cls == INSN_CALL && !image_proc_at(c->im, in.target) &&
+		jumps = in.cls == INSN_JUMP && in.target % ALIGNED == 0 &&
+			!image_proc_at(c->im, addr) && is_after_filler(c, in.target);
+		if ((in.cls == INSN_CALL || jumps) && !image_proc_at(c->im, in.target) &&
 		    !add_start(s, in.target))
 			return false;
 		addr += in.len;
@@ -123,15 +145,16 @@ static bool divide(struct cfg_code *c, const struct starts *s, uint64_t start, u
 {
 	uint64_t from, to;
 
-	while (start < end && image_section_at(c->im, start, &from, &to) && to < end) {
+	if (!image_section_at(c->im, 0, &from, &to))
+		return divide_piece(c, s, start, end); /* nothing tells of sections */
+	while (start < end && image_section_at(c->im, start, &from, &to) && from < end) {
+		start = from > start ? from : start;
+		to = to < end ? to : end;
 		if (!divide_piece(c, s, start, to))
 			return false;
 		start = to;
-		/* what lies between sections is none of any */
-		while (start < end && !image_section_at(c->im, start, &from, &to))
-			start++;
 	}
-	return divide_piece(c, s, start, end);
+	return true;
 }
 
 /* What no procedure covers, in order. */
@@ -169,7 +192,12 @@ static bool find_all(struct cfg_code *c, struct starts *s)
 {
 	const struct image_segment *seg;
 	unsigned nseg = image_segments(c->im, &seg);
+	uint64_t called[CALLED_MAX];
+	size_t n = image_called(c->im, called, CALLED_MAX);
 
+	for (size_t i = 0; i < n; i++)
+		if (!add_start(s, called[i]))
+			return false;
 	for (size_t i = 0; i < c->nlearnt; i++)
 		if (!add_start(s, c->learnt[i]))
 			return false;
@@ -185,13 +213,43 @@ static bool find_all(struct cfg_code *c, struct starts *s)
 	return true;
 }
 
+/* A gap too small to be divided: what stands before the first slot of a PLT, say. */
+static const struct code_found *find_small(struct cfg_code *c, uint64_t addr)
+{
+	const struct image_proc *proc;
+	size_t n = image_procs(c->im, &proc), lo = 0, hi = n;
+	uint64_t start, end;
+	struct code_found *f = &c->small;
+
+	if (!image_section_at(c->im, addr, &start, &end) || addr < start)
+		return NULL;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (proc[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo && proc[lo - 1].end > start)
+		start = proc[lo - 1].end;
+	if (lo < n && proc[lo].start < end)
+		end = proc[lo].start;
+	if (end - start > SMALL || addr < start)
+		return NULL;
+	*f = (struct code_found){ .start = start, .end = end };
+	snprintf(f->name, sizeof(f->name), "sub_%" PRIx64, start);
+	return f;
+}
+
 const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 {
+	const struct code_found *small = c->im ? find_small(c, addr) : NULL;
 	struct starts s = { 0 };
 	size_t lo = 0, hi;
 
-	if (!c->im)
-		return NULL;
+	if (!c->im || small)
+		return small;
 	if (!c->found_ready) {
 		c->found_ready = true;
 		if (!find_all(c, &s))

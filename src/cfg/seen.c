@@ -94,24 +94,25 @@ static int by_from(const void *va, const void *vb)
 
 static bool read_sites(struct reader *r, const struct profile *p, uint32_t image)
 {
+	size_t cap = 0;
 	const struct site *s;
-	size_t n = 0;
 
 	SITES_EACH(&p->sites, s)
 	{
-		n += s->id.image == image;
-	}
-	r->seen->insn = malloc((n + 1) * sizeof(*r->seen->insn));
-	if (!r->seen->insn)
-		return false;
-	SITES_EACH(&p->sites, s)
-	{
+		uint64_t *v;
+
 		if (s->id.image != image || (!s->observed && !s->samples))
 			continue;
+		v = grown(r, r->seen->insn, r->seen->ninsns, &cap, sizeof(*v));
+		if (!v)
+			return false;
+		r->seen->insn = v;
 		r->seen->insn[r->seen->ninsns++] = s->id.addr;
 		if ((s->cls == INSN_IJUMP || s->cls == INSN_ICALL) && s->operand[OPERAND_TARGET])
 			add_raw(r, s);
 	}
+	if (!r->seen->ninsns)
+		return true;
 	qsort(r->seen->insn, r->seen->ninsns, sizeof(*r->seen->insn), by_value);
 	if (r->nraw)
 		qsort(r->raw, r->nraw, sizeof(*r->raw), by_from);

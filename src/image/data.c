@@ -10,6 +10,7 @@
 
 struct image_reloc {
 	uint64_t at, value; /* the 8 bytes at `at` become the image's address `value` */
+	bool symbol;	    /* or that of a symbol, which may be another image's */
 };
 
 static const Elf64_Phdr *load_of(const struct image *im, uint64_t addr, size_t n)
@@ -79,9 +80,11 @@ static void add_relocs(struct image_data *d, Elf_Scn *scn)
 		return;
 	d->reloc = v;
 	for (size_t i = 0; i < n; i++)
-		if (ELF64_R_TYPE(rela[i].r_info) == R_X86_64_RELATIVE)
-			v[d->relocs++] = (struct image_reloc){ rela[i].r_offset,
-							       (uint64_t)rela[i].r_addend };
+		v[d->relocs++] = (struct image_reloc){
+			.at = rela[i].r_offset,
+			.value = (uint64_t)rela[i].r_addend,
+			.symbol = ELF64_R_TYPE(rela[i].r_info) != R_X86_64_RELATIVE,
+		};
 }
 
 static void read_relocs(struct image *im)
@@ -116,8 +119,11 @@ static size_t find_reloc(const struct image_data *d, uint64_t at)
 	return lo;
 }
 
-static void relocate(struct image *im, uint64_t addr, uint8_t *buf, size_t n)
+/* False: some of it is an address that only the loader knows. */
+static bool relocate(struct image *im, uint64_t addr, uint8_t *buf, size_t n)
 {
+	bool known = true;
+
 	struct image_data *d = &im->data;
 
 	if (!d->relocs_read)
@@ -125,8 +131,11 @@ static void relocate(struct image *im, uint64_t addr, uint8_t *buf, size_t n)
 	for (size_t i = find_reloc(d, addr); i < d->relocs && d->reloc[i].at - addr < n; i++) {
 		size_t at = d->reloc[i].at - addr, left = n - at;
 
-		memcpy(buf + at, &d->reloc[i].value, left < 8 ? left : 8);
+		known = known && !d->reloc[i].symbol;
+		if (!d->reloc[i].symbol)
+			memcpy(buf + at, &d->reloc[i].value, left < 8 ? left : 8);
 	}
+	return known;
 }
 
 bool image_data(struct image *im, uint64_t addr, void *buf, size_t n, bool *constant)
@@ -136,9 +145,31 @@ bool image_data(struct image *im, uint64_t addr, void *buf, size_t n, bool *cons
 	if (!ph || !read_bytes(im, ph->p_offset + (addr - ph->p_vaddr), buf, n))
 		return false;
 	*constant = !(ph->p_flags & PF_W) || is_relro(im, addr, n);
-	if (ph->p_flags & PF_W)
-		relocate(im, addr, buf, n);
+	if (ph->p_flags & PF_W && !relocate(im, addr, buf, n))
+		*constant = false;
 	return true;
+}
+
+size_t image_called(struct image *im, uint64_t *addr, size_t max)
+{
+	Elf_Scn *scn = NULL;
+	size_t n = 0;
+
+	if (max)
+		addr[n++] = im->file.ehdr->e_entry;
+	while ((scn = elf_nextscn(im->file.elf, scn))) {
+		const Elf64_Shdr *sh = elf64_getshdr(scn);
+		uint64_t value;
+		bool constant;
+
+		if (!sh || (sh->sh_type != SHT_INIT_ARRAY && sh->sh_type != SHT_FINI_ARRAY &&
+			    sh->sh_type != SHT_PREINIT_ARRAY))
+			continue;
+		for (uint64_t at = 0; at + 8 <= sh->sh_size && n < max; at += 8)
+			if (image_data(im, sh->sh_addr + at, &value, 8, &constant))
+				addr[n++] = value;
+	}
+	return n;
 }
 
 void image_data_fini(struct image *im)

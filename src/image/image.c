@@ -150,25 +150,23 @@ uint64_t image_base(const struct image *im)
 	return im->base;
 }
 
-uint64_t image_entry(const struct image *im)
-{
-	return im->file.ehdr->e_entry;
-}
-
 bool image_section_at(const struct image *im, uint64_t addr, uint64_t *start, uint64_t *end)
 {
 	Elf_Scn *scn = NULL;
+	bool found = false;
 
 	while ((scn = elf_nextscn(im->file.elf, scn))) {
 		const Elf64_Shdr *sh = elf64_getshdr(scn);
 
-		if (!sh || !(sh->sh_flags & SHF_EXECINSTR) || addr - sh->sh_addr >= sh->sh_size)
+		if (!sh || !(sh->sh_flags & SHF_EXECINSTR) ||
+		    sh->sh_addr + sh->sh_size < sh->sh_addr || sh->sh_addr + sh->sh_size <= addr ||
+		    (found && sh->sh_addr >= *start))
 			continue;
 		*start = sh->sh_addr;
 		*end = sh->sh_addr + sh->sh_size;
-		return *end > *start;
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 const struct image_segment *image_segment_at(const struct image *im, uint64_t addr)

@@ -41,9 +41,9 @@ const char *image_build_id(const struct image *im);
 unsigned image_segments(const struct image *im, const struct image_segment **seg);
 uint64_t image_base(const struct image *im); /* address of the first PT_LOAD, page-aligned down */
 
-/* Where control enters the program, or 0. */
-uint64_t image_entry(const struct image *im);
-/* The extent of the section of code that holds addr; false: sections do not tell. */
+/* What the loader calls: the entry, what runs first and last. Up to max addresses; returns how many. */
+size_t image_called(struct image *im, uint64_t *addr, size_t max);
+/* The extent of the section of code that holds addr, or of the next one; false: there is none. */
 bool image_section_at(const struct image *im, uint64_t addr, uint64_t *start, uint64_t *end);
 
 /*
@@ -57,8 +57,8 @@ const uint8_t *image_code(const struct image *im, uint64_t addr, size_t *n);
 
 /*
  * n bytes that the file gives memory at addr, as the loader leaves them: addresses of the image's own
- * are there, as ELF virtual addresses. *constant: the program cannot write there. False: the file gives
- * none.
+ * are there, as ELF virtual addresses. *constant: that is what the program will find: it cannot write
+ * there, and no symbol's address is put there. False: the file gives none.
  */
 bool image_data(struct image *im, uint64_t addr, void *buf, size_t n, bool *constant);
 

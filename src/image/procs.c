@@ -83,7 +83,7 @@ static uint64_t guess_end(const struct image *im, const struct unwind *u, const 
 	const struct image_segment *seg = image_segment_at(im, sym->start);
 	uint64_t end = range ? range->end : seg->addr + seg->size, from, to;
 
-	if (image_section_at(im, sym->start, &from, &to) && to < end)
+	if (image_section_at(im, sym->start, &from, &to) && from <= sym->start && to < end)
 		end = to;
 	return next && next < end ? next : end;
 }

@@ -116,6 +116,12 @@ static bool is_part(const struct cfg *g, uint64_t addr)
 	return false;
 }
 
+/* In the procedure, and not where it is called. */
+static bool is_inner(const struct cfg *g, uint64_t addr)
+{
+	return is_part(g, addr) && addr != g->part[0].start;
+}
+
 static void check_targets(struct check *c, const struct cfg *g, const struct cfg_seen *seen)
 {
 	for (size_t i = 0; i < seen->ntargets; i++) {
@@ -124,8 +130,9 @@ static void check_targets(struct check *c, const struct cfg *g, const struct cfg
 		if (b == CFG_NONE)
 			continue;
 		c->targets++;
-		if (is_part(g, seen->target[i].to) ? !has_edge(g, &g->block[b], seen->target[i].to)
-						   : !leaves(g, &g->block[b]))
+		if (!(is_part(g, seen->target[i].to) &&
+		      has_edge(g, &g->block[b], seen->target[i].to)) &&
+		    !(!is_inner(g, seen->target[i].to) && leaves(g, &g->block[b])))
 			show(c, &c->untold, seen->target[i].from, "went where no edge leads");
 	}
 }
