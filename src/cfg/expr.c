@@ -171,12 +171,14 @@ static uint32_t zext(struct expr_path *p, uint32_t a, unsigned bytes)
 	return intern(p, &e);
 }
 
-/* A sum of several things as one that can be an index. */
+/* A sum as one thing that is an index: of several, or one that was compared as a whole. */
 static uint32_t as_one(struct expr_path *p, uint32_t a)
 {
 	struct expr e = { .op = EXPR_ZEXT, .size = 8, .a = a, .hi = UINT64_MAX };
 
-	return p->node[a].op == EXPR_SUM && p->node[a].nterms > 1 ? intern(p, &e) : a;
+	return p->node[a].op == EXPR_SUM && (p->node[a].nterms > 1 || p->node[a].bounded)
+		       ? intern(p, &e)
+		       : a;
 }
 
 static uint32_t sext(struct expr_path *p, uint32_t a, unsigned bytes)
@@ -372,18 +374,17 @@ static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64
 	default:
 		break;
 	}
-	bounded = e->bounded || (bounded && (h < e->hi || e->op == EXPR_LOAD));
+	bounded = e->bounded || (bounded && (h < e->hi || e->op == EXPR_LOAD || e->size == 8));
 	*lo = l > e->lo ? l : e->lo;
 	*hi = h < e->hi ? h : e->hi;
 	return bounded;
 }
 
-/* A 32-bit part that was compared, where the whole is used: then there is nothing above it. */
+/* The low part that was compared, where the whole is used: then there is nothing above it. */
 static uint32_t low_part(const struct expr_path *p, uint32_t node)
 {
 	for (uint32_t i = 0; i < p->n; i++)
-		if (p->node[i].op == EXPR_ZEXT && p->node[i].size == 4 && p->node[i].a == node &&
-		    p->node[i].bounded)
+		if (p->node[i].op == EXPR_ZEXT && p->node[i].a == node && p->node[i].bounded)
 			return i;
 	return node;
 }
@@ -458,12 +459,22 @@ static void forget_stack(struct expr_path *p)
 	p->stack = ++p->others;
 }
 
+/* What is loaded again without being checked again was not stored to, as the compiler knew. */
+static bool was_loaded(const struct expr_path *p, uint32_t addr)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->node[i].op == EXPR_LOAD && p->node[i].a == addr)
+			return true;
+	return false;
+}
+
 static void store(struct expr_path *p, uint32_t addr, unsigned size, uint32_t value)
 {
 	struct expr at = expr_as_sum(p, addr);
 
 	if (!is_stack(p, &at)) {
-		p->memory = ++p->others;
+		if (was_loaded(p, addr))
+			p->memory = ++p->others;
 		return;
 	}
 	if (p->nstores == EXPR_STORES)
@@ -585,6 +596,20 @@ static void step_leave(struct expr_path *p)
 	p->reg[UR_RBP] = load(p, p->reg[UR_RBP], 8);
 }
 
+/* a | b: no bit above those that either has. */
+static uint32_t joined(struct expr_path *p, uint32_t a, uint32_t b)
+{
+	struct expr e = { .op = EXPR_OTHER, .c = p->others++ };
+	uint64_t lo, hi, more;
+	bool bounded = range(p, a, &lo, &hi, 0);
+
+	e.bounded = range(p, b, &lo, &more, 0) && bounded;
+	e.hi = hi | more;
+	for (unsigned by = 1; by < 64; by *= 2)
+		e.hi |= e.hi >> by;
+	return intern(p, &e);
+}
+
 /* add, sub, and, xor and their like, of two operands. */
 static void step_binary(struct expr_path *p, const struct insn *in)
 {
@@ -610,6 +635,9 @@ static void step_binary(struct expr_path *p, const struct insn *in)
 		v = is_constant(p, b)	? masked(p, a, p->node[b].c)
 		    : is_constant(p, a) ? masked(p, b, p->node[a].c)
 					: other(p);
+		break;
+	case ZYDIS_MNEMONIC_OR:
+		v = same ? a : joined(p, a, b);
 		break;
 	default:
 		v = same && in->z.mnemonic == ZYDIS_MNEMONIC_XOR ? constant(p, 0) : other(p);

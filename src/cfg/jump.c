@@ -591,6 +591,13 @@ static bool is_tail(struct jumps *j, uint32_t jump)
 	return heights_at_entry(j->heights, j->w, j->w->jump[jump].insn);
 }
 
+/* Is it known where the table begins, and, more or less, where it ends? Entries of one without a bound
+ * are told from its first on, which is where offsets count from. */
+static bool has_end(const struct table *t)
+{
+	return t->bounded || t->hi < ENTRIES_MAX || (t->sign && t->base == t->at);
+}
+
 static bool resolve(struct jumps *j, uint32_t jump)
 {
 	uint32_t n = j->w->n, cases = j->w->jump[jump].n;
@@ -609,7 +616,7 @@ static bool resolve(struct jumps *j, uint32_t jump)
 	j->work += j->left > 0 ? j->left : 0;
 	j->work -= (STEPS_EACH - j->steps) / STEP_PART;
 	for (uint32_t i = 0; i < j->ntables && ok; i++)
-		ok = read_table(j, jump, &j->table[i]);
+		ok = read_table(j, jump, &j->table[i]) && has_end(&j->table[i]);
 	if (j->ntables && ok && !j->incomplete)
 		j->w->jump[jump].fate = j->w->jump[jump].n ? WALK_TABLE : WALK_TAIL;
 	else

@@ -2,9 +2,11 @@
 #include "base/log.h"
 #include "cmd/verbs.h"
 #include "report/annotate.h"
+#include "report/blocks.h"
 
 static struct reading_options in = { .verb = "annotate", .input = "assay.db", .warn = log_warn };
 static struct annotate_options o;
+static bool graph, dot;
 
 static const struct opt opts[] = {
 	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
@@ -15,6 +17,9 @@ static const struct opt opts[] = {
 	  &o.full, 0, 0, NULL },
 	{ 0, "all", NULL, "values of all operands, not only the semi-invariant ones", OPT_FLAG,
 	  &o.all, 0, 0, NULL },
+	{ 0, "cfg", NULL, "its control-flow graph, block by block", OPT_FLAG, &graph, 0, 0, NULL },
+	{ 0, "dot", NULL, "the same for Graphviz: | dot -Tsvg > graph.svg", OPT_FLAG, &dot, 0, 0,
+	  NULL },
 	{ 'w', "wide", NULL, "do not cut lines; all hot values", OPT_FLAG, &in.wide, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
 	{ 0 },
@@ -28,10 +33,20 @@ static int run(int argc, char **argv, struct err *err)
 		err_set(err, ERR_USAGE, "annotate takes one procedure, but %d were given", argc);
 		return err->code;
 	}
+	if (dot && in.json) {
+		err_set(err, ERR_USAGE, "--dot and --json are two forms of output");
+		return err->code;
+	}
 	o.procedure = argc ? argv[0] : NULL;
 	if (reading_open(&r, &in, err))
 		return err->code;
-	annotate_print(&r, &o, err);
+	if (graph || dot)
+		blocks_print(&r,
+			     &(struct blocks_options){
+				     .procedure = o.procedure, .image = o.image, .dot = dot },
+			     err);
+	else
+		annotate_print(&r, &o, err);
 	reading_close(&r, err->code == 0);
 	return err->code;
 }
@@ -39,7 +54,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_annotate = {
 	.name = "annotate",
 	.summary = "one procedure, each instruction with its time and values",
-	.synopsis = "[PROC] [-i FILE] [--image GLOB] [--full] [--all] [--json]",
+	.synopsis = "[PROC] [-i FILE] [--image GLOB] [--full] [--all] [--cfg | --dot] [--json]",
 	.about =
 		"PROC is a procedure's name (C++ and Rust names as they are written, with or "
 		"without "
@@ -60,11 +75,23 @@ const struct verb cmd_annotate = {
 		"slow one has them.\n\n"
 		"Of an exact recording it shows how often each instruction was executed. Shares "
 		"are exact and have no bound, but where more different values came than the list "
-		"holds: then the bound is certain.",
+		"holds: then the bound is certain.\n\n"
+		"--cfg shows the control-flow graph instead: basic blocks, how each ends, and "
+		"where "
+		"control goes from there. Blocks (and edges) of one class run equally often, "
+		"whatever "
+		"the program does, but for calls that do not return, or return twice. Indirect "
+		"jumps "
+		"are followed through their tables, and by the targets that a recording with "
+		"values "
+		"has; where one goes is not always known: then edges are missing, it says so, and "
+		"each block has a class of its own. A block begins behind each call.",
 	.examples =
 		"assay annotate\n"
 		"assay annotate longest_match\n"
 		"assay annotate --image 'libc*' 'mem*' --full\n"
+		"assay annotate deflate --cfg\n"
+		"assay annotate deflate --dot | dot -Tsvg > deflate.svg\n"
 		"assay annotate deflate --json | jq '.instructions[] | select(.share > 0.05)'\n",
 	.opts = opts,
 	.words = "",

@@ -4,7 +4,9 @@
  * be in a graph, blocks must run as a whole, each branch, jump and target must be an edge, and what is
  * of one class must have run equally often. Prints what does not hold.
  *
- * Usage: cfg_programs RECORDING
+ * Usage: cfg_programs [--every PREFIX] RECORDING
+ *	--every PREFIX	procedures whose name begins so ran whole: no block of theirs may not have run, and
+ *			no edge of theirs may be missing
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,6 +35,8 @@
 	X(untold, "of them, such that no edge tells of") \
 	X(classes, "classes with several blocks") \
 	X(unequal, "of them, such whose blocks ran unequally often") \
+	X(whole, "procedures of which every block must have run") \
+	X(never, "blocks of theirs that did not run, or edges missing") \
 	X(explained, "classes with a call that was left for good, or came back twice")
 
 struct check {
@@ -41,7 +45,7 @@ struct check {
 #undef X
 	const struct profile *p;
 	uint32_t image;
-	const char *path;
+	const char *path, *every;
 	double seconds;
 };
 
@@ -158,21 +162,13 @@ struct class
 /* A procedure in which a call did not return once, or an exception landed, keeps no balance. */
 static bool keeps_balance(const struct check *c, const struct cfg *g)
 {
-	uint64_t in = 0, out = 0;
-
 	for (uint32_t e = 0; e < g->nedges; e++) {
 		const struct cfg_edge *x = &g->edge[e];
 
 		if (x->from == CFG_ENTRY_BLOCK && x->kind != CFG_ENTER &&
 		    ran(c, g->block[x->to].start))
 			return false;
-		if (x->kind == CFG_RETURN || x->kind == CFG_STOP)
-			out += ran(
-				c,
-				g->insn[g->block[x->from].insn + g->block[x->from].ninsn - 1].addr);
 	}
-	(void)in;
-	(void)out;
 	for (uint32_t b = CFG_FIRST_BLOCK; b < g->nblocks; b++)
 		if (!returned(c, g, &g->block[b]))
 			return false;
@@ -214,6 +210,16 @@ static void check_outside(struct check *c, const struct cfg *g, const struct cfg
 			show(c, &c->outside, seen->insn[i], "ran, but is in no block");
 }
 
+static void check_whole(struct check *c, const struct cfg *g)
+{
+	c->whole++;
+	if (g->missing)
+		show(c, &c->never, g->part[0].start, "edges are missing");
+	for (uint32_t b = CFG_FIRST_BLOCK; b < g->nblocks; b++)
+		if (!ran(c, g->block[b].start) && !(g->block[b].flags & CFG_UNREACHED))
+			show(c, &c->never, g->block[b].start, "never ran");
+}
+
 static void check_image(struct check *c, struct image *im)
 {
 	struct cfg_code *code;
@@ -253,6 +259,8 @@ static void check_image(struct check *c, struct image *im)
 		check_targets(c, &g, &seen);
 		if (!g.missing)
 			check_classes(c, &g);
+		if (c->every && !strncmp(proc.name, c->every, strlen(c->every)))
+			check_whole(c, &g);
 		cfg_fini(&g);
 	}
 	cfg_seen_fini(&seen);
@@ -265,8 +273,14 @@ int main(int argc, char **argv)
 	struct profile p;
 	struct err err;
 
+	if (argc == 4 && !strcmp(argv[1], "--every")) {
+		c.every = argv[2];
+		argc -= 2;
+		argv += 2;
+	}
 	if (argc != 2 || profile_init(&p, &err) || recording_read(argv[1], &p, &err)) {
-		fprintf(stderr, "%s\n", argc == 2 ? err.msg : "usage: cfg_programs RECORDING");
+		fprintf(stderr, "%s\n",
+			argc == 2 ? err.msg : "usage: cfg_programs [--every PREFIX] RECORDING");
 		return 2;
 	}
 	c.p = &p;
@@ -289,5 +303,6 @@ int main(int argc, char **argv)
 #undef X
 	printf("%8.2f s of CPU time for the graphs\n", c.seconds);
 	profile_fini(&p);
-	return c.outside || c.unreached || c.entered || c.untold || c.unequal || c.failed;
+	return c.outside || c.unreached || c.entered || c.untold || c.unequal || c.failed ||
+	       c.never || (c.every && !c.whole);
 }

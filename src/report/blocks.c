@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/blocks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "cfg/cfg.h"
+#include "report/listing.h"
+#include "report/lookup.h"
+
+#define DOT_INSNS 12 /* of a block */
+
+struct blocks {
+	struct reading *r;
+	const struct view_proc *proc;
+	struct image *im;
+	struct cfg_code *code;
+	struct cfg_seen seen;
+	struct cfg g;
+};
+
+/* What the recording has of a block. */
+struct block_sum {
+	double time;
+	uint64_t samples, executions;
+};
+
+static const struct site *site_at(const struct blocks *b, uint64_t addr)
+{
+	return profile_site_find(b->r->view.profile, (struct site_id){ b->proc->image, 0, addr });
+}
+
+static struct block_sum sum_block(const struct blocks *b, const struct cfg_block *x)
+{
+	struct block_sum sum = { 0 };
+
+	for (uint32_t i = x->insn; i < x->insn + x->ninsn; i++) {
+		const struct site *s = site_at(b, b->g.insn[i].addr);
+
+		if (!s)
+			continue;
+		sum.time += view_time(&b->r->view, s);
+		sum.samples += s->samples;
+		if (i == x->insn)
+			sum.executions = s->observed;
+	}
+	return sum;
+}
+
+/* How often the edge was passed, where an exact recording tells: false if it does not. */
+static bool edge_count(const struct blocks *b, const struct cfg_edge *e, uint64_t *count)
+{
+	const struct cfg_block *x = &b->g.block[e->from];
+	const struct site *s = x->ninsn ? site_at(b, b->g.insn[x->insn + x->ninsn - 1].addr) : NULL;
+	uint64_t ran = s ? s->observed : 0, taken = s ? s->taken : 0;
+
+	if (!b->r->view.exact || !x->ninsn)
+		return false;
+	if (x->ends == CFG_END_BRANCH) {
+		/* the first of its edges is the one where it is not taken */
+		*count = e == &b->g.edge[x->out] ? ran - taken : taken;
+		return true;
+	}
+	*count = ran;
+	return x->nout == 1 && x->ends != CFG_END_CALL;
+}
+
+static double share_of(const struct blocks *b, double time)
+{
+	return b->proc->sum.time > 0 ? time / b->proc->sum.time : 0;
+}
+
+/* Blocks are numbered as in the graph; the virtual ones have names. */
+static const char *block_name(uint32_t block, char *buf, size_t n)
+{
+	if (block == CFG_ENTRY_BLOCK)
+		return "entry";
+	if (block == CFG_EXIT_BLOCK)
+		return "exit";
+	snprintf(buf, n, "%" PRIu32, block);
+	return buf;
+}
+
+/* "5 taken, 3 fall" */
+static void edges_text(const struct blocks *b, const struct cfg_block *x, char *buf, size_t n)
+{
+	size_t k = 0;
+
+	buf[0] = 0;
+	for (uint32_t e = x->out; e < x->out + x->nout && k < n; e++) {
+		char name[16];
+
+		k += (size_t)snprintf(buf + k, n - k, "%s%s %s", e == x->out ? "" : ", ",
+				      block_name(b->g.edge[e].to, name, sizeof(name)),
+				      cfg_edge_name[b->g.edge[e].kind]);
+	}
+}
+
+static json_t *edges_json(const struct blocks *b, const struct cfg_block *x)
+{
+	json_t *all = json_array();
+
+	for (uint32_t e = x->out; e < x->out + x->nout; e++) {
+		const struct cfg_edge *edge = &b->g.edge[e];
+		uint64_t count;
+		bool known = edge_count(b, edge, &count);
+		char name[16];
+
+		json_array_append_new(
+			all, json_pack("{s:s,s:s,s:i,s:o}", "to",
+				       block_name(edge->to, name, sizeof(name)), "kind",
+				       cfg_edge_name[edge->kind], "class", (int)edge->cls, "count",
+				       known ? json_integer((json_int_t)count) : json_null()));
+	}
+	return all;
+}
+
+enum {
+	COLUMN_BLOCK,
+	COLUMN_SHARE,
+	COLUMN_COUNT,
+	COLUMN_ADDRESS,
+	COLUMN_END,
+	COLUMN_INSNS,
+	COLUMN_CLASS,
+	COLUMN_ENDS,
+	COLUMN_EDGES_TEXT,
+	COLUMN_EDGES,
+	COLUMN_REACHED,
+	COLUMN_CALLEE,
+	COLUMN_N,
+};
+
+static const struct column columns[COLUMN_N] = {
+	[COLUMN_BLOCK] = { "block", "block", NULL, 5, EMIT_RIGHT, EMIT_TEXT },
+	[COLUMN_SHARE] = { "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_COUNT] = { "samples", "samples", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+	[COLUMN_ADDRESS] = { "address", "address", NULL, 8, EMIT_RIGHT, EMIT_ADDR },
+	[COLUMN_END] = { "end", NULL, NULL, 0, EMIT_RIGHT, EMIT_ADDR },
+	[COLUMN_INSNS] = { "instructions", "insns", NULL, 5, EMIT_RIGHT, EMIT_COUNT },
+	[COLUMN_CLASS] = { "class", "class", NULL, 5, EMIT_RIGHT, EMIT_COUNT },
+	[COLUMN_ENDS] = { "ends", "ends", NULL, 8, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_EDGES_TEXT] = { NULL, "edges", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_EDGES] = { "edges", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+	[COLUMN_REACHED] = { "reached", NULL, NULL, 0, EMIT_LEFT, EMIT_BOOL },
+	[COLUMN_CALLEE] = { "callee", NULL, NULL, 0, EMIT_LEFT, EMIT_ADDR },
+};
+
+static void print_row(const struct blocks *b, uint32_t number)
+{
+	const struct cfg_block *x = &b->g.block[number];
+	struct block_sum sum = sum_block(b, x);
+	bool code = number >= CFG_FIRST_BLOCK;
+	uint64_t count = b->r->view.exact ? sum.executions : sum.samples;
+	struct cell cell[COLUMN_N];
+	char name[16], edges[512];
+
+	edges_text(b, x, edges, sizeof(edges));
+	cell[COLUMN_BLOCK] = cell_text(block_name(number, name, sizeof(name)));
+	cell[COLUMN_SHARE] = cell_blank_if(!count, cell_real(share_of(b, sum.time)));
+	cell[COLUMN_COUNT] = cell_blank_if(!count, cell_count(count));
+	cell[COLUMN_ADDRESS] = code ? cell_count(x->start) : cell_blank_if(true, cell_none());
+	cell[COLUMN_END] = code ? cell_count(x->end) : cell_none();
+	cell[COLUMN_INSNS] = cell_blank_if(!code, cell_count(x->ninsn));
+	cell[COLUMN_CLASS] = cell_count(x->cls);
+	cell[COLUMN_ENDS] = cell_blank_if(!code, cell_text(cfg_end_name[x->ends]));
+	cell[COLUMN_EDGES_TEXT] = cell_text(edges);
+	cell[COLUMN_EDGES] = b->r->emit.json ? cell_json(edges_json(b, x)) : cell_none();
+	cell[COLUMN_REACHED] = cell_count(!(x->flags & CFG_UNREACHED));
+	cell[COLUMN_CALLEE] = x->callee ? cell_count(x->callee) : cell_none();
+	emit_row(&b->r->emit, cell);
+}
+
+static void print_title(struct blocks *b)
+{
+	struct emit *e = &b->r->emit;
+	const struct cfg *g = &b->g;
+	const char *image = b->r->view.image[b->proc->image].name;
+	json_t *parts = json_array();
+	char name[1024];
+
+	view_proc_name(b->proc, name, sizeof(name));
+	for (uint32_t p = 0; p < g->nparts; p++)
+		json_array_append_new(parts, json_pack("{s:o,s:o}", "from",
+						       emit_hex_json(g->part[p].start), "to",
+						       emit_hex_json(g->part[p].end)));
+	emit_set(e, "procedure", emit_cell_json(EMIT_TEXT, cell_text(name)));
+	emit_set(e, "image", emit_cell_json(EMIT_TEXT, cell_text(image)));
+	emit_set(e, "parts", parts);
+	emit_set(e, "classes", json_integer(g->nclasses));
+	emit_set(e, "unknown", json_integer(g->nunknown));
+	emit_set(e, "missing", json_boolean(g->missing));
+	emit_line(e, "%s (%s)", name, image);
+	emit_line(e, "%u blocks, %u edges, %u classes of blocks and edges that run equally often",
+		  g->nblocks - CFG_FIRST_BLOCK, g->nedges, g->nclasses);
+	for (uint32_t p = 1; p < g->nparts; p++)
+		emit_line(e, "part of it: 0x%" PRIx64 " to 0x%" PRIx64, g->part[p].start,
+			  g->part[p].end);
+	emit_line(e, "%s", "");
+}
+
+static void print_footer(struct blocks *b)
+{
+	uint32_t unreached = 0;
+
+	for (uint32_t k = CFG_FIRST_BLOCK; k < b->g.nblocks; k++)
+		unreached += (b->g.block[k].flags & CFG_UNREACHED) != 0;
+	if (b->g.nunknown)
+		emit_footer(&b->r->emit,
+			    "edges are missing: where %u indirect jump%s not known, so that each "
+			    "block has a class of its own; what a recording with values saw of it "
+			    "is used",
+			    b->g.nunknown, b->g.nunknown == 1 ? " goes is" : "s go is");
+	else if (b->g.missing)
+		emit_footer(&b->r->emit, "edges are missing: code ran that nothing known leads to, "
+					 "so that each block has a class of its own");
+	if (unreached)
+		emit_footer(&b->r->emit, "%u block%s: nothing known leads there (exceptions do)",
+			    unreached, plural(unreached));
+}
+
+static void print_table(struct blocks *b)
+{
+	struct column c[COLUMN_N];
+
+	memcpy(c, columns, sizeof(c));
+	if (b->r->view.exact) {
+		c[COLUMN_COUNT].key = c[COLUMN_COUNT].header = "executions";
+		c[COLUMN_COUNT].width = 13;
+	}
+	reading_heading(b->r);
+	print_title(b);
+	emit_table(&b->r->emit, "blocks", c, COLUMN_N);
+	for (uint32_t k = 0; k < b->g.nblocks; k++)
+		print_row(b, k);
+	print_footer(b);
+}
+
+/* Graphviz. */
+
+static void dot_quoted(const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			putchar('\\');
+		putchar(*s);
+	}
+}
+
+static void dot_block(const struct blocks *b, uint32_t number)
+{
+	const struct cfg_block *x = &b->g.block[number];
+	struct block_sum sum = sum_block(b, x);
+	double share = share_of(b, sum.time);
+	char text[256], percent[16];
+	struct insn in;
+
+	if (number < CFG_FIRST_BLOCK) {
+		printf("\tb%u [label=\"%s\", shape=oval];\n", number,
+		       block_name(number, text, sizeof(text)));
+		return;
+	}
+	printf("\tb%u [label=\"%u: %" PRIx64 "  class %u  %s %%\\l", number, number, x->start,
+	       x->cls, fmt_percent(share, percent, sizeof(percent)));
+	for (uint32_t i = 0; i < x->ninsn && i < DOT_INSNS; i++) {
+		if (!listing_decode(&in, b->im, b->g.insn[x->insn + i].addr))
+			continue;
+		dot_quoted(insn_format(&in, text, sizeof(text)));
+		printf("\\l");
+	}
+	if (x->ninsn > DOT_INSNS)
+		printf("%u more\\l", x->ninsn - DOT_INSNS);
+	/* the hotter, the redder */
+	printf("\", fillcolor=\"0.0 %.3f 1.0\"%s];\n", share < 1 ? share : 1,
+	       x->flags & CFG_UNREACHED ? ", color=gray" : "");
+}
+
+static void dot_edge(const struct blocks *b, const struct cfg_edge *e)
+{
+	uint64_t count;
+	char text[32];
+	bool certain = e->kind != CFG_LOST && e->kind != CFG_VIRTUAL && e->kind != CFG_UNWIND &&
+		       e->kind != CFG_FOUND;
+
+	printf("\tb%u -> b%u [label=\"%s", e->from, e->to, cfg_edge_name[e->kind]);
+	if (edge_count(b, e, &count))
+		printf(" %s", fmt_count(count, text, sizeof(text)));
+	printf("\"%s];\n", certain ? "" : ", style=dashed");
+}
+
+static void print_dot(const struct blocks *b)
+{
+	char name[1024];
+
+	view_proc_name(b->proc, name, sizeof(name));
+	printf("digraph \"");
+	dot_quoted(name);
+	printf("\" {\n\tnode [shape=box, style=filled, fontname=monospace];\n"
+	       "\tedge [fontname=monospace];\n");
+	for (uint32_t k = 0; k < b->g.nblocks; k++)
+		dot_block(b, k);
+	for (uint32_t e = 0; e < b->g.nedges; e++)
+		dot_edge(b, &b->g.edge[e]);
+	printf("}\n");
+}
+
+static int build(struct blocks *b, struct err *err)
+{
+	const struct view *v = &b->r->view;
+
+	b->im = binaries_get(&b->r->binaries, b->proc->image);
+	if (!b->im) {
+		struct image *im = cfg_open_recorded(v->image[b->proc->image].image, err);
+
+		image_close(im);
+		return im ? err_set(err, ERR_FAILED, "%s changed while it was read",
+				    v->image[b->proc->image].name)
+			  : -1;
+	}
+	b->code = cfg_code_new(b->im, err);
+	if (!b->code || cfg_seen_read(&b->seen, v->profile, b->proc->image, b->code, err))
+		return -1;
+	return cfg_build(&b->g, b->code, b->proc->start, &b->seen, err);
+}
+
+int blocks_print(struct reading *r, const struct blocks_options *o, struct err *err)
+{
+	struct blocks b = { .r = r };
+	int rc;
+
+	b.proc = lookup_proc(&r->view, o->procedure, o->image, err);
+	if (!b.proc)
+		return -1;
+	rc = build(&b, err);
+	if (!rc && o->dot)
+		print_dot(&b);
+	else if (!rc)
+		print_table(&b);
+	cfg_fini(&b.g);
+	cfg_seen_fini(&b.seen);
+	cfg_code_free(b.code);
+	return rc;
+}
