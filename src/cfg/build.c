@@ -14,6 +14,8 @@
 
 #define PADS_MAX 4096
 #define CALLED_MAX 256
+#define PART_MAX 4096 /* bytes of what may be part of another */
+#define ALIGNED 16    /* procedures are */
 
 struct build {
 	struct cfg *g;
@@ -503,6 +505,29 @@ static bool has_part_at(const struct cfg *g, uint64_t addr)
 	return false;
 }
 
+/* A part that has no name jumps back into the middle of its procedure; that begins where it is aligned,
+ * and lies behind its parts. */
+static bool find_unnamed_whole(struct cfg_code *c, const struct cfg_proc *proc,
+			       struct cfg_proc *whole)
+{
+	struct code_at at = { 0 };
+	struct code_insn in;
+
+	if (strncmp(proc->name, "sub_", 4) != 0 || proc->end - proc->start > PART_MAX)
+		return false;
+	for (uint64_t addr = proc->start; addr < proc->end; addr += in.len) {
+		if (!code_decode(c, &at, addr, &in))
+			return false;
+		if ((in.cls == INSN_JUMP || in.cls == INSN_BRANCH) &&
+		    !(in.target >= proc->start && in.target < proc->end) &&
+		    c->src.proc(c->src.ctx, in.target, whole) && whole->start != in.target &&
+		    !strncmp(whole->name, "sub_", 4) && whole->start % ALIGNED == 0 &&
+		    (proc->start % ALIGNED || proc->start < whole->start))
+			return true;
+	}
+	return false;
+}
+
 /* NAME.cold is a part of NAME. */
 static bool find_whole(struct cfg_code *c, const struct cfg_proc *proc, struct cfg_proc *whole)
 {
@@ -510,7 +535,9 @@ static bool find_whole(struct cfg_code *c, const struct cfg_proc *proc, struct c
 	const struct image_proc *p;
 	char name[512];
 
-	if (!cold || !c->im || (size_t)(cold - proc->name) >= sizeof(name))
+	if (!cold)
+		return find_unnamed_whole(c, proc, whole);
+	if (!c->im || (size_t)(cold - proc->name) >= sizeof(name))
 		return false;
 	memcpy(name, proc->name, (size_t)(cold - proc->name));
 	name[cold - proc->name] = 0;

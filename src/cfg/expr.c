@@ -734,7 +734,11 @@ void expr_step(struct expr_path *p, const struct insn *in)
 	default:
 		break;
 	}
-	if (in->cls == INSN_CALL || in->cls == INSN_ICALL)
+	if (in->z.meta.category == ZYDIS_CATEGORY_SETCC) {
+		struct expr bit = { .op = EXPR_OTHER, .c = p->others++, .hi = 1, .bounded = true };
+
+		write_operand(p, in, 0, intern(p, &bit));
+	} else if (in->cls == INSN_CALL || in->cls == INSN_ICALL)
 		step_call(p);
 	else if (in->cls < INSN_BRANCH || in->cls == INSN_SYSCALL)
 		step_other(p, in);

@@ -165,7 +165,7 @@ int main(void)
 {
 	static const unsigned char program[] = { 1, 2, 3, 4, 5, 1, 3, 0 };
 	unsigned char code[64];
-	int s = 0;
+	int s = every_char("") + every_interpreter(code, 0);
 
 	for (int i = 0; i < 64; i++)
 		code[i] = (unsigned char)(i % 11);
