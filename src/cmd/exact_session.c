@@ -199,6 +199,7 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	s->exact = exact_open(EXACT_COUNTS | o->observe, &s->profile, err);
 	if (!s->exact)
 		return -1;
+	exact_limit_code(s->exact, (uint64_t)o->cache_kib << 10);
 	*argv = exact_command(s->exact, o->argv, err);
 	if (!*argv)
 		return -1;

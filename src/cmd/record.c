@@ -11,6 +11,7 @@
 
 static double rate = 997, seconds;
 static unsigned burst = 128, pid, tid, ring_mib = 16, capacity = HOT_CAPACITY_DEFAULT;
+static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
 static bool all, quiet, exact;
@@ -35,6 +36,9 @@ static const struct opt opts[] = {
 	{ 0, "observe", "WHAT",
 	  "with --exact: counts (default), addresses or values as well, at some cost", OPT_CHOICE,
 	  &observe, 0, 0, "counts addresses values" },
+	{ 0, "cache", "KIB",
+	  "with --exact: room for translated code in each process (default 393216)", OPT_UINT,
+	  &cache_kib, 64, 393216, NULL },
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
@@ -104,6 +108,7 @@ static int run(int argc, char **argv, struct err *err)
 		.sketch = (enum hot_method)hot_method_by_name(sketch),
 		.sketch_capacity = capacity,
 		.quiet = quiet,
+		.cache_kib = cache_kib,
 	};
 
 	o.sampler.event = event;

@@ -21,8 +21,9 @@ struct session_options {
 	double seconds; /* at most; 0: without end */
 	enum hot_method sketch;
 	unsigned sketch_capacity;
-	bool quiet;	  /* no closing line */
-	unsigned observe; /* --exact: EXACT_… of dbi/shared.h */
+	bool quiet;	    /* no closing line */
+	unsigned observe;   /* --exact: EXACT_… of dbi/shared.h */
+	unsigned cache_kib; /* --exact: room for translated code, or 0 */
 };
 
 /*

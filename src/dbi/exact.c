@@ -209,6 +209,11 @@ void exact_close(struct exact *e)
 	free(e);
 }
 
+void exact_limit_code(struct exact *e, uint64_t bytes)
+{
+	e->header->code_limit = bytes;
+}
+
 /* Beside our own executable, or where `make install` puts it. */
 static char *engine_path(struct err *err)
 {
@@ -690,7 +695,8 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 		parent->forked++;
 		rc = inherit(e, p, &copy, err);
 	}
-	e->totals.processes++;
+	if (!replaced || !r->same)
+		e->totals.processes++;
 	return rc;
 }
 

@@ -14,6 +14,8 @@ struct exact;
 /* `mode`: EXACT_… of dbi/shared.h. NULL with err set. */
 struct exact *exact_open(unsigned mode, struct profile *p, struct err *err);
 void exact_close(struct exact *e);
+/* Room for translated code in each process, bytes; 0: as much as there is. */
+void exact_limit_code(struct exact *e, uint64_t bytes);
 
 /* The words that run argv under the engine: good until exact_close. NULL with err set if the engine cannot
  * be found. Who executes them needs to inherit our descriptors. */

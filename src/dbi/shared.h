@@ -72,8 +72,10 @@ struct exact_field {
 
 struct exact_header {
 	uint64_t magic;
-	uint64_t mode;	    /* EXACT_… */
-	uint64_t next;	    /* first free byte */
+	uint64_t mode; /* EXACT_… */
+	uint64_t next; /* first free byte */
+	uint64_t
+		code_limit; /* bytes of translated code in a process; 0: as much as there is room for */
 	uint64_t process;   /* newest */
 	uint32_t bell;	    /* a futex: advanced when there is something to read */
 	uint32_t waits;	    /* it does, for the bell */
@@ -92,11 +94,11 @@ struct exact_process {
 	uint64_t parent_log; /* bytes of records */
 	uint32_t parent_blocks, parent_images; /* how many of them these were */
 	uint64_t log;			       /* first chunk */
-	uint64_t replaces; /* the process that executed this image: it has ended */
+	uint64_t replaces; /* it has ended: it executed this image, or is the same */
 	uint32_t pid;
 	uint32_t state; /* enum exact_state */
 	uint32_t forks; /* begun, and not failed: so many others will name it as their parent */
-	uint32_t pad;
+	uint32_t same;	/* … as the one it replaces: its blocks are numbered anew */
 };
 
 struct exact_log {

@@ -115,7 +115,7 @@ void put_stream_begin(struct build *b), put_stream_end(struct build *b);
 void put_fields(struct build *b, unsigned insn, bool after, bool target);
 
 /* publish.c */
-/* Where the next block's code goes. Ends the process if there is no room for one more. */
+/* Where the next block's code goes: there is room, see publish_full. */
 uint64_t publish_next(void);
 void publish(struct build *b, struct block *blk);
 /* A thread's own block for code that changes all the time: made anew at each execution. */

@@ -4,6 +4,8 @@
  * written once, to {address, code}; a slot whose block died points to a tombstone. Its high 16 bits are those of
  * the address's hash: what is another one need not be looked at.
  */
+#include <linux/mman.h>
+
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 #include "dbi/shared.h"
@@ -125,8 +127,7 @@ static struct page *page_entry(uint64_t page, bool make)
 			return &pages[i];
 	if (!make)
 		return NULL;
-	if (++npages > PAGES_MAX * 3 / 4)
-		die("code on more than %ld pages", (long)PAGES_MAX * 3 / 4);
+	npages++;
 	pages[i].page = page;
 	return &pages[i];
 }
@@ -193,13 +194,18 @@ static void patch(struct link *l, uint64_t to)
 
 void cache_link(struct link *l, struct block *to)
 {
+	uint64_t code;
+
 	if (l->linked || !l->site || to->flags & (BLOCK_DEAD | BLOCK_ONCE) ||
 	    blocks[l->from].flags & BLOCK_DEAD)
+		return;
+	code = l->edge && log_mode & EXACT_COUNTS ? translate_edge(l, to) : to->code;
+	if (!code)
 		return;
 	l->linked = true;
 	l->next = to->in;
 	to->in = (uint32_t)(l - links) + 1;
-	patch(l, l->edge && log_mode & EXACT_COUNTS ? translate_edge(l, to) : to->code);
+	patch(l, code);
 }
 
 void cache_near(struct thread *t, uint64_t pc, uint64_t code)
@@ -287,4 +293,40 @@ void cache_invalidate(uint64_t start, uint64_t n)
 	}
 	for (uint64_t page = first; page < end && npages; page += PAGE)
 		invalidate_page(page, start, end);
+}
+
+bool cache_full(void)
+{
+	return npages + 2 > PAGES_MAX * 3 / 4;
+}
+
+static void forget(void *p, uint64_t n)
+{
+	sys(__NR_madvise, p, (n + PAGE - 1) & ~(PAGE - 1), MADV_DONTNEED);
+}
+
+static void table_reset(struct table *t)
+{
+	uint64_t mask = t->mask;
+
+	forget(t, sizeof(*t) + (mask + 1) * sizeof(t->slot[0]));
+	t->mask = mask;
+}
+
+void cache_reset(void)
+{
+	forget(blocks, nblocks * sizeof(*blocks));
+	forget(links, nlinks * sizeof(*links));
+	forget(pages, PAGES_MAX * sizeof(*pages));
+	table_reset(rt_blocks);
+	table_reset(rt_returns);
+	used[0] = used[1] = 0;
+	npages = 0;
+	nlinks = 1;
+	__atomic_store_n(&nblocks, 0, __ATOMIC_RELEASE);
+	for (struct thread *t = threads; t; t = t->next) {
+		forget((char *)t + T_NEAR_TABLE, T_NEAR_TABLE_SIZE);
+		*(uint64_t *)((char *)t + T_NEAR_TABLE) = ~0ul; /* as thread_new leaves it */
+		t->once = t->once_id = 0;
+	}
 }

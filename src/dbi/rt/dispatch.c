@@ -105,79 +105,152 @@ static void odd(struct thread *t)
 	    (uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], t->pc);
 }
 
+/* The system call behind the block. Outside: it may take forever. False: it is still to be done, but has been
+ * counted; under cache_lock then. */
+static bool outside(struct thread *t)
+{
+	bool done;
+
+	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
+	done = do_syscall(t);
+	if (!done)
+		lock(&cache_lock);
+	return done;
+}
+
 /* The instruction has left the thread's block for code that changes all the time. */
 static void leave_once(struct thread *t, const struct link *l)
 {
-	bool done = true;
+	uint32_t before = flushes;
 
 	t->pc = l->target;
-	if (l->kind == LINK_SYSCALL)
-		done = do_syscall(t);
-	else if (l->kind == LINK_ODD)
+	once_count(t, l->edge);
+	if (l->kind == LINK_ODD)
 		odd(t);
-	if (done)
-		once_count(t, l->edge);
+	else if (l->kind == LINK_SYSCALL && !outside(t)) {
+		if (flushes == before)
+			once_uncount(t);
+		else
+			t->uncount = true;
+		unlock(&cache_lock);
+	}
 }
 
 static void leave_block(struct thread *t, const struct link *l)
 {
-	const struct block *b = &blocks[l->from];
+	uint32_t before = flushes, id = l->from, n = blocks[id].n;
 
 	t->pc = l->target;
 	if (l->edge && log_mode & EXACT_COUNTS)
-		++*counter_of(t, 2 * l->from + 1);
+		++*counter_of(t, 2 * id + 1);
 	if (l->kind == LINK_ODD)
 		odd(t);
-	else if (l->kind == LINK_SYSCALL && !do_syscall(t) && log_mode & EXACT_COUNTS)
-		log_cut(l->from, b->n - 1u, true); /* it had been counted */
+	else if (l->kind == LINK_SYSCALL && !outside(t)) {
+		if (flushes != before)
+			t->uncount = true;
+		else if (log_mode & EXACT_COUNTS)
+			log_cut(id, n - 1, true);
+		unlock(&cache_lock);
+	}
+}
+
+/* The system call at pc was counted before the cache was emptied, and is to be done yet. */
+static void uncount(struct thread *t)
+{
+	struct block *b;
+
+	t->uncount = false;
+	lock(&cache_lock);
+	b = cache_find(t->pc);
+	if (!b && !publish_full() && region_of(t->pc))
+		b = translate(t, t->pc, NULL);
+	if (b && b->flags & BLOCK_ONCE)
+		once_uncount(t);
+	else if (b && log_mode & EXACT_COUNTS)
+		log_cut((uint32_t)(b - blocks), 0, true);
+	unlock(&cache_lock);
+}
+
+/* The block of t->pc, found or made; the thread is inside with it. NULL: there is none now. `from`, if not NULL,
+ * leads there; it is of after so many flushes. */
+static struct block *next_block(struct thread *t, struct link *from, uint32_t of, bool indirect)
+{
+	struct block *b;
+
+	lock(&cache_lock);
+	if (of != flushes)
+		from = NULL;
+	b = cache_find(t->pc);
+	if (!b && (publish_full() || cache_full())) {
+		unlock(&cache_lock);
+		flush_cache(t);
+		return NULL;
+	}
+	if (!b)
+		b = translate(t, t->pc, from);
+	if (b && from && from->target == b->pc)
+		cache_link(from, b);
+	else if (b && from && from->edge && log_mode & EXACT_COUNTS)
+		--*counter_of(t, 2 * from->from + 1); /* inverted: it fell through */
+	if (b && indirect && !(b->flags & BLOCK_ONCE))
+		cache_near(t, b->pc, b->code);
+	t->inside = b;
+	unlock(&cache_lock);
+	return b;
+}
+
+/* Why the cache was left: the link that leads on from there, or NULL. *indirect: by an indirect jump. */
+static struct link *leave(struct thread *t, const struct block *b, bool *indirect)
+{
+	struct link *l;
+	bool once;
+
+	*indirect = t->exit_link == EXIT_INDIRECT;
+	if (*indirect && b->flags & BLOCK_ONCE)
+		once_count(t, true);
+	if (*indirect || t->exit_link == EXIT_SIGNAL)
+		return NULL;
+	l = &links[t->exit_link];
+	once = blocks[l->from].flags & BLOCK_ONCE;
+	if (l->kind == LINK_JUMP && !once) {
+		leave_block(t, l);
+		return l;
+	}
+	if (once)
+		leave_once(t, l);
+	else
+		leave_block(t, l);
+	return NULL;
 }
 
 void dispatch(void *thread)
 {
 	struct thread *t = thread;
 	struct link *from = NULL;
+	uint32_t before = 0; /* of `from` */
 	bool indirect = false;
 
 	for (;;) {
 		struct block *b;
 
+		if (t->uncount)
+			uncount(t);
 		if (t->pending) {
 			signals_deliver(t);
 			from = NULL;
 			indirect = false;
 		}
-		lock(&cache_lock);
-		b = cache_find(t->pc);
-		if (!b)
-			b = translate(t, t->pc, from);
-		if (b && from && from->target == b->pc)
-			cache_link(from, b);
-		else if (b && from && from->edge && log_mode & EXACT_COUNTS)
-			--*counter_of(t, 2 * from->from + 1); /* inverted: it fell through */
-		if (b && indirect && !(b->flags & BLOCK_ONCE))
-			cache_near(t, b->pc, b->code);
-		unlock(&cache_lock);
+		flush_wait();
+		b = next_block(t, from, before, indirect);
 		from = NULL;
 		indirect = false;
 		if (!b)
 			continue;
+		before = flushes;
 		t->target = b->code;
 		rt_enter(t);
 		t->flags &= ~0x100ul;
-		if (t->exit_link == EXIT_SIGNAL)
-			continue;
-		if (t->exit_link == EXIT_INDIRECT) {
-			indirect = true;
-			if (b->flags & BLOCK_ONCE)
-				once_count(t, true);
-			continue;
-		}
-		from = &links[t->exit_link];
-		if (blocks[from->from].flags & BLOCK_ONCE)
-			leave_once(t, from);
-		else
-			leave_block(t, from);
-		if (from->kind != LINK_JUMP || blocks[from->from].flags & BLOCK_ONCE)
-			from = NULL;
+		from = leave(t, b, &indirect);
+		__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	}
 }

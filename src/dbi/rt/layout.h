@@ -35,6 +35,7 @@
 #define T_FLAGS 0x30
 #define T_GS_BASE 0x38 /* the program's: gs itself is ours */
 #define T_FLAGS_SPILL 0x40
+#define T_STOP 0x48   /* the cache is to be emptied: stay out of it */
 #define T_REGS 0x80   /* the program's registers, in encoding order: rax rcx rdx rbx rsp … */
 #define T_SPILL 0x100 /* a register's value while a sequence in the cache uses it */
 

@@ -83,7 +83,8 @@ static void end(const void *record)
 	__atomic_store_n(&chunk->used, chunk->used + r->size, __ATOMIC_RELEASE);
 }
 
-static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces)
+/* same: the pid of the one that it goes on for, or 0. */
+static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces, uint32_t same)
 {
 	process_at = take(4096);
 	process = map_piece(process_at, 4096, NULL);
@@ -92,7 +93,8 @@ static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces)
 	process->replaces = replaces;
 	process->parent_blocks = parent ? nblocks : 0;
 	process->parent_images = images;
-	process->pid = (uint32_t)sys(__NR_getpid);
+	process->pid = same ? same : (uint32_t)sys(__NR_getpid);
+	process->same = same != 0;
 	chunk = NULL;
 	written = 0;
 	new_chunk();
@@ -122,7 +124,8 @@ void log_init(const char *option)
 	if (header->magic != EXACT_MAGIC)
 		die("descriptor %ld is not the recorder's", (long)log_fd);
 	log_mode = header->mode;
-	new_process(0, 0, replaces);
+	publish_limit(header->code_limit);
+	new_process(0, 0, replaces, 0);
 }
 
 static bool is_ours(void) /* not a vfork's child, which shares our memory */
@@ -227,7 +230,7 @@ void log_after_fork(struct thread *t, long result)
 
 		sys(__NR_munmap, process, 4096);
 		sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
-		new_process(parent, log, 0);
+		new_process(parent, log, 0, 0);
 	}
 	unlock(&log_lock);
 	if (child)
@@ -323,10 +326,10 @@ void log_native(const char *path)
 	unlock(&log_lock);
 }
 
-void log_uncounted(void)
+void log_uncounted(int n)
 {
 	if (log_fd >= 0)
-		__atomic_fetch_add(&header->uncounted, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&header->uncounted, (uint64_t)(int64_t)n, __ATOMIC_RELAXED);
 }
 
 void log_ended(void)
@@ -336,6 +339,28 @@ void log_ended(void)
 	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
 	if (log_mode & EXACT_STREAM)
 		ring();
+}
+
+void log_restart(void)
+{
+	uint64_t old = process_at;
+	uint32_t pid;
+
+	if (log_fd < 0)
+		return;
+	lock(&log_lock);
+	pid = process->pid;
+	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
+	sys(__NR_munmap, process, 4096);
+	sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
+	images = 0;
+	new_process(0, 0, old, pid);
+	unlock(&log_lock);
+	if (log_mode & EXACT_STREAM)
+		ring();
+	for (struct thread *t = threads; t; t = t->next)
+		if (!t->ended && t->tid != -1) /* a new one does it itself */
+			log_thread(t);
 }
 
 void log_leave(void)

@@ -77,12 +77,29 @@ void once_note(struct thread *t, const struct block *b, struct region *r)
 	}
 }
 
+void once_reset(void)
+{
+	if (known)
+		memset(known, 0, KNOWN_MAX * sizeof(*known));
+	nknown = 0;
+}
+
+void once_uncount(struct thread *t)
+{
+	if (!(log_mode & EXACT_COUNTS))
+		return;
+	if (t->once_id)
+		--*counter_of(t, 2 * t->once_id);
+	else
+		log_uncounted(-1);
+}
+
 void once_count(struct thread *t, bool taken)
 {
 	if (!(log_mode & EXACT_COUNTS))
 		return;
 	if (!t->once_id) {
-		log_uncounted();
+		log_uncounted(1);
 		return;
 	}
 	++*counter_of(t, 2 * t->once_id);

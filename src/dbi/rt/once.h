@@ -10,5 +10,8 @@
 void once_note(struct thread *t, const struct block *b, struct region *r);
 /* It has been executed; as a branch, taken or not. */
 void once_count(struct thread *t, bool taken);
+/* … not, after all. */
+void once_uncount(struct thread *t);
+void once_reset(void);
 
 #endif

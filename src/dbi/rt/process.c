@@ -50,6 +50,7 @@ static long fork_child(struct thread *t, const struct request *q)
 		t->next = NULL;
 		threads = t;
 		t->held = 0;
+		flush_after_fork();
 		t->tid = (int)sys(__NR_gettid);
 		signals_thread(t);
 	}
@@ -317,6 +318,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 
 	if (!copy_string(path, sizeof(path), user_path))
 		return -EFAULT;
+	while (__atomic_load_n(&t->called, __ATOMIC_ACQUIRE)) /* it would be the new image's */
+		;
 	if (!strcmp(path, self_exe))
 		format(path, sizeof(path), "%s", config.program);
 	if (!path[0] && flags & AT_EMPTY_PATH_FLAG)

@@ -1,22 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks into the cache: their places and links, and the engine's own code beside them. */
+#include <linux/mman.h>
+
 #include "dbi/rt/build.h"
 #include "dbi/rt/once.h"
+#include "dbi/rt/sys.h"
 #include "dbi/shared.h"
 
 #define CODE_MAX 0x8000 /* a block's code at most */
 #define STUB_SIZE 18
 #define ONCE_SIZE 512
+#define EDGE_SIZE 64 /* code that counts an edge, at most */
+#define LIMIT_MIN (2 * CODE_MAX)
 
 static uint64_t code_next = CACHE_BASE;
 static uint64_t stub_next = CACHE_BASE + CACHE_CODE_SIZE;
 
+/* Beyond these it is full. What links between blocks need beside stubs, which they can do without, may go on. */
+static uint64_t code_end = CACHE_BASE + CACHE_CODE_SIZE;
+static uint64_t stub_end = CACHE_BASE + CACHE_SIZE;
+
+void publish_limit(uint64_t bytes)
+{
+	if (bytes && bytes < CACHE_CODE_SIZE)
+		code_end = CACHE_BASE + (bytes < LIMIT_MIN ? LIMIT_MIN : bytes);
+	if (bytes && bytes < CACHE_SIZE - CACHE_CODE_SIZE)
+		stub_end = CACHE_BASE + CACHE_CODE_SIZE + (bytes < LIMIT_MIN ? LIMIT_MIN : bytes);
+}
+
+bool publish_full(void)
+{
+	/* a block, another one for code that changes, and numbers that only count */
+	return nblocks + 4 >= 1u << 22 || nlinks + 8 >= 1u << 23 ||
+	       code_next + CODE_MAX + ONCE_SIZE > code_end || stub_next + 8 * STUB_SIZE > stub_end;
+}
+
+void publish_reset(void)
+{
+	sys(__NR_madvise, CACHE_BASE, code_next - CACHE_BASE, MADV_DONTNEED);
+	sys(__NR_madvise, CACHE_BASE + CACHE_CODE_SIZE, stub_next - CACHE_BASE - CACHE_CODE_SIZE,
+	    MADV_DONTNEED);
+	code_next = CACHE_BASE;
+	stub_next = CACHE_BASE + CACHE_CODE_SIZE;
+}
+
 uint64_t publish_next(void)
 {
-	if (nblocks + 1 >= 1u << 22 || nlinks + 4 >= 1u << 23 ||
-	    code_next + CODE_MAX > CACHE_BASE + CACHE_CODE_SIZE ||
-	    stub_next + 256 > CACHE_BASE + CACHE_SIZE)
-		die("the code cache is full");
 	return code_next;
 }
 
@@ -129,6 +158,8 @@ uint64_t translate_edge(const struct link *l, const struct block *to)
 	struct emit e = { (uint8_t *)stub_next, stub_next };
 	uint64_t at = stub_next;
 
+	if (stub_next + EDGE_SIZE > CACHE_BASE + CACHE_SIZE)
+		return 0;
 	put_count(&e, 2 * l->from + 1, to->flags & BLOCK_FLAGS_DEAD);
 	put_jump(&e, to->code);
 	stub_next = e.at;

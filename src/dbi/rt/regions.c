@@ -309,3 +309,9 @@ bool regions_unwatch_all(void)
 			release(&watched[i]);
 	return any;
 }
+
+void regions_renumber(void)
+{
+	for (unsigned i = 0; i < nregions; i++)
+		regions[i].image = 0;
+}

@@ -5,7 +5,8 @@
  *   start ── elf        maps the program, its interpreter and the decoder's library
  *     │
  *   dispatch ─┬─ cache      blocks by address, links between them, what becomes invalid
- *     ▲  │    ├─ translate  a block of the program to code in the cache
+ *     ▲  │    ├─ flush      … a full one
+ *     │  │    ├─ translate  a block of the program to code in the cache
  *     │  ▼    ├─ regions    which memory is code, and whether it can be written
  *   switch.S  ├─ signals    what the program sees of them
  *             └─ syscalls ── process   threads, children, exec
@@ -70,7 +71,8 @@ struct thread {
 	uint64_t target;
 	uint64_t pending;
 	uint64_t pc, flags, gs_base, flags_spill;
-	uint64_t pad[7];
+	uint64_t stop;
+	uint64_t pad[6];
 	uint64_t regs[16];
 	uint64_t spill[16];
 	/* C alone from here */
@@ -87,6 +89,9 @@ struct thread {
 	bool stepping;	  /* to a place where the pending signal can be delivered */
 	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
 	bool ended;
+	int called;  /* out of the cache, by a signal that has not come yet */
+	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
+	bool uncount; /* the instruction at pc, counted in a cache that is no more, is still to come */
 	bool in_library;     /* of the decoder: */
 	uint64_t fs_base;    /* the program's, while it runs */
 	uint64_t fork_flags; /* of the clone that made it */
@@ -218,6 +223,8 @@ bool regions_watch(const struct region *r, uint64_t pc, unsigned n);
 void regions_release(uint64_t start, uint64_t n);
 /* The page can be written, and is protected by us. */
 bool regions_watched(uint64_t page);
+/* Images are numbered anew. */
+void regions_renumber(void);
 bool regions_unwatch_all(void); /* true if there were any */
 
 /* decode.c */
@@ -271,7 +278,7 @@ struct place {
 	unsigned base;	   /* register that points to the execution's record, or NO_REG */
 	unsigned closed;   /* the whole record's bytes, if it has been completed already */
 };
-/* Code that counts an edge and goes on at `to`: its address in the cache. */
+/* Code that counts an edge and goes on at `to`: its address in the cache, or 0 without room. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
 bool translate_place(struct thread *t, const struct block *b, uint64_t at, struct place *out);
 
@@ -289,6 +296,23 @@ void cache_link(struct link *l, struct block *to);
 void cache_near(struct thread *t, uint64_t pc, uint64_t code);
 void cache_invalidate(uint64_t start, uint64_t n);
 extern int cache_lock;
+bool cache_full(void); /* of pages that code lies on */
+void cache_reset(void);
+
+/* publish.c */
+void publish_limit(uint64_t bytes); /* of code; 0: as much as there is room for */
+bool publish_full(void);	    /* for one more block */
+void publish_reset(void);
+
+/* flush.c: where the cache is full all of it is forgotten and made again */
+extern uint32_t flushes;
+/* Empties it, if it still is full. Nobody's lock is held. */
+void flush_cache(struct thread *t);
+/* Not while it is being emptied. */
+void flush_wait(void);
+void flush_after_fork(void);
+/* Whether it is one that brings the thread out. */
+bool flush_signal(struct thread *t, int sig, const struct sig_info *info);
 
 /* dispatch.c */
 extern struct thread *threads;
@@ -340,8 +364,10 @@ void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
 void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);
-void log_uncounted(void);
+void log_uncounted(int n);
 void log_ended(void);
+/* Blocks are numbered anew from here on: another set of counters and streams for all threads. */
+void log_restart(void);
 void log_leave(void); /* … and lets go of the recorder's memory */
 bool log_descriptors(struct thread *t, long nr, long *ret);
 

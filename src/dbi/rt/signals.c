@@ -253,6 +253,11 @@ void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 		}
 		return;
 	}
+	if (flush_signal(t, sig, info)) { /* if it comes out by itself, it need not be helped */
+		if (in_cache(at) || between(at, rt_ibl_begin, rt_ibl_end))
+			find_way_out(t, uc);
+		return;
+	}
 	if (info->code > 0 && sync_signals & sig_bit(sig)) {
 		on_fault(t, sig, info, uc);
 		return;

@@ -33,6 +33,8 @@ FUNC(rt_enter)
 FUNC(rt_enter_check) /* a signal from here to rt_enter_end goes to rt_enter_abort */
 	cmpl $0, %gs:T_PENDING
 	jne rt_enter_abort
+	cmpl $0, %gs:T_STOP
+	jne rt_enter_abort
 	push %gs:T_FLAGS
 	popf
 	mov REG(0), %rax

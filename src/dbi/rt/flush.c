@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A full cache. All threads leave it, all blocks are forgotten, the program goes on where it is; for the recorder
+ * it is a process that has ended and another one that takes its place, with counters of its own: so nothing that
+ * was counted is lost, and numbers of blocks begin again.
+ *
+ * A thread is inside from when it has found a block, under the cache's lock, to when it has done with what it left
+ * the block by; system calls, which may take forever, are outside. Who is inside gets a signal that brings it out.
+ */
+#include <asm/signal.h>
+
+#include "dbi/rt/once.h"
+#include "dbi/rt/rt.h"
+#include "dbi/rt/sys.h"
+
+#define SI_TKILL_CODE (-6)
+#define NAP_NS 50000
+
+struct nap {
+	int64_t s, ns;
+};
+
+uint32_t flushes;
+static int flush_lock; /* held while it is emptied */
+static int flushing;
+
+bool flush_signal(struct thread *t, int sig, const struct sig_info *info)
+{
+	return sig == SIGTRAP && info->code == SI_TKILL_CODE &&
+	       __atomic_exchange_n(&t->called, 0, __ATOMIC_ACQ_REL);
+}
+
+void flush_wait(void)
+{
+	if (!__atomic_load_n(&flushing, __ATOMIC_ACQUIRE))
+		return;
+	lock(&flush_lock);
+	unlock(&flush_lock);
+}
+
+void flush_after_fork(void)
+{
+	flush_lock = flushing = 0;
+	self()->stop = self()->called = 0;
+}
+
+/* Asks who is inside to come out. */
+static bool any_inside(const struct thread *t)
+{
+	bool any = false;
+
+	for (struct thread *o = threads; o; o = o->next) {
+		if (o == t || o->ended)
+			continue;
+		__atomic_store_n(&o->stop, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&o->inside, __ATOMIC_SEQ_CST))
+			continue;
+		any = true;
+		if (__atomic_exchange_n(&o->called, 1, __ATOMIC_ACQ_REL))
+			continue; /* it has not heard it yet */
+		if (sys_failed(sys(__NR_tkill, o->tid, SIGTRAP)))
+			o->ended = true; /* it was killed where it was */
+	}
+	return any;
+}
+
+static void empty(void)
+{
+	once_reset();
+	publish_reset();
+	cache_reset();
+	regions_renumber();
+	log_restart();
+	flushes++;
+}
+
+void flush_cache(struct thread *t)
+{
+	const struct nap nap = { 0, NAP_NS };
+
+	lock(&flush_lock);
+	__atomic_store_n(&flushing, 1, __ATOMIC_RELEASE);
+	lock(&threads_lock);
+	lock(&cache_lock);
+	if (publish_full() || cache_full()) {
+		while (any_inside(t)) {
+			unlock(&cache_lock); /* they may need them to come out */
+			unlock(&threads_lock);
+			sys(__NR_nanosleep, &nap, 0);
+			lock(&threads_lock);
+			lock(&cache_lock);
+		}
+		empty();
+		for (struct thread *o = threads; o; o = o->next)
+			__atomic_store_n(&o->stop, 0, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&flushing, 0, __ATOMIC_RELEASE);
+	unlock(&cache_lock);
+	unlock(&threads_lock);
+	unlock(&flush_lock);
+}

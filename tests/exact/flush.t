@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A full code cache is emptied, and the program goes on: with room for few hundred blocks the same is counted and
+# done as with room for all.
+set -u
+. "$(dirname "$0")/lib.sh"
+need_runner
+PROGS=$BUILD/tests/progs/exact
+small=(--cache 64)
+recorded() { # FILE: each instruction and how often
+	"$BUILD/tests/exact/recorded" "$1" | LC_ALL=C sort
+}
+blocks() { sed -n 's/.* instructions of \([0-9,]*\) blocks in 1 .*/\1/p' err | tr -d ,; }
+
+# without address randomisation, twice the same
+same_counts() { # NAME MODE COMMAND…
+	local name=$1 mode=$2 all few
+	shift 2
+	setarch -R "$ASSAY" record --exact --observe "$mode" -o all.db -- "$@" >out.all 2>err
+	all=$(blocks)
+	setarch -R "$ASSAY" record --exact --observe "$mode" "${small[@]}" -o few.db -- "$@" >out.few 2>err
+	few=$(blocks)
+	ok "$name: emptied at least once: $all blocks, with little room $few" test "$few" -gt $((all + 50))
+	ok "… prints the same" cmp out.all out.few
+	recorded all.db >all
+	recorded few.db >few
+	ok "… each instruction is counted the same: $(wc -l <all)" cmp all few
+	ok "… and there are some" test "$(wc -l <all)" -gt 1000
+}
+head -c 50000 /bin/bash >text
+same_counts "one thread" counts gzip -9 -c text
+same_counts "with values" values gzip -9 -c text
+same_counts "a shell" counts sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); done; echo $i'
+
+balance() { # NAME EXPECTED COMMAND…
+	local name=$1 expected=$2
+	shift 2
+	timeout -s KILL 100 "$ASSAY" record --exact --observe values --values 4096 "${small[@]}" -o flow.db -- "$@" >out 2>err
+	like "$name: what reaches an instruction leaves it" "$("$BUILD/tests/exact/flow" -t flow.db)" "$expected"
+}
+balance children ', entries 1, inner 0, starts 4, ends 5, odd 0$' "$PROGS/static/truth" children
+balance threads ', entries 1, inner 0, starts 5, ends 6, odd 0$' "$PROGS/static/truth" threads
+balance retried ', entries 21, inner 0, starts 0, ends 11, odd 0$' "$PROGS/static/truth" retried
+
+# the same as natively, whoever has to leave the cache
+RUNNER=("$ASSAY" record -q --exact "${small[@]}" -o trial.db --)
+for c in threads/{fork_from_threads,cancel_deferred,sixty_four,create_in_storm,signals_to_each} \
+	signals/{storm_timers,storm_from_thread,race_sigsuspend,restart} \
+	selfmod/{on_the_heap,same_block,own_loop} process/{vfork,spawn,fork_deep,exec_chain,clone_vm_concurrent}; do
+	compare "$c" -t 200 "$PROGS/${c%/*}" "${c#*/}"
+done
+done_testing
