@@ -44,6 +44,16 @@ for mode in counts values; do
 	ok "… of which there are some" test "$(wc -l <whole)" -gt 500
 done
 
+# What the recorder keeps of processes that have ended is little.
+kept() { # PROCESSES: the most memory it had, KiB
+	command time -f %M -o memory "$ASSAY" record --exact -q -o many.db -- \
+		sh -c "i=0; while [ \$i -lt $1 ]; do /bin/true; i=\$((i + 1)); done"
+	cat memory
+}
+few=$(kept 60) many=$(kept 260)
+ok "200 processes more: $few KiB, then $many" test "$many" -lt $((few + 20000))
+is "… all of them recorded" "$("$ASSAY" info -i many.db --json | jq .processes)" 261
+
 # No more memory than its cgroup has: the kernel kills it, the recorder is not in there.
 limit_memory() { # MIB: makes a cgroup, sets $cgroup
 	local base
