@@ -759,6 +759,14 @@ static int give_up(struct exact *e)
 	return -1;
 }
 
+/* Procedures of images that have been met since: read while the program runs, not when all wait for us. */
+static void read_procedures(struct exact *e)
+{
+	for (; e->procedures_read < e->files.nby_image; e->procedures_read++)
+		if (e->files.by_image[e->procedures_read])
+			image_has_symbols(e->files.by_image[e->procedures_read]);
+}
+
 int exact_poll(struct exact *e, bool counters, struct err *err)
 {
 	e->read_before = e->read_any;
@@ -774,6 +782,8 @@ int exact_poll(struct exact *e, bool counters, struct err *err)
 		if (p->done && p->forked >= p->forks)
 			release(e, p);
 	}
+	if (!(e->header->mode & EXACT_STREAM))
+		read_procedures(e);
 	return 0;
 }
 

@@ -104,6 +104,7 @@ struct exact {
 	struct process **process;
 	size_t nprocess;
 	struct files files; /* images by number, for names */
+	size_t procedures_read; /* of so many of them */
 	struct classes *classes;
 	void *record; /* a copy of the one at hand */
 	size_t record_size;
