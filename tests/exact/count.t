@@ -46,13 +46,15 @@ is "an unknown symbol is refused" "$status" 125
 # strings on the stack lie alike; where the stack's arrays lie differs, and with it what the loader's string
 # functions do with buffers there: ld.so is left out of dynamic programs. rseq, which the engine does not
 # offer, is off on both sides.
+place=$(mktemp -d /tmp/XXXX) || exit 1 # no longer than the engine's folder can be
+trap 'cd /; rm -rf "$TMP" "$place"' EXIT
 alike=(env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 setarch -R)
 same_as_stepping() { # FORM PROGRAM CASE [PATTERN]: what lines of counts have to match
 	local path=$PROGS/$1/$2 only=${4:-.} n difference
 	[ -x "$path" ] || path=$PROGS/$2
-	cp "$path" program
-	n=$((${#BUILD} + 12 - ${#PWD} - 8))
-	path=$(printf '%*s' "$n" '' | tr ' ' /)$PWD/program
+	cp "$path" "$place/program"
+	n=$((${#BUILD} + 12 - ${#place} - 8))
+	path=$(printf '%*s' "$n" '' | tr ' ' /)$place/program
 	rm -f exact.db
 	timeout -s KILL 60 "${alike[@]}" "$COUNT" -s _ -o stepped "$path" "$3" >out.1 2>/dev/null
 	timeout -s KILL 60 "${alike[@]}" "$ASSAY" record --exact -q -o exact.db -- "$path" "$3" >out.2 2>err
