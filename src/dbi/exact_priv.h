@@ -103,7 +103,7 @@ struct exact {
 	struct exact_header *header;
 	struct process **process;
 	size_t nprocess;
-	struct files files; /* images by number, for names */
+	struct files files;	/* images by number, for names */
 	size_t procedures_read; /* of so many of them */
 	struct classes *classes;
 	void *record; /* a copy of the one at hand */
