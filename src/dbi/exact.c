@@ -415,6 +415,8 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		at += len;
 	}
 	b->image = image;
+	b->exits = r->exits;
+	b->before = r->before;
 	b->next = p->own;
 	p->own = b;
 	if (streams && streams_block(b, r, err))
@@ -425,6 +427,30 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 	if (r->id != p->nblock || p->nblock >= MAX_BLOCKS)
 		return exact_bad(err);
 	e->totals.blocks++;
+	return add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
+}
+
+static int take_exit(struct exact *e, struct process *p, const struct exact_exit *r,
+		     struct err *err)
+{
+	const struct code_block *of = r->of < p->nblock ? p->block[r->of] : NULL;
+	bool streams = e->header->mode & EXACT_STREAM;
+	struct code_block *b;
+
+	if (!of || of->exit || r->n > of->n || !r->n || r->id != p->nblock ||
+	    r->id - r->of > of->exits || p->nblock >= MAX_BLOCKS)
+		return exact_bad(err);
+	b = calloc(1, sizeof(*b) + r->n * sizeof(b->site[0]));
+	if (!b)
+		return exact_no_memory(err);
+	b->exit = b->branch = true;
+	b->n = r->n;
+	b->image = of->image;
+	memcpy(b->site, of->site, r->n * sizeof(b->site[0]));
+	b->next = p->own;
+	p->own = b;
+	if (streams && streams_exit(b, of, r, err))
+		return -1;
 	return add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
 }
 
@@ -444,6 +470,9 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 		if (r->size < sizeof(*b) || r->size - sizeof(*b) < (size_t)b->len + b->n)
 			return exact_bad(err);
 		return take_block(e, p, b, err);
+	case EXACT_EXIT:
+		return r->size >= sizeof(struct exact_exit) ? take_exit(e, p, (const void *)r, err)
+							    : exact_bad(err);
 	case EXACT_INVERTED:
 		if (r->size < sizeof(*v) || v->id >= p->nblock)
 			return exact_bad(err);
@@ -561,7 +590,9 @@ static void add_counts(struct process *p, uint32_t i, uint64_t count, uint64_t s
 		b->site[k]->observed += count;
 	streams_count(b, 0, b->n, count);
 	if (b->branch)
-		b->site[b->n - 1]->taken += p->inverted[i] ? count - second : second;
+		b->site[b->n - 1]->taken += b->exit	     ? count
+					    : p->inverted[i] ? count - second
+							     : second;
 }
 
 static void apply_cuts(struct process *p)
@@ -584,6 +615,12 @@ static void apply_cuts(struct process *p)
 	p->ncut = 0;
 }
 
+/* Since the last time: `before` holds differences already. */
+static uint64_t added(const struct process *p, const uint64_t *sum, uint32_t counter)
+{
+	return counter < p->nbefore ? p->before[counter] : sum[counter];
+}
+
 static int read_counters(struct exact *e, struct process *p, struct err *err)
 {
 	uint64_t n = 2ull * p->nblock, bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1);
@@ -599,16 +636,23 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 
 		if (!c)
 			continue;
-		for (uint64_t i = 0; i < n; i++)
+		/* a block's exits are read before itself: at least as many came in as went out */
+		for (uint64_t i = n; i-- > 0;)
 			sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
 		munmap((void *)c, bytes);
 	}
+	for (uint64_t i = 0; i < p->nbefore; i++)
+		p->before[i] = sum[i] - p->before[i];
 	for (uint32_t i = 0; i < p->nblock; i++) {
-		uint64_t a = 2ull * i < p->nbefore ? p->before[2 * i] : 0;
-		uint64_t b = 2ull * i < p->nbefore ? p->before[2 * i + 1] : 0;
+		uint64_t count = added(p, sum, 2 * i), second = added(p, sum, 2 * i + 1);
+		const struct code_block *b = p->block[i];
 
-		if (sum[2 * i] != a || sum[2 * i + 1] != b)
-			add_counts(p, i, sum[2 * i] - a, sum[2 * i + 1] - b);
+		/* what left it behind the place where it is counted */
+		for (uint32_t k = b ? b->before : 0; b && k < b->exits && i + 1 + k < p->nblock;
+		     k++)
+			count -= added(p, sum, 2 * (i + 1 + k));
+		if (count || second)
+			add_counts(p, i, count, second);
 	}
 	free(p->before);
 	p->before = sum;

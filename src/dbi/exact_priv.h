@@ -12,7 +12,11 @@
 struct code_block {
 	struct code_block *next; /* of the same process's own */
 	uint16_t n;
-	bool branch;	 /* ends in one */
+	bool branch; /* ends in one */
+	bool exit; /* … that always jumped: see struct exact_exit. Its fields are the first of another's;
+			  * its columns are its own, since there later fields share them */
+	uint16_t exits;	 /* its exits: the numbers that follow */
+	uint16_t before; /* … those of them before the place where it is counted */
 	bool indirect;	 /* its arguments are those of its target */
 	uint16_t target; /* … which is this word */
 	uint16_t words;	 /* of an execution in the stream */
@@ -128,6 +132,9 @@ int exact_no_memory(struct err *err);
 /* A block's fields, of its record. */
 int streams_block(struct code_block *b, const struct exact_block *r, struct err *err);
 void streams_free_block(struct code_block *b);
+/* An exit has the first of its block's. */
+int streams_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
+		 struct err *err);
 /* Counted: executions of the block's instructions from one on, up to another. */
 void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n);
 /* Takes what is in the process's streams; `last`: halves that are not full too. */

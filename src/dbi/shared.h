@@ -111,6 +111,7 @@ struct exact_log {
 enum exact_kind {
 	EXACT_IMAGE,
 	EXACT_BLOCK,
+	EXACT_EXIT,
 	EXACT_INVERTED,
 	EXACT_THREAD,
 	EXACT_CUT,
@@ -133,14 +134,27 @@ struct exact_image {
 struct exact_block {
 	struct exact_record r;
 	uint64_t pc;
-	uint32_t id; /* counters 2 id and 2 id + 1: executions, and how often its branch jumped */
+	uint32_t
+		id; /* counters 2 id and 2 id + 1: executions, and how often its last branch jumped */
 	uint32_t image; /* of the last record with that number */
 	uint16_t len, n;
 	uint16_t words, nfield;
+	uint16_t
+		exits; /* branches in it that leave it, before its last instruction: a record each follows */
+	uint16_t before; /* … how many of them precede the place where it is counted */
+	uint32_t pad;
 	uint8_t bytes[]; /* of code; then each instruction's length; then, aligned to 8, fields */
 };
 
 #define EXACT_BLOCK_FIELDS(len, n) (((len) + (n) + 7u) & ~7u) /* offset in bytes */
+
+/* Executions of block `of` that end with its n-th instruction, a branch that jumps, have a number of their own, for
+ * the stream and the counter: the block's `words` first words, the fields that its `nfield` first are. */
+struct exact_exit {
+	struct exact_record r;
+	uint32_t id, of;
+	uint16_t n, words, nfield, pad;
+};
 
 /* From the start on, that block's second counter tells how often its branch did not jump. */
 struct exact_inverted {

@@ -85,11 +85,41 @@ int streams_block(struct code_block *b, const struct exact_block *r, struct err 
 	return 0;
 }
 
+int streams_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
+		 struct err *err)
+{
+	if (r->nfield > of->nfield || r->words > of->words)
+		return exact_bad(err);
+	for (unsigned i = 0; i < r->nfield; i++) {
+		unsigned column = of->field[i].column;
+
+		if (of->field[i].insn >= b->n)
+			return exact_bad(err);
+		if (column == FIELD_CONSTANT)
+			continue;
+		if (of->column[column].word >= r->words)
+			return exact_bad(err);
+		if (column >= b->ncolumn)
+			b->ncolumn = (uint16_t)(column + 1);
+	}
+	b->column = calloc(b->ncolumn + 1u, sizeof(*b->column));
+	if (!b->column)
+		return exact_no_memory(err);
+	for (unsigned i = 0; i < b->ncolumn; i++)
+		b->column[i] =
+			(struct column){ .word = of->column[i].word, .from = of->column[i].from };
+	b->words = r->words;
+	b->nfield = r->nfield;
+	b->field = of->field;
+	return 0;
+}
+
 void streams_free_block(struct code_block *b)
 {
 	for (unsigned i = 0; i < b->ncolumn; i++)
 		hot_free(b->column[i].hot);
-	free(b->field);
+	if (!b->exit)
+		free(b->field);
 	free(b->column);
 }
 

@@ -15,6 +15,7 @@
 
 #define BLOCKS 40
 #define INSNS 6
+#define EXITS 2	  /* of each block, behind its second and its fourth instruction */
 #define VALUES 12 /* different ones of a word: as many as are counted exactly */
 #define PC 0x400000ull
 
@@ -43,7 +44,7 @@ static struct engine {
 	struct exact_stream *stream;
 	uint64_t *counters;
 	struct block {
-		unsigned words, nfield;
+		unsigned id, words, nfield, before;
 		struct exact_field field[12];
 		uint64_t value[8][VALUES]; /* that its words have */
 	} block[BLOCKS];
@@ -52,6 +53,7 @@ static struct engine {
 		uint64_t value[VALUES * 2 + 2], times[VALUES * 2 + 2];
 		unsigned n;
 	} want[BLOCKS][INSNS][OPERAND_N];
+	uint64_t taken[BLOCKS][INSNS];
 } * g;
 
 static void *piece(uint64_t size, uint64_t *at)
@@ -94,12 +96,41 @@ static void make_field(struct exact_field *f, unsigned insn, unsigned words)
 		f->word = EXACT_CONSTANT;
 }
 
+/* The words that the fields of a block's first n instructions need. */
+static unsigned words_of(const struct block *b, unsigned n)
+{
+	unsigned words = 0;
+
+	for (unsigned i = 0; i < b->nfield; i++)
+		if (b->field[i].insn < n && b->field[i].word != EXACT_CONSTANT &&
+		    b->field[i].word >= words)
+			words = b->field[i].word + 1u;
+	return words;
+}
+
+static void make_exit(const struct block *b, unsigned i)
+{
+	struct exact_exit *r = record(EXACT_EXIT, sizeof(*r));
+	unsigned n = 2 * (i + 1), nfield = 0;
+
+	while (nfield < b->nfield && b->field[nfield].insn < n)
+		nfield++;
+	*r = (struct exact_exit){ .r = r->r,
+				  .id = b->id + 1 + i,
+				  .of = b->id,
+				  .n = (uint16_t)n,
+				  .words = (uint16_t)words_of(b, n),
+				  .nfield = (uint16_t)nfield };
+}
+
 static void make_block(unsigned id)
 {
 	struct block *b = &g->block[id];
 	size_t fields = EXACT_BLOCK_FIELDS(INSNS, INSNS);
 	struct exact_block *r;
 
+	b->id = id * (1 + EXITS);
+	b->before = pick(1 + EXITS);
 	b->words = id % 8;
 	for (unsigned i = 0; i < INSNS * 2; i++) { /* one or two an instruction */
 		make_field(&b->field[b->nfield], i / 2, b->words);
@@ -111,7 +142,9 @@ static void make_block(unsigned id)
 			b->value[w][k] = pick(2) ? draw() : pick(1000);
 	r = record(EXACT_BLOCK, sizeof(*r) + fields + b->nfield * sizeof(b->field[0]));
 	r->pc = PC + 16 * id;
-	r->id = id;
+	r->id = b->id;
+	r->exits = EXITS;
+	r->before = (uint16_t)b->before;
 	r->image = 0;
 	r->len = r->n = INSNS;
 	r->words = (uint16_t)b->words;
@@ -119,6 +152,8 @@ static void make_block(unsigned id)
 	memset(r->bytes, 0x90, INSNS);
 	memset(r->bytes + INSNS, 1, INSNS);
 	memcpy(r->bytes + fields, b->field, b->nfield * sizeof(b->field[0]));
+	for (unsigned i = 0; i < EXITS; i++)
+		make_exit(b, i);
 }
 
 static void setup(void)
@@ -200,38 +235,40 @@ static void execute(unsigned id, unsigned skew)
 	struct block *b = &g->block[id];
 	struct exact_stream *s = g->stream;
 	unsigned done = pick(200) ? INSNS : 1 + pick(INSNS - 1), words = b->words;
+	unsigned exit = pick(3) ? 0 : 1 + pick(EXITS), number = b->id + exit;
 	uint64_t *to, w[8];
 
-	g->counters[2 * id]++;
-	if (done < INSNS) {
+	if (exit) {
+		done = 2 * exit;
+		words = words_of(b, done);
+		g->counters[2 * number]++;
+		g->taken[id][done - 1]++;
+	}
+	g->counters[2 * b->id] += !exit || exit > b->before;
+	if (done < INSNS && !exit) {
 		struct exact_cut *c;
 
 		if (g->log->used + sizeof(*c) > EXACT_LOG_DATA)
 			return;
 		c = record(EXACT_CUT, sizeof(*c));
 		*c = (struct exact_cut){
-			.r = c->r, .id = id, .done = (uint16_t)done, .counted = 1
+			.r = c->r, .id = b->id, .done = (uint16_t)done, .counted = 1
 		};
-		/* those that its fields need */
-		words = 0;
-		for (unsigned i = 0; i < b->nfield; i++)
-			if (b->field[i].insn < done && b->field[i].word != EXACT_CONSTANT &&
-			    b->field[i].word >= words)
-				words = b->field[i].word + 1u;
+		words = words_of(b, done);
 	}
 	for (unsigned i = 0; i < b->words; i++)
 		w[i] = b->value[i][pick(skew) ? 0 : pick(VALUES)];
 	for (unsigned i = 0; i < b->nfield; i++)
 		if (b->field[i].insn < done)
 			expect(id, &b->field[i], w);
-	if (!b->words)
+	if (!b->words || (exit && !words))
 		return;
 	if (s->at + 8 * (words + 1) > s->start[s->current] + EXACT_HALF || !pick(20000))
 		next_half();
 	to = (uint64_t *)(void *)((char *)s + EXACT_STREAM_PAGE + s->current * (size_t)EXACT_HALF +
 				  s->at - s->start[s->current]);
-	to[0] = (id + 1) | (uint64_t)words << EXACT_HEAD_BLOCKS;
-	if (done < INSNS)
+	to[0] = (number + 1) | (uint64_t)words << EXACT_HEAD_BLOCKS;
+	if (done < INSNS && !exit)
 		to[0] |= EXACT_HEAD_CUT | (uint64_t)done << 32;
 	memcpy(to + 1, w, 8ul * words);
 	s->at += 8ul * (words + 1);
@@ -245,6 +282,7 @@ static void check(void)
 				&g->profile, (struct site_id){ .addr = PC + 16 * id + i });
 
 			assert_non_null(site);
+			assert_int_equal(site->taken, g->taken[id][i]);
 			for (unsigned o = 0; o < OPERAND_N; o++) {
 				struct want *w = &g->want[id][i][o];
 				const struct hot *h = site->operand[o];

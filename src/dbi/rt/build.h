@@ -64,10 +64,11 @@ struct build {
 	const uint8_t *bytes;
 	unsigned n, len;
 	struct insn in[INSNS_MAX];
-	struct link link[3]; /* site and target */
+	struct link link[EXITS_MAX + 3]; /* site and target */
 	unsigned nlink;
 	uint64_t returns; /* cache address where the call at its end returns to */
 	uint32_t id;
+	struct log_exits exits;
 	unsigned counter; /* the instruction before which the block is counted */
 	bool flags_dead;  /* there */
 	bool dead_at_start;
@@ -111,6 +112,8 @@ void put_link_jump(struct build *b, uint64_t target);
 /* words.c */
 void plan_stream(struct build *b);
 void put_stream_begin(struct build *b), put_stream_end(struct build *b);
+/* Where a branch leaves the block before its end: ends the record there. */
+void put_stream_exit(struct build *b, struct emit *e, unsigned exit);
 /* The words before an instruction, or after it. */
 void put_fields(struct build *b, unsigned insn, bool after, bool target);
 

@@ -29,7 +29,7 @@ static struct slot tombstone = { ~0ul, 0 };
 
 struct block *blocks;
 struct link *links;
-uint32_t nblocks, nlinks = 1;
+uint32_t nblocks, nlinks = 1, nids;
 int cache_lock;
 
 struct page {
@@ -323,6 +323,7 @@ void cache_reset(void)
 	used[0] = used[1] = 0;
 	npages = 0;
 	nlinks = 1;
+	nids = 0;
 	__atomic_store_n(&nblocks, 0, __ATOMIC_RELEASE);
 	for (struct thread *t = threads; t; t = t->next) {
 		forget((char *)t + T_NEAR_TABLE, T_NEAR_TABLE_SIZE);

@@ -16,9 +16,11 @@ static void place_counter(struct build *b)
 {
 	uint32_t live = FLAGS_ALL;
 
-	b->counter = 0;
+	b->counter = b->exits.before = 0;
 	b->flags_dead = false;
 	for (unsigned i = b->n; i-- > 0;) {
+		if (b->in[i].kind == BRANCH)
+			live = FLAGS_ALL;
 		live = (live & ~b->in[i].writes) | (b->in[i].reads & FLAGS_ALL);
 		if (!live) {
 			b->counter = i;
@@ -26,6 +28,8 @@ static void place_counter(struct build *b)
 		}
 	}
 	b->dead_at_start = !live;
+	for (unsigned i = 0; i < b->counter; i++)
+		b->exits.before += b->in[i].kind == BRANCH;
 }
 
 void put_block(struct build *b)
@@ -36,7 +40,8 @@ void put_block(struct build *b)
 	bool count = log_mode & EXACT_COUNTS && !b->once;
 
 	for (unsigned i = 0; i < sizeof(b->link) / sizeof(b->link[0]); i++)
-		b->link[i].edge = false;
+		b->link[i] = (struct link){ 0 };
+	b->exits.n = 0;
 	if (log_mode & EXACT_COUNTS)
 		place_counter(b);
 	plan_stream(b);
@@ -56,7 +61,8 @@ void put_block(struct build *b)
 				in->spilled |= 1u << RAX;
 		}
 		put_fields(b, i, false, false);
-		if (ends_block(in->kind) && in->kind != JUMP_INDIRECT && in->kind != CALL_INDIRECT)
+		if (i == last && ends_block(in->kind) && in->kind != JUMP_INDIRECT &&
+		    in->kind != CALL_INDIRECT)
 			put_stream_end(b);
 		in->core = (uint16_t)(e->at - b->code);
 		if (in->kind == PLAIN)

@@ -19,7 +19,8 @@ static void put_link(struct build *b, uint64_t target, enum link_kind kind)
 	*l = (struct link){ .target = target,
 			    .site = (uint32_t)(b->e.at - CACHE_BASE),
 			    .kind = (uint8_t)kind,
-			    .edge = l->edge };
+			    .edge = l->edge,
+			    .exit = l->exit };
 	put32(&b->e, 0);
 }
 
@@ -124,6 +125,13 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 		put8(e, 0x0f);
 		put8(e, 0x80 | (p[in->imm - 1u] & 15));
 		b->link[b->nlink].edge = true;
+		if (in < &b->in[b->n - 1]) {
+			b->exits.exit[b->exits.n++] =
+				(struct log_exit){ (uint8_t)(in - b->in), (uint16_t)b->word };
+			b->link[b->nlink].exit = (uint8_t)b->exits.n;
+			put_link(b, in->target, LINK_JUMP);
+			break;
+		}
 		put_link(b, in->target, LINK_JUMP);
 		put_link_jump(b, next);
 		break;

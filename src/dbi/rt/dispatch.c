@@ -138,11 +138,11 @@ static void leave_once(struct thread *t, const struct link *l)
 
 static void leave_block(struct thread *t, const struct link *l)
 {
-	uint32_t before = flushes, id = l->from, n = blocks[id].n;
+	uint32_t before = flushes, id = blocks[l->from].id, n = blocks[l->from].n;
 
 	t->pc = l->target;
 	if (l->edge && log_mode & EXACT_COUNTS)
-		++*counter_of(t, 2 * id + 1);
+		++*counter_of(t, edge_counter(l));
 	if (l->kind == LINK_ODD)
 		odd(t);
 	else if (l->kind == LINK_SYSCALL && !outside(t)) {
@@ -167,7 +167,7 @@ static void uncount(struct thread *t)
 	if (b && b->flags & BLOCK_ONCE)
 		once_uncount(t);
 	else if (b && log_mode & EXACT_COUNTS)
-		log_cut((uint32_t)(b - blocks), 0, true);
+		log_cut(b->id, 0, true);
 	unlock(&cache_lock);
 }
 
@@ -191,7 +191,7 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 	if (b && from && from->target == b->pc)
 		cache_link(from, b);
 	else if (b && from && from->edge && log_mode & EXACT_COUNTS)
-		--*counter_of(t, 2 * from->from + 1); /* inverted: it fell through */
+		--*counter_of(t, edge_counter(from)); /* inverted: it fell through */
 	if (b && indirect && !(b->flags & BLOCK_ONCE))
 		cache_near(t, b->pc, b->code);
 	t->inside = b;

@@ -91,7 +91,7 @@ static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces,
 	process->parent = parent;
 	process->parent_log = parent_log;
 	process->replaces = replaces;
-	process->parent_blocks = parent ? nblocks : 0;
+	process->parent_blocks = parent ? nids : 0;
 	process->parent_images = images;
 	process->pid = same ? same : (uint32_t)sys(__NR_getpid);
 	process->same = same != 0;
@@ -258,28 +258,52 @@ uint32_t log_image(const struct region *g)
 	return images;
 }
 
-void log_block(const struct block *b, uint32_t id, uint32_t image, const uint8_t *lens,
-	       const struct plan *plan)
+static void log_exits(const struct block *b, const struct plan *plan, const struct log_exits *exits)
+{
+	unsigned nfield = 0;
+
+	for (unsigned i = 0; i < exits->n; i++) {
+		const struct log_exit *x = &exits->exit[i];
+		struct exact_exit *r = begin(EXACT_EXIT, sizeof(*r));
+
+		while (nfield < plan->nfield && plan->field[nfield].insn <= x->insn)
+			nfield++;
+		r->id = b->id + 1 + i;
+		r->of = b->id;
+		r->n = x->insn + 1;
+		r->words = x->words;
+		r->nfield = (uint16_t)nfield;
+		end(r);
+	}
+}
+
+void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struct plan *plan,
+	       const struct log_exits *exits)
 {
 	size_t fields = EXACT_BLOCK_FIELDS(b->len, b->n);
 	size_t size = plan->nfield * sizeof(plan->field[0]);
 	struct exact_block *r;
 
+	b->id = nids;
+	nids += 1 + exits->n;
 	if (log_fd < 0)
 		return;
 	lock(&log_lock);
 	r = begin(EXACT_BLOCK, sizeof(*r) + fields + size);
 	r->pc = b->pc;
-	r->id = id;
+	r->id = b->id;
 	r->image = image;
 	r->len = b->len;
 	r->n = b->n;
 	r->words = (uint16_t)plan->words;
 	r->nfield = (uint16_t)plan->nfield;
+	r->exits = (uint16_t)exits->n;
+	r->before = (uint16_t)exits->before;
 	memcpy(r->bytes, (const void *)b->pc, b->len);
 	memcpy(r->bytes + b->len, lens, b->n);
 	memcpy(r->bytes + fields, plan->field, size);
 	end(r);
+	log_exits(b, plan, exits);
 	unlock(&log_lock);
 }
 

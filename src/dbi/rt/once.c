@@ -27,21 +27,15 @@ static uint64_t hash(uint64_t pc, const uint8_t *p, unsigned n)
 	return h ^ h >> 32;
 }
 
-/* A number that only counts: a block without code. */
+/* A number that only counts. */
 static uint32_t new_number(const struct known *k, uint32_t image)
 {
 	static struct plan nothing;
-	struct block *b = &blocks[nblocks];
-	uint32_t id = nblocks;
+	static const struct log_exits none;
+	struct block b = { .pc = k->pc, .len = k->len, .n = 1 };
 
-	*b = (struct block){ .pc = k->pc,
-			     .code = b[-1].code + b[-1].size,
-			     .len = k->len,
-			     .n = 1,
-			     .flags = BLOCK_DEAD };
-	log_block(b, id, image, &k->len, &nothing);
-	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
-	return id;
+	log_block(&b, image, &k->len, &nothing, &none);
+	return b.id;
 }
 
 void once_note(struct thread *t, const struct block *b, struct region *r)

@@ -10,7 +10,7 @@
 #define CODE_MAX 0x8000 /* a block's code at most */
 #define STUB_SIZE 18
 #define ONCE_SIZE 512
-#define EDGE_SIZE 64 /* code that counts an edge, at most */
+#define EDGE_SIZE 64 /* code that counts an edge, or ends an execution at an exit, at most */
 #define LIMIT_MIN (2 * CODE_MAX)
 
 static uint64_t code_next = CACHE_BASE;
@@ -31,8 +31,9 @@ void publish_limit(uint64_t bytes)
 bool publish_full(void)
 {
 	/* a block, another one for code that changes, and numbers that only count */
-	return nblocks + 4 >= 1u << 22 || nlinks + 8 >= 1u << 23 ||
-	       code_next + CODE_MAX + ONCE_SIZE > code_end || stub_next + 8 * STUB_SIZE > stub_end;
+	return nids + 2 * EXITS_MAX + 4 >= 1u << 22 || nlinks + EXITS_MAX + 8 >= 1u << 23 ||
+	       code_next + CODE_MAX + ONCE_SIZE > code_end ||
+	       stub_next + EXITS_MAX * EDGE_SIZE + (EXITS_MAX + 8) * STUB_SIZE > stub_end;
 }
 
 void publish_reset(void)
@@ -63,6 +64,21 @@ static void put_stub(struct link *l, uint32_t number)
 	put_jump(&e, (uint64_t)rt_exit);
 }
 
+/* Between a branch that leaves the block and its link: what the stream needs. */
+static void put_exit(struct build *b, struct link *l)
+{
+	struct emit e = { (uint8_t *)stub_next, stub_next };
+	uint64_t site = CACHE_BASE + l->site;
+
+	*(int32_t *)site = (int32_t)(stub_next - (site + 4));
+	put_stream_exit(b, &e, l->exit);
+	put_align(&e, 1);
+	put8(&e, 0xe9);
+	l->site = (uint32_t)(e.at - CACHE_BASE);
+	put32(&e, 0);
+	stub_next = e.at;
+}
+
 void publish(struct build *b, struct block *blk)
 {
 	code_next = b->e.at;
@@ -77,6 +93,8 @@ void publish(struct build *b, struct block *blk)
 		l->stub = (uint32_t)(stub_next - CACHE_BASE);
 		stub_next += STUB_SIZE;
 		put_stub(l, nlinks++);
+		if (l->exit && b->reserved)
+			put_exit(b, l);
 		site = CACHE_BASE + l->site;
 		*(int32_t *)site = (int32_t)(CACHE_BASE + l->stub - (site + 4));
 		if (l->kind != LINK_JUMP)
@@ -136,6 +154,8 @@ struct link *take_place(struct link *l)
 	if ((uint64_t)CACHE_BASE + last->site + 4 != code_next || last->linked ||
 	    last->kind != LINK_JUMP || (last->edge && log_mode & EXACT_COUNTS))
 		return NULL;
+	if (l->exit)
+		return NULL;
 	if (l != last) {
 		uint8_t *op = (uint8_t *)CACHE_BASE + l->site - 1;
 		uint64_t target = l->target;
@@ -146,11 +166,18 @@ struct link *take_place(struct link *l)
 		l->target = last->target;
 		last->target = target;
 		b->flags |= BLOCK_INVERTED;
-		log_inverted(l->from);
+		log_inverted(b->id);
 	}
 	b->size -= 5;
 	code_next -= 5;
 	return last;
+}
+
+uint32_t edge_counter(const struct link *l)
+{
+	uint32_t id = blocks[l->from].id;
+
+	return l->exit ? 2 * (id + l->exit) : 2 * id + 1;
 }
 
 uint64_t translate_edge(const struct link *l, const struct block *to)
@@ -160,7 +187,7 @@ uint64_t translate_edge(const struct link *l, const struct block *to)
 
 	if (stub_next + EDGE_SIZE > CACHE_BASE + CACHE_SIZE)
 		return 0;
-	put_count(&e, 2 * l->from + 1, to->flags & BLOCK_FLAGS_DEAD);
+	put_count(&e, edge_counter(l), to->flags & BLOCK_FLAGS_DEAD);
 	put_jump(&e, to->code);
 	stub_next = e.at;
 	return at;

@@ -241,12 +241,14 @@ struct block {
 	uint32_t in;	       /* links that lead here: number + 1, a list */
 	uint32_t next_page[2]; /* blocks of the same page: number + 1 */
 	uint32_t flags;
+	uint32_t id; /* the recorder's number; those of its exits follow */
 };
 #define BLOCK_DEAD 1
 #define BLOCK_ONCE 2	   /* one instruction, never kept: its code changes */
 #define BLOCK_FLAGS_DEAD 8 /* arithmetic flags are not read before they are written */
 #define BLOCK_INVERTED 4   /* its branch has the opposite condition, its two links are exchanged */
 
+#define EXITS_MAX 4 /* branches that leave a block before its end */
 enum link_kind {
 	LINK_JUMP,    /* goes on at target */
 	LINK_SYSCALL, /* target is the instruction after it */
@@ -260,8 +262,9 @@ struct link {
 	uint32_t next; /* in target's list */
 	uint8_t kind;
 	bool linked;
-	bool fallen; /* its jump is gone: target's code follows */
-	bool edge;   /* counted, by the block's second counter */
+	bool fallen;  /* its jump is gone: target's code follows */
+	bool edge;    /* counted */
+	uint8_t exit; /* … by that exit's counter; 0: the block's second one */
 };
 
 /* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
@@ -280,12 +283,15 @@ struct place {
 };
 /* Code that counts an edge and goes on at `to`: its address in the cache, or 0 without room. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
+/* The counter of an edge. */
+uint32_t edge_counter(const struct link *l);
 bool translate_place(struct thread *t, const struct block *b, uint64_t at, struct place *out);
 
 /* cache.c */
 extern struct block *blocks;
 extern struct link *links;
 extern uint32_t nblocks, nlinks;
+extern uint32_t nids; /* the recorder's numbers */
 void cache_init(void);
 struct block *cache_find(uint64_t pc);
 struct block *cache_by_code(uint64_t at);
@@ -357,8 +363,16 @@ void log_before_fork(void);
 void log_after_fork(struct thread *t, long result);
 uint32_t log_image(const struct region *g); /* its number */
 struct plan;
-void log_block(const struct block *b, uint32_t id, uint32_t image, const uint8_t *lens,
-	       const struct plan *plan);
+struct log_exits { /* of a block: see struct exact_exit */
+	unsigned n, before;
+	struct log_exit {
+		uint8_t insn;	/* the branch */
+		uint16_t words; /* the stream's, before it */
+	} exit[EXITS_MAX];
+};
+/* The block gets its number, and its exits those that follow. */
+void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struct plan *plan,
+	       const struct log_exits *exits);
 /* Another half for t's stream: executions are complete up to `end`, the n bytes there are taken along. */
 void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);

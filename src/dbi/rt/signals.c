@@ -130,7 +130,7 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 	t->pc = place->pc;
 	if (log_mode && (place->done || place->counted) && place->done < b->n &&
 	    !(b->flags & BLOCK_ONCE))
-		log_cut((uint32_t)(b - blocks), place->done, place->counted);
+		log_cut(b->id, place->done, place->counted);
 	if (place->closed && place->done < b->n)
 		cut_record(t, (uint64_t *)(stream_of(t)->at - place->closed), place);
 	else if (place->done && place->base != NO_REG && place->spilled & 1u << place->base)

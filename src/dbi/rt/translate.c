@@ -74,7 +74,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	blk = b.once ? once_block(t) : &blocks[nblocks];
 	b.code = b.once ? blk->code : publish_next();
 	b.e = (struct emit){ (uint8_t *)b.code, b.code };
-	b.id = (uint32_t)(blk - blocks);
+	b.id = nids;
 	b.nlink = 0;
 	b.returns = 0;
 	put_block(&b);
@@ -92,7 +92,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 			       .flags = b.dead_at_start ? BLOCK_FLAGS_DEAD : 0 };
 	if (!r->image)
 		r->image = log_image(r);
-	log_block(blk, b.id, r->image, block_lengths(&b), &b.plan);
+	log_block(blk, r->image, block_lengths(&b), &b.plan, &b.exits);
 	publish(&b, blk);
 	if (from) {
 		from->linked = from->fallen = true;

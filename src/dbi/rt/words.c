@@ -28,16 +28,8 @@ static void put_word(struct build *b, unsigned reg)
 	b->word++;
 }
 
-void put_stream_begin(struct build *b)
+static void put_head(struct build *b, struct emit *e, uint32_t id, unsigned words)
 {
-	struct emit *e = &b->e;
-
-	if (!b->reserved)
-		return;
-	put_spill(e, b->base);
-	if (b->plan.scratch)
-		put_spill(e, b->scratch);
-	put_gs(e, 0x8b, b->base, T_STREAM);
 	put8(e, 0x48 | (b->base >= 8)); /* mov qword [base], head */
 	put8(e, 0xc7);
 	put8(e, b->base & 7);
@@ -48,8 +40,40 @@ void put_stream_begin(struct build *b)
 		e->out[-1] = 0x45;
 		put8(e, 0);
 	}
-	put32(e, (b->id + 1) | b->plan.words << EXACT_HEAD_BLOCKS);
+	put32(e, (id + 1) | words << EXACT_HEAD_BLOCKS);
+}
+
+void put_stream_begin(struct build *b)
+{
+	struct emit *e = &b->e;
+
+	if (!b->reserved)
+		return;
+	put_spill(e, b->base);
+	if (b->plan.scratch)
+		put_spill(e, b->scratch);
+	put_gs(e, 0x8b, b->base, T_STREAM);
+	put_head(b, e, b->id, b->plan.words);
 	b->record = 8;
+}
+
+static void put_stream_left(struct build *b, struct emit *e)
+{
+	if (b->plan.scratch)
+		put_restore(e, b->scratch);
+	put_restore(e, b->base);
+}
+
+void put_stream_exit(struct build *b, struct emit *e, unsigned exit)
+{
+	unsigned words = b->exits.exit[exit - 1].words;
+
+	if (words) {
+		put_head(b, e, b->id + exit, words);
+		put_lea(e, b->base, b->base, NO_REG, 1, 8 + 8 * words);
+		put_gs(e, 0x89, b->base, T_STREAM);
+	}
+	put_stream_left(b, e);
 }
 
 void put_stream_end(struct build *b)
@@ -61,9 +85,7 @@ void put_stream_end(struct build *b)
 	put_lea(e, b->base, b->base, NO_REG, 1, b->record);
 	put_gs(e, 0x89, b->base, T_STREAM);
 	b->closed = (uint16_t)(e->at - b->code);
-	if (b->plan.scratch)
-		put_restore(e, b->scratch);
-	put_restore(e, b->base);
+	put_stream_left(b, e);
 }
 
 /* The value at an address to the scratch register, zero-extended. */
