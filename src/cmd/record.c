@@ -9,8 +9,10 @@
 #include "runahead/state.h"
 #include "sampler/caps.h"
 
+#define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
+
 static double rate = 997, seconds;
-static unsigned burst = 128, pid, tid, ring_mib = 16, capacity = HOT_CAPACITY_DEFAULT;
+static unsigned burst = 128, pid, tid, ring_mib = 16, capacity;
 static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
@@ -42,8 +44,8 @@ static const struct opt opts[] = {
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
-	{ 0, "values", "N", "values kept of each site and operand (default 16)", OPT_UINT,
-	  &capacity, 1, HOT_CAPACITY_MAX, NULL },
+	{ 0, "values", "N", "values kept of each site and operand (default 32; 16 with --exact)",
+	  OPT_UINT, &capacity, 1, HOT_CAPACITY_MAX, NULL },
 	{ 0, "ring", "MIB", "ring buffer between kernel and recorder (default 16; a power of two)",
 	  OPT_UINT, &ring_mib, 1, 1024, NULL },
 	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 4096)", OPT_UINT,
@@ -106,7 +108,9 @@ static int run(int argc, char **argv, struct err *err)
 		.all = all,
 		.seconds = seconds,
 		.sketch = (enum hot_method)hot_method_by_name(sketch),
-		.sketch_capacity = capacity,
+		.sketch_capacity = capacity ? capacity
+				   : exact  ? HOT_CAPACITY_DEFAULT
+					    : SAMPLED_VALUES,
 		.quiet = quiet,
 		.cache_kib = cache_kib,
 	};
