@@ -159,4 +159,38 @@ like "another file: what to do" "$(cat errors)" 'put back the file that was reco
 rm flow
 "$ASSAY" annotate --cfg -i values.db loops > out 2> errors
 is "no file: refused" $? 1
+
+# Position independent, wherever it was mapped: targets are recorded as they were at run time.
+cat > threaded.c <<'C'
+#include <stdlib.h>
+static int run(void **pc, void *(*give)(int))
+{
+	static void *const to[] = { &&add, &&twice, &&stop };
+	int a = 1;
+
+	if (give) {
+		for (int i = 0; i < 3; i++)
+			pc[i] = to[i];
+		pc = give(3) ? pc : NULL;
+	}
+	goto **pc++;
+add:	a += 3; goto **pc++;
+twice:	a *= 2; goto **pc++;
+stop:	return a;
+}
+static void *five(int n) { return malloc((size_t)n); }
+int main(void)
+{
+	void **code = malloc(3 * sizeof(*code));
+	return run(code, five) != 8;
+}
+C
+ok "a program that jumps by pointers is compiled" gcc -O1 -fno-inline -fPIE -pie -o threaded threaded.c
+ok "it is recorded with values" "$ASSAY" record --exact --observe values -o threaded.db -- ./threaded
+g=$(graph threaded.db run)
+is "threaded: edges are missing" "$(jq .missing <<< "$g")" true
+is "threaded: its jumps' targets are edges all the same" \
+	"$(jq '[.blocks[] | select(.ends == "unknown") | .edges[] | select(.kind == "case")] | length' <<< "$g")" 3
+is "threaded: nothing that ran is left out" \
+	"$(jq '[.blocks[] | select(.executions > 0 and (.reached | not))] | length' <<< "$g")" 0
 done_testing
