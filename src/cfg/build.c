@@ -120,10 +120,14 @@ static void add_pads(struct walk *w)
 {
 	struct cfg_source *src = &w->code->src;
 	uint64_t *pad = src->pads ? malloc(PADS_MAX * sizeof(*pad)) : NULL;
-	size_t n = pad ? src->pads(src->ctx, w->proc.start, pad, PADS_MAX) : 0;
 
-	for (size_t i = 0; i < n && i < PADS_MAX; i++)
-		walk_enter(w, pad[i], CFG_UNWIND);
+	for (uint32_t p = 0; pad && p < w->nparts; p++) {
+		size_t n = src->pads(src->ctx, w->part[p].start, pad, PADS_MAX);
+
+		for (size_t i = 0; i < n && i < PADS_MAX; i++)
+			if (walk_part_at(w, pad[i]) || walk_adopt(w, pad[i]))
+				walk_enter(w, pad[i], CFG_UNWIND);
+	}
 	free(pad);
 }
 

@@ -29,6 +29,13 @@ static bool image_bytes_of_data(void *ctx, uint64_t addr, void *buf, size_t n, b
 	return image_data(c->im, addr, buf, n, constant);
 }
 
+static size_t image_pads_of(void *ctx, uint64_t start, uint64_t *pad, size_t max)
+{
+	const struct cfg_code *c = ctx;
+
+	return image_pads(c->im, start, pad, max);
+}
+
 struct cfg_code *cfg_code_over(const struct cfg_source *src, struct err *err)
 {
 	struct cfg_code *c = calloc(1, sizeof(*c));
@@ -48,7 +55,8 @@ struct cfg_code *cfg_code_new(struct image *im, struct err *err)
 {
 	struct cfg_source src = { .bytes = image_bytes,
 				  .proc = image_proc,
-				  .data = image_bytes_of_data };
+				  .data = image_bytes_of_data,
+				  .pads = image_pads_of };
 	struct cfg_code *c = cfg_code_over(&src, err);
 
 	if (!c)

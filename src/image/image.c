@@ -119,6 +119,7 @@ void image_close(struct image *im)
 		return;
 	lines_fini(&im->lines);
 	image_data_fini(im);
+	pads_fini(&im->pads);
 	image_code_fini(im);
 	free(im->proc);
 	symbols_fini(&im->symbols);

@@ -77,6 +77,10 @@ const struct image_proc *image_proc_named(struct image *im, const char *name);
 /* True if names come from a symbol table rather than from unwind information alone. */
 bool image_has_symbols(struct image *im);
 
+/* Where exceptions enter the procedure, or the part of one, that begins at start: up to max addresses.
+ * Returns how many. */
+size_t image_pads(struct image *im, uint64_t start, uint64_t *pad, size_t max);
+
 /* Source file and line of addr from debug information (also of the separate one), or false. */
 bool image_line(struct image *im, uint64_t addr, const char **file, int *line);
 

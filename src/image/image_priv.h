@@ -9,6 +9,7 @@
 #include "image/elf_file.h"
 #include "image/image.h"
 #include "image/lines.h"
+#include "image/pads.h"
 #include "image/symbols.h"
 
 /* The executable bytes of one segment: address space for all of it, read chunk by chunk. */
@@ -38,6 +39,7 @@ struct image {
 
 	struct lines lines;
 	struct image_data data;
+	struct pads pads;
 };
 
 void image_code_fini(struct image *im);

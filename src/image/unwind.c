@@ -81,17 +81,44 @@ static uint64_t take_encoded(struct cursor *c, uint8_t encoding)
 	return encoding & DW_EH_PE_signed ? (uint64_t)((int64_t)(v << unused) >> unused) : v;
 }
 
-/* The encoding of addresses among the augmentation data that the letters describe. */
-static uint8_t find_encoding(struct cursor *c, const char *letters)
+static uint64_t take_uleb(struct cursor *c)
 {
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 63; shift += 7) {
+		uint64_t byte = take(c, 1);
+
+		v |= (byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+/* How FDEs write addresses, and where they have their exception table. */
+struct encodings {
+	uint8_t addr, lsda; /* NO_ENCODING: not to be read; there is none */
+	bool sized;	    /* augmentation data begins with its size */
+};
+
+static const struct encodings no_encodings = { NO_ENCODING, NO_ENCODING, false };
+
+/* The encodings among the augmentation data that the letters describe. */
+static struct encodings find_encodings(struct cursor *c, const char *letters)
+{
+	struct encodings e = { DW_EH_PE_absptr, NO_ENCODING, true };
+	bool known = false;
 	uint8_t personality;
 
 	for (skip_leb(c); *letters && !c->bad; letters++)
 		switch (*letters) {
 		case 'R':
-			return (uint8_t)take(c, 1);
+			e.addr = (uint8_t)take(c, 1);
+			known = !c->bad;
+			break;
 		case 'L':
-			take(c, 1);
+			e.lsda = (uint8_t)take(c, 1);
 			break;
 		case 'P':
 			personality = (uint8_t)take(c, 1);
@@ -101,12 +128,15 @@ static uint8_t find_encoding(struct cursor *c, const char *letters)
 		case 'B':
 			break;
 		default:
-			return NO_ENCODING;
+			return known ? (struct encodings){ e.addr, NO_ENCODING, true }
+				     : no_encodings;
 		}
-	return c->bad ? NO_ENCODING : DW_EH_PE_absptr;
+	if (c->bad)
+		return known ? (struct encodings){ e.addr, NO_ENCODING, true } : no_encodings;
+	return e;
 }
 
-static uint8_t cie_encoding(const struct frame *f, uint64_t offset)
+static struct encodings cie_encodings(const struct frame *f, uint64_t offset)
 {
 	struct cursor c = { f->bytes + offset, f->bytes + f->size, false };
 	char letters[LETTERS_MAX];
@@ -116,21 +146,24 @@ static uint8_t cie_encoding(const struct frame *f, uint64_t offset)
 	if (length == UINT32_MAX)
 		take(&c, 8);
 	if (take(&c, 4) || c.bad)
-		return NO_ENCODING;
+		return no_encodings;
 	take(&c, 1);
 	while (n < LETTERS_MAX && (letters[n] = (char)take(&c, 1)))
 		n++;
 	if (n == LETTERS_MAX || c.bad)
-		return NO_ENCODING;
+		return no_encodings;
 	skip_leb(&c);
 	skip_leb(&c);
 	skip_leb(&c);
 	if (letters[0] != 'z')
-		return letters[0] || c.bad ? NO_ENCODING : DW_EH_PE_absptr;
-	return find_encoding(&c, letters + 1);
+		return letters[0] || c.bad
+			       ? no_encodings
+			       : (struct encodings){ DW_EH_PE_absptr, NO_ENCODING, false };
+	return find_encodings(&c, letters + 1);
 }
 
-static bool add_range(struct unwind *u, const struct image *im, uint64_t start, uint64_t size)
+static bool add_range(struct unwind *u, const struct image *im, uint64_t start, uint64_t size,
+		      uint64_t lsda)
 {
 	const struct image_segment *seg = image_segment_at(im, start);
 
@@ -145,20 +178,41 @@ static bool add_range(struct unwind *u, const struct image *im, uint64_t start, 
 		u->v = v;
 		u->cap = cap;
 	}
-	u->v[u->n++] = (struct unwind_range){ start, start + size };
+	u->v[u->n++] = (struct unwind_range){ start, start + size, lsda };
 	return true;
 }
 
+/* Where the FDE's exception table is, from its augmentation data; 0: it has none. */
+static uint64_t take_lsda(const struct frame *f, struct cursor *c, const struct encodings *e)
+{
+	uint64_t here, v;
+
+	if (!e->sized || e->lsda == NO_ENCODING || !take_uleb(c) || c->bad)
+		return 0;
+	here = f->addr + (uint64_t)(c->p - f->bytes);
+	v = take_encoded(c, e->lsda & 0x0f);
+	if (c->bad || !v || e->lsda & DW_EH_PE_indirect)
+		return 0;
+	switch (e->lsda & 0x70) {
+	case DW_EH_PE_absptr:
+		return v;
+	case DW_EH_PE_pcrel:
+		return v + here;
+	default:
+		return 0;
+	}
+}
+
 static bool add_fde(struct unwind *u, const struct image *im, const struct frame *f,
-		    struct cursor c, uint8_t encoding)
+		    struct cursor c, const struct encodings *e)
 {
 	uint64_t here = f->addr + (uint64_t)(c.p - f->bytes);
-	uint64_t start = take_encoded(&c, encoding);
-	uint64_t size = take_encoded(&c, encoding & 0x07);
+	uint64_t start = take_encoded(&c, e->addr);
+	uint64_t size = take_encoded(&c, e->addr & 0x07);
 
-	if (c.bad || encoding & DW_EH_PE_indirect)
+	if (c.bad || e->addr & DW_EH_PE_indirect)
 		return true;
-	switch (encoding & 0x70) {
+	switch (e->addr & 0x70) {
 	case DW_EH_PE_absptr:
 		break;
 	case DW_EH_PE_pcrel:
@@ -167,14 +221,14 @@ static bool add_fde(struct unwind *u, const struct image *im, const struct frame
 	default:
 		return true;
 	}
-	return add_range(u, im, start, size);
+	return add_range(u, im, start, size, take_lsda(f, &c, e));
 }
 
 static bool walk(struct unwind *u, const struct image *im, const struct frame *f)
 {
 	struct cursor c = { f->bytes, f->bytes + f->size, false };
 	uint64_t known = UINT64_MAX; /* the CIE whose encoding is in hand */
-	uint8_t encoding = NO_ENCODING;
+	struct encodings e = no_encodings;
 
 	for (;;) {
 		uint64_t length = take(&c, 4), at, back;
@@ -192,9 +246,9 @@ static bool walk(struct unwind *u, const struct image *im, const struct frame *f
 			continue;
 		if (at - back != known) {
 			known = at - back;
-			encoding = cie_encoding(f, known);
+			e = cie_encodings(f, known);
 		}
-		if (encoding != NO_ENCODING && !add_fde(u, im, f, body, encoding))
+		if (e.addr != NO_ENCODING && !add_fde(u, im, f, body, &e))
 			return false;
 	}
 }

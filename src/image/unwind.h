@@ -9,6 +9,7 @@
 
 struct unwind_range {
 	uint64_t start, end;
+	uint64_t lsda; /* where its exception table is; 0: it has none */
 };
 
 struct unwind {

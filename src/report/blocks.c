@@ -218,8 +218,8 @@ static void print_footer(struct blocks *b)
 		emit_footer(&b->r->emit, "edges are missing: code ran that nothing known leads to, "
 					 "so that each block has a class of its own");
 	if (unreached)
-		emit_footer(&b->r->emit, "%u block%s: nothing known leads there (exceptions do)",
-			    unreached, plural(unreached));
+		emit_footer(&b->r->emit, "%u block%s: nothing known leads there", unreached,
+			    plural(unreached));
 }
 
 static void print_table(struct blocks *b)

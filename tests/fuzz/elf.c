@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cfg/cfg.h"
 #include "image/image.h"
 
 #define MUST(x) \
@@ -146,6 +147,46 @@ static void ask_procs(struct image *im)
 	image_has_symbols(im);
 }
 
+static void ask_data(struct image *im)
+{
+	const struct image_segment *seg;
+	unsigned segments = image_segments(im, &seg);
+	uint64_t addr[16], start, end;
+	size_t n = image_called(im, addr, 16);
+	uint8_t buf[9];
+	bool constant;
+
+	MUST(n <= 16);
+	for (unsigned i = 0; i < segments; i++) {
+		image_data(im, seg[i].addr + seg[i].size / 2, buf, sizeof(buf), &constant);
+		if (image_section_at(im, seg[i].addr, &start, &end))
+			MUST(start < end && seg[i].addr < end);
+	}
+}
+
+static void ask_graphs(struct image *im)
+{
+	const struct image_proc *p;
+	size_t n = image_procs(im, &p);
+	struct err err;
+	struct cfg_code *code = cfg_code_new(im, &err);
+
+	MUST(code);
+	for (size_t i = 0; i < n && i < 8; i++) {
+		struct cfg g;
+		struct cfg_proc gap;
+		uint64_t pad[8];
+
+		MUST(image_pads(im, p[i].start, pad, 8) <= 8);
+		cfg_code_proc(code, p[i].end, &gap);
+		if (cfg_build(&g, code, p[i].start, NULL, &err))
+			continue;
+		MUST(g.nblocks > CFG_FIRST_BLOCK);
+		cfg_fini(&g);
+	}
+	cfg_code_free(code);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = make_file(data, size);
@@ -160,6 +201,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(image_build_id(im)[0]);
 		ask_code(im);
 		ask_procs(im);
+		ask_data(im);
+		ask_graphs(im);
 	}
 	image_close(im);
 	close(fd);

@@ -47,11 +47,45 @@ int f(struct s *p, int n)
 double g(const double *x, int n) { double s = 0; while (n--) s += x[n] * x[n]; return s; }
 C
 
-for p in gzip perl sqlite3 cc1; do
+cat > throws.cc <<'C'
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+static int ended;
+struct guard { ~guard() { ended++; } };
+__attribute__((noinline)) int throws(int i)
+{
+	if (i % 3 == 0)
+		throw std::runtime_error("x");
+	return i;
+}
+__attribute__((noinline)) int passes(int i) { guard g; return throws(i) + 1; }
+__attribute__((noinline)) int catches(int i)
+{
+	guard g;
+	std::string s(i, 'a');
+	try {
+		return passes(i) + (int)s.size();
+	} catch (const std::runtime_error &e) {
+		return e.what()[0];
+	}
+}
+int main()
+{
+	int s = 0;
+	for (int i = 0; i < 100; i++)
+		s += catches(i);
+	return std::printf("%d %d\n", s, ended) < 0;
+}
+C
+g++ -O2 -o throws throws.cc
+
+for p in gzip perl sqlite3 cc1 ./throws; do
 	case $p in
 	gzip) cmd=(gzip -9 -c text) ;;
 	perl) cmd=(perl work.pl text) ;;
 	sqlite3) cmd=(sqlite3 :memory: ".read work.sql") ;;
+	./throws) cmd=(./throws) ;;
 	cc1) cmd=("$(gcc -print-prog-name=cc1)" -quiet -O2 source.c -o source.s) ;;
 	esac
 	if ! command -v "${cmd[0]}" > found 2>&1; then

@@ -160,6 +160,36 @@ static void test_own_code(void **state)
 	image_close(im);
 }
 
+static int (*const known_table[])(int) = { known_static, known_global };
+static int known_number = 4711;
+
+static void test_own_data(void **state)
+{
+	struct image *im = open_image(SELF);
+	uint64_t at = (uint64_t)(uintptr_t)known_table - own_bias(), value = 0;
+	uint64_t called[8];
+	bool constant;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(image_data(im, at + 8 * i, &value, 8, &constant));
+		assert_int_equal(value, own_addr(known_table[i]));
+		assert_true(constant);
+	}
+	at = (uint64_t)(uintptr_t)&known_number - own_bias();
+	value = 0;
+	assert_true(image_data(im, at, &value, 4, &constant));
+	assert_int_equal(value, 4711);
+	assert_false(constant);
+	at = (uint64_t)(uintptr_t)&known_line - own_bias();
+	assert_false(image_data(im, at, &value, 4, &constant)); /* .bss: no bytes of the file */
+	assert_false(image_data(im, UINT64_MAX - 3, &value, 4, &constant));
+	assert_true(image_called(im, called, 8) > 1);
+	assert_non_null(image_proc_at(im, called[0]));
+	assert_string_equal(image_proc_at(im, called[0])->name, "_start");
+	image_close(im);
+}
+
 static void test_identity(void **state)
 {
 	struct image *im = open_image(SELF), *copy;
@@ -402,15 +432,11 @@ static int remove_dir(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_procedures),
-		cmocka_unit_test(test_own_lines),
-		cmocka_unit_test(test_own_code),
-		cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_stripped),
-		cmocka_unit_test(test_no_section_headers),
-		cmocka_unit_test(test_debug_link),
-		cmocka_unit_test(test_c_library),
-		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_own_procedures),	   cmocka_unit_test(test_own_lines),
+		cmocka_unit_test(test_own_code),	   cmocka_unit_test(test_own_data),
+		cmocka_unit_test(test_identity),	   cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_no_section_headers), cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_c_library),	   cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_overlaps),
 	};
 
