@@ -43,7 +43,7 @@ static const struct cfg_target *targets_of(const struct cfg_seen *seen, uint64_t
 	}
 	for (*n = 0; lo + *n < seen->ntargets && seen->target[lo + *n].from == from; ++*n)
 		;
-	return &seen->target[lo];
+	return *n ? &seen->target[lo] : NULL;
 }
 
 static bool add_targets(struct walk *w, const struct cfg_seen *seen)

@@ -409,5 +409,5 @@ const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64
 	}
 	while (lo + *n < c->nentries && c->entry[lo + *n].to < end)
 		++*n;
-	return &c->entry[lo];
+	return *n ? &c->entry[lo] : NULL;
 }

@@ -165,9 +165,11 @@ size_t image_called(struct image *im, uint64_t *addr, size_t max)
 		if (!sh || (sh->sh_type != SHT_INIT_ARRAY && sh->sh_type != SHT_FINI_ARRAY &&
 			    sh->sh_type != SHT_PREINIT_ARRAY))
 			continue;
-		for (uint64_t at = 0; at + 8 <= sh->sh_size && n < max; at += 8)
-			if (image_data(im, sh->sh_addr + at, &value, 8, &constant))
-				addr[n++] = value;
+		for (uint64_t at = 0; at + 8 <= sh->sh_size && n < max; at += 8) {
+			if (!image_data(im, sh->sh_addr + at, &value, 8, &constant))
+				break;
+			addr[n++] = value;
+		}
 	}
 	return n;
 }
