@@ -257,7 +257,7 @@ static bool allocate(struct cycle *c)
 	c->adjacent = malloc((2 * m + 1) * sizeof(*c->adjacent));
 	c->node = malloc(n * sizeof(*c->node));
 	c->order = malloc(n * sizeof(*c->order));
-	c->bracket = malloc((m + n) * sizeof(*c->bracket));
+	c->bracket = calloc(m + n, sizeof(*c->bracket));
 	c->cap_next = malloc(n * sizeof(*c->cap_next));
 	return c->first && c->adjacent && c->node && c->order && c->bracket && c->cap_next;
 }
@@ -305,8 +305,7 @@ int64_t cycle_classes(uint32_t nnodes, const struct cycle_edge *edge, uint32_t n
 	struct cycle c = { .edge = edge, .nnodes = nnodes, .nedges = nedges, .cls = cls };
 	bool ok;
 
-	for (uint32_t e = 0; e < nedges; e++)
-		cls[e] = NONE;
+	memset(cls, 0xff, nedges * sizeof(*cls));
 	if (!nnodes)
 		return 0;
 	ok = allocate(&c) && run(&c);

@@ -144,10 +144,12 @@ static bool only_registers(const struct expr_path *p, const struct expr *sum, ui
 			   uint16_t *need)
 {
 	for (int i = 0; i < sum->nterms; i++) {
-		const struct expr *x = &p->node[sum->term[i].node];
+		uint32_t node = sum->term[i].node;
+		const struct expr *x;
 
-		if (sum->term[i].node == without)
+		if (node == without)
 			continue;
+		x = &p->node[node];
 		if (x->op != EXPR_INIT || sum->term[i].coef != 1)
 			return false;
 		*need |= (uint16_t)(1u << x->size);
