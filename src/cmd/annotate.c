@@ -54,7 +54,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_annotate = {
 	.name = "annotate",
 	.summary = "one procedure, each instruction with its time and values",
-	.synopsis = "[PROC] [-i FILE] [--image GLOB] [--full | --cfg | --dot] [--json]",
+	.synopsis = "[PROC] [-i FILE] [--full | --cfg | --dot] [--json]",
 	.about =
 		"PROC is a procedure's name (C++ and Rust names as they are written, with or "
 		"without "
