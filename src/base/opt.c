@@ -104,21 +104,38 @@ static int set_number(const struct opt *o, const char *text, struct err *err)
 	return 0;
 }
 
-static int set_choice(const struct opt *o, const char *text, struct err *err)
+static bool is_choice(const struct opt *o, const char *text, size_t n)
 {
-	size_t n = strlen(text);
-
 	for (const char *p = o->choices; *p; p += strspn(p, " ")) {
 		size_t k = strcspn(p, " ");
 
-		if (k == n && !strncmp(p, text, n)) {
-			*(const char **)o->to = text;
-			return 0;
-		}
+		if (k == n && !strncmp(p, text, n))
+			return true;
 		p += k;
 	}
-	err_set(err, ERR_USAGE, "--%s is '%s'", o->name, text);
-	return err_hint(err, "one of: %s", o->choices);
+	return false;
+}
+
+static int set_choice(const struct opt *o, const char *text, struct err *err)
+{
+	const char *at = text;
+	bool several = o->kind == OPT_CHOICES;
+
+	for (;;) {
+		size_t n = several ? strcspn(at, ",") : strlen(at);
+
+		if (!is_choice(o, at, n)) {
+			err_set(err, ERR_USAGE, "--%s is '%s'", o->name, text);
+			return err_hint(err, "%s of: %s",
+					several ? "one or more, with commas between," : "one",
+					o->choices);
+		}
+		if (!at[n])
+			break;
+		at += n + 1;
+	}
+	*(const char **)o->to = text;
+	return 0;
 }
 
 static int set(const struct opt *o, const char *text, struct err *err)
@@ -131,6 +148,7 @@ static int set(const struct opt *o, const char *text, struct err *err)
 		*(const char **)o->to = text;
 		return 0;
 	case OPT_CHOICE:
+	case OPT_CHOICES:
 		return set_choice(o, text, err);
 	default:
 		return set_number(o, text, err);

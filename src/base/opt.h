@@ -11,11 +11,12 @@
 #include "base/err.h"
 
 enum opt_kind {
-	OPT_FLAG,   /* bool *to = true */
-	OPT_STRING, /* const char **to */
-	OPT_UINT,   /* unsigned *to, within [min, max] */
-	OPT_DOUBLE, /* double *to, within [min, max] */
-	OPT_CHOICE, /* const char **to, one of the space-separated words of `choices` */
+	OPT_FLAG,    /* bool *to = true */
+	OPT_STRING,  /* const char **to */
+	OPT_UINT,    /* unsigned *to, within [min, max] */
+	OPT_DOUBLE,  /* double *to, within [min, max] */
+	OPT_CHOICE,  /* const char **to, one of the space-separated words of `choices` */
+	OPT_CHOICES, /* … several of them, with commas between */
 };
 
 struct opt {

@@ -19,7 +19,7 @@ static void bash_verb(const struct verb *v, const struct verb *const *verbs, FIL
 {
 	fprintf(to, "\t%s)\n\t\tcase $prev in\n", v->name);
 	for (const struct opt *o = v->opts; o && o->name; o++)
-		if (o->kind == OPT_CHOICE)
+		if (o->kind >= OPT_CHOICE)
 			fprintf(to, "\t\t--%s) words='%s' ;;\n", o->name, o->choices);
 	fprintf(to, "\t\t*)\n\t\t\tcase $cur in\n\t\t\t-*) words='--help");
 	for (const struct opt *o = v->opts; o && o->name; o++)
@@ -75,7 +75,7 @@ static void zsh_option(const struct opt *o, FILE *to)
 	fprintf(to, "\"[");
 	quoted(to, o->help);
 	fputc(']', to);
-	if (o->kind == OPT_CHOICE)
+	if (o->kind >= OPT_CHOICE)
 		fprintf(to, ":%s:(%s)", o->arg, o->choices);
 	else if (o->arg)
 		fprintf(to, ":%s:%s", o->arg, strcmp(o->arg, "FILE") ? "" : "_files");
@@ -121,7 +121,7 @@ static void fish_option(const struct verb *v, const struct opt *o, FILE *to)
 		o->name);
 	if (o->letter)
 		fprintf(to, " -s %c", o->letter);
-	if (o->kind == OPT_CHOICE)
+	if (o->kind >= OPT_CHOICE)
 		fprintf(to, " -x -a \"%s\"", o->choices);
 	else if (o->arg)
 		fprintf(to, " -r");

@@ -6,6 +6,7 @@
 #include "cmd/session.h"
 #include "cmd/verbs.h"
 #include "dbi/shared.h"
+#include "observe/conflicts.h"
 #include "runahead/state.h"
 #include "sampler/caps.h"
 
@@ -14,7 +15,7 @@
 static double rate = 997, seconds;
 static unsigned burst = 128, pid, tid, ring_mib = 16, capacity;
 static unsigned cache_kib = 393216;
-static unsigned code_kuops = 4096, neighbourhood = 4096;
+static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
 static bool all, quiet, exact;
 
@@ -41,6 +42,9 @@ static const struct opt opts[] = {
 	{ 0, "cache", "KIB",
 	  "with --exact: room for translated code in each process (default 393216)", OPT_UINT,
 	  &cache_kib, 64, 393216, NULL },
+	{ 0, "distance", "N",
+	  "instructions between a store and a load that conflict, at most (default 128; 0: none)",
+	  OPT_UINT, &distance, 0, CONFLICT_DISTANCE_MAX, NULL },
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
@@ -113,6 +117,7 @@ static int run(int argc, char **argv, struct err *err)
 					    : SAMPLED_VALUES,
 		.quiet = quiet,
 		.cache_kib = cache_kib,
+		.distance = distance,
 	};
 
 	o.sampler.event = event;

@@ -280,6 +280,10 @@ static int prepare(struct session *s, struct err *err)
 		return -1;
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
+	/* half of a window is what lies before the loads that are judged */
+	s->profile.conflict_distance =
+		o->distance < o->sampler.burst / 2 ? o->distance : o->sampler.burst / 2;
+	s->profile.run[0].distance = s->profile.conflict_distance;
 	s->pids = calloc(PID_BITS / 8, 1);
 	if (!s->pids)
 		return err_set(err, ERR_FAILED, "no memory");

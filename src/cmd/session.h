@@ -24,6 +24,7 @@ struct session_options {
 	bool quiet;	    /* no closing line */
 	unsigned observe;   /* --exact: EXACT_… of dbi/shared.h */
 	unsigned cache_kib; /* --exact: room for translated code, or 0 */
+	unsigned distance;  /* in which conflicts are looked for; 0: they are not */
 };
 
 /*

@@ -253,6 +253,37 @@ static bool misread(const ZydisDecodedInstruction *z)
 	}
 }
 
+/* Where its one memory operand says, all of it. */
+static uint8_t access_size(const struct insn *in)
+{
+	const ZydisDecodedOperand *op = in->op;
+
+	if ((in->cls != INSN_LOAD && in->cls != INSN_STORE && in->cls != INSN_RMW) ||
+	    in->nmem != 1 || in->z.meta.category == ZYDIS_CATEGORY_STRINGOP ||
+	    in->z.avx.mask.mode > ZYDIS_MASK_MODE_DISABLED)
+		return 0;
+	switch (in->z.mnemonic) {
+	case ZYDIS_MNEMONIC_BT: /* with a register, it reaches beyond the operand */
+	case ZYDIS_MNEMONIC_BTC:
+	case ZYDIS_MNEMONIC_BTR:
+	case ZYDIS_MNEMONIC_BTS:
+	case ZYDIS_MNEMONIC_VMASKMOVPS:
+	case ZYDIS_MNEMONIC_VMASKMOVPD:
+	case ZYDIS_MNEMONIC_VPMASKMOVD:
+	case ZYDIS_MNEMONIC_VPMASKMOVQ:
+		return 0;
+	default:
+		break;
+	}
+	while (op->type != ZYDIS_OPERAND_TYPE_MEMORY || op->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
+		op++;
+	if (op->mem.type != ZYDIS_MEMOP_TYPE_MEM || op->size % 8 || op->size > 512 ||
+	    (op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+	     in->z.mnemonic != ZYDIS_MNEMONIC_PUSH && in->z.mnemonic != ZYDIS_MNEMONIC_POP))
+		return 0;
+	return (uint8_t)(op->size / 8);
+}
+
 int insn_decode(struct insn *in, const uint8_t *p, size_t n, uint64_t addr)
 {
 	struct mem_use m = { 0, 0, 0 };
@@ -270,7 +301,7 @@ int insn_decode(struct insn *in, const uint8_t *p, size_t n, uint64_t addr)
 	in->addr = addr;
 	in->len = in->z.length;
 	in->vector = false;
-	in->nmem = 0;
+	in->nmem = in->access = 0;
 	in->gpr_read = in->gpr_written = 0;
 	in->target = 0;
 	for (int i = 0; i < in->z.operand_count; i++)
@@ -278,6 +309,7 @@ int insn_decode(struct insn *in, const uint8_t *p, size_t n, uint64_t addr)
 	in->cls = classify(in, &m);
 	if (in->cls == INSN_BRANCH || in->cls == INSN_JUMP || in->cls == INSN_CALL)
 		in->target = addr + in->len + in->op[0].imm.value.u;
+	in->access = access_size(in);
 	add_string_registers(in);
 	add_flags(in);
 	return in->len;

@@ -36,6 +36,9 @@ struct insn {
 	uint8_t cls;  /* enum insn_class */
 	bool vector;  /* touches an MMX, SSE, AVX, AVX-512 or x87 register */
 	uint8_t nmem; /* memory operands that are accessed (not lea, not nop) */
+	/* bytes of the operand that a plain load, store or both accesses: not of string and masked
+	 * instructions, nor where there are several operands; 0: none, or not known */
+	uint8_t access;
 	uint16_t
 		gpr_read; /* bit i: register i (enum uop_reg) is read, address registers included */
 	uint16_t gpr_written;  /* bit i: written, wholly or in part */

@@ -361,6 +361,7 @@ static struct lift_form *add_form(struct lift_memo *m, const struct insn *in)
 		.fl_written = in->fl_written,
 		.len = in->len,
 		.cls = in->cls,
+		.access = in->access,
 		.falls_through = insn_falls_through(in),
 		.ends_block = insn_ends_block(in),
 		.has_target =

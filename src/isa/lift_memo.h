@@ -19,7 +19,7 @@ struct lift_form {
 	uint32_t body;	 /* its micro-ops, by flags that are live: the memo's own */
 	uint16_t fl_read, fl_written;
 	uint16_t fl_may; /* status flags that it may write */
-	uint8_t len, cls;
+	uint8_t len, cls, access;
 	uint8_t rel_at, rel_size; /* the distance: where in the bytes; 0 bytes: none */
 	bool falls_through, ends_block;
 	bool has_target; /* a direct branch, jump or call */

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observe/calls.h"
+#include "observe/conflicts.h"
+#include "observe/edges.h"
+
 const char *const image_kind_name[IMAGE_KIND_N] = { "unknown", "file", "kernel", "anon", "vdso" };
 
 /* An image by its identity: kind, path, build-id, as one string. */
@@ -50,6 +54,9 @@ static void free_images(struct profile *p)
 
 void profile_fini(struct profile *p)
 {
+	edges_free(p);
+	calls_free(p);
+	conflicts_free(p);
 	sites_fini(&p->sites);
 	free_images(p);
 	for (size_t i = 0; i < p->nrun; i++) {
@@ -121,6 +128,13 @@ struct profile_image *profile_image(struct profile *p, int kind, const char *pat
 	k->id = pi->id;
 	HASH_ADD_KEYPTR(hh, p->image_keys, k->text, strlen(k->text), k);
 	return pi;
+}
+
+int site_id_order(struct site_id a, struct site_id b)
+{
+	if (a.image != b.image)
+		return a.image < b.image ? -1 : 1;
+	return (a.addr > b.addr) - (a.addr < b.addr);
 }
 
 struct site *profile_site_find(const struct profile *p, struct site_id id)
@@ -247,6 +261,8 @@ int profile_window(struct profile *p, const struct window *w)
 	for (uint32_t i = 0; i < w->n; i++)
 		if (observe(p, &w->ri[i], i && i < NEAR, weight))
 			return -1;
+	if (edges_window(p, w) || calls_window(p, w) || conflicts_window(p, w))
+		return -1;
 	return 0;
 }
 
@@ -320,6 +336,8 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 		d->cls = s->cls;
 		d->len = s->len;
 	}
+	if (s->target)
+		d->target = s->target;
 	d->samples += s->samples;
 	d->time += s->time;
 	if (merge_weights(d, s))
@@ -405,6 +423,9 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 			break;
 		rc = merge_site(dst, s, map[s->id.image]);
 	}
+	if (!rc && (edges_merge(dst, src, map) || calls_merge(dst, src, map) ||
+		    conflicts_merge(dst, src, map)))
+		rc = -1;
 	if (!rc)
 		rc = merge_runs(dst, src);
 	free(map);

@@ -5,7 +5,8 @@
  *   profile ─┬─ runs    what was recorded and how (one a recording, more after a merge)
  *            ├─ images  by build-id and path; image 0 is "[unknown]"
  *            │   └─ procedures that were hit
- *            └─ sites   (image, address) ─ counters, hot lists by operand
+ *            ├─ sites   (image, address) ─ counters, hot lists by operand
+ *            └─ edges, calls, conflicts   between sites: observe/edges.h, calls.h, conflicts.h
  *
  * Windows begin where time is spent: `observed` counts how often windows saw the instruction, which is no
  * execution count, and what goes with a stall is seen too often. Each window is weighed for that, as it comes
@@ -89,7 +90,8 @@ struct run {
 	uint64_t started; /* s since the epoch */
 	double rate;	  /* samples a second and CPU that were asked for */
 	unsigned burst;
-	int sketch; /* enum hot_method */
+	unsigned distance; /* in which conflicts were looked for; 0: they were not */
+	int sketch;	   /* enum hot_method */
 	unsigned sketch_capacity;
 	int status;    /* the command's wait status, or 0 */
 	bool finished; /* false: the recorder was killed, the recording ends where it was flushed */
@@ -104,6 +106,10 @@ struct profile {
 	struct sites sites;
 	enum hot_method method; /* of new hot lists */
 	unsigned capacity;
+	unsigned conflict_distance; /* of windows to come; 0: none are looked for */
+	struct edge *edges;	    /* uthash, key */
+	struct call *calls;
+	struct conflict *conflicts;
 	uint64_t windows;	      /* private: windows walked */
 	double starts, near;	      /* private: of the sites' weights, the sums */
 	struct image_key *image_keys; /* private */
@@ -115,6 +121,8 @@ void profile_fini(struct profile *p);
 /* The image of that identity, made if new. (kind, path, build_id) is the identity. NULL: no memory. */
 struct profile_image *profile_image(struct profile *p, int kind, const char *path,
 				    const char *build_id);
+/* By image, then address. */
+int site_id_order(struct site_id a, struct site_id b);
 /* The site, made if new; NULL: no memory. */
 struct site *profile_site(struct profile *p, struct site_id id);
 struct site *profile_site_find(const struct profile *p, struct site_id id);
@@ -127,7 +135,7 @@ struct run *profile_run(struct profile *p);
 
 /*
  * The observers of a sampled recording, in one walk over the window: time (its first instruction),
- * counts (observed, taken) and values (hot lists), raw and weighed. -1 without memory.
+ * counts (observed, taken) and values (hot lists), raw and weighed; edges, calls and conflicts. -1 without memory.
  *
  * A window begins at an instruction in proportion to the time that one holds up retirement: t(s) per execution,
  * so that it weighs 1 / t(s) where what runs is asked for. t(s) is how often windows begin at s over how often

@@ -141,21 +141,29 @@ static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
 
 /* Sites. */
 
-#define SITE_ADDR 0xffffffffffffull
+#define SITE_ADDR 0x7fffffffffffull
 
 static uint32_t site_uops(uint64_t site)
 {
-	return (uint32_t)(site >> 56);
+	return site >> 55 & 63;
+}
+
+/* 1 to 64 bytes in three bits. */
+static unsigned access_code(unsigned bytes)
+{
+	return bytes && bytes <= 64 && !(bytes & (bytes - 1)) ? (unsigned)__builtin_ctz(bytes) + 1
+							      : 0;
 }
 
 /* The micro-ops from `first` on are an instruction's; len 0: none's. */
-static void add_site(struct code *c, uint32_t first, uint64_t addr, uint8_t cls, uint8_t len)
+static void add_site(struct code *c, uint32_t first, uint64_t addr, uint8_t cls, uint8_t len,
+		     unsigned access)
 {
 	uint32_t at = (first + CODE_MARK - 1) / CODE_MARK;
 
 	assert(c->nuop - first < 64 && len < 16 && cls < 16);
-	c->site[c->nsite] = (addr & SITE_ADDR) | (uint64_t)cls << 48 | (uint64_t)len << 52 |
-			    (uint64_t)(c->nuop - first) << 56;
+	c->site[c->nsite] = (addr & SITE_ADDR) | (uint64_t)cls << 47 | (uint64_t)len << 51 |
+			    (uint64_t)(c->nuop - first) << 55 | (uint64_t)access_code(access) << 61;
 	for (; at * CODE_MARK < c->nuop; at++)
 		c->mark[at] = (struct code_mark){ c->nsite, first, c->last_image };
 	c->nsite++;
@@ -170,7 +178,7 @@ static void enter_image(struct code *c, uint32_t image)
 		return;
 	if (first % CODE_MARK) {
 		c->nuop = (first | (CODE_MARK - 1)) + 1;
-		add_site(c, first, 0, INSN_TRAP, 0);
+		add_site(c, first, 0, INSN_TRAP, 0, 0);
 	}
 	c->last_image = image;
 }
@@ -187,7 +195,11 @@ bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
 		m.uop += site_uops(c->site[m.site]);
 	s = c->site[m.site];
 	*site = (struct code_site){
-		.addr = s & SITE_ADDR, .image = m.image, .cls = s >> 48 & 15, .len = s >> 52 & 15
+		.addr = s & SITE_ADDR,
+		.image = m.image,
+		.cls = s >> 47 & 15,
+		.len = s >> 51 & 15,
+		.access = s >> 61 ? (uint8_t)(1u << ((s >> 61) - 1)) : 0,
 	};
 	return true;
 }
@@ -313,7 +325,7 @@ static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
 		c->uop[c->nuop++] = (struct uop){ .op = UOP_ARGS };
 	n = lift_memo_lift(c->memo, it->form, it->addr, it->rel, it->live, &c->uop[c->nuop]);
 	c->nuop += (uint32_t)n;
-	add_site(c, it->first, it->addr, it->form->cls, it->form->len);
+	add_site(c, it->first, it->addr, it->form->cls, it->form->len, it->form->access);
 	c->lifted++;
 }
 
@@ -324,7 +336,7 @@ static void add_link(struct code *c, uint32_t image, uint64_t addr)
 
 	c->uop[at] =
 		(struct uop){ .op = UOP_JMP, .b = UR_ZERO, .imm = to ? to : CODE_UNLINKED(addr) };
-	add_site(c, at, addr, INSN_JUMP, 0);
+	add_site(c, at, addr, INSN_JUMP, 0, 0);
 }
 
 /* The micro-op of the run's instruction at addr, or 0. */
@@ -379,7 +391,7 @@ static bool add_no_code(struct code *c, uint32_t image, uint64_t addr)
 	enter_image(c, image);
 	at = c->nuop++;
 	c->uop[at] = (struct uop){ .op = UOP_STOP, .imm = RA_STOP_UNSUPPORTED };
-	add_site(c, at, addr, INSN_TRAP, 0);
+	add_site(c, at, addr, INSN_TRAP, 0, 0);
 	return publish(c, image, addr, at);
 }
 

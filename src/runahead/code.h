@@ -39,12 +39,13 @@ struct code_site {
 	uint64_t addr; /* ELF virtual address */
 	uint32_t image;
 	uint8_t cls, len; /* enum insn_class; 0 length: no instruction */
+	uint8_t access; /* bytes of memory, as struct insn has it; 0 where it is no power of two */
 };
 
 /*
  * Sites as they are kept, in the order of their micro-ops, which leave no gap:
  *
- *   bits 0-47 address   48-51 class   52-55 length   56-61 number of micro-ops
+ *   bits 0-46 address   47-50 class   51-54 length   55-60 number of micro-ops   61-63 access, log2 + 1
  *
  * and for each CODE_MARK micro-ops the site of the first, where that begins, and the image of all of them.
  */

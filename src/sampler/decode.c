@@ -75,6 +75,7 @@ uint32_t decode_window(const struct code *c, const uint64_t *out, uint32_t n, st
 		r->site = (struct site_id){ .image = site.image, .addr = site.addr };
 		r->cls = site.cls;
 		r->len = site.len;
+		r->access = site.access;
 		r->taken = head & RA_TAKEN;
 		i += decode_fields(c, head, out + i, n - i, r, &site);
 		k++;

@@ -5,12 +5,13 @@
 
 #define WINDOW_INSNS_MAX 512
 #define TAKEN (1u << OPERAND_N)
+#define ACCESS (2u << OPERAND_N) /* its size follows the values; not in older journals */
 
 bool journal_put(struct buffer *b, const struct window *w)
 {
 	uint64_t last = w->start.addr;
 
-	if (!buffer_room(b, 10 * VARINT_MAX + (size_t)w->n * (5 + OPERAND_N) * VARINT_MAX))
+	if (!buffer_room(b, 10 * VARINT_MAX + (size_t)w->n * (6 + OPERAND_N) * VARINT_MAX))
 		return false;
 	varint_put(b, w->pid);
 	varint_put(b, w->tid);
@@ -27,9 +28,11 @@ bool journal_put(struct buffer *b, const struct window *w)
 		varint_put(b, zigzag((int64_t)(r->site.addr - last)));
 		varint_put(b, r->cls);
 		varint_put(b, r->len);
-		varint_put(b, r->have | (r->taken ? TAKEN : 0));
+		varint_put(b, r->have | (r->taken ? TAKEN : 0) | (r->access ? ACCESS : 0));
 		for (unsigned have = r->have; have; have &= have - 1)
 			varint_put(b, r->value[__builtin_ctz(have)]);
+		if (r->access)
+			varint_put(b, r->access);
 		last = r->site.addr;
 	}
 	return true;
@@ -52,13 +55,13 @@ static bool get_site(struct decoder *d, uint64_t image, uint64_t addr, struct si
 
 static bool get_retired(struct decoder *d, struct retired *r, uint64_t *last)
 {
-	uint64_t image, delta, cls, len, have;
+	uint64_t image, delta, cls, len, have, access;
 
 	if (!varint_get(&d->c, &image) || !varint_get(&d->c, &delta) || !varint_get(&d->c, &cls) ||
 	    !varint_get(&d->c, &len) || !varint_get(&d->c, &have))
 		return false;
 	*last += (uint64_t)unzigzag(delta);
-	if (!get_site(d, image, *last, &r->site) || cls > 255 || len > 15 || have >= 2 * TAKEN)
+	if (!get_site(d, image, *last, &r->site) || cls > 255 || len > 15 || have >= 2 * ACCESS)
 		return false;
 	r->cls = (uint8_t)cls;
 	r->len = (uint8_t)len;
@@ -67,6 +70,10 @@ static bool get_retired(struct decoder *d, struct retired *r, uint64_t *last)
 	for (unsigned h = r->have; h; h &= h - 1)
 		if (!varint_get(&d->c, &r->value[__builtin_ctz(h)]))
 			return false;
+	access = 0;
+	if (have & ACCESS && (!varint_get(&d->c, &access) || access > 64))
+		return false;
+	r->access = (uint8_t)access;
 	return true;
 }
 

@@ -10,7 +10,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "observe/conflicts.h"
 #include "store/journal.h"
+#include "store/pairs.h"
 #include "store/recording.h"
 #include "store/snapshot.h"
 
@@ -136,6 +138,8 @@ static int read_run(struct reader *r, sqlite3_stmt *s)
 	run->sketch_capacity = (unsigned)sqlite3_column_int64(s, 13);
 	run->status = sqlite3_column_int(s, 14);
 	run->finished = sqlite3_column_int(s, 15) != 0;
+	if (count_of(s, 16) >= 0 && count_of(s, 16) <= CONFLICT_DISTANCE_MAX)
+		r->p->conflict_distance = run->distance = (unsigned)count_of(s, 16);
 	if (!isfinite(run->rate))
 		return corrupt(r, "a run's rate");
 	if (run->sketch_capacity >= 1 && run->sketch_capacity <= HOT_CAPACITY_MAX) {
@@ -287,6 +291,7 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 		return err_set(r->err, ERR_FAILED, "no memory");
 	site->cls = (uint8_t)sqlite3_column_int(s, 2);
 	site->len = (uint8_t)sqlite3_column_int(s, 3);
+	site->target = (uint64_t)sqlite3_column_int64(s, 14);
 	if (site->len > 15)
 		return corrupt(r, "an instruction's length");
 	site->samples += (uint64_t)samples;
@@ -405,33 +410,61 @@ static int check_schema(struct reader *r)
 			refuse_row);
 }
 
-static int has_column(struct reader *r, const char *name, bool *known)
+/* Whether a table has that column: those of older recordings lack the last ones. */
+static int has_column(struct reader *r, const char *table, const char *column, int64_t *known)
 {
-	char sql[128];
-	int64_t n = 0;
+	char sql[160];
 
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM pragma_table_info('site') WHERE name='%s'",
-		 name);
-	if (number(r, sql, &n))
-		return -1;
-	*known = n > 0;
-	return 0;
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM pragma_table_info('%s') WHERE name='%s'",
+		 table, column);
+	return number(r, sql, known);
 }
 
-/* Older recordings do not count windows by site, or do not weigh them. */
 static int read_sites(struct reader *r)
 {
-	bool windows, weights;
+	int64_t windows = 0, weights = 0, target = 0;
 	char sql[256];
 
-	if (has_column(r, "windows", &windows) || has_column(r, "weights", &weights))
+	if (has_column(r, "site", "windows", &windows) ||
+	    has_column(r, "site", "weights", &weights) || has_column(r, "site", "target", &target))
 		return -1;
 	snprintf(sql, sizeof(sql),
 		 "SELECT image, address, class, length, samples, time, observed, taken, operands,"
-		 " %s, %s FROM site",
+		 " %s, %s, %s FROM site",
 		 windows ? "windows" : "0",
-		 weights ? "weight, taken_weight, square, weights" : "NULL, NULL, NULL, NULL");
+		 weights ? "weight, taken_weight, square, weights" : "NULL, NULL, NULL, NULL",
+		 target ? "target" : "0");
 	return each_row(r, sql, read_site);
+}
+
+static int read_runs(struct reader *r)
+{
+	int64_t distance = 0;
+	char sql[300];
+
+	if (has_column(r, "run", "distance", &distance))
+		return -1;
+	snprintf(sql, sizeof(sql),
+		 "SELECT id, source, command, host, cpu, kernel, version, event, unit, started,"
+		 " rate, burst, sketch, sketch_capacity, status, finished, %s FROM run ORDER BY id",
+		 distance ? "distance" : "0");
+	return each_row(r, sql, read_run);
+}
+
+static int read_pairs(struct reader *r)
+{
+	const char *what = "";
+
+	switch (pairs_read(r->db, r->p, r->map, r->nmap, &what)) {
+	case PAIRS_OK:
+		return 0;
+	case PAIRS_DATABASE:
+		return db_error(r);
+	case PAIRS_MEMORY:
+		return err_set(r->err, ERR_FAILED, "no memory");
+	default:
+		return corrupt(r, what);
+	}
 }
 
 /* Older recordings have none. */
@@ -501,12 +534,7 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 			      "SELECT id, kind, path, build_id, stripped FROM image ORDER BY id",
 			      read_image);
 	if (!rc)
-		rc = each_row(
-			&r,
-			"SELECT id, source, command, host, cpu, kernel, version, event, unit,"
-			" started, rate, burst, sketch, sketch_capacity, status, finished FROM run"
-			" ORDER BY id",
-			read_run);
+		rc = read_runs(&r);
 	if (!rc)
 		rc = each_row(&r, "SELECT run, name, value FROM counter", read_counter);
 	if (!rc)
@@ -519,6 +547,8 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 		rc = each_row(&r, "SELECT size, windows FROM journal ORDER BY seq", read_journal);
 	if (!rc)
 		rc = read_snapshots(&r);
+	if (!rc)
+		rc = read_pairs(&r);
 	sqlite3_close(r.db);
 	free(r.map);
 	return rc;

@@ -9,6 +9,7 @@
 
 #include "store/create.h"
 #include "store/journal.h"
+#include "store/pairs.h"
 #include "store/schema.h"
 #include "store/snapshot.h"
 
@@ -179,6 +180,7 @@ static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struc
 	sqlite3_bind_int64(s, 14, run->sketch_capacity);
 	sqlite3_bind_int(s, 15, run->status);
 	sqlite3_bind_int(s, 16, run->finished);
+	sqlite3_bind_int64(s, 17, run->distance);
 	if (step(r, s, err))
 		return -1;
 	return write_counters(r, i, &run->n, err);
@@ -187,7 +189,7 @@ static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struc
 static int write_runs(struct recording *r, const struct profile *p, struct err *err)
 {
 	sqlite3_stmt *s = prepare(
-		r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+		r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
 	int rc = s ? 0 : -1;
 
 	for (size_t i = 0; i < p->nrun && !rc; i++)
@@ -290,6 +292,10 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 	sqlite3_bind_int64(q, 10, (sqlite3_int64)s->windows);
 	bind_weights(q, 11, s);
 	bind_blob(q, 14, &b[1]);
+	if (s->target)
+		sqlite3_bind_int64(q, 15, (sqlite3_int64)s->target);
+	else
+		sqlite3_bind_null(q, 15);
 	return step(r, q, err);
 }
 
@@ -297,7 +303,7 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 static int write_sites(struct recording *r, const struct profile *p, struct err *err)
 {
 	struct site **list = sites_sorted(&p->sites);
-	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
 	struct buffer b[2] = { { 0 }, { 0 } };
 	int rc = q ? 0 : -1;
 
@@ -370,6 +376,15 @@ static int write_snapshot(struct recording *r, const struct profile *p, struct e
 	return rc;
 }
 
+static int write_pairs(struct recording *r, const struct profile *p, struct err *err)
+{
+	if (pairs_write(r->db, p))
+		return 0;
+	return sqlite3_errcode(r->db) == SQLITE_OK || sqlite3_errcode(r->db) == SQLITE_DONE
+		       ? err_set(err, ERR_FAILED, "no memory")
+		       : db_error(r, "write", err);
+}
+
 static int roll_back(struct recording *r)
 {
 	sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
@@ -393,7 +408,7 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
-	    write_snapshot(r, p, err) || exec(r, "COMMIT", err))
+	    write_snapshot(r, p, err) || write_pairs(r, p, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
 	return 0;
@@ -402,9 +417,10 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 static int write_aggregate(struct recording *r, const struct profile *p, bool packed,
 			   struct err *err)
 {
-	if (packed)
-		return write_snapshot(r, p, err);
-	return write_sites(r, p, err) ? -1 : exec(r, "DELETE FROM snapshot", err);
+	if (packed ? write_snapshot(r, p, err)
+		   : write_sites(r, p, err) || exec(r, "DELETE FROM snapshot", err))
+		return -1;
+	return write_pairs(r, p, err);
 }
 
 static int write_all(struct recording *r, const struct profile *p, bool packed, struct err *err)

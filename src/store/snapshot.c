@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define FIELDS 10
+#define TARGET (1u << OPERAND_N)
 
 uint64_t snapshot_taken(const struct site *s)
 {
@@ -16,7 +17,7 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
 	unsigned have = 0;
 	uint64_t time;
 
-	if (!buffer_room(b, FIELDS * VARINT_MAX))
+	if (!buffer_room(b, (FIELDS + 1) * VARINT_MAX))
 		return false;
 	for (int i = 0; i < OPERAND_N; i++)
 		have |= (s->operand[i] ? 1u : 0) << i;
@@ -30,7 +31,9 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
 	varint_put(b, s->observed);
 	varint_put(b, snapshot_taken(s));
 	varint_put(b, s->windows);
-	varint_put(b, have);
+	varint_put(b, have | (s->target ? TARGET : 0));
+	if (s->target)
+		varint_put(b, s->target);
 	*last = s->id.addr;
 	for (int i = 0; i < OPERAND_N; i++) {
 		if (!s->operand[i])
@@ -92,7 +95,7 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 	memcpy(&time, &v[TIME], sizeof(time));
 	if (v[IMAGE] >= nmap || v[CLASS] > 255 || v[LENGTH] > 15 || v[SAMPLES] > COUNT_MAX ||
 	    v[OBSERVED] > COUNT_MAX || v[TAKEN] > v[OBSERVED] || v[WINDOWS] > v[OBSERVED] ||
-	    v[HAVE] >= 1u << OPERAND_N || !isfinite(time) || time < 0)
+	    v[HAVE] >= 2 * TARGET || !isfinite(time) || time < 0)
 		return malformed(err);
 	*last += (uint64_t)unzigzag(v[ADDRESS]);
 	s = profile_site(to, (struct site_id){ .image = map[v[IMAGE]], .addr = *last });
@@ -103,7 +106,9 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 	s->samples += v[SAMPLES];
 	s->time += time;
 	profile_site_observed(s, v[OBSERVED], v[TAKEN], v[WINDOWS]);
-	return read_lists(c, s, (unsigned)v[HAVE], err);
+	if (v[HAVE] & TARGET && !varint_get(c, &s->target))
+		return malformed(err);
+	return read_lists(c, s, (unsigned)v[HAVE] & (TARGET - 1), err);
 }
 
 int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,

@@ -3,7 +3,8 @@
  * The snapshot: sites in blobs, what a recorder that keeps no windows writes while it runs. Each site is
  *
  *   image, address (from the one before, zigzag), class, length, samples, time (its bits), observed, taken,
- *   windows, operands (bits): varints; then the hot list of each operand, lowest bit first.
+ *   windows, operands (bits): varints; the target, if the bit behind the operands' is set; then the hot list of each
+ *   operand, lowest bit first.
  *
  * In any order; the first of a blob comes after address 0.
  */

@@ -43,9 +43,10 @@ struct site_id {
 
 struct retired {
 	struct site_id site;
-	uint8_t cls; /* enum insn_class */
-	uint8_t len; /* bytes */
-	bool taken;  /* branches and jumps */
+	uint8_t cls;	/* enum insn_class */
+	uint8_t len;	/* bytes */
+	bool taken;	/* branches and jumps */
+	uint8_t access; /* bytes at ADDRESS of a plain load, store, or both; 0: not known */
 	uint16_t
 		have; /* bit per enum operand: value[] holds it. A value that is not known is absent */
 	uint64_t value[OPERAND_N];

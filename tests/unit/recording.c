@@ -18,6 +18,10 @@
 
 #include <cmocka.h>
 
+#include "isa/insn.h"
+#include "observe/calls.h"
+#include "observe/conflicts.h"
+#include "observe/edges.h"
 #include "store/recording.h"
 
 static char dir[64], file[96];
@@ -61,10 +65,11 @@ static void make_window(struct window *w, struct retired *ri, uint32_t image)
 	for (uint32_t i = 0; i < w->n; i++) {
 		memset(&ri[i], 0, sizeof(ri[i]));
 		ri[i].site = (struct site_id){ .image = image, .addr = w->start.addr + i * 3 };
-		ri[i].cls = (uint8_t)(draw() % 5);
+		ri[i].cls = (uint8_t)(draw() % INSN_CLASS_N);
+		ri[i].access = (uint8_t)(draw() % 9);
 		ri[i].len = 3;
 		ri[i].taken = draw() & 1;
-		ri[i].have = (uint16_t)(draw() & 0x1f);
+		ri[i].have = (uint16_t)(draw() & ((1u << OPERAND_N) - 1));
 		for (int k = 0; k < OPERAND_N; k++)
 			ri[i].value[k] = draw() % 40;
 	}
@@ -88,6 +93,7 @@ static void make_profile(struct profile *p, struct err *err, struct recording *r
 	run->command = strdup("thing");
 	run->rate = 997;
 	run->burst = 32;
+	run->distance = p->conflict_distance = 12;
 	run->sketch_capacity = HOT_CAPACITY_DEFAULT;
 	run->finished = true;
 	run->n.samples = (uint64_t)windows;
@@ -122,6 +128,50 @@ static void assert_same_weights(const struct profile *a, const struct profile *b
 	assert_true(even < a->sites.n / 2);
 }
 
+static void assert_same_list(const struct hot *a, const struct hot *b)
+{
+	struct hot_value v[HOT_CAPACITY_DEFAULT], w[HOT_CAPACITY_DEFAULT];
+	unsigned n;
+
+	assert_int_equal(!a, !b);
+	if (!a)
+		return;
+	n = hot_top(a, v, HOT_CAPACITY_DEFAULT);
+	assert_int_equal(hot_total(a), hot_total(b));
+	assert_int_equal(hot_top(b, w, HOT_CAPACITY_DEFAULT), n);
+	for (unsigned i = 0; i < n; i++)
+		assert_true(v[i].value == w[i].value && v[i].count == w[i].count);
+}
+
+/* Edges, calls, conflicts. */
+static void assert_same_pairs(const struct profile *a, const struct profile *b)
+{
+	struct conflict *c, *c_next, *d;
+	struct edge *e, *e_next, *f;
+	struct call *s, *s_next, *t;
+
+	assert_int_equal(HASH_COUNT(a->edges), HASH_COUNT(b->edges));
+	HASH_ITER (hh, a->edges, e, e_next) {
+		HASH_FIND(hh, b->edges, &e->key, sizeof(e->key), f);
+		assert_non_null(f);
+		assert_int_equal(e->count, f->count);
+	}
+	assert_int_equal(HASH_COUNT(a->calls), HASH_COUNT(b->calls));
+	HASH_ITER (hh, a->calls, s, s_next) {
+		HASH_FIND(hh, b->calls, &s->key, sizeof(s->key), t);
+		assert_non_null(t);
+		for (int i = 0; i < CALL_VALUES; i++)
+			assert_same_list(s->value[i], t->value[i]);
+	}
+	assert_int_equal(HASH_COUNT(a->conflicts), HASH_COUNT(b->conflicts));
+	HASH_ITER (hh, a->conflicts, c, c_next) {
+		HASH_FIND(hh, b->conflicts, &c->key, sizeof(c->key), d);
+		assert_non_null(d);
+		assert_true(c->count == d->count && c->distance == d->distance &&
+			    c->nearest == d->nearest && c->farthest == d->farthest);
+	}
+}
+
 static void assert_same(const struct profile *a, const struct profile *b)
 {
 	struct site *s;
@@ -136,6 +186,7 @@ static void assert_same(const struct profile *a, const struct profile *b)
 		assert_int_equal(s->observed, t->observed);
 		assert_int_equal(s->taken, t->taken);
 		assert_int_equal(s->windows, t->windows);
+		assert_int_equal(s->target, t->target);
 		assert_true(s->windows <= s->observed && (s->windows || !s->observed));
 		assert_true(s->time == t->time);
 		for (int i = 0; i < OPERAND_N; i++) {
@@ -145,6 +196,7 @@ static void assert_same(const struct profile *a, const struct profile *b)
 						 hot_total(t->operand[i]));
 		}
 	}
+	assert_same_pairs(a, b);
 }
 
 static void test_written_and_read(void **unused)

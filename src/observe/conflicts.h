@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Conflicts: loads that meet an earlier store of the same thread, not more than a distance of instructions before
+ * (vreplay's, seed 001; METHODS section 1). Each execution of a load is one of
+ *
+ *   full      the youngest store that overlaps it, within the distance, has all of its bytes: it is forwarded
+ *   partial   … has a part of them: forwarding fails
+ *   none      no store overlaps it
+ *
+ * and besides, if a store that is younger than that one has the same address but for bits 12 and up,
+ *
+ *   alias     the youngest of those: where a CPU compares 12 bits of addresses, it waits for that one
+ *
+ * Taken part are instructions with one memory operand (insn.access) that are a load, a store, or both, the load
+ * first; not what calls and returns do to the stack, and no string instructions.
+ *
+ * A window shows no store before it: only loads with a whole distance of the window before them are judged, so that
+ * shares within a load are what they would be in a whole run. In a sampler's windows the distance is half
+ * of their length at most.
+ */
+#ifndef ASSAY_OBSERVE_CONFLICTS_H
+#define ASSAY_OBSERVE_CONFLICTS_H
+
+#include "observe/profile.h"
+
+#define CONFLICT_DISTANCE_DEFAULT 128
+#define CONFLICT_DISTANCE_MAX 4096
+#define CONFLICT_WINDOW 512 /* instructions of a window at most */
+
+enum conflict_kind {
+	CONFLICT_NONE, /* store: image 0, address 0 */
+	CONFLICT_FULL,
+	CONFLICT_PARTIAL,
+	CONFLICT_ALIAS,
+	CONFLICT_KIND_N,
+};
+extern const char *const conflict_kind_name[CONFLICT_KIND_N];
+
+struct conflict_key {
+	struct site_id load, store;
+	uint64_t kind; /* enum conflict_kind */
+};
+struct conflict {
+	struct conflict_key key;
+	uint64_t count;
+	uint64_t distance; /* instructions from store to load, 1: the next one; the sum */
+	uint32_t nearest, farthest;
+	UT_hash_handle hh;
+};
+
+/* A thread's stores, and where it is. */
+struct conflicts_past {
+	uint64_t now;	    /* instructions before this one */
+	uint64_t since;	    /* from here on all stores are known */
+	uint32_t n, oldest; /* stores; of the oldest that is looked at */
+	uint32_t room;	    /* power of two */
+	struct conflict_store *store;
+};
+
+int conflicts_begin(struct conflicts_past *t, unsigned distance); /* -1 without memory */
+void conflicts_end(struct conflicts_past *t);
+/* The thread's next instruction. -1 without memory. */
+int conflicts_step(struct profile *p, struct conflicts_past *t, const struct retired *r);
+/* Instructions without accesses, or whose are not known. */
+void conflicts_skip(struct conflicts_past *t, unsigned n);
+
+int conflicts_window(struct profile *p, const struct window *w);
+/* The entry, made if new; NULL without memory. */
+struct conflict *conflicts_get(struct profile *p, enum conflict_kind kind, struct site_id store,
+			       struct site_id load);
+/* Adds what was seen elsewhere. */
+void conflicts_add(struct conflict *c, uint64_t count, uint64_t distance, uint32_t nearest,
+		   uint32_t farthest);
+int conflicts_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
+void conflicts_free(struct profile *p);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "observe/calls.h"
+#include "observe/conflicts.h"
+#include "observe/edges.h"
+#include "store/varint.h"
+
+/* Writing. */
+
+static void bind_site(sqlite3_stmt *s, int at, struct site_id id)
+{
+	sqlite3_bind_int64(s, at, id.image);
+	sqlite3_bind_int64(s, at + 1, (sqlite3_int64)id.addr);
+}
+
+static bool step(sqlite3_stmt *s)
+{
+	bool done = sqlite3_step(s) == SQLITE_DONE;
+
+	sqlite3_reset(s);
+	return done;
+}
+
+/* A count of running counters may not be one yet. */
+static uint64_t count_now(uint64_t n)
+{
+	return (int64_t)n < 0 ? 0 : n;
+}
+
+static bool write_edges(sqlite3_stmt *s, const struct profile *p)
+{
+	size_t n;
+	const struct edge **list = edges_sorted(p, &n);
+	bool ok = list;
+
+	for (size_t i = 0; i < n && ok; i++) {
+		const struct edge *e = list[i];
+
+		if (!count_now(e->count))
+			continue;
+		bind_site(s, 1, e->key.from);
+		bind_site(s, 3, e->key.to);
+		sqlite3_bind_text(s, 5, edge_kind_name[e->key.kind], -1, SQLITE_STATIC);
+		sqlite3_bind_int64(s, 6, (sqlite3_int64)e->count);
+		ok = step(s);
+	}
+	free(list);
+	return ok;
+}
+
+/* Operand numbers and hot lists, one behind the other, as a site has them. */
+static bool encode(struct buffer *b, const struct call *c)
+{
+	b->n = 0;
+	for (unsigned i = 0; i < CALL_VALUES; i++) {
+		if (!c->value[i])
+			continue;
+		if (!buffer_room(b, VARINT_MAX + hot_encoded_max(c->value[i])))
+			return false;
+		varint_put(b, OPERAND_RETURN + i);
+		b->n += hot_encode(c->value[i], b->p + b->n);
+	}
+	return true;
+}
+
+static bool write_calls(sqlite3_stmt *s, const struct profile *p)
+{
+	struct buffer b = { 0 };
+	struct call *c, *tmp;
+	bool ok = true;
+
+	HASH_ITER (hh, p->calls, c, tmp) {
+		ok = ok && encode(&b, c);
+		if (!ok)
+			break;
+		bind_site(s, 1, c->key.from);
+		bind_site(s, 3, c->key.to);
+		sqlite3_bind_blob(s, 5, b.p ? b.p : (void *)"", (int)b.n, SQLITE_STATIC);
+		ok = step(s);
+	}
+	free(b.p);
+	return ok;
+}
+
+static bool write_conflicts(sqlite3_stmt *s, const struct profile *p)
+{
+	struct conflict *c, *tmp;
+	bool ok = true;
+
+	HASH_ITER (hh, p->conflicts, c, tmp) {
+		bind_site(s, 1, c->key.load);
+		bind_site(s, 3, c->key.store);
+		sqlite3_bind_text(s, 5, conflict_kind_name[c->key.kind], -1, SQLITE_STATIC);
+		sqlite3_bind_int64(s, 6, (sqlite3_int64)c->count);
+		sqlite3_bind_int64(s, 7, (sqlite3_int64)c->distance);
+		sqlite3_bind_int64(s, 8, c->nearest);
+		sqlite3_bind_int64(s, 9, c->farthest);
+		ok = ok && step(s);
+	}
+	return ok;
+}
+
+static bool write_table(sqlite3 *db, const struct profile *p, const char *sql,
+			bool (*write)(sqlite3_stmt *, const struct profile *))
+{
+	sqlite3_stmt *s;
+	bool ok;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+		return false;
+	ok = write(s, p);
+	sqlite3_finalize(s);
+	return ok;
+}
+
+bool pairs_write(sqlite3 *db, const struct profile *p)
+{
+	return sqlite3_exec(db, "DELETE FROM edge; DELETE FROM call; DELETE FROM conflict", NULL,
+			    NULL, NULL) == SQLITE_OK &&
+	       write_table(db, p, "INSERT INTO edge VALUES(?,?,?,?,?,?)", write_edges) &&
+	       write_table(db, p, "INSERT INTO call VALUES(?,?,?,?,?)", write_calls) &&
+	       write_table(db, p, "INSERT INTO conflict VALUES(?,?,?,?,?,?,?,?,?)",
+			   write_conflicts);
+}
+
+/* Reading. */
+
+struct reader {
+	struct profile *p;
+	const uint32_t *map;
+	size_t nmap;
+};
+
+static bool site_at(const struct reader *r, sqlite3_stmt *s, int at, struct site_id *id)
+{
+	int64_t image = sqlite3_column_int64(s, at);
+
+	if (image < 0 || (size_t)image >= r->nmap)
+		return false;
+	*id = (struct site_id){ .image = r->map[image],
+				.addr = (uint64_t)sqlite3_column_int64(s, at + 1) };
+	return true;
+}
+
+static bool number_at(sqlite3_stmt *s, int at, uint64_t max, uint64_t *v)
+{
+	*v = (uint64_t)sqlite3_column_int64(s, at);
+	return *v <= max;
+}
+
+/* Which of the names; n if none. */
+static unsigned named(sqlite3_stmt *s, int at, const char *const *name, unsigned n)
+{
+	const char *text = (const char *)sqlite3_column_text(s, at);
+	unsigned i = 0;
+
+	while (i < n && (!text || strcmp(name[i], text)))
+		i++;
+	return i;
+}
+
+static enum pairs_result read_edge(const struct reader *r, sqlite3_stmt *s)
+{
+	unsigned kind = named(s, 4, edge_kind_name, EDGE_KIND_N);
+	struct site_id from, to;
+	uint64_t count;
+
+	if (!site_at(r, s, 0, &from) || !site_at(r, s, 2, &to) || kind == EDGE_KIND_N ||
+	    !number_at(s, 5, COUNT_MAX, &count))
+		return PAIRS_MALFORMED;
+	return edges_add(r->p, (enum edge_kind)kind, from, to, count) ? PAIRS_MEMORY : PAIRS_OK;
+}
+
+static enum pairs_result read_call(const struct reader *r, sqlite3_stmt *s)
+{
+	const uint8_t *p = sqlite3_column_blob(s, 4);
+	struct cursor c = { p, p ? p + sqlite3_column_bytes(s, 4) : p };
+	struct site_id from, to;
+	struct call *call;
+	struct err ignored;
+
+	if (!site_at(r, s, 0, &from) || !site_at(r, s, 2, &to))
+		return PAIRS_MALFORMED;
+	call = calls_get(r->p, from, to);
+	if (!call)
+		return PAIRS_MEMORY;
+	while (c.p < c.end) {
+		uint64_t operand;
+		struct hot **h;
+		size_t used;
+
+		if (!varint_get(&c, &operand) || operand < OPERAND_RETURN || operand >= OPERAND_N)
+			return PAIRS_MALFORMED;
+		h = &call->value[operand - OPERAND_RETURN];
+		if (*h)
+			return PAIRS_MALFORMED;
+		*h = hot_decode(c.p, (size_t)(c.end - c.p), &used, &ignored);
+		if (!*h)
+			return PAIRS_MALFORMED;
+		c.p += used;
+	}
+	return PAIRS_OK;
+}
+
+static enum pairs_result read_conflict(const struct reader *r, sqlite3_stmt *s)
+{
+	unsigned kind = named(s, 4, conflict_kind_name, CONFLICT_KIND_N);
+	uint64_t count, distance, nearest, farthest;
+	struct site_id load, store;
+	struct conflict *c;
+
+	if (!site_at(r, s, 0, &load) || !site_at(r, s, 2, &store) || kind == CONFLICT_KIND_N ||
+	    !number_at(s, 5, COUNT_MAX, &count) || !number_at(s, 6, COUNT_MAX, &distance) ||
+	    !number_at(s, 7, CONFLICT_DISTANCE_MAX, &nearest) ||
+	    !number_at(s, 8, CONFLICT_DISTANCE_MAX, &farthest) || nearest > farthest ||
+	    distance / CONFLICT_DISTANCE_MAX > count)
+		return PAIRS_MALFORMED;
+	c = conflicts_get(r->p, (enum conflict_kind)kind, store, load);
+	if (!c)
+		return PAIRS_MEMORY;
+	conflicts_add(c, count, distance, (uint32_t)nearest, (uint32_t)farthest);
+	return PAIRS_OK;
+}
+
+static enum pairs_result read_table(sqlite3 *db, const struct reader *r, const char *sql,
+				    enum pairs_result (*row)(const struct reader *, sqlite3_stmt *))
+{
+	enum pairs_result result = PAIRS_OK;
+	sqlite3_stmt *s;
+	int rc = SQLITE_ROW;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+		return PAIRS_DATABASE;
+	while (!result && (rc = sqlite3_step(s)) == SQLITE_ROW)
+		result = row(r, s);
+	sqlite3_finalize(s);
+	return !result && rc != SQLITE_DONE ? PAIRS_DATABASE : result;
+}
+
+/* Older recordings have none of them. */
+static bool is_there(sqlite3 *db, const char *name)
+{
+	sqlite3_stmt *s;
+	bool there;
+
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema WHERE name=?", -1, &s, NULL) !=
+	    SQLITE_OK)
+		return true;
+	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+	there = sqlite3_step(s) == SQLITE_ROW;
+	sqlite3_finalize(s);
+	return there;
+}
+
+enum pairs_result pairs_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
+			     const char **what)
+{
+	static const struct {
+		const char *name, *sql;
+		enum pairs_result (*row)(const struct reader *, sqlite3_stmt *);
+	} table[] = {
+		{ "edge",
+		  "SELECT image, address, to_image, to_address, kind, count FROM edge ORDER BY 1, "
+		  "2, 3, 4, 5",
+		  read_edge },
+		{ "call",
+		  "SELECT image, address, to_image, to_address, operands FROM call ORDER BY 1, 2, "
+		  "3, 4",
+		  read_call },
+		{ "conflict",
+		  "SELECT image, address, store_image, store_address, kind, count, distance,"
+		  " nearest, farthest FROM conflict ORDER BY 1, 2, 3, 4, 5",
+		  read_conflict },
+	};
+	const struct reader r = { p, map, nmap };
+	enum pairs_result result = PAIRS_OK;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && !result; i++) {
+		*what = table[i].name;
+		if (is_there(db, *what))
+			result = read_table(db, &r, table[i].sql, table[i].row);
+	}
+	return result;
+}
