@@ -32,14 +32,18 @@ struct share operands_share(const struct view *v, const struct site *s, const st
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand)
 {
-	const struct hot *h = s->operand[operand];
+	return operands_list(o, v, s, operand, s->operand[operand], s->observed);
+}
 
+bool operands_list(struct operand_values *o, const struct view *v, const struct site *s,
+		   int operand, const struct hot *h, uint64_t observed)
+{
 	if (!h || !hot_total(h))
 		return false;
 	*o = (struct operand_values){ .operand = operand,
 				      .observations = hot_total(h),
 				      .exact = hot_exact(h) };
-	o->known = s->observed ? (double)o->observations / (double)s->observed : 1;
+	o->known = observed ? (double)o->observations / (double)observed : 1;
 	if (o->known > 1)
 		o->known = 1;
 	o->n = hot_top(h, o->value, OPERANDS_TOP);

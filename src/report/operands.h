@@ -38,6 +38,9 @@ struct share operands_taken(const struct view *v, const struct site *s);
 /* False if the site has no values of that operand. */
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand);
+/* … of a list of the site's that was observed so often. */
+bool operands_list(struct operand_values *o, const struct view *v, const struct site *s,
+		   int operand, const struct hot *h, uint64_t observed);
 /* "rax" for a result, argument or returned value; else "load", "store", "addr", "to". in may be NULL:
  * results are then called so. */
 const char *operands_label(const struct insn *in, int operand);

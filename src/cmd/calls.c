@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+#include "cmd/verbs.h"
+#include "report/calls.h"
+
+static struct reading_options in = { .verb = "calls", .input = "assay.db", .warn = log_warn };
+static struct calls_options o = { .n = 20 };
+
+static const struct opt opts[] = {
+	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
+	  NULL },
+	{ 'n', "rows", "N", "rows of each table (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9,
+	  NULL },
+	{ 0, "image", "GLOB", "only procedures, or calls, of images whose name or path matches",
+	  OPT_STRING, &o.image, 0, 0, NULL },
+	{ 'w', "wide", NULL, "do not cut long names; all hot values", OPT_FLAG, &in.wide, 0, 0,
+	  NULL },
+	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
+	{ 0 },
+};
+
+static int run(int argc, char **argv, struct err *err)
+{
+	struct reading r;
+
+	if (argc > 1) {
+		err_set(err, ERR_USAGE, "calls takes one procedure, but %d were given", argc);
+		return err->code;
+	}
+	o.procedure = argc ? argv[0] : NULL;
+	if (reading_open(&r, &in, err))
+		return err->code;
+	calls_print(&r, &o, err);
+	reading_close(&r, err->code == 0);
+	return err->code;
+}
+
+const struct verb cmd_calls = {
+	.name = "calls",
+	.summary = "who calls whom, with which arguments and results",
+	.synopsis = "[PROC] [-i FILE] [-n N] [--image GLOB] [--json]",
+	.about = "Without PROC, lists the calls of the whole program by how often they were made, "
+		 "each by its place. With PROC, a procedure as annotate takes it, lists the places "
+		 "that call it, and what it calls.\n\n"
+		 "Below a call stand the values that its arguments (rdi rsi rdx rcx r8 r9) and its "
+		 "result (rax) mostly had there. A jump to another procedure's beginning is a tail "
+		 "call: whom it leads to returns for it. Calls of shared libraries go by way of a "
+		 "stub, NAME@plt, whose jump is such a one.\n\n"
+		 "Of a sampled recording, calls are those that windows show, and values those that "
+		 "they could know; windows are weighted by time. Exact recordings count all calls; "
+		 "--observe calls adds the values.",
+	.examples = "assay calls\n"
+		    "assay calls longest_match\n"
+		    "assay calls malloc --image 'libc*' -n 5\n"
+		    "assay calls --json | jq '.calls[] | {count, from: .from.procedure, to: "
+		    ".to.procedure}'\n",
+	.opts = opts,
+	.words = "",
+	.run = run,
+};

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "isa/insn.h"
+#include "observe/calls.h"
+#include "observe/edges.h"
+#include "report/lookup.h"
+#include "report/operands.h"
+#include "report/place.h"
+
+#define VALUE_SHOWN 0.3 /* share of the hottest value from which on text has it */
+
+enum how {
+	HOW_DIRECT,
+	HOW_INDIRECT,
+	HOW_TAIL
+};
+static const char *const how_name[] = { "direct", "indirect", "tail" };
+
+struct row {
+	struct site_id from, to;
+	const struct site *site;		 /* at from */
+	const struct view_proc *caller, *callee; /* callee may be NULL: never seen */
+	uint64_t count;
+	enum how how;
+};
+
+struct calls {
+	struct reading *r;
+	const struct calls_options *o;
+	const struct view_proc *only;
+	struct row *v;
+	size_t n, cap;
+	uint64_t total; /* of the table under way */
+	bool values;	/* there is one at all */
+};
+
+enum {
+	COLUMN_COUNT,
+	COLUMN_SHARE,
+	COLUMN_FROM,
+	COLUMN_TO,
+	COLUMN_HOW,
+	COLUMN_N
+};
+
+static const struct column text_columns[COLUMN_N] = {
+	[COLUMN_COUNT] = { NULL, "calls", NULL, 13, EMIT_RIGHT, EMIT_COUNT },
+	[COLUMN_SHARE] = { NULL, "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_FROM] = { NULL, "from", NULL, 22, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_TO] = { NULL, "to", NULL, 20, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_HOW] = { NULL, "how", NULL, 8, EMIT_LEFT, EMIT_TEXT },
+};
+
+static const struct column json_columns[] = {
+	{ "count", NULL, NULL, 0, EMIT_LEFT, EMIT_COUNT },
+	{ "share", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
+	{ "how", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "from", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+	{ "to", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+	{ "operands", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+};
+
+/* Collecting. */
+
+static int add(struct calls *cs, const struct row *row)
+{
+	if (cs->n == cs->cap) {
+		size_t cap = cs->cap ? 2 * cs->cap : 1024;
+		struct row *v = realloc(cs->v, cap * sizeof(*v));
+
+		if (!v)
+			return -1;
+		cs->v = v;
+		cs->cap = cap;
+	}
+	cs->v[cs->n++] = *row;
+	return 0;
+}
+
+static const struct view_proc *proc_at(const struct view *v, struct site_id id)
+{
+	size_t i = place_index(v, id);
+
+	return i == SIZE_MAX ? NULL : &v->proc[v->proc_of[i]];
+}
+
+/* A transfer of control from the view's site i; a jump is a call if it goes to where another procedure begins. */
+static int consider(struct calls *cs, size_t i, struct site_id to, uint64_t count)
+{
+	const struct view *v = &cs->r->view;
+	struct row row = { .from = v->site[i]->id,
+			   .to = to,
+			   .site = v->site[i],
+			   .caller = &v->proc[v->proc_of[i]],
+			   .callee = proc_at(v, to),
+			   .count = count };
+
+	switch (row.site->cls) {
+	case INSN_CALL:
+		row.how = HOW_DIRECT;
+		break;
+	case INSN_ICALL:
+		row.how = HOW_INDIRECT;
+		break;
+	case INSN_JUMP:
+	case INSN_IJUMP:
+	case INSN_BRANCH:
+		if (!row.callee || row.callee == row.caller || row.callee->start != to.addr ||
+		    !row.callee->n)
+			return 0;
+		row.how = HOW_TAIL;
+		break;
+	default:
+		return 0;
+	}
+	return count ? add(cs, &row) : 0;
+}
+
+static int collect(struct calls *cs)
+{
+	const struct view *v = &cs->r->view;
+	const struct edge *e, *tmp;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct site *s = v->site[i];
+		struct site_id to = { .image = s->id.image, .addr = s->target };
+
+		if (s->target &&
+		    consider(cs, i, to, s->cls == INSN_BRANCH ? s->taken : s->observed))
+			return -1;
+	}
+	HASH_ITER (hh, cs->r->profile.edges, e, tmp) {
+		size_t i = place_index(v, e->key.from);
+
+		if (i != SIZE_MAX && e->key.kind == EDGE_WENT &&
+		    consider(cs, i, e->key.to, e->count))
+			return -1;
+	}
+	return 0;
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int order = site_id_order(x->from, y->from);
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return order ? order : site_id_order(x->to, y->to);
+}
+
+/* Printing. */
+
+static const struct call *call_of(const struct calls *cs, const struct row *row)
+{
+	const struct call_key key = { row->from, row->to };
+	struct call *c;
+
+	HASH_FIND(hh, cs->r->profile.calls, &key, sizeof(key), c);
+	return c;
+}
+
+static bool values_of(const struct calls *cs, const struct row *row, int operand,
+		      struct operand_values *o)
+{
+	const struct call *c = call_of(cs, row);
+
+	return c && operands_list(o, &cs->r->view, row->site, operand,
+				  c->value[operand - OPERAND_RETURN], row->count);
+}
+
+/* The hot values of arguments, then of the result, as much as a line holds. */
+static void print_values(struct calls *cs, const struct row *row)
+{
+	struct emit *e = &cs->r->emit;
+	int indent = emit_column_at(e, COLUMN_FROM), room = e->width - indent;
+	char line[1024] = "", one[256];
+
+	for (int k = 0; k < CALL_VALUES; k++) {
+		int operand = k + 1 < CALL_VALUES ? OPERAND_ARG0 + k : OPERAND_RETURN;
+		struct operand_values o;
+		int left = room - (int)strlen(line) - 2;
+
+		if (!values_of(cs, row, operand, &o) || o.share[0].low < VALUE_SHOWN)
+			continue;
+		o.n = 1;
+		operands_text(&o, operands_label(NULL, operand), left, one, sizeof(one));
+		if ((int)strlen(one) > left && !e->wide)
+			continue;
+		if (strlen(line) + strlen(one) + 3 < sizeof(line))
+			snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%s",
+				 line[0] ? " " : "", one);
+	}
+	if (line[0])
+		emit_line(e, "%*s%s", indent, "", line);
+}
+
+static void print_text(struct calls *cs, const struct row *row)
+{
+	struct emit *e = &cs->r->emit;
+	struct cell cell[COLUMN_N];
+	char from[600], to[600];
+	struct place a, b;
+
+	place_find(&a, cs->r, row->from);
+	place_find(&b, cs->r, row->to);
+	cell[COLUMN_COUNT] = cell_count(row->count);
+	cell[COLUMN_SHARE] = cell_real((double)row->count / (double)cs->total);
+	cell[COLUMN_FROM] =
+		cell_text(place_text(&a, emit_column_width(e, COLUMN_FROM), from, sizeof(from)));
+	cell[COLUMN_TO] =
+		cell_text(place_text(&b, emit_column_width(e, COLUMN_TO), to, sizeof(to)));
+	cell[COLUMN_HOW] = cell_text(how_name[row->how]);
+	emit_row(e, cell);
+	print_values(cs, row);
+}
+
+static void print_json(struct calls *cs, const struct row *row)
+{
+	json_t *operands = json_array();
+	struct operand_values o;
+	struct place a, b;
+
+	for (int k = OPERAND_RETURN; k < OPERAND_N; k++)
+		if (values_of(cs, row, k, &o))
+			json_array_append_new(operands, operands_json(&o, NULL));
+	place_find(&a, cs->r, row->from);
+	place_find(&b, cs->r, row->to);
+	{
+		const struct cell cell[] = {
+			cell_count(row->count),
+			cell_real((double)row->count / (double)cs->total),
+			cell_text(how_name[row->how]),
+			cell_json(place_json(&a)),
+			cell_json(place_json(&b)),
+			cell_json(operands),
+		};
+
+		emit_row(&cs->r->emit, cell);
+	}
+}
+
+enum which {
+	ALL,
+	CALLERS,
+	CALLEES
+};
+
+static bool belongs(const struct calls *cs, const struct row *row, enum which which)
+{
+	if (which == CALLERS)
+		return row->callee == cs->only;
+	if (which == CALLEES)
+		return row->caller == cs->only;
+	return view_image_matches(&cs->r->view, row->from.image, cs->o->image);
+}
+
+/* Returns how many rows there are. */
+static size_t print_table(struct calls *cs, const char *key, enum which which)
+{
+	struct emit *e = &cs->r->emit;
+	size_t n = 0, shown = 0;
+	char total[48];
+
+	cs->total = 0;
+	for (size_t i = 0; i < cs->n; i++)
+		if (belongs(cs, &cs->v[i], which)) {
+			cs->total += cs->v[i].count;
+			n++;
+		}
+	if (!e->json && !n && which != ALL) {
+		emit_line(e, "no %s", key);
+		return 0;
+	}
+	if (which != ALL && !e->json)
+		emit_line(e, "%s", key);
+	emit_table(e, key, e->json ? json_columns : text_columns,
+		   e->json ? (int)(sizeof(json_columns) / sizeof(json_columns[0])) : COLUMN_N);
+	for (size_t i = 0; i < cs->n && (!cs->o->n || shown < cs->o->n); i++) {
+		if (!belongs(cs, &cs->v[i], which))
+			continue;
+		shown++;
+		if (e->json)
+			print_json(cs, &cs->v[i]);
+		else
+			print_text(cs, &cs->v[i]);
+	}
+	snprintf(total, sizeof(total), "%s_total", key);
+	emit_set(e, total, json_integer((json_int_t)n));
+	if (!e->json && shown < n)
+		emit_line(e, "%*s%zu more: -n 0", emit_column_at(e, COLUMN_FROM), "", n - shown);
+	return n;
+}
+
+static void print_footer(struct calls *cs)
+{
+	struct emit *e = &cs->r->emit;
+
+	emit_line(e, "%s", "");
+	if (!cs->r->view.exact)
+		emit_footer(e, "calls: seen in windows, which are weighted by time: no numbers of "
+			       "executions.");
+	else if (!HASH_COUNT(cs->r->profile.calls))
+		emit_footer(e, "`assay record --exact --observe calls -- CMD` records their "
+			       "arguments and results, too.");
+	emit_footer(e, "share: of the calls listed here. tail: a jump to where another procedure "
+		       "begins. `assay calls PROC` shows who calls it, and whom it calls.");
+}
+
+static void print_procedure(struct calls *cs)
+{
+	struct emit *e = &cs->r->emit;
+	char name[1024];
+
+	view_proc_name(cs->only, name, sizeof(name));
+	emit_set(e, "procedure", json_string(name));
+	emit_set(e, "image", json_string(cs->r->view.image[cs->only->image].name));
+	emit_set(e, "address", emit_hex_json(cs->only->start));
+	emit_line(e, "%s (%s)", name, cs->r->view.image[cs->only->image].name);
+	emit_line(e, "%s", "");
+	print_table(cs, "callers", CALLERS);
+	emit_line(e, "%s", "");
+	print_table(cs, "callees", CALLEES);
+}
+
+static int refuse_none(const struct calls *cs, struct err *err)
+{
+	const struct view *v = &cs->r->view;
+
+	err_set(err, ERR_EMPTY, "%s holds no calls", cs->r->path);
+	if (!v->exact && !v->counters.windows)
+		return err_hint(err, "it has no windows: `assay info` says why they ended");
+	return err_hint(err, v->exact ? "an older assay, which did not note them, may have made it"
+				      : "recording for longer may show some");
+}
+
+int calls_print(struct reading *r, const struct calls_options *o, struct err *err)
+{
+	struct calls cs = { .r = r, .o = o };
+	int rc = 0;
+
+	if (o->procedure) {
+		cs.only = lookup_proc(&r->view, o->procedure, o->image, err);
+		if (!cs.only)
+			return -1;
+	}
+	if (collect(&cs))
+		rc = err_set(err, ERR_FAILED, "no memory");
+	else if (!cs.n)
+		rc = refuse_none(&cs, err);
+	if (!rc) {
+		qsort(cs.v, cs.n, sizeof(*cs.v), most_first);
+		reading_heading(r);
+		if (cs.only)
+			print_procedure(&cs);
+		else
+			print_table(&cs, "calls", ALL);
+		print_footer(&cs);
+	}
+	free(cs.v);
+	return rc;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loads and the stores that they meet: those whose forwarding fails first, then those that only look alike, then
+ * those that are forwarded; within each the ones with most time at the load (executions, in an exact recording).
+ */
+#ifndef ASSAY_REPORT_CONFLICTS_H
+#define ASSAY_REPORT_CONFLICTS_H
+
+#include "report/reading.h"
+
+#define CONFLICTS_KINDS "partial alias full"
+
+struct conflicts_options {
+	const char *kinds;     /* comma-separated, of CONFLICTS_KINDS; NULL: all */
+	const char *image;     /* of the load: shell pattern, or NULL */
+	const char *procedure; /* of the load or the store, as lookup_proc takes it, or NULL */
+	double min_share;      /* of the load's executions */
+	unsigned n;	       /* 0: all */
+};
+
+int conflicts_print(struct reading *r, const struct conflicts_options *o, struct err *err);
+
+#endif
