@@ -117,11 +117,12 @@ static bool write_table(sqlite3 *db, const struct profile *p, const char *sql,
 	return ok;
 }
 
-bool pairs_write(sqlite3 *db, const struct profile *p)
+bool pairs_write(sqlite3 *db, const struct profile *p, bool packed)
 {
 	return sqlite3_exec(db, "DELETE FROM edge; DELETE FROM call; DELETE FROM conflict", NULL,
 			    NULL, NULL) == SQLITE_OK &&
-	       write_table(db, p, "INSERT INTO edge VALUES(?,?,?,?,?,?)", write_edges) &&
+	       (packed ||
+		write_table(db, p, "INSERT INTO edge VALUES(?,?,?,?,?,?)", write_edges)) &&
 	       write_table(db, p, "INSERT INTO call VALUES(?,?,?,?,?)", write_calls) &&
 	       write_table(db, p, "INSERT INTO conflict VALUES(?,?,?,?,?,?,?,?,?)",
 			   write_conflicts);

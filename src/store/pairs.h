@@ -9,8 +9,8 @@
 
 #include "observe/profile.h"
 
-/* In place of what is there. False: the database, or SQLITE_NOMEM if that says nothing. */
-bool pairs_write(sqlite3 *db, const struct profile *p);
+/* In place of what is there; edges where they are not packed. False: the database, or SQLITE_NOMEM if that says nothing. */
+bool pairs_write(sqlite3 *db, const struct profile *p, bool packed);
 
 enum pairs_result {
 	PAIRS_OK,

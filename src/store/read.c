@@ -353,6 +353,19 @@ static int read_snapshot(struct reader *r, sqlite3_stmt *s)
 	return rc;
 }
 
+static int read_edge_snapshot(struct reader *r, sqlite3_stmt *s)
+{
+	struct err why;
+	size_t n;
+	uint8_t *blob = read_blob(r, s, "the edges", &n);
+	int rc = blob ? snapshot_read_edges(blob, n, r->p, r->map, r->nmap, &why) : -1;
+
+	if (blob && rc)
+		corrupt(r, why.msg);
+	free(blob);
+	return rc;
+}
+
 static int number(struct reader *r, const char *pragma, int64_t *v)
 {
 	sqlite3_stmt *s;
@@ -470,11 +483,15 @@ static int read_pairs(struct reader *r)
 /* Older recordings have none. */
 static int read_snapshots(struct reader *r)
 {
-	int64_t known = 0;
+	int64_t sites = 0, edges = 0;
 
-	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='snapshot'", &known))
+	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='snapshot'", &sites) ||
+	    number(r, "SELECT count(*) FROM sqlite_schema WHERE name='edge_snapshot'", &edges))
 		return -1;
-	return known ? each_row(r, "SELECT size, sites FROM snapshot ORDER BY part", read_snapshot)
+	if (sites && each_row(r, "SELECT size, sites FROM snapshot ORDER BY part", read_snapshot))
+		return -1;
+	return edges ? each_row(r, "SELECT size, edges FROM edge_snapshot ORDER BY part",
+				read_edge_snapshot)
 		     : 0;
 }
 

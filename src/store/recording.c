@@ -350,13 +350,38 @@ static int write_journal(struct recording *r, struct err *err)
 	return write_blob(r, "INSERT INTO journal(size, windows) VALUES(?,?)", &r->pending, err);
 }
 
+static int write_edge_snapshot(struct recording *r, const struct profile *p, struct err *err)
+{
+	static const char sql[] = "INSERT INTO edge_snapshot(size, edges) VALUES(?,?)";
+	struct buffer b = { 0 };
+	struct edge *e, *tmp;
+	uint64_t last = 0;
+	int rc = 0;
+
+	HASH_ITER (hh, p->edges, e, tmp) {
+		if (rc)
+			break;
+		if ((int64_t)e->count > 0 && !snapshot_put_edge(&b, e, &last))
+			rc = err_set(err, ERR_FAILED, "no memory");
+		if (rc || b.n < PART)
+			continue;
+		rc = write_blob(r, sql, &b, err);
+		b.n = 0;
+		last = 0;
+	}
+	if (!rc)
+		rc = write_blob(r, sql, &b, err);
+	free(b.p);
+	return rc;
+}
+
 static int write_snapshot(struct recording *r, const struct profile *p, struct err *err)
 {
 	static const char sql[] = "INSERT INTO snapshot(size, sites) VALUES(?,?)";
 	struct buffer b = { 0 };
 	struct site *s;
 	uint64_t last = 0;
-	int rc = exec(r, "DELETE FROM snapshot", err);
+	int rc = exec(r, "DELETE FROM snapshot; DELETE FROM edge_snapshot", err);
 
 	SITES_EACH(&p->sites, s)
 	{
@@ -373,12 +398,12 @@ static int write_snapshot(struct recording *r, const struct profile *p, struct e
 	if (!rc)
 		rc = write_blob(r, sql, &b, err);
 	free(b.p);
-	return rc;
+	return rc ? rc : write_edge_snapshot(r, p, err);
 }
 
-static int write_pairs(struct recording *r, const struct profile *p, struct err *err)
+static int write_pairs(struct recording *r, const struct profile *p, bool packed, struct err *err)
 {
-	if (pairs_write(r->db, p))
+	if (pairs_write(r->db, p, packed))
 		return 0;
 	return sqlite3_errcode(r->db) == SQLITE_OK || sqlite3_errcode(r->db) == SQLITE_DONE
 		       ? err_set(err, ERR_FAILED, "no memory")
@@ -408,7 +433,7 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
-	    write_snapshot(r, p, err) || write_pairs(r, p, err) || exec(r, "COMMIT", err))
+	    write_snapshot(r, p, err) || write_pairs(r, p, true, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
 	return 0;
@@ -418,9 +443,9 @@ static int write_aggregate(struct recording *r, const struct profile *p, bool pa
 			   struct err *err)
 {
 	if (packed ? write_snapshot(r, p, err)
-		   : write_sites(r, p, err) || exec(r, "DELETE FROM snapshot", err))
+		   : write_sites(r, p, err) || exec(r, "DELETE FROM snapshot; DELETE FROM edge_snapshot", err))
 		return -1;
-	return write_pairs(r, p, err);
+	return write_pairs(r, p, packed, err);
 }
 
 static int write_all(struct recording *r, const struct profile *p, bool packed, struct err *err)

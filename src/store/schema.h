@@ -33,6 +33,7 @@ static const char schema_sql[] =
 	" farthest INTEGER,"
 	" PRIMARY KEY(image, address, store_image, store_address, kind)) WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
-	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);";
+	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);"
+	"CREATE TABLE edge_snapshot(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);";
 
 #endif

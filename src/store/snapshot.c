@@ -122,3 +122,44 @@ int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t
 			return -1;
 	return 0;
 }
+
+/* Edges. */
+
+bool snapshot_put_edge(struct buffer *b, const struct edge *e, uint64_t *last)
+{
+	if (!buffer_room(b, 6 * VARINT_MAX))
+		return false;
+	varint_put(b, e->key.from.image);
+	varint_put(b, zigzag((int64_t)(e->key.from.addr - *last)));
+	varint_put(b, e->key.to.image);
+	varint_put(b, zigzag((int64_t)(e->key.to.addr - e->key.from.addr)));
+	varint_put(b, e->key.kind);
+	varint_put(b, e->count);
+	*last = e->key.from.addr;
+	return true;
+}
+
+int snapshot_read_edges(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map,
+			size_t nmap, struct err *err)
+{
+	struct cursor c = { p, p + n };
+	uint64_t last = 0, v[6];
+
+	while (c.p < c.end) {
+		struct site_id from = { 0 }, at = { 0 };
+
+		for (int i = 0; i < 6; i++)
+			if (!varint_get(&c, &v[i]))
+				return malformed(err);
+		if (v[0] >= nmap || v[2] >= nmap || v[4] >= EDGE_KIND_N || v[5] > COUNT_MAX)
+			return malformed(err);
+		last += (uint64_t)unzigzag(v[1]);
+		from.image = map[v[0]];
+		from.addr = last;
+		at.image = map[v[2]];
+		at.addr = last + (uint64_t)unzigzag(v[3]);
+		if (edges_add(to, (enum edge_kind)v[4], from, at, v[5]))
+			return err_set(err, ERR_FAILED, "no memory");
+	}
+	return 0;
+}

@@ -6,11 +6,15 @@
  *   windows, operands (bits): varints; the target, if the bit behind the operands' is set; then the hot list of each
  *   operand, lowest bit first.
  *
+ * and each edge, in blobs of their own: image, address (from the one before, zigzag), image and address (from the
+ * former, zigzag) of what it leads to, kind, count.
+ *
  * In any order; the first of a blob comes after address 0.
  */
 #ifndef ASSAY_STORE_SNAPSHOT_H
 #define ASSAY_STORE_SNAPSHOT_H
 
+#include "observe/edges.h"
 #include "observe/profile.h"
 #include "store/varint.h"
 
@@ -20,6 +24,10 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last);
  * malformed. */
 int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
 		  struct err *err);
+
+bool snapshot_put_edge(struct buffer *b, const struct edge *e, uint64_t *last);
+int snapshot_read_edges(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map,
+			size_t nmap, struct err *err);
 
 /*
  * Branches taken of a site. A snapshot of running counters, of which one was read before the other, may have
