@@ -55,14 +55,14 @@ static const struct column coverage_columns[] = {
 static const struct column values_columns[] = {
 	{ "kind", "values", NULL, 8, EMIT_LEFT, EMIT_TEXT },
 	COLUMN_NAME,
-	PERCENT("compared", "ran", 6),
+	PERCENT("compared", "ran", 5),
 	POINTS("rms", "RMS"),
-	POINTS("raw_rms", "raw"),
+	{ "raw_rms", "raw", "pt", 6, EMIT_RIGHT, EMIT_SHARE },
 	POINTS("chance", "chance"),
 	POINTS("beyond", "beyond"),
 	{ "hot", "hot", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
 	PERCENT("found", "found", 7),
-	{ "bounds", "bounds", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+	HIDDEN("bounds", EMIT_COUNT),
 	PERCENT("held", "held", 6),
 	HIDDEN("low_held", EMIT_SHARE),
 	HIDDEN("found_executions", EMIT_SHARE),
@@ -76,12 +76,12 @@ static const struct column directions_columns[] = {
 	COLUMN_NAME,
 	PERCENT("compared", "ran", 6),
 	POINTS("rms", "RMS"),
-	POINTS("raw_rms", "raw"),
+	{ "raw_rms", "raw", "pt", 6, EMIT_RIGHT, EMIT_SHARE },
 	POINTS("chance", "chance"),
 	POINTS("beyond", "beyond"),
 	PERCENT("within5", "<=5", 6),
 	PERCENT("within10", "<=10", 6),
-	PERCENT("within15", "<=15", 6),
+	HIDDEN("within15", EMIT_SHARE),
 	PERCENT("held", "held", 6),
 	HIDDEN("overlap", EMIT_SHARE),
 	HIDDEN("edges10", EMIT_SHARE),
@@ -654,8 +654,8 @@ static void print_footer(struct verify *v)
 	emit_footer(
 		v->emit,
 		"hot: values that 5 %% or more of a site's executions have, of what was observed "
-		"%u times or more; found: in the sampled list. bounds: reported there, of which "
-		"95 %% should have held.",
+		"%u times or more; found: in the sampled list. held: of the bounds reported there; "
+		"95 %% should have.",
 		o->min_hot);
 	emit_footer(v->emit,
 		    "enough: executions at sites observed %u times or more. overlap: of the "
