@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include "estimate/mca.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "isa/insn.h"
+
+#define CYCLES_MAX 1e6 /* of a block; more is no answer */
+#define OUTPUT_MAX (1ULL << 30)
+#define MEMORY_MAX (4ULL << 30)
+
+/* The question. */
+
+/* It takes calls and returns for a hundred cycles: they are written as what they do to memory. */
+static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
+{
+	char text[256] = "";
+
+	if (in->cls == INSN_CALL || in->cls == INSN_ICALL)
+		strcpy(text, in->nmem > 1 ? "push qword ptr [rax]" : "push rax");
+	else if (in->cls == INSN_RET)
+		strcpy(text, "pop r11");
+	else if (in->cls == INSN_BRANCH || in->cls == INSN_JUMP)
+		snprintf(text, sizeof(text), "%s elsewhere",
+			 ZydisMnemonicGetString(in->z.mnemonic));
+	else
+		ZydisFormatterFormatInstruction(f, &in->z, in->op, in->z.operand_count_visible,
+						text, sizeof(text), ZYDIS_RUNTIME_ADDRESS_NONE,
+						NULL);
+	fprintf(to, "%s\n", text);
+}
+
+static void write_block(FILE *to, const struct schedule_block *b, size_t name,
+			const ZydisFormatter *f)
+{
+	size_t at = 0;
+
+	fprintf(to, "# LLVM-MCA-BEGIN %zu\n", name);
+	for (unsigned i = 0; i < b->n; i++) {
+		struct insn in;
+		int len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);
+
+		if (!len)
+			break;
+		write_insn(to, &in, f);
+		at += (size_t)len;
+	}
+	fprintf(to, "# LLVM-MCA-END\n");
+}
+
+void mca_write(FILE *to, const struct schedule_block *v, size_t n)
+{
+	ZydisFormatter f;
+
+	ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_INTEL);
+	ZydisFormatterSetProperty(&f, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_TRUE);
+	fputs(".intel_syntax noprefix\n", to);
+	for (size_t i = 0; i < n; i++)
+		if (v[i].n && v[i].n <= SCHEDULE_BLOCK_MAX)
+			write_block(to, &v[i], i, &f);
+}
+
+/* The answer. */
+
+struct moment { /* cycles of one execution */
+	double dispatched, ready, issued, executed, retired;
+};
+
+static bool read_number(const json_t *o, const char *key, double *to)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_integer(v))
+		return false;
+	*to = (double)json_integer_value(v);
+	return *to >= 0 && *to < CYCLES_MAX * MCA_ITERATIONS;
+}
+
+static bool read_moment(const json_t *o, struct moment *m)
+{
+	return read_number(o, "CycleDispatched", &m->dispatched) &&
+	       read_number(o, "CycleReady", &m->ready) &&
+	       read_number(o, "CycleIssued", &m->issued) &&
+	       read_number(o, "CycleExecuted", &m->executed) &&
+	       read_number(o, "CycleRetired", &m->retired);
+}
+
+/* Whether b reads a register that a writes. */
+static bool feeds(const struct insn *a, const struct insn *b)
+{
+	if ((a->gpr_written & b->gpr_read) || (a->fl_written & b->fl_read))
+		return true;
+	for (unsigned i = 0; a->vector && i < a->z.operand_count; i++)
+		for (unsigned j = 0; b->vector && j < b->z.operand_count; j++)
+			if (a->op[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			    b->op[j].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			    (a->op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+			    (b->op[j].actions & ZYDIS_OPERAND_ACTION_MASK_READ) &&
+			    a->op[i].reg.value == b->op[j].reg.value)
+				return true;
+	return false;
+}
+
+static bool decode_at(const struct schedule_block *b, unsigned i, struct insn *in)
+{
+	size_t at = 0;
+
+	for (unsigned k = 0; k <= i; k++) {
+		int len = insn_decode(in, b->code + at, b->size - at, b->addr + at);
+
+		if (!len)
+			return false;
+		at += (size_t)len;
+	}
+	return true;
+}
+
+/* The instruction that the i-th of the last iteration waited for: m is its moment, those before it precede
+ * it. */
+static void find_cause(struct schedule_block *b, unsigned i, const struct moment *m)
+{
+	struct schedule_insn *s = &b->insn[i];
+	bool depends = m->ready > m->dispatched;
+	double until = depends ? m->ready : m->issued;
+	struct insn to, from;
+
+	s->why = SCHEDULE_LATENCY;
+	s->cause = (int16_t)i;
+	if ((!depends && m->issued <= m->ready) || !decode_at(b, i, &to))
+		return;
+	for (unsigned k = 1; k <= b->n; k++) {
+		const struct moment *e = m - k;
+		unsigned j = (i + b->n - k) % b->n;
+		bool fits = depends ? e->executed + 1 >= until && e->executed <= until
+				    : e->issued >= m->ready && e->issued < until;
+
+		if (!fits || !decode_at(b, j, &from) || (depends && !feeds(&from, &to)))
+			continue;
+		s->cause = (int16_t)j;
+		s->why = depends ? SCHEDULE_DEPENDENCE : SCHEDULE_UNIT;
+		return;
+	}
+}
+
+static void take(struct schedule_block *b, const struct moment *m)
+{
+	const unsigned half = MCA_ITERATIONS / 2;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		double sum = 0;
+
+		for (unsigned k = half; k < MCA_ITERATIONS; k++) {
+			const struct moment *at = &m[k * b->n + i];
+
+			sum += fmax(0, at->retired - at[-1].retired);
+		}
+		b->insn[i] = (struct schedule_insn){ .least = (float)(sum / half), .cause = -1 };
+		if (b->insn[i].least > 1)
+			find_cause(b, i, &m[(MCA_ITERATIONS - 1) * b->n + i]);
+	}
+	b->modelled = true;
+}
+
+/* True if the region is one of ours, as it was asked. */
+static bool take_region(const json_t *region, struct schedule_block *v, size_t n)
+{
+	const char *name = json_string_value(json_object_get(region, "Name"));
+	const json_t *insns = json_object_get(region, "Instructions");
+	const json_t *list =
+		json_object_get(json_object_get(region, "TimelineView"), "TimelineInfo");
+	struct moment *m;
+	struct schedule_block *b;
+	char *end = NULL;
+	size_t index = name ? strtoull(name, &end, 10) : n, total;
+
+	if (!name || end == name || *end || index >= n)
+		return false;
+	b = &v[index];
+	total = (size_t)b->n * MCA_ITERATIONS;
+	if (!b->n || b->n > SCHEDULE_BLOCK_MAX || json_array_size(insns) != b->n ||
+	    json_array_size(list) != total)
+		return false;
+	m = calloc(total, sizeof(*m));
+	for (size_t i = 0; m && i < total; i++)
+		if (!read_moment(json_array_get(list, i), &m[i])) {
+			free(m);
+			return false;
+		}
+	if (m)
+		take(b, m);
+	free(m);
+	return m != NULL;
+}
+
+static const char *skip_space(const char *p, const char *end)
+{
+	while (p < end && strchr(" \t\r\n,", *p) && *p)
+		p++;
+	return p;
+}
+
+/* One region at a time, so that memory is one region's. */
+long mca_parse(const char *text, size_t size, struct schedule_block *v, size_t n, struct err *err)
+{
+	static const char key[] = "\"CodeRegions\"";
+	const char *end = text + size, *p = memmem(text, size, key, strlen(key));
+	long modelled = 0;
+
+	p = p ? memchr(p, '[', (size_t)(end - p)) : NULL;
+	if (!p)
+		return err_set(err, ERR_FAILED, "llvm-mca's answer has no regions");
+	for (p = skip_space(p + 1, end); p < end && *p == '{'; p = skip_space(p, end)) {
+		json_error_t e;
+		json_t *region = json_loadb(p, (size_t)(end - p),
+					    JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &e);
+
+		if (!region)
+			return err_set(err, ERR_FAILED, "llvm-mca's answer is no JSON: %s", e.text);
+		modelled += take_region(region, v, n);
+		p += e.position;
+		json_decref(region);
+	}
+	return modelled;
+}
+
+/* The child. */
+
+static const char *const programs[] = { "/usr/bin/llvm-mca-22", "/usr/bin/llvm-mca-21",
+					"/usr/bin/llvm-mca-20", "/usr/bin/llvm-mca-19" };
+
+static const char *find_program(const char *asked)
+{
+	if (asked)
+		return asked;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (access(programs[i], X_OK) == 0)
+			return programs[i];
+	return NULL;
+}
+
+static void limit(int what, rlim_t most)
+{
+	struct rlimit l = { .rlim_cur = most, .rlim_max = most };
+
+	setrlimit(what, &l);
+}
+
+/* Reads text of instructions, writes text: that is all it may do. */
+static void child(const char *program, const char *model, int in, int out, unsigned seconds)
+{
+	char mcpu[64], iterations[32], most[64];
+	char *argv[] = { (char *)"llvm-mca",
+			 (char *)"-mtriple=x86_64",
+			 mcpu,
+			 iterations,
+			 most,
+			 (char *)"-timeline-max-cycles=0",
+			 (char *)"-timeline",
+			 (char *)"-json",
+			 (char *)"-resource-pressure=0",
+			 (char *)"-instruction-info=0",
+			 (char *)"-summary-view=0",
+			 (char *)"-skip-unsupported-instructions=any",
+			 (char *)"-",
+			 NULL };
+	char *env[] = { (char *)"LC_ALL=C", NULL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	snprintf(mcpu, sizeof(mcpu), "-mcpu=%s", model);
+	snprintf(iterations, sizeof(iterations), "-iterations=%d", MCA_ITERATIONS);
+	snprintf(most, sizeof(most), "-timeline-max-iterations=%d", MCA_ITERATIONS);
+	if (null < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0)
+		_exit(127);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CPU, seconds + 1);
+	limit(RLIMIT_FSIZE, OUTPUT_MAX);
+	limit(RLIMIT_AS, MEMORY_MAX);
+	syscall(SYS_close_range, 3U, ~0U, 0U);
+	execve(program, argv, env);
+	_exit(127);
+}
+
+static int wait_for(pid_t pid, unsigned timeout_ms, const char *program, struct err *err)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int rc;
+
+	do
+		rc = fd < 0 ? 1 : poll(&p, 1, (int)timeout_ms);
+	while (rc < 0 && errno == EINTR);
+	if (rc == 0)
+		kill(pid, SIGKILL);
+	if (fd >= 0)
+		close(fd);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (rc == 0)
+		return err_set(err, ERR_FAILED, "%s took more than %u s", program,
+			       timeout_ms / 1000);
+	if (WIFSIGNALED(status))
+		return err_set(err, ERR_FAILED, "%s died of signal %d", program, WTERMSIG(status));
+	return 0; /* what it did not know makes it fail, with an answer */
+}
+
+static int ask(const struct schedule_block *v, size_t n, int *in)
+{
+	int fd;
+	FILE *f;
+
+	*in = memfd_create("assay-mca-in", MFD_CLOEXEC);
+	fd = *in < 0 ? -1 : dup(*in);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!f)
+		return -1;
+	mca_write(f, v, n);
+	if (fclose(f) != 0)
+		return -1;
+	return lseek(*in, 0, SEEK_SET) < 0 ? -1 : 0;
+}
+
+static long answer(int out, struct schedule_block *v, size_t n, const char *program,
+		   struct err *err)
+{
+	struct stat st;
+	char *text;
+	long done;
+
+	if (fstat(out, &st) || st.st_size <= 0)
+		return err_set(err, ERR_FAILED, "%s gave no answer", program);
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, out, 0);
+	if (text == MAP_FAILED)
+		return err_sys(err, "reading the answer of %s", program);
+	done = mca_parse(text, (size_t)st.st_size, v, n, err);
+	munmap(text, (size_t)st.st_size);
+	return done;
+}
+
+long mca_run(struct schedule_block *v, size_t n, const struct schedule_options *o, struct err *err)
+{
+	const char *program = find_program(o->program), *model = schedule_model(o->cpu);
+	unsigned timeout = o->timeout_ms ? o->timeout_ms : 60000;
+	int in = -1, out = memfd_create("assay-mca-out", MFD_CLOEXEC);
+	long done = -1;
+	pid_t pid;
+
+	if (!program) {
+		err_set(err, ERR_FAILED,
+			"no llvm-mca of LLVM 19 or later: least times are by a coarse table");
+		err_hint(err, "apt-get install llvm-19");
+	} else if (out < 0 || ask(v, n, &in)) {
+		err_sys(err, "asking %s", program);
+	} else if ((pid = fork()) < 0) {
+		err_sys(err, "running %s", program);
+	} else {
+		if (pid == 0)
+			child(program, model, in, out, timeout / 1000);
+		if (wait_for(pid, timeout, program, err) == 0)
+			done = answer(out, v, n, program, err);
+	}
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return done;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * llvm-mca: what it is asked, and its answer (--json), which is not trusted.
+ */
+#ifndef ASSAY_ESTIMATE_MCA_H
+#define ASSAY_ESTIMATE_MCA_H
+
+#include <stdio.h>
+
+#include "estimate/schedule.h"
+
+#define MCA_ITERATIONS 8 /* of each block; the later half is looked at */
+
+/* Writes the blocks as regions, named by their index. Those of more than SCHEDULE_BLOCK_MAX instructions, and
+ * those with bytes that are none, are left out. */
+void mca_write(FILE *to, const struct schedule_block *v, size_t n);
+/*
+ * Takes the answer: n bytes of JSON at text. Regions that are not as asked (an instruction was not known) are
+ * left alone. Returns the number of blocks modelled; -1 with err set: this is no answer of llvm-mca.
+ */
+long mca_parse(const char *text, size_t size, struct schedule_block *v, size_t n, struct err *err);
+/* Runs it, both of the above. Blocks modelled, or -1 with err set. */
+long mca_run(struct schedule_block *v, size_t n, const struct schedule_options *o, struct err *err);
+
+#endif

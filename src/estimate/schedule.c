@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "estimate/schedule.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimate/mca.h"
+#include "isa/insn.h"
+
+/* Zen, Zen 2 … by the last digit of an EPYC's number: 7601, 7R32, 7713, 9R14, 9575F. (7R13 is Zen 3.) */
+static const char *const by_generation[] = { "znver1", "znver2", "znver3", "znver4", "znver5" };
+
+static const struct {
+	const char *part, *model;
+} by_name[] = {
+	{ "EPYC-Genoa", "znver4" },	  { "EPYC-Milan", "znver3" },
+	{ "EPYC-Rome", "znver2" },	  { "Skylake", "skylake-avx512" },
+	{ "Cascade", "cascadelake" },	  { "Icelake", "icelake-server" },
+	{ "Sapphire", "sapphirerapids" }, { "Haswell", "haswell" },
+	{ "Broadwell", "broadwell" },	  { "Core", "skylake" },
+	{ "Intel", "skylake-avx512" },
+};
+
+const char *schedule_model(const char *cpu)
+{
+	const char *p = cpu ? cpu : "";
+	const char *epyc = strstr(p, "EPYC ");
+
+	if (epyc && isdigit((unsigned char)epyc[5])) {
+		size_t n = strcspn(epyc + 5, " ");
+
+		while (n && !isdigit((unsigned char)epyc[5 + n - 1])) /* 9575F */
+			n--;
+		if (n >= 4 && epyc[5 + n - 1] >= '1' && epyc[5 + n - 1] <= '5')
+			return by_generation[epyc[5 + n - 1] - '1'];
+	}
+	for (size_t i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++)
+		if (strstr(p, by_name[i].part))
+			return by_name[i].model;
+	return "znver4";
+}
+
+/* Cycles of a retire group's share: four instructions a cycle; more for those that occupy a unit. */
+static float coarse(const struct insn *in)
+{
+	switch (in->z.meta.category) {
+	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_WIDENOP:
+		return 0.125F;
+	case ZYDIS_CATEGORY_STRINGOP:
+		return 4;
+	default:
+		break;
+	}
+	switch (in->z.mnemonic) {
+	case ZYDIS_MNEMONIC_DIV:
+	case ZYDIS_MNEMONIC_IDIV:
+		return 8;
+	case ZYDIS_MNEMONIC_DIVSD:
+	case ZYDIS_MNEMONIC_SQRTSD:
+	case ZYDIS_MNEMONIC_DIVSS:
+	case ZYDIS_MNEMONIC_SQRTSS:
+		return 4;
+	case ZYDIS_MNEMONIC_MUL:
+	case ZYDIS_MNEMONIC_IMUL:
+		return 1;
+	default:
+		break;
+	}
+	if (in->z.attributes & ZYDIS_ATTRIB_HAS_LOCK)
+		return 16;
+	switch (in->cls) {
+	case INSN_RMW:
+	case INSN_COPY:
+	case INSN_CALL:
+	case INSN_ICALL:
+	case INSN_RET:
+		return 0.5F;
+	case INSN_SYSCALL:
+		return 100;
+	default:
+		return 0.25F;
+	}
+}
+
+void schedule_by_table(struct schedule_block *b)
+{
+	size_t at = 0;
+
+	b->modelled = false;
+	for (unsigned i = 0; i < b->n; i++) {
+		struct insn in;
+		int len = at < b->size ? insn_decode(&in, b->code + at, b->size - at, b->addr + at)
+				       : 0;
+		float m = len ? coarse(&in) : 0.25F;
+
+		b->insn[i] = (struct schedule_insn){ .least = m, .cause = -1 };
+		if (m > 1) {
+			b->insn[i].cause = (int16_t)i;
+			b->insn[i].why = SCHEDULE_LATENCY;
+		}
+		at += len ? (size_t)len : 1;
+	}
+}
+
+int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_options *o,
+		    struct err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		schedule_by_table(&v[i]);
+	if (o->table || !n)
+		return 0;
+	return mca_run(v, n, o, err) < 0 ? 1 : 0;
+}

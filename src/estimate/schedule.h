@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The static schedule (seed 003, section 6.1): the least time that each instruction of a basic block spends
+ * at the head of the retire queue, without dynamic stalls.
+ *
+ * The unit is a core cycle. Several instructions retire in one, so that most have a part of it, or none:
+ * the time of a group that retires together is its first instruction's. A block is taken as if it ran again
+ * and again: neighbouring blocks overlap in an out-of-order core, and what a pipeline takes to fill is never
+ * seen. Of a block that is a loop this is exact.
+ *
+ * Two models: llvm-mca's of the CPU that recorded, and a coarse table by kind of instruction.
+ */
+#ifndef ASSAY_ESTIMATE_SCHEDULE_H
+#define ASSAY_ESTIMATE_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum schedule_why {
+	SCHEDULE_NONE,	     /* retires as fast as it can */
+	SCHEDULE_DEPENDENCE, /* waits for what `cause` computes */
+	SCHEDULE_UNIT,	     /* waits for a unit that `cause` uses */
+	SCHEDULE_LATENCY,    /* takes long by itself */
+};
+
+struct schedule_insn {
+	float least;   /* M: cycles at the head of the retire queue; 0: no issue point */
+	int16_t cause; /* the instruction at fault, by its place in the block, or -1; its own or a
+			  later one: that of the execution before */
+	uint8_t why;   /* enum schedule_why */
+};
+
+struct schedule_block {
+	const uint8_t *code; /* `size` bytes: `n` instructions */
+	size_t size;
+	uint64_t addr;
+	unsigned n;
+	struct schedule_insn *insn; /* n, of the caller: filled in */
+	bool modelled;		    /* by llvm-mca; else by the table */
+};
+
+#define SCHEDULE_BLOCK_MAX 256 /* instructions; longer ones are scheduled by the table */
+
+struct schedule_options {
+	const char *cpu;     /* the recording's: "AMD EPYC 9654" */
+	bool table;	     /* the table alone */
+	const char *program; /* llvm-mca; NULL: the newest that is installed */
+	unsigned timeout_ms; /* 0: a minute */
+};
+
+/*
+ * Schedules all blocks: with one run of llvm-mca, and by the table what that cannot do. 0, or 1 with err
+ * set: llvm-mca could not be used, all is by the table. -1 with err set: no memory.
+ */
+int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_options *o,
+		    struct err *err);
+
+/* llvm-mca's name (-mcpu) for a CPU as /proc/cpuinfo names it. Unknown ones have their maker's: znver4,
+ * skylake-avx512. */
+const char *schedule_model(const char *cpu);
+/* The table alone. */
+void schedule_by_table(struct schedule_block *b);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Static schedules: llvm-mca itself on small blocks, answers that are none, the table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "estimate/mca.h"
+
+/* add rax, rbx; add rax, rcx; imul rax, rdx; dec rsi; jnz: a chain of 1 + 1 + 3 cycles */
+static const uint8_t chain[] = { 0x48, 0x01, 0xd8, 0x48, 0x01, 0xc8, 0x48, 0x0f,
+				 0xaf, 0xc2, 0x48, 0xff, 0xce, 0x75, 0xf1 };
+/* mov rax, [rdi]; lea rcx, [rip+8]; rep movsb; call; lock inc [rdi]; xchg rax, [rip]; ret */
+static const uint8_t odd[] = { 0x48, 0x8b, 0x07, 0x48, 0x8d, 0x0d, 8, 0,    0,	  0,
+			       0xf3, 0xa4, 0xe8, 4,    0,    0,	   0, 0xf0, 0x48, 0xff,
+			       0x07, 0x48, 0x87, 0x05, 0,    0,	   0, 0,    0xc3 };
+
+static struct schedule_insn insn[2][16];
+
+static void blocks(struct schedule_block v[2])
+{
+	v[0] = (struct schedule_block){ .code = chain, .size = sizeof(chain), .n = 5 };
+	v[1] = (struct schedule_block){ .code = odd, .size = sizeof(odd), .n = 7 };
+	for (int i = 0; i < 2; i++) {
+		v[i].insn = insn[i];
+		v[i].addr = 0x401000;
+	}
+}
+
+static double total(const struct schedule_block *b)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < b->n; i++)
+		sum += b->insn[i].least;
+	return sum;
+}
+
+static void a_chain_takes_its_latency(void **state)
+{
+	const struct schedule_options o = { .cpu = "AMD EPYC 9654 96-Core Processor" };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	blocks(v);
+	assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+	assert_true(v[0].modelled && v[1].modelled);
+	assert_true(total(&v[0]) == 5);
+	/* what waits for the chain is at fault */
+	for (unsigned i = 0; i < 5; i++)
+		if (v[0].insn[i].least > 1) {
+			assert_int_equal(v[0].insn[i].why, SCHEDULE_DEPENDENCE);
+			assert_in_range(v[0].insn[i].cause, 0, 2);
+		}
+}
+
+static void one_answer_of_many_blocks(void **state)
+{
+	enum {
+		N = 500
+	};
+	static struct schedule_insn all[N][16];
+	struct schedule_block *v = calloc(N, sizeof(*v)), two[2];
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(v);
+	blocks(two);
+	for (int i = 0; i < N; i++) {
+		v[i] = two[i % 2];
+		v[i].insn = all[i];
+	}
+	assert_int_equal(schedule_blocks(v, N, &(struct schedule_options){ 0 }, &err), 0);
+	for (int i = 0; i < N; i++) {
+		assert_true(v[i].modelled);
+		assert_true(total(&v[i]) == total(&v[i % 2]));
+	}
+	free(v);
+}
+
+static void its_absence_is_told_and_the_table_taken(void **state)
+{
+	const char *programs[] = { "/nonexistent", "/bin/false", "/bin/cat", "/usr/bin/yes" };
+	struct schedule_block v[2];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		const struct schedule_options o = { .program = programs[i], .timeout_ms = 200 };
+		struct err err = { 0 };
+
+		blocks(v);
+		assert_int_equal(schedule_blocks(v, 2, &o, &err), 1);
+		assert_true(strlen(err.msg) > 0);
+		assert_false(v[0].modelled);
+		assert_true(total(&v[0]) > 0 && total(&v[1]) > 0);
+	}
+}
+
+static void an_answer_is_taken_as_asked_or_not_at_all(void **state)
+{
+	static const char *const none[] = {
+		"",
+		"{}",
+		"{\"CodeRegions\": 1}",
+		"{\"CodeRegions\": [{]}",
+		"{\"CodeRegions\": [{\"Name\": \"0\"",
+	};
+	static const char *const other[] = {
+		"{\"CodeRegions\": []}",
+		"{\"CodeRegions\": [{}]}",
+		"{\"CodeRegions\": [{\"Name\": \"2\"}]}",
+		"{\"CodeRegions\": [{\"Name\": \"-1\"}]}",
+		"{\"CodeRegions\": [{\"Name\": \"0x\"}]}",
+		"{\"CodeRegions\": [{\"Name\": \"0\", \"Instructions\": [1,2,3,4,5], "
+		"\"TimelineView\": {\"TimelineInfo\": [1,2]}}]}",
+		"{\"CodeRegions\": [{\"Name\": \"0\", \"Instructions\": 5, \"TimelineView\": 3}]}",
+	};
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	blocks(v);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_int_equal(mca_parse(none[i], strlen(none[i]), v, 2, &err), -1);
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		assert_int_equal(mca_parse(other[i], strlen(other[i]), v, 2, &err), 0);
+	assert_false(v[0].modelled);
+}
+
+static void the_model_follows_the_cpu(void **state)
+{
+	static const char *const known[][2] = {
+		{ "AMD EPYC 7601 32-Core Processor", "znver1" },
+		{ "AMD EPYC 7R13 Processor", "znver3" },
+		{ "AMD EPYC 9R14", "znver4" },
+		{ "AMD EPYC 9575F 64-Core Processor", "znver5" },
+		{ "AMD EPYC", "znver4" },
+		{ "AMD EPYC ", "znver4" },
+		{ "AMD EPYC 7R", "znver4" },
+		{ "Intel(R) Xeon(R) Platinum 8175M CPU @ 2.50GHz", "skylake-avx512" },
+		{ "Intel(R) Core(TM) i7-8700K CPU @ 3.70GHz", "skylake" },
+		{ "", "znver4" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		assert_string_equal(schedule_model(known[i][0]), known[i][1]);
+	assert_string_equal(schedule_model(NULL), "znver4");
+}
+
+static void the_table_knows_what_takes_long(void **state)
+{
+	static const uint8_t div[] = { 0x48, 0xf7, 0xf1, 0x48, 0x01, 0xd8, 0x06 };
+	struct schedule_block b = { .code = div, .size = sizeof(div), .n = 3, .insn = insn[0] };
+
+	(void)state;
+	schedule_by_table(&b);
+	assert_true(insn[0][0].least > 4 * insn[0][1].least);
+	assert_int_equal(insn[0][0].why, SCHEDULE_LATENCY);
+	assert_true(insn[0][2].least > 0); /* no instruction */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_chain_takes_its_latency),
+		cmocka_unit_test(one_answer_of_many_blocks),
+		cmocka_unit_test(its_absence_is_told_and_the_table_taken),
+		cmocka_unit_test(an_answer_is_taken_as_asked_or_not_at_all),
+		cmocka_unit_test(the_model_follows_the_cpu),
+		cmocka_unit_test(the_table_knows_what_takes_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
