@@ -35,8 +35,8 @@ SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=un
 	-fno-omit-frame-pointer)
 CPPFLAGS = -std=gnu11 -D_GNU_SOURCE -DASSAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
 COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) $(SANITIZE) -MMD -MP
-# Zydis has no .pc file in Debian
-LDLIBS = -lZydis $(shell pkg-config --libs $(PACKAGES)) -liberty -lm -lpthread
+# Zydis, GLPK have no .pc file in Debian
+LDLIBS = -lZydis $(shell pkg-config --libs $(PACKAGES)) -lglpk -liberty -lm -lpthread
 
 LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c))
 CMD_SRC := $(wildcard src/cmd/*.c)

@@ -81,7 +81,7 @@ static enum confidence rate(size_t used, size_t points, double spread, double sa
 	return CONFIDENCE_LOW;
 }
 
-/* The first cluster from below that passes. */
+/* The first cluster from below that passes, if there is one. */
 static void find_cluster(struct dcpi_estimate *e, const struct ratio *r, const struct dcpi_insn *v,
 			 size_t n, const struct dcpi_rules *rules)
 {
@@ -102,7 +102,9 @@ static void find_cluster(struct dcpi_estimate *e, const struct ratio *r, const s
 		if (e->used >= rules->part * (double)points && !is_absurd(e->f, v, n, rules))
 			return;
 	}
-	e->confidence = CONFIDENCE_LOW; /* nothing passes: the greatest ratios */
+	/* no issue point runs as scheduled */
+	e->used = 0;
+	e->confidence = CONFIDENCE_LOW;
 }
 
 int dcpi_class(struct dcpi_estimate *e, const struct dcpi_insn *v, size_t n,
@@ -130,6 +132,8 @@ int dcpi_class(struct dcpi_estimate *e, const struct dcpi_insn *v, size_t n,
 	} else {
 		qsort(r, e->points, sizeof(*r), by_value);
 		find_cluster(e, r, v, n, rules);
+		if (!e->used)
+			e->f = samples / least;
 	}
 	free(r);
 	return 0;

@@ -70,7 +70,7 @@ void mca_write(FILE *to, const struct schedule_block *v, size_t n)
 	ZydisFormatterSetProperty(&f, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_TRUE);
 	fputs(".intel_syntax noprefix\n", to);
 	for (size_t i = 0; i < n; i++)
-		if (v[i].n && v[i].n <= SCHEDULE_BLOCK_MAX)
+		if (v[i].n && v[i].n <= SCHEDULE_BLOCK_MAX && !v[i].cold)
 			write_block(to, &v[i], i, &f);
 }
 

@@ -11,7 +11,7 @@
 
 #define MCA_ITERATIONS 8 /* of each block; the later half is looked at */
 
-/* Writes the blocks as regions, named by their index. Those of more than SCHEDULE_BLOCK_MAX instructions, and
+/* Writes the blocks as regions, named by their index. Cold ones, those of more than SCHEDULE_BLOCK_MAX instructions, and
  * those with bytes that are none, are left out. */
 void mca_write(FILE *to, const struct schedule_block *v, size_t n);
 /*

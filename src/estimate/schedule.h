@@ -39,6 +39,7 @@ struct schedule_block {
 	uint64_t addr;
 	unsigned n;
 	struct schedule_insn *insn; /* n, of the caller: filled in */
+	bool cold;		    /* not worth llvm-mca's time: by the table */
 	bool modelled;		    /* by llvm-mca; else by the table */
 };
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How often each block and edge of a program ran, from a sampled recording (METHODS section 3).
+ *
+ *   profile ─▶ procedures: graph, samples and observations of each block ─┬─▶ dcpi     S / M by class
+ *                                                                         ├─▶ windows  flow from branches
+ *                                                                         └─▶ flow     … reconciled
+ *
+ * A frequency is relative until multiplied by the estimate's `scale`: then it is executions.
+ */
+#ifndef ASSAY_ESTIMATE_ESTIMATE_H
+#define ASSAY_ESTIMATE_ESTIMATE_H
+
+#include "base/err.h"
+#include "cfg/cfg.h"
+#include "estimate/dcpi.h"
+#include "estimate/schedule.h"
+#include "image/image.h"
+#include "observe/profile.h"
+
+#define ESTIMATE_METHODS(X) \
+	X(DCPI, \
+	  "dcpi") /* samples over least times, propagated within the procedure: the seed's */ \
+	X(WINDOWS, "windows") /* flow through the program from branch outcomes that windows saw */ \
+	X(FLOW, "flow")	      /* both as evidence, reconciled by minimum-cost flow */
+enum estimate_method {
+#define X(id, name) ESTIMATE_##id,
+	ESTIMATE_METHODS(X)
+#undef X
+	ESTIMATE_METHOD_N,
+};
+#define ESTIMATE_DEFAULT ESTIMATE_WINDOWS /* what verifies best */
+extern const char *const estimate_method_name[ESTIMATE_METHOD_N];
+/* The method of that name, or -1. */
+int estimate_method_by_name(const char *name);
+
+struct estimate_value {
+	double f;	    /* relative frequency; scale * f executions */
+	uint8_t confidence; /* enum confidence */
+};
+
+struct estimate_proc {
+	uint32_t image;
+	struct cfg g;
+	size_t first; /* of its blocks, numbered through the program */
+	/* evidence */
+	const struct site **site;   /* by instruction of the graph, or NULL */
+	double *samples, *observed; /* by block */
+	double *share;		    /* by edge: of the executions of the block it leaves */
+	/* what was made of it */
+	struct estimate_value *block, *edge;
+};
+
+/* A call that is known to lead to a procedure of the program. */
+struct estimate_call {
+	uint32_t from_proc, from_block, to_proc;
+};
+
+struct estimate {
+	enum estimate_method method;
+	double scale;
+	struct estimate_proc *proc;
+	size_t nproc, nblocks;
+	struct estimate_call *call;
+	size_t ncalls;
+	struct estimate_range *range; /* code, by image and address */
+	size_t nranges;
+	char warning[512]; /* what could not be used, or "" */
+};
+
+struct estimate_source {
+	const struct profile *profile;
+	/* The file of an image, or NULL; it stays the source's. */
+	struct image *(*image)(void *ctx, uint32_t image);
+	void *ctx;
+	struct schedule_options schedule;
+};
+
+/* -1 with err set: no memory. What cannot be estimated (no file, no code) is left out. */
+int estimate_make(struct estimate *e, const struct estimate_source *src,
+		  enum estimate_method method, struct err *err);
+void estimate_fini(struct estimate *e);
+
+/* The procedure and block of an instruction; false: not estimated. */
+struct estimate_at {
+	const struct estimate_proc *proc;
+	uint32_t block;
+};
+bool estimate_find(const struct estimate *e, uint32_t image, uint64_t addr, struct estimate_at *at);
+
+#endif

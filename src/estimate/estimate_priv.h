@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The stages of an estimate. */
+#ifndef ASSAY_ESTIMATE_ESTIMATE_PRIV_H
+#define ASSAY_ESTIMATE_ESTIMATE_PRIV_H
+
+#include "estimate/estimate.h"
+
+struct estimate_range {
+	uint32_t image, proc;
+	uint64_t start, end;
+};
+
+/* The procedures that the recording has sites in, with what it knows of them. -1 with err set. */
+int evidence_collect(struct estimate *e, const struct estimate_source *src, struct err *err);
+
+/* DCPI's method: classes, propagation. */
+int dcpi_estimate(struct estimate *e, const struct estimate_source *src, struct err *err);
+
+/* Flow from branch outcomes. */
+int walk_estimate(struct estimate *e, struct err *err);
+
+static inline bool confidence_known(struct estimate_value v)
+{
+	return v.confidence != CONFIDENCE_NONE;
+}
+
+#endif

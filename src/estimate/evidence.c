@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfg/seen.h"
+#include "estimate/estimate_priv.h"
+#include "isa/insn.h"
+
+struct collector {
+	struct estimate *e;
+	const struct estimate_source *src;
+	const struct site **site; /* of ELF images, by image and address */
+	size_t n;
+	size_t cap_proc, cap_range, cap_call;
+	struct err *err;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_FAILED, "no memory for estimates");
+}
+
+/* Room for one more. */
+static int grow(void **v, size_t n, size_t *cap, size_t size)
+{
+	size_t more = *cap ? 2 * *cap : 256;
+	void *p;
+
+	if (n < *cap)
+		return 0;
+	p = realloc(*v, more * size);
+	if (!p)
+		return -1;
+	*v = p;
+	*cap = more;
+	return 0;
+}
+
+/* Sites. */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct site *x = *(const struct site *const *)a, *y = *(const struct site *const *)b;
+
+	if (x->id.image != y->id.image)
+		return x->id.image < y->id.image ? -1 : 1;
+	return (x->id.addr > y->id.addr) - (x->id.addr < y->id.addr);
+}
+
+static int sort_sites(struct collector *c)
+{
+	const struct profile *p = c->src->profile;
+	const struct site *s;
+
+	c->site = malloc((p->sites.n + 1) * sizeof(struct site *));
+	if (!c->site)
+		return no_memory(c->err);
+	SITES_EACH(&p->sites, s)
+	if (s->id.image < p->nimage && p->image[s->id.image]->kind == IMAGE_FILE)
+		c->site[c->n++] = s;
+	qsort(c->site, c->n, sizeof(struct site *), by_place);
+	return 0;
+}
+
+/* The first site of the image at or behind addr. */
+static size_t site_from(const struct collector *c, uint32_t image, uint64_t addr)
+{
+	size_t low = 0, high = c->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct site_id *id = &c->site[mid]->id;
+
+		if (id->image < image || (id->image == image && id->addr < addr))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static const struct site *site_at(const struct collector *c, uint32_t image, uint64_t addr)
+{
+	size_t i = site_from(c, image, addr);
+
+	return i < c->n && c->site[i]->id.image == image && c->site[i]->id.addr == addr ? c->site[i]
+											: NULL;
+}
+
+/* One procedure. */
+
+static void proc_fini(struct estimate_proc *p)
+{
+	cfg_fini(&p->g);
+	free(p->site);
+	free(p->samples);
+	free(p->observed);
+	free(p->share);
+	free(p->block);
+	free(p->edge);
+}
+
+static int proc_alloc(struct estimate_proc *p)
+{
+	const struct cfg *g = &p->g;
+
+	p->site = calloc(g->ninsns + 1, sizeof(struct site *));
+	p->samples = calloc(g->nblocks + 1, sizeof(double));
+	p->observed = calloc(g->nblocks + 1, sizeof(double));
+	p->share = calloc(g->nedges + 1, sizeof(double));
+	p->block = calloc(g->nblocks + 1, sizeof(*p->block));
+	p->edge = calloc(g->nedges + 1, sizeof(*p->edge));
+	return p->site && p->samples && p->observed && p->share && p->block && p->edge ? 0 : -1;
+}
+
+/* Samples are the sum, observations the mean over its instructions. */
+static void read_block(const struct collector *c, struct estimate_proc *p, uint32_t b)
+{
+	const struct cfg_block *k = &p->g.block[b];
+
+	for (uint32_t i = k->insn; i < k->insn + k->ninsn; i++) {
+		p->site[i] = site_at(c, p->image, p->g.insn[i].addr);
+		if (!p->site[i])
+			continue;
+		p->samples[b] += (double)p->site[i]->samples;
+		p->observed[b] += site_weights(p->site[i]).observed;
+	}
+	if (k->ninsn)
+		p->observed[b] /= k->ninsn;
+}
+
+/* P(taken), drawn to where the observed blocks are if it was seldom seen. */
+static double taken_share(const struct estimate_proc *p, const struct cfg_block *k)
+{
+	const struct site *s = k->ninsn ? p->site[k->insn + k->ninsn - 1] : NULL;
+	struct site_weights w;
+
+	if (!s || !s->observed)
+		return 0.5;
+	w = site_weights(s);
+	return (w.taken + 0.01) / (w.observed + 0.02);
+}
+
+/* Of several targets, as often as they were observed. */
+static void share_by_target(struct estimate_proc *p, const struct cfg_block *k)
+{
+	double sum = 0;
+
+	for (uint32_t i = k->out; i < k->out + k->nout; i++)
+		sum += p->observed[p->g.edge[i].to] + 1e-6;
+	for (uint32_t i = k->out; i < k->out + k->nout; i++)
+		p->share[i] = (p->observed[p->g.edge[i].to] + 1e-6) / sum;
+}
+
+static void read_edges(struct estimate_proc *p, uint32_t b)
+{
+	const struct cfg_block *k = &p->g.block[b];
+	double taken = 0.5;
+
+	if (b == CFG_ENTRY_BLOCK || b == CFG_EXIT_BLOCK)
+		return;
+	if (k->ends == CFG_END_BRANCH) {
+		taken = taken_share(p, k);
+		for (uint32_t i = k->out; i < k->out + k->nout; i++)
+			p->share[i] = p->g.edge[i].kind == CFG_FALL ? 1 - taken : taken;
+	} else if (k->nout == 1) {
+		p->share[k->out] = p->g.edge[k->out].kind == CFG_VIRTUAL ? 0 : 1;
+	} else {
+		share_by_target(p, k);
+	}
+}
+
+/* The entry block was as often observed as its successor, less what else leads there. */
+static void observe_entry(struct estimate_proc *p)
+{
+	const struct cfg *g = &p->g;
+	const struct cfg_block *entry = &g->block[CFG_ENTRY_BLOCK];
+
+	for (uint32_t i = entry->out; i < entry->out + entry->nout; i++) {
+		const struct cfg_block *to = &g->block[g->edge[i].to];
+		double rest = p->observed[g->edge[i].to];
+
+		p->share[i] = g->edge[i].kind == CFG_ENTER;
+		if (g->edge[i].kind != CFG_ENTER)
+			continue;
+		for (uint32_t k = to->in; k < to->in + to->nin; k++) {
+			const struct cfg_edge *in = &g->edge[g->in[k]];
+
+			if (in->from != CFG_ENTRY_BLOCK)
+				rest -= p->share[g->in[k]] * p->observed[in->from];
+		}
+		p->observed[CFG_ENTRY_BLOCK] = rest > 0 ? rest : 0;
+	}
+}
+
+static int add_ranges(struct collector *c, uint32_t image, const struct cfg *g)
+{
+	for (uint32_t i = 0; i < g->nparts; i++) {
+		if (grow((void **)&c->e->range, c->e->nranges, &c->cap_range, sizeof(*c->e->range)))
+			return -1;
+		c->e->range[c->e->nranges++] =
+			(struct estimate_range){ .image = image,
+						 .proc = (uint32_t)c->e->nproc,
+						 .start = g->part[i].start,
+						 .end = g->part[i].end };
+	}
+	return 0;
+}
+
+/* 1: there is no graph. */
+static int add_proc(struct collector *c, uint32_t image, uint64_t addr, struct cfg_code *code,
+		    const struct cfg_seen *seen)
+{
+	struct estimate_proc *p;
+	struct err ignored = { 0 };
+
+	if (grow((void **)&c->e->proc, c->e->nproc, &c->cap_proc, sizeof(*c->e->proc)))
+		return -1;
+	p = &c->e->proc[c->e->nproc];
+	*p = (struct estimate_proc){ .image = image, .first = c->e->nblocks };
+	if (cfg_build(&p->g, code, addr, seen, &ignored))
+		return 1;
+	if (proc_alloc(p) || add_ranges(c, image, &p->g)) {
+		proc_fini(p);
+		return -1;
+	}
+	for (uint32_t b = 0; b < p->g.nblocks; b++)
+		read_block(c, p, b);
+	for (uint32_t b = 0; b < p->g.nblocks; b++)
+		read_edges(p, b);
+	observe_entry(p);
+	c->e->nblocks += p->g.nblocks;
+	c->e->nproc++;
+	return 0;
+}
+
+/* Looks at those of this image, which are not sorted yet. */
+static bool has_range(const struct collector *c, size_t from, uint64_t addr)
+{
+	for (size_t i = c->e->nranges; i > from; i--) /* the last one, mostly */
+		if (addr >= c->e->range[i - 1].start && addr < c->e->range[i - 1].end)
+			return true;
+	return false;
+}
+
+static int collect_image(struct collector *c, size_t *at)
+{
+	uint32_t image = c->site[*at]->id.image;
+	struct image *im = c->src->image(c->src->ctx, image);
+	struct cfg_code *code = im ? cfg_code_new(im, c->err) : NULL;
+	struct cfg_seen seen = { 0 };
+	size_t ranges = c->e->nranges;
+	int rc = 0;
+
+	if (code)
+		rc = cfg_seen_read(&seen, c->src->profile, image, code, c->err);
+	for (; *at < c->n && c->site[*at]->id.image == image; ++*at) {
+		const struct site *s = c->site[*at];
+
+		if (!code || rc || !s->observed || has_range(c, ranges, s->id.addr))
+			continue;
+		if (add_proc(c, image, s->id.addr, code, &seen) < 0)
+			rc = no_memory(c->err);
+	}
+	cfg_seen_fini(&seen);
+	cfg_code_free(code);
+	return rc;
+}
+
+static int by_range(const void *a, const void *b)
+{
+	const struct estimate_range *x = a, *y = b;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static const struct estimate_range *find_range(const struct estimate *e, uint32_t image,
+					       uint64_t addr)
+{
+	size_t low = 0, high = e->nranges;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct estimate_range *r = &e->range[mid];
+
+		if (r->image < image || (r->image == image && r->start <= addr))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || e->range[low - 1].image != image || addr >= e->range[low - 1].end)
+		return NULL;
+	return &e->range[low - 1];
+}
+
+bool estimate_find(const struct estimate *e, uint32_t image, uint64_t addr, struct estimate_at *at)
+{
+	const struct estimate_range *r = find_range(e, image, addr);
+
+	if (!r)
+		return false;
+	at->proc = &e->proc[r->proc];
+	at->block = cfg_block_at(&at->proc->g, addr);
+	return at->block != CFG_NONE;
+}
+
+/* Calls. */
+
+/* Where the slot of a linkage table leads: the procedure of that name in whichever image has it. */
+static const struct estimate_range *behind_plt(const struct collector *c, uint32_t image,
+					       uint64_t addr)
+{
+	struct image *im = c->src->image(c->src->ctx, image);
+	const struct image_proc *slot = im ? image_proc_at(im, addr) : NULL;
+	const char *at = slot ? strstr(slot->name, "@plt") : NULL;
+	char name[512];
+
+	if (!at || (size_t)(at - slot->name) >= sizeof(name))
+		return NULL;
+	memcpy(name, slot->name, (size_t)(at - slot->name));
+	name[at - slot->name] = 0;
+	for (uint32_t i = 0; i < c->src->profile->nimage; i++) {
+		struct image *other = c->src->profile->image[i]->kind == IMAGE_FILE
+					      ? c->src->image(c->src->ctx, i)
+					      : NULL;
+		const struct image_proc *p = other ? image_proc_named(other, name) : NULL;
+		const struct estimate_range *r = p ? find_range(c->e, i, p->start) : NULL;
+
+		if (r && (i != image || p->start != slot->start))
+			return r;
+	}
+	return NULL;
+}
+
+static int add_call(struct collector *c, uint32_t proc, uint32_t b)
+{
+	struct estimate *e = c->e;
+	const struct estimate_proc *p = &e->proc[proc];
+	const struct cfg_block *k = &p->g.block[b];
+	const struct estimate_range *to = NULL;
+
+	if (k->ends != CFG_END_CALL && k->ends != CFG_END_NORETURN && k->ends != CFG_END_TAIL)
+		return 0;
+	if (k->callee)
+		to = find_range(e, p->image, k->callee);
+	else if (k->ends == CFG_END_TAIL)
+		to = behind_plt(c, p->image, k->start);
+	if (!to)
+		return 0;
+	if (grow((void **)&e->call, e->ncalls, &c->cap_call, sizeof(*e->call)))
+		return no_memory(c->err);
+	e->call[e->ncalls++] = (struct estimate_call){ proc, b, to->proc };
+	return 0;
+}
+
+int evidence_collect(struct estimate *e, const struct estimate_source *src, struct err *err)
+{
+	struct collector c = { .e = e, .src = src, .err = err };
+	int rc = sort_sites(&c);
+
+	for (size_t i = 0; i < c.n && !rc;)
+		rc = collect_image(&c, &i);
+	if (e->nranges)
+		qsort(e->range, e->nranges, sizeof(*e->range), by_range);
+	for (uint32_t i = 0; i < e->nproc && !rc; i++)
+		for (uint32_t b = CFG_FIRST_BLOCK; b < e->proc[i].g.nblocks && !rc; b++)
+			rc = add_call(&c, i, b);
+	free(c.site);
+	return rc;
+}
+
+void estimate_fini(struct estimate *e)
+{
+	for (size_t i = 0; i < e->nproc; i++)
+		proc_fini(&e->proc[i]);
+	free(e->proc);
+	free(e->range);
+	free(e->call);
+	memset(e, 0, sizeof(*e));
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Flow from branch outcomes: a block runs as often as what leads to it, a procedure as often as it is called.
+ *
+ *   f(b) = (1 - l) (sum of f(from) share(edge) + calls + unexplained(b)) + l observed(b)
+ *
+ * Observations alone are weighted by time, but hardly so within the length of a window: flow alone is right
+ * about what is near, and over long distances amplifies the errors of shares (a loop that was never seen to
+ * end has no frequency at all). l, a block's instructions over REACH, says from which distance on observations
+ * are believed rather than flow. Where more was observed than known flow explains (calls through
+ * pointers, jumps to where it is not known) the rest flows in there, as observed.
+ *
+ * Confidence: what does not depend on whether observations or flow are believed is likely right. The same is
+ * estimated with a reach of a window, and with a far one; where these agree with the estimate, but for one factor for
+ * the whole program, and enough windows were there, it is sure.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimate/estimate_priv.h"
+
+#define REACH 2000.0 /* instructions */
+#define REACH_NEAR 128.0
+#define REACH_FAR 50000.0
+#define MOST_SLOWER \
+	30.0 /* as often as observed, at most: recursion that seems to have no end ends there */
+#define UNSEEN 3.0    /* executions in windows that may well have none */
+#define ENOUGH 1000.0 /* windows */
+#define SURE 0.04
+#define LIKELY 0.08
+#define UNEXPLAINED 0.2 /* of what was observed; less is noise */
+#define SWEEPS 100
+#define WORK_PER_BLOCK 1000ULL
+#define SETTLED 1e-5
+
+struct flow_in {
+	uint32_t from;
+	double share;
+};
+
+struct walk {
+	struct estimate *e;
+	double reach;
+	size_t n;
+	double *f, *o, *source, *leak, *most;
+	size_t *first; /* n + 1: in `in` */
+	struct flow_in *in;
+	size_t *calls; /* by procedure: its first in e->call */
+	bool *dirty;   /* by procedure: something that leads there changed */
+	uint64_t work; /* blocks updated */
+};
+
+static size_t node(const struct estimate_proc *p, uint32_t b)
+{
+	return p->first + b;
+}
+
+static bool flows(const struct cfg_edge *e)
+{
+	return e->to != CFG_EXIT_BLOCK && e->kind != CFG_VIRTUAL && e->kind != CFG_UNWIND &&
+	       e->kind != CFG_FOUND;
+}
+
+/* For each edge and call: fn(from, to, share). */
+static void each_flow(struct walk *w, void (*fn)(struct walk *, size_t, size_t, double))
+{
+	const struct estimate *e = w->e;
+
+	for (size_t i = 0; i < e->nproc; i++) {
+		const struct estimate_proc *p = &e->proc[i];
+
+		for (uint32_t k = 0; k < p->g.nedges; k++)
+			if (flows(&p->g.edge[k]))
+				fn(w, node(p, p->g.edge[k].from), node(p, p->g.edge[k].to),
+				   p->share[k]);
+	}
+	for (size_t i = 0; i < e->ncalls; i++) {
+		const struct estimate_call *c = &e->call[i];
+
+		fn(w, node(&e->proc[c->from_proc], c->from_block),
+		   node(&e->proc[c->to_proc], CFG_ENTRY_BLOCK), 1);
+	}
+}
+
+static void count_in(struct walk *w, size_t from, size_t to, double share)
+{
+	(void)from;
+	(void)share;
+	w->first[to + 1]++;
+}
+
+static void add_in(struct walk *w, size_t from, size_t to, double share)
+{
+	w->in[w->first[to]++] = (struct flow_in){ (uint32_t)from, share };
+}
+
+/* Calls are in order of their callers. */
+static int index_calls(struct walk *w)
+{
+	const struct estimate *e = w->e;
+
+	w->calls = calloc(e->nproc + 2, sizeof(*w->calls));
+	w->dirty = calloc(e->nproc + 1, sizeof(*w->dirty));
+	if (!w->calls || !w->dirty)
+		return -1;
+	for (size_t i = 0; i < e->ncalls; i++)
+		w->calls[e->call[i].from_proc + 1]++;
+	for (size_t i = 0; i < e->nproc; i++)
+		w->calls[i + 1] += w->calls[i];
+	return 0;
+}
+
+static int make_flows(struct walk *w)
+{
+	w->first = calloc(w->n + 2, sizeof(*w->first));
+	if (!w->first)
+		return -1;
+	each_flow(w, count_in);
+	for (size_t i = 0; i < w->n; i++)
+		w->first[i + 1] += w->first[i];
+	w->in = calloc(w->first[w->n] + 1, sizeof(*w->in));
+	if (!w->in)
+		return -1;
+	each_flow(w, add_in);
+	for (size_t i = w->n; i > 0; i--)
+		w->first[i] = w->first[i - 1];
+	w->first[0] = 0;
+	return 0;
+}
+
+/* Different windows that saw the block: most of its instructions'. */
+static double windows_of(const struct estimate_proc *p, uint32_t b)
+{
+	const struct cfg_block *k = &p->g.block[b];
+	uint64_t most = 0;
+
+	for (uint32_t i = k->insn; i < k->insn + k->ninsn; i++)
+		if (p->site[i] && p->site[i]->windows > most)
+			most = p->site[i]->windows;
+	return (double)most;
+}
+
+/* Whether control may come to b from where it is not known. */
+static bool is_open(const struct estimate_proc *p, uint32_t b)
+{
+	const struct cfg_block *k = &p->g.block[b];
+
+	if (b == CFG_ENTRY_BLOCK)
+		return true;
+	for (uint32_t i = k->in; i < k->in + k->nin; i++)
+		if (p->g.edge[p->g.in[i]].kind == CFG_UNWIND ||
+		    p->g.edge[p->g.in[i]].kind == CFG_FOUND)
+			return true;
+	return !k->nin;
+}
+
+/* Flow from what few windows saw is noise: there it does not reach beyond a window. */
+static double leak(const struct estimate_proc *p, uint32_t b, double reach)
+{
+	double part = fmin(1, windows_of(p, b) / ENOUGH);
+
+	return fmin(p->g.block[b].ninsn / fmax(REACH_NEAR, part * reach), 1);
+}
+
+/* What was observed beyond what flows in and what windows begin with. */
+static void make_sources(struct walk *w)
+{
+	for (size_t i = 0; i < w->e->nproc; i++) {
+		const struct estimate_proc *p = &w->e->proc[i];
+
+		for (uint32_t b = 0; b < p->g.nblocks; b++) {
+			size_t v = node(p, b);
+
+			w->f[v] = w->o[v] = p->observed[b];
+			w->most[v] =
+				b < CFG_FIRST_BLOCK ? INFINITY : MOST_SLOWER * w->o[v] + UNSEEN;
+			w->leak[v] = leak(p, b, w->reach);
+			w->source[v] = is_open(p, b) ? w->o[v] - p->samples[b] : 0;
+		}
+	}
+	for (size_t v = 0; v < w->n; v++) {
+		for (size_t k = w->first[v]; k < w->first[v + 1]; k++)
+			w->source[v] -= w->in[k].share * w->o[w->in[k].from];
+		if (w->source[v] < UNEXPLAINED * w->o[v])
+			w->source[v] = 0;
+	}
+}
+
+/* One block anew. How much it changed. */
+static double update(struct walk *w, size_t v)
+{
+	double in = w->source[v], self = 0, f, change;
+
+	for (size_t k = w->first[v]; k < w->first[v + 1]; k++)
+		if (w->in[k].from == v)
+			self += w->in[k].share;
+		else
+			in += w->in[k].share * w->f[w->in[k].from];
+	f = ((1 - w->leak[v]) * in + w->leak[v] * w->o[v]) /
+	    fmax(1 - (1 - w->leak[v]) * self, 1e-9);
+	f = fmin(f, w->most[v]);
+	change = fabs(f - w->f[v]) / (fabs(f) + 1);
+	w->f[v] = f;
+	return change;
+}
+
+/* A procedure until nothing changes there, or for SWEEPS at most. How much the first sweep changed. */
+static double settle_proc(struct walk *w, const struct estimate_proc *p)
+{
+	double first = 0;
+
+	for (int i = 0; i < SWEEPS; i++) {
+		double worst = 0;
+
+		for (uint32_t b = 0; b < p->g.nblocks; b++)
+			worst = fmax(worst, update(w, node(p, b)));
+		w->work += p->g.nblocks;
+		if (!i)
+			first = worst;
+		if (worst < SETTLED)
+			break;
+	}
+	return first;
+}
+
+/* Procedure by procedure; where one changed, those that it calls again. */
+static void settle(struct walk *w, double reach)
+{
+	const struct estimate *e = w->e;
+	bool changed = true;
+
+	w->reach = reach;
+	w->work = 0;
+	make_sources(w);
+	memset(w->dirty, 1, e->nproc);
+	while (changed && w->work < WORK_PER_BLOCK * w->n) {
+		changed = false;
+		for (uint32_t i = 0; i < e->nproc; i++) {
+			if (!w->dirty[i])
+				continue;
+			w->dirty[i] = false;
+			if (settle_proc(w, &e->proc[i]) < SETTLED)
+				continue;
+			changed = true;
+			w->dirty[i] = true;
+			for (size_t k = w->calls[i]; k < w->calls[i + 1]; k++)
+				w->dirty[e->call[k].to_proc] = true;
+		}
+	}
+}
+
+/* Confidence. */
+
+struct weighted {
+	double value, weight;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct weighted *x = a, *y = b;
+
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+/* log(other / f) of most samples. 0 without memory. */
+static double common_factor(const struct walk *w, const double *other)
+{
+	struct weighted *v = calloc(w->n + 1, sizeof(*v));
+	double all = 0, sum = 0, middle = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; v && i < w->e->nproc; i++) {
+		const struct estimate_proc *p = &w->e->proc[i];
+
+		for (uint32_t b = 0; b < p->g.nblocks; b++) {
+			size_t k = node(p, b);
+
+			if (p->samples[b] <= 0 || w->f[k] <= 0 || other[k] <= 0)
+				continue;
+			v[n++] = (struct weighted){ log(other[k] / w->f[k]), p->samples[b] };
+			all += p->samples[b];
+		}
+	}
+	if (n)
+		qsort(v, n, sizeof(*v), by_value);
+	for (size_t i = 0; i < n && sum <= all / 2; i++) {
+		sum += v[i].weight;
+		middle = v[i].value;
+	}
+	free(v);
+	return middle;
+}
+
+/* Widens doubt[] to where `other` is. */
+static void doubt_by(const struct walk *w, const double *other, double *doubt)
+{
+	double factor = common_factor(w, other);
+
+	for (size_t v = 0; v < w->n; v++)
+		if (w->f[v] > 0 && other[v] > 0)
+			doubt[v] = fmax(doubt[v], fabs(log(other[v] / w->f[v]) - factor));
+		else
+			doubt[v] = INFINITY;
+}
+
+static uint8_t rate(double doubt, double windows)
+{
+	double error = sqrt(doubt * doubt + (windows > 0 ? 1 / windows : 1));
+
+	return error <= SURE	 ? CONFIDENCE_HIGH
+	       : error <= LIKELY ? CONFIDENCE_MEDIUM
+				 : CONFIDENCE_LOW;
+}
+
+static void give(struct walk *w, const double *doubt)
+{
+	for (size_t i = 0; i < w->e->nproc; i++) {
+		struct estimate_proc *p = &w->e->proc[i];
+
+		for (uint32_t b = 0; b < p->g.nblocks; b++) {
+			size_t v = node(p, b);
+
+			p->block[b] = (struct estimate_value){ w->f[v],
+							       rate(doubt[v], windows_of(p, b)) };
+		}
+		for (uint32_t k = 0; k < p->g.nedges; k++) {
+			const struct estimate_value *from = &p->block[p->g.edge[k].from];
+
+			p->edge[k] =
+				(struct estimate_value){ from->f * p->share[k], from->confidence };
+		}
+	}
+}
+
+int walk_estimate(struct estimate *e, struct err *err)
+{
+	struct walk w = { .e = e, .n = e->nblocks };
+	double *other = calloc(w.n + 1, sizeof(double)), *doubt = calloc(w.n + 1, sizeof(double));
+	double *f = calloc(w.n + 1, sizeof(double));
+	int rc = -1;
+
+	w.f = f;
+	w.o = calloc(w.n + 1, sizeof(double));
+	w.source = calloc(w.n + 1, sizeof(double));
+	w.leak = calloc(w.n + 1, sizeof(double));
+	w.most = calloc(w.n + 1, sizeof(double));
+	if (other && doubt && f && w.o && w.source && w.leak && w.most && !make_flows(&w) &&
+	    !index_calls(&w)) {
+		settle(&w, REACH);
+		for (int i = 0; i < 2; i++) {
+			w.f = other;
+			settle(&w, i ? REACH_FAR : REACH_NEAR);
+			w.f = f;
+			doubt_by(&w, other, doubt);
+		}
+		give(&w, doubt);
+		rc = 0;
+	}
+	free(f);
+	free(other);
+	free(doubt);
+	free(w.o);
+	free(w.source);
+	free(w.leak);
+	free(w.most);
+	free(w.first);
+	free(w.in);
+	free(w.calls);
+	free(w.dirty);
+	return rc ? err_set(err, ERR_FAILED, "no memory for estimates") : 0;
+}

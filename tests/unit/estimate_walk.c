@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Flow from branch outcomes, on two procedures made by hand; anchors. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cfg/graph.h"
+#include "estimate/anchor.h"
+#include "estimate/estimate_priv.h"
+
+/*
+ * Caller: 2 is a loop that runs ten times, then 3 or 4, then 5. Block 3 calls the other procedure, which is
+ * one block.
+ */
+static const uint32_t caller_edges[][2] = { { 0, 2 }, { 2, 2 }, { 2, 3 }, { 2, 4 },
+					    { 3, 5 }, { 4, 5 }, { 5, 1 } };
+static const double shares[] = { 1, 0.9, 0.025, 0.075, 1, 1, 1 };
+static const uint32_t callee_edges[][2] = { { 0, 2 }, { 2, 1 } };
+
+static const struct site seen = { .observed = 1000000, .windows = 1000000 };
+
+static void make_proc(struct estimate *e, const uint32_t (*edge)[2], uint32_t nedges,
+		      uint32_t nblocks)
+{
+	struct estimate_proc *p = &e->proc[e->nproc++];
+	struct cfg *g = &p->g;
+
+	p->first = e->nblocks;
+	e->nblocks += nblocks;
+	g->nblocks = g->ninsns = nblocks;
+	g->nedges = nedges;
+	g->block = calloc(nblocks, sizeof(*g->block));
+	g->edge = calloc(nedges, sizeof(*g->edge));
+	p->site = calloc(nblocks, sizeof(struct site *));
+	p->samples = calloc(nblocks, sizeof(double));
+	p->observed = calloc(nblocks, sizeof(double));
+	p->share = calloc(nedges, sizeof(double));
+	p->block = calloc(nblocks, sizeof(*p->block));
+	p->edge = calloc(nedges, sizeof(*p->edge));
+	assert_true(g->block && g->edge && p->site && p->samples && p->observed && p->share &&
+		    p->block && p->edge);
+	for (uint32_t i = 0; i < nedges; i++)
+		g->edge[i] = (struct cfg_edge){ .from = edge[i][0],
+						.to = edge[i][1],
+						.kind = edge[i][0] ? CFG_FALL : CFG_ENTER };
+	for (uint32_t b = CFG_FIRST_BLOCK; b < nblocks; b++) {
+		g->block[b] = (struct cfg_block){ .insn = b, .ninsn = 1 };
+		p->site[b] = &seen;
+	}
+	assert_true(graph_link(g) && graph_close(g) && graph_classes(g));
+}
+
+/* The program as it ran, observed as often as `slow` says by block of the caller. */
+static struct estimate program(double scale, double slow)
+{
+	struct estimate e = { .scale = 1 };
+	const double true_f[] = { 100, 100, 1000, 25, 75, 100 };
+	struct estimate_proc *p;
+
+	e.proc = calloc(2, sizeof(*e.proc));
+	e.call = calloc(1, sizeof(*e.call));
+	assert_true(e.proc && e.call);
+	make_proc(&e, caller_edges, 7, 6);
+	make_proc(&e, callee_edges, 2, 3);
+	e.call[e.ncalls++] = (struct estimate_call){ 0, 3, 1 };
+	p = &e.proc[0];
+	memcpy(p->share, shares, sizeof(shares));
+	for (uint32_t b = 0; b < 6; b++)
+		p->observed[b] = scale * true_f[b] * (b == 3 ? slow : 1);
+	e.proc[1].share[0] = e.proc[1].share[1] = 1;
+	e.proc[1].observed[0] = e.proc[1].observed[2] = 25 * slow * scale;
+	return e;
+}
+
+static double f(const struct estimate *e, int proc, uint32_t b)
+{
+	return e->proc[proc].block[b].f;
+}
+
+static void true_observations_are_kept(void **state)
+{
+	struct estimate e = program(1, 1);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	assert_true(fabs(f(&e, 0, 2) - 1000) < 1);
+	assert_true(fabs(f(&e, 0, 3) - 25) < 0.1);
+	assert_true(fabs(f(&e, 0, 4) - 75) < 0.1);
+	assert_true(fabs(f(&e, 1, 2) - 25) < 0.1);
+	assert_int_equal(e.proc[0].block[2].confidence, CONFIDENCE_HIGH);
+	estimate_fini(&e);
+}
+
+/* A block that is slow is observed too often; flow knows how often it runs, and what it calls. */
+static void flow_corrects_what_time_weights(void **state)
+{
+	struct estimate e = program(1, 5);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	assert_true(f(&e, 0, 3) < 30); /* 125 were observed */
+	assert_true(f(&e, 1, 2) < 30);
+	assert_true(fabs(f(&e, 0, 5) - 100) < 5);
+	estimate_fini(&e);
+}
+
+static void calls_join_procedures(void **state)
+{
+	struct estimate e = program(1, 1);
+	struct err err = { 0 };
+
+	(void)state;
+	/* who else calls it is not known: what was observed beyond the call is theirs */
+	e.proc[1].observed[0] = e.proc[1].observed[2] = 125;
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	assert_true(fabs(f(&e, 1, 2) - 125) < 1);
+	estimate_fini(&e);
+}
+
+static void scale_makes_no_difference(void **state)
+{
+	struct estimate a = program(1, 2), b = program(1024, 2);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(walk_estimate(&a, &err), 0);
+	assert_int_equal(walk_estimate(&b, &err), 0);
+	for (uint32_t k = 0; k < 6; k++)
+		assert_true(fabs(f(&a, 0, k) * 1024 - f(&b, 0, k)) <= 1e-2 * f(&b, 0, k));
+	estimate_fini(&a);
+	estimate_fini(&b);
+}
+
+/* Branches that were never seen to leave a loop give it no end. */
+static void a_loop_without_an_end_stays_finite(void **state)
+{
+	struct estimate e = program(1, 1);
+	struct err err = { 0 };
+
+	(void)state;
+	e.proc[0].share[1] = 1;
+	e.proc[0].share[2] = e.proc[0].share[3] = 0;
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	assert_true(isfinite(f(&e, 0, 2)) && f(&e, 0, 2) > 0);
+	estimate_fini(&e);
+}
+
+static void nothing_observed_is_nothing_estimated(void **state)
+{
+	struct estimate e = program(0, 1);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	for (uint32_t k = 0; k < 6; k++)
+		assert_true(f(&e, 0, k) == 0);
+	estimate_fini(&e);
+}
+
+static void a_low_quantile_is_the_anchor(void **state)
+{
+	struct estimate e = program(1, 1);
+	double by_dcpi[9] = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	for (uint32_t b = 2; b < 6; b++) { /* samples per cycle: all stall but one */
+		e.proc[0].samples[b] = 100;
+		by_dcpi[b] = (b == 4 ? 2 : 10) * e.proc[0].block[b].f;
+	}
+	assert_true(fabs(anchor_ratio(&e, by_dcpi) - 10) < 1e-9);
+	e.proc[0].samples[4] = 1000;
+	assert_true(fabs(anchor_ratio(&e, by_dcpi) - 2) < 1e-9);
+	estimate_fini(&e);
+}
+
+static void a_cpus_name_may_tell_its_clock(void **state)
+{
+	(void)state;
+	assert_true(anchor_ghz("Intel(R) Xeon(R) Platinum 8175M CPU @ 2.50GHz") == 2.5);
+	assert_true(anchor_ghz("AMD EPYC") == ANCHOR_GHZ);
+	assert_true(anchor_ghz("x @ 1e9") == ANCHOR_GHZ);
+	assert_true(anchor_ghz(NULL) == ANCHOR_GHZ);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(true_observations_are_kept),
+		cmocka_unit_test(flow_corrects_what_time_weights),
+		cmocka_unit_test(calls_join_procedures),
+		cmocka_unit_test(scale_makes_no_difference),
+		cmocka_unit_test(a_loop_without_an_end_stays_finite),
+		cmocka_unit_test(nothing_observed_is_nothing_estimated),
+		cmocka_unit_test(a_low_quantile_is_the_anchor),
+		cmocka_unit_test(a_cpus_name_may_tell_its_clock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
