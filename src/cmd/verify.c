@@ -18,6 +18,11 @@ static const struct opt opts[] = {
 	  &o.measure.all, 0, 0, NULL },
 	{ 0, "common", NULL, "only sites that every SAMPLED has enough observations of", OPT_FLAG,
 	  &o.measure.common, 0, 0, NULL },
+	{ 0, "methods", NULL,
+	  "every method of estimating frequencies, not DCPI's and the default alone", OPT_FLAG,
+	  &o.methods, 0, 0, NULL },
+	{ 0, "histogram", NULL, "how far frequencies are off, by confidence", OPT_FLAG,
+	  &o.histogram, 0, 0, NULL },
 	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &o.wide, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &o.json, 0, 0, NULL },
 	{ 0 },
@@ -53,6 +58,9 @@ const struct verb cmd_verify = {
 		 "one window go together, lists of hot values are short. Shares are those that the "
 		 "other readings print, of weighed windows; raw is what they would be without "
 		 "weights: how much of that bias there was, and how much of it is corrected.\n\n"
+		 "Estimated frequencies (how often an instruction or edge ran) are held against "
+		 "true executions too, by DCPI's method and by the default one. They need llvm-mca "
+		 "(LLVM 19 or later); without it least times are by a coarse table.\n\n"
 		 "Images are matched by build-id and path. Code that no ELF file holds, and "
 		 "operands whose hot values are run-time addresses or stack canaries, are left out "
 		 "and counted: "

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fmt.h"
+#include "report/frequency.h"
 #include "report/operands.h"
 
 struct verify {
@@ -16,7 +17,8 @@ struct verify {
 	struct reading *reading; /* o->n of them that are open */
 	size_t open, n;		 /* n: sampled */
 	struct accuracy *a;	 /* n */
-	struct emit *emit;	 /* the exact one's */
+	struct frequency (*f)[ESTIMATE_METHOD_N];
+	struct emit *emit; /* the exact one's */
 };
 
 #define COUNT_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -99,6 +101,36 @@ static const struct column targets_columns[] = {
 	HIDDEN("executions", EMIT_COUNT),
 };
 
+static const struct column frequency_columns[] = {
+	{ "method", "frequency", NULL, 9, EMIT_LEFT, EMIT_TEXT },
+	COLUMN_NAME,
+	PERCENT("within5", "<=5", 6),
+	PERCENT("within10", "<=10", 6),
+	PERCENT("within15", "<=15", 6),
+	PERCENT("absolute5", "abs<=5", 0),
+	PERCENT("absolute10", "<=10", 6),
+	PERCENT("absolute15", "<=15", 6),
+	PERCENT("off_low", "marked", 0),
+	PERCENT("low", "low", 6),
+	PERCENT("edges10", "edges<=10", 0),
+	HIDDEN("estimated", EMIT_SHARE),
+	HIDDEN("factor", EMIT_REAL),
+	HIDDEN("samples", EMIT_COUNT),
+	HIDDEN("edge_executions", EMIT_COUNT),
+	HIDDEN("histogram", EMIT_JSON),
+};
+
+static const struct column histogram_columns[] = {
+	{ NULL, "off by", NULL, 12, EMIT_LEFT, EMIT_TEXT },
+	COLUMN_NAME,
+	{ NULL, "samples: high", "%", 0, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "medium", "%", 0, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "edges: high", "%", 0, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "medium", "%", 0, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
+};
+
 static const struct column worst_columns[] = {
 	COLUMN_NAME,
 	PERCENT("error_share", "part", 7),
@@ -172,7 +204,8 @@ static int open_all(struct verify *v, struct err *err)
 
 	v->reading = calloc(o->n, sizeof(*v->reading));
 	v->a = calloc(o->n, sizeof(*v->a));
-	if (!v->reading || !v->a)
+	v->f = calloc(o->n, sizeof(*v->f));
+	if (!v->reading || !v->a || !v->f)
 		return err_set(err, ERR_FAILED, "no memory");
 	for (; v->open < o->n; v->open++) {
 		const struct reading_options in = { .verb = "verify",
@@ -431,6 +464,133 @@ static void print_targets(struct verify *v)
 	}
 }
 
+/* Frequency. */
+
+/* "methods": one of them, or all. */
+static bool is_shown(const struct verify *v, int method)
+{
+	return v->o->methods || method == ESTIMATE_DCPI || method == ESTIMATE_DEFAULT;
+}
+
+static int measure_frequency(struct verify *v, struct err *err)
+{
+	for (size_t i = 0; i < v->n; i++)
+		for (int m = 0; m < ESTIMATE_METHOD_N; m++) {
+			if (!is_shown(v, m) || is_exact(&v->reading[i]))
+				continue;
+			if (frequency_measure(&v->f[i][m], &v->reading[i], &v->reading[v->n],
+					      (enum estimate_method)m, err))
+				return -1;
+			if (v->f[i][m].warning[0] && v->o->warn)
+				v->o->warn("%s", v->f[i][m].warning);
+		}
+	return 0;
+}
+
+static json_t *histogram_json(const struct frequency *f)
+{
+	json_t *list = json_array();
+
+	for (int b = 0; b < FREQUENCY_BUCKETS; b++) {
+		json_t *row = json_object();
+
+		json_object_set_new(row, "from",
+				    json_real(FREQUENCY_BUCKET_FROM + b * FREQUENCY_BUCKET));
+		for (int c = 0; c < CONFIDENCE_N; c++) {
+			char key[32];
+
+			json_object_set_new(
+				row, confidence_name[c],
+				emit_cell_json(EMIT_SHARE,
+					       cell_real(ratio(f->histogram[b][c], f->samples))));
+			snprintf(key, sizeof(key), "edges_%s", confidence_name[c]);
+			json_object_set_new(
+				row, key,
+				emit_cell_json(EMIT_SHARE, cell_real(ratio(f->edge_histogram[b][c],
+									   f->edges))));
+		}
+		json_array_append_new(list, row);
+	}
+	return list;
+}
+
+static void frequency_row(struct verify *v, size_t i, int method)
+{
+	const struct frequency *f = &v->f[i][method];
+	char name[2];
+	const struct cell cell[] = {
+		cell_text(estimate_method_name[method]),
+		name_cell(v, i, name),
+		cell_real(ratio(f->relative[0], f->samples)),
+		cell_real(ratio(f->relative[1], f->samples)),
+		cell_real(ratio(f->relative[2], f->samples)),
+		cell_real(ratio(f->absolute[0], f->samples)),
+		cell_real(ratio(f->absolute[1], f->samples)),
+		cell_real(ratio(f->absolute[2], f->samples)),
+		cell_real(ratio(f->off_low, f->off)),
+		cell_real(ratio(f->low, f->samples)),
+		cell_real(ratio(f->edges10, f->edges)),
+		cell_real(ratio(f->estimated, f->samples)),
+		cell_real(f->factor),
+		cell_count((uint64_t)f->samples),
+		cell_count((uint64_t)f->edges),
+		v->o->json ? cell_json(histogram_json(f)) : cell_none(),
+	};
+
+	emit_row(v->emit, cell);
+}
+
+static void print_frequency(struct verify *v)
+{
+	begin_table(v, "frequency",
+		    "frequency: samples whose instruction's estimate is within 5, 10, 15 %",
+		    frequency_columns, COUNT_OF(frequency_columns));
+	for (int m = 0; m < ESTIMATE_METHOD_N; m++)
+		for (size_t i = 0; i < v->n; i++)
+			if (is_shown(v, m) && v->f[i][m].samples > 0)
+				frequency_row(v, i, m);
+}
+
+static void histogram_row(struct verify *v, size_t i, int b)
+{
+	const struct frequency *f = &v->f[i][ESTIMATE_DEFAULT];
+	double from = 100 * (FREQUENCY_BUCKET_FROM + b * FREQUENCY_BUCKET);
+	double to = from + 100 * FREQUENCY_BUCKET;
+	const double *s = f->histogram[b], *e = f->edge_histogram[b];
+	char text[32], name[2];
+
+	if (b == 0)
+		snprintf(text, sizeof(text), "below %.0f %%", to);
+	else if (b == FREQUENCY_BUCKETS - 1)
+		snprintf(text, sizeof(text), "above %.0f %%", from);
+	else
+		snprintf(text, sizeof(text), "%.0f to %.0f %%", from, to);
+	const struct cell cell[] = {
+		cell_text(text),
+		name_cell(v, i, name),
+		cell_real(ratio(s[CONFIDENCE_HIGH], f->samples)),
+		cell_real(ratio(s[CONFIDENCE_MEDIUM], f->samples)),
+		cell_real(ratio(s[CONFIDENCE_LOW] + s[CONFIDENCE_NONE], f->samples)),
+		cell_real(ratio(e[CONFIDENCE_HIGH], f->edges)),
+		cell_real(ratio(e[CONFIDENCE_MEDIUM], f->edges)),
+		cell_real(ratio(e[CONFIDENCE_LOW] + e[CONFIDENCE_NONE], f->edges)),
+	};
+
+	emit_row(v->emit, cell);
+}
+
+static void print_histograms(struct verify *v)
+{
+	if (!v->o->histogram || v->o->json)
+		return;
+	for (size_t i = 0; i < v->n; i++) {
+		begin_table(v, NULL, "how far estimates are off, by confidence", histogram_columns,
+			    COUNT_OF(histogram_columns));
+		for (int b = 0; b < FREQUENCY_BUCKETS; b++)
+			histogram_row(v, i, b);
+	}
+}
+
 /* "name+0x1c", of which the name gives way where it is too long. */
 static char *where_text(const struct view_proc *p, const char *name, uint64_t addr, int width,
 			char *buf, size_t n)
@@ -657,6 +817,12 @@ static void print_footer(struct verify *v)
 		"%u times or more; found: in the sampled list. held: of the bounds reported there; "
 		"95 %% should have.",
 		o->min_hot);
+	emit_footer(
+		v->emit,
+		"frequency: of executions, relative to the scale that suits best, then as "
+		"estimated (abs). marked: of what is off by more than 15 %%, of low confidence; "
+		"low: of all samples. edges<=10: executions of edges within 10 %%. --histogram, "
+		"--methods show more.");
 	emit_footer(v->emit,
 		    "enough: executions at sites observed %u times or more. overlap: of the "
 		    "spread of executions and of observations over sites. strays: observations "
@@ -672,6 +838,8 @@ static void print_all(struct verify *v)
 	print_values(v);
 	print_directions(v);
 	print_targets(v);
+	print_frequency(v);
+	print_histograms(v);
 	print_worst(v, true);
 	print_worst(v, false);
 	print_footer(v);
@@ -687,15 +855,19 @@ int verify_print(const struct verify_options *o, struct err *err)
 		warn_of_doubts(&v);
 		rc = accuracy_measure(v.a, v.reading, v.n, &v.reading[v.n], &o->measure, err);
 		measured = !rc;
+		if (!rc)
+			rc = measure_frequency(&v, err);
 	}
 	if (measured) {
-		print_all(&v);
+		if (!rc)
+			print_all(&v);
 		for (size_t i = 0; i < v.n; i++)
 			accuracy_fini(&v.a[i]);
 	}
 	for (size_t i = 0; i < v.open; i++)
-		reading_close(&v.reading[i], measured);
+		reading_close(&v.reading[i], measured && !rc);
 	free(v.reading);
+	free(v.f);
 	free(v.a);
 	return rc;
 }

@@ -15,6 +15,8 @@ struct verify_options {
 	size_t n;
 	struct accuracy_options measure;
 	unsigned worst; /* sites listed */
+	bool methods;	/* all methods of estimating frequencies; else DCPI's and the default */
+	bool histogram; /* of their errors */
 	bool json, wide;
 	binary_warn warn;
 };

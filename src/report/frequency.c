@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/frequency.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/insn.h"
+#include "report/match.h"
+
+static const double within[FREQUENCY_WITHIN] = { 0.05, 0.10, 0.15 };
+
+struct pair {
+	double error; /* log(estimate / truth); -INFINITY: no estimate */
+	double weight;
+	uint8_t confidence;
+};
+
+struct pairs {
+	struct pair *v;
+	size_t n, cap;
+};
+
+struct measure {
+	struct frequency *f;
+	struct reading *sampled;
+	const struct reading *exact;
+	const struct estimate *e;
+	uint32_t *map; /* by image of the sampled recording: the exact one's, or MATCH_NONE */
+	struct pairs insn, edge;
+};
+
+static int add(struct pairs *p, double estimate, double truth, double weight, uint8_t confidence)
+{
+	if (p->n == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 1024;
+		struct pair *v = realloc(p->v, cap * sizeof(*v));
+
+		if (!v)
+			return -1;
+		p->v = v;
+		p->cap = cap;
+	}
+	p->v[p->n++] = (struct pair){ .error = estimate > 0 ? log(estimate / truth) : -INFINITY,
+				      .weight = weight,
+				      .confidence = confidence };
+	return 0;
+}
+
+static const struct site *truth_at(const struct measure *m, uint32_t image, uint64_t addr)
+{
+	uint32_t other = m->map[image];
+
+	return other == MATCH_NONE
+		       ? NULL
+		       : profile_site_find(m->exact->view.profile,
+					   (struct site_id){ .image = other, .addr = addr });
+}
+
+/* Instructions. */
+
+static int pair_insns(struct measure *m)
+{
+	const struct view *v = &m->sampled->view;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct site *s = v->site[i], *t;
+		struct estimate_value value = { 0 };
+		struct estimate_at at;
+
+		if (!s->samples || !match_is_file(v, s->id.image))
+			continue;
+		t = truth_at(m, s->id.image, s->id.addr);
+		if (!t || !t->observed)
+			continue;
+		if (estimate_find(m->e, s->id.image, s->id.addr, &at))
+			value = at.proc->block[at.block];
+		m->f->samples += (double)s->samples;
+		if (value.confidence != CONFIDENCE_NONE)
+			m->f->estimated += (double)s->samples;
+		if (add(&m->insn, value.f * m->e->scale, (double)t->observed, (double)s->samples,
+			value.confidence))
+			return -1;
+	}
+	return 0;
+}
+
+/* Edges. */
+
+static double executed(const struct measure *m, const struct estimate_proc *p, uint32_t insn)
+{
+	const struct site *t = truth_at(m, p->image, p->g.insn[insn].addr);
+
+	return t ? (double)t->observed : 0;
+}
+
+/* True executions of an edge; NAN: not known. Of those between virtual blocks, and behind calls, there is no
+ * need. */
+static double edge_truth(const struct measure *m, const struct estimate_proc *p, uint32_t i)
+{
+	const struct cfg_edge *e = &p->g.edge[i];
+	const struct cfg_block *from = &p->g.block[e->from], *to = &p->g.block[e->to];
+	const struct site *t;
+
+	if (e->from == CFG_ENTRY_BLOCK || !from->ninsn || e->kind == CFG_AFTER ||
+	    e->kind == CFG_VIRTUAL || e->kind == CFG_STOP || e->kind == CFG_RETURN)
+		return NAN;
+	if (from->ends == CFG_END_BRANCH) {
+		t = truth_at(m, p->image, p->g.insn[from->insn + from->ninsn - 1].addr);
+		if (!t)
+			return 0;
+		return e->kind == CFG_FALL ? (double)(t->observed - t->taken) : (double)t->taken;
+	}
+	if (from->nout == 1)
+		return executed(m, p, from->insn);
+	return to->nin == 1 && to->ninsn ? executed(m, p, to->insn) : NAN;
+}
+
+static int pair_edges(struct measure *m)
+{
+	for (size_t i = 0; i < m->e->nproc; i++) {
+		const struct estimate_proc *p = &m->e->proc[i];
+
+		for (uint32_t k = 0; k < p->g.nedges; k++) {
+			double truth = edge_truth(m, p, k);
+
+			if (!(truth > 0))
+				continue;
+			m->f->edges += truth;
+			if (add(&m->edge, p->edge[k].f * m->e->scale, truth, truth,
+				p->edge[k].confidence))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* Branches that ran in procedures that were never seen: edges without an estimate. */
+static int pair_unseen(struct measure *m)
+{
+	const struct view *v = &m->exact->view;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct site *t = v->site[i];
+		struct estimate_at at;
+		uint32_t image;
+
+		if (t->cls != INSN_BRANCH || !t->observed || !match_is_file(v, t->id.image))
+			continue;
+		image = match_find(&m->sampled->view, v->image[t->id.image].image);
+		if (image != MATCH_NONE && estimate_find(m->e, image, t->id.addr, &at))
+			continue;
+		m->f->edges += (double)t->observed;
+		if (add(&m->edge, 0, 1, (double)t->observed, CONFIDENCE_NONE))
+			return -1;
+	}
+	return 0;
+}
+
+/* The best scale. */
+
+static int by_error(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	return (x->error > y->error) - (x->error < y->error);
+}
+
+/* Weight of errors in [low, high], of sorted pairs with sums of weights before each. */
+static double weight_in(const struct pairs *p, const double *sum, double low, double high)
+{
+	size_t from = 0, to = p->n, end;
+
+	for (end = p->n; from < end;) {
+		size_t mid = from + (end - from) / 2;
+
+		if (p->v[mid].error < low)
+			from = mid + 1;
+		else
+			end = mid;
+	}
+	for (size_t begin = from; begin < to;) {
+		size_t mid = begin + (to - begin) / 2;
+
+		if (p->v[mid].error <= high)
+			begin = mid + 1;
+		else
+			to = mid;
+	}
+	return sum[to] - sum[from];
+}
+
+/* The error, as a logarithm, that has most within 5, 10 and 15 % of it; 0 if there is none. */
+static int best_scale(struct pairs *p, double *best)
+{
+	double *sum = calloc(p->n + 1, sizeof(*sum)), most = -1;
+
+	*best = 0;
+	if (!sum)
+		return -1;
+	if (p->n)
+		qsort(p->v, p->n, sizeof(*p->v), by_error);
+	for (size_t i = 0; i < p->n; i++)
+		sum[i + 1] = sum[i] + p->v[i].weight;
+	for (size_t i = 0; i < p->n; i++) {
+		if (isinf(p->v[i].error))
+			continue;
+		/* the error that puts this one at an end of what is within */
+		for (int k = 0; k < 2 * FREQUENCY_WITHIN; k++) {
+			double w = k % 2 ? within[k / 2] : -within[k / 2], got = 0;
+			double at = p->v[i].error - log1p(w);
+
+			for (int j = 0; j < FREQUENCY_WITHIN; j++)
+				got += weight_in(p, sum, at + log1p(-within[j]) - 1e-9,
+						 at + log1p(within[j]) + 1e-9);
+			if (got > most) {
+				most = got;
+				*best = at;
+			}
+		}
+	}
+	free(sum);
+	return 0;
+}
+
+static int bucket_of(double error)
+{
+	double at = floor((expm1(error) - FREQUENCY_BUCKET_FROM) / FREQUENCY_BUCKET);
+
+	return at < 0 ? 0 : at >= FREQUENCY_BUCKETS ? FREQUENCY_BUCKETS - 1 : (int)at;
+}
+
+static bool is_within(double error, double part)
+{
+	return fabs(expm1(error)) <= part + 1e-9;
+}
+
+static void count(struct measure *m, double scale)
+{
+	struct frequency *f = m->f;
+
+	for (size_t i = 0; i < m->insn.n; i++) {
+		const struct pair *p = &m->insn.v[i];
+		double error = p->error - scale;
+		bool low = p->confidence <= CONFIDENCE_LOW;
+
+		for (int k = 0; k < FREQUENCY_WITHIN; k++) {
+			f->relative[k] += is_within(error, within[k]) ? p->weight : 0;
+			f->absolute[k] += is_within(p->error, within[k]) ? p->weight : 0;
+		}
+		f->low += low ? p->weight : 0;
+		if (!is_within(error, within[FREQUENCY_WITHIN - 1])) {
+			f->off += p->weight;
+			f->off_low += low ? p->weight : 0;
+		}
+		f->histogram[bucket_of(error)][p->confidence] += p->weight;
+	}
+	for (size_t i = 0; i < m->edge.n; i++) {
+		const struct pair *p = &m->edge.v[i];
+		double error = p->error - scale;
+
+		f->edges10 += is_within(error, 0.10) ? p->weight : 0;
+		f->edge_histogram[bucket_of(error)][p->confidence] += p->weight;
+	}
+}
+
+static struct image *image_of(void *ctx, uint32_t image)
+{
+	return binaries_get(ctx, image);
+}
+
+static int compare(struct measure *m)
+{
+	size_t images = m->sampled->profile.nimage;
+	double scale;
+
+	m->map = calloc(images + 1, sizeof(*m->map));
+	if (!m->map)
+		return -1;
+	for (uint32_t i = 0; i < images; i++)
+		m->map[i] = match_is_file(&m->sampled->view, i)
+				    ? match_find(&m->exact->view, m->sampled->view.image[i].image)
+				    : MATCH_NONE;
+	if (pair_insns(m) || pair_edges(m) || pair_unseen(m) || best_scale(&m->insn, &scale))
+		return -1;
+	m->f->factor = exp(scale);
+	count(m, scale);
+	return 0;
+}
+
+int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
+		      enum estimate_method method, struct err *err)
+{
+	const struct estimate_source src = {
+		.profile = &sampled->profile,
+		.image = image_of,
+		.ctx = &sampled->binaries,
+		.schedule = { .cpu = sampled->profile.nrun ? sampled->profile.run[0].cpu : NULL },
+	};
+	struct estimate e;
+	struct measure m = { .f = f, .sampled = sampled, .exact = exact, .e = &e };
+	int rc;
+
+	memset(f, 0, sizeof(*f));
+	if (estimate_make(&e, &src, method, err))
+		return -1;
+	memcpy(f->warning, e.warning, sizeof(f->warning));
+	rc = compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
+	free(m.map);
+	free(m.insn.v);
+	free(m.edge.v);
+	estimate_fini(&e);
+	return rc;
+}

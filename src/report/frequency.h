@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Estimated frequencies held against true executions (seed 003, section 6.1.5: Figures 8 and 9).
+ *
+ * Instructions are weighted by their samples, edges by their true executions. Relative: at the one scale
+ * for the whole program that suits best. Absolute: as estimated. What has samples and no estimate is off by
+ * more than all.
+ */
+#ifndef ASSAY_REPORT_FREQUENCY_H
+#define ASSAY_REPORT_FREQUENCY_H
+
+#include "estimate/estimate.h"
+#include "report/reading.h"
+
+#define FREQUENCY_WITHIN 3 /* 5, 10, 15 % */
+#define FREQUENCY_BUCKETS 20
+/* Bucket i has errors from -50 + 5 i to -45 + 5 i per cent; the first and last all beyond, too. */
+#define FREQUENCY_BUCKET_FROM (-0.5)
+#define FREQUENCY_BUCKET 0.05
+
+struct frequency {
+	double samples;			   /* of instructions that ran, in ELF images */
+	double estimated;		   /* of those, with an estimate */
+	double relative[FREQUENCY_WITHIN]; /* samples */
+	double absolute[FREQUENCY_WITHIN];
+	double off, off_low;   /* samples beyond 15 %, relative; of low confidence or none */
+	double low;	       /* samples of low confidence, or none */
+	double factor;	       /* estimated scale over the best one */
+	double edges, edges10; /* executions; of edges within 10 % */
+	double histogram[FREQUENCY_BUCKETS][CONFIDENCE_N];	/* samples */
+	double edge_histogram[FREQUENCY_BUCKETS][CONFIDENCE_N]; /* executions */
+	char warning[512];
+};
+
+/* -1 with err set: no memory. */
+int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
+		      enum estimate_method method, struct err *err);
+
+#endif
