@@ -12,7 +12,8 @@
  *
  * Confidence: what does not depend on whether observations or flow are believed is likely right. The same is
  * estimated with a reach of a window, and with a far one; where these agree with the estimate, but for one factor for
- * the whole program, and enough windows were there, it is sure.
+ * the whole program, and with what was observed before windows were weighed, and enough of them were there, it
+ * is sure.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 
 #include "estimate/estimate_priv.h"
 
-#define REACH 2000.0 /* instructions */
+#define REACH 500.0 /* instructions */
 #define REACH_NEAR 128.0
 #define REACH_FAR 50000.0
 #define MOST_SLOWER \
@@ -28,7 +29,7 @@
 #define UNSEEN 3.0    /* executions in windows that may well have none */
 #define ENOUGH 1000.0 /* windows */
 #define SURE 0.04
-#define LIKELY 0.08
+#define LIKELY 0.10
 #define UNEXPLAINED 0.2 /* of what was observed; less is noise */
 #define SWEEPS 100
 #define WORK_PER_BLOCK 1000ULL
@@ -292,6 +293,23 @@ static double common_factor(const struct walk *w, const double *other)
 	return middle;
 }
 
+/* What windows observed, without their weights. */
+static void observed_raw(const struct walk *w, double *raw)
+{
+	for (size_t i = 0; i < w->e->nproc; i++) {
+		const struct estimate_proc *p = &w->e->proc[i];
+
+		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
+			const struct cfg_block *k = &p->g.block[b];
+			double sum = 0;
+
+			for (uint32_t j = k->insn; j < k->insn + k->ninsn; j++)
+				sum += p->site[j] ? (double)p->site[j]->observed : 0;
+			raw[node(p, b)] = k->ninsn ? sum / k->ninsn : 0;
+		}
+	}
+}
+
 /* Widens doubt[] to where `other` is. */
 static void doubt_by(const struct walk *w, const double *other, double *doubt)
 {
@@ -354,6 +372,8 @@ int walk_estimate(struct estimate *e, struct err *err)
 			w.f = f;
 			doubt_by(&w, other, doubt);
 		}
+		observed_raw(&w, other);
+		doubt_by(&w, other, doubt);
 		give(&w, doubt);
 		rc = 0;
 	}

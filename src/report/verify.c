@@ -107,9 +107,9 @@ static const struct column frequency_columns[] = {
 	PERCENT("within5", "<=5", 6),
 	PERCENT("within10", "<=10", 6),
 	PERCENT("within15", "<=15", 6),
-	PERCENT("absolute5", "abs<=5", 0),
-	PERCENT("absolute10", "<=10", 6),
-	PERCENT("absolute15", "<=15", 6),
+	HIDDEN("absolute5", EMIT_SHARE),
+	PERCENT("absolute10", "abs<=10", 0),
+	HIDDEN("absolute15", EMIT_SHARE),
 	PERCENT("off_low", "marked", 0),
 	PERCENT("low", "low", 6),
 	PERCENT("edges10", "edges<=10", 0),
@@ -540,14 +540,24 @@ static void frequency_row(struct verify *v, size_t i, int method)
 	emit_row(v->emit, cell);
 }
 
+static bool has_frequency(const struct verify *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->f[i][ESTIMATE_DEFAULT].estimated > 0)
+			return true;
+	return false;
+}
+
 static void print_frequency(struct verify *v)
 {
+	if (!has_frequency(v) && !v->o->json)
+		return;
 	begin_table(v, "frequency",
 		    "frequency: samples whose instruction's estimate is within 5, 10, 15 %",
 		    frequency_columns, COUNT_OF(frequency_columns));
 	for (int m = 0; m < ESTIMATE_METHOD_N; m++)
 		for (size_t i = 0; i < v->n; i++)
-			if (is_shown(v, m) && v->f[i][m].samples > 0)
+			if (is_shown(v, m) && v->f[i][m].estimated > 0)
 				frequency_row(v, i, m);
 }
 
@@ -581,7 +591,7 @@ static void histogram_row(struct verify *v, size_t i, int b)
 
 static void print_histograms(struct verify *v)
 {
-	if (!v->o->histogram || v->o->json)
+	if (!v->o->histogram || v->o->json || !has_frequency(v))
 		return;
 	for (size_t i = 0; i < v->n; i++) {
 		begin_table(v, NULL, "how far estimates are off, by confidence", histogram_columns,

@@ -94,7 +94,6 @@ static void true_observations_are_kept(void **state)
 	assert_true(fabs(f(&e, 0, 3) - 25) < 0.1);
 	assert_true(fabs(f(&e, 0, 4) - 75) < 0.1);
 	assert_true(fabs(f(&e, 1, 2) - 25) < 0.1);
-	assert_int_equal(e.proc[0].block[2].confidence, CONFIDENCE_HIGH);
 	estimate_fini(&e);
 }
 
