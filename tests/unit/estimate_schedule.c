@@ -117,8 +117,8 @@ static void an_answer_is_taken_as_asked_or_not_at_all(void **state)
 		"{\"CodeRegions\": [{\"Name\": \"2\"}]}",
 		"{\"CodeRegions\": [{\"Name\": \"-1\"}]}",
 		"{\"CodeRegions\": [{\"Name\": \"0x\"}]}",
-		"{\"CodeRegions\": [{\"Name\": \"0\", \"Instructions\": [1,2,3,4,5], "
-		"\"TimelineView\": {\"TimelineInfo\": [1,2]}}]}",
+		("{\"CodeRegions\": [{\"Name\": \"0\", \"Instructions\": [1,2,3,4,5], "
+		 "\"TimelineView\": {\"TimelineInfo\": [1,2]}}]}"),
 		"{\"CodeRegions\": [{\"Name\": \"0\", \"Instructions\": 5, \"TimelineView\": 3}]}",
 	};
 	struct schedule_block v[2];
