@@ -52,8 +52,7 @@ const struct verb cmd_calls = {
 	.examples = "assay calls\n"
 		    "assay calls longest_match\n"
 		    "assay calls malloc --image 'libc*' -n 5\n"
-		    "assay calls --json | jq '.calls[] | {count, from: .from.procedure, to: "
-		    ".to.procedure}'\n",
+		    "assay calls --json | jq '.calls[] | {count, to: .to.procedure}'\n",
 	.opts = opts,
 	.words = "",
 	.run = run,

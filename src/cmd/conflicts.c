@@ -42,7 +42,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_conflicts = {
 	.name = "conflicts",
 	.summary = "loads that meet earlier stores: forwarded, failing, aliased",
-	.synopsis = "[-i FILE] [-n N] [--kind KIND] [--procedure PROC] [--json]",
+	.synopsis = "[-i FILE] [-n N] [--kind KIND] [--json]",
 	.about =
 		"Lists pairs of a load and the store that it meets: the youngest one of the same "
 		"thread that overlaps it, not more than a distance of instructions before (record "
