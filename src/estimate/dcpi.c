@@ -118,7 +118,7 @@ int dcpi_class(struct dcpi_estimate *e, const struct dcpi_insn *v, size_t n,
 		samples += v[i].samples;
 		least += v[i].least;
 	}
-	if (least <= 0)
+	if (least <= 0 || !n)
 		return 0;
 	r = malloc(n * sizeof(*r));
 	if (!r)

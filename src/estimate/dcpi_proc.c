@@ -92,7 +92,7 @@ static size_t add_block(struct dcpi_work *w, const struct estimate_proc *p, uint
 	const struct cfg_block *k = &p->g.block[b];
 	uint32_t at = w->of[p->first + b];
 
-	for (uint32_t i = 0; at && i < k->ninsn; i++) {
+	for (uint32_t i = 0; at && w->schedule[at - 1].insn && i < k->ninsn; i++) {
 		const struct schedule_insn *s = &w->schedule[at - 1].insn[i];
 		const struct site *site = p->site[k->insn + i];
 

@@ -139,7 +139,7 @@ int propagate(const struct cfg *g, struct estimate_value *block, struct estimate
 			set_class(&p, g->edge[e].cls, edge[e]);
 	for (uint32_t b = 0; b < g->nblocks && !rc; b++)
 		queue(&p, b);
-	while (p.n && !rc) {
+	while (p.n && !rc && g->nblocks) {
 		uint32_t b = p.todo[p.head];
 		const struct cfg_block *k = &g->block[b];
 

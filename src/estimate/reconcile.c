@@ -158,7 +158,7 @@ int reconcile(const struct cfg *g, struct estimate_value *block, struct estimate
 		return 0;
 	if (g->nblocks > RECONCILE_MAX)
 		return 1;
-	w.item = calloc((size_t)g->nblocks + g->nedges, sizeof(*w.item));
+	w.item = calloc((size_t)g->nblocks + g->nedges + 1, sizeof(*w.item));
 	if (!w.item)
 		return err_set(err, ERR_FAILED, "no memory for estimates");
 	w.g = glp_create_graph(sizeof(struct vertex), sizeof(struct arc));

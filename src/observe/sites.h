@@ -23,9 +23,9 @@ struct site_weights {
 
 struct site {
 	struct site_id id;
-	uint64_t target;   /* of a direct branch, jump or call, where it lies in its image; else 0 */
-	uint64_t samples;  /* time samples */
-	double time;	   /* ns (or cycles: run.unit) that they stand for */
+	uint64_t target;  /* of a direct branch, jump or call, where it lies in its image; else 0 */
+	uint64_t samples; /* time samples */
+	double time;	  /* ns (or cycles: run.unit) that they stand for */
 	uint64_t observed; /* times that a window retired it */
 	uint64_t taken;	   /* of those, branches taken */
 	uint64_t windows;  /* different windows that did; 0 if not known (older recordings) */

@@ -354,7 +354,7 @@ int calls_print(struct reading *r, const struct calls_options *o, struct err *er
 		rc = err_set(err, ERR_FAILED, "no memory");
 	else if (!cs.n)
 		rc = refuse_none(&cs, err);
-	if (!rc) {
+	if (!rc && cs.n) {
 		qsort(cs.v, cs.n, sizeof(*cs.v), most_first);
 		reading_heading(r);
 		if (cs.only)

@@ -187,8 +187,9 @@ static int find_pairs(struct conflicts *cs, struct err *err)
 	cs->v = calloc(HASH_COUNT(p->conflicts) + 1, sizeof(*cs->v));
 	if (!cs->v || sum_judged(cs))
 		return err_set(err, ERR_FAILED, "no memory");
-	HASH_ITER (hh, p->conflicts, c, tmp)
+	HASH_ITER (hh, p->conflicts, c, tmp) {
 		consider(cs, c);
+	}
 	if (cs->n)
 		qsort(cs->v, cs->n, sizeof(*cs->v), best_first);
 	cs->total = cs->n;

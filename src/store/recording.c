@@ -309,7 +309,7 @@ static int write_sites(struct recording *r, const struct profile *p, struct err 
 
 	if (!list)
 		rc = err_set(err, ERR_FAILED, "no memory");
-	for (size_t i = 0; i < p->sites.n && !rc; i++)
+	for (size_t i = 0; list && i < p->sites.n && !rc; i++)
 		rc = write_site(r, q, list[i], b, err);
 	sqlite3_finalize(q);
 	free(b[0].p);
@@ -443,7 +443,8 @@ static int write_aggregate(struct recording *r, const struct profile *p, bool pa
 			   struct err *err)
 {
 	if (packed ? write_snapshot(r, p, err)
-		   : write_sites(r, p, err) || exec(r, "DELETE FROM snapshot; DELETE FROM edge_snapshot", err))
+		   : write_sites(r, p, err) ||
+			     exec(r, "DELETE FROM snapshot; DELETE FROM edge_snapshot", err))
 		return -1;
 	return write_pairs(r, p, packed, err);
 }

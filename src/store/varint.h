@@ -25,7 +25,7 @@ static inline bool buffer_room(struct buffer *b, size_t n)
 	uint8_t *p;
 	size_t cap;
 
-	if (b->cap - b->n >= n)
+	if (b->p && b->cap - b->n >= n)
 		return true;
 	cap = (b->n + n) * 2;
 	p = realloc(b->p, cap);
