@@ -440,7 +440,7 @@ static int take_exit(struct exact *e, struct process *p, const struct exact_exit
 	if (!of || of->exit || r->n > of->n || !r->n || r->id != p->nblock ||
 	    r->id - r->of > of->exits || p->nblock >= MAX_BLOCKS)
 		return exact_bad(err);
-	b = calloc(1, sizeof(*b) + r->n * sizeof(b->site[0]));
+	b = code_alloc(p, sizeof(*b) + r->n * sizeof(b->site[0]));
 	if (!b)
 		return exact_no_memory(err);
 	b->exit = b->branch = true;
