@@ -12,8 +12,7 @@ static int decoded(struct classes *c, const uint8_t *p, unsigned len, uint64_t a
 
 	if (!insn_decode(&in, p, len, addr))
 		return -1;
-	if (in.cls == INSN_CALL)
-		*target = in.target;
+	*target = in.target;
 	if (!o || in.len != len)
 		return in.cls;
 	modrm = in.z.attributes & ZYDIS_ATTRIB_HAS_MODRM;
@@ -36,7 +35,7 @@ int classes_of(struct classes *c, const uint8_t *p, unsigned len, uint64_t addr,
 		return decoded(c, p, len, addr, target, NULL);
 	cls = c->of[o.key].cls - 1;
 	if (c->operand[o.number] == OPCODE_UNKNOWN || cls < 0 || cls == INSN_CALL ||
-	    o.end + c->of[o.key].imm != len)
+	    cls == INSN_JUMP || cls == INSN_BRANCH || o.end + c->of[o.key].imm != len)
 		return decoded(c, p, len, addr, target, &o);
 	return cls;
 }

@@ -14,7 +14,7 @@ struct classes {
 };
 
 /* enum insn_class of the instruction of `len` bytes at p, of which INSN_MAX_LEN can be read; -1: there is none.
- * *target: where a direct call goes, otherwise 0. */
+ * *target: where a direct branch, jump or call goes, otherwise 0. */
 int classes_of(struct classes *c, const uint8_t *p, unsigned len, uint64_t addr, uint64_t *target);
 
 #endif

@@ -20,11 +20,11 @@
 #include "isa/insn.h"
 
 #define PAGE 4096ul
-#define MAX_BLOCKS (EXACT_COUNTERS_SIZE / 16)
+#define MAX_BLOCKS EXACT_BLOCKS_MAX
 #define ENGINE "assay-exact"
 #define CODE_CHUNK 65536
 
-static void *map_piece(const struct exact *e, uint64_t at, uint64_t n)
+void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
 {
 	void *p;
 
@@ -169,12 +169,15 @@ static void release(const struct exact *e, struct process *p)
 	free(p->before);
 	free(p->thread);
 	free(p->image);
+	free(p->way);
 	free(p->cut);
 	p->block = NULL;
 	p->inverted = NULL;
 	p->before = NULL;
 	p->thread = NULL;
 	p->image = NULL;
+	p->way = NULL;
+	p->nway = p->way_room = 0;
 	p->cut = NULL;
 	p->sink = NULL;
 	p->sink_room = NULL;
@@ -265,7 +268,7 @@ char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
 
 /* Images. */
 
-static bool grow(void *array, size_t *n, size_t size)
+bool exact_grow(void *array, size_t *n, size_t size)
 {
 	void **a = array, *p = realloc(*a, (*n + 1) * size);
 
@@ -314,7 +317,8 @@ static uint32_t image_of(struct exact *e, const struct exact_image *r, uint64_t 
 		return 0;
 	}
 	while (e->files.nby_image <= pi->id)
-		if (!grow(&e->files.by_image, &e->files.nby_image, sizeof(*e->files.by_image)))
+		if (!exact_grow(&e->files.by_image, &e->files.nby_image,
+				sizeof(*e->files.by_image)))
 			break;
 	if (pi->id < e->files.nby_image && !e->files.by_image[pi->id])
 		e->files.by_image[pi->id] = im;
@@ -343,7 +347,7 @@ static int take_image(struct exact *e, struct process *p, const struct exact_ima
 	copy.path[sizeof(copy.path) - 1] = 0;
 	if (r->number != p->nimage + 1)
 		return exact_bad(err);
-	if (!grow(&p->image, &p->nimage, sizeof(*p->image)))
+	if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
 		return exact_no_memory(err);
 	p->image[p->nimage - 1].image = image_of(e, &copy, &p->image[p->nimage - 1].to_addr);
 	p->image[p->nimage - 1].start = copy.start;
@@ -382,6 +386,24 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted, bo
 	return true;
 }
 
+/* A direct jump's target is a fact of its site where it stays in the image; otherwise of the block that ends with it. */
+static void take_target(const struct exact *e, const struct process *p, struct code_block *b,
+			const struct exact_block *r, struct site *s, uint64_t target)
+{
+	const struct process_image *pi =
+		r->image && r->image <= p->nimage ? &p->image[r->image - 1] : NULL;
+	uint64_t at = pi ? target - pi->to_addr : target;
+
+	b->leaves = 0;
+	if (!target)
+		return;
+	if (pi && at >= pi->start && at < pi->end &&
+	    e->profile->image[pi->image]->kind != IMAGE_ANON)
+		s->target = target;
+	else
+		b->leaves = at;
+}
+
 static int take_block(struct exact *e, struct process *p, const struct exact_block *r,
 		      struct err *err)
 {
@@ -399,6 +421,7 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 	}
 	while (b->n < r->n) {
 		int cls;
+		uint64_t target;
 		unsigned len = r->bytes[r->len + b->n];
 		struct site *s = profile_site(
 			e->profile, (struct site_id){ .image = image, .addr = addr + at });
@@ -406,10 +429,12 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		if (!s || len > r->len - at)
 			return s ? exact_bad(err) : exact_no_memory(err);
 		s->len = (uint8_t)len;
-		cls = classes_of(e->classes, r->bytes + at, len, addr + at, &b->callee);
+		cls = classes_of(e->classes, r->bytes + at, len, addr + at, &target);
 		if (cls >= 0) {
 			s->cls = (uint8_t)cls;
 			b->branch = cls == INSN_BRANCH;
+			b->callee = cls == INSN_CALL ? target : 0;
+			take_target(e, p, b, r, s, target);
 		}
 		b->site[b->n++] = s;
 		at += len;
@@ -447,6 +472,7 @@ static int take_exit(struct exact *e, struct process *p, const struct exact_exit
 	b->n = r->n;
 	b->image = of->image;
 	memcpy(b->site, of->site, r->n * sizeof(b->site[0]));
+	b->leaves = b->site[b->n - 1]->target ? 0 : r->target;
 	b->next = p->own;
 	p->own = b;
 	if (streams && streams_exit(b, of, r, err))
@@ -481,7 +507,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_THREAD:
 		if (r->size < sizeof(*t))
 			return exact_bad(err);
-		if (!grow(&p->thread, &p->nthread, sizeof(*p->thread)))
+		if (!exact_grow(&p->thread, &p->nthread, sizeof(*p->thread)))
 			return exact_no_memory(err);
 		p->thread[p->nthread - 1].at = t->counters;
 		p->thread[p->nthread - 1].stream_at = t->stream;
@@ -490,13 +516,19 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_CUT:
 		if (r->size < sizeof(struct exact_cut))
 			return exact_bad(err);
-		if (!grow(&p->cut, &p->ncut, sizeof(*p->cut)))
+		if (!exact_grow(&p->cut, &p->ncut, sizeof(*p->cut)))
 			return exact_no_memory(err);
 		p->cut[p->ncut - 1] = *(const struct exact_cut *)(const void *)r;
 		return 0;
 	case EXACT_NATIVE:
 		e->totals.native++;
 		return 0;
+	case EXACT_PAIR:
+		return r->size >= sizeof(struct exact_pair) ? ways_pair(p, (const void *)r, err)
+							    : exact_bad(err);
+	case EXACT_EDGE:
+		return r->size >= sizeof(struct exact_edge) ? ways_edge(e, p, (const void *)r, err)
+							    : exact_bad(err);
 	default:
 		return exact_bad(err);
 	}
@@ -535,7 +567,7 @@ static int read_log(struct exact *e, struct process *p, uint64_t limit, struct e
 		int rc = 0;
 
 		if (!c)
-			c = p->log = map_piece(e, p->chunk, EXACT_LOG_SIZE);
+			c = p->log = exact_map(e, p->chunk, EXACT_LOG_SIZE);
 		if (!c)
 			return exact_bad(err);
 		next = __atomic_load_n(&c->next, __ATOMIC_ACQUIRE);
@@ -580,23 +612,27 @@ int exact_read_log(struct exact *e, struct process *p, struct err *err)
 
 /* Counters. */
 
-static void add_counts(struct process *p, uint32_t i, uint64_t count, uint64_t second)
+int exact_count(struct exact *e, struct process *p, uint32_t i, uint64_t count, uint64_t second)
 {
 	struct code_block *b = p->block[i];
+	uint64_t went = count;
 
 	if (!b)
-		return;
+		return 0;
 	for (unsigned k = 0; k < b->n; k++)
 		b->site[k]->observed += count;
 	streams_count(b, 0, b->n, count);
-	if (b->branch)
-		b->site[b->n - 1]->taken += b->exit	     ? count
-					    : p->inverted[i] ? count - second
-							     : second;
+	if (b->branch) {
+		went = b->exit ? count : p->inverted[i] ? count - second : second;
+		b->site[b->n - 1]->taken += went;
+	}
+	return b->leaves ? ways_leave(e, p, b, went) : 0;
 }
 
-static void apply_cuts(struct process *p)
+static int apply_cuts(struct exact *e, struct process *p)
 {
+	int rc = 0;
+
 	for (size_t i = 0; i < p->ncut; i++) {
 		const struct exact_cut *c = &p->cut[i];
 		struct code_block *b = c->id < p->nblock ? p->block[c->id] : NULL;
@@ -611,8 +647,11 @@ static void apply_cuts(struct process *p)
 		streams_count(b, from, to, c->counted ? ~0ull : 1);
 		if (c->counted && b->branch && p->inverted[c->id] && c->done < b->n)
 			b->site[b->n - 1]->taken--;
+		if (c->counted && b->leaves && c->done < b->n && (!b->branch || p->inverted[c->id]))
+			rc |= ways_leave(e, p, b, ~0ull);
 	}
 	p->ncut = 0;
+	return rc;
 }
 
 /* Since the last time: `before` holds differences already. */
@@ -632,7 +671,7 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 	if (!sum)
 		return exact_no_memory(err);
 	for (size_t t = 0; t < p->nthread; t++) {
-		const uint64_t *c = map_piece(e, p->thread[t].at, bytes);
+		const uint64_t *c = exact_map(e, p->thread[t].at, bytes);
 
 		if (!c)
 			continue;
@@ -651,13 +690,15 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 		for (uint32_t k = b ? b->before : 0; b && k < b->exits && i + 1 + k < p->nblock;
 		     k++)
 			count -= added(p, sum, 2 * (i + 1 + k));
-		if (count || second)
-			add_counts(p, i, count, second);
+		if ((count || second) && exact_count(e, p, i, count, second)) {
+			free(sum);
+			return exact_no_memory(err);
+		}
 	}
 	free(p->before);
 	p->before = sum;
 	p->nbefore = n;
-	return 0;
+	return ways_count(e, p, err);
 }
 
 static void give_back(struct exact *e, struct process *p)
@@ -701,16 +742,16 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 			       e->header->mode & EXACT_STREAM))
 			return exact_no_memory(err);
 	for (size_t i = 0; i < from->nimage && i < r->parent_images; i++) {
-		if (!grow(&p->image, &p->nimage, sizeof(*p->image)))
+		if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
 			return exact_no_memory(err);
 		p->image[i] = from->image[i];
 	}
-	return 0;
+	return ways_inherit(p, r->parent_pairs, err);
 }
 
 static int new_process(struct exact *e, uint64_t at, struct err *err)
 {
-	struct exact_process *r = map_piece(e, at, PAGE);
+	struct exact_process *r = exact_map(e, at, PAGE);
 	struct process *p, *parent, *replaced;
 	int rc = 0;
 
@@ -719,7 +760,7 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	p = calloc(1, sizeof(*p));
 	parent = find_process(e, r->parent);
 	replaced = find_process(e, r->replaces);
-	if (!p || !grow(&e->process, &e->nprocess, sizeof(*e->process))) {
+	if (!p || !exact_grow(&e->process, &e->nprocess, sizeof(*e->process))) {
 		munmap(r, PAGE);
 		free(p);
 		return exact_no_memory(err);
@@ -752,9 +793,9 @@ static int new_processes(struct exact *e, struct err *err)
 	int rc = 0;
 
 	while (at && !find_process(e, at) && n < 1u << 20) {
-		struct exact_process *r = map_piece(e, at, PAGE);
+		struct exact_process *r = exact_map(e, at, PAGE);
 
-		if (!r || !grow(&new, &n, sizeof(*new))) {
+		if (!r || !exact_grow(&new, &n, sizeof(*new))) {
 			rc = r ? exact_no_memory(err) : exact_bad(err);
 			break;
 		}
@@ -786,9 +827,10 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		return 0;
 	if (read_counters(e, p, err))
 		return -1;
-	apply_cuts(p);
+	if (apply_cuts(e, p))
+		return exact_no_memory(err);
 	if (ended) {
-		if (finish_streams(e, p, err))
+		if (ways_end(e, p, err) || finish_streams(e, p, err))
 			return -1;
 		p->done = true;
 		give_back(e, p);

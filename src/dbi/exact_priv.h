@@ -24,6 +24,8 @@ struct code_block {
 	struct field *field;
 	struct column *column;
 	uint64_t callee; /* of the direct call that it ends in, the image's address */
+	uint64_t
+		leaves; /* run-time address of the direct jump's target, if that is not in its image; else 0 */
 	uint32_t image;
 	struct site *site[];
 };
@@ -53,6 +55,14 @@ struct sink_room { /* … its memory */
 	uint64_t *start;
 	uint8_t size; /* which of the sizes it has, 0: none */
 	uint8_t emptied;
+};
+
+/* Where an indirect jump, call or return went; when it has been counted, an edge of the profile. */
+struct way {
+	uint32_t block;
+	struct site_id from, to;
+	struct edge *edge;
+	uint64_t before; /* its counter at the last poll */
 };
 
 struct counted { /* a thread's counters and stream */
@@ -86,6 +96,8 @@ struct process {
 	uint32_t nblock, room;
 	uint64_t *before; /* counters at the last poll, summed over threads */
 	uint64_t nbefore;
+	struct way *way;
+	size_t nway, way_room;
 	struct counted *thread;
 	size_t nthread;
 	struct process_image {
@@ -127,6 +139,28 @@ struct exact {
 int exact_read_log(struct exact *e, struct process *p, struct err *err);
 int exact_bad(struct err *err);
 int exact_no_memory(struct err *err);
+
+/* n executions of a block, of which its branch was counted `second` times. -1 without memory. */
+int exact_count(struct exact *e, struct process *p, uint32_t block, uint64_t n, uint64_t second);
+bool exact_grow(void *array, size_t *n, size_t size);
+/* A piece of the file, to be read; NULL: there is none. */
+void *exact_map(const struct exact *e, uint64_t at, uint64_t n);
+
+/* ways.c */
+struct site_id ways_place(const struct process *p, const struct exact_place *at);
+/* The site at a run-time address. */
+struct site_id ways_at(const struct process *p, uint64_t pc);
+int ways_pair(struct process *p, const struct exact_pair *r, struct err *err);
+int ways_edge(struct exact *e, const struct process *p, const struct exact_edge *r,
+	      struct err *err);
+/* What its parent had. */
+int ways_inherit(struct process *p, uint32_t n, struct err *err);
+/* Adds what has been counted since the last time. */
+int ways_count(struct exact *e, struct process *p, struct err *err);
+/* A block's direct jump out of its image, so often. -1 without memory. */
+int ways_leave(struct exact *e, const struct process *p, const struct code_block *b, uint64_t n);
+/* The process has ended: where its threads were is where they left. */
+int ways_end(struct exact *e, struct process *p, struct err *err);
 
 /* streams.c */
 /* A block's fields, of its record. */

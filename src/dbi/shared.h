@@ -18,7 +18,17 @@
 #define EXACT_MAGIC 0x3330746361786541ull
 #define EXACT_SIZE (1ull << 44)
 #define EXACT_LOG_SIZE (1u << 18)
-#define EXACT_COUNTERS_SIZE 0x4000000u
+#define EXACT_BLOCKS_MAX (1u << 22)
+#define EXACT_PAIRS_MAX (1u << 22)
+/* A thread's counters: two of each block, one of each pair. Those of the last block, which there never is, are
+ * one that is not used, and the block, + 1, in whose system call the thread is. */
+#define EXACT_PAIRS_AT (16u * EXACT_BLOCKS_MAX) /* offset in bytes */
+#define EXACT_INSIDE (2u * EXACT_BLOCKS_MAX - 1)
+/* Pairs that are often taken are counted in slots: counts, then as many numbers of pairs, + 1, or 0. They come on top
+ * of the pair's own counter. */
+#define EXACT_NEAR_AT (EXACT_PAIRS_AT + 8u * EXACT_PAIRS_MAX)
+#define EXACT_NEAR_SLOTS (1u << 16)
+#define EXACT_COUNTERS_SIZE (EXACT_NEAR_AT + 16u * EXACT_NEAR_SLOTS)
 #define EXACT_PATH_MAX 192
 
 /* What is observed. */
@@ -92,8 +102,8 @@ struct exact_process {
 	uint64_t next;	     /* the one before */
 	uint64_t parent;     /* forked from: its records up to parent_log are this one's too */
 	uint64_t parent_log; /* bytes of records */
-	uint32_t parent_blocks, parent_images; /* how many of them these were */
-	uint64_t log;			       /* first chunk */
+	uint32_t parent_blocks, parent_images, parent_pairs; /* how many of them these were */
+	uint64_t log;					     /* first chunk */
 	uint64_t replaces; /* it has ended: it executed this image, or is the same */
 	uint32_t pid;
 	uint32_t state; /* enum exact_state */
@@ -116,6 +126,8 @@ enum exact_kind {
 	EXACT_THREAD,
 	EXACT_CUT,
 	EXACT_NATIVE,
+	EXACT_PAIR,
+	EXACT_EDGE,
 };
 
 struct exact_record { /* all begin so; sizes are multiples of 8 */
@@ -154,6 +166,7 @@ struct exact_exit {
 	struct exact_record r;
 	uint32_t id, of;
 	uint16_t n, words, nfield, pad;
+	uint64_t target; /* a run-time address */
 };
 
 /* From the start on, that block's second counter tells how often its branch did not jump. */
@@ -175,6 +188,31 @@ struct exact_cut {
 	struct exact_record r;
 	uint32_t id;
 	uint16_t done, counted;
+};
+
+/* A place in the program: a run-time address, and the image that it lies in, or 0. */
+struct exact_place {
+	uint64_t pc;
+	uint32_t image; /* of the last record with that number */
+	uint32_t pad;
+};
+
+/* From here on the counter of that number tells how often control went from the block's last instruction, an
+ * indirect jump, call or return, there; such a block has no other one for its executions. Numbers count up. */
+struct exact_pair {
+	struct exact_record r;
+	uint32_t number, block;
+	struct exact_place to;
+};
+
+#define EXACT_WENT 0
+#define EXACT_CAME 1
+/* Once. All 0: the outside. */
+struct exact_edge {
+	struct exact_record r;
+	uint32_t kind;	/* EXACT_WENT, EXACT_CAME: as observe/edges.h has them */
+	uint32_t block; /* + 1: from its last instruction; 0: from the place */
+	struct exact_place from, to;
 };
 
 /* A program that ran without the engine. */

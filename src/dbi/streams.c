@@ -164,22 +164,12 @@ static bool by_target(const struct code_block *b, const struct field *f)
 	return b->indirect && f->operand >= OPERAND_ARG0 && f->operand <= OPERAND_ARG5;
 }
 
-/* The site at a run-time address. */
-static struct site *site_at(struct exact *e, const struct process *p, uint64_t at)
-{
-	for (size_t i = p->nimage; i-- > 0;)
-		if (at >= p->image[i].start && at < p->image[i].end)
-			return profile_site(e->profile,
-					    (struct site_id){ .image = p->image[i].image,
-							      .addr = at + p->image[i].to_addr });
-	return NULL;
-}
-
 /* Arguments of n executions that went to one target: those that `which` lists. */
 static int add_arguments(struct exact *e, const struct process *p, const struct code_block *b,
 			 const uint64_t *words, const uint16_t *which, unsigned n)
 {
-	struct site *s = site_at(e, p, words[which[0] * (size_t)b->words + b->target]);
+	struct site_id at = ways_at(p, words[which[0] * (size_t)b->words + b->target]);
+	struct site *s = at.image ? profile_site(e->profile, at) : NULL;
 	uint64_t v[BATCH];
 
 	for (unsigned i = 0; s && i < b->nfield; i++) {

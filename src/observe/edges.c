@@ -15,7 +15,7 @@ bool edges_is_indirect(int cls)
 
 bool edges_falls(int cls)
 {
-	return cls != INSN_JUMP && cls != INSN_CALL && cls != INSN_TRAP && !edges_is_indirect(cls);
+	return cls != INSN_JUMP && cls != INSN_CALL && !edges_is_indirect(cls);
 }
 
 struct edge *edges_get(struct profile *p, enum edge_kind kind, struct site_id from,

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks that in an exact recording as much control reaches each instruction as leaves it.
+ * Checks that in an exact recording as much control comes to each instruction as leaves it.
  *
- * Usage: flow [-t] RECORDING
- *   -t   the recording has all targets of indirect jumps and calls (--observe values, lists long enough), and
- *        they are ELF virtual addresses (a static program that is not position independent)
+ * Usage: flow RECORDING
  *
- * What a recording says of edges: an instruction that falls through passes its executions on to the next one, a
- * branch those that it did not take, and those that it took to its target, direct jumps and calls theirs to
- * their target, a system call to what follows. What is left over at an instruction has come or gone another way:
+ * What comes: from sites by their counts and targets, and by edges (src/observe/edges.h says which). What leaves: the
+ * instruction's executions, and as often as control was to execute it and went elsewhere instead. All of it has to
+ * be accounted for: each execution of an indirect jump, call or return by an edge, too. Code that no file holds is not
+ * judged, since it may have been replaced.
  *
- *   returns   at what follows a call: from a ret (or longjmp)
- *   entries   at a procedure's first instruction, or at one that nothing executed leads to: by an indirect
- *             jump or call, a signal, or the start of a process. With -t: what no target explains, the starts of
- *             processes and handlers
- *   starts    after a system call: a fork's child, or what sigreturn returns to
- *   ends      after a system call that did not return: exit, exec, sigreturn
- *   inner     inside a procedure, as often as it made indirect jumps, or less: by those. None with -t
- *   odd       anything else: what faulted, where a handler did not return to. No recording tells of them
- *
- * Prints a line for each odd one, at most 20, and the sums. Exit status 1 if there is an odd one.
+ * Prints a line for each instruction that is odd, at most 20, and the sums: `starts` and `ends` of threads,
+ * `interrupts` (edges of EDGE_CAME, but for ends). Exit status 1 if there is an odd one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,33 +19,45 @@
 
 #include "image/image.h"
 #include "isa/insn.h"
-#include "observe/profile.h"
+#include "observe/edges.h"
 #include "store/recording.h"
 
 struct node {
-	const struct site *site;
-	uint64_t target;
-	int64_t left; /* executions that nothing leads to */
-	int before;   /* class of the executed instruction that ends here, or -1 */
-	uint64_t before_count;
+	struct site_id id;
+	const struct site *site; /* NULL: nothing but edges */
+	int64_t left;		 /* what leaves without having come */
+	uint64_t went;		 /* by edges */
 };
 
 static struct profile profile;
 static struct image **images;
 static struct node *nodes;
 static size_t n_nodes;
+static struct {
+	uint64_t executions, edges, starts, ends, interrupts;
+	unsigned odd;
+} sum;
 
-static struct node *find(uint32_t image, uint64_t addr)
+static int by_place(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+	int order = site_id_order(x->id, y->id);
+
+	/* the one with a site first: it stays */
+	return order ? order : (x->site == NULL) - (y->site == NULL);
+}
+
+static struct node *find(struct site_id id)
 {
 	size_t low = 0, high = n_nodes;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
-		const struct site_id *id = &nodes[mid].site->id;
+		int order = site_id_order(nodes[mid].id, id);
 
-		if (id->image == image && id->addr == addr)
+		if (!order)
 			return &nodes[mid];
-		if (id->image < image || (id->image == image && id->addr < addr))
+		if (order < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -62,13 +65,25 @@ static struct node *find(uint32_t image, uint64_t addr)
 	return NULL;
 }
 
+static bool is_outside(struct site_id id)
+{
+	return !id.image && !id.addr;
+}
+
+static bool is_judged(struct site_id id)
+{
+	return profile.image[id.image]->kind == IMAGE_FILE;
+}
+
 static void collect(void)
 {
-	struct site **list = sites_sorted(&profile.sites);
+	struct edge *e, *tmp;
+	struct site *s;
+	size_t k = 0;
 
 	images = calloc(profile.nimage, sizeof(*images));
-	nodes = calloc(profile.sites.n + 1, sizeof(*nodes));
-	if (!list || !images || !nodes)
+	nodes = calloc(profile.sites.n + 2 * HASH_COUNT(profile.edges) + 1, sizeof(*nodes));
+	if (!images || !nodes)
 		abort();
 	for (size_t i = 0; i < profile.nimage; i++) {
 		struct err ignored;
@@ -77,182 +92,122 @@ static void collect(void)
 			images[i] = image_open(profile.image[i]->path, profile.image[i]->path,
 					       &ignored);
 	}
-	for (size_t i = 0; i < profile.sites.n; i++) {
-		const struct site *s = list[i];
-		struct node *n = &nodes[n_nodes];
-		const uint8_t *code;
-		struct insn in;
-		size_t room;
-
-		if (!images[s->id.image] || !s->observed)
-			continue;
-		*n = (struct node){ .site = s, .left = (int64_t)s->observed, .before = -1 };
-		code = image_code(images[s->id.image], s->id.addr, &room);
-		if (code && insn_decode(&in, code, room, s->id.addr) == s->len)
-			n->target = in.target;
-		n_nodes++;
+	SITES_EACH(&profile.sites, s)
+	if (s->observed)
+		nodes[n_nodes++] =
+			(struct node){ .id = s->id, .site = s, .left = (int64_t)s->observed };
+	HASH_ITER (hh, profile.edges, e, tmp) {
+		nodes[n_nodes++].id = e->key.from;
+		nodes[n_nodes++].id = e->key.to;
 	}
-	free(list);
+	qsort(nodes, n_nodes, sizeof(*nodes), by_place);
+	for (size_t i = 0; i < n_nodes; i++)
+		if (!k || site_id_order(nodes[k - 1].id, nodes[i].id))
+			nodes[k++] = nodes[i];
+	n_nodes = k;
 }
 
-static struct {
-	int64_t returns, entries, inner, starts, ends;
-	unsigned odd;
-} sum;
-
-static void odd(const struct site *s, uint64_t addr, int64_t n, const char *what)
+static void odd(struct site_id id, int64_t n, const char *what)
 {
+	const struct node *at = find(id);
+
+	if (!is_judged(id))
+		return;
 	if (++sum.odd <= 20)
 		printf("%s %#" PRIx64 ": %+" PRId64 " of %" PRIu64 " %s\n",
-		       profile.image[s->id.image]->path, addr, n, s->observed, what);
+		       profile.image[id.image]->path, id.addr, n,
+		       at && at->site ? at->site->observed : 0, what);
 }
 
-static void lead(const struct node *from, uint64_t addr, uint64_t count, bool falls)
+static void follow_edges(void)
 {
-	const struct site *s = from->site;
-	struct node *to = find(s->id.image, addr);
+	struct edge *e, *tmp;
 
-	if (to) {
-		to->left -= (int64_t)count;
-		if (falls) {
-			to->before = s->cls;
-			to->before_count = s->observed;
-		}
-	} else if (count && s->cls == INSN_SYSCALL) {
-		sum.ends += (int64_t)count;
-	} else if (count) {
-		odd(s, addr, -(int64_t)count, "lead to what was never executed");
+	HASH_ITER (hh, profile.edges, e, tmp) {
+		bool came = e->key.kind == EDGE_CAME, ends = is_outside(e->key.to);
+		struct node *from = find(e->key.from), *to = find(e->key.to);
+
+		sum.edges++;
+		sum.starts += is_outside(e->key.from) ? e->count : 0;
+		sum.ends += ends ? e->count : 0;
+		sum.interrupts += came && !ends ? e->count : 0;
+		if (came)
+			from->left += (int64_t)e->count;
+		else
+			from->went += e->count;
+		to->left -= (int64_t)e->count;
+		if (!came && !is_outside(e->key.from) && !from->site)
+			odd(e->key.from, (int64_t)e->count, "went, but were never executed");
 	}
 }
 
+static void lead(const struct node *from, uint64_t addr, uint64_t count)
+{
+	struct node *to = find((struct site_id){ .image = from->id.image, .addr = addr });
+
+	if (to)
+		to->left -= (int64_t)count;
+	else if (count)
+		odd(from->id, (int64_t)count, "lead to what was never executed");
+}
+
+static void check_target(const struct node *n)
+{
+	size_t room;
+	struct insn in;
+	const uint8_t *code =
+		images[n->id.image] ? image_code(images[n->id.image], n->id.addr, &room) : NULL;
+
+	if (code && insn_decode(&in, code, room, n->id.addr) == n->site->len && n->site->target &&
+	    n->site->target != in.target)
+		odd(n->id, 0, "have another target");
+}
+
+/* Where the executions went that edges do not tell of. */
 static void follow(const struct node *n)
 {
 	const struct site *s = n->site;
-	uint64_t next = s->id.addr + s->len;
+	uint64_t left = s->observed - n->went;
 
-	switch (s->cls) {
-	case INSN_BRANCH:
-		lead(n, next, s->observed - s->taken, true);
-		lead(n, n->target, s->taken, false);
-		break;
-	case INSN_JUMP:
-		lead(n, n->target, s->observed, false);
-		break;
-	case INSN_CALL: /* what follows is known to follow a call */
-		lead(n, n->target, s->observed, false);
-		/* fall through */
-	case INSN_ICALL: {
-		struct node *after = find(s->id.image, next);
-
-		if (after) {
-			after->before = s->cls;
-			after->before_count = s->observed;
-		}
-		break;
+	sum.executions += s->observed;
+	if (n->went > s->observed)
+		odd(n->id, (int64_t)(n->went - s->observed), "went, that were not executed");
+	check_target(n);
+	if (s->cls == INSN_BRANCH && s->target) {
+		lead(n, s->target, s->taken);
+		left -= s->taken;
 	}
-	case INSN_IJUMP:
-	case INSN_RET:
-	case INSN_TRAP:
-		break;
-	default:
-		lead(n, next, s->observed, true);
-		break;
-	}
-}
-
-static void follow_targets(const struct node *n)
-{
-	static struct hot_value v[HOT_CAPACITY_MAX];
-	const struct hot *h = n->site->operand[OPERAND_TARGET];
-	unsigned k = h ? hot_top(h, v, HOT_CAPACITY_MAX) : 0;
-	uint64_t known = 0;
-
-	if (n->site->cls != INSN_IJUMP && n->site->cls != INSN_ICALL)
-		return;
-	for (unsigned i = 0; i < k; i++) {
-		struct node *to = find(n->site->id.image, v[i].value);
-
-		known += (uint64_t)v[i].count;
-		if (to)
-			to->left -= (int64_t)v[i].count;
-	}
-	if (!h || !hot_exact(h) || known != n->site->observed)
-		odd(n->site, n->site->id.addr, (int64_t)(n->site->observed - known),
-		    "targets are not known");
-}
-
-static bool is_entry(const struct node *n)
-{
-	const struct image_proc *p = image_proc_at(images[n->site->id.image], n->site->id.addr);
-
-	return (p && p->start == n->site->id.addr) ||
-	       (n->before < 0 && n->left == (int64_t)n->site->observed);
-}
-
-/* Whether the indirect jumps of its procedure can have led to it. */
-static bool is_inner(const struct node *n)
-{
-	const struct site_id *id = &n->site->id;
-	const struct image_proc *p = image_proc_at(images[id->image], id->addr);
-	uint64_t jumps = 0;
-
-	for (size_t i = 0; p && i < n_nodes; i++) {
-		const struct site *s = nodes[i].site;
-
-		if (s->cls == INSN_IJUMP && s->id.image == id->image && s->id.addr >= p->start &&
-		    s->id.addr < p->end)
-			jumps += s->observed;
-	}
-	return n->left > 0 && (uint64_t)n->left <= jumps;
-}
-
-static void judge(const struct node *n, bool targets)
-{
-	bool call = n->before == INSN_CALL || n->before == INSN_ICALL;
-
-	if (!n->left)
-		return;
-	if (call && n->left > 0)
-		sum.returns += n->left;
-	else if (n->before == INSN_SYSCALL && n->left < 0)
-		sum.ends -= n->left;
-	else if (n->before == INSN_SYSCALL)
-		sum.starts += n->left;
-	else if (n->left > 0 && is_entry(n))
-		sum.entries += n->left;
-	else if (!targets && is_inner(n))
-		sum.inner += n->left;
-	else
-		odd(n->site, n->site->id.addr, n->left,
-		    n->left > 0 ? "come from nowhere" : "are missing");
+	if (edges_falls(s->cls))
+		lead(n, s->id.addr + s->len, left);
+	else if (s->target)
+		lead(n, s->target, left);
+	else if (left)
+		odd(n->id, (int64_t)left, "went nobody knows where");
 }
 
 int main(int argc, char **argv)
 {
-	bool targets = argc == 3 && !strcmp(argv[1], "-t");
-	uint64_t executions = 0;
 	struct err err;
 
-	if (argc != 2 + targets) {
-		fprintf(stderr, "usage: flow [-t] RECORDING\n");
+	if (argc != 2) {
+		fprintf(stderr, "usage: flow RECORDING\n");
 		return 2;
 	}
-	if (profile_init(&profile, &err) || recording_read(argv[1 + targets], &profile, &err)) {
+	if (profile_init(&profile, &err) || recording_read(argv[1], &profile, &err)) {
 		fprintf(stderr, "flow: %s\n", err.msg);
 		return 2;
 	}
 	collect();
-	for (size_t i = 0; i < n_nodes; i++) {
-		executions += nodes[i].site->observed;
-		follow(&nodes[i]);
-		if (targets)
-			follow_targets(&nodes[i]);
-	}
+	follow_edges();
 	for (size_t i = 0; i < n_nodes; i++)
-		judge(&nodes[i], targets);
-	printf("instructions %zu, executions %" PRIu64 ", returns %" PRId64 ", entries %" PRId64
-	       ", inner %" PRId64 ", starts %" PRId64 ", ends %" PRId64 ", odd %u\n",
-	       n_nodes, executions, sum.returns, sum.entries, sum.inner, sum.starts, sum.ends,
-	       sum.odd);
-	return !n_nodes || sum.odd;
+		if (nodes[i].site)
+			follow(&nodes[i]);
+	for (size_t i = 0; i < n_nodes; i++)
+		if (nodes[i].left)
+			odd(nodes[i].id, nodes[i].left,
+			    nodes[i].left > 0 ? "come from nowhere" : "are missing");
+	printf("instructions %zu, executions %" PRIu64 ", edges %" PRIu64 ", starts %" PRIu64
+	       ", ends %" PRIu64 ", interrupts %" PRIu64 ", odd %u\n",
+	       n_nodes, sum.executions, sum.edges, sum.starts, sum.ends, sum.interrupts, sum.odd);
+	return !sum.executions || sum.odd;
 }

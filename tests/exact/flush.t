@@ -35,12 +35,15 @@ same_counts "a shell" counts sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); 
 balance() { # NAME EXPECTED COMMAND…
 	local name=$1 expected=$2
 	shift 2
-	timeout -s KILL 100 "$ASSAY" record --exact --observe values --values 4096 "${small[@]}" -o flow.db -- "$@" >out 2>err
-	like "$name: what reaches an instruction leaves it" "$("$BUILD/tests/exact/flow" -t flow.db)" "$expected"
+	for mode in counts values; do
+		timeout -s KILL 100 "$ASSAY" record --exact --observe $mode "${small[@]}" -o flow.db -- "$@" >out 2>err
+		like "$name, $mode: as much comes to each instruction as leaves it" "$("$BUILD/tests/exact/flow" flow.db)" "$expected"
+	done
 }
-balance children ', entries 1, inner 0, starts 4, ends 5, odd 0$' "$PROGS/static/truth" children
-balance threads ', entries 1, inner 0, starts 5, ends 6, odd 0$' "$PROGS/static/truth" threads
-balance retried ', entries 21, inner 0, starts 0, ends 11, odd 0$' "$PROGS/static/truth" retried
+balance children ', starts 5, ends 5, interrupts 0, odd 0$' "$PROGS/static/truth" children
+# a thread that is in a system call when the cache is emptied ends and starts there, for the recorder
+balance threads ', interrupts 0, odd 0$' "$PROGS/static/truth" threads
+balance retried ', starts 1, ends 1, interrupts 10, odd 0$' "$PROGS/static/truth" retried
 
 # the same as natively, whoever has to leave the cache
 RUNNER=("$ASSAY" record -q --exact "${small[@]}" -o trial.db --)

@@ -12,12 +12,15 @@
 #include <cmocka.h>
 
 #include "dbi/exact_priv.h"
+#include "observe/edges.h"
 
 #define BLOCKS 40
 #define INSNS 6
 #define EXITS 2	  /* of each block, behind its second and its fourth instruction */
 #define VALUES 12 /* different ones of a word: as many as are counted exactly */
 #define PC 0x400000ull
+#define WAYS 3 /* where every other block goes, at its end: it is counted there */
+#define AWAY 0x800000ull
 
 static uint64_t state = 1;
 
@@ -53,7 +56,7 @@ static struct engine {
 		uint64_t value[VALUES * 2 + 2], times[VALUES * 2 + 2];
 		unsigned n;
 	} want[BLOCKS][INSNS][OPERAND_N];
-	uint64_t taken[BLOCKS][INSNS];
+	uint64_t taken[BLOCKS][INSNS], went[BLOCKS][WAYS];
 } * g;
 
 static void *piece(uint64_t size, uint64_t *at)
@@ -108,6 +111,12 @@ static unsigned words_of(const struct block *b, unsigned n)
 	return words;
 }
 
+/* Where control goes that leaves a block under that number. */
+static uint64_t away(unsigned number)
+{
+	return AWAY + 16ull * number;
+}
+
 static void make_exit(const struct block *b, unsigned i)
 {
 	struct exact_exit *r = record(EXACT_EXIT, sizeof(*r));
@@ -120,7 +129,48 @@ static void make_exit(const struct block *b, unsigned i)
 				  .of = b->id,
 				  .n = (uint16_t)n,
 				  .words = (uint16_t)words_of(b, n),
-				  .nfield = (uint16_t)nfield };
+				  .nfield = (uint16_t)nfield,
+				  .target = away(b->id + 1 + i) };
+}
+
+static bool is_indirect(unsigned id)
+{
+	return id % 2;
+}
+
+static unsigned pair_of(unsigned id, unsigned way)
+{
+	return id / 2 * WAYS + way;
+}
+
+static void make_pairs(const struct block *b, unsigned id)
+{
+	for (unsigned i = 0; i < WAYS; i++) {
+		struct exact_pair *r = record(EXACT_PAIR, sizeof(*r));
+
+		*r = (struct exact_pair){ .r = r->r,
+					  .number = pair_of(id, i),
+					  .block = b->id,
+					  .to.pc = away(b->id) + i };
+	}
+}
+
+/* Often in a slot, which is some other pair's before. */
+static void count_pair(unsigned pair)
+{
+	uint64_t *own = g->counters + EXACT_PAIRS_AT / 8, *near = g->counters + EXACT_NEAR_AT / 8;
+	unsigned slot = pair % 7;
+	uint64_t *number = &near[EXACT_NEAR_SLOTS + slot];
+
+	if (*number == pair + 1) {
+		near[slot]++;
+		return;
+	}
+	own[pair]++;
+	if (*number)
+		own[*number - 1] += near[slot];
+	near[slot] = 0;
+	*number = pair + 1;
 }
 
 static void make_block(unsigned id)
@@ -130,7 +180,7 @@ static void make_block(unsigned id)
 	struct exact_block *r;
 
 	b->id = id * (1 + EXITS);
-	b->before = pick(1 + EXITS);
+	b->before = is_indirect(id) ? EXITS : pick(1 + EXITS);
 	b->words = id % 8;
 	for (unsigned i = 0; i < INSNS * 2; i++) { /* one or two an instruction */
 		make_field(&b->field[b->nfield], i / 2, b->words);
@@ -154,6 +204,8 @@ static void make_block(unsigned id)
 	memcpy(r->bytes + fields, b->field, b->nfield * sizeof(b->field[0]));
 	for (unsigned i = 0; i < EXITS; i++)
 		make_exit(b, i);
+	if (is_indirect(id))
+		make_pairs(b, id);
 }
 
 static void setup(void)
@@ -244,7 +296,13 @@ static void execute(unsigned id, unsigned skew)
 		g->counters[2 * number]++;
 		g->taken[id][done - 1]++;
 	}
-	g->counters[2 * b->id] += !exit || exit > b->before;
+	if (is_indirect(id) && done == INSNS) {
+		unsigned way = pick(WAYS);
+
+		g->went[id][way]++;
+		count_pair(pair_of(id, way));
+	}
+	g->counters[2 * b->id] += !is_indirect(id) && (!exit || exit > b->before);
 	if (done < INSNS && !exit) {
 		struct exact_cut *c;
 
@@ -252,7 +310,7 @@ static void execute(unsigned id, unsigned skew)
 			return;
 		c = record(EXACT_CUT, sizeof(*c));
 		*c = (struct exact_cut){
-			.r = c->r, .id = b->id, .done = (uint16_t)done, .counted = 1
+			.r = c->r, .id = b->id, .done = (uint16_t)done, .counted = !is_indirect(id)
 		};
 		words = words_of(b, done);
 	}
@@ -274,8 +332,31 @@ static void execute(unsigned id, unsigned skew)
 	s->at += 8ul * (words + 1);
 }
 
+static void check_edge(uint64_t from, uint64_t to, uint64_t count)
+{
+	const struct edge *e = edges_get(&g->profile, EDGE_WENT, (struct site_id){ .addr = from },
+					 (struct site_id){ .addr = to });
+
+	assert_non_null(e);
+	assert_int_equal(e->count, count);
+}
+
+static void check_edges(void)
+{
+	for (unsigned id = 0; id < BLOCKS; id++) {
+		const struct block *b = &g->block[id];
+		uint64_t pc = PC + 16 * id;
+
+		for (unsigned i = 0; i < EXITS; i++)
+			check_edge(pc + 2 * i + 1, away(b->id + 1 + i), g->taken[id][2 * i + 1]);
+		for (unsigned i = 0; i < WAYS && is_indirect(id); i++)
+			check_edge(pc + INSNS - 1, away(b->id) + i, g->went[id][i]);
+	}
+}
+
 static void check(void)
 {
+	check_edges();
 	for (unsigned id = 0; id < BLOCKS; id++)
 		for (unsigned i = 0; i < INSNS; i++) {
 			struct site *site = profile_site_find(

@@ -68,6 +68,7 @@ struct build {
 	unsigned nlink;
 	uint64_t returns; /* cache address where the call at its end returns to */
 	uint32_t id;
+	uint32_t site; /* of what ends it, if that is indirect */
 	struct log_exits exits;
 	unsigned counter; /* the instruction before which the block is counted */
 	bool flags_dead;  /* there */
@@ -94,6 +95,11 @@ uint32_t registers_used(const uint8_t *p);
 static inline bool ends_block(unsigned kind)
 {
 	return kind >= JUMP;
+}
+
+static inline bool is_indirect(unsigned kind)
+{
+	return kind == RET || kind == RET_POP || kind == JUMP_INDIRECT || kind == CALL_INDIRECT;
 }
 
 /* code.c */

@@ -208,24 +208,6 @@ void cache_link(struct link *l, struct block *to)
 	patch(l, code);
 }
 
-void cache_near(struct thread *t, uint64_t pc, uint64_t code)
-{
-	uint64_t *e = (uint64_t *)((char *)t + T_NEAR_TABLE + (pc & 0xffff) * 16);
-
-	e[0] = 0 - pc;
-	e[1] = code;
-}
-
-static void forget_near(uint64_t pc)
-{
-	for (struct thread *t = threads; t; t = t->next) {
-		uint64_t *e = (uint64_t *)((char *)t + T_NEAR_TABLE + (pc & 0xffff) * 16);
-
-		if (e[0] == 0 - pc)
-			e[0] = pc & 0xffff ? 0 : ~0ul;
-	}
-}
-
 static void bury(struct table *t, uint64_t pc)
 {
 	uint64_t *s = table_find(t, pc);
@@ -241,10 +223,10 @@ static void kill_block(struct block *b)
 	b->flags |= BLOCK_DEAD;
 	if (cache_find(b->pc) == b)
 		bury(rt_blocks, b->pc);
-	forget_near(b->pc);
+	edges_forget(b->pc);
 	/* a call's return point lies in it */
 	bury(rt_returns, b->pc + b->len);
-	forget_near(b->pc + b->len);
+	edges_forget(b->pc + b->len);
 	for (uint32_t i = b->in; i;) {
 		struct link *l = &links[i - 1];
 
@@ -320,6 +302,7 @@ void cache_reset(void)
 	forget(pages, PAGES_MAX * sizeof(*pages));
 	table_reset(rt_blocks);
 	table_reset(rt_returns);
+	edges_reset();
 	used[0] = used[1] = 0;
 	npages = 0;
 	nlinks = 1;
@@ -327,7 +310,7 @@ void cache_reset(void)
 	__atomic_store_n(&nblocks, 0, __ATOMIC_RELEASE);
 	for (struct thread *t = threads; t; t = t->next) {
 		forget((char *)t + T_NEAR_TABLE, T_NEAR_TABLE_SIZE);
-		*(uint64_t *)((char *)t + T_NEAR_TABLE) = ~0ul; /* as thread_new leaves it */
-		t->once = t->once_id = 0;
+		t->once = 0;
+		t->known = NULL;
 	}
 }

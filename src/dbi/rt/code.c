@@ -28,6 +28,9 @@ static void place_counter(struct build *b)
 		}
 	}
 	b->dead_at_start = !live;
+	/* where it goes is counted, and each execution that comes to its end goes somewhere */
+	if (b->site)
+		b->counter = b->n;
 	for (unsigned i = 0; i < b->counter; i++)
 		b->exits.before += b->in[i].kind == BRANCH;
 }

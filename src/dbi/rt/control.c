@@ -31,41 +31,68 @@ void put_link_jump(struct build *b, uint64_t target)
 	put_link(b, target, LINK_JUMP);
 }
 
-/* Goes to the code of the address in rcx. */
+/* eax: the address in rcx and the site's number, as switch.S takes them; or the number alone. Returns whether the
+ * site has slots in the near table. */
+static bool put_site(struct build *b)
+{
+	struct emit *e = &b->e;
+	bool near = b->site < NEAR_SITES;
+
+	put_spill(e, RAX);
+	if (near) { /* lea eax, [rcx + site] */
+		put8(e, 0x8d);
+		put8(e, 0x81);
+	} else { /* mov eax, site */
+		put8(e, 0xb8);
+	}
+	put32(e, b->site);
+	return near;
+}
+
+/* op reg, gs:[rax * scale + offset] */
+static void put_at(struct emit *e, unsigned op, unsigned reg, unsigned scale, uint32_t offset)
+{
+	put8(e, 0x65);
+	put8(e, 0x48);
+	put8(e, op);
+	put8(e, reg << 3 | 4);
+	put8(e, scale == 8 ? 0xc5 : 0x85);
+	put32(e, offset);
+}
+
+/* Goes to the code of the address in rcx: what rt_ibl_jump does. */
 static void put_lookup(struct build *b)
 {
 	struct emit *e = &b->e;
 	static const uint8_t index[] = {
-		0x0f, 0xb7, 0xc1, /* movzx eax, cx */
+		0x0f, 0xb7, 0xc0, /* movzx eax, ax */
 		0x8d, 0x04, 0x00, /* lea eax, [rax + rax] */
-	};
-	static const uint8_t compare[] = {
-		0x48, 0x8d, 0x0c, 0x11, /* lea rcx, [rcx + rdx] */
-		0xe3, 0x05,		/* jrcxz over the next one */
 	};
 
 	if (b->once) {
 		put_jump(e, (uint64_t)rt_once_jump);
 		return;
 	}
-	put_spill(e, RAX);
+	if (!put_site(b)) {
+		put_jump(e, (uint64_t)rt_ibl_far_jump);
+		return;
+	}
 	put_spill(e, RDX);
 	put_bytes(e, index, sizeof(index));
-	put8(e, 0x65); /* mov rdx, gs:[rax * 8 + table] */
-	put8(e, 0x48);
-	put8(e, 0x8b);
-	put8(e, 0x14);
-	put8(e, 0xc5);
-	put32(e, T_NEAR_TABLE);
-	put_bytes(e, compare, sizeof(compare));
+	put_at(e, 0x8b, RDX, 8, T_NEAR_TABLE);
+	put8(e, 0x48); /* lea rcx, [rcx + rdx + bias] */
+	put8(e, 0x8d);
+	put8(e, 0x8c);
+	put8(e, 0x11);
+	put32(e, NEAR_BIAS);
+	put8(e, 0xe3); /* jrcxz over the next one */
+	put8(e, 0x05);
 	put_jump(e, (uint64_t)rt_ibl_jump_miss);
-	put8(e, 0x65); /* mov rax, gs:[rax * 8 + table + 8] */
-	put8(e, 0x48);
-	put8(e, 0x8b);
-	put8(e, 0x04);
-	put8(e, 0xc5);
-	put32(e, T_NEAR_TABLE + 8);
-	put_gs(e, 0x89, RAX, T_TARGET);
+	put_at(e, 0x8b, RDX, 8, T_NEAR_TABLE + 8);
+	put_gs(e, 0x89, RDX, T_TARGET);
+	put_at(e, 0x8b, RDX, 4, T_NEAR_COUNTS);
+	put_lea(e, RDX, RDX, NO_REG, 1, 1);
+	put_at(e, 0x89, RDX, 4, T_NEAR_COUNTS);
 	put_restore(e, RAX);
 	put_restore(e, RCX);
 	put_restore(e, RDX);
@@ -74,6 +101,22 @@ static void put_lookup(struct build *b)
 	put8(e, 0x24);
 	put8(e, 0x25);
 	put32(e, T_TARGET);
+}
+
+/* … for a ret, which the CPU has predicted; or as a jump. */
+static void put_return(struct build *b, bool pops)
+{
+	bool near;
+
+	if (b->once) {
+		put_jump(&b->e, (uint64_t)(pops ? rt_once_jump : rt_once_ret));
+		return;
+	}
+	near = put_site(b);
+	if (pops)
+		put_jump(&b->e, (uint64_t)(near ? rt_ibl_jump : rt_ibl_far_jump));
+	else
+		put_jump(&b->e, (uint64_t)(near ? rt_ibl_ret : rt_ibl_far_ret));
 }
 
 static void put_store_return(struct emit *e, uint64_t pc)
@@ -127,7 +170,8 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 		b->link[b->nlink].edge = true;
 		if (in < &b->in[b->n - 1]) {
 			b->exits.exit[b->exits.n++] =
-				(struct log_exit){ (uint8_t)(in - b->in), (uint16_t)b->word };
+				(struct log_exit){ (uint8_t)(in - b->in), (uint16_t)b->word,
+						   in->target };
 			b->link[b->nlink].exit = (uint8_t)b->exits.n;
 			put_link(b, in->target, LINK_JUMP);
 			break;
@@ -170,11 +214,7 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 			put8(e, 0x24);
 			put32(e, 8u + *(const uint16_t *)(p + in->imm));
 		}
-		if (b->once)
-			put_jump(e,
-				 in->kind == RET ? (uint64_t)rt_once_ret : (uint64_t)rt_once_jump);
-		else
-			put_jump(e, in->kind == RET ? (uint64_t)rt_ibl_ret : (uint64_t)rt_ibl_jump);
+		put_return(b, in->kind == RET_POP);
 		break;
 	case JUMP_INDIRECT:
 	case CALL_INDIRECT:

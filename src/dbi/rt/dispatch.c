@@ -53,8 +53,6 @@ struct thread *thread_new(void)
 	if (!t)
 		t = reserve(T_SIZE);
 	t->self = t;
-	cache_near(t, 0, 0);
-	*(uint64_t *)((char *)t + T_NEAR_TABLE) = ~0ul; /* matches no address of this slot */
 	t->next = threads;
 	__atomic_store_n(&threads, t, __ATOMIC_RELEASE);
 	unlock(&threads_lock);
@@ -105,29 +103,51 @@ static void odd(struct thread *t)
 	    (uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], t->pc);
 }
 
+/* It is in the system call that ends the block, + 1; or in none. */
+static void set_inside(struct thread *t, uint32_t block)
+{
+	if (log_fd >= 0 && log_mode & EXACT_COUNTS)
+		*counter_of(t, EXACT_INSIDE) = block;
+}
+
 /* The system call behind the block. Outside: it may take forever. False: it is still to be done, but has been
  * counted; under cache_lock then. */
-static bool outside(struct thread *t)
+static bool outside(struct thread *t, uint32_t block)
 {
-	bool done;
+	bool returns = t->regs[RAX] == __NR_rt_sigreturn, done;
+	uint32_t before = flushes;
 
+	set_inside(t, block + 1);
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	done = do_syscall(t);
+	if (flushes != before) /* for the recorder, the thread went away in it, and comes now */
+		edges_note(EXACT_WENT, 0, 0, t->pc);
+	else if (returns)
+		edges_note(EXACT_WENT, block + 1, 0, t->pc);
+	set_inside(t, 0);
 	if (!done)
 		lock(&cache_lock);
 	return done;
 }
 
+static void in_odd(struct thread *t, uint32_t block, uint64_t next)
+{
+	odd(t);
+	if (t->pc != next)
+		edges_note(EXACT_WENT, block + 1, 0, t->pc);
+}
+
 /* The instruction has left the thread's block for code that changes all the time. */
 static void leave_once(struct thread *t, const struct link *l)
 {
-	uint32_t before = flushes;
+	const struct block *b = &blocks[l->from];
+	uint32_t before = flushes, id = once_number(t) - 1;
 
 	t->pc = l->target;
 	once_count(t, l->edge);
 	if (l->kind == LINK_ODD)
-		odd(t);
-	else if (l->kind == LINK_SYSCALL && !outside(t)) {
+		in_odd(t, id, b->pc + b->len);
+	else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
 		if (flushes == before)
 			once_uncount(t);
 		else
@@ -139,13 +159,14 @@ static void leave_once(struct thread *t, const struct link *l)
 static void leave_block(struct thread *t, const struct link *l)
 {
 	uint32_t before = flushes, id = blocks[l->from].id, n = blocks[l->from].n;
+	uint64_t next = blocks[l->from].pc + blocks[l->from].len;
 
 	t->pc = l->target;
 	if (l->edge && log_mode & EXACT_COUNTS)
 		++*counter_of(t, edge_counter(l));
 	if (l->kind == LINK_ODD)
-		odd(t);
-	else if (l->kind == LINK_SYSCALL && !outside(t)) {
+		in_odd(t, id, next);
+	else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
 		if (flushes != before)
 			t->uncount = true;
 		else if (log_mode & EXACT_COUNTS)
@@ -172,14 +193,16 @@ static void uncount(struct thread *t)
 }
 
 /* The block of t->pc, found or made; the thread is inside with it. NULL: there is none now. `from`, if not NULL,
- * leads there; it is of after so many flushes. */
-static struct block *next_block(struct thread *t, struct link *from, uint32_t of, bool indirect)
+ * leads there; it is of after so many flushes, and so is `site`, an indirect jump that does, or 0. */
+static struct block *next_block(struct thread *t, struct link *from, uint32_t of, uint32_t site)
 {
 	struct block *b;
 
 	lock(&cache_lock);
-	if (of != flushes)
+	if (of != flushes) {
 		from = NULL;
+		site = 0;
+	}
 	b = cache_find(t->pc);
 	if (!b && (publish_full() || cache_full())) {
 		unlock(&cache_lock);
@@ -192,23 +215,36 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 		cache_link(from, b);
 	else if (b && from && from->edge && log_mode & EXACT_COUNTS)
 		--*counter_of(t, edge_counter(from)); /* inverted: it fell through */
-	if (b && indirect && !(b->flags & BLOCK_ONCE))
-		cache_near(t, b->pc, b->code);
+	if (b && site && !(b->flags & BLOCK_ONCE))
+		edges_near(t, edges_pair(site, b->pc), b);
 	t->inside = b;
 	unlock(&cache_lock);
 	return b;
 }
 
-/* Why the cache was left: the link that leads on from there, or NULL. *indirect: by an indirect jump. */
-static struct link *leave(struct thread *t, const struct block *b, bool *indirect)
+/* An indirect jump, call or return, of a block that may be one for code that changes, has left the cache for t->pc.
+ * Returns its site. */
+static uint32_t leave_indirect(struct thread *t, const struct block *b)
+{
+	uint32_t site = (uint32_t)t->site;
+
+	lock(&cache_lock);
+	if (b->flags & BLOCK_ONCE)
+		site = once_site(t);
+	if (site)
+		edges_count(t, edges_pair(site, t->pc));
+	unlock(&cache_lock);
+	return site;
+}
+
+/* Why the cache was left: the link that leads on from there, or NULL. *site: of the indirect jump, or 0. */
+static struct link *leave(struct thread *t, const struct block *b, uint32_t *site)
 {
 	struct link *l;
 	bool once;
 
-	*indirect = t->exit_link == EXIT_INDIRECT;
-	if (*indirect && b->flags & BLOCK_ONCE)
-		once_count(t, true);
-	if (*indirect || t->exit_link == EXIT_SIGNAL)
+	*site = t->exit_link == EXIT_INDIRECT ? leave_indirect(t, b) : 0;
+	if (t->exit_link == EXIT_INDIRECT || t->exit_link == EXIT_SIGNAL)
 		return NULL;
 	l = &links[t->exit_link];
 	once = blocks[l->from].flags & BLOCK_ONCE;
@@ -228,7 +264,7 @@ void dispatch(void *thread)
 	struct thread *t = thread;
 	struct link *from = NULL;
 	uint32_t before = 0; /* of `from` */
-	bool indirect = false;
+	uint32_t site = 0;
 
 	for (;;) {
 		struct block *b;
@@ -238,19 +274,19 @@ void dispatch(void *thread)
 		if (t->pending) {
 			signals_deliver(t);
 			from = NULL;
-			indirect = false;
+			site = 0;
 		}
 		flush_wait();
-		b = next_block(t, from, before, indirect);
+		b = next_block(t, from, before, site);
 		from = NULL;
-		indirect = false;
+		site = 0;
 		if (!b)
 			continue;
 		before = flushes;
 		t->target = b->code;
 		rt_enter(t);
 		t->flags &= ~0x100ul;
-		from = leave(t, b, &indirect);
+		from = leave(t, b, &site);
 		__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	}
 }

@@ -11,6 +11,9 @@
 #include "dbi/shared.h"
 
 _Static_assert(EXACT_COUNTERS_SIZE == T_COUNTERS_SIZE, "layout");
+_Static_assert(T_COUNTERS + EXACT_PAIRS_AT == T_PAIRS, "layout");
+_Static_assert(T_COUNTERS + EXACT_NEAR_AT == T_NEAR_COUNTS, "layout");
+_Static_assert(T_NEAR_PAIRS - T_NEAR_COUNTS == 8 * EXACT_NEAR_SLOTS, "layout");
 _Static_assert(EXACT_HALF == T_HALF_SIZE, "layout");
 
 struct timespec_k {
@@ -24,7 +27,7 @@ static struct exact_process *process;
 static uint64_t process_at;
 static struct exact_log *chunk;
 static uint64_t written; /* bytes of records before the chunk's */
-static uint32_t images;
+static uint32_t images, pairs;
 static int log_lock;
 
 static void *map_piece(uint64_t at, uint64_t n, void *where)
@@ -93,6 +96,7 @@ static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces,
 	process->replaces = replaces;
 	process->parent_blocks = parent ? nids : 0;
 	process->parent_images = images;
+	process->parent_pairs = pairs;
 	process->pid = same ? same : (uint32_t)sys(__NR_getpid);
 	process->same = same != 0;
 	chunk = NULL;
@@ -163,6 +167,7 @@ void log_thread(struct thread *t)
 		stream_of(t)->start[1] = (uint64_t)base + T_HALF_1;
 	}
 	map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
+	edges_thread(t);
 	lock(&log_lock);
 	r = begin(EXACT_THREAD, sizeof(*r));
 	r->tid = (uint32_t)t->tid;
@@ -273,6 +278,7 @@ static void log_exits(const struct block *b, const struct plan *plan, const stru
 		r->n = x->insn + 1;
 		r->words = x->words;
 		r->nfield = (uint16_t)nfield;
+		r->target = x->target;
 		end(r);
 	}
 }
@@ -316,6 +322,39 @@ void log_inverted(uint32_t id)
 	lock(&log_lock);
 	r = begin(EXACT_INVERTED, sizeof(*r));
 	r->id = id;
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_pair(uint32_t number, uint32_t block, uint64_t pc, uint32_t image)
+{
+	struct exact_pair *r;
+
+	if (log_fd < 0)
+		return;
+	lock(&log_lock);
+	r = begin(EXACT_PAIR, sizeof(*r));
+	r->number = number;
+	r->block = block;
+	r->to = (struct exact_place){ .pc = pc, .image = image };
+	pairs = number + 1;
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_edge(unsigned kind, uint32_t block, uint64_t from, uint32_t from_image, uint64_t to,
+	      uint32_t to_image)
+{
+	struct exact_edge *r;
+
+	if (log_fd < 0)
+		return;
+	lock(&log_lock);
+	r = begin(EXACT_EDGE, sizeof(*r));
+	r->kind = kind;
+	r->block = block;
+	r->from = (struct exact_place){ .pc = from, .image = from_image };
+	r->to = (struct exact_place){ .pc = to, .image = to_image };
 	end(r);
 	unlock(&log_lock);
 }
@@ -377,7 +416,7 @@ void log_restart(void)
 	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
 	sys(__NR_munmap, process, 4096);
 	sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
-	images = 0;
+	images = pairs = 0;
 	new_process(0, 0, old, pid);
 	unlock(&log_lock);
 	if (log_mode & EXACT_STREAM)

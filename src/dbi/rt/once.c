@@ -14,6 +14,7 @@ struct known {
 	uint8_t bytes[INSN_MAX];
 	uint8_t len; /* 0: free */
 	uint32_t id;
+	uint32_t site; /* of an indirect jump, or 0 */
 };
 static struct known *known;
 static uint32_t nknown;
@@ -43,7 +44,7 @@ void once_note(struct thread *t, const struct block *b, struct region *r)
 	const uint8_t *code = (const uint8_t *)b->pc;
 	uint32_t i = (uint32_t)hash(b->pc, code, b->len);
 
-	t->once_id = 0;
+	t->known = NULL;
 	if (!(log_mode & EXACT_COUNTS))
 		return;
 	if (!known)
@@ -52,7 +53,7 @@ void once_note(struct thread *t, const struct block *b, struct region *r)
 		struct known *k = &known[i &= KNOWN_MAX - 1];
 
 		if (k->len == b->len && k->pc == b->pc && !memcmp(k->bytes, code, b->len)) {
-			t->once_id = k->id;
+			t->known = k;
 			return;
 		}
 		if (k->len)
@@ -66,7 +67,7 @@ void once_note(struct thread *t, const struct block *b, struct region *r)
 		if (!r->image)
 			r->image = log_image(r);
 		k->id = new_number(k, r->image);
-		t->once_id = k->id;
+		t->known = k;
 		return;
 	}
 }
@@ -82,8 +83,8 @@ void once_uncount(struct thread *t)
 {
 	if (!(log_mode & EXACT_COUNTS))
 		return;
-	if (t->once_id)
-		--*counter_of(t, 2 * t->once_id);
+	if (t->known)
+		--*counter_of(t, 2 * t->known->id);
 	else
 		log_uncounted(-1);
 }
@@ -92,10 +93,26 @@ void once_count(struct thread *t, bool taken)
 {
 	if (!(log_mode & EXACT_COUNTS))
 		return;
-	if (!t->once_id) {
+	if (!t->known) {
 		log_uncounted(1);
 		return;
 	}
-	++*counter_of(t, 2 * t->once_id);
-	*counter_of(t, 2 * t->once_id + 1) += taken;
+	++*counter_of(t, 2 * t->known->id);
+	*counter_of(t, 2 * t->known->id + 1) += taken;
+}
+
+uint32_t once_number(const struct thread *t)
+{
+	return t->known ? t->known->id + 1 : 0;
+}
+
+uint32_t once_site(const struct thread *t)
+{
+	struct known *k = t->known;
+
+	if (!k && log_mode & EXACT_COUNTS)
+		log_uncounted(1);
+	if (k && !k->site)
+		k->site = edges_site(k->id, false);
+	return k ? k->site : 0;
 }

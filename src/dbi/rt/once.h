@@ -13,5 +13,9 @@ void once_count(struct thread *t, bool taken);
 /* … not, after all. */
 void once_uncount(struct thread *t);
 void once_reset(void);
+/* The number that counts it, + 1, or 0. */
+uint32_t once_number(const struct thread *t);
+/* Its number as an indirect jump, or 0. */
+uint32_t once_site(const struct thread *t);
 
 #endif

@@ -14,6 +14,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->code = blk->code;
 	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
 	b->id = blk->id;
+	b->site = blk->site;
 	b->once = blk->flags & BLOCK_ONCE;
 	b->nlink = 0;
 	library_enter(t);

@@ -35,6 +35,7 @@ static void child_main(void *arg)
 	signals_thread(t);
 	log_thread(t);
 	signals_restore(t->signal.mask);
+	edges_note(EXACT_WENT, 0, 0, t->pc);
 	dispatch(t);
 }
 
@@ -126,6 +127,8 @@ static long clone(struct thread *t, struct request *q)
 		r = fork_child(t, q);
 		if (!r && stack)
 			t->regs[RSP] = stack;
+		if (!r)
+			edges_note(EXACT_WENT, 0, 0, t->pc);
 	}
 	signals_restore(mask);
 	return r;

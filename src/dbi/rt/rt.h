@@ -72,7 +72,8 @@ struct thread {
 	uint64_t pending;
 	uint64_t pc, flags, gs_base, flags_spill;
 	uint64_t stop;
-	uint64_t pad[6];
+	uint64_t site;
+	uint64_t pad[5];
 	uint64_t regs[16];
 	uint64_t spill[16];
 	/* C alone from here */
@@ -83,8 +84,8 @@ struct thread {
 	struct handlers *handlers;
 	struct sig_stack altstack;
 	struct thread *next; /* all threads */
-	uint32_t once_id;    /* what counts the instruction in that */
-	uint32_t once;	     /* its block for code that changes: number + 1 */
+	struct known *known; /* what counts the instruction in its block for code that changes */
+	uint32_t once;	     /* … which is this: number + 1 */
 	int tid;
 	bool stepping;	  /* to a place where the pending signal can be delivered */
 	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
@@ -105,6 +106,8 @@ void rt_enter_check(void), rt_enter_end(void), rt_enter_abort(void); /* addresse
 void rt_once_ret(void), rt_once_jump(void);
 void rt_ibl_ret(void), rt_ibl_jump(void), rt_ibl_jump_miss(void), rt_ibl_begin(void),
 	rt_ibl_end(void);
+/* … of sites from NEAR_SITES on. */
+void rt_ibl_far_ret(void), rt_ibl_far_jump(void);
 /* The system call in t->regs, restartable: returns its result, or RESTART if a signal came first. */
 long rt_syscall(struct thread *t);
 void rt_syscall_begin(void), rt_syscall_insn(void), rt_syscall_restart(void);
@@ -240,6 +243,7 @@ struct block {
 	uint32_t links;
 	uint32_t in;	       /* links that lead here: number + 1, a list */
 	uint32_t next_page[2]; /* blocks of the same page: number + 1 */
+	uint32_t site;	       /* number of the indirect jump, call or return at its end, or 0 */
 	uint32_t flags;
 	uint32_t id; /* the recorder's number; those of its exits follow */
 };
@@ -299,7 +303,6 @@ void cache_add(struct block *b);
 void cache_add_return(uint64_t pc, uint64_t code);
 uint64_t cache_return(uint64_t pc); /* or 0 */
 void cache_link(struct link *l, struct block *to);
-void cache_near(struct thread *t, uint64_t pc, uint64_t code);
 void cache_invalidate(uint64_t start, uint64_t n);
 extern int cache_lock;
 bool cache_full(void); /* of pages that code lies on */
@@ -319,6 +322,27 @@ void flush_wait(void);
 void flush_after_fork(void);
 /* Whether it is one that brings the thread out. */
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info);
+
+/* edges.c: where control goes that no link tells of. With cache_lock held, but for edges_note(). */
+struct pair {			   /* read by switch.S */
+	uint64_t pc, site, number; /* number: + 1 */
+	struct pair *next;	   /* of the same target */
+};
+void edges_init(void), edges_reset(void);
+/* The thread's counters are new: no pair has a slot. */
+void edges_thread(struct thread *t);
+/* A number for the indirect jump, call or return that a block ends in. */
+uint32_t edges_site(uint32_t block, bool returns);
+/* That way, found or made. */
+struct pair *edges_pair(uint64_t site, uint64_t pc);
+void edges_count(struct thread *t, const struct pair *p);
+/* Code of the pair's target, which is made already, is found from now on. */
+void edges_near(struct thread *t, const struct pair *p, const struct block *b);
+/* What is at pc is no longer what it was. */
+void edges_forget(uint64_t pc);
+/* Something that is not counted, because it happens seldom (enum edge_kind). block: + 1, or 0. Addresses: 0 is the
+ * outside. */
+void edges_note(unsigned kind, uint32_t block, uint64_t from, uint64_t to);
 
 /* dispatch.c */
 extern struct thread *threads;
@@ -368,6 +392,7 @@ struct log_exits { /* of a block: see struct exact_exit */
 	struct log_exit {
 		uint8_t insn;	/* the branch */
 		uint16_t words; /* the stream's, before it */
+		uint64_t target;
 	} exit[EXITS_MAX];
 };
 /* The block gets its number, and its exits those that follow. */
@@ -376,6 +401,9 @@ void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struc
 /* Another half for t's stream: executions are complete up to `end`, the n bytes there are taken along. */
 void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
+void log_pair(uint32_t number, uint32_t block, uint64_t pc, uint32_t image);
+void log_edge(unsigned kind, uint32_t block, uint64_t from, uint32_t from_image, uint64_t to,
+	      uint32_t to_image);
 void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);
 void log_uncounted(int n);

@@ -550,6 +550,7 @@ static bool push_frame(struct thread *t, const struct action *a)
 void signals_deliver(struct thread *t)
 {
 	int sig = t->signal.info.signo;
+	uint64_t at = t->pc;
 	struct action a;
 	sig_set mask;
 
@@ -570,8 +571,10 @@ void signals_deliver(struct thread *t)
 	    !push_frame(t, &a)) {
 		if (a.handler > 1)
 			sig = t->signal.fault ? sig : SIGSEGV;
+		edges_note(EXACT_CAME, 0, at, 0);
 		die_of(sig);
 	}
+	edges_note(EXACT_CAME, 0, at, t->pc);
 	mask = t->signal.mask | a.mask;
 	if (!(a.flags & SA_NODEFER))
 		mask |= sig_bit(sig);

@@ -424,6 +424,7 @@ static void go(void *arg)
 	t->flags = 0x202;
 	if (s->program.exec_stack)
 		allow_stack_code(t->regs[RSP]);
+	edges_note(EXACT_WENT, 0, 0, t->pc);
 	dispatch(t);
 }
 
@@ -450,6 +451,7 @@ void rt_start(uint64_t *sp)
 	set_gs_base(t);
 	t->tid = (int)sys(__NR_gettid);
 	cache_init();
+	edges_init();
 	decode_init();
 	signals_init();
 	signals_thread(t);

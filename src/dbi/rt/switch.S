@@ -91,25 +91,12 @@ FUNC(rt_exit)
 	ret
 
 /*
- * Indirect targets. The program's address is in rcx, rcx's value in its spill. Finds its code in the
- * thread's table by the low 16 bits; behind that in the table that all threads share. jrcxz and lea leave
- * the flags alone.
+ * Indirect targets. The program's address is in rcx, rcx's and rax's values in their spills; eax is the address +
+ * the site's number. Finds the code in the thread's near table, by the low 16 bits of that, and counts the
+ * pair; behind that in the tables that all threads share. jrcxz and lea leave the flags alone.
  */
 .globl rt_ibl_begin
 rt_ibl_begin:
-
-/* The code is in rdx, the address in rcx; flags and rbx are spilled. Stores the pair in the thread's table. */
-.macro FILL
-	movzwl %cx, %eax
-	lea (%rax,%rax), %eax
-	neg %rcx
-	mov %rcx, %gs:T_NEAR_TABLE(,%rax,8)
-	mov %rdx, %gs:(T_NEAR_TABLE + 8)(,%rax,8)
-	mov %gs:T_FLAGS_SPILL, %rax
-	add $0x7f, %al
-	sahf
-	mov SPILL(3), %rbx
-.endm
 
 /* Looks rcx up in the table at \table: mask, then slots with pointers to {address, code}. Falls through
  * if it is not there. */
@@ -136,70 +123,150 @@ rt_ibl_begin:
 	mov %rax, %gs:T_FLAGS_SPILL
 .endm
 
-/* rdx = -tag, rcx = address - tag: the address again, flags untouched */
-.macro ADDRESS
+.macro RESTORE
+	mov SPILL(0), %rax
+	mov SPILL(1), %rcx
+	mov SPILL(2), %rdx
+.endm
+
+/* eax: to the slot of the near table; rcx: zero if it is the address's. */
+.macro NEAR
+	mov %rdx, SPILL(2)
+	movzwl %ax, %eax
+	lea (%rax,%rax), %eax
+	mov %gs:T_NEAR_TABLE(,%rax,8), %rdx
+	lea NEAR_BIAS(%rcx,%rdx), %rcx
+.endm
+
+/* rdx: the code; the pair is counted. */
+.macro COUNT
+	mov %gs:T_NEAR_COUNTS(,%rax,4), %rdx
+	lea 1(%rdx), %rdx
+	mov %rdx, %gs:T_NEAR_COUNTS(,%rax,4)
+.endm
+
+/* Behind NEAR, not found: rcx is the address again, the flags are spilled, the site's number is in T_SITE. */
+.macro MISSED
 	not %rdx
-	lea 1(%rcx,%rdx), %rcx
+	lea (1 - NEAR_BIAS)(%rcx,%rdx), %rcx
+	mov %eax, %edx
+	SPILL_FLAGS
+	shr $1, %edx
+	sub %ecx, %edx
+	movzwl %dx, %edx
+	mov %rdx, %gs:T_SITE
+.endm
+
+/* The same for sites that have no slots: eax is the number. */
+.macro FAR
+	mov %rdx, SPILL(2)
+	mov %eax, %edx
+	SPILL_FLAGS
+	mov %rdx, %gs:T_SITE
+.endm
+
+/* The code's slot is in rbx. Finds the pair, counts it, and puts it into the near table; the code is in T_TARGET then,
+ * flags and rbx are restored. Falls through if there is no such pair. */
+.macro PAIR found
+	mov 8(%rbx), %rdx
+	mov %rdx, %gs:T_TARGET
+	mov %rsi, SPILL(6)
+	mov %gs:T_SITE, %rsi
+	mov rt_pairs(%rip), %rdx
+	lea (%rcx,%rsi), %rax
+1:	and (%rdx), %rax
+	mov 8(%rdx,%rax,8), %rbx
+	test %rbx, %rbx
+	jz 4f
+	cmp %rcx, (%rbx)
+	jne 2f
+	cmp %rsi, 8(%rbx)
+	je 3f
+2:	inc %rax
+	jmp 1b
+3:	mov 16(%rbx), %rbx
+	incq %gs:(T_PAIRS - 8)(,%rbx,8)
+	cmp $NEAR_SITES, %rsi
+	jae 5f
+	lea (%rcx,%rsi), %eax
+	movzwl %ax, %eax
+	mov %gs:T_NEAR_PAIRS(,%rax,8), %rdx
+	test %rdx, %rdx
+	jz 6f
+	mov %gs:T_NEAR_COUNTS(,%rax,8), %rsi
+	add %rsi, %gs:(T_PAIRS - 8)(,%rdx,8)
+6:	movq $0, %gs:T_NEAR_COUNTS(,%rax,8)
+	mov %rbx, %gs:T_NEAR_PAIRS(,%rax,8)
+	add %eax, %eax
+	lea NEAR_BIAS(%rcx), %rbx
+	neg %rbx
+	mov %rbx, %gs:T_NEAR_TABLE(,%rax,8)
+	mov %gs:T_TARGET, %rdx
+	mov %rdx, %gs:(T_NEAR_TABLE + 8)(,%rax,8)
+5:	mov %gs:T_FLAGS_SPILL, %rax
+	add $0x7f, %al
+	sahf
+	mov SPILL(3), %rbx
+	mov SPILL(6), %rsi
+	jmp \found
+4:	mov SPILL(6), %rsi
 .endm
 
 /* ret: the stack's slot is to hold the code, for a return that the CPU has predicted. */
 FUNC(rt_ibl_ret)
-	mov %rax, SPILL(0)
-	mov %rdx, SPILL(2)
-	movzwl %cx, %eax
-	lea (%rax,%rax), %eax
-	mov %gs:T_NEAR_TABLE(,%rax,8), %rdx
-	lea (%rcx,%rdx), %rcx
+	NEAR
 	jrcxz 1f
 	jmp 2f
-1:	mov %gs:(T_NEAR_TABLE + 8)(,%rax,8), %rax
-	mov %rax, (%rsp)
-	mov SPILL(0), %rax
-	mov SPILL(1), %rcx
-	mov SPILL(2), %rdx
+1:	mov %gs:(T_NEAR_TABLE + 8)(,%rax,8), %rdx
+	mov %rdx, (%rsp)
+	COUNT
+	RESTORE
 	ret
-2:	ADDRESS
-	SPILL_FLAGS
-	PROBE rt_returns, 3f
-	PROBE rt_blocks, 3f
+2:	MISSED
+ret_missed:
+	PROBE rt_returns, ret_known
+	PROBE rt_blocks, ret_known
 	lea 8(%rsp), %rsp
 	jmp unknown
-3:	mov 8(%rbx), %rdx
-	FILL
+ret_known:
+	PAIR ret_found
+	lea 8(%rsp), %rsp
+	jmp unknown
+ret_found:
+	mov %gs:T_TARGET, %rdx
 	mov %rdx, (%rsp)
-	mov SPILL(0), %rax
-	mov SPILL(1), %rcx
-	mov SPILL(2), %rdx
+	RESTORE
 	ret
 
+FUNC(rt_ibl_far_ret)
+	FAR
+	jmp ret_missed
+
 FUNC(rt_ibl_jump)
-	mov %rax, SPILL(0)
-	mov %rdx, SPILL(2)
-	movzwl %cx, %eax
-	lea (%rax,%rax), %eax
-	mov %gs:T_NEAR_TABLE(,%rax,8), %rdx
-	lea (%rcx,%rdx), %rcx
+	NEAR
 	jrcxz 1f
 	jmp rt_ibl_jump_miss
-1:	mov %gs:(T_NEAR_TABLE + 8)(,%rax,8), %rax
-	mov %rax, %gs:T_TARGET
-	mov SPILL(0), %rax
-	mov SPILL(1), %rcx
-	mov SPILL(2), %rdx
+1:	mov %gs:(T_NEAR_TABLE + 8)(,%rax,8), %rdx
+	mov %rdx, %gs:T_TARGET
+	COUNT
+	RESTORE
 	jmp *%gs:T_TARGET
 
 FUNC(rt_ibl_jump_miss)
-	ADDRESS
-	SPILL_FLAGS
-	PROBE rt_blocks, 3f
+	MISSED
+jump_missed:
+	PROBE rt_blocks, jump_known
 	jmp unknown
-3:	mov 8(%rbx), %rdx
-	FILL
-	mov %rdx, %gs:T_TARGET
-	mov SPILL(0), %rax
-	mov SPILL(1), %rcx
-	mov SPILL(2), %rdx
+jump_known:
+	PAIR jump_found
+	jmp unknown
+jump_found:
+	RESTORE
 	jmp *%gs:T_TARGET
+
+FUNC(rt_ibl_far_jump)
+	FAR
+	jmp jump_missed
 
 /* The same without looking: for code that changes all the time, whose every instruction comes back. */
 FUNC(rt_once_ret)

@@ -75,6 +75,9 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	b.code = b.once ? blk->code : publish_next();
 	b.e = (struct emit){ (uint8_t *)b.code, b.code };
 	b.id = nids;
+	b.site = !b.once && is_indirect(b.in[b.n - 1].kind)
+			 ? edges_site(b.id, b.in[b.n - 1].kind == RET)
+			 : 0;
 	b.nlink = 0;
 	b.returns = 0;
 	put_block(&b);
@@ -89,6 +92,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 			       .size = (uint32_t)(b.e.at - b.code),
 			       .len = (uint16_t)b.len,
 			       .n = (uint16_t)b.n,
+			       .site = b.site,
 			       .flags = b.dead_at_start ? BLOCK_FLAGS_DEAD : 0 };
 	if (!r->image)
 		r->image = log_image(r);
