@@ -48,7 +48,7 @@ const struct verb cmd_calls = {
 		 "stub, NAME@plt, whose jump is such a one.\n\n"
 		 "Of a sampled recording, calls are those that windows show, and values those that "
 		 "they could know; windows are weighted by time. Exact recordings count all calls; "
-		 "--observe calls adds the values.",
+		 "--observe values adds the arguments, not the results.",
 	.examples = "assay calls\n"
 		    "assay calls longest_match\n"
 		    "assay calls malloc --image 'libc*' -n 5\n"

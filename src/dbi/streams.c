@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "dbi/exact_priv.h"
+#include "observe/calls.h"
 
 #define BATCH 256		/* executions of a full sink */
 #define SINKS_SIZE (64ul << 20) /* of all that are not first ones */
@@ -164,6 +165,15 @@ static bool by_target(const struct code_block *b, const struct field *f)
 	return b->indirect && f->operand >= OPERAND_ARG0 && f->operand <= OPERAND_ARG5;
 }
 
+/* The hot list of an argument, by the block's call, of what is at `to`. */
+static struct hot *argument_of(struct exact *e, const struct code_block *b, struct site_id to,
+			       const struct field *f)
+{
+	struct call *c = calls_get(e->profile, b->site[f->insn]->id, to);
+
+	return c ? calls_list(e->profile, c, f->operand) : NULL;
+}
+
 /* Arguments of n executions that went to one target: those that `which` lists. */
 static int add_arguments(struct exact *e, const struct process *p, const struct code_block *b,
 			 const uint64_t *words, const uint16_t *which, unsigned n)
@@ -181,6 +191,9 @@ static int add_arguments(struct exact *e, const struct process *p, const struct 
 		for (unsigned k = 0; k < n; k++)
 			v[k] = field_value(b, f, words + which[k] * (size_t)b->words);
 		h = profile_operand(e->profile, s, f->operand);
+		if (!h || hot_add_many(h, v, n))
+			return -1;
+		h = argument_of(e, b, at, f);
 		if (!h || hot_add_many(h, v, n))
 			return -1;
 	}
@@ -498,22 +511,30 @@ static struct site *site_of(struct exact *e, const struct code_block *b, const s
 	return profile_site(e->profile, (struct site_id){ .image = b->image, .addr = b->callee });
 }
 
+/* Adds what the block has seen of a field. */
+static int finish_field(const struct code_block *b, const struct field *f, struct hot *to)
+{
+	if (!to)
+		return -1;
+	return f->column == FIELD_CONSTANT
+		       ? hot_add(to, f->add, f->times)
+		       : hot_merge_sum(to, b->column[f->column].hot, f->add, f->to);
+}
+
 static int finish_block(struct exact *e, struct code_block *b)
 {
 	for (unsigned i = 0; i < b->nfield; i++) {
 		struct field *f = &b->field[i];
 		bool constant = f->column == FIELD_CONSTANT;
-		struct hot *to;
 		struct site *s;
 
 		if (by_target(b, f) || !(constant ? f->times != 0 : !!b->column[f->column].hot))
 			continue;
 		s = site_of(e, b, f);
-		to = s ? profile_operand(e->profile, s, f->operand) : NULL;
-		if (!to)
+		if (!s || finish_field(b, f, profile_operand(e->profile, s, f->operand)))
 			return -1;
-		if (constant ? hot_add(to, f->add, f->times)
-			     : hot_merge_sum(to, b->column[f->column].hot, f->add, f->to))
+		if (f->operand >= OPERAND_ARG0 && f->operand <= OPERAND_ARG5 &&
+		    finish_field(b, f, argument_of(e, b, s->id, f)))
 			return -1;
 		f->times = 0;
 	}

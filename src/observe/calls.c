@@ -26,13 +26,20 @@ struct call *calls_get(struct profile *p, struct site_id from, struct site_id to
 	return c;
 }
 
-int calls_value(struct profile *p, struct call *c, int operand, uint64_t value)
+struct hot *calls_list(struct profile *p, struct call *c, int operand)
 {
 	struct hot **h = &c->value[operand - OPERAND_RETURN];
 
 	if (!*h)
 		*h = hot_new(p->method, p->capacity);
-	return *h ? hot_add(*h, value, 1) : -1;
+	return *h;
+}
+
+int calls_value(struct profile *p, struct call *c, int operand, uint64_t value)
+{
+	struct hot *h = calls_list(p, c, operand);
+
+	return h ? hot_add(h, value, 1) : -1;
 }
 
 static int open_call(struct profile *p, struct calls_open *o, const struct retired *r,

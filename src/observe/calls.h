@@ -35,6 +35,8 @@ struct calls_open {
 
 /* The call, made if new; NULL without memory. */
 struct call *calls_get(struct profile *p, struct site_id from, struct site_id to);
+/* The hot list of one, made if new; NULL without memory. */
+struct hot *calls_list(struct profile *p, struct call *c, int operand);
 /* One value of a call; operand: OPERAND_RETURN … OPERAND_ARG5. -1 without memory. */
 int calls_value(struct profile *p, struct call *c, int operand, uint64_t value);
 /*

@@ -307,8 +307,8 @@ static void print_footer(struct calls *cs)
 		emit_footer(e, "calls: seen in windows, which are weighted by time: no numbers of "
 			       "executions.");
 	else if (!HASH_COUNT(cs->r->profile.calls))
-		emit_footer(e, "`assay record --exact --observe calls -- CMD` records their "
-			       "arguments and results, too.");
+		emit_footer(e, "`assay record --exact --observe values -- CMD` records their "
+			       "arguments, too.");
 	emit_footer(e, "share: of the calls listed here. tail: a jump to where another procedure "
 		       "begins. `assay calls PROC` shows who calls it, and whom it calls.");
 }
