@@ -12,7 +12,7 @@
 
 static struct {
 	bool json, quiet;
-	const char *input, *event;
+	const char *input, *event, *kinds;
 	unsigned top;
 	double rate;
 } got;
@@ -31,6 +31,12 @@ static const struct opt opts[] = {
 	  .to = &got.event,
 	  .choices = "cpu-clock cycles",
 	  .help = "what interrupts" },
+	{ .name = "kind",
+	  .arg = "KIND",
+	  .kind = OPT_CHOICES,
+	  .to = &got.kinds,
+	  .choices = "full partial",
+	  .help = "only these" },
 	{ .letter = 'F',
 	  .name = "rate",
 	  .arg = "HZ",
@@ -194,6 +200,10 @@ static void test_choices_are_checked(void **state)
 	(void)state;
 	refused("-e clock", "--event is 'clock'", "one of: cpu-clock cycles");
 	refused("-e cpu", "--event is 'cpu'", "one of: cpu-clock cycles");
+	refused("--kind full,half", "--kind is 'full,half'",
+		"one or more, with commas between, of: full partial");
+	refused("--kind full,", "--kind is 'full,'",
+		"one or more, with commas between, of: full partial");
 }
 
 static void test_nearest(void **state)
