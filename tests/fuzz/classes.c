@@ -23,7 +23,7 @@ static void hold(struct classes *c, const uint8_t *p)
 		int want = insn_decode(&in, p, n, ADDR) ? in.cls : -1;
 
 		if (classes_of(c, p, n, ADDR, &target) != want ||
-		    target != (want == INSN_CALL ? in.target : 0))
+		    target != (want < 0 ? 0 : in.target))
 			abort();
 	}
 	if (len && classes_of(c, p, (unsigned)len, ADDR, &target) != in.cls)
