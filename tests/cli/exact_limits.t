@@ -123,8 +123,10 @@ is "killed by a signal: 128 + signal" "$status" 143
 run "$ASSAY" info -i exact.db
 is "… and the recording can be read" "$status" 0
 for what in counts values; do
+	rm -f pid
 	timeout -s KILL 20 "$ASSAY" record --exact --observe $what -q -o killed.db -- \
 		sh -c 'echo $$ >pid; i=0; while [ $i -lt 100000000 ]; do i=$((i + 1)); done' 2>err &
+	soon [ -s pid ]
 	sleep 0.4
 	kill -KILL "$(<pid)"
 	wait $!
@@ -135,8 +137,8 @@ for what in counts values; do
 		'^[0-9]{4,} .*/(ba|da)?sh '
 	rm -f pid ended
 	"$ASSAY" record --exact --observe $what -q -o killed.db -- \
-		sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo "$i" >ended' 2>err &
-	sleep 0.1
+		sh -c 'echo >pid; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo "$i" >ended' 2>err &
+	soon [ -s pid ]
 	{ kill -KILL $! && wait $!; } 2>/dev/null
 	for _ in {1..100}; do [ ! -s ended ] || break; sleep 0.1; done
 	is "kill -9 of the recorder, $what: the program goes on to its end" "$(cat ended)" 20000

@@ -53,6 +53,15 @@ unlike() { # NAME GOT EXTENDED-REGEX: none does
 	if grep -qE -- "$3" <<<"$2"; then fail "$1" "     got: $2"$'\n'"unwanted: /$3/"; else pass "$1"; fi
 }
 
+soon() { # COMMAND…: waits until it succeeds, 30 s at most
+	local i
+	for ((i = 0; i < 300; i++)); do
+		! "$@" || return 0
+		sleep 0.1
+	done 2>/dev/null
+	return 1
+}
+
 skip() { n_tests=$((n_tests + 1)); echo "ok $n_tests # SKIP $1"; } # REASON
 
 run() { # COMMAND…: sets $status, $out, $err
