@@ -13,7 +13,7 @@
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
 static double rate = 997, seconds;
-static unsigned burst = 128, pid, tid, ring_mib = 16, capacity;
+static unsigned burst = 256, pid, tid, ring_mib = 16, capacity;
 static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
@@ -22,7 +22,7 @@ static bool all, quiet, exact;
 static const struct opt opts[] = {
 	{ 'F', "rate", "HZ", "samples a second on each CPU that runs (default 997)", OPT_DOUBLE,
 	  &rate, 1, 100000, NULL },
-	{ 'b', "burst", "N", "instructions to run ahead of each sample (default 128)", OPT_UINT,
+	{ 'b', "burst", "N", "instructions to run ahead of each sample (default 256)", OPT_UINT,
 	  &burst, 1, RA_BURST_MAX, NULL },
 	{ 'e', "event", "EVENT", "cpu-clock, or cycles where there is a PMU (the default there)",
 	  OPT_CHOICE, &event, 0, 0, "cpu-clock cycles" },

@@ -20,7 +20,7 @@
 
 const struct sampler_options sampler_defaults = {
 	.rate = 997,
-	.burst = 128,
+	.burst = 256,
 	.ring_mib = 16,
 	.code_kuops = 4096,
 	.neighbourhood = 4096,
