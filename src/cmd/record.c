@@ -13,7 +13,7 @@
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
 static double rate = 997, seconds;
-static unsigned burst = 256, pid, tid, ring_mib = 16, capacity;
+static unsigned burst = 256, pid, tid, ring_mib, capacity;
 static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
@@ -50,7 +50,8 @@ static const struct opt opts[] = {
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
 	{ 0, "values", "N", "values kept of each site and operand (default 32; 16 with --exact)",
 	  OPT_UINT, &capacity, 1, HOT_CAPACITY_MAX, NULL },
-	{ 0, "ring", "MIB", "ring buffer between kernel and recorder (default 16; a power of two)",
+	{ 0, "ring", "MIB",
+	  "ring buffer between kernel and recorder, a power of two (default 16 to 64, by rate)",
 	  OPT_UINT, &ring_mib, 1, 1024, NULL },
 	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 4096)", OPT_UINT,
 	  &code_kuops, 64, 65536, NULL },

@@ -21,7 +21,6 @@
 const struct sampler_options sampler_defaults = {
 	.rate = 997,
 	.burst = 256,
-	.ring_mib = 16,
 	.code_kuops = 4096,
 	.neighbourhood = 4096,
 };
@@ -313,9 +312,22 @@ static uint32_t log2_up(uint32_t v)
 	return b;
 }
 
+/* Room for half a second of full windows, which are some 12 bytes an instruction: 16 MiB at least, 64 at most. */
+static uint32_t ring_bytes(const struct sampler_options *o)
+{
+	double want = o->rate * libbpf_num_possible_cpus() * o->burst * 12 / 2;
+	uint32_t mib = 16;
+
+	if (o->ring_mib)
+		return o->ring_mib << 20;
+	while (mib < 64 && mib * 1048576.0 < want)
+		mib *= 2;
+	return mib << 20;
+}
+
 static int load(struct sampler *s, struct err *err)
 {
-	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 16);
+	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 16), ring = ring_bytes(&s->o);
 	struct sampler_bpf *b;
 	bool in_place;
 
@@ -326,7 +338,7 @@ static int load(struct sampler *s, struct err *err)
 		return err_sys(err, "cannot open the kernel program");
 	b->rodata->cfg_burst = s->o.burst;
 	b->rodata->cfg_line_bits = bits;
-	b->rodata->cfg_ring_bytes = s->o.ring_mib << 20;
+	b->rodata->cfg_ring_bytes = ring;
 	in_place = caps_can_loop();
 	bpf_program__set_autoload(in_place ? b->progs.on_sample_calls : b->progs.on_sample, false);
 	s->prog = in_place ? b->progs.on_sample : b->progs.on_sample_calls;
@@ -334,7 +346,7 @@ static int load(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(b->maps.lines, 1u << bits);
 	bpf_map__set_max_entries(b->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.counters, (uint32_t)libbpf_num_possible_cpus());
-	bpf_map__set_max_entries(b->maps.ring, s->o.ring_mib << 20);
+	bpf_map__set_max_entries(b->maps.ring, ring);
 	if (sampler_bpf__load(b)) {
 		err_sys(err, "the kernel refused the sampling program");
 		return err_hint(
