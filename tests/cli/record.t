@@ -162,11 +162,12 @@ missed_little() {
 cp "$PROG" ends-early
 for _ in 1 2 3; do # a machine that is short of time flushes late
 	"$ASSAY" record -q -o k.db -- ./ends-early 4000000000 > /dev/null 2>&1 & rec=$!
-	soon pgrep -x ends-early >/dev/null
+	soon pgrep -P $rec -x ends-early >/dev/null
+	pid=$(pgrep -P $rec -x ends-early)
 	sleep 3
-	ran=$(awk '{ print $14 / 100 }' "/proc/$(pgrep -x ends-early)/stat") # CPU seconds
+	ran=$(awk '{ print $14 / 100 }' "/proc/$pid/stat") # CPU seconds
 	kill -9 $rec; wait $rec 2>/dev/null
-	pkill -x ends-early
+	kill $pid
 	missed_little && break
 done
 run "$ASSAY" info -i k.db --json
