@@ -104,13 +104,14 @@ RT_OBJ := $(RT_SRC:%=$(BUILD)/o/%.o)
 RT_FLAGS := -O2 -g -fvisibility=hidden -ffreestanding -fno-builtin -fno-stack-protector -fPIC -mgeneral-regs-only \
 	-fno-asynchronous-unwind-tables
 RT_BASE := $(shell sed -n 's/^.define ENGINE_BASE //p' src/dbi/rt/layout.h)
+RT_CONTEXT := $(shell sed -n 's/^.define CONTEXT //p' src/dbi/rt/layout.h)
 $(BUILD)/o/src/dbi/rt/%.o: src/dbi/rt/%
 	@mkdir -p $(@D)
 	@echo "  RT   $<"
 	$(Q)$(CC) $(CPPFLAGS) $(RT_FLAGS) $(WARNINGS) -MMD -MP -c -o $@ $<
 $(BUILD)/assay-exact: $(RT_OBJ)
 	@echo "  LINK $@"
-	$(Q)$(CC) -static -nostdlib -Wl,-Ttext-segment=$(RT_BASE) -Wl,-z,noexecstack \
+	$(Q)$(CC) -static -nostdlib -Wl,-Ttext-segment=$(RT_BASE) -Wl,--defsym=rt_context=$(RT_CONTEXT) -Wl,-z,noexecstack \
 		-Wl,--build-id -o $@ $^
 
 # What the option tables generate.

@@ -49,14 +49,33 @@ static bool put_site(struct build *b)
 	return near;
 }
 
-/* op reg, gs:[rax * scale + offset] */
-static void put_at(struct emit *e, unsigned op, unsigned reg, unsigned scale, uint32_t offset)
+/* rdx: the context, relative to gs */
+static void put_base(struct emit *e)
+{
+	put8(e, 0x48); /* lea rdx, [rip + …] */
+	put8(e, 0x8d);
+	put8(e, 0x15);
+	put_context(e, 0, 0);
+}
+
+/* mov rdx, gs:[rdx + rax * 8 + offset] */
+static void put_near(struct emit *e, uint32_t offset)
+{
+	put8(e, 0x65);
+	put8(e, 0x48);
+	put8(e, 0x8b);
+	put8(e, 0x94);
+	put8(e, 0xc2);
+	put32(e, offset);
+}
+
+/* op rdx, gs:[rax + offset] */
+static void put_at(struct emit *e, unsigned op, uint32_t offset)
 {
 	put8(e, 0x65);
 	put8(e, 0x48);
 	put8(e, op);
-	put8(e, reg << 3 | 4);
-	put8(e, scale == 8 ? 0xc5 : 0x85);
+	put8(e, 0x90);
 	put32(e, offset);
 }
 
@@ -68,6 +87,7 @@ static void put_lookup(struct build *b)
 		0x0f, 0xb7, 0xc0, /* movzx eax, ax */
 		0x8d, 0x04, 0x00, /* lea eax, [rax + rax] */
 	};
+	static const uint8_t pair[] = { 0x48, 0x8d, 0x04, 0x82 }; /* lea rax, [rdx + rax * 4] */
 
 	if (b->once) {
 		put_jump(e, (uint64_t)rt_once_jump);
@@ -79,7 +99,8 @@ static void put_lookup(struct build *b)
 	}
 	put_spill(e, RDX);
 	put_bytes(e, index, sizeof(index));
-	put_at(e, 0x8b, RDX, 8, T_NEAR_TABLE);
+	put_base(e);
+	put_near(e, T_NEAR_TABLE);
 	put8(e, 0x48); /* lea rcx, [rcx + rdx + bias] */
 	put8(e, 0x8d);
 	put8(e, 0x8c);
@@ -88,19 +109,21 @@ static void put_lookup(struct build *b)
 	put8(e, 0xe3); /* jrcxz over the next one */
 	put8(e, 0x05);
 	put_jump(e, (uint64_t)rt_ibl_jump_miss);
-	put_at(e, 0x8b, RDX, 8, T_NEAR_TABLE + 8);
+	put_base(e);
+	put_near(e, T_NEAR_TABLE + 8);
 	put_gs(e, 0x89, RDX, T_TARGET);
-	put_at(e, 0x8b, RDX, 4, T_NEAR_COUNTS);
+	put_base(e);
+	put_bytes(e, pair, sizeof(pair));
+	put_at(e, 0x8b, T_NEAR_COUNTS);
 	put_lea(e, RDX, RDX, NO_REG, 1, 1);
-	put_at(e, 0x89, RDX, 4, T_NEAR_COUNTS);
+	put_at(e, 0x89, T_NEAR_COUNTS);
 	put_restore(e, RAX);
 	put_restore(e, RCX);
 	put_restore(e, RDX);
 	put8(e, 0x65); /* jmp gs:[target] */
 	put8(e, 0xff);
-	put8(e, 0x24);
 	put8(e, 0x25);
-	put32(e, T_TARGET);
+	put_context(e, T_TARGET, 0);
 }
 
 /* … for a ret, which the CPU has predicted; or as a jump. */

@@ -36,15 +36,20 @@ static inline void put_bytes(struct emit *e, const uint8_t *p, unsigned n)
 	e->at += n;
 }
 
+/* The displacement of the thread's context relative to rip; `behind` bytes of the instruction follow it. */
+static inline void put_context(struct emit *e, uint32_t offset, unsigned behind)
+{
+	put32(e, CONTEXT + offset - (e->at + 4 + behind));
+}
+
 /* op reg, gs:[offset] with 64-bit operands */
 static inline void put_gs(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 {
 	put8(e, 0x65);
 	put8(e, 0x48 | (reg >= 8 ? 4 : 0));
 	put8(e, op);
-	put8(e, (reg & 7) << 3 | 4);
-	put8(e, 0x25);
-	put32(e, offset);
+	put8(e, (reg & 7) << 3 | 5);
+	put_context(e, offset, 0);
 }
 
 static inline void put_spill(struct emit *e, unsigned reg) /* mov gs:spill, reg */

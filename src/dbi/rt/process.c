@@ -30,7 +30,7 @@ static void child_main(void *arg)
 {
 	struct thread *t = arg;
 
-	set_gs_base(t);
+	set_self(t);
 	t->tid = (int)sys(__NR_gettid);
 	signals_thread(t);
 	log_thread(t);

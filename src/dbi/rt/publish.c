@@ -8,7 +8,7 @@
 #include "dbi/shared.h"
 
 #define CODE_MAX 0x8000 /* a block's code at most */
-#define STUB_SIZE 18
+#define STUB_SIZE 17
 #define ONCE_SIZE 512
 #define EDGE_SIZE 64 /* code that counts an edge, or ends an execution at an exit, at most */
 #define LIMIT_MIN (2 * CODE_MAX)
@@ -57,9 +57,8 @@ static void put_stub(struct link *l, uint32_t number)
 	put8(&e, 0x65); /* mov qword gs:[exit link], number */
 	put8(&e, 0x48);
 	put8(&e, 0xc7);
-	put8(&e, 0x04);
-	put8(&e, 0x25);
-	put32(&e, T_EXIT_LINK);
+	put8(&e, 0x05);
+	put_context(&e, T_EXIT_LINK, 4);
 	put32(&e, number);
 	put_jump(&e, (uint64_t)rt_exit);
 }

@@ -129,7 +129,7 @@ static inline struct thread *self(void)
 {
 	struct thread *t;
 
-	__asm__ volatile("mov %%gs:0, %0" : "=r"(t));
+	__asm__ volatile("mov %%gs:rt_context(%%rip), %0" : "=r"(t));
 	return t;
 }
 
@@ -146,9 +146,14 @@ static inline void set_fs_base(uint64_t v)
 	__asm__ volatile("wrfsbase %0" ::"r"(v));
 }
 
-static inline void set_gs_base(void *p)
+static inline void set_gs_base(uint64_t v)
 {
-	__asm__ volatile("wrgsbase %0" ::"r"(p));
+	__asm__ volatile("wrgsbase %0" ::"r"(v));
+}
+
+static inline void set_self(struct thread *t)
+{
+	set_gs_base((uint64_t)t - CONTEXT);
 }
 
 /* util.c */

@@ -658,7 +658,7 @@ void signals_leave(struct thread *t, sig_set mask)
 		die("no memory to leave the program");
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		kernel_action(sig, &t->handlers->a[sig], NULL);
-	set_gs_base((void *)t->gs_base);
+	set_gs_base(t->gs_base);
 	__asm__ volatile("mov %0, %%rsp\n\tmov $15, %%eax\n\tsyscall" : : "r"(&f->uc) : "memory");
 	__builtin_unreachable();
 }

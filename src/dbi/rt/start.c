@@ -448,7 +448,7 @@ void rt_start(uint64_t *sp)
 		    "-d)",
 		    -r);
 	t = thread_new();
-	set_gs_base(t);
+	set_self(t);
 	t->tid = (int)sys(__NR_gettid);
 	cache_init();
 	edges_init();

@@ -2,8 +2,10 @@
 /* Between the program's registers and the engine's; and the paths that must not touch flags. */
 #include "dbi/rt/layout.h"
 
-#define REG(n) %gs:(T_REGS + 8 * (n))
-#define SPILL(n) %gs:(T_SPILL + 8 * (n))
+/* A thread's context: see CONTEXT in layout.h. */
+#define T(offset) %gs:rt_context + (offset)(%rip)
+#define REG(n) T(T_REGS + 8 * (n))
+#define SPILL(n) T(T_SPILL + 8 * (n))
 #define FUNC(name) .globl name; .type name, @function; .balign 16; name:
 
 	.text
@@ -29,13 +31,13 @@ FUNC(rt_enter)
 	push %r13
 	push %r14
 	push %r15
-	mov %rsp, %gs:T_ENGINE_SP
+	mov %rsp, T(T_ENGINE_SP)
 FUNC(rt_enter_check) /* a signal from here to rt_enter_end goes to rt_enter_abort */
-	cmpl $0, %gs:T_PENDING
+	cmpl $0, T(T_PENDING)
 	jne rt_enter_abort
-	cmpl $0, %gs:T_STOP
+	cmpl $0, T(T_STOP)
 	jne rt_enter_abort
-	push %gs:T_FLAGS
+	push T(T_FLAGS)
 	popf
 	mov REG(0), %rax
 	mov REG(1), %rcx
@@ -53,12 +55,12 @@ FUNC(rt_enter_check) /* a signal from here to rt_enter_end goes to rt_enter_abor
 	mov REG(14), %r14
 	mov REG(15), %r15
 	mov REG(4), %rsp
-	jmp *%gs:T_TARGET
+	jmp *T(T_TARGET)
 .globl rt_enter_end
 rt_enter_end:
 FUNC(rt_enter_abort)
-	mov %gs:T_ENGINE_SP, %rsp
-	movq $EXIT_SIGNAL, %gs:T_EXIT_LINK
+	mov T(T_ENGINE_SP), %rsp
+	movq $EXIT_SIGNAL, T(T_EXIT_LINK)
 	jmp 1f
 
 FUNC(rt_exit)
@@ -78,9 +80,9 @@ FUNC(rt_exit)
 	mov %r13, REG(13)
 	mov %r14, REG(14)
 	mov %r15, REG(15)
-	mov %gs:T_ENGINE_SP, %rsp
+	mov T(T_ENGINE_SP), %rsp
 	pushf
-	popq %gs:T_FLAGS
+	popq T(T_FLAGS)
 	PLAIN_FLAGS
 1:	pop %r15
 	pop %r14
@@ -120,7 +122,7 @@ rt_ibl_begin:
 	mov %rbx, SPILL(3)
 	lahf
 	seto %al
-	mov %rax, %gs:T_FLAGS_SPILL
+	mov %rax, T(T_FLAGS_SPILL)
 .endm
 
 .macro RESTORE
@@ -134,15 +136,18 @@ rt_ibl_begin:
 	mov %rdx, SPILL(2)
 	movzwl %ax, %eax
 	lea (%rax,%rax), %eax
-	mov %gs:T_NEAR_TABLE(,%rax,8), %rdx
+	lea rt_context(%rip), %rdx
+	mov %gs:T_NEAR_TABLE(%rdx,%rax,8), %rdx
 	lea NEAR_BIAS(%rcx,%rdx), %rcx
 .endm
 
 /* rdx: the code; the pair is counted. */
 .macro COUNT
-	mov %gs:T_NEAR_COUNTS(,%rax,4), %rdx
+	lea rt_context(%rip), %rdx
+	lea (%rdx,%rax,4), %rax
+	mov %gs:T_NEAR_COUNTS(%rax), %rdx
 	lea 1(%rdx), %rdx
-	mov %rdx, %gs:T_NEAR_COUNTS(,%rax,4)
+	mov %rdx, %gs:T_NEAR_COUNTS(%rax)
 .endm
 
 /* Behind NEAR, not found: rcx is the address again, the flags are spilled, the site's number is in T_SITE. */
@@ -154,7 +159,7 @@ rt_ibl_begin:
 	shr $1, %edx
 	sub %ecx, %edx
 	movzwl %dx, %edx
-	mov %rdx, %gs:T_SITE
+	mov %rdx, T(T_SITE)
 .endm
 
 /* The same for sites that have no slots: eax is the number. */
@@ -162,16 +167,16 @@ rt_ibl_begin:
 	mov %rdx, SPILL(2)
 	mov %eax, %edx
 	SPILL_FLAGS
-	mov %rdx, %gs:T_SITE
+	mov %rdx, T(T_SITE)
 .endm
 
 /* The code's slot is in rbx. Finds the pair, counts it, and puts it into the near table; the code is in T_TARGET then,
  * flags and rbx are restored. Falls through if there is no such pair. */
 .macro PAIR found
 	mov 8(%rbx), %rdx
-	mov %rdx, %gs:T_TARGET
+	mov %rdx, T(T_TARGET)
 	mov %rsi, SPILL(6)
-	mov %gs:T_SITE, %rsi
+	mov T(T_SITE), %rsi
 	mov rt_pairs(%rip), %rdx
 	lea (%rcx,%rsi), %rax
 1:	and (%rdx), %rax
@@ -185,25 +190,30 @@ rt_ibl_begin:
 2:	inc %rax
 	jmp 1b
 3:	mov 16(%rbx), %rbx
-	incq %gs:(T_PAIRS - 8)(,%rbx,8)
+	lea rt_context(%rip), %rdx
+	incq %gs:(T_PAIRS - 8)(%rdx,%rbx,8)
 	cmp $NEAR_SITES, %rsi
 	jae 5f
 	lea (%rcx,%rsi), %eax
 	movzwl %ax, %eax
-	mov %gs:T_NEAR_PAIRS(,%rax,8), %rdx
-	test %rdx, %rdx
+	lea (%rdx,%rax,8), %rax
+	mov %gs:T_NEAR_PAIRS(%rax), %rsi
+	test %rsi, %rsi
 	jz 6f
-	mov %gs:T_NEAR_COUNTS(,%rax,8), %rsi
-	add %rsi, %gs:(T_PAIRS - 8)(,%rdx,8)
-6:	movq $0, %gs:T_NEAR_COUNTS(,%rax,8)
-	mov %rbx, %gs:T_NEAR_PAIRS(,%rax,8)
-	add %eax, %eax
+	lea (%rdx,%rsi,8), %rdx
+	mov %gs:T_NEAR_COUNTS(%rax), %rsi
+	add %rsi, %gs:(T_PAIRS - 8)(%rdx)
+6:	movq $0, %gs:T_NEAR_COUNTS(%rax)
+	mov %rbx, %gs:T_NEAR_PAIRS(%rax)
+	lea rt_context(%rip), %rdx
+	sub %rdx, %rax
+	lea (%rdx,%rax,2), %rax
 	lea NEAR_BIAS(%rcx), %rbx
 	neg %rbx
-	mov %rbx, %gs:T_NEAR_TABLE(,%rax,8)
-	mov %gs:T_TARGET, %rdx
-	mov %rdx, %gs:(T_NEAR_TABLE + 8)(,%rax,8)
-5:	mov %gs:T_FLAGS_SPILL, %rax
+	mov %rbx, %gs:T_NEAR_TABLE(%rax)
+	mov T(T_TARGET), %rdx
+	mov %rdx, %gs:(T_NEAR_TABLE + 8)(%rax)
+5:	mov T(T_FLAGS_SPILL), %rax
 	add $0x7f, %al
 	sahf
 	mov SPILL(3), %rbx
@@ -217,7 +227,8 @@ FUNC(rt_ibl_ret)
 	NEAR
 	jrcxz 1f
 	jmp 2f
-1:	mov %gs:(T_NEAR_TABLE + 8)(,%rax,8), %rdx
+1:	lea rt_context(%rip), %rdx
+	mov %gs:(T_NEAR_TABLE + 8)(%rdx,%rax,8), %rdx
 	mov %rdx, (%rsp)
 	COUNT
 	RESTORE
@@ -233,7 +244,7 @@ ret_known:
 	lea 8(%rsp), %rsp
 	jmp unknown
 ret_found:
-	mov %gs:T_TARGET, %rdx
+	mov T(T_TARGET), %rdx
 	mov %rdx, (%rsp)
 	RESTORE
 	ret
@@ -246,11 +257,12 @@ FUNC(rt_ibl_jump)
 	NEAR
 	jrcxz 1f
 	jmp rt_ibl_jump_miss
-1:	mov %gs:(T_NEAR_TABLE + 8)(,%rax,8), %rdx
-	mov %rdx, %gs:T_TARGET
+1:	lea rt_context(%rip), %rdx
+	mov %gs:(T_NEAR_TABLE + 8)(%rdx,%rax,8), %rdx
+	mov %rdx, T(T_TARGET)
 	COUNT
 	RESTORE
-	jmp *%gs:T_TARGET
+	jmp *T(T_TARGET)
 
 FUNC(rt_ibl_jump_miss)
 	MISSED
@@ -262,7 +274,7 @@ jump_known:
 	jmp unknown
 jump_found:
 	RESTORE
-	jmp *%gs:T_TARGET
+	jmp *T(T_TARGET)
 
 FUNC(rt_ibl_far_jump)
 	FAR
@@ -273,23 +285,23 @@ FUNC(rt_once_ret)
 	lea 8(%rsp), %rsp
 	jmp rt_once_jump
 FUNC(rt_once_jump)
-	mov %rcx, %gs:T_PC
+	mov %rcx, T(T_PC)
 	mov SPILL(1), %rcx
-	movq $EXIT_INDIRECT, %gs:T_EXIT_LINK
+	movq $EXIT_INDIRECT, T(T_EXIT_LINK)
 	jmp rt_exit
 
 .globl rt_ibl_end
 rt_ibl_end:
 unknown:
-	mov %rcx, %gs:T_PC
-	mov %gs:T_FLAGS_SPILL, %rax
+	mov %rcx, T(T_PC)
+	mov T(T_FLAGS_SPILL), %rax
 	add $0x7f, %al
 	sahf
 	mov SPILL(3), %rbx
 	mov SPILL(0), %rax
 	mov SPILL(1), %rcx
 	mov SPILL(2), %rdx
-	movq $EXIT_INDIRECT, %gs:T_EXIT_LINK
+	movq $EXIT_INDIRECT, T(T_EXIT_LINK)
 	jmp rt_exit
 
 /* long rt_syscall(struct thread *) */
@@ -305,7 +317,7 @@ FUNC(rt_syscall)
 /* a signal from here to the instruction, itself included, goes to rt_syscall_restart */
 .globl rt_syscall_begin
 rt_syscall_begin:
-	cmpl $0, %gs:T_PENDING
+	cmpl $0, T(T_PENDING)
 	jne rt_syscall_restart
 .globl rt_syscall_insn
 rt_syscall_insn:
