@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -93,7 +94,7 @@ static void checkpoint(struct session *s, struct err *err)
 
 	if (s->no_writing || began < s->write_at)
 		return;
-	if (s->o->observe && began >= s->flush_at) {
+	if (s->o->observe & EXACT_STREAM && began >= s->flush_at) {
 		if (exact_flush(s->exact, err)) {
 			log_warn("%s; the recording ends here, the program goes on", err->msg);
 			return;
@@ -178,7 +179,10 @@ static void finish(struct session *s, struct err *err)
 
 static const char *observed(unsigned mode)
 {
-	return mode & EXACT_VALUES ? "values" : mode & EXACT_ADDRESSES ? "addresses" : "counts";
+	return mode & EXACT_LINES	? "lines"
+	       : mode & EXACT_VALUES	? "values"
+	       : mode & EXACT_ADDRESSES ? "addresses"
+					: "counts";
 }
 
 static int prepare(struct session *s, char *const **argv, struct err *err)
@@ -196,7 +200,7 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 		return err_set(err, ERR_FAILED, "no memory");
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
-	s->exact = exact_open(EXACT_COUNTS | o->observe, &s->profile, err);
+	s->exact = exact_open(EXACT_COUNTS | o->observe, &o->lines, &s->profile, err);
 	if (!s->exact)
 		return -1;
 	exact_limit_code(s->exact, (uint64_t)o->cache_kib << 10);
@@ -216,20 +220,38 @@ static int exit_status(const struct session *s)
 	return WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status) : WEXITSTATUS(s->status);
 }
 
+/* The same addresses in each run, so that two runs touch the same lines: what we start inherits it. */
+static bool fix_addresses(bool on)
+{
+	static int before;
+
+	if (on)
+		before = personality(0xffffffff);
+	if (before >= 0 && personality((unsigned long)before | (on ? ADDR_NO_RANDOMIZE : 0)) >= 0)
+		return true;
+	log_warn("cannot fix addresses (personality): another run may touch other lines");
+	return false;
+}
+
 int exact_session_run(const struct session_options *o, struct err *err)
 {
 	struct session s = { .o = o,
 			     .signals = -1,
 			     .child = { .pid = -1, .go = -1, .result = -1 } };
 	char *const *argv = NULL;
+	bool fixed = false;
 	int rc;
 
 	*err = (struct err){ 0 };
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on files fails, and is said */
 	rc = prepare(&s, &argv, err);
 	signal(SIGXFSZ, SIG_DFL); /* the command's */
+	if (o->observe & EXACT_LINES)
+		fixed = fix_addresses(true);
 	if (!rc)
 		rc = spawn_hold(&s.child, argv, &s.old_mask, err);
+	if (fixed)
+		fix_addresses(false);
 	if (!rc) {
 		signal(SIGXFSZ, SIG_IGN);
 		s.started = describe_now_ns();
@@ -296,7 +318,7 @@ int exact_session_probe(uint64_t *instructions, struct err *err)
 
 	if (profile_init(&p, err))
 		return -1;
-	e = exact_open(EXACT_COUNTS, &p, err);
+	e = exact_open(EXACT_COUNTS, NULL, &p, err);
 	if (e)
 		rc = probe(e, instructions, err);
 	exact_close(e);

@@ -17,7 +17,10 @@ static unsigned burst = 256, pid, tid, ring_mib, capacity;
 static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
-static bool all, quiet, exact;
+static bool all, quiet, exact, kernel_buffers;
+static unsigned line = 64, snapshots = 512;
+static double interval = 1e7;
+static const char *interval_unit = "instructions", *lines_how = "both";
 
 static const struct opt opts[] = {
 	{ 'F', "rate", "HZ", "samples a second on each CPU that runs (default 997)", OPT_DOUBLE,
@@ -37,14 +40,30 @@ static const struct opt opts[] = {
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
 	{ 0, "observe", "WHAT",
-	  "with --exact: counts (default), addresses or values as well, at some cost", OPT_CHOICE,
-	  &observe, 0, 0, "counts addresses values" },
+	  "with --exact: counts (default); also addresses, values, or lines (working sets)",
+	  OPT_CHOICE, &observe, 0, 0, "counts addresses values lines" },
 	{ 0, "cache", "KIB",
 	  "with --exact: room for translated code in each process (default 393216)", OPT_UINT,
 	  &cache_kib, 64, 393216, NULL },
 	{ 0, "distance", "N",
 	  "instructions between a store and a load that conflict, at most (default 128; 0: none)",
 	  OPT_UINT, &distance, 0, CONFLICT_DISTANCE_MAX, NULL },
+	{ 0, "line", "BYTES",
+	  "with --observe lines: of a line (default 64; 16 to 4096, a power of two)", OPT_UINT,
+	  &line, 16, 4096, NULL },
+	{ 0, "interval", "N",
+	  "length of an interval at first, in its unit (default 10000000; ns of time)", OPT_DOUBLE,
+	  &interval, 1000, 1e15, NULL },
+	{ 0, "interval-unit", "UNIT", "instructions (default), accesses, cpu or wall time",
+	  OPT_CHOICE, &interval_unit, 0, 0, "instructions accesses cpu wall" },
+	{ 0, "snapshots", "N",
+	  "intervals kept: neighbours become one when there are more (default 512)", OPT_UINT,
+	  &snapshots, 2, 65536, NULL },
+	{ 0, "lines-how", "HOW",
+	  "for measuring what marking costs: both (default), check, coalesce, neither", OPT_CHOICE,
+	  &lines_how, 0, 0, "both check coalesce neither" },
+	{ 0, "kernel-buffers", NULL, "lines that system calls read and write count as touched, too",
+	  OPT_FLAG, &kernel_buffers, 0, 0, NULL },
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
@@ -102,6 +121,24 @@ static int check_rate(struct err *err)
 	return 0;
 }
 
+static void set_lines(struct exact_lines *l)
+{
+	bool check = !strcmp(lines_how, "both") || !strcmp(lines_how, "check");
+	bool coalesce = !strcmp(lines_how, "both") || !strcmp(lines_how, "coalesce");
+
+	*l = (struct exact_lines){
+		.shift = (unsigned)__builtin_ctz(line),
+		.unit = !strcmp(interval_unit, "accesses") ? EXACT_ACCESSES
+			: !strcmp(interval_unit, "cpu")	   ? EXACT_CPU_NS
+			: !strcmp(interval_unit, "wall")   ? EXACT_WALL_NS
+							   : EXACT_INSTRUCTIONS,
+		.flags = (check ? 0 : EXACT_LINES_UNCHECKED) | (coalesce ? 0 : EXACT_LINES_SINGLY) |
+			 (kernel_buffers ? EXACT_LINES_KERNEL : 0),
+		.snapshots = snapshots,
+		.interval = (uint64_t)interval,
+	};
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
 	struct session_options o = {
@@ -132,8 +169,21 @@ static int run(int argc, char **argv, struct err *err)
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
 		return err->code;
 	}
+	if (line & (line - 1)) {
+		err_set(err, ERR_USAGE, "--line is %u, no power of two", line);
+		err_hint(err, "for instance 64");
+		return err->code;
+	}
+	if (snapshots % 2) {
+		err_set(err, ERR_USAGE,
+			"--snapshots is %u, no even number: they are merged by twos", snapshots);
+		err_hint(err, "--snapshots %u", snapshots + 1);
+		return err->code;
+	}
+	set_lines(&o.lines);
 	o.observe = !strcmp(observe, "values")	    ? EXACT_ADDRESSES | EXACT_VALUES
 		    : !strcmp(observe, "addresses") ? EXACT_ADDRESSES
+		    : !strcmp(observe, "lines")	    ? EXACT_LINES
 						    : 0;
 	if (exact)
 		return exact_session_run(&o, err);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "dbi/shared.h"
 #include "sampler/sampler.h"
 #include "sketch/hot.h"
 
@@ -25,6 +26,7 @@ struct session_options {
 	unsigned observe;   /* --exact: EXACT_… of dbi/shared.h */
 	unsigned cache_kib; /* --exact: room for translated code, or 0 */
 	unsigned distance;  /* in which conflicts are looked for; 0: they are not */
+	struct exact_lines lines;
 };
 
 /*

@@ -63,7 +63,16 @@ static int make_large(int fd)
 	return rc;
 }
 
-struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct exact *exact_open(unsigned mode, const struct exact_lines *lines, struct profile *p,
+			 struct err *err)
 {
 	/* ours as long as we are: closing another descriptor of the file would release it */
 	struct flock ours = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -101,6 +110,9 @@ struct exact *exact_open(unsigned mode, struct profile *p, struct err *err)
 		return NULL;
 	}
 	e->header->mode = mode;
+	if (lines)
+		e->header->lines = e->lines = *lines;
+	e->began_ns = now_ns();
 	e->header->reading = 1;
 	e->header->next = PAGE;
 	e->header->magic = EXACT_MAGIC;
@@ -168,21 +180,24 @@ static void release(const struct exact *e, struct process *p)
 	free(p->inverted);
 	free(p->before);
 	free(p->thread);
-	free(p->image);
+	if (!p->lines) { /* which name places by them */
+		free(p->image);
+		p->image = NULL;
+		p->nimage = 0;
+	}
 	free(p->way);
 	free(p->cut);
 	p->block = NULL;
 	p->inverted = NULL;
 	p->before = NULL;
 	p->thread = NULL;
-	p->image = NULL;
 	p->way = NULL;
 	p->nway = p->way_room = 0;
 	p->cut = NULL;
 	p->sink = NULL;
 	p->sink_room = NULL;
 	p->nblock = p->room = 0;
-	p->nthread = p->nimage = p->ncut = 0;
+	p->nthread = p->ncut = 0;
 	p->chunk = 0;
 	leave_code(p);
 }
@@ -193,8 +208,11 @@ void exact_close(struct exact *e)
 		return;
 	for (size_t i = 0; i < e->nprocess; i++)
 		release(e, e->process[i]);
-	for (size_t i = 0; i < e->nprocess; i++)
+	for (size_t i = 0; i < e->nprocess; i++) {
+		lines_free(e->process[i]);
+		free(e->process[i]->image);
 		free(e->process[i]);
+	}
 	free(e->process);
 	streams_close(e);
 	for (size_t i = 0; i < e->files.nby_image; i++)
@@ -442,6 +460,8 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 	b->image = image;
 	b->exits = r->exits;
 	b->before = r->before;
+	b->pc = r->pc;
+	b->len = r->len;
 	b->next = p->own;
 	p->own = b;
 	if (streams && streams_block(b, r, err))
@@ -529,6 +549,12 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_EDGE:
 		return r->size >= sizeof(struct exact_edge) ? ways_edge(e, p, (const void *)r, err)
 							    : exact_bad(err);
+	case EXACT_MAPPING:
+	case EXACT_TOUCHED:
+	case EXACT_RAN:
+	case EXACT_STACK:
+	case EXACT_SNAPSHOT:
+		return lines_record(e, p, r, err);
 	default:
 		return exact_bad(err);
 	}
@@ -782,6 +808,8 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	}
 	if (!replaced || !r->same)
 		e->totals.processes++;
+	else if (!rc) /* it has ended: all that it told comes first */
+		rc = read_log(e, replaced, UINT64_MAX, err) || lines_go_on(p, replaced, err) ? -1 : 0;
 	return rc;
 }
 

@@ -11,8 +11,10 @@
 
 struct exact;
 
-/* `mode`: EXACT_… of dbi/shared.h. NULL with err set. */
-struct exact *exact_open(unsigned mode, struct profile *p, struct err *err);
+struct exact_lines;
+/* `mode`: EXACT_… of dbi/shared.h; `lines` with EXACT_LINES, else NULL. NULL with err set. */
+struct exact *exact_open(unsigned mode, const struct exact_lines *lines, struct profile *p,
+			 struct err *err);
 void exact_close(struct exact *e);
 /* Room for translated code in each process, bytes; 0: as much as there is. */
 void exact_limit_code(struct exact *e, uint64_t bytes);

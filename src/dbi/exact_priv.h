@@ -23,6 +23,8 @@ struct code_block {
 	uint16_t nfield, ncolumn;
 	struct field *field;
 	struct column *column;
+	uint64_t pc;	 /* at run time */
+	uint16_t len;	 /* bytes */
 	uint64_t callee; /* of the direct call that it ends in, the image's address */
 	uint64_t
 		leaves; /* run-time address of the direct jump's target, if that is not in its image; else 0 */
@@ -106,7 +108,8 @@ struct process {
 		uint64_t start, end;
 	} * image;
 	size_t nimage;
-	struct exact_cut *cut; /* to be applied when the counters have been read */
+	struct lines_reader *lines; /* or NULL */
+	struct exact_cut *cut;	    /* to be applied when the counters have been read */
 	size_t ncut;
 	bool replaced; /* by another image: it has ended */
 	bool done;
@@ -124,6 +127,8 @@ struct exact {
 	struct classes *classes;
 	void *record; /* a copy of the one at hand */
 	size_t record_size;
+	struct exact_lines lines;
+	uint64_t began_ns; /* monotonic */
 	char **argv;
 	char *path, *option;
 	struct exact_totals totals;
@@ -161,6 +166,12 @@ int ways_count(struct exact *e, struct process *p, struct err *err);
 int ways_leave(struct exact *e, const struct process *p, const struct code_block *b, uint64_t n);
 /* The process has ended: where its threads were is where they left. */
 int ways_end(struct exact *e, struct process *p, struct err *err);
+/* lines.c */
+/* A record of a snapshot. */
+int lines_record(struct exact *e, struct process *p, const struct exact_record *r, struct err *err);
+/* It goes on where `from` ended. */
+int lines_go_on(struct process *p, struct process *from, struct err *err);
+void lines_free(struct process *p);
 
 /* streams.c */
 /* A block's fields, of its record. */

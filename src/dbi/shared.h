@@ -36,6 +36,29 @@
 #define EXACT_ADDRESSES 2 /* of memory operands */
 #define EXACT_VALUES 4	  /* results, loads, stores, arguments, return values, indirect targets */
 #define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES)
+#define EXACT_LINES 8 /* which lines of memory are touched, in each interval; not with a stream */
+
+/* What the length of an interval is counted in. */
+enum exact_unit {
+	EXACT_INSTRUCTIONS,
+	EXACT_ACCESSES,
+	EXACT_CPU_NS,
+	EXACT_WALL_NS
+};
+
+/* For measuring, and what the kernel does: */
+#define EXACT_LINES_UNCHECKED 1 /* a line is marked without looking whether it is */
+#define EXACT_LINES_SINGLY 2	/* each access by itself */
+#define EXACT_LINES_KERNEL 4	/* buffers that system calls read and write, too */
+
+struct exact_lines {
+	uint32_t shift; /* lines of 1 << shift bytes */
+	uint32_t unit;	/* enum exact_unit */
+	uint32_t flags; /* EXACT_LINES_… */
+	uint32_t
+		snapshots; /* so many at most: neighbours become one, and intervals twice as long */
+	uint64_t interval;
+};
 
 /*
  * A thread's stream: two halves that are filled in turn. Each execution of a block is a head and as many words
@@ -91,6 +114,7 @@ struct exact_header {
 	uint32_t waits;	    /* it does, for the bell */
 	uint32_t reading;   /* 0: the recorder has given up */
 	uint64_t uncounted; /* instructions executed in code that changes too much */
+	struct exact_lines lines;
 };
 
 enum exact_state {
@@ -128,6 +152,11 @@ enum exact_kind {
 	EXACT_NATIVE,
 	EXACT_PAIR,
 	EXACT_EDGE,
+	EXACT_MAPPING,
+	EXACT_TOUCHED,
+	EXACT_RAN,
+	EXACT_STACK,
+	EXACT_SNAPSHOT,
 };
 
 struct exact_record { /* all begin so; sizes are multiples of 8 */
@@ -213,6 +242,47 @@ struct exact_edge {
 	uint32_t kind;	/* EXACT_WENT, EXACT_CAME: as observe/edges.h has them */
 	uint32_t block; /* + 1: from its last instruction; 0: from the place */
 	struct exact_place from, to;
+};
+
+/*
+ * A snapshot: what was touched since the one before, in records that follow each other: mappings, if they may
+ * have changed since they were last told; touched lines; blocks that were executed; a stack; and at last the
+ * snapshot's own.
+ */
+struct exact_mapping {
+	struct exact_record r;
+	uint32_t first, pad; /* of a new list */
+	uint64_t start, end;
+	char perms[8], name[EXACT_PATH_MAX]; /* as in /proc/PID/maps */
+};
+
+#define EXACT_CHUNK 4096 /* lines */
+struct exact_touched {
+	struct exact_record r;
+	uint64_t chunk; /* of lines: address >> shift >> 12 */
+	uint32_t n;	/* how many lines of it */
+	uint32_t listed;
+	uint8_t lines[]; /* listed: their numbers, 16 bits each; else a bit for each line */
+};
+
+struct exact_ran {
+	struct exact_record r;
+	uint32_t first, bytes;
+	uint8_t blocks[]; /* a bit for each, from `first` on */
+};
+
+#define EXACT_STACK_MAX 16384
+struct exact_stack {
+	struct exact_record r;
+	uint64_t pc, reg[16]; /* in encoding order */
+	uint8_t bytes[];      /* from reg[4] on */
+};
+
+struct exact_snapshot {
+	struct exact_record r;
+	uint64_t count; /* of instructions, or accesses, since the process began */
+	uint64_t cpu_ns, wall_ns;
+	uint32_t tid, last; /* last: it ends the process, or its image */
 };
 
 /* A program that ran without the engine. */

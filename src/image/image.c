@@ -123,6 +123,8 @@ void image_close(struct image *im)
 	image_code_fini(im);
 	free(im->proc);
 	symbols_fini(&im->symbols);
+	if (im->cfi)
+		dwarf_cfi_end(im->cfi);
 	elf_file_close(&im->debug);
 	elf_file_close(&im->file);
 	free(im->code);

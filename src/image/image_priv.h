@@ -5,6 +5,8 @@
 #ifndef ASSAY_IMAGE_IMAGE_PRIV_H
 #define ASSAY_IMAGE_IMAGE_PRIV_H
 
+#include <elfutils/libdw.h>
+
 #include "image/data.h"
 #include "image/elf_file.h"
 #include "image/image.h"
@@ -40,6 +42,9 @@ struct image {
 	struct lines lines;
 	struct image_data data;
 	struct pads pads;
+
+	bool cfi_tried;
+	Dwarf_CFI *cfi;
 };
 
 void image_code_fini(struct image *im);

@@ -72,6 +72,9 @@ void profile_fini(struct profile *p)
 		free(r->unit);
 	}
 	free(p->run);
+	for (size_t i = 0; i < p->nwset; i++)
+		wset_free(p->wset[i]);
+	free(p->wset);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -357,6 +360,19 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 	return 0;
 }
 
+struct wset *profile_wset(struct profile *p)
+{
+	struct wset **list = realloc(p->wset, (p->nwset + 1) * sizeof(*list)), *w;
+
+	if (!list)
+		return NULL;
+	p->wset = list;
+	w = wset_new();
+	if (w)
+		list[p->nwset++] = w;
+	return w;
+}
+
 static char *copy(const char *s)
 {
 	return s ? strdup(s) : NULL;
@@ -383,8 +399,22 @@ static int merge_runs(struct profile *dst, const struct profile *src)
 	return 0;
 }
 
+/* They are of other runs: none is added to another. */
+static int merge_wsets(struct profile *dst, const struct profile *src, uint32_t first_run)
+{
+	for (size_t i = 0; i < src->nwset; i++) {
+		struct wset *w = profile_wset(dst);
+
+		if (!w || wset_copy(w, src->wset[i]))
+			return -1;
+		w->run += first_run;
+	}
+	return 0;
+}
+
 int profile_merge(struct profile *dst, const struct profile *src, struct err *err)
 {
+	uint32_t first_run = (uint32_t)dst->nrun;
 	uint32_t *map;
 	struct site *s;
 	int rc;
@@ -427,7 +457,7 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 		    conflicts_merge(dst, src, map)))
 		rc = -1;
 	if (!rc)
-		rc = merge_runs(dst, src);
+		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ? -1 : 0;
 	free(map);
 	return rc ? err_set(err, ERR_FAILED, "no memory to merge") : 0;
 }

@@ -6,7 +6,8 @@
  *            ├─ images  by build-id and path; image 0 is "[unknown]"
  *            │   └─ procedures that were hit
  *            ├─ sites   (image, address) ─ counters, hot lists by operand
- *            └─ edges, calls, conflicts   between sites: observe/edges.h, calls.h, conflicts.h
+ *            ├─ edges, calls, conflicts   between sites: observe/edges.h, calls.h, conflicts.h
+ *            └─ wsets   working sets of processes (observe/wset.h)
  *
  * Windows begin where time is spent: `observed` counts how often windows saw the instruction, which is no
  * execution count, and what goes with a stall is seen too often. Each window is weighed for that, as it comes
@@ -22,6 +23,7 @@
 
 #include "isa/uop.h"
 #include "observe/sites.h"
+#include "observe/wset.h"
 #include "sketch/hot.h"
 #include "stream/window.h"
 
@@ -112,6 +114,8 @@ struct profile {
 	struct conflict *conflicts;
 	uint64_t windows;	      /* private: windows walked */
 	double starts, near;	      /* private: of the sites' weights, the sums */
+	struct wset **wset; /* by run, then process */
+	size_t nwset;
 	struct image_key *image_keys; /* private */
 };
 
@@ -132,6 +136,9 @@ struct hot *profile_operand(struct profile *p, struct site *s, int operand);
 bool run_is_exact(const struct run *r);
 /* A new run, zeroed, strings to be set with strdup. The pointer is good until the next call. */
 struct run *profile_run(struct profile *p);
+
+/* A new working set, empty; NULL: no memory. */
+struct wset *profile_wset(struct profile *p);
 
 /*
  * The observers of a sampled recording, in one walk over the window: time (its first instruction),

@@ -7,6 +7,7 @@
  *     operand.c   memory operands that cannot stay as they are
  *     control.c   what ends it: jumps, calls, returns
  *     words.c     the stream's words, as plan.c has them
+ *     shadow.c    marks of the lines that it touches
  *   publish.c   its place in the cache, its links, the engine's own code beside it
  *
  * translate.c runs them for a new block; place.c for one that a signal has stopped, to see what lies where.
@@ -19,6 +20,7 @@
 #include "dbi/rt/emit.h"
 #include "dbi/rt/plan.h"
 #include "dbi/rt/rt.h"
+#include "dbi/rt/shadow.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -40,6 +42,7 @@ enum kind {
 	CALL_INDIRECT,
 	SYSCALL,
 	ODD,
+	LATER, /* what it touches is known when it has been executed */
 	INVALID,
 };
 
@@ -54,6 +57,8 @@ struct insn {
 	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
 	uint32_t spilled;
 	struct stream_fields f; /* what the stream gets of it */
+	struct shadow_insn s;	/* what it touches */
+	uint8_t was;		/* the kind of one that is LATER */
 	uint16_t record;	/* the stream's bytes before it */
 };
 
@@ -67,8 +72,9 @@ struct build {
 	struct link link[EXITS_MAX + 3]; /* site and target */
 	unsigned nlink;
 	uint64_t returns; /* cache address where the call at its end returns to */
-	uint32_t id;
-	uint32_t site; /* of what ends it, if that is indirect */
+	uint32_t id;	 /* the recorder's */
+	uint32_t number; /* of the block, in the cache */
+	uint32_t site;	 /* of what ends it, if that is indirect */
 	struct log_exits exits;
 	unsigned counter; /* the instruction before which the block is counted */
 	bool flags_dead;  /* there */
@@ -82,9 +88,15 @@ struct build {
 	unsigned word;	 /* the plan's next one */
 	uint16_t closed; /* in the code: from here on the execution's record is complete */
 	struct plan plan;
+	bool dry;	 /* to look at: nothing may be put beside it */
+	bool exits_dead; /* no flag is live where it ends */
+	unsigned weight; /* of T_LEFT */
+	struct shadow_plan shadow;
 };
 
 /* decode.c */
+/* Whether the code there writes all flags before it reads any. */
+bool decode_flags_dead(const uint8_t *p, size_t room);
 /* Around use of the decoder's library: it is compiled for SSE2 and a stack protector. */
 void library_enter(struct thread *t), library_leave(struct thread *t);
 /* Up to `max` instructions at b->bytes, of which `room` bytes can be read, to the first that ends a block. */
@@ -113,6 +125,7 @@ void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t nex
 
 /* control.c */
 void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
+void put_link(struct build *b, uint64_t target, enum link_kind kind);
 void put_link_jump(struct build *b, uint64_t target);
 
 /* words.c */
@@ -127,6 +140,10 @@ void put_fields(struct build *b, unsigned insn, bool after, bool target);
 /* Where the next block's code goes: there is room, see publish_full. */
 uint64_t publish_next(void);
 void publish(struct build *b, struct block *blk);
+/* Where code beside the blocks goes, and how far it went. */
+uint64_t publish_beside(void);
+void publish_beside_done(uint64_t end);
+void publish_exit(struct emit *e, int32_t why); /* leaves the cache */
 /* A thread's own block for code that changes all the time: made anew at each execution. */
 struct block *once_block(struct thread *t);
 void publish_once(struct build *b, struct block *blk);

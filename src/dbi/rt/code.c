@@ -14,12 +14,12 @@
  * cost 4 to 7 %. */
 static void place_counter(struct build *b)
 {
-	uint32_t live = FLAGS_ALL;
+	uint32_t live = b->exits_dead ? 0 : FLAGS_ALL;
 
 	b->counter = b->exits.before = 0;
 	b->flags_dead = false;
 	for (unsigned i = b->n; i-- > 0;) {
-		if (b->in[i].kind == BRANCH)
+		if (b->in[i].kind == BRANCH && i + 1 < b->n)
 			live = FLAGS_ALL;
 		live = (live & ~b->in[i].writes) | (b->in[i].reads & FLAGS_ALL);
 		if (!live) {
@@ -48,6 +48,8 @@ void put_block(struct build *b)
 	if (log_mode & EXACT_COUNTS)
 		place_counter(b);
 	plan_stream(b);
+	if (lines_on())
+		shadow_plan(b);
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn *in = &b->in[i];
 		uint64_t next = (uint64_t)p + in->len;
@@ -55,7 +57,9 @@ void put_block(struct build *b)
 		in->spilled = b->reserved;
 		in->start = (uint16_t)(e->at - b->code);
 		in->end = 0;
-		if (!i)
+		if (!i && lines_on())
+			shadow_begin(b);
+		else if (!i)
 			put_stream_begin(b);
 		in->record = (uint16_t)b->record;
 		if (count && i == b->counter) {
@@ -64,14 +68,20 @@ void put_block(struct build *b)
 				in->spilled |= 1u << RAX;
 		}
 		put_fields(b, i, false, false);
-		if (i == last && ends_block(in->kind) && in->kind != JUMP_INDIRECT &&
-		    in->kind != CALL_INDIRECT)
+		if (lines_on()) {
+			shadow_marks(b, i);
+			if (ends_block(in->kind))
+				shadow_end(b);
+		} else if (i == last && ends_block(in->kind) && in->kind != JUMP_INDIRECT &&
+			   in->kind != CALL_INDIRECT)
 			put_stream_end(b);
 		in->core = (uint16_t)(e->at - b->code);
 		if (in->kind == PLAIN)
 			put_bytes(e, p, in->len);
 		else if (in->kind == MEMORY)
 			put_memory(b, in, p, next);
+		else if (in->kind == LATER)
+			shadow_later(b, i, p, next);
 		else
 			put_control(b, in, p, next);
 		if (!in->end)
@@ -80,7 +90,10 @@ void put_block(struct build *b)
 		p += in->len;
 	}
 	if (!ends_block(b->in[last].kind)) {
-		put_stream_end(b);
+		if (lines_on())
+			shadow_end(b);
+		else
+			put_stream_end(b);
 		put_link_jump(b, (uint64_t)p);
 	}
 }

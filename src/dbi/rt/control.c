@@ -12,7 +12,7 @@
  */
 #include "dbi/rt/build.h"
 
-static void put_link(struct build *b, uint64_t target, enum link_kind kind)
+void put_link(struct build *b, uint64_t target, enum link_kind kind)
 {
 	struct link *l = &b->link[b->nlink++];
 

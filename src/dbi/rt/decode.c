@@ -212,13 +212,14 @@ static void remember(const struct insn *in, const ZydisDecodedInstruction *d, co
 }
 
 /* Decodes the instruction at `at`, of which `room` bytes can be read. False if there is none. */
-static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
+static bool decode_one(struct insn *in, const uint8_t *p, size_t room, bool operands)
 {
 	ZydisDecodedInstruction d;
 	ZydisDecoderContext ctx;
 	ZyanStatus status;
 
-	if (!(log_mode & EXACT_STREAM) && room >= INSN_MAX && decode_known(in, p))
+	operands = operands && log_mode & (EXACT_STREAM | EXACT_LINES);
+	if (!operands && room >= INSN_MAX && decode_known(in, p))
 		return true;
 	use_library();
 	status = decode(&decoder, &ctx, p, room, &d);
@@ -254,13 +255,20 @@ static bool decode_one(struct insn *in, const uint8_t *p, size_t room)
 		else
 			in->reads = FLAGS_ALL; /* passes them on */
 	}
-	if (log_mode & EXACT_STREAM) {
+	if (operands) {
 		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 
-		if (ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count)))
+		if (ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count))) {
 			stream_fields(&in->f, &d, op, (uint64_t)p + d.length);
-		else
+			if (lines_on())
+				shadow_operands(&in->s, &d, op, (uint64_t)p + d.length);
+		} else {
 			in->f.used = 0xffff;
+		}
+		if (in->s.later && in->kind <= MEMORY) {
+			in->was = in->kind;
+			in->kind = LATER;
+		}
 	} else if (room >= INSN_MAX) {
 		remember(in, &d, p);
 	}
@@ -328,19 +336,57 @@ static bool goes_on(const struct build *b, const struct insn *in, unsigned exits
 	       in->target > b->pc + b->len;
 }
 
+/* One register that is not in `used`, for marks: rax keeps flags there. */
+static bool spare_one(uint32_t used, uint8_t *tmp)
+{
+	static const uint8_t order[] = { RSI, RDI, RDX, RCX, RBX, R8,  R9,
+					 R10, R11, R14, R15, RBP, R13, R12 };
+
+	for (unsigned i = 0; i < sizeof(order); i++)
+		if (!(used & 1u << order[i])) {
+			*tmp = order[i];
+			return true;
+		}
+	*tmp = NO_REG;
+	return false;
+}
+
+#define FLAGS_LOOK 8  /* instructions */
+#define MARKS_MAX 256 /* of a block, lest its code be too long */
+
+bool decode_flags_dead(const uint8_t *p, size_t room)
+{
+	uint32_t live = FLAGS_ALL;
+
+	for (unsigned i = 0; i < FLAGS_LOOK; i++) {
+		struct insn in;
+
+		if (!decode_one(&in, p, room, false) || in.reads & live & FLAGS_ALL)
+			return false;
+		live &= ~in.writes;
+		if (!live)
+			return true;
+		if (ends_block(in.kind))
+			return false;
+		p += in.len;
+		room -= in.len;
+	}
+	return false;
+}
+
 void decode_block(struct build *b, size_t room, unsigned max)
 {
 	static const uint32_t args =
 		1u << RDI | 1u << RSI | 1u << RDX | 1u << RCX | 1u << R8 | 1u << R9;
-	uint32_t used = 1u << RSP | 1u << RAX | 1u << RCX;
-	unsigned exits = 0;
+	uint32_t used = 1u << RSP | 1u << RAX | (lines_on() ? 0 : 1u << RCX);
+	unsigned marks = 0, exits = 0;
 
 	b->n = b->len = 0;
 	b->streams = false;
 	while (b->n < max && b->len < room) {
 		struct insn *in = &b->in[b->n];
 
-		if (!decode_one(in, b->bytes + b->len, room - b->len))
+		if (!decode_one(in, b->bytes + b->len, room - b->len, true))
 			break;
 		if (log_mode & EXACT_STREAM) {
 			/* a call's arguments are read; look-ups use rdx */
@@ -352,12 +398,22 @@ void decode_block(struct build *b, size_t room, unsigned max)
 			if (b->n && !spare(more, &b->base, &b->scratch))
 				break;
 			used = more;
+		} else if (lines_on()) {
+			uint32_t more = used | in->f.used;
+
+			for (unsigned k = 0; k < in->s.n; k++)
+				marks += 2 + (in->s.a[k].size >> lines.shift);
+			if (b->n && (marks > MARKS_MAX || !spare_one(more, &b->shadow.tmp)))
+				break;
+			used = more;
 		}
 		b->n++;
 		b->len += in->len;
 		if (ends_block(in->kind) && !goes_on(b, in, exits++))
 			break;
 	}
+	if (lines_on())
+		spare_one(used, &b->shadow.tmp);
 	if (log_mode & EXACT_STREAM && b->n)
 		b->streams = spare(used, &b->base, &b->scratch);
 }

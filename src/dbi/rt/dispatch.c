@@ -17,6 +17,8 @@ _Static_assert(offsetof(struct thread, pc) == T_PC, "layout");
 _Static_assert(offsetof(struct thread, flags) == T_FLAGS, "layout");
 _Static_assert(offsetof(struct thread, gs_base) == T_GS_BASE, "layout");
 _Static_assert(offsetof(struct thread, flags_spill) == T_FLAGS_SPILL, "layout");
+_Static_assert(offsetof(struct thread, left) == T_LEFT, "layout");
+_Static_assert(offsetof(struct thread, later) == T_LATER, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
 _Static_assert(offsetof(struct thread, spill) == T_SPILL, "layout");
 _Static_assert(offsetof(struct exact_stream, at) == 0, "layout");
@@ -33,11 +35,13 @@ static struct thread *reuse(void)
 		struct thread *t = *p;
 
 		if (t->ended && sys_failed(sys(__NR_tgkill, pid, t->tid, 0))) {
+			uint64_t *before = t->counted_before;
 			uint32_t once = t->once;
 
 			*p = t->next;
 			memset(t, 0, sizeof(*t));
 			t->once = once;
+			t->counted_before = before;
 			return t;
 		}
 	}
@@ -147,6 +151,8 @@ static void leave_once(struct thread *t, const struct link *l)
 	once_count(t, l->edge);
 	if (l->kind == LINK_ODD)
 		in_odd(t, id, b->pc + b->len);
+	else if (l->kind == LINK_LATER)
+		lines_later(t);
 	else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
 		if (flushes == before)
 			once_uncount(t);
@@ -154,6 +160,16 @@ static void leave_once(struct thread *t, const struct link *l)
 			t->uncount = true;
 		unlock(&cache_lock);
 	}
+}
+
+/* Of what is left of the interval, for code that does not do that by itself. */
+static void take_weight(struct thread *t, unsigned weight)
+{
+	if (!lines_on())
+		return;
+	t->left -= weight;
+	if (t->left < 0)
+		lines_interval(t, weight);
 }
 
 static void leave_block(struct thread *t, const struct link *l)
@@ -164,13 +180,17 @@ static void leave_block(struct thread *t, const struct link *l)
 	t->pc = l->target;
 	if (l->edge && log_mode & EXACT_COUNTS)
 		++*counter_of(t, edge_counter(l));
-	if (l->kind == LINK_ODD)
+	if (l->kind == LINK_ODD) {
 		in_odd(t, id, next);
-	else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
+	} else if (l->kind == LINK_LATER) {
+		lines_later(t);
+	} else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
 		if (flushes != before)
 			t->uncount = true;
 		else if (log_mode & EXACT_COUNTS)
 			log_cut(id, n - 1, true);
+		if (lines_on() && lines.unit != EXACT_ACCESSES)
+			t->left++;
 		unlock(&cache_lock);
 	}
 }
@@ -241,9 +261,22 @@ static uint32_t leave_indirect(struct thread *t, const struct block *b)
 static struct link *leave(struct thread *t, const struct block *b, uint32_t *site)
 {
 	struct link *l;
+	unsigned weight;
 	bool once;
 
-	*site = t->exit_link == EXIT_INDIRECT ? leave_indirect(t, b) : 0;
+	*site = 0;
+	if (t->exit_link <= EXIT_INTERVAL) {
+		b = &blocks[EXIT_INTERVAL - t->exit_link];
+		t->left += b->weight;
+		t->pc = b->pc;
+		lines_interval(t, b->weight);
+		return NULL;
+	}
+	if (t->exit_link == EXIT_INDIRECT) {
+		*site = leave_indirect(t, b);
+		if (b->flags & BLOCK_ONCE)
+			take_weight(t, b->weight);
+	}
 	if (t->exit_link == EXIT_INDIRECT || t->exit_link == EXIT_SIGNAL)
 		return NULL;
 	l = &links[t->exit_link];
@@ -252,10 +285,13 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 		leave_block(t, l);
 		return l;
 	}
-	if (once)
-		leave_once(t, l);
-	else
+	if (!once) {
 		leave_block(t, l);
+		return NULL;
+	}
+	weight = blocks[l->from].weight;
+	leave_once(t, l);
+	take_weight(t, weight);
 	return NULL;
 }
 

@@ -66,6 +66,8 @@ static bool any_inside(const struct thread *t)
 
 static void empty(void)
 {
+	if (lines_on())
+		lines_restart();
 	once_reset();
 	publish_reset();
 	cache_reset();
@@ -80,13 +82,16 @@ void flush_cache(struct thread *t)
 
 	lock(&flush_lock);
 	__atomic_store_n(&flushing, 1, __ATOMIC_RELEASE);
+	lines_hold();
 	lock(&threads_lock);
 	lock(&cache_lock);
 	if (publish_full() || cache_full()) {
 		while (any_inside(t)) {
 			unlock(&cache_lock); /* they may need them to come out */
 			unlock(&threads_lock);
+			lines_release();
 			sys(__NR_nanosleep, &nap, 0);
+			lines_hold();
 			lock(&threads_lock);
 			lock(&cache_lock);
 		}
@@ -97,5 +102,6 @@ void flush_cache(struct thread *t)
 	__atomic_store_n(&flushing, 0, __ATOMIC_RELEASE);
 	unlock(&cache_lock);
 	unlock(&threads_lock);
+	lines_release();
 	unlock(&flush_lock);
 }

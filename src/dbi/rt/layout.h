@@ -8,6 +8,15 @@
  *                           rip-relative operands reach them from there
  *   0x7a0060000000  cache   translated code, from below; exit stubs, from above
  *   0x7a0080000000  engine  its text and data; the program's brk follows
+ *
+ * With --observe lines there is a byte for each line of memory, 1 if it has been touched in this interval, at
+ * SHADOW + address / line; one for each 4096 of those at LEVEL_1, one for each 4096 of these at LEVEL_2:
+ *
+ *   0x200000000000  SHADOW   2 TiB for lines of 64 bytes, 8 for 16
+ *   0x400200000000  LEVEL_1
+ *   0x400400200000  LEVEL_2
+ *
+ * They are made of single bits, so that code gets from one to the next by a shift and by setting a bit.
  */
 #ifndef ASSAY_DBI_RT_LAYOUT_H
 #define ASSAY_DBI_RT_LAYOUT_H
@@ -30,6 +39,13 @@
 /* Where blocks are looked for: address * factor >> shift, by the table's mask */
 #define TABLE_FACTOR 0x61c88647
 #define TABLE_SHIFT 16
+#define SHADOW_BIT 45
+#define LEVEL_BIT 46
+#define LEVEL_SHIFT 12
+#define SHADOW (1ull << SHADOW_BIT)
+#define LEVEL_1 (1ull << LEVEL_BIT | SHADOW >> LEVEL_SHIFT)
+#define LEVEL_2 (1ull << LEVEL_BIT | LEVEL_1 >> LEVEL_SHIFT)
+#define ADDRESS_BITS 47 /* the program's */
 
 /* struct thread */
 #define T_SELF 0x00
@@ -43,8 +59,10 @@
 #define T_FLAGS_SPILL 0x40
 #define T_STOP 0x48   /* the cache is to be emptied: stay out of it */
 #define T_SITE 0x50   /* the number of the indirect jump, call or return that leaves the cache */
+#define T_LEFT 0x58   /* what may still be executed before rt/lines.c is to be asked */
 #define T_REGS 0x80   /* the program's registers, in encoding order: rax rcx rdx rbx rsp … */
 #define T_SPILL 0x100 /* a register's value while a sequence in the cache uses it */
+#define T_LATER 0x180 /* what is to be marked after an instruction: see rt/shadow.h */
 
 #define T_STACK_TOP 0x10000 /* engine stack: below this */
 /* Indirect targets, by the low 16 bits of address + site: -address - NEAR_BIAS, code. What is all zero matches an
@@ -73,7 +91,8 @@
 #define T_SIZE (T_STREAM + 0x140000)
 
 /* Beyond links: in T_EXIT_LINK. */
-#define EXIT_INDIRECT -1 /* T_PC holds the target */
-#define EXIT_SIGNAL -2	 /* nothing ran: deliver what is pending */
+#define EXIT_INDIRECT -1  /* T_PC holds the target */
+#define EXIT_SIGNAL -2	  /* nothing ran: deliver what is pending */
+#define EXIT_INTERVAL -16 /* minus a block's number: nothing of it ran, T_LEFT does not suffice */
 
 #endif

@@ -6,6 +6,7 @@
 #include <linux/mman.h>
 
 #include "dbi/rt/plan.h"
+#include "dbi/rt/procfs.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 #include "dbi/shared.h"
@@ -385,6 +386,114 @@ void log_native(const char *path)
 	r = begin(EXACT_NATIVE, sizeof(*r));
 	memset(r->path, 0, sizeof(r->path));
 	memcpy(r->path, path, n < sizeof(r->path) ? n : sizeof(r->path) - 1);
+	end(r);
+	unlock(&log_lock);
+}
+
+const struct exact_lines *log_lines(void)
+{
+	return &header->lines;
+}
+
+void log_mapping(const char *line, bool first)
+{
+	struct exact_mapping *r;
+	const char *s;
+	size_t n;
+
+	lock(&log_lock);
+	r = begin(EXACT_MAPPING, sizeof(*r));
+	memset(&r->first, 0, sizeof(*r) - sizeof(r->r));
+	r->first = first;
+	s = procfs_hex(line, &r->start);
+	s = procfs_hex(s + 1, &r->end) + 1;
+	memcpy(r->perms, s, 4);
+	for (unsigned spaces = 0; *s && spaces < 4; s++) /* perms offset device inode */
+		spaces += *s == ' ';
+	while (*s == ' ')
+		s++;
+	n = strlen(s);
+	memcpy(r->name, s, n < sizeof(r->name) ? n : sizeof(r->name) - 1);
+	end(r);
+	unlock(&log_lock);
+}
+
+#define LISTED_MAX 255 /* lines of a chunk: more take more room than a bit for each */
+
+void log_touched(uint64_t chunk_number, const uint64_t *bits, unsigned n)
+{
+	bool listed = n <= LISTED_MAX;
+	struct exact_touched *r;
+	uint16_t *to;
+
+	lock(&log_lock);
+	r = begin(EXACT_TOUCHED, sizeof(*r) + (listed ? 2ul * n : EXACT_CHUNK / 8));
+	r->chunk = chunk_number;
+	r->n = n;
+	r->listed = listed;
+	to = (uint16_t *)r->lines;
+	if (!listed)
+		memcpy(r->lines, bits, EXACT_CHUNK / 8);
+	for (unsigned i = 0; listed && i < EXACT_CHUNK / 64; i++)
+		for (uint64_t v = bits[i]; v; v &= v - 1)
+			*to++ = (uint16_t)(64 * i + (unsigned)__builtin_ctzll(v));
+	end(r);
+	unlock(&log_lock);
+}
+
+#define RAN_BYTES 0x8000u
+
+void log_ran(const uint8_t *bits, uint32_t n)
+{
+	uint32_t bytes = (n + 7) / 8;
+
+	for (uint32_t at = 0; at < bytes; at += RAN_BYTES) {
+		uint32_t part = bytes - at < RAN_BYTES ? bytes - at : RAN_BYTES;
+		struct exact_ran *r;
+
+		lock(&log_lock);
+		r = begin(EXACT_RAN, sizeof(*r) + part);
+		r->first = 8 * at;
+		r->bytes = part;
+		memcpy(r->blocks, bits + at, part);
+		end(r);
+		unlock(&log_lock);
+	}
+}
+
+void log_stack(const struct thread *t)
+{
+	uint64_t sp = t->regs[RSP], n = EXACT_STACK_MAX;
+	struct exact_stack *r;
+
+	lock(&log_lock);
+	r = begin(EXACT_STACK, sizeof(*r) + n);
+	r->pc = t->pc;
+	memcpy(r->reg, t->regs, sizeof(r->reg));
+	for (uint64_t at = 0; at < n;) { /* to where it ends, by pages */
+		uint64_t part = 4096 - ((sp + at) & 4095);
+
+		part = part < n - at ? part : n - at;
+		if (!rt_copy(r->bytes + at, (const void *)(sp + at), part))
+			n = at;
+		at += part;
+	}
+	r->r.size = (uint32_t)((sizeof(*r) + n + 7) & ~7ull);
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_snapshot(const struct exact_snapshot *s)
+{
+	struct exact_snapshot *r;
+
+	lock(&log_lock);
+	r = begin(EXACT_SNAPSHOT, sizeof(*r));
+	r->count = s->count;
+	r->cpu_ns = s->cpu_ns;
+	r->wall_ns = s->wall_ns;
+	r->tid = s->tid;
+	r->last = s->last;
 	end(r);
 	unlock(&log_lock);
 }

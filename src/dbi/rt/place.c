@@ -2,6 +2,18 @@
 /* Where in the program a place in the cache is. */
 #include "dbi/rt/build.h"
 
+_Static_assert(sizeof(struct build) + 0x8000 <= T_SCRATCH_SIZE, "layout");
+
+/* Of T_LEFT, what instructions from that one on take. */
+static unsigned undone(const struct build *b, unsigned from)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = from; i < b->n; i++)
+		sum += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1u;
+	return sum;
+}
+
 bool translate_place(struct thread *t, const struct block *blk, uint64_t at, struct place *out)
 {
 	struct build *b = (struct build *)((char *)t + T_SCRATCH);
@@ -15,7 +27,10 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
 	b->id = blk->id;
 	b->site = blk->site;
+	b->number = (uint32_t)(blk - blocks);
 	b->once = blk->flags & BLOCK_ONCE;
+	b->exits_dead = blk->flags & BLOCK_EXITS_DEAD;
+	b->dry = true;
 	b->nlink = 0;
 	library_enter(t);
 	/* as much as there was: of what cannot be decoded, one byte is the block's */
@@ -29,14 +44,19 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 		bool before = o == in->start || (o > in->start && o <= in->core);
 		bool inside = o > in->core && (o < in->end || (last && ends_block(in->kind)));
 
-		out->base = b->reserved && o < b->closed ? b->base : NO_REG;
-		out->closed = b->reserved && o >= b->closed ? b->record : 0;
+		out->undone = o && lines_on() ? undone(b, i) : 0;
+		out->ours = out->repeats = false;
+		out->base = b->streams && b->reserved && o < b->closed ? b->base : NO_REG;
+		out->closed = b->streams && b->reserved && o >= b->closed ? b->record : 0;
 		if ((before || inside) && o < blk->size) {
 			out->pc = pc;
 			out->next = pc + in->len;
 			out->spilled = o > in->start ? in->spilled : i ? b->reserved : 0;
 			out->done = i;
-			out->clean = o == in->start;
+			out->ours = o > in->start && o < in->core;
+			out->repeats =
+				in->kind == LATER && o == in->core && in->s.later & LATER_STRING;
+			out->clean = o == in->start || out->repeats;
 			out->counted = i > b->counter || (i == b->counter && o >= in->core);
 			out->record = in->record;
 			return true;
@@ -46,6 +66,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 			out->pc = out->next = pc;
 			out->spilled = in->spilled;
 			out->done = i + 1;
+			out->undone = o && lines_on() ? undone(b, i + 1) : 0;
 			out->clean = false;
 			out->counted = i >= b->counter;
 			out->record = last ? b->record : b->in[i + 1].record;

@@ -34,6 +34,8 @@ static void child_main(void *arg)
 	t->tid = (int)sys(__NR_gettid);
 	signals_thread(t);
 	log_thread(t);
+	if (lines_on())
+		lines_thread(t);
 	signals_restore(t->signal.mask);
 	edges_note(EXACT_WENT, 0, 0, t->pc);
 	dispatch(t);
@@ -56,6 +58,8 @@ static long fork_child(struct thread *t, const struct request *q)
 		signals_thread(t);
 	}
 	log_after_fork(t, r);
+	if (!r && lines_on())
+		lines_after_fork(t);
 	unlock(&cache_lock);
 	unlock(&threads_lock);
 	return r;
@@ -168,6 +172,17 @@ static long do_fork(struct thread *t, uint64_t flags)
 	return clone(t, &q);
 }
 
+static bool is_alone(void)
+{
+	unsigned n = 0;
+
+	lock(&threads_lock);
+	for (const struct thread *t = threads; t; t = t->next)
+		n += !t->ended;
+	unlock(&threads_lock);
+	return n == 1;
+}
+
 static long do_exit(struct thread *t)
 {
 	sig_set mask;
@@ -175,6 +190,8 @@ static long do_exit(struct thread *t)
 	signals_block_all(&mask);
 	if (t->pending) /* another thread may take it, if it was for the process */
 		signals_restore(mask);
+	if (lines_on())
+		is_alone() ? lines_end(t) : lines_thread_end(t);
 	t->ended = true;
 	sys(__NR_exit, t->regs[RDI]);
 	__builtin_unreachable();
@@ -298,6 +315,8 @@ static long run_native(struct thread *t, const char *path, bool runs)
 {
 	long r;
 
+	if (runs)
+		lines_end(t);
 	signals_before_exec(t);
 	if (runs)
 		log_native(path);
@@ -350,6 +369,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	args = engine_args(argv, option, keep >= 0 ? name : path, &size);
 	if (!args)
 		return -EFAULT;
+	lines_end(t);
 	signals_before_exec(t);
 	r = sys(__NR_execve, self_exe, args, envp);
 	if (r == -ENOENT || r == -EACCES)
@@ -362,17 +382,6 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	else
 		signals_after_exec();
 	return r;
-}
-
-static bool is_alone(void)
-{
-	unsigned n = 0;
-
-	lock(&threads_lock);
-	for (const struct thread *t = threads; t; t = t->next)
-		n += !t->ended;
-	unlock(&threads_lock);
-	return n == 1;
 }
 
 /*
@@ -394,6 +403,7 @@ static long do_seccomp(struct thread *t, long nr)
 	lock(&cache_lock);
 	regions_unwatch_all();
 	unlock(&cache_lock);
+	lines_end(t);
 	log_native(config.program);
 	log_leave();
 	t->pc -= 2;

@@ -9,7 +9,7 @@
 
 #define CODE_MAX 0x8000 /* a block's code at most */
 #define STUB_SIZE 17
-#define ONCE_SIZE 512
+#define ONCE_SIZE 4096
 #define EDGE_SIZE 64 /* code that counts an edge, or ends an execution at an exit, at most */
 #define LIMIT_MIN (2 * CODE_MAX)
 
@@ -33,7 +33,7 @@ bool publish_full(void)
 	/* a block, another one for code that changes, and numbers that only count */
 	return nids + 2 * EXITS_MAX + 4 >= 1u << 22 || nlinks + EXITS_MAX + 8 >= 1u << 23 ||
 	       code_next + CODE_MAX + ONCE_SIZE > code_end ||
-	       stub_next + EXITS_MAX * EDGE_SIZE + (EXITS_MAX + 8) * STUB_SIZE > stub_end;
+	       stub_next + (lines_on() ? CODE_MAX : 0) + EXITS_MAX * EDGE_SIZE + (EXITS_MAX + 8) * STUB_SIZE > stub_end;
 }
 
 void publish_reset(void)
@@ -50,17 +50,32 @@ uint64_t publish_next(void)
 	return code_next;
 }
 
+uint64_t publish_beside(void)
+{
+	return stub_next;
+}
+
+void publish_beside_done(uint64_t end)
+{
+	stub_next = end;
+}
+
+void publish_exit(struct emit *e, int32_t why)
+{
+	put8(e, 0x65); /* mov qword gs:[exit link], why */
+	put8(e, 0x48);
+	put8(e, 0xc7);
+	put8(e, 0x05);
+	put_context(e, T_EXIT_LINK, 4);
+	put32(e, (uint64_t)(int64_t)why);
+	put_jump(e, (uint64_t)rt_exit);
+}
+
 static void put_stub(struct link *l, uint32_t number)
 {
 	struct emit e = { (uint8_t *)CACHE_BASE + l->stub, CACHE_BASE + l->stub };
 
-	put8(&e, 0x65); /* mov qword gs:[exit link], number */
-	put8(&e, 0x48);
-	put8(&e, 0xc7);
-	put8(&e, 0x05);
-	put_context(&e, T_EXIT_LINK, 4);
-	put32(&e, number);
-	put_jump(&e, (uint64_t)rt_exit);
+	publish_exit(&e, (int32_t)number);
 }
 
 /* Between a branch that leaves the block and its link: what the stream needs. */
@@ -129,6 +144,7 @@ void publish_once(struct build *b, struct block *blk)
 	blk->len = (uint16_t)b->len;
 	blk->n = (uint16_t)b->n;
 	blk->flags = BLOCK_ONCE;
+	blk->weight = (uint16_t)b->weight;
 	for (unsigned i = 0; i < b->nlink; i++) {
 		struct link *l = &links[blk->link + i];
 		uint64_t site = CACHE_BASE + b->link[i].site;
@@ -146,8 +162,8 @@ struct link *take_place(struct link *l)
 	struct block *b = &blocks[l->from];
 	struct link *last;
 
-	if (threads->next || l->from + 1 != nblocks || b->flags & ~(unsigned)BLOCK_FLAGS_DEAD ||
-	    !b->links)
+	if (threads->next || l->from + 1 != nblocks ||
+	    b->flags & ~(unsigned)(BLOCK_FLAGS_DEAD | BLOCK_EXITS_DEAD) || !b->links)
 		return NULL;
 	last = &links[b->link + b->links - 1];
 	if ((uint64_t)CACHE_BASE + last->site + 4 != code_next || last->linked ||

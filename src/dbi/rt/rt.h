@@ -73,9 +73,11 @@ struct thread {
 	uint64_t pc, flags, gs_base, flags_spill;
 	uint64_t stop;
 	uint64_t site;
-	uint64_t pad[5];
+	int64_t left;
+	uint64_t pad[4];
 	uint64_t regs[16];
 	uint64_t spill[16];
+	uint64_t later[8 + 16];
 	/* C alone from here */
 	struct pending signal;
 	sig_set blocked; /* of those that the engine keeps open */
@@ -93,9 +95,11 @@ struct thread {
 	int called;  /* out of the cache, by a signal that has not come yet */
 	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
 	bool uncount; /* the instruction at pc, counted in a cache that is no more, is still to come */
-	bool in_library;     /* of the decoder: */
-	uint64_t fs_base;    /* the program's, while it runs */
-	uint64_t fork_flags; /* of the clone that made it */
+	bool in_library;	  /* of the decoder: */
+	uint64_t fs_base;	  /* the program's, while it runs */
+	uint64_t fork_flags;	  /* of the clone that made it */
+	int64_t granted;	  /* what `left` began with */
+	uint64_t *counted_before; /* counters at the last snapshot */
 	uint8_t xmm[16 * 16];
 };
 
@@ -249,19 +253,22 @@ struct block {
 	uint32_t in;	       /* links that lead here: number + 1, a list */
 	uint32_t next_page[2]; /* blocks of the same page: number + 1 */
 	uint32_t site;	       /* number of the indirect jump, call or return at its end, or 0 */
-	uint32_t flags;
-	uint32_t id; /* the recorder's number; those of its exits follow */
+	uint16_t flags;
+	uint16_t weight; /* what an execution takes of T_LEFT */
+	uint32_t id;	 /* the recorder's number; those of its exits follow */
 };
 #define BLOCK_DEAD 1
-#define BLOCK_ONCE 2	   /* one instruction, never kept: its code changes */
-#define BLOCK_FLAGS_DEAD 8 /* arithmetic flags are not read before they are written */
-#define BLOCK_INVERTED 4   /* its branch has the opposite condition, its two links are exchanged */
+#define BLOCK_ONCE 2	    /* one instruction, never kept: its code changes */
+#define BLOCK_FLAGS_DEAD 8  /* arithmetic flags are not read before they are written */
+#define BLOCK_EXITS_DEAD 16 /* … where it ends */
+#define BLOCK_INVERTED 4    /* its branch has the opposite condition, its two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
 enum link_kind {
 	LINK_JUMP,    /* goes on at target */
 	LINK_SYSCALL, /* target is the instruction after it */
 	LINK_ODD,     /* an instruction that the engine does itself: target is the instruction */
+	LINK_LATER,   /* target is the instruction after one whose lines are to be marked now */
 };
 struct link {
 	uint64_t target;
@@ -289,6 +296,9 @@ struct place {
 	unsigned record;   /* bytes of the stream that are complete */
 	unsigned base;	   /* register that points to the execution's record, or NO_REG */
 	unsigned closed;   /* the whole record's bytes, if it has been completed already */
+	unsigned undone;   /* of T_LEFT: what instructions from pc on would have taken */
+	bool ours;	   /* the code there is the engine's, before the instruction */
+	bool repeats;	   /* the instruction does, and may have begun: T_LATER is set */
 };
 /* Code that counts an edge and goes on at `to`: its address in the cache, or 0 without room. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
@@ -383,6 +393,8 @@ void signals_restore(sig_set old);
 /* log.c: what the recorder is told */
 extern int log_fd; /* or -1 */
 extern uint64_t log_mode;
+/* How lines are observed, as the recorder says. */
+const struct exact_lines *log_lines(void);
 /* What our first argument says: the descriptor, and whose place the image takes, "FD:OFFSET", or only FD. */
 void log_init(const char *option);
 /* Our first argument in a new image. */
@@ -411,6 +423,12 @@ void log_edge(unsigned kind, uint32_t block, uint64_t from, uint32_t from_image,
 	      uint32_t to_image);
 void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);
+void log_mapping(const char *line, bool first); /* a line of /proc/self/maps */
+/* `bits`: one for each line of the chunk. */
+void log_touched(uint64_t chunk, const uint64_t *bits, unsigned n);
+void log_ran(const uint8_t *bits, uint32_t blocks);
+void log_stack(const struct thread *t);
+void log_snapshot(const struct exact_snapshot *s);
 void log_uncounted(int n);
 void log_ended(void);
 /* Blocks are numbered anew from here on: another set of counters and streams for all threads. */
@@ -427,6 +445,38 @@ static inline uint64_t *counter_of(struct thread *t, uint32_t id)
 {
 	return (uint64_t *)((char *)t + T_COUNTERS) + id;
 }
+
+/* lines.c: which lines of memory are touched */
+extern struct exact_lines lines;
+void lines_init(struct thread *t);
+void lines_thread(struct thread *t);	 /* a new one begins */
+void lines_thread_end(struct thread *t); /* it ends */
+void lines_after_fork(struct thread *t); /* in the child */
+/* There is not enough left for an execution of that weight. */
+void lines_interval(struct thread *t, unsigned weight);
+/* No snapshot is made between. */
+void lines_hold(void), lines_release(void);
+/* Between those, before blocks are numbered anew: those that ran are told. */
+void lines_restart(void);
+/* The last snapshot, before the process ends or executes another image. */
+void lines_end(struct thread *t);
+void lines_mark(uint64_t addr, uint64_t n);
+void lines_later(struct thread *t); /* what T_LATER says */
+void lines_syscall(struct thread *t, long nr, const uint64_t *regs, long ret);
+/* Around a change of mappings: between, nobody else changes any. */
+void lines_mapping_begin(void), lines_mapping_end(void);
+void lines_unmapped(uint64_t start, uint64_t n);
+/* Whether the program may not have that memory; says so. */
+bool lines_in_the_way(uint64_t start, uint64_t n);
+
+static inline bool lines_on(void)
+{
+	return log_mode & EXACT_LINES;
+}
+
+/* shadow.c */
+/* A fault in our own code at `at`: the program's address is none. Where to go on. */
+uint64_t shadow_skip(uint64_t at);
 
 /* syscalls.c */
 /* The one in t->regs; t->pc is behind it. False: it is still to be done, and t->pc is at it. */

@@ -128,6 +128,11 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 		if (place->spilled & 1u << i)
 			t->regs[i] = t->spill[i];
 	t->pc = place->pc;
+	if (lines_on()) {
+		t->left += place->undone;
+		if (place->repeats)
+			lines_later(t);
+	}
 	if (log_mode && (place->done || place->counted) && place->done < b->n &&
 	    !(b->flags & BLOCK_ONCE))
 		log_cut(b->id, place->done, place->counted);
@@ -194,6 +199,15 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	uint64_t at = uc->c.rip;
 	bool write = sig == SIGSEGV && uc->c.err & FAULT_WRITE;
 	struct place place;
+
+	/* what the program is about to access is no address that there can be */
+	if (lines_on() && sig == SIGSEGV && in_cache(at) &&
+	    (at >= CACHE_BASE + CACHE_CODE_SIZE || (find_place(t, at, &place) && place.ours))) {
+		uc->c.rip = shadow_skip(at);
+		if (uc->c.rip)
+			return;
+		uc->c.rip = at;
+	}
 
 	if (write && in_guard(t, info->addr) && in_cache(at) && find_place(t, at, &place) &&
 	    place.base != NO_REG) {
@@ -447,6 +461,8 @@ static void die_of(int sig)
 	struct action a = { 0 };
 	sig_set none = ~sig_bit(sig);
 
+	if (lines_on())
+		lines_end(self());
 	kernel_action(sig, &a, NULL);
 	sys(__NR_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
 	sys(__NR_tgkill, sys(__NR_getpid), sys(__NR_gettid), sig);

@@ -458,6 +458,8 @@ void rt_start(uint64_t *sp)
 	if (starts_with(s.argv[1], "--exec=") || starts_with(s.argv[1], "--search=")) {
 		log_init(s.argv[1] + (s.argv[1][2] == 'e' ? 7 : 9));
 		log_thread(t);
+		if (lines_on())
+			lines_init(t);
 	}
 	s.searched = !starts_with(s.argv[1], "--exec");
 	if (!strcmp(s.argv[1], "--")) {

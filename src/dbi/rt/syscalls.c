@@ -12,23 +12,75 @@
 #define RLIMIT_DATA_NUMBER 2
 #define RLIMIT_AS_NUMBER 9
 
+/* A mapping that would be where lines are marked. */
+static long keep_away(uint64_t addr, long flags)
+{
+	if ((flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE)
+		return -EEXIST;
+	say("the program maps memory at %lx, where lines of memory are marked: it is refused; "
+	    "record it "
+	    "without --observe lines",
+	    addr);
+	return -ENOMEM;
+}
+
 static long do_mmap(struct thread *t)
 {
 	const uint64_t *r = t->regs;
 	uint64_t hint = r[RDI], n = r[RSI];
 	long flags = (long)r[R10], ret;
 
+	if (lines_on() && flags & MAP_FIXED && lines_in_the_way(hint, n))
+		return keep_away(hint, flags);
 	/* images within reach of the cache */
 	if (!hint && n && n < 1ul << 30 && !(flags & (MAP_FIXED | MAP_32BIT)) &&
 	    ((r[RDX] & PROT_EXEC) || (!(flags & MAP_ANONYMOUS) && flags & MAP_PRIVATE)))
 		hint = near_hint(n);
+	lines_mapping_begin();
 	ret = sys(__NR_mmap, hint, n, r[RDX], flags, r[R8], r[R9]);
 	if (!sys_failed(ret)) {
 		lock(&cache_lock);
 		regions_forget((uint64_t)ret, n);
 		unlock(&cache_lock);
+		if (lines_on() && flags & MAP_FIXED) /* in the place of another */
+			lines_unmapped((uint64_t)ret, n);
 	}
+	lines_mapping_end();
 	return ret;
+}
+
+/* Lines of memory that is gone leave the working set. */
+static void lines_changed(const struct thread *t, long nr, uint64_t ret)
+{
+	const uint64_t *r = t->regs;
+
+	if (nr == __NR_munmap) {
+		lines_unmapped(r[RDI], r[RSI]);
+	} else if (nr == __NR_mremap) {
+		if (ret != r[RDI]) {
+			lines_unmapped(r[RDI], r[RSI]);
+			if (r[R10] & MREMAP_FIXED)
+				lines_unmapped(ret, r[RDX]);
+		} else if (r[RDX] < r[RSI]) {
+			lines_unmapped(r[RDI] + r[RDX], r[RSI] - r[RDX]);
+		}
+	}
+}
+
+static long do_brk(struct thread *t)
+{
+	uint64_t old, new;
+
+	lines_mapping_begin();
+	old = (uint64_t)sys(__NR_brk, 0);
+	new = (uint64_t)rt_syscall(t);
+	if (!sys_failed((long)new) && new < old) {
+		uint64_t from = (new + 4095) & ~4095ull;
+
+		lines_unmapped(from, old > from ? old - from : 0);
+	}
+	lines_mapping_end();
+	return (long)new;
 }
 
 static long do_mapping(struct thread *t, long nr)
@@ -41,7 +93,16 @@ static long do_mapping(struct thread *t, long nr)
 		regions_release(r[RDI], r[RSI]);
 		unlock(&cache_lock);
 	}
+	if (lines_on() && lines_in_the_way(r[RDI], r[RSI] ? r[RSI] : 1))
+		return nr == __NR_munmap ? 0 : -ENOMEM;
+	if (lines_on() && nr == __NR_mremap && r[R10] & MREMAP_FIXED &&
+	    lines_in_the_way(r[R8], r[RDX]))
+		return keep_away(r[R8], 0);
+	lines_mapping_begin();
 	ret = sys(nr, r[RDI], r[RSI], r[RDX], r[R10], r[R8]);
+	if (!sys_failed(ret) && lines_on())
+		lines_changed(t, nr, (uint64_t)ret);
+	lines_mapping_end();
 	if (sys_failed(ret))
 		return ret;
 	lock(&cache_lock);
@@ -136,6 +197,8 @@ static long intercepted(struct thread *t, long nr)
 	case __NR_pkey_mprotect:
 	case __NR_mremap:
 		return do_mapping(t, nr);
+	case __NR_brk:
+		return lines_on() ? do_brk(t) : rt_syscall(t);
 	case __NR_rt_sigaction:
 		return signals_action(t);
 	case __NR_rt_sigprocmask:
@@ -169,6 +232,7 @@ static long intercepted(struct thread *t, long nr)
 	case __NR_statx:
 		return procfs_path(t, RSI);
 	case __NR_exit_group:
+		lines_end(t);
 		log_ended();
 		return rt_syscall(t);
 	default:
@@ -200,6 +264,8 @@ bool do_syscall(struct thread *t)
 		t->pc -= 2;
 		return false;
 	}
+	if (lines_on())
+		lines_syscall(t, nr, t->regs, ret);
 	t->regs[RAX] = (uint64_t)ret;
 	t->regs[RCX] = t->pc;
 	t->regs[R11] = t->flags;

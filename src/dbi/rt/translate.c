@@ -33,6 +33,35 @@ static size_t readable(uint64_t pc, size_t room)
 	return room > page && !rt_copy(&c, (const void *)(pc + page), 1) ? page : room;
 }
 
+/* Whether all that the block can lead to writes flags before it reads them: it is in the same code, which does
+ * not change. */
+static bool leaves_flags_dead(const struct build *b, const struct region *r)
+{
+	const struct insn *last = &b->in[b->n - 1];
+	uint64_t next = b->pc + b->len, to[2] = { next, next };
+
+	switch (last->kind) {
+	case PLAIN:
+	case MEMORY:
+	case LATER:
+		break;
+	case JUMP:
+	case CALL:
+		to[0] = to[1] = last->target;
+		break;
+	case BRANCH:
+		to[1] = last->target;
+		break;
+	default:
+		return false;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (to[i] < r->start || to[i] >= r->end ||
+		    !decode_flags_dead((const uint8_t *)to[i], readable(to[i], r->end - to[i])))
+			return false;
+	return true;
+}
+
 struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 {
 	static struct build b;
@@ -78,8 +107,11 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	b.site = !b.once && is_indirect(b.in[b.n - 1].kind)
 			 ? edges_site(b.id, b.in[b.n - 1].kind == RET)
 			 : 0;
+	b.number = (uint32_t)(blk - blocks);
 	b.nlink = 0;
 	b.returns = 0;
+	b.dry = false;
+	b.exits_dead = lines_on() && !b.once && constant(r) && leaves_flags_dead(&b, r);
 	put_block(&b);
 	library_leave(t);
 	if (b.once) {
@@ -93,7 +125,9 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 			       .len = (uint16_t)b.len,
 			       .n = (uint16_t)b.n,
 			       .site = b.site,
-			       .flags = b.dead_at_start ? BLOCK_FLAGS_DEAD : 0 };
+			       .flags = (b.dead_at_start ? BLOCK_FLAGS_DEAD : 0) |
+					(b.exits_dead ? BLOCK_EXITS_DEAD : 0),
+			       .weight = (uint16_t)b.weight };
 	if (!r->image)
 		r->image = log_image(r);
 	log_block(blk, r->image, block_lengths(&b), &b.plan, &b.exits);

@@ -80,7 +80,7 @@ void put_stream_end(struct build *b)
 {
 	struct emit *e = &b->e;
 
-	if (!b->reserved)
+	if (!b->reserved || !b->streams)
 		return;
 	put_lea(e, b->base, b->base, NO_REG, 1, b->record);
 	put_gs(e, 0x89, b->base, T_STREAM);

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which lines of memory are touched: the bytes at SHADOW that code in the cache sets (shadow.c), and the
+ * snapshots that are made of them.
+ *
+ * A snapshot takes and clears eight bytes at a time, in one exchange: what another thread sets meanwhile is in
+ * this snapshot or in the next one, never in none. Code sets a line's byte first, then the bytes above it; a
+ * snapshot clears from above: where it comes too early it leaves all three to the next one.
+ *
+ * An interval ends where the block begins that would exceed it. A thread takes from what is left of it by
+ * itself; where there are several each is given a part, and the end is off by that much.
+ */
+#include <asm/errno.h>
+#include <linux/mman.h>
+#include <linux/fcntl.h>
+
+#include "dbi/rt/procfs.h"
+#include "dbi/rt/rt.h"
+#include "dbi/rt/shadow.h"
+#include "dbi/rt/sys.h"
+
+#define CLOCK_MONOTONIC 1
+#define CLOCK_PROCESS_CPUTIME_ID 2
+#define POLL 20000 /* instructions between looks at a clock */
+#define SHARE_MIN 1000
+#define MADV_NOHUGEPAGE 15
+#define MADV_DONTDUMP 16
+#define COUNTED_SIZE (EXACT_COUNTERS_SIZE / 2)
+#define BLOCKS_BYTES (1u << 19) /* a bit for each block there can be */
+
+struct exact_lines lines;
+
+static int lines_lock, mapping_lock;
+static struct {
+	uint64_t interval, next; /* in the unit */
+	uint64_t total;		 /* executed, as far as threads have said so */
+	uint32_t taken;
+	long pid;
+	bool mappings_changed;
+	uint8_t *ran;
+} now;
+
+static uint64_t lines_in_all(void)
+{
+	return 1ull << (ADDRESS_BITS - lines.shift);
+}
+
+static uint8_t *level(unsigned n)
+{
+	return (uint8_t *)(n == 2 ? LEVEL_2 : n == 1 ? LEVEL_1 : SHADOW);
+}
+
+static uint64_t level_size(unsigned n)
+{
+	uint64_t size = lines_in_all() >> (n * LEVEL_SHIFT);
+
+	return size < 4096 ? 4096 : size;
+}
+
+static uint64_t clock_ns(int which)
+{
+	int64_t t[2] = { 0, 0 };
+
+	sys(__NR_clock_gettime, which, t);
+	return (uint64_t)t[0] * 1000000000ull + (uint64_t)t[1];
+}
+
+static bool timed(void)
+{
+	return lines.unit == EXACT_CPU_NS || lines.unit == EXACT_WALL_NS;
+}
+
+static uint64_t clock_now(void)
+{
+	return clock_ns(lines.unit == EXACT_CPU_NS ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC);
+}
+
+static void begin(void)
+{
+	now.pid = sys(__NR_getpid);
+	now.interval = lines.interval;
+	now.next = timed() ? clock_now() + now.interval : now.interval;
+	now.total = now.taken = 0;
+	now.mappings_changed = true;
+}
+
+static unsigned threads_alive(void)
+{
+	unsigned n = 0;
+
+	for (const struct thread *t = __atomic_load_n(&threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		n += !t->ended;
+	return n ? n : 1;
+}
+
+/* How much the thread may execute before it asks again. */
+static void grant(struct thread *t, unsigned weight)
+{
+	uint64_t room = now.next > now.total ? now.next - now.total : 0;
+	unsigned n = threads_alive();
+
+	if (timed())
+		room = POLL;
+	else if (n > 1)
+		room = room / (2 * n) > SHARE_MIN ? room / (2 * n) : SHARE_MIN;
+	if (room < weight)
+		room = weight;
+	t->left = t->granted = (int64_t)room;
+}
+
+static void settle(struct thread *t)
+{
+	now.total += (uint64_t)(t->granted - t->left);
+	t->left = t->granted = 0;
+}
+
+void lines_init(struct thread *t)
+{
+	lines = *log_lines();
+	if (lines.shift < 4 || lines.shift > 12 || !lines.interval || lines.snapshots < 2)
+		die("the recorder asks for lines that cannot be");
+	for (unsigned n = 0; n < 3; n++) {
+		uint64_t size = level_size(n);
+		long p = sys(__NR_mmap, level(n), size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			     0);
+
+		if (p != (long)level(n))
+			die("no address space to mark lines in: %ld GiB, errno %ld (see ulimit -v "
+			    "and vm.overcommit_memory)",
+			    (long)(size >> 30), -p);
+		sys(__NR_madvise, p, size, MADV_NOHUGEPAGE);
+		sys(__NR_madvise, p, size, MADV_DONTDUMP);
+	}
+	now.ran = reserve(BLOCKS_BYTES);
+	begin();
+	lines_thread(t);
+	grant(t, 0);
+}
+
+void lines_thread(struct thread *t)
+{
+	if (!t->counted_before)
+		t->counted_before = reserve(COUNTED_SIZE);
+	else
+		sys(__NR_madvise, t->counted_before, COUNTED_SIZE, MADV_DONTNEED);
+	t->left = t->granted = 0;
+}
+
+void lines_after_fork(struct thread *t)
+{
+	for (unsigned n = 0; n < 3; n++)
+		sys(__NR_madvise, level(n), level_size(n), MADV_DONTNEED);
+	sys(__NR_madvise, now.ran, BLOCKS_BYTES, MADV_DONTNEED);
+	lines_lock = mapping_lock = 0;
+	begin();
+	lines_thread(t);
+	grant(t, 0);
+}
+
+/* Marking by the engine itself. */
+
+static void mark(uint64_t line)
+{
+	volatile uint8_t *p = level(0) + line;
+
+	if (*p)
+		return;
+	*p = 1;
+	*(volatile uint8_t *)(level(1) + (line >> LEVEL_SHIFT)) = 1;
+	*(volatile uint8_t *)(level(2) + (line >> 2 * LEVEL_SHIFT)) = 1;
+}
+
+void lines_mark(uint64_t addr, uint64_t n)
+{
+	uint64_t last = addr + n - 1;
+
+	if (!n || last < addr || last >> ADDRESS_BITS)
+		return;
+	for (uint64_t i = addr >> lines.shift; i <= last >> lines.shift; i++)
+		mark(i);
+}
+
+/* Elements from one address to another, which is behind the last one, or, downwards, before it. */
+static void mark_elements(uint64_t from, uint64_t to, unsigned size)
+{
+	if (to > from)
+		lines_mark(from, to - from);
+	else if (to < from)
+		lines_mark(to + size, from - to);
+}
+
+static void mark_gather(const struct thread *t, uint64_t what)
+{
+	const uint32_t *narrow = (const uint32_t *)&t->later[LATER_INDEX];
+	const uint32_t *lanes = (const uint32_t *)&t->later[LATER_LANES];
+
+	for (unsigned i = 0; i < LATER_COUNT_OF(what); i++) {
+		int64_t index = what & LATER_INDEX_64 ? (int64_t)t->later[LATER_INDEX + i]
+						      : (int32_t)narrow[i];
+		bool on = what & LATER_VECTOR_MASK
+				  ? lanes[what & LATER_MASK_64 ? 2 * i + 1 : i] >> 31
+				  : t->later[LATER_MASK] >> i & 1;
+
+		if (on)
+			lines_mark(t->later[LATER_BASE] + (uint64_t)index * LATER_SCALE(what),
+				   LATER_SIZE(what));
+	}
+}
+
+void lines_later(struct thread *t)
+{
+	uint64_t what = t->later[LATER_WHAT];
+	unsigned size = LATER_SIZE(what);
+
+	if (what & LATER_GATHER)
+		mark_gather(t, what);
+	if (!(what & LATER_STRING) || t->later[LATER_COUNT] == t->regs[RCX])
+		return;
+	if (what & LATER_READS)
+		mark_elements(t->later[LATER_FROM], t->regs[RSI], size);
+	if (what & LATER_WRITES)
+		mark_elements(t->later[LATER_TO], t->regs[RDI], size);
+}
+
+/* What the kernel reads and writes for the calls that programs move data with. */
+void lines_syscall(struct thread *t, long nr, const uint64_t *r, long ret)
+{
+	(void)t;
+	if (!(lines.flags & EXACT_LINES_KERNEL) || ret <= 0)
+		return;
+	switch (nr) {
+	case __NR_read:
+	case __NR_pread64:
+	case __NR_recvfrom:
+	case __NR_write:
+	case __NR_pwrite64:
+	case __NR_sendto:
+	case __NR_getdents64:
+		lines_mark(r[RSI], (uint64_t)ret);
+		break;
+	case __NR_getrandom:
+	case __NR_getcwd:
+		lines_mark(r[RDI], (uint64_t)ret);
+		break;
+	case __NR_readlink:
+		lines_mark(r[RSI], (uint64_t)ret);
+		break;
+	case __NR_readv:
+	case __NR_preadv:
+	case __NR_writev:
+	case __NR_pwritev: {
+		uint64_t left = (uint64_t)ret, v[2];
+
+		for (uint64_t i = 0; i < r[RDX] && left; i++) {
+			if (!rt_copy(v, (const void *)(r[RSI] + 16 * i), sizeof(v)))
+				break;
+			lines_mark(r[RSI] + 16 * i, 16);
+			v[1] = v[1] < left ? v[1] : left;
+			lines_mark(v[0], v[1]);
+			left -= v[1];
+		}
+		break;
+	}
+	default:
+		break;
+	}
+}
+
+/* Mappings. */
+
+void lines_mapping_begin(void)
+{
+	if (lines_on())
+		lock(&mapping_lock);
+}
+
+void lines_mapping_end(void)
+{
+	if (lines_on()) {
+		now.mappings_changed = true;
+		unlock(&mapping_lock);
+	}
+}
+
+/* Bytes of a level that stand for [first, last] of the one below, where that is marked. */
+static void clear_chunks(uint64_t first, uint64_t last)
+{
+	for (uint64_t i = first; i <= last;) {
+		if (!level(2)[i >> LEVEL_SHIFT]) {
+			i = ((i >> LEVEL_SHIFT) + 1) << LEVEL_SHIFT;
+			continue;
+		}
+		if (level(1)[i])
+			level(1)[i] = 0;
+		i++;
+	}
+}
+
+static void clear_lines(uint64_t first, uint64_t last)
+{
+	for (uint64_t i = first; i <= last; i++)
+		if (level(0)[i])
+			level(0)[i] = 0;
+}
+
+/* Whole chunks are given back to the kernel; of others, lines are cleared one by one. */
+void lines_unmapped(uint64_t start, uint64_t n)
+{
+	uint64_t first = start >> lines.shift, end = (start + n + 4095) & ~4095ull;
+	uint64_t last, c0, c1;
+
+	if (!n || end <= start || end >> ADDRESS_BITS)
+		return;
+	last = (end >> lines.shift) - 1;
+	c0 = (first + EXACT_CHUNK - 1) / EXACT_CHUNK;
+	c1 = (last + 1) / EXACT_CHUNK; /* behind the last whole one */
+	if (c0 >= c1) {
+		uint64_t middle = last / EXACT_CHUNK * EXACT_CHUNK;
+
+		if (middle > first && level(1)[first / EXACT_CHUNK])
+			clear_lines(first, middle - 1);
+		if (level(1)[last / EXACT_CHUNK])
+			clear_lines(middle > first ? middle : first, last);
+		return;
+	}
+	if (first < c0 * EXACT_CHUNK && level(1)[first / EXACT_CHUNK])
+		clear_lines(first, c0 * EXACT_CHUNK - 1);
+	if (last >= c1 * EXACT_CHUNK && level(1)[c1])
+		clear_lines(c1 * EXACT_CHUNK, last);
+	sys(__NR_madvise, level(0) + c0 * EXACT_CHUNK, (c1 - c0) * EXACT_CHUNK, MADV_DONTNEED);
+	clear_chunks(c0, c1 - 1);
+}
+
+bool lines_in_the_way(uint64_t start, uint64_t n)
+{
+	for (unsigned k = 0; k < 3; k++) {
+		uint64_t at = (uint64_t)level(k);
+
+		if (start < at + level_size(k) && at < start + n)
+			return true;
+	}
+	return false;
+}
+
+/* Snapshots. */
+
+static bool put_mapping(void *first, const char *text, size_t n)
+{
+	uint64_t start, end;
+
+	(void)n;
+	if (*procfs_hex(procfs_hex(text, &start) + 1, &end) != ' ')
+		return true;
+	if ((start >= ROOM_BASE && start < ROOM_END) || start == CACHE_BASE ||
+	    lines_in_the_way(start, end - start))
+		return true;
+	log_mapping(text, *(bool *)first);
+	*(bool *)first = false;
+	return true;
+}
+
+static void put_mappings(void)
+{
+	bool first = true;
+	long fd;
+
+	if (!now.mappings_changed)
+		return;
+	fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	now.mappings_changed = false;
+	if (sys_failed(fd))
+		return;
+	procfs_lines(fd, put_mapping, &first);
+	sys(__NR_close, fd);
+}
+
+/* Eight bytes of a level: taken, and cleared. */
+static uint64_t take(uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED) ? __atomic_exchange_n(p, 0, __ATOMIC_SEQ_CST)
+						    : 0;
+}
+
+static void put_chunk(uint64_t chunk)
+{
+	uint64_t *p = (uint64_t *)(level(0) + chunk * EXACT_CHUNK), bits[EXACT_CHUNK / 64] = { 0 };
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < EXACT_CHUNK / 8; i++) {
+		uint64_t v = take(&p[i]);
+
+		if (v) { /* a bit of each byte, the lowest first */
+			v = v * 0x0102040810204080ull >> 56;
+			bits[i / 8] |= v << (i % 8 * 8);
+			for (; v; v &= v - 1)
+				n++;
+		}
+	}
+	if (n)
+		log_touched(chunk, bits, n);
+}
+
+static void put_touched(void)
+{
+	uint64_t *top = (uint64_t *)level(2);
+
+	for (uint64_t i = 0; i < level_size(2) / 8; i++) {
+		uint64_t v = take(&top[i]);
+
+		for (unsigned k = 0; v; k++, v >>= 8) {
+			uint64_t *p = (uint64_t *)(level(1) + ((8 * i + k) << LEVEL_SHIFT));
+
+			for (unsigned j = 0; v & 0xff && j < EXACT_CHUNK / 8; j++) {
+				uint64_t w = take(&p[j]);
+
+				for (unsigned m = 0; w; m++, w >>= 8)
+					if (w & 0xff)
+						put_chunk(((8 * i + k) << LEVEL_SHIFT) + 8 * j + m);
+			}
+		}
+	}
+}
+
+/* Blocks that the thread has executed since it was last asked. */
+static void note_ran(struct thread *t)
+{
+	uint32_t n = __atomic_load_n(&nids, __ATOMIC_ACQUIRE);
+
+	if (!t->counted_before)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t c = __atomic_load_n(counter_of(t, 2 * i), __ATOMIC_RELAXED);
+
+		if (c == t->counted_before[i])
+			continue;
+		t->counted_before[i] = c;
+		now.ran[i / 8] |= (uint8_t)(1u << i % 8);
+	}
+}
+
+static void put_ran(void)
+{
+	uint32_t n = __atomic_load_n(&nids, __ATOMIC_ACQUIRE);
+
+	for (struct thread *t = threads; t; t = t->next)
+		if (!t->ended)
+			note_ran(t);
+	log_ran(now.ran, n);
+	memset(now.ran, 0, (n + 7) / 8);
+}
+
+void lines_hold(void)
+{
+	if (lines_on())
+		lock(&lines_lock);
+}
+
+void lines_release(void)
+{
+	if (lines_on())
+		unlock(&lines_lock);
+}
+
+void lines_restart(void)
+{
+	if (log_fd >= 0)
+		put_ran();
+	for (struct thread *t = threads; t; t = t->next)
+		if (t->counted_before)
+			sys(__NR_madvise, t->counted_before, COUNTED_SIZE, MADV_DONTNEED);
+}
+
+static void snapshot(struct thread *t, bool last)
+{
+	struct exact_snapshot s = { .count = now.total,
+				    .cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+				    .wall_ns = clock_ns(CLOCK_MONOTONIC),
+				    .tid = (uint32_t)t->tid,
+				    .last = last };
+
+	put_mappings();
+	put_touched();
+	lock(&threads_lock);
+	put_ran();
+	unlock(&threads_lock);
+	log_stack(t);
+	log_snapshot(&s);
+	if (++now.taken >= lines.snapshots) { /* the recorder has made one of two */
+		now.taken /= 2;
+		now.interval *= 2;
+	}
+}
+
+/* Whether the interval has come to its end. */
+static bool is_over(unsigned weight)
+{
+	uint64_t least = weight;
+
+	if (timed())
+		return clock_now() >= now.next;
+	if (threads_alive() > 1 && now.interval / 256 > least)
+		least = now.interval / 256;
+	return now.next < now.total + least;
+}
+
+void lines_interval(struct thread *t, unsigned weight)
+{
+	lock(&lines_lock);
+	settle(t);
+	if (is_over(weight)) {
+		uint64_t at = timed() ? clock_now() : now.total + weight;
+
+		snapshot(t, false);
+		while (now.next < at || (timed() && now.next == at))
+			now.next += now.interval;
+		if (now.next == now.total)
+			now.next += now.interval;
+	}
+	grant(t, weight);
+	unlock(&lines_lock);
+}
+
+void lines_thread_end(struct thread *t)
+{
+	lock(&lines_lock);
+	settle(t);
+	note_ran(t);
+	unlock(&lines_lock);
+}
+
+void lines_end(struct thread *t)
+{
+	if (!lines_on() || log_fd < 0 || now.pid != sys(__NR_getpid)) /* a vfork's child */
+		return;
+	lock(&lines_lock);
+	settle(t);
+	snapshot(t, true);
+	grant(t, 0);
+	unlock(&lines_lock);
+}

@@ -1,0 +1,786 @@
+/* SPDX-License-Identifier: MIT */
+#include "dbi/rt/shadow.h"
+
+#include "dbi/rt/build.h"
+
+/* What an instruction accesses. */
+
+/* Names memory without a reference to it that counts. */
+static bool only_names(const ZydisDecodedInstruction *d)
+{
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_CLFLUSH:
+	case ZYDIS_MNEMONIC_CLFLUSHOPT:
+	case ZYDIS_MNEMONIC_CLWB:
+	case ZYDIS_MNEMONIC_CLDEMOTE:
+		return true;
+	default:
+		return d->meta.category == ZYDIS_CATEGORY_PREFETCH ||
+		       d->meta.category == ZYDIS_CATEGORY_NOP ||
+		       d->meta.category == ZYDIS_CATEGORY_WIDENOP;
+	}
+}
+
+static bool tests_bits(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
+{
+	return (d->mnemonic == ZYDIS_MNEMONIC_BT || d->mnemonic == ZYDIS_MNEMONIC_BTS ||
+		d->mnemonic == ZYDIS_MNEMONIC_BTR || d->mnemonic == ZYDIS_MNEMONIC_BTC) &&
+	       op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+}
+
+static bool repeats(const ZydisDecodedInstruction *d)
+{
+	return d->attributes &
+	       (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+}
+
+static void add_access(struct shadow_insn *s, const ZydisDecodedInstruction *d,
+		       const ZydisDecodedOperand *op, const ZydisDecodedOperand *o, uint64_t next)
+{
+	const ZydisDecodedOperandMem *m = &o->mem;
+	struct shadow_access *a = &s->a[s->n];
+	bool hidden = o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
+
+	*a = (struct shadow_access){ .base = (uint8_t)general_register(m->base),
+				     .index = (uint8_t)general_register(m->index),
+				     .scale = m->scale ? m->scale : 1,
+				     .disp = m->disp.has_displacement ? m->disp.value : 0,
+				     .size = o->size >= 8 ? o->size / 8 : 1,
+				     .bit = NO_REG,
+				     .narrow = d->address_width == 32 && !hidden,
+				     .al = d->mnemonic == ZYDIS_MNEMONIC_XLAT };
+	if (m->base == ZYDIS_REGISTER_RIP || m->base == ZYDIS_REGISTER_EIP)
+		a->disp += (int64_t)next;
+	if (m->segment == ZYDIS_REGISTER_FS)
+		a->segment = SHADOW_FS;
+	else if (m->segment == ZYDIS_REGISTER_GS)
+		a->segment = SHADOW_GS;
+	if (hidden && m->base == ZYDIS_REGISTER_RSP && o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+		a->disp -= a->size;
+	if (!hidden && d->mnemonic == ZYDIS_MNEMONIC_POP && m->base == ZYDIS_REGISTER_RSP)
+		a->disp += d->operand_width / 8; /* the address is what it is after rsp's step */
+	if (tests_bits(d, op)) {
+		a->bit = (uint8_t)general_register(op[1].reg.value);
+		a->bit_size = (uint8_t)a->size;
+	}
+	s->n++;
+}
+
+static void add_gather(struct shadow_insn *s, const ZydisDecodedInstruction *d,
+		       const ZydisDecodedOperand *op, const ZydisDecodedOperand *o)
+{
+	const ZydisDecodedOperandMem *m = &o->mem;
+	unsigned count = o->element_count, size = o->element_size / 8, index;
+	bool wide, evex = d->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_VPGATHERQD:
+	case ZYDIS_MNEMONIC_VPGATHERQQ:
+	case ZYDIS_MNEMONIC_VGATHERQPS:
+	case ZYDIS_MNEMONIC_VGATHERQPD:
+	case ZYDIS_MNEMONIC_VPSCATTERQD:
+	case ZYDIS_MNEMONIC_VPSCATTERQQ:
+	case ZYDIS_MNEMONIC_VSCATTERQPS:
+	case ZYDIS_MNEMONIC_VSCATTERQPD:
+		wide = true;
+		break;
+	default:
+		wide = false;
+		break;
+	}
+	if (m->index >= ZYDIS_REGISTER_ZMM0 && m->index <= ZYDIS_REGISTER_ZMM31) {
+		index = m->index - ZYDIS_REGISTER_ZMM0;
+		s->width = 64;
+	} else if (m->index >= ZYDIS_REGISTER_YMM0 && m->index <= ZYDIS_REGISTER_YMM31) {
+		index = m->index - ZYDIS_REGISTER_YMM0;
+		s->width = 32;
+	} else {
+		index = m->index - ZYDIS_REGISTER_XMM0;
+		s->width = 16;
+	}
+	/* what is transferred: as many lanes as both vectors have */
+	for (unsigned i = 0; i < d->operand_count; i++)
+		if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER && op[i].element_size >= 32 &&
+		    (!size || op[i].element_size / 8 == size)) {
+			size = op[i].element_size / 8;
+			count = op[i].element_count;
+			break;
+		}
+	if (count > s->width / (wide ? 8u : 4u))
+		count = s->width / (wide ? 8u : 4u);
+	s->vector = (uint8_t)index;
+	s->mask = 0xff;
+	s->later = LATER_GATHER | (wide ? LATER_INDEX_64 : 0) | size << 8 |
+		   (m->scale ? m->scale : 1u) << 16 | count << 20;
+	if (evex) {
+		s->mask = (uint8_t)(d->avx.mask.reg - ZYDIS_REGISTER_K0);
+	} else {
+		const ZydisRegister r = op[2].reg.value;
+
+		s->mask = (uint8_t)(r >= ZYDIS_REGISTER_YMM0 && r <= ZYDIS_REGISTER_YMM15
+					    ? r - ZYDIS_REGISTER_YMM0
+					    : r - ZYDIS_REGISTER_XMM0);
+		s->later |= LATER_VECTOR_MASK | (size == 8 ? LATER_MASK_64 : 0);
+	}
+	add_access(s, d, op, o, 0);
+	s->a[s->n - 1].index = NO_REG;
+}
+
+void shadow_operands(struct shadow_insn *s, const ZydisDecodedInstruction *d,
+		     const ZydisDecodedOperand *op, uint64_t next)
+{
+	*s = (struct shadow_insn){ 0 };
+	if (only_names(d))
+		return;
+	for (unsigned i = 0; i < d->operand_count && s->n < 3; i++) {
+		const ZydisDecodedOperand *o = &op[i];
+
+		if (o->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		    !(o->actions &
+		      (ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_MASK_WRITE)))
+			continue;
+		if (o->mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
+			add_gather(s, d, op, o);
+		} else if (o->mem.type == ZYDIS_MEMOP_TYPE_MEM) {
+			if (repeats(d))
+				s->later |= LATER_STRING | (unsigned)(o->size / 8) << 8 |
+					    (general_register(o->mem.base) == RSI ? LATER_READS
+										  : LATER_WRITES);
+			else
+				add_access(s, d, op, o, next);
+		} else {
+			continue;
+		}
+		s->accesses++;
+	}
+	if (s->later & LATER_STRING) { /* both operands have one size */
+		unsigned size = d->operand_count ? LATER_SIZE(s->later) : 0;
+
+		s->later = (s->later & 0xff) | size << 8;
+	}
+}
+
+/* The plan. */
+
+static void plan_flags(struct build *b)
+{
+	uint32_t live = b->exits_dead ? 0 : FLAGS_ALL;
+
+	b->shadow.dead[b->n] = !live;
+	for (unsigned i = b->n; i-- > 0;) {
+		live = (live & ~b->in[i].writes) | (b->in[i].reads & FLAGS_ALL);
+		b->shadow.dead[i] = !live;
+	}
+}
+
+/* The values of registers before each instruction. */
+static void plan_values(struct build *b)
+{
+	struct shadow_plan *s = &b->shadow;
+	uint16_t root = 1;
+
+	for (unsigned r = 0; r < 16; r++)
+		s->value[0][r] = (struct shadow_value){ root++, 0 };
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct stream_fields *f = &b->in[i].f;
+		const struct shadow_value *v = s->value[i];
+		struct shadow_value *to = s->value[i + 1];
+
+		for (unsigned r = 0; r < 16; r++)
+			to[r] = f->written & 1u << r ? (struct shadow_value){ root++, 0 } : v[r];
+		if (f->dest != NO_REG && f->makes == MAKES_SUM && f->bits == 64 &&
+		    f->src_bits == 64 && f->src_base != NO_REG && f->src_index == NO_REG)
+			to[f->dest] = (struct shadow_value){ v[f->src_base].root,
+							     v[f->src_base].add + f->imm };
+		to[RSP].add += f->stack;
+	}
+}
+
+static unsigned holds(const struct shadow_plan *s, unsigned insn, unsigned root)
+{
+	for (unsigned r = 0; r < 16; r++)
+		if (s->value[insn][r].root == root)
+			return r;
+	return NO_REG;
+}
+
+/* The group's address at `offset` from its beginning, from what registers hold before the instruction. */
+static bool express(const struct shadow_plan *s, const struct shadow_group *g, unsigned insn,
+		    int64_t offset, struct shadow_access *a)
+{
+	*a = g->a;
+	a->disp = g->lo + offset;
+	if (g->single) {
+		a->disp = g->a.disp + offset;
+		return insn == g->first;
+	}
+	if (g->base) {
+		a->base = (uint8_t)holds(s, insn, g->base);
+		if (a->base == NO_REG)
+			return false;
+		a->disp -= s->value[insn][a->base].add;
+	}
+	if (g->index) {
+		a->index = (uint8_t)holds(s, insn, g->index);
+		if (a->index == NO_REG || a->index == RSP)
+			return false;
+		a->disp -= s->value[insn][a->index].add * g->scale;
+	}
+	return (!g->base && !g->index) || a->disp == (int32_t)a->disp;
+}
+
+static struct shadow_group group_of(const struct shadow_plan *s, const struct shadow_access *a,
+				    unsigned insn)
+{
+	struct shadow_group g = { .scale = a->index == NO_REG ? 0 : a->scale,
+				  .segment = a->segment,
+				  .first = (uint8_t)insn,
+				  .alone = true,
+				  .a = *a,
+				  .lo = a->disp };
+
+	g.single = a->bit != NO_REG || a->narrow || a->al;
+	if (a->base != NO_REG) {
+		g.base = s->value[insn][a->base].root;
+		g.lo += s->value[insn][a->base].add;
+	}
+	if (a->index != NO_REG) {
+		g.index = s->value[insn][a->index].root;
+		g.lo += s->value[insn][a->index].add * a->scale;
+	}
+	g.hi = g.lo + a->size;
+	return g;
+}
+
+static bool join(const struct shadow_plan *s, struct shadow_group *g, const struct shadow_group *n)
+{
+	int64_t lo = n->lo < g->lo ? n->lo : g->lo, hi = n->hi > g->hi ? n->hi : g->hi;
+	struct shadow_group both = *g;
+	struct shadow_access a;
+
+	if (g->single || n->single || g->base != n->base || g->index != n->index ||
+	    g->scale != n->scale || g->segment != n->segment)
+		return false;
+	if (n->lo >= g->lo && n->hi <= g->hi && g->hi - g->lo <= 1l << lines.shift)
+		return true;
+	if (hi - lo > 1l << lines.shift)
+		return false;
+	both.lo = lo;
+	both.hi = hi;
+	both.alone = n->lo <= g->lo && n->hi >= g->hi && n->alone;
+	if (!express(s, &both, g->first, 0, &a) || !express(s, &both, g->first, hi - lo - 1, &a))
+		return false;
+	*g = both;
+	return true;
+}
+
+/* As late as no flag is live there: so most of what joins has joined. */
+static void place(const struct build *b, struct shadow_group *g)
+{
+	struct shadow_access a;
+
+	g->at = g->first;
+	for (unsigned i = g->first + 1u; i-- > 0;) {
+		if (!express(&b->shadow, g, i, 0, &a) ||
+		    !express(&b->shadow, g, i, g->hi - g->lo - 1, &a))
+			return;
+		if (b->shadow.dead[i]) {
+			g->at = (uint8_t)i;
+			return;
+		}
+	}
+}
+
+void shadow_plan(struct build *b)
+{
+	struct shadow_plan *s = &b->shadow;
+	bool singly = lines.flags & EXACT_LINES_SINGLY;
+
+	s->n = 0;
+	b->weight = 0;
+	for (unsigned i = 0; i < b->n; i++)
+		b->weight += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1u;
+	plan_flags(b);
+	if (s->tmp == NO_REG)
+		return;
+	plan_values(b);
+	for (unsigned i = 0; i < b->n; i++) {
+		if (b->in[i].s.later)
+			continue;
+		for (unsigned k = 0; k < b->in[i].s.n; k++) {
+			struct shadow_group n = group_of(s, &b->in[i].s.a[k], i);
+			unsigned j = s->n;
+
+			while (!singly && j-- > 0)
+				if (join(s, &s->group[j], &n))
+					break;
+			if (singly || j == ~0u)
+				s->group[s->n++] = n;
+		}
+	}
+	for (unsigned i = 0; i < s->n; i++)
+		place(b, &s->group[i]);
+	if (s->n)
+		b->reserved = 1u << s->tmp;
+}
+
+/* Code. */
+
+static void put_shift(struct emit *e, unsigned reg, unsigned by) /* shr */
+{
+	put8(e, 0x48 | (reg >= 8));
+	put8(e, 0xc1);
+	put8(e, 0xe8 | (reg & 7));
+	put8(e, by);
+}
+
+static void put_set_bit(struct emit *e, unsigned reg, unsigned bit) /* bts */
+{
+	put8(e, 0x48 | (reg >= 8));
+	put8(e, 0x0f);
+	put8(e, 0xba);
+	put8(e, 0xe8 | (reg & 7));
+	put8(e, bit);
+}
+
+/* op byte [reg], imm */
+static void put_byte_op(struct emit *e, unsigned op, unsigned ext, unsigned reg, unsigned imm)
+{
+	if (reg >= 8)
+		put8(e, 0x41);
+	put8(e, op);
+	put_operand(e, ext, reg, NO_REG, 1, 0);
+	put8(e, imm);
+}
+
+static void put_touch(struct emit *e, unsigned reg) /* mov byte [reg], 1 */
+{
+	put_byte_op(e, 0xc6, 0, reg, 1);
+}
+
+/* reg points to a line's byte: it is marked, and what stands for it above. */
+static void put_set(struct emit *e, unsigned reg)
+{
+	put_touch(e, reg);
+	for (unsigned level = 1; level <= 2; level++) {
+		put_shift(e, reg, LEVEL_SHIFT);
+		put_set_bit(e, reg, LEVEL_BIT);
+		put_touch(e, reg);
+	}
+}
+
+/* An access's address to the register. */
+static void put_address(struct emit *e, unsigned reg, const struct shadow_access *a)
+{
+	unsigned base = a->base, index = a->index, scale = a->scale;
+	int64_t disp = a->disp;
+	bool started = false;
+
+	if (a->bit != NO_REG) { /* reg = (bit / bits of the operand) * its bytes */
+		static const uint8_t log2[9] = { [2] = 1, [4] = 2, [8] = 3 };
+		unsigned by = log2[a->bit_size] + 3;
+
+		put8(e, 0x48 | rex_of(reg, a->bit, NO_REG)); /* movsx, movsxd, mov */
+		if (a->bit_size == 2)
+			put8(e, 0x0f);
+		put8(e, a->bit_size == 2 ? 0xbf : a->bit_size == 4 ? 0x63 : 0x8b);
+		put8(e, 0xc0 | (reg & 7) << 3 | (a->bit & 7));
+		put8(e, 0x48 | (reg >= 8)); /* sar */
+		put8(e, 0xc1);
+		put8(e, 0xf8 | (reg & 7));
+		put8(e, by);
+		put8(e, 0x48 | (reg >= 8)); /* shl */
+		put8(e, 0xc1);
+		put8(e, 0xe0 | (reg & 7));
+		put8(e, by - 3);
+		started = true;
+	} else if (a->al) { /* movzx reg, al */
+		put8(e, 0x48 | (reg >= 8 ? 4 : 0));
+		put8(e, 0x0f);
+		put8(e, 0xb6);
+		put8(e, 0xc0 | (reg & 7) << 3);
+		started = true;
+	}
+	if (base == NO_REG && index == NO_REG && !started && disp != (int32_t)disp) {
+		put_imm64(e, reg, (uint64_t)disp);
+		disp = 0;
+		started = true;
+	}
+	if (!started) {
+		put_lea(e, reg, base, index, scale, disp);
+	} else {
+		if (index != NO_REG) /* what was begun is the base, then */
+			put_lea(e, reg, reg, index, scale, disp);
+		if (base != NO_REG)
+			put_lea(e, reg, base, reg, 1, index == NO_REG ? disp : 0);
+		else if (index == NO_REG && disp)
+			put_lea(e, reg, reg, NO_REG, 1, disp);
+	}
+	if (a->narrow) { /* mov reg, reg of 32 bits */
+		if (reg >= 8)
+			put8(e, 0x45);
+		put8(e, 0x89);
+		put8(e, 0xc0 | (reg & 7) << 3 | (reg & 7));
+	}
+}
+
+static void put_fs_base(struct emit *e, unsigned reg) /* rdfsbase */
+{
+	put8(e, 0xf3);
+	put8(e, 0x48 | (reg >= 8));
+	put8(e, 0x0f);
+	put8(e, 0xae);
+	put8(e, 0xc0 | (reg & 7));
+}
+
+/* … with what fs or gs add. */
+static void put_linear(struct emit *e, unsigned reg, const struct shadow_access *a)
+{
+	bool plain = a->bit == NO_REG && !a->narrow && !a->al;
+	unsigned other = reg == RDI ? RSI : RDI;
+
+	if (a->segment == SHADOW_FS && plain && (a->base == NO_REG || a->index == NO_REG)) {
+		put_fs_base(e, reg);
+		if (a->base != NO_REG)
+			put_lea(e, reg, a->base, reg, 1, a->disp);
+		else
+			put_lea(e, reg, reg, a->index, a->scale, a->disp);
+		return;
+	}
+	put_address(e, reg, a);
+	if (a->segment == SHADOW_GS) {
+		put_gs(e, 0x03, reg, T_GS_BASE); /* add */
+	} else if (a->segment == SHADOW_FS) {
+		put_spill(e, other);
+		put_fs_base(e, other);
+		put_lea(e, reg, reg, other, 1, 0);
+		put_restore(e, other);
+	}
+}
+
+static struct emit beside(void)
+{
+	uint64_t at = publish_beside();
+
+	return (struct emit){ (uint8_t *)at, at };
+}
+
+static void put_jump_if(struct build *b, unsigned condition, uint64_t to)
+{
+	put8(&b->e, 0x0f);
+	put8(&b->e, 0x80 | condition);
+	put32(&b->e, b->dry ? 0 : to - (b->e.at + 4));
+}
+
+/* The register points to a line's byte. */
+static void put_check(struct build *b)
+{
+	unsigned reg = b->shadow.tmp;
+	struct emit stub;
+
+	if (b->once || lines.flags & EXACT_LINES_UNCHECKED) {
+		put_set(&b->e, reg);
+		return;
+	}
+	put_byte_op(&b->e, 0x80, 7, reg, 0); /* cmp byte [reg], 0 */
+	if (b->dry) {
+		put_jump_if(b, 4, 0);
+		return;
+	}
+	stub = beside();
+	put_jump_if(b, 4, stub.at); /* je */
+	put_set(&stub, reg);
+	put_jump(&stub, b->e.at);
+	publish_beside_done(stub.at);
+}
+
+/* It holds an address. */
+static void put_line(struct build *b)
+{
+	put_shift(&b->e, b->shadow.tmp, lines.shift);
+	put_set_bit(&b->e, b->shadow.tmp, SHADOW_BIT);
+	put_check(b);
+}
+
+/* Beside the code: the last byte of an access that is not aligned. */
+static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, uint64_t back)
+{
+	struct emit stub = beside();
+	uint64_t at = stub.at;
+	unsigned reg = b->shadow.tmp;
+	uint8_t *over;
+
+	put_lea(&stub, reg, reg, NO_REG, 1, a->size - 1);
+	put_shift(&stub, reg, lines.shift);
+	put_set_bit(&stub, reg, SHADOW_BIT);
+	put_byte_op(&stub, 0x80, 7, reg, 0);
+	put8(&stub, 0x75); /* jne */
+	over = stub.out;
+	put8(&stub, 0);
+	put_set(&stub, reg);
+	*over = (uint8_t)(stub.out - over - 1);
+	put_linear(&stub, reg, a);
+	put_jump(&stub, back);
+	publish_beside_done(stub.at);
+	return at;
+}
+
+/* One access of a power of two of bytes: where it is aligned it lies in one line. */
+static void put_aligned(struct build *b, const struct shadow_access *a)
+{
+	struct emit *e = &b->e;
+	unsigned reg = b->shadow.tmp;
+
+	put_linear(e, reg, a);
+	if (a->size > 1) {
+		put8(e, 0x40 | (reg >= 8)); /* test reg, size - 1 */
+		put8(e, a->size <= 128 ? 0xf6 : 0xf7);
+		put8(e, 0xc0 | (reg & 7));
+		if (a->size <= 128)
+			put8(e, a->size - 1);
+		else
+			put32(e, a->size - 1);
+		put_jump_if(b, 5, b->dry ? 0 : put_last_byte(b, a, e->at + 6)); /* jnz */
+	}
+	put_line(b);
+}
+
+static void put_group(struct build *b, const struct shadow_group *g)
+{
+	int64_t size = g->hi - g->lo, line = 1l << lines.shift;
+	struct shadow_access a;
+
+	express(&b->shadow, g, g->at, 0, &a);
+	a.size = (uint32_t)size;
+	if (a.base == NO_REG && a.index == NO_REG && !a.segment && !g->single) {
+		uint64_t first = (uint64_t)a.disp >> lines.shift;
+		uint64_t last = (uint64_t)(a.disp + size - 1) >> lines.shift;
+
+		for (uint64_t i = first; i <= last && last < 1ull << (ADDRESS_BITS - lines.shift);
+		     i++) {
+			put_imm64(&b->e, b->shadow.tmp, SHADOW | i);
+			put_check(b);
+		}
+		return;
+	}
+	if (size == 1 || (g->alone && !(size & (size - 1)) && size <= line && !b->once)) {
+		put_aligned(b, &a);
+		return;
+	}
+	for (int64_t at = 0; at < size - 1; at += line) {
+		express(&b->shadow, g, g->at, at, &a);
+		put_linear(&b->e, b->shadow.tmp, &a);
+		put_line(b);
+	}
+	express(&b->shadow, g, g->at, size - 1, &a);
+	put_linear(&b->e, b->shadow.tmp, &a);
+	put_line(b);
+}
+
+/* Flags to rax, whose own value is spilled; and back. */
+static void put_save_flags(struct emit *e)
+{
+	put_spill(e, RAX);
+	put8(e, 0x9f); /* lahf */
+	put8(e, 0x0f); /* seto al */
+	put8(e, 0x90);
+	put8(e, 0xc0);
+}
+
+static void put_load_flags(struct emit *e)
+{
+	put8(e, 0x04); /* add al, 0x7f */
+	put8(e, 0x7f);
+	put8(e, 0x9e); /* sahf */
+	put_restore(e, RAX);
+}
+
+/* qword gs:[T_LEFT] -= weight */
+static void put_take(struct emit *e, unsigned weight)
+{
+	bool small = weight < 128;
+
+	put8(e, 0x65);
+	put8(e, 0x48);
+	put8(e, small ? 0x83 : 0x81);
+	put8(e, 0x2d);
+	put_context(e, T_LEFT, small ? 1 : 4);
+	if (small)
+		put8(e, weight);
+	else
+		put32(e, weight);
+}
+
+void shadow_begin(struct build *b)
+{
+	struct emit *e = &b->e, stub;
+	bool save = !b->shadow.dead[0];
+	uint64_t to = 0;
+
+	if (b->weight && !b->once) {
+		if (save) {
+			put_save_flags(e);
+			b->in[0].spilled |= 1u << RAX;
+		}
+		put_take(e, b->weight);
+		if (!b->dry) {
+			stub = beside();
+			to = stub.at;
+			if (save)
+				put_load_flags(&stub);
+			publish_exit(&stub, EXIT_INTERVAL - (int32_t)b->number);
+			publish_beside_done(stub.at);
+		}
+		put_jump_if(b, 8, to); /* js */
+		if (save)
+			put_load_flags(e);
+	}
+	if (b->reserved)
+		put_spill(e, b->shadow.tmp);
+}
+
+void shadow_marks(struct build *b, unsigned insn)
+{
+	const struct shadow_plan *s = &b->shadow;
+	bool any = false, rax = false, save = !s->dead[insn];
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct shadow_access a;
+
+		if (s->group[i].at != insn)
+			continue;
+		any = true;
+		express(s, &s->group[i], insn, 0, &a);
+		rax |= a.base == RAX || a.index == RAX || a.bit == RAX || a.al;
+	}
+	if (!any)
+		return;
+	if (save) {
+		put_save_flags(&b->e);
+		b->in[insn].spilled |= 1u << RAX;
+		if (rax) { /* it is needed meanwhile */
+			put_gs(&b->e, 0x89, RAX, T_FLAGS_SPILL);
+			put_restore(&b->e, RAX);
+		}
+	}
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->group[i].at == insn)
+			put_group(b, &s->group[i]);
+	if (save) {
+		if (rax)
+			put_gs(&b->e, 0x8b, RAX, T_FLAGS_SPILL);
+		put_load_flags(&b->e);
+	}
+}
+
+void shadow_end(struct build *b)
+{
+	if (b->reserved)
+		put_restore(&b->e, b->shadow.tmp);
+}
+
+/* What is marked when it has been executed. */
+
+static void put_later_slot(struct emit *e, unsigned reg, unsigned slot)
+{
+	put_gs(e, 0x89, reg, T_LATER + 8 * slot);
+}
+
+/* Vector and mask registers of a gather to T_LATER. */
+static void put_vectors(struct emit *e, const struct shadow_insn *s)
+{
+	bool evex = !(s->later & LATER_VECTOR_MASK);
+
+	for (unsigned i = 0; i < (evex ? 1u : 2u); i++) {
+		unsigned r = i ? s->mask : s->vector;
+		unsigned at = T_LATER + 8 * (i ? LATER_LANES : LATER_INDEX);
+
+		put8(e, 0x65);
+		if (evex) { /* vmovdqu64 gs:[at], vector */
+			unsigned ll = s->width == 64 ? 2 : s->width == 32 ? 1 : 0;
+
+			put8(e, 0x62);
+			put8(e, 0x61 | (r & 8 ? 0 : 0x80) | (r & 16 ? 0 : 0x10));
+			put8(e, 0xfe);
+			put8(e, ll << 5 | 8);
+			put8(e, 0x7f);
+		} else { /* vmovdqu gs:[at], ymm */
+			put8(e, 0xc5);
+			put8(e, (r & 8 ? 0 : 0x80) | 0x7e);
+			put8(e, 0x7f);
+		}
+		put8(e, (r & 7) << 3 | 5);
+		put_context(e, at, 0);
+	}
+	if (evex) { /* kmovw gs:[at], k: at most 16 lanes */
+		put8(e, 0x65);
+		put8(e, 0xc5);
+		put8(e, 0xf8);
+		put8(e, 0x91);
+		put8(e, s->mask << 3 | 5);
+		put_context(e, T_LATER + 8 * LATER_MASK, 0);
+	}
+}
+
+void shadow_later(struct build *b, unsigned insn, const uint8_t *p, uint64_t next)
+{
+	struct insn *in = &b->in[insn];
+	struct emit *e = &b->e;
+	const struct shadow_insn *s = &in->s;
+
+	if (s->later & LATER_GATHER) {
+		unsigned reg = b->shadow.tmp == NO_REG ? RBX : b->shadow.tmp;
+		bool save = s->a[0].segment != SHADOW_NO_SEGMENT;
+
+		put_spill(e, reg);
+		in->spilled |= 1u << reg;
+		if (save) {
+			put_save_flags(e);
+			put_gs(e, 0x89, RAX, T_FLAGS_SPILL);
+			put_restore(e, RAX);
+			in->spilled |= 1u << RAX;
+		}
+		put_linear(e, reg, &s->a[0]);
+		put_later_slot(e, reg, LATER_BASE);
+		if (save) {
+			put_gs(e, 0x8b, RAX, T_FLAGS_SPILL);
+			put_load_flags(e);
+		}
+		put_restore(e, reg);
+		put_vectors(e, s);
+	} else {
+		put_later_slot(e, RCX, LATER_COUNT);
+		put_later_slot(e, RSI, LATER_FROM);
+		put_later_slot(e, RDI, LATER_TO);
+	}
+	put8(e, 0x65); /* mov qword gs:[what], imm */
+	put8(e, 0x48);
+	put8(e, 0xc7);
+	put8(e, 0x05);
+	put_context(e, T_LATER, 4);
+	put32(e, s->later);
+	in->core = (uint16_t)(e->at - b->code);
+	if (in->was == MEMORY)
+		put_memory(b, in, p, next);
+	else
+		put_bytes(e, p, in->len);
+	put8(e, 0xe9);
+	put_link(b, next, LINK_LATER);
+}
+
+uint64_t shadow_skip(uint64_t at)
+{
+	const uint8_t *p = (const uint8_t *)at;
+	unsigned modrm;
+
+	if (*p == 0x41)
+		p++;
+	if ((*p != 0x80 && *p != 0xc6) || p[0] == 0)
+		return 0;
+	modrm = p[1];
+	if (*p == 0xc6) /* mov byte [reg], 1 */
+		return (uint64_t)p + 3 + ((modrm & 7) == 4) + (modrm >> 6 == 1);
+	/* cmp byte [reg], 0 and the branch behind it */
+	p += 3 + ((modrm & 7) == 4) + (modrm >> 6 == 1);
+	return (uint64_t)p + (*p == 0x75 ? 2u + p[1] : 6u);
+}

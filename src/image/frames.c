@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "image/frames.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdlib.h>
+
+#include "image/image_priv.h"
+
+#define RETURN_COLUMN 16
+#define DEPTH 32
+#define OPS_MAX 64
+
+/* DWARF's numbers of registers as they are encoded. */
+static const uint8_t encoded[16] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+struct machine {
+	const struct frame_state *f;
+	uint64_t cfa, pc;
+	bool (*read)(void *ctx, uint64_t at, uint64_t *v);
+	void *ctx;
+	uint64_t stack[DEPTH];
+	unsigned n;
+	bool is_value;
+};
+
+static bool push(struct machine *m, uint64_t v)
+{
+	if (m->n == DEPTH)
+		return false;
+	m->stack[m->n++] = v;
+	return true;
+}
+
+static bool push_register(struct machine *m, unsigned number, uint64_t add)
+{
+	if (number == RETURN_COLUMN)
+		return push(m, m->pc + add);
+	return number < 16 && push(m, m->f->reg[encoded[number]] + add);
+}
+
+static bool binary(struct machine *m, unsigned op)
+{
+	uint64_t a, b;
+
+	if (m->n < 2)
+		return false;
+	b = m->stack[--m->n];
+	a = m->stack[--m->n];
+	switch (op) {
+	case DW_OP_plus:
+		return push(m, a + b);
+	case DW_OP_minus:
+		return push(m, a - b);
+	case DW_OP_and:
+		return push(m, a & b);
+	case DW_OP_shl:
+		return push(m, b < 64 ? a << b : 0);
+	default: /* ge */
+		return push(m, (int64_t)a >= (int64_t)b);
+	}
+}
+
+static bool step(struct machine *m, const Dwarf_Op *op)
+{
+	unsigned atom = op->atom;
+
+	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
+		return push_register(m, atom - DW_OP_breg0, op->number);
+	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
+		return push(m, atom - DW_OP_lit0);
+	switch (atom) {
+	case DW_OP_bregx:
+		return push_register(m, (unsigned)op->number, op->number2);
+	case DW_OP_call_frame_cfa:
+		return push(m, m->cfa);
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+	case DW_OP_constu:
+	case DW_OP_consts:
+		return push(m, op->number);
+	case DW_OP_plus_uconst:
+		return m->n && (m->stack[m->n - 1] += op->number, true);
+	case DW_OP_deref:
+		return m->n && m->read(m->ctx, m->stack[m->n - 1], &m->stack[m->n - 1]);
+	case DW_OP_stack_value:
+		m->is_value = true;
+		return true;
+	case DW_OP_plus:
+	case DW_OP_minus:
+	case DW_OP_and:
+	case DW_OP_shl:
+	case DW_OP_ge:
+		return binary(m, atom);
+	default:
+		return false;
+	}
+}
+
+static bool evaluate(struct machine *m, const Dwarf_Op *op, size_t n, uint64_t *v)
+{
+	m->n = 0;
+	m->is_value = false;
+	if (!n || n > OPS_MAX)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!step(m, &op[i]))
+			return false;
+	if (!m->n)
+		return false;
+	*v = m->stack[m->n - 1];
+	return true;
+}
+
+static bool unwind_frame(Dwarf_Frame *frame, struct machine *m, struct frame_state *to)
+{
+	Dwarf_Op mem[3], *op;
+	size_t n;
+
+	if (dwarf_frame_cfa(frame, &op, &n) || !evaluate(m, op, n, &m->cfa))
+		return false;
+	*to = *m->f;
+	for (int i = 0; i <= RETURN_COLUMN; i++) {
+		uint64_t v;
+
+		if (dwarf_frame_register(frame, i, mem, &op, &n))
+			return false;
+		if (!n) { /* as it was; or not known, which ends it where it is the return address */
+			if (i == RETURN_COLUMN)
+				return false;
+			continue;
+		}
+		if (!evaluate(m, op, n, &v) || (!m->is_value && !m->read(m->ctx, v, &v)))
+			return false;
+		if (i == RETURN_COLUMN)
+			to->pc = v;
+		else
+			to->reg[encoded[i]] = v;
+	}
+	to->reg[4] = m->cfa;
+	return to->pc != 0 && to->reg[4] > m->f->reg[4];
+}
+
+bool frames_step(struct image *im, struct frame_state *f, uint64_t to_addr, bool returned,
+		 bool (*read)(void *ctx, uint64_t at, uint64_t *v), void *ctx)
+{
+	struct machine m = { .f = f, .pc = f->pc, .read = read, .ctx = ctx };
+	struct frame_state to;
+	Dwarf_Frame *frame;
+	bool ok;
+
+	if (!im->cfi_tried) {
+		im->cfi_tried = true;
+		im->cfi = dwarf_getcfi_elf(im->file.elf);
+	}
+	if (!im->cfi || dwarf_cfi_addrframe(im->cfi, f->pc + to_addr - returned, &frame))
+		return false;
+	ok = unwind_frame(frame, &m, &to);
+	free(frame);
+	if (ok)
+		*f = to;
+	return ok;
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/wset.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#define WORDS (WSET_CHUNK / 64)
+#define LISTED_MAX 255	      /* lines of a chunk: more take more room than a bit for each */
+#define PACKED_MAX (1u << 30) /* bytes before they are compressed */
+
+const char *const wset_unit_name[WSET_UNIT_N] = {
+#define X(id, name) [WSET_##id] = name,
+	WSET_UNITS(X)
+#undef X
+};
+
+const char *const wset_kind_name[WSET_KIND_N] = {
+#define X(id, name) [WSET_KIND_##id] = name,
+	WSET_KINDS(X)
+#undef X
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_FAILED, "no memory for working sets");
+}
+
+struct wset *wset_new(void)
+{
+	struct wset *w = calloc(1, sizeof(*w));
+
+	if (w && wset_region(w, WSET_KIND_CODE, "code") < 0) {
+		wset_free(w);
+		return NULL;
+	}
+	return w;
+}
+
+static void snapshot_fini(struct wset_snapshot *s)
+{
+	free(s->stack);
+	free(s->packed);
+}
+
+void wset_free(struct wset *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->nregion; i++)
+		free(w->region[i].name);
+	for (size_t i = 0; i < w->nsnapshot; i++)
+		snapshot_fini(&w->snapshot[i]);
+	free(w->region);
+	free(w->snapshot);
+	free(w->command);
+	free(w);
+}
+
+long wset_region(struct wset *w, int kind, const char *name)
+{
+	struct wset_region *list;
+
+	for (size_t i = 0; i < w->nregion; i++)
+		if (w->region[i].kind == kind && !strcmp(w->region[i].name, name))
+			return (long)i;
+	if (w->nregion >= WSET_REGIONS_MAX)
+		return -1;
+	list = realloc(w->region, (w->nregion + 1) * sizeof(*list));
+	if (!list)
+		return -1;
+	w->region = list;
+	list[w->nregion].kind = kind;
+	list[w->nregion].name = strdup(name);
+	if (!list[w->nregion].name)
+		return -1;
+	return (long)w->nregion++;
+}
+
+static int copy_snapshot(struct wset_snapshot *to, const struct wset_snapshot *from)
+{
+	*to = *from;
+	to->stack = strdup(from->stack ? from->stack : "");
+	to->packed = malloc(from->npacked ? from->npacked : 1);
+	if (to->packed && from->npacked)
+		memcpy(to->packed, from->packed, from->npacked);
+	return to->stack && to->packed ? 0 : -1;
+}
+
+int wset_copy(struct wset *to, const struct wset *from)
+{
+	struct wset old = *to;
+
+	for (size_t i = 1; i < from->nregion; i++)
+		if (wset_region(to, from->region[i].kind, from->region[i].name) < 0)
+			return -1;
+	old = *to;
+	*to = *from;
+	to->region = old.region;
+	to->nregion = old.nregion;
+	to->nsnapshot = 0;
+	to->snapshot = calloc(from->nsnapshot + 1, sizeof(*to->snapshot));
+	to->command = from->command ? strdup(from->command) : NULL;
+	if (!to->snapshot)
+		return -1;
+	for (size_t i = 0; i < from->nsnapshot; i++)
+		if (copy_snapshot(&to->snapshot[to->nsnapshot++], &from->snapshot[i]))
+			return -1;
+	return 0;
+}
+
+/* Sets. */
+
+static int order(const struct wset_chunk *c, uint64_t at, uint32_t region)
+{
+	if (c->at != at)
+		return c->at < at ? -1 : 1;
+	return c->region == region ? 0 : c->region < region ? -1 : 1;
+}
+
+struct wset_chunk *wset_chunk(struct wset_lines *l, uint64_t at, uint32_t region)
+{
+	size_t low = 0, high = l->n;
+
+	if (l->n && order(&l->chunk[l->n - 1], at, region) < 0)
+		low = l->n;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int o = order(&l->chunk[mid], at, region);
+
+		if (!o)
+			return &l->chunk[mid];
+		if (o < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 16;
+		struct wset_chunk *c = realloc(l->chunk, room * sizeof(*c));
+
+		if (!c)
+			return NULL;
+		l->chunk = c;
+		l->room = room;
+	}
+	memmove(&l->chunk[low + 1], &l->chunk[low], (l->n - low) * sizeof(*l->chunk));
+	memset(&l->chunk[low], 0, sizeof(*l->chunk));
+	l->chunk[low].at = at;
+	l->chunk[low].region = region;
+	l->n++;
+	return &l->chunk[low];
+}
+
+void wset_lines_fini(struct wset_lines *l)
+{
+	free(l->chunk);
+	memset(l, 0, sizeof(*l));
+}
+
+uint64_t wset_count(const struct wset_lines *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		for (unsigned k = 0; k < WORDS; k++)
+			n += (unsigned)__builtin_popcountll(l->chunk[i].bits[k]);
+	return n;
+}
+
+/* Where the chunks of that place begin, from i on. */
+static size_t skip_to(const struct wset_lines *l, size_t i, uint64_t at)
+{
+	while (i < l->n && l->chunk[i].at < at)
+		i++;
+	return i;
+}
+
+/* All lines of a place, whatever their region; *i moves behind it. */
+static void gather(const struct wset_lines *l, size_t *i, uint64_t at, uint64_t bits[WORDS])
+{
+	memset(bits, 0, WORDS * sizeof(*bits));
+	for (; *i < l->n && l->chunk[*i].at == at; ++*i)
+		for (unsigned k = 0; k < WORDS; k++)
+			bits[k] |= l->chunk[*i].bits[k];
+}
+
+int wset_or(struct wset_lines *to, const struct wset_lines *newer)
+{
+	uint64_t bits[WORDS];
+
+	for (size_t i = 0, k; i < newer->n; i = k) {
+		uint64_t at = newer->chunk[i].at;
+
+		k = i;
+		gather(newer, &k, at, bits);
+		for (size_t j = 0, low = 0, high = to->n; j < 1; j++) { /* its chunks in `to` */
+			while (low < high) {
+				size_t mid = low + (high - low) / 2;
+
+				if (to->chunk[mid].at < at)
+					low = mid + 1;
+				else
+					high = mid;
+			}
+			for (; low < to->n && to->chunk[low].at == at; low++)
+				for (unsigned w = 0; w < WORDS; w++)
+					to->chunk[low].bits[w] &= ~bits[w];
+		}
+		for (size_t j = i; j < k; j++) {
+			struct wset_chunk *c = wset_chunk(to, at, newer->chunk[j].region);
+
+			if (!c)
+				return -1;
+			for (unsigned w = 0; w < WORDS; w++)
+				c->bits[w] |= newer->chunk[j].bits[w];
+		}
+	}
+	return 0;
+}
+
+uint64_t wset_common(const struct wset_lines *a, const struct wset_lines *b)
+{
+	uint64_t x[WORDS], y[WORDS], n = 0;
+
+	for (size_t i = 0, j = 0; i < a->n && j < b->n;) {
+		uint64_t at = a->chunk[i].at;
+
+		j = skip_to(b, j, at);
+		if (j == b->n || b->chunk[j].at != at) {
+			i = j == b->n ? a->n : skip_to(a, i, b->chunk[j].at);
+			continue;
+		}
+		gather(a, &i, at, x);
+		gather(b, &j, at, y);
+		for (unsigned k = 0; k < WORDS; k++)
+			n += (unsigned)__builtin_popcountll(x[k] & y[k]);
+	}
+	return n;
+}
+
+/* Packing: of each set, its number of chunks; of each chunk, places since the one before, region, number of
+ * lines; then those, each as its distance from the one before, or, where there are many, 512 bytes of bits. */
+
+struct bytes {
+	uint8_t *p;
+	size_t n, room;
+};
+
+static bool room_for(struct bytes *b, size_t n)
+{
+	size_t room = 2 * (b->n + n);
+	uint8_t *p;
+
+	if (b->room - b->n >= n)
+		return true;
+	p = realloc(b->p, room);
+	if (!p)
+		return false;
+	b->p = p;
+	b->room = room;
+	return true;
+}
+
+static void put(struct bytes *b, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		b->p[b->n++] = (uint8_t)(v | 0x80);
+	b->p[b->n++] = (uint8_t)v;
+}
+
+static unsigned lines_of(const struct wset_chunk *c)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < WORDS; k++)
+		n += (unsigned)__builtin_popcountll(c->bits[k]);
+	return n;
+}
+
+static bool put_chunk(struct bytes *b, const struct wset_chunk *c, uint64_t *at, unsigned n)
+{
+	unsigned before = 0;
+
+	if (!room_for(b, 32 + (n > LISTED_MAX ? sizeof(c->bits) : 2ul * n)))
+		return false;
+	put(b, c->at - *at);
+	put(b, c->region);
+	put(b, n);
+	*at = c->at;
+	if (n > LISTED_MAX) {
+		memcpy(b->p + b->n, c->bits, sizeof(c->bits));
+		b->n += sizeof(c->bits);
+		return true;
+	}
+	for (unsigned k = 0; k < WORDS; k++)
+		for (uint64_t v = c->bits[k]; v; v &= v - 1) {
+			unsigned line = 64 * k + (unsigned)__builtin_ctzll(v);
+
+			put(b, line - before);
+			before = line;
+		}
+	return true;
+}
+
+static bool put_lines(struct bytes *b, const struct wset_lines *l, uint64_t *count)
+{
+	uint64_t at = 0, n = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < l->n; i++)
+		n += lines_of(&l->chunk[i]) > 0;
+	if (!room_for(b, 16))
+		return false;
+	put(b, n);
+	for (size_t i = 0; i < l->n; i++) {
+		unsigned lines = lines_of(&l->chunk[i]);
+
+		if (lines && !put_chunk(b, &l->chunk[i], &at, lines))
+			return false;
+		*count += lines;
+	}
+	return true;
+}
+
+int wset_pack(struct wset_snapshot *s, const struct wset_lines *data, const struct wset_lines *code,
+	      struct err *err)
+{
+	struct bytes b = { 0 };
+	uint8_t *out = NULL, *less;
+	size_t n = 0;
+
+	if (put_lines(&b, data, &s->lines) && put_lines(&b, code, &s->code_lines))
+		out = malloc(ZSTD_compressBound(b.n));
+	if (out)
+		n = ZSTD_compress(out, ZSTD_compressBound(b.n), b.p, b.n, 1);
+	free(b.p);
+	if (!out || ZSTD_isError(n) || b.n > PACKED_MAX) {
+		free(out);
+		return no_memory(err);
+	}
+	less = realloc(out, n);
+	free(s->packed);
+	s->packed = less ? less : out;
+	s->npacked = n;
+	s->size = b.n;
+	return 0;
+}
+
+struct in {
+	const uint8_t *p, *end;
+};
+
+static bool get(struct in *c, uint64_t *v)
+{
+	*v = 0;
+	for (int shift = 0; shift < 64 && c->p < c->end; shift += 7) {
+		uint8_t byte = *c->p++;
+
+		*v |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+static bool get_bits(struct in *in, struct wset_chunk *c, uint64_t n)
+{
+	uint64_t line = 0, step;
+
+	if (n > LISTED_MAX) {
+		if ((size_t)(in->end - in->p) < sizeof(c->bits))
+			return false;
+		memcpy(c->bits, in->p, sizeof(c->bits));
+		in->p += sizeof(c->bits);
+		return lines_of(c) == n;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		if (!get(in, &step) || (i && !step) || step >= WSET_CHUNK ||
+		    (line += step) >= WSET_CHUNK)
+			return false;
+		c->bits[line / 64] |= 1ull << line % 64;
+	}
+	return true;
+}
+
+/* In order, each chunk once; *bad stays if there is no memory. */
+static bool get_lines(const struct wset *w, struct in *in, struct wset_lines *l, bool *bad)
+{
+	uint64_t n, at = 0, region, lines, step, last = 0;
+
+	*bad = true;
+	if (!get(in, &n))
+		return false;
+	for (uint64_t i = 0; i < n; i++) {
+		struct wset_chunk *c;
+
+		if (!get(in, &step) || !get(in, &region) || !get(in, &lines) ||
+		    step >= 1ull << 52 || region >= w->nregion || lines < 1 || lines > WSET_CHUNK ||
+		    (at += step) >= 1ull << 52 || (i && !step && region <= last))
+			return false;
+		last = region;
+		c = wset_chunk(l, at, (uint32_t)region);
+		if (!c) {
+			*bad = false;
+			return false;
+		}
+		if (!get_bits(in, c, lines))
+			return false;
+	}
+	return true;
+}
+
+int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset_lines *data,
+		struct wset_lines *code, struct err *err)
+{
+	struct in in = { NULL, NULL };
+	uint8_t *p = NULL;
+	bool ok, bad = true;
+
+	*data = *code = (struct wset_lines){ 0 };
+	if (s->size < 2 || s->size > PACKED_MAX ||
+	    ZSTD_getFrameContentSize(s->packed, s->npacked) != s->size)
+		return err_set(err, ERR_FAILED, "a working set is malformed");
+	p = malloc(s->size);
+	if (!p)
+		return no_memory(err);
+	in = (struct in){ p, p + s->size };
+	ok = ZSTD_decompress(p, s->size, s->packed, s->npacked) == s->size &&
+	     get_lines(w, &in, data, &bad) && get_lines(w, &in, code, &bad);
+	if (ok)
+		ok = in.p == in.end && wset_count(data) == s->lines &&
+		     wset_count(code) == s->code_lines;
+	free(p);
+	if (ok)
+		return 0;
+	wset_lines_fini(data);
+	wset_lines_fini(code);
+	return bad ? err_set(err, ERR_FAILED, "a working set is malformed") : no_memory(err);
+}
+
+/* a |= b, and takes b's end; b is no more. */
+static int merge(const struct wset *w, struct wset_snapshot *a, struct wset_snapshot *b,
+		 struct err *err)
+{
+	struct wset_lines x[2], y[2] = { { 0 }, { 0 } };
+	int rc = wset_unpack(w, a, &x[0], &x[1], err);
+
+	if (!rc)
+		rc = wset_unpack(w, b, &y[0], &y[1], err);
+	if (!rc && (wset_or(&x[0], &y[0]) || wset_or(&x[1], &y[1])))
+		rc = no_memory(err);
+	if (!rc)
+		rc = wset_pack(a, &x[0], &x[1], err);
+	for (int i = 0; i < 2; i++) {
+		wset_lines_fini(&x[i]);
+		wset_lines_fini(&y[i]);
+	}
+	if (rc)
+		return rc;
+	free(a->stack);
+	a->stack = b->stack;
+	b->stack = NULL;
+	a->end = b->end;
+	a->cpu_ns = b->cpu_ns;
+	a->wall_ns = b->wall_ns;
+	a->first += b->first;
+	snapshot_fini(b);
+	return 0;
+}
+
+int wset_add(struct wset *w, struct wset_snapshot *s, struct err *err)
+{
+	struct wset_snapshot *list =
+		realloc(w->snapshot, (w->nsnapshot + 1) * sizeof(*w->snapshot));
+	size_t n = 0;
+
+	if (!list) {
+		snapshot_fini(s);
+		return no_memory(err);
+	}
+	w->snapshot = list;
+	list[w->nsnapshot++] = *s;
+	if (w->nsnapshot < w->max || w->max < 2)
+		return 0;
+	for (size_t i = 0; i + 1 < w->nsnapshot; i += 2) {
+		if (merge(w, &list[i], &list[i + 1], err)) {
+			/* what was merged is gone from its place: close the gap */
+			memmove(&list[n], &list[i], (w->nsnapshot - i) * sizeof(*list));
+			w->nsnapshot = n + w->nsnapshot - i;
+			return -1;
+		}
+		list[n++] = list[i];
+	}
+	if (w->nsnapshot % 2)
+		list[n++] = list[w->nsnapshot - 1];
+	w->nsnapshot = n;
+	return 0;
+}

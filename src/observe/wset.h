@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The working set of a process over time: of each interval, which lines of memory were touched.
+ *
+ *   wset ─┬─ regions    what lines belong to: the heap, a stack, a file's image …
+ *         └─ snapshots  one an interval, in order: when, where the program stood, and two sets of lines,
+ *                       packed: of data, of code
+ *
+ * A set is a list of chunks of 4096 lines, with a bit for each line. Where there would be more snapshots than
+ * `max`, neighbours become one: sets by or.
+ */
+#ifndef ASSAY_OBSERVE_WSET_H
+#define ASSAY_OBSERVE_WSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define WSET_CHUNK 4096
+#define WSET_CODE 0 /* region 0: code that is executed */
+#define WSET_REGIONS_MAX 65536
+
+#define WSET_UNITS(X) \
+	X(INSTRUCTIONS, "instructions") \
+	X(ACCESSES, "accesses") \
+	X(CPU_NS, "cpu") \
+	X(WALL_NS, "wall")
+enum wset_unit {
+#define X(id, name) WSET_##id,
+	WSET_UNITS(X)
+#undef X
+	WSET_UNIT_N,
+};
+extern const char *const wset_unit_name[WSET_UNIT_N];
+
+#define WSET_KINDS(X) \
+	X(CODE, "code") \
+	X(HEAP, "heap") \
+	X(STACK, "stack") \
+	X(FILE, "file") \
+	X(MAPPING, "mapping")
+enum wset_kind {
+#define X(id, name) WSET_KIND_##id,
+	WSET_KINDS(X)
+#undef X
+	WSET_KIND_N,
+};
+extern const char *const wset_kind_name[WSET_KIND_N];
+
+struct wset_region {
+	int kind; /* enum wset_kind */
+	char *name;
+};
+
+struct wset_chunk {
+	uint64_t at; /* address / (line * 4096) */
+	uint32_t region;
+	uint64_t bits[WSET_CHUNK / 64];
+};
+
+struct wset_lines { /* sorted by place, then region; regions of one place have no line in common */
+	struct wset_chunk *chunk;
+	size_t n, room;
+};
+
+struct wset_snapshot {
+	uint64_t start, end;	  /* instructions, or accesses, since the process began */
+	uint64_t cpu_ns, wall_ns; /* from its beginning to the end of this interval */
+	uint64_t lines, code_lines;
+	uint64_t first;	 /* lines of data that no interval before it touched */
+	char *stack;	 /* procedures, the innermost first: "a;b;c" */
+	uint8_t *packed; /* zstd of both sets */
+	size_t npacked, size;
+};
+
+struct wset {
+	uint32_t run, process; /* numbers in the recording */
+	uint32_t pid, parent;  /* parent: the one that it was forked from, 0 if it is not known */
+	uint32_t line, max;
+	int unit;	   /* of the intervals */
+	uint64_t interval; /* at first; they double */
+	char *command;
+	struct wset_region *region;
+	size_t nregion;
+	struct wset_snapshot *snapshot;
+	size_t nsnapshot;
+};
+
+struct wset *wset_new(void);
+void wset_free(struct wset *w);
+/* Makes an empty one the same as another. -1 without memory. */
+int wset_copy(struct wset *to, const struct wset *from);
+/* The region's number, made if new. -1 without memory or room. */
+long wset_region(struct wset *w, int kind, const char *name);
+
+/* The chunk, made if new; NULL without memory. Quick where places come in order. */
+struct wset_chunk *wset_chunk(struct wset_lines *l, uint64_t at, uint32_t region);
+void wset_lines_fini(struct wset_lines *l);
+uint64_t wset_count(const struct wset_lines *l);
+/* to |= from. A line that has changed hands is the newer one's. -1 without memory. */
+int wset_or(struct wset_lines *to, const struct wset_lines *newer);
+/* How many lines both have. */
+uint64_t wset_common(const struct wset_lines *a, const struct wset_lines *b);
+
+/* Sets to a snapshot, and back. -1 with err set: no memory, or what is packed is malformed. */
+int wset_pack(struct wset_snapshot *s, const struct wset_lines *data, const struct wset_lines *code,
+	      struct err *err);
+int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset_lines *data,
+		struct wset_lines *code, struct err *err);
+
+/* Adds a snapshot (it is taken); halves their number when there are too many. */
+int wset_add(struct wset *w, struct wset_snapshot *s, struct err *err);
+
+#endif
