@@ -809,7 +809,8 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	if (!replaced || !r->same)
 		e->totals.processes++;
 	else if (!rc) /* it has ended: all that it told comes first */
-		rc = read_log(e, replaced, UINT64_MAX, err) || lines_go_on(p, replaced, err) ? -1 : 0;
+		rc = read_log(e, replaced, UINT64_MAX, err) || lines_go_on(p, replaced, err) ? -1
+											     : 0;
 	return rc;
 }
 

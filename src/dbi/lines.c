@@ -24,12 +24,25 @@ struct lines_reader {
 	struct mapped *mapped;
 	size_t nmapped;
 	char *stack;
-	uint64_t count, cpu_from, wall_from; /* of the snapshot before; of the beginning */
-	bool begun;
-	uint64_t begun_cpu, begun_wall;
+	uint64_t count, begun_wall;  /* of the snapshot before; when recording began */
 	struct process_image *image; /* of the processes that this one goes on for */
 	size_t nimage;
 };
+
+/* What the system calls it, while it is there. */
+static void name_process(struct wset *w)
+{
+	char path[64], name[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", w->pid);
+	f = fopen(path, "re");
+	if (f && fgets(name, sizeof(name), f))
+		name[strcspn(name, "\n")] = 0;
+	if (f)
+		fclose(f);
+	w->command = strdup(name);
+}
 
 static struct lines_reader *reader_of(struct exact *e, struct process *p, struct err *err)
 {
@@ -54,6 +67,7 @@ static struct lines_reader *reader_of(struct exact *e, struct process *p, struct
 	r->wset->interval = l->interval;
 	r->wset->max = l->snapshots;
 	r->begun_wall = e->began_ns;
+	name_process(r->wset);
 	p->lines = r;
 	return r;
 }

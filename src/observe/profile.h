@@ -112,9 +112,9 @@ struct profile {
 	struct edge *edges;	    /* uthash, key */
 	struct call *calls;
 	struct conflict *conflicts;
-	uint64_t windows;	      /* private: windows walked */
-	double starts, near;	      /* private: of the sites' weights, the sums */
-	struct wset **wset; /* by run, then process */
+	uint64_t windows;    /* private: windows walked */
+	double starts, near; /* private: of the sites' weights, the sums */
+	struct wset **wset;  /* by run, then process */
 	size_t nwset;
 	struct image_key *image_keys; /* private */
 };

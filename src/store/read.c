@@ -15,6 +15,7 @@
 #include "store/pairs.h"
 #include "store/recording.h"
 #include "store/snapshot.h"
+#include "store/wset_rows.h"
 
 #define JOURNAL_BLOB_MAX (1u << 30)
 
@@ -495,6 +496,23 @@ static int read_snapshots(struct reader *r)
 		     : 0;
 }
 
+/* Older recordings have none. */
+static int read_wsets(struct reader *r)
+{
+	int64_t known = 0;
+	const char *why;
+	int code = SQLITE_OK;
+
+	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='wset'", &known))
+		return -1;
+	why = known ? wset_rows_read(r->db, r->p, r->first_run, &code) : NULL;
+	if (why && !strcmp(why, "no memory"))
+		return err_set(r->err, ERR_FAILED, "no memory");
+	if (why)
+		return corrupt(r, why);
+	return code == SQLITE_OK ? 0 : db_error(r);
+}
+
 /* A writer that was killed leaves a rollback journal; who may write rolls back. */
 static int open_flags(const char *path)
 {
@@ -566,6 +584,8 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 		rc = read_snapshots(&r);
 	if (!rc)
 		rc = read_pairs(&r);
+	if (!rc)
+		rc = read_wsets(&r);
 	sqlite3_close(r.db);
 	free(r.map);
 	return rc;

@@ -12,6 +12,7 @@
 #include "store/pairs.h"
 #include "store/schema.h"
 #include "store/snapshot.h"
+#include "store/wset_rows.h"
 
 #define PART (4u << 20) /* of a snapshot: about so much before it is compressed */
 
@@ -410,6 +411,11 @@ static int write_pairs(struct recording *r, const struct profile *p, bool packed
 		       : db_error(r, "write", err);
 }
 
+static int write_wsets(struct recording *r, const struct profile *p, struct err *err)
+{
+	return p->nwset && wset_rows_write(r->db, p) != SQLITE_OK ? db_error(r, "write", err) : 0;
+}
+
 static int roll_back(struct recording *r)
 {
 	sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
@@ -433,7 +439,8 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
-	    write_snapshot(r, p, err) || write_pairs(r, p, true, err) || exec(r, "COMMIT", err))
+	    write_snapshot(r, p, err) || write_pairs(r, p, true, err) || write_wsets(r, p, err) ||
+	    exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
 	return 0;
@@ -454,8 +461,8 @@ static int write_all(struct recording *r, const struct profile *p, bool packed, 
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
-	    write_aggregate(r, p, packed, err) || exec(r, "DELETE FROM journal", err) ||
-	    exec(r, "COMMIT", err))
+	    write_aggregate(r, p, packed, err) || write_wsets(r, p, err) ||
+	    exec(r, "DELETE FROM journal", err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	return 0;
 }

@@ -34,6 +34,16 @@ static const char schema_sql[] =
 	" PRIMARY KEY(image, address, store_image, store_address, kind)) WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
 	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);"
-	"CREATE TABLE edge_snapshot(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);";
+	"CREATE TABLE edge_snapshot(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);"
+	"CREATE TABLE wset(run INTEGER, process INTEGER, pid INTEGER, parent INTEGER, command TEXT,"
+	" line INTEGER, unit TEXT, interval INTEGER, max INTEGER, PRIMARY KEY(run, process))"
+	" WITHOUT ROWID;"
+	"CREATE TABLE wset_region(run INTEGER, process INTEGER, region INTEGER, kind TEXT, name "
+	"TEXT,"
+	" PRIMARY KEY(run, process, region)) WITHOUT ROWID;"
+	"CREATE TABLE wset_interval(run INTEGER, process INTEGER, number INTEGER, start INTEGER,"
+	" end INTEGER, cpu_ns INTEGER, wall_ns INTEGER, lines INTEGER, code_lines INTEGER,"
+	" first INTEGER, stack TEXT, size INTEGER, sets BLOB, PRIMARY KEY(run, process, number))"
+	" WITHOUT ROWID;";
 
 #endif

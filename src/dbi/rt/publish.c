@@ -33,7 +33,9 @@ bool publish_full(void)
 	/* a block, another one for code that changes, and numbers that only count */
 	return nids + 2 * EXITS_MAX + 4 >= 1u << 22 || nlinks + EXITS_MAX + 8 >= 1u << 23 ||
 	       code_next + CODE_MAX + ONCE_SIZE > code_end ||
-	       stub_next + (lines_on() ? CODE_MAX : 0) + EXITS_MAX * EDGE_SIZE + (EXITS_MAX + 8) * STUB_SIZE > stub_end;
+	       stub_next + (lines_on() ? CODE_MAX : 0) + EXITS_MAX * EDGE_SIZE +
+			       (EXITS_MAX + 8) * STUB_SIZE >
+		       stub_end;
 }
 
 void publish_reset(void)

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/wset.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+
+#define MARGIN 12 /* of the picture: numbers of lines */
+#define REGIONS_SHOWN 10
+
+/* An interval, compared with the one before. */
+struct interval {
+	uint64_t reused, gone;
+};
+
+struct region_sum {
+	uint64_t lines; /* different ones in all */
+	uint64_t most;	/* in one interval */
+	uint32_t region;
+};
+
+struct history {
+	struct reading *r;
+	const struct wset_options *o;
+	const struct wset *w;
+	struct interval *interval;
+	struct region_sum *region;
+	uint64_t total; /* different lines in all intervals */
+	uint64_t code_total;
+};
+
+static void count_regions(struct history *h, const struct wset_lines *l, uint64_t *sum)
+{
+	memset(sum, 0, h->w->nregion * sizeof(*sum));
+	for (size_t i = 0; i < l->n; i++)
+		for (unsigned k = 0; k < WSET_CHUNK / 64; k++)
+			sum[l->chunk[i].region] +=
+				(unsigned)__builtin_popcountll(l->chunk[i].bits[k]);
+}
+
+static int follow(struct history *h, struct err *err)
+{
+	struct wset_lines before = { 0 }, ever = { 0 }, code_ever = { 0 };
+	uint64_t *sum = calloc(h->w->nregion + 1, sizeof(*sum));
+	int rc = sum ? 0 : err_set(err, ERR_FAILED, "no memory");
+
+	for (size_t i = 0; i < h->w->nsnapshot && !rc; i++) {
+		struct wset_lines data, code;
+
+		rc = wset_unpack(h->w, &h->w->snapshot[i], &data, &code, err);
+		if (rc)
+			break;
+		h->interval[i].reused = wset_common(&data, &before);
+		h->interval[i].gone = wset_count(&before) - h->interval[i].reused;
+		count_regions(h, &data, sum);
+		for (size_t k = 0; k < h->w->nregion; k++)
+			if (sum[k] > h->region[k].most)
+				h->region[k].most = sum[k];
+		if (wset_or(&ever, &data) || wset_or(&code_ever, &code))
+			rc = err_set(err, ERR_FAILED, "no memory");
+		wset_lines_fini(&before);
+		wset_lines_fini(&code);
+		before = data;
+	}
+	if (!rc) {
+		count_regions(h, &ever, sum);
+		for (size_t k = 0; k < h->w->nregion; k++) {
+			h->region[k].lines = sum[k];
+			h->region[k].region = (uint32_t)k;
+			h->total += sum[k];
+		}
+		h->code_total = wset_count(&code_ever);
+	}
+	wset_lines_fini(&before);
+	wset_lines_fini(&ever);
+	wset_lines_fini(&code_ever);
+	free(sum);
+	return rc;
+}
+
+/* Most lines first. */
+static int by_lines(const void *a, const void *b)
+{
+	const struct region_sum *x = a, *y = b;
+
+	if (x->lines != y->lines)
+		return x->lines < y->lines ? 1 : -1;
+	return (x->region > y->region) - (x->region < y->region);
+}
+
+static uint64_t all_lines(const struct wset *w)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < w->nsnapshot; i++)
+		n += w->snapshot[i].lines;
+	return n;
+}
+
+static const struct wset *choose(const struct reading *r, const struct wset_options *o,
+				 struct err *err)
+{
+	const struct wset *best = NULL;
+
+	for (size_t i = 0; i < r->profile.nwset; i++) {
+		const struct wset *w = r->profile.wset[i];
+
+		if ((!o->process || w->pid == o->process) && w->nsnapshot &&
+		    (!best || all_lines(w) > all_lines(best)))
+			best = w;
+	}
+	if (best)
+		return best;
+	if (o->process) {
+		err_set(err, ERR_EMPTY, "%s holds no working set of a process %u", r->path,
+			o->process);
+		err_hint(err, "without --process, the one that touched most is shown; --json "
+			      "lists all");
+		return NULL;
+	}
+	err_set(err, ERR_EMPTY, "%s holds no working sets", r->path);
+	err_hint(err, "`assay record --exact --observe lines -- CMD` records them");
+	return NULL;
+}
+
+/* The time axis: what intervals are measured in. */
+static double at(const struct wset *w, const struct wset_snapshot *s)
+{
+	return w->unit == WSET_CPU_NS	 ? (double)s->cpu_ns
+	       : w->unit == WSET_WALL_NS ? (double)s->wall_ns
+					 : (double)s->end;
+}
+
+static char *axis_text(const struct wset *w, double v, char *buf, size_t n)
+{
+	if (w->unit == WSET_CPU_NS || w->unit == WSET_WALL_NS)
+		return fmt_time(v, buf, n);
+	return fmt_count((uint64_t)v, buf, n);
+}
+
+static uint64_t value_of(const struct history *h, size_t i)
+{
+	const struct wset_snapshot *s = &h->w->snapshot[i];
+
+	return h->o->code ? s->code_lines : s->lines;
+}
+
+/* The largest working set of those intervals that a column of the picture covers. */
+static void columns(const struct history *h, uint64_t *value, int width)
+{
+	const struct wset *w = h->w;
+	double end = at(w, &w->snapshot[w->nsnapshot - 1]), from = 0;
+
+	memset(value, 0, (size_t)width * sizeof(*value));
+	for (size_t i = 0; i < w->nsnapshot; i++) {
+		double to = at(w, &w->snapshot[i]);
+		int a = end > 0 ? (int)(from / end * width) : 0;
+		int b = end > 0 ? (int)(to / end * width - 1e-9) : width - 1;
+
+		for (int k = a; k <= b && k < width; k++)
+			if (value_of(h, i) > value[k])
+				value[k] = value_of(h, i);
+		from = to;
+	}
+}
+
+static void draw(struct history *h)
+{
+	static const char *const eighth[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	int width = h->r->emit.width - MARGIN - 3, height = (int)h->o->height;
+	uint64_t *value, most = 1;
+	char line[1024], number[32], end[32];
+
+	width = width < 10 ? 10 : width > 200 ? 200 : width;
+	value = calloc((size_t)width, sizeof(*value));
+	if (!value)
+		return;
+	columns(h, value, width);
+	for (int i = 0; i < width; i++)
+		if (value[i] > most)
+			most = value[i];
+	for (int row = height; row-- > 0;) {
+		size_t n =
+			(size_t)snprintf(line, sizeof(line), "%*s |", MARGIN,
+					 row == height - 1 ? fmt_count(most, number, sizeof(number))
+					 : row == 0	   ? "0"
+							   : "");
+
+		for (int i = 0; i < width; i++) {
+			double full = (double)value[i] / (double)most * height * 8 - row * 8;
+			int part = full >= 8 ? 8 : full <= 0 ? 0 : (int)full;
+
+			if (!part && value[i] && !row)
+				part = 1;
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s", eighth[part]);
+		}
+		emit_line(&h->r->emit, "%s", line);
+	}
+	axis_text(h->w, at(h->w, &h->w->snapshot[h->w->nsnapshot - 1]), end, sizeof(end));
+	snprintf(line, sizeof(line), "%*s 0%*s %s", MARGIN, h->o->code ? "lines, code" : "lines",
+		 width - 1 - (int)strlen(wset_unit_name[h->w->unit]), end,
+		 wset_unit_name[h->w->unit]);
+	emit_line(&h->r->emit, "%s", line);
+	emit_line(&h->r->emit, "%s", "");
+	free(value);
+}
+
+static const char *innermost(const struct wset_snapshot *s, char *buf, size_t n)
+{
+	size_t len = strcspn(s->stack, ";");
+
+	snprintf(buf, n, "%.*s", (int)(len < n ? len : n - 1), s->stack);
+	return view_cut_parameters(image_demangle(buf, buf + n / 2, n / 2));
+}
+
+static void print_intervals(struct history *h)
+{
+	static const struct column text[] = {
+		{ "interval", "interval", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+		{ "start", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "end", "ends at", NULL, 14, EMIT_RIGHT, EMIT_COUNT },
+		{ "cpu_ns", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "wall_ns", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "lines", "lines", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
+		{ "bytes", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "new", "new", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
+		{ "reused", "reused", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
+		{ "gone", "gone", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
+		{ "first", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "code_lines", "code", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
+		{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+		{ "stack", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	};
+	enum {
+		COLUMNS = sizeof(text) / sizeof(text[0])
+	};
+	const struct wset *w = h->w;
+	struct column shown[COLUMNS];
+	bool json = h->r->emit.json;
+	size_t step = 1, left_out = 0;
+	int n = 0;
+
+	for (int i = 0; i < COLUMNS; i++)
+		if (json || text[i].header)
+			shown[n++] = text[i];
+	if (!json && h->o->rows && w->nsnapshot > h->o->rows)
+		step = (w->nsnapshot + h->o->rows - 1) / h->o->rows;
+	emit_table(&h->r->emit, "intervals", shown, n);
+	for (size_t i = 0; i < w->nsnapshot; i++) {
+		const struct wset_snapshot *s = &w->snapshot[i];
+		char name[1024];
+		const struct cell cell[COLUMNS] = {
+			cell_count(i),
+			cell_count(s->start),
+			cell_count(s->end),
+			cell_count(s->cpu_ns),
+			cell_count(s->wall_ns),
+			cell_count(s->lines),
+			cell_count(s->lines * w->line),
+			cell_count(s->lines - h->interval[i].reused),
+			cell_count(h->interval[i].reused),
+			cell_count(h->interval[i].gone),
+			cell_count(s->first),
+			cell_count(s->code_lines),
+			cell_text(innermost(s, name, sizeof(name))),
+			cell_text(s->stack),
+		};
+		struct cell row[COLUMNS];
+		int k = 0;
+
+		if (i % step && i + 1 != w->nsnapshot) {
+			left_out++;
+			continue;
+		}
+		for (int c = 0; c < COLUMNS; c++)
+			if (json || text[c].header)
+				row[k++] = cell[c];
+		emit_row(&h->r->emit, row);
+	}
+	if (left_out)
+		emit_footer(&h->r->emit, "%zu of %zu intervals are not shown: -n 0 shows all",
+			    left_out, w->nsnapshot);
+}
+
+static void print_regions(struct history *h)
+{
+	static const struct column column[] = {
+		{ "kind", "region", NULL, 8, EMIT_LEFT, EMIT_TEXT },
+		{ "lines", "lines", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
+		{ "most", "at most", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
+		{ "share", "share", "%", 5, EMIT_RIGHT, EMIT_SHARE },
+		{ "name", "name", NULL, 0, EMIT_LEFT_TAIL, EMIT_TEXT },
+	};
+	bool json = h->r->emit.json;
+	size_t shown = 0;
+
+	qsort(h->region, h->w->nregion, sizeof(*h->region), by_lines);
+	if (!json)
+		emit_line(&h->r->emit, "%s", "");
+	emit_table(&h->r->emit, "regions", column, 5);
+	for (size_t i = 0; i < h->w->nregion && h->region[i].lines; i++) {
+		const struct wset_region *g = &h->w->region[h->region[i].region];
+		const struct cell row[5] = {
+			cell_text(wset_kind_name[g->kind]),
+			cell_count(h->region[i].lines),
+			cell_count(h->region[i].most),
+			cell_real((double)h->region[i].lines / (double)(h->total ? h->total : 1)),
+			cell_text(g->name),
+		};
+
+		if (!json && shown++ >= REGIONS_SHOWN)
+			break;
+		emit_row(&h->r->emit, row);
+	}
+}
+
+static void print_processes(struct history *h)
+{
+	static const struct column column[] = {
+		{ "pid", "pid", NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "parent", "parent", NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "command", "command", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+		{ "intervals", "intervals", NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "largest", "largest", NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+	};
+	const struct profile *p = &h->r->profile;
+
+	if (!h->r->emit.json) {
+		if (p->nwset > 1)
+			emit_footer(&h->r->emit,
+				    "%zu more process%s recorded: --process PID shows another, "
+				    "--json lists them",
+				    p->nwset - 1, p->nwset == 2 ? " was" : "es were");
+		return;
+	}
+	emit_table(&h->r->emit, "processes", column, 5);
+	for (size_t i = 0; i < p->nwset; i++) {
+		const struct wset *w = p->wset[i];
+		uint64_t most = 0;
+
+		for (size_t k = 0; k < w->nsnapshot; k++)
+			if (w->snapshot[k].lines > most)
+				most = w->snapshot[k].lines;
+		emit_row(&h->r->emit,
+			 (struct cell[5]){ cell_count(w->pid), cell_count(w->parent),
+					   cell_text(w->command), cell_count(w->nsnapshot),
+					   cell_count(most) });
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int print_summary(struct history *h, struct err *err)
+{
+	const struct wset *w = h->w;
+	uint64_t *v = calloc(w->nsnapshot, sizeof(*v)), most, median;
+	char a[32], b[32], c[32], d[32];
+
+	if (!v)
+		return err_set(err, ERR_FAILED, "no memory");
+	for (size_t i = 0; i < w->nsnapshot; i++)
+		v[i] = w->snapshot[i].lines;
+	qsort(v, w->nsnapshot, sizeof(*v), by_value);
+	most = v[w->nsnapshot - 1];
+	median = v[w->nsnapshot / 2];
+	free(v);
+	emit_set(&h->r->emit, "pid", json_integer(w->pid));
+	emit_set(&h->r->emit, "command", json_string(w->command ? w->command : ""));
+	emit_set(&h->r->emit, "line", json_integer(w->line));
+	emit_set(&h->r->emit, "unit", json_string(wset_unit_name[w->unit]));
+	emit_set(&h->r->emit, "interval", json_integer((json_int_t)w->interval));
+	emit_set(&h->r->emit, "lines_total", json_integer((json_int_t)h->total));
+	emit_set(&h->r->emit, "code_lines_total", json_integer((json_int_t)h->code_total));
+	emit_set(&h->r->emit, "largest", json_integer((json_int_t)most));
+	emit_set(&h->r->emit, "median", json_integer((json_int_t)median));
+	emit_line(&h->r->emit, "%s (process %u): %zu intervals, lines of %u bytes",
+		  w->command && w->command[0] ? w->command : "?", w->pid, w->nsnapshot, w->line);
+	emit_line(&h->r->emit, "working set: %s at most, median %s; %s touched in all, %s of code",
+		  fmt_size(most * w->line, a, sizeof(a)), fmt_size(median * w->line, b, sizeof(b)),
+		  fmt_size(h->total * w->line, c, sizeof(c)),
+		  fmt_size(h->code_total * w->line, d, sizeof(d)));
+	emit_line(&h->r->emit, "%s", "");
+	return 0;
+}
+
+static int make_svg(const struct history *h, struct err *err)
+{
+	const struct wset *w = h->w;
+	struct wset_bar *bar = calloc(w->nsnapshot, sizeof(*bar));
+	char title[256];
+	double from = 0;
+	int rc;
+
+	if (!bar)
+		return err_set(err, ERR_FAILED, "no memory");
+	for (size_t i = 0; i < w->nsnapshot; i++) {
+		double to = at(w, &w->snapshot[i]);
+
+		bar[i] = (struct wset_bar){ from, to, value_of(h, i), w->snapshot[i].stack };
+		from = to;
+	}
+	snprintf(title, sizeof(title), "%s: lines of %u bytes touched in each interval",
+		 w->command ? w->command : "", w->line);
+	rc = wset_svg(h->o->svg, bar, w->nsnapshot, title, wset_unit_name[w->unit], err);
+	free(bar);
+	return rc;
+}
+
+int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
+{
+	struct history h = { .r = r, .o = o, .w = choose(r, o, err) };
+	int rc = -1;
+
+	if (!h.w)
+		return -1;
+	h.interval = calloc(h.w->nsnapshot + 1, sizeof(*h.interval));
+	h.region = calloc(h.w->nregion + 1, sizeof(*h.region));
+	if (!h.interval || !h.region)
+		err_set(err, ERR_FAILED, "no memory");
+	else
+		rc = follow(&h, err);
+	if (!rc && o->svg)
+		rc = make_svg(&h, err);
+	if (!rc) {
+		reading_heading(r);
+		rc = print_summary(&h, err);
+	}
+	if (!rc) {
+		if (!r->emit.json)
+			draw(&h);
+		print_intervals(&h);
+		print_regions(&h);
+		print_processes(&h);
+	}
+	free(h.interval);
+	free(h.region);
+	return rc;
+}

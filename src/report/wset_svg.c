@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/fmt.h"
+#include "report/wset.h"
+
+#define WIDTH 900.0
+#define HEIGHT 300.0
+#define LEFT 90.0
+#define TOP 40.0
+
+static void put_text(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '<')
+			fputs("&lt;", f);
+		else if (*s == '&')
+			fputs("&amp;", f);
+		else if ((unsigned char)*s >= ' ')
+			fputc(*s, f);
+	}
+}
+
+static void put_bars(FILE *f, const struct wset_bar *bar, size_t n, uint64_t most, double end)
+{
+	for (size_t i = 0; i < n; i++) {
+		double h = HEIGHT * (double)bar[i].value / (double)most;
+		double x = LEFT + WIDTH * bar[i].from / end;
+
+		fprintf(f, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>", x,
+			TOP + HEIGHT - h, WIDTH * (bar[i].to - bar[i].from) / end, h);
+		put_text(f, bar[i].what);
+		fputs("</title></rect>\n", f);
+	}
+}
+
+int wset_svg(const char *path, const struct wset_bar *bar, size_t n, const char *title,
+	     const char *unit, struct err *err)
+{
+	double end = n && bar[n - 1].to > 0 ? bar[n - 1].to : 1;
+	uint64_t most = 1;
+	char text[32];
+	FILE *f = fopen(path, "we");
+
+	if (!f)
+		return err_sys(err, "cannot write %s", path);
+	for (size_t i = 0; i < n; i++)
+		if (bar[i].value > most)
+			most = bar[i].value;
+	fprintf(f,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
+		"font-family=\"sans-serif\" font-size=\"13\">\n<text x=\"%.0f\" y=\"20\">",
+		LEFT + WIDTH + 20, TOP + HEIGHT + 50, LEFT);
+	put_text(f, title);
+	fputs("</text>\n<g fill=\"#4477aa\" shape-rendering=\"crispEdges\">\n", f);
+	put_bars(f, bar, n, most, end);
+	fprintf(f,
+		"</g>\n<path d=\"M%.0f %.0fV%.0fH%.0f\" fill=\"none\" stroke=\"#444\"/>\n"
+		"<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s</text>\n",
+		LEFT, TOP, TOP + HEIGHT, LEFT + WIDTH, LEFT - 6, TOP + 10,
+		fmt_count(most, text, sizeof(text)));
+	fprintf(f, "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">0 lines</text>\n", LEFT - 6,
+		TOP + HEIGHT);
+	fprintf(f, "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s %s</text>\n</svg>\n",
+		LEFT + WIDTH, TOP + HEIGHT + 20, fmt_count((uint64_t)end, text, sizeof(text)),
+		unit);
+	if (fclose(f)) {
+		err_sys(err, "cannot write %s", path);
+		return err_hint(err, "is the disk full?");
+	}
+	return 0;
+}
