@@ -611,12 +611,44 @@ static void put_take(struct emit *e, unsigned weight)
 		put32(e, weight);
 }
 
+/* The same without flags, by way of a register. */
+static void put_take_quietly(struct build *b)
+{
+	struct emit *e = &b->e;
+	unsigned reg = b->reserved ? b->shadow.tmp : RAX;
+
+	if (!b->reserved) {
+		put_spill(e, RAX);
+		b->in[0].spilled |= 1u << RAX;
+	}
+	put_gs(e, 0x8b, reg, T_LEFT);
+	put_lea(e, reg, reg, NO_REG, 1, -(int64_t)b->weight);
+	put_gs(e, 0x89, reg, T_LEFT);
+	if (!b->reserved)
+		put_restore(e, RAX);
+}
+
+static bool is_loop(const struct build *b)
+{
+	const struct insn *last = &b->in[b->n - 1];
+
+	return (last->kind == BRANCH || last->kind == JUMP || last->kind == LOOP) &&
+	       last->target == b->pc;
+}
+
+/* Where flags are live the next block looks at what is left; but for a loop, which may have none. */
 void shadow_begin(struct build *b)
 {
 	struct emit *e = &b->e, stub;
 	bool save = !b->shadow.dead[0];
 	uint64_t to = 0;
 
+	if (b->weight && !b->once && save && !is_loop(b)) {
+		if (b->reserved)
+			put_spill(e, b->shadow.tmp);
+		put_take_quietly(b);
+		return;
+	}
 	if (b->weight && !b->once) {
 		if (save) {
 			put_save_flags(e);
