@@ -13,6 +13,7 @@
 /* An interval, compared with the one before. */
 struct interval {
 	uint64_t reused, gone;
+	uint64_t kind[WSET_KIND_N]; /* lines of each */
 };
 
 struct region_sum {
@@ -55,9 +56,11 @@ static int follow(struct history *h, struct err *err)
 		h->interval[i].reused = wset_common(&data, &before);
 		h->interval[i].gone = wset_count(&before) - h->interval[i].reused;
 		count_regions(h, &data, sum);
-		for (size_t k = 0; k < h->w->nregion; k++)
+		for (size_t k = 0; k < h->w->nregion; k++) {
+			h->interval[i].kind[h->w->region[k].kind] += sum[k];
 			if (sum[k] > h->region[k].most)
 				h->region[k].most = sum[k];
+		}
 		if (wset_or(&ever, &data) || wset_or(&code_ever, &code))
 			rc = err_set(err, ERR_FAILED, "no memory");
 		wset_lines_fini(&before);
@@ -215,6 +218,17 @@ static const char *innermost(const struct wset_snapshot *s, char *buf, size_t n)
 	return view_cut_parameters(image_demangle(buf, buf + n / 2, n / 2));
 }
 
+static json_t *kinds(const struct interval *v)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < WSET_KIND_N; i++)
+		if (v->kind[i])
+			json_object_set_new(o, wset_kind_name[i],
+					    json_integer((json_int_t)v->kind[i]));
+	return o;
+}
+
 static void print_intervals(struct history *h)
 {
 	static const struct column text[] = {
@@ -232,6 +246,7 @@ static void print_intervals(struct history *h)
 		{ "code_lines", "code", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
 		{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
 		{ "stack", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+		{ "kinds", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 	};
 	enum {
 		COLUMNS = sizeof(text) / sizeof(text[0])
@@ -251,6 +266,11 @@ static void print_intervals(struct history *h)
 	for (size_t i = 0; i < w->nsnapshot; i++) {
 		const struct wset_snapshot *s = &w->snapshot[i];
 		char name[1024];
+
+		if (i % step && i + 1 != w->nsnapshot) {
+			left_out++;
+			continue;
+		}
 		const struct cell cell[COLUMNS] = {
 			cell_count(i),
 			cell_count(s->start),
@@ -266,14 +286,11 @@ static void print_intervals(struct history *h)
 			cell_count(s->code_lines),
 			cell_text(innermost(s, name, sizeof(name))),
 			cell_text(s->stack),
+			cell_json(json ? kinds(&h->interval[i]) : NULL),
 		};
 		struct cell row[COLUMNS];
 		int k = 0;
 
-		if (i % step && i + 1 != w->nsnapshot) {
-			left_out++;
-			continue;
-		}
 		for (int c = 0; c < COLUMNS; c++)
 			if (json || text[c].header)
 				row[k++] = cell[c];

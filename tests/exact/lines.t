@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Working sets of the exact engine: known ones, those that single steps find, and what may go wrong.
+. "$(dirname "$0")/lib.sh"
+command -v jq >/dev/null || { skip "no jq"; done_testing; exit; }
+TOUCH=$BUILD/tests/progs/touch
+record() { timeout -k 5 120 "$ASSAY" record --exact -q --observe lines -o wset.db "$@"; }
+wset() { "$ASSAY" wset -i wset.db --json "$@"; }
+usual() { wset | jq -r '[.intervals[].kinds.mapping // 0] | group_by(.) | max_by(length) | .[0]'; }
+most() { wset | jq '[.intervals[].kinds.mapping // 0] | max'; }
+total() { wset | jq '[.regions[] | select(.kind == "mapping") | .lines] | add'; }
+at_least() { if [ "$2" -ge "$3" ] && [ "$2" -le "$4" ]; then pass "$1"; else fail "$1" "got $2, wanted $3 to $4"; fi; }
+
+record --interval 100000 -- "$TOUCH" stride
+is "stride: 3000 lines in each interval" "$(usual)" 3000
+cp wset.db one.db
+record --interval 100000 -- "$TOUCH" stride
+is "the same twice" "$("$ASSAY" wset -i one.db --json | jq -c '[.intervals[] | [.end, .lines, .new, .reused, .gone, .code_lines]]')" \
+	"$(wset | jq -c '[.intervals[] | [.end, .lines, .new, .reused, .gone, .code_lines]]')"
+for how in check coalesce neither; do
+	record --interval 100000 --lines-how $how -- "$TOUCH" stride
+	is "the same with --lines-how $how" "$(wset | jq -c '[.intervals[] | .lines]')" \
+		"$("$ASSAY" wset -i one.db --json | jq -c '[.intervals[] | .lines]')"
+done
+record --interval 100000 --line 4096 -- "$TOUCH" stride
+is "in lines of 4096 bytes: 47" "$(usual)" 47
+record --interval 100000 -- "$TOUCH" sparse
+is "sparse, in 64 GiB: 2000" "$(usual)" 2000
+record --interval 50000 -- "$TOUCH" window
+at_least "a moving window: all lines, each first in one interval" "$(wset | jq '[.intervals[].first] | add')" 200000 203000
+is "… and the regions' sum is that of firsts" "$(wset | jq '.lines_total')" "$(wset | jq '[.intervals[].first] | add')"
+record --interval 2000000 -- "$TOUCH" two
+at_least "two threads: 2500, of which they share 500" "$(most)" 2500 2700
+record --interval 20000 -- "$TOUCH" once
+at_least "two threads, each line once: none is lost" "$(total)" 200000 200300
+record --interval 100000 -- "$TOUCH" free
+at_least "what is unmapped leaves the set" "$(most)" 0 1300
+record --interval 100000 -- "$TOUCH" fork
+is "a child has its own: processes" "$(wset | jq '.processes | length')" 2
+is "… and it touches 2000" "$(usual)" 2000
+record --interval 1000 --snapshots 16 -- "$TOUCH" stride
+at_least "the number of intervals is bounded" "$(wset | jq '.intervals | length')" 8 16
+is "… the last one ends where the program does" "$(wset | jq '.intervals[-1].end')" "$(wset | jq '.recording.executions')"
+for unit in accesses cpu wall; do
+	record --interval-unit $unit --interval 1000000 -- "$TOUCH" stride
+	at_least "intervals of $unit" "$(wset | jq '.intervals | length')" 1 512
+done
+run record -- "$TOUCH" fixed
+like "a mapping where lines are marked is refused, and said so" "$out$err" "refused"
+run "$ASSAY" record --exact --observe lines --interval 0 -- true
+is "an interval of nothing is a usage error" "$status" 2
+run "$ASSAY" record --exact --observe lines --line 48 -- true
+is "so is a line of 48 bytes" "$status" 2
+record -- "$TOUCH" stride
+run "$ASSAY" wset -i wset.db --svg wset.svg
+like "the picture" "$out" "█"
+like "… as SVG" "$(<wset.svg)" "</svg>"
+"$ASSAY" record --exact -q -o counts.db -- true
+run "$ASSAY" wset -i counts.db
+is "a recording without working sets: nothing to show" "$status" 3
+run "$ASSAY" merge -o sum.db wset.db one.db
+is "working sets of two runs are kept side by side" "$("$ASSAY" wset -i sum.db --json | jq '.processes | length')" 2
+
+# Against single steps, but for the stack, which the engine lays out by itself.
+stepped() { # CASE LINE
+	local path n
+	cp "$BUILD/tests/progs/exact/static/truth" program
+	n=$((${#BUILD} + 12 - ${#PWD} - 8))
+	path=$(printf '%*s' "$n" '' | tr ' ' /)$PWD/program
+	rm -f wset.db
+	env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 60 "$ASSAY" record --exact -q --observe lines --interval 2000 --line "$2" \
+		-o wset.db -- "$path" "$1" >/dev/null
+	wset | jq -r '.intervals[] | "\(.end) \(.lines - (.kinds.stack // 0))"' >recorded
+	cut -d' ' -f1 recorded >ends
+	env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 60 "$BUILD/tests/exact/lines" -s -l "$2" -e ends -o stepped "$path" "$1" >/dev/null
+	is "$1, lines of $2: what single steps find in $(wc -l <recorded) intervals" "$(<recorded)" "$(<stepped)"
+}
+for c in recursion jumps loops pointers operands; do
+	stepped $c 64
+	stepped $c 16
+done
+done_testing
