@@ -42,7 +42,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_wset = {
 	.name = "wset",
 	.summary = "the working set over time: which lines of memory are touched",
-	.synopsis = "[-i FILE] [-n N] [--process PID] [--code] [--svg FILE] [--json]",
+	.synopsis = "[-i FILE] [-n N] [--process PID] [--svg FILE] [--json]",
 	.about =
 		"Of a recording made with --exact --observe lines: how many lines of memory (cache "
 		"lines, 64 bytes unless told) each interval of the run touched, as a picture with "

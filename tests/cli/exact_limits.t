@@ -108,7 +108,7 @@ refused_output() { # NAME MESSAGE FILE
 refused_output "no such folder" "/no/such/file.db" /no/such/file.db
 echo text >text.db
 refused_output "a file that is no recording" "text.db.*not overwritten" text.db
-if mkdir disk && mount -t tmpfs -o size=80k assay-test disk 2>/dev/null; then
+if mkdir disk && mount -t tmpfs -o size=92k assay-test disk 2>/dev/null; then
 	run timeout -s KILL 20 "$ASSAY" record --exact -o disk/exact.db -- sh -c 'echo ran; exit 5'
 	is "a full disk: the program runs" "$out" ran
 	like "a full disk: says so" "$status:$err" '^1:assay: (warning: )?cannot write disk/exact.db: .*full'
