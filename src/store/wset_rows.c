@@ -64,8 +64,8 @@ int wset_rows_write(sqlite3 *db, const struct profile *p)
 {
 	static const char *const sql[3] = { "INSERT INTO wset VALUES(?,?,?,?,?,?,?,?,?)",
 					    "INSERT INTO wset_region VALUES(?,?,?,?,?)",
-					    "INSERT INTO wset_interval "
-					    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)" };
+					    ("INSERT INTO wset_interval "
+					     "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)") };
 	sqlite3_stmt *s[3] = { NULL };
 	int rc = sqlite3_exec(
 		db, "DELETE FROM wset; DELETE FROM wset_region; DELETE FROM wset_interval", NULL,

@@ -72,9 +72,9 @@ struct build {
 	struct link link[EXITS_MAX + 3]; /* site and target */
 	unsigned nlink;
 	uint64_t returns; /* cache address where the call at its end returns to */
-	uint32_t id;	 /* the recorder's */
-	uint32_t number; /* of the block, in the cache */
-	uint32_t site;	 /* of what ends it, if that is indirect */
+	uint32_t id;	  /* the recorder's */
+	uint32_t number;  /* of the block, in the cache */
+	uint32_t site;	  /* of what ends it, if that is indirect */
 	struct log_exits exits;
 	unsigned counter; /* the instruction before which the block is counted */
 	bool flags_dead;  /* there */

@@ -26,7 +26,7 @@ struct pairs { /* open addressing by pc + site; read by switch.S */
 struct pairs *rt_pairs;
 static uint64_t used;
 static struct pair gone = { .pc = ~0ul };
-static struct pair **targets;
+static struct pair **targets, **by_number;
 
 static struct site {
 	uint32_t block;
@@ -47,6 +47,7 @@ void edges_init(void)
 	rt_pairs = pairs_new(1 << 14);
 	targets = reserve(TARGETS * sizeof(struct pair *));
 	sites = reserve(SITES_MAX * sizeof(*sites));
+	by_number = reserve(EXACT_PAIRS_MAX * sizeof(struct pair *));
 }
 
 void edges_reset(void)
@@ -151,6 +152,7 @@ struct pair *edges_pair(uint64_t site, uint64_t pc)
 	if (npairs >= EXACT_PAIRS_MAX)
 		die("more than %ld ways of indirect jumps", (long)npairs);
 	*p = (struct pair){ .pc = pc, .site = site, .number = npairs + 1, .next = *list };
+	by_number[npairs] = p;
 	log_pair(npairs++, sites[site].block, pc, log_fd < 0 ? 0 : image_at(pc));
 	if (npairs == MANY)
 		enlarge(self());
@@ -172,6 +174,23 @@ static unsigned slot_of(const struct pair *p)
 static uint64_t *near(struct thread *t, const struct pair *p)
 {
 	return (uint64_t *)((char *)t + T_NEAR_TABLE) + 2ul * slot_of(p);
+}
+
+uint32_t edges_pairs(void)
+{
+	return __atomic_load_n(&npairs, __ATOMIC_ACQUIRE);
+}
+
+uint64_t edges_taken(struct thread *t, uint32_t number, uint32_t *block)
+{
+	const struct pair *p = by_number[number];
+	unsigned slot = slot_of(p);
+	uint64_t n = ((uint64_t *)((char *)t + T_PAIRS))[number];
+
+	*block = sites[p->site].block;
+	if (p->site < NEAR_SITES && ((uint64_t *)((char *)t + T_NEAR_PAIRS))[slot] == p->number)
+		n += ((uint64_t *)((char *)t + T_NEAR_COUNTS))[slot];
+	return n;
 }
 
 void edges_near(struct thread *t, const struct pair *p, const struct block *b)

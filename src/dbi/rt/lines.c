@@ -25,7 +25,8 @@
 #define SHARE_MIN 1000
 #define MADV_NOHUGEPAGE 15
 #define MADV_DONTDUMP 16
-#define COUNTED_SIZE (EXACT_COUNTERS_SIZE / 2)
+#define COUNTED_PAIRS (1u << 22) /* counted_before[]: blocks, then pairs */
+#define COUNTED_SIZE (8ul * (COUNTED_PAIRS + EXACT_PAIRS_MAX))
 #define BLOCKS_BYTES (1u << 19) /* a bit for each block there can be */
 
 struct exact_lines lines;
@@ -436,6 +437,16 @@ static void note_ran(struct thread *t)
 			continue;
 		t->counted_before[i] = c;
 		now.ran[i / 8] |= (uint8_t)(1u << i % 8);
+	}
+	n = edges_pairs(); /* of blocks that have no counter */
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t block;
+		uint64_t c = edges_taken(t, i, &block);
+
+		if (c == t->counted_before[COUNTED_PAIRS + i])
+			continue;
+		t->counted_before[COUNTED_PAIRS + i] = c;
+		now.ran[block / 8] |= (uint8_t)(1u << block % 8);
 	}
 }
 

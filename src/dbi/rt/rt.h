@@ -351,6 +351,9 @@ uint32_t edges_site(uint32_t block, bool returns);
 /* That way, found or made. */
 struct pair *edges_pair(uint64_t site, uint64_t pc);
 void edges_count(struct thread *t, const struct pair *p);
+/* Pairs are numbered from 0; how often the thread took one, and the block that it leaves. */
+uint32_t edges_pairs(void);
+uint64_t edges_taken(struct thread *t, uint32_t number, uint32_t *block);
 /* Code of the pair's target, which is made already, is found from now on. */
 void edges_near(struct thread *t, const struct pair *p, const struct block *b);
 /* What is at pc is no longer what it was. */
