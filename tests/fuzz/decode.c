@@ -4,10 +4,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <asm/prctl.h>
-#include <sys/syscall.h>
 
 #include "dbi/rt/decode.c"
 
@@ -15,6 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What of the engine it calls; none of these comes to pass. */
 uint64_t log_mode = EXACT_COUNTS;
+struct exact_lines lines;
+static struct thread thread = { .self = &thread, .in_library = true };
+struct thread *rt_context = &thread; /* gs is 0 */
 static void never(void)
 {
 	abort();
@@ -40,6 +39,12 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 	(void)f, (void)d, (void)op, (void)next;
 	never();
 }
+void shadow_operands(struct shadow_insn *s, const ZydisDecodedInstruction *d,
+		     const ZydisDecodedOperand *op, uint64_t next)
+{
+	(void)s, (void)d, (void)op, (void)next;
+	never();
+}
 void rt_save_xmm(void *to)
 {
 	(void)to;
@@ -56,7 +61,7 @@ static void hold(const uint8_t *p)
 	struct insn said, known_, learnt;
 
 	/* nothing is looked up or remembered where fewer bytes can be read than the longest has */
-	bool is = decode_one(&said, p, INSN_MAX - 1);
+	bool is = decode_one(&said, p, INSN_MAX - 1, true);
 
 	memset(&known_, 0, sizeof(known_));
 	if (decode_known(&known_, p) &&
@@ -66,16 +71,14 @@ static void hold(const uint8_t *p)
 	     said.target != known_.target || (said.reads ^ known_.reads) & FLAGS_ALL ||
 	     (said.writes ^ known_.writes) & FLAGS_ALL))
 		abort();
-	decode_one(&learnt, p, INSN_MAX);
+	decode_one(&learnt, p, INSN_MAX, true);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct thread t = { .self = &t, .in_library = true };
 	uint8_t p[INSN_MAX];
 
 	if (!decode) {
-		syscall(SYS_arch_prctl, ARCH_SET_GS, &t);
 		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 		decode = ZydisDecoderDecodeInstruction;
 		decode_operands = ZydisDecoderDecodeOperands;
