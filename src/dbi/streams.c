@@ -4,6 +4,7 @@
  * looked at column by column, so that what is done for each value is little. At the end a column's hot list
  * becomes that of each field that shares it.
  */
+#include <immintrin.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,18 +385,50 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 	return (int)words;
 }
 
+/* Executions on their way into sinks. */
+struct copies {
+	const uint64_t *from[AT_ONCE];
+	uint64_t *to[AT_ONCE];
+	uint32_t words[AT_ONCE];
+};
+
+static void copy_plain(const struct copies *c, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (size_t j = 0; j < c->words[i]; j += COPIED)
+			memcpy(c->to[i] + j, c->from[i] + j, COPIED * sizeof(uint64_t));
+}
+
+__attribute__((target("avx"))) static void copy_vectors(const struct copies *c, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t *from = c->from[i];
+		uint64_t *to = c->to[i];
+		unsigned words = c->words[i];
+
+		do {
+			__m256i a = _mm256_loadu_si256((const void *)from);
+			__m256i b = _mm256_loadu_si256((const void *)(from + 4));
+
+			_mm256_storeu_si256((void *)to, a);
+			_mm256_storeu_si256((void *)(to + 4), b);
+			from += COPIED;
+			to += COPIED;
+		} while (words > COPIED && (words -= COPIED));
+	}
+}
+
 /* Executions, complete ones. Each word is read once: the program can change them meanwhile. */
 static int take_words(struct exact *e, struct process *p, const uint64_t *w, size_t n,
 		      struct err *err)
 {
+	const bool vectors = __builtin_cpu_supports("avx");
 	const uint64_t *end = w + n;
 
 	while (w < end) {
-		struct {
-			const uint64_t *from;
-			uint64_t *to;
-			size_t words;
-		} copy[AT_ONCE];
+		struct sink *sinks = p->sink;
+		uint32_t nblock = p->nblock;
+		struct copies c;
 		unsigned k = 0;
 		int odd;
 
@@ -403,26 +436,27 @@ static int take_words(struct exact *e, struct process *p, const uint64_t *w, siz
 		while (w < end && k < AT_ONCE) {
 			uint64_t head = __atomic_load_n(w, __ATOMIC_RELAXED);
 			uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
-			uint32_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
-			struct sink *s = &p->sink[id];
+			size_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
+			struct sink *s = &sinks[id];
+			uint64_t *to;
 
-			if (head >> 31 || id >= p->nblock ||
-			    (size_t)(s->end - s->at) <= (size_t)words - 1 ||
-			    words >= (size_t)(end - w))
+			if (head >> 31 || id >= nblock)
 				break;
-			__builtin_prefetch(s->at, 1);
+			to = s->at;
+			if ((size_t)(s->end - to) <= words - 1 || words >= (size_t)(end - w))
+				break;
+			__builtin_prefetch(to, 1);
 			__builtin_prefetch(w + AHEAD);
-			copy[k].from = ++w;
-			copy[k].to = s->at;
-			copy[k++].words = words;
-			s->at += words;
-			w += words;
+			s->at = to + words;
+			c.from[k] = w + 1;
+			c.to[k] = to;
+			c.words[k++] = (uint32_t)words;
+			w += 1 + words;
 		}
-		for (unsigned i = 0; i < k; i++) {
-			memcpy(copy[i].to, copy[i].from, COPIED * sizeof(*w));
-			for (size_t j = COPIED; j < copy[i].words; j += COPIED)
-				memcpy(copy[i].to + j, copy[i].from + j, COPIED * sizeof(*w));
-		}
+		if (vectors)
+			copy_vectors(&c, k);
+		else
+			copy_plain(&c, k);
 		if (k == AT_ONCE || w >= end)
 			continue;
 		odd = take_odd(e, p, __atomic_load_n(w, __ATOMIC_RELAXED), w + 1,
