@@ -45,7 +45,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_verify = {
 	.name = "verify",
 	.summary = "how far sampled recordings are off an exact one of the same run",
-	.synopsis = "SAMPLED... EXACT",
+	.synopsis = "SAMPLED... [EXACT2] EXACT",
 	.about = "Holds sampled recordings against an exact one of the same deterministic run: "
 		 "shares of values, branch directions, which sites were seen, whether the "
 		 "reported bounds hold, and the sites that are furthest off. Everything is "
@@ -53,6 +53,10 @@ const struct verb cmd_verify = {
 		 "has a row of its own, so that sketches, rates and bursts can be compared "
 		 "(--common: on the same sites). An exact recording in place of a sampled one "
 		 "shows how far two runs agree.\n\n"
+		 "Some values are of one run: keys of hashes with a random seed, of freed memory. "
+		 "With a second exact recording of the same work (EXACT2, before the other one) "
+		 "values and branches whose shares surely differ by more than a point between the "
+		 "two are reported apart, and what is left is the error of sampling.\n\n"
 		 "Errors have two parts: chance, what as many independent observations would "
 		 "give, and what is beyond it: windows begin where time is spent, observations of "
 		 "one window go together, lists of hot values are short. Shares are those that the "
@@ -68,6 +72,8 @@ const struct verb cmd_verify = {
 	.examples = "sudo setarch -R assay record -o sampled.db -- gzip -9 -k -f big.txt\n"
 		    "setarch -R assay record --exact -o exact.db -- gzip -9 -k -f big.txt\n"
 		    "assay verify sampled.db exact.db\n"
+		    "# what differs from run to run apart\n"
+		    "assay verify sampled.db exact2.db exact.db\n"
 		    "# which sketch does better\n"
 		    "assay verify --common space-saving.db counting.db exact.db\n"
 		    "assay verify --json sampled.db exact.db | jq '.values[0].rms'\n",

@@ -43,12 +43,15 @@ struct comparison {
 	struct accuracy *a;
 	const struct reading *sampled;
 	size_t n;
-	const struct view *exact;
+	const struct view *exact, *again; /* again: NULL without one */
 	const struct accuracy_options *o;
 	uint32_t **map; /* by recording, by image of the exact one: its image, or MATCH_NONE */
 	const struct site **site; /* by recording: the site at hand, or NULL */
 	size_t at;		  /* … in the exact view */
-	struct hot_value *truth, *guess;
+	uint32_t *again_map;
+	const struct site *again_site;
+	bool again_seen; /* the other exact run had any site of it */
+	struct hot_value *truth, *guess, *second;
 };
 
 /* Errors. */
@@ -204,6 +207,7 @@ struct pairing {
 	struct comparison *c;
 	size_t k;
 	const struct truth *t;
+	struct truth again;	     /* what the other exact run had */
 	struct operand_values shown; /* as the readings show them */
 	const struct hot *list;
 	unsigned n;
@@ -213,6 +217,45 @@ struct pairing {
 static bool skips(const struct pairing *p, uint64_t value)
 {
 	return !p->c->o->all && is_of_run(value);
+}
+
+static void again_begin(struct pairing *p, int operand)
+{
+	const struct site *s = p->c->again_site;
+	const struct hot *h = s ? s->operand[operand] : NULL;
+
+	p->again = (struct truth){ .list = h, .v = p->c->second };
+	if (!h || !hot_total(h))
+		return;
+	p->again.total = (double)hot_total(h);
+	p->again.n = hot_top(h, p->again.v, hot_distinct(h));
+}
+
+/* Of the other exact run. */
+static double again_share(const struct pairing *p, uint64_t value, double *low, double *high)
+{
+	const struct hot_value *v = find(p->again.v, p->again.n, value);
+	struct hot_value none;
+
+	*low = *high = 0;
+	if (p->again.total <= 0)
+		return 0;
+	none = absent(p->again.list, value);
+	v = v ? v : &none;
+	*low = low_of(&p->again, v);
+	*high = high_of(&p->again, v);
+	return (*low + *high) / 2;
+}
+
+/* The exact runs surely differ on the value's share. */
+static bool differs(const struct pairing *p, const struct hot_value *v)
+{
+	double low, high;
+
+	if (!p->c->again)
+		return false;
+	again_share(p, v->value, &low, &high);
+	return low > high_of(p->t, v) + ACCURACY_AGREE || high < low_of(p->t, v) - ACCURACY_AGREE;
 }
 
 static struct share estimate(const struct pairing *p, uint64_t value)
@@ -235,6 +278,15 @@ static double compare_value(struct pairing *p, const struct hot_value *v,
 		return 0;
 	s = estimate(p, v->value);
 	error = s.value - exact;
+	if (differs(p, v)) {
+		struct accuracy_differ *d = &p->c->a[p->k].differ_values;
+		double low, high;
+
+		error_add(&d->error, weight, error, variance);
+		error_add(&d->between, weight, again_share(p, v->value, &low, &high) - exact, 0);
+		d->pairs++;
+		return weight;
+	}
 	square = weight * error * error;
 	site->square += square;
 	for (int j = 0; j < 2; j++) {
@@ -286,7 +338,7 @@ static void look_for_hot(struct pairing *p)
 		const struct hot_value *v = &t->v[i];
 		bool found = find(p->c->guess, p->n, v->value);
 
-		if (skips(p, v->value) || !is_hot(t, v))
+		if (skips(p, v->value) || !is_hot(t, v) || differs(p, v))
 			continue;
 		for (int j = 0; j < 2; j++) {
 			p->to[j]->hot++;
@@ -303,6 +355,19 @@ static bool holds(const struct share *s, double low, double high)
 	return high >= s->value - s->bound - SLACK && low <= s->value + s->bound + SLACK;
 }
 
+/* What neither of the exact runs has may be what has taken the place of what they differ on. */
+static bool is_replaced(const struct pairing *p, uint64_t value)
+{
+	const struct truth *t = p->t;
+
+	if (find(t->v, t->n, value) || find(p->again.v, p->again.n, value))
+		return false;
+	for (unsigned i = 0; i < t->n; i++)
+		if (differs(p, &t->v[i]))
+			return true;
+	return false;
+}
+
 static void check_bounds(struct pairing *p)
 {
 	const struct truth *t = p->t;
@@ -314,7 +379,8 @@ static void check_bounds(struct pairing *p)
 		struct hot_value none = absent(t->list, value);
 
 		v = v ? v : &none;
-		if ((i && s->value < ACCURACY_SHOWN) || skips(p, value) || !is_certain(t, v))
+		if ((i && s->value < ACCURACY_SHOWN) || skips(p, value) || !is_certain(t, v) ||
+		    differs(p, v) || is_replaced(p, value))
 			continue;
 		for (int j = 0; j < 2; j++) {
 			p->to[j]->bounds++;
@@ -390,6 +456,8 @@ static int compare_operand(struct comparison *c, size_t k, struct truth *t, int 
 	truth_rest(t);
 	p.list = c->site[k]->operand[operand];
 	p.n = hot_top(p.list, c->guess, hot_distinct(p.list));
+	if (c->again)
+		again_begin(&p, operand);
 	if (n >= c->o->min) {
 		rc = compare_shares(&p);
 		if (operand == OPERAND_TARGET)
@@ -454,11 +522,34 @@ static int add_direction(struct comparison *c, size_t k, const struct share *s, 
 	return 0;
 }
 
+/* The branch's share in the other exact run is another one. */
+static bool direction_differs(const struct comparison *c, double exact, double *other)
+{
+	const struct site *s = c->again_site;
+
+	if (!c->again)
+		return false;
+	*other = s && s->observed ? (double)s->taken / (double)s->observed : NAN;
+	return !(fabs(*other - exact) <= ACCURACY_AGREE);
+}
+
+static void add_differing(struct comparison *c, size_t k, const struct share *s, double exact,
+			  double other)
+{
+	struct accuracy_differ *d = &c->a[k].differ_directions;
+	double weight = (double)c->exact->site[c->at]->observed;
+
+	error_add(&d->error, weight, s->value - exact, binomial(exact, c->site[k]->observed));
+	if (!isnan(other))
+		error_add(&d->between, weight, other - exact, 0);
+	d->pairs++;
+}
+
 static int compare_direction(struct comparison *c, size_t k)
 {
 	struct accuracy_directions *d = &c->a[k].directions;
 	const struct site *e = c->exact->site[c->at], *s = c->site[k];
-	double exact = (double)e->taken / (double)e->observed;
+	double exact = (double)e->taken / (double)e->observed, other = NAN;
 	uint64_t n = observations(c, k, -1);
 	struct share share;
 
@@ -468,6 +559,11 @@ static int compare_direction(struct comparison *c, size_t k)
 	if (!s || !n)
 		return 0;
 	share = operands_taken(&c->sampled[k].view, s);
+	if (direction_differs(c, exact, &other)) {
+		if (n >= c->o->min)
+			add_differing(c, k, &share, exact, other);
+		return 0;
+	}
 	if (n >= c->o->min_hot) {
 		d->bounds++;
 		d->held += holds(&share, exact, exact);
@@ -553,6 +649,10 @@ static void finish(struct accuracy *a)
 	}
 	error_finish(&a->directions.error);
 	error_finish(&a->directions.raw);
+	error_finish(&a->differ_values.error);
+	error_finish(&a->differ_values.between);
+	error_finish(&a->differ_directions.error);
+	error_finish(&a->differ_directions.between);
 	if (a->worst_values.n)
 		qsort(a->worst_values.v, a->worst_values.n, sizeof(*a->worst_values.v), by_square);
 	if (a->worst_directions.n)
@@ -560,19 +660,26 @@ static void finish(struct accuracy *a)
 		      by_square);
 }
 
-static void find_sites(struct comparison *c)
+/* The site at hand where another recording has it; NULL: nowhere. */
+static const struct site *site_in(const struct comparison *c, const struct view *in,
+				  const uint32_t *map)
 {
 	const struct site *e = c->exact->site[c->at];
+	uint32_t image = map[e->id.image];
 
-	for (size_t k = 0; k < c->n; k++) {
-		uint32_t image = c->map[k][e->id.image];
+	return image == MATCH_NONE
+		       ? NULL
+		       : profile_site_find(in->profile,
+					   (struct site_id){ .image = image, .addr = e->id.addr });
+}
 
-		c->site[k] = image == MATCH_NONE
-				     ? NULL
-				     : profile_site_find(c->sampled[k].view.profile,
-							 (struct site_id){ .image = image,
-									   .addr = e->id.addr });
-	}
+static void find_sites(struct comparison *c)
+{
+	for (size_t k = 0; k < c->n; k++)
+		c->site[k] = site_in(c, &c->sampled[k].view, c->map[k]);
+	if (c->again)
+		c->again_site = site_in(c, c->again, c->again_map);
+	c->again_seen |= c->again_site != NULL;
 }
 
 static int walk(struct comparison *c)
@@ -594,26 +701,34 @@ static int walk(struct comparison *c)
 	return 0;
 }
 
+/* By image of the exact one: its image in another; NULL without memory. */
+static uint32_t *map_images(const struct comparison *c, const struct view *in)
+{
+	size_t images = c->exact->profile->nimage;
+	uint32_t *map = calloc(images + 1, sizeof(*map));
+
+	for (uint32_t i = 0; map && i < images; i++)
+		map[i] = match_is_file(c->exact, i) ? match_find(in, c->exact->image[i].image)
+						    : MATCH_NONE;
+	return map;
+}
+
 /* -1 without memory. */
 static int begin(struct comparison *c)
 {
-	size_t images = c->exact->profile->nimage;
-
 	c->map = calloc(c->n + 1, sizeof(*c->map));
 	c->site = calloc(c->n + 1, sizeof(*c->site));
 	c->truth = malloc(HOT_CAPACITY_MAX * sizeof(*c->truth));
 	c->guess = malloc(HOT_CAPACITY_MAX * sizeof(*c->guess));
-	if (!c->map || !c->site || !c->truth || !c->guess)
+	c->second = malloc(HOT_CAPACITY_MAX * sizeof(*c->second));
+	if (!c->map || !c->site || !c->truth || !c->guess || !c->second)
+		return -1;
+	if (c->again && !(c->again_map = map_images(c, c->again)))
 		return -1;
 	for (size_t k = 0; k < c->n; k++) {
-		c->map[k] = calloc(images + 1, sizeof(**c->map));
+		c->map[k] = map_images(c, &c->sampled[k].view);
 		if (!c->map[k])
 			return -1;
-		for (uint32_t i = 0; i < images; i++)
-			c->map[k][i] =
-				match_is_file(c->exact, i)
-					? match_find(&c->sampled[k].view, c->exact->image[i].image)
-					: MATCH_NONE;
 		count_executions(c, &c->a[k].coverage);
 		count_observations(c, k);
 	}
@@ -621,14 +736,22 @@ static int begin(struct comparison *c)
 }
 
 int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n,
-		     const struct reading *exact, const struct accuracy_options *o, struct err *err)
+		     const struct reading *exact, const struct reading *again,
+		     const struct accuracy_options *o, struct err *err)
 {
-	struct comparison c = { .a = a, .sampled = sampled, .n = n, .exact = &exact->view, .o = o };
+	struct comparison c = { .a = a,
+				.sampled = sampled,
+				.n = n,
+				.exact = &exact->view,
+				.again = again ? &again->view : NULL,
+				.o = o };
 	int rc = 0;
 
 	memset(a, 0, n * sizeof(*a));
 	for (size_t k = 0; k < n && !rc; k++)
 		rc = match_builds(&sampled[k], exact, err);
+	if (!rc && again)
+		rc = match_builds(again, exact, err);
 	if (!rc && (begin(&c) || walk(&c))) {
 		err_set(err, ERR_FAILED, "no memory to compare");
 		rc = -1;
@@ -636,6 +759,8 @@ int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n
 	for (size_t k = 0; k < n && !rc; k++)
 		if (!a[k].coverage.seen)
 			rc = match_nothing(&sampled[k], exact, err);
+	if (!rc && again && !c.again_seen)
+		rc = match_nothing(again, exact, err);
 	for (size_t k = 0; k < n; k++) {
 		finish(&a[k]);
 		if (rc)
@@ -646,6 +771,8 @@ int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n
 	free(c.site);
 	free(c.truth);
 	free(c.guess);
+	free(c.second);
+	free(c.again_map);
 	return rc;
 }
 

@@ -15,6 +15,10 @@
  * would give (binomial, of the true share); `beyond` is the rest: windows begin where time is
  * spent and weights do not correct all of that (`raw` is without them), observations of one window are not independent, a list is too short, or a value was misread.
  *
+ * Some values are of the run: keys of random hashes, of freed memory. A second exact recording tells which: what the
+ * two exact ones surely differ on by more than ACCURACY_AGREE is in none of the above but `differ`, so that the error of
+ * sampling stands alone.
+ *
  * Run-time addresses differ between runs: operands whose hot values are such are left out unless asked
  * for, and counted. Only ELF images are compared, since elsewhere sites have run-time addresses.
  */
@@ -27,6 +31,7 @@
 #define ACCURACY_HOT 0.05 /* of a site's executions: truly hot */
 #define ACCURACY_SHOWN \
 	0.01 /* the bound of a smaller estimate is not checked, unless it is the hottest */
+#define ACCURACY_AGREE 0.01   /* two exact runs' shares */
 #define ACCURACY_CERTAIN 0.01 /* a true share that is known less closely is not compared */
 
 enum accuracy_kind {
@@ -91,6 +96,12 @@ struct accuracy_coverage {
 	double elsewhere; /* executions outside of ELF images, in none of the above */
 };
 
+/* What two exact runs differ on. */
+struct accuracy_differ {
+	uint64_t pairs;			      /* operand and value, or branches */
+	struct accuracy_error error, between; /* of estimates; of the other exact run */
+};
+
 struct accuracy_left_out {
 	uint64_t addresses; /* operands */
 	double addresses_ran;
@@ -123,6 +134,7 @@ struct accuracy {
 	struct accuracy_values values[ACCURACY_KIND_N];
 	struct accuracy_directions directions;
 	struct accuracy_targets targets;
+	struct accuracy_differ differ_values, differ_directions;
 	struct accuracy_left_out left_out;
 	struct accuracy_sites worst_values, worst_directions;
 };
@@ -135,12 +147,12 @@ struct accuracy_options {
 };
 
 /*
- * a[i] says how sampled[i] did. -1 with err set: images differ (named), a recording has no site in common
+ * a[i] says how sampled[i] did. again: another exact one of the same run, or NULL. -1 with err set: images differ (named), a recording has no site in common
  * with the exact one (ERR_EMPTY), no memory.
  */
 int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n,
-		     const struct reading *exact, const struct accuracy_options *o,
-		     struct err *err);
+		     const struct reading *exact, const struct reading *again,
+		     const struct accuracy_options *o, struct err *err);
 void accuracy_fini(struct accuracy *a);
 
 #endif

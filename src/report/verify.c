@@ -16,6 +16,7 @@ struct verify {
 	const struct verify_options *o;
 	struct reading *reading; /* o->n of them that are open */
 	size_t open, n;		 /* n: sampled */
+	size_t last;		 /* the exact one */
 	struct accuracy *a;	 /* n */
 	struct frequency (*f)[ESTIMATE_METHOD_N];
 	struct emit *emit; /* the exact one's */
@@ -101,6 +102,16 @@ static const struct column targets_columns[] = {
 	HIDDEN("executions", EMIT_COUNT),
 };
 
+static const struct column differ_columns[] = {
+	{ "what", "of the run", NULL, 10, EMIT_LEFT, EMIT_TEXT },
+	COLUMN_NAME,
+	PERCENT("weight", "weight", 8),
+	POINTS("rms", "RMS"),
+	{ "between", "runs", "pt", 7, EMIT_RIGHT, EMIT_SHARE },
+	POINTS("chance", "chance"),
+	{ "pairs", "pairs", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+};
+
 static const struct column frequency_columns[] = {
 	{ "method", "frequency", NULL, 9, EMIT_LEFT, EMIT_TEXT },
 	COLUMN_NAME,
@@ -177,9 +188,20 @@ static bool is_exact(const struct reading *r)
 	return r->profile.nrun > 0;
 }
 
+/* The last but one is another exact run, if it is exact and the first is not. */
+static bool has_again(const struct verify *v)
+{
+	return v->last > 1 && is_exact(&v->reading[v->last - 1]) && !is_exact(&v->reading[0]);
+}
+
+static const struct reading *again_of(const struct verify *v)
+{
+	return v->n < v->last ? &v->reading[v->n] : NULL;
+}
+
 static int check_order(const struct verify *v, struct err *err)
 {
-	const struct reading *last = &v->reading[v->n];
+	const struct reading *last = &v->reading[v->last];
 	const char *source = first_run(last)->source;
 
 	if (is_exact(last))
@@ -210,10 +232,10 @@ static int open_all(struct verify *v, struct err *err)
 	for (; v->open < o->n; v->open++) {
 		const struct reading_options in = { .verb = "verify",
 						    .input = o->path[v->open],
-						    .json = o->json && v->open == v->n,
+						    .json = o->json && v->open == v->last,
 						    .wide = o->wide,
 						    /* procedures are named by the exact one */
-						    .warn = v->open == v->n ? o->warn : NULL };
+						    .warn = v->open == v->last ? o->warn : NULL };
 
 		if (!reading_open(&v->reading[v->open], &in, err))
 			continue;
@@ -222,8 +244,11 @@ static int open_all(struct verify *v, struct err *err)
 				      "record` and `assay record --exact` make them");
 		return -1;
 	}
-	v->emit = &v->reading[v->n].emit;
-	return check_order(v, err);
+	v->emit = &v->reading[v->last].emit;
+	if (check_order(v, err))
+		return -1;
+	v->n = v->last - has_again(v);
+	return 0;
 }
 
 static const char *command_of(const struct reading *r)
@@ -236,7 +261,7 @@ static const char *command_of(const struct reading *r)
 /* Signs that it was not the same run. */
 static void warn_of_doubts(const struct verify *v)
 {
-	const struct reading *e = &v->reading[v->n];
+	const struct reading *e = &v->reading[v->last];
 
 	for (size_t i = 0; i < v->open && v->o->warn; i++) {
 		const struct reading *r = &v->reading[i];
@@ -255,8 +280,8 @@ static const char *name_of(const struct verify *v, size_t i, char *buf)
 {
 	buf[0] = (char)('A' + i);
 	buf[1] = 0;
-	if (i == v->n)
-		return "exact";
+	if (i >= v->n)
+		return i == v->last ? "exact" : "exact2";
 	return v->n > 1 || v->o->json ? buf : "sampled";
 }
 
@@ -305,7 +330,7 @@ static void print_heading(struct verify *v)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i <= v->n; i++) {
+	for (size_t i = 0; i <= v->last; i++) {
 		if (v->o->json)
 			json_array_append_new(list, recording_json(v, i));
 		else
@@ -433,6 +458,37 @@ static void print_directions(struct verify *v)
 	}
 }
 
+static void differ_row(struct verify *v, size_t i, const char *what,
+		       const struct accuracy_differ *d, double compared)
+{
+	char name[2];
+	const struct cell cell[] = {
+		cell_text(what),
+		name_cell(v, i, name),
+		cell_real(ratio(d->error.weight, d->error.weight + compared)),
+		cell_real(d->error.rms),
+		cell_real(d->between.rms),
+		cell_real(d->error.chance),
+		cell_count(d->pairs),
+	};
+
+	emit_row(v->emit, cell);
+}
+
+static void print_differ(struct verify *v)
+{
+	if (!again_of(v))
+		return;
+	begin_table(v, "differ", "of the run: what the exact recordings differ on, left out above",
+		    differ_columns, COUNT_OF(differ_columns));
+	for (size_t i = 0; i < v->n; i++)
+		differ_row(v, i, "values", &v->a[i].differ_values,
+			   v->a[i].values[ACCURACY_ALL].error.weight);
+	for (size_t i = 0; i < v->n; i++)
+		differ_row(v, i, "directions", &v->a[i].differ_directions,
+			   v->a[i].directions.error.weight);
+}
+
 static bool has_targets(const struct verify *v)
 {
 	for (size_t i = 0; i < v->n; i++)
@@ -478,7 +534,7 @@ static int measure_frequency(struct verify *v, struct err *err)
 		for (int m = 0; m < ESTIMATE_METHOD_N; m++) {
 			if (!is_shown(v, m) || is_exact(&v->reading[i]))
 				continue;
-			if (frequency_measure(&v->f[i][m], &v->reading[i], &v->reading[v->n],
+			if (frequency_measure(&v->f[i][m], &v->reading[i], &v->reading[v->last],
 					      (enum estimate_method)m, err))
 				return -1;
 			if (v->f[i][m].warning[0] && v->o->warn)
@@ -621,7 +677,7 @@ static char *where_text(const struct view_proc *p, const char *name, uint64_t ad
 
 static void worst_row(struct verify *v, size_t i, const struct accuracy_site *s, double square)
 {
-	const struct view *e = &v->reading[v->n].view;
+	const struct view *e = &v->reading[v->last].view;
 	const struct view_proc *p = &e->proc[e->proc_of[s->at]];
 	const struct site *site = e->site[s->at];
 	char name[2], what[80] = "taken", hex[32], proc[1024], where[1100];
@@ -827,6 +883,11 @@ static void print_footer(struct verify *v)
 		"%u times or more; found: in the sampled list. held: of the bounds reported there; "
 		"95 %% should have.",
 		o->min_hot);
+	if (again_of(v))
+		emit_footer(v->emit,
+			    "of the run: values and branches whose shares surely differ by more "
+			    "than 1 point between the exact recordings; weight: of all compared; "
+			    "runs: RMS difference of the exact ones.");
 	emit_footer(
 		v->emit,
 		"frequency: of executions, relative to the scale that suits best, then as "
@@ -848,6 +909,7 @@ static void print_all(struct verify *v)
 	print_values(v);
 	print_directions(v);
 	print_targets(v);
+	print_differ(v);
 	print_frequency(v);
 	print_histograms(v);
 	print_worst(v, true);
@@ -857,13 +919,14 @@ static void print_all(struct verify *v)
 
 int verify_print(const struct verify_options *o, struct err *err)
 {
-	struct verify v = { .o = o, .n = o->n - 1 };
+	struct verify v = { .o = o, .n = o->n - 1, .last = o->n - 1 };
 	bool measured = false;
 	int rc = open_all(&v, err);
 
 	if (!rc) {
 		warn_of_doubts(&v);
-		rc = accuracy_measure(v.a, v.reading, v.n, &v.reading[v.n], &o->measure, err);
+		rc = accuracy_measure(v.a, v.reading, v.n, &v.reading[v.last], again_of(&v),
+				      &o->measure, err);
 		measured = !rc;
 		if (!rc)
 			rc = measure_frequency(&v, err);

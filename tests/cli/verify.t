@@ -19,12 +19,16 @@ same two --all --min 100 --worst 2 sampled.db counting.db exact.db
 same common --common --worst 0 sampled.db counting.db exact.db
 same nothing --min 100000 sampled.db exact.db
 same itself exact.db exact.db
+same again --worst 0 sampled.db again.db exact.db
+run "$ASSAY" verify --json --worst 0 sampled.db again.db exact.db
+like "another exact run is one in JSON" "$(jq -c '[.recordings[].name]' <<<"$out")" '^\["A","exact2","exact"\]$'
+again_keys=$(jq -r '.. | objects | keys[]' <<<"$out")
 run "$ASSAY" verify --json --worst 1 sampled.db counting.db exact.db
 golden "JSON" verify/json "$out"
 
 # Every key is documented.
 missing=
-for key in $(jq -r '.. | objects | keys[]' <<<"$out" | sort -u); do
+for key in $(sort -u <<<"$again_keys"$'\n'"$(jq -r '.. | objects | keys[]' <<<"$out")"); do
 	grep -q "\`$key\`" "$ROOT/docs/json.md" || missing+=" $key"
 done
 is "each key is in docs/json.md" "$missing" ""
@@ -53,6 +57,10 @@ run "$ASSAY" verify sampled.db rebuilt.db
 is "another build: status" "$status" 1
 is "… nothing on stdout" "$out" ""
 like "… both build-ids" "$err" 'sampled.db and rebuilt.db ran different files: /nowhere/bin/squeeze \(build-id 0123456789abcdef, 00000000deadbeef\)'
+run "$ASSAY" verify sampled.db stranger.db exact.db
+is "another run of another program: status" "$status" 3
+is "… nothing on stdout" "$out" ""
+like "… said" "$err" 'stranger.db saw no instruction that ran in exact.db'
 run "$ASSAY" verify --json sampled.db stranger.db
 is "another program: status" "$status" 3
 is "… nothing on stdout" "$out" ""

@@ -98,7 +98,7 @@ static struct site *branch(int i, uint64_t addr, uint64_t observed, uint64_t tak
 	return recordings_site(&reading[i].profile, program[i], addr, INSN_BRANCH, observed, taken);
 }
 
-static int measure_n(size_t n)
+static int measure_with(size_t n, const struct reading *again)
 {
 	close_views();
 	for (int i = 0; i < 3; i++) {
@@ -107,7 +107,12 @@ static int measure_n(size_t n)
 		assert_int_equal(binaries_init(&r->binaries, &r->profile, NULL, &err), 0);
 		assert_int_equal(view_open(&r->view, &r->profile, &r->binaries, &err), 0);
 	}
-	return accuracy_measure(a, reading, n, &reading[2], &o, &err);
+	return accuracy_measure(a, reading, n, &reading[2], again, &o, &err);
+}
+
+static int measure_n(size_t n)
+{
+	return measure_with(n, NULL);
 }
 
 static void measure(void)
@@ -527,6 +532,90 @@ static void test_common_sites(void **state)
 	near(a[1].values[ACCURACY_ALL].error.rms, 0.1);
 }
 
+/* Two exact runs. */
+
+/* Values 7, 8 and 9 are what each of three runs made up. */
+static void test_values_of_the_run(void **state)
+{
+	const struct accuracy_differ *d = &a[0].differ_values;
+
+	(void)state;
+	values(2, 0x1000, OPERAND_LOAD, V(1, 6000), V(7, 4000), END);
+	values(1, 0x1000, OPERAND_LOAD, V(1, 6050), V(8, 3950), END);
+	values(0, 0x1000, OPERAND_LOAD, V(1, 600), V(9, 400), END);
+	assert_int_equal(measure_with(1, &reading[1]), 0);
+	near(of(ACCURACY_LOAD)->error.rms, 0);
+	near(of(ACCURACY_LOAD)->error.weight, 6000);
+	assert_int_equal(of(ACCURACY_ALL)->pairs, 1);
+	assert_int_equal(of(ACCURACY_ALL)->hot, 1);
+	assert_int_equal(of(ACCURACY_ALL)->found, 1);
+	assert_int_equal(of(ACCURACY_ALL)->bounds, 1);
+	assert_int_equal(of(ACCURACY_ALL)->held, 1);
+	assert_int_equal(d->pairs, 1);
+	near(d->error.weight, 4000);
+	near(d->error.rms, 0.4);
+	near(d->between.rms, 0.4);
+	measure();
+	near(of(ACCURACY_LOAD)->error.rms, sqrt(0.4 * 0.16));
+	assert_int_equal(of(ACCURACY_ALL)->bounds, 2);
+	assert_int_equal(of(ACCURACY_ALL)->held, 1);
+	assert_int_equal(d->pairs, 0);
+}
+
+/* What the sampled one alone is wrong about stays an error. */
+static void test_an_error_of_sampling_stays(void **state)
+{
+	(void)state;
+	values(2, 0x1000, OPERAND_LOAD, V(1, 8000), V(2, 2000), END);
+	values(1, 0x1000, OPERAND_LOAD, V(1, 7950), V(2, 2050), END);
+	values(0, 0x1000, OPERAND_LOAD, V(1, 850), V(9, 150), END);
+	assert_int_equal(measure_with(1, &reading[1]), 0);
+	near(of(ACCURACY_LOAD)->error.rms, sqrt(0.8 * 0.0025 + 0.2 * 0.04));
+	assert_int_equal(a[0].differ_values.pairs, 0);
+	assert_int_equal(of(ACCURACY_LOAD)->hot, 2);
+	assert_int_equal(of(ACCURACY_LOAD)->found, 1);
+	assert_int_equal(of(ACCURACY_LOAD)->bounds, 2);
+	assert_int_equal(of(ACCURACY_LOAD)->held, 0);
+}
+
+/* The other run may not have come there at all. */
+static void test_directions_of_the_run(void **state)
+{
+	const struct accuracy_differ *d = &a[0].differ_directions;
+
+	(void)state;
+	branch(2, 0x1000, 6000, 3000);
+	branch(1, 0x1000, 6000, 3600);
+	branch(0, 0x1000, 1000, 600);
+	branch(2, 0x2000, 1000, 500);
+	branch(1, 0x2000, 1000, 505);
+	branch(0, 0x2000, 1000, 600);
+	branch(2, 0x3000, 1000, 500);
+	branch(0, 0x3000, 1000, 500);
+	assert_int_equal(measure_with(1, &reading[1]), 0);
+	assert_int_equal(a[0].directions.sites, 1);
+	near(a[0].directions.error.rms, 0.1);
+	assert_int_equal(a[0].directions.bounds, 1);
+	assert_int_equal(d->pairs, 2);
+	near(d->error.weight, 7000);
+	near(d->error.rms, sqrt(6000 * 0.01 / 7000));
+	near(d->between.rms, 0.1);
+	measure();
+	assert_int_equal(a[0].directions.sites, 3);
+}
+
+static void test_another_run_of_another_program(void **state)
+{
+	(void)state;
+	branch(2, 0x1000, 600, 300);
+	branch(0, 0x1000, 900, 450);
+	program[1] = profile_image(&reading[1].profile, IMAGE_FILE, "/bin/other", "cc")->id;
+	branch(1, 0x1000, 900, 450);
+	assert_int_equal(measure_with(1, &reading[1]), -1);
+	assert_int_equal(err.code, ERR_EMPTY);
+	assert_non_null(strstr(err.hint, "/bin/other"));
+}
+
 static void test_exact_against_itself(void **state)
 {
 	struct profile *p = &reading[2].profile;
@@ -597,6 +686,20 @@ static void fill_stranger(struct profile *p)
 	recordings_site(p, image, 0x3a10, INSN_LOAD, 1000, 0);
 }
 
+/* Another run of squeeze: one load has other values, one branch another direction. */
+static void fill_again(struct profile *p)
+{
+	uint32_t image;
+	struct site *s;
+
+	recordings_exact(p);
+	image = profile_image(p, IMAGE_FILE, "/nowhere/bin/squeeze", "0123456789abcdef")->id;
+	s = profile_site(p, (struct site_id){ .image = image, .addr = 0x3a14 });
+	recordings_value(p, s, OPERAND_LOAD, 0x1234, hot_total(s->operand[OPERAND_LOAD]));
+	s = profile_site(p, (struct site_id){ .image = image, .addr = 0x3a20 });
+	s->taken /= 2;
+}
+
 static void fill_big_exact(struct profile *p)
 {
 	recordings_big(p, 200000);
@@ -614,6 +717,7 @@ static int write_all(const char *dir)
 	write_filled(dir, "sampled.db", recordings_squeeze);
 	write_filled(dir, "counting.db", fill_counting);
 	write_filled(dir, "exact.db", recordings_exact);
+	write_filled(dir, "again.db", fill_again);
 	write_filled(dir, "rebuilt.db", fill_rebuilt);
 	write_filled(dir, "stranger.db", fill_stranger);
 	write_filled(dir, "empty.db", recordings_empty);
@@ -651,6 +755,10 @@ int main(int argc, char **argv)
 		TEST(test_a_file_that_moved),
 		TEST(test_nothing_in_common),
 		TEST(test_common_sites),
+		TEST(test_values_of_the_run),
+		TEST(test_an_error_of_sampling_stays),
+		TEST(test_directions_of_the_run),
+		TEST(test_another_run_of_another_program),
 		TEST(test_exact_against_itself),
 	};
 
