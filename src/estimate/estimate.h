@@ -51,9 +51,10 @@ struct estimate_proc {
 	struct estimate_value *block, *edge;
 };
 
-/* A call that is known to lead to a procedure of the program. */
+/* A call, or jump, that is known to lead to a procedure of the program. */
 struct estimate_call {
 	uint32_t from_proc, from_block, to_proc;
+	double share; /* of the block's executions */
 };
 
 struct estimate {

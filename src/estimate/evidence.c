@@ -4,13 +4,16 @@
 
 #include "cfg/seen.h"
 #include "estimate/estimate_priv.h"
+#include "estimate/targets.h"
 #include "isa/insn.h"
+#include "observe/edges.h"
 
 struct collector {
 	struct estimate *e;
 	const struct estimate_source *src;
 	const struct site **site; /* of ELF images, by image and address */
 	size_t n;
+	struct targets targets;
 	size_t cap_proc, cap_range, cap_call;
 	struct err *err;
 };
@@ -142,7 +145,7 @@ static double taken_share(const struct estimate_proc *p, const struct cfg_block 
 }
 
 /* Of several targets, as often as they were observed. */
-static void share_by_target(struct estimate_proc *p, const struct cfg_block *k)
+static void share_by_observed(struct estimate_proc *p, const struct cfg_block *k)
 {
 	double sum = 0;
 
@@ -152,13 +155,33 @@ static void share_by_target(struct estimate_proc *p, const struct cfg_block *k)
 		p->share[i] = (p->observed[p->g.edge[i].to] + 1e-6) / sum;
 }
 
-static void read_edges(struct estimate_proc *p, uint32_t b)
+/* An indirect jump: as often as it was seen to go there. */
+static int share_by_target(struct collector *c, struct estimate_proc *p, const struct cfg_block *k)
+{
+	const struct site *s = k->ninsn ? p->site[k->insn + k->ninsn - 1] : NULL;
+
+	c->targets.n = 0;
+	if (s && targets_of(&c->targets, s, c->err))
+		return -1;
+	if (!c->targets.n)
+		share_by_observed(p, k);
+	for (uint32_t i = k->out; i < k->out + k->nout && c->targets.n; i++) {
+		const struct cfg_block *to = &p->g.block[p->g.edge[i].to];
+
+		if (to->ninsn)
+			p->share[i] =
+				targets_share(&c->targets, p->image, to->start, to->start + 1);
+	}
+	return 0;
+}
+
+static int read_edges(struct collector *c, struct estimate_proc *p, uint32_t b)
 {
 	const struct cfg_block *k = &p->g.block[b];
 	double taken = 0.5;
 
 	if (b == CFG_ENTRY_BLOCK || b == CFG_EXIT_BLOCK)
-		return;
+		return 0;
 	if (k->ends == CFG_END_BRANCH) {
 		taken = taken_share(p, k);
 		for (uint32_t i = k->out; i < k->out + k->nout; i++)
@@ -166,8 +189,9 @@ static void read_edges(struct estimate_proc *p, uint32_t b)
 	} else if (k->nout == 1) {
 		p->share[k->out] = p->g.edge[k->out].kind == CFG_VIRTUAL ? 0 : 1;
 	} else {
-		share_by_target(p, k);
+		return share_by_target(c, p, k);
 	}
+	return 0;
 }
 
 /* The entry block was as often observed as its successor, less what else leads there. */
@@ -213,6 +237,7 @@ static int add_proc(struct collector *c, uint32_t image, uint64_t addr, struct c
 {
 	struct estimate_proc *p;
 	struct err ignored = { 0 };
+	int rc = 0;
 
 	if (grow((void **)&c->e->proc, c->e->nproc, &c->cap_proc, sizeof(*c->e->proc)))
 		return -1;
@@ -226,12 +251,12 @@ static int add_proc(struct collector *c, uint32_t image, uint64_t addr, struct c
 	}
 	for (uint32_t b = 0; b < p->g.nblocks; b++)
 		read_block(c, p, b);
-	for (uint32_t b = 0; b < p->g.nblocks; b++)
-		read_edges(p, b);
+	for (uint32_t b = 0; b < p->g.nblocks && !rc; b++)
+		rc = read_edges(c, p, b);
 	observe_entry(p);
 	c->e->nblocks += p->g.nblocks;
 	c->e->nproc++;
-	return 0;
+	return rc;
 }
 
 /* Looks at those of this image, which are not sorted yet. */
@@ -334,25 +359,74 @@ static const struct estimate_range *behind_plt(const struct collector *c, uint32
 	return NULL;
 }
 
-static int add_call(struct collector *c, uint32_t proc, uint32_t b)
+static int add_call(struct collector *c, uint32_t proc, uint32_t b, uint32_t to, double share)
 {
 	struct estimate *e = c->e;
-	const struct estimate_proc *p = &e->proc[proc];
-	const struct cfg_block *k = &p->g.block[b];
-	const struct estimate_range *to = NULL;
 
-	if (k->ends != CFG_END_CALL && k->ends != CFG_END_NORETURN && k->ends != CFG_END_TAIL)
-		return 0;
-	if (k->callee)
-		to = find_range(e, p->image, k->callee);
-	else if (k->ends == CFG_END_TAIL)
-		to = behind_plt(c, p->image, k->start);
-	if (!to)
-		return 0;
 	if (grow((void **)&e->call, e->ncalls, &c->cap_call, sizeof(*e->call)))
 		return no_memory(c->err);
-	e->call[e->ncalls++] = (struct estimate_call){ proc, b, to->proc };
+	e->call[e->ncalls++] = (struct estimate_call){ proc, b, to, share };
 	return 0;
+}
+
+/* An indirect call or jump: where windows saw it go, as often. 1: never seen. */
+static int add_seen(struct collector *c, uint32_t proc, uint32_t b, const struct site *s)
+{
+	struct targets *t = &c->targets;
+
+	if (!s)
+		return 1;
+	if (targets_of(t, s, c->err))
+		return -1;
+	for (size_t i = 0; i < t->n; i++) {
+		struct site_id to = t->v[i].to;
+		const struct estimate_range *r = find_range(c->e, to.image, to.addr);
+
+		if (r && r->proc != proc && add_call(c, proc, b, r->proc, t->v[i].share))
+			return -1;
+	}
+	return t->n ? 0 : 1;
+}
+
+/* The share of the block's executions that leaves for another procedure by a jump. */
+static double tail_share(const struct estimate_proc *p, const struct cfg_block *k)
+{
+	double share = 0;
+
+	for (uint32_t i = k->out; i < k->out + k->nout; i++)
+		if (p->g.edge[i].kind == CFG_TAIL)
+			share += p->share[i];
+	return share;
+}
+
+/* What the block calls, or jumps to outside of its procedure. */
+static int add_calls(struct collector *c, uint32_t proc, uint32_t b)
+{
+	const struct estimate_proc *p = &c->e->proc[proc];
+	const struct cfg_block *k = &p->g.block[b];
+	const struct cfg_insn *last = k->ninsn ? &p->g.insn[k->insn + k->ninsn - 1] : NULL;
+	const struct site *s = last ? p->site[k->insn + k->ninsn - 1] : NULL;
+	const struct estimate_range *to = NULL;
+	bool calls = k->ends == CFG_END_CALL || k->ends == CFG_END_NORETURN;
+	double share = calls ? 1 : tail_share(p, k);
+
+	if (share <= 0 || !last)
+		return 0;
+	if (k->callee)
+		to = find_range(c->e, p->image, k->callee);
+	else if (k->ends == CFG_END_NEXT)
+		to = find_range(c->e, p->image, k->end);
+	else if (k->ends == CFG_END_BRANCH)
+		to = s && s->target ? find_range(c->e, p->image, s->target) : NULL;
+	else if (edges_is_indirect(last->cls) && last->cls != INSN_RET) {
+		int rc = add_seen(c, proc, b, s);
+
+		if (rc <= 0)
+			return rc;
+		if (k->ends == CFG_END_TAIL)
+			to = behind_plt(c, p->image, k->start);
+	}
+	return to ? add_call(c, proc, b, to->proc, share) : 0;
 }
 
 int evidence_collect(struct estimate *e, const struct estimate_source *src, struct err *err)
@@ -360,14 +434,17 @@ int evidence_collect(struct estimate *e, const struct estimate_source *src, stru
 	struct collector c = { .e = e, .src = src, .err = err };
 	int rc = sort_sites(&c);
 
+	if (!rc)
+		rc = targets_init(&c.targets, src->profile, err);
 	for (size_t i = 0; i < c.n && !rc;)
 		rc = collect_image(&c, &i);
 	if (e->nranges)
 		qsort(e->range, e->nranges, sizeof(*e->range), by_range);
 	for (uint32_t i = 0; i < e->nproc && !rc; i++)
 		for (uint32_t b = CFG_FIRST_BLOCK; b < e->proc[i].g.nblocks && !rc; b++)
-			rc = add_call(&c, i, b);
+			rc = add_calls(&c, i, b);
 	free(c.site);
+	targets_fini(&c.targets);
 	return rc;
 }
 

@@ -80,7 +80,7 @@ static void each_flow(struct walk *w, void (*fn)(struct walk *, size_t, size_t, 
 		const struct estimate_call *c = &e->call[i];
 
 		fn(w, node(&e->proc[c->from_proc], c->from_block),
-		   node(&e->proc[c->to_proc], CFG_ENTRY_BLOCK), 1);
+		   node(&e->proc[c->to_proc], CFG_ENTRY_BLOCK), c->share);
 	}
 }
 
@@ -164,7 +164,7 @@ static double leak(const struct estimate_proc *p, uint32_t b, double reach)
 	return fmin(p->g.block[b].ninsn / fmax(REACH_NEAR, part * reach), 1);
 }
 
-/* What was observed beyond what flows in and what windows begin with. */
+/* What was observed beyond what flows in. */
 static void make_sources(struct walk *w)
 {
 	for (size_t i = 0; i < w->e->nproc; i++) {
@@ -177,7 +177,7 @@ static void make_sources(struct walk *w)
 			w->most[v] =
 				b < CFG_FIRST_BLOCK ? INFINITY : MOST_SLOWER * w->o[v] + UNSEEN;
 			w->leak[v] = leak(p, b, w->reach);
-			w->source[v] = is_open(p, b) ? w->o[v] - p->samples[b] : 0;
+			w->source[v] = is_open(p, b) ? w->o[v] : 0;
 		}
 	}
 	for (size_t v = 0; v < w->n; v++) {

@@ -68,7 +68,7 @@ static struct estimate program(double scale, double slow)
 	assert_true(e.proc && e.call);
 	make_proc(&e, caller_edges, 7, 6);
 	make_proc(&e, callee_edges, 2, 3);
-	e.call[e.ncalls++] = (struct estimate_call){ 0, 3, 1 };
+	e.call[e.ncalls++] = (struct estimate_call){ 0, 3, 1, 1 };
 	p = &e.proc[0];
 	memcpy(p->share, shares, sizeof(shares));
 	for (uint32_t b = 0; b < 6; b++)
