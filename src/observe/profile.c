@@ -8,7 +8,9 @@
 
 #include "observe/calls.h"
 #include "observe/conflicts.h"
+#include "observe/distances.h"
 #include "observe/edges.h"
+#include "observe/misses.h"
 
 const char *const image_kind_name[IMAGE_KIND_N] = { "unknown", "file", "kernel", "anon", "vdso" };
 
@@ -57,6 +59,8 @@ void profile_fini(struct profile *p)
 	edges_free(p);
 	calls_free(p);
 	conflicts_free(p);
+	misses_free(p);
+	distances_free(p);
 	sites_fini(&p->sites);
 	free_images(p);
 	for (size_t i = 0; i < p->nrun; i++) {
@@ -70,6 +74,7 @@ void profile_fini(struct profile *p)
 		free(r->version);
 		free(r->event);
 		free(r->unit);
+		free(r->machine);
 	}
 	free(p->run);
 	for (size_t i = 0; i < p->nwset; i++)
@@ -395,6 +400,7 @@ static int merge_runs(struct profile *dst, const struct profile *src)
 		r->version = copy(s->version);
 		r->event = copy(s->event);
 		r->unit = copy(s->unit);
+		r->machine = copy(s->machine);
 	}
 	return 0;
 }
@@ -454,7 +460,8 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 		rc = merge_site(dst, s, map[s->id.image]);
 	}
 	if (!rc && (edges_merge(dst, src, map) || calls_merge(dst, src, map) ||
-		    conflicts_merge(dst, src, map)))
+		    conflicts_merge(dst, src, map) || misses_merge(dst, src, map) ||
+		    distances_merge(dst, src, map)))
 		rc = -1;
 	if (!rc)
 		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ? -1 : 0;

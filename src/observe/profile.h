@@ -7,7 +7,8 @@
  *            │   └─ procedures that were hit
  *            ├─ sites   (image, address) ─ counters, hot lists by operand
  *            ├─ edges, calls, conflicts   between sites: observe/edges.h, calls.h, conflicts.h
- *            └─ wsets   working sets of processes (observe/wset.h)
+ *            ├─ wsets   working sets of processes (observe/wset.h)
+ *            └─ misses, distances         of simulated caches, by site: observe/misses.h, distances.h
  *
  * Windows begin where time is spent: `observed` counts how often windows saw the instruction, which is no
  * execution count, and what goes with a stall is seen too often. Each window is weighed for that, as it comes
@@ -87,8 +88,9 @@ struct run {
 	char *source;			     /* "sampler", "exact" */
 	char *command;			     /* shell-quoted, or "-p PID", or "-a" */
 	char *host, *cpu, *kernel, *version; /* Assay's */
-	char *event; /* "cpu-clock", "cycles"; of an exact run what was observed: "counts" … */
-	char *unit;  /* of site.time: "ns", "cycles" */
+	char *event;   /* "cpu-clock", "cycles"; of an exact run what was observed: "counts" … */
+	char *machine; /* that was simulated (model/machine.h), or NULL */
+	char *unit;    /* of site.time: "ns", "cycles" */
 	uint64_t started; /* s since the epoch */
 	double rate;	  /* samples a second and CPU that were asked for */
 	unsigned burst;
@@ -112,10 +114,14 @@ struct profile {
 	struct edge *edges;	    /* uthash, key */
 	struct call *calls;
 	struct conflict *conflicts;
-	uint64_t windows;    /* private: windows walked */
-	double starts, near; /* private: of the sites' weights, the sums */
-	struct wset **wset;  /* by run, then process */
+	struct wset **wset;	      /* by run, then process */
 	size_t nwset;
+	struct misses *misses;
+	struct distances **distances; /* of processes */
+	size_t ndistances;
+	struct site_distances *site_distances;
+	uint64_t windows;	      /* private: windows walked */
+	double starts, near;	      /* private: of the sites' weights, the sums */
 	struct image_key *image_keys; /* private */
 };
 

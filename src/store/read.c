@@ -12,6 +12,7 @@
 
 #include "observe/conflicts.h"
 #include "store/journal.h"
+#include "store/model_rows.h"
 #include "store/pairs.h"
 #include "store/recording.h"
 #include "store/snapshot.h"
@@ -141,6 +142,11 @@ static int read_run(struct reader *r, sqlite3_stmt *s)
 	run->finished = sqlite3_column_int(s, 15) != 0;
 	if (count_of(s, 16) >= 0 && count_of(s, 16) <= CONFLICT_DISTANCE_MAX)
 		r->p->conflict_distance = run->distance = (unsigned)count_of(s, 16);
+	if (sqlite3_column_type(s, 17) != SQLITE_NULL) {
+		run->machine = strdup(text(s, 17));
+		if (!run->machine)
+			return err_set(r->err, ERR_FAILED, "no memory");
+	}
 	if (!isfinite(run->rate))
 		return corrupt(r, "a run's rate");
 	if (run->sketch_capacity >= 1 && run->sketch_capacity <= HOT_CAPACITY_MAX) {
@@ -453,23 +459,28 @@ static int read_sites(struct reader *r)
 
 static int read_runs(struct reader *r)
 {
-	int64_t distance = 0;
-	char sql[300];
+	int64_t distance = 0, machine = 0;
+	char sql[320];
 
-	if (has_column(r, "run", "distance", &distance))
+	if (has_column(r, "run", "distance", &distance) ||
+	    has_column(r, "run", "machine", &machine))
 		return -1;
 	snprintf(sql, sizeof(sql),
 		 "SELECT id, source, command, host, cpu, kernel, version, event, unit, started,"
-		 " rate, burst, sketch, sketch_capacity, status, finished, %s FROM run ORDER BY id",
-		 distance ? "distance" : "0");
+		 " rate, burst, sketch, sketch_capacity, status, finished, %s, %s FROM run ORDER "
+		 "BY id",
+		 distance ? "distance" : "0", machine ? "machine" : "NULL");
 	return each_row(r, sql, read_run);
 }
 
 static int read_pairs(struct reader *r)
 {
 	const char *what = "";
+	enum pairs_result result = pairs_read(r->db, r->p, r->map, r->nmap, &what);
 
-	switch (pairs_read(r->db, r->p, r->map, r->nmap, &what)) {
+	if (!result)
+		result = model_rows_read(r->db, r->p, r->map, r->nmap, r->first_run, &what);
+	switch (result) {
 	case PAIRS_OK:
 		return 0;
 	case PAIRS_DATABASE:

@@ -9,6 +9,7 @@
 
 #include "store/create.h"
 #include "store/journal.h"
+#include "store/model_rows.h"
 #include "store/pairs.h"
 #include "store/schema.h"
 #include "store/snapshot.h"
@@ -182,6 +183,7 @@ static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struc
 	sqlite3_bind_int(s, 15, run->status);
 	sqlite3_bind_int(s, 16, run->finished);
 	sqlite3_bind_int64(s, 17, run->distance);
+	sqlite3_bind_text(s, 18, run->machine, -1, SQLITE_STATIC);
 	if (step(r, s, err))
 		return -1;
 	return write_counters(r, i, &run->n, err);
@@ -190,7 +192,7 @@ static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struc
 static int write_runs(struct recording *r, const struct profile *p, struct err *err)
 {
 	sqlite3_stmt *s = prepare(
-		r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+		r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
 	int rc = s ? 0 : -1;
 
 	for (size_t i = 0; i < p->nrun && !rc; i++)
@@ -416,6 +418,11 @@ static int write_wsets(struct recording *r, const struct profile *p, struct err 
 	return p->nwset && wset_rows_write(r->db, p) != SQLITE_OK ? db_error(r, "write", err) : 0;
 }
 
+static int write_models(struct recording *r, const struct profile *p, struct err *err)
+{
+	return model_rows_write(r->db, p) ? 0 : db_error(r, "write", err);
+}
+
 static int roll_back(struct recording *r)
 {
 	sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
@@ -440,6 +447,7 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
 	    write_snapshot(r, p, err) || write_pairs(r, p, true, err) || write_wsets(r, p, err) ||
+	    write_models(r, p, err) ||
 	    exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
@@ -462,6 +470,7 @@ static int write_all(struct recording *r, const struct profile *p, bool packed, 
 		return -1;
 	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
 	    write_aggregate(r, p, packed, err) || write_wsets(r, p, err) ||
+	    write_models(r, p, err) ||
 	    exec(r, "DELETE FROM journal", err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	return 0;

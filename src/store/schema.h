@@ -6,12 +6,17 @@
 #ifndef ASSAY_STORE_SCHEMA_H
 #define ASSAY_STORE_SCHEMA_H
 
+#include "observe/misses.h"
+
+#define X(id, name, what) ", " name " INTEGER"
+#define MISS_COLUMNS MISSES(X)
+
 static const char schema_sql[] =
 	"CREATE TABLE run(id INTEGER PRIMARY KEY, source TEXT, command TEXT, host TEXT, cpu TEXT,"
 	" kernel TEXT, version TEXT, event TEXT, unit TEXT, started INTEGER, rate REAL, burst "
 	"INTEGER,"
 	" sketch INTEGER, sketch_capacity INTEGER, status INTEGER, finished INTEGER,"
-	" distance INTEGER);"
+	" distance INTEGER, machine TEXT);"
 	"CREATE TABLE counter(run INTEGER, name TEXT, value INTEGER, PRIMARY KEY(run, name))"
 	" WITHOUT ROWID;"
 	"CREATE TABLE image(id INTEGER PRIMARY KEY, kind TEXT, path TEXT, build_id TEXT,"
@@ -32,6 +37,13 @@ static const char schema_sql[] =
 	" store_address INTEGER, kind TEXT, count INTEGER, distance INTEGER, nearest INTEGER,"
 	" farthest INTEGER,"
 	" PRIMARY KEY(image, address, store_image, store_address, kind)) WITHOUT ROWID;"
+	"CREATE TABLE miss(image INTEGER, address INTEGER" MISS_COLUMNS
+	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
+	"CREATE TABLE distance(run INTEGER, number INTEGER, pid INTEGER, line INTEGER, cold "
+	"INTEGER,"
+	" buckets BLOB, PRIMARY KEY(run, number)) WITHOUT ROWID;"
+	"CREATE TABLE site_distance(image INTEGER, address INTEGER, cold INTEGER, octaves BLOB,"
+	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
 	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);"
 	"CREATE TABLE edge_snapshot(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);"
@@ -45,5 +57,8 @@ static const char schema_sql[] =
 	" end INTEGER, cpu_ns INTEGER, wall_ns INTEGER, lines INTEGER, code_lines INTEGER,"
 	" first INTEGER, stack TEXT, size INTEGER, sets BLOB, PRIMARY KEY(run, process, number))"
 	" WITHOUT ROWID;";
+
+#undef X
+#undef MISS_COLUMNS
 
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A branch predictor of today's kind, of plain parameters: no particular CPU's.
+ *
+ *   direction  TAGE (Seznec and Michaud, 2006): two-bit counters by address, and tables tagged and indexed by address
+ *              and 5 to 160 of the last branches' outcomes; the longest that matches predicts
+ *   targets    of indirect jumps and calls: a table tagged by address and the last targets, else where it went last
+ *   returns    a stack of 32
+ */
+#ifndef ASSAY_MODEL_BRANCH_H
+#define ASSAY_MODEL_BRANCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct branch_predictor;
+
+struct branch_predictor *branch_new(void); /* NULL: no memory */
+void branch_free(struct branch_predictor *p);
+
+/* Each tells whether it was mispredicted, and learns. */
+bool branch_conditional(struct branch_predictor *p, uint64_t pc, bool taken);
+bool branch_indirect(struct branch_predictor *p, uint64_t pc, uint64_t target);
+bool branch_return(struct branch_predictor *p, uint64_t target);
+/* A call, besides. */
+void branch_call(struct branch_predictor *p, uint64_t next);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A set-associative cache of lines: what it holds, not the data. Whatever is touched is brought in.
+ */
+#ifndef ASSAY_MODEL_CACHE_H
+#define ASSAY_MODEL_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum cache_policy {
+	CACHE_LRU,
+	/* a bit for each way, set when it is used; when all would be, the others are cleared; the first way
+	 * without goes: what is called bit-PLRU */
+	CACHE_PLRU,
+};
+
+struct cache_geometry {
+	uint32_t sets, ways; /* ways: 0, there is no such cache; any number of sets */
+};
+
+struct cache {
+	struct cache_geometry g;
+	int policy;
+	uint64_t *line; /* of each set, LRU: the one used last first. Without: UINT64_MAX */
+	uint64_t *used; /* PLRU: of each set, a bit for each way */
+};
+
+#define CACHE_PLRU_WAYS 64
+
+/* -1 without memory. PLRU: CACHE_PLRU_WAYS at most. */
+int cache_init(struct cache *c, struct cache_geometry g, int policy);
+void cache_fini(struct cache *c);
+/* Whether the line was there. It is now. */
+bool cache_touch(struct cache *c, uint64_t line);
+
+#endif

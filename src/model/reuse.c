@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/reuse.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOP 32
+#define TIMES_MIN 4096	/* a multiple of 64, as all numbers of times are */
+#define SLOTS_MIN 1024	/* a power of two */
+#define NONE UINT64_MAX /* no line */
+#define TIMES_MAX (1ull << 31)
+
+struct slot {
+	uint64_t line; /* NONE: free */
+	uint32_t time; /* + 1; 0: it is in the top */
+	uint32_t unused;
+};
+
+struct reuse {
+	uint64_t top[TOP];
+	unsigned ntop;
+	struct slot *slot;
+	size_t slots, lines;
+	uint64_t *bits; /* by time */
+	uint32_t *tree; /* Fenwick, from 1, over words of bits */
+	uint64_t times, now, live;
+};
+
+static bool make_times(struct reuse *r, uint64_t times)
+{
+	uint64_t *bits = calloc(times / 64, sizeof(*bits));
+	uint32_t *tree = calloc(times / 64 + 1, sizeof(*tree));
+
+	if (!bits || !tree) {
+		free(bits);
+		free(tree);
+		return false;
+	}
+	free(r->bits);
+	free(r->tree);
+	r->bits = bits;
+	r->tree = tree;
+	r->times = times;
+	return true;
+}
+
+static struct slot *make_slots(size_t n)
+{
+	struct slot *s = malloc(n * sizeof(*s));
+
+	for (size_t i = 0; s && i < n; i++)
+		s[i] = (struct slot){ .line = NONE };
+	return s;
+}
+
+struct reuse *reuse_new(void)
+{
+	struct reuse *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->slots = SLOTS_MIN;
+	r->slot = make_slots(r->slots);
+	if (!r->slot || !make_times(r, TIMES_MIN)) {
+		reuse_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void reuse_free(struct reuse *r)
+{
+	if (!r)
+		return;
+	free(r->slot);
+	free(r->bits);
+	free(r->tree);
+	free(r);
+}
+
+/* The line's slot, or the free one where it would go. */
+static struct slot *find(struct slot *slot, size_t slots, uint64_t line)
+{
+	size_t i = (line * 0x9e3779b97f4a7c15ull) >> 20 & (slots - 1);
+
+	while (slot[i].line != line && slot[i].line != NONE)
+		i = (i + 1) & (slots - 1);
+	return &slot[i];
+}
+
+/* A third at least stays free. */
+static bool widen(struct reuse *r)
+{
+	size_t slots = 2 * r->slots;
+	struct slot *s;
+
+	if (r->lines < r->slots / 3 * 2)
+		return true;
+	s = make_slots(slots);
+	if (!s)
+		return false;
+	for (size_t i = 0; i < r->slots; i++)
+		if (r->slot[i].line != NONE)
+			*find(s, slots, r->slot[i].line) = r->slot[i];
+	free(r->slot);
+	r->slot = s;
+	r->slots = slots;
+	return true;
+}
+
+/* Bits up to that time, itself included. */
+static uint64_t bits_to(const struct reuse *r, uint64_t time)
+{
+	uint64_t n = (uint64_t)__builtin_popcountll(r->bits[time / 64] << (63 - time % 64));
+
+	for (uint64_t i = time / 64; i; i &= i - 1)
+		n += r->tree[i];
+	return n;
+}
+
+static void change(struct reuse *r, uint64_t time, uint32_t by)
+{
+	r->bits[time / 64] ^= 1ull << time % 64;
+	for (uint64_t i = time / 64 + 1; i <= r->times / 64; i += i & (0 - i))
+		r->tree[i] += by;
+	r->live += (uint64_t)(int64_t)(int32_t)by;
+}
+
+/* Numbers times anew: 0 … live - 1. */
+static bool renumber(struct reuse *r)
+{
+	uint64_t times = r->times;
+
+	for (size_t i = 0; i < r->slots; i++)
+		if (r->slot[i].line != NONE && r->slot[i].time)
+			r->slot[i].time = (uint32_t)bits_to(r, r->slot[i].time - 1);
+	if (r->live > times / 2)
+		times *= 2;
+	if (times > TIMES_MAX || !make_times(r, times))
+		return false;
+	for (uint64_t t = 0; t < r->live; t++)
+		r->bits[t / 64] |= 1ull << t % 64;
+	for (uint64_t i = 1; i <= r->times / 64; i++) {
+		uint64_t up = i + (i & (0 - i));
+
+		r->tree[i] += (uint32_t)__builtin_popcountll(r->bits[i - 1]);
+		if (up <= r->times / 64)
+			r->tree[up] += r->tree[i];
+	}
+	r->now = r->live;
+	return true;
+}
+
+/* The line leaves the top. */
+static bool leave(struct reuse *r, uint64_t line)
+{
+	if (r->now == r->times && !renumber(r))
+		return false;
+	find(r->slot, r->slots, line)->time = (uint32_t)r->now + 1;
+	change(r, r->now++, 1);
+	return true;
+}
+
+static bool put_on_top(struct reuse *r, uint64_t line)
+{
+	if (r->ntop == TOP && !leave(r, r->top[--r->ntop]))
+		return false;
+	memmove(r->top + 1, r->top, r->ntop * sizeof(*r->top));
+	r->top[0] = line;
+	r->ntop++;
+	return true;
+}
+
+static uint64_t touch_deep(struct reuse *r, uint64_t line)
+{
+	struct slot *s = find(r->slot, r->slots, line);
+	uint64_t distance = REUSE_COLD;
+
+	if (s->line == NONE) {
+		if (!widen(r))
+			return REUSE_FAILED;
+		*find(r->slot, r->slots, line) = (struct slot){ .line = line };
+		r->lines++;
+	} else {
+		distance = TOP + r->live - bits_to(r, s->time - 1);
+		change(r, s->time - 1, ~0u);
+		s->time = 0;
+	}
+	return put_on_top(r, line) ? distance : REUSE_FAILED;
+}
+
+uint64_t reuse_touch(struct reuse *r, uint64_t line)
+{
+	for (unsigned i = 0; i < r->ntop; i++) {
+		if (r->top[i] != line)
+			continue;
+		if (i) {
+			memmove(r->top + 1, r->top, i * sizeof(*r->top));
+			r->top[0] = line;
+		}
+		return i;
+	}
+	return touch_deep(r, line);
+}
+
+uint64_t reuse_lines(const struct reuse *r)
+{
+	return r->lines;
+}
+
+size_t reuse_memory(const struct reuse *r)
+{
+	return sizeof(*r) + r->slots * sizeof(*r->slot) + r->times / 64 * 12;
+}

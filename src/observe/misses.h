@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a simulated machine (src/model) missed at each site of an exact recording; and the reuse distances that its
+ * accesses had.
+ */
+#ifndef ASSAY_OBSERVE_MISSES_H
+#define ASSAY_OBSERVE_MISSES_H
+
+#include <stdint.h>
+
+#include "observe/profile.h"
+
+/* One line an item: how often. Misses are of lines and pages, one access may have several. */
+#define MISSES(X) \
+	X(ACCESSES, "accesses", "accesses to data") \
+	X(L1D, "l1d", "lines of data that the first level did not have") \
+	X(L2D, "l2d", "… nor the second") \
+	X(L3D, "l3d", "… nor the last: from memory") \
+	X(DTLB, "dtlb", "pages of data that the first TLB did not have") \
+	X(DWALK, "dwalk", "… nor the second: a walk") \
+	X(FETCHES, "fetches", "lines of code entered") \
+	X(L1I, "l1i", "of those, not in the first level") \
+	X(L2I, "l2i", "… nor the second") \
+	X(L3I, "l3i", "… nor the last") \
+	X(ITLB, "itlb", "pages of code that the first TLB did not have") \
+	X(IWALK, "iwalk", "… nor the second") \
+	X(BRANCHES, "branches", "conditional branches, indirect jumps and calls, returns") \
+	X(MISPREDICTED, "mispredicted", "of those, mispredicted")
+enum miss_kind {
+#define X(id, name, what) MISS_##id,
+	MISSES(X)
+#undef X
+	MISS_KIND_N,
+};
+extern const char *const miss_kind_name[MISS_KIND_N];
+extern const char *const miss_kind_what[MISS_KIND_N];
+
+struct misses {
+	struct site_id key;
+	uint64_t n[MISS_KIND_N];
+	UT_hash_handle hh;
+};
+
+/* The site's, made if new; NULL without memory. */
+struct misses *misses_get(struct profile *p, struct site_id id);
+const struct misses *misses_find(const struct profile *p, struct site_id id);
+int misses_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
+void misses_free(struct profile *p);
+
+#endif

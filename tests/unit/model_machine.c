@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Simulated caches, TLBs and predictors on patterns whose misses are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/core.h"
+
+static struct machine machine;
+static struct cache l3;
+static struct core core;
+static uint64_t n[CORE_MISS_N];
+
+static int begin(const char *text)
+{
+	struct err err;
+
+	machine_this(&machine);
+	if (machine_parse(&machine, text, &err))
+		return -1;
+	memset(n, 0, sizeof(n));
+	return core_last_level(&l3, &machine) || core_init(&core, &machine, &l3);
+}
+
+static void end(void)
+{
+	core_fini(&core);
+	cache_fini(&l3);
+}
+
+#define SMALL \
+	"l1d=4K/4,l1i=4K/4,l2=32K/8,l3=256K/16,line=64,page=4K,dtlb=8/8,itlb=8/4,dtlb2=32/" \
+	"4,itlb2=0,"
+
+/* 16 KiB in steps of 8 bytes, again and again: a miss a line in the first level, each time; in the others once. */
+static void test_stride(void **unused)
+{
+	(void)unused;
+	for (int plru = 0; plru < 2; plru++) {
+		assert_int_equal(begin(plru ? SMALL "policy=plru" : SMALL "policy=lru"), 0);
+		for (int round = 0; round < 10; round++)
+			for (uint64_t at = 0; at < 16384; at += 8)
+				core_data(&core, 0x10000 + at, 8, n);
+		if (!plru)
+			assert_int_equal(n[CORE_L1], 2560);
+		assert_in_range(n[CORE_L1], 1000, 2560);
+		assert_int_equal(n[CORE_L2], 256);
+		assert_int_equal(n[CORE_L3], 256);
+		assert_int_equal(n[CORE_TLB], 4);
+		assert_int_equal(n[CORE_WALK], 4);
+		end();
+	}
+}
+
+/* A chain through 16 pages that does not fit into the first TLB, and lies in one set of the first cache. */
+static void test_chase(void **unused)
+{
+	unsigned at = 0;
+
+	(void)unused;
+	assert_int_equal(begin(SMALL), 0);
+	for (unsigned i = 0; i < 1600; i++) {
+		core_data(&core, 0x100000 + at * 4096ull, 8, n);
+		at = (at + 7) % 16;
+	}
+	/* LRU never hits in a TLB of 8 pages, or a set of 4 lines */
+	assert_int_equal(n[CORE_TLB], 1600);
+	assert_int_equal(n[CORE_L1], 1600);
+	assert_int_equal(n[CORE_WALK], 16);
+	assert_int_equal(n[CORE_L3], 16);
+	end();
+}
+
+/* An access has as many misses as it has lines and pages. */
+static void test_spans(void **unused)
+{
+	(void)unused;
+	assert_int_equal(begin(SMALL), 0);
+	core_data(&core, 0x20ffc, 8, n);
+	assert_int_equal(n[CORE_L1], 2);
+	assert_int_equal(n[CORE_TLB], 2);
+	core_data(&core, 0x30000, 8192, n);
+	assert_int_equal(n[CORE_L1], 2 + 128);
+	assert_int_equal(n[CORE_TLB], 4);
+	for (int i = 0; i < 4; i++)
+		core_fetch(&core, 0x400000 + 16 * (uint64_t)i, n);
+	assert_int_equal(n[CORE_L1], 2 + 128 + 1);
+	end();
+}
+
+static unsigned wrong(unsigned (*outcome)(unsigned i), unsigned from, unsigned to)
+{
+	struct branch_predictor *b = branch_new();
+	unsigned count = 0;
+
+	assert_non_null(b);
+	for (unsigned i = 0; i < to; i++) {
+		bool missed = branch_conditional(b, 0x401000, outcome(i));
+
+		count += i >= from && missed;
+	}
+	branch_free(b);
+	return count;
+}
+
+static unsigned always(unsigned i)
+{
+	(void)i;
+	return 1;
+}
+
+static unsigned alternates(unsigned i)
+{
+	return i & 1;
+}
+
+static unsigned loop_of_7(unsigned i)
+{
+	return i % 7 != 6;
+}
+
+static unsigned loop_of_30(unsigned i)
+{
+	return i % 30 != 29;
+}
+
+static unsigned noise(unsigned i)
+{
+	uint64_t h = (i + 1) * 0x9e3779b97f4a7c15ull;
+
+	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
+	return h >> 40 & 1;
+}
+
+static void test_directions(void **unused)
+{
+	(void)unused;
+	assert_true(wrong(always, 0, 10000) <= 2);
+	assert_true(wrong(alternates, 100, 10000) <= 10);
+	assert_true(wrong(loop_of_7, 500, 10000) <= 20);
+	assert_true(wrong(loop_of_30, 3000, 30000) <= 90); /* a tenth of its 900 ends */
+	assert_in_range(wrong(noise, 0, 20000), 9000, 11000);
+}
+
+/* Two branches, the second one as the first: history has it, each alone is noise. */
+static void test_correlation(void **unused)
+{
+	struct branch_predictor *b = branch_new();
+	unsigned first = 0, second = 0;
+
+	(void)unused;
+	assert_non_null(b);
+	for (unsigned i = 0; i < 20000; i++) {
+		bool taken = noise(i);
+
+		first += branch_conditional(b, 0x401000, taken);
+		second += branch_conditional(b, 0x401080, taken);
+	}
+	assert_true(first > 9000);
+	assert_true(second < 1000);
+	branch_free(b);
+}
+
+static void test_targets(void **unused)
+{
+	struct branch_predictor *b = branch_new();
+	unsigned fixed = 0, cycle = 0, returns = 0;
+
+	(void)unused;
+	assert_non_null(b);
+	for (unsigned i = 0; i < 1000; i++) {
+		fixed += branch_indirect(b, 0x402000, 0x500000);
+		cycle += branch_indirect(b, 0x402100, 0x500000 + i % 4 * 64);
+		for (unsigned k = 0; k < 20; k++)
+			branch_call(b, 0x403000 + k);
+		for (unsigned k = 20; k-- > 0;)
+			returns += branch_return(b, 0x403000 + k);
+	}
+	assert_true(fixed <= 2);
+	assert_true(cycle <= 50);
+	assert_int_equal(returns, 0);
+	/* deeper than the stack: what went over is lost */
+	for (unsigned k = 0; k < 40; k++)
+		branch_call(b, 0x404000 + k);
+	for (unsigned k = 40; k-- > 0;)
+		returns += branch_return(b, 0x404000 + k);
+	assert_int_equal(returns, 8);
+	branch_free(b);
+}
+
+static void test_text(void **unused)
+{
+	static const char *const bad[] = { "l1d",
+					   "l1d=x",
+					   "l4=1K/2",
+					   "l1d=1000/8",
+					   "line=63",
+					   "page=64",
+					   "policy=big",
+					   "l1d=32K/0",
+					   "l2=8K/128,policy=plru",
+					   "l1d=99999999999999G/1" };
+	char text[MACHINE_TEXT], again[MACHINE_TEXT];
+	struct machine m, other;
+	struct err err;
+
+	(void)unused;
+	machine_this(&m);
+	machine_text(&m, text, sizeof(text));
+	memset(&other, 0, sizeof(other));
+	assert_int_equal(machine_parse(&other, text, &err), 0);
+	assert_string_equal(machine_text(&other, again, sizeof(again)), text);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		machine_this(&m);
+		if (!machine_parse(&m, bad[i], &err))
+			fail_msg("%s passes", bad[i]);
+		assert_int_equal(err.code, ERR_USAGE);
+	}
+	assert_int_equal(begin("l3=0,l2=0"), 0);
+	core_data(&core, 0, 8, n);
+	core_data(&core, 0, 8, n);
+	assert_int_equal(n[CORE_L3], 1);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stride),	    cmocka_unit_test(test_chase),
+		cmocka_unit_test(test_spans),	    cmocka_unit_test(test_directions),
+		cmocka_unit_test(test_correlation), cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_text),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
