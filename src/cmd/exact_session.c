@@ -21,6 +21,7 @@
 #include "cmd/signals.h"
 #include "dbi/exact.h"
 #include "dbi/shared.h"
+#include "dbi/simulate.h"
 #include "sampler/spawn.h"
 #include "store/recording.h"
 
@@ -34,6 +35,7 @@ struct session {
 	const struct session_options *o;
 	struct profile profile;
 	struct exact *exact;
+	const struct order_consumer *simulation; /* or NULL */
 	struct recording *recording;
 	struct spawn child;
 	sigset_t old_mask;
@@ -115,7 +117,7 @@ static void checkpoint(struct session *s, struct err *err)
 static void loop(struct session *s, struct err *err)
 {
 	struct pollfd p = { .fd = s->signals, .events = POLLIN };
-	bool stream = s->o->observe & EXACT_STREAM;
+	bool stream = s->o->observe & EXACT_STREAM || s->simulation;
 	uint64_t counted = describe_now_ns();
 	int tick = 1; /* a program meets most of its code as it begins */
 
@@ -177,12 +179,28 @@ static void finish(struct session *s, struct err *err)
 		closing_line(s);
 }
 
-static const char *observed(unsigned mode)
+static const char *observed(const struct session_options *o)
 {
-	return mode & EXACT_LINES	? "lines"
-	       : mode & EXACT_VALUES	? "values"
-	       : mode & EXACT_ADDRESSES ? "addresses"
-					: "counts";
+	unsigned mode = o->observe;
+
+	return o->simulate == SIMULATE_REUSE	? "reuse"
+	       : o->simulate == SIMULATE_MISSES ? "misses"
+	       : mode & EXACT_LINES		? "lines"
+	       : mode & EXACT_VALUES		? "values"
+	       : mode & EXACT_ADDRESSES		? "addresses"
+						: "counts";
+}
+
+static int start_simulation(struct session *s, struct err *err)
+{
+	const struct session_options *o = s->o;
+	char text[MACHINE_TEXT];
+
+	s->simulation = o->simulate == SIMULATE_REUSE ? simulate_reuse(&s->profile, o->machine.line)
+						      : simulate_misses(&s->profile, &o->machine);
+	s->profile.run[0].machine = strdup(machine_text(&o->machine, text, sizeof(text)));
+	return s->simulation && s->profile.run[0].machine ? 0
+							  : err_set(err, ERR_FAILED, "no memory");
 }
 
 static int prepare(struct session *s, char *const **argv, struct err *err)
@@ -195,12 +213,15 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	s->signals = signals_open(&s->old_mask, err);
 	if (s->signals < 0)
 		return -1;
-	s->profile.run[0].event = strdup(observed(o->observe));
+	s->profile.run[0].event = strdup(observed(o));
 	if (!s->profile.run[0].event)
 		return err_set(err, ERR_FAILED, "no memory");
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
-	s->exact = exact_open(EXACT_COUNTS | o->observe, &o->lines, &s->profile, err);
+	if (o->simulate && start_simulation(s, err))
+		return -1;
+	s->exact =
+		exact_open(EXACT_COUNTS | o->observe, &o->lines, s->simulation, &s->profile, err);
 	if (!s->exact)
 		return -1;
 	exact_limit_code(s->exact, (uint64_t)o->cache_kib << 10);
@@ -266,6 +287,7 @@ int exact_session_run(const struct session_options *o, struct err *err)
 	if (rc)
 		spawn_cancel(&s.child);
 	exact_close(s.exact);
+	simulate_free(s.simulation);
 	profile_fini(&s.profile);
 	close(s.signals);
 	return err->code ? err->code : exit_status(&s);
@@ -318,7 +340,7 @@ int exact_session_probe(uint64_t *instructions, struct err *err)
 
 	if (profile_init(&p, err))
 		return -1;
-	e = exact_open(EXACT_COUNTS, NULL, &p, err);
+	e = exact_open(EXACT_COUNTS, NULL, NULL, &p, err);
 	if (e)
 		rc = probe(e, instructions, err);
 	exact_close(e);

@@ -16,7 +16,8 @@ static double rate = 997, seconds;
 static unsigned burst = 256, pid, tid, ring_mib, capacity;
 static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
-static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts";
+static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
+		  *machine = "";
 static bool all, quiet, exact, kernel_buffers;
 static unsigned line = 64, snapshots = 512;
 static double interval = 1e7;
@@ -40,8 +41,11 @@ static const struct opt opts[] = {
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
 	{ 0, "observe", "WHAT",
-	  "with --exact: counts (default); also addresses, values, or lines (working sets)",
-	  OPT_CHOICE, &observe, 0, 0, "counts addresses values lines" },
+	  "with --exact: counts (default), addresses, values, lines (working sets), reuse, misses",
+	  OPT_CHOICE, &observe, 0, 0, "counts addresses values lines reuse misses" },
+	{ 0, "machine", "WHAT",
+	  "with misses or reuse: caches other than this CPU's, l1d=32K/8,line=64,…", OPT_STRING,
+	  &machine, 0, 0, NULL },
 	{ 0, "cache", "KIB",
 	  "with --exact: room for translated code in each process (default 393216)", OPT_UINT,
 	  &cache_kib, 64, 393216, NULL },
@@ -185,6 +189,12 @@ static int run(int argc, char **argv, struct err *err)
 		    : !strcmp(observe, "addresses") ? EXACT_ADDRESSES
 		    : !strcmp(observe, "lines")	    ? EXACT_LINES
 						    : 0;
+	o.simulate = !strcmp(observe, "reuse")	  ? SIMULATE_REUSE
+		     : !strcmp(observe, "misses") ? SIMULATE_MISSES
+						  : SIMULATE_NOTHING;
+	machine_this(&o.machine);
+	if (machine_parse(&o.machine, machine, err))
+		return err->code;
 	if (exact)
 		return exact_session_run(&o, err);
 	if (check_targets(argc, err) || check_rate(err))

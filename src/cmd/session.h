@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "dbi/shared.h"
+#include "model/machine.h"
 #include "sampler/sampler.h"
 #include "sketch/hot.h"
 
@@ -22,10 +23,16 @@ struct session_options {
 	double seconds; /* at most; 0: without end */
 	enum hot_method sketch;
 	unsigned sketch_capacity;
-	bool quiet;	    /* no closing line */
-	unsigned observe;   /* --exact: EXACT_… of dbi/shared.h */
-	unsigned cache_kib; /* --exact: room for translated code, or 0 */
-	unsigned distance;  /* in which conflicts are looked for; 0: they are not */
+	bool quiet;	  /* no closing line */
+	unsigned observe; /* --exact: EXACT_… of dbi/shared.h */
+	enum {
+		SIMULATE_NOTHING,
+		SIMULATE_REUSE,
+		SIMULATE_MISSES
+	} simulate;		/* --exact */
+	struct machine machine; /* … what */
+	unsigned cache_kib;	/* --exact: room for translated code, or 0 */
+	unsigned distance;	/* in which conflicts are looked for; 0: they are not */
 	struct exact_lines lines;
 };
 

@@ -71,8 +71,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-struct exact *exact_open(unsigned mode, const struct exact_lines *lines, struct profile *p,
-			 struct err *err)
+struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
+			 const struct order_consumer *consumer, struct profile *p, struct err *err)
 {
 	/* ours as long as we are: closing another descriptor of the file would release it */
 	struct flock ours = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -109,7 +109,8 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines, struct 
 		exact_close(e);
 		return NULL;
 	}
-	e->header->mode = mode;
+	e->header->mode = consumer ? mode | EXACT_ORDER : mode;
+	e->consumer = consumer;
 	if (lines)
 		e->header->lines = e->lines = *lines;
 	e->began_ns = now_ns();
@@ -156,8 +157,10 @@ static void leave_code(struct process *p)
 	while (p && --p->users == 0) {
 		struct code_memory *m;
 
-		for (struct code_block *b = p->own; b; b = b->next)
+		for (struct code_block *b = p->own; b; b = b->next) {
 			streams_free_block(b);
+			order_free_block(b);
+		}
 		p->own = NULL;
 		while ((m = p->memory)) {
 			p->memory = m->next;
@@ -175,6 +178,8 @@ static void release(const struct exact *e, struct process *p)
 	p->released = true;
 	if (p->sink)
 		streams_free(e, p);
+	if (e->consumer)
+		order_free(e, p);
 	unmap(p);
 	free(p->block);
 	free(p->inverted);
@@ -464,7 +469,7 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 	b->len = r->len;
 	b->next = p->own;
 	p->own = b;
-	if (streams && streams_block(b, r, err))
+	if (e->consumer ? order_block(e, b, r, err) : streams && streams_block(b, r, err))
 		return -1;
 	while (p->nblock < r->id && p->nblock < MAX_BLOCKS) /* numbers that carry no code */
 		if (!add_block(p, NULL, false, streams))
@@ -495,7 +500,7 @@ static int take_exit(struct exact *e, struct process *p, const struct exact_exit
 	b->leaves = b->site[b->n - 1]->target ? 0 : r->target;
 	b->next = p->own;
 	p->own = b;
-	if (streams && streams_exit(b, of, r, err))
+	if (e->consumer ? order_exit(b, of, r, err) : streams && streams_exit(b, of, r, err))
 		return -1;
 	return add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
 }
@@ -798,6 +803,8 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	p->users = 1;
 	if (replaced)
 		replaced->replaced = true;
+	if (replaced && r->same)
+		replaced->successor = p;
 	if (parent && !parent->released) {
 		struct exact_process copy = *r;
 

@@ -10,11 +10,15 @@
 #include "observe/profile.h"
 
 struct exact;
-
 struct exact_lines;
-/* `mode`: EXACT_… of dbi/shared.h; `lines` with EXACT_LINES, else NULL. NULL with err set. */
-struct exact *exact_open(unsigned mode, const struct exact_lines *lines, struct profile *p,
-			 struct err *err);
+struct order_consumer;
+
+/*
+ * `mode`: EXACT_… of dbi/shared.h; `lines` with EXACT_LINES, else NULL. With a consumer, which has to live as long, what
+ * streams tell goes to it, in program order, and not into the profile (dbi/order.h). NULL with err set.
+ */
+struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
+			 const struct order_consumer *consumer, struct profile *p, struct err *err);
 void exact_close(struct exact *e);
 /* Room for translated code in each process, bytes; 0: as much as there is. */
 void exact_limit_code(struct exact *e, uint64_t bytes);

@@ -5,6 +5,7 @@
 
 #include "dbi/classes.h"
 #include "dbi/exact.h"
+#include "dbi/order.h"
 #include "dbi/shared.h"
 #include "sampler/files.h"
 
@@ -23,9 +24,10 @@ struct code_block {
 	uint16_t nfield, ncolumn;
 	struct field *field;
 	struct column *column;
-	uint64_t pc;	 /* at run time */
-	uint16_t len;	 /* bytes */
-	uint64_t callee; /* of the direct call that it ends in, the image's address */
+	uint64_t pc;		  /* at run time */
+	uint16_t len;		  /* bytes */
+	struct order_code *order; /* EXACT_ORDER; or NULL */
+	uint64_t callee;	  /* of the direct call that it ends in, the image's address */
 	uint64_t
 		leaves; /* run-time address of the direct jump's target, if that is not in its image; else 0 */
 	uint32_t image;
@@ -71,6 +73,7 @@ struct counted { /* a thread's counters and stream */
 	uint64_t at;
 	uint64_t stream_at;
 	struct exact_stream *stream; /* mapped, or NULL */
+	struct order_thread *order;  /* EXACT_ORDER; or NULL */
 };
 
 /* Blocks of one process. */
@@ -111,7 +114,9 @@ struct process {
 	struct lines_reader *lines; /* or NULL */
 	struct exact_cut *cut;	    /* to be applied when the counters have been read */
 	size_t ncut;
-	bool replaced; /* by another image: it has ended */
+	struct process *successor; /* the same one, with blocks numbered anew; or NULL */
+	void *order;		   /* EXACT_ORDER: the consumer's */
+	bool replaced;		   /* by another image: it has ended */
 	bool done;
 	bool released; /* … and nothing is left of it but this */
 };
@@ -125,7 +130,8 @@ struct exact {
 	struct files files;	/* images by number, for names */
 	size_t procedures_read; /* of so many of them */
 	struct classes *classes;
-	void *record; /* a copy of the one at hand */
+	const struct order_consumer *consumer; /* EXACT_ORDER */
+	void *record;			       /* a copy of the one at hand */
 	size_t record_size;
 	struct exact_lines lines;
 	uint64_t began_ns; /* monotonic */
@@ -188,5 +194,17 @@ int streams_read(struct exact *e, struct process *p, bool last, struct err *err)
 int streams_finish(struct exact *e, struct process *p, struct err *err);
 void streams_free(const struct exact *e, struct process *p);
 void streams_close(struct exact *e);
+
+/* order.c */
+int order_block(struct exact *e, struct code_block *b, const struct exact_block *r,
+		struct err *err);
+int order_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
+	       struct err *err);
+void order_free_block(struct code_block *b);
+/* Complete executions of a thread: n words. */
+int order_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
+	       struct err *err);
+/* The process has ended: its successor goes on with what the consumer has of it. */
+void order_free(const struct exact *e, struct process *p);
 
 #endif

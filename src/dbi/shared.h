@@ -35,7 +35,9 @@
 #define EXACT_COUNTS 1	  /* executions of blocks, and of the edges of branches */
 #define EXACT_ADDRESSES 2 /* of memory operands */
 #define EXACT_VALUES 4	  /* results, loads, stores, arguments, return values, indirect targets */
-#define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES)
+#define EXACT_ORDER \
+	16 /* every execution of a block, in order, with the addresses of all accesses; by itself */
+#define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES | EXACT_ORDER)
 #define EXACT_LINES 8 /* which lines of memory are touched, in each interval; not with a stream */
 
 /* What the length of an interval is counted in. */
@@ -91,14 +93,27 @@ struct exact_stream {
 /*
  * One observed value of an instruction's executions: narrowed to `to` bits, add + (the word narrowed to
  * `from` bits). from <= to: no two values of the word give the same. EXACT_CONSTANT: add.
+ *
+ * With EXACT_ORDER blocks without words have heads in the stream, too, and each field has an `access`: kind in bits 12
+ * and up, below them the bytes. Of an instruction they come in the order of execution, loads first; but for EXACT_LEFT.
  */
+enum exact_access {
+	EXACT_LOAD = 1,
+	EXACT_STORE,
+	EXACT_MODIFY, /* both */
+	EXACT_PREFETCH,
+	EXACT_REPEATS, /* no address: how many elements of that size the instruction's next accesses have */
+	EXACT_LEFT, /* no address: so many fewer; behind its accesses */
+	EXACT_ACCESS_N,
+};
+#define EXACT_ACCESS_BITS 12
 struct exact_field {
 	int64_t add;
 	uint16_t word;
 	uint8_t insn;
 	uint8_t operand;  /* enum operand, stream/window.h */
 	uint8_t from, to; /* 64, 32, 16, 8; from EXACT_HIGH: bits 8 to 15 */
-	uint16_t pad;
+	uint16_t access;
 };
 #define EXACT_CONSTANT 0xffff
 #define EXACT_HIGH 1

@@ -470,22 +470,25 @@ static int take_words(struct exact *e, struct process *p, const uint64_t *w, siz
 
 /* Streams. */
 
-static int take_half(struct exact *e, struct process *p, struct exact_stream *s, unsigned half,
+static int take_half(struct exact *e, struct process *p, struct counted *c, unsigned half,
 		     uint32_t bytes, struct err *err)
 {
 	const uint64_t *from =
-		(uint64_t *)((char *)s + EXACT_STREAM_PAGE + half * (size_t)EXACT_HALF);
+		(uint64_t *)((char *)c->stream + EXACT_STREAM_PAGE + half * (size_t)EXACT_HALF);
+	size_t n = (bytes < EXACT_HALF ? bytes : EXACT_HALF) / 8;
 
-	return take_words(e, p, from, (bytes < EXACT_HALF ? bytes : EXACT_HALF) / 8, err);
+	return e->consumer ? order_take(e, p, c, from, n, err) : take_words(e, p, from, n, err);
 }
 
-static int take_full(struct exact *e, struct process *p, struct exact_stream *s, unsigned half,
+static int take_full(struct exact *e, struct process *p, struct counted *c, unsigned half,
 		     struct err *err)
 {
+	struct exact_stream *s = c->stream;
+
 	if (!__atomic_load_n(&s->full[half], __ATOMIC_ACQUIRE))
 		return 0;
 	e->read_any = true;
-	if (take_half(e, p, s, half, s->used[half], err))
+	if (take_half(e, p, c, half, s->used[half], err))
 		return -1;
 	__atomic_store_n(&s->full[half], 0, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&s->waits, __ATOMIC_SEQ_CST))
@@ -505,18 +508,20 @@ static struct exact_stream *map_stream(const struct exact *e, uint64_t at)
 	return m == MAP_FAILED ? NULL : m;
 }
 
-static int read_stream(struct exact *e, struct process *p, struct exact_stream *s, bool last,
+static int read_stream(struct exact *e, struct process *p, struct counted *c, bool last,
 		       struct err *err)
 {
+	struct exact_stream *s = c->stream;
+
 	/* the older one first: the one that is not being filled */
 	unsigned now = __atomic_load_n(&s->current, __ATOMIC_ACQUIRE) & 1;
 
-	if (take_full(e, p, s, !now, err) || take_full(e, p, s, now, err))
+	if (take_full(e, p, c, !now, err) || take_full(e, p, c, now, err))
 		return -1;
 	if (!last)
 		return 0;
 	now = s->current & 1;
-	return take_half(e, p, s, now, (uint32_t)(s->at - s->start[now]), err);
+	return take_half(e, p, c, now, (uint32_t)(s->at - s->start[now]), err);
 }
 
 int streams_read(struct exact *e, struct process *p, bool last, struct err *err)
@@ -530,7 +535,7 @@ int streams_read(struct exact *e, struct process *p, bool last, struct err *err)
 			c->stream = map_stream(e, c->stream_at);
 		if (!c->stream)
 			return err_set(err, ERR_FAILED, "cannot map a stream");
-		if (read_stream(e, p, c->stream, last, err))
+		if (read_stream(e, p, c, last, err))
 			return -1;
 	}
 	return 0;

@@ -114,7 +114,7 @@ struct profile {
 	struct edge *edges;	    /* uthash, key */
 	struct call *calls;
 	struct conflict *conflicts;
-	struct wset **wset;	      /* by run, then process */
+	struct wset **wset; /* by run, then process */
 	size_t nwset;
 	struct misses *misses;
 	struct distances **distances; /* of processes */

@@ -447,8 +447,7 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
 	    write_snapshot(r, p, err) || write_pairs(r, p, true, err) || write_wsets(r, p, err) ||
-	    write_models(r, p, err) ||
-	    exec(r, "COMMIT", err))
+	    write_models(r, p, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
 	return 0;
@@ -470,8 +469,8 @@ static int write_all(struct recording *r, const struct profile *p, bool packed, 
 		return -1;
 	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
 	    write_aggregate(r, p, packed, err) || write_wsets(r, p, err) ||
-	    write_models(r, p, err) ||
-	    exec(r, "DELETE FROM journal", err) || exec(r, "COMMIT", err))
+	    write_models(r, p, err) || exec(r, "DELETE FROM journal", err) ||
+	    exec(r, "COMMIT", err))
 		return roll_back(r);
 	return 0;
 }

@@ -216,7 +216,7 @@ static void setup(void)
 
 	g = calloc(1, sizeof(*g));
 	assert_int_equal(profile_init(&g->profile, &err), 0);
-	g->e = exact_open(EXACT_COUNTS | EXACT_VALUES, NULL, &g->profile, &err);
+	g->e = exact_open(EXACT_COUNTS | EXACT_VALUES, NULL, NULL, &g->profile, &err);
 	assert_non_null(g->e);
 	g->file = mmap(NULL, 1u << 28, PROT_READ | PROT_WRITE, MAP_SHARED, g->e->fd, 0);
 	assert_true(g->file != MAP_FAILED);

@@ -102,6 +102,8 @@ static void add_memory(struct stream_fields *f, const ZydisDecodedInstruction *d
 	bool hidden = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
 	bool stack = hidden && m->base == ZYDIS_REGISTER_RSP;
 
+	if (!(log_mode & (EXACT_ADDRESSES | EXACT_VALUES)))
+		return;
 	if (f->mask & F_ADDRESS || m->type != ZYDIS_MEMOP_TYPE_MEM || d->address_width != 64 ||
 	    m->segment == ZYDIS_REGISTER_FS || m->segment == ZYDIS_REGISTER_GS || bytes == 0)
 		return;
@@ -335,6 +337,8 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		add_stored(f, d, op);
 		add_stack(f, d, op);
 	}
+	if (log_mode & EXACT_ORDER)
+		order_fields(f, d, op);
 	if (!(log_mode & EXACT_VALUES))
 		return;
 	if (ret)

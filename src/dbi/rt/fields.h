@@ -27,6 +27,15 @@ enum makes {
 	MAKES_LOAD, /* what was loaded, src_bits, zero-extended */
 };
 
+/* An access, for EXACT_ORDER. */
+struct order_access {
+	int64_t disp;
+	uint16_t size; /* bytes; of an element where the instruction repeats */
+	uint8_t kind;  /* enum exact_access */
+	uint8_t base, index, scale;
+	bool rip, fs;
+};
+
 struct stream_fields {
 	uint16_t used;	  /* registers that it names or uses */
 	uint16_t written; /* … and changes */
@@ -43,11 +52,18 @@ struct stream_fields {
 	uint8_t makes, bits;
 	uint8_t src_base, src_index, src_scale, src_bits;
 	int64_t disp, imm;
+	struct order_access access[2]; /* in their order */
+	uint8_t accesses;
+	bool repeats,  /* rcx times */
+		stops; /* … less what is left in rcx */
 };
 
 /* Of the kinds that log_mode asks for. `next`: the following instruction's address. */
 void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		   const ZydisDecodedOperand *op, uint64_t next);
+/* Its accesses, after stream_fields. */
+void order_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
+		  const ZydisDecodedOperand *op);
 /* The general register that a register is, or is a part of; NO_REG for others. */
 unsigned general_register(ZydisRegister r);
 

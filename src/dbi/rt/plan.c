@@ -38,6 +38,7 @@ static int64_t times(int64_t a, unsigned scale)
 void plan_begin(struct plan *p)
 {
 	p->words = p->nfield = p->nroot = p->npair = 0;
+	p->fs = EXACT_CONSTANT;
 	p->scratch = false;
 	for (unsigned i = 0; i < 16; i++)
 		p->reg[i] = new_root(p, 64);
@@ -345,6 +346,56 @@ static void plan_after(struct plan *p, unsigned insn, const struct stream_fields
 			  8u * f->size);
 }
 
+/* EXACT_ORDER. */
+
+static void plan_fs(struct plan *p, unsigned insn, const struct order_access *a)
+{
+	struct plan_word w = { .insn = (uint8_t)insn,
+			       .fs = true,
+			       .what = PLAN_ADDRESS,
+			       .base = a->base,
+			       .index = a->index,
+			       .scale = a->scale };
+	bool based = a->base != NO_REG || a->index != NO_REG;
+	unsigned word = p->fs;
+
+	if (based || word == EXACT_CONSTANT)
+		word = add_word(p, w);
+	if (!based)
+		p->fs = (uint16_t)word;
+	add_field(p, insn, OPERAND_ADDRESS,
+		  (struct exact_field){
+			  .add = a->disp, .word = (uint16_t)word, .from = 64, .to = 64 });
+}
+
+static void tag(struct plan *p, unsigned kind, unsigned size)
+{
+	p->field[p->nfield - 1].access = (uint16_t)(kind << EXACT_ACCESS_BITS | size);
+}
+
+static void plan_accesses(struct plan *p, unsigned insn, const struct stream_fields *f,
+			  uint64_t next)
+{
+	if (f->repeats) {
+		add_value(p, insn, OPERAND_ADDRESS, stored(p, insn, false, RCX), 64);
+		tag(p, EXACT_REPEATS, f->access[0].size);
+	}
+	for (unsigned i = 0; i < f->accesses; i++) {
+		const struct order_access *a = &f->access[i];
+		struct stream_fields operand = { .base = a->base,
+						 .index = a->index,
+						 .scale = a->scale,
+						 .rip = a->rip,
+						 .disp = a->disp };
+
+		if (a->fs)
+			plan_fs(p, insn, a);
+		else
+			plan_address(p, insn, &operand, next);
+		tag(p, a->kind, a->size);
+	}
+}
+
 static bool written(const struct stream_fields *f, unsigned reg)
 {
 	return reg != NO_REG && (f->written & 1u << reg || (reg == RSP && f->stack));
@@ -356,6 +407,7 @@ void plan_insn(struct plan *p, unsigned insn, const struct stream_fields *f, uin
 	struct plan_value v = { 0 };
 
 	plan_before(p, insn, f, next);
+	plan_accesses(p, insn, f, next);
 	/* what it stores is read behind it, where its address may be gone */
 	if (f->mask & F_STORE && f->stored == NO_REG && !f->stores_imm &&
 	    (written(f, f->base) || written(f, f->index)))
@@ -370,4 +422,8 @@ void plan_insn(struct plan *p, unsigned insn, const struct stream_fields *f, uin
 	if (f->stack)
 		p->reg[RSP].add = plus(p->reg[RSP].add, f->stack);
 	plan_after(p, insn, f, next, address);
+	if (f->stops) {
+		add_value(p, insn, OPERAND_ADDRESS, stored(p, insn, true, RCX), 64);
+		tag(p, EXACT_LEFT, f->access[0].size);
+	}
 }

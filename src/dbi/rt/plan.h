@@ -30,6 +30,7 @@ struct plan_word {
 	int64_t disp;
 	uint8_t insn;
 	bool after; /* the instruction */
+	bool fs;    /* plus fs's base */
 	uint8_t what;
 	uint8_t base, index, scale, size; /* base: the register */
 };
@@ -59,6 +60,7 @@ struct plan {
 		uint8_t scale;
 	} pair[PLAN_PAIRS];
 	unsigned npair;
+	uint16_t fs; /* the word that is fs's base, or EXACT_CONSTANT */
 };
 
 void plan_begin(struct plan *p);

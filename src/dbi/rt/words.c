@@ -17,7 +17,7 @@ void plan_stream(struct build *b)
 		next += b->in[i].len;
 		plan_insn(&b->plan, i, &b->in[i].f, next);
 	}
-	if (b->plan.words)
+	if (b->plan.words || log_mode & EXACT_ORDER)
 		b->reserved = 1u << b->base | (b->plan.scratch ? 1u << b->scratch : 0);
 }
 
@@ -68,7 +68,7 @@ void put_stream_exit(struct build *b, struct emit *e, unsigned exit)
 {
 	unsigned words = b->exits.exit[exit - 1].words;
 
-	if (words) {
+	if (words || log_mode & EXACT_ORDER) {
 		put_head(b, e, b->id + exit, words);
 		put_lea(e, b->base, b->base, NO_REG, 1, 8 + 8 * words);
 		put_gs(e, 0x89, b->base, T_STREAM);
@@ -109,6 +109,23 @@ static void put_fetch(struct build *b, unsigned base, unsigned index, unsigned s
 	put_operand(e, s, base, index, scale, disp);
 }
 
+/* fs's base + base + index * scale to the scratch register */
+static void put_fs_address(struct build *b, const struct plan_word *w)
+{
+	struct emit *e = &b->e;
+	unsigned s = b->scratch;
+
+	put8(e, 0xf3); /* rdfsbase */
+	put8(e, 0x48 | (s >= 8));
+	put8(e, 0x0f);
+	put8(e, 0xae);
+	put8(e, 0xc0 | (s & 7));
+	if (w->base != NO_REG)
+		put_lea(e, s, s, w->base, 1, 0);
+	if (w->index != NO_REG)
+		put_lea(e, s, s, w->index, w->scale, 0);
+}
+
 static void put_planned(struct build *b, const struct plan_word *w)
 {
 	switch (w->what) {
@@ -116,7 +133,10 @@ static void put_planned(struct build *b, const struct plan_word *w)
 		put_word(b, w->base);
 		break;
 	case PLAN_ADDRESS:
-		put_lea(&b->e, b->scratch, w->base, w->index, w->scale, w->disp);
+		if (w->fs)
+			put_fs_address(b, w);
+		else
+			put_lea(&b->e, b->scratch, w->base, w->index, w->scale, w->disp);
 		put_word(b, b->scratch);
 		break;
 	case PLAN_MEMORY:

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "dbi/simulate.h"
+
+#include <stdlib.h>
+
+#include "model/core.h"
+#include "model/reuse.h"
+#include "observe/distances.h"
+#include "observe/misses.h"
+
+#define SPACE 48	  /* addresses have fewer bits; a process's number goes above */
+#define MOST (1ull << 34) /* bytes of one access: a count that was made up would not end */
+
+struct simulation {
+	struct order_consumer c; /* first */
+	struct profile *p;
+	void (*fini)(struct simulation *s);
+	/* misses */
+	struct machine machine;
+	struct cache l3;
+	uint32_t processes;
+	/* reuse */
+	unsigned line; /* shift */
+};
+
+static struct simulation *of(void *arg)
+{
+	return arg;
+}
+
+/* Misses. */
+
+struct seen_process {
+	uint64_t space; /* added to its addresses */
+	struct simulation *s;
+};
+
+struct seen_thread {
+	struct core core;
+	uint64_t space;
+};
+
+/* An address with a process's number above: none that the program wrote reaches there. */
+static uint64_t placed(uint64_t at, uint64_t space)
+{
+	return (at & ((1ull << SPACE) - 1)) + space;
+}
+
+static uint64_t bounded(uint64_t size)
+{
+	return size < MOST ? size : MOST;
+}
+
+static void *misses_site(void *arg, struct site *s)
+{
+	return misses_get(of(arg)->p, s->id);
+}
+
+static void *misses_process(void *arg, uint32_t pid)
+{
+	struct seen_process *p = calloc(1, sizeof(*p));
+
+	(void)pid;
+	if (p) {
+		p->s = of(arg);
+		p->space = (uint64_t)(uint16_t)p->s->processes++ << SPACE;
+	}
+	return p;
+}
+
+static void *misses_thread(void *arg, void *process)
+{
+	struct seen_thread *t = calloc(1, sizeof(*t));
+	const struct seen_process *p = process;
+
+	if (!t || core_init(&t->core, &of(arg)->machine, &of(arg)->l3)) {
+		free(t);
+		return NULL;
+	}
+	t->space = p->space;
+	return t;
+}
+
+static void misses_thread_end(void *arg, void *thread)
+{
+	struct seen_thread *t = thread;
+
+	(void)arg;
+	core_fini(&t->core);
+	free(t);
+}
+
+static void misses_process_end(void *arg, void *process)
+{
+	(void)arg;
+	free(process);
+}
+
+/* Indirect jumps and calls, and returns: their target may be unknown. */
+static bool mispredicted(struct branch_predictor *b, const struct order_event *e)
+{
+	bool wrong = e->kind == ORDER_RETURN ? branch_return(b, e->to)
+					     : branch_indirect(b, e->at, e->to);
+
+	if (e->kind == ORDER_ICALL)
+		branch_call(b, e->at + e->len);
+	return wrong;
+}
+
+static int misses_take(void *arg, void *thread, const struct order_event *e, size_t n)
+{
+	struct seen_thread *t = thread;
+	uint64_t ignored[CORE_MISS_N];
+
+	_Static_assert(
+		MISS_L2D == MISS_L1D + CORE_L2 && MISS_L3D == MISS_L1D + CORE_L3 &&
+			MISS_DTLB == MISS_L1D + CORE_TLB && MISS_DWALK == MISS_L1D + CORE_WALK &&
+			MISS_L2I == MISS_L1I + CORE_L2 && MISS_L3I == MISS_L1I + CORE_L3 &&
+			MISS_ITLB == MISS_L1I + CORE_TLB && MISS_IWALK == MISS_L1I + CORE_WALK,
+		"core_data and core_fetch count there");
+	(void)arg;
+	for (size_t i = 0; i < n; i++, e++) {
+		struct misses *m = e->site;
+
+		switch (e->kind) {
+		case ORDER_FETCH:
+			m->n[MISS_FETCHES]++;
+			core_fetch(&t->core, placed(e->at, t->space), &m->n[MISS_L1I]);
+			break;
+		case ORDER_LOAD:
+		case ORDER_STORE:
+		case ORDER_MODIFY:
+			m->n[MISS_ACCESSES]++;
+			core_data(&t->core, placed(e->at, t->space), bounded(e->size),
+				  &m->n[MISS_L1D]);
+			break;
+		case ORDER_PREFETCH:
+			core_data(&t->core, placed(e->at, t->space), e->size, ignored);
+			break;
+		case ORDER_BRANCH:
+			m->n[MISS_BRANCHES]++;
+			m->n[MISS_MISPREDICTED] +=
+				branch_conditional(t->core.branch, e->at, e->taken);
+			break;
+		case ORDER_CALL:
+			branch_call(t->core.branch, e->at + e->len);
+			break;
+		default:
+			m->n[MISS_BRANCHES]++;
+			m->n[MISS_MISPREDICTED] += mispredicted(t->core.branch, e);
+		}
+	}
+	return 0;
+}
+
+static void misses_fini(struct simulation *s)
+{
+	cache_fini(&s->l3);
+}
+
+const struct order_consumer *simulate_misses(struct profile *p, const struct machine *m)
+{
+	struct simulation *s = calloc(1, sizeof(*s));
+
+	if (!s || core_last_level(&s->l3, m)) {
+		free(s);
+		return NULL;
+	}
+	s->p = p;
+	s->machine = *m;
+	s->fini = misses_fini;
+	s->c = (struct order_consumer){
+		.arg = s,
+		.kinds = (1u << ORDER_KIND_N) - 1,
+		.shift = (unsigned)__builtin_ctz(m->line),
+		.site = misses_site,
+		.process = misses_process,
+		.thread = misses_thread,
+		.take = misses_take,
+		.thread_end = misses_thread_end,
+		.process_end = misses_process_end,
+	};
+	return &s->c;
+}
+
+/* Reuse. */
+
+struct reused {
+	struct reuse *r;
+	struct distances *d;
+};
+
+static void *reuse_site(void *arg, struct site *s)
+{
+	return distances_site(of(arg)->p, s->id);
+}
+
+static void reuse_process_end(void *arg, void *process)
+{
+	struct reused *r = process;
+
+	(void)arg;
+	reuse_free(r->r);
+	free(r);
+}
+
+static void *reuse_process(void *arg, uint32_t pid)
+{
+	struct reused *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->r = reuse_new();
+	r->d = r->r ? distances_new(of(arg)->p) : NULL;
+	if (!r->d) {
+		reuse_process_end(arg, r);
+		return NULL;
+	}
+	r->d->run = (uint32_t)of(arg)->p->nrun - 1;
+	r->d->pid = pid;
+	r->d->line = 1u << of(arg)->line;
+	return r;
+}
+
+/* All threads are the process. */
+static void *reuse_thread(void *arg, void *process)
+{
+	(void)arg;
+	return process;
+}
+
+static void reuse_thread_end(void *arg, void *thread)
+{
+	(void)arg;
+	(void)thread;
+}
+
+static int reuse_take(void *arg, void *thread, const struct order_event *e, size_t n)
+{
+	unsigned shift = of(arg)->line;
+	struct reused *r = thread;
+
+	for (size_t i = 0; i < n; i++, e++) {
+		struct site_distances *s = e->site;
+		uint64_t at = placed(e->at, 0), last = at + bounded(e->size) - 1;
+
+		for (uint64_t line = at >> shift; line <= last >> shift; line++) {
+			uint64_t d = reuse_touch(r->r, line);
+
+			if (d == REUSE_FAILED)
+				return -1;
+			if (d == REUSE_COLD) {
+				r->d->cold++;
+				s->cold++;
+			} else {
+				r->d->bucket[distance_bucket(d)]++;
+				s->octave[distance_octave(d)]++;
+			}
+		}
+	}
+	return 0;
+}
+
+static void reuse_fini(struct simulation *s)
+{
+	(void)s;
+}
+
+const struct order_consumer *simulate_reuse(struct profile *p, uint32_t line)
+{
+	struct simulation *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->p = p;
+	s->line = (unsigned)__builtin_ctz(line);
+	s->fini = reuse_fini;
+	s->c = (struct order_consumer){
+		.arg = s,
+		.kinds = ORDER_ACCESSES,
+		.shift = s->line,
+		.site = reuse_site,
+		.process = reuse_process,
+		.thread = reuse_thread,
+		.take = reuse_take,
+		.thread_end = reuse_thread_end,
+		.process_end = reuse_process_end,
+	};
+	return &s->c;
+}
+
+void simulate_free(const struct order_consumer *c)
+{
+	struct simulation *s = c ? c->arg : NULL;
+
+	if (!s)
+		return;
+	s->fini(s);
+	free(s);
+}

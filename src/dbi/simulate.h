@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Consumers of executed instructions in order (dbi/order.h): simulated caches, reuse distances; into the profile.
+ *
+ * Each process has lines of its own. Each thread runs on a core of its own; the last level is one for all.
+ * Reuse distances are of a process: its threads' accesses as they come, one after the other.
+ */
+#ifndef ASSAY_DBI_SIMULATE_H
+#define ASSAY_DBI_SIMULATE_H
+
+#include "dbi/order.h"
+#include "model/machine.h"
+#include "observe/profile.h"
+
+/* Good until simulate_free. NULL: no memory. */
+const struct order_consumer *simulate_misses(struct profile *p, const struct machine *m);
+const struct order_consumer *simulate_reuse(struct profile *p, uint32_t line);
+void simulate_free(const struct order_consumer *c);
+
+#endif
