@@ -75,7 +75,7 @@
 #define T_SIGNAL_STACK 0x10000
 #define T_SIGNAL_STACK_SIZE 0x10000
 #define T_SCRATCH 0x20000 /* a block's code made again, to look up what lies where */
-#define T_SCRATCH_SIZE 0x20000
+#define T_SCRATCH_SIZE 0x40000
 #define T_COUNTERS 0x400000 /* 8 bytes each; mapped when counting */
 #define T_PAIRS (T_COUNTERS + 0x4000000)
 #define T_NEAR_COUNTS (T_PAIRS + 0x2000000)
