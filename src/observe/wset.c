@@ -89,7 +89,7 @@ static int copy_snapshot(struct wset_snapshot *to, const struct wset_snapshot *f
 
 int wset_copy(struct wset *to, const struct wset *from)
 {
-	struct wset old = *to;
+	struct wset old;
 
 	for (size_t i = 1; i < from->nregion; i++)
 		if (wset_region(to, from->region[i].kind, from->region[i].name) < 0)
@@ -340,8 +340,10 @@ int wset_pack(struct wset_snapshot *s, const struct wset_lines *data, const stru
 		return no_memory(err);
 	}
 	less = realloc(out, n);
+	if (less)
+		out = less;
 	free(s->packed);
-	s->packed = less ? less : out;
+	s->packed = out;
 	s->npacked = n;
 	s->size = b.n;
 	return 0;

@@ -45,8 +45,10 @@ static int follow(struct history *h, struct err *err)
 {
 	struct wset_lines before = { 0 }, ever = { 0 }, code_ever = { 0 };
 	uint64_t *sum = calloc(h->w->nregion + 1, sizeof(*sum));
-	int rc = sum ? 0 : err_set(err, ERR_FAILED, "no memory");
+	int rc = 0;
 
+	if (!sum)
+		return err_set(err, ERR_FAILED, "no memory");
 	for (size_t i = 0; i < h->w->nsnapshot && !rc; i++) {
 		struct wset_lines data, code;
 

@@ -5,7 +5,7 @@
 command -v jq >/dev/null || { skip "no jq"; done_testing; exit; }
 TOUCH=$BUILD/tests/progs/touch
 record() { timeout -k 5 120 "$ASSAY" record --exact -q --observe lines -o wset.db "$@"; }
-wset() { "$ASSAY" wset -i wset.db --json "$@"; }
+wset() { "$ASSAY" wset -i wset.db --json; }
 usual() { wset | jq -r '[.intervals[].kinds.mapping // 0] | group_by(.) | max_by(length) | .[0]'; }
 most() { wset | jq '[.intervals[].kinds.mapping // 0] | max'; }
 total() { wset | jq '[.regions[] | select(.kind == "mapping") | .lines] | add'; }
