@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define EXACT_MAGIC 0x3330746361786541ull
-#define EXACT_SIZE (1ull << 44)
+#define EXACT_SIZE (1ull << 52)
 #define EXACT_LOG_SIZE (1u << 18)
 #define EXACT_BLOCKS_MAX (1u << 22)
 #define EXACT_PAIRS_MAX (1u << 22)

@@ -47,9 +47,24 @@ balance retried ', starts 1, ends 1, interrupts 10, odd 0$' "$PROGS/static/truth
 
 # the same as natively, whoever has to leave the cache
 RUNNER=("$ASSAY" record -q --exact "${small[@]}" -o trial.db --)
-for c in threads/{fork_from_threads,cancel_deferred,sixty_four,create_in_storm,signals_to_each} \
-	signals/{storm_timers,storm_from_thread,race_sigsuspend,restart} \
-	selfmod/{on_the_heap,same_block,own_loop} process/{vfork,spawn,fork_deep,exec_chain,clone_vm_concurrent}; do
-	compare "$c" -t 200 "$PROGS/${c%/*}" "${c#*/}"
+for mode in counts lines; do
+	[ $mode = counts ] || RUNNER=("$ASSAY" record -q --exact --observe lines "${small[@]}" -o trial.db --)
+	for c in threads/{fork_from_threads,cancel_deferred,sixty_four,create_in_storm,signals_to_each} \
+		signals/{storm_timers,storm_from_thread,race_sigsuspend,restart} \
+		selfmod/{on_the_heap,same_block,own_loop} process/{vfork,spawn,fork_deep,exec_chain,clone_vm_concurrent}; do
+		compare "$c, $mode" -t 200 "$PROGS/${c%/*}" "${c#*/}"
+	done
 done
+
+# a working set goes on where the cache was emptied
+touched() { "$ASSAY" wset -i "$1" --json | jq -c '[.intervals[-1].end, .lines_total, .code_lines_total]'; }
+n=()
+for c in all few; do
+	limit=()
+	[ $c = all ] || limit=("${small[@]}")
+	setarch -R "$ASSAY" record --exact --observe lines "${limit[@]}" -o $c.db -- sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); done; echo $i' >out 2>err
+	n[${#n[@]}]=$(blocks)
+done
+ok "working sets: emptied at least once: ${n[0]} blocks, with little room ${n[1]}" test "${n[1]}" -gt $((n[0] + 50))
+is "… and the same lines are touched" "$(touched few.db)" "$(touched all.db)"
 done_testing

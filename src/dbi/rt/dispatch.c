@@ -124,13 +124,14 @@ static bool outside(struct thread *t, uint32_t block)
 	set_inside(t, block + 1);
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	done = do_syscall(t);
+	lock(&cache_lock);     /* or it may be emptied now */
 	if (flushes != before) /* for the recorder, the thread went away in it, and comes now */
-		edges_note(EXACT_WENT, 0, 0, t->pc);
+		edges_note_locked(EXACT_WENT, 0, 0, t->pc);
 	else if (returns)
-		edges_note(EXACT_WENT, block + 1, 0, t->pc);
+		edges_note_locked(EXACT_WENT, block + 1, 0, t->pc);
 	set_inside(t, 0);
-	if (!done)
-		lock(&cache_lock);
+	if (done)
+		unlock(&cache_lock);
 	return done;
 }
 

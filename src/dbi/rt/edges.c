@@ -231,15 +231,15 @@ void edges_forget(uint64_t pc)
 	}
 }
 
+void edges_note_locked(unsigned kind, uint32_t block, uint64_t from, uint64_t to)
+{
+	if (log_fd >= 0 && log_mode & EXACT_COUNTS)
+		log_edge(kind, block, from, image_at(from), to, image_at(to));
+}
+
 void edges_note(unsigned kind, uint32_t block, uint64_t from, uint64_t to)
 {
-	uint32_t from_image, to_image;
-
-	if (log_fd < 0 || !(log_mode & EXACT_COUNTS))
-		return;
 	lock(&cache_lock);
-	from_image = image_at(from);
-	to_image = image_at(to);
+	edges_note_locked(kind, block, from, to);
 	unlock(&cache_lock);
-	log_edge(kind, block, from, from_image, to, to_image);
 }

@@ -11,6 +11,7 @@
 #define STUB_SIZE 17
 #define ONCE_SIZE 4096
 #define EDGE_SIZE 64 /* code that counts an edge, or ends an execution at an exit, at most */
+#define MARKED 4     /* times the code, where lines are marked */
 #define LIMIT_MIN (2 * CODE_MAX)
 
 static uint64_t code_next = CACHE_BASE;
@@ -22,6 +23,8 @@ static uint64_t stub_end = CACHE_BASE + CACHE_SIZE;
 
 void publish_limit(uint64_t bytes)
 {
+	if (lines_on())
+		bytes *= MARKED;
 	if (bytes && bytes < CACHE_CODE_SIZE)
 		code_end = CACHE_BASE + (bytes < LIMIT_MIN ? LIMIT_MIN : bytes);
 	if (bytes && bytes < CACHE_SIZE - CACHE_CODE_SIZE)

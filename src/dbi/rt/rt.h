@@ -361,6 +361,7 @@ void edges_forget(uint64_t pc);
 /* Something that is not counted, because it happens seldom (enum edge_kind). block: + 1, or 0. Addresses: 0 is the
  * outside. */
 void edges_note(unsigned kind, uint32_t block, uint64_t from, uint64_t to);
+void edges_note_locked(unsigned kind, uint32_t block, uint64_t from, uint64_t to);
 
 /* dispatch.c */
 extern struct thread *threads;
