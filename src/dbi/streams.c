@@ -4,7 +4,6 @@
  * looked at column by column, so that what is done for each value is little. At the end a column's hot list
  * becomes that of each field that shares it.
  */
-#include <immintrin.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,12 @@
 
 #define BATCH 256		/* executions of a full sink */
 #define SINKS_SIZE (64ul << 20) /* of all that are not first ones */
-#define COPIED 8		/* words at a time */
-#define AHEAD 256
-#define AT_ONCE 32
+#define COPIED 4		/* words at a time */
+#define AHEAD 256		/* words that are asked for */
+#define LINE 8			/* words of a line of the cache */
+
+/* What is copied at once, in a register where the CPU has one so wide. */
+typedef uint64_t copied_words __attribute__((vector_size(8 * COPIED), aligned(8), may_alias));
 
 /* Blocks. */
 
@@ -385,87 +387,74 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 	return (int)words;
 }
 
-/* Executions on their way into sinks. */
-struct copies {
-	const uint64_t *from[AT_ONCE];
-	uint64_t *to[AT_ONCE];
-	uint32_t words[AT_ONCE];
-};
-
-static void copy_plain(const struct copies *c, unsigned n)
+/*
+ * Executions that are simply to be copied into a sink with room, as many as follow each other: returns where they
+ * end. Each word is read once: the program can change them meanwhile. What is copied beyond an execution is
+ * overwritten by the next one, or lies in what a sink has beyond its end. The line after is asked for, since sinks
+ * are not in the cache when it is their turn.
+ */
+static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct sink *sinks,
+									uint32_t nblock,
+									const uint64_t *w,
+									const uint64_t *end)
 {
-	for (unsigned i = 0; i < n; i++)
-		for (size_t j = 0; j < c->words[i]; j += COPIED)
-			memcpy(c->to[i] + j, c->from[i] + j, COPIED * sizeof(uint64_t));
-}
+	while (w < end) {
+		uint64_t head = __atomic_load_n(w, __ATOMIC_RELAXED);
+		uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
+		size_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
+		struct sink *s = &sinks[id];
+		const uint64_t *from = w + 1;
+		uint64_t *to;
 
-__attribute__((target("avx"))) static void copy_vectors(const struct copies *c, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		const uint64_t *from = c->from[i];
-		uint64_t *to = c->to[i];
-		unsigned words = c->words[i];
-
-		do {
-			__m256i a = _mm256_loadu_si256((const void *)from);
-			__m256i b = _mm256_loadu_si256((const void *)(from + 4));
-
-			_mm256_storeu_si256((void *)to, a);
-			_mm256_storeu_si256((void *)(to + 4), b);
-			from += COPIED;
-			to += COPIED;
-		} while (words > COPIED && (words -= COPIED));
+		if (head >> 31 || id >= nblock)
+			break;
+		to = s->at;
+		if ((size_t)(s->end - to) <= words - 1 || words >= (size_t)(end - w))
+			break;
+		__builtin_prefetch(w + AHEAD);
+		__builtin_prefetch(to + LINE, 1);
+		s->at = to + words;
+		w = from + words;
+		*(copied_words *)to = *(const copied_words *)from;
+		for (size_t j = COPIED; j < words; j += COPIED)
+			*(copied_words *)(to + j) = *(const copied_words *)(from + j);
 	}
+	return w;
 }
 
-/* Executions, complete ones. Each word is read once: the program can change them meanwhile. */
+static const uint64_t *copy_plain(struct sink *sinks, uint32_t nblock, const uint64_t *w,
+				  const uint64_t *end)
+{
+	return copy_whole(sinks, nblock, w, end);
+}
+
+__attribute__((target("avx"))) static const uint64_t *copy_vectors(struct sink *sinks,
+								   uint32_t nblock,
+								   const uint64_t *w,
+								   const uint64_t *end)
+{
+	return copy_whole(sinks, nblock, w, end);
+}
+
+/* Executions, complete ones. */
 static int take_words(struct exact *e, struct process *p, const uint64_t *w, size_t n,
 		      struct err *err)
 {
 	const bool vectors = __builtin_cpu_supports("avx");
 	const uint64_t *end = w + n;
 
-	while (w < end) {
-		struct sink *sinks = p->sink;
-		uint32_t nblock = p->nblock;
-		struct copies c;
-		unsigned k = 0;
+	for (;;) {
 		int odd;
 
-		/* where they go is not in the cache: asked for ahead of copying */
-		while (w < end && k < AT_ONCE) {
-			uint64_t head = __atomic_load_n(w, __ATOMIC_RELAXED);
-			uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
-			size_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
-			struct sink *s = &sinks[id];
-			uint64_t *to;
-
-			if (head >> 31 || id >= nblock)
-				break;
-			to = s->at;
-			if ((size_t)(s->end - to) <= words - 1 || words >= (size_t)(end - w))
-				break;
-			__builtin_prefetch(to, 1);
-			__builtin_prefetch(w + AHEAD);
-			s->at = to + words;
-			c.from[k] = w + 1;
-			c.to[k] = to;
-			c.words[k++] = (uint32_t)words;
-			w += 1 + words;
-		}
-		if (vectors)
-			copy_vectors(&c, k);
-		else
-			copy_plain(&c, k);
-		if (k == AT_ONCE || w >= end)
-			continue;
+		w = (vectors ? copy_vectors : copy_plain)(p->sink, p->nblock, w, end);
+		if (w >= end)
+			return 0;
 		odd = take_odd(e, p, __atomic_load_n(w, __ATOMIC_RELAXED), w + 1,
 			       (size_t)(end - w - 1), err);
 		if (odd < 0)
 			return -1;
 		w += 1 + odd;
 	}
-	return 0;
 }
 
 /* Streams. */
