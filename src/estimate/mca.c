@@ -70,7 +70,7 @@ void mca_write(FILE *to, const struct schedule_block *v, size_t n)
 	ZydisFormatterSetProperty(&f, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_TRUE);
 	fputs(".intel_syntax noprefix\n", to);
 	for (size_t i = 0; i < n; i++)
-		if (v[i].n && v[i].n <= SCHEDULE_BLOCK_MAX && !v[i].cold)
+		if (v[i].n && v[i].n <= SCHEDULE_BLOCK_MAX && !v[i].cold && !v[i].known)
 			write_block(to, &v[i], i, &f);
 }
 
@@ -242,10 +242,10 @@ long mca_parse(const char *text, size_t size, struct schedule_block *v, size_t n
 static const char *const programs[] = { "/usr/bin/llvm-mca-22", "/usr/bin/llvm-mca-21",
 					"/usr/bin/llvm-mca-20", "/usr/bin/llvm-mca-19" };
 
-static const char *find_program(const char *asked)
+const char *mca_program(const struct schedule_options *o)
 {
-	if (asked)
-		return asked;
+	if (o->program)
+		return o->program;
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		if (access(programs[i], X_OK) == 0)
 			return programs[i];
@@ -354,7 +354,7 @@ static long answer(int out, struct schedule_block *v, size_t n, const char *prog
 
 long mca_run(struct schedule_block *v, size_t n, const struct schedule_options *o, struct err *err)
 {
-	const char *program = find_program(o->program), *model = schedule_model(o->cpu);
+	const char *program = mca_program(o), *model = schedule_model(o->cpu);
 	unsigned timeout = o->timeout_ms ? o->timeout_ms : 60000;
 	int in = -1, out = memfd_create("assay-mca-out", MFD_CLOEXEC);
 	long done = -1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "estimate/mca.h"
+#include "estimate/memo.h"
 #include "isa/insn.h"
 
 /* Zen, Zen 2 … by the last digit of an EPYC's number: 7601, 7R32, 7713, 9R14, 9575F. (7R13 is Zen 3.) */
@@ -104,12 +105,34 @@ void schedule_by_table(struct schedule_block *b)
 	}
 }
 
+/* Those that were made before. Returns how many are to be asked for. */
+static size_t recall(struct schedule_block *v, size_t n, const struct schedule_memo *memo,
+		     uint64_t seed)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		v[i].known = v[i].cold || !v[i].n || v[i].n > SCHEDULE_BLOCK_MAX ||
+			     (memo && schedule_memo_get(memo, seed, &v[i]));
+		left += !v[i].known;
+	}
+	return left;
+}
+
 int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_options *o,
 		    struct err *err)
 {
+	const char *program = mca_program(o);
+	uint64_t seed = schedule_memo_seed(schedule_model(o->cpu), program ? program : "");
+
 	for (size_t i = 0; i < n; i++)
 		schedule_by_table(&v[i]);
-	if (o->table || !n)
+	if (o->table || !recall(v, n, o->memo, seed))
 		return 0;
-	return mca_run(v, n, o, err) < 0 ? 1 : 0;
+	if (mca_run(v, n, o, err) < 0)
+		return 1;
+	for (size_t i = 0; i < n && o->memo; i++)
+		if (!v[i].known)
+			schedule_memo_put(o->memo, seed, &v[i]);
+	return 0;
 }

@@ -41,15 +41,17 @@ struct schedule_block {
 	struct schedule_insn *insn; /* n, of the caller: filled in */
 	bool cold;		    /* not worth llvm-mca's time: by the table */
 	bool modelled;		    /* by llvm-mca; else by the table */
+	bool known;		    /* private: not to be asked for */
 };
 
 #define SCHEDULE_BLOCK_MAX 256 /* instructions; longer ones are scheduled by the table */
 
 struct schedule_options {
-	const char *cpu;     /* the recording's: "AMD EPYC 9654" */
-	bool table;	     /* the table alone */
-	const char *program; /* llvm-mca; NULL: the newest that is installed */
-	unsigned timeout_ms; /* 0: a minute */
+	const char *cpu;	    /* the recording's: "AMD EPYC 9654" */
+	bool table;		    /* the table alone */
+	const char *program;	    /* llvm-mca; NULL: the newest that is installed */
+	unsigned timeout_ms;	    /* 0: a minute */
+	struct schedule_memo *memo; /* or NULL: looked into first, added to */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "estimate/mca.h"
+#include "estimate/memo.h"
 
 /* add rax, rbx; add rax, rcx; imul rax, rdx; dec rsi; jnz: a chain of 1 + 1 + 3 cycles */
 static const uint8_t chain[] = { 0x48, 0x01, 0xd8, 0x48, 0x01, 0xc8, 0x48, 0x0f,
@@ -166,6 +167,63 @@ static void the_table_knows_what_takes_long(void **state)
 	assert_true(insn[0][2].least > 0); /* no instruction */
 }
 
+static void what_is_known_is_not_asked_for(void **state)
+{
+	struct schedule_memo *memo = schedule_memo_new(), *again = schedule_memo_new();
+	struct schedule_options o = { .cpu = "AMD EPYC 9654", .memo = memo };
+	struct schedule_block v[2], w[2];
+	struct schedule_insn first[16];
+	struct buffer b = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_true(memo && again);
+	blocks(v);
+	assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+	assert_true(schedule_memo_changed(memo));
+	assert_int_equal(schedule_memo_count(memo), 2);
+	memcpy(first, insn[0], sizeof(first));
+
+	/* through bytes: llvm-mca is not run, or it would fail */
+	assert_true(schedule_memo_write(memo, &b));
+	assert_true(schedule_memo_read(again, b.p, b.n));
+	assert_false(schedule_memo_changed(again));
+	schedule_memo_free(memo);
+	memset(insn, 0, sizeof(insn));
+	o.memo = again;
+	blocks(w);
+	assert_int_equal(schedule_blocks(w, 2, &o, &err), 0);
+	assert_true(w[0].modelled && w[1].modelled);
+	for (int i = 0; i < 5; i++) {
+		assert_true(insn[0][i].least == first[i].least);
+		assert_int_equal(insn[0][i].cause, first[i].cause);
+		assert_int_equal(insn[0][i].why, first[i].why);
+	}
+	assert_false(schedule_memo_changed(again));
+
+	/* another model, another program, other bytes: not known */
+	o.cpu = "AMD EPYC 7601";
+	assert_int_equal(schedule_blocks(w, 2, &o, &err), 0);
+	assert_int_equal(schedule_memo_count(again), 4);
+	o.program = "/nonexistent";
+	assert_int_equal(schedule_blocks(w, 2, &o, &err), 1);
+	assert_int_equal(schedule_memo_count(again), 4);
+	w[0].size--;
+	w[0].n--;
+	assert_false(schedule_memo_get(again, schedule_memo_seed("znver1", ""), &w[0]));
+
+	/* cut off anywhere: refused, or a whole one less */
+	for (size_t n = 0; n < b.n; n++) {
+		memo = schedule_memo_new();
+		assert_non_null(memo);
+		schedule_memo_read(memo, b.p, n);
+		assert_true(schedule_memo_count(memo) < 2);
+		schedule_memo_free(memo);
+	}
+	schedule_memo_free(again);
+	free(b.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +232,7 @@ int main(void)
 		cmocka_unit_test(its_absence_is_told_and_the_table_taken),
 		cmocka_unit_test(an_answer_is_taken_as_asked_or_not_at_all),
 		cmocka_unit_test(the_model_follows_the_cpu),
+		cmocka_unit_test(what_is_known_is_not_asked_for),
 		cmocka_unit_test(the_table_knows_what_takes_long),
 	};
 
