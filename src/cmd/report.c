@@ -2,9 +2,11 @@
 #include "base/log.h"
 #include "cmd/verbs.h"
 #include "report/times.h"
+#include "report/why.h"
 
 static struct reading_options in = { .verb = "report", .input = "assay.db", .warn = log_warn };
 static struct times_options o = { .n = 20 };
+static bool why;
 
 static const struct opt opts[] = {
 	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
@@ -15,6 +17,8 @@ static const struct opt opts[] = {
 	  OPT_CHOICE, &o.by, 0, 0, "image procedure line" },
 	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
 	  &o.image, 0, 0, NULL },
+	{ 0, "why", NULL, "what the time was spent on: stalls, and what may have caused them",
+	  OPT_FLAG, &why, 0, 0, NULL },
 	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &in.wide, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
 	{ 0 },
@@ -30,9 +34,16 @@ static int run(int argc, char **argv, struct err *err)
 			 argv[0]);
 		return err->code;
 	}
+	if (why && o.by) {
+		err_set(err, ERR_USAGE, "--why is by procedure, not by %s", o.by);
+		return err->code;
+	}
 	if (reading_open(&r, &in, err))
 		return err->code;
-	times_print(&r, &o, err);
+	if (why)
+		why_print(&r, &(struct why_options){ .image = o.image, .n = o.n }, err);
+	else
+		times_print(&r, &o, err);
 	reading_close(&r, err->code == 0);
 	return err->code;
 }
@@ -40,19 +51,28 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_report = {
 	.name = "report",
 	.summary = "where the time went: images, procedures, lines",
-	.synopsis = "[-i FILE] [--by image|procedure|line] [-n N] [--json]",
-	.about = "Time is counted in samples; the share of each row is followed by the bound "
-		 "within which "
-		 "the true share lies with 95 % confidence, as far as sampling is to blame. Kernel "
-		 "procedures stand under [kernel]. Code of a stripped file is named sub_ADDRESS "
-		 "where "
-		 "unwind information tells procedures apart, else [stripped].\n\n"
-		 "Of an exact recording it lists executed instructions instead, all of them "
-		 "counted: without bounds, and without the kernel.\n\n"
-		 "--by line needs the recorded files, unchanged, and their debug information.",
+	.synopsis = "[-i FILE] [--by image|procedure|line | --why] [-n N] [--json]",
+	.about =
+		"Time is counted in samples; the share of each row is followed by the bound "
+		"within which "
+		"the true share lies with 95 % confidence, as far as sampling is to blame. Kernel "
+		"procedures stand under [kernel]. Code of a stripped file is named sub_ADDRESS "
+		"where "
+		"unwind information tells procedures apart, else [stripped].\n\n"
+		"Of an exact recording it lists executed instructions instead, all of them "
+		"counted: without bounds, and without the kernel.\n\n"
+		"--by line needs the recorded files, unchanged, and their debug information.\n\n"
+		"--why says what the time of a sampled recording was spent on, of the program and "
+		"of "
+		"each procedure: execution; static stalls, which the order of its instructions "
+		"causes by itself (llvm-mca tells); dynamic stalls, beyond that, with all that can "
+		"have caused them, each within a range: whatever is not shown to be innocent is "
+		"listed, and what nothing explains is unexplained. The analysis is kept in the "
+		"recording, so that asking again is quick. docs/culprits.md has the rules.",
 	.examples = "assay report\n"
 		    "assay report --by line -n 10\n"
 		    "assay report --image 'libc*' -n 0\n"
+		    "assay report --why\n"
 		    "assay report --json | jq '.procedures[0]'\n",
 	.opts = opts,
 	.words = "",

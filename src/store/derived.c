@@ -36,16 +36,17 @@ static bool unpack(sqlite3_stmt *s, struct buffer *b)
 	return !ZSTD_isError(b->n) && b->n == (size_t)size;
 }
 
-bool derived_read(const char *path, const char *key, struct buffer *b)
+bool derived_read(const char *path, const char *kind, const char *key, struct buffer *b)
 {
 	sqlite3 *db = open_file(path, false);
 	sqlite3_stmt *s = NULL;
 	bool ok = false;
 
 	*b = (struct buffer){ 0 };
-	if (db && sqlite3_prepare_v2(db, "SELECT size, data FROM derived WHERE key=?", -1, &s,
-				     NULL) == SQLITE_OK) {
-		sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+	if (db && sqlite3_prepare_v2(db, "SELECT size, data FROM derived WHERE kind=? AND key=?",
+				     -1, &s, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 2, key, -1, SQLITE_STATIC);
 		ok = sqlite3_step(s) == SQLITE_ROW && unpack(s, b);
 	}
 	sqlite3_finalize(s);
@@ -57,23 +58,25 @@ bool derived_read(const char *path, const char *key, struct buffer *b)
 	return ok;
 }
 
-static bool insert(sqlite3 *db, const char *key, size_t size, const void *data, size_t n)
+static bool insert(sqlite3 *db, const char *kind, const char *key, size_t size, const void *data,
+		   size_t n)
 {
 	sqlite3_stmt *s = NULL;
 	bool ok;
 
-	if (sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO derived VALUES(?,?,?)", -1, &s, NULL) !=
-	    SQLITE_OK)
+	if (sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO derived VALUES(?,?,?,?)", -1, &s,
+			       NULL) != SQLITE_OK)
 		return false;
-	sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 2, (sqlite3_int64)size);
-	sqlite3_bind_blob(s, 3, data, (int)n, SQLITE_STATIC);
+	sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 2, key, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 3, (sqlite3_int64)size);
+	sqlite3_bind_blob(s, 4, data, (int)n, SQLITE_STATIC);
 	ok = sqlite3_step(s) == SQLITE_DONE;
 	sqlite3_finalize(s);
 	return ok;
 }
 
-bool derived_write(const char *path, const char *key, const struct buffer *b)
+bool derived_write(const char *path, const char *kind, const char *key, const struct buffer *b)
 {
 	size_t bound = ZSTD_compressBound(b->n), n = 0;
 	sqlite3 *db = NULL;
@@ -88,10 +91,10 @@ bool derived_write(const char *path, const char *key, const struct buffer *b)
 		db = open_file(path, true);
 	if (db && sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK) {
 		ok = sqlite3_exec(db,
-				  "CREATE TABLE IF NOT EXISTS derived(key TEXT PRIMARY KEY,"
-				  " size INTEGER, data BLOB) WITHOUT ROWID",
+				  "CREATE TABLE IF NOT EXISTS derived(kind TEXT PRIMARY KEY,"
+				  " key TEXT, size INTEGER, data BLOB) WITHOUT ROWID",
 				  NULL, NULL, NULL) == SQLITE_OK &&
-		     insert(db, key, b->n, out, n);
+		     insert(db, kind, key, b->n, out, n);
 		ok &= sqlite3_exec(db, ok ? "COMMIT" : "ROLLBACK", NULL, NULL, NULL) == SQLITE_OK;
 	}
 	sqlite3_close(db);

@@ -11,9 +11,10 @@
 
 #define DERIVED_MAX (256u << 20) /* bytes */
 
-/* What is kept under the key, which is not trusted, in b->p; to be freed. False: nothing. */
-bool derived_read(const char *path, const char *key, struct buffer *b);
+/* Of each kind there is one, derived as the key says. It is not trusted; in b->p, to be freed. False: there is
+ * none, or it was derived otherwise. */
+bool derived_read(const char *path, const char *kind, const char *key, struct buffer *b);
 /* Keeps it, in place of what was; false if it cannot be. */
-bool derived_write(const char *path, const char *key, const struct buffer *b);
+bool derived_write(const char *path, const char *kind, const char *key, const struct buffer *b);
 
 #endif

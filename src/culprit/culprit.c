@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+#include "culprit/culprit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "culprit/path.h"
+#include "estimate/anchor.h"
+
+#define MODELLED 10 /* samples of a class from which on its blocks are scheduled by llvm-mca */
+#define AHEAD 8	    /* instructions that can have what the schedule gave one of them */
+
+struct culprits {
+	const struct estimate *e;
+	const struct estimate_source *src;
+	const struct culprit_machine *machine;
+	struct meetings meetings;
+	struct fact_source facts;
+	struct paths *paths;
+	double period;
+	struct schedule_block *schedule; /* of blocks in classes with samples */
+	uint32_t *of;			 /* by block of the program: its place there + 1, or 0 */
+	struct schedule_insn *insn;
+};
+
+/* Schedules. */
+
+static double *class_samples(const struct estimate_proc *p)
+{
+	double *s = calloc((size_t)p->g.nclasses + 1, sizeof(*s));
+
+	for (uint32_t b = 0; s && b < p->g.nblocks; b++)
+		s[p->g.block[b].cls] += p->samples[b];
+	return s;
+}
+
+/* Those of one procedure: counted, or filled in. */
+static int choose(struct culprits *c, const struct estimate_proc *p, bool fill, size_t *n,
+		  size_t *insns)
+{
+	double *samples = class_samples(p);
+	struct image *im = c->src->image(c->src->ctx, p->image);
+
+	for (uint32_t b = CFG_FIRST_BLOCK; samples && im && b < p->g.nblocks; b++) {
+		const struct cfg_block *k = &p->g.block[b];
+		const uint8_t *code;
+		size_t size = 0;
+
+		if (samples[k->cls] <= 0 || !k->ninsn)
+			continue;
+		code = image_code(im, k->start, &size);
+		if (!code || size < k->end - k->start)
+			continue;
+		if (fill) {
+			c->of[p->first + b] = (uint32_t)*n + 1;
+			c->schedule[*n] = (struct schedule_block){
+				.code = code,
+				.size = k->end - k->start,
+				.addr = k->start,
+				.n = k->ninsn,
+				.insn = &c->insn[*insns],
+				.cold = samples[k->cls] < MODELLED,
+			};
+		}
+		++*n;
+		*insns += k->ninsn;
+	}
+	free(samples);
+	return samples ? 0 : -1;
+}
+
+static int choose_all(struct culprits *c, bool fill, size_t *n, size_t *insns)
+{
+	*n = *insns = 0;
+	for (size_t i = 0; i < c->e->nproc; i++)
+		if (choose(c, &c->e->proc[i], fill, n, insns))
+			return -1;
+	return 0;
+}
+
+static int schedule_all(struct culprits *c)
+{
+	size_t n, insns;
+	struct err failed = { 0 };
+
+	if (choose_all(c, false, &n, &insns))
+		return -1;
+	c->schedule = calloc(n + 1, sizeof(*c->schedule));
+	c->insn = calloc(insns + 1, sizeof(*c->insn));
+	c->of = calloc(c->e->nblocks + 1, sizeof(*c->of));
+	if (!c->schedule || !c->insn || !c->of || choose_all(c, true, &n, &insns))
+		return -1;
+	/* what cannot be modelled was told when the estimate was made */
+	return schedule_blocks(c->schedule, n, &c->src->schedule, &failed) < 0 ? -1 : 0;
+}
+
+static const struct schedule_insn *schedule_of(const struct culprits *c,
+					       const struct estimate_proc *p, uint32_t block)
+{
+	uint32_t at = c->of[p->first + block];
+
+	return at ? c->schedule[at - 1].insn : NULL;
+}
+
+/* The whole. */
+
+static double executions_of(const struct culprits *c, const struct estimate_proc *p, uint32_t b)
+{
+	return p->block[b].confidence == CONFIDENCE_NONE ? 0 : p->block[b].f * c->e->scale;
+}
+
+static double instructions(const struct culprits *c)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < c->e->nproc; i++) {
+		const struct estimate_proc *p = &c->e->proc[i];
+
+		for (uint32_t b = 0; b < p->g.nblocks; b++)
+			sum += executions_of(c, p, b) * p->g.block[b].ninsn;
+	}
+	return sum;
+}
+
+static bool looked_for_conflicts(const struct profile *p)
+{
+	for (size_t i = 0; i < p->nrun; i++)
+		if (!p->run[i].distance)
+			return false;
+	return p->nrun > 0;
+}
+
+struct culprits *culprits_open(const struct estimate *e, const struct estimate_source *src,
+			       struct err *err)
+{
+	struct culprits *c = calloc(1, sizeof(*c));
+	struct run_counters counters;
+
+	if (!c) {
+		err_set(err, ERR_FAILED, "no memory for culprits");
+		return NULL;
+	}
+	profile_counters(src->profile, &counters);
+	c->e = e;
+	c->src = src;
+	c->machine = culprit_machine(src->schedule.cpu);
+	c->period = anchor_cycles(src->profile);
+	if (!meetings_make(&c->meetings, src->profile)) {
+		c->facts = (struct fact_source){
+			.machine = c->machine,
+			.meetings = looked_for_conflicts(src->profile) ? &c->meetings : NULL,
+			.instructions = instructions(c),
+			.processes = counters.processes,
+		};
+		c->paths = paths_new(e, src, &c->facts);
+	}
+	if (c->paths && !schedule_all(c))
+		return c;
+	err_set(err, ERR_FAILED, "no memory for culprits");
+	culprits_close(c);
+	return NULL;
+}
+
+void culprits_close(struct culprits *c)
+{
+	if (!c)
+		return;
+	paths_free(c->paths);
+	meetings_fini(&c->meetings);
+	free(c->schedule);
+	free(c->insn);
+	free(c->of);
+	free(c);
+}
+
+const struct culprit_machine *culprits_machine(const struct culprits *c)
+{
+	return c->machine;
+}
+
+double culprits_period(const struct culprits *c)
+{
+	return c->period;
+}
+
+/* One procedure. */
+
+/* Time that the schedule gives to instructions and that did not show there: it may show behind them. */
+struct carry {
+	double own[AHEAD]; /* by instruction, of the last ones */
+	double before;	   /* what came from other blocks */
+};
+
+static double take(double *from, double *want)
+{
+	double part = fmin(*from, *want);
+
+	*from -= part;
+	*want -= part;
+	return part;
+}
+
+/* One instruction further; the oldest is lost. */
+static double carry_step(struct carry *c, double more)
+{
+	double lost = c->own[AHEAD - 1];
+
+	memmove(&c->own[1], &c->own[0], (AHEAD - 1) * sizeof(c->own[0]));
+	c->own[0] = more;
+	return lost;
+}
+
+static double carry_own(const struct carry *c)
+{
+	double sum = 0;
+
+	for (int i = 0; i < AHEAD; i++)
+		sum += c->own[i];
+	return sum;
+}
+
+struct work {
+	struct culprits *c;
+	const struct estimate_proc *p;
+	struct culprit_proc *out;
+	double *left; /* by block: what it leaves to those behind */
+};
+
+static void explain(struct work *w, uint32_t block, uint32_t k, struct culprit_insn_time *t)
+{
+	struct culprit_verdict verdict[CULPRIT_N];
+	struct culprit_range r[CULPRIT_N];
+	struct culprit_case c = {
+		.machine = w->c->machine,
+		.fact = paths_fact(w->c->paths, w->p, block, k),
+		.stall = t->stall / t->executions,
+		.least = t->least,
+		.interval = w->c->facts.instructions / t->executions,
+	};
+
+	t->unexplained = t->stall;
+	if (!c.fact)
+		return;
+	paths_case(w->c->paths, w->p, block, k, &c);
+	culprit_judge(&c, verdict);
+	t->unexplained = culprit_ranges(c.stall, verdict, r) * t->executions;
+	for (int i = 0; i < CULPRIT_N; i++) {
+		r[i].min *= t->executions;
+		r[i].max *= t->executions;
+		t->range[i] = r[i];
+	}
+}
+
+static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
+{
+	s->cycles += t->cycles;
+	s->executions += t->executions;
+	s->ideal += t->ideal;
+	s->stall += t->stall;
+	s->unexplained += t->unexplained;
+	s->fixed[t->why & 3] += t->fixed;
+	if (t->executions <= 0)
+		s->unestimated += t->cycles;
+	else if (t->confidence <= CONFIDENCE_LOW)
+		s->doubtful += t->cycles;
+	for (int i = 0; i < CULPRIT_N; i++) {
+		s->min[i] += t->range[i].min;
+		s->max[i] += t->range[i].max;
+	}
+}
+
+/* The k-th instruction. fill: it is kept and explained; else it is only seen what is left. */
+static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *carry, bool fill)
+{
+	const struct cfg_block *b = &w->p->g.block[block];
+	const struct schedule_insn *s = schedule_of(w->c, w->p, block);
+	const struct site *site = w->p->site[b->insn + k];
+	struct culprit_insn_time t = {
+		.addr = w->p->g.insn[b->insn + k].addr,
+		.image = w->p->image,
+		.confidence = w->p->block[block].confidence,
+		.executions = executions_of(w->c, w->p, block),
+		.cycles = site ? (double)site->samples * w->c->period : 0,
+		.least = s ? s[k].least : 0,
+	};
+	double more, gain;
+
+	if (t.executions > 0) {
+		t.ideal = fmin(t.least, 1) * t.executions;
+		t.fixed = t.least * t.executions - t.ideal;
+	}
+	if (t.fixed > 0) {
+		t.why = s[k].why;
+		t.cause = s[k].cause >= 0 && (uint32_t)s[k].cause < b->ninsn
+				  ? w->p->g.insn[b->insn + (uint32_t)s[k].cause].addr
+				  : 0;
+	}
+	more = t.executions > 0 ? t.cycles - t.ideal - t.fixed : 0;
+	gain = carry_step(carry, fmax(0, -more));
+	t.stall = fmax(0, more);
+	for (int i = 1; i < AHEAD; i++)
+		take(&carry->own[i], &t.stall);
+	gain -= take(&carry->before, &t.stall);
+	if (!fill)
+		return;
+	w->out->sum.gain += gain;
+	w->out->sum.samples += site ? (double)site->samples : 0;
+	if (t.stall > 0)
+		explain(w, block, k, &t);
+	add_to_sum(&w->out->sum, &t);
+	if (site && site->samples)
+		w->out->insn[w->out->n++] = t;
+}
+
+static void do_block(struct work *w, uint32_t block, double before, bool fill)
+{
+	struct carry carry = { .before = before };
+
+	for (uint32_t k = 0; k < w->p->g.block[block].ninsn; k++)
+		do_insn(w, block, k, &carry, fill);
+	w->left[block] = carry_own(&carry);
+	if (fill)
+		w->out->sum.gain += carry_own(&carry);
+}
+
+/* What the blocks before it leave to it. */
+static double left_before(const struct work *w, uint32_t block, const double *left)
+{
+	const struct cfg *g = &w->p->g;
+	const struct cfg_block *b = &g->block[block];
+	double sum = 0;
+
+	for (uint32_t i = b->in; i < b->in + b->nin; i++) {
+		uint32_t from = g->edge[g->in[i]].from;
+		double f = w->p->block[from].f;
+
+		if (f > 0)
+			sum += left[from] * fmin(1, w->p->edge[g->in[i]].f / f);
+	}
+	return sum;
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct culprit_insn_time *x = a, *y = b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+int culprits_of(struct culprits *c, const struct estimate_proc *p, struct culprit_proc *out,
+		struct err *err)
+{
+	struct work w = { .c = c, .p = p, .out = out };
+	double *left = calloc((size_t)p->g.nblocks + 1, sizeof(*left));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < p->g.ninsns; i++)
+		n += p->site[i] && p->site[i]->samples;
+	*out = (struct culprit_proc){ .proc = p, .insn = calloc(n + 1, sizeof(*out->insn)) };
+	w.left = calloc((size_t)p->g.nblocks + 1, sizeof(*w.left));
+	if (!left || !w.left || !out->insn) {
+		culprit_proc_fini(out);
+		free(left);
+		free(w.left);
+		return err_set(err, ERR_FAILED, "no memory for culprits");
+	}
+	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++)
+		do_block(&w, b, 0, false);
+	memcpy(left, w.left, (size_t)p->g.nblocks * sizeof(*left));
+	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++)
+		do_block(&w, b, left_before(&w, b, left), true);
+	if (out->n)
+		qsort(out->insn, out->n, sizeof(*out->insn), by_addr);
+	free(left);
+	free(w.left);
+	return 0;
+}
+
+void culprit_proc_fini(struct culprit_proc *p)
+{
+	free(p->insn);
+	*p = (struct culprit_proc){ 0 };
+}
+
+const struct culprit_insn_time *culprit_proc_at(const struct culprit_proc *p, uint64_t addr)
+{
+	const struct culprit_insn_time key = { .addr = addr };
+
+	return p->n ? bsearch(&key, p->insn, p->n, sizeof(key), by_addr) : NULL;
+}
+
+void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s)
+{
+	to->samples += s->samples;
+	to->cycles += s->cycles;
+	to->unestimated += s->unestimated;
+	to->executions += s->executions;
+	to->ideal += s->ideal;
+	to->stall += s->stall;
+	to->gain += s->gain;
+	to->unexplained += s->unexplained;
+	to->doubtful += s->doubtful;
+	for (int i = 0; i < 4; i++)
+		to->fixed[i] += s->fixed[i];
+	for (int i = 0; i < CULPRIT_N; i++) {
+		to->min[i] += s->min[i];
+		to->max[i] += s->max[i];
+	}
+}

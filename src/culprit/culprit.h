@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why instructions stall (seed 003, section 6.3; docs/culprits.md): guilty until proven innocent.
+ *
+ *   estimate ─▶ facts      of each instruction: what it does, and what windows bound
+ *               schedule   least times at the head of the retire queue
+ *            ─▶ path       what ran right before it
+ *            ─▶ rules      by culprit, the most cycles that it can have cost an execution; 0: innocent
+ *            ─▶ ranges
+ *
+ * An instruction's time beyond what its schedule allows is its dynamic stall. What the schedule gives one
+ * instruction may show at those that retire with it, behind it: that is no stall. Of a stall of d cycles with
+ * bounds b, culprit k has had min(d, b_k) at most, and at least what the others leave: d - sum of their b. What all
+ * of them cannot explain is unexplained.
+ *
+ * A sample hits the instruction that waits to retire, on many machines the one behind the slow one: suspects are
+ * those that can have been retired just before, and itself.
+ */
+#ifndef ASSAY_CULPRIT_CULPRIT_H
+#define ASSAY_CULPRIT_CULPRIT_H
+
+#include "culprit/machine.h"
+#include "estimate/estimate.h"
+
+/* id, JSON's name, words, words where there is little room */
+#define CULPRITS(X) \
+	X(DCACHE, "dcache", "D-cache miss", "D-cache") \
+	X(DTLB, "dtlb", "DTLB miss", "DTLB") \
+	X(FORWARD, "forwarding", "store forwarding failed", "forwarding") \
+	X(ALIAS, "alias", "4K aliasing", "4K alias") \
+	X(STORES, "store_buffer", "store buffer full", "store buffer") \
+	X(BRANCH, "branch", "branch mispredicted", "mispredict") \
+	X(ICACHE, "icache", "I-cache miss", "I-cache") \
+	X(ITLB, "itlb", "ITLB miss", "ITLB") \
+	X(FRONT, "front_end", "front end: branch targets, decoding", "front end") \
+	X(DIVIDER, "divider", "divider busy", "divider") \
+	X(MULTIPLIER, "multiplier", "multiplier busy", "multiplier") \
+	X(SERIAL, "serialization", "locks, fences, system calls", "serialization") \
+	X(STRING, "string", "string operation", "string") \
+	X(LATENCY, "latency", "latency across blocks", "latency")
+enum culprit {
+#define X(id, name, words, few) CULPRIT_##id,
+	CULPRITS(X)
+#undef X
+	CULPRIT_N,
+};
+extern const char *const culprit_name[CULPRIT_N];
+extern const char *const culprit_words[CULPRIT_N];
+extern const char *const culprit_short[CULPRIT_N];
+
+/* Cycles of one instruction's stall, over all its executions. */
+struct culprit_range {
+	double min, max; /* max 0: innocent */
+	uint64_t fault;	 /* the instruction at fault; 0: none is known */
+	uint64_t with;	 /* the store that it met; 0: none */
+};
+
+/* What the time of an instruction is made of, in cycles over all its executions. */
+struct culprit_insn_time {
+	uint64_t addr;
+	uint32_t image;
+	uint8_t confidence; /* enum confidence: of executions */
+	uint8_t why;	    /* enum schedule_why: of the static stall */
+	uint64_t cause;	    /* of the static stall: the instruction at fault; 0: none */
+	double executions, cycles;
+	double least;	     /* cycles of an execution, by the schedule */
+	double ideal, fixed; /* least * executions: up to a cycle each; beyond, the static stall */
+	double stall;	     /* dynamic */
+	double gain; /* less time than the schedule allows, and nothing behind that has it */
+	double unexplained;
+	struct culprit_range range[CULPRIT_N];
+};
+
+/* A sum of those. */
+struct culprit_sum {
+	double samples;
+	double cycles, unestimated; /* of all; of what has no estimate of its executions */
+	double executions;	    /* of instructions */
+	double ideal, stall, gain, unexplained;
+	double fixed[4]; /* static stalls, by enum schedule_why */
+	double min[CULPRIT_N], max[CULPRIT_N];
+	double doubtful; /* cycles of instructions whose executions are of low confidence */
+};
+
+struct culprit_proc {
+	const struct estimate_proc *proc;
+	struct culprit_insn_time *insn; /* those with samples, in the graph's order */
+	size_t n;
+	struct culprit_sum sum;
+};
+
+struct culprits;
+
+/* e, src and what they refer to outlive it. NULL with err set: no memory. */
+struct culprits *culprits_open(const struct estimate *e, const struct estimate_source *src,
+			       struct err *err);
+void culprits_close(struct culprits *c);
+const struct culprit_machine *culprits_machine(const struct culprits *c);
+/* Cycles that a sample stands for. */
+double culprits_period(const struct culprits *c);
+
+/* -1 with err set: no memory. */
+int culprits_of(struct culprits *c, const struct estimate_proc *p, struct culprit_proc *out,
+		struct err *err);
+void culprit_proc_fini(struct culprit_proc *p);
+/* Of the instruction at addr, or NULL: it has no samples. */
+const struct culprit_insn_time *culprit_proc_at(const struct culprit_proc *p, uint64_t addr);
+void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "culprit/facts.h"
+
+#include <math.h>
+#include <string.h>
+
+double fact_upper(double part, double n)
+{
+	const double z = 1.96;
+	double p, mid, half;
+
+	if (n <= 0)
+		return 1;
+	p = part / n;
+	mid = p + z * z / (2 * n);
+	half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+	return fmin(1, (mid + half) / (1 + z * z / n));
+}
+
+/* What the instruction does. */
+
+static bool is_vector(ZydisRegister r)
+{
+	return r >= ZYDIS_REGISTER_XMM0 && r <= ZYDIS_REGISTER_ZMM31;
+}
+
+static uint64_t vector_bit(ZydisRegister r)
+{
+	return 1ULL << (FACT_VECTOR + (r - ZYDIS_REGISTER_XMM0) % 32);
+}
+
+static void note_registers(struct fact *f, const struct insn *in)
+{
+	f->reads = in->gpr_read | (in->fl_read ? 1ULL << FACT_FLAGS : 0);
+	f->writes = in->gpr_written | (in->fl_written ? 1ULL << FACT_FLAGS : 0);
+	for (unsigned i = 0; i < in->z.operand_count; i++) {
+		const ZydisDecodedOperand *o = &in->op[i];
+
+		if (o->type != ZYDIS_OPERAND_TYPE_REGISTER || !is_vector(o->reg.value))
+			continue;
+		if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
+			f->reads |= vector_bit(o->reg.value);
+		if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			f->writes |= vector_bit(o->reg.value);
+	}
+}
+
+static const ZydisDecodedOperand *memory_of(const struct insn *in)
+{
+	for (unsigned i = 0; i < in->z.operand_count; i++)
+		if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    in->op[i].mem.type == ZYDIS_MEMOP_TYPE_MEM)
+			return &in->op[i];
+	return NULL;
+}
+
+static void note_accesses(struct fact *f, const struct insn *in)
+{
+	for (unsigned i = 0; in->nmem && i < in->z.operand_count; i++) {
+		const ZydisDecodedOperand *o = &in->op[i];
+
+		if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.type != ZYDIS_MEMOP_TYPE_MEM)
+			continue;
+		f->load |= (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+		f->store |= (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+	}
+}
+
+static bool divides(const struct insn *in)
+{
+	switch (in->z.mnemonic) {
+	case ZYDIS_MNEMONIC_DIV:
+	case ZYDIS_MNEMONIC_IDIV:
+		return true;
+	default:
+		/* divss, vdivpd, fdivr, sqrtsd, vsqrtps … */
+		return strstr(ZydisMnemonicGetString(in->z.mnemonic), "div") ||
+		       strstr(ZydisMnemonicGetString(in->z.mnemonic), "sqrt");
+	}
+}
+
+static bool multiplies(const struct insn *in)
+{
+	return in->z.mnemonic == ZYDIS_MNEMONIC_MUL || in->z.mnemonic == ZYDIS_MNEMONIC_IMUL ||
+	       in->z.mnemonic == ZYDIS_MNEMONIC_MULX;
+}
+
+static bool waits(const struct insn *in)
+{
+	if (in->cls == INSN_SYSCALL || (in->z.attributes & ZYDIS_ATTRIB_HAS_LOCK))
+		return true;
+	switch (in->z.mnemonic) {
+	case ZYDIS_MNEMONIC_XCHG: /* with memory it is locked */
+		return in->nmem > 0;
+	case ZYDIS_MNEMONIC_MFENCE:
+	case ZYDIS_MNEMONIC_LFENCE:
+	case ZYDIS_MNEMONIC_SFENCE:
+	case ZYDIS_MNEMONIC_CPUID:
+	case ZYDIS_MNEMONIC_RDTSC:
+	case ZYDIS_MNEMONIC_RDTSCP:
+	case ZYDIS_MNEMONIC_PAUSE:
+	case ZYDIS_MNEMONIC_XGETBV:
+	case ZYDIS_MNEMONIC_XSAVE:
+	case ZYDIS_MNEMONIC_XSAVEC:
+	case ZYDIS_MNEMONIC_XRSTOR:
+	case ZYDIS_MNEMONIC_RDRAND:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool fuses(const struct insn *in)
+{
+	switch (in->z.mnemonic) {
+	case ZYDIS_MNEMONIC_CMP:
+	case ZYDIS_MNEMONIC_TEST:
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_DEC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint8_t latency(const struct fact *f, const struct insn *in, const struct culprit_machine *m)
+{
+	double cycles = 1;
+
+	if (in->cls == INSN_BRANCH || in->cls == INSN_JUMP)
+		return 1;
+	if (in->vector)
+		cycles = 4;
+	if (f->multiplies)
+		cycles = m->multiply;
+	if (f->divides)
+		cycles = m->divide;
+	if (f->load)
+		cycles += in->vector ? m->vector_load : m->load;
+	return (uint8_t)fmin(cycles, UINT8_MAX);
+}
+
+/* What windows bound. */
+
+static const struct hot *list_of(const struct site *s, int operand)
+{
+	return s ? s->operand[operand] : NULL;
+}
+
+static void bound_accesses(struct fact *f, const struct insn *in, const struct site *site,
+			   const struct fact_source *src)
+{
+	const ZydisDecodedOperand *m = memory_of(in);
+	bool bare = m && m->mem.index == ZYDIS_REGISTER_NONE;
+	ZydisRegister base = m ? m->mem.base : ZYDIS_REGISTER_NONE;
+	struct footprint p = {
+		.hot = list_of(site, OPERAND_ADDRESS),
+		.interval = f->executions > 0 ? src->instructions / f->executions : INFINITY,
+		.unit = MACHINE_LINE,
+		.per = MACHINE_INSNS_LINE,
+		.fixed = bare && (base == ZYDIS_REGISTER_RIP || base == ZYDIS_REGISTER_NONE),
+		.stack = bare && (base == ZYDIS_REGISTER_RSP || base == ZYDIS_REGISTER_RBP),
+		.processes = src->processes,
+	};
+
+	if (!f->load && !f->store)
+		return;
+	/* the frame pointer may be any pointer, and a copy has two places */
+	if (base == ZYDIS_REGISTER_RBP && p.hot)
+		p.stack = false;
+	if (in->cls == INSN_COPY || f->string)
+		p.stack = p.fixed = false;
+	if (in->cls == INSN_CALL || in->cls == INSN_RET)
+		p.stack = true;
+	f->dcache = footprint_bound(&p, src->machine->data);
+	p.unit = MACHINE_PAGE;
+	p.per = MACHINE_INSNS_PAGE;
+	f->dtlb = footprint_bound(&p, src->machine->dtlb);
+}
+
+static void bound_meetings(struct fact *f, const struct insn *in, const struct site *site,
+			   const struct fact_source *src)
+{
+	const struct meeting *m;
+
+	if (!f->load || in->cls == INSN_RET)
+		return;
+	m = src->meetings && site ? meetings_at(src->meetings, site->id) : NULL;
+	f->forward = f->alias = 1;
+	if (!m)
+		return;
+	f->forward = fact_upper((double)m->count[CONFLICT_PARTIAL], (double)m->judged);
+	f->alias = fact_upper((double)m->count[CONFLICT_ALIAS], (double)m->judged);
+	f->forward_store = m->store[CONFLICT_PARTIAL].addr;
+	f->alias_store = m->store[CONFLICT_ALIAS].addr;
+}
+
+static double minority(const struct site *s)
+{
+	struct site_weights w;
+	double p, n;
+
+	if (!s || !s->observed)
+		return 0.5;
+	w = site_weights(s);
+	p = w.observed > 0 ? w.taken / w.observed : 0.5;
+	p = p < 0.5 ? p : 1 - p;
+	n = (double)(s->windows ? s->windows : s->observed);
+	return fmin(0.5, fact_upper(p * n, n));
+}
+
+static double other_targets(const struct site *s)
+{
+	const struct hot *h = list_of(s, OPERAND_TARGET);
+	struct hot_value v;
+	double n = h ? (double)hot_total(h) : 0;
+
+	if (n <= 0 || !hot_top(h, &v, 1))
+		return 1;
+	return fact_upper(n - v.low, n);
+}
+
+static void bound_branch(struct fact *f, const struct site *site, uint64_t processes)
+{
+	switch (f->cls) {
+	case INSN_BRANCH:
+		f->mispredicted = minority(site);
+		break;
+	case INSN_IJUMP:
+	case INSN_ICALL:
+		/* of several processes each has the target elsewhere */
+		f->mispredicted = processes > 1 ? 1 : other_targets(site);
+		break;
+	default: /* direct; returns are told by the calls before them */
+		f->mispredicted = 0;
+		break;
+	}
+}
+
+void fact_make(struct fact *f, const struct insn *in, const struct site *site, double executions,
+	       const struct fact_source *src)
+{
+	*f = (struct fact){
+		.addr = in->addr, .executions = executions, .len = in->len, .cls = in->cls
+	};
+	note_registers(f, in);
+	note_accesses(f, in);
+	f->divides = divides(in);
+	f->multiplies = multiplies(in);
+	f->serial = waits(in);
+	f->string = (in->z.attributes &
+		     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) &&
+		    in->z.meta.category == ZYDIS_CATEGORY_STRINGOP;
+	f->fuses = fuses(in);
+	f->latency = latency(f, in, src->machine);
+	bound_accesses(f, in, site, src);
+	bound_meetings(f, in, site, src);
+	bound_branch(f, site, src->processes);
+}
+
+bool fact_feeds(const struct fact *a, const struct fact *b)
+{
+	uint64_t common = a->writes & b->reads;
+
+	if (a->fuses && b->cls == INSN_BRANCH)
+		common &= ~(1ULL << FACT_FLAGS);
+	return common != 0;
+}

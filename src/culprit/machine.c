@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "culprit/machine.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct culprit_machine machines[] = {
+	{ .part = "AMD",
+	  .name = "AMD Zen",
+	  .data = { { 512, 14 }, { 8192, 40 }, { 262144, 400 } },
+	  .code = { { 512, 14 }, { 8192, 40 }, { 262144, 400 } },
+	  .dtlb = { { 64, 8 }, { 2048, 60 }, { 65536, 200 } },
+	  .itlb = { { 64, 8 }, { 512, 60 }, { 65536, 200 } },
+	  .retire = 8,
+	  .mispredict = 20,
+	  .branches = 4096,
+	  .unknown = 12,
+	  .decoded = 4096,
+	  .decode = 1,
+	  .forward = 20,
+	  .alias = 8,
+	  .divide = 20,
+	  .multiply = 4,
+	  .load = 5,
+	  .vector_load = 8 },
+	{ .part = "Intel",
+	  .name = "Intel Core",
+	  .data = { { 512, 14 }, { 16384, 70 }, { 262144, 350 } },
+	  .code = { { 512, 14 }, { 16384, 70 }, { 262144, 350 } },
+	  .dtlb = { { 64, 9 }, { 1536, 60 }, { 65536, 200 } },
+	  .itlb = { { 128, 9 }, { 1536, 60 }, { 65536, 200 } },
+	  .retire = 8,
+	  .mispredict = 22,
+	  .branches = 4096,
+	  .unknown = 12,
+	  .decoded = 1536,
+	  .decode = 1,
+	  .forward = 17,
+	  .alias = 12,
+	  .divide = 95,
+	  .multiply = 5,
+	  .load = 5,
+	  .vector_load = 8 },
+	{ .part = NULL,
+	  .name = "unknown CPU",
+	  .data = { { 384, 20 }, { 4096, 80 }, { 65536, 600 } },
+	  .code = { { 384, 20 }, { 4096, 80 }, { 65536, 600 } },
+	  .dtlb = { { 32, 12 }, { 512, 100 }, { 16384, 300 } },
+	  .itlb = { { 32, 12 }, { 512, 100 }, { 16384, 300 } },
+	  .retire = 8,
+	  .mispredict = 30,
+	  .branches = 1024,
+	  .unknown = 20,
+	  .decoded = 1024,
+	  .decode = 2,
+	  .forward = 25,
+	  .alias = 15,
+	  .divide = 100,
+	  .multiply = 6,
+	  .load = 6,
+	  .vector_load = 10 },
+};
+
+const struct culprit_machine *culprit_machine(const char *cpu)
+{
+	size_t i = 0;
+
+	while (machines[i].part && !strstr(cpu ? cpu : "", machines[i].part))
+		i++;
+	return &machines[i];
+}

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/why.h"
+
+#include <elf.h>
+#include <link.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "estimate/mca.h"
+#include "estimate/memo.h"
+#include "report/lookup.h"
+#include "store/derived.h"
+
+#define KIND_CULPRITS "culprits"
+#define KIND_SCHEDULES "schedules"
+#define SHOWN 0.005 /* of the cycles: culprits that may have had less are left out */
+
+/* Making. */
+
+/* The tool's own build-id: what another build derived is not this one's. */
+static int own_build_id(struct dl_phdr_info *info, size_t size, void *to)
+{
+	char *buf = to;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const uint8_t *p = (const uint8_t *)(info->dlpi_addr + ph->p_vaddr);
+		const uint8_t *end = p + ph->p_memsz;
+
+		while (ph->p_type == PT_NOTE && p + sizeof(ElfW(Nhdr)) <= end) {
+			const ElfW(Nhdr) *n = (const void *)p;
+			const uint8_t *id = p + sizeof(*n) + (n->n_namesz + 3U) / 4 * 4;
+
+			if (n->n_type == NT_GNU_BUILD_ID && n->n_descsz >= 8)
+				for (int k = 0; k < 8; k++)
+					sprintf(buf + 2 * k, "%02x", id[k]);
+			p = id + (n->n_descsz + 3U) / 4 * 4;
+		}
+	}
+	return 1; /* the first one is the program */
+}
+
+/* All that the analysis depends on, but for the files, whose build-ids are checked. */
+static void make_key(const struct reading *r, const struct schedule_options *o, char *buf, size_t n)
+{
+	const char *program = mca_program(o);
+	char id[17] = "";
+
+	dl_iterate_phdr(own_build_id, id);
+	snprintf(buf, n, "%s %s %s %s %s %zu sites %llu samples", ASSAY_VERSION, id,
+		 estimate_method_name[ESTIMATE_DEFAULT], o->cpu ? o->cpu : "",
+		 program ? program : "", r->profile.sites.n,
+		 (unsigned long long)r->view.sum.samples);
+}
+
+static struct image *image_of(void *ctx, uint32_t image)
+{
+	return binaries_get(ctx, image);
+}
+
+static bool read_cached(struct why *w, const struct reading *r, const char *key)
+{
+	struct buffer b;
+
+	if (!derived_read(r->path, KIND_CULPRITS, key, &b))
+		return false;
+	w->cached = culprit_program_read(&w->program, b.p, b.n, r->profile.nimage);
+	free(b.p);
+	return w->cached;
+}
+
+/* Through bytes, so that it prints alike where it is kept and where it cannot be. */
+static int keep(struct why *w, const struct reading *r, const char *key, bool whole,
+		struct err *err)
+{
+	struct buffer b = { 0 };
+	bool ok = culprit_program_write(&w->program, &b);
+
+	culprit_program_fini(&w->program);
+	if (ok && whole)
+		derived_write(r->path, KIND_CULPRITS, key, &b);
+	ok = ok && culprit_program_read(&w->program, b.p, b.n, r->profile.nimage);
+	free(b.p);
+	return ok ? 0 : err_set(err, ERR_FAILED, "no memory for culprits");
+}
+
+/* A file's key does not matter: schedules are found by what they are of. */
+static struct schedule_memo *read_memo(const struct reading *r)
+{
+	struct schedule_memo *m = schedule_memo_new();
+	struct buffer b;
+
+	if (m && derived_read(r->path, KIND_SCHEDULES, "1", &b)) {
+		schedule_memo_read(m, b.p, b.n);
+		free(b.p);
+	}
+	return m;
+}
+
+static void keep_memo(const struct reading *r, const struct schedule_memo *m)
+{
+	struct buffer b = { 0 };
+
+	if (m && schedule_memo_changed(m) && schedule_memo_write(m, &b))
+		derived_write(r->path, KIND_SCHEDULES, "1", &b);
+	free(b.p);
+}
+
+int why_make(struct why *w, struct reading *r, bool warn, struct err *err)
+{
+	struct binaries quiet;
+	struct estimate_source src = {
+		.profile = &r->profile,
+		.image = image_of,
+		.ctx = warn ? &r->binaries : &quiet,
+		.schedule = { .cpu = r->profile.nrun ? r->profile.run[0].cpu : NULL },
+	};
+	char key[512];
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	w->machine = culprit_machine(src.schedule.cpu);
+	make_key(r, &src.schedule, key, sizeof(key));
+	if (read_cached(w, r, key))
+		return 0;
+	if (binaries_init(&quiet, &r->profile, NULL, err))
+		return -1;
+	src.schedule.memo = read_memo(r);
+	rc = culprit_program_make(&w->program, &src, ESTIMATE_DEFAULT, err);
+	keep_memo(r, src.schedule.memo);
+	schedule_memo_free(src.schedule.memo);
+	/* a file that is missing now may be there the next time, as may llvm-mca */
+	if (!rc)
+		rc = keep(w, r, key,
+			  !(warn ? r->binaries.missing : quiet.missing) && !w->program.warning[0],
+			  err);
+	binaries_fini(&quiet);
+	return rc;
+}
+
+void why_fini(struct why *w)
+{
+	culprit_program_fini(&w->program);
+}
+
+/* As text. */
+
+struct ranked {
+	int culprit;
+	double max;
+};
+
+static int by_max(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->max != y->max)
+		return x->max > y->max ? -1 : 1;
+	return x->culprit - y->culprit;
+}
+
+/* "0", "0.3", "12" */
+static char *short_number(double v, char *buf, size_t n)
+{
+	snprintf(buf, n, v < 0.05 ? "0" : v < 9.95 ? "%.1f" : "%.0f", v);
+	return buf;
+}
+
+static char *range_text(double min, double max, char *buf, size_t n)
+{
+	char low[32], high[32];
+
+	short_number(min, low, sizeof(low));
+	short_number(max, high, sizeof(high));
+	if (strcmp(low, high) == 0)
+		snprintf(buf, n, "%s", high);
+	else
+		snprintf(buf, n, "%s-%s", low, high);
+	return buf;
+}
+
+/* Appends ", piece" if that fits. */
+static bool append(char *buf, size_t n, size_t width, const char *piece)
+{
+	size_t k = strlen(buf);
+
+	if (k + (k ? 2 : 0) + strlen(piece) > width || k + strlen(piece) + 3 > n)
+		return false;
+	snprintf(buf + k, n - k, "%s%s", k ? ", " : "", piece);
+	return true;
+}
+
+char *why_ranges_text(const struct culprit_range *v, double by, size_t width, char *buf, size_t n)
+{
+	struct ranked order[CULPRIT_N];
+	char piece[160], range[80];
+
+	buf[0] = 0;
+	for (int i = 0; i < CULPRIT_N; i++)
+		order[i] = (struct ranked){ i, v[i].max };
+	qsort(order, CULPRIT_N, sizeof(*order), by_max);
+	for (int i = 0; i < CULPRIT_N && order[i].max > 0; i++) {
+		const struct culprit_range *r = &v[order[i].culprit];
+		int k = snprintf(piece, sizeof(piece), "%s %s", culprit_short[order[i].culprit],
+				 range_text(r->min / by, r->max / by, range, sizeof(range)));
+
+		if (r->max / by < 0.05)
+			break;
+		if (r->fault)
+			k += snprintf(piece + k, sizeof(piece) - (size_t)k, " @%llx",
+				      (unsigned long long)r->fault);
+		if (r->with)
+			snprintf(piece + k, sizeof(piece) - (size_t)k, " after @%llx",
+				 (unsigned long long)r->with);
+		if (!append(buf, n, width, piece))
+			break;
+	}
+	return buf;
+}
+
+char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t n)
+{
+	struct ranked order[CULPRIT_N];
+	char piece[160], range[80];
+
+	buf[0] = 0;
+	for (int i = 0; i < CULPRIT_N; i++)
+		order[i] = (struct ranked){ i, s->max[i] };
+	qsort(order, CULPRIT_N, sizeof(*order), by_max);
+	for (int i = 0; i < CULPRIT_N && order[i].max >= SHOWN * s->cycles; i++) {
+		int c = order[i].culprit;
+
+		snprintf(piece, sizeof(piece), "%s %s", culprit_short[c],
+			 range_text(100 * s->min[c] / s->cycles, 100 * s->max[c] / s->cycles, range,
+				    sizeof(range)));
+		if (!append(buf, n, width, piece))
+			break;
+	}
+	return buf;
+}
+
+/* As JSON. */
+
+static json_t *part_json(double v, double whole)
+{
+	return whole > 0 ? json_real(v / whole) : json_null();
+}
+
+static double fixed_of(const struct culprit_sum *s)
+{
+	return s->fixed[SCHEDULE_DEPENDENCE] + s->fixed[SCHEDULE_UNIT] + s->fixed[SCHEDULE_LATENCY];
+}
+
+json_t *why_sum_json(const struct culprit_sum *s)
+{
+	json_t *o = json_object(), *culprits = json_object();
+
+	for (int i = 0; i < CULPRIT_N; i++)
+		json_object_set_new(culprits, culprit_name[i],
+				    json_pack("{s:o,s:o}", "min", part_json(s->min[i], s->cycles),
+					      "max", part_json(s->max[i], s->cycles)));
+	json_object_set_new(o, "cpi", part_json(s->cycles, s->executions));
+	json_object_set_new(o, "execution", part_json(s->ideal, s->cycles));
+	json_object_set_new(o, "static", part_json(fixed_of(s), s->cycles));
+	json_object_set_new(o, "static_dependence",
+			    part_json(s->fixed[SCHEDULE_DEPENDENCE], s->cycles));
+	json_object_set_new(o, "static_unit", part_json(s->fixed[SCHEDULE_UNIT], s->cycles));
+	json_object_set_new(o, "static_latency", part_json(s->fixed[SCHEDULE_LATENCY], s->cycles));
+	json_object_set_new(o, "dynamic", part_json(s->stall, s->cycles));
+	json_object_set_new(o, "unexplained", part_json(s->unexplained, s->cycles));
+	json_object_set_new(o, "gain", part_json(s->gain, s->cycles));
+	json_object_set_new(o, "not_estimated", part_json(s->unestimated, s->cycles));
+	json_object_set_new(o, "low_confidence", part_json(s->doubtful, s->cycles));
+	json_object_set_new(o, "culprits", culprits);
+	return o;
+}
+
+/* The program. */
+
+static void line(struct emit *e, const char *label, double min, double max, double whole,
+		 bool total)
+{
+	char low[16], high[16];
+
+	fmt_percent(min / whole, low, sizeof(low));
+	fmt_percent(max / whole, high, sizeof(high));
+	if (total)
+		emit_line(e, "%-42s %7s", label, low);
+	else if (strcmp(low, high) == 0)
+		emit_line(e, "  %-34s %5s", label, low);
+	else
+		emit_line(e, "  %-34s %5s to %5s", label, low, high);
+}
+
+static void print_sum(struct emit *e, const struct culprit_sum *s)
+{
+	struct ranked order[CULPRIT_N];
+	double whole = s->cycles;
+
+	for (int i = 0; i < CULPRIT_N; i++)
+		order[i] = (struct ranked){ i, s->max[i] };
+	qsort(order, CULPRIT_N, sizeof(*order), by_max);
+	for (int i = 0; i < CULPRIT_N && order[i].max >= SHOWN / 10 * whole; i++) {
+		int c = order[i].culprit;
+
+		line(e, culprit_words[c], s->min[c], s->max[c], whole, false);
+	}
+	line(e, "unexplained", s->unexplained, s->unexplained, whole, false);
+	line(e, "dynamic stalls", s->stall, 0, whole, true);
+	line(e, "waiting for a result", s->fixed[SCHEDULE_DEPENDENCE],
+	     s->fixed[SCHEDULE_DEPENDENCE], whole, false);
+	line(e, "waiting for a unit", s->fixed[SCHEDULE_UNIT], s->fixed[SCHEDULE_UNIT], whole,
+	     false);
+	line(e, "long by itself", s->fixed[SCHEDULE_LATENCY], s->fixed[SCHEDULE_LATENCY], whole,
+	     false);
+	line(e, "static stalls", fixed_of(s), 0, whole, true);
+	line(e, "execution", s->ideal, 0, whole, true);
+	if (s->unestimated > 0)
+		line(e, "executions not estimated", s->unestimated, 0, whole, true);
+	line(e, "less, where it ran faster than scheduled", -s->gain, 0, whole, true);
+	emit_line(e, "%-42s %7s", "all", "100.0");
+}
+
+/* Procedures. */
+
+enum {
+	COLUMN_SHARE,
+	COLUMN_CPI,
+	COLUMN_EXECUTION,
+	COLUMN_STATIC,
+	COLUMN_DYNAMIC,
+	COLUMN_UNEXPLAINED,
+	COLUMN_PROCEDURE,
+	COLUMN_CULPRITS,
+	COLUMN_IMAGE,
+	COLUMN_ADDRESS,
+	COLUMN_WHY,
+	COLUMN_N
+};
+
+static const struct column columns[COLUMN_N] = {
+	[COLUMN_SHARE] = { "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_CPI] = { "cpi", "CPI", NULL, 5, EMIT_RIGHT, EMIT_REAL },
+	[COLUMN_EXECUTION] = { NULL, "exec", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_STATIC] = { NULL, "stat", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_DYNAMIC] = { NULL, "dyn", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_UNEXPLAINED] = { NULL, "unexp", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_PROCEDURE] = { "procedure", "procedure", NULL, 16, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_CULPRITS] = { NULL, "culprits", "%", 0, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_IMAGE] = { "image", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_ADDRESS] = { "address", NULL, NULL, 0, EMIT_LEFT, EMIT_ADDR },
+	[COLUMN_WHY] = { "why", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+};
+
+static const struct view_proc *proc_of(const struct view *v, const struct culprit_program_proc *p)
+{
+	for (size_t i = 0; i < v->nproc; i++)
+		if (v->proc[i].image == p->image && p->addr >= v->proc[i].start &&
+		    p->addr < v->proc[i].end)
+			return &v->proc[i];
+	return NULL;
+}
+
+static void print_proc(struct reading *r, const struct culprit_program_proc *p)
+{
+	const struct culprit_sum *s = &p->sum;
+	const struct view_proc *proc = proc_of(&r->view, p);
+	char name[1024], text[4200];
+	struct cell cell[COLUMN_N] = {
+		[COLUMN_SHARE] = cell_real(s->samples / (double)r->view.sum.samples),
+		[COLUMN_CPI] =
+			s->executions > 0 ? cell_real(s->cycles / s->executions) : cell_none(),
+		[COLUMN_EXECUTION] = cell_real(s->ideal / s->cycles),
+		[COLUMN_STATIC] = cell_real(fixed_of(s) / s->cycles),
+		[COLUMN_DYNAMIC] = cell_real(s->stall / s->cycles),
+		[COLUMN_UNEXPLAINED] = cell_real(s->unexplained / s->cycles),
+		[COLUMN_IMAGE] = cell_text(r->view.image[p->image].name),
+		[COLUMN_ADDRESS] = cell_count(p->addr),
+	};
+	int width = emit_column_width(&r->emit, COLUMN_CULPRITS);
+
+	if (proc)
+		view_proc_name(proc, name, sizeof(name));
+	else
+		snprintf(name, sizeof(name), "sub_%llx", (unsigned long long)p->addr);
+	cell[COLUMN_PROCEDURE] = cell_text(name);
+	cell[COLUMN_CULPRITS] =
+		cell_text(why_sum_text(s, width > 0 ? (size_t)width : 0, text, sizeof(text)));
+	if (r->emit.json)
+		cell[COLUMN_WHY] = cell_json(why_sum_json(s));
+	emit_row(&r->emit, cell);
+}
+
+static void print_procs(struct reading *r, const struct why *w, const struct why_options *o)
+{
+	size_t shown = 0, all = 0;
+	struct culprit_sum rest = { 0 };
+	char share[16], count[32];
+
+	emit_table(&r->emit, "procedures", columns, COLUMN_N);
+	for (size_t i = 0; i < w->program.nproc; i++) {
+		const struct culprit_program_proc *p = &w->program.proc[i];
+
+		if (!view_image_matches(&r->view, p->image, o->image))
+			continue;
+		all++;
+		if (o->n && shown >= o->n) {
+			culprit_sum_add(&rest, &p->sum);
+			continue;
+		}
+		print_proc(r, p);
+		shown++;
+	}
+	emit_set(&r->emit, "procedures_total", json_integer((json_int_t)all));
+	if (shown < all)
+		emit_footer(&r->emit, "%s more procedure%s with %s %% of the time: -n 0 shows all",
+			    fmt_count(all - shown, count, sizeof(count)), plural(all - shown),
+			    fmt_percent(rest.samples / (double)r->view.sum.samples, share,
+					sizeof(share)));
+}
+
+static int check(const struct reading *r, const struct why *w, const struct why_options *o,
+		 struct culprit_sum *sum, struct err *err)
+{
+	*sum = (struct culprit_sum){ 0 };
+	for (size_t i = 0; i < w->program.nproc; i++)
+		if (view_image_matches(&r->view, w->program.proc[i].image, o->image))
+			culprit_sum_add(sum, &w->program.proc[i].sum);
+	if (sum->cycles > 0)
+		return 0;
+	if (o->image) {
+		err_set(err, ERR_EMPTY, "no code with samples is in an image that matches '%s'",
+			o->image);
+		return err_hint(err, "`assay report --by image` lists them");
+	}
+	err_set(err, ERR_EMPTY, "%s has no samples in code whose file is there, as it was recorded",
+		r->path);
+	return err_hint(err, "put back the files that were recorded, or record again");
+}
+
+static void print_all(struct reading *r, const struct why *w, const struct why_options *o,
+		      const struct culprit_sum *sum)
+{
+	char share[16], doubtful[16];
+
+	reading_heading(r);
+	emit_set(&r->emit, "machine", json_string(w->machine->name));
+	emit_set(&r->emit, "cycles_per_sample", json_real(w->program.period));
+	emit_set(&r->emit, "share", json_real(sum->samples / (double)r->view.sum.samples));
+	emit_set(&r->emit, "why", why_sum_json(sum));
+	emit_line(&r->emit, "%s %% of the time is in code that can be analysed; of that, per cent:",
+		  fmt_percent(sum->samples / (double)r->view.sum.samples, share, sizeof(share)));
+	emit_line(&r->emit, "%s", "");
+	if (!r->emit.json)
+		print_sum(&r->emit, sum);
+	emit_line(&r->emit, "%s", "");
+	print_procs(r, w, o);
+	emit_line(&r->emit, "%s", "");
+	if (w->program.warning[0])
+		emit_footer(&r->emit, "%s", w->program.warning);
+	emit_footer(
+		&r->emit,
+		"A culprit has had between min and max of the time; several can share a stall, so "
+		"that maxima add up to more. Executions are estimates, of low confidence for "
+		"%s %% of it. Bounds are for: %s. `assay annotate PROCEDURE` names the "
+		"instructions at fault.",
+		fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)),
+		w->machine->name);
+}
+
+int why_print(struct reading *r, const struct why_options *o, struct err *err)
+{
+	struct culprit_sum sum;
+	struct why w;
+	int rc;
+
+	if (r->view.exact) {
+		err_set(err, ERR_FAILED, "%s is exact: it counts executions and has no time",
+			r->path);
+		return err_hint(err, "--why explains time: record without --exact");
+	}
+	if (why_make(&w, r, true, err))
+		return -1;
+	rc = check(r, &w, o, &sum, err);
+	if (!rc)
+		print_all(r, &w, o, &sum);
+	why_fini(&w);
+	return rc;
+}
