@@ -8,14 +8,18 @@
 #include "culprit/path.h"
 #include "estimate/anchor.h"
 
-#define MODELLED 10 /* samples of a class from which on its blocks are scheduled by llvm-mca */
-#define AHEAD 8	    /* instructions that can have what the schedule gave one of them */
+#define MODELLED 10	 /* samples of a class from which on its blocks are scheduled by llvm-mca */
+#define SCALE_SAMPLES 30 /* of a block by which the scale is judged */
+#define SCALE_PART 0.1	 /* of the time is in blocks that hardly stall */
+#define SCALE_OFF 2.0	 /* times too small: then the scale is not believed */
+#define AHEAD 8		 /* instructions that can have what the schedule gave one of them */
 
 struct culprits {
 	const struct estimate *e;
 	const struct estimate_source *src;
 	const struct culprit_machine *machine;
 	struct meetings meetings;
+	struct crowd data_lines, data_pages, code_lines, code_pages, targets, insns;
 	struct fact_source facts;
 	struct paths *paths;
 	double period;
@@ -107,20 +111,132 @@ static const struct schedule_insn *schedule_of(const struct culprits *c,
 
 static double executions_of(const struct culprits *c, const struct estimate_proc *p, uint32_t b)
 {
-	return p->block[b].confidence == CONFIDENCE_NONE ? 0 : p->block[b].f * c->e->scale;
+	return p->block[b].confidence == CONFIDENCE_NONE ? 0 : p->block[b].f * c->facts.scale;
 }
 
-static double instructions(const struct culprits *c)
+struct block_scale {
+	double scale, samples;
+};
+
+static int by_scale(const void *a, const void *b)
 {
-	double sum = 0;
+	const struct block_scale *x = a, *y = b;
+
+	return (x->scale > y->scale) - (x->scale < y->scale);
+}
+
+/* The scale at which the block takes what its schedule does, and no more. */
+static bool scale_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block,
+		     struct block_scale *s)
+{
+	const struct schedule_insn *insn = schedule_of(c, p, block);
+	double least = 0;
+
+	for (uint32_t i = 0; insn && i < p->g.block[block].ninsn; i++)
+		least += insn[i].least;
+	if (least <= 0 || p->block[block].f <= 0 || p->samples[block] < SCALE_SAMPLES)
+		return false;
+	*s = (struct block_scale){ p->samples[block] * c->period / (p->block[block].f * least),
+				   p->samples[block] };
+	return true;
+}
+
+/*
+ * Not all of a program stalls. If at the estimate's scale hardly any block comes near its schedule, which errs where
+ * samples lie behind what they are of, it is the scale at which the blocks that stall least do. Whole blocks are
+ * looked at: within one it does not matter where samples lie.
+ */
+static int find_scale(struct culprits *c)
+{
+	struct block_scale *v = calloc(c->e->nblocks + 1, sizeof(*v));
+	double all = 0, sum = 0, scale = 0;
+	size_t n = 0;
+
+	if (!v)
+		return -1;
+	for (size_t i = 0; i < c->e->nproc; i++)
+		for (uint32_t b = CFG_FIRST_BLOCK; b < c->e->proc[i].g.nblocks; b++)
+			n += scale_of(c, &c->e->proc[i], b, &v[n]);
+	if (n)
+		qsort(v, n, sizeof(*v), by_scale);
+	for (size_t i = 0; i < n; i++)
+		all += v[i].samples;
+	for (size_t i = 0; i < n && sum < SCALE_PART * all; i++) {
+		sum += v[i].samples;
+		scale = v[i].scale;
+	}
+	free(v);
+	if (c->facts.scale * SCALE_OFF < scale)
+		c->facts.scale = scale;
+	return 0;
+}
+
+/* What the program touches. */
+
+static bool jumps(uint8_t ends)
+{
+	return ends != CFG_END_NEXT && ends != CFG_END_VIRTUAL;
+}
+
+static int crowd_code(struct culprits *c)
+{
+	int rc = 0;
 
 	for (size_t i = 0; i < c->e->nproc; i++) {
 		const struct estimate_proc *p = &c->e->proc[i];
 
-		for (uint32_t b = 0; b < p->g.nblocks; b++)
-			sum += executions_of(c, p, b) * p->g.block[b].ninsn;
+		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
+			const struct cfg_block *k = &p->g.block[b];
+			double f = executions_of(c, p, b), bytes = (double)(k->end - k->start);
+			double lines = bytes / (1 << MACHINE_LINE);
+			double pages = bytes / (1 << MACHINE_PAGE);
+
+			rc |= crowd_add(&c->code_lines, f * lines, lines);
+			rc |= crowd_add(&c->code_pages, f * pages, pages);
+			rc |= crowd_add(&c->insns, f * k->ninsn, k->ninsn);
+			if (jumps(k->ends))
+				rc |= crowd_add(&c->targets, f, 1);
+		}
 	}
-	return sum;
+	return rc;
+}
+
+static int crowd_data(struct culprits *c)
+{
+	const struct site *s;
+	int rc = 0;
+
+	SITES_EACH(&c->src->profile->sites, s)
+	{
+		const struct hot *h = s->operand[OPERAND_ADDRESS];
+		struct estimate_at at;
+		double bytes, f;
+
+		if (!h || !estimate_find(c->e, s->id.image, s->id.addr, &at))
+			continue;
+		f = executions_of(c, at.proc, at.block);
+		bytes = footprint_region(h, c->facts.processes);
+		rc |= crowd_add(&c->data_lines, f, ceil(bytes / (1 << MACHINE_LINE)));
+		rc |= crowd_add(&c->data_pages, f, ceil(bytes / (1 << MACHINE_PAGE)));
+	}
+	return rc;
+}
+
+static int find_crowds(struct culprits *c)
+{
+	if (crowd_code(c) || crowd_data(c))
+		return -1;
+	c->facts.data_lines = &c->data_lines;
+	c->facts.data_pages = &c->data_pages;
+	c->facts.code_lines = &c->code_lines;
+	c->facts.code_pages = &c->code_pages;
+	c->facts.targets = &c->targets;
+	c->facts.insns = &c->insns;
+	return crowd_ready(&c->data_lines) || crowd_ready(&c->data_pages) ||
+			       crowd_ready(&c->code_lines) || crowd_ready(&c->code_pages) ||
+			       crowd_ready(&c->targets) || crowd_ready(&c->insns)
+		       ? -1
+		       : 0;
 }
 
 static bool looked_for_conflicts(const struct profile *p)
@@ -146,16 +262,16 @@ struct culprits *culprits_open(const struct estimate *e, const struct estimate_s
 	c->src = src;
 	c->machine = culprit_machine(src->schedule.cpu);
 	c->period = anchor_cycles(src->profile);
-	if (!meetings_make(&c->meetings, src->profile)) {
-		c->facts = (struct fact_source){
-			.machine = c->machine,
-			.meetings = looked_for_conflicts(src->profile) ? &c->meetings : NULL,
-			.instructions = instructions(c),
-			.processes = counters.processes,
-		};
+	c->facts = (struct fact_source){
+		.machine = c->machine,
+		.meetings = looked_for_conflicts(src->profile) ? &c->meetings : NULL,
+		.scale = e->scale,
+		.processes = counters.processes,
+	};
+	if (!meetings_make(&c->meetings, src->profile) && !schedule_all(c) && !find_scale(c) &&
+	    !find_crowds(c))
 		c->paths = paths_new(e, src, &c->facts);
-	}
-	if (c->paths && !schedule_all(c))
+	if (c->paths)
 		return c;
 	err_set(err, ERR_FAILED, "no memory for culprits");
 	culprits_close(c);
@@ -168,6 +284,12 @@ void culprits_close(struct culprits *c)
 		return;
 	paths_free(c->paths);
 	meetings_fini(&c->meetings);
+	crowd_fini(&c->data_lines);
+	crowd_fini(&c->data_pages);
+	crowd_fini(&c->code_lines);
+	crowd_fini(&c->code_pages);
+	crowd_fini(&c->targets);
+	crowd_fini(&c->insns);
 	free(c->schedule);
 	free(c->insn);
 	free(c->of);
@@ -233,16 +355,14 @@ static void explain(struct work *w, uint32_t block, uint32_t k, struct culprit_i
 	struct culprit_range r[CULPRIT_N];
 	struct culprit_case c = {
 		.machine = w->c->machine,
-		.fact = paths_fact(w->c->paths, w->p, block, k),
 		.stall = t->stall / t->executions,
 		.least = t->least,
-		.interval = w->c->facts.instructions / t->executions,
 	};
 
 	t->unexplained = t->stall;
+	paths_case(w->c->paths, w->p, block, k, &c);
 	if (!c.fact)
 		return;
-	paths_case(w->c->paths, w->p, block, k, &c);
 	culprit_judge(&c, verdict);
 	t->unexplained = culprit_ranges(c.stall, verdict, r) * t->executions;
 	for (int i = 0; i < CULPRIT_N; i++) {

@@ -158,9 +158,9 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 	ZydisRegister base = m ? m->mem.base : ZYDIS_REGISTER_NONE;
 	struct footprint p = {
 		.hot = list_of(site, OPERAND_ADDRESS),
-		.interval = f->executions > 0 ? src->instructions / f->executions : INFINITY,
+		.uses = f->executions,
 		.unit = MACHINE_LINE,
-		.per = MACHINE_INSNS_LINE,
+		.crowd = src->data_lines,
 		.fixed = bare && (base == ZYDIS_REGISTER_RIP || base == ZYDIS_REGISTER_NONE),
 		.stack = bare && (base == ZYDIS_REGISTER_RSP || base == ZYDIS_REGISTER_RBP),
 		.processes = src->processes,
@@ -177,7 +177,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 		p.stack = true;
 	f->dcache = footprint_bound(&p, src->machine->data);
 	p.unit = MACHINE_PAGE;
-	p.per = MACHINE_INSNS_PAGE;
+	p.crowd = src->data_pages;
 	f->dtlb = footprint_bound(&p, src->machine->dtlb);
 }
 

@@ -7,6 +7,7 @@
 #define ASSAY_CULPRIT_FACTS_H
 
 #include "culprit/culprit.h"
+#include "culprit/crowd.h"
 #include "culprit/meetings.h"
 #include "isa/insn.h"
 
@@ -31,14 +32,20 @@ struct fact {
 		alias; /* most that part of its executions fails to be forwarded, has an alias */
 	uint64_t forward_store, alias_store;
 	double mispredicted; /* most that part of its executions can be */
+	/* most cycles that an execution has waited for the instruction itself (front.c) */
+	bool placed;
+	double branch, icache, itlb, front;
+	uint64_t branch_fault;
 };
 
 /* Of all that facts need besides. */
 struct fact_source {
 	const struct culprit_machine *machine;
 	const struct meetings *meetings; /* or NULL: conflicts were not looked for */
-	double instructions;		 /* executed by the program */
+	double scale;			 /* of frequencies, to executions */
 	uint64_t processes;
+	/* all that the program touches */
+	const struct crowd *data_lines, *data_pages, *code_lines, *code_pages, *targets, *insns;
 };
 
 /* site: NULL, it was never seen. in: decoded. */
@@ -48,24 +55,36 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 bool fact_feeds(const struct fact *a, const struct fact *b);
 
 /*
- * The most cycles that an access costs, by where it went: h are its addresses, one in `interval` instructions of the
- * program. A line is lost only to others, as many as there is room for: that takes them room times `per`
- * instructions, so that of the accesses to a line at most interval / (room * per) find it gone (Markov's inequality).
- * What is not among the addresses listed is anywhere in the region that they show.
+ * The most cycles that an access costs, by where it went: a line is lost only to others, as many as there is room
+ * for (crowd.h). What is not among the addresses listed is anywhere in the region that they show.
  */
 struct footprint {
-	const struct hot *hot;
-	double interval;
+	const struct hot *hot; /* of addresses; may be NULL */
+	double uses;
 	unsigned unit; /* bits of an address: MACHINE_LINE, MACHINE_PAGE */
-	double per;    /* MACHINE_INSNS_… */
-	bool fixed;    /* one place, by the instruction; */
-	bool stack;    /* … near the stack pointer */
+	const struct crowd *crowd;
+	bool fixed; /* one place, by the instruction; */
+	bool stack; /* … near the stack pointer */
 	uint64_t processes;
 };
 double footprint_bound(const struct footprint *f, const struct machine_level level[MACHINE_LEVELS]);
 /* Of one place. */
-double footprint_single(double interval, double per,
+double footprint_single(double uses, const struct crowd *crowd,
 			const struct machine_level level[MACHINE_LEVELS]);
+/* Bytes of the region that addresses show; INFINITY: too few to tell. */
+double footprint_region(const struct hot *h, uint64_t processes);
+
+/* What ran right before an instruction. */
+#define FRONT_FROM 16
+struct front_from {
+	const struct fact *fact; /* NULL: not known */
+	double share;
+	bool jumped; /* control went elsewhere: taken, called, returned */
+};
+/* Fills in what the instruction can have waited for itself, by what ran right before. */
+void front_place(struct fact *f, const struct front_from *from, unsigned n, bool head,
+		 const struct fact_source *src);
+
 /* Upper limit of a share, 95 %: Wilson's. */
 double fact_upper(double part, double n);
 

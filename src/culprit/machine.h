@@ -9,16 +9,6 @@
 #define MACHINE_LINE 6	/* bits of an address within a line */
 #define MACHINE_PAGE 12 /* within a page */
 
-/*
- * At most one new line, or page, comes in so many instructions, on average over a time that is long enough to displace
- * others. Counted on programs that run through memory it is one in 8 or more (docs/culprits.md).
- */
-#define MACHINE_INSNS_LINE 4.0
-#define MACHINE_INSNS_PAGE 16.0
-#define MACHINE_INSNS_CODE_LINE 8.0
-#define MACHINE_INSNS_CODE_PAGE 64.0
-#define MACHINE_INSNS_BRANCH 5.0
-
 struct machine_level {
 	double room;	/* lines, pages */
 	double penalty; /* more cycles than where there is room */

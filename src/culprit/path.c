@@ -99,7 +99,7 @@ static double executions(const struct paths *p, const struct estimate_proc *proc
 {
 	return proc->block[block].confidence == CONFIDENCE_NONE
 		       ? 0
-		       : proc->block[block].f * p->e->scale;
+		       : proc->block[block].f * p->facts->scale;
 }
 
 static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc, uint32_t block)
@@ -264,6 +264,37 @@ static void ways_into(const struct paths *p, const struct estimate_proc *proc, u
 	level(w);
 }
 
+/* What ran right before the k-th instruction of the block, for what that says of it. */
+static const struct fact *place(struct paths *p, const struct estimate_proc *proc, uint32_t block,
+				uint32_t k)
+{
+	struct fact *f = (struct fact *)paths_fact(p, proc, block, k);
+	struct front_from from[FRONT_FROM];
+	unsigned n = 0;
+	struct ways w;
+
+	if (!f || f->placed)
+		return f;
+	if (k) {
+		from[n++] = (struct front_from){ paths_fact(p, proc, block, k - 1), 1, false };
+		front_place(f, from, n, false, p->facts);
+		return f;
+	}
+	ways_into(p, proc, block, &w);
+	for (unsigned i = 0; i < w.n && n < FRONT_FROM - 1; i++) {
+		const struct estimate_proc *q = w.v[i].proc;
+		uint32_t last = q->g.block[w.v[i].block].ninsn;
+
+		from[n++] =
+			(struct front_from){ last ? paths_fact(p, q, w.v[i].block, last - 1) : NULL,
+					     w.v[i].share, w.v[i].jumped };
+	}
+	if (w.elsewhere > WAY_LEAST)
+		from[n++] = (struct front_from){ NULL, w.elsewhere, true };
+	front_place(f, from, n, true, p->facts);
+	return f;
+}
+
 /* Looking back. */
 
 struct look {
@@ -303,7 +334,7 @@ static void look_back(struct look *l, const struct estimate_proc *proc, uint32_t
 	struct ways w;
 
 	while (k-- > 0 && l->nchain < l->most) {
-		const struct fact *f = paths_fact(l->p, proc, block, k);
+		const struct fact *f = place(l->p, proc, block, k);
 
 		if (!f)
 			break;
@@ -354,39 +385,16 @@ static void find_stores(struct paths *p, const struct estimate_proc *proc, uint3
 	}
 }
 
-static void find_from(struct paths *p, const struct estimate_proc *proc, uint32_t block, uint32_t k,
-		      struct culprit_case *c)
-{
-	struct ways w;
-
-	c->head = k == 0;
-	if (k) {
-		c->from[c->nfrom++] =
-			(struct case_from){ paths_fact(p, proc, block, k - 1), 1, false };
-		return;
-	}
-	ways_into(p, proc, block, &w);
-	for (unsigned i = 0; i < w.n && c->nfrom < CASE_FROM - 1; i++) {
-		uint32_t n = w.v[i].proc->g.block[w.v[i].block].ninsn;
-
-		c->from[c->nfrom++] =
-			(struct case_from){ n ? paths_fact(p, w.v[i].proc, w.v[i].block, n - 1)
-					      : NULL,
-					    w.v[i].share, w.v[i].jumped };
-	}
-	if (w.elsewhere > WAY_LEAST)
-		c->from[c->nfrom++] = (struct case_from){ NULL, w.elsewhere, true };
-}
-
 void paths_case(struct paths *p, const struct estimate_proc *proc, uint32_t block, uint32_t k,
 		struct culprit_case *c)
 {
 	struct look l = { .p = p, .c = c, .most = (unsigned)c->machine->retire };
 
-	find_from(p, proc, block, k, c);
+	c->fact = place(p, proc, block, k);
+	if (!c->fact)
+		return;
 	look_back(&l, proc, block, k, 1, 0);
-	if (c->fact)
-		add_suspect(c, c->fact, 1);
-	if (c->fact && c->fact->store)
+	add_suspect(c, c->fact, 1);
+	if (c->fact->store)
 		find_stores(p, proc, block, k, c);
 }

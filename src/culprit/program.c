@@ -160,8 +160,11 @@ static bool get_real(struct cursor *c, double *v)
 /* The reals of a sum, and of an instruction. */
 #define SUM_REALS(X) \
 	X(samples) \
-	X(cycles) X(unestimated) X(executions) X(ideal) X(stall) X(gain) X(unexplained) \
-		X(doubtful) X(fixed[0]) X(fixed[1]) X(fixed[2]) X(fixed[3])
+	X(cycles) \
+	X(unestimated) \
+	X(executions) \
+	X(ideal) \
+	X(stall) X(gain) X(unexplained) X(doubtful) X(fixed[0]) X(fixed[1]) X(fixed[2]) X(fixed[3])
 #define INSN_REALS(X) \
 	X(executions) X(cycles) X(least) X(ideal) X(fixed) X(stall) X(gain) X(unexplained)
 

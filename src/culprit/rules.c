@@ -121,67 +121,53 @@ static void judge_stores(const struct culprit_case *c, struct culprit_verdict *v
 
 /* Instructions. */
 
-static void judge_branch(const struct culprit_case *c, struct culprit_verdict *v)
+static double branch_of(const struct culprit_case *c, const struct fact *f)
 {
-	double most = 0;
-
-	for (unsigned i = 0; c->head && i < c->nfrom; i++) {
-		const struct case_from *f = &c->from[i];
-		double part = f->share;
-
-		if (f->fact && c->fact->executions > 0)
-			part = fmin(part, f->fact->mispredicted * f->fact->executions /
-						  c->fact->executions);
-		v->most += part * c->machine->mispredict;
-		if (!f->fact || part <= most)
-			continue;
-		most = part;
-		v->fault = f->fact->addr;
-	}
+	(void)c;
+	return f->branch;
 }
 
-/* Its share of executions that come from another line, or page. */
-static double crossing(const struct culprit_case *c, unsigned bits, uint64_t *fault)
+static void judge_branch(const struct culprit_case *c, struct culprit_verdict *v)
 {
-	uint64_t unit = (c->fact->addr + c->fact->len - 1) >> bits;
-	double part = 0;
+	over_suspects(c, v, branch_of);
+	for (unsigned i = 0; i < c->nsuspects; i++)
+		if (v->fault && c->suspect[i].fact->addr == v->fault) {
+			v->fault = c->suspect[i].fact->branch_fault;
+			return;
+		}
+}
 
-	for (unsigned i = 0; i < c->nfrom; i++) {
-		const struct case_from *f = &c->from[i];
-
-		if (f->fact && (f->fact->addr + f->fact->len - 1) >> bits == unit)
-			continue;
-		part += f->share;
-		*fault = c->fact->addr;
-	}
-	return part;
+static double icache_of(const struct culprit_case *c, const struct fact *f)
+{
+	(void)c;
+	return f->icache;
 }
 
 static void judge_icache(const struct culprit_case *c, struct culprit_verdict *v)
 {
-	v->most = crossing(c, MACHINE_LINE, &v->fault) *
-		  footprint_single(c->interval, MACHINE_INSNS_CODE_LINE, c->machine->code);
+	over_suspects(c, v, icache_of);
+}
+
+static double itlb_of(const struct culprit_case *c, const struct fact *f)
+{
+	(void)c;
+	return f->itlb;
 }
 
 static void judge_itlb(const struct culprit_case *c, struct culprit_verdict *v)
 {
-	v->most = crossing(c, MACHINE_PAGE, &v->fault) *
-		  footprint_single(c->interval, MACHINE_INSNS_CODE_PAGE, c->machine->itlb);
+	over_suspects(c, v, itlb_of);
 }
 
-/* A jump costs a cycle; the more if its target is not remembered. What is not kept decoded is decoded. */
+static double front_of(const struct culprit_case *c, const struct fact *f)
+{
+	(void)c;
+	return f->front;
+}
+
 static void judge_front(const struct culprit_case *c, struct culprit_verdict *v)
 {
-	const struct culprit_machine *m = c->machine;
-	double new_target = fmin(1, c->interval / (MACHINE_INSNS_BRANCH * m->branches));
-	double jumped = 0;
-
-	for (unsigned i = 0; c->head && i < c->nfrom; i++)
-		if (c->from[i].jumped || !c->from[i].fact)
-			jumped += c->from[i].share;
-	v->most = jumped * (1 + new_target * m->unknown) +
-		  fmin(1, c->interval / m->decoded) * m->decode * (c->head ? 2 : 1);
-	v->fault = c->fact->addr;
+	over_suspects(c, v, front_of);
 }
 
 /* Units. */

@@ -17,23 +17,12 @@ struct case_before {
 	double share;
 };
 
-/* What ran right before it. */
-struct case_from {
-	const struct fact *fact; /* NULL: not known */
-	double share;
-	bool jumped; /* control went elsewhere: taken, called, returned */
-};
-
 /* A stalled instruction. */
 struct culprit_case {
 	const struct culprit_machine *machine;
 	const struct fact *fact;
-	double stall;	 /* dynamic, cycles of an execution */
-	double least;	 /* by the schedule */
-	double interval; /* instructions of the program from one execution to the next */
-	bool head;	 /* of a block */
-	struct case_from from[CASE_FROM];
-	unsigned nfrom;
+	double stall; /* dynamic, cycles of an execution */
+	double least; /* by the schedule */
 	/* it may be one of those that samples wait for: what retires right before it, nearest first; then itself */
 	struct case_before suspect[CASE_SUSPECTS];
 	unsigned nsuspects;

@@ -13,6 +13,7 @@
 #include "report/operands.h"
 #include "report/slice.h"
 #include "report/source.h"
+#include "report/why.h"
 
 #define SHORT 48	  /* procedures up to so many instructions are shown whole */
 #define HOT_COVER 0.9	  /* of a longer one's time, the hot instructions shown have so much, */
@@ -25,10 +26,17 @@
 #define INSN_WIDTH 29	  /* columns of the instruction, if it fits */
 #define BELOW 4		  /* indentation of what does not fit beside it */
 #define WIDE 4000	  /* columns of a line that is not to be cut */
+#define NARROW 22	  /* columns of the instruction where there are executions */
+#define STALL_AT 8	  /* indentation of what stands between instructions */
+#define STALL_SHOWN 0.01  /* least part of the procedure's cycles, */
+#define STALL_SAMPLES 5	  /* of an instruction with so many samples, */
+#define STALL_CYCLES 0.3  /* and of an execution */
 
 enum {
 	COLUMN_SHARE,
 	COLUMN_SAMPLES,
+	COLUMN_RUNS,
+	COLUMN_CPI,
 	COLUMN_ADDRESS,
 	COLUMN_INSN,
 	COLUMN_BOUND,
@@ -36,6 +44,12 @@ enum {
 	COLUMN_LINE,
 	COLUMN_TAKEN,
 	COLUMN_OPERANDS,
+	COLUMN_ESTIMATED,
+	COLUMN_CONFIDENCE,
+	COLUMN_CYCLES,
+	COLUMN_NS,
+	COLUMN_STATIC,
+	COLUMN_STALL,
 	COLUMN_N
 };
 
@@ -50,7 +64,9 @@ struct annotate {
 	struct reading *r;
 	const struct annotate_options *o;
 	const struct view_proc *proc;
-	struct image *im; /* or NULL */
+	struct image *im;			/* or NULL */
+	const struct why *why;			/* or NULL: an exact recording */
+	const struct culprit_program_proc *sum; /* of this procedure, or NULL: not estimated */
 	struct listing listing;
 	bool unread[6]; /* arguments that the procedure does not read */
 	struct row *row;
@@ -66,6 +82,8 @@ struct annotate {
 static const struct column annotate_columns[COLUMN_N] = {
 	[COLUMN_SHARE] = { "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_SAMPLES] = { "samples", "samples", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
+	[COLUMN_RUNS] = { NULL, NULL, NULL, 5, EMIT_RIGHT, EMIT_TEXT },
+	[COLUMN_CPI] = { NULL, NULL, NULL, 5, EMIT_RIGHT, EMIT_TEXT },
 	[COLUMN_ADDRESS] = { "address", "address", NULL, 0, EMIT_RIGHT, EMIT_ADDR },
 	[COLUMN_INSN] = { "instruction", "instruction", NULL, 0, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_BOUND] = { "bound", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
@@ -73,6 +91,12 @@ static const struct column annotate_columns[COLUMN_N] = {
 	[COLUMN_LINE] = { "line", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_TAKEN] = { "taken", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 	[COLUMN_OPERANDS] = { "operands", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+	[COLUMN_ESTIMATED] = { "estimated_executions", NULL, NULL, 0, EMIT_LEFT, EMIT_REAL },
+	[COLUMN_CONFIDENCE] = { "confidence", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_CYCLES] = { "cpi", NULL, NULL, 0, EMIT_LEFT, EMIT_REAL },
+	[COLUMN_NS] = { "ns", NULL, NULL, 0, EMIT_LEFT, EMIT_REAL },
+	[COLUMN_STATIC] = { "static", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+	[COLUMN_STALL] = { "dynamic", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 };
 
 /* Rows. */
@@ -328,7 +352,8 @@ static bool next_note(struct annotate *a, const struct row *row, const struct in
  * long as they fit there. */
 static void print_row_text(struct annotate *a, const struct row *row, struct cell *cell)
 {
-	int at = emit_column_at(&a->r->emit, COLUMN_INSN), indent = INSN_WIDTH + 1, k = 0;
+	int at = emit_column_at(&a->r->emit, COLUMN_INSN), k = 0;
+	int room = a->sum ? NARROW : INSN_WIDTH, indent = room + 1;
 	char text[1024], note[4200] = "", line[5300];
 	struct insn in, *decoded;
 	bool more;
@@ -336,8 +361,8 @@ static void print_row_text(struct annotate *a, const struct row *row, struct cel
 	decoded = row_insn(a, row, &in, text, sizeof(text)) ? &in : NULL;
 	more = next_note(a, row, decoded, &k, note, sizeof(note));
 	cell[COLUMN_INSN] = cell_text(text);
-	if (more && (int)strlen(text) <= INSN_WIDTH && (int)strlen(note) <= a->beside) {
-		snprintf(line, sizeof(line), "%-*s %s", INSN_WIDTH, text, note);
+	if (more && (int)strlen(text) <= room && (int)strlen(note) <= a->beside) {
+		snprintf(line, sizeof(line), "%-*s %s", room, text, note);
 		cell[COLUMN_INSN] = cell_text(line);
 		more = next_note(a, row, decoded, &k, note, sizeof(note));
 	}
@@ -393,8 +418,130 @@ static void print_source(struct annotate *a, const char *file, int line)
 		  source_line(&a->source, file, line, text, sizeof(text)));
 }
 
+/* Estimates, and why it stalls. */
+
+static const struct culprit_insn_time *time_of(const struct annotate *a, const struct row *row)
+{
+	return a->sum ? culprit_program_at(&a->why->program, a->proc->image, row->addr) : NULL;
+}
+
+/* "133M" */
+static char *runs_text(double v, char *buf, size_t n)
+{
+	static const char *const unit[] = { "", "k", "M", "G", "T" };
+	int k = 0;
+
+	for (; v >= 999.5 && k < 4; k++)
+		v /= 1000;
+	snprintf(buf, n, v < 9.95 ? "%.1f%s" : "%.0f%s", v, unit[k]);
+	return buf;
+}
+
+static void estimate_cells(struct annotate *a, const struct culprit_insn_time *t, struct cell *cell,
+			   char runs[16], char cpi[24])
+{
+	static const char mark[CONFIDENCE_N] = { ' ', '?', '~', ' ' };
+	const struct view_sum *sum = &a->r->view.sum;
+	const struct run *run = a->r->profile.nrun ? &a->r->profile.run[0] : NULL;
+	bool ns = run && run->unit && strcmp(run->unit, "ns") == 0 && !a->r->view.by_samples;
+	double each;
+
+	cell[COLUMN_RUNS] = cell_blank_if(true, cell_none());
+	cell[COLUMN_CPI] = cell_blank_if(true, cell_none());
+	if (!t || t->executions <= 0)
+		return;
+	each = t->cycles / t->executions;
+	snprintf(cpi, 24, each < 99.95 ? "%.1f%c" : "%.0f%c", each, mark[t->confidence]);
+	cell[COLUMN_RUNS] = cell_text(runs_text(t->executions, runs, 16));
+	cell[COLUMN_CPI] = cell_text(cpi);
+	cell[COLUMN_ESTIMATED] = cell_real(t->executions);
+	cell[COLUMN_CONFIDENCE] = cell_text(confidence_name[t->confidence]);
+	cell[COLUMN_CYCLES] = cell_real(each);
+	if (ns && sum->samples)
+		cell[COLUMN_NS] =
+			cell_real(each / a->why->program.period * sum->time / (double)sum->samples);
+}
+
+static const char *const static_name[4] = {
+	[SCHEDULE_NONE] = "none",
+	[SCHEDULE_DEPENDENCE] = "dependence",
+	[SCHEDULE_UNIT] = "unit",
+	[SCHEDULE_LATENCY] = "latency",
+};
+
+static json_t *static_json(const struct culprit_insn_time *t)
+{
+	return json_pack("{s:f,s:s,s:o}", "cycles", t->fixed / t->executions, "why",
+			 static_name[t->why & 3], "fault",
+			 t->cause ? emit_hex_json(t->cause) : json_null());
+}
+
+static json_t *stall_json(const struct culprit_insn_time *t)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < CULPRIT_N; i++) {
+		const struct culprit_range *r = &t->range[i];
+
+		if (r->max > 0)
+			json_array_append_new(
+				list,
+				json_pack("{s:s,s:f,s:f,s:o,s:o}", "culprit", culprit_name[i],
+					  "min", r->min / t->executions, "max",
+					  r->max / t->executions, "fault",
+					  r->fault ? emit_hex_json(r->fault) : json_null(), "store",
+					  r->with ? emit_hex_json(r->with) : json_null()));
+	}
+	return json_pack("{s:f,s:f,s:o}", "cycles", t->stall / t->executions, "unexplained",
+			 t->unexplained / t->executions, "culprits", list);
+}
+
+static void print_static(struct annotate *a, const struct culprit_insn_time *t)
+{
+	double cycles = t->fixed / t->executions;
+	unsigned long long fault = t->cause;
+
+	if (cycles < STALL_CYCLES || t->fixed < STALL_SHOWN * a->sum->sum.cycles)
+		return;
+	if (t->why == SCHEDULE_DEPENDENCE)
+		emit_line(&a->r->emit, "%*sstatic %.1f: waits for what %llx computes", STALL_AT, "",
+			  cycles, fault);
+	else if (t->why == SCHEDULE_UNIT)
+		emit_line(&a->r->emit, "%*sstatic %.1f: waits for a unit that %llx uses", STALL_AT,
+			  "", cycles, fault);
+	else
+		emit_line(&a->r->emit, "%*sstatic %.1f: takes so long by itself", STALL_AT, "",
+			  cycles);
+}
+
+/* Between instructions: how long the next one stalled, and what may have been to blame. */
+static void print_stall(struct annotate *a, const struct row *row,
+			const struct culprit_insn_time *t)
+{
+	char text[4200], unexplained[40] = "";
+	int width = (a->r->emit.wide ? WIDE : a->r->emit.width) - STALL_AT, used;
+	double cycles;
+
+	if (!t || t->executions <= 0 || !row->site || a->r->emit.json)
+		return;
+	print_static(a, t);
+	cycles = t->stall / t->executions;
+	if (cycles < STALL_CYCLES || t->stall < STALL_SHOWN * a->sum->sum.cycles ||
+	    row->site->samples < STALL_SAMPLES)
+		return;
+	if (t->unexplained >= 0.05 * t->stall)
+		snprintf(unexplained, sizeof(unexplained), "unexplained %.1f",
+			 t->unexplained / t->executions);
+	used = snprintf(text, sizeof(text), "stall %.1f: ", cycles) + (int)strlen(unexplained) + 2;
+	why_ranges_text(t->range, t->executions, width > used ? (size_t)(width - used) : 0, text,
+			sizeof(text));
+	emit_line(&a->r->emit, "%*sstall %.1f: %s%s%s", STALL_AT, "", cycles, text,
+		  *text && *unexplained ? ", " : "", unexplained);
+}
+
 static void print_row(struct annotate *a, const struct row *row)
 {
+	const struct culprit_insn_time *t = time_of(a, row);
 	const struct site *s = row->site;
 	double samples = (double)a->proc->sum.samples, share = row_share(a, row);
 	struct share limits = share_of(share * samples, samples);
@@ -407,14 +554,20 @@ static void print_row(struct annotate *a, const struct row *row)
 		[COLUMN_OBSERVATIONS] = cell_count(s ? s->observed : 0),
 	};
 	const char *file;
-	char where[4300];
+	char where[4300], runs[16], cpi[24];
 	int line;
 
+	estimate_cells(a, t, cell, runs, cpi);
+	if (a->r->emit.json && t && t->executions > 0) {
+		cell[COLUMN_STATIC] = cell_json(static_json(t));
+		cell[COLUMN_STALL] = cell_json(stall_json(t));
+	}
 	if (a->im && image_line(a->im, row->addr, &file, &line)) {
 		snprintf(where, sizeof(where), "%s:%d", file, line);
 		cell[COLUMN_LINE] = cell_text(where);
 		print_source(a, file, line);
 	}
+	print_stall(a, row, t);
 	if (a->r->emit.json)
 		print_row_json(a, row, cell);
 	else
@@ -450,6 +603,31 @@ static void print_executed(struct annotate *a, double share)
 		  fmt_count(executed, count, sizeof(count)));
 }
 
+/* What its time is made of. */
+static void print_why(struct annotate *a)
+{
+	const struct culprit_sum *s = &a->sum->sum;
+	double fixed = s->fixed[SCHEDULE_DEPENDENCE] + s->fixed[SCHEDULE_UNIT] +
+		       s->fixed[SCHEDULE_LATENCY];
+	char cpi[40] = "", text[4200];
+	int width = a->r->emit.wide ? WIDE : a->r->emit.width;
+
+	emit_set(&a->r->emit, "machine", json_string(a->why->machine->name));
+	emit_set(&a->r->emit, "cycles_per_sample", json_real(a->why->program.period));
+	emit_set(&a->r->emit, "why", why_sum_json(s));
+	if (s->cycles <= 0)
+		return;
+	if (s->executions > 0)
+		snprintf(cpi, sizeof(cpi), "CPI %.2f: ", s->cycles / s->executions);
+	emit_line(&a->r->emit,
+		  "%s%.1f %% execution, %.1f static, %.1f dynamic stalls, %.1f unexplained", cpi,
+		  100 * s->ideal / s->cycles, 100 * fixed / s->cycles, 100 * s->stall / s->cycles,
+		  100 * s->unexplained / s->cycles);
+	why_sum_text(s, (size_t)width - 2, text, sizeof(text));
+	if (*text)
+		emit_line(&a->r->emit, "%% %s", text);
+}
+
 static void print_title(struct annotate *a)
 {
 	const struct view *v = &a->r->view;
@@ -469,6 +647,8 @@ static void print_title(struct annotate *a)
 		print_executed(a, share);
 	else
 		print_sampled(a, share);
+	if (a->sum)
+		print_why(a);
 	emit_line(&a->r->emit, "%s", "");
 }
 
@@ -517,6 +697,13 @@ static void print_footer(struct annotate *a, size_t hidden)
 			&a->r->emit,
 			"share: of the procedure's time. name:(share+-bound value): of the times "
 			"that the value was known, at 95 %% confidence.");
+	if (a->sum)
+		emit_footer(
+			&a->r->emit,
+			"runs: estimated executions; CPI: cycles of each; ~ of medium, ? of low "
+			"confidence. stall: cycles of an execution beyond what the schedule takes, "
+			"with all that can have been to blame, each between min-max, @ the "
+			"instruction at fault.");
 }
 
 /* An exact recording counts executions, and that is all that it observes. */
@@ -532,6 +719,14 @@ static void make_exact(struct annotate *a)
 	c[COLUMN_SAMPLES].key = c[COLUMN_SAMPLES].header = "executions";
 	c[COLUMN_SAMPLES].width = (int)strlen(fmt_count(most, count, sizeof(count)));
 	c[COLUMN_BOUND].key = c[COLUMN_OBSERVATIONS].key = NULL;
+	for (int i = COLUMN_ESTIMATED; i < COLUMN_N; i++)
+		c[i].key = NULL;
+}
+
+static void make_estimated(struct column *c)
+{
+	c[COLUMN_RUNS].header = "runs";
+	c[COLUMN_CPI].header = "CPI";
 }
 
 static void print_rows(struct annotate *a)
@@ -541,11 +736,13 @@ static void print_rows(struct annotate *a)
 	memcpy(a->column, annotate_columns, sizeof(a->column));
 	if (a->r->view.exact)
 		make_exact(a);
+	if (a->sum)
+		make_estimated(a->column);
 	a->column[COLUMN_ADDRESS].width = snprintf(NULL, 0, "%" PRIx64, a->proc->end);
 	emit_table(&a->r->emit, "instructions", a->column, COLUMN_N);
 	a->below = a->r->emit.wide ? WIDE : a->r->emit.width;
 	a->below -= emit_column_at(&a->r->emit, COLUMN_INSN) + BELOW;
-	a->beside = a->below + BELOW - INSN_WIDTH - 1;
+	a->beside = a->below + BELOW - (a->sum ? NARROW : INSN_WIDTH) - 1;
 	for (size_t i = 0; i < a->n; i++) {
 		if (!a->row[i].shown) {
 			hidden++;
@@ -586,16 +783,35 @@ static int annotate(struct annotate *a, struct err *err)
 	return 0;
 }
 
+/* What its time was spent on; nothing where there is no time, or no code. */
+static int find_why(struct annotate *a, struct why *why, struct err *err)
+{
+	const struct view_proc *p = a->proc;
+
+	if (a->r->view.exact || p->image >= a->r->profile.nimage ||
+	    a->r->profile.image[p->image]->kind != IMAGE_FILE || !p->sum.samples)
+		return 0;
+	if (why_make(why, a->r, false, err))
+		return -1;
+	a->why = why;
+	a->sum = culprit_program_proc(&why->program, p->image, p->start, p->end);
+	return 0;
+}
+
 int annotate_print(struct reading *r, const struct annotate_options *o, struct err *err)
 {
 	struct annotate a = { .r = r, .o = o };
+	struct why why = { 0 };
 	int rc;
 
 	a.proc = lookup_proc(&r->view, o->procedure, o->image, err);
 	if (!a.proc)
 		return -1;
 	source_init(&a.source);
-	rc = annotate(&a, err);
+	rc = find_why(&a, &why, err);
+	if (!rc)
+		rc = annotate(&a, err);
+	why_fini(&why);
 	source_fini(&a.source);
 	listing_fini(&a.listing);
 	free(a.row);

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define EMIT_SCHEMA 1 /* of the JSON: docs/json.md */
-#define EMIT_COLUMNS 18
+#define EMIT_COLUMNS 24
 
 enum emit_kind {
 	EMIT_TEXT,

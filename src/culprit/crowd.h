@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What else is touched: of lines (pages, targets) that are each used so and so often, how many different ones
+ * come between two uses of one.
+ *
+ * A line that is used F times meets, between two of them, one that is used G times in at most G / F of the cases,
+ * and once. The sum over all lines is the most that can have come between, on average; where there is room for r
+ * of them, at most sum / r of the uses can find theirs gone (Markov's inequality).
+ */
+#ifndef ASSAY_CULPRIT_CROWD_H
+#define ASSAY_CULPRIT_CROWD_H
+
+#include <stddef.h>
+
+struct crowd_part {
+	double uses; /* of each of them */
+	double n;
+};
+
+struct crowd {
+	struct crowd_part *v; /* most uses first, once it is ready */
+	size_t n, cap;
+	double *count;	/* of those before */
+	double *weight; /* of those from here on, the sum of n * uses */
+	double endless; /* uses of what may be a new one each time */
+};
+
+/* n lines that are used `uses` times in sum, evenly; n may be INFINITY, or a part of one. -1 without memory. */
+int crowd_add(struct crowd *c, double uses, double n);
+/* All are there. -1 without memory. */
+int crowd_ready(struct crowd *c);
+void crowd_fini(struct crowd *c);
+/* How many come between two uses of a line that is used so often. */
+double crowd_between(const struct crowd *c, double uses);
+
+#endif
