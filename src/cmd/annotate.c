@@ -53,7 +53,7 @@ static int run(int argc, char **argv, struct err *err)
 
 const struct verb cmd_annotate = {
 	.name = "annotate",
-	.summary = "one procedure, each instruction with its time and values",
+	.summary = "one procedure, each instruction with its time, stalls and values",
 	.synopsis = "[PROC] [-i FILE] [--full | --cfg | --dot] [--json]",
 	.about =
 		"PROC is a procedure's name (C++ and Rust names as they are written, with or "
@@ -71,8 +71,17 @@ const struct verb cmd_annotate = {
 		"`known 83%` is added where a value could not be told in some of the observations. "
 		"`taken` is how often a branch was.\n\n"
 		"An instruction's samples are of the time it waited to retire: often the one "
-		"behind the "
-		"slow one has them.\n\n"
+		"behind the slow one has them.\n\n"
+		"Of a sampled recording whose files are there, `runs` is an estimate of how often "
+		"an instruction was executed, `CPI` how many cycles each took; ~ marks one of "
+		"medium, ? one of low confidence. Above an instruction stands why: `static` is "
+		"what the order of the instructions takes by itself (llvm-mca tells), `stall` "
+		"cycles beyond that, with all that can have caused them: `D-cache 0.3-4.1 @401003` "
+		"says that of each execution's stall at least 0.3 and at most 4.1 cycles were for "
+		"misses of the load at 401003. Whatever is not shown to be innocent is listed; "
+		"what nothing explains is `unexplained`. docs/culprits.md has the rules. The first "
+		"time the whole program is analysed, which takes seconds for a large one; it is "
+		"kept in the recording.\n\n"
 		"Of an exact recording it shows how often each instruction was executed. Shares "
 		"are exact and have no bound, but where more different values came than the list "
 		"holds: then the bound is certain.\n\n"

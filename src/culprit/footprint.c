@@ -116,10 +116,10 @@ double footprint_bound(const struct footprint *f, const struct machine_level lev
 		listed += spot[i].share;
 		bound += cost(spot[i].share, f->uses * spot[i].share, f->crowd, level);
 	}
-	/* what n observations did not show can be 3 of so many */
-	rest = fmin(1, fmax(1 - listed, 3 / (n + 3)));
+	rest = fmax(0, 1 - listed);
 	units = ceil(footprint_region(f->hot, f->processes) / (double)(1ULL << f->unit));
 	bound += rest * cost(1, f->uses / units, f->crowd, level);
-	return fmin(bound, cost(1, f->uses / units, f->crowd, level) +
-				   3 / (n + 3) * cost(1, 0, f->crowd, level));
+	/* what n observations did not show can be 3 of so many, anywhere */
+	return fmin(bound, cost(1, f->uses / units, f->crowd, level)) +
+	       3 / (n + 3) * cost(1, 0, f->crowd, level);
 }

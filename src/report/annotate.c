@@ -503,7 +503,10 @@ static void print_static(struct annotate *a, const struct culprit_insn_time *t)
 
 	if (cycles < STALL_CYCLES || t->fixed < STALL_SHOWN * a->sum->sum.cycles)
 		return;
-	if (t->why == SCHEDULE_DEPENDENCE)
+	if (t->why == SCHEDULE_DEPENDENCE && t->cause == t->addr)
+		emit_line(&a->r->emit, "%*sstatic %.1f: waits for its own result, a round before",
+			  STALL_AT, "", cycles);
+	else if (t->why == SCHEDULE_DEPENDENCE)
 		emit_line(&a->r->emit, "%*sstatic %.1f: waits for what %llx computes", STALL_AT, "",
 			  cycles, fault);
 	else if (t->why == SCHEDULE_UNIT)

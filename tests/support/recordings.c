@@ -272,6 +272,63 @@ void recordings_elf(struct profile *p, const char *path, bool finished)
 	image_close(im);
 }
 
+/* A loop from its instruction `at` on, round after round; it is left after a hundred. */
+static void loop_window(struct profile *p, struct run *r, uint32_t image, const struct insn *in,
+			unsigned n, unsigned at, unsigned round)
+{
+	struct retired ri[4 * LENGTH] = { 0 };
+	unsigned k = 0;
+
+	for (unsigned i = at; k < 4 * LENGTH && i < n; k++) {
+		bool back = in[i].cls == INSN_BRANCH && (round + k / n) % 100;
+
+		ri[k].site = (struct site_id){ .image = image, .addr = in[i].addr };
+		ri[k].cls = in[i].cls;
+		ri[k].len = in[i].len;
+		ri[k].taken = back;
+		ri[k].access = in[i].access;
+		if (in[i].cls == INSN_LOAD)
+			set(&ri[k], OPERAND_ADDRESS,
+			    0x7f0000000000 + (round * 64 + k) * 2654435761U % (1U << 30) / 8 * 8);
+		i = back ? 0 : i + 1;
+	}
+	window(p, &r->n, ri, k, RA_STOP_FULL);
+}
+
+void recordings_stall(struct profile *p, const char *path, const char *cpu)
+{
+	static const char *const name[] = { "chase", "divide", "straight" };
+	struct run *r = add_run(p, "stall");
+	struct profile_image *pi;
+	struct image *im;
+	struct err err;
+
+	free(r->cpu);
+	r->cpu = must(strdup(cpu));
+	r->burst = 4 * LENGTH;
+	r->distance = p->conflict_distance = LENGTH;
+	im = must(image_open(path, path, &err));
+	pi = must(profile_image(p, IMAGE_FILE, path, image_build_id(im)));
+	for (unsigned i = 0; i < 3; i++) {
+		const struct image_proc *proc = must((void *)image_proc_named(im, name[i]));
+		struct insn in[LENGTH];
+		unsigned n = 0;
+		size_t bytes;
+
+		for (uint64_t at = proc->start; at < proc->end && n < LENGTH; at += in[n++].len) {
+			const uint8_t *code = must((void *)image_code(im, at, &bytes));
+
+			assert(insn_decode(&in[n], code, bytes, at));
+		}
+		for (unsigned round = 0; round < 1000; round++)
+			loop_window(p, r, pi->id, in, n, round % 10 ? 2 : round / 10 % (n - 1),
+				    round);
+		add_proc(pi, proc->start, proc->end, name[i]);
+	}
+	finish(r);
+	image_close(im);
+}
+
 void recordings_big(struct profile *p, unsigned sites)
 {
 	struct run *r = add_run(p, "cc1");

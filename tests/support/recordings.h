@@ -23,6 +23,9 @@ void recordings_empty(struct profile *p);
 /* Windows over the procedure `match` of an ELF file: what it loads is 7 in 19 of 20, its argument rsi
  * is always 0, rdi never twice the same. finished: false leaves the procedures unnamed. */
 void recordings_elf(struct profile *p, const char *path, bool finished);
+/* Windows of the loops of the procedures chase, divide and straight of the file at path (tests/cli/culprits.t):
+ * in each most begin at its third instruction. cpu: as /proc/cpuinfo has it. */
+void recordings_stall(struct profile *p, const char *path, const char *cpu);
 /* So many sites, in procedures of 50 instructions, with values. */
 void recordings_big(struct profile *p, unsigned sites);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Made-up recordings, read back and put in order. With arguments it writes them for tests/cli/readings.t:
- *   report_recordings DIR [ELF]
+ *   report_recordings DIR [ELF [stall]]
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,6 +190,16 @@ static void fill_killed(struct profile *p)
 	recordings_elf(p, elf, false);
 }
 
+static void fill_stall(struct profile *p)
+{
+	recordings_stall(p, elf, "AMD EPYC 9654");
+}
+
+static void fill_strange(struct profile *p)
+{
+	recordings_stall(p, elf, "Brand New 9000");
+}
+
 static void fill_big(struct profile *p)
 {
 	recordings_big(p, 200000);
@@ -208,6 +218,16 @@ static int write_all(const char *dir)
 	return 0;
 }
 
+/* Those of tests/cli/culprits.t. */
+static int write_stalls(const char *dir)
+{
+	write_one(dir, "stall.db", fill_stall);
+	write_one(dir, "strange.db", fill_strange);
+	write_one(dir, "empty.db", recordings_empty);
+	write_one(dir, "squeeze.db", recordings_squeeze);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +241,8 @@ int main(int argc, char **argv)
 	};
 
 	elf = argc > 2 ? argv[2] : NULL;
+	if (argc > 3)
+		return write_stalls(argv[1]);
 	if (argc > 1)
 		return write_all(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Why instructions stall, as `annotate` and `report --why` show it, over recordings that are always the same of a
+# program whose stalls are known by hand (tests/golden/culprits; `make rebase` accepts what is printed now).
+. "$(dirname "$0")/lib.sh"
+
+cat > stall.s <<'ASM'
+	.intel_syntax noprefix
+	.macro procedure name
+	.globl \name
+	.type \name, @function
+	.balign 64
+\name:
+	.endm
+	.text
+	procedure chase			# a load from all over memory; the one behind it waits
+	inc r8
+	mov rax, [rdi+rcx*8]
+	add rbx, rax
+	dec rcx
+	jnz chase
+	ret
+	.size chase, . - chase
+	procedure divide
+	mov eax, 1000
+	div rcx
+	add rbx, rax
+	dec rsi
+	jnz divide
+	ret
+	.size divide, . - divide
+	procedure straight		# nothing that could stall: what time it has is unexplained
+	inc r8
+	inc r9
+	inc r10
+	dec rcx
+	jnz straight
+	ret
+	.size straight, . - straight
+	.globl _start
+	.type _start, @function
+_start:
+	call chase
+	call divide
+	call straight
+	ud2
+	.size _start, . - _start
+ASM
+assemble() { gcc -g -nostdlib -static -Wl,--build-id="0x$1$1$1$1" -Wl,-Ttext=0x401000 -o stall stall.s; }
+ok "a program is assembled" assemble 01234567
+ok "recordings are made up" "$BUILD/tests/unit/report_recordings" . "$TMP/stall" stall
+cp stall.db again.db
+
+same() { # NAME COMMAND…
+	local name=$1
+	shift
+	run "$@"
+	golden "$name" "culprits/$name" "${out//$TMP/TMP}"$'\n'"exit $status${err:+$'\n'${err//$TMP/TMP}}"
+	case $name in
+	*.json) ;;
+	*) is "$name: under 80 columns" "$(awk 'length > 79' <<< "$out")" "" ;;
+	esac
+}
+same why "$ASSAY" report --why -i stall.db
+same why.json "$ASSAY" report --why --json -i stall.db
+same annotate "$ASSAY" annotate -i stall.db chase
+same annotate-divide "$ASSAY" annotate -i stall.db divide
+same annotate.json "$ASSAY" annotate --json -i stall.db chase
+
+# Each key is documented.
+for verb in "report --why" "annotate"; do
+	missing=
+	# shellcheck disable=SC2086 # two words
+	for key in $("$ASSAY" $verb --json -i stall.db | jq -r '.. | objects | keys[]' | sort -u); do
+		grep -q "\`$key\`" "$ROOT/docs/json.md" || missing+=" $key"
+	done
+	is "$verb: each key is in docs/json.md" "$missing" ""
+done
+
+# What the golden text shows, in words.
+insn() { "$ASSAY" annotate --json -i stall.db "$1" | jq -c "$2"; }
+load=$(insn chase '.instructions[1].address')
+div=$(insn divide '.instructions[1].address')
+is "chase: the instruction behind the load stalls, the load is at fault" \
+	"$(insn chase "[.instructions[2].dynamic.culprits[] | select(.culprit == \"dcache\") | .fault == $load, .max > 0]")" '[true,true]'
+is "chase: nobody is said to divide, or to lock" \
+	"$(insn chase '[.instructions[].dynamic?.culprits[]?.culprit | select(. == "divider" or . == "serialization" or . == "multiplier")]')" '[]'
+is "chase: its branch goes one way, and is innocent" \
+	"$(insn chase '[.instructions[2].dynamic.culprits[] | select(.culprit == "branch") | .max < 2] | all')" true
+is "divide: its schedule says so" \
+	"$(insn divide "[.instructions[1].static | .fault == $div, .cycles > 5, .why == \"dependence\"]")" '[true,true,true]'
+is "divide: no D-cache miss where nothing is loaded" \
+	"$(insn divide '[.instructions[].dynamic?.culprits[]?.culprit | select(. == "dcache" or . == "dtlb")]')" '[]'
+is "straight: nothing explains it" \
+	"$("$ASSAY" report --why --json -i stall.db | jq '.procedures[] | select(.procedure == "straight") | .why | .unexplained > 0.5 * .dynamic')" true
+is "the time adds up" "$("$ASSAY" report --why --json -i stall.db |
+	jq '.why, .procedures[].why | .execution + .static + .dynamic + .not_estimated - .gain | . > 0.999 and . < 1.001' | sort -u)" true
+is "a culprit's range is one, and no more than all stalls" "$("$ASSAY" report --why --json -i stall.db |
+	jq '.why, .procedures[].why | .dynamic as $d | .culprits[] | .min <= .max and .max <= $d + 0.001' | sort -u)" true
+is "what they have had for certain, and what is unexplained, is no more than there is" "$("$ASSAY" report --why --json -i stall.db |
+	jq '.why, .procedures[].why | ([.culprits[].min] | add) + .unexplained <= .dynamic + 0.001' | sort -u)" true
+
+# What is kept in the recording.
+kept() { sqlite3 "$1" "SELECT kind FROM derived ORDER BY kind" 2> /dev/null | tr '\n' ' '; }
+is "the analysis is kept" "$(kept stall.db)" "culprits schedules "
+is "again: the same" "$("$ASSAY" report --why -i stall.db)" "$("$ASSAY" report --why -i again.db)"
+chmod 400 again.db
+is "kept or not, it prints alike" "$("$ASSAY" annotate -i again.db chase)" "$("$ASSAY" annotate -i stall.db chase)"
+chmod 600 again.db
+sqlite3 stall.db "UPDATE derived SET data = x'28b52ffd0000' || data"
+is "damaged: made anew" "$("$ASSAY" report --why -i stall.db)" "$("$ASSAY" report --why -i again.db)"
+sqlite3 stall.db "UPDATE derived SET key = 'other' WHERE kind = 'culprits'"
+is "of another kind: made anew" "$("$ASSAY" report --why -i stall.db)" "$("$ASSAY" report --why -i again.db)"
+ok "a merge leaves it out" "$ASSAY" merge -o both.db stall.db again.db
+is "… and reads" "$(kept both.db)" ""
+is "… as twice as much" "$("$ASSAY" report --why --json -i both.db | jq '.recording.samples')" 6000
+
+# An unknown CPU: bounds are wide, and it is said.
+run "$ASSAY" report --why -i strange.db
+is "an unknown CPU: status" "$status" 0
+like "… said" "$out" 'unknown CPU'
+
+# Bad input.
+run "$ASSAY" report --why -i empty.db
+is "zero samples: status" "$status" 3
+is "… nothing on stdout" "$out" ""
+like "… said" "$err" 'holds no samples'
+run "$ASSAY" report --why -i squeeze.db
+is "no file is there: status" "$status" 3
+like "… said" "$err" 'no samples in code whose file is there'
+like "… what to do" "$err" 'put back the files that were recorded, or record again'
+run "$ASSAY" report --why --by line -i stall.db
+is "two ways at once: status" "$status" 2
+run "$ASSAY" report --why --image 'libz*' -i stall.db
+is "no such image: status" "$status" 3
+like "… said" "$err" "matches 'libz\*'"
+ok "an exact recording" "$ASSAY" record -q --exact -o exact.db -- true
+run "$ASSAY" report --why -i exact.db
+is "of an exact recording: status" "$status" 1
+like "… said" "$err" 'it counts executions and has no time'
+like "… what to do" "$err" 'record without --exact'
+assemble 89abcdef
+cp again.db changed.db
+run "$ASSAY" report --why -i changed.db
+is "another file, but kept: it is shown" "$status" 0
+sqlite3 changed.db "DROP TABLE derived"
+run "$ASSAY" report --why -i changed.db
+is "another file: status" "$status" 3
+like "… said" "$err" 'not the file that was recorded'
+run "$ASSAY" annotate -i changed.db chase
+is "another file: annotate shows what was recorded" "$status" 0
+unlike "… without estimates" "$out" ' runs '
+done_testing
