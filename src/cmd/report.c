@@ -51,7 +51,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_report = {
 	.name = "report",
 	.summary = "where the time went: images, procedures, lines",
-	.synopsis = "[-i FILE] [--by image|procedure|line | --why] [-n N] [--json]",
+	.synopsis = "[-i FILE] [--by WHAT | --why] [-n N] [--json]",
 	.about =
 		"Time is counted in samples; the share of each row is followed by the bound "
 		"within which "

@@ -125,15 +125,22 @@ static int by_scale(const void *a, const void *b)
 	return (x->scale > y->scale) - (x->scale < y->scale);
 }
 
-/* The scale at which the block takes what its schedule does, and no more. */
-static bool scale_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block,
-		     struct block_scale *s)
+static double least_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block)
 {
 	const struct schedule_insn *insn = schedule_of(c, p, block);
 	double least = 0;
 
 	for (uint32_t i = 0; insn && i < p->g.block[block].ninsn; i++)
 		least += insn[i].least;
+	return least;
+}
+
+/* The scale at which the block takes what its schedule does, and no more. */
+static bool scale_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block,
+		     struct block_scale *s)
+{
+	double least = least_of(c, p, block);
+
 	if (least <= 0 || p->block[block].f <= 0 || p->samples[block] < SCALE_SAMPLES)
 		return false;
 	*s = (struct block_scale){ p->samples[block] * c->period / (p->block[block].f * least),
@@ -144,19 +151,26 @@ static bool scale_of(const struct culprits *c, const struct estimate_proc *p, ui
 /*
  * Not all of a program stalls. If at the estimate's scale hardly any block comes near its schedule, which errs where
  * samples lie behind what they are of, it is the scale at which the blocks that stall least do. Whole blocks are
- * looked at: within one it does not matter where samples lie.
+ * looked at: within one it does not matter where samples lie. And all schedules together take no more time than there
+ * is.
  */
 static int find_scale(struct culprits *c)
 {
 	struct block_scale *v = calloc(c->e->nblocks + 1, sizeof(*v));
-	double all = 0, sum = 0, scale = 0;
+	double all = 0, sum = 0, scale = 0, samples = 0, scheduled = 0;
 	size_t n = 0;
 
 	if (!v)
 		return -1;
-	for (size_t i = 0; i < c->e->nproc; i++)
-		for (uint32_t b = CFG_FIRST_BLOCK; b < c->e->proc[i].g.nblocks; b++)
-			n += scale_of(c, &c->e->proc[i], b, &v[n]);
+	for (size_t i = 0; i < c->e->nproc; i++) {
+		const struct estimate_proc *p = &c->e->proc[i];
+
+		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
+			n += scale_of(c, p, b, &v[n]);
+			samples += p->samples[b];
+			scheduled += p->block[b].f * least_of(c, p, b);
+		}
+	}
 	if (n)
 		qsort(v, n, sizeof(*v), by_scale);
 	for (size_t i = 0; i < n; i++)
@@ -168,6 +182,8 @@ static int find_scale(struct culprits *c)
 	free(v);
 	if (c->facts.scale * SCALE_OFF < scale)
 		c->facts.scale = scale;
+	if (c->facts.scale * scheduled > samples * c->period)
+		c->facts.scale = samples * c->period / scheduled;
 	return 0;
 }
 

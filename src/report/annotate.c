@@ -622,10 +622,9 @@ static void print_why(struct annotate *a)
 		return;
 	if (s->executions > 0)
 		snprintf(cpi, sizeof(cpi), "CPI %.2f: ", s->cycles / s->executions);
-	emit_line(&a->r->emit,
-		  "%s%.1f %% execution, %.1f static, %.1f dynamic stalls, %.1f unexplained", cpi,
-		  100 * s->ideal / s->cycles, 100 * fixed / s->cycles, 100 * s->stall / s->cycles,
-		  100 * s->unexplained / s->cycles);
+	emit_line(&a->r->emit, "%s%.1f %% execution, %.1f static, %.1f dynamic, %.1f unexplained",
+		  cpi, 100 * s->ideal / s->cycles, 100 * fixed / s->cycles,
+		  100 * s->stall / s->cycles, 100 * s->unexplained / s->cycles);
 	why_sum_text(s, (size_t)width - 2, text, sizeof(text));
 	if (*text)
 		emit_line(&a->r->emit, "%% %s", text);
@@ -792,7 +791,8 @@ static int find_why(struct annotate *a, struct why *why, struct err *err)
 	const struct view_proc *p = a->proc;
 
 	if (a->r->view.exact || p->image >= a->r->profile.nimage ||
-	    a->r->profile.image[p->image]->kind != IMAGE_FILE || !p->sum.samples)
+	    a->r->profile.image[p->image]->kind != IMAGE_FILE || !p->sum.samples ||
+	    !binaries_get(&a->r->binaries, p->image))
 		return 0;
 	if (why_make(why, a->r, false, err))
 		return -1;
