@@ -322,6 +322,10 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		} else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
 			use(f, o->mem.base);
 			use(f, o->mem.index);
+			/* what steps on is told of cmps by its memory operands alone */
+			if (is_string(d) && o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+			    general_register(o->mem.base) != NO_REG)
+				f->written |= (uint16_t)(1u << general_register(o->mem.base));
 			if (!control)
 				add_memory(f, d, o);
 			if (moves_its_base(d, o))
