@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "report/misses.h"
 #include "report/share.h"
 
 /* One row: an image, a procedure or a line. */
@@ -306,6 +307,8 @@ int times_print(struct reading *r, const struct times_options *o, struct err *er
 			return no_memory(err);
 		print_table(r, o, &es, line_columns, COUNT_OF(line_columns), "line");
 	}
+	if (shows(o, "procedure") && misses_print(r, o->image, o->n))
+		return no_memory(err);
 	emit_line(&r->emit, "%s", "");
 	emit_footer(&r->emit,
 		    "Shares are of the %s. Closer: --by "

@@ -288,7 +288,7 @@ static int record(char *const command[], struct err *err)
 	if (profile_init(&p, err))
 		return -1;
 	sigprocmask(SIG_BLOCK, NULL, &mask);
-	e = exact_open(EXACT_COUNTS, &c, &p, err);
+	e = exact_open(EXACT_COUNTS, NULL, &c, &p, err);
 	argv = e ? exact_command(e, command, err) : NULL;
 	if (!argv || spawn_hold(&child, argv, &mask, err) || spawn_go(&child, argv, err))
 		return -1;

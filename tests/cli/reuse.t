@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# record --observe reuse and misses, and what reads them: on a program whose touches are known.
+set -u
+. "$(dirname "$0")/lib.sh"
+program=$BUILD/tests/progs/touches
+json() { jq -r "$1" <<<"$out"; }
+
+run "$ASSAY" record --exact --observe reuse -q -o r.db -- "$program" 1048576 10
+is "records reuse" "$status" 0
+run "$ASSAY" reuse -i r.db
+is "shows it" "$status" 0
+like "… with the caches of this machine" "$out" '<- '
+like "… and procedures" "$out" 'walk'
+lines=$(printf '%s\n' "$out" | awk 'length > 79' | wc -l)
+is "… in lines under 80 columns" "$lines" 0
+run "$ASSAY" reuse -i r.db --json
+# 1 MiB in steps of a line, ten times over: 16384 lines
+walk='.procedures[] | select(.procedure == "walk")'
+is "touches of walk: one a line and round" "$(json "$walk | .touches | . >= 163840 and . < 163900")" true
+is "a cache of 2 MiB has all but the first round" "$(json '.sizes[] | select(.bytes == 2097152) | .misses < 20000 and .misses >= 16384')" true
+is "one of half a MiB has none" "$(json '.sizes[] | select(.bytes == 524288) | .misses > 163840')" true
+is "the curve falls" "$(json '[.curve[][1]] | . == (sort | reverse)')" true
+is "… and ends with first touches" "$(json '.curve[-1][1] == .lines')" true
+is "touches are hits and misses" "$(json '[.processes[].touches] | add')" "$(json .touches)"
+run "$ASSAY" reuse -i r.db --svg curve.svg
+is "draws it" "$status:$(grep -c '</svg>' curve.svg)" 0:1
+run "$ASSAY" reuse -i r.db --svg /nowhere/curve.svg
+is "a picture that cannot be written fails" "$status" 1
+run "$ASSAY" reuse -i r.db --process 1
+is "no such process: nothing to show" "$status" 3
+run "$ASSAY" merge -o two.db r.db r.db
+run "$ASSAY" reuse -i two.db --json
+is "two add up" "$(json '[(.processes | length), (.procedures[] | select(.procedure == "walk") | .touches >= 327680)] | tostring')" '[2,true]'
+
+run "$ASSAY" record --exact --observe misses --machine l1d=32K/8,l2=256K/8,l3=8M/16,dtlb=64/64,dtlb2=0,line=64 -q -o m.db -- "$program" 1048576 10
+is "records misses" "$status" 0
+run "$ASSAY" report -i m.db
+like "report shows them" "$out" ' L1d +L2d +L3d +DTLB'
+is "… in lines under 80 columns, but for the machine" "$(printf '%s\n' "$out" | awk 'length > 79 && !/^l1d=/' | wc -l)" 0
+run "$ASSAY" report -i m.db -n 0 --json
+walk='.misses[] | select(.procedure == "walk") | .counts'
+is "walk misses each line, each time" "$(json "$walk | .l1d >= 163840 and .l1d < 163900")" true
+is "… in the second level, too" "$(json "$walk | .l2d >= 163840 and .l2d < 163900")" true
+is "… in the third once" "$(json "$walk | .l3d >= 16000 and .l3d <= 16500")" true
+is "… and a page each 64 lines" "$(json "$walk | .dtlb >= 2560 and .dtlb < 2600")" true
+walk='.misses[] | select(.procedure == "flip") | .counts'
+is "flip's branches alternate, and are predicted" "$(json "$walk | .branches >= 20000 and .mispredicted < 200")" true
+walk='.misses[] | select(.procedure == "toss") | .counts'
+is "toss's are random, and are not" "$(json "$walk | .mispredicted > 4000 and .mispredicted < 6000")" true
+is "the machine is told" "$(json .machine | cut -d, -f1,3)" "l1d=32K/8,l2=256K/8"
+run "$ASSAY" annotate -i m.db walk
+like "annotate shows them" "$out" 'l1d 100[.]0%'
+run "$ASSAY" annotate -i m.db walk --json
+is "… in JSON, too" "$(json '[.instructions[].misses // empty | .l1d] | add >= 163840')" true
+run "$ASSAY" annotate -i r.db walk --json
+is "… and not where there are none" "$(json '[.instructions[] | has("misses")] | any')" false
+run "$ASSAY" reuse -i m.db
+is "no distances: nothing to show" "$status" 3
+for bad in l1d=1000/3 l9=1K/1 line=48 l1d; do
+	run "$ASSAY" record --exact --observe misses --machine $bad -o bad.db -- true
+	is "--machine $bad is refused" "$status" 2
+done
+is "… before anything is written" "$(ls bad.db 2>/dev/null)" ""
+done_testing
