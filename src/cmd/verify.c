@@ -3,9 +3,9 @@
 #include "cmd/verbs.h"
 #include "report/verify.h"
 
-static struct verify_options o = { .measure = { .min = 400, .min_hot = 50 },
-				   .worst = 10,
-				   .warn = log_warn };
+static struct verify_options o = {
+	.measure = { .min = 400, .min_hot = 50 }, .worst = 10, .repeat = 1, .warn = log_warn
+};
 
 static const struct opt opts[] = {
 	{ 0, "min", "N", "least observations of a site for errors (default 400)", OPT_UINT,
@@ -23,6 +23,10 @@ static const struct opt opts[] = {
 	  &o.methods, 0, 0, NULL },
 	{ 0, "histogram", NULL, "how far frequencies are off, by confidence", OPT_FLAG,
 	  &o.histogram, 0, 0, NULL },
+	{ 0, "repeat", "N",
+	  "how often the sampled runs did the exact one's work, for frequencies as estimated "
+	  "(default 1)",
+	  OPT_DOUBLE, &o.repeat, 1e-3, 1e9, NULL },
 	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &o.wide, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &o.json, 0, 0, NULL },
 	{ 0 },

@@ -41,7 +41,7 @@ double anchor_cycles(const struct profile *p)
 	return time / samples * anchor_ghz(run->cpu);
 }
 
-double anchor_ratio(const struct estimate *e, const double *by_dcpi)
+double anchor_ratio(const struct estimate *e)
 {
 	struct ratio *r = calloc(e->nblocks + 1, sizeof(*r));
 	double all = 0, sum = 0, ratio = 1;
@@ -51,11 +51,11 @@ double anchor_ratio(const struct estimate *e, const double *by_dcpi)
 		const struct estimate_proc *p = &e->proc[i];
 
 		for (uint32_t b = 0; b < p->g.nblocks; b++) {
-			double f = p->block[b].f, d = by_dcpi[p->first + b];
+			double least = p->least[b] * p->block[b].f;
 
-			if (p->samples[b] < ANCHOR_SAMPLES || f <= 0 || d <= 0)
+			if (p->samples[b] < ANCHOR_SAMPLES || least <= 0)
 				continue;
-			r[n++] = (struct ratio){ d / f, p->samples[b] };
+			r[n++] = (struct ratio){ p->samples[b] / least, p->samples[b] };
 			all += p->samples[b];
 		}
 	}

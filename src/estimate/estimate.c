@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "estimate/estimate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "estimate/anchor.h"
@@ -22,19 +21,15 @@ int estimate_method_by_name(const char *name)
 	return -1;
 }
 
-/* DCPI's estimates, by block of the program; to be freed. */
-static double *keep_blocks(const struct estimate *e)
+/* DCPI's estimates: no longer wanted. */
+static void forget(struct estimate *e)
 {
-	double *f = calloc(e->nblocks + 1, sizeof(*f));
+	for (size_t i = 0; i < e->nproc; i++) {
+		struct estimate_proc *p = &e->proc[i];
 
-	for (size_t i = 0; f && i < e->nproc; i++)
-		for (uint32_t b = 0; b < e->proc[i].g.nblocks; b++) {
-			f[e->proc[i].first + b] = e->proc[i].block[b].f;
-			e->proc[i].block[b] = (struct estimate_value){ 0 };
-		}
-	for (size_t i = 0; f && i < e->nproc; i++)
-		memset(e->proc[i].edge, 0, e->proc[i].g.nedges * sizeof(*e->proc[i].edge));
-	return f;
+		memset(p->block, 0, p->g.nblocks * sizeof(*p->block));
+		memset(p->edge, 0, p->g.nedges * sizeof(*p->edge));
+	}
 }
 
 static int make_relative(struct estimate *e, struct err *err)
@@ -50,7 +45,6 @@ static int make_relative(struct estimate *e, struct err *err)
 int estimate_make(struct estimate *e, const struct estimate_source *src,
 		  enum estimate_method method, struct err *err)
 {
-	double *by_dcpi;
 	int rc;
 
 	*e = (struct estimate){ .method = method };
@@ -59,11 +53,10 @@ int estimate_make(struct estimate *e, const struct estimate_source *src,
 		rc = dcpi_estimate(e, src, err);
 	e->scale = anchor_cycles(src->profile);
 	if (!rc && method != ESTIMATE_DCPI) {
-		by_dcpi = keep_blocks(e);
-		rc = by_dcpi ? make_relative(e, err) : err_set(err, ERR_FAILED, "no memory");
+		forget(e);
+		rc = make_relative(e, err);
 		if (!rc)
-			e->scale *= anchor_ratio(e, by_dcpi);
-		free(by_dcpi);
+			e->scale *= anchor_ratio(e);
 	}
 	if (rc)
 		estimate_fini(e);

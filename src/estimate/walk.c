@@ -28,8 +28,8 @@
 	30.0 /* as often as observed, at most: recursion that seems to have no end ends there */
 #define UNSEEN 3.0    /* executions in windows that may well have none */
 #define ENOUGH 1000.0 /* windows */
-#define SURE 0.04
-#define LIKELY 0.10
+#define SURE 0.05
+#define LIKELY 0.18
 #define UNEXPLAINED 0.2 /* of what was observed; less is noise */
 #define SWEEPS 100
 #define WORK_PER_BLOCK 1000ULL

@@ -26,6 +26,7 @@ struct measure {
 	struct reading *sampled;
 	const struct reading *exact;
 	const struct estimate *e;
+	double scale;  /* executions of a frequency, in one run of the exact one's work */
 	uint32_t *map; /* by image of the sampled recording: the exact one's, or MATCH_NONE */
 	struct pairs insn, edge;
 };
@@ -78,7 +79,7 @@ static int pair_insns(struct measure *m)
 		m->f->samples += (double)s->samples;
 		if (value.confidence != CONFIDENCE_NONE)
 			m->f->estimated += (double)s->samples;
-		if (add(&m->insn, value.f * m->e->scale, (double)t->observed, (double)s->samples,
+		if (add(&m->insn, value.f * m->scale, (double)t->observed, (double)s->samples,
 			value.confidence))
 			return -1;
 	}
@@ -127,7 +128,7 @@ static int pair_edges(struct measure *m)
 			if (!(truth > 0))
 				continue;
 			m->f->edges += truth;
-			if (add(&m->edge, p->edge[k].f * m->e->scale, truth, truth,
+			if (add(&m->edge, p->edge[k].f * m->scale, truth, truth,
 				p->edge[k].confidence))
 				return -1;
 		}
@@ -289,7 +290,7 @@ static int compare(struct measure *m)
 }
 
 int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
-		      enum estimate_method method, struct err *err)
+		      enum estimate_method method, double repeat, struct err *err)
 {
 	const struct estimate_source src = {
 		.profile = &sampled->profile,
@@ -304,6 +305,7 @@ int frequency_measure(struct frequency *f, struct reading *sampled, const struct
 	memset(f, 0, sizeof(*f));
 	if (estimate_make(&e, &src, method, err))
 		return -1;
+	m.scale = e.scale / repeat;
 	memcpy(f->warning, e.warning, sizeof(f->warning));
 	rc = compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
 	free(m.map);

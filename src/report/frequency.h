@@ -32,8 +32,8 @@ struct frequency {
 	char warning[512];
 };
 
-/* -1 with err set: no memory. */
+/* repeat: how often the sampled run did the exact one's work. -1 with err set: no memory. */
 int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
-		      enum estimate_method method, struct err *err);
+		      enum estimate_method method, double repeat, struct err *err);
 
 #endif

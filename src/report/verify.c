@@ -535,7 +535,7 @@ static int measure_frequency(struct verify *v, struct err *err)
 			if (!is_shown(v, m) || is_exact(&v->reading[i]))
 				continue;
 			if (frequency_measure(&v->f[i][m], &v->reading[i], &v->reading[v->last],
-					      (enum estimate_method)m, err))
+					      (enum estimate_method)m, v->o->repeat, err))
 				return -1;
 			if (v->f[i][m].warning[0] && v->o->warn)
 				v->o->warn("%s", v->f[i][m].warning);

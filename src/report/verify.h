@@ -17,6 +17,7 @@ struct verify_options {
 	unsigned worst; /* sites listed */
 	bool methods;	/* all methods of estimating frequencies; else DCPI's and the default */
 	bool histogram; /* of their errors */
+	double repeat;	/* how often the sampled runs did the exact one's work */
 	bool json, wide;
 	binary_warn warn;
 };

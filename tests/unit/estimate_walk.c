@@ -40,11 +40,12 @@ static void make_proc(struct estimate *e, const uint32_t (*edge)[2], uint32_t ne
 	p->site = calloc(nblocks, sizeof(struct site *));
 	p->samples = calloc(nblocks, sizeof(double));
 	p->observed = calloc(nblocks, sizeof(double));
+	p->least = calloc(nblocks, sizeof(double));
 	p->share = calloc(nedges, sizeof(double));
 	p->block = calloc(nblocks, sizeof(*p->block));
 	p->edge = calloc(nedges, sizeof(*p->edge));
-	assert_true(g->block && g->edge && p->site && p->samples && p->observed && p->share &&
-		    p->block && p->edge);
+	assert_true(g->block && g->edge && p->site && p->samples && p->observed && p->least &&
+		    p->share && p->block && p->edge);
 	for (uint32_t i = 0; i < nedges; i++)
 		g->edge[i] = (struct cfg_edge){ .from = edge[i][0],
 						.to = edge[i][1],
@@ -167,18 +168,18 @@ static void nothing_observed_is_nothing_estimated(void **state)
 static void a_low_quantile_is_the_anchor(void **state)
 {
 	struct estimate e = program(1, 1);
-	double by_dcpi[9] = { 0 };
 	struct err err = { 0 };
 
 	(void)state;
 	assert_int_equal(walk_estimate(&e, &err), 0);
 	for (uint32_t b = 2; b < 6; b++) { /* samples per cycle: all stall but one */
 		e.proc[0].samples[b] = 100;
-		by_dcpi[b] = (b == 4 ? 2 : 10) * e.proc[0].block[b].f;
+		e.proc[0].least[b] = 100 / ((b == 4 ? 2 : 10) * e.proc[0].block[b].f);
 	}
-	assert_true(fabs(anchor_ratio(&e, by_dcpi) - 10) < 1e-9);
-	e.proc[0].samples[4] = 1000;
-	assert_true(fabs(anchor_ratio(&e, by_dcpi) - 2) < 1e-9);
+	assert_true(fabs(anchor_ratio(&e) - 2) < 1e-9);
+	e.proc[0].samples[2] = 10000; /* that one has too few */
+	e.proc[0].least[2] = 10000 / (10 * e.proc[0].block[2].f);
+	assert_true(fabs(anchor_ratio(&e) - 10) < 1e-9);
 	estimate_fini(&e);
 }
 
