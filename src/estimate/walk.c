@@ -29,7 +29,7 @@
 #define UNSEEN 3.0    /* executions in windows that may well have none */
 #define ENOUGH 1000.0 /* windows */
 #define SURE 0.05
-#define LIKELY 0.18
+#define LIKELY 0.15
 #define UNEXPLAINED 0.2 /* of what was observed; less is noise */
 #define SWEEPS 100
 #define WORK_PER_BLOCK 1000ULL

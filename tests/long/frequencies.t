@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Estimated frequencies of a real program, sampled, against its exact counts.
+. "$(dirname "$0")/../cli/lib.sh"
+
+if can_record; then
+	find /usr/include -name '*.h' -print0 | LC_ALL=C sort -z | xargs -0 cat | head -c 8000000 > text
+	run "$ASSAY" record -q -F 2000 -o sampled.db -- bash -c 'for i in 1 2 3; do gzip -9 -c text; done'
+	is "sampled: status" "$status" 0
+	run "$ASSAY" record -q --exact -o exact.db -- gzip -9 -c text
+	is "exact: status" "$status" 0
+	frequency() { # REPEAT METHOD WHAT
+		"$ASSAY" verify --json --worst 0 --methods --repeat "$1" sampled.db exact.db 2>/dev/null |
+			jq ".frequency[] | select(.method == \"$2\") | $3"
+	}
+	for method in dcpi windows flow; do
+		is "$method: nearly all is estimated" "$(frequency 3 $method '.estimated > 0.95')" true
+	done
+	is "what is relative does not depend on repetitions" "$(frequency 1 windows '[.within5, .within10, .within15, .low]')" \
+		"$(frequency 3 windows '[.within5, .within10, .within15, .low]')"
+	is "what is absolute does" "$(jq -n "$(frequency 1 windows .factor) / $(frequency 3 windows .factor) * 1000 | round")" 3000
+	is "windows bring something" "$(jq -n "$(frequency 3 windows .within15) > $(frequency 3 dcpi .within15)")" true
+	is "a scale within a factor of five" "$(frequency 3 windows '.factor | . > 0.2 and . < 5')" true
+else
+	skip "cannot record here: $why"
+fi
+for few in 0 -1 x; do
+	run "$ASSAY" verify --repeat "$few" a.db b.db
+	is "--repeat $few: status" "$status" 2
+done
+
+done_testing
