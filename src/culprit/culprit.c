@@ -426,7 +426,7 @@ static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *ca
 		t.ideal = fmin(t.least, 1) * t.executions;
 		t.fixed = t.least * t.executions - t.ideal;
 	}
-	if (t.fixed > 0) {
+	if (s && t.fixed > 0) {
 		t.why = s[k].why;
 		t.cause = s[k].cause >= 0 && (uint32_t)s[k].cause < b->ninsn
 				  ? w->p->g.insn[b->insn + (uint32_t)s[k].cause].addr

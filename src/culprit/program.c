@@ -48,7 +48,7 @@ static int add_proc(struct culprit_program *p, struct culprits *c, const struct 
 		p->insn = v;
 		*room = more;
 	}
-	if (got.n)
+	if (got.n && p->insn)
 		memcpy(&p->insn[p->ninsn], got.insn, got.n * sizeof(*got.insn));
 	p->ninsn += got.n;
 	culprit_sum_add(&p->sum, &got.sum);
