@@ -8,7 +8,7 @@
 #define REGION_LEAST 4	   /* places that show a region */
 #define NEAR 256	   /* bytes: closer ones are of one window, and count as one */
 #define APART (1ULL << 24) /* bytes between two regions */
-#define STACK_LINES 64	   /* of the stack that a procedure and those it calls are busy with */
+#define STACK_LINES 8	   /* of the stack, that one place in a frame is in, time after time */
 
 struct spot {
 	uint64_t unit;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "culprit/path.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,15 +313,24 @@ static bool feeds_any(const struct look *l, const struct fact *f)
 	return false;
 }
 
-static void add_suspect(struct culprit_case *c, const struct fact *f, double share)
+/* Kept nearest first. */
+static void add_suspect(struct culprit_case *c, const struct fact *f, double share,
+			unsigned distance)
 {
-	for (unsigned i = 0; i < c->nsuspects; i++)
-		if (c->suspect[i].fact == f) {
-			c->suspect[i].share = fmin(1, c->suspect[i].share + share);
-			return;
-		}
-	if (c->nsuspects < CASE_SUSPECTS - 1)
-		c->suspect[c->nsuspects++] = (struct case_before){ f, share };
+	unsigned i = 0, at;
+
+	while (i < c->nsuspects && c->suspect[i].fact != f)
+		i++;
+	if (i < c->nsuspects) {
+		c->suspect[i].share = fmin(1, c->suspect[i].share + share);
+		return;
+	}
+	if (i == CASE_SUSPECTS)
+		return;
+	for (at = i; at > 0 && c->suspect[at - 1].distance > distance; at--)
+		c->suspect[at] = c->suspect[at - 1];
+	c->suspect[at] = (struct case_before){ f, share, distance };
+	c->nsuspects++;
 }
 
 /*
@@ -339,7 +349,7 @@ static void look_back(struct look *l, const struct estimate_proc *proc, uint32_t
 		if (!f)
 			break;
 		if (!feeds_any(l, f))
-			add_suspect(l->c, f, share);
+			add_suspect(l->c, f, share, l->nchain);
 		l->chain[l->nchain++] = f;
 		if (f->serial)
 			break;
@@ -370,7 +380,7 @@ static void find_stores(struct paths *p, const struct estimate_proc *proc, uint3
 			const struct fact *f = paths_fact(p, proc, block, --k);
 
 			if (f && f->store)
-				c->store[c->nstores++] = (struct case_before){ f, share };
+				c->store[c->nstores++] = (struct case_before){ f, share, 0 };
 		}
 		ways_into(p, proc, block, &w);
 		if (!w.n)
@@ -394,7 +404,7 @@ void paths_case(struct paths *p, const struct estimate_proc *proc, uint32_t bloc
 	if (!c->fact)
 		return;
 	look_back(&l, proc, block, k, 1, 0);
-	add_suspect(c, c->fact, 1);
+	add_suspect(c, c->fact, 1, UINT_MAX);
 	if (c->fact->store)
 		find_stores(p, proc, block, k, c);
 }

@@ -23,8 +23,8 @@ const char *const culprit_short[CULPRIT_N] = {
 #undef X
 };
 
-/* Over the suspects: each one's bound counts in its share of the executions; at fault is the one that can have
- * cost most, of equals the nearest. */
+/* Over the suspects: each one's bound counts in its share of the executions. At fault is the nearest that can have
+ * cost all, else the one that can have cost most. */
 static void over_suspects(const struct culprit_case *c, struct culprit_verdict *v,
 			  double (*bound)(const struct culprit_case *, const struct fact *))
 {
@@ -34,7 +34,7 @@ static void over_suspects(const struct culprit_case *c, struct culprit_verdict *
 		double b = c->suspect[i].share * bound(c, c->suspect[i].fact);
 
 		v->most += b;
-		if (b <= most * 1.1)
+		if (b <= most * 1.1 || most >= c->stall)
 			continue;
 		most = b;
 		v->fault = c->suspect[i].fact->addr;

@@ -15,6 +15,7 @@
 struct case_before {
 	const struct fact *fact;
 	double share;
+	unsigned distance; /* instructions between them */
 };
 
 /* A stalled instruction. */

@@ -106,7 +106,7 @@ static struct culprit_case stalled(const struct fact *f, double stall)
 
 static void suspect(struct culprit_case *c, const struct fact *f, double share)
 {
-	c->suspect[c->nsuspects++] = (struct case_before){ f, share };
+	c->suspect[c->nsuspects++] = (struct case_before){ f, share, 0 };
 }
 
 static const struct culprit_verdict *judge(const struct culprit_case *c)
@@ -300,10 +300,10 @@ static void a_full_store_buffer_holds_up_stores(void **state)
 	load = fact_of(0x401020, &few, LOAD);
 	/* those before it all go to one line: innocent */
 	c = stalled(&store, 100);
-	c.store[c.nstores++] = (struct case_before){ &store, 1 };
+	c.store[c.nstores++] = (struct case_before){ &store, 1, 0 };
 	assert_true(CASES(&c, STORES).most == 0);
 	/* one goes nobody knows where */
-	c.store[c.nstores++] = (struct case_before){ &missing, 0.5 };
+	c.store[c.nstores++] = (struct case_before){ &missing, 0.5, 0 };
 	assert_true(CASES(&c, STORES).most > 200);
 	assert_int_equal(CASES(&c, STORES).fault, 0x401010);
 	/* what is no store needs no entry */
@@ -522,13 +522,17 @@ static void suspects_count_as_often_as_they_ran_before(void **state)
 	a = fact_of(0x401000, &few, LOAD);
 	b = fact_of(0x401010, &few, LOAD);
 	f = fact_of(0x401020, &few, ADD);
-	c = stalled(&f, 100);
+	c = stalled(&f, 300);
 	suspect(&c, &a, 0.25);
 	suspect(&c, &b, 0.75);
 	assert_true(fabs(CASES(&c, DCACHE).most - (0.25 * a.dcache + 0.75 * b.dcache)) < 1e-6);
 	assert_int_equal(CASES(&c, DCACHE).fault, 0x401010);
 	/* equals: the nearest is at fault */
 	c.suspect[0].share = c.suspect[1].share = 0.5;
+	assert_int_equal(CASES(&c, DCACHE).fault, 0x401000);
+	/* as is the nearest that can have cost all of it */
+	c.suspect[0].share = 0.25;
+	c.stall = 100;
 	assert_int_equal(CASES(&c, DCACHE).fault, 0x401000);
 	/* code that is not known may do anything */
 	c.nsuspects = 0;
