@@ -53,8 +53,9 @@ const struct verb cmd_conflicts = {
 		"Worst kinds come first, within each those with most time at the load. Shares are "
 		"of the load's executions. Left out are string instructions, accesses of calls and "
 		"returns to the stack, and instructions with several memory operands.\n\n"
-		"Windows show what fits into half of them. Exact recordings have no conflicts. A "
-		"store whose address is late is not told from others.",
+		"Windows show what fits into half of them. Exact recordings have all, "
+		"with record --exact --observe conflicts. A store whose address is late is not "
+		"told from others.",
 	.examples = "assay conflicts\n"
 		    "assay conflicts --kind partial,alias\n"
 		    "assay conflicts --procedure memcpy -n 0\n"

@@ -183,12 +183,13 @@ static const char *observed(const struct session_options *o)
 {
 	unsigned mode = o->observe;
 
-	return o->simulate == SIMULATE_REUSE	? "reuse"
-	       : o->simulate == SIMULATE_MISSES ? "misses"
-	       : mode & EXACT_LINES		? "lines"
-	       : mode & EXACT_VALUES		? "values"
-	       : mode & EXACT_ADDRESSES		? "addresses"
-						: "counts";
+	return o->simulate == SIMULATE_REUSE	   ? "reuse"
+	       : o->simulate == SIMULATE_MISSES	   ? "misses"
+	       : o->simulate == SIMULATE_CONFLICTS ? "conflicts"
+	       : mode & EXACT_LINES		   ? "lines"
+	       : mode & EXACT_VALUES		   ? "values"
+	       : mode & EXACT_ADDRESSES		   ? "addresses"
+						   : "counts";
 }
 
 static int start_simulation(struct session *s, struct err *err)
@@ -196,6 +197,11 @@ static int start_simulation(struct session *s, struct err *err)
 	const struct session_options *o = s->o;
 	char text[MACHINE_TEXT];
 
+	if (o->simulate == SIMULATE_CONFLICTS) {
+		s->profile.conflict_distance = s->profile.run[0].distance = o->distance;
+		s->simulation = simulate_conflicts(&s->profile);
+		return s->simulation ? 0 : err_set(err, ERR_FAILED, "no memory");
+	}
 	s->simulation = o->simulate == SIMULATE_REUSE ? simulate_reuse(&s->profile, o->machine.line)
 						      : simulate_misses(&s->profile, &o->machine);
 	s->profile.run[0].machine = strdup(machine_text(&o->machine, text, sizeof(text)));

@@ -41,8 +41,9 @@ static const struct opt opts[] = {
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
 	{ 0, "observe", "WHAT",
-	  "with --exact: counts (default), addresses, values, lines (working sets), reuse, misses",
-	  OPT_CHOICE, &observe, 0, 0, "counts addresses values lines reuse misses" },
+	  "with --exact: counts (default), addresses, values, conflicts, lines (working sets), "
+	  "reuse, misses",
+	  OPT_CHOICE, &observe, 0, 0, "counts addresses values conflicts lines reuse misses" },
 	{ 0, "machine", "WHAT",
 	  "with misses or reuse: caches other than this CPU's, l1d=32K/8,line=64,…", OPT_STRING,
 	  &machine, 0, 0, NULL },
@@ -189,9 +190,15 @@ static int run(int argc, char **argv, struct err *err)
 		    : !strcmp(observe, "addresses") ? EXACT_ADDRESSES
 		    : !strcmp(observe, "lines")	    ? EXACT_LINES
 						    : 0;
-	o.simulate = !strcmp(observe, "reuse")	  ? SIMULATE_REUSE
-		     : !strcmp(observe, "misses") ? SIMULATE_MISSES
-						  : SIMULATE_NOTHING;
+	o.simulate = !strcmp(observe, "reuse")	     ? SIMULATE_REUSE
+		     : !strcmp(observe, "misses")    ? SIMULATE_MISSES
+		     : !strcmp(observe, "conflicts") ? SIMULATE_CONFLICTS
+						     : SIMULATE_NOTHING;
+	if (o.simulate == SIMULATE_CONFLICTS && !distance) {
+		err_set(err, ERR_USAGE, "--observe conflicts with --distance 0 observes none");
+		err_hint(err, "for instance --distance %d", CONFLICT_DISTANCE_DEFAULT);
+		return err->code;
+	}
 	machine_this(&o.machine);
 	if (machine_parse(&o.machine, machine, err))
 		return err->code;
@@ -218,7 +225,9 @@ const struct verb cmd_record = {
 		"its memory operands; values adds results, loads, stores, arguments, returned "
 		"values and "
 		"targets of indirect jumps. Shares are exact as long as no more different values "
-		"come than a list holds (--values), beyond that they have bounds. --observe lines "
+		"come than a list holds (--values), beyond that they have bounds. --observe "
+		"conflicts adds the stores that loads meet within --distance instructions. "
+		"--observe lines "
 		"keeps instead which lines of memory each interval of the run touched: `assay "
 		"wset` "
 		"shows the working set over time. --observe reuse keeps reuse distances of lines "
@@ -232,7 +241,8 @@ const struct verb cmd_record = {
 		"microseconds a "
 		"sample; `assay info` prints what it was. With --exact counts cost a part of the "
 		"program's own time, where code is executed more than a few times; addresses and "
-		"values several times that time, and a second CPU helps; lines once or twice what "
+		"values several times that time, and a second CPU helps, conflicts more than "
+		"these; lines once or twice what "
 		"counts cost.\n\n"
 		"Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. The "
 		"recording holds values from the program's memory: its mode is 0600, and under "
@@ -244,6 +254,7 @@ const struct verb cmd_record = {
 	.examples = "sudo assay record -- gzip -9 -k big.txt\n"
 		    "assay record --exact -- gzip -9 -k big.txt\n"
 		    "assay record --exact --observe values -- ./program\n"
+		    "assay record --exact --observe conflicts -- ./program\n"
 		    "assay record --exact --observe lines --interval 1e6 -- ./program\n"
 		    "assay record --exact --observe misses --machine l2=512K/8 -- ./program\n"
 		    "sudo assay record -F 4999 -o build.db -- make -j2\n"

@@ -28,7 +28,8 @@ struct session_options {
 	enum {
 		SIMULATE_NOTHING,
 		SIMULATE_REUSE,
-		SIMULATE_MISSES
+		SIMULATE_MISSES,
+		SIMULATE_CONFLICTS
 	} simulate;		/* --exact */
 	struct machine machine; /* … what */
 	unsigned cache_kib;	/* --exact: room for translated code, or 0 */

@@ -23,6 +23,7 @@ struct order_op {
 	uint8_t from, to;
 	uint8_t len;
 	bool repeats; /* its size is of an element */
+	uint8_t access;
 	void *site;
 };
 enum {
@@ -43,6 +44,7 @@ struct order_code {
 struct order_thread {
 	void *consumer;
 	const struct order_code *before; /* its last block, if where it went is to be told */
+	uint32_t now;			 /* instructions before the block at hand */
 	size_t n;
 	struct order_event event[EVENTS];
 };
@@ -64,6 +66,7 @@ struct maker {
 	const struct code_block *b;
 	struct order_code *c;
 	size_t room;
+	uint8_t access; /* of the instruction at hand */
 };
 
 static void *site_of(const struct maker *m, unsigned insn)
@@ -136,6 +139,7 @@ static int add_field(struct maker *m, const struct exact_field *f, bool repeats)
 	o->to = f->to;
 	o->size = f->access & ((1u << EXACT_ACCESS_BITS) - 1);
 	o->repeats = repeats && o->kind < ORDER_KIND_N;
+	o->access = m->access;
 	return 0;
 }
 
@@ -189,6 +193,13 @@ static unsigned control_of(const struct code_block *b, unsigned insn)
 	}
 }
 
+static uint8_t access_of(const uint8_t *bytes, unsigned len, uint64_t pc)
+{
+	struct insn in;
+
+	return insn_decode(&in, bytes, len, pc) ? in.access : 0;
+}
+
 static int add_control(struct maker *m, unsigned insn, uint64_t pc)
 {
 	unsigned kind = control_of(m->b, insn);
@@ -230,6 +241,9 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 
 		while (k < r->nfield && f[k].insn == i)
 			k++;
+		m.access = k > from && e->consumer->plain
+				   ? access_of(r->bytes + (pc - r->pc), b->site[i]->len, pc)
+				   : 0;
 		if (add_fetches(&m, i, pc) || add_fields(&m, f + from, k - from) ||
 		    add_control(&m, i, pc))
 			return exact_no_memory(err);
@@ -287,7 +301,8 @@ static void put_end(struct order_thread *t, const struct order_op *o, bool taken
 						 .site = o->site,
 						 .kind = o->kind,
 						 .taken = taken,
-						 .len = o->len };
+						 .len = o->len,
+						 .now = t->now - 1 };
 }
 
 /* Control has come to pc. */
@@ -336,6 +351,8 @@ static int put_execution(struct exact *e, struct order_thread *t, const struct o
 		v->kind = o->kind;
 		v->len = o->len;
 		v->taken = false;
+		v->access = o->access;
+		v->now = t->now + o->insn;
 		if (o->repeats && !times)
 			continue;
 		if (o->kind >= ORDER_BRANCH)
@@ -352,12 +369,14 @@ static int take_one(struct exact *e, struct order_thread *t, const struct code_b
 {
 	const struct order_code *c = b->order;
 	bool cut = head & EXACT_HEAD_CUT;
+	unsigned done = cut ? EXACT_HEAD_DONE(head) : b->n;
 
 	if (t->n >= EVENTS - 2 && flush(e, t))
 		return -1;
 	put_before(t, c->pc);
-	if (put_execution(e, t, c, w, words, cut ? EXACT_HEAD_DONE(head) : b->n))
+	if (put_execution(e, t, c, w, words, done))
 		return -1;
+	t->now += done;
 	if (cut || c->end == ORDER_FETCH)
 		return 0;
 	if (b->exit)

@@ -38,12 +38,15 @@ struct order_event {
 	uint8_t kind;
 	bool taken;
 	uint8_t len; /* of the instruction: the next one is at at + len */
+	uint8_t access; /* as isa/insn.h has it: 0 if it is no plain load, store or both; with `plain` */
+	uint32_t now; /* instructions of the thread before this one, modulo 2 to the power of 32 */
 };
 
 struct order_consumer {
 	void *arg;
 	unsigned kinds; /* bit per enum order_kind: what it wants to see */
 	unsigned shift; /* code lines are of 2 to the power of that */
+	bool plain;	/* events of accesses have `access` */
 	/* What events of a site carry, what is called for each process and each thread. NULL: no memory. */
 	void *(*site)(void *arg, struct site *s);
 	void *(*process)(void *arg, uint32_t pid);

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "isa/insn.h"
 #include "model/core.h"
 #include "model/reuse.h"
+#include "observe/conflicts.h"
 #include "observe/distances.h"
 #include "observe/misses.h"
 
@@ -261,7 +263,7 @@ static int reuse_take(void *arg, void *thread, const struct order_event *e, size
 	return 0;
 }
 
-static void reuse_fini(struct simulation *s)
+static void nothing_fini(struct simulation *s)
 {
 	(void)s;
 }
@@ -274,7 +276,7 @@ const struct order_consumer *simulate_reuse(struct profile *p, uint32_t line)
 		return NULL;
 	s->p = p;
 	s->line = (unsigned)__builtin_ctz(line);
-	s->fini = reuse_fini;
+	s->fini = nothing_fini;
 	s->c = (struct order_consumer){
 		.arg = s,
 		.kinds = ORDER_ACCESSES,
@@ -285,6 +287,97 @@ const struct order_consumer *simulate_reuse(struct profile *p, uint32_t line)
 		.take = reuse_take,
 		.thread_end = reuse_thread_end,
 		.process_end = reuse_process_end,
+	};
+	return &s->c;
+}
+
+/* Conflicts. */
+
+struct meeting {
+	struct conflicts_past past;
+	uint32_t now; /* as events have it */
+	struct retired r;
+};
+
+static void *conflicts_site(void *arg, struct site *s)
+{
+	(void)arg;
+	return s;
+}
+
+static void *conflicts_process(void *arg, uint32_t pid)
+{
+	(void)pid;
+	return arg;
+}
+
+static void conflicts_process_end(void *arg, void *process)
+{
+	(void)arg;
+	(void)process;
+}
+
+static void *conflicts_thread(void *arg, void *process)
+{
+	struct meeting *m = calloc(1, sizeof(*m));
+
+	(void)process;
+	if (m && conflicts_begin(&m->past, of(arg)->p->conflict_distance)) {
+		free(m);
+		return NULL;
+	}
+	return m;
+}
+
+static void conflicts_thread_end(void *arg, void *thread)
+{
+	struct meeting *m = thread;
+
+	(void)arg;
+	conflicts_end(&m->past);
+	free(m);
+}
+
+static int conflicts_take(void *arg, void *thread, const struct order_event *e, size_t n)
+{
+	struct meeting *m = thread;
+
+	for (size_t i = 0; i < n; i++, e++) {
+		const struct site *s = e->site;
+
+		if (!e->access)
+			continue;
+		conflicts_skip(&m->past, e->now - m->now);
+		m->now = e->now + 1;
+		m->r.site = s->id;
+		m->r.cls = s->cls;
+		m->r.access = e->access;
+		m->r.have = 1u << OPERAND_ADDRESS;
+		m->r.value[OPERAND_ADDRESS] = e->at;
+		if (conflicts_step(of(arg)->p, &m->past, &m->r))
+			return -1;
+	}
+	return 0;
+}
+
+const struct order_consumer *simulate_conflicts(struct profile *p)
+{
+	struct simulation *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->p = p;
+	s->fini = nothing_fini;
+	s->c = (struct order_consumer){
+		.arg = s,
+		.kinds = ORDER_ACCESSES,
+		.plain = true,
+		.site = conflicts_site,
+		.process = conflicts_process,
+		.thread = conflicts_thread,
+		.take = conflicts_take,
+		.thread_end = conflicts_thread_end,
+		.process_end = conflicts_process_end,
 	};
 	return &s->c;
 }

@@ -14,6 +14,18 @@ struct conflict_store {
 	uint32_t size;
 };
 
+/*
+ * Most loads meet nothing: no store touched the same 8 bytes, by the lower 12 bits of addresses, within the distance.
+ * And what is met is mostly what was met before.
+ */
+#define GRANULE_BITS 3
+#define GRANULES ((PAGE_BITS + 1) >> GRANULE_BITS)
+#define MET_BITS 12
+struct conflicts_index {
+	uint64_t touched[GRANULES]; /* the last store's `at` + 1; 0: none */
+	struct conflict *met[1u << MET_BITS];
+};
+
 const char *const conflict_kind_name[CONFLICT_KIND_N] = { "none", "full", "partial", "alias" };
 
 struct conflict *conflicts_get(struct profile *p, enum conflict_kind kind, struct site_id store,
@@ -53,13 +65,19 @@ int conflicts_begin(struct conflicts_past *t, unsigned distance)
 		room *= 2;
 	*t = (struct conflicts_past){ .room = room };
 	t->store = calloc(room, sizeof(*t->store));
-	return t->store ? 0 : -1;
+	t->index = calloc(1, sizeof(*t->index));
+	if (t->store && t->index)
+		return 0;
+	conflicts_end(t);
+	return -1;
 }
 
 void conflicts_end(struct conflicts_past *t)
 {
 	free(t->store);
+	free(t->index);
 	t->store = NULL;
+	t->index = NULL;
 }
 
 static bool overlap(uint64_t a, uint32_t na, uint64_t b, uint32_t nb)
@@ -73,17 +91,56 @@ static bool alias(uint64_t a, uint32_t na, uint64_t b, uint32_t nb)
 	return ((a - b) & PAGE_BITS) < nb || ((b - a) & PAGE_BITS) < na;
 }
 
+static bool is_same(const struct site_id *a, const struct site_id *b)
+{
+	return a->addr == b->addr && a->image == b->image;
+}
+
+/* As conflicts_get. */
+static struct conflict *get(struct profile *p, const struct conflicts_past *t,
+			    enum conflict_kind kind, struct site_id store, struct site_id load)
+{
+	struct conflict **met;
+
+	if (!t->index)
+		return conflicts_get(p, kind, store, load);
+	met = &t->index->met[((load.addr * 5 + store.addr) * 4 + kind) * 0x9e3779b97f4a7c15ull >>
+			     (64 - MET_BITS)];
+	if (!*met || (*met)->key.kind != kind || !is_same(&(*met)->key.load, &load) ||
+	    !is_same(&(*met)->key.store, &store))
+		*met = conflicts_get(p, kind, store, load);
+	return *met;
+}
+
 static int found(struct profile *p, enum conflict_kind kind, const struct conflict_store *s,
 		 const struct conflicts_past *t, const struct retired *r)
 {
 	struct site_id none = { 0 };
-	struct conflict *c = conflicts_get(p, kind, s ? s->site : none, r->site);
+	struct conflict *c = get(p, t, kind, s ? s->site : none, r->site);
 	uint32_t distance = s ? (uint32_t)(t->now - s->at) : 0;
 
 	if (!c)
 		return -1;
 	conflicts_add(c, 1, distance, distance, distance);
 	return 0;
+}
+
+#define EACH_GRANULE(i, addr, n) \
+	for (uint64_t i = (addr) >> GRANULE_BITS; i <= ((addr) + (n)-1) >> GRANULE_BITS; i++)
+
+/* Whether a store within the distance can overlap it, or look alike. */
+static bool may_meet(const struct conflicts_past *t, uint64_t addr, uint32_t n, uint64_t distance)
+{
+	if (!t->index)
+		return true;
+	EACH_GRANULE(i, addr, n)
+	{
+		uint64_t at = t->index->touched[i % GRANULES];
+
+		if (at && t->now + 1 - at <= distance)
+			return true;
+	}
+	return false;
 }
 
 static int load(struct profile *p, const struct conflicts_past *t, const struct retired *r)
@@ -93,7 +150,8 @@ static int load(struct profile *p, const struct conflicts_past *t, const struct 
 
 	if (t->now - t->since < p->conflict_distance)
 		return 0;
-	for (uint32_t i = t->n; i-- != t->oldest;) {
+	for (uint32_t i = may_meet(t, addr, r->access, p->conflict_distance) ? t->n : t->oldest;
+	     i-- != t->oldest;) {
 		const struct conflict_store *s = &t->store[i & (t->room - 1)];
 
 		if (t->now - s->at > p->conflict_distance)
@@ -120,6 +178,9 @@ static void store(struct conflicts_past *t, const struct retired *r)
 	t->n++;
 	if (t->n - t->oldest > t->room)
 		t->oldest = t->n - t->room;
+	if (t->index)
+		EACH_GRANULE(i, r->value[OPERAND_ADDRESS], r->access)
+	t->index->touched[i % GRANULES] = t->now + 1;
 }
 
 int conflicts_step(struct profile *p, struct conflicts_past *t, const struct retired *r)

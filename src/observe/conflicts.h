@@ -55,6 +55,7 @@ struct conflicts_past {
 	uint32_t n, oldest; /* stores; of the oldest that is looked at */
 	uint32_t room;	    /* power of two */
 	struct conflict_store *store;
+	struct conflicts_index *index; /* or NULL: what makes long runs fast */
 };
 
 int conflicts_begin(struct conflicts_past *t, unsigned distance); /* -1 without memory */

@@ -209,9 +209,9 @@ static int refuse_none(const struct conflicts *cs, struct err *err)
 		return err_hint(err, "a lower --min-share, or other --kind, may show some");
 	}
 	if (cs->r->view.exact) {
-		err_set(err, ERR_EMPTY, "%s is an exact recording, which has no conflicts",
-			cs->r->path);
-		return err_hint(err, "`assay record -- CMD` samples them");
+		err_set(err, ERR_EMPTY, "%s is an exact recording without conflicts", cs->r->path);
+		return err_hint(err, "`assay record --exact --observe conflicts -- CMD` has them, "
+				     "`assay record -- CMD` samples them");
 	}
 	err_set(err, ERR_EMPTY, "%s holds no conflicts", cs->r->path);
 	return err_hint(

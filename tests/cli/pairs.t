@@ -19,7 +19,13 @@ like "no line is beyond 79 columns" "$("$ASSAY" calls -i exact.db -n 0 | awk 'le
 run "$ASSAY" calls -i exact.db nosuch
 is "a procedure that is not there: nothing to show" "$status" 3
 run "$ASSAY" conflicts -i exact.db
-is "an exact recording has no conflicts" "$status" 3
+is "an exact recording without conflicts: nothing to show" "$status" 3
+like "… which one has them" "$err" 'record --exact --observe conflicts'
+run "$ASSAY" record --exact --observe conflicts -q -o met.db -- "$prog" 1000
+run "$ASSAY" conflicts -i met.db --json --procedure partial
+is "an exact recording with conflicts" "$(jq -c '[.conflicts[] | select(.load.procedure == "partial")] | [length, .[0].kind, .[0].count, .[0].share, .[0].distance]' <<<"$out")" '[1,"partial",1000,1,2]'
+run "$ASSAY" conflicts -i met.db
+like "… as text: no line is beyond 79 columns" "$(awk 'length > 79' <<<"$out" | wc -l)" '^0$'
 run "$ASSAY" merge -o twice.db exact.db exact.db
 is "merging adds edges up" "$("$ASSAY" calls -i twice.db --json -n 0 | jq '[.calls[].count] | add')" \
 	"$((2 * $("$ASSAY" calls -i exact.db --json -n 0 | jq '[.calls[].count] | add')))"
