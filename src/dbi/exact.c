@@ -536,6 +536,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 			return exact_no_memory(err);
 		p->thread[p->nthread - 1].at = t->counters;
 		p->thread[p->nthread - 1].stream_at = t->stream;
+		p->thread[p->nthread - 1].firsts = t->firsts;
 		e->totals.threads++;
 		return 0;
 	case EXACT_CUT:
@@ -741,6 +742,8 @@ static void give_back(struct exact *e, struct process *p)
 			punch(e, p->thread[t].stream_at, EXACT_STREAM_SIZE);
 		}
 		punch(e, p->thread[t].at, EXACT_COUNTERS_SIZE);
+		if (p->thread[t].firsts)
+			punch(e, p->thread[t].firsts, EXACT_FIRSTS_SIZE);
 	}
 	p->forks = __atomic_load_n(&p->shared->forks, __ATOMIC_RELAXED);
 	unmap(p);
@@ -866,7 +869,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 	if (apply_cuts(e, p))
 		return exact_no_memory(err);
 	if (ended) {
-		if (ways_end(e, p, err) || finish_streams(e, p, err))
+		if (ways_end(e, p, err) || finish_streams(e, p, err) || lines_finish(e, p, err))
 			return -1;
 		p->done = true;
 		give_back(e, p);

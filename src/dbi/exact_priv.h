@@ -74,6 +74,7 @@ struct counted { /* a thread's counters and stream */
 	uint64_t stream_at;
 	struct exact_stream *stream; /* mapped, or NULL */
 	struct order_thread *order;  /* EXACT_ORDER; or NULL */
+	uint64_t firsts;	     /* with lines, or 0 */
 };
 
 /* Blocks of one process. */
@@ -177,6 +178,8 @@ int ways_end(struct exact *e, struct process *p, struct err *err);
 int lines_record(struct exact *e, struct process *p, const struct exact_record *r, struct err *err);
 /* It goes on where `from` ended. */
 int lines_go_on(struct process *p, struct process *from, struct err *err);
+/* The process has ended: which procedures were the first to touch lines. */
+int lines_finish(struct exact *e, struct process *p, struct err *err);
 void lines_free(struct process *p);
 
 /* streams.c */

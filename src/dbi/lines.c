@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "dbi/exact_priv.h"
 #include "image/frames.h"
@@ -297,6 +298,41 @@ static int take_stack(const struct exact *e, const struct process *p, struct lin
 	free(r->stack);
 	r->stack = strdup(text);
 	return r->stack ? 0 : exact_no_memory(err);
+}
+
+/* What code is counted under: its procedure, or its image. */
+static const char *name_of_block(const struct exact *e, const struct code_block *b)
+{
+	const struct image_proc *proc =
+		b->n ? files_procedure(&e->files, b->image, b->site[0]->id.addr) : NULL;
+	const char *path;
+
+	if (proc)
+		return proc->name;
+	path = b->image < e->profile->nimage ? e->profile->image[b->image]->path : "[anon]";
+	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+int lines_finish(struct exact *e, struct process *p, struct err *err)
+{
+	uint64_t bytes = 8ull * p->nblock;
+
+	for (size_t t = 0; t < p->nthread && bytes; t++) {
+		const uint64_t *c =
+			p->thread[t].firsts ? exact_map(e, p->thread[t].firsts, bytes) : NULL;
+		struct lines_reader *r = c ? reader_of(e, p, err) : NULL;
+		int rc = c && !r ? -1 : 0;
+
+		for (uint32_t i = 0; c && i < p->nblock && !rc; i++)
+			if (c[i] && p->block[i] &&
+			    wset_first(r->wset, name_of_block(e, p->block[i]), c[i]))
+				rc = exact_no_memory(err);
+		if (c)
+			munmap((void *)c, bytes);
+		if (rc)
+			return rc;
+	}
+	return 0;
 }
 
 /* The snapshot is complete. */

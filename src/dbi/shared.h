@@ -29,6 +29,8 @@
 #define EXACT_NEAR_AT (EXACT_PAIRS_AT + 8u * EXACT_PAIRS_MAX)
 #define EXACT_NEAR_SLOTS (1u << 16)
 #define EXACT_COUNTERS_SIZE (EXACT_NEAR_AT + 16u * EXACT_NEAR_SLOTS)
+/* With EXACT_LINES: how many lines each block was the first to touch in an interval. */
+#define EXACT_FIRSTS_SIZE (8u * EXACT_BLOCKS_MAX)
 #define EXACT_PATH_MAX 192
 
 /* What is observed. */
@@ -224,6 +226,7 @@ struct exact_thread {
 	uint32_t tid, pad;
 	uint64_t counters; /* EXACT_COUNTERS_SIZE bytes */
 	uint64_t stream;   /* EXACT_STREAM_SIZE bytes, or 0 */
+	uint64_t firsts;   /* EXACT_FIRSTS_SIZE bytes, or 0 */
 };
 
 /* A signal ended an execution of a block after `done` instructions; `counted` says whether the counter

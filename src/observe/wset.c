@@ -51,6 +51,9 @@ void wset_free(struct wset *w)
 		free(w->region[i].name);
 	for (size_t i = 0; i < w->nsnapshot; i++)
 		snapshot_fini(&w->snapshot[i]);
+	for (size_t i = 0; i < w->nfirst; i++)
+		free(w->first[i].procedure);
+	free(w->first);
 	free(w->region);
 	free(w->snapshot);
 	free(w->command);
@@ -77,6 +80,38 @@ long wset_region(struct wset *w, int kind, const char *name)
 	return (long)w->nregion++;
 }
 
+int wset_first(struct wset *w, const char *procedure, uint64_t lines)
+{
+	size_t low = 0, high = w->nfirst;
+	struct wset_first *list;
+	char *name;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int o = strcmp(w->first[mid].procedure, procedure);
+
+		if (!o) {
+			w->first[mid].lines += lines;
+			return 0;
+		}
+		if (o < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	list = realloc(w->first, (w->nfirst + 1) * sizeof(*list));
+	if (!list)
+		return -1;
+	w->first = list;
+	name = strdup(procedure);
+	if (!name)
+		return -1;
+	memmove(&list[low + 1], &list[low], (w->nfirst - low) * sizeof(*list));
+	list[low] = (struct wset_first){ name, lines };
+	w->nfirst++;
+	return 0;
+}
+
 static int copy_snapshot(struct wset_snapshot *to, const struct wset_snapshot *from)
 {
 	*to = *from;
@@ -94,8 +129,13 @@ int wset_copy(struct wset *to, const struct wset *from)
 	for (size_t i = 1; i < from->nregion; i++)
 		if (wset_region(to, from->region[i].kind, from->region[i].name) < 0)
 			return -1;
+	for (size_t i = 0; i < from->nfirst; i++)
+		if (wset_first(to, from->first[i].procedure, from->first[i].lines))
+			return -1;
 	old = *to;
 	*to = *from;
+	to->first = old.first;
+	to->nfirst = old.nfirst;
 	to->region = old.region;
 	to->nregion = old.nregion;
 	to->nsnapshot = 0;

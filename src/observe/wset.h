@@ -54,6 +54,12 @@ struct wset_region {
 	char *name;
 };
 
+/* How often a procedure was the first to touch a line in an interval. */
+struct wset_first {
+	char *procedure;
+	uint64_t lines;
+};
+
 struct wset_chunk {
 	uint64_t at; /* address / (line * 4096) */
 	uint32_t region;
@@ -86,6 +92,8 @@ struct wset {
 	size_t nregion;
 	struct wset_snapshot *snapshot;
 	size_t nsnapshot;
+	struct wset_first *first; /* by name */
+	size_t nfirst;
 };
 
 struct wset *wset_new(void);
@@ -94,6 +102,9 @@ void wset_free(struct wset *w);
 int wset_copy(struct wset *to, const struct wset *from);
 /* The region's number, made if new. -1 without memory or room. */
 long wset_region(struct wset *w, int kind, const char *name);
+
+/* Adds to what is known of that procedure. -1 without memory. */
+int wset_first(struct wset *w, const char *procedure, uint64_t lines);
 
 /* The chunk, made if new; NULL without memory. Quick where places come in order. */
 struct wset_chunk *wset_chunk(struct wset_lines *l, uint64_t at, uint32_t region);

@@ -335,6 +335,53 @@ static void print_regions(struct history *h)
 	}
 }
 
+static int by_first(const void *a, const void *b)
+{
+	const struct wset_first *x = a, *y = b;
+
+	if (x->lines != y->lines)
+		return x->lines < y->lines ? 1 : -1;
+	return strcmp(x->procedure, y->procedure);
+}
+
+static int print_procedures(struct history *h, struct err *err)
+{
+	static const struct column column[] = {
+		{ "lines", "first to touch", NULL, 14, EMIT_RIGHT, EMIT_COUNT },
+		{ "share", "share", "%", 5, EMIT_RIGHT, EMIT_SHARE },
+		{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	};
+	const struct wset *w = h->w;
+	struct wset_first *list = malloc((w->nfirst + 1) * sizeof(*list));
+	bool json = h->r->emit.json;
+	uint64_t sum = 0;
+	char buf[1024];
+
+	if (!list)
+		return err_set(err, ERR_FAILED, "no memory");
+	for (size_t i = 0; i < w->nfirst; i++) {
+		list[i] = w->first[i];
+		sum += list[i].lines;
+	}
+	qsort(list, w->nfirst, sizeof(*list), by_first);
+	if (!json && w->nfirst)
+		emit_line(&h->r->emit, "%s", "");
+	if (json || w->nfirst)
+		emit_table(&h->r->emit, "procedures", column, 3);
+	for (size_t i = 0; i < w->nfirst && (json || i < REGIONS_SHOWN); i++)
+		emit_row(&h->r->emit,
+			 (struct cell[3]){
+				 cell_count(list[i].lines),
+				 cell_real((double)list[i].lines / (double)(sum ? sum : 1)),
+				 cell_text(view_cut_parameters(
+					 image_demangle(list[i].procedure, buf, sizeof(buf)))) });
+	if (!json && w->nfirst > REGIONS_SHOWN)
+		emit_footer(&h->r->emit, "%zu of %zu procedures are not shown: --json has all",
+			    w->nfirst - REGIONS_SHOWN, w->nfirst);
+	free(list);
+	return 0;
+}
+
 static void print_processes(struct history *h)
 {
 	static const struct column column[] = {
@@ -456,6 +503,9 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 			draw(&h);
 		print_intervals(&h);
 		print_regions(&h);
+		rc = print_procedures(&h, err);
+	}
+	if (!rc) {
 		print_processes(&h);
 	}
 	free(h.interval);

@@ -56,7 +56,9 @@ static const char schema_sql[] =
 	"CREATE TABLE wset_interval(run INTEGER, process INTEGER, number INTEGER, start INTEGER,"
 	" end INTEGER, cpu_ns INTEGER, wall_ns INTEGER, lines INTEGER, code_lines INTEGER,"
 	" first INTEGER, stack TEXT, size INTEGER, sets BLOB, PRIMARY KEY(run, process, number))"
-	" WITHOUT ROWID;";
+	" WITHOUT ROWID;"
+	"CREATE TABLE wset_first(run INTEGER, process INTEGER, procedure TEXT, lines INTEGER,"
+	" PRIMARY KEY(run, process, procedure)) WITHOUT ROWID;";
 
 #undef X
 #undef MISS_COLUMNS

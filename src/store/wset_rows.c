@@ -60,18 +60,29 @@ static int write_interval(sqlite3_stmt *s, const struct wset *w, size_t i)
 	return done(s);
 }
 
+static int write_first(sqlite3_stmt *s, const struct wset *w, size_t i)
+{
+	bind(s, w);
+	sqlite3_bind_text(s, 3, w->first[i].procedure, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 4, (sqlite3_int64)w->first[i].lines);
+	return done(s);
+}
+
 int wset_rows_write(sqlite3 *db, const struct profile *p)
 {
-	static const char *const sql[3] = { "INSERT INTO wset VALUES(?,?,?,?,?,?,?,?,?)",
+	static const char *const sql[4] = { "INSERT INTO wset VALUES(?,?,?,?,?,?,?,?,?)",
 					    "INSERT INTO wset_region VALUES(?,?,?,?,?)",
 					    ("INSERT INTO wset_interval "
-					     "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)") };
-	sqlite3_stmt *s[3] = { NULL };
-	int rc = sqlite3_exec(
-		db, "DELETE FROM wset; DELETE FROM wset_region; DELETE FROM wset_interval", NULL,
-		NULL, NULL);
+					     "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+					    "INSERT INTO wset_first VALUES(?,?,?,?)" };
+	sqlite3_stmt *s[4] = { NULL };
+	int rc =
+		sqlite3_exec(db,
+			     "DELETE FROM wset; DELETE FROM wset_region; DELETE FROM wset_interval;"
+			     " DELETE FROM wset_first",
+			     NULL, NULL, NULL);
 
-	for (int i = 0; i < 3 && rc == SQLITE_OK; i++)
+	for (int i = 0; i < 4 && rc == SQLITE_OK; i++)
 		rc = sqlite3_prepare_v2(db, sql[i], -1, &s[i], NULL);
 	for (size_t i = 0; i < p->nwset && rc == SQLITE_OK; i++) {
 		const struct wset *w = p->wset[i];
@@ -81,8 +92,10 @@ int wset_rows_write(sqlite3 *db, const struct profile *p)
 			rc = write_region(s[1], w, k);
 		for (size_t k = 0; k < w->nsnapshot && rc == SQLITE_OK; k++)
 			rc = write_interval(s[2], w, k);
+		for (size_t k = 0; k < w->nfirst && rc == SQLITE_OK; k++)
+			rc = write_first(s[3], w, k);
 	}
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		sqlite3_finalize(s[i]);
 	return rc;
 }
@@ -219,20 +232,32 @@ static const char *read_interval(struct rows *r, sqlite3_stmt *s, size_t *at)
 	return NULL;
 }
 
+static const char *read_first(struct rows *r, sqlite3_stmt *s, size_t *at)
+{
+	struct wset *w = owner(r, s, at);
+	uint64_t lines;
+
+	if (!w || !number(s, 3, COUNT_MAX, &lines))
+		return "a procedure of a working set";
+	return wset_first(w, text(s, 2), lines) ? "no memory" : NULL;
+}
+
 const char *wset_rows_read(sqlite3 *db, struct profile *p, size_t first_run, int *code)
 {
-	static const char *const sql[3] = {
+	static const char *const sql[4] = {
 		"SELECT run, process, pid, parent, command, line, unit, interval, max FROM wset"
 		" ORDER BY run, process",
 		"SELECT run, process, region, kind, name FROM wset_region"
 		" ORDER BY run, process, region",
 		"SELECT run, process, number, start, end, cpu_ns, wall_ns, lines, code_lines,"
 		" first, stack, size, sets FROM wset_interval ORDER BY run, process, number",
+		"SELECT run, process, procedure, lines FROM wset_first"
+		" ORDER BY run, process, procedure",
 	};
 	struct rows r = { db, p, first_run, p->nwset };
 	const char *why = NULL;
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		size_t at = r.first;
 		sqlite3_stmt *s;
 
@@ -242,7 +267,8 @@ const char *wset_rows_read(sqlite3 *db, struct profile *p, size_t first_run, int
 		while (!why && (*code = sqlite3_step(s)) == SQLITE_ROW)
 			why = i == 0   ? read_process(&r, s)
 			      : i == 1 ? read_region(&r, s, &at)
-				       : read_interval(&r, s, &at);
+			      : i == 2 ? read_interval(&r, s, &at)
+				       : read_first(&r, s, &at);
 		sqlite3_finalize(s);
 		if (why || *code != SQLITE_DONE)
 			return why;

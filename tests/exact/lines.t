@@ -29,6 +29,9 @@ is "sparse, in 64 GiB: 2000" "$(usual)" 2000
 record --interval 50000 -- "$TOUCH" window
 at_least "a moving window: all lines, each first in one interval" "$(wset | jq '[.intervals[].first] | add')" 200000 203000
 is "… and the regions' sum is that of firsts" "$(wset | jq '.lines_total')" "$(wset | jq '[.intervals[].first] | add')"
+is "procedures: what they were the first to touch is all that was touched" "$(wset | jq '[.procedures[].lines] | add')" \
+	"$(wset | jq '[.intervals[].lines] | add')"
+is "… main most of it" "$(wset | jq -r '.procedures[0].procedure')" main
 record --interval 2000000 -- "$TOUCH" two
 at_least "two threads: 2500, of which they share 500" "$(most)" 2500 2700
 record --interval 20000 -- "$TOUCH" once
@@ -60,6 +63,8 @@ run "$ASSAY" wset -i counts.db
 is "a recording without working sets: nothing to show" "$status" 3
 run "$ASSAY" merge -o sum.db wset.db one.db
 is "working sets of two runs are kept side by side" "$("$ASSAY" wset -i sum.db --json | jq '.processes | length')" 2
+is "… with their procedures" "$("$ASSAY" wset -i sum.db --json | jq -c '.procedures')" \
+	"$("$ASSAY" wset -i one.db --json | jq -c '.procedures')"
 
 # Against single steps, but for the stack, which the engine lays out by itself: count.t says why paths are padded.
 place=$(mktemp -d /tmp/XXXX) || exit 1

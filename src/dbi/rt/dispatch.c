@@ -153,7 +153,7 @@ static void leave_once(struct thread *t, const struct link *l)
 	if (l->kind == LINK_ODD)
 		in_odd(t, id, b->pc + b->len);
 	else if (l->kind == LINK_LATER)
-		lines_later(t);
+		lines_later(t, NO_BLOCK);
 	else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
 		if (flushes == before)
 			once_uncount(t);
@@ -184,7 +184,7 @@ static void leave_block(struct thread *t, const struct link *l)
 	if (l->kind == LINK_ODD) {
 		in_odd(t, id, next);
 	} else if (l->kind == LINK_LATER) {
-		lines_later(t);
+		lines_later(t, id);
 	} else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
 		if (flushes != before)
 			t->uncount = true;

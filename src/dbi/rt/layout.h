@@ -88,7 +88,10 @@
 #define T_HALF_1 (T_STREAM + 0xa0000)
 #define T_HALF_SIZE 0x80000
 #define T_GUARD_SIZE 0x10000
-#define T_SIZE (T_STREAM + 0x140000)
+/* In the place of a stream, with --observe lines: lines that a block was the first to touch, 8 bytes each. */
+#define T_FIRSTS T_STREAM
+#define T_FIRSTS_SIZE 0x2000000
+#define T_SIZE (T_FIRSTS + T_FIRSTS_SIZE)
 
 /* Beyond links: in T_EXIT_LINK. */
 #define EXIT_INDIRECT -1  /* T_PC holds the target */

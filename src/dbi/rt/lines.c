@@ -161,38 +161,44 @@ void lines_after_fork(struct thread *t)
 
 /* Marking by the engine itself. */
 
-static void mark(uint64_t line)
+static bool mark(uint64_t line)
 {
 	volatile uint8_t *p = level(0) + line;
 
 	if (*p)
-		return;
+		return false;
 	*p = 1;
 	*(volatile uint8_t *)(level(1) + (line >> LEVEL_SHIFT)) = 1;
 	*(volatile uint8_t *)(level(2) + (line >> 2 * LEVEL_SHIFT)) = 1;
+	return true;
+}
+
+/* How many of them were not marked yet. */
+static uint64_t mark_all(uint64_t addr, uint64_t n)
+{
+	uint64_t last = addr + n - 1, first = 0;
+
+	if (!n || last < addr || last >> ADDRESS_BITS)
+		return 0;
+	for (uint64_t i = addr >> lines.shift; i <= last >> lines.shift; i++)
+		first += mark(i);
+	return first;
 }
 
 void lines_mark(uint64_t addr, uint64_t n)
 {
-	uint64_t last = addr + n - 1;
-
-	if (!n || last < addr || last >> ADDRESS_BITS)
-		return;
-	for (uint64_t i = addr >> lines.shift; i <= last >> lines.shift; i++)
-		mark(i);
+	mark_all(addr, n);
 }
 
 /* Elements from one address to another, which is behind the last one, or, downwards, before it. */
-static void mark_elements(uint64_t from, uint64_t to, unsigned size)
+static uint64_t mark_elements(uint64_t from, uint64_t to, unsigned size)
 {
-	if (to > from)
-		lines_mark(from, to - from);
-	else if (to < from)
-		lines_mark(to + size, from - to);
+	return to > from ? mark_all(from, to - from) : mark_all(to + size, from - to);
 }
 
-static void mark_gather(const struct thread *t, uint64_t what)
+static uint64_t mark_gather(const struct thread *t, uint64_t what)
 {
+	uint64_t first = 0;
 	const uint32_t *narrow = (const uint32_t *)&t->later[LATER_INDEX];
 	const uint32_t *lanes = (const uint32_t *)&t->later[LATER_LANES];
 
@@ -204,24 +210,27 @@ static void mark_gather(const struct thread *t, uint64_t what)
 				  : t->later[LATER_MASK] >> i & 1;
 
 		if (on)
-			lines_mark(t->later[LATER_BASE] + (uint64_t)index * LATER_SCALE(what),
-				   LATER_SIZE(what));
+			first +=
+				mark_all(t->later[LATER_BASE] + (uint64_t)index * LATER_SCALE(what),
+					 LATER_SIZE(what));
 	}
+	return first;
 }
 
-void lines_later(struct thread *t)
+void lines_later(struct thread *t, uint32_t block)
 {
-	uint64_t what = t->later[LATER_WHAT];
+	uint64_t what = t->later[LATER_WHAT], first = 0;
 	unsigned size = LATER_SIZE(what);
+	bool moved = what & LATER_STRING && t->later[LATER_COUNT] != t->regs[RCX];
 
 	if (what & LATER_GATHER)
-		mark_gather(t, what);
-	if (!(what & LATER_STRING) || t->later[LATER_COUNT] == t->regs[RCX])
-		return;
-	if (what & LATER_READS)
-		mark_elements(t->later[LATER_FROM], t->regs[RSI], size);
-	if (what & LATER_WRITES)
-		mark_elements(t->later[LATER_TO], t->regs[RDI], size);
+		first += mark_gather(t, what);
+	if (moved && what & LATER_READS)
+		first += mark_elements(t->later[LATER_FROM], t->regs[RSI], size);
+	if (moved && what & LATER_WRITES)
+		first += mark_elements(t->later[LATER_TO], t->regs[RDI], size);
+	if (block != NO_BLOCK && !(lines.flags & EXACT_LINES_UNCHECKED))
+		((uint64_t *)((char *)t + T_FIRSTS))[block] += first;
 }
 
 /* What the kernel reads and writes for the calls that programs move data with. */

@@ -16,6 +16,7 @@ _Static_assert(T_COUNTERS + EXACT_PAIRS_AT == T_PAIRS, "layout");
 _Static_assert(T_COUNTERS + EXACT_NEAR_AT == T_NEAR_COUNTS, "layout");
 _Static_assert(T_NEAR_PAIRS - T_NEAR_COUNTS == 8 * EXACT_NEAR_SLOTS, "layout");
 _Static_assert(EXACT_HALF == T_HALF_SIZE, "layout");
+_Static_assert(EXACT_FIRSTS_SIZE == T_FIRSTS_SIZE, "layout");
 
 struct timespec_k {
 	int64_t s, ns;
@@ -149,7 +150,7 @@ void log_exec_option(char *out, size_t size)
 void log_thread(struct thread *t)
 {
 	struct exact_thread *r;
-	uint64_t at, stream = 0;
+	uint64_t at, stream = 0, firsts = 0;
 
 	if (log_fd < 0)
 		return;
@@ -167,6 +168,10 @@ void log_thread(struct thread *t)
 		stream_of(t)->start[0] = stream_of(t)->at = (uint64_t)base + T_HALF_0;
 		stream_of(t)->start[1] = (uint64_t)base + T_HALF_1;
 	}
+	if (lines_on()) {
+		firsts = take(EXACT_FIRSTS_SIZE);
+		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
+	}
 	map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
 	edges_thread(t);
 	lock(&log_lock);
@@ -174,6 +179,7 @@ void log_thread(struct thread *t)
 	r->tid = (uint32_t)t->tid;
 	r->counters = at;
 	r->stream = stream;
+	r->firsts = firsts;
 	end(r);
 	unlock(&log_lock);
 }

@@ -465,7 +465,8 @@ void lines_restart(void);
 /* The last snapshot, before the process ends or executes another image. */
 void lines_end(struct thread *t);
 void lines_mark(uint64_t addr, uint64_t n);
-void lines_later(struct thread *t); /* what T_LATER says */
+#define NO_BLOCK ~0u
+void lines_later(struct thread *t, uint32_t block); /* what T_LATER says; of a block, or of none */
 void lines_syscall(struct thread *t, long nr, const uint64_t *regs, long ret);
 /* Around a change of mappings: between, nobody else changes any. */
 void lines_mapping_begin(void), lines_mapping_end(void);

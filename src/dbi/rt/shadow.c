@@ -358,9 +358,13 @@ static void put_touch(struct emit *e, unsigned reg) /* mov byte [reg], 1 */
 	put_byte_op(e, 0xc6, 0, reg, 1);
 }
 
-/* reg points to a line's byte: it is marked, and what stands for it above. */
-static void put_set(struct emit *e, unsigned reg)
+/* The register points to a line's byte: it is marked, and what stands for it above. */
+static void put_set(struct build *b, struct emit *e)
 {
+	unsigned reg = b->shadow.tmp;
+
+	if (!b->once && !(lines.flags & EXACT_LINES_UNCHECKED))
+		put_gs(e, 0xff, 0, T_FIRSTS + 8 * b->id); /* inc */
 	put_touch(e, reg);
 	for (unsigned level = 1; level <= 2; level++) {
 		put_shift(e, reg, LEVEL_SHIFT);
@@ -479,7 +483,7 @@ static void put_check(struct build *b)
 	struct emit stub;
 
 	if (b->once || lines.flags & EXACT_LINES_UNCHECKED) {
-		put_set(&b->e, reg);
+		put_set(b, &b->e);
 		return;
 	}
 	put_byte_op(&b->e, 0x80, 7, reg, 0); /* cmp byte [reg], 0 */
@@ -489,7 +493,7 @@ static void put_check(struct build *b)
 	}
 	stub = beside();
 	put_jump_if(b, 4, stub.at); /* je */
-	put_set(&stub, reg);
+	put_set(b, &stub);
 	put_jump(&stub, b->e.at);
 	publish_beside_done(stub.at);
 }
@@ -517,7 +521,7 @@ static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, ui
 	put8(&stub, 0x75); /* jne */
 	over = stub.out;
 	put8(&stub, 0);
-	put_set(&stub, reg);
+	put_set(b, &stub);
 	*over = (uint8_t)(stub.out - over - 1);
 	put_linear(&stub, reg, a);
 	put_jump(&stub, back);

@@ -131,7 +131,7 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 	if (lines_on()) {
 		t->left += place->undone;
 		if (place->repeats)
-			lines_later(t);
+			lines_later(t, b->flags & BLOCK_ONCE ? NO_BLOCK : b->id);
 	}
 	if (log_mode && (place->done || place->counted) && place->done < b->n &&
 	    !(b->flags & BLOCK_ONCE))
