@@ -15,6 +15,8 @@ static const struct opt opts[] = {
 	{ 0, "process", "PID", "of that process (default: the one that touched most)", OPT_UINT,
 	  &o.process, 1, 4194304, NULL },
 	{ 0, "code", NULL, "draw lines of code, not of data", OPT_FLAG, &o.code, 0, 0, NULL },
+	{ 0, "map", NULL, "draw addresses over time: what was touched where", OPT_FLAG, &o.map, 0,
+	  0, NULL },
 	{ 0, "height", "N", "lines of the picture (default 10)", OPT_UINT, &o.height, 2, 100,
 	  NULL },
 	{ 0, "svg", "FILE", "draw the picture there, too", OPT_STRING, &o.svg, 0, 0, NULL },
@@ -57,10 +59,13 @@ const struct verb cmd_wset = {
 		"program counts, also of vector, string and atomic instructions and of calls and "
 		"returns; prefetches do not, nor what the kernel does (--kernel-buffers of "
 		"record). Memory that was unmapped before the interval's end is not in it.\n\n"
-		"A column of the picture shows the largest interval that it covers.",
+		"A column of the picture shows the largest interval that it covers. With --map a "
+		"row is a band of addresses (its first one, and what most of its lines belong to), "
+		"and the darker a place is the more of its lines were touched then.",
 	.examples = "assay record --exact --observe lines -- gzip -9 -k big.txt\n"
 		    "assay wset\n"
 		    "assay wset --svg wset.svg\n"
+		    "assay wset --map --height 24\n"
 		    "assay wset --json | jq '.intervals[] | [.end, .lines]'\n",
 	.opts = opts,
 	.words = "",

@@ -30,21 +30,6 @@ struct lines_reader {
 	size_t nimage;
 };
 
-/* What the system calls it, while it is there. */
-static void name_process(struct wset *w)
-{
-	char path[64], name[32] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/comm", w->pid);
-	f = fopen(path, "re");
-	if (f && fgets(name, sizeof(name), f))
-		name[strcspn(name, "\n")] = 0;
-	if (f)
-		fclose(f);
-	w->command = strdup(name);
-}
-
 static struct lines_reader *reader_of(struct exact *e, struct process *p, struct err *err)
 {
 	const struct exact_lines *l = &e->lines;
@@ -68,7 +53,6 @@ static struct lines_reader *reader_of(struct exact *e, struct process *p, struct
 	r->wset->interval = l->interval;
 	r->wset->max = l->snapshots;
 	r->begun_wall = e->began_ns;
-	name_process(r->wset);
 	p->lines = r;
 	return r;
 }
@@ -335,6 +319,18 @@ int lines_finish(struct exact *e, struct process *p, struct err *err)
 	return 0;
 }
 
+/* What its first thread calls itself. */
+static int name_process(struct wset *w, const struct exact_snapshot *c)
+{
+	char *name = strndup(c->name, sizeof(c->name));
+
+	if (!name)
+		return -1;
+	free(w->command);
+	w->command = name;
+	return 0;
+}
+
 /* The snapshot is complete. */
 static int take_snapshot(struct lines_reader *r, const struct exact_snapshot *c, struct err *err)
 {
@@ -342,6 +338,10 @@ static int take_snapshot(struct lines_reader *r, const struct exact_snapshot *c,
 	int rc;
 
 	r->stack = NULL;
+	if ((c->tid == r->wset->pid || !r->wset->command) && name_process(r->wset, c)) {
+		free(s.stack);
+		return exact_no_memory(err);
+	}
 	if (c->count < r->count) {
 		free(s.stack);
 		return exact_bad(err);

@@ -301,6 +301,7 @@ struct exact_snapshot {
 	uint64_t count; /* of instructions, or accesses, since the process began */
 	uint64_t cpu_ns, wall_ns;
 	uint32_t tid, last; /* last: it ends the process, or its image */
+	char name[16];	    /* the thread's */
 };
 
 /* A program that ran without the engine. */

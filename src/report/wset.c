@@ -152,8 +152,8 @@ static uint64_t value_of(const struct history *h, size_t i)
 	return h->o->code ? s->code_lines : s->lines;
 }
 
-/* The largest working set of those intervals that a column of the picture covers. */
-static void columns(const struct history *h, uint64_t *value, int width)
+/* Of each column of a picture the largest value of those intervals that it covers. */
+static void spread(const struct history *h, const uint64_t *of, uint64_t *value, int width)
 {
 	const struct wset *w = h->w;
 	double end = at(w, &w->snapshot[w->nsnapshot - 1]), from = 0;
@@ -165,9 +165,94 @@ static void columns(const struct history *h, uint64_t *value, int width)
 		int b = end > 0 ? (int)(to / end * width - 1e-9) : width - 1;
 
 		for (int k = a; k <= b && k < width; k++)
-			if (value_of(h, i) > value[k])
-				value[k] = value_of(h, i);
+			if (of[i] > value[k])
+				value[k] = of[i];
 		from = to;
+	}
+}
+
+#define MAP_MARGIN 21 /* addresses and kinds */
+
+/* The time axis under a picture. */
+static void draw_axis(struct history *h, const char *what, int margin, int width)
+{
+	char end[32], line[1024];
+
+	axis_text(h->w, at(h->w, &h->w->snapshot[h->w->nsnapshot - 1]), end, sizeof(end));
+	snprintf(line, sizeof(line), "%*s 0%*s %s", margin, what,
+		 width - 1 - (int)strlen(wset_unit_name[h->w->unit]), end,
+		 wset_unit_name[h->w->unit]);
+	emit_line(&h->r->emit, "%s", line);
+	emit_line(&h->r->emit, "%s", "");
+}
+
+static void draw_band(struct history *h, const struct wset_map *m, size_t b, int width)
+{
+	static const char *const shade[5] = { " ", "░", "▒", "▓", "█" };
+	const struct wset_band *band = &m->band[b];
+	uint64_t *value = calloc((size_t)width, sizeof(*value));
+	char line[1024];
+	size_t n;
+
+	if (!value)
+		return;
+	spread(h, &m->lines[b * m->ninterval], value, width);
+	n = (size_t)snprintf(line, sizeof(line), "%12lx %-7s|",
+			     (unsigned long)(band->start * WSET_CHUNK * h->w->line),
+			     wset_kind_name[h->w->region[band->region].kind]);
+	for (int i = 0; i < width; i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s",
+				      shade[(value[i] * 4 + m->most - 1) / m->most]);
+	emit_line(&h->r->emit, "%s", line);
+	free(value);
+}
+
+static void draw_map(struct history *h, const struct wset_map *m)
+{
+	int width = h->r->emit.width - MAP_MARGIN - 3;
+	char most[32], line[128];
+
+	width = width < 10 ? 10 : width > 200 ? 200 : width;
+	for (size_t b = m->nband; b-- > 0;)
+		draw_band(h, m, b, width);
+	snprintf(line, sizeof(line), "█: %s lines", fmt_count(m->most, most, sizeof(most)));
+	draw_axis(h, h->o->code ? "code" : "address", MAP_MARGIN - 1, width);
+	emit_line(&h->r->emit, "%s", line);
+	emit_line(&h->r->emit, "%s", "");
+}
+
+static json_t *list_of(const uint64_t *v, size_t n)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(a, json_integer((json_int_t)v[i]));
+	return a;
+}
+
+static void print_map(struct history *h, const struct wset_map *m)
+{
+	static const struct column column[] = {
+		{ "address", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "end", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
+		{ "kind", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+		{ "name", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+		{ "lines", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+	};
+	uint64_t chunk = (uint64_t)WSET_CHUNK * h->w->line;
+
+	emit_table(&h->r->emit, "map", column, 5);
+	for (size_t b = 0; b < m->nband; b++) {
+		const struct wset_region *g = &h->w->region[m->band[b].region];
+
+		emit_row(&h->r->emit,
+			 (struct cell[5]){
+				 cell_count(m->band[b].start * chunk),
+				 cell_count(m->band[b].end * chunk),
+				 cell_text(wset_kind_name[g->kind]),
+				 cell_text(g->name),
+				 cell_json(list_of(&m->lines[b * m->ninterval], m->ninterval)),
+			 });
 	}
 }
 
@@ -175,14 +260,19 @@ static void draw(struct history *h)
 {
 	static const char *const eighth[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	int width = h->r->emit.width - MARGIN - 3, height = (int)h->o->height;
-	uint64_t *value, most = 1;
-	char line[1024], number[32], end[32];
+	uint64_t *value, *of = calloc(h->w->nsnapshot, sizeof(*of)), most = 1;
+	char line[1024], number[32];
 
 	width = width < 10 ? 10 : width > 200 ? 200 : width;
 	value = calloc((size_t)width, sizeof(*value));
-	if (!value)
+	if (!value || !of) {
+		free(value);
+		free(of);
 		return;
-	columns(h, value, width);
+	}
+	for (size_t i = 0; i < h->w->nsnapshot; i++)
+		of[i] = value_of(h, i);
+	spread(h, of, value, width);
 	for (int i = 0; i < width; i++)
 		if (value[i] > most)
 			most = value[i];
@@ -203,13 +293,9 @@ static void draw(struct history *h)
 		}
 		emit_line(&h->r->emit, "%s", line);
 	}
-	axis_text(h->w, at(h->w, &h->w->snapshot[h->w->nsnapshot - 1]), end, sizeof(end));
-	snprintf(line, sizeof(line), "%*s 0%*s %s", MARGIN, h->o->code ? "lines, code" : "lines",
-		 width - 1 - (int)strlen(wset_unit_name[h->w->unit]), end,
-		 wset_unit_name[h->w->unit]);
-	emit_line(&h->r->emit, "%s", line);
-	emit_line(&h->r->emit, "%s", "");
+	draw_axis(h, h->o->code ? "lines, code" : "lines", MARGIN, width);
 	free(value);
+	free(of);
 }
 
 static const char *innermost(const struct wset_snapshot *s, char *buf, size_t n)
@@ -239,13 +325,13 @@ static void print_intervals(struct history *h)
 		{ "end", "ends at", NULL, 14, EMIT_RIGHT, EMIT_COUNT },
 		{ "cpu_ns", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
 		{ "wall_ns", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
-		{ "lines", "lines", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
+		{ "lines", "lines", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 		{ "bytes", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
-		{ "new", "new", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
-		{ "reused", "reused", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
-		{ "gone", "gone", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
+		{ "new", "new", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+		{ "reused", "reused", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+		{ "gone", "gone", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 		{ "first", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
-		{ "code_lines", "code", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
+		{ "code_lines", "code", NULL, 6, EMIT_RIGHT, EMIT_COUNT },
 		{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
 		{ "stack", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
 		{ "kinds", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
@@ -479,9 +565,27 @@ static int make_svg(const struct history *h, struct err *err)
 	return rc;
 }
 
+static int make_map_svg(const struct history *h, const struct wset_map *m, struct err *err)
+{
+	double *to = calloc(m->ninterval + 1, sizeof(*to));
+	char title[256];
+	int rc;
+
+	if (!to)
+		return err_set(err, ERR_FAILED, "no memory");
+	for (size_t i = 0; i < m->ninterval; i++)
+		to[i] = at(h->w, &h->w->snapshot[i]);
+	snprintf(title, sizeof(title), "%s: where lines were touched",
+		 h->w->command ? h->w->command : "");
+	rc = wset_map_svg(h->o->svg, m, h->w, to, title, err);
+	free(to);
+	return rc;
+}
+
 int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 {
 	struct history h = { .r = r, .o = o, .w = choose(r, o, err) };
+	struct wset_map map = { 0 };
 	int rc = -1;
 
 	if (!h.w)
@@ -492,14 +596,20 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 		err_set(err, ERR_FAILED, "no memory");
 	else
 		rc = follow(&h, err);
+	if (!rc && o->map)
+		rc = wset_map_make(&map, h.w, o->code, o->height, err);
 	if (!rc && o->svg)
-		rc = make_svg(&h, err);
+		rc = o->map ? make_map_svg(&h, &map, err) : make_svg(&h, err);
 	if (!rc) {
 		reading_heading(r);
 		rc = print_summary(&h, err);
 	}
 	if (!rc) {
-		if (!r->emit.json)
+		if (r->emit.json && o->map)
+			print_map(&h, &map);
+		else if (o->map)
+			draw_map(&h, &map);
+		else if (!r->emit.json)
 			draw(&h);
 		print_intervals(&h);
 		print_regions(&h);
@@ -508,6 +618,7 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 	if (!rc) {
 		print_processes(&h);
 	}
+	wset_map_fini(&map);
 	free(h.interval);
 	free(h.region);
 	return rc;

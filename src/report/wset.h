@@ -4,6 +4,7 @@
 #define ASSAY_REPORT_WSET_H
 
 #include "report/reading.h"
+#include "report/wset_map.h"
 
 struct wset_options {
 	unsigned process; /* which: its pid, or 0: the one that touched most */
@@ -11,6 +12,7 @@ struct wset_options {
 	unsigned height;  /* of the picture */
 	const char *svg;  /* also draw it there */
 	bool code;	  /* the picture is of code's lines */
+	bool map;	  /* it is a map of addresses over time */
 };
 
 int wset_print(struct reading *r, const struct wset_options *o, struct err *err);
@@ -23,5 +25,9 @@ struct wset_bar {
 };
 int wset_svg(const char *path, const struct wset_bar *bar, size_t n, const char *title,
 	     const char *unit, struct err *err);
+
+/* The map: cells are the darker the more lines they have. `to`: where each interval ends. */
+int wset_map_svg(const char *path, const struct wset_map *m, const struct wset *w, const double *to,
+		 const char *title, struct err *err);
 
 #endif

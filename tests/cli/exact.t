@@ -67,6 +67,7 @@ done
 steady() {
 	sed -E "s|$TMP|TMP|g
 		s/[0-9.]+ (ns|µs|us|ms|s)(; exit|, 1 process| of the)/TIME\2/
+		s/(process )[0-9]+/\1PID/; s/(\"(pid|cpu_ns|wall_ns)\": )[0-9]+/\10/
 		s/^(started  +).*/\1WHEN/; s/^(on  +).*/\1HERE/; s/(exact )[0-9.]+:/\1VERSION:/
 		s/(\"(elapsed|elapsed_ns|recorder_ns|program_ns)\": )[0-9.e-]+/\10/
 		s/(\"(host|cpu|kernel|version|started)\": )\"[^\"]*\"/\1\"\"/"
@@ -79,7 +80,7 @@ same() { # NAME COMMAND…
 	golden "$name" "exact/$name" "$(steady <<<"$out")"$'\n'"exit $status${err:+$'\n'}$(steady <<<"$err")"
 	case $name in
 	*.json | info*) ;;
-	*) is "$name: under 80 columns" "$(awk 'length > 79' <<<"$out")" "" ;;
+	*) is "$name: under 80 columns" "$(LC_ALL=C.UTF-8 grep -E '.{80}' <<<"$out")" "" ;;
 	esac
 	unlike "$name: no word of sampling" "$out$err" '[Ss]ample|Hz|window|lost|cost|[^U] time[^a-z]'
 }
@@ -98,6 +99,11 @@ same values-target "$ASSAY" values -i values.db --operand target --all
 same values-address "$ASSAY" values -i addresses.db --operand address --min-share 0.1
 same values.json "$ASSAY" values -i values.db --json -n 3
 same info "$ASSAY" info -w -i values.db
+"$ASSAY" record --exact -q --observe lines --interval 5000 -o lines.db -- ./count
+same wset "$ASSAY" wset -i lines.db
+same wset-map "$ASSAY" wset -i lines.db --map --height 4
+same wset-code "$ASSAY" wset -i lines.db --code --height 3 -n 2
+same wset.json "$ASSAY" wset -i lines.db --json --map --height 4
 same info-counts "$ASSAY" info -w -i counts.db
 same info.json "$ASSAY" info -i counts.db --json
 

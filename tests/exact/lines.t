@@ -58,6 +58,12 @@ record -- "$TOUCH" stride
 run "$ASSAY" wset -i wset.db --svg wset.svg
 like "the picture" "$out" "█"
 like "… as SVG" "$(<wset.svg)" "</svg>"
+is "the map has all lines of all intervals" "$("$ASSAY" wset -i wset.db --map --json | jq '[.map[].lines[]] | add')" \
+	"$(wset | jq '[.intervals[].lines] | add')"
+run "$ASSAY" wset -i wset.db --map --svg map.svg --height 7
+is "… in as many rows as told" "$(grep -cE '^ *[0-9a-f]+ [a-z]+ *\|' <<<"$out")" 7
+is "… and in the SVG" "$(grep -c '<g><title>' map.svg)" 7
+is "… which is XML" "$(python3 -c 'import sys, xml.dom.minidom as m; m.parse("map.svg"); m.parse("wset.svg"); print("yes")')" yes
 "$ASSAY" record --exact -q -o counts.db -- true
 run "$ASSAY" wset -i counts.db
 is "a recording without working sets: nothing to show" "$status" 3

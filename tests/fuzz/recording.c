@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as a recording, through every reading. Seeds are made when it starts: a recording that was
- * finished, one whose recorder was killed, one merged of counting samples, and an exact one whose recorder was
- * killed; of small pages, or there would be little else than their unused space.
+ * finished, one whose recorder was killed, one merged of counting samples, an exact one whose recorder was
+ * killed, and one of working sets; of small pages, or there would be little else than their unused space.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -17,6 +17,7 @@
 #include "report/info.h"
 #include "report/times.h"
 #include "report/values.h"
+#include "report/wset.h"
 #include "store/recording.h"
 #include "support/recordings.h"
 
@@ -40,7 +41,7 @@ static void remove_file(void)
 
 static void remove_all(void)
 {
-	static const char *const seeds[] = { "finished", "killed", "merged", "snapshot" };
+	static const char *const seeds[] = { "finished", "killed", "merged", "snapshot", "wset" };
 	char path[128];
 
 	remove_file();
@@ -164,10 +165,22 @@ static void seed_snapshot(void)
 	keep_seed("snapshot");
 }
 
+static void seed_wset(void)
+{
+	struct profile p;
+	struct err err;
+
+	must(profile_init(&p, &err));
+	recordings_wset(&p);
+	must(recording_write(file, &p, &err));
+	profile_fini(&p);
+	keep_seed("wset");
+}
+
 /* Adds the folder of seeds, and a length at which they fit, to libFuzzer's arguments. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static char seeds[96], length[] = "-max_len=32768";
+	static char seeds[96], length[] = "-max_len=65536";
 	char **all = calloc((size_t)*argc + 3, sizeof(*all));
 
 	snprintf(folder, sizeof(folder), "/dev/shm/assay-fuzz-XXXXXX");
@@ -180,6 +193,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seed_snapshot();
 	seed_killed();
 	seed_merged();
+	seed_wset();
 	must(!freopen("/dev/null", "w", stdout));
 	memcpy(all, *argv, (size_t)*argc * sizeof(*all));
 	all[(*argc)++] = length;
@@ -192,6 +206,7 @@ static void read_all(struct reading *r)
 {
 	const struct times_options lines = { .by = "line" }, times = { .n = 0 };
 	const struct annotate_options annotate = { .full = true, .all = true };
+	const struct wset_options wset = { .height = 10 }, map = { .height = 9, .map = true };
 	const struct values_options values = { .operand = "all", .all = true }, few = { .n = 3 };
 	struct err err = { 0 };
 
@@ -201,6 +216,8 @@ static void read_all(struct reading *r)
 	values_print(r, &values, &err);
 	values_print(r, &few, &err);
 	info_print(r, &err);
+	wset_print(r, &wset, &err);
+	wset_print(r, &map, &err);
 }
 
 /* Of whole pages: what is cut short is refused at once, and shrinking or growing it is what libFuzzer

@@ -422,3 +422,51 @@ void recordings_exact(struct profile *p)
 	r->n.elapsed_ns = 30000000000;
 	r->n.processes = 1;
 }
+
+/* An interval of lines from one on, so many, in a region, and one of code. */
+static void add_interval(struct wset *w, uint64_t end, uint64_t from, unsigned n, uint32_t region)
+{
+	struct wset_snapshot s = {
+		.start = w->nsnapshot ? w->snapshot[w->nsnapshot - 1].end : 0,
+		.end = end,
+		.cpu_ns = 1000 * end,
+		.wall_ns = 2000 * end,
+		.stack = strdup("longest_match;deflate;main"),
+	};
+	struct wset_lines data = { 0 }, code = { 0 };
+	struct err err;
+
+	for (uint64_t i = from; i < from + n; i++)
+		((struct wset_chunk *)must(wset_chunk(&data, i / WSET_CHUNK, region)))
+			->bits[i % WSET_CHUNK / 64] |= 1ull << i % 64;
+	((struct wset_chunk *)must(wset_chunk(&code, 1, WSET_CODE)))->bits[0] = 0xff;
+	s.first = w->nsnapshot ? 0 : n;
+	if (wset_pack(&s, &data, &code, &err) || wset_add(w, &s, &err))
+		abort();
+	wset_lines_fini(&data);
+	wset_lines_fini(&code);
+}
+
+void recordings_wset(struct profile *p)
+{
+	recordings_exact(p);
+	for (unsigned i = 0; i < 2; i++) {
+		struct wset *w = must(profile_wset(p));
+
+		w->process = i;
+		w->pid = 100 + i;
+		w->parent = i ? 100 : 0;
+		w->line = 64;
+		w->max = 512;
+		w->unit = WSET_INSTRUCTIONS;
+		w->interval = 1000;
+		w->command = must(strdup("squeeze"));
+		wset_region(w, WSET_KIND_HEAP, "[heap]");
+		wset_region(w, WSET_KIND_STACK, "[stack]");
+		add_interval(w, 1000, 0x100000, 300, 1);
+		add_interval(w, 2000, 0x100100, 44, 1);
+		add_interval(w, 2500, 0x1fffff0, 3, 2);
+		if (wset_first(w, "longest_match", 340) || wset_first(w, "main", 7))
+			abort();
+	}
+}

@@ -40,5 +40,7 @@ void recordings_value(struct profile *p, struct site *s, int operand, uint64_t v
 /* An exact recording of the run that recordings_squeeze samples: longest_match's load is 0x3c8 in 9 of
  * 10, its first branch is taken in 7 of 10; main runs a little, generated code too. */
 void recordings_exact(struct profile *p);
+/* … with working sets of two processes: three intervals of 300, 44 and 3 lines. */
+void recordings_wset(struct profile *p);
 
 #endif

@@ -13,6 +13,7 @@
 #include <asm/errno.h>
 #include <linux/mman.h>
 #include <linux/fcntl.h>
+#include <linux/prctl.h>
 
 #include "dbi/rt/procfs.h"
 #include "dbi/rt/rt.h"
@@ -499,6 +500,7 @@ static void snapshot(struct thread *t, bool last)
 				    .tid = (uint32_t)t->tid,
 				    .last = last };
 
+	sys(__NR_prctl, PR_GET_NAME, s.name);
 	put_mappings();
 	put_touched();
 	lock(&threads_lock);

@@ -500,6 +500,7 @@ void log_snapshot(const struct exact_snapshot *s)
 	r->wall_ns = s->wall_ns;
 	r->tid = s->tid;
 	r->last = s->last;
+	memcpy(r->name, s->name, sizeof(r->name));
 	end(r);
 	unlock(&log_lock);
 }
