@@ -109,9 +109,12 @@ refused_output "no such folder" "/no/such/file.db" /no/such/file.db
 echo text >text.db
 refused_output "a file that is no recording" "text.db.*not overwritten" text.db
 if mkdir disk && mount -t tmpfs -o size=92k assay-test disk 2>/dev/null; then
-	run timeout -s KILL 20 "$ASSAY" record --exact -o disk/exact.db -- sh -c 'echo ran; exit 5'
-	is "a full disk: the program runs" "$out" ran
-	like "a full disk: says so" "$status:$err" '^1:assay: (warning: )?cannot write disk/exact.db: .*full'
+	for what in counts lines; do
+		run timeout -s KILL 20 "$ASSAY" record --exact --observe $what -o disk/exact.db -- sh -c 'echo ran; exit 5'
+		is "a full disk, $what: the program runs" "$out" ran
+		like "a full disk, $what: says so" "$status:$err" '^1:assay: (warning: )?cannot write disk/exact.db: .*full'
+		rm -f disk/*
+	done
 	umount disk
 else
 	skip "no tmpfs can be mounted: no full disk"
@@ -122,7 +125,7 @@ exactly sh -c 'kill -TERM $$'
 is "killed by a signal: 128 + signal" "$status" 143
 run "$ASSAY" info -i exact.db
 is "… and the recording can be read" "$status" 0
-for what in counts values; do
+for what in counts values lines; do
 	rm -f pid
 	timeout -s KILL 20 "$ASSAY" record --exact --observe $what -q -o killed.db -- \
 		sh -c 'echo $$ >pid; i=0; while [ $i -lt 100000000 ]; do i=$((i + 1)); done' 2>err &

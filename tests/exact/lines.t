@@ -41,6 +41,49 @@ at_least "what is unmapped leaves the set" "$(most)" 0 1300
 record --interval 100000 -- "$TOUCH" fork
 is "a child has its own: processes" "$(wset | jq '.processes | length')" 2
 is "… and it touches 2000" "$(usual)" 2000
+record --interval 100000 -- "$TOUCH" exec
+is "so has each image of one that executes another" "$(wset | jq '.processes | length')" 2
+is "… this one's 3000" "$(usual)" 3000
+record --interval 10000 -- "$TOUCH" replace 1000
+at_least "memory that is replaced under another thread: as much as there is" "$(most)" 1 1400
+record --interval 1e9 -- "$TOUCH" prefetch
+prefetched=$(total)
+record --interval 1e9 -- "$TOUCH" none
+is "what is prefetched is not touched" "$prefetched" "$(total)"
+none=$prefetched
+if grep -qm1 avx2 /proc/cpuinfo; then
+	record --interval 1e9 -- "$TOUCH" gather
+	is "a gather touches what its mask takes: 2000" $(($(total) - none)) 2000
+else
+	skip "no AVX2"
+fi
+if grep -qm1 avx512f /proc/cpuinfo; then
+	record --interval 1e9 -- "$TOUCH" scatter
+	is "so does a scatter: 2000" $(($(total) - none)) 2000
+else
+	skip "no AVX-512"
+fi
+
+# A run a hundred times as long.
+for n in 30 3000; do
+	record --interval 2000 --snapshots 64 -- "$TOUCH" stride $n
+	stat -c %s wset.db >size.$n
+done
+at_least "a run 100 times as long: % of the recording's size" $(($(<size.3000) * 100 / $(<size.30))) 50 120
+
+# Memory for marks: lines of 64 bytes, a million of them.
+"$ASSAY" record --exact -q --observe lines -o wset.db -- "$TOUCH" stop &
+recorder=$!
+for ((i = 0; i < 600; i++)); do
+	child=$(pgrep -P $recorder || true)
+	[ -z "$child" ] || ! grep -q '^State:.T' "/proc/$child/status" || break
+	sleep 0.1
+done
+marks=$(awk '/^[0-9a-f]+-[0-9a-f]+ / { split($1, a, "-"); inside = length(a[1]) == 12 && a[1] >= "200000000000" && a[1] < "400500000000" }
+	/^Rss:/ && inside { s += $2 } END { print s + 0 }' "/proc/$child/smaps")
+kill -CONT "$child"
+wait $recorder
+at_least "marks of 62500 KiB of lines take a 40th of that at most, KiB" "$marks" 900 1562
 record --interval 1000 --snapshots 16 -- "$TOUCH" stride
 at_least "the number of intervals is bounded" "$(wset | jq '.intervals | length')" 8 16
 is "… the last one ends where the program does" "$(wset | jq '.intervals[-1].end')" "$(wset | jq '.recording.executions')"
@@ -52,6 +95,11 @@ run record -- "$TOUCH" fixed
 like "a mapping where lines are marked is refused, and said so" "$out$err" "refused"
 run "$ASSAY" record --exact --observe lines --interval 0 -- true
 is "an interval of nothing is a usage error" "$status" 2
+for absurd in 999 -5 1e99 nan many; do
+	run "$ASSAY" record --exact --observe lines --interval $absurd -- true
+	is "so is one of $absurd" "$status" 2
+	like "… which says what it may be" "$err" '1000|number'
+done
 run "$ASSAY" record --exact --observe lines --line 48 -- true
 is "so is a line of 48 bytes" "$status" 2
 record -- "$TOUCH" stride

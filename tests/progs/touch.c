@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Touches as many lines of 64 bytes as it says, again and again: touch PATTERN. */
+/* Touches as many lines of 64 bytes as it says, again and again: touch PATTERN [ROUNDS]. */
+#include <immintrin.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 #include <unistd.h>
 
 #define LINE 64
-#define ROUNDS 400
+static int rounds = 400;
 
 static char *area(size_t n)
 {
@@ -32,7 +34,7 @@ static char *shared;
 
 static void *sweep(void *arg)
 {
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < rounds; i++)
 		walk(shared + (size_t)arg * 1000 * LINE, 1500, LINE);
 	return NULL;
 }
@@ -43,6 +45,42 @@ static void *once(void *arg)
 	for (size_t i = 0; i < 100000; i++)
 		((volatile char *)shared)[(2 * i + (size_t)arg) * LINE] = 1;
 	return NULL;
+}
+
+/* One walks, the other puts new memory in the place of the old. */
+static void *replace(void *arg)
+{
+	for (int i = 0; i < rounds; i++) {
+		if (!arg)
+			walk(shared, 1000, LINE);
+		else if (mmap(shared, 1000 * LINE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != shared)
+			exit(1);
+	}
+	return NULL;
+}
+
+/* Lanes 0, 2, 4, 6 of each eight lines are read: so many. */
+__attribute__((target("avx2"))) static void gather(const int *p, size_t n)
+{
+	const __m256i index = _mm256_set_epi32(112, 96, 80, 64, 48, 32, 16, 0);
+	const __m256i mask = _mm256_set_epi32(0, -1, 0, -1, 0, -1, 0, -1);
+	__m256i sum = _mm256_setzero_si256();
+
+	for (size_t i = 0; i < n; i += 4)
+		sum = _mm256_add_epi32(sum,
+				       _mm256_mask_i32gather_epi32(_mm256_setzero_si256(),
+								   p + 32 * i, index, mask, 4));
+	__asm__ volatile("" : : "x"(sum));
+}
+
+__attribute__((target("avx512f"))) static void scatter(int *p, size_t n)
+{
+	const __m512i index = _mm512_set_epi32(240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80,
+					       64, 48, 32, 16, 0);
+
+	for (size_t i = 0; i < n; i += 4)
+		_mm512_mask_i32scatter_epi32(p + 64 * i, 0x1248, index, index, 4);
 }
 
 static void two(void *(*f)(void *))
@@ -60,15 +98,17 @@ int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
+	if (argc > 2)
+		rounds = atoi(argv[2]);
 	if (!strcmp(what, "stride")) { /* 3000 lines in each interval */
 		char *p = area(1 << 20);
 
-		for (int i = 0; i < ROUNDS; i++)
+		for (int i = 0; i < rounds; i++)
 			walk(p, 3000, LINE);
 	} else if (!strcmp(what, "sparse")) { /* 2000, each on a page of its own */
 		char *p = area((size_t)1 << 36);
 
-		for (int i = 0; i < ROUNDS; i++)
+		for (int i = 0; i < rounds; i++)
 			walk(p, 2000, 8192 + LINE);
 	} else if (!strcmp(what, "window")) { /* 200000 in all */
 		walk(area(200000 * LINE), 200000, LINE);
@@ -92,10 +132,29 @@ int main(int argc, char **argv)
 		char *p = area(1 << 20);
 		int child = fork() == 0;
 
-		for (int i = 0; i < ROUNDS; i++)
+		for (int i = 0; i < rounds; i++)
 			walk(p, child ? 2000 : 1000, LINE);
 		if (!child)
 			wait(NULL);
+	} else if (!strcmp(what, "exec")) { /* 1000, then 3000 */
+		walk(area(1 << 20), 1000, LINE);
+		execl("/proc/self/exe", argv[0], "stride", NULL);
+	} else if (!strcmp(what, "replace")) {
+		two(replace);
+	} else if (!strcmp(what, "prefetch")) { /* none */
+		char *p = area(1 << 20);
+
+		for (int i = 0; i < 1000; i++)
+			__builtin_prefetch(p + i * LINE);
+	} else if (!strcmp(what, "gather")) { /* 2000 */
+		gather((int *)area(1 << 20), 2000);
+	} else if (!strcmp(what, "scatter")) { /* 2000 */
+		if (!__builtin_cpu_supports("avx512f"))
+			return 77;
+		scatter((int *)area(1 << 20), 2000);
+	} else if (!strcmp(what, "stop")) { /* a million, and waits */
+		walk(area(1000000 * LINE), 1000000, LINE);
+		raise(SIGSTOP);
 	} else {
 		return 2;
 	}
