@@ -7,13 +7,18 @@
 #define TABLES 6
 #define INDEX_BITS 11
 #define TAG_BITS 11
-#define HISTORY 256 /* bits, a power of two; more than the longest */
+#define FOLD_BITS 23 /* index and tag are made of so many */
+#define HISTORY 256  /* bits, a power of two; more than the longest */
 #define TARGET_BITS 12
 #define LAST_BITS 12
 #define STACK 32
 #define AGE (1u << 18) /* branches until entries are made less useful */
 
 static const uint8_t length[TABLES] = { 5, 10, 20, 40, 80, 160 };
+/* … and where the oldest of them is in what is folded */
+static const uint8_t leaves[TABLES] = {
+	5, 10, 20, 40 % FOLD_BITS, 80 % FOLD_BITS, 160 % FOLD_BITS
+};
 
 struct entry {
 	uint16_t tag;	/* + 1; 0: none */
@@ -30,8 +35,7 @@ struct target {
 struct branch_predictor {
 	uint8_t base[1u << BASE_BITS]; /* 0 … 3 */
 	struct entry table[TABLES][1u << INDEX_BITS];
-	uint32_t index[TABLES], tag[TABLES],
-		tag2[TABLES]; /* the last outcomes, folded to as many bits by exclusive or */
+	uint32_t folded[TABLES]; /* the last outcomes, to FOLD_BITS by exclusive or */
 	uint8_t outcome[HISTORY];
 	unsigned at;
 	uint32_t branches;
@@ -66,23 +70,14 @@ static uint64_t mix(uint64_t v)
 	return v ^ v >> 32;
 }
 
-/* The last `of` outcomes: one comes, one goes. */
-static void fold(uint32_t *v, unsigned bits, unsigned of, unsigned in, unsigned out)
-{
-	*v = *v << 1 | in;
-	*v ^= out << of % bits;
-	*v ^= *v >> bits;
-	*v &= (1u << bits) - 1;
-}
-
+/* One outcome comes into each table's history, one goes. */
 static void remember(struct branch_predictor *p, bool taken)
 {
 	for (unsigned i = 0; i < TABLES; i++) {
-		unsigned out = p->outcome[(p->at - length[i]) & (HISTORY - 1)];
+		uint32_t out = p->outcome[(p->at - length[i]) & (HISTORY - 1)];
+		uint32_t v = (p->folded[i] << 1 | taken) ^ out << leaves[i];
 
-		fold(&p->index[i], INDEX_BITS, length[i], taken, out);
-		fold(&p->tag[i], TAG_BITS, length[i], taken, out);
-		fold(&p->tag2[i], TAG_BITS - 1, length[i], taken, out);
+		p->folded[i] = (v ^ v >> FOLD_BITS) & ((1u << FOLD_BITS) - 1);
 	}
 	p->outcome[p->at++ & (HISTORY - 1)] = taken;
 }
@@ -139,11 +134,10 @@ bool branch_conditional(struct branch_predictor *p, uint64_t pc, bool taken)
 	bool guess, second;
 
 	for (int i = 0; i < TABLES; i++) {
-		uint32_t at = (uint32_t)(h >> (14 + i)) ^ p->index[i];
-		uint32_t t = (uint32_t)(h >> 40) ^ p->tag[i] ^ p->tag2[i] << 1;
+		uint64_t m = mix(p->folded[i] + (h >> 20 << FOLD_BITS) + (unsigned)i);
 
-		e[i] = &p->table[i][at & ((1u << INDEX_BITS) - 1)];
-		tag[i] = (uint16_t)((t & ((1u << TAG_BITS) - 1)) + 1);
+		e[i] = &p->table[i][m & ((1u << INDEX_BITS) - 1)];
+		tag[i] = (uint16_t)((m >> 32 & ((1u << TAG_BITS) - 1)) + 1);
 		if (e[i]->tag == tag[i]) {
 			other = provider;
 			provider = i;

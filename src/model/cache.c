@@ -12,7 +12,8 @@ int cache_init(struct cache *c, struct cache_geometry g, int policy)
 	size_t n = (size_t)g.sets * g.ways;
 
 	assert(policy != CACHE_PLRU || g.ways <= CACHE_PLRU_WAYS);
-	*c = (struct cache){ .g = g, .policy = policy };
+	*c = (struct cache){ .g = g, .policy = policy, .mask = g.sets - 1ul };
+	c->direct = n && policy == CACHE_LRU && !(g.sets & (g.sets - 1));
 	c->line = malloc((n ? n : 1) * sizeof(*c->line));
 	c->used = policy == CACHE_PLRU ? calloc(g.sets + 1ul, sizeof(*c->used)) : NULL;
 	if (!c->line || (policy == CACHE_PLRU && !c->used)) {
@@ -62,17 +63,15 @@ static bool touch_plru(uint64_t *set, uint64_t *used, unsigned ways, uint64_t li
 	return hit;
 }
 
-bool cache_touch(struct cache *c, uint64_t line)
+bool cache_look(struct cache *c, uint64_t line)
 {
 	uint32_t sets = c->g.sets, ways = c->g.ways;
 	uint64_t at, *set;
 
 	if (!ways)
 		return false;
-	at = sets & (sets - 1) ? line % sets : line & (sets - 1);
+	at = sets & (sets - 1) ? line % sets : line & c->mask;
 	set = c->line + at * ways;
-	if (set[0] == line && c->policy == CACHE_LRU)
-		return true;
 	return c->policy == CACHE_LRU ? touch_lru(set, ways, line)
 				      : touch_plru(set, c->used + at, ways, line);
 }

@@ -21,6 +21,8 @@ struct cache_geometry {
 
 struct cache {
 	struct cache_geometry g;
+	bool direct; /* LRU, and line & mask is the set; else line % sets */
+	uint64_t mask;
 	int policy;
 	uint64_t *line; /* of each set, LRU: the one used last first. Without: UINT64_MAX */
 	uint64_t *used; /* PLRU: of each set, a bit for each way */
@@ -31,7 +33,14 @@ struct cache {
 /* -1 without memory. PLRU: CACHE_PLRU_WAYS at most. */
 int cache_init(struct cache *c, struct cache_geometry g, int policy);
 void cache_fini(struct cache *c);
+bool cache_look(struct cache *c, uint64_t line);
 /* Whether the line was there. It is now. */
-bool cache_touch(struct cache *c, uint64_t line);
+static inline bool cache_touch(struct cache *c, uint64_t line)
+{
+	/* most are what the set was asked for last */
+	if (c->direct && c->line[(line & c->mask) * c->g.ways] == line)
+		return true;
+	return cache_look(c, line);
+}
 
 #endif

@@ -91,7 +91,7 @@ static void read_amd(struct machine *m)
 {
 	unsigned a, b, c, d;
 
-	if (__get_cpuid_max(0x80000000, NULL) < 0x80000006)
+	if ((unsigned)__get_cpuid_max(0x80000000, NULL) < 0x80000006)
 		return;
 	__cpuid(0x80000005, a, b, c, d);
 	set_tlb(&m->itlb, b & 0xff, b >> 8 & 0xff);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/reuse.h"
 
+#include <emmintrin.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct slot {
 
 struct reuse {
 	uint64_t top[TOP];
+	uint32_t tag[TOP]; /* of each, to look for four at a time */
 	unsigned ntop;
 	struct slot *slot;
 	size_t slots, lines;
@@ -109,10 +111,17 @@ static bool widen(struct reuse *r)
 	return true;
 }
 
+static uint64_t ones(uint64_t v)
+{
+	v -= v >> 1 & 0x5555555555555555ull;
+	v = (v & 0x3333333333333333ull) + (v >> 2 & 0x3333333333333333ull);
+	return ((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56;
+}
+
 /* Bits up to that time, itself included. */
 static uint64_t bits_to(const struct reuse *r, uint64_t time)
 {
-	uint64_t n = (uint64_t)__builtin_popcountll(r->bits[time / 64] << (63 - time % 64));
+	uint64_t n = ones(r->bits[time / 64] << (63 - time % 64));
 
 	for (uint64_t i = time / 64; i; i &= i - 1)
 		n += r->tree[i];
@@ -144,7 +153,7 @@ static bool renumber(struct reuse *r)
 	for (uint64_t i = 1; i <= r->times / 64; i++) {
 		uint64_t up = i + (i & (0 - i));
 
-		r->tree[i] += (uint32_t)__builtin_popcountll(r->bits[i - 1]);
+		r->tree[i] += (uint32_t)ones(r->bits[i - 1]);
 		if (up <= r->times / 64)
 			r->tree[up] += r->tree[i];
 	}
@@ -162,13 +171,29 @@ static bool leave(struct reuse *r, uint64_t line)
 	return true;
 }
 
+static uint32_t tag_of(uint64_t line)
+{
+	return (uint32_t)line ^ (uint32_t)(line >> 32);
+}
+
+/* The first n move down; the line goes above them. */
+static void raise(struct reuse *r, uint64_t line, unsigned n)
+{
+	uint32_t tag = tag_of(line);
+
+	for (; n; n--) {
+		r->top[n] = r->top[n - 1];
+		r->tag[n] = r->tag[n - 1];
+	}
+	r->top[0] = line;
+	r->tag[0] = tag;
+}
+
 static bool put_on_top(struct reuse *r, uint64_t line)
 {
 	if (r->ntop == TOP && !leave(r, r->top[--r->ntop]))
 		return false;
-	memmove(r->top + 1, r->top, r->ntop * sizeof(*r->top));
-	r->top[0] = line;
-	r->ntop++;
+	raise(r, line, r->ntop++);
 	return true;
 }
 
@@ -190,18 +215,38 @@ static uint64_t touch_deep(struct reuse *r, uint64_t line)
 	return put_on_top(r, line) ? distance : REUSE_FAILED;
 }
 
+/* Where in the top it is; TOP: nowhere. */
+static unsigned place_in_top(const struct reuse *r, uint64_t line)
+{
+	__m128i tag = _mm_set1_epi32((int)tag_of(line));
+
+	for (unsigned at = 0; at < TOP; at += 8) {
+		__m128i a = _mm_loadu_si128((const void *)(r->tag + at));
+		__m128i b = _mm_loadu_si128((const void *)(r->tag + at + 4));
+		unsigned found = (unsigned)_mm_movemask_epi8(
+			_mm_packs_epi32(_mm_cmpeq_epi32(a, tag), _mm_cmpeq_epi32(b, tag)));
+
+		for (; found; found &= found - 1) { /* two bits each */
+			unsigned i = at + (unsigned)__builtin_ctz(found) / 2;
+
+			if (r->top[i] == line && i < r->ntop)
+				return i;
+		}
+	}
+	return TOP;
+}
+
 uint64_t reuse_touch(struct reuse *r, uint64_t line)
 {
-	for (unsigned i = 0; i < r->ntop; i++) {
-		if (r->top[i] != line)
-			continue;
-		if (i) {
-			memmove(r->top + 1, r->top, i * sizeof(*r->top));
-			r->top[0] = line;
-		}
-		return i;
-	}
-	return touch_deep(r, line);
+	unsigned at;
+
+	if (r->ntop && r->top[0] == line)
+		return 0;
+	at = place_in_top(r, line);
+	if (at == TOP)
+		return touch_deep(r, line);
+	raise(r, line, at);
+	return at;
 }
 
 uint64_t reuse_lines(const struct reuse *r)
