@@ -24,6 +24,7 @@ struct order_op {
 	uint8_t len;
 	bool repeats; /* its size is of an element */
 	uint8_t access;
+	bool plain;   /* nothing is narrowed */
 	void *site;
 };
 enum {
@@ -43,6 +44,7 @@ struct order_code {
 
 struct order_thread {
 	void *consumer;
+	uint64_t line;			 /* of code, the last one that was fetched */
 	const struct order_code *before; /* its last block, if where it went is to be told */
 	uint32_t now;			 /* instructions before the block at hand */
 	size_t n;
@@ -137,6 +139,7 @@ static int add_field(struct maker *m, const struct exact_field *f, bool repeats)
 	o->word = f->word;
 	o->from = f->from;
 	o->to = f->to;
+	o->plain = f->from == 64 && f->to == 64;
 	o->size = f->access & ((1u << EXACT_ACCESS_BITS) - 1);
 	o->repeats = repeats && o->kind < ORDER_KIND_N;
 	o->access = m->access;
@@ -323,8 +326,8 @@ static bool value_of(const struct order_op *o, const uint64_t *w, unsigned words
 		return true;
 	if (o->word >= words)
 		return false;
-	*v = narrow(narrow(__atomic_load_n(&w[o->word], __ATOMIC_RELAXED), o->from) + o->add,
-		    o->to);
+	*v = __atomic_load_n(&w[o->word], __ATOMIC_RELAXED);
+	*v = o->plain ? *v + o->add : narrow(narrow(*v, o->from) + o->add, o->to);
 	return true;
 }
 
@@ -345,6 +348,11 @@ static int put_execution(struct exact *e, struct order_thread *t, const struct o
 		if (o->kind >= ORDER_KIND_N) {
 			times = o->kind == REPEATS ? v->at : times > v->at ? times - v->at : 0;
 			continue;
+		}
+		if (o->kind == ORDER_FETCH) {
+			if (o->add >> e->consumer->shift == t->line)
+				continue;
+			t->line = o->add >> e->consumer->shift;
 		}
 		v->size = o->repeats ? o->size * times : o->size;
 		v->site = o->site;
@@ -397,6 +405,7 @@ static struct order_thread *begin(struct exact *e, struct process *p, struct cou
 	if (!t)
 		return NULL;
 	t->consumer = k->thread(k->arg, p->order);
+	t->line = UINT64_MAX;
 	if (!t->consumer) {
 		free(t);
 		return NULL;

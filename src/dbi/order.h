@@ -14,7 +14,7 @@
 #include "observe/sites.h"
 
 enum order_kind {
-	ORDER_FETCH, /* `size` bytes of code at `at`, of one line */
+	ORDER_FETCH, /* of code at `at`, in another line than the one before */
 	ORDER_LOAD,
 	ORDER_STORE,
 	ORDER_MODIFY, /* a load and a store of the same bytes */

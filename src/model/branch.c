@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define BASE_BITS 14
-#define TABLES 6
+#define TABLES 4
 #define INDEX_BITS 11
 #define TAG_BITS 11
 #define FOLD_BITS 23 /* index and tag are made of so many */
@@ -14,11 +14,9 @@
 #define STACK 32
 #define AGE (1u << 18) /* branches until entries are made less useful */
 
-static const uint8_t length[TABLES] = { 5, 10, 20, 40, 80, 160 };
+static const uint8_t length[TABLES] = { 6, 16, 44, 130 };
 /* … and where the oldest of them is in what is folded */
-static const uint8_t leaves[TABLES] = {
-	5, 10, 20, 40 % FOLD_BITS, 80 % FOLD_BITS, 160 % FOLD_BITS
-};
+static const uint8_t leaves[TABLES] = { 6, 16, 44 % FOLD_BITS, 130 % FOLD_BITS };
 
 struct entry {
 	uint16_t tag;	/* + 1; 0: none */

@@ -3,7 +3,7 @@
  * A branch predictor of today's kind, of plain parameters: no particular CPU's.
  *
  *   direction  TAGE (Seznec and Michaud, 2006): two-bit counters by address, and tables tagged and indexed by address
- *              and 5 to 160 of the last branches' outcomes; the longest that matches predicts
+ *              and 6 to 130 of the last branches' outcomes; the longest that matches predicts
  *   targets    of indirect jumps and calls: a table tagged by address and the last targets, else where it went last
  *   returns    a stack of 32
  */

@@ -19,7 +19,8 @@ int core_init(struct core *c, const struct machine *m, struct cache *l3)
 	*c = (struct core){ .l3 = l3,
 			    .line = (unsigned)__builtin_ctz(m->line),
 			    .page = (unsigned)__builtin_ctz(m->page),
-			    .fetched = UINT64_MAX };
+			    .fetched = UINT64_MAX,
+			    .touched = UINT64_MAX };
 	c->branch = branch_new();
 	if (c->branch && !cache_init(&c->l1d, geometry(m->l1d, m->line), m->policy) &&
 	    !cache_init(&c->l1i, geometry(m->l1i, m->line), m->policy) &&
@@ -65,7 +66,9 @@ void core_data(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
 {
 	uint64_t last = at + size - 1, page = at >> c->page;
 
-	translate(&c->dtlb, page, n);
+	/* the first TLB has the last page on top */
+	if (page != c->touched)
+		translate(&c->dtlb, page, n);
 	for (uint64_t line = at >> c->line; line <= last >> c->line; line++) {
 		uint64_t p = (line << c->line) >> c->page;
 
@@ -75,6 +78,7 @@ void core_data(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
 		}
 		look(c, &c->l1d, line, n);
 	}
+	c->touched = page;
 }
 
 void core_fetch(struct core *c, uint64_t at, uint64_t *n)

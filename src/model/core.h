@@ -19,6 +19,7 @@ struct core {
 	struct branch_predictor *branch;
 	unsigned line, page; /* shifts */
 	uint64_t fetched;    /* the last line of code */
+	uint64_t touched;    /* the last page of data */
 };
 
 /* What can be missed, by line and by page. */
