@@ -364,13 +364,16 @@ static int draw(struct curve *c, struct err *err)
 
 	if (!point)
 		return err_set(err, ERR_FAILED, "no memory");
-	while (m < n ||
-	       (b < DISTANCE_BUCKETS && distance_of_bucket(b) * c->sum.line < size[n - 1])) {
-		uint64_t at = distance_of_bucket(b) * c->sum.line;
+	while (m < n) {
+		uint64_t bound = distance_of_bucket(b) * c->sum.line, at = size[m];
 
-		if (m < n && size[m] <= at)
-			at = size[m++];
-		b += at == distance_of_bucket(b) * c->sum.line;
+		if (b < DISTANCE_BUCKETS && bound < at) {
+			at = bound;
+			b++;
+		} else {
+			m++;
+			b += bound == at;
+		}
 		point[k++] =
 			(struct reuse_point){ (double)at, ratio(c, (double)at), mark_of(c, at) };
 	}
