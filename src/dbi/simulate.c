@@ -112,7 +112,7 @@ static bool mispredicted(struct branch_predictor *b, const struct order_event *e
 static int misses_take(void *arg, void *thread, const struct order_event *e, size_t n)
 {
 	struct seen_thread *t = thread;
-	uint64_t ignored[CORE_MISS_N];
+	uint64_t ignored[CORE_MISS_N] = { 0 };
 
 	_Static_assert(
 		MISS_L2D == MISS_L1D + CORE_L2 && MISS_L3D == MISS_L1D + CORE_L3 &&

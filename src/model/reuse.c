@@ -229,7 +229,7 @@ static unsigned place_in_top(const struct reuse *r, uint64_t line)
 		for (; found; found &= found - 1) { /* two bits each */
 			unsigned i = at + (unsigned)__builtin_ctz(found) / 2;
 
-			if (r->top[i] == line && i < r->ntop)
+			if (i < r->ntop && r->top[i] == line)
 				return i;
 		}
 	}

@@ -57,6 +57,17 @@ run "$ASSAY" annotate -i r.db walk --json
 is "… and not where there are none" "$(json '[.instructions[] | has("misses")] | any')" false
 run "$ASSAY" reuse -i m.db
 is "no distances: nothing to show" "$status" 3
+# A cache that is fully associative misses what the curve says, whatever runs.
+seq 1 20000 >numbers
+alike=(setarch -R "$ASSAY" record --exact -q)
+run "${alike[@]}" --observe reuse -o r.db -- gzip -k numbers
+rm -f numbers.gz
+run "${alike[@]}" --observe misses --machine l1d=64K/1024,line=64 -o m.db -- gzip -k numbers
+run "$ASSAY" report -i m.db --json
+missed=$(json .misses_total.l1d)
+run "$ASSAY" reuse -i r.db --json
+curve=$(json '.sizes[] | select(.bytes == 65536) | .misses')
+ok "the curve is that of a simulated cache ($curve and $missed)" awk -v a="$curve" -v b="$missed" 'BEGIN { exit !(b > 1000 && a >= 0.99 * b && a <= 1.01 * b) }'
 for bad in l1d=1000/3 l9=1K/1 line=48 l1d; do
 	run "$ASSAY" record --exact --observe misses --machine $bad -o bad.db -- true
 	is "--machine $bad is refused" "$status" 2
