@@ -24,7 +24,7 @@ struct order_op {
 	uint8_t len;
 	bool repeats; /* its size is of an element */
 	uint8_t access;
-	bool plain;   /* nothing is narrowed */
+	bool plain; /* nothing is narrowed */
 	void *site;
 };
 enum {
