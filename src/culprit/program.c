@@ -64,9 +64,9 @@ static int add_proc(struct culprit_program *p, struct culprits *c, const struct 
 
 static void sort(struct culprit_program *p)
 {
-	if (p->ninsn)
+	if (p->insn && p->ninsn)
 		qsort(p->insn, p->ninsn, sizeof(*p->insn), by_place);
-	if (p->nproc)
+	if (p->proc && p->nproc)
 		qsort(p->proc, p->nproc, sizeof(*p->proc), by_cycles);
 }
 

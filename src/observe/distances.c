@@ -25,7 +25,8 @@ struct distances *distances_new(struct profile *p)
 		free(d);
 		return NULL;
 	}
-	return list[p->ndistances++] = d;
+	p->distances[p->ndistances++] = d;
+	return d;
 }
 
 uint64_t distances_total(const struct distances *d)
