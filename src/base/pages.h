@@ -8,7 +8,9 @@
 
 #include <stddef.h>
 
-void *pages_new(size_t bytes); /* NULL without memory */
+#define PAGES_LARGE ((size_t)2 << 20)
+
+void *pages_new(size_t bytes); /* at a multiple of PAGES_LARGE; NULL without memory */
 void pages_free(void *p, size_t bytes);
 
 #endif

@@ -167,8 +167,7 @@ int caps_check(const struct caps *c, struct err *err)
 	}
 	if (!c->btf) {
 		err_set(err, ERR_FAILED,
-			"this kernel has no type information "
-			"(/sys/kernel/btf/vmlinux is missing)");
+			"this kernel has no type information (/sys/kernel/btf/vmlinux is missing)");
 		return err_hint(err, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, as Debian's are");
 	}
 	if (!c->cap_bpf || !c->cap_perfmon) {

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/random.h"
+
 const char *const event_name[2] = { "cpu-clock", "cycles" };
 
 /* A guess at the clock rate is enough: the kernel reports each sample's own period. */
@@ -31,20 +33,11 @@ void events_init(struct events *e, int kind, double rate, int prog)
 	e->random = (uint64_t)t.tv_nsec << 20 | (uint64_t)getpid() | 1;
 }
 
-/* xorshift64* (Vigna) */
-static uint64_t draw(struct events *e)
-{
-	e->random ^= e->random >> 12;
-	e->random ^= e->random << 25;
-	e->random ^= e->random >> 27;
-	return e->random * 0x2545f4914f6cdd1dull >> 16;
-}
-
 static uint64_t draw_period(struct events *e)
 {
 	uint64_t width = e->period / 8;
 
-	return e->period - width / 2 + (width ? draw(e) % (width + 1) : 0);
+	return e->period - width / 2 + random_below(&e->random, width + 1);
 }
 
 static void redraw(struct events *e, int fd)
