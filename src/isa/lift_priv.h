@@ -76,6 +76,10 @@ static inline uint8_t lift_flags(const struct lift *l, uint16_t sets)
 }
 
 lift_fn lift_fallback; /* whatever is not integer code */
+/* Lifts what is followed in vector registers; false if this is none. */
+bool lift_simd(struct lift *l);
+/* enum uop_vreg of a vector or mask register, or -1. */
+int lift_vreg(ZydisRegister r);
 lift_fn lift_string, lift_xlat;
 lift_fn lift_unknown_registers;
 lift_fn lift_push, lift_pop, lift_pushf, lift_popf, lift_leave, lift_enter;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that is not integer code: SSE, AVX, AVX-512, MMX, x87 and the rest. Vector registers are
- * not tracked, so what comes from them is unknown; memory operands keep address, size and what was
- * loaded.
+ * Everything that is not integer code: SSE, AVX, AVX-512, MMX, x87 and the rest. But for what lift_simd() follows, what
+ * comes from these registers is unknown; memory operands keep address, size and what was loaded.
  */
 #include "isa/lift_priv.h"
 
@@ -10,8 +9,9 @@
 
 /* What an instruction does to the state that is tracked. */
 struct effects {
-	uint32_t regs; /* general registers written */
-	bool unfit;    /* does what cannot be put as unknowns */
+	uint32_t regs;	/* general registers written */
+	uint64_t vregs; /* vector registers written */
+	bool unfit;	/* does what cannot be put as unknowns */
 	const ZydisDecodedOperand *read, *write;
 };
 
@@ -65,6 +65,8 @@ static void add_effects(struct effects *e, const ZydisDecodedOperand *op)
 	p = reg_part(op->reg.value);
 	if (p.reg >= 0)
 		e->regs |= 1u << p.reg;
+	else if (lift_vreg(op->reg.value) >= 0)
+		e->vregs |= 1ull << lift_vreg(op->reg.value);
 	else if (tracked_elsewhere(op->reg.value))
 		e->unfit = true;
 }
@@ -112,6 +114,8 @@ static bool reaches_further(const struct insn *in)
 	case ZYDIS_MNEMONIC_XABORT:
 	case ZYDIS_MNEMONIC_FXSAVE:
 	case ZYDIS_MNEMONIC_FXSAVE64:
+	case ZYDIS_MNEMONIC_FXRSTOR:
+	case ZYDIS_MNEMONIC_FXRSTOR64:
 	case ZYDIS_MNEMONIC_MOVDIR64B:
 		return true;
 	default:
@@ -128,6 +132,29 @@ static void forget_registers(struct lift *l, uint32_t regs)
 {
 	if (regs)
 		lift_emit(l, UOP_UNK, 0, 0, 0, 0, 0)->imm = regs;
+}
+
+/* Those that operands do not tell. */
+static uint64_t more_vector_registers(const struct insn *in, uint64_t regs)
+{
+	switch (in->z.mnemonic) {
+	case ZYDIS_MNEMONIC_VZEROALL:
+	case ZYDIS_MNEMONIC_VZEROUPPER:
+		return 0xffff;
+	case ZYDIS_MNEMONIC_VP2INTERSECTD:
+	case ZYDIS_MNEMONIC_VP2INTERSECTQ: /* a pair of masks */
+		return 0xffull << UV_K0;
+	default:
+		return in->z.meta.category == ZYDIS_CATEGORY_GATHER ? regs | 0xfeull << UV_K0
+								    : regs;
+	}
+}
+
+static void forget_vectors(struct lift *l, uint64_t regs)
+{
+	regs = more_vector_registers(l->in, regs);
+	if (regs)
+		lift_emit(l, UOP_VUNK, 0, 0, 0, 0, 0)->imm = (int64_t)regs;
 }
 
 static void forget_flags(struct lift *l)
@@ -183,6 +210,8 @@ void lift_fallback(struct lift *l)
 		break;
 	}
 
+	if (lift_simd(l))
+		return;
 	for (int i = 0; i < l->in->z.operand_count; i++)
 		add_effects(&e, &l->in->op[i]);
 	if (e.unfit || reaches_further(l->in) || e.regs & 1u << UR_RSP) {
@@ -203,6 +232,7 @@ void lift_fallback(struct lift *l)
 	if (e.write)
 		forget_memory(l, e.write);
 	forget_registers(l, e.regs);
+	forget_vectors(l, e.vregs);
 	forget_flags(l);
 	lift_retire(l, (uint16_t)((t >= 0 ? UREC_A(t, UREC_LOAD) : 0) |
 				  (e.write || e.read ? UREC_EA : 0)));

@@ -7,14 +7,18 @@
 
 static const char *const op_name[256] = {
 #define N(x) [UOP_##x] = #x
-	N(STOP),  N(NOP),    N(MOV),   N(SX),	 N(LEA),   N(LD),    N(ST),    N(STU),	  N(INS),
-	N(EXT),	  N(CMOV),   N(SETCC), N(ADD),	 N(SUB),   N(ADC),   N(SBB),   N(AND),	  N(OR),
-	N(XOR),	  N(ANDN),   N(SHL),   N(SHR),	 N(SAR),   N(ROL),   N(ROR),   N(RCL),	  N(RCR),
-	N(SHLD),  N(SHRD),   N(MUL),   N(MULHU), N(MULHS), N(MULF),  N(DIVU),  N(DIVS),	  N(BT),
-	N(BTS),	  N(BTR),    N(BTC),   N(BSF),	 N(BSR),   N(TZCNT), N(LZCNT), N(POPCNT), N(BSWAP),
-	N(BLSI),  N(BLSMSK), N(BLSR),  N(BEXTR), N(BZHI),  N(PDEP),  N(PEXT),  N(ADCX),	  N(ADOX),
-	N(CRC32), N(GETFL),  N(SETFL), N(UNKFL), N(UNK),   N(BR),    N(BRZ),   N(BRNZ),	  N(BRCC),
-	N(JCC),	  N(JMP),    N(JIND),  N(ARGS),	 N(ADDK),  N(SUBK),
+	N(STOP),   N(NOP),   N(MOV),   N(SX),	  N(LEA),   N(LD),    N(ST),	 N(STU),
+	N(INS),	   N(EXT),   N(CMOV),  N(SETCC),  N(ADD),   N(SUB),   N(ADC),	 N(SBB),
+	N(AND),	   N(OR),    N(XOR),   N(ANDN),	  N(SHL),   N(SHR),   N(SAR),	 N(ROL),
+	N(ROR),	   N(RCL),   N(RCR),   N(SHLD),	  N(SHRD),  N(MUL),   N(MULHU),	 N(MULHS),
+	N(MULF),   N(DIVU),  N(DIVS),  N(BT),	  N(BTS),   N(BTR),   N(BTC),	 N(BSF),
+	N(BSR),	   N(TZCNT), N(LZCNT), N(POPCNT), N(BSWAP), N(BLSI),  N(BLSMSK), N(BLSR),
+	N(BEXTR),  N(BZHI),  N(PDEP),  N(PEXT),	  N(ADCX),  N(ADOX),  N(CRC32),	 N(GETFL),
+	N(SETFL),  N(UNKFL), N(UNK),   N(BR),	  N(BRZ),   N(BRNZ),  N(BRCC),	 N(JCC),
+	N(JMP),	   N(JIND),  N(ARGS),  N(ADDK),	  N(SUBK),  N(VLD),   N(VST),	 N(VLOGIC),
+	N(VARITH), N(VCMP),  N(VBC),   N(VSHUF),  N(VSHB),  N(VPUT),  N(VGET),	 N(VBITS),
+	N(VTEST),  N(VZ),    N(VUNK),  N(VFCMP),  N(VFINT), N(VINTF), N(KOP),	 N(KCAT),
+	N(KSH),	   N(KTEST),
 #undef N
 };
 

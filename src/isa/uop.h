@@ -72,6 +72,18 @@ enum uop_reg {
 	UR_N = 32,
 };
 
+/*
+ * Vector registers, in dst, a and b of the UOP_V* and UOP_K*: a numbering of their own. What of them is known is
+ * told byte by byte, of mask registers bit by bit.
+ */
+enum uop_vreg {
+	UV_Z0 = 0,   /* 0-31: zmm0 … zmm31 */
+	UV_T0 = 32,  /* temporaries of an instruction */
+	UV_OUT = 39, /* the interpreter's own */
+	UV_K0 = 40,  /* 40-47: k0 … k7 */
+	UV_N = 64,
+};
+
 #define UF_WIDTH 0x03
 #define UF_IMM 0x04    /* b is imm */
 #define UF_FLAGS 0x08  /* sets the status flags as the x86 instruction of that name does */
@@ -209,7 +221,64 @@ enum uop_op {
 	/* c of JMP and JIND: UC_CALL, and a is the address that it returns to; UC_RETURN */
 
 	UOP_ARGS, /* a procedure's entry: the six argument registers are recorded. Not a retirement */
-	UOP_N,	  /* those that are not UOP_HOT are below */
+
+	/*
+	 * Vectors. The width is the vector's: 8 bytes << width. Unless it says otherwise an op makes all bytes above its
+	 * result 0, or with UV_KEEP in imm leaves those above the low 16 as they are.
+	 *
+	 * c      bits 0-2: the mask register, 0 if none; bit 3: what is masked off becomes 0 (UC_ZEROING), else stays
+	 *        bits 4-6: elements, log2 of bytes
+	 */
+	UOP_VLD,    /* dst = imm's low 7 bits: bytes at UR_EA; register a = the first 8 of them */
+	UOP_VST,    /* likewise, to memory */
+	UOP_VLOGIC, /* dst = by bit: bit (2 a + b) of the table in imm */
+	UOP_VARITH, /* dst = by element: enum uop_varith in imm */
+	UOP_VCMP,   /* mask register dst = by element: predicate in imm */
+	UOP_VBC,    /* dst = the first element of a, again and again */
+	UOP_VSHUF,  /* dst = by 16 bytes: two dwords of a and two of b, as imm says (shufps) */
+	UOP_VSHB, /* dst = by 16 bytes: b:a shifted right by imm bytes, of which 16 remain (palignr) */
+	UOP_VPUT, /* dst's bytes from imm on = register b, as many as the width says; all others 0, or stay */
+	UOP_VGET,  /* register dst = a's bytes from imm on, as many as the width says */
+	UOP_VBITS, /* register dst = the top bits of a's elements, together */
+	UOP_VTEST, /* ZF = (a & b) == 0, CF = (~a & b) == 0, the other flags 0 */
+	UOP_VZ,	   /* zmm0 … zmm15: all above 16 bytes becomes 0 */
+	UOP_VUNK,  /* the vector registers in the bit mask imm become unknown */
+	UOP_VFCMP, /* flags by the first elements of a and b, as floating-point numbers (ucomisd) */
+	UOP_VFINT, /* register dst = the first element of a, a floating-point number, truncated */
+	UOP_VINTF, /* dst's first element = b, a number of the width, as a floating-point number */
+	/* Mask registers; their width is that of general registers. */
+	UOP_KOP,   /* dst = by bit: bit (2 a + b) of the table in imm */
+	UOP_KCAT,  /* dst = a : b, of half the width each */
+	UOP_KSH,   /* dst = a shifted left by imm, or right by -imm */
+	UOP_KTEST, /* ZF = (a | b) == 0, CF = (a | b) == all ones; with imm as UOP_VTEST */
+
+	UOP_N, /* those that are not UOP_HOT are below */
+};
+
+#define UC_ZEROING 8
+#define UC_ELEMENT(log2) ((log2) << 4)
+#define UV_BYTES 0x7f	/* of imm */
+#define UV_KEEP 0x100	/* in imm: what is above the low 16 bytes stays */
+#define UV_INSERT 0x200 /* in imm of UOP_VPUT: all else stays */
+#define UV_SIGNED 0x40	/* in imm of UOP_VARITH and UOP_VCMP */
+#define UV_TEST 0x80	/* in imm of UOP_VCMP: a & b is compared to 0 */
+
+/* Tables of UOP_VLOGIC and UOP_KOP. */
+#define UV_A 0xc
+#define UV_B 0xa
+#define UV_AND (UV_A & UV_B)
+#define UV_ANDN (~UV_A & UV_B & 15)
+#define UV_OR (UV_A | UV_B)
+#define UV_XOR (UV_A ^ UV_B)
+#define UV_XNOR (~UV_XOR & 15)
+
+enum uop_varith {
+	UVA_ADD,
+	UVA_SUB,
+	UVA_MIN,
+	UVA_MAX,
+	UVA_EQ,
+	UVA_LT
 };
 
 struct uop {

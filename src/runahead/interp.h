@@ -22,6 +22,7 @@
 #include "runahead/arith.h"
 #include "runahead/flags.h"
 #include "runahead/memory.h"
+#include "runahead/vector_ops.h"
 
 RA_INLINE int ra_stop(struct ra_state *s, uint32_t why)
 {
@@ -263,6 +264,31 @@ RA_INLINE void ra_write(struct ra_state *s, uint32_t dst, uint64_t val, uint32_t
 RA_INLINE int ra_complete(struct ra_state *s, const struct uop *u, uint32_t pc)
 {
 	return u->flags & UF_RETIRE ? ra_retire(s, pc, u->rec, 0) : 0;
+}
+
+/* Executes a vector micro-op. */
+RA_HELPER int ra_step_vector(struct ra_state *s, uint32_t pc)
+{
+	const struct uop *u = ra_uop_at(pc);
+	int v;
+
+	RA_NULL(s);
+	if (!u)
+		return ra_stop(s, RA_STOP_UNSUPPORTED);
+	if (u->op == UOP_VLD) {
+		v = ra_v_load(s, pc);
+		if (v)
+			return ra_stop(s, v == RA_FAULTS ? RA_STOP_FAULT : RA_STOP_PAGE);
+	} else if (u->op == UOP_VST) {
+		if (!(s->known >> UR_EA & 1))
+			return ra_stop(s, RA_STOP_ADDRESS);
+		v = ra_v_store(s, pc);
+		if (v)
+			return ra_stop(s, v == RA_FAULTS ? RA_STOP_FAULT : RA_STOP_STORES);
+	} else {
+		ra_vector(s, u, pc);
+	}
+	return ra_complete(s, u, pc);
 }
 
 /* Executes a micro-op that is not among those that run most. */
@@ -542,7 +568,7 @@ RA_INLINE int ra_step(struct ra_state *s)
 		goto jump;
 	}
 	if (op != UOP_JMP && op != UOP_JIND)
-		return ra_step_other(s, pc);
+		return op >= UOP_VLD ? ra_step_vector(s, pc) : ra_step_other(s, pc);
 	if (!o.kb)
 		return ra_stop(s, RA_STOP_BRANCH);
 	if (!(o.flags & UF_RETIRE))
@@ -611,6 +637,7 @@ RA_INLINE void ra_begin(struct ra_state *s, uint64_t rflags, uint32_t burst)
 	s->target = 0;
 	s->bloom = 0;
 	s->calls = 0;
+	s->vlive = 0;
 	ra_sb_begin(s);
 }
 

@@ -127,7 +127,9 @@ RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
 	return (unknown & m) != 0;
 }
 
-RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64_t bits, bool known)
+/* Stores those of data that are in bits; those that are in `known`, too, are known. */
+RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64_t bits,
+			uint64_t known)
 {
 	struct ra_slot *e = ra_sb_find(s, word, true);
 
@@ -135,10 +137,7 @@ RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64
 		return RA_NO_ROOM;
 	e->data = (e->data & ~bits) | (data & bits);
 	e->valid |= bits;
-	if (known)
-		e->unknown &= ~bits;
-	else
-		e->unknown |= bits;
+	e->unknown = (e->unknown | bits) & ~(bits & known);
 	s->bloom |= 1ull << (word & 63);
 	return 0;
 }
@@ -146,7 +145,7 @@ RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64
 /* Stores s->aux. RA_NO_ROOM, RA_FAULTS. w: width, bit 2: the value is not known. */
 RA_HELPER int ra_store(struct ra_state *s, uint64_t addr, uint32_t w)
 {
-	bool known = !(w & 4);
+	uint64_t known = (uint64_t)(w >> 2 & 1) - 1;
 	uint64_t m = ra_mask(w & 3), word = addr >> 3, v;
 	uint32_t sh = (uint32_t)(addr & 7) * 8, bits = 8u << (w & 3);
 

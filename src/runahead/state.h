@@ -7,7 +7,7 @@
 
 #include "isa/uop.h"
 
-#define RA_BURST_MAX 512
+#define RA_BURST_MAX 2048
 #define RA_OUT_WORDS 4096 /* power of two */
 #define RA_ENTRY_WORDS 8  /* the most that one micro-op writes to out[] */
 #define RA_OUT_HEAD 13	  /* words at the start of out[] that are left to the source's header */
@@ -124,6 +124,14 @@ struct ra_state {
 	struct ra_range range[RA_RANGES];
 	struct ra_extent keep_off[RA_KEEP_OFF];
 	uint64_t key[2]; /* the source's own: whose mappings ra_map() looks in */
+
+	/*
+	 * Vector registers. Those that this window did not write are not in vlive, and unknown. vknown: bit i: byte i
+	 * is known; of mask registers, which are v[][0], bit i.
+	 */
+	uint64_t vlive;
+	uint64_t vknown[UV_N];
+	uint64_t v[UV_N][8];
 
 	struct ra_call ret[RA_CALLS];
 	struct ra_slot sb[RA_SB_SLOTS];

@@ -9,7 +9,7 @@
 #include "runahead/state.h"
 
 #define LANES 64
-#define LANE_UOPS 128 /* micro-ops of lane n: from 1 + n * LANE_UOPS on */
+#define LANE_UOPS 256 /* micro-ops of lane n: from 1 + n * LANE_UOPS on */
 #define LANE_CODE 256 /* bytes of code that a lane may be in, aligned to as many */
 #define LANE_LINE_BITS 10
 

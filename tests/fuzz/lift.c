@@ -92,8 +92,9 @@ static void walk(const struct uop *u, int n, int i, int retired, uint8_t *seen)
 	if (seen[i] & 1 << retired)
 		return;
 	seen[i] |= 1 << retired;
-	MUST((v->op < UOP_N || v->op & UOP_HOT) && v->dst < UR_N &&
-	     (v->dst != UR_ZERO || v->op == UOP_BT));
+	MUST((v->op < UOP_N || v->op & UOP_HOT) &&
+	     v->dst < (v->op >= UOP_VLD && v->op < UOP_N ? UV_N : UR_N) &&
+	     ((v->op >= UOP_VLD && v->op < UOP_N) || v->dst != UR_ZERO || v->op == UOP_BT));
 	if (v->op == UOP_STOP) {
 		MUST(!retired && (uint64_t)v->imm < RA_STOP_N);
 		return;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real windows of seven programs: run ahead, then single-stepped and compared. WINDOWS: how many of
+# Real windows of nine programs: run ahead, then single-stepped and compared. WINDOWS: how many of
 # each.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -62,7 +62,7 @@ UPDATE t SET b = b || a WHERE a % 3 = 0;
 SELECT count(DISTINCT substr(b, 1, 3)) FROM t WHERE b LIKE '%3%';
 SQL
 
-programs=(gzip bzip2 xz perl python3 sqlite3 cc1)
+programs=(gzip bzip2 xz perl python3 sqlite3 cc1 as sort)
 echo "1..$((${#programs[@]} + 1))"
 total=0 i=0 seed=${SEED:-1}
 for p in "${programs[@]}"; do
@@ -75,6 +75,9 @@ for p in "${programs[@]}"; do
 	python3) cmd=("$(python3 -c 'import sys; print(sys.executable)' 2> "$tmp/err")" \
 		"$tmp/work.py" "$tmp/text") ;;
 	sqlite3) cmd=(sqlite3 :memory: ".read $tmp/work.sql") ;;
+	# the C library's memcmp, strcmp, strlen and the like
+	as) gcc -O2 -S "$tmp/source.c" -o "$tmp/as.s" && cmd=(as "$tmp/as.s" -o "$tmp/as.o") ;;
+	sort) cmd=(sort --parallel=1 "$tmp/text") ;;
 	cc1) cmd=("$(gcc -print-prog-name=cc1)" -quiet -O2 "$tmp/source.c" -o "$tmp/source.s") ;;
 	esac
 	if ! command -v "${cmd[0]}" > "$tmp/err" 2>&1; then

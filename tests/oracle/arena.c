@@ -70,6 +70,20 @@ static uint32_t put_preludes(struct uop *u, uint32_t at, const struct trial *t)
 					.b = UR_ZERO,
 					.imm = (int64_t)p->addr };
 	}
+	for (uint32_t i = 0; i < t->nvec; i++) {
+		uint32_t k = t->vec_known[i], mask = k >= 32 * 8;
+
+		u[at++] = (struct uop){ .op = UOP_MOV,
+					.flags = UF_IMM | 3,
+					.dst = UR_T10,
+					.a = UR_ZERO,
+					.imm = (int64_t)t->vec[k] };
+		u[at++] = (struct uop){ .op = UOP_VPUT,
+					.flags = 3,
+					.dst = (uint8_t)(mask ? UV_K0 + k - 32 * 8 : k / 8),
+					.b = UR_T10,
+					.imm = mask ? 0 : k % 8 * 8 | UV_INSERT };
+	}
 	if (t->fl_unk)
 		u[at++] = (struct uop){ .op = UOP_UNKFL, .imm = t->fl_unk };
 	/* what an instruction does not set itself is wrong */
@@ -147,6 +161,8 @@ void arena_put(struct arena *a, uint32_t n, const struct trial *t)
 	for (uint32_t i = 0; i < UR_BIAS; i++) /* nobody is to look at it */
 		if (!(t->known >> i & 1))
 			l->ra.r[i] = ~l->ra.r[i] - 0x1234;
+	for (uint32_t i = 0; i < UV_N * 8; i++)
+		l->ra.v[i / 8][i % 8] = 0x1234567ull * i;
 	l->ra.key[0] = (uintptr_t)t->place.code | image;
 	l->ra.key[1] = t->bias;
 	a->used++;
@@ -204,6 +220,11 @@ const char *arena_compare(const struct arena *a, const struct arena *b, uint32_t
 	for (uint32_t i = 0; i < UR_N; i++)
 		if ((s->known >> i & 1) && s->r[i] != o->r[i])
 			return "a register";
+	if (s->vlive != o->vlive)
+		return "which vector registers are known";
+	for (uint32_t i = 0; i < UV_N; i++)
+		if ((s->vlive >> i & 1) && s->vknown[i] != o->vknown[i])
+			return "what of a vector register is known";
 	if (s->out_n != o->out_n || memcmp(&s->out[RA_OUT_HEAD], &o->out[RA_OUT_HEAD],
 					   (s->out_n - RA_OUT_HEAD) * sizeof(s->out[0])))
 		return "what was recorded";

@@ -92,6 +92,38 @@ static uint32_t defined_flags(const struct trial *t)
 	return FL_STATUS & ~(t->in.z.cpu_flags ? t->in.z.cpu_flags->undefined : 0);
 }
 
+/* Bytes of a vector register, or bits of a mask, that are known. */
+static uint64_t vector_known(const struct check *c, uint32_t i)
+{
+	return c->s->vlive >> i & 1 ? c->s->vknown[i] : 0;
+}
+
+static const char *check_vectors(const struct check *c)
+{
+	const struct native_result *cpu = c->cpu;
+
+	for (uint32_t i = 0; i < 32 && c->t->in.vector; i++) {
+		if (i >= 16 && cpu->vec_bytes < 64)
+			break;
+		for (uint32_t k = 0; k < cpu->vec_bytes; k++) {
+			uint8_t is = (uint8_t)(c->s->v[i][k / 8] >> (8 * (k % 8))),
+				want = (uint8_t)(cpu->vec[i * 8 + k / 8] >> (8 * (k % 8)));
+
+			if ((vector_known(c, i) >> k & 1) && is != want)
+				return differs(c, "byte %u of zmm%u is %#x, the CPU has %#x", k, i,
+					       is, want);
+		}
+	}
+	for (uint32_t i = 0; i < 8 && c->t->in.vector && cpu->vec_bytes == 64; i++) {
+		uint64_t is = c->s->v[UV_K0 + i][0], want = cpu->vec[32 * 8 + i];
+
+		if ((is ^ want) & vector_known(c, UV_K0 + i))
+			return differs(c, "k%u is %#llx, the CPU has %#llx", i,
+				       (unsigned long long)is, (unsigned long long)want);
+	}
+	return NULL;
+}
+
 static const char *check_flags(const struct check *c)
 {
 	for (int i = 0; i < 6; i++) {
@@ -240,6 +272,35 @@ static const char *check_recorded(const struct check *c)
 	return why;
 }
 
+/* True if what is written to a vector register is not known wholly. */
+static bool vector_unknown(const struct check *c)
+{
+	for (int i = 0; i < c->t->in.z.operand_count; i++) {
+		const ZydisDecodedOperand *op = &c->t->in.op[i];
+		uint32_t n = op->type == ZYDIS_OPERAND_TYPE_REGISTER
+				     ? (uint32_t)ZydisRegisterGetId(op->reg.value)
+				     : 0;
+
+		if (op->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+		    !(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		switch (ZydisRegisterGetClass(op->reg.value)) {
+		case ZYDIS_REGCLASS_MASK:
+			n += UV_K0;
+			/* fall through */
+		case ZYDIS_REGCLASS_XMM:
+		case ZYDIS_REGCLASS_YMM:
+		case ZYDIS_REGCLASS_ZMM:
+			if (~vector_known(c, n))
+				return true;
+			break;
+		default:
+			break;
+		}
+	}
+	return false;
+}
+
 /* Counts what came out unknown though all that goes in is known. */
 static void count_unknown(const struct check *c, struct tally *tally, bool unk_mem)
 {
@@ -253,6 +314,7 @@ static void count_unknown(const struct check *c, struct tally *tally, bool unk_m
 	tally->unk_flag += flag;
 	tally->unk_reg += (c->s->known & 0xffff) != 0xffff;
 	tally->unk_mem += unk_mem;
+	tally->unk_vec += vector_unknown(c);
 }
 
 /* True if nothing forbids the accesses that are foreseen: they are all inside, need no alignment,
@@ -316,6 +378,8 @@ const char *check_trial(const struct trial *t, const struct arena *a, const stru
 		return differs(&c, "leaves by way %llu, the CPU by %d",
 			       (unsigned long long)s->r[UR_T6], cpu->exit);
 	why = check_registers(&c);
+	if (!why)
+		why = check_vectors(&c);
 	if (!why)
 		why = check_flags(&c);
 	if (!why)

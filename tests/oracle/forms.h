@@ -24,7 +24,7 @@ struct tally {
 	uint64_t stopped; /* only the interpreter does: not supported, or an input is unknown */
 	uint64_t same;	  /* compared, no difference */
 	uint64_t whole;	  /* of those, with all inputs known; of these: */
-	uint64_t unk_reg, unk_flag, unk_mem; /* something defined came out unknown */
+	uint64_t unk_reg, unk_flag, unk_mem, unk_vec; /* something defined came out unknown */
 	uint64_t whole_stopped;
 	uint64_t differ;
 };

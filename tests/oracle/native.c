@@ -14,17 +14,18 @@
 
 /* What the assembly below reads and writes; the offsets stand there as numbers. */
 struct native_area {
-	uint64_t in[16];    /* 0 */
-	uint64_t in_flags;  /* 128 */
-	uint64_t in_rip;    /* 136 */
-	uint64_t host_rsp;  /* 144 */
-	uint64_t exit;	    /* 152 */
-	uint64_t out[16];   /* 160 */
-	uint64_t out_flags; /* 288 */
-	const void *vec;    /* 296 */
-	uint32_t mxcsr;	    /* 304 */
-	uint32_t level;	    /* 308: 0 SSE, 1 AVX, 2 AVX-512 */
-	uint64_t stack[32]; /* 312 … 568 */
+	uint64_t in[16];		  /* 0 */
+	uint64_t in_flags;		  /* 128 */
+	uint64_t in_rip;		  /* 136 */
+	uint64_t host_rsp;		  /* 144 */
+	uint64_t exit;			  /* 152 */
+	uint64_t out[16];		  /* 160 */
+	uint64_t out_flags;		  /* 288 */
+	const void *vec;		  /* 296 */
+	uint32_t mxcsr;			  /* 304 */
+	uint32_t level;			  /* 308: 0 SSE, 1 AVX, 2 AVX-512 with BW */
+	uint64_t stack[32];		  /* 312 … 568 */
+	uint64_t out_vec[NATIVE_VECTORS]; /* 568 */
 } native_area;
 _Static_assert(offsetof(struct native_area, stack) == 312, "as the assembly has it");
 
@@ -60,8 +61,8 @@ __asm__(
 "	.irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
 "	vmovdqu64 \\i*64(%rax), %zmm\\i\n"
 "	.endr\n"
-"	.irp i,1,2,3,4,5,6,7\n"
-"	kmovw 2048+\\i*8(%rax), %k\\i\n"
+"	.irp i,0,1,2,3,4,5,6,7\n"
+"	kmovq 2048+\\i*8(%rax), %k\\i\n"
 "	.endr\n"
 "3:\n"
 "	lea native_area+568(%rip), %rsp\n"
@@ -112,6 +113,28 @@ __asm__(
 "	lea native_area+568(%rip), %rsp\n"
 "	pushfq\n"
 "	popq native_area+288(%rip)\n"
+"	cmpq $0, native_area+296(%rip)\n"
+"	je native_exit_fault\n"
+"	lea native_area+568(%rip), %rax\n"
+"	cmpl $1, native_area+308(%rip)\n"
+"	ja 7f\n"
+"	jb 6f\n"
+"	.irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
+"	vmovdqu %ymm\\i, \\i*64(%rax)\n"
+"	.endr\n"
+"	jmp native_exit_fault\n"
+"6:\n"
+"	.irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
+"	movdqu %xmm\\i, \\i*64(%rax)\n"
+"	.endr\n"
+"	jmp native_exit_fault\n"
+"7:\n"
+"	.irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+"	vmovdqu64 %zmm\\i, \\i*64(%rax)\n"
+"	.endr\n"
+"	.irp i,0,1,2,3,4,5,6,7\n"
+"	kmovq %k\\i, 2048+\\i*8(%rax)\n"
+"	.endr\n"
 "native_exit_fault:\n"
 "	lea native_area+568(%rip), %rsp\n"
 "	pushq $2\n"
@@ -151,7 +174,7 @@ static void on_fault(int sig, siginfo_t *info, void *ctx)
 static uint32_t vector_level(void)
 {
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx512f"))
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
 		return 2;
 	return __builtin_cpu_supports("avx") ? 1 : 0;
 }
@@ -237,4 +260,6 @@ void native_run(const uint8_t *slot, const struct native_regs *in, const void *v
 	out->exit = fault_sig ? NATIVE_FAULT : (enum native_exit)native_area.exit;
 	memcpy(out->regs.r, native_area.out, sizeof(out->regs.r));
 	out->regs.flags = native_area.out_flags;
+	out->vec = native_area.out_vec;
+	out->vec_bytes = !vec ? 0 : native_area.level == 2 ? 64 : native_area.level ? 32 : 16;
 }

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NATIVE_VECTORS (32 * 8 + 8) /* words: 32 registers of 64 bytes, then 8 masks */
 #define NATIVE_SLOT 0x100
 #define NATIVE_BEFORE_AT 0x00
 #define NATIVE_INSN_AT 0x40
@@ -39,6 +40,9 @@ struct native_result {
 	struct native_regs regs; /* unset after a fault */
 	enum native_exit exit;
 	int sig; /* NATIVE_FAULT: the signal */
+	/* Vector registers, as trial_make() lays them out, until the next one runs; of each so many bytes. */
+	const uint64_t *vec;
+	uint32_t vec_bytes;
 };
 
 /* Takes over SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP, until native_end() gives them back: the

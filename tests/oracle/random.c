@@ -43,7 +43,7 @@ static void place(struct random_run *r, struct trial *t, uint64_t number)
 static void run_native(const struct trial *t, struct native_result *cpu)
 {
 	native_set_gs_base(t->gs);
-	native_run(t->place.code, &t->regs, t->in.vector ? trial_vectors() : NULL, cpu);
+	native_run(t->place.code, &t->regs, t->in.vector ? t->vec : NULL, cpu);
 }
 
 /* Finds out which forms the CPU does not know, or cannot be made. */
@@ -191,7 +191,7 @@ static void tally_add(struct tally *to, const struct tally *t)
 static void print_tally(const char *name, const struct tally *t)
 {
 	printf("# %-28s %8llu %8llu %6llu %6llu %7llu %7llu | %7llu %6.1f%% %6.1f%% %6.1f%% "
-	       "%6llu\n",
+	       "%6.1f%% %6llu\n",
 	       name, (unsigned long long)t->run, (unsigned long long)t->same,
 	       (unsigned long long)t->faults, (unsigned long long)t->went_on,
 	       (unsigned long long)t->refused, (unsigned long long)t->stopped,
@@ -199,6 +199,7 @@ static void print_tally(const char *name, const struct tally *t)
 	       t->whole ? 100.0 * (double)t->unk_reg / (double)t->whole : 0,
 	       t->whole ? 100.0 * (double)t->unk_flag / (double)t->whole : 0,
 	       t->whole ? 100.0 * (double)t->unk_mem / (double)t->whole : 0,
+	       t->whole ? 100.0 * (double)t->unk_vec / (double)t->whole : 0,
 	       (unsigned long long)t->whole_stopped);
 }
 
@@ -215,9 +216,9 @@ static void print_table(struct random_run *r, bool all)
 	struct tally sum[2] = { { 0 } };
 	uint32_t run[2] = { 0 }, same[2] = { 0 };
 
-	printf("# %-28s %8s %8s %6s %6s %7s %7s | %7s %7s %7s %7s %6s\n", "instruction", "run",
+	printf("# %-28s %8s %8s %6s %6s %7s %7s | %7s %7s %7s %7s %7s %6s\n", "instruction", "run",
 	       "same", "faults", "wenton", "refused", "stopped", "whole", "unkreg", "unkflag",
-	       "unkmem", "stop");
+	       "unkmem", "unkvec", "stop");
 	memset(by, 0, sizeof(by));
 	for (uint32_t i = 0; i < r->forms.n; i++) {
 		const struct form *f = &r->forms.form[i];

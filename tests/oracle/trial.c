@@ -426,13 +426,120 @@ static void choose_preludes(struct trial *t, struct rng *r)
 
 		if (t->in.z.meta.category == ZYDIS_CATEGORY_POP)
 			about = t->regs.r[UR_RSP];
-		p->addr = about + rng_below(r, 24) - 12;
+		p->addr = about + rng_below(r, 24 + (t->in.vector ? t->mem[0].size : 0)) - 12;
 		p->w = (uint8_t)rng_below(r, 4);
 		/* where a branch goes stays: elsewhere there is nothing to come back from */
 		p->value = t->in.cls >= INSN_BRANCH ? get_memory(t, p->addr, 8) : rng_value(r);
 		p->unknown = rng_chance(r, 25);
 		if (p->addr >= lo && p->addr + 8 <= lo + TRIAL_DATA)
 			t->nprelude++;
+	}
+}
+
+/* A word of a vector: bytes at which comparisons change their ways, or numbers, small ones among them. */
+static uint64_t vector_word(struct rng *r, uint32_t kind)
+{
+	static const uint8_t byte[8] = { 0, 0, 1, 0x7f, 0x80, 0xff, 'a', 'b' };
+	double d;
+	float f[2];
+	uint64_t v = 0;
+
+	switch (kind) {
+	case 0:
+		for (int i = 0; i < 8; i++)
+			v = v << 8 | byte[rng_below(r, 8)];
+		return v;
+	case 1:
+		d = (double)(int64_t)rng_value(r) / (rng_chance(r, 50) ? 1 : 2);
+		memcpy(&v, &d, sizeof(v));
+		return v;
+	case 2:
+		for (int i = 0; i < 2; i++)
+			f[i] = (float)(int32_t)rng_value(r) / (rng_chance(r, 50) ? 1 : 2);
+		memcpy(&v, f, sizeof(v));
+		return v;
+	case 3: /* not numbers, infinities, denormals */
+		v = rng_u64(r) & 0x800fffff807fffffull;
+		if (rng_chance(r, 30))
+			v &= 0x8000000080000000ull;
+		return rng_chance(r, 50) ? v | 0x7ff000007f800000ull : v;
+	default:
+		return rng_value(r);
+	}
+}
+
+static bool has_many_addresses(const struct insn *in)
+{
+	for (int i = 0; i < in->z.operand_count; i++)
+		if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    in->op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB)
+			return true;
+	return false;
+}
+
+/* Where a vector or mask register is in t->vec, and how many words it has there; -1 if it is none. */
+static int vector_at(ZydisRegister reg, uint32_t *words)
+{
+	int n = ZydisRegisterGetId(reg);
+
+	switch (ZydisRegisterGetClass(reg)) {
+	case ZYDIS_REGCLASS_XMM:
+	case ZYDIS_REGCLASS_YMM:
+	case ZYDIS_REGCLASS_ZMM:
+		*words = 8;
+		return n * 8;
+	case ZYDIS_REGCLASS_MASK:
+		*words = 1;
+		return 32 * 8 + n;
+	default:
+		return -1;
+	}
+}
+
+/* Like what is in memory, or in another register, but for a byte. */
+static void make_alike(struct trial *t, struct rng *r, int at, int other)
+{
+	for (int i = 0; i < 8; i++) {
+		if (other >= 0)
+			t->vec[at + i] = t->vec[other + i];
+		else if (t->nmem)
+			t->vec[at + i] = get_memory(t, t->mem[0].ea + 8 * (uint64_t)i, 8);
+	}
+	if (rng_chance(r, 60))
+		t->vec[at + (int)rng_below(r, 8)] ^= 1ull << rng_below(r, 64);
+}
+
+/* The values of vector registers; and which words of those that are named are known. */
+static void choose_vectors(struct trial *t, struct rng *r)
+{
+	uint32_t words, kind;
+	int at, last = -1;
+
+	for (uint32_t i = 0; i < 32 * 8; i++)
+		t->vec[i] = i * 0x25 & 0x7f;
+	for (uint32_t i = 0; i < 8; i++)
+		t->vec[32 * 8 + i] = rng_chance(r, 20) ? ~0ull : rng_value(r);
+	t->nvec = 0;
+	for (int i = 0; i < t->in.z.operand_count; i++) {
+		const ZydisDecodedOperand *op = &t->in.op[i];
+
+		if (op->type != ZYDIS_OPERAND_TYPE_REGISTER)
+			continue;
+		at = vector_at(op->reg.value, &words);
+		if (at < 0 || t->nvec + words > TRIAL_VECTORS)
+			continue;
+		kind = (uint32_t)rng_below(r, 5);
+		for (uint32_t k = 0; k < words && words > 1 && !has_many_addresses(&t->in); k++)
+			t->vec[(uint32_t)at + k] = vector_word(r, kind);
+		if (words > 1 && rng_chance(r, 40) && !has_many_addresses(&t->in))
+			make_alike(t, r, at, last);
+		last = words > 1 ? at : last;
+		kind = (uint32_t)rng_below(r, 4); /* a quarter in part */
+		for (uint32_t k = 0; k < words; k++)
+			if (kind || rng_chance(r, 50))
+				t->vec_known[t->nvec++] = (uint16_t)((uint32_t)at + k);
+			else
+				t->whole = false;
 	}
 }
 
@@ -490,6 +597,7 @@ static void finish(struct trial *t, struct rng *r)
 {
 	choose_preludes(t, r);
 	choose_unknowns(t, r);
+	choose_vectors(t, r);
 	memcpy(t->initial, t->place.data, TRIAL_DATA);
 	native_layout(t->place.code, t->bytes, t->len);
 }
@@ -532,17 +640,6 @@ void trial_apply_preludes(struct trial *t)
 		set_memory(t, t->prelude[i].addr, &v, 1u << t->prelude[i].w);
 	}
 	memcpy(t->before, t->place.data, TRIAL_DATA);
-}
-
-const void *trial_vectors(void)
-{
-	static uint64_t v[32 * 8 + 8];
-
-	for (size_t i = 0; i < 32 * 8; i++)
-		v[i] = i * 0x25 & 0x7f;
-	for (size_t i = 0; i < 8; i++)
-		v[32 * 8 + i] = 0xa5c3 >> i;
-	return v;
 }
 
 void trial_print(const struct trial *t)

@@ -18,6 +18,7 @@
 #define TRIAL_PAGE 4096
 #define TRIAL_DATA (2 * TRIAL_PAGE) /* bytes of memory, between pages that cannot be accessed */
 #define TRIAL_PRELUDES 4
+#define TRIAL_VECTORS 40 /* 8 words of at most four registers, masks */
 
 /* Where a trial takes place. */
 struct place {
@@ -55,6 +56,10 @@ struct trial {
 	struct prelude prelude[TRIAL_PRELUDES];
 	uint32_t nmem;
 	struct trial_mem mem[4];
+	uint64_t vec[NATIVE_VECTORS]; /* vector registers, then masks */
+	/* Of those that the instruction names, the words that the interpreter is told. */
+	uint32_t nvec;
+	uint16_t vec_known[TRIAL_VECTORS];
 	bool whole;		     /* nothing is unknown, all flags live */
 	uint8_t initial[TRIAL_DATA]; /* as the interpreter's memory is */
 	uint8_t before[TRIAL_DATA];  /* with the preludes: as the CPU meets it */
@@ -69,9 +74,6 @@ bool trial_make_form(struct trial *t, struct form *form, uint64_t number);
 
 /* Writes the preludes to the place's data: what the CPU is to meet. */
 void trial_apply_preludes(struct trial *t);
-
-/* Vector registers for native_run(): 32 of 64 bytes, then 8 masks. Elements are small numbers. */
-const void *trial_vectors(void);
 
 /* Prints the instruction and its registers. */
 void trial_print(const struct trial *t);
