@@ -11,10 +11,11 @@
 #include "sketch/batch_scan.h"
 #include "sketch/hot_priv.h"
 
-#define SLOT_BITS 11  /* of the table: a piece fills an eighth of it */
-#define SIEVE_BITS 10 /* a piece of different values: three or four in one */
-#define ENTERS 32     /* what is less than that part of a piece does not enter a full list */
-#define SIEVED 32     /* a piece of fewer is not worth the sieve */
+#define SLOT_BITS 11 /* of the table: a piece fills an eighth of it */
+#define FEW 64	     /* use only … */
+#define FEW_BITS 9
+#define ENTERS 32 /* what is less than that part of a piece does not enter a full list */
+#define SIEVED 32 /* a piece of fewer is not worth the sieve */
 
 struct table {
 	uint64_t value[1u << SLOT_BITS];
@@ -30,12 +31,14 @@ static unsigned hash(uint64_t value, unsigned bits)
 
 static void count_in_table(struct table *t, const uint64_t *v, unsigned n)
 {
+	unsigned bits = n <= FEW ? FEW_BITS : SLOT_BITS;
+
 	t->n = 0;
 	for (unsigned i = 0; i < n; i++) {
-		unsigned s = hash(v[i], SLOT_BITS);
+		unsigned s = hash(v[i], bits);
 
 		while (t->count[s] && t->value[s] != v[i])
-			s = (s + 1) & ((1u << SLOT_BITS) - 1);
+			s = (s + 1) & ((1u << bits) - 1);
 		t->value[s] = v[i];
 		t->used[t->n] = (uint16_t)s;
 		t->n += !t->count[s]++;
@@ -61,7 +64,8 @@ static uint64_t enter(struct hot *h, uint64_t value, uint64_t c, uint64_t before
 
 	if (h->n < h->capacity) {
 		*rc = hot_append(h, value, most, before);
-		*least = least_of(h);
+		if (h->n == h->capacity)
+			*least = least_of(h);
 		return 0;
 	}
 	gone = h->e[*least].count;
@@ -77,7 +81,7 @@ static int add_new(struct hot *h, const uint64_t *v, unsigned n, unsigned enters
 {
 	static _Thread_local struct table t;
 	uint64_t before = h->rest, out = before;
-	unsigned least = least_of(h);
+	unsigned least = h->n == h->capacity ? least_of(h) : 0;
 	int rc = 0;
 
 	count_in_table(&t, v, n);
@@ -106,48 +110,65 @@ static void drop_rare(struct hot *h)
 	h->n = (uint16_t)k;
 }
 
-/* The list is full. Of v, in which entries from `from` on may be. */
-static int sieve(struct hot *h, uint64_t *v, unsigned n, unsigned from, unsigned enters)
+/* Hot ones first, roughly. */
+static void lift(struct hot *h, unsigned i)
 {
-	uint16_t in[1u << SIEVE_BITS] = { 0 };
-	uint64_t most = 0, before = h->rest;
-	unsigned k = 0, fullest = 0;
+	struct entry e = h->e[i];
+
+	if (i && h->e[i - 1].count < e.count) {
+		h->e[i] = h->e[i - 1];
+		h->e[i - 1] = e;
+	}
+}
+
+/* Of a piece the values that counters do not rule out, less those in entries from `from` on; to v, how many. */
+static unsigned often(const struct hot *h, uint64_t *v, const uint64_t *value, unsigned n,
+		      unsigned from, const uint8_t *in, const uint16_t *which, unsigned enters)
+{
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		v[k] = value[i];
+		k += in[which[i]] >= enters;
+	}
+	for (unsigned i = from; i < h->n && k; i++)
+		if (in[scan_hash(h->e[i].value)] >= enters)
+			k = scan_take(v, k, h->e[i].value);
+	return k;
+}
+
+/* The list is full. Of a piece, in which entries from `from` on may be. */
+static int sieve(struct hot *h, const uint64_t *value, unsigned n, unsigned from, unsigned enters)
+{
+	uint8_t in[SCAN_SIEVE];
+	uint16_t which[SCAN_MAX];
+	uint64_t before = h->rest, v[SCAN_MAX];
+	unsigned k, fullest;
 	int rc = 0;
+	bool one;
 
-	for (unsigned i = 0; i < n; i++) {
-		unsigned c = ++in[hash(v[i], SIEVE_BITS)];
-
-		fullest = c > fullest ? c : fullest;
-	}
+	scan_sieve(in, which, value, n);
+	one = n > UINT8_MAX && !in[which[0]]; /* which cannot count as far */
+	if (one)
+		in[which[0]] = UINT8_MAX;
 	for (unsigned i = from; i < h->n; i++) {
-		uint16_t *b = &in[hash(h->e[i].value, SIEVE_BITS)];
+		uint8_t *b = &in[scan_hash(h->e[i].value)];
+		unsigned c = *b ? scan_count(value, n, h->e[i].value) : 0;
 
-		if (*b) {
-			unsigned left = scan_take(v, n, h->e[i].value);
-
-			h->e[i].count += n - left;
-			*b = (uint16_t)(*b - (n - left));
-			n = left;
-		}
+		h->e[i].count += c;
+		*b = (uint8_t)(one ? *b : *b - c);
+		if (c && i > from) /* those before are not looked at again */
+			lift(h, i);
 	}
-	if (fullest < enters) {
-		h->rest = before + (n ? fullest : 0);
-		drop_rare(h);
-		return 0;
+	fullest = scan_fullest(in, UINT8_MAX);
+	if (fullest >= enters) {
+		fullest = scan_fullest(in, (uint8_t)(enters - 1));
+		k = often(h, v, value, n, from, in, which, enters);
+		if (k)
+			rc = add_new(h, v, k, enters);
 	}
-	/* what may be often */
-	for (unsigned i = 0; i < n; i++) {
-		unsigned c = in[hash(v[i], SIEVE_BITS)];
-		uint64_t x = v[i];
-
-		v[k] = x;
-		k += c >= enters;
-		most = c < enters && c > most ? c : most;
-	}
-	if (k)
-		rc = add_new(h, v, k, enters);
-	if (before + most > h->rest)
-		h->rest = before + most;
+	if (before + fullest > h->rest)
+		h->rest = before + fullest;
 	drop_rare(h);
 	return rc;
 }
@@ -165,21 +186,10 @@ static void add_different(struct hot *h, const uint64_t *v, unsigned n)
 	drop_rare(h);
 }
 
-/* Hot ones first, roughly. */
-static void lift(struct hot *h, unsigned i)
-{
-	struct entry e = h->e[i];
-
-	if (i && h->e[i - 1].count < e.count) {
-		h->e[i] = h->e[i - 1];
-		h->e[i - 1] = e;
-	}
-}
-
 static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 {
 	bool full = h->n == h->capacity || h->rest;
-	unsigned left = n, i = 0;
+	unsigned left = n, i = 0, enters = full ? n / ENTERS + 1 : 1;
 	uint64_t v[SCAN_MAX];
 
 	if (full && scan_differ(value, n)) {
@@ -189,6 +199,8 @@ static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 	if (h->n) { /* mostly there is a hottest one */
 		unsigned c = scan_count(value, n, h->e[0].value);
 
+		if (full && n >= SIEVED && c < n / 8)
+			return sieve(h, value, n, 0, enters);
 		h->e[0].count += c;
 		if (c == n)
 			return 0;
@@ -208,11 +220,17 @@ static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 	if (!left)
 		return 0;
 	if (full && left >= SIEVED)
-		return sieve(h, v, left, i, n / ENTERS + 1);
-	if (add_new(h, v, left, full ? n / ENTERS + 1 : 1))
+		return sieve(h, v, left, i, enters);
+	if (add_new(h, v, left, enters))
 		return -1;
 	drop_rare(h);
 	return 0;
+}
+
+void hot_expect(const struct hot *h)
+{
+	for (unsigned i = 0; i < h->n; i += 64 / sizeof(struct entry))
+		__builtin_prefetch(&h->e[i], 1);
 }
 
 int hot_add_many(struct hot *h, const uint64_t *value, unsigned n)

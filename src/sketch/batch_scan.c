@@ -2,6 +2,7 @@
 #include "sketch/batch_scan.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 #define DIFFER_FROM 64 /* values */
 
@@ -11,6 +12,16 @@ static bool vectors(void)
 
 	if (can < 0)
 		can = !!__builtin_cpu_supports("avx512f");
+	return can;
+}
+
+/* … of bytes. */
+static bool bytes(void)
+{
+	static signed char can = -1;
+
+	if (can < 0)
+		can = vectors() && __builtin_cpu_supports("avx512bw");
 	return can;
 }
 
@@ -75,6 +86,124 @@ __attribute__((target("avx512f,popcnt"))) static unsigned others_vectors(uint64_
 unsigned scan_others(uint64_t *to, const uint64_t *v, unsigned n, uint64_t x)
 {
 	return vectors() ? others_vectors(to, v, n, x) : others_plain(to, v, n, x);
+}
+
+static void hashes_plain(uint16_t *to, const uint64_t *v, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		to[i] = (uint16_t)scan_hash(v[i]);
+}
+
+__attribute__((target("avx512f"))) static void hashes_vectors(uint16_t *to, const uint64_t *v,
+							      unsigned n)
+{
+	__m512i by = _mm512_set1_epi64(0x9e3779b1), low = _mm512_set1_epi64(SCAN_SIEVE - 1);
+	unsigned i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		__m512i x = _mm512_loadu_si512(v + i);
+
+		x = _mm512_mul_epu32(_mm512_xor_si512(x, _mm512_srli_epi64(x, 32)), by);
+		x = _mm512_and_si512(_mm512_srli_epi64(x, 22), low);
+		_mm_storeu_si128((__m128i *)(void *)(to + i), _mm512_cvtepi64_epi16(x));
+	}
+	hashes_plain(to + i, v + i, n - i);
+}
+
+/* Two tables in turn: what is added to a counter need not wait for what the value before, often the same one, added
+ * to it. */
+static void count_hashes(uint8_t in[2][SCAN_SIEVE], const uint16_t *which, unsigned n)
+{
+	unsigned i = 0;
+
+	memset(in, 0, 2 * SCAN_SIEVE);
+	for (; i + 2 <= n; i += 2) {
+		in[0][which[i]]++;
+		in[1][which[i + 1]]++;
+	}
+	if (i < n)
+		in[0][which[i]]++;
+}
+
+static void add_plain(uint8_t *to, const uint8_t in[2][SCAN_SIEVE])
+{
+	for (unsigned i = 0; i < SCAN_SIEVE; i += 16) {
+		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)(in[0] + i));
+		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in[1] + i));
+
+		_mm_storeu_si128((__m128i *)(void *)(to + i), _mm_add_epi8(a, b));
+	}
+}
+
+__attribute__((target("avx512f,avx512bw"))) static void add_vectors(uint8_t *to,
+								    const uint8_t in[2][SCAN_SIEVE])
+{
+	for (unsigned i = 0; i < SCAN_SIEVE; i += 64)
+		_mm512_storeu_si512(to + i, _mm512_add_epi8(_mm512_loadu_si512(in[0] + i),
+							    _mm512_loadu_si512(in[1] + i)));
+}
+
+void scan_sieve(uint8_t sieve[SCAN_SIEVE], uint16_t *which, const uint64_t *v, unsigned n)
+{
+	uint8_t in[2][SCAN_SIEVE];
+
+	if (vectors())
+		hashes_vectors(which, v, n);
+	else
+		hashes_plain(which, v, n);
+	count_hashes(in, which, n);
+	if (bytes())
+		add_vectors(sieve, in);
+	else
+		add_plain(sieve, in);
+}
+
+/* c, or 0 where it is more than the most. */
+static __m128i no_more(__m128i c, __m128i most)
+{
+	return _mm_and_si128(c, _mm_cmpeq_epi8(_mm_min_epu8(c, most), c));
+}
+
+static unsigned fullest_plain(const uint8_t *sieve, uint8_t most)
+{
+	__m128i limit = _mm_set1_epi8((char)most);
+	__m128i m[2] = { _mm_setzero_si128(), _mm_setzero_si128() };
+	uint8_t each[16];
+	unsigned fullest = 0;
+
+	for (unsigned i = 0; i < SCAN_SIEVE; i += 32) {
+		const __m128i *c = (const __m128i *)(const void *)(sieve + i);
+
+		m[0] = _mm_max_epu8(m[0], no_more(_mm_loadu_si128(c), limit));
+		m[1] = _mm_max_epu8(m[1], no_more(_mm_loadu_si128(c + 1), limit));
+	}
+	_mm_storeu_si128((__m128i *)(void *)each, _mm_max_epu8(m[0], m[1]));
+	for (unsigned i = 0; i < sizeof(each); i++)
+		fullest = each[i] > fullest ? each[i] : fullest;
+	return fullest;
+}
+
+__attribute__((target("avx512f,avx512bw"))) static unsigned fullest_vectors(const uint8_t *sieve,
+									    uint8_t most)
+{
+	__m512i limit = _mm512_set1_epi8((char)most), m = _mm512_setzero_si512();
+	uint8_t each[64];
+	unsigned fullest = 0;
+
+	for (unsigned i = 0; i < SCAN_SIEVE; i += 64) {
+		__m512i c = _mm512_loadu_si512(sieve + i);
+
+		m = _mm512_mask_max_epu8(m, _mm512_cmple_epu8_mask(c, limit), m, c);
+	}
+	_mm512_storeu_si512(each, m);
+	for (unsigned i = 0; i < sizeof(each); i++)
+		fullest = each[i] > fullest ? each[i] : fullest;
+	return fullest;
+}
+
+unsigned scan_fullest(const uint8_t sieve[SCAN_SIEVE], uint8_t most)
+{
+	return bytes() ? fullest_vectors(sieve, most) : fullest_plain(sieve, most);
 }
 
 static bool differ_plain(const uint64_t *v, unsigned n, bool rises)

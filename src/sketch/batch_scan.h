@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #define SCAN_MAX 256
+#define SCAN_SIEVE \
+	1024 /* counters of a sieve: a full piece of different values has three or four in one */
 
 /* How often x occurs. */
 unsigned scan_count(const uint64_t *v, unsigned n, uint64_t x);
@@ -17,6 +19,15 @@ static inline unsigned scan_take(uint64_t *v, unsigned n, uint64_t x)
 {
 	return scan_others(v, v, n, x);
 }
+/* The sieve's counter of a value. */
+static inline unsigned scan_hash(uint64_t v)
+{
+	return (uint32_t)(v ^ v >> 32) * 0x9e3779b1u >> 22;
+}
+/* … of n values, to `which`; how many have each, modulo 256, to `sieve`. */
+void scan_sieve(uint8_t sieve[SCAN_SIEVE], uint16_t *which, const uint64_t *v, unsigned n);
+/* The largest of a sieve's counters that are no more than `most`. */
+unsigned scan_fullest(const uint8_t sieve[SCAN_SIEVE], uint8_t most);
 /* They rise or fall all the way, so that no two are equal. For few of them it is not looked at. */
 bool scan_differ(const uint64_t *v, unsigned n);
 

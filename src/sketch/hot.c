@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
+
 const char *const hot_method_name[HOT_METHOD_N] = { "space-saving", "counting" };
 
 #define TAU_GROWTH 1.1 /* Gibbons and Matias */
@@ -34,23 +36,11 @@ int hot_method_by_name(const char *name)
 	return -1;
 }
 
-/* xorshift64* (Vigna) */
 static _Thread_local uint64_t random_state = 0x9e3779b97f4a7c15ull;
 
 void hot_seed(uint64_t seed)
 {
 	random_state = seed * 2 + 1;
-}
-
-static double uniform(void)
-{
-	uint64_t x = random_state;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	random_state = x;
-	return (double)(x * 0x2545f4914f6cdd1dull >> 11) * 0x1p-53;
 }
 
 struct hot *hot_new(enum hot_method method, unsigned capacity)
@@ -145,7 +135,7 @@ int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
 /* Tosses before the first success, of probability 1 / tau. */
 static uint64_t failures(double tau)
 {
-	double n = tau > 1 ? floor(log(1 - uniform()) / log1p(-1 / tau)) : 0;
+	double n = tau > 1 ? floor(log(1 - random_part(&random_state)) / log1p(-1 / tau)) : 0;
 
 	return n < 0x1p62 ? (uint64_t)n : 1ull << 62;
 }
@@ -162,7 +152,7 @@ static void raise_to(struct hot *h, double next)
 		return;
 	for (unsigned i = 0; i < h->n; i++) {
 		struct entry e = h->e[i];
-		uint64_t lost = uniform() < h->tau / next ? 0 : 1 + failures(next);
+		uint64_t lost = random_part(&random_state) < h->tau / next ? 0 : 1 + failures(next);
 
 		if (lost >= e.count)
 			continue;
@@ -185,7 +175,7 @@ static void thin(struct hot *h)
 static int enter_counting(struct hot *h, uint64_t value, uint64_t n)
 {
 	/* a toss is cheaper than drawing how many fail */
-	uint64_t skipped = n == 1 ? uniform() * h->tau >= 1 : failures(h->tau);
+	uint64_t skipped = n == 1 ? random_part(&random_state) * h->tau >= 1 : failures(h->tau);
 
 	if (skipped >= n)
 		return 0;

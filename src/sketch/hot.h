@@ -69,6 +69,8 @@ int hot_add_weighted(struct hot *h, uint64_t value, double weight);
  * tight as if what is rare in the stretch had been left out of it. -1 without memory: some of them are
  * added. */
 int hot_add_many(struct hot *h, const uint64_t *value, unsigned n);
+/* Soon many will be added: has the list brought into the cache. */
+void hot_expect(const struct hot *h);
 /* Adds src to dst: of both streams, with bounds that hold for both. Of one method; capacities may differ
  * (dst's holds). -1 without memory or if the methods differ (dst is unchanged). Counting samples that
  * are not exact: the bounds widen with the number of lists merged. */

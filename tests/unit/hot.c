@@ -66,7 +66,7 @@ static void count_violations(const struct hot *h, const uint64_t *exact, unsigne
 	unsigned n = hot_top(h, v, 64);
 
 	for (unsigned i = 0; i < n; i++) {
-		double is = (double)exact[v[i].value];
+		double is = (double)exact[(uint32_t)v[i].value]; /* alike() or not */
 
 		(*all)++;
 		if (is < v[i].low || is > v[i].high)
@@ -149,23 +149,32 @@ static uint64_t hard_value_of(int kind, int i)
 }
 #define HARD 12
 
+/* Values that batch.c's sieve does not tell apart. */
+static uint64_t alike(uint64_t x)
+{
+	return x | x << 32;
+}
+
 static void test_many_at_once(void **unused)
 {
 	(void)unused;
-	for (int round = 0; round < HARD * 5; round++) {
+	for (int round = 0; round < HARD * 10; round++) {
 		static const unsigned sizes[] = { 1, 9, 64, 256, 1000 };
+		bool all_alike = round / HARD % 2;
 		uint64_t *exact = calloc(VALUES, sizeof(*exact)), batch[1000];
 		struct hot *h = hot_new(HOT_SPACE_SAVING, 16);
 		struct hot_value v[16];
 		unsigned bad = 0, all = 0, distinct = 0, n;
 
 		for (int i = 0; i < STREAM; i += (int)n) {
-			n = 1 + (unsigned)draw() % sizes[round / HARD];
+			n = 1 + (unsigned)draw() % sizes[round / HARD / 2];
 			if (n > (unsigned)(STREAM - i))
 				n = (unsigned)(STREAM - i);
 			for (unsigned k = 0; k < n; k++) {
 				batch[k] = hard_value_of(round % HARD, i + (int)k);
 				exact[batch[k]]++;
+				if (all_alike)
+					batch[k] = alike(batch[k]);
 			}
 			assert_int_equal(hot_add_many(h, batch, n), 0);
 		}
@@ -178,8 +187,12 @@ static void test_many_at_once(void **unused)
 			bool found = false;
 
 			distinct += exact[x] != 0;
-			for (unsigned i = 0; i < n; i++)
-				found |= v[i].value == x;
+			for (unsigned i = 0; i < n; i++) {
+				bool same = v[i].value == (all_alike ? alike(x) : x);
+
+				assert_false(found && same); /* each is there once */
+				found |= same;
+			}
 			if (!found)
 				assert_true((double)exact[x] <= hot_rest_bound(h));
 		}
@@ -187,6 +200,37 @@ static void test_many_at_once(void **unused)
 		hot_free(h);
 		free(exact);
 	}
+}
+
+/* A value that overtakes another one while the sieve counts, and shares a counter with one that is to enter. */
+static void test_overtaken_in_the_sieve(void **unused)
+{
+	static const struct {
+		uint64_t before, piece;
+	} times[] = { { 1000, 64 }, { 100, 1 }, { 95, 100 }, { 90, 0 }, { 0, 91 } };
+	struct hot *h = hot_new(HOT_SPACE_SAVING, 4);
+	struct hot_value v[4];
+	uint64_t piece[256];
+	unsigned n = 0;
+
+	(void)unused;
+	for (unsigned i = 0; i < 5; i++) {
+		if (times[i].before)
+			assert_int_equal(hot_add(h, alike(i + 1), times[i].before), 0);
+		for (unsigned k = 0; k < times[i].piece; k++)
+			piece[n++] = alike(i + 1);
+	}
+	assert_int_equal(n, 256);
+	assert_int_equal(hot_add_many(h, piece, n), 0);
+	n = hot_top(h, v, 4);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t x = (uint32_t)v[i].value - 1, exact = times[x].before + times[x].piece;
+
+		assert_true(v[i].low <= (double)exact && (double)exact <= v[i].high);
+		for (unsigned k = 0; k < i; k++)
+			assert_true(v[k].value != v[i].value);
+	}
+	hot_free(h);
 }
 
 /* Values and streams of a list, all of one capacity, moved by a constant. */
@@ -611,6 +655,7 @@ int main(void)
 		cmocka_unit_test(test_exact_below_capacity),
 		cmocka_unit_test(test_space_saving_bounds_are_certain),
 		cmocka_unit_test(test_many_at_once),
+		cmocka_unit_test(test_overtaken_in_the_sieve),
 		cmocka_unit_test(test_merge_of_sums),
 		cmocka_unit_test(test_counting_bounds_hold_as_often_as_said),
 		cmocka_unit_test(test_counting_finds_hot_values),
