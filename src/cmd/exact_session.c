@@ -153,13 +153,14 @@ static void closing_line(const struct session *s)
 	exact_totals(s->exact, &t);
 	if (!t.blocks) /* the engine has said why */
 		return;
-	fprintf(stderr, "[ record: %s instructions of %s blocks in %lu processes -> %s ]\n",
+	fprintf(stderr, "[ record: %s instructions of %s blocks in %lu process%s -> %s ]\n",
 		fmt_count(t.instructions, n, sizeof(n)),
 		fmt_count(t.blocks, blocks, sizeof(blocks)), (unsigned long)t.processes,
-		s->o->output);
+		t.processes == 1 ? "" : "es", s->o->output);
 	if (t.native)
-		fprintf(stderr, "[ %lu programs ran without the engine and are not in it ]\n",
-			(unsigned long)t.native);
+		fprintf(stderr, "[ %lu program%s ran without the engine and %s not in it ]\n",
+			(unsigned long)t.native, t.native == 1 ? "" : "s",
+			t.native == 1 ? "is" : "are");
 	if (t.uncounted)
 		fprintf(stderr, "[ %s instructions whose code kept changing are not in it ]\n",
 			fmt_count(t.uncounted, n, sizeof(n)));
@@ -187,6 +188,7 @@ static const char *observed(const struct session_options *o)
 	       : o->simulate == SIMULATE_MISSES	   ? "misses"
 	       : o->simulate == SIMULATE_CONFLICTS ? "conflicts"
 	       : mode & EXACT_LINES		   ? "lines"
+	       : mode & EXACT_CALLS		   ? "calls"
 	       : mode & EXACT_VALUES		   ? "values"
 	       : mode & EXACT_ADDRESSES		   ? "addresses"
 						   : "counts";

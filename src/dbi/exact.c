@@ -109,7 +109,7 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 		exact_close(e);
 		return NULL;
 	}
-	e->header->mode = consumer ? mode | EXACT_ORDER : mode;
+	e->header->mode = e->mode = consumer ? mode | EXACT_ORDER : mode;
 	e->consumer = consumer;
 	if (lines)
 		e->header->lines = e->lines = *lines;
@@ -160,6 +160,7 @@ static void leave_code(struct process *p)
 		for (struct code_block *b = p->own; b; b = b->next) {
 			streams_free_block(b);
 			order_free_block(b);
+			calls_free_block(b);
 		}
 		p->own = NULL;
 		while ((m = p->memory)) {
@@ -171,7 +172,7 @@ static void leave_code(struct process *p)
 }
 
 /* All but the process itself: others may still be found to have been forked from it, though with nothing of it. */
-static void release(const struct exact *e, struct process *p)
+static void release(struct exact *e, struct process *p)
 {
 	if (p->released)
 		return;
@@ -180,6 +181,7 @@ static void release(const struct exact *e, struct process *p)
 		streams_free(e, p);
 	if (e->consumer)
 		order_free(e, p);
+	calls_end(p);
 	unmap(p);
 	free(p->block);
 	free(p->inverted);
@@ -427,6 +429,27 @@ static void take_target(const struct exact *e, const struct process *p, struct c
 		b->leaves = at;
 }
 
+/* What its executions in the stream hold, by what is observed. */
+static int block_fields(struct exact *e, const struct process *p, struct code_block *b,
+			const struct exact_block *r, struct err *err)
+{
+	if (e->consumer)
+		return order_block(e, b, r, err);
+	if (e->mode & EXACT_CALLS)
+		return calls_block(p, b, r, err);
+	return e->mode & EXACT_STREAM ? streams_block(b, r, err) : 0;
+}
+
+static int exit_fields(const struct exact *e, struct code_block *b, const struct code_block *of,
+		       const struct exact_exit *r, struct err *err)
+{
+	if (e->consumer)
+		return order_exit(b, of, r, err);
+	if (e->mode & EXACT_CALLS)
+		return 0;
+	return e->mode & EXACT_STREAM ? streams_exit(b, of, r, err) : 0;
+}
+
 static int take_block(struct exact *e, struct process *p, const struct exact_block *r,
 		      struct err *err)
 {
@@ -469,7 +492,7 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 	b->len = r->len;
 	b->next = p->own;
 	p->own = b;
-	if (e->consumer ? order_block(e, b, r, err) : streams && streams_block(b, r, err))
+	if (block_fields(e, p, b, r, err))
 		return -1;
 	while (p->nblock < r->id && p->nblock < MAX_BLOCKS) /* numbers that carry no code */
 		if (!add_block(p, NULL, false, streams))
@@ -500,7 +523,7 @@ static int take_exit(struct exact *e, struct process *p, const struct exact_exit
 	b->leaves = b->site[b->n - 1]->target ? 0 : r->target;
 	b->next = p->own;
 	p->own = b;
-	if (e->consumer ? order_exit(b, of, r, err) : streams && streams_exit(b, of, r, err))
+	if (exit_fields(e, b, of, r, err))
 		return -1;
 	return add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
 }
@@ -537,6 +560,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 		p->thread[p->nthread - 1].at = t->counters;
 		p->thread[p->nthread - 1].stream_at = t->stream;
 		p->thread[p->nthread - 1].firsts = t->firsts;
+		p->thread[p->nthread - 1].tid = t->tid;
 		e->totals.threads++;
 		return 0;
 	case EXACT_CUT:
@@ -903,8 +927,13 @@ int exact_poll(struct exact *e, bool counters, struct err *err)
 
 		if (!p->done && poll_process(e, p, counters, err))
 			return give_up(e);
-		/* who was forked from it and is not known yet, is to get its blocks */
-		if (p->done && p->forked >= p->forks)
+		if (!p->done || p->released)
+			continue;
+		/* who takes its place was there before it ended, and is to get what has not; who was forked from it and
+		 * is not known yet, its blocks */
+		if (new_processes(e, err))
+			return give_up(e);
+		if (p->forked >= p->forks)
 			release(e, p);
 	}
 	if (!(e->header->mode & EXACT_STREAM))

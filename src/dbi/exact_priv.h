@@ -27,6 +27,7 @@ struct code_block {
 	uint64_t pc;		  /* at run time */
 	uint16_t len;		  /* bytes */
 	struct order_code *order; /* EXACT_ORDER; or NULL */
+	struct calls_code *calls; /* EXACT_CALLS, ends in a call or a return; or NULL */
 	uint64_t callee;	  /* of the direct call that it ends in, the image's address */
 	uint64_t
 		leaves; /* run-time address of the direct jump's target, if that is not in its image; else 0 */
@@ -57,8 +58,14 @@ struct sink {
 };
 struct sink_room { /* … its memory */
 	uint64_t *start;
+	uint16_t words;
 	uint8_t size; /* which of the sizes it has, 0: none */
 	uint8_t emptied;
+};
+
+#define EXACT_OFTEN_SIZES 2 /* of sinks of blocks that run often */
+struct sink_free {	    /* one that is not in use */
+	struct sink_free *next;
 };
 
 /* Where an indirect jump, call or return went; when it has been counted, an edge of the profile. */
@@ -74,7 +81,9 @@ struct counted { /* a thread's counters and stream */
 	uint64_t stream_at;
 	struct exact_stream *stream; /* mapped, or NULL */
 	struct order_thread *order;  /* EXACT_ORDER; or NULL */
-	uint64_t firsts;	     /* with lines, or 0 */
+	struct calls_made *calls;    /* EXACT_CALLS; or NULL */
+	uint32_t tid;
+	uint64_t firsts; /* with lines, or 0 */
 };
 
 /* Blocks of one process. */
@@ -117,6 +126,7 @@ struct process {
 	size_t ncut;
 	struct process *successor; /* the same one, with blocks numbered anew; or NULL */
 	void *order;		   /* EXACT_ORDER: the consumer's */
+	struct calls_made *calls;  /* EXACT_CALLS: of the process that it goes on for */
 	bool replaced;		   /* by another image: it has ended */
 	bool done;
 	bool released; /* … and nothing is left of it but this */
@@ -124,6 +134,7 @@ struct process {
 
 struct exact {
 	int fd;
+	uint64_t mode; /* EXACT_… */
 	struct profile *profile;
 	struct exact_header *header;
 	struct process **process;
@@ -141,7 +152,8 @@ struct exact {
 	struct exact_totals totals;
 	char *sinks; /* memory of those that are used often */
 	size_t sinks_used;
-	uint32_t heard; /* the bell */
+	struct sink_free *sinks_free[EXACT_OFTEN_SIZES][EXACT_WORDS_MAX + 1]; /* by words */
+	uint32_t heard;							      /* the bell */
 	bool read_any,
 		read_before; /* the last poll found something in a stream, the one before it */
 };
@@ -195,7 +207,7 @@ void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n)
 int streams_read(struct exact *e, struct process *p, bool last, struct err *err);
 /* Everything that waits goes to the profile. */
 int streams_finish(struct exact *e, struct process *p, struct err *err);
-void streams_free(const struct exact *e, struct process *p);
+void streams_free(struct exact *e, struct process *p);
 void streams_close(struct exact *e);
 
 /* order.c */
@@ -209,5 +221,15 @@ int order_take(struct exact *e, struct process *p, struct counted *c, const uint
 	       struct err *err);
 /* The process has ended: its successor goes on with what the consumer has of it. */
 void order_free(const struct exact *e, struct process *p);
+
+/* calls.c */
+int calls_block(const struct process *p, struct code_block *b, const struct exact_block *r,
+		struct err *err);
+void calls_free_block(struct code_block *b);
+/* Complete executions of a thread: n words. */
+int calls_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
+	       struct err *err);
+/* The process has ended: its successor goes on with calls that have not returned. */
+void calls_end(struct process *p);
 
 #endif

@@ -20,8 +20,9 @@ struct mapped {
 };
 
 struct lines_reader {
-	struct wset *wset; /* the profile's */
-	struct wset_lines data, code, ever;
+	struct wset *wset;     /* the profile's */
+	struct wset_sets sets; /* of the interval so far */
+	struct wset_lines ever;
 	struct mapped *mapped;
 	size_t nmapped;
 	char *stack;
@@ -63,8 +64,7 @@ void lines_free(struct process *p)
 
 	if (!r)
 		return;
-	wset_lines_fini(&r->data);
-	wset_lines_fini(&r->code);
+	wset_sets_fini(&r->sets);
 	wset_lines_fini(&r->ever);
 	free(r->mapped);
 	free(r->stack);
@@ -145,6 +145,14 @@ static bool holds(const struct mapped *m, uint64_t addr)
 	return m && (addr >= m->start || (m->stack && m->start - addr <= STACK_GROWS));
 }
 
+/* Planes come one after the other. The first one's lines are told apart when another one has some. */
+static struct wset_chunk *chunk_of_plane(struct lines_reader *r, const struct exact_touched *c)
+{
+	if (!r->sets.thread.n && wset_join(&r->sets.thread, &r->sets.data, 0))
+		return NULL;
+	return wset_chunk(&r->sets.thread, c->chunk, c->plane);
+}
+
 /* Lines of what is not mapped (an access that faulted) are none of the working set. */
 static int take_touched(const struct exact *e, struct lines_reader *r,
 			const struct exact_touched *c, struct err *err)
@@ -153,15 +161,20 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 	uint64_t bits[EXACT_CHUNK / 64] = { 0 }, base = c->chunk * EXACT_CHUNK << shift;
 	const uint16_t *list = (const void *)c->lines;
 	const struct mapped *m = NULL;
-	struct wset_chunk *to = NULL;
+	struct wset_chunk *to = NULL, *by = NULL;
 
-	if (c->n > EXACT_CHUNK || c->chunk >= 1ull << 35 ||
+	if (c->n > EXACT_CHUNK || c->chunk >= 1ull << 35 || c->plane >= WSET_THREADS_MAX ||
 	    c->r.size - sizeof(*c) < (c->listed ? 2ull * c->n : sizeof(bits)))
 		return exact_bad(err);
 	if (!c->listed)
 		memcpy(bits, c->lines, sizeof(bits));
 	for (unsigned i = 0; c->listed && i < c->n; i++)
 		bits[list[i] % EXACT_CHUNK / 64] |= 1ull << list[i] % 64;
+	if (c->plane) {
+		by = chunk_of_plane(r, c);
+		if (!by)
+			return exact_no_memory(err);
+	}
 	for (unsigned k = 0; k < EXACT_CHUNK / 64; k++)
 		for (uint64_t v = bits[k]; v; v &= v - 1) {
 			uint64_t addr =
@@ -174,10 +187,12 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 			if (!holds(m, addr))
 				continue;
 			if (!to)
-				to = wset_chunk(&r->data, c->chunk, m->region);
+				to = wset_chunk(&r->sets.data, c->chunk, m->region);
 			if (!to)
 				return exact_no_memory(err);
 			to->bits[k] |= v & -v;
+			if (by)
+				by->bits[k] |= v & -v;
 		}
 	return 0;
 }
@@ -185,7 +200,7 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 static int add_code(const struct exact *e, struct lines_reader *r, uint64_t pc, unsigned len)
 {
 	for (uint64_t i = pc >> e->lines.shift; i <= (pc + len - 1) >> e->lines.shift; i++) {
-		struct wset_chunk *c = wset_chunk(&r->code, i / WSET_CHUNK, WSET_CODE);
+		struct wset_chunk *c = wset_chunk(&r->sets.code, i / WSET_CHUNK, WSET_CODE);
 
 		if (!c)
 			return -1;
@@ -348,11 +363,9 @@ static int take_snapshot(struct lines_reader *r, const struct exact_snapshot *c,
 	}
 	s.cpu_ns = c->cpu_ns;
 	s.wall_ns = c->wall_ns > r->begun_wall ? c->wall_ns - r->begun_wall : 0;
-	s.first = wset_count(&r->data) - wset_common(&r->data, &r->ever);
-	rc = wset_or(&r->ever, &r->data) ? exact_no_memory(err)
-					 : wset_pack(&s, &r->data, &r->code, err);
-	wset_lines_fini(&r->data);
-	wset_lines_fini(&r->code);
+	s.first = wset_count(&r->sets.data) - wset_common(&r->sets.data, &r->ever);
+	rc = wset_or(&r->ever, &r->sets.data) ? exact_no_memory(err) : wset_pack(&s, &r->sets, err);
+	wset_sets_fini(&r->sets);
 	r->count = c->count;
 	if (rc) {
 		free(s.stack);

@@ -39,8 +39,10 @@
 #define EXACT_VALUES 4	  /* results, loads, stores, arguments, return values, indirect targets */
 #define EXACT_ORDER \
 	16 /* every execution of a block, in order, with the addresses of all accesses; by itself */
-#define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES | EXACT_ORDER)
 #define EXACT_LINES 8 /* which lines of memory are touched, in each interval; not with a stream */
+/* Calls with their arguments, returns with where they return to and rax, by where the return address lies; by itself */
+#define EXACT_CALLS 32
+#define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES | EXACT_ORDER | EXACT_CALLS)
 
 /* What the length of an interval is counted in. */
 enum exact_unit {
@@ -80,7 +82,7 @@ struct exact_lines {
 #define EXACT_HEAD_DONE(head) ((unsigned)((head) >> 32 & 0xffff))
 #define EXACT_HEAD_CUT (1ull << 63)
 #define EXACT_WORDS_MAX 511
-#define EXACT_HALF 0x80000u
+#define EXACT_HALF 0x200000u
 struct exact_stream {
 	uint64_t at;	   /* where the next execution goes: an address in the program */
 	uint64_t start[2]; /* the halves', there */
@@ -277,9 +279,10 @@ struct exact_mapping {
 #define EXACT_CHUNK 4096 /* lines */
 struct exact_touched {
 	struct exact_record r;
-	uint64_t chunk; /* of lines: address >> shift >> 12 */
-	uint32_t n;	/* how many lines of it */
-	uint32_t listed;
+	uint64_t chunk;	       /* of lines: address >> shift >> 12 */
+	uint32_t n;	       /* how many lines of it */
+	uint8_t listed, plane; /* plane: of the threads that touched them */
+	uint8_t reserved[2];
 	uint8_t lines[]; /* listed: their numbers, 16 bits each; else a bit for each line */
 };
 

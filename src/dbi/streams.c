@@ -14,14 +14,16 @@
 #include "dbi/exact_priv.h"
 #include "observe/calls.h"
 
-#define BATCH 256		/* executions of a full sink */
-#define SINKS_SIZE (64ul << 20) /* of all that are not first ones */
-#define COPIED 4		/* words at a time */
-#define AHEAD 256		/* words that are asked for */
-#define LINE 8			/* words of a line of the cache */
+#define BATCH 256		 /* executions of a full sink */
+#define SINKS_SIZE (512ul << 20) /* of all that are not first ones */
+#define COPIED 4		 /* words at a time */
+#define AHEAD 256		 /* words that are asked for */
+#define LINE 8			 /* words of a line of the cache */
 
 /* What is copied at once, in a register where the CPU has one so wide. */
 typedef uint64_t copied_words __attribute__((vector_size(8 * COPIED), aligned(8), may_alias));
+typedef uint64_t two_words __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint64_t one_word;
 
 /* Blocks. */
 
@@ -252,10 +254,16 @@ static int take_batch(struct exact *e, const struct process *p, struct code_bloc
 
 	if (b->indirect && add_by_target(e, p, b, words, n))
 		return -1;
+	for (unsigned i = 0; i < b->ncolumn; i++)
+		__builtin_prefetch(b->column[i].hot);
 	for (unsigned i = 0; i < b->ncolumn; i++) {
 		struct column *c = &b->column[i];
 		bool as_it_is = b->words == 1 && c->from == 64;
 
+		if (!i && c->hot)
+			hot_expect(c->hot);
+		if (i + 1u < b->ncolumn && c[1].hot)
+			hot_expect(c[1].hot);
 		if (!as_it_is)
 			gather(v, words + c->word, b->words, n, c->from);
 		if (hot_of(e->profile, &c->hot) || hot_add_many(c->hot, as_it_is ? words : v, n))
@@ -268,7 +276,9 @@ static int take_batch(struct exact *e, const struct process *p, struct code_bloc
 static const struct size {
 	uint16_t room;
 	uint8_t times;
-} sizes[] = { { 0, 0 }, { 8, 4 }, { 64, 4 }, { BATCH, 0 } };
+} sizes[] = { { 0, 0 }, { 8, 4 }, { 64, 8 }, { BATCH, 0 } };
+#define OFTEN 2 /* the first size that lies in the memory for what runs often */
+_Static_assert(sizeof(sizes) / sizeof(sizes[0]) == OFTEN + EXACT_OFTEN_SIZES, "");
 
 static int empty(struct exact *e, struct process *p, uint32_t id)
 {
@@ -284,11 +294,17 @@ static int empty(struct exact *e, struct process *p, uint32_t id)
 }
 
 /* Memory for sinks of what runs often: large pages, since they are written to all over. NULL: no more. */
-static uint64_t *often_room(struct exact *e, size_t words)
+static uint64_t *often_room(struct exact *e, unsigned size, unsigned words)
 {
-	size_t n = (words * sizeof(uint64_t) + 63) & ~63ul;
+	struct sink_free **f = &e->sinks_free[size - OFTEN][words];
+	size_t n = ((sizes[size].room * (size_t)words + COPIED) * sizeof(uint64_t) + 63) & ~63ul;
 	char *at;
 
+	if (*f) {
+		at = (char *)*f;
+		*f = (*f)->next;
+		return (uint64_t *)(void *)at;
+	}
 	if (!e->sinks) {
 		void *m = mmap(NULL, SINKS_SIZE, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -305,14 +321,22 @@ static uint64_t *often_room(struct exact *e, size_t words)
 	return (uint64_t *)(void *)at;
 }
 
-static void free_room(const struct exact *e, struct process *p, uint32_t id)
+/* Others of as many words get it. */
+static void free_room(struct exact *e, struct process *p, uint32_t id)
 {
-	char *start = (char *)p->sink_room[id].start;
+	struct sink_room *r = &p->sink_room[id];
 
-	if (!e->sinks || start < e->sinks || start >= e->sinks + SINKS_SIZE)
-		free(start);
+	if (r->size >= OFTEN) {
+		struct sink_free **f = &e->sinks_free[r->size - OFTEN][r->words];
+		struct sink_free *room = (void *)r->start;
+
+		room->next = *f;
+		*f = room;
+	} else {
+		free(r->start);
+	}
 	p->sink[id] = (struct sink){ 0 };
-	p->sink_room[id] = (struct sink_room){ 0 };
+	*r = (struct sink_room){ 0 };
 }
 
 /* Makes room in a block's sink, for more than it had if it is emptied often. */
@@ -328,12 +352,15 @@ static int make_room(struct exact *e, struct process *p, uint32_t id)
 	if (size == sizeof(sizes) / sizeof(sizes[0]) || r->emptied < sizes[r->size].times)
 		return 0;
 	n = sizes[size].room * (size_t)p->block[id]->words;
-	room = size > 1 ? often_room(e, n + COPIED) : malloc((n + COPIED) * sizeof(*room));
+	room = size >= OFTEN ? often_room(e, size, p->block[id]->words)
+			     : malloc((n + COPIED) * sizeof(*room));
 	if (!room)
-		return size > 1 ? 0 : -1;
+		return size >= OFTEN ? 0 : -1;
 	free_room(e, p, id);
 	p->sink[id] = (struct sink){ room, room + n };
-	*r = (struct sink_room){ .start = room, .size = (uint8_t)size };
+	*r = (struct sink_room){ .start = room,
+				 .words = p->block[id]->words,
+				 .size = (uint8_t)size };
 	return 0;
 }
 
@@ -392,7 +419,16 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
  * end. Each word is read once: the program can change them meanwhile. What is copied beyond an execution is
  * overwritten by the next one, or lies in what a sink has beyond its end. The line after is asked for, since sinks
  * are not in the cache when it is their turn.
+ *
+ * Where the next head lies is told by this one; but a branch to code for so many words is predicted, as the program's
+ * own branches are, so that the next head is read before this one has come.
  */
+#define COPY_ONE(n, type) \
+	case n: \
+		*(type *)to = *(const type *)(w + 1); \
+		w += 1 + (n); \
+		__asm__("" : "+r"(w)); \
+		break
 static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct sink *sinks,
 									uint32_t nblock,
 									const uint64_t *w,
@@ -403,7 +439,6 @@ static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct s
 		uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
 		size_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
 		struct sink *s = &sinks[id];
-		const uint64_t *from = w + 1;
 		uint64_t *to;
 
 		if (head >> 31 || id >= nblock)
@@ -414,13 +449,20 @@ static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct s
 		__builtin_prefetch(w + AHEAD);
 		__builtin_prefetch(to + LINE, 1);
 		s->at = to + words;
-		w = from + words;
-		*(copied_words *)to = *(const copied_words *)from;
-		for (size_t j = COPIED; j < words; j += COPIED)
-			*(copied_words *)(to + j) = *(const copied_words *)(from + j);
+		switch (words) {
+			COPY_ONE(1, one_word);
+			COPY_ONE(2, two_words);
+			COPY_ONE(3, copied_words);
+			COPY_ONE(4, copied_words);
+		default:
+			for (size_t j = 0; j < words; j += COPIED)
+				*(copied_words *)(to + j) = *(const copied_words *)(w + 1 + j);
+			w += 1 + words;
+		}
 	}
 	return w;
 }
+#undef COPY_ONE
 
 static const uint64_t *copy_plain(struct sink *sinks, uint32_t nblock, const uint64_t *w,
 				  const uint64_t *end)
@@ -466,6 +508,8 @@ static int take_half(struct exact *e, struct process *p, struct counted *c, unsi
 		(uint64_t *)((char *)c->stream + EXACT_STREAM_PAGE + half * (size_t)EXACT_HALF);
 	size_t n = (bytes < EXACT_HALF ? bytes : EXACT_HALF) / 8;
 
+	if (e->mode & EXACT_CALLS)
+		return calls_take(e, p, c, from, n, err);
 	return e->consumer ? order_take(e, p, c, from, n, err) : take_words(e, p, from, n, err);
 }
 
@@ -556,7 +600,9 @@ static int finish_block(struct exact *e, struct code_block *b)
 		bool constant = f->column == FIELD_CONSTANT;
 		struct site *s;
 
-		if (by_target(b, f) || !(constant ? f->times != 0 : !!b->column[f->column].hot))
+		/* counters are not read at once: of what follows an exit there may be less than none yet */
+		if (by_target(b, f) ||
+		    !(constant ? (int64_t)f->times > 0 : !!b->column[f->column].hot))
 			continue;
 		s = site_of(e, b, f);
 		if (!s || finish_field(b, f, profile_operand(e->profile, s, f->operand)))
@@ -585,7 +631,7 @@ int streams_finish(struct exact *e, struct process *p, struct err *err)
 	return 0;
 }
 
-void streams_free(const struct exact *e, struct process *p)
+void streams_free(struct exact *e, struct process *p)
 {
 	for (size_t i = 0; i < p->nthread; i++)
 		if (p->thread[i].stream)

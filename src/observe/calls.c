@@ -81,8 +81,7 @@ static bool close_call(struct calls_open *o, struct site_id behind, struct call_
 	return false;
 }
 
-/* The direct call in front of what control comes back to, if it has been seen. */
-static bool find_call(const struct profile *p, struct site_id behind, struct call_key *key)
+bool calls_before(const struct profile *p, struct site_id behind, struct call_key *key)
 {
 	for (unsigned len = CALL_SHORTEST; len <= CALL_LONGEST; len++) {
 		struct site_id at = { .image = behind.image, .addr = behind.addr - len };
@@ -108,7 +107,7 @@ int calls_step(struct profile *p, struct calls_open *o, const struct retired *r,
 		return open_call(p, o, r, next);
 	if (r->cls != INSN_RET)
 		return 0;
-	if (!close_call(o, next->site, &key) && !find_call(p, next->site, &key))
+	if (!close_call(o, next->site, &key) && !calls_before(p, next->site, &key))
 		return 0;
 	if (!(r->have >> OPERAND_RETURN & 1))
 		return 0;

@@ -45,6 +45,8 @@ int calls_value(struct profile *p, struct call *c, int operand, uint64_t value);
  */
 int calls_step(struct profile *p, struct calls_open *o, const struct retired *r,
 	       const struct retired *next);
+/* The direct call in front of what control comes back to, if it has been seen. */
+bool calls_before(const struct profile *p, struct site_id behind, struct call_key *key);
 int calls_window(struct profile *p, const struct window *w);
 int calls_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
 void calls_free(struct profile *p);

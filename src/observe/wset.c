@@ -141,7 +141,7 @@ int wset_copy(struct wset *to, const struct wset *from)
 	to->nsnapshot = 0;
 	to->snapshot = calloc(from->nsnapshot + 1, sizeof(*to->snapshot));
 	to->command = from->command ? strdup(from->command) : NULL;
-	if (!to->snapshot)
+	if (!to->snapshot || (from->command && !to->command))
 		return -1;
 	for (size_t i = 0; i < from->nsnapshot; i++)
 		if (copy_snapshot(&to->snapshot[to->nsnapshot++], &from->snapshot[i]))
@@ -198,13 +198,21 @@ void wset_lines_fini(struct wset_lines *l)
 	memset(l, 0, sizeof(*l));
 }
 
+unsigned wset_chunk_count(const struct wset_chunk *c)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < WORDS; k++)
+		n += (unsigned)__builtin_popcountll(c->bits[k]);
+	return n;
+}
+
 uint64_t wset_count(const struct wset_lines *l)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < l->n; i++)
-		for (unsigned k = 0; k < WORDS; k++)
-			n += (unsigned)__builtin_popcountll(l->chunk[i].bits[k]);
+		n += wset_chunk_count(&l->chunk[i]);
 	return n;
 }
 
@@ -225,6 +233,30 @@ static void gather(const struct wset_lines *l, size_t *i, uint64_t at, uint64_t 
 			bits[k] |= l->chunk[*i].bits[k];
 }
 
+/* The first chunk of that place, or of one behind it. */
+static size_t find_place(const struct wset_lines *l, uint64_t at)
+{
+	size_t low = 0, high = l->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->chunk[mid].at < at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* These lines of a place, whatever their region. */
+static void take_out(struct wset_lines *l, uint64_t at, const uint64_t bits[WORDS])
+{
+	for (size_t i = find_place(l, at); i < l->n && l->chunk[i].at == at; i++)
+		for (unsigned k = 0; k < WORDS; k++)
+			l->chunk[i].bits[k] &= ~bits[k];
+}
+
 int wset_or(struct wset_lines *to, const struct wset_lines *newer)
 {
 	uint64_t bits[WORDS];
@@ -234,19 +266,7 @@ int wset_or(struct wset_lines *to, const struct wset_lines *newer)
 
 		k = i;
 		gather(newer, &k, at, bits);
-		for (size_t j = 0, low = 0, high = to->n; j < 1; j++) { /* its chunks in `to` */
-			while (low < high) {
-				size_t mid = low + (high - low) / 2;
-
-				if (to->chunk[mid].at < at)
-					low = mid + 1;
-				else
-					high = mid;
-			}
-			for (; low < to->n && to->chunk[low].at == at; low++)
-				for (unsigned w = 0; w < WORDS; w++)
-					to->chunk[low].bits[w] &= ~bits[w];
-		}
+		take_out(to, at, bits);
 		for (size_t j = i; j < k; j++) {
 			struct wset_chunk *c = wset_chunk(to, at, newer->chunk[j].region);
 
@@ -279,6 +299,42 @@ uint64_t wset_common(const struct wset_lines *a, const struct wset_lines *b)
 	return n;
 }
 
+int wset_join(struct wset_lines *to, const struct wset_lines *from, uint32_t as)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		const struct wset_chunk *c = &from->chunk[i];
+		struct wset_chunk *at = wset_chunk(to, c->at, as == WSET_AS_IS ? c->region : as);
+
+		if (!at)
+			return -1;
+		for (unsigned k = 0; k < WORDS; k++)
+			at->bits[k] |= c->bits[k];
+	}
+	return 0;
+}
+
+int wset_shared(const struct wset_lines *l, struct wset_lines *shared)
+{
+	for (size_t i = 0; i < l->n;) {
+		uint64_t at = l->chunk[i].at, once[WORDS] = { 0 }, twice[WORDS] = { 0 }, any = 0;
+		struct wset_chunk *c;
+
+		for (; i < l->n && l->chunk[i].at == at; i++)
+			for (unsigned k = 0; k < WORDS; k++) {
+				twice[k] |= once[k] & l->chunk[i].bits[k];
+				once[k] |= l->chunk[i].bits[k];
+				any |= twice[k];
+			}
+		if (!any)
+			continue;
+		c = wset_chunk(shared, at, 0);
+		if (!c)
+			return -1;
+		memcpy(c->bits, twice, sizeof(twice));
+	}
+	return 0;
+}
+
 /* Packing: of each set, its number of chunks; of each chunk, places since the one before, region, number of
  * lines; then those, each as its distance from the one before, or, where there are many, 512 bytes of bits. */
 
@@ -307,15 +363,6 @@ static void put(struct bytes *b, uint64_t v)
 	for (; v >= 0x80; v >>= 7)
 		b->p[b->n++] = (uint8_t)(v | 0x80);
 	b->p[b->n++] = (uint8_t)v;
-}
-
-static unsigned lines_of(const struct wset_chunk *c)
-{
-	unsigned n = 0;
-
-	for (unsigned k = 0; k < WORDS; k++)
-		n += (unsigned)__builtin_popcountll(c->bits[k]);
-	return n;
 }
 
 static bool put_chunk(struct bytes *b, const struct wset_chunk *c, uint64_t *at, unsigned n)
@@ -349,12 +396,12 @@ static bool put_lines(struct bytes *b, const struct wset_lines *l, uint64_t *cou
 
 	*count = 0;
 	for (size_t i = 0; i < l->n; i++)
-		n += lines_of(&l->chunk[i]) > 0;
+		n += wset_chunk_count(&l->chunk[i]) > 0;
 	if (!room_for(b, 16))
 		return false;
 	put(b, n);
 	for (size_t i = 0; i < l->n; i++) {
-		unsigned lines = lines_of(&l->chunk[i]);
+		unsigned lines = wset_chunk_count(&l->chunk[i]);
 
 		if (lines && !put_chunk(b, &l->chunk[i], &at, lines))
 			return false;
@@ -363,14 +410,22 @@ static bool put_lines(struct bytes *b, const struct wset_lines *l, uint64_t *cou
 	return true;
 }
 
-int wset_pack(struct wset_snapshot *s, const struct wset_lines *data, const struct wset_lines *code,
-	      struct err *err)
+void wset_sets_fini(struct wset_sets *sets)
+{
+	wset_lines_fini(&sets->data);
+	wset_lines_fini(&sets->code);
+	wset_lines_fini(&sets->thread);
+}
+
+int wset_pack(struct wset_snapshot *s, const struct wset_sets *sets, struct err *err)
 {
 	struct bytes b = { 0 };
 	uint8_t *out = NULL, *less;
+	uint64_t touches;
 	size_t n = 0;
 
-	if (put_lines(&b, data, &s->lines) && put_lines(&b, code, &s->code_lines))
+	if (put_lines(&b, &sets->data, &s->lines) && put_lines(&b, &sets->code, &s->code_lines) &&
+	    (!sets->thread.n || put_lines(&b, &sets->thread, &touches)))
 		out = malloc(ZSTD_compressBound(b.n));
 	if (out)
 		n = ZSTD_compress(out, ZSTD_compressBound(b.n), b.p, b.n, 1);
@@ -415,7 +470,7 @@ static bool get_bits(struct in *in, struct wset_chunk *c, uint64_t n)
 			return false;
 		memcpy(c->bits, in->p, sizeof(c->bits));
 		in->p += sizeof(c->bits);
-		return lines_of(c) == n;
+		return wset_chunk_count(c) == n;
 	}
 	for (uint64_t i = 0; i < n; i++) {
 		if (!get(in, &step) || (i && !step) || step >= WSET_CHUNK ||
@@ -427,7 +482,7 @@ static bool get_bits(struct in *in, struct wset_chunk *c, uint64_t n)
 }
 
 /* In order, each chunk once; *bad stays if there is no memory. */
-static bool get_lines(const struct wset *w, struct in *in, struct wset_lines *l, bool *bad)
+static bool get_lines(size_t regions, struct in *in, struct wset_lines *l, bool *bad)
 {
 	uint64_t n, at = 0, region, lines, step, last = 0;
 
@@ -438,7 +493,7 @@ static bool get_lines(const struct wset *w, struct in *in, struct wset_lines *l,
 		struct wset_chunk *c;
 
 		if (!get(in, &step) || !get(in, &region) || !get(in, &lines) ||
-		    step >= 1ull << 52 || region >= w->nregion || lines < 1 || lines > WSET_CHUNK ||
+		    step >= 1ull << 52 || region >= regions || lines < 1 || lines > WSET_CHUNK ||
 		    (at += step) >= 1ull << 52 || (i && !step && region <= last))
 			return false;
 		last = region;
@@ -453,14 +508,21 @@ static bool get_lines(const struct wset *w, struct in *in, struct wset_lines *l,
 	return true;
 }
 
-int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset_lines *data,
-		struct wset_lines *code, struct err *err)
+/* As many lines as are told, each touched by a thread. */
+static bool is_sound(const struct wset_snapshot *s, const struct wset_sets *sets)
+{
+	return wset_count(&sets->data) == s->lines && wset_count(&sets->code) == s->code_lines &&
+	       (!sets->thread.n || wset_common(&sets->data, &sets->thread) == s->lines);
+}
+
+int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset_sets *sets,
+		struct err *err)
 {
 	struct in in = { NULL, NULL };
 	uint8_t *p = NULL;
 	bool ok, bad = true;
 
-	*data = *code = (struct wset_lines){ 0 };
+	*sets = (struct wset_sets){ 0 };
 	if (s->size < 2 || s->size > PACKED_MAX ||
 	    ZSTD_getFrameContentSize(s->packed, s->npacked) != s->size)
 		return err_set(err, ERR_FAILED, "a working set is malformed");
@@ -469,35 +531,45 @@ int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset
 		return no_memory(err);
 	in = (struct in){ p, p + s->size };
 	ok = ZSTD_decompress(p, s->size, s->packed, s->npacked) == s->size &&
-	     get_lines(w, &in, data, &bad) && get_lines(w, &in, code, &bad);
+	     get_lines(w->nregion, &in, &sets->data, &bad) &&
+	     get_lines(w->nregion, &in, &sets->code, &bad) &&
+	     (in.p == in.end || get_lines(WSET_THREADS_MAX, &in, &sets->thread, &bad));
 	if (ok)
-		ok = in.p == in.end && wset_count(data) == s->lines &&
-		     wset_count(code) == s->code_lines;
+		ok = in.p == in.end && is_sound(s, sets);
 	free(p);
 	if (ok)
 		return 0;
-	wset_lines_fini(data);
-	wset_lines_fini(code);
+	wset_sets_fini(sets);
 	return bad ? err_set(err, ERR_FAILED, "a working set is malformed") : no_memory(err);
+}
+
+int wset_sets_or(struct wset_sets *to, const struct wset_sets *newer)
+{
+	bool threads = to->thread.n || newer->thread.n;
+
+	if (threads && !to->thread.n && wset_join(&to->thread, &to->data, 0))
+		return -1;
+	if (threads && (newer->thread.n ? wset_join(&to->thread, &newer->thread, WSET_AS_IS)
+					: wset_join(&to->thread, &newer->data, 0)))
+		return -1;
+	return wset_or(&to->data, &newer->data) || wset_or(&to->code, &newer->code) ? -1 : 0;
 }
 
 /* a |= b, and takes b's end; b is no more. */
 static int merge(const struct wset *w, struct wset_snapshot *a, struct wset_snapshot *b,
 		 struct err *err)
 {
-	struct wset_lines x[2], y[2] = { { 0 }, { 0 } };
-	int rc = wset_unpack(w, a, &x[0], &x[1], err);
+	struct wset_sets x, y = { 0 };
+	int rc = wset_unpack(w, a, &x, err);
 
 	if (!rc)
-		rc = wset_unpack(w, b, &y[0], &y[1], err);
-	if (!rc && (wset_or(&x[0], &y[0]) || wset_or(&x[1], &y[1])))
+		rc = wset_unpack(w, b, &y, err);
+	if (!rc && wset_sets_or(&x, &y))
 		rc = no_memory(err);
 	if (!rc)
-		rc = wset_pack(a, &x[0], &x[1], err);
-	for (int i = 0; i < 2; i++) {
-		wset_lines_fini(&x[i]);
-		wset_lines_fini(&y[i]);
-	}
+		rc = wset_pack(a, &x, err);
+	wset_sets_fini(&x);
+	wset_sets_fini(&y);
 	if (rc)
 		return rc;
 	free(a->stack);

@@ -7,7 +7,8 @@
  *                       packed: of data, of code
  *
  * A set is a list of chunks of 4096 lines, with a bit for each line. Where there would be more snapshots than
- * `max`, neighbours become one: sets by or.
+ * `max`, neighbours become one: sets by or. Where there is more than one thread, a third set tells which of them
+ * touched what: so lines that are private can be told from those that are shared, also when snapshots become one.
  */
 #ifndef ASSAY_OBSERVE_WSET_H
 #define ASSAY_OBSERVE_WSET_H
@@ -21,6 +22,7 @@
 #define WSET_CHUNK 4096
 #define WSET_CODE 0 /* region 0: code that is executed */
 #define WSET_REGIONS_MAX 65536
+#define WSET_THREADS_MAX 16 /* that are told apart: more of them take turns */
 
 #define WSET_UNITS(X) \
 	X(INSTRUCTIONS, "instructions") \
@@ -71,13 +73,19 @@ struct wset_lines { /* sorted by place, then region; regions of one place have n
 	size_t n, room;
 };
 
+struct wset_sets {
+	struct wset_lines data, code;
+	struct wset_lines
+		thread; /* of data: chunks of each thread, which is their region; none: all are thread 0's */
+};
+
 struct wset_snapshot {
 	uint64_t start, end;	  /* instructions, or accesses, since the process began */
 	uint64_t cpu_ns, wall_ns; /* from its beginning to the end of this interval */
 	uint64_t lines, code_lines;
 	uint64_t first;	 /* lines of data that no interval before it touched */
 	char *stack;	 /* procedures, the innermost first: "a;b;c" */
-	uint8_t *packed; /* zstd of both sets */
+	uint8_t *packed; /* zstd of all sets */
 	size_t npacked, size;
 };
 
@@ -109,17 +117,27 @@ int wset_first(struct wset *w, const char *procedure, uint64_t lines);
 /* The chunk, made if new; NULL without memory. Quick where places come in order. */
 struct wset_chunk *wset_chunk(struct wset_lines *l, uint64_t at, uint32_t region);
 void wset_lines_fini(struct wset_lines *l);
+/* How many lines. */
+unsigned wset_chunk_count(const struct wset_chunk *c);
 uint64_t wset_count(const struct wset_lines *l);
 /* to |= from. A line that has changed hands is the newer one's. -1 without memory. */
 int wset_or(struct wset_lines *to, const struct wset_lines *newer);
 /* How many lines both have. */
 uint64_t wset_common(const struct wset_lines *a, const struct wset_lines *b);
 
+/* to |= from, by place and region. `as`: the region of all of them, or WSET_AS_IS. -1 without memory. */
+#define WSET_AS_IS (~0u)
+int wset_join(struct wset_lines *to, const struct wset_lines *from, uint32_t as);
+/* Lines that more than one region has, as region 0. -1 without memory. */
+int wset_shared(const struct wset_lines *l, struct wset_lines *shared);
+
+void wset_sets_fini(struct wset_sets *sets);
+/* to |= newer. -1 without memory. */
+int wset_sets_or(struct wset_sets *to, const struct wset_sets *newer);
 /* Sets to a snapshot, and back. -1 with err set: no memory, or what is packed is malformed. */
-int wset_pack(struct wset_snapshot *s, const struct wset_lines *data, const struct wset_lines *code,
-	      struct err *err);
-int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset_lines *data,
-		struct wset_lines *code, struct err *err);
+int wset_pack(struct wset_snapshot *s, const struct wset_sets *sets, struct err *err);
+int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset_sets *sets,
+		struct err *err);
 
 /* Adds a snapshot (it is taken); halves their number when there are too many. */
 int wset_add(struct wset *w, struct wset_snapshot *s, struct err *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/wset.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +10,19 @@
 
 #define MARGIN 12 /* of the picture: numbers of lines */
 #define REGIONS_SHOWN 10
+#define STACK_MARGIN 10
 
 /* An interval, compared with the one before. */
 struct interval {
 	uint64_t reused, gone;
+	uint64_t shared;	    /* touched by more than one thread in it */
 	uint64_t kind[WSET_KIND_N]; /* lines of each */
 };
 
 struct region_sum {
-	uint64_t lines; /* different ones in all */
-	uint64_t most;	/* in one interval */
+	uint64_t lines;	 /* different ones in all */
+	uint64_t most;	 /* in one interval */
+	uint64_t shared; /* of `lines`: that more than one thread touched */
 	uint32_t region;
 };
 
@@ -29,6 +33,7 @@ struct history {
 	struct interval *interval;
 	struct region_sum *region;
 	uint64_t total; /* different lines in all intervals */
+	uint64_t shared;
 	uint64_t code_total;
 };
 
@@ -36,51 +41,86 @@ static void count_regions(struct history *h, const struct wset_lines *l, uint64_
 {
 	memset(sum, 0, h->w->nregion * sizeof(*sum));
 	for (size_t i = 0; i < l->n; i++)
-		for (unsigned k = 0; k < WSET_CHUNK / 64; k++)
-			sum[l->chunk[i].region] +=
-				(unsigned)__builtin_popcountll(l->chunk[i].bits[k]);
+		sum[l->chunk[i].region] += wset_chunk_count(&l->chunk[i]);
+}
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_FAILED, "no memory");
+}
+
+static int count_shared(const struct wset_lines *thread, uint64_t *n, struct err *err)
+{
+	struct wset_lines shared = { 0 };
+	int rc = wset_shared(thread, &shared) ? no_memory(err) : 0;
+
+	*n = wset_count(&shared);
+	wset_lines_fini(&shared);
+	return rc;
+}
+
+/* What is shared of each region, over all intervals. */
+static int share_regions(struct history *h, const struct wset_lines *ever,
+			 const struct wset_lines *thread, struct err *err)
+{
+	struct wset_lines shared = { 0 }, one;
+
+	if (wset_shared(thread, &shared)) {
+		wset_lines_fini(&shared);
+		return no_memory(err);
+	}
+	for (size_t i = 0; i < ever->n; i++) {
+		one = (struct wset_lines){ &ever->chunk[i], 1, 1 };
+		h->region[ever->chunk[i].region].shared += wset_common(&one, &shared);
+	}
+	h->shared = wset_count(&shared);
+	wset_lines_fini(&shared);
+	return 0;
 }
 
 static int follow(struct history *h, struct err *err)
 {
-	struct wset_lines before = { 0 }, ever = { 0 }, code_ever = { 0 };
+	struct wset_lines before = { 0 };
+	struct wset_sets ever = { 0 };
 	uint64_t *sum = calloc(h->w->nregion + 1, sizeof(*sum));
 	int rc = 0;
 
 	if (!sum)
-		return err_set(err, ERR_FAILED, "no memory");
+		return no_memory(err);
 	for (size_t i = 0; i < h->w->nsnapshot && !rc; i++) {
-		struct wset_lines data, code;
+		struct wset_sets sets;
 
-		rc = wset_unpack(h->w, &h->w->snapshot[i], &data, &code, err);
+		rc = wset_unpack(h->w, &h->w->snapshot[i], &sets, err);
 		if (rc)
 			break;
-		h->interval[i].reused = wset_common(&data, &before);
+		h->interval[i].reused = wset_common(&sets.data, &before);
 		h->interval[i].gone = wset_count(&before) - h->interval[i].reused;
-		count_regions(h, &data, sum);
+		rc = count_shared(&sets.thread, &h->interval[i].shared, err);
+		count_regions(h, &sets.data, sum);
 		for (size_t k = 0; k < h->w->nregion; k++) {
 			h->interval[i].kind[h->w->region[k].kind] += sum[k];
 			if (sum[k] > h->region[k].most)
 				h->region[k].most = sum[k];
 		}
-		if (wset_or(&ever, &data) || wset_or(&code_ever, &code))
-			rc = err_set(err, ERR_FAILED, "no memory");
+		if (!rc && wset_sets_or(&ever, &sets))
+			rc = no_memory(err);
 		wset_lines_fini(&before);
-		wset_lines_fini(&code);
-		before = data;
+		before = sets.data;
+		sets.data = (struct wset_lines){ 0 };
+		wset_sets_fini(&sets);
 	}
 	if (!rc) {
-		count_regions(h, &ever, sum);
+		count_regions(h, &ever.data, sum);
 		for (size_t k = 0; k < h->w->nregion; k++) {
 			h->region[k].lines = sum[k];
 			h->region[k].region = (uint32_t)k;
 			h->total += sum[k];
 		}
-		h->code_total = wset_count(&code_ever);
+		h->code_total = wset_count(&ever.code);
+		rc = share_regions(h, &ever.data, &ever.thread, err);
 	}
 	wset_lines_fini(&before);
-	wset_lines_fini(&ever);
-	wset_lines_fini(&code_ever);
+	wset_sets_fini(&ever);
 	free(sum);
 	return rc;
 }
@@ -152,6 +192,12 @@ static uint64_t value_of(const struct history *h, size_t i)
 	return h->o->code ? s->code_lines : s->lines;
 }
 
+/* What is told may lie outside. */
+static int column_at(double part, int width)
+{
+	return (int)(fmin(fmax(part, 0), 1) * width);
+}
+
 /* Of each column of a picture the largest value of those intervals that it covers. */
 static void spread(const struct history *h, const uint64_t *of, uint64_t *value, int width)
 {
@@ -161,8 +207,8 @@ static void spread(const struct history *h, const uint64_t *of, uint64_t *value,
 	memset(value, 0, (size_t)width * sizeof(*value));
 	for (size_t i = 0; i < w->nsnapshot; i++) {
 		double to = at(w, &w->snapshot[i]);
-		int a = end > 0 ? (int)(from / end * width) : 0;
-		int b = end > 0 ? (int)(to / end * width - 1e-9) : width - 1;
+		int a = end > 0 ? column_at(from / end, width) : 0;
+		int b = end > 0 ? column_at(to / end - 1e-12, width) : width - 1;
 
 		for (int k = a; k <= b && k < width; k++)
 			if (of[i] > value[k])
@@ -306,6 +352,23 @@ static const char *innermost(const struct wset_snapshot *s, char *buf, size_t n)
 	return view_cut_parameters(image_demangle(buf, buf + n / 2, n / 2));
 }
 
+/* Who called the procedure that the interval ended in, who called that, and so on. */
+static void print_stack(struct history *h, const struct wset_snapshot *s)
+{
+	char name[512], buf[512];
+	const char *at = s->stack + strcspn(s->stack, ";");
+
+	while (*at == ';') {
+		size_t len = strcspn(++at, ";");
+
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)(len < sizeof(name) ? len : sizeof(name) - 1), at);
+		emit_line(&h->r->emit, "%*s%s", STACK_MARGIN, "",
+			  view_cut_parameters(image_demangle(name, buf, sizeof(buf))));
+		at += len;
+	}
+}
+
 static json_t *kinds(const struct interval *v)
 {
 	json_t *o = json_object();
@@ -315,6 +378,12 @@ static json_t *kinds(const struct interval *v)
 			json_object_set_new(o, wset_kind_name[i],
 					    json_integer((json_int_t)v->kind[i]));
 	return o;
+}
+
+/* Text does not show what is shared where nothing is. */
+static bool is_shown(const struct history *h, const struct column *c)
+{
+	return h->r->emit.json || (c->header && (h->shared || strcmp(c->key, "shared") != 0));
 }
 
 static void print_intervals(struct history *h)
@@ -330,6 +399,7 @@ static void print_intervals(struct history *h)
 		{ "new", "new", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 		{ "reused", "reused", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 		{ "gone", "gone", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+		{ "shared", "shared", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 		{ "first", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
 		{ "code_lines", "code", NULL, 6, EMIT_RIGHT, EMIT_COUNT },
 		{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
@@ -346,7 +416,7 @@ static void print_intervals(struct history *h)
 	int n = 0;
 
 	for (int i = 0; i < COLUMNS; i++)
-		if (json || text[i].header)
+		if (is_shown(h, &text[i]))
 			shown[n++] = text[i];
 	if (!json && h->o->rows && w->nsnapshot > h->o->rows)
 		step = (w->nsnapshot + h->o->rows - 1) / h->o->rows;
@@ -370,6 +440,7 @@ static void print_intervals(struct history *h)
 			cell_count(s->lines - h->interval[i].reused),
 			cell_count(h->interval[i].reused),
 			cell_count(h->interval[i].gone),
+			cell_count(h->interval[i].shared),
 			cell_count(s->first),
 			cell_count(s->code_lines),
 			cell_text(innermost(s, name, sizeof(name))),
@@ -380,9 +451,11 @@ static void print_intervals(struct history *h)
 		int k = 0;
 
 		for (int c = 0; c < COLUMNS; c++)
-			if (json || text[c].header)
+			if (is_shown(h, &text[c]))
 				row[k++] = cell[c];
 		emit_row(&h->r->emit, row);
+		if (!json && h->o->stacks)
+			print_stack(h, s);
 	}
 	if (left_out)
 		emit_footer(&h->r->emit, "%zu of %zu intervals are not shown: -n 0 shows all",
@@ -396,29 +469,47 @@ static void print_regions(struct history *h)
 		{ "lines", "lines", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
 		{ "most", "at most", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
 		{ "share", "share", "%", 5, EMIT_RIGHT, EMIT_SHARE },
+		{ "shared", "shared", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
 		{ "name", "name", NULL, 0, EMIT_LEFT_TAIL, EMIT_TEXT },
 	};
+	enum {
+		COLUMNS = sizeof(column) / sizeof(column[0])
+	};
 	bool json = h->r->emit.json;
-	size_t shown = 0;
+	struct column used[COLUMNS];
+	size_t all = 0;
+	int n = 0;
 
 	qsort(h->region, h->w->nregion, sizeof(*h->region), by_lines);
 	if (!json)
 		emit_line(&h->r->emit, "%s", "");
-	emit_table(&h->r->emit, "regions", column, 5);
-	for (size_t i = 0; i < h->w->nregion && h->region[i].lines; i++) {
-		const struct wset_region *g = &h->w->region[h->region[i].region];
-		const struct cell row[5] = {
+	for (int i = 0; i < COLUMNS; i++)
+		if (is_shown(h, &column[i]))
+			used[n++] = column[i];
+	emit_table(&h->r->emit, "regions", used, n);
+	for (; all < h->w->nregion && h->region[all].lines; all++) {
+		const struct region_sum *s = &h->region[all];
+		const struct wset_region *g = &h->w->region[s->region];
+		const struct cell cell[COLUMNS] = {
 			cell_text(wset_kind_name[g->kind]),
-			cell_count(h->region[i].lines),
-			cell_count(h->region[i].most),
-			cell_real((double)h->region[i].lines / (double)(h->total ? h->total : 1)),
+			cell_count(s->lines),
+			cell_count(s->most),
+			cell_real((double)s->lines / (double)(h->total ? h->total : 1)),
+			cell_count(s->shared),
 			cell_text(g->name),
 		};
+		struct cell row[COLUMNS];
 
-		if (!json && shown++ >= REGIONS_SHOWN)
-			break;
-		emit_row(&h->r->emit, row);
+		n = 0;
+		for (int c = 0; c < COLUMNS; c++)
+			if (is_shown(h, &column[c]))
+				row[n++] = cell[c];
+		if (json || all < REGIONS_SHOWN)
+			emit_row(&h->r->emit, row);
 	}
+	if (!json && all > REGIONS_SHOWN)
+		emit_footer(&h->r->emit, "%zu of %zu regions are not shown: --json has all",
+			    all - REGIONS_SHOWN, all);
 }
 
 static int by_first(const void *a, const void *b)
@@ -444,7 +535,7 @@ static int print_procedures(struct history *h, struct err *err)
 	char buf[1024];
 
 	if (!list)
-		return err_set(err, ERR_FAILED, "no memory");
+		return no_memory(err);
 	for (size_t i = 0; i < w->nfirst; i++) {
 		list[i] = w->first[i];
 		sum += list[i].lines;
@@ -513,10 +604,10 @@ static int print_summary(struct history *h, struct err *err)
 {
 	const struct wset *w = h->w;
 	uint64_t *v = calloc(w->nsnapshot, sizeof(*v)), most, median;
-	char a[32], b[32], c[32], d[32];
+	char a[32], b[32];
 
 	if (!v)
-		return err_set(err, ERR_FAILED, "no memory");
+		return no_memory(err);
 	for (size_t i = 0; i < w->nsnapshot; i++)
 		v[i] = w->snapshot[i].lines;
 	qsort(v, w->nsnapshot, sizeof(*v), by_value);
@@ -530,14 +621,19 @@ static int print_summary(struct history *h, struct err *err)
 	emit_set(&h->r->emit, "interval", json_integer((json_int_t)w->interval));
 	emit_set(&h->r->emit, "lines_total", json_integer((json_int_t)h->total));
 	emit_set(&h->r->emit, "code_lines_total", json_integer((json_int_t)h->code_total));
+	emit_set(&h->r->emit, "shared_total", json_integer((json_int_t)h->shared));
 	emit_set(&h->r->emit, "largest", json_integer((json_int_t)most));
 	emit_set(&h->r->emit, "median", json_integer((json_int_t)median));
 	emit_line(&h->r->emit, "%s (process %u): %zu intervals, lines of %u bytes",
 		  w->command && w->command[0] ? w->command : "?", w->pid, w->nsnapshot, w->line);
-	emit_line(&h->r->emit, "working set: %s at most, median %s; %s touched in all, %s of code",
-		  fmt_size(most * w->line, a, sizeof(a)), fmt_size(median * w->line, b, sizeof(b)),
-		  fmt_size(h->total * w->line, c, sizeof(c)),
-		  fmt_size(h->code_total * w->line, d, sizeof(d)));
+	emit_line(&h->r->emit, "working set: %s at most, median %s",
+		  fmt_size(most * w->line, a, sizeof(a)), fmt_size(median * w->line, b, sizeof(b)));
+	emit_line(&h->r->emit, "touched in all: %s, and %s of code",
+		  fmt_size(h->total * w->line, a, sizeof(a)),
+		  fmt_size(h->code_total * w->line, b, sizeof(b)));
+	if (h->shared)
+		emit_line(&h->r->emit, "%s of what was touched is shared between threads",
+			  fmt_size(h->shared * w->line, a, sizeof(a)));
 	emit_line(&h->r->emit, "%s", "");
 	return 0;
 }
@@ -551,11 +647,13 @@ static int make_svg(const struct history *h, struct err *err)
 	int rc;
 
 	if (!bar)
-		return err_set(err, ERR_FAILED, "no memory");
+		return no_memory(err);
 	for (size_t i = 0; i < w->nsnapshot; i++) {
 		double to = at(w, &w->snapshot[i]);
 
-		bar[i] = (struct wset_bar){ from, to, value_of(h, i), w->snapshot[i].stack };
+		bar[i] = (struct wset_bar){ from, to, value_of(h, i),
+					    h->o->code ? 0 : h->interval[i].shared,
+					    w->snapshot[i].stack };
 		from = to;
 	}
 	snprintf(title, sizeof(title), "%s: lines of %u bytes touched in each interval",
@@ -572,7 +670,7 @@ static int make_map_svg(const struct history *h, const struct wset_map *m, struc
 	int rc;
 
 	if (!to)
-		return err_set(err, ERR_FAILED, "no memory");
+		return no_memory(err);
 	for (size_t i = 0; i < m->ninterval; i++)
 		to[i] = at(h->w, &h->w->snapshot[i]);
 	snprintf(title, sizeof(title), "%s: where lines were touched",
@@ -593,7 +691,7 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 	h.interval = calloc(h.w->nsnapshot + 1, sizeof(*h.interval));
 	h.region = calloc(h.w->nregion + 1, sizeof(*h.region));
 	if (!h.interval || !h.region)
-		err_set(err, ERR_FAILED, "no memory");
+		no_memory(err);
 	else
 		rc = follow(&h, err);
 	if (!rc && o->map)
@@ -615,9 +713,8 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 		print_regions(&h);
 		rc = print_procedures(&h, err);
 	}
-	if (!rc) {
+	if (!rc)
 		print_processes(&h);
-	}
 	wset_map_fini(&map);
 	free(h.interval);
 	free(h.region);

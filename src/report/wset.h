@@ -13,15 +13,16 @@ struct wset_options {
 	const char *svg;  /* also draw it there */
 	bool code;	  /* the picture is of code's lines */
 	bool map;	  /* it is a map of addresses over time */
+	bool stacks;	  /* below each interval, the calls that it ended in */
 };
 
 int wset_print(struct reading *r, const struct wset_options *o, struct err *err);
 
 /* wset_svg.c */
 struct wset_bar {
-	double from, to; /* on the time axis */
-	uint64_t value;
-	const char *what; /* a tooltip */
+	double from, to;	/* on the time axis */
+	uint64_t value, shared; /* of it, drawn at the bottom */
+	const char *what;	/* a tooltip */
 };
 int wset_svg(const char *path, const struct wset_bar *bar, size_t n, const char *title,
 	     const char *unit, struct err *err);

@@ -9,24 +9,17 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_FAILED, "no memory for a map");
 }
 
-static uint64_t lines_of(const struct wset_chunk *c)
-{
-	uint64_t n = 0;
-
-	for (unsigned k = 0; k < WSET_CHUNK / 64; k++)
-		n += (unsigned)__builtin_popcountll(c->bits[k]);
-	return n;
-}
-
 static int unpack(const struct wset *w, size_t i, bool code, struct wset_lines *l, struct err *err)
 {
-	struct wset_lines data, other;
-	int rc = wset_unpack(w, &w->snapshot[i], &data, &other, err);
+	struct wset_sets sets;
+	struct wset_lines *wanted = code ? &sets.code : &sets.data;
+	int rc = wset_unpack(w, &w->snapshot[i], &sets, err);
 
 	if (rc)
 		return rc;
-	*l = code ? other : data;
-	wset_lines_fini(code ? &data : &other);
+	*l = *wanted;
+	*wanted = (struct wset_lines){ 0 };
+	wset_sets_fini(&sets);
 	return 0;
 }
 
@@ -141,7 +134,7 @@ static int name_bands(struct wset_map *m, const struct wset *w, const struct wse
 		for (; k < ever->n && ever->chunk[k].at < m->band[i].end; k++) {
 			uint32_t r = ever->chunk[k].region;
 
-			sum[r] += lines_of(&ever->chunk[k]);
+			sum[r] += wset_chunk_count(&ever->chunk[k]);
 			if (sum[r] > sum[m->band[i].region])
 				m->band[i].region = r;
 		}
@@ -159,7 +152,7 @@ static int fill(struct wset_map *m, const struct wset *w, bool code, struct err 
 			return -1;
 		for (size_t k = 0; k < l.n; k++)
 			m->lines[band_of(m, l.chunk[k].at) * m->ninterval + i] +=
-				lines_of(&l.chunk[k]);
+				wset_chunk_count(&l.chunk[k]);
 		wset_lines_fini(&l);
 	}
 	for (size_t i = 0; i < m->nband * m->ninterval; i++)

@@ -192,7 +192,7 @@ static const char *read_interval(struct rows *r, sqlite3_stmt *s, size_t *at)
 	struct wset_snapshot *list, n = { 0 };
 	uint64_t *const v[7] = { &n.start, &n.end,	  &n.cpu_ns, &n.wall_ns,
 				 &n.lines, &n.code_lines, &n.first };
-	struct wset_lines data, code;
+	struct wset_sets sets;
 	const char *why = NULL;
 	uint64_t size;
 	struct err err;
@@ -217,11 +217,10 @@ static const char *read_interval(struct rows *r, sqlite3_stmt *s, size_t *at)
 		memcpy(n.packed, sqlite3_column_blob(s, 12), n.npacked);
 	if (!n.packed || !n.stack) {
 		why = "no memory";
-	} else if (wset_unpack(w, &n, &data, &code, &err)) {
+	} else if (wset_unpack(w, &n, &sets, &err)) {
 		why = err.msg[0] == 'n' ? "no memory" : "a working set";
 	} else {
-		wset_lines_fini(&data);
-		wset_lines_fini(&code);
+		wset_sets_fini(&sets);
 	}
 	if (why) {
 		free(n.packed);

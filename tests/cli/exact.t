@@ -60,7 +60,7 @@ ok "a program is assembled" gcc -g -nostdlib -static -Wl,--build-id=0x0123456701
 for mode in counts addresses values; do
 	run "$ASSAY" record --exact --observe $mode --values 512 -o $mode.db -- ./count
 	is "$mode: status" "$status" 0
-	like "$mode: the closing line" "$err" '^\[ record: 22,130 instructions of [0-9]+ blocks in 1 processes -> '$mode'.db \]$'
+	like "$mode: the closing line" "$err" '^\[ record: 22,130 instructions of [0-9]+ blocks in 1 process -> '$mode'.db \]$'
 done
 
 # What differs from run to run and from machine to machine.

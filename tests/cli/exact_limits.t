@@ -64,13 +64,13 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups test -x "$ASSAY" 2
 	like "set-user-ID: refused" "$status:$err" '^126:assay: ./other: set-user-ID'
 	run "${nobody[@]}" "$ASSAY" record --exact -o nobody2.db -- sh -c './other -u; :'
 	is "set-user-ID, from the program: runs with its rights" "$out" 0
-	like "… and it is said that it is not in it" "$err" "1 programs ran without the engine"
+	like "… and it is said that it is not in it" "$err" "1 program ran without the engine"
 	chmod 711 other
 	run "${nobody[@]}" "$ASSAY" record --exact -q -o nobody3.db -- ./other
 	like "not readable: refused" "$status:$err" '^126:assay: ./other: .*not readable'
 	run "${nobody[@]}" "$ASSAY" record --exact -o nobody4.db -- sh -c './other -u; :'
 	is "not readable, from the program: runs" "$out" 65534
-	like "… and it is said that it is not in it" "$err" "1 programs ran without the engine"
+	like "… and it is said that it is not in it" "$err" "1 program ran without the engine"
 else
 	skip "not root, or nobody cannot reach the build: no set-user-ID programs"
 fi
@@ -108,7 +108,7 @@ refused_output() { # NAME MESSAGE FILE
 refused_output "no such folder" "/no/such/file.db" /no/such/file.db
 echo text >text.db
 refused_output "a file that is no recording" "text.db.*not overwritten" text.db
-if mkdir disk && mount -t tmpfs -o size=92k assay-test disk 2>/dev/null; then
+if mkdir disk && mount -t tmpfs -o size=116k assay-test disk 2>/dev/null; then
 	for what in counts lines; do
 		run timeout -s KILL 20 "$ASSAY" record --exact --observe $what -o disk/exact.db -- sh -c 'echo ran; exit 5'
 		is "a full disk, $what: the program runs" "$out" ran

@@ -4,7 +4,7 @@
 # and the program is not disturbed by the end of its recorder.
 . "$(dirname "$0")/../cli/lib.sh"
 
-# Runs for about a second, longer under the engine; prints what it computed.
+# work N [CHILDREN [FILE]] computes, longer under the engine, waits until there is a FILE, and prints what it computed.
 cat > work.c <<'C'
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,16 +23,26 @@ static unsigned long sum(unsigned n)
 	}
 	return a;
 }
+static void await(const char *file)
+{
+	while (access(file, F_OK))
+		usleep(10000);
+}
 int main(int argc, char **argv)
 {
-	unsigned n = argc > 1 ? atoi(argv[1]) : 1000;
+	unsigned n = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000;
 	int children = argc > 2 ? atoi(argv[2]) : 0;
+	const char *file = argc > 3 ? argv[3] : "/";
 	for (int i = 0; i < children; i++)
 		if (!fork()) {
-			printf("%d %lx\n", i, sum(n / (i + 2)));
+			unsigned long a = sum(n / (i + 2));
+			await(file);
+			printf("%d %lx\n", i, a);
 			return 0;
 		}
-	printf("%lx\n", sum(n));
+	unsigned long a = sum(n);
+	await(file);
+	printf("%lx\n", a);
 	while (wait(NULL) > 0)
 		;
 	return 5;
@@ -43,6 +53,13 @@ ok "a program is built" gcc -O1 -o $work work.c
 
 moment() { sleep "0.$(printf %03d $((RANDOM % 900)))"; }
 json() { "$ASSAY" "$1" -i "$2" --json 2>/dev/null | jq -c "$3"; }
+written() { # until something of the recording can be read; false after 40 s
+	for _ in {1..400}; do
+		! "$ASSAY" report -i killed.db > /dev/null 2>&1 || return 0
+		sleep 0.1
+	done
+	return 1
+}
 settle() { # until no process of the program is left; false after 40 s
 	for _ in {1..400}; do
 		pgrep -f "^$work " > /dev/null || return 0
@@ -57,25 +74,24 @@ for mode in "${!size[@]}"; do
 	$work "${size[$mode]}" 2 | sort > native.$mode
 	is "the program's own result, $mode" "$(wc -l < native.$mode)" 3
 done
-opened=0 said=0 right=0 hung=0 counted=0 in_time=0 why=""
+opened=0 said=0 right=0 hung=0 counted=0 why=""
 for i in {1..20}; do
 	mode=$(cut -d' ' -f$((i % 3 + 1)) <<< "counts addresses values")
-	rm -f killed.db*
-	"$ASSAY" record -q --exact --observe "$mode" -o killed.db -- $work "${size[$mode]}" 2 > got 2>/dev/null &
+	rm -f killed.db* go
+	"$ASSAY" record -q --exact --observe "$mode" -o killed.db -- $work "${size[$mode]}" 2 go > got 2>/dev/null &
 	recorder=$!
 	for _ in {1..100}; do
 		[ -e killed.db ] && break
 		sleep 0.01
 	done
 	moment
-	[ $((i % 4)) = 0 ] && sleep 2
-	kill -9 $recorder 2>/dev/null
+	[ $((i % 4)) != 0 ] || written
+	kill -9 $recorder
 	wait $recorder 2>/dev/null
-	[ $? = 137 ] && killed=1 || killed=0 # or it had ended
-	in_time=$((in_time + killed))
+	touch go
 	run "$ASSAY" info -i killed.db
 	if [ "$status" = 0 ]; then opened=$((opened + 1)); else why+="$i $mode: $err"$'\n'; fi
-	if [ $killed = 0 ] || grep -q 'unfinished: the recorder was killed' <<< "$out"; then
+	if grep -q 'unfinished: the recorder was killed' <<< "$out"; then
 		said=$((said + 1))
 	else
 		why+="$i $mode: $out"$'\n'
@@ -88,15 +104,13 @@ is "recorder killed 20 times: the recording opens" "$opened" 20
 is "… and says that it is unfinished" "$said" 20
 is "… the program goes on to its end" "$hung" 0
 is "… and gives what it does alone" "$right" 20
-[ "$in_time" -ge 10 ]
-is "… at least half of them in time" $? 0
-[ "$counted" -ge 4 ]
+[ "$counted" -ge 5 ]
 is "… and some had been written by then" $? 0
 [ -z "$why" ] || diag "$why"
 
 # What was written is there to be read.
 rm -f killed.db*
-"$ASSAY" record -q --exact -o killed.db -- $work 2000000000 > /dev/null 2>&1 &
+"$ASSAY" record -q --exact -o killed.db -- $work 4000000000 > /dev/null 2>&1 &
 recorder=$!
 sleep 3
 kill -9 $recorder
@@ -109,7 +123,7 @@ is "… with the program's procedures" "$(json report killed.db '.procedures[0].
 is "… unfinished in JSON" "$(json info killed.db '[.runs[].finished]')" '[false]'
 
 rm -f killed.db*
-"$ASSAY" record -q --exact --observe values -o killed.db -- $work 2000000000 > /dev/null 2>&1 &
+"$ASSAY" record -q --exact --observe values -o killed.db -- $work 4000000000 > /dev/null 2>&1 &
 recorder=$!
 sleep 4
 kill -9 $recorder
@@ -123,7 +137,7 @@ whole=0 status_right=0 counted=0 why=""
 for i in {1..20}; do
 	mode=$(cut -d' ' -f$((i % 3 + 1)) <<< "counts addresses values")
 	rm -f dead.db*
-	"$ASSAY" record -q --exact --observe "$mode" -o dead.db -- $work 2000000000 > /dev/null 2>&1 &
+	"$ASSAY" record -q --exact --observe "$mode" -o dead.db -- $work 4000000000 > /dev/null 2>&1 &
 	recorder=$!
 	for _ in {1..300}; do
 		program=$(pgrep -f "^$work ") && break

@@ -26,6 +26,8 @@ record --interval 100000 --line 4096 -- "$TOUCH" stride
 is "in lines of 4096 bytes: 47" "$(usual)" 47
 record --interval 100000 -- "$TOUCH" sparse
 is "sparse, in 64 GiB: 2000" "$(usual)" 2000
+record --interval 100000 -- "$TOUCH" reserved 100
+is "terabytes reserved, little touched: 2000" "$(usual)" 2000
 record --interval 50000 -- "$TOUCH" window
 at_least "a moving window: all lines, each first in one interval" "$(wset | jq '[.intervals[].first] | add')" 200000 203000
 is "… and the regions' sum is that of firsts" "$(wset | jq '.lines_total')" "$(wset | jq '[.intervals[].first] | add')"
@@ -34,6 +36,25 @@ is "procedures: what they were the first to touch is all that was touched" "$(ws
 is "… main most of it" "$(wset | jq -r '.procedures[0].procedure')" main
 record --interval 2000000 -- "$TOUCH" two
 at_least "two threads: 2500, of which they share 500" "$(most)" 2500 2700
+
+# What threads share: besides those 500, lines of the C library's, which are the same of a program that shares none.
+shared() { wset | jq '.shared_total'; }
+for interval in 1e9 2000; do
+	record --interval $interval --snapshots 2 -- "$TOUCH" apart
+	apart=$(shared) largest=$(wset | jq '[.intervals[].shared] | max')
+	record --interval $interval --snapshots 2 -- "$TOUCH" two
+	is "two threads share 500, intervals of $interval" $(($(shared) - apart)) 500
+	is "… in one interval, too" $(($(wset | jq '[.intervals[].shared] | max') - largest)) 500
+	is "… which are of mappings" "$(wset | jq '[.regions[].shared] | add')" "$(shared)"
+done
+at_least "few are the library's" "$apart" 1 60
+run "$ASSAY" wset -i wset.db --svg shared.svg
+like "what is shared is a column" "$out" "gone +shared"
+like "… and in the picture's legend" "$(<shared.svg)" "shared between threads"
+is "… which is XML" "$(python3 -c 'import xml.dom.minidom as m; m.parse("shared.svg"); print("yes")')" yes
+record -- "$TOUCH" stride
+run "$ASSAY" wset -i wset.db
+unlike "one thread shares nothing, and no column says so" "$out" "shared"
 record --interval 20000 -- "$TOUCH" once
 at_least "two threads, each line once: none is lost" "$(total)" 200000 200300
 record --interval 100000 -- "$TOUCH" free
@@ -51,6 +72,10 @@ prefetched=$(total)
 record --interval 1e9 -- "$TOUCH" none
 is "what is prefetched is not touched" "$prefetched" "$(total)"
 none=$prefetched
+record --interval 1e9 -- "$TOUCH" kernel
+is "nor what the kernel reads and writes" "$(total)" "$none"
+record --interval 1e9 --kernel-buffers -- "$TOUCH" kernel
+is "… unless it is asked for" "$(($(total) - none))" 1500
 if grep -qm1 avx2 /proc/cpuinfo; then
 	record --interval 1e9 -- "$TOUCH" gather
 	is "a gather touches what its mask takes: 2000" $(($(total) - none)) 2000
@@ -106,6 +131,9 @@ record -- "$TOUCH" stride
 run "$ASSAY" wset -i wset.db --svg wset.svg
 like "the picture" "$out" "█"
 like "… as SVG" "$(<wset.svg)" "</svg>"
+run "$ASSAY" wset -i wset.db --stacks -n 0
+is "stacks: as JSON has them" "$(grep -c '^          [^ ]' <<<"$out")" "$(wset | jq '[.intervals[].stack | split(";") | length - 1] | add')"
+like "… to where the program begins" "$out" '^          __libc_start_main'
 is "the map has all lines of all intervals" "$("$ASSAY" wset -i wset.db --map --json | jq '[.map[].lines[]] | add')" \
 	"$(wset | jq '[.intervals[].lines] | add')"
 run "$ASSAY" wset -i wset.db --map --svg map.svg --height 7
@@ -136,6 +164,16 @@ stepped() { # CASE LINE
 	env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 60 "$BUILD/tests/exact/lines" -s -l "$2" -e ends -o stepped "$path" "$1" >/dev/null
 	is "$1, lines of $2: what single steps find in $(wc -l <recorded) intervals" "$(<recorded)" "$(<stepped)"
 }
+# A real program: every access of gzip.
+head -c 60 "$0" >small.in
+wanted=$(command -v gzip)
+env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 60 "$ASSAY" record --exact -q --observe lines --interval 50000 -o wset.db \
+	-- "$wanted" -9 -c small.in >/dev/null
+wset | jq -r '.intervals[] | "\(.end) \(.lines - (.kinds.stack // 0))"' >recorded
+cut -d' ' -f1 recorded >ends
+env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 600 "$BUILD/tests/exact/lines" -s -l 64 -e ends -o stepped "$wanted" -9 -c small.in >/dev/null
+is "gzip: what single steps find in $(wc -l <recorded) intervals" "$(cut -d' ' -f2 recorded)" "$(cut -d' ' -f2 stepped)"
+
 for c in recursion jumps loops pointers operands; do
 	stepped $c 64
 	stepped $c 16

@@ -104,7 +104,7 @@ if setcap cap_net_raw+ep ./capable 2>/dev/null && "${nobody[@]}" test -x "$ASSAY
 	like "a program with capabilities: refused" "$status:$err" '^126:assay: ./capable: .*capabilities'
 	run "${nobody[@]}" timeout -s KILL 20 "$ASSAY" record --exact -o capable2.db -- sh -c './capable; echo $?'
 	is "… from the program: runs" "$status:$out" 0:0
-	like "… and it is said that it is not in it" "$err" "1 programs ran without the engine"
+	like "… and it is said that it is not in it" "$err" "1 program ran without the engine"
 	is "… in the recording, too" "$("$ASSAY" info -i capable2.db --json | jq '.native')" 1
 else
 	skip "no file capabilities here (setcap, of libcap2-bin), or nobody cannot reach the build"

@@ -25,5 +25,6 @@ for c in operands loops pointers jumps recursion signals; do
 	agree $c values
 	agree $c addresses
 done
+agree filled values --values 4096
 agree recursion values --sketch counting
 done_testing

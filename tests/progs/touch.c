@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Touches as many lines of 64 bytes as it says, again and again: touch PATTERN [ROUNDS]. */
+#include <fcntl.h>
 #include <immintrin.h>
 #include <pthread.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +38,13 @@ static void *sweep(void *arg)
 {
 	for (int i = 0; i < rounds; i++)
 		walk(shared + (size_t)arg * 1000 * LINE, 1500, LINE);
+	return NULL;
+}
+
+static void *sweep_apart(void *arg)
+{
+	for (int i = 0; i < rounds; i++)
+		walk(shared + (size_t)arg * 1500 * LINE, 1500, LINE);
 	return NULL;
 }
 
@@ -110,10 +119,17 @@ int main(int argc, char **argv)
 
 		for (int i = 0; i < rounds; i++)
 			walk(p, 2000, 8192 + LINE);
+	} else if (!strcmp(what, "reserved")) { /* 2000, of 4 TiB */
+		char *p = area((size_t)1 << 42);
+
+		for (int i = 0; i < rounds; i++)
+			walk(p, 2000, (size_t)1 << 31);
 	} else if (!strcmp(what, "window")) { /* 200000 in all */
 		walk(area(200000 * LINE), 200000, LINE);
 	} else if (!strcmp(what, "two")) { /* 2500, of which 500 are both's */
 		two(sweep);
+	} else if (!strcmp(what, "apart")) { /* 3000, each thread its own */
+		two(sweep_apart);
 	} else if (!strcmp(what, "once")) { /* 200000 in all */
 		two(once);
 	} else if (!strcmp(what, "free")) { /* none of its 1000 is left */
@@ -146,6 +162,17 @@ int main(int argc, char **argv)
 
 		for (int i = 0; i < 1000; i++)
 			__builtin_prefetch(p + i * LINE);
+	} else if (!strcmp(what, "kernel")) { /* none; the kernel 1500 for it */
+		struct iovec part[2];
+		int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY);
+		char *p = area(1 << 20);
+
+		part[0] = (struct iovec){ p + 4000 * LINE, 300 * LINE };
+		part[1] = (struct iovec){ p + 5000 * LINE, 200 * LINE };
+		if (read(zero, p, 700 * LINE) != 700 * LINE ||
+		    writev(null, part, 2) != 500 * LINE ||
+		    pread(zero, p + 2000 * LINE, 300 * LINE, 0) != 300 * LINE)
+			return 1;
 	} else if (!strcmp(what, "gather")) { /* 2000 */
 		gather((int *)area(1 << 20), 2000);
 	} else if (!strcmp(what, "scatter")) { /* 2000 */

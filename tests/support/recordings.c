@@ -423,8 +423,16 @@ void recordings_exact(struct profile *p)
 	r->n.processes = 1;
 }
 
-/* An interval of lines from one on, so many, in a region, and one of code. */
-static void add_interval(struct wset *w, uint64_t end, uint64_t from, unsigned n, uint32_t region)
+static void add_lines(struct wset_lines *l, uint64_t from, unsigned n, uint32_t region)
+{
+	for (uint64_t i = from; i < from + n; i++)
+		((struct wset_chunk *)must(wset_chunk(l, i / WSET_CHUNK, region)))
+			->bits[i % WSET_CHUNK / 64] |= 1ull << i % 64;
+}
+
+/* An interval of lines from one on, so many, in a region, of which a second thread touched some; and one of code. */
+static void add_interval(struct wset *w, uint64_t end, uint64_t from, unsigned n, uint32_t region,
+			 unsigned shared)
 {
 	struct wset_snapshot s = {
 		.start = w->nsnapshot ? w->snapshot[w->nsnapshot - 1].end : 0,
@@ -433,18 +441,19 @@ static void add_interval(struct wset *w, uint64_t end, uint64_t from, unsigned n
 		.wall_ns = 2000 * end,
 		.stack = strdup("longest_match;deflate;main"),
 	};
-	struct wset_lines data = { 0 }, code = { 0 };
+	struct wset_sets sets = { 0 };
 	struct err err;
 
-	for (uint64_t i = from; i < from + n; i++)
-		((struct wset_chunk *)must(wset_chunk(&data, i / WSET_CHUNK, region)))
-			->bits[i % WSET_CHUNK / 64] |= 1ull << i % 64;
-	((struct wset_chunk *)must(wset_chunk(&code, 1, WSET_CODE)))->bits[0] = 0xff;
+	add_lines(&sets.data, from, n, region);
+	if (shared) {
+		add_lines(&sets.thread, from, n, 0);
+		add_lines(&sets.thread, from, shared, 1);
+	}
+	((struct wset_chunk *)must(wset_chunk(&sets.code, 1, WSET_CODE)))->bits[0] = 0xff;
 	s.first = w->nsnapshot ? 0 : n;
-	if (wset_pack(&s, &data, &code, &err) || wset_add(w, &s, &err))
+	if (wset_pack(&s, &sets, &err) || wset_add(w, &s, &err))
 		abort();
-	wset_lines_fini(&data);
-	wset_lines_fini(&code);
+	wset_sets_fini(&sets);
 }
 
 void recordings_wset(struct profile *p)
@@ -463,9 +472,9 @@ void recordings_wset(struct profile *p)
 		w->command = must(strdup("squeeze"));
 		wset_region(w, WSET_KIND_HEAP, "[heap]");
 		wset_region(w, WSET_KIND_STACK, "[stack]");
-		add_interval(w, 1000, 0x100000, 300, 1);
-		add_interval(w, 2000, 0x100100, 44, 1);
-		add_interval(w, 2500, 0x1fffff0, 3, 2);
+		add_interval(w, 1000, 0x100000, 300, 1, i ? 0 : 100);
+		add_interval(w, 2000, 0x100100, 44, 1, 0);
+		add_interval(w, 2500, 0x1fffff0, 3, 2, 0);
 		if (wset_first(w, "longest_match", 340) || wset_first(w, "main", 7))
 			abort();
 	}

@@ -25,6 +25,7 @@
 #pragma GCC visibility push(hidden)
 
 #define INSNS_MAX PLAN_INSNS
+#define CHANGED_SIZE 5 /* of the jump that a block of changed code begins with */
 #define FLAGS_ALL \
 	(ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF | \
 	 ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF)
@@ -66,7 +67,7 @@ struct build {
 	struct emit e;
 	uint64_t code; /* cache address of the start */
 	uint64_t pc;
-	const uint8_t *bytes;
+	const uint8_t *bytes; /* the program's at pc, as they were when the block was made */
 	unsigned n, len;
 	struct insn in[INSNS_MAX];
 	struct link link[EXITS_MAX + 3]; /* site and target */
@@ -80,6 +81,7 @@ struct build {
 	bool flags_dead;  /* there */
 	bool dead_at_start;
 	bool once;
+	bool changes; /* the program may write there: see BLOCK_CHANGES */
 	uint8_t base,
 		scratch;   /* registers that no instruction uses: the stream's, and one to spare */
 	uint32_t reserved; /* as bits, those of them that are taken; 0 without a stream */
@@ -99,7 +101,7 @@ struct build {
 bool decode_flags_dead(const uint8_t *p, size_t room);
 /* Around use of the decoder's library: it is compiled for SSE2 and a stack protector. */
 void library_enter(struct thread *t), library_leave(struct thread *t);
-/* Up to `max` instructions at b->bytes, of which `room` bytes can be read, to the first that ends a block. */
+/* Up to `max` instructions of b->pc, at b->bytes, of which `room` bytes can be read, to the first that ends a block. */
 void decode_block(struct build *b, size_t room, unsigned max);
 /* Registers that the instruction names or uses. */
 uint32_t registers_used(const uint8_t *p);
@@ -137,9 +139,11 @@ void put_stream_exit(struct build *b, struct emit *e, unsigned exit);
 void put_fields(struct build *b, unsigned insn, bool after, bool target);
 
 /* publish.c */
-/* Where the next block's code goes: there is room, see publish_full. */
-uint64_t publish_next(void);
+/* Where the next block's code goes, as aligned as it has to be: there is room, see publish_full. */
+uint64_t publish_next(bool changes);
 void publish(struct build *b, struct block *blk);
+/* Keeps a copy of blk's code in the program, with BYTES_BEHIND more. */
+void publish_bytes(struct block *blk, const uint8_t *bytes);
 /* Where code beside the blocks goes, and how far it went. */
 uint64_t publish_beside(void);
 void publish_beside_done(uint64_t end);

@@ -41,7 +41,7 @@ static uint32_t npages;
 
 static struct table *table_new(uint64_t n)
 {
-	struct table *t = reserve(sizeof(*t) + n * sizeof(t->slot[0]));
+	struct table *t = reserve_densely(sizeof(*t) + n * sizeof(t->slot[0]));
 
 	t->mask = n - 1;
 	return t;
@@ -216,11 +216,23 @@ static void bury(struct table *t, uint64_t pc)
 		__atomic_store_n(s, (uint64_t)&tombstone, __ATOMIC_RELEASE);
 }
 
+/* Who comes there from now on leaves the cache. One store: others may be at the no-op, or behind it. */
+static void close_entry(const struct block *b)
+{
+	uint64_t *at = (uint64_t *)b->code, to = CACHE_BASE + links[b->link + b->links].stub;
+
+	__atomic_store_n(at,
+			 (*at & ~0xfffffffffful) | ((to - (b->code + 5)) & 0xffffffff) << 8 | 0xe9,
+			 __ATOMIC_RELEASE);
+}
+
 static void kill_block(struct block *b)
 {
 	if (b->flags & BLOCK_DEAD)
 		return;
 	b->flags |= BLOCK_DEAD;
+	if (b->flags & BLOCK_CHANGES)
+		close_entry(b);
 	if (cache_find(b->pc) == b)
 		bury(rt_blocks, b->pc);
 	edges_forget(b->pc);

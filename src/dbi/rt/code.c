@@ -4,7 +4,7 @@
  * and what it writes into the stream.
  *
  * The same code is made again, elsewhere, to find out what state the program is in where a signal stopped
- * it: so nothing here may depend on more than the block's bytes and its place in the cache.
+ * it: so nothing here may depend on more than the block's bytes, as they were, and its place in the cache.
  */
 #include "dbi/rt/build.h"
 #include "dbi/shared.h"
@@ -38,6 +38,7 @@ static void place_counter(struct build *b)
 void put_block(struct build *b)
 {
 	const uint8_t *p = b->bytes;
+	uint64_t next = b->pc;
 	struct emit *e = &b->e;
 	unsigned last = b->n - 1;
 	bool count = log_mode & EXACT_COUNTS && !b->once;
@@ -50,10 +51,12 @@ void put_block(struct build *b)
 	plan_stream(b);
 	if (lines_on())
 		shadow_plan(b);
+	if (b->changes)
+		put_nops(e, CHANGED_SIZE);
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn *in = &b->in[i];
-		uint64_t next = (uint64_t)p + in->len;
 
+		next += in->len;
 		in->spilled = b->reserved;
 		in->start = (uint16_t)(e->at - b->code);
 		in->end = 0;
@@ -94,6 +97,6 @@ void put_block(struct build *b)
 			shadow_end(b);
 		else
 			put_stream_end(b);
-		put_link_jump(b, (uint64_t)p);
+		put_link_jump(b, next);
 	}
 }

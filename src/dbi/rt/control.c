@@ -142,25 +142,35 @@ static void put_return(struct build *b, bool pops)
 		put_jump(&b->e, (uint64_t)(near ? rt_ibl_ret : rt_ibl_far_ret));
 }
 
+static bool return_fits(uint64_t pc)
+{
+	return pc < 0x80000000;
+}
+
+/* In one store, which is what a ret can read without waiting until it is in the cache; so r11 has been spilled,
+ * unless the address fits into the instruction. */
 static void put_store_return(struct emit *e, uint64_t pc)
 {
-	if (pc < 0x80000000) {
+	if (return_fits(pc)) {
 		put8(e, 0x48); /* mov qword [rsp], imm */
 		put8(e, 0xc7);
 		put8(e, 0x04);
 		put8(e, 0x24);
 		put32(e, pc);
 	} else {
-		put8(e, 0xc7); /* mov dword [rsp], imm */
-		put8(e, 0x04);
-		put8(e, 0x24);
-		put32(e, pc);
-		put8(e, 0xc7); /* mov dword [rsp + 4], imm */
-		put8(e, 0x44);
-		put8(e, 0x24);
-		put8(e, 0x04);
-		put32(e, pc >> 32);
+		put_imm64(e, R11, pc);
+		put_based(e, 0x89, R11, RSP, 0);
+		put_restore(e, R11);
 	}
+}
+
+/* Before what may fault: what put_call needs. */
+static void spill_for_call(struct build *b, struct insn *in, uint64_t next)
+{
+	if (return_fits(next) || in->spilled & 1u << R11) /* the stream's: its value waits there */
+		return;
+	in->spilled |= 1u << R11;
+	put_spill(&b->e, R11);
 }
 
 /* call L; jmp <after>; L: … */
@@ -218,6 +228,8 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 		break;
 	}
 	case CALL:
+		spill_for_call(b, in, next);
+		in->core = (uint16_t)(e->at - b->code);
 		put_call(b, next);
 		put_link_jump(b, in->target);
 		break;
@@ -243,6 +255,8 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 	case CALL_INDIRECT:
 		in->spilled |= 1u << RCX;
 		put_spill(e, RCX);
+		if (in->kind == CALL_INDIRECT)
+			spill_for_call(b, in, next);
 		in->core = (uint16_t)(e->at - b->code);
 		put_target(b, in, p, next);
 		put_fields(b, b->n - 1, false, true);

@@ -155,7 +155,7 @@ static uint8_t opcode_operands[OPCODES];
 static uint64_t known[OPCODE_KEYS];
 
 /* An instruction of a kind that is known. */
-static bool decode_known(struct insn *in, const uint8_t *p)
+static bool decode_known(struct insn *in, const uint8_t *p, uint64_t pc)
 {
 	struct opcode o;
 	uint64_t k;
@@ -186,7 +186,7 @@ static bool decode_known(struct insn *in, const uint8_t *p)
 		int32_t near;
 
 		memcpy(&near, p + o.end, sizeof(near));
-		in->target = (uint64_t)p + in->len;
+		in->target = pc + in->len;
 		in->target += (uint64_t)(imm == 1 ? (int8_t)p[o.end] : (int64_t)near);
 	}
 	return true;
@@ -211,15 +211,15 @@ static void remember(const struct insn *in, const ZydisDecodedInstruction *d, co
 			 __ATOMIC_RELAXED);
 }
 
-/* Decodes the instruction at `at`, of which `room` bytes can be read. False if there is none. */
-static bool decode_one(struct insn *in, const uint8_t *p, size_t room, bool operands)
+/* Decodes the instruction that the program has at pc: `room` bytes of it are at p. False if there is none. */
+static bool decode_one(struct insn *in, const uint8_t *p, uint64_t pc, size_t room, bool operands)
 {
 	ZydisDecodedInstruction d;
 	ZydisDecoderContext ctx;
 	ZyanStatus status;
 
 	operands = operands && log_mode & (EXACT_STREAM | EXACT_LINES);
-	if (!operands && room >= INSN_MAX && decode_known(in, p))
+	if (!operands && room >= INSN_MAX && decode_known(in, p, pc))
 		return true;
 	use_library();
 	status = decode(&decoder, &ctx, p, room, &d);
@@ -246,7 +246,7 @@ static bool decode_one(struct insn *in, const uint8_t *p, size_t room, bool oper
 	if (in->kind == PLAIN && (in->rip || in->gs))
 		in->kind = in->modrm ? MEMORY : ODD;
 	if (d.raw.imm[0].is_relative)
-		in->target = (uint64_t)p + d.length + d.raw.imm[0].value.u;
+		in->target = pc + d.length + d.raw.imm[0].value.u;
 	if (d.cpu_flags) {
 		in->reads = d.cpu_flags->tested;
 		if (!keeps_flags_sometimes(&d))
@@ -259,9 +259,9 @@ static bool decode_one(struct insn *in, const uint8_t *p, size_t room, bool oper
 		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 
 		if (ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count))) {
-			stream_fields(&in->f, &d, op, (uint64_t)p + d.length);
+			stream_fields(&in->f, &d, op, pc + d.length);
 			if (lines_on())
-				shadow_operands(&in->s, &d, op, (uint64_t)p + d.length);
+				shadow_operands(&in->s, &d, op, pc + d.length);
 		} else {
 			in->f.used = 0xffff;
 		}
@@ -332,7 +332,7 @@ static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
  * executions; without, code that is made twice costs more than counters save. */
 static bool goes_on(const struct build *b, const struct insn *in, unsigned exits)
 {
-	return log_mode & EXACT_STREAM && in->kind == BRANCH && exits < EXITS_MAX &&
+	return log_mode & EXACT_STREAM & ~EXACT_CALLS && in->kind == BRANCH && exits < EXITS_MAX &&
 	       in->target > b->pc + b->len;
 }
 
@@ -361,7 +361,7 @@ bool decode_flags_dead(const uint8_t *p, size_t room)
 	for (unsigned i = 0; i < FLAGS_LOOK; i++) {
 		struct insn in;
 
-		if (!decode_one(&in, p, room, false) || in.reads & live & FLAGS_ALL)
+		if (!decode_one(&in, p, (uint64_t)p, room, false) || in.reads & live & FLAGS_ALL)
 			return false;
 		live &= ~in.writes;
 		if (!live)
@@ -386,7 +386,7 @@ void decode_block(struct build *b, size_t room, unsigned max)
 	while (b->n < max && b->len < room) {
 		struct insn *in = &b->in[b->n];
 
-		if (!decode_one(in, b->bytes + b->len, room - b->len, true))
+		if (!decode_one(in, b->bytes + b->len, b->pc + b->len, room - b->len, true))
 			break;
 		if (log_mode & EXACT_STREAM) {
 			/* a call's arguments are read; look-ups use rdx */

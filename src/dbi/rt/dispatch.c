@@ -18,6 +18,7 @@ _Static_assert(offsetof(struct thread, flags) == T_FLAGS, "layout");
 _Static_assert(offsetof(struct thread, gs_base) == T_GS_BASE, "layout");
 _Static_assert(offsetof(struct thread, flags_spill) == T_FLAGS_SPILL, "layout");
 _Static_assert(offsetof(struct thread, left) == T_LEFT, "layout");
+_Static_assert(offsetof(struct thread, plane) == T_PLANE, "layout");
 _Static_assert(offsetof(struct thread, later) == T_LATER, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
 _Static_assert(offsetof(struct thread, spill) == T_SPILL, "layout");
@@ -102,8 +103,7 @@ static void odd(struct thread *t)
 		return;
 	}
 	die("not supported under exact recording: instruction %lx %lx %lx at %lx (a far transfer "
-	    "or a "
-	    "32-bit system call)",
+	    "or a 32-bit system call)",
 	    (uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], t->pc);
 }
 
@@ -168,9 +168,9 @@ static void take_weight(struct thread *t, unsigned weight)
 {
 	if (!lines_on())
 		return;
-	t->left -= weight;
-	if (t->left < 0)
-		lines_interval(t, weight);
+	t->left[0] -= weight;
+	if (t->left[0] < 0)
+		lines_interval(t, weight, 0);
 }
 
 static void leave_block(struct thread *t, const struct link *l)
@@ -191,7 +191,7 @@ static void leave_block(struct thread *t, const struct link *l)
 		else if (log_mode & EXACT_COUNTS)
 			log_cut(id, n - 1, true);
 		if (lines_on() && lines.unit != EXACT_ACCESSES)
-			t->left++;
+			t->left[left_part(id)]++;
 		unlock(&cache_lock);
 	}
 }
@@ -268,9 +268,9 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 	*site = 0;
 	if (t->exit_link <= EXIT_INTERVAL) {
 		b = &blocks[EXIT_INTERVAL - t->exit_link];
-		t->left += b->weight;
+		t->left[left_part(b->id)] += b->weight;
 		t->pc = b->pc;
-		lines_interval(t, b->weight);
+		lines_interval(t, b->weight, left_part(b->id));
 		return NULL;
 	}
 	if (t->exit_link == EXIT_INDIRECT) {

@@ -13,8 +13,7 @@
 #define SITES_MAX (1u << 22)
 #define TARGETS (1u << 16) /* lists of pairs, by target */
 #define MANY 2048	   /* pairs */
-#define LARGE_PAGE 0x200000ul
-#define MADV_COLLAPSE_ 25 /* since Linux 6.1 */
+#define MADV_COLLAPSE_ 25  /* since Linux 6.1 */
 
 _Static_assert(offsetof(struct pair, site) == 8 && offsetof(struct pair, number) == 16, "switch.S");
 _Static_assert(offsetof(struct thread, site) == T_SITE, "layout");
@@ -36,14 +35,15 @@ static uint32_t nsites, npairs;
 
 static struct pairs *pairs_new(uint64_t n)
 {
-	struct pairs *p = reserve(sizeof(*p) + n * sizeof(p->slot[0]));
+	struct pairs *p = reserve_densely(sizeof(*p) + n * sizeof(p->slot[0]));
 
 	p->mask = n - 1;
 	return p;
 }
 
-void edges_init(void)
+void edges_init(struct thread *first)
 {
+	sys(__NR_madvise, (char *)first + T_NEAR_TABLE, LARGE_PAGE, MADV_HUGEPAGE);
 	rt_pairs = pairs_new(1 << 14);
 	targets = reserve(TARGETS * sizeof(struct pair *));
 	sites = reserve(SITES_MAX * sizeof(*sites));

@@ -293,6 +293,17 @@ static bool moves_its_base(const ZydisDecodedInstruction *d, const ZydisDecodedO
 	       op->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
 }
 
+/* Where the return address lies; of a ret what it is, too. */
+static void add_return_address(struct stream_fields *f, bool ret)
+{
+	f->base = RSP;
+	f->index = NO_REG;
+	f->scale = 1;
+	f->size = 8;
+	f->disp = ret ? 0 : -8;
+	f->mask = ret ? F_ADDRESS | F_LOAD : F_ADDRESS;
+}
+
 void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		   const ZydisDecodedOperand *op, uint64_t next)
 {
@@ -343,12 +354,14 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 	}
 	if (log_mode & EXACT_ORDER)
 		order_fields(f, d, op);
-	if (!(log_mode & EXACT_VALUES))
+	if (log_mode & EXACT_CALLS && (call || ret))
+		add_return_address(f, ret);
+	else if (!(log_mode & EXACT_VALUES))
 		return;
 	if (ret)
-		f->mask = F_RETURN;
+		f->mask |= F_RETURN;
 	if (call)
-		f->mask = F_ARGS;
+		f->mask |= F_ARGS;
 	if ((call || d->meta.category == ZYDIS_CATEGORY_UNCOND_BR) && !d->raw.imm[0].is_relative)
 		f->mask |= F_TARGET;
 }

@@ -9,10 +9,11 @@
  *   0x7a0060000000  cache   translated code, from below; exit stubs, from above
  *   0x7a0080000000  engine  its text and data; the program's brk follows
  *
- * With --observe lines there is a byte for each line of memory, 1 if it has been touched in this interval, at
- * SHADOW + address / line; one for each 4096 of those at LEVEL_1, one for each 4096 of these at LEVEL_2:
+ * With --observe lines there are planes: a byte for each line of memory, 1 if a thread of that plane has touched it
+ * in this interval, at SHADOW + plane * lines + address / line; one for each 4096 of those at LEVEL_1, one for each
+ * 4096 of these at LEVEL_2:
  *
- *   0x200000000000  SHADOW   2 TiB for lines of 64 bytes, 8 for 16
+ *   0x200000000000  SHADOW   a plane has 2 TiB for lines of 64 bytes, 8 for 16; all have 32 at most
  *   0x400200000000  LEVEL_1
  *   0x400400200000  LEVEL_2
  *
@@ -46,6 +47,7 @@
 #define LEVEL_1 (1ull << LEVEL_BIT | SHADOW >> LEVEL_SHIFT)
 #define LEVEL_2 (1ull << LEVEL_BIT | LEVEL_1 >> LEVEL_SHIFT)
 #define ADDRESS_BITS 47 /* the program's */
+#define PLANES_MAX 16
 
 /* struct thread */
 #define T_SELF 0x00
@@ -59,10 +61,16 @@
 #define T_FLAGS_SPILL 0x40
 #define T_STOP 0x48   /* the cache is to be emptied: stay out of it */
 #define T_SITE 0x50   /* the number of the indirect jump, call or return that leaves the cache */
-#define T_LEFT 0x58   /* what may still be executed before rt/lines.c is to be asked */
+#define T_PLANE 0x58  /* where the thread's lines are marked */
 #define T_REGS 0x80   /* the program's registers, in encoding order: rax rcx rdx rbx rsp … */
 #define T_SPILL 0x100 /* a register's value while a sequence in the cache uses it */
 #define T_LATER 0x180 /* what is to be marked after an instruction: see rt/shadow.h */
+/*
+ * What may still be executed before rt/lines.c is to be asked, in parts that add up; a block takes from the one of
+ * its number. What is taken from one number in memory waits for what was taken before: 7 to 10 cycles a block.
+ */
+#define T_LEFT 0x240
+#define LEFT_PARTS 16 /* a power of two */
 
 #define T_STACK_TOP 0x10000 /* engine stack: below this */
 /* Indirect targets, by the low 16 bits of address + site: -address - NEAR_BIAS, code. What is all zero matches an
@@ -85,8 +93,8 @@
  * faults. */
 #define T_STREAM (T_COUNTERS + T_COUNTERS_SIZE)
 #define T_HALF_0 (T_STREAM + 0x10000)
-#define T_HALF_1 (T_STREAM + 0xa0000)
-#define T_HALF_SIZE 0x80000
+#define T_HALF_1 (T_STREAM + 0x220000)
+#define T_HALF_SIZE 0x200000
 #define T_GUARD_SIZE 0x10000
 /* In the place of a stream, with --observe lines: lines that a block was the first to touch, 8 bytes each. */
 #define T_FIRSTS T_STREAM

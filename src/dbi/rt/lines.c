@@ -7,8 +7,12 @@
  * this snapshot or in the next one, never in none. Code sets a line's byte first, then the bytes above it; a
  * snapshot clears from above: where it comes too early it leaves all three to the next one.
  *
+ * Threads mark in different planes, so that it is known which lines more than one of them touched; more threads
+ * than there are planes take turns.
+ *
  * An interval ends where the block begins that would exceed it. A thread takes from what is left of it by
- * itself; where there are several each is given a part, and the end is off by that much.
+ * itself, in parts (T_LEFT), which are granted anew, as they were used, when one does not suffice; where there are
+ * several threads each is given a part, and the end is off by that much.
  */
 #include <asm/errno.h>
 #include <linux/mman.h>
@@ -37,6 +41,7 @@ static struct {
 	uint64_t interval, next; /* in the unit */
 	uint64_t total;		 /* executed, as far as threads have said so */
 	uint32_t taken;
+	uint32_t threads; /* that have begun */
 	long pid;
 	bool mappings_changed;
 	uint8_t *ran;
@@ -52,11 +57,35 @@ static uint8_t *level(unsigned n)
 	return (uint8_t *)(n == 2 ? LEVEL_2 : n == 1 ? LEVEL_1 : SHADOW);
 }
 
+/* Of a plane. */
 static uint64_t level_size(unsigned n)
 {
-	uint64_t size = lines_in_all() >> (n * LEVEL_SHIFT);
+	return lines_in_all() >> (n * LEVEL_SHIFT);
+}
 
-	return size < 4096 ? 4096 : size;
+static unsigned planes(void)
+{
+	uint64_t room = SHADOW / level_size(0);
+
+	return room < PLANES_MAX ? (unsigned)room : PLANES_MAX;
+}
+
+static unsigned planes_used(void)
+{
+	uint32_t n = __atomic_load_n(&now.threads, __ATOMIC_ACQUIRE);
+
+	return n < planes() ? n : planes();
+}
+
+/* Of all planes. */
+static uint64_t level_room(unsigned n)
+{
+	return (planes() * level_size(n) + 4095) & ~4095ull;
+}
+
+static uint8_t *level_of(unsigned plane, unsigned n)
+{
+	return level(n) + plane * level_size(n);
 }
 
 static uint64_t clock_ns(int which)
@@ -82,7 +111,7 @@ static void begin(void)
 	now.pid = sys(__NR_getpid);
 	now.interval = lines.interval;
 	now.next = timed() ? clock_now() + now.interval : now.interval;
-	now.total = now.taken = 0;
+	now.total = now.taken = now.threads = 0;
 	now.mappings_changed = true;
 }
 
@@ -95,8 +124,35 @@ static unsigned threads_alive(void)
 	return n ? n : 1;
 }
 
-/* How much the thread may execute before it asks again. */
-static void grant(struct thread *t, unsigned weight)
+/*
+ * `room`, in parts: half of it evenly, half as they were used since the last time. So there are few of these calls
+ * an interval, and each of them leaves less to be granted.
+ */
+static void divide(struct thread *t, uint64_t room, unsigned weight, unsigned part)
+{
+	uint64_t even = room / 2 / LEFT_PARTS, used = 0, down = 0;
+
+	for (unsigned i = 0; i < LEFT_PARTS; i++)
+		used += (uint64_t)t->taken[i];
+	while (used >> down >> 31)
+		down++;
+	used = (used >> down) + 1;
+	for (unsigned i = 0; i < LEFT_PARTS; i++) {
+		uint64_t of = (uint64_t)t->taken[i] >> down, half = room / 2;
+
+		t->granted[i] =
+			(int64_t)(even + (half < used ? of * half / used : half / used * of));
+	}
+	if (t->granted[part] < weight) {
+		for (unsigned i = 0; i < LEFT_PARTS; i++)
+			t->granted[i] = (int64_t)((room - weight) / LEFT_PARTS);
+		t->granted[part] += weight;
+	}
+	memcpy(t->left, t->granted, sizeof(t->left));
+}
+
+/* How much the thread may execute before it asks again: in `part`, an execution of that weight. */
+static void grant(struct thread *t, unsigned weight, unsigned part)
 {
 	uint64_t room = now.next > now.total ? now.next - now.total : 0;
 	unsigned n = threads_alive();
@@ -107,13 +163,18 @@ static void grant(struct thread *t, unsigned weight)
 		room = room / (2 * n) > SHARE_MIN ? room / (2 * n) : SHARE_MIN;
 	if (room < weight)
 		room = weight;
-	t->left = t->granted = (int64_t)room;
+	divide(t, room, weight, part);
 }
 
 static void settle(struct thread *t)
 {
-	now.total += (uint64_t)(t->granted - t->left);
-	t->left = t->granted = 0;
+	for (unsigned i = 0; i < LEFT_PARTS; i++) {
+		int64_t taken = t->granted[i] - t->left[i];
+
+		now.total += (uint64_t)taken;
+		t->taken[i] = taken > 0 ? taken : 0;
+		t->left[i] = t->granted[i] = 0;
+	}
 }
 
 void lines_init(struct thread *t)
@@ -122,7 +183,7 @@ void lines_init(struct thread *t)
 	if (lines.shift < 4 || lines.shift > 12 || !lines.interval || lines.snapshots < 2)
 		die("the recorder asks for lines that cannot be");
 	for (unsigned n = 0; n < 3; n++) {
-		uint64_t size = level_size(n);
+		uint64_t size = level_room(n);
 		long p = sys(__NR_mmap, level(n), size, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
 			     0);
@@ -137,7 +198,7 @@ void lines_init(struct thread *t)
 	now.ran = reserve(BLOCKS_BYTES);
 	begin();
 	lines_thread(t);
-	grant(t, 0);
+	grant(t, 0, 0);
 }
 
 void lines_thread(struct thread *t)
@@ -146,55 +207,56 @@ void lines_thread(struct thread *t)
 		t->counted_before = reserve(COUNTED_SIZE);
 	else
 		sys(__NR_madvise, t->counted_before, COUNTED_SIZE, MADV_DONTNEED);
-	t->left = t->granted = 0;
+	memset(t->left, 0, sizeof(t->left));
+	memset(t->granted, 0, sizeof(t->granted));
+	memset(t->taken, 0, sizeof(t->taken));
+	t->plane = (uint64_t)level_of(
+		__atomic_fetch_add(&now.threads, 1, __ATOMIC_ACQ_REL) % planes(), 0);
 }
 
 void lines_after_fork(struct thread *t)
 {
 	for (unsigned n = 0; n < 3; n++)
-		sys(__NR_madvise, level(n), level_size(n), MADV_DONTNEED);
+		sys(__NR_madvise, level(n), level_room(n), MADV_DONTNEED);
 	sys(__NR_madvise, now.ran, BLOCKS_BYTES, MADV_DONTNEED);
 	lines_lock = mapping_lock = 0;
 	begin();
 	lines_thread(t);
-	grant(t, 0);
+	grant(t, 0, 0);
 }
 
 /* Marking by the engine itself. */
 
-static bool mark(uint64_t line)
+static bool mark(const struct thread *t, uint64_t line)
 {
-	volatile uint8_t *p = level(0) + line;
+	uint64_t at = t->plane + line;
 
-	if (*p)
+	if (*(volatile uint8_t *)at)
 		return false;
-	*p = 1;
-	*(volatile uint8_t *)(level(1) + (line >> LEVEL_SHIFT)) = 1;
-	*(volatile uint8_t *)(level(2) + (line >> 2 * LEVEL_SHIFT)) = 1;
+	*(volatile uint8_t *)at = 1;
+	for (unsigned n = 1; n <= 2; n++) {
+		at = at >> LEVEL_SHIFT | 1ull << LEVEL_BIT;
+		*(volatile uint8_t *)at = 1;
+	}
 	return true;
 }
 
 /* How many of them were not marked yet. */
-static uint64_t mark_all(uint64_t addr, uint64_t n)
+static uint64_t mark_all(const struct thread *t, uint64_t addr, uint64_t n)
 {
 	uint64_t last = addr + n - 1, first = 0;
 
 	if (!n || last < addr || last >> ADDRESS_BITS)
 		return 0;
 	for (uint64_t i = addr >> lines.shift; i <= last >> lines.shift; i++)
-		first += mark(i);
+		first += mark(t, i);
 	return first;
 }
 
-void lines_mark(uint64_t addr, uint64_t n)
-{
-	mark_all(addr, n);
-}
-
 /* Elements from one address to another, which is behind the last one, or, downwards, before it. */
-static uint64_t mark_elements(uint64_t from, uint64_t to, unsigned size)
+static uint64_t mark_elements(const struct thread *t, uint64_t from, uint64_t to, unsigned size)
 {
-	return to > from ? mark_all(from, to - from) : mark_all(to + size, from - to);
+	return to > from ? mark_all(t, from, to - from) : mark_all(t, to + size, from - to);
 }
 
 static uint64_t mark_gather(const struct thread *t, uint64_t what)
@@ -211,9 +273,9 @@ static uint64_t mark_gather(const struct thread *t, uint64_t what)
 				  : t->later[LATER_MASK] >> i & 1;
 
 		if (on)
-			first +=
-				mark_all(t->later[LATER_BASE] + (uint64_t)index * LATER_SCALE(what),
-					 LATER_SIZE(what));
+			first += mark_all(
+				t, t->later[LATER_BASE] + (uint64_t)index * LATER_SCALE(what),
+				LATER_SIZE(what));
 	}
 	return first;
 }
@@ -227,9 +289,9 @@ void lines_later(struct thread *t, uint32_t block)
 	if (what & LATER_GATHER)
 		first += mark_gather(t, what);
 	if (moved && what & LATER_READS)
-		first += mark_elements(t->later[LATER_FROM], t->regs[RSI], size);
+		first += mark_elements(t, t->later[LATER_FROM], t->regs[RSI], size);
 	if (moved && what & LATER_WRITES)
-		first += mark_elements(t->later[LATER_TO], t->regs[RDI], size);
+		first += mark_elements(t, t->later[LATER_TO], t->regs[RDI], size);
 	if (block != NO_BLOCK && !(lines.flags & EXACT_LINES_UNCHECKED))
 		((uint64_t *)((char *)t + T_FIRSTS))[block] += first;
 }
@@ -237,7 +299,6 @@ void lines_later(struct thread *t, uint32_t block)
 /* What the kernel reads and writes for the calls that programs move data with. */
 void lines_syscall(struct thread *t, long nr, const uint64_t *r, long ret)
 {
-	(void)t;
 	if (!(lines.flags & EXACT_LINES_KERNEL) || ret <= 0)
 		return;
 	switch (nr) {
@@ -248,14 +309,14 @@ void lines_syscall(struct thread *t, long nr, const uint64_t *r, long ret)
 	case __NR_pwrite64:
 	case __NR_sendto:
 	case __NR_getdents64:
-		lines_mark(r[RSI], (uint64_t)ret);
+		mark_all(t, r[RSI], (uint64_t)ret);
 		break;
 	case __NR_getrandom:
 	case __NR_getcwd:
-		lines_mark(r[RDI], (uint64_t)ret);
+		mark_all(t, r[RDI], (uint64_t)ret);
 		break;
 	case __NR_readlink:
-		lines_mark(r[RSI], (uint64_t)ret);
+		mark_all(t, r[RSI], (uint64_t)ret);
 		break;
 	case __NR_readv:
 	case __NR_preadv:
@@ -266,9 +327,9 @@ void lines_syscall(struct thread *t, long nr, const uint64_t *r, long ret)
 		for (uint64_t i = 0; i < r[RDX] && left; i++) {
 			if (!rt_copy(v, (const void *)(r[RSI] + 16 * i), sizeof(v)))
 				break;
-			lines_mark(r[RSI] + 16 * i, 16);
+			mark_all(t, r[RSI] + 16 * i, 16);
 			v[1] = v[1] < left ? v[1] : left;
-			lines_mark(v[0], v[1]);
+			mark_all(t, v[0], v[1]);
 			left -= v[1];
 		}
 		break;
@@ -295,52 +356,64 @@ void lines_mapping_end(void)
 }
 
 /* Bytes of a level that stand for [first, last] of the one below, where that is marked. */
-static void clear_chunks(uint64_t first, uint64_t last)
+static void clear_chunks(unsigned plane, uint64_t first, uint64_t last)
 {
+	uint8_t *chunk = level_of(plane, 1);
+
 	for (uint64_t i = first; i <= last;) {
-		if (!level(2)[i >> LEVEL_SHIFT]) {
+		if (!level_of(plane, 2)[i >> LEVEL_SHIFT]) {
 			i = ((i >> LEVEL_SHIFT) + 1) << LEVEL_SHIFT;
 			continue;
 		}
-		if (level(1)[i])
-			level(1)[i] = 0;
+		if (chunk[i])
+			chunk[i] = 0;
 		i++;
 	}
 }
 
-static void clear_lines(uint64_t first, uint64_t last)
+/* Of one chunk. */
+static void clear_lines(unsigned plane, uint64_t first, uint64_t last)
 {
+	uint8_t *line = level_of(plane, 0);
+
+	if (!level_of(plane, 1)[first / EXACT_CHUNK])
+		return;
 	for (uint64_t i = first; i <= last; i++)
-		if (level(0)[i])
-			level(0)[i] = 0;
+		if (line[i])
+			line[i] = 0;
 }
 
 /* Whole chunks are given back to the kernel; of others, lines are cleared one by one. */
-void lines_unmapped(uint64_t start, uint64_t n)
+static void clear_plane(unsigned plane, uint64_t first, uint64_t last)
 {
-	uint64_t first = start >> lines.shift, end = (start + n + 4095) & ~4095ull;
-	uint64_t last, c0, c1;
+	uint64_t c0 = (first + EXACT_CHUNK - 1) / EXACT_CHUNK;
+	uint64_t c1 = (last + 1) / EXACT_CHUNK; /* behind the last whole one */
 
-	if (!n || end <= start || end >> ADDRESS_BITS)
-		return;
-	last = (end >> lines.shift) - 1;
-	c0 = (first + EXACT_CHUNK - 1) / EXACT_CHUNK;
-	c1 = (last + 1) / EXACT_CHUNK; /* behind the last whole one */
 	if (c0 >= c1) {
 		uint64_t middle = last / EXACT_CHUNK * EXACT_CHUNK;
 
-		if (middle > first && level(1)[first / EXACT_CHUNK])
-			clear_lines(first, middle - 1);
-		if (level(1)[last / EXACT_CHUNK])
-			clear_lines(middle > first ? middle : first, last);
+		if (middle > first)
+			clear_lines(plane, first, middle - 1);
+		clear_lines(plane, middle > first ? middle : first, last);
 		return;
 	}
-	if (first < c0 * EXACT_CHUNK && level(1)[first / EXACT_CHUNK])
-		clear_lines(first, c0 * EXACT_CHUNK - 1);
-	if (last >= c1 * EXACT_CHUNK && level(1)[c1])
-		clear_lines(c1 * EXACT_CHUNK, last);
-	sys(__NR_madvise, level(0) + c0 * EXACT_CHUNK, (c1 - c0) * EXACT_CHUNK, MADV_DONTNEED);
-	clear_chunks(c0, c1 - 1);
+	if (first < c0 * EXACT_CHUNK)
+		clear_lines(plane, first, c0 * EXACT_CHUNK - 1);
+	if (last >= c1 * EXACT_CHUNK)
+		clear_lines(plane, c1 * EXACT_CHUNK, last);
+	sys(__NR_madvise, level_of(plane, 0) + c0 * EXACT_CHUNK, (c1 - c0) * EXACT_CHUNK,
+	    MADV_DONTNEED);
+	clear_chunks(plane, c0, c1 - 1);
+}
+
+void lines_unmapped(uint64_t start, uint64_t n)
+{
+	uint64_t first = start >> lines.shift, end = (start + n + 4095) & ~4095ull;
+
+	if (!n || end <= start || end >> ADDRESS_BITS)
+		return;
+	for (unsigned i = 0; i < planes_used(); i++)
+		clear_plane(i, first, (end >> lines.shift) - 1);
 }
 
 bool lines_in_the_way(uint64_t start, uint64_t n)
@@ -348,7 +421,7 @@ bool lines_in_the_way(uint64_t start, uint64_t n)
 	for (unsigned k = 0; k < 3; k++) {
 		uint64_t at = (uint64_t)level(k);
 
-		if (start < at + level_size(k) && at < start + n)
+		if (start < at + level_room(k) && at < start + n)
 			return true;
 	}
 	return false;
@@ -393,9 +466,10 @@ static uint64_t take(uint64_t *p)
 						    : 0;
 }
 
-static void put_chunk(uint64_t chunk)
+static void put_chunk(unsigned plane, uint64_t chunk)
 {
-	uint64_t *p = (uint64_t *)(level(0) + chunk * EXACT_CHUNK), bits[EXACT_CHUNK / 64] = { 0 };
+	uint64_t *p = (uint64_t *)(level_of(plane, 0) + chunk * EXACT_CHUNK),
+		 bits[EXACT_CHUNK / 64] = { 0 };
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < EXACT_CHUNK / 8; i++) {
@@ -409,28 +483,40 @@ static void put_chunk(uint64_t chunk)
 		}
 	}
 	if (n)
-		log_touched(chunk, bits, n);
+		log_touched(plane, chunk, bits, n);
 }
 
-static void put_touched(void)
+/* The chunks that eight bytes of level 1 stand for. */
+static void put_chunks(unsigned plane, uint64_t *p, uint64_t chunk)
 {
-	uint64_t *top = (uint64_t *)level(2);
+	uint64_t v = take(p);
+
+	for (unsigned k = 0; v; k++, v >>= 8)
+		if (v & 0xff)
+			put_chunk(plane, chunk + k);
+}
+
+static void put_plane(unsigned plane)
+{
+	uint64_t *top = (uint64_t *)level_of(plane, 2);
 
 	for (uint64_t i = 0; i < level_size(2) / 8; i++) {
 		uint64_t v = take(&top[i]);
 
 		for (unsigned k = 0; v; k++, v >>= 8) {
-			uint64_t *p = (uint64_t *)(level(1) + ((8 * i + k) << LEVEL_SHIFT));
+			uint64_t first = (8 * i + k) << LEVEL_SHIFT; /* chunk */
+			uint64_t *p = (uint64_t *)(level_of(plane, 1) + first);
 
-			for (unsigned j = 0; v & 0xff && j < EXACT_CHUNK / 8; j++) {
-				uint64_t w = take(&p[j]);
-
-				for (unsigned m = 0; w; m++, w >>= 8)
-					if (w & 0xff)
-						put_chunk(((8 * i + k) << LEVEL_SHIFT) + 8 * j + m);
-			}
+			for (unsigned j = 0; v & 0xff && j < 1u << LEVEL_SHIFT >> 3; j++)
+				put_chunks(plane, &p[j], first + 8ull * j);
 		}
 	}
+}
+
+static void put_touched(void)
+{
+	for (unsigned i = 0; i < planes_used(); i++)
+		put_plane(i);
 }
 
 /* Blocks that the thread has executed since it was last asked. */
@@ -526,7 +612,7 @@ static bool is_over(unsigned weight)
 	return now.next < now.total + least;
 }
 
-void lines_interval(struct thread *t, unsigned weight)
+void lines_interval(struct thread *t, unsigned weight, unsigned part)
 {
 	lock(&lines_lock);
 	settle(t);
@@ -539,7 +625,7 @@ void lines_interval(struct thread *t, unsigned weight)
 		if (now.next == now.total)
 			now.next += now.interval;
 	}
-	grant(t, weight);
+	grant(t, weight, part);
 	unlock(&lines_lock);
 }
 
@@ -558,6 +644,6 @@ void lines_end(struct thread *t)
 	lock(&lines_lock);
 	settle(t);
 	snapshot(t, true);
-	grant(t, 0);
+	grant(t, 0, 0);
 	unlock(&lines_lock);
 }

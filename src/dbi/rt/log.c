@@ -312,7 +312,7 @@ void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struc
 	r->nfield = (uint16_t)plan->nfield;
 	r->exits = (uint16_t)exits->n;
 	r->before = (uint16_t)exits->before;
-	memcpy(r->bytes, (const void *)b->pc, b->len);
+	memcpy(r->bytes, b->bytes, b->len);
 	memcpy(r->bytes + b->len, lens, b->n);
 	memcpy(r->bytes + fields, plan->field, size);
 	end(r);
@@ -426,7 +426,7 @@ void log_mapping(const char *line, bool first)
 
 #define LISTED_MAX 255 /* lines of a chunk: more take more room than a bit for each */
 
-void log_touched(uint64_t chunk_number, const uint64_t *bits, unsigned n)
+void log_touched(unsigned plane, uint64_t chunk_number, const uint64_t *bits, unsigned n)
 {
 	bool listed = n <= LISTED_MAX;
 	struct exact_touched *r;
@@ -437,6 +437,7 @@ void log_touched(uint64_t chunk_number, const uint64_t *bits, unsigned n)
 	r->chunk = chunk_number;
 	r->n = n;
 	r->listed = listed;
+	r->plane = (uint8_t)plane;
 	to = (uint16_t *)r->lines;
 	if (!listed)
 		memcpy(r->lines, bits, EXACT_CHUNK / 8);
@@ -522,18 +523,18 @@ void log_ended(void)
 
 void log_restart(void)
 {
-	uint64_t old = process_at;
-	uint32_t pid;
+	struct exact_process *old = process;
+	void *old_chunk = chunk;
 
 	if (log_fd < 0)
 		return;
 	lock(&log_lock);
-	pid = process->pid;
-	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
-	sys(__NR_munmap, process, 4096);
-	sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
 	images = pairs = 0;
-	new_process(0, 0, old, pid);
+	new_process(0, 0, process_at, old->pid);
+	/* not before: whose successor is not known is ended for good */
+	__atomic_store_n(&old->state, EXACT_ENDED, __ATOMIC_RELEASE);
+	sys(__NR_munmap, old, 4096);
+	sys(__NR_munmap, old_chunk, EXACT_LOG_SIZE);
 	unlock(&log_lock);
 	if (log_mode & EXACT_STREAM)
 		ring();

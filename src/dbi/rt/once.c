@@ -33,7 +33,7 @@ static uint32_t new_number(const struct known *k, uint32_t image)
 {
 	static struct plan nothing;
 	static const struct log_exits none;
-	struct block b = { .pc = k->pc, .len = k->len, .n = 1 };
+	struct block b = { .pc = k->pc, .len = k->len, .n = 1, .bytes = k->bytes };
 
 	log_block(&b, image, &k->len, &nothing, &none);
 	return b.id;
@@ -41,7 +41,7 @@ static uint32_t new_number(const struct known *k, uint32_t image)
 
 void once_note(struct thread *t, const struct block *b, struct region *r)
 {
-	const uint8_t *code = (const uint8_t *)b->pc;
+	const uint8_t *code = b->bytes;
 	uint32_t i = (uint32_t)hash(b->pc, code, b->len);
 
 	t->known = NULL;

@@ -21,7 +21,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	uint64_t pc = blk->pc;
 	size_t room;
 
-	b->bytes = (const uint8_t *)pc;
+	b->bytes = blk->bytes;
 	b->pc = pc;
 	b->code = blk->code;
 	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
@@ -29,12 +29,15 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->site = blk->site;
 	b->number = (uint32_t)(blk - blocks);
 	b->once = blk->flags & BLOCK_ONCE;
+	b->changes = blk->flags & BLOCK_CHANGES;
 	b->exits_dead = blk->flags & BLOCK_EXITS_DEAD;
 	b->dry = true;
 	b->nlink = 0;
 	library_enter(t);
 	/* as much as there was: of what cannot be decoded, one byte is the block's */
-	room = ((pc + blk->len - 1) | 4095) + 1 - pc;
+	room = blk->len + BYTES_BEHIND;
+	if (blk->bytes == (const uint8_t *)pc && room > ((pc + blk->len - 1) | 4095) + 1 - pc)
+		room = ((pc + blk->len - 1) | 4095) + 1 - pc;
 	decode_block(b, room, blk->n);
 	put_block(b);
 	library_leave(t);

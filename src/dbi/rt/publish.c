@@ -10,8 +10,9 @@
 #define CODE_MAX 0x8000 /* a block's code at most */
 #define STUB_SIZE 17
 #define ONCE_SIZE 4096
-#define EDGE_SIZE 64 /* code that counts an edge, or ends an execution at an exit, at most */
-#define MARKED 4     /* times the code, where lines are marked */
+#define ONCE_BYTES 32 /* the program's, at their end */
+#define EDGE_SIZE 64  /* code that counts an edge, or ends an execution at an exit, at most */
+#define MARKED 4      /* times the code, where lines are marked */
 #define LIMIT_MIN (2 * CODE_MAX)
 
 static uint64_t code_next = CACHE_BASE;
@@ -50,9 +51,9 @@ void publish_reset(void)
 	stub_next = CACHE_BASE + CACHE_CODE_SIZE;
 }
 
-uint64_t publish_next(void)
+uint64_t publish_next(bool changes)
 {
-	return code_next;
+	return changes ? (code_next + 7) & ~7ul : code_next;
 }
 
 uint64_t publish_beside(void)
@@ -119,6 +120,25 @@ void publish(struct build *b, struct block *blk)
 		if (l->kind != LINK_JUMP)
 			l->site = 0;
 	}
+	if (b->changes) {
+		links[nlinks] = (struct link){ .target = b->pc,
+					       .from = (uint32_t)(blk - blocks),
+					       .stub = (uint32_t)(stub_next - CACHE_BASE) };
+		stub_next += STUB_SIZE;
+		put_stub(&links[nlinks], nlinks);
+		nlinks++;
+	}
+}
+
+void publish_bytes(struct block *blk, const uint8_t *bytes)
+{
+	uint8_t *at = blk->flags & BLOCK_ONCE ? (uint8_t *)blk->code + ONCE_SIZE - ONCE_BYTES
+					      : (uint8_t *)code_next;
+
+	memcpy(at, bytes, blk->len + BYTES_BEHIND);
+	blk->bytes = at;
+	if (!(blk->flags & BLOCK_ONCE))
+		code_next += blk->len + BYTES_BEHIND;
 }
 
 struct block *once_block(struct thread *t)
@@ -128,7 +148,9 @@ struct block *once_block(struct thread *t)
 	if (t->once)
 		return &blocks[t->once - 1];
 	blk = &blocks[nblocks];
-	*blk = (struct block){ .pc = ~0ul, .code = publish_next(), .size = ONCE_SIZE, .links = 3 };
+	*blk = (struct block){
+		.pc = ~0ul, .code = publish_next(false), .size = ONCE_SIZE, .links = 3
+	};
 	code_next += ONCE_SIZE;
 	blk->link = nlinks;
 	for (unsigned i = 0; i < blk->links; i++) {

@@ -274,10 +274,10 @@ bool regions_watched(uint64_t page)
 
 static void release(struct watched *w)
 {
+	cache_invalidate(w->page, PAGE); /* others may write there at once */
 	sys(__NR_mprotect, w->page, PAGE, w->prot);
 	w->on = false;
 	nwatched_on--;
-	cache_invalidate(w->page, PAGE);
 }
 
 void regions_release(uint64_t start, uint64_t n)

@@ -73,11 +73,12 @@ struct thread {
 	uint64_t pc, flags, gs_base, flags_spill;
 	uint64_t stop;
 	uint64_t site;
-	int64_t left;
+	uint64_t plane;
 	uint64_t pad[4];
 	uint64_t regs[16];
 	uint64_t spill[16];
 	uint64_t later[8 + 16];
+	int64_t left[LEFT_PARTS];
 	/* C alone from here */
 	struct pending signal;
 	sig_set blocked; /* of those that the engine keeps open */
@@ -95,11 +96,12 @@ struct thread {
 	int called;  /* out of the cache, by a signal that has not come yet */
 	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
 	bool uncount; /* the instruction at pc, counted in a cache that is no more, is still to come */
-	bool in_library;	  /* of the decoder: */
-	uint64_t fs_base;	  /* the program's, while it runs */
-	uint64_t fork_flags;	  /* of the clone that made it */
-	int64_t granted;	  /* what `left` began with */
-	uint64_t *counted_before; /* counters at the last snapshot */
+	bool in_library;	     /* of the decoder: */
+	uint64_t fs_base;	     /* the program's, while it runs */
+	uint64_t fork_flags;	     /* of the clone that made it */
+	int64_t granted[LEFT_PARTS]; /* what `left` began with */
+	int64_t taken[LEFT_PARTS];   /* … of the one before */
+	uint64_t *counted_before;    /* counters at the last snapshot */
 	uint8_t xmm[16 * 16];
 };
 
@@ -174,8 +176,9 @@ size_t format(char *out, size_t size, const char *fmt, ...) __attribute__((forma
 void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Memory for good, zeroed. */
 void *arena(size_t n);
-/* Address space, zeroed when touched. */
-void *reserve(size_t n);
+#define LARGE_PAGE (2ul << 20)
+/* Address space, zeroed when touched. What is reserved densely lies in large pages: for what is touched all over. */
+void *reserve(size_t n), *reserve_densely(size_t n);
 /* A free place of the engine's room, mapped: mmap's arguments and result. */
 long room_map(size_t n, int prot, int flags, long fd, uint64_t offset);
 void lock(int *l), unlock(int *l);
@@ -254,14 +257,19 @@ struct block {
 	uint32_t next_page[2]; /* blocks of the same page: number + 1 */
 	uint32_t site;	       /* number of the indirect jump, call or return at its end, or 0 */
 	uint16_t flags;
-	uint16_t weight; /* what an execution takes of T_LEFT */
-	uint32_t id;	 /* the recorder's number; those of its exits follow */
+	uint16_t weight;      /* what an execution takes of T_LEFT */
+	uint32_t id;	      /* the recorder's number; those of its exits follow */
+	const uint8_t *bytes; /* the program's at pc, as they were, and BYTES_BEHIND more */
 };
+#define BYTES_BEHIND 15 /* what the decoder sees of what is no instruction */
 #define BLOCK_DEAD 1
 #define BLOCK_ONCE 2	    /* one instruction, never kept: its code changes */
 #define BLOCK_FLAGS_DEAD 8  /* arithmetic flags are not read before they are written */
 #define BLOCK_EXITS_DEAD 16 /* … where it ends */
-#define BLOCK_INVERTED 4    /* its branch has the opposite condition, its two links are exchanged */
+/* The program may write there. Others may be about to enter the code when it is forgotten: it begins with a no-op
+ * then, which becomes a jump out of the cache, to the link behind the block's own ones. */
+#define BLOCK_CHANGES 32
+#define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
 enum link_kind {
@@ -343,7 +351,7 @@ struct pair {			   /* read by switch.S */
 	uint64_t pc, site, number; /* number: + 1 */
 	struct pair *next;	   /* of the same target */
 };
-void edges_init(void), edges_reset(void);
+void edges_init(struct thread *first), edges_reset(void);
 /* The thread's counters are new: no pair has a slot. */
 void edges_thread(struct thread *t);
 /* A number for the indirect jump, call or return that a block ends in. */
@@ -429,7 +437,7 @@ void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);
 void log_mapping(const char *line, bool first); /* a line of /proc/self/maps */
 /* `bits`: one for each line of the chunk. */
-void log_touched(uint64_t chunk, const uint64_t *bits, unsigned n);
+void log_touched(unsigned plane, uint64_t chunk, const uint64_t *bits, unsigned n);
 void log_ran(const uint8_t *bits, uint32_t blocks);
 void log_stack(const struct thread *t);
 void log_snapshot(const struct exact_snapshot *s);
@@ -456,15 +464,14 @@ void lines_init(struct thread *t);
 void lines_thread(struct thread *t);	 /* a new one begins */
 void lines_thread_end(struct thread *t); /* it ends */
 void lines_after_fork(struct thread *t); /* in the child */
-/* There is not enough left for an execution of that weight. */
-void lines_interval(struct thread *t, unsigned weight);
+/* There is not enough left in that part for an execution of that weight. */
+void lines_interval(struct thread *t, unsigned weight, unsigned part);
 /* No snapshot is made between. */
 void lines_hold(void), lines_release(void);
 /* Between those, before blocks are numbered anew: those that ran are told. */
 void lines_restart(void);
 /* The last snapshot, before the process ends or executes another image. */
 void lines_end(struct thread *t);
-void lines_mark(uint64_t addr, uint64_t n);
 #define NO_BLOCK ~0u
 void lines_later(struct thread *t, uint32_t block); /* what T_LATER says; of a block, or of none */
 void lines_syscall(struct thread *t, long nr, const uint64_t *regs, long ret);
@@ -473,6 +480,12 @@ void lines_mapping_begin(void), lines_mapping_end(void);
 void lines_unmapped(uint64_t start, uint64_t n);
 /* Whether the program may not have that memory; says so. */
 bool lines_in_the_way(uint64_t start, uint64_t n);
+
+/* Of a block, by its number: which part of T_LEFT it takes from. */
+static inline unsigned left_part(uint32_t id)
+{
+	return id & (LEFT_PARTS - 1);
+}
 
 static inline bool lines_on(void)
 {

@@ -343,6 +343,12 @@ static void put_set_bit(struct emit *e, unsigned reg, unsigned bit) /* bts */
 	put8(e, bit);
 }
 
+/* A line's number to where the thread marks it. */
+static void put_plane(struct emit *e, unsigned reg) /* or */
+{
+	put_gs(e, 0x0b, reg, T_PLANE);
+}
+
 /* op byte [reg], imm */
 static void put_byte_op(struct emit *e, unsigned op, unsigned ext, unsigned reg, unsigned imm)
 {
@@ -502,7 +508,7 @@ static void put_check(struct build *b)
 static void put_line(struct build *b)
 {
 	put_shift(&b->e, b->shadow.tmp, lines.shift);
-	put_set_bit(&b->e, b->shadow.tmp, SHADOW_BIT);
+	put_plane(&b->e, b->shadow.tmp);
 	put_check(b);
 }
 
@@ -516,7 +522,7 @@ static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, ui
 
 	put_lea(&stub, reg, reg, NO_REG, 1, a->size - 1);
 	put_shift(&stub, reg, lines.shift);
-	put_set_bit(&stub, reg, SHADOW_BIT);
+	put_plane(&stub, reg);
 	put_byte_op(&stub, 0x80, 7, reg, 0);
 	put8(&stub, 0x75); /* jne */
 	over = stub.out;
@@ -562,7 +568,8 @@ static void put_group(struct build *b, const struct shadow_group *g)
 
 		for (uint64_t i = first; i <= last && last < 1ull << (ADDRESS_BITS - lines.shift);
 		     i++) {
-			put_imm64(&b->e, b->shadow.tmp, SHADOW | i);
+			put_imm64(&b->e, b->shadow.tmp, i);
+			put_plane(&b->e, b->shadow.tmp);
 			put_check(b);
 		}
 		return;
@@ -599,16 +606,24 @@ static void put_load_flags(struct emit *e)
 	put_restore(e, RAX);
 }
 
-/* qword gs:[T_LEFT] -= weight */
-static void put_take(struct emit *e, unsigned weight)
+/* Where what the block takes from is. */
+static uint32_t left_of(const struct build *b)
 {
+	return T_LEFT + 8 * left_part(b->id);
+}
+
+/* qword gs:[T_LEFT …] -= weight */
+static void put_take(struct build *b)
+{
+	struct emit *e = &b->e;
+	unsigned weight = b->weight;
 	bool small = weight < 128;
 
 	put8(e, 0x65);
 	put8(e, 0x48);
 	put8(e, small ? 0x83 : 0x81);
 	put8(e, 0x2d);
-	put_context(e, T_LEFT, small ? 1 : 4);
+	put_context(e, left_of(b), small ? 1 : 4);
 	if (small)
 		put8(e, weight);
 	else
@@ -625,9 +640,9 @@ static void put_take_quietly(struct build *b)
 		put_spill(e, RAX);
 		b->in[0].spilled |= 1u << RAX;
 	}
-	put_gs(e, 0x8b, reg, T_LEFT);
+	put_gs(e, 0x8b, reg, left_of(b));
 	put_lea(e, reg, reg, NO_REG, 1, -(int64_t)b->weight);
-	put_gs(e, 0x89, reg, T_LEFT);
+	put_gs(e, 0x89, reg, left_of(b));
 	if (!b->reserved)
 		put_restore(e, RAX);
 }
@@ -658,7 +673,7 @@ void shadow_begin(struct build *b)
 			put_save_flags(e);
 			b->in[0].spilled |= 1u << RAX;
 		}
-		put_take(e, b->weight);
+		put_take(b);
 		if (!b->dry) {
 			stub = beside();
 			to = stub.at;

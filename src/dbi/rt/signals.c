@@ -97,14 +97,6 @@ static uint64_t *context_register(struct context *c, unsigned reg)
 	return r[reg];
 }
 
-/* Where the half of the stream ends that `at` lies in. */
-static uint64_t half_end(const struct thread *t, uint64_t at)
-{
-	uint64_t first = (uint64_t)t + T_HALF_0 + T_HALF_SIZE;
-
-	return at <= first ? first : (uint64_t)t + T_HALF_1 + T_HALF_SIZE;
-}
-
 /* The execution that is recorded there ends early. */
 static void cut_record(struct thread *t, uint64_t *record, const struct place *place)
 {
@@ -129,7 +121,7 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 			t->regs[i] = t->spill[i];
 	t->pc = place->pc;
 	if (lines_on()) {
-		t->left += place->undone;
+		t->left[left_part(b->id)] += place->undone;
 		if (place->repeats)
 			lines_later(t, b->flags & BLOCK_ONCE ? NO_BLOCK : b->id);
 	}
@@ -194,6 +186,36 @@ static bool in_guard(const struct thread *t, uint64_t addr)
 	       (at >= T_HALF_1 + T_HALF_SIZE && at < T_HALF_1 + T_HALF_SIZE + T_GUARD_SIZE);
 }
 
+/* The register that the instruction stores through, if it is one that words.c writes into the stream by; else
+ * NO_REG. */
+static unsigned stores_by(const uint8_t *p)
+{
+	unsigned rm = p[2] & 7;
+
+	if ((p[0] & 0xfa) != 0x48 || (p[1] != 0x89 && p[1] != 0xc7) || p[2] >= 0xc0 ||
+	    (rm == 4 && p[3] != 0x24))
+		return NO_REG;
+	return rm | (p[0] & 1u) << 3;
+}
+
+/* The stream goes on in its other half. The block is not looked at: to decode it anew takes longer than all the rest. */
+static bool next_half(struct thread *t, uint64_t addr, struct sig_ucontext *uc)
+{
+	unsigned reg = stores_by((const uint8_t *)uc->c.rip);
+	const struct exact_stream *s = stream_of(t);
+	uint64_t *base, limit;
+
+	if (reg == NO_REG)
+		return false;
+	base = context_register(&uc->c, reg);
+	limit = s->start[s->current & 1] + T_HALF_SIZE;
+	if (*base < s->at || *base > limit)
+		return false;
+	log_next_half(t, *base, (addr < limit ? addr : limit) - *base);
+	*base = s->at;
+	return true;
+}
+
 static void on_fault(struct thread *t, int sig, struct sig_info *info, struct sig_ucontext *uc)
 {
 	uint64_t at = uc->c.rip;
@@ -209,16 +231,9 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 		uc->c.rip = at;
 	}
 
-	if (write && in_guard(t, info->addr) && in_cache(at) && find_place(t, at, &place) &&
-	    place.base != NO_REG) {
-		uint64_t *base = context_register(&uc->c, place.base), old = *base;
-
-		uint64_t limit = half_end(t, old);
-
-		log_next_half(t, old, (info->addr < limit ? info->addr : limit) - old);
-		*base = stream_of(t)->at;
+	if (write && log_mode & EXACT_STREAM && in_guard(t, info->addr) && in_cache(at) &&
+	    next_half(t, info->addr, uc))
 		return;
-	}
 	if (write) { /* the engine writes for the program too: frames, return addresses */
 		bool ours;
 

@@ -451,7 +451,7 @@ void rt_start(uint64_t *sp)
 	set_self(t);
 	t->tid = (int)sys(__NR_gettid);
 	cache_init();
-	edges_init();
+	edges_init(t);
 	decode_init();
 	signals_init();
 	signals_thread(t);

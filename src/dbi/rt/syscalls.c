@@ -18,8 +18,7 @@ static long keep_away(uint64_t addr, long flags)
 	if ((flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE)
 		return -EEXIST;
 	say("the program maps memory at %lx, where lines of memory are marked: it is refused; "
-	    "record it "
-	    "without --observe lines",
+	    "record it without --observe lines",
 	    addr);
 	return -ENOMEM;
 }
@@ -37,14 +36,14 @@ static long do_mmap(struct thread *t)
 	    ((r[RDX] & PROT_EXEC) || (!(flags & MAP_ANONYMOUS) && flags & MAP_PRIVATE)))
 		hint = near_hint(n);
 	lines_mapping_begin();
+	/* nobody may translate in between: it would be what was there, or be forgotten with it */
+	lock(&cache_lock);
 	ret = sys(__NR_mmap, hint, n, r[RDX], flags, r[R8], r[R9]);
-	if (!sys_failed(ret)) {
-		lock(&cache_lock);
+	if (!sys_failed(ret))
 		regions_forget((uint64_t)ret, n);
-		unlock(&cache_lock);
-		if (lines_on() && flags & MAP_FIXED) /* in the place of another */
-			lines_unmapped((uint64_t)ret, n);
-	}
+	unlock(&cache_lock);
+	if (!sys_failed(ret) && lines_on() && flags & MAP_FIXED) /* in the place of another */
+		lines_unmapped((uint64_t)ret, n);
 	lines_mapping_end();
 	return ret;
 }
@@ -83,29 +82,11 @@ static long do_brk(struct thread *t)
 	return (long)new;
 }
 
-static long do_mapping(struct thread *t, long nr)
+/* Code that is gone, or can be written now, is forgotten. */
+static void code_changed(const struct thread *t, long nr, uint64_t ret)
 {
 	const uint64_t *r = t->regs;
-	long ret;
 
-	if (nr == __NR_mremap) {
-		lock(&cache_lock);
-		regions_release(r[RDI], r[RSI]);
-		unlock(&cache_lock);
-	}
-	if (lines_on() && lines_in_the_way(r[RDI], r[RSI] ? r[RSI] : 1))
-		return nr == __NR_munmap ? 0 : -ENOMEM;
-	if (lines_on() && nr == __NR_mremap && r[R10] & MREMAP_FIXED &&
-	    lines_in_the_way(r[R8], r[RDX]))
-		return keep_away(r[R8], 0);
-	lines_mapping_begin();
-	ret = sys(nr, r[RDI], r[RSI], r[RDX], r[R10], r[R8]);
-	if (!sys_failed(ret) && lines_on())
-		lines_changed(t, nr, (uint64_t)ret);
-	lines_mapping_end();
-	if (sys_failed(ret))
-		return ret;
-	lock(&cache_lock);
 	switch (nr) {
 	case __NR_munmap:
 		regions_forget(r[RDI], r[RSI]);
@@ -116,12 +97,34 @@ static long do_mapping(struct thread *t, long nr)
 		break;
 	case __NR_mremap:
 		regions_forget(r[RDI], r[RSI]);
-		regions_forget((uint64_t)ret, r[RDX]);
+		regions_forget(ret, r[RDX]);
 		break;
 	default:
 		break;
 	}
+}
+
+static long do_mapping(struct thread *t, long nr)
+{
+	const uint64_t *r = t->regs;
+	long ret;
+
+	if (lines_on() && lines_in_the_way(r[RDI], r[RSI] ? r[RSI] : 1))
+		return nr == __NR_munmap ? 0 : -ENOMEM;
+	if (lines_on() && nr == __NR_mremap && r[R10] & MREMAP_FIXED &&
+	    lines_in_the_way(r[R8], r[RDX]))
+		return keep_away(r[R8], 0);
+	lines_mapping_begin();
+	lock(&cache_lock);
+	if (nr == __NR_mremap)
+		regions_release(r[RDI], r[RSI]);
+	ret = sys(nr, r[RDI], r[RSI], r[RDX], r[R10], r[R8]);
+	if (!sys_failed(ret))
+		code_changed(t, nr, (uint64_t)ret);
 	unlock(&cache_lock);
+	if (!sys_failed(ret) && lines_on())
+		lines_changed(t, nr, (uint64_t)ret);
+	lines_mapping_end();
 	return ret;
 }
 

@@ -62,6 +62,31 @@ static bool leaves_flags_dead(const struct build *b, const struct region *r)
 	return true;
 }
 
+/* The code at b->pc as it is now, of which `room` bytes are there. Returns how many of them can be decoded. */
+static size_t take_bytes(struct build *b, size_t room)
+{
+	static uint8_t bytes[INSNS_MAX * INSN_MAX + BYTES_BEHIND];
+
+	b->bytes = bytes;
+	if (room > sizeof(bytes) - BYTES_BEHIND)
+		room = sizeof(bytes) - BYTES_BEHIND;
+	return rt_copy(bytes, (const void *)b->pc, room) ? room : 0;
+}
+
+/* Decodes the block, and sees to it that it stays as it is now: other threads may be writing there. */
+static void decode_watched(struct build *b, const struct region *r, size_t room)
+{
+	static uint8_t now[INSNS_MAX * INSN_MAX];
+
+	do {
+		decode_block(b, take_bytes(b, room), INSNS_MAX);
+		b->once = b->n && !regions_watch(r, b->pc, b->len);
+	} while (b->n && !b->once && b->changes && rt_copy(now, (const void *)b->pc, b->len) &&
+		 memcmp(now, b->bytes, b->len));
+	if (b->once)
+		decode_block(b, take_bytes(b, room), 1);
+}
+
 struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 {
 	static struct build b;
@@ -75,13 +100,10 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	}
 	mapped = r->end - pc;
 	room = readable(pc, mapped);
-	b.bytes = (const uint8_t *)pc;
 	b.pc = pc;
+	b.changes = !constant(r);
 	library_enter(t);
-	decode_block(&b, room, INSNS_MAX);
-	b.once = b.n && !regions_watch(r, pc, b.len);
-	if (b.once)
-		decode_block(&b, room, 1);
+	decode_watched(&b, r, room);
 	if (!b.n) { /* runs over the end of what can be executed, perhaps into another region */
 		library_leave(t);
 		if (room < mapped) {
@@ -94,14 +116,16 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 			return NULL;
 		}
 		b.once = !regions_watch(r, pc, 15);
+		b.changes |= !constant(r);
 		library_enter(t);
-		decode_block(&b, r->end - pc, 1);
+		decode_block(&b, take_bytes(&b, readable(pc, r->end - pc)), 1);
 		if (!b.n)
 			die("no instruction at %lx", pc);
 	}
 	from = from && from->kind == LINK_JUMP && !b.once && constant(r) ? take_place(from) : NULL;
 	blk = b.once ? once_block(t) : &blocks[nblocks];
-	b.code = b.once ? blk->code : publish_next();
+	b.changes = b.changes && !b.once;
+	b.code = b.once ? blk->code : publish_next(b.changes);
 	b.e = (struct emit){ (uint8_t *)b.code, b.code };
 	b.id = nids;
 	b.site = !b.once && is_indirect(b.in[b.n - 1].kind)
@@ -116,6 +140,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	library_leave(t);
 	if (b.once) {
 		publish_once(&b, blk);
+		publish_bytes(blk, b.bytes);
 		once_note(t, blk, r);
 		return blk;
 	}
@@ -126,12 +151,18 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 			       .n = (uint16_t)b.n,
 			       .site = b.site,
 			       .flags = (b.dead_at_start ? BLOCK_FLAGS_DEAD : 0) |
-					(b.exits_dead ? BLOCK_EXITS_DEAD : 0),
-			       .weight = (uint16_t)b.weight };
+					(b.exits_dead ? BLOCK_EXITS_DEAD : 0) |
+					(b.changes ? BLOCK_CHANGES : 0),
+			       .weight = (uint16_t)b.weight,
+			       .bytes = b.bytes };
 	if (!r->image)
 		r->image = log_image(r);
 	log_block(blk, r->image, block_lengths(&b), &b.plan, &b.exits);
 	publish(&b, blk);
+	if (b.changes)
+		publish_bytes(blk, b.bytes);
+	else
+		blk->bytes = (const uint8_t *)pc;
 	if (from) {
 		from->linked = from->fallen = true;
 		blk->in = (uint32_t)(from - links) + 1;

@@ -8,8 +8,6 @@
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 
-#define HUGE_PAGE (2ul << 20)
-
 /* These keep to string instructions: the program's vector registers are live. */
 void *memcpy(void *to, const void *from, size_t n)
 {
@@ -158,8 +156,8 @@ long room_map(size_t n, int prot, int flags, long fd, uint64_t offset)
 	n = (n + 4095) & ~4095ul;
 	lock(&room_lock);
 	do {
-		if (n >= HUGE_PAGE)
-			next = (next + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+		if (n >= LARGE_PAGE)
+			next = (next + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 		if (n > ROOM_END - next) {
 			next = ROOM_BASE;
 			around++;
@@ -182,6 +180,27 @@ void *reserve(size_t n)
 	return (void *)p;
 }
 
+void *reserve_densely(size_t n)
+{
+	static uint8_t *at, *end;
+	static int dense_lock;
+	void *p;
+
+	n = (n + 4095) & ~4095ul;
+	if (n >= LARGE_PAGE)
+		return reserve(n);
+	lock(&dense_lock);
+	if ((size_t)(end - at) < n) {
+		at = reserve(LARGE_PAGE);
+		end = at + LARGE_PAGE;
+		sys(__NR_madvise, at, LARGE_PAGE, MADV_HUGEPAGE);
+	}
+	p = at;
+	at += n;
+	unlock(&dense_lock);
+	return p;
+}
+
 void *arena(size_t n)
 {
 	static uint8_t *at, *end;
@@ -191,9 +210,9 @@ void *arena(size_t n)
 	n = (n + 15) & ~15ul;
 	lock(&arena_lock);
 	if ((size_t)(end - at) < n) {
-		size_t chunk = n > 1 << 16 ? n : 1 << 20;
+		size_t chunk = n > 1 << 16 ? n : 1 << 18;
 
-		at = reserve(chunk);
+		at = reserve_densely(chunk);
 		end = at + chunk;
 	}
 	p = at;

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -473,6 +474,103 @@ CASE(written_by_child)
 		wait(NULL);
 		EQ(call(p), i + 100);
 	}
+}
+
+/* One thread puts jumps in the place of no-ops, as just-in-time compilers do to have a function's new code run, and
+ * writes beside it before that. The others run the functions all the time, and the new code once they are told. */
+enum {
+	PATCH_PAGES = 150,
+	PATCH_EACH = 14, /* of a page: each is written twice */
+	PATCH_SLOT = 128,
+	PATCH_RUNNERS = 2
+};
+
+static struct {
+	uint8_t *code;
+	int page;  /* being changed; PATCH_PAGES: all are */
+	int ready; /* functions of it that have been */
+	uint64_t calls, wrong;
+} patch;
+
+static uint8_t *patch_slot(int page, int i)
+{
+	return patch.code + 4096 * page + PATCH_SLOT * i;
+}
+
+static void *run_patched(void *unused)
+{
+	uint64_t calls = 0, wrong = 0;
+	unsigned a, b, c, d;
+
+	(void)unused;
+	for (;;) {
+		int page = __atomic_load_n(&patch.page, __ATOMIC_ACQUIRE);
+		int ready = __atomic_load_n(&patch.ready, __ATOMIC_ACQUIRE);
+
+		if (page == PATCH_PAGES)
+			break;
+		if (page != __atomic_load_n(&patch.page, __ATOMIC_ACQUIRE))
+			continue;
+		__asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
+		for (int i = ready ? ready - 1 : 0; i < PATCH_EACH && i <= ready; i++) {
+			int value = call(patch_slot(page, i));
+
+			calls++;
+			wrong += value != i + 1000 && (i < ready || value != i);
+		}
+	}
+	__atomic_fetch_add(&patch.calls, calls, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&patch.wrong, wrong, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* nopl 0(%rax,%rax); mov $value, %eax; ret; and, 64 bytes on, what is to take its place */
+static void write_patchable(uint8_t *at, int value)
+{
+	memcpy(at, "\x0f\x1f\x44\0", 5);
+	write_constant(at + 5, value);
+	write_constant(at + 64, value + 1000);
+}
+
+static void patch_function(uint8_t *at, unsigned wait)
+{
+	uint64_t word;
+
+	memcpy(&word, at, 8);
+	at[32] = 1;
+	for (volatile unsigned i = 0; i < wait; i++)
+		;
+	/* jmp 64 bytes on */
+	__atomic_store_n((uint64_t *)at, (word & ~0xffffffffffull) | (64ull - 5) << 8 | 0xe9,
+			 __ATOMIC_RELEASE);
+}
+
+CASE(patched_under_threads)
+{
+	pthread_t t[PATCH_RUNNERS];
+	struct timespec nap = { 0, 20000 };
+	unsigned seed = 1;
+
+	patch.code = pages(PATCH_PAGES * 4096, RWX);
+	for (int page = 0; page < PATCH_PAGES; page++)
+		for (int i = 0; i < PATCH_EACH; i++)
+			write_patchable(patch_slot(page, i), i);
+	for (int i = 0; i < PATCH_RUNNERS; i++)
+		EQ(pthread_create(&t[i], NULL, run_patched, NULL), 0);
+	while (patch.page < PATCH_PAGES) {
+		for (int i = 0; i < PATCH_EACH; i++) {
+			seed = seed * 1664525 + 1013904223;
+			patch_function(patch_slot(patch.page, i), seed >> 16 & 8191);
+			__atomic_store_n(&patch.ready, i + 1, __ATOMIC_RELEASE);
+			nanosleep(&nap, NULL);
+		}
+		__atomic_store_n(&patch.ready, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&patch.page, patch.page + 1, __ATOMIC_RELEASE);
+	}
+	for (int i = 0; i < PATCH_RUNNERS; i++)
+		pthread_join(t[i], NULL);
+	CHECK(patch.calls > 0);
+	EQ(patch.wrong, 0);
 }
 
 #if !defined FORM_static && !defined FORM_static_pie

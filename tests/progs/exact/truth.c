@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 
 #define TRUTH __attribute__((section("truth_code"), noipa))
 
@@ -89,6 +90,61 @@ CASE(pointers)
 	printf("%#llx\n", (unsigned long long)through(functions, 300, 5));
 }
 
+/* Calls that are left by longjmp, return on another stack, or for others. */
+static jmp_buf way_out;
+static ucontext_t here, there;
+
+TRUTH static uint64_t leaf(uint64_t v)
+{
+	return 7 * v + 3;
+}
+TRUTH static uint64_t instead(uint64_t v)
+{
+	return leaf(v ^ 5);
+}
+TRUTH static uint64_t elsewhere(uint64_t v)
+{
+	swapcontext(&there, &here);
+	return leaf(v);
+}
+TRUTH static uint64_t down(unsigned n, uint64_t (*f)(uint64_t))
+{
+	if (!n)
+		longjmp(way_out, 1);
+	return n == 100 ? f(n) : down(n - 1, f) + f(n);
+}
+TRUTH static void other_stack(void)
+{
+	uint64_t v = 0;
+
+	for (uint64_t i = 0;; i++)
+		v += (i % 2 ? elsewhere : instead)(elsewhere(i));
+}
+TRUTH static uint64_t calls(void)
+{
+	static uint64_t (*const f[])(uint64_t) = { leaf, instead };
+	volatile uint64_t v = 0;
+
+	for (volatile unsigned i = 0; i < 20; i = i + 1) {
+		if (!setjmp(way_out))
+			v = v + down(i % 3 ? 104 : 4, f[i % 2]);
+		v = v * 3 + f[(i + 1) % 2](i);
+		swapcontext(&here, &there);
+	}
+	return v;
+}
+
+CASE(calls)
+{
+	static char stack[1 << 16];
+
+	getcontext(&there);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = sizeof(stack);
+	makecontext(&there, other_stack, 0);
+	printf("%#llx\n", (unsigned long long)calls());
+}
+
 /* Branches that count, and those that count nothing. */
 TRUTH static uint64_t loops(uint64_t v)
 {
@@ -161,6 +217,29 @@ CASE(operands)
 	for (int i = 0; i < 200; i++)
 		v = operands(m, v % 23 + (uint64_t)i);
 	printf("%#llx\n", (unsigned long long)v);
+}
+
+#define EACH_4(f, k) f(k) f(k + 1) f(k + 2) f(k + 3)
+#define EACH_16(f, k) EACH_4(f, k) EACH_4(f, k + 4) EACH_4(f, k + 8) EACH_4(f, k + 12)
+#define EXCHANGE(k) __asm__("xadd %0, %1" : "+r"(v), "+m"(a[k])::"cc");
+
+TRUTH static uint64_t widely(uint64_t *a, unsigned n)
+{
+	uint64_t v = 1;
+
+	for (unsigned i = 0; i < n; i++) {
+		EACH_16(EXCHANGE, 0)
+		EACH_16(EXCHANGE, 16)
+	}
+	return v;
+}
+
+/* So many values in few executions that what they are written to is filled some times, in the midst of one. */
+CASE(filled)
+{
+	static uint64_t a[32];
+
+	printf("%#llx\n", (unsigned long long)widely(a, 4000));
 }
 
 /* The same again and again, to be met anywhere. */
