@@ -127,8 +127,8 @@ const struct verb cmd_doctor = {
 	.name = "doctor",
 	.summary = "what this machine allows, and the command that fixes what it does not",
 	.synopsis = "[--json]",
-	.about = "Looks at the kernel, its settings and this process's privileges, and runs `true` "
-		 "under the exact engine. Exits 0 if the sampler works here, else 1.",
+	.about = "Looks at the kernel, its settings and this process's privileges, and runs "
+		 "`true` under the exact engine. Exits 0 if the sampler works here, else 1.",
 	.examples = "assay doctor\nsudo assay doctor\n",
 	.opts = opts,
 	.run = run,

@@ -18,7 +18,7 @@ static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "";
-static bool all, quiet, exact, kernel_buffers;
+static bool all, quiet, exact, kernel_buffers, reuse;
 static unsigned line = 64, snapshots = 512;
 static double interval = 1e7;
 static const char *interval_unit = "instructions", *lines_how = "both";
@@ -37,13 +37,17 @@ static const struct opt opts[] = {
 	{ 'd', "duration", "S", "stop after S seconds", OPT_DOUBLE, &seconds, 0.01, 1e7, NULL },
 	{ 'o', "output", "FILE", "where to record (default assay.db; an old one becomes FILE.old)",
 	  OPT_STRING, &output, 0, 0, NULL },
+	{ 0, "reuse", NULL,
+	  "reuse times too, by windows and watchpoints: for assay reuse; without --exact", OPT_FLAG,
+	  &reuse, 0, 0, NULL },
 	{ 0, "exact", NULL,
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
 	{ 0, "observe", "WHAT",
-	  "with --exact: counts (default), addresses, values, conflicts, lines (working sets), "
-	  "reuse, misses",
-	  OPT_CHOICE, &observe, 0, 0, "counts addresses values conflicts lines reuse misses" },
+	  "with --exact: counts (default), addresses, values, calls, conflicts, lines (working "
+	  "sets), reuse, misses",
+	  OPT_CHOICE, &observe, 0, 0,
+	  "counts addresses values calls conflicts lines reuse misses" },
 	{ 0, "machine", "WHAT",
 	  "with misses or reuse: caches other than this CPU's, l1d=32K/8,line=64,…", OPT_STRING,
 	  &machine, 0, 0, NULL },
@@ -169,6 +173,12 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.ring_mib = ring_mib;
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
+	o.sampler.watch = reuse;
+	if (exact && reuse) {
+		err_set(err, ERR_USAGE, "--reuse is the sampler's");
+		err_hint(err, "--exact --observe reuse keeps reuse distances exactly");
+		return err->code;
+	}
 	if (exact && (!argc || pid || tid || all || seconds > 0)) {
 		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
@@ -189,6 +199,7 @@ static int run(int argc, char **argv, struct err *err)
 	o.observe = !strcmp(observe, "values")	    ? EXACT_ADDRESSES | EXACT_VALUES
 		    : !strcmp(observe, "addresses") ? EXACT_ADDRESSES
 		    : !strcmp(observe, "lines")	    ? EXACT_LINES
+		    : !strcmp(observe, "calls")	    ? EXACT_CALLS
 						    : 0;
 	o.simulate = !strcmp(observe, "reuse")	     ? SIMULATE_REUSE
 		     : !strcmp(observe, "misses")    ? SIMULATE_MISSES
@@ -213,52 +224,46 @@ const struct verb cmd_record = {
 	.name = "record",
 	.summary = "sample a program, a process or the machine; or count exactly",
 	.synopsis = "[OPTIONS] [-p PID | -t TID | -a] [--] [CMD...]",
-	.about =
-		"A timer interrupts the program; from there the kernel side interprets the next "
-		"instructions without side effects and keeps their values, addresses and branches. "
-		"The program is not changed and never notices.\n\n"
-		"With --exact a command runs under an instrumenter instead, with its threads, its "
-		"signals, its children and their images: every instruction that it executes in "
-		"user "
-		"space is counted, and where each branch went. --observe addresses adds the "
-		"addresses of "
-		"its memory operands; values adds results, loads, stores, arguments, returned "
-		"values and "
-		"targets of indirect jumps. Shares are exact as long as no more different values "
-		"come than a list holds (--values), beyond that they have bounds. --observe "
-		"conflicts adds the stores that loads meet within --distance instructions. "
-		"--observe lines "
-		"keeps instead which lines of memory each interval of the run touched: `assay "
-		"wset` "
-		"shows the working set over time. --observe reuse keeps reuse distances of lines "
-		"of "
-		"memory, for `assay reuse`; misses simulates caches, TLBs and a branch predictor "
-		"like "
-		"this CPU's, for report and annotate. It needs no "
-		"privilege, and says how often, not how long: time is the sampler's. What "
-		"cannot be observed is said: set-uid children run as they are.\n\n"
-		"COST: what perf record -e cpu-clock costs at the same rate, and a few "
-		"microseconds a "
-		"sample; `assay info` prints what it was. With --exact counts cost a part of the "
-		"program's own time, where code is executed more than a few times; addresses and "
-		"values several times that time, and a second CPU helps, conflicts more than "
-		"these; lines once or twice what "
-		"counts cost.\n\n"
-		"Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. The "
-		"recording holds values from the program's memory: its mode is 0600, and under "
-		"sudo it "
-		"belongs to who called.\n\n"
-		"Ctrl-C: the command gets it, as it would alone; a second one ends the recording, "
-		"which "
-		"is kept. With -p, -t or -a the first one does.",
+	.about = "A timer interrupts the program; from there the kernel side interprets the next "
+		 "instructions without side effects and keeps their values, addresses and "
+		 "branches. The program is not changed and never notices.\n\n"
+		 "With --exact a command runs under an instrumenter instead, with its threads, its "
+		 "signals, its children and their images: every instruction that it executes in "
+		 "user space is counted, and where each branch went. --observe addresses adds the "
+		 "addresses of its memory operands; values adds results, loads, stores, arguments, "
+		 "returned values and targets of indirect jumps; calls, alone, what each call is "
+		 "given and returns, by caller and callee. Shares are exact as long as no more "
+		 "different values come than a list holds (--values), beyond that they have "
+		 "bounds. --observe conflicts adds the stores that loads meet within --distance "
+		 "instructions. --observe lines keeps instead which lines of memory each interval "
+		 "of the run touched: `assay wset` shows the working set over time. --observe "
+		 "reuse keeps reuse distances of lines of memory, for `assay reuse`; misses "
+		 "simulates caches, TLBs and a branch predictor like this CPU's, for report and "
+		 "annotate. It needs no privilege, and says how often, not how long: time is the "
+		 "sampler's. What cannot be observed is said: set-uid children run as they are.\n\n"
+		 "COST: what perf record -e cpu-clock costs at the same rate, and a few "
+		 "microseconds a sample; `assay info` prints what it was. With --exact counts cost "
+		 "a part of the program's own time, where code is executed more than a few times; "
+		 "addresses and values several times that time, and a second CPU helps, conflicts "
+		 "more than these; lines once or twice what counts cost.\n\n"
+		 "With --reuse windows of 2048 instructions and hardware watchpoints are added, "
+		 "some 100 lines a second and at most 16 exceptions of some 11 microseconds each: "
+		 "`assay info` counts them. A debugger has no debug registers left meanwhile.\n\n"
+		 "Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. "
+		 "The recording holds values from the program's memory: its mode is 0600, and "
+		 "under sudo it belongs to who called.\n\n"
+		 "Ctrl-C: the command gets it, as it would alone; a second one ends the recording, "
+		 "which is kept. With -p, -t or -a the first one does.",
 	.examples = "sudo assay record -- gzip -9 -k big.txt\n"
 		    "assay record --exact -- gzip -9 -k big.txt\n"
 		    "assay record --exact --observe values -- ./program\n"
+		    "assay record --exact --observe calls -- ./program\n"
 		    "assay record --exact --observe conflicts -- ./program\n"
 		    "assay record --exact --observe lines --interval 1e6 -- ./program\n"
 		    "assay record --exact --observe misses --machine l2=512K/8 -- ./program\n"
 		    "sudo assay record -F 4999 -o build.db -- make -j2\n"
 		    "sudo assay record -p 1234 -d 30\n"
+		    "sudo assay record --reuse -p 1234 -d 30\n"
 		    "sudo assay record -a -d 10\n",
 	.opts = opts,
 	.command = true,

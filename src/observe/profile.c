@@ -10,7 +10,10 @@
 #include "observe/conflicts.h"
 #include "observe/distances.h"
 #include "observe/edges.h"
+#include "observe/locality.h"
 #include "observe/misses.h"
+#include "observe/reuses.h"
+#include "observe/tallies.h"
 
 const char *const image_kind_name[IMAGE_KIND_N] = { "unknown", "file", "kernel", "anon", "vdso" };
 
@@ -56,11 +59,14 @@ static void free_images(struct profile *p)
 
 void profile_fini(struct profile *p)
 {
+	locality_free(p);
 	edges_free(p);
 	calls_free(p);
 	conflicts_free(p);
+	tallies_free(p);
 	misses_free(p);
 	distances_free(p);
+	reuses_free(p);
 	sites_fini(&p->sites);
 	free_images(p);
 	for (size_t i = 0; i < p->nrun; i++) {
@@ -210,26 +216,39 @@ int profile_values(struct profile *p, struct site *s, const struct retired *r, d
 #define T_LEAST 0.75 /* of the mean time that an execution takes */
 #define T_PRIOR 0.5  /* windows that would say it takes the mean */
 
+static double weight_of(const struct profile *p, const struct site_weights *w)
+{
+	double expected = p->near > 0 ? w->near / p->near * p->starts : 0;
+	double t = (w->starts + T_PRIOR) / (expected + T_PRIOR);
+
+	return p->near > 0 ? 1 / fmax(t, T_LEAST) : 1;
+}
+
 /* What the window weighs, that begins at s. */
 static double weigh_window(struct profile *p, struct site *s)
 {
 	struct site_weights *w = site_weigh(s);
-	double expected, t;
 
 	if (!w)
 		return -1;
 	w->starts++;
 	p->starts++;
-	expected = p->near > 0 ? w->near / p->near * p->starts : 0;
-	t = (w->starts + T_PRIOR) / (expected + T_PRIOR);
-	return p->near > 0 ? 1 / fmax(t, T_LEAST) : 1;
+	return weight_of(p, w);
 }
 
-static int observe(struct profile *p, const struct retired *r, bool near, double weight)
+double profile_window_weight(const struct profile *p, struct site_id id)
+{
+	const struct site *s = profile_site_find(p, id);
+
+	return s && s->weights ? weight_of(p, s->weights) : 1;
+}
+
+static int observe(struct profile *p, const struct retired *r, uint32_t number, double weight,
+		   struct locality_past *past)
 {
 	struct site *s = profile_site(p, r->site);
 	struct site_weights *w = s ? site_weigh(s) : NULL;
-	bool again;
+	bool near = number && number < NEAR, again;
 
 	if (!w)
 		return -1;
@@ -249,12 +268,15 @@ static int observe(struct profile *p, const struct retired *r, bool near, double
 	w->taken += r->taken ? weight : 0;
 	w->near += near ? weight : 0;
 	p->near += near ? weight : 0;
+	if (past && locality_note(past, s, r, number >= LOCALITY_AFTER))
+		return -1;
 	return r->have ? profile_values(p, s, r, weight) : 0;
 }
 
 int profile_window(struct profile *p, const struct window *w)
 {
 	struct site *start = profile_site(p, w->start);
+	struct locality_past *past = NULL;
 	double weight = 1;
 
 	if (!start)
@@ -264,12 +286,13 @@ int profile_window(struct profile *p, const struct window *w)
 	p->windows++;
 	if (w->n)
 		weight = weigh_window(p, start);
-	if (weight < 0)
+	if (weight < 0 || locality_begin(p, w->n, &past))
 		return -1;
 	for (uint32_t i = 0; i < w->n; i++)
-		if (observe(p, &w->ri[i], i && i < NEAR, weight))
+		if (observe(p, &w->ri[i], i, weight, past))
 			return -1;
-	if (edges_window(p, w) || calls_window(p, w) || conflicts_window(p, w))
+	if (edges_window(p, w) || calls_window(p, w) || conflicts_window(p, w) ||
+	    tallies_window(p, w))
 		return -1;
 	return 0;
 }
@@ -351,6 +374,10 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 	if (merge_weights(d, s))
 		return -1;
 	profile_site_observed(d, s->observed, s->taken, s->windows);
+	if (s->locality && !locality_of(d))
+		return -1;
+	if (s->locality)
+		locality_add(d->locality, s->locality);
 	for (int i = 0; i < OPERAND_N; i++) {
 		struct hot **to;
 
@@ -435,8 +462,7 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 	if (dst->nrun && src->nrun && run_is_exact(&dst->run[0]) != run_is_exact(&src->run[0])) {
 		err_set(err, ERR_FAILED,
 			"an exact recording and a sampled one do not add up: one counts "
-			"executions, "
-			"the other samples of time");
+			"executions, the other samples of time");
 		return err_hint(err, "`assay verify SAMPLED EXACT` holds one against the other");
 	}
 	map = calloc(src->nimage + 1, sizeof(*map));
@@ -460,8 +486,9 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 		rc = merge_site(dst, s, map[s->id.image]);
 	}
 	if (!rc && (edges_merge(dst, src, map) || calls_merge(dst, src, map) ||
-		    conflicts_merge(dst, src, map) || misses_merge(dst, src, map) ||
-		    distances_merge(dst, src, map)))
+		    conflicts_merge(dst, src, map) || tallies_merge(dst, src, map) ||
+		    misses_merge(dst, src, map) || distances_merge(dst, src, map) ||
+		    reuses_merge(dst, src)))
 		rc = -1;
 	if (!rc)
 		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ? -1 : 0;

@@ -5,10 +5,12 @@
  *   profile ─┬─ runs    what was recorded and how (one a recording, more after a merge)
  *            ├─ images  by build-id and path; image 0 is "[unknown]"
  *            │   └─ procedures that were hit
- *            ├─ sites   (image, address) ─ counters, hot lists by operand
+ *            ├─ sites   (image, address) ─ counters, hot lists by operand, locality (observe/locality.h)
  *            ├─ edges, calls, conflicts   between sites: observe/edges.h, calls.h, conflicts.h
+ *            ├─ tallies  what the program counts itself: observe/tallies.h
  *            ├─ wsets   working sets of processes (observe/wset.h)
- *            └─ misses, distances         of simulated caches, by site: observe/misses.h, distances.h
+ *            ├─ misses, distances         of simulated caches, by site: observe/misses.h, distances.h
+ *            └─ reuses  reuse times that the sampler saw, by process: observe/reuses.h
  *
  * Windows begin where time is spent: `observed` counts how often windows saw the instruction, which is no
  * execution count, and what goes with a stall is seen too often. Each window is weighed for that, as it comes
@@ -76,7 +78,11 @@ struct profile_image {
 	X(elapsed_ns, "wall time, ns") \
 	X(processes, "processes seen") \
 	X(native, "programs that ran without the exact engine: not in the recording") \
-	X(uncounted, "instructions executed under it, but not counted: their code changes")
+	X(uncounted, "instructions executed under it, but not counted: their code changes") \
+	X(watches, "lines of memory that were watched") \
+	X(watch_hits, "exceptions that their watchpoints raised") \
+	X(watch_unhit, "lines not touched while they were watched") \
+	X(watch_failed, "lines whose watchpoints the kernel refused")
 struct run_counters {
 #define X(name, what) uint64_t name;
 	RUN_COUNTERS(X)
@@ -114,15 +120,19 @@ struct profile {
 	struct edge *edges;	    /* uthash, key */
 	struct call *calls;
 	struct conflict *conflicts;
-	struct wset **wset; /* by run, then process */
+	struct tally *tallies;
+	struct tally_words *tally_words; /* private */
+	struct wset **wset;		 /* by run, then process */
 	size_t nwset;
 	struct misses *misses;
 	struct distances **distances; /* of processes */
 	size_t ndistances;
 	struct site_distances *site_distances;
-	uint64_t windows;	      /* private: windows walked */
-	double starts, near;	      /* private: of the sites' weights, the sums */
-	struct image_key *image_keys; /* private */
+	struct reuses *reuses;		/* uthash, key */
+	struct locality_past *locality; /* private, of sampled windows */
+	uint64_t windows;		/* private: windows walked */
+	double starts, near;		/* private: of the sites' weights, the sums */
+	struct image_key *image_keys;	/* private */
 };
 
 int profile_init(struct profile *p, struct err *err);
@@ -148,7 +158,7 @@ struct wset *profile_wset(struct profile *p);
 
 /*
  * The observers of a sampled recording, in one walk over the window: time (its first instruction),
- * counts (observed, taken) and values (hot lists), raw and weighed; edges, calls and conflicts. -1 without memory.
+ * counts (observed, taken) and values (hot lists), raw and weighed; edges, calls, conflicts and tallies. -1 without memory.
  *
  * A window begins at an instruction in proportion to the time that one holds up retirement: t(s) per execution,
  * so that it weighs 1 / t(s) where what runs is asked for. t(s) is how often windows begin at s over how often
@@ -161,6 +171,8 @@ int profile_window(struct profile *p, const struct window *w);
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);
 /* The values of one instruction of a window: its hot lists. -1 without memory. */
 int profile_values(struct profile *p, struct site *s, const struct retired *r, double weight);
+/* What a window that begins at s would weigh now. */
+double profile_window_weight(const struct profile *p, struct site_id s);
 /* A time sample without a window (kernel, unknown). */
 int profile_sample(struct profile *p, struct site_id id, double weight);
 

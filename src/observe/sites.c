@@ -4,9 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
+
 #define NEIGHBOURS \
 	16 /* bytes of code whose slots lie side by side: instructions are met in order */
 #define SLOTS_MIN 1024
+#define SLOTS_LARGE (PAGES_LARGE / sizeof(uint64_t)) /* from so many on they lie in large pages */
+#define SMALL \
+	3 /* chunks with memory of their own; the others lie in large pages, so many in each: */
+#define IN_PAGE (PAGES_LARGE / (SITES_CHUNK * sizeof(struct site)))
 
 struct hot *const site_no_operands[OPERAND_N];
 
@@ -35,10 +41,18 @@ static uint64_t *slot_of(const struct sites *t, const struct site_id *id, uint32
 	}
 }
 
+static void free_slots(struct sites *t)
+{
+	if (t->slots >= SLOTS_LARGE)
+		pages_free(t->slot, t->slots * sizeof(*t->slot));
+	else
+		free(t->slot);
+}
+
 static bool grow(struct sites *t)
 {
 	size_t n = t->slots ? 4 * t->slots : SLOTS_MIN;
-	uint64_t *slot = calloc(n, sizeof(*slot));
+	uint64_t *slot = n >= SLOTS_LARGE ? pages_new(n * sizeof(*slot)) : calloc(n, sizeof(*slot));
 
 	if (!slot)
 		return false;
@@ -51,7 +65,7 @@ static bool grow(struct sites *t)
 			to++;
 		slot[to & (n - 1)] = t->slot[i];
 	}
-	free(t->slot);
+	free_slots(t);
 	t->slot = slot;
 	t->slots = n;
 	return true;
@@ -68,7 +82,11 @@ static bool add_chunk(struct sites *t)
 			return false;
 		t->chunk = chunk;
 	}
-	chunk[n] = calloc(SITES_CHUNK, sizeof(struct site));
+	if (n < SMALL)
+		chunk[n] = calloc(SITES_CHUNK, sizeof(struct site));
+	else
+		chunk[n] =
+			(n - SMALL) % IN_PAGE ? chunk[n - 1] + SITES_CHUNK : pages_new(PAGES_LARGE);
 	return chunk[n];
 }
 
@@ -166,15 +184,19 @@ void sites_fini(struct sites *t)
 	SITES_EACH(t, s)
 	{
 		free(s->weights);
+		free(s->locality);
 		if (s->operand == site_no_operands)
 			continue;
 		for (int i = 0; i < OPERAND_N; i++)
 			hot_free(s->operand[i]);
 		free((void *)s->operand);
 	}
-	for (size_t i = 0; i < t->n; i += SITES_CHUNK)
-		free(t->chunk[i / SITES_CHUNK]);
+	for (size_t i = 0; i * SITES_CHUNK < t->n; i++)
+		if (i < SMALL)
+			free(t->chunk[i]);
+		else if ((i - SMALL) % IN_PAGE == 0)
+			pages_free(t->chunk[i], PAGES_LARGE);
 	free(t->chunk);
-	free(t->slot);
+	free_slots(t);
 	*t = (struct sites){ 0 };
 }

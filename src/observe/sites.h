@@ -32,6 +32,7 @@ struct site {
 	uint64_t seen;	   /* private: the last of them, as profile.windows counts */
 	/* of each operand, to be read: NULL, never seen. hot_total() <= observed: the rest unknown */
 	struct hot *const *operand;
+	struct locality *locality;    /* NULL: none (observe/locality.h) */
 	struct site_weights *weights; /* NULL: 1 each; to be read by site_weights() */
 	uint8_t cls, len;
 };

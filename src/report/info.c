@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/fmt.h"
+#include "observe/tallies.h"
 
 #define LABEL 16 /* columns of the words in front */
 
@@ -126,6 +127,10 @@ static const struct item items[] = {
 	       ns_per_instruction),
 	FIGURE("window_ns", "", "a window", EMIT_TIME, ns_per_window),
 	FIGURE("lifting_ns", "lifting", "an instruction, once each", EMIT_TIME, ns_per_lifted),
+	SELDOM(watches, "watched", "lines, with watchpoints"),
+	SELDOM(watch_hits, "  hits", "exceptions that these raised"),
+	SELDOM(watch_unhit, "  unhit", "not touched while they were watched"),
+	SELDOM(watch_failed, "  refused", "the debug registers were taken"),
 	FIGURE("cost", "cost", "% of the program's CPU time", EMIT_SHARE, reading_cost),
 };
 
@@ -419,6 +424,35 @@ static int print_images(struct reading *r)
 	return 0;
 }
 
+/* What the program counts itself: instructions whose executions are known so. */
+static int print_tallies(struct reading *r)
+{
+	struct tally_groups g;
+	size_t n = 0;
+	json_t *list = json_array();
+
+	if (tallies_groups(&g, &r->profile)) {
+		json_decref(list);
+		return -1;
+	}
+	for (size_t i = 0; i < g.n; i++) {
+		const struct tally_group *group = &g.group[i];
+
+		n += group->n;
+		json_array_append_new(list,
+				      json_pack("{s:I, s:I, s:f, s:f}", "instructions",
+						(json_int_t)group->n, "address",
+						(json_int_t)group->tally[0]->key.addr, "advance",
+						group->advance, "error", group->error));
+	}
+	emit_set(&r->emit, "tallies", list);
+	if (n)
+		emit_line(&r->emit, "%-*s%zu instruction%s, by the program itself", LABEL,
+			  "counted", n, plural(n));
+	tallies_groups_free(&g);
+	return 0;
+}
+
 int info_print(struct reading *r, struct err *err)
 {
 	char sites[32], procs[32];
@@ -432,6 +466,8 @@ int info_print(struct reading *r, struct err *err)
 	emit_line(&r->emit, "%-*s%s instruction%s of %s procedure%s", LABEL, "sites",
 		  fmt_count(r->view.n, sites, sizeof(sites)), plural(r->view.n),
 		  fmt_count(r->view.nproc, procs, sizeof(procs)), plural(r->view.nproc));
+	if (!r->view.exact && print_tallies(r))
+		return err_set(err, ERR_FAILED, "no memory");
 	if (!r->view.exact)
 		print_stops(r);
 	return print_images(r) ? err_set(err, ERR_FAILED, "no memory") : 0;

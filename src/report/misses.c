@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "isa/insn.h"
 #include "report/place.h"
 
 struct entry {
 	uint32_t proc;
 	uint64_t n[MISS_KIND_N];
+	uint64_t loads[MISS_KIND_N]; /* of those, of instructions that load */
 };
 
 struct table {
@@ -51,6 +53,12 @@ static int by_weight(const void *a, const void *b)
 	return by_proc(a, b);
 }
 
+/* What only stores does not wait for what it missed. */
+static bool loads(const struct site *s)
+{
+	return s && s->cls != INSN_STORE && s->cls != INSN_CALL;
+}
+
 static int collect(struct table *t, const char *image)
 {
 	const struct view *v = &t->r->view;
@@ -66,7 +74,11 @@ static int collect(struct table *t, const char *image)
 		if (at == SIZE_MAX || !view_image_matches(v, m->key.image, image))
 			continue;
 		t->v[t->n].proc = v->proc_of[at];
-		memcpy(t->v[t->n++].n, m->n, sizeof(m->n));
+		memcpy(t->v[t->n].n, m->n, sizeof(m->n));
+		memset(t->v[t->n].loads, 0, sizeof(m->n));
+		if (loads(profile_site_find(&t->r->profile, m->key)))
+			memcpy(t->v[t->n].loads, m->n, sizeof(m->n));
+		t->n++;
 		for (unsigned i = 0; i < MISS_KIND_N; i++)
 			t->all[i] += m->n[i];
 	}
@@ -78,12 +90,27 @@ static int collect(struct table *t, const char *image)
 			t->v[++k] = t->v[i];
 			continue;
 		}
-		for (unsigned m2 = 0; m2 < MISS_KIND_N; m2++)
+		for (unsigned m2 = 0; m2 < MISS_KIND_N; m2++) {
 			t->v[k].n[m2] += t->v[i].n[m2];
+			t->v[k].loads[m2] += t->v[i].loads[m2];
+		}
 	}
 	t->n = k + 1;
 	qsort(t->v, t->n, sizeof(*t->v), by_weight);
 	return 0;
+}
+
+/* Of data that was loaded. */
+static json_t *loads_json(const uint64_t *n)
+{
+	static const enum miss_kind kind[] = { MISS_ACCESSES, MISS_L1D,	 MISS_L2D,
+					       MISS_L3D,      MISS_DTLB, MISS_DWALK };
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < sizeof(kind) / sizeof(kind[0]); i++)
+		json_object_set_new(o, miss_kind_name[kind[i]],
+				    json_integer((json_int_t)n[kind[i]]));
+	return o;
 }
 
 static json_t *counts_json(const uint64_t *n)
@@ -137,6 +164,7 @@ static void print_text(struct table *t, size_t rows)
 
 static const struct column json_columns[] = {
 	{ "counts", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
+	{ "loads", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 	{ "image", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
 	{ "procedure", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
 	{ "address", NULL, NULL, 0, EMIT_LEFT, EMIT_ADDR },
@@ -147,12 +175,13 @@ static void print_json(struct table *t, size_t rows)
 	const struct view *v = &t->r->view;
 	const char *machine = t->r->profile.nrun ? t->r->profile.run[0].machine : NULL;
 
-	emit_table(&t->r->emit, "misses", json_columns, 4);
+	emit_table(&t->r->emit, "misses", json_columns, 5);
 	for (size_t k = 0; k < rows; k++) {
 		const struct view_proc *p = &v->proc[t->v[k].proc];
 		char name[1024];
 		const struct cell cell[] = {
 			cell_json(counts_json(t->v[k].n)),
+			cell_json(loads_json(t->v[k].loads)),
 			cell_text(v->image[p->image].name),
 			cell_text(view_proc_name(p, name, sizeof(name))),
 			p->end ? cell_count(p->start) : cell_none(),

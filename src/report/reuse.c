@@ -8,12 +8,15 @@
 #include "base/fmt.h"
 #include "model/machine.h"
 #include "observe/distances.h"
+#include "observe/reuses.h"
 #include "report/place.h"
+#include "report/reuse_sampled.h"
 
 #define LEAST 1024 /* bytes: the smallest cache of the table */
 #define CACHES 3
 #define ROWS (DISTANCE_BITS + CACHES)
 #define BAR 30
+#define FEW_WATCHED 30 /* lines: an estimate of less is hardly one */
 
 /* What touched lines. */
 struct user {
@@ -27,6 +30,8 @@ struct curve {
 	const struct reuse_options *o;
 	struct distances sum;
 	uint64_t touches;
+	bool estimated;
+	struct sampled_reuse sampled;
 	struct machine machine;
 	struct cache_mark {
 		const char *name;
@@ -43,6 +48,14 @@ enum {
 	SIZE_COLUMNS
 };
 
+static const struct column estimated_text[] = {
+	{ NULL, "cache", NULL, 9, EMIT_RIGHT, EMIT_TEXT },
+	{ NULL, "misses", "%", 9, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "from", NULL, 6, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "to", NULL, 6, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+};
+
 static const struct column size_text[SIZE_COLUMNS] = {
 	[SIZE_BYTES] = { NULL, "cache", NULL, 9, EMIT_RIGHT, EMIT_TEXT },
 	[SIZE_MISSES] = { NULL, "misses", "%", 9, EMIT_RIGHT, EMIT_SHARE },
@@ -54,7 +67,10 @@ static const struct column size_json[] = {
 	{ "misses", NULL, NULL, 0, EMIT_LEFT, EMIT_REAL },
 	{ "ratio", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
 	{ "cache", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "low", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE }, /* these two where it is estimated */
+	{ "high", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
 };
+#define SIZE_JSON_EXACT 4
 
 /* Misses of a cache of so many lines: where that is no bound of a bucket, as if those in it were spread evenly. */
 static double misses_of(const struct distances *d, double lines)
@@ -90,6 +106,33 @@ static double ratio(const struct curve *c, double bytes)
 	return misses_of(&c->sum, bytes / c->sum.line) / (double)c->touches;
 }
 
+/* The estimate, as if its touches had been counted. */
+static int add_up_sampled(struct curve *c, struct err *err)
+{
+	struct sampled_reuse *s = &c->sampled;
+	double before = 1;
+
+	if (sampled_reuse_make(s, c->r, c->o->process, err))
+		return -1;
+	if (!s->ngroups || s->touches < 1) {
+		err_set(err, ERR_EMPTY, "%s has no reuse times%s", c->r->path,
+			c->o->process ? " of that process" : "");
+		return err_hint(err, "`assay reuse --json` lists processes");
+	}
+	c->estimated = true;
+	c->sum.line = REUSES_LINE;
+	for (unsigned b = 0; b < DISTANCE_BUCKETS; b++) {
+		double bound = (double)distance_of_bucket(b + 1);
+		double m = sampled_reuse_misses(s, bound, NULL, NULL);
+
+		c->sum.bucket[b] = (uint64_t)((before - m) * s->touches + 0.5);
+		before = m;
+	}
+	c->sum.cold = (uint64_t)(before * s->touches + 0.5);
+	c->touches = distances_total(&c->sum);
+	return 0;
+}
+
 /* Processes whose lines are as long as the first one's. */
 static int add_up(struct curve *c, struct err *err)
 {
@@ -113,12 +156,15 @@ static int add_up(struct curve *c, struct err *err)
 	c->touches = distances_total(&c->sum);
 	if (c->touches)
 		return 0;
+	if (p->reuses)
+		return add_up_sampled(c, err);
 	if (p->ndistances && c->o->process) {
 		err_set(err, ERR_EMPTY, "%s has no process %u", c->r->path, c->o->process);
 		return err_hint(err, "`assay reuse --json` lists them");
 	}
 	err_set(err, ERR_EMPTY, "%s holds no reuse distances", c->r->path);
-	return err_hint(err, "`assay record --exact --observe reuse -- CMD` records them");
+	return err_hint(err, "`assay record --reuse -- CMD` records an estimate, "
+			     "`assay record --exact --observe reuse -- CMD` all");
 }
 
 /* The caches of the machine that recorded. */
@@ -160,7 +206,8 @@ static char *size_text_of(uint64_t bytes, char *buf, size_t n)
 /* Sizes of the table, ascending: powers of two up to where only new lines miss, and the marks. Returns how many. */
 static unsigned sizes_of(const struct curve *c, uint64_t *size)
 {
-	uint64_t end = c->sum.cold * c->sum.line;
+	double lines = c->estimated ? c->sampled.lines : (double)c->sum.cold;
+	uint64_t end = (uint64_t)(lines * c->sum.line);
 	unsigned n = 0;
 
 	for (uint64_t s = LEAST; n + CACHES < ROWS; s *= 2) {
@@ -181,21 +228,39 @@ static void print_sizes(struct curve *c)
 	uint64_t size[ROWS];
 	unsigned n = sizes_of(c, size);
 
-	emit_table(e, "sizes", e->json ? size_json : size_text,
-		   e->json ? (int)(sizeof(size_json) / sizeof(size_json[0])) : SIZE_COLUMNS);
+	emit_table(e, "sizes",
+		   e->json	  ? size_json
+		   : c->estimated ? estimated_text
+				  : size_text,
+		   e->json	  ? SIZE_JSON_EXACT + 2 * c->estimated
+		   : c->estimated ? (int)(sizeof(estimated_text) / sizeof(estimated_text[0]))
+				  : SIZE_COLUMNS);
 	for (unsigned i = 0; i < n; i++) {
-		double share = ratio(c, (double)size[i]);
+		double share = ratio(c, (double)size[i]), low = 0, high = 0;
 		const char *mark = mark_of(c, size[i]);
 		char bytes[32], bar[BAR + 32];
 		int full = (int)(share * BAR + 0.5);
 
+		if (c->estimated)
+			sampled_reuse_misses(&c->sampled, (double)size[i] / c->sum.line, &low,
+					     &high);
 		snprintf(bar, sizeof(bar), "%.*s%s%s", full, "##############################",
 			 mark ? " <- " : "", mark ? mark : "");
 		if (e->json) {
 			const struct cell cell[] = {
 				cell_count(size[i]),
 				cell_real(misses_of(&c->sum, (double)size[i] / c->sum.line)),
-				cell_real(share), cell_text(mark)
+				cell_real(share),
+				cell_text(mark),
+				cell_real(low),
+				cell_real(high)
+			};
+
+			emit_row(e, cell);
+		} else if (c->estimated) {
+			const struct cell cell[] = {
+				cell_text(size_text_of(size[i], bytes, sizeof(bytes))),
+				cell_real(share), cell_real(low), cell_real(high), cell_text(bar)
 			};
 
 			emit_row(e, cell);
@@ -337,6 +402,7 @@ static void set_json(struct curve *c)
 {
 	const struct profile *p = &c->r->profile;
 	json_t *list = json_array();
+	const struct reuses *u;
 
 	for (size_t i = 0; i < p->ndistances; i++) {
 		const struct distances *d = p->distances[i];
@@ -347,6 +413,16 @@ static void set_json(struct curve *c)
 						(json_int_t)distances_total(d), "lines",
 						(json_int_t)d->cold));
 	}
+	for (u = p->reuses; u; u = u->hh.next)
+		json_array_append_new(list, json_pack("{s:I,s:i,s:I,s:I}", "pid",
+						      (json_int_t)u->pid, "line", REUSES_LINE,
+						      "windows", (json_int_t)u->windows, "watches",
+						      (json_int_t)u->watched));
+	if (c->estimated)
+		emit_set(&c->r->emit, "estimated",
+			 json_pack("{s:I,s:I,s:I}", "windows", (json_int_t)c->sampled.windows,
+				   "watches", (json_int_t)c->sampled.watches, "hits",
+				   (json_int_t)c->sampled.hits));
 	emit_set(&c->r->emit, "processes", list);
 	emit_set(&c->r->emit, "line", json_integer((json_int_t)c->sum.line));
 	emit_set(&c->r->emit, "touches", json_integer((json_int_t)c->touches));
@@ -389,6 +465,17 @@ static void print_footer(struct curve *c)
 	struct emit *e = &c->r->emit;
 
 	emit_line(e, "%s", "");
+	if (c->estimated) {
+		if (c->sampled.watches < FEW_WATCHED)
+			emit_footer(e, "Few lines were watched: recorded for longer, bounds are "
+				       "narrower.");
+		emit_footer(e, "misses: of all touches of lines, those of a fully associative LRU "
+			       "cache of that size, estimated from reuse times (StatStack); what "
+			       "is left at the end was not touched again while it was watched. "
+			       "From, to: 95 %% of what other samples, and half or twice the "
+			       "instructions a cycle, would have said.");
+		return;
+	}
 	emit_footer(
 		e,
 		"misses: of all touches of lines, those of a fully associative LRU cache of that "
@@ -417,16 +504,24 @@ int reuse_print(struct reading *r, const struct reuse_options *o, struct err *er
 		rc = draw(c, err);
 	if (!rc) {
 		reading_heading(r);
-		emit_line(&r->emit, "%s touches of %s lines of %u bytes: %s",
-			  fmt_count(c->touches, touches, sizeof(touches)),
-			  fmt_count(c->sum.cold, lines, sizeof(lines)), c->sum.line,
-			  fmt_size(c->sum.cold * c->sum.line, bytes, sizeof(bytes)));
+		if (c->estimated)
+			emit_line(&r->emit, "estimated: %s windows, %s lines watched, %s hits",
+				  fmt_count(c->sampled.windows, touches, sizeof(touches)),
+				  fmt_count(c->sampled.watches, lines, sizeof(lines)),
+				  fmt_count(c->sampled.hits, bytes, sizeof(bytes)));
+		else
+			emit_line(&r->emit, "%s touches of %s lines of %u bytes: %s",
+				  fmt_count(c->touches, touches, sizeof(touches)),
+				  fmt_count(c->sum.cold, lines, sizeof(lines)), c->sum.line,
+				  fmt_size(c->sum.cold * c->sum.line, bytes, sizeof(bytes)));
 		emit_line(&r->emit, "%s", "");
 		set_json(c);
 		print_sizes(c);
-		print_users(c);
+		if (!c->estimated)
+			print_users(c);
 		print_footer(c);
 	}
+	sampled_reuse_free(&c->sampled);
 	free(c->user);
 	free(c);
 	return rc;

@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "image/ksyms.h"
+#include "observe/reuses.h"
 #include "sampler.skel.h"
 #include "sampler/caps.h"
 #include "sampler/decode.h"
 #include "sampler/events.h"
 #include "sampler/files.h"
 #include "sampler/sampler.h"
+#include "sampler/watches.h"
 
 const struct sampler_options sampler_defaults = {
 	.rate = 997,
@@ -42,6 +44,7 @@ struct sampler {
 	struct sampler_bpf *bpf;
 	struct bpf_program *prog; /* that of its programs which this kernel takes */
 	struct ring_buffer *ring;
+	struct watches *watches; /* or NULL */
 	struct events events;
 	struct code code;
 	void *uop_map, *line_map;
@@ -72,6 +75,14 @@ static uint64_t cpu_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -260,6 +271,20 @@ static int on_unplaced(struct sampler *s, const struct sample *h, struct window 
 	return deliver_at(s, w, 0, h->ip);
 }
 
+/* Reuse times of the whole of a window; what comes of it otherwise is as long as others are. */
+static int note_reuses(struct sampler *s, const struct sample *h, struct window *w)
+{
+	if (reuses_window(s->profile, w, profile_window_weight(s->profile, w->start))) {
+		s->failed = true;
+		return err_set(&s->sink_err, ERR_FAILED, "no memory");
+	}
+	if (h->flags & SAMPLE_PICK)
+		watches_pick(s->watches, w);
+	if (w->n > s->o.burst)
+		w->n = s->o.burst;
+	return 0;
+}
+
 static int on_user(struct sampler *s, const struct sample *h, const uint64_t *words, uint32_t n)
 {
 	struct window w = { .pid = h->pid,
@@ -281,7 +306,16 @@ static int on_user(struct sampler *s, const struct sample *h, const uint64_t *wo
 	if (h->stop == RA_STOP_UNMAPPED && may_sync(s, h))
 		files_resolve_all(&s->files, (pid_t)h->pid);
 	w.n = decode_window(&s->code, words, n, s->ri, RA_BURST_MAX);
-	return deliver_at(s, &w, h->image, h->ip - h->bias);
+	w.start = (struct site_id){ .image = h->image, .addr = h->ip - h->bias };
+	if (s->watches && w.n && note_reuses(s, h, &w))
+		return -1;
+	return deliver(s, &w);
+}
+
+static void on_watch(struct sampler *s, const struct sample_watch *h)
+{
+	if (s->watches)
+		watches_hit(s->watches, h->tid, h->addr, h->hits, h->running);
 }
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -290,6 +324,10 @@ static int on_record(void *ctx, void *data, size_t size)
 	struct sampler *s = ctx;
 	struct window w;
 
+	if (size >= sizeof(struct sample_watch) && h->kind == SAMPLE_WATCH) {
+		on_watch(s, data);
+		return s->failed ? -1 : 0;
+	}
 	if (size < sizeof(*h) || s->failed)
 		return s->failed ? -1 : 0;
 	if (h->kind == SAMPLE_USER)
@@ -347,6 +385,12 @@ static int load(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(b->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.counters, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.ring, ring);
+	bpf_program__set_autoload(b->progs.on_watch, s->o.watch);
+	if (s->o.watch) {
+		b->rodata->cfg_pick_every = (uint32_t)(s->o.rate / WATCH_RATE) + 1;
+		b->rodata->cfg_pick_burst = RA_BURST_MAX;
+		b->rodata->cfg_watch_hits = WATCH_HITS;
+	}
 	if (sampler_bpf__load(b)) {
 		err_sys(err, "the kernel refused the sampling program");
 		return err_hint(
@@ -405,6 +449,13 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 		err_sys(err, "cannot open the ring buffer");
 		goto fail;
 	}
+	if (o->watch) {
+		s->watches = watches_new(p, bpf_program__fd(s->bpf->progs.on_watch));
+		if (!s->watches) {
+			err_set(err, ERR_FAILED, "no memory");
+			goto fail;
+		}
+	}
 	devices = (struct devices){ .map = bpf_map__fd(s->bpf->maps.devices),
 				    .changes = &s->bpf->bss->device_changes };
 	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices);
@@ -421,6 +472,7 @@ void sampler_close(struct sampler *s)
 	if (!s)
 		return;
 	events_fini(&s->events);
+	watches_free(s->watches);
 	ring_buffer__free(s->ring);
 	files_fini(&s->files);
 	code_fini(&s->code);
@@ -474,6 +526,8 @@ int sampler_poll(struct sampler *s, struct err *err)
 {
 	int n = ring_buffer__consume(s->ring);
 
+	if (s->watches)
+		watches_expire(s->watches, monotonic_ns());
 	if (s->npending)
 		settle_pending(s, false);
 	if (s->failed) {
@@ -518,7 +572,11 @@ int sampler_stop(struct sampler *s, struct err *err)
 	int rc;
 
 	events_fini(&s->events);
+	if (s->watches)
+		watches_stop(s->watches);
 	rc = sampler_poll(s, err);
+	if (s->watches && watches_settle(s->watches) && !rc)
+		rc = err_set(err, ERR_FAILED, "no memory");
 	if (settle_pending(s, true) && !rc) {
 		*err = s->sink_err;
 		rc = -1;
@@ -585,4 +643,6 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 	n->lifted = s->code.lifted;
 	n->lift_ns = s->lift_ns;
 	memcpy(n->stop, s->stop, sizeof(n->stop));
+	if (s->watches)
+		watches_count(s->watches, n);
 }

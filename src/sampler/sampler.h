@@ -19,6 +19,7 @@ struct sampler_options {
 	unsigned ring_mib;	/* ring buffer, power of two; 0: as rate, burst and CPUs want */
 	unsigned code_kuops;	/* room for lifted code, thousands of micro-ops */
 	unsigned neighbourhood; /* instructions lifted at a time */
+	bool watch;		/* reuse times by watchpoints */
 };
 extern const struct sampler_options sampler_defaults;
 

@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/model_rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "observe/distances.h"
+#include "observe/locality.h"
 #include "observe/misses.h"
+#include "observe/reuses.h"
+#include "observe/tallies.h"
 #include "store/varint.h"
 
 #define SQL_MAX 1024
+
+#define X(name, what) +1
+enum {
+	REUSE_COUNTS =
+		4 REUSES_COUNTS(X), /* columns of table reuse between its key and its lists */
+};
+#undef X
 
 /* Writing. */
 
@@ -61,6 +72,27 @@ static bool write_misses(sqlite3_stmt *s, const struct profile *p)
 	return true;
 }
 
+static bool write_locality(sqlite3_stmt *s, const struct profile *p)
+{
+	const struct site *site;
+
+	SITES_EACH(&p->sites, site)
+	{
+		const struct locality *l = site->locality;
+		int column = 3;
+
+		if (!l)
+			continue;
+		bind_site(s, site->id);
+#define X(name, what) sqlite3_bind_int64(s, column++, (sqlite3_int64)l->name);
+		LOCALITIES(X)
+#undef X
+		if (!step(s))
+			return false;
+	}
+	return true;
+}
+
 static bool write_distances(sqlite3_stmt *s, const struct profile *p)
 {
 	uint8_t blob[DISTANCE_BUCKETS * 2 * VARINT_MAX];
@@ -100,6 +132,95 @@ static bool write_site_distances(sqlite3_stmt *s, const struct profile *p)
 	return true;
 }
 
+/* Gaps that are there: number, from the one before, and what they sum up. */
+static size_t encode_gaps(const struct tally *t, uint8_t *to)
+{
+	struct buffer b = { .p = to };
+	unsigned last = 0;
+
+	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
+		const struct tally_gaps *g = &t->gaps[i];
+
+		if (!g->n && !g->back)
+			continue;
+		varint_put(&b, i - last);
+		varint_put(&b, g->n);
+		varint_put(&b, g->back);
+		varint_put(&b, g->time);
+		varint_put(&b, g->back_time);
+		varint_put(&b, (uint64_t)fmin(g->advance, (double)COUNT_MAX));
+		last = i;
+	}
+	return b.n;
+}
+
+static size_t encode_peers(const struct tally *t, uint8_t *to)
+{
+	struct buffer b = { .p = to };
+
+	for (unsigned i = 0; i < TALLY_PEERS && t->peer[i].n; i++) {
+		varint_put(&b, t->peer[i].site.image);
+		varint_put(&b, t->peer[i].site.addr);
+		varint_put(&b, t->peer[i].n);
+	}
+	return b.n;
+}
+
+/* Those that may yet be sure, if more is added. */
+static bool write_tallies(sqlite3_stmt *s, const struct profile *p)
+{
+	uint8_t gaps[TALLY_OCTAVES * 6 * VARINT_MAX], peers[TALLY_PEERS * 3 * VARINT_MAX];
+	struct tally *t, *tmp;
+
+	HASH_ITER (hh, p->tallies, t, tmp) {
+		if (!tally_is_sure(t, 2))
+			continue;
+		bind_site(s, t->key);
+		sqlite3_bind_int64(s, 3, t->step);
+		sqlite3_bind_int64(s, 4, (sqlite3_int64)t->agreed);
+		sqlite3_bind_int64(s, 5, (sqlite3_int64)t->differed);
+		sqlite3_bind_int64(s, 6, (sqlite3_int64)t->seen);
+		sqlite3_bind_int64(s, 7, (sqlite3_int64)t->strangers);
+		sqlite3_bind_blob(s, 8, gaps, (int)encode_gaps(t, gaps), SQLITE_STATIC);
+		sqlite3_bind_blob(s, 9, peers, (int)encode_peers(t, peers), SQLITE_STATIC);
+		if (!step(s))
+			return false;
+	}
+	return true;
+}
+
+#define X(name, what) , u->name
+
+static bool write_reuses(sqlite3_stmt *s, const struct profile *p)
+{
+	uint8_t blob[4][DISTANCE_BUCKETS * 2 * VARINT_MAX];
+	const struct reuses *u;
+
+	for (u = p->reuses; u; u = u->hh.next) {
+		const uint64_t column[] = {
+			u->run,		 u->pid,     u->windows,
+			u->instructions, u->touches, u->watched REUSES_COUNTS(X)
+		};
+		const size_t n[] = {
+			encode(u->near_ended, REUSES_NEAR, blob[0]),
+			encode(u->near_left, REUSES_NEAR, blob[1]),
+			encode(u->far_ended, DISTANCE_BUCKETS, blob[2]),
+			encode(u->far_left, DISTANCE_BUCKETS, blob[3]),
+		};
+		int at = 1;
+
+		for (unsigned i = 0; i < sizeof(column) / sizeof(column[0]); i++)
+			sqlite3_bind_int64(s, at++, (sqlite3_int64)column[i]);
+		for (unsigned i = 0; i < 4; i++)
+			sqlite3_bind_blob(s, at++, blob[i], (int)n[i], SQLITE_STATIC);
+		if (!step(s))
+			return false;
+	}
+	return true;
+}
+
+#undef X
+
 static bool write_table(sqlite3 *db, const struct profile *p, const char *table, unsigned columns,
 			bool (*write)(sqlite3_stmt *, const struct profile *))
 {
@@ -124,9 +245,13 @@ static bool write_table(sqlite3 *db, const struct profile *p, const char *table,
 
 bool model_rows_write(sqlite3 *db, const struct profile *p)
 {
-	return (!p->misses || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
+	return write_table(db, p, "locality", 2 + LOCALITY_N, write_locality) &&
+	       (!p->misses || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
 	       (!p->ndistances || write_table(db, p, "distance", 6, write_distances)) &&
-	       (!p->site_distances || write_table(db, p, "site_distance", 4, write_site_distances));
+	       (!p->site_distances ||
+		write_table(db, p, "site_distance", 4, write_site_distances)) &&
+	       (!p->tallies || write_table(db, p, "tally", 9, write_tallies)) &&
+	       (!p->reuses || write_table(db, p, "reuse", 2 + REUSE_COUNTS + 4, write_reuses));
 }
 
 /* Reading. */
@@ -193,6 +318,31 @@ static enum pairs_result read_miss(const struct rows *r, sqlite3_stmt *s)
 	return PAIRS_OK;
 }
 
+static enum pairs_result read_locality(const struct rows *r, sqlite3_stmt *s)
+{
+	struct locality *to, l;
+	struct site_id id;
+	struct site *site;
+	int column = 2;
+
+	if (!site_at(r, s, &id))
+		return PAIRS_MALFORMED;
+#define X(name, what) \
+	if (!count_at(s, column++, &l.name)) \
+		return PAIRS_MALFORMED;
+	LOCALITIES(X)
+#undef X
+	if (l.lines > l.accesses || l.pages > l.lines || l.code_lines > l.fetches ||
+	    l.code_pages > l.code_lines || l.mispredicted > l.branches)
+		return PAIRS_MALFORMED;
+	site = profile_site(r->p, id);
+	to = site ? locality_of(site) : NULL;
+	if (!to)
+		return PAIRS_MEMORY;
+	locality_add(to, &l);
+	return PAIRS_OK;
+}
+
 static enum pairs_result read_distance(const struct rows *r, sqlite3_stmt *s)
 {
 	uint64_t run = (uint64_t)sqlite3_column_int64(s, 0), line, pid, cold;
@@ -227,6 +377,91 @@ static enum pairs_result read_site_distance(const struct rows *r, sqlite3_stmt *
 	return decode(s, 3, d->octave, DISTANCE_OCTAVES) ? PAIRS_OK : PAIRS_MALFORMED;
 }
 
+static bool decode_gaps(sqlite3_stmt *s, int at, struct tally *t)
+{
+	const uint8_t *p = sqlite3_column_blob(s, at);
+	struct cursor c = { p, p ? p + sqlite3_column_bytes(s, at) : p };
+	uint64_t i = 0, step, advance;
+
+	while (c.p < c.end) {
+		struct tally_gaps g;
+
+		if (!varint_get(&c, &step) || step >= TALLY_OCTAVES ||
+		    (i += step) >= TALLY_OCTAVES || !varint_get(&c, &g.n) ||
+		    !varint_get(&c, &g.back) || !varint_get(&c, &g.time) ||
+		    !varint_get(&c, &g.back_time) || !varint_get(&c, &advance))
+			return false;
+		if (g.n > COUNT_MAX || g.back > COUNT_MAX || g.time > COUNT_MAX || g.time < g.n ||
+		    g.back_time > COUNT_MAX || g.back_time < g.back || advance > COUNT_MAX)
+			return false;
+		g.advance = (double)advance;
+		t->gaps[i] = g;
+	}
+	return true;
+}
+
+static bool decode_peers(const struct rows *r, sqlite3_stmt *s, int at, struct tally *t)
+{
+	const uint8_t *p = sqlite3_column_blob(s, at);
+	struct cursor c = { p, p ? p + sqlite3_column_bytes(s, at) : p };
+	uint64_t image, addr, n;
+
+	while (c.p < c.end) {
+		if (!varint_get(&c, &image) || !varint_get(&c, &addr) || !varint_get(&c, &n) ||
+		    image >= r->nmap || n < 1 || n > COUNT_MAX)
+			return false;
+		tally_add_peer(t, (struct site_id){ .image = r->map[image], .addr = addr }, n);
+	}
+	return true;
+}
+
+static enum pairs_result read_tally(const struct rows *r, sqlite3_stmt *s)
+{
+	struct tally more = { .step = sqlite3_column_int64(s, 2) }, *t;
+	struct site_id id;
+
+	if (!site_at(r, s, &id) || !count_at(s, 3, &more.agreed) ||
+	    !count_at(s, 4, &more.differed) || !count_at(s, 5, &more.seen) ||
+	    !count_at(s, 6, &more.strangers) || !decode_gaps(s, 7, &more))
+		return PAIRS_MALFORMED;
+	t = tallies_get(r->p, id);
+	if (!t)
+		return PAIRS_MEMORY;
+	tally_add(t, &more);
+	return decode_peers(r, s, 8, t) ? PAIRS_OK : PAIRS_MALFORMED;
+}
+
+#define X(name, what) , &u->name
+
+static enum pairs_result read_reuse(const struct rows *r, sqlite3_stmt *s)
+{
+	uint64_t run = (uint64_t)sqlite3_column_int64(s, 0), pid;
+	uint64_t *const *count;
+	struct reuses *u;
+	int at = 2;
+
+	if (run >= r->p->nrun - r->first_run || !count_at(s, 1, &pid) || pid > UINT32_MAX)
+		return PAIRS_MALFORMED;
+	u = reuses_get(r->p, (uint32_t)(run + r->first_run), (uint32_t)pid);
+	if (!u)
+		return PAIRS_MEMORY;
+	count = (uint64_t *const[]){ &u->windows, &u->instructions, &u->touches,
+				     &u->watched REUSES_COUNTS(X) };
+	for (unsigned i = 0; i < REUSE_COUNTS; i++)
+		if (!count_at(s, at++, count[i]))
+			return PAIRS_MALFORMED;
+	if (u->soon > u->watches || u->before > u->watches)
+		return PAIRS_MALFORMED;
+	return decode(s, at, u->near_ended, REUSES_NEAR) &&
+			       decode(s, at + 1, u->near_left, REUSES_NEAR) &&
+			       decode(s, at + 2, u->far_ended, DISTANCE_BUCKETS) &&
+			       decode(s, at + 3, u->far_left, DISTANCE_BUCKETS)
+		       ? PAIRS_OK
+		       : PAIRS_MALFORMED;
+}
+
+#undef X
+
 /* Older recordings have none of the tables. */
 static bool is_there(sqlite3 *db, const char *name)
 {
@@ -243,6 +478,7 @@ static bool is_there(sqlite3 *db, const char *name)
 }
 
 #define X(id, name, what) ", " name
+#define Y(name, what) ", " #name
 
 enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
 				  size_t first_run, const char **what)
@@ -252,10 +488,20 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		enum pairs_result (*row)(const struct rows *, sqlite3_stmt *);
 	} table[] = {
 		{ "miss", "SELECT image, address" MISSES(X) " FROM miss", read_miss },
+		{ "locality", "SELECT image, address" LOCALITIES(Y) " FROM locality",
+		  read_locality },
 		{ "distance", "SELECT run, number, pid, line, cold, buckets FROM distance",
 		  read_distance },
 		{ "site_distance", "SELECT image, address, cold, octaves FROM site_distance",
 		  read_site_distance },
+		{ "tally",
+		  "SELECT image, address, step, agreed, differed, seen, strangers, gaps, peers"
+		  " FROM tally",
+		  read_tally },
+		{ "reuse",
+		  "SELECT run, pid, windows, instructions, touches, watched" REUSES_COUNTS(
+			  Y) ", near_ended, near_left, far_ended, far_left FROM reuse",
+		  read_reuse },
 	};
 	const struct rows r = { db, p, map, nmap, first_run };
 	enum pairs_result result = PAIRS_OK;
@@ -279,3 +525,4 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 }
 
 #undef X
+#undef Y

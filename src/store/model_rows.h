@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What simulated caches say: misses by site, reuse distances by process and by site; a table each. */
+/* What simulated caches say: misses by site, reuse distances by process and by site; and tallies; a table each. */
 #ifndef ASSAY_STORE_MODEL_ROWS_H
 #define ASSAY_STORE_MODEL_ROWS_H
 

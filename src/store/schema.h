@@ -6,16 +6,20 @@
 #ifndef ASSAY_STORE_SCHEMA_H
 #define ASSAY_STORE_SCHEMA_H
 
+#include "observe/locality.h"
 #include "observe/misses.h"
+#include "observe/reuses.h"
 
 #define X(id, name, what) ", " name " INTEGER"
+#define Y(name, what) ", " #name " INTEGER"
 #define MISS_COLUMNS MISSES(X)
+#define LOCALITY_COLUMNS LOCALITIES(Y)
+#define REUSE_COLUMNS REUSES_COUNTS(Y)
 
 static const char schema_sql[] =
 	"CREATE TABLE run(id INTEGER PRIMARY KEY, source TEXT, command TEXT, host TEXT, cpu TEXT,"
-	" kernel TEXT, version TEXT, event TEXT, unit TEXT, started INTEGER, rate REAL, burst "
-	"INTEGER,"
-	" sketch INTEGER, sketch_capacity INTEGER, status INTEGER, finished INTEGER,"
+	" kernel TEXT, version TEXT, event TEXT, unit TEXT, started INTEGER, rate REAL,"
+	" burst INTEGER, sketch INTEGER, sketch_capacity INTEGER, status INTEGER, finished INTEGER,"
 	" distance INTEGER, machine TEXT);"
 	"CREATE TABLE counter(run INTEGER, name TEXT, value INTEGER, PRIMARY KEY(run, name))"
 	" WITHOUT ROWID;"
@@ -39,20 +43,27 @@ static const char schema_sql[] =
 	" PRIMARY KEY(image, address, store_image, store_address, kind)) WITHOUT ROWID;"
 	"CREATE TABLE miss(image INTEGER, address INTEGER" MISS_COLUMNS
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
-	"CREATE TABLE distance(run INTEGER, number INTEGER, pid INTEGER, line INTEGER, cold "
-	"INTEGER,"
-	" buckets BLOB, PRIMARY KEY(run, number)) WITHOUT ROWID;"
+	"CREATE TABLE locality(image INTEGER, address INTEGER" LOCALITY_COLUMNS
+	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
+	"CREATE TABLE distance(run INTEGER, number INTEGER, pid INTEGER, line INTEGER,"
+	" cold INTEGER, buckets BLOB, PRIMARY KEY(run, number)) WITHOUT ROWID;"
 	"CREATE TABLE site_distance(image INTEGER, address INTEGER, cold INTEGER, octaves BLOB,"
 	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
+	"CREATE TABLE tally(image INTEGER, address INTEGER, step INTEGER, agreed INTEGER,"
+	" differed INTEGER, seen INTEGER, strangers INTEGER, gaps BLOB, peers BLOB,"
+	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
+	"CREATE TABLE reuse(run INTEGER, pid INTEGER, windows INTEGER, instructions INTEGER,"
+	" touches INTEGER, watched INTEGER" REUSE_COLUMNS
+	", near_ended BLOB, near_left BLOB, far_ended BLOB, far_left BLOB,"
+	" PRIMARY KEY(run, pid)) WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
 	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);"
 	"CREATE TABLE edge_snapshot(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);"
 	"CREATE TABLE wset(run INTEGER, process INTEGER, pid INTEGER, parent INTEGER, command TEXT,"
 	" line INTEGER, unit TEXT, interval INTEGER, max INTEGER, PRIMARY KEY(run, process))"
 	" WITHOUT ROWID;"
-	"CREATE TABLE wset_region(run INTEGER, process INTEGER, region INTEGER, kind TEXT, name "
-	"TEXT,"
-	" PRIMARY KEY(run, process, region)) WITHOUT ROWID;"
+	"CREATE TABLE wset_region(run INTEGER, process INTEGER, region INTEGER, kind TEXT,"
+	" name TEXT, PRIMARY KEY(run, process, region)) WITHOUT ROWID;"
 	"CREATE TABLE wset_interval(run INTEGER, process INTEGER, number INTEGER, start INTEGER,"
 	" end INTEGER, cpu_ns INTEGER, wall_ns INTEGER, lines INTEGER, code_lines INTEGER,"
 	" first INTEGER, stack TEXT, size INTEGER, sets BLOB, PRIMARY KEY(run, process, number))"
@@ -61,6 +72,9 @@ static const char schema_sql[] =
 	" PRIMARY KEY(run, process, procedure)) WITHOUT ROWID;";
 
 #undef X
+#undef Y
+#undef LOCALITY_COLUMNS
 #undef MISS_COLUMNS
+#undef REUSE_COLUMNS
 
 #endif

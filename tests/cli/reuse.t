@@ -55,6 +55,7 @@ run "$ASSAY" annotate -i m.db walk --json
 is "… in JSON, too" "$(json '[.instructions[].misses // empty | .l1d] | add >= 163840')" true
 run "$ASSAY" annotate -i r.db walk --json
 is "… and not where there are none" "$(json '[.instructions[] | has("misses")] | any')" false
+is "wset --mrc is the same curve" "$("$ASSAY" wset --mrc -i r.db --json | jq -c .sizes)" "$("$ASSAY" reuse -i r.db --json | jq -c .sizes)"
 run "$ASSAY" reuse -i m.db
 is "no distances: nothing to show" "$status" 3
 # A cache that is fully associative misses what the curve says, whatever runs.
@@ -73,4 +74,54 @@ for bad in l1d=1000/3 l9=1K/1 line=48 l1d; do
 	is "--machine $bad is refused" "$status" 2
 done
 is "… before anything is written" "$(ls bad.db 2>/dev/null)" ""
+# Sampled: estimated, by windows and watchpoints.
+run "$ASSAY" record --reuse --exact -o bad.db -- true
+is "--reuse is the sampler's" "$status" 2
+if can_record; then
+	# 128 MiB in steps of a line, over and over: what is larger holds it, what is smaller nothing of it
+	run "$ASSAY" record --reuse -q -F 4000 -o s.db -- "$program" 134217728 500
+	is "records an estimate" "$status" 0
+	run "$ASSAY" reuse -i s.db
+	is "shows it" "$status" 0
+	like "… and says what it is" "$out" '^estimated: .* windows, .* lines watched, .* hits'
+	like "… with bounds" "$out" 'misses % +from +to'
+	is "… in lines under 80 columns" "$(printf '%s\n' "$out" | awk 'length > 79' | wc -l)" 0
+	run "$ASSAY" reuse -i s.db --json
+	is "lines were watched, and hit" "$(json '.estimated | .watches > 0 and .hits > 0')" true
+	is "a cache of 1 MiB has none of it" "$(json '.sizes[] | select(.bytes == 1048576) | .ratio > 0.9')" true
+	is "one of 4 GiB nearly all" "$(json '([.curve[] | select(.[0] <= 67108864)] | last[1]) / .touches | . < 0.1')" true
+	is "bounds are around" "$(json '[.sizes[] | .low <= .ratio and .ratio <= .high] | all')" true
+	is "the curve falls" "$(json '[.curve[][1]] | . == (sort | reverse)')" true
+	run "$ASSAY" reuse -i s.db --svg sampled.svg
+	is "draws it" "$status:$(grep -c '</svg>' sampled.svg)" 0:1
+	run "$ASSAY" reuse -i s.db --process 1
+	is "no such process: nothing to show" "$status" 3
+	run "$ASSAY" info -i s.db
+	like "info says how many were watched" "$out" 'watched +[0-9]'
+	hits=$("$ASSAY" info -i s.db --json | jq '.runs[0].counters | .watch_hits <= 16 * .watches')
+	is "hits are bounded" "$hits" true
+	run "$ASSAY" merge -o twice.db s.db s.db
+	run "$ASSAY" reuse -i twice.db --json
+	is "two add up" "$(json '.processes | length')" 2
+	sqlite3 twice.db "UPDATE reuse SET watched = 15"
+	run "$ASSAY" reuse -i twice.db
+	unlike "30 lines watched are not few" "$out" "Few lines"
+	sqlite3 twice.db "UPDATE reuse SET watched = 14"
+	run "$ASSAY" reuse -i twice.db
+	like "28 are, and it is said" "$out" "Few lines were watched"
+	sqlite3 twice.db "UPDATE reuse SET soon = watches + 1"
+	run "$ASSAY" reuse -i twice.db
+	is "more lines that came soon than were watched: refused" "$status" 1
+	like "… as damaged" "$err" "damaged: reuse"
+	# One window with a single touch: most draws of its bounds have none
+	sqlite3 s.db "UPDATE reuse SET windows = 1, instructions = 204800, touches = 102400, watched = 0, watches = 0, soon = 0, \
+		before = 0, same = 0, other = 0, near_ended = x'', near_left = x'018008', far_ended = x'', far_left = x''"
+	run "$ASSAY" reuse -i s.db
+	is "one window has a curve, too" "$status" 0
+	run "$ASSAY" record -q -o plain.db -- "$program" 4096 10
+	run "$ASSAY" reuse -i plain.db
+	is "without --reuse there is nothing to show" "$status" 3
+else
+	skip "the sampler does not work here: $why"
+fi
 done_testing

@@ -482,6 +482,46 @@ static void test_weights_merge(void **unused)
 	profile_fini(&q);
 }
 
+/* So many that they and their slots lie in large pages, several of them: each is found, where it was first. */
+static void test_many_sites(void **arg)
+{
+	const unsigned n = 300000;
+	struct site **first = malloc(n * sizeof(struct site *)), **sorted;
+	struct sites t = { 0 };
+	uint64_t sum = 0;
+	struct site *s;
+
+	(void)arg;
+	assert_non_null(first);
+	for (unsigned i = 0; i < n; i++) {
+		first[i] = sites_get(&t, at(i % 3, 7ull * (n - i)));
+		assert_non_null(first[i]);
+		assert_true(first[i]->observed == 0 && first[i]->taken == 0 && !first[i]->weights);
+		first[i]->observed = i;
+	}
+	assert_int_equal(t.n, n);
+	for (unsigned i = 0; i < n; i++) {
+		assert_ptr_equal(sites_find(&t, at(i % 3, 7ull * (n - i))), first[i]);
+		assert_int_equal(first[i]->observed, i);
+	}
+	assert_null(sites_find(&t, at(0, 1)));
+	SITES_EACH(&t, s)
+	{
+		sum += s->observed;
+	}
+	assert_int_equal(sum, (uint64_t)n * (n - 1) / 2);
+	sorted = sites_sorted(&t);
+	assert_non_null(sorted);
+	for (unsigned i = 1; i < n; i++)
+		assert_true(sorted[i - 1]->id.image < sorted[i]->id.image ||
+			    (sorted[i - 1]->id.image == sorted[i]->id.image &&
+			     sorted[i - 1]->id.addr < sorted[i]->id.addr));
+	free(sorted);
+	free(first);
+	sites_fini(&t);
+	assert_int_equal(t.n, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +537,7 @@ int main(void)
 		cmocka_unit_test(test_merge_of_two_methods),
 		cmocka_unit_test(test_weights_correct_time),
 		cmocka_unit_test(test_weights_merge),
+		cmocka_unit_test(test_many_sites),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,10 @@ const volatile uint32_t cfg_burst = 32;
 const volatile uint32_t cfg_line_bits = 14;
 const volatile uint32_t cfg_ring_bytes = 1 << 24;
 const volatile uint64_t cfg_wake_ns = 300000; /* least time between wake-ups for what is missing */
+const volatile uint32_t cfg_pick_every =
+	0; /* a touch is picked of one window in so many; 0: of none */
+const volatile uint32_t cfg_pick_burst = 32;
+const volatile uint32_t cfg_watch_hits = 0; /* of a watchpoint */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -77,7 +81,7 @@ struct cpu_state {
 	uint32_t devices, pad2; /* value of device_changes when its were looked up */
 	uint64_t woken;
 	uint32_t busy;
-	uint32_t pad;
+	uint32_t unpicked; /* windows since the last long one */
 };
 
 struct {
@@ -378,15 +382,16 @@ static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_e
 static __always_inline void go_on(struct ra_state *s, bool in_place)
 {
 	if (in_place)
-		run_in_place(s, ra_budget(cfg_burst));
+		run_in_place(s, ra_budget(s->burst));
 	else
-		run_by_calls(s, ra_budget(cfg_burst));
+		run_by_calls(s, ra_budget(s->burst));
 }
 
 /* Runs ahead from ip. */
-static __always_inline void run(struct ra_state *s, uint64_t ip, uint64_t rflags, bool in_place)
+static __always_inline void run(struct ra_state *s, uint64_t ip, uint64_t rflags, uint32_t burst,
+				bool in_place)
 {
-	ra_begin(s, rflags, cfg_burst);
+	ra_begin(s, rflags, burst);
 	if (rflags & FL_DF) {
 		s->stop = RA_STOP_UNSUPPORTED;
 		return;
@@ -418,6 +423,15 @@ static __always_inline uint32_t find_range(struct cpu_state *c, struct sampler_c
 	return add_range(&c->ra, &c->vma, ip);
 }
 
+/* Whether this window is to be a long one, of which a touch is picked to watch its line. */
+static __always_inline bool pick(struct cpu_state *c)
+{
+	if (!cfg_pick_every || ++c->unpicked < cfg_pick_every)
+		return false;
+	c->unpicked = 0;
+	return true;
+}
+
 static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_state *c,
 				    struct sampler_counters *n, uint64_t id, bool in_place)
 {
@@ -426,7 +440,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	struct sample *h = (struct sample *)s->out;
 	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0;
 	uint32_t words, image;
-	bool have_vma = false, found = false;
+	bool have_vma = false, found = false, picked = false;
 	int why;
 
 	exec_vm = task->mm->exec_vm;
@@ -449,13 +463,14 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		s->target = ip;
 		s->stop = why ? (uint32_t)why : RA_STOP_UNSUPPORTED;
 	} else {
-		run(s, ip, ctx->regs.eflags, in_place);
+		picked = pick(c);
+		run(s, ip, ctx->regs.eflags, picked ? cfg_pick_burst : cfg_burst, in_place);
 		/* one look-up succeeds an interrupt */
 		if (s->stop == RA_STOP_UNMAPPED && !found && find_range(c, n, task, s->target))
 			run_on(s, in_place);
 	}
 	h->kind = SAMPLE_USER;
-	h->flags = have_vma ? SAMPLE_VMA : 0;
+	h->flags = have_vma ? SAMPLE_VMA : picked ? SAMPLE_PICK : 0;
 	h->cpu = 0;
 	h->pid = id >> 32;
 	h->tid = (uint32_t)id;
@@ -484,7 +499,8 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	n->instructions += s->n;
 	n->uops += s->uops;
 	n->ahead_ns += begin;
-	send(c, n, h, words, s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma);
+	send(c, n, h, words,
+	     s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma || picked);
 }
 
 static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in_place)
@@ -521,6 +537,26 @@ SEC("perf_event")
 int on_sample_calls(struct bpf_perf_event_data *ctx)
 {
 	return on_interrupt(ctx, false);
+}
+
+/* A watchpoint was hit. What it returns lets the kernel count, and end, the event. */
+SEC("perf_event")
+int on_watch(struct bpf_perf_event_data *ctx)
+{
+	struct bpf_perf_event_value v = { 0 };
+	struct sample_watch h = {
+		.kind = SAMPLE_WATCH,
+		.tid = (uint32_t)bpf_get_current_pid_tgid(),
+		.addr = ctx->addr,
+	};
+
+	if (bpf_perf_prog_read_value(ctx, &v, sizeof(v)))
+		return 1;
+	h.hits = v.counter;
+	h.running = v.running;
+	bpf_ringbuf_output(&ring, &h, sizeof(h),
+			   h.hits < cfg_watch_hits ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	return 1;
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

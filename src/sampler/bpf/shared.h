@@ -55,9 +55,11 @@ struct device_ranges {
 /* A record of the ring buffer: this header, then words as runahead/state.h says. */
 enum sample_kind {
 	SAMPLE_USER = 1,
-	SAMPLE_KERNEL
+	SAMPLE_KERNEL,
+	SAMPLE_WATCH /* a record of its own: struct sample_watch */
 };
-#define SAMPLE_VMA 1 /* flag: struct sample_vma is what follows, and no windows */
+#define SAMPLE_VMA 1  /* flag: struct sample_vma is what follows, and no windows */
+#define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
 struct sample {
 	uint16_t kind, flags;
 	uint32_t cpu;
@@ -83,6 +85,15 @@ struct sample_vma {
 	uint64_t start, end, pgoff; /* pgoff in bytes */
 	uint64_t ino, dev;	    /* 0: no file */
 	char name[32];		    /* the file's own, cut */
+};
+
+/* A watchpoint was hit. */
+struct sample_watch {
+	uint16_t kind, flags;
+	uint32_t tid;
+	uint64_t addr;	  /* watched */
+	uint64_t hits;	  /* this one counts */
+	uint64_t running; /* ns that it was set while the thread ran */
 };
 
 /* Counters, one set a CPU. */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/statstack.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+unsigned survival(const uint64_t *ended, const uint64_t *left, unsigned n, unsigned first,
+		  double *survival)
+{
+	double risk = 0, alive = 1;
+	unsigned known = first;
+
+	for (unsigned b = first; b < n; b++)
+		risk += (double)ended[b] + (double)left[b];
+	for (unsigned b = first; b < n; b++) {
+		/* those left within the bucket were seen through half of it */
+		double seen = risk - (double)left[b] / 2;
+
+		if (ended[b])
+			alive *= fmax(1 - (double)ended[b] / seen, 0);
+		if (ended[b] || left[b])
+			known = b;
+		risk -= (double)ended[b] + (double)left[b];
+		survival[b] = alive;
+	}
+	return known;
+}
+
+int statstack_add(struct statstack *s, double time, double alive)
+{
+	struct statstack_knot k = { fmax(time, 0), fmin(fmax(alive, 0), 1), 0 };
+
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 64;
+		struct statstack_knot *list = realloc(s->knot, cap * sizeof(*list));
+
+		if (!list)
+			return -1;
+		s->knot = list;
+		s->cap = cap;
+	}
+	if (s->n) {
+		const struct statstack_knot *last = &s->knot[s->n - 1];
+
+		k.time = fmax(k.time, last->time);
+		k.alive = fmin(k.alive, last->alive);
+		k.lines = last->lines + (k.time - last->time) * (k.alive + last->alive) / 2;
+	}
+	s->knot[s->n++] = k;
+	return 0;
+}
+
+/* S where the integral of it, from knot a on, is `lines` more. */
+static double alive_between(const struct statstack_knot *a, const struct statstack_knot *b,
+			    double lines)
+{
+	double slope = (b->alive - a->alive) / (b->time - a->time);
+
+	/* alive(x)^2 = alive(a)^2 + 2 slope lines */
+	return sqrt(fmax(a->alive * a->alive + 2 * slope * lines, b->alive * b->alive));
+}
+
+double statstack_misses(const struct statstack *s, double lines)
+{
+	size_t low = 0, high = s->n;
+
+	if (!s->n)
+		return 1;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (s->knot[mid].lines > lines)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	if (!low)
+		return s->knot[0].alive;
+	if (low == s->n)
+		return s->knot[s->n - 1].alive;
+	return alive_between(&s->knot[low - 1], &s->knot[low], lines - s->knot[low - 1].lines);
+}
+
+double statstack_alive(const struct statstack *s, double time)
+{
+	for (size_t i = 1; i < s->n; i++) {
+		const struct statstack_knot *a = &s->knot[i - 1], *b = a + 1;
+
+		if (time < b->time)
+			return a->alive +
+			       (b->alive - a->alive) * (time - a->time) / (b->time - a->time);
+	}
+	return s->n ? s->knot[s->n - 1].alive : 1;
+}
+
+void statstack_fini(struct statstack *s)
+{
+	free(s->knot);
+	*s = (struct statstack){ 0 };
+}

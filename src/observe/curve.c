@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/curve.h"
+
+#include <math.h>
+
+#define SEEN 0.02  /* of the windows' touches: less do not tell */
+#define LEAST 1e-3 /* where S is to be 0, for a logarithm */
+#define BETWEEN 16 /* knots where it is not known when */
+
+static void add(uint64_t *dst, const uint64_t *src, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		dst[i] += src[i];
+}
+
+void curve_add(struct reuses *dst, const struct reuses *src)
+{
+	dst->windows += src->windows;
+	dst->instructions += src->instructions;
+	dst->touches += src->touches;
+	dst->watched += src->watched;
+#define X(name, what) dst->name += src->name;
+	REUSES_COUNTS(X)
+#undef X
+	add(dst->near_ended, src->near_ended, REUSES_NEAR);
+	add(dst->near_left, src->near_left, REUSES_NEAR);
+	add(dst->far_ended, src->far_ended, DISTANCE_BUCKETS);
+	add(dst->far_left, src->far_left, DISTANCE_BUCKETS);
+}
+
+/* The last time of a bucket. */
+static double end_of(unsigned b)
+{
+	return (double)distance_of_bucket(b + 1) - 1;
+}
+
+static int add_near(struct statstack *s, const struct reuses *u)
+{
+	double alive[REUSES_NEAR], seen = 0, all = 0;
+
+	for (unsigned b = 0; b < REUSES_NEAR; b++)
+		all += (double)u->near_ended[b] + (double)u->near_left[b];
+	if (all <= 0 || statstack_add(s, 0, 1))
+		return -1;
+	survival(u->near_ended, u->near_left, REUSES_NEAR, 0, alive);
+	seen = all;
+	for (unsigned b = 0; b < REUSES_NEAR && seen > SEEN * all; b++) {
+		seen -= (double)u->near_ended[b] + (double)u->near_left[b];
+		if (b && statstack_add(s, end_of(b), alive[b]))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_between(struct statstack *s, double time, double alive, double bend)
+{
+	const struct statstack_knot from = s->knot[s->n - 1];
+
+	if (from.time <= 0 || time <= from.time || from.alive <= 0)
+		return 0;
+	alive = fmax(alive, LEAST);
+	for (unsigned i = 1; i < BETWEEN; i++) {
+		double at = (double)i / BETWEEN;
+
+		if (statstack_add(s, from.time * pow(time / from.time, at),
+				  from.alive * pow(alive / from.alive, pow(at, bend))))
+			return -1;
+	}
+	return 0;
+}
+
+static double part(uint64_t of, uint64_t all)
+{
+	return all ? (double)of / (double)all : 0;
+}
+
+/*
+ * Far times that end soon. A watched line's first interval is short where its visit goes on, too; how often visits do
+ * windows tell, of the same words: before what was picked.
+ */
+static double soon(const struct reuses *u)
+{
+	double before = part(u->before, u->watches), begun = part(u->soon, u->watches);
+
+	return before < 1 ? fmin(fmax((begun - before) / (1 - before), 0), 1) : 0;
+}
+
+/*
+ * Visits of a line over those of its watched words. Visits of one word: as likely as they are of another watched word
+ * they are of one that is not watched.
+ */
+static double unseen(const struct reuses *u)
+{
+	double other = part(u->other, u->same + u->other) / (REUSES_WATCHED - 1);
+
+	return 1 + (REUSES_WORDS - REUSES_WATCHED) * other;
+}
+
+static int add_far(struct statstack *s, const struct reuses *u, double touches_ns, double bend)
+{
+	unsigned first = distance_bucket(REUSES_SOON_NS), known;
+	double alive[DISTANCE_BUCKETS], begin, all, more = unseen(u);
+
+	if (!u->watches)
+		return 0;
+	all = statstack_alive(s, REUSES_LONG);
+	begin = 1 - soon(u);
+	known = survival(u->far_ended, u->far_left, DISTANCE_BUCKETS, first, alive);
+	if (add_between(s, REUSES_SOON_NS * touches_ns, all * begin, bend) ||
+	    statstack_add(s, REUSES_SOON_NS * touches_ns, all * begin))
+		return -1;
+	for (unsigned b = first; b <= known; b++)
+		if ((u->far_ended[b] || u->far_left[b]) &&
+		    statstack_add(s, end_of(b) * touches_ns, all * begin * pow(alive[b], more)))
+			return -1;
+	return 0;
+}
+
+int curve_of(struct statstack *s, const struct reuses *u, double touches_ns, double bend)
+{
+	*s = (struct statstack){ 0 };
+	if (add_near(s, u) || add_far(s, u, touches_ns, bend)) {
+		statstack_fini(s);
+		return -1;
+	}
+	return 0;
+}

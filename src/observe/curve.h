@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From sampled reuse times (observe/reuses.h) to StatStack's S: near ones by touches, far ones by time, one behind the
+ * other.
+ */
+#ifndef ASSAY_OBSERVE_CURVE_H
+#define ASSAY_OBSERVE_CURVE_H
+
+#include "model/statstack.h"
+#include "observe/reuses.h"
+
+/* dst += src, but for its key. */
+void curve_add(struct reuses *dst, const struct reuses *src);
+/*
+ * S, of the times that u holds, at so many touches a ns. bend: of what is between near and far; 1 is a power of time, less
+ * falls at once, more at last.
+ *
+ *   … near    Kaplan-Meier of the windows' touches, as long as 2 % of them are seen
+ *   … soon    watchpoints that were hit before REUSES_SOON_NS: how many is known, when is not; by the logarithm of time
+ *   … far     Kaplan-Meier of the others
+ *
+ * -1: no windows, or no memory.
+ */
+int curve_of(struct statstack *s, const struct reuses *u, double touches_ns, double bend);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/locality.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/insn.h"
+#include "model/branch.h"
+
+#define WINDOWS 1500.0 /* a second, from which on not all are looked at */
+#define UNITS 1024     /* slots of a set: twice as many as a window has lines */
+#define STAMP_BITS 20  /* of a slot: the window that used it; above them, the line */
+
+struct units {
+	uint64_t slot[UNITS];
+	unsigned n;
+};
+
+struct locality_past {
+	struct units lines, pages, code_lines, code_pages;
+	struct branch_predictor *predictor;
+	uint64_t stamp; /* of this window */
+	unsigned outcomes;
+	uint64_t line; /* of the instruction before */
+};
+
+struct locality *locality_of(struct site *s)
+{
+	if (!s->locality)
+		s->locality = calloc(1, sizeof(*s->locality));
+	return s->locality;
+}
+
+void locality_add(struct locality *to, const struct locality *from)
+{
+#define X(name, what) to->name += from->name;
+	LOCALITIES(X)
+#undef X
+}
+
+void locality_free(struct profile *p)
+{
+	if (p->locality)
+		branch_free(p->locality->predictor);
+	free(p->locality);
+	p->locality = NULL;
+}
+
+static struct locality_past *past_of(struct profile *p)
+{
+	if (p->locality)
+		return p->locality;
+	p->locality = calloc(1, sizeof(*p->locality));
+	if (p->locality)
+		p->locality->predictor = branch_new();
+	if (p->locality && !p->locality->predictor)
+		locality_free(p);
+	return p->locality;
+}
+
+/* Was it used in this window? It is now. A set that is full of this window's says yes. */
+static bool use(struct units *u, uint64_t unit, uint64_t stamp)
+{
+	uint64_t key = unit << STAMP_BITS | stamp;
+
+	for (uint64_t i = (unit * 0x9e3779b97f4a7c15ull) >> 54;; i++) {
+		uint64_t *slot = &u->slot[i % UNITS];
+
+		if (*slot == key)
+			return true;
+		if ((*slot & ((1u << STAMP_BITS) - 1)) == stamp)
+			continue;
+		if (u->n == UNITS / 2)
+			return true;
+		u->n++;
+		*slot = key;
+		return false;
+	}
+}
+
+static void note_access(struct locality_past *t, struct locality *l, uint64_t addr, bool asked)
+{
+	bool line = use(&t->lines, addr >> LOCALITY_LINE, t->stamp);
+	bool page = line || use(&t->pages, addr >> LOCALITY_PAGE, t->stamp);
+
+	if (!asked)
+		return;
+	l->accesses++;
+	l->lines += !line;
+	l->pages += !page;
+}
+
+static void note_fetch(struct locality_past *t, struct locality *l, const struct retired *r,
+		       bool asked)
+{
+	uint64_t addr = r->site.addr ^ (uint64_t)r->site.image << 44;
+	bool line = use(&t->code_lines, addr >> LOCALITY_LINE, t->stamp);
+	bool page = line || use(&t->code_pages, addr >> LOCALITY_PAGE, t->stamp);
+
+	if (!asked)
+		return;
+	l->fetches++;
+	l->code_lines += !line;
+	l->code_pages += !page;
+}
+
+static void note_branch(struct locality_past *t, struct locality *l, const struct retired *r)
+{
+	uint64_t pc = r->site.addr ^ (uint64_t)r->site.image << 44;
+	bool wrong;
+
+	if (r->cls == INSN_BRANCH)
+		wrong = branch_conditional(t->predictor, pc, r->taken);
+	else if (r->have >> OPERAND_TARGET & 1)
+		wrong = branch_indirect(t->predictor, pc, r->value[OPERAND_TARGET]);
+	else
+		return;
+	if (t->outcomes++ < LOCALITY_OUTCOMES)
+		return;
+	l->branches++;
+	l->mispredicted += wrong;
+}
+
+static bool is_predicted(const struct retired *r)
+{
+	return r->cls == INSN_BRANCH || r->cls == INSN_IJUMP || r->cls == INSN_ICALL;
+}
+
+static uint64_t line_of(const struct retired *r)
+{
+	return r->site.addr >> LOCALITY_LINE ^ (uint64_t)r->site.image << 40;
+}
+
+int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked)
+{
+	bool fetch = line_of(r) != t->line, access = r->have >> OPERAND_ADDRESS & 1;
+	struct locality *l;
+
+	t->line = line_of(r);
+	if (!fetch && !access && !is_predicted(r))
+		return 0;
+	l = locality_of(s);
+	if (!l)
+		return -1;
+	if (fetch)
+		note_fetch(t, l, r, asked);
+	if (access)
+		note_access(t, l, r->value[OPERAND_ADDRESS], asked);
+	if (is_predicted(r))
+		note_branch(t, l, r);
+	return 0;
+}
+
+int locality_begin(struct profile *p, uint32_t n, struct locality_past **now)
+{
+	double rate = p->nrun ? p->run[0].rate : 0;
+	struct locality_past *t;
+
+	*now = NULL;
+	if (n <= LOCALITY_AFTER || p->windows % (uint64_t)(1 + rate / WINDOWS))
+		return 0;
+	*now = t = past_of(p);
+	if (!t)
+		return -1;
+	/* what older windows left is not mistaken for this one's but once in a million of them */
+	t->stamp = (t->stamp + 1) & ((1u << STAMP_BITS) - 1);
+	t->stamp += !t->stamp;
+	t->lines.n = t->pages.n = t->code_lines.n = t->code_pages.n = 0;
+	t->outcomes = 0;
+	t->line = UINT64_MAX;
+	return 0;
+}

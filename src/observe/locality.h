@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What windows show of caches and predictors, by site: how often an access, or a fetch, was of a line that the window
+ * had not used before; how often a branch went where a predictor that learns from windows did not expect it.
+ *
+ * A line that was used a few hundred instructions ago is in the first level, whatever else is true: so the part
+ * that was not used before bounds what misses. It is asked once a window is LOCALITY_AFTER instructions old. A fetch
+ * is an instruction in another line than the one before it. The predictor (model/branch) keeps what it learns
+ * from window to window; it is asked once a window has as many outcomes as its middle histories are long.
+ * Of windows long enough one in so many is looked at that no more than some thousand a second are.
+ */
+#ifndef ASSAY_OBSERVE_LOCALITY_H
+#define ASSAY_OBSERVE_LOCALITY_H
+
+#include "observe/profile.h"
+
+#define LOCALITY_AFTER 64
+#define LOCALITY_OUTCOMES 16
+#define LOCALITY_LINE 6 /* bits of an address within a line */
+#define LOCALITY_PAGE 12
+
+/* One line an item: counts of a site, as they are recorded. */
+#define LOCALITIES(X) \
+	X(accesses, "accesses of memory that were asked about") \
+	X(lines, "of those, to lines that the window had not used") \
+	X(pages, "… to pages") \
+	X(fetches, "entries of a line of code that were asked about") \
+	X(code_lines, "of those, of lines that the window had not used") \
+	X(code_pages, "… of pages") \
+	X(branches, "branches and indirect jumps and calls that were asked about") \
+	X(mispredicted, "of those, mispredicted")
+struct locality {
+#define X(name, what) uint64_t name;
+	LOCALITIES(X)
+#undef X
+};
+#define X(name, what) +1
+enum {
+	LOCALITY_N = 0 LOCALITIES(X)
+};
+#undef X
+
+/* The site's, made if new; NULL without memory. */
+struct locality *locality_of(struct site *s);
+void locality_add(struct locality *to, const struct locality *from);
+
+struct locality_past;
+
+/* A window of n instructions begins. *now: what it is compared with; NULL, it is not looked at. -1 without memory. */
+int locality_begin(struct profile *p, uint32_t n, struct locality_past **now);
+/* Its next instruction, of site s. asked: the window is old enough. -1 without memory. */
+int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked);
+void locality_free(struct profile *p);
+
+#endif

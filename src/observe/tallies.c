@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/tallies.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "isa/insn.h"
+
+#define OFTEN 1000	 /* times as often as anything else, the step */
+#define LIKELY 2	 /* times that it agreed: then its words are looked at */
+#define SHORTEST_BITS 17 /* ns: of the first octave of lengths */
+#define MOST_A_NS 4.0	 /* executions: more is no advance */
+#define GRANULE_BITS 3
+#define WORDS_BITS 11 /* sets of WAYS words that are remembered */
+#define WAYS 2
+#define VALUES_BITS 6 /* values that are remembered within straight code */
+
+struct tally_word {
+	struct tally *by; /* who advanced it; NULL: none here */
+	uint64_t addr, value;
+	uint64_t time;	 /* when it had that value */
+	uint64_t window; /* that saw it last */
+	uint32_t pid;
+	uint8_t size;
+};
+
+/* What was loaded from an address and is still there. */
+struct tally_value {
+	uint64_t addr, value, straight;
+	uint8_t size;
+};
+
+struct tally_words {
+	struct tally_word word[1u << WORDS_BITS][WAYS];
+	struct tally_value value[1u << VALUES_BITS];
+	uint64_t windows;
+	uint64_t straight; /* number of what was executed without a jump */
+};
+
+struct tally *tallies_get(struct profile *p, struct site_id id)
+{
+	struct tally *t;
+
+	id.zero = 0;
+	HASH_FIND(hh, p->tallies, &id, sizeof(id), t);
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->key = id;
+	HASH_ADD(hh, p->tallies, key, sizeof(t->key), t);
+	return t;
+}
+
+bool tally_is_sure(const struct tally *t, uint64_t often)
+{
+	return t->step && t->agreed >= often && t->differed * OFTEN <= t->agreed;
+}
+
+/* It added that: its step is what it adds most often. */
+static void see_step(struct tally *t, int64_t step, uint64_t agreed, uint64_t differed)
+{
+	if (!t->agreed && !t->differed)
+		t->step = step;
+	if (t->step == step) {
+		t->agreed += agreed;
+		t->differed += differed;
+	} else if (agreed > t->agreed) {
+		differed += t->agreed + t->differed;
+		t->step = step;
+		t->agreed = agreed;
+		t->differed = differed;
+	} else {
+		t->differed += agreed + differed;
+	}
+}
+
+void tally_add_peer(struct tally *t, struct site_id peer, uint64_t n)
+{
+	peer.zero = 0;
+	for (int i = 0; i < TALLY_PEERS; i++) {
+		struct tally_peer *k = &t->peer[i];
+
+		if (k->n && (k->site.addr != peer.addr || k->site.image != peer.image))
+			continue;
+		k->site = peer;
+		k->n += n;
+		return;
+	}
+	t->strangers += n;
+}
+
+void tally_add(struct tally *t, const struct tally *more)
+{
+	see_step(t, more->step, more->agreed, more->differed);
+	t->seen += more->seen;
+	t->strangers += more->strangers;
+	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
+		struct tally_gaps *to = &t->gaps[i];
+		const struct tally_gaps *from = &more->gaps[i];
+
+		to->n += from->n;
+		to->back += from->back;
+		to->time += from->time;
+		to->back_time += from->back_time;
+		to->advance += from->advance;
+	}
+}
+
+static uint64_t hash(uint64_t addr, unsigned bits)
+{
+	return (addr >> GRANULE_BITS) * 0x9e3779b97f4a7c15ull >> (64 - bits);
+}
+
+static bool overlap(uint64_t a, unsigned na, uint64_t b, unsigned nb)
+{
+	return a - b < nb || b - a < na;
+}
+
+/* The lowest bytes, as a signed number. */
+static int64_t number(uint64_t v, unsigned size)
+{
+	unsigned above = size < 8 ? 64 - 8 * size : 0;
+
+	return (int64_t)(v << above) >> above;
+}
+
+/* Values. */
+
+static struct tally_value *value_at(struct tally_words *k, uint64_t addr)
+{
+	return &k->value[hash(addr, VALUES_BITS)];
+}
+
+static void loaded(struct tally_words *k, const struct retired *r)
+{
+	uint64_t addr = r->value[OPERAND_ADDRESS];
+
+	*value_at(k, addr) =
+		(struct tally_value){ addr, r->value[OPERAND_LOAD], k->straight, r->access };
+}
+
+/* What a store found there, if that was loaded by what leads to it. */
+static bool value_before(struct tally_words *k, const struct retired *r, uint64_t *value)
+{
+	const struct tally_value *v = value_at(k, r->value[OPERAND_ADDRESS]);
+
+	*value = r->value[OPERAND_LOAD];
+	if (r->have >> OPERAND_LOAD & 1)
+		return true;
+	*value = v->value;
+	return v->straight == k->straight && v->addr == r->value[OPERAND_ADDRESS] &&
+	       v->size == r->access;
+}
+
+/* Words. */
+
+static struct tally_word *find_word(struct tally_words *k, uint32_t pid, uint64_t addr,
+				    unsigned size)
+{
+	struct tally_word *set = k->word[hash(addr, WORDS_BITS)];
+
+	for (int i = 0; i < WAYS; i++)
+		if (set[i].by && set[i].pid == pid && overlap(addr, size, set[i].addr, set[i].size))
+			return &set[i];
+	return NULL;
+}
+
+/* In place of what was not seen for longest. */
+static struct tally_word *take_word(struct tally_words *k, uint64_t addr)
+{
+	struct tally_word *set = k->word[hash(addr, WORDS_BITS)], *old = set;
+
+	for (int i = 1; i < WAYS && old->by; i++)
+		if (!set[i].by || set[i].window < old->window)
+			old = &set[i];
+	return old;
+}
+
+/* How far it went, or 0: it was set. */
+static double advance(const struct tally_word *m, uint64_t value, uint64_t time)
+{
+	int64_t step = m->by->step, d = number(value - m->value, m->size);
+	double by = step < 0 ? -(double)d : (double)d;
+
+	return by / fabs((double)step) <= MOST_A_NS * (double)time ? fmax(by, 0) : 0;
+}
+
+/* The first that a window sees of the word, its value loaded or just stored: a gap ends, another one begins. */
+static void see_word(struct tally_words *k, const struct window *w, struct tally_word *m,
+		     uint64_t value, bool stored)
+{
+	uint64_t time = w->time - m->time;
+	struct tally_gaps *g = m->by->gaps;
+	double by;
+
+	if (m->window == k->windows)
+		return;
+	m->by->seen++;
+	m->window = k->windows;
+	if (w->time > m->time) {
+		while (g < &m->by->gaps[TALLY_OCTAVES - 1] &&
+		       time >> (SHORTEST_BITS + (g - m->by->gaps)))
+			g++;
+		by = advance(m, value, time);
+		if (by > 0 || (!stored && value == m->value)) {
+			g->n++;
+			g->time += time;
+			g->advance += by;
+		} else {
+			g->back++;
+			g->back_time += time;
+		}
+		m->value = value;
+		m->time = w->time;
+	}
+}
+
+/* The tally stores a value. */
+static void advanced(struct tally_words *k, const struct window *w, struct tally *t,
+		     const struct retired *r)
+{
+	uint64_t addr = r->value[OPERAND_ADDRESS], value = r->value[OPERAND_STORE];
+	struct tally_word *m = find_word(k, w->pid, addr, r->access);
+
+	if (m && m->addr == addr && m->size == r->access) {
+		see_word(k, w, m, value, true);
+		if (m->by != t) {
+			tally_add_peer(m->by, t->key, 1);
+			tally_add_peer(t, m->by->key, 1);
+			m->by = t;
+		}
+		return;
+	}
+	if (!m)
+		m = take_word(k, addr);
+	t->seen++;
+	*m = (struct tally_word){ t, addr, value, w->time, k->windows, w->pid, r->access };
+}
+
+/* Another instruction stores there: from then on. */
+static void set(struct tally_words *k, const struct window *w, const struct retired *r)
+{
+	uint64_t addr = r->value[OPERAND_ADDRESS];
+	bool known = r->access <= 8 && r->have >> OPERAND_STORE & 1;
+
+	for (uint64_t at = addr; at < addr + r->access; at += 1u << GRANULE_BITS) {
+		struct tally_word *m = find_word(k, w->pid, at, r->access - (unsigned)(at - addr));
+
+		value_at(k, at)->size = 0;
+		if (!m)
+			continue;
+		m->by->strangers++;
+		if (known && m->addr == addr && m->size == r->access) {
+			m->value = r->value[OPERAND_STORE];
+			m->time = w->time;
+			m->window = k->windows;
+		} else {
+			m->by = NULL;
+		}
+	}
+}
+
+static int store(struct profile *p, const struct window *w, const struct retired *r)
+{
+	struct tally_words *k = p->tally_words;
+	struct tally *t = NULL;
+	uint64_t before;
+
+	if (r->access <= 8 && r->have >> OPERAND_STORE & 1) {
+		if (value_before(k, r, &before)) {
+			t = tallies_get(p, r->site);
+			if (!t)
+				return -1;
+			see_step(t, number(r->value[OPERAND_STORE] - before, r->access), 1, 0);
+		} else {
+			HASH_FIND(hh, p->tallies, &r->site, sizeof(r->site), t);
+		}
+	}
+	if (t && tally_is_sure(t, LIKELY)) {
+		advanced(k, w, t, r);
+		value_at(k, r->value[OPERAND_ADDRESS])->size = 0;
+	} else {
+		set(k, w, r);
+	}
+	return 0;
+}
+
+static void load(struct tally_words *k, const struct window *w, const struct retired *r)
+{
+	struct tally_word *m = find_word(k, w->pid, r->value[OPERAND_ADDRESS], r->access);
+
+	if (m && m->addr == r->value[OPERAND_ADDRESS] && m->size == r->access)
+		see_word(k, w, m, r->value[OPERAND_LOAD], false);
+	loaded(k, r);
+}
+
+int tallies_window(struct profile *p, const struct window *w)
+{
+	struct tally_words *k = p->tally_words;
+	uint64_t next = 0;
+
+	if (!k)
+		k = p->tally_words = calloc(1, sizeof(*k));
+	if (!k)
+		return -1;
+	k->windows++;
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct retired *r = &w->ri[i];
+
+		if (r->site.addr != next || !i)
+			k->straight++;
+		next = r->site.addr + r->len;
+		if (!r->access || !(r->have >> OPERAND_ADDRESS & 1))
+			continue;
+		if (r->cls == INSN_STORE || r->cls == INSN_RMW) {
+			if (store(p, w, r))
+				return -1;
+		} else if (r->access <= 8 && r->have >> OPERAND_LOAD & 1) {
+			load(k, w, r);
+		}
+	}
+	return 0;
+}
+
+int tallies_merge(struct profile *dst, const struct profile *src, const uint32_t *map)
+{
+	struct tally *s, *tmp;
+
+	HASH_ITER (hh, src->tallies, s, tmp) {
+		struct site_id id = { .image = map[s->key.image], .addr = s->key.addr };
+		struct tally *d = tallies_get(dst, id);
+
+		if (!d)
+			return -1;
+		tally_add(d, s);
+		for (int i = 0; i < TALLY_PEERS && s->peer[i].n; i++) {
+			struct site_id peer = { .image = map[s->peer[i].site.image],
+						.addr = s->peer[i].site.addr };
+
+			tally_add_peer(d, peer, s->peer[i].n);
+		}
+	}
+	return 0;
+}
+
+void tallies_free(struct profile *p)
+{
+	struct tally *t = p->tallies, *next;
+
+	HASH_CLEAR(hh, p->tallies);
+	for (; t; t = next) {
+		next = t->hh.next;
+		free(t);
+	}
+	free(p->tally_words);
+}

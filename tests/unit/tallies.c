@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* What windows tell of words that the program counts with. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "isa/insn.h"
+#include "observe/tallies.h"
+#include "store/recording.h"
+
+#define MS 1000000ull
+#define WORD 0x7000
+#define COUNT 0x1000 /* addresses of instructions */
+#define OTHER 0x2000
+#define READ 0x3000
+
+static struct err err;
+static struct profile p;
+static struct retired ri[8];
+static struct window w;
+
+static int setup(void **unused)
+{
+	(void)unused;
+	return profile_init(&p, &err);
+}
+
+static int teardown(void **unused)
+{
+	(void)unused;
+	profile_fini(&p);
+	return 0;
+}
+
+static void begin(uint64_t time, uint32_t pid)
+{
+	memset(ri, 0, sizeof(ri));
+	w = (struct window){ .pid = pid, .tid = pid, .time = time, .weight = 1, .ri = ri };
+}
+
+static struct retired *add(uint64_t addr, int cls, uint64_t word, unsigned size)
+{
+	struct retired *r = &ri[w.n++];
+
+	r->site.addr = addr;
+	r->cls = (uint8_t)cls;
+	r->len = 4;
+	r->access = (uint8_t)size;
+	r->have = 1u << OPERAND_ADDRESS;
+	r->value[OPERAND_ADDRESS] = word;
+	return r;
+}
+
+static void with(struct retired *r, int operand, uint64_t value)
+{
+	r->have |= (uint16_t)(1u << operand);
+	r->value[operand] = value;
+}
+
+/* add [word], step, which is `before` then. */
+static void count(uint64_t addr, uint64_t word, unsigned size, uint64_t before, int64_t step)
+{
+	struct retired *r = add(addr, INSN_RMW, word, size);
+	uint64_t mask = size < 8 ? (1ull << 8 * size) - 1 : UINT64_MAX;
+
+	with(r, OPERAND_LOAD, before & mask);
+	with(r, OPERAND_STORE, (before + (uint64_t)step) & mask);
+}
+
+static void done(void)
+{
+	w.start = ri[0].site;
+	assert_int_equal(profile_window(&p, &w), 0);
+}
+
+/* n windows, a millisecond apart, in each of which the word has gone `each` steps further. */
+static void run(uint64_t addr, uint32_t pid, unsigned size, uint64_t from, int64_t step,
+		unsigned each, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		begin((i + 1) * MS, pid);
+		count(addr, WORD, size, from + (uint64_t)(step * (int64_t)(i * each)), step);
+		done();
+	}
+}
+
+static double only_group(void)
+{
+	struct tally_groups g;
+	double advance;
+
+	assert_int_equal(tallies_groups(&g, &p), 0);
+	advance = g.n == 1 ? g.group[0].advance : g.n ? -1 : 0;
+	tallies_groups_free(&g);
+	return advance;
+}
+
+/* What the gaps of so many windows are extrapolated to. */
+static double life(double gaps)
+{
+	return gaps + 2;
+}
+
+static void near(double a, double b)
+{
+	if (a < 0.999 * b || a > 1.001 * b)
+		print_error("%g is not %g\n", a, b);
+	assert_true(a >= 0.999 * b && a <= 1.001 * b);
+}
+
+static void counts_up_and_down(void **unused)
+{
+	(void)unused;
+	run(COUNT, 1, 4, 100, 1, 5000, 101);
+	/* the first window that saw it add something twice remembered the word */
+	near(only_group(), 5000 * life(99));
+	teardown(NULL);
+	setup(NULL);
+	run(COUNT, 1, 8, 1u << 30, -3, 5000, 101);
+	near(only_group(), 3 * 5000 * life(99));
+}
+
+static void wraps(void **unused)
+{
+	(void)unused;
+	run(COUNT, 1, 4, 0xffffff00, 1, 5000, 101);
+	near(only_group(), 5000 * life(99));
+	teardown(NULL);
+	setup(NULL);
+	run(COUNT, 1, 1, 0, 1, 10, 101); /* a byte wraps all the time, 10 of 256 further */
+	near(only_group(), 10 * life(99));
+}
+
+static void by_load_add_store(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 101; i++) {
+		begin((i + 1) * MS, 1);
+		with(add(COUNT, INSN_LOAD, WORD, 8), OPERAND_LOAD, 7 + 100 * i);
+		add(COUNT + 4, INSN_OTHER, 0, 0)->have = 0;
+		with(add(COUNT + 8, INSN_STORE, WORD, 8), OPERAND_STORE, 8 + 100 * i);
+		done();
+	}
+	near(only_group(), 100 * life(99));
+}
+
+/* What is copied there counts, but not this instruction: nothing was loaded from where it stores. */
+static void copies_are_none(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 101; i++) {
+		begin((i + 1) * MS, 1);
+		with(add(COUNT, INSN_STORE, WORD, 8), OPERAND_STORE, 2 * i);
+		with(add(READ, INSN_LOAD, WORD, 8), OPERAND_LOAD, 2 * i);
+		with(add(COUNT, INSN_STORE, WORD, 8), OPERAND_STORE, 2 * i + 1);
+		done();
+	}
+	near(only_group(), 0);
+}
+
+static void other_steps_are_none(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 101; i++) {
+		begin((i + 1) * MS, 1);
+		count(COUNT, WORD, 8, 100 * i, i % 10 ? 1 : 50);
+		done();
+	}
+	near(only_group(), 0);
+}
+
+/* Others read the word more often: gaps that no window of the tally's ends. */
+static void loads_are_seen(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 1001; i++) {
+		begin((i + 1) * MS, 1);
+		if (i % 20)
+			with(add(READ, INSN_LOAD, WORD, 4), OPERAND_LOAD, 10 * i);
+		else
+			count(COUNT, WORD, 4, 10 * i, 1);
+		done();
+	}
+	near(only_group(), 10 * life(980));
+}
+
+/* Set to 0 again every so often: in each such gap it went on as in others. */
+static void set_back(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 1001; i++) {
+		begin((i + 1) * MS, 1);
+		count(COUNT, WORD, 4, (100 * i) % 1050, 1);
+		done();
+	}
+	near(only_group(), 100 * life(999));
+	/* … too often */
+	teardown(NULL);
+	setup(NULL);
+	for (unsigned i = 0; i < 1001; i++) {
+		begin((i + 1) * MS, 1);
+		count(COUNT, WORD, 4, (100 * i) % 150, 1);
+		done();
+	}
+	near(only_group(), 0);
+}
+
+/* Two instructions on one word: what it advances by is theirs together. */
+static void two_of_one_word(void **unused)
+{
+	struct tally_groups g;
+
+	(void)unused;
+	for (unsigned i = 0; i < 201; i++) {
+		begin((i + 1) * MS, 1);
+		count(i % 3 ? COUNT : OTHER, WORD, 4, 30 * i, i % 3 ? 1 : 4);
+		done();
+	}
+	assert_int_equal(tallies_groups(&g, &p), 0);
+	assert_int_equal(g.n, 1);
+	assert_int_equal(g.group[0].n, 2);
+	assert_int_equal(g.group[0].tally[0]->key.addr, COUNT);
+	/* a window more until both were seen twice */
+	near(g.group[0].advance, 30 * life(198));
+	tallies_groups_free(&g);
+}
+
+/* Many words at a time, two instructions on each, which lie among those of the others; every third word is spoilt. */
+static void many_groups(void **unused)
+{
+	enum {
+		WORDS = 30,
+		GOOD = 20
+	};
+	struct tally_groups g;
+
+	(void)unused;
+	for (unsigned i = 0; i < 202; i++)
+		for (unsigned k = 0; k < WORDS; k++) {
+			begin((i + 1) * MS + k, 1);
+			if (k % 3 == 2 && i % 5 == 0)
+				with(add(READ + k, INSN_STORE, WORD + 8 * k, 4), OPERAND_STORE,
+				     i * i);
+			else
+				count((i % 3 ? COUNT : OTHER) + WORDS - k, WORD + 8 * k, 4,
+				      (uint64_t)(k + 1) * i, 1);
+			done();
+		}
+	assert_int_equal(tallies_groups(&g, &p), 0);
+	assert_int_equal(g.n, GOOD);
+	for (unsigned i = 0; i < g.n; i++) {
+		const struct tally_group *group = &g.group[i];
+		unsigned k;
+
+		assert_int_equal(group->n, 2);
+		k = WORDS - (unsigned)(group->tally[0]->key.addr - COUNT);
+		assert_int_equal(group->tally[1]->key.addr, OTHER + WORDS - k);
+		assert_true(k % 3 != 2);
+		near(group->advance, (k + 1) * life(199));
+	}
+	tallies_groups_free(&g);
+}
+
+static void up_and_down_is_none(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 201; i++) {
+		begin((i + 1) * MS, 1);
+		count(i % 3 ? COUNT : OTHER, WORD, 4, 30 * i, i % 3 ? 1 : -1);
+		done();
+	}
+	near(only_group(), 0);
+}
+
+static void strangers_spoil_it(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 201; i++) {
+		begin((i + 1) * MS, 1);
+		if (i % 20)
+			count(COUNT, WORD, 4, 30 * i, 1);
+		else
+			with(add(OTHER, INSN_STORE, WORD, 4), OPERAND_STORE, 30 * i);
+		done();
+	}
+	near(only_group(), 0);
+}
+
+/* Threads of a process share a word; another process has its own at that address. */
+static void processes(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 202; i++) {
+		begin((i + 1) * MS, 1 + i % 2);
+		w.tid = 10 + i % 7;
+		count(COUNT, WORD, 4, i % 2 ? 1000000 - 10 * i : 20 * i, 1);
+		done();
+	}
+	/* the second one goes down */
+	near(only_group(), 0);
+	teardown(NULL);
+	setup(NULL);
+	for (unsigned i = 0; i < 202; i++) {
+		begin((i + 1) * MS, 1 + i % 2);
+		w.tid = 10 + i % 7;
+		count(COUNT, WORD, 4, i % 2 ? 1000000 + 10 * i : 20 * i, 1);
+		done();
+	}
+	/* 2 ms a gap, of 40 and of 20 steps: half each, but for one more of the first */
+	near(only_group(), (99.0 * 40 + 100 * 20) * 203 / 199);
+}
+
+static void adds_up_and_is_kept(void **unused)
+{
+	char path[] = "/tmp/tallies-XXXXXX";
+	struct profile twice, read;
+
+	(void)unused;
+	run(COUNT, 1, 4, 100, 1, 5000, 101);
+	run(OTHER, 2, 4, 100, 2, 5000, 101);
+	assert_int_equal(profile_init(&twice, &err), 0);
+	assert_int_equal(profile_merge(&twice, &p, &err), 0);
+	assert_int_equal(profile_merge(&twice, &p, &err), 0);
+	assert_int_equal(tallies_get(&twice, (struct site_id){ .addr = COUNT })->agreed, 202);
+	assert_int_equal(tallies_get(&twice, (struct site_id){ .addr = OTHER })->step, 2);
+
+	close(mkstemp(path));
+	assert_int_equal(recording_write(path, &twice, &err), 0);
+	assert_int_equal(profile_init(&read, &err), 0);
+	assert_int_equal(recording_read(path, &read, &err), 0);
+	for (struct tally *t = twice.tallies; t; t = t->hh.next) {
+		const struct tally *r = tallies_get(&read, t->key);
+
+		assert_int_equal(r->step, t->step);
+		assert_int_equal(r->agreed, t->agreed);
+		assert_int_equal(r->seen, t->seen);
+		assert_memory_equal(r->gaps, t->gaps, sizeof(t->gaps));
+		assert_memory_equal(r->peer, t->peer, sizeof(t->peer));
+	}
+	unlink(path);
+	profile_fini(&read);
+	profile_fini(&twice);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(counts_up_and_down),
+		TEST(wraps),
+		TEST(by_load_add_store),
+		TEST(copies_are_none),
+		TEST(other_steps_are_none),
+		TEST(loads_are_seen),
+		TEST(set_back),
+		TEST(two_of_one_word),
+		TEST(many_groups),
+		TEST(up_and_down_is_none),
+		TEST(strangers_spoil_it),
+		TEST(processes),
+		TEST(adds_up_and_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
