@@ -5,12 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-int crowd_add(struct crowd *c, double uses, double n)
+#define LEAST_PART 1e-15 /* of a run: no room is filled sooner */
+#define HALVINGS 40
+
+int crowd_add(struct crowd *c, double uses, double bursts, double n)
 {
 	if (!(uses > 0) || !(n > 0))
 		return 0;
 	if (isinf(n)) {
 		c->endless += uses;
+		c->endless_bursts += bursts;
 		return 0;
 	}
 	if (c->n == c->cap) {
@@ -22,7 +26,7 @@ int crowd_add(struct crowd *c, double uses, double n)
 		c->v = v;
 		c->cap = cap;
 	}
-	c->v[c->n++] = (struct crowd_part){ uses / n, n };
+	c->v[c->n++] = (struct crowd_part){ uses / n, bursts / n, n };
 	return 0;
 }
 
@@ -31,6 +35,13 @@ static int by_uses(const void *a, const void *b)
 	const struct crowd_part *x = a, *y = b;
 
 	return (x->uses < y->uses) - (x->uses > y->uses);
+}
+
+static unsigned grain_of(double bursts)
+{
+	double g = CROWD_GRAINS / 4.0 + 4 * log2(bursts);
+
+	return (unsigned)fmin(CROWD_GRAINS - 1, fmax(0, g));
 }
 
 int crowd_ready(struct crowd *c)
@@ -45,6 +56,13 @@ int crowd_ready(struct crowd *c)
 		c->count[i + 1] = c->count[i] + c->v[i].n;
 	for (size_t i = c->n; i-- > 0;)
 		c->weight[i] = c->weight[i + 1] + c->v[i].n * c->v[i].uses;
+	for (size_t i = 0; i < c->n; i++) {
+		struct crowd_part *g = &c->grain[grain_of(c->v[i].bursts)];
+
+		g->bursts += c->v[i].n * c->v[i].bursts;
+		g->n += c->v[i].n;
+	}
+	c->nfilled = 0;
 	return 0;
 }
 
@@ -71,4 +89,44 @@ double crowd_between(const struct crowd *c, double uses)
 			high = mid;
 	}
 	return c->n ? c->count[low] + (c->weight[low] + c->endless) / uses : c->endless / uses;
+}
+
+/* Different lines that are used in that part of the run. */
+static double used_in(const struct crowd *c, double part)
+{
+	double sum = c->endless_bursts * part;
+
+	for (unsigned i = 0; i < CROWD_GRAINS; i++)
+		if (c->grain[i].n > 0)
+			sum += c->grain[i].n * -expm1(-c->grain[i].bursts / c->grain[i].n * part);
+	return sum;
+}
+
+/* The part of the run that fills a room. */
+static double lasts(struct crowd *c, double room)
+{
+	double low = LEAST_PART, high = 1;
+
+	for (unsigned i = 0; i < c->nfilled; i++)
+		if (c->filled[i].room == room)
+			return c->filled[i].lasts;
+	if (used_in(c, 1) <= room)
+		low = INFINITY;
+	for (int i = 0; i < HALVINGS && low < high; i++) {
+		double mid = sqrt(low * high);
+
+		*(used_in(c, mid) > room ? &high : &low) = mid;
+	}
+	if (c->nfilled < CROWD_ROOMS) {
+		c->filled[c->nfilled].room = room;
+		c->filled[c->nfilled++].lasts = low;
+	}
+	return low;
+}
+
+double crowd_lost(struct crowd *c, double bursts, double room)
+{
+	if (!(bursts > 0))
+		return 1;
+	return fmin(1, fmax(1 / bursts, exp(-bursts * lasts(c, room))));
 }

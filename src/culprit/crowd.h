@@ -13,9 +13,13 @@
 #include <stddef.h>
 
 struct crowd_part {
-	double uses; /* of each of them */
+	double uses;   /* of each of them */
+	double bursts; /* of those, not soon after another one */
 	double n;
 };
+
+#define CROWD_ROOMS 4
+#define CROWD_GRAINS 512
 
 struct crowd {
 	struct crowd_part *v; /* most uses first, once it is ready */
@@ -23,14 +27,28 @@ struct crowd {
 	double *count;	/* of those before */
 	double *weight; /* of those from here on, the sum of n * uses */
 	double endless; /* uses of what may be a new one each time */
+	double endless_bursts;
+	/* for crowd_lost: lines by bursts, in quarters of octaves; how long rooms last */
+	struct crowd_part grain[CROWD_GRAINS];
+	struct {
+		double room, lasts;
+	} filled[CROWD_ROOMS];
+	unsigned nfilled;
 };
 
-/* n lines that are used `uses` times in sum, evenly; n may be INFINITY, or a part of one. -1 without memory. */
-int crowd_add(struct crowd *c, double uses, double n);
+/* n lines that are used `uses` times in sum, evenly, `bursts` of that not soon after another use of the same; n may be
+ * INFINITY, or a part of one. -1 without memory. */
+int crowd_add(struct crowd *c, double uses, double bursts, double n);
 /* All are there. -1 without memory. */
 int crowd_ready(struct crowd *c);
 void crowd_fini(struct crowd *c);
 /* How many come between two uses of a line that is used so often. */
 double crowd_between(const struct crowd *c, double uses);
+/*
+ * How likely a line that is used so often is lost from a room of so many, between two uses, if bursts come at random
+ * (Che's approximation: of the time in which as many lines are used as there is room for, the part of runs, a
+ * line that is not used within it is lost). Where all fit, those that are used for the first time.
+ */
+double crowd_lost(struct crowd *c, double bursts, double room);
 
 #endif

@@ -19,6 +19,8 @@ struct culprits {
 	const struct estimate_source *src;
 	const struct culprit_machine *machine;
 	struct meetings meetings;
+	struct places line_places, page_places;
+	struct fetched lines_fetched, pages_fetched;
 	struct crowd data_lines, data_pages, code_lines, code_pages, targets, insns;
 	struct fact_source facts;
 	struct paths *paths;
@@ -194,25 +196,98 @@ static bool jumps(uint8_t ends)
 	return ends != CFG_END_NEXT && ends != CFG_END_VIRTUAL;
 }
 
+/* Of a site's accesses, or fetches: the part of what was not used just before. */
+static double fresh_of(uint64_t fresh, uint64_t n, uint64_t all_fresh, uint64_t all)
+{
+	return fact_part(fresh, n, all ? (double)all_fresh / (double)all : 1).likely;
+}
+
+/* What the block fetches, if it was ever entered. */
+static int note_block(struct culprits *c, const struct estimate_proc *p, uint32_t block,
+		      unsigned bits, struct fetched *to)
+{
+	const struct cfg_block *k = &p->g.block[block];
+	const struct locality *all = &c->facts.seen;
+	double f = executions_of(c, p, block);
+
+	for (uint32_t i = 0; f > 0 && i < k->ninsn; i++) {
+		const struct site *s = p->site[k->insn + i];
+		struct locality l = s && s->locality ? *s->locality : (struct locality){ 0 };
+		struct fetched_unit u = {
+			.image = p->image,
+			.unit = p->g.insn[k->insn + i].addr >> bits,
+			.uses = f,
+			.seen = (double)(bits == MACHINE_LINE ? l.code_lines : l.code_pages),
+		};
+
+		/* within a block it is entered once */
+		if (i && u.unit == p->g.insn[k->insn + i - 1].addr >> bits)
+			continue;
+		u.bursts = f * (bits == MACHINE_LINE ? fresh_of(l.code_lines, l.fetches,
+								all->code_lines, all->fetches)
+						     : fresh_of(l.code_pages, l.fetches,
+								all->code_pages, all->fetches));
+		if (fetched_add(to, &u))
+			return -1;
+	}
+	return 0;
+}
+
+static int find_fetched(struct culprits *c, unsigned bits, struct fetched *f, struct crowd *crowd)
+{
+	for (size_t i = 0; i < c->e->nproc; i++)
+		for (uint32_t b = CFG_FIRST_BLOCK; b < c->e->proc[i].g.nblocks; b++)
+			if (note_block(c, &c->e->proc[i], b, bits, f))
+				return -1;
+	return fetched_ready(f, crowd);
+}
+
 static int crowd_code(struct culprits *c)
 {
-	int rc = 0;
+	int rc = find_fetched(c, MACHINE_LINE, &c->lines_fetched, &c->code_lines) |
+		 find_fetched(c, MACHINE_PAGE, &c->pages_fetched, &c->code_pages);
 
 	for (size_t i = 0; i < c->e->nproc; i++) {
 		const struct estimate_proc *p = &c->e->proc[i];
 
 		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
 			const struct cfg_block *k = &p->g.block[b];
-			double f = executions_of(c, p, b), bytes = (double)(k->end - k->start);
-			double lines = bytes / (1 << MACHINE_LINE);
-			double pages = bytes / (1 << MACHINE_PAGE);
+			double f = executions_of(c, p, b);
 
-			rc |= crowd_add(&c->code_lines, f * lines, lines);
-			rc |= crowd_add(&c->code_pages, f * pages, pages);
-			rc |= crowd_add(&c->insns, f * k->ninsn, k->ninsn);
+			rc |= crowd_add(&c->insns, f * k->ninsn, f * k->ninsn, k->ninsn);
 			if (jumps(k->ends))
-				rc |= crowd_add(&c->targets, f, 1);
+				rc |= crowd_add(&c->targets, f, f, 1);
 		}
+	}
+	return rc;
+}
+
+/* The site's regions, each used as often as its addresses are listed. */
+static int place_site(struct culprits *c, const struct site *s, double f)
+{
+	struct locality l = s->locality ? *s->locality : (struct locality){ 0 };
+	const struct locality *all = &c->facts.seen;
+	struct region region[FOOTPRINT_REGIONS];
+	unsigned n = footprint_regions(s->operand[OPERAND_ADDRESS], c->facts.processes, region);
+	double lines = fresh_of(l.lines, l.accesses, all->lines, all->accesses);
+	double pages = fresh_of(l.pages, l.accesses, all->pages, all->accesses);
+	unsigned seen = 0;
+	int rc = 0;
+
+	/* it may be a new one each time, for all that is known: that bounds, but is not likely */
+	if (!n)
+		return crowd_add(&c->data_lines, f, 0, INFINITY) |
+		       crowd_add(&c->data_pages, f, 0, INFINITY);
+	for (unsigned i = 0; i < n; i++)
+		seen += region[i].seen;
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t from = region[i].start, to = from + (uint64_t)region[i].bytes - 1;
+		double uses = f * region[i].seen / seen;
+
+		rc |= places_add(&c->line_places, from >> MACHINE_LINE, to >> MACHINE_LINE, uses,
+				 uses * lines);
+		rc |= places_add(&c->page_places, from >> MACHINE_PAGE, to >> MACHINE_PAGE, uses,
+				 uses * pages);
 	}
 	return rc;
 }
@@ -224,24 +299,38 @@ static int crowd_data(struct culprits *c)
 
 	SITES_EACH(&c->src->profile->sites, s)
 	{
-		const struct hot *h = s->operand[OPERAND_ADDRESS];
 		struct estimate_at at;
-		double bytes, f;
 
-		if (!h || !estimate_find(c->e, s->id.image, s->id.addr, &at))
-			continue;
-		f = executions_of(c, at.proc, at.block);
-		bytes = footprint_region(h, c->facts.processes);
-		rc |= crowd_add(&c->data_lines, f, ceil(bytes / (1 << MACHINE_LINE)));
-		rc |= crowd_add(&c->data_pages, f, ceil(bytes / (1 << MACHINE_PAGE)));
+		if (s->operand[OPERAND_ADDRESS] &&
+		    estimate_find(c->e, s->id.image, s->id.addr, &at))
+			rc |= place_site(c, s, executions_of(c, at.proc, at.block));
 	}
-	return rc;
+	return rc || places_ready(&c->line_places, &c->data_lines) ||
+			       places_ready(&c->page_places, &c->data_pages)
+		       ? -1
+		       : 0;
+}
+
+static void sum_locality(struct culprits *c)
+{
+	const struct site *s;
+
+	SITES_EACH(&c->src->profile->sites, s)
+	{
+		if (s->locality)
+			locality_add(&c->facts.seen, s->locality);
+	}
 }
 
 static int find_crowds(struct culprits *c)
 {
+	sum_locality(c);
 	if (crowd_code(c) || crowd_data(c))
 		return -1;
+	c->facts.lines_fetched = &c->lines_fetched;
+	c->facts.pages_fetched = &c->pages_fetched;
+	c->facts.line_places = &c->line_places;
+	c->facts.page_places = &c->page_places;
 	c->facts.data_lines = &c->data_lines;
 	c->facts.data_pages = &c->data_pages;
 	c->facts.code_lines = &c->code_lines;
@@ -300,6 +389,10 @@ void culprits_close(struct culprits *c)
 		return;
 	paths_free(c->paths);
 	meetings_fini(&c->meetings);
+	fetched_fini(&c->lines_fetched);
+	fetched_fini(&c->pages_fetched);
+	places_fini(&c->line_places);
+	places_fini(&c->page_places);
 	crowd_fini(&c->data_lines);
 	crowd_fini(&c->data_pages);
 	crowd_fini(&c->code_lines);
@@ -374,16 +467,23 @@ static void explain(struct work *w, uint32_t block, uint32_t k, struct culprit_i
 		.stall = t->stall / t->executions,
 		.least = t->least,
 	};
+	double more, executions;
 
 	t->unexplained = t->stall;
 	paths_case(w->c->paths, w->p, block, k, &c);
 	if (!c.fact)
 		return;
 	culprit_judge(&c, verdict);
-	t->unexplained = culprit_ranges(c.stall, verdict, r) * t->executions;
+	more = t->confidence <= CONFIDENCE_LOW ? culprit_more(c.stall, verdict) : 1;
+	executions = t->executions * more;
+	if (more > 1)
+		t->raised = culprit_ranges(c.stall, verdict, r) * t->executions;
+	t->unexplained = culprit_ranges(c.stall / more, verdict, r) * executions;
+	t->raised = fmax(0, t->raised - t->unexplained);
 	for (int i = 0; i < CULPRIT_N; i++) {
-		r[i].min *= t->executions;
-		r[i].max *= t->executions;
+		r[i].min *= executions;
+		r[i].max *= executions;
+		r[i].expected *= executions;
 		t->range[i] = r[i];
 	}
 }
@@ -395,6 +495,7 @@ static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
 	s->ideal += t->ideal;
 	s->stall += t->stall;
 	s->unexplained += t->unexplained;
+	s->raised += t->raised;
 	s->fixed[t->why & 3] += t->fixed;
 	if (t->executions <= 0)
 		s->unestimated += t->cycles;
@@ -403,6 +504,7 @@ static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
 	for (int i = 0; i < CULPRIT_N; i++) {
 		s->min[i] += t->range[i].min;
 		s->max[i] += t->range[i].max;
+		s->expected[i] += t->range[i].expected;
 	}
 }
 
@@ -536,11 +638,14 @@ void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s)
 	to->stall += s->stall;
 	to->gain += s->gain;
 	to->unexplained += s->unexplained;
+	to->raised += s->raised;
 	to->doubtful += s->doubtful;
 	for (int i = 0; i < 4; i++)
 		to->fixed[i] += s->fixed[i];
 	for (int i = 0; i < CULPRIT_N; i++) {
 		to->min[i] += s->min[i];
 		to->max[i] += s->max[i];
+		to->expected[i] += s->expected[i];
+		to->caused[i] += s->caused[i];
 	}
 }

@@ -51,8 +51,10 @@ extern const char *const culprit_short[CULPRIT_N];
 /* Cycles of one instruction's stall, over all its executions. */
 struct culprit_range {
 	double min, max; /* max 0: innocent */
+	double expected; /* in between: of the stall, its share as is likely */
 	uint64_t fault;	 /* the instruction at fault; 0: none is known */
 	uint64_t with;	 /* the store that it met; 0: none */
+	uint32_t image;	 /* of fault */
 };
 
 /* What the time of an instruction is made of, in cycles over all its executions. */
@@ -68,6 +70,7 @@ struct culprit_insn_time {
 	double stall;	     /* dynamic */
 	double gain; /* less time than the schedule allows, and nothing behind that has it */
 	double unexplained;
+	double raised; /* explained only if there were more executions than estimated */
 	struct culprit_range range[CULPRIT_N];
 };
 
@@ -76,9 +79,11 @@ struct culprit_sum {
 	double samples;
 	double cycles, unestimated; /* of all; of what has no estimate of its executions */
 	double executions;	    /* of instructions */
-	double ideal, stall, gain, unexplained;
+	double ideal, stall, gain, unexplained, raised;
 	double fixed[4]; /* static stalls, by enum schedule_why */
-	double min[CULPRIT_N], max[CULPRIT_N];
+	double min[CULPRIT_N], max[CULPRIT_N], expected[CULPRIT_N];
+	double caused
+		[CULPRIT_N]; /* expected of stalls, its own and others', that its instructions are at fault for */
 	double doubtful; /* cycles of instructions whose executions are of low confidence */
 };
 

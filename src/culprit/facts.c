@@ -17,6 +17,14 @@ double fact_upper(double part, double n)
 	return fmin(1, (mid + half) / (1 + z * z / n));
 }
 
+#define PRIOR 4.0 /* observations that all sites' are worth, of one */
+
+struct odds fact_part(uint64_t part, uint64_t n, double all)
+{
+	return (struct odds){ fact_upper((double)part, (double)n),
+			      ((double)part + PRIOR * all) / ((double)n + PRIOR) };
+}
+
 /* What the instruction does. */
 
 static bool is_vector(ZydisRegister r)
@@ -150,17 +158,32 @@ static const struct hot *list_of(const struct site *s, int operand)
 	return s ? s->operand[operand] : NULL;
 }
 
+static struct locality locality_at(const struct site *s)
+{
+	return s && s->locality ? *s->locality : (struct locality){ 0 };
+}
+
+/* As of all; where nothing is known, all. */
+static double part(uint64_t n, uint64_t of)
+{
+	return of ? (double)n / (double)of : 1;
+}
+
 static void bound_accesses(struct fact *f, const struct insn *in, const struct site *site,
 			   const struct fact_source *src)
 {
 	const ZydisDecodedOperand *m = memory_of(in);
 	bool bare = m && m->mem.index == ZYDIS_REGISTER_NONE;
 	ZydisRegister base = m ? m->mem.base : ZYDIS_REGISTER_NONE;
+	struct locality seen = locality_at(site);
 	struct footprint p = {
 		.hot = list_of(site, OPERAND_ADDRESS),
 		.uses = f->executions,
 		.unit = MACHINE_LINE,
 		.crowd = src->data_lines,
+		.places = src->line_places,
+		.fresh = fact_part(seen.lines, seen.accesses,
+				   part(src->seen.lines, src->seen.accesses)),
 		.fixed = bare && (base == ZYDIS_REGISTER_RIP || base == ZYDIS_REGISTER_NONE),
 		.stack = bare && (base == ZYDIS_REGISTER_RSP || base == ZYDIS_REGISTER_RBP),
 		.processes = src->processes,
@@ -175,10 +198,19 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 		p.stack = p.fixed = false;
 	if (in->cls == INSN_CALL || in->cls == INSN_RET)
 		p.stack = true;
-	f->dcache = footprint_bound(&p, src->machine->data);
+	f->dcache = footprint_cost(&p, src->machine->data);
 	p.unit = MACHINE_PAGE;
 	p.crowd = src->data_pages;
-	f->dtlb = footprint_bound(&p, src->machine->dtlb);
+	p.places = src->page_places;
+	p.fresh = fact_part(seen.pages, seen.accesses, part(src->seen.pages, src->seen.accesses));
+	f->dtlb = footprint_cost(&p, src->machine->dtlb);
+}
+
+#define UNKNOWN 0.01 /* likely part of what was never judged */
+
+static struct odds part_of(double part, double n)
+{
+	return (struct odds){ fact_upper(part, n), n > 0 ? fmin(1, part / n) : UNKNOWN };
 }
 
 static void bound_meetings(struct fact *f, const struct insn *in, const struct site *site,
@@ -189,38 +221,49 @@ static void bound_meetings(struct fact *f, const struct insn *in, const struct s
 	if (!f->load || in->cls == INSN_RET)
 		return;
 	m = src->meetings && site ? meetings_at(src->meetings, site->id) : NULL;
-	f->forward = f->alias = 1;
+	f->forward = f->alias = (struct odds){ 1, UNKNOWN };
 	if (!m)
 		return;
-	f->forward = fact_upper((double)m->count[CONFLICT_PARTIAL], (double)m->judged);
-	f->alias = fact_upper((double)m->count[CONFLICT_ALIAS], (double)m->judged);
+	f->forward = part_of((double)m->count[CONFLICT_PARTIAL], (double)m->judged);
+	f->alias = part_of((double)m->count[CONFLICT_ALIAS], (double)m->judged);
 	f->forward_store = m->store[CONFLICT_PARTIAL].addr;
 	f->alias_store = m->store[CONFLICT_ALIAS].addr;
 }
 
-static double minority(const struct site *s)
+static struct odds minority(const struct site *s)
 {
 	struct site_weights w;
 	double p, n;
 
 	if (!s || !s->observed)
-		return 0.5;
+		return (struct odds){ 0.5, UNKNOWN };
 	w = site_weights(s);
 	p = w.observed > 0 ? w.taken / w.observed : 0.5;
 	p = p < 0.5 ? p : 1 - p;
 	n = (double)(s->windows ? s->windows : s->observed);
-	return fmin(0.5, fact_upper(p * n, n));
+	return (struct odds){ fmin(0.5, fact_upper(p * n, n)), p };
 }
 
-static double other_targets(const struct site *s)
+static struct odds other_targets(const struct site *s)
 {
 	const struct hot *h = list_of(s, OPERAND_TARGET);
 	struct hot_value v;
 	double n = h ? (double)hot_total(h) : 0;
 
 	if (n <= 0 || !hot_top(h, &v, 1))
-		return 1;
-	return fact_upper(n - v.low, n);
+		return (struct odds){ 1, UNKNOWN };
+	return part_of(n - v.low, n);
+}
+
+/* What a predictor that learned from windows had wrong is likely, if no more than the rarer way. */
+static void expect_branch(struct fact *f, const struct site *site)
+{
+	struct locality seen = locality_at(site);
+	double rarer = f->mispredicted.likely;
+
+	if (seen.branches)
+		f->mispredicted.likely =
+			fmin(rarer, fact_part(seen.mispredicted, seen.branches, rarer).likely);
 }
 
 static void bound_branch(struct fact *f, const struct site *site, uint64_t processes)
@@ -232,12 +275,23 @@ static void bound_branch(struct fact *f, const struct site *site, uint64_t proce
 	case INSN_IJUMP:
 	case INSN_ICALL:
 		/* of several processes each has the target elsewhere */
-		f->mispredicted = processes > 1 ? 1 : other_targets(site);
+		f->mispredicted = other_targets(site);
+		if (processes > 1)
+			f->mispredicted.most = 1;
 		break;
 	default: /* direct; returns are told by the calls before them */
-		f->mispredicted = 0;
-		break;
+		f->mispredicted = (struct odds){ 0, 0 };
+		return;
 	}
+	expect_branch(f, site);
+}
+
+static void bound_fetches(struct fact *f, const struct site *site, const struct fact_source *src)
+{
+	struct locality seen = locality_at(site), all = src->seen;
+
+	f->code_line = fact_part(seen.code_lines, seen.fetches, part(all.code_lines, all.fetches));
+	f->code_page = fact_part(seen.code_pages, seen.fetches, part(all.code_pages, all.fetches));
 }
 
 void fact_make(struct fact *f, const struct insn *in, const struct site *site, double executions,
@@ -259,6 +313,7 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 	bound_accesses(f, in, site, src);
 	bound_meetings(f, in, site, src);
 	bound_branch(f, site, src->processes);
+	bound_fetches(f, site, src);
 }
 
 bool fact_feeds(const struct fact *a, const struct fact *b)

@@ -8,15 +8,24 @@
 
 #include "culprit/culprit.h"
 #include "culprit/crowd.h"
+#include "culprit/fetched.h"
 #include "culprit/meetings.h"
+#include "culprit/places.h"
 #include "isa/insn.h"
+#include "observe/locality.h"
 
 #define FACT_FLAGS \
 	16 /* bit of reads and writes; below it the general registers, above the vector ones */
 #define FACT_VECTOR 17
 
+/* Of an execution, on average: at most; and as is likely, for what shares a stall to be weighed by. */
+struct odds {
+	double most, likely;
+};
+
 struct fact {
 	uint64_t addr;
+	uint32_t image;
 	double executions; /* of its block; 0: not estimated */
 	uint64_t reads, writes;
 	uint8_t len, cls;
@@ -25,17 +34,18 @@ struct fact {
 	bool fuses;	  /* with the branch behind it */
 	bool divides, multiplies;
 	bool serial; /* waits for all before it, or makes others wait: locks, fences, system calls */
-	bool string; /* with a count */
-	/* most cycles that an access costs beyond L1 and its TLB */
-	double dcache, dtlb;
-	double forward,
-		alias; /* most that part of its executions fails to be forwarded, has an alias */
+	bool string;		  /* with a count */
+	struct odds dcache, dtlb; /* cycles that an access costs beyond L1 and its TLB */
+	/* the part of its executions that fails to be forwarded, has an alias */
+	struct odds forward, alias;
 	uint64_t forward_store, alias_store;
-	double mispredicted; /* most that part of its executions can be */
-	/* most cycles that an execution has waited for the instruction itself (front.c) */
+	struct odds mispredicted; /* the part of its executions */
+	struct odds code_line,
+		code_page; /* of its fetches, those of what was not used just before */
+	/* cycles that an execution has waited for the instruction itself (front.c) */
 	bool placed;
-	double branch, icache, itlb, front;
-	uint64_t branch_fault;
+	struct odds branch, icache, itlb, front;
+	const struct fact *branch_fault; /* NULL: none */
 };
 
 /* Of all that facts need besides. */
@@ -44,8 +54,11 @@ struct fact_source {
 	const struct meetings *meetings; /* or NULL: conflicts were not looked for */
 	double scale;			 /* of frequencies, to executions */
 	uint64_t processes;
+	struct locality seen; /* of all sites */
 	/* all that the program touches */
-	const struct crowd *data_lines, *data_pages, *code_lines, *code_pages, *targets, *insns;
+	const struct fetched *lines_fetched, *pages_fetched; /* or NULL */
+	const struct places *line_places, *page_places;	     /* or NULL */
+	struct crowd *data_lines, *data_pages, *code_lines, *code_pages, *targets, *insns;
 };
 
 /* site: NULL, it was never seen. in: decoded. */
@@ -55,23 +68,38 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 bool fact_feeds(const struct fact *a, const struct fact *b);
 
 /*
- * The most cycles that an access costs, by where it went: a line is lost only to others, as many as there is room
+ * The cycles that an access costs, by where it went: a line is lost only to others, as many as there is room
  * for (crowd.h). What is not among the addresses listed is anywhere in the region that they show.
  */
 struct footprint {
 	const struct hot *hot; /* of addresses; may be NULL */
 	double uses;
 	unsigned unit; /* bits of an address: MACHINE_LINE, MACHINE_PAGE */
-	const struct crowd *crowd;
-	bool fixed; /* one place, by the instruction; */
-	bool stack; /* … near the stack pointer */
+	struct crowd *crowd;
+	const struct places *places; /* or NULL */
+	struct odds fresh;	     /* the part that is of what was not used just before */
+	bool fixed;		     /* one place, by the instruction; */
+	bool stack;		     /* … near the stack pointer */
 	uint64_t processes;
 };
-double footprint_bound(const struct footprint *f, const struct machine_level level[MACHINE_LEVELS]);
-/* Of one place. */
-double footprint_single(double uses, const struct crowd *crowd,
-			const struct machine_level level[MACHINE_LEVELS]);
-/* Bytes of the region that addresses show; INFINITY: too few to tell. */
+struct odds footprint_cost(const struct footprint *f,
+			   const struct machine_level level[MACHINE_LEVELS]);
+/* Of one place; bursts: of its uses, those that are fresh. */
+struct odds footprint_single(double uses, double bursts, struct odds fresh, struct crowd *crowd,
+			     const struct machine_level level[MACHINE_LEVELS]);
+/*
+ * The regions that addresses lie in: of n evenly spread ones a part of 2 / (n + 1) lies outside those seen, on
+ * average. A region of each process has the same use: then the widest. Returns how many; 0: too few to tell.
+ */
+#define FOOTPRINT_REGIONS 64
+struct region {
+	uint64_t start;
+	double bytes;
+	unsigned seen; /* addresses */
+};
+unsigned footprint_regions(const struct hot *h, uint64_t processes,
+			   struct region region[FOOTPRINT_REGIONS]);
+/* Bytes of all of them; INFINITY: too few to tell. */
 double footprint_region(const struct hot *h, uint64_t processes);
 
 /* What ran right before an instruction. */
@@ -85,6 +113,8 @@ struct front_from {
 void front_place(struct fact *f, const struct front_from *from, unsigned n, bool head,
 		 const struct fact_source *src);
 
+/* Of n, the part that was so; `all`, where few are known: as of all sites. */
+struct odds fact_part(uint64_t part, uint64_t n, double all);
 /* Upper limit of a share, 95 %: Wilson's. */
 double fact_upper(double part, double n);
 

@@ -4,32 +4,57 @@
 
 #include "culprit/facts.h"
 
-#define LISTED 64	   /* addresses of a list that are looked at */
-#define REGION_LEAST 4	   /* places that show a region */
-#define NEAR 256	   /* bytes: closer ones are of one window, and count as one */
-#define APART (1ULL << 24) /* bytes between two regions */
-#define STACK_LINES 8	   /* of the stack, that one place in a frame is in, time after time */
+#define LISTED FOOTPRINT_REGIONS /* addresses of a list that are looked at */
+#define REGION_LEAST 4		 /* places that show a region */
+#define NEAR 256		 /* bytes: closer ones are of one window, and count as one */
+#define APART (1ULL << 24)	 /* bytes between two regions */
+#define STACK_LINES 8 /* of the stack, that one place in a frame is in, time after time */
 
 struct spot {
 	uint64_t unit;
 	double share;
 };
 
-/* Of a share of an instruction's accesses that go to lines used so often each. */
-static double cost(double share, double uses, const struct crowd *crowd,
-		   const struct machine_level level[MACHINE_LEVELS])
-{
-	double between = crowd_between(crowd, uses), sum = 0;
+/* Of accesses, the parts that each level does not have. */
+struct misses_of {
+	double most[MACHINE_LEVELS], likely[MACHINE_LEVELS];
+};
 
-	for (int i = 0; i < MACHINE_LEVELS; i++)
-		sum += share * fmin(1, between / level[i].room) * level[i].penalty;
+/* More of an instruction's accesses: a share of them, to lines used so often each; of those uses a part is fresh. */
+static void count(struct misses_of *m, double share, double uses, double fresh, struct crowd *crowd,
+		  const struct machine_level level[MACHINE_LEVELS])
+{
+	double between = crowd_between(crowd, uses);
+
+	for (int i = 0; share > 0 && i < MACHINE_LEVELS; i++) {
+		m->most[i] += share * fmin(1, between / level[i].room);
+		if (fresh > 0)
+			m->likely[i] +=
+				share * fresh * crowd_lost(crowd, uses * fresh, level[i].room);
+	}
+}
+
+static struct odds cost(const struct misses_of *m, struct odds fresh,
+			const struct machine_level level[MACHINE_LEVELS])
+{
+	struct odds sum = { 0, 0 };
+
+	for (int i = 0; i < MACHINE_LEVELS; i++) {
+		sum.most += fmin(fresh.most, m->most[i]) * level[i].penalty;
+		sum.likely += fmin(fresh.most, m->likely[i]) * level[i].likely;
+	}
 	return sum;
 }
 
-double footprint_single(double uses, const struct crowd *crowd,
-			const struct machine_level level[MACHINE_LEVELS])
+struct odds footprint_single(double uses, double bursts, struct odds fresh, struct crowd *crowd,
+			     const struct machine_level level[MACHINE_LEVELS])
 {
-	return cost(1, uses, crowd, level);
+	struct misses_of m = { { 0 }, { 0 } };
+
+	count(&m, 1, uses, 0, crowd, level);
+	for (int i = 0; i < MACHINE_LEVELS; i++)
+		m.likely[i] = fresh.likely * crowd_lost(crowd, bursts, level[i].room);
+	return cost(&m, fresh, level);
 }
 
 static int by_unit(const void *a, const void *b)
@@ -65,16 +90,12 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/*
- * Bytes of the region that addresses lie in: of n evenly spread ones a part of 2 / (n + 1) lies outside those seen,
- * on average. A region of each process has the same use; else regions add up.
- */
-double footprint_region(const struct hot *h, uint64_t processes)
+unsigned footprint_regions(const struct hot *h, uint64_t processes,
+			   struct region region[FOOTPRINT_REGIONS])
 {
 	struct hot_value v[LISTED];
 	uint64_t at[LISTED];
-	unsigned n = hot_top(h, v, LISTED), all = 0;
-	double sum = 0, most = 0;
+	unsigned n = hot_top(h, v, LISTED), all = 0, k = 0, widest = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		at[i] = v[i].value;
@@ -89,37 +110,90 @@ double footprint_region(const struct hot *h, uint64_t processes)
 		if (places > 1)
 			bytes *= (double)(places + 1) / (double)(places - 1);
 		all += places;
-		sum += bytes;
-		most = fmax(most, bytes);
+		region[k] = (struct region){ at[i], bytes, end - i };
+		if (bytes > region[widest].bytes)
+			widest = k;
+		k++;
 	}
 	if (all < REGION_LEAST && !hot_exact(h))
-		return INFINITY;
-	return processes > 1 ? most : sum;
+		return 0;
+	if (processes > 1)
+		region[0] = region[widest];
+	return processes > 1 ? k > 0 : k;
 }
 
-double footprint_bound(const struct footprint *f, const struct machine_level level[MACHINE_LEVELS])
+double footprint_region(const struct hot *h, uint64_t processes)
 {
-	double listed = 0, rest, units, bound = 0, n = f->hot ? (double)hot_total(f->hot) : 0;
-	struct spot spot[LISTED];
-	unsigned k;
+	struct region region[FOOTPRINT_REGIONS];
+	unsigned n = footprint_regions(h, processes, region);
+	double sum = 0;
 
-	if (f->fixed)
-		return cost(1, f->uses, f->crowd, level);
-	if (f->stack) {
-		units = ceil((double)(STACK_LINES << MACHINE_LINE) / (double)(1ULL << f->unit));
-		return cost(1, f->uses / units, f->crowd, level);
+	for (unsigned i = 0; i < n; i++)
+		sum += region[i].bytes;
+	return n ? sum : INFINITY;
+}
+
+/* Those that are likely, of listed places, which stand for the others: first what is seldom used is fresh. */
+static void expect_listed(struct misses_of *m, const struct footprint *f, const struct spot *spot,
+			  unsigned k, double rest, const struct machine_level level[MACHINE_LEVELS])
+{
+	double of_rest = rest > 0 ? fmin(1, f->fresh.likely / rest) : 0;
+	double of_listed = rest < 1 ? fmin(1, fmax(0, f->fresh.likely - rest) / (1 - rest)) : 0;
+
+	for (unsigned i = 0; i < k; i++) {
+		double there = f->places ? places_bursts(f->places, spot[i].unit) : 0;
+		double own = f->uses * spot[i].share * of_listed;
+
+		for (int l = 0; l < MACHINE_LEVELS; l++) {
+			m->likely[l] += spot[i].share * of_listed *
+					crowd_lost(f->crowd, fmax(own, there), level[l].room);
+			m->likely[l] +=
+				rest / k * of_rest * crowd_lost(f->crowd, there, level[l].room);
+		}
 	}
-	if (n <= 0)
-		return cost(1, 0, f->crowd, level);
-	k = read_spots(f, spot);
+}
+
+/* Those to listed places, and to the region that they show. */
+static void count_listed(struct misses_of *m, const struct footprint *f,
+			 const struct machine_level level[MACHINE_LEVELS])
+{
+	double n = (double)hot_total(f->hot), listed = 0, rest, units, all;
+	struct misses_of region = { { 0 }, { 0 } };
+	struct spot spot[LISTED];
+	unsigned k = read_spots(f, spot);
+
 	for (unsigned i = 0; i < k; i++) {
 		listed += spot[i].share;
-		bound += cost(spot[i].share, f->uses * spot[i].share, f->crowd, level);
+		count(m, spot[i].share, f->uses * spot[i].share, 0, f->crowd, level);
 	}
 	rest = fmax(0, 1 - listed);
 	units = ceil(footprint_region(f->hot, f->processes) / (double)(1ULL << f->unit));
-	bound += rest * cost(1, f->uses / units, f->crowd, level);
-	/* what n observations did not show can be 3 of so many, anywhere */
-	return fmin(bound, cost(1, f->uses / units, f->crowd, level)) +
-	       3 / (n + 3) * cost(1, 0, f->crowd, level);
+	count(m, rest, f->uses / units, 0, f->crowd, level);
+	count(&region, 1, f->uses / units, 0, f->crowd, level);
+	all = crowd_between(f->crowd, 0);
+	for (int i = 0; i < MACHINE_LEVELS; i++) {
+		/* what n observations did not show can be 3 of so many, anywhere */
+		m->most[i] = fmin(m->most[i], region.most[i]) +
+			     3 / (n + 3) * fmin(1, all / level[i].room);
+	}
+	expect_listed(m, f, spot, k, rest, level);
+}
+
+struct odds footprint_cost(const struct footprint *f,
+			   const struct machine_level level[MACHINE_LEVELS])
+{
+	struct misses_of m = { { 0 }, { 0 } };
+	double units;
+
+	if (f->fixed) {
+		count(&m, 1, f->uses, f->fresh.likely, f->crowd, level);
+	} else if (f->stack) {
+		units = ceil((double)(STACK_LINES << MACHINE_LINE) / (double)(1ULL << f->unit));
+		count(&m, 1, f->uses / units, f->fresh.likely, f->crowd, level);
+	} else if (!f->hot || !hot_total(f->hot)) {
+		count(&m, 1, 0, f->fresh.likely, f->crowd, level);
+	} else {
+		count_listed(&m, f, level);
+	}
+	return cost(&m, f->fresh, level);
 }

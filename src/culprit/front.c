@@ -4,6 +4,10 @@
 
 #include "culprit/facts.h"
 
+/* Cycles that are mostly seen, on all machines. */
+#define MISPREDICT_LIKELY 14
+#define JUMP_LIKELY 0.1
+
 /*
  * Behind a branch that was mispredicted the right instructions come late: as often as that can have been, at
  * most. Who predicts what a branch mostly does is right but for the other cases.
@@ -14,16 +18,20 @@ static void place_branch(struct fact *f, const struct front_from *from, unsigned
 	double most = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		double part = from[i].share;
+		struct odds part = { from[i].share, 0 };
 
-		if (from[i].fact && f->executions > 0)
-			part = fmin(part, from[i].fact->mispredicted * from[i].fact->executions /
-						  f->executions);
-		f->branch += part * m->mispredict;
-		if (!from[i].fact || part <= most)
+		if (from[i].fact && f->executions > 0) {
+			double times = from[i].fact->executions / f->executions;
+
+			part.most = fmin(part.most, from[i].fact->mispredicted.most * times);
+			part.likely = fmin(part.most, from[i].fact->mispredicted.likely * times);
+		}
+		f->branch.most += part.most * m->mispredict;
+		f->branch.likely += part.likely * MISPREDICT_LIKELY;
+		if (!from[i].fact || part.most <= most)
 			continue;
-		most = part;
-		f->branch_fault = from[i].fact->addr;
+		most = part.most;
+		f->branch_fault = from[i].fact;
 	}
 }
 
@@ -43,6 +51,19 @@ static double crossing(const struct fact *f, const struct front_from *from, unsi
 	return fmin(1, part);
 }
 
+static struct odds times(double part, struct odds o)
+{
+	return (struct odds){ part * o.most, part * o.likely };
+}
+
+/* Of the line, or page, that it begins in. */
+static double bursts(const struct fact *f, const struct fetched *fetched, unsigned bits,
+		     struct odds fresh)
+{
+	return fmax(f->executions * fresh.likely,
+		    fetched ? fetched_bursts(fetched, f->image, f->addr >> bits) : 0);
+}
+
 void front_place(struct fact *f, const struct front_from *from, unsigned n, bool head,
 		 const struct fact_source *src)
 {
@@ -50,18 +71,28 @@ void front_place(struct fact *f, const struct front_from *from, unsigned n, bool
 	double jumped = 0;
 
 	f->placed = true;
-	f->icache = crossing(f, from, n, MACHINE_LINE) *
-		    footprint_single(f->executions, src->code_lines, m->code);
-	f->itlb = crossing(f, from, n, MACHINE_PAGE) *
-		  footprint_single(f->executions, src->code_pages, m->itlb);
+	f->icache =
+		times(crossing(f, from, n, MACHINE_LINE),
+		      footprint_single(f->executions,
+				       bursts(f, src->lines_fetched, MACHINE_LINE, f->code_line),
+				       f->code_line, src->code_lines, m->code));
+	f->itlb = times(crossing(f, from, n, MACHINE_PAGE),
+			footprint_single(f->executions,
+					 bursts(f, src->pages_fetched, MACHINE_PAGE, f->code_page),
+					 f->code_page, src->code_pages, m->itlb));
 	for (unsigned i = 0; head && i < n; i++)
 		if (from[i].jumped || !from[i].fact)
 			jumped += from[i].share;
 	/* a jump costs a cycle, more if its target is not remembered; what is not kept decoded is decoded */
-	f->front = jumped * (1 + m->unknown * fmin(1, crowd_between(src->targets, f->executions) /
-							      m->branches)) +
-		   m->decode * (head ? 2 : 1) *
-			   fmin(1, crowd_between(src->insns, f->executions) / m->decoded);
+	f->front.most =
+		jumped * (1 + m->unknown * fmin(1, crowd_between(src->targets, f->executions) /
+							   m->branches)) +
+		m->decode * (head ? 2 : 1) *
+			fmin(1, crowd_between(src->insns, f->executions) / m->decoded);
+	f->front.likely =
+		jumped * (JUMP_LIKELY +
+			  m->unknown * crowd_lost(src->targets, f->executions, m->branches)) +
+		m->decode * crowd_lost(src->insns, f->executions, m->decoded);
 	if (head)
 		place_branch(f, from, n, m);
 }

@@ -11,7 +11,8 @@
 
 struct machine_level {
 	double room;	/* lines, pages */
-	double penalty; /* more cycles than where there is room */
+	double penalty; /* more cycles than where there is room, at most */
+	double likely;	/* … that are mostly seen: the rest passes while others are done */
 };
 #define MACHINE_LEVELS 3
 

@@ -118,6 +118,7 @@ static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc
 		if (code && insn_decode(&in, code, n, at->addr))
 			fact_make(&f[i], &in, proc->site[b->insn + i], executions(p, proc, block),
 				  p->facts);
+		f[i].image = proc->image;
 	}
 	return f;
 }

@@ -62,6 +62,33 @@ static int add_proc(struct culprit_program *p, struct culprits *c, const struct 
 	return 0;
 }
 
+/*
+ * To procedures what their instructions are at fault for, wherever it stalls; where none is known to be, or its
+ * procedure has no samples, to the one that stalls. row: of the estimate's procedures, their places here + 1.
+ */
+static void find_causes(struct culprit_program *p, const struct estimate *e, const uint32_t *row)
+{
+	for (size_t i = 0; i < p->ninsn; i++) {
+		const struct culprit_insn_time *t = &p->insn[i];
+		struct estimate_at own, at;
+
+		if (!estimate_find(e, t->image, t->addr, &own))
+			continue;
+		for (int k = 0; k < CULPRIT_N; k++) {
+			const struct culprit_range *r = &t->range[k];
+			uint32_t to = 0;
+
+			if (r->fault && estimate_find(e, r->image, r->fault, &at))
+				to = row[at.proc - e->proc];
+			if (!to)
+				to = row[own.proc - e->proc];
+			if (to)
+				p->proc[to - 1].sum.caused[k] += r->expected;
+			p->sum.caused[k] += r->expected;
+		}
+	}
+}
+
 static void sort(struct culprit_program *p)
 {
 	if (p->insn && p->ninsn)
@@ -75,6 +102,7 @@ int culprit_program_make(struct culprit_program *p, const struct estimate_source
 {
 	struct estimate e;
 	struct culprits *c;
+	uint32_t *row;
 	size_t room = 0;
 	int rc = 0;
 
@@ -84,10 +112,18 @@ int culprit_program_make(struct culprit_program *p, const struct estimate_source
 	memcpy(p->warning, e.warning, sizeof(p->warning));
 	c = culprits_open(&e, src, err);
 	p->proc = calloc(e.nproc + 1, sizeof(*p->proc));
-	if (!c || !p->proc)
+	row = calloc(e.nproc + 1, sizeof(*row));
+	if (!c || !p->proc || !row)
 		rc = no_memory(err);
-	for (size_t i = 0; i < e.nproc && !rc; i++)
+	for (size_t i = 0; row && i < e.nproc && !rc; i++) {
+		size_t before = p->nproc;
+
 		rc = add_proc(p, c, &e.proc[i], &room, err);
+		row[i] = p->nproc > before ? (uint32_t)p->nproc : 0;
+	}
+	if (row && !rc)
+		find_causes(p, &e, row);
+	free(row);
 	p->period = c ? culprits_period(c) : 0;
 	culprits_close(c);
 	estimate_fini(&e);
@@ -164,12 +200,13 @@ static bool get_real(struct cursor *c, double *v)
 	X(unestimated) \
 	X(executions) \
 	X(ideal) \
-	X(stall) X(gain) X(unexplained) X(doubtful) X(fixed[0]) X(fixed[1]) X(fixed[2]) X(fixed[3])
+	X(stall) \
+	X(gain) X(unexplained) X(raised) X(doubtful) X(fixed[0]) X(fixed[1]) X(fixed[2]) X(fixed[3])
 #define INSN_REALS(X) \
-	X(executions) X(cycles) X(least) X(ideal) X(fixed) X(stall) X(gain) X(unexplained)
+	X(executions) X(cycles) X(least) X(ideal) X(fixed) X(stall) X(gain) X(unexplained) X(raised)
 
 #define X(name) +1
-#define PROC_LEAST (2 + sizeof(float) * (0 SUM_REALS(X) + 2 * CULPRIT_N))
+#define PROC_LEAST (2 + sizeof(float) * (0 SUM_REALS(X) + 4 * CULPRIT_N))
 #define INSN_LEAST (6 + sizeof(float) * (0 INSN_REALS(X)))
 static const size_t proc_least = PROC_LEAST, insn_least = INSN_LEAST; /* bytes of one */
 #undef X
@@ -182,7 +219,8 @@ static bool write_sum(struct buffer *b, const struct culprit_sum *s)
 	SUM_REALS(X)
 #undef X
 	for (int i = 0; i < CULPRIT_N; i++)
-		ok = ok && put_real(b, s->min[i]) && put_real(b, s->max[i]);
+		ok = ok && put_real(b, s->min[i]) && put_real(b, s->max[i]) &&
+		     put_real(b, s->expected[i]) && put_real(b, s->caused[i]);
 	return ok;
 }
 
@@ -194,7 +232,8 @@ static bool read_sum(struct cursor *c, struct culprit_sum *s)
 	SUM_REALS(X)
 #undef X
 	for (int i = 0; i < CULPRIT_N; i++)
-		ok = ok && get_real(c, &s->min[i]) && get_real(c, &s->max[i]);
+		ok = ok && get_real(c, &s->min[i]) && get_real(c, &s->max[i]) &&
+		     get_real(c, &s->expected[i]) && get_real(c, &s->caused[i]);
 	return ok;
 }
 
@@ -213,7 +252,8 @@ static bool write_insn(struct buffer *b, const struct culprit_insn_time *t)
 	for (int i = 0; i < CULPRIT_N; i++)
 		if (guilty >> i & 1)
 			ok = ok && put_real(b, t->range[i].min) && put_real(b, t->range[i].max) &&
-			     put(b, t->range[i].fault) && put(b, t->range[i].with);
+			     put_real(b, t->range[i].expected) && put(b, t->range[i].fault) &&
+			     put(b, t->range[i].with) && put(b, t->range[i].image);
 	return ok;
 }
 
@@ -237,7 +277,10 @@ static bool read_insn(struct cursor *c, struct culprit_insn_time *t, size_t nima
 	for (int i = 0; i < CULPRIT_N; i++)
 		if (guilty >> i & 1)
 			ok = ok && get_real(c, &t->range[i].min) && get_real(c, &t->range[i].max) &&
-			     varint_get(c, &t->range[i].fault) && varint_get(c, &t->range[i].with);
+			     get_real(c, &t->range[i].expected) &&
+			     varint_get(c, &t->range[i].fault) &&
+			     varint_get(c, &t->range[i].with) && varint_get(c, &image) &&
+			     image < nimages && (t->range[i].image = (uint32_t)image, true);
 	return ok;
 }
 

@@ -4,8 +4,21 @@
 #include <math.h>
 #include <string.h>
 
-#define NEGLIGIBLE 0.01 /* of a stall: less is innocent */
-#define EXPLAINS 1e6	/* cycles: where nothing bounds a culprit */
+#define NEGLIGIBLE 0.01	   /* of a stall: less is innocent */
+#define LEAST_LIKELY 0.001 /* of the most */
+#define SHARE_HALVINGS 64
+#define MORE_MOST 8  /* times too few executions can have been estimated */
+#define EXPLAINS 1e6 /* cycles: where nothing bounds a culprit */
+
+/* What is likely: of what a block's schedule allows for, but not beyond it; of a store, behind which nothing waits */
+#define SCHEDULED 0.25
+#define STORE_LIKELY 0.1
+#define FORWARD_LIKELY 10 /* cycles, as the next ones */
+#define ALIAS_LIKELY 3
+#define SERIAL_LIKELY 50
+#define STRING_LIKELY 30
+
+static const struct odds NONE = { 0, 0 };
 
 const char *const culprit_name[CULPRIT_N] = {
 #define X(id, name, words, few) [CULPRIT_##id] = name,
@@ -23,21 +36,29 @@ const char *const culprit_short[CULPRIT_N] = {
 #undef X
 };
 
+static void blame(struct culprit_verdict *v, const struct fact *f)
+{
+	v->fault = f ? f->addr : 0;
+	v->image = f ? f->image : 0;
+}
+
 /* Over the suspects: each one's bound counts in its share of the executions. At fault is the nearest that can have
  * cost all, else the one that can have cost most. */
 static void over_suspects(const struct culprit_case *c, struct culprit_verdict *v,
-			  double (*bound)(const struct culprit_case *, const struct fact *))
+			  struct odds (*bound)(const struct culprit_case *, const struct fact *))
 {
 	double most = 0;
 
 	for (unsigned i = 0; i < c->nsuspects; i++) {
-		double b = c->suspect[i].share * bound(c, c->suspect[i].fact);
+		struct odds o = bound(c, c->suspect[i].fact);
+		double b = c->suspect[i].share * o.most;
 
 		v->most += b;
+		v->likely += c->suspect[i].share * o.likely;
 		if (b <= most * 1.1 || most >= c->stall)
 			continue;
 		most = b;
-		v->fault = c->suspect[i].fact->addr;
+		blame(v, c->suspect[i].fact);
 	}
 }
 
@@ -52,10 +73,10 @@ static double worst(const struct machine_level level[MACHINE_LEVELS])
 
 /* Data. */
 
-static double dcache_of(const struct culprit_case *c, const struct fact *f)
+static struct odds dcache_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
-	return f->load ? f->dcache : 0;
+	return f->load ? f->dcache : NONE;
 }
 
 static void judge_dcache(const struct culprit_case *c, struct culprit_verdict *v)
@@ -64,7 +85,7 @@ static void judge_dcache(const struct culprit_case *c, struct culprit_verdict *v
 	v->most += c->elsewhere * worst(c->machine->data);
 }
 
-static double dtlb_of(const struct culprit_case *c, const struct fact *f)
+static struct odds dtlb_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
 	return f->dtlb;
@@ -76,9 +97,10 @@ static void judge_dtlb(const struct culprit_case *c, struct culprit_verdict *v)
 	v->most += c->elsewhere * worst(c->machine->dtlb);
 }
 
-static double forward_of(const struct culprit_case *c, const struct fact *f)
+static struct odds forward_of(const struct culprit_case *c, const struct fact *f)
 {
-	return f->forward * c->machine->forward;
+	return (struct odds){ f->forward.most * c->machine->forward,
+			      f->forward.likely * FORWARD_LIKELY };
 }
 
 static void judge_forward(const struct culprit_case *c, struct culprit_verdict *v)
@@ -90,9 +112,9 @@ static void judge_forward(const struct culprit_case *c, struct culprit_verdict *
 			v->with = c->suspect[i].fact->forward_store;
 }
 
-static double alias_of(const struct culprit_case *c, const struct fact *f)
+static struct odds alias_of(const struct culprit_case *c, const struct fact *f)
 {
-	return f->alias * c->machine->alias;
+	return (struct odds){ f->alias.most * c->machine->alias, f->alias.likely * ALIAS_LIKELY };
 }
 
 static void judge_alias(const struct culprit_case *c, struct culprit_verdict *v)
@@ -110,18 +132,19 @@ static void judge_stores(const struct culprit_case *c, struct culprit_verdict *v
 	if (!c->fact->store)
 		return;
 	for (unsigned i = 0; i < c->nstores; i++) {
-		double b = c->store[i].share * c->store[i].fact->dcache;
+		double b = c->store[i].share * c->store[i].fact->dcache.most;
 
 		if (b <= v->most)
 			continue;
 		v->most = b;
-		v->fault = c->store[i].fact->addr;
+		v->likely = c->store[i].share * c->store[i].fact->dcache.likely * STORE_LIKELY;
+		blame(v, c->store[i].fact);
 	}
 }
 
 /* Instructions. */
 
-static double branch_of(const struct culprit_case *c, const struct fact *f)
+static struct odds branch_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
 	return f->branch;
@@ -132,12 +155,12 @@ static void judge_branch(const struct culprit_case *c, struct culprit_verdict *v
 	over_suspects(c, v, branch_of);
 	for (unsigned i = 0; i < c->nsuspects; i++)
 		if (v->fault && c->suspect[i].fact->addr == v->fault) {
-			v->fault = c->suspect[i].fact->branch_fault;
+			blame(v, c->suspect[i].fact->branch_fault);
 			return;
 		}
 }
 
-static double icache_of(const struct culprit_case *c, const struct fact *f)
+static struct odds icache_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
 	return f->icache;
@@ -148,7 +171,7 @@ static void judge_icache(const struct culprit_case *c, struct culprit_verdict *v
 	over_suspects(c, v, icache_of);
 }
 
-static double itlb_of(const struct culprit_case *c, const struct fact *f)
+static struct odds itlb_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
 	return f->itlb;
@@ -159,7 +182,7 @@ static void judge_itlb(const struct culprit_case *c, struct culprit_verdict *v)
 	over_suspects(c, v, itlb_of);
 }
 
-static double front_of(const struct culprit_case *c, const struct fact *f)
+static struct odds front_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
 	return f->front;
@@ -170,11 +193,16 @@ static void judge_front(const struct culprit_case *c, struct culprit_verdict *v)
 	over_suspects(c, v, front_of);
 }
 
-/* Units. */
+/* Units. The schedule has them, within a block. */
 
-static double divider_of(const struct culprit_case *c, const struct fact *f)
+static struct odds unit_of(double cycles)
 {
-	return f->divides ? c->machine->divide : 0;
+	return (struct odds){ cycles, cycles * SCHEDULED };
+}
+
+static struct odds divider_of(const struct culprit_case *c, const struct fact *f)
+{
+	return unit_of(f->divides ? c->machine->divide : 0);
 }
 
 static void judge_divider(const struct culprit_case *c, struct culprit_verdict *v)
@@ -182,9 +210,9 @@ static void judge_divider(const struct culprit_case *c, struct culprit_verdict *
 	over_suspects(c, v, divider_of);
 }
 
-static double multiplier_of(const struct culprit_case *c, const struct fact *f)
+static struct odds multiplier_of(const struct culprit_case *c, const struct fact *f)
 {
-	return f->multiplies ? c->machine->multiply : 0;
+	return unit_of(f->multiplies ? c->machine->multiply : 0);
 }
 
 static void judge_multiplier(const struct culprit_case *c, struct culprit_verdict *v)
@@ -192,10 +220,10 @@ static void judge_multiplier(const struct culprit_case *c, struct culprit_verdic
 	over_suspects(c, v, multiplier_of);
 }
 
-static double serial_of(const struct culprit_case *c, const struct fact *f)
+static struct odds serial_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
-	return f->serial ? EXPLAINS : 0;
+	return f->serial ? (struct odds){ EXPLAINS, SERIAL_LIKELY } : NONE;
 }
 
 static void judge_serial(const struct culprit_case *c, struct culprit_verdict *v)
@@ -203,10 +231,10 @@ static void judge_serial(const struct culprit_case *c, struct culprit_verdict *v
 	over_suspects(c, v, serial_of);
 }
 
-static double string_of(const struct culprit_case *c, const struct fact *f)
+static struct odds string_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
-	return f->string ? EXPLAINS : 0;
+	return f->string ? (struct odds){ EXPLAINS, STRING_LIKELY } : NONE;
 }
 
 static void judge_string(const struct culprit_case *c, struct culprit_verdict *v)
@@ -227,7 +255,8 @@ static void judge_latency(const struct culprit_case *c, struct culprit_verdict *
 		if (b <= v->most)
 			continue;
 		v->most = b;
-		v->fault = f->addr;
+		v->likely = b * SCHEDULED;
+		blame(v, f);
 	}
 }
 
@@ -250,7 +279,46 @@ void culprit_judge(const struct culprit_case *c, struct culprit_verdict v[CULPRI
 		culprit_rules[i].judge(c, to);
 		if (to->most < NEGLIGIBLE * c->stall)
 			*to = (struct culprit_verdict){ 0 };
+		to->likely =
+			fmin(to->most, fmax(to->likely, LEAST_LIKELY * fmin(to->most, c->stall)));
 	}
+}
+
+double culprit_more(double stall, const struct culprit_verdict v[CULPRIT_N])
+{
+	double most = 0, likely = 0;
+
+	for (int i = 0; i < CULPRIT_N; i++) {
+		most += v[i].most;
+		likely += v[i].likely;
+	}
+	return most > 0 && stall > most ? fmin(MORE_MOST, stall / likely) : 1;
+}
+
+/* What all of them have if each has so many times what is likely of it, within its range. */
+static double shared(const struct culprit_verdict v[CULPRIT_N],
+		     const struct culprit_range r[CULPRIT_N], double times)
+{
+	double sum = 0;
+
+	for (int i = 0; i < CULPRIT_N; i++)
+		sum += fmin(r[i].max, fmax(r[i].min, times * v[i].likely));
+	return sum;
+}
+
+/* Those that can have had part in it have it as is likely; together they have all that is explained. */
+static void share_out(double explained, const struct culprit_verdict v[CULPRIT_N],
+		      struct culprit_range r[CULPRIT_N])
+{
+	double low = 1e-12, high = 1e12;
+
+	for (int i = 0; i < SHARE_HALVINGS; i++) {
+		double mid = sqrt(low * high);
+
+		*(shared(v, r, mid) > explained ? &high : &low) = mid;
+	}
+	for (int i = 0; i < CULPRIT_N; i++)
+		r[i].expected = fmin(r[i].max, fmax(r[i].min, low * v[i].likely));
 }
 
 double culprit_ranges(double stall, const struct culprit_verdict v[CULPRIT_N],
@@ -266,9 +334,11 @@ double culprit_ranges(double stall, const struct culprit_verdict v[CULPRIT_N],
 			.max = fmin(stall, v[i].most),
 			.fault = v[i].most > 0 ? v[i].fault : 0,
 			.with = v[i].most > 0 ? v[i].with : 0,
+			.image = v[i].image,
 		};
 	/* what is unexplained is nobody's */
 	for (int i = 0; i < CULPRIT_N; i++)
 		r[i].min = fmin(r[i].min, r[i].max);
+	share_out(fmin(stall, sum), v, r);
 	return fmax(0, stall - sum);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules: of each culprit, the most that it can have cost an execution of the stalled instruction.
+ * The rules: of each culprit, the most that it can have cost an execution of the stalled instruction, and what it
+ * is likely to have cost: where several can have caused a stall, they share it in that proportion.
  */
 #ifndef ASSAY_CULPRIT_RULES_H
 #define ASSAY_CULPRIT_RULES_H
@@ -34,8 +35,10 @@ struct culprit_case {
 
 /* What a rule says. */
 struct culprit_verdict {
-	double most; /* cycles of an execution; 0: innocent */
+	double most;   /* cycles of an execution; 0: innocent */
+	double likely; /* … beside those of the others */
 	uint64_t fault, with;
+	uint32_t image; /* of fault */
 };
 
 struct culprit_rule {
@@ -46,6 +49,11 @@ extern const struct culprit_rule culprit_rules[CULPRIT_N];
 
 /* All of them: by culprit. */
 void culprit_judge(const struct culprit_case *c, struct culprit_verdict v[CULPRIT_N]);
+/*
+ * No execution takes longer than all that can have held it up. Where one seems to, and its estimate is doubtful,
+ * there are more of them than were estimated: as many times as many as make of it what is likely, within reason.
+ */
+double culprit_more(double stall, const struct culprit_verdict v[CULPRIT_N]);
 /* Cycles of an execution at least and at most, from verdicts; what is left unexplained. */
 double culprit_ranges(double stall, const struct culprit_verdict v[CULPRIT_N],
 		      struct culprit_range r[CULPRIT_N]);

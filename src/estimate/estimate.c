@@ -56,7 +56,7 @@ int estimate_make(struct estimate *e, const struct estimate_source *src,
 		forget(e);
 		rc = make_relative(e, err);
 		if (!rc)
-			e->scale *= anchor_ratio(e);
+			rc = anchor_estimate(e, src->profile, err);
 	}
 	if (rc)
 		estimate_fini(e);

@@ -428,8 +428,9 @@ static void print_source(struct annotate *a, const char *file, int line)
 		return;
 	a->file = file;
 	a->line = line;
-	emit_line(&a->r->emit, "%*s%s:%d  %s", at, "", slash ? slash + 1 : file, line,
-		  source_line(&a->source, file, line, text, sizeof(text)));
+	source_line(&a->source, file, line, text, sizeof(text));
+	emit_line(&a->r->emit, "%*s%s:%d%s%s", at, "", slash ? slash + 1 : file, line,
+		  text[0] ? "  " : "", text);
 }
 
 /* Estimates, and why it stalls. */
@@ -500,9 +501,10 @@ static json_t *stall_json(const struct culprit_insn_time *t)
 		if (r->max > 0)
 			json_array_append_new(
 				list,
-				json_pack("{s:s,s:f,s:f,s:o,s:o}", "culprit", culprit_name[i],
+				json_pack("{s:s,s:f,s:f,s:f,s:o,s:o}", "culprit", culprit_name[i],
 					  "min", r->min / t->executions, "max",
-					  r->max / t->executions, "fault",
+					  r->max / t->executions, "expected",
+					  r->expected / t->executions, "fault",
 					  r->fault ? emit_hex_json(r->fault) : json_null(), "store",
 					  r->with ? emit_hex_json(r->with) : json_null()));
 	}
@@ -718,8 +720,8 @@ static void print_footer(struct annotate *a, size_t hidden)
 			&a->r->emit,
 			"runs: estimated executions; CPI: cycles of each; ~ of medium, ? of low "
 			"confidence. stall: cycles of an execution beyond what the schedule takes, "
-			"with all that can have been to blame, each between min-max, @ the "
-			"instruction at fault.");
+			"with all that can have been to blame: what is expected of each (the range "
+			"that it lies in), @ the instruction at fault.");
 }
 
 /* An exact recording counts executions, and that is all that it observes. */

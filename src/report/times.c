@@ -311,8 +311,8 @@ int times_print(struct reading *r, const struct times_options *o, struct err *er
 		return no_memory(err);
 	emit_line(&r->emit, "%s", "");
 	emit_footer(&r->emit,
-		    "Shares are of the %s. Closer: --by "
-		    "line, --image GLOB, `assay annotate PROCEDURE`, `assay values`.",
+		    "Shares are of the %s. Closer: --by line, --image GLOB, `assay annotate "
+		    "PROCEDURE`, `assay values`.",
 		    r->view.exact ? "executed instructions, all of them counted"
 				  : "time sampled, +- the 95 % bound of sampling");
 	return 0;

@@ -437,9 +437,8 @@ static void print_footer(struct values *vs)
 		vs->o->min_share);
 	if (vs->r->binaries.missing)
 		emit_footer(e,
-			    "%u image%s could not be read: there, %s is the instruction's own, "
-			    "or the "
-			    "procedure's for an argument.",
+			    "%u image%s could not be read: there, %s is the instruction's own, or "
+			    "the procedure's for an argument.",
 			    vs->r->binaries.missing, plural(vs->r->binaries.missing),
 			    exact ? "all" : "time");
 	if (exact)
@@ -452,11 +451,9 @@ static void print_footer(struct values *vs)
 			e,
 			"time: of the program's, at the instruction and what depends on its value. "
 			"Shares are estimates from windows that begin where time is spent; how "
-			"often two sites "
-			"were observed does not compare how often they run.");
-	emit_footer(e,
-		    "clone the procedure for that argument; guard: test for the value, specialise "
-		    "what depends on it; fetch: it is an address, prefetch.");
+			"often two sites were observed does not compare how often they run.");
+	emit_footer(e, "clone: a copy of the procedure for that argument; guard: test for the "
+		       "value, specialise what depends on it; fetch: it is an address, prefetch.");
 }
 
 /* An exact recording has executions instead of time, and limits only where a list was too short. */

@@ -868,15 +868,14 @@ static void print_footer(struct verify *v)
 		emit_footer(v->emit,
 			    "Nothing was observed %u times: record for longer, or lower --min.",
 			    o->min);
-	emit_footer(v->emit,
-		    "pt: points of share, weighted by executions, of what was observed %u times or "
-		    "more%s; ran: its part of executions. RMS^2 = chance^2 + beyond^2: chance is "
-		    "what as many independent observations would be off; beyond it are windows "
-		    "that begin where time is spent, as far as weights do not correct that, "
-		    "observations of one window that go together, short lists. raw: without "
-		    "weights. "
-		    "<=5: within 5 points.",
-		    o->min, o->common && v->n > 1 ? " in each recording" : "");
+	emit_footer(
+		v->emit,
+		"pt: points of share, weighted by executions, of what was observed %u times or "
+		"more%s; ran: its part of executions. RMS^2 = chance^2 + beyond^2: chance is what "
+		"as many independent observations would be off; beyond it are windows that begin "
+		"where time is spent, as far as weights do not correct that, observations of one "
+		"window that go together, short lists. raw: without weights. <=5: within 5 points.",
+		o->min, o->common && v->n > 1 ? " in each recording" : "");
 	emit_footer(
 		v->emit,
 		"hot: values that 5 %% or more of a site's executions have, of what was observed "

@@ -151,15 +151,15 @@ void why_fini(struct why *w)
 
 struct ranked {
 	int culprit;
-	double max;
+	double max, expected;
 };
 
-static int by_max(const void *a, const void *b)
+static int by_expected(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 
-	if (x->max != y->max)
-		return x->max > y->max ? -1 : 1;
+	if (x->expected != y->expected)
+		return x->expected > y->expected ? -1 : 1;
 	return x->culprit - y->culprit;
 }
 
@@ -170,16 +170,18 @@ static char *short_number(double v, char *buf, size_t n)
 	return buf;
 }
 
-static char *range_text(double min, double max, char *buf, size_t n)
+/* "0.3 (0-12)": what is expected, and the range that holds */
+static char *range_text(double min, double max, double expected, char *buf, size_t n)
 {
-	char low[32], high[32];
+	char low[32], high[32], mid[32];
 
 	short_number(min, low, sizeof(low));
 	short_number(max, high, sizeof(high));
+	short_number(expected, mid, sizeof(mid));
 	if (strcmp(low, high) == 0)
 		snprintf(buf, n, "%s", high);
 	else
-		snprintf(buf, n, "%s-%s", low, high);
+		snprintf(buf, n, "%s (%s-%s)", mid, low, high);
 	return buf;
 }
 
@@ -197,19 +199,20 @@ static bool append(char *buf, size_t n, size_t width, const char *piece)
 char *why_ranges_text(const struct culprit_range *v, double by, size_t width, char *buf, size_t n)
 {
 	struct ranked order[CULPRIT_N];
-	char piece[160], range[80];
+	char piece[224], range[128];
 
 	buf[0] = 0;
 	for (int i = 0; i < CULPRIT_N; i++)
-		order[i] = (struct ranked){ i, v[i].max };
-	qsort(order, CULPRIT_N, sizeof(*order), by_max);
-	for (int i = 0; i < CULPRIT_N && order[i].max > 0; i++) {
+		order[i] = (struct ranked){ i, v[i].max, v[i].expected };
+	qsort(order, CULPRIT_N, sizeof(*order), by_expected);
+	for (int i = 0; i < CULPRIT_N; i++) {
 		const struct culprit_range *r = &v[order[i].culprit];
 		int k = snprintf(piece, sizeof(piece), "%s %s", culprit_short[order[i].culprit],
-				 range_text(r->min / by, r->max / by, range, sizeof(range)));
+				 range_text(r->min / by, r->max / by, r->expected / by, range,
+					    sizeof(range)));
 
 		if (r->max / by < 0.05)
-			break;
+			continue;
 		if (r->fault)
 			k += snprintf(piece + k, sizeof(piece) - (size_t)k, " @%llx",
 				      (unsigned long long)r->fault);
@@ -225,18 +228,20 @@ char *why_ranges_text(const struct culprit_range *v, double by, size_t width, ch
 char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t n)
 {
 	struct ranked order[CULPRIT_N];
-	char piece[160], range[80];
+	char piece[224], range[128];
 
 	buf[0] = 0;
 	for (int i = 0; i < CULPRIT_N; i++)
-		order[i] = (struct ranked){ i, s->max[i] };
-	qsort(order, CULPRIT_N, sizeof(*order), by_max);
-	for (int i = 0; i < CULPRIT_N && order[i].max >= SHOWN * s->cycles; i++) {
+		order[i] = (struct ranked){ i, s->max[i], s->expected[i] };
+	qsort(order, CULPRIT_N, sizeof(*order), by_expected);
+	for (int i = 0; i < CULPRIT_N; i++) {
 		int c = order[i].culprit;
 
+		if (order[i].max < SHOWN * s->cycles)
+			continue;
 		snprintf(piece, sizeof(piece), "%s %s", culprit_short[c],
-			 range_text(100 * s->min[c] / s->cycles, 100 * s->max[c] / s->cycles, range,
-				    sizeof(range)));
+			 range_text(100 * s->min[c] / s->cycles, 100 * s->max[c] / s->cycles,
+				    100 * s->expected[c] / s->cycles, range, sizeof(range)));
 		if (!append(buf, n, width, piece))
 			break;
 	}
@@ -261,8 +266,11 @@ json_t *why_sum_json(const struct culprit_sum *s)
 
 	for (int i = 0; i < CULPRIT_N; i++)
 		json_object_set_new(culprits, culprit_name[i],
-				    json_pack("{s:o,s:o}", "min", part_json(s->min[i], s->cycles),
-					      "max", part_json(s->max[i], s->cycles)));
+				    json_pack("{s:o,s:o,s:o,s:o}", "min",
+					      part_json(s->min[i], s->cycles), "max",
+					      part_json(s->max[i], s->cycles), "expected",
+					      part_json(s->expected[i], s->cycles), "caused",
+					      part_json(s->caused[i], s->cycles)));
 	json_object_set_new(o, "cpi", part_json(s->cycles, s->executions));
 	json_object_set_new(o, "execution", part_json(s->ideal, s->cycles));
 	json_object_set_new(o, "static", part_json(fixed_of(s), s->cycles));
@@ -272,6 +280,7 @@ json_t *why_sum_json(const struct culprit_sum *s)
 	json_object_set_new(o, "static_latency", part_json(s->fixed[SCHEDULE_LATENCY], s->cycles));
 	json_object_set_new(o, "dynamic", part_json(s->stall, s->cycles));
 	json_object_set_new(o, "unexplained", part_json(s->unexplained, s->cycles));
+	json_object_set_new(o, "raised", part_json(s->raised, s->cycles));
 	json_object_set_new(o, "gain", part_json(s->gain, s->cycles));
 	json_object_set_new(o, "not_estimated", part_json(s->unestimated, s->cycles));
 	json_object_set_new(o, "low_confidence", part_json(s->doubtful, s->cycles));
@@ -281,19 +290,22 @@ json_t *why_sum_json(const struct culprit_sum *s)
 
 /* The program. */
 
-static void line(struct emit *e, const char *label, double min, double max, double whole,
-		 bool total)
+static void line(struct emit *e, const char *label, double v, double whole, bool total)
 {
-	char low[16], high[16];
+	char text[16];
 
-	fmt_percent(min / whole, low, sizeof(low));
-	fmt_percent(max / whole, high, sizeof(high));
-	if (total)
-		emit_line(e, "%-42s %7s", label, low);
-	else if (strcmp(low, high) == 0)
-		emit_line(e, "  %-34s %5s", label, low);
-	else
-		emit_line(e, "  %-34s %5s to %5s", label, low, high);
+	fmt_percent(v / whole, text, sizeof(text));
+	emit_line(e, total ? "%-42s %7s" : "  %-34s %5s", label, text);
+}
+
+static void culprit_line(struct emit *e, const struct culprit_sum *s, int c)
+{
+	char low[16], high[16], expected[16];
+
+	fmt_percent(s->min[c] / s->cycles, low, sizeof(low));
+	fmt_percent(s->max[c] / s->cycles, high, sizeof(high));
+	fmt_percent(s->expected[c] / s->cycles, expected, sizeof(expected));
+	emit_line(e, "  %-34s %5s (%s to %s)", culprit_words[c], expected, low, high);
 }
 
 static void print_sum(struct emit *e, const struct culprit_sum *s)
@@ -302,26 +314,23 @@ static void print_sum(struct emit *e, const struct culprit_sum *s)
 	double whole = s->cycles;
 
 	for (int i = 0; i < CULPRIT_N; i++)
-		order[i] = (struct ranked){ i, s->max[i] };
-	qsort(order, CULPRIT_N, sizeof(*order), by_max);
-	for (int i = 0; i < CULPRIT_N && order[i].max >= SHOWN / 10 * whole; i++) {
-		int c = order[i].culprit;
-
-		line(e, culprit_words[c], s->min[c], s->max[c], whole, false);
-	}
-	line(e, "unexplained", s->unexplained, s->unexplained, whole, false);
-	line(e, "dynamic stalls", s->stall, 0, whole, true);
-	line(e, "waiting for a result", s->fixed[SCHEDULE_DEPENDENCE],
-	     s->fixed[SCHEDULE_DEPENDENCE], whole, false);
-	line(e, "waiting for a unit", s->fixed[SCHEDULE_UNIT], s->fixed[SCHEDULE_UNIT], whole,
-	     false);
-	line(e, "long by itself", s->fixed[SCHEDULE_LATENCY], s->fixed[SCHEDULE_LATENCY], whole,
-	     false);
-	line(e, "static stalls", fixed_of(s), 0, whole, true);
-	line(e, "execution", s->ideal, 0, whole, true);
+		order[i] = (struct ranked){ i, s->max[i], s->expected[i] };
+	qsort(order, CULPRIT_N, sizeof(*order), by_expected);
+	for (int i = 0; i < CULPRIT_N; i++)
+		if (order[i].max >= SHOWN / 10 * whole)
+			culprit_line(e, s, order[i].culprit);
+	line(e, "unexplained", s->unexplained, whole, false);
+	if (s->raised >= SHOWN / 10 * whole)
+		line(e, "explained if it ran more often", s->raised, whole, false);
+	line(e, "dynamic stalls", s->stall, whole, true);
+	line(e, "waiting for a result", s->fixed[SCHEDULE_DEPENDENCE], whole, false);
+	line(e, "waiting for a unit", s->fixed[SCHEDULE_UNIT], whole, false);
+	line(e, "long by itself", s->fixed[SCHEDULE_LATENCY], whole, false);
+	line(e, "static stalls", fixed_of(s), whole, true);
+	line(e, "execution", s->ideal, whole, true);
 	if (s->unestimated > 0)
-		line(e, "executions not estimated", s->unestimated, 0, whole, true);
-	line(e, "less, where it ran faster than scheduled", -s->gain, 0, whole, true);
+		line(e, "executions not estimated", s->unestimated, whole, true);
+	line(e, "less, where it ran faster than scheduled", -s->gain, whole, true);
 	emit_line(e, "%-42s %7s", "all", "100.0");
 }
 
@@ -462,14 +471,13 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 	emit_line(&r->emit, "%s", "");
 	if (w->program.warning[0])
 		emit_footer(&r->emit, "%s", w->program.warning);
-	emit_footer(
-		&r->emit,
-		"A culprit has had between min and max of the time; several can share a stall, so "
-		"that maxima add up to more. Executions are estimates, of low confidence for "
-		"%s %% of it. Bounds are for: %s. `assay annotate PROCEDURE` names the "
-		"instructions at fault.",
-		fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)),
-		w->machine->name);
+	emit_footer(&r->emit,
+		    "Of a culprit: what is expected (the range that it lies in). Several can share "
+		    "a stall, so that maxima add up to more; what is expected adds up. Executions "
+		    "are estimates, of low confidence for %s %% of it. Bounds are for: %s. `assay "
+		    "annotate PROCEDURE` names the instructions at fault.",
+		    fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)),
+		    w->machine->name);
 }
 
 int why_print(struct reading *r, const struct why_options *o, struct err *err)

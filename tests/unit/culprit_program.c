@@ -42,8 +42,8 @@ static struct culprit_program made_up(void)
 						 .executions = 1e6,
 						 .cycles = 4096,
 						 .stall = 0.25 * i };
-		t->range[i] = (struct culprit_range){ 1, 2, 0x401000, i };
-		t->range[CULPRIT_N - 1] = (struct culprit_range){ 0, 0.5, 0, 0 };
+		t->range[i] = (struct culprit_range){ 1, 2, 1.5, 0x401000, i, 1 };
+		t->range[CULPRIT_N - 1] = (struct culprit_range){ 0, 0.5, 0.25, 0, 0, 0 };
 	}
 	return p;
 }

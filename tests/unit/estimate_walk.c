@@ -13,6 +13,7 @@
 #include "cfg/graph.h"
 #include "estimate/anchor.h"
 #include "estimate/estimate_priv.h"
+#include "observe/tallies.h"
 
 /*
  * Caller: 2 is a loop that runs ten times, then 3 or 4, then 5. Block 3 calls the other procedure, which is
@@ -165,22 +166,91 @@ static void nothing_observed_is_nothing_estimated(void **state)
 	estimate_fini(&e);
 }
 
-static void a_low_quantile_is_the_anchor(void **state)
+/* A sample is 1000 cycles, and 500 times the program's frequencies take 1.5 instructions a cycle. */
+static void sample(struct estimate *e, struct profile *p)
 {
-	struct estimate e = program(1, 1);
+	struct site *s;
 	struct err err = { 0 };
 
+	assert_int_equal(profile_init(p, &err), 0);
+	profile_run(p)->unit = strdup("cycles");
+	s = profile_site(p, (struct site_id){ .addr = 0x10 });
+	s->samples = 1000;
+	s->time = 1e6;
+	for (uint32_t b = 2; b < 6; b++)
+		e->proc[0].samples[b] = 100;
+	e->proc[1].samples[2] = 25.0 / 3;
+}
+
+/* An instruction of the callee counts that it ran 2000 times its frequency. */
+static void count(struct estimate *e, struct profile *p)
+{
+	struct cfg *g = &e->proc[1].g;
+	struct tally *t = tallies_get(p, (struct site_id){ .addr = 0x1000 });
+
+	*t = (struct tally){ .key = t->key, .hh = t->hh, .step = -2, .agreed = 1000, .seen = 1000 };
+	t->gaps[5] = (struct tally_gaps){ .n = 1000, .time = 1000000, .advance = 2 * 25 * 2000 };
+	g->insn = calloc(g->ninsns, sizeof(*g->insn));
+	e->range = calloc(1, sizeof(*e->range));
+	assert_true(g->insn && e->range);
+	g->insn[2] = (struct cfg_insn){ .addr = 0x1000, .len = 1 };
+	g->block[2].start = 0x1000;
+	g->block[2].end = 0x1001;
+	e->range[e->nranges++] =
+		(struct estimate_range){ .proc = 1, .start = 0x1000, .end = 0x1001 };
+}
+
+static bool is_near(double a, double b)
+{
+	return a > 0.95 * b && a < 1.05 * b;
+}
+
+static void a_low_quantile_is_the_anchor_where_nothing_counts(void **state)
+{
 	(void)state;
-	assert_int_equal(walk_estimate(&e, &err), 0);
-	for (uint32_t b = 2; b < 6; b++) { /* samples per cycle: all stall but one */
-		e.proc[0].samples[b] = 100;
-		e.proc[0].least[b] = 100 / ((b == 4 ? 2 : 10) * e.proc[0].block[b].f);
+	for (int few = 0; few < 2; few++) {
+		struct estimate e = program(1, 1);
+		struct err err = { 0 };
+		struct profile p;
+
+		assert_int_equal(profile_init(&p, &err), 0);
+		assert_int_equal(walk_estimate(&e, &err), 0);
+		for (uint32_t b = 2; b < 6; b++) { /* samples per cycle: all stall but one */
+			e.proc[0].samples[b] = 100;
+			e.proc[0].least[b] = 100 / ((b == 4 ? 2 : 10) * e.proc[0].block[b].f);
+		}
+		if (few) { /* that one has too few */
+			e.proc[0].samples[2] = 10000;
+			e.proc[0].least[2] = 10000 / (10 * e.proc[0].block[2].f);
+		}
+		assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+		assert_true(fabs(e.scale - (few ? 10 : 2)) < 1e-9);
+		profile_fini(&p);
+		estimate_fini(&e);
 	}
-	assert_true(fabs(anchor_ratio(&e) - 2) < 1e-9);
-	e.proc[0].samples[2] = 10000; /* that one has too few */
-	e.proc[0].least[2] = 10000 / (10 * e.proc[0].block[2].f);
-	assert_true(fabs(anchor_ratio(&e) - 10) < 1e-9);
-	estimate_fini(&e);
+}
+
+static void what_is_counted_is_spread_along_calls(void **state)
+{
+	static const struct site few = { .observed = 25, .windows = 25 };
+
+	(void)state;
+	for (int together = 0; together < 2; together++) {
+		struct estimate e = program(1, 1);
+		struct err err = { 0 };
+		struct profile p;
+
+		assert_int_equal(walk_estimate(&e, &err), 0);
+		sample(&e, &p);
+		count(&e, &p);
+		if (together) /* windows that saw the callee saw the caller */
+			e.proc[1].site[2] = &few;
+		assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+		assert_true(is_near(f(&e, 1, 2), 2000 * 25));
+		assert_true(is_near(f(&e, 0, 2), (together ? 2000 : 500) * 1000));
+		profile_fini(&p);
+		estimate_fini(&e);
+	}
 }
 
 static void a_cpus_name_may_tell_its_clock(void **state)
@@ -201,7 +271,8 @@ int main(void)
 		cmocka_unit_test(scale_makes_no_difference),
 		cmocka_unit_test(a_loop_without_an_end_stays_finite),
 		cmocka_unit_test(nothing_observed_is_nothing_estimated),
-		cmocka_unit_test(a_low_quantile_is_the_anchor),
+		cmocka_unit_test(a_low_quantile_is_the_anchor_where_nothing_counts),
+		cmocka_unit_test(what_is_counted_is_spread_along_calls),
 		cmocka_unit_test(a_cpus_name_may_tell_its_clock),
 	};
 
