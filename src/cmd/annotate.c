@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "report/annotate.h"
 #include "report/blocks.h"
@@ -9,8 +10,7 @@ static struct annotate_options o;
 static bool graph, dot;
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
-	  NULL },
+	READ_INPUT(in),
 	{ 0, "image", "GLOB", "only procedures of images whose name or path matches", OPT_STRING,
 	  &o.image, 0, 0, NULL },
 	{ 'f', "full", NULL, "all instructions, not only those around the hot ones", OPT_FLAG,
@@ -20,15 +20,24 @@ static const struct opt opts[] = {
 	{ 0, "cfg", NULL, "its control-flow graph, block by block", OPT_FLAG, &graph, 0, 0, NULL },
 	{ 0, "dot", NULL, "the same for Graphviz: | dot -Tsvg > graph.svg", OPT_FLAG, &dot, 0, 0,
 	  NULL },
-	{ 'w', "wide", NULL, "do not cut lines; all hot values", OPT_FLAG, &in.wide, 0, 0, NULL },
-	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
+	READ_WIDE(in, "do not cut lines; all hot values"),
+	READ_JSON(in),
 	{ 0 },
 };
 
+static void print(struct reading *r, struct err *err)
+{
+	if (graph || dot)
+		blocks_print(r,
+			     &(struct blocks_options){
+				     .procedure = o.procedure, .image = o.image, .dot = dot },
+			     err);
+	else
+		annotate_print(r, &o, err);
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
-	struct reading r;
-
 	if (argc > 1) {
 		err_set(err, ERR_USAGE, "annotate takes one procedure, but %d were given", argc);
 		return err->code;
@@ -38,63 +47,46 @@ static int run(int argc, char **argv, struct err *err)
 		return err->code;
 	}
 	o.procedure = argc ? argv[0] : NULL;
-	if (reading_open(&r, &in, err))
-		return err->code;
-	if (graph || dot)
-		blocks_print(&r,
-			     &(struct blocks_options){
-				     .procedure = o.procedure, .image = o.image, .dot = dot },
-			     err);
-	else
-		annotate_print(&r, &o, err);
-	reading_close(&r, err->code == 0);
-	return err->code;
+	return read_and_print(&in, print, err);
 }
 
 const struct verb cmd_annotate = {
 	.name = "annotate",
 	.summary = "one procedure, each instruction with its time, stalls and values",
 	.synopsis = "[PROC] [-i FILE] [--full | --cfg | --dot] [--json]",
-	.about =
-		"PROC is a procedure's name (C++ and Rust names as they are written, with or "
-		"without "
-		"parameters), a shell pattern, or an address in it such as 0x3a10. Without it, the "
-		"procedure with most time is shown.\n\n"
-		"Beside an instruction stand the values it kept producing: `rax:(98.9+-0.4% "
-		"0x3c8)` says "
-		"that rax was 0x3c8 in 98.9 % of the times that it was known, and how far that "
-		"share can "
-		"be trusted (95 %). load and store name the value in memory, addr its address, to "
-		"the "
-		"target of an indirect jump or call, rdi rsi rdx rcx r8 r9 the arguments at the "
-		"entry. "
-		"`known 83%` is added where a value could not be told in some of the observations. "
-		"`taken` is how often a branch was.\n\n"
-		"An instruction's samples are of the time it waited to retire: often the one "
-		"behind the slow one has them.\n\n"
-		"Of a sampled recording whose files are there, `runs` is an estimate of how often "
-		"an instruction was executed, `CPI` how many cycles each took; ~ marks one of "
-		"medium, ? one of low confidence. Above an instruction stands why: `static` is "
-		"what the order of the instructions takes by itself (llvm-mca tells), `stall` "
-		"cycles beyond that, with all that can have caused them: `D-cache 0.3-4.1 @401003` "
-		"says that of each execution's stall at least 0.3 and at most 4.1 cycles were for "
-		"misses of the load at 401003. Whatever is not shown to be innocent is listed; "
-		"what nothing explains is `unexplained`. docs/culprits.md has the rules. The first "
-		"time the whole program is analysed, which takes seconds for a large one; it is "
-		"kept in the recording.\n\n"
-		"Of an exact recording it shows how often each instruction was executed. Shares "
-		"are exact and have no bound, but where more different values came than the list "
-		"holds: then the bound is certain.\n\n"
-		"--cfg shows the control-flow graph instead: basic blocks, how each ends, and "
-		"where "
-		"control goes from there. Blocks (and edges) of one class run equally often, "
-		"whatever "
-		"the program does, but for calls that do not return, or return twice. Indirect "
-		"jumps "
-		"are followed through their tables, and by the targets that a recording with "
-		"values "
-		"has; where one goes is not always known: then edges are missing, it says so, and "
-		"each block has a class of its own. A block begins behind each call.",
+	.about = "PROC is a procedure's name (C++ and Rust names as they are written, with "
+		 "or without parameters), a shell pattern, or an address in it such as "
+		 "0x3a10. Without it, the procedure with most time is shown.\n\n"
+		 "Beside an instruction stand the values it kept producing: "
+		 "`rax:(98.9+-0.4% 0x3c8)` says that rax was 0x3c8 in 98.9 % of the times "
+		 "that it was known, and how far that share can be trusted (95 %). load and "
+		 "store name the value in memory, addr its address, to the target of an "
+		 "indirect jump or call, rdi rsi rdx rcx r8 r9 the arguments at the entry. "
+		 "`known 83%` is added where a value could not be told in some of the "
+		 "observations. `taken` is how often a branch was.\n\n"
+		 "An instruction's samples are of the time it waited to retire: often the "
+		 "one behind the slow one has them.\n\n"
+		 "Of a sampled recording whose files are there, `runs` is an estimate of "
+		 "how often an instruction was executed, `CPI` how many cycles each took; ~ "
+		 "marks one of medium, ? one of low confidence. Above an instruction stands "
+		 "why: `static` is what the order of the instructions takes by itself "
+		 "(llvm-mca tells), `stall` cycles beyond that, with all that can have "
+		 "caused them: `D-cache 0.3-4.1 @401003` says that of each execution's "
+		 "stall at least 0.3 and at most 4.1 cycles were for misses of the load at "
+		 "401003. Whatever is not shown to be innocent is listed; what nothing "
+		 "explains is `unexplained`. docs/culprits.md has the rules. The first time "
+		 "the whole program is analysed, which takes seconds for a large one; it is "
+		 "kept in the recording.\n\n"
+		 "Of an exact recording it shows how often each instruction was executed. "
+		 "Shares are exact and have no bound, but where more different values came "
+		 "than the list holds: then the bound is certain.\n\n"
+		 "--cfg shows the control-flow graph instead: basic blocks, how each ends, "
+		 "and where control goes from there. Blocks (and edges) of one class run "
+		 "equally often, whatever the program does, but for calls that do not "
+		 "return, or return twice. Indirect jumps are followed through their "
+		 "tables, and by the targets that a recording with values has; where one "
+		 "goes is not always known: then edges are missing, it says so, and each "
+		 "block has a class of its own. A block begins behind each call.",
 	.examples =
 		"assay annotate\n"
 		"assay annotate longest_match\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "report/calls.h"
 
@@ -7,32 +8,29 @@ static struct reading_options in = { .verb = "calls", .input = "assay.db", .warn
 static struct calls_options o = { .n = 20 };
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
-	  NULL },
+	READ_INPUT(in),
 	{ 'n', "rows", "N", "rows of each table (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9,
 	  NULL },
 	{ 0, "image", "GLOB", "only procedures, or calls, of images whose name or path matches",
 	  OPT_STRING, &o.image, 0, 0, NULL },
-	{ 'w', "wide", NULL, "do not cut long names; all hot values", OPT_FLAG, &in.wide, 0, 0,
-	  NULL },
-	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
+	READ_WIDE(in, "do not cut long names; all hot values"),
+	READ_JSON(in),
 	{ 0 },
 };
 
+static void print(struct reading *r, struct err *err)
+{
+	calls_print(r, &o, err);
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
-	struct reading r;
-
 	if (argc > 1) {
 		err_set(err, ERR_USAGE, "calls takes one procedure, but %d were given", argc);
 		return err->code;
 	}
 	o.procedure = argc ? argv[0] : NULL;
-	if (reading_open(&r, &in, err))
-		return err->code;
-	calls_print(&r, &o, err);
-	reading_close(&r, err->code == 0);
-	return err->code;
+	return read_and_print(&in, print, err);
 }
 
 const struct verb cmd_calls = {
@@ -48,7 +46,7 @@ const struct verb cmd_calls = {
 		 "stub, NAME@plt, whose jump is such a one.\n\n"
 		 "Of a sampled recording, calls are those that windows show, and values those that "
 		 "they could know; windows are weighted by time. Exact recordings count all calls; "
-		 "--observe values adds the arguments, not the results.",
+		 "--observe calls adds arguments and results, values the arguments alone.",
 	.examples = "assay calls\n"
 		    "assay calls longest_match\n"
 		    "assay calls malloc --image 'libc*' -n 5\n"

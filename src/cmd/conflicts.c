@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "report/conflicts.h"
 
@@ -7,8 +8,7 @@ static struct reading_options in = { .verb = "conflicts", .input = "assay.db", .
 static struct conflicts_options o = { .n = 20, .min_share = 0.01 };
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
-	  NULL },
+	READ_INPUT(in),
 	{ 'n', "rows", "N", "how many (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9, NULL },
 	{ 0, "kind", "KIND", "only these, with commas between (default: all, in this order)",
 	  OPT_CHOICES, &o.kinds, 0, 0, CONFLICTS_KINDS },
@@ -18,44 +18,44 @@ static const struct opt opts[] = {
 	  OPT_STRING, &o.image, 0, 0, NULL },
 	{ 0, "procedure", "PROC", "only loads and stores of this procedure, as annotate takes it",
 	  OPT_STRING, &o.procedure, 0, 0, NULL },
-	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &in.wide, 0, 0, NULL },
-	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
+	READ_WIDE(in, "do not cut long names"),
+	READ_JSON(in),
 	{ 0 },
 };
 
+static void print(struct reading *r, struct err *err)
+{
+	conflicts_print(r, &o, err);
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
-	struct reading r;
-
 	if (argc) {
-		err_set(err, ERR_USAGE, "conflicts takes no operands, but '%s' was given", argv[0]);
+		read_no_operands(&in, argv[0], err);
 		err_hint(err, "--procedure %s shows that procedure's", argv[0]);
 		return err->code;
 	}
-	if (reading_open(&r, &in, err))
-		return err->code;
-	conflicts_print(&r, &o, err);
-	reading_close(&r, err->code == 0);
-	return err->code;
+	return read_and_print(&in, print, err);
 }
 
 const struct verb cmd_conflicts = {
 	.name = "conflicts",
 	.summary = "loads that meet earlier stores: forwarded, failing, aliased",
 	.synopsis = "[-i FILE] [-n N] [--kind KIND] [--json]",
-	.about =
-		"Lists pairs of a load and the store that it meets: the youngest one of the same "
-		"thread that overlaps it, not more than a distance of instructions before (record "
-		"--distance). Where the store has all that is loaded (full) the CPU forwards it; "
-		"where it has a part (partial) the load waits until the store is in the cache, a "
-		"dozen cycles or more. Where a younger store has the same address but for bits 12 "
-		"and up (alias), a CPU that compares 12 bits waits in vain.\n\n"
-		"Worst kinds come first, within each those with most time at the load. Shares are "
-		"of the load's executions. Left out are string instructions, accesses of calls and "
-		"returns to the stack, and instructions with several memory operands.\n\n"
-		"Windows show what fits into half of them. Exact recordings have all, "
-		"with record --exact --observe conflicts. A store whose address is late is not "
-		"told from others.",
+	.about = "Lists pairs of a load and the store that it meets: the youngest one of "
+		 "the same thread that overlaps it, not more than a distance of "
+		 "instructions before (record --distance). Where the store has all that is "
+		 "loaded (full) the CPU forwards it; where it has a part (partial) the load "
+		 "waits until the store is in the cache, a dozen cycles or more. Where a "
+		 "younger store has the same address but for bits 12 and up (alias), a CPU "
+		 "that compares 12 bits waits in vain.\n\n"
+		 "Worst kinds come first, within each those with most time at the load. "
+		 "Shares are of the load's executions. Left out are string instructions, "
+		 "accesses of calls and returns to the stack, and instructions with several "
+		 "memory operands.\n\n"
+		 "Windows show what fits into half of them. Exact recordings have all, with "
+		 "record --exact --observe conflicts. A store whose address is late is not "
+		 "told from others.",
 	.examples = "assay conflicts\n"
 		    "assay conflicts --kind partial,alias\n"
 		    "assay conflicts --procedure memcpy -n 0\n"

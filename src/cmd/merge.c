@@ -71,13 +71,11 @@ const struct verb cmd_merge = {
 	.name = "merge",
 	.summary = "add recordings up",
 	.synopsis = "-o OUT FILE...",
-	.about = "Everything in a recording is additive: the sum of several is what one recording "
-		 "of all "
-		 "the runs would have said. Images are matched by build-id and path. The sum may "
-		 "be one of "
-		 "the recordings: it is read before it is written. Exact recordings and sampled "
-		 "ones do "
-		 "not add up: those count executions, these samples.",
+	.about = "Everything in a recording is additive: the sum of several is what one "
+		 "recording of all the runs would have said. Images are matched by build-id "
+		 "and path. The sum may be one of the recordings: it is read before it is "
+		 "written. Exact recordings and sampled ones do not add up: those count "
+		 "executions, these samples.",
 	.examples = "assay merge -o all.db monday.db tuesday.db\n"
 		    "assay report -i all.db\n",
 	.opts = opts,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "report/times.h"
 #include "report/why.h"
@@ -9,8 +10,7 @@ static struct times_options o = { .n = 20 };
 static bool why;
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
-	  NULL },
+	READ_INPUT(in),
 	{ 'n', "rows", "N", "rows of each table (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9,
 	  NULL },
 	{ 0, "by", "WHAT", "image, procedure or line (default: images, then procedures)",
@@ -19,17 +19,23 @@ static const struct opt opts[] = {
 	  &o.image, 0, 0, NULL },
 	{ 0, "why", NULL, "what the time was spent on: stalls, and what may have caused them",
 	  OPT_FLAG, &why, 0, 0, NULL },
-	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &in.wide, 0, 0, NULL },
-	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
+	READ_WIDE(in, "do not cut long names"),
+	READ_JSON(in),
 	{ 0 },
 };
 
+static void print(struct reading *r, struct err *err)
+{
+	if (why)
+		why_print(r, &(struct why_options){ .image = o.image, .n = o.n }, err);
+	else
+		times_print(r, &o, err);
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
-	struct reading r;
-
 	if (argc) {
-		err_set(err, ERR_USAGE, "report takes no operands, but '%s' was given", argv[0]);
+		read_no_operands(&in, argv[0], err);
 		err_hint(err, "-i FILE names a recording; `assay annotate %s` shows a procedure",
 			 argv[0]);
 		return err->code;
@@ -38,37 +44,29 @@ static int run(int argc, char **argv, struct err *err)
 		err_set(err, ERR_USAGE, "--why is by procedure, not by %s", o.by);
 		return err->code;
 	}
-	if (reading_open(&r, &in, err))
-		return err->code;
-	if (why)
-		why_print(&r, &(struct why_options){ .image = o.image, .n = o.n }, err);
-	else
-		times_print(&r, &o, err);
-	reading_close(&r, err->code == 0);
-	return err->code;
+	return read_and_print(&in, print, err);
 }
 
 const struct verb cmd_report = {
 	.name = "report",
 	.summary = "where the time went: images, procedures, lines",
 	.synopsis = "[-i FILE] [--by WHAT | --why] [-n N] [--json]",
-	.about =
-		"Time is counted in samples; the share of each row is followed by the bound "
-		"within which "
-		"the true share lies with 95 % confidence, as far as sampling is to blame. Kernel "
-		"procedures stand under [kernel]. Code of a stripped file is named sub_ADDRESS "
-		"where "
-		"unwind information tells procedures apart, else [stripped].\n\n"
-		"Of an exact recording it lists executed instructions instead, all of them "
-		"counted: without bounds, and without the kernel.\n\n"
-		"--by line needs the recorded files, unchanged, and their debug information.\n\n"
-		"--why says what the time of a sampled recording was spent on, of the program and "
-		"of "
-		"each procedure: execution; static stalls, which the order of its instructions "
-		"causes by itself (llvm-mca tells); dynamic stalls, beyond that, with all that can "
-		"have caused them, each within a range: whatever is not shown to be innocent is "
-		"listed, and what nothing explains is unexplained. The analysis is kept in the "
-		"recording, so that asking again is quick. docs/culprits.md has the rules.",
+	.about = "Time is counted in samples; the share of each row is followed by the "
+		 "bound within which the true share lies with 95 % confidence, as far as "
+		 "sampling is to blame. Kernel procedures stand under [kernel]. Code of a "
+		 "stripped file is named sub_ADDRESS where unwind information tells "
+		 "procedures apart, else [stripped].\n\n"
+		 "Of an exact recording it lists executed instructions instead, all of them "
+		 "counted: without bounds, and without the kernel.\n\n"
+		 "--by line needs the recorded files, unchanged, and their debug "
+		 "information.\n\n"
+		 "--why says what the time of a sampled recording was spent on, of the "
+		 "program and of each procedure: execution; static stalls, which the order "
+		 "of its instructions causes by itself (llvm-mca tells); dynamic stalls, "
+		 "beyond that, with all that can have caused them, each within a range: "
+		 "whatever is not shown to be innocent is listed, and what nothing explains "
+		 "is unexplained. The analysis is kept in the recording, so that asking "
+		 "again is quick. docs/culprits.md has the rules.",
 	.examples = "assay report\n"
 		    "assay report --by line -n 10\n"
 		    "assay report --image 'libc*' -n 0\n"

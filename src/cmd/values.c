@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "report/values.h"
 
@@ -7,8 +8,7 @@ static struct reading_options in = { .verb = "values", .input = "assay.db", .war
 static struct values_options o = { .n = 20, .min_share = 0.5 };
 
 static const struct opt opts[] = {
-	{ 'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &in.input, 0, 0,
-	  NULL },
+	READ_INPUT(in),
 	{ 'n', "rows", "N", "how many (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9, NULL },
 	{ 0, "operand", "WHAT", "only these (default: load, result, argument, return)", OPT_CHOICE,
 	  &o.operand, 0, 0, VALUES_OPERANDS },
@@ -20,46 +20,41 @@ static const struct opt opts[] = {
 	  &o.procedure, 0, 0, NULL },
 	{ 0, "all", NULL, "constants, the stack's, what follows from others, too", OPT_FLAG, &o.all,
 	  0, 0, NULL },
-	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &in.wide, 0, 0, NULL },
-	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &in.json, 0, 0, NULL },
+	READ_WIDE(in, "do not cut long names"),
+	READ_JSON(in),
 	{ 0 },
 };
 
+static void print(struct reading *r, struct err *err)
+{
+	values_print(r, &o, err);
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
-	struct reading r;
-
 	if (argc) {
-		err_set(err, ERR_USAGE, "values takes no operands, but '%s' was given", argv[0]);
+		read_no_operands(&in, argv[0], err);
 		err_hint(err, "--procedure %s shows that procedure's", argv[0]);
 		return err->code;
 	}
-	if (reading_open(&r, &in, err))
-		return err->code;
-	values_print(&r, &o, err);
-	reading_close(&r, err->code == 0);
-	return err->code;
+	return read_and_print(&in, print, err);
 }
 
 const struct verb cmd_values = {
 	.name = "values",
 	.summary = "semi-invariant loads, arguments, results: what to specialise",
 	.synopsis = "[-i FILE] [-n N] [--operand WHAT] [--min-share S] [--json]",
-	.about = "Lists values that an instruction, or a procedure's argument, has most of the "
-		 "time; the "
-		 "one that could save most stands first: the time at the instruction and those "
-		 "that depend "
-		 "on its value within the procedure, times the lower 95 % limit of the value's "
-		 "share. Left "
-		 "out are constants by construction, what belongs to the stack, arguments that "
-		 "nothing "
-		 "reads, and results that follow from an invariant above them.\n\n"
-		 "Windows begin where time is spent, and are weighed for that. Shares within one "
-		 "site are estimates; how often two sites "
-		 "were observed does not compare how often they run.\n\n"
-		 "Of an exact recording (--observe values), the instructions executed there take "
-		 "the "
-		 "place of time, and shares are exact.",
+	.about = "Lists values that an instruction, or a procedure's argument, has most of "
+		 "the time; the one that could save most stands first: the time at the "
+		 "instruction and those that depend on its value within the procedure, "
+		 "times the lower 95 % limit of the value's share. Left out are constants "
+		 "by construction, what belongs to the stack, arguments that nothing reads, "
+		 "and results that follow from an invariant above them.\n\n"
+		 "Windows begin where time is spent, and are weighed for that. Shares "
+		 "within one site are estimates; how often two sites were observed does not "
+		 "compare how often they run.\n\n"
+		 "Of an exact recording (--observe values), the instructions executed there "
+		 "take the place of time, and shares are exact.",
 	.examples = "assay values\n"
 		    "assay values --operand argument --min-share 0.9\n"
 		    "assay values --procedure longest_match\n"
