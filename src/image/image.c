@@ -161,7 +161,7 @@ bool image_section_at(const struct image *im, uint64_t addr, uint64_t *start, ui
 	while ((scn = elf_nextscn(im->file.elf, scn))) {
 		const Elf64_Shdr *sh = elf64_getshdr(scn);
 
-		if (!sh || !(sh->sh_flags & SHF_EXECINSTR) ||
+		if (!sh || !(sh->sh_flags & SHF_EXECINSTR) || !sh->sh_size ||
 		    sh->sh_addr + sh->sh_size < sh->sh_addr || sh->sh_addr + sh->sh_size <= addr ||
 		    (found && sh->sh_addr >= *start))
 			continue;
