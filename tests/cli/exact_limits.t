@@ -143,7 +143,7 @@ for what in counts values lines; do
 		sh -c 'echo >pid; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo "$i" >ended' 2>err &
 	soon [ -s pid ]
 	{ kill -KILL $! && wait $!; } 2>/dev/null
-	for _ in {1..100}; do [ ! -s ended ] || break; sleep 0.1; done
+	soon [ -s ended ]
 	is "kill -9 of the recorder, $what: the program goes on to its end" "$(cat ended)" 20000
 	run "$ASSAY" info -i killed.db
 	like "… what it left is a recording" "$status" '^[03]$'

@@ -66,18 +66,19 @@ is "programs killed at random: their status, recordings that can be read and hol
 wrong=0 began=0
 for ((i = 0; i < ROUNDS / 8; i++)); do
 	what=(counts values)
-	rm -f began ended killed.db
+	rm -f began.* ended.* killed.db
 	"$ASSAY" record --exact --observe "${what[i % 2]}" -q -o killed.db -- \
-		sh -c ': >began; i=0; while [ $i -lt 6000 ]; do i=$((i + 1)); done; (exit 7); echo "$i $?" >ended' 2>err &
+		sh -c ': >began.$0; i=0; while [ $i -lt 6000 ]; do i=$((i + 1)); done; (exit 7); echo "$i $?" >ended.$0' $i 2>err &
 	sleep "0.0$((RANDOM % 90 + 10))"
 	{ kill -KILL $! && wait $!; } 2>/dev/null
-	for ((k = 0; k < 200; k++)); do
-		[ ! -s ended ] || break
-		[ -e began ] || [ $k -lt 20 ] || break # the recorder had not come to start it
+	for ((k = 0; k < 20; k++)); do
+		[ ! -e began.$i ] || break
 		sleep 0.05
 	done
-	[ ! -e began ] || began=$((began + 1))
-	[ ! -e began ] || [ "$(cat ended 2>/dev/null)" = "6000 7" ] || wrong=$((wrong + 1))
+	[ -e began.$i ] || continue # the recorder had not come to start it
+	began=$((began + 1))
+	soon [ -s ended.$i ]
+	[ "$(cat ended.$i 2>/dev/null)" = "6000 7" ] || wrong=$((wrong + 1))
 done
 is "recorders killed at random: the program, $began of $((ROUNDS / 8)) times begun, goes on to its end" "$wrong" 0
 done_testing
