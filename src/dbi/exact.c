@@ -202,6 +202,7 @@ static void release(struct exact *e, struct process *p)
 	p->nway = p->way_room = 0;
 	p->cut = NULL;
 	p->sink = NULL;
+	p->sinks = 0;
 	p->sink_room = NULL;
 	p->nblock = p->room = 0;
 	p->nthread = p->ncut = 0;
@@ -397,16 +398,14 @@ static bool add_block(struct process *p, struct code_block *b, bool inverted, bo
 
 		if (!widen(&p->block, room, sizeof(struct code_block *)) ||
 		    !widen(&p->inverted, room, sizeof(*p->inverted)) ||
-		    (streams && (!widen(&p->sink, room, sizeof(*p->sink)) ||
+		    (streams && (!streams_widen(p, 2 * room) ||
 				 !widen(&p->sink_room, room, sizeof(*p->sink_room)))))
 			return false;
 		p->room = room;
 	}
 	p->inverted[p->nblock] = inverted;
-	if (streams) {
-		p->sink[p->nblock] = (struct sink){ 0 };
+	if (streams)
 		p->sink_room[p->nblock] = (struct sink_room){ 0 };
-	}
 	p->block[p->nblock++] = b;
 	return true;
 }

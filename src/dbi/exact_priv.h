@@ -54,7 +54,11 @@ struct field {
 /* Executions of a block that wait until there are enough of them to be looked at together: its words, one
  * execution after the other. Small: there is one for each block, and they are used all over. */
 struct sink {
-	uint64_t *at, *end; /* room from one to the other */
+	uint64_t *at; /* the next one goes there */
+	uint32_t
+		head; /* all of them have it in the stream, and nothing else does; 0: there is no room yet */
+	uint32_t
+		end; /* where the room ends, that address's lower half: each of them takes the same part of it */
 };
 struct sink_room { /* … its memory */
 	uint64_t *start;
@@ -105,7 +109,8 @@ struct process {
 	struct exact_log *log;	      /* the chunk, mapped, or NULL */
 	uint64_t chunk, pos, bytes;   /* how far its log was read: chunk, in it, in all */
 	struct code_block **block;
-	struct sink *sink;
+	struct sink *sink; /* by number + 1, as heads have it */
+	uint32_t sinks;	   /* a power of two, more than there are blocks */
 	struct sink_room *sink_room;
 	bool *inverted;
 	uint32_t nblock, room;
@@ -201,6 +206,8 @@ void streams_free_block(struct code_block *b);
 /* An exit has the first of its block's. */
 int streams_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
 		 struct err *err);
+/* Sinks for so many blocks, less one; a power of two. */
+bool streams_widen(struct process *p, uint32_t n);
 /* Counted: executions of the block's instructions from one on, up to another. */
 void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n);
 /* Takes what is in the process's streams; `last`: halves that are not full too. */

@@ -14,11 +14,12 @@
 #include "dbi/exact_priv.h"
 #include "observe/calls.h"
 
-#define BATCH 256		 /* executions of a full sink */
-#define SINKS_SIZE (512ul << 20) /* of all that are not first ones */
-#define COPIED 4		 /* words at a time */
-#define AHEAD 256		 /* words that are asked for */
-#define LINE 8			 /* words of a line of the cache */
+#define BATCH 256		      /* executions of a full sink */
+#define SINKS_SIZE (512ul << 20)      /* of all that are not first ones */
+#define COPIED 4		      /* words at a time */
+#define AHEAD 256		      /* words that are asked for */
+#define LINE 8			      /* words of a line of the cache */
+#define LONGEST (1 + EXACT_WORDS_MAX) /* words of an execution */
 
 /* What is copied at once, in a register where the CPU has one so wide. */
 typedef uint64_t copied_words __attribute__((vector_size(8 * COPIED), aligned(8), may_alias));
@@ -280,9 +281,27 @@ static const struct size {
 #define OFTEN 2 /* the first size that lies in the memory for what runs often */
 _Static_assert(sizeof(sizes) / sizeof(sizes[0]) == OFTEN + EXACT_OFTEN_SIZES, "");
 
+bool streams_widen(struct process *p, uint32_t n)
+{
+	struct sink *s = realloc(p->sink, n * sizeof(*s));
+
+	if (!s)
+		return false;
+	memset(s + p->sinks, 0, (n - p->sinks) * sizeof(*s));
+	s[0].head = ~0u; /* of block 0, which there is none of */
+	p->sink = s;
+	p->sinks = n;
+	return true;
+}
+
+static uint32_t low(const uint64_t *at)
+{
+	return (uint32_t)(uintptr_t)at;
+}
+
 static int empty(struct exact *e, struct process *p, uint32_t id)
 {
-	struct sink *s = &p->sink[id];
+	struct sink *s = &p->sink[id + 1];
 	struct sink_room *r = &p->sink_room[id];
 	size_t n = r->start ? (size_t)(s->at - r->start) : 0;
 
@@ -335,7 +354,7 @@ static void free_room(struct exact *e, struct process *p, uint32_t id)
 	} else {
 		free(r->start);
 	}
-	p->sink[id] = (struct sink){ 0 };
+	p->sink[id + 1] = (struct sink){ 0 };
 	*r = (struct sink_room){ 0 };
 }
 
@@ -343,7 +362,7 @@ static void free_room(struct exact *e, struct process *p, uint32_t id)
 static int make_room(struct exact *e, struct process *p, uint32_t id)
 {
 	struct sink_room *r = &p->sink_room[id];
-	unsigned size = r->size + 1u;
+	unsigned size = r->size + 1u, words = p->block[id]->words;
 	size_t n;
 	uint64_t *room;
 
@@ -351,16 +370,15 @@ static int make_room(struct exact *e, struct process *p, uint32_t id)
 		return -1;
 	if (size == sizeof(sizes) / sizeof(sizes[0]) || r->emptied < sizes[r->size].times)
 		return 0;
-	n = sizes[size].room * (size_t)p->block[id]->words;
-	room = size >= OFTEN ? often_room(e, size, p->block[id]->words)
-			     : malloc((n + COPIED) * sizeof(*room));
+	n = sizes[size].room * (size_t)words;
+	room = size >= OFTEN ? often_room(e, size, words) : malloc((n + COPIED) * sizeof(*room));
 	if (!room)
 		return size >= OFTEN ? 0 : -1;
 	free_room(e, p, id);
-	p->sink[id] = (struct sink){ room, room + n };
-	*r = (struct sink_room){ .start = room,
-				 .words = p->block[id]->words,
-				 .size = (uint8_t)size };
+	p->sink[id + 1] = (struct sink){ .at = room,
+					 .head = (id + 1) | words << EXACT_HEAD_BLOCKS,
+					 .end = low(room + n) };
+	*r = (struct sink_room){ .start = room, .words = (uint16_t)words, .size = (uint8_t)size };
 	return 0;
 }
 
@@ -406,8 +424,8 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 	}
 	if (words != p->block[id]->words || !words)
 		return exact_bad(err);
-	s = &p->sink[id];
-	if ((size_t)(s->end - s->at) < words && make_room(e, p, id))
+	s = &p->sink[id + 1];
+	if ((!s->head || low(s->at) == s->end) && make_room(e, p, id))
 		return exact_no_memory(err);
 	memcpy(s->at, w, words * sizeof(*w));
 	s->at += words;
@@ -415,10 +433,11 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 }
 
 /*
- * Executions that are simply to be copied into a sink with room, as many as follow each other: returns where they
- * end. Each word is read once: the program can change them meanwhile. What is copied beyond an execution is
- * overwritten by the next one, or lies in what a sink has beyond its end. The line after is asked for, since sinks
- * are not in the cache when it is their turn.
+ * Executions that are simply to be copied into a sink with room, as many as follow each other and begin before `end`,
+ * behind which there is room for one: returns where they end. Each word is read once: the program can change them
+ * meanwhile. A sink knows the only head that it takes, so that nothing else need be looked at. What is copied beyond
+ * an execution is overwritten by the next one, or lies in what a sink has beyond its end. The line after is asked for,
+ * since sinks are not in the cache when it is their turn.
  *
  * Where the next head lies is told by this one; but a branch to code for so many words is predicted, as the program's
  * own branches are, so that the next head is read before this one has come.
@@ -426,35 +445,35 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 #define COPY_ONE(n, type) \
 	case n: \
 		*(type *)to = *(const type *)(w + 1); \
+		s->at = to + (n); \
 		w += 1 + (n); \
 		__asm__("" : "+r"(w)); \
 		break
 static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct sink *sinks,
-									uint32_t nblock,
+									uint32_t n,
 									const uint64_t *w,
 									const uint64_t *end)
 {
+	const uint32_t mask = n - 1;
+
 	while (w < end) {
 		uint64_t head = __atomic_load_n(w, __ATOMIC_RELAXED);
-		uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
-		size_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
-		struct sink *s = &sinks[id];
-		uint64_t *to;
+		struct sink *s = &sinks[head & mask];
+		uint64_t *to = s->at;
+		size_t words;
 
-		if (head >> 31 || id >= nblock)
+		if (head != s->head || low(to) == s->end)
 			break;
-		to = s->at;
-		if ((size_t)(s->end - to) <= words - 1 || words >= (size_t)(end - w))
-			break;
+		words = (uint32_t)head >> EXACT_HEAD_BLOCKS;
 		__builtin_prefetch(w + AHEAD);
 		__builtin_prefetch(to + LINE, 1);
-		s->at = to + words;
 		switch (words) {
 			COPY_ONE(1, one_word);
 			COPY_ONE(2, two_words);
 			COPY_ONE(3, copied_words);
 			COPY_ONE(4, copied_words);
 		default:
+			s->at = to + words;
 			for (size_t j = 0; j < words; j += COPIED)
 				*(copied_words *)(to + j) = *(const copied_words *)(w + 1 + j);
 			w += 1 + words;
@@ -464,18 +483,17 @@ static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct s
 }
 #undef COPY_ONE
 
-static const uint64_t *copy_plain(struct sink *sinks, uint32_t nblock, const uint64_t *w,
+static const uint64_t *copy_plain(struct sink *sinks, uint32_t n, const uint64_t *w,
 				  const uint64_t *end)
 {
-	return copy_whole(sinks, nblock, w, end);
+	return copy_whole(sinks, n, w, end);
 }
 
-__attribute__((target("avx"))) static const uint64_t *copy_vectors(struct sink *sinks,
-								   uint32_t nblock,
+__attribute__((target("avx"))) static const uint64_t *copy_vectors(struct sink *sinks, uint32_t n,
 								   const uint64_t *w,
 								   const uint64_t *end)
 {
-	return copy_whole(sinks, nblock, w, end);
+	return copy_whole(sinks, n, w, end);
 }
 
 /* Executions, complete ones. */
@@ -483,12 +501,13 @@ static int take_words(struct exact *e, struct process *p, const uint64_t *w, siz
 		      struct err *err)
 {
 	const bool vectors = __builtin_cpu_supports("avx");
-	const uint64_t *end = w + n;
+	const uint64_t *end = w + n, *last = n < LONGEST ? w : end - LONGEST;
 
 	for (;;) {
 		int odd;
 
-		w = (vectors ? copy_vectors : copy_plain)(p->sink, p->nblock, w, end);
+		if (w < last)
+			w = (vectors ? copy_vectors : copy_plain)(p->sink, p->sinks, w, last);
 		if (w >= end)
 			return 0;
 		odd = take_odd(e, p, __atomic_load_n(w, __ATOMIC_RELAXED), w + 1,
