@@ -13,6 +13,7 @@
 
 #include "dbi/exact_priv.h"
 #include "observe/calls.h"
+#include "sketch/batch_scan.h"
 
 #define BATCH 256		      /* executions of a full sink */
 #define SINKS_SIZE (512ul << 20)      /* of all that are not first ones */
@@ -20,6 +21,8 @@
 #define AHEAD 256		      /* words that are asked for */
 #define LINE 8			      /* words of a line of the cache */
 #define LONGEST (1 + EXACT_WORDS_MAX) /* words of an execution */
+#define TURNED 4		      /* of them, from which on columns are made eight at once */
+_Static_assert(BATCH <= SCAN_MAX, "");
 
 /* What is copied at once, in a register where the CPU has one so wide. */
 typedef uint64_t copied_words __attribute__((vector_size(8 * COPIED), aligned(8), may_alias));
@@ -237,6 +240,10 @@ static void gather(uint64_t *v, const uint64_t *words, unsigned stride, unsigned
 	unsigned shift = from == EXACT_HIGH ? 8 : 0, i = 0;
 	uint64_t mask = from == 64 ? ~0ull : from == EXACT_HIGH ? 0xff : (1ull << from) - 1;
 
+	if (stride == 1) {
+		scan_narrow(v, words, n, shift, mask);
+		return;
+	}
 	for (; i + 4 <= n; i += 4, words += 4 * (size_t)stride) {
 		v[i] = words[0] >> shift & mask;
 		v[i + 1] = words[stride] >> shift & mask;
@@ -251,23 +258,38 @@ static void gather(uint64_t *v, const uint64_t *words, unsigned stride, unsigned
 static int take_batch(struct exact *e, const struct process *p, struct code_block *b,
 		      const uint64_t *words, unsigned n)
 {
-	uint64_t v[BATCH];
+	uint64_t v[BATCH], side[SCAN_COLUMNS][SCAN_MAX];
+	unsigned turned = ~0u; /* of the words, eight each, those that lie side by side now */
 
 	if (b->indirect && add_by_target(e, p, b, words, n))
 		return -1;
 	for (unsigned i = 0; i < b->ncolumn; i++)
 		__builtin_prefetch(b->column[i].hot);
+	if (b->ncolumn && b->column[0].hot)
+		hot_expect(b->column[0].hot);
 	for (unsigned i = 0; i < b->ncolumn; i++) {
 		struct column *c = &b->column[i];
-		bool as_it_is = b->words == 1 && c->from == 64;
+		unsigned group = c->word / SCAN_COLUMNS;
+		const uint64_t *from = words + c->word;
+		unsigned stride = b->words;
 
-		if (!i && c->hot)
-			hot_expect(c->hot);
 		if (i + 1u < b->ncolumn && c[1].hot)
 			hot_expect(c[1].hot);
-		if (!as_it_is)
-			gather(v, words + c->word, b->words, n, c->from);
-		if (hot_of(e->profile, &c->hot) || hot_add_many(c->hot, as_it_is ? words : v, n))
+		if (b->words >= TURNED && group != turned) {
+			unsigned first = group * SCAN_COLUMNS;
+
+			if (scan_turn(side, words + first, b->words, b->words - first, n))
+				turned = group;
+		}
+		if (group == turned) {
+			from = side[c->word % SCAN_COLUMNS];
+			stride = 1;
+		}
+		if (stride != 1 || c->from != 64) {
+			gather(v, from, stride, n, c->from);
+			from = v;
+		}
+		if (hot_of(e->profile, &c->hot) || hot_add_many(c->hot, from, n))
 			return -1;
 	}
 	return 0;
@@ -316,7 +338,7 @@ static int empty(struct exact *e, struct process *p, uint32_t id)
 static uint64_t *often_room(struct exact *e, unsigned size, unsigned words)
 {
 	struct sink_free **f = &e->sinks_free[size - OFTEN][words];
-	size_t n = ((sizes[size].room * (size_t)words + COPIED) * sizeof(uint64_t) + 63) & ~63ul;
+	size_t n = ((sizes[size].room * (size_t)words + LINE) * sizeof(uint64_t) + 63) & ~63ul;
 	char *at;
 
 	if (*f) {
@@ -371,7 +393,7 @@ static int make_room(struct exact *e, struct process *p, uint32_t id)
 	if (size == sizeof(sizes) / sizeof(sizes[0]) || r->emptied < sizes[r->size].times)
 		return 0;
 	n = sizes[size].room * (size_t)words;
-	room = size >= OFTEN ? often_room(e, size, words) : malloc((n + COPIED) * sizeof(*room));
+	room = size >= OFTEN ? often_room(e, size, words) : malloc((n + LINE) * sizeof(*room));
 	if (!room)
 		return size >= OFTEN ? 0 : -1;
 	free_room(e, p, id);
@@ -474,8 +496,12 @@ static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct s
 			COPY_ONE(4, copied_words);
 		default:
 			s->at = to + words;
-			for (size_t j = 0; j < words; j += COPIED)
+			for (size_t j = 0; j < words; j += LINE) {
+				__builtin_prefetch(to + words + LINE + j, 1);
 				*(copied_words *)(to + j) = *(const copied_words *)(w + 1 + j);
+				*(copied_words *)(to + j + COPIED) =
+					*(const copied_words *)(w + 1 + j + COPIED);
+			}
 			w += 1 + words;
 		}
 	}

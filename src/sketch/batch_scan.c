@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define DIFFER_FROM 64 /* values */
+#define TURN_AHEAD 16  /* rows that are asked for */
 
 static bool vectors(void)
 {
@@ -239,4 +240,90 @@ bool scan_differ(const uint64_t *v, unsigned n)
 	if (vectors())
 		return differ_vectors(v, n, rises);
 	return (v[2] > v[1]) == rises && (v[3] > v[2]) == rises && differ_plain(v, n, rises);
+}
+
+static void narrow_plain(uint64_t *to, const uint64_t *v, unsigned n, unsigned shift, uint64_t mask)
+{
+	for (unsigned i = 0; i < n; i++)
+		to[i] = v[i] >> shift & mask;
+}
+
+__attribute__((target("avx512f"))) static void narrow_vectors(uint64_t *to, const uint64_t *v,
+							      unsigned n, unsigned shift,
+							      uint64_t mask)
+{
+	__m512i in = _mm512_set1_epi64((long long)mask);
+	__m128i by = _mm_cvtsi32_si128((int)shift);
+	unsigned i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		__m512i x = _mm512_srl_epi64(_mm512_loadu_si512(v + i), by);
+
+		_mm512_storeu_si512(to + i, _mm512_and_si512(x, in));
+	}
+	narrow_plain(to + i, v + i, n - i, shift, mask);
+}
+
+void scan_narrow(uint64_t *to, const uint64_t *v, unsigned n, unsigned shift, uint64_t mask)
+{
+	if (vectors())
+		narrow_vectors(to, v, n, shift, mask);
+	else
+		narrow_plain(to, v, n, shift, mask);
+}
+
+/* Of eight rows the even or the odd words are in four vectors, two rows' in each, alternating: to columns 0, 2, 4, 6
+ * or 1, 3, 5, 7. */
+__attribute__((target("avx512f"))) static inline void put_columns(uint64_t *to, __m512i rows01,
+								  __m512i rows23, __m512i rows45,
+								  __m512i rows67)
+{
+	__m512i a = _mm512_shuffle_i64x2(rows01, rows23, 0x88);
+	__m512i b = _mm512_shuffle_i64x2(rows45, rows67, 0x88);
+	__m512i c = _mm512_shuffle_i64x2(rows01, rows23, 0xdd);
+	__m512i d = _mm512_shuffle_i64x2(rows45, rows67, 0xdd);
+
+	_mm512_storeu_si512(to, _mm512_shuffle_i64x2(a, b, 0x88));
+	_mm512_storeu_si512(to + 2 * SCAN_MAX, _mm512_shuffle_i64x2(c, d, 0x88));
+	_mm512_storeu_si512(to + 4 * SCAN_MAX, _mm512_shuffle_i64x2(a, b, 0xdd));
+	_mm512_storeu_si512(to + 6 * SCAN_MAX, _mm512_shuffle_i64x2(c, d, 0xdd));
+}
+
+__attribute__((target("avx512f"))) static void turn_vectors(uint64_t to[SCAN_COLUMNS][SCAN_MAX],
+							    const uint64_t *row, unsigned stride,
+							    unsigned words, unsigned n)
+{
+	const __mmask8 in = (__mmask8)((1u << words) - 1);
+	const size_t s = stride;
+	unsigned i = 0;
+
+	for (; i + 8 <= n; i += 8, row += 8 * s) {
+		__m512i r0 = _mm512_maskz_loadu_epi64(in, row);
+		__m512i r1 = _mm512_maskz_loadu_epi64(in, row + s);
+		__m512i r2 = _mm512_maskz_loadu_epi64(in, row + 2 * s);
+		__m512i r3 = _mm512_maskz_loadu_epi64(in, row + 3 * s);
+		__m512i r4 = _mm512_maskz_loadu_epi64(in, row + 4 * s);
+		__m512i r5 = _mm512_maskz_loadu_epi64(in, row + 5 * s);
+		__m512i r6 = _mm512_maskz_loadu_epi64(in, row + 6 * s);
+		__m512i r7 = _mm512_maskz_loadu_epi64(in, row + 7 * s);
+
+		for (size_t k = 0; k < 8; k++)
+			__builtin_prefetch(row + (TURN_AHEAD + k) * s);
+		put_columns(to[0] + i, _mm512_unpacklo_epi64(r0, r1), _mm512_unpacklo_epi64(r2, r3),
+			    _mm512_unpacklo_epi64(r4, r5), _mm512_unpacklo_epi64(r6, r7));
+		put_columns(to[1] + i, _mm512_unpackhi_epi64(r0, r1), _mm512_unpackhi_epi64(r2, r3),
+			    _mm512_unpackhi_epi64(r4, r5), _mm512_unpackhi_epi64(r6, r7));
+	}
+	for (; i < n; i++, row += s)
+		for (unsigned k = 0; k < words; k++)
+			to[k][i] = row[k];
+}
+
+bool scan_turn(uint64_t to[SCAN_COLUMNS][SCAN_MAX], const uint64_t *row, unsigned stride,
+	       unsigned words, unsigned n)
+{
+	if (!vectors())
+		return false;
+	turn_vectors(to, row, stride, words < SCAN_COLUMNS ? words : SCAN_COLUMNS, n);
+	return true;
 }

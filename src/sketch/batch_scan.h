@@ -30,5 +30,12 @@ void scan_sieve(uint8_t sieve[SCAN_SIEVE], uint16_t *which, const uint64_t *v, u
 unsigned scan_fullest(const uint8_t sieve[SCAN_SIEVE], uint8_t most);
 /* They rise or fall all the way, so that no two are equal. For few of them it is not looked at. */
 bool scan_differ(const uint64_t *v, unsigned n);
+/* n values, each shifted right and masked. */
+void scan_narrow(uint64_t *to, const uint64_t *v, unsigned n, unsigned shift, uint64_t mask);
+/* Of n rows, `stride` words from one to the next, the first up to SCAN_COLUMNS of `words`: the k-th ones of all to to[k].
+ * False: the CPU has nothing that makes it worth while, and nothing was done. */
+#define SCAN_COLUMNS 8
+bool scan_turn(uint64_t to[SCAN_COLUMNS][SCAN_MAX], const uint64_t *row, unsigned stride,
+	       unsigned words, unsigned n);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -65,11 +66,61 @@ static void test_fullest(void **unused)
 	}
 }
 
+static void test_narrow(void **unused)
+{
+	const struct {
+		unsigned shift;
+		uint64_t mask;
+	} how[] = { { 0, UINT64_MAX }, { 0, 0xffffffff }, { 0, 0xff }, { 8, 0xff } };
+
+	(void)unused;
+	for (unsigned n = 0; n <= SCAN_MAX; n++) {
+		uint64_t v[SCAN_MAX], to[SCAN_MAX + 1];
+		unsigned k = n % 4;
+
+		for (unsigned i = 0; i < n; i++)
+			v[i] = draw();
+		to[n] = 42;
+		scan_narrow(to, v, n, how[k].shift, how[k].mask);
+		for (unsigned i = 0; i < n; i++)
+			assert_int_equal(to[i], v[i] >> how[k].shift & how[k].mask);
+		assert_int_equal(to[n], 42);
+	}
+}
+
+/* Rows that end where the array does: nothing behind the last one may be read. */
+static void test_turn(void **unused)
+{
+	(void)unused;
+	for (unsigned stride = 1; stride <= 20; stride++)
+		for (unsigned n = 0; n <= SCAN_MAX; n += 1 + n / 20) {
+			uint64_t to[SCAN_COLUMNS][SCAN_MAX];
+			uint64_t *row = malloc(n * stride * sizeof(*row) + 1);
+
+			assert_non_null(row);
+			for (unsigned i = 0; i < n * stride; i++)
+				row[i] = draw();
+			for (unsigned first = 0; first < stride; first += SCAN_COLUMNS) {
+				if (!scan_turn(to, row + first, stride, stride - first, n)) {
+					free(row);
+					skip();
+				}
+				for (unsigned k = 0; k < SCAN_COLUMNS && first + k < stride; k++)
+					for (unsigned i = 0; i < n; i++)
+						assert_int_equal(to[k][i],
+								 row[i * stride + first + k]);
+			}
+			free(row);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sieve),
 		cmocka_unit_test(test_fullest),
+		cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
