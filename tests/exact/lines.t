@@ -164,15 +164,52 @@ stepped() { # CASE LINE
 	env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 60 "$BUILD/tests/exact/lines" -s -l "$2" -e ends -o stepped "$path" "$1" >/dev/null
 	is "$1, lines of $2: what single steps find in $(wc -l <recorded) intervals" "$(<recorded)" "$(<stepped)"
 }
-# A real program: every access of gzip.
-head -c 60 "$0" >small.in
+# Real programs: every access that they make. gzip by single steps, too, but for the stack.
+# What two intervals touched that became one stays, and the second of them may have unmapped it: there are to be few.
+ordered() { # NAME LINE INTERVAL COMMAND…
+	local name=$1 line=$2 interval=$3
+	shift 3
+	rm -f wset.db
+	fixed ./assay record --exact -q --observe lines --interval "$interval" --line "$line" -o wset.db -- "$@" >/dev/null
+	wset | jq -r '.intervals[] | "\(.end) \(.lines) \(.code_lines)"' >recorded
+	cut -d' ' -f1 recorded >ends
+	fixed ./touched -l "$line" -e ends -o ordered "$@" >/dev/null
+	at_least "$name: intervals, of which none is made of two" "$(wc -l <recorded)" 3 511
+	is "$name, lines of $line: what its accesses are in each interval, and its code" "$(<recorded)" "$(<ordered)"
+}
+fixed() { env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 300 "$@"; }
+# the engine that both run, at one place: paths are on the stack
+cp "$BUILD/assay" "$BUILD/assay-exact" "$BUILD/tests/exact/touched" .
+head -c 60 "$ROOT/tests/exact/lines.t" >small.in
 wanted=$(command -v gzip)
-env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 60 "$ASSAY" record --exact -q --observe lines --interval 50000 -o wset.db \
-	-- "$wanted" -9 -c small.in >/dev/null
+ordered gzip 64 50000 "$wanted" -9 -c small.in
 wset | jq -r '.intervals[] | "\(.end) \(.lines - (.kinds.stack // 0))"' >recorded
 cut -d' ' -f1 recorded >ends
-env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 600 "$BUILD/tests/exact/lines" -s -l 64 -e ends -o stepped "$wanted" -9 -c small.in >/dev/null
+fixed "$BUILD/tests/exact/lines" -s -l 64 -e ends -o stepped "$wanted" -9 -c small.in >/dev/null
 is "gzip: what single steps find in $(wc -l <recorded) intervals" "$(cut -d' ' -f2 recorded)" "$(cut -d' ' -f2 stepped)"
+if wanted=$(command -v sqlite3); then
+	cat >query.sql <<-'SQL'
+	CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c REAL);
+	WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 3000)
+	  INSERT INTO t SELECT i, (i*7919)%1007, 'row-'||((i*31)%65537), i*0.5 FROM n;
+	CREATE INDEX t_a ON t(a);
+	SELECT a, count(*), sum(c) FROM t GROUP BY a ORDER BY 2 DESC, 1 LIMIT 5;
+	SELECT count(*) FROM t x JOIN t y ON x.a = y.a AND y.id < 200;
+	DELETE FROM t WHERE a < 300;
+	VACUUM;
+	SQL
+	ordered sqlite3 64 100000 "$wanted" -init /dev/null :memory: ".read query.sql"
+	ordered sqlite3 16 1000000 "$wanted" -init /dev/null :memory: ".read query.sql"
+else
+	skip "no sqlite3"
+fi
+wanted=$(gcc -print-prog-name=cc1 2>/dev/null)
+if [ -x "$wanted" ]; then
+	gcc -E -P "$ROOT/tests/progs/conflicts.c" -o small.i
+	ordered cc1 64 1000000 "$wanted" -quiet -O2 -fpreprocessed small.i -o /dev/null
+else
+	skip "no cc1"
+fi
 
 for c in recursion jumps loops pointers operands; do
 	stepped $c 64
