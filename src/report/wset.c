@@ -8,7 +8,8 @@
 
 #include "base/fmt.h"
 
-#define MARGIN 12 /* of the picture: numbers of lines */
+#define MARGIN 12     /* of the picture: numbers of lines */
+#define WIDTH_MAX 200 /* … columns */
 #define REGIONS_SHOWN 10
 #define STACK_MARGIN 10
 
@@ -63,15 +64,21 @@ static int count_shared(const struct wset_lines *thread, uint64_t *n, struct err
 static int share_regions(struct history *h, const struct wset_lines *ever,
 			 const struct wset_lines *thread, struct err *err)
 {
-	struct wset_lines shared = { 0 }, one;
+	struct wset_lines shared = { 0 }, one, rest;
+	size_t at = 0;
 
 	if (wset_shared(thread, &shared)) {
 		wset_lines_fini(&shared);
 		return no_memory(err);
 	}
 	for (size_t i = 0; i < ever->n; i++) {
+		while (at < shared.n && shared.chunk[at].at < ever->chunk[i].at)
+			at++;
+		if (at == shared.n)
+			break;
 		one = (struct wset_lines){ &ever->chunk[i], 1, 1 };
-		h->region[ever->chunk[i].region].shared += wset_common(&one, &shared);
+		rest = (struct wset_lines){ &shared.chunk[at], shared.n - at, shared.n - at };
+		h->region[ever->chunk[i].region].shared += wset_common(&one, &rest);
 	}
 	h->shared = wset_count(&shared);
 	wset_lines_fini(&shared);
@@ -236,12 +243,10 @@ static void draw_band(struct history *h, const struct wset_map *m, size_t b, int
 {
 	static const char *const shade[5] = { " ", "░", "▒", "▓", "█" };
 	const struct wset_band *band = &m->band[b];
-	uint64_t *value = calloc((size_t)width, sizeof(*value));
+	uint64_t value[WIDTH_MAX] = { 0 };
 	char line[1024];
 	size_t n;
 
-	if (!value)
-		return;
 	spread(h, &m->lines[b * m->ninterval], value, width);
 	n = (size_t)snprintf(line, sizeof(line), "%12lx %-7s|",
 			     (unsigned long)(band->start * WSET_CHUNK * h->w->line),
@@ -250,15 +255,20 @@ static void draw_band(struct history *h, const struct wset_map *m, size_t b, int
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s",
 				      shade[(value[i] * 4 + m->most - 1) / m->most]);
 	emit_line(&h->r->emit, "%s", line);
-	free(value);
+}
+
+static int picture_width(const struct history *h, int margin)
+{
+	int width = h->r->emit.width - margin - 3;
+
+	return width < 10 ? 10 : width > WIDTH_MAX ? WIDTH_MAX : width;
 }
 
 static void draw_map(struct history *h, const struct wset_map *m)
 {
-	int width = h->r->emit.width - MAP_MARGIN - 3;
+	int width = picture_width(h, MAP_MARGIN);
 	char most[32], line[128];
 
-	width = width < 10 ? 10 : width > 200 ? 200 : width;
 	for (size_t b = m->nband; b-- > 0;)
 		draw_band(h, m, b, width);
 	snprintf(line, sizeof(line), "█: %s lines", fmt_count(m->most, most, sizeof(most)));
@@ -302,20 +312,15 @@ static void print_map(struct history *h, const struct wset_map *m)
 	}
 }
 
-static void draw(struct history *h)
+static int draw(struct history *h, struct err *err)
 {
 	static const char *const eighth[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-	int width = h->r->emit.width - MARGIN - 3, height = (int)h->o->height;
-	uint64_t *value, *of = calloc(h->w->nsnapshot, sizeof(*of)), most = 1;
+	int width = picture_width(h, MARGIN), height = (int)h->o->height;
+	uint64_t value[WIDTH_MAX] = { 0 }, *of = calloc(h->w->nsnapshot, sizeof(*of)), most = 1;
 	char line[1024], number[32];
 
-	width = width < 10 ? 10 : width > 200 ? 200 : width;
-	value = calloc((size_t)width, sizeof(*value));
-	if (!value || !of) {
-		free(value);
-		free(of);
-		return;
-	}
+	if (!of)
+		return no_memory(err);
 	for (size_t i = 0; i < h->w->nsnapshot; i++)
 		of[i] = value_of(h, i);
 	spread(h, of, value, width);
@@ -340,8 +345,8 @@ static void draw(struct history *h)
 		emit_line(&h->r->emit, "%s", line);
 	}
 	draw_axis(h, h->o->code ? "lines, code" : "lines", MARGIN, width);
-	free(value);
 	free(of);
+	return 0;
 }
 
 static const char *innermost(const struct wset_snapshot *s, char *buf, size_t n)
@@ -708,7 +713,9 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 		else if (o->map)
 			draw_map(&h, &map);
 		else if (!r->emit.json)
-			draw(&h);
+			rc = draw(&h, err);
+	}
+	if (!rc) {
 		print_intervals(&h);
 		print_regions(&h);
 		rc = print_procedures(&h, err);

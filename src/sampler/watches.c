@@ -70,14 +70,16 @@ struct watches *watches_new(struct profile *p, int prog)
 
 /* Taking off. */
 
-/* Reads how long it was set while the thread ran. */
-static uint64_t running_of(int fd)
+/* It is over after as long as it was set while the thread ran; where that cannot be read, with its last hit. */
+static void end_now(struct watch *t)
 {
+	uint64_t last = t->nhit ? t->hit[t->nhit - 1].time : 0;
 	struct {
 		uint64_t hits, enabled, running;
 	} v;
+	bool known = read(t->fd[0], &v, sizeof(v)) == sizeof(v);
 
-	return read(fd, &v, sizeof(v)) == sizeof(v) ? v.running : 0;
+	t->end = known && v.running > last ? v.running : last;
 }
 
 static void keep(struct watches *w, const struct watch *t)
@@ -107,7 +109,7 @@ static void close_group(struct watch *t)
 static void take_off(struct watches *w, struct watch *t)
 {
 	if (!t->end)
-		t->end = running_of(t->fd[0]);
+		end_now(t);
 	close_group(t);
 	keep(w, t);
 	w->open--;
@@ -288,7 +290,7 @@ void watches_stop(struct watches *w)
 		if (t->fd[0] < 0)
 			continue;
 		ioctl(t->fd[0], PERF_EVENT_IOC_DISABLE, 0);
-		t->end = running_of(t->fd[0]);
+		end_now(t);
 	}
 }
 
