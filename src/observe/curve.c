@@ -19,6 +19,8 @@ void curve_add(struct reuses *dst, const struct reuses *src)
 	dst->instructions += src->instructions;
 	dst->touches += src->touches;
 	dst->watched += src->watched;
+	dst->touches_square += src->touches_square;
+	dst->watches_square += src->watches_square;
 #define X(name, what) dst->name += src->name;
 	REUSES_COUNTS(X)
 #undef X

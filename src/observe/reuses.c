@@ -87,6 +87,7 @@ int reuses_window(struct profile *p, const struct window *w, double weight)
 	u->windows++;
 	u->instructions += w->n * units;
 	u->touches += n * units;
+	u->touches_square += reuses_units(n * weight * n * weight);
 	for (unsigned i = 0; i < n; i++) {
 		struct seen *s = find(seen, slots, at[i] / REUSES_LINE);
 

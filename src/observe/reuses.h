@@ -45,6 +45,8 @@ struct reuses {	      /* of a process */
 	uint64_t instructions, touches; /* of these */
 	uint64_t near_ended[REUSES_NEAR], near_left[REUSES_NEAR];
 	uint64_t watched; /* lines, as they are */
+	/* sums of squares, of what each window has in `touches`, each line in `watches`; 0: not known */
+	uint64_t touches_square, watches_square;
 #define X(name, what) uint64_t name;
 	REUSES_COUNTS(X)
 #undef X

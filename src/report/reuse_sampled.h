@@ -17,6 +17,7 @@
 struct sampled_group {
 	double share; /* of the touches */
 	struct statstack best, draw[SAMPLED_DRAWS];
+	double across[SAMPLED_DRAWS], odds[SAMPLED_DRAWS]; /* by which draws are off */
 };
 
 struct sampled_reuse {

@@ -346,6 +346,7 @@ static void settle_soon(struct reuses *u, const struct watch *t, uint64_t limit,
 	if (soon && t->nhit == 1)
 		return; /* it was over too early to tell */
 	u->watches += units;
+	u->watches_square += reuses_units(t->weight * t->weight);
 	u->soon += soon ? units : 0;
 	u->before += t->before ? units : 0;
 }

@@ -213,6 +213,8 @@ static bool write_reuses(sqlite3_stmt *s, const struct profile *p)
 			sqlite3_bind_int64(s, at++, (sqlite3_int64)column[i]);
 		for (unsigned i = 0; i < 4; i++)
 			sqlite3_bind_blob(s, at++, blob[i], (int)n[i], SQLITE_STATIC);
+		sqlite3_bind_int64(s, at++, (sqlite3_int64)u->touches_square);
+		sqlite3_bind_int64(s, at, (sqlite3_int64)u->watches_square);
 		if (!step(s))
 			return false;
 	}
@@ -251,7 +253,7 @@ bool model_rows_write(sqlite3 *db, const struct profile *p)
 	       (!p->site_distances ||
 		write_table(db, p, "site_distance", 4, write_site_distances)) &&
 	       (!p->tallies || write_table(db, p, "tally", 9, write_tallies)) &&
-	       (!p->reuses || write_table(db, p, "reuse", 2 + REUSE_COUNTS + 4, write_reuses));
+	       (!p->reuses || write_table(db, p, "reuse", 2 + REUSE_COUNTS + 4 + 2, write_reuses));
 }
 
 /* Reading. */
@@ -450,7 +452,8 @@ static enum pairs_result read_reuse(const struct rows *r, sqlite3_stmt *s)
 	for (unsigned i = 0; i < REUSE_COUNTS; i++)
 		if (!count_at(s, at++, count[i]))
 			return PAIRS_MALFORMED;
-	if (u->soon > u->watches || u->before > u->watches)
+	if (u->soon > u->watches || u->before > u->watches ||
+	    !count_at(s, at + 4, &u->touches_square) || !count_at(s, at + 5, &u->watches_square))
 		return PAIRS_MALFORMED;
 	return decode(s, at, u->near_ended, REUSES_NEAR) &&
 			       decode(s, at + 1, u->near_left, REUSES_NEAR) &&
@@ -477,13 +480,31 @@ static bool is_there(sqlite3 *db, const char *name)
 	return there;
 }
 
+/* Nor have older ones with reuse times the squares. */
+static bool has_squares(sqlite3 *db)
+{
+	sqlite3_stmt *s;
+	bool has;
+
+	if (sqlite3_prepare_v2(
+		    db, "SELECT 1 FROM pragma_table_info('reuse') WHERE name='watches_square'", -1,
+		    &s, NULL) != SQLITE_OK)
+		return true;
+	has = sqlite3_step(s) == SQLITE_ROW;
+	sqlite3_finalize(s);
+	return has;
+}
+
 #define X(id, name, what) ", " name
 #define Y(name, what) ", " #name
+#define REUSE_SELECT(squares) \
+	"SELECT run, pid, windows, instructions, touches, watched" REUSES_COUNTS( \
+		Y) ", near_ended, near_left, far_ended, far_left, " squares " FROM reuse"
 
 enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
 				  size_t first_run, const char **what)
 {
-	static const struct {
+	const struct {
 		const char *name, *sql;
 		enum pairs_result (*row)(const struct rows *, sqlite3_stmt *);
 	} table[] = {
@@ -499,8 +520,8 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		  " FROM tally",
 		  read_tally },
 		{ "reuse",
-		  "SELECT run, pid, windows, instructions, touches, watched" REUSES_COUNTS(
-			  Y) ", near_ended, near_left, far_ended, far_left FROM reuse",
+		  has_squares(db) ? REUSE_SELECT("touches_square, watches_square")
+				  : REUSE_SELECT("0, 0"),
 		  read_reuse },
 	};
 	const struct rows r = { db, p, map, nmap, first_run };
@@ -526,3 +547,4 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 
 #undef X
 #undef Y
+#undef REUSE_SELECT

@@ -55,7 +55,7 @@ static const char schema_sql[] =
 	"CREATE TABLE reuse(run INTEGER, pid INTEGER, windows INTEGER, instructions INTEGER,"
 	" touches INTEGER, watched INTEGER" REUSE_COLUMNS
 	", near_ended BLOB, near_left BLOB, far_ended BLOB, far_left BLOB,"
-	" PRIMARY KEY(run, pid)) WITHOUT ROWID;"
+	" touches_square INTEGER, watches_square INTEGER, PRIMARY KEY(run, pid)) WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
 	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);"
 	"CREATE TABLE edge_snapshot(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);"

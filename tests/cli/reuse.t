@@ -118,6 +118,12 @@ if can_record; then
 		before = 0, same = 0, other = 0, near_ended = x'', near_left = x'018008', far_ended = x'', far_left = x''"
 	run "$ASSAY" reuse -i s.db
 	is "one window has a curve, too" "$status" 0
+	run "$ASSAY" reuse -i s.db --json
+	is "… of what is far nothing is known where nothing was watched" \
+		"$(json '[.sizes[] | select(.bytes >= 65536) | .low < 0.1 and .high > 0.9] | length > 0 and all')" true
+	sqlite3 s.db "ALTER TABLE reuse DROP COLUMN touches_square; ALTER TABLE reuse DROP COLUMN watches_square"
+	run "$ASSAY" reuse -i s.db
+	is "older recordings do not have all columns" "$status" 0
 	run "$ASSAY" record -q -o plain.db -- "$program" 4096 10
 	run "$ASSAY" reuse -i plain.db
 	is "without --reuse there is nothing to show" "$status" 3

@@ -229,6 +229,7 @@ static void test_window(void **unused)
 	assert_non_null(u);
 	assert_int_equal(u->windows, 1);
 	assert_int_equal(u->touches, 6 * 2 * REUSES_UNIT);
+	assert_int_equal(u->touches_square, 12 * 12 * REUSES_UNIT);
 	assert_int_equal(u->instructions, 6 * 2 * REUSES_UNIT);
 	/* touches: 1000 2000 1000 1000 1040 2000 */
 	assert_int_equal(u->near_ended[1], 2 * REUSES_UNIT);

@@ -52,6 +52,7 @@ static void test_end_unknown(void **unused)
 	profile_fini(&p);
 	u = settled(&p, time, 2);
 	assert_int_equal(u->watches, REUSES_UNIT);
+	assert_int_equal(u->watches_square, REUSES_UNIT);
 	assert_int_equal(u->soon, 0);
 	assert_int_equal(sum(u->far_left, DISTANCE_BUCKETS), 0);
 	assert_int_equal(sum(u->far_ended, distance_bucket(9000000)), REUSES_UNIT);
