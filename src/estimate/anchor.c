@@ -5,16 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "estimate/estimate_priv.h"
 #include "observe/tallies.h"
 
-#define USUAL_IPC 1.5 /* instructions a cycle: geometric mean of twelve programs' procedures */
-#define TIME 0.03 /* what one procedure's time is worth; the unit is 1 / variance of a logarithm */
-#define ENOUGH 50.0 /* samples: less is worth less */
-#define CALLS 30.0  /* what it is worth that all windows of one of two procedures saw the other */
-#define NEAR 0.1    /* how close frequencies within a procedure are */
-#define HOLD 1e-3   /* what the common factor is worth to each */
-#define SWEEPS 300
-#define SETTLED 1e-4
+#define UNDISTURBED 0.7 /* quantile, by executions, of the times of a procedure's instructions */
+#define UNSEEN 0.3	/* samples of an instruction that has none */
+#define ENOUGH \
+	100.0 /* samples of a procedure: of less, the mean time of an instruction says more */
+#define MEAN_CYCLES 0.9 /* that is usual */
+#define MEAN_WORTH 0.3	/* as part of what the quantile is */
+#define TIME 1.0	/* what times are worth; the unit is 1 / variance of a logarithm */
+#define NEAR 0.1	/* how close frequencies within a procedure are */
+#define APART 0.3	/* … those of different ones */
+#define WINDOWS 5.0	/* variance of a frequency, times the windows that saw it */
+#define WILD 1.5	/* logarithm: what is off by more from times is not what it seems */
+#define DOUBT 0.6	/* of what times say, where they differ from the other procedures' */
 
 struct ratio {
 	double value, weight;
@@ -53,86 +58,87 @@ double anchor_cycles(const struct profile *p)
 	return time / samples * anchor_ghz(run->cpu);
 }
 
-static double anchor_ratio(const struct estimate *e)
-{
-	struct ratio *r = calloc(e->nblocks + 1, sizeof(*r));
-	double all = 0, sum = 0, ratio = 1;
-	size_t n = 0;
-
-	for (size_t i = 0; r && i < e->nproc; i++) {
-		const struct estimate_proc *p = &e->proc[i];
-
-		for (uint32_t b = 0; b < p->g.nblocks; b++) {
-			double least = p->least[b] * p->block[b].f;
-
-			if (p->samples[b] < ANCHOR_SAMPLES || least <= 0)
-				continue;
-			r[n++] = (struct ratio){ p->samples[b] / least, p->samples[b] };
-			all += p->samples[b];
-		}
-	}
-	if (n)
-		qsort(r, n, sizeof(*r), by_value);
-	for (size_t i = 0; i < n && sum <= ANCHOR_QUANTILE * all; i++) {
-		sum += r[i].weight;
-		ratio = r[i].value;
-	}
-	free(r);
-	return ratio;
-}
-
-/* By procedure: the logarithm of its factor, and what says so, apart from calls. */
+/* By procedure: what makes executions of its frequencies, as a logarithm, and what that is worth. */
 struct anchor_node {
-	double x, weight, sum; /* sum: of weight * logarithm */
-	double next_weight, next_sum;
-	double windows;
+	double time, time_weight; /* by its time; 0: it has none */
+	double part;		  /* of ENOUGH samples */
+	double weight, sum;	  /* of what is counted; sum: of weight * logarithm */
 };
 
 struct anchor {
 	struct estimate *e;
 	struct anchor_node *node;
-	double *link; /* by call */
-	double common;
 };
 
-static double windows_of(const struct estimate_proc *p)
+/*
+ * The time that an execution takes where nothing holds it up, in samples over frequency: what most instructions
+ * take at most. The few that take all of the time (what is waited for, and what the samples of many fall
+ * on) are beyond it, and so it differs by much less than the mean does. 0: nothing ran. -1 without memory.
+ */
+static double undisturbed(const struct estimate_proc *p)
 {
-	uint64_t most = 0;
+	struct ratio *r = calloc((size_t)p->g.ninsns + 1, sizeof(*r));
+	double all = 0, sum = 0, time = 0;
+	size_t n = 0;
 
-	for (uint32_t i = 0; i < p->g.ninsns; i++)
-		if (p->site[i] && p->site[i]->windows > most)
-			most = p->site[i]->windows;
-	return (double)most;
+	if (!r)
+		return -1;
+	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
+		const struct cfg_block *k = &p->g.block[b];
+		double f = p->block[b].f;
+
+		for (uint32_t i = k->insn; f > 0 && i < k->insn + k->ninsn; i++) {
+			double samples = p->site[i] ? (double)p->site[i]->samples : 0;
+
+			r[n++] = (struct ratio){ (samples + UNSEEN) / f, f };
+			all += f;
+		}
+	}
+	qsort(r, n, sizeof(*r), by_value);
+	for (size_t i = 0; i < n && sum <= UNDISTURBED * all; i++) {
+		sum += r[i].weight;
+		time = r[i].value;
+	}
+	free(r);
+	return time;
 }
 
-static void tell(struct anchor_node *n, double x, double weight)
+static int tell_times(struct anchor *a, double cycles)
 {
-	n->weight += weight;
-	n->sum += weight * x;
-}
-
-/* Each procedure's time, and what they have in common. */
-static void tell_times(struct anchor *a, double cycles)
-{
-	double all = 0, sum = 0;
-
 	for (size_t i = 0; i < a->e->nproc; i++) {
 		const struct estimate_proc *p = &a->e->proc[i];
-		double samples = 0, insns = 0, x;
+		double samples = 0, insns = 0, part, time;
 
 		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
 			samples += p->samples[b];
 			insns += p->block[b].f * p->g.block[b].ninsn;
 		}
-		a->node[i].windows = windows_of(p);
 		if (samples <= 0 || insns <= 0)
 			continue;
-		x = log(samples * cycles * USUAL_IPC / insns);
-		tell(&a->node[i], x, TIME * fmin(samples / ENOUGH, 1));
-		all += samples;
-		sum += samples * x;
+		time = undisturbed(p);
+		if (time < 0)
+			return -1;
+		if (time <= 0)
+			continue;
+		part = fmin(samples / ENOUGH, 1);
+		a->node[i].part = part;
+		a->node[i].time = part * log(time * cycles / ANCHOR_CYCLES) +
+				  (1 - part) * log(samples / insns * cycles / MEAN_CYCLES);
+		a->node[i].time_weight = samples * (part + (1 - part) * MEAN_WORTH);
 	}
-	a->common = all > 0 ? sum / all : 0;
+	return 0;
+}
+
+/* The mean of what times say; NAN: there are none. */
+static double mean_time(const struct anchor *a)
+{
+	double all = 0, sum = 0;
+
+	for (size_t i = 0; i < a->e->nproc; i++) {
+		all += a->node[i].time_weight;
+		sum += a->node[i].time_weight * a->node[i].time;
+	}
+	return all > 0 ? sum / all : NAN;
 }
 
 /* The tallies' part of a group, of relative frequencies. */
@@ -147,73 +153,75 @@ static double walked(const struct anchor *a, const struct tally_group *g)
 	return sum;
 }
 
-static void tell_tallies(struct anchor *a, const struct tally_group *g)
+static double windows_of(const struct estimate_at *at)
 {
-	double sum = walked(a, g);
-	double weight = 1 / (NEAR * NEAR + g->error * g->error) / (double)g->n;
+	const struct cfg_block *k = &at->proc->g.block[at->block];
+	uint64_t most = 0;
+
+	for (uint32_t i = k->insn; i < k->insn + k->ninsn; i++)
+		if (at->proc->site[i] && at->proc->site[i]->windows > most)
+			most = at->proc->site[i]->windows;
+	return (double)most;
+}
+
+static void tell_tallies(struct anchor *a, const struct tally_group *g, double time)
+{
+	double sum = walked(a, g), x = sum > 0 ? log(g->advance / sum) : 0;
 	struct estimate_at at;
 
-	for (size_t i = 0; i < g->n && sum > 0; i++)
-		if (estimate_find(a->e, g->tally[i]->key.image, g->tally[i]->key.addr, &at))
-			tell(&a->node[at.proc - a->e->proc], log(g->advance / sum), weight);
-}
+	if (sum <= 0 || fabs(x - time) > WILD)
+		return;
+	for (size_t i = 0; i < g->n; i++) {
+		struct anchor_node *n;
+		double weight;
 
-/* By the share of windows that went over, of those that saw the one of both that fewer saw. */
-static void make_links(struct anchor *a)
-{
-	for (size_t i = 0; i < a->e->ncalls; i++) {
-		const struct estimate_call *c = &a->e->call[i];
-		double over = c->share * a->e->proc[c->from_proc].observed[c->from_block];
-		double fewer = fmin(a->node[c->from_proc].windows, a->node[c->to_proc].windows);
-
-		a->link[i] = CALLS * fmin(over / fmax(fewer, 1), 1);
+		if (!estimate_find(a->e, g->tally[i]->key.image, g->tally[i]->key.addr, &at))
+			continue;
+		n = &a->node[at.proc - a->e->proc];
+		weight = 1 / (NEAR * NEAR + g->error * g->error + WINDOWS / (windows_of(&at) + 1)) /
+			 (double)g->n;
+		n->weight += weight;
+		n->sum += weight * x;
 	}
 }
 
-static void pull(struct anchor_node *n, const struct anchor_node *to, double weight)
+/* The mean of what is counted, procedure by procedure, and of times. */
+static double mean_of_all(const struct anchor *a, double time)
 {
-	n->next_weight += weight;
-	n->next_sum += weight * to->x;
-}
-
-/* How much it changed. */
-static double sweep(struct anchor *a)
-{
-	double worst = 0;
+	double all = TIME, sum = TIME * time;
 
 	for (size_t i = 0; i < a->e->nproc; i++) {
-		a->node[i].next_weight = a->node[i].weight + HOLD;
-		a->node[i].next_sum = a->node[i].sum + HOLD * a->common;
-	}
-	for (size_t i = 0; i < a->e->ncalls; i++) {
-		struct anchor_node *from = &a->node[a->e->call[i].from_proc];
-		struct anchor_node *to = &a->node[a->e->call[i].to_proc];
+		const struct anchor_node *n = &a->node[i];
+		double weight = n->weight > 0 ? 1 / (1 / n->weight + APART * APART) : 0;
 
-		pull(from, to, a->link[i]);
-		pull(to, from, a->link[i]);
+		all += weight;
+		sum += weight > 0 ? weight * n->sum / n->weight : 0;
 	}
-	for (size_t i = 0; i < a->e->nproc; i++) {
-		struct anchor_node *n = &a->node[i];
-		double x = (n->x + n->next_sum / n->next_weight) / 2;
-
-		worst = fmax(worst, fabs(x - n->x));
-		n->x = x;
-	}
-	return worst;
+	return sum / all;
 }
 
-static void give(struct anchor *a)
+static void lower(struct estimate_value *v, size_t n, uint8_t most)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].confidence > most)
+			v[i].confidence = most;
+}
+
+/* Where a procedure's times are not like the others', its frequencies may as well not be: what is slow is seen too
+ * often. */
+static void doubt(struct anchor *a, double time)
 {
 	for (size_t i = 0; i < a->e->nproc; i++) {
 		struct estimate_proc *p = &a->e->proc[i];
-		double factor = exp(a->node[i].x);
+		const struct anchor_node *n = &a->node[i];
+		double error = DOUBT * n->part * fabs(n->time - time);
+		uint8_t most = error > ESTIMATE_LIKELY ? CONFIDENCE_LOW
+			       : error > ESTIMATE_SURE ? CONFIDENCE_MEDIUM
+						       : CONFIDENCE_HIGH;
 
-		for (uint32_t b = 0; b < p->g.nblocks; b++)
-			p->block[b].f *= factor;
-		for (uint32_t k = 0; k < p->g.nedges; k++)
-			p->edge[k].f *= factor;
+		lower(p->block, p->g.nblocks, most);
+		lower(p->edge, p->g.nedges, most);
 	}
-	a->e->scale = 1;
 }
 
 int anchor_estimate(struct estimate *e, const struct profile *p, struct err *err)
@@ -223,26 +231,18 @@ int anchor_estimate(struct estimate *e, const struct profile *p, struct err *err
 	int rc = -1;
 
 	a.node = calloc(e->nproc + 1, sizeof(*a.node));
-	a.link = calloc(e->ncalls + 1, sizeof(*a.link));
-	if (!a.node || !a.link || tallies_groups(&g, p))
-		goto out;
-	if (!g.n) {
-		e->scale *= anchor_ratio(e);
-	} else {
-		tell_times(&a, anchor_cycles(p));
-		for (size_t i = 0; i < g.n; i++)
-			tell_tallies(&a, &g.group[i]);
-		make_links(&a);
-		for (size_t i = 0; i < e->nproc; i++)
-			a.node[i].x = a.common;
-		for (int i = 0; i < SWEEPS && sweep(&a) > SETTLED; i++)
-			;
-		give(&a);
+	if (a.node && !tallies_groups(&g, p) && !tell_times(&a, anchor_cycles(p))) {
+		double time = mean_time(&a);
+
+		for (size_t i = 0; i < g.n && isfinite(time); i++)
+			tell_tallies(&a, &g.group[i], time);
+		if (isfinite(time)) {
+			e->scale = exp(mean_of_all(&a, time));
+			doubt(&a, time);
+		}
+		rc = 0;
 	}
-	rc = 0;
-out:
 	tallies_groups_free(&g);
 	free(a.node);
-	free(a.link);
 	return rc ? err_set(err, ERR_FAILED, "no memory for estimates") : 0;
 }

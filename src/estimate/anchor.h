@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The absolute scale: what turns relative frequencies into executions, procedure by procedure.
+ * The absolute scale: what turns relative frequencies into executions, one factor for the whole program.
  *
  * What the program counts itself (observe/tallies.h) says exactly how often some of its instructions ran. Each
- * says what to multiply the frequencies of its procedure by, and, as far as windows saw both, those of procedures
- * that call it or that it calls: what is known is spread along calls, so that logarithms of factors differ little
- * where many windows went over, in the sense of least squares. A procedure's time says little: that
- * it took a usual number of cycles for each instruction. Where nothing is counted that is all there is.
+ * says what to multiply frequencies by, if those of its procedure are right, compared with the other ones'. So does
+ * time: most instructions are executed in about the same number of cycles, in each procedure and program, whatever
+ * the few take that are waited for. That is less certain, but there in any case, and tells which counts cannot be
+ * meant: of one object out of many, of another process. The mean of all, as of logarithms, weighed by
+ * how certain each is.
+ *
+ * A factor for each procedure, by what it counts itself or by its time, spread along calls, is worse: flow
+ * knows better how procedures compare.
  */
 #ifndef ASSAY_ESTIMATE_ANCHOR_H
 #define ASSAY_ESTIMATE_ANCHOR_H
@@ -14,13 +18,14 @@
 #include "estimate/estimate.h"
 
 #define ANCHOR_GHZ 3.0 /* of a CPU whose name does not tell */
-#define ANCHOR_QUANTILE 0.05
-#define ANCHOR_SAMPLES 50 /* of a block, at least */
+/* That an instruction of a procedure takes, if most take no more: geometric mean of twelve programs' procedures. */
+#define ANCHOR_CYCLES 0.37
 /* Cycles that a sample stands for. */
 double anchor_cycles(const struct profile *p);
 /* The clock that a CPU's name tells ("… @ 2.50GHz"), or ANCHOR_GHZ. */
 double anchor_ghz(const char *cpu);
-/* Makes executions of frequencies: of blocks and edges, but for one scale. -1 with err set. */
+/* Sets e's scale, and lowers confidence where times contradict; without any samples all stays as it is. -1 with err
+ * set. */
 int anchor_estimate(struct estimate *e, const struct profile *p, struct err *err);
 
 #endif

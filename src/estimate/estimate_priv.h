@@ -24,4 +24,8 @@ static inline bool confidence_known(struct estimate_value v)
 	return v.confidence != CONFIDENCE_NONE;
 }
 
+/* Errors, as logarithms, that estimates of high and of medium confidence may have. */
+#define ESTIMATE_SURE 0.05
+#define ESTIMATE_LIKELY 0.15
+
 #endif

@@ -26,10 +26,8 @@
 #define REACH_FAR 50000.0
 #define MOST_SLOWER \
 	30.0 /* as often as observed, at most: recursion that seems to have no end ends there */
-#define UNSEEN 3.0    /* executions in windows that may well have none */
-#define ENOUGH 1000.0 /* windows */
-#define SURE 0.05
-#define LIKELY 0.15
+#define UNSEEN 3.0	/* executions in windows that may well have none */
+#define ENOUGH 1000.0	/* windows */
 #define UNEXPLAINED 0.2 /* of what was observed; less is noise */
 #define SWEEPS 100
 #define WORK_PER_BLOCK 1000ULL
@@ -326,9 +324,9 @@ static uint8_t rate(double doubt, double windows)
 {
 	double error = sqrt(doubt * doubt + (windows > 0 ? 1 / windows : 1));
 
-	return error <= SURE	 ? CONFIDENCE_HIGH
-	       : error <= LIKELY ? CONFIDENCE_MEDIUM
-				 : CONFIDENCE_LOW;
+	return error <= ESTIMATE_SURE	  ? CONFIDENCE_HIGH
+	       : error <= ESTIMATE_LIKELY ? CONFIDENCE_MEDIUM
+					  : CONFIDENCE_LOW;
 }
 
 static void give(struct walk *w, const double *doubt)

@@ -166,8 +166,8 @@ static void nothing_observed_is_nothing_estimated(void **state)
 	estimate_fini(&e);
 }
 
-/* A sample is 1000 cycles, and 500 times the program's frequencies take 1.5 instructions a cycle. */
-static void sample(struct estimate *e, struct profile *p)
+/* Each instruction, executed 2000 times its frequency, takes as long as is usual, times `slow` those of the callee. */
+static void sample(struct estimate *e, struct profile *p, struct site *sites, double slow)
 {
 	struct site *s;
 	struct err err = { 0 };
@@ -176,10 +176,16 @@ static void sample(struct estimate *e, struct profile *p)
 	profile_run(p)->unit = strdup("cycles");
 	s = profile_site(p, (struct site_id){ .addr = 0x10 });
 	s->samples = 1000;
-	s->time = 1e6;
-	for (uint32_t b = 2; b < 6; b++)
-		e->proc[0].samples[b] = 100;
-	e->proc[1].samples[2] = 25.0 / 3;
+	s->time = 1000 * 2000 * ANCHOR_CYCLES / 16;
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t b = 2; b < e->proc[i].g.nblocks; b++, sites++) {
+			double samples = 16 * e->proc[i].block[b].f * (i ? slow : 1);
+
+			*sites = seen;
+			sites->samples = (uint64_t)(samples + 0.5);
+			e->proc[i].site[b] = sites;
+			e->proc[i].samples[b] = (double)sites->samples;
+		}
 }
 
 /* An instruction of the callee counts that it ran 2000 times its frequency. */
@@ -205,52 +211,91 @@ static bool is_near(double a, double b)
 	return a > 0.95 * b && a < 1.05 * b;
 }
 
-static void a_low_quantile_is_the_anchor_where_nothing_counts(void **state)
+static void time_is_the_anchor_where_nothing_counts(void **state)
 {
 	(void)state;
-	for (int few = 0; few < 2; few++) {
+	for (int stalled = 0; stalled < 2; stalled++) {
 		struct estimate e = program(1, 1);
 		struct err err = { 0 };
 		struct profile p;
+		struct site sites[5];
 
-		assert_int_equal(profile_init(&p, &err), 0);
 		assert_int_equal(walk_estimate(&e, &err), 0);
-		for (uint32_t b = 2; b < 6; b++) { /* samples per cycle: all stall but one */
-			e.proc[0].samples[b] = 100;
-			e.proc[0].least[b] = 100 / ((b == 4 ? 2 : 10) * e.proc[0].block[b].f);
-		}
-		if (few) { /* that one has too few */
-			e.proc[0].samples[2] = 10000;
-			e.proc[0].least[2] = 10000 / (10 * e.proc[0].block[2].f);
-		}
+		sample(&e, &p, sites, 1);
+		if (stalled) /* what few instructions wait for makes no difference */
+			for (int i = 1; i < 4; i++)
+				sites[i].samples *= 100;
 		assert_int_equal(anchor_estimate(&e, &p, &err), 0);
-		assert_true(fabs(e.scale - (few ? 10 : 2)) < 1e-9);
+		assert_true(is_near(e.scale, 2000));
+		assert_true(is_near(f(&e, 0, 2), 1000));
 		profile_fini(&p);
 		estimate_fini(&e);
 	}
 }
 
-static void what_is_counted_is_spread_along_calls(void **state)
+static void what_is_counted_is_surer_than_time(void **state)
 {
-	static const struct site few = { .observed = 25, .windows = 25 };
+	static const double wrong[] = { 1, 1.5, 0.5, 100, 0.01 }; /* what times say */
 
 	(void)state;
-	for (int together = 0; together < 2; together++) {
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct estimate e = program(1, 1);
 		struct err err = { 0 };
 		struct profile p;
+		struct site sites[5], *s;
 
 		assert_int_equal(walk_estimate(&e, &err), 0);
-		sample(&e, &p);
+		sample(&e, &p, sites, 1);
+		s = profile_site(&p, (struct site_id){ .addr = 0x10 });
+		s->time *= wrong[i];
 		count(&e, &p);
-		if (together) /* windows that saw the callee saw the caller */
-			e.proc[1].site[2] = &few;
 		assert_int_equal(anchor_estimate(&e, &p, &err), 0);
-		assert_true(is_near(f(&e, 1, 2), 2000 * 25));
-		assert_true(is_near(f(&e, 0, 2), (together ? 2000 : 500) * 1000));
+		if (wrong[i] > 10 || wrong[i] < 0.1) /* something else is counted */
+			assert_true(is_near(e.scale, 2000 * wrong[i]));
+		else
+			assert_true(is_near(e.scale, 2000 * pow(wrong[i], 0.09)));
 		profile_fini(&p);
 		estimate_fini(&e);
 	}
+}
+
+static void what_takes_unusually_long_is_doubtful(void **state)
+{
+	(void)state;
+	for (int slow = 1; slow < 10; slow += 4) {
+		struct estimate e = program(1, 1);
+		struct err err = { 0 };
+		struct profile p;
+		struct site sites[5];
+
+		assert_int_equal(walk_estimate(&e, &err), 0);
+		e.proc[1].block[2].confidence = e.proc[1].edge[1].confidence = CONFIDENCE_HIGH;
+		sample(&e, &p, sites, slow);
+		assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+		assert_int_equal(e.proc[1].block[2].confidence,
+				 slow > 1 ? CONFIDENCE_LOW : CONFIDENCE_HIGH);
+		assert_int_equal(e.proc[1].edge[1].confidence,
+				 slow > 1 ? CONFIDENCE_LOW : CONFIDENCE_HIGH);
+		profile_fini(&p);
+		estimate_fini(&e);
+	}
+}
+
+static void without_samples_there_is_no_anchor(void **state)
+{
+	struct estimate e = program(1, 1);
+	struct err err = { 0 };
+	struct profile p;
+
+	(void)state;
+	assert_int_equal(profile_init(&p, &err), 0);
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	e.scale = 3;
+	count(&e, &p);
+	assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+	assert_true(e.scale == 3);
+	profile_fini(&p);
+	estimate_fini(&e);
 }
 
 static void a_cpus_name_may_tell_its_clock(void **state)
@@ -271,8 +316,10 @@ int main(void)
 		cmocka_unit_test(scale_makes_no_difference),
 		cmocka_unit_test(a_loop_without_an_end_stays_finite),
 		cmocka_unit_test(nothing_observed_is_nothing_estimated),
-		cmocka_unit_test(a_low_quantile_is_the_anchor_where_nothing_counts),
-		cmocka_unit_test(what_is_counted_is_spread_along_calls),
+		cmocka_unit_test(time_is_the_anchor_where_nothing_counts),
+		cmocka_unit_test(what_is_counted_is_surer_than_time),
+		cmocka_unit_test(what_takes_unusually_long_is_doubtful),
+		cmocka_unit_test(without_samples_there_is_no_anchor),
 		cmocka_unit_test(a_cpus_name_may_tell_its_clock),
 	};
 
