@@ -46,6 +46,17 @@ static void list_add(struct list *l, uint64_t start, uint64_t end, const char *n
 	l->v[l->n++] = (struct image_proc){ start, end, name };
 }
 
+/* How many there will be, about. */
+static void list_reserve(struct list *l, size_t n)
+{
+	struct image_proc *v = n ? malloc(n * sizeof(*v)) : NULL;
+
+	if (v) {
+		l->v = v;
+		l->cap = n;
+	}
+}
+
 static void emit(struct sweep *s, uint64_t to)
 {
 	if (s->cursor >= to)
@@ -93,6 +104,7 @@ static void resolve(struct list *l, const struct image *im, const struct unwind 
 {
 	struct sweep s = { .list = l };
 
+	list_reserve(l, all->n);
 	for (size_t i = 0, next; i < all->n; i = next) {
 		const struct symbol *sym = &all->v[i];
 		uint64_t end = sym->end;
@@ -116,6 +128,7 @@ static void fill(struct list *to, struct symbols *names, const struct list *name
 {
 	size_t k = 0;
 
+	list_reserve(to, named->n + u->n);
 	for (size_t i = 0; i < u->n; i++) {
 		uint64_t at = u->v[i].start;
 
@@ -147,10 +160,8 @@ static bool read_symbols(struct image *im)
 	im->has_symbols = im->symbols.n;
 	symbols_sort(&im->symbols);
 	ok = ok && plt_read(&plt, &im->symbols, im);
-	for (size_t i = 0; i < plt.n && ok; i++)
-		ok = symbols_add(&im->symbols, &plt.v[i]);
-	if (plt.n)
-		symbols_sort(&im->symbols);
+	symbols_sort(&plt);
+	ok = ok && symbols_merge(&im->symbols, &plt);
 	symbols_take_names(&im->symbols, &plt);
 	symbols_fini(&plt);
 	return ok;

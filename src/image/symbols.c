@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "image/image_priv.h"
+#include "image/starts.h"
 
 #define BLOCK 65536
 #define NAME_MAX_SHOWN 4096
 #define NAMES_MAX (256u << 20) /* in all: a file may give one long name very many times */
-#define DIGIT 11	       /* bits that a pass of sorting looks at */
 #define TIE 64		       /* characters that decide between two names of equal merit */
 
 struct names_block {
@@ -78,17 +78,26 @@ void symbols_fini(struct symbols *s)
 	*s = (struct symbols){ 0 };
 }
 
+/* Room for n more. */
+static bool make_room(struct symbols *s, size_t n)
+{
+	size_t cap = s->n + n;
+	struct symbol *v;
+
+	if (cap <= s->cap)
+		return true;
+	v = realloc(s->v, cap * sizeof(*v));
+	if (!v)
+		return false;
+	s->v = v;
+	s->cap = cap;
+	return true;
+}
+
 bool symbols_add(struct symbols *s, const struct symbol *sym)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 1024;
-		struct symbol *v = realloc(s->v, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		s->v = v;
-		s->cap = cap;
-	}
+	if (s->n == s->cap && !make_room(s, s->n ? s->n : 1024))
+		return false;
 	s->v[s->n++] = *sym;
 	return true;
 }
@@ -98,20 +107,44 @@ static bool is_control(char c)
 	return (unsigned char)c < ' ' || c == 0x7f;
 }
 
+/* Neither a version nor a control character is among the n: eight at a time, most names are long. */
+static bool is_plain(const char *name, size_t n)
+{
+	const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		uint64_t v, at, del;
+
+		memcpy(&v, name + i, 8);
+		at = v ^ '@' * ones;
+		del = v ^ 0x7f * ones;
+		/* the top bit of a byte that is less than another one, and of some behind it */
+		if (((v - ' ' * ones) & ~v & tops) || ((at - ones) & ~at & tops) ||
+		    ((del - ones) & ~del & tops))
+			return false;
+	}
+	for (; i < n; i++)
+		if (name[i] == '@' || is_control(name[i]))
+			return false;
+	return true;
+}
+
 /*
  * The name as it is shown: without a symbol version ("memcpy@@GLIBC_2.14"), and fit for a terminal.
  * What needs no change stays where it is.
  */
 static const char *shown_name(struct symbols *s, const char *name)
 {
-	bool same = true;
-	size_t n;
+	size_t n = strnlen(name, NAME_MAX_SHOWN + 1);
+	const char *version;
 	char *copy;
 
-	for (n = 0; n < NAME_MAX_SHOWN && name[n] && name[n] != '@'; n++)
-		same = same && !is_control(name[n]);
-	if (same && !name[n])
+	if (n <= NAME_MAX_SHOWN && is_plain(name, n))
 		return name;
+	n = n <= NAME_MAX_SHOWN ? n : NAME_MAX_SHOWN;
+	version = memchr(name, '@', n);
+	n = version ? (size_t)(version - name) : n;
 	copy = symbols_alloc(s, n + 1);
 	if (!copy)
 		return NULL;
@@ -151,13 +184,34 @@ static bool add_elf_symbol(struct symbols *s, const Elf64_Sym *sym, const char *
 	return symbols_add(s, &new);
 }
 
+/* A table of strings that all end in it; NULL: there is none such, elf_strptr() is to be asked. */
+static const char *strings_of(const struct elf_file *f, size_t section, size_t *size)
+{
+	Elf_Scn *scn = elf_getscn(f->elf, section);
+	const Elf64_Shdr *sh = scn ? elf64_getshdr(scn) : NULL;
+	const Elf_Data *data = sh && sh->sh_type == SHT_STRTAB && !(sh->sh_flags & SHF_COMPRESSED)
+				       ? elf_rawdata(scn, NULL)
+				       : NULL;
+	const char *text = data ? data->d_buf : NULL;
+
+	if (!text || !data->d_size || text[data->d_size - 1])
+		return NULL;
+	*size = data->d_size;
+	return text;
+}
+
 static bool read_table(struct symbols *s, const struct elf_file *f, Elf_Scn *scn,
 		       const Elf64_Shdr *sh, const struct image *im)
 {
 	const Elf_Data *data = elf_getdata(scn, NULL);
 	const Elf64_Sym *sym = data && data->d_type == ELF_T_SYM ? data->d_buf : NULL;
-	size_t n = sym ? data->d_size / sizeof(*sym) : 0;
+	size_t n = sym ? data->d_size / sizeof(*sym) : 0, code = 0, size = 0;
+	const char *strings = strings_of(f, sh->sh_link, &size);
 
+	for (size_t i = 0; i < n; i++)
+		code += is_code(&sym[i]);
+	if (!make_room(s, code))
+		return false;
 	for (size_t i = 0; i < n; i++) {
 		const struct image_segment *seg;
 		const char *name;
@@ -165,7 +219,10 @@ static bool read_table(struct symbols *s, const struct elf_file *f, Elf_Scn *scn
 		if (!is_code(&sym[i]))
 			continue;
 		seg = image_segment_at(im, sym[i].st_value);
-		name = seg ? elf_strptr(f->elf, sh->sh_link, sym[i].st_name) : NULL;
+		name = !seg		       ? NULL
+		       : !strings	       ? elf_strptr(f->elf, sh->sh_link, sym[i].st_name)
+		       : sym[i].st_name < size ? strings + sym[i].st_name
+					       : NULL;
 		if (name && !add_elf_symbol(s, &sym[i], name, seg))
 			return false;
 	}
@@ -216,70 +273,11 @@ static int by_addr(const void *va, const void *vb)
 	return by_merit(a, b);
 }
 
-struct key {
-	uint64_t start;
-	size_t i;
-};
-
-/* Ascending by start, of n keys with room for n behind them; what is equal stays in order. Returns where they
- * are then. */
-static struct key *sort_keys(struct key *from, size_t n, uint64_t range)
-{
-	struct key *to = from + n;
-
-	for (unsigned shift = 0; shift < 64 && range >> shift; shift += DIGIT) {
-		size_t at[1u << DIGIT] = { 0 }, sum = 0;
-		struct key *other = from;
-
-		for (size_t i = 0; i < n; i++)
-			at[from[i].start >> shift & ((1u << DIGIT) - 1)]++;
-		for (size_t d = 0; d < 1u << DIGIT; d++) {
-			size_t count = at[d];
-
-			at[d] = sum;
-			sum += count;
-		}
-		for (size_t i = 0; i < n; i++)
-			to[at[from[i].start >> shift & ((1u << DIGIT) - 1)]++] = from[i];
-		from = to;
-		to = other;
-	}
-	return from;
-}
-
-/* By start, with a radix sort: there are tens of thousands of them, all over in order. */
-static bool sort_by_start(struct symbols *s)
-{
-	struct key *keys = malloc(2 * s->n * sizeof(*keys)), *sorted;
-	struct symbol *v = malloc(s->n * sizeof(*v));
-	uint64_t low = UINT64_MAX, high = 0;
-
-	if (!keys || !v) {
-		free(keys);
-		free(v);
-		return false;
-	}
-	for (size_t i = 0; i < s->n; i++) {
-		low = s->v[i].start < low ? s->v[i].start : low;
-		high = s->v[i].start > high ? s->v[i].start : high;
-	}
-	for (size_t i = 0; i < s->n; i++)
-		keys[i] = (struct key){ s->v[i].start - low, i };
-	sorted = sort_keys(keys, s->n, high - low);
-	for (size_t i = 0; i < s->n; i++)
-		v[i] = s->v[sorted[i].i];
-	free(keys);
-	free(s->v);
-	s->v = v;
-	s->cap = s->n;
-	return true;
-}
-
 void symbols_sort(struct symbols *s)
 {
 	if (!s->n)
 		return;
-	if (!sort_by_start(s)) {
+	if (!starts_sort(s->v, s->n, sizeof(*s->v))) {
 		qsort(s->v, s->n, sizeof(*s->v), by_addr);
 		return;
 	}
@@ -289,6 +287,25 @@ void symbols_sort(struct symbols *s)
 		if (next - i > 1)
 			qsort(s->v + i, next - i, sizeof(*s->v), by_addr);
 	}
+}
+
+bool symbols_merge(struct symbols *s, const struct symbols *from)
+{
+	size_t i = s->n, k = from->n;
+
+	if (!make_room(s, k))
+		return false;
+	s->n += k;
+	while (k) { /* from the end on, where there is room */
+		bool ours = i && by_addr(&s->v[i - 1], &from->v[k - 1]) > 0;
+
+		s->v[i + k - 1] = ours ? s->v[i - 1] : from->v[k - 1];
+		if (ours)
+			i--;
+		else
+			k--;
+	}
+	return true;
 }
 
 const struct symbol *symbols_find(const struct symbols *s, uint64_t addr)

@@ -34,6 +34,8 @@ bool symbols_read(struct symbols *s, const struct elf_file *f, const struct imag
 /* By address; of one address the best name first. */
 void symbols_sort(struct symbols *s);
 bool symbols_add(struct symbols *s, const struct symbol *sym);
+/* Those of `from`, too, whose names stay its own; both are sorted. False without memory. */
+bool symbols_merge(struct symbols *s, const struct symbols *from);
 /* The best symbol that starts at addr, once sorted, or NULL. */
 const struct symbol *symbols_find(const struct symbols *s, uint64_t addr);
 

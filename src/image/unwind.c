@@ -15,8 +15,10 @@
 #include <string.h>
 
 #include "image/image_priv.h"
+#include "image/starts.h"
 
 #define FRAME_MAX (1u << 30)
+#define FDE_USUAL 32	 /* bytes of one, as few as there usually are */
 #define LETTERS_MAX 16	 /* of an augmentation string, with its 0 */
 #define NO_ENCODING 0xff /* DW_EH_PE_omit: nothing can be read by it */
 
@@ -170,7 +172,7 @@ static bool add_range(struct unwind *u, const struct image *im, uint64_t start, 
 	if (!seg || !size || size > seg->addr + seg->size - start)
 		return true;
 	if (u->n == u->cap) {
-		size_t cap = u->cap ? u->cap * 2 : 1024;
+		size_t cap = u->cap ? u->cap * 2 : u->expected ? u->expected : 1024;
 		struct unwind_range *v = realloc(u->v, cap * sizeof(*v));
 
 		if (!v)
@@ -315,7 +317,7 @@ static void straighten(struct unwind *u)
 
 	for (size_t i = 1; i < u->n && sorted; i++)
 		sorted = u->v[i - 1].start <= u->v[i].start;
-	if (!sorted)
+	if (!sorted && !starts_sort(u->v, u->n, sizeof(*u->v)))
 		qsort(u->v, u->n, sizeof(*u->v), by_start);
 	for (size_t i = 0; i < u->n; i++) {
 		if (n && u->v[n - 1].start == u->v[i].start)
@@ -333,8 +335,10 @@ bool unwind_read(struct unwind *u, const struct image *im)
 	bool ok = true;
 
 	*u = (struct unwind){ 0 };
-	if (find_frame(&f, im))
+	if (find_frame(&f, im)) {
+		u->expected = f.size / FDE_USUAL;
 		ok = walk(u, im, &f);
+	}
 	free(f.bytes);
 	straighten(u);
 	return ok;

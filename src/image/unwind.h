@@ -15,6 +15,7 @@ struct unwind_range {
 struct unwind {
 	struct unwind_range *v; /* by start; they do not overlap */
 	size_t n, cap;
+	size_t expected; /* how many there may be */
 };
 
 /* What is malformed is left out. False without memory. */
