@@ -24,11 +24,15 @@
  * one that is not used, and the block, + 1, in whose system call the thread is. */
 #define EXACT_PAIRS_AT (16u * EXACT_BLOCKS_MAX) /* offset in bytes */
 #define EXACT_INSIDE (2u * EXACT_BLOCKS_MAX - 1)
-/* Pairs that are often taken are counted in slots: counts, then as many numbers of pairs, + 1, or 0. They come on top
- * of the pair's own counter. */
+/* Pairs that are often taken are counted in slots, on top of the pair's own counter. */
 #define EXACT_NEAR_AT (EXACT_PAIRS_AT + 8u * EXACT_PAIRS_MAX)
 #define EXACT_NEAR_SLOTS (1u << 16)
-#define EXACT_COUNTERS_SIZE (EXACT_NEAR_AT + 16u * EXACT_NEAR_SLOTS)
+struct exact_near {
+	uint64_t target, code; /* the engine's */
+	uint64_t count;
+	uint64_t pair; /* its number + 1, or 0 */
+};
+#define EXACT_COUNTERS_SIZE (EXACT_NEAR_AT + 32u * EXACT_NEAR_SLOTS)
 /* With EXACT_LINES: how many lines each block was the first to touch in an interval. */
 #define EXACT_FIRSTS_SIZE (8u * EXACT_BLOCKS_MAX)
 #define EXACT_PATH_MAX 192

@@ -109,20 +109,21 @@ static void add_thread(const struct exact *e, const struct process *p, const str
 {
 	uint64_t bytes = (p->nway * 8 + EXACT_STREAM_PAGE - 1) & ~(EXACT_STREAM_PAGE - 1ul);
 	const uint64_t *c = exact_map(e, t->at + EXACT_PAIRS_AT, bytes);
-	const uint64_t *near = exact_map(e, t->at + EXACT_NEAR_AT, 16ul * EXACT_NEAR_SLOTS);
+	const struct exact_near *near =
+		exact_map(e, t->at + EXACT_NEAR_AT, sizeof(*near) * EXACT_NEAR_SLOTS);
 
 	for (size_t i = 0; c && i < p->nway; i++)
 		sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
 	for (size_t i = 0; near && i < EXACT_NEAR_SLOTS; i++) {
-		uint64_t pair = __atomic_load_n(&near[EXACT_NEAR_SLOTS + i], __ATOMIC_RELAXED) - 1;
+		uint64_t pair = __atomic_load_n(&near[i].pair, __ATOMIC_RELAXED) - 1;
 
 		if (pair < p->nway)
-			sum[pair] += __atomic_load_n(&near[i], __ATOMIC_RELAXED);
+			sum[pair] += __atomic_load_n(&near[i].count, __ATOMIC_RELAXED);
 	}
 	if (c)
 		munmap((void *)c, bytes);
 	if (near)
-		munmap((void *)near, 16ul * EXACT_NEAR_SLOTS);
+		munmap((void *)near, sizeof(*near) * EXACT_NEAR_SLOTS);
 }
 
 int ways_count(struct exact *e, struct process *p, struct err *err)

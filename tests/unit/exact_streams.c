@@ -158,19 +158,18 @@ static void make_pairs(const struct block *b, unsigned id)
 /* Often in a slot, which is some other pair's before. */
 static void count_pair(unsigned pair)
 {
-	uint64_t *own = g->counters + EXACT_PAIRS_AT / 8, *near = g->counters + EXACT_NEAR_AT / 8;
-	unsigned slot = pair % 7;
-	uint64_t *number = &near[EXACT_NEAR_SLOTS + slot];
+	uint64_t *own = g->counters + EXACT_PAIRS_AT / 8;
+	struct exact_near *near = (struct exact_near *)(g->counters + EXACT_NEAR_AT / 8) + pair % 7;
 
-	if (*number == pair + 1) {
-		near[slot]++;
+	if (near->pair == pair + 1) {
+		near->count++;
 		return;
 	}
 	own[pair]++;
-	if (*number)
-		own[*number - 1] += near[slot];
-	near[slot] = 0;
-	*number = pair + 1;
+	if (near->pair)
+		own[near->pair - 1] += near->count;
+	near->count = 0;
+	near->pair = pair + 1;
 }
 
 static void make_block(unsigned id)

@@ -321,7 +321,7 @@ void cache_reset(void)
 	nids = 0;
 	__atomic_store_n(&nblocks, 0, __ATOMIC_RELEASE);
 	for (struct thread *t = threads; t; t = t->next) {
-		forget((char *)t + T_NEAR_TABLE, T_NEAR_TABLE_SIZE);
+		forget((char *)t + T_NEAR, T_NEAR_SIZE);
 		t->once = 0;
 		t->known = NULL;
 	}

@@ -58,24 +58,14 @@ static void put_base(struct emit *e)
 	put_context(e, 0, 0);
 }
 
-/* mov rdx, gs:[rdx + rax * 8 + offset] */
-static void put_near(struct emit *e, uint32_t offset)
-{
-	put8(e, 0x65);
-	put8(e, 0x48);
-	put8(e, 0x8b);
-	put8(e, 0x94);
-	put8(e, 0xc2);
-	put32(e, offset);
-}
-
-/* op rdx, gs:[rax + offset] */
-static void put_at(struct emit *e, unsigned op, uint32_t offset)
+/* op reg, gs:[rdx + rax * 8 + offset], of the first eight */
+static void put_near(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 {
 	put8(e, 0x65);
 	put8(e, 0x48);
 	put8(e, op);
-	put8(e, 0x90);
+	put8(e, 0x84 | reg << 3);
+	put8(e, 0xc2);
 	put32(e, offset);
 }
 
@@ -84,10 +74,9 @@ static void put_lookup(struct build *b)
 {
 	struct emit *e = &b->e;
 	static const uint8_t index[] = {
-		0x0f, 0xb7, 0xc0, /* movzx eax, ax */
-		0x8d, 0x04, 0x00, /* lea eax, [rax + rax] */
+		0x0f, 0xb7, 0xc0,	      /* movzx eax, ax */
+		0x8d, 0x04, 0x85, 0, 0, 0, 0, /* lea eax, [rax * 4] */
 	};
-	static const uint8_t pair[] = { 0x48, 0x8d, 0x04, 0x82 }; /* lea rax, [rdx + rax * 4] */
 
 	if (b->once) {
 		put_jump(e, (uint64_t)rt_once_jump);
@@ -100,7 +89,7 @@ static void put_lookup(struct build *b)
 	put_spill(e, RDX);
 	put_bytes(e, index, sizeof(index));
 	put_base(e);
-	put_near(e, T_NEAR_TABLE);
+	put_near(e, 0x8b, RDX, T_NEAR);
 	put8(e, 0x48); /* lea rcx, [rcx + rdx + bias] */
 	put8(e, 0x8d);
 	put8(e, 0x8c);
@@ -110,13 +99,11 @@ static void put_lookup(struct build *b)
 	put8(e, 0x05);
 	put_jump(e, (uint64_t)rt_ibl_jump_miss);
 	put_base(e);
-	put_near(e, T_NEAR_TABLE + 8);
-	put_gs(e, 0x89, RDX, T_TARGET);
-	put_base(e);
-	put_bytes(e, pair, sizeof(pair));
-	put_at(e, 0x8b, T_NEAR_COUNTS);
-	put_lea(e, RDX, RDX, NO_REG, 1, 1);
-	put_at(e, 0x89, T_NEAR_COUNTS);
+	put_near(e, 0x8b, RCX, T_NEAR_CODE);
+	put_gs(e, 0x89, RCX, T_TARGET);
+	put_near(e, 0x8b, RCX, T_NEAR_COUNT);
+	put_lea(e, RCX, RCX, NO_REG, 1, 1);
+	put_near(e, 0x89, RCX, T_NEAR_COUNT);
 	put_restore(e, RAX);
 	put_restore(e, RCX);
 	put_restore(e, RDX);

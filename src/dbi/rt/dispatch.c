@@ -36,7 +36,7 @@ static struct thread *reuse(void)
 		struct thread *t = *p;
 
 		if (t->ended && sys_failed(sys(__NR_tgkill, pid, t->tid, 0))) {
-			uint64_t *before = t->counted_before;
+			struct counted *before = t->counted_before;
 			uint32_t once = t->once;
 
 			*p = t->next;

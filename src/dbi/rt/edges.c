@@ -11,12 +11,15 @@
 #include "dbi/shared.h"
 
 #define SITES_MAX (1u << 22)
-#define TARGETS (1u << 16) /* lists of pairs, by target */
-#define MANY 2048	   /* pairs */
-#define MADV_COLLAPSE_ 25  /* since Linux 6.1 */
+#define TARGETS 4096	  /* lists of pairs, by target, at first */
+#define SPREAD 40503	  /* of sites' numbers, modulo NEAR_SITES */
+#define GATHER 30599	  /* its inverse */
+#define MANY 2048	  /* pairs */
+#define MADV_COLLAPSE_ 25 /* since Linux 6.1 */
 
 _Static_assert(offsetof(struct pair, site) == 8 && offsetof(struct pair, number) == 16, "switch.S");
 _Static_assert(offsetof(struct thread, site) == T_SITE, "layout");
+_Static_assert(SPREAD *GATHER % NEAR_SITES == 1, "inverse");
 
 struct pairs { /* open addressing by pc + site; read by switch.S */
 	uint64_t mask;
@@ -26,6 +29,7 @@ struct pairs *rt_pairs;
 static uint64_t used;
 static struct pair gone = { .pc = ~0ul };
 static struct pair **targets, **by_number;
+static uint32_t ntargets = TARGETS; /* a power of two */
 
 static struct site {
 	uint32_t block;
@@ -41,11 +45,16 @@ static struct pairs *pairs_new(uint64_t n)
 	return p;
 }
 
+static struct exact_near *near_table(struct thread *t)
+{
+	return (struct exact_near *)((char *)t + T_NEAR);
+}
+
 void edges_init(struct thread *first)
 {
-	sys(__NR_madvise, (char *)first + T_NEAR_TABLE, LARGE_PAGE, MADV_HUGEPAGE);
+	sys(__NR_madvise, near_table(first), LARGE_PAGE, MADV_HUGEPAGE);
 	rt_pairs = pairs_new(1 << 14);
-	targets = reserve(TARGETS * sizeof(struct pair *));
+	targets = reserve_densely(TARGETS * sizeof(struct pair *));
 	sites = reserve(SITES_MAX * sizeof(*sites));
 	by_number = reserve(EXACT_PAIRS_MAX * sizeof(struct pair *));
 }
@@ -55,7 +64,7 @@ void edges_reset(void)
 	uint64_t mask = rt_pairs->mask;
 
 	memset(rt_pairs->slot, 0, (mask + 1) * sizeof(rt_pairs->slot[0]));
-	memset(targets, 0, TARGETS * sizeof(targets[0]));
+	memset(targets, 0, ntargets * sizeof(targets[0]));
 	used = nsites = npairs = 0;
 }
 
@@ -66,11 +75,14 @@ uint32_t edges_site(uint32_t block, bool returns)
 	if (nsites + 1 >= SITES_MAX)
 		die("more than %ld indirect jumps", (long)nsites);
 	n = ++nsites;
-	if (n <
-	    NEAR_SITES) /* spread over the near table: sites of one target, targets of one site */
-		n = n * 40503 % NEAR_SITES;
 	sites[n] = (struct site){ block, returns };
-	return n;
+	/* spread over the near table: sites of one target, targets of one site */
+	return n < NEAR_SITES ? n * SPREAD % NEAR_SITES : n;
+}
+
+static const struct site *site_of(uint64_t number)
+{
+	return &sites[number < NEAR_SITES ? number * GATHER % NEAR_SITES : number];
 }
 
 static void put(struct pairs *t, struct pair *p)
@@ -115,17 +127,15 @@ static struct pair **find(uint64_t site, uint64_t pc)
 /* Slots lie all over the near table: a page for each is more than the CPU remembers. */
 static void enlarge(struct thread *t)
 {
-	char *page = (char *)t + T_NEAR_TABLE;
-
-	sys(__NR_madvise, page, LARGE_PAGE, MADV_HUGEPAGE);
-	sys(__NR_madvise, page, LARGE_PAGE, MADV_COLLAPSE_);
+	near_table(t)->target = 0; /* of shared memory there is to be something */
+	sys(__NR_madvise, near_table(t), LARGE_PAGE, MADV_HUGEPAGE);
+	sys(__NR_madvise, near_table(t), LARGE_PAGE, MADV_COLLAPSE_);
 }
 
 void edges_thread(struct thread *t)
 {
-	sys(__NR_madvise, (char *)t + T_NEAR_TABLE, T_NEAR_TABLE_SIZE, MADV_DONTNEED);
-	if (npairs >= MANY)
-		sys(__NR_madvise, (char *)t + T_NEAR_TABLE, LARGE_PAGE, MADV_HUGEPAGE);
+	if (npairs >= MANY || !npairs)
+		enlarge(t);
 }
 
 static uint32_t image_at(uint64_t pc)
@@ -139,21 +149,41 @@ static uint32_t image_at(uint64_t pc)
 
 static struct pair **list_of(uint64_t pc)
 {
-	return &targets[(pc ^ pc >> 16) & (TARGETS - 1)];
+	return &targets[(pc ^ pc >> 16) & (ntargets - 1)];
+}
+
+static void more_lists(void)
+{
+	struct pair **old = targets;
+	uint32_t n = ntargets;
+
+	targets = reserve_densely(4ul * n * sizeof(struct pair *));
+	ntargets = 4 * n;
+	for (uint32_t i = 0; i < n; i++)
+		for (struct pair *p = old[i], *next; p; p = next) {
+			struct pair **list = list_of(p->pc);
+
+			next = p->next;
+			p->next = *list;
+			*list = p;
+		}
 }
 
 struct pair *edges_pair(uint64_t site, uint64_t pc)
 {
-	struct pair **old = find(site, pc), **list = list_of(pc), *p;
+	struct pair **old = find(site, pc), **list, *p;
 
 	if (old)
 		return *old;
+	if (npairs >= ntargets)
+		more_lists();
+	list = list_of(pc);
 	p = arena(sizeof(*p));
 	if (npairs >= EXACT_PAIRS_MAX)
 		die("more than %ld ways of indirect jumps", (long)npairs);
 	*p = (struct pair){ .pc = pc, .site = site, .number = npairs + 1, .next = *list };
 	by_number[npairs] = p;
-	log_pair(npairs++, sites[site].block, pc, log_fd < 0 ? 0 : image_at(pc));
+	log_pair(npairs++, site_of(site)->block, pc, log_fd < 0 ? 0 : image_at(pc));
 	if (npairs == MANY)
 		enlarge(self());
 	*list = p;
@@ -161,52 +191,77 @@ struct pair *edges_pair(uint64_t site, uint64_t pc)
 	return p;
 }
 
+static uint64_t *own_count(struct thread *t, uint64_t number)
+{
+	return (uint64_t *)((char *)t + T_PAIRS) + number - 1;
+}
+
 void edges_count(struct thread *t, const struct pair *p)
 {
-	++((uint64_t *)((char *)t + T_PAIRS))[p->number - 1];
+	++*own_count(t, p->number);
 }
 
-static unsigned slot_of(const struct pair *p)
+static struct exact_near *near(struct thread *t, const struct pair *p)
 {
-	return (uint16_t)(p->pc + p->site);
+	return &near_table(t)[(uint16_t)(p->pc + p->site)];
 }
 
-static uint64_t *near(struct thread *t, const struct pair *p)
+static void look_at(struct thread *t, struct edges_seen *seen, uint64_t number,
+		    void (*taken)(uint32_t block))
 {
-	return (uint64_t *)((char *)t + T_NEAR_TABLE) + 2ul * slot_of(p);
+	const struct pair *p = by_number[number - 1];
+	const struct exact_near *e = near(t, p);
+	uint64_t n = *own_count(t, number);
+
+	if (p->site < NEAR_SITES && e->pair == number)
+		n += e->count;
+	if (n == seen->total[number - 1])
+		return;
+	seen->total[number - 1] = n;
+	taken(site_of(p->site)->block);
 }
 
-uint32_t edges_pairs(void)
+/* Pairs and slots lie all over each other: both are walked along, and only of what has changed there are both looked
+ * at. A pair that lost its slot has what was counted there as its own. */
+void edges_each_taken(struct thread *t, struct edges_seen *seen, void (*taken)(uint32_t block))
 {
-	return __atomic_load_n(&npairs, __ATOMIC_ACQUIRE);
-}
+	uint32_t n = __atomic_load_n(&npairs, __ATOMIC_ACQUIRE);
+	const struct exact_near *e = near_table(t);
 
-uint64_t edges_taken(struct thread *t, uint32_t number, uint32_t *block)
-{
-	const struct pair *p = by_number[number];
-	unsigned slot = slot_of(p);
-	uint64_t n = ((uint64_t *)((char *)t + T_PAIRS))[number];
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t own = __atomic_load_n(own_count(t, i + 1), __ATOMIC_RELAXED);
 
-	*block = sites[p->site].block;
-	if (p->site < NEAR_SITES && ((uint64_t *)((char *)t + T_NEAR_PAIRS))[slot] == p->number)
-		n += ((uint64_t *)((char *)t + T_NEAR_COUNTS))[slot];
-	return n;
+		if (own == seen->own[i])
+			continue;
+		seen->own[i] = own;
+		look_at(t, seen, i + 1, taken);
+	}
+	for (uint32_t i = 0; n && i < EXACT_NEAR_SLOTS; i++) {
+		uint64_t pair = __atomic_load_n(&e[i].pair, __ATOMIC_RELAXED);
+		uint64_t count = __atomic_load_n(&e[i].count, __ATOMIC_RELAXED);
+
+		if (!pair || pair > n ||
+		    (pair == seen->slot[i].pair && count == seen->slot[i].count))
+			continue;
+		seen->slot[i].pair = pair;
+		seen->slot[i].count = count;
+		look_at(t, seen, pair, taken);
+	}
 }
 
 void edges_near(struct thread *t, const struct pair *p, const struct block *b)
 {
-	uint64_t *e = near(t, p), code = sites[p->site].returns ? cache_return(p->pc) : 0;
-	uint64_t *count = (uint64_t *)((char *)t + T_NEAR_COUNTS) + slot_of(p);
-	uint64_t *number = (uint64_t *)((char *)t + T_NEAR_PAIRS) + slot_of(p);
+	uint64_t code = site_of(p->site)->returns ? cache_return(p->pc) : 0;
+	struct exact_near *e = near(t, p);
 
 	if (p->site >= NEAR_SITES)
 		return;
-	if (*number)
-		((uint64_t *)((char *)t + T_PAIRS))[*number - 1] += *count;
-	*count = 0;
-	*number = p->number;
-	e[0] = 0 - p->pc - NEAR_BIAS;
-	e[1] = code ? code : b->code;
+	if (e->pair)
+		*own_count(t, e->pair) += e->count;
+	e->count = 0;
+	e->pair = p->number;
+	e->target = 0 - p->pc - NEAR_BIAS;
+	e->code = code ? code : b->code;
 }
 
 void edges_forget(uint64_t pc)
@@ -219,10 +274,10 @@ void edges_forget(uint64_t pc)
 			continue;
 		}
 		for (struct thread *t = threads; t; t = t->next) {
-			uint64_t *e = near(t, p);
+			struct exact_near *e = near(t, p);
 
-			if (e[0] == 0 - pc - NEAR_BIAS)
-				e[0] = 0;
+			if (e->target == 0 - pc - NEAR_BIAS)
+				e->target = 0;
 		}
 		slot = find(p->site, pc);
 		if (slot)

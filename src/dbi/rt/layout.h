@@ -73,22 +73,24 @@
 #define LEFT_PARTS 16 /* a power of two */
 
 #define T_STACK_TOP 0x10000 /* engine stack: below this */
-/* Indirect targets, by the low 16 bits of address + site: -address - NEAR_BIAS, code. What is all zero matches an
- * address that no program has, and that cannot be jumped to. T_NEAR_COUNTS and T_NEAR_PAIRS, shared with the
- * recorder, have as many slots: how often the pair was taken that is there, and which, + 1. */
-#define T_NEAR_TABLE 0x200000 /* in a large page, of which it is half */
-#define T_NEAR_TABLE_SIZE 0x100000
 #define NEAR_BIAS 0x40000001
 #define NEAR_SITES 0x10000 /* sites below have different slots for each target */
 #define T_SIGNAL_STACK 0x10000
 #define T_SIGNAL_STACK_SIZE 0x10000
 #define T_SCRATCH 0x20000 /* a block's code made again, to look up what lies where */
 #define T_SCRATCH_SIZE 0x40000
-#define T_COUNTERS 0x400000 /* 8 bytes each; mapped when counting */
+#define T_COUNTERS 0x200000 /* 8 bytes each; mapped when counting */
 #define T_PAIRS (T_COUNTERS + 0x4000000)
-#define T_NEAR_COUNTS (T_PAIRS + 0x2000000)
-#define T_NEAR_PAIRS (T_NEAR_COUNTS + 0x80000)
-#define T_COUNTERS_SIZE 0x6100000
+/* The near table: indirect targets, by the low 16 bits of address + site. -address - NEAR_BIAS, code; how often the
+ * pair was taken that is there, and which, + 1. What is all zero matches an address that no program has, and that
+ * cannot be jumped to. A slot is half a line, and all are a large page: they are met all over. */
+#define T_NEAR (T_PAIRS + 0x2000000)
+#define T_NEAR_CODE (T_NEAR + 8)
+#define T_NEAR_COUNT (T_NEAR + 16)
+#define T_NEAR_PAIR (T_NEAR + 24)
+#define T_NEAR_SHIFT 5
+#define T_NEAR_SIZE 0x200000
+#define T_COUNTERS_SIZE 0x6200000
 /* The stream: its control page, which begins with where the next execution goes; two halves, behind each of them nothing, so that a store beyond its end
  * faults. */
 #define T_STREAM (T_COUNTERS + T_COUNTERS_SIZE)

@@ -30,11 +30,14 @@
 #define SHARE_MIN 1000
 #define MADV_NOHUGEPAGE 15
 #define MADV_DONTDUMP 16
-#define COUNTED_PAIRS (1u << 22) /* counted_before[]: blocks, then pairs */
-#define COUNTED_SIZE (8ul * (COUNTED_PAIRS + EXACT_PAIRS_MAX))
 #define BLOCKS_BYTES (1u << 19) /* a bit for each block there can be */
 
 struct exact_lines lines;
+
+struct counted { /* counters at the last snapshot */
+	uint64_t block[EXACT_BLOCKS_MAX];
+	struct edges_seen edges;
+};
 
 static int lines_lock, mapping_lock;
 static struct {
@@ -204,9 +207,9 @@ void lines_init(struct thread *t)
 void lines_thread(struct thread *t)
 {
 	if (!t->counted_before)
-		t->counted_before = reserve(COUNTED_SIZE);
+		t->counted_before = reserve(sizeof(struct counted));
 	else
-		sys(__NR_madvise, t->counted_before, COUNTED_SIZE, MADV_DONTNEED);
+		sys(__NR_madvise, t->counted_before, sizeof(struct counted), MADV_DONTNEED);
 	memset(t->left, 0, sizeof(t->left));
 	memset(t->granted, 0, sizeof(t->granted));
 	memset(t->taken, 0, sizeof(t->taken));
@@ -519,31 +522,28 @@ static void put_touched(void)
 		put_plane(i);
 }
 
+static void block_ran(uint32_t id)
+{
+	now.ran[id / 8] |= (uint8_t)(1u << id % 8);
+}
+
 /* Blocks that the thread has executed since it was last asked. */
 static void note_ran(struct thread *t)
 {
 	uint32_t n = __atomic_load_n(&nids, __ATOMIC_ACQUIRE);
+	struct counted *before = t->counted_before;
 
-	if (!t->counted_before)
+	if (!before)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t c = __atomic_load_n(counter_of(t, 2 * i), __ATOMIC_RELAXED);
 
-		if (c == t->counted_before[i])
+		if (c == before->block[i])
 			continue;
-		t->counted_before[i] = c;
-		now.ran[i / 8] |= (uint8_t)(1u << i % 8);
+		before->block[i] = c;
+		block_ran(i);
 	}
-	n = edges_pairs(); /* of blocks that have no counter */
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t block;
-		uint64_t c = edges_taken(t, i, &block);
-
-		if (c == t->counted_before[COUNTED_PAIRS + i])
-			continue;
-		t->counted_before[COUNTED_PAIRS + i] = c;
-		now.ran[block / 8] |= (uint8_t)(1u << block % 8);
-	}
+	edges_each_taken(t, &before->edges, block_ran); /* those that have no counter */
 }
 
 static void put_ran(void)
@@ -575,7 +575,7 @@ void lines_restart(void)
 		put_ran();
 	for (struct thread *t = threads; t; t = t->next)
 		if (t->counted_before)
-			sys(__NR_madvise, t->counted_before, COUNTED_SIZE, MADV_DONTNEED);
+			sys(__NR_madvise, t->counted_before, sizeof(struct counted), MADV_DONTNEED);
 }
 
 static void snapshot(struct thread *t, bool last)

@@ -13,8 +13,8 @@
 
 _Static_assert(EXACT_COUNTERS_SIZE == T_COUNTERS_SIZE, "layout");
 _Static_assert(T_COUNTERS + EXACT_PAIRS_AT == T_PAIRS, "layout");
-_Static_assert(T_COUNTERS + EXACT_NEAR_AT == T_NEAR_COUNTS, "layout");
-_Static_assert(T_NEAR_PAIRS - T_NEAR_COUNTS == 8 * EXACT_NEAR_SLOTS, "layout");
+_Static_assert(T_COUNTERS + EXACT_NEAR_AT == T_NEAR && !(T_NEAR % LARGE_PAGE), "layout");
+_Static_assert(T_NEAR_SIZE == sizeof(struct exact_near) * EXACT_NEAR_SLOTS, "layout");
 _Static_assert(EXACT_HALF == T_HALF_SIZE, "layout");
 _Static_assert(EXACT_FIRSTS_SIZE == T_FIRSTS_SIZE, "layout");
 
@@ -154,7 +154,8 @@ void log_thread(struct thread *t)
 
 	if (log_fd < 0)
 		return;
-	at = take(EXACT_COUNTERS_SIZE);
+	/* as far from a large page's beginning as it is mapped: T_NEAR is one */
+	at = (take(EXACT_COUNTERS_SIZE + LARGE_PAGE) + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 	if (log_mode & EXACT_STREAM) {
 		char *base = (char *)t;
 

@@ -96,12 +96,12 @@ struct thread {
 	int called;  /* out of the cache, by a signal that has not come yet */
 	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
 	bool uncount; /* the instruction at pc, counted in a cache that is no more, is still to come */
-	bool in_library;	     /* of the decoder: */
-	uint64_t fs_base;	     /* the program's, while it runs */
-	uint64_t fork_flags;	     /* of the clone that made it */
-	int64_t granted[LEFT_PARTS]; /* what `left` began with */
-	int64_t taken[LEFT_PARTS];   /* … of the one before */
-	uint64_t *counted_before;    /* counters at the last snapshot */
+	bool in_library;		/* of the decoder: */
+	uint64_t fs_base;		/* the program's, while it runs */
+	uint64_t fork_flags;		/* of the clone that made it */
+	int64_t granted[LEFT_PARTS];	/* what `left` began with */
+	int64_t taken[LEFT_PARTS];	/* … of the one before */
+	struct counted *counted_before; /* of lines.c */
 	uint8_t xmm[16 * 16];
 };
 
@@ -359,9 +359,16 @@ uint32_t edges_site(uint32_t block, bool returns);
 /* That way, found or made. */
 struct pair *edges_pair(uint64_t site, uint64_t pc);
 void edges_count(struct thread *t, const struct pair *p);
-/* Pairs are numbered from 0; how often the thread took one, and the block that it leaves. */
-uint32_t edges_pairs(void);
-uint64_t edges_taken(struct thread *t, uint32_t number, uint32_t *block);
+/* A thread's pairs, as they were when it was asked last, by their numbers - 1; its slots. Zeroed at first. */
+struct edges_seen {
+	uint64_t total[EXACT_PAIRS_MAX], own[EXACT_PAIRS_MAX];
+	struct {
+		uint64_t pair, count;
+	} slot[EXACT_NEAR_SLOTS];
+};
+/* Blocks that a pair leaves that the thread has taken since. What another thread takes meanwhile is told now, or the
+ * next time. */
+void edges_each_taken(struct thread *t, struct edges_seen *seen, void (*taken)(uint32_t block));
 /* Code of the pair's target, which is made already, is found from now on. */
 void edges_near(struct thread *t, const struct pair *p, const struct block *b);
 /* What is at pc is no longer what it was. */

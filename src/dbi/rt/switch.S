@@ -131,23 +131,26 @@ rt_ibl_begin:
 	mov SPILL(2), %rdx
 .endm
 
-/* eax: to the slot of the near table; rcx: zero if it is the address's. */
+/* eax: to the slot of the near table, in units of 8 bytes; rcx: zero if it is the address's. */
 .macro NEAR
 	mov %rdx, SPILL(2)
 	movzwl %ax, %eax
-	lea (%rax,%rax), %eax
+	lea 0(,%rax,4), %eax
 	lea rt_context(%rip), %rdx
-	mov %gs:T_NEAR_TABLE(%rdx,%rax,8), %rdx
+	mov %gs:T_NEAR(%rdx,%rax,8), %rdx
 	lea NEAR_BIAS(%rcx,%rdx), %rcx
 .endm
 
-/* rdx: the code; the pair is counted. */
-.macro COUNT
+/* It is: its code to rcx, and rdx for COUNT. */
+.macro CODE
 	lea rt_context(%rip), %rdx
-	lea (%rdx,%rax,4), %rax
-	mov %gs:T_NEAR_COUNTS(%rax), %rdx
-	lea 1(%rdx), %rdx
-	mov %rdx, %gs:T_NEAR_COUNTS(%rax)
+	mov %gs:T_NEAR_CODE(%rdx,%rax,8), %rcx
+.endm
+
+.macro COUNT
+	mov %gs:T_NEAR_COUNT(%rdx,%rax,8), %rcx
+	lea 1(%rcx), %rcx
+	mov %rcx, %gs:T_NEAR_COUNT(%rdx,%rax,8)
 .endm
 
 /* Behind NEAR, not found: rcx is the address again, the flags are spilled, the site's number is in T_SITE. */
@@ -156,7 +159,7 @@ rt_ibl_begin:
 	lea (1 - NEAR_BIAS)(%rcx,%rdx), %rcx
 	mov %eax, %edx
 	SPILL_FLAGS
-	shr $1, %edx
+	shr $2, %edx
 	sub %ecx, %edx
 	movzwl %dx, %edx
 	mov %rdx, T(T_SITE)
@@ -196,23 +199,21 @@ rt_ibl_begin:
 	jae 5f
 	lea (%rcx,%rsi), %eax
 	movzwl %ax, %eax
-	lea (%rdx,%rax,8), %rax
-	mov %gs:T_NEAR_PAIRS(%rax), %rsi
+	shl $T_NEAR_SHIFT, %eax
+	add %rdx, %rax
+	mov %gs:T_NEAR_PAIR(%rax), %rsi
 	test %rsi, %rsi
 	jz 6f
 	lea (%rdx,%rsi,8), %rdx
-	mov %gs:T_NEAR_COUNTS(%rax), %rsi
+	mov %gs:T_NEAR_COUNT(%rax), %rsi
 	add %rsi, %gs:(T_PAIRS - 8)(%rdx)
-6:	movq $0, %gs:T_NEAR_COUNTS(%rax)
-	mov %rbx, %gs:T_NEAR_PAIRS(%rax)
-	lea rt_context(%rip), %rdx
-	sub %rdx, %rax
-	lea (%rdx,%rax,2), %rax
+6:	movq $0, %gs:T_NEAR_COUNT(%rax)
+	mov %rbx, %gs:T_NEAR_PAIR(%rax)
 	lea NEAR_BIAS(%rcx), %rbx
 	neg %rbx
-	mov %rbx, %gs:T_NEAR_TABLE(%rax)
+	mov %rbx, %gs:T_NEAR(%rax)
 	mov T(T_TARGET), %rdx
-	mov %rdx, %gs:(T_NEAR_TABLE + 8)(%rax)
+	mov %rdx, %gs:T_NEAR_CODE(%rax)
 5:	mov T(T_FLAGS_SPILL), %rax
 	add $0x7f, %al
 	sahf
@@ -227,9 +228,8 @@ FUNC(rt_ibl_ret)
 	NEAR
 	jrcxz 1f
 	jmp 2f
-1:	lea rt_context(%rip), %rdx
-	mov %gs:(T_NEAR_TABLE + 8)(%rdx,%rax,8), %rdx
-	mov %rdx, (%rsp)
+1:	CODE
+	mov %rcx, (%rsp)
 	COUNT
 	RESTORE
 	ret
@@ -257,9 +257,8 @@ FUNC(rt_ibl_jump)
 	NEAR
 	jrcxz 1f
 	jmp rt_ibl_jump_miss
-1:	lea rt_context(%rip), %rdx
-	mov %gs:(T_NEAR_TABLE + 8)(%rdx,%rax,8), %rdx
-	mov %rdx, T(T_TARGET)
+1:	CODE
+	mov %rcx, T(T_TARGET)
 	COUNT
 	RESTORE
 	jmp *T(T_TARGET)
