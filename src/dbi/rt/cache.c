@@ -13,6 +13,7 @@
 #define BLOCKS_MAX (1u << 22)
 #define LINKS_MAX (1u << 23)
 #define PAGES_MAX (1u << 20)
+#define SLOTS_MANY (1u << 16) /* tables get four times as large before, twice from then on */
 #define PAGE 4096ul
 #define SLOT_TAG 0xffff000000000000ul
 
@@ -86,7 +87,7 @@ static void table_add(struct table **table, uint64_t *count, struct slot *s)
 	struct table *t = *table;
 
 	if (++*count > t->mask / 2) {
-		struct table *big = table_new((t->mask + 1) * 2);
+		struct table *big = table_new((t->mask + 1) * (t->mask < SLOTS_MANY ? 4 : 2));
 
 		*count = 1;
 		for (uint64_t i = 0; i <= t->mask; i++)
@@ -109,6 +110,20 @@ static uint64_t *table_find(struct table *t, uint64_t pc)
 		if ((t->slot[i] & SLOT_TAG) == tag && slot_at(t->slot[i])->pc == pc)
 			return &t->slot[i];
 	return NULL;
+}
+
+void cache_expect(uint64_t pc)
+{
+	const struct table *t = __atomic_load_n(&rt_blocks, __ATOMIC_RELAXED);
+
+	__builtin_prefetch(&t->slot[table_index(t, pc)]);
+}
+
+void cache_expect_return(uint64_t pc)
+{
+	const struct table *t = __atomic_load_n(&rt_returns, __ATOMIC_RELAXED);
+
+	__builtin_prefetch(&t->slot[table_index(t, pc)]);
 }
 
 struct block *cache_find(uint64_t pc)

@@ -70,7 +70,8 @@ void put_block(struct build *b)
 			if (!b->flags_dead)
 				in->spilled |= 1u << RAX;
 		}
-		put_fields(b, i, false, false);
+		if (b->reserved)
+			put_fields(b, i, false, false);
 		if (lines_on()) {
 			shadow_marks(b, i);
 			if (ends_block(in->kind))
@@ -89,7 +90,8 @@ void put_block(struct build *b)
 			put_control(b, in, p, next);
 		if (!in->end)
 			in->end = (uint16_t)(e->at - b->code);
-		put_fields(b, i, true, false);
+		if (b->reserved)
+			put_fields(b, i, true, false);
 		p += in->len;
 	}
 	if (!ends_block(b->in[last].kind)) {

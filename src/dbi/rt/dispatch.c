@@ -249,6 +249,7 @@ static uint32_t leave_indirect(struct thread *t, const struct block *b)
 {
 	uint32_t site = (uint32_t)t->site;
 
+	cache_expect(t->pc);
 	lock(&cache_lock);
 	if (b->flags & BLOCK_ONCE)
 		site = once_site(t);

@@ -31,8 +31,18 @@ static inline void put64(struct emit *e, uint64_t v)
 
 static inline void put_bytes(struct emit *e, const uint8_t *p, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		*e->out++ = p[i];
+	uint8_t *out = e->out;
+
+	if (n >= 4 && n <= 16) { /* as most instructions: its ends, which may overlap */
+		unsigned half = n >= 8 ? 8 : 4;
+
+		__builtin_memcpy(out, p, half == 8 ? 8 : 4);
+		__builtin_memcpy(out + n - half, p + n - half, half == 8 ? 8 : 4);
+	} else {
+		for (unsigned i = 0; i < n; i++)
+			out[i] = p[i];
+	}
+	e->out = out + n;
 	e->at += n;
 }
 

@@ -109,6 +109,7 @@ void publish(struct build *b, struct block *blk)
 		uint64_t site;
 
 		*l = b->link[i];
+		cache_expect(l->target);
 		l->from = (uint32_t)(blk - blocks);
 		l->stub = (uint32_t)(stub_next - CACHE_BASE);
 		stub_next += STUB_SIZE;

@@ -323,6 +323,8 @@ void cache_init(void);
 struct block *cache_find(uint64_t pc);
 struct block *cache_by_code(uint64_t at);
 void cache_add(struct block *b);
+/* They are looked up, or added, soon: by then the line of the table should be here. */
+void cache_expect(uint64_t pc), cache_expect_return(uint64_t pc);
 void cache_add_return(uint64_t pc, uint64_t code);
 uint64_t cache_return(uint64_t pc); /* or 0 */
 void cache_link(struct link *l, struct block *to);

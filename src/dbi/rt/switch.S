@@ -83,6 +83,8 @@ FUNC(rt_exit)
 	mov T(T_ENGINE_SP), %rsp
 	pushf
 	popq T(T_FLAGS)
+	testl $0x44500, T(T_FLAGS) /* AC, NT, DF, TF: popf takes long */
+	jz 1f
 	PLAIN_FLAGS
 1:	pop %r15
 	pop %r14

@@ -73,18 +73,29 @@ static size_t take_bytes(struct build *b, size_t room)
 	return rt_copy(bytes, (const void *)b->pc, room) ? room : 0;
 }
 
+#define FIRST_BYTES 128 /* which hold most blocks */
+
+static void decode(struct build *b, size_t room, unsigned max)
+{
+	size_t first = room < FIRST_BYTES ? room : FIRST_BYTES;
+
+	decode_block(b, take_bytes(b, first), max);
+	if (first < room && b->len + INSN_MAX > first)
+		decode_block(b, take_bytes(b, room), max);
+}
+
 /* Decodes the block, and sees to it that it stays as it is now: other threads may be writing there. */
 static void decode_watched(struct build *b, const struct region *r, size_t room)
 {
 	static uint8_t now[INSNS_MAX * INSN_MAX];
 
 	do {
-		decode_block(b, take_bytes(b, room), INSNS_MAX);
+		decode(b, room, INSNS_MAX);
 		b->once = b->n && !regions_watch(r, b->pc, b->len);
 	} while (b->n && !b->once && b->changes && rt_copy(now, (const void *)b->pc, b->len) &&
 		 memcmp(now, b->bytes, b->len));
 	if (b->once)
-		decode_block(b, take_bytes(b, room), 1);
+		decode(b, room, 1);
 }
 
 struct block *translate(struct thread *t, uint64_t pc, struct link *from)
@@ -118,10 +129,12 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 		b.once = !regions_watch(r, pc, 15);
 		b.changes |= !constant(r);
 		library_enter(t);
-		decode_block(&b, take_bytes(&b, readable(pc, r->end - pc)), 1);
+		decode(&b, readable(pc, r->end - pc), 1);
 		if (!b.n)
 			die("no instruction at %lx", pc);
 	}
+	if (b.in[b.n - 1].kind == CALL || b.in[b.n - 1].kind == CALL_INDIRECT)
+		cache_expect_return(pc + b.len);
 	from = from && from->kind == LINK_JUMP && !b.once && constant(r) ? take_place(from) : NULL;
 	blk = b.once ? once_block(t) : &blocks[nblocks];
 	b.changes = b.changes && !b.once;

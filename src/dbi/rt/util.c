@@ -187,8 +187,11 @@ void *reserve_densely(size_t n)
 	void *p;
 
 	n = (n + 4095) & ~4095ul;
-	if (n >= LARGE_PAGE)
-		return reserve(n);
+	if (n >= LARGE_PAGE) {
+		p = reserve(n);
+		sys(__NR_madvise, p, n, MADV_HUGEPAGE);
+		return p;
+	}
 	lock(&dense_lock);
 	if ((size_t)(end - at) < n) {
 		at = reserve(LARGE_PAGE);
