@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../cli/lib.sh"
 
 # work N [CHILDREN [FILE]] computes, longer under the engine, waits until there is a FILE, and prints what it computed.
+# Once it runs there is a file `began`.
 cat > work.c <<'C'
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ int main(int argc, char **argv)
 	unsigned n = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000;
 	int children = argc > 2 ? atoi(argv[2]) : 0;
 	const char *file = argc > 3 ? argv[3] : "/";
+	fclose(fopen("began", "w"));
 	for (int i = 0; i < children; i++)
 		if (!fork()) {
 			unsigned long a = sum(n / (i + 2));
@@ -70,10 +72,10 @@ done
 opened=0 said=0 right=0 hung=0 counted=0 why=""
 for i in {1..20}; do
 	mode=$(cut -d' ' -f$((i % 3 + 1)) <<< "counts addresses values")
-	rm -f killed.db* go
+	rm -f killed.db* go began
 	"$ASSAY" record -q --exact --observe "$mode" -o killed.db -- $work "${size[$mode]}" 2 go > got 2>/dev/null &
 	recorder=$!
-	soon [ -e killed.db ]
+	soon [ -e began ]
 	moment
 	[ $((i % 4)) != 0 ] || sleep 2
 	kill -9 $recorder
@@ -126,10 +128,10 @@ is "after some seconds it holds values, too" $? 0
 whole=0 status_right=0 counted=0 why=""
 for i in {1..20}; do
 	mode=$(cut -d' ' -f$((i % 3 + 1)) <<< "counts addresses values")
-	rm -f dead.db*
+	rm -f dead.db* began
 	"$ASSAY" record -q --exact --observe "$mode" -o dead.db -- $work 4000000000 > /dev/null 2>&1 &
 	recorder=$!
-	soon pgrep -f "^$work " > /dev/null
+	soon [ -e began ]
 	program=$(pgrep -f "^$work ")
 	moment
 	kill -9 "$program"
