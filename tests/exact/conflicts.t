@@ -25,16 +25,16 @@ is "within none: a usage error" "$status" 2
 # Against single steps; count.t says why paths are padded.
 place=$(mktemp -d /tmp/XXXX) || exit 1
 trap 'cd /; rm -rf "$TMP" "$place"' EXIT
+alike=(env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 setarch -R timeout -k 5 60)
 stepped() { # CASE DISTANCE
 	local path n
 	cp "$BUILD/tests/progs/exact/static/truth" "$place/program"
 	n=$((${#BUILD} + 12 - ${#place} - 8))
 	path=$(printf '%*s' "$n" '' | tr ' ' /)$place/program
-	env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 60 "$ASSAY" record --exact -q --observe conflicts --distance "$2" \
-		-o conflicts.db -- "$path" "$1" >/dev/null
+	"${alike[@]}" "$ASSAY" record --exact -q --observe conflicts --distance "$2" -o conflicts.db -- "$path" "$1" >/dev/null
 	sqlite3 -separator ' ' conflicts.db "SELECT address, kind, store_address, count, distance FROM conflict
 		WHERE kind != 'alias'" | sort >recorded
-	env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 timeout -k 5 60 "$BUILD/tests/exact/conflicts" -d "$2" -o stepped "$path" "$1" >/dev/null
+	"${alike[@]}" "$BUILD/tests/exact/conflicts" -d "$2" -o stepped "$path" "$1" >/dev/null
 	sort -o stepped stepped
 	if [ -s recorded ] && cmp -s recorded stepped; then
 		pass "$1, within $2: what single steps find, $(wc -l <recorded) pairs"
