@@ -12,10 +12,17 @@ recorded() { # FILE: each instruction and how often
 }
 blocks() { sed -n 's/.* instructions of \([0-9,]*\) blocks in 1 .*/\1/p' err | tr -d ,; }
 
+# A shell writes its parent's pid down, digit by digit: returns when those to come have as many.
+steady_pids() {
+	local pid later
+	while pid=$(sh -c 'echo $$') later=$((pid + 1000)) && [ ${#pid} != ${#later} ]; do :; done
+}
+
 # without address randomisation, twice the same
 same_counts() { # NAME MODE COMMAND…
 	local name=$1 mode=$2 all few
 	shift 2
+	steady_pids
 	setarch -R "$ASSAY" record --exact --observe "$mode" -o all.db -- "$@" >out.all 2>err
 	all=$(blocks)
 	setarch -R "$ASSAY" record --exact --observe "$mode" "${small[@]}" -o few.db -- "$@" >out.few 2>err
@@ -59,6 +66,7 @@ done
 # a working set goes on where the cache was emptied
 touched() { "$ASSAY" wset -i "$1" --json | jq -c '[.intervals[-1].end, .lines_total, .code_lines_total]'; }
 n=()
+steady_pids
 for c in all few; do
 	limit=()
 	[ $c = all ] || limit=("${small[@]}")
