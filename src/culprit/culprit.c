@@ -25,6 +25,7 @@ struct culprits {
 	struct fact_source facts;
 	struct paths *paths;
 	double period;
+	char warning[512];		 /* what could not be used, or "" */
 	struct schedule_block *schedule; /* of blocks in classes with samples */
 	uint32_t *of;			 /* by block of the program: its place there + 1, or 0 */
 	struct schedule_insn *insn;
@@ -89,6 +90,7 @@ static int schedule_all(struct culprits *c)
 {
 	size_t n, insns;
 	struct err failed = { 0 };
+	int rc;
 
 	if (choose_all(c, false, &n, &insns))
 		return -1;
@@ -97,8 +99,10 @@ static int schedule_all(struct culprits *c)
 	c->of = calloc(c->e->nblocks + 1, sizeof(*c->of));
 	if (!c->schedule || !c->insn || !c->of || choose_all(c, true, &n, &insns))
 		return -1;
-	/* what cannot be modelled was told when the estimate was made */
-	return schedule_blocks(c->schedule, n, &c->src->schedule, &failed) < 0 ? -1 : 0;
+	rc = schedule_blocks(c->schedule, n, &c->src->schedule, &failed);
+	if (rc > 0)
+		memcpy(c->warning, failed.msg, sizeof(c->warning) - 1);
+	return rc < 0 ? -1 : 0;
 }
 
 static const struct schedule_insn *schedule_of(const struct culprits *c,
@@ -408,6 +412,11 @@ void culprits_close(struct culprits *c)
 const struct culprit_machine *culprits_machine(const struct culprits *c)
 {
 	return c->machine;
+}
+
+const char *culprits_warning(const struct culprits *c)
+{
+	return c->warning;
 }
 
 double culprits_period(const struct culprits *c)

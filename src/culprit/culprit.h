@@ -101,6 +101,8 @@ struct culprits *culprits_open(const struct estimate *e, const struct estimate_s
 			       struct err *err);
 void culprits_close(struct culprits *c);
 const struct culprit_machine *culprits_machine(const struct culprits *c);
+/* What could not be used, or "". */
+const char *culprits_warning(const struct culprits *c);
 /* Cycles that a sample stands for. */
 double culprits_period(const struct culprits *c);
 

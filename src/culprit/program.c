@@ -2,6 +2,7 @@
 #include "culprit/program.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,7 +110,6 @@ int culprit_program_make(struct culprit_program *p, const struct estimate_source
 	memset(p, 0, sizeof(*p));
 	if (estimate_make(&e, src, method, err))
 		return -1;
-	memcpy(p->warning, e.warning, sizeof(p->warning));
 	c = culprits_open(&e, src, err);
 	p->proc = calloc(e.nproc + 1, sizeof(*p->proc));
 	row = calloc(e.nproc + 1, sizeof(*row));
@@ -124,7 +124,10 @@ int culprit_program_make(struct culprit_program *p, const struct estimate_source
 	if (row && !rc)
 		find_causes(p, &e, row);
 	free(row);
-	p->period = c ? culprits_period(c) : 0;
+	if (c) {
+		p->period = culprits_period(c);
+		snprintf(p->warning, sizeof(p->warning), "%s", culprits_warning(c));
+	}
 	culprits_close(c);
 	estimate_fini(&e);
 	sort(p);

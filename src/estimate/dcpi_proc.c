@@ -126,24 +126,12 @@ static uint32_t *by_class(const struct cfg *g)
 	return order;
 }
 
-/* Least times of blocks. */
-static void keep_least(const struct dcpi_work *w, struct estimate_proc *p)
-{
-	for (uint32_t b = 0; b < p->g.nblocks; b++) {
-		uint32_t at = w->of[p->first + b];
-
-		for (uint32_t i = 0; at && i < p->g.block[b].ninsn; i++)
-			p->least[b] += w->schedule[at - 1].insn[i].least;
-	}
-}
-
 static int estimate_proc(struct dcpi_work *w, struct estimate_proc *p)
 {
 	const struct cfg *g = &p->g;
 	uint32_t *order = by_class(g);
 	int rc = order ? 0 : -1;
 
-	keep_least(w, p);
 	for (uint32_t i = 0, end; i < g->nblocks && !rc; i = end) {
 		struct dcpi_estimate d;
 		size_t n = 0;

@@ -21,17 +21,6 @@ int estimate_method_by_name(const char *name)
 	return -1;
 }
 
-/* DCPI's estimates: no longer wanted. */
-static void forget(struct estimate *e)
-{
-	for (size_t i = 0; i < e->nproc; i++) {
-		struct estimate_proc *p = &e->proc[i];
-
-		memset(p->block, 0, p->g.nblocks * sizeof(*p->block));
-		memset(p->edge, 0, p->g.nedges * sizeof(*p->edge));
-	}
-}
-
 static int make_relative(struct estimate *e, struct err *err)
 {
 	if (walk_estimate(e, err))
@@ -49,11 +38,10 @@ int estimate_make(struct estimate *e, const struct estimate_source *src,
 
 	*e = (struct estimate){ .method = method };
 	rc = evidence_collect(e, src, err);
-	if (!rc)
-		rc = dcpi_estimate(e, src, err);
 	e->scale = anchor_cycles(src->profile);
-	if (!rc && method != ESTIMATE_DCPI) {
-		forget(e);
+	if (!rc && method == ESTIMATE_DCPI) {
+		rc = dcpi_estimate(e, src, err);
+	} else if (!rc) {
 		rc = make_relative(e, err);
 		if (!rc)
 			rc = anchor_estimate(e, src->profile, err);

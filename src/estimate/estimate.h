@@ -46,7 +46,6 @@ struct estimate_proc {
 	/* evidence */
 	const struct site **site;   /* by instruction of the graph, or NULL */
 	double *samples, *observed; /* by block */
-	double *least;		    /* by block: cycles, statically; 0: not known */
 	double *share;		    /* by edge: of the executions of the block it leaves */
 	/* what was made of it */
 	struct estimate_value *block, *edge;

@@ -98,7 +98,6 @@ static void proc_fini(struct estimate_proc *p)
 	free(p->site);
 	free(p->samples);
 	free(p->observed);
-	free(p->least);
 	free(p->share);
 	free(p->block);
 	free(p->edge);
@@ -111,13 +110,10 @@ static int proc_alloc(struct estimate_proc *p)
 	p->site = calloc(g->ninsns + 1, sizeof(struct site *));
 	p->samples = calloc(g->nblocks + 1, sizeof(double));
 	p->observed = calloc(g->nblocks + 1, sizeof(double));
-	p->least = calloc(g->nblocks + 1, sizeof(double));
 	p->share = calloc(g->nedges + 1, sizeof(double));
 	p->block = calloc(g->nblocks + 1, sizeof(*p->block));
 	p->edge = calloc(g->nedges + 1, sizeof(*p->edge));
-	return p->site && p->samples && p->observed && p->least && p->share && p->block && p->edge
-		       ? 0
-		       : -1;
+	return p->site && p->samples && p->observed && p->share && p->block && p->edge ? 0 : -1;
 }
 
 /* Samples are the sum, observations the mean over its instructions. */

@@ -92,7 +92,7 @@ TIMEFORMAT=%U
 cpu() { { time "$@" >/dev/null 2>&1; } 2>&1; }
 took=$(cpu "$ASSAY" verify --min 1 --min-hot 1 big.db big-exact.db)
 read=$(cpu "$ASSAY" report -i big.db) read_exact=$(cpu "$ASSAY" report -i big-exact.db)
-if awk -v t="$took" -v r="$read" -v e="$read_exact" 'BEGIN { exit !(t < 10 * (r + e)) }'; then
+if awk -v t="$took" -v r="$read" -v e="$read_exact" 'BEGIN { exit !(t < 5 * (r + e)) }'; then
 	pass "200,000 sites"
 else
 	fail "200,000 sites" "$took s, to read them $read and $read_exact"

@@ -41,11 +41,10 @@ static void make_proc(struct estimate *e, const uint32_t (*edge)[2], uint32_t ne
 	p->site = calloc(nblocks, sizeof(struct site *));
 	p->samples = calloc(nblocks, sizeof(double));
 	p->observed = calloc(nblocks, sizeof(double));
-	p->least = calloc(nblocks, sizeof(double));
 	p->share = calloc(nedges, sizeof(double));
 	p->block = calloc(nblocks, sizeof(*p->block));
 	p->edge = calloc(nedges, sizeof(*p->edge));
-	assert_true(g->block && g->edge && p->site && p->samples && p->observed && p->least &&
+	assert_true(g->block && g->edge && p->site && p->samples && p->observed &&
 		    p->share && p->block && p->edge);
 	for (uint32_t i = 0; i < nedges; i++)
 		g->edge[i] = (struct cfg_edge){ .from = edge[i][0],
