@@ -44,8 +44,8 @@ static void make_proc(struct estimate *e, const uint32_t (*edge)[2], uint32_t ne
 	p->share = calloc(nedges, sizeof(double));
 	p->block = calloc(nblocks, sizeof(*p->block));
 	p->edge = calloc(nedges, sizeof(*p->edge));
-	assert_true(g->block && g->edge && p->site && p->samples && p->observed &&
-		    p->share && p->block && p->edge);
+	assert_true(g->block && g->edge && p->site && p->samples && p->observed && p->share &&
+		    p->block && p->edge);
 	for (uint32_t i = 0; i < nedges; i++)
 		g->edge[i] = (struct cfg_edge){ .from = edge[i][0],
 						.to = edge[i][1],
