@@ -11,6 +11,7 @@
 
 uint64_t describe_now_ns(void);			    /* CLOCK_MONOTONIC */
 uint64_t describe_usage_ns(const struct rusage *u); /* user and system time */
+uint64_t describe_clock(void);			    /* Hz, or 0 where the CPU is not a real one */
 /* Adds the run: its source, command, machine. -1 without memory. */
 int describe_run(struct profile *p, const char *source, const struct session_options *o,
 		 struct err *err);

@@ -278,6 +278,7 @@ static int prepare(struct session *s, struct err *err)
 	if (profile_init(&s->profile, err) || describe_run(&s->profile, "sampler", o, err) ||
 	    open_watches(s, err))
 		return -1;
+	s->profile.run[0].clock = describe_clock();
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
 	/* half of a window is what lies before the loads that are judged */

@@ -32,11 +32,13 @@ static int by_value(const void *a, const void *b)
 	return (x->value > y->value) - (x->value < y->value);
 }
 
-double anchor_ghz(const char *cpu)
+double anchor_ghz(const struct run *run)
 {
-	const char *at = cpu ? strrchr(cpu, '@') : NULL;
+	const char *at = run && run->cpu ? strrchr(run->cpu, '@') : NULL;
 	double ghz = at ? strtod(at + 1, NULL) : 0;
 
+	if (run && run->clock)
+		ghz = (double)run->clock / 1e9;
 	return ghz > 0.1 && ghz < 20 ? ghz : ANCHOR_GHZ;
 }
 
@@ -55,7 +57,7 @@ double anchor_cycles(const struct profile *p)
 		return 1;
 	if (run->unit && strcmp(run->unit, "cycles") == 0)
 		return time / samples;
-	return time / samples * anchor_ghz(run->cpu);
+	return time / samples * anchor_ghz(run);
 }
 
 /* By procedure: what makes executions of its frequencies, as a logarithm, and what that is worth. */

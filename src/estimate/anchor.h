@@ -17,13 +17,13 @@
 
 #include "estimate/estimate.h"
 
-#define ANCHOR_GHZ 3.0 /* of a CPU whose name does not tell */
+#define ANCHOR_GHZ 3.5 /* where neither a measurement nor the CPU's name tells */
 /* That an instruction of a procedure takes, if most take no more: geometric mean of twelve programs' procedures. */
-#define ANCHOR_CYCLES 0.37
+#define ANCHOR_CYCLES 0.45
 /* Cycles that a sample stands for. */
 double anchor_cycles(const struct profile *p);
-/* The clock that a CPU's name tells ("… @ 2.50GHz"), or ANCHOR_GHZ. */
-double anchor_ghz(const char *cpu);
+/* The clock that was measured, or that the CPU's name tells ("… @ 2.50GHz"), or ANCHOR_GHZ. run may be NULL. */
+double anchor_ghz(const struct run *run);
 /* Sets e's scale, and lowers confidence where times contradict; without any samples all stays as it is. -1 with err
  * set. */
 int anchor_estimate(struct estimate *e, const struct profile *p, struct err *err);

@@ -90,6 +90,8 @@ struct run_counters {
 	uint64_t stop[RA_STOP_N]; /* windows by why they ended */
 };
 
+#define RUN_CLOCK_MAX 20000000000 /* Hz */
+
 struct run {
 	char *source;			     /* "sampler", "exact" */
 	char *command;			     /* shell-quoted, or "-p PID", or "-a" */
@@ -98,6 +100,7 @@ struct run {
 	char *machine; /* that was simulated (model/machine.h), or NULL */
 	char *unit;    /* of site.time: "ns", "cycles" */
 	uint64_t started; /* s since the epoch */
+	uint64_t clock;	  /* Hz at which the CPU ran then, or 0: not measured */
 	double rate;	  /* samples a second and CPU that were asked for */
 	unsigned burst;
 	unsigned distance; /* in which conflicts were looked for; 0: they were not */

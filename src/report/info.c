@@ -279,6 +279,8 @@ static json_t *run_json(const struct run *run)
 {
 	json_t *o = run_is_exact(run) ? exact_run_json(run) : sampled_run_json(run);
 
+	if (o && run->clock)
+		json_object_set_new(o, "clock_hz", json_integer((json_int_t)run->clock));
 	if (o)
 		json_object_set_new(o, "command",
 				    emit_cell_json(EMIT_TEXT, cell_text(run->command)));
@@ -299,9 +301,21 @@ static char *source_text(const struct run *run, char *buf, size_t n)
 	return buf;
 }
 
+/* "AMD EPYC (3.68 GHz)" */
+static char *cpu_text(const struct run *run, char *buf, size_t n)
+{
+	const char *cpu = run->cpu ? run->cpu : "?";
+
+	if (run->clock)
+		snprintf(buf, n, "%s (%.2f GHz)", cpu, (double)run->clock / 1e9);
+	else
+		snprintf(buf, n, "%s", cpu);
+	return buf;
+}
+
 static void print_run(struct reading *r, const struct run *run)
 {
-	char text[512], elapsed[32], status[80];
+	char text[512], elapsed[32], status[80], cpu[256];
 
 	print_text(r, NULL, "command", run->command);
 	snprintf(text, sizeof(text), "%s; %s",
@@ -310,7 +324,7 @@ static void print_run(struct reading *r, const struct run *run)
 	print_text(r, NULL, "ran", text);
 	print_text(r, NULL, "started", started_text(run, text, sizeof(text)));
 	snprintf(text, sizeof(text), "%s: %s, Linux %s", run->host ? run->host : "?",
-		 run->cpu ? run->cpu : "?", run->kernel ? run->kernel : "?");
+		 cpu_text(run, cpu, sizeof(cpu)), run->kernel ? run->kernel : "?");
 	print_text(r, NULL, "on", text);
 	print_text(r, NULL, "recorded by", source_text(run, text, sizeof(text)));
 	if (run_is_exact(run) && run->event && !strcmp(run->event, "counts"))

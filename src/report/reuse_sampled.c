@@ -10,7 +10,7 @@
 #include "observe/curve.h"
 
 /* Instructions a cycle, where no counter tells; programs have half of it to twice as many. */
-#define IPC 1.2
+#define IPC 1.0
 #define IPC_OCTAVES 1.0
 #define BEND_OCTAVES 2.0 /* between near and far */
 /*
@@ -117,10 +117,10 @@ static void draw_anew(struct reuses *u, uint64_t watched, double off, uint64_t *
 
 static double touches_ns(const struct reading *r, const struct reuses *u)
 {
-	const char *cpu = r->profile.nrun ? r->profile.run[0].cpu : NULL;
+	const struct run *run = r->profile.nrun ? &r->profile.run[0] : NULL;
 
 	return u->instructions
-		       ? IPC * anchor_ghz(cpu) * (double)u->touches / (double)u->instructions
+		       ? IPC * anchor_ghz(run) * (double)u->touches / (double)u->instructions
 		       : 0;
 }
 

@@ -147,6 +147,9 @@ static int read_run(struct reader *r, sqlite3_stmt *s)
 		if (!run->machine)
 			return err_set(r->err, ERR_FAILED, "no memory");
 	}
+	if (count_of(s, 18) < 0 || count_of(s, 18) > RUN_CLOCK_MAX)
+		return corrupt(r, "a run's clock");
+	run->clock = (uint64_t)count_of(s, 18);
 	if (!isfinite(run->rate))
 		return corrupt(r, "a run's rate");
 	if (run->sketch_capacity >= 1 && run->sketch_capacity <= HOT_CAPACITY_MAX) {
@@ -459,17 +462,17 @@ static int read_sites(struct reader *r)
 
 static int read_runs(struct reader *r)
 {
-	int64_t distance = 0, machine = 0;
+	int64_t distance = 0, machine = 0, clock = 0;
 	char sql[320];
 
 	if (has_column(r, "run", "distance", &distance) ||
-	    has_column(r, "run", "machine", &machine))
+	    has_column(r, "run", "machine", &machine) || has_column(r, "run", "clock", &clock))
 		return -1;
 	snprintf(sql, sizeof(sql),
 		 "SELECT id, source, command, host, cpu, kernel, version, event, unit, started,"
-		 " rate, burst, sketch, sketch_capacity, status, finished, %s, %s FROM run ORDER "
-		 "BY id",
-		 distance ? "distance" : "0", machine ? "machine" : "NULL");
+		 " rate, burst, sketch, sketch_capacity, status, finished, %s, %s, %s FROM run "
+		 "ORDER BY id",
+		 distance ? "distance" : "0", machine ? "machine" : "NULL", clock ? "clock" : "0");
 	return each_row(r, sql, read_run);
 }
 

@@ -184,6 +184,7 @@ static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struc
 	sqlite3_bind_int(s, 16, run->finished);
 	sqlite3_bind_int64(s, 17, run->distance);
 	sqlite3_bind_text(s, 18, run->machine, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 19, (sqlite3_int64)run->clock);
 	if (step(r, s, err))
 		return -1;
 	return write_counters(r, i, &run->n, err);
@@ -192,7 +193,7 @@ static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struc
 static int write_runs(struct recording *r, const struct profile *p, struct err *err)
 {
 	sqlite3_stmt *s = prepare(
-		r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+		r, "INSERT OR REPLACE INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
 	int rc = s ? 0 : -1;
 
 	for (size_t i = 0; i < p->nrun && !rc; i++)

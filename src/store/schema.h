@@ -20,7 +20,7 @@ static const char schema_sql[] =
 	"CREATE TABLE run(id INTEGER PRIMARY KEY, source TEXT, command TEXT, host TEXT, cpu TEXT,"
 	" kernel TEXT, version TEXT, event TEXT, unit TEXT, started INTEGER, rate REAL,"
 	" burst INTEGER, sketch INTEGER, sketch_capacity INTEGER, status INTEGER, finished INTEGER,"
-	" distance INTEGER, machine TEXT);"
+	" distance INTEGER, machine TEXT, clock INTEGER);"
 	"CREATE TABLE counter(run INTEGER, name TEXT, value INTEGER, PRIMARY KEY(run, name))"
 	" WITHOUT ROWID;"
 	"CREATE TABLE image(id INTEGER PRIMARY KEY, kind TEXT, path TEXT, build_id TEXT,"

@@ -31,6 +31,7 @@ struct run *recordings_run(struct profile *p, const char *source, const char *co
 	r->event = must(strdup("cpu-clock"));
 	r->unit = must(strdup("ns"));
 	r->started = 1700000000;
+	r->clock = 2000000000;
 	r->rate = 997;
 	r->burst = LENGTH;
 	r->sketch = (int)p->method;

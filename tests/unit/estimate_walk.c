@@ -297,12 +297,17 @@ static void without_samples_there_is_no_anchor(void **state)
 	estimate_fini(&e);
 }
 
-static void a_cpus_name_may_tell_its_clock(void **state)
+static void a_clock_is_measured_or_of_the_cpus_name(void **state)
 {
 	(void)state;
-	assert_true(anchor_ghz("Intel(R) Xeon(R) Platinum 8175M CPU @ 2.50GHz") == 2.5);
-	assert_true(anchor_ghz("AMD EPYC") == ANCHOR_GHZ);
-	assert_true(anchor_ghz("x @ 1e9") == ANCHOR_GHZ);
+	char xeon[] = "Intel(R) Xeon(R) Platinum 8175M CPU @ 2.50GHz", epyc[] = "AMD EPYC";
+	char absurd[] = "x @ 1e9";
+
+	assert_true(anchor_ghz(&(struct run){ .cpu = xeon }) == 2.5);
+	assert_true(anchor_ghz(&(struct run){ .cpu = xeon, .clock = 3100000000 }) == 3.1);
+	assert_true(anchor_ghz(&(struct run){ .cpu = epyc }) == ANCHOR_GHZ);
+	assert_true(anchor_ghz(&(struct run){ .cpu = absurd }) == ANCHOR_GHZ);
+	assert_true(anchor_ghz(&(struct run){ .cpu = NULL }) == ANCHOR_GHZ);
 	assert_true(anchor_ghz(NULL) == ANCHOR_GHZ);
 }
 
@@ -319,7 +324,7 @@ int main(void)
 		cmocka_unit_test(what_is_counted_is_surer_than_time),
 		cmocka_unit_test(what_takes_unusually_long_is_doubtful),
 		cmocka_unit_test(without_samples_there_is_no_anchor),
-		cmocka_unit_test(a_cpus_name_may_tell_its_clock),
+		cmocka_unit_test(a_clock_is_measured_or_of_the_cpus_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,7 @@ static void make_profile(struct profile *p, struct err *err, struct recording *r
 	run->rate = 997;
 	run->burst = 32;
 	run->distance = p->conflict_distance = 12;
+	run->clock = 3100000000;
 	run->sketch_capacity = HOT_CAPACITY_DEFAULT;
 	run->finished = true;
 	run->n.samples = (uint64_t)windows;
@@ -216,6 +217,7 @@ static void test_written_and_read(void **unused)
 	assert_same_weights(&p, &q);
 	assert_string_equal(q.run[0].command, "thing");
 	assert_int_equal(q.run[0].n.stop[RA_STOP_PAGE], 3);
+	assert_true(q.run[0].clock == 3100000000);
 	assert_true(q.run[0].finished);
 	assert_string_equal(q.image[1]->proc[0].name, "main");
 	profile_fini(&p);
@@ -606,10 +608,11 @@ static void test_windows_of_older_recordings(void **unused)
 	assert_int_equal(recording_write(file, &p, &err), 0);
 	pragma("ALTER TABLE site DROP COLUMN windows; ALTER TABLE site DROP COLUMN weights;"
 	       "ALTER TABLE site DROP COLUMN weight; ALTER TABLE site DROP COLUMN square;"
-	       "ALTER TABLE site DROP COLUMN taken_weight");
+	       "ALTER TABLE site DROP COLUMN taken_weight; ALTER TABLE run DROP COLUMN clock");
 	assert_int_equal(profile_init(&q, &err), 0);
 	assert_int_equal(recording_read(file, &q, &err), 0);
 	assert_int_equal(p.sites.n, q.sites.n);
+	assert_true(q.run[0].clock == 0);
 	SITES_EACH(&q.sites, s)
 	{
 		assert_int_equal(s->windows, 0);
