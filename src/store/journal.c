@@ -2,8 +2,8 @@
 #include "store/journal.h"
 
 #include "isa/uop.h"
+#include "runahead/state.h"
 
-#define WINDOW_INSNS_MAX 512
 #define TAKEN (1u << OPERAND_N)
 #define ACCESS (2u << OPERAND_N) /* its size follows the values; not in older journals */
 
@@ -85,7 +85,7 @@ static bool get_window(struct decoder *d, struct window *w, struct retired *ri)
 	    !varint_get(&d->c, &weight) || !varint_get(&d->c, &stop) ||
 	    !varint_get(&d->c, &image) || !varint_get(&d->c, &addr) || !varint_get(&d->c, &n))
 		return false;
-	if (!get_site(d, image, addr, &w->start) || n > WINDOW_INSNS_MAX || stop > RA_STOP_N)
+	if (!get_site(d, image, addr, &w->start) || n > RA_BURST_MAX || stop > RA_STOP_N)
 		return false;
 	w->pid = (uint32_t)pid;
 	w->tid = (uint32_t)tid;
@@ -104,7 +104,7 @@ int journal_replay(const uint8_t *p, size_t n, struct profile *to, const uint32_
 		   struct err *err)
 {
 	struct decoder d = { { p, p + n }, map, nmap };
-	struct retired *ri = calloc(WINDOW_INSNS_MAX, sizeof(*ri));
+	struct retired *ri = calloc(RA_BURST_MAX, sizeof(*ri));
 	struct window w;
 	int rc = 0;
 
