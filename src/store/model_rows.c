@@ -245,9 +245,9 @@ static bool write_table(sqlite3 *db, const struct profile *p, const char *table,
 	return ok;
 }
 
-bool model_rows_write(sqlite3 *db, const struct profile *p)
+bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed)
 {
-	return write_table(db, p, "locality", 2 + LOCALITY_N, write_locality) &&
+	return (packed || write_table(db, p, "locality", 2 + LOCALITY_N, write_locality)) &&
 	       (!p->misses || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
 	       (!p->ndistances || write_table(db, p, "distance", 6, write_distances)) &&
 	       (!p->site_distances ||

@@ -7,8 +7,9 @@
 
 #include "store/pairs.h"
 
-/* In place of what is there. False: the database, or SQLITE_NOMEM if that says nothing. */
-bool model_rows_write(sqlite3 *db, const struct profile *p);
+/* In place of what is there. packed: without localities, which are in the snapshot. False: the database, or SQLITE_NOMEM
+ * if that says nothing. */
+bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed);
 /* Adds what the tables hold, if they are there, to p, whose runs from first_run on are theirs; nothing of it is trusted.
  * Images are numbered by map[0..nmap). *what: the table. */
 enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,

@@ -255,16 +255,6 @@ static int read_operand_weights(struct reader *r, struct site *site, struct curs
 	return 0;
 }
 
-/* Of n observations, the square in question: could be. */
-static bool plausible(const struct site_weights *w, const struct site *s)
-{
-	double n = (double)s->observed;
-
-	return w->observed >= 0 && w->observed <= HOT_WEIGHT_MAX * n + 1 && w->taken >= 0 &&
-	       w->taken <= w->observed * (1 + 1e-9) && w->square >= 0 &&
-	       w->square <= w->observed * w->observed * (1 + 1e-9);
-}
-
 static int read_weights(struct reader *r, struct site *site, sqlite3_stmt *s)
 {
 	struct site_weights w = { .observed = sqlite3_column_double(s, 10),
@@ -274,7 +264,7 @@ static int read_weights(struct reader *r, struct site *site, sqlite3_stmt *s)
 
 	if (sqlite3_column_type(s, 10) == SQLITE_NULL)
 		return 0;
-	if (!plausible(&w, site))
+	if (!snapshot_plausible(&w, site->observed))
 		return corrupt(r, "a site's weights");
 	to = site_weigh(site);
 	if (!to)

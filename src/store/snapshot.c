@@ -4,12 +4,65 @@
 #include <math.h>
 #include <string.h>
 
+#include "observe/locality.h"
+
 #define FIELDS 10
 #define TARGET (1u << OPERAND_N)
+#define WEIGHTS (2u << OPERAND_N)
+#define LOCALITY (4u << OPERAND_N)
 
 uint64_t snapshot_taken(const struct site *s)
 {
 	return (int64_t)s->taken < 0 ? 0 : s->taken > s->observed ? s->observed : s->taken;
+}
+
+static bool put_lists(struct buffer *b, const struct site *s)
+{
+	for (int i = 0; i < OPERAND_N; i++) {
+		if (!s->operand[i])
+			continue;
+		if (!buffer_room(b, hot_encoded_max(s->operand[i])))
+			return false;
+		b->n += hot_encode(s->operand[i], b->p + b->n);
+	}
+	return true;
+}
+
+static void put_double(struct buffer *b, double v)
+{
+	memcpy(b->p + b->n, &v, sizeof(v));
+	b->n += sizeof(v);
+}
+
+static bool put_weights(struct buffer *b, const struct site *s)
+{
+	if (!buffer_room(b, 3 * sizeof(double)))
+		return false;
+	put_double(b, s->weights->observed);
+	put_double(b, s->weights->taken);
+	put_double(b, s->weights->square);
+	for (int i = 0; i < OPERAND_N; i++) {
+		size_t n;
+
+		if (!s->operand[i])
+			continue;
+		if (!buffer_room(b, 1 + hot_encoded_max(s->operand[i])))
+			return false;
+		n = hot_weights_encode(s->operand[i], b->p + b->n + 1);
+		b->p[b->n] = n > 0;
+		b->n += 1 + n;
+	}
+	return true;
+}
+
+static bool put_locality(struct buffer *b, const struct locality *l)
+{
+	if (!buffer_room(b, LOCALITY_N * VARINT_MAX))
+		return false;
+#define X(name, what) varint_put(b, l->name);
+	LOCALITIES(X)
+#undef X
+	return true;
 }
 
 bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
@@ -31,18 +84,13 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
 	varint_put(b, s->observed);
 	varint_put(b, snapshot_taken(s));
 	varint_put(b, s->windows);
-	varint_put(b, have | (s->target ? TARGET : 0));
+	varint_put(b, have | (s->target ? TARGET : 0) | (s->weights ? WEIGHTS : 0) |
+			      (s->locality ? LOCALITY : 0));
 	if (s->target)
 		varint_put(b, s->target);
 	*last = s->id.addr;
-	for (int i = 0; i < OPERAND_N; i++) {
-		if (!s->operand[i])
-			continue;
-		if (!buffer_room(b, hot_encoded_max(s->operand[i])))
-			return false;
-		b->n += hot_encode(s->operand[i], b->p + b->n);
-	}
-	return true;
+	return put_lists(b, s) && (!s->weights || put_weights(b, s)) &&
+	       (!s->locality || put_locality(b, s->locality));
 }
 
 static int malformed(struct err *err)
@@ -70,6 +118,76 @@ static int read_lists(struct cursor *c, struct site *s, unsigned have, struct er
 	return 0;
 }
 
+/* Of n observations, the square in question: could be. */
+bool snapshot_plausible(const struct site_weights *w, uint64_t observed)
+{
+	double n = (double)observed;
+
+	return w->observed >= 0 && w->observed <= HOT_WEIGHT_MAX * n + 1 && w->taken >= 0 &&
+	       w->taken <= w->observed * (1 + 1e-9) && w->square >= 0 &&
+	       w->square <= w->observed * w->observed * (1 + 1e-9);
+}
+
+static bool get_double(struct cursor *c, double *v)
+{
+	if (c->end - c->p < (ptrdiff_t)sizeof(*v))
+		return false;
+	memcpy(v, c->p, sizeof(*v));
+	c->p += sizeof(*v);
+	return true;
+}
+
+static int read_list_weights(struct cursor *c, struct site *s, unsigned have, struct err *err)
+{
+	for (; have; have &= have - 1) {
+		size_t used;
+
+		if (c->p == c->end || *c->p > 1)
+			return malformed(err);
+		if (!*c->p++)
+			continue;
+		used = hot_weights_decode(s->operand[__builtin_ctz(have)], c->p,
+					  (size_t)(c->end - c->p));
+		if (!used)
+			return malformed(err);
+		c->p += used;
+	}
+	return 0;
+}
+
+static int read_weights(struct cursor *c, struct site *s, unsigned have, struct err *err)
+{
+	struct site_weights w = { 0 }, *to;
+
+	/* each site comes once */
+	if (s->weights || !get_double(c, &w.observed) || !get_double(c, &w.taken) ||
+	    !get_double(c, &w.square) || !snapshot_plausible(&w, s->observed))
+		return malformed(err);
+	to = site_weigh(s);
+	if (!to)
+		return err_set(err, ERR_FAILED, "no memory");
+	*to = w;
+	return read_list_weights(c, s, have, err);
+}
+
+static int read_locality(struct cursor *c, struct site *s, struct err *err)
+{
+	struct locality l = { 0 }, *to;
+	bool ok = true;
+
+#define X(name, what) ok = ok && varint_get(c, &l.name) && l.name <= COUNT_MAX;
+	LOCALITIES(X)
+#undef X
+	if (!ok || s->locality || l.lines > l.accesses || l.pages > l.lines ||
+	    l.code_lines > l.fetches || l.code_pages > l.code_lines || l.mispredicted > l.branches)
+		return malformed(err);
+	to = locality_of(s);
+	if (!to)
+		return err_set(err, ERR_FAILED, "no memory");
+	*to = l;
+	return 0;
+}
+
 static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, size_t nmap,
 		     uint64_t *last, struct err *err)
 {
@@ -87,6 +205,7 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 	};
 	uint64_t v[FIELDS];
 	struct site *s;
+	unsigned have;
 	double time;
 
 	for (int i = 0; i < FIELDS; i++)
@@ -95,7 +214,7 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 	memcpy(&time, &v[TIME], sizeof(time));
 	if (v[IMAGE] >= nmap || v[CLASS] > 255 || v[LENGTH] > 15 || v[SAMPLES] > COUNT_MAX ||
 	    v[OBSERVED] > COUNT_MAX || v[TAKEN] > v[OBSERVED] || v[WINDOWS] > v[OBSERVED] ||
-	    v[HAVE] >= 2 * TARGET || !isfinite(time) || time < 0)
+	    v[HAVE] >= 2 * LOCALITY || !isfinite(time) || time < 0)
 		return malformed(err);
 	*last += (uint64_t)unzigzag(v[ADDRESS]);
 	s = profile_site(to, (struct site_id){ .image = map[v[IMAGE]], .addr = *last });
@@ -108,7 +227,11 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 	profile_site_observed(s, v[OBSERVED], v[TAKEN], v[WINDOWS]);
 	if (v[HAVE] & TARGET && !varint_get(c, &s->target))
 		return malformed(err);
-	return read_lists(c, s, (unsigned)v[HAVE] & (TARGET - 1), err);
+	have = (unsigned)v[HAVE] & (TARGET - 1);
+	if (read_lists(c, s, have, err) || (v[HAVE] & WEIGHTS && read_weights(c, s, have, err)) ||
+	    (v[HAVE] & LOCALITY && read_locality(c, s, err)))
+		return -1;
+	return 0;
 }
 
 int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,

@@ -4,7 +4,9 @@
  *
  *   image, address (from the one before, zigzag), class, length, samples, time (its bits), observed, taken,
  *   windows, operands (bits): varints; the target, if the bit behind the operands' is set; then the hot list of each
- *   operand, lowest bit first.
+ *   operand, lowest bit first. If the next bit is set: weights of observations, of branches taken, and their square, eight
+ *   bytes each, then which operands have weights (bits, a varint), and those, as they stand beside lists. If the one
+ *   behind that is set: LOCALITIES, varints.
  *
  * and each edge, in blobs of their own: image, address (from the one before, zigzag), image and address (from the
  * former, zigzag) of what it leads to, kind, count.
@@ -24,6 +26,9 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last);
  * malformed. */
 int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
 		  struct err *err);
+
+/* Whether the weights of a site of so many observations can be such. */
+bool snapshot_plausible(const struct site_weights *w, uint64_t observed);
 
 bool snapshot_put_edge(struct buffer *b, const struct edge *e, uint64_t *last);
 int snapshot_read_edges(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map,

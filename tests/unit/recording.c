@@ -22,6 +22,8 @@
 #include "observe/calls.h"
 #include "observe/conflicts.h"
 #include "observe/edges.h"
+#include "observe/locality.h"
+#include "runahead/state.h"
 #include "store/recording.h"
 
 static char dir[64], file[96];
@@ -224,6 +226,45 @@ static void test_written_and_read(void **unused)
 	profile_fini(&q);
 }
 
+/* What the sampler writes at its end: weights and localities are in the snapshot, too. */
+static void test_packed_and_read(void **unused)
+{
+	const struct locality some = { 100, 30, 20, 90, 8, 7, 50, 6 };
+	struct recording *r;
+	struct profile p, q;
+	struct site *s;
+	struct err err;
+	size_t n = 0;
+
+	(void)unused;
+	make_profile(&p, &err, NULL, 500);
+	SITES_EACH(&p.sites, s)
+	{
+		if (n++ % 3)
+			continue;
+		assert_non_null(locality_of(s));
+		*s->locality = some;
+		s->locality->fetches += n;
+	}
+	r = recording_create(file, &err);
+	assert_non_null(r);
+	assert_int_equal(recording_finish_packed(r, &p, &err), 0);
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_same(&p, &q);
+	assert_same_weights(&p, &q);
+	SITES_EACH(&p.sites, s)
+	{
+		const struct site *t = profile_site_find(&q, s->id);
+
+		assert_int_equal(!s->locality, !t->locality);
+		if (s->locality)
+			assert_memory_equal(s->locality, t->locality, sizeof(some));
+	}
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
 static void test_journal_gives_the_same(void **unused)
 {
 	struct recording *r;
@@ -242,6 +283,35 @@ static void test_journal_gives_the_same(void **unused)
 	assert_same_weights(&p, &q);
 	profile_fini(&p);
 	profile_fini(&q);
+}
+
+/* As long as --burst allows. */
+static void test_journal_of_long_windows(void **unused)
+{
+	struct retired *ri = calloc(RA_BURST_MAX, sizeof(*ri));
+	struct window w = {
+		.pid = 1, .tid = 1, .weight = 1, .start = { 1, 0x1000 }, .n = RA_BURST_MAX, .ri = ri
+	};
+	struct recording *r;
+	struct profile p, q;
+	struct err err;
+
+	(void)unused;
+	make_profile(&p, &err, NULL, 0);
+	r = recording_create(file, &err);
+	assert_non_null(r);
+	for (uint32_t i = 0; i < w.n; i++)
+		ri[i] = (struct retired){ .site = { 1, 0x1000 + i }, .len = 1 };
+	assert_int_equal(profile_window(&p, &w), 0);
+	assert_int_equal(recording_window(r, &w, &err), 0);
+	assert_int_equal(recording_flush(r, &p, &err), 0);
+	recording_abandon(r);
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_same(&p, &q);
+	profile_fini(&p);
+	profile_fini(&q);
+	free(ri);
 }
 
 /* Snapshots replace each other; what is written at the end replaces them. */
@@ -630,7 +700,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_written_and_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_packed_and_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_journal_gives_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_journal_of_long_windows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_snapshot_gives_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_snapshot_of_running_counters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merge_adds, setup, teardown),
