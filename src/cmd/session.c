@@ -90,7 +90,7 @@ static void flush(struct session *s)
 
 	s->flushed = describe_now_ns();
 	update_run(s, false);
-	if (recording_flush(s->recording, &s->profile, &err))
+	if (sampler_observe(s->sampler, &err) || recording_flush(s->recording, &s->profile, &err))
 		give_up_writing(s, &err);
 }
 

@@ -183,7 +183,8 @@ static void enter_image(struct code *c, uint32_t image)
 	c->last_image = image;
 }
 
-bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
+bool code_site_next(const struct code *c, uint32_t uop, struct code_cursor *at,
+		    struct code_site *site)
 {
 	struct code_mark m;
 	uint64_t s;
@@ -191,9 +192,14 @@ bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
 	if (uop < CODE_MARK || uop >= c->nuop)
 		return false;
 	m = c->mark[uop / CODE_MARK];
+	if (at->site && uop - at->uop < site_uops(c->site[at->site])) {
+		m.site = at->site;
+		m.uop = at->uop;
+	}
 	for (; uop - m.uop >= site_uops(c->site[m.site]); m.site++)
 		m.uop += site_uops(c->site[m.site]);
 	s = c->site[m.site];
+	*at = (struct code_cursor){ m.site + 1, m.uop + site_uops(s) };
 	*site = (struct code_site){
 		.addr = s & SITE_ADDR,
 		.image = m.image,
@@ -202,6 +208,13 @@ bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
 		.access = s >> 61 ? (uint8_t)(1u << ((s >> 61) - 1)) : 0,
 	};
 	return true;
+}
+
+bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
+{
+	struct code_cursor at = { 0 };
+
+	return code_site_next(c, uop, &at, site);
 }
 
 /* Lifting. */

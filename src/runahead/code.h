@@ -95,5 +95,11 @@ bool code_has_room(const struct code *c);
 uint32_t code_find(const struct code *c, uint32_t image, uint64_t addr);
 /* The site of a micro-op, as a window's head names it. False if that is none. */
 bool code_site(const struct code *c, uint32_t uop, struct code_site *site);
+/* The same of one after another, mostly of instructions in their order. */
+struct code_cursor {
+	uint32_t site, uop; /* behind the one before: its number, the first micro-op; 0: none */
+};
+bool code_site_next(const struct code *c, uint32_t uop, struct code_cursor *at,
+		    struct code_site *site);
 
 #endif

@@ -56,6 +56,7 @@ static uint32_t decode_args(uint64_t head, const uint64_t *out, uint32_t n, stru
 uint32_t decode_window(const struct code *c, const uint64_t *out, uint32_t n, struct retired *ri,
 		       uint32_t max)
 {
+	struct code_cursor at = { 0 };
 	struct code_site site;
 	uint32_t i = 0, k = 0;
 
@@ -70,7 +71,7 @@ uint32_t decode_window(const struct code *c, const uint64_t *out, uint32_t n, st
 				break;
 			head = out[i++];
 		}
-		if (!code_site(c, (uint32_t)head, &site) || !site.len)
+		if (!code_site_next(c, (uint32_t)head, &at, &site) || !site.len)
 			break;
 		r->site = (struct site_id){ .image = site.image, .addr = site.addr };
 		r->cls = site.cls;

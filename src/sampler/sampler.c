@@ -13,6 +13,7 @@
 #include "image/ksyms.h"
 #include "observe/reuses.h"
 #include "sampler.skel.h"
+#include "sampler/backlog.h"
 #include "sampler/caps.h"
 #include "sampler/decode.h"
 #include "sampler/events.h"
@@ -37,13 +38,16 @@ struct pending {
 };
 #define PENDING_MAX 65536
 
-#define DEVICES_NS 100000000 /* between looks for devices that processes map */
+#define DEVICES_NS 100000000	/* between looks for devices that processes map */
+#define BACKLOG_MOST (4u << 20) /* bytes, from which on what waits is observed */
+#define BACKLOG_TURN 16		/* records that are observed between looks for what is urgent */
 
 struct sampler {
 	struct sampler_options o;
 	struct sampler_bpf *bpf;
 	struct bpf_program *prog; /* that of its programs which this kernel takes */
 	struct ring_buffer *ring;
+	struct backlog backlog;
 	struct watches *watches; /* or NULL */
 	struct events events;
 	struct code code;
@@ -272,44 +276,95 @@ static int on_unplaced(struct sampler *s, const struct sample *h, struct window 
 }
 
 /* Reuse times of the whole of a window; what comes of it otherwise is as long as others are. */
-static int note_reuses(struct sampler *s, const struct sample *h, struct window *w)
+static int note_reuses(struct sampler *s, struct window *w)
 {
 	if (reuses_window(s->profile, w, profile_window_weight(s->profile, w->start))) {
 		s->failed = true;
 		return err_set(&s->sink_err, ERR_FAILED, "no memory");
 	}
-	if (h->flags & SAMPLE_PICK)
-		watches_pick(s->watches, w);
 	if (w->n > s->o.burst)
 		w->n = s->o.burst;
 	return 0;
 }
 
-static int on_user(struct sampler *s, const struct sample *h, const uint64_t *words, uint32_t n)
+static struct window window_of(struct sampler *s, const struct sample *h)
 {
-	struct window w = { .pid = h->pid,
-			    .tid = h->tid,
-			    .time = h->time,
-			    .weight = (double)h->period,
-			    .stop = h->stop,
-			    .ri = s->ri };
+	return (struct window){ .pid = h->pid,
+				.tid = h->tid,
+				.time = h->time,
+				.weight = (double)h->period,
+				.stop = h->stop,
+				.start = { .image = h->image, .addr = h->ip - h->bias },
+				.ri = s->ri };
+}
 
-	if (h->stop < RA_STOP_N)
-		s->stop[h->stop]++;
-	if ((h->flags & SAMPLE_VMA) && n * 8 >= sizeof(struct sample_vma))
-		return on_new_mapping(s, h, (const struct sample_vma *)words, &w);
-	if (!h->image || h->image == PROC_NOIMAGE)
-		return on_unplaced(s, h, &w);
+static int observe_user(struct sampler *s, const struct sample *h, const uint64_t *words,
+			uint32_t n)
+{
+	struct window w = window_of(s, h);
+
+	w.n = decode_window(&s->code, words, n, s->ri, RA_BURST_MAX);
+	if (s->watches && w.n && note_reuses(s, &w))
+		return -1;
+	return deliver(s, &w);
+}
+
+static int observe_kernel(struct sampler *s, const struct sample *h)
+{
+	struct window w = {
+		.pid = h->pid, .tid = h->tid, .time = h->time, .weight = (double)h->period
+	};
+
+	return deliver_at(s, &w, s->kernel_image, h->ip);
+}
+
+static uint32_t words_behind(size_t bytes)
+{
+	return (uint32_t)((bytes - sizeof(struct sample)) / 8);
+}
+
+static int observe(struct sampler *s, const struct sample *h, size_t bytes)
+{
+	if (h->kind == SAMPLE_USER)
+		return observe_user(s, h, (const uint64_t *)(h + 1), words_behind(bytes));
+	return observe_kernel(s, h);
+}
+
+/* What cannot wait until the window is observed: its process may end, the next one may run into the same. */
+static void supply_missing(struct sampler *s, const struct sample *h, const uint64_t *words,
+			   uint32_t n)
+{
+	struct window w;
+
 	note_devices(s, h);
 	if (h->stop == RA_STOP_MISS)
 		lift_missing(s, h);
 	if (h->stop == RA_STOP_UNMAPPED && may_sync(s, h))
 		files_resolve_all(&s->files, (pid_t)h->pid);
-	w.n = decode_window(&s->code, words, n, s->ri, RA_BURST_MAX);
-	w.start = (struct site_id){ .image = h->image, .addr = h->ip - h->bias };
-	if (s->watches && w.n && note_reuses(s, h, &w))
-		return -1;
-	return deliver(s, &w);
+	if (s->watches && h->flags & SAMPLE_PICK && watches_wanted(s->watches, h->tid)) {
+		w = window_of(s, h);
+		w.n = decode_window(&s->code, words, n, s->ri, RA_BURST_MAX);
+		watches_pick(s->watches, &w);
+	}
+}
+
+/* True if it is done with; what is known of its instruction is of the process as it is now. */
+static bool on_user(struct sampler *s, const struct sample *h, const uint64_t *words, uint32_t n)
+{
+	struct window w = window_of(s, h);
+
+	if (h->stop < RA_STOP_N)
+		s->stop[h->stop]++;
+	if ((h->flags & SAMPLE_VMA) && n * 8 >= sizeof(struct sample_vma)) {
+		on_new_mapping(s, h, (const struct sample_vma *)words, &w);
+		return true;
+	}
+	if (!h->image || h->image == PROC_NOIMAGE) {
+		on_unplaced(s, h, &w);
+		return true;
+	}
+	supply_missing(s, h, words, n);
+	return false;
 }
 
 static void on_watch(struct sampler *s, const struct sample_watch *h)
@@ -322,7 +377,6 @@ static int on_record(void *ctx, void *data, size_t size)
 {
 	const struct sample *h = data;
 	struct sampler *s = ctx;
-	struct window w;
 
 	if (size >= sizeof(struct sample_watch) && h->kind == SAMPLE_WATCH) {
 		on_watch(s, data);
@@ -330,13 +384,13 @@ static int on_record(void *ctx, void *data, size_t size)
 	}
 	if (size < sizeof(*h) || s->failed)
 		return s->failed ? -1 : 0;
-	if (h->kind == SAMPLE_USER)
-		return on_user(s, h, (const uint64_t *)(h + 1),
-			       (uint32_t)((size - sizeof(*h)) / 8));
-	w = (struct window){
-		.pid = h->pid, .tid = h->tid, .time = h->time, .weight = (double)h->period
-	};
-	return deliver_at(s, &w, s->kernel_image, h->ip);
+	if (h->kind == SAMPLE_USER && on_user(s, h, (const uint64_t *)(h + 1), words_behind(size)))
+		return s->failed ? -1 : 0;
+	if (!backlog_put(&s->backlog, data, size)) {
+		s->failed = true;
+		return err_set(&s->sink_err, ERR_FAILED, "no memory for samples");
+	}
+	return 0;
 }
 
 /* Opening. */
@@ -474,6 +528,7 @@ void sampler_close(struct sampler *s)
 	events_fini(&s->events);
 	watches_free(s->watches);
 	ring_buffer__free(s->ring);
+	backlog_fini(&s->backlog);
 	files_fini(&s->files);
 	code_fini(&s->code);
 	if (s->uop_map != MAP_FAILED)
@@ -522,7 +577,8 @@ int sampler_fd(const struct sampler *s)
 	return ring_buffer__epoll_fd(s->ring);
 }
 
-int sampler_poll(struct sampler *s, struct err *err)
+/* Takes records from the ring buffer. */
+static int take_records(struct sampler *s, struct err *err)
 {
 	int n = ring_buffer__consume(s->ring);
 
@@ -539,6 +595,35 @@ int sampler_poll(struct sampler *s, struct err *err)
 		return err_sys(err, "cannot read the ring buffer");
 	}
 	return 0;
+}
+
+int sampler_observe(struct sampler *s, struct err *err)
+{
+	size_t left = backlog_waiting(&s->backlog), bytes, took = 0;
+	const void *record;
+
+	/* what comes meanwhile is observed the next time */
+	for (unsigned i = 1; took < left; i++) {
+		record = backlog_take(&s->backlog, &bytes);
+		if (!record)
+			break;
+		took += 8 + (bytes + 7) / 8 * 8;
+		if (observe(s, record, bytes)) {
+			*err = s->sink_err;
+			return -1;
+		}
+		if (i % BACKLOG_TURN == 0 && backlog_waiting(&s->backlog) < 2 * BACKLOG_MOST &&
+		    take_records(s, err))
+			return -1;
+	}
+	return 0;
+}
+
+int sampler_poll(struct sampler *s, struct err *err)
+{
+	if (take_records(s, err))
+		return -1;
+	return backlog_waiting(&s->backlog) > BACKLOG_MOST ? sampler_observe(s, err) : 0;
 }
 
 void sampler_redraw(struct sampler *s)
@@ -574,7 +659,7 @@ int sampler_stop(struct sampler *s, struct err *err)
 	events_fini(&s->events);
 	if (s->watches)
 		watches_stop(s->watches);
-	rc = sampler_poll(s, err);
+	rc = sampler_poll(s, err) || sampler_observe(s, err) ? -1 : 0;
 	if (s->watches && watches_settle(s->watches) && !rc)
 		rc = err_set(err, ERR_FAILED, "no memory");
 	if (settle_pending(s, true) && !rc) {

@@ -40,8 +40,10 @@ int sampler_enable(struct sampler *s, struct err *err); /* not needed after atta
 
 /* A descriptor that polls readable when samples wait. */
 int sampler_fd(const struct sampler *s);
-/* Takes all samples that wait to the sink. -1 with err set if the sink failed. */
+/* Takes the samples that wait from the kernel, and does what they want at once. -1 with err set if the sink failed. */
 int sampler_poll(struct sampler *s, struct err *err);
+/* Takes all that sampler_poll() took so far to the sink; it does so itself once they are many. */
+int sampler_observe(struct sampler *s, struct err *err);
 /* Redraws the periods; to be called about ten times a second. */
 void sampler_redraw(struct sampler *s);
 /* Stops sampling, takes the last samples, resolves what can be. */

@@ -28,7 +28,9 @@ struct watch {
 	int fd[REUSES_WATCHED]; /* a group; [0] is its leader, or -1: free */
 	uint32_t pid, tid;
 	uint64_t addr[REUSES_WATCHED], moved; /* set, or hit last; ns, CLOCK_MONOTONIC */
-	double weight;
+	struct site_id start;		      /* of the window */
+	unsigned found;			      /* touches that were drawn from */
+	double weight;			      /* once it is settled */
 	bool before; /* what was picked was not the first touch of its visit */
 	unsigned hits[REUSES_WATCHED], nhit;
 	struct hit hit[HITS];
@@ -158,6 +160,7 @@ void watches_hit(struct watches *w, uint32_t tid, uint64_t addr, uint64_t hits, 
 
 /* Setting. */
 
+/* Of a group that has a leader, which is off, it is on: that takes no interrupt of the CPU that the thread runs on. */
 static int open_word(const struct watches *w, uint32_t tid, uint64_t addr, int group)
 {
 	struct perf_event_attr attr = {
@@ -167,7 +170,7 @@ static int open_word(const struct watches *w, uint32_t tid, uint64_t addr, int g
 		.bp_addr = addr,
 		.bp_len = WORD,
 		.sample_period = 1,
-		.disabled = 1,
+		.disabled = group < 0,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
@@ -223,6 +226,11 @@ static struct watch *room_for(struct watches *w, uint32_t tid)
 	return room;
 }
 
+bool watches_wanted(struct watches *w, uint32_t tid)
+{
+	return room_for(w, tid);
+}
+
 /* The word that was touched, and others of its line. */
 static void choose_words(struct watches *w, uint64_t addr, uint64_t word[REUSES_WATCHED])
 {
@@ -273,8 +281,9 @@ void watches_pick(struct watches *w, const struct window *win)
 			picked = i;
 	if (!found)
 		return;
-	*t = (struct watch){ .pid = win->pid, .tid = win->tid };
-	t->weight = found * profile_window_weight(w->profile, win->start);
+	*t = (struct watch){
+		.pid = win->pid, .tid = win->tid, .start = win->start, .found = found
+	};
 	choose_words(w, at[picked], t->addr);
 	t->before = touched_before(at, picked, t->addr);
 	set(w, t);
@@ -389,11 +398,13 @@ int watches_settle(struct watches *w)
 			take_off(w, &w->watch[i]);
 	exception = exception_ns(w);
 	for (size_t i = 0; i < w->nover; i++) {
-		struct reuses *u = reuses_get(w->profile, 0, w->over[i].pid);
+		struct watch *t = &w->over[i];
+		struct reuses *u = reuses_get(w->profile, 0, t->pid);
 
 		if (!u)
 			return -1;
-		settle(u, &w->over[i], exception);
+		t->weight = t->found * profile_window_weight(w->profile, t->start);
+		settle(u, t, exception);
 	}
 	w->nover = 0;
 	return 0;

@@ -32,6 +32,8 @@ struct watches;
 
 /* prog: descriptor of the program that each hit runs. NULL without memory. */
 struct watches *watches_new(struct profile *p, int prog);
+/* Whether the thread has none. */
+bool watches_wanted(struct watches *w, uint32_t tid);
 /* The window of a thread that runs: perhaps sets a watchpoint. */
 void watches_pick(struct watches *w, const struct window *win);
 /* A hit: the thread, the address watched, how many there were, and the time that it was set while the thread ran. */

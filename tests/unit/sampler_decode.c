@@ -196,6 +196,31 @@ static uint64_t head_of(unsigned at, uint64_t bits)
 	return 0;
 }
 
+/* One after another are the same as each by itself, in whatever order. */
+static void test_sites_in_turn(void **unused)
+{
+	struct code_cursor at = { 0 };
+	struct code_site one, next;
+	uint64_t x = 5;
+
+	(void)unused;
+	(void)run((1u << UR_BIAS) - 1);
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t at_uop = i < 2 * code.nuop ? i / 2 : (uint32_t)(x >> 33) % (code.nuop + 2);
+		bool known = code_site(&code, at_uop, &one);
+
+		x = x * 6364136223846793005ull + 1442695040888963407ull;
+		assert_int_equal(code_site_next(&code, at_uop, &at, &next), known);
+		if (!known)
+			continue;
+		assert_int_equal(next.addr, one.addr);
+		assert_int_equal(next.image, one.image);
+		assert_int_equal(next.len, one.len);
+		assert_int_equal(next.cls, one.cls);
+		assert_int_equal(next.access, one.access);
+	}
+}
+
 static void test_control(void **unused)
 {
 	const uint64_t out[] = {
@@ -276,6 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_that_is_recorded),
 		cmocka_unit_test(test_unknown_is_absent),
+		cmocka_unit_test(test_sites_in_turn),
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_words_that_name_nothing),

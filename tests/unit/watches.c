@@ -28,7 +28,7 @@ static struct reuses *settled(struct profile *p, const uint64_t *time, unsigned 
 	assert_int_equal(profile_init(p, &err), 0);
 	t->fd[0] = open("/dev/null", O_RDONLY);
 	t->pid = 7;
-	t->weight = 1;
+	t->found = 1;
 	for (unsigned i = 0; i < n; i++)
 		t->hit[t->nhit++] = (struct hit){ time[i], 1 };
 	w->open = 1;
