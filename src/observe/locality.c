@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
-#include "model/branch.h"
+#include "observe/pace.h"
 
 #define WINDOWS 1500.0 /* a second, from which on not all are looked at */
 #define UNITS 1024     /* slots of a set: twice as many as a window has lines */
@@ -18,7 +17,6 @@ struct units {
 
 struct locality_past {
 	struct units lines, pages, code_lines, code_pages;
-	struct branch_predictor *predictor;
 	uint64_t stamp; /* of this window */
 	unsigned outcomes;
 	uint64_t line; /* of the instruction before */
@@ -40,21 +38,14 @@ void locality_add(struct locality *to, const struct locality *from)
 
 void locality_free(struct profile *p)
 {
-	if (p->locality)
-		branch_free(p->locality->predictor);
 	free(p->locality);
 	p->locality = NULL;
 }
 
 static struct locality_past *past_of(struct profile *p)
 {
-	if (p->locality)
-		return p->locality;
-	p->locality = calloc(1, sizeof(*p->locality));
-	if (p->locality)
-		p->locality->predictor = branch_new();
-	if (p->locality && !p->locality->predictor)
-		locality_free(p);
+	if (!p->locality)
+		p->locality = calloc(1, sizeof(*p->locality));
 	return p->locality;
 }
 
@@ -104,26 +95,12 @@ static void note_fetch(struct locality_past *t, struct locality *l, const struct
 	l->code_pages += !page;
 }
 
-static void note_branch(struct locality_past *t, struct locality *l, const struct retired *r)
+static void note_branch(struct locality_past *t, struct locality *l, bool wrong)
 {
-	uint64_t pc = r->site.addr ^ (uint64_t)r->site.image << 44;
-	bool wrong;
-
-	if (r->cls == INSN_BRANCH)
-		wrong = branch_conditional(t->predictor, pc, r->taken);
-	else if (r->have >> OPERAND_TARGET & 1)
-		wrong = branch_indirect(t->predictor, pc, r->value[OPERAND_TARGET]);
-	else
-		return;
 	if (t->outcomes++ < LOCALITY_OUTCOMES)
 		return;
 	l->branches++;
 	l->mispredicted += wrong;
-}
-
-static bool is_predicted(const struct retired *r)
-{
-	return r->cls == INSN_BRANCH || r->cls == INSN_IJUMP || r->cls == INSN_ICALL;
 }
 
 static uint64_t line_of(const struct retired *r)
@@ -131,13 +108,14 @@ static uint64_t line_of(const struct retired *r)
 	return r->site.addr >> LOCALITY_LINE ^ (uint64_t)r->site.image << 40;
 }
 
-int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked)
+int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked,
+		  bool wrong)
 {
 	bool fetch = line_of(r) != t->line, access = r->have >> OPERAND_ADDRESS & 1;
 	struct locality *l;
 
 	t->line = line_of(r);
-	if (!fetch && !access && !is_predicted(r))
+	if (!fetch && !access && !pace_is_predicted(r))
 		return 0;
 	l = locality_of(s);
 	if (!l)
@@ -146,8 +124,8 @@ int locality_note(struct locality_past *t, struct site *s, const struct retired 
 		note_fetch(t, l, r, asked);
 	if (access)
 		note_access(t, l, r->value[OPERAND_ADDRESS], asked);
-	if (is_predicted(r))
-		note_branch(t, l, r);
+	if (pace_is_predicted(r))
+		note_branch(t, l, wrong);
 	return 0;
 }
 

@@ -48,8 +48,9 @@ struct locality_past;
 
 /* A window of n instructions begins. *now: what it is compared with; NULL, it is not looked at. -1 without memory. */
 int locality_begin(struct profile *p, uint32_t n, struct locality_past **now);
-/* Its next instruction, of site s. asked: the window is old enough. -1 without memory. */
-int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked);
+/* Its next instruction, of site s. asked: the window is old enough. wrong: it was mispredicted. -1 without memory. */
+int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked,
+		  bool wrong);
 void locality_free(struct profile *p);
 
 #endif

@@ -12,6 +12,7 @@
 #include "observe/edges.h"
 #include "observe/locality.h"
 #include "observe/misses.h"
+#include "observe/pace.h"
 #include "observe/reuses.h"
 #include "observe/tallies.h"
 
@@ -60,6 +61,7 @@ static void free_images(struct profile *p)
 void profile_fini(struct profile *p)
 {
 	locality_free(p);
+	pace_free(p);
 	edges_free(p);
 	calls_free(p);
 	conflicts_free(p);
@@ -243,12 +245,18 @@ double profile_window_weight(const struct profile *p, struct site_id id)
 	return s && s->weights ? weight_of(p, s->weights) : 1;
 }
 
-static int observe(struct profile *p, const struct retired *r, uint32_t number, double weight,
-		   struct locality_past *past)
+/* What a window weighs: as it begins, which is how what it runs into soon is counted; and with its pace. */
+struct weighing {
+	double start, all;
+};
+
+static int observe(struct profile *p, const struct retired *r, uint32_t number,
+		   const struct weighing *weigh, struct locality_past *past)
 {
 	struct site *s = profile_site(p, r->site);
 	struct site_weights *w = s ? site_weigh(s) : NULL;
 	bool near = number && number < NEAR, again;
+	double weight = weigh->all;
 
 	if (!w)
 		return -1;
@@ -266,30 +274,41 @@ static int observe(struct profile *p, const struct retired *r, uint32_t number, 
 	w->in_window += weight;
 	w->observed += weight;
 	w->taken += r->taken ? weight : 0;
-	w->near += near ? weight : 0;
-	p->near += near ? weight : 0;
-	if (past && locality_note(past, s, r, number >= LOCALITY_AFTER))
+	w->near += near ? weigh->start : 0;
+	p->near += near ? weigh->start : 0;
+	if (past && locality_note(past, s, r, number >= LOCALITY_AFTER, pace_wrong(p, number)))
 		return -1;
 	return r->have ? profile_values(p, s, r, weight) : 0;
+}
+
+static int weigh(struct profile *p, struct site *start, const struct window *w, struct weighing *to)
+{
+	double factor;
+
+	to->start = weigh_window(p, start);
+	if (to->start < 0 || pace_window(p, w, &factor))
+		return -1;
+	to->all = fmin(to->start * factor, HOT_WEIGHT_MAX);
+	return 0;
 }
 
 int profile_window(struct profile *p, const struct window *w)
 {
 	struct site *start = profile_site(p, w->start);
 	struct locality_past *past = NULL;
-	double weight = 1;
+	struct weighing weighing = { 1, 1 };
 
 	if (!start)
 		return -1;
 	start->samples++;
 	start->time += w->weight;
 	p->windows++;
-	if (w->n)
-		weight = weigh_window(p, start);
-	if (weight < 0 || locality_begin(p, w->n, &past))
+	if (w->n && weigh(p, start, w, &weighing))
+		return -1;
+	if (locality_begin(p, w->n, &past))
 		return -1;
 	for (uint32_t i = 0; i < w->n; i++)
-		if (observe(p, &w->ri[i], i, weight, past))
+		if (observe(p, &w->ri[i], i, &weighing, past))
 			return -1;
 	if (edges_window(p, w) || calls_window(p, w) || conflicts_window(p, w) ||
 	    tallies_window(p, w))

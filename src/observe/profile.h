@@ -133,6 +133,7 @@ struct profile {
 	struct site_distances *site_distances;
 	struct reuses *reuses;		/* uthash, key */
 	struct locality_past *locality; /* private, of sampled windows */
+	struct pace *pace;		/* private, likewise */
 	uint64_t windows;		/* private: windows walked */
 	double starts, near;		/* private: of the sites' weights, the sums */
 	struct image_key *image_keys;	/* private */
@@ -167,14 +168,15 @@ struct wset *profile_wset(struct profile *p);
  * so that it weighs 1 / t(s) where what runs is asked for. t(s) is how often windows begin at s over how often
  * that is expected by what windows, weighed so, pass through soon after they begin: it settles as they come.
  * Where it is small an instruction mostly retires with others before it, and is hit after something unusual
- * alone: so t counts as T_LEAST of the mean at least.
+ * alone: so t counts as T_LEAST of the mean at least. Besides it weighs less where much is mispredicted: it is of a slow
+ * phase then (observe/pace.h).
  */
 int profile_window(struct profile *p, const struct window *w);
 /* Adds what windows saw elsewhere. Windows that are not known, on either side, are not known of the sum. */
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);
 /* The values of one instruction of a window: its hot lists. -1 without memory. */
 int profile_values(struct profile *p, struct site *s, const struct retired *r, double weight);
-/* What a window that begins at s would weigh now. */
+/* What a window that begins at s would weigh now, whatever its pace. */
 double profile_window_weight(const struct profile *p, struct site_id s);
 /* A time sample without a window (kernel, unknown). */
 int profile_sample(struct profile *p, struct site_id id, double weight);

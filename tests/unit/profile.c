@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "isa/insn.h"
 #include "observe/profile.h"
 
 #define LENGTH 8
@@ -452,6 +453,73 @@ static void test_weights_correct_time(void **unused)
 	profile_fini(&p);
 }
 
+/*
+ * Two phases of as many instructions take turns: in one a branch in eight always goes the same way, in the other it goes
+ * either way, and what it leads to waits for 20 cycles each time that goes wrong. All windows of a phase are of that
+ * phase: where they begin does not tell how much faster the other one is.
+ */
+static void test_weights_correct_pace(void **unused)
+{
+	enum {
+		PHASE = 4096, /* iterations */
+		STEPS = 2 * PHASE,
+		LONG = 256,
+		WINDOWS = 3000
+	};
+	static bool way[STEPS];
+	static double ends[STEPS]; /* cycles */
+	static struct retired ri[LONG];
+	struct site_weights weights;
+	const struct site *branch;
+	unsigned taken = 0;
+	double cycles = 0, truth, raw, share;
+	struct profile p;
+
+	(void)unused;
+	for (unsigned i = 0; i < STEPS; i++) {
+		way[i] = i < PHASE || draw() % 2;
+		taken += way[i];
+		cycles += 8 * 0.5 + (i >= PHASE && draw() % 2 ? 20 : 0);
+		ends[i] = cycles;
+	}
+	truth = (double)taken / STEPS;
+	assert_int_equal(profile_init(&p, &err), 0);
+	for (int i = 0; i < WINDOWS; i++) {
+		double now = (double)(draw() % 1000000) / 1e6 * cycles;
+		struct window w = { .weight = 1, .n = LONG, .ri = ri };
+		unsigned low = 0, high = STEPS - 1, first;
+
+		while (low < high) {
+			unsigned mid = low + (high - low) / 2;
+
+			if (ends[mid] <= now)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		/* what waits is the first of the iteration */
+		first = low * 8 + (ends[low] - now < 4 ? (unsigned)(8 - 2 * (ends[low] - now)) : 0);
+		memset(ri, 0, sizeof(ri));
+		for (unsigned j = 0; j < LONG; j++) {
+			unsigned step = (first + j) / 8 % STEPS, k = (first + j) % 8;
+
+			ri[j].site = at(1, 0x1000 + 4 * k);
+			ri[j].len = 4;
+			ri[j].cls = k == 7 ? INSN_BRANCH : INSN_OTHER;
+			ri[j].taken = k == 7 && way[step];
+		}
+		w.start = ri[0].site;
+		assert_int_equal(profile_window(&p, &w), 0);
+	}
+	branch = site_at(&p, 1, 0x1000 + 4 * 7);
+	raw = (double)branch->taken / (double)branch->observed;
+	weights = site_weights(branch);
+	share = weights.taken / weights.observed;
+	assert_true(raw < truth - 0.1);
+	assert_true(share > truth - 0.03 && share < truth + 0.03);
+	profile_fini(&p);
+}
+
 /* Recordings that are not weighed add 1 for each observation. */
 static void test_weights_merge(void **unused)
 {
@@ -536,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_merge_of_procedures),
 		cmocka_unit_test(test_merge_of_two_methods),
 		cmocka_unit_test(test_weights_correct_time),
+		cmocka_unit_test(test_weights_correct_pace),
 		cmocka_unit_test(test_weights_merge),
 		cmocka_unit_test(test_many_sites),
 	};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/pace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/insn.h"
+#include "model/branch.h"
+#include "runahead/state.h"
+
+struct pace {
+	struct branch_predictor *predictor;
+	double instructions, branches; /* of windows so far */
+	double outcomes, wrong;	       /* of those that are looked at */
+	bool wrong_at[RA_BURST_MAX];   /* of this window */
+};
+
+static struct pace *pace_of(struct profile *p)
+{
+	if (p->pace)
+		return p->pace;
+	p->pace = calloc(1, sizeof(*p->pace));
+	if (p->pace)
+		p->pace->predictor = branch_new();
+	if (p->pace && !p->pace->predictor)
+		pace_free(p);
+	return p->pace;
+}
+
+void pace_free(struct profile *p)
+{
+	if (p->pace)
+		branch_free(p->pace->predictor);
+	free(p->pace);
+	p->pace = NULL;
+}
+
+bool pace_is_predicted(const struct retired *r)
+{
+	return r->cls == INSN_BRANCH ||
+	       ((r->cls == INSN_IJUMP || r->cls == INSN_ICALL) && r->have >> OPERAND_TARGET & 1);
+}
+
+static bool predict(struct branch_predictor *b, const struct retired *r)
+{
+	uint64_t pc = r->site.addr ^ (uint64_t)r->site.image << 44;
+
+	return r->cls == INSN_BRANCH ? branch_conditional(b, pc, r->taken)
+				     : branch_indirect(b, pc, r->value[OPERAND_TARGET]);
+}
+
+/* Cycles of an instruction, of which so many are branches, of which a part is wrong. */
+static double cycles(double branches, double wrong)
+{
+	return PACE_CYCLES + PACE_WRONG * branches * wrong;
+}
+
+int pace_window(struct profile *p, const struct window *w, double *factor)
+{
+	uint32_t n = w->n < RA_BURST_MAX ? w->n : RA_BURST_MAX, branches = 0, wrong = 0;
+	struct pace *t = pace_of(p);
+	double usual, outcomes;
+
+	if (!t)
+		return -1;
+	memset(t->wrong_at, 0, n * sizeof(t->wrong_at[0]));
+	for (uint32_t i = 0; i < n; i++) {
+		if (!pace_is_predicted(&w->ri[i]))
+			continue;
+		t->wrong_at[i] = predict(t->predictor, &w->ri[i]);
+		wrong += branches >= PACE_OUTCOMES && t->wrong_at[i];
+		branches++;
+	}
+	outcomes = branches > PACE_OUTCOMES ? branches - PACE_OUTCOMES : 0;
+	t->instructions += n;
+	t->branches += branches;
+	t->outcomes += outcomes;
+	t->wrong += wrong;
+	*factor = 1;
+	if (outcomes <= 0)
+		return 0;
+	usual = t->wrong / t->outcomes;
+	*factor = cycles(t->branches / t->instructions, usual) /
+		  cycles((double)branches / n,
+			 (wrong + PACE_PRIOR * usual) / (outcomes + PACE_PRIOR));
+	return 0;
+}
+
+bool pace_wrong(const struct profile *p, uint32_t i)
+{
+	return p->pace && i < RA_BURST_MAX && p->pace->wrong_at[i];
+}
