@@ -29,6 +29,11 @@ struct lines_reader {
 	uint64_t count, begun_wall;  /* of the snapshot before; when recording began */
 	struct process_image *image; /* of the processes that this one goes on for */
 	size_t nimage;
+	struct stretch { /* code of the process's blocks, as they were asked for; n: bytes, 0: not yet */
+		uint64_t pc;
+		uint32_t n;
+	} * code;
+	uint64_t ncode;
 };
 
 static struct lines_reader *reader_of(struct exact *e, struct process *p, struct err *err)
@@ -69,6 +74,7 @@ void lines_free(struct process *p)
 	free(r->mapped);
 	free(r->stack);
 	free(r->image);
+	free(r->code);
 	free(r);
 	p->lines = NULL;
 }
@@ -80,6 +86,8 @@ int lines_go_on(struct process *p, struct process *from, struct err *err)
 
 	p->lines = r;
 	from->lines = NULL;
+	if (r) /* blocks are numbered anew */
+		r->ncode = 0;
 	if (!r || !from->nimage)
 		return 0;
 	image = realloc(r->image, (r->nimage + from->nimage) * sizeof(*image));
@@ -197,29 +205,63 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 	return 0;
 }
 
-static int add_code(const struct exact *e, struct lines_reader *r, uint64_t pc, unsigned len)
+/* *c: the chunk that was the last one before, or NULL. */
+static int add_code(const struct exact *e, struct lines_reader *r, uint64_t pc, unsigned len,
+		    struct wset_chunk **c)
 {
 	for (uint64_t i = pc >> e->lines.shift; i <= (pc + len - 1) >> e->lines.shift; i++) {
-		struct wset_chunk *c = wset_chunk(&r->sets.code, i / WSET_CHUNK, WSET_CODE);
-
-		if (!c)
+		if (!*c || (*c)->at != i / WSET_CHUNK)
+			*c = wset_chunk(&r->sets.code, i / WSET_CHUNK, WSET_CODE);
+		if (!*c)
 			return -1;
-		c->bits[i % WSET_CHUNK / 64] |= 1ull << i % 64;
+		(*c)->bits[i % WSET_CHUNK / 64] |= 1ull << i % 64;
 	}
 	return 0;
+}
+
+/* Blocks' code side by side: what ran is asked for in order, at each snapshot. */
+static int widen_code(const struct process *p, struct lines_reader *r)
+{
+	uint64_t n = 2ull * p->nblock;
+	struct stretch *list = realloc(r->code, n * sizeof(*list));
+
+	if (!list)
+		return -1;
+	memset(list + r->ncode, 0, (n - r->ncode) * sizeof(*list));
+	r->code = list;
+	r->ncode = n;
+	return 0;
+}
+
+static const struct stretch *code_of(const struct process *p, struct lines_reader *r, uint64_t i)
+{
+	const struct code_block *b;
+
+	if (!r->code[i].n) {
+		b = p->block[i];
+		if (b)
+			r->code[i] = (struct stretch){ b->pc, b->len };
+	}
+	return &r->code[i];
 }
 
 static int take_ran(const struct exact *e, const struct process *p, struct lines_reader *r,
 		    const struct exact_ran *c, struct err *err)
 {
+	struct wset_chunk *chunk = NULL;
+
 	if (c->bytes > c->r.size - sizeof(*c))
 		return exact_bad(err);
-	for (uint64_t i = 0; i < 8ull * c->bytes && c->first + i < p->nblock; i++) {
-		const struct code_block *b = p->block[c->first + i];
+	if (r->ncode < p->nblock && widen_code(p, r))
+		return exact_no_memory(err);
+	for (uint64_t at = 0; at < c->bytes; at++)
+		for (unsigned v = c->blocks[at]; v; v &= v - 1) {
+			uint64_t i = c->first + 8 * at + (unsigned)__builtin_ctz(v);
+			const struct stretch *b = i < p->nblock ? code_of(p, r, i) : NULL;
 
-		if (c->blocks[i / 8] & 1u << i % 8 && b && b->len && add_code(e, r, b->pc, b->len))
-			return exact_no_memory(err);
-	}
+			if (b && b->n && add_code(e, r, b->pc, b->n, &chunk))
+				return exact_no_memory(err);
+		}
 	return 0;
 }
 

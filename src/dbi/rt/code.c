@@ -60,10 +60,13 @@ void put_block(struct build *b)
 		in->spilled = b->reserved;
 		in->start = (uint16_t)(e->at - b->code);
 		in->end = 0;
-		if (!i && lines_on())
+		if (!i && lines_on()) {
 			shadow_begin(b);
-		else if (!i)
+			if (b->site)
+				shadow_ran(b);
+		} else if (!i) {
 			put_stream_begin(b);
+		}
 		in->record = (uint16_t)b->record;
 		if (count && i == b->counter) {
 			put_count(e, 2 * b->id, b->flags_dead);

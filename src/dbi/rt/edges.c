@@ -28,7 +28,7 @@ struct pairs { /* open addressing by pc + site; read by switch.S */
 struct pairs *rt_pairs;
 static uint64_t used;
 static struct pair gone = { .pc = ~0ul };
-static struct pair **targets, **by_number;
+static struct pair **targets;
 static uint32_t ntargets = TARGETS; /* a power of two */
 
 static struct site {
@@ -56,7 +56,6 @@ void edges_init(struct thread *first)
 	rt_pairs = pairs_new(1 << 14);
 	targets = reserve_densely(TARGETS * sizeof(struct pair *));
 	sites = reserve(SITES_MAX * sizeof(*sites));
-	by_number = reserve(EXACT_PAIRS_MAX * sizeof(struct pair *));
 }
 
 void edges_reset(void)
@@ -182,7 +181,6 @@ struct pair *edges_pair(uint64_t site, uint64_t pc)
 	if (npairs >= EXACT_PAIRS_MAX)
 		die("more than %ld ways of indirect jumps", (long)npairs);
 	*p = (struct pair){ .pc = pc, .site = site, .number = npairs + 1, .next = *list };
-	by_number[npairs] = p;
 	log_pair(npairs++, site_of(site)->block, pc, log_fd < 0 ? 0 : image_at(pc));
 	if (npairs == MANY)
 		enlarge(self());
@@ -204,49 +202,6 @@ void edges_count(struct thread *t, const struct pair *p)
 static struct exact_near *near(struct thread *t, const struct pair *p)
 {
 	return &near_table(t)[(uint16_t)(p->pc + p->site)];
-}
-
-static void look_at(struct thread *t, struct edges_seen *seen, uint64_t number,
-		    void (*taken)(uint32_t block))
-{
-	const struct pair *p = by_number[number - 1];
-	const struct exact_near *e = near(t, p);
-	uint64_t n = *own_count(t, number);
-
-	if (p->site < NEAR_SITES && e->pair == number)
-		n += e->count;
-	if (n == seen->total[number - 1])
-		return;
-	seen->total[number - 1] = n;
-	taken(site_of(p->site)->block);
-}
-
-/* Pairs and slots lie all over each other: both are walked along, and only of what has changed there are both looked
- * at. A pair that lost its slot has what was counted there as its own. */
-void edges_each_taken(struct thread *t, struct edges_seen *seen, void (*taken)(uint32_t block))
-{
-	uint32_t n = __atomic_load_n(&npairs, __ATOMIC_ACQUIRE);
-	const struct exact_near *e = near_table(t);
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t own = __atomic_load_n(own_count(t, i + 1), __ATOMIC_RELAXED);
-
-		if (own == seen->own[i])
-			continue;
-		seen->own[i] = own;
-		look_at(t, seen, i + 1, taken);
-	}
-	for (uint32_t i = 0; n && i < EXACT_NEAR_SLOTS; i++) {
-		uint64_t pair = __atomic_load_n(&e[i].pair, __ATOMIC_RELAXED);
-		uint64_t count = __atomic_load_n(&e[i].count, __ATOMIC_RELAXED);
-
-		if (!pair || pair > n ||
-		    (pair == seen->slot[i].pair && count == seen->slot[i].count))
-			continue;
-		seen->slot[i].pair = pair;
-		seen->slot[i].count = count;
-		look_at(t, seen, pair, taken);
-	}
 }
 
 void edges_near(struct thread *t, const struct pair *p, const struct block *b)

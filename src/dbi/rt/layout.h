@@ -101,7 +101,10 @@
 /* In the place of a stream, with --observe lines: lines that a block was the first to touch, 8 bytes each. */
 #define T_FIRSTS T_STREAM
 #define T_FIRSTS_SIZE 0x2000000
-#define T_SIZE (T_FIRSTS + T_FIRSTS_SIZE)
+/* … and those that ran in this interval, of blocks that have no counter: 1 each. */
+#define T_RAN (T_FIRSTS + T_FIRSTS_SIZE)
+#define T_RAN_SIZE 0x400000
+#define T_SIZE (T_RAN + T_RAN_SIZE)
 
 /* Beyond links: in T_EXIT_LINK. */
 #define EXIT_INDIRECT -1  /* T_PC holds the target */

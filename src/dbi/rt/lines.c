@@ -36,8 +36,8 @@ struct exact_lines lines;
 
 struct counted { /* counters at the last snapshot */
 	uint64_t block[EXACT_BLOCKS_MAX];
-	struct edges_seen edges;
 };
+_Static_assert(EXACT_BLOCKS_MAX == T_RAN_SIZE, "layout");
 
 static int lines_lock, mapping_lock;
 static struct {
@@ -204,12 +204,19 @@ void lines_init(struct thread *t)
 	grant(t, 0, 0);
 }
 
+/* What was counted, and what ran, is forgotten. */
+static void forget_ran(struct thread *t)
+{
+	sys(__NR_madvise, t->counted_before, sizeof(struct counted), MADV_DONTNEED);
+	sys(__NR_madvise, (char *)t + T_RAN, T_RAN_SIZE, MADV_DONTNEED);
+}
+
 void lines_thread(struct thread *t)
 {
 	if (!t->counted_before)
 		t->counted_before = reserve(sizeof(struct counted));
 	else
-		sys(__NR_madvise, t->counted_before, sizeof(struct counted), MADV_DONTNEED);
+		forget_ran(t);
 	memset(t->left, 0, sizeof(t->left));
 	memset(t->granted, 0, sizeof(t->granted));
 	memset(t->taken, 0, sizeof(t->taken));
@@ -522,6 +529,11 @@ static void put_touched(void)
 		put_plane(i);
 }
 
+static uint64_t *ran_of(struct thread *t)
+{
+	return (uint64_t *)((char *)t + T_RAN);
+}
+
 static void block_ran(uint32_t id)
 {
 	now.ran[id / 8] |= (uint8_t)(1u << id % 8);
@@ -532,6 +544,7 @@ static void note_ran(struct thread *t)
 {
 	uint32_t n = __atomic_load_n(&nids, __ATOMIC_ACQUIRE);
 	struct counted *before = t->counted_before;
+	uint64_t *marked = ran_of(t);
 
 	if (!before)
 		return;
@@ -543,7 +556,12 @@ static void note_ran(struct thread *t)
 		before->block[i] = c;
 		block_ran(i);
 	}
-	edges_each_taken(t, &before->edges, block_ran); /* those that have no counter */
+	for (uint32_t i = 0; i < n; i += 8) {
+		uint64_t v = take(&marked[i / 8]);
+
+		for (; v; v &= v - 1)
+			block_ran(i + (unsigned)__builtin_ctzll(v) / 8);
+	}
 }
 
 static void put_ran(void)
@@ -575,7 +593,7 @@ void lines_restart(void)
 		put_ran();
 	for (struct thread *t = threads; t; t = t->next)
 		if (t->counted_before)
-			sys(__NR_madvise, t->counted_before, sizeof(struct counted), MADV_DONTNEED);
+			forget_ran(t);
 }
 
 static void snapshot(struct thread *t, bool last)

@@ -361,16 +361,6 @@ uint32_t edges_site(uint32_t block, bool returns);
 /* That way, found or made. */
 struct pair *edges_pair(uint64_t site, uint64_t pc);
 void edges_count(struct thread *t, const struct pair *p);
-/* A thread's pairs, as they were when it was asked last, by their numbers - 1; its slots. Zeroed at first. */
-struct edges_seen {
-	uint64_t total[EXACT_PAIRS_MAX], own[EXACT_PAIRS_MAX];
-	struct {
-		uint64_t pair, count;
-	} slot[EXACT_NEAR_SLOTS];
-};
-/* Blocks that a pair leaves that the thread has taken since. What another thread takes meanwhile is told now, or the
- * next time. */
-void edges_each_taken(struct thread *t, struct edges_seen *seen, void (*taken)(uint32_t block));
 /* Code of the pair's target, which is made already, is found from now on. */
 void edges_near(struct thread *t, const struct pair *p, const struct block *b);
 /* What is at pc is no longer what it was. */

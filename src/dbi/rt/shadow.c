@@ -690,6 +690,17 @@ void shadow_begin(struct build *b)
 		put_spill(e, b->shadow.tmp);
 }
 
+void shadow_ran(struct build *b)
+{
+	struct emit *e = &b->e;
+
+	put8(e, 0x65); /* mov byte gs:[ran], 1 */
+	put8(e, 0xc6);
+	put8(e, 0x05);
+	put_context(e, T_RAN + b->id, 1);
+	put8(e, 1);
+}
+
 void shadow_marks(struct build *b, unsigned insn)
 {
 	const struct shadow_plan *s = &b->shadow;

@@ -97,6 +97,8 @@ void shadow_operands(struct shadow_insn *s, const ZydisDecodedInstruction *d,
 void shadow_plan(struct build *b);
 /* At the block's beginning: asks whether the interval has room for it. */
 void shadow_begin(struct build *b);
+/* Notes that a block without a counter has run. */
+void shadow_ran(struct build *b);
 void shadow_marks(struct build *b, unsigned insn); /* before it */
 void shadow_end(struct build *b);
 /* An instruction that is marked when it has been executed, as the block's last. */
