@@ -4,14 +4,17 @@
 
 _Static_assert(sizeof(struct build) + 0x8000 <= T_SCRATCH_SIZE, "layout");
 
-/* Of T_LEFT, what instructions from that one on take. */
-static unsigned undone(const struct build *b, unsigned from)
+/* What was taken of T_LEFT, at `o` in the code, for instructions from that one on; less than 0 if it was nothing yet. */
+static int undone(const struct build *b, unsigned from, unsigned o)
 {
-	unsigned sum = 0;
+	const struct insn *take = &b->in[b->shadow.take];
+	int sum = 0;
 
+	if (!o || !lines_on())
+		return 0;
 	for (unsigned i = from; i < b->n; i++)
-		sum += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1u;
-	return sum;
+		sum += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1;
+	return o >= take->core || !b->shadow.take ? sum : sum - (int)b->weight;
 }
 
 bool translate_place(struct thread *t, const struct block *blk, uint64_t at, struct place *out)
@@ -47,7 +50,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 		bool before = o == in->start || (o > in->start && o <= in->core);
 		bool inside = o > in->core && (o < in->end || (last && ends_block(in->kind)));
 
-		out->undone = o && lines_on() ? undone(b, i) : 0;
+		out->undone = undone(b, i, o);
 		out->ours = out->repeats = false;
 		out->base = b->streams && b->reserved && o < b->closed ? b->base : NO_REG;
 		out->closed = b->streams && b->reserved && o >= b->closed ? b->record : 0;
@@ -69,7 +72,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 			out->pc = out->next = pc;
 			out->spilled = in->spilled;
 			out->done = i + 1;
-			out->undone = o && lines_on() ? undone(b, i + 1) : 0;
+			out->undone = undone(b, i + 1, o);
 			out->clean = false;
 			out->counted = i >= b->counter;
 			out->record = last ? b->record : b->in[i + 1].record;

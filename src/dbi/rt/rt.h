@@ -304,9 +304,9 @@ struct place {
 	unsigned record;   /* bytes of the stream that are complete */
 	unsigned base;	   /* register that points to the execution's record, or NO_REG */
 	unsigned closed;   /* the whole record's bytes, if it has been completed already */
-	unsigned undone;   /* of T_LEFT: what instructions from pc on would have taken */
-	bool ours;	   /* the code there is the engine's, before the instruction */
-	bool repeats;	   /* the instruction does, and may have begun: T_LATER is set */
+	int undone;   /* to be given back to T_LEFT: what was taken for instructions from pc on */
+	bool ours;    /* the code there is the engine's, before the instruction */
+	bool repeats; /* the instruction does, and may have begun: T_LATER is set */
 };
 /* Code that counts an edge and goes on at `to`: its address in the cache, or 0 without room. */
 uint64_t translate_edge(const struct link *l, const struct block *to);

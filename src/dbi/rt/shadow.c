@@ -291,6 +291,25 @@ static void place(const struct build *b, struct shadow_group *g)
 	}
 }
 
+static bool is_loop(const struct build *b)
+{
+	const struct insn *last = &b->in[b->n - 1];
+
+	return (last->kind == BRANCH || last->kind == JUMP || last->kind == LOOP) &&
+	       last->target == b->pc;
+}
+
+/* At the beginning, if it is to look at what is left; else where no flag is live, if there is such a place. */
+static void place_take(struct build *b)
+{
+	struct shadow_plan *s = &b->shadow;
+
+	s->take = 0;
+	for (unsigned i = 1; i < b->n && !s->dead[0] && !is_loop(b) && !s->take; i++)
+		if (s->dead[i])
+			s->take = (uint8_t)i;
+}
+
 void shadow_plan(struct build *b)
 {
 	struct shadow_plan *s = &b->shadow;
@@ -301,6 +320,7 @@ void shadow_plan(struct build *b)
 	for (unsigned i = 0; i < b->n; i++)
 		b->weight += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1u;
 	plan_flags(b);
+	place_take(b);
 	if (s->tmp == NO_REG)
 		return;
 	plan_values(b);
@@ -512,27 +532,64 @@ static void put_line(struct build *b)
 	put_check(b);
 }
 
-/* Beside the code: the last byte of an access that is not aligned. */
+/* Beside the code: the register points to a line's byte. */
+static void put_check_beside(struct build *b, struct emit *stub)
+{
+	uint8_t *over;
+
+	put_byte_op(stub, 0x80, 7, b->shadow.tmp, 0);
+	put8(stub, 0x75); /* jne */
+	over = stub->out;
+	put8(stub, 0);
+	put_set(b, stub);
+	*over = (uint8_t)(stub->out - over - 1);
+}
+
+/* … the last byte of an access that is not aligned. */
 static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, uint64_t back)
 {
 	struct emit stub = beside();
 	uint64_t at = stub.at;
 	unsigned reg = b->shadow.tmp;
-	uint8_t *over;
 
 	put_lea(&stub, reg, reg, NO_REG, 1, a->size - 1);
 	put_shift(&stub, reg, lines.shift);
 	put_plane(&stub, reg);
-	put_byte_op(&stub, 0x80, 7, reg, 0);
-	put8(&stub, 0x75); /* jne */
-	over = stub.out;
-	put8(&stub, 0);
-	put_set(b, &stub);
-	*over = (uint8_t)(stub.out - over - 1);
+	put_check_beside(b, &stub);
 	put_linear(&stub, reg, a);
 	put_jump(&stub, back);
 	publish_beside_done(stub.at);
 	return at;
+}
+
+/*
+ * On the stack: the line of the first byte and the one behind it are looked at together, since most often both are
+ * marked. Where they are not it is found out beside the code which ones there are.
+ */
+static void put_pair(struct build *b, const struct shadow_access *a)
+{
+	struct emit *e = &b->e, stub;
+	unsigned reg = b->shadow.tmp;
+	uint64_t to = 0;
+
+	put_linear(e, reg, a);
+	put_shift(e, reg, lines.shift);
+	put_plane(e, reg);
+	put8(e, 0x66); /* cmp word [reg], 0x0101 */
+	put_byte_op(e, 0x81, 7, reg, 1);
+	put8(e, 1);
+	if (!b->dry) {
+		stub = beside();
+		to = stub.at;
+		put_check_beside(b, &stub);
+		put_lea(&stub, reg, a->base, NO_REG, 1, a->disp + a->size - 1);
+		put_shift(&stub, reg, lines.shift);
+		put_plane(&stub, reg);
+		put_check_beside(b, &stub);
+		put_jump(&stub, e->at + 6);
+		publish_beside_done(stub.at);
+	}
+	put_jump_if(b, 5, to); /* jne */
 }
 
 /* One access of a power of two of bytes: where it is aligned it lies in one line. */
@@ -572,6 +629,11 @@ static void put_group(struct build *b, const struct shadow_group *g)
 			put_plane(&b->e, b->shadow.tmp);
 			put_check(b);
 		}
+		return;
+	}
+	if (size > 1 && size <= line && a.base == RSP && a.index == NO_REG && !a.segment &&
+	    !g->single && !b->once && !(lines.flags & EXACT_LINES_UNCHECKED)) {
+		put_pair(b, &a);
 		return;
 	}
 	if (size == 1 || (g->alone && !(size & (size - 1)) && size <= line && !b->once)) {
@@ -647,14 +709,6 @@ static void put_take_quietly(struct build *b)
 		put_restore(e, RAX);
 }
 
-static bool is_loop(const struct build *b)
-{
-	const struct insn *last = &b->in[b->n - 1];
-
-	return (last->kind == BRANCH || last->kind == JUMP || last->kind == LOOP) &&
-	       last->target == b->pc;
-}
-
 /* Where flags are live the next block looks at what is left; but for a loop, which may have none. */
 void shadow_begin(struct build *b)
 {
@@ -665,7 +719,8 @@ void shadow_begin(struct build *b)
 	if (b->weight && !b->once && save && !is_loop(b)) {
 		if (b->reserved)
 			put_spill(e, b->shadow.tmp);
-		put_take_quietly(b);
+		if (!b->shadow.take)
+			put_take_quietly(b);
 		return;
 	}
 	if (b->weight && !b->once) {
@@ -706,6 +761,8 @@ void shadow_marks(struct build *b, unsigned insn)
 	const struct shadow_plan *s = &b->shadow;
 	bool any = false, rax = false, save = !s->dead[insn];
 
+	if (insn && insn == s->take && b->weight && !b->once)
+		put_take(b);
 	for (unsigned i = 0; i < s->n; i++) {
 		struct shadow_access a;
 
@@ -833,16 +890,17 @@ void shadow_later(struct build *b, unsigned insn, const uint8_t *p, uint64_t nex
 uint64_t shadow_skip(uint64_t at)
 {
 	const uint8_t *p = (const uint8_t *)at;
-	unsigned modrm;
+	unsigned modrm, wide = *p == 0x66;
 
+	p += wide;
 	if (*p == 0x41)
 		p++;
-	if ((*p != 0x80 && *p != 0xc6) || p[0] == 0)
+	if (*p != (wide ? 0x81 : 0x80) && *p != 0xc6)
 		return 0;
 	modrm = p[1];
 	if (*p == 0xc6) /* mov byte [reg], 1 */
 		return (uint64_t)p + 3 + ((modrm & 7) == 4) + (modrm >> 6 == 1);
-	/* cmp byte [reg], 0 and the branch behind it */
-	p += 3 + ((modrm & 7) == 4) + (modrm >> 6 == 1);
+	/* cmp byte [reg], 0 or cmp word [reg], 0x0101, and the branch behind it */
+	p += 3 + wide + ((modrm & 7) == 4) + (modrm >> 6 == 1);
 	return (uint64_t)p + (*p == 0x75 ? 2u + p[1] : 6u);
 }

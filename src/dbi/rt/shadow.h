@@ -83,6 +83,7 @@ struct shadow_group {
 struct shadow_plan {
 	unsigned n;
 	bool dead[SHADOW_INSNS + 1]; /* no flag is live before the instruction */
+	uint8_t take;		     /* the instruction before which the block takes from T_LEFT */
 	uint32_t used;		     /* registers */
 	uint8_t tmp;		     /* the register that is used, or NO_REG */
 	struct shadow_group group[3 * SHADOW_INSNS];
