@@ -462,7 +462,8 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
  * since sinks are not in the cache when it is their turn.
  *
  * Where the next head lies is told by this one; but a branch to code for so many words is predicted, as the program's
- * own branches are, so that the next head is read before this one has come.
+ * own branches are, so that the next head is read before this one has come. No more than four lengths: of more a
+ * compiler makes a table of jumps, and the recorder takes a third longer where addresses are observed.
  */
 #define COPY_ONE(n, type) \
 	case n: \
