@@ -12,6 +12,7 @@ static const double within[FREQUENCY_WITHIN] = { 0.05, 0.10, 0.15 };
 
 struct pair {
 	double error; /* log(estimate / truth); -INFINITY: no estimate */
+	double apart; /* of an instruction: of that, what all of its procedure is off by */
 	double weight;
 	uint8_t confidence;
 };
@@ -28,6 +29,7 @@ struct measure {
 	const struct estimate *e;
 	double scale;  /* executions of a frequency, in one run of the exact one's work */
 	uint32_t *map; /* by image of the sampled recording: the exact one's, or MATCH_NONE */
+	double *apart; /* by procedure: log(estimate / truth), of all that it executed; 0: none */
 	struct pairs insn, edge;
 };
 
@@ -58,6 +60,35 @@ static const struct site *truth_at(const struct measure *m, uint32_t image, uint
 					   (struct site_id){ .image = other, .addr = addr });
 }
 
+static double executed(const struct measure *m, const struct estimate_proc *p, uint32_t insn)
+{
+	const struct site *t = truth_at(m, p->image, p->g.insn[insn].addr);
+
+	return t ? (double)t->observed : 0;
+}
+
+static int tell_procedures(struct measure *m)
+{
+	m->apart = calloc(m->e->nproc + 1, sizeof(*m->apart));
+	if (!m->apart)
+		return -1;
+	for (size_t i = 0; i < m->e->nproc; i++) {
+		const struct estimate_proc *p = &m->e->proc[i];
+		double estimate = 0, truth = 0;
+
+		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
+			const struct cfg_block *k = &p->g.block[b];
+
+			estimate += p->block[b].f * m->scale * k->ninsn;
+			for (uint32_t j = k->insn; j < k->insn + k->ninsn; j++)
+				truth += executed(m, p, j);
+		}
+		if (estimate > 0 && truth > 0)
+			m->apart[i] = log(estimate / truth);
+	}
+	return 0;
+}
+
 /* Instructions. */
 
 static int pair_insns(struct measure *m)
@@ -68,32 +99,29 @@ static int pair_insns(struct measure *m)
 		const struct site *s = v->site[i], *t;
 		struct estimate_value value = { 0 };
 		struct estimate_at at;
+		double apart = 0;
 
 		if (!s->samples || !match_is_file(v, s->id.image))
 			continue;
 		t = truth_at(m, s->id.image, s->id.addr);
 		if (!t || !t->observed)
 			continue;
-		if (estimate_find(m->e, s->id.image, s->id.addr, &at))
+		if (estimate_find(m->e, s->id.image, s->id.addr, &at)) {
 			value = at.proc->block[at.block];
+			apart = m->apart[at.proc - m->e->proc];
+		}
 		m->f->samples += (double)s->samples;
 		if (value.confidence != CONFIDENCE_NONE)
 			m->f->estimated += (double)s->samples;
 		if (add(&m->insn, value.f * m->scale, (double)t->observed, (double)s->samples,
 			value.confidence))
 			return -1;
+		m->insn.v[m->insn.n - 1].apart = apart;
 	}
 	return 0;
 }
 
 /* Edges. */
-
-static double executed(const struct measure *m, const struct estimate_proc *p, uint32_t insn)
-{
-	const struct site *t = truth_at(m, p->image, p->g.insn[insn].addr);
-
-	return t ? (double)t->observed : 0;
-}
 
 /* True executions of an edge; NAN: not known. Of those between virtual blocks, and behind calls, there is no
  * need. */
@@ -248,6 +276,8 @@ static void count(struct measure *m, double scale)
 		for (int k = 0; k < FREQUENCY_WITHIN; k++) {
 			f->relative[k] += is_within(error, within[k]) ? p->weight : 0;
 			f->absolute[k] += is_within(p->error, within[k]) ? p->weight : 0;
+			f->procedure[k] +=
+				is_within(p->error - p->apart, within[k]) ? p->weight : 0;
 		}
 		f->low += low ? p->weight : 0;
 		if (!is_within(error, within[FREQUENCY_WITHIN - 1])) {
@@ -282,7 +312,8 @@ static int compare(struct measure *m)
 		m->map[i] = match_is_file(&m->sampled->view, i)
 				    ? match_find(&m->exact->view, m->sampled->view.image[i].image)
 				    : MATCH_NONE;
-	if (pair_insns(m) || pair_edges(m) || pair_unseen(m) || best_scale(&m->insn, &scale))
+	if (tell_procedures(m) || pair_insns(m) || pair_edges(m) || pair_unseen(m) ||
+	    best_scale(&m->insn, &scale))
 		return -1;
 	m->f->factor = exp(scale);
 	count(m, scale);
@@ -309,6 +340,7 @@ int frequency_measure(struct frequency *f, struct reading *sampled, const struct
 	memcpy(f->warning, e.warning, sizeof(f->warning));
 	rc = compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
 	free(m.map);
+	free(m.apart);
 	free(m.insn.v);
 	free(m.edge.v);
 	estimate_fini(&e);

@@ -3,8 +3,9 @@
  * Estimated frequencies held against true executions (seed 003, section 6.1.5: Figures 8 and 9).
  *
  * Instructions are weighted by their samples, edges by their true executions. Relative: at the one scale
- * for the whole program that suits best. Absolute: as estimated. What has samples and no estimate is off by
- * more than all.
+ * for the whole program that suits best. Absolute: as estimated. Within procedures: at scales of their own, so that
+ * each one's instructions were executed as often, in all, as they were: what is off otherwise is how procedures
+ * compare. What has samples and no estimate is off by more than all.
  */
 #ifndef ASSAY_REPORT_FREQUENCY_H
 #define ASSAY_REPORT_FREQUENCY_H
@@ -23,6 +24,7 @@ struct frequency {
 	double estimated;		   /* of those, with an estimate */
 	double relative[FREQUENCY_WITHIN]; /* samples */
 	double absolute[FREQUENCY_WITHIN];
+	double procedure[FREQUENCY_WITHIN]; /* within procedures */
 	double off, off_low;   /* samples beyond 15 %, relative; of low confidence or none */
 	double low;	       /* samples of low confidence, or none */
 	double factor;	       /* estimated scale over the best one */
