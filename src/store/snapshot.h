@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The snapshot: sites in blobs, what a recorder that keeps no windows writes while it runs. Each site is
+ * The snapshot: sites in blobs, what a recorder writes that keeps no windows, or has done with them. Each site is
  *
  *   image, address (from the one before, zigzag), class, length, samples, time (its bits), observed, taken,
  *   windows, operands (bits): varints; the target, if the bit behind the operands' is set; then the hot list of each
  *   operand, lowest bit first. If the next bit is set: weights of observations, of branches taken, and their square, eight
- *   bytes each, then which operands have weights (bits, a varint), and those, as they stand beside lists. If the one
- *   behind that is set: LOCALITIES, varints.
+ *   bytes each, then for each of these operands 0, or 1 and what its list's occurrences weigh (src/sketch/hot.c). If the
+ *   one behind that is set: LOCALITIES, varints.
  *
  * and each edge, in blobs of their own: image, address (from the one before, zigzag), image and address (from the
  * former, zigzag) of what it leads to, kind, count.
