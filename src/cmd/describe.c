@@ -56,14 +56,16 @@ static char *cpu_model(void)
 	return model ? model : strdup("");
 }
 
+#define CLOCK_ROUNDS 500
+#define CLOCK_CHAIN 100 /* additions */
+
 /* A chain of additions takes a cycle each on any CPU: the quickest of some that take microseconds. */
 uint64_t describe_clock(void)
 {
-	enum { ROUNDS = 500, CHAIN = 100 };
 	uint64_t best = UINT64_MAX;
 
 	for (int i = 0; i < 32; i++) {
-		uint64_t start = describe_now_ns(), sum = 1, n = ROUNDS;
+		uint64_t start = describe_now_ns(), sum = 1, n = CLOCK_ROUNDS;
 
 		__asm__ volatile("1:\n\t"
 				 ".rept %c[chain]\n\t"
@@ -72,13 +74,13 @@ uint64_t describe_clock(void)
 				 "dec %[n]\n\t"
 				 "jnz 1b"
 				 : [sum] "+r"(sum), [n] "+r"(n)
-				 : [one] "r"(1ul), [chain] "i"(CHAIN)
+				 : [one] "r"(1ul), [chain] "i"(CLOCK_CHAIN)
 				 : "cc");
 		start = describe_now_ns() - start;
 		if (start && start < best)
 			best = start;
 	}
-	best = ROUNDS * CHAIN * 1000000000ul / best;
+	best = CLOCK_ROUNDS * CLOCK_CHAIN * 1000000000ul / best;
 	return best >= 100000000 && best <= RUN_CLOCK_MAX ? best : 0;
 }
 

@@ -289,9 +289,12 @@ static void test_journal_gives_the_same(void **unused)
 static void test_journal_of_long_windows(void **unused)
 {
 	struct retired *ri = calloc(RA_BURST_MAX, sizeof(*ri));
-	struct window w = {
-		.pid = 1, .tid = 1, .weight = 1, .start = { 1, 0x1000 }, .n = RA_BURST_MAX, .ri = ri
-	};
+	struct window w = { .pid = 1,
+			    .tid = 1,
+			    .weight = 1,
+			    .start = { .image = 1, .addr = 0x1000 },
+			    .n = RA_BURST_MAX,
+			    .ri = ri };
 	struct recording *r;
 	struct profile p, q;
 	struct err err;
@@ -301,7 +304,7 @@ static void test_journal_of_long_windows(void **unused)
 	r = recording_create(file, &err);
 	assert_non_null(r);
 	for (uint32_t i = 0; i < w.n; i++)
-		ri[i] = (struct retired){ .site = { 1, 0x1000 + i }, .len = 1 };
+		ri[i] = (struct retired){ .site = { .image = 1, .addr = 0x1000 + i }, .len = 1 };
 	assert_int_equal(profile_window(&p, &w), 0);
 	assert_int_equal(recording_window(r, &w, &err), 0);
 	assert_int_equal(recording_flush(r, &p, &err), 0);
