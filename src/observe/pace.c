@@ -10,9 +10,8 @@
 
 struct pace {
 	struct branch_predictor *predictor;
-	double instructions, branches; /* of windows so far */
-	double outcomes, wrong;	       /* of those that are looked at */
-	bool wrong_at[RA_BURST_MAX];   /* of this window */
+	double looked, wrong;	     /* instructions of windows so far; of their branches */
+	bool wrong_at[RA_BURST_MAX]; /* of this window */
 };
 
 static struct pace *pace_of(struct profile *p)
@@ -49,17 +48,17 @@ static bool predict(struct branch_predictor *b, const struct retired *r)
 				     : branch_indirect(b, pc, r->value[OPERAND_TARGET]);
 }
 
-/* Cycles of an instruction, of which so many are branches, of which a part is wrong. */
-static double cycles(double branches, double wrong)
+/* Of an instruction, where so many an instruction are mispredicted. */
+static double cycles(double wrong)
 {
-	return PACE_CYCLES + PACE_WRONG * branches * wrong;
+	return PACE_CYCLES + PACE_WRONG * wrong;
 }
 
 int pace_window(struct profile *p, const struct window *w, double *factor)
 {
-	uint32_t n = w->n < RA_BURST_MAX ? w->n : RA_BURST_MAX, branches = 0, wrong = 0;
+	uint32_t n = w->n < RA_BURST_MAX ? w->n : RA_BURST_MAX, branches = 0, wrong = 0, looked = 0;
 	struct pace *t = pace_of(p);
-	double usual, outcomes;
+	double usual;
 
 	if (!t)
 		return -1;
@@ -69,20 +68,13 @@ int pace_window(struct profile *p, const struct window *w, double *factor)
 			continue;
 		t->wrong_at[i] = predict(t->predictor, &w->ri[i]);
 		wrong += branches >= PACE_OUTCOMES && t->wrong_at[i];
-		branches++;
+		if (++branches == PACE_OUTCOMES)
+			looked = n - i - 1;
 	}
-	outcomes = branches > PACE_OUTCOMES ? branches - PACE_OUTCOMES : 0;
-	t->instructions += n;
-	t->branches += branches;
-	t->outcomes += outcomes;
+	t->looked += looked;
 	t->wrong += wrong;
-	*factor = 1;
-	if (outcomes <= 0)
-		return 0;
-	usual = t->wrong / t->outcomes;
-	*factor = cycles(t->branches / t->instructions, usual) /
-		  cycles((double)branches / n,
-			 (wrong + PACE_PRIOR * usual) / (outcomes + PACE_PRIOR));
+	usual = t->looked > 0 ? t->wrong / t->looked : 0;
+	*factor = cycles(usual) / cycles((wrong + PACE_PRIOR * usual) / (looked + PACE_PRIOR));
 	return 0;
 }
 

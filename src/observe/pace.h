@@ -18,8 +18,9 @@
 
 #define PACE_CYCLES 0.3 /* of an instruction that nothing holds up for long */
 #define PACE_WRONG 20	/* cycles, as culprit/machine.h has them */
-#define PACE_OUTCOMES 8 /* of a window, that the predictor's history is not known of */
-#define PACE_PRIOR 16	/* outcomes that would be wrong as often as those of other windows */
+#define PACE_PRIOR 30	/* instructions that would be as often wrong as those of other windows */
+/* Branches behind which a window is looked at: up to there what the predictor knows is of another place. */
+#define PACE_OUTCOMES 8
 
 /* The predictor sees the window's branches. *factor: what it weighs, beside others. -1 without memory. */
 int pace_window(struct profile *p, const struct window *w, double *factor);
