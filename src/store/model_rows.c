@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/model_rows.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +147,8 @@ static size_t encode_gaps(const struct tally *t, uint8_t *to)
 		varint_put(&b, g->back);
 		varint_put(&b, g->time);
 		varint_put(&b, g->back_time);
-		varint_put(&b, (uint64_t)fmin(g->advance, (double)COUNT_MAX));
+		/* as a double COUNT_MAX is one more */
+		varint_put(&b, g->advance < COUNT_MAX ? (uint64_t)g->advance : COUNT_MAX);
 		last = i;
 	}
 	return b.n;
@@ -394,8 +394,8 @@ static bool decode_gaps(sqlite3_stmt *s, int at, struct tally *t)
 		    !varint_get(&c, &g.back_time) || !varint_get(&c, &advance))
 			return false;
 		if (g.n > COUNT_MAX || g.back > COUNT_MAX || g.time > COUNT_MAX || g.time < g.n ||
-		    g.back_time > COUNT_MAX || g.back_time < g.back || advance > COUNT_MAX)
-			return false;
+		    g.back_time > COUNT_MAX || g.back_time < g.back || advance > COUNT_MAX + 1)
+			return false; /* one more than written now is in older recordings */
 		g.advance = (double)advance;
 		t->gaps[i] = g;
 	}

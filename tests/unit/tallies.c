@@ -348,6 +348,30 @@ static void adds_up_and_is_kept(void **unused)
 	profile_fini(&twice);
 }
 
+/* A word that changes in its highest bit: a step of half of all numbers. */
+static void the_longest_way_is_kept(void **unused)
+{
+	char path[] = "/tmp/tallies-XXXXXX";
+	struct profile read;
+	struct tally *t;
+
+	(void)unused;
+	run(COUNT, 1, 4, 100, 1, 5000, 101);
+	t = tallies_get(&p, (struct site_id){ .addr = COUNT });
+	t->step = INT64_MIN;
+	t->gaps[3].n = 1;
+	t->gaps[3].time = MS;
+	t->gaps[3].advance = 0x1p63;
+	close(mkstemp(path));
+	assert_int_equal(recording_write(path, &p, &err), 0);
+	assert_int_equal(profile_init(&read, &err), 0);
+	assert_int_equal(recording_read(path, &read, &err), 0);
+	t = tallies_get(&read, (struct site_id){ .addr = COUNT });
+	assert_true(t->step == INT64_MIN && t->gaps[3].advance >= 0x1p60);
+	unlink(path);
+	profile_fini(&read);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +389,7 @@ int main(void)
 		TEST(strangers_spoil_it),
 		TEST(processes),
 		TEST(adds_up_and_is_kept),
+		TEST(the_longest_way_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
