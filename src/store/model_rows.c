@@ -148,7 +148,7 @@ static size_t encode_gaps(const struct tally *t, uint8_t *to)
 		varint_put(&b, g->time);
 		varint_put(&b, g->back_time);
 		/* as a double COUNT_MAX is one more */
-		varint_put(&b, g->advance < COUNT_MAX ? (uint64_t)g->advance : COUNT_MAX);
+		varint_put(&b, g->advance < (double)COUNT_MAX ? (uint64_t)g->advance : COUNT_MAX);
 		last = i;
 	}
 	return b.n;
