@@ -6,7 +6,7 @@ set -u
 . "$(dirname "$0")/lib.sh"
 
 exactly() { # COMMAND…: sets $status, $out, $err
-	run timeout -s KILL 20 "$ASSAY" record --exact -q -o exact.db -- "$@"
+	run timeout -s KILL 300 "$ASSAY" record --exact -q -o exact.db -- "$@"
 }
 
 refused() { # NAME STATUS MESSAGE COMMAND…: with one line of that
@@ -59,7 +59,7 @@ perl -pe 's,/lib64/ld-linux-x86-64.so.2,/lib64/ld-linux-x86-64.so.9,' /bin/true 
 refused "a program without its loader" 127 "./unloaded: its interpreter, /lib64/ld-linux-x86-64.so.9: no such file" ./unloaded
 if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups test -x "$ASSAY" 2>/dev/null; then
 	chmod 777 . && cp /usr/bin/id other && chmod 4755 other
-	nobody=(timeout -s KILL 20 setpriv --reuid 65534 --regid 65534 --clear-groups)
+	nobody=(timeout -s KILL 300 setpriv --reuid 65534 --regid 65534 --clear-groups)
 	run "${nobody[@]}" "$ASSAY" record --exact -q -o nobody.db -- ./other -u
 	like "set-user-ID: refused" "$status:$err" '^126:assay: ./other: set-user-ID'
 	run "${nobody[@]}" "$ASSAY" record --exact -o nobody2.db -- sh -c './other -u; :'
@@ -89,19 +89,19 @@ is "an empty file does nothing" "$status:$out" 0:
 
 # Limits.
 for v in 20000 300000 900000 2000000; do
-	run bash -c "ulimit -v $v; exec timeout -s KILL 20 '$ASSAY' record --exact -q -o exact.db -- /bin/echo ran"
+	run bash -c "ulimit -v $v; exec timeout -s KILL 300 '$ASSAY' record --exact -q -o exact.db -- /bin/echo ran"
 	like "ulimit -v $v: runs or says why not" "$status:$out:$err" '^(0:ran:$|126::assay: .*ulimit -v|1::assay: .*[mM]emory)'
 done
 for limit in '-n 16' '-u 0' '-l 0' '-s 64' '-d 2000' '-c 0'; do
-	run bash -c "ulimit $limit; exec timeout -s KILL 20 '$ASSAY' record --exact -q -o exact.db -- /bin/echo ran"
+	run bash -c "ulimit $limit; exec timeout -s KILL 300 '$ASSAY' record --exact -q -o exact.db -- /bin/echo ran"
 	like "ulimit $limit: runs or says why not" "$status:$out:$err" '^(0:ran:$|126::assay: .*ulimit|1::assay: )'
 done
-run bash -c "ulimit -f 20; exec timeout -s KILL 20 '$ASSAY' record --exact -q -o exact.db -- /bin/echo ran"
+run bash -c "ulimit -f 20; exec timeout -s KILL 300 '$ASSAY' record --exact -q -o exact.db -- /bin/echo ran"
 like "ulimit -f: runs or says why not" "$status:$out:$err" '^(0:ran:$|1:(ran)?:assay: )'
 
 # Where to write.
 refused_output() { # NAME MESSAGE FILE
-	run timeout -s KILL 20 "$ASSAY" record --exact -o "$3" -- /bin/echo ran
+	run timeout -s KILL 300 "$ASSAY" record --exact -o "$3" -- /bin/echo ran
 	is "$1: the program is not started" "$status:$out" 1:
 	like "$1: says so" "$err" "$2"
 }
@@ -110,7 +110,7 @@ echo text >text.db
 refused_output "a file that is no recording" "text.db.*not overwritten" text.db
 if mkdir disk && mount -t tmpfs -o size=116k assay-test disk 2>/dev/null; then
 	for what in counts lines; do
-		run timeout -s KILL 20 "$ASSAY" record --exact --observe $what -o disk/exact.db -- sh -c 'echo ran; exit 5'
+		run timeout -s KILL 300 "$ASSAY" record --exact --observe $what -o disk/exact.db -- sh -c 'echo ran; exit 5'
 		is "a full disk, $what: the program runs" "$out" ran
 		like "a full disk, $what: says so" "$status:$err" '^1:assay: (warning: )?cannot write disk/exact.db: .*full'
 		rm -f disk/*
@@ -127,7 +127,7 @@ run "$ASSAY" info -i exact.db
 is "… and the recording can be read" "$status" 0
 for what in counts values lines; do
 	rm -f pid
-	timeout -s KILL 20 "$ASSAY" record --exact --observe $what -q -o killed.db -- \
+	timeout -s KILL 300 "$ASSAY" record --exact --observe $what -q -o killed.db -- \
 		sh -c 'echo $$ >pid; i=0; while [ $i -lt 100000000 ]; do i=$((i + 1)); done' 2>err &
 	soon [ -s pid ]
 	sleep 0.4

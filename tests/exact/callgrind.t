@@ -30,7 +30,7 @@ agree() { # MOST OBJECTS COMMAND…: of a million executions in them at most MOS
 	shift 2
 	command -v "$1" >/dev/null || { skip "$1: not installed"; return; }
 	"${alike[@]}" "$ROOT/tests/exact/callgrind-count" -o callgrind "$@" >out.1 2>/dev/null
-	timeout -s KILL 60 "${alike[@]}" env "${added[@]}" "$ASSAY" record --exact -q -o exact.db -- "$@" >out.2 2>err
+	timeout -s KILL 600 "${alike[@]}" env "${added[@]}" "$ASSAY" record --exact -q -o exact.db -- "$@" >out.2 2>err
 	is "$name: the same output" "$(cksum <out.2)" "$(cksum <out.1)"
 	"$BUILD/tests/exact/recorded" exact.db >all
 	"$BUILD/tests/exact/recorded" -r exact.db >recorded

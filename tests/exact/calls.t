@@ -11,8 +11,8 @@ end=$(printf %x $((0x$begin + 0x$size)))
 agree() { # CASE OPTIONS…
 	local case=$1 said
 	shift
-	timeout -s KILL 60 "$ASSAY" record --exact --observe calls --values 4096 "$@" -q -o calls.db -- "$truth" "$case" >out 2>err
-	if said=$(timeout -s KILL 60 "$BUILD/tests/exact/calls" calls.db "0x$begin" "0x$end" "$truth" "$case" 2>&1); then
+	timeout -s KILL 600 "$ASSAY" record --exact --observe calls --values 4096 "$@" -q -o calls.db -- "$truth" "$case" >out 2>err
+	if said=$(timeout -s KILL 600 "$BUILD/tests/exact/calls" calls.db "0x$begin" "0x$end" "$truth" "$case" 2>&1); then
 		pass "$case $*: $(tail -1 <<<"$said")"
 	else
 		fail "$case $*" "$said"

@@ -25,7 +25,7 @@ is "within none: a usage error" "$status" 2
 # Against single steps; count.t says why paths are padded.
 place=$(mktemp -d /tmp/XXXX) || exit 1
 trap 'cd /; rm -rf "$TMP" "$place"' EXIT
-alike=(env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 setarch -R timeout -k 5 60)
+alike=(env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 setarch -R timeout -k 5 600)
 stepped() { # CASE DISTANCE
 	local path n
 	cp "$BUILD/tests/progs/exact/static/truth" "$place/program"

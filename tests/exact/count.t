@@ -56,8 +56,8 @@ same_as_stepping() { # FORM PROGRAM CASE [PATTERN]: what lines of counts have to
 	n=$((${#BUILD} + 12 - ${#place} - 8))
 	path=$(printf '%*s' "$n" '' | tr ' ' /)$place/program
 	rm -f exact.db
-	timeout -s KILL 60 "${alike[@]}" "$COUNT" -s _ -o stepped "$path" "$3" >out.1 2>/dev/null
-	timeout -s KILL 60 "${alike[@]}" "$ASSAY" record --exact -q -o exact.db -- "$path" "$3" >out.2 2>err
+	timeout -s KILL 600 "${alike[@]}" "$COUNT" -s _ -o stepped "$path" "$3" >out.1 2>/dev/null
+	timeout -s KILL 600 "${alike[@]}" "$ASSAY" record --exact -q -o exact.db -- "$path" "$3" >out.2 2>err
 	"$BUILD/tests/exact/recorded" exact.db >recorded
 	difference=$(diff <(counts stepped "$only") <(counts recorded "$only"))
 	if [ -s stepped ] && [ -z "$difference" ] && cmp -s out.1 out.2; then
@@ -98,7 +98,7 @@ storm() { # CASE OPTIONS…
 	local c=$1
 	shift
 	rm -f storms
-	run timeout -k 5 60 "$ASSAY" record --exact -q "$@" -o storm.db -- "$PROGS/no-pie/truth" "$c" storms
+	run timeout -k 5 600 "$ASSAY" record --exact -q "$@" -o storm.db -- "$PROGS/no-pie/truth" "$c" storms
 	is "$c $*: runs to its end" "$status:$err" 0:
 	"$BUILD/tests/exact/recorded" storm.db | awk -v b="$(symbol storm_begin)" -v e="$(symbol storm_end)" \
 		-v c="$(symbol storm_callee)" -v d="$(symbol storm_callee_end)" -v h="$(symbol storm_handler)" -v file=storms '

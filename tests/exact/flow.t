@@ -8,7 +8,7 @@ truth=$BUILD/tests/progs/exact/static/truth
 balance() { # NAME EXPECTED COMMAND…
 	local name=$1 expected=$2 said
 	shift 2
-	timeout -s KILL 100 "$ASSAY" record --exact $observe -q -o flow.db -- "$@" >out 2>err
+	timeout -s KILL 600 "$ASSAY" record --exact $observe -q -o flow.db -- "$@" >out 2>err
 	said=$("$BUILD/tests/exact/flow" flow.db)
 	like "$name: $(grep -o 'executions [0-9]*' <<<"$said")" "$said" "$expected"
 }

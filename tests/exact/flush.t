@@ -43,7 +43,7 @@ balance() { # NAME EXPECTED COMMAND…
 	local name=$1 expected=$2
 	shift 2
 	for mode in counts values; do
-		timeout -s KILL 100 "$ASSAY" record --exact --observe $mode "${small[@]}" -o flow.db -- "$@" >out 2>err
+		timeout -s KILL 600 "$ASSAY" record --exact --observe $mode "${small[@]}" -o flow.db -- "$@" >out 2>err
 		like "$name, $mode: as much comes to each instruction as leaves it" "$("$BUILD/tests/exact/flow" flow.db)" "$expected"
 	done
 }

@@ -41,7 +41,7 @@ text_of() { # PLACE HOW: what a run gave, as one text
 }
 
 compare() {
-	local name=$1 limit=60 filter="" judged=1 difference native how OPTIND=1 o
+	local name=$1 limit=300 filter="" judged=1 difference native how OPTIND=1 o
 	shift
 	while getopts nt:f: o; do
 		case $o in n) judged=0 ;; t) limit=$OPTARG ;; f) filter=$OPTARG ;; *) return 2 ;; esac

@@ -11,7 +11,7 @@ ln -s "$BUILD/assay-exact" "$TMP/assay-exact"
 agree() { # PROGRAM CASE BEGIN END
 	local said data
 	data=$(nm "$BUILD/tests/progs/exact/$1" | awk '$3 == "_end" { print $1 }')
-	if said=$(timeout -s KILL 60 env -i setarch -R "$order" "$3" "$4" "0x$data" "$BUILD/tests/progs/exact/$1" "$2" 2>&1); then
+	if said=$(timeout -s KILL 600 env -i setarch -R "$order" "$3" "$4" "0x$data" "$BUILD/tests/progs/exact/$1" "$2" 2>&1); then
 		pass "$1 $2: $(tail -1 <<<"$said")"
 	else
 		fail "$1 $2" "$said"

@@ -100,9 +100,9 @@ fi
 nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 cp /bin/true ./capable && chmod 777 .
 if setcap cap_net_raw+ep ./capable 2>/dev/null && "${nobody[@]}" test -x "$ASSAY" 2>/dev/null; then
-	run "${nobody[@]}" timeout -s KILL 20 "$ASSAY" record --exact -q -o capable.db -- ./capable
+	run "${nobody[@]}" timeout -s KILL 600 "$ASSAY" record --exact -q -o capable.db -- ./capable
 	like "a program with capabilities: refused" "$status:$err" '^126:assay: ./capable: .*capabilities'
-	run "${nobody[@]}" timeout -s KILL 20 "$ASSAY" record --exact -o capable2.db -- sh -c './capable; echo $?'
+	run "${nobody[@]}" timeout -s KILL 600 "$ASSAY" record --exact -o capable2.db -- sh -c './capable; echo $?'
 	is "… from the program: runs" "$status:$out" 0:0
 	like "… and it is said that it is not in it" "$err" "1 program ran without the engine"
 	is "… in the recording, too" "$("$ASSAY" info -i capable2.db --json | jq '.native')" 1

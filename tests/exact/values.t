@@ -13,8 +13,8 @@ agree() { # CASE WHAT OPTIONS…
 	local case=$1 what=$2 said flag=()
 	shift 2
 	[ "$what" = values ] || flag=(-a)
-	timeout -s KILL 60 "$ASSAY" record --exact --observe "$what" "$@" -q -o values.db -- "$truth" "$case" >out 2>err
-	if said=$(timeout -s KILL 60 "$BUILD/tests/exact/values" "${flag[@]}" values.db "0x$begin" "0x$end" "$truth" "$case" 2>&1); then
+	timeout -s KILL 600 "$ASSAY" record --exact --observe "$what" "$@" -q -o values.db -- "$truth" "$case" >out 2>err
+	if said=$(timeout -s KILL 600 "$BUILD/tests/exact/values" "${flag[@]}" values.db "0x$begin" "0x$end" "$truth" "$case" 2>&1); then
 		pass "$case $what $*: $(tail -1 <<<"$said")"
 	else
 		fail "$case $what $*" "$said"

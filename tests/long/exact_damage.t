@@ -25,9 +25,9 @@ for ((i = 0; i < ROUNDS; i++)); do
 	programs=("$BUILD/tests/progs/exact/bare" /bin/true "$BUILD/tests/progs/exact/static-pie/bare")
 	rm -f damaged
 	damage "${programs[i % 3]}" $((RANDOM + i))
-	run timeout -s KILL 10 "$BUILD/assay-exact" -- ./damaged all
+	run timeout -s KILL 100 "$BUILD/assay-exact" -- ./damaged all
 	a=$status said=$err
-	run timeout -s KILL 10 "$ASSAY" record --exact -q -o damage.db -- ./damaged all
+	run timeout -s KILL 100 "$ASSAY" record --exact -q -o damage.db -- ./damaged all
 	case $a in 137) hung=$((hung + 1)) ;; 126 | 127) refused=$((refused + 1)) ;; *) ran=$((ran + 1)) ;; esac
 	if grep -q 'engine failed' <<<"$said$err"; then
 		engine=$((engine + 1)) first="${first:-$i: $said$err}"
@@ -49,7 +49,7 @@ unreadable=0 wrong=0 lost=0
 for ((i = 0; i < ROUNDS / 5; i++)); do
 	what=(counts addresses values)
 	rm -f killed.db
-	timeout -s KILL 20 "$ASSAY" record --exact --observe "${what[i % 3]}" -q -o killed.db -- \
+	timeout -s KILL 300 "$ASSAY" record --exact --observe "${what[i % 3]}" -q -o killed.db -- \
 		sh -c 'echo $$ >pid; while :; do i=$((i + 1)); [ $i -gt 300 ] || (:); done' 2>err &
 	until [ -s pid ]; do sleep 0.01; done
 	sleep "0.0$((RANDOM % 90 + 10))"

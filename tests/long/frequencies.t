@@ -16,8 +16,8 @@ if can_record; then
 	for method in dcpi windows flow; do
 		is "$method: nearly all is estimated" "$(frequency 3 $method '.estimated > 0.95')" true
 	done
-	is "what is relative does not depend on repetitions" "$(frequency 1 windows '[.within5, .within15, .procedure5, .procedure15, .low]')" \
-		"$(frequency 3 windows '[.within5, .within15, .procedure5, .procedure15, .low]')"
+	is "what is relative does not depend on repetitions" "$(frequency 1 windows '[.within5, .within10, .within15, .procedure5, .procedure15, .low]')" \
+		"$(frequency 3 windows '[.within5, .within10, .within15, .procedure5, .procedure15, .low]')"
 	is "what is absolute does" "$(jq -n "$(frequency 1 windows .factor) / $(frequency 3 windows .factor) * 1000 | round")" 3000
 	is "windows bring something" "$(jq -n "$(frequency 3 windows .within15) > $(frequency 3 dcpi .within15)")" true
 	is "a scale within a factor of five" "$(frequency 3 windows '.factor | . > 0.2 and . < 5')" true
