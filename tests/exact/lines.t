@@ -36,6 +36,9 @@ is "procedures: what they were the first to touch is all that was touched" "$(ws
 is "… main most of it" "$(wset | jq -r '.procedures[0].procedure')" main
 record --interval 2000000 -- "$TOUCH" two
 at_least "two threads: 2500, of which they share 500" "$(most)" 2500 2700
+record --interval 100000 -- "$TOUCH" two 20000
+is "… and none of their intervals, but for the last, is half as long as another" "$(wset |
+	jq '[.intervals[].end] | [.[:-2], .[1:-1]] | transpose | map(.[1] - .[0]) | length > 100 and 2 * min > max')" true
 
 # What threads share: besides those 500, of mappings the same as where a program's threads share none; and lines of the C
 # library's.
