@@ -64,6 +64,11 @@ record --interval 20000 -- "$TOUCH" once
 at_least "two threads, each line once: none is lost" "$(total)" 200000 200300
 record --interval 100000 -- "$TOUCH" free
 at_least "what is unmapped leaves the set" "$(most)" 0 1300
+for n in 1 3001; do
+	record --interval 1000 --snapshots 4000 -- "$TOUCH" grow $n
+	grown=$(($(total) - ${grown:-0}))
+done
+is "memory that is mapped and touched while another thread ends intervals: each line of it" $grown 3000
 record --interval 100000 -- "$TOUCH" fork
 is "a child has its own: processes" "$(wset | jq '.processes | length')" 2
 is "… and it touches 2000" "$(usual)" 2000

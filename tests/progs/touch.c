@@ -69,6 +69,18 @@ static void *replace(void *arg)
 	return NULL;
 }
 
+/* One walks, the other maps memory and touches it at once: each time a line, on a page of its own. */
+static void *grow(void *arg)
+{
+	for (int i = 0; i < rounds; i++) {
+		if (!arg)
+			walk(shared, 1000, LINE);
+		else
+			*(volatile char *)area(4096) = 1;
+	}
+	return NULL;
+}
+
 /* Lanes 0, 2, 4, 6 of each eight lines are read: so many. */
 __attribute__((target("avx2"))) static void gather(const int *p, size_t n)
 {
@@ -157,6 +169,8 @@ int main(int argc, char **argv)
 		execl("/proc/self/exe", argv[0], "stride", NULL);
 	} else if (!strcmp(what, "replace")) {
 		two(replace);
+	} else if (!strcmp(what, "grow")) { /* 1000, and one a round */
+		two(grow);
 	} else if (!strcmp(what, "prefetch")) { /* none */
 		char *p = area(1 << 20);
 

@@ -605,8 +605,10 @@ static void snapshot(struct thread *t, bool last)
 				    .last = last };
 
 	sys(__NR_prctl, PR_GET_NAME, s.name);
+	lock(&mapping_lock); /* what was mapped meanwhile, and touched, would belong to nothing */
 	put_mappings();
 	put_touched();
+	unlock(&mapping_lock);
 	lock(&threads_lock);
 	put_ran();
 	unlock(&threads_lock);
