@@ -25,15 +25,36 @@
 
 /* The question. */
 
-/* It takes calls and returns for a hundred cycles: they are written as what they do to memory. */
+/* What is pushed or popped, as text; false if it is no general register or number of 64 bits. */
+static bool pushed(const struct insn *in, char *text, size_t n)
+{
+	const ZydisDecodedOperand *o = &in->op[0];
+
+	if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && in->z.operand_width == 64)
+		return snprintf(text, n, "1") > 0;
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_GPR64 &&
+	       snprintf(text, n, "%s", ZydisRegisterGetString(o->reg.value)) > 0;
+}
+
+/*
+ * What it is wrong about is written as what the CPU makes of it. Calls and returns would take a hundred cycles: they
+ * are what they do to memory. A pop would know where the stack ends only when its value has come, five cycles a pop,
+ * where a CPU's front end keeps track of it: pushes and pops are stores and loads.
+ */
 static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 {
-	char text[256] = "";
+	char text[256] = "", what[64] = "rax";
+	bool call = in->cls == INSN_CALL || in->cls == INSN_ICALL;
 
-	if (in->cls == INSN_CALL || in->cls == INSN_ICALL)
-		strcpy(text, in->nmem > 1 ? "push qword ptr [rax]" : "push rax");
+	if (call && in->nmem > 1)
+		strcpy(text, "push qword ptr [rax]");
+	else if (call || (in->z.mnemonic == ZYDIS_MNEMONIC_PUSH && pushed(in, what, sizeof(what))))
+		snprintf(text, sizeof(text), "mov qword ptr [rsp], %s", what);
 	else if (in->cls == INSN_RET)
-		strcpy(text, "pop r11");
+		strcpy(text, "mov r11, qword ptr [rsp]");
+	else if (in->z.mnemonic == ZYDIS_MNEMONIC_POP && pushed(in, what, sizeof(what)))
+		snprintf(text, sizeof(text), "mov %s, qword ptr [rsp]", what);
 	else if (in->cls == INSN_BRANCH || in->cls == INSN_JUMP)
 		snprintf(text, sizeof(text), "%s elsewhere",
 			 ZydisMnemonicGetString(in->z.mnemonic));

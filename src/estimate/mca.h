@@ -11,6 +11,8 @@
 
 #define MCA_ITERATIONS 8 /* of each block; the later half is looked at */
 
+#define MCA_QUESTION 2 /* how instructions are written: another number where that changes */
+
 /* Writes the blocks as regions, named by their index. Cold and known ones, those of more than SCHEDULE_BLOCK_MAX instructions, and
  * those with bytes that are none, are left out. */
 void mca_write(FILE *to, const struct schedule_block *v, size_t n);

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "estimate/mca.h"
+
 #define LEAST_MAX 1e6
 #define PARTS 4 /* of a cycle: what llvm-mca's later iterations are divided by */
 
@@ -60,8 +62,10 @@ static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
 
 uint64_t schedule_memo_seed(const char *model, const char *program)
 {
+	const uint8_t question = MCA_QUESTION;
 	uint64_t h = hash_bytes(0xcbf29ce484222325, model, strlen(model));
 
+	h = hash_bytes(h, &question, sizeof(question));
 	return hash_bytes(h, program, strlen(program));
 }
 
