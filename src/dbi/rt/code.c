@@ -9,9 +9,12 @@
 #include "dbi/rt/build.h"
 #include "dbi/shared.h"
 
-/* Where the block is counted: where no flag is live, if there is such a place. A handler of a fault between
- * there and the next instruction that writes flags sees other ones than the program's: to keep them would
- * cost 4 to 7 %. */
+uint32_t flags_read(const struct insn *in)
+{
+	return faults_keep_flags ? FLAGS_ALL : in->reads & FLAGS_ALL;
+}
+
+/* Where the block is counted: where no flag is live, if there is such a place. */
 static void place_counter(struct build *b)
 {
 	uint32_t live = b->exits_dead ? 0 : FLAGS_ALL;
@@ -21,7 +24,7 @@ static void place_counter(struct build *b)
 	for (unsigned i = b->n; i-- > 0;) {
 		if (b->in[i].kind == BRANCH && i + 1 < b->n)
 			live = FLAGS_ALL;
-		live = (live & ~b->in[i].writes) | (b->in[i].reads & FLAGS_ALL);
+		live = (live & ~b->in[i].writes) | flags_read(&b->in[i]);
 		if (!live) {
 			b->counter = i;
 			b->flags_dead = true;

@@ -225,7 +225,7 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 		site = 0;
 	}
 	b = cache_find(t->pc);
-	if (!b && (publish_full() || cache_full())) {
+	if (flush_due(!b)) {
 		unlock(&cache_lock);
 		flush_cache(t);
 		return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A full cache. All threads leave it, all blocks are forgotten, the program goes on where it is; for the recorder
+ * A full cache, or one whose code is to be made in another way. All threads leave it, all blocks are forgotten, the program goes on where it is; for the recorder
  * it is a process that has ended and another one that takes its place, with counters of its own: so nothing that
  * was counted is lost, and numbers of blocks begin again.
  *
@@ -21,8 +21,22 @@ struct nap {
 };
 
 uint32_t flushes;
-static int flush_lock; /* held while it is emptied */
+bool faults_keep_flags;
+static bool keep_flags; /* … after the next one */
+static int flush_lock;	/* held while it is emptied */
 static int flushing;
+
+bool flush_due(bool more)
+{
+	return __atomic_load_n(&keep_flags, __ATOMIC_ACQUIRE) != faults_keep_flags ||
+	       (more && (publish_full() || cache_full()));
+}
+
+void flush_to_keep_flags(void)
+{
+	if (log_mode & (EXACT_COUNTS | EXACT_LINES)) /* else nothing changes them */
+		__atomic_store_n(&keep_flags, true, __ATOMIC_RELEASE);
+}
 
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info)
 {
@@ -73,6 +87,7 @@ static void empty(void)
 	cache_reset();
 	regions_renumber();
 	log_restart();
+	faults_keep_flags = __atomic_load_n(&keep_flags, __ATOMIC_ACQUIRE);
 	flushes++;
 }
 
@@ -85,7 +100,7 @@ void flush_cache(struct thread *t)
 	lines_hold();
 	lock(&threads_lock);
 	lock(&cache_lock);
-	if (publish_full() || cache_full()) {
+	if (flush_due(true)) {
 		while (any_inside(t)) {
 			unlock(&cache_lock); /* they may need them to come out */
 			unlock(&threads_lock);

@@ -340,8 +340,14 @@ void publish_reset(void);
 
 /* flush.c: where the cache is full all of it is forgotten and made again */
 extern uint32_t flushes;
-/* Empties it, if it still is full. Nobody's lock is held. */
+/* Its code is to be made in another way, or, where `more` is to be made, it is full. With cache_lock held. */
+bool flush_due(bool more);
+/* Empties it, if that still is due. Nobody's lock is held. */
 void flush_cache(struct thread *t);
+/* The blocks that there are keep flags for who looks at them where an instruction faults. */
+extern bool faults_keep_flags;
+/* From now on they are to. */
+void flush_to_keep_flags(void);
 /* Not while it is being emptied. */
 void flush_wait(void);
 void flush_after_fork(void);
@@ -492,8 +498,9 @@ static inline bool lines_on(void)
 }
 
 /* shadow.c */
-/* A fault in our own code at `at`: the program's address is none. Where to go on. */
-uint64_t shadow_skip(uint64_t at);
+/* A fault in our own code at `at`: the program's address is none, or marks are looked at that are not aligned. Where to
+ * go on. */
+uint64_t shadow_skip(uint64_t at, bool unaligned);
 
 /* syscalls.c */
 /* The one in t->regs; t->pc is behind it. False: it is still to be done, and t->pc is at it. */

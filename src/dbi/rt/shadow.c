@@ -168,7 +168,7 @@ static void plan_flags(struct build *b)
 
 	b->shadow.dead[b->n] = !live;
 	for (unsigned i = b->n; i-- > 0;) {
-		live = (live & ~b->in[i].writes) | (b->in[i].reads & FLAGS_ALL);
+		live = (live & ~b->in[i].writes) | flags_read(&b->in[i]);
 		b->shadow.dead[i] = !live;
 	}
 }
@@ -887,10 +887,11 @@ void shadow_later(struct build *b, unsigned insn, const uint8_t *p, uint64_t nex
 	put_link(b, next, LINK_LATER);
 }
 
-uint64_t shadow_skip(uint64_t at)
+uint64_t shadow_skip(uint64_t at, bool unaligned)
 {
 	const uint8_t *p = (const uint8_t *)at;
 	unsigned modrm, wide = *p == 0x66;
+	int32_t to;
 
 	p += wide;
 	if (*p == 0x41)
@@ -902,5 +903,11 @@ uint64_t shadow_skip(uint64_t at)
 		return (uint64_t)p + 3 + ((modrm & 7) == 4) + (modrm >> 6 == 1);
 	/* cmp byte [reg], 0 or cmp word [reg], 0x0101, and the branch behind it */
 	p += 3 + wide + ((modrm & 7) == 4) + (modrm >> 6 == 1);
+	if (unaligned) { /* as if one of the two was not set: jne */
+		if (!wide || *p != 0x0f)
+			return 0;
+		memcpy(&to, p + 2, sizeof(to));
+		return (uint64_t)p + 6 + (uint64_t)(int64_t)to;
+	}
 	return (uint64_t)p + (*p == 0x75 ? 2u + p[1] : 6u);
 }

@@ -222,10 +222,10 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	bool write = sig == SIGSEGV && uc->c.err & FAULT_WRITE;
 	struct place place;
 
-	/* what the program is about to access is no address that there can be */
-	if (lines_on() && sig == SIGSEGV && in_cache(at) &&
+	/* what the program is about to access is no address that there can be; or alignment is checked */
+	if (lines_on() && (sig == SIGSEGV || sig == SIGBUS) && in_cache(at) &&
 	    (at >= CACHE_BASE + CACHE_CODE_SIZE || (find_place(t, at, &place) && place.ours))) {
-		uc->c.rip = shadow_skip(at);
+		uc->c.rip = shadow_skip(at, sig == SIGBUS);
 		if (uc->c.rip)
 			return;
 		uc->c.rip = at;
@@ -423,6 +423,8 @@ long signals_action(struct thread *t)
 	if (new) {
 		a.mask &= ~(sig_bit(SIGKILL) | sig_bit(SIGSTOP));
 		t->handlers->a[sig] = a;
+		if (a.handler > 1 && a.flags & SA_SIGINFO && sync_signals & sig_bit(sig))
+			flush_to_keep_flags();
 		if (a.handler > 1 || sync_signals & sig_bit(sig))
 			install(sig, a.flags);
 		else

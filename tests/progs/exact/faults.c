@@ -194,6 +194,20 @@ CASE(add_memory)
 	fault(fault_add_memory, SIGSEGV, SEGV_ACCERR, PAGE + 200);
 }
 
+/* Nothing but the fault reads the flags in the block. */
+CASE(add_memory_first)
+{
+	SITE(add_memory_first);
+	faults_in[RCX] = 100;
+	fault(fault_add_memory_first, SIGSEGV, SEGV_ACCERR, PAGE + 200);
+}
+
+CASE(load_first)
+{
+	SITE(load_first);
+	fault(fault_load_first, SIGSEGV, SEGV_ACCERR, PAGE);
+}
+
 CASE(rip_load)
 {
 	SITE(rip_load);

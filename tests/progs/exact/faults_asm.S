@@ -7,7 +7,7 @@
  */
 	.text
 
-	.macro BEGIN name
+	.macro ENTER name
 	.globl fault_\name, fault_\name\()_at, fault_\name\()_next
 	.type fault_\name, @function
 fault_\name:
@@ -36,6 +36,17 @@ fault_\name:
 	mov faults_in+104(%rip), %r13
 	mov faults_in+112(%rip), %r14
 	mov faults_in+120(%rip), %r15
+	.endm
+
+	.macro BEGIN name
+	ENTER \name
+fault_\name\()_at:
+	.endm
+
+	/* … at the beginning of a basic block */
+	.macro BEGIN_BLOCK name
+	ENTER \name
+	jmp fault_\name\()_at
 fault_\name\()_at:
 	.endm
 
@@ -88,6 +99,15 @@ leave_fault:
 	BEGIN add_memory
 	add %rax, (%rbx,%rcx,2)
 	END add_memory
+
+	BEGIN_BLOCK add_memory_first
+	add %rax, (%rbx,%rcx,2)
+	END add_memory_first
+
+	BEGIN_BLOCK load_first
+	mov (%rbx), %rcx
+	add %rcx, %rdx
+	END load_first
 
 	BEGIN absolute
 	mov %fs:0x7fff0000, %rax
