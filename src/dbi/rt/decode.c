@@ -85,7 +85,8 @@ static void use_library(void)
 	rt_save_xmm(t->xmm);
 }
 
-static bool keeps_flags_sometimes(const ZydisDecodedInstruction *d)
+/* Writes the same flags with every count but 0, which keeps them. */
+static bool shifts(const ZydisDecodedInstruction *d)
 {
 	switch (d->mnemonic) {
 	case ZYDIS_MNEMONIC_SHL:
@@ -93,10 +94,21 @@ static bool keeps_flags_sometimes(const ZydisDecodedInstruction *d)
 	case ZYDIS_MNEMONIC_SAR:
 	case ZYDIS_MNEMONIC_ROL:
 	case ZYDIS_MNEMONIC_ROR:
-	case ZYDIS_MNEMONIC_RCL:
-	case ZYDIS_MNEMONIC_RCR:
 	case ZYDIS_MNEMONIC_SHLD:
 	case ZYDIS_MNEMONIC_SHRD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool keeps_flags_sometimes(const ZydisDecodedInstruction *d)
+{
+	if (shifts(d)) /* by an immediate: see shift_flags; or by one */
+		return !d->raw.imm[0].size && (d->opcode & 0xfe) != 0xd0;
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_RCL:
+	case ZYDIS_MNEMONIC_RCR:
 	case ZYDIS_MNEMONIC_BSF:
 	case ZYDIS_MNEMONIC_BSR:
 		return true;
@@ -145,14 +157,23 @@ static enum kind control(const ZydisDecodedInstruction *d)
  * What the library has said of instructions of one kind: a word each, so that threads may read them while another
  * one adds to them.
  *
- *   63 known   59..48 flags written   43..32 flags read   31..28 bytes of immediate   27 it is relative   23..16 kind
+ *   63 known   59..48 flags written   43..32 flags read   31..28 bytes of immediate   27 it is relative
+ *   26 it shifts   23..16 kind
  */
 #define KNOWN (1ull << 63)
 #define KNOWN_FLAGS 0xfff
 #define KNOWN_RELATIVE (1u << 27)
+#define KNOWN_SHIFTS (1u << 26)
 _Static_assert(!(FLAGS_ALL & ~KNOWN_FLAGS), "flags");
 static uint8_t opcode_operands[OPCODES];
 static uint64_t known[OPCODE_KEYS];
+
+/* Of what shifts: by an immediate, which may be 0. */
+static void shift_flags(struct insn *in, const uint8_t *p)
+{
+	if (in->imm && !(p[in->imm] & 31))
+		in->writes = 0;
+}
 
 /* An instruction of a kind that is known. */
 static bool decode_known(struct insn *in, const uint8_t *p, uint64_t pc)
@@ -178,6 +199,8 @@ static bool decode_known(struct insn *in, const uint8_t *p, uint64_t pc)
 	in->rex = o.rex;
 	in->reads = k >> 32 & KNOWN_FLAGS;
 	in->writes = k >> 48 & KNOWN_FLAGS;
+	if (k & KNOWN_SHIFTS)
+		shift_flags(in, p);
 	in->gs = in->narrow = false;
 	in->rip = operand == OPCODE_MODRM && (p[o.modrm] & 0xc7) == 5;
 	if (in->rip && in->kind == PLAIN)
@@ -202,12 +225,15 @@ static void remember(const struct insn *in, const ZydisDecodedInstruction *d, co
 		return;
 	if (in->modrm && !opcode_operand(&o, p))
 		return;
+	if (shifts(d) && in->imm && !in->writes) /* of others it is not known */
+		return;
 	__atomic_store_n(&opcode_operands[o.number], in->modrm ? OPCODE_MODRM : OPCODE_ALONE,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&known[o.key],
 			 KNOWN | (uint64_t)(in->writes & KNOWN_FLAGS) << 48 |
 				 (uint64_t)(in->reads & KNOWN_FLAGS) << 32 | (uint64_t)imm << 28 |
-				 (relative ? KNOWN_RELATIVE : 0) | kind << 16,
+				 (relative ? KNOWN_RELATIVE : 0) | (shifts(d) ? KNOWN_SHIFTS : 0) |
+				 kind << 16,
 			 __ATOMIC_RELAXED);
 }
 
@@ -249,11 +275,11 @@ static bool decode_one(struct insn *in, const uint8_t *p, uint64_t pc, size_t ro
 		in->target = pc + d.length + d.raw.imm[0].value.u;
 	if (d.cpu_flags) {
 		in->reads = d.cpu_flags->tested;
-		if (!keeps_flags_sometimes(&d))
+		if (!keeps_flags_sometimes(&d)) /* else it may pass them on */
 			in->writes = d.cpu_flags->modified | d.cpu_flags->set_0 |
 				     d.cpu_flags->set_1 | d.cpu_flags->undefined;
-		else
-			in->reads = FLAGS_ALL; /* passes them on */
+		if (shifts(&d))
+			shift_flags(in, p);
 	}
 	if (operands) {
 		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
