@@ -11,7 +11,7 @@
 
 uint32_t flags_read(const struct insn *in)
 {
-	return faults_keep_flags ? FLAGS_ALL : in->reads & FLAGS_ALL;
+	return faults_keep_state ? FLAGS_ALL : in->reads & FLAGS_ALL;
 }
 
 /* Where the block is counted: where no flag is live, if there is such a place. */
@@ -36,6 +36,18 @@ static void place_counter(struct build *b)
 		b->counter = b->n;
 	for (unsigned i = 0; i < b->counter; i++)
 		b->exits.before += b->in[i].kind == BRANCH;
+}
+
+/* Before the instruction. */
+static void put_own_count(struct build *b, struct insn *in)
+{
+	if (lines_on() && !b->flags_dead && b->shadow.first != NO_REG) { /* the first one, then */
+		put_count_by(&b->e, 2 * b->id, b->shadow.first);
+		return;
+	}
+	put_count(&b->e, 2 * b->id, b->flags_dead);
+	if (!b->flags_dead)
+		in->spilled |= 1u << RAX;
 }
 
 void put_block(struct build *b)
@@ -71,11 +83,8 @@ void put_block(struct build *b)
 			put_stream_begin(b);
 		}
 		in->record = (uint16_t)b->record;
-		if (count && i == b->counter) {
-			put_count(e, 2 * b->id, b->flags_dead);
-			if (!b->flags_dead)
-				in->spilled |= 1u << RAX;
-		}
+		if (count && i == b->counter)
+			put_own_count(b, in);
 		if (b->reserved)
 			put_fields(b, i, false, false);
 		if (lines_on()) {

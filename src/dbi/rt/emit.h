@@ -144,6 +144,16 @@ static inline void put_jump(struct emit *e, uint64_t to)
 	put_rel32(e, to);
 }
 
+/* Advances a counter without flags, by way of a register. */
+static inline void put_count_by(struct emit *e, uint32_t id, unsigned reg)
+{
+	uint32_t at = T_COUNTERS + 8 * id;
+
+	put_gs(e, 0x8b, reg, at);
+	put_lea(e, reg, reg, NO_REG, 1, 1);
+	put_gs(e, 0x89, reg, at);
+}
+
 /* Advances a counter. Without flags to spare rax is spilled. */
 static inline void put_count(struct emit *e, uint32_t id, bool flags_dead)
 {
@@ -154,12 +164,7 @@ static inline void put_count(struct emit *e, uint32_t id, bool flags_dead)
 		return;
 	}
 	put_spill(e, RAX);
-	put_gs(e, 0x8b, RAX, at);
-	put8(e, 0x48); /* lea rax, [rax + 1] */
-	put8(e, 0x8d);
-	put8(e, 0x40);
-	put8(e, 0x01);
-	put_gs(e, 0x89, RAX, at);
+	put_count_by(e, id, RAX);
 	put_restore(e, RAX);
 }
 

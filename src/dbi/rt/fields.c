@@ -40,6 +40,14 @@ static void use(struct stream_fields *f, ZydisRegister r)
 		f->used |= (uint16_t)(1u << n);
 }
 
+static void need(struct stream_fields *f, ZydisRegister r)
+{
+	unsigned n = general_register(r);
+
+	if (n != NO_REG)
+		f->read |= (uint16_t)(1u << n);
+}
+
 static void add_result(struct stream_fields *f, const ZydisDecodedOperand *op)
 {
 	unsigned r = general_register(op->reg.value);
@@ -324,6 +332,9 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 
 		if (o->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 			use(f, o->reg.value);
+			if (o->actions & ~(unsigned)ZYDIS_OPERAND_ACTION_WRITE ||
+			    bits_of(o->reg.value) < 32)
+				need(f, o->reg.value);
 			if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 				continue;
 			if (general_register(o->reg.value) != NO_REG)
@@ -333,6 +344,8 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		} else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
 			use(f, o->mem.base);
 			use(f, o->mem.index);
+			need(f, o->mem.base);
+			need(f, o->mem.index);
 			/* what steps on is told of cmps by its memory operands alone */
 			if (is_string(d) && o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
 			    general_register(o->mem.base) != NO_REG)

@@ -39,6 +39,7 @@ struct order_access {
 struct stream_fields {
 	uint16_t used;	  /* registers that it names or uses */
 	uint16_t written; /* … and changes */
+	uint16_t read;	  /* … and may keep something of, or need */
 	uint8_t mask;	  /* F_… */
 	uint8_t result[2], result_bits[2];
 	/* the memory operand */

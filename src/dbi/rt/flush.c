@@ -21,21 +21,21 @@ struct nap {
 };
 
 uint32_t flushes;
-bool faults_keep_flags;
-static bool keep_flags; /* … after the next one */
+bool faults_keep_state;
+static bool keep_state; /* … after the next one */
 static int flush_lock;	/* held while it is emptied */
 static int flushing;
 
 bool flush_due(bool more)
 {
-	return __atomic_load_n(&keep_flags, __ATOMIC_ACQUIRE) != faults_keep_flags ||
+	return __atomic_load_n(&keep_state, __ATOMIC_ACQUIRE) != faults_keep_state ||
 	       (more && (publish_full() || cache_full()));
 }
 
-void flush_to_keep_flags(void)
+void flush_to_keep_state(void)
 {
 	if (log_mode & (EXACT_COUNTS | EXACT_LINES)) /* else nothing changes them */
-		__atomic_store_n(&keep_flags, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&keep_state, true, __ATOMIC_RELEASE);
 }
 
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info)
@@ -87,7 +87,7 @@ static void empty(void)
 	cache_reset();
 	regions_renumber();
 	log_restart();
-	faults_keep_flags = __atomic_load_n(&keep_flags, __ATOMIC_ACQUIRE);
+	faults_keep_state = __atomic_load_n(&keep_state, __ATOMIC_ACQUIRE);
 	flushes++;
 }
 

@@ -344,10 +344,11 @@ extern uint32_t flushes;
 bool flush_due(bool more);
 /* Empties it, if that still is due. Nobody's lock is held. */
 void flush_cache(struct thread *t);
-/* The blocks that there are keep flags for who looks at them where an instruction faults. */
-extern bool faults_keep_flags;
+/* The blocks that there are keep flags and registers for who looks at them where an instruction faults, though they are
+ * overwritten next. */
+extern bool faults_keep_state;
 /* From now on they are to. */
-void flush_to_keep_flags(void);
+void flush_to_keep_state(void);
 /* Not while it is being emptied. */
 void flush_wait(void);
 void flush_after_fork(void);

@@ -291,6 +291,61 @@ static void place(const struct build *b, struct shadow_group *g)
 	}
 }
 
+/* Registers that marks are computed from, by the instruction that they stand before. */
+static void plan_registers(struct shadow_plan *s, unsigned insns)
+{
+	memset(s->marks_use, 0, insns * sizeof(s->marks_use[0]));
+	for (unsigned i = 0; i < s->n; i++) {
+		struct shadow_access a;
+
+		express(s, &s->group[i], s->group[i].at, 0, &a);
+		s->marks_use[s->group[i].at] |=
+			(uint16_t)((a.base == NO_REG ? 0 : 1u << a.base) |
+				   (a.index == NO_REG ? 0 : 1u << a.index) |
+				   (a.bit == NO_REG ? 0 : 1u << a.bit) | (a.al ? 1u << RAX : 0));
+	}
+}
+
+/* A register that is overwritten, from the instruction on, before anything needs it; or NO_REG. */
+static unsigned overwritten(const struct build *b, unsigned insn)
+{
+	const struct shadow_plan *s = &b->shadow;
+	uint32_t used = 1u << RSP | (s->dead[insn] ? 0 : 1u << RAX); /* which keeps flags */
+
+	if (faults_keep_state || b->once || b->changes)
+		return NO_REG;
+	for (unsigned i = insn; i < b->n && !ends_block(b->in[i].kind); i++) {
+		const struct stream_fields *f = &b->in[i].f;
+
+		used |= s->marks_use[i];
+		if (f->dest != NO_REG && !(used & 1u << f->dest) &&
+		    (f->makes == MAKES_CONSTANT || !(f->read & 1u << f->dest)))
+			return f->dest;
+		used |= f->used;
+	}
+	return NO_REG;
+}
+
+/* Which registers marks go by. */
+static void choose_registers(struct build *b)
+{
+	struct shadow_plan *s = &b->shadow;
+
+	plan_registers(s, b->n);
+	s->first = (uint8_t)(s->dead[0] ? NO_REG : overwritten(b, 0));
+	for (unsigned i = 0; i < s->n; i++) {
+		unsigned reg = overwritten(b, s->group[i].at);
+
+		if (reg == NO_REG) {
+			reg = s->tmp;
+			b->reserved = 1u << reg;
+		}
+		s->group[i].reg = (uint8_t)reg;
+	}
+	if (b->reserved)
+		s->first = s->tmp;
+}
+
 static bool is_loop(const struct build *b)
 {
 	const struct insn *last = &b->in[b->n - 1];
@@ -316,6 +371,7 @@ void shadow_plan(struct build *b)
 	bool singly = lines.flags & EXACT_LINES_SINGLY;
 
 	s->n = 0;
+	s->first = NO_REG;
 	b->weight = 0;
 	for (unsigned i = 0; i < b->n; i++)
 		b->weight += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1u;
@@ -340,8 +396,7 @@ void shadow_plan(struct build *b)
 	}
 	for (unsigned i = 0; i < s->n; i++)
 		place(b, &s->group[i]);
-	if (s->n)
-		b->reserved = 1u << s->tmp;
+	choose_registers(b);
 }
 
 /* Code. */
@@ -387,7 +442,7 @@ static void put_touch(struct emit *e, unsigned reg) /* mov byte [reg], 1 */
 /* The register points to a line's byte: it is marked, and what stands for it above. */
 static void put_set(struct build *b, struct emit *e)
 {
-	unsigned reg = b->shadow.tmp;
+	unsigned reg = b->shadow.reg;
 
 	if (!b->once && !(lines.flags & EXACT_LINES_UNCHECKED))
 		put_gs(e, 0xff, 0, T_FIRSTS + 8 * b->id); /* inc */
@@ -463,11 +518,12 @@ static void put_fs_base(struct emit *e, unsigned reg) /* rdfsbase */
 	put8(e, 0xc0 | (reg & 7));
 }
 
-/* … with what fs or gs add. */
-static void put_linear(struct emit *e, unsigned reg, const struct shadow_access *a)
+/* … with what fs or gs add. `busy`: a register that is spilled already. */
+static void put_linear(struct emit *e, unsigned reg, unsigned busy, const struct shadow_access *a)
 {
 	bool plain = a->bit == NO_REG && !a->narrow && !a->al;
-	unsigned other = reg == RDI ? RSI : RDI;
+	static const uint8_t three[] = { RDI, RSI, RDX };
+	unsigned other = 0;
 
 	if (a->segment == SHADOW_FS && plain && (a->base == NO_REG || a->index == NO_REG)) {
 		put_fs_base(e, reg);
@@ -481,10 +537,12 @@ static void put_linear(struct emit *e, unsigned reg, const struct shadow_access 
 	if (a->segment == SHADOW_GS) {
 		put_gs(e, 0x03, reg, T_GS_BASE); /* add */
 	} else if (a->segment == SHADOW_FS) {
-		put_spill(e, other);
-		put_fs_base(e, other);
-		put_lea(e, reg, reg, other, 1, 0);
-		put_restore(e, other);
+		while (three[other] == reg || three[other] == busy)
+			other++;
+		put_spill(e, three[other]);
+		put_fs_base(e, three[other]);
+		put_lea(e, reg, reg, three[other], 1, 0);
+		put_restore(e, three[other]);
 	}
 }
 
@@ -505,7 +563,7 @@ static void put_jump_if(struct build *b, unsigned condition, uint64_t to)
 /* The register points to a line's byte. */
 static void put_check(struct build *b)
 {
-	unsigned reg = b->shadow.tmp;
+	unsigned reg = b->shadow.reg;
 	struct emit stub;
 
 	if (b->once || lines.flags & EXACT_LINES_UNCHECKED) {
@@ -527,8 +585,8 @@ static void put_check(struct build *b)
 /* It holds an address. */
 static void put_line(struct build *b)
 {
-	put_shift(&b->e, b->shadow.tmp, lines.shift);
-	put_plane(&b->e, b->shadow.tmp);
+	put_shift(&b->e, b->shadow.reg, lines.shift);
+	put_plane(&b->e, b->shadow.reg);
 	put_check(b);
 }
 
@@ -537,7 +595,7 @@ static void put_check_beside(struct build *b, struct emit *stub)
 {
 	uint8_t *over;
 
-	put_byte_op(stub, 0x80, 7, b->shadow.tmp, 0);
+	put_byte_op(stub, 0x80, 7, b->shadow.reg, 0);
 	put8(stub, 0x75); /* jne */
 	over = stub->out;
 	put8(stub, 0);
@@ -550,13 +608,13 @@ static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, ui
 {
 	struct emit stub = beside();
 	uint64_t at = stub.at;
-	unsigned reg = b->shadow.tmp;
+	unsigned reg = b->shadow.reg;
 
 	put_lea(&stub, reg, reg, NO_REG, 1, a->size - 1);
 	put_shift(&stub, reg, lines.shift);
 	put_plane(&stub, reg);
 	put_check_beside(b, &stub);
-	put_linear(&stub, reg, a);
+	put_linear(&stub, reg, b->shadow.tmp, a);
 	put_jump(&stub, back);
 	publish_beside_done(stub.at);
 	return at;
@@ -569,10 +627,10 @@ static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, ui
 static void put_pair(struct build *b, const struct shadow_access *a)
 {
 	struct emit *e = &b->e, stub;
-	unsigned reg = b->shadow.tmp;
+	unsigned reg = b->shadow.reg;
 	uint64_t to = 0;
 
-	put_linear(e, reg, a);
+	put_linear(e, reg, b->shadow.tmp, a);
 	put_shift(e, reg, lines.shift);
 	put_plane(e, reg);
 	put8(e, 0x66); /* cmp word [reg], 0x0101 */
@@ -596,9 +654,9 @@ static void put_pair(struct build *b, const struct shadow_access *a)
 static void put_aligned(struct build *b, const struct shadow_access *a)
 {
 	struct emit *e = &b->e;
-	unsigned reg = b->shadow.tmp;
+	unsigned reg = b->shadow.reg;
 
-	put_linear(e, reg, a);
+	put_linear(e, reg, b->shadow.tmp, a);
 	if (a->size > 1) {
 		put8(e, 0x40 | (reg >= 8)); /* test reg, size - 1 */
 		put8(e, a->size <= 128 ? 0xf6 : 0xf7);
@@ -625,8 +683,8 @@ static void put_group(struct build *b, const struct shadow_group *g)
 
 		for (uint64_t i = first; i <= last && last < 1ull << (ADDRESS_BITS - lines.shift);
 		     i++) {
-			put_imm64(&b->e, b->shadow.tmp, i);
-			put_plane(&b->e, b->shadow.tmp);
+			put_imm64(&b->e, b->shadow.reg, i);
+			put_plane(&b->e, b->shadow.reg);
 			put_check(b);
 		}
 		return;
@@ -642,11 +700,11 @@ static void put_group(struct build *b, const struct shadow_group *g)
 	}
 	for (int64_t at = 0; at < size - 1; at += line) {
 		express(&b->shadow, g, g->at, at, &a);
-		put_linear(&b->e, b->shadow.tmp, &a);
+		put_linear(&b->e, b->shadow.reg, b->shadow.tmp, &a);
 		put_line(b);
 	}
 	express(&b->shadow, g, g->at, size - 1, &a);
-	put_linear(&b->e, b->shadow.tmp, &a);
+	put_linear(&b->e, b->shadow.reg, b->shadow.tmp, &a);
 	put_line(b);
 }
 
@@ -696,16 +754,17 @@ static void put_take(struct build *b)
 static void put_take_quietly(struct build *b)
 {
 	struct emit *e = &b->e;
-	unsigned reg = b->reserved ? b->shadow.tmp : RAX;
+	bool spill = b->shadow.first == NO_REG;
+	unsigned reg = spill ? RAX : b->shadow.first;
 
-	if (!b->reserved) {
+	if (spill) {
 		put_spill(e, RAX);
 		b->in[0].spilled |= 1u << RAX;
 	}
 	put_gs(e, 0x8b, reg, left_of(b));
 	put_lea(e, reg, reg, NO_REG, 1, -(int64_t)b->weight);
 	put_gs(e, 0x89, reg, left_of(b));
-	if (!b->reserved)
+	if (spill)
 		put_restore(e, RAX);
 }
 
@@ -783,8 +842,10 @@ void shadow_marks(struct build *b, unsigned insn)
 		}
 	}
 	for (unsigned i = 0; i < s->n; i++)
-		if (s->group[i].at == insn)
+		if (s->group[i].at == insn) {
+			b->shadow.reg = s->group[i].reg;
 			put_group(b, &s->group[i]);
+		}
 	if (save) {
 		if (rax)
 			put_gs(&b->e, 0x8b, RAX, T_FLAGS_SPILL);
@@ -859,7 +920,7 @@ void shadow_later(struct build *b, unsigned insn, const uint8_t *p, uint64_t nex
 			put_restore(e, RAX);
 			in->spilled |= 1u << RAX;
 		}
-		put_linear(e, reg, &s->a[0]);
+		put_linear(e, reg, b->shadow.tmp, &s->a[0]);
 		put_later_slot(e, reg, LATER_BASE);
 		if (save) {
 			put_gs(e, 0x8b, RAX, T_FLAGS_SPILL);

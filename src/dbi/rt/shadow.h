@@ -73,6 +73,7 @@ struct shadow_group {
 	uint8_t scale, segment;
 	uint8_t first;		/* instruction */
 	uint8_t at;		/* … before which it is marked */
+	uint8_t reg;		/* … by way of that register */
 	bool alone;		/* one access, or one that all others lie in */
 	bool single;		/* … that is computed from its own registers */
 	int64_t lo, hi;		/* bytes, relative to the roots */
@@ -85,7 +86,10 @@ struct shadow_plan {
 	bool dead[SHADOW_INSNS + 1]; /* no flag is live before the instruction */
 	uint8_t take;		     /* the instruction before which the block takes from T_LEFT */
 	uint32_t used;		     /* registers */
-	uint8_t tmp;		     /* the register that is used, or NO_REG */
+	uint8_t tmp;		     /* a register that the block does not use, or NO_REG */
+	uint8_t reg;		     /* the one that is used now */
+	uint8_t first; /* one that may be used at the beginning, where flags are live; or NO_REG */
+	uint16_t marks_use[SHADOW_INSNS];
 	struct shadow_group group[3 * SHADOW_INSNS];
 	struct shadow_value value[SHADOW_INSNS + 1][16]; /* before each instruction */
 };

@@ -424,7 +424,7 @@ long signals_action(struct thread *t)
 		a.mask &= ~(sig_bit(SIGKILL) | sig_bit(SIGSTOP));
 		t->handlers->a[sig] = a;
 		if (a.handler > 1 && a.flags & SA_SIGINFO && sync_signals & sig_bit(sig))
-			flush_to_keep_flags();
+			flush_to_keep_state();
 		if (a.handler > 1 || sync_signals & sig_bit(sig))
 			install(sig, a.flags);
 		else

@@ -148,7 +148,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	b.nlink = 0;
 	b.returns = 0;
 	b.dry = false;
-	b.exits_dead = lines_on() && !faults_keep_flags && !b.once && constant(r) &&
+	b.exits_dead = lines_on() && !faults_keep_state && !b.once && constant(r) &&
 		       leaves_flags_dead(&b, r);
 	put_block(&b);
 	library_leave(t);
