@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observe/balance.h"
 #include "observe/calls.h"
 #include "observe/conflicts.h"
 #include "observe/distances.h"
@@ -62,6 +63,7 @@ void profile_fini(struct profile *p)
 {
 	locality_free(p);
 	pace_free(p);
+	balance_free(p);
 	edges_free(p);
 	calls_free(p);
 	conflicts_free(p);
@@ -245,7 +247,7 @@ double profile_window_weight(const struct profile *p, struct site_id id)
 	return s && s->weights ? weight_of(p, s->weights) : 1;
 }
 
-/* What a window weighs: as it begins, which is how what it runs into soon is counted; and with its pace. */
+/* What a window weighs: as it begins, which is how what it runs into soon is counted; and with its pace, in balance. */
 struct weighing {
 	double start, all;
 };
@@ -289,6 +291,9 @@ static int weigh(struct profile *p, struct site *start, const struct window *w, 
 	if (to->start < 0 || pace_window(p, w, &factor))
 		return -1;
 	to->all = fmin(to->start * factor, HOT_WEIGHT_MAX);
+	if (balance_window(p, w, to->all, &factor))
+		return -1;
+	to->all = fmin(to->all * factor, HOT_WEIGHT_MAX);
 	return 0;
 }
 

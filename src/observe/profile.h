@@ -134,6 +134,7 @@ struct profile {
 	struct reuses *reuses;		/* uthash, key */
 	struct locality_past *locality; /* private, of sampled windows */
 	struct pace *pace;		/* private, likewise */
+	struct balance *balance;	/* private, likewise */
 	uint64_t windows;		/* private: windows walked */
 	double starts, near;		/* private: of the sites' weights, the sums */
 	struct image_key *image_keys;	/* private */
@@ -169,7 +170,7 @@ struct wset *profile_wset(struct profile *p);
  * that is expected by what windows, weighed so, pass through soon after they begin: it settles as they come.
  * Where it is small an instruction mostly retires with others before it, and is hit after something unusual
  * alone: so t counts as T_LEAST of the mean at least. Besides it weighs less where much is mispredicted: it is of a slow
- * phase then (observe/pace.h).
+ * phase then (observe/pace.h), and more where windows end more often than they begin (observe/balance.h).
  */
 int profile_window(struct profile *p, const struct window *w);
 /* Adds what windows saw elsewhere. Windows that are not known, on either side, are not known of the sum. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Profiles: windows in, counters and hot values out; merging is as if one had seen all. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -520,6 +521,70 @@ static void test_weights_correct_pace(void **unused)
 	profile_fini(&p);
 }
 
+/*
+ * Phases of 300 and of 100 instructions, in the mean: of a quarter cycle each, at one place, and of 4 at another. Of
+ * what takes no time of its own windows begin too seldom even with weights; but as many end in each phase as ran there.
+ */
+static void test_weights_balance(void **unused)
+{
+	enum {
+		STEPS = 200000,
+		LONG = 128,
+		WINDOWS = 20000
+	};
+	static uint64_t at[STEPS + LONG];
+	static double ends[STEPS + LONG]; /* cycles */
+	static struct retired ri[LONG];
+	double cycles = 0, fast = 0, seen = 0, raw = 0, all = 0, all_raw = 0;
+	bool is_fast = true;
+	struct profile p;
+	const struct site *s;
+
+	(void)unused;
+	for (unsigned i = 0; i < STEPS + LONG; i++) {
+		if (draw() % (is_fast ? 300 : 100) == 0)
+			is_fast = !is_fast;
+		at[i] = (is_fast ? 0x1000 : 0x2000) + i % 32 * 4;
+		cycles += is_fast ? 0.25 : 4;
+		fast += is_fast;
+		ends[i] = cycles;
+	}
+	assert_int_equal(profile_init(&p, &err), 0);
+	for (int i = 0; i < WINDOWS; i++) {
+		double now = (double)(draw() % 1000000) / 1e6 * ends[STEPS - 1];
+		struct window w = { .weight = 1, .n = LONG, .ri = ri };
+		unsigned low = 0, high = STEPS - 1;
+
+		while (low < high) {
+			unsigned mid = low + (high - low) / 2;
+
+			if (ends[mid] <= now)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		for (unsigned k = 0; k < LONG; k++)
+			ri[k] = (struct retired){ .site = { .image = 1, .addr = at[low + k] },
+						  .cls = INSN_OTHER,
+						  .len = 4 };
+		w.start = ri[0].site;
+		assert_int_equal(profile_window(&p, &w), 0);
+	}
+	fast /= STEPS + LONG;
+	SITES_EACH(&p.sites, s)
+	{
+		bool here = s->id.addr < 0x2000;
+
+		all += site_weights(s).observed;
+		seen += here ? site_weights(s).observed : 0;
+		all_raw += (double)s->observed;
+		raw += here ? (double)s->observed : 0;
+	}
+	assert_true(raw / all_raw < fast - 0.25);
+	assert_true(fabs(seen / all - fast) < 0.12);
+	profile_fini(&p);
+}
+
 /* Recordings that are not weighed add 1 for each observation. */
 static void test_weights_merge(void **unused)
 {
@@ -605,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_merge_of_two_methods),
 		cmocka_unit_test(test_weights_correct_time),
 		cmocka_unit_test(test_weights_correct_pace),
+		cmocka_unit_test(test_weights_balance),
 		cmocka_unit_test(test_weights_merge),
 		cmocka_unit_test(test_many_sites),
 	};
