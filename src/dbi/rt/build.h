@@ -134,6 +134,9 @@ void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t nex
 void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
 void put_link(struct build *b, uint64_t target, enum link_kind kind);
 void put_link_jump(struct build *b, uint64_t target);
+/* Where indirect jumps to pc come in if nothing is counted: lets by those that are for pc. */
+#define CHECK_SIZE 37
+void put_entry_check(struct emit *e, uint64_t pc);
 
 /* words.c */
 void plan_stream(struct build *b);

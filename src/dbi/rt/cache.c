@@ -25,6 +25,7 @@ struct table {
 	uint64_t slot[];
 };
 struct table *rt_blocks, *rt_returns; /* read by switch.S */
+const void **rt_direct;
 static uint64_t used[2];
 static struct slot tombstone = { ~0ul, 0 };
 
@@ -46,6 +47,55 @@ static struct table *table_new(uint64_t n)
 
 	t->mask = n - 1;
 	return t;
+}
+
+/*
+ * Without counts indirect jumps and returns have one table for all threads: code by the low 16 bits of an address.
+ * The code looks whether it is that address's (put_entry_check), and goes to rt_direct_wrong if not, which finds the
+ * right one among rt_returns and puts it there; then it looks at the slot once more, whose address is gone if the code
+ * has been forgotten meanwhile: direct_forget() stores that first.
+ */
+#define DIRECT 0x10000
+#define GONE ~0ul
+
+static void direct_reset(void)
+{
+	for (unsigned i = 0; i < DIRECT; i++)
+		rt_direct[i] = rt_direct_none;
+}
+
+/* Of rt_returns, where it is no longer. */
+static void direct_forget(struct slot *s)
+{
+	uint64_t pc = s->pc;
+
+	if (counting())
+		return;
+	__atomic_store_n(&s->pc, GONE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&rt_direct[pc % DIRECT], rt_direct_none, __ATOMIC_SEQ_CST);
+}
+
+static void direct_put(uint64_t pc, uint64_t code)
+{
+	__atomic_store_n(&rt_direct[pc % DIRECT], (const void *)code, __ATOMIC_SEQ_CST);
+}
+
+void cache_direct_init(void)
+{
+	const uint64_t size = DIRECT * sizeof(rt_direct[0]);
+
+	rt_direct = (const void **)(((uint64_t)reserve_densely(2 * size) + size - 1) & ~(size - 1));
+	direct_reset();
+}
+
+void cache_direct(const struct block *b)
+{
+	uint64_t code = cache_return(b->pc);
+
+	if (code)
+		direct_put(b->pc, code);
+	else if ((code = translate_entry(b)))
+		cache_add_return(b->pc, code);
 }
 
 void cache_init(void)
@@ -170,10 +220,16 @@ void cache_add_return(uint64_t pc, uint64_t code)
 
 	s->pc = pc;
 	s->code = code;
-	if (old)
+	if (old) {
+		struct slot *before = slot_at(*old);
+
 		__atomic_store_n(old, slot_value(s), __ATOMIC_RELEASE);
-	else
+		direct_forget(before);
+	} else {
 		table_add(&rt_returns, &used[1], s);
+	}
+	if (!counting())
+		direct_put(pc, code);
 }
 
 uint64_t cache_return(uint64_t pc)
@@ -231,6 +287,25 @@ static void bury(struct table *t, uint64_t pc)
 		__atomic_store_n(s, (uint64_t)&tombstone, __ATOMIC_RELEASE);
 }
 
+static void bury_return(uint64_t pc)
+{
+	uint64_t *s = table_find(rt_returns, pc);
+	struct slot *of;
+
+	if (!s)
+		return;
+	of = slot_at(*s);
+	__atomic_store_n(s, (uint64_t)&tombstone, __ATOMIC_RELEASE);
+	direct_forget(of);
+}
+
+/* What leads to the block at pc: a call's return point does not, but was found less than that once. */
+static void bury_entry(uint64_t pc)
+{
+	if (cache_return(pc) >= CACHE_BASE + CACHE_CODE_SIZE)
+		bury_return(pc);
+}
+
 /* Who comes there from now on leaves the cache. One store: others may be at the no-op, or behind it. */
 static void close_entry(const struct block *b)
 {
@@ -250,10 +325,14 @@ static void kill_block(struct block *b)
 		close_entry(b);
 	if (cache_find(b->pc) == b)
 		bury(rt_blocks, b->pc);
-	edges_forget(b->pc);
+	if (counting())
+		edges_forget(b->pc);
+	else
+		bury_entry(b->pc);
 	/* a call's return point lies in it */
-	bury(rt_returns, b->pc + b->len);
-	edges_forget(b->pc + b->len);
+	bury_return(b->pc + b->len);
+	if (counting())
+		edges_forget(b->pc + b->len);
 	for (uint32_t i = b->in; i;) {
 		struct link *l = &links[i - 1];
 
@@ -329,14 +408,18 @@ void cache_reset(void)
 	forget(pages, PAGES_MAX * sizeof(*pages));
 	table_reset(rt_blocks);
 	table_reset(rt_returns);
-	edges_reset();
+	if (counting())
+		edges_reset();
+	else
+		direct_reset();
 	used[0] = used[1] = 0;
 	npages = 0;
 	nlinks = 1;
 	nids = 0;
 	__atomic_store_n(&nblocks, 0, __ATOMIC_RELEASE);
 	for (struct thread *t = threads; t; t = t->next) {
-		forget((char *)t + T_NEAR, T_NEAR_SIZE);
+		if (counting())
+			forget((char *)t + T_NEAR, T_NEAR_SIZE);
 		t->once = 0;
 		t->known = NULL;
 	}

@@ -56,7 +56,7 @@ void put_block(struct build *b)
 	uint64_t next = b->pc;
 	struct emit *e = &b->e;
 	unsigned last = b->n - 1;
-	bool count = log_mode & EXACT_COUNTS && !b->once;
+	bool count = counting() && !b->once;
 
 	for (unsigned i = 0; i < sizeof(b->link) / sizeof(b->link[0]); i++)
 		b->link[i] = (struct link){ 0 };

@@ -2,11 +2,13 @@
 /*
  * What ends a block.
  *
- *
  *        call L                         ret:  mov rcx, [rsp]; look its code up
  *        jmp <block after the call>           mov [rsp], code; ret
  *     L: mov [rsp], program's address
  *        jmp <callee>
+ *
+ * Where nothing is counted the code that is found may be another address's: between the call and the jump it is looked
+ * at whether it is (put_entry_check).
  *
  * The same code is made again, elsewhere, to find out what state the program is in where a signal stopped
  */
@@ -69,6 +71,52 @@ static void put_near(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 	put32(e, offset);
 }
 
+/* rax: of the table of cache_direct(), the slot of the address in rcx, in units of 8 bytes */
+static void put_slot(struct emit *e)
+{
+	put_imm64(e, RAX, (uint64_t)rt_direct / 8);
+	put8(e, 0x66); /* mov ax, cx */
+	put8(e, 0x89);
+	put8(e, 0xc8);
+}
+
+/* jmp [rax * 8] */
+static void put_direct(struct emit *e)
+{
+	put_slot(e);
+	put8(e, 0xff);
+	put8(e, 0x24);
+	put8(e, 0xc5);
+	put32(e, 0);
+}
+
+/* The same for a ret, which the CPU has predicted. */
+static void put_direct_return(struct emit *e)
+{
+	put_slot(e);
+	put8(e, 0x48); /* mov rax, [rax * 8] */
+	put8(e, 0x8b);
+	put8(e, 0x04);
+	put8(e, 0xc5);
+	put32(e, 0);
+	put_based(e, 0x89, RAX, RSP, 0);
+	put8(e, 0xc3);
+}
+
+void put_entry_check(struct emit *e, uint64_t pc)
+{
+	put_imm64(e, RAX, 0 - pc);
+	put8(e, 0x48); /* lea rcx, [rcx + rax] */
+	put8(e, 0x8d);
+	put8(e, 0x0c);
+	put8(e, 0x01);
+	put8(e, 0xe3); /* jrcxz over the next one */
+	put8(e, 0x05);
+	put_jump(e, (uint64_t)rt_direct_wrong);
+	put_restore(e, RAX);
+	put_restore(e, RCX);
+}
+
 /* Goes to the code of the address in rcx: what rt_ibl_jump does. */
 static void put_lookup(struct build *b)
 {
@@ -80,6 +128,10 @@ static void put_lookup(struct build *b)
 
 	if (b->once) {
 		put_jump(e, (uint64_t)rt_once_jump);
+		return;
+	}
+	if (!counting()) {
+		put_direct(e);
 		return;
 	}
 	if (!put_site(b)) {
@@ -122,6 +174,13 @@ static void put_return(struct build *b, bool pops)
 		put_jump(&b->e, (uint64_t)(pops ? rt_once_jump : rt_once_ret));
 		return;
 	}
+	if (!counting()) {
+		if (pops)
+			put_direct(&b->e);
+		else
+			put_direct_return(&b->e);
+		return;
+	}
 	near = put_site(b);
 	if (pops)
 		put_jump(&b->e, (uint64_t)(near ? rt_ibl_jump : rt_ibl_far_jump));
@@ -160,15 +219,29 @@ static void spill_for_call(struct build *b, struct insn *in, uint64_t next)
 	put_spill(&b->e, R11);
 }
 
+/* Before what may fault: what finding an address's code needs. */
+static void spill_for_lookup(struct build *b, struct insn *in)
+{
+	in->spilled |= 1u << RCX;
+	put_spill(&b->e, RCX);
+	if (counting() || b->once) /* … rax later */
+		return;
+	in->spilled |= 1u << RAX;
+	put_spill(&b->e, RAX);
+}
+
 /* call L; jmp <after>; L: … */
 static void put_call(struct build *b, uint64_t next)
 {
 	struct emit *e = &b->e;
-	unsigned gap = (unsigned)(e->at + 5 + 1) & 63, pad = gap > 60 ? 64 - gap : 0;
+	unsigned check = counting() ? 0 : CHECK_SIZE;
+	unsigned gap = (unsigned)(e->at + 5 + check + 1) & 63, pad = gap > 60 ? 64 - gap : 0;
 
 	put8(e, 0xe8);
-	put32(e, pad + 5);
+	put32(e, check + pad + 5);
 	b->returns = e->at;
+	if (check)
+		put_entry_check(e, next);
 	put_nops(e, pad);
 	put8(e, 0xe9);
 	put_link(b, next, LINK_JUMP);
@@ -222,8 +295,7 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 		break;
 	case RET:
 	case RET_POP:
-		in->spilled |= 1u << RCX;
-		put_spill(e, RCX);
+		spill_for_lookup(b, in);
 		in->core = (uint16_t)(e->at - b->code);
 		put8(e, 0x48); /* mov rcx, [rsp] */
 		put8(e, 0x8b);
@@ -240,8 +312,7 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 		break;
 	case JUMP_INDIRECT:
 	case CALL_INDIRECT:
-		in->spilled |= 1u << RCX;
-		put_spill(e, RCX);
+		spill_for_lookup(b, in);
 		if (in->kind == CALL_INDIRECT)
 			spill_for_call(b, in, next);
 		in->core = (uint16_t)(e->at - b->code);

@@ -236,20 +236,26 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 		cache_link(from, b);
 	else if (b && from && from->edge && log_mode & EXACT_COUNTS)
 		--*counter_of(t, edge_counter(from)); /* inverted: it fell through */
-	if (b && site && !(b->flags & BLOCK_ONCE))
-		edges_near(t, edges_pair(site, b->pc), b);
+	if (b && site && !(b->flags & BLOCK_ONCE)) {
+		if (counting())
+			edges_near(t, edges_pair(site, b->pc), b);
+		else
+			cache_direct(b);
+	}
 	t->inside = b;
 	unlock(&cache_lock);
 	return b;
 }
 
 /* An indirect jump, call or return, of a block that may be one for code that changes, has left the cache for t->pc.
- * Returns its site. */
+ * Returns its site; without counts they have none, it is 1. */
 static uint32_t leave_indirect(struct thread *t, const struct block *b)
 {
 	uint32_t site = (uint32_t)t->site;
 
 	cache_expect(t->pc);
+	if (!counting())
+		return 1;
 	lock(&cache_lock);
 	if (b->flags & BLOCK_ONCE)
 		site = once_site(t);

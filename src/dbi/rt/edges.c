@@ -50,9 +50,8 @@ static struct exact_near *near_table(struct thread *t)
 	return (struct exact_near *)((char *)t + T_NEAR);
 }
 
-void edges_init(struct thread *first)
+void edges_init(void)
 {
-	sys(__NR_madvise, near_table(first), LARGE_PAGE, MADV_HUGEPAGE);
 	rt_pairs = pairs_new(1 << 14);
 	targets = reserve_densely(TARGETS * sizeof(struct pair *));
 	sites = reserve(SITES_MAX * sizeof(*sites));

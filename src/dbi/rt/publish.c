@@ -235,3 +235,16 @@ uint64_t translate_edge(const struct link *l, const struct block *to)
 	stub_next = e.at;
 	return at;
 }
+
+uint64_t translate_entry(const struct block *b)
+{
+	struct emit e = { (uint8_t *)stub_next, stub_next };
+	uint64_t at = stub_next;
+
+	if (stub_next + EDGE_SIZE > CACHE_BASE + CACHE_SIZE)
+		return 0;
+	put_entry_check(&e, b->pc);
+	put_jump(&e, b->code);
+	stub_next = e.at;
+	return at;
+}

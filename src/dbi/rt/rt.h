@@ -114,6 +114,8 @@ void rt_ibl_ret(void), rt_ibl_jump(void), rt_ibl_jump_miss(void), rt_ibl_begin(v
 	rt_ibl_end(void);
 /* … of sites from NEAR_SITES on. */
 void rt_ibl_far_ret(void), rt_ibl_far_jump(void);
+/* … where nothing is counted. */
+void rt_direct_wrong(void), rt_direct_none(void);
 /* The system call in t->regs, restartable: returns its result, or RESTART if a signal came first. */
 long rt_syscall(struct thread *t);
 void rt_syscall_begin(void), rt_syscall_insn(void), rt_syscall_restart(void);
@@ -310,22 +312,27 @@ struct place {
 };
 /* Code that counts an edge and goes on at `to`: its address in the cache, or 0 without room. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
+/* Code that indirect jumps come to the block by: its address in the cache, or 0 without room. */
+uint64_t translate_entry(const struct block *b);
 /* The counter of an edge. */
 uint32_t edge_counter(const struct link *l);
 bool translate_place(struct thread *t, const struct block *b, uint64_t at, struct place *out);
 
 /* cache.c */
+extern const void **rt_direct; /* where nothing is counted: code by the low 16 bits of an address */
 extern struct block *blocks;
 extern struct link *links;
 extern uint32_t nblocks, nlinks;
 extern uint32_t nids; /* the recorder's numbers */
-void cache_init(void);
+void cache_init(void), cache_direct_init(void);
 struct block *cache_find(uint64_t pc);
 struct block *cache_by_code(uint64_t at);
 void cache_add(struct block *b);
 /* They are looked up, or added, soon: by then the line of the table should be here. */
 void cache_expect(uint64_t pc), cache_expect_return(uint64_t pc);
 void cache_add_return(uint64_t pc, uint64_t code);
+/* Where nothing is counted: an indirect jump that comes to the block is to find it. */
+void cache_direct(const struct block *b);
 uint64_t cache_return(uint64_t pc); /* or 0 */
 void cache_link(struct link *l, struct block *to);
 void cache_invalidate(uint64_t start, uint64_t n);
@@ -360,7 +367,7 @@ struct pair {			   /* read by switch.S */
 	uint64_t pc, site, number; /* number: + 1 */
 	struct pair *next;	   /* of the same target */
 };
-void edges_init(struct thread *first), edges_reset(void);
+void edges_init(void), edges_reset(void);
 /* The thread's counters are new: no pair has a slot. */
 void edges_thread(struct thread *t);
 /* A number for the indirect jump, call or return that a block ends in. */
@@ -491,6 +498,11 @@ bool lines_in_the_way(uint64_t start, uint64_t n);
 static inline unsigned left_part(uint32_t id)
 {
 	return id & (LEFT_PARTS - 1);
+}
+
+static inline bool counting(void)
+{
+	return log_mode & EXACT_COUNTS;
 }
 
 static inline bool lines_on(void)

@@ -451,7 +451,6 @@ void rt_start(uint64_t *sp)
 	set_self(t);
 	t->tid = (int)sys(__NR_gettid);
 	cache_init();
-	edges_init(t);
 	decode_init();
 	signals_init();
 	signals_thread(t);
@@ -461,6 +460,10 @@ void rt_start(uint64_t *sp)
 		if (lines_on())
 			lines_init(t);
 	}
+	if (counting())
+		edges_init();
+	else
+		cache_direct_init();
 	s.searched = !starts_with(s.argv[1], "--exec");
 	if (!strcmp(s.argv[1], "--")) {
 		s.path = search(&s, s.argv[2]);

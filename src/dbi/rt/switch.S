@@ -281,6 +281,38 @@ FUNC(rt_ibl_far_jump)
 	FAR
 	jmp jump_missed
 
+/*
+ * Without counts: the address is in rcx, rcx's and rax's values in their spills. What is found is put into the direct
+ * table, by an exchange: the load behind it is not to be done before.
+ */
+FUNC(rt_direct_wrong) /* by way of a check: rcx + what rax was subtracted from is */
+	not %rax
+	lea 1(%rcx,%rax), %rcx
+	jmp rt_direct_none
+FUNC(rt_direct_none)
+	mov %rdx, SPILL(2)
+	SPILL_FLAGS
+	PROBE rt_returns, direct_known
+	jmp unknown
+direct_known:
+	mov 8(%rbx), %rdx
+	mov %rdx, T(T_TARGET)
+	mov rt_direct(%rip), %rax
+	shr $3, %rax
+	mov %cx, %ax
+	xchg %rdx, (,%rax,8)
+	cmp %rcx, (%rbx)
+	jne 1f
+	mov T(T_FLAGS_SPILL), %rax
+	add $0x7f, %al
+	sahf
+	mov SPILL(3), %rbx
+	mov SPILL(2), %rdx
+	jmp *T(T_TARGET)
+1:	lea rt_direct_none(%rip), %rdx
+	mov %rdx, (,%rax,8)
+	jmp unknown
+
 /* The same without looking: for code that changes all the time, whose every instruction comes back. */
 FUNC(rt_once_ret)
 	lea 8(%rsp), %rsp

@@ -141,7 +141,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	b.code = b.once ? blk->code : publish_next(b.changes);
 	b.e = (struct emit){ (uint8_t *)b.code, b.code };
 	b.id = nids;
-	b.site = !b.once && is_indirect(b.in[b.n - 1].kind)
+	b.site = counting() && !b.once && is_indirect(b.in[b.n - 1].kind)
 			 ? edges_site(b.id, b.in[b.n - 1].kind == RET)
 			 : 0;
 	b.number = (uint32_t)(blk - blocks);
