@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A full cache, or one whose code is to be made in another way. All threads leave it, all blocks are forgotten, the program goes on where it is; for the recorder
- * it is a process that has ended and another one that takes its place, with counters of its own: so nothing that
- * was counted is lost, and numbers of blocks begin again.
+ * A full cache, or one whose code is to be made in another way. All threads leave it, all blocks are forgotten, the
+ * program goes on where it is; for the recorder it is a process that has ended and another one that takes its place,
+ * with counters of its own: so nothing that was counted is lost, and numbers of blocks begin again.
  *
  * A thread is inside from when it has found a block, under the cache's lock, to when it has done with what it left
  * the block by; system calls, which may take forever, are outside. Who is inside gets a signal that brings it out.
