@@ -29,9 +29,10 @@ struct balance {
 
 static struct balance *balance_of(struct profile *p)
 {
-	if (!p->balance)
-		p->balance = calloc(1, sizeof(*p->balance));
-	if (p->balance && !p->balance->solve_at)
+	if (p->balance)
+		return p->balance;
+	p->balance = calloc(1, sizeof(*p->balance));
+	if (p->balance)
 		p->balance->solve_at = BALANCE_FIRST;
 	return p->balance;
 }

@@ -21,7 +21,7 @@ static const uint8_t odd[] = { 0x48, 0x8b, 0x07, 0x48, 0x8d, 0x0d, 8, 0,    0,	 
 			       0xf3, 0xa4, 0xe8, 4,    0,    0,	   0, 0xf0, 0x48, 0xff,
 			       0x07, 0x48, 0x87, 0x05, 0,    0,	   0, 0,    0xc3 };
 
-/* push rbx; push rbp; push r12; push 1; pop rax; pop rcx; pop rdx; pop r13; ret: 4.3 cycles without the ret on Zen 3 */
+/* push rbx; push rbp; push r12; push 1; pop rax; pop rcx; pop rdx; pop r13; ret: no pop waits for another */
 static const uint8_t saves[] = { 0x53, 0x55, 0x41, 0x54, 0x6a, 0x01,
 				 0x58, 0x59, 0x5a, 0x41, 0x5d, 0xc3 };
 /* push fs; pop [rax]; push [rax]; pop rsp: as they are */

@@ -630,13 +630,14 @@ static uint64_t slack(unsigned weight)
 
 void lines_interval(struct thread *t, unsigned weight, unsigned part)
 {
+	uint64_t end;
+
 	lock(&lines_lock);
 	settle(t);
-	if (timed() ? clock_now() >= now.next : now.next < now.total + slack(weight)) {
-		uint64_t at = timed() ? clock_now() + 1 : now.total + slack(weight);
-
+	end = timed() ? clock_now() + 1 : now.total + slack(weight);
+	if (now.next < end) {
 		snapshot(t, false);
-		while (now.next < at)
+		while (now.next < end)
 			now.next += now.interval;
 	}
 	grant(t, weight, part);
