@@ -203,12 +203,8 @@ static void put_cut(struct out *o, const struct line *whole)
 	struct line l = *whole;
 
 	while (l.start < whole->end) {
-		bool watched = regions_watched(l.start);
-
-		l.end = l.start + PAGE;
-		while (l.end < whole->end && regions_watched(l.end) == watched)
-			l.end += PAGE;
-		l.prot[1] = watched ? 'w' : whole->prot[1];
+		l.prot[1] = regions_watched(l.start) ? 'w' : whole->prot[1];
+		l.end = regions_watched_alike(l.start, whole->end);
 		put_line(o, &l);
 		if (!starts_with(l.rest, " 00:00 0 ")) /* a file's */
 			l.offset += l.end - l.start;

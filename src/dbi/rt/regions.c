@@ -16,6 +16,7 @@
 #define PAGE 4096ul
 #define REGIONS_MAX 2048
 #define WATCHED_MAX 65536 /* a power of two */
+#define PAGES_NEAR 1024	  /* are looked up one by one */
 #define WRITES_MAX 32	  /* to a page, until no translation of its code is kept */
 
 static struct region regions[REGIONS_MAX];
@@ -278,6 +279,25 @@ static void release(struct watched *w)
 	sys(__NR_mprotect, w->page, PAGE, w->prot);
 	w->on = false;
 	nwatched_on--;
+}
+
+uint64_t regions_watched_alike(uint64_t page, uint64_t end)
+{
+	bool on = regions_watched(page);
+	uint64_t near = end - page > PAGES_NEAR * PAGE ? page + PAGES_NEAR * PAGE : end;
+
+	if (!nwatched_on)
+		return end;
+	do
+		page += PAGE;
+	while ((on ? page < end : page < near) && regions_watched(page) == on);
+	if (on || page < near)
+		return page;
+	/* mappings may have terabytes */
+	for (unsigned i = 0; i < WATCHED_MAX; i++)
+		if (watched[i].on && watched[i].page >= page && watched[i].page < end)
+			end = watched[i].page;
+	return end;
 }
 
 void regions_release(uint64_t start, uint64_t n)

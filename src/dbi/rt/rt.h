@@ -247,6 +247,8 @@ bool regions_unwatch_all(void); /* true if there were any */
 /* decode.c */
 /* Finds the decoder's library. */
 void decode_init(void);
+/* How far, up to `end`, all pages from `page` on are that, or none of them is. */
+uint64_t regions_watched_alike(uint64_t page, uint64_t end);
 
 /* translate.c, publish.c, place.c */
 struct block {

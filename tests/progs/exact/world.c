@@ -258,6 +258,26 @@ CASE(big_heap)
 	printf("%#llx\n", (unsigned long long)sum);
 }
 
+/* Sanitizers reserve that much; what is to be read is a few lines all the same. */
+CASE(maps_of_terabytes)
+{
+	size_t size = 32ul << 40;
+	char *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned found = 0;
+
+	CHECK(p != MAP_FAILED);
+	for (int i = 0; i < 1000; i++) {
+		FILE *f = fopen("/proc/self/maps", "r");
+		char line[512];
+
+		while (f && fgets(line, sizeof line, f))
+			found += strtoul(line, NULL, 16) <= (uintptr_t)p &&
+				 strtoul(strchr(line, '-') + 1, NULL, 16) >= (uintptr_t)p + size;
+		CHECK(f && !fclose(f));
+	}
+	EQ(found, 1000);
+}
+
 CASE(heap_and_maps)
 {
 	void *v[3000];
