@@ -146,6 +146,15 @@ static enum kind control(const ZydisDecodedInstruction *d)
 	case ZYDIS_MNEMONIC_IRETQ:
 	case ZYDIS_MNEMONIC_SYSENTER:
 		return ODD;
+	case ZYDIS_MNEMONIC_MOV: /* to gs, which is the engine's */
+		return d->opcode == 0x8e && d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+				       d->raw.modrm.reg == 5
+			       ? ODD
+			       : PLAIN;
+	case ZYDIS_MNEMONIC_POP:
+		return d->opcode_map == ZYDIS_OPCODE_MAP_0F && d->opcode == 0xa9 ? ODD : PLAIN;
+	case ZYDIS_MNEMONIC_LGS:
+		return ODD;
 	case ZYDIS_MNEMONIC_INT:
 		return d->raw.imm[0].value.u == 0x80 ? ODD : PLAIN;
 	default:

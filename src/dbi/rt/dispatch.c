@@ -64,7 +64,40 @@ struct thread *thread_new(void)
 	return t;
 }
 
-/* Far transfers, 32-bit system calls, gs in string instructions: nothing that compilers make. */
+#define CODE_64 0x33 /* the segments that the kernel gives to 64-bit programs */
+#define STACK_64 0x2b
+#define FLAGS_IRET \
+	0x240dd5ul /* what iret changes of flags: ID AC OF DF SF ZF AF PF CF, and of TF nothing */
+
+/* A far return, or iret, within 64-bit code: the words that it pops tell where it goes. */
+static bool far_return(struct thread *t, const uint8_t *op)
+{
+	uint64_t w[5], sp = t->regs[RSP];
+	bool iret = *op == 0xcf;
+
+	if (!rt_copy(w, (const void *)sp, iret ? sizeof(w) : 16)) {
+		signals_raise(t, SIGSEGV, SEGV_MAPERR, sp);
+		return true;
+	}
+	if ((uint16_t)w[1] != CODE_64 || (iret && (uint16_t)w[4] != STACK_64))
+		return false;
+	t->pc = w[0];
+	if (iret)
+		t->flags = (t->flags & ~FLAGS_IRET) | (w[2] & FLAGS_IRET);
+	t->regs[RSP] = iret ? w[3] : sp + 16 + (*op == 0xca ? op[1] | (unsigned)op[2] << 8 : 0);
+	return true;
+}
+
+/* No segment in gs: its base is 0 then. The engine's gs stays. */
+static bool set_gs_selector(struct thread *t, uint64_t selector)
+{
+	if ((uint16_t)selector > 3)
+		return false;
+	t->gs_base = 0;
+	return true;
+}
+
+/* Far transfers, 32-bit system calls, what changes gs, gs in string instructions: nothing that compilers make. */
 static void odd(struct thread *t)
 {
 	uint8_t c[16];
@@ -97,13 +130,33 @@ static void odd(struct thread *t)
 		t->pc += i + 3;
 		return;
 	}
+	if (wide && (c[i] == 0xca || c[i] == 0xcb || c[i] == 0xcf) && far_return(t, c + i))
+		return;
+	if (c[i] == 0x8e && c[i + 1] >= 0xc0 && /* mov gs, register */
+	    set_gs_selector(t, t->regs[reg | (c[i + 1] & 7)])) {
+		t->pc += i + 2;
+		return;
+	}
+	if (c[i] == 0x0f && c[i + 1] == 0xa9) { /* pop gs */
+		uint64_t v;
+
+		if (!rt_copy(&v, (const void *)t->regs[RSP], sizeof(v))) {
+			signals_raise(t, SIGSEGV, SEGV_MAPERR, t->regs[RSP]);
+			return;
+		}
+		if (set_gs_selector(t, v)) {
+			t->regs[RSP] += c[0] == 0x66 ? 2 : 8;
+			t->pc += i + 2;
+			return;
+		}
+	}
 	if (c[i] == 0xc7 && c[i + 1] == 0xf8) { /* xbegin: always aborts */
 		t->regs[RAX] = 0;
 		t->pc += i + 6 + (uint64_t)(int64_t) * (int32_t *)(c + i + 2);
 		return;
 	}
-	die("not supported under exact recording: instruction %lx %lx %lx at %lx (a far transfer "
-	    "or a 32-bit system call)",
+	die("not supported under exact recording: instruction %lx %lx %lx at %lx (a far transfer, "
+	    "a 32-bit system call, or another segment in gs)",
 	    (uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], t->pc);
 }
 
@@ -303,6 +356,19 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 	return NULL;
 }
 
+static bool vsyscall(struct thread *t)
+{
+	bool there;
+
+	lock(&cache_lock);
+	there = region_of(t->pc);
+	unlock(&cache_lock);
+	if (!there || !do_vsyscall(t))
+		return false;
+	edges_note(EXACT_WENT, 0, 0, t->pc);
+	return true;
+}
+
 void dispatch(void *thread)
 {
 	struct thread *t = thread;
@@ -320,6 +386,8 @@ void dispatch(void *thread)
 			from = NULL;
 			site = 0;
 		}
+		if (t->pc >= VSYSCALL && vsyscall(t))
+			continue;
 		flush_wait();
 		b = next_block(t, from, before, site);
 		from = NULL;

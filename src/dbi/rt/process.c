@@ -16,6 +16,8 @@
 #define ARGS_MAX (1 << 20)
 #define AT_EMPTY_PATH_FLAG 0x1000
 #define ACCESS_X 1
+#define CLONE_ARGS_MAX 4096
+#define CLEAR_SIGHAND 0x100000000ul /* CLONE_CLEAR_SIGHAND; not in older headers */
 
 /* What a clone asks for, of whichever call. */
 struct request {
@@ -33,6 +35,8 @@ static void child_main(void *arg)
 	set_self(t);
 	t->tid = (int)sys(__NR_gettid);
 	signals_thread(t);
+	if (t->reset)
+		signals_reset(t);
 	log_thread(t);
 	if (lines_on())
 		lines_thread(t);
@@ -53,9 +57,12 @@ static long fork_child(struct thread *t, const struct request *q)
 		t->next = NULL;
 		threads = t;
 		t->held = 0;
+		t->user_calls.on = false;
 		flush_after_fork();
 		t->tid = (int)sys(__NR_gettid);
 		signals_thread(t);
+		if (q->flags & CLEAR_SIGHAND)
+			signals_reset(t);
 	}
 	log_after_fork(t, r);
 	if (!r && lines_on())
@@ -83,6 +90,9 @@ static long share_memory(struct thread *t, struct request *q, sig_set mask)
 	c->signal.mask = mask;
 	c->blocked = t->blocked;
 	c->tid = -1;
+	if (q->flags & CLONE_CHILD_CLEARTID)
+		c->clear_tid = q->nr == __NR_clone3 ? q->args.child_tid : q->arg[3];
+	c->reset = q->flags & CLEAR_SIGHAND;
 	if (q->flags & CLONE_SIGHAND) {
 		c->handlers = t->handlers;
 	} else {
@@ -154,8 +164,16 @@ static long do_clone3(struct thread *t)
 	const uint64_t *r = t->regs;
 	struct request q = { .nr = __NR_clone3, .size = r[RSI] };
 
-	if (q.size < CLONE_ARGS_SIZE_VER0 || q.size > sizeof(q.args))
+	if (q.size < CLONE_ARGS_SIZE_VER0 || q.size > CLONE_ARGS_MAX)
 		return q.size < CLONE_ARGS_SIZE_VER0 ? -EINVAL : -E2BIG;
+	for (; q.size > sizeof(q.args); q.size--) { /* what is not known has to be zero */
+		uint8_t more;
+
+		if (!rt_copy(&more, (const void *)(r[RDI] + q.size - 1), 1))
+			return -EFAULT;
+		if (more)
+			return -E2BIG;
+	}
 	if (!rt_copy(&q.args, (const void *)r[RDI], q.size))
 		return -EFAULT;
 	q.flags = q.args.flags;
@@ -329,6 +347,16 @@ static long run_native(struct thread *t, const char *path, bool runs)
 	return r;
 }
 
+/* A path to a program by a descriptor, which the next image may not have. */
+static bool names_descriptor(const char *path, long fd)
+{
+	char head[2];
+
+	return (starts_with(path, "/proc/") || starts_with(path, "/dev/fd/")) &&
+	       sys(__NR_pread64, fd, head, sizeof(head), 0) == sizeof(head) &&
+	       memcmp(head, "#!", 2);
+}
+
 static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv, uint64_t envp,
 		 int flags)
 {
@@ -358,7 +386,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	r = sys(__NR_faccessat2, fd, "", ACCESS_X, AT_EMPTY_PATH_FLAG | AT_EACCESS);
 	if (!r)
 		r = judge((int)fd, 0);
-	if (!r && (!path[0] || (dirfd != AT_FDCWD && path[0] != '/')))
+	if (!r && (!path[0] || (dirfd != AT_FDCWD && path[0] != '/') || names_descriptor(path, fd)))
 		keep = sys(__NR_fcntl, fd, F_DUPFD, 100);
 	sys(__NR_close, fd);
 	if (r)
@@ -410,12 +438,47 @@ static long do_seccomp(struct thread *t, long nr)
 	signals_leave(t, mask);
 }
 
+static long set_user_calls(struct thread *t)
+{
+	const uint64_t *r = t->regs;
+
+	if (r[RSI] == PR_SYS_DISPATCH_OFF && !r[RDX] && !r[R10] && !r[R8]) {
+		t->user_calls.on = false;
+		return 0;
+	}
+	if (r[RSI] != PR_SYS_DISPATCH_ON || (r[RDX] && r[RDX] + r[R10] <= r[RDX]))
+		return -EINVAL;
+	if (r[R8] >= 1ul << ADDRESS_BITS)
+		return -EFAULT;
+	t->user_calls.start = r[RDX];
+	t->user_calls.size = r[R10];
+	t->user_calls.selector = r[R8];
+	t->user_calls.on = true;
+	return 0;
+}
+
+bool process_refuses_call(const struct thread *t)
+{
+	uint8_t selector = 1;
+
+	if (!t->user_calls.on || t->pc - t->user_calls.start < t->user_calls.size)
+		return false;
+	return !t->user_calls.selector ||
+	       !rt_copy(&selector, (const void *)t->user_calls.selector, 1) || selector;
+}
+
 bool process_syscall(struct thread *t, long nr, long *ret)
 {
 	const uint64_t *r = t->regs;
 
 	switch (nr) {
 	case __NR_prctl:
+		if (r[RDI] == PR_SET_SYSCALL_USER_DISPATCH) {
+			*ret = set_user_calls(t);
+			return true;
+		}
+		*ret = do_seccomp(t, nr);
+		return true;
 	case __NR_seccomp:
 		*ret = do_seccomp(t, nr);
 		return true;
@@ -440,6 +503,9 @@ bool process_syscall(struct thread *t, long nr, long *ret)
 	case __NR_execveat:
 		*ret = exec(t, (int)r[RDI], r[RSI], r[RDX], r[R10], (int)r[R8]);
 		return true;
+	case __NR_set_tid_address:
+		t->clear_tid = r[RDI];
+		return false;
 	default:
 		return false;
 	}

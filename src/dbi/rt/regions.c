@@ -142,6 +142,14 @@ struct region *region_of(uint64_t pc)
 	return r->prot & PROT_EXEC ? r : NULL;
 }
 
+void regions_detached(uint64_t addr)
+{
+	const struct region *r = find(addr);
+
+	if (r)
+		regions_forget(r->start, r->end - r->start);
+}
+
 int regions_fault(uint64_t pc)
 {
 	struct region r;
@@ -273,14 +281,6 @@ bool regions_watched(uint64_t page)
 	return w && w->on;
 }
 
-static void release(struct watched *w)
-{
-	cache_invalidate(w->page, PAGE); /* others may write there at once */
-	sys(__NR_mprotect, w->page, PAGE, w->prot);
-	w->on = false;
-	nwatched_on--;
-}
-
 uint64_t regions_watched_alike(uint64_t page, uint64_t end)
 {
 	bool on = regions_watched(page);
@@ -300,10 +300,34 @@ uint64_t regions_watched_alike(uint64_t page, uint64_t end)
 	return end;
 }
 
+static void release(struct watched *w)
+{
+	cache_invalidate(w->page, PAGE); /* others may write there at once */
+	sys(__NR_mprotect, w->page, PAGE, w->prot);
+	w->on = false;
+	nwatched_on--;
+}
+
 void regions_release(uint64_t start, uint64_t n)
 {
+	uint64_t first = start & ~(PAGE - 1), pages = 0;
+
+	if (n && start < 1ul << ADDRESS_BITS)
+		pages = (start - first + (n < 1ul << ADDRESS_BITS ? n : 1ul << ADDRESS_BITS) +
+			 PAGE - 1) /
+			PAGE;
+	if (pages <= PAGES_NEAR) {
+		for (uint64_t i = 0; nwatched_on && i < pages; i++) {
+			struct watched *w = watch_entry(first + i * PAGE, false);
+
+			if (w && w->on)
+				release(w);
+		}
+		return;
+	}
 	for (unsigned i = 0; nwatched_on && i < WATCHED_MAX; i++)
-		if (watched[i].on && watched[i].page >= start && watched[i].page - start < n)
+		if (watched[i].on && watched[i].page >= first &&
+		    watched[i].page - first < pages * PAGE)
 			release(&watched[i]);
 }
 
@@ -318,6 +342,11 @@ bool regions_write_fault(uint64_t addr)
 	w->writes++;
 	release(w);
 	return true;
+}
+
+bool regions_any_watched(void)
+{
+	return __atomic_load_n(&nwatched_on, __ATOMIC_RELAXED);
 }
 
 bool regions_unwatch_all(void)

@@ -96,9 +96,14 @@ struct thread {
 	int called;  /* out of the cache, by a signal that has not come yet */
 	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
 	bool uncount; /* the instruction at pc, counted in a cache that is no more, is still to come */
-	bool in_library;		/* of the decoder: */
-	uint64_t fs_base;		/* the program's, while it runs */
-	uint64_t fork_flags;		/* of the clone that made it */
+	bool in_library;  /* of the decoder: */
+	uint64_t fs_base; /* the program's, while it runs */
+	struct {
+		uint64_t start, size, selector;
+		bool on;
+	} user_calls; /* PR_SET_SYSCALL_USER_DISPATCH: calls from elsewhere are signals, where the byte says so */
+	bool reset;			/* its clone reset the handlers */
+	uint64_t clear_tid;		/* where the kernel writes when it ends; 0: nowhere */
 	int64_t granted[LEFT_PARTS];	/* what `left` began with */
 	int64_t taken[LEFT_PARTS];	/* … of the one before */
 	struct counted *counted_before; /* of lines.c */
@@ -236,19 +241,22 @@ bool regions_write_fault(uint64_t addr);
 /* Before code of the page is translated: watches it if it can be written. Returns false if its code
  * changes so often that no translation may be kept. */
 bool regions_watch(const struct region *r, uint64_t pc, unsigned n);
-/* Gives pages their own protection again: before they are moved. */
+/* … the mapping there, if code of it was translated. */
+void regions_detached(uint64_t addr);
+/* Gives pages their own protection again: before they are moved, or the kernel writes there. */
 void regions_release(uint64_t start, uint64_t n);
 /* The page can be written, and is protected by us. */
 bool regions_watched(uint64_t page);
+/* How far, up to `end`, all pages from `page` on are that, or none of them is. */
+uint64_t regions_watched_alike(uint64_t page, uint64_t end);
 /* Images are numbered anew. */
 void regions_renumber(void);
+bool regions_any_watched(void);
 bool regions_unwatch_all(void); /* true if there were any */
 
 /* decode.c */
 /* Finds the decoder's library. */
 void decode_init(void);
-/* How far, up to `end`, all pages from `page` on are that, or none of them is. */
-uint64_t regions_watched_alike(uint64_t page, uint64_t end);
 
 /* translate.c, publish.c, place.c */
 struct block {
@@ -396,15 +404,16 @@ extern struct config {
 	bool verbose;
 	char self[256];	    /* the engine's file */
 	char program[4096]; /* absolute */
-	uint64_t page;
 } config;
 
 /* signals.c */
 void signals_init(void);
 void signals_thread(struct thread *t); /* its alternate stack */
 void signals_deliver(struct thread *t);
-/* A fault of the program at t->pc, found by the engine. */
-void signals_raise(struct thread *t, int sig, int code, uint64_t addr);
+/* A fault of the program at t->pc, found by the engine. False: another signal goes first. */
+bool signals_raise(struct thread *t, int sig, int code, uint64_t addr);
+/* SIGSYS for the system call before t->pc, which is not made. */
+bool signals_raise_call(struct thread *t, long nr);
 long signals_action(struct thread *t);
 long signals_altstack(struct thread *t);
 void signals_return(struct thread *t);
@@ -413,6 +422,8 @@ long signals_pending(struct thread *t);
 void signals_before_exec(struct thread *t);
 void signals_leave(struct thread *t, sig_set mask) __attribute__((noreturn));
 void signals_after_exec(void); /* it failed */
+/* In a thread with handlers of its own, whose clone reset them (CLONE_CLEAR_SIGHAND). */
+void signals_reset(struct thread *t);
 /* The kernel's mask, for the engine's own sake. */
 void signals_block_all(sig_set *old);
 void signals_restore(sig_set old);
@@ -520,11 +531,16 @@ uint64_t shadow_skip(uint64_t at, bool unaligned);
 /* syscalls.c */
 /* The one in t->regs; t->pc is behind it. False: it is still to be done, and t->pc is at it. */
 bool do_syscall(struct thread *t);
+/* The one at t->pc, in a page of the kernel's that cannot be read. False: there is none, or it faults. */
+#define VSYSCALL 0xffffffffff600000
+bool do_vsyscall(struct thread *t);
 
 /* process.c */
 /* A path for the next image: "N/NAME" behind this is descriptor N, to be closed, and what it was called. */
 #define OPEN_FILE "//assay/fd/"
 bool process_syscall(struct thread *t, long nr, long *ret);
+/* Whether the program wants a signal in place of the call before t->pc. */
+bool process_refuses_call(const struct thread *t);
 
 #pragma GCC visibility pop
 

@@ -10,6 +10,7 @@
 #include <asm/sigcontext.h>
 #include <asm/signal.h>
 #include <asm/siginfo.h>
+#include <linux/audit.h>
 
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
@@ -258,8 +259,11 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 		    at, info->addr, t->pc);
 	if (!t->pending) { /* else what is pending goes first, and the fault comes again */
 		note(t, info, uc, true);
-		if (sig == SIGTRAP)
+		if (sig == SIGTRAP) {
 			place.pc = place.next;
+			if (t->signal.info.addr == at) /* of int1 */
+				t->signal.info.addr = place.pc;
+		}
 		if (sig == SIGILL || sig == SIGFPE)
 			t->signal.info.addr = place.pc;
 	}
@@ -551,20 +555,25 @@ static bool push_frame(struct thread *t, const struct action *a)
 {
 	struct frame f = { .restorer = a->restorer, .info = t->signal.info };
 	uint64_t sp = t->regs[RSP], fp;
+	struct sig_stack alt = t->altstack;
+	bool on_alt = on_altstack(t);
 
 	f.uc.flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
 	f.uc.stack = t->altstack;
 	if (!t->altstack.size)
 		f.uc.stack.flags = ALTSTACK_OFF;
-	if (a->flags & SA_ONSTACK && t->altstack.size && !on_altstack(t)) {
-		sp = t->altstack.sp + t->altstack.size;
-		if ((unsigned)t->altstack.flags & ALTSTACK_AUTODISARM)
+	if (a->flags & SA_ONSTACK && alt.size && !on_alt) {
+		sp = alt.sp + alt.size;
+		on_alt = true;
+		if ((unsigned)alt.flags & ALTSTACK_AUTODISARM)
 			memset(&t->altstack, 0, sizeof(t->altstack));
 	} else {
 		sp -= 128;
 	}
 	fp = (sp - (xsave_size + 4)) & ~63ul;
 	sp = ((fp - sizeof(f)) & ~15ul) - 8;
+	if (on_alt && (sp <= alt.sp || sp - alt.sp > alt.size)) /* there is no room */
+		return false;
 	fill_context(t, &f.uc.c);
 	f.uc.c.fpstate = fp;
 	f.uc.mask = t->signal.mask;
@@ -614,13 +623,13 @@ void signals_deliver(struct thread *t)
 	set_mask(t, mask);
 }
 
-void signals_raise(struct thread *t, int sig, int code, uint64_t addr)
+bool signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 {
 	sig_set old = 0;
 
 	signals_block_all(&old);
 	if (t->pending)
-		return; /* it goes first: the fault comes again */
+		return false; /* it goes first: the fault comes again */
 	memset(&t->signal, 0, sizeof(t->signal));
 	t->signal.info = (struct sig_info){ .signo = sig, .code = code, .addr = addr };
 	t->signal.mask = old | t->blocked;
@@ -629,6 +638,21 @@ void signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 	t->signal.err = 0x14;
 	t->signal.cr2 = addr;
 	t->pending = 1;
+	return true;
+}
+
+bool signals_raise_call(struct thread *t, long nr)
+{
+	const struct {
+		int call;
+		unsigned arch;
+	} which = { (int)nr, AUDIT_ARCH_X86_64 };
+
+	if (!signals_raise(t, SIGSYS, SYS_USER_DISPATCH, t->pc))
+		return false;
+	memcpy(t->signal.info.rest, &which, sizeof(which));
+	t->signal.trapno = t->signal.err = t->signal.cr2 = 0;
+	return true;
 }
 
 void signals_return(struct thread *t)
@@ -666,6 +690,16 @@ void signals_after_exec(void)
 		if (sync_signals & sig_bit(sig))
 			install(sig, 0);
 	sys(__NR_rt_sigprocmask, SIG_UNBLOCK, &sync_signals, 0, 8);
+}
+
+void signals_reset(struct thread *t)
+{
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (t->handlers->a[sig].handler > 1)
+			t->handlers->a[sig] = (struct action){ 0 };
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (sync_signals & sig_bit(sig))
+			install(sig, 0);
 }
 
 /*

@@ -229,7 +229,14 @@ static int open_program(struct start *s)
 static const char *name_of_open(const char *path)
 {
 	static char name[PATH_MAX + 64];
-	size_t n = format(name, sizeof(name), "/dev/fd/%s", path + sizeof(OPEN_FILE) - 1);
+	size_t n;
+
+	path += sizeof(OPEN_FILE) - 1;
+	for (n = 0; path[n] >= '0' && path[n] <= '9';)
+		n++;
+	if (path[n] == '/' && path[n + 1] == '/') /* it was named by a path */
+		return path + n + 1;
+	n = format(name, sizeof(name), "/dev/fd/%s", path);
 
 	if (name[n - 1] == '/')
 		name[n - 1] = 0;

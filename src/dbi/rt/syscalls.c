@@ -4,6 +4,7 @@
 #include <asm/prctl.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/sched.h>
 
 #include "dbi/rt/procfs.h"
 #include "dbi/rt/rt.h"
@@ -11,6 +12,7 @@
 
 #define RLIMIT_DATA_NUMBER 2
 #define RLIMIT_AS_NUMBER 9
+#define PAGE 4096ul
 
 /* A mapping that would be where lines are marked. */
 static long keep_away(uint64_t addr, long flags)
@@ -68,18 +70,51 @@ static void lines_changed(const struct thread *t, long nr, uint64_t ret)
 
 static long do_brk(struct thread *t)
 {
-	uint64_t old, new;
+	uint64_t old, new, from;
 
 	lines_mapping_begin();
+	lock(&cache_lock);
 	old = (uint64_t)sys(__NR_brk, 0);
-	new = (uint64_t)rt_syscall(t);
-	if (!sys_failed((long)new) && new < old) {
-		uint64_t from = (new + 4095) & ~4095ull;
-
-		lines_unmapped(from, old > from ? old - from : 0);
-	}
+	new = (uint64_t)sys(__NR_brk, t->regs[RDI]);
+	from = (new + 4095) & ~4095ull;
+	if (from < old)
+		regions_forget(from, old - from);
+	unlock(&cache_lock);
+	if (lines_on() && from < old)
+		lines_unmapped(from, old - from);
 	lines_mapping_end();
 	return (long)new;
+}
+
+/* What is behind the addresses is another memory's, or nobody's. */
+static long do_shm(struct thread *t, long nr)
+{
+	long ret;
+
+	lock(&cache_lock);
+	ret = sys(nr, t->regs[RDI], t->regs[RSI], t->regs[RDX]);
+	if (!sys_failed(ret))
+		regions_detached(nr == __NR_shmdt ? t->regs[RDI] : (uint64_t)ret);
+	unlock(&cache_lock);
+	return ret;
+}
+
+#define DROPS /* advice by which memory loses what it holds */ \
+	(1ull << MADV_DONTNEED | 1ull << MADV_FREE | 1ull << MADV_REMOVE)
+
+static long do_madvise(struct thread *t)
+{
+	const uint64_t *r = t->regs;
+	long ret;
+
+	if (r[RDX] >= 64 || !(DROPS >> r[RDX] & 1))
+		return rt_syscall(t);
+	lock(&cache_lock);
+	ret = sys(__NR_madvise, r[RDI], r[RSI], r[RDX]);
+	if (!sys_failed(ret))
+		cache_invalidate(r[RDI], r[RSI]);
+	unlock(&cache_lock);
+	return ret;
 }
 
 /* Code that is gone, or can be written now, is forgotten. */
@@ -201,7 +236,12 @@ static long intercepted(struct thread *t, long nr)
 	case __NR_mremap:
 		return do_mapping(t, nr);
 	case __NR_brk:
-		return lines_on() ? do_brk(t) : rt_syscall(t);
+		return do_brk(t);
+	case __NR_shmat:
+	case __NR_shmdt:
+		return do_shm(t, nr);
+	case __NR_madvise:
+		return do_madvise(t);
 	case __NR_rt_sigaction:
 		return signals_action(t);
 	case __NR_rt_sigprocmask:
@@ -245,14 +285,143 @@ static long intercepted(struct thread *t, long nr)
 	}
 }
 
+#define VECTOR_MAX 1024
+
+static void release_vector(uint64_t vector, uint64_t n)
+{
+	struct {
+		uint64_t base, size;
+	} v;
+
+	for (uint64_t i = 0; i < n && i < VECTOR_MAX; i++)
+		if (rt_copy(&v, (const void *)(vector + i * sizeof(v)), sizeof(v)))
+			regions_release(v.base, v.size);
+}
+
+static void release_message(uint64_t at)
+{
+	struct {
+		uint64_t name, name_size, vector, n, control, control_size, flags;
+	} m;
+
+	if (!rt_copy(&m, (const void *)at, sizeof(m)))
+		return;
+	regions_release(m.name, m.name_size);
+	regions_release(m.control, m.control_size);
+	release_vector(m.vector, m.n);
+}
+
+static void release_clone(uint64_t at, uint64_t size)
+{
+	struct clone_args a = { 0 };
+
+	if (!rt_copy(&a, (const void *)at, size < sizeof(a) ? size : sizeof(a)))
+		return;
+	regions_release(a.pidfd, 4);
+	regions_release(a.parent_tid, 4);
+	regions_release(a.child_tid, 4);
+}
+
+/* A word that an argument may point to, and as much as the argument after it says. */
+static void release_arguments(const uint64_t *r)
+{
+	const uint64_t a[] = { r[RDI], r[RSI], r[RDX], r[R10], r[R8], r[R9], 0 };
+
+	for (unsigned i = 0; i < 6; i++)
+		if (a[i] >= PAGE)
+			regions_release(a[i],
+					a[i + 1] > 256 && a[i + 1] < 1ul << 40 ? a[i + 1] : 256);
+}
+
+/*
+ * Pages that are watched and that the kernel is to write are given back first. A call that fails there need not be one
+ * that can be made again: it may have taken a child's end, a message or a signal with it, returns with less than was
+ * asked for, or does not fail at all.
+ */
+static void release_written(const struct thread *t, long nr)
+{
+	const uint64_t *r = t->regs;
+
+	lock(&cache_lock);
+	switch (nr) {
+	case __NR_mmap:
+	case __NR_munmap:
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+	case __NR_mremap:
+	case __NR_madvise:
+	case __NR_write:
+	case __NR_pwrite64:
+	case __NR_writev:
+	case __NR_pwritev:
+	case __NR_sendto:
+	case __NR_sendmsg:
+	case __NR_exit_group:
+		break;
+	case __NR_readv:
+	case __NR_preadv:
+	case __NR_preadv2:
+	case __NR_process_vm_readv:
+		release_vector(r[RSI], r[RDX]);
+		break;
+	case __NR_recvmsg:
+		release_message(r[RSI]);
+		break;
+	case __NR_clone3:
+		release_clone(r[RDI], r[RSI]);
+		break;
+	case __NR_recvmmsg:
+	case __NR_process_vm_writev:
+		regions_unwatch_all();
+		break;
+	case __NR_exit:
+		regions_release(t->clear_tid, 4);
+		break;
+	default:
+		release_arguments(r);
+		break;
+	}
+	unlock(&cache_lock);
+}
+
+/* Calls that old programs make by calling a page of the kernel's. */
+bool do_vsyscall(struct thread *t)
+{
+	static const int calls[] = { __NR_gettimeofday, __NR_time, __NR_getcpu };
+	uint64_t at = t->pc - VSYSCALL, back;
+	long ret;
+
+	if (at & 1023 || at >= 1024 * 3 ||
+	    !rt_copy(&back, (const void *)t->regs[RSP], sizeof(back)))
+		return false;
+	ret = sys(calls[at / 1024], t->regs[RDI], t->regs[RSI], 0);
+	if (ret == -EFAULT)
+		return false;
+	t->regs[RAX] = (uint64_t)ret;
+	t->regs[RSP] += sizeof(back);
+	t->pc = back;
+	return true;
+}
+
 bool do_syscall(struct thread *t)
 {
-	long nr = (long)t->regs[RAX], ret;
+	long nr = (int)t->regs[RAX], ret;
 
+	if (process_refuses_call(t)) {
+		if (!signals_raise_call(t, nr)) {
+			t->pc -= 2;
+			return false;
+		}
+		t->regs[RCX] = t->pc;
+		t->regs[R11] = t->flags;
+		return true;
+	}
 	if (nr == __NR_rt_sigreturn) {
 		signals_return(t);
 		return true;
 	}
+	if (regions_any_watched())
+		release_written(t, nr);
 	ret = intercepted(t, nr);
 	if (ret == -EFAULT) { /* the kernel met a page that we protect */
 		bool again;

@@ -116,6 +116,40 @@ static int compare_ints(const void *a, const void *b)
 }
 
 /* Calls from the library back into the program, and varargs (al counts vector registers). */
+/* Far transfers that stay in 64-bit code, as runtimes use them to restore all registers. */
+CASE(far_returns)
+{
+	uint64_t to, flags, stack, before;
+
+	for (int i = 0; i < 100; i++) {
+		__asm__ volatile(
+			"mov %%rsp, %[before]\n\tmov %%ss, %%eax\n\tpush %%rax\n\t"
+			"push %[before]\n\t"
+			"push $0xed5\n\tmov %%cs, %%eax\n\tpush %%rax\n\t"
+			"lea 1f(%%rip), %%rax\n\tpush %%rax\n\txor %[to], %[to]\n\tiretq\n\t"
+			"inc %[to]\n1:\tpushf\n\tcld\n\tpop %[flags]\n\tmov %%rsp, %[stack]"
+			: [to] "=&r"(to), [flags] "=&r"(flags), [stack] "=&r"(stack),
+			  [before] "=&r"(before)
+			:
+			: "rax", "cc", "memory");
+		EQ(to, 0);
+		EQ(flags & 0xcd5, 0xcd5);
+		EQ(stack, before);
+		__asm__ volatile(
+			"mov %%rsp, %[before]\n\tsub $24, %%rsp\n\t"
+			"mov %%cs, %%eax\n\tpush %%rax\n\t"
+			"lea 1f(%%rip), %%rax\n\tpush %%rax\n\txor %[to], %[to]\n\t"
+			".byte 0x48, 0xca, 24, 0\n\tinc %[to]\n1:\tmov %%rsp, %[stack]\n\t"
+			"mov %%cs, %%eax\n\tpush %%rax\n\tlea 2f(%%rip), %%rax\n\tpush %%rax\n\t"
+			".byte 0x48, 0xcb\n\tinc %[to]\n2:"
+			: [to] "=&r"(to), [stack] "=&r"(stack), [before] "=&r"(before)
+			:
+			: "rax", "cc", "memory");
+		EQ(to, 0);
+		EQ(stack, before);
+	}
+}
+
 CASE(callbacks)
 {
 	static int v[20000];

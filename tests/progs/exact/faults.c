@@ -448,7 +448,7 @@ CASE(int_3)
 	fault(fault_int_3, SIGTRAP, SI_KERNEL, 0);
 }
 
-CASE(may_icebp)
+CASE(icebp)
 {
 	SITE(icebp);
 	fault(fault_icebp, SIGTRAP, TRAP_BRKPT, now.at);

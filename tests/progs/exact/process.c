@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -276,6 +277,23 @@ static void exec_memory(void)
 		CHECK(write(to, buffer, (size_t)n) == n);
 	close(from);
 	fexecve(to, args, plain_env);
+}
+
+static void exec_proc_fd(void)
+{
+	char *const args[] = { "by-fd", "child_look", "descriptor", NULL };
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", open(self, O_RDONLY | O_CLOEXEC));
+	execve(path, args, plain_env);
+}
+
+/* A path that names a descriptor which the new image does not have. */
+CASE(exec_proc_fd)
+{
+	enter_folder();
+	run_image(exec_proc_fd);
+	leave_folder();
 }
 
 CASE(exec_memfd)
@@ -658,6 +676,67 @@ CASE(clone_vm_concurrent)
 	EQ(waitpid(child, &status, 0), child);
 	EQ(WEXITSTATUS(status), 3);
 	EQ(word, 2000);
+}
+
+#define CLEAR_SIGHAND 0x100000000ull /* CLONE_CLEAR_SIGHAND; not in older headers */
+
+static void on_any(int number)
+{
+	(void)number;
+}
+
+static void look_at_handlers(void)
+{
+	static const int number[] = { SIGUSR1, SIGUSR2, SIGSEGV, SIGFPE };
+	struct sigaction a;
+
+	for (unsigned i = 0; i < 4; i++) {
+		EQ(sigaction(number[i], NULL, &a), 0);
+		printf("%d %s\n", number[i],
+		       a.sa_handler == SIG_DFL	 ? "default"
+		       : a.sa_handler == SIG_IGN ? "ignored"
+						 : "handled");
+	}
+}
+
+/* As the C library spawns since 2.38. */
+CASE(clone_clears_handlers)
+{
+	static char page[4096] __attribute__((aligned(4096)));
+	struct clone_args a = { .flags = CLEAR_SIGHAND, .exit_signal = SIGCHLD };
+
+	signal(SIGUSR1, on_any);
+	signal(SIGSEGV, on_any);
+	signal(SIGUSR2, SIG_IGN);
+	signal(SIGFPE, SIG_IGN);
+	for (int i = 0; i < 4; i++) {
+		int child;
+
+		a.flags = CLEAR_SIGHAND | (i & 1 ? CLONE_VM | CLONE_VFORK : 0);
+		child = (int)syscall(SYS_clone3, &a, sizeof a);
+		if (!child) {
+			look_at_handlers();
+			kill(getpid(), i & 2 ? SIGSEGV : SIGUSR1);
+			_exit(0);
+		}
+		reap(child);
+	}
+	look_at_handlers();
+	/* larger than is known here, with nothing in it, or something */
+	memcpy(page, &a, sizeof a);
+	for (int i = 0; i < 2; i++) {
+		int child = (int)syscall(SYS_clone3, page, 1024);
+
+		if (!child)
+			_exit(7);
+		if (child > 0)
+			reap(child);
+		else
+			printf("%d\n", errno);
+		page[1000] = 1;
+	}
+	EQ(syscall(SYS_clone3, page, 8192), -1);
+	EQ(errno, E2BIG);
 }
 
 CASE(clone_files)

@@ -3,11 +3,16 @@
 #include "cases.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 
@@ -162,6 +167,186 @@ CASE(read_into_code) /* a system call writes it */
 		EQ(read(ends[0], p, 6), 6);
 		EQ(call(p), i);
 	}
+}
+
+/* More than a page of which the last one has been run: all that was asked for comes. */
+CASE(read_behind_code)
+{
+	uint8_t *p = pages(8192, RWX), data[8192];
+	struct iovec v[2] = { { p, 100 }, { p + 4096, 100 } };
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
+	int ends[2], fd = memfd_create("data", 0);
+
+	memset(data, 0xc3, sizeof data);
+	EQ(write(fd, data, sizeof data), sizeof data);
+	for (int i = 0; i < 20; i++) {
+		write_constant(p + 4096, i);
+		EQ(call(p + 4096), i);
+		EQ(pread(fd, p, 8192, 0), 8192);
+		write_constant(p + 4096, i);
+		EQ(call(p + 4096), i);
+		EQ(preadv(fd, v, 2, 0), 200);
+		EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+		EQ(write(ends[0], data, 200), 200);
+		write_constant(p + 4096, i);
+		EQ(call(p + 4096), i);
+		EQ(recvmsg(ends[1], &m, MSG_DONTWAIT), 200);
+		EQ(write(ends[0], data, 50), 50);
+		write_constant(p, i);
+		EQ(call(p), i);
+		EQ(recv(ends[1], p, 50, MSG_DONTWAIT), 50);
+		EQ(p[0], 0xc3);
+		close(ends[0]);
+		close(ends[1]);
+	}
+}
+
+/* What the kernel tells once is not lost where code was run in the same page. */
+CASE(told_beside_code)
+{
+	uint8_t *p = pages(8192, RWX);
+	int *status = (int *)(p + 64), *tid = (int *)(p + 128), child;
+	siginfo_t *info = (siginfo_t *)(p + 256);
+	struct timespec second = { 1, 0 };
+	sigset_t set;
+
+	write_constant(p, 1);
+	EQ(call(p), 1);
+	child = fork();
+	if (!child)
+		_exit(4);
+	EQ(waitpid(child, status, 0), child);
+	EQ(*status, 4 << 8);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGUSR1);
+	EQ(call(p), 1);
+	EQ(sigtimedwait(&set, info, &second), SIGUSR1);
+	EQ(info->si_pid, getpid());
+	EQ(call(p), 1);
+	child = (int)syscall(SYS_clone, CLONE_CHILD_SETTID | CLONE_PARENT_SETTID | SIGCHLD, 0,
+			     status, tid, 0);
+	if (!child)
+		_exit(*tid == getpid() ? 0 : 1);
+	EQ(*status, child);
+	EQ(waitpid(child, status, 0), child);
+	EQ(*status, 0);
+}
+
+/* Arguments that are no addresses, at the ends of what there can be. */
+CASE(odd_arguments_beside_code)
+{
+	static const uint64_t odd[] = { 0, 1, 1ul << 47, ~0ul, ~0ul - 4095, 1ul << 63 };
+	uint8_t *p = pages(4096, RWX);
+
+	for (unsigned i = 0; i < 6; i++)
+		for (unsigned k = 0; k < 6; k++) {
+			write_constant(p, 1);
+			EQ(call(p), 1);
+			errno = 0;
+			EQ(syscall(SYS_read, -1, odd[i], odd[k], odd[i], odd[k], odd[i]), -1);
+			EQ(errno, EBADF);
+			EQ(syscall(SYS_getpid, odd[i], odd[k], odd[i], odd[k], odd[i], odd[k]),
+			   getpid());
+			EQ(syscall(SYS_recvmsg, -1, odd[i], odd[k]), -1);
+			EQ(syscall(SYS_preadv, -1, odd[i], odd[k]), -1);
+		}
+}
+
+static uint8_t *cleared;
+
+static int end_beside_code(void *unused)
+{
+	(void)unused;
+	EQ(call(cleared), 1);
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+/* … and where a thread ends. */
+CASE(cleared_beside_code)
+{
+	int *tid;
+
+	cleared = pages(4096, RWX);
+	tid = (int *)(cleared + 64);
+	write_constant(cleared, 1);
+	CHECK(clone(end_beside_code, pages(65536, RW) + 65536,
+		    CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			    CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
+		    NULL, tid, NULL, tid) > 0);
+	for (int i = 0; i < 1000 && *(volatile int *)tid; i++)
+		usleep(10000);
+	EQ(*(volatile int *)tid, 0);
+}
+
+static void died(int number)
+{
+	static const char text[] = "died\n";
+
+	(void)number;
+	_exit(write(1, text, sizeof text - 1) < 0);
+}
+
+/* The heap's end goes down and up again: what was code there is zeroes. */
+CASE(below_the_break)
+{
+	uint8_t *p = sbrk(0);
+
+	p += -(uintptr_t)p & 4095;
+	EQ(brk(p + 8192), 0);
+	EQ(mprotect(p, 8192, RWX), 0);
+	write_constant(p, 1);
+	EQ(call(p), 1);
+	EQ(mprotect(p, 8192, RX), 0);
+	EQ(call(p), 1);
+	EQ(brk(p), 0);
+	EQ(brk(p + 8192), 0);
+	EQ(p[0], 0);
+	signal(SIGSEGV, died);
+	call(p);
+	puts("came back");
+}
+
+/* Unlike `dropped`, nothing is read or written meanwhile. */
+CASE(dropped_unseen)
+{
+	uint8_t *p = pages(4096, RWX);
+
+	write_constant(p, 1);
+	EQ(mprotect(p, 4096, RX), 0);
+	EQ(call(p), 1);
+	EQ(madvise(p, 4096, MADV_DONTNEED), 0);
+	signal(SIGSEGV, died);
+	call(p);
+	puts("came back");
+}
+
+CASE(attached)
+{
+	int one = shmget(IPC_PRIVATE, 4096, 0700), other = shmget(IPC_PRIVATE, 4096, 0700);
+	uint8_t *p = pages(4096, RWX), *q = shmat(one, NULL, 0);
+
+	write_constant(q, 22);
+	shmdt(q);
+	q = shmat(other, NULL, 0);
+	write_constant(q, 33);
+	shmdt(q);
+	write_constant(p, 11);
+	EQ(mprotect(p, 4096, RX), 0);
+	EQ(call(p), 11);
+	CHECK(shmat(one, p, SHM_EXEC | SHM_RDONLY | SHM_REMAP) == p);
+	EQ(call(p), 22);
+	EQ(shmdt(p), 0);
+	CHECK(shmat(other, p, SHM_EXEC | SHM_RDONLY) == p);
+	EQ(call(p), 33);
+	EQ(shmdt(p), 0);
+	shmctl(one, IPC_RMID, NULL);
+	shmctl(other, IPC_RMID, NULL);
+	signal(SIGSEGV, died);
+	call(p);
+	puts("came back");
 }
 
 CASE(other_code_at_the_address)

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -468,6 +469,81 @@ static void on_change(int number, siginfo_t *info, void *context)
 	uc->uc_mcontext.gregs[REG_RDX] = -1;
 	uc->uc_mcontext.gregs[REG_EFL] |= 1;
 	caught++;
+}
+
+static void again(int number)
+{
+	static int depth;
+
+	if (++depth < 20)
+		raise(number);
+}
+
+/* A stack that a frame does not fit on, or that is full at last: what lies below it stays as it is. */
+CASE(alternate_stack_full)
+{
+	static uint8_t memory[65536];
+
+	for (int i = 0; i < 2; i++) {
+		int child, status;
+
+		memset(memory, 0x5a, sizeof memory);
+		child = fork();
+		if (!child) {
+			stack_t s = { .ss_sp = memory + 32768, .ss_size = i ? 2048 : 16384 };
+			struct sigaction a = { .sa_handler = again,
+					       .sa_flags = SA_ONSTACK | SA_NODEFER };
+
+			sigaltstack(&s, NULL);
+			sigaction(SIGUSR1, &a, NULL);
+			raise(SIGUSR1);
+			_exit(memory[32767] == 0x5a);
+		}
+		EQ(waitpid(child, &status, 0), child);
+		EQ(WTERMSIG(status), SIGSEGV);
+	}
+}
+
+#define EMULATED 0x12345678 /* no process has that number */
+static volatile char selector;
+static volatile int refused, refused_code;
+
+static void on_refused(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+
+	(void)number;
+	selector = 0;
+	refused = info->si_syscall;
+	refused_code = info->si_code;
+	EQ(c->uc_mcontext.gregs[REG_RAX], SYS_getppid);
+	EQ(info->si_call_addr, c->uc_mcontext.gregs[REG_RIP]);
+	EQ(info->si_arch, 0xc000003e);
+	c->uc_mcontext.gregs[REG_RAX] = EMULATED;
+}
+
+/* System calls that the program emulates: prctl(PR_SET_SYSCALL_USER_DISPATCH). */
+CASE(emulated_calls)
+{
+	struct sigaction a = { .sa_sigaction = on_refused, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSYS, &a, NULL);
+	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, 0, 0, &selector)) {
+		printf("%d\n", errno);
+		return;
+	}
+	for (int i = 0; i < 100; i++) {
+		selector = 1;
+		EQ(syscall(SYS_getppid), EMULATED);
+		EQ(refused, SYS_getppid);
+		CHECK(syscall(SYS_getppid) != EMULATED);
+	}
+	printf("%d\n", refused_code);
+	EQ(prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, 0, 0, -4096l), -1);
+	EQ(errno, EFAULT);
+	EQ(prctl(PR_SET_SYSCALL_USER_DISPATCH, 0, 0, 0, 0), 0);
+	selector = 1;
+	CHECK(syscall(SYS_getppid) != EMULATED);
 }
 
 CASE(loop_until_register)

@@ -619,7 +619,7 @@ CASE(timestamp_counter)
 }
 
 /* The old fixed page of system calls, where the kernel still has it. */
-CASE(may_vsyscall)
+CASE(vsyscall)
 {
 	time_t (*old_time)(time_t *) = (void *)0xffffffffff600400;
 	int (*old_gettimeofday)(struct timeval *, void *) = (void *)0xffffffffff600000;
