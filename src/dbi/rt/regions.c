@@ -59,6 +59,7 @@ static void parse(const char *s, struct region *r)
 	uint64_t major, minor;
 	size_t n = 0;
 
+	memset(r, 0, sizeof(*r));
 	s = procfs_hex(s, &r->start);
 	s = procfs_hex(s + 1, &r->end) + 1;
 	r->prot = (s[0] == 'r' ? PROT_READ : 0) | (s[1] == 'w' ? PROT_WRITE : 0) |
@@ -74,7 +75,6 @@ static void parse(const char *s, struct region *r)
 		s++;
 	while (*s && n + 1 < sizeof(r->path))
 		r->path[n++] = *s++;
-	r->path[n] = 0;
 }
 
 struct wanted {
@@ -83,17 +83,39 @@ struct wanted {
 	bool found;
 };
 
+static bool is_met(uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < nregions; i++)
+		if (regions[i].start < end && regions[i].end > start)
+			return true;
+	return false;
+}
+
+/* Code of a file that the program does not write: it will be met too, and need not be looked for then. */
+static void keep(const struct region *r)
+{
+	if (r->inode && r->prot & PROT_EXEC && !(r->prot & PROT_WRITE) && !r->shared &&
+	    !nwatched_on && nregions < REGIONS_MAX / 2 && !is_met(r->start, r->end))
+		regions[nregions++] = *r;
+}
+
 static bool is_wanted(void *ctx, const char *text, size_t n)
 {
 	struct wanted *w = ctx;
+	struct region r;
 
 	(void)n;
-	parse(text, w->r);
-	w->found = w->addr >= w->r->start && w->addr < w->r->end;
-	return !w->found;
+	parse(text, &r);
+	if (w->addr < r.start || w->addr >= r.end) {
+		keep(&r);
+		return true;
+	}
+	w->found = true;
+	*w->r = r;
+	return true;
 }
 
-/* Reads the map of `addr`. False if there is none. */
+/* Finds the mapping of `addr`. False if there is none. */
 static bool look_up(uint64_t addr, struct region *r)
 {
 	struct wanted w = { addr, r, false };
