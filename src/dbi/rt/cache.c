@@ -38,12 +38,12 @@ struct page {
 	uint64_t page;
 	uint32_t first; /* block + 1 */
 };
-static struct page *pages;
-static uint32_t npages;
+static struct page *pages; /* an open-addressing table */
+static uint32_t npages, pages_mask;
 
 static struct table *table_new(uint64_t n)
 {
-	struct table *t = reserve_densely(sizeof(*t) + n * sizeof(t->slot[0]));
+	struct table *t = reserve_densely(sizeof(*t) + n * sizeof(t->slot[0]), 1);
 
 	t->mask = n - 1;
 	return t;
@@ -77,14 +77,20 @@ static void direct_forget(struct slot *s)
 
 static void direct_put(uint64_t pc, uint64_t code)
 {
-	__atomic_store_n(&rt_direct[pc % DIRECT], (const void *)code, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&rt_direct[pc % DIRECT], (const void *)code, __ATOMIC_RELEASE);
+}
+
+static void pages_new(uint32_t n)
+{
+	pages = reserve_densely(n * sizeof(*pages), 1);
+	pages_mask = n - 1;
 }
 
 void cache_direct_init(void)
 {
 	const uint64_t size = DIRECT * sizeof(rt_direct[0]);
 
-	rt_direct = (const void **)(((uint64_t)reserve_densely(2 * size) + size - 1) & ~(size - 1));
+	rt_direct = reserve_densely(size, size);
 	direct_reset();
 }
 
@@ -100,17 +106,20 @@ void cache_direct(const struct block *b)
 
 void cache_init(void)
 {
-	blocks = reserve(BLOCKS_MAX * sizeof(*blocks));
-	links = reserve(LINKS_MAX * sizeof(*links));
-	pages = reserve(PAGES_MAX * sizeof(*pages));
-	rt_blocks = table_new(1 << 14);
-	rt_returns = table_new(1 << 13);
+	blocks = reserve_growing(BLOCKS_MAX * sizeof(*blocks));
+	links = reserve_growing(LINKS_MAX * sizeof(*links));
+	pages_new(1 << 12);
+	rt_blocks = table_new(1 << 16);
+	rt_returns = table_new(1 << 15);
 }
 
 /* Where it is looked for first, as switch.S computes it. */
 static uint64_t table_index(const struct table *t, uint64_t pc)
 {
-	return pc * TABLE_FACTOR >> TABLE_SHIFT & t->mask;
+	uint64_t line = (pc >> TABLE_NEAR) * TABLE_FACTOR >> TABLE_SHIFT;
+	uint64_t part = pc >> (TABLE_NEAR - TABLE_LINE) & ((1 << TABLE_LINE) - 1);
+
+	return (line << TABLE_LINE | part) & t->mask;
 }
 
 static uint64_t slot_value(const struct slot *s)
@@ -183,18 +192,43 @@ struct block *cache_find(uint64_t pc)
 	return s ? (struct block *)slot_at(*s) : NULL;
 }
 
+/* Where it is, or would be: neighbours are met together. */
+static struct page *page_slot(uint64_t page)
+{
+	uint64_t number = page / PAGE, hash = (number >> 3) * TABLE_FACTOR >> TABLE_SHIFT;
+	uint32_t i = (uint32_t)(hash << 3 | (number & 7)) & pages_mask;
+
+	while (pages[i].page && pages[i].page != page)
+		i = (i + 1) & pages_mask;
+	return &pages[i];
+}
+
+static void pages_grow(void)
+{
+	const struct page *old = pages;
+	uint32_t n = pages_mask + 1;
+
+	pages_new(n * 4);
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].page)
+			*page_slot(old[i].page) = old[i];
+}
+
 static struct page *page_entry(uint64_t page, bool make)
 {
-	uint32_t i = (uint32_t)(page / PAGE) & (PAGES_MAX - 1);
+	struct page *p = page_slot(page);
 
-	for (; pages[i].page; i = (i + 1) & (PAGES_MAX - 1))
-		if (pages[i].page == page)
-			return &pages[i];
+	if (p->page)
+		return p;
 	if (!make)
 		return NULL;
+	if (npages > pages_mask / 2 && pages_mask + 1 < PAGES_MAX) {
+		pages_grow();
+		p = page_slot(page);
+	}
 	npages++;
-	pages[i].page = page;
-	return &pages[i];
+	p->page = page;
+	return p;
 }
 
 void cache_add(struct block *b)
@@ -373,8 +407,8 @@ void cache_invalidate(uint64_t start, uint64_t n)
 {
 	uint64_t end = start + n, first = start & ~(PAGE - 1);
 
-	if ((end - first) / PAGE > PAGES_MAX) {
-		for (uint32_t i = 0; i < PAGES_MAX; i++)
+	if ((end - first) / PAGE > pages_mask) {
+		for (uint32_t i = 0; i <= pages_mask; i++)
 			if (pages[i].page >= first && pages[i].page < end)
 				invalidate_page(pages[i].page, start, end);
 		return;
@@ -405,7 +439,7 @@ void cache_reset(void)
 {
 	forget(blocks, nblocks * sizeof(*blocks));
 	forget(links, nlinks * sizeof(*links));
-	forget(pages, PAGES_MAX * sizeof(*pages));
+	forget(pages, (pages_mask + 1) * sizeof(*pages));
 	table_reset(rt_blocks);
 	table_reset(rt_returns);
 	if (counting())

@@ -39,7 +39,7 @@ static uint32_t nsites, npairs;
 
 static struct pairs *pairs_new(uint64_t n)
 {
-	struct pairs *p = reserve_densely(sizeof(*p) + n * sizeof(p->slot[0]));
+	struct pairs *p = reserve_densely(sizeof(*p) + n * sizeof(p->slot[0]), 1);
 
 	p->mask = n - 1;
 	return p;
@@ -53,7 +53,7 @@ static struct exact_near *near_table(struct thread *t)
 void edges_init(void)
 {
 	rt_pairs = pairs_new(1 << 14);
-	targets = reserve_densely(TARGETS * sizeof(struct pair *));
+	targets = reserve_densely(TARGETS * sizeof(struct pair *), 1);
 	sites = reserve(SITES_MAX * sizeof(*sites));
 }
 
@@ -155,7 +155,7 @@ static void more_lists(void)
 	struct pair **old = targets;
 	uint32_t n = ntargets;
 
-	targets = reserve_densely(4ul * n * sizeof(struct pair *));
+	targets = reserve_densely(4ul * n * sizeof(struct pair *), 1);
 	ntargets = 4 * n;
 	for (uint32_t i = 0; i < n; i++)
 		for (struct pair *p = old[i], *next; p; p = next) {

@@ -37,9 +37,14 @@
  */
 #define CONTEXT 0x7a0060000000
 
-/* Where blocks are looked for: address * factor >> shift, by the table's mask */
+/*
+ * Where blocks are looked for, by the table's mask: those of 1 << TABLE_NEAR bytes of the program in a cache line of
+ * the table, which is address >> TABLE_NEAR, * factor >> shift; from the slot there that is their part of these on.
+ */
 #define TABLE_FACTOR 0x61c88647
 #define TABLE_SHIFT 16
+#define TABLE_NEAR 7
+#define TABLE_LINE 3 /* slots, as power of two */
 #define SHADOW_BIT 45
 #define LEVEL_BIT 46
 #define LEVEL_SHIFT 12

@@ -106,8 +106,15 @@ rt_ibl_begin:
  * if it is not there. */
 .macro PROBE table, found
 	mov \table(%rip), %rdx
-	imul $TABLE_FACTOR, %rcx, %rax
-	shr $TABLE_SHIFT, %rax
+	mov %rcx, %rax
+	shr $TABLE_NEAR, %rax
+	imul $TABLE_FACTOR, %rax, %rax
+	shr $TABLE_SHIFT - TABLE_LINE, %rax
+	and $-(1 << TABLE_LINE), %rax
+	mov %ecx, %ebx
+	shr $TABLE_NEAR - TABLE_LINE, %ebx
+	and $(1 << TABLE_LINE) - 1, %ebx
+	or %rbx, %rax
 1:	and (%rdx), %rax
 	mov 8(%rdx,%rax,8), %rbx
 	shl $16, %rbx /* without its tag */
@@ -363,12 +370,31 @@ rt_syscall_restart:
 	pop %rbx
 	ret
 
-/* bool rt_copy(void *to, const void *from, size_t n) */
+/* bool rt_copy(void *to, const void *from, size_t n): in words, where a string instruction takes longer to begin */
 FUNC(rt_copy)
 	mov %rdx, %rcx
+	cmp $256, %rdx
 .globl rt_copy_begin
 rt_copy_begin:
-	rep movsb
+	ja 4f
+	sub $8, %rcx
+	jb 2f
+1:	mov (%rsi), %rax
+	mov %rax, (%rdi)
+	add $8, %rsi
+	add $8, %rdi
+	sub $8, %rcx
+	jae 1b
+2:	add $8, %rcx
+	jz rt_copy_end
+3:	mov (%rsi), %al
+	mov %al, (%rdi)
+	inc %rsi
+	inc %rdi
+	dec %rcx
+	jnz 3b
+	jmp rt_copy_end
+4:	rep movsb
 .globl rt_copy_end
 rt_copy_end:
 	mov $1, %eax

@@ -8,12 +8,20 @@
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 
-/* These keep to string instructions: the program's vector registers are live. */
+/* These keep to general registers: the program's vector registers are live. A string instruction takes long to begin. */
 void *memcpy(void *to, const void *from, size_t n)
 {
-	void *d = to;
+	uint8_t *d = to;
+	const uint8_t *s = from;
 
-	__asm__ volatile("rep movsb" : "+D"(d), "+S"(from), "+c"(n)::"memory");
+	if (n > 256) {
+		__asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n)::"memory");
+		return to;
+	}
+	for (; n >= 8; n -= 8, d += 8, s += 8)
+		__builtin_memcpy(d, s, 8);
+	for (; n; n--)
+		*d++ = *s++;
 	return to;
 }
 
@@ -180,7 +188,7 @@ void *reserve(size_t n)
 	return (void *)p;
 }
 
-void *reserve_densely(size_t n)
+void *reserve_densely(size_t n, size_t align)
 {
 	static uint8_t *at, *end;
 	static int dense_lock;
@@ -193,7 +201,8 @@ void *reserve_densely(size_t n)
 		return p;
 	}
 	lock(&dense_lock);
-	if ((size_t)(end - at) < n) {
+	at += -(uint64_t)at & (align - 1);
+	if (at > end || (size_t)(end - at) < n) {
 		at = reserve(LARGE_PAGE);
 		end = at + LARGE_PAGE;
 		sys(__NR_madvise, at, LARGE_PAGE, MADV_HUGEPAGE);
@@ -202,6 +211,14 @@ void *reserve_densely(size_t n)
 	at += n;
 	unlock(&dense_lock);
 	return p;
+}
+
+void *reserve_growing(size_t n)
+{
+	uint8_t *large = (uint8_t *)reserve(n + LARGE_PAGE) + LARGE_PAGE;
+
+	sys(__NR_madvise, large, n, MADV_HUGEPAGE);
+	return large - GROWING_SMALL;
 }
 
 void *arena(size_t n)
@@ -215,7 +232,7 @@ void *arena(size_t n)
 	if ((size_t)(end - at) < n) {
 		size_t chunk = n > 1 << 16 ? n : 1 << 18;
 
-		at = reserve_densely(chunk);
+		at = reserve_densely(chunk, 1);
 		end = at + chunk;
 	}
 	p = at;
