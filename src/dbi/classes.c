@@ -30,8 +30,8 @@ int classes_of(struct classes *c, const uint8_t *p, unsigned len, uint64_t addr,
 	int cls;
 
 	*target = 0;
-	if (!opcode_begin(&o, p) ||
-	    (c->operand[o.number] == OPCODE_MODRM && !opcode_operand(&o, p)))
+	opcode_begin(&o, p);
+	if (!opcode_has_key(&o) || (c->operand[o.number] == OPCODE_MODRM && !opcode_operand(&o, p)))
 		return decoded(c, p, len, addr, target, NULL);
 	cls = c->of[o.key].cls - 1;
 	if (c->operand[o.number] == OPCODE_UNKNOWN || cls < 0 || cls == INSN_CALL ||

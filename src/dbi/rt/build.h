@@ -55,12 +55,12 @@ struct insn {
 	uint32_t reads, writes;	  /* flags */
 	bool rip, gs;
 	bool narrow;		   /* addresses of 32 bits */
+	uint8_t was;		   /* the kind of one that is LATER */
 	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
+	uint16_t record;	   /* the stream's bytes before it */
 	uint32_t spilled;
 	struct stream_fields f; /* what the stream gets of it */
 	struct shadow_insn s;	/* what it touches */
-	uint8_t was;		/* the kind of one that is LATER */
-	uint16_t record;	/* the stream's bytes before it */
 };
 
 struct build {
@@ -101,8 +101,9 @@ struct build {
 bool decode_flags_dead(const uint8_t *p, size_t room);
 /* Around use of the decoder's library: it is compiled for SSE2 and a stack protector. */
 void library_enter(struct thread *t), library_leave(struct thread *t);
-/* Up to `max` instructions of b->pc, at b->bytes, of which `room` bytes can be read, to the first that ends a block. */
-void decode_block(struct build *b, size_t room, unsigned max);
+/* Up to `max` instructions of b->pc, at b->bytes, of which `room` bytes can be read, to the first that ends a block.
+ * `partly`: there are more of them, so only as long as an instruction of any length fits. */
+void decode_block(struct build *b, size_t room, unsigned max, bool partly);
 /* Registers that the instruction names or uses. */
 uint32_t registers_used(const uint8_t *p);
 

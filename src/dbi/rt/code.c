@@ -50,6 +50,33 @@ static void put_own_count(struct build *b, struct insn *in)
 		in->spilled |= 1u << RAX;
 }
 
+/* Where nothing is observed, and nobody is to know what lies where: what stays as it is goes together. */
+static void put_unobserved(struct build *b)
+{
+	const uint8_t *p = b->bytes, *from = p;
+	uint64_t next = b->pc;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct insn *in = &b->in[i];
+		const uint8_t *at = p;
+
+		next += in->len;
+		p += in->len;
+		if (in->kind == PLAIN)
+			continue;
+		put_run(&b->e, from, (unsigned)(at - from));
+		from = p;
+		in->spilled = 0;
+		if (in->kind == MEMORY)
+			put_memory(b, in, at, next);
+		else
+			put_control(b, in, at, next);
+	}
+	put_run(&b->e, from, (unsigned)(p - from));
+	if (!ends_block(b->in[b->n - 1].kind))
+		put_link_jump(b, next);
+}
+
 void put_block(struct build *b)
 {
 	const uint8_t *p = b->bytes;
@@ -68,6 +95,10 @@ void put_block(struct build *b)
 		shadow_plan(b);
 	if (b->changes)
 		put_nops(e, CHANGED_SIZE);
+	if (!b->dry && !(log_mode & (EXACT_COUNTS | EXACT_STREAM | EXACT_LINES))) {
+		put_unobserved(b);
+		return;
+	}
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn *in = &b->in[i];
 

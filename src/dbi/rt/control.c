@@ -75,8 +75,7 @@ static void put_near(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 static void put_slot(struct emit *e)
 {
 	put_imm64(e, RAX, (uint64_t)rt_direct / 8);
-	put8(e, 0x66); /* mov ax, cx */
-	put8(e, 0x89);
+	put16(e, 0x8966); /* mov ax, cx */
 	put8(e, 0xc8);
 }
 
@@ -94,10 +93,7 @@ static void put_direct(struct emit *e)
 static void put_direct_return(struct emit *e)
 {
 	put_slot(e);
-	put8(e, 0x48); /* mov rax, [rax * 8] */
-	put8(e, 0x8b);
-	put8(e, 0x04);
-	put8(e, 0xc5);
+	put32(e, 0xc5048b48); /* mov rax, [rax * 8] */
 	put32(e, 0);
 	put_based(e, 0x89, RAX, RSP, 0);
 	put8(e, 0xc3);
@@ -106,12 +102,8 @@ static void put_direct_return(struct emit *e)
 void put_entry_check(struct emit *e, uint64_t pc)
 {
 	put_imm64(e, RAX, 0 - pc);
-	put8(e, 0x48); /* lea rcx, [rcx + rax] */
-	put8(e, 0x8d);
-	put8(e, 0x0c);
-	put8(e, 0x01);
-	put8(e, 0xe3); /* jrcxz over the next one */
-	put8(e, 0x05);
+	put32(e, 0x010c8d48); /* lea rcx, [rcx + rax] */
+	put16(e, 0x05e3);     /* jrcxz over the next one */
 	put_jump(e, (uint64_t)rt_direct_wrong);
 	put_restore(e, RAX);
 	put_restore(e, RCX);
@@ -198,10 +190,7 @@ static bool return_fits(uint64_t pc)
 static void put_store_return(struct emit *e, uint64_t pc)
 {
 	if (return_fits(pc)) {
-		put8(e, 0x48); /* mov qword [rsp], imm */
-		put8(e, 0xc7);
-		put8(e, 0x04);
-		put8(e, 0x24);
+		put32(e, 0x2404c748); /* mov qword [rsp], imm */
 		put32(e, pc);
 	} else {
 		put_imm64(e, R11, pc);
@@ -258,8 +247,7 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 		break;
 	case BRANCH:
 		put_align(e, 2);
-		put8(e, 0x0f);
-		put8(e, 0x80 | (p[in->imm - 1u] & 15));
+		put16(e, 0x0f | (0x80u | (p[in->imm - 1u] & 15)) << 8);
 		b->link[b->nlink].edge = true;
 		if (in < &b->in[b->n - 1]) {
 			b->exits.exit[b->exits.n++] =
@@ -297,10 +285,7 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 	case RET_POP:
 		spill_for_lookup(b, in);
 		in->core = (uint16_t)(e->at - b->code);
-		put8(e, 0x48); /* mov rcx, [rsp] */
-		put8(e, 0x8b);
-		put8(e, 0x0c);
-		put8(e, 0x24);
+		put32(e, 0x240c8b48); /* mov rcx, [rsp] */
 		if (in->kind == RET_POP) {
 			put8(e, 0x48); /* lea rsp, [rsp + n] */
 			put8(e, 0x8d);

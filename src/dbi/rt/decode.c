@@ -173,6 +173,7 @@ static enum kind control(const ZydisDecodedInstruction *d)
 #define KNOWN_FLAGS 0xfff
 #define KNOWN_RELATIVE (1u << 27)
 #define KNOWN_SHIFTS (1u << 26)
+#define KNOWN_PARTS (KNOWN_RELATIVE | KNOWN_SHIFTS | 0xff0000)
 _Static_assert(!(FLAGS_ALL & ~KNOWN_FLAGS), "flags");
 static uint8_t opcode_operands[OPCODES];
 static uint64_t known[OPCODE_KEYS];
@@ -184,40 +185,49 @@ static void shift_flags(struct insn *in, const uint8_t *p)
 		in->writes = 0;
 }
 
-/* An instruction of a kind that is known. */
-static bool decode_known(struct insn *in, const uint8_t *p, uint64_t pc)
+/* An instruction of a kind that is known. What has no key never is. Of one that stays as it is nobody asks where its
+ * parts lie. */
+static inline __attribute__((always_inline)) bool decode_known(struct insn *in, const uint8_t *p,
+							       uint64_t pc)
 {
 	struct opcode o;
-	uint64_t k;
 	unsigned operand, imm;
+	bool rip = false;
+	uint64_t k;
 
-	if (!opcode_begin(&o, p))
-		return false;
+	opcode_begin(&o, p);
 	operand = __atomic_load_n(&opcode_operands[o.number], __ATOMIC_RELAXED);
-	if (operand == OPCODE_UNKNOWN || (operand == OPCODE_MODRM && !opcode_operand(&o, p)))
+	if (operand == OPCODE_MODRM) {
+		opcode_operand(&o, p);
+		rip = (p[o.modrm] & 0xc7) == 5;
+	} else if (operand == OPCODE_UNKNOWN) {
 		return false;
+	}
 	k = __atomic_load_n(&known[o.key], __ATOMIC_RELAXED);
 	if (!k)
 		return false;
 	imm = k >> 28 & 15;
 	in->len = (uint8_t)(o.end + imm);
 	in->kind = k >> 16 & 0xff;
-	in->modrm = o.modrm;
-	in->disp = o.disp;
-	in->imm = imm ? o.end : 0;
-	in->rex = o.rex;
 	in->reads = k >> 32 & KNOWN_FLAGS;
 	in->writes = k >> 48 & KNOWN_FLAGS;
+	_Static_assert(PLAIN == 0, "in KNOWN_PARTS");
+	if (!(k & KNOWN_PARTS) && !rip)
+		return true;
+	in->modrm = (uint8_t)o.modrm;
+	in->disp = (uint8_t)o.disp;
+	in->imm = (uint8_t)(imm ? o.end : 0);
+	in->rex = (uint8_t)o.rex;
+	in->gs = in->narrow = false;
+	in->rip = rip;
+	if (rip && in->kind == PLAIN)
+		in->kind = MEMORY;
 	if (k & KNOWN_SHIFTS)
 		shift_flags(in, p);
-	in->gs = in->narrow = false;
-	in->rip = operand == OPCODE_MODRM && (p[o.modrm] & 0xc7) == 5;
-	if (in->rip && in->kind == PLAIN)
-		in->kind = MEMORY;
 	if (k & KNOWN_RELATIVE) {
 		int32_t near;
 
-		memcpy(&near, p + o.end, sizeof(near));
+		__builtin_memcpy(&near, p + o.end, sizeof(near));
 		in->target = pc + in->len;
 		in->target += (uint64_t)(imm == 1 ? (int8_t)p[o.end] : (int64_t)near);
 	}
@@ -230,7 +240,8 @@ static void remember(const struct insn *in, const ZydisDecodedInstruction *d, co
 	bool relative = d->raw.imm[0].is_relative;
 	struct opcode o;
 
-	if (!opcode_begin(&o, p) || (relative && imm != 1 && imm != 4))
+	opcode_begin(&o, p);
+	if (!opcode_has_key(&o) || (relative && imm != 1 && imm != 4))
 		return;
 	if (in->modrm && !opcode_operand(&o, p))
 		return;
@@ -246,16 +257,14 @@ static void remember(const struct insn *in, const ZydisDecodedInstruction *d, co
 			 __ATOMIC_RELAXED);
 }
 
-/* Decodes the instruction that the program has at pc: `room` bytes of it are at p. False if there is none. */
-static bool decode_one(struct insn *in, const uint8_t *p, uint64_t pc, size_t room, bool operands)
+/* As the library says. */
+static __attribute__((noinline)) bool decode_anew(struct insn *in, const uint8_t *p, uint64_t pc,
+						  size_t room, bool operands)
 {
 	ZydisDecodedInstruction d;
 	ZydisDecoderContext ctx;
 	ZyanStatus status;
 
-	operands = operands && log_mode & (EXACT_STREAM | EXACT_LINES);
-	if (!operands && room >= INSN_MAX && decode_known(in, p, pc))
-		return true;
 	use_library();
 	status = decode(&decoder, &ctx, p, room, &d);
 	memset(in, 0, sizeof(*in));
@@ -308,6 +317,15 @@ static bool decode_one(struct insn *in, const uint8_t *p, uint64_t pc, size_t ro
 		remember(in, &d, p);
 	}
 	return true;
+}
+
+/* Decodes the instruction that the program has at pc: `room` bytes of it are at p. False if there is none. */
+static inline bool decode_one(struct insn *in, const uint8_t *p, uint64_t pc, size_t room,
+			      bool operands)
+{
+	if (!operands && room >= INSN_MAX && decode_known(in, p, pc))
+		return true;
+	return decode_anew(in, p, pc, room, operands);
 }
 
 uint32_t registers_used(const uint8_t *p)
@@ -409,7 +427,27 @@ bool decode_flags_dead(const uint8_t *p, size_t room)
 	return false;
 }
 
-void decode_block(struct build *b, size_t room, unsigned max)
+/* Where nobody asks for operands. */
+static void decode_kinds(struct build *b, size_t room, unsigned max, bool partly)
+{
+	const uint8_t *p = b->bytes;
+	unsigned n = 0, len = 0, least = partly ? INSN_MAX : 1;
+
+	while (n < max && len + least <= room) {
+		struct insn *in = &b->in[n];
+
+		if (!decode_one(in, p + len, b->pc + len, room - len, false))
+			break;
+		n++;
+		len += in->len;
+		if (ends_block(in->kind))
+			break;
+	}
+	b->n = n;
+	b->len = len;
+}
+
+void decode_block(struct build *b, size_t room, unsigned max, bool partly)
 {
 	static const uint32_t args =
 		1u << RDI | 1u << RSI | 1u << RDX | 1u << RCX | 1u << R8 | 1u << R9;
@@ -418,7 +456,11 @@ void decode_block(struct build *b, size_t room, unsigned max)
 
 	b->n = b->len = 0;
 	b->streams = false;
-	while (b->n < max && b->len < room) {
+	if (!(log_mode & (EXACT_STREAM | EXACT_LINES))) {
+		decode_kinds(b, room, max, partly);
+		return;
+	}
+	while (b->n < max && b->len + (partly ? INSN_MAX : 1) <= room) {
 		struct insn *in = &b->in[b->n];
 
 		if (!decode_one(in, b->bytes + b->len, b->pc + b->len, room - b->len, true))

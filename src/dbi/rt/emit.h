@@ -23,10 +23,18 @@ static inline void put32(struct emit *e, uint64_t v)
 	e->at += 4;
 }
 
+static inline void put16(struct emit *e, unsigned v)
+{
+	*(uint16_t *)e->out = (uint16_t)v;
+	e->out += 2;
+	e->at += 2;
+}
+
 static inline void put64(struct emit *e, uint64_t v)
 {
-	put32(e, v);
-	put32(e, v >> 32);
+	*(uint64_t *)e->out = v;
+	e->out += 8;
+	e->at += 8;
 }
 
 static inline void put_bytes(struct emit *e, const uint8_t *p, unsigned n)
@@ -46,6 +54,13 @@ static inline void put_bytes(struct emit *e, const uint8_t *p, unsigned n)
 	e->at += n;
 }
 
+static inline void put_run(struct emit *e, const uint8_t *p, unsigned n)
+{
+	for (; n > 16; n -= 16, p += 16)
+		put_bytes(e, p, 16);
+	put_bytes(e, p, n);
+}
+
 /* The displacement of the thread's context relative to rip; `behind` bytes of the instruction follow it. */
 static inline void put_context(struct emit *e, uint32_t offset, unsigned behind)
 {
@@ -55,10 +70,7 @@ static inline void put_context(struct emit *e, uint32_t offset, unsigned behind)
 /* op reg, gs:[offset] with 64-bit operands */
 static inline void put_gs(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 {
-	put8(e, 0x65);
-	put8(e, 0x48 | (reg >= 8 ? 4 : 0));
-	put8(e, op);
-	put8(e, (reg & 7) << 3 | 5);
+	put32(e, 0x65 | (0x48 | (reg >= 8 ? 4u : 0)) << 8 | op << 16 | ((reg & 7) << 3 | 5) << 24);
 	put_context(e, offset, 0);
 }
 
@@ -78,8 +90,7 @@ static inline void put_based(struct emit *e, unsigned op, unsigned reg, unsigned
 {
 	unsigned small = disp < 128;
 
-	put8(e, 0x48 | (reg >= 8 ? 4 : 0) | (base >= 8));
-	put8(e, op);
+	put16(e, 0x48 | (reg >= 8 ? 4u : 0) | (base >= 8) | op << 8);
 	put8(e, (small ? 0x40 : 0x80) | (reg & 7) << 3 | (base & 7));
 	if ((base & 7) == 4)
 		put8(e, 0x24);
@@ -128,8 +139,7 @@ static inline void put_lea(struct emit *e, unsigned reg, unsigned base, unsigned
 
 static inline void put_imm64(struct emit *e, unsigned reg, uint64_t v) /* mov reg, imm */
 {
-	put8(e, 0x48 | (reg >= 8));
-	put8(e, 0xb8 | (reg & 7));
+	put16(e, 0x48 | (reg >= 8) | (0xb8 | (reg & 7)) << 8);
 	put64(e, v);
 }
 

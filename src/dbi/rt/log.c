@@ -294,14 +294,15 @@ static void log_exits(const struct block *b, const struct plan *plan, const stru
 void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struct plan *plan,
 	       const struct log_exits *exits)
 {
-	size_t fields = EXACT_BLOCK_FIELDS(b->len, b->n);
-	size_t size = plan->nfield * sizeof(plan->field[0]);
 	struct exact_block *r;
+	size_t fields, size;
 
 	b->id = nids;
 	nids += 1 + exits->n;
 	if (log_fd < 0)
 		return;
+	fields = EXACT_BLOCK_FIELDS(b->len, b->n);
+	size = plan->nfield * sizeof(plan->field[0]);
 	lock(&log_lock);
 	r = begin(EXACT_BLOCK, sizeof(*r) + fields + size);
 	r->pc = b->pc;

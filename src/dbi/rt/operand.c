@@ -18,7 +18,7 @@ static uint64_t rip_target(const struct insn *in, const uint8_t *p, uint64_t nex
 	int32_t disp;
 	uint64_t target;
 
-	memcpy(&disp, p + in->disp, sizeof(disp));
+	__builtin_memcpy(&disp, p + in->disp, sizeof(disp));
 	target = next + (uint64_t)(int64_t)disp;
 	return in->narrow ? (uint32_t)target : target;
 }

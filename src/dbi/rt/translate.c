@@ -62,30 +62,37 @@ static bool leaves_flags_dead(const struct build *b, const struct region *r)
 	return true;
 }
 
-/* The code at b->pc as it is now, of which `room` bytes are there. Returns how many of them can be decoded. */
-static size_t take_bytes(struct build *b, size_t room)
+/* The code at b->pc as it is now: `most` bytes, or as many of the *room that is mapped as are there, which *room says
+ * then; no more than a block has. Returns how many. */
+static size_t take_bytes(struct build *b, size_t *room, size_t most)
 {
 	static uint8_t bytes[INSNS_MAX * INSN_MAX + BYTES_BEHIND];
+	size_t n = *room < most ? *room : most;
 
 	b->bytes = bytes;
-	if (room > sizeof(bytes) - BYTES_BEHIND)
-		room = sizeof(bytes) - BYTES_BEHIND;
-	return rt_copy(bytes, (const void *)b->pc, room) ? room : 0;
+	if (n > sizeof(bytes) - BYTES_BEHIND)
+		n = sizeof(bytes) - BYTES_BEHIND;
+	if (rt_copy(bytes, (const void *)b->pc, n))
+		return n;
+	*room = readable(b->pc, *room);
+	if (n > *room)
+		n = *room;
+	return rt_copy(bytes, (const void *)b->pc, n) ? n : 0;
 }
 
-#define FIRST_BYTES 128 /* which hold most blocks */
+#define FIRST_BYTES 64 /* which hold most blocks, and an instruction behind */
 
-static void decode(struct build *b, size_t room, unsigned max)
+static void decode(struct build *b, size_t *room, unsigned max)
 {
-	size_t first = room < FIRST_BYTES ? room : FIRST_BYTES;
+	size_t n = take_bytes(b, room, FIRST_BYTES);
 
-	decode_block(b, take_bytes(b, first), max);
-	if (first < room && b->len + INSN_MAX > first)
-		decode_block(b, take_bytes(b, room), max);
+	decode_block(b, n, max, n < *room);
+	if (n < *room && b->len + INSN_MAX > n)
+		decode_block(b, take_bytes(b, room, *room), max, false);
 }
 
 /* Decodes the block, and sees to it that it stays as it is now: other threads may be writing there. */
-static void decode_watched(struct build *b, const struct region *r, size_t room)
+static void decode_watched(struct build *b, const struct region *r, size_t *room)
 {
 	static uint8_t now[INSNS_MAX * INSN_MAX];
 
@@ -109,12 +116,11 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 		signals_raise(t, SIGSEGV, regions_fault(pc), pc);
 		return NULL;
 	}
-	mapped = r->end - pc;
-	room = readable(pc, mapped);
+	room = mapped = r->end - pc;
 	b.pc = pc;
 	b.changes = !constant(r);
 	library_enter(t);
-	decode_watched(&b, r, room);
+	decode_watched(&b, r, &room);
 	if (!b.n) { /* runs over the end of what can be executed, perhaps into another region */
 		library_leave(t);
 		if (room < mapped) {
@@ -129,7 +135,8 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 		b.once = !regions_watch(r, pc, 15);
 		b.changes |= !constant(r);
 		library_enter(t);
-		decode(&b, readable(pc, r->end - pc), 1);
+		room = readable(pc, r->end - pc);
+		decode(&b, &room, 1);
 		if (!b.n)
 			die("no instruction at %lx", pc);
 	}
@@ -158,20 +165,20 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 		once_note(t, blk, r);
 		return blk;
 	}
-	*blk = (struct block){ .pc = pc,
-			       .code = b.code,
-			       .size = (uint32_t)(b.e.at - b.code),
-			       .len = (uint16_t)b.len,
-			       .n = (uint16_t)b.n,
-			       .site = b.site,
-			       .flags = (b.dead_at_start ? BLOCK_FLAGS_DEAD : 0) |
-					(b.exits_dead ? BLOCK_EXITS_DEAD : 0) |
-					(b.changes ? BLOCK_CHANGES : 0),
-			       .weight = (uint16_t)b.weight,
-			       .bytes = b.bytes };
+	blk->pc = pc;
+	blk->code = b.code;
+	blk->size = (uint32_t)(b.e.at - b.code);
+	blk->len = (uint16_t)b.len;
+	blk->n = (uint16_t)b.n;
+	blk->in = blk->next_page[0] = blk->next_page[1] = 0;
+	blk->site = b.site;
+	blk->flags = (b.dead_at_start ? BLOCK_FLAGS_DEAD : 0) |
+		     (b.exits_dead ? BLOCK_EXITS_DEAD : 0) | (b.changes ? BLOCK_CHANGES : 0);
+	blk->weight = (uint16_t)b.weight;
+	blk->bytes = b.bytes;
 	if (!r->image)
 		r->image = log_image(r);
-	log_block(blk, r->image, block_lengths(&b), &b.plan, &b.exits);
+	log_block(blk, r->image, log_fd < 0 ? NULL : block_lengths(&b), &b.plan, &b.exits);
 	publish(&b, blk);
 	if (b.changes)
 		publish_bytes(blk, b.bytes);
