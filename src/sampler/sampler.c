@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/ksyms.h"
 #include "observe/reuses.h"
 #include "sampler.skel.h"
 #include "sampler/backlog.h"
@@ -18,6 +17,7 @@
 #include "sampler/decode.h"
 #include "sampler/events.h"
 #include "sampler/files.h"
+#include "sampler/kernel_names.h"
 #include "sampler/sampler.h"
 #include "sampler/watches.h"
 
@@ -54,7 +54,6 @@ struct sampler {
 	void *uop_map, *line_map;
 	size_t uop_bytes, line_bytes;
 	struct files files;
-	struct ksyms *ksyms;
 	struct profile *profile;
 	uint32_t kernel_image, anon_image, vdso_image;
 	sampler_sink sink;
@@ -536,7 +535,6 @@ void sampler_close(struct sampler *s)
 	if (s->line_map != MAP_FAILED)
 		munmap(s->line_map, s->line_bytes);
 	sampler_bpf__destroy(s->bpf);
-	ksyms_close(s->ksyms);
 	free(s->pending);
 	free(s);
 }
@@ -653,7 +651,6 @@ static void read_counters(struct sampler *s)
 
 int sampler_stop(struct sampler *s, struct err *err)
 {
-	struct err ignored;
 	int rc;
 
 	events_fini(&s->events);
@@ -667,38 +664,36 @@ int sampler_stop(struct sampler *s, struct err *err)
 		rc = -1;
 	}
 	read_counters(s);
-	if (s->n.kernel)
-		s->ksyms = ksyms_open(&ignored); /* without: kernel procedures have no names */
 	return rc;
 }
 
 static void name_kernel_procedures(struct sampler *s)
 {
+	struct kernel_names k = { .prog = bpf_program__fd(s->bpf->progs.name_code),
+				  .address = &s->bpf->bss->code_address,
+				  .answer = s->bpf->bss->code_name };
 	struct profile_image *pi = s->profile->image[s->kernel_image];
+	struct kernel_name n = { 0 };
 	struct site *site;
 	size_t cap = 0;
 
 	SITES_EACH(&s->profile->sites, site)
 	{
-		const char *name, *module;
-		uint64_t start, end;
-		char full[256];
-
 		if (site->id.image != s->kernel_image ||
-		    !ksyms_at(s->ksyms, site->id.addr, &name, &module, &start, &end))
+		    (site->id.addr >= n.start && site->id.addr < n.end) ||
+		    !kernel_names_at(&k, site->id.addr, &n))
 			continue;
-		snprintf(full, sizeof(full), *module ? "%s [%s]" : "%s", name, module);
-		if (!files_add_procedure(pi, start, end, full, &cap))
+		if (!files_add_procedure(pi, n.start, n.end, n.name, &cap))
 			break;
 	}
 	files_sort_procedures(pi);
+	kernel_names_fini(&k);
 }
 
 void sampler_name_procedures(struct sampler *s)
 {
 	files_name_procedures(&s->files);
-	if (s->ksyms)
-		name_kernel_procedures(s);
+	name_kernel_procedures(s);
 }
 
 void sampler_fill_run(struct sampler *s, struct run *r)

@@ -91,6 +91,18 @@ is "the recording is private" "$(stat -c %a a.db)" 600
 [ -e a.db.old ]; is "the previous one is kept as .old" $? 0
 is "no side files stay" "$(ls a.db* | tr '\n' ' ')" "a.db a.db.old "
 
+# Procedures of the kernel are what /proc/kallsyms has at their addresses: text, up to the next symbol.
+run "$ASSAY" record -q -F 5000 -o kernel.db -- dd if=/dev/zero of=/dev/null bs=4096 count=200000
+sqlite3 kernel.db "SELECT printf('%016x %s', start, procedure.name) FROM procedure
+	JOIN image ON image = image.id WHERE image.kind = 'kernel' ORDER BY 1" > named
+tr '\t' ' ' < /proc/kallsyms | sed 's/^\([0-9a-f]*\) [tTwW] /\1 /' | sort > known
+if [ -s known ] && ! grep -q '^0000000000000000' known; then
+	[ -s named ]; is "the kernel's procedures have names" $? 0
+	is "… of /proc/kallsyms" "$(sort named | comm -23 - known)" ""
+else
+	skip "/proc/kallsyms shows no addresses"
+fi
+
 # The output.
 echo precious > taken
 run "$ASSAY" record -o taken -- true

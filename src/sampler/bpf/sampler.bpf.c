@@ -559,4 +559,18 @@ int on_watch(struct bpf_perf_event_data *ctx)
 	return 1;
 }
 
+/* What the kernel calls the code at code_address, run by user space: "name+0xOFFSET/0xSIZE [module]". */
+
+uint64_t code_address;
+char code_name[CODE_NAME_MAX];
+
+SEC("syscall")
+int name_code(void *ctx)
+{
+	static const char form[] = "%pS";
+	uint64_t arg = code_address;
+
+	return (int)bpf_snprintf(code_name, sizeof(code_name), form, &arg, sizeof(arg));
+}
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -96,6 +96,8 @@ struct sample_watch {
 	uint64_t running; /* ns that it was set while the thread ran */
 };
 
+#define CODE_NAME_MAX 600 /* the kernel's longest names have 511 characters */
+
 /* Counters, one set a CPU. */
 struct sampler_counters {
 	uint64_t user, kernel, idle;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of the kernel's procedures. The kernel is asked for each (bpf_snprintf's %pS): to make the text of
+ * /proc/kallsyms costs it more than all else at a recording's end. That is read only where it does not answer.
+ */
+#ifndef ASSAY_SAMPLER_KERNEL_NAMES_H
+#define ASSAY_SAMPLER_KERNEL_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ksyms;
+struct kernel_names {
+	int prog;	   /* descriptor of the program that asks */
+	uint64_t *address; /* what it asks for */
+	char *answer;
+	struct ksyms *ksyms; /* what was read instead, or NULL */
+	bool silent;	     /* it does not answer */
+};
+
+struct kernel_name {
+	uint64_t start, end; /* run-time addresses */
+	char name[640];	     /* with " [MODULE]" */
+};
+
+/* From what %pS says of addr, "NAME+0xOFFSET/0xSIZE" and perhaps " [MODULE]"; false if that is no name. */
+bool kernel_name_parse(const char *answer, uint64_t addr, struct kernel_name *n);
+/* The procedure that holds the address; false if there is none that has a name. */
+bool kernel_names_at(struct kernel_names *k, uint64_t addr, struct kernel_name *n);
+void kernel_names_fini(struct kernel_names *k);
+
+#endif
