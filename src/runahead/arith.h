@@ -341,21 +341,23 @@ RA_HELPER uint64_t ra_pext_pdep(uint64_t x, uint64_t mask, uint32_t deposit)
 	return x & mask;
 }
 
-/* CRC-32C (Castagnoli), reflected, one bit a step. */
+/* CRC-32C (Castagnoli), reflected: of four bits. */
+static const uint32_t ra_crc32_of[16] = {
+	0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+	0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+	0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+};
+
 RA_HELPER uint64_t ra_crc32(uint64_t crc, uint64_t v, uint32_t w)
 {
-	uint64_t c = (uint32_t)crc;
-	uint32_t bits = 8u << (w & 3);
+	uint32_t c = (uint32_t)crc, bytes = 1u << (w & 3);
 
-	v &= ra_mask(w & 3);
-	for (uint32_t i = 0; i < 64; i++) {
-		uint64_t low;
-
-		if (i >= bits)
+	for (uint32_t i = 0; i < 8; i++) {
+		if (i >= bytes)
 			break;
-		low = (c ^ v) & 1;
-		v >>= 1;
-		c = c >> 1 ^ (0x82f63b78ull & -low);
+		c ^= v >> (8 * i) & 0xff;
+		c = c >> 4 ^ ra_crc32_of[c & 15];
+		c = c >> 4 ^ ra_crc32_of[c & 15];
 	}
 	return c;
 }

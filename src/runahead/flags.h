@@ -39,10 +39,16 @@ RA_INLINE uint64_t ra_sign_extend(uint64_t v, uint32_t w)
 	return (uint64_t)((int64_t)(v << sh) >> sh);
 }
 
-/* 1 if v is not 0. */
+/*
+ * 1 if v is not 0. The compiler is kept from making a branch of it: each doubles what the verifier looks at. So does a
+ * constant under a mask of one bit's copies (Linux 6.18), so that is left out as well where it is met often.
+ */
 RA_INLINE uint64_t ra_nonzero(uint64_t v)
 {
-	return (v | -v) >> 63;
+	uint64_t negative = -v;
+
+	asm("" : "+r"(negative));
+	return (v | negative) >> 63;
 }
 
 /* PF: the low byte has an even number of bits. */
@@ -73,7 +79,7 @@ RA_INLINE uint64_t ra_flags_of(const struct ra_lazy *l)
 	carry = ((p & b) | ((p | b) & q)) & -(uint64_t)(kind >> 1 & 1);
 	fl = ra_flags_zsp(r, w) | (carry >> top & 1) * FL_CF | (carry & 8) << 1 |
 	     ((carry ^ carry << 1) >> top & 1) * FL_OF;
-	return fl | (uint64_t)(kind == RA_LAZY_LOGIC) * FL_AF << 32;
+	return fl | (uint64_t)(kind / RA_LAZY_LOGIC & 1) * FL_AF << 32;
 }
 
 /* Makes the flags ready: from the lazy form to fl and fl_unk. */
@@ -129,9 +135,8 @@ RA_INLINE int ra_cond_here(const struct ra_state *s, uint32_t cc)
 			     (uint64_t)(FL_CF | FL_ZF) << 48;
 	const uint64_t high = (uint64_t)FL_SF | (uint64_t)FL_PF << 16 | (uint64_t)RA_FL_LT << 32 |
 			      (uint64_t)(RA_FL_LT | FL_ZF) << 48;
-	uint64_t upper = -(uint64_t)(cc >> 3 & 1);
-	uint32_t need =
-		(uint32_t)(((low & ~upper) | (high & upper)) >> ((cc >> 1 & 3) * 16)) & 0xffff;
+	uint32_t sh = (cc >> 1 & 3) * 16;
+	uint32_t need = (low >> sh ^ ((low ^ high) >> sh & -(uint64_t)(cc >> 3 & 1))) & 0xffff;
 	uint32_t fl, unk;
 	uint64_t f;
 
@@ -145,8 +150,8 @@ RA_INLINE int ra_cond_here(const struct ra_state *s, uint32_t cc)
 		fl = (uint32_t)f;
 		unk = (uint32_t)(f >> 32);
 	}
-	fl |= ((fl / FL_SF ^ fl / FL_OF) & 1) * RA_FL_LT;
-	unk |= ((unk / FL_SF | unk / FL_OF) & 1) * RA_FL_LT;
+	fl |= (fl * (RA_FL_LT / FL_SF) ^ fl * (RA_FL_LT / FL_OF)) & RA_FL_LT;
+	unk |= (unk * (RA_FL_LT / FL_SF) | unk * (RA_FL_LT / FL_OF)) & RA_FL_LT;
 	if (unk & need)
 		return -1;
 	return (int)(ra_nonzero(fl & need) ^ (cc & 1));

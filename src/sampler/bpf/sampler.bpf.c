@@ -177,26 +177,36 @@ static __always_inline void ra_link(uint32_t from, uint32_t to)
 		*(volatile int64_t *)&u->imm = to;
 }
 
-static __noinline int ra_map(struct ra_state *s, uint64_t va)
+/* Which of a process's ranges holds the address, or PROC_RANGES. A function that the verifier looks at by itself. */
+__noinline uint32_t range_of(uint64_t mm, uint64_t tgid, uint64_t va)
 {
-	struct proc *p = bpf_map_lookup_elem(&procs, &s->key);
+	struct proc_key key = { mm, tgid };
+	const struct proc *p = bpf_map_lookup_elem(&procs, &key);
 
 	if (!p)
-		return RA_STOP_UNMAPPED;
-	for (uint32_t i = 0; i < PROC_RANGES; i++) {
-		const struct proc_range *r = &p->range[i];
+		return PROC_RANGES;
+	for (uint32_t i = 0; i < PROC_RANGES; i++)
+		if (va >= p->range[i].start && va < p->range[i].end)
+			return i;
+	return PROC_RANGES;
+}
 
-		if (va >= r->start && va < r->end) {
-			if (r->image == PROC_NOIMAGE)
-				return RA_STOP_NOIMAGE;
-			s->start = r->start;
-			s->end = r->end;
-			s->bias = r->bias;
-			s->image = r->image;
-			return 0;
-		}
-	}
-	return RA_STOP_UNMAPPED;
+static __noinline int ra_map(struct ra_state *s, uint64_t va)
+{
+	const struct proc *p = bpf_map_lookup_elem(&procs, &s->key);
+	uint32_t i = range_of(s->key[0], s->key[1], va);
+	const struct proc_range *r;
+
+	if (!p || i >= PROC_RANGES)
+		return RA_STOP_UNMAPPED;
+	r = &p->range[i];
+	if (r->image == PROC_NOIMAGE)
+		return RA_STOP_NOIMAGE;
+	s->start = r->start;
+	s->end = r->end;
+	s->bias = r->bias;
+	s->image = r->image;
+	return 0;
 }
 
 #include "sampler/bpf/loop.h"
