@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/pages.h"
 
+#include <malloc.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static size_t round_up(size_t bytes)
 {
@@ -33,4 +36,24 @@ void pages_free(void *p, size_t bytes)
 {
 	if (p)
 		munmap(p, round_up(bytes));
+}
+
+void pages_heap(void)
+{
+	void *volatile some;
+	char *from, *to;
+
+	/* so that it gets all of it at once, and neither gives it back nor goes elsewhere for blocks that grow */
+	mallopt(M_TOP_PAD, PAGES_HEAP);
+	mallopt(M_TRIM_THRESHOLD, 2 * PAGES_HEAP);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	from = sbrk(0);
+	some = malloc(PAGES_LARGE);
+	free(some);
+	to = sbrk(0);
+	if (from == (char *)-1 || to == (char *)-1)
+		return;
+	from += (PAGES_LARGE - (uintptr_t)from % PAGES_LARGE) % PAGES_LARGE;
+	if (from < to)
+		madvise(from, (size_t)(to - from), MADV_HUGEPAGE);
 }

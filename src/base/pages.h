@@ -13,4 +13,11 @@
 void *pages_new(size_t bytes); /* at a multiple of PAGES_LARGE; NULL without memory */
 void pages_free(void *p, size_t bytes);
 
+/*
+ * Has malloc's memory in large pages, too, up to PAGES_HEAP bytes of it. That is address space at first: pages that are not
+ * used are not there. To be called before much is allocated; if it cannot be had, all stays as it is.
+ */
+#define PAGES_HEAP (128u << 20)
+void pages_heap(void);
+
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/fmt.h"
 #include "base/log.h"
+#include "base/pages.h"
 #include "cmd/describe.h"
 #include "cmd/signals.h"
 #include "sampler/caps.h"
@@ -328,6 +329,7 @@ int session_run(const struct session_options *o, struct err *err)
 	int rc;
 
 	*err = (struct err){ 0 };
+	pages_heap();
 	rc = prepare(&s, err);
 	if (!rc)
 		rc = start(&s, err);
