@@ -396,6 +396,33 @@ static bool lift_shufpd(struct simd *x)
 	return true;
 }
 
+/* Elements of 16 bytes' low or high halves in turn: what deposits bits does that to 4 bytes of each. */
+static bool lift_interleave(struct simd *x)
+{
+	static const uint64_t evens[] = { 0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0xffffffff };
+	int64_t even = (int64_t)evens[x->f.p], at = x->f.imm ? 8 : 0;
+	int dst, a, b, from_a, from_b, t = lift_temp(x->l), r = lift_temp(x->l);
+
+	if (x->w != 1 || x->mask || !operands(x, &dst, &a, &b))
+		return false;
+	from_a = lift_temp(x->l);
+	from_b = lift_temp(x->l);
+	emit(x, UOP_VGET, 3, from_a, a, 0, 0, at);
+	emit(x, UOP_VGET, 3, from_b, b, 0, 0, at);
+	for (int64_t half = 0; half < 16; half += 8) {
+		if (half) {
+			lift_emit_imm(x->l, UOP_SHR, 3, from_a, from_a, 32, 0);
+			lift_emit_imm(x->l, UOP_SHR, 3, from_b, from_b, 32, 0);
+		}
+		lift_emit_imm(x->l, UOP_PDEP, 3, r, from_a, even, 0);
+		lift_emit_imm(x->l, UOP_PDEP, 3, t, from_b, ~even, 0);
+		lift_emit(x->l, UOP_OR, 3, r, r, t, 0);
+		emit(x, UOP_VPUT, 3, dst, 0, r, 0, half ? half | UV_INSERT : x->keep);
+	}
+	retire(x, -1);
+	return true;
+}
+
 static bool lift_shift_bytes(struct simd *x)
 {
 	int dst = reg_of(x->op[0]), src = reg_of(x->op[x->keep ? 0 : 1]), zero = x->temp++;
@@ -598,6 +625,8 @@ static bool lift_form(struct simd *x)
 		return lift_shuffle(x);
 	case K_SHUFPD:
 		return lift_shufpd(x);
+	case K_INTERLEAVE:
+		return lift_interleave(x);
 	case K_SHIFTB:
 		return lift_shift_bytes(x);
 	case K_ALIGN:

@@ -19,7 +19,8 @@ enum simd_kind {
 	K_BROADCAST, /* p: element */
 	K_SHUFFLE,   /* imm: as shufps has it; -1: the last operand has it */
 	K_SHUFPD,
-	K_SHIFTB, /* pslldq, psrldq: imm 0, 1 */
+	K_INTERLEAVE, /* p: element, imm: 0 low halves, 1 high ones */
+	K_SHIFTB,     /* pslldq, psrldq: imm 0, 1 */
 	K_ALIGN,
 	K_INSERT, /* p: element */
 	K_EXTRACT,
