@@ -17,6 +17,7 @@
 
 #define FLAG_TRAP 0x100ul
 #define FLAG_DIRECTION 0x400ul
+#define FLAG_ALIGNMENT 0x40000ul
 #define FLAGS_PROGRAM 0x40dd5ul /* what a handler may change: AC OF DF TF SF ZF AF PF CF */
 #define UC_FP_XSTATE 1
 #define UC_SIGCONTEXT_SS 2
@@ -134,7 +135,7 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 	else if (place->done && place->base != NO_REG && place->spilled & 1u << place->base)
 		cut_record(t, (uint64_t *)*context_register(&uc->c, place->base), place);
 	uc->c.rip = (uint64_t)rt_enter_abort;
-	uc->c.flags &= ~(FLAG_TRAP | FLAG_DIRECTION);
+	uc->c.flags &= ~(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT);
 	t->stepping = false;
 }
 
