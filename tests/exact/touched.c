@@ -266,7 +266,7 @@ static void after_call(struct exact *e, uint64_t nr, const uint64_t *arg, uint64
 
 			add_unmapped(e, from, brk > from ? brk - from : 0);
 		}
-		brk = ret;
+		brk = instructions(e) ? ret : 0; /* not the engine's own end of data */
 		break;
 	default:
 		break;

@@ -191,6 +191,9 @@ int elf_load(int fd, struct loaded *out)
 			if (r || out->interp[p->p_filesz - 1])
 				return -ENOEXEC;
 		}
+		if (p->p_type == PT_LOAD && h.e_type == ET_EXEC &&
+		    page_up(p->p_vaddr + p->p_memsz) > out->heap)
+			out->heap = page_up(p->p_vaddr + p->p_memsz);
 		if (p->p_type == PT_GNU_STACK)
 			out->exec_stack = p->p_flags & PF_X;
 		if (p->p_type == PT_LOAD && h.e_phoff >= p->p_offset &&

@@ -198,6 +198,8 @@ struct loaded {
 	uint64_t entry, phdr;
 	unsigned phnum, phent;
 	char interp[256]; /* "" if none */
+	uint64_t
+		heap; /* where the kernel would begin it: behind the image, of one that says where it lies; else 0 */
 	bool exec_stack;
 };
 /* Maps a program or an interpreter. fd stays open. -errno, -ENOEXEC if its headers are damaged, or why it

@@ -303,8 +303,8 @@ static const char *field(const char *s, unsigned n)
 	return s;
 }
 
-/* What /proc/PID/cmdline shows: the program's arguments, without the engine's. */
-static void set_arguments(uint64_t start)
+/* What /proc/PID/cmdline shows: the program's arguments, without the engine's; and where its heap begins. */
+static void set_arguments(uint64_t start, uint64_t heap)
 {
 	struct prctl_mm_map m = { .exe_fd = (uint32_t)-1 };
 	char stat[1024], *after = stat;
@@ -331,6 +331,15 @@ static void set_arguments(uint64_t start)
 	m.arg_end = number(field(after, 49 - 3));
 	m.env_start = number(field(after, 50 - 3));
 	m.env_end = number(field(after, 51 - 3));
+	if (heap) {
+		uint64_t was = m.start_brk, is = m.brk;
+
+		m.start_brk = m.brk = heap;
+		if (!sys_failed(sys(__NR_prctl, PR_SET_MM, PR_SET_MM_MAP, &m, sizeof(m), 0)))
+			return;
+		m.start_brk = was;
+		m.brk = is;
+	}
 	sys(__NR_prctl, PR_SET_MM, PR_SET_MM_MAP, &m, sizeof(m), 0);
 }
 
@@ -425,7 +434,7 @@ static void go(void *arg)
 
 	load(s);
 	if (s->argc)
-		set_arguments((uint64_t)s->argv[0]);
+		set_arguments((uint64_t)s->argv[0], s->program.heap);
 	t->regs[RSP] = build_stack(s);
 	t->pc = s->interp.entry ? s->interp.entry : s->program.entry;
 	t->flags = 0x202;

@@ -258,6 +258,16 @@ CASE(big_heap)
 	printf("%#llx\n", (unsigned long long)sum);
 }
 
+/* Lisps that are dumped as programs count on the heap behind the image, where that lies at fixed addresses. */
+CASE(heap_behind_image)
+{
+	extern char end[];
+	uintptr_t image = (uintptr_t)end, heap = (uintptr_t)sbrk(0);
+
+	if (image < 1ul << 32)
+		CHECK(heap >= image && heap - image < 1ul << 30);
+}
+
 /* Sanitizers reserve that much; what is to be read is a few lines all the same. */
 CASE(maps_of_terabytes)
 {
