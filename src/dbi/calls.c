@@ -275,10 +275,10 @@ void calls_end(struct process *p)
 	struct calls_made *m;
 
 	for (size_t i = 0; i < p->nthread; i++)
-		if ((m = p->thread[i].calls)) {
+		if ((m = p->thread[i]->calls)) {
 			m->next = p->calls;
 			p->calls = m;
-			p->thread[i].calls = NULL;
+			p->thread[i]->calls = NULL;
 		}
 	while ((m = p->calls)) {
 		p->calls = m->next;

@@ -186,6 +186,8 @@ static void release(struct exact *e, struct process *p)
 	free(p->block);
 	free(p->inverted);
 	free(p->before);
+	for (size_t i = 0; i < p->nthread; i++)
+		free(p->thread[i]);
 	free(p->thread);
 	if (!p->lines) { /* which name places by them */
 		free(p->image);
@@ -527,6 +529,22 @@ static int take_exit(struct exact *e, struct process *p, const struct exact_exit
 	return add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
 }
 
+static int take_thread(struct exact *e, struct process *p, const struct exact_thread *r)
+{
+	struct counted *t = malloc(sizeof(*t));
+
+	if (!t || !exact_grow(&p->thread, &p->nthread, sizeof(struct counted *))) {
+		free(t);
+		return -1;
+	}
+	*t = (struct counted){
+		.at = r->counters, .stream_at = r->stream, .firsts = r->firsts, .tid = r->tid
+	};
+	p->thread[p->nthread - 1] = t;
+	e->totals.threads++;
+	return 0;
+}
+
 static int take_record(struct exact *e, struct process *p, const struct exact_record *r,
 		       struct err *err)
 {
@@ -554,14 +572,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_THREAD:
 		if (r->size < sizeof(*t))
 			return exact_bad(err);
-		if (!exact_grow(&p->thread, &p->nthread, sizeof(*p->thread)))
-			return exact_no_memory(err);
-		p->thread[p->nthread - 1].at = t->counters;
-		p->thread[p->nthread - 1].stream_at = t->stream;
-		p->thread[p->nthread - 1].firsts = t->firsts;
-		p->thread[p->nthread - 1].tid = t->tid;
-		e->totals.threads++;
-		return 0;
+		return take_thread(e, p, t) ? exact_no_memory(err) : 0;
 	case EXACT_CUT:
 		if (r->size < sizeof(struct exact_cut))
 			return exact_bad(err);
@@ -726,7 +737,7 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 	if (!sum)
 		return exact_no_memory(err);
 	for (size_t t = 0; t < p->nthread; t++) {
-		const uint64_t *c = exact_map(e, p->thread[t].at, bytes);
+		const uint64_t *c = exact_map(e, p->thread[t]->at, bytes);
 
 		if (!c)
 			continue;
@@ -759,14 +770,14 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 static void give_back(struct exact *e, struct process *p)
 {
 	for (size_t t = 0; t < p->nthread; t++) {
-		if (p->thread[t].stream) {
-			munmap(p->thread[t].stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
-			p->thread[t].stream = NULL;
-			punch(e, p->thread[t].stream_at, EXACT_STREAM_SIZE);
+		if (p->thread[t]->stream) {
+			munmap(p->thread[t]->stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
+			p->thread[t]->stream = NULL;
+			punch(e, p->thread[t]->stream_at, EXACT_STREAM_SIZE);
 		}
-		punch(e, p->thread[t].at, EXACT_COUNTERS_SIZE);
-		if (p->thread[t].firsts)
-			punch(e, p->thread[t].firsts, EXACT_FIRSTS_SIZE);
+		punch(e, p->thread[t]->at, EXACT_COUNTERS_SIZE);
+		if (p->thread[t]->firsts)
+			punch(e, p->thread[t]->firsts, EXACT_FIRSTS_SIZE);
 	}
 	p->forks = __atomic_load_n(&p->shared->forks, __ATOMIC_RELAXED);
 	unmap(p);

@@ -118,7 +118,8 @@ struct process {
 	uint64_t nbefore;
 	struct way *way;
 	size_t nway, way_room;
-	struct counted *thread;
+	struct counted *
+		*thread; /* each stays where it is: others may begin while its stream is read */
 	size_t nthread;
 	struct process_image {
 		uint32_t image;	  /* in the profile */

@@ -360,7 +360,7 @@ int lines_finish(struct exact *e, struct process *p, struct err *err)
 
 	for (size_t t = 0; t < p->nthread && bytes; t++) {
 		const uint64_t *c =
-			p->thread[t].firsts ? exact_map(e, p->thread[t].firsts, bytes) : NULL;
+			p->thread[t]->firsts ? exact_map(e, p->thread[t]->firsts, bytes) : NULL;
 		struct lines_reader *r = c ? reader_of(e, p, err) : NULL;
 		int rc = c && !r ? -1 : 0;
 

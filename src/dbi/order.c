@@ -444,11 +444,11 @@ void order_free(const struct exact *e, struct process *p)
 	const struct order_consumer *k = e->consumer;
 
 	for (size_t i = 0; i < p->nthread; i++) {
-		if (!p->thread[i].order)
+		if (!p->thread[i]->order)
 			continue;
-		k->thread_end(k->arg, p->thread[i].order->consumer);
-		free(p->thread[i].order);
-		p->thread[i].order = NULL;
+		k->thread_end(k->arg, p->thread[i]->order->consumer);
+		free(p->thread[i]->order);
+		p->thread[i]->order = NULL;
 	}
 	if (p->order && p->successor && !p->successor->order && !p->successor->released)
 		p->successor->order = p->order;

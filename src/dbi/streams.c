@@ -606,7 +606,7 @@ static int read_stream(struct exact *e, struct process *p, struct counted *c, bo
 int streams_read(struct exact *e, struct process *p, bool last, struct err *err)
 {
 	for (size_t t = 0; t < p->nthread; t++) {
-		struct counted *c = &p->thread[t];
+		struct counted *c = p->thread[t];
 
 		if (!c->stream_at)
 			continue;
@@ -680,8 +680,8 @@ int streams_finish(struct exact *e, struct process *p, struct err *err)
 void streams_free(struct exact *e, struct process *p)
 {
 	for (size_t i = 0; i < p->nthread; i++)
-		if (p->thread[i].stream)
-			munmap(p->thread[i].stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
+		if (p->thread[i]->stream)
+			munmap(p->thread[i]->stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
 	for (uint32_t i = 0; i < p->nblock; i++)
 		free_room(e, p, i);
 	free(p->sink);

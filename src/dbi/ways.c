@@ -134,7 +134,7 @@ int ways_count(struct exact *e, struct process *p, struct err *err)
 	if (!sum)
 		return exact_no_memory(err);
 	for (size_t t = 0; t < p->nthread && p->nway; t++)
-		add_thread(e, p, &p->thread[t], sum);
+		add_thread(e, p, p->thread[t], sum);
 	for (size_t i = 0; i < p->nway && !rc; i++)
 		rc = count(e, p, &p->way[i], sum[i]);
 	free(sum);
@@ -151,7 +151,7 @@ int ways_end(struct exact *e, struct process *p, struct err *err)
 	const uint64_t at = 8ull * EXACT_INSIDE, page = EXACT_STREAM_PAGE;
 
 	for (size_t t = 0; t < p->nthread; t++) {
-		const uint64_t *c = exact_map(e, p->thread[t].at + (at & ~(page - 1)), page);
+		const uint64_t *c = exact_map(e, p->thread[t]->at + (at & ~(page - 1)), page);
 		const struct code_block *b;
 
 		if (!c)

@@ -1,16 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Cases of programs.t that see what observing adds to the code: faults, while counts, lines and values are observed.
+# Cases of programs.t that see what observing adds: faults, to the code; threads, to what is recorded meanwhile.
 set -u
 . "$(dirname "$0")/lib.sh"
 need_runner
 PROGS=$BUILD/tests/progs/exact
-for mode in counts lines values; do
-	RUNNER=("$ASSAY" record -q --exact --observe "$mode" -o trial.db --)
-	for c in $("$PROGS/faults"); do
+observe() { # MODE PROGRAM
+	RUNNER=("$ASSAY" record -q --exact --observe "$1" -o trial.db --)
+	for c in $("$PROGS/$2"); do
 		flags=()
 		[ "${c#may_}" = "$c" ] || flags=(-n)
-		compare "faults/$c, $mode" "${flags[@]}" "$PROGS/faults" "$c"
+		compare "$2/$c, $1" "${flags[@]}" "$PROGS/$2" "$c"
 	done
+}
+for mode in counts lines values; do
+	observe $mode faults
+done
+for mode in lines values calls conflicts; do
+	observe $mode threads
 done
 done_testing

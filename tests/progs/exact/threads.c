@@ -110,6 +110,43 @@ CASE(same_new_code)
 	printf("%llu\n", (unsigned long long)results[0]);
 }
 
+/* Runs code that nothing has run yet, begins the next one, and goes on. */
+static void *begin_next(void *number)
+{
+	int i = (int)(intptr_t)number;
+	uint64_t h = 0;
+
+	for (int k = 0; k < 8; k++) {
+		h = mix(h, fib(19) + ((uint32_t(*)(uint64_t))(fresh_code + 256 * i + 32 * k))(7));
+		if (k == 2 && i + 1 < N)
+			EQ(pthread_create(&threads[i + 1], NULL, begin_next,
+					  (void *)(intptr_t)(i + 1)),
+			   0);
+	}
+	results[i] = h;
+	if (i + 1 < N)
+		EQ(pthread_join(threads[i + 1], NULL), 0);
+	return NULL;
+}
+
+CASE(new_code_and_threads)
+{
+	const uint8_t code[] = { 0x8d, 0x47, 0, 0xc3 }; /* lea i(%rdi), %eax; ret */
+	uint64_t h = 0;
+
+	fresh_code =
+		mmap(NULL, 256 * N, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 8 * N; i++) {
+		memcpy(fresh_code + 32 * i, code, sizeof(code));
+		fresh_code[32 * i + 2] = (uint8_t)i;
+	}
+	mprotect(fresh_code, 256 * N, PROT_READ | PROT_EXEC);
+	begin_next(0);
+	for (int i = 0; i < N; i++)
+		h = mix(h, results[i]);
+	printf("%#llx\n", (unsigned long long)h);
+}
+
 static uint64_t counter, locked_counter, exchange_sum;
 static unsigned __int128 wide __attribute__((aligned(16)));
 
