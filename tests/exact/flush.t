@@ -57,8 +57,8 @@ RUNNER=("$ASSAY" record -q --exact "${small[@]}" -o trial.db --)
 for mode in counts lines; do
 	[ $mode = counts ] || RUNNER=("$ASSAY" record -q --exact --observe lines "${small[@]}" -o trial.db --)
 	for c in threads/{fork_from_threads,cancel_deferred,sixty_four,create_in_storm,signals_to_each} \
-		signals/{storm_timers,storm_from_thread,race_sigsuspend,restart} \
-		selfmod/{on_the_heap,same_block,own_loop} process/{vfork,spawn,fork_deep,exec_chain,clone_vm_concurrent}; do
+		signals/{race_sigsuspend,restart} storms/storm_{timers,from_thread} \
+		selfmod/{on_the_heap,same_block,own_loop} process/{vfork,spawn,fork_deep,clone_vm_concurrent} exec/exec_chain; do
 		compare "$c, $mode" -t 200 "$PROGS/${c%/*}" "${c#*/}"
 	done
 done
