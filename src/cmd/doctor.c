@@ -41,19 +41,15 @@ static void find(const struct caps *c, struct finding *f)
 	snprintf(f[4].what, sizeof(f[4].what), "CAP_PERFMON: sample with it");
 	f[5] = (struct finding){ "cap_sys_ptrace", c->cap_ptrace, false, "", "sudo assay …" };
 	snprintf(f[5].what, sizeof(f[5].what), "CAP_SYS_PTRACE: other users' processes");
-	f[6] = (struct finding){ "kallsyms", c->cap_syslog || c->kptr_restrict == 0, false, "",
-				 "sudo sysctl kernel.kptr_restrict=0" };
-	snprintf(f[6].what, sizeof(f[6].what), "kernel symbols (kernel.kptr_restrict = %d)",
-		 c->kptr_restrict);
-	f[7] = (struct finding){ "rate", c->max_rate == 0 || c->max_rate >= 10000, false, "",
+	f[6] = (struct finding){ "rate", c->max_rate == 0 || c->max_rate >= 10000, false, "",
 				 "sudo sysctl kernel.perf_event_max_sample_rate=100000" };
-	snprintf(f[7].what, sizeof(f[7].what), "up to %ld samples a second", c->max_rate);
-	f[8] = (struct finding){ "pmu", c->pmu, false, "", NULL };
-	snprintf(f[8].what, sizeof(f[8].what),
+	snprintf(f[6].what, sizeof(f[6].what), "up to %ld samples a second", c->max_rate);
+	f[7] = (struct finding){ "pmu", c->pmu, false, "", NULL };
+	snprintf(f[7].what, sizeof(f[7].what),
 		 c->pmu ? "cycle counter: -e cycles"
 			: "no cycle counter here: cpu-clock is used instead");
 }
-#define FINDINGS 10
+#define FINDINGS 9
 #define EXACT (FINDINGS - 1)
 
 /* Not by looking, but by doing it. */

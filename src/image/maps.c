@@ -159,7 +159,7 @@ int maps_read(struct maps *m, pid_t pid, struct err *err)
 
 	*m = (struct maps){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	text = text_file_read(path, NULL);
+	text = text_file_read(path);
 	if (!text && (errno == ENOENT || errno == ESRCH))
 		return err_set(err, ERR_FAILED, "no process %d", (int)pid);
 	if (!text) {

@@ -142,13 +142,11 @@ void caps_read(struct caps *c)
 		c->cap_bpf = has_cap(have, CAP_BPF);
 		c->cap_perfmon = has_cap(have, CAP_PERFMON);
 		c->cap_ptrace = has_cap(have, CAP_SYS_PTRACE);
-		c->cap_syslog = has_cap(have, CAP_SYSLOG);
 		cap_free(have);
 	}
 	c->pmu = has_pmu();
 	c->paranoid = (int)read_number("/proc/sys/kernel/perf_event_paranoid", -2);
 	c->max_rate = read_number("/proc/sys/kernel/perf_event_max_sample_rate", 0);
-	c->kptr_restrict = (int)read_number("/proc/sys/kernel/kptr_restrict", -1);
 }
 
 int caps_check(const struct caps *c, struct err *err)
@@ -176,7 +174,7 @@ int caps_check(const struct caps *c, struct err *err)
 			c->cap_perfmon ? "" : "CAP_PERFMON");
 		return err_hint(err, "run it with sudo, or once: sudo setcap "
 				     "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,"
-				     "cap_checkpoint_restore,cap_syslog+ep "
+				     "cap_checkpoint_restore+ep "
 				     "\"$(readlink -f \"$(command -v assay)\")\"");
 	}
 	return 0;
@@ -184,12 +182,11 @@ int caps_check(const struct caps *c, struct err *err)
 
 int caps_drop(struct err *err)
 {
-	/* what goes on being done: BPF maps and events; reading other processes' mappings and files;
-	 * writing the recording where its owner may; kernel symbols at the end */
+	/* what goes on being done: BPF maps, programs and events; reading other processes' mappings and
+	 * files; writing the recording where its owner may */
 	static const cap_value_t keep[] = { CAP_BPF,	      CAP_PERFMON,
 					    CAP_SYS_PTRACE,   CAP_DAC_READ_SEARCH,
-					    CAP_DAC_OVERRIDE, CAP_CHECKPOINT_RESTORE,
-					    CAP_SYSLOG };
+					    CAP_DAC_OVERRIDE, CAP_CHECKPOINT_RESTORE };
 	cap_t now = cap_get_proc(), want = cap_init();
 	int rc = 0;
 

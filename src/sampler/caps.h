@@ -20,11 +20,10 @@ struct caps {
 	bool lockup;	 /* in the range where reading user memory from BPF can lock up */
 	bool hardened;	 /* CONFIG_HARDENED_USERCOPY, or the configuration cannot be read */
 	bool btf;	 /* /sys/kernel/btf/vmlinux */
-	bool cap_bpf, cap_perfmon, cap_ptrace, cap_syslog; /* effective (CAP_SYS_ADMIN counts) */
-	bool pmu;					   /* a cycle counter can be opened */
-	int paranoid;					   /* kernel.perf_event_paranoid, or -2 */
-	long max_rate;	   /* kernel.perf_event_max_sample_rate, or 0 */
-	int kptr_restrict; /* or -1 */
+	bool cap_bpf, cap_perfmon, cap_ptrace; /* effective (CAP_SYS_ADMIN counts) */
+	bool pmu;			       /* a cycle counter can be opened */
+	int paranoid;			       /* kernel.perf_event_paranoid, or -2 */
+	long max_rate;			       /* kernel.perf_event_max_sample_rate, or 0 */
 };
 
 void caps_read(struct caps *c);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/ksyms.h"
 #include "sampler/bpf/shared.h"
 
 bool kernel_name_parse(const char *answer, uint64_t addr, struct kernel_name *n)
@@ -33,40 +32,17 @@ bool kernel_name_parse(const char *answer, uint64_t addr, struct kernel_name *n)
 	return true;
 }
 
-static bool ask(struct kernel_names *k, uint64_t addr, struct kernel_name *n)
+bool kernel_names_at(struct kernel_names *k, uint64_t addr, struct kernel_name *n)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, run);
-	struct err ignored;
 
+	if (k->silent)
+		return false;
 	*k->address = addr;
 	if (bpf_prog_test_run_opts(k->prog, &run) || (int)run.retval <= 0) {
 		k->silent = true;
-		k->ksyms = ksyms_open(&ignored);
 		return false;
 	}
 	k->answer[CODE_NAME_MAX - 1] = 0;
 	return kernel_name_parse(k->answer, addr, n);
-}
-
-static bool look_up(struct kernel_names *k, uint64_t addr, struct kernel_name *n)
-{
-	const char *name, *module;
-
-	if (!k->ksyms || !ksyms_at(k->ksyms, addr, &name, &module, &n->start, &n->end))
-		return false;
-	snprintf(n->name, sizeof(n->name), *module ? "%s [%s]" : "%s", name, module);
-	return true;
-}
-
-bool kernel_names_at(struct kernel_names *k, uint64_t addr, struct kernel_name *n)
-{
-	if (!k->silent && ask(k, addr, n))
-		return true;
-	return k->silent && look_up(k, addr, n);
-}
-
-void kernel_names_fini(struct kernel_names *k)
-{
-	ksyms_close(k->ksyms);
-	k->ksyms = NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of the kernel's procedures. The kernel is asked for each (bpf_snprintf's %pS): to make the text of
- * /proc/kallsyms costs it more than all else at a recording's end. That is read only where it does not answer.
+ * /proc/kallsyms costs it more than all else at a recording's end, and kernel.kptr_restrict hides that. Who may
+ * load the program that asks may run it: it needs no capability besides, and none later.
  */
 #ifndef ASSAY_SAMPLER_KERNEL_NAMES_H
 #define ASSAY_SAMPLER_KERNEL_NAMES_H
@@ -9,13 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ksyms;
 struct kernel_names {
 	int prog;	   /* descriptor of the program that asks */
 	uint64_t *address; /* what it asks for */
 	char *answer;
-	struct ksyms *ksyms; /* what was read instead, or NULL */
-	bool silent;	     /* it does not answer */
+	bool silent; /* it does not answer, and is not asked again */
 };
 
 struct kernel_name {
@@ -27,6 +26,5 @@ struct kernel_name {
 bool kernel_name_parse(const char *answer, uint64_t addr, struct kernel_name *n);
 /* The procedure that holds the address; false if there is none that has a name. */
 bool kernel_names_at(struct kernel_names *k, uint64_t addr, struct kernel_name *n);
-void kernel_names_fini(struct kernel_names *k);
 
 #endif

@@ -687,7 +687,6 @@ static void name_kernel_procedures(struct sampler *s)
 			break;
 	}
 	files_sort_procedures(pi);
-	kernel_names_fini(&k);
 }
 
 void sampler_name_procedures(struct sampler *s)

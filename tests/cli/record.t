@@ -92,15 +92,30 @@ is "the recording is private" "$(stat -c %a a.db)" 600
 is "no side files stay" "$(ls a.db* | tr '\n' ' ')" "a.db a.db.old "
 
 # Procedures of the kernel are what /proc/kallsyms has at their addresses: text, up to the next symbol.
+named() { # FILE
+	sqlite3 "$1" "SELECT printf('%016x %s', start, procedure.name) FROM procedure
+		JOIN image ON image = image.id WHERE image.kind = 'kernel' ORDER BY 1"
+}
 run "$ASSAY" record -q -F 5000 -o kernel.db -- dd if=/dev/zero of=/dev/null bs=4096 count=200000
-sqlite3 kernel.db "SELECT printf('%016x %s', start, procedure.name) FROM procedure
-	JOIN image ON image = image.id WHERE image.kind = 'kernel' ORDER BY 1" > named
+named kernel.db > named
 tr '\t' ' ' < /proc/kallsyms | sed 's/^\([0-9a-f]*\) [tTwW] /\1 /' | sort > known
 if [ -s known ] && ! grep -q '^0000000000000000' known; then
 	[ -s named ]; is "the kernel's procedures have names" $? 0
 	is "… of /proc/kallsyms" "$(sort named | comm -23 - known)" ""
 else
 	skip "/proc/kallsyms shows no addresses"
+fi
+# Who may load the sampler's program is told the same names, though /proc/kallsyms shows him nothing.
+if [ "$(id -u)" = 0 ]; then
+	few=-all,+bpf,+perfmon
+	run setpriv --reuid nobody --clear-groups "--inh-caps=$few" "--ambient-caps=$few" "--bounding-set=$few" \
+		"$TMP/assay" record -q -F 5000 -o "$TMP/n/few.db" -- dd if=/dev/zero of=/dev/null bs=4096 count=200000
+	is "CAP_BPF and CAP_PERFMON are enough" "$status" 0
+	[ -n "$(named "$TMP/n/few.db")" ]; is "… for the kernel's names, too" $? 0
+	[ ! -s known ] || grep -q '^0000000000000000' known ||
+		is "… which are the same" "$(named "$TMP/n/few.db" | sort | comm -23 - known)" ""
+else
+	skip "not root: cannot become another user"
 fi
 
 # The output.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel says of an address, taken apart; and what is done where it does not answer. */
+/* What the kernel says of an address, taken apart; and one that does not answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "image/ksyms.h"
 #include "sampler/bpf/shared.h"
 #include "sampler/kernel_names.h"
 
@@ -63,35 +62,19 @@ static void test_longest_name(void **unused)
 	assert_int_equal(strlen(n.name), sizeof(n.name) - 1);
 }
 
-/* Then it is as /proc/kallsyms has it, if that may be read. */
 static void test_no_answer(void **unused)
 {
 	char answer[CODE_NAME_MAX] = "unasked+0x0/0x1";
-	uint64_t address = 0, start = 0, end = 0;
+	uint64_t address = 0;
 	struct kernel_names k = { .prog = -1, .address = &address, .answer = answer };
-	const char *name = "", *module = "";
 	struct kernel_name n = { 0 };
-	struct ksyms *all;
-	struct err err;
 
 	(void)unused;
-	assert_false(kernel_names_at(&k, 4096, &n));
-	assert_true(k.silent);
-	all = ksyms_open(&err);
-	assert_int_equal(!all, !k.ksyms);
-	for (unsigned long i = 0; all && i < 16; i++) {
-		bool known = ksyms_at(all, 0xffffffff81000000ul + i * 77777, &name, &module, &start,
-				      &end);
-
-		assert_int_equal(kernel_names_at(&k, 0xffffffff81000000ul + i * 77777, &n), known);
-		if (!known)
-			continue;
-		assert_memory_equal(n.name, name, strlen(name));
-		assert_int_equal(n.start, start);
-		assert_int_equal(n.end, end);
+	for (uint64_t i = 1; i < 3; i++) {
+		assert_false(kernel_names_at(&k, i * 4096, &n));
+		assert_true(k.silent);
+		assert_int_equal(address, 4096); /* asked once */
 	}
-	ksyms_close(all);
-	kernel_names_fini(&k);
 }
 
 int main(void)
