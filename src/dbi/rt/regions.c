@@ -332,15 +332,14 @@ static void release(struct watched *w)
 
 void regions_release(uint64_t start, uint64_t n)
 {
-	uint64_t first = start & ~(PAGE - 1), pages = 0;
+	uint64_t limit = 1ul << ADDRESS_BITS, first = start & ~(PAGE - 1), end;
 
-	if (n && start < 1ul << ADDRESS_BITS)
-		pages = (start - first + (n < 1ul << ADDRESS_BITS ? n : 1ul << ADDRESS_BITS) +
-			 PAGE - 1) /
-			PAGE;
-	if (pages <= PAGES_NEAR) {
-		for (uint64_t i = 0; nwatched_on && i < pages; i++) {
-			struct watched *w = watch_entry(first + i * PAGE, false);
+	if (!n || start >= limit)
+		return;
+	end = n < limit - start ? start + n : limit;
+	if (end - first <= PAGES_NEAR * PAGE) {
+		for (uint64_t page = first; nwatched_on && page < end; page += PAGE) {
+			struct watched *w = watch_entry(page, false);
 
 			if (w && w->on)
 				release(w);
@@ -348,8 +347,7 @@ void regions_release(uint64_t start, uint64_t n)
 		return;
 	}
 	for (unsigned i = 0; nwatched_on && i < WATCHED_MAX; i++)
-		if (watched[i].on && watched[i].page >= first &&
-		    watched[i].page - first < pages * PAGE)
+		if (watched[i].on && watched[i].page >= first && watched[i].page < end)
 			release(&watched[i]);
 }
 
