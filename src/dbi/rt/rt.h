@@ -240,13 +240,13 @@ struct region *region_of(uint64_t pc);
 int regions_fault(uint64_t pc);
 void regions_protect(uint64_t start, uint64_t n, int prot); /* mprotect has been done */
 void regions_forget(uint64_t start, uint64_t n);	    /* mapped anew or unmapped */
+/* … the whole mapping there, whose size nobody says, if code of it was met. */
+void regions_detached(uint64_t addr);
 /* A write fault: true if the page was protected by us, and can be written now. */
 bool regions_write_fault(uint64_t addr);
 /* Before code of the page is translated: watches it if it can be written. Returns false if its code
  * changes so often that no translation may be kept. */
 bool regions_watch(const struct region *r, uint64_t pc, unsigned n);
-/* … the mapping there, if code of it was translated. */
-void regions_detached(uint64_t addr);
 /* Gives pages their own protection again: before they are moved, or the kernel writes there. */
 void regions_release(uint64_t start, uint64_t n);
 /* The page can be written, and is protected by us. */
