@@ -108,14 +108,6 @@ CASE(low_code)
 		EQ(((uint32_t(*)(void))low)(), 2470);
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Calls from the library back into the program, and varargs (al counts vector registers). */
 /* Far transfers that stay in 64-bit code, as runtimes use them to restore all registers. */
 CASE(far_returns)
 {
@@ -150,6 +142,14 @@ CASE(far_returns)
 	}
 }
 
+static int compare_ints(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Calls from the library back into the program, and varargs (al counts vector registers). */
 CASE(callbacks)
 {
 	static int v[20000];
