@@ -7,7 +7,7 @@
  *   0x7a0008000000  near    images that the program maps: within 2 GiB of the cache, so that
  *                           rip-relative operands reach them from there
  *   0x7a0060000000  cache   translated code, from below; exit stubs, from above
- *   0x7a0080000000  engine  its text and data; the program's brk follows
+ *   0x7a0080000000  engine  its text and data; the program's brk follows, unless its image has a fixed address
  *
  * With --observe lines there are planes: a byte for each line of memory, 1 if a thread of that plane has touched it
  * in this interval, at SHADOW + plane * lines + address / line; one for each 4096 of those at LEVEL_1, one for each
