@@ -138,6 +138,27 @@ static int set_choice(const struct opt *o, const char *text, struct err *err)
 	return 0;
 }
 
+static const struct opt *given[OPTS_MAX];
+static int ngiven;
+
+static void note(const struct opt *o)
+{
+	for (int i = 0; i < ngiven; i++)
+		if (given[i] == o)
+			return;
+	given[ngiven++] = o;
+}
+
+const char *opt_given(const struct verb *v, const void *const *to)
+{
+	for (const struct opt *o = v->opts; o->name; o++)
+		for (int i = 0; i < ngiven; i++)
+			for (int k = 0; given[i] == o && to[k]; k++)
+				if (o->to == to[k])
+					return o->name;
+	return NULL;
+}
+
 static int set(const struct opt *o, const char *text, struct err *err)
 {
 	switch (o->kind) {
@@ -259,6 +280,7 @@ int opt_parse(const struct verb *v, int argc, char **argv, struct err *err)
 	fill_tables(v, &t);
 	optind = 0;
 	opterr = 0;
+	ngiven = 0;
 	while ((code = getopt_long(argc, argv, t.letters, t.longs, NULL)) >= 0) {
 		if (code == 'h') {
 			opt_help(v, stdout);
@@ -271,6 +293,7 @@ int opt_parse(const struct verb *v, int argc, char **argv, struct err *err)
 				err_hint(err, "`assay %s --help` says what it takes", v->name);
 			return -1;
 		}
+		note(by_code(v, code));
 	}
 	return optind;
 }

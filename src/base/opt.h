@@ -53,6 +53,10 @@ extern const struct opt opt_help_option; /* every verb has it; not in the tables
  */
 int opt_parse(const struct verb *v, int argc, char **argv, struct err *err);
 
+/* The name of the first option in the table, of those that set one of `to` (ends with NULL), that the last command line
+ * parsed has; or NULL. */
+const char *opt_given(const struct verb *v, const void *const *to);
+
 /* Prints text from column `column` on, wrapped at 79 and indented from its second line on; a newline
  * behind it. */
 void opt_wrap(FILE *to, const char *text, int column, int indent);

@@ -88,6 +88,47 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
+static bool observes(const char *what)
+{
+	return exact && !strcmp(observe, what);
+}
+
+/* Options that would do nothing: each is of some recordings only. */
+static int check_use(struct err *err)
+{
+	static const void *const sampled[] = { &rate,	  &burst,      &event,	       &reuse,
+					       &ring_mib, &code_kuops, &neighbourhood, NULL };
+	static const void *const counted[] = { &observe, &cache_kib, NULL };
+	static const void *const of_lines[] = { &line,	    &interval,	&interval_unit,
+						&snapshots, &lines_how, &kernel_buffers,
+						NULL };
+	static const void *const simulated[] = { &machine, NULL };
+	const char *name;
+
+	if (exact && reuse) {
+		err_set(err, ERR_USAGE, "--reuse is the sampler's");
+		return err_hint(err, "--exact --observe reuse keeps reuse distances exactly");
+	}
+	if (exact && (name = opt_given(&cmd_record, sampled))) {
+		err_set(err, ERR_USAGE, "--%s is the sampler's", name);
+		return err_hint(err, "leave it out, or --exact");
+	}
+	if (!exact && (name = opt_given(&cmd_record, counted))) {
+		err_set(err, ERR_USAGE, "--%s is for --exact", name);
+		return err_hint(err, "assay record --exact --%s … -- CMD", name);
+	}
+	if (!observes("lines") && (name = opt_given(&cmd_record, of_lines))) {
+		err_set(err, ERR_USAGE, "--%s is for --exact --observe lines", name);
+		return err_hint(err, "working sets are recorded by that");
+	}
+	if (!observes("misses") && !observes("reuse") &&
+	    (name = opt_given(&cmd_record, simulated))) {
+		err_set(err, ERR_USAGE, "--%s is for --exact --observe misses or reuse", name);
+		return err_hint(err, "these simulate one");
+	}
+	return 0;
+}
+
 static int check_targets(int argc, struct err *err)
 {
 	int n = (pid != 0) + (tid != 0) + (all || argc > 0);
@@ -174,11 +215,8 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
-	if (exact && reuse) {
-		err_set(err, ERR_USAGE, "--reuse is the sampler's");
-		err_hint(err, "--exact --observe reuse keeps reuse distances exactly");
+	if (check_use(err))
 		return err->code;
-	}
 	if (exact && (!argc || pid || tid || all || seconds > 0)) {
 		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");

@@ -74,6 +74,23 @@ for bad in l1d=1000/3 l9=1K/1 line=48 l1d; do
 	is "--machine $bad is refused" "$status" 2
 done
 is "… before anything is written" "$(ls bad.db 2>/dev/null)" ""
+# Options that would do nothing.
+while IFS='|' read -r options what; do
+	# shellcheck disable=SC2086
+	run "$ASSAY" record $options -q -o bad.db -- true
+	is "record $options: 2" "$status" 2
+	like "… says why" "$err" "$what"
+done <<-'END'
+	--observe lines|--observe is for --exact
+	--observe counts|--observe is for --exact
+	--cache 1000|--cache is for --exact
+	--exact -F 997|--rate is the sampler's
+	--exact --observe values --burst 20|--burst is the sampler's
+	--exact --line 64|--line is for --exact --observe lines
+	--exact --observe misses --interval 1e6|--interval is for --exact --observe lines
+	--exact --observe values --machine l1d=32K/8|--machine is for --exact --observe misses or reuse
+END
+is "… before anything is written" "$(ls bad.db 2>/dev/null)" ""
 # Sampled: estimated, by windows and watchpoints.
 run "$ASSAY" record --reuse --exact -o bad.db -- true
 is "--reuse is the sampler's" "$status" 2

@@ -206,6 +206,20 @@ static void test_choices_are_checked(void **state)
 		"one or more, with commas between, of: full partial");
 }
 
+static void test_given(void **state)
+{
+	static const void *const of[] = { &got.rate, &got.kinds, &got.json, NULL };
+	char *argv[20];
+
+	(void)state;
+	assert_int_equal(parse(&look, "-n 3 --json -F 1 --json", argv), 7);
+	assert_string_equal(opt_given(&look, of), "rate"); /* the table's order */
+	assert_int_equal(parse(&look, "-n 3 --quiet x", argv), 4);
+	assert_null(opt_given(&look, of)); /* of the last line only */
+	assert_int_equal(parse(&launch, "-q true --json", argv), 2);
+	assert_null(opt_given(&launch, of));
+}
+
 static void test_nearest(void **state)
 {
 	static const char *const names[] = { "report", "record", "merge", NULL };
@@ -303,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_values_missing_or_too_many),
 		cmocka_unit_test(test_numbers_are_checked),
 		cmocka_unit_test(test_choices_are_checked),
+		cmocka_unit_test(test_given),
 		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_help_has_every_option),
 		cmocka_unit_test(test_man_escapes),
