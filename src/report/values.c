@@ -16,7 +16,8 @@
 #define BATCH 256    /* candidates measured before the first look at whether more are needed */
 #define SPARE 4	     /* measured for one shown: what is derived falls out later */
 #define LEAST 0.0005 /* of the program's time: what is worth less is not shown */
-#define POINTER 0x10000 /* what is below is no address: vm.mmap_min_addr */
+#define POINTER 0x10000		/* what is below is no address: vm.mmap_min_addr */
+#define POINTER_END (1ul << 56) /* … nor what is not below: a negative offset, say */
 
 struct candidate {
 	const struct site *site;
@@ -246,7 +247,8 @@ static bool measure(struct values *vs, struct candidate *c)
 		c->time = view_time(v, c->site);
 	}
 	c->worth = c->time * c->share.low;
-	c->address = code && code->slice.nfound && code->slice.addresses && c->value >= POINTER;
+	c->address = code && code->slice.nfound && code->slice.addresses && c->value >= POINTER &&
+		     c->value < POINTER_END;
 	return true;
 }
 

@@ -107,6 +107,36 @@ same wset.json "$ASSAY" wset -i lines.db --json --map --height 4
 same info-counts "$ASSAY" info -w -i counts.db
 same info.json "$ASSAY" info -i counts.db --json
 
+# What is loaded is an address to prefetch, or only part of one.
+cat > offset.s <<'ASM'
+	.intel_syntax noprefix
+	.data
+	.quad 1
+end:	.quad 2
+back:	.quad -8
+where:	.quad end
+	.text
+	.globl _start
+	.type _start, @function
+_start:	mov ebx, 1000
+1:	mov rax, [back]
+	mov rdx, [end+rax]
+	mov rcx, [where]
+	mov rsi, [rcx]
+	dec ebx
+	jnz 1b
+	mov eax, 231
+	xor edi, edi
+	syscall
+	.size _start, . - _start
+ASM
+gcc -nostdlib -static -Wl,-Ttext=0x401000 -Wl,-Tdata=0x402000 -o offset offset.s
+"$ASSAY" record --exact -q --observe values -o offset.db -- ./offset
+run "$ASSAY" values -i offset.db --operand load --json
+is "an offset is no address, an address is one" \
+	"$(jq -r '[.values[] | .value + " " + .hint] | sort | join(", ")' <<<"$out")" \
+	"0x1 guard, 0x2 guard, 0x402008 fetch, 0xfffffffffffffff8 guard"
+
 # Nothing to show is exit 3, and says what would.
 same values-counts "$ASSAY" values -i counts.db
 same values-addresses "$ASSAY" values -i addresses.db
