@@ -208,14 +208,23 @@ static void print_text(struct reading *r, const char *key, const char *label, co
 
 /* Runs: one of each kind of sentence. */
 
+/* Whether a command was started: -p, -t and -a stand in its place where none was. */
+static bool has_command(const struct run *run)
+{
+	const char *c = run->command ? run->command : "";
+
+	return strncmp(c, "-p ", 3) && strncmp(c, "-t ", 3) && strcmp(c, "-a");
+}
+
 static char *status_text(const struct run *run, char *buf, size_t n)
 {
+	buf[0] = 0;
 	if (!run->finished)
-		snprintf(buf, n, "unfinished: the recorder was killed");
+		snprintf(buf, n, "; unfinished: the recorder was killed");
 	else if (WIFSIGNALED(run->status))
-		snprintf(buf, n, "ended by signal %d", WTERMSIG(run->status));
-	else
-		snprintf(buf, n, "exit status %d", WEXITSTATUS(run->status));
+		snprintf(buf, n, "; ended by signal %d", WTERMSIG(run->status));
+	else if (has_command(run))
+		snprintf(buf, n, "; exit status %d", WEXITSTATUS(run->status));
 	return buf;
 }
 
@@ -318,7 +327,7 @@ static void print_run(struct reading *r, const struct run *run)
 	char text[512], elapsed[32], status[80], cpu[256];
 
 	print_text(r, NULL, "command", run->command);
-	snprintf(text, sizeof(text), "%s; %s",
+	snprintf(text, sizeof(text), "%s%s",
 		 fmt_time((double)run->n.elapsed_ns, elapsed, sizeof(elapsed)),
 		 status_text(run, status, sizeof(status)));
 	print_text(r, NULL, "ran", text);

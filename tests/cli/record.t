@@ -148,6 +148,10 @@ run "$ASSAY" record -o p.db -d 0.7 -p $pid
 is "attached to a process" "$status" 0
 run "$ASSAY" report -i p.db --json
 like "it was sampled" "$out" '"procedure": "load_|"procedure": "main"'
+run "$ASSAY" info -i p.db
+unlike "a process that was not started has no status" "$out" "exit status"
+run "$ASSAY" info -i a.db.old
+like "a command has one" "$out" "; exit status 7"
 kill -0 $pid; is "it goes on" $? 0
 "$ASSAY" record -o p.db -p $pid 2> err & rec=$!
 soon samples $rec; kill -INT $rec; wait $rec
