@@ -295,7 +295,7 @@ static void line(struct emit *e, const char *label, double v, double whole, bool
 	char text[16];
 
 	fmt_percent(v / whole, text, sizeof(text));
-	emit_line(e, total ? "%-42s %7s" : "  %-34s %5s", label, text);
+	emit_line(e, total ? "%-42s %7s" : "  %-35s %5s", label, text);
 }
 
 static void culprit_line(struct emit *e, const struct culprit_sum *s, int c)
@@ -305,7 +305,7 @@ static void culprit_line(struct emit *e, const struct culprit_sum *s, int c)
 	fmt_percent(s->min[c] / s->cycles, low, sizeof(low));
 	fmt_percent(s->max[c] / s->cycles, high, sizeof(high));
 	fmt_percent(s->expected[c] / s->cycles, expected, sizeof(expected));
-	emit_line(e, "  %-34s %5s (%s to %s)", culprit_words[c], expected, low, high);
+	emit_line(e, "  %-35s %5s (%s to %s)", culprit_words[c], expected, low, high);
 }
 
 static void print_sum(struct emit *e, const struct culprit_sum *s)
@@ -319,9 +319,9 @@ static void print_sum(struct emit *e, const struct culprit_sum *s)
 	for (int i = 0; i < CULPRIT_N; i++)
 		if (order[i].max >= SHOWN / 10 * whole)
 			culprit_line(e, s, order[i].culprit);
+	if (s->raised >= SHOWN / 10 * whole) /* part of what stands above */
+		line(e, "(of these, if it ran more often)", s->raised, whole, false);
 	line(e, "unexplained", s->unexplained, whole, false);
-	if (s->raised >= SHOWN / 10 * whole)
-		line(e, "explained if it ran more often", s->raised, whole, false);
 	line(e, "dynamic stalls", s->stall, whole, true);
 	line(e, "waiting for a result", s->fixed[SCHEDULE_DEPENDENCE], whole, false);
 	line(e, "waiting for a unit", s->fixed[SCHEDULE_UNIT], whole, false);

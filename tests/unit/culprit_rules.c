@@ -138,6 +138,7 @@ static void the_table_has_every_culprit_once(void **state)
 		assert_int_equal(culprit_rules[i].culprit, i);
 		assert_non_null(culprit_rules[i].judge);
 		assert_true(strlen(culprit_name[i]) > 0 && strlen(culprit_words[i]) > 0);
+		assert_true(strlen(culprit_words[i]) <= 35); /* the column of report --why */
 		seen |= 1U << i;
 	}
 	assert_int_equal(seen, (1U << CULPRIT_N) - 1);
