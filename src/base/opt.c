@@ -63,7 +63,7 @@ const char *opt_nearest(const char *word, const char *const *names)
 	for (; *names; names++) {
 		unsigned d = distance(word, *names);
 
-		if (d < least && d < strlen(*names)) {
+		if (d < least && 2 * d <= strlen(*names)) {
 			least = d;
 			best = *names;
 		}

@@ -231,6 +231,8 @@ static void test_nearest(void **state)
 	assert_null(opt_nearest("annotate", names));
 	assert_null(opt_nearest("", names));
 	assert_null(opt_nearest("x", names));
+	assert_null(opt_nearest("foo", (const char *const[]){ "cos", "f", NULL }));
+	assert_string_equal(opt_nearest("cso", (const char *const[]){ "cost", "y", NULL }), "cost");
 }
 
 static char *printed(void (*print)(FILE *))
