@@ -220,10 +220,20 @@ static void exact_lines(struct reading *r)
 				    "wrote is missing");
 }
 
-void reading_heading(struct reading *r)
+/* How many runs there are stands first: a long command is cut. */
+static void command_line(struct reading *r)
 {
 	char command[1024];
 
+	if (r->profile.nrun > 1)
+		emit_line(&r->emit, "%zu runs, the first: %s", r->profile.nrun,
+			  or_unknown(r->profile.run[0].command));
+	else
+		emit_line(&r->emit, "%s", reading_command(r, command, sizeof(command)));
+}
+
+void reading_heading(struct reading *r)
+{
 	if (r->emit.json) {
 		if (r->view.exact)
 			exact_heading_json(r);
@@ -231,7 +241,7 @@ void reading_heading(struct reading *r)
 			heading_json(r);
 		return;
 	}
-	emit_line(&r->emit, "%s", reading_command(r, command, sizeof(command)));
+	command_line(r);
 	if (r->view.exact)
 		exact_lines(r);
 	else

@@ -140,6 +140,7 @@ run "$ASSAY" merge -o sum.db squeeze.db elf.db squeeze.db
 is "merge: status" "$status" 0
 is "merge: nothing on stdout" "$out" ""
 is "merge: closing line" "$err" "[ merge: 3 recordings, 2,200 samples -> sum.db ]"
+like "report says of how many runs it is" "$("$ASSAY" report -i sum.db | head -1)" '^3 runs, the first: '
 is "merge adds up" "$("$ASSAY" report -i sum.db --json | jq -c '[.recording.samples, .recording.runs, (.procedures[] | select(.procedure == "longest_match" or .procedure == "match") | .samples)]')" "[2200,3,1600,200]"
 is "shares stay in merges of one thing" \
 	"$("$ASSAY" merge -o twice.db squeeze.db squeeze.db 2>/dev/null; "$ASSAY" report -i twice.db --json | jq -c '[.procedures[] | [.procedure, .share]]')" \
