@@ -673,14 +673,15 @@ static void print_title(struct annotate *a)
 static void print_hidden(struct annotate *a, size_t from, size_t to)
 {
 	double share = 0;
-	char text[16];
+	char text[16], count[32];
 
 	if (from == to)
 		return;
 	for (size_t i = from; i < to; i++)
 		share += row_share(a, &a->row[i]);
-	emit_line(&a->r->emit, "%7s ... %zu instruction%s not shown ...",
-		  fmt_percent(share, text, sizeof(text)), to - from, plural(to - from));
+	emit_line(&a->r->emit, "%7s ... %s instruction%s not shown ...",
+		  fmt_percent(share, text, sizeof(text)),
+		  fmt_count(to - from, count, sizeof(count)), plural(to - from));
 	a->file = NULL;
 }
 

@@ -391,6 +391,15 @@ static bool is_shown(const struct history *h, const struct column *c)
 	return h->r->emit.json || (c->header && (h->shared || strcmp(c->key, "shared") != 0));
 }
 
+static void not_shown(struct history *h, size_t hidden, size_t of, const char *what,
+		      const char *how)
+{
+	char a[32], b[32];
+
+	emit_footer(&h->r->emit, "%s of %s %s are not shown: %s", fmt_count(hidden, a, sizeof(a)),
+		    fmt_count(of, b, sizeof(b)), what, how);
+}
+
 static void print_intervals(struct history *h)
 {
 	static const struct column text[] = {
@@ -463,8 +472,7 @@ static void print_intervals(struct history *h)
 			print_stack(h, s);
 	}
 	if (left_out)
-		emit_footer(&h->r->emit, "%zu of %zu intervals are not shown: -n 0 shows all",
-			    left_out, w->nsnapshot);
+		not_shown(h, left_out, w->nsnapshot, "intervals", "-n 0 shows all");
 }
 
 static void print_regions(struct history *h)
@@ -513,8 +521,7 @@ static void print_regions(struct history *h)
 			emit_row(&h->r->emit, row);
 	}
 	if (!json && all > REGIONS_SHOWN)
-		emit_footer(&h->r->emit, "%zu of %zu regions are not shown: --json has all",
-			    all - REGIONS_SHOWN, all);
+		not_shown(h, all - REGIONS_SHOWN, all, "regions", "--json has all");
 }
 
 static int by_first(const void *a, const void *b)
@@ -558,8 +565,7 @@ static int print_procedures(struct history *h, struct err *err)
 				 cell_text(view_cut_parameters(
 					 image_demangle(list[i].procedure, buf, sizeof(buf)))) });
 	if (!json && w->nfirst > REGIONS_SHOWN)
-		emit_footer(&h->r->emit, "%zu of %zu procedures are not shown: --json has all",
-			    w->nfirst - REGIONS_SHOWN, w->nfirst);
+		not_shown(h, w->nfirst - REGIONS_SHOWN, w->nfirst, "procedures", "--json has all");
 	free(list);
 	return 0;
 }
