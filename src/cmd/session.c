@@ -296,6 +296,8 @@ static int prepare(struct session *s, struct err *err)
 		return -1;
 	if (attach(s, err))
 		return -1;
+	/* a file size limit is an error of write(), not our end; the command was forked before */
+	signal(SIGXFSZ, SIG_IGN);
 	s->recording = recording_create(o->output, err);
 	if (!s->recording || caps_drop(err))
 		return -1;
@@ -304,8 +306,6 @@ static int prepare(struct session *s, struct err *err)
 
 static int start(struct session *s, struct err *err)
 {
-	/* a file size limit is an error of write(), not our end; the command was forked before */
-	signal(SIGXFSZ, SIG_IGN);
 	s->started = s->flushed = describe_now_ns();
 	if ((!s->o->argv || s->o->all) && sampler_enable(s->sampler, err))
 		return -1;

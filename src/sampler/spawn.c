@@ -13,7 +13,8 @@
 static int fail(const char *name, int why, struct err *err)
 {
 	err_set(err, why == ENOENT || why == ENOTDIR ? ERR_NOTFOUND : ERR_NOEXEC,
-		"cannot run '%s': %s", name, why == ENOENT ? "command not found" : strerror(why));
+		"cannot run '%s': %s", name,
+		why == ENOENT && !strchr(name, '/') ? "command not found" : strerror(why));
 	if (why == EACCES)
 		err_hint(err, "chmod +x makes a file executable");
 	return -1;

@@ -47,6 +47,9 @@ is "no such file: 127" "$status" 127
 run "$ASSAY" record -o x.db -- no-such-command-anywhere
 is "no such command: 127" "$status" 127
 like "no such command: says so" "$err" "command not found"
+run "$ASSAY" record -- ./no-such-command
+is "no such file: 127" "$status" 127
+like "no such file: says so" "$err" "No such file"
 echo data > not-executable
 run "$ASSAY" record -o x.db -- ./not-executable
 is "not executable: 126" "$status" 126
@@ -119,6 +122,9 @@ else
 fi
 
 # The output.
+run bash -c "ulimit -f 1; exec '$ASSAY' record -o limit.db -- true"
+is "a limit on files that has no room for it: 1" "$status" 1
+like "… says what cannot be written" "$err" "cannot (write|create) limit.db"
 echo precious > taken
 run "$ASSAY" record -o taken -- true
 is "an output that is no recording: 1" "$status" 1
