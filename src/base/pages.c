@@ -2,10 +2,36 @@
 #include "base/pages.h"
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define REPORTED "/sys/module/page_reporting/parameters/page_reporting_order"
+
+static bool small; /* nothing is asked to be large */
+
+/* Whether this is a virtual machine that reports free pages. */
+static bool are_reported(void)
+{
+	long long order = -1; /* of the pages that are; -1 as 32 bits: none */
+	FILE *f = fopen(REPORTED, "re");
+
+	if (!f)
+		return false;
+	if (fscanf(f, "%lld", &order) != 1)
+		order = -1;
+	fclose(f);
+	return (int32_t)order >= 0;
+}
+
+static void make_large(void *p, size_t bytes)
+{
+	if (!small)
+		madvise(p, bytes, MADV_HUGEPAGE);
+}
 
 static size_t round_up(size_t bytes)
 {
@@ -28,7 +54,7 @@ void *pages_new(size_t bytes)
 	if (before)
 		munmap(p, before);
 	munmap(p + before + size, PAGES_LARGE - before);
-	madvise(p + before, size, MADV_HUGEPAGE);
+	make_large(p + before, size);
 	return p + before;
 }
 
@@ -43,6 +69,7 @@ void pages_heap(void)
 	void *volatile some;
 	char *from, *to;
 
+	small = are_reported();
 	/* so that it gets all of it at once, and neither gives it back nor goes elsewhere for blocks that grow */
 	mallopt(M_TOP_PAD, PAGES_HEAP);
 	mallopt(M_TRIM_THRESHOLD, 2 * PAGES_HEAP);
@@ -55,5 +82,5 @@ void pages_heap(void)
 		return;
 	from += (PAGES_LARGE - (uintptr_t)from % PAGES_LARGE) % PAGES_LARGE;
 	if (from < to)
-		madvise(from, (size_t)(to - from), MADV_HUGEPAGE);
+		make_large(from, (size_t)(to - from));
 }

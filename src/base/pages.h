@@ -15,7 +15,11 @@ void pages_free(void *p, size_t bytes);
 
 /*
  * Has malloc's memory in large pages, too, up to PAGES_HEAP bytes of it. That is address space at first: pages that are not
- * used are not there. To be called before much is allocated; if it cannot be had, all stays as it is.
+ * used are not there. To be called before much is allocated, by one thread; if it cannot be had, all stays as it is.
+ *
+ * A virtual machine may report free pages: its host takes the large ones then, after some seconds, and to have one again
+ * costs a fault of the host's for each small page in it, five times what small pages cost, which the guest keeps. There
+ * none are large from then on, of pages_new() neither.
  */
 #define PAGES_HEAP (128u << 20)
 void pages_heap(void);
