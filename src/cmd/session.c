@@ -321,13 +321,15 @@ static int exit_status(const struct session *s)
 
 int session_run(const struct session_options *o, struct err *err)
 {
-	struct session s = { .o = o,
-			     .epoll = -1,
-			     .signals = -1,
-			     .pidfd = -1,
-			     .child = { .pid = -1, .go = -1, .result = -1 } };
+	/* one in a process, which ends behind it: the kernel frees at once what takes long piece by piece */
+	static struct session s;
 	int rc;
 
+	s = (struct session){ .o = o,
+			      .epoll = -1,
+			      .signals = -1,
+			      .pidfd = -1,
+			      .child = { .pid = -1, .go = -1, .result = -1 } };
 	*err = (struct err){ 0 };
 	pages_heap();
 	rc = prepare(&s, err);
@@ -341,12 +343,5 @@ int session_run(const struct session_options *o, struct err *err)
 		recording_abandon(s.recording);
 	if (rc)
 		spawn_cancel(&s.child);
-	sampler_close(s.sampler);
-	profile_fini(&s.profile);
-	free(s.pids);
-	close(s.epoll);
-	close(s.signals);
-	if (s.pidfd >= 0)
-		close(s.pidfd);
 	return err->code ? err->code : exit_status(&s);
 }
