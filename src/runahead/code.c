@@ -17,7 +17,7 @@ int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_lin
 	memset(c, 0, sizeof(*c));
 	assert(uop_cap <= CODE_UOPS_MAX);
 	c->uop = uop;
-	c->uop_cap = uop_cap;
+	c->uop_cap = c->uop_room = uop_cap;
 	c->nuop = CODE_MARK; /* below: of no image */
 	c->line = line;
 	c->line_bits = line_bits;
@@ -221,7 +221,7 @@ bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
 
 bool code_has_room(const struct code *c)
 {
-	return c->nuop + RUN_ROOM < c->uop_cap && lines_left(c);
+	return c->nuop + RUN_ROOM < c->uop_room && lines_left(c);
 }
 
 struct item {

@@ -56,7 +56,7 @@ struct code_mark {
 
 struct code {
 	struct uop *uop;
-	uint32_t uop_cap, nuop;
+	uint32_t uop_cap, uop_room, nuop; /* room: of those, how many there is memory for by now */
 	struct code_line *line;
 	uint32_t line_bits, nline;
 	uint64_t *site;
@@ -71,7 +71,7 @@ struct code {
 };
 
 /* Uses the caller's memory for uop (at most CODE_UOPS_MAX) and line (zeroed, both stay the caller's), 1 <<
- * line_bits lines. -1 without memory. */
+ * line_bits lines. Of uop only uop_room are touched, all unless the caller says less. -1 without memory. */
 int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_line *line,
 	      uint32_t line_bits, struct err *err);
 void code_fini(struct code *c);

@@ -40,7 +40,8 @@ struct pending {
 
 #define DEVICES_NS 100000000	/* between looks for devices that processes map */
 #define BACKLOG_MOST (4u << 20) /* bytes, from which on what waits is observed */
-#define BACKLOG_TURN 16		/* records that are observed between looks for what is urgent */
+#define MAPPED_AT_ONCE ((size_t)4 << 20)
+#define BACKLOG_TURN 16 /* records that are observed between looks for what is urgent */
 
 struct sampler {
 	struct sampler_options o;
@@ -52,7 +53,7 @@ struct sampler {
 	struct events events;
 	struct code code;
 	void *uop_map, *line_map;
-	size_t uop_bytes, line_bytes;
+	size_t uop_bytes, uop_mapped, line_bytes;
 	struct files files;
 	struct profile *profile;
 	uint32_t kernel_image, anon_image, vdso_image;
@@ -107,10 +108,31 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 /* Lifting. */
 
+/*
+ * Maps more of the map of code, so that there is room for n micro-ops more: each of its pages costs time to map and to
+ * unmap, and most programs need few of them. What cannot be mapped is no room.
+ */
+static void map_code(struct sampler *s, size_t n)
+{
+	size_t want = (s->code.nuop + n) * sizeof(struct uop), left, bytes;
+
+	while (s->uop_mapped < want && s->uop_mapped < s->uop_bytes) {
+		left = s->uop_bytes - s->uop_mapped;
+		bytes = left < MAPPED_AT_ONCE ? left : MAPPED_AT_ONCE;
+		if (mmap((char *)s->uop_map + s->uop_mapped, bytes, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, bpf_map__fd(s->bpf->maps.code),
+			 (off_t)s->uop_mapped) == MAP_FAILED)
+			break;
+		s->uop_mapped += bytes;
+	}
+	s->code.uop_room = (uint32_t)(s->uop_mapped / sizeof(struct uop));
+}
+
 static void lift(struct sampler *s, uint32_t image, uint64_t addr)
 {
 	uint64_t begin, start, end;
 
+	map_code(s, 4 * (size_t)s->o.neighbourhood + 65536);
 	/* samples that missed it before it was lifted are still coming in */
 	if (!code_has_room(&s->code) || code_find(&s->code, image, addr))
 		return;
@@ -452,14 +474,17 @@ static int load(struct sampler *s, struct err *err)
 	}
 	s->uop_bytes = (size_t)uops * sizeof(struct uop);
 	s->line_bytes = sizeof(struct code_line) << bits;
-	s->uop_map = mmap(NULL, s->uop_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			  bpf_map__fd(b->maps.code), 0);
+	s->uop_map = mmap(NULL, s->uop_bytes, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	s->line_map = mmap(NULL, s->line_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 			   bpf_map__fd(b->maps.lines), 0);
 	if (s->uop_map == MAP_FAILED || s->line_map == MAP_FAILED)
 		return err_sys(err, "cannot map the code map (%zu MiB)",
 			       (s->uop_bytes + s->line_bytes) >> 20);
-	return code_init(&s->code, s->uop_map, uops, s->line_map, bits, err);
+	if (code_init(&s->code, s->uop_map, uops, s->line_map, bits, err))
+		return -1;
+	s->code.uop_room = 0; /* map_code() */
+	return 0;
 }
 
 static int add_images(struct sampler *s, struct err *err)
