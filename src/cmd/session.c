@@ -289,10 +289,11 @@ static int prepare(struct session *s, struct err *err)
 	s->pids = calloc(PID_BITS / 8, 1);
 	if (!s->pids)
 		return err_set(err, ERR_FAILED, "no memory");
+	/* before there are mappings that a fork would copy */
+	if (o->argv && spawn_hold(&s->child, o->argv, &s->old_mask, err))
+		return -1;
 	s->sampler = sampler_open(&o->sampler, &s->profile, on_window, s, err);
 	if (!s->sampler)
-		return -1;
-	if (o->argv && spawn_hold(&s->child, o->argv, &s->old_mask, err))
 		return -1;
 	if (attach(s, err))
 		return -1;

@@ -62,10 +62,11 @@ static void child(struct spawn *s, char *const argv[], const sigset_t *mask)
 	char c;
 	int why;
 
-	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (read(s->go, &c, 1) != 1)
 		_exit(127);
 	close(s->go);
+	/* signals that came meanwhile come now: it is there to be told to go */
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	why = errno;
 	if (write(s->result, &why, sizeof(why)) != sizeof(why))
