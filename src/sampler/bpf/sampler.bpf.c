@@ -12,7 +12,10 @@
 
 #include "sampler/bpf/shared.h"
 
-/* The kernel structures that are read, as little of each as is needed; CO-RE finds the offsets. */
+/*
+ * The kernel structures that are read, as little of each as is needed; CO-RE finds the offsets. All reads are
+ * BPF_CORE_READ's: where a pointer is followed directly, the verifier searches all types of the kernel by name.
+ */
 #define KERNEL_STRUCT __attribute__((preserve_access_index))
 struct mm_struct {
 	unsigned long exec_vm;
@@ -220,11 +223,11 @@ struct vma_ctx { /* callbacks are handed a pointer to the stack */
 static long on_vma(struct task_struct *task, struct vm_area_struct *vma, struct vma_ctx *ctx)
 {
 	struct sample_vma *v = ctx->v;
-	struct file *f = vma->vm_file;
+	struct file *f = BPF_CORE_READ(vma, vm_file);
 
-	v->start = vma->vm_start;
-	v->end = vma->vm_end;
-	v->pgoff = vma->vm_pgoff << 12;
+	v->start = BPF_CORE_READ(vma, vm_start);
+	v->end = BPF_CORE_READ(vma, vm_end);
+	v->pgoff = BPF_CORE_READ(vma, vm_pgoff) << 12;
 	v->ino = v->dev = 0;
 	if (f) {
 		v->ino = BPF_CORE_READ(f, f_inode, i_ino);
@@ -366,7 +369,7 @@ static __always_inline void on_kernel(struct bpf_perf_event_data *ctx, struct cp
 }
 
 static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_event_data *ctx,
-					   struct task_struct *task)
+					   uint64_t fsbase)
 {
 	s->r[UR_RAX] = ctx->regs.rax;
 	s->r[UR_RCX] = ctx->regs.rcx;
@@ -384,7 +387,7 @@ static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_e
 	s->r[UR_R13] = ctx->regs.r13;
 	s->r[UR_R14] = ctx->regs.r14;
 	s->r[UR_R15] = ctx->regs.r15;
-	s->r[UR_FS] = task->thread.fsbase;
+	s->r[UR_FS] = fsbase;
 	/* the saved gs base is the kernel's business while in the kernel: not known */
 	s->known = (1u << UR_GS) - 1;
 }
@@ -420,13 +423,13 @@ static __always_inline void run_on(struct ra_state *s, bool in_place)
 
 /* Finds the mapping of ip, and adds it to the process's. 0: it is not known, or holds no file. */
 static __always_inline uint32_t find_range(struct cpu_state *c, struct sampler_counters *n,
-					   struct task_struct *task, uint64_t ip)
+					   uint64_t ip)
 {
 	struct vma_ctx vc = { .v = &c->vma };
 
 	n->find_vma++;
 	c->vma.start = 0;
-	if (bpf_find_vma(task, ip, on_vma, &vc, 0)) {
+	if (bpf_find_vma(bpf_get_current_task_btf(), ip, on_vma, &vc, 0)) {
 		n->find_vma_failed++;
 		return 0;
 	}
@@ -445,7 +448,8 @@ static __always_inline bool pick(struct cpu_state *c)
 static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_state *c,
 				    struct sampler_counters *n, uint64_t id, bool in_place)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	struct ra_state *s = &c->ra;
 	struct sample *h = (struct sample *)s->out;
 	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0;
@@ -453,16 +457,16 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	bool have_vma = false, found = false, picked = false;
 	int why;
 
-	exec_vm = task->mm->exec_vm;
-	take_registers(s, ctx, task);
-	if (!enter_proc(c, (uint64_t)task->mm, id >> 32, exec_vm)) {
+	exec_vm = BPF_CORE_READ(mm, exec_vm);
+	take_registers(s, ctx, BPF_CORE_READ(task, thread.fsbase));
+	if (!enter_proc(c, (uint64_t)mm, id >> 32, exec_vm)) {
 		n->lost_map++;
 		return;
 	}
 	why = ra_find_mapping(s, ip);
 	if (why == RA_STOP_UNMAPPED) {
 		found = true;
-		image = find_range(c, n, task, ip);
+		image = find_range(c, n, ip);
 		have_vma = c->vma.start && (image == 0 || image == PROC_NOIMAGE);
 		why = ra_find_mapping(s, ip);
 	}
@@ -476,7 +480,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		picked = pick(c);
 		run(s, ip, ctx->regs.eflags, picked ? cfg_pick_burst : cfg_burst, in_place);
 		/* one look-up succeeds an interrupt */
-		if (s->stop == RA_STOP_UNMAPPED && !found && find_range(c, n, task, s->target))
+		if (s->stop == RA_STOP_UNMAPPED && !found && find_range(c, n, s->target))
 			run_on(s, in_place);
 	}
 	h->kind = SAMPLE_USER;
@@ -488,7 +492,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	h->period = ctx->sample_period;
 	h->ip = ip;
 	h->target = s->target;
-	h->mm = (uint64_t)task->mm;
+	h->mm = (uint64_t)mm;
 	h->exec_vm = exec_vm;
 	h->stop = s->stop;
 	h->stop_image = s->image;
