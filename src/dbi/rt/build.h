@@ -91,6 +91,7 @@ struct build {
 	uint16_t closed; /* in the code: from here on the execution's record is complete */
 	struct plan plan;
 	bool dry;	 /* to look at: nothing may be put beside it */
+	bool ahead;	 /* where it leads on, that is made at once */
 	bool exits_dead; /* no flag is live where it ends */
 	unsigned weight; /* of T_LEFT */
 	struct shadow_plan shadow;
@@ -110,6 +111,12 @@ uint32_t registers_used(const uint8_t *p);
 static inline bool ends_block(unsigned kind)
 {
 	return kind >= JUMP;
+}
+
+/* What ends so leads to one place, and to another one when a call returns. */
+static inline bool leads_on(unsigned kind)
+{
+	return !ends_block(kind) || kind == JUMP || kind == CALL;
 }
 
 static inline bool is_indirect(unsigned kind)

@@ -290,13 +290,6 @@ struct block *cache_by_code(uint64_t at)
 	return at < blocks[low - 1].code + blocks[low - 1].size ? &blocks[low - 1] : NULL;
 }
 
-static void patch(struct link *l, uint64_t to)
-{
-	uint64_t site = CACHE_BASE + l->site;
-
-	__atomic_store_n((int32_t *)site, (int32_t)(to - (site + 4)), __ATOMIC_RELEASE);
-}
-
 void cache_link(struct link *l, struct block *to)
 {
 	uint64_t code;
@@ -310,7 +303,8 @@ void cache_link(struct link *l, struct block *to)
 	l->linked = true;
 	l->next = to->in;
 	to->in = (uint32_t)(l - links) + 1;
-	patch(l, code);
+	link_patch(l, code);
+	publish_linked(l);
 }
 
 static void bury(struct table *t, uint64_t pc)
@@ -378,7 +372,7 @@ static void kill_block(struct block *b)
 			l->site = (uint32_t)(b->code + 1 - CACHE_BASE);
 			*(uint8_t *)b->code = 0xe9;
 		}
-		patch(l, CACHE_BASE + l->stub);
+		publish_unlinked(l);
 	}
 	b->in = 0;
 }

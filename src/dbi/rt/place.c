@@ -35,6 +35,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->changes = blk->flags & BLOCK_CHANGES;
 	b->exits_dead = blk->flags & BLOCK_EXITS_DEAD;
 	b->dry = true;
+	b->ahead = false;
 	b->nlink = 0;
 	library_enter(t);
 	/* as much as there was: of what cannot be decoded, one byte is the block's */

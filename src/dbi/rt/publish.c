@@ -18,6 +18,12 @@
 static uint64_t code_next = CACHE_BASE;
 static uint64_t stub_next = CACHE_BASE + CACHE_CODE_SIZE;
 
+/* Links that go on in code need a stub only when that is forgotten: so many have none, and there is room for it. Stubs
+ * that were given back are used again, as long as nobody else can be in one. */
+#define SPARE_MAX 64
+static uint32_t owed;
+static uint32_t spare[SPARE_MAX], nspare; /* cache offsets */
+
 /* Beyond these it is full. What links between blocks need beside stubs, which they can do without, may go on. */
 static uint64_t code_end = CACHE_BASE + CACHE_CODE_SIZE;
 static uint64_t stub_end = CACHE_BASE + CACHE_SIZE;
@@ -38,8 +44,14 @@ bool publish_full(void)
 	return nids + 2 * EXITS_MAX + 4 >= 1u << 22 || nlinks + EXITS_MAX + 8 >= 1u << 23 ||
 	       code_next + CODE_MAX + ONCE_SIZE > code_end ||
 	       stub_next + (lines_on() ? CODE_MAX : 0) + EXITS_MAX * EDGE_SIZE +
-			       (EXITS_MAX + 8) * STUB_SIZE >
+			       (owed + EXITS_MAX + 8) * STUB_SIZE >
 		       stub_end;
+}
+
+/* Code that is one link's alone. */
+static bool edge_fits(void)
+{
+	return stub_next + EDGE_SIZE + owed * STUB_SIZE <= CACHE_BASE + CACHE_SIZE;
 }
 
 void publish_reset(void)
@@ -49,6 +61,7 @@ void publish_reset(void)
 	    MADV_DONTNEED);
 	code_next = CACHE_BASE;
 	stub_next = CACHE_BASE + CACHE_CODE_SIZE;
+	owed = nspare = 0;
 }
 
 uint64_t publish_next(bool changes)
@@ -74,14 +87,34 @@ void publish_exit(struct emit *e, int32_t why)
 	put_jump(e, (uint64_t)rt_exit);
 }
 
-/* That of the link with that number. */
-static void put_stub(struct link *l, uint32_t number)
+static void put_stub(struct link *l)
 {
-	struct emit e = { (uint8_t *)stub_next, stub_next };
+	bool again = nspare && !threads->next;
+	uint64_t at = again ? (uint64_t)CACHE_BASE + spare[--nspare] : stub_next;
+	struct emit e = { (uint8_t *)at, at };
 
-	l->stub = (uint32_t)(stub_next - CACHE_BASE);
-	publish_exit(&e, (int32_t)number);
-	stub_next = e.at;
+	l->stub = (uint32_t)(at - CACHE_BASE);
+	publish_exit(&e, (int32_t)(l - links));
+	if (!again)
+		stub_next = e.at;
+}
+
+void publish_unlinked(struct link *l)
+{
+	if (!l->stub) {
+		put_stub(l);
+		owed--;
+	}
+	link_patch(l, CACHE_BASE + l->stub);
+}
+
+void publish_linked(struct link *l)
+{
+	if (!l->stub || threads->next || nspare == SPARE_MAX)
+		return;
+	spare[nspare++] = l->stub;
+	l->stub = 0;
+	owed++;
 }
 
 /* Between a branch that leaves the block and its link: what the stream needs. */
@@ -115,31 +148,33 @@ static void link_or_expect(struct link *l, bool called)
 
 void publish(struct build *b, struct block *blk)
 {
-	bool calls = b->in[b->n - 1].kind == CALL;
+	unsigned kind = b->in[b->n - 1].kind;
+	bool certain = b->ahead && leads_on(kind);
 
 	code_next = b->e.at;
 	blk->link = nlinks;
 	blk->links = b->nlink;
 	for (unsigned i = 0; i < b->nlink; i++) {
-		struct link *l = &links[nlinks];
-		uint64_t site;
+		struct link *l = &links[nlinks++];
 
 		*l = b->link[i];
 		l->from = (uint32_t)(blk - blocks);
-		put_stub(l, nlinks++);
+		if (certain && !threads->next) { /* nobody comes there before it leads somewhere */
+			owed++;
+			continue;
+		}
+		put_stub(l);
 		if (l->exit && b->reserved)
 			put_exit(b, l);
-		site = CACHE_BASE + l->site;
-		*(int32_t *)site = (int32_t)(CACHE_BASE + l->stub - (site + 4));
+		link_patch(l, CACHE_BASE + l->stub);
 		if (l->kind == LINK_JUMP)
-			link_or_expect(l, calls && i + 1 == b->nlink);
+			link_or_expect(l, kind == CALL && i + 1 == b->nlink);
 		else
 			l->site = 0;
 	}
 	if (b->changes) {
 		links[nlinks] = (struct link){ .target = b->pc, .from = (uint32_t)(blk - blocks) };
-		put_stub(&links[nlinks], nlinks);
-		nlinks++;
+		put_stub(&links[nlinks++]);
 	}
 }
 
@@ -168,8 +203,7 @@ struct block *once_block(struct thread *t)
 	blk->link = nlinks;
 	for (unsigned i = 0; i < blk->links; i++) {
 		links[nlinks] = (struct link){ .from = nblocks };
-		put_stub(&links[nlinks], nlinks);
-		nlinks++;
+		put_stub(&links[nlinks++]);
 	}
 	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
 	t->once = nblocks;
@@ -223,6 +257,7 @@ struct link *take_place(struct link *l)
 	}
 	b->size -= 5;
 	code_next -= 5;
+	publish_linked(last);
 	return last;
 }
 
@@ -238,7 +273,7 @@ uint64_t translate_edge(const struct link *l, const struct block *to)
 	struct emit e = { (uint8_t *)stub_next, stub_next };
 	uint64_t at = stub_next;
 
-	if (stub_next + EDGE_SIZE > CACHE_BASE + CACHE_SIZE)
+	if (!edge_fits())
 		return 0;
 	put_count(&e, edge_counter(l), to->flags & BLOCK_FLAGS_DEAD);
 	put_jump(&e, to->code);
@@ -251,7 +286,7 @@ uint64_t translate_entry(const struct block *b)
 	struct emit e = { (uint8_t *)stub_next, stub_next };
 	uint64_t at = stub_next;
 
-	if (stub_next + EDGE_SIZE > CACHE_BASE + CACHE_SIZE)
+	if (!edge_fits())
 		return 0;
 	put_entry_check(&e, b->pc);
 	put_jump(&e, b->code);

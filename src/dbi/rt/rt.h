@@ -297,7 +297,7 @@ enum link_kind {
 struct link {
 	uint64_t target;
 	uint32_t site; /* cache offset of the rel32, 0 if it can't be linked */
-	uint32_t stub; /* cache offset */
+	uint32_t stub; /* cache offset, 0 if it has none */
 	uint32_t from; /* block */
 	uint32_t next; /* in target's list */
 	uint8_t kind;
@@ -306,6 +306,14 @@ struct link {
 	bool edge;    /* counted */
 	uint8_t exit; /* … by that exit's counter; 0: the block's second one */
 };
+
+/* Where its jump leads to from now on. */
+static inline void link_patch(struct link *l, uint64_t to)
+{
+	uint64_t site = CACHE_BASE + l->site;
+
+	__atomic_store_n((int32_t *)site, (int32_t)(to - (site + 4)), __ATOMIC_RELEASE);
+}
 
 /* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
  * leads there and its block was the last one made, the code goes on where that one ends. */
@@ -358,6 +366,9 @@ void cache_reset(void);
 void publish_limit(uint64_t bytes); /* of code; 0: as much as there is room for */
 bool publish_full(void);	    /* for one more block */
 void publish_reset(void);
+/* The link's jump is made to lead to its stub; or has been made to lead elsewhere: it may go without one until the
+ * former. */
+void publish_unlinked(struct link *l), publish_linked(struct link *l);
 
 /* flush.c: where the cache is full all of it is forgotten and made again */
 extern uint32_t flushes;

@@ -105,6 +105,121 @@ static void decode_watched(struct build *b, const struct region *r, size_t *room
 		decode(b, room, 1);
 }
 
+/* Makes the block that has been decoded. If `from` leads there and its block was the last one made, the code goes on
+ * where that one ends. */
+static struct block *make(struct build *b, struct thread *t, struct region *r, struct link *from)
+{
+	const struct insn *last = &b->in[b->n - 1];
+	struct block *blk;
+
+	if (last->kind == CALL || last->kind == CALL_INDIRECT)
+		cache_expect_return(b->pc + b->len);
+	if (last->kind == CALL || last->kind == JUMP) { /* it is looked up next, or made */
+		cache_expect(last->target);
+		__builtin_prefetch((const void *)last->target);
+	}
+	from = from && from->kind == LINK_JUMP && !b->once && constant(r) ? take_place(from) : NULL;
+	blk = b->once ? once_block(t) : &blocks[nblocks];
+	b->changes = b->changes && !b->once;
+	b->code = b->once ? blk->code : publish_next(b->changes);
+	b->e = (struct emit){ (uint8_t *)b->code, b->code };
+	b->id = nids;
+	b->site = counting() && !b->once && is_indirect(last->kind)
+			  ? edges_site(b->id, last->kind == RET)
+			  : 0;
+	b->number = (uint32_t)(blk - blocks);
+	b->nlink = 0;
+	b->returns = 0;
+	b->dry = false;
+	b->ahead = !log_mode && !b->once && !b->changes;
+	b->exits_dead = lines_on() && !faults_keep_state && !b->once && constant(r) &&
+			leaves_flags_dead(b, r);
+	put_block(b);
+	if (b->once) {
+		publish_once(b, blk);
+		publish_bytes(blk, b->bytes);
+		once_note(t, blk, r);
+		return blk;
+	}
+	blk->pc = b->pc;
+	blk->code = b->code;
+	blk->size = (uint32_t)(b->e.at - b->code);
+	blk->len = (uint16_t)b->len;
+	blk->n = (uint16_t)b->n;
+	blk->in = blk->next_page[0] = blk->next_page[1] = 0;
+	blk->site = b->site;
+	blk->flags = (b->dead_at_start ? BLOCK_FLAGS_DEAD : 0) |
+		     (b->exits_dead ? BLOCK_EXITS_DEAD : 0) | (b->changes ? BLOCK_CHANGES : 0);
+	blk->weight = (uint16_t)b->weight;
+	blk->bytes = b->bytes;
+	if (!r->image)
+		r->image = log_image(r);
+	log_block(blk, r->image, log_fd < 0 ? NULL : block_lengths(b), &b->plan, &b->exits);
+	publish(b, blk);
+	if (b->changes)
+		publish_bytes(blk, b->bytes);
+	else
+		blk->bytes = (const uint8_t *)b->pc;
+	if (from) {
+		from->linked = from->fallen = true;
+		blk->in = (uint32_t)(from - links) + 1;
+	}
+	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
+	cache_add(blk);
+	if (b->returns)
+		cache_add_return(b->pc + b->len, b->returns);
+	return blk;
+}
+
+/* Links to what the link leads to. If that is to be made of the same code, which does not change, it is, and returned. */
+static struct block *follow(struct build *b, struct thread *t, struct region *r, struct link *l)
+{
+	struct block *to = cache_find(l->target);
+	size_t room = r->end - l->target;
+
+	if (to) {
+		cache_link(l, to);
+		to = NULL;
+	} else if (l->target >= r->start && l->target < r->end && !flush_due(true)) {
+		b->pc = l->target;
+		decode(b, &room, INSNS_MAX);
+		if (b->n) {
+			to = make(b, t, r, l);
+			cache_link(l, to);
+		}
+	}
+	if (!l->linked)
+		publish_unlinked(l);
+	return to;
+}
+
+#define AHEAD_MAX 16 /* blocks */
+
+/*
+ * After a block: what will be executed next, unless a signal or a fault comes between. That is where it jumps to; or, if
+ * it calls what is made already, what is behind the call: so blocks lie in the order in which they would be made anyway.
+ * A branch ends it. All that it saves is to leave the cache for each.
+ */
+static void make_ahead(struct build *b, struct thread *t, struct region *r, struct block *blk)
+{
+	for (unsigned i = 0; blk && leads_on(b->in[b->n - 1].kind); i++) {
+		struct link *first = &links[blk->link], *last = first + blk->links - 1;
+		bool more = i < AHEAD_MAX;
+
+		blk = NULL;
+		if (more)
+			blk = follow(b, t, r, last);
+		else
+			publish_unlinked(last);
+		if (first == last)
+			continue;
+		if (more && !blk && last->linked) /* a call */
+			blk = follow(b, t, r, first);
+		else
+			publish_unlinked(first);
+	}
+}
+
 struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 {
 	static struct build b;
@@ -140,57 +255,9 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 		if (!b.n)
 			die("no instruction at %lx", pc);
 	}
-	if (b.in[b.n - 1].kind == CALL || b.in[b.n - 1].kind == CALL_INDIRECT)
-		cache_expect_return(pc + b.len);
-	from = from && from->kind == LINK_JUMP && !b.once && constant(r) ? take_place(from) : NULL;
-	blk = b.once ? once_block(t) : &blocks[nblocks];
-	b.changes = b.changes && !b.once;
-	b.code = b.once ? blk->code : publish_next(b.changes);
-	b.e = (struct emit){ (uint8_t *)b.code, b.code };
-	b.id = nids;
-	b.site = counting() && !b.once && is_indirect(b.in[b.n - 1].kind)
-			 ? edges_site(b.id, b.in[b.n - 1].kind == RET)
-			 : 0;
-	b.number = (uint32_t)(blk - blocks);
-	b.nlink = 0;
-	b.returns = 0;
-	b.dry = false;
-	b.exits_dead = lines_on() && !faults_keep_state && !b.once && constant(r) &&
-		       leaves_flags_dead(&b, r);
-	put_block(&b);
+	blk = make(&b, t, r, from);
+	if (b.ahead)
+		make_ahead(&b, t, r, blk);
 	library_leave(t);
-	if (b.once) {
-		publish_once(&b, blk);
-		publish_bytes(blk, b.bytes);
-		once_note(t, blk, r);
-		return blk;
-	}
-	blk->pc = pc;
-	blk->code = b.code;
-	blk->size = (uint32_t)(b.e.at - b.code);
-	blk->len = (uint16_t)b.len;
-	blk->n = (uint16_t)b.n;
-	blk->in = blk->next_page[0] = blk->next_page[1] = 0;
-	blk->site = b.site;
-	blk->flags = (b.dead_at_start ? BLOCK_FLAGS_DEAD : 0) |
-		     (b.exits_dead ? BLOCK_EXITS_DEAD : 0) | (b.changes ? BLOCK_CHANGES : 0);
-	blk->weight = (uint16_t)b.weight;
-	blk->bytes = b.bytes;
-	if (!r->image)
-		r->image = log_image(r);
-	log_block(blk, r->image, log_fd < 0 ? NULL : block_lengths(&b), &b.plan, &b.exits);
-	publish(&b, blk);
-	if (b.changes)
-		publish_bytes(blk, b.bytes);
-	else
-		blk->bytes = (const uint8_t *)pc;
-	if (from) {
-		from->linked = from->fallen = true;
-		blk->in = (uint32_t)(from - links) + 1;
-	}
-	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
-	cache_add(blk);
-	if (b.returns)
-		cache_add_return(pc + b.len, b.returns);
 	return blk;
 }
