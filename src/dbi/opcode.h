@@ -5,10 +5,11 @@
  * or memory) and, where that is part of the opcode, ModRM.reg: these are the key here. Where their parts lie is read off
  * the bytes:
  *
- *   [66] [REX] opcode | 0f opcode   [ModRM [SIB] [disp]]   [imm]
+ *   [66 | f3 | f2] [REX] opcode | 0f opcode   [ModRM [SIB] [disp]]   [imm]
  *
- * No other prefixes, no VEX, no maps of three bytes, no opcode that depends on more: those have no key. Whether an
- * opcode has a ModRM byte, and how many bytes of immediate, the decoder has said before, too.
+ * and before or behind the first of them 64, 2e or 3e, which change nothing here. No other prefixes, no VEX, no maps of
+ * three bytes, no opcode that depends on more: those have no key. Whether an opcode has a ModRM byte, and how many bytes
+ * of immediate, the decoder has said before, too.
  */
 #ifndef ASSAY_DBI_OPCODE_H
 #define ASSAY_DBI_OPCODE_H
@@ -17,9 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OPCODES 2048 /* 66, REX.W, 0f, opcode */
-/* Keys: these and whether the operand is a register; behind them groups: 66, REX.W, of the opcode what tells them apart,
- * whether the operand is a register, ModRM.reg. */
+#define OPCODES 4096	/* which of 66 f3 f2, REX.W, 0f, opcode */
+#define OPCODE_NONE 0xf /* of what has no key */
+#define OPCODE_PREFIXES 2
+/* Keys: these and whether the operand is a register; behind them groups: prefix, REX.W, of the opcode what tells them
+ * apart, whether the operand is a register, ModRM.reg. */
 #define OPCODE_GROUPS (2 * OPCODES)
 #define OPCODE_KEYS (2 * OPCODE_GROUPS)
 #define OPCODE_IMM_MAX 8
@@ -47,12 +50,22 @@ static inline bool opcode_in(const uint64_t set[8], unsigned number)
 /* Whether it has a key. */
 static inline bool opcode_has_key(const struct opcode *o)
 {
-	static const uint64_t keyed[8] = { 0x3f3f3f3f3f3f3f3full, 0xffff0f08ffff0000ull,
-					   0xffff030003012fffull, 0xc0c00b00000f02cbull,
-					   0x0000c30080030000ull, 0xc071f00700f0ffffull,
-					   0xfcc88808ffffffffull, 0x4400880008d0ff00ull };
+	static const uint64_t keyed[8] = { 0x3f3f3f3f3f3f3f3full, 0xffffff08ffff0000ull,
+					   0xfffffff0fbff2ffbull, 0xfff2fbff118f9ecfull,
+					   0x00bfff00e3ff4becull, 0xf2ffffffffffffffull,
+					   0xffffbf3fffffffffull, 0xffffffffffffff7full };
 
 	return opcode_in(keyed, o->number);
+}
+
+/* 2e 3e 64 66 f2 f3 */
+static inline bool opcode_is_prefix(unsigned byte)
+{
+	static const uint64_t prefixes[4] = {
+		[0] = 0x4000400000000000ull, [1] = 0x5000000000ull, [3] = 0xc000000000000ull
+	};
+
+	return prefixes[byte >> 6] >> (byte & 63) & 1;
 }
 
 /* At least 15 bytes can be read at p. */
@@ -61,8 +74,20 @@ static inline void opcode_begin(struct opcode *o, const uint8_t *p)
 	unsigned n = 0, number = 0, byte = p[0];
 
 	o->rex = 0;
-	if (byte == 0x66) {
-		number = 0x400;
+	while (opcode_is_prefix(byte)) {
+		unsigned is = byte == 0x66   ? 0x400
+			      : byte == 0xf3 ? 0x800
+			      : byte == 0xf2 ? 0xc00
+					     : 0;
+
+		if (n == OPCODE_PREFIXES || (is && number)) {
+			o->number = OPCODE_NONE;
+			o->key = 2 * OPCODE_NONE;
+			o->modrm = o->disp = 0;
+			o->end = n;
+			return;
+		}
+		number |= is;
 		byte = p[++n];
 	}
 	if ((byte & 0xf0) == 0x40) {
@@ -83,9 +108,9 @@ static inline void opcode_begin(struct opcode *o, const uint8_t *p)
 /* Of one with ModRM: the rest. False: no key. */
 static inline bool opcode_operand(struct opcode *o, const uint8_t *p)
 {
-	/* ModRM.reg is part of the opcode: 80-83, c0, c1, c6, c7, d0-d3, f6, f7, fe, ff, 0f ba */
+	/* ModRM.reg is part of the opcode: 80-83, c0, c1, c6, c7, d0-d3, f6, f7, fe, ff, 0f 71-73, 0f ba */
 	static const uint64_t groups[8] = {
-		[2] = 0xf, [3] = 0xc0c00000000f00c3ull, [6] = 1ull << 58
+		[2] = 0xf, [3] = 0xc0c00000000f00c3ull, [5] = 7ull << 49, [6] = 1ull << 58
 	};
 	/* by mod and rm: bytes of ModRM, SIB and displacement; of the displacement, times 16 */
 	static const uint8_t sizes[32] = {
@@ -102,11 +127,11 @@ static inline bool opcode_operand(struct opcode *o, const uint8_t *p)
 	o->disp = size >> 4 ? n - (size >> 4) : 0;
 	o->key |= m >= 0xc0;
 	if (opcode_in(groups, o->number)) {
-		unsigned op = o->number & 0xff;
+		unsigned op = o->number & 0xff, mmx = op < 0x80 ? 8 : 0;
 
 		/* six bits that tell them apart */
-		op = (op >> 1 & 0x38) | (op >> 1 & 4) | (op & 3);
-		o->key = OPCODE_GROUPS | (o->number & 0x600) << 1 | op << 4 | (m >= 0xc0) << 3 |
+		op = ((op >> 1 & 0x38) | (op >> 1 & 4) | (op & 3)) ^ mmx;
+		o->key = OPCODE_GROUPS | (o->number & 0xe00) << 1 | op << 4 | (m >= 0xc0) << 3 |
 			 (m >> 3 & 7);
 	}
 	/* mov with an immediate shares its opcodes with transactions */
