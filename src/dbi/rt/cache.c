@@ -40,6 +40,7 @@ struct page {
 };
 static struct page *pages; /* an open-addressing table */
 static uint32_t npages, pages_mask;
+static struct page *last_page; /* that code was added to, or NULL */
 
 static struct table *table_new(uint64_t n)
 {
@@ -216,10 +217,13 @@ static void pages_grow(void)
 
 static struct page *page_entry(uint64_t page, bool make)
 {
-	struct page *p = page_slot(page);
+	struct page *p = last_page;
 
-	if (p->page)
+	if (p && p->page == page)
 		return p;
+	p = page_slot(page);
+	if (p->page)
+		return last_page = p;
 	if (!make)
 		return NULL;
 	if (npages > pages_mask / 2 && pages_mask + 1 < PAGES_MAX) {
@@ -228,7 +232,7 @@ static struct page *page_entry(uint64_t page, bool make)
 	}
 	npages++;
 	p->page = page;
-	return p;
+	return last_page = p;
 }
 
 void cache_add(struct block *b)
@@ -434,6 +438,7 @@ void cache_reset(void)
 	forget(blocks, nblocks * sizeof(*blocks));
 	forget(links, nlinks * sizeof(*links));
 	forget(pages, (pages_mask + 1) * sizeof(*pages));
+	last_page = NULL;
 	table_reset(rt_blocks);
 	table_reset(rt_returns);
 	if (counting())

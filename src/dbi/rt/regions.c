@@ -91,11 +91,13 @@ static bool is_met(uint64_t start, uint64_t end)
 	return false;
 }
 
-/* Code of a file that the program does not write: it will be met too, and need not be looked for then. */
+/* Code of a file that the program does not write, and the kernel's: it will be met too, and need not be looked for
+ * then. */
 static void keep(const struct region *r)
 {
-	if (r->inode && r->prot & PROT_EXEC && !(r->prot & PROT_WRITE) && !r->shared &&
-	    !nwatched_on && nregions < REGIONS_MAX / 2 && !is_met(r->start, r->end))
+	if ((r->inode || !strcmp(r->path, "[vdso]")) && r->prot & PROT_EXEC &&
+	    !(r->prot & PROT_WRITE) && !r->shared && !nwatched_on && nregions < REGIONS_MAX / 2 &&
+	    !is_met(r->start, r->end))
 		regions[nregions++] = *r;
 }
 

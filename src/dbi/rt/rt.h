@@ -185,7 +185,8 @@ void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void *arena(size_t n);
 #define LARGE_PAGE (2ul << 20)
 /* Address space, zeroed when touched. What is reserved densely lies in large pages: for what is touched all over; `align`
- * is a power of two. What grows is touched from its begin on, and lies in large pages but for what small programs need. */
+ * is a power of two. What grows is touched from its begin on, and lies in large pages but for what small programs need:
+ * of the first one that is in the page of what is reserved densely, else in small ones. */
 void *reserve(size_t n), *reserve_densely(size_t n, size_t align), *reserve_growing(size_t n);
 #define GROWING_SMALL (256ul << 10)
 /* A free place of the engine's room, mapped: mmap's arguments and result. */

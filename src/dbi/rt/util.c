@@ -188,10 +188,13 @@ void *reserve(size_t n)
 	return (void *)p;
 }
 
+static struct {
+	uint8_t *at, *end;
+	int lock;
+} dense;
+
 void *reserve_densely(size_t n, size_t align)
 {
-	static uint8_t *at, *end;
-	static int dense_lock;
 	void *p;
 
 	n = (n + 4095) & ~4095ul;
@@ -200,25 +203,34 @@ void *reserve_densely(size_t n, size_t align)
 		sys(__NR_madvise, p, n, MADV_HUGEPAGE);
 		return p;
 	}
-	lock(&dense_lock);
-	at += -(uint64_t)at & (align - 1);
-	if (at > end || (size_t)(end - at) < n) {
-		at = reserve(LARGE_PAGE);
-		end = at + LARGE_PAGE;
-		sys(__NR_madvise, at, LARGE_PAGE, MADV_HUGEPAGE);
+	lock(&dense.lock);
+	dense.at += -(uint64_t)dense.at & (align - 1);
+	if (dense.at > dense.end || (size_t)(dense.end - dense.at) < n) {
+		dense.at = reserve(LARGE_PAGE);
+		dense.end = dense.at + LARGE_PAGE;
+		sys(__NR_madvise, dense.at, LARGE_PAGE, MADV_HUGEPAGE);
 	}
-	p = at;
-	at += n;
-	unlock(&dense_lock);
+	p = dense.at;
+	dense.at += n;
+	unlock(&dense.lock);
 	return p;
 }
 
 void *reserve_growing(size_t n)
 {
-	uint8_t *large = (uint8_t *)reserve(n + LARGE_PAGE) + LARGE_PAGE;
+	uint8_t *p = reserve(LARGE_PAGE + n), *small = p + LARGE_PAGE - GROWING_SMALL;
+	bool first;
 
-	sys(__NR_madvise, large, n, MADV_HUGEPAGE);
-	return large - GROWING_SMALL;
+	lock(&dense.lock);
+	first = !dense.at;
+	if (first) {
+		dense.at = p;
+		dense.end = small;
+	}
+	unlock(&dense.lock);
+	p += first ? 0 : LARGE_PAGE;
+	sys(__NR_madvise, p, small + GROWING_SMALL + n - p, MADV_HUGEPAGE);
+	return small;
 }
 
 void *arena(size_t n)
@@ -230,7 +242,7 @@ void *arena(size_t n)
 	n = (n + 15) & ~15ul;
 	lock(&arena_lock);
 	if ((size_t)(end - at) < n) {
-		size_t chunk = n > 1 << 16 ? n : 1 << 18;
+		size_t chunk = n > 1 << 16 ? n : 1 << 16;
 
 		at = reserve_densely(chunk, 1);
 		end = at + chunk;
