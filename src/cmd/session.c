@@ -226,24 +226,24 @@ static void wait_for_command(struct session *s)
 static void closing_line(const struct session *s)
 {
 	const struct run_counters *n = &s->profile.run[0].n;
-	char samples[32], lost[32], size[32];
+	char samples[32], lost[32], size[32], cost[32];
+	double ns = (double)(n->recorder_ns + n->ahead_ns);
 	struct stat st = { 0 };
 
 	if (s->o->quiet)
 		return;
 	stat(s->o->output, &st);
-	fprintf(stderr, "[ record: %s samples, %s lost, %s -> %s, cost ",
-		fmt_count(n->samples, samples, sizeof(samples)),
+	fprintf(stderr, "[ record: %s sample%s, %s lost, %s -> %s, cost ",
+		fmt_count(n->samples, samples, sizeof(samples)), n->samples == 1 ? "" : "s",
 		fmt_count(n->lost_ring + n->lost_nested + n->lost_map + n->lost_write, lost,
 			  sizeof(lost)),
 		fmt_size((uint64_t)st.st_size, size, sizeof(size)), s->o->output);
-	if (n->program_ns)
-		fprintf(stderr, "%.1f %% ]\n",
-			100.0 * (double)(n->recorder_ns + n->ahead_ns) / (double)n->program_ns);
-	else
-		fprintf(stderr, "%.1f ms CPU/s ]\n",
-			(double)(n->recorder_ns + n->ahead_ns) / 1e3 /
-				((double)n->elapsed_ns / 1e6));
+	if (!n->program_ns)
+		fprintf(stderr, "%.1f ms CPU/s ]\n", ns / 1e3 / ((double)n->elapsed_ns / 1e6));
+	else if (ns <= (double)n->program_ns)
+		fprintf(stderr, "%.1f %% ]\n", 100 * ns / (double)n->program_ns);
+	else /* of a short program, its beginning and end */
+		fprintf(stderr, "%s of CPU time ]\n", fmt_time(ns, cost, sizeof(cost)));
 }
 
 static void finish(struct session *s, struct err *err)

@@ -162,17 +162,20 @@ static double part(uint64_t a, uint64_t b)
 static void samples_line(struct reading *r)
 {
 	const struct run_counters *n = &r->view.counters;
-	char samples[32], lost[32], nowhere[32], user[16], kernel[16], idle[32] = "", cost[32] = "";
-	char share[16];
+	char samples[32], lost[32], nowhere[32], user[16], kernel[16], idle[32] = "", cost[48] = "";
+	char share[24];
 	double c = reading_cost(n);
 
 	if (n->idle)
 		snprintf(idle, sizeof(idle), ", %s %% idle",
 			 fmt_percent(part(n->idle, n->samples), share, sizeof(share)));
-	if (c == c)
+	if (c <= 1)
 		snprintf(cost, sizeof(cost), "; cost %s %%", fmt_percent(c, share, sizeof(share)));
-	emit_line(&r->emit, "%s samples: %s %% user, %s %% kernel%s; %s lost, %s unattributed%s",
-		  fmt_count(n->samples, samples, sizeof(samples)),
+	else if (c > 1) /* of a short program, its beginning and end */
+		snprintf(cost, sizeof(cost), "; cost %s",
+			 fmt_time((double)(n->recorder_ns + n->ahead_ns), share, sizeof(share)));
+	emit_line(&r->emit, "%s sample%s: %s %% user, %s %% kernel%s; %s lost, %s unattributed%s",
+		  fmt_count(n->samples, samples, sizeof(samples)), plural(n->samples),
 		  fmt_percent(part(n->user, n->samples), user, sizeof(user)),
 		  fmt_percent(part(n->kernel, n->samples), kernel, sizeof(kernel)), idle,
 		  fmt_count(reading_lost(n), lost, sizeof(lost)),

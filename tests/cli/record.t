@@ -85,6 +85,8 @@ run "$ASSAY" record -o a.db -- "$PROG" 1000000
 is "the program's output is its own" "$out" "$alone"
 is "the program's status: 0" "$status" 0
 like "the closing line" "$err" '^\[ record: [0-9,]+ samples, 0 lost, .* -> a.db, cost'
+run "$ASSAY" record -o short.db -- true
+like "what costs more than a short program takes is a time" "$err" 'cost [0-9.]+ m?s of CPU time \]$'
 run "$ASSAY" record -q -o a.db -- sh -c 'exit 7'
 is "the program's status: 7" "$status" 7
 is "--quiet: nothing on stderr" "$err" ""
