@@ -285,7 +285,7 @@ static const char *name_of(const struct verify *v, size_t i, char *buf)
 	buf[1] = 0;
 	if (i >= v->n)
 		return i == v->last ? "exact" : "exact2";
-	return v->n > 1 || v->o->json ? buf : "sampled";
+	return v->n > 1 || v->o->json || is_exact(&v->reading[i]) ? buf : "sampled";
 }
 
 static const char *sketch_of(const struct run *run)
