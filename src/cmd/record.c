@@ -96,8 +96,8 @@ static bool observes(const char *what)
 /* Options that would do nothing: each is of some recordings only. */
 static int check_use(struct err *err)
 {
-	static const void *const sampled[] = { &rate,	  &burst,      &event,	       &reuse,
-					       &ring_mib, &code_kuops, &neighbourhood, NULL };
+	static const void *const sampled[] = { &rate,	    &burst,	    &event, &ring_mib,
+					       &code_kuops, &neighbourhood, NULL };
 	static const void *const counted[] = { &observe, &cache_kib, NULL };
 	static const void *const of_lines[] = { &line,	    &interval,	&interval_unit,
 						&snapshots, &lines_how, &kernel_buffers,
