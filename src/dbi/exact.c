@@ -10,19 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "dbi/exact_priv.h"
-#include "isa/insn.h"
 
 #define PAGE 4096ul
-#define MAX_BLOCKS EXACT_BLOCKS_MAX
 #define ENGINE "assay-exact"
-#define CODE_CHUNK 65536
 
 void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
 {
@@ -128,27 +123,6 @@ static void unmap(struct process *p)
 		munmap(p->shared, PAGE);
 	p->log = NULL;
 	p->shared = NULL;
-}
-
-static void *code_alloc(struct process *p, size_t n)
-{
-	struct code_memory *m = p->memory;
-	void *at;
-
-	n = (n + 7) & ~7ul;
-	if (!m || m->size - m->used < n) {
-		size_t size = n > CODE_CHUNK ? n : CODE_CHUNK;
-
-		m = calloc(1, sizeof(*m) + size);
-		if (!m)
-			return NULL;
-		m->size = size;
-		m->next = p->memory;
-		p->memory = m;
-	}
-	at = m->data + m->used;
-	m->used += n;
-	return at;
 }
 
 /* One less that needs the process's blocks. */
@@ -294,8 +268,6 @@ char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
 	return e->argv;
 }
 
-/* Images. */
-
 bool exact_grow(void *array, size_t *n, size_t size)
 {
 	void **a = array, *p = realloc(*a, (*n + 1) * size);
@@ -306,374 +278,6 @@ bool exact_grow(void *array, size_t *n, size_t size)
 	memset((char *)p + *n * size, 0, size);
 	++*n;
 	return true;
-}
-
-static bool same_file(const struct exact_image *r)
-{
-	struct stat st;
-
-	return !stat(r->path, &st) && st.st_ino == r->inode;
-}
-
-/* The image in the profile, opened when it is first met; *to_addr makes its addresses of run-time ones. */
-static uint32_t image_of(struct exact *e, const struct exact_image *r, uint64_t *to_addr)
-{
-	struct profile_image *pi = NULL;
-	const struct image_segment *seg;
-	struct image *im = NULL;
-	struct err ignored;
-
-	*to_addr = 0;
-	if (r->path[0] == '/' && r->inode && same_file(r))
-		im = image_open(r->path, r->path, &ignored);
-	if (!im) {
-		bool vdso = !strcmp(r->path, "[vdso]");
-
-		pi = profile_image(e->profile, vdso ? IMAGE_VDSO : IMAGE_ANON,
-				   r->path[0] ? r->path : "[anon]", "");
-		if (vdso)
-			*to_addr = 0 - r->start;
-		return pi ? pi->id : 0;
-	}
-	pi = profile_image(e->profile, IMAGE_FILE, r->path, image_build_id(im));
-	for (unsigned i = image_segments(im, &seg); i-- > 0;)
-		if (r->offset < seg[i].offset + seg[i].size &&
-		    r->offset + (r->end - r->start) > seg[i].offset)
-			*to_addr = seg[i].addr - seg[i].offset + r->offset - r->start;
-	if (!pi) {
-		image_close(im);
-		return 0;
-	}
-	while (e->files.nby_image <= pi->id)
-		if (!exact_grow(&e->files.by_image, &e->files.nby_image,
-				sizeof(*e->files.by_image)))
-			break;
-	if (pi->id < e->files.nby_image && !e->files.by_image[pi->id])
-		e->files.by_image[pi->id] = im;
-	else
-		image_close(im);
-	return pi->id;
-}
-
-/* Records. */
-
-int exact_bad(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "the engine's records are damaged");
-}
-
-int exact_no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for more code");
-}
-
-static int take_image(struct exact *e, struct process *p, const struct exact_image *r,
-		      struct err *err)
-{
-	struct exact_image copy = *r;
-
-	copy.path[sizeof(copy.path) - 1] = 0;
-	if (r->number != p->nimage + 1)
-		return exact_bad(err);
-	if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
-		return exact_no_memory(err);
-	p->image[p->nimage - 1].image = image_of(e, &copy, &p->image[p->nimage - 1].to_addr);
-	p->image[p->nimage - 1].start = copy.start;
-	p->image[p->nimage - 1].end = copy.end;
-	return 0;
-}
-
-/* An array of a process's, by number of block. */
-static bool widen(void *array, uint32_t room, size_t size)
-{
-	void **a = array, *p = realloc(*a, room * size);
-
-	if (p)
-		*a = p;
-	return p;
-}
-
-static bool add_block(struct process *p, struct code_block *b, bool inverted, bool streams)
-{
-	if (p->nblock == p->room) {
-		uint32_t room = p->room ? 2 * p->room : 256;
-
-		if (!widen(&p->block, room, sizeof(struct code_block *)) ||
-		    !widen(&p->inverted, room, sizeof(*p->inverted)) ||
-		    (streams && (!streams_widen(p, 2 * room) ||
-				 !widen(&p->sink_room, room, sizeof(*p->sink_room)))))
-			return false;
-		p->room = room;
-	}
-	p->inverted[p->nblock] = inverted;
-	if (streams)
-		p->sink_room[p->nblock] = (struct sink_room){ 0 };
-	p->block[p->nblock++] = b;
-	return true;
-}
-
-/* A direct jump's target is a fact of its site where it stays in the image; otherwise of the block that ends with it. */
-static void take_target(const struct exact *e, const struct process *p, struct code_block *b,
-			const struct exact_block *r, struct site *s, uint64_t target)
-{
-	const struct process_image *pi =
-		r->image && r->image <= p->nimage ? &p->image[r->image - 1] : NULL;
-	uint64_t at = pi ? target - pi->to_addr : target;
-
-	b->leaves = 0;
-	if (!target)
-		return;
-	if (pi && at >= pi->start && at < pi->end &&
-	    e->profile->image[pi->image]->kind != IMAGE_ANON)
-		s->target = target;
-	else
-		b->leaves = at;
-}
-
-/* What its executions in the stream hold, by what is observed. */
-static int block_fields(struct exact *e, const struct process *p, struct code_block *b,
-			const struct exact_block *r, struct err *err)
-{
-	if (e->consumer)
-		return order_block(e, b, r, err);
-	if (e->mode & EXACT_CALLS)
-		return calls_block(p, b, r, err);
-	return e->mode & EXACT_STREAM ? streams_block(b, r, err) : 0;
-}
-
-static int exit_fields(const struct exact *e, struct code_block *b, const struct code_block *of,
-		       const struct exact_exit *r, struct err *err)
-{
-	if (e->consumer)
-		return order_exit(b, of, r, err);
-	if (e->mode & EXACT_CALLS)
-		return 0;
-	return e->mode & EXACT_STREAM ? streams_exit(b, of, r, err) : 0;
-}
-
-static int take_block(struct exact *e, struct process *p, const struct exact_block *r,
-		      struct err *err)
-{
-	struct code_block *b = code_alloc(p, sizeof(*b) + r->n * sizeof(b->site[0]));
-	bool streams = e->header->mode & EXACT_STREAM;
-	uint64_t addr = r->pc;
-	uint32_t image = 0;
-	unsigned at = 0;
-
-	if (!b)
-		return exact_no_memory(err);
-	if (r->image && r->image <= p->nimage) {
-		image = p->image[r->image - 1].image;
-		addr += p->image[r->image - 1].to_addr;
-	}
-	while (b->n < r->n) {
-		int cls;
-		uint64_t target;
-		unsigned len = r->bytes[r->len + b->n];
-		struct site *s = profile_site(
-			e->profile, (struct site_id){ .image = image, .addr = addr + at });
-
-		if (!s || len > r->len - at)
-			return s ? exact_bad(err) : exact_no_memory(err);
-		s->len = (uint8_t)len;
-		cls = classes_of(e->classes, r->bytes + at, len, addr + at, &target);
-		if (cls >= 0) {
-			s->cls = (uint8_t)cls;
-			b->branch = cls == INSN_BRANCH;
-			b->callee = cls == INSN_CALL ? target : 0;
-			take_target(e, p, b, r, s, target);
-		}
-		b->site[b->n++] = s;
-		at += len;
-	}
-	b->image = image;
-	b->exits = r->exits;
-	b->before = r->before;
-	b->pc = r->pc;
-	b->len = r->len;
-	b->next = p->own;
-	p->own = b;
-	if (block_fields(e, p, b, r, err))
-		return -1;
-	while (p->nblock < r->id && p->nblock < MAX_BLOCKS) /* numbers that carry no code */
-		if (!add_block(p, NULL, false, streams))
-			return exact_no_memory(err);
-	if (r->id != p->nblock || p->nblock >= MAX_BLOCKS)
-		return exact_bad(err);
-	e->totals.blocks++;
-	return add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
-}
-
-static int take_exit(struct exact *e, struct process *p, const struct exact_exit *r,
-		     struct err *err)
-{
-	const struct code_block *of = r->of < p->nblock ? p->block[r->of] : NULL;
-	bool streams = e->header->mode & EXACT_STREAM;
-	struct code_block *b;
-
-	if (!of || of->exit || r->n > of->n || !r->n || r->id != p->nblock ||
-	    r->id - r->of > of->exits || p->nblock >= MAX_BLOCKS)
-		return exact_bad(err);
-	b = code_alloc(p, sizeof(*b) + r->n * sizeof(b->site[0]));
-	if (!b)
-		return exact_no_memory(err);
-	b->exit = b->branch = true;
-	b->n = r->n;
-	b->image = of->image;
-	memcpy(b->site, of->site, r->n * sizeof(b->site[0]));
-	b->leaves = b->site[b->n - 1]->target ? 0 : r->target;
-	b->next = p->own;
-	p->own = b;
-	if (exit_fields(e, b, of, r, err))
-		return -1;
-	return add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
-}
-
-static int take_thread(struct exact *e, struct process *p, const struct exact_thread *r)
-{
-	struct counted *t = malloc(sizeof(*t));
-
-	if (!t || !exact_grow(&p->thread, &p->nthread, sizeof(struct counted *))) {
-		free(t);
-		return -1;
-	}
-	*t = (struct counted){
-		.at = r->counters, .stream_at = r->stream, .firsts = r->firsts, .tid = r->tid
-	};
-	p->thread[p->nthread - 1] = t;
-	e->totals.threads++;
-	return 0;
-}
-
-static int take_record(struct exact *e, struct process *p, const struct exact_record *r,
-		       struct err *err)
-{
-	const struct exact_block *b = (const void *)r;
-	const struct exact_inverted *v = (const void *)r;
-	const struct exact_thread *t = (const void *)r;
-
-	switch (r->kind) {
-	case EXACT_IMAGE:
-		return r->size >= sizeof(struct exact_image)
-			       ? take_image(e, p, (const void *)r, err)
-			       : exact_bad(err);
-	case EXACT_BLOCK:
-		if (r->size < sizeof(*b) || r->size - sizeof(*b) < (size_t)b->len + b->n)
-			return exact_bad(err);
-		return take_block(e, p, b, err);
-	case EXACT_EXIT:
-		return r->size >= sizeof(struct exact_exit) ? take_exit(e, p, (const void *)r, err)
-							    : exact_bad(err);
-	case EXACT_INVERTED:
-		if (r->size < sizeof(*v) || v->id >= p->nblock)
-			return exact_bad(err);
-		p->inverted[v->id] = true;
-		return 0;
-	case EXACT_THREAD:
-		if (r->size < sizeof(*t))
-			return exact_bad(err);
-		return take_thread(e, p, t) ? exact_no_memory(err) : 0;
-	case EXACT_CUT:
-		if (r->size < sizeof(struct exact_cut))
-			return exact_bad(err);
-		if (!exact_grow(&p->cut, &p->ncut, sizeof(*p->cut)))
-			return exact_no_memory(err);
-		p->cut[p->ncut - 1] = *(const struct exact_cut *)(const void *)r;
-		return 0;
-	case EXACT_NATIVE:
-		e->totals.native++;
-		return 0;
-	case EXACT_PAIR:
-		return r->size >= sizeof(struct exact_pair) ? ways_pair(p, (const void *)r, err)
-							    : exact_bad(err);
-	case EXACT_EDGE:
-		return r->size >= sizeof(struct exact_edge) ? ways_edge(e, p, (const void *)r, err)
-							    : exact_bad(err);
-	case EXACT_MAPPING:
-	case EXACT_TOUCHED:
-	case EXACT_RAN:
-	case EXACT_STACK:
-	case EXACT_SNAPSHOT:
-		return lines_record(e, p, r, err);
-	default:
-		return exact_bad(err);
-	}
-}
-
-/* Memory that nobody needs. */
-static void punch(const struct exact *e, uint64_t at, uint64_t n)
-{
-	fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n);
-}
-
-/* The record, which the program can change under our hands; a decoder may look beyond its end. Good until the
- * next one. */
-static void *copy_of(struct exact *e, const struct exact_record *r, uint32_t size)
-{
-	if (e->record_size < size + INSN_MAX_LEN) {
-		size_t n = 2 * (size_t)size + INSN_MAX_LEN;
-		void *p = realloc(e->record, n);
-
-		if (!p)
-			return NULL;
-		e->record = p;
-		e->record_size = n;
-	}
-	memcpy(e->record, r, size);
-	memset((char *)e->record + size, 0, INSN_MAX_LEN);
-	return e->record;
-}
-
-/* Reads on in a process's log, up to `limit` bytes of records in all. */
-static int read_log(struct exact *e, struct process *p, uint64_t limit, struct err *err)
-{
-	while (p->chunk && p->bytes < limit) {
-		struct exact_log *c = p->log;
-		uint64_t used, next;
-		int rc = 0;
-
-		if (!c)
-			c = p->log = exact_map(e, p->chunk, EXACT_LOG_SIZE);
-		if (!c)
-			return exact_bad(err);
-		next = __atomic_load_n(&c->next, __ATOMIC_ACQUIRE);
-		used = __atomic_load_n(&c->used, __ATOMIC_ACQUIRE);
-		if (used > EXACT_LOG_DATA)
-			rc = exact_bad(err);
-		while (!rc && p->pos < used && p->bytes < limit) {
-			struct exact_record *r = (void *)(c->data + p->pos), *copy;
-			uint32_t size = r->size;
-
-			if (size < sizeof(*r) || size % 8 || size > used - p->pos) {
-				rc = exact_bad(err);
-				break;
-			}
-			copy = copy_of(e, r, size);
-			if (!copy) {
-				rc = exact_no_memory(err);
-				break;
-			}
-			copy->size = size;
-			rc = take_record(e, p, copy, err);
-			p->pos += size;
-			p->bytes += size;
-		}
-		if (rc)
-			return rc;
-		if (p->pos < used || !next)
-			break;
-		munmap(c, EXACT_LOG_SIZE);
-		punch(e, p->chunk, EXACT_LOG_SIZE);
-		p->log = NULL;
-		p->chunk = next;
-		p->pos = 0;
-	}
-	return 0;
-}
-
-int exact_read_log(struct exact *e, struct process *p, struct err *err)
-{
-	return read_log(e, p, UINT64_MAX, err);
 }
 
 /* Counters. */
@@ -773,16 +377,16 @@ static void give_back(struct exact *e, struct process *p)
 		if (p->thread[t]->stream) {
 			munmap(p->thread[t]->stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
 			p->thread[t]->stream = NULL;
-			punch(e, p->thread[t]->stream_at, EXACT_STREAM_SIZE);
+			exact_punch(e, p->thread[t]->stream_at, EXACT_STREAM_SIZE);
 		}
-		punch(e, p->thread[t]->at, EXACT_COUNTERS_SIZE);
+		exact_punch(e, p->thread[t]->at, EXACT_COUNTERS_SIZE);
 		if (p->thread[t]->firsts)
-			punch(e, p->thread[t]->firsts, EXACT_FIRSTS_SIZE);
+			exact_punch(e, p->thread[t]->firsts, EXACT_FIRSTS_SIZE);
 	}
 	p->forks = __atomic_load_n(&p->shared->forks, __ATOMIC_RELAXED);
 	unmap(p);
 	if (p->chunk)
-		punch(e, p->chunk, EXACT_LOG_SIZE);
+		exact_punch(e, p->chunk, EXACT_LOG_SIZE);
 	p->chunk = 0;
 	free(p->before);
 	p->before = NULL;
@@ -803,11 +407,11 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 {
 	struct process *from = p->parent;
 
-	if (from->bytes < r->parent_log && read_log(e, from, r->parent_log, err))
+	if (from->bytes < r->parent_log && exact_read_log_to(e, from, r->parent_log, err))
 		return -1;
 	for (uint32_t i = 0; i < from->nblock && i < r->parent_blocks; i++)
-		if (!add_block(p, from->block[i], from->inverted[i],
-			       e->header->mode & EXACT_STREAM))
+		if (!exact_add_block(p, from->block[i], from->inverted[i],
+				     e->header->mode & EXACT_STREAM))
 			return exact_no_memory(err);
 	for (size_t i = 0; i < from->nimage && i < r->parent_images; i++) {
 		if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
@@ -853,8 +457,7 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	if (!replaced || !r->same)
 		e->totals.processes++;
 	else if (!rc) /* it has ended: all that it told comes first */
-		rc = read_log(e, replaced, UINT64_MAX, err) || lines_go_on(p, replaced, err) ? -1
-											     : 0;
+		rc = exact_read_log(e, replaced, err) || lines_go_on(p, replaced, err) ? -1 : 0;
 	return rc;
 }
 
@@ -894,7 +497,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 
 	if (!ended && (counters || !e->read_before))
 		ended = kill((pid_t)p->shared->pid, 0) && errno == ESRCH;
-	if (read_log(e, p, UINT64_MAX, err) || streams_read(e, p, ended, err))
+	if (exact_read_log(e, p, err) || streams_read(e, p, ended, err))
 		return -1;
 	if (!ended && !counters)
 		return 0;

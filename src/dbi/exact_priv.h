@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder of exact runs: what exact.c (processes, records, counters) and streams.c share. */
+/* The recorder of exact runs: what exact.c (processes, counters), records.c (what they log) and streams.c share. */
 #ifndef ASSAY_DBI_EXACT_PRIV_H
 #define ASSAY_DBI_EXACT_PRIV_H
 
@@ -118,8 +118,8 @@ struct process {
 	uint64_t nbefore;
 	struct way *way;
 	size_t nway, way_room;
-	struct counted *
-		*thread; /* each stays where it is: others may begin while its stream is read */
+	/* each stays where it is: others may begin while its stream is read */
+	struct counted **thread;
 	size_t nthread;
 	struct process_image {
 		uint32_t image;	  /* in the profile */
@@ -164,12 +164,18 @@ struct exact {
 		read_before; /* the last poll found something in a stream, the one before it */
 };
 
-/* exact.c */
-/* What the process has logged so far. */
-int exact_read_log(struct exact *e, struct process *p, struct err *err);
+/* records.c */
 int exact_bad(struct err *err);
 int exact_no_memory(struct err *err);
+/* Reads on in the process's log, up to `limit` bytes of records in all; or what it has logged so far. */
+int exact_read_log_to(struct exact *e, struct process *p, uint64_t limit, struct err *err);
+int exact_read_log(struct exact *e, struct process *p, struct err *err);
+/* The next number's. False: no memory. */
+bool exact_add_block(struct process *p, struct code_block *b, bool inverted, bool streams);
+/* Memory of the file that nobody needs. */
+void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
 
+/* exact.c */
 /* n executions of a block, of which its branch was counted `second` times. -1 without memory. */
 int exact_count(struct exact *e, struct process *p, uint32_t block, uint64_t n, uint64_t second);
 bool exact_grow(void *array, size_t *n, size_t size);
