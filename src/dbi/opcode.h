@@ -47,11 +47,11 @@ static inline bool opcode_in(const uint64_t set[8], unsigned number)
 	return set[number >> 6 & 7] >> (number & 63) & 1;
 }
 
-/* Whether it has a key. */
+/* Whether it has a key. 90 has none: whether it is nop, pause or xchg is up to the prefixes together. */
 static inline bool opcode_has_key(const struct opcode *o)
 {
 	static const uint64_t keyed[8] = { 0x3f3f3f3f3f3f3f3full, 0xffffff08ffff0000ull,
-					   0xfffffff0fbff2ffbull, 0xfff2fbff118f9ecfull,
+					   0xfffffff0fbfe2ffbull, 0xfff2fbff118f9ecfull,
 					   0x00bfff00e3ff4becull, 0xf2ffffffffffffffull,
 					   0xffffbf3fffffffffull, 0xffffffffffffff7full };
 
