@@ -58,6 +58,11 @@ bool tally_is_sure(const struct tally *t, uint64_t often)
 	return t->step && t->agreed >= often && t->differed * OFTEN <= t->agreed;
 }
 
+uint64_t tally_octave(unsigned i)
+{
+	return i ? 1ull << (SHORTEST_BITS + i - 1) : 0;
+}
+
 /* It added that: its step is what it adds most often. */
 static void see_step(struct tally *t, int64_t step, uint64_t agreed, uint64_t differed)
 {
@@ -192,7 +197,8 @@ static void see_word(struct tally_words *k, const struct window *w, struct tally
 		     uint64_t value, bool stored)
 {
 	uint64_t time = w->time - m->time;
-	struct tally_gaps *g = m->by->gaps;
+	unsigned octave = 0;
+	struct tally_gaps *g;
 	double by;
 
 	if (m->window == k->windows)
@@ -200,9 +206,9 @@ static void see_word(struct tally_words *k, const struct window *w, struct tally
 	m->by->seen++;
 	m->window = k->windows;
 	if (w->time > m->time) {
-		while (g < &m->by->gaps[TALLY_OCTAVES - 1] &&
-		       time >> (SHORTEST_BITS + (g - m->by->gaps)))
-			g++;
+		while (octave < TALLY_OCTAVES - 1 && time >= tally_octave(octave + 1))
+			octave++;
+		g = &m->by->gaps[octave];
 		by = advance(m, value, time);
 		if (by > 0 || (!stored && value == m->value)) {
 			g->n++;

@@ -49,6 +49,8 @@ struct tally {
 };
 
 int tallies_window(struct profile *p, const struct window *w);
+/* ns: what gaps of the i-th octave are at least. */
+uint64_t tally_octave(unsigned i);
 /* Whether it adds the same each time, having been seen so often. */
 bool tally_is_sure(const struct tally *t, uint64_t often);
 /* The entry, made if new; NULL without memory. */

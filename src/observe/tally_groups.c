@@ -11,6 +11,12 @@
 #define USED 0.9       /* of the gaps */
 #define GAPS 20
 #define STARTS 0.2 /* words that began, for each gap */
+/* A word that is touched all the time, by windows that see it at random: STEADY_FAR of the time, at most, lies in gaps of
+ * more than four times the mean (of an exponential distribution 5 / e^4). */
+#define STEADY_FAR 0.15
+#define STEADY_SEEN 1000 /* times, at least */
+#define STEADY_KNOWN 0.1 /* of the time, at least, in gaps that are used */
+#define STEADY_ERROR 0.1 /* of what the others are believed to have advanced by */
 
 /* Tallies that are sure, in the order of sites; a forest, each pointing towards its root. */
 struct forest {
@@ -111,33 +117,69 @@ static void add(struct tally *sum, const struct tally *t, double outside)
 	sum->strangers += (uint64_t)outside;
 }
 
+/* All gaps, and those of lengths that are used. */
+struct gaps {
+	double n, used, back;	/* back: of the used */
+	double time, used_time; /* ns */
+	double advance;		/* in used_time */
+};
+
+/* In gaps at whose end the word had been set back it advanced as fast as in others of that length. */
+static struct gaps gaps_of(const struct tally *t)
+{
+	struct gaps g = { 0 };
+
+	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
+		const struct tally_gaps *o = &t->gaps[i];
+		double n = (double)(o->n + o->back), time = (double)(o->time + o->back_time);
+
+		g.n += n;
+		g.time += time;
+		if (!o->n || (double)o->back > BACK * n)
+			continue;
+		g.used += n;
+		g.back += (double)o->back;
+		g.used_time += time;
+		g.advance += o->advance * time / (double)o->time;
+	}
+	return g;
+}
+
+static bool is_steady(const struct tally *t, const struct gaps *g)
+{
+	double far = 0;
+
+	for (unsigned i = 0; i < TALLY_OCTAVES; i++)
+		if (g->n * (double)tally_octave(i) > 4 * g->time)
+			far += (double)(t->gaps[i].time + t->gaps[i].back_time);
+	return t->seen >= STEADY_SEEN && far <= STEADY_FAR * g->time;
+}
+
 /*
- * In gaps at whose end the word had been set back it advanced as fast as in others of that length. Each word's life, as
- * far as windows saw it, misses what lies before the first and behind the last of them: a gap's length each, as
- * of events at random times.
+ * What the other gaps are believed to have advanced by: as the used ones on average, if they are few; if they are many, as
+ * words that are touched all the time, as fast as in the used ones. Each word's life, as far as windows
+ * saw it, misses what lies before the first and behind the last of them: a gap's length each, as of events at
+ * random times.
  */
 static bool extrapolate(struct tally_group *g, const struct tally *sum)
 {
-	double all = 0, used = 0, back = 0, starts;
+	struct gaps k = gaps_of(sum);
+	double starts = fmax((double)sum->seen - k.n, 0), more, rest;
 
-	g->advance = 0;
-	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
-		const struct tally_gaps *o = &sum->gaps[i];
-		double n = (double)(o->n + o->back);
-
-		all += n;
-		if (!o->n || (double)o->back > BACK * n)
-			continue;
-		used += n;
-		back += (double)o->back;
-		g->advance += o->advance * (1 + (double)o->back_time / (double)o->time);
-	}
-	starts = fmax((double)sum->seen - all, 0);
-	if (used < GAPS || used < USED * all || starts > STARTS * all || g->advance <= 0 ||
+	if (k.used < GAPS || k.advance <= 0 || starts > STARTS * k.n ||
 	    (double)sum->strangers > STRANGERS * (double)sum->seen)
 		return false;
-	g->advance *= all / used * (1 + 2 * starts / all);
-	g->error = sqrt(pow(starts / all, 2) + pow(1 - used / all, 2) + pow(back / used / 4, 2));
+	if (k.used >= USED * k.n) {
+		more = k.n / k.used;
+		rest = 1 - k.used / k.n;
+	} else if (k.used_time >= STEADY_KNOWN * k.time && is_steady(sum, &k)) {
+		more = k.time / k.used_time;
+		rest = STEADY_ERROR;
+	} else {
+		return false;
+	}
+	g->advance = k.advance * more * (1 + 2 * starts / k.n);
+	g->error = sqrt(pow(starts / k.n, 2) + pow(rest, 2) + pow(k.back / k.used / 4, 2));
 	return true;
 }
 

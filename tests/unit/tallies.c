@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What windows tell of words that the program counts with. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -211,6 +212,53 @@ static void set_back(void **unused)
 	near(only_group(), 0);
 }
 
+/* An exponential distribution's, of that mean, by an additive sequence in place of a random one. */
+static uint64_t gap(unsigned i, double mean)
+{
+	double part = fmod((i + 0.5) * 0.6180339887498949, 1);
+
+	return (uint64_t)(-mean * log(1 - part));
+}
+
+/* Set back so often that most gaps tell nothing, but those of a few lengths do: enough if the word is seen all the time. */
+static void steady(void **unused)
+{
+	uint64_t time = MS;
+	double all;
+
+	(void)unused;
+	for (unsigned i = 0; i < 3000; i++) {
+		begin(time, 1);
+		count(COUNT, WORD, 4, time / 1000 % 60000, 1);
+		done();
+		time += gap(i, 20 * MS);
+	}
+	all = (double)time / 1000;
+	assert_true(only_group() > 0.9 * all && only_group() < 1.1 * all);
+	/* … not with pauses: what it does in them is not known */
+	teardown(NULL);
+	setup(NULL);
+	time = MS;
+	for (unsigned i = 0; i < 3000; i++) {
+		begin(time, 1);
+		count(COUNT, WORD, 4, time / 1000 % 60000, 1);
+		done();
+		time += gap(i, 20 * MS) + (i % 20 ? 0 : 200 * MS);
+	}
+	near(only_group(), 0);
+	/* … nor with so few */
+	teardown(NULL);
+	setup(NULL);
+	time = MS;
+	for (unsigned i = 0; i < 900; i++) {
+		begin(time, 1);
+		count(COUNT, WORD, 4, time / 1000 % 80000, 1);
+		done();
+		time += gap(i, 20 * MS);
+	}
+	near(only_group(), 0);
+}
+
 /* Two instructions on one word: what it advances by is theirs together. */
 static void two_of_one_word(void **unused)
 {
@@ -383,6 +431,7 @@ int main(void)
 		TEST(other_steps_are_none),
 		TEST(loads_are_seen),
 		TEST(set_back),
+		TEST(steady),
 		TEST(two_of_one_word),
 		TEST(many_groups),
 		TEST(up_and_down_is_none),
