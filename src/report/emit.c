@@ -260,13 +260,23 @@ static void put_cell(struct emit *e, int i, const char *text, bool last)
 	int width = e->column_width[i], pad = width - columns_of(text);
 	bool cut = !e->wide && (c->kind == EMIT_TEXT || last);
 
-	printf("%*s", gap_before(e, i) + (c->align == EMIT_RIGHT && pad > 0 ? pad : 0), "");
+	e->blanks += gap_before(e, i) + (c->align == EMIT_RIGHT && pad > 0 ? pad : 0);
+	if (*text) {
+		printf("%*s", e->blanks, "");
+		e->blanks = 0;
+	}
 	if (cut)
 		put_cut(text, width, c->align == EMIT_LEFT_TAIL);
 	else
 		fputs(text, stdout);
-	if (c->align != EMIT_RIGHT && pad > 0 && !last)
-		printf("%*s", pad, "");
+	if (c->align != EMIT_RIGHT && pad > 0)
+		e->blanks += pad;
+}
+
+static void end_row(struct emit *e)
+{
+	e->blanks = 0;
+	putchar('\n');
 }
 
 static int last_column(const struct emit *e)
@@ -294,7 +304,7 @@ static void put_header(struct emit *e)
 		put_cell(e, i, text, i == last_column(e));
 	}
 	fputs(e->color ? PLAIN : "", stdout);
-	putchar('\n');
+	end_row(e);
 }
 
 void emit_table(struct emit *e, const char *key, const struct column *c, int n)
@@ -369,5 +379,5 @@ void emit_row(struct emit *e, const struct cell *cell)
 		put_cell(e, i, text, i == last);
 	}
 	fputs(bold ? PLAIN : "", stdout);
-	putchar('\n');
+	end_row(e);
 }

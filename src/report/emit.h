@@ -65,6 +65,7 @@ struct emit {
 	/* of the table under way */
 	const struct column *column;
 	int columns, offset[EMIT_COLUMNS], column_width[EMIT_COLUMNS];
+	int blanks; /* owed in front of what comes next in the row: a row ends without any */
 	json_t *rows;
 };
 

@@ -14,6 +14,7 @@ like "… with the caches of this machine" "$out" '<- '
 like "… and procedures" "$out" 'walk'
 lines=$(printf '%s\n' "$out" | awk 'length > 79' | wc -l)
 is "… in lines under 80 columns" "$lines" 0
+is "… that end where their text does" "$(printf '%s\n' "$out" | grep -c ' $')" 0
 run "$ASSAY" reuse -i r.db --json
 # 1 MiB in steps of a line, ten times over: 16384 lines
 walk='.procedures[] | select(.procedure == "walk")'
