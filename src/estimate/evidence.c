@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,10 +156,18 @@ static void share_by_observed(struct estimate_proc *p, const struct cfg_block *k
 		p->share[i] = (p->observed[p->g.edge[i].to] + 1e-6) / sum;
 }
 
+/* For another procedure, by a jump, as far as is known; a block has one such edge at most. */
+static bool leaves(const struct cfg_edge *e)
+{
+	return e->kind == CFG_TAIL || e->kind == CFG_LOST;
+}
+
 /* An indirect jump: as often as it was seen to go there. */
 static int share_by_target(struct collector *c, struct estimate_proc *p, const struct cfg_block *k)
 {
 	const struct site *s = k->ninsn ? p->site[k->insn + k->ninsn - 1] : NULL;
+
+	double outside = 1;
 
 	c->targets.n = 0;
 	if (s && targets_of(&c->targets, s, c->err))
@@ -168,10 +177,15 @@ static int share_by_target(struct collector *c, struct estimate_proc *p, const s
 	for (uint32_t i = k->out; i < k->out + k->nout && c->targets.n; i++) {
 		const struct cfg_block *to = &p->g.block[p->g.edge[i].to];
 
-		if (to->ninsn)
+		if (to->ninsn) {
 			p->share[i] =
 				targets_share(&c->targets, p->image, to->start, to->start + 1);
+			outside -= p->share[i];
+		}
 	}
+	for (uint32_t i = k->out; i < k->out + k->nout && c->targets.n; i++)
+		if (leaves(&p->g.edge[i]))
+			p->share[i] = fmax(outside, 0);
 	return 0;
 }
 
@@ -194,27 +208,37 @@ static int read_edges(struct collector *c, struct estimate_proc *p, uint32_t b)
 	return 0;
 }
 
-/* The entry block was as often observed as its successor, less what else leads there. */
+/* How often control came to the block by this edge of the entry block: as often as it was observed, less what else
+ * leads there. */
+static double entered(const struct estimate_proc *p, const struct cfg_edge *enter)
+{
+	const struct cfg_block *to = &p->g.block[enter->to];
+	double rest = p->observed[enter->to];
+
+	for (uint32_t k = to->in; k < to->in + to->nin; k++) {
+		const struct cfg_edge *in = &p->g.edge[p->g.in[k]];
+
+		if (in->from != CFG_ENTRY_BLOCK)
+			rest -= p->share[p->g.in[k]] * p->observed[in->from];
+	}
+	return fmax(rest, 0);
+}
+
+/* The entry block was as often observed as control came from it; a procedure may have several entries. */
 static void observe_entry(struct estimate_proc *p)
 {
-	const struct cfg *g = &p->g;
-	const struct cfg_block *entry = &g->block[CFG_ENTRY_BLOCK];
+	const struct cfg_block *entry = &p->g.block[CFG_ENTRY_BLOCK];
+	double all = 0, enters = 0;
 
 	for (uint32_t i = entry->out; i < entry->out + entry->nout; i++) {
-		const struct cfg_block *to = &g->block[g->edge[i].to];
-		double rest = p->observed[g->edge[i].to];
-
-		p->share[i] = g->edge[i].kind == CFG_ENTER;
-		if (g->edge[i].kind != CFG_ENTER)
-			continue;
-		for (uint32_t k = to->in; k < to->in + to->nin; k++) {
-			const struct cfg_edge *in = &g->edge[g->in[k]];
-
-			if (in->from != CFG_ENTRY_BLOCK)
-				rest -= p->share[g->in[k]] * p->observed[in->from];
-		}
-		p->observed[CFG_ENTRY_BLOCK] = rest > 0 ? rest : 0;
+		p->share[i] = p->g.edge[i].kind == CFG_ENTER ? entered(p, &p->g.edge[i]) : 0;
+		all += p->share[i];
+		enters += p->g.edge[i].kind == CFG_ENTER;
 	}
+	for (uint32_t i = entry->out; i < entry->out + entry->nout; i++)
+		if (p->g.edge[i].kind == CFG_ENTER)
+			p->share[i] = all > 0 ? p->share[i] / all : 1 / enters;
+	p->observed[CFG_ENTRY_BLOCK] = all;
 }
 
 static int add_ranges(struct collector *c, uint32_t image, const struct cfg *g)
@@ -394,7 +418,7 @@ static double tail_share(const struct estimate_proc *p, const struct cfg_block *
 	double share = 0;
 
 	for (uint32_t i = k->out; i < k->out + k->nout; i++)
-		if (p->g.edge[i].kind == CFG_TAIL)
+		if (leaves(&p->g.edge[i]))
 			share += p->share[i];
 	return share;
 }

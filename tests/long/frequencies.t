@@ -46,6 +46,36 @@ if can_record; then
 	is "a tenth of it, exactly: status" "$status" 0
 	is "within procedures it is right" "$("$ASSAY" verify --json --worst 0 --repeat 10 counts.db counts-exact.db 2>/dev/null |
 		jq '.frequency[] | select(.method == "windows") | .procedure5 > 0.95')" true
+	# A procedure with two entries: one is called through a linkage table that binds lazily, a jump leads to the other.
+	cat > entries.c <<-'C'
+	__asm__(".text\n"
+		".globl enter\n.type enter, @function\n"
+		"enter: mov %rdi, %rax\n"
+		"inner: mov $5, %ecx\n"
+		"again: imul $3, %rax\n add $7, %rax\n dec %ecx\n jnz again\n"
+		"ret\n.size enter, .-enter\n"
+		".globl middle\n.type middle, @function\n"
+		"middle: lea 1(%rdi), %rax\n jmp inner\n.size middle, .-middle\n");
+	C
+	cat > enters.c <<-'C'
+	long enter(long), middle(long);
+	int main(int argc, char **argv)
+	{
+		long n = argc > 1 ? 40000000 : 400000000, sum = 0;
+		(void)argv;
+		for (long i = 0; i < n; i++)
+			sum += i % 4 ? enter(i) : middle(i);
+		return sum == 1;
+	}
+	C
+	ok "a library with two entries" gcc -shared -fPIC -o libentries.so entries.c
+	ok "a program that enters there" gcc -O1 -Wl,-z,lazy -Wl,-rpath,"$PWD" -o enters enters.c -L. -lentries
+	run "$ASSAY" record -q -F 1000 -o enters.db -- ./enters
+	is "it is sampled: status" "$status" 0
+	run "$ASSAY" record -q --exact -o enters-exact.db -- ./enters tenth
+	is "a tenth of it, exactly: status" "$status" 0
+	is "both ways in are known" "$("$ASSAY" verify --json --worst 0 --repeat 10 enters.db enters-exact.db 2>/dev/null |
+		jq '.frequency[] | select(.method == "windows") | .within10 > 0.9 and .edges10 > 0.9')" true
 else
 	skip "cannot record here: $why"
 fi
