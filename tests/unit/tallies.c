@@ -220,42 +220,40 @@ static uint64_t gap(unsigned i, double mean)
 	return (uint64_t)(-mean * log(1 - part));
 }
 
+/*
+ * n samples of a word that advances by one a microsecond and is set back every so many; ending when, in nanoseconds.
+ * After the first of every 20 comes a pause.
+ */
+static uint64_t sawtooth(unsigned n, unsigned every, uint64_t pause)
+{
+	uint64_t time = MS;
+
+	for (unsigned i = 0; i < n; i++) {
+		begin(time, 1);
+		count(COUNT, WORD, 4, time / 1000 % every, 1);
+		done();
+		time += gap(i, 20 * MS) + (i % 20 ? 0 : pause);
+	}
+	return time;
+}
+
 /* Set back so often that most gaps tell nothing, but those of a few lengths do: enough if the word is seen all the time. */
 static void steady(void **unused)
 {
-	uint64_t time = MS;
 	double all;
 
 	(void)unused;
-	for (unsigned i = 0; i < 3000; i++) {
-		begin(time, 1);
-		count(COUNT, WORD, 4, time / 1000 % 60000, 1);
-		done();
-		time += gap(i, 20 * MS);
-	}
-	all = (double)time / 1000;
+	all = (double)sawtooth(3000, 60000, 0) / 1000;
 	assert_true(only_group() > 0.9 * all && only_group() < 1.1 * all);
 	/* … not with pauses: what it does in them is not known */
 	teardown(NULL);
 	setup(NULL);
-	time = MS;
-	for (unsigned i = 0; i < 3000; i++) {
-		begin(time, 1);
-		count(COUNT, WORD, 4, time / 1000 % 60000, 1);
-		done();
-		time += gap(i, 20 * MS) + (i % 20 ? 0 : 200 * MS);
-	}
+	sawtooth(3000, 60000, 200 * MS);
 	near(only_group(), 0);
 	/* … nor with so few */
 	teardown(NULL);
 	setup(NULL);
-	time = MS;
-	for (unsigned i = 0; i < 900; i++) {
-		begin(time, 1);
-		count(COUNT, WORD, 4, time / 1000 % 80000, 1);
-		done();
-		time += gap(i, 20 * MS);
-	}
+	sawtooth(900, 80000, 0);
 	near(only_group(), 0);
 }
 
