@@ -38,12 +38,21 @@ struct flow_in {
 	double share;
 };
 
+/* f is (keep * (source + what flows in) + believed) / rest, and at most `most`. */
+struct flow_node {
+	double source;
+	double keep, believed; /* 1 - l, l * observed */
+	double rest;	       /* 1, less what flows back to it at once */
+	double most;
+};
+
 struct walk {
 	struct estimate *e;
-	double reach;
 	size_t n;
-	double *f, *o, *source, *leak, *most;
-	size_t *first; /* n + 1: in `in` */
+	double *f;
+	double *o, *back; /* what was observed; the share that flows from a block to itself */
+	struct flow_node *node;
+	size_t *first; /* n + 1: in `in`, those from a block to itself left out in the end */
 	struct flow_in *in;
 	size_t *calls; /* by procedure: its first in e->call */
 	bool *dirty;   /* by procedure: something that leads there changed */
@@ -169,56 +178,93 @@ static void make_sources(struct walk *w)
 		const struct estimate_proc *p = &w->e->proc[i];
 
 		for (uint32_t b = 0; b < p->g.nblocks; b++) {
-			size_t v = node(p, b);
+			struct flow_node *d = &w->node[node(p, b)];
+			double o = p->observed[b];
 
-			w->f[v] = w->o[v] = p->observed[b];
-			w->most[v] =
-				b < CFG_FIRST_BLOCK ? INFINITY : MOST_SLOWER * w->o[v] + UNSEEN;
-			w->leak[v] = leak(p, b, w->reach);
-			w->source[v] = is_open(p, b) ? w->o[v] : 0;
+			w->o[node(p, b)] = o;
+			d->most = b < CFG_FIRST_BLOCK ? INFINITY : MOST_SLOWER * o + UNSEEN;
+			d->source = is_open(p, b) ? o : 0;
 		}
 	}
 	for (size_t v = 0; v < w->n; v++) {
+		struct flow_node *d = &w->node[v];
+
 		for (size_t k = w->first[v]; k < w->first[v + 1]; k++)
-			w->source[v] -= w->in[k].share * w->o[w->in[k].from];
-		if (w->source[v] < UNEXPLAINED * w->o[v])
-			w->source[v] = 0;
+			d->source -= w->in[k].share * w->o[w->in[k].from];
+		if (d->source < UNEXPLAINED * w->o[v])
+			d->source = 0;
 	}
 }
 
-/* One block anew. How much it changed. */
-static double update(struct walk *w, size_t v)
+/* Flow from a block to itself is solved for, not followed. */
+static void take_back(struct walk *w)
 {
-	double in = w->source[v], self = 0, f, change;
+	size_t to = 0, k = 0;
 
-	for (size_t k = w->first[v]; k < w->first[v + 1]; k++)
-		if (w->in[k].from == v)
-			self += w->in[k].share;
-		else
-			in += w->in[k].share * w->f[w->in[k].from];
-	f = ((1 - w->leak[v]) * in + w->leak[v] * w->o[v]) /
-	    fmax(1 - (1 - w->leak[v]) * self, 1e-9);
-	f = fmin(f, w->most[v]);
-	change = fabs(f - w->f[v]) / (fabs(f) + 1);
-	w->f[v] = f;
-	return change;
+	for (size_t v = 0; v < w->n; v++) {
+		for (; k < w->first[v + 1]; k++)
+			if (w->in[k].from == v)
+				w->back[v] += w->in[k].share;
+			else
+				w->in[to++] = w->in[k];
+		w->first[v + 1] = to;
+	}
 }
 
-/* A procedure until nothing changes there, or for SWEEPS at most. How much the first sweep changed. */
-static double settle_proc(struct walk *w, const struct estimate_proc *p)
+static void begin(struct walk *w, double reach)
 {
-	double first = 0;
+	memcpy(w->f, w->o, w->n * sizeof(*w->f));
+	for (size_t i = 0; i < w->e->nproc; i++) {
+		const struct estimate_proc *p = &w->e->proc[i];
 
-	for (int i = 0; i < SWEEPS; i++) {
-		double worst = 0;
+		for (uint32_t b = 0; b < p->g.nblocks; b++) {
+			size_t v = node(p, b);
+			double l = leak(p, b, reach);
+			struct flow_node *d = &w->node[v];
 
-		for (uint32_t b = 0; b < p->g.nblocks; b++)
-			worst = fmax(worst, update(w, node(p, b)));
+			d->keep = 1 - l;
+			d->believed = l * w->o[v];
+			d->rest = fmax(1 - d->keep * w->back[v], 1e-9);
+		}
+	}
+}
+
+/* One block anew. Its f before. */
+static inline double update(struct walk *w, size_t v)
+{
+	const struct flow_node *d = &w->node[v];
+	double in = d->source, f, before = w->f[v];
+
+	for (size_t k = w->first[v]; k < w->first[v + 1]; k++)
+		in += w->in[k].share * w->f[w->in[k].from];
+	f = d->keep * in + d->believed;
+	if (d->rest !=
+	    1) /* rarely: each block waits for the one before, a division is the longest of it */
+		f /= d->rest;
+	w->f[v] = f < d->most ? f : d->most;
+	return before;
+}
+
+static bool differs(double f, double before)
+{
+	return fabs(f - before) / (fabs(f) + 1) >= SETTLED;
+}
+
+/* A procedure until nothing changes there, or for SWEEPS at most. Whether the first sweep changed anything. */
+static bool settle_proc(struct walk *w, const struct estimate_proc *p)
+{
+	size_t from = node(p, 0), end = from + p->g.nblocks;
+	bool first = false, changed = true;
+
+	for (int i = 0; i < SWEEPS && changed; i++) {
+		changed = false;
+		for (size_t v = from; v < end; v++) {
+			double before = update(w, v);
+
+			changed = changed || differs(w->f[v], before);
+		}
 		w->work += p->g.nblocks;
-		if (!i)
-			first = worst;
-		if (worst < SETTLED)
-			break;
+		first = first || (!i && changed);
 	}
 	return first;
 }
@@ -229,9 +275,8 @@ static void settle(struct walk *w, double reach)
 	const struct estimate *e = w->e;
 	bool changed = true;
 
-	w->reach = reach;
 	w->work = 0;
-	make_sources(w);
+	begin(w, reach);
 	memset(w->dirty, 1, e->nproc);
 	while (changed && w->work < WORK_PER_BLOCK * w->n) {
 		changed = false;
@@ -239,7 +284,7 @@ static void settle(struct walk *w, double reach)
 			if (!w->dirty[i])
 				continue;
 			w->dirty[i] = false;
-			if (settle_proc(w, &e->proc[i]) < SETTLED)
+			if (!settle_proc(w, &e->proc[i]))
 				continue;
 			changed = true;
 			w->dirty[i] = true;
@@ -358,11 +403,11 @@ int walk_estimate(struct estimate *e, struct err *err)
 
 	w.f = f;
 	w.o = calloc(w.n + 1, sizeof(double));
-	w.source = calloc(w.n + 1, sizeof(double));
-	w.leak = calloc(w.n + 1, sizeof(double));
-	w.most = calloc(w.n + 1, sizeof(double));
-	if (other && doubt && f && w.o && w.source && w.leak && w.most && !make_flows(&w) &&
-	    !index_calls(&w)) {
+	w.back = calloc(w.n + 1, sizeof(double));
+	w.node = calloc(w.n + 1, sizeof(*w.node));
+	if (other && doubt && f && w.o && w.back && w.node && !make_flows(&w) && !index_calls(&w)) {
+		make_sources(&w);
+		take_back(&w);
 		settle(&w, REACH);
 		for (int i = 0; i < 2; i++) {
 			w.f = other;
@@ -379,9 +424,8 @@ int walk_estimate(struct estimate *e, struct err *err)
 	free(other);
 	free(doubt);
 	free(w.o);
-	free(w.source);
-	free(w.leak);
-	free(w.most);
+	free(w.back);
+	free(w.node);
 	free(w.first);
 	free(w.in);
 	free(w.calls);
