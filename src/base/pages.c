@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/pages.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define PAGES_KEPT (4 << 20) /* that the heap grows by */
 #define REPORTED "/sys/module/page_reporting/parameters/page_reporting_order"
 
 static bool small; /* nothing is asked to be large */
@@ -62,6 +64,14 @@ void pages_free(void *p, size_t bytes)
 {
 	if (p)
 		munmap(p, round_up(bytes));
+}
+
+void pages_keep(void)
+{
+	mallopt(M_MXFAST, 0);
+	mallopt(M_TOP_PAD, PAGES_KEPT);
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 }
 
 void pages_heap(void)

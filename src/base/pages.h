@@ -23,5 +23,8 @@ void pages_free(void *p, size_t bytes);
  */
 #define PAGES_HEAP (128u << 20)
 void pages_heap(void);
+/* Has malloc keep what is freed for what comes next, and not look for neighbours to join at every large free: for one that builds
+ * tables, and then ends. */
+void pages_keep(void);
 
 #endif

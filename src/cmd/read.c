@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/read.h"
 
+#include "base/pages.h"
+
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err)
 {
-	struct reading r;
+	/* one in a process, which ends behind it: the kernel frees at once what takes long piece by piece */
+	static struct reading r;
 
+	pages_keep();
 	if (reading_open(&r, in, err))
 		return err->code;
 	print(&r, err);
-	reading_close(&r, err->code == 0);
+	emit_close(&r.emit, err->code == 0);
 	return err->code;
 }
 
