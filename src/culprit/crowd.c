@@ -44,11 +44,29 @@ static unsigned grain_of(double bursts)
 	return (unsigned)fmin(CROWD_GRAINS - 1, fmax(0, g));
 }
 
+/* Of what was summed up at each of v, what is at the first of as many uses: many have the same. */
+static void find_steps(struct crowd *c)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (i && c->v[i].uses == c->v[i - 1].uses)
+			continue;
+		c->uses[k] = c->v[i].uses;
+		c->count[k] = c->count[i];
+		c->weight[k++] = c->weight[i];
+	}
+	c->count[k] = c->count[c->n];
+	c->weight[k] = c->weight[c->n];
+	c->nuses = k;
+}
+
 int crowd_ready(struct crowd *c)
 {
 	c->count = calloc(c->n + 1, sizeof(*c->count));
 	c->weight = calloc(c->n + 1, sizeof(*c->weight));
-	if (!c->count || !c->weight)
+	c->uses = calloc(c->n + 1, sizeof(*c->uses));
+	if (!c->count || !c->weight || !c->uses)
 		return -1;
 	if (c->n)
 		qsort(c->v, c->n, sizeof(*c->v), by_uses);
@@ -62,6 +80,7 @@ int crowd_ready(struct crowd *c)
 		g->bursts += c->v[i].n * c->v[i].bursts;
 		g->n += c->v[i].n;
 	}
+	find_steps(c);
 	c->nfilled = 0;
 	return 0;
 }
@@ -71,19 +90,20 @@ void crowd_fini(struct crowd *c)
 	free(c->v);
 	free(c->count);
 	free(c->weight);
+	free(c->uses);
 	memset(c, 0, sizeof(*c));
 }
 
 double crowd_between(const struct crowd *c, double uses)
 {
-	size_t low = 0, high = c->n;
+	size_t low = 0, high = c->nuses;
 
 	if (!(uses > 0))
 		return INFINITY;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (c->v[mid].uses >= uses)
+		if (c->uses[mid] >= uses)
 			low = mid + 1;
 		else
 			high = mid;

@@ -24,7 +24,9 @@ struct crowd_part {
 struct crowd {
 	struct crowd_part *v; /* most uses first, once it is ready */
 	size_t n, cap;
-	double *count;	/* of those before */
+	size_t nuses;
+	double *uses; /* the different ones of v, most first, once it is ready; and to each, and behind the last: */
+	double *count;	/* of those with more */
 	double *weight; /* of those from here on, the sum of n * uses */
 	double endless; /* uses of what may be a new one each time */
 	double endless_bursts;

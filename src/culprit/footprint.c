@@ -24,7 +24,7 @@ struct misses_of {
 static void count(struct misses_of *m, double share, double uses, double fresh, struct crowd *crowd,
 		  const struct machine_level level[MACHINE_LEVELS])
 {
-	double between = crowd_between(crowd, uses);
+	double between = share > 0 ? crowd_between(crowd, uses) : 0;
 
 	for (int i = 0; share > 0 && i < MACHINE_LEVELS; i++) {
 		m->most[i] += share * fmin(1, between / level[i].room);
@@ -168,10 +168,10 @@ static void count_listed(struct misses_of *m, const struct footprint *f,
 	}
 	rest = fmax(0, 1 - listed);
 	units = ceil(footprint_region(f->hot, f->processes) / (double)(1ULL << f->unit));
-	count(m, rest, f->uses / units, 0, f->crowd, level);
 	count(&region, 1, f->uses / units, 0, f->crowd, level);
 	all = crowd_between(f->crowd, 0);
 	for (int i = 0; i < MACHINE_LEVELS; i++) {
+		m->most[i] += rest * region.most[i];
 		/* what n observations did not show can be 3 of so many, anywhere */
 		m->most[i] = fmin(m->most[i], region.most[i]) +
 			     3 / (n + 3) * fmin(1, all / level[i].room);
