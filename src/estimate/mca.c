@@ -22,6 +22,8 @@
 #define CYCLES_MAX 1e6 /* of a block; more is no answer */
 #define OUTPUT_MAX (1ULL << 30)
 #define MEMORY_MAX (4ULL << 30)
+#define JOB_INSNS 1500 /* of one process, about; to start one takes as long as some 300 */
+#define PROCESSES 4    /* at a time */
 
 /* The question. */
 
@@ -83,6 +85,11 @@ static void write_block(FILE *to, const struct schedule_block *b, size_t name,
 	fprintf(to, "# LLVM-MCA-END\n");
 }
 
+static bool is_asked(const struct schedule_block *b)
+{
+	return b->n && b->n <= SCHEDULE_BLOCK_MAX && !b->cold && !b->known;
+}
+
 void mca_write(FILE *to, const struct schedule_block *v, size_t n)
 {
 	ZydisFormatter f;
@@ -91,7 +98,7 @@ void mca_write(FILE *to, const struct schedule_block *v, size_t n)
 	ZydisFormatterSetProperty(&f, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_TRUE);
 	fputs(".intel_syntax noprefix\n", to);
 	for (size_t i = 0; i < n; i++)
-		if (v[i].n && v[i].n <= SCHEDULE_BLOCK_MAX && !v[i].cold && !v[i].known)
+		if (is_asked(&v[i]))
 			write_block(to, &v[i], i, &f);
 }
 
@@ -317,9 +324,17 @@ static void child(const char *program, const char *model, int in, int out, unsig
 	_exit(127);
 }
 
-static int wait_for(pid_t pid, unsigned timeout_ms, const char *program, struct err *err)
+/* One process, and what it is asked: v[0 .. n). */
+struct job {
+	struct schedule_block *v;
+	size_t n;
+	int in, out; /* -1: none */
+	pid_t pid;   /* 0: none */
+};
+
+static int wait_for(struct job *j, unsigned timeout_ms, const char *program, struct err *err)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
+	int fd = (int)syscall(SYS_pidfd_open, j->pid, 0), status = 0;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int rc;
 
@@ -327,11 +342,12 @@ static int wait_for(pid_t pid, unsigned timeout_ms, const char *program, struct 
 		rc = fd < 0 ? 1 : poll(&p, 1, (int)timeout_ms);
 	while (rc < 0 && errno == EINTR);
 	if (rc == 0)
-		kill(pid, SIGKILL);
+		kill(j->pid, SIGKILL);
 	if (fd >= 0)
 		close(fd);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR)
 		;
+	j->pid = 0;
 	if (rc == 0)
 		return err_set(err, ERR_FAILED, "%s took more than %u s", program,
 			       timeout_ms / 1000);
@@ -356,48 +372,132 @@ static int ask(const struct schedule_block *v, size_t n, int *in)
 	return lseek(*in, 0, SEEK_SET) < 0 ? -1 : 0;
 }
 
-static long answer(int out, struct schedule_block *v, size_t n, const char *program,
-		   struct err *err)
+static long answer(const struct job *j, const char *program, struct err *err)
 {
 	struct stat st;
 	char *text;
 	long done;
 
-	if (fstat(out, &st) || st.st_size <= 0)
+	if (fstat(j->out, &st) || st.st_size <= 0)
 		return err_set(err, ERR_FAILED, "%s gave no answer", program);
-	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, out, 0);
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, j->out, 0);
 	if (text == MAP_FAILED)
 		return err_sys(err, "reading the answer of %s", program);
-	done = mca_parse(text, (size_t)st.st_size, v, n, err);
+	done = mca_parse(text, (size_t)st.st_size, j->v, j->n, err);
 	munmap(text, (size_t)st.st_size);
+	return done;
+}
+
+static int start(struct job *j, const char *program, const struct schedule_options *o,
+		 unsigned timeout, struct err *err)
+{
+	j->out = memfd_create("assay-mca-out", MFD_CLOEXEC);
+	if (j->out < 0 || ask(j->v, j->n, &j->in))
+		return err_sys(err, "asking %s", program);
+	j->pid = fork();
+	if (j->pid == 0)
+		child(program, schedule_model(o->cpu), j->in, j->out, timeout / 1000);
+	if (j->pid > 0)
+		return 0;
+	j->pid = 0;
+	return err_sys(err, "running %s", program);
+}
+
+static void end(struct job *j)
+{
+	if (j->pid) {
+		kill(j->pid, SIGKILL);
+		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (j->in >= 0)
+		close(j->in);
+	if (j->out >= 0)
+		close(j->out);
+	*j = (struct job){ .in = -1, .out = -1 };
+}
+
+static size_t insns_asked(const struct schedule_block *v, size_t n)
+{
+	size_t insns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		insns += is_asked(&v[i]) ? v[i].n : 0;
+	return insns;
+}
+
+/* The n blocks as parts of about as many instructions each. */
+static void divide(struct job *job, size_t jobs, struct schedule_block *v, size_t n)
+{
+	size_t left = insns_asked(v, n);
+
+	for (size_t k = 0; k < jobs; k++) {
+		size_t insns = 0, i = 0;
+
+		while (i < n && (k + 1 == jobs || insns < left / (jobs - k))) {
+			insns += is_asked(&v[i]) ? v[i].n : 0;
+			i++;
+		}
+		job[k] = (struct job){ .v = v, .n = i, .in = -1, .out = -1 };
+		v += i;
+		n -= i;
+		left -= insns;
+	}
+}
+
+static size_t processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n < PROCESSES ? (size_t)n : PROCESSES;
+}
+
+/* One for each processor at a time; the next is at work before an answer is read. Blocks modelled, or -1 with err set. */
+static long run(struct job *job, size_t jobs, const char *program, const struct schedule_options *o,
+		struct err *err)
+{
+	unsigned timeout = o->timeout_ms ? o->timeout_ms : 60000;
+	size_t started = 0, most = processors();
+	long done = 0;
+
+	for (size_t k = 0; k < jobs; k++) {
+		long n;
+
+		for (; started < jobs && started < k + most; started++)
+			if (start(&job[started], program, o, timeout, err))
+				return -1;
+		if (wait_for(&job[k], timeout, program, err))
+			return -1;
+		if (started < jobs && start(&job[started++], program, o, timeout, err))
+			return -1;
+		n = answer(&job[k], program, err);
+		if (n < 0)
+			return -1;
+		done += n;
+		end(&job[k]);
+	}
 	return done;
 }
 
 long mca_run(struct schedule_block *v, size_t n, const struct schedule_options *o, struct err *err)
 {
-	const char *program = mca_program(o), *model = schedule_model(o->cpu);
-	unsigned timeout = o->timeout_ms ? o->timeout_ms : 60000;
-	int in = -1, out = memfd_create("assay-mca-out", MFD_CLOEXEC);
-	long done = -1;
-	pid_t pid;
+	const char *program = mca_program(o);
+	size_t jobs = 1 + insns_asked(v, n) / JOB_INSNS;
+	struct job *job;
+	long done;
 
 	if (!program) {
 		err_set(err, ERR_FAILED,
 			"no llvm-mca of LLVM 19 or later: least times are by a coarse table");
-		err_hint(err, "apt-get install llvm-19");
-	} else if (out < 0 || ask(v, n, &in)) {
-		err_sys(err, "asking %s", program);
-	} else if ((pid = fork()) < 0) {
-		err_sys(err, "running %s", program);
-	} else {
-		if (pid == 0)
-			child(program, model, in, out, timeout / 1000);
-		if (wait_for(pid, timeout, program, err) == 0)
-			done = answer(out, v, n, program, err);
+		return err_hint(err, "apt-get install llvm-19");
 	}
-	if (in >= 0)
-		close(in);
-	if (out >= 0)
-		close(out);
+	job = calloc(jobs, sizeof(*job));
+	if (!job)
+		return err_set(err, ERR_FAILED, "no memory for what %s is asked", program);
+	divide(job, jobs, v, n);
+	done = run(job, jobs, program, o, err);
+	for (size_t k = 0; k < jobs; k++)
+		end(&job[k]);
+	free(job);
 	return done;
 }

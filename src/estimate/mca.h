@@ -23,7 +23,7 @@ void mca_write(FILE *to, const struct schedule_block *v, size_t n);
 long mca_parse(const char *text, size_t size, struct schedule_block *v, size_t n, struct err *err);
 /* The one to be run: as asked, or the newest that is installed; NULL: none. */
 const char *mca_program(const struct schedule_options *o);
-/* Runs it, both of the above. Blocks modelled, or -1 with err set. */
+/* Runs it, both of the above: many blocks in several processes, some at a time. Blocks modelled, or -1 with err set. */
 long mca_run(struct schedule_block *v, size_t n, const struct schedule_options *o, struct err *err);
 
 #endif

@@ -50,13 +50,13 @@ struct schedule_options {
 	const char *cpu;	    /* the recording's: "AMD EPYC 9654" */
 	bool table;		    /* the table alone */
 	const char *program;	    /* llvm-mca; NULL: the newest that is installed */
-	unsigned timeout_ms;	    /* 0: a minute */
+	unsigned timeout_ms;	    /* of one process; 0: a minute */
 	struct schedule_memo *memo; /* or NULL: looked into first, added to */
 };
 
 /*
- * Schedules all blocks: with one run of llvm-mca, and by the table what that cannot do. 0, or 1 with err
- * set: llvm-mca could not be used, all is by the table. -1 with err set: no memory.
+ * Schedules all blocks: with llvm-mca, and by the table what that cannot do. 0, or 1 with err set: llvm-mca
+ * could not be used for all, the rest is by the table. -1 with err set: no memory.
  */
 int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_options *o,
 		    struct err *err);
