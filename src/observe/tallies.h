@@ -77,5 +77,7 @@ struct tally_groups {
 /* The groups that can be relied on. -1 without memory. */
 int tallies_groups(struct tally_groups *g, const struct profile *p);
 void tallies_groups_free(struct tally_groups *g);
+/* How many instructions that can be relied on, of all groups; 0 without memory, too. */
+size_t tallies_counted(const struct profile *p);
 
 #endif

@@ -256,6 +256,19 @@ int tallies_groups(struct tally_groups *g, const struct profile *p)
 	return rc;
 }
 
+size_t tallies_counted(const struct profile *p)
+{
+	struct tally_groups g;
+	size_t n = 0;
+
+	if (tallies_groups(&g, p))
+		return 0;
+	for (size_t i = 0; i < g.n; i++)
+		n += g.group[i].n;
+	tallies_groups_free(&g);
+	return n;
+}
+
 void tallies_groups_free(struct tally_groups *g)
 {
 	free(g->group);

@@ -723,6 +723,8 @@ static void print_footer(struct annotate *a, size_t hidden)
 			"confidence. stall: cycles of an execution beyond what the schedule takes, "
 			"with all that can have been to blame: what is expected of each (the range "
 			"that it lies in), @ the instruction at fault.");
+	if (a->sum)
+		why_print_scale(a->r);
 }
 
 /* An exact recording counts executions, and that is all that it observes. */

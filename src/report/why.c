@@ -11,6 +11,7 @@
 #include "base/fmt.h"
 #include "estimate/mca.h"
 #include "estimate/memo.h"
+#include "observe/tallies.h"
 #include "report/lookup.h"
 #include "store/derived.h"
 
@@ -432,6 +433,23 @@ static void print_procs(struct reading *r, const struct why *w, const struct why
 					sizeof(share)));
 }
 
+void why_print_scale(struct reading *r)
+{
+	size_t n = tallies_counted(&r->profile);
+	char count[32];
+
+	emit_set(&r->emit, "counted", json_integer((json_int_t)n));
+	if (n)
+		emit_footer(&r->emit,
+			    "The scale of executions: %s instruction%s that the program counts "
+			    "itself.",
+			    fmt_count(n, count, sizeof(count)), plural(n));
+	else
+		emit_footer(&r->emit,
+			    "The scale of executions: time alone, as nothing was seen that the "
+			    "program counts itself. All may be off by one factor, mostly below 2.");
+}
+
 static int check(const struct reading *r, const struct why *w, const struct why_options *o,
 		 struct culprit_sum *sum, struct err *err)
 {
@@ -478,6 +496,7 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 		    "annotate PROCEDURE` names the instructions at fault.",
 		    fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)),
 		    w->machine->name);
+	why_print_scale(r);
 }
 
 int why_print(struct reading *r, const struct why_options *o, struct err *err)

@@ -27,6 +27,9 @@ char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t 
 /* An object by culprit: min and max, as shares of the cycles. */
 json_t *why_sum_json(const struct culprit_sum *s);
 
+/* By what executions are scaled, which tells how far that can be trusted: a footer; `counted`, as JSON. */
+void why_print_scale(struct reading *r);
+
 struct why_options {
 	const char *image; /* shell pattern, or NULL */
 	unsigned n;	   /* procedures; 0: all */
