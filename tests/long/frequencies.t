@@ -41,6 +41,9 @@ if can_record; then
 	is "what it counts is known" "$("$ASSAY" info -i counts.db --json |
 		jq '(.windows / .samples) as $seen | [.tallies[].advance | . / 3000000000 > 0.99 * $seen and . / 3000000000 < 1.01]')" \
 		$'[\n  true\n]'
+	is "a reading says that the scale is by that" "$("$ASSAY" annotate -i counts.db --json | jq .counted)" 1
+	is "... in words" "$("$ASSAY" annotate -i counts.db | grep '^The scale')" \
+		"The scale of executions: 1 instruction that the program counts itself."
 	# Its two procedures are one block each, but for what runs once: how often that ran follows from what ran in it.
 	run "$ASSAY" record -q --exact -o counts-exact.db -- ./counts tenth
 	is "a tenth of it, exactly: status" "$status" 0
