@@ -426,12 +426,13 @@ static size_t insns_asked(const struct schedule_block *v, size_t n)
 	return insns;
 }
 
-/* The n blocks as parts of about as many instructions each. */
-static void divide(struct job *job, size_t jobs, struct schedule_block *v, size_t n)
+/* The n blocks as parts of about as many instructions each; of no more than `jobs`. Returns how many: each of them has
+ * something to ask. */
+static size_t divide(struct job *job, size_t jobs, struct schedule_block *v, size_t n)
 {
-	size_t left = insns_asked(v, n);
+	size_t left = insns_asked(v, n), k = 0;
 
-	for (size_t k = 0; k < jobs; k++) {
+	for (; k < jobs && left; k++) {
 		size_t insns = 0, i = 0;
 
 		while (i < n && (k + 1 == jobs || insns < left / (jobs - k))) {
@@ -443,6 +444,7 @@ static void divide(struct job *job, size_t jobs, struct schedule_block *v, size_
 		n -= i;
 		left -= insns;
 	}
+	return k;
 }
 
 static size_t processors(void)
@@ -494,7 +496,7 @@ long mca_run(struct schedule_block *v, size_t n, const struct schedule_options *
 	job = calloc(jobs, sizeof(*job));
 	if (!job)
 		return err_set(err, ERR_FAILED, "no memory for what %s is asked", program);
-	divide(job, jobs, v, n);
+	jobs = divide(job, jobs, v, n);
 	done = run(job, jobs, program, o, err);
 	for (size_t k = 0; k < jobs; k++)
 		end(&job[k]);

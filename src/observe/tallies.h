@@ -71,6 +71,7 @@ struct tally_group {
 struct tally_groups {
 	struct tally_group *group;
 	size_t n;
+	size_t instructions;	    /* of all groups */
 	const struct tally **tally; /* private: of all groups */
 };
 

@@ -225,8 +225,10 @@ static void gather(struct tally_groups *g, const struct forest *f, const struct 
 		up |= t->step > 0;
 		down |= t->step < 0;
 	}
-	if (up != down && extrapolate(group, &sum))
-		g->n++;
+	if (up == down || !extrapolate(group, &sum))
+		return;
+	g->n++;
+	g->instructions += n;
 }
 
 int tallies_groups(struct tally_groups *g, const struct profile *p)
@@ -259,12 +261,11 @@ int tallies_groups(struct tally_groups *g, const struct profile *p)
 size_t tallies_counted(const struct profile *p)
 {
 	struct tally_groups g;
-	size_t n = 0;
+	size_t n;
 
 	if (tallies_groups(&g, p))
 		return 0;
-	for (size_t i = 0; i < g.n; i++)
-		n += g.group[i].n;
+	n = g.instructions;
 	tallies_groups_free(&g);
 	return n;
 }

@@ -451,7 +451,6 @@ static int print_images(struct reading *r)
 static int print_tallies(struct reading *r)
 {
 	struct tally_groups g;
-	size_t n = 0;
 	json_t *list = json_array();
 
 	if (tallies_groups(&g, &r->profile)) {
@@ -461,7 +460,6 @@ static int print_tallies(struct reading *r)
 	for (size_t i = 0; i < g.n; i++) {
 		const struct tally_group *group = &g.group[i];
 
-		n += group->n;
 		json_array_append_new(list,
 				      json_pack("{s:I, s:I, s:f, s:f}", "instructions",
 						(json_int_t)group->n, "address",
@@ -469,9 +467,9 @@ static int print_tallies(struct reading *r)
 						group->advance, "error", group->error));
 	}
 	emit_set(&r->emit, "tallies", list);
-	if (n)
+	if (g.instructions)
 		emit_line(&r->emit, "%-*s%zu instruction%s, by the program itself", LABEL,
-			  "counted", n, plural(n));
+			  "counted", g.instructions, plural(g.instructions));
 	tallies_groups_free(&g);
 	return 0;
 }
