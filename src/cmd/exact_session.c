@@ -153,8 +153,10 @@ static void closing_line(const struct session *s)
 	exact_totals(s->exact, &t);
 	if (!t.blocks) /* the engine has said why */
 		return;
-	fprintf(stderr, "[ record: %s instructions of %s blocks in %lu process%s -> %s ]\n",
-		fmt_count(t.instructions, n, sizeof(n)),
+	fprintf(stderr, "[ record: ");
+	if (t.instructions)
+		fprintf(stderr, "%s instructions of ", fmt_count(t.instructions, n, sizeof(n)));
+	fprintf(stderr, "%s blocks in %lu process%s -> %s ]\n",
 		fmt_count(t.blocks, blocks, sizeof(blocks)), (unsigned long)t.processes,
 		t.processes == 1 ? "" : "es", s->o->output);
 	if (t.native)
@@ -214,6 +216,7 @@ static int start_simulation(struct session *s, struct err *err)
 static int prepare(struct session *s, char *const **argv, struct err *err)
 {
 	const struct session_options *o = s->o;
+	unsigned mode = o->observe & EXACT_LINES ? o->observe : EXACT_COUNTS | o->observe;
 
 	if (spawn_check(o->argv, err) || profile_init(&s->profile, err) ||
 	    describe_run(&s->profile, "exact", o, err))
@@ -228,8 +231,7 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	s->profile.capacity = o->sketch_capacity;
 	if (o->simulate && start_simulation(s, err))
 		return -1;
-	s->exact =
-		exact_open(EXACT_COUNTS | o->observe, &o->lines, s->simulation, &s->profile, err);
+	s->exact = exact_open(mode, &o->lines, s->simulation, &s->profile, err);
 	if (!s->exact)
 		return -1;
 	exact_limit_code(s->exact, (uint64_t)o->cache_kib << 10);

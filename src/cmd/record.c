@@ -19,7 +19,7 @@ static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DIS
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "";
 static bool all, quiet, exact, kernel_buffers, reuse;
-static unsigned line = 64, snapshots = 512;
+static unsigned line = 64, snapshots = 128;
 static double interval = 1e7;
 static const char *interval_unit = "instructions", *lines_how = "both";
 
@@ -66,7 +66,7 @@ static const struct opt opts[] = {
 	{ 0, "interval-unit", "UNIT", "instructions (default), accesses, cpu or wall time",
 	  OPT_CHOICE, &interval_unit, 0, 0, "instructions accesses cpu wall" },
 	{ 0, "snapshots", "N",
-	  "intervals kept: neighbours become one when there are more (default 512)", OPT_UINT,
+	  "intervals kept: neighbours become one when there are more (default 128)", OPT_UINT,
 	  &snapshots, 2, 65536, NULL },
 	{ 0, "lines-how", "HOW",
 	  "for measuring what marking costs: both (default), check, coalesce, neither", OPT_CHOICE,
@@ -273,8 +273,10 @@ const struct verb cmd_record = {
 		 "given and returns, by caller and callee. Shares are exact as long as no more "
 		 "different values come than a list holds (--values), beyond that they have "
 		 "bounds. --observe conflicts adds the stores that loads meet within --distance "
-		 "instructions. --observe lines keeps instead which lines of memory each interval "
-		 "of the run touched: `assay wset` shows the working set over time. --observe "
+		 "instructions. --observe lines counts nothing, and keeps which lines of memory "
+		 "each "
+		 "interval of the run touched: `assay wset` shows the working set over time. "
+		 "--observe "
 		 "reuse keeps reuse distances of lines of memory, for `assay reuse`; misses "
 		 "simulates caches, TLBs and a branch predictor like this CPU's, for report and "
 		 "annotate. It needs no privilege, and says how often, not how long: time is the "

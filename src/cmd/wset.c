@@ -6,7 +6,9 @@
 #include "cmd/verbs.h"
 #include "report/reuse.h"
 
-static struct reading_options in = { .verb = "wset", .input = "assay.db", .warn = log_warn };
+static struct reading_options in = {
+	.verb = "wset", .input = "assay.db", .warn = log_warn, .empty_too = true
+};
 static struct wset_options o = { .rows = 16, .height = 10 };
 static bool mrc;
 

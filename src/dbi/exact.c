@@ -379,7 +379,8 @@ static void give_back(struct exact *e, struct process *p)
 			p->thread[t]->stream = NULL;
 			exact_punch(e, p->thread[t]->stream_at, EXACT_STREAM_SIZE);
 		}
-		exact_punch(e, p->thread[t]->at, EXACT_COUNTERS_SIZE);
+		if (p->thread[t]->at)
+			exact_punch(e, p->thread[t]->at, EXACT_COUNTERS_SIZE);
 		if (p->thread[t]->firsts)
 			exact_punch(e, p->thread[t]->firsts, EXACT_FIRSTS_SIZE);
 	}
@@ -501,12 +502,15 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		return -1;
 	if (!ended && !counters)
 		return 0;
-	if (read_counters(e, p, err))
-		return -1;
-	if (apply_cuts(e, p))
-		return exact_no_memory(err);
+	if (e->mode & EXACT_COUNTS) {
+		if (read_counters(e, p, err))
+			return -1;
+		if (apply_cuts(e, p))
+			return exact_no_memory(err);
+	}
 	if (ended) {
-		if (ways_end(e, p, err) || finish_streams(e, p, err) || lines_finish(e, p, err))
+		if ((e->mode & EXACT_COUNTS && ways_end(e, p, err)) || finish_streams(e, p, err) ||
+		    lines_finish(e, p, err))
 			return -1;
 		p->done = true;
 		give_back(e, p);
@@ -595,7 +599,7 @@ void exact_totals(const struct exact *e, struct exact_totals *t)
 
 	*t = e->totals;
 	t->uncounted = __atomic_load_n(&e->header->uncounted, __ATOMIC_RELAXED);
-	t->instructions = 0;
+	t->instructions = lines_instructions(e);
 	SITES_EACH(&e->profile->sites, s)
 	{
 		s->windows = s->observed;

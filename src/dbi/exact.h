@@ -38,8 +38,9 @@ void exact_wait(struct exact *e, int ms);
 int exact_finish(struct exact *e, struct err *err);
 
 struct exact_totals {
-	uint64_t processes, threads, blocks, instructions;
-	uint64_t native; /* programs that ran without the engine */
+	uint64_t processes, threads, blocks;
+	uint64_t instructions; /* executed; 0: not known */
+	uint64_t native;       /* programs that ran without the engine */
 	uint64_t
 		uncounted; /* instructions that were executed, but not observed: their code changes */
 };

@@ -24,7 +24,7 @@ struct code_block {
 	uint16_t nfield, ncolumn;
 	struct field *field;
 	struct column *column;
-	uint64_t pc;		  /* at run time */
+	uint64_t pc, addr;	  /* at run time, in the image */
 	uint16_t len;		  /* bytes */
 	struct order_code *order; /* EXACT_ORDER; or NULL */
 	struct calls_code *calls; /* EXACT_CALLS, ends in a call or a return; or NULL */
@@ -32,7 +32,7 @@ struct code_block {
 	uint64_t
 		leaves; /* run-time address of the direct jump's target, if that is not in its image; else 0 */
 	uint32_t image;
-	struct site *site[];
+	struct site *site[]; /* n of them; none where nothing is counted */
 };
 
 /* What is made of a block's words: a column is a word, narrowed; fields that differ from one another by a
@@ -205,6 +205,8 @@ int lines_go_on(struct process *p, struct process *from, struct err *err);
 /* The process has ended: which procedures were the first to touch lines. */
 int lines_finish(struct exact *e, struct process *p, struct err *err);
 void lines_free(struct process *p);
+/* Executed, as far as snapshots tell; 0 if they count something else. */
+uint64_t lines_instructions(const struct exact *e);
 
 /* streams.c */
 /* A block's fields, of its record. */

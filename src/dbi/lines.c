@@ -344,8 +344,7 @@ static int take_stack(const struct exact *e, const struct process *p, struct lin
 /* What code is counted under: its procedure, or its image. */
 static const char *name_of_block(const struct exact *e, const struct code_block *b)
 {
-	const struct image_proc *proc =
-		b->n ? files_procedure(&e->files, b->image, b->site[0]->id.addr) : NULL;
+	const struct image_proc *proc = files_procedure(&e->files, b->image, b->addr);
 	const char *path;
 
 	if (proc)
@@ -374,6 +373,15 @@ int lines_finish(struct exact *e, struct process *p, struct err *err)
 			return rc;
 	}
 	return 0;
+}
+
+uint64_t lines_instructions(const struct exact *e)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < e->nprocess && e->lines.unit != EXACT_ACCESSES; i++)
+		n += e->process[i]->lines ? e->process[i]->lines->count : 0;
+	return n;
 }
 
 /* What its first thread calls itself. */

@@ -179,32 +179,23 @@ static int exit_fields(const struct exact *e, struct code_block *b, const struct
 	return e->mode & EXACT_STREAM ? streams_exit(b, of, r, err) : 0;
 }
 
-static int take_block(struct exact *e, struct process *p, const struct exact_block *r,
-		      struct err *err)
+/* Its instructions in the profile. */
+static int block_sites(struct exact *e, const struct process *p, struct code_block *b,
+		       const struct exact_block *r, struct err *err)
 {
-	struct code_block *b = code_alloc(p, sizeof(*b) + r->n * sizeof(b->site[0]));
-	bool streams = e->header->mode & EXACT_STREAM;
-	uint64_t addr = r->pc;
-	uint32_t image = 0;
 	unsigned at = 0;
 
-	if (!b)
-		return exact_no_memory(err);
-	if (r->image && r->image <= p->nimage) {
-		image = p->image[r->image - 1].image;
-		addr += p->image[r->image - 1].to_addr;
-	}
 	while (b->n < r->n) {
 		int cls;
 		uint64_t target;
 		unsigned len = r->bytes[r->len + b->n];
 		struct site *s = profile_site(
-			e->profile, (struct site_id){ .image = image, .addr = addr + at });
+			e->profile, (struct site_id){ .image = b->image, .addr = b->addr + at });
 
 		if (!s || len > r->len - at)
 			return s ? exact_bad(err) : exact_no_memory(err);
 		s->len = (uint8_t)len;
-		cls = classes_of(e->classes, r->bytes + at, len, addr + at, &target);
+		cls = classes_of(e->classes, r->bytes + at, len, b->addr + at, &target);
 		if (cls >= 0) {
 			s->cls = (uint8_t)cls;
 			b->branch = cls == INSN_BRANCH;
@@ -214,11 +205,27 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		b->site[b->n++] = s;
 		at += len;
 	}
-	b->image = image;
+	return 0;
+}
+
+static int take_block(struct exact *e, struct process *p, const struct exact_block *r,
+		      struct err *err)
+{
+	bool streams = e->header->mode & EXACT_STREAM, counts = e->mode & EXACT_COUNTS;
+	struct code_block *b = code_alloc(p, sizeof(*b) + (counts ? r->n * sizeof(b->site[0]) : 0));
+
+	if (!b)
+		return exact_no_memory(err);
+	b->pc = b->addr = r->pc;
+	b->len = r->len;
+	if (r->image && r->image <= p->nimage) {
+		b->image = p->image[r->image - 1].image;
+		b->addr += p->image[r->image - 1].to_addr;
+	}
+	if (counts && block_sites(e, p, b, r, err))
+		return -1;
 	b->exits = r->exits;
 	b->before = r->before;
-	b->pc = r->pc;
-	b->len = r->len;
 	b->next = p->own;
 	p->own = b;
 	if (block_fields(e, p, b, r, err))

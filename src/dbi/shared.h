@@ -43,7 +43,8 @@ struct exact_near {
 #define EXACT_VALUES 4	  /* results, loads, stores, arguments, return values, indirect targets */
 #define EXACT_ORDER \
 	16 /* every execution of a block, in order, with the addresses of all accesses; by itself */
-#define EXACT_LINES 8 /* which lines of memory are touched, in each interval; not with a stream */
+#define EXACT_LINES \
+	8 /* which lines of memory are touched, in each interval; by itself: nothing is counted */
 /* Calls with their arguments, returns with where they return to and rax, by where the return address lies; by itself */
 #define EXACT_CALLS 32
 #define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES | EXACT_ORDER | EXACT_CALLS)
@@ -230,7 +231,7 @@ struct exact_inverted {
 struct exact_thread {
 	struct exact_record r;
 	uint32_t tid, pad;
-	uint64_t counters; /* EXACT_COUNTERS_SIZE bytes */
+	uint64_t counters; /* EXACT_COUNTERS_SIZE bytes, or 0 */
 	uint64_t stream;   /* EXACT_STREAM_SIZE bytes, or 0 */
 	uint64_t firsts;   /* EXACT_FIRSTS_SIZE bytes, or 0 */
 };

@@ -302,7 +302,9 @@ static char *source_text(const struct run *run, char *buf, size_t n)
 	const char *version = run->version ? run->version : "?";
 	const char *event = run->event && run->event[0] ? run->event : "?";
 
-	if (run_is_exact(run))
+	if (run_is_exact(run) && !strcmp(event, "lines"))
+		snprintf(buf, n, "%s %s: %s that each interval touched", source, version, event);
+	else if (run_is_exact(run))
 		snprintf(buf, n, "%s %s: every instruction, %s", source, version, event);
 	else
 		snprintf(buf, n, "%s %s: %s at %g Hz, bursts of %u instructions", source, version,
@@ -484,9 +486,10 @@ int info_print(struct reading *r, struct err *err)
 	print_items(r);
 	emit_set(&r->emit, "sites", json_integer((json_int_t)r->view.n));
 	emit_set(&r->emit, "procedures", json_integer((json_int_t)r->view.nproc));
-	emit_line(&r->emit, "%-*s%s instruction%s of %s procedure%s", LABEL, "sites",
-		  fmt_count(r->view.n, sites, sizeof(sites)), plural(r->view.n),
-		  fmt_count(r->view.nproc, procs, sizeof(procs)), plural(r->view.nproc));
+	if (r->view.n || !r->profile.nwset) /* with working sets alone there are none */
+		emit_line(&r->emit, "%-*s%s instruction%s of %s procedure%s", LABEL, "sites",
+			  fmt_count(r->view.n, sites, sizeof(sites)), plural(r->view.n),
+			  fmt_count(r->view.nproc, procs, sizeof(procs)), plural(r->view.nproc));
 	if (!r->view.exact && print_tallies(r))
 		return err_set(err, ERR_FAILED, "no memory");
 	if (!r->view.exact)

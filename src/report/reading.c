@@ -12,6 +12,11 @@
 
 static int refuse_empty(const struct reading *r, struct err *err)
 {
+	if (r->profile.nwset) {
+		err_set(err, ERR_EMPTY, "%s holds working sets, and counts nothing", r->path);
+		return err_hint(err,
+				"`assay wset` shows them; `assay record --exact -- CMD` counts");
+	}
 	if (r->view.exact) {
 		err_set(err, ERR_EMPTY, "%s holds no executed instructions", r->path);
 		if (!reading_finished(r))
@@ -127,9 +132,9 @@ static void exact_heading_json(struct reading *r)
 			   emit_cell_json(EMIT_TEXT, cell_text(command)), "source", run->source,
 			   "exact", 1, "observe", run->event, "runs", (int)r->profile.nrun,
 			   "finished", (int)reading_finished(r), "elapsed",
-			   (double)n->elapsed_ns / 1e9, "executions",
-			   (json_int_t)r->view.sum.observed, "processes", (json_int_t)n->processes,
-			   "native", (json_int_t)n->native, "uncounted", (json_int_t)n->uncounted));
+			   (double)n->elapsed_ns / 1e9, "executions", (json_int_t)n->instructions,
+			   "processes", (json_int_t)n->processes, "native", (json_int_t)n->native,
+			   "uncounted", (json_int_t)n->uncounted));
 }
 
 static void heading_json(struct reading *r)
@@ -203,12 +208,13 @@ static void sampled_lines(struct reading *r)
 static void exact_lines(struct reading *r)
 {
 	const struct run_counters *n = &r->view.counters;
-	char executed[32], elapsed[32], processes[32], native[32];
+	char executed[64] = "", count[32], elapsed[32], processes[32], native[32];
 
-	emit_line(&r->emit, "exact (%s): %s instructions executed; %s, %s process%s",
-		  or_unknown(r->profile.run[0].event),
-		  fmt_count(r->view.sum.observed, executed, sizeof(executed)),
-		  fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
+	if (n->instructions)
+		snprintf(executed, sizeof(executed), ": %s instructions executed",
+			 fmt_count(n->instructions, count, sizeof(count)));
+	emit_line(&r->emit, "exact (%s)%s; %s, %s process%s", or_unknown(r->profile.run[0].event),
+		  executed, fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
 		  fmt_count(n->processes, processes, sizeof(processes)),
 		  n->processes == 1 ? "" : "es");
 	if (n->native)
@@ -217,7 +223,7 @@ static void exact_lines(struct reading *r)
 			  n->native == 1 ? "is" : "are");
 	if (n->uncounted)
 		emit_line(&r->emit, "%s instructions whose code kept changing are not in it",
-			  fmt_count(n->uncounted, executed, sizeof(executed)));
+			  fmt_count(n->uncounted, count, sizeof(count)));
 	if (!reading_finished(r))
 		emit_line(&r->emit, "unfinished: the recorder was killed, what ran after it last "
 				    "wrote is missing");

@@ -36,7 +36,7 @@ is "procedures: what they were the first to touch is all that was touched" "$(ws
 is "… main most of it" "$(wset | jq -r '.procedures[0].procedure')" main
 record --interval 2000000 -- "$TOUCH" two
 at_least "two threads: 2500, of which they share 500" "$(most)" 2500 2700
-record --interval 100000 -- "$TOUCH" two 20000
+record --interval 100000 --snapshots 512 -- "$TOUCH" two 20000
 is "… and none of their intervals, but for the last, is half as long as another" "$(wset |
 	jq '[.intervals[].end] | [.[:-2], .[1:-1]] | transpose | map(.[1] - .[0]) | length > 100 and 2 * min > max')" true
 
@@ -114,20 +114,39 @@ for ((i = 0; i < 600; i++)); do
 	[ -z "$child" ] || ! grep -q '^State:.T' "/proc/$child/status" || break
 	sleep 0.1
 done
-marks=$(awk '/^[0-9a-f]+-[0-9a-f]+ / { split($1, a, "-"); inside = length(a[1]) == 12 && a[1] >= "200000000000" && a[1] < "400500000000" }
+marks=$(awk '/^[0-9a-f]+-[0-9a-f]+ / { split($1, a, "-"); at = sprintf("%012s", a[1]); gsub(/ /, "0", at); inside = (at >= "020000000000" && at < "040000000000") || (at >= "200000000000" && at < "400500000000") }
 	/^Rss:/ && inside { s += $2 } END { print s + 0 }' "/proc/$child/smaps")
 kill -CONT "$child"
 wait $recorder
 at_least "marks of 62500 KiB of lines take a 40th of that at most, KiB" "$marks" 900 1562
 record --interval 1000 --snapshots 16 -- "$TOUCH" stride
 at_least "the number of intervals is bounded" "$(wset | jq '.intervals | length')" 8 16
-is "… the last one ends where the program does" "$(wset | jq '.intervals[-1].end')" "$(wset | jq '.recording.executions')"
+is "… the last one ends where all is executed, it says" "$(wset | jq '.intervals[-1].end')" "$(wset | jq '.recording.executions')"
+setarch -R "$ASSAY" record --exact -q -o counts.db -- "$TOUCH" stride
+is "… as counting does" "$(wset | jq '.recording.executions')" "$("$ASSAY" report -i counts.db --json | jq '.recording.executions')"
+run "$ASSAY" report -i wset.db
+is "there are no counts" "$status" 3
+like "… which a reading of them says" "$err" "holds working sets, and counts nothing"
+like "… and what to do" "$err" "assay wset.*assay record --exact"
+run "$ASSAY" info -i wset.db
+unlike "info has no sites" "$out" "^sites"
 for unit in accesses cpu wall; do
 	record --interval-unit $unit --interval 1000000 -- "$TOUCH" stride
-	at_least "intervals of $unit" "$(wset | jq '.intervals | length')" 1 512
+	at_least "intervals of $unit" "$(wset | jq '.intervals | length')" 1 128
 done
 run record -- "$TOUCH" fixed
 like "a mapping where lines are marked is refused, and said so" "$out$err" "refused"
+record --interval 1e9 -- "$TOUCH" none
+none=$(total)
+for lines in 64 32; do
+	run record --interval 1e9 --line $lines -- "$TOUCH" low
+	is "where the only thread's lines are marked there is room, if the program wants it; lines of $lines" "$status" 0
+	[ $lines != 64 ] || is "… and what was touched before is not lost" $(($(total) - none)) 1000
+done
+record --interval 1e9 -- "$TOUCH" none
+none=$(wset | jq '.code_lines_total')
+record --interval 1e9 -- "$TOUCH" changing
+at_least "code that changes all the time is in the set, too: 200 lines" $(($(wset | jq '.code_lines_total') - none)) 190 215
 run "$ASSAY" record --exact --observe lines --interval 0 -- true
 is "an interval of nothing is a usage error" "$status" 2
 for absurd in 999 -5 1e99 nan many; do
@@ -181,7 +200,8 @@ ordered() { # NAME LINE INTERVAL COMMAND…
 	shift 3
 	for _ in {1..10}; do # until both are the same run: reading the clock is repeated if the kernel changes it meanwhile
 		rm -f wset.db
-		fixed ./assay record --exact -q --observe lines --interval "$interval" --line "$line" -o wset.db -- "$@" >/dev/null
+		fixed ./assay record --exact -q --observe lines --interval "$interval" --snapshots 512 --line "$line" \
+			-o wset.db -- "$@" >/dev/null
 		wset | jq -r '.intervals[] | "\(.end) \(.lines) \(.code_lines)"' >recorded
 		cut -d' ' -f1 recorded >ends
 		fixed ./touched -l "$line" -e ends -o ordered "$@" >/dev/null

@@ -156,6 +156,26 @@ int main(int argc, char **argv)
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
 		printf("%s\n", p == MAP_FAILED ? "refused" : "mapped");
+	} else if (
+		!strcmp(what,
+			"low")) { /* 1000, there and elsewhere; where the only thread's lines may be */
+		char *there = (char *)0x20000000000, *p = area(1 << 20);
+
+		walk(p, 500, LINE);
+		if (mmap(there, 1 << 20, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != there)
+			return 1;
+		walk(there, 500, LINE);
+	} else if (!strcmp(what, "changing")) { /* code of 200 lines, time and again other code */
+		char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		for (int i = 0; i < 100; i++)
+			for (int k = 0; k < 200; k++) {
+				p[k * LINE] = (char)(0xb8 + i % 2); /* mov eax or ecx, 0; ret */
+				p[k * LINE + 5] = (char)0xc3;
+				((void (*)(void))(void *)(p + k * LINE))();
+			}
 	} else if (!strcmp(what, "fork")) { /* the parent 1000, its child 2000 */
 		char *p = area(1 << 20);
 		int child = fork() == 0;

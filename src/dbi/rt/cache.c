@@ -301,7 +301,7 @@ void cache_link(struct link *l, struct block *to)
 	if (l->linked || !l->site || to->flags & (BLOCK_DEAD | BLOCK_ONCE) ||
 	    blocks[l->from].flags & BLOCK_DEAD)
 		return;
-	code = l->edge && log_mode & EXACT_COUNTS ? translate_edge(l, to) : to->code;
+	code = l->edge && counting() ? translate_edge(l, to) : to->code;
 	if (!code)
 		return;
 	l->linked = true;

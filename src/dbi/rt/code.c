@@ -41,10 +41,6 @@ static void place_counter(struct build *b)
 /* Before the instruction. */
 static void put_own_count(struct build *b, struct insn *in)
 {
-	if (lines_on() && !b->flags_dead && b->shadow.first != NO_REG) { /* the first one, then */
-		put_count_by(&b->e, 2 * b->id, b->shadow.first);
-		return;
-	}
 	put_count(&b->e, 2 * b->id, b->flags_dead);
 	if (!b->flags_dead)
 		in->spilled |= 1u << RAX;
@@ -88,7 +84,7 @@ void put_block(struct build *b)
 	for (unsigned i = 0; i < sizeof(b->link) / sizeof(b->link[0]); i++)
 		b->link[i] = (struct link){ 0 };
 	b->exits.n = 0;
-	if (log_mode & EXACT_COUNTS)
+	if (counting())
 		place_counter(b);
 	plan_stream(b);
 	if (lines_on())
@@ -108,7 +104,7 @@ void put_block(struct build *b)
 		in->end = 0;
 		if (!i && lines_on()) {
 			shadow_begin(b);
-			if (b->site)
+			if (!b->once)
 				shadow_ran(b);
 		} else if (!i) {
 			put_stream_begin(b);

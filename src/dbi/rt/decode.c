@@ -392,7 +392,7 @@ static bool goes_on(const struct build *b, const struct insn *in, unsigned exits
 /* One register that is not in `used`, for marks: rax keeps flags there. */
 static bool spare_one(uint32_t used, uint8_t *tmp)
 {
-	static const uint8_t order[] = { RSI, RDI, RDX, RCX, RBX, R8,  R9,
+	static const uint8_t order[] = { RDX, RCX, RBX, RSI, RDI, R8,  R9,
 					 R10, R11, R14, R15, RBP, R13, R12 };
 
 	for (unsigned i = 0; i < sizeof(order); i++)

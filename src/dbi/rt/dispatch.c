@@ -36,13 +36,11 @@ static struct thread *reuse(void)
 		struct thread *t = *p;
 
 		if (t->ended && sys_failed(sys(__NR_tgkill, pid, t->tid, 0))) {
-			struct counted *before = t->counted_before;
 			uint32_t once = t->once;
 
 			*p = t->next;
 			memset(t, 0, sizeof(*t));
 			t->once = once;
-			t->counted_before = before;
 			return t;
 		}
 	}
@@ -163,7 +161,7 @@ static void odd(struct thread *t)
 /* It is in the system call that ends the block, + 1; or in none. */
 static void set_inside(struct thread *t, uint32_t block)
 {
-	if (log_fd >= 0 && log_mode & EXACT_COUNTS)
+	if (log_fd >= 0 && counting())
 		*counter_of(t, EXACT_INSIDE) = block;
 }
 
@@ -232,7 +230,7 @@ static void leave_block(struct thread *t, const struct link *l)
 	uint64_t next = blocks[l->from].pc + blocks[l->from].len;
 
 	t->pc = l->target;
-	if (l->edge && log_mode & EXACT_COUNTS)
+	if (l->edge && counting())
 		++*counter_of(t, edge_counter(l));
 	if (l->kind == LINK_ODD) {
 		in_odd(t, id, next);
@@ -241,7 +239,7 @@ static void leave_block(struct thread *t, const struct link *l)
 	} else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
 		if (flushes != before)
 			t->uncount = true;
-		else if (log_mode & EXACT_COUNTS)
+		else if (counting())
 			log_cut(id, n - 1, true);
 		if (lines_on() && lines.unit != EXACT_ACCESSES)
 			t->left[left_part(id)]++;
@@ -261,7 +259,7 @@ static void uncount(struct thread *t)
 		b = translate(t, t->pc, NULL);
 	if (b && b->flags & BLOCK_ONCE)
 		once_uncount(t);
-	else if (b && log_mode & EXACT_COUNTS)
+	else if (b && counting())
 		log_cut(b->id, 0, true);
 	unlock(&cache_lock);
 }
@@ -287,7 +285,7 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 		b = translate(t, t->pc, from);
 	if (b && from && from->target == b->pc)
 		cache_link(from, b);
-	else if (b && from && from->edge && log_mode & EXACT_COUNTS)
+	else if (b && from && from->edge && counting())
 		--*counter_of(t, edge_counter(from)); /* inverted: it fell through */
 	if (b && site && !(b->flags & BLOCK_ONCE)) {
 		if (counting())

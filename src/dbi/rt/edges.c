@@ -242,7 +242,7 @@ void edges_forget(uint64_t pc)
 
 void edges_note_locked(unsigned kind, uint32_t block, uint64_t from, uint64_t to)
 {
-	if (log_fd >= 0 && log_mode & EXACT_COUNTS)
+	if (log_fd >= 0 && counting())
 		log_edge(kind, block, from, image_at(from), to, image_at(to));
 }
 

@@ -128,10 +128,16 @@ static inline void put_operand(struct emit *e, unsigned reg, unsigned base, unsi
 		put32(e, (uint64_t)disp);
 }
 
-/* lea reg, [base + index * scale + disp] */
+/* lea reg, [base + index * scale + disp]; or mov, which takes no time, if that is a register's value */
 static inline void put_lea(struct emit *e, unsigned reg, unsigned base, unsigned index,
 			   unsigned scale, int64_t disp)
 {
+	if (base != NO_REG && index == NO_REG && !disp) {
+		put8(e, 0x48 | rex_of(base, reg, NO_REG));
+		put8(e, 0x89);
+		put8(e, 0xc0 | (base & 7) << 3 | (reg & 7));
+		return;
+	}
 	put8(e, 0x48 | rex_of(reg, base, index));
 	put8(e, 0x8d);
 	put_operand(e, reg, base, index, scale, disp);
@@ -154,16 +160,6 @@ static inline void put_jump(struct emit *e, uint64_t to)
 	put_rel32(e, to);
 }
 
-/* Advances a counter without flags, by way of a register. */
-static inline void put_count_by(struct emit *e, uint32_t id, unsigned reg)
-{
-	uint32_t at = T_COUNTERS + 8 * id;
-
-	put_gs(e, 0x8b, reg, at);
-	put_lea(e, reg, reg, NO_REG, 1, 1);
-	put_gs(e, 0x89, reg, at);
-}
-
 /* Advances a counter. Without flags to spare rax is spilled. */
 static inline void put_count(struct emit *e, uint32_t id, bool flags_dead)
 {
@@ -174,7 +170,9 @@ static inline void put_count(struct emit *e, uint32_t id, bool flags_dead)
 		return;
 	}
 	put_spill(e, RAX);
-	put_count_by(e, id, RAX);
+	put_gs(e, 0x8b, RAX, at);
+	put_lea(e, RAX, RAX, NO_REG, 1, 1);
+	put_gs(e, 0x89, RAX, at);
 	put_restore(e, RAX);
 }
 

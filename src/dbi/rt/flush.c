@@ -23,12 +23,14 @@ struct nap {
 uint32_t flushes;
 bool faults_keep_state;
 static bool keep_state; /* … after the next one */
+static bool all;	/* flush_all() */
 static int flush_lock;	/* held while it is emptied */
 static int flushing;
 
 bool flush_due(bool more)
 {
 	return __atomic_load_n(&keep_state, __ATOMIC_ACQUIRE) != faults_keep_state ||
+	       __atomic_load_n(&all, __ATOMIC_ACQUIRE) ||
 	       (more && (publish_full() || cache_full()));
 }
 
@@ -36,6 +38,11 @@ void flush_to_keep_state(void)
 {
 	if (log_mode & (EXACT_COUNTS | EXACT_LINES)) /* else nothing changes them */
 		__atomic_store_n(&keep_state, true, __ATOMIC_RELEASE);
+}
+
+void flush_all(void)
+{
+	__atomic_store_n(&all, true, __ATOMIC_RELEASE);
 }
 
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info)
@@ -88,6 +95,7 @@ static void empty(void)
 	regions_renumber();
 	log_restart();
 	faults_keep_state = __atomic_load_n(&keep_state, __ATOMIC_ACQUIRE);
+	all = false;
 	flushes++;
 }
 

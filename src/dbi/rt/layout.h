@@ -3,11 +3,12 @@
  * Where things lie: addresses that the engine takes for itself, and offsets in a thread's context, which
  * code in the cache reaches through gs. For C and assembly.
  *
- *   0x780000000000  room    the engine's memory, and the recorder's that it maps
  *   0x7a0008000000  near    images that the program maps: within 2 GiB of the cache, so that
  *                           rip-relative operands reach them from there
  *   0x7a0060000000  cache   translated code, from below; exit stubs, from above
  *   0x7a0080000000  engine  its text and data; the program's brk follows, unless its image has a fixed address
+ *   0x7c0060000000  room    the engine's memory, the first thread's context at its beginning, and the recorder's
+ *                           that it maps
  *
  * With --observe lines there are planes: a byte for each line of memory, 1 if a thread of that plane has touched it
  * in this interval, at SHADOW + plane * lines + address / line; one for each 4096 of those at LEVEL_1, one for each
@@ -18,12 +19,15 @@
  *   0x400400200000  LEVEL_2
  *
  * They are made of single bits, so that code gets from one to the next by a shift and by setting a bit.
+ *
+ * As long as there is one thread its plane is at ALONE, where gs points: code gets from a line to its byte without
+ * knowing the plane. That needs lines of 64 bytes at least.
  */
 #ifndef ASSAY_DBI_RT_LAYOUT_H
 #define ASSAY_DBI_RT_LAYOUT_H
 
-#define ROOM_BASE 0x780000000000
-#define ROOM_END 0x7a0000000000
+#define ROOM_BASE (CONTEXT + ALONE)
+#define ROOM_END 0x7e0000000000
 #define NEAR_BASE 0x7a0008000000
 #define NEAR_END 0x7a0060000000
 #define CACHE_BASE 0x7a0060000000
@@ -47,6 +51,8 @@
 #define TABLE_LINE 3 /* slots, as power of two */
 #define SHADOW_BIT 45
 #define LEVEL_BIT 46
+#define ALONE_BIT 41
+#define ALONE (1ull << ALONE_BIT)
 #define LEVEL_SHIFT 12
 #define SHADOW (1ull << SHADOW_BIT)
 #define LEVEL_1 (1ull << LEVEL_BIT | SHADOW >> LEVEL_SHIFT)
@@ -106,7 +112,7 @@
 /* In the place of a stream, with --observe lines: lines that a block was the first to touch, 8 bytes each. */
 #define T_FIRSTS T_STREAM
 #define T_FIRSTS_SIZE 0x2000000
-/* … and those that ran in this interval, of blocks that have no counter: 1 each. */
+/* … and the blocks that ran in this interval: 1 each. */
 #define T_RAN (T_FIRSTS + T_FIRSTS_SIZE)
 #define T_RAN_SIZE 0x400000
 #define T_SIZE (T_RAN + T_RAN_SIZE)

@@ -33,10 +33,8 @@
 #define BLOCKS_BYTES (1u << 19) /* a bit for each block there can be */
 
 struct exact_lines lines;
+bool lines_alone;
 
-struct counted { /* counters at the last snapshot */
-	uint64_t block[EXACT_BLOCKS_MAX];
-};
 _Static_assert(EXACT_BLOCKS_MAX == T_RAN_SIZE, "layout");
 
 static int lines_lock, mapping_lock;
@@ -53,11 +51,6 @@ static struct {
 static uint64_t lines_in_all(void)
 {
 	return 1ull << (ADDRESS_BITS - lines.shift);
-}
-
-static uint8_t *level(unsigned n)
-{
-	return (uint8_t *)(n == 2 ? LEVEL_2 : n == 1 ? LEVEL_1 : SHADOW);
 }
 
 /* Of a plane. */
@@ -80,15 +73,40 @@ static unsigned planes_used(void)
 	return n < planes() ? n : planes();
 }
 
-/* Of all planes. */
-static uint64_t level_room(unsigned n)
+static uint64_t above(uint64_t at)
 {
-	return (planes() * level_size(n) + 4095) & ~4095ull;
+	return at >> LEVEL_SHIFT | 1ull << LEVEL_BIT;
 }
 
 static uint8_t *level_of(unsigned plane, unsigned n)
 {
-	return level(n) + plane * level_size(n);
+	uint64_t at = !plane && lines_alone ? ALONE : SHADOW + plane * level_size(0);
+
+	while (n-- > 0)
+		at = above(at);
+	return (uint8_t *)at;
+}
+
+/* Where marks lie: of each level, those of all planes, and of the thread that is alone. */
+struct room {
+	uint64_t at, size;
+};
+#define ROOMS 6
+#define ROOMS_ALONE 3 /* the last ones */
+
+static void get_rooms(struct room r[ROOMS])
+{
+	uint64_t at = SHADOW, alone = ALONE;
+
+	for (unsigned n = 0; n < 3; n++, at = above(at), alone = above(alone)) {
+		r[n] = (struct room){ at, (planes() * level_size(n) + 4095) & ~4095ull };
+		r[3 + n] = (struct room){ alone, (level_size(n) + 4095) & ~4095ull };
+	}
+}
+
+static unsigned rooms_used(void)
+{
+	return lines_alone ? ROOMS : ROOMS - ROOMS_ALONE;
 }
 
 static uint64_t clock_ns(int which)
@@ -180,24 +198,50 @@ static void settle(struct thread *t)
 	}
 }
 
+static long map_room(const struct room *r)
+{
+	long p = sys(__NR_mmap, r->at, r->size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (p == (long)r->at) {
+		sys(__NR_madvise, p, r->size, MADV_NOHUGEPAGE);
+		sys(__NR_madvise, p, r->size, MADV_DONTDUMP);
+	}
+	return p;
+}
+
+/* False: there is no room for it, or gs does not point there. */
+static bool map_alone(const struct thread *t, const struct room *r)
+{
+	if (level_size(0) > ALONE || (uint64_t)t != CONTEXT + ALONE)
+		return false;
+	for (unsigned i = 0; i < ROOMS_ALONE; i++) {
+		if (map_room(&r[i]) == (long)r[i].at)
+			continue;
+		while (i-- > 0)
+			sys(__NR_munmap, r[i].at, r[i].size);
+		return false;
+	}
+	return true;
+}
+
 void lines_init(struct thread *t)
 {
+	struct room room[ROOMS];
+
 	lines = *log_lines();
 	if (lines.shift < 4 || lines.shift > 12 || !lines.interval || lines.snapshots < 2)
 		die("the recorder asks for lines that cannot be");
-	for (unsigned n = 0; n < 3; n++) {
-		uint64_t size = level_room(n);
-		long p = sys(__NR_mmap, level(n), size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-			     0);
+	get_rooms(room);
+	for (unsigned i = 0; i < ROOMS - ROOMS_ALONE; i++) {
+		long p = map_room(&room[i]);
 
-		if (p != (long)level(n))
+		if (p != (long)room[i].at)
 			die("no address space to mark lines in: %ld GiB, errno %ld (see ulimit -v "
 			    "and vm.overcommit_memory)",
-			    (long)(size >> 30), -p);
-		sys(__NR_madvise, p, size, MADV_NOHUGEPAGE);
-		sys(__NR_madvise, p, size, MADV_DONTDUMP);
+			    (long)(room[i].size >> 30), -p);
 	}
+	lines_alone = map_alone(t, room + ROOMS - ROOMS_ALONE);
 	/* with marks code is several times as long: pages for it are more than the CPU remembers */
 	sys(__NR_madvise, CACHE_BASE, CACHE_SIZE, MADV_HUGEPAGE);
 	now.ran = reserve(BLOCKS_BYTES);
@@ -206,19 +250,14 @@ void lines_init(struct thread *t)
 	grant(t, 0, 0);
 }
 
-/* What was counted, and what ran, is forgotten. */
 static void forget_ran(struct thread *t)
 {
-	sys(__NR_madvise, t->counted_before, sizeof(struct counted), MADV_DONTNEED);
 	sys(__NR_madvise, (char *)t + T_RAN, T_RAN_SIZE, MADV_DONTNEED);
 }
 
 void lines_thread(struct thread *t)
 {
-	if (!t->counted_before)
-		t->counted_before = reserve(sizeof(struct counted));
-	else
-		forget_ran(t);
+	forget_ran(t);
 	memset(t->left, 0, sizeof(t->left));
 	memset(t->granted, 0, sizeof(t->granted));
 	memset(t->taken, 0, sizeof(t->taken));
@@ -228,8 +267,11 @@ void lines_thread(struct thread *t)
 
 void lines_after_fork(struct thread *t)
 {
-	for (unsigned n = 0; n < 3; n++)
-		sys(__NR_madvise, level(n), level_room(n), MADV_DONTNEED);
+	struct room room[ROOMS];
+
+	get_rooms(room);
+	for (unsigned i = 0; i < rooms_used(); i++)
+		sys(__NR_madvise, room[i].at, room[i].size, MADV_DONTNEED);
 	sys(__NR_madvise, now.ran, BLOCKS_BYTES, MADV_DONTNEED);
 	lines_lock = mapping_lock = 0;
 	begin();
@@ -247,7 +289,7 @@ static bool mark(const struct thread *t, uint64_t line)
 		return false;
 	*(volatile uint8_t *)at = 1;
 	for (unsigned n = 1; n <= 2; n++) {
-		at = at >> LEVEL_SHIFT | 1ull << LEVEL_BIT;
+		at = above(at);
 		*(volatile uint8_t *)at = 1;
 	}
 	return true;
@@ -430,13 +472,50 @@ void lines_unmapped(uint64_t start, uint64_t n)
 
 bool lines_in_the_way(uint64_t start, uint64_t n)
 {
-	for (unsigned k = 0; k < 3; k++) {
-		uint64_t at = (uint64_t)level(k);
+	struct room room[ROOMS];
 
-		if (start < at + level_room(k) && at < start + n)
+	get_rooms(room);
+	for (unsigned i = 0; i < rooms_used(); i++)
+		if (start < room[i].at + room[i].size && room[i].at < start + n)
 			return true;
-	}
 	return false;
+}
+
+/* What is marked at `from` is marked where the thread's plane is. */
+static void move_marks(const struct thread *t, uint64_t from)
+{
+	const uint8_t *line = (const uint8_t *)from, *chunk = (const uint8_t *)above(from);
+	const uint8_t *top = (const uint8_t *)above(above(from));
+
+	for (uint64_t i = 0; i < level_size(2); i++)
+		for (uint64_t j = i << LEVEL_SHIFT; top[i] && j < (i + 1) << LEVEL_SHIFT; j++)
+			for (uint64_t k = j << LEVEL_SHIFT; chunk[j] && k < (j + 1) << LEVEL_SHIFT;
+			     k++)
+				if (line[k])
+					mark(t, k);
+}
+
+void lines_join(struct thread *t)
+{
+	struct room room[ROOMS];
+
+	if (!lines_on() || !lines_alone)
+		return;
+	lock(&lines_lock);
+	get_rooms(room);
+	lines_alone = false;
+	t->plane = (uint64_t)level_of(0, 0);
+	move_marks(t, ALONE);
+	for (unsigned i = ROOMS - ROOMS_ALONE; i < ROOMS; i++)
+		sys(__NR_munmap, room[i].at, room[i].size);
+	flush_all();
+	unlock(&lines_lock);
+}
+
+void lines_give_way(struct thread *t, uint64_t start, uint64_t n)
+{
+	if (lines_alone && start < ALONE + level_size(0) && ALONE < start + n)
+		lines_join(t);
 }
 
 /* Snapshots. */
@@ -536,6 +615,11 @@ static uint64_t *ran_of(struct thread *t)
 	return (uint64_t *)((char *)t + T_RAN);
 }
 
+void lines_ran(struct thread *t, uint32_t block)
+{
+	((uint8_t *)ran_of(t))[block] = 1;
+}
+
 static void block_ran(uint32_t id)
 {
 	now.ran[id / 8] |= (uint8_t)(1u << id % 8);
@@ -545,19 +629,8 @@ static void block_ran(uint32_t id)
 static void note_ran(struct thread *t)
 {
 	uint32_t n = __atomic_load_n(&nids, __ATOMIC_ACQUIRE);
-	struct counted *before = t->counted_before;
 	uint64_t *marked = ran_of(t);
 
-	if (!before)
-		return;
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t c = __atomic_load_n(counter_of(t, 2 * i), __ATOMIC_RELAXED);
-
-		if (c == before->block[i])
-			continue;
-		before->block[i] = c;
-		block_ran(i);
-	}
 	for (uint32_t i = 0; i < n; i += 8) {
 		uint64_t v = take(&marked[i / 8]);
 
@@ -594,8 +667,7 @@ void lines_restart(void)
 	if (log_fd >= 0)
 		put_ran();
 	for (struct thread *t = threads; t; t = t->next)
-		if (t->counted_before)
-			forget_ran(t);
+		forget_ran(t);
 }
 
 static void snapshot(struct thread *t, bool last)

@@ -150,12 +150,10 @@ void log_exec_option(char *out, size_t size)
 void log_thread(struct thread *t)
 {
 	struct exact_thread *r;
-	uint64_t at, stream = 0, firsts = 0;
+	uint64_t at = 0, stream = 0, firsts = 0;
 
 	if (log_fd < 0)
 		return;
-	/* as far from a large page's beginning as it is mapped: T_NEAR is one */
-	at = (take(EXACT_COUNTERS_SIZE + LARGE_PAGE) + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 	if (log_mode & EXACT_STREAM) {
 		char *base = (char *)t;
 
@@ -173,8 +171,11 @@ void log_thread(struct thread *t)
 		firsts = take(EXACT_FIRSTS_SIZE);
 		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
 	}
-	map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
-	edges_thread(t);
+	if (counting()) { /* as far from a large page's beginning as it is mapped: T_NEAR is one */
+		at = (take(EXACT_COUNTERS_SIZE + LARGE_PAGE) + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+		map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
+		edges_thread(t);
+	}
 	lock(&log_lock);
 	r = begin(EXACT_THREAD, sizeof(*r));
 	r->tid = (uint32_t)t->tid;

@@ -45,7 +45,7 @@ void once_note(struct thread *t, const struct block *b, struct region *r)
 	uint32_t i = (uint32_t)hash(b->pc, code, b->len);
 
 	t->known = NULL;
-	if (!(log_mode & EXACT_COUNTS))
+	if (!counting() && !lines_on())
 		return;
 	if (!known)
 		known = reserve(KNOWN_MAX * sizeof(*known));
@@ -81,7 +81,7 @@ void once_reset(void)
 
 void once_uncount(struct thread *t)
 {
-	if (!(log_mode & EXACT_COUNTS))
+	if (!counting())
 		return;
 	if (t->known)
 		--*counter_of(t, 2 * t->known->id);
@@ -91,7 +91,9 @@ void once_uncount(struct thread *t)
 
 void once_count(struct thread *t, bool taken)
 {
-	if (!(log_mode & EXACT_COUNTS))
+	if (lines_on() && t->known)
+		lines_ran(t, t->known->id);
+	if (!counting())
 		return;
 	if (!t->known) {
 		log_uncounted(1);
@@ -110,7 +112,7 @@ uint32_t once_site(const struct thread *t)
 {
 	struct known *k = t->known;
 
-	if (!k && log_mode & EXACT_COUNTS)
+	if (!k && counting())
 		log_uncounted(1);
 	if (k && !k->site)
 		k->site = edges_site(k->id, false);

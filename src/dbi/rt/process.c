@@ -78,6 +78,7 @@ static long share_memory(struct thread *t, struct request *q, sig_set mask)
 	uint64_t sp = (uint64_t)c + T_STACK_TOP;
 	long r;
 
+	lines_join(t);
 	memcpy(c->regs, t->regs, sizeof(c->regs));
 	c->regs[RAX] = 0;
 	c->regs[RCX] = t->pc;

@@ -239,7 +239,7 @@ struct link *take_place(struct link *l)
 		return NULL;
 	last = &links[b->link + b->links - 1];
 	if ((uint64_t)CACHE_BASE + last->site + 4 != code_next || last->linked ||
-	    last->kind != LINK_JUMP || (last->edge && log_mode & EXACT_COUNTS))
+	    last->kind != LINK_JUMP || (last->edge && counting()))
 		return NULL;
 	if (l->exit)
 		return NULL;
@@ -253,7 +253,8 @@ struct link *take_place(struct link *l)
 		l->target = last->target;
 		last->target = target;
 		b->flags |= BLOCK_INVERTED;
-		log_inverted(b->id);
+		if (counting())
+			log_inverted(b->id);
 	}
 	b->size -= 5;
 	code_next -= 5;

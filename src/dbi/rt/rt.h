@@ -102,11 +102,10 @@ struct thread {
 		uint64_t start, size, selector;
 		bool on;
 	} user_calls; /* PR_SET_SYSCALL_USER_DISPATCH: calls from elsewhere are signals, where the byte says so */
-	bool reset;			/* its clone reset the handlers */
-	uint64_t clear_tid;		/* where the kernel writes when it ends; 0: nowhere */
-	int64_t granted[LEFT_PARTS];	/* what `left` began with */
-	int64_t taken[LEFT_PARTS];	/* … of the one before */
-	struct counted *counted_before; /* of lines.c */
+	bool reset;		     /* its clone reset the handlers */
+	uint64_t clear_tid;	     /* where the kernel writes when it ends; 0: nowhere */
+	int64_t granted[LEFT_PARTS]; /* what `left` began with */
+	int64_t taken[LEFT_PARTS];   /* … of the one before */
 	uint8_t xmm[16 * 16];
 };
 
@@ -382,6 +381,8 @@ void flush_cache(struct thread *t);
 extern bool faults_keep_state;
 /* From now on they are to. */
 void flush_to_keep_state(void);
+/* The blocks that there are must not run any more. */
+void flush_all(void);
 /* Not while it is being emptied. */
 void flush_wait(void);
 void flush_after_fork(void);
@@ -505,6 +506,7 @@ extern struct exact_lines lines;
 void lines_init(struct thread *t);
 void lines_thread(struct thread *t);	 /* a new one begins */
 void lines_thread_end(struct thread *t); /* it ends */
+void lines_ran(struct thread *t, uint32_t block);
 void lines_after_fork(struct thread *t); /* in the child */
 /* There is not enough left in that part for an execution of that weight. */
 void lines_interval(struct thread *t, unsigned weight, unsigned part);
@@ -520,8 +522,14 @@ void lines_syscall(struct thread *t, long nr, const uint64_t *regs, long ret);
 /* Around a change of mappings: between, nobody else changes any. */
 void lines_mapping_begin(void), lines_mapping_end(void);
 void lines_unmapped(uint64_t start, uint64_t n);
-/* Whether the program may not have that memory; says so. */
+/* Whether the program may not have that memory. */
 bool lines_in_the_way(uint64_t start, uint64_t n);
+/* The marks of the blocks that there are, of one thread, are reached by gs. */
+extern bool lines_alone;
+/* There is going to be another thread, or the program wants the memory where they are: no longer. */
+void lines_join(struct thread *t);
+/* … if the program wants it, and it can have it. */
+void lines_give_way(struct thread *t, uint64_t start, uint64_t n);
 
 /* Of a block, by its number: which part of T_LEFT it takes from. */
 static inline unsigned left_part(uint32_t id)

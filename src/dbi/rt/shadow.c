@@ -424,6 +424,13 @@ static void put_plane(struct emit *e, unsigned reg) /* or */
 	put_gs(e, 0x0b, reg, T_PLANE);
 }
 
+/* A line's number to what put_mark_op takes. */
+static void put_mark(struct emit *e, unsigned reg)
+{
+	if (!lines_alone)
+		put_plane(e, reg);
+}
+
 /* op byte [reg], imm */
 static void put_byte_op(struct emit *e, unsigned op, unsigned ext, unsigned reg, unsigned imm)
 {
@@ -434,24 +441,65 @@ static void put_byte_op(struct emit *e, unsigned op, unsigned ext, unsigned reg,
 	put8(e, imm);
 }
 
+/* … of the line's mark. */
+static void put_mark_op(struct emit *e, unsigned op, unsigned ext, unsigned reg, unsigned imm)
+{
+	if (lines_alone)
+		put8(e, 0x65);
+	put_byte_op(e, op, ext, reg, imm);
+}
+
 static void put_touch(struct emit *e, unsigned reg) /* mov byte [reg], 1 */
 {
 	put_byte_op(e, 0xc6, 0, reg, 1);
 }
 
-/* The register points to a line's byte: it is marked, and what stands for it above. */
+/* ror or rol */
+static void put_turn(struct emit *e, unsigned ext, unsigned reg, unsigned by)
+{
+	put8(e, 0x48 | (reg >= 8));
+	put8(e, 0xc1);
+	put8(e, 0xc0 | ext << 3 | (reg & 7));
+	put8(e, by);
+}
+
+/* A jump over what follows, if the register tells what no address can have; where it goes is put there. */
+static uint8_t *put_unless_line(struct emit *e, unsigned reg)
+{
+	unsigned bits = lines_alone ? ADDRESS_BITS - lines.shift : SHADOW_BIT + 1;
+	uint8_t *over;
+
+	put_turn(e, 1, reg, bits);
+	if (reg >= 8)
+		put8(e, 0x41);
+	put8(e, 0xf7); /* test reg, what lies above */
+	put8(e, 0xc0 | (reg & 7));
+	put32(e, (1ull << (64 - bits)) - 1);
+	put8(e, 0x75); /* jne */
+	over = e->out;
+	put8(e, 0);
+	put_turn(e, 0, reg, bits);
+	return over;
+}
+
+/* The register tells a line's mark: it is set, and what stands for it above. The program may have memory where the mark
+ * of what is no address would be. */
 static void put_set(struct build *b, struct emit *e)
 {
 	unsigned reg = b->shadow.reg;
+	uint8_t *over = put_unless_line(e, reg);
 
 	if (!b->once && !(lines.flags & EXACT_LINES_UNCHECKED))
 		put_gs(e, 0xff, 0, T_FIRSTS + 8 * b->id); /* inc */
+	if (lines_alone)
+		put_plane(e, reg);
 	put_touch(e, reg);
 	for (unsigned level = 1; level <= 2; level++) {
 		put_shift(e, reg, LEVEL_SHIFT);
 		put_set_bit(e, reg, LEVEL_BIT);
 		put_touch(e, reg);
 	}
+	*over = (uint8_t)(e->out - over - 1);
 }
 
 /* An access's address to the register. */
@@ -560,7 +608,7 @@ static void put_jump_if(struct build *b, unsigned condition, uint64_t to)
 	put32(&b->e, b->dry ? 0 : to - (b->e.at + 4));
 }
 
-/* The register points to a line's byte. */
+/* The register tells a line's mark. */
 static void put_check(struct build *b)
 {
 	unsigned reg = b->shadow.reg;
@@ -570,7 +618,7 @@ static void put_check(struct build *b)
 		put_set(b, &b->e);
 		return;
 	}
-	put_byte_op(&b->e, 0x80, 7, reg, 0); /* cmp byte [reg], 0 */
+	put_mark_op(&b->e, 0x80, 7, reg, 0); /* cmp byte [reg], 0 */
 	if (b->dry) {
 		put_jump_if(b, 4, 0);
 		return;
@@ -586,16 +634,16 @@ static void put_check(struct build *b)
 static void put_line(struct build *b)
 {
 	put_shift(&b->e, b->shadow.reg, lines.shift);
-	put_plane(&b->e, b->shadow.reg);
+	put_mark(&b->e, b->shadow.reg);
 	put_check(b);
 }
 
-/* Beside the code: the register points to a line's byte. */
+/* Beside the code: the register tells a line's mark. */
 static void put_check_beside(struct build *b, struct emit *stub)
 {
 	uint8_t *over;
 
-	put_byte_op(stub, 0x80, 7, b->shadow.reg, 0);
+	put_mark_op(stub, 0x80, 7, b->shadow.reg, 0);
 	put8(stub, 0x75); /* jne */
 	over = stub->out;
 	put8(stub, 0);
@@ -612,7 +660,7 @@ static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, ui
 
 	put_lea(&stub, reg, reg, NO_REG, 1, a->size - 1);
 	put_shift(&stub, reg, lines.shift);
-	put_plane(&stub, reg);
+	put_mark(&stub, reg);
 	put_check_beside(b, &stub);
 	put_linear(&stub, reg, b->shadow.tmp, a);
 	put_jump(&stub, back);
@@ -632,9 +680,9 @@ static void put_pair(struct build *b, const struct shadow_access *a)
 
 	put_linear(e, reg, b->shadow.tmp, a);
 	put_shift(e, reg, lines.shift);
-	put_plane(e, reg);
+	put_mark(e, reg);
 	put8(e, 0x66); /* cmp word [reg], 0x0101 */
-	put_byte_op(e, 0x81, 7, reg, 1);
+	put_mark_op(e, 0x81, 7, reg, 1);
 	put8(e, 1);
 	if (!b->dry) {
 		stub = beside();
@@ -642,7 +690,7 @@ static void put_pair(struct build *b, const struct shadow_access *a)
 		put_check_beside(b, &stub);
 		put_lea(&stub, reg, a->base, NO_REG, 1, a->disp + a->size - 1);
 		put_shift(&stub, reg, lines.shift);
-		put_plane(&stub, reg);
+		put_mark(&stub, reg);
 		put_check_beside(b, &stub);
 		put_jump(&stub, e->at + 6);
 		publish_beside_done(stub.at);
@@ -658,7 +706,8 @@ static void put_aligned(struct build *b, const struct shadow_access *a)
 
 	put_linear(e, reg, b->shadow.tmp, a);
 	if (a->size > 1) {
-		put8(e, 0x40 | (reg >= 8)); /* test reg, size - 1 */
+		if (reg >= 4 || a->size > 128) /* test reg, size - 1 */
+			put8(e, 0x40 | (reg >= 8));
 		put8(e, a->size <= 128 ? 0xf6 : 0xf7);
 		put8(e, 0xc0 | (reg & 7));
 		if (a->size <= 128)
@@ -684,7 +733,7 @@ static void put_group(struct build *b, const struct shadow_group *g)
 		for (uint64_t i = first; i <= last && last < 1ull << (ADDRESS_BITS - lines.shift);
 		     i++) {
 			put_imm64(&b->e, b->shadow.reg, i);
-			put_plane(&b->e, b->shadow.reg);
+			put_mark(&b->e, b->shadow.reg);
 			put_check(b);
 		}
 		return;
@@ -955,6 +1004,8 @@ uint64_t shadow_skip(uint64_t at, bool unaligned)
 	int32_t to;
 
 	p += wide;
+	if (*p == 0x65)
+		p++;
 	if (*p == 0x41)
 		p++;
 	if (*p != (wide ? 0x81 : 0x80) && *p != 0xc6)

@@ -127,7 +127,7 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 		if (place->repeats)
 			lines_later(t, b->flags & BLOCK_ONCE ? NO_BLOCK : b->id);
 	}
-	if (log_mode && (place->done || place->counted) && place->done < b->n &&
+	if (counting() && (place->done || place->counted) && place->done < b->n &&
 	    !(b->flags & BLOCK_ONCE))
 		log_cut(b->id, place->done, place->counted);
 	if (place->closed && place->done < b->n)

@@ -25,13 +25,20 @@ static long keep_away(uint64_t addr, long flags)
 	return -ENOMEM;
 }
 
+/* Whether marks are there, and have to stay. */
+static bool in_the_way(struct thread *t, uint64_t start, uint64_t n)
+{
+	lines_give_way(t, start, n);
+	return lines_in_the_way(start, n);
+}
+
 static long do_mmap(struct thread *t)
 {
 	const uint64_t *r = t->regs;
 	uint64_t hint = r[RDI], n = r[RSI];
 	long flags = (long)r[R10], ret;
 
-	if (lines_on() && flags & MAP_FIXED && lines_in_the_way(hint, n))
+	if (lines_on() && flags & MAP_FIXED && in_the_way(t, hint, n))
 		return keep_away(hint, flags);
 	/* images within reach of the cache */
 	if (!hint && n && n < 1ul << 30 && !(flags & (MAP_FIXED | MAP_32BIT)) &&
@@ -147,7 +154,7 @@ static long do_mapping(struct thread *t, long nr)
 	if (lines_on() && lines_in_the_way(r[RDI], r[RSI] ? r[RSI] : 1))
 		return nr == __NR_munmap ? 0 : -ENOMEM;
 	if (lines_on() && nr == __NR_mremap && r[R10] & MREMAP_FIXED &&
-	    lines_in_the_way(r[R8], r[RDX]))
+	    in_the_way(t, r[R8], r[RDX]))
 		return keep_away(r[R8], 0);
 	lines_mapping_begin();
 	lock(&cache_lock);

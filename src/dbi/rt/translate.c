@@ -131,7 +131,7 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	b->nlink = 0;
 	b->returns = 0;
 	b->dry = false;
-	b->ahead = !log_mode && !b->once && !b->changes;
+	b->ahead = (!log_mode || lines_on()) && !b->once && !b->changes;
 	b->exits_dead = lines_on() && !faults_keep_state && !b->once && constant(r) &&
 			leaves_flags_dead(b, r);
 	put_block(b);

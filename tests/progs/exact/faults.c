@@ -361,6 +361,23 @@ CASE(noncanonical)
 	fault(fault_noncanonical, GENERAL);
 }
 
+/* What is kept of an address that there cannot be must not end up in memory of the program's. */
+CASE(noncanonical_beside)
+{
+	const size_t size = 1 << 16;
+	char *there = (char *)(3ul << 41);
+	char *p = mmap(there, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	CHECK(p == there);
+	SITE(noncanonical);
+	faults_in[RBX] = (1ul << 48) + 64 * size / 2;
+	fault(fault_noncanonical, GENERAL);
+	for (size_t i = 0; i < size; i++)
+		CHECK(!p[i]);
+	munmap(p, size);
+}
+
 CASE(misaligned)
 {
 	SITE(misaligned);
