@@ -7,7 +7,8 @@
  *     operand.c   memory operands that cannot stay as they are
  *     control.c   what ends it: jumps, calls, returns
  *     words.c     the stream's words, as plan.c has them
- *     shadow.c    marks of the lines that it touches
+ *     touches.c   the lines that it touches
+ *     shadow.c    … their marks
  *   publish.c   its place in the cache, its links, the engine's own code beside it
  *
  * translate.c runs them for a new block; place.c for one that a signal has stopped, to see what lies where.

@@ -86,6 +86,7 @@ struct shadow_plan {
 	bool dead[SHADOW_INSNS + 1]; /* no flag is live before the instruction */
 	uint8_t take;		     /* the instruction before which the block takes from T_LEFT */
 	uint32_t used;		     /* registers */
+	bool loop;		     /* it leads to its own beginning */
 	uint8_t tmp;		     /* a register that the block does not use, or NO_REG */
 	uint8_t reg;		     /* the one that is used now */
 	uint8_t first; /* one that may be used at the beginning, where flags are live; or NO_REG */
@@ -95,11 +96,16 @@ struct shadow_plan {
 };
 
 struct build;
+/* touches.c */
 /* What an instruction accesses. `next` is the address behind it. */
 void shadow_operands(struct shadow_insn *s, const ZydisDecodedInstruction *d,
 		     const ZydisDecodedOperand *op, uint64_t next);
 /* Which accesses are marked where. */
 void shadow_plan(struct build *b);
+/* The group's address at `offset` from its beginning, from what registers hold before the instruction. False: no longer. */
+bool shadow_express(const struct shadow_plan *s, const struct shadow_group *g, unsigned insn,
+		    int64_t offset, struct shadow_access *a);
+/* shadow.c */
 /* At the block's beginning: asks whether the interval has room for it. */
 void shadow_begin(struct build *b);
 /* Notes that a block without a counter has run. */
