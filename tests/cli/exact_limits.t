@@ -136,8 +136,14 @@ for what in counts values lines; do
 	is "kill -9 of the program, $what" "$?" 137
 	run "$ASSAY" info -i killed.db
 	is "… the recording can be read" "$status" 0
-	like "… it holds what ran until then" "$("$BUILD/tests/exact/recorded" killed.db | grep 'sh 0x' | sort -n | tail -1)" \
-		'^[0-9]{4,} .*/(ba|da)?sh '
+	if [ $what = lines ]; then # intervals, and how much was executed in them
+		like "… it holds what ran until then" \
+			"$("$ASSAY" wset -i killed.db --json | jq -r '[(.intervals | length), .recording.executions] | @tsv')" \
+			$'^[1-9][0-9]*\t[0-9]{8,}$'
+	else
+		like "… it holds what ran until then" \
+			"$("$BUILD/tests/exact/recorded" killed.db | grep 'sh 0x' | sort -n | tail -1)" '^[0-9]{4,} .*/(ba|da)?sh '
+	fi
 	rm -f pid ended
 	"$ASSAY" record --exact --observe $what -q -o killed.db -- \
 		sh -c 'echo >pid; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo "$i" >ended' 2>err &

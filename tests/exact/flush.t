@@ -12,10 +12,13 @@ recorded() { # FILE: each instruction and how often
 }
 blocks() { sed -n 's/.* instructions of \([0-9,]*\) blocks in 1 .*/\1/p' err | tr -d ,; }
 
-# A shell writes its parent's pid down, digit by digit: returns when those to come have as many.
+# A shell writes its parent's pid down, digit by digit: returns when those to come have as many. They begin anew at
+# pid_max.
 steady_pids() {
-	local pid later
-	while pid=$(sh -c 'echo $$') later=$((pid + 1000)) && [ ${#pid} != ${#later} ]; do :; done
+	local pid later most
+	most=$(</proc/sys/kernel/pid_max)
+	while pid=$(sh -c 'echo $$') later=$((pid + 1000)) &&
+		[ ${#pid} != ${#later} ] || [ $later -ge "$most" ]; do :; done
 }
 
 # without address randomisation, twice the same
