@@ -270,12 +270,16 @@ char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
 
 bool exact_grow(void *array, size_t *n, size_t size)
 {
-	void **a = array, *p = realloc(*a, (*n + 1) * size);
+	void **a = array;
 
-	if (!p)
-		return false;
-	*a = p;
-	memset((char *)p + *n * size, 0, size);
+	if (!(*n & (*n - 1))) { /* none, or a power of two: no room for another one */
+		void *p = reallocarray(*a, *n ? 2 * *n : 1, size);
+
+		if (!p)
+			return false;
+		*a = p;
+	}
+	memset((char *)*a + *n * size, 0, size);
 	++*n;
 	return true;
 }
