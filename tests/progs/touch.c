@@ -156,9 +156,7 @@ int main(int argc, char **argv)
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
 		printf("%s\n", p == MAP_FAILED ? "refused" : "mapped");
-	} else if (
-		!strcmp(what,
-			"low")) { /* 1000, there and elsewhere; where the only thread's lines may be */
+	} else if (!strcmp(what, "low")) { /* 1000: half where marks of one thread are */
 		char *there = (char *)0x20000000000, *p = area(1 << 20);
 
 		walk(p, 500, LINE);
