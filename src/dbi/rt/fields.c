@@ -65,6 +65,20 @@ static bool is_64(ZydisRegister r)
 	return r == ZYDIS_REGISTER_NONE || (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15);
 }
 
+bool only_names(const ZydisDecodedInstruction *d)
+{
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_CLFLUSH:
+	case ZYDIS_MNEMONIC_CLFLUSHOPT:
+	case ZYDIS_MNEMONIC_CLWB:
+	case ZYDIS_MNEMONIC_CLDEMOTE:
+		return true;
+	default:
+		return d->meta.category == ZYDIS_CATEGORY_NOP ||
+		       d->meta.category == ZYDIS_CATEGORY_WIDENOP;
+	}
+}
+
 /* Accesses nothing, or not where its operand says. */
 static bool touches_elsewhere(const ZydisDecodedInstruction *d)
 {
@@ -74,15 +88,9 @@ static bool touches_elsewhere(const ZydisDecodedInstruction *d)
 	case ZYDIS_MNEMONIC_BTR:
 	case ZYDIS_MNEMONIC_BTS:
 	case ZYDIS_MNEMONIC_ENTER:
-	case ZYDIS_MNEMONIC_CLFLUSH:
-	case ZYDIS_MNEMONIC_CLFLUSHOPT:
-	case ZYDIS_MNEMONIC_CLWB:
-	case ZYDIS_MNEMONIC_CLDEMOTE:
 		return true;
 	default:
-		return d->meta.category == ZYDIS_CATEGORY_PREFETCH ||
-		       d->meta.category == ZYDIS_CATEGORY_NOP ||
-		       d->meta.category == ZYDIS_CATEGORY_WIDENOP;
+		return d->meta.category == ZYDIS_CATEGORY_PREFETCH || only_names(d);
 	}
 }
 

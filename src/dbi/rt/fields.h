@@ -67,5 +67,7 @@ void order_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		  const ZydisDecodedOperand *op);
 /* The general register that a register is, or is a part of; NO_REG for others. */
 unsigned general_register(ZydisRegister r);
+/* Names memory that it neither reads nor writes: nop, and what empties caches; not prefetches. */
+bool only_names(const ZydisDecodedInstruction *d);
 
 #endif

@@ -16,14 +16,8 @@ static bool touches_elsewhere(const ZydisDecodedInstruction *d, const ZydisDecod
 	case ZYDIS_MNEMONIC_BTR:
 	case ZYDIS_MNEMONIC_BTS:
 		return op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
-	case ZYDIS_MNEMONIC_CLFLUSH:
-	case ZYDIS_MNEMONIC_CLFLUSHOPT:
-	case ZYDIS_MNEMONIC_CLWB:
-	case ZYDIS_MNEMONIC_CLDEMOTE:
-		return true;
 	default:
-		return d->meta.category == ZYDIS_CATEGORY_NOP ||
-		       d->meta.category == ZYDIS_CATEGORY_WIDENOP;
+		return only_names(d);
 	}
 }
 

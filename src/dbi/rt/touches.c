@@ -4,22 +4,6 @@
 
 /* What an instruction accesses. */
 
-/* Names memory without a reference to it that counts. */
-static bool only_names(const ZydisDecodedInstruction *d)
-{
-	switch (d->mnemonic) {
-	case ZYDIS_MNEMONIC_CLFLUSH:
-	case ZYDIS_MNEMONIC_CLFLUSHOPT:
-	case ZYDIS_MNEMONIC_CLWB:
-	case ZYDIS_MNEMONIC_CLDEMOTE:
-		return true;
-	default:
-		return d->meta.category == ZYDIS_CATEGORY_PREFETCH ||
-		       d->meta.category == ZYDIS_CATEGORY_NOP ||
-		       d->meta.category == ZYDIS_CATEGORY_WIDENOP;
-	}
-}
-
 static bool tests_bits(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
 {
 	return (d->mnemonic == ZYDIS_MNEMONIC_BT || d->mnemonic == ZYDIS_MNEMONIC_BTS ||
@@ -129,7 +113,7 @@ void shadow_operands(struct shadow_insn *s, const ZydisDecodedInstruction *d,
 		     const ZydisDecodedOperand *op, uint64_t next)
 {
 	*s = (struct shadow_insn){ 0 };
-	if (only_names(d))
+	if (only_names(d) || d->meta.category == ZYDIS_CATEGORY_PREFETCH)
 		return;
 	for (unsigned i = 0; i < d->operand_count && s->n < 3; i++) {
 		const ZydisDecodedOperand *o = &op[i];
