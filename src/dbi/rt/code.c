@@ -38,14 +38,6 @@ static void place_counter(struct build *b)
 		b->exits.before += b->in[i].kind == BRANCH;
 }
 
-/* Before the instruction. */
-static void put_own_count(struct build *b, struct insn *in)
-{
-	put_count(&b->e, 2 * b->id, b->flags_dead);
-	if (!b->flags_dead)
-		in->spilled |= 1u << RAX;
-}
-
 /* Where nothing is observed, and nobody is to know what lies where: what stays as it is goes together. */
 static void put_unobserved(struct build *b)
 {
@@ -110,8 +102,11 @@ void put_block(struct build *b)
 			put_stream_begin(b);
 		}
 		in->record = (uint16_t)b->record;
-		if (count && i == b->counter)
-			put_own_count(b, in);
+		if (count && i == b->counter) {
+			put_count(e, 2 * b->id, b->flags_dead);
+			if (!b->flags_dead)
+				in->spilled |= 1u << RAX;
+		}
 		if (b->reserved)
 			put_fields(b, i, false, false);
 		if (lines_on()) {

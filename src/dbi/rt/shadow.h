@@ -85,7 +85,6 @@ struct shadow_plan {
 	unsigned n;
 	bool dead[SHADOW_INSNS + 1]; /* no flag is live before the instruction */
 	uint8_t take;		     /* the instruction before which the block takes from T_LEFT */
-	uint32_t used;		     /* registers */
 	bool loop;		     /* it leads to its own beginning */
 	uint8_t tmp;		     /* a register that the block does not use, or NO_REG */
 	uint8_t reg;		     /* the one that is used now */
@@ -108,7 +107,7 @@ bool shadow_express(const struct shadow_plan *s, const struct shadow_group *g, u
 /* shadow.c */
 /* At the block's beginning: asks whether the interval has room for it. */
 void shadow_begin(struct build *b);
-/* Notes that a block without a counter has run. */
+/* Notes that the block has run, in its byte of T_RAN: with lines no block has a counter. */
 void shadow_ran(struct build *b);
 void shadow_marks(struct build *b, unsigned insn); /* before it */
 void shadow_end(struct build *b);
