@@ -107,17 +107,7 @@ done
 at_least "a run 100 times as long: % of the recording's size" $(($(<size.3000) * 100 / $(<size.30))) 50 120
 
 # Memory for marks: lines of 64 bytes, a million of them.
-"$ASSAY" record --exact -q --observe lines -o wset.db -- "$TOUCH" stop &
-recorder=$!
-for ((i = 0; i < 600; i++)); do
-	child=$(pgrep -P $recorder || true)
-	[ -z "$child" ] || ! grep -q '^State:.T' "/proc/$child/status" || break
-	sleep 0.1
-done
-marks=$(awk '/^[0-9a-f]+-[0-9a-f]+ / { split($1, a, "-"); at = sprintf("%012s", a[1]); gsub(/ /, "0", at); inside = (at >= "020000000000" && at < "040000000000") || (at >= "200000000000" && at < "400500000000") }
-	/^Rss:/ && inside { s += $2 } END { print s + 0 }' "/proc/$child/smaps")
-kill -CONT "$child"
-wait $recorder
+marks=$("$ROOT/tests/exact/marks" "$ASSAY" "$TOUCH" wset.db)
 at_least "marks of 62500 KiB of lines take a 40th of that at most, KiB" "$marks" 900 1562
 record --interval 1000 --snapshots 16 -- "$TOUCH" stride
 at_least "the number of intervals is bounded" "$(wset | jq '.intervals | length')" 8 16
