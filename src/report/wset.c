@@ -635,8 +635,9 @@ static int print_summary(struct history *h, struct err *err)
 	emit_set(&h->r->emit, "shared_total", json_integer((json_int_t)h->shared));
 	emit_set(&h->r->emit, "largest", json_integer((json_int_t)most));
 	emit_set(&h->r->emit, "median", json_integer((json_int_t)median));
-	emit_line(&h->r->emit, "%s (process %u): %zu intervals, lines of %u bytes",
-		  w->command && w->command[0] ? w->command : "?", w->pid, w->nsnapshot, w->line);
+	emit_line(&h->r->emit, "%s (process %u): %zu interval%s, lines of %u bytes",
+		  w->command && w->command[0] ? w->command : "?", w->pid, w->nsnapshot,
+		  plural(w->nsnapshot), w->line);
 	emit_line(&h->r->emit, "working set: %s at most, median %s",
 		  fmt_size(most * w->line, a, sizeof(a)), fmt_size(median * w->line, b, sizeof(b)));
 	emit_line(&h->r->emit, "touched in all: %s, and %s of code",

@@ -104,6 +104,8 @@ same wset "$ASSAY" wset -i lines.db
 same wset-map "$ASSAY" wset -i lines.db --map --height 4
 same wset-code "$ASSAY" wset -i lines.db --code --height 3 -n 2
 same wset.json "$ASSAY" wset -i lines.db --json --map --height 4
+"$ASSAY" record --exact -q --observe lines --interval-unit accesses -o lines_accesses.db -- ./count
+same wset-accesses "$ASSAY" wset -i lines_accesses.db
 same info-counts "$ASSAY" info -w -i counts.db
 same info.json "$ASSAY" info -i counts.db --json
 
