@@ -24,6 +24,7 @@ struct item {
 	struct column c;
 	size_t counter; /* offset of a counter, unless there is: */
 	double (*real)(const struct run_counters *n);
+	struct cell (*cell)(const struct reading *r);
 	bool often_zero; /* not shown in text if it is */
 	const char *note;
 };
@@ -90,16 +91,16 @@ static double recorder_time(const struct run_counters *n)
 #define COUNTER(name, label, unit) \
 	{ \
 		COLUMN(#name, label, unit, EMIT_COUNT), offsetof(struct run_counters, name), NULL, \
-			false, NULL \
+			NULL, false, NULL \
 	}
 #define SELDOM(name, label, note) \
 	{ \
 		COLUMN(#name, label, NULL, EMIT_COUNT), offsetof(struct run_counters, name), NULL, \
-			true, note \
+			NULL, true, note \
 	}
 #define FIGURE(key, label, unit, kind, of) \
 	{ \
-		COLUMN(key, label, unit, kind), 0, of, false, NULL \
+		COLUMN(key, label, unit, kind), 0, of, NULL, false, NULL \
 	}
 
 static const struct item items[] = {
@@ -138,8 +139,8 @@ static const struct item items[] = {
 static const struct item exact_items[] = {
 	COUNTER(processes, "processes", NULL),
 	SELDOM(native, "  not in it", "programs that ran without the engine"),
-	{ COLUMN("executions", "executed", "instructions", EMIT_COUNT),
-	  offsetof(struct run_counters, instructions), NULL, false, NULL },
+	{ COLUMN("executions", "executed", "instructions", EMIT_COUNT), 0, NULL, reading_executions,
+	  false, NULL },
 	SELDOM(uncounted, "  not counted", "instructions whose code kept changing"),
 	FIGURE("recorder_ns", "CPU time", "of the recorder", EMIT_TIME, recorder_time),
 	FIGURE("program_ns", "", "of the program, engine included", EMIT_TIME, program_time),
@@ -182,15 +183,22 @@ static uint64_t counter(const struct run_counters *n, size_t offset)
 	return v;
 }
 
-static void print_items(struct reading *r)
+static struct cell item_cell(const struct reading *r, const struct item *it)
 {
 	const struct run_counters *n = &r->view.counters;
+
+	if (it->cell)
+		return it->cell(r);
+	return it->real ? cell_real(it->real(n)) : cell_count(counter(n, it->counter));
+}
+
+static void print_items(struct reading *r)
+{
 	const struct item *it = r->view.exact ? exact_items : items;
 	const struct item *end = it + (r->view.exact ? COUNT_OF(exact_items) : COUNT_OF(items));
 
 	for (; it < end; it++) {
-		struct cell cell =
-			it->real ? cell_real(it->real(n)) : cell_count(counter(n, it->counter));
+		struct cell cell = item_cell(r, it);
 		bool hidden = !cell.known || (it->often_zero && !cell.count);
 
 		if (!hidden || r->emit.json)
@@ -244,10 +252,20 @@ static const char *sketch_name(const struct run *run)
 	return run->sketch >= 0 && run->sketch < HOT_METHOD_N ? hot_method_name[run->sketch] : "?";
 }
 
+/* Whether it has lists of hot values. */
+static bool keeps_values(const struct run *run)
+{
+	const char *what = run->event ? run->event : "";
+
+	return !run_is_exact(run) || !strcmp(what, "addresses") || !strcmp(what, "values") ||
+	       !strcmp(what, "calls");
+}
+
 /* What an exact run has of them. */
 static json_t *exact_counters_json(const struct run_counters *n)
 {
-	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "executions", (json_int_t)n->instructions,
+	return json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "executions",
+			 n->instructions ? json_integer((json_int_t)n->instructions) : json_null(),
 			 "processes", (json_int_t)n->processes, "native", (json_int_t)n->native,
 			 "uncounted", (json_int_t)n->uncounted, "recorder_ns",
 			 (json_int_t)n->recorder_ns, "program_ns", (json_int_t)n->program_ns,
@@ -256,13 +274,15 @@ static json_t *exact_counters_json(const struct run_counters *n)
 
 static json_t *exact_run_json(const struct run *run)
 {
+	bool values = keeps_values(run);
 	char started[64];
 
-	return json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s,s:i,s:i,s:b,s:s,s:o}", "source",
+	return json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:o,s:i,s:b,s:s,s:o}", "source",
 			 run->source, "host", run->host, "cpu", run->cpu, "kernel", run->kernel,
-			 "version", run->version, "observe", run->event, "sketch", sketch_name(run),
-			 "sketch_capacity", (int)run->sketch_capacity, "status", run->status,
-			 "finished", (int)run->finished, "started",
+			 "version", run->version, "observe", run->event, "sketch",
+			 values ? sketch_name(run) : NULL, "sketch_capacity",
+			 values ? json_integer(run->sketch_capacity) : json_null(), "status",
+			 run->status, "finished", (int)run->finished, "started",
 			 started_text(run, started, sizeof(started)), "counters",
 			 exact_counters_json(&run->n));
 }
@@ -338,8 +358,8 @@ static void print_run(struct reading *r, const struct run *run)
 		 cpu_text(run, cpu, sizeof(cpu)), run->kernel ? run->kernel : "?");
 	print_text(r, NULL, "on", text);
 	print_text(r, NULL, "recorded by", source_text(run, text, sizeof(text)));
-	if (run_is_exact(run) && run->event && !strcmp(run->event, "counts"))
-		return; /* no values */
+	if (!keeps_values(run))
+		return;
 	snprintf(text, sizeof(text), "%s, up to %u a site and operand", sketch_name(run),
 		 run->sketch_capacity);
 	print_text(r, NULL, "hot values", text);

@@ -95,6 +95,14 @@ double reading_cost(const struct run_counters *n)
 	return n->program_ns ? (double)(n->recorder_ns + n->ahead_ns) / (double)n->program_ns : NAN;
 }
 
+struct cell reading_executions(const struct reading *r)
+{
+	for (size_t i = 0; i < r->profile.nrun; i++)
+		if (!r->profile.run[i].n.instructions)
+			return cell_none();
+	return cell_count(r->view.counters.instructions);
+}
+
 bool reading_finished(const struct reading *r)
 {
 	for (size_t i = 0; i < r->profile.nrun; i++)
@@ -128,13 +136,14 @@ static void exact_heading_json(struct reading *r)
 
 	reading_command(r, command, sizeof(command));
 	emit_set(&r->emit, "recording",
-		 json_pack("{s:o,s:s,s:b,s:s?,s:i,s:b,s:f,s:I,s:I,s:I,s:I}", "command",
+		 json_pack("{s:o,s:s,s:b,s:s?,s:i,s:b,s:f,s:o,s:I,s:I,s:I}", "command",
 			   emit_cell_json(EMIT_TEXT, cell_text(command)), "source", run->source,
 			   "exact", 1, "observe", run->event, "runs", (int)r->profile.nrun,
 			   "finished", (int)reading_finished(r), "elapsed",
-			   (double)n->elapsed_ns / 1e9, "executions", (json_int_t)n->instructions,
-			   "processes", (json_int_t)n->processes, "native", (json_int_t)n->native,
-			   "uncounted", (json_int_t)n->uncounted));
+			   (double)n->elapsed_ns / 1e9, "executions",
+			   emit_cell_json(EMIT_COUNT, reading_executions(r)), "processes",
+			   (json_int_t)n->processes, "native", (json_int_t)n->native, "uncounted",
+			   (json_int_t)n->uncounted));
 }
 
 static void heading_json(struct reading *r)
@@ -208,11 +217,12 @@ static void sampled_lines(struct reading *r)
 static void exact_lines(struct reading *r)
 {
 	const struct run_counters *n = &r->view.counters;
+	const struct cell executions = reading_executions(r);
 	char executed[64] = "", count[32], elapsed[32], processes[32], native[32];
 
-	if (n->instructions)
+	if (executions.known)
 		snprintf(executed, sizeof(executed), ": %s instructions executed",
-			 fmt_count(n->instructions, count, sizeof(count)));
+			 fmt_count(executions.count, count, sizeof(count)));
 	emit_line(&r->emit, "exact (%s)%s; %s, %s process%s", or_unknown(r->profile.run[0].event),
 		  executed, fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
 		  fmt_count(n->processes, processes, sizeof(processes)),

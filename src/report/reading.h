@@ -37,6 +37,8 @@ const char *reading_command(const struct reading *r, char *buf, size_t n);
 uint64_t reading_lost(const struct run_counters *n);
 /* What the recorder and running ahead cost, as a share of the program's CPU time; NAN if not known. */
 double reading_cost(const struct run_counters *n);
+/* Instructions executed; not known if a run did not count them: working sets by accesses. */
+struct cell reading_executions(const struct reading *r);
 /* False if the recorder of any run was killed. */
 bool reading_finished(const struct reading *r);
 

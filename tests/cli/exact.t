@@ -106,6 +106,18 @@ same wset-code "$ASSAY" wset -i lines.db --code --height 3 -n 2
 same wset.json "$ASSAY" wset -i lines.db --json --map --height 4
 "$ASSAY" record --exact -q --observe lines --interval-unit accesses -o lines_accesses.db -- ./count
 same wset-accesses "$ASSAY" wset -i lines_accesses.db
+same info-lines "$ASSAY" info -w -i lines.db
+same info-accesses "$ASSAY" info -w -i lines_accesses.db
+same info-accesses.json "$ASSAY" info -i lines_accesses.db --json
+is "instructions that were not counted are null" "$("$ASSAY" wset -i lines_accesses.db --json | jq -c '.recording | [has("executions"), .executions]')" '[true,null]'
+"$ASSAY" merge -o lines_both.db lines.db lines_accesses.db 2>/dev/null
+is "… and so is the sum with those that were" \
+	"$("$ASSAY" info -i lines_both.db --json | jq -c '[.executions, (.runs[].counters.executions)]')" '[null,22130,null]'
+for mode in calls conflicts misses reuse; do
+	"$ASSAY" record --exact -q --observe $mode -o other.db -- ./count
+	is "info of $mode: hot values, if any are kept" "$("$ASSAY" info -i other.db | grep -c '^hot values') $("$ASSAY" info -i other.db --json | jq -c '.runs[0] | [.sketch, .sketch_capacity]')" \
+		"$([ $mode = calls ] && echo '1 ["space-saving",16]' || echo '0 [null,null]')"
+done
 same info-counts "$ASSAY" info -w -i counts.db
 same info.json "$ASSAY" info -i counts.db --json
 
