@@ -10,8 +10,7 @@
 
 #define MODELLED 10	 /* samples of a class from which on its blocks are scheduled by llvm-mca */
 #define SCALE_SAMPLES 30 /* of a block by which the scale is judged */
-#define SCALE_PART 0.1	 /* of the time is in blocks that hardly stall */
-#define SCALE_OFF 2.0	 /* times too small: then the scale is not believed */
+#define SCALE_PART 0.05	 /* of the time, at least, is in blocks that do not stall */
 #define AHEAD 8		 /* instructions that can have what the schedule gave one of them */
 
 struct culprits {
@@ -155,10 +154,9 @@ static bool scale_of(const struct culprits *c, const struct estimate_proc *p, ui
 }
 
 /*
- * Not all of a program stalls. If at the estimate's scale hardly any block comes near its schedule, which errs where
- * samples lie behind what they are of, it is the scale at which the blocks that stall least do. Whole blocks are
- * looked at: within one it does not matter where samples lie. And all schedules together take no more time than there
- * is.
+ * Not all of a program stalls: if at the estimate's scale hardly any block takes as little as its schedule, it is the
+ * scale at which the blocks that stall least do. Whole blocks are looked at: within one it does not matter where samples
+ * lie. And all schedules together take no more time than there is.
  */
 static int find_scale(struct culprits *c)
 {
@@ -186,8 +184,7 @@ static int find_scale(struct culprits *c)
 		scale = v[i].scale;
 	}
 	free(v);
-	if (c->facts.scale * SCALE_OFF < scale)
-		c->facts.scale = scale;
+	c->facts.scale = fmax(c->facts.scale, scale);
 	if (c->facts.scale * scheduled > samples * c->period)
 		c->facts.scale = samples * c->period / scheduled;
 	return 0;
@@ -422,6 +419,11 @@ const char *culprits_warning(const struct culprits *c)
 double culprits_period(const struct culprits *c)
 {
 	return c->period;
+}
+
+double culprits_scale(const struct culprits *c)
+{
+	return c->facts.scale;
 }
 
 /* One procedure. */

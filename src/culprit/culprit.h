@@ -105,6 +105,8 @@ const struct culprit_machine *culprits_machine(const struct culprits *c);
 const char *culprits_warning(const struct culprits *c);
 /* Cycles that a sample stands for. */
 double culprits_period(const struct culprits *c);
+/* Executions of a frequency: the estimate's scale, or, where that cannot be, the one that schedules allow. */
+double culprits_scale(const struct culprits *c);
 
 /* -1 with err set: no memory. */
 int culprits_of(struct culprits *c, const struct estimate_proc *p, struct culprit_proc *out,

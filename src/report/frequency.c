@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "culprit/culprit.h"
 #include "isa/insn.h"
 #include "report/match.h"
 
@@ -320,6 +321,23 @@ static int compare(struct measure *m)
 	return 0;
 }
 
+/* Of the default method what readings show, by which culprits are found. */
+static int tell_scale(struct measure *m, const struct estimate_source *src, double repeat,
+		      struct err *err)
+{
+	struct culprits *c;
+
+	m->scale = m->e->scale / repeat;
+	if (m->e->method != ESTIMATE_DEFAULT)
+		return 0;
+	c = culprits_open(m->e, src, err);
+	if (!c)
+		return -1;
+	m->scale = culprits_scale(c) / repeat;
+	culprits_close(c);
+	return 0;
+}
+
 int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
 		      enum estimate_method method, double repeat, struct err *err)
 {
@@ -336,9 +354,10 @@ int frequency_measure(struct frequency *f, struct reading *sampled, const struct
 	memset(f, 0, sizeof(*f));
 	if (estimate_make(&e, &src, method, err))
 		return -1;
-	m.scale = e.scale / repeat;
 	memcpy(f->warning, e.warning, sizeof(f->warning));
-	rc = compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
+	rc = tell_scale(&m, &src, repeat, err);
+	if (!rc)
+		rc = compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
 	free(m.map);
 	free(m.apart);
 	free(m.insn.v);

@@ -3,7 +3,7 @@
  * Estimated frequencies held against true executions (seed 003, section 6.1.5: Figures 8 and 9).
  *
  * Instructions are weighted by their samples, edges by their true executions. Relative: at the one scale
- * for the whole program that suits best. Absolute: as estimated. Within procedures: at scales of their own, so that
+ * for the whole program that suits best. Absolute: as estimated, and shown by annotate. Within procedures: at scales of their own, so that
  * each one's instructions were executed as often, in all, as they were: what is off otherwise is how procedures
  * compare. What has samples and no estimate is off by more than all.
  */
