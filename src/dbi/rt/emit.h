@@ -190,12 +190,10 @@ static inline void put_nops(struct emit *e, unsigned n)
 		{ 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00 },
 	};
 
-	while (n) {
-		unsigned k = n > 9 ? 9 : n;
-
-		put_bytes(e, nop[k - 1], k);
-		n -= k;
-	}
+	for (; n > 9; n -= 9)
+		put_bytes(e, nop[8], 9);
+	if (n)
+		put_bytes(e, nop[n - 1], n);
 }
 
 /* A 32-bit field that begins `before` bytes from here must not lie across two cache lines: it is patched

@@ -121,7 +121,7 @@ void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t nex
 	struct emit *e = &b->e;
 	unsigned modrm = p[in->modrm], rex = in->rex ? p[in->rex - 1] & 3 : 0, n = 0;
 	unsigned start = (unsigned)(e->at - b->code);
-	uint8_t mov[24];
+	uint8_t mov[24] = { 0 };
 	struct insn m = *in;
 
 	if (modrm >> 6 == 3) {

@@ -117,13 +117,12 @@ static bool is_wanted(void *ctx, const char *text, size_t n)
 	return true;
 }
 
-/* Finds the mapping of `addr`. False if there is none. */
+/* Finds the mapping of `addr`; r is empty before. False if there is none. */
 static bool look_up(uint64_t addr, struct region *r)
 {
 	struct wanted w = { addr, r, false };
 	long fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
-	memset(r, 0, sizeof(*r));
 	if (sys_failed(fd)) { /* no /proc: a page that can be read counts as code */
 		char c;
 
@@ -153,7 +152,7 @@ static struct region *find(uint64_t addr)
 
 struct region *region_of(uint64_t pc)
 {
-	struct region *r = find(pc), new;
+	struct region *r = find(pc), new = { 0 };
 
 	if (!r) {
 		if (!look_up(pc, &new))
@@ -176,7 +175,7 @@ void regions_detached(uint64_t addr)
 
 int regions_fault(uint64_t pc)
 {
-	struct region r;
+	struct region r = { 0 };
 
 	return look_up(pc, &r) ? SEGV_ACCERR : SEGV_MAPERR;
 }

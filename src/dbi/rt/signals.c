@@ -327,9 +327,10 @@ static void set_mask(struct thread *t, sig_set mask)
 	t->blocked = mask & sync_signals;
 	for (int sig = 1; t->held & ~mask && sig <= SIGNALS_SYNC; sig++)
 		if (t->held & ~mask & sig_bit(sig)) {
+			long pid = sys(__NR_getpid);
+
 			t->held &= ~sig_bit(sig);
-			sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), t->tid, sig,
-			    &t->held_info[sig]);
+			sys(__NR_rt_tgsigqueueinfo, pid, t->tid, sig, &t->held_info[sig]);
 		}
 	signals_restore(mask & ~sync_signals);
 }
@@ -482,12 +483,13 @@ static void die_of(int sig)
 {
 	struct action a = { 0 };
 	sig_set none = ~sig_bit(sig);
+	long pid = sys(__NR_getpid), tid = sys(__NR_gettid);
 
 	if (lines_on())
 		lines_end(self());
 	kernel_action(sig, &a, NULL);
 	sys(__NR_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
-	sys(__NR_tgkill, sys(__NR_getpid), sys(__NR_gettid), sig);
+	sys(__NR_tgkill, pid, tid, sig);
 	for (;;)
 		sys(__NR_exit_group, 128 + sig);
 }

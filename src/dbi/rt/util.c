@@ -130,7 +130,7 @@ void say(const char *fmt, ...)
 	va_list ap;
 	size_t n;
 
-	memcpy(line, "assay: ", 7);
+	memcpy(line, "assay: ", 8);
 	va_start(ap, fmt);
 	n = 7 + vformat(line + 7, sizeof(line) - 8, fmt, ap);
 	va_end(ap);
@@ -144,7 +144,7 @@ void die(const char *fmt, ...)
 	va_list ap;
 	size_t n;
 
-	memcpy(line, "assay: ", 7);
+	memcpy(line, "assay: ", 8);
 	va_start(ap, fmt);
 	n = 7 + vformat(line + 7, sizeof(line) - 8, fmt, ap);
 	va_end(ap);
