@@ -27,22 +27,35 @@ static int add(struct profile *sum, const char *path, struct err *err)
 	return rc;
 }
 
+/* Of what: instructions that were executed, or samples. "" if a run did not count them. */
+static const char *amount(const struct profile *p, char *buf, size_t n)
+{
+	struct run_counters all;
+	char count[32];
+
+	profile_counters(p, &all);
+	if (!p->nrun || !run_is_exact(&p->run[0])) {
+		snprintf(buf, n, ", %s samples", fmt_count(all.samples, count, sizeof(count)));
+		return buf;
+	}
+	for (size_t i = 0; i < p->nrun; i++)
+		if (!p->run[i].n.instructions)
+			return "";
+	snprintf(buf, n, ", %s instructions", fmt_count(all.instructions, count, sizeof(count)));
+	return buf;
+}
+
 static int merge(struct profile *sum, int argc, char **argv, struct err *err)
 {
-	struct run_counters n;
-	char count[32];
-	bool exact;
+	char text[64];
 
 	for (int i = 0; i < argc; i++)
 		if (add(sum, argv[i], err))
 			return -1;
 	if (recording_write(output, sum, err))
 		return -1;
-	profile_counters(sum, &n);
-	exact = sum->nrun && run_is_exact(&sum->run[0]);
-	fprintf(stderr, "[ merge: %d recordings, %s %s -> %s ]\n", argc,
-		fmt_count(exact ? n.instructions : n.samples, count, sizeof(count)),
-		exact ? "instructions" : "samples", output);
+	fprintf(stderr, "[ merge: %d recordings%s -> %s ]\n", argc, amount(sum, text, sizeof(text)),
+		output);
 	return 0;
 }
 

@@ -110,7 +110,8 @@ same info-lines "$ASSAY" info -w -i lines.db
 same info-accesses "$ASSAY" info -w -i lines_accesses.db
 same info-accesses.json "$ASSAY" info -i lines_accesses.db --json
 is "instructions that were not counted are null" "$("$ASSAY" wset -i lines_accesses.db --json | jq -c '.recording | [has("executions"), .executions]')" '[true,null]'
-"$ASSAY" merge -o lines_both.db lines.db lines_accesses.db 2>/dev/null
+run "$ASSAY" merge -o lines_both.db lines.db lines_accesses.db
+is "… of a sum, too" "$err" "[ merge: 2 recordings -> lines_both.db ]"
 is "… and so is the sum with those that were" \
 	"$("$ASSAY" info -i lines_both.db --json | jq -c '[.executions, (.runs[].counters.executions)]')" '[null,22130,null]'
 for mode in calls conflicts misses reuse; do
