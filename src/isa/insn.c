@@ -89,17 +89,19 @@ static void add_operand(struct insn *in, const ZydisDecodedOperand *op, struct m
 
 static uint8_t control_class(const struct insn *in)
 {
-	bool direct = in->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	bool direct = in->z.raw.imm[0].is_relative;
 
 	switch (in->z.meta.category) {
 	case ZYDIS_CATEGORY_CALL:
 		return direct ? INSN_CALL : INSN_ICALL;
 	case ZYDIS_CATEGORY_RET:
 		return in->z.mnemonic == ZYDIS_MNEMONIC_RET ? INSN_RET : INSN_TRAP;
-	case ZYDIS_CATEGORY_COND_BR:
-		return INSN_BRANCH;
+	case ZYDIS_CATEGORY_COND_BR: /* but for xend */
+		return direct ? INSN_BRANCH : INSN_OTHER;
 	case ZYDIS_CATEGORY_UNCOND_BR:
-		return direct ? INSN_JUMP : INSN_IJUMP;
+		return direct					 ? INSN_JUMP
+		       : in->z.mnemonic == ZYDIS_MNEMONIC_XABORT ? INSN_OTHER
+								 : INSN_IJUMP;
 	case ZYDIS_CATEGORY_SYSCALL:
 		return INSN_SYSCALL;
 	case ZYDIS_CATEGORY_SYSRET:

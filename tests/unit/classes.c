@@ -75,10 +75,30 @@ static void test_classes(void **s)
 	free(c);
 }
 
+/* Only the beginning of a transaction leads elsewhere, whatever their opcodes are filed under. */
+static void test_transactions(void **s)
+{
+	static const uint8_t xbegin[] = { 0xc7, 0xf8, 0x10, 0, 0, 0 },
+			     xend[] = { 0x0f, 0x01, 0xd5 }, xabort[] = { 0xc6, 0xf8, 0x10 };
+	struct insn in;
+
+	(void)s;
+	assert_int_equal(insn_decode(&in, xbegin, sizeof(xbegin), ADDR), sizeof(xbegin));
+	assert_int_equal(in.cls, INSN_BRANCH);
+	assert_int_equal(in.target, ADDR + 0x16);
+	assert_int_equal(insn_decode(&in, xend, sizeof(xend), ADDR), sizeof(xend));
+	assert_int_equal(in.cls, INSN_OTHER);
+	assert_int_equal(in.target, 0);
+	assert_int_equal(insn_decode(&in, xabort, sizeof(xabort), ADDR), sizeof(xabort));
+	assert_int_equal(in.cls, INSN_OTHER);
+	assert_int_equal(in.target, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_transactions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

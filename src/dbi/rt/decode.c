@@ -158,7 +158,9 @@ static enum kind control(const ZydisDecodedInstruction *d)
 	case ZYDIS_MNEMONIC_INT:
 		return d->raw.imm[0].value.u == 0x80 ? ODD : PLAIN;
 	default:
-		return d->meta.category == ZYDIS_CATEGORY_COND_BR ? BRANCH : PLAIN;
+		return d->meta.category == ZYDIS_CATEGORY_COND_BR && d->raw.imm[0].is_relative
+			       ? BRANCH
+			       : PLAIN;
 	}
 }
 

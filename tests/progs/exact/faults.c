@@ -5,6 +5,7 @@
  */
 #include "cases.h"
 
+#include <cpuid.h>
 #include <signal.h>
 #include <setjmp.h>
 #include <sys/mman.h>
@@ -437,6 +438,18 @@ CASE(ud2)
 {
 	SITE(ud2);
 	fault(fault_ud2, SIGILL, ILL_ILLOPN, now.at);
+}
+
+/* The end of a transaction that was not begun; where the CPU has none, no instruction. */
+CASE(xend)
+{
+	unsigned a, b = 0, c, d;
+
+	SITE(xend);
+	if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_RTM)
+		fault(fault_xend, GENERAL);
+	else
+		fault(fault_xend, SIGILL, ILL_ILLOPN, now.at);
 }
 
 CASE(bad_opcode)

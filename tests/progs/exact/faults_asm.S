@@ -217,6 +217,10 @@ leave_fault:
 	ud2
 	END ud2
 
+	BEGIN xend
+	.byte 0x0f, 0x01, 0xd5
+	END xend
+
 	BEGIN undefined
 	.byte 0x0f, 0x0b
 	END undefined
