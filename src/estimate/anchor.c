@@ -12,14 +12,14 @@
 #define UNSEEN 0.3	/* samples of an instruction that has none */
 #define ENOUGH \
 	100.0 /* samples of a procedure: of less, the mean time of an instruction says more */
-#define MEAN_CYCLES 0.9 /* that is usual */
-#define MEAN_WORTH 0.3	/* as part of what the quantile is */
-#define TIME 1.0	/* what times are worth; the unit is 1 / variance of a logarithm */
-#define NEAR 0.1	/* how close frequencies within a procedure are */
-#define APART 0.3	/* … those of different ones */
-#define WINDOWS 5.0	/* variance of a frequency, times the windows that saw it */
-#define WILD 1.5	/* logarithm: what is off by more from times is not what it seems */
-#define DOUBT 0.6	/* of what times say, where they differ from the other procedures' */
+#define MEAN_CYCLES 0.72 /* that is usual */
+#define MEAN_WORTH 0.3	 /* as part of what the quantile is */
+#define TIME 1.0	 /* what times are worth; the unit is 1 / variance of a logarithm */
+#define NEAR 0.1	 /* how close frequencies within a procedure are */
+#define APART 0.3	 /* … those of different ones */
+#define WINDOWS 5.0	 /* variance of a frequency, times the windows that saw it */
+#define WILD 1.5	 /* logarithm: what is off by more from times is not what it seems */
+#define DOUBT 0.6	 /* of what times say, where they differ from the other procedures' */
 
 struct ratio {
 	double value, weight;
