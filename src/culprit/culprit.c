@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantile.h"
 #include "culprit/path.h"
 #include "estimate/anchor.h"
 
@@ -119,17 +120,6 @@ static double executions_of(const struct culprits *c, const struct estimate_proc
 	return p->block[b].confidence == CONFIDENCE_NONE ? 0 : p->block[b].f * c->facts.scale;
 }
 
-struct block_scale {
-	double scale, samples;
-};
-
-static int by_scale(const void *a, const void *b)
-{
-	const struct block_scale *x = a, *y = b;
-
-	return (x->scale > y->scale) - (x->scale < y->scale);
-}
-
 static double least_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block)
 {
 	const struct schedule_insn *insn = schedule_of(c, p, block);
@@ -142,14 +132,14 @@ static double least_of(const struct culprits *c, const struct estimate_proc *p, 
 
 /* The scale at which the block takes what its schedule does, and no more. */
 static bool scale_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block,
-		     struct block_scale *s)
+		     struct weighted *s)
 {
 	double least = least_of(c, p, block);
 
 	if (least <= 0 || p->block[block].f <= 0 || p->samples[block] < SCALE_SAMPLES)
 		return false;
-	*s = (struct block_scale){ p->samples[block] * c->period / (p->block[block].f * least),
-				   p->samples[block] };
+	*s = (struct weighted){ p->samples[block] * c->period / (p->block[block].f * least),
+				p->samples[block] };
 	return true;
 }
 
@@ -160,8 +150,8 @@ static bool scale_of(const struct culprits *c, const struct estimate_proc *p, ui
  */
 static int find_scale(struct culprits *c)
 {
-	struct block_scale *v = calloc(c->e->nblocks + 1, sizeof(*v));
-	double all = 0, sum = 0, scale = 0, samples = 0, scheduled = 0;
+	struct weighted *v = calloc(c->e->nblocks + 1, sizeof(*v));
+	double samples = 0, scheduled = 0;
 	size_t n = 0;
 
 	if (!v)
@@ -175,16 +165,8 @@ static int find_scale(struct culprits *c)
 			scheduled += p->block[b].f * least_of(c, p, b);
 		}
 	}
-	if (n)
-		qsort(v, n, sizeof(*v), by_scale);
-	for (size_t i = 0; i < n; i++)
-		all += v[i].samples;
-	for (size_t i = 0; i < n && sum < SCALE_PART * all; i++) {
-		sum += v[i].samples;
-		scale = v[i].scale;
-	}
+	c->facts.scale = fmax(c->facts.scale, quantile(v, n, SCALE_PART));
 	free(v);
-	c->facts.scale = fmax(c->facts.scale, scale);
 	if (c->facts.scale * scheduled > samples * c->period)
 		c->facts.scale = samples * c->period / scheduled;
 	return 0;
@@ -374,8 +356,8 @@ struct culprits *culprits_open(const struct estimate *e, const struct estimate_s
 		.scale = e->scale,
 		.processes = counters.processes,
 	};
-	if (!meetings_make(&c->meetings, src->profile) && !schedule_all(c) && !find_scale(c) &&
-	    !find_crowds(c))
+	if (!meetings_make(&c->meetings, src->profile) && !schedule_all(c) &&
+	    !find_scale(c) && !find_crowds(c))
 		c->paths = paths_new(e, src, &c->facts);
 	if (c->paths)
 		return c;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantile.h"
 #include "estimate/estimate_priv.h"
 #include "observe/tallies.h"
 
@@ -20,17 +21,6 @@
 #define WINDOWS 5.0	 /* variance of a frequency, times the windows that saw it */
 #define WILD 1.5	 /* logarithm: what is off by more from times is not what it seems */
 #define DOUBT 0.6	 /* of what times say, where they differ from the other procedures' */
-
-struct ratio {
-	double value, weight;
-};
-
-static int by_value(const void *a, const void *b)
-{
-	const struct ratio *x = a, *y = b;
-
-	return (x->value > y->value) - (x->value < y->value);
-}
 
 double anchor_ghz(const struct run *run)
 {
@@ -79,11 +69,11 @@ struct anchor {
  */
 static double undisturbed(const struct estimate_proc *p)
 {
-	struct ratio *r = calloc((size_t)p->g.ninsns + 1, sizeof(*r));
-	double all = 0, sum = 0, time = 0;
+	struct weighted *v = calloc((size_t)p->g.ninsns + 1, sizeof(*v));
+	double time;
 	size_t n = 0;
 
-	if (!r)
+	if (!v)
 		return -1;
 	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
 		const struct cfg_block *k = &p->g.block[b];
@@ -92,16 +82,11 @@ static double undisturbed(const struct estimate_proc *p)
 		for (uint32_t i = k->insn; f > 0 && i < k->insn + k->ninsn; i++) {
 			double samples = p->site[i] ? (double)p->site[i]->samples : 0;
 
-			r[n++] = (struct ratio){ (samples + UNSEEN) / f, f };
-			all += f;
+			v[n++] = (struct weighted){ (samples + UNSEEN) / f, f };
 		}
 	}
-	qsort(r, n, sizeof(*r), by_value);
-	for (size_t i = 0; i < n && sum <= UNDISTURBED * all; i++) {
-		sum += r[i].weight;
-		time = r[i].value;
-	}
-	free(r);
+	time = quantile(v, n, UNDISTURBED);
+	free(v);
 	return time;
 }
 

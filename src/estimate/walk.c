@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantile.h"
 #include "estimate/estimate_priv.h"
 
 #define REACH 500.0 /* instructions */
@@ -296,22 +297,11 @@ static void settle(struct walk *w, double reach)
 
 /* Confidence. */
 
-struct weighted {
-	double value, weight;
-};
-
-static int by_value(const void *a, const void *b)
-{
-	const struct weighted *x = a, *y = b;
-
-	return (x->value > y->value) - (x->value < y->value);
-}
-
 /* log(other / f) of most samples. 0 without memory. */
 static double common_factor(const struct walk *w, const double *other)
 {
 	struct weighted *v = calloc(w->n + 1, sizeof(*v));
-	double all = 0, sum = 0, middle = 0;
+	double middle;
 	size_t n = 0;
 
 	for (size_t i = 0; v && i < w->e->nproc; i++) {
@@ -323,15 +313,9 @@ static double common_factor(const struct walk *w, const double *other)
 			if (p->samples[b] <= 0 || w->f[k] <= 0 || other[k] <= 0)
 				continue;
 			v[n++] = (struct weighted){ log(other[k] / w->f[k]), p->samples[b] };
-			all += p->samples[b];
 		}
 	}
-	if (n)
-		qsort(v, n, sizeof(*v), by_value);
-	for (size_t i = 0; i < n && sum <= all / 2; i++) {
-		sum += v[i].weight;
-		middle = v[i].value;
-	}
+	middle = quantile(v, n, 0.5);
 	free(v);
 	return middle;
 }
