@@ -2,6 +2,7 @@
 #include "base/fmt.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,17 @@ char *fmt_count(uint64_t v, char *buf, size_t n)
 	}
 	out[k] = 0;
 	snprintf(buf, n, "%s", out);
+	return buf;
+}
+
+char *fmt_short(double v, char *buf, size_t n)
+{
+	static const char *const unit[] = { "", "k", "M", "G", "T" };
+	int k = 0;
+
+	for (; v >= 999.5 && k < 4; k++)
+		v /= 1000;
+	snprintf(buf, n, v < 9.95 && (k || v != floor(v)) ? "%.1f%s" : "%.0f%s", v, unit[k]);
 	return buf;
 }
 

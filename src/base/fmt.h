@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-char *fmt_count(uint64_t v, char *buf, size_t n);     /* 12,034 */
+char *fmt_count(uint64_t v, char *buf, size_t n); /* 12,034 */
+char *fmt_short(double v, char *buf,
+		size_t n); /* 1.2, 3, 12, 133M: five characters or less, below 10^15 */
 char *fmt_size(uint64_t bytes, char *buf, size_t n);  /* 1.2 MB */
 char *fmt_percent(double share, char *buf, size_t n); /* of 0 to 1: "12.3" */
 char *fmt_time(double ns, char *buf, size_t n);	      /* 1.23 s, 45.6 ms, 789 ns */

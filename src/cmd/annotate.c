@@ -20,6 +20,9 @@ static const struct opt opts[] = {
 	{ 0, "cfg", NULL, "its control-flow graph, block by block", OPT_FLAG, &graph, 0, 0, NULL },
 	{ 0, "dot", NULL, "the same for Graphviz: | dot -Tsvg > graph.svg", OPT_FLAG, &dot, 0, 0,
 	  NULL },
+	READ_METHOD(in),
+	READ_COUNTS(in),
+	READ_REPEAT(in),
 	READ_WIDE(in, "do not cut lines; all hot values"),
 	READ_JSON(in),
 	{ 0 },
@@ -46,6 +49,8 @@ static int run(int argc, char **argv, struct err *err)
 		err_set(err, ERR_USAGE, "--dot and --json are two forms of output");
 		return err->code;
 	}
+	if (read_check_executions(&in, true, NULL, err))
+		return err->code;
 	o.procedure = argc ? argv[0] : NULL;
 	return read_and_print(&in, print, err);
 }
@@ -77,11 +82,17 @@ const struct verb cmd_annotate = {
 		 "explains is `unexplained`. docs/culprits.md has the rules. The first time "
 		 "the whole program is analysed, which takes seconds for a large one; it is "
 		 "kept in the recording.\n\n"
+		 "--counts takes executions from an exact recording of the same work instead "
+		 "(`assay record --exact -o exact.db -- CMD`): then CPI is as good as the "
+		 "time is, and stalls follow. --repeat says how often the sampled run did that "
+		 "work. --method estimates them otherwise; `assay verify --methods` shows how "
+		 "well.\n\n"
 		 "Of an exact recording it shows how often each instruction was executed. "
 		 "Shares are exact and have no bound, but where more different values came "
 		 "than the list holds: then the bound is certain.\n\n"
-		 "--cfg shows the control-flow graph instead: basic blocks, how each ends, "
-		 "and where control goes from there. Blocks (and edges) of one class run "
+		 "--cfg shows the control-flow graph instead: basic blocks, how often each "
+		 "ran, how it ends, and how often control went where from there. Blocks (and "
+		 "edges) of one class run "
 		 "equally often, whatever the program does, but for calls that do not "
 		 "return, or return twice. Indirect jumps are followed through their "
 		 "tables, and by the targets that a recording with values has; where one "
@@ -92,6 +103,9 @@ const struct verb cmd_annotate = {
 		"assay annotate longest_match\n"
 		"assay annotate --image 'libc*' 'mem*' --full\n"
 		"assay annotate deflate --cfg\n"
+		"# executions counted, not estimated\n"
+		"assay record --exact -o exact.db -- gzip -9 -k -f big.txt\n"
+		"assay annotate longest_match --counts exact.db\n"
 		"assay annotate deflate --dot | dot -Tsvg > deflate.svg\n"
 		"assay annotate deflate --json | jq '.instructions[] | select(.share > 0.05)'\n",
 	.opts = opts,

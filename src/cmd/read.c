@@ -17,6 +17,23 @@ int read_and_print(const struct reading_options *in, void (*print)(struct readin
 	return err->code;
 }
 
+int read_check_executions(const struct reading_options *in, bool used, const char *instead,
+			  struct err *err)
+{
+	const char *option = in->counts	  ? "--counts"
+			     : in->method ? "--method"
+			     : in->repeat ? "--repeat"
+					  : NULL;
+
+	if (option && !used)
+		return err_set(err, ERR_USAGE, "%s goes with %s", option, instead);
+	if (in->counts && in->method)
+		return err_set(err, ERR_USAGE, "--method estimates what --counts has counted");
+	if (in->repeat > 0 && !in->counts)
+		return err_set(err, ERR_USAGE, "--repeat goes with --counts");
+	return 0;
+}
+
 void read_no_operands(const struct reading_options *in, const char *operand, struct err *err)
 {
 	err_set(err, ERR_USAGE, "%s takes no operands, but '%s' was given", in->verb, operand);

@@ -18,11 +18,32 @@
 	{ \
 		'w', "wide", NULL, help, OPT_FLAG, &(in).wide, 0, 0, NULL \
 	}
+#define READ_METHOD(in) \
+	{ \
+		0, "method", "METHOD", \
+			"how executions are estimated: windows (default), flow or dcpi", \
+			OPT_CHOICE, &(in).method, 0, 0, "windows flow dcpi" \
+	}
+#define READ_COUNTS(in) \
+	{ \
+		0, "counts", "EXACT", \
+			"an exact recording of the same work, which counted executions", \
+			OPT_STRING, &(in).counts, 0, 0, NULL \
+	}
+#define READ_REPEAT(in) \
+	{ \
+		0, "repeat", "N", "how often the sampled run did that work (default 1)", \
+			OPT_DOUBLE, &(in).repeat, 1e-3, 1e9, NULL \
+	}
 #define READ_JSON(in) \
 	{ \
 		'j', "json", NULL, "as JSON", OPT_FLAG, &(in).json, 0, 0, NULL \
 	}
 
+/* -1 with err set: of READ_METHOD, READ_COUNTS and READ_REPEAT, which tell where executions come from, some contradict
+ * each other, or `used` is false, and `instead` says what would use them. */
+int read_check_executions(const struct reading_options *in, bool used, const char *instead,
+			  struct err *err);
 /* Opens the recording, has it printed, closes it. Returns the exit status, with err set if it is not 0. */
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err);

@@ -19,6 +19,9 @@ static const struct opt opts[] = {
 	  &o.image, 0, 0, NULL },
 	{ 0, "why", NULL, "what the time was spent on: stalls, and what may have caused them",
 	  OPT_FLAG, &why, 0, 0, NULL },
+	READ_METHOD(in),
+	READ_COUNTS(in),
+	READ_REPEAT(in),
 	READ_WIDE(in, "do not cut long names"),
 	READ_JSON(in),
 	{ 0 },
@@ -44,6 +47,8 @@ static int run(int argc, char **argv, struct err *err)
 		err_set(err, ERR_USAGE, "--why is by procedure, not by %s", o.by);
 		return err->code;
 	}
+	if (read_check_executions(&in, why, "--why", err))
+		return err->code;
 	return read_and_print(&in, print, err);
 }
 
@@ -66,11 +71,14 @@ const struct verb cmd_report = {
 		 "beyond that, with all that can have caused them, each within a range: "
 		 "whatever is not shown to be innocent is listed, and what nothing explains "
 		 "is unexplained. The analysis is kept in the recording, so that asking "
-		 "again is quick. docs/culprits.md has the rules.",
+		 "again is quick. docs/culprits.md has the rules. --counts takes executions "
+		 "from an exact recording of the same work (`assay record --exact`) instead of "
+		 "estimating them; --repeat says how often the sampled run did that work.",
 	.examples = "assay report\n"
 		    "assay report --by line -n 10\n"
 		    "assay report --image 'libc*' -n 0\n"
 		    "assay report --why\n"
+		    "assay report --why --counts exact.db\n"
 		    "assay report --json | jq '.procedures[0]'\n",
 	.opts = opts,
 	.words = "",

@@ -357,7 +357,7 @@ struct culprits *culprits_open(const struct estimate *e, const struct estimate_s
 		.processes = counters.processes,
 	};
 	if (!meetings_make(&c->meetings, src->profile) && !schedule_all(c) &&
-	    !find_scale(c) && !find_crowds(c))
+	    (e->method == ESTIMATE_COUNTED || !find_scale(c)) && !find_crowds(c))
 		c->paths = paths_new(e, src, &c->facts);
 	if (c->paths)
 		return c;

@@ -126,6 +126,7 @@ int culprit_program_make(struct culprit_program *p, const struct estimate_source
 	free(row);
 	if (c) {
 		p->period = culprits_period(c);
+		p->apart = e.apart;
 		snprintf(p->warning, sizeof(p->warning), "%s", culprits_warning(c));
 	}
 	culprits_close(c);

@@ -22,6 +22,7 @@ struct culprit_program {
 	size_t nproc;
 	struct culprit_sum sum;
 	double period; /* cycles that a sample stands for */
+	double apart;  /* the estimate's; not among the bytes */
 	char warning[512];
 };
 

@@ -45,6 +45,8 @@ int estimate_make(struct estimate *e, const struct estimate_source *src,
 		rc = make_relative(e, err);
 		if (!rc)
 			rc = anchor_estimate(e, src->profile, err);
+		if (!rc && method == ESTIMATE_COUNTED)
+			rc = counted_estimate(e, src, err);
 	}
 	if (rc)
 		estimate_fini(e);

@@ -5,6 +5,7 @@
  *   profile ─▶ procedures: graph, samples and observations of each block ─┬─▶ dcpi     S / M by class
  *                                                                         ├─▶ windows  flow from branches
  *                                                                         └─▶ flow     … reconciled
+ *                                             … and what an exact recording counted ──▶ counted
  *
  * A frequency is relative until multiplied by the estimate's `scale`: then it is executions.
  */
@@ -22,7 +23,9 @@
 	X(DCPI, \
 	  "dcpi") /* samples over least times, propagated within the procedure: the seed's */ \
 	X(WINDOWS, "windows") /* flow through the program from branch outcomes that windows saw */ \
-	X(FLOW, "flow")	      /* both as evidence, reconciled by minimum-cost flow */
+	X(FLOW, "flow")	      /* both as evidence, reconciled by minimum-cost flow */ \
+	X(COUNTED, \
+	  "counted") /* windows, but for what an exact recording of the same work counted */
 enum estimate_method {
 #define X(id, name) ESTIMATE_##id,
 	ESTIMATE_METHODS(X)
@@ -60,6 +63,7 @@ struct estimate_call {
 struct estimate {
 	enum estimate_method method;
 	double scale;
+	double apart; /* counted: what is counted over what windows and time say; else 0 */
 	struct estimate_proc *proc;
 	size_t nproc, nblocks;
 	struct estimate_call *call;
@@ -69,18 +73,29 @@ struct estimate {
 	char warning[512]; /* what could not be used, or "" */
 };
 
+/* Executions of an instruction; of its branch, those that were taken. */
+struct estimate_count {
+	double executed, taken;
+};
+
 struct estimate_source {
 	const struct profile *profile;
 	/* The file of an image, or NULL; it stays the source's. */
 	struct image *(*image)(void *ctx, uint32_t image);
 	void *ctx;
 	struct schedule_options schedule;
+	/* For ESTIMATE_COUNTED: false where the image was not counted. */
+	bool (*count)(void *ctx, uint32_t image, uint64_t addr, struct estimate_count *n);
+	void *count_ctx;
 };
 
 /* -1 with err set: no memory. What cannot be estimated (no file, no code) is left out. */
 int estimate_make(struct estimate *e, const struct estimate_source *src,
 		  enum estimate_method method, struct err *err);
 void estimate_fini(struct estimate *e);
+/* The scale that an exact run gives (METHODS section 3): the middle, by samples, of executions that src counted over
+ * frequencies. 0: nothing has both. -1 without memory. */
+double estimate_counted_scale(const struct estimate *e, const struct estimate_source *src);
 
 /* The procedure and block of an instruction; false: not estimated. */
 struct estimate_at {

@@ -19,6 +19,9 @@ int dcpi_estimate(struct estimate *e, const struct estimate_source *src, struct 
 /* Flow from branch outcomes. */
 int walk_estimate(struct estimate *e, struct err *err);
 
+/* What was counted in place of what is estimated, of which it sets the scale. src: with count. */
+int counted_estimate(struct estimate *e, const struct estimate_source *src, struct err *err);
+
 static inline bool confidence_known(struct estimate_value v)
 {
 	return v.confidence != CONFIDENCE_NONE;

@@ -440,22 +440,9 @@ static const struct culprit_insn_time *time_of(const struct annotate *a, const s
 	return a->sum ? culprit_program_at(&a->why->program, a->proc->image, row->addr) : NULL;
 }
 
-/* "133M" */
-static char *runs_text(double v, char *buf, size_t n)
-{
-	static const char *const unit[] = { "", "k", "M", "G", "T" };
-	int k = 0;
-
-	for (; v >= 999.5 && k < 4; k++)
-		v /= 1000;
-	snprintf(buf, n, v < 9.95 ? "%.1f%s" : "%.0f%s", v, unit[k]);
-	return buf;
-}
-
 static void estimate_cells(struct annotate *a, const struct culprit_insn_time *t, struct cell *cell,
 			   char runs[16], char cpi[24])
 {
-	static const char mark[CONFIDENCE_N] = { ' ', '?', '~', ' ' };
 	const struct view_sum *sum = &a->r->view.sum;
 	const struct run *run = a->r->profile.nrun ? &a->r->profile.run[0] : NULL;
 	bool ns = run && run->unit && strcmp(run->unit, "ns") == 0 && !a->r->view.by_samples;
@@ -466,8 +453,8 @@ static void estimate_cells(struct annotate *a, const struct culprit_insn_time *t
 	if (!t || t->executions <= 0)
 		return;
 	each = t->cycles / t->executions;
-	snprintf(cpi, 24, each < 99.95 ? "%.1f%c" : "%.0f%c", each, mark[t->confidence]);
-	cell[COLUMN_RUNS] = cell_text(runs_text(t->executions, runs, 16));
+	snprintf(cpi, 24, each < 99.95 ? "%.1f%c" : "%.0f%c", each, why_mark(t->confidence));
+	cell[COLUMN_RUNS] = cell_text(fmt_short(t->executions, runs, 16));
 	cell[COLUMN_CPI] = cell_text(cpi);
 	cell[COLUMN_ESTIMATED] = cell_real(t->executions);
 	cell[COLUMN_CONFIDENCE] = cell_text(confidence_name[t->confidence]);
@@ -719,12 +706,13 @@ static void print_footer(struct annotate *a, size_t hidden)
 	if (a->sum)
 		emit_footer(
 			&a->r->emit,
-			"runs: estimated executions; CPI: cycles of each; ~ of medium, ? of low "
+			"runs: %s executions; CPI: cycles of each; ~ of medium, ? of low "
 			"confidence. stall: cycles of an execution beyond what the schedule takes, "
 			"with all that can have been to blame: what is expected of each (the range "
-			"that it lies in), @ the instruction at fault.");
+			"that it lies in), @ the instruction at fault.",
+			a->r->counts ? "counted" : "estimated");
 	if (a->sum)
-		why_print_scale(a->r);
+		why_print_scale(a->r, a->why->apart);
 }
 
 /* An exact recording counts executions, and that is all that it observes. */

@@ -8,8 +8,10 @@
 
 #include "base/fmt.h"
 #include "cfg/cfg.h"
+#include "report/analysis.h"
 #include "report/listing.h"
 #include "report/lookup.h"
+#include "report/why.h"
 
 #define DOT_INSNS 12 /* of a block */
 
@@ -20,12 +22,20 @@ struct blocks {
 	struct cfg_code *code;
 	struct cfg_seen seen;
 	struct cfg g;
+	struct estimate e; /* of a sampled recording with observations */
+	bool estimated;
 };
 
 /* What the recording has of a block. */
 struct block_sum {
 	double time;
 	uint64_t samples, executions;
+};
+
+/* How often, as counted (of high confidence then) or estimated; NONE: not known. */
+struct runs {
+	double n;
+	uint8_t confidence;
 };
 
 static const struct site *site_at(const struct blocks *b, uint64_t addr)
@@ -53,12 +63,16 @@ static struct block_sum sum_block(const struct blocks *b, const struct cfg_block
 /* How often the edge was passed, where an exact recording tells: false if it does not. */
 static bool edge_count(const struct blocks *b, const struct cfg_edge *e, uint64_t *count)
 {
-	const struct cfg_block *x = &b->g.block[e->from];
+	const struct cfg_block *x = &b->g.block[e->from], *to = &b->g.block[e->to];
 	const struct site *s = x->ninsn ? site_at(b, b->g.insn[x->insn + x->ninsn - 1].addr) : NULL;
 	uint64_t ran = s ? s->observed : 0, taken = s ? s->taken : 0;
 
 	if (!b->r->view.exact || !x->ninsn)
 		return false;
+	if (x->nout > 1 && to->nin == 1 && to->ninsn) { /* the only way there */
+		*count = sum_block(b, to).executions;
+		return true;
+	}
 	if (x->ends == CFG_END_BRANCH) {
 		/* the first of its edges is the one where it is not taken */
 		*count = e == &b->g.edge[x->out] ? ran - taken : taken;
@@ -66,6 +80,44 @@ static bool edge_count(const struct blocks *b, const struct cfg_edge *e, uint64_
 	}
 	*count = ran;
 	return x->nout == 1 && x->ends != CFG_END_CALL;
+}
+
+static struct runs estimated(const struct blocks *b, struct estimate_value v)
+{
+	return (struct runs){ v.f * b->e.scale, v.confidence };
+}
+
+static struct runs block_runs(const struct blocks *b, const struct cfg_block *x)
+{
+	struct estimate_at at;
+
+	if (!b->estimated || !x->ninsn ||
+	    !estimate_find(&b->e, b->proc->image, b->g.insn[x->insn].addr, &at))
+		return (struct runs){ 0 };
+	return estimated(b, at.proc->block[at.block]);
+}
+
+/* Edges of the estimate's graph are those of this one, in an order of their own. */
+static struct runs edge_runs(const struct blocks *b, const struct cfg_edge *e)
+{
+	const struct cfg_block *x = &b->g.block[e->from];
+	struct estimate_at at;
+	uint64_t count;
+
+	if (edge_count(b, e, &count))
+		return (struct runs){ (double)count, CONFIDENCE_HIGH };
+	if (!b->estimated || !x->ninsn ||
+	    !estimate_find(&b->e, b->proc->image, b->g.insn[x->insn].addr, &at))
+		return (struct runs){ 0 };
+	for (uint32_t k = at.proc->g.block[at.block].out, i = 0;
+	     i < at.proc->g.block[at.block].nout; i++, k++) {
+		const struct cfg_edge *other = &at.proc->g.edge[k];
+
+		if (other->kind == e->kind &&
+		    at.proc->g.block[other->to].start == b->g.block[e->to].start)
+			return estimated(b, at.proc->edge[k]);
+	}
+	return (struct runs){ 0 };
 }
 
 static double share_of(const struct blocks *b, double time)
@@ -84,19 +136,31 @@ static const char *block_name(uint32_t block, char *buf, size_t n)
 	return buf;
 }
 
-/* "5 taken, 3 fall" */
+/* "5 taken 1.2M, 3 fall 40": how often each was passed, where there are several */
 static void edges_text(const struct blocks *b, const struct cfg_block *x, char *buf, size_t n)
 {
 	size_t k = 0;
 
 	buf[0] = 0;
 	for (uint32_t e = x->out; e < x->out + x->nout && k < n; e++) {
-		char name[16];
+		char name[16], count[16];
+		struct runs runs = edge_runs(b, &b->g.edge[e]);
+		bool several = x->nout > 1 && runs.confidence != CONFIDENCE_NONE;
 
-		k += (size_t)snprintf(buf + k, n - k, "%s%s %s", e == x->out ? "" : ", ",
+		k += (size_t)snprintf(buf + k, n - k, "%s%s %s%s%s", e == x->out ? "" : ", ",
 				      block_name(b->g.edge[e].to, name, sizeof(name)),
-				      cfg_edge_name[b->g.edge[e].kind]);
+				      cfg_edge_name[b->g.edge[e].kind], several ? " " : "",
+				      several ? fmt_short(runs.n, count, sizeof(count)) : "");
 	}
+}
+
+static void runs_json(json_t *o, struct runs runs)
+{
+	bool known = runs.confidence != CONFIDENCE_NONE;
+
+	json_object_set_new(o, "estimated_executions", known ? json_real(runs.n) : json_null());
+	json_object_set_new(o, "confidence",
+			    known ? json_string(confidence_name[runs.confidence]) : json_null());
 }
 
 static json_t *edges_json(const struct blocks *b, const struct cfg_block *x)
@@ -107,13 +171,16 @@ static json_t *edges_json(const struct blocks *b, const struct cfg_block *x)
 		const struct cfg_edge *edge = &b->g.edge[e];
 		uint64_t count;
 		bool known = edge_count(b, edge, &count);
+		struct runs runs = edge_runs(b, edge);
 		char name[16];
+		json_t *o = json_pack("{s:s,s:s,s:i,s:o}", "to",
+				      block_name(edge->to, name, sizeof(name)), "kind",
+				      cfg_edge_name[edge->kind], "class", (int)edge->cls, "count",
+				      known ? json_integer((json_int_t)count) : json_null());
 
-		json_array_append_new(
-			all, json_pack("{s:s,s:s,s:i,s:o}", "to",
-				       block_name(edge->to, name, sizeof(name)), "kind",
-				       cfg_edge_name[edge->kind], "class", (int)edge->cls, "count",
-				       known ? json_integer((json_int_t)count) : json_null()));
+		if (b->estimated)
+			runs_json(o, runs);
+		json_array_append_new(all, o);
 	}
 	return all;
 }
@@ -122,6 +189,7 @@ enum {
 	COLUMN_BLOCK,
 	COLUMN_SHARE,
 	COLUMN_COUNT,
+	COLUMN_RUNS,
 	COLUMN_ADDRESS,
 	COLUMN_END,
 	COLUMN_INSNS,
@@ -131,6 +199,8 @@ enum {
 	COLUMN_EDGES,
 	COLUMN_REACHED,
 	COLUMN_CALLEE,
+	COLUMN_ESTIMATED,
+	COLUMN_CONFIDENCE,
 	COLUMN_N,
 };
 
@@ -138,6 +208,7 @@ static const struct column columns[COLUMN_N] = {
 	[COLUMN_BLOCK] = { "block", "block", NULL, 5, EMIT_RIGHT, EMIT_TEXT },
 	[COLUMN_SHARE] = { "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_COUNT] = { "samples", "samples", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
+	[COLUMN_RUNS] = { NULL, NULL, NULL, 6, EMIT_RIGHT, EMIT_TEXT },
 	[COLUMN_ADDRESS] = { "address", "address", NULL, 8, EMIT_RIGHT, EMIT_ADDR },
 	[COLUMN_END] = { "end", NULL, NULL, 0, EMIT_RIGHT, EMIT_ADDR },
 	[COLUMN_INSNS] = { "instructions", "insns", NULL, 5, EMIT_RIGHT, EMIT_COUNT },
@@ -147,6 +218,8 @@ static const struct column columns[COLUMN_N] = {
 	[COLUMN_EDGES] = { "edges", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 	[COLUMN_REACHED] = { "reached", NULL, NULL, 0, EMIT_LEFT, EMIT_BOOL },
 	[COLUMN_CALLEE] = { "callee", NULL, NULL, 0, EMIT_LEFT, EMIT_ADDR },
+	[COLUMN_ESTIMATED] = { NULL, NULL, NULL, 0, EMIT_LEFT, EMIT_REAL },
+	[COLUMN_CONFIDENCE] = { NULL, NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
 };
 
 static void print_row(const struct blocks *b, uint32_t number)
@@ -155,13 +228,20 @@ static void print_row(const struct blocks *b, uint32_t number)
 	struct block_sum sum = sum_block(b, x);
 	bool code = number >= CFG_FIRST_BLOCK;
 	uint64_t count = b->r->view.exact ? sum.executions : sum.samples;
+	struct runs runs = block_runs(b, x);
+	bool known = runs.confidence != CONFIDENCE_NONE;
 	struct cell cell[COLUMN_N];
-	char name[16], edges[512];
+	char name[16], edges[512], text[24], count_text[16];
 
+	snprintf(text, sizeof(text), "%s%c", fmt_short(runs.n, count_text, sizeof(count_text)),
+		 why_mark(runs.confidence));
 	edges_text(b, x, edges, sizeof(edges));
 	cell[COLUMN_BLOCK] = cell_text(block_name(number, name, sizeof(name)));
 	cell[COLUMN_SHARE] = cell_blank_if(!count, cell_real(share_of(b, sum.time)));
 	cell[COLUMN_COUNT] = cell_blank_if(!count, cell_count(count));
+	cell[COLUMN_RUNS] = cell_blank_if(!known, cell_text(text));
+	cell[COLUMN_ESTIMATED] = known ? cell_real(runs.n) : cell_none();
+	cell[COLUMN_CONFIDENCE] = cell_text(known ? confidence_name[runs.confidence] : NULL);
 	cell[COLUMN_ADDRESS] = code ? cell_count(x->start) : cell_blank_if(true, cell_none());
 	cell[COLUMN_END] = code ? cell_count(x->end) : cell_none();
 	cell[COLUMN_INSNS] = cell_blank_if(!code, cell_count(x->ninsn));
@@ -220,6 +300,13 @@ static void print_footer(struct blocks *b)
 	if (unreached)
 		emit_footer(&b->r->emit, "%u block%s: nothing known leads there", unreached,
 			    plural(unreached));
+	if (!b->estimated)
+		return;
+	emit_footer(&b->r->emit,
+		    "runs, and numbers behind edges: %s executions; ~ of medium, ? of low "
+		    "confidence, as are a block's edges.",
+		    b->r->counts ? "counted" : "estimated");
+	why_print_scale(b->r, b->e.apart);
 }
 
 static void print_table(struct blocks *b)
@@ -231,6 +318,13 @@ static void print_table(struct blocks *b)
 		c[COLUMN_COUNT].key = c[COLUMN_COUNT].header = "executions";
 		c[COLUMN_COUNT].width = 13;
 	}
+	if (b->estimated) {
+		c[COLUMN_RUNS].header = "runs";
+		c[COLUMN_ESTIMATED].key = "estimated_executions";
+		c[COLUMN_CONFIDENCE].key = "confidence";
+	}
+	if (!b->r->emit.wide && (b->estimated || b->r->view.exact)) /* room for edges */
+		c[COLUMN_INSNS].header = c[COLUMN_CLASS].header = NULL;
 	reading_heading(b->r);
 	print_title(b);
 	emit_table(&b->r->emit, "blocks", c, COLUMN_N);
@@ -280,6 +374,7 @@ static void dot_block(const struct blocks *b, uint32_t number)
 
 static void dot_edge(const struct blocks *b, const struct cfg_edge *e)
 {
+	struct runs runs = edge_runs(b, e);
 	uint64_t count;
 	char text[32];
 	bool certain = e->kind != CFG_LOST && e->kind != CFG_VIRTUAL && e->kind != CFG_UNWIND &&
@@ -288,6 +383,8 @@ static void dot_edge(const struct blocks *b, const struct cfg_edge *e)
 	printf("\tb%u -> b%u [label=\"%s", e->from, e->to, cfg_edge_name[e->kind]);
 	if (edge_count(b, e, &count))
 		printf(" %s", fmt_count(count, text, sizeof(text)));
+	else if (runs.confidence != CONFIDENCE_NONE)
+		printf(" %s", fmt_short(runs.n, text, sizeof(text)));
 	printf("\"%s];\n", certain ? "" : ", style=dashed");
 }
 
@@ -326,6 +423,22 @@ static int build(struct blocks *b, struct err *err)
 	return cfg_build(&b->g, b->code, b->proc->start, &b->seen, err);
 }
 
+/* Of a recording without windows nothing is estimated. */
+static int make_estimate(struct blocks *b, struct err *err)
+{
+	struct analysis a;
+	int rc;
+
+	if (b->r->view.exact || !b->r->view.sum.samples)
+		return 0;
+	if (analysis_open(&a, b->r, false, err))
+		return -1;
+	rc = analysis_estimate(&a, &b->e, err);
+	analysis_close(&a);
+	b->estimated = !rc;
+	return rc;
+}
+
 int blocks_print(struct reading *r, const struct blocks_options *o, struct err *err)
 {
 	struct blocks b = { .r = r };
@@ -335,10 +448,14 @@ int blocks_print(struct reading *r, const struct blocks_options *o, struct err *
 	if (!b.proc)
 		return -1;
 	rc = build(&b, err);
+	if (!rc)
+		rc = make_estimate(&b, err);
 	if (!rc && o->dot)
 		print_dot(&b);
 	else if (!rc)
 		print_table(&b);
+	if (b.estimated)
+		estimate_fini(&b.e);
 	cfg_fini(&b.g);
 	cfg_seen_fini(&b.seen);
 	cfg_code_free(b.code);

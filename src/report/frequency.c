@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "culprit/culprit.h"
 #include "isa/insn.h"
+#include "report/analysis.h"
 #include "report/match.h"
 
 static const double within[FREQUENCY_WITHIN] = { 0.05, 0.10, 0.15 };
@@ -27,9 +27,10 @@ struct measure {
 	struct frequency *f;
 	struct reading *sampled;
 	const struct reading *exact;
+	struct counts truth;
 	const struct estimate *e;
 	double scale;  /* executions of a frequency, in one run of the exact one's work */
-	uint32_t *map; /* by image of the sampled recording: the exact one's, or MATCH_NONE */
+	double anchor; /* logarithm of that over what another exact run gives; NAN: there is none */
 	double *apart; /* by procedure: log(estimate / truth), of all that it executed; 0: none */
 	struct pairs insn, edge;
 };
@@ -51,19 +52,9 @@ static int add(struct pairs *p, double estimate, double truth, double weight, ui
 	return 0;
 }
 
-static const struct site *truth_at(const struct measure *m, uint32_t image, uint64_t addr)
-{
-	uint32_t other = m->map[image];
-
-	return other == MATCH_NONE
-		       ? NULL
-		       : profile_site_find(m->exact->view.profile,
-					   (struct site_id){ .image = other, .addr = addr });
-}
-
 static double executed(const struct measure *m, const struct estimate_proc *p, uint32_t insn)
 {
-	const struct site *t = truth_at(m, p->image, p->g.insn[insn].addr);
+	const struct site *t = counts_site(&m->truth, p->image, p->g.insn[insn].addr);
 
 	return t ? (double)t->observed : 0;
 }
@@ -104,7 +95,7 @@ static int pair_insns(struct measure *m)
 
 		if (!s->samples || !match_is_file(v, s->id.image))
 			continue;
-		t = truth_at(m, s->id.image, s->id.addr);
+		t = counts_site(&m->truth, s->id.image, s->id.addr);
 		if (!t || !t->observed)
 			continue;
 		if (estimate_find(m->e, s->id.image, s->id.addr, &at)) {
@@ -136,7 +127,7 @@ static double edge_truth(const struct measure *m, const struct estimate_proc *p,
 	    e->kind == CFG_VIRTUAL || e->kind == CFG_STOP || e->kind == CFG_RETURN)
 		return NAN;
 	if (from->ends == CFG_END_BRANCH) {
-		t = truth_at(m, p->image, p->g.insn[from->insn + from->ninsn - 1].addr);
+		t = counts_site(&m->truth, p->image, p->g.insn[from->insn + from->ninsn - 1].addr);
 		if (!t)
 			return 0;
 		return e->kind == CFG_FALL ? (double)(t->observed - t->taken) : (double)t->taken;
@@ -220,10 +211,11 @@ static double weight_in(const struct pairs *p, const double *sum, double low, do
 	return sum[to] - sum[from];
 }
 
-/* The error, as a logarithm, that has most within 5, 10 and 15 % of it; 0 if there is none. */
+/* The error, as a logarithm, that has most within 5, 10 and 15 % of it, of several the one next to the middle; 0 if there
+ * is none. */
 static int best_scale(struct pairs *p, double *best)
 {
-	double *sum = calloc(p->n + 1, sizeof(*sum)), most = -1;
+	double *sum = calloc(p->n + 1, sizeof(*sum)), most = -1, middle = 0;
 
 	*best = 0;
 	if (!sum)
@@ -232,18 +224,21 @@ static int best_scale(struct pairs *p, double *best)
 		qsort(p->v, p->n, sizeof(*p->v), by_error);
 	for (size_t i = 0; i < p->n; i++)
 		sum[i + 1] = sum[i] + p->v[i].weight;
+	for (size_t i = 0; i < p->n && sum[i] <= sum[p->n] / 2; i++)
+		middle = p->v[i].error;
 	for (size_t i = 0; i < p->n; i++) {
 		if (isinf(p->v[i].error))
 			continue;
-		/* the error that puts this one at an end of what is within */
-		for (int k = 0; k < 2 * FREQUENCY_WITHIN; k++) {
-			double w = k % 2 ? within[k / 2] : -within[k / 2], got = 0;
+		/* the error that puts this one at an end of what is within, or amidst */
+		for (int k = -1; k < 2 * FREQUENCY_WITHIN; k++) {
+			double w = k < 0 ? 0 : k % 2 ? within[k / 2] : -within[k / 2], got = 0;
 			double at = p->v[i].error - log1p(w);
 
 			for (int j = 0; j < FREQUENCY_WITHIN; j++)
 				got += weight_in(p, sum, at + log1p(-within[j]) - 1e-9,
 						 at + log1p(within[j]) + 1e-9);
-			if (got > most) {
+			if (got > most ||
+			    (got == most && fabs(at - middle) < fabs(*best - middle))) {
 				most = got;
 				*best = at;
 			}
@@ -277,6 +272,8 @@ static void count(struct measure *m, double scale)
 		for (int k = 0; k < FREQUENCY_WITHIN; k++) {
 			f->relative[k] += is_within(error, within[k]) ? p->weight : 0;
 			f->absolute[k] += is_within(p->error, within[k]) ? p->weight : 0;
+			f->anchored[k] +=
+				is_within(p->error - m->anchor, within[k]) ? p->weight : 0;
 			f->procedure[k] +=
 				is_within(p->error - p->apart, within[k]) ? p->weight : 0;
 		}
@@ -296,69 +293,41 @@ static void count(struct measure *m, double scale)
 	}
 }
 
-static struct image *image_of(void *ctx, uint32_t image)
-{
-	return binaries_get(ctx, image);
-}
-
 static int compare(struct measure *m)
 {
-	size_t images = m->sampled->profile.nimage;
 	double scale;
 
-	m->map = calloc(images + 1, sizeof(*m->map));
-	if (!m->map)
-		return -1;
-	for (uint32_t i = 0; i < images; i++)
-		m->map[i] = match_is_file(&m->sampled->view, i)
-				    ? match_find(&m->exact->view, m->sampled->view.image[i].image)
-				    : MATCH_NONE;
-	if (tell_procedures(m) || pair_insns(m) || pair_edges(m) || pair_unseen(m) ||
-	    best_scale(&m->insn, &scale))
+	if (counts_init(&m->truth, m->sampled, m->exact, 1) || tell_procedures(m) ||
+	    pair_insns(m) || pair_edges(m) || pair_unseen(m) || best_scale(&m->insn, &scale))
 		return -1;
 	m->f->factor = exp(scale);
 	count(m, scale);
 	return 0;
 }
 
-/* Of the default method what readings show, by which culprits are found. */
-static int tell_scale(struct measure *m, const struct estimate_source *src, double repeat,
+int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
+		      enum estimate_method method, struct counts *counts, double repeat,
 		      struct err *err)
 {
-	struct culprits *c;
-
-	m->scale = m->e->scale / repeat;
-	if (m->e->method != ESTIMATE_DEFAULT)
-		return 0;
-	c = culprits_open(m->e, src, err);
-	if (!c)
-		return -1;
-	m->scale = culprits_scale(c) / repeat;
-	culprits_close(c);
-	return 0;
-}
-
-int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
-		      enum estimate_method method, double repeat, struct err *err)
-{
-	const struct estimate_source src = {
-		.profile = &sampled->profile,
-		.image = image_of,
-		.ctx = &sampled->binaries,
-		.schedule = { .cpu = sampled->profile.nrun ? sampled->profile.run[0].cpu : NULL },
-	};
 	struct estimate e;
 	struct measure m = { .f = f, .sampled = sampled, .exact = exact, .e = &e };
+	struct analysis a;
 	int rc;
 
 	memset(f, 0, sizeof(*f));
-	if (estimate_make(&e, &src, method, err))
+	if (analysis_open(&a, sampled, true, err))
+		return -1;
+	a.method = method;
+	a.source.count_ctx = counts;
+	rc = analysis_estimate(&a, &e, err);
+	m.anchor = !rc && counts ? log(e.scale / estimate_counted_scale(&e, &a.source)) : NAN;
+	analysis_close(&a);
+	if (rc)
 		return -1;
 	memcpy(f->warning, e.warning, sizeof(f->warning));
-	rc = tell_scale(&m, &src, repeat, err);
-	if (!rc)
-		rc = compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
-	free(m.map);
+	m.scale = e.scale / repeat;
+	rc = compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
+	counts_fini(&m.truth);
 	free(m.apart);
 	free(m.insn.v);
 	free(m.edge.v);

@@ -3,7 +3,8 @@
  * Estimated frequencies held against true executions (seed 003, section 6.1.5: Figures 8 and 9).
  *
  * Instructions are weighted by their samples, edges by their true executions. Relative: at the one scale
- * for the whole program that suits best. Absolute: as estimated, and shown by annotate. Within procedures: at scales of their own, so that
+ * for the whole program that suits best. Absolute: as estimated, and shown by annotate. Anchored:
+ * at the one scale that another exact run gives. Within procedures: at scales of their own, so that
  * each one's instructions were executed as often, in all, as they were: what is off otherwise is how procedures
  * compare. What has samples and no estimate is off by more than all.
  */
@@ -11,7 +12,7 @@
 #define ASSAY_REPORT_FREQUENCY_H
 
 #include "estimate/estimate.h"
-#include "report/reading.h"
+#include "report/counts.h"
 
 #define FREQUENCY_WITHIN 3 /* 5, 10, 15 % */
 #define FREQUENCY_BUCKETS 20
@@ -24,6 +25,7 @@ struct frequency {
 	double estimated;		   /* of those, with an estimate */
 	double relative[FREQUENCY_WITHIN]; /* samples */
 	double absolute[FREQUENCY_WITHIN];
+	double anchored[FREQUENCY_WITHIN];  /* at the scale of another exact run */
 	double procedure[FREQUENCY_WITHIN]; /* within procedures */
 	double off, off_low;   /* samples beyond 15 %, relative; of low confidence or none */
 	double low;	       /* samples of low confidence, or none */
@@ -34,8 +36,10 @@ struct frequency {
 	char warning[512];
 };
 
-/* repeat: how often the sampled run did the exact one's work. -1 with err set: no memory. */
+/* counts: of another exact run; NULL: there is none, and ESTIMATE_COUNTED cannot be. repeat: how often the sampled run did the exact one's work. -1 with err
+ * set: no memory. */
 int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
-		      enum estimate_method method, double repeat, struct err *err);
+		      enum estimate_method method, struct counts *counts, double repeat,
+		      struct err *err);
 
 #endif

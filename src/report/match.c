@@ -2,6 +2,7 @@
 #include "report/match.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAMED 3 /* images in a message */
@@ -27,6 +28,16 @@ uint32_t match_find(const struct view *in, const struct profile_image *im)
 			found = i;
 	}
 	return found;
+}
+
+uint32_t *match_images(const struct view *of, const struct view *in)
+{
+	size_t n = of->profile->nimage;
+	uint32_t *map = calloc(n + 1, sizeof(*map));
+
+	for (uint32_t i = 0; map && i < n; i++)
+		map[i] = match_is_file(of, i) ? match_find(in, of->image[i].image) : MATCH_NONE;
+	return map;
 }
 
 /* An ELF image that ran and has that path: matched or not, as asked for. */

@@ -121,6 +121,9 @@ static const struct column frequency_columns[] = {
 	HIDDEN("absolute5", EMIT_SHARE),
 	PERCENT("absolute10", "abs<=10", 0),
 	HIDDEN("absolute15", EMIT_SHARE),
+	HIDDEN("anchored5", EMIT_SHARE),
+	HIDDEN("anchored10", EMIT_SHARE),
+	HIDDEN("anchored15", EMIT_SHARE),
 	HIDDEN("procedure5", EMIT_SHARE),
 	HIDDEN("procedure10", EMIT_SHARE),
 	HIDDEN("procedure15", EMIT_SHARE),
@@ -525,10 +528,27 @@ static void print_targets(struct verify *v)
 
 /* Frequency. */
 
-/* "methods": one of them, or all. */
+/* "methods": one of them, or all. What another exact run counted can be held against this one. */
 static bool is_shown(const struct verify *v, int method)
 {
+	if (method == ESTIMATE_COUNTED)
+		return again_of(v) != NULL;
 	return v->o->methods || method == ESTIMATE_DCPI || method == ESTIMATE_DEFAULT;
+}
+
+static int measure_method(struct verify *v, size_t i, enum estimate_method m, struct err *err)
+{
+	const struct reading *again = again_of(v);
+	struct counts counts;
+	int rc;
+
+	if (again && counts_init(&counts, &v->reading[i], again, v->o->repeat))
+		return err_set(err, ERR_FAILED, "no memory to compare");
+	rc = frequency_measure(&v->f[i][m], &v->reading[i], &v->reading[v->last], m,
+			       again ? &counts : NULL, v->o->repeat, err);
+	if (again)
+		counts_fini(&counts);
+	return rc;
 }
 
 static int measure_frequency(struct verify *v, struct err *err)
@@ -537,8 +557,7 @@ static int measure_frequency(struct verify *v, struct err *err)
 		for (int m = 0; m < ESTIMATE_METHOD_N; m++) {
 			if (!is_shown(v, m) || is_exact(&v->reading[i]))
 				continue;
-			if (frequency_measure(&v->f[i][m], &v->reading[i], &v->reading[v->last],
-					      (enum estimate_method)m, v->o->repeat, err))
+			if (measure_method(v, i, (enum estimate_method)m, err))
 				return -1;
 			if (v->f[i][m].warning[0] && v->o->warn)
 				v->o->warn("%s", v->f[i][m].warning);
@@ -576,6 +595,7 @@ static json_t *histogram_json(const struct frequency *f)
 static void frequency_row(struct verify *v, size_t i, int method)
 {
 	const struct frequency *f = &v->f[i][method];
+	bool again = again_of(v) != NULL;
 	char name[2];
 	const struct cell cell[] = {
 		cell_text(estimate_method_name[method]),
@@ -586,6 +606,9 @@ static void frequency_row(struct verify *v, size_t i, int method)
 		cell_real(ratio(f->absolute[0], f->samples)),
 		cell_real(ratio(f->absolute[1], f->samples)),
 		cell_real(ratio(f->absolute[2], f->samples)),
+		again ? cell_real(ratio(f->anchored[0], f->samples)) : cell_none(),
+		again ? cell_real(ratio(f->anchored[1], f->samples)) : cell_none(),
+		again ? cell_real(ratio(f->anchored[2], f->samples)) : cell_none(),
 		cell_real(ratio(f->procedure[0], f->samples)),
 		cell_real(ratio(f->procedure[1], f->samples)),
 		cell_real(ratio(f->procedure[2], f->samples)),

@@ -10,13 +10,12 @@
 
 #include "base/fmt.h"
 #include "estimate/mca.h"
-#include "estimate/memo.h"
 #include "observe/tallies.h"
+#include "report/analysis.h"
 #include "report/lookup.h"
 #include "store/derived.h"
 
 #define KIND_CULPRITS "culprits"
-#define KIND_SCHEDULES "schedules"
 #define SHOWN 0.005 /* of the cycles: culprits that may have had less are left out */
 
 /* Making. */
@@ -46,21 +45,17 @@ static int own_build_id(struct dl_phdr_info *info, size_t size, void *to)
 }
 
 /* All that the analysis depends on, but for the files, whose build-ids are checked. */
-static void make_key(const struct reading *r, const struct schedule_options *o, char *buf, size_t n)
+static void make_key(const struct analysis *a, char *buf, size_t n)
 {
+	const struct schedule_options *o = &a->source.schedule;
+	const struct reading *r = a->r;
 	const char *program = mca_program(o);
 	char id[17] = "";
 
 	dl_iterate_phdr(own_build_id, id);
 	snprintf(buf, n, "%s %s %s %s %s %zu sites %llu samples", ASSAY_VERSION, id,
-		 estimate_method_name[ESTIMATE_DEFAULT], o->cpu ? o->cpu : "",
-		 program ? program : "", r->profile.sites.n,
-		 (unsigned long long)r->view.sum.samples);
-}
-
-static struct image *image_of(void *ctx, uint32_t image)
-{
-	return binaries_get(ctx, image);
+		 estimate_method_name[a->method], o->cpu ? o->cpu : "", program ? program : "",
+		 r->profile.sites.n, (unsigned long long)r->view.sum.samples);
 }
 
 static bool read_cached(struct why *w, const struct reading *r, const char *key)
@@ -89,57 +84,28 @@ static int keep(struct why *w, const struct reading *r, const char *key, bool wh
 	return ok ? 0 : err_set(err, ERR_FAILED, "no memory for culprits");
 }
 
-/* A file's key does not matter: schedules are found by what they are of. */
-static struct schedule_memo *read_memo(const struct reading *r)
-{
-	struct schedule_memo *m = schedule_memo_new();
-	struct buffer b;
-
-	if (m && derived_read(r->path, KIND_SCHEDULES, "1", &b)) {
-		schedule_memo_read(m, b.p, b.n);
-		free(b.p);
-	}
-	return m;
-}
-
-static void keep_memo(const struct reading *r, const struct schedule_memo *m)
-{
-	struct buffer b = { 0 };
-
-	if (m && schedule_memo_changed(m) && schedule_memo_write(m, &b))
-		derived_write(r->path, KIND_SCHEDULES, "1", &b);
-	free(b.p);
-}
-
 int why_make(struct why *w, struct reading *r, bool warn, struct err *err)
 {
-	struct binaries quiet;
-	struct estimate_source src = {
-		.profile = &r->profile,
-		.image = image_of,
-		.ctx = warn ? &r->binaries : &quiet,
-		.schedule = { .cpu = r->profile.nrun ? r->profile.run[0].cpu : NULL },
-	};
+	struct analysis a;
 	char key[512];
 	int rc;
 
 	memset(w, 0, sizeof(*w));
-	w->machine = culprit_machine(src.schedule.cpu);
-	make_key(r, &src.schedule, key, sizeof(key));
-	if (read_cached(w, r, key))
-		return 0;
-	if (binaries_init(&quiet, &r->profile, NULL, err))
+	if (analysis_open(&a, r, warn, err))
 		return -1;
-	src.schedule.memo = read_memo(r);
-	rc = culprit_program_make(&w->program, &src, ESTIMATE_DEFAULT, err);
-	keep_memo(r, src.schedule.memo);
-	schedule_memo_free(src.schedule.memo);
-	/* a file that is missing now may be there the next time, as may llvm-mca */
+	w->machine = culprit_machine(a.source.schedule.cpu);
+	make_key(&a, key, sizeof(key));
+	if (!r->counts && read_cached(w, r, key)) {
+		analysis_close(&a);
+		return 0;
+	}
+	rc = culprit_program_make(&w->program, &a.source, a.method, err);
+	w->apart = w->program.apart;
+	/* a file that is missing now may be there the next time, as may llvm-mca; what was counted is another recording's */
 	if (!rc)
-		rc = keep(w, r, key,
-			  !(warn ? r->binaries.missing : quiet.missing) && !w->program.warning[0],
+		rc = keep(w, r, key, !r->counts && !a.files->missing && !w->program.warning[0],
 			  err);
-	binaries_fini(&quiet);
+	analysis_close(&a);
 	return rc;
 }
 
@@ -433,21 +399,73 @@ static void print_procs(struct reading *r, const struct why *w, const struct why
 					sizeof(share)));
 }
 
-void why_print_scale(struct reading *r)
+char why_mark(uint8_t confidence)
+{
+	static const char mark[CONFIDENCE_N] = { ' ', '?', '~', ' ' };
+
+	return confidence < CONFIDENCE_N ? mark[confidence] : ' ';
+}
+
+/* "", or where they come from other than by the default method. */
+static const char *method_text(const struct reading *r)
+{
+	switch (r->method) {
+	case ESTIMATE_DCPI:
+		return "Executions: samples over least times, within each procedure. ";
+	case ESTIMATE_FLOW:
+		return "Executions: observations reconciled with each procedure's flow. ";
+	default:
+		return "";
+	}
+}
+
+/* What the recording alone says is off by less than this, mostly. */
+#define SUSPICIOUS 4.0
+
+static void print_counts(struct reading *r, double apart)
+{
+	const struct counts *c = r->counts;
+	double missed = counts_missed(c, r);
+	char command[1024], share[16];
+
+	emit_set(&r->emit, "counts",
+		 json_pack("{s:o,s:f,s:f}", "recording",
+			   emit_cell_json(EMIT_TEXT, cell_text(c->exact->path)), "repeat",
+			   c->repeat, "missed", missed));
+	emit_footer(&r->emit, "Executions: counted by %s, a run of `%.300s`, times %g.",
+		    c->exact->path, reading_command(c->exact, command, sizeof(command)), c->repeat);
+	if (missed >= 0.005)
+		emit_footer(&r->emit,
+			    "%s %% of the time is at instructions that were not executed there: "
+			    "their executions are estimates.",
+			    fmt_percent(missed, share, sizeof(share)));
+	if (apart > 0 && (apart > SUSPICIOUS || apart < 1 / SUSPICIOUS))
+		emit_footer(&r->emit,
+			    "By its times this recording did that work some %s times: --repeat "
+			    "says how often.",
+			    fmt_short(c->repeat / apart, share, sizeof(share)));
+}
+
+void why_print_scale(struct reading *r, double apart)
 {
 	size_t n = tallies_counted(&r->profile);
 	char count[32];
 
+	emit_set(&r->emit, "method", json_string(estimate_method_name[r->method]));
 	emit_set(&r->emit, "counted", json_integer((json_int_t)n));
-	if (n)
+	if (r->counts)
+		print_counts(r, apart);
+	else if (n && r->method != ESTIMATE_DCPI)
 		emit_footer(&r->emit,
-			    "The scale of executions: %s instruction%s that the program counts "
+			    "%sThe scale of executions: %s instruction%s that the program counts "
 			    "itself.",
-			    fmt_count(n, count, sizeof(count)), plural(n));
+			    method_text(r), fmt_count(n, count, sizeof(count)), plural(n));
 	else
 		emit_footer(&r->emit,
-			    "The scale of executions: time alone, as nothing was seen that the "
-			    "program counts itself. All may be off by one factor, mostly below 2.");
+			    "%sThe scale of executions: time alone%s. All may be off by one "
+			    "factor, mostly below 2.",
+			    method_text(r),
+			    n ? "" : ", as nothing was seen that the program counts itself");
 }
 
 static int check(const struct reading *r, const struct why *w, const struct why_options *o,
@@ -492,11 +510,12 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 	emit_footer(&r->emit,
 		    "Of a culprit: what is expected (the range that it lies in). Several can share "
 		    "a stall, so that maxima add up to more; what is expected adds up. Executions "
-		    "are estimates, of low confidence for %s %% of it. Bounds are for: %s. `assay "
+		    "are %s, of low confidence for %s %% of it. Bounds are for: %s. `assay "
 		    "annotate PROCEDURE` names the instructions at fault.",
+		    r->counts ? "counted" : "estimates",
 		    fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)),
 		    w->machine->name);
-	why_print_scale(r);
+	why_print_scale(r, w->apart);
 }
 
 int why_print(struct reading *r, const struct why_options *o, struct err *err)

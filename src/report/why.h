@@ -13,6 +13,7 @@ struct why {
 	struct culprit_program program;
 	const struct culprit_machine *machine;
 	bool cached; /* it was in the recording */
+	double apart; /* as an estimate's: what was counted over what the recording alone says; or 0 */
 };
 
 /* Of a sampled recording. warn: tell which files cannot be used. -1 with err set: no memory. */
@@ -27,8 +28,11 @@ char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t 
 /* An object by culprit: min and max, as shares of the cycles. */
 json_t *why_sum_json(const struct culprit_sum *s);
 
-/* By what executions are scaled, which tells how far that can be trusted: a footer; `counted`, as JSON. */
-void why_print_scale(struct reading *r);
+/* Behind executions in text, by confidence: ? low, ~ medium. */
+char why_mark(uint8_t confidence);
+/* Where executions come from, which tells how far they can be trusted: a footer; `method`, `counted` and `counts`, as
+ * JSON. apart: the analysis's. */
+void why_print_scale(struct reading *r, double apart);
 
 struct why_options {
 	const char *image; /* shell pattern, or NULL */

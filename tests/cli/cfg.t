@@ -143,7 +143,7 @@ is "overlap: nothing is missing" "$(jq .missing <<< "$g")" false
 
 text=$("$ASSAY" annotate --cfg -i values.db loops)
 like "text: the first line of the graph" "$text" '^5 blocks, 8 edges, 5 classes'
-like "text: a block" "$text" '^ +4 .* 50 .* branch +5 fall, 4 taken$'
+like "text: a block" "$text" '^ +4 .* 50 .* branch +5 fall 10, 4 taken 40$'
 dot=$("$ASSAY" annotate --dot -i values.db loops)
 like "dot: a graph" "$dot" '^digraph "loops" \{$'
 like "dot: an edge with its count" "$dot" 'b4 -> b4 \[label="taken 40"\]'

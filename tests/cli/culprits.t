@@ -66,9 +66,15 @@ same why.json "$ASSAY" report --why --json -i stall.db
 same annotate "$ASSAY" annotate -i stall.db chase
 same annotate-divide "$ASSAY" annotate -i stall.db divide
 same annotate.json "$ASSAY" annotate --json -i stall.db chase
+same cfg "$ASSAY" annotate --cfg -i stall.db divide
+same cfg.json "$ASSAY" annotate --cfg --json -i stall.db divide
+same why-dcpi "$ASSAY" report --why --method dcpi -i stall.db
+same why-counts "$ASSAY" report --why --counts counts.db --repeat 3 -i stall.db
+same annotate-counts "$ASSAY" annotate --counts counts.db -i stall.db divide
+same cfg-counts "$ASSAY" annotate --cfg --counts counts.db -i stall.db divide
 
 # Each key is documented.
-for verb in "report --why" "annotate"; do
+for verb in "report --why" "annotate" "annotate --cfg" "annotate --counts counts.db" "annotate --cfg --counts counts.db"; do
 	missing=
 	# shellcheck disable=SC2086 # two words
 	for key in $("$ASSAY" $verb --json -i stall.db | jq -r '.. | objects | keys[]' | sort -u); do
@@ -99,6 +105,26 @@ is "a culprit's range is one, and no more than all stalls" "$("$ASSAY" report --
 	jq '.why, .procedures[].why | .dynamic as $d | .culprits[] | .min <= .max and .max <= $d + 0.001' | sort -u)" true
 is "what they have had for certain, and what is unexplained, is no more than there is" "$("$ASSAY" report --why --json -i stall.db |
 	jq '.why, .procedures[].why | ([.culprits[].min] | add) + .unexplained <= .dynamic + 0.001' | sort -u)" true
+
+# Executions of another method, and as an exact recording counted them.
+executions() { "$ASSAY" annotate --json -i again.db "$@" | jq -c '[.instructions[].estimated_executions // 0 | round]'; }
+is "counts: executions are those" "$(executions --counts counts.db divide)" "[250000,250000,250000,250000,250000]"
+is "… as often as the work was done" "$(executions --counts counts.db --repeat 20 chase)" \
+	"[20000000,20000000,20000000,20000000,20000000]"
+is "… CPI by them" "$("$ASSAY" annotate --json --counts counts.db -i again.db divide |
+	jq '.cycles_per_sample as $c | [.instructions[] | select(.samples > 0) | .cpi * .estimated_executions / (.samples * $c) | . > 0.999 and . < 1.001] | all')" true
+is "… of edges" "$("$ASSAY" annotate --cfg --json --counts counts.db -i again.db divide |
+	jq -c '[.blocks[] | select(.ends == "branch") | .edges[] | [.kind, .estimated_executions, .confidence]]')" \
+	'[["fall",50,"high"],["taken",249950,"high"]]'
+is "… what did not run there is estimated" "$("$ASSAY" annotate --cfg --json --counts counts.db -i again.db straight |
+	jq -c '[.blocks[] | select(.ends == "branch") | .estimated_executions > 0, .confidence]')" '[true,"low"]'
+is "… a third of the time is there" "$("$ASSAY" report --why --json --counts counts.db -i again.db | jq '.counts.missed * 3 | round')" 1
+is "methods differ" "$(for m in windows dcpi; do executions --method $m divide; done | sort -u | wc -l)" 2
+is "the default is by windows" "$(executions --method windows divide)" "$(executions divide)"
+for verb in "annotate" "annotate --cfg" "report --why"; do
+	# shellcheck disable=SC2086 # two words
+	is "$verb: the method is said" "$("$ASSAY" $verb --json --method flow -i again.db | jq -r .method)" flow
+done
 
 # What is kept in the recording.
 kept() { sqlite3 "$1" "SELECT kind FROM derived ORDER BY kind" 2> /dev/null | tr '\n' ' '; }
@@ -134,11 +160,42 @@ is "two ways at once: status" "$status" 2
 run "$ASSAY" report --why --image 'libz*' -i stall.db
 is "no such image: status" "$status" 3
 like "… said" "$err" "matches 'libz\*'"
-ok "an exact recording" "$ASSAY" record -q --exact -o exact.db -- true
-run "$ASSAY" report --why -i exact.db
+run "$ASSAY" report --why -i counts.db
 is "of an exact recording: status" "$status" 1
 like "… said" "$err" 'it counts executions and has no time'
 like "… what to do" "$err" 'record without --exact'
+refused() { # NAME STATUS MESSAGE HINT COMMAND…
+	run "${@:5}"
+	is "$1: status" "$status" "$2"
+	is "… nothing on stdout" "$out" ""
+	like "… said" "$err" "$3"
+	like "… what to do" "$err" "$4"
+}
+refused "counts of a sampled recording" 1 'strange.db is not exact' 'assay record --exact' \
+	"$ASSAY" annotate --counts strange.db -i again.db
+refused "counts for an exact recording" 1 'counts.db is exact: it counts executions itself' 'is for sampled' \
+	"$ASSAY" annotate --counts counts.db -i counts.db
+refused "a method for an exact recording" 1 'counts.db is exact' '--method is for sampled' \
+	"$ASSAY" annotate --method dcpi -i counts.db
+refused "counts of another program" 3 'again.db saw no instruction that ran in exact.db' 'squeeze' \
+	"$ASSAY" annotate --counts exact.db -i again.db
+refused "counts that are not there" 1 'nowhere.db' 'No such file|record' \
+	"$ASSAY" report --why --counts nowhere.db -i again.db
+sqlite3 counts.db "DELETE FROM site WHERE address < (SELECT max(address) FROM site)"
+refused "counts of hardly anything" 1 '100.0 % of the time of again.db is at instructions that counts.db never executed' 'same work' \
+	"$ASSAY" annotate --counts counts.db -i again.db
+for option in "--counts counts.db" "--method dcpi" "--repeat 2"; do
+	# shellcheck disable=SC2086 # two words
+	run "$ASSAY" report $option -i again.db
+	is "report $option: status" "$status" 2
+	like "… said" "$err" "^assay: ${option% *} goes with --why"
+done
+run "$ASSAY" annotate --repeat 2 -i again.db
+is "--repeat of nothing: status" "$status" 2
+run "$ASSAY" annotate --method dcpi --counts counts.db -i again.db
+is "two sources of executions: status" "$status" 2
+run "$ASSAY" annotate --method guess -i again.db
+is "no such method: status" "$status" 2
 assemble 89abcdef
 cp again.db changed.db
 run "$ASSAY" report --why -i changed.db

@@ -21,6 +21,16 @@ if can_record; then
 	is "what is absolute does" "$(jq -n "$(frequency 1 windows .factor) / $(frequency 3 windows .factor) * 1000 | round")" 3000
 	is "windows bring something" "$(jq -n "$(frequency 3 windows .within15) > $(frequency 3 dcpi .within15)")" true
 	is "a scale within a factor of five" "$(frequency 3 windows '.factor | . > 0.2 and . < 5')" true
+	run "$ASSAY" record -q --exact -o again.db -- gzip -9 -c text
+	is "exact again: status" "$status" 0
+	"$ASSAY" verify --json --worst 0 --repeat 3 sampled.db again.db exact.db > verified 2> /dev/null
+	is "another exact run knows" "$(jq '.frequency[] | select(.method == "counted") | .absolute5 > 0.99 and .edges10 > 0.99' verified)" true
+	is "... and a scale, at which windows are nearly as good as at the best" \
+		"$(jq '.frequency[] | select(.method == "windows") | .anchored15 > .within15 - 0.2' verified)" true
+	is "... which readings show" "$("$ASSAY" report --why --json --counts again.db --repeat 3 -i sampled.db |
+		jq '.counts.missed < 0.02 and .method == "counted"')" true
+	is "... and how often the work was done" "$("$ASSAY" report --why --counts again.db --repeat 0.05 -i sampled.db |
+		grep -c '^By its times this recording did that work some')" 1
 	# What a program counts itself is known exactly, but for what lies before its code is lifted (samples without a window),
 	# and behind the last window.
 	cat > counts.c <<-'C'

@@ -330,6 +330,38 @@ void recordings_stall(struct profile *p, const char *path, const char *cpu)
 	image_close(im);
 }
 
+/* A loop from its beginning to the branch, and a return. */
+static void stall_counts(struct profile *p, uint32_t image, const struct image *im,
+			 const struct image_proc *proc, unsigned calls, unsigned rounds)
+{
+	struct insn in;
+	size_t bytes;
+
+	for (uint64_t at = proc->start; at < proc->end; at += in.len) {
+		const uint8_t *code = must((void *)image_code(im, at, &bytes));
+
+		assert(insn_decode(&in, code, bytes, at));
+		recordings_site(p, image, at, in.cls, in.cls == INSN_RET ? calls : rounds,
+				in.cls == INSN_BRANCH ? rounds - calls : 0);
+	}
+}
+
+void recordings_stall_counts(struct profile *p, const char *path)
+{
+	struct run *r = recordings_run(p, "exact", "stall");
+	struct profile_image *pi;
+	struct image *im;
+	struct err err;
+
+	im = must(image_open(path, path, &err));
+	pi = must(profile_image(p, IMAGE_FILE, path, image_build_id(im)));
+	stall_counts(p, pi->id, im, must((void *)image_proc_named(im, "chase")), 100, 1000000);
+	stall_counts(p, pi->id, im, must((void *)image_proc_named(im, "divide")), 50, 250000);
+	r->rate = 0;
+	r->n.processes = 1;
+	image_close(im);
+}
+
 void recordings_big(struct profile *p, unsigned sites)
 {
 	struct run *r = add_run(p, "cc1");

@@ -297,6 +297,83 @@ static void without_samples_there_is_no_anchor(void **state)
 	estimate_fini(&e);
 }
 
+/* An exact run of the caller: as it ran, 2000 times, but for block 3, which never did. Instructions are at 1, 2, …;
+ * the callee's image was not counted. */
+static bool counts_of_caller(void *ctx, uint32_t image, uint64_t addr, struct estimate_count *n)
+{
+	static const double executed[] = { 0, 0, 1000, 0, 100, 100 };
+
+	(void)ctx;
+	*n = (struct estimate_count){ 2000 * executed[addr], addr == 2 ? 2000 * 900 : 0 };
+	return image == 0;
+}
+
+static void number_instructions(struct estimate *e)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		struct cfg *g = &e->proc[i].g;
+
+		e->proc[i].image = i;
+		g->insn = calloc(g->ninsns, sizeof(*g->insn));
+		assert_non_null(g->insn);
+		for (uint32_t k = 2; k < g->ninsns; k++)
+			g->insn[k] = (struct cfg_insn){ .addr = k, .len = 1 };
+	}
+	/* block 2 is a branch, taken to itself */
+	e->proc[0].g.block[2].ends = CFG_END_BRANCH;
+	e->proc[0].g.edge[1].kind = CFG_TAKEN;
+}
+
+static void what_an_exact_run_counted_replaces_estimates(void **state)
+{
+	const struct estimate_source src = { .count = counts_of_caller };
+	struct estimate e = program(1, 1);
+	struct err err = { 0 };
+	const struct estimate_proc *p = &e.proc[0];
+
+	(void)state;
+	number_instructions(&e);
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	for (uint32_t b = 2; b < 6; b++)
+		e.proc[0].samples[b] = 10;
+	e.proc[0].block[4].f = 1; /* estimated wrongly */
+	e.scale = 500;		  /* as is the scale */
+	assert_true(is_near(estimate_counted_scale(&e, &src), 2000));
+	assert_int_equal(counted_estimate(&e, &src, &err), 0);
+	assert_true(is_near(e.scale, 2000));
+	assert_true(is_near(e.apart, 4));
+	assert_true(fabs(f(&e, 0, 2) * e.scale - 2000000) < 1);
+	assert_true(fabs(f(&e, 0, 4) * e.scale - 200000) < 1);
+	assert_int_equal(p->block[4].confidence, CONFIDENCE_HIGH);
+	assert_true(fabs(p->edge[1].f * e.scale - 1800000) < 1);
+	assert_true(fabs(p->edge[2].f * e.scale - 200000) < 1);
+	/* it has samples, so it ran, whatever the exact run did */
+	assert_true(fabs(f(&e, 0, 3) - 25) < 0.1);
+	assert_int_equal(p->block[3].confidence, CONFIDENCE_LOW);
+	/* of an image that was not counted */
+	assert_true(fabs(f(&e, 1, 2) - 25) < 0.1);
+	estimate_fini(&e);
+}
+
+static void where_nothing_was_counted_all_stays(void **state)
+{
+	const struct estimate_source src = { .count = counts_of_caller };
+	struct estimate e = program(1, 1);
+	struct err err = { 0 };
+
+	(void)state;
+	number_instructions(&e);
+	e.proc[0].image = 1;
+	assert_int_equal(walk_estimate(&e, &err), 0);
+	e.proc[0].samples[2] = 10;
+	e.scale = 500;
+	assert_true(estimate_counted_scale(&e, &src) == 0);
+	assert_int_equal(counted_estimate(&e, &src, &err), 0);
+	assert_true(e.scale == 500 && e.apart == 0);
+	assert_true(fabs(f(&e, 0, 2) - 1000) < 1);
+	estimate_fini(&e);
+}
+
 static void a_clock_is_measured_or_of_the_cpus_name(void **state)
 {
 	(void)state;
@@ -324,6 +401,8 @@ int main(void)
 		cmocka_unit_test(what_is_counted_is_surer_than_time),
 		cmocka_unit_test(what_takes_unusually_long_is_doubtful),
 		cmocka_unit_test(without_samples_there_is_no_anchor),
+		cmocka_unit_test(what_an_exact_run_counted_replaces_estimates),
+		cmocka_unit_test(where_nothing_was_counted_all_stays),
 		cmocka_unit_test(a_clock_is_measured_or_of_the_cpus_name),
 	};
 

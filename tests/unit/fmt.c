@@ -21,6 +21,22 @@ static void test_count(void **state)
 	assert_string_equal(fmt_count(UINT64_MAX, buf, sizeof(buf)), "18,446,744,073,709,551,615");
 }
 
+static void test_short(void **state)
+{
+	static const struct {
+		double v;
+		const char *text;
+	} of[] = {
+		{ 0, "0" },	   { 1, "1" },	       { 1.25, "1.2" },	  { 9.96, "10" },
+		{ 999, "999" },	   { 999.6, "1.0k" },  { 1234, "1.2k" },  { 99949, "100k" },
+		{ 133e6, "133M" }, { 4.56e9, "4.6G" }, { 7e15, "7000T" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		assert_string_equal(fmt_short(of[i].v, buf, sizeof(buf)), of[i].text);
+}
+
 static void test_size(void **state)
 {
 	(void)state;
@@ -90,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_percent),
 		cmocka_unit_test(test_time),

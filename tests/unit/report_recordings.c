@@ -195,6 +195,11 @@ static void fill_stall(struct profile *p)
 	recordings_stall(p, elf, "AMD EPYC 9654");
 }
 
+static void fill_counts(struct profile *p)
+{
+	recordings_stall_counts(p, elf);
+}
+
 static void fill_strange(struct profile *p)
 {
 	recordings_stall(p, elf, "Brand New 9000");
@@ -222,6 +227,8 @@ static int write_all(const char *dir)
 static int write_stalls(const char *dir)
 {
 	write_one(dir, "stall.db", fill_stall);
+	write_one(dir, "counts.db", fill_counts);
+	write_one(dir, "exact.db", recordings_exact);
 	write_one(dir, "strange.db", fill_strange);
 	write_one(dir, "empty.db", recordings_empty);
 	write_one(dir, "squeeze.db", recordings_squeeze);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executions that an exact recording of the same work counted (METHODS section 3: an exact run as the anchor). Time is
+ * the sampled recording's, so that CPI is as good as its samples. What was not counted (code that no file holds, an
+ * image that the exact run did not have) stays as estimated, at the scale of what was.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/quantile.h"
+#include "estimate/estimate_priv.h"
+
+struct counted_block {
+	double executed, taken;
+	bool known;
+};
+
+/* A signal may end a block early: what its first instruction did. A branch is its last. */
+static void count_block(const struct estimate_source *src, const struct estimate_proc *p,
+			const struct cfg_block *k, struct counted_block *c)
+{
+	struct estimate_count first, last;
+
+	if (!k->ninsn || !src->count(src->count_ctx, p->image, p->g.insn[k->insn].addr, &first) ||
+	    !src->count(src->count_ctx, p->image, p->g.insn[k->insn + k->ninsn - 1].addr, &last))
+		return;
+	*c = (struct counted_block){ first.executed, last.taken, true };
+}
+
+static struct counted_block *count_blocks(const struct estimate *e,
+					  const struct estimate_source *src)
+{
+	struct counted_block *c = calloc(e->nblocks + 1, sizeof(*c));
+
+	for (size_t i = 0; c && i < e->nproc; i++) {
+		const struct estimate_proc *p = &e->proc[i];
+
+		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++)
+			count_block(src, p, &p->g.block[b], &c[p->first + b]);
+	}
+	return c;
+}
+
+static double scale_of(const struct estimate *e, const struct counted_block *c)
+{
+	struct weighted *v = calloc(e->nblocks + 1, sizeof(*v));
+	double scale;
+	size_t n = 0;
+
+	if (!v)
+		return -1;
+	for (size_t i = 0; i < e->nproc; i++) {
+		const struct estimate_proc *p = &e->proc[i];
+
+		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
+			double executed = c[p->first + b].executed, f = p->block[b].f;
+
+			if (executed <= 0 || f <= 0 || p->samples[b] <= 0)
+				continue;
+			v[n++] = (struct weighted){ executed / f, p->samples[b] };
+		}
+	}
+	scale = quantile(v, n, 0.5);
+	free(v);
+	return scale;
+}
+
+static double edge_of(const struct estimate_proc *p, const struct cfg_edge *e,
+		      const struct counted_block *from, double share)
+{
+	if (p->g.block[e->from].ends != CFG_END_BRANCH)
+		return from->executed * share;
+	return e->kind == CFG_FALL ? fmax(from->executed - from->taken, 0) : from->taken;
+}
+
+static void give(struct estimate_proc *p, const struct counted_block *c, double scale)
+{
+	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
+		/* what has samples ran: not the same work, if it was not counted */
+		if (c[b].known && c[b].executed <= 0 && p->samples[b] > 0)
+			p->block[b].confidence = CONFIDENCE_LOW;
+		else if (c[b].known)
+			p->block[b] =
+				(struct estimate_value){ c[b].executed / scale, CONFIDENCE_HIGH };
+	}
+	for (uint32_t k = 0; k < p->g.nedges; k++) {
+		const struct cfg_edge *e = &p->g.edge[k];
+		const struct counted_block *from = &c[e->from];
+
+		if (!from->known)
+			continue;
+		if (p->block[e->from].confidence == CONFIDENCE_HIGH)
+			p->edge[k] =
+				(struct estimate_value){ edge_of(p, e, from, p->share[k]) / scale,
+							 CONFIDENCE_HIGH };
+		else
+			p->edge[k].confidence = CONFIDENCE_LOW;
+	}
+}
+
+double estimate_counted_scale(const struct estimate *e, const struct estimate_source *src)
+{
+	struct counted_block *c = count_blocks(e, src);
+	double scale = c ? scale_of(e, c) : -1;
+
+	free(c);
+	return scale;
+}
+
+int counted_estimate(struct estimate *e, const struct estimate_source *src, struct err *err)
+{
+	struct counted_block *c = count_blocks(e, src);
+	double scale = c ? scale_of(e, c) : -1;
+
+	if (scale < 0) {
+		free(c);
+		return err_set(err, ERR_FAILED, "no memory for counts");
+	}
+	for (size_t i = 0; i < e->nproc && scale > 0; i++)
+		give(&e->proc[i], c + e->proc[i].first, scale);
+	if (scale > 0) {
+		e->apart = e->scale > 0 ? scale / e->scale : 1;
+		e->scale = scale;
+	}
+	free(c);
+	return 0;
+}

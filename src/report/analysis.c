@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "culprit/culprit.h"
+#include "estimate/memo.h"
+#include "store/derived.h"
+
+#define KIND_SCHEDULES "schedules"
+
+static struct image *image_of(void *ctx, uint32_t image)
+{
+	return binaries_get(ctx, image);
+}
+
+/* A file's key does not matter: schedules are found by what they are of. */
+static struct schedule_memo *read_memo(const struct reading *r)
+{
+	struct schedule_memo *m = schedule_memo_new();
+	struct buffer b;
+
+	if (m && derived_read(r->path, KIND_SCHEDULES, "1", &b)) {
+		schedule_memo_read(m, b.p, b.n);
+		free(b.p);
+	}
+	return m;
+}
+
+static void keep_memo(const struct reading *r, const struct schedule_memo *m)
+{
+	struct buffer b = { 0 };
+
+	if (m && schedule_memo_changed(m) && schedule_memo_write(m, &b))
+		derived_write(r->path, KIND_SCHEDULES, "1", &b);
+	free(b.p);
+}
+
+int analysis_open(struct analysis *a, struct reading *r, bool warn, struct err *err)
+{
+	memset(a, 0, sizeof(*a));
+	if (binaries_init(&a->quiet, &r->profile, NULL, err))
+		return -1;
+	a->r = r;
+	a->method = r->method;
+	a->files = warn ? &r->binaries : &a->quiet;
+	a->source = (struct estimate_source){
+		.profile = &r->profile,
+		.image = image_of,
+		.ctx = a->files,
+		.schedule = { .cpu = r->profile.nrun ? r->profile.run[0].cpu : NULL,
+			      .memo = read_memo(r) },
+		.count = counts_at,
+		.count_ctx = r->counts,
+	};
+	return 0;
+}
+
+void analysis_close(struct analysis *a)
+{
+	keep_memo(a->r, a->source.schedule.memo);
+	schedule_memo_free(a->source.schedule.memo);
+	binaries_fini(&a->quiet);
+}
+
+int analysis_estimate(const struct analysis *a, struct estimate *e, struct err *err)
+{
+	struct culprits *c;
+
+	if (estimate_make(e, &a->source, a->method, err))
+		return -1;
+	c = culprits_open(e, &a->source, err);
+	if (!c) {
+		estimate_fini(e);
+		return -1;
+	}
+	e->scale = culprits_scale(c);
+	culprits_close(c);
+	return 0;
+}
