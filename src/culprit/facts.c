@@ -297,9 +297,12 @@ static void bound_fetches(struct fact *f, const struct site *site, const struct 
 void fact_make(struct fact *f, const struct insn *in, const struct site *site, double executions,
 	       const struct fact_source *src)
 {
-	*f = (struct fact){
-		.addr = in->addr, .executions = executions, .len = in->len, .cls = in->cls
-	};
+	*f = (struct fact){ .addr = in->addr,
+			    .executions = executions,
+			    .len = in->len,
+			    .cls = in->cls,
+			    .fetch_line = { INFINITY, INFINITY },
+			    .fetch_page = { INFINITY, INFINITY } };
 	note_registers(f, in);
 	note_accesses(f, in);
 	f->divides = divides(in);

@@ -13,6 +13,7 @@
 #include "culprit/places.h"
 #include "isa/insn.h"
 #include "observe/locality.h"
+#include "observe/misses.h"
 
 #define FACT_FLAGS \
 	16 /* bit of reads and writes; below it the general registers, above the vector ones */
@@ -43,6 +44,8 @@ struct fact {
 	struct odds code_line,
 		code_page; /* of its fetches, those of what was not used just before */
 	/* cycles that an execution has waited for the instruction itself (front.c) */
+	struct odds fetch_line,
+		fetch_page; /* cycles of its fetches, where misses are known; else INFINITY */
 	bool placed;
 	struct odds branch, icache, itlb, front;
 	const struct fact *branch_fault; /* NULL: none */
@@ -64,6 +67,10 @@ struct fact_source {
 /* site: NULL, it was never seen. in: decoded. */
 void fact_make(struct fact *f, const struct insn *in, const struct site *site, double executions,
 	       const struct fact_source *src);
+/* How often an execution missed, by enum miss_kind, bounds it, too (missed.c). */
+void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct culprit_machine *m);
+/* The lower one of two bounds; likely is what the second one says, if it is known. */
+struct odds fact_tighter(struct odds a, struct odds b);
 /* Does b read what a writes? Not the flags of one that it is fused with. */
 bool fact_feeds(const struct fact *a, const struct fact *b);
 

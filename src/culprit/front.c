@@ -80,6 +80,8 @@ void front_place(struct fact *f, const struct front_from *from, unsigned n, bool
 			footprint_single(f->executions,
 					 bursts(f, src->pages_fetched, MACHINE_PAGE, f->code_page),
 					 f->code_page, src->code_pages, m->itlb));
+	f->icache = fact_tighter(f->icache, f->fetch_line);
+	f->itlb = fact_tighter(f->itlb, f->fetch_page);
 	for (unsigned i = 0; head && i < n; i++)
 		if (from[i].jumped || !from[i].fact)
 			jumped += from[i].share;

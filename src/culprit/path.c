@@ -113,12 +113,16 @@ static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc
 		const struct cfg_insn *at = &proc->g.insn[b->insn + i];
 		size_t n = 0;
 		const uint8_t *code = image_code(im, at->addr, &n);
+		double each[MISS_KIND_N];
 		struct insn in;
 
 		if (code && insn_decode(&in, code, n, at->addr))
 			fact_make(&f[i], &in, proc->site[b->insn + i], executions(p, proc, block),
 				  p->facts);
 		f[i].image = proc->image;
+		if (f[i].len && p->src->missed &&
+		    p->src->missed(p->src->count_ctx, proc->image, at->addr, each))
+			fact_missed(&f[i], each, p->facts->machine);
 	}
 	return f;
 }

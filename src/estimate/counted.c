@@ -112,7 +112,7 @@ int counted_estimate(struct estimate *e, const struct estimate_source *src, stru
 	struct counted_block *c = count_blocks(e, src);
 	double scale = c ? scale_of(e, c) : -1;
 
-	if (scale < 0) {
+	if (!c || scale < 0) {
 		free(c);
 		return err_set(err, ERR_FAILED, "no memory for counts");
 	}

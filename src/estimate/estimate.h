@@ -17,6 +17,7 @@
 #include "estimate/dcpi.h"
 #include "estimate/schedule.h"
 #include "image/image.h"
+#include "observe/misses.h"
 #include "observe/profile.h"
 
 #define ESTIMATE_METHODS(X) \
@@ -86,6 +87,8 @@ struct estimate_source {
 	struct schedule_options schedule;
 	/* For ESTIMATE_COUNTED: false where the image was not counted. */
 	bool (*count)(void *ctx, uint32_t image, uint64_t addr, struct estimate_count *n);
+	/* NULL, or how often an execution of it missed, by enum miss_kind; false where that is not known */
+	bool (*missed)(void *ctx, uint32_t image, uint64_t addr, double each[MISS_KIND_N]);
 	void *count_ctx;
 };
 

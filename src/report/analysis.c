@@ -52,6 +52,7 @@ int analysis_open(struct analysis *a, struct reading *r, bool warn, struct err *
 		.schedule = { .cpu = r->profile.nrun ? r->profile.run[0].cpu : NULL,
 			      .memo = read_memo(r) },
 		.count = counts_at,
+		.missed = r->counts && r->counts->exact->profile.misses ? counts_missed_each : NULL,
 		.count_ctx = r->counts,
 	};
 	return 0;

@@ -43,6 +43,22 @@ bool counts_at(void *ctx, uint32_t image, uint64_t addr, struct estimate_count *
 	return true;
 }
 
+bool counts_missed_each(void *ctx, uint32_t image, uint64_t addr, double each[MISS_KIND_N])
+{
+	const struct counts *c = ctx;
+	const struct site *s = counts_site(c, image, addr);
+	const struct misses *m =
+		s ? misses_find(c->exact->view.profile,
+				(struct site_id){ .image = s->id.image, .addr = s->id.addr })
+		  : NULL;
+
+	if (!s || !s->observed)
+		return false;
+	for (int i = 0; i < MISS_KIND_N; i++)
+		each[i] = m ? (double)m->n[i] / (double)s->observed : 0;
+	return true;
+}
+
 double counts_missed(const struct counts *c, const struct reading *sampled)
 {
 	const struct view *v = &sampled->view;

@@ -429,11 +429,15 @@ static void print_counts(struct reading *r, double apart)
 	char command[1024], share[16];
 
 	emit_set(&r->emit, "counts",
-		 json_pack("{s:o,s:f,s:f}", "recording",
+		 json_pack("{s:o,s:f,s:f,s:b}", "recording",
 			   emit_cell_json(EMIT_TEXT, cell_text(c->exact->path)), "repeat",
-			   c->repeat, "missed", missed));
+			   c->repeat, "missed", missed, "misses",
+			   c->exact->profile.misses != NULL));
 	emit_footer(&r->emit, "Executions: counted by %s, a run of `%.300s`, times %g.",
 		    c->exact->path, reading_command(c->exact, command, sizeof(command)), c->repeat);
+	if (c->exact->profile.misses)
+		emit_footer(&r->emit, "What caches, TLBs and predictors missed there, simulated, "
+				      "bounds culprits.");
 	if (missed >= 0.005)
 		emit_footer(&r->emit,
 			    "%s %% of the time is at instructions that were not executed there: "

@@ -74,7 +74,7 @@ same annotate-counts "$ASSAY" annotate --counts counts.db -i stall.db divide
 same cfg-counts "$ASSAY" annotate --cfg --counts counts.db -i stall.db divide
 
 # Each key is documented.
-for verb in "report --why" "annotate" "annotate --cfg" "annotate --counts counts.db" "annotate --cfg --counts counts.db"; do
+for verb in "report --why" "annotate" "annotate --cfg" "annotate --counts counts.db" "annotate --cfg --counts missed.db"; do
 	missing=
 	# shellcheck disable=SC2086 # two words
 	for key in $("$ASSAY" $verb --json -i stall.db | jq -r '.. | objects | keys[]' | sort -u); do
@@ -119,6 +119,12 @@ is "… of edges" "$("$ASSAY" annotate --cfg --json --counts counts.db -i again.
 is "… what did not run there is estimated" "$("$ASSAY" annotate --cfg --json --counts counts.db -i again.db straight |
 	jq -c '[.blocks[] | select(.ends == "branch") | .estimated_executions > 0, .confidence]')" '[true,"low"]'
 is "… a third of the time is there" "$("$ASSAY" report --why --json --counts counts.db -i again.db | jq '.counts.missed * 3 | round')" 1
+# The work 40 times over: chase stalls for some ten cycles, of which two missing loads in a hundred can have caused one.
+most() { "$ASSAY" annotate --json -i again.db --repeat 40 --counts "$@" | jq '[.instructions[].dynamic?.culprits[]? | select(.culprit == "dcache") | .max] | max'; }
+is "misses: they bound what the D-cache can have caused" \
+	"$(jq -n "$(most missed.db chase) < 1.1 and $(most counts.db chase) > 5")" true
+is "… which is said" "$("$ASSAY" report --why -i again.db --counts missed.db | grep -c '^What caches, TLBs and predictors missed there')" 1
+is "… in JSON, too" "$(for c in counts missed; do "$ASSAY" report --why --json -i again.db --counts $c.db | jq .counts.misses; done | xargs)" "false true"
 is "methods differ" "$(for m in windows dcpi; do executions --method $m divide; done | sort -u | wc -l)" 2
 is "the default is by windows" "$(executions --method windows divide)" "$(executions divide)"
 for verb in "annotate" "annotate --cfg" "report --why"; do

@@ -8,6 +8,7 @@
 
 #include "image/image.h"
 #include "isa/insn.h"
+#include "observe/misses.h"
 
 #define PERIOD 1003009 /* ns, 997 Hz */
 #define LENGTH 16
@@ -330,9 +331,10 @@ void recordings_stall(struct profile *p, const char *path, const char *cpu)
 	image_close(im);
 }
 
-/* A loop from its beginning to the branch, and a return. */
+/* A loop from its beginning to the branch, and a return. missed: of a hundred loads, those that the first level did not
+ * have; -1: no misses. */
 static void stall_counts(struct profile *p, uint32_t image, const struct image *im,
-			 const struct image_proc *proc, unsigned calls, unsigned rounds)
+			 const struct image_proc *proc, unsigned calls, unsigned rounds, int missed)
 {
 	struct insn in;
 	size_t bytes;
@@ -343,10 +345,17 @@ static void stall_counts(struct profile *p, uint32_t image, const struct image *
 		assert(insn_decode(&in, code, bytes, at));
 		recordings_site(p, image, at, in.cls, in.cls == INSN_RET ? calls : rounds,
 				in.cls == INSN_BRANCH ? rounds - calls : 0);
+		if (missed >= 0 && in.cls == INSN_LOAD) {
+			struct misses *m =
+				must(misses_get(p, (struct site_id){ .image = image, .addr = at }));
+
+			m->n[MISS_ACCESSES] = rounds;
+			m->n[MISS_L1D] = rounds / 100 * (unsigned)missed;
+		}
 	}
 }
 
-void recordings_stall_counts(struct profile *p, const char *path)
+void recordings_stall_counts(struct profile *p, const char *path, int missed)
 {
 	struct run *r = recordings_run(p, "exact", "stall");
 	struct profile_image *pi;
@@ -355,8 +364,10 @@ void recordings_stall_counts(struct profile *p, const char *path)
 
 	im = must(image_open(path, path, &err));
 	pi = must(profile_image(p, IMAGE_FILE, path, image_build_id(im)));
-	stall_counts(p, pi->id, im, must((void *)image_proc_named(im, "chase")), 100, 1000000);
-	stall_counts(p, pi->id, im, must((void *)image_proc_named(im, "divide")), 50, 250000);
+	stall_counts(p, pi->id, im, must((void *)image_proc_named(im, "chase")), 100, 1000000,
+		     missed);
+	stall_counts(p, pi->id, im, must((void *)image_proc_named(im, "divide")), 50, 250000,
+		     missed);
 	r->rate = 0;
 	r->n.processes = 1;
 	image_close(im);

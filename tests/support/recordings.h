@@ -26,8 +26,9 @@ void recordings_elf(struct profile *p, const char *path, bool finished);
 /* Windows of the loops of the procedures chase, divide and straight of the file at path (tests/cli/culprits.t):
  * in each most begin at its third instruction. cpu: as /proc/cpuinfo has it. */
 void recordings_stall(struct profile *p, const char *path, const char *cpu);
-/* An exact recording of the same file: chase and divide ran a million and 250,000 rounds, straight never did. */
-void recordings_stall_counts(struct profile *p, const char *path);
+/* An exact recording of the same file: chase and divide ran a million and 250,000 rounds, straight never did.
+ * missed: -1, or of a hundred loads those that simulated first level did not have. */
+void recordings_stall_counts(struct profile *p, const char *path, int missed);
 /* So many sites, in procedures of 50 instructions, with values. */
 void recordings_big(struct profile *p, unsigned sites);
 

@@ -661,6 +661,72 @@ static double all_expected(const struct culprit_range r[CULPRIT_N])
 	return sum;
 }
 
+static bool is_near(double a, double b)
+{
+	return fabs(a - b) < 1e-9;
+}
+
+/* What windows leave open an exact run bounds: twice what it missed, and one in a thousand. */
+static void what_was_missed_bounds_what_can_have_been(void **state)
+{
+	const struct culprit_machine *m = culprit_machine("AMD EPYC 9654");
+	double each[MISS_KIND_N] = { 0 };
+	const struct fact wide = fact_of(0x401000, &many, LOAD);
+	struct fact f = wide, none = fact_of(0x401010, &many, OTHER);
+
+	(void)state;
+	assert_true(wide.dcache.most > 400 && wide.dtlb.most > 200);
+	fact_missed(&f, each, m);
+	assert_true(is_near(f.dcache.most, 0.001 * (14 + 40 + 400)));
+	assert_true(is_near(f.dtlb.most, 0.001 * (8 + 60 + 200)));
+	assert_true(f.dcache.likely == 0 && f.dtlb.likely == 0);
+	each[MISS_L1D] = 0.5;
+	each[MISS_L2D] = 0.1;
+	each[MISS_DTLB] = 0.25;
+	f = wide;
+	fact_missed(&f, each, m);
+	assert_true(is_near(f.dcache.most, 14 + 0.2 * 40 + 0.454));
+	assert_true(is_near(f.dcache.likely, 0.5 * 4 + 0.1 * 25));
+	assert_true(is_near(f.dtlb.most, 0.5 * 8 + 0.268));
+	/* no bound of windows gives way */
+	each[MISS_L3D] = 10;
+	f = wide;
+	fact_missed(&f, each, m);
+	assert_true(is_near(f.dcache.most, wide.dcache.most));
+	f = (struct fact){ .icache = { 10, 2 } };
+	f.icache = fact_tighter(f.icache, wide.fetch_line);
+	assert_true(f.icache.most == 10 && f.icache.likely == 2);
+	fact_missed(&none, each, m);
+	assert_true(none.dcache.most == 0 && none.mispredicted.most == 0);
+}
+
+static void what_code_missed_bounds_it(void **state)
+{
+	const struct culprit_machine *m = culprit_machine("AMD EPYC 9654");
+	double each[MISS_KIND_N] = { 0 };
+	struct fact branch, wide, f;
+
+	(void)state;
+	took(0x401000, 50, 100);
+	branch = fact_of(0x401000, &many, JNZ);
+	wide = f = fact_of(0x402000, &many, ADD);
+	branch.executions = wide.executions = f.executions = 1;
+	place(&wide, &branch, true, &many);
+	assert_true(is_near(wide.branch.most, 10) && wide.icache.most > 100 &&
+		    wide.itlb.most > 100);
+	each[MISS_MISPREDICTED] = 0.05;
+	fact_missed(&branch, each, m);
+	assert_true(is_near(branch.mispredicted.most, 0.101));
+	assert_true(is_near(branch.mispredicted.likely, 0.05));
+	each[MISS_L1I] = 0.01;
+	fact_missed(&f, each, m);
+	place(&f, &branch, true, &many);
+	assert_true(is_near(f.branch.most, 0.101 * m->mispredict));
+	assert_true(is_near(f.icache.most, 0.02 * 14 + 0.454));
+	assert_true(is_near(f.itlb.most, 0.268));
+	assert_true(is_near(f.front.most, wide.front.most));
+}
+
 static void a_stall_is_shared_as_is_likely(void **state)
 {
 	struct culprit_verdict v[CULPRIT_N] = { 0 };
@@ -748,6 +814,8 @@ int main(void)
 		TEST(doubtful_executions_take_no_longer_than_can_be),
 		TEST(regions_lie_over_each_other),
 		TEST(what_windows_had_used_did_not_miss),
+		TEST(what_was_missed_bounds_what_can_have_been),
+		TEST(what_code_missed_bounds_it),
 		TEST(what_is_lost_from_a_room),
 		TEST(limits_of_shares),
 	};

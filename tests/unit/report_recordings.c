@@ -197,7 +197,12 @@ static void fill_stall(struct profile *p)
 
 static void fill_counts(struct profile *p)
 {
-	recordings_stall_counts(p, elf);
+	recordings_stall_counts(p, elf, -1);
+}
+
+static void fill_missed(struct profile *p)
+{
+	recordings_stall_counts(p, elf, 2);
 }
 
 static void fill_strange(struct profile *p)
@@ -228,6 +233,7 @@ static int write_stalls(const char *dir)
 {
 	write_one(dir, "stall.db", fill_stall);
 	write_one(dir, "counts.db", fill_counts);
+	write_one(dir, "missed.db", fill_missed);
 	write_one(dir, "exact.db", recordings_exact);
 	write_one(dir, "strange.db", fill_strange);
 	write_one(dir, "empty.db", recordings_empty);
