@@ -21,7 +21,7 @@ static const struct opt opts[] = {
 	{ 0, "methods", NULL,
 	  "every method of estimating frequencies, not DCPI's and the default alone", OPT_FLAG,
 	  &o.methods, 0, 0, NULL },
-	{ 0, "histogram", NULL, "how far frequencies are off, by confidence", OPT_FLAG,
+	{ 0, "histogram", NULL, "how far frequencies and CPI are off, by confidence", OPT_FLAG,
 	  &o.histogram, 0, 0, NULL },
 	{ 0, "repeat", "N",
 	  "how often the sampled runs did the exact one's work, for frequencies as estimated "

@@ -283,6 +283,7 @@ static void count(struct measure *m, double scale)
 			f->off_low += low ? p->weight : 0;
 		}
 		f->histogram[bucket_of(error)][p->confidence] += p->weight;
+		f->cpi_histogram[bucket_of(-p->error)][p->confidence] += p->weight;
 	}
 	for (size_t i = 0; i < m->edge.n; i++) {
 		const struct pair *p = &m->edge.v[i];

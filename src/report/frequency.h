@@ -33,6 +33,8 @@ struct frequency {
 	double edges, edges10; /* executions; of edges within 10 % */
 	double histogram[FREQUENCY_BUCKETS][CONFIDENCE_N];	/* samples */
 	double edge_histogram[FREQUENCY_BUCKETS][CONFIDENCE_N]; /* executions */
+	/* samples, by how far the CPI is off that is shown: time over estimated executions, over time over true ones */
+	double cpi_histogram[FREQUENCY_BUCKETS][CONFIDENCE_N];
 	char warning[512];
 };
 

@@ -148,6 +148,14 @@ static const struct column histogram_columns[] = {
 	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
 };
 
+static const struct column cpi_columns[] = {
+	{ NULL, "off by", NULL, 12, EMIT_LEFT, EMIT_TEXT },
+	COLUMN_NAME,
+	{ NULL, "samples: high", "%", 0, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "medium", "%", 0, EMIT_RIGHT, EMIT_SHARE },
+	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
+};
+
 static const struct column worst_columns[] = {
 	COLUMN_NAME,
 	PERCENT("error_share", "part", 7),
@@ -565,6 +573,18 @@ static int measure_frequency(struct verify *v, struct err *err)
 	return 0;
 }
 
+static void parts_json(json_t *row, const char *prefix, const double part[CONFIDENCE_N],
+		       double whole)
+{
+	for (int c = 0; c < CONFIDENCE_N; c++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "%s%s", prefix, confidence_name[c]);
+		json_object_set_new(row, key,
+				    emit_cell_json(EMIT_SHARE, cell_real(ratio(part[c], whole))));
+	}
+}
+
 static json_t *histogram_json(const struct frequency *f)
 {
 	json_t *list = json_array();
@@ -574,19 +594,9 @@ static json_t *histogram_json(const struct frequency *f)
 
 		json_object_set_new(row, "from",
 				    json_real(FREQUENCY_BUCKET_FROM + b * FREQUENCY_BUCKET));
-		for (int c = 0; c < CONFIDENCE_N; c++) {
-			char key[32];
-
-			json_object_set_new(
-				row, confidence_name[c],
-				emit_cell_json(EMIT_SHARE,
-					       cell_real(ratio(f->histogram[b][c], f->samples))));
-			snprintf(key, sizeof(key), "edges_%s", confidence_name[c]);
-			json_object_set_new(
-				row, key,
-				emit_cell_json(EMIT_SHARE, cell_real(ratio(f->edge_histogram[b][c],
-									   f->edges))));
-		}
+		parts_json(row, "", f->histogram[b], f->samples);
+		parts_json(row, "edges_", f->edge_histogram[b], f->edges);
+		parts_json(row, "cpi_", f->cpi_histogram[b], f->samples);
 		json_array_append_new(list, row);
 	}
 	return list;
@@ -646,44 +656,58 @@ static void print_frequency(struct verify *v)
 				frequency_row(v, i, m);
 }
 
-static void histogram_row(struct verify *v, size_t i, int b)
+static char *bucket_text(int b, char *buf, size_t n)
 {
-	const struct frequency *f = &v->f[i][ESTIMATE_DEFAULT];
 	double from = 100 * (FREQUENCY_BUCKET_FROM + b * FREQUENCY_BUCKET);
 	double to = from + 100 * FREQUENCY_BUCKET;
-	const double *s = f->histogram[b], *e = f->edge_histogram[b];
-	char text[32], name[2];
 
 	if (b == 0)
-		snprintf(text, sizeof(text), "below %.0f %%", to);
+		snprintf(buf, n, "below %.0f %%", to);
 	else if (b == FREQUENCY_BUCKETS - 1)
-		snprintf(text, sizeof(text), "above %.0f %%", from);
+		snprintf(buf, n, "above %.0f %%", from);
 	else
-		snprintf(text, sizeof(text), "%.0f to %.0f %%", from, to);
-	const struct cell cell[] = {
-		cell_text(text),
-		name_cell(v, i, name),
-		cell_real(ratio(s[CONFIDENCE_HIGH], f->samples)),
-		cell_real(ratio(s[CONFIDENCE_MEDIUM], f->samples)),
-		cell_real(ratio(s[CONFIDENCE_LOW] + s[CONFIDENCE_NONE], f->samples)),
-		cell_real(ratio(e[CONFIDENCE_HIGH], f->edges)),
-		cell_real(ratio(e[CONFIDENCE_MEDIUM], f->edges)),
-		cell_real(ratio(e[CONFIDENCE_LOW] + e[CONFIDENCE_NONE], f->edges)),
-	};
+		snprintf(buf, n, "%.0f to %.0f %%", from, to);
+	return buf;
+}
 
-	emit_row(v->emit, cell);
+/* Three cells: of high, of medium confidence, and of low or none. */
+static void confidence_cells(struct cell *cell, const double part[CONFIDENCE_N], double whole)
+{
+	cell[0] = cell_real(ratio(part[CONFIDENCE_HIGH], whole));
+	cell[1] = cell_real(ratio(part[CONFIDENCE_MEDIUM], whole));
+	cell[2] = cell_real(ratio(part[CONFIDENCE_LOW] + part[CONFIDENCE_NONE], whole));
+}
+
+static void histogram_rows(struct verify *v, size_t i)
+{
+	const struct frequency *f = &v->f[i][ESTIMATE_DEFAULT];
+	struct cell cell[COUNT_OF(histogram_columns)];
+	char text[32], name[2];
+
+	begin_table(v, NULL, "how far estimates are off, by confidence", histogram_columns,
+		    COUNT_OF(histogram_columns));
+	for (int b = 0; b < FREQUENCY_BUCKETS; b++) {
+		cell[0] = cell_text(bucket_text(b, text, sizeof(text)));
+		cell[1] = name_cell(v, i, name);
+		confidence_cells(&cell[2], f->histogram[b], f->samples);
+		confidence_cells(&cell[5], f->edge_histogram[b], f->edges);
+		emit_row(v->emit, cell);
+	}
+	begin_table(v, NULL, "how far CPI is off, at the estimated scale", cpi_columns,
+		    COUNT_OF(cpi_columns));
+	for (int b = 0; b < FREQUENCY_BUCKETS; b++) {
+		cell[0] = cell_text(bucket_text(b, text, sizeof(text)));
+		confidence_cells(&cell[2], f->cpi_histogram[b], f->samples);
+		emit_row(v->emit, cell);
+	}
 }
 
 static void print_histograms(struct verify *v)
 {
 	if (!v->o->histogram || v->o->json || !has_frequency(v))
 		return;
-	for (size_t i = 0; i < v->n; i++) {
-		begin_table(v, NULL, "how far estimates are off, by confidence", histogram_columns,
-			    COUNT_OF(histogram_columns));
-		for (int b = 0; b < FREQUENCY_BUCKETS; b++)
-			histogram_row(v, i, b);
-	}
+	for (size_t i = 0; i < v->n; i++)
+		histogram_rows(v, i);
 }
 
 /* "name+0x1c", of which the name gives way where it is too long. */

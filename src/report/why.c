@@ -435,6 +435,10 @@ static void print_counts(struct reading *r, double apart)
 			   c->exact->profile.misses != NULL));
 	emit_footer(&r->emit, "Executions: counted by %s, a run of `%.300s`, times %g.",
 		    c->exact->path, reading_command(c->exact, command, sizeof(command)), c->repeat);
+	if (!reading_finished(c->exact))
+		emit_footer(&r->emit,
+			    "Its recorder was killed: what ran after it last wrote is not "
+			    "counted.");
 	if (c->exact->profile.misses)
 		emit_footer(&r->emit, "What caches, TLBs and predictors missed there, simulated, "
 				      "bounds culprits.");

@@ -132,6 +132,9 @@ for verb in "annotate" "annotate --cfg" "report --why"; do
 	is "$verb: the method is said" "$("$ASSAY" $verb --json --method flow -i again.db | jq -r .method)" flow
 done
 
+sqlite3 missed.db "UPDATE run SET finished = 0"
+is "counts of a killed recorder: it is said" "$("$ASSAY" annotate -i again.db --counts missed.db | grep -c '^Its recorder was killed')" 1
+
 # What is kept in the recording.
 kept() { sqlite3 "$1" "SELECT kind FROM derived ORDER BY kind" 2> /dev/null | tr '\n' ' '; }
 is "the analysis is kept" "$(kept stall.db)" "culprits schedules "

@@ -21,6 +21,13 @@ if can_record; then
 	is "what is absolute does" "$(jq -n "$(frequency 1 windows .factor) / $(frequency 3 windows .factor) * 1000 | round")" 3000
 	is "windows bring something" "$(jq -n "$(frequency 3 windows .within15) > $(frequency 3 dcpi .within15)")" true
 	is "a scale within a factor of five" "$(frequency 3 windows '.factor | . > 0.2 and . < 5')" true
+	is "each sample is in a histogram of executions, and in one of CPI" \
+		"$(frequency 3 windows '[.histogram[] | .none + .low + .medium + .high] | add * 1000 | round')$(
+		frequency 3 windows '[.histogram[] | .cpi_none + .cpi_low + .cpi_medium + .cpi_high] | add * 1000 | round')" 10001000
+	is "CPI is within 5 % as often as executions are, nearly" "$(jq -n "$(frequency 3 windows '([.histogram[9, 10] | .cpi_none + .cpi_low + .cpi_medium + .cpi_high] | add) - .absolute5') | fabs < 0.05")" true
+	run "$ASSAY" verify --histogram --worst 0 --repeat 3 sampled.db exact.db
+	is "both are printed: status" "$status" 0
+	is "... both" "$(grep -c '^how far' <<< "$out")" 2
 	run "$ASSAY" record -q --exact -o again.db -- gzip -9 -c text
 	is "exact again: status" "$status" 0
 	"$ASSAY" verify --json --worst 0 --repeat 3 sampled.db again.db exact.db > verified 2> /dev/null
