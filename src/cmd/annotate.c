@@ -93,12 +93,11 @@ const struct verb cmd_annotate = {
 		 "than the list holds: then the bound is certain.\n\n"
 		 "--cfg shows the control-flow graph instead: basic blocks, how often each "
 		 "ran, how it ends, and how often control went where from there. Blocks (and "
-		 "edges) of one class run "
-		 "equally often, whatever the program does, but for calls that do not "
-		 "return, or return twice. Indirect jumps are followed through their "
-		 "tables, and by the targets that a recording with values has; where one "
-		 "goes is not always known: then edges are missing, it says so, and each "
-		 "block has a class of its own. A block begins behind each call.",
+		 "edges) of one class run equally often, whatever the program does, but for calls "
+		 "that do not return, or return twice. Indirect jumps are followed through their "
+		 "tables, and by the targets that a recording with values has; where one goes is "
+		 "not always known: then edges are missing, it says so, and each block has a class "
+		 "of its own. A block begins behind each call.",
 	.examples =
 		"assay annotate\n"
 		"assay annotate longest_match\n"

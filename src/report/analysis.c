@@ -37,6 +37,11 @@ static void keep_memo(const struct reading *r, const struct schedule_memo *m)
 	free(b.p);
 }
 
+const char *analysis_cpu(const struct reading *r)
+{
+	return r->profile.nrun ? r->profile.run[0].cpu : NULL;
+}
+
 int analysis_open(struct analysis *a, struct reading *r, bool warn, struct err *err)
 {
 	memset(a, 0, sizeof(*a));
@@ -49,8 +54,7 @@ int analysis_open(struct analysis *a, struct reading *r, bool warn, struct err *
 		.profile = &r->profile,
 		.image = image_of,
 		.ctx = a->files,
-		.schedule = { .cpu = r->profile.nrun ? r->profile.run[0].cpu : NULL,
-			      .memo = read_memo(r) },
+		.schedule = { .cpu = analysis_cpu(r), .memo = read_memo(r) },
 		.count = counts_at,
 		.missed = r->counts && r->counts->exact->profile.misses ? counts_missed_each : NULL,
 		.count_ctx = r->counts,
@@ -71,6 +75,8 @@ int analysis_estimate(const struct analysis *a, struct estimate *e, struct err *
 
 	if (estimate_make(e, &a->source, a->method, err))
 		return -1;
+	if (a->method == ESTIMATE_COUNTED)
+		return 0; /* the scale is */
 	c = culprits_open(e, &a->source, err);
 	if (!c) {
 		estimate_fini(e);

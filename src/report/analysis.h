@@ -15,6 +15,8 @@ struct analysis {
 	struct estimate_source source;
 };
 
+/* Of the first run, as /proc/cpuinfo has it; or NULL. */
+const char *analysis_cpu(const struct reading *r);
 /* warn: tell which files cannot be used. -1 with err set: no memory. */
 int analysis_open(struct analysis *a, struct reading *r, bool warn, struct err *err);
 /* Keeps schedules that were made in the recording, if it may be written. */

@@ -45,16 +45,15 @@ static int own_build_id(struct dl_phdr_info *info, size_t size, void *to)
 }
 
 /* All that the analysis depends on, but for the files, whose build-ids are checked. */
-static void make_key(const struct analysis *a, char *buf, size_t n)
+static void make_key(const struct reading *r, char *buf, size_t n)
 {
-	const struct schedule_options *o = &a->source.schedule;
-	const struct reading *r = a->r;
-	const char *program = mca_program(o);
+	const struct schedule_options o = { .cpu = analysis_cpu(r) };
+	const char *program = mca_program(&o);
 	char id[17] = "";
 
 	dl_iterate_phdr(own_build_id, id);
 	snprintf(buf, n, "%s %s %s %s %s %zu sites %llu samples", ASSAY_VERSION, id,
-		 estimate_method_name[a->method], o->cpu ? o->cpu : "", program ? program : "",
+		 estimate_method_name[r->method], o.cpu ? o.cpu : "", program ? program : "",
 		 r->profile.sites.n, (unsigned long long)r->view.sum.samples);
 }
 
@@ -91,14 +90,12 @@ int why_make(struct why *w, struct reading *r, bool warn, struct err *err)
 	int rc;
 
 	memset(w, 0, sizeof(*w));
+	w->machine = culprit_machine(analysis_cpu(r));
+	make_key(r, key, sizeof(key));
+	if (!r->counts && read_cached(w, r, key))
+		return 0;
 	if (analysis_open(&a, r, warn, err))
 		return -1;
-	w->machine = culprit_machine(a.source.schedule.cpu);
-	make_key(&a, key, sizeof(key));
-	if (!r->counts && read_cached(w, r, key)) {
-		analysis_close(&a);
-		return 0;
-	}
 	rc = culprit_program_make(&w->program, &a.source, a.method, err);
 	w->apart = w->program.apart;
 	/* a file that is missing now may be there the next time, as may llvm-mca; what was counted is another recording's */
