@@ -7,6 +7,7 @@
 
 static struct reading_options in = { .verb = "annotate", .input = "assay.db", .warn = log_warn };
 static struct annotate_options o;
+static struct read_executions executions;
 static bool graph, dot;
 
 static const struct opt opts[] = {
@@ -20,9 +21,9 @@ static const struct opt opts[] = {
 	{ 0, "cfg", NULL, "its control-flow graph, block by block", OPT_FLAG, &graph, 0, 0, NULL },
 	{ 0, "dot", NULL, "the same for Graphviz: | dot -Tsvg > graph.svg", OPT_FLAG, &dot, 0, 0,
 	  NULL },
-	READ_METHOD(in),
-	READ_COUNTS(in),
-	READ_REPEAT(in),
+	READ_METHOD(executions),
+	READ_COUNTS(executions),
+	READ_REPEAT(executions),
 	READ_WIDE(in, "do not cut lines; all hot values"),
 	READ_JSON(in),
 	{ 0 },
@@ -30,6 +31,8 @@ static const struct opt opts[] = {
 
 static void print(struct reading *r, struct err *err)
 {
+	if (read_choose_executions(r, &executions, err))
+		return;
 	if (graph || dot)
 		blocks_print(r,
 			     &(struct blocks_options){
@@ -49,7 +52,7 @@ static int run(int argc, char **argv, struct err *err)
 		err_set(err, ERR_USAGE, "--dot and --json are two forms of output");
 		return err->code;
 	}
-	if (read_check_executions(&in, true, NULL, err))
+	if (read_check_executions(&executions, true, NULL, err))
 		return err->code;
 	o.procedure = argc ? argv[0] : NULL;
 	return read_and_print(&in, print, err);

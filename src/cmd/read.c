@@ -2,6 +2,7 @@
 #include "cmd/read.h"
 
 #include "base/pages.h"
+#include "report/counts.h"
 
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err)
@@ -17,21 +18,39 @@ int read_and_print(const struct reading_options *in, void (*print)(struct readin
 	return err->code;
 }
 
-int read_check_executions(const struct reading_options *in, bool used, const char *instead,
+int read_check_executions(const struct read_executions *from, bool used, const char *instead,
 			  struct err *err)
 {
-	const char *option = in->counts	  ? "--counts"
-			     : in->method ? "--method"
-			     : in->repeat ? "--repeat"
-					  : NULL;
+	const char *option = from->counts   ? "--counts"
+			     : from->method ? "--method"
+			     : from->repeat ? "--repeat"
+					    : NULL;
 
 	if (option && !used)
 		return err_set(err, ERR_USAGE, "%s goes with %s", option, instead);
-	if (in->counts && in->method)
+	if (from->counts && from->method)
 		return err_set(err, ERR_USAGE, "--method estimates what --counts has counted");
-	if (in->repeat > 0 && !in->counts)
+	if (from->repeat > 0 && !from->counts)
 		return err_set(err, ERR_USAGE, "--repeat goes with --counts");
 	return 0;
+}
+
+int read_choose_executions(struct reading *r, const struct read_executions *from, struct err *err)
+{
+	if (!from->counts && !from->method)
+		return 0;
+	if (r->view.exact) {
+		err_set(err, ERR_FAILED, "%s is exact: it counts executions itself", r->path);
+		return err_hint(err, "%s is for sampled recordings",
+				from->counts ? "--counts" : "--method");
+	}
+	if (from->method) {
+		r->method = (enum estimate_method)estimate_method_by_name(from->method);
+		return 0;
+	}
+	r->method = ESTIMATE_COUNTED;
+	r->counts = counts_open(r, from->counts, from->repeat > 0 ? from->repeat : 1, err);
+	return r->counts ? 0 : -1;
 }
 
 void read_no_operands(const struct reading_options *in, const char *operand, struct err *err)

@@ -8,7 +8,14 @@
 #include "base/opt.h"
 #include "report/reading.h"
 
-/* Entries of a table of options; in is a struct reading_options. */
+/* Where executions come from. */
+struct read_executions {
+	const char *method; /* of estimating them; NULL: the default */
+	const char *counts; /* an exact recording of the same work, which counted them; or NULL */
+	double repeat;	    /* how often the sampled run did that work; 0: once */
+};
+
+/* Entries of a table of options; in is a struct reading_options, from a struct read_executions. */
 #define READ_INPUT(in) \
 	{ \
 		'i', "input", "FILE", "the recording (default assay.db)", OPT_STRING, &(in).input, \
@@ -18,32 +25,34 @@
 	{ \
 		'w', "wide", NULL, help, OPT_FLAG, &(in).wide, 0, 0, NULL \
 	}
-#define READ_METHOD(in) \
+#define READ_METHOD(from) \
 	{ \
 		0, "method", "METHOD", \
 			"how executions are estimated: windows (default), flow or dcpi", \
-			OPT_CHOICE, &(in).method, 0, 0, "windows flow dcpi" \
+			OPT_CHOICE, &(from).method, 0, 0, "windows flow dcpi" \
 	}
-#define READ_COUNTS(in) \
+#define READ_COUNTS(from) \
 	{ \
 		0, "counts", "EXACT", \
 			"an exact recording of the same work, which counted executions", \
-			OPT_STRING, &(in).counts, 0, 0, NULL \
+			OPT_STRING, &(from).counts, 0, 0, NULL \
 	}
-#define READ_REPEAT(in) \
+#define READ_REPEAT(from) \
 	{ \
 		0, "repeat", "N", "how often the sampled run did that work (default 1)", \
-			OPT_DOUBLE, &(in).repeat, 1e-3, 1e9, NULL \
+			OPT_DOUBLE, &(from).repeat, 1e-3, 1e9, NULL \
 	}
 #define READ_JSON(in) \
 	{ \
 		'j', "json", NULL, "as JSON", OPT_FLAG, &(in).json, 0, 0, NULL \
 	}
 
-/* -1 with err set: of READ_METHOD, READ_COUNTS and READ_REPEAT, which tell where executions come from, some contradict
- * each other, or `used` is false, and `instead` says what would use them. */
-int read_check_executions(const struct reading_options *in, bool used, const char *instead,
+/* Says which options contradict each other; or that they go with another one, if they are not used. -1 with err set. */
+int read_check_executions(const struct read_executions *from, bool used, const char *instead,
 			  struct err *err);
+/* Of a sampled recording: has its readings tell executions as was asked for. -1 with err set: it is exact; what should have
+ * counted them is no exact recording of the same work. */
+int read_choose_executions(struct reading *r, const struct read_executions *from, struct err *err);
 /* Opens the recording, has it printed, closes it. Returns the exit status, with err set if it is not 0. */
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err);

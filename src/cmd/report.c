@@ -7,6 +7,7 @@
 
 static struct reading_options in = { .verb = "report", .input = "assay.db", .warn = log_warn };
 static struct times_options o = { .n = 20 };
+static struct read_executions executions;
 static bool why;
 
 static const struct opt opts[] = {
@@ -19,9 +20,9 @@ static const struct opt opts[] = {
 	  &o.image, 0, 0, NULL },
 	{ 0, "why", NULL, "what the time was spent on: stalls, and what may have caused them",
 	  OPT_FLAG, &why, 0, 0, NULL },
-	READ_METHOD(in),
-	READ_COUNTS(in),
-	READ_REPEAT(in),
+	READ_METHOD(executions),
+	READ_COUNTS(executions),
+	READ_REPEAT(executions),
 	READ_WIDE(in, "do not cut long names"),
 	READ_JSON(in),
 	{ 0 },
@@ -29,6 +30,8 @@ static const struct opt opts[] = {
 
 static void print(struct reading *r, struct err *err)
 {
+	if (read_choose_executions(r, &executions, err))
+		return;
 	if (why)
 		why_print(r, &(struct why_options){ .image = o.image, .n = o.n }, err);
 	else
@@ -47,7 +50,7 @@ static int run(int argc, char **argv, struct err *err)
 		err_set(err, ERR_USAGE, "--why is by procedure, not by %s", o.by);
 		return err->code;
 	}
-	if (read_check_executions(&in, why, "--why", err))
+	if (read_check_executions(&executions, why, "--why", err))
 		return err->code;
 	return read_and_print(&in, print, err);
 }

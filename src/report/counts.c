@@ -123,7 +123,6 @@ struct counts *counts_open(const struct reading *sampled, const char *path, doub
 	}
 	if (check(sampled, c, err))
 		goto fail_open;
-	c->own = exact;
 	return c;
 fail_open:
 	counts_fini(c);
@@ -132,14 +131,4 @@ fail:
 	free(exact);
 	free(c);
 	return NULL;
-}
-
-void counts_close(struct counts *c)
-{
-	if (!c)
-		return;
-	counts_fini(c);
-	reading_close(c->own, false);
-	free(c->own);
-	free(c);
 }

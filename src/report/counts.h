@@ -12,17 +12,15 @@ struct counts {
 	const struct reading *exact;
 	uint32_t *map; /* by image of the sampled recording: the exact one's, or MATCH_NONE */
 	double repeat; /* how often the sampled run did the exact one's work */
-	struct reading *own;
 };
 
 /* Of recordings that are open. -1 without memory. */
 int counts_init(struct counts *c, const struct reading *sampled, const struct reading *exact,
 		double repeat);
 void counts_fini(struct counts *c);
-/* Opens the exact recording at path. NULL with err set: not one, or of other files. */
+/* Opens the exact recording at path, for as long as the process lives. NULL with err set: not one, or of other work. */
 struct counts *counts_open(const struct reading *sampled, const char *path, double repeat,
 			   struct err *err);
-void counts_close(struct counts *c);
 
 /* What the exact recording has of an instruction of the sampled one, or NULL. */
 const struct site *counts_site(const struct counts *c, uint32_t image, uint64_t addr);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/fmt.h"
-#include "report/counts.h"
 #include "store/recording.h"
 
 static int refuse_empty(const struct reading *r, struct err *err)
@@ -48,31 +47,11 @@ static int refuse_mixed(const struct reading *r, struct err *err)
 	return 0;
 }
 
-/* How executions are told: an exact recording counts them itself. */
-static int choose_method(struct reading *r, const struct reading_options *o, struct err *err)
-{
-	const char *option = o->counts ? "--counts" : "--method";
-
-	r->method = ESTIMATE_DEFAULT;
-	if (!o->counts && !o->method)
-		return 0;
-	if (r->view.exact) {
-		err_set(err, ERR_FAILED, "%s is exact: it counts executions itself", r->path);
-		return err_hint(err, "%s is for sampled recordings", option);
-	}
-	if (o->method)
-		r->method = (enum estimate_method)estimate_method_by_name(o->method);
-	if (!o->counts)
-		return 0;
-	r->method = ESTIMATE_COUNTED;
-	r->counts = counts_open(r, o->counts, o->repeat > 0 ? o->repeat : 1, err);
-	return r->counts ? 0 : -1;
-}
-
 int reading_open(struct reading *r, const struct reading_options *o, struct err *err)
 {
 	memset(r, 0, sizeof(*r));
 	r->path = o->input;
+	r->method = ESTIMATE_DEFAULT;
 	if (profile_init(&r->profile, err))
 		return -1;
 	if (recording_read(o->input, &r->profile, err)) {
@@ -86,7 +65,7 @@ int reading_open(struct reading *r, const struct reading_options *o, struct err 
 		goto fail_profile;
 	if (view_open(&r->view, &r->profile, &r->binaries, err))
 		goto fail_binaries;
-	if ((!r->view.n && !o->empty_too && refuse_empty(r, err)) || choose_method(r, o, err))
+	if (!r->view.n && !o->empty_too && refuse_empty(r, err))
 		goto fail_view;
 	emit_open(&r->emit, o->verb, o->json, o->wide);
 	return 0;
@@ -102,7 +81,6 @@ fail_profile:
 void reading_close(struct reading *r, bool complete)
 {
 	emit_close(&r->emit, complete);
-	counts_close(r->counts);
 	view_fini(&r->view);
 	binaries_fini(&r->binaries);
 	profile_fini(&r->profile);

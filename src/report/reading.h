@@ -15,9 +15,9 @@ struct counts;
 
 struct reading {
 	const char *path;
-	/* how executions of a sampled one are told */
+	/* how executions of a sampled one are told: the default, unless the caller knows better */
 	enum estimate_method method;
-	struct counts *counts; /* with ESTIMATE_COUNTED, else NULL */
+	struct counts *counts; /* with ESTIMATE_COUNTED, else NULL; the caller's */
 	struct profile profile;
 	struct binaries binaries;
 	struct view view;
@@ -27,11 +27,8 @@ struct reading {
 struct reading_options {
 	const char *verb, *input;
 	bool json, wide;
-	bool empty_too;	    /* not a single sample is no error */
-	const char *method; /* of estimating executions, by name; NULL: the default */
-	const char *counts; /* an exact recording of the same work, which counted them; or NULL */
-	double repeat;	    /* how often the sampled run did that work; 0: once */
-	binary_warn warn;   /* as of struct binaries */
+	bool empty_too;	  /* not a single sample is no error */
+	binary_warn warn; /* as of struct binaries */
 };
 
 /* -1 with err set; ERR_EMPTY if there is not a single sample. */
