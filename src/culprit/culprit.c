@@ -11,7 +11,7 @@
 
 #define MODELLED 10	 /* samples of a class from which on its blocks are scheduled by llvm-mca */
 #define SCALE_SAMPLES 30 /* of a block by which the scale is judged */
-#define SCALE_PART 0.05	 /* of the time, at least, is in blocks that do not stall */
+#define AT_ONCE 1.5	 /* what schedules add up to, of the time, at most */
 #define AHEAD 8		 /* instructions that can have what the schedule gave one of them */
 
 struct culprits {
@@ -130,46 +130,21 @@ static double least_of(const struct culprits *c, const struct estimate_proc *p, 
 	return least;
 }
 
-/* The scale at which the block takes what its schedule does, and no more. */
-static bool scale_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block,
-		     struct weighted *s)
+/* All schedules together take no more time than there is, but what runs at once: cores are wider than their models. */
+static void lower_scale(struct culprits *c)
 {
-	double least = least_of(c, p, block);
-
-	if (least <= 0 || p->block[block].f <= 0 || p->samples[block] < SCALE_SAMPLES)
-		return false;
-	*s = (struct weighted){ p->samples[block] * c->period / (p->block[block].f * least),
-				p->samples[block] };
-	return true;
-}
-
-/*
- * Not all of a program stalls: if at the estimate's scale hardly any block takes as little as its schedule, it is the
- * scale at which the blocks that stall least do. Whole blocks are looked at: within one it does not matter where samples
- * lie. And all schedules together take no more time than there is.
- */
-static int find_scale(struct culprits *c)
-{
-	struct weighted *v = calloc(c->e->nblocks + 1, sizeof(*v));
 	double samples = 0, scheduled = 0;
-	size_t n = 0;
 
-	if (!v)
-		return -1;
 	for (size_t i = 0; i < c->e->nproc; i++) {
 		const struct estimate_proc *p = &c->e->proc[i];
 
 		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
-			n += scale_of(c, p, b, &v[n]);
 			samples += p->samples[b];
 			scheduled += p->block[b].f * least_of(c, p, b);
 		}
 	}
-	c->facts.scale = fmax(c->facts.scale, quantile(v, n, SCALE_PART));
-	free(v);
-	if (c->facts.scale * scheduled > samples * c->period)
-		c->facts.scale = samples * c->period / scheduled;
-	return 0;
+	if (c->facts.scale * scheduled > AT_ONCE * samples * c->period)
+		c->facts.scale = AT_ONCE * samples * c->period / scheduled;
 }
 
 /* What the program touches. */
@@ -307,7 +282,6 @@ static void sum_locality(struct culprits *c)
 
 static int find_crowds(struct culprits *c)
 {
-	sum_locality(c);
 	if (crowd_code(c) || crowd_data(c))
 		return -1;
 	c->facts.lines_fetched = &c->lines_fetched;
@@ -327,12 +301,87 @@ static int find_crowds(struct culprits *c)
 		       : 0;
 }
 
+static void forget_crowds(struct culprits *c)
+{
+	paths_free(c->paths);
+	c->paths = NULL;
+	fetched_fini(&c->lines_fetched);
+	fetched_fini(&c->pages_fetched);
+	places_fini(&c->line_places);
+	places_fini(&c->page_places);
+	crowd_fini(&c->data_lines);
+	crowd_fini(&c->data_pages);
+	crowd_fini(&c->code_lines);
+	crowd_fini(&c->code_pages);
+	crowd_fini(&c->targets);
+	crowd_fini(&c->insns);
+}
+
+/* What instructions can have been held up by, at the scale so far. */
+static int find_paths(struct culprits *c)
+{
+	if (find_crowds(c))
+		return -1;
+	c->paths = paths_new(c->e, c->src, &c->facts);
+	return c->paths ? 0 : -1;
+}
+
+/* The scale at which the block takes what its schedule does, and all that can have held it up. */
+static bool scale_of(struct culprits *c, const struct estimate_proc *p, uint32_t block,
+		     struct weighted *s)
+{
+	double most = least_of(c, p, block);
+
+	if (most <= 0 || p->block[block].f <= 0 || p->samples[block] < SCALE_SAMPLES)
+		return false;
+	for (uint32_t k = 0; k < p->g.block[block].ninsn; k++) {
+		const struct fact *f = paths_placed(c->paths, p, block, k);
+
+		most += f ? fact_most(f, c->machine) : 0;
+	}
+	*s = (struct weighted){ p->samples[block] * c->period / (p->block[block].f * most),
+				p->samples[block] };
+	return true;
+}
+
+/* Most of a program's time can be explained: it ran so often, at least, that half of it can. */
+static int raise_scale(struct culprits *c)
+{
+	struct weighted *v = calloc(c->e->nblocks + 1, sizeof(*v));
+	double before = c->facts.scale;
+	size_t n = 0;
+
+	if (!v)
+		return -1;
+	for (size_t i = 0; i < c->e->nproc; i++)
+		for (uint32_t b = CFG_FIRST_BLOCK; b < c->e->proc[i].g.nblocks; b++)
+			n += scale_of(c, &c->e->proc[i], b, &v[n]);
+	c->facts.scale = fmax(before, quantile(v, n, 0.5));
+	free(v);
+	lower_scale(c);
+	if (c->facts.scale <= before)
+		return 0;
+	forget_crowds(c);
+	return find_paths(c);
+}
+
 static bool looked_for_conflicts(const struct profile *p)
 {
 	for (size_t i = 0; i < p->nrun; i++)
 		if (!p->run[i].distance)
 			return false;
 	return p->nrun > 0;
+}
+
+/* What was counted has its scale. */
+static int find_all(struct culprits *c)
+{
+	bool counted = c->e->method == ESTIMATE_COUNTED;
+
+	sum_locality(c);
+	if (!counted)
+		lower_scale(c);
+	return find_paths(c) || (!counted && raise_scale(c)) ? -1 : 0;
 }
 
 struct culprits *culprits_open(const struct estimate *e, const struct estimate_source *src,
@@ -356,10 +405,7 @@ struct culprits *culprits_open(const struct estimate *e, const struct estimate_s
 		.scale = e->scale,
 		.processes = counters.processes,
 	};
-	if (!meetings_make(&c->meetings, src->profile) && !schedule_all(c) &&
-	    (e->method == ESTIMATE_COUNTED || !find_scale(c)) && !find_crowds(c))
-		c->paths = paths_new(e, src, &c->facts);
-	if (c->paths)
+	if (!meetings_make(&c->meetings, src->profile) && !schedule_all(c) && !find_all(c))
 		return c;
 	err_set(err, ERR_FAILED, "no memory for culprits");
 	culprits_close(c);
@@ -370,18 +416,8 @@ void culprits_close(struct culprits *c)
 {
 	if (!c)
 		return;
-	paths_free(c->paths);
+	forget_crowds(c);
 	meetings_fini(&c->meetings);
-	fetched_fini(&c->lines_fetched);
-	fetched_fini(&c->pages_fetched);
-	places_fini(&c->line_places);
-	places_fini(&c->page_places);
-	crowd_fini(&c->data_lines);
-	crowd_fini(&c->data_pages);
-	crowd_fini(&c->code_lines);
-	crowd_fini(&c->code_pages);
-	crowd_fini(&c->targets);
-	crowd_fini(&c->insns);
 	free(c->schedule);
 	free(c->insn);
 	free(c->of);

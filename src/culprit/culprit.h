@@ -105,7 +105,7 @@ const struct culprit_machine *culprits_machine(const struct culprits *c);
 const char *culprits_warning(const struct culprits *c);
 /* Cycles that a sample stands for. */
 double culprits_period(const struct culprits *c);
-/* Executions of a frequency: the estimate's scale, or, where that cannot be, the one that schedules allow. */
+/* Executions of a frequency: the estimate's scale, or, where that cannot be, the one that schedules and bounds allow. */
 double culprits_scale(const struct culprits *c);
 
 /* -1 with err set: no memory. */

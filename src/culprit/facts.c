@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "estimate/wrong.h"
+
 double fact_upper(double part, double n)
 {
 	const double z = 1.96;
@@ -230,60 +232,22 @@ static void bound_meetings(struct fact *f, const struct insn *in, const struct s
 	f->alias_store = m->store[CONFLICT_ALIAS].addr;
 }
 
-static struct odds minority(const struct site *s)
-{
-	struct site_weights w;
-	double p, n;
-
-	if (!s || !s->observed)
-		return (struct odds){ 0.5, UNKNOWN };
-	w = site_weights(s);
-	p = w.observed > 0 ? w.taken / w.observed : 0.5;
-	p = p < 0.5 ? p : 1 - p;
-	n = (double)(s->windows ? s->windows : s->observed);
-	return (struct odds){ fmin(0.5, fact_upper(p * n, n)), p };
-}
-
-static struct odds other_targets(const struct site *s)
-{
-	const struct hot *h = list_of(s, OPERAND_TARGET);
-	struct hot_value v;
-	double n = h ? (double)hot_total(h) : 0;
-
-	if (n <= 0 || !hot_top(h, &v, 1))
-		return (struct odds){ 1, UNKNOWN };
-	return part_of(n - v.low, n);
-}
-
-/* What a predictor that learned from windows had wrong is likely, if no more than the rarer way. */
-static void expect_branch(struct fact *f, const struct site *site)
-{
-	struct locality seen = locality_at(site);
-	double rarer = f->mispredicted.likely;
-
-	if (seen.branches)
-		f->mispredicted.likely =
-			fmin(rarer, fact_part(seen.mispredicted, seen.branches, rarer).likely);
-}
-
+/* Of n observations the rarer way bounds it; a predictor that learned from windows is likely better. */
 static void bound_branch(struct fact *f, const struct site *site, uint64_t processes)
 {
-	switch (f->cls) {
-	case INSN_BRANCH:
-		f->mispredicted = minority(site);
-		break;
-	case INSN_IJUMP:
-	case INSN_ICALL:
-		/* of several processes each has the target elsewhere */
-		f->mispredicted = other_targets(site);
-		if (processes > 1)
-			f->mispredicted.most = 1;
-		break;
-	default: /* direct; returns are told by the calls before them */
+	double most = f->cls == INSN_BRANCH ? 0.5 : 1, n = 0, rarer;
+
+	if (f->cls != INSN_BRANCH && f->cls != INSN_IJUMP && f->cls != INSN_ICALL) {
 		f->mispredicted = (struct odds){ 0, 0 };
 		return;
 	}
-	expect_branch(f, site);
+	f->mispredicted = (struct odds){ most, wrong_predicted(site, f->cls) };
+	if (!site)
+		return;
+	rarer = wrong_rarer(site, f->cls, &n);
+	/* of several processes each has the target elsewhere */
+	if (n > 0 && (f->cls == INSN_BRANCH || processes <= 1))
+		f->mispredicted.most = fmin(most, fact_upper(rarer * n, n));
 }
 
 static void bound_fetches(struct fact *f, const struct site *site, const struct fact_source *src)
@@ -317,6 +281,15 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 	bound_meetings(f, in, site, src);
 	bound_branch(f, site, src->processes);
 	bound_fetches(f, site, src);
+}
+
+double fact_most(const struct fact *f, const struct culprit_machine *m)
+{
+	if (f->serial || f->string)
+		return EXPLAINS;
+	return (f->load ? f->dcache.most : 0) + f->dtlb.most + f->forward.most * m->forward +
+	       f->alias.most * m->alias + f->branch.most + f->icache.most + f->itlb.most +
+	       f->front.most;
 }
 
 bool fact_feeds(const struct fact *a, const struct fact *b)

@@ -18,6 +18,7 @@
 #define FACT_FLAGS \
 	16 /* bit of reads and writes; below it the general registers, above the vector ones */
 #define FACT_VECTOR 17
+#define EXPLAINS 1e6 /* cycles: where nothing bounds a culprit */
 
 /* Of an execution, on average: at most; and as is likely, for what shares a stall to be weighed by. */
 struct odds {
@@ -71,6 +72,8 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct culprit_machine *m);
 /* The lower one of two bounds; likely is what the second one says, if it is known. */
 struct odds fact_tighter(struct odds a, struct odds b);
+/* Cycles that an execution of it can have been held up for, at most, but by what its schedule has: of one that was placed. */
+double fact_most(const struct fact *f, const struct culprit_machine *m);
 /* Does b read what a writes? Not the flags of one that it is fused with. */
 bool fact_feeds(const struct fact *a, const struct fact *b);
 

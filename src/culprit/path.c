@@ -271,7 +271,7 @@ static void ways_into(const struct paths *p, const struct estimate_proc *proc, u
 }
 
 /* What ran right before the k-th instruction of the block, for what that says of it. */
-static const struct fact *place(struct paths *p, const struct estimate_proc *proc, uint32_t block,
+const struct fact *paths_placed(struct paths *p, const struct estimate_proc *proc, uint32_t block,
 				uint32_t k)
 {
 	struct fact *f = (struct fact *)paths_fact(p, proc, block, k);
@@ -349,7 +349,7 @@ static void look_back(struct look *l, const struct estimate_proc *proc, uint32_t
 	struct ways w;
 
 	while (k-- > 0 && l->nchain < l->most) {
-		const struct fact *f = place(l->p, proc, block, k);
+		const struct fact *f = paths_placed(l->p, proc, block, k);
 
 		if (!f)
 			break;
@@ -405,7 +405,7 @@ void paths_case(struct paths *p, const struct estimate_proc *proc, uint32_t bloc
 {
 	struct look l = { .p = p, .c = c, .most = (unsigned)c->machine->retire };
 
-	c->fact = place(p, proc, block, k);
+	c->fact = paths_placed(p, proc, block, k);
 	if (!c->fact)
 		return;
 	look_back(&l, proc, block, k, 1, 0);

@@ -18,6 +18,9 @@ void paths_free(struct paths *p);
 /* The k-th instruction of the block; NULL: it cannot be decoded, or there is no memory. */
 const struct fact *paths_fact(struct paths *p, const struct estimate_proc *proc, uint32_t block,
 			      uint32_t k);
+/* The same, with what comes right before it taken into account (front_place). */
+const struct fact *paths_placed(struct paths *p, const struct estimate_proc *proc, uint32_t block,
+				uint32_t k);
 /* Fills in that instruction and its neighbourhood: suspects, elsewhere, stores. */
 void paths_case(struct paths *p, const struct estimate_proc *proc, uint32_t block, uint32_t k,
 		struct culprit_case *c);

@@ -7,8 +7,7 @@
 #define NEGLIGIBLE 0.01	   /* of a stall: less is innocent */
 #define LEAST_LIKELY 0.001 /* of the most */
 #define SHARE_HALVINGS 64
-#define MORE_MOST 8  /* times too few executions can have been estimated */
-#define EXPLAINS 1e6 /* cycles: where nothing bounds a culprit */
+#define MORE_MOST 8 /* times too few executions can have been estimated */
 
 /* What is likely: of what a block's schedule allows for, but not beyond it; of a store, behind which nothing waits */
 #define SCHEDULED 0.25

@@ -7,15 +7,22 @@
 
 #include "base/quantile.h"
 #include "estimate/estimate_priv.h"
+#include "estimate/wrong.h"
 #include "observe/tallies.h"
 
 #define UNDISTURBED 0.7 /* quantile, by executions, of the times of a procedure's instructions */
 #define UNSEEN 0.3	/* samples of an instruction that has none */
 #define ENOUGH \
-	100.0 /* samples of a procedure: of less, the mean time of an instruction says more */
+	100.0	   /* samples of a procedure: of less, the mean time of an instruction says more */
+#define TOGETHER 8 /* instructions that may retire at once: a sample of them falls on one */
+#define LONG \
+	32 /* instructions of a block: of a shorter one as many may be all that waits for one of them */
 #define MEAN_CYCLES 0.72 /* that is usual */
 #define MEAN_WORTH 0.3	 /* as part of what the quantile is */
 #define TIME 1.0	 /* what times are worth; the unit is 1 / variance of a logarithm */
+#define WHOLE 0.7	 /* of that, what the time of the whole program is */
+#define EACH_CYCLES 0.18 /* of an instruction, on average, where no branch is mispredicted */
+#define WRONG_CYCLES 20	 /* of a branch that is */
 #define NEAR 0.1	 /* how close frequencies within a procedure are */
 #define APART 0.3	 /* … those of different ones */
 #define WINDOWS 5.0	 /* variance of a frequency, times the windows that saw it */
@@ -62,6 +69,21 @@ struct anchor {
 	struct anchor_node *node;
 };
 
+/* What is an instruction's of its samples. Of a long block, of a group that may retire together, its part. */
+static double samples_of(const struct estimate_proc *p, const struct cfg_block *k, uint32_t i)
+{
+	uint32_t from = i, to = i + 1, end = k->insn + k->ninsn;
+	double sum = 0;
+
+	if (k->ninsn >= LONG) {
+		from -= (i - k->insn) % TOGETHER;
+		to = from + TOGETHER < end ? from + TOGETHER : end;
+	}
+	for (uint32_t j = from; j < to; j++)
+		sum += p->site[j] ? (double)p->site[j]->samples : 0;
+	return (sum + UNSEEN) / (to - from);
+}
+
 /*
  * The time that an execution takes where nothing holds it up, in samples over frequency: what most instructions
  * take at most. The few that take all of the time (what is waited for, and what the samples of many fall
@@ -79,11 +101,8 @@ static double undisturbed(const struct estimate_proc *p)
 		const struct cfg_block *k = &p->g.block[b];
 		double f = p->block[b].f;
 
-		for (uint32_t i = k->insn; f > 0 && i < k->insn + k->ninsn; i++) {
-			double samples = p->site[i] ? (double)p->site[i]->samples : 0;
-
-			v[n++] = (struct weighted){ (samples + UNSEEN) / f, f };
-		}
+		for (uint32_t i = k->insn; f > 0 && i < k->insn + k->ninsn; i++)
+			v[n++] = (struct weighted){ samples_of(p, k, i) / f, f };
 	}
 	time = quantile(v, n, UNDISTURBED);
 	free(v);
@@ -126,6 +145,40 @@ static double mean_time(const struct anchor *a)
 		sum += a->node[i].time_weight * a->node[i].time;
 	}
 	return all > 0 ? sum / all : NAN;
+}
+
+/* What the time of the whole program says, if instructions take as long as is usual, and branches that are mispredicted
+ * cost what they usually do. NAN: nothing ran. */
+static double whole_time(const struct anchor *a, double cycles)
+{
+	double samples = 0, each = 0, wrong = 0;
+
+	for (size_t i = 0; i < a->e->nproc; i++) {
+		const struct estimate_proc *p = &a->e->proc[i];
+
+		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
+			const struct cfg_block *k = &p->g.block[b];
+			const struct site *last;
+
+			if (!k->ninsn)
+				continue;
+			last = p->site[k->insn + k->ninsn - 1];
+			samples += p->samples[b];
+			each += p->block[b].f * k->ninsn;
+			wrong += last ? p->block[b].f * wrong_predicted(last, last->cls) : 0;
+		}
+	}
+	return samples > 0 && each > 0
+		       ? log(samples * cycles / (EACH_CYCLES * each + WRONG_CYCLES * wrong))
+		       : NAN;
+}
+
+/* Both, unless what the whole takes is beyond what branches explain: the program waits for something else. */
+static double all_times(const struct anchor *a, double cycles)
+{
+	double time = mean_time(a), whole = whole_time(a, cycles);
+
+	return fabs(whole - time) < WILD ? time + WHOLE * (whole - time) : time;
 }
 
 /* The tallies' part of a group, of relative frequencies. */
@@ -219,13 +272,13 @@ int anchor_estimate(struct estimate *e, const struct profile *p, struct err *err
 
 	a.node = calloc(e->nproc + 1, sizeof(*a.node));
 	if (a.node && !tallies_groups(&g, p) && !tell_times(&a, anchor_cycles(p))) {
-		double time = mean_time(&a);
+		double procedures = mean_time(&a), time = all_times(&a, anchor_cycles(p));
 
 		for (size_t i = 0; i < g.n && isfinite(time); i++)
 			tell_tallies(&a, &g.group[i], time);
 		if (isfinite(time)) {
 			e->scale = exp(mean_of_all(&a, time));
-			doubt(&a, time);
+			doubt(&a, procedures);
 		}
 		rc = 0;
 	}

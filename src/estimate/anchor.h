@@ -5,7 +5,8 @@
  * What the program counts itself (observe/tallies.h) says exactly how often some of its instructions ran. Each
  * says what to multiply frequencies by, if those of its procedure are right, compared with the other ones'. So does
  * time: most instructions are executed in about the same number of cycles, in each procedure and program, whatever
- * the few take that are waited for. That is less certain, but there in any case, and tells which counts cannot be
+ * the few take that are waited for; and the whole program takes what its instructions and mispredicted branches usually
+ * do, unless it waits for memory. That is less certain, but there in any case, and tells which counts cannot be
  * meant: of one object out of many, of another process. The mean of all, as of logarithms, weighed by
  * how certain each is.
  *

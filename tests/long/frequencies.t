@@ -66,6 +66,16 @@ if can_record; then
 	is "a tenth of it, exactly: status" "$status" 0
 	is "within procedures it is right" "$("$ASSAY" verify --json --worst 0 --repeat 10 counts.db counts-exact.db 2>/dev/null |
 		jq '.frequency[] | select(.method == "windows") | .procedure5 > 0.95')" true
+	# What waits for memory, for its own results, or not at all, is not taken for the others.
+	ok "programs that wait" gcc -O2 -fno-tree-vectorize -o waits "$ROOT/bench/waits.c"
+	for program in chase chain mix; do
+		run "$ASSAY" record -q -F 2000 -o waits.db -- ./waits $program
+		is "$program: sampled: status" "$status" 0
+		run "$ASSAY" record -q --exact -o waits-exact.db -- ./waits $program
+		is "$program: exact: status" "$status" 0
+		is "$program: a scale within a factor of three" "$("$ASSAY" verify --json --worst 0 waits.db waits-exact.db 2>/dev/null |
+			jq '.frequency[] | select(.method == "windows") | .factor | . > 0.33 and . < 3')" true
+	done
 	# A procedure with two entries: one is called through a linkage table that binds lazily, a jump leads to the other.
 	cat > entries.c <<-'C'
 	__asm__(".text\n"
