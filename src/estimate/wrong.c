@@ -20,7 +20,7 @@ static double other_way(const struct site *s, double *n)
 static double other_target(const struct site *s, double *n)
 {
 	const struct hot *h = s->operand[OPERAND_TARGET];
-	struct hot_value v;
+	struct hot_value v = { 0 };
 
 	*n = h && hot_top(h, &v, 1) ? (double)hot_total(h) : 0;
 	return *n > 0 ? (*n - (double)v.low) / *n : WRONG_USUAL;
