@@ -173,12 +173,12 @@ static double whole_time(const struct anchor *a, double cycles)
 		       : NAN;
 }
 
-/* Both, unless what the whole takes is beyond what branches explain: the program waits for something else. */
+/* Both; the more the whole takes beyond what branches explain, the less it counts: the program waits for something else. */
 static double all_times(const struct anchor *a, double cycles)
 {
-	double time = mean_time(a), whole = whole_time(a, cycles);
+	double time = mean_time(a), apart = whole_time(a, cycles) - time;
 
-	return fabs(whole - time) < WILD ? time + WHOLE * (whole - time) : time;
+	return time + WHOLE * apart / (1 + apart * apart / (WILD * WILD));
 }
 
 /* The tallies' part of a group, of relative frequencies. */
