@@ -44,9 +44,9 @@ struct fact {
 	struct odds mispredicted; /* the part of its executions */
 	struct odds code_line,
 		code_page; /* of its fetches, those of what was not used just before */
-	/* cycles that an execution has waited for the instruction itself (front.c) */
 	struct odds fetch_line,
 		fetch_page; /* cycles of its fetches, where misses are known; else INFINITY */
+	/* cycles that an execution has waited for the instruction itself (front.c) */
 	bool placed;
 	struct odds branch, icache, itlb, front;
 	const struct fact *branch_fault; /* NULL: none */

@@ -12,6 +12,8 @@
 
 #define UNDISTURBED 0.7 /* quantile, by executions, of the times of a procedure's instructions */
 #define UNSEEN 0.3	/* samples of an instruction that has none */
+#define STRAY \
+	0.002 /* of an instruction's samples, those that fall on its neighbours: by where another program ran meanwhile */
 #define ENOUGH \
 	100.0	   /* samples of a procedure: of less, the mean time of an instruction says more */
 #define TOGETHER 8 /* instructions that may retire at once: a sample of them falls on one */
@@ -69,19 +71,32 @@ struct anchor {
 	struct anchor_node *node;
 };
 
-/* What is an instruction's of its samples. Of a long block, of a group that may retire together, its part. */
+static double samples_at(const struct estimate_proc *p, uint32_t i)
+{
+	return p->site[i] ? (double)p->site[i]->samples : 0;
+}
+
+/*
+ * What is an instruction's of the samples of its block. Of a short one that which has most may be what is waited for, so
+ * that all others have even parts of the rest, but for what strayed there: single ones have a sample or two by chance. Of
+ * a long one groups that may retire together have even parts of theirs.
+ */
 static double samples_of(const struct estimate_proc *p, const struct cfg_block *k, uint32_t i)
 {
-	uint32_t from = i, to = i + 1, end = k->insn + k->ninsn;
-	double sum = 0;
+	bool is_long = k->ninsn >= LONG;
+	uint32_t from = is_long ? i - (i - k->insn) % TOGETHER : k->insn, end = k->insn + k->ninsn;
+	uint32_t to = is_long && from + TOGETHER < end ? from + TOGETHER : end;
+	double sum = 0, most = 0;
 
-	if (k->ninsn >= LONG) {
-		from -= (i - k->insn) % TOGETHER;
-		to = from + TOGETHER < end ? from + TOGETHER : end;
+	for (uint32_t j = from; j < to; j++) {
+		sum += samples_at(p, j);
+		most = fmax(most, samples_at(p, j));
 	}
-	for (uint32_t j = from; j < to; j++)
-		sum += p->site[j] ? (double)p->site[j]->samples : 0;
-	return (sum + UNSEEN) / (to - from);
+	if (is_long)
+		return (sum + UNSEEN) / (to - from);
+	if (samples_at(p, i) >= most)
+		return most + UNSEEN;
+	return (fmax(sum - most - STRAY * most, 0) + UNSEEN) / (k->ninsn - 1);
 }
 
 /*
@@ -174,11 +189,11 @@ static double whole_time(const struct anchor *a, double cycles)
 }
 
 /* Both; the more the whole takes beyond what branches explain, the less it counts: the program waits for something else. */
-static double all_times(const struct anchor *a, double cycles)
+static double all_times(double procedures, double whole)
 {
-	double time = mean_time(a), apart = whole_time(a, cycles) - time;
+	double apart = whole - procedures;
 
-	return time + WHOLE * apart / (1 + apart * apart / (WILD * WILD));
+	return procedures + WHOLE * apart / (1 + apart * apart / (WILD * WILD));
 }
 
 /* The tallies' part of a group, of relative frequencies. */
@@ -272,7 +287,8 @@ int anchor_estimate(struct estimate *e, const struct profile *p, struct err *err
 
 	a.node = calloc(e->nproc + 1, sizeof(*a.node));
 	if (a.node && !tallies_groups(&g, p) && !tell_times(&a, anchor_cycles(p))) {
-		double procedures = mean_time(&a), time = all_times(&a, anchor_cycles(p));
+		double procedures = mean_time(&a);
+		double time = all_times(procedures, whole_time(&a, anchor_cycles(p)));
 
 		for (size_t i = 0; i < g.n && isfinite(time); i++)
 			tell_tallies(&a, &g.group[i], time);

@@ -6,7 +6,7 @@
 #include "base/fmt.h"
 #include "report/match.h"
 
-#define MISSED_MOST 0.5 /* of the time: more tells of another program */
+#define UNEXECUTED_MOST 0.5 /* of the time: more tells of another program */
 
 int counts_init(struct counts *c, const struct reading *sampled, const struct reading *exact,
 		double repeat)
@@ -43,7 +43,7 @@ bool counts_at(void *ctx, uint32_t image, uint64_t addr, struct estimate_count *
 	return true;
 }
 
-bool counts_missed_each(void *ctx, uint32_t image, uint64_t addr, double each[MISS_KIND_N])
+bool counts_misses(void *ctx, uint32_t image, uint64_t addr, double each[MISS_KIND_N])
 {
 	const struct counts *c = ctx;
 	const struct site *s = counts_site(c, image, addr);
@@ -59,10 +59,10 @@ bool counts_missed_each(void *ctx, uint32_t image, uint64_t addr, double each[MI
 	return true;
 }
 
-double counts_missed(const struct counts *c, const struct reading *sampled)
+double counts_unexecuted(const struct counts *c, const struct reading *sampled)
 {
 	const struct view *v = &sampled->view;
-	double missed = 0;
+	double unexecuted = 0;
 
 	for (size_t i = 0; i < v->n; i++) {
 		const struct site *s = v->site[i], *t;
@@ -71,15 +71,15 @@ double counts_missed(const struct counts *c, const struct reading *sampled)
 			continue;
 		t = counts_site(c, s->id.image, s->id.addr);
 		if (!t || !t->observed)
-			missed += (double)s->samples;
+			unexecuted += (double)s->samples;
 	}
-	return v->sum.samples ? missed / (double)v->sum.samples : 0;
+	return v->sum.samples ? unexecuted / (double)v->sum.samples : 0;
 }
 
 static int check(const struct reading *sampled, const struct counts *c, struct err *err)
 {
 	size_t matched = 0;
-	double missed;
+	double unexecuted;
 	char share[16];
 
 	if (!c->exact->view.exact) {
@@ -95,12 +95,12 @@ static int check(const struct reading *sampled, const struct counts *c, struct e
 		matched += c->map[i] != MATCH_NONE;
 	if (!matched)
 		return match_nothing(sampled, c->exact, err);
-	missed = counts_missed(c, sampled);
-	if (missed < MISSED_MOST)
+	unexecuted = counts_unexecuted(c, sampled);
+	if (unexecuted < UNEXECUTED_MOST)
 		return 0;
 	err_set(err, ERR_FAILED,
 		"%s %% of the time of %s is at instructions that %s never executed",
-		fmt_percent(missed, share, sizeof(share)), sampled->path, c->exact->path);
+		fmt_percent(unexecuted, share, sizeof(share)), sampled->path, c->exact->path);
 	return err_hint(err, "they have to be of the same work");
 }
 

@@ -27,8 +27,8 @@ const struct site *counts_site(const struct counts *c, uint32_t image, uint64_t 
 /* A struct estimate_source's count; ctx: struct counts. */
 bool counts_at(void *ctx, uint32_t image, uint64_t addr, struct estimate_count *n);
 /* Its missed; only of a recording that simulated misses. */
-bool counts_missed_each(void *ctx, uint32_t image, uint64_t addr, double each[MISS_KIND_N]);
+bool counts_misses(void *ctx, uint32_t image, uint64_t addr, double each[MISS_KIND_N]);
 /* Part of the sampled recording's time that is at instructions which the exact run never executed. */
-double counts_missed(const struct counts *c, const struct reading *sampled);
+double counts_unexecuted(const struct counts *c, const struct reading *sampled);
 
 #endif

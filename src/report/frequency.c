@@ -313,6 +313,7 @@ int frequency_measure(struct frequency *f, struct reading *sampled, const struct
 	struct estimate e;
 	struct measure m = { .f = f, .sampled = sampled, .exact = exact, .e = &e };
 	struct analysis a;
+	double counted;
 	int rc;
 
 	memset(f, 0, sizeof(*f));
@@ -321,13 +322,14 @@ int frequency_measure(struct frequency *f, struct reading *sampled, const struct
 	a.method = method;
 	a.source.count_ctx = counts;
 	rc = analysis_estimate(&a, &e, err);
-	m.anchor = !rc && counts ? log(e.scale / estimate_counted_scale(&e, &a.source)) : NAN;
+	counted = !rc && counts ? estimate_counted_scale(&e, &a.source) : 0;
 	analysis_close(&a);
 	if (rc)
 		return -1;
+	m.anchor = counted > 0 ? log(e.scale / counted) : NAN;
 	memcpy(f->warning, e.warning, sizeof(f->warning));
 	m.scale = e.scale / repeat;
-	rc = compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
+	rc = counted < 0 || compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
 	counts_fini(&m.truth);
 	free(m.apart);
 	free(m.insn.v);

@@ -38,8 +38,8 @@ struct frequency {
 	char warning[512];
 };
 
-/* counts: of another exact run; NULL: there is none, and ESTIMATE_COUNTED cannot be. repeat: how often the sampled run did the exact one's work. -1 with err
- * set: no memory. */
+/* counts: of another exact run; NULL: there is none, and ESTIMATE_COUNTED cannot be. repeat: how often the sampled run did
+ * the exact one's work. -1 with err set: no memory. */
 int frequency_measure(struct frequency *f, struct reading *sampled, const struct reading *exact,
 		      enum estimate_method method, struct counts *counts, double repeat,
 		      struct err *err);

@@ -137,6 +137,7 @@ static const struct column frequency_columns[] = {
 	HIDDEN("histogram", EMIT_JSON),
 };
 
+#define HISTOGRAM_SAMPLES 5 /* columns up to those of edges */
 static const struct column histogram_columns[] = {
 	{ NULL, "off by", NULL, 12, EMIT_LEFT, EMIT_TEXT },
 	COLUMN_NAME,
@@ -144,14 +145,6 @@ static const struct column histogram_columns[] = {
 	{ NULL, "medium", "%", 0, EMIT_RIGHT, EMIT_SHARE },
 	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
 	{ NULL, "edges: high", "%", 0, EMIT_RIGHT, EMIT_SHARE },
-	{ NULL, "medium", "%", 0, EMIT_RIGHT, EMIT_SHARE },
-	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
-};
-
-static const struct column cpi_columns[] = {
-	{ NULL, "off by", NULL, 12, EMIT_LEFT, EMIT_TEXT },
-	COLUMN_NAME,
-	{ NULL, "samples: high", "%", 0, EMIT_RIGHT, EMIT_SHARE },
 	{ NULL, "medium", "%", 0, EMIT_RIGHT, EMIT_SHARE },
 	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
 };
@@ -693,8 +686,8 @@ static void histogram_rows(struct verify *v, size_t i)
 		confidence_cells(&cell[5], f->edge_histogram[b], f->edges);
 		emit_row(v->emit, cell);
 	}
-	begin_table(v, NULL, "how far CPI is off, at the estimated scale", cpi_columns,
-		    COUNT_OF(cpi_columns));
+	begin_table(v, NULL, "how far CPI is off, at the estimated scale", histogram_columns,
+		    HISTOGRAM_SAMPLES);
 	for (int b = 0; b < FREQUENCY_BUCKETS; b++) {
 		cell[0] = cell_text(bucket_text(b, text, sizeof(text)));
 		confidence_cells(&cell[2], f->cpi_histogram[b], f->samples);

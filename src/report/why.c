@@ -422,13 +422,13 @@ static const char *method_text(const struct reading *r)
 static void print_counts(struct reading *r, double apart)
 {
 	const struct counts *c = r->counts;
-	double missed = counts_missed(c, r);
+	double unexecuted = counts_unexecuted(c, r);
 	char command[1024], share[16];
 
 	emit_set(&r->emit, "counts",
 		 json_pack("{s:o,s:f,s:f,s:b}", "recording",
 			   emit_cell_json(EMIT_TEXT, cell_text(c->exact->path)), "repeat",
-			   c->repeat, "missed", missed, "misses",
+			   c->repeat, "unexecuted", unexecuted, "misses",
 			   c->exact->profile.misses != NULL));
 	emit_footer(&r->emit, "Executions: counted by %s, a run of `%.300s`, times %g.",
 		    c->exact->path, reading_command(c->exact, command, sizeof(command)), c->repeat);
@@ -439,11 +439,11 @@ static void print_counts(struct reading *r, double apart)
 	if (c->exact->profile.misses)
 		emit_footer(&r->emit, "What caches, TLBs and predictors missed there, simulated, "
 				      "bounds culprits.");
-	if (missed >= 0.005)
+	if (unexecuted >= 0.005)
 		emit_footer(&r->emit,
 			    "%s %% of the time is at instructions that were not executed there: "
 			    "their executions are estimates.",
-			    fmt_percent(missed, share, sizeof(share)));
+			    fmt_percent(unexecuted, share, sizeof(share)));
 	if (apart > 0 && (apart > SUSPICIOUS || apart < 1 / SUSPICIOUS))
 		emit_footer(&r->emit,
 			    "By its times this recording did that work some %s times: --repeat "

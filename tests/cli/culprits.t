@@ -118,7 +118,7 @@ is "… of edges" "$("$ASSAY" annotate --cfg --json --counts counts.db -i again.
 	'[["fall",50,"high"],["taken",249950,"high"]]'
 is "… what did not run there is estimated" "$("$ASSAY" annotate --cfg --json --counts counts.db -i again.db straight |
 	jq -c '[.blocks[] | select(.ends == "branch") | .estimated_executions > 0, .confidence]')" '[true,"low"]'
-is "… a third of the time is there" "$("$ASSAY" report --why --json --counts counts.db -i again.db | jq '.counts.missed * 3 | round')" 1
+is "… a third of the time is there" "$("$ASSAY" report --why --json --counts counts.db -i again.db | jq '.counts.unexecuted * 3 | round')" 1
 # The work 40 times over: chase stalls for some ten cycles, of which two missing loads in a hundred can have caused one.
 most() { "$ASSAY" annotate --json -i again.db --repeat 40 --counts "$@" | jq '[.instructions[].dynamic?.culprits[]? | select(.culprit == "dcache") | .max] | max'; }
 is "misses: they bound what the D-cache can have caused" \

@@ -35,7 +35,7 @@ if can_record; then
 	is "... and a scale, at which windows are nearly as good as at the best" \
 		"$(jq '.frequency[] | select(.method == "windows") | .anchored15 > .within15 - 0.2' verified)" true
 	is "... which readings show" "$("$ASSAY" report --why --json --counts again.db --repeat 3 -i sampled.db |
-		jq '.counts.missed < 0.02 and .method == "counted"')" true
+		jq '.counts.unexecuted < 0.02 and .method == "counted"')" true
 	is "... and how often the work was done" "$("$ASSAY" report --why --counts again.db --repeat 0.05 -i sampled.db |
 		grep -c '^By its times this recording did that work some')" 1
 	# What a program counts itself is known exactly, but for what lies before its code is lifted (samples without a window),

@@ -278,40 +278,67 @@ static void mispredicted_branches_take_their_time(void **state)
 	estimate_fini(&e);
 }
 
-static void long_blocks_share_what_retires_together(void **state)
+/* The scale, where the loop is one block of n instructions that have so many samples each. */
+static double scale_of_block(const uint64_t *samples, uint32_t n)
 {
-	enum {
-		N = 64
-	};
 	struct estimate e = program(1, 1);
 	struct err err = { 0 };
 	struct profile p;
-	struct site sites[5], in_block[N];
+	struct site sites[5], in_block[64] = { 0 };
 	struct estimate_proc *q = &e.proc[0];
+	double scale;
 
-	(void)state;
 	assert_int_equal(walk_estimate(&e, &err), 0);
 	sample(&e, &p, sites, 1);
-	/* the loop is one block of 64 instructions: of eight that retire together one has all samples */
 	free(q->site);
-	q->site = calloc(N + 6, sizeof(*q->site));
+	q->site = calloc(n + 6, sizeof(*q->site));
 	assert_non_null(q->site);
-	for (unsigned i = 0; i < N; i++) {
-		in_block[i] = (struct site){ .samples = i % 8 ? 0 : 8 * sites[0].samples };
+	q->samples[2] = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		in_block[i].samples = samples[i];
 		q->site[i] = &in_block[i];
+		q->samples[2] += (double)samples[i];
 	}
 	for (uint32_t b = 3; b < 6; b++) {
-		q->g.block[b].insn = N + b - 3;
-		q->site[N + b - 3] = &sites[b - 2];
+		q->g.block[b].insn = n + b - 3;
+		q->site[n + b - 3] = &sites[b - 2];
 	}
 	q->g.block[2].insn = 0;
-	q->g.block[2].ninsn = N;
-	q->g.ninsns = N + 3;
-	q->samples[2] *= N;
+	q->g.block[2].ninsn = n;
+	q->g.ninsns = n + 3;
 	assert_int_equal(anchor_estimate(&e, &p, &err), 0);
-	assert_true(is_near(e.scale, both(2000)));
+	scale = e.scale;
 	profile_fini(&p);
 	estimate_fini(&e);
+	return scale;
+}
+
+/* sample() gives each of the loop's executions 16 samples an instruction */
+#define OF_ONE (16 * 1000)
+
+static void long_blocks_share_what_retires_together(void **state)
+{
+	uint64_t samples[64] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 64; i += 8)
+		samples[i] = 8 * OF_ONE;
+	assert_true(is_near(scale_of_block(samples, 64), both(2000)));
+}
+
+/* Those that one instruction of a block waits for have nothing to say of the others, nor has where single samples fell. */
+static void short_blocks_share_all_but_what_is_waited_for(void **state)
+{
+	const uint64_t even[] = { OF_ONE, OF_ONE, OF_ONE, 100 * OF_ONE };
+	const uint64_t chance[] = { 3 * OF_ONE, 0, 0, 100 * OF_ONE };
+	const uint64_t stray[] = { 0, 0, OF_ONE / 10, 100 * OF_ONE };
+	const uint64_t none[] = { 0, 0, 0, 100 * OF_ONE };
+	double scale = scale_of_block(even, 4);
+
+	(void)state;
+	assert_true(is_near(scale_of_block(chance, 4), scale));
+	assert_true(scale_of_block(none, 4) < 0.5 * scale);
+	assert_true(is_near(scale_of_block(stray, 4), scale_of_block(none, 4)));
 }
 
 static void what_is_counted_is_surer_than_time(void **state)
@@ -482,6 +509,7 @@ int main(void)
 		cmocka_unit_test(time_is_the_anchor_where_nothing_counts),
 		cmocka_unit_test(mispredicted_branches_take_their_time),
 		cmocka_unit_test(long_blocks_share_what_retires_together),
+		cmocka_unit_test(short_blocks_share_all_but_what_is_waited_for),
 		cmocka_unit_test(what_is_counted_is_surer_than_time),
 		cmocka_unit_test(what_takes_unusually_long_is_doubtful),
 		cmocka_unit_test(without_samples_there_is_no_anchor),
