@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cfg/cfg.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 const char *const cfg_end_name[CFG_END_N] = {
@@ -74,4 +75,29 @@ uint32_t cfg_block_at(const struct cfg *g, uint64_t addr)
 			break;
 	}
 	return CFG_NONE;
+}
+
+bool cfg_is_untaken(const struct cfg *g, uint32_t edge)
+{
+	const struct cfg_block *from = &g->block[g->edge[edge].from];
+
+	return from->ends == CFG_END_BRANCH && edge == from->out;
+}
+
+double cfg_edge_passed(const struct cfg *g, uint32_t edge, double left, double taken, double came)
+{
+	const struct cfg_edge *e = &g->edge[edge];
+	const struct cfg_block *from = &g->block[e->from], *to = &g->block[e->to];
+
+	if (e->kind == CFG_VIRTUAL)
+		return 0;
+	if (from->ends == CFG_END_BRANCH)
+		return cfg_is_untaken(g, edge) ? fmax(left - taken, 0) : taken;
+	if (to->nin == 1 && to->ninsn)
+		return came;
+	/* what is called may not return */
+	return edge == from->out && e->kind != CFG_AFTER &&
+			       (from->nout == 1 || g->edge[edge + 1].kind == CFG_VIRTUAL)
+		       ? left
+		       : NAN;
 }

@@ -143,4 +143,13 @@ uint32_t cfg_block_from(const struct cfg *g, uint64_t addr);
 /* The block of the instruction that begins at addr, or CFG_NONE. */
 uint32_t cfg_block_at(const struct cfg *g, uint64_t addr);
 
+/* Whether it is where a branch that is not taken goes on: the first edge of its block, whatever kind it is. */
+bool cfg_is_untaken(const struct cfg *g, uint32_t edge);
+/*
+ * How often control passed an edge of a block with instructions, where blocks are counted. left: how often the last
+ * instruction of the block it comes from was executed, taken: and went to its target; came: how often the block it leads
+ * to was executed. NAN: these do not tell.
+ */
+double cfg_edge_passed(const struct cfg *g, uint32_t edge, double left, double taken, double came);
+
 #endif

@@ -265,7 +265,7 @@ static void ways_into(const struct paths *p, const struct estimate_proc *proc, u
 		else if (e->kind == CFG_AFTER && g->block[e->from].ends == CFG_END_CALL)
 			add_call(p, proc, e->from, share, w);
 		else
-			add_way(w, proc, e->from, share, e->kind != CFG_FALL);
+			add_way(w, proc, e->from, share, !cfg_is_untaken(g, g->in[i]));
 	}
 	level(w);
 }

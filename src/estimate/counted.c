@@ -65,12 +65,14 @@ static double scale_of(const struct estimate *e, const struct counted_block *c)
 	return scale;
 }
 
-static double edge_of(const struct estimate_proc *p, const struct cfg_edge *e,
-		      const struct counted_block *from, double share)
+/* c: of the procedure's blocks. Where counts do not tell, shares do. */
+static double edge_of(const struct estimate_proc *p, uint32_t edge, const struct counted_block *c)
 {
-	if (p->g.block[e->from].ends != CFG_END_BRANCH)
-		return from->executed * share;
-	return e->kind == CFG_FALL ? fmax(from->executed - from->taken, 0) : from->taken;
+	const struct counted_block *from = &c[p->g.edge[edge].from], *to = &c[p->g.edge[edge].to];
+	double n = cfg_edge_passed(&p->g, edge, from->executed, from->taken,
+				   to->known ? to->executed : NAN);
+
+	return isnan(n) ? from->executed * p->share[edge] : n;
 }
 
 static void give(struct estimate_proc *p, const struct counted_block *c, double scale)
@@ -90,9 +92,8 @@ static void give(struct estimate_proc *p, const struct counted_block *c, double 
 		if (!from->known)
 			continue;
 		if (p->block[e->from].confidence == CONFIDENCE_HIGH)
-			p->edge[k] =
-				(struct estimate_value){ edge_of(p, e, from, p->share[k]) / scale,
-							 CONFIDENCE_HIGH };
+			p->edge[k] = (struct estimate_value){ edge_of(p, k, c) / scale,
+							      CONFIDENCE_HIGH };
 		else
 			p->edge[k].confidence = CONFIDENCE_LOW;
 	}

@@ -199,7 +199,9 @@ static int read_edges(struct collector *c, struct estimate_proc *p, uint32_t b)
 	if (k->ends == CFG_END_BRANCH) {
 		taken = taken_share(p, k);
 		for (uint32_t i = k->out; i < k->out + k->nout; i++)
-			p->share[i] = p->g.edge[i].kind == CFG_FALL ? 1 - taken : taken;
+			p->share[i] = p->g.edge[i].kind == CFG_VIRTUAL ? 0
+				      : cfg_is_untaken(&p->g, i)       ? 1 - taken
+								       : taken;
 	} else if (k->nout == 1) {
 		p->share[k->out] = p->g.edge[k->out].kind == CFG_VIRTUAL ? 0 : 1;
 	} else {
@@ -423,6 +425,24 @@ static double tail_share(const struct estimate_proc *p, const struct cfg_block *
 	return share;
 }
 
+/* A branch may leave its procedure either way: it runs into the next one, or jumps there. */
+static int add_branch(struct collector *c, uint32_t proc, uint32_t b, const struct site *s)
+{
+	const struct estimate_proc *p = &c->e->proc[proc];
+	const struct cfg_block *k = &p->g.block[b];
+
+	for (uint32_t i = k->out; i < k->out + k->nout; i++) {
+		uint64_t addr = cfg_is_untaken(&p->g, i) ? k->end : s ? s->target : 0;
+		const struct estimate_range *to = NULL;
+
+		if (leaves(&p->g.edge[i]) && p->share[i] > 0 && addr)
+			to = find_range(c->e, p->image, addr);
+		if (to && add_call(c, proc, b, to->proc, p->share[i]))
+			return -1;
+	}
+	return 0;
+}
+
 /* What the block calls, or jumps to outside of its procedure. */
 static int add_calls(struct collector *c, uint32_t proc, uint32_t b)
 {
@@ -441,7 +461,7 @@ static int add_calls(struct collector *c, uint32_t proc, uint32_t b)
 	else if (k->ends == CFG_END_NEXT)
 		to = find_range(c->e, p->image, k->end);
 	else if (k->ends == CFG_END_BRANCH)
-		to = s && s->target ? find_range(c->e, p->image, s->target) : NULL;
+		return add_branch(c, proc, b, s);
 	else if (edges_is_indirect(last->cls) && last->cls != INSN_RET) {
 		int rc = add_seen(c, proc, b, s);
 

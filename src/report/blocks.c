@@ -2,6 +2,7 @@
 #include "report/blocks.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,26 +61,17 @@ static struct block_sum sum_block(const struct blocks *b, const struct cfg_block
 	return sum;
 }
 
-/* How often the edge was passed, where an exact recording tells: false if it does not. */
-static bool edge_count(const struct blocks *b, const struct cfg_edge *e, uint64_t *count)
+/* How often the edge was passed, where an exact recording tells; else NAN. */
+static double edge_count(const struct blocks *b, const struct cfg_edge *e)
 {
-	const struct cfg_block *x = &b->g.block[e->from], *to = &b->g.block[e->to];
+	const struct cfg_block *x = &b->g.block[e->from];
 	const struct site *s = x->ninsn ? site_at(b, b->g.insn[x->insn + x->ninsn - 1].addr) : NULL;
-	uint64_t ran = s ? s->observed : 0, taken = s ? s->taken : 0;
 
 	if (!b->r->view.exact || !x->ninsn)
-		return false;
-	if (x->nout > 1 && to->nin == 1 && to->ninsn) { /* the only way there */
-		*count = sum_block(b, to).executions;
-		return true;
-	}
-	if (x->ends == CFG_END_BRANCH) {
-		/* the first of its edges is the one where it is not taken */
-		*count = e == &b->g.edge[x->out] ? ran - taken : taken;
-		return true;
-	}
-	*count = ran;
-	return x->nout == 1 && x->ends != CFG_END_CALL;
+		return NAN;
+	return cfg_edge_passed(&b->g, (uint32_t)(e - b->g.edge), s ? (double)s->observed : 0,
+			       s ? (double)s->taken : 0,
+			       (double)sum_block(b, &b->g.block[e->to]).executions);
 }
 
 static struct runs estimated(const struct blocks *b, struct estimate_value v)
@@ -101,11 +93,11 @@ static struct runs block_runs(const struct blocks *b, const struct cfg_block *x)
 static struct runs edge_runs(const struct blocks *b, const struct cfg_edge *e)
 {
 	const struct cfg_block *x = &b->g.block[e->from];
+	double count = edge_count(b, e);
 	struct estimate_at at;
-	uint64_t count;
 
-	if (edge_count(b, e, &count))
-		return (struct runs){ (double)count, CONFIDENCE_HIGH };
+	if (!isnan(count))
+		return (struct runs){ count, CONFIDENCE_HIGH };
 	if (!b->estimated || !x->ninsn ||
 	    !estimate_find(&b->e, b->proc->image, b->g.insn[x->insn].addr, &at))
 		return (struct runs){ 0 };
@@ -169,14 +161,13 @@ static json_t *edges_json(const struct blocks *b, const struct cfg_block *x)
 
 	for (uint32_t e = x->out; e < x->out + x->nout; e++) {
 		const struct cfg_edge *edge = &b->g.edge[e];
-		uint64_t count;
-		bool known = edge_count(b, edge, &count);
+		double count = edge_count(b, edge);
 		struct runs runs = edge_runs(b, edge);
 		char name[16];
 		json_t *o = json_pack("{s:s,s:s,s:i,s:o}", "to",
 				      block_name(edge->to, name, sizeof(name)), "kind",
 				      cfg_edge_name[edge->kind], "class", (int)edge->cls, "count",
-				      known ? json_integer((json_int_t)count) : json_null());
+				      isnan(count) ? json_null() : json_integer((json_int_t)count));
 
 		if (b->estimated)
 			runs_json(o, runs);
@@ -375,14 +366,14 @@ static void dot_block(const struct blocks *b, uint32_t number)
 static void dot_edge(const struct blocks *b, const struct cfg_edge *e)
 {
 	struct runs runs = edge_runs(b, e);
-	uint64_t count;
+	double count = edge_count(b, e);
 	char text[32];
 	bool certain = e->kind != CFG_LOST && e->kind != CFG_VIRTUAL && e->kind != CFG_UNWIND &&
 		       e->kind != CFG_FOUND;
 
 	printf("\tb%u -> b%u [label=\"%s", e->from, e->to, cfg_edge_name[e->kind]);
-	if (edge_count(b, e, &count))
-		printf(" %s", fmt_count(count, text, sizeof(text)));
+	if (!isnan(count))
+		printf(" %s", fmt_count((uint64_t)count, text, sizeof(text)));
 	else if (runs.confidence != CONFIDENCE_NONE)
 		printf(" %s", fmt_short(runs.n, text, sizeof(text)));
 	printf("\"%s];\n", certain ? "" : ", style=dashed");

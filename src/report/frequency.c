@@ -126,15 +126,9 @@ static double edge_truth(const struct measure *m, const struct estimate_proc *p,
 	if (e->from == CFG_ENTRY_BLOCK || !from->ninsn || e->kind == CFG_AFTER ||
 	    e->kind == CFG_VIRTUAL || e->kind == CFG_STOP || e->kind == CFG_RETURN)
 		return NAN;
-	if (from->ends == CFG_END_BRANCH) {
-		t = counts_site(&m->truth, p->image, p->g.insn[from->insn + from->ninsn - 1].addr);
-		if (!t)
-			return 0;
-		return e->kind == CFG_FALL ? (double)(t->observed - t->taken) : (double)t->taken;
-	}
-	if (from->nout == 1)
-		return executed(m, p, from->insn);
-	return to->nin == 1 && to->ninsn ? executed(m, p, to->insn) : NAN;
+	t = counts_site(&m->truth, p->image, p->g.insn[from->insn + from->ninsn - 1].addr);
+	return cfg_edge_passed(&p->g, i, t ? (double)t->observed : 0, t ? (double)t->taken : 0,
+			       to->ninsn ? executed(m, p, to->insn) : NAN);
 }
 
 static int pair_edges(struct measure *m)

@@ -76,9 +76,12 @@ if can_record; then
 		is "$program: a scale within a factor of three" "$("$ASSAY" verify --json --worst 0 waits.db waits-exact.db 2>/dev/null |
 			jq '.frequency[] | select(.method == "windows") | .factor | . > 0.33 and . < 3')" true
 	done
-	# A procedure with two entries: one is called through a linkage table that binds lazily, a jump leads to the other.
+	# A procedure with two entries: one is called through a linkage table that binds lazily, a jump leads to the other. And one
+	# that a branch leaves either way: it runs into the next one, or goes to another.
 	cat > entries.c <<-'C'
 	__asm__(".text\n"
+		".globl guard\n.type guard, @function\n"
+		"guard: test $3, %dil\n jz middle\n.size guard, .-guard\n"
 		".globl enter\n.type enter, @function\n"
 		"enter: mov %rdi, %rax\n"
 		"inner: mov $5, %ecx\n"
@@ -88,13 +91,15 @@ if can_record; then
 		"middle: lea 1(%rdi), %rax\n jmp inner\n.size middle, .-middle\n");
 	C
 	cat > enters.c <<-'C'
-	long enter(long), middle(long);
+	long enter(long), middle(long), guard(long);
 	int main(int argc, char **argv)
 	{
 		long n = argc > 1 ? 40000000 : 400000000, sum = 0;
 		(void)argv;
-		for (long i = 0; i < n; i++)
+		for (long i = 0; i < n / 2; i++)
 			sum += i % 4 ? enter(i) : middle(i);
+		for (long i = 0; i < n / 2; i++)
+			sum += guard(i);
 		return sum == 1;
 	}
 	C
@@ -104,7 +109,7 @@ if can_record; then
 	is "it is sampled: status" "$status" 0
 	run "$ASSAY" record -q --exact -o enters-exact.db -- ./enters tenth
 	is "a tenth of it, exactly: status" "$status" 0
-	is "both ways in are known" "$("$ASSAY" verify --json --worst 0 --repeat 10 enters.db enters-exact.db 2>/dev/null |
+	is "both ways in are known, and out" "$("$ASSAY" verify --json --worst 0 --repeat 10 enters.db enters-exact.db 2>/dev/null |
 		jq '.frequency[] | select(.method == "windows") | .within10 > 0.9 and .edges10 > 0.9')" true
 else
 	skip "cannot record here: $why"

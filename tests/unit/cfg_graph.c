@@ -3,6 +3,7 @@
  * Cycle equivalence against its definition, on small graphs: two edges are equivalent if none lies on a
  * cycle without the other.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -320,6 +321,66 @@ static void missing_edges(void **state)
 	cfg_fini(&g);
 }
 
+static uint32_t edge_between(const struct cfg *g, uint32_t from, uint32_t to)
+{
+	for (uint32_t e = 0; e < g->nedges; e++)
+		if (g->edge[e].from == from && g->edge[e].to == to)
+			return e;
+	fail_msg("no edge from %u to %u", from, to);
+	return 0;
+}
+
+static double passed(const struct cfg *g, uint32_t from, uint32_t to, double left, double taken,
+		     double came)
+{
+	return cfg_edge_passed(g, edge_between(g, from, to), left, taken, came);
+}
+
+static void counted_blocks_tell_of_edges(void **state)
+{
+	struct cfg g;
+
+	(void)state;
+	graph_init(&g, 9);
+	for (uint32_t b = CFG_FIRST_BLOCK; b < 9; b++)
+		g.block[b].ninsn = 1;
+	connect(&g, 0, 2, CFG_ENTER);
+	g.block[2].ends = CFG_END_BRANCH; /* not taken it runs into the next procedure */
+	connect(&g, 2, 1, CFG_TAIL);
+	connect(&g, 2, 3, CFG_TAKEN);
+	g.block[3].ends = CFG_END_CALL;
+	connect(&g, 3, 4, CFG_AFTER);
+	g.block[4].ends = CFG_END_TABLE;
+	connect(&g, 4, 5, CFG_CASE);
+	connect(&g, 4, 6, CFG_CASE);
+	g.block[5].ends = CFG_END_JUMP;
+	connect(&g, 5, 6, CFG_JUMP);
+	g.block[6].ends = CFG_END_CALL;
+	connect(&g, 6, 7, CFG_AFTER);
+	g.block[7].ends = CFG_END_BRANCH; /* a loop without an end */
+	connect(&g, 7, 7, CFG_FALL);
+	connect(&g, 7, 8, CFG_TAKEN);
+	g.block[8].ends = CFG_END_JUMP;
+	connect(&g, 8, 7, CFG_JUMP);
+	finish(&g);
+	assert_true(passed(&g, 2, 1, 10, 7, NAN) == 3);
+	assert_true(passed(&g, 2, 3, 10, 7, NAN) == 7);
+	assert_true(cfg_is_untaken(&g, edge_between(&g, 2, 1)));
+	assert_false(cfg_is_untaken(&g, edge_between(&g, 2, 3)));
+	assert_false(cfg_is_untaken(&g, edge_between(&g, 5, 6)));
+	assert_true(passed(&g, 3, 4, 7, 0, 6) == 6); /* one call did not return */
+	assert_true(passed(&g, 4, 5, 6, 0, 2) == 2);
+	assert_true(isnan(passed(&g, 4, 6, 6, 0, 6))); /* two ways there */
+	assert_true(passed(&g, 5, 6, 2, 0, 6) == 2);
+	assert_true(isnan(passed(&g, 6, 7, 6, 0, 100)));
+	assert_true(passed(&g, 7, 7, 100, 60, 100) == 40);
+	assert_true(passed(&g, 8, 7, 60, 0, 100) == 60);
+	for (uint32_t e = 0; e < g.nedges; e++)
+		if (g.edge[e].kind == CFG_VIRTUAL)
+			assert_true(cfg_edge_passed(&g, e, 60, 60, 60) == 0);
+	cfg_fini(&g);
+}
+
 /* A chain of diamonds in loops: twice the size must not take much more than twice the steps. Steps are
  * not to be had, so only that a large one is done at all, and rightly. */
 static void large(void **state)
@@ -357,6 +418,7 @@ int main(void)
 		cmocka_unit_test(random_directed),
 		cmocka_unit_test(known_graphs),
 		cmocka_unit_test(missing_edges),
+		cmocka_unit_test(counted_blocks_tell_of_edges),
 		cmocka_unit_test(large),
 	};
 
