@@ -8,8 +8,8 @@
 #include "base/quantile.h"
 #include "culprit/path.h"
 #include "estimate/anchor.h"
+#include "estimate/schedules.h"
 
-#define MODELLED 10	 /* samples of a class from which on its blocks are scheduled by llvm-mca */
 #define SCALE_SAMPLES 30 /* of a block by which the scale is judged */
 #define AT_ONCE 1.5	 /* what schedules add up to, of the time, at most */
 #define AHEAD 8		 /* instructions that can have what the schedule gave one of them */
@@ -25,93 +25,8 @@ struct culprits {
 	struct fact_source facts;
 	struct paths *paths;
 	double period;
-	char warning[512];		 /* what could not be used, or "" */
-	struct schedule_block *schedule; /* of blocks in classes with samples */
-	uint32_t *of;			 /* by block of the program: its place there + 1, or 0 */
-	struct schedule_insn *insn;
+	struct schedules schedules;
 };
-
-/* Schedules. */
-
-static double *class_samples(const struct estimate_proc *p)
-{
-	double *s = calloc((size_t)p->g.nclasses + 1, sizeof(*s));
-
-	for (uint32_t b = 0; s && b < p->g.nblocks; b++)
-		s[p->g.block[b].cls] += p->samples[b];
-	return s;
-}
-
-/* Those of one procedure: counted, or filled in. */
-static int choose(struct culprits *c, const struct estimate_proc *p, bool fill, size_t *n,
-		  size_t *insns)
-{
-	double *samples = class_samples(p);
-	struct image *im = c->src->image(c->src->ctx, p->image);
-
-	for (uint32_t b = CFG_FIRST_BLOCK; samples && im && b < p->g.nblocks; b++) {
-		const struct cfg_block *k = &p->g.block[b];
-		const uint8_t *code;
-		size_t size = 0;
-
-		if (samples[k->cls] <= 0 || !k->ninsn)
-			continue;
-		code = image_code(im, k->start, &size);
-		if (!code || size < k->end - k->start)
-			continue;
-		if (fill) {
-			c->of[p->first + b] = (uint32_t)*n + 1;
-			c->schedule[*n] = (struct schedule_block){
-				.code = code,
-				.size = k->end - k->start,
-				.addr = k->start,
-				.n = k->ninsn,
-				.insn = &c->insn[*insns],
-				.cold = samples[k->cls] < MODELLED,
-			};
-		}
-		++*n;
-		*insns += k->ninsn;
-	}
-	free(samples);
-	return samples ? 0 : -1;
-}
-
-static int choose_all(struct culprits *c, bool fill, size_t *n, size_t *insns)
-{
-	*n = *insns = 0;
-	for (size_t i = 0; i < c->e->nproc; i++)
-		if (choose(c, &c->e->proc[i], fill, n, insns))
-			return -1;
-	return 0;
-}
-
-static int schedule_all(struct culprits *c)
-{
-	size_t n, insns;
-	struct err failed = { 0 };
-	int rc;
-
-	if (choose_all(c, false, &n, &insns))
-		return -1;
-	c->schedule = calloc(n + 1, sizeof(*c->schedule));
-	c->insn = calloc(insns + 1, sizeof(*c->insn));
-	c->of = calloc(c->e->nblocks + 1, sizeof(*c->of));
-	if (!c->schedule || !c->insn || !c->of || choose_all(c, true, &n, &insns))
-		return -1;
-	rc = schedule_blocks(c->schedule, n, &c->src->schedule, &failed);
-	if (rc > 0)
-		memcpy(c->warning, failed.msg, sizeof(c->warning) - 1);
-	return rc < 0 ? -1 : 0;
-}
-
-static const struct schedule_insn *schedule_of(const struct culprits *c,
-					       const struct estimate_proc *p, uint32_t block)
-{
-	uint32_t at = c->of[p->first + block];
-
-	return at ? c->schedule[at - 1].insn : NULL;
-}
 
 /* The whole. */
 
@@ -122,7 +37,7 @@ static double executions_of(const struct culprits *c, const struct estimate_proc
 
 static double least_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block)
 {
-	const struct schedule_insn *insn = schedule_of(c, p, block);
+	const struct schedule_insn *insn = schedules_of(&c->schedules, p, block);
 	double least = 0;
 
 	for (uint32_t i = 0; insn && i < p->g.block[block].ninsn; i++)
@@ -405,7 +320,8 @@ struct culprits *culprits_open(const struct estimate *e, const struct estimate_s
 		.scale = e->scale,
 		.processes = counters.processes,
 	};
-	if (!meetings_make(&c->meetings, src->profile) && !schedule_all(c) && !find_all(c))
+	if (!meetings_make(&c->meetings, src->profile) && !schedules_make(&c->schedules, e, src) &&
+	    !find_all(c))
 		return c;
 	err_set(err, ERR_FAILED, "no memory for culprits");
 	culprits_close(c);
@@ -418,9 +334,7 @@ void culprits_close(struct culprits *c)
 		return;
 	forget_crowds(c);
 	meetings_fini(&c->meetings);
-	free(c->schedule);
-	free(c->insn);
-	free(c->of);
+	schedules_fini(&c->schedules);
 	free(c);
 }
 
@@ -431,7 +345,7 @@ const struct culprit_machine *culprits_machine(const struct culprits *c)
 
 const char *culprits_warning(const struct culprits *c)
 {
-	return c->warning;
+	return c->schedules.warning.msg;
 }
 
 double culprits_period(const struct culprits *c)
@@ -541,7 +455,7 @@ static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
 static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *carry, bool fill)
 {
 	const struct cfg_block *b = &w->p->g.block[block];
-	const struct schedule_insn *s = schedule_of(w->c, w->p, block);
+	const struct schedule_insn *s = schedules_of(&w->c->schedules, w->p, block);
 	const struct site *site = w->p->site[b->insn + k];
 	struct culprit_insn_time t = {
 		.addr = w->p->g.insn[b->insn + k].addr,

@@ -5,95 +5,22 @@
 
 #include "estimate/estimate_priv.h"
 #include "estimate/propagate.h"
-
-#define MODELLED 10 /* samples of a class from which on its blocks are scheduled by llvm-mca */
+#include "estimate/schedules.h"
 
 struct dcpi_work {
 	struct estimate *e;
-	struct schedule_block *schedule; /* those of blocks in classes with samples */
-	uint32_t *of;			 /* by block of the program: its place there + 1, or 0 */
-	struct schedule_insn *insn;	 /* of all of them */
-	size_t n;
+	struct schedules schedules;
 	struct dcpi_insn *class_insn; /* room for the instructions of a class */
 };
-
-/* By class of p: its samples; to be freed. */
-static double *class_samples(const struct estimate_proc *p)
-{
-	double *s = calloc((size_t)p->g.nclasses + 1, sizeof(*s));
-
-	for (uint32_t b = 0; s && b < p->g.nblocks; b++)
-		s[p->g.block[b].cls] += p->samples[b];
-	return s;
-}
-
-/* Blocks whose class has samples: counted, then filled in. */
-static size_t choose(struct dcpi_work *w, const struct estimate_source *src, bool fill)
-{
-	size_t insns = 0;
-
-	w->n = 0;
-	for (size_t i = 0; i < w->e->nproc; i++) {
-		const struct estimate_proc *p = &w->e->proc[i];
-		double *samples = class_samples(p);
-		struct image *im = src->image(src->ctx, p->image);
-
-		for (uint32_t b = CFG_FIRST_BLOCK; samples && im && b < p->g.nblocks; b++) {
-			const struct cfg_block *k = &p->g.block[b];
-			size_t size = 0;
-			const uint8_t *code;
-
-			if (samples[k->cls] <= 0 || !k->ninsn)
-				continue;
-			code = image_code(im, k->start, &size);
-			if (!code || size < k->end - k->start)
-				continue;
-			if (fill) {
-				w->of[p->first + b] = (uint32_t)w->n + 1;
-				w->schedule[w->n] = (struct schedule_block){
-					.code = code,
-					.size = k->end - k->start,
-					.addr = k->start,
-					.n = k->ninsn,
-					.insn = &w->insn[insns],
-					.cold = samples[k->cls] < MODELLED,
-				};
-			}
-			w->n++;
-			insns += k->ninsn;
-		}
-		free(samples);
-	}
-	return insns;
-}
-
-static int schedule_all(struct dcpi_work *w, const struct estimate_source *src, struct err *err)
-{
-	size_t insns = choose(w, src, false);
-	struct err failed = { 0 };
-	int rc;
-
-	w->schedule = calloc(w->n + 1, sizeof(*w->schedule));
-	w->insn = calloc(insns + 1, sizeof(*w->insn));
-	w->class_insn = calloc(insns + 1, sizeof(*w->class_insn));
-	w->of = calloc(w->e->nblocks + 1, sizeof(*w->of));
-	if (!w->schedule || !w->insn || !w->of || !w->class_insn)
-		return err_set(err, ERR_FAILED, "no memory for estimates");
-	choose(w, src, true);
-	rc = schedule_blocks(w->schedule, w->n, &src->schedule, &failed);
-	if (rc > 0)
-		memcpy(w->e->warning, failed.msg, sizeof(w->e->warning) - 1);
-	return rc < 0 ? err_set(err, ERR_FAILED, "%s", failed.msg) : 0;
-}
 
 /* The instructions of a block, behind n others. */
 static size_t add_block(struct dcpi_work *w, const struct estimate_proc *p, uint32_t b, size_t n)
 {
 	const struct cfg_block *k = &p->g.block[b];
-	uint32_t at = w->of[p->first + b];
+	const struct schedule_insn *insn = schedules_of(&w->schedules, p, b);
 
-	for (uint32_t i = 0; at && w->schedule[at - 1].insn && i < k->ninsn; i++) {
-		const struct schedule_insn *s = &w->schedule[at - 1].insn[i];
+	for (uint32_t i = 0; insn && i < k->ninsn; i++) {
+		const struct schedule_insn *s = &insn[i];
 		const struct site *site = p->site[k->insn + i];
 
 		w->class_insn[n + i] = (struct dcpi_insn){
@@ -103,7 +30,7 @@ static size_t add_block(struct dcpi_work *w, const struct estimate_proc *p, uint
 			.first = i == 0,
 		};
 	}
-	return n + (at ? k->ninsn : 0);
+	return n + (insn ? k->ninsn : 0);
 }
 
 /* Blocks in order of their class; to be freed. */
@@ -150,14 +77,16 @@ static int estimate_proc(struct dcpi_work *w, struct estimate_proc *p)
 int dcpi_estimate(struct estimate *e, const struct estimate_source *src, struct err *err)
 {
 	struct dcpi_work w = { .e = e };
-	int rc = schedule_all(&w, src, err);
+	int rc = schedules_make(&w.schedules, e, src);
 
+	w.class_insn = rc ? NULL : calloc(w.schedules.ninsns + 1, sizeof(*w.class_insn));
+	if (!w.class_insn)
+		rc = -1;
 	for (size_t i = 0; i < e->nproc && !rc; i++)
-		if (estimate_proc(&w, &e->proc[i]))
-			rc = err_set(err, ERR_FAILED, "no memory for estimates");
-	free(w.schedule);
-	free(w.insn);
+		rc = estimate_proc(&w, &e->proc[i]);
+	if (!rc)
+		memcpy(e->warning, w.schedules.warning.msg, sizeof(e->warning) - 1);
+	schedules_fini(&w.schedules);
 	free(w.class_insn);
-	free(w.of);
-	return rc;
+	return rc ? err_set(err, ERR_FAILED, "no memory for estimates") : 0;
 }
