@@ -11,7 +11,7 @@
 #include "estimate/schedules.h"
 
 #define SCALE_SAMPLES 30 /* of a block by which the scale is judged */
-#define AT_ONCE 1.5	 /* what schedules add up to, of the time, at most */
+#define AT_ONCE 1.3	 /* what schedules add up to, of the time, at most */
 #define AHEAD 8		 /* instructions that can have what the schedule gave one of them */
 
 struct culprits {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "isa/insn.h"
+#include "isa/uop.h"
 
 #define CYCLES_MAX 1e6 /* of a block; more is no answer */
 #define OUTPUT_MAX (1ULL << 30)
@@ -41,38 +42,74 @@ static bool pushed(const struct insn *in, char *text, size_t n)
 
 /*
  * What it is wrong about is written as what the CPU makes of it. Calls and returns would take a hundred cycles: they
- * are what they do to memory. A pop would know where the stack ends only when its value has come, five cycles a pop,
+ * are what they do to memory; of a call to where memory says, what it loads. A pop would know where the stack ends only when its value has come, five cycles a pop,
  * where a CPU's front end keeps track of it: pushes and pops are stores and loads.
  */
 static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 {
+	static const char indirect[] = "call qword ptr ";
+	const size_t known = sizeof(indirect) - 1;
 	char text[256] = "", what[64] = "rax";
-	bool call = in->cls == INSN_CALL || in->cls == INSN_ICALL;
 
-	if (call && in->nmem > 1)
-		strcpy(text, "push qword ptr [rax]");
-	else if (call || (in->z.mnemonic == ZYDIS_MNEMONIC_PUSH && pushed(in, what, sizeof(what))))
-		snprintf(text, sizeof(text), "mov qword ptr [rsp], %s", what);
+	ZydisFormatterFormatInstruction(f, &in->z, in->op, in->z.operand_count_visible, text,
+					sizeof(text), ZYDIS_RUNTIME_ADDRESS_NONE, NULL);
+	if (in->cls == INSN_ICALL && strncmp(text, indirect, known) == 0)
+		fprintf(to, "mov r11, qword ptr %s\n", text + known);
+	else if (in->cls == INSN_CALL || in->cls == INSN_ICALL ||
+		 (in->z.mnemonic == ZYDIS_MNEMONIC_PUSH && pushed(in, what, sizeof(what))))
+		fprintf(to, "mov qword ptr [rsp], %s\n", what);
 	else if (in->cls == INSN_RET)
-		strcpy(text, "mov r11, qword ptr [rsp]");
+		fputs("mov r11, qword ptr [rsp]\n", to);
 	else if (in->z.mnemonic == ZYDIS_MNEMONIC_POP && pushed(in, what, sizeof(what)))
-		snprintf(text, sizeof(text), "mov %s, qword ptr [rsp]", what);
+		fprintf(to, "mov %s, qword ptr [rsp]\n", what);
 	else if (in->cls == INSN_BRANCH || in->cls == INSN_JUMP)
-		snprintf(text, sizeof(text), "%s elsewhere",
-			 ZydisMnemonicGetString(in->z.mnemonic));
+		fprintf(to, "%s elsewhere\n", ZydisMnemonicGetString(in->z.mnemonic));
 	else
-		ZydisFormatterFormatInstruction(f, &in->z, in->op, in->z.operand_count_visible,
-						text, sizeof(text), ZYDIS_RUNTIME_ADDRESS_NONE,
-						NULL);
-	fprintf(to, "%s\n", text);
+		fprintf(to, "%s\n", text);
+}
+
+/*
+ * General registers that the block changes and reads as the execution before has left them, a bit each; rsp is not among them,
+ * and what calls do is not looked at. None of a loop, which does wait for itself.
+ */
+static unsigned registers_left(const struct schedule_block *b)
+{
+	unsigned written = 1u << UR_RSP, left = 0, changed = 0;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < b->n && !b->loops; i++) {
+		struct insn in;
+		int len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);
+
+		if (!len)
+			break;
+		if (in.cls != INSN_CALL && in.cls != INSN_ICALL && in.cls != INSN_RET) {
+			left |= in.gpr_read & ~written;
+			changed |= in.gpr_written;
+			written |= in.gpr_written;
+		}
+		at += (size_t)len;
+	}
+	return left & changed;
+}
+
+/* Instructions that are asked in front of the block's: they set those registers. */
+static unsigned settings(const struct schedule_block *b)
+{
+	return (unsigned)__builtin_popcount(registers_left(b));
 }
 
 static void write_block(FILE *to, const struct schedule_block *b, size_t name,
 			const ZydisFormatter *f)
 {
+	unsigned left = registers_left(b);
 	size_t at = 0;
 
 	fprintf(to, "# LLVM-MCA-BEGIN %zu\n", name);
+	for (unsigned r = UR_RAX; r <= UR_R15; r++)
+		if (left >> r & 1)
+			fprintf(to, "mov %s, 1\n",
+				ZydisRegisterGetString((ZydisRegister)(ZYDIS_REGISTER_EAX + r)));
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn in;
 		int len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);
@@ -158,7 +195,7 @@ static bool decode_at(const struct schedule_block *b, unsigned i, struct insn *i
 }
 
 /* The instruction that the i-th of the last iteration waited for: m is its moment, those before it precede
- * it. */
+ * it; in a loop those of the iteration before, too. */
 static void find_cause(struct schedule_block *b, unsigned i, const struct moment *m)
 {
 	struct schedule_insn *s = &b->insn[i];
@@ -167,10 +204,10 @@ static void find_cause(struct schedule_block *b, unsigned i, const struct moment
 	struct insn to, from;
 
 	s->why = SCHEDULE_LATENCY;
-	s->cause = (int16_t)i;
+	s->cause = (int32_t)i;
 	if ((!depends && m->issued <= m->ready) || !decode_at(b, i, &to))
 		return;
-	for (unsigned k = 1; k <= b->n; k++) {
+	for (unsigned k = 1; k <= (b->loops ? b->n : i); k++) {
 		const struct moment *e = m - k;
 		unsigned j = (i + b->n - k) % b->n;
 		bool fits = depends ? e->executed + 1 >= until && e->executed <= until
@@ -178,7 +215,7 @@ static void find_cause(struct schedule_block *b, unsigned i, const struct moment
 
 		if (!fits || !decode_at(b, j, &from) || (depends && !feeds(&from, &to)))
 			continue;
-		s->cause = (int16_t)j;
+		s->cause = (int32_t)j;
 		s->why = depends ? SCHEDULE_DEPENDENCE : SCHEDULE_UNIT;
 		return;
 	}
@@ -186,19 +223,19 @@ static void find_cause(struct schedule_block *b, unsigned i, const struct moment
 
 static void take(struct schedule_block *b, const struct moment *m)
 {
-	const unsigned half = MCA_ITERATIONS / 2;
+	const unsigned half = MCA_ITERATIONS / 2, first = settings(b), n = first + b->n;
 
 	for (unsigned i = 0; i < b->n; i++) {
 		double sum = 0;
 
 		for (unsigned k = half; k < MCA_ITERATIONS; k++) {
-			const struct moment *at = &m[k * b->n + i];
+			const struct moment *at = &m[k * n + first + i];
 
 			sum += fmax(0, at->retired - at[-1].retired);
 		}
 		b->insn[i] = (struct schedule_insn){ .least = (float)(sum / half), .cause = -1 };
 		if (b->insn[i].least > 1)
-			find_cause(b, i, &m[(MCA_ITERATIONS - 1) * b->n + i]);
+			find_cause(b, i, &m[(MCA_ITERATIONS - 1) * n + first + i]);
 	}
 	b->modelled = true;
 }
@@ -213,13 +250,14 @@ static bool take_region(const json_t *region, struct schedule_block *v, size_t n
 	struct moment *m;
 	struct schedule_block *b;
 	char *end = NULL;
-	size_t index = name ? strtoull(name, &end, 10) : n, total;
+	size_t index = name ? strtoull(name, &end, 10) : n, asked, total;
 
 	if (!name || end == name || *end || index >= n)
 		return false;
 	b = &v[index];
-	total = (size_t)b->n * MCA_ITERATIONS;
-	if (!b->n || b->n > SCHEDULE_BLOCK_MAX || json_array_size(insns) != b->n ||
+	asked = (size_t)b->n + settings(b);
+	total = asked * MCA_ITERATIONS;
+	if (!b->n || b->n > SCHEDULE_BLOCK_MAX || json_array_size(insns) != asked ||
 	    json_array_size(list) != total)
 		return false;
 	m = calloc(total, sizeof(*m));
@@ -267,8 +305,9 @@ long mca_parse(const char *text, size_t size, struct schedule_block *v, size_t n
 
 /* The child. */
 
-static const char *const programs[] = { "/usr/bin/llvm-mca-22", "/usr/bin/llvm-mca-21",
-					"/usr/bin/llvm-mca-20", "/usr/bin/llvm-mca-19" };
+/* 22.1 has no better models of what Assay knows, and dies of instructions without one (push fs). */
+static const char *const programs[] = { "/usr/bin/llvm-mca-19", "/usr/bin/llvm-mca-20",
+					"/usr/bin/llvm-mca-21", "/usr/bin/llvm-mca-22" };
 
 const char *mca_program(const struct schedule_options *o)
 {

@@ -94,9 +94,17 @@ static struct known *add(struct schedule_memo *m, uint64_t key, unsigned n, bool
 	return k;
 }
 
+/* A loop is another block than the same instructions elsewhere. */
+static uint64_t key_of(uint64_t seed, const struct schedule_block *b)
+{
+	const uint8_t loops = b->loops;
+
+	return hash_bytes(hash_bytes(seed, &loops, sizeof(loops)), b->code, b->size);
+}
+
 bool schedule_memo_get(const struct schedule_memo *m, uint64_t seed, struct schedule_block *b)
 {
-	const struct known *k = find(m, hash_bytes(seed, b->code, b->size));
+	const struct known *k = find(m, key_of(seed, b));
 
 	if (!k || k->n != b->n)
 		return false;
@@ -112,7 +120,7 @@ void schedule_memo_put(struct schedule_memo *m, uint64_t seed, const struct sche
 
 	if (b->n > SCHEDULE_BLOCK_MAX)
 		return;
-	k = add(m, hash_bytes(seed, b->code, b->size), b->n, b->modelled);
+	k = add(m, key_of(seed, b), b->n, b->modelled);
 	if (!k)
 		return;
 	if (b->modelled)
@@ -162,7 +170,7 @@ static bool read_insn(struct cursor *c, struct schedule_insn *s, unsigned n)
 		return false;
 	s->least = (float)(v >> 3) / PARTS;
 	s->why = v >> 1 & 3;
-	s->cause = v & 1 ? (int16_t)cause : -1;
+	s->cause = v & 1 ? (int32_t)cause : -1;
 	return true;
 }
 

@@ -98,7 +98,7 @@ void schedule_by_table(struct schedule_block *b)
 
 		b->insn[i] = (struct schedule_insn){ .least = m, .cause = -1 };
 		if (m > 1) {
-			b->insn[i].cause = (int16_t)i;
+			b->insn[i].cause = (int32_t)i;
 			b->insn[i].why = SCHEDULE_LATENCY;
 		}
 		at += len ? (size_t)len : 1;
@@ -119,8 +119,66 @@ static size_t recall(struct schedule_block *v, size_t n, const struct schedule_m
 	return left;
 }
 
-int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_options *o,
-		    struct err *err)
+/* The first n instructions, and what is left in b. They wait for what came before, most likely the like of them. */
+static struct schedule_block split(struct schedule_block *b, unsigned n)
+{
+	struct schedule_block first = *b;
+
+	first.n = n;
+	first.size = 0;
+	first.loops = b->loops = true;
+	for (unsigned i = 0; i < n; i++) {
+		struct insn in;
+		int len = insn_decode(&in, b->code + first.size, b->size - first.size,
+				      b->addr + first.size);
+
+		first.size += len ? (size_t)len : 1;
+		if (first.size > b->size)
+			first.size = b->size;
+	}
+	b->code += first.size;
+	b->addr += first.size;
+	b->size -= first.size;
+	b->insn += n;
+	b->n -= n;
+	return first;
+}
+
+static size_t pieces_of(const struct schedule_block *b)
+{
+	return b->n ? (b->n + SCHEDULE_BLOCK_MAX - 1) / SCHEDULE_BLOCK_MAX : 1;
+}
+
+/* One after the other; of long ones several. */
+static void divide(const struct schedule_block *v, size_t n, struct schedule_block *piece)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct schedule_block rest = v[i];
+
+		for (size_t k = pieces_of(&v[i]); k > 1; k--)
+			*piece++ = split(&rest, SCHEDULE_BLOCK_MAX);
+		*piece++ = rest;
+	}
+}
+
+/* Causes of a piece are its own instructions; not those that come later in it, which stand for the piece before. */
+static void join(struct schedule_block *b, const struct schedule_block *piece)
+{
+	b->modelled = true;
+	for (unsigned at = 0; at < b->n; at += piece++->n) {
+		b->modelled &= piece->modelled;
+		for (unsigned i = at; i < at + piece->n && piece->n < b->n; i++) {
+			struct schedule_insn *s = &b->insn[i];
+
+			s->cause = s->cause > (int32_t)(i - at) ? -1
+				   : s->cause >= 0		? s->cause + (int32_t)at
+								: -1;
+		}
+	}
+}
+
+static int schedule_pieces(struct schedule_block *v, size_t n, const struct schedule_options *o,
+			   struct err *err)
 {
 	const char *program = mca_program(o);
 	uint64_t seed = schedule_memo_seed(schedule_model(o->cpu), program ? program : "");
@@ -135,4 +193,24 @@ int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_op
 		if (!v[i].known)
 			schedule_memo_put(o->memo, seed, &v[i]);
 	return 0;
+}
+
+int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_options *o,
+		    struct err *err)
+{
+	struct schedule_block *piece;
+	size_t pieces = 0;
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		pieces += pieces_of(&v[i]);
+	piece = calloc(pieces + 1, sizeof(*piece));
+	if (!piece)
+		return err_set(err, ERR_FAILED, "no memory for schedules");
+	divide(v, n, piece);
+	rc = schedule_pieces(piece, pieces, o, err);
+	for (size_t i = 0, at = 0; i < n; at += pieces_of(&v[i++]))
+		join(&v[i], &piece[at]);
+	free(piece);
+	return rc;
 }

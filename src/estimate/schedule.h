@@ -6,7 +6,8 @@
  * The unit is a core cycle. Several instructions retire in one, so that most have a part of it, or none:
  * the time of a group that retires together is its first instruction's. A block is taken as if it ran again
  * and again: neighbouring blocks overlap in an out-of-order core, and what a pipeline takes to fill is never
- * seen. Of a block that is a loop this is exact.
+ * seen. Of a block that is a loop this is exact. Of another one an execution does not wait for what the one before it
+ * computed: what it finds in registers other blocks have set, long ago.
  *
  * Two models: llvm-mca's of the CPU that recorded, and a coarse table by kind of instruction.
  */
@@ -28,7 +29,7 @@ enum schedule_why {
 
 struct schedule_insn {
 	float least;   /* M: cycles at the head of the retire queue; 0: no issue point */
-	int16_t cause; /* the instruction at fault, by its place in the block, or -1; its own or a
+	int32_t cause; /* the instruction at fault, by its place in the block, or -1; its own or a
 			  later one: that of the execution before */
 	uint8_t why;   /* enum schedule_why */
 };
@@ -39,17 +40,18 @@ struct schedule_block {
 	uint64_t addr;
 	unsigned n;
 	struct schedule_insn *insn; /* n, of the caller: filled in */
+	bool loops;		    /* leads to itself */
 	bool cold;		    /* not worth llvm-mca's time: by the table */
 	bool modelled;		    /* by llvm-mca; else by the table */
 	bool known;		    /* private: not to be asked for */
 };
 
-#define SCHEDULE_BLOCK_MAX 256 /* instructions; longer ones are scheduled by the table */
+#define SCHEDULE_BLOCK_MAX 256 /* instructions; longer ones are scheduled in pieces */
 
 struct schedule_options {
 	const char *cpu;	    /* the recording's: "AMD EPYC 9654" */
 	bool table;		    /* the table alone */
-	const char *program;	    /* llvm-mca; NULL: the newest that is installed */
+	const char *program;	    /* llvm-mca; NULL: one that is installed */
 	unsigned timeout_ms;	    /* of one process; 0: a minute */
 	struct schedule_memo *memo; /* or NULL: looked into first, added to */
 };

@@ -16,6 +16,14 @@ static double *class_samples(const struct estimate_proc *p)
 	return s;
 }
 
+static bool loops(const struct cfg *g, const struct cfg_block *k)
+{
+	for (uint32_t e = k->out; e < k->out + k->nout; e++)
+		if (&g->block[g->edge[e].to] == k)
+			return true;
+	return false;
+}
+
 /* The blocks of p whose class has samples: counted, or filled in. */
 static int choose(struct schedules *s, const struct estimate_proc *p, struct image *im, bool fill)
 {
@@ -39,6 +47,7 @@ static int choose(struct schedules *s, const struct estimate_proc *p, struct ima
 				.addr = k->start,
 				.n = k->ninsn,
 				.insn = &s->insn[s->ninsns],
+				.loops = loops(&p->g, k),
 				.cold = samples[k->cls] < MODELLED,
 			};
 		}

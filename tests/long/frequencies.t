@@ -91,26 +91,30 @@ if can_record; then
 		"middle: lea 1(%rdi), %rax\n jmp inner\n.size middle, .-middle\n");
 	C
 	cat > enters.c <<-'C'
+	#include <stdlib.h>
 	long enter(long), middle(long), guard(long);
 	int main(int argc, char **argv)
 	{
-		long n = argc > 1 ? 40000000 : 400000000, sum = 0;
-		(void)argv;
-		for (long i = 0; i < n / 2; i++)
-			sum += i % 4 ? enter(i) : middle(i);
-		for (long i = 0; i < n / 2; i++)
-			sum += guard(i);
+		long n = atol(argv[1]), sum = 0;
+		if (argc == 2)
+			for (long i = 0; i < n; i++)
+				sum += i % 4 ? enter(i) : middle(i);
+		else
+			for (long i = 0; i < n; i++)
+				sum += guard(i);
 		return sum == 1;
 	}
 	C
 	ok "a library with two entries" gcc -shared -fPIC -o libentries.so entries.c
 	ok "a program that enters there" gcc -O1 -Wl,-z,lazy -Wl,-rpath,"$PWD" -o enters enters.c -L. -lentries
-	run "$ASSAY" record -q -F 1000 -o enters.db -- ./enters
-	is "it is sampled: status" "$status" 0
-	run "$ASSAY" record -q --exact -o enters-exact.db -- ./enters tenth
-	is "a tenth of it, exactly: status" "$status" 0
-	is "both ways in are known, and out" "$("$ASSAY" verify --json --worst 0 --repeat 10 enters.db enters-exact.db 2>/dev/null |
-		jq '.frequency[] | select(.method == "windows") | .within10 > 0.9 and .edges10 > 0.9')" true
+	for way in "" guard; do
+		run "$ASSAY" record -q -F 1000 -o enters.db -- ./enters 400000000 $way
+		is "${way:-entries}: sampled: status" "$status" 0
+		run "$ASSAY" record -q --exact -o enters-exact.db -- ./enters 40000000 $way
+		is "${way:-entries}: a tenth of it, exactly: status" "$status" 0
+		is "${way:-entries}: both ways are known" "$("$ASSAY" verify --json --worst 0 --repeat 10 enters.db enters-exact.db 2>/dev/null |
+			jq '.frequency[] | select(.method == "windows") | .within10 > 0.9 and .edges10 > 0.9')" true
+	done
 else
 	skip "cannot record here: $why"
 fi

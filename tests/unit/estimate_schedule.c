@@ -31,7 +31,9 @@ static struct schedule_insn insn[2][16];
 
 static void blocks(struct schedule_block v[2])
 {
-	v[0] = (struct schedule_block){ .code = chain, .size = sizeof(chain), .n = 5 };
+	v[0] = (struct schedule_block){
+		.code = chain, .size = sizeof(chain), .n = 5, .loops = true
+	};
 	v[1] = (struct schedule_block){ .code = odd, .size = sizeof(odd), .n = 7 };
 	for (int i = 0; i < 2; i++) {
 		v[i].insn = insn[i];
@@ -65,6 +67,50 @@ static void a_chain_takes_its_latency(void **state)
 			assert_int_equal(v[0].insn[i].why, SCHEDULE_DEPENDENCE);
 			assert_in_range(v[0].insn[i].cause, 0, 2);
 		}
+}
+
+/* What it finds in rax and rsi was not left there by its last execution: executions overlap. */
+static void what_is_no_loop_does_not_wait_for_itself(void **state)
+{
+	const struct schedule_options o = { .cpu = "AMD EPYC 9654 96-Core Processor" };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	blocks(v);
+	v[0].loops = false;
+	assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+	assert_true(v[0].modelled);
+	assert_true(total(&v[0]) <= 2);
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(v[0].insn[i].cause <= (int)i);
+}
+
+/* add rax, rbx, 600 times: each waits for the one before it, also where pieces meet. */
+static void long_blocks_are_scheduled_in_pieces(void **state)
+{
+	enum {
+		N = 600
+	};
+	static struct schedule_insn all[N];
+	static uint8_t code[3 * N];
+	const struct schedule_options o = { .cpu = "AMD EPYC 9654 96-Core Processor" };
+	struct schedule_block b = { .code = code, .size = sizeof(code), .n = N, .insn = all };
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(code); i += 3)
+		memcpy(&code[i], chain, 3);
+	assert_int_equal(schedule_blocks(&b, 1, &o, &err), 0);
+	assert_true(b.modelled);
+	assert_true(total(&b) > 0.75 * N && total(&b) <= 1.01 * N);
+	for (int i = 0; i < N; i++)
+		assert_true(all[i].cause == -1 || all[i].cause == i || all[i].cause == i - 1);
+	/* no instruction in the middle: that piece is by the table */
+	memset(&code[3 * 300], 0x06, 3);
+	assert_int_equal(schedule_blocks(&b, 1, &o, &err), 0);
+	assert_false(b.modelled);
+	assert_true(all[0].least > 0 && all[N - 1].least > 0);
 }
 
 static void the_stack_s_end_is_known_at_once(void **state)
@@ -261,6 +307,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_chain_takes_its_latency),
+		cmocka_unit_test(what_is_no_loop_does_not_wait_for_itself),
+		cmocka_unit_test(long_blocks_are_scheduled_in_pieces),
 		cmocka_unit_test(the_stack_s_end_is_known_at_once),
 		cmocka_unit_test(many_blocks_are_answered),
 		cmocka_unit_test(its_absence_is_told_and_the_table_taken),
