@@ -25,6 +25,7 @@
 #define MEMORY_MAX (4ULL << 30)
 #define JOB_INSNS 1500 /* of one process, about; to start one takes as long as some 300 */
 #define PROCESSES 4    /* at a time */
+#define AGAIN 64       /* processes that are started because others died */
 
 /* The question. */
 
@@ -42,8 +43,9 @@ static bool pushed(const struct insn *in, char *text, size_t n)
 
 /*
  * What it is wrong about is written as what the CPU makes of it. Calls and returns would take a hundred cycles: they
- * are what they do to memory; of a call to where memory says, what it loads. A pop would know where the stack ends only when its value has come, five cycles a pop,
- * where a CPU's front end keeps track of it: pushes and pops are stores and loads.
+ * are what they do to memory; of a call to where memory says, what it loads. A pop would know where the stack ends only
+ * when its value has come, five cycles a pop, where a CPU's front end keeps track of it: pushes and pops are stores and
+ * loads.
  */
 static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 {
@@ -69,8 +71,8 @@ static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 }
 
 /*
- * General registers that the block changes and reads as the execution before has left them, a bit each; rsp is not among them,
- * and what calls do is not looked at. None of a loop, which does wait for itself.
+ * General registers that the block changes and reads as the execution before has left them, a bit each; rsp is not
+ * among them, and what calls do is not looked at. None of a loop, which does wait for itself.
  */
 static unsigned registers_left(const struct schedule_block *b)
 {
@@ -371,6 +373,7 @@ struct job {
 	pid_t pid;   /* 0: none */
 };
 
+/* 1 with err set: it died of a signal. */
 static int wait_for(struct job *j, unsigned timeout_ms, const char *program, struct err *err)
 {
 	int fd = (int)syscall(SYS_pidfd_open, j->pid, 0), status = 0;
@@ -390,8 +393,10 @@ static int wait_for(struct job *j, unsigned timeout_ms, const char *program, str
 	if (rc == 0)
 		return err_set(err, ERR_FAILED, "%s took more than %u s", program,
 			       timeout_ms / 1000);
-	if (WIFSIGNALED(status))
-		return err_set(err, ERR_FAILED, "%s died of signal %d", program, WTERMSIG(status));
+	if (WIFSIGNALED(status)) {
+		err_set(err, ERR_FAILED, "%s died of signal %d", program, WTERMSIG(status));
+		return 1;
+	}
 	return 0; /* what it did not know makes it fail, with an answer */
 }
 
@@ -486,6 +491,11 @@ static size_t divide(struct job *job, size_t jobs, struct schedule_block *v, siz
 	return k;
 }
 
+static unsigned timeout_of(const struct schedule_options *o)
+{
+	return o->timeout_ms ? o->timeout_ms : 60000;
+}
+
 static size_t processors(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -493,29 +503,76 @@ static size_t processors(void)
 	return n < 1 ? 1 : n < PROCESSES ? (size_t)n : PROCESSES;
 }
 
+static long again(struct job *j, unsigned *tries, const char *program,
+		  const struct schedule_options *o, struct err *err);
+
+/* What a process that has ended answered; died: it did not, since one of its blocks is too much for it. */
+static long take_answer(struct job *j, bool died, unsigned *tries, const char *program,
+			const struct schedule_options *o, struct err *err)
+{
+	long n = died ? again(j, tries, program, o, err) : answer(j, program, err);
+
+	end(j);
+	return n;
+}
+
+/* The block that it dies of is by the table, all others are asked for by halves. err: why it died; left so if there were too
+ * many such. */
+static long again(struct job *j, unsigned *tries, const char *program,
+		  const struct schedule_options *o, struct err *err)
+{
+	long done = 0;
+
+	for (size_t part = 0; part < 2 && j->n > 1; part++) {
+		size_t half = j->n / 2;
+		struct job h = { .v = part ? j->v + half : j->v,
+				 .n = part ? j->n - half : half,
+				 .in = -1,
+				 .out = -1 };
+		unsigned timeout = timeout_of(o);
+		long n;
+		int rc;
+
+		if (!insns_asked(h.v, h.n))
+			continue;
+		if (!*tries)
+			return -1;
+		--*tries;
+		rc = start(&h, program, o, timeout, err) ? -1 : wait_for(&h, timeout, program, err);
+		n = rc < 0 ? -1 : take_answer(&h, rc > 0, tries, program, o, err);
+		end(&h);
+		if (n < 0)
+			return -1;
+		done += n;
+	}
+	return done;
+}
+
 /* One for each processor at a time; the next is at work before an answer is read. Blocks modelled, or -1 with err set. */
 static long run(struct job *job, size_t jobs, const char *program, const struct schedule_options *o,
 		struct err *err)
 {
-	unsigned timeout = o->timeout_ms ? o->timeout_ms : 60000;
+	unsigned timeout = timeout_of(o), tries = AGAIN;
 	size_t started = 0, most = processors();
 	long done = 0;
 
 	for (size_t k = 0; k < jobs; k++) {
+		struct err why = { 0 };
+		int rc;
 		long n;
 
 		for (; started < jobs && started < k + most; started++)
 			if (start(&job[started], program, o, timeout, err))
 				return -1;
-		if (wait_for(&job[k], timeout, program, err))
+		rc = wait_for(&job[k], timeout, program, &why);
+		if (rc >= 0 && started < jobs && start(&job[started++], program, o, timeout, &why))
+			rc = -1;
+		n = rc < 0 ? -1 : take_answer(&job[k], rc > 0, &tries, program, o, &why);
+		if (n < 0) {
+			*err = why;
 			return -1;
-		if (started < jobs && start(&job[started++], program, o, timeout, err))
-			return -1;
-		n = answer(&job[k], program, err);
-		if (n < 0)
-			return -1;
+		}
 		done += n;
-		end(&job[k]);
 	}
 	return done;
 }

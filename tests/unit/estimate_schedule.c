@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -182,6 +184,40 @@ static void its_absence_is_told_and_the_table_taken(void **state)
 	}
 }
 
+/* One that dies of imul, and else is llvm-mca: what has none is still modelled; one that always dies is told. */
+static void what_it_dies_of_is_by_the_table(void **state)
+{
+	char path[] = "/tmp/assay-mca-XXXXXX";
+	struct schedule_options o = { .program = path };
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	(void)state;
+	assert_non_null(f);
+	fprintf(f,
+		"#!/bin/bash\ntext=$(cat)\n[[ $text != *imul* ]] || kill -SEGV $$\n"
+		"exec %s \"$@\" <<< \"$text\"\n",
+		mca_program(&(struct schedule_options){ 0 }));
+	assert_int_equal(fchmod(fd, 0700), 0);
+	assert_int_equal(fclose(f), 0);
+	for (int always = 0; always < 2; always++) {
+		static struct schedule_insn all[100][16];
+		struct schedule_block v[100], two[2];
+		struct err err = { 0 };
+
+		blocks(two);
+		for (size_t i = 0; i < 100; i++) {
+			v[i] = two[always || i % 40 == 7 ? 0 : 1];
+			v[i].insn = all[i];
+		}
+		assert_int_equal(schedule_blocks(v, 100, &o, &err), always);
+		assert_int_equal(strlen(err.msg) > 0, always);
+		for (size_t i = 0; i < 100 && !always; i++)
+			assert_int_equal(v[i].modelled, i % 40 != 7);
+	}
+	unlink(path);
+}
+
 static void an_answer_is_taken_as_asked_or_not_at_all(void **state)
 {
 	static const char *const none[] = {
@@ -312,6 +348,7 @@ int main(void)
 		cmocka_unit_test(the_stack_s_end_is_known_at_once),
 		cmocka_unit_test(many_blocks_are_answered),
 		cmocka_unit_test(its_absence_is_told_and_the_table_taken),
+		cmocka_unit_test(what_it_dies_of_is_by_the_table),
 		cmocka_unit_test(an_answer_is_taken_as_asked_or_not_at_all),
 		cmocka_unit_test(the_model_follows_the_cpu),
 		cmocka_unit_test(what_is_known_is_not_asked_for),
