@@ -71,45 +71,45 @@ static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 }
 
 /*
- * General registers that the block changes and reads as the execution before has left them, a bit each; rsp is not
- * among them, and what calls do is not looked at. None of a loop, which does wait for itself.
+ * General registers that the block changes and reads before, and that are not as its last execution left them, a bit
+ * each: rsp is not among them, and what calls do is not looked at.
  */
-static unsigned registers_left(const struct schedule_block *b)
+static unsigned registers_set(const struct schedule_block *b)
 {
-	unsigned written = 1u << UR_RSP, left = 0, changed = 0;
+	unsigned written = 1u << UR_RSP, read = 0, changed = 0;
 	size_t at = 0;
 
-	for (unsigned i = 0; i < b->n && !b->loops; i++) {
+	for (unsigned i = 0; i < b->n && b->carried != SCHEDULE_LOOP; i++) {
 		struct insn in;
 		int len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);
 
 		if (!len)
 			break;
 		if (in.cls != INSN_CALL && in.cls != INSN_ICALL && in.cls != INSN_RET) {
-			left |= in.gpr_read & ~written;
+			read |= in.gpr_read & ~written;
 			changed |= in.gpr_written;
 			written |= in.gpr_written;
 		}
 		at += (size_t)len;
 	}
-	return left & changed;
+	return read & changed & ~(unsigned)b->carried;
 }
 
 /* Instructions that are asked in front of the block's: they set those registers. */
 static unsigned settings(const struct schedule_block *b)
 {
-	return (unsigned)__builtin_popcount(registers_left(b));
+	return (unsigned)__builtin_popcount(registers_set(b));
 }
 
 static void write_block(FILE *to, const struct schedule_block *b, size_t name,
 			const ZydisFormatter *f)
 {
-	unsigned left = registers_left(b);
+	unsigned set = registers_set(b);
 	size_t at = 0;
 
 	fprintf(to, "# LLVM-MCA-BEGIN %zu\n", name);
 	for (unsigned r = UR_RAX; r <= UR_R15; r++)
-		if (left >> r & 1)
+		if (set >> r & 1)
 			fprintf(to, "mov %s, 1\n",
 				ZydisRegisterGetString((ZydisRegister)(ZYDIS_REGISTER_EAX + r)));
 	for (unsigned i = 0; i < b->n; i++) {
@@ -196,9 +196,18 @@ static bool decode_at(const struct schedule_block *b, unsigned i, struct insn *i
 	return true;
 }
 
+/* Whether the i-th may wait for the k-th before it, which feeds it or not: of the execution before only in registers. */
+static bool may_wait(const struct schedule_block *b, unsigned i, unsigned k, bool depends,
+		     const struct insn *from, const struct insn *to)
+{
+	if (k > i && b->carried != SCHEDULE_LOOP)
+		return depends && (from->gpr_written & to->gpr_read & b->carried);
+	return !depends || feeds(from, to);
+}
+
 /* The instruction that the i-th of the last iteration waited for: m is its moment, those before it precede
- * it; in a loop those of the iteration before, too. */
-static void find_cause(struct schedule_block *b, unsigned i, const struct moment *m)
+ * it, and those of the iteration before do `set` others. */
+static void find_cause(struct schedule_block *b, unsigned i, const struct moment *m, unsigned set)
 {
 	struct schedule_insn *s = &b->insn[i];
 	bool depends = m->ready > m->dispatched;
@@ -209,13 +218,13 @@ static void find_cause(struct schedule_block *b, unsigned i, const struct moment
 	s->cause = (int32_t)i;
 	if ((!depends && m->issued <= m->ready) || !decode_at(b, i, &to))
 		return;
-	for (unsigned k = 1; k <= (b->loops ? b->n : i); k++) {
-		const struct moment *e = m - k;
+	for (unsigned k = 1; k <= b->n; k++) {
+		const struct moment *e = m - k - (k > i ? set : 0);
 		unsigned j = (i + b->n - k) % b->n;
 		bool fits = depends ? e->executed + 1 >= until && e->executed <= until
 				    : e->issued >= m->ready && e->issued < until;
 
-		if (!fits || !decode_at(b, j, &from) || (depends && !feeds(&from, &to)))
+		if (!fits || !decode_at(b, j, &from) || !may_wait(b, i, k, depends, &from, &to))
 			continue;
 		s->cause = (int32_t)j;
 		s->why = depends ? SCHEDULE_DEPENDENCE : SCHEDULE_UNIT;
@@ -237,7 +246,7 @@ static void take(struct schedule_block *b, const struct moment *m)
 		}
 		b->insn[i] = (struct schedule_insn){ .least = (float)(sum / half), .cause = -1 };
 		if (b->insn[i].least > 1)
-			find_cause(b, i, &m[(MCA_ITERATIONS - 1) * n + first + i]);
+			find_cause(b, i, &m[(MCA_ITERATIONS - 1) * n + first + i], first);
 	}
 	b->modelled = true;
 }

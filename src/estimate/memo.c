@@ -97,9 +97,9 @@ static struct known *add(struct schedule_memo *m, uint64_t key, unsigned n, bool
 /* A loop is another block than the same instructions elsewhere. */
 static uint64_t key_of(uint64_t seed, const struct schedule_block *b)
 {
-	const uint8_t loops = b->loops;
+	const uint8_t carried[] = { (uint8_t)b->carried, (uint8_t)(b->carried >> 8) };
 
-	return hash_bytes(hash_bytes(seed, &loops, sizeof(loops)), b->code, b->size);
+	return hash_bytes(hash_bytes(seed, carried, sizeof(carried)), b->code, b->size);
 }
 
 bool schedule_memo_get(const struct schedule_memo *m, uint64_t seed, struct schedule_block *b)

@@ -126,7 +126,7 @@ static struct schedule_block split(struct schedule_block *b, unsigned n)
 
 	first.n = n;
 	first.size = 0;
-	first.loops = b->loops = true;
+	first.carried = b->carried = SCHEDULE_LOOP;
 	for (unsigned i = 0; i < n; i++) {
 		struct insn in;
 		int len = insn_decode(&in, b->code + first.size, b->size - first.size,

@@ -6,8 +6,8 @@
  * The unit is a core cycle. Several instructions retire in one, so that most have a part of it, or none:
  * the time of a group that retires together is its first instruction's. A block is taken as if it ran again
  * and again: neighbouring blocks overlap in an out-of-order core, and what a pipeline takes to fill is never
- * seen. Of a block that is a loop this is exact. Of another one an execution does not wait for what the one before it
- * computed: what it finds in registers other blocks have set, long ago.
+ * seen. Of a block that is a loop this is exact. Of another one an execution waits for what the one before it computed
+ * only in registers that no block sets in between; all else it finds there has been set long ago.
  *
  * Two models: llvm-mca's of the CPU that recorded, and a coarse table by kind of instruction.
  */
@@ -40,12 +40,14 @@ struct schedule_block {
 	uint64_t addr;
 	unsigned n;
 	struct schedule_insn *insn; /* n, of the caller: filled in */
-	bool loops;		    /* leads to itself */
-	bool cold;		    /* not worth llvm-mca's time: by the table */
-	bool modelled;		    /* by llvm-mca; else by the table */
-	bool known;		    /* private: not to be asked for */
+	uint16_t carried; /* general registers (enum uop_reg), a bit each, that it finds as its last
+			     execution left them; SCHEDULE_LOOP: it leads to itself */
+	bool cold;	  /* not worth llvm-mca's time: by the table */
+	bool modelled;	  /* by llvm-mca; else by the table */
+	bool known;	  /* private: not to be asked for */
 };
 
+#define SCHEDULE_LOOP 0xffff
 #define SCHEDULE_BLOCK_MAX 256 /* instructions; longer ones are scheduled in pieces */
 
 struct schedule_options {

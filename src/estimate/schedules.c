@@ -4,6 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/insn.h"
+#include "isa/uop.h"
+
+#define AROUND 32 /* blocks of a loop, at most */
+#define NOT_KEPT \
+	(1u << UR_RAX | 1u << UR_RCX | 1u << UR_RDX | 1u << UR_RSI | 1u << UR_RDI | 1u << UR_R8 | \
+	 1u << UR_R9 | 1u << UR_R10 | 1u << UR_R11) /* by calls (System V ABI) */
+#define KNOWN (1u << 16)
 #define MODELLED 10 /* samples of a class from which on its blocks are scheduled by llvm-mca */
 
 /* By class of p: its samples; to be freed. */
@@ -16,18 +24,63 @@ static double *class_samples(const struct estimate_proc *p)
 	return s;
 }
 
-static bool loops(const struct cfg *g, const struct cfg_block *k)
+/* Registers that the instructions of a block may write; a call's, all that a procedure need not keep. */
+static uint32_t written_by(const struct cfg_block *k, struct image *im)
 {
+	size_t size = 0, at = 0, all = k->end - k->start;
+	const uint8_t *code = image_code(im, k->start, &size);
+	uint32_t written = k->ends == CFG_END_CALL ? NOT_KEPT : 0;
+
+	for (uint32_t i = 0; code && size >= all && i < k->ninsn && at < all; i++) {
+		struct insn in;
+		int len = insn_decode(&in, code + at, all - at, k->start + at);
+
+		written |= len ? in.gpr_written : 0;
+		at += len ? (size_t)len : 1;
+	}
+	return written;
+}
+
+/* The way most taken out of a block. */
+static uint32_t next_of(const struct estimate_proc *p, uint32_t b)
+{
+	const struct cfg_block *k = &p->g.block[b];
+	uint32_t best = k->out;
+
 	for (uint32_t e = k->out; e < k->out + k->nout; e++)
-		if (&g->block[g->edge[e].to] == k)
-			return true;
-	return false;
+		if (p->share[e] > p->share[best])
+			best = e;
+	return k->nout ? p->g.edge[best].to : CFG_EXIT_BLOCK;
+}
+
+/* Registers that nothing writes on the way most taken from the block back to it; 0: it does not lead back soon. writes: by
+ * block, KNOWN and what it may write, or 0. */
+static uint16_t carried_by(const struct estimate_proc *p, uint32_t b, struct image *im,
+			   uint32_t *writes)
+{
+	const struct cfg_block *k = &p->g.block[b];
+	uint32_t written = 1u << UR_RSP, at = next_of(p, b);
+
+	for (uint32_t e = k->out; e < k->out + k->nout; e++)
+		if (p->g.edge[e].to == b)
+			return SCHEDULE_LOOP;
+	if (k->ends == CFG_END_CALL)
+		written |= NOT_KEPT;
+	for (int i = 0; i < AROUND && at >= CFG_FIRST_BLOCK; i++, at = next_of(p, at)) {
+		if (at == b)
+			return (uint16_t)~written;
+		if (!writes[at])
+			writes[at] = KNOWN | written_by(&p->g.block[at], im);
+		written |= writes[at];
+	}
+	return 0;
 }
 
 /* The blocks of p whose class has samples: counted, or filled in. */
 static int choose(struct schedules *s, const struct estimate_proc *p, struct image *im, bool fill)
 {
 	double *samples = class_samples(p);
+	uint32_t *writes = fill ? calloc((size_t)p->g.nblocks + 1, sizeof(*writes)) : NULL;
 
 	for (uint32_t b = CFG_FIRST_BLOCK; samples && im && b < p->g.nblocks; b++) {
 		const struct cfg_block *k = &p->g.block[b];
@@ -47,7 +100,7 @@ static int choose(struct schedules *s, const struct estimate_proc *p, struct ima
 				.addr = k->start,
 				.n = k->ninsn,
 				.insn = &s->insn[s->ninsns],
-				.loops = loops(&p->g, k),
+				.carried = writes ? carried_by(p, b, im, writes) : 0,
 				.cold = samples[k->cls] < MODELLED,
 			};
 		}
@@ -55,7 +108,8 @@ static int choose(struct schedules *s, const struct estimate_proc *p, struct ima
 		s->ninsns += k->ninsn;
 	}
 	free(samples);
-	return samples ? 0 : -1;
+	free(writes);
+	return samples && (writes || !fill) ? 0 : -1;
 }
 
 static int choose_all(struct schedules *s, const struct estimate *e,

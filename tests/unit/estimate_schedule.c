@@ -14,6 +14,7 @@
 
 #include "estimate/mca.h"
 #include "estimate/memo.h"
+#include "isa/uop.h"
 
 /* add rax, rbx; add rax, rcx; imul rax, rdx; dec rsi; jnz: a chain of 1 + 1 + 3 cycles */
 static const uint8_t chain[] = { 0x48, 0x01, 0xd8, 0x48, 0x01, 0xc8, 0x48, 0x0f,
@@ -34,7 +35,7 @@ static struct schedule_insn insn[2][16];
 static void blocks(struct schedule_block v[2])
 {
 	v[0] = (struct schedule_block){
-		.code = chain, .size = sizeof(chain), .n = 5, .loops = true
+		.code = chain, .size = sizeof(chain), .n = 5, .carried = SCHEDULE_LOOP
 	};
 	v[1] = (struct schedule_block){ .code = odd, .size = sizeof(odd), .n = 7 };
 	for (int i = 0; i < 2; i++) {
@@ -80,12 +81,19 @@ static void what_is_no_loop_does_not_wait_for_itself(void **state)
 
 	(void)state;
 	blocks(v);
-	v[0].loops = false;
+	v[0].carried = 0;
 	assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
 	assert_true(v[0].modelled);
 	assert_true(total(&v[0]) <= 2);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(v[0].insn[i].cause <= (int)i);
+	/* but where nothing else sets rax */
+	v[0].carried = 1u << UR_RAX;
+	assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+	assert_true(total(&v[0]) == 5);
+	v[0].carried = 1u << UR_RSI;
+	assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+	assert_true(total(&v[0]) <= 2);
 }
 
 /* add rax, rbx, 600 times: each waits for the one before it, also where pieces meet. */
