@@ -13,7 +13,7 @@
 #define UNDISTURBED 0.7 /* quantile, by executions, of the times of a procedure's instructions */
 #define UNSEEN 0.3	/* samples of an instruction that has none */
 #define STRAY \
-	0.002 /* of an instruction's samples, those that fall on its neighbours: by where another program ran meanwhile */
+	0.003 /* of an instruction's samples, those that fall on its neighbours: by where another program ran meanwhile */
 #define ENOUGH \
 	100.0	   /* samples of a procedure: of less, the mean time of an instruction says more */
 #define TOGETHER 8 /* instructions that may retire at once: a sample of them falls on one */
@@ -23,6 +23,7 @@
 #define MEAN_WORTH 0.3	 /* as part of what the quantile is */
 #define TIME 1.0	 /* what times are worth; the unit is 1 / variance of a logarithm */
 #define WHOLE 0.7	 /* of that, what the time of the whole program is */
+#define FAR 2.5 /* logarithm: the whole program's time counts half where it is so far off */
 #define EACH_CYCLES 0.18 /* of an instruction, on average, where no branch is mispredicted */
 #define WRONG_CYCLES 20	 /* of a branch that is */
 #define NEAR 0.1	 /* how close frequencies within a procedure are */
@@ -193,7 +194,7 @@ static double all_times(double procedures, double whole)
 {
 	double apart = whole - procedures;
 
-	return procedures + WHOLE * apart / (1 + apart * apart / (WILD * WILD));
+	return procedures + WHOLE * apart / (1 + apart * apart / (FAR * FAR));
 }
 
 /* The tallies' part of a group, of relative frequencies. */

@@ -218,7 +218,7 @@ static double with_whole(double scale, double factor)
 {
 	double apart = log(factor);
 
-	return scale * exp(0.7 * apart / (1 + apart * apart / (1.5 * 1.5)));
+	return scale * exp(0.7 * apart / (1 + apart * apart / (2.5 * 2.5)));
 }
 
 /* All take 0.36 cycles, where 0.18 are usual on average. */
