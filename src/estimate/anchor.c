@@ -12,8 +12,7 @@
 
 #define UNDISTURBED 0.7 /* quantile, by executions, of the times of a procedure's instructions */
 #define UNSEEN 0.3	/* samples of an instruction that has none */
-#define STRAY \
-	0.003 /* of an instruction's samples, those that fall on its neighbours: by where another program ran meanwhile */
+#define STRAY 0.003	/* of an instruction's samples, those that fall on its neighbours */
 #define ENOUGH \
 	100.0	   /* samples of a procedure: of less, the mean time of an instruction says more */
 #define TOGETHER 8 /* instructions that may retire at once: a sample of them falls on one */

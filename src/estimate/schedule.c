@@ -112,8 +112,7 @@ static size_t recall(struct schedule_block *v, size_t n, const struct schedule_m
 	size_t left = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		v[i].known = v[i].cold || !v[i].n || v[i].n > SCHEDULE_BLOCK_MAX ||
-			     (memo && schedule_memo_get(memo, seed, &v[i]));
+		v[i].known = v[i].cold || !v[i].n || (memo && schedule_memo_get(memo, seed, &v[i]));
 		left += !v[i].known;
 	}
 	return left;
