@@ -27,7 +27,7 @@ BUILD := build$(if $(SAN),-asan)$(if $(findstring clang,$(CC)),-clang)
 Q := $(if $(V),,@)
 , := ,
 
-PACKAGES := libbpf libelf libdw sqlite3 jansson libzstd zlib libcap
+PACKAGES := libbpf libelf libdw sqlite3 jansson libzstd zlib libcap libb2
 CFLAGS := -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef \
 	-Wvla -Werror

@@ -7,22 +7,39 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
+static void put_line(const char *before, const char *fmt, va_list ap)
+{
+	char text[4096 + 1024]; /* a path and what is said of it */
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	fprintf(stderr, "%s%s\n", before, text_clean(text));
+}
+
+void log_line(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line("", fmt, ap);
+	va_end(ap);
+}
+
 void log_warn(const char *fmt, ...)
 {
 	va_list ap;
 
-	fputs("assay: warning: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	put_line("assay: warning: ", fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 }
 
 void log_err(const struct err *err)
 {
-	fprintf(stderr, "assay: %s\n", err->msg);
+	log_line("assay: %s", err->msg);
 	if (err->hint[0])
-		fprintf(stderr, "  %s\n", err->hint);
+		log_line("  %s", err->hint);
 }
 
 bool term_color(FILE *f)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes to stderr, and how a terminal is spoken to.
+ * Messages on stderr, cleaned for a terminal (base/text), and what a terminal can show.
  */
 #ifndef ASSAY_BASE_LOG_H
 #define ASSAY_BASE_LOG_H
@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 
+void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "assay: message" and the remedy on a line of its own. */
 void log_err(const struct err *err);

@@ -104,6 +104,41 @@ static int set_number(const struct opt *o, const char *text, struct err *err)
 	return 0;
 }
 
+static int add_uint(struct opt_uints *list, unsigned v, struct err *err)
+{
+	unsigned *at;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (list->at[i] == v)
+			return 0;
+	at = reallocarray(list->at, list->n + 1, sizeof(*at));
+	if (!at)
+		return err_set(err, ERR_FAILED, "no memory");
+	list->at = at;
+	at[list->n++] = v;
+	return 0;
+}
+
+static int set_numbers(const struct opt *o, const char *text, struct err *err)
+{
+	struct opt one = *o;
+	char piece[32];
+	unsigned v = 0;
+
+	one.kind = OPT_UINT;
+	one.to = &v;
+	for (;; text++) {
+		int n = (int)strcspn(text, ",");
+
+		snprintf(piece, sizeof(piece), "%.*s", n, text);
+		if (set_number(&one, piece, err) || add_uint(o->to, v, err))
+			return -1;
+		text += n;
+		if (!*text)
+			return 0;
+	}
+}
+
 static bool is_choice(const struct opt *o, const char *text, size_t n)
 {
 	for (const char *p = o->choices; *p; p += strspn(p, " ")) {
@@ -171,6 +206,8 @@ static int set(const struct opt *o, const char *text, struct err *err)
 	case OPT_CHOICE:
 	case OPT_CHOICES:
 		return set_choice(o, text, err);
+	case OPT_UINTS:
+		return set_numbers(o, text, err);
 	default:
 		return set_number(o, text, err);
 	}

@@ -11,12 +11,19 @@
 #include "base/err.h"
 
 enum opt_kind {
-	OPT_FLAG,    /* bool *to = true */
-	OPT_STRING,  /* const char **to */
-	OPT_UINT,    /* unsigned *to, within [min, max] */
+	OPT_FLAG,   /* bool *to = true */
+	OPT_STRING, /* const char **to */
+	OPT_UINT,   /* unsigned *to, within [min, max] */
+	OPT_UINTS, /* struct opt_uints *to: several of them, with commas between; given again, more of them */
 	OPT_DOUBLE,  /* double *to, within [min, max] */
 	OPT_CHOICE,  /* const char **to, one of the space-separated words of `choices` */
 	OPT_CHOICES, /* … several of them, with commas between */
+};
+
+/* What an option of kind OPT_UINTS was given, without repetitions; zeroed at first. It lives as long as the process. */
+struct opt_uints {
+	unsigned *at;
+	size_t n;
 };
 
 struct opt {
@@ -37,6 +44,7 @@ struct verb {
 	const char *about;	/* paragraphs, separated by blank lines */
 	const char *examples;	/* lines: a command, or text that begins with '#' */
 	const struct opt *opts; /* ends with a zeroed one */
+	bool privileged; /* the verb drops its privileges itself; main() drops those of all others first */
 	bool command; /* everything from the first operand on is a command line of somebody's */
 	const char
 		*words; /* what the operands can be, for completion; NULL: files. "VERB": a verb */

@@ -23,19 +23,60 @@ uint64_t describe_usage_ns(const struct rusage *u)
 	       ((uint64_t)u->ru_utime.tv_usec + (uint64_t)u->ru_stime.tv_usec) * 1000u;
 }
 
+/* The name of a process or thread, or "?". */
+static void write_name(FILE *to, unsigned pid)
+{
+	char path[64], name[64] = "?";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	f = fopen(path, "re");
+	if (f) {
+		if (!fgets(name, sizeof(name), f))
+			strcpy(name, "?");
+		fclose(f);
+	}
+	name[strcspn(name, "\n")] = 0;
+	fputs(name, to);
+}
+
+static void write_targets(FILE *to, const char *option, const struct opt_uints *list)
+{
+	fputs(option, to);
+	for (size_t i = 0; i < list->n; i++)
+		fprintf(to, "%c%u", i ? ',' : ' ', list->at[i]);
+	for (size_t i = 0; i < list->n; i++) {
+		fputs(i ? ", " : " (", to);
+		write_name(to, list->at[i]);
+	}
+	fputc(')', to);
+}
+
+/* "-p 1234,1240 (nginx, postgres)" */
+static char *targets_text(const char *option, const struct opt_uints *list)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	if (!f)
+		return NULL;
+	write_targets(f, option, list);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
 static char *command_text(const struct session_options *o)
 {
-	char text[64];
+	unsigned tid = (unsigned)o->tid;
 
 	if (o->argv)
 		return fmt_shell_quote(o->argv);
-	if (o->pid)
-		snprintf(text, sizeof(text), "-p %d", (int)o->pid);
-	else if (o->tid)
-		snprintf(text, sizeof(text), "-t %d", (int)o->tid);
-	else
-		snprintf(text, sizeof(text), "-a");
-	return strdup(text);
+	if (tid)
+		return targets_text("-t", &(struct opt_uints){ &tid, 1 });
+	return o->pids->n ? targets_text("-p", o->pids) : strdup("-a");
 }
 
 static char *cpu_model(void)

@@ -6,8 +6,11 @@
 
 #include "base/fmt.h"
 #include "base/log.h"
+#include "base/privilege.h"
+#include "base/text.h"
 #include "cmd/exact_session.h"
 #include "cmd/verbs.h"
+#include "report/emit.h"
 #include "sampler/caps.h"
 
 static bool json;
@@ -26,6 +29,9 @@ struct finding {
 
 static void find(const struct caps *c, struct finding *f)
 {
+	const char *fix = c->contained ? "outside of this user namespace: sudo assay record"
+				       : "sudo assay record";
+
 	f[0] = (struct finding){ "kernel", c->new_enough, true, "", "boot Linux 5.17 or newer" };
 	snprintf(f[0].what, sizeof(f[0].what), "Linux %.100s (5.17 or newer)", c->release);
 	f[1] = (struct finding){ "safe_reads", !(c->lockup && c->hardened), true, "",
@@ -35,12 +41,12 @@ static void find(const struct caps *c, struct finding *f)
 	f[2] = (struct finding){ "btf", c->btf, true, "",
 				 "boot a kernel with CONFIG_DEBUG_INFO_BTF=y" };
 	snprintf(f[2].what, sizeof(f[2].what), "kernel type information (/sys/kernel/btf/vmlinux)");
-	f[3] = (struct finding){ "cap_bpf", c->cap_bpf, true, "", "sudo assay …" };
+	f[3] = (struct finding){ "cap_bpf", c->cap_bpf && !c->contained, true, "", fix };
 	snprintf(f[3].what, sizeof(f[3].what), "CAP_BPF: load the sampling program");
-	f[4] = (struct finding){ "cap_perfmon", c->cap_perfmon, true, "", "sudo assay …" };
+	f[4] = (struct finding){ "cap_perfmon", c->cap_perfmon && !c->contained, true, "", fix };
 	snprintf(f[4].what, sizeof(f[4].what), "CAP_PERFMON: sample with it");
-	f[5] = (struct finding){ "cap_sys_ptrace", c->cap_ptrace, false, "", "sudo assay …" };
-	snprintf(f[5].what, sizeof(f[5].what), "CAP_SYS_PTRACE: other users' processes");
+	f[5] = (struct finding){ "cap_sys_ptrace", c->cap_ptrace, false, "", "sudo assay record" };
+	snprintf(f[5].what, sizeof(f[5].what), "CAP_SYS_PTRACE: other users' processes, and -a");
 	f[6] = (struct finding){ "rate", c->max_rate == 0 || c->max_rate >= 10000, false, "",
 				 "sudo sysctl kernel.perf_event_max_sample_rate=100000" };
 	snprintf(f[6].what, sizeof(f[6].what), "up to %ld samples a second", c->max_rate);
@@ -70,18 +76,24 @@ static void find_exact(struct finding *f)
 	f->fix = err.hint[0] ? err.hint : NULL;
 }
 
+static void put_line(const char *text)
+{
+	text_put(text, stdout);
+	putchar('\n');
+}
+
 static int print_json(const struct finding *f, bool ok)
 {
 	json_t *list = json_array(), *root;
 
 	for (int i = 0; i < FINDINGS; i++)
-		json_array_append_new(list, json_pack("{s:s,s:b,s:b,s:s,s:s?}", "check", f[i].key,
+		json_array_append_new(list, json_pack("{s:s,s:b,s:b,s:o,s:o}", "check", f[i].key,
 						      "ok", f[i].ok, "needed", f[i].needed, "what",
-						      f[i].what, "fix", f[i].ok ? NULL : f[i].fix));
+						      emit_text_json(f[i].what), "fix",
+						      emit_text_json(f[i].ok ? NULL : f[i].fix)));
 	root = json_pack("{s:i,s:s,s:b,s:b,s:o}", "schema", 1, "verb", "doctor", "sampler", ok,
 			 "exact", f[EXACT].ok, "checks", list);
-	json_dumpf(root, stdout, JSON_INDENT(2));
-	putchar('\n');
+	emit_json_print(root);
 	json_decref(root);
 	return ok ? 0 : ERR_FAILED;
 }
@@ -99,6 +111,8 @@ static int run(int argc, char **argv, struct err *err)
 	}
 	caps_read(&caps);
 	find(&caps, f);
+	if (privilege_none(err))
+		return err->code;
 	find_exact(&f[EXACT]);
 	for (int i = 0; i < FINDINGS; i++)
 		ok &= f[i].ok || !f[i].needed;
@@ -107,10 +121,13 @@ static int run(int argc, char **argv, struct err *err)
 	for (int i = 0; i < FINDINGS; i++) {
 		const char *mark = f[i].ok ? "ok" : f[i].needed ? "NO" : "--";
 
-		printf("%s%-3s%s %s\n", color ? f[i].ok ? "\033[32m" : "\033[33m" : "", mark,
-		       color ? "\033[0m" : "", f[i].what);
-		if (!f[i].ok && f[i].fix)
-			printf("      %s\n", f[i].fix);
+		printf("%s%-3s%s ", color ? f[i].ok ? "\033[32m" : "\033[33m" : "", mark,
+		       color ? "\033[0m" : "");
+		put_line(f[i].what);
+		if (!f[i].ok && f[i].fix) {
+			printf("      ");
+			put_line(f[i].fix);
+		}
 	}
 	printf("\n%s\n", ok ? "The sampler works here."
 			    : "The sampler does not work here: see what is marked NO.");
@@ -127,5 +144,6 @@ const struct verb cmd_doctor = {
 		 "`true` under the exact engine. Exits 0 if the sampler works here, else 1.",
 	.examples = "assay doctor\nsudo assay doctor\n",
 	.opts = opts,
+	.privileged = true,
 	.run = run,
 };

@@ -15,8 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/broker.h"
 #include "base/fmt.h"
 #include "base/log.h"
+#include "base/privilege.h"
+#include "base/text.h"
 #include "cmd/describe.h"
 #include "cmd/signals.h"
 #include "dbi/exact.h"
@@ -38,6 +41,7 @@ struct session {
 	const struct order_consumer *simulation; /* or NULL */
 	struct recording *recording;
 	struct spawn child;
+	struct broker broker;
 	sigset_t old_mask;
 	int signals;
 	bool reaped, stop, no_writing;
@@ -61,7 +65,7 @@ static void take_signals(struct session *s)
 		if (si.ssi_signo == SIGCHLD)
 			continue;
 		if (si.ssi_signo != SIGINT)
-			kill(s->child.pid, (int)si.ssi_signo);
+			broker_signal(&s->broker, (int)si.ssi_signo);
 		else if (++s->interrupts > 1)
 			s->stop = true;
 	}
@@ -146,7 +150,7 @@ static void loop(struct session *s, struct err *err)
 static void closing_line(const struct session *s)
 {
 	struct exact_totals t;
-	char n[32], blocks[32];
+	char n[32], blocks[32], output[1024];
 
 	if (s->o->quiet)
 		return;
@@ -158,7 +162,7 @@ static void closing_line(const struct session *s)
 		fprintf(stderr, "%s instructions of ", fmt_count(t.instructions, n, sizeof(n)));
 	fprintf(stderr, "%s blocks in %lu process%s -> %s ]\n",
 		fmt_count(t.blocks, blocks, sizeof(blocks)), (unsigned long)t.processes,
-		t.processes == 1 ? "" : "es", s->o->output);
+		t.processes == 1 ? "" : "es", text_copy(s->o->output, output, sizeof(output)));
 	if (t.native)
 		fprintf(stderr, "[ %lu program%s ran without the engine and %s not in it ]\n",
 			(unsigned long)t.native, t.native == 1 ? "" : "s",
@@ -166,6 +170,14 @@ static void closing_line(const struct session *s)
 	if (t.uncounted)
 		fprintf(stderr, "[ %s instructions whose code kept changing are not in it ]\n",
 			fmt_count(t.uncounted, n, sizeof(n)));
+	if (t.shortened)
+		fprintf(stderr,
+			"[ %s accesses of string instructions were too long and were cut short ]\n",
+			fmt_count(t.shortened, n, sizeof(n)));
+	if (t.forgotten)
+		fprintf(stderr,
+			"[ %s calls without a return were forgotten, since there were too many ]\n",
+			fmt_count(t.forgotten, n, sizeof(n)));
 }
 
 static void finish(struct session *s, struct err *err)
@@ -238,17 +250,7 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	*argv = exact_command(s->exact, o->argv, err);
 	if (!*argv)
 		return -1;
-	s->recording = recording_create(o->output, err);
-	if (!s->recording)
-		return -1;
-	s->started = describe_now_ns();
-	checkpoint(s, err);
 	return 0;
-}
-
-static int exit_status(const struct session *s)
-{
-	return WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status) : WEXITSTATUS(s->status);
 }
 
 /* The same addresses in each run, so that two runs touch the same lines: what we start inherits it. */
@@ -264,27 +266,47 @@ static bool fix_addresses(bool on)
 	return false;
 }
 
+/* Forks the command, which keeps the recorder's privileges; then drops them, before the recorder reads files that
+ * anybody may have written, or anything that the program writes. */
+static int hold(struct session *s, char *const *argv, struct err *err)
+{
+	bool fixed = s->o->observe & EXACT_LINES && fix_addresses(true);
+	int rc = spawn_hold(&s->child, argv, &s->old_mask, err);
+
+	if (fixed)
+		fix_addresses(false);
+	if (rc || broker_start(&s->broker, s->child.pid, err) || privilege_drop(NULL, 0, err))
+		return -1;
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes fails with a message */
+	s->recording = recording_create(s->o->output, err);
+	if (!s->recording)
+		return -1;
+	s->started = describe_now_ns();
+	checkpoint(s, err);
+	return 0;
+}
+
+static int exit_status(const struct session *s)
+{
+	return WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status) : WEXITSTATUS(s->status);
+}
+
 int exact_session_run(const struct session_options *o, struct err *err)
 {
 	struct session s = { .o = o,
 			     .signals = -1,
+			     .broker = BROKER_NONE,
 			     .child = { .pid = -1, .go = -1, .result = -1 } };
 	char *const *argv = NULL;
-	bool fixed = false;
 	int rc;
 
 	*err = (struct err){ 0 };
-	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on files fails, and is said */
+	signal(SIGXFSZ, SIG_IGN); /* the shared memory may exceed the limit on file sizes */
 	rc = prepare(&s, &argv, err);
 	signal(SIGXFSZ, SIG_DFL); /* the command's */
-	if (o->observe & EXACT_LINES)
-		fixed = fix_addresses(true);
 	if (!rc)
-		rc = spawn_hold(&s.child, argv, &s.old_mask, err);
-	if (fixed)
-		fix_addresses(false);
+		rc = hold(&s, argv, err);
 	if (!rc) {
-		signal(SIGXFSZ, SIG_IGN);
 		s.started = describe_now_ns();
 		rc = spawn_go(&s.child, argv, err);
 	}
@@ -296,6 +318,7 @@ int exact_session_run(const struct session_options *o, struct err *err)
 		recording_abandon(s.recording);
 	if (rc)
 		spawn_cancel(&s.child);
+	broker_end(&s.broker);
 	exact_close(s.exact);
 	simulate_free(s.simulation);
 	profile_fini(&s.profile);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/privilege.h"
 #include "cmd/verbs.h"
 
 const struct verb *const verbs[] = {
@@ -40,7 +41,7 @@ static int run_verb(int argc, char **argv, struct err *err)
 	const struct verb *v = verb_find(argv[0], err);
 	int first;
 
-	if (!v)
+	if (!v || (!v->privileged && privilege_none(err)))
 		return err->code;
 	first = opt_parse(v, argc, argv, err);
 	if (first == OPT_HELP)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/fmt.h"
+#include "base/log.h"
 #include "cmd/verbs.h"
 #include "store/recording.h"
 
@@ -54,8 +55,7 @@ static int merge(struct profile *sum, int argc, char **argv, struct err *err)
 			return -1;
 	if (recording_write(output, sum, err))
 		return -1;
-	fprintf(stderr, "[ merge: %d recordings%s -> %s ]\n", argc, amount(sum, text, sizeof(text)),
-		output);
+	log_line("[ merge: %d recordings%s -> %s ]", argc, amount(sum, text, sizeof(text)), output);
 	return 0;
 }
 

@@ -13,12 +13,13 @@
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
 static double rate = 997, seconds;
-static unsigned burst = 256, pid, tid, ring_mib, capacity;
+static struct opt_uints pids;
+static unsigned burst = 256, tid, ring_mib, capacity;
 static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "";
-static bool all, quiet, exact, kernel_buffers, reuse;
+static bool no_children, all, quiet, exact, kernel_buffers, reuse;
 static unsigned line = 64, snapshots = 128;
 static double interval = 1e7;
 static const char *interval_unit = "instructions", *lines_how = "both";
@@ -30,10 +31,14 @@ static const struct opt opts[] = {
 	  &burst, 1, RA_BURST_MAX, NULL },
 	{ 'e', "event", "EVENT", "cpu-clock, or cycles where there is a PMU (the default there)",
 	  OPT_CHOICE, &event, 0, 0, "cpu-clock cycles" },
-	{ 'p', "pid", "PID", "attach to a process, its threads and those to come", OPT_UINT, &pid,
-	  1, 4194304, NULL },
+	{ 'p', "pid", "PID[,PID]",
+	  "attach to processes, their threads and children, and those to come; may be given again",
+	  OPT_UINTS, &pids, 1, 4194304, NULL },
+	{ 0, "no-children", NULL, "with -p: only the processes named, and their threads", OPT_FLAG,
+	  &no_children, 0, 0, NULL },
 	{ 't', "tid", "TID", "attach to one thread", OPT_UINT, &tid, 1, 4194304, NULL },
-	{ 'a', "all", NULL, "all processes on all CPUs", OPT_FLAG, &all, 0, 0, NULL },
+	{ 'a', "all", NULL, "all processes of all users, values of their memory included", OPT_FLAG,
+	  &all, 0, 0, NULL },
 	{ 'd', "duration", "S", "stop after S seconds", OPT_DOUBLE, &seconds, 0.01, 1e7, NULL },
 	{ 'o', "output", "FILE", "where to record (default assay.db; an old one becomes FILE.old)",
 	  OPT_STRING, &output, 0, 0, NULL },
@@ -131,18 +136,22 @@ static int check_use(struct err *err)
 
 static int check_targets(int argc, struct err *err)
 {
-	int n = (pid != 0) + (tid != 0) + (all || argc > 0);
+	int n = (pids.n != 0) + (tid != 0) + (all || argc > 0);
 
 	if (n == 0) {
 		err_set(err, ERR_USAGE, "nothing to record");
 		return err_hint(err,
 				"give a command (assay record -- CMD), or -p PID, -t TID, or -a");
 	}
-	if (n > 1 || ((pid || tid) && argc)) {
+	if (n > 1 || ((pids.n || tid) && argc)) {
 		err_set(err, ERR_USAGE,
 			"-p, -t, -a and a command exclude each other (but -a -- CMD "
 			"records all while CMD runs)");
 		return err_hint(err, "give one of them");
+	}
+	if (no_children && !pids.n) {
+		err_set(err, ERR_USAGE, "--no-children is for -p");
+		return err_hint(err, "leave it out, or attach to a process: assay record -p PID");
 	}
 	if (ring_mib & (ring_mib - 1)) {
 		err_set(err, ERR_USAGE, "--ring is %u, no power of two", ring_mib);
@@ -195,7 +204,7 @@ static int run(int argc, char **argv, struct err *err)
 		.sampler = sampler_defaults,
 		.output = output,
 		.argv = argc ? argv : NULL,
-		.pid = (pid_t)pid,
+		.pids = &pids,
 		.tid = (pid_t)tid,
 		.all = all,
 		.seconds = seconds,
@@ -215,9 +224,10 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
+	o.sampler.no_children = no_children;
 	if (check_use(err))
 		return err->code;
-	if (exact && (!argc || pid || tid || all || seconds > 0)) {
+	if (exact && (!argc || pids.n || tid || all || seconds > 0)) {
 		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
 		return err->code;
@@ -261,7 +271,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_record = {
 	.name = "record",
 	.summary = "sample a program, a process or the machine; or count exactly",
-	.synopsis = "[OPTIONS] [-p PID | -t TID | -a] [--] [CMD...]",
+	.synopsis = "[OPTIONS] [-p PID[,PID] | -t TID | -a] [--] [CMD...]",
 	.about = "A timer interrupts the program; from there the kernel side interprets the next "
 		 "instructions without side effects and keeps their values, addresses and "
 		 "branches. The program is not changed and never notices.\n\n"
@@ -288,9 +298,20 @@ const struct verb cmd_record = {
 		 "With --reuse windows of 2048 instructions and hardware watchpoints are added, "
 		 "some 100 lines a second and at most 16 exceptions of some 11 microseconds each: "
 		 "`assay info` counts them. A debugger has no debug registers left meanwhile.\n\n"
+		 "With -p the processes named are sampled, with all threads and descendants that "
+		 "they "
+		 "have and that are born later, until the last of those named has ended. "
+		 "Descendants "
+		 "that the user could not trace are left out, and counted in a warning. "
+		 "--no-children leaves out descendants, those born later, too.\n\n"
 		 "Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. "
-		 "The recording holds values from the program's memory: its mode is 0600, and "
-		 "under sudo it belongs to who called.\n\n"
+		 "With "
+		 "these two capabilities a user samples what they could trace with a debugger; -a "
+		 "takes CAP_SYS_PTRACE, too. "
+		 "The recording holds values from the program's memory, with -a from the memory of "
+		 "all users' processes: passwords and keys may be among them. Its mode is 0600; "
+		 "under sudo it belongs to the user who called, and is written with that user's "
+		 "rights.\n\n"
 		 "Ctrl-C: the command gets it, as it would alone; a second one ends the recording, "
 		 "which is kept. With -p, -t or -a the first one does.",
 	.examples = "sudo assay record -- gzip -9 -k big.txt\n"
@@ -302,9 +323,11 @@ const struct verb cmd_record = {
 		    "assay record --exact --observe misses --machine l2=512K/8 -- ./program\n"
 		    "sudo assay record -F 4999 -o build.db -- make -j2\n"
 		    "sudo assay record -p 1234 -d 30\n"
+		    "sudo assay record -p 1234,1240 --no-children -d 30\n"
 		    "sudo assay record --reuse -p 1234 -d 30\n"
 		    "sudo assay record -a -d 10\n",
 	.opts = opts,
+	.privileged = true,
 	.command = true,
 	.run = run,
 };

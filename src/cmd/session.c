@@ -2,6 +2,7 @@
 #include "cmd/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/broker.h"
 #include "base/fmt.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/pages.h"
+#include "base/privilege.h"
 #include "cmd/describe.h"
 #include "cmd/signals.h"
-#include "sampler/caps.h"
+#include "sampler/permit.h"
 #include "sampler/spawn.h"
 #include "store/recording.h"
 
@@ -34,12 +38,16 @@ struct session {
 	struct sampler *sampler;
 	struct recording *recording;
 	struct spawn child;
+	struct broker broker;
 	sigset_t old_mask;
-	int epoll, signals, pidfd;
-	bool done;   /* stop sampling */
-	bool hurry;  /* … and do not aggregate */
-	bool reaped; /* the command has ended */
-	int status;  /* its wait status */
+	int epoll, signals;
+	struct family family;
+	int *pidfds;	/* of the processes that the user named, -1 once they ended */
+	size_t running; /* how many of these have not ended */
+	bool done;	/* stop sampling */
+	bool hurry;	/* stop at once: readers aggregate the journal */
+	bool reaped;	/* the command has ended */
+	int status;	/* its wait status */
 	int interrupts;
 	uint64_t started, flushed;
 	struct err store_err; /* the recording could not be written */
@@ -119,7 +127,7 @@ static void on_signal(struct session *s, int sig)
 		return;
 	}
 	if (sig == SIGTERM || sig == SIGHUP)
-		kill(s->child.pid, sig);
+		broker_signal(&s->broker, sig);
 	if (sig == SIGINT && s->interrupts > 1)
 		s->done = true;
 }
@@ -152,20 +160,117 @@ static int open_watches(struct session *s, struct err *err)
 	return watch(s->epoll, s->signals, err);
 }
 
+static bool has_ended(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	return pidfd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+/* The processes and threads that the user named. */
+static size_t named(const struct session_options *o)
+{
+	return o->tid ? 1 : o->pids->n;
+}
+
+static pid_t named_pid(const struct session_options *o, size_t i)
+{
+	return o->tid ? o->tid : (pid_t)o->pids->at[i];
+}
+
+/* The pidfd is opened first and checked last: so the process that was attached to is the one that the user may sample. */
+static int attach_named(struct session *s, size_t i, struct err *err)
+{
+	pid_t pid = named_pid(s->o, i);
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	s->pidfds[i] = fd;
+	if (s->o->tid ? sampler_attach_thread(s->sampler, pid, err) || permit_process(pid, err)
+		      : sampler_attach_process(s->sampler, &s->family, pid, err))
+		return -1;
+	if (has_ended(fd))
+		return err_set(err, ERR_FAILED, "process %d ended while it was being attached to",
+			       (int)pid);
+	s->running += fd >= 0;
+	return fd >= 0 ? watch(s->epoll, fd, err) : 0;
+}
+
+static int attach_descendants(struct session *s, struct err *err)
+{
+	if (s->o->tid || s->o->sampler.no_children)
+		return 0;
+	if (sampler_attach_descendants(s->sampler, &s->family, err))
+		return -1;
+	if (s->family.refused)
+		log_warn("%u descendant%s left out: this user may not trace them",
+			 s->family.refused, s->family.refused == 1 ? " is" : "s are");
+	return 0;
+}
+
+/* Each thread takes a descriptor. */
+static void allow_descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur == l.rlim_max)
+		return;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
+static int attach_running(struct session *s, struct err *err)
+{
+	size_t n = named(s->o);
+
+	allow_descriptors();
+	s->pidfds = calloc(n, sizeof(*s->pidfds));
+	if (!s->pidfds)
+		return err_set(err, ERR_FAILED, "no memory");
+	for (size_t i = 0; i < n; i++)
+		if (attach_named(s, i, err))
+			return -1;
+	return attach_descendants(s, err);
+}
+
+/* Sampling ends with the last of the processes that the user named. */
+static void on_event(struct session *s, int fd)
+{
+	for (size_t i = 0; s->pidfds && i < named(s->o); i++) {
+		if (s->pidfds[i] != fd)
+			continue;
+		close(fd); /* which also ends watching it */
+		s->pidfds[i] = -1;
+		if (!--s->running)
+			s->done = true;
+	}
+}
+
+/* What the processes that are attached to map already. */
+static void look(struct session *s)
+{
+	if (s->o->tid)
+		sampler_look(s->sampler, s->o->tid);
+	for (size_t i = 0; i < s->family.n; i++)
+		sampler_look(s->sampler, s->family.pid[i]);
+}
+
 static int attach(struct session *s, struct err *err)
 {
 	const struct session_options *o = s->o;
-	pid_t pid = o->pid ? o->pid : o->tid;
 
 	if (o->all)
-		return sampler_attach_all(s->sampler, err);
+		return permit_all(err) ? -1 : sampler_attach_all(s->sampler, err);
 	if (o->argv)
 		return sampler_attach_exec(s->sampler, s->child.pid, err);
-	if (o->tid ? sampler_attach_thread(s->sampler, o->tid, err)
-		   : sampler_attach_process(s->sampler, o->pid, err))
-		return -1;
-	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	return s->pidfd >= 0 ? watch(s->epoll, s->pidfd, err) : 0;
+	return attach_running(s, err);
+}
+
+/* Files that anybody may have written are read only after this. */
+static int drop(struct session *s, struct err *err)
+{
+	cap_value_t keep[SAMPLER_NEEDS];
+
+	return privilege_drop(keep, sampler_needs(s->sampler, keep), err);
 }
 
 static bool out_of_time(const struct session *s)
@@ -184,8 +289,7 @@ static void loop(struct session *s)
 
 		take_signals(s);
 		for (int i = 0; i < n; i++)
-			if (ev[i].data.fd == s->pidfd)
-				s->done = true;
+			on_event(s, ev[i].data.fd);
 		if (sampler_poll(s->sampler, &err)) {
 			give_up_writing(s, &err);
 			break;
@@ -226,7 +330,7 @@ static void wait_for_command(struct session *s)
 static void closing_line(const struct session *s)
 {
 	const struct run_counters *n = &s->profile.run[0].n;
-	char samples[32], lost[32], size[32], cost[32];
+	char samples[32], lost[32], size[32], cost[32], output[1024];
 	double ns = (double)(n->recorder_ns + n->ahead_ns);
 	struct stat st = { 0 };
 
@@ -237,7 +341,8 @@ static void closing_line(const struct session *s)
 		fmt_count(n->samples, samples, sizeof(samples)), n->samples == 1 ? "" : "s",
 		fmt_count(n->lost_ring + n->lost_nested + n->lost_map + n->lost_write, lost,
 			  sizeof(lost)),
-		fmt_size((uint64_t)st.st_size, size, sizeof(size)), s->o->output);
+		fmt_size((uint64_t)st.st_size, size, sizeof(size)),
+		text_copy(s->o->output, output, sizeof(output)));
 	if (!n->program_ns)
 		fprintf(stderr, "%.1f ms CPU/s ]\n", ns / 1e3 / ((double)n->elapsed_ns / 1e6));
 	else if (ns <= (double)n->program_ns)
@@ -292,21 +397,33 @@ static int prepare(struct session *s, struct err *err)
 	/* before there are mappings that a fork would copy */
 	if (o->argv && spawn_hold(&s->child, o->argv, &s->old_mask, err))
 		return -1;
-	s->sampler = sampler_open(&o->sampler, &s->profile, on_window, s, err);
+	if (broker_start(&s->broker, o->argv ? s->child.pid : 0, err))
+		return -1;
+	s->sampler = sampler_open(&o->sampler, &s->profile, &s->broker, on_window, s, err);
 	if (!s->sampler)
 		return -1;
-	if (attach(s, err))
+	if (attach(s, err) || drop(s, err))
 		return -1;
 	/* a file size limit is an error of write(), not our end; the command was forked before */
 	signal(SIGXFSZ, SIG_IGN);
 	s->recording = recording_create(o->output, err);
-	if (!s->recording || caps_drop(err))
+	if (!s->recording)
 		return -1;
+	look(s);
 	return watch(s->epoll, sampler_fd(s->sampler), err);
+}
+
+static void say_what_all_means(const struct session *s)
+{
+	if (s->o->all && !s->o->quiet)
+		fputs("[ record: -a keeps values from the memory of all users' processes: the "
+		      "recording is as secret as they are ]\n",
+		      stderr);
 }
 
 static int start(struct session *s, struct err *err)
 {
+	say_what_all_means(s);
 	s->started = s->flushed = describe_now_ns();
 	if ((!s->o->argv || s->o->all) && sampler_enable(s->sampler, err))
 		return -1;
@@ -329,7 +446,7 @@ int session_run(const struct session_options *o, struct err *err)
 	s = (struct session){ .o = o,
 			      .epoll = -1,
 			      .signals = -1,
-			      .pidfd = -1,
+			      .broker = BROKER_NONE,
 			      .child = { .pid = -1, .go = -1, .result = -1 } };
 	*err = (struct err){ 0 };
 	pages_heap();
@@ -340,6 +457,8 @@ int session_run(const struct session_options *o, struct err *err)
 		loop(&s);
 		finish(&s, err);
 	}
+	free(s.pidfds);
+	family_fini(&s.family);
 	if (s.recording)
 		recording_abandon(s.recording);
 	if (rc)

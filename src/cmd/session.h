@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/opt.h"
 #include "dbi/shared.h"
 #include "model/machine.h"
 #include "sampler/sampler.h"
@@ -17,8 +18,9 @@
 struct session_options {
 	struct sampler_options sampler;
 	const char *output;
-	char *const *argv; /* the command, NULL-terminated, or NULL */
-	pid_t pid, tid;	   /* or 0 */
+	char *const *argv;	      /* the command, NULL-terminated, or NULL */
+	const struct opt_uints *pids; /* to attach to; may be empty */
+	pid_t tid;		      /* or 0 */
 	bool all;
 	double seconds; /* at most; 0: without end */
 	enum hot_method sketch;

@@ -22,6 +22,9 @@ enum {
 	RETURN_N,
 };
 
+#define OPEN_MAX (1u << 22) /* calls of a thread that have not returned */
+#define PROBES 1024 /* honest programs need far fewer; only forged addresses collide more often */
+
 struct calls_code {
 	struct site_id from, to; /* of a direct call */
 	struct call *call;	 /* the one that was made last; or NULL */
@@ -36,7 +39,7 @@ struct calls_code {
 };
 
 /* A thread's calls that have not returned, by where their return addresses lie: open addressing. What was left
- * without a return stays until there is another one. */
+ * without a return stays until there is another one, or there are too many. */
 struct calls_made {
 	struct calls_made *next; /* of the same process, which goes on */
 	uint32_t tid;
@@ -117,16 +120,28 @@ void calls_free_block(struct code_block *b)
 
 /* Calls that have not returned. */
 
+/* Returns the slot of that return address, or the free slot for it. NULL: PROBES slots belong to others. */
 static struct made *find(const struct calls_made *m, uint64_t at)
 {
 	uint64_t i = (at >> 3) * 0x9e3779b97f4a7c15ull >> 20;
 
-	for (;; i++) {
+	for (unsigned n = 0; n < PROBES; n++, i++) {
 		struct made *s = &m->slot[i & m->mask];
 
 		if (!s->at || s->at == at)
 			return s;
 	}
+	return NULL;
+}
+
+static void move(struct calls_made *m, const struct made *made)
+{
+	struct made *s = find(m, made->at);
+
+	if (s)
+		*s = *made;
+	else
+		m->used--;
 }
 
 static bool grow(struct calls_made *m)
@@ -142,18 +157,35 @@ static bool grow(struct calls_made *m)
 	m->mask = room - 1;
 	for (uint64_t i = 0; i < n; i++)
 		if (old[i].at)
-			*find(m, old[i].at) = old[i];
+			move(m, &old[i]);
 	free(old);
 	return true;
 }
 
-static bool put(struct calls_made *m, const struct made *made)
+/* Forgets all open calls of the thread. Later returns are attributed to the direct call before the return address. */
+static void forget(struct exact *e, struct calls_made *m)
+{
+	e->totals.forgotten += m->used;
+	free(m->slot);
+	m->slot = NULL;
+	m->mask = m->used = 0;
+}
+
+static bool put(struct exact *e, struct calls_made *m, const struct made *made)
 {
 	struct made *s;
 
+	if (m->used >= OPEN_MAX)
+		forget(e, m);
 	if (m->used >= m->mask / 2 && !grow(m))
 		return false;
 	s = find(m, made->at);
+	if (!s) {
+		forget(e, m);
+		if (!grow(m))
+			return false;
+		s = find(m, made->at);
+	}
 	m->used += !s->at;
 	*s = *made;
 	return true;
@@ -193,7 +225,7 @@ static int take_call(struct exact *e, const struct process *p, struct calls_made
 {
 	struct made made = { value_of(c, AT, w), c->behind, call_of(e, p, c, w) };
 
-	if (!made.call || (made.at && !put(m, &made)))
+	if (!made.call || (made.at && !put(e, m, &made)))
 		return -1;
 	for (unsigned i = 0; i < 6; i++)
 		if (calls_value(e->profile, made.call, (int)(OPERAND_ARG0 + i),

@@ -19,11 +19,16 @@
 #define PAGE 4096ul
 #define ENGINE "assay-exact"
 
+bool exact_fits(uint64_t at, uint64_t n)
+{
+	return at % PAGE == 0 && at <= EXACT_SIZE && n <= EXACT_SIZE - at;
+}
+
 void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
 {
 	void *p;
 
-	if (at % PAGE || at > EXACT_SIZE || n > EXACT_SIZE - at)
+	if (!exact_fits(at, n))
 		return NULL;
 	p = mmap(NULL, n, PROT_READ, MAP_SHARED, e->fd, (off_t)at);
 	return p == MAP_FAILED ? NULL : p;
@@ -58,6 +63,12 @@ static int make_large(int fd)
 	return rc;
 }
 
+/* The program must not shorten the file: reading a mapping beyond a file's end kills the recorder (SIGBUS). */
+static int seal(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -84,9 +95,9 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 		free(e);
 		return NULL;
 	}
-	files_init(&e->files, p, NULL, -1, NULL);
-	e->fd = memfd_create("assay", 0);
-	if (e->fd < 0 || make_large(e->fd)) {
+	files_init(&e->files, p, NULL, -1, NULL, NULL);
+	e->fd = memfd_create("assay", MFD_ALLOW_SEALING);
+	if (e->fd < 0 || make_large(e->fd) || seal(e->fd)) {
 		bool limited = errno == EFBIG;
 
 		err_sys(err, "cannot make memory to share with the program");
@@ -151,6 +162,8 @@ static void release(struct exact *e, struct process *p)
 	if (p->released)
 		return;
 	p->released = true;
+	e->nblock -= p->nblock;
+	e->nthread -= p->nthread;
 	if (p->sink)
 		streams_free(e, p);
 	if (e->consumer)
@@ -190,6 +203,7 @@ void exact_close(struct exact *e)
 {
 	if (!e)
 		return;
+	HASH_CLEAR(hh, e->by_at);
 	for (size_t i = 0; i < e->nprocess; i++)
 		release(e, e->process[i]);
 	for (size_t i = 0; i < e->nprocess; i++) {
@@ -345,7 +359,8 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 	if (!sum)
 		return exact_no_memory(err);
 	for (size_t t = 0; t < p->nthread; t++) {
-		const uint64_t *c = exact_map(e, p->thread[t]->at, bytes);
+		uint64_t at = p->thread[t]->at;
+		const uint64_t *c = at ? exact_map(e, at, bytes) : NULL;
 
 		if (!c)
 			continue;
@@ -400,10 +415,10 @@ static void give_back(struct exact *e, struct process *p)
 
 static struct process *find_process(const struct exact *e, uint64_t at)
 {
-	for (size_t i = at ? e->nprocess : 0; i-- > 0;)
-		if (e->process[i]->at == at)
-			return e->process[i];
-	return NULL;
+	struct process *p;
+
+	HASH_FIND(hh, e->by_at, &at, sizeof(at), p);
+	return p;
 }
 
 /* What the parent had when it forked; it may have gone on since. */
@@ -415,9 +430,8 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 	if (from->bytes < r->parent_log && exact_read_log_to(e, from, r->parent_log, err))
 		return -1;
 	for (uint32_t i = 0; i < from->nblock && i < r->parent_blocks; i++)
-		if (!exact_add_block(p, from->block[i], from->inverted[i],
-				     e->header->mode & EXACT_STREAM))
-			return exact_no_memory(err);
+		if (exact_add_block(e, p, from->block[i], from->inverted[i], err))
+			return -1;
 	for (size_t i = 0; i < from->nimage && i < r->parent_images; i++) {
 		if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
 			return exact_no_memory(err);
@@ -426,44 +440,94 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 	return ways_inherit(p, r->parent_pairs, err);
 }
 
-static int new_process(struct exact *e, uint64_t at, struct err *err)
+/* Copies a process's record. The copy cannot change while it is checked; the program can change the mapping. */
+static int read_process(const struct exact *e, uint64_t at, struct exact_process *r,
+			struct err *err)
 {
-	struct exact_process *r = exact_map(e, at, PAGE);
-	struct process *p, *parent, *replaced;
-	int rc = 0;
+	if (exact_fits(at, PAGE) && pread(e->fd, r, sizeof(*r), (off_t)at) == (ssize_t)sizeof(*r))
+		return 0;
+	exact_bad(err);
+	return -1;
+}
 
-	if (!r)
-		return exact_bad(err);
+static struct process *add_process(struct exact *e, uint64_t at, const struct exact_process *r,
+				   struct err *err)
+{
+	struct process *p;
+
+	if (!r->pid || r->pid > INT32_MAX || !exact_fits(r->log, EXACT_LOG_SIZE) ||
+	    find_process(e, at)) {
+		exact_bad(err);
+		return NULL;
+	}
 	p = calloc(1, sizeof(*p));
-	parent = find_process(e, r->parent);
-	replaced = find_process(e, r->replaces);
 	if (!p || !exact_grow(&e->process, &e->nprocess, sizeof(*e->process))) {
-		munmap(r, PAGE);
 		free(p);
-		return exact_no_memory(err);
+		exact_no_memory(err);
+		return NULL;
 	}
 	e->process[e->nprocess - 1] = p;
 	p->at = at;
-	p->shared = r;
+	p->pid = r->pid;
 	p->chunk = r->log;
 	p->users = 1;
+	HASH_ADD(hh, e->by_at, at, sizeof(p->at), p);
+	p->shared = exact_map(e, at, PAGE);
+	if (p->shared)
+		return p;
+	exact_no_memory(err);
+	return NULL;
+}
+
+static int new_process(struct exact *e, uint64_t at, struct err *err)
+{
+	struct exact_process r;
+	struct process *p, *parent, *replaced;
+	int rc = 0;
+
+	if (read_process(e, at, &r, err))
+		return -1;
+	parent = find_process(e, r.parent);
+	replaced = find_process(e, r.replaces);
+	p = add_process(e, at, &r, err);
+	if (!p)
+		return -1;
 	if (replaced)
 		replaced->replaced = true;
-	if (replaced && r->same)
+	if (replaced && r.same)
 		replaced->successor = p;
 	if (parent && !parent->released) {
-		struct exact_process copy = *r;
-
 		p->parent = parent;
 		parent->users++;
 		parent->forked++;
-		rc = inherit(e, p, &copy, err);
+		rc = inherit(e, p, &r, err);
 	}
-	if (!replaced || !r->same)
+	if (!replaced || !r.same)
 		e->totals.processes++;
 	else if (!rc) /* it has ended: all that it told comes first */
 		rc = exact_read_log(e, replaced, err) || lines_go_on(p, replaced, err) ? -1 : 0;
 	return rc;
+}
+
+/* Adds the process at *at to the list, and moves *at to the one before it in the chain. */
+static bool list_process(const struct exact *e, uint64_t *at, uint64_t **list, size_t *n,
+			 struct err *err)
+{
+	struct exact_process r;
+
+	if (e->nprocess + *n >= EXACT_PROCESSES_MAX) {
+		exact_too_many("processes", EXACT_PROCESSES_MAX, err);
+		return false;
+	}
+	if (!exact_grow(list, n, sizeof(**list))) {
+		exact_no_memory(err);
+		return false;
+	}
+	(*list)[*n - 1] = *at;
+	if (read_process(e, *at, &r, err))
+		return false;
+	*at = r.next;
+	return true;
 }
 
 /* The chain is newest first: those not known yet, oldest first. */
@@ -473,17 +537,8 @@ static int new_processes(struct exact *e, struct err *err)
 	size_t n = 0;
 	int rc = 0;
 
-	while (at && !find_process(e, at) && n < 1u << 20) {
-		struct exact_process *r = exact_map(e, at, PAGE);
-
-		if (!r || !exact_grow(&new, &n, sizeof(*new))) {
-			rc = r ? exact_no_memory(err) : exact_bad(err);
-			break;
-		}
-		new[n - 1] = at;
-		at = r->next;
-		munmap(r, PAGE);
-	}
+	while (at && !find_process(e, at) && !rc)
+		rc = list_process(e, &at, &new, &n, err) ? 0 : -1;
 	while (n-- > 0 && !rc)
 		rc = new_process(e, new[n], err);
 	free(new);
@@ -501,7 +556,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		p->replaced || __atomic_load_n(&p->shared->state, __ATOMIC_ACQUIRE) == EXACT_ENDED;
 
 	if (!ended && (counters || !e->read_before))
-		ended = kill((pid_t)p->shared->pid, 0) && errno == ESRCH;
+		ended = kill((pid_t)p->pid, 0) && errno == ESRCH;
 	if (exact_read_log(e, p, err) || streams_read(e, p, ended, err))
 		return -1;
 	if (!ended && !counters)
@@ -557,7 +612,7 @@ int exact_poll(struct exact *e, bool counters, struct err *err)
 		if (p->forked >= p->forks)
 			release(e, p);
 	}
-	if (!(e->header->mode & EXACT_STREAM))
+	if (!(e->mode & EXACT_STREAM))
 		read_procedures(e);
 	return 0;
 }

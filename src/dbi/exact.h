@@ -43,6 +43,8 @@ struct exact_totals {
 	uint64_t native;       /* programs that ran without the engine */
 	uint64_t
 		uncounted; /* instructions that were executed, but not observed: their code changes */
+	uint64_t shortened; /* accesses of string instructions that were too long to be followed */
+	uint64_t forgotten; /* calls that had not returned when there were too many of them */
 };
 void exact_totals(const struct exact *e, struct exact_totals *t);
 

@@ -8,6 +8,13 @@
 #include "dbi/order.h"
 #include "dbi/shared.h"
 #include "sampler/files.h"
+#include <uthash.h>
+
+/* Limits on what one program can make the recorder keep. */
+#define EXACT_PROCESSES_MAX (1u << 20) /* of a recording, ended ones included */
+#define EXACT_THREADS_MAX (1u << 20)   /* of processes that have not ended */
+#define EXACT_IMAGES_MAX (1u << 18)    /* of a process */
+#define EXACT_LIVE_BLOCKS (1ull << 26) /* of processes that have not ended, inherited ones too */
 
 /* A block of a process, in the profile's terms. Shared with the processes forked from it. */
 struct code_block {
@@ -99,6 +106,8 @@ struct code_memory {
 
 struct process {
 	uint64_t at; /* its place in the file */
+	UT_hash_handle hh;
+	uint32_t pid; /* more than 0, as a pid_t too */
 	struct process *parent;
 	unsigned
 		users; /* itself, until it needs no blocks, and those forked from it: of `memory` */
@@ -145,8 +154,10 @@ struct exact {
 	struct exact_header *header;
 	struct process **process;
 	size_t nprocess;
-	struct files files;	/* images by number, for names */
-	size_t procedures_read; /* of so many of them */
+	struct process *by_at;	  /* the same, as a hash table by place in the file */
+	uint64_t nthread, nblock; /* of those that are not released */
+	struct files files;	  /* images by number, for names */
+	size_t procedures_read;	  /* of so many of them */
 	struct classes *classes;
 	const struct order_consumer *consumer; /* EXACT_ORDER */
 	void *record;			       /* a copy of the one at hand */
@@ -156,7 +167,8 @@ struct exact {
 	char **argv;
 	char *path, *option;
 	struct exact_totals totals;
-	char *sinks; /* memory of those that are used often */
+	uint64_t repeat_room; /* bytes that repeated accesses of this half may touch yet */
+	char *sinks;	      /* memory of those that are used often */
 	size_t sinks_used;
 	struct sink_free *sinks_free[EXACT_OFTEN_SIZES][EXACT_WORDS_MAX + 1]; /* by words */
 	uint32_t heard;							      /* the bell */
@@ -167,11 +179,14 @@ struct exact {
 /* records.c */
 int exact_bad(struct err *err);
 int exact_no_memory(struct err *err);
+/* Sets err: the program has more of them than the recorder keeps. Returns -1. */
+int exact_too_many(const char *what, uint64_t most, struct err *err);
 /* Reads on in the process's log, up to `limit` bytes of records in all; or what it has logged so far. */
 int exact_read_log_to(struct exact *e, struct process *p, uint64_t limit, struct err *err);
 int exact_read_log(struct exact *e, struct process *p, struct err *err);
-/* The next number's. False: no memory. */
-bool exact_add_block(struct process *p, struct code_block *b, bool inverted, bool streams);
+/* Adds a block, or NULL, under the process's next number. -1 with err set. */
+int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bool inverted,
+		    struct err *err);
 /* Memory of the file that nobody needs. */
 void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
 
@@ -182,6 +197,8 @@ int exact_count(struct exact *e, struct process *p, uint32_t block, uint64_t n, 
 bool exact_grow(void *array, size_t *n, size_t size);
 /* A piece of the file, to be read; NULL: there is none. */
 void *exact_map(const struct exact *e, uint64_t at, uint64_t n);
+/* True if a piece of n bytes at that offset lies in the file. An offset of 0, for "none", passes. */
+bool exact_fits(uint64_t at, uint64_t n);
 
 /* ways.c */
 struct site_id ways_place(const struct process *p, const struct exact_place *at);

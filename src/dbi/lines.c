@@ -12,6 +12,7 @@
 #define STACK_GROWS (1ull << 30) /* below what was last told of a stack is the stack, too */
 #define FRAMES_MAX 24
 #define STACK_TEXT 2048
+#define CHUNKS_MAX (1u << 20) /* of 4096 lines each: 256 GiB of memory with lines of 64 bytes */
 
 struct mapped {
 	uint64_t start, end;
@@ -52,7 +53,7 @@ static struct lines_reader *reader_of(struct exact *e, struct process *p, struct
 		return NULL;
 	}
 	r->wset->process = (uint32_t)e->profile->nwset - 1;
-	r->wset->pid = p->shared->pid;
+	r->wset->pid = p->pid;
 	r->wset->parent = p->parent && p->parent->lines ? p->parent->lines->wset->pid : 0;
 	r->wset->line = 1u << l->shift;
 	r->wset->unit = (int)l->unit;
@@ -97,6 +98,11 @@ int lines_go_on(struct process *p, struct process *from, struct err *err)
 	r->image = image;
 	r->nimage += from->nimage;
 	return 0;
+}
+
+static int too_many_lines(struct err *err)
+{
+	return exact_too_many("stretches of memory in its working set", CHUNKS_MAX, err);
 }
 
 static int kind_of(const char *name)
@@ -174,6 +180,8 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 	if (c->n > EXACT_CHUNK || c->chunk >= 1ull << 35 || c->plane >= WSET_THREADS_MAX ||
 	    c->r.size - sizeof(*c) < (c->listed ? 2ull * c->n : sizeof(bits)))
 		return exact_bad(err);
+	if (r->sets.data.n >= CHUNKS_MAX || r->sets.thread.n >= CHUNKS_MAX)
+		return too_many_lines(err);
 	if (!c->listed)
 		memcpy(bits, c->lines, sizeof(bits));
 	for (unsigned i = 0; c->listed && i < c->n; i++)
@@ -252,6 +260,8 @@ static int take_ran(const struct exact *e, const struct process *p, struct lines
 
 	if (c->bytes > c->r.size - sizeof(*c))
 		return exact_bad(err);
+	if (r->sets.code.n >= CHUNKS_MAX)
+		return too_many_lines(err);
 	if (r->ncode < p->nblock && widen_code(p, r))
 		return exact_no_memory(err);
 	for (uint64_t at = 0; at < c->bytes; at++)
@@ -353,6 +363,12 @@ static const char *name_of_block(const struct exact *e, const struct code_block 
 	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 }
 
+static int add_first(const struct exact *e, struct lines_reader *r, const struct code_block *b,
+		     uint64_t lines)
+{
+	return lines ? wset_first(r->wset, name_of_block(e, b), lines) : 0;
+}
+
 int lines_finish(struct exact *e, struct process *p, struct err *err)
 {
 	uint64_t bytes = 8ull * p->nblock;
@@ -364,8 +380,8 @@ int lines_finish(struct exact *e, struct process *p, struct err *err)
 		int rc = c && !r ? -1 : 0;
 
 		for (uint32_t i = 0; c && i < p->nblock && !rc; i++)
-			if (c[i] && p->block[i] &&
-			    wset_first(r->wset, name_of_block(e, p->block[i]), c[i]))
+			if (p->block[i] &&
+			    add_first(e, r, p->block[i], __atomic_load_n(&c[i], __ATOMIC_RELAXED)))
 				rc = exact_no_memory(err);
 		if (c)
 			munmap((void *)c, bytes);
@@ -410,6 +426,10 @@ static int take_snapshot(struct lines_reader *r, const struct exact_snapshot *c,
 	if (c->count < r->count) {
 		free(s.stack);
 		return exact_bad(err);
+	}
+	if (r->ever.n >= CHUNKS_MAX) {
+		free(s.stack);
+		return too_many_lines(err);
 	}
 	s.cpu_ns = c->cpu_ns;
 	s.wall_ns = c->wall_ns > r->begun_wall ? c->wall_ns - r->begun_wall : 0;

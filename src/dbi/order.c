@@ -12,6 +12,8 @@
 #include "isa/insn.h"
 
 #define EVENTS 512
+#define REPEATED_MAX \
+	(1ull << 36) /* bytes that the string instructions of one half of a stream may touch */
 
 /* One event of a block. */
 struct order_op {
@@ -151,6 +153,7 @@ static bool field_fits(const struct code_block *b, const struct exact_field *f)
 	unsigned access = f->access >> EXACT_ACCESS_BITS;
 
 	return f->insn < b->n && access > 0 && access < EXACT_ACCESS_N &&
+	       (access >= EXACT_REPEATS || f->access & ((1u << EXACT_ACCESS_BITS) - 1)) &&
 	       (f->word == EXACT_CONSTANT || f->word < b->words) && f->from >= 8 && f->to >= 8 &&
 	       f->to <= 64;
 }
@@ -331,6 +334,20 @@ static bool value_of(const struct order_op *o, const uint64_t *w, unsigned words
 	return true;
 }
 
+/* Bytes of a repeated access. The program writes the count, so it may be anything. */
+static uint64_t repeated(struct exact *e, const struct order_op *o, uint64_t times)
+{
+	uint64_t most = e->repeat_room < ORDER_SIZE_MAX ? e->repeat_room : ORDER_SIZE_MAX;
+
+	if (times > most / o->size) {
+		e->totals.shortened++;
+		times = most >= o->size ? most / o->size : 1;
+	}
+	most = o->size * times;
+	e->repeat_room -= most < e->repeat_room ? most : e->repeat_room;
+	return most;
+}
+
 /* An execution: `done` instructions of it. */
 static int put_execution(struct exact *e, struct order_thread *t, const struct order_code *c,
 			 const uint64_t *w, unsigned words, unsigned done)
@@ -354,15 +371,15 @@ static int put_execution(struct exact *e, struct order_thread *t, const struct o
 				continue;
 			t->line = o->add >> e->consumer->shift;
 		}
-		v->size = o->repeats ? o->size * times : o->size;
+		if (o->repeats && !times)
+			continue;
+		v->size = o->repeats ? repeated(e, o, times) : o->size;
 		v->site = o->site;
 		v->kind = o->kind;
 		v->len = o->len;
 		v->taken = false;
 		v->access = o->access;
 		v->now = t->now + o->insn;
-		if (o->repeats && !times)
-			continue;
 		if (o->kind >= ORDER_BRANCH)
 			v->to = v->at + v->len;
 		/* room for what ends this block and the one before the next */
@@ -400,7 +417,7 @@ static struct order_thread *begin(struct exact *e, struct process *p, struct cou
 	struct order_thread *t;
 
 	if (!p->order)
-		p->order = k->process(k->arg, p->shared->pid);
+		p->order = k->process(k->arg, p->pid);
 	t = p->order ? calloc(1, sizeof(*t)) : NULL;
 	if (!t)
 		return NULL;
@@ -421,6 +438,7 @@ int order_take(struct exact *e, struct process *p, struct counted *c, const uint
 
 	if (!t)
 		return exact_no_memory(err);
+	e->repeat_room = REPEATED_MAX;
 	while (w < end) {
 		uint64_t head = __atomic_load_n(w++, __ATOMIC_RELAXED);
 		uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
@@ -430,7 +448,8 @@ int order_take(struct exact *e, struct process *p, struct counted *c, const uint
 			return -1;
 		if (words > (size_t)(end - w) || id >= p->nblock || !p->block[id] ||
 		    !p->block[id]->order || words > p->block[id]->words ||
-		    (!(head & EXACT_HEAD_CUT) && words != p->block[id]->words))
+		    (head & EXACT_HEAD_CUT ? EXACT_HEAD_DONE(head) > p->block[id]->n
+					   : words != p->block[id]->words))
 			return exact_bad(err);
 		if (take_one(e, t, p->block[id], head, w, words))
 			return exact_no_memory(err);

@@ -26,6 +26,8 @@ enum order_kind {
 	ORDER_RETURN,
 	ORDER_KIND_N,
 };
+/* Bytes of one access, at least 1: what a string instruction repeats more often is cut off there, and counted. */
+#define ORDER_SIZE_MAX (1ull << 32)
 #define ORDER_ACCESSES (1u << ORDER_LOAD | 1u << ORDER_STORE | 1u << ORDER_MODIFY)
 
 struct order_event {

@@ -72,6 +72,13 @@ int exact_no_memory(struct err *err)
 	return err_set(err, ERR_FAILED, "no memory for more code");
 }
 
+int exact_too_many(const char *what, uint64_t most, struct err *err)
+{
+	err_set(err, ERR_FAILED, "the program has more than %lu %s, as many as are recorded",
+		(unsigned long)most, what);
+	return err_hint(err, "record a part of what it does, or a shorter run");
+}
+
 static int take_image(struct exact *e, struct process *p, const struct exact_image *r,
 		      struct err *err)
 {
@@ -80,6 +87,8 @@ static int take_image(struct exact *e, struct process *p, const struct exact_ima
 	copy.path[sizeof(copy.path) - 1] = 0;
 	if (r->number != p->nimage + 1)
 		return exact_bad(err);
+	if (p->nimage >= EXACT_IMAGES_MAX)
+		return exact_too_many("mappings of code in a process", EXACT_IMAGES_MAX, err);
 	if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
 		return exact_no_memory(err);
 	p->image[p->nimage - 1].image = image_of(e, &copy, &p->image[p->nimage - 1].to_addr);
@@ -121,8 +130,14 @@ static bool widen(void *array, uint32_t room, size_t size)
 	return p;
 }
 
-bool exact_add_block(struct process *p, struct code_block *b, bool inverted, bool streams)
+int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bool inverted,
+		    struct err *err)
 {
+	const bool streams = e->mode & EXACT_STREAM;
+
+	if (e->nblock >= EXACT_LIVE_BLOCKS)
+		return exact_too_many("blocks of code in processes that run", EXACT_LIVE_BLOCKS,
+				      err);
 	if (p->nblock == p->room) {
 		uint32_t room = p->room ? 2 * p->room : 256;
 
@@ -130,14 +145,15 @@ bool exact_add_block(struct process *p, struct code_block *b, bool inverted, boo
 		    !widen(&p->inverted, room, sizeof(*p->inverted)) ||
 		    (streams && (!streams_widen(p, 2 * room) ||
 				 !widen(&p->sink_room, room, sizeof(*p->sink_room)))))
-			return false;
+			return exact_no_memory(err);
 		p->room = room;
 	}
 	p->inverted[p->nblock] = inverted;
 	if (streams)
 		p->sink_room[p->nblock] = (struct sink_room){ 0 };
 	p->block[p->nblock++] = b;
-	return true;
+	e->nblock++;
+	return 0;
 }
 
 /* A direct jump's target is a fact of its site where it stays in the image; otherwise of the block that ends with it. */
@@ -192,8 +208,8 @@ static int block_sites(struct exact *e, const struct process *p, struct code_blo
 		struct site *s = profile_site(
 			e->profile, (struct site_id){ .image = b->image, .addr = b->addr + at });
 
-		if (!s || len > r->len - at)
-			return s ? exact_bad(err) : exact_no_memory(err);
+		if (!s)
+			return exact_no_memory(err);
 		s->len = (uint8_t)len;
 		cls = classes_of(e->classes, r->bytes + at, len, b->addr + at, &target);
 		if (cls >= 0) {
@@ -208,12 +224,37 @@ static int block_sites(struct exact *e, const struct process *p, struct code_blo
 	return 0;
 }
 
+/* Code ends before this address, so that the addresses after a block do not wrap around. */
+#define LAST_PC (0 - (1ull << 20))
+
+/* True if the record's sizes, counts and lengths of instructions agree with each other. */
+static bool block_fits(const struct exact_block *r)
+{
+	unsigned len = 0;
+
+	if (r->r.size - sizeof(*r) < (size_t)r->len + r->n || r->n > EXACT_INSNS_MAX ||
+	    r->nfield > EXACT_FIELDS_MAX || r->pc > LAST_PC || (r->exits && r->exits >= r->n) ||
+	    r->before > r->exits)
+		return false;
+	for (unsigned i = 0; i < r->n; i++) {
+		unsigned n = r->bytes[r->len + i];
+
+		if (!n || n > INSN_MAX_LEN)
+			return false;
+		len += n;
+	}
+	return len == r->len;
+}
+
 static int take_block(struct exact *e, struct process *p, const struct exact_block *r,
 		      struct err *err)
 {
-	bool streams = e->header->mode & EXACT_STREAM, counts = e->mode & EXACT_COUNTS;
-	struct code_block *b = code_alloc(p, sizeof(*b) + (counts ? r->n * sizeof(b->site[0]) : 0));
+	bool counts = e->mode & EXACT_COUNTS;
+	struct code_block *b;
 
+	if (!block_fits(r))
+		return exact_bad(err);
+	b = code_alloc(p, sizeof(*b) + (counts ? r->n * sizeof(b->site[0]) : 0));
 	if (!b)
 		return exact_no_memory(err);
 	b->pc = b->addr = r->pc;
@@ -231,19 +272,18 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 	if (block_fields(e, p, b, r, err))
 		return -1;
 	while (p->nblock < r->id && p->nblock < EXACT_BLOCKS_MAX) /* numbers that carry no code */
-		if (!exact_add_block(p, NULL, false, streams))
-			return exact_no_memory(err);
+		if (exact_add_block(e, p, NULL, false, err))
+			return -1;
 	if (r->id != p->nblock || p->nblock >= EXACT_BLOCKS_MAX)
 		return exact_bad(err);
 	e->totals.blocks++;
-	return exact_add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
+	return exact_add_block(e, p, b, false, err);
 }
 
 static int take_exit(struct exact *e, struct process *p, const struct exact_exit *r,
 		     struct err *err)
 {
 	const struct code_block *of = r->of < p->nblock ? p->block[r->of] : NULL;
-	bool streams = e->header->mode & EXACT_STREAM;
 	struct code_block *b;
 
 	if (!of || of->exit || r->n > of->n || !r->n || r->id != p->nblock ||
@@ -261,21 +301,38 @@ static int take_exit(struct exact *e, struct process *p, const struct exact_exit
 	p->own = b;
 	if (exit_fields(e, b, of, r, err))
 		return -1;
-	return exact_add_block(p, b, false, streams) ? 0 : exact_no_memory(err);
+	return exact_add_block(e, p, b, false, err);
 }
 
-static int take_thread(struct exact *e, struct process *p, const struct exact_thread *r)
+/* True if the thread has only the pieces that this mode observes, and these lie in the file. */
+static bool thread_fits(const struct exact *e, const struct exact_thread *r)
 {
-	struct counted *t = malloc(sizeof(*t));
+	return (e->mode & EXACT_COUNTS || !r->counters) && (e->mode & EXACT_STREAM || !r->stream) &&
+	       (e->mode & EXACT_LINES || !r->firsts) &&
+	       exact_fits(r->counters, EXACT_COUNTERS_SIZE) &&
+	       exact_fits(r->stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE) &&
+	       exact_fits(r->firsts, EXACT_FIRSTS_SIZE);
+}
 
+static int take_thread(struct exact *e, struct process *p, const struct exact_thread *r,
+		       struct err *err)
+{
+	struct counted *t;
+
+	if (!thread_fits(e, r))
+		return exact_bad(err);
+	if (e->nthread >= EXACT_THREADS_MAX)
+		return exact_too_many("threads", EXACT_THREADS_MAX, err);
+	t = malloc(sizeof(*t));
 	if (!t || !exact_grow(&p->thread, &p->nthread, sizeof(struct counted *))) {
 		free(t);
-		return -1;
+		return exact_no_memory(err);
 	}
 	*t = (struct counted){
 		.at = r->counters, .stream_at = r->stream, .firsts = r->firsts, .tid = r->tid
 	};
 	p->thread[p->nthread - 1] = t;
+	e->nthread++;
 	e->totals.threads++;
 	return 0;
 }
@@ -293,9 +350,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 			       ? take_image(e, p, (const void *)r, err)
 			       : exact_bad(err);
 	case EXACT_BLOCK:
-		if (r->size < sizeof(*b) || r->size - sizeof(*b) < (size_t)b->len + b->n)
-			return exact_bad(err);
-		return take_block(e, p, b, err);
+		return r->size >= sizeof(*b) ? take_block(e, p, b, err) : exact_bad(err);
 	case EXACT_EXIT:
 		return r->size >= sizeof(struct exact_exit) ? take_exit(e, p, (const void *)r, err)
 							    : exact_bad(err);
@@ -307,10 +362,12 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_THREAD:
 		if (r->size < sizeof(*t))
 			return exact_bad(err);
-		return take_thread(e, p, t) ? exact_no_memory(err) : 0;
+		return take_thread(e, p, t, err);
 	case EXACT_CUT:
 		if (r->size < sizeof(struct exact_cut))
 			return exact_bad(err);
+		if (!(e->mode & EXACT_COUNTS)) /* cuts correct counters */
+			return 0;
 		if (!exact_grow(&p->cut, &p->ncut, sizeof(*p->cut)))
 			return exact_no_memory(err);
 		p->cut[p->ncut - 1] = *(const struct exact_cut *)(const void *)r;
@@ -329,7 +386,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_RAN:
 	case EXACT_STACK:
 	case EXACT_SNAPSHOT:
-		return lines_record(e, p, r, err);
+		return e->mode & EXACT_LINES ? lines_record(e, p, r, err) : exact_bad(err);
 	default:
 		return exact_bad(err);
 	}
@@ -375,7 +432,7 @@ int exact_read_log_to(struct exact *e, struct process *p, uint64_t limit, struct
 			rc = exact_bad(err);
 		while (!rc && p->pos < used && p->bytes < limit) {
 			struct exact_record *r = (void *)(c->data + p->pos), *copy;
-			uint32_t size = r->size;
+			uint32_t size = __atomic_load_n(&r->size, __ATOMIC_RELAXED);
 
 			if (size < sizeof(*r) || size % 8 || size > used - p->pos) {
 				rc = exact_bad(err);

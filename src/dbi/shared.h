@@ -2,8 +2,9 @@
 /*
  * What the exact engine tells the recorder: a sparse file in memory that both map. The recorder makes it,
  * the observed processes take pieces of it as they need them, the recorder gives back what it has read.
- * Nothing that the recorder finds in it is trusted: the program can write there too. The recorder holds a
- * lock (F_SETLK) on all of it: where there is none nobody reads.
+ * The recorder validates everything it finds there: the program can write to it at any time, so the recorder copies
+ * each word once into memory of its own and checks the copy. The file's size is sealed. The recorder holds a lock
+ * (F_SETLK) on the whole file: without a lock there is no recorder.
  *
  *   header ── process ── process …        newest first
  *               └─ log chunk ── chunk …   records, in the order in which things happened
@@ -210,6 +211,9 @@ struct exact_block {
 	uint32_t pad;
 	uint8_t bytes[]; /* of code; then each instruction's length; then, aligned to 8, fields */
 };
+/* No block has more instructions, since a field has eight bits for its own, and none has more fields. */
+#define EXACT_INSNS_MAX 256
+#define EXACT_FIELDS_MAX 4096
 
 #define EXACT_BLOCK_FIELDS(len, n) (((len) + (n) + 7u) & ~7u) /* offset in bytes */
 

@@ -10,8 +10,7 @@
 #include "observe/distances.h"
 #include "observe/misses.h"
 
-#define SPACE 48	  /* addresses have fewer bits; a process's number goes above */
-#define MOST (1ull << 34) /* bytes of one access: a count that was made up would not end */
+#define SPACE 48 /* addresses have fewer bits; a process's number goes above */
 
 struct simulation {
 	struct order_consumer c; /* first */
@@ -46,11 +45,6 @@ struct seen_thread {
 static uint64_t placed(uint64_t at, uint64_t space)
 {
 	return (at & ((1ull << SPACE) - 1)) + space;
-}
-
-static uint64_t bounded(uint64_t size)
-{
-	return size < MOST ? size : MOST;
 }
 
 static void *misses_site(void *arg, struct site *s)
@@ -133,8 +127,7 @@ static int misses_take(void *arg, void *thread, const struct order_event *e, siz
 		case ORDER_STORE:
 		case ORDER_MODIFY:
 			m->n[MISS_ACCESSES]++;
-			core_data(&t->core, placed(e->at, t->space), bounded(e->size),
-				  &m->n[MISS_L1D]);
+			core_data(&t->core, placed(e->at, t->space), e->size, &m->n[MISS_L1D]);
 			break;
 		case ORDER_PREFETCH:
 			core_data(&t->core, placed(e->at, t->space), e->size, ignored);
@@ -244,7 +237,7 @@ static int reuse_take(void *arg, void *thread, const struct order_event *e, size
 
 	for (size_t i = 0; i < n; i++, e++) {
 		struct site_distances *s = e->site;
-		uint64_t at = placed(e->at, 0), last = at + bounded(e->size) - 1;
+		uint64_t at = placed(e->at, 0), last = at + e->size - 1;
 
 		for (uint64_t line = at >> shift; line <= last >> shift; line++) {
 			uint64_t d = reuse_touch(r->r, line);

@@ -42,8 +42,9 @@ static bool fields_fit(const struct code_block *b, const struct exact_block *r)
 	for (unsigned i = 0; i < r->nfield; i++)
 		if (f[i].insn >= b->n || f[i].operand >= OPERAND_N ||
 		    (f[i].word != EXACT_CONSTANT && f[i].word >= r->words) ||
-		    (f[i].from != EXACT_HIGH && (f[i].from % 8 || f[i].from > f[i].to)) ||
-		    f[i].to % 8 || f[i].to > 64)
+		    (f[i].from != EXACT_HIGH &&
+		     (f[i].from < 8 || f[i].from % 8 || f[i].from > f[i].to)) ||
+		    f[i].to < 8 || f[i].to % 8 || f[i].to > 64)
 			return false;
 	return true;
 }
@@ -533,7 +534,7 @@ static int take_words(struct exact *e, struct process *p, const uint64_t *w, siz
 	for (;;) {
 		int odd;
 
-		if (w < last)
+		if (w < last && p->sinks) /* there are blocks */
 			w = (vectors ? copy_vectors : copy_plain)(p->sink, p->sinks, w, last);
 		if (w >= end)
 			return 0;
@@ -567,7 +568,7 @@ static int take_full(struct exact *e, struct process *p, struct counted *c, unsi
 	if (!__atomic_load_n(&s->full[half], __ATOMIC_ACQUIRE))
 		return 0;
 	e->read_any = true;
-	if (take_half(e, p, c, half, s->used[half], err))
+	if (take_half(e, p, c, half, __atomic_load_n(&s->used[half], __ATOMIC_RELAXED), err))
 		return -1;
 	__atomic_store_n(&s->full[half], 0, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&s->waits, __ATOMIC_SEQ_CST))
@@ -591,6 +592,7 @@ static int read_stream(struct exact *e, struct process *p, struct counted *c, bo
 		       struct err *err)
 {
 	struct exact_stream *s = c->stream;
+	uint64_t at, start;
 
 	/* the older one first: the one that is not being filled */
 	unsigned now = __atomic_load_n(&s->current, __ATOMIC_ACQUIRE) & 1;
@@ -599,8 +601,10 @@ static int read_stream(struct exact *e, struct process *p, struct counted *c, bo
 		return -1;
 	if (!last)
 		return 0;
-	now = s->current & 1;
-	return take_half(e, p, c, now, (uint32_t)(s->at - s->start[now]), err);
+	now = __atomic_load_n(&s->current, __ATOMIC_RELAXED) & 1;
+	at = __atomic_load_n(&s->at, __ATOMIC_RELAXED);
+	start = __atomic_load_n(&s->start[now], __ATOMIC_RELAXED);
+	return take_half(e, p, c, now, (uint32_t)(at - start), err);
 }
 
 int streams_read(struct exact *e, struct process *p, bool last, struct err *err)

@@ -81,6 +81,10 @@ int ways_inherit(struct process *p, uint32_t n, struct err *err)
 	for (size_t i = 0; i < p->parent->nway && i < n; i++) {
 		struct way w = p->parent->way[i];
 
+		if (!block_at(
+			    p,
+			    w.block)) /* the child claims fewer blocks than its parent's pairs need */
+			return exact_bad(err);
 		w.before = 0;
 		if (!add(p, &w))
 			return exact_no_memory(err);
@@ -134,7 +138,8 @@ int ways_count(struct exact *e, struct process *p, struct err *err)
 	if (!sum)
 		return exact_no_memory(err);
 	for (size_t t = 0; t < p->nthread && p->nway; t++)
-		add_thread(e, p, p->thread[t], sum);
+		if (p->thread[t]->at)
+			add_thread(e, p, p->thread[t], sum);
 	for (size_t i = 0; i < p->nway && !rc; i++)
 		rc = count(e, p, &p->way[i], sum[i]);
 	free(sum);
@@ -151,7 +156,9 @@ int ways_end(struct exact *e, struct process *p, struct err *err)
 	const uint64_t at = 8ull * EXACT_INSIDE, page = EXACT_STREAM_PAGE;
 
 	for (size_t t = 0; t < p->nthread; t++) {
-		const uint64_t *c = exact_map(e, p->thread[t]->at + (at & ~(page - 1)), page);
+		uint64_t counters = p->thread[t]->at;
+		const uint64_t *c =
+			counters ? exact_map(e, counters + (at & ~(page - 1)), page) : NULL;
 		const struct code_block *b;
 
 		if (!c)

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/privilege.h"
 #include "isa/insn.h"
 #include "isa/uop.h"
 
@@ -363,8 +364,10 @@ static void child(const char *program, const char *model, int in, int out, unsig
 	snprintf(most, sizeof(most), "-timeline-max-iterations=%d", MCA_ITERATIONS);
 	if (null < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0)
 		_exit(127);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!privilege_become_nobody())
+		_exit(126);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of users clears it */
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, seconds + 1);
 	limit(RLIMIT_FSIZE, OUTPUT_MAX);

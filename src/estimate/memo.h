@@ -2,7 +2,7 @@
 /*
  * Schedules that were made before, found by what they are of: the model, the program that made them, the
  * bytes of the block. So a block is asked for once, in whichever procedure, image or recording it lies; what was
- * changed is another block. A recording keeps them (store/derived.h).
+ * changed is another block. The user's cache keeps them (store/derived.h).
  */
 #ifndef ASSAY_ESTIMATE_MEMO_H
 #define ASSAY_ESTIMATE_MEMO_H

@@ -90,13 +90,15 @@ static void add_relocs(struct image_data *d, Elf_Scn *scn)
 static void read_relocs(struct image *im)
 {
 	struct image_data *d = &im->data;
+	uint64_t left = im->file.size;
 	Elf_Scn *scn = NULL;
 
 	d->relocs_read = true;
 	while ((scn = elf_nextscn(im->file.elf, scn))) {
 		const Elf64_Shdr *sh = elf64_getshdr(scn);
 
-		if (sh && sh->sh_type == SHT_RELA && sh->sh_flags & SHF_ALLOC)
+		if (sh && sh->sh_type == SHT_RELA && sh->sh_flags & SHF_ALLOC &&
+		    elf_file_within(&left, sh->sh_size))
 			add_relocs(d, scn);
 	}
 	if (d->relocs)

@@ -1,16 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 #include "image/elf_file.h"
 
-#include <fcntl.h>
+#include <endian.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define NOTES_MAX (1u << 20)
+#include "base/file.h"
 
-static int check_header(struct elf_file *f, const char *path, struct err *err)
+#define NOTES_MAX (1u << 20)
+/* libelf and libdw decompress in memory. Debug information shrinks to a tenth at best, small files aside. */
+#define INFLATED_MIN ((uint64_t)64 << 20)
+#define INFLATED_RATIO 64u
+
+/* What a section says that it has when decompressed; 0: it is not compressed. */
+static uint64_t inflated_size(const struct elf_file *f, const Elf64_Shdr *sh)
+{
+	struct {
+		char magic[4];
+		uint32_t high, low; /* big-endian */
+	} old;
+	Elf64_Chdr ch;
+
+	if (sh->sh_flags & SHF_COMPRESSED)
+		return elf_file_read(f, sh->sh_offset, &ch, sizeof(ch)) ? ch.ch_size : 0;
+	if (strncmp(elf_file_section_name(f, sh), ".zdebug", 7) != 0 ||
+	    !elf_file_read(f, sh->sh_offset, &old, sizeof(old)))
+		return 0;
+	return (uint64_t)be32toh(old.high) << 32 | be32toh(old.low);
+}
+
+/* Sections with SHF_COMPRESSED come first: the table of the sections' names may be one of them. */
+static bool inflates_too_much(const struct elf_file *f)
+{
+	uint64_t left = INFLATED_MIN + INFLATED_RATIO * f->size;
+	const Elf64_Shdr *sh;
+
+	for (int named = 0; named < 2; named++)
+		for (Elf_Scn *scn = NULL; (scn = elf_nextscn(f->elf, scn));) {
+			sh = elf64_getshdr(scn);
+			if (sh && named == !(sh->sh_flags & SHF_COMPRESSED) &&
+			    !elf_file_within(&left, inflated_size(f, sh)))
+				return true;
+		}
+	return false;
+}
+
+static int check_ident(struct elf_file *f, const char *path, struct err *err)
 {
 	const char *ident = elf_getident(f->elf, NULL);
 
@@ -18,6 +55,16 @@ static int check_header(struct elf_file *f, const char *path, struct err *err)
 		return err_set(err, ERR_FAILED, "%s: not an ELF file", path);
 	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
 		return err_set(err, ERR_FAILED, "%s: not a 64-bit little-endian ELF file", path);
+	if (inflates_too_much(f))
+		return err_set(
+			err, ERR_FAILED,
+			"%s: its compressed sections claim to be more than %u times the file", path,
+			INFLATED_RATIO);
+	return 0;
+}
+
+static int check_header(struct elf_file *f, const char *path, struct err *err)
+{
 	f->ehdr = elf64_getehdr(f->elf);
 	if (!f->ehdr)
 		return err_set(err, ERR_FAILED, "%s: malformed ELF header", path);
@@ -41,37 +88,57 @@ static int check_phdrs(struct elf_file *f, const char *path, struct err *err)
 	return 0;
 }
 
-static int open_fd(struct elf_file *f, const char *path, struct err *err)
+/* Begins with an ELF file of any type; its headers are not read. fd becomes the file's, and is closed on failure. */
+static int begin(struct elf_file *f, int fd, uint64_t size, const char *path, struct err *err)
+{
+	*f = (struct elf_file){ .fd = fd, .size = size };
+	elf_version(EV_CURRENT);
+	f->elf = elf_begin(f->fd, ELF_C_READ, NULL);
+	if (!f->elf)
+		err_set(err, ERR_FAILED, "%s: %s", path, elf_errmsg(-1));
+	else if (!check_ident(f, path, err))
+		return 0;
+	elf_file_close(f);
+	return -1;
+}
+
+static int read_headers(struct elf_file *f, const char *path, struct err *err)
+{
+	if (!check_header(f, path, err) && !check_phdrs(f, path, err))
+		return 0;
+	elf_file_close(f);
+	return -1;
+}
+
+int elf_file_open_any(struct elf_file *f, const char *path, struct err *err)
 {
 	struct stat st;
+	int fd = file_open(path, &st, err);
 
-	/* Non-blocking: the path may name a pipe. */
-	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (f->fd < 0 || fstat(f->fd, &st))
-		return err_sys(err, "cannot open %s", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_FAILED, "%s: not a regular file", path);
-	f->size = (uint64_t)st.st_size;
-	return 0;
+	*f = (struct elf_file){ .fd = -1 };
+	return fd < 0 ? -1 : begin(f, fd, (uint64_t)st.st_size, path, err);
 }
 
 int elf_file_open(struct elf_file *f, const char *path, struct err *err)
 {
+	return elf_file_open_any(f, path, err) ? -1 : read_headers(f, path, err);
+}
+
+int elf_file_take(struct elf_file *f, int fd, const char *path, struct err *err)
+{
+	struct stat st;
+
 	*f = (struct elf_file){ .fd = -1 };
-	if (open_fd(f, path, err))
-		goto fail;
-	elf_version(EV_CURRENT);
-	f->elf = elf_begin(f->fd, ELF_C_READ, NULL);
-	if (!f->elf) {
-		err_set(err, ERR_FAILED, "%s: %s", path, elf_errmsg(-1));
-		goto fail;
+	if (fstat(fd, &st)) {
+		err_sys(err, "cannot open %s", path);
+		close(fd);
+		return -1;
 	}
-	if (check_header(f, path, err) || check_phdrs(f, path, err))
-		goto fail;
-	return 0;
-fail:
-	elf_file_close(f);
-	return -1;
+	if (!S_ISREG(st.st_mode)) {
+		close(fd);
+		return err_set(err, ERR_FAILED, "%s: not a regular file", path);
+	}
+	return begin(f, fd, (uint64_t)st.st_size, path, err) ? -1 : read_headers(f, path, err);
 }
 
 void elf_file_close(struct elf_file *f)
@@ -166,10 +233,11 @@ static size_t id_of_notes(const struct elf_file *f, uint64_t offset, uint64_t si
 
 static size_t id_of_segments(const struct elf_file *f, uint8_t *id, size_t max)
 {
+	uint64_t left = f->size;
 	size_t got = 0;
 
 	for (size_t i = 0; i < f->phdrs && !got; i++)
-		if (f->phdr[i].p_type == PT_NOTE)
+		if (f->phdr[i].p_type == PT_NOTE && elf_file_within(&left, f->phdr[i].p_filesz))
 			got = id_of_notes(f, f->phdr[i].p_offset, f->phdr[i].p_filesz,
 					  f->phdr[i].p_align, id, max);
 	return got;
@@ -177,13 +245,14 @@ static size_t id_of_segments(const struct elf_file *f, uint8_t *id, size_t max)
 
 static size_t id_of_sections(const struct elf_file *f, uint8_t *id, size_t max)
 {
+	uint64_t left = f->size;
 	Elf_Scn *scn = NULL;
 	size_t got = 0;
 
 	while (!got && (scn = elf_nextscn(f->elf, scn))) {
 		const Elf64_Shdr *sh = elf64_getshdr(scn);
 
-		if (sh && sh->sh_type == SHT_NOTE)
+		if (sh && sh->sh_type == SHT_NOTE && elf_file_within(&left, sh->sh_size))
 			got = id_of_notes(f, sh->sh_offset, sh->sh_size, sh->sh_addralign, id, max);
 	}
 	return got;

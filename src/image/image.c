@@ -89,28 +89,55 @@ static void read_id(struct image *im)
 		snprintf(im->id + 2 * i, 3, "%02x", im->id_bytes[i]);
 }
 
-struct image *image_open(const char *file, const char *path, struct err *err)
+/* With nothing of its file yet. */
+static struct image *new_image(const char *path, struct err *err)
 {
 	struct image *im = calloc(1, sizeof(*im));
 
-	if (!im) {
-		err_sys(err, "cannot open %s", path);
-		return NULL;
+	if (im) {
+		im->file.fd = im->debug.fd = -1;
+		im->path = strdup(path);
+		im->code = calloc(IMAGE_SEGMENTS, sizeof(*im->code));
 	}
-	im->file.fd = im->debug.fd = -1;
-	im->path = strdup(path);
-	im->code = calloc(IMAGE_SEGMENTS, sizeof(*im->code));
-	if (!im->path || !im->code) {
-		err_sys(err, "cannot open %s", path);
-		goto fail;
-	}
-	if (elf_file_open(&im->file, file, err) || read_segments(im, err))
-		goto fail;
-	read_id(im);
-	return im;
-fail:
+	if (im && im->path && im->code)
+		return im;
+	err_sys(err, "cannot open %s", path);
 	image_close(im);
 	return NULL;
+}
+
+static struct image *read_headers(struct image *im, struct err *err)
+{
+	if (read_segments(im, err)) {
+		image_close(im);
+		return NULL;
+	}
+	read_id(im);
+	return im;
+}
+
+struct image *image_open(const char *file, const char *path, struct err *err)
+{
+	struct image *im = new_image(path, err);
+
+	if (im && elf_file_open(&im->file, file, err)) {
+		image_close(im);
+		return NULL;
+	}
+	return im ? read_headers(im, err) : NULL;
+}
+
+struct image *image_take(int fd, const char *path, struct err *err)
+{
+	struct image *im = new_image(path, err);
+
+	if (!im)
+		close(fd);
+	if (im && elf_file_take(&im->file, fd, path, err)) {
+		image_close(im);
+		return NULL;
+	}
+	return im ? read_headers(im, err) : NULL;
 }
 
 void image_close(struct image *im)

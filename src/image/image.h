@@ -33,6 +33,8 @@ struct image;
  * asked for. NULL with err set: cannot be read, not ELF, not x86-64, malformed.
  */
 struct image *image_open(const char *file, const char *path, struct err *err);
+/* The same from a descriptor, which becomes the image's in any case. */
+struct image *image_take(int fd, const char *path, struct err *err);
 void image_close(struct image *im);
 
 const char *image_path(const struct image *im);

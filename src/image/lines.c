@@ -2,9 +2,15 @@
 #include "image/lines.h"
 
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#define SHARED_ID_MAX 64 /* bytes of a build-id */
+#define STRINGS_MAX 16	 /* sections of strings; there are five names, and those of split units */
 #define RANGES_MAX (1u << 22) /* units may share lists: a small file can claim very many */
 
 static bool add(struct lines *l, uint64_t start, uint64_t end, Dwarf_Off unit)
@@ -69,6 +75,7 @@ static void straighten(struct lines *l)
 static bool strings_end(const struct elf_file *f)
 {
 	Elf_Scn *scn = NULL;
+	int left = STRINGS_MAX; /* very many sections may share their bytes */
 
 	while ((scn = elf_nextscn(f->elf, scn))) {
 		const Elf64_Shdr *sh = elf64_getshdr(scn);
@@ -78,10 +85,70 @@ static bool strings_end(const struct elf_file *f)
 
 		if (!strstr(name, "debug_") || !strstr(name, "_str"))
 			continue;
+		if (!left--)
+			return false;
 		data = elf_rawdata(scn, NULL); /* libdw has decompressed it in its place */
 		bytes = data ? data->d_buf : NULL;
 		if (data && data->d_size && (!bytes || bytes[data->d_size - 1]))
 			return false;
+	}
+	return true;
+}
+
+static bool open_shared(struct lines *l, const char *path)
+{
+	struct err ignored;
+
+	if (elf_file_open_any(&l->shared, path, &ignored))
+		return false;
+	l->shared_dwarf = dwarf_begin_elf(l->shared.elf, DWARF_C_READ, NULL);
+	return l->shared_dwarf && strings_end(&l->shared);
+}
+
+/* Where libdw looks: by build-id, and by name, from the folder of the file that refers to it. */
+static bool find_shared(char path[2][PATH_MAX], const struct elf_file *f, const char *name,
+			const uint8_t *id, size_t n)
+{
+	char self[64], folder[PATH_MAX] = "", *to = path[0], *slash;
+	ssize_t len;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
+	len = readlink(self, folder, sizeof(folder) - 1);
+	folder[len > 0 ? len : 0] = 0;
+	slash = strrchr(folder, '/');
+	if (!slash || n > SHARED_ID_MAX)
+		return false;
+	*slash = 0;
+	to += sprintf(to, "%s", "/usr/lib/debug/.build-id/");
+	for (size_t i = 0; i < n; i++)
+		to += sprintf(to, i ? "%02x" : "%02x/", id[i]);
+	sprintf(to, ".debug");
+	return snprintf(path[1], PATH_MAX, "%s%s%s", *name == '/' ? "" : folder,
+			*name == '/' ? "" : "/", name) < PATH_MAX;
+}
+
+/*
+ * dwz moves what several debug files have in common into one that they all refer to. libdw would open it by itself, and
+ * wait if it is a pipe. False: it is there, and not fit to be read.
+ */
+static bool take_shared(struct lines *l, const struct elf_file *f)
+{
+	char path[2][PATH_MAX];
+	const char *name;
+	const void *id;
+	ssize_t n = dwelf_dwarf_gnu_debugaltlink(l->dwarf, &name, &id);
+
+	if (n <= 0)
+		return true;
+	if (!find_shared(path, f, name, id, (size_t)n))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		if (access(path[i], F_OK))
+			continue;
+		if (!open_shared(l, path[i]))
+			return false;
+		dwarf_setalt(l->dwarf, l->shared_dwarf);
+		return true;
 	}
 	return true;
 }
@@ -94,9 +161,9 @@ void lines_read(struct lines *l, const struct elf_file *f)
 	lines_fini(l);
 	l->read = true;
 	l->dwarf = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
-	if (!strings_end(f))
+	if (!l->dwarf || !strings_end(f) || !take_shared(l, f))
 		return;
-	while (l->dwarf && !dwarf_nextcu(l->dwarf, at, &next, &header, NULL, NULL, NULL)) {
+	while (!dwarf_nextcu(l->dwarf, at, &next, &header, NULL, NULL, NULL)) {
 		if (next <= at || !add_unit(l, at + header))
 			break;
 		at = next;
@@ -108,6 +175,10 @@ void lines_fini(struct lines *l)
 {
 	if (l->dwarf)
 		dwarf_end(l->dwarf);
+	if (l->shared_dwarf)
+		dwarf_end(l->shared_dwarf);
+	if (l->shared.elf)
+		elf_file_close(&l->shared);
 	free(l->v);
 	*l = (struct lines){ 0 };
 }

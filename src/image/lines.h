@@ -18,6 +18,8 @@ struct lines_range {
 struct lines {
 	bool read;
 	Dwarf *dwarf;
+	struct elf_file shared; /* what it has in common with other files, if it refers to such */
+	Dwarf *shared_dwarf;
 	struct lines_range *v; /* by start; they do not overlap */
 	size_t n, cap;
 };

@@ -151,15 +151,12 @@ int maps_parse(struct maps *m, const char *text, struct err *err)
 	return 0;
 }
 
-int maps_read(struct maps *m, pid_t pid, struct err *err)
+int maps_read(struct maps *m, const struct broker *b, pid_t pid, struct err *err)
 {
-	char path[64];
-	char *text;
+	char *text = text_file_take(broker_open_maps(b, pid));
 	int ret;
 
 	*m = (struct maps){ 0 };
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	text = text_file_read(path);
 	if (!text && (errno == ENOENT || errno == ESRCH))
 		return err_set(err, ERR_FAILED, "no process %d", (int)pid);
 	if (!text) {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/broker.h"
 #include "base/err.h"
 
 struct map {
@@ -27,8 +28,8 @@ struct maps {
 	size_t n;
 };
 
-/* Reads them. -1 with err set if there is no such process or it may not be read. */
-int maps_read(struct maps *m, pid_t pid, struct err *err);
+/* Reads them by the broker's rights. -1 with err set if there is no such process or it may not be read. */
+int maps_read(struct maps *m, const struct broker *b, pid_t pid, struct err *err);
 /* Parses one text of that form (not trusted); for tests and fuzzing. */
 int maps_parse(struct maps *m, const char *text, struct err *err);
 void maps_fini(struct maps *m);
@@ -38,5 +39,8 @@ const struct map *maps_find(const struct maps *m, uint64_t addr);
  * else PATH — only if the file found there has the mapping's inode. Returns buf, or NULL with err
  * set. */
 char *maps_file(const struct map *m, pid_t pid, char *buf, size_t n, struct err *err);
+/* The mapped file, opened for reading: by the broker through map_files, else under the path of maps_file(). -1 with err
+ * set. */
+int maps_open(const struct map *m, const struct broker *b, pid_t pid, struct err *err);
 
 #endif

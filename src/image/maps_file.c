@@ -7,30 +7,42 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/file.h"
 
 /* On these a mapping shows another device than stat does. */
-static bool shows_device(const char *path)
+static bool shows_device(const struct statfs *fs)
 {
-	struct statfs fs;
-
-	return !statfs(path, &fs) && fs.f_type != BTRFS_SUPER_MAGIC &&
-	       fs.f_type != OVERLAYFS_SUPER_MAGIC;
+	return fs->f_type != BTRFS_SUPER_MAGIC && fs->f_type != OVERLAYFS_SUPER_MAGIC;
 }
 
 /* 0: it is the mapped file; else why not, as an errno (ESTALE: it is another). */
-static int compare(const struct map *m, const char *path)
+static int compare(const struct map *m, const struct stat *st, const struct statfs *fs)
 {
-	struct stat st;
-
-	if (stat(path, &st))
-		return errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st->st_mode))
 		return EINVAL;
-	if (st.st_ino != m->inode)
+	if (st->st_ino != m->inode)
 		return ESTALE;
-	if (st.st_dev != makedev(m->dev_major, m->dev_minor) && shows_device(path))
+	if (st->st_dev != makedev(m->dev_major, m->dev_minor) && shows_device(fs))
 		return ESTALE;
 	return 0;
+}
+
+static int compare_path(const struct map *m, const char *path)
+{
+	struct stat st;
+	struct statfs fs;
+
+	return stat(path, &st) || statfs(path, &fs) ? errno : compare(m, &st, &fs);
+}
+
+static int compare_file(const struct map *m, int fd)
+{
+	struct stat st;
+	struct statfs fs;
+
+	return fstat(fd, &st) || fstatfs(fd, &fs) ? errno : compare(m, &st, &fs);
 }
 
 enum place {
@@ -83,7 +95,7 @@ char *maps_file(const struct map *m, pid_t pid, char *buf, size_t n, struct err 
 
 		if (!path_in(place, m, pid, buf, n))
 			continue;
-		result = compare(m, buf);
+		result = compare_path(m, buf);
 		if (!result)
 			return buf;
 		/* That a file is another says more than that a path was closed to us. */
@@ -92,4 +104,32 @@ char *maps_file(const struct map *m, pid_t pid, char *buf, size_t n, struct err 
 	}
 	explain(m, pid, why, err);
 	return NULL;
+}
+
+/* Opens the file through map_files. -1: that is not allowed, or it is another file. */
+static int open_mapped(const struct map *m, const struct broker *b, pid_t pid)
+{
+	int fd = m->inode ? broker_open_mapped(b, pid, m->start, m->end) : -1;
+
+	if (fd >= 0 && compare_file(m, fd)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int maps_open(const struct map *m, const struct broker *b, pid_t pid, struct err *err)
+{
+	int fd = open_mapped(m, b, pid);
+	char path[4400];
+	struct stat st;
+
+	if (fd >= 0 || !maps_file(m, pid, path, sizeof(path), err))
+		return fd;
+	fd = file_open(path, &st, err);
+	if (fd >= 0 && compare_file(m, fd)) {
+		close(fd);
+		return err_set(err, ERR_FAILED, "%s was replaced while it was opened", m->name);
+	}
+	return fd;
 }

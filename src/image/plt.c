@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "image/image_priv.h"
 
 #define SLOT 16 /* bytes, but for .plt.got without IBT: */
@@ -132,10 +133,9 @@ static const char *slot_name(struct symbols *to, const struct symbols *known,
 	name = symbols_alloc(to, n + sizeof("@plt"));
 	if (!name)
 		return NULL;
-	for (size_t i = 0; i < n; i++)
-		name[i] = (unsigned char)of[i] < ' ' || of[i] == 0x7f ? '?' : of[i];
+	memcpy(name, of, n);
 	memcpy(name + n, "@plt", sizeof("@plt"));
-	return name;
+	return text_clean(name);
 }
 
 static bool read_slots(struct symbols *to, const struct symbols *known, const struct got *g,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "image/image_priv.h"
 #include "image/starts.h"
 
@@ -102,12 +103,7 @@ bool symbols_add(struct symbols *s, const struct symbol *sym)
 	return true;
 }
 
-static bool is_control(char c)
-{
-	return (unsigned char)c < ' ' || c == 0x7f;
-}
-
-/* Neither a version nor a control character is among the n: eight at a time, most names are long. */
+/* The n are ASCII without a version or a control character: eight at a time, most names are long. */
 static bool is_plain(const char *name, size_t n)
 {
 	const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
@@ -120,12 +116,12 @@ static bool is_plain(const char *name, size_t n)
 		at = v ^ '@' * ones;
 		del = v ^ 0x7f * ones;
 		/* the top bit of a byte that is less than another one, and of some behind it */
-		if (((v - ' ' * ones) & ~v & tops) || ((at - ones) & ~at & tops) ||
+		if ((v & tops) || ((v - ' ' * ones) & tops) || ((at - ones) & ~at & tops) ||
 		    ((del - ones) & ~del & tops))
 			return false;
 	}
 	for (; i < n; i++)
-		if (name[i] == '@' || is_control(name[i]))
+		if (name[i] == '@' || name[i] < ' ' || name[i] == 0x7f)
 			return false;
 	return true;
 }
@@ -148,10 +144,9 @@ static const char *shown_name(struct symbols *s, const char *name)
 	copy = symbols_alloc(s, n + 1);
 	if (!copy)
 		return NULL;
-	for (size_t i = 0; i < n; i++)
-		copy[i] = is_control(name[i]) ? '?' : name[i];
+	memcpy(copy, name, n);
 	copy[n] = 0;
-	return copy;
+	return text_clean(copy);
 }
 
 static bool is_code(const Elf64_Sym *sym)

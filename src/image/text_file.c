@@ -2,7 +2,6 @@
 #include "image/text_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -34,10 +33,10 @@ static char *read_all(int fd)
 	return NULL;
 }
 
-char *text_file_read(const char *path)
+char *text_file_take(int fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), saved;
 	char *text;
+	int saved;
 
 	if (fd < 0)
 		return NULL;

@@ -2,7 +2,8 @@
 #ifndef ASSAY_IMAGE_TEXT_FILE_H
 #define ASSAY_IMAGE_TEXT_FILE_H
 
-/* All of a file whose size is not known before, as under /proc; 0 follows it. To be freed. NULL with errno set. */
-char *text_file_read(const char *path);
+/* All of a file whose size is not known before, as under /proc; 0 follows it. To be freed. The descriptor is closed.
+ * NULL with errno set; a descriptor of -1 leaves errno as it was. */
+char *text_file_take(int fd);
 
 #endif

@@ -641,9 +641,8 @@ static void print_title(struct annotate *a)
 	char name[1024];
 
 	view_proc_name(p, name, sizeof(name));
-	emit_set(&a->r->emit, "procedure", emit_cell_json(EMIT_TEXT, cell_text(name)));
-	emit_set(&a->r->emit, "image",
-		 emit_cell_json(EMIT_TEXT, cell_text(v->image[p->image].name)));
+	emit_set(&a->r->emit, "procedure", emit_text_json(name));
+	emit_set(&a->r->emit, "image", emit_text_json(v->image[p->image].name));
 	emit_set(&a->r->emit, "from", emit_hex_json(p->start));
 	emit_set(&a->r->emit, "to", emit_hex_json(p->end));
 	emit_set(&a->r->emit, "share", json_real(share));

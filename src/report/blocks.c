@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/text.h"
 #include "cfg/cfg.h"
 #include "report/analysis.h"
 #include "report/listing.h"
@@ -258,8 +259,8 @@ static void print_title(struct blocks *b)
 		json_array_append_new(parts, json_pack("{s:o,s:o}", "from",
 						       emit_hex_json(g->part[p].start), "to",
 						       emit_hex_json(g->part[p].end)));
-	emit_set(e, "procedure", emit_cell_json(EMIT_TEXT, cell_text(name)));
-	emit_set(e, "image", emit_cell_json(EMIT_TEXT, cell_text(image)));
+	emit_set(e, "procedure", emit_text_json(name));
+	emit_set(e, "image", emit_text_json(image));
 	emit_set(e, "parts", parts);
 	emit_set(e, "classes", json_integer(g->nclasses));
 	emit_set(e, "unknown", json_integer(g->nunknown));
@@ -328,7 +329,9 @@ static void print_table(struct blocks *b)
 
 static void dot_quoted(const char *s)
 {
-	for (; *s; s++) {
+	char text[1024];
+
+	for (s = text_copy(s, text, sizeof(text)); *s; s++) {
 		if (*s == '"' || *s == '\\')
 			putchar('\\');
 		putchar(*s);

@@ -320,8 +320,8 @@ static void print_procedure(struct calls *cs)
 	char name[1024];
 
 	view_proc_name(cs->only, name, sizeof(name));
-	emit_set(e, "procedure", json_string(name));
-	emit_set(e, "image", json_string(cs->r->view.image[cs->only->image].name));
+	emit_set(e, "procedure", emit_text_json(name));
+	emit_set(e, "image", emit_text_json(cs->r->view.image[cs->only->image].name));
 	emit_set(e, "address", emit_hex_json(cs->only->start));
 	emit_line(e, "%s (%s)", name, cs->r->view.image[cs->only->image].name);
 	emit_line(e, "%s", "");

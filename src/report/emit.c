@@ -6,10 +6,12 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fmt.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -31,10 +33,8 @@ void emit_close(struct emit *e, bool complete)
 {
 	if (!e->root)
 		return;
-	if (complete) {
-		json_dumpf(e->root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-		putchar('\n');
-	}
+	if (complete)
+		emit_json_print(e->root);
 	json_decref(e->root);
 	e->root = NULL;
 }
@@ -85,6 +85,7 @@ void emit_line(struct emit *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	text_clean(line);
 	if (e->wide)
 		fputs(line, stdout);
 	else
@@ -97,7 +98,7 @@ static void put_wrapped(const char *text, int width)
 	int column = 0;
 
 	while (*text) {
-		int n = (int)strcspn(text, " \n"), cols = n;
+		int n = (int)strcspn(text, " "), cols = n;
 
 		for (int i = 0; i < n; i++)
 			cols -= (text[i] & 0xc0) == 0x80;
@@ -111,11 +112,7 @@ static void put_wrapped(const char *text, int width)
 		printf("%.*s", n, text);
 		column += cols;
 		text += n;
-		if (*text == '\n') {
-			putchar('\n');
-			column = 0;
-		}
-		text += strspn(text, " \n");
+		text += strspn(text, " ");
 	}
 	putchar('\n');
 }
@@ -131,7 +128,7 @@ void emit_footer(struct emit *e, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	fputs(e->color ? DIM : "", stdout);
-	put_wrapped(text, e->width);
+	put_wrapped(text_clean(text), e->width);
 	fputs(e->color ? PLAIN : "", stdout);
 }
 
@@ -145,8 +142,7 @@ char *emit_cell_text(enum emit_kind kind, struct cell cell, char *buf, size_t n)
 	}
 	switch (kind) {
 	case EMIT_TEXT:
-		snprintf(buf, n, "%s", cell.text);
-		return buf;
+		return text_copy(cell.text, buf, n);
 	case EMIT_COUNT:
 		return fmt_count(cell.count, buf, n);
 	case EMIT_SHARE:
@@ -176,19 +172,58 @@ json_t *emit_hex_json(uint64_t v)
 	return json_sprintf("0x%" PRIx64, v);
 }
 
-/* Names come from files and may be no UTF-8. */
-static json_t *text_json(const char *s)
-{
-	char clean[1024];
-	json_t *j = json_string(s);
-	size_t i;
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
+json_t *emit_text_json(const char *s)
+{
+	char *valid, *to;
+	json_t *j;
+
+	if (!s)
+		return json_null();
+	j = json_string(s);
 	if (j)
 		return j;
-	for (i = 0; i < sizeof(clean) - 1 && s[i]; i++)
-		clean[i] = s[i] & 0x80 ? '?' : s[i];
-	clean[i] = 0;
-	return json_string(clean);
+	valid = to = malloc(strlen(s) * strlen(REPLACEMENT) + 1);
+	if (!valid)
+		return json_string("");
+	while (*s) {
+		const char *at = s;
+		bool invalid = text_next(&s) == TEXT_INVALID;
+		size_t n = invalid ? strlen(REPLACEMENT) : (size_t)(s - at);
+
+		memcpy(to, invalid ? REPLACEMENT : at, n);
+		to += n;
+	}
+	j = json_stringn(valid, (size_t)(to - valid));
+	free(valid);
+	return j;
+}
+
+/* jansson escapes characters below U+0020. Other characters that base/text hides occur only inside strings, where they
+ * can be escaped, too. */
+static void put_escaped(const char *s)
+{
+	while (*s) {
+		size_t n = text_span(s);
+
+		fwrite(s, 1, n, stdout);
+		s += n;
+		if (*s == '\n')
+			putchar(*s++);
+		else if (*s)
+			printf("\\u%04" PRIx32, text_next(&s));
+	}
+}
+
+void emit_json_print(const json_t *root)
+{
+	char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+
+	if (text)
+		put_escaped(text);
+	putchar('\n');
+	free(text);
 }
 
 json_t *emit_cell_json(enum emit_kind kind, struct cell cell)
@@ -197,7 +232,7 @@ json_t *emit_cell_json(enum emit_kind kind, struct cell cell)
 		return json_null();
 	switch (kind) {
 	case EMIT_TEXT:
-		return text_json(cell.text);
+		return emit_text_json(cell.text);
 	case EMIT_COUNT:
 		return json_integer((json_int_t)cell.count);
 	case EMIT_SHARE:

@@ -8,6 +8,8 @@
  * table, its unit, width, alignment and kind. In JSON each table is an array of objects; shares are
  * 0 to 1, addresses and values are strings ("0x3c8"), since 64 bits do not survive a double. In text
  * shares are per cent, and no line is longer than the terminal (79 columns where there is none).
+ *
+ * Text may hold any bytes: what a terminal would obey is replaced in text and escaped in JSON (base/text).
  */
 #ifndef ASSAY_REPORT_EMIT_H
 #define ASSAY_REPORT_EMIT_H
@@ -96,6 +98,10 @@ int emit_column_width(const struct emit *e, int i);
 char *emit_cell_text(enum emit_kind kind, struct cell cell, char *buf, size_t n);
 json_t *emit_cell_json(enum emit_kind kind, struct cell cell);
 json_t *emit_hex_json(uint64_t v);
+/* A string, whatever the bytes are: those that belong to no UTF-8 become U+FFFD. NULL is null. */
+json_t *emit_text_json(const char *s);
+/* To stdout; what base/text does not show is escaped. root stays with the caller. */
+void emit_json_print(const json_t *root);
 
 static inline struct cell cell_text(const char *s)
 {

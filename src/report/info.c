@@ -277,10 +277,11 @@ static json_t *exact_run_json(const struct run *run)
 	bool values = keeps_values(run);
 	char started[64];
 
-	return json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:o,s:i,s:b,s:s,s:o}", "source",
-			 run->source, "host", run->host, "cpu", run->cpu, "kernel", run->kernel,
-			 "version", run->version, "observe", run->event, "sketch",
-			 values ? sketch_name(run) : NULL, "sketch_capacity",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:s?,s:o,s:i,s:b,s:s,s:o}", "source",
+			 emit_text_json(run->source), "host", emit_text_json(run->host), "cpu",
+			 emit_text_json(run->cpu), "kernel", emit_text_json(run->kernel), "version",
+			 emit_text_json(run->version), "observe", emit_text_json(run->event),
+			 "sketch", values ? sketch_name(run) : NULL, "sketch_capacity",
 			 values ? json_integer(run->sketch_capacity) : json_null(), "status",
 			 run->status, "finished", (int)run->finished, "started",
 			 started_text(run, started, sizeof(started)), "counters",
@@ -295,12 +296,13 @@ static json_t *sampled_run_json(const struct run *run)
 #define X(name, what) json_object_set_new(counters, #name, json_integer((json_int_t)run->n.name));
 	RUN_COUNTERS(X)
 #undef X
-	return json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:s?,s:f,s:i,s:s,s:i,s:i,s:b,s:s,s:o}",
-			 "source", run->source, "host", run->host, "cpu", run->cpu, "kernel",
-			 run->kernel, "version", run->version, "event", run->event, "unit",
-			 run->unit, "rate", run->rate, "burst", (int)run->burst, "sketch",
-			 sketch_name(run), "sketch_capacity", (int)run->sketch_capacity, "status",
-			 run->status, "finished", (int)run->finished, "started",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:i,s:s,s:i,s:i,s:b,s:s,s:o}", "source",
+			 emit_text_json(run->source), "host", emit_text_json(run->host), "cpu",
+			 emit_text_json(run->cpu), "kernel", emit_text_json(run->kernel), "version",
+			 emit_text_json(run->version), "event", emit_text_json(run->event), "unit",
+			 emit_text_json(run->unit), "rate", run->rate, "burst", (int)run->burst,
+			 "sketch", sketch_name(run), "sketch_capacity", (int)run->sketch_capacity,
+			 "status", run->status, "finished", (int)run->finished, "started",
 			 started_text(run, started, sizeof(started)), "counters", counters);
 }
 
@@ -311,8 +313,7 @@ static json_t *run_json(const struct run *run)
 	if (o && run->clock)
 		json_object_set_new(o, "clock_hz", json_integer((json_int_t)run->clock));
 	if (o)
-		json_object_set_new(o, "command",
-				    emit_cell_json(EMIT_TEXT, cell_text(run->command)));
+		json_object_set_new(o, "command", emit_text_json(run->command));
 	return o;
 }
 

@@ -190,7 +190,7 @@ static void print_json(struct table *t, size_t rows)
 		emit_row(&t->r->emit, cell);
 	}
 	emit_set(&t->r->emit, "misses_total", counts_json(t->all));
-	emit_set(&t->r->emit, "machine", machine ? json_string(machine) : json_null());
+	emit_set(&t->r->emit, "machine", emit_text_json(machine));
 }
 
 int misses_print(struct reading *r, const char *image, unsigned n)

@@ -76,6 +76,7 @@ char *place_text(const struct place *p, int width, char *buf, size_t n)
 
 json_t *place_json(const struct place *p)
 {
-	return json_pack("{s:s,s:s,s:o,s:s?}", "image", p->image, "procedure", p->name, "address",
-			 emit_hex_json(p->id.addr), "line", p->line[0] ? p->line : NULL);
+	return json_pack("{s:o,s:o,s:o,s:o}", "image", emit_text_json(p->image), "procedure",
+			 emit_text_json(p->name), "address", emit_hex_json(p->id.addr), "line",
+			 emit_text_json(p->line[0] ? p->line : NULL));
 }

@@ -54,7 +54,7 @@ int reading_open(struct reading *r, const struct reading_options *o, struct err 
 	r->method = ESTIMATE_DEFAULT;
 	if (profile_init(&r->profile, err))
 		return -1;
-	if (recording_read(o->input, &r->profile, err)) {
+	if (recording_read_known(o->input, &r->profile, r->content, err)) {
 		if (!err->hint[0] && access(o->input, F_OK) && errno == ENOENT)
 			err_hint(err, "`assay record -- CMD` makes one; -i FILE names another");
 		goto fail_profile;
@@ -137,9 +137,9 @@ static void exact_heading_json(struct reading *r)
 
 	reading_command(r, command, sizeof(command));
 	emit_set(&r->emit, "recording",
-		 json_pack("{s:o,s:s,s:b,s:s?,s:i,s:b,s:f,s:o,s:I,s:I,s:I}", "command",
-			   emit_cell_json(EMIT_TEXT, cell_text(command)), "source", run->source,
-			   "exact", 1, "observe", run->event, "runs", (int)r->profile.nrun,
+		 json_pack("{s:o,s:o,s:b,s:o,s:i,s:b,s:f,s:o,s:I,s:I,s:I}", "command",
+			   emit_text_json(command), "source", emit_text_json(run->source), "exact",
+			   1, "observe", emit_text_json(run->event), "runs", (int)r->profile.nrun,
 			   "finished", (int)reading_finished(r), "elapsed",
 			   (double)n->elapsed_ns / 1e9, "executions",
 			   emit_cell_json(EMIT_COUNT, reading_executions(r)), "processes",
@@ -155,18 +155,18 @@ static void heading_json(struct reading *r)
 	char command[1024];
 
 	reading_command(r, command, sizeof(command));
-	emit_set(
-		&r->emit, "recording",
-		json_pack("{s:o,s:s?,s:b,s:s?,s:f,s:i,s:i,s:b,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}",
-			  "command", emit_cell_json(EMIT_TEXT, cell_text(command)), "source",
-			  run ? run->source : NULL, "exact", 0, "event", run ? run->event : NULL,
-			  "rate", run ? run->rate : 0, "burst", run ? (int)run->burst : 0, "runs",
-			  (int)r->profile.nrun, "finished", (int)reading_finished(r), "elapsed",
-			  (double)n->elapsed_ns / 1e9, "samples", (json_int_t)n->samples, "user",
-			  (json_int_t)n->user, "kernel", (json_int_t)n->kernel, "idle",
-			  (json_int_t)n->idle, "lost", (json_int_t)reading_lost(n), "unattributed",
-			  (json_int_t)n->unattributed, "windows", (json_int_t)n->windows, "cost",
-			  emit_cell_json(EMIT_SHARE, cell_real(cost))));
+	emit_set(&r->emit, "recording",
+		 json_pack("{s:o,s:o,s:b,s:o,s:f,s:i,s:i,s:b,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}",
+			   "command", emit_text_json(command), "source",
+			   emit_text_json(run ? run->source : NULL), "exact", 0, "event",
+			   emit_text_json(run ? run->event : NULL), "rate", run ? run->rate : 0,
+			   "burst", run ? (int)run->burst : 0, "runs", (int)r->profile.nrun,
+			   "finished", (int)reading_finished(r), "elapsed",
+			   (double)n->elapsed_ns / 1e9, "samples", (json_int_t)n->samples, "user",
+			   (json_int_t)n->user, "kernel", (json_int_t)n->kernel, "idle",
+			   (json_int_t)n->idle, "lost", (json_int_t)reading_lost(n), "unattributed",
+			   (json_int_t)n->unattributed, "windows", (json_int_t)n->windows, "cost",
+			   emit_cell_json(EMIT_SHARE, cell_real(cost))));
 }
 
 static double part(uint64_t a, uint64_t b)

@@ -6,6 +6,7 @@
 #ifndef ASSAY_REPORT_READING_H
 #define ASSAY_REPORT_READING_H
 
+#include "base/digest.h"
 #include "estimate/estimate.h"
 #include "report/binary.h"
 #include "report/emit.h"
@@ -15,6 +16,7 @@ struct counts;
 
 struct reading {
 	const char *path;
+	char content[DIGEST_TEXT]; /* the recording's, for what is derived from it */
 	/* how executions of a sampled one are told: the default, unless the caller knows better */
 	enum estimate_method method;
 	struct counts *counts; /* with ESTIMATE_COUNTED, else NULL; the caller's */

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
 
 #define SOURCE_MAX (32u << 20)
 
@@ -23,18 +25,22 @@ void source_fini(struct source *s)
 
 static char *read_all(const char *path, size_t *n)
 {
-	FILE *f = fopen(path, "re");
 	struct stat st;
+	struct err ignored;
+	int fd = file_open(path, &st, &ignored);
 	char *text = NULL;
+	ssize_t got = 1;
 
 	*n = 0;
-	if (f && !fstat(fileno(f), &st) && S_ISREG(st.st_mode) && st.st_size < SOURCE_MAX) {
+	if (fd < 0)
+		return NULL;
+	if (st.st_size < SOURCE_MAX)
 		text = malloc((size_t)st.st_size + 1);
-		if (text)
-			*n = fread(text, 1, (size_t)st.st_size, f);
+	while (text && got > 0 && *n < (size_t)st.st_size) {
+		got = read(fd, text + *n, (size_t)st.st_size - *n);
+		*n += got > 0 ? (size_t)got : 0;
 	}
-	if (f)
-		fclose(f);
+	close(fd);
 	return text;
 }
 

@@ -3,15 +3,29 @@
 
 #include <stdbool.h>
 
+#include "base/text.h"
+
+static void put_char(const char *at, uint32_t c, const char *end, FILE *f)
+{
+	if (c == '<')
+		fputs("&lt;", f);
+	else if (c == '>')
+		fputs("&gt;", f);
+	else if (c == '&')
+		fputs("&amp;", f);
+	else if (text_shows(c))
+		fwrite(at, 1, (size_t)(end - at), f);
+	else
+		fputc('?', f);
+}
+
 void svg_text(FILE *f, const char *s)
 {
-	for (; *s; s++) {
-		if (*s == '<')
-			fputs("&lt;", f);
-		else if (*s == '&')
-			fputs("&amp;", f);
-		else if ((unsigned char)*s >= ' ')
-			fputc(*s, f);
+	while (*s) {
+		const char *at = s;
+		uint32_t c = text_next(&s);
+
+		put_char(at, c, s, f);
 	}
 }
 

@@ -305,14 +305,13 @@ static json_t *recording_json(const struct verify *v, size_t i)
 	char name[2], command[1024];
 
 	reading_command(r, command, sizeof(command));
-	return json_pack("{s:s,s:o,s:o,s:s?,s:s?,s:f,s:i,s:s,s:i,s:i,s:b,s:I,s:I}", "name",
-			 name_of(v, i, name), "file", emit_cell_json(EMIT_TEXT, cell_text(r->path)),
-			 "command", emit_cell_json(EMIT_TEXT, cell_text(command)), "source",
-			 run->source, "event", run->event, "rate", run->rate, "burst",
-			 (int)run->burst, "sketch", sketch_of(run), "sketch_capacity",
-			 (int)run->sketch_capacity, "runs", (int)r->profile.nrun, "finished",
-			 (int)reading_finished(r), "samples", (json_int_t)n->samples, "windows",
-			 (json_int_t)n->windows);
+	return json_pack("{s:s,s:o,s:o,s:o,s:o,s:f,s:i,s:s,s:i,s:i,s:b,s:I,s:I}", "name",
+			 name_of(v, i, name), "file", emit_text_json(r->path), "command",
+			 emit_text_json(command), "source", emit_text_json(run->source), "event",
+			 emit_text_json(run->event), "rate", run->rate, "burst", (int)run->burst,
+			 "sketch", sketch_of(run), "sketch_capacity", (int)run->sketch_capacity,
+			 "runs", (int)r->profile.nrun, "finished", (int)reading_finished(r),
+			 "samples", (json_int_t)n->samples, "windows", (json_int_t)n->windows);
 }
 
 static void recording_text(const struct verify *v, size_t i)

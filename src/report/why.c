@@ -61,7 +61,7 @@ static bool read_cached(struct why *w, const struct reading *r, const char *key)
 {
 	struct buffer b;
 
-	if (!derived_read(r->path, KIND_CULPRITS, key, &b))
+	if (!derived_read(r->content, KIND_CULPRITS, key, &b))
 		return false;
 	w->cached = culprit_program_read(&w->program, b.p, b.n, r->profile.nimage);
 	free(b.p);
@@ -77,7 +77,7 @@ static int keep(struct why *w, const struct reading *r, const char *key, bool wh
 
 	culprit_program_fini(&w->program);
 	if (ok && whole)
-		derived_write(r->path, KIND_CULPRITS, key, &b);
+		derived_write(r->content, KIND_CULPRITS, key, &b);
 	ok = ok && culprit_program_read(&w->program, b.p, b.n, r->profile.nimage);
 	free(b.p);
 	return ok ? 0 : err_set(err, ERR_FAILED, "no memory for culprits");
@@ -426,9 +426,8 @@ static void print_counts(struct reading *r, double apart)
 	char command[1024], share[16];
 
 	emit_set(&r->emit, "counts",
-		 json_pack("{s:o,s:f,s:f,s:b}", "recording",
-			   emit_cell_json(EMIT_TEXT, cell_text(c->exact->path)), "repeat",
-			   c->repeat, "unexecuted", unexecuted, "misses",
+		 json_pack("{s:o,s:f,s:f,s:b}", "recording", emit_text_json(c->exact->path),
+			   "repeat", c->repeat, "unexecuted", unexecuted, "misses",
 			   c->exact->profile.misses != NULL));
 	emit_footer(&r->emit, "Executions: counted by %s, a run of `%.300s`, times %g.",
 		    c->exact->path, reading_command(c->exact, command, sizeof(command)), c->repeat);

@@ -626,7 +626,7 @@ static int print_summary(struct history *h, struct err *err)
 	median = v[w->nsnapshot / 2];
 	free(v);
 	emit_set(&h->r->emit, "pid", json_integer(w->pid));
-	emit_set(&h->r->emit, "command", json_string(w->command ? w->command : ""));
+	emit_set(&h->r->emit, "command", emit_text_json(w->command ? w->command : ""));
 	emit_set(&h->r->emit, "line", json_integer(w->line));
 	emit_set(&h->r->emit, "unit", json_string(wset_unit_name[w->unit]));
 	emit_set(&h->r->emit, "interval", json_integer((json_int_t)w->interval));

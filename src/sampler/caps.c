@@ -2,27 +2,18 @@
 #include "sampler/caps.h"
 
 #include <bpf/bpf.h>
+#include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
 
-/* Not in every libcap's header. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
+#include "base/privilege.h"
 
 bool kernel_version_parse(const char *release, struct kernel_version *v)
 {
@@ -101,15 +92,6 @@ static bool config_has(const char *release, const char *line)
 	return true;
 }
 
-static bool has_cap(cap_t have, cap_value_t cap)
-{
-	cap_flag_value_t v = CAP_CLEAR, admin = CAP_CLEAR;
-
-	cap_get_flag(have, cap, CAP_EFFECTIVE, &v);
-	cap_get_flag(have, CAP_SYS_ADMIN, CAP_EFFECTIVE, &admin);
-	return v == CAP_SET || admin == CAP_SET;
-}
-
 static bool has_pmu(void)
 {
 	struct perf_event_attr attr = {
@@ -128,25 +110,47 @@ static bool has_pmu(void)
 	return true;
 }
 
+/* Tried, not looked at: capabilities in a user namespace look like others, and do not count here. */
+static bool can_load(void)
+{
+	struct bpf_insn prog[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K }, /* r0 = 0 */
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "can_load", "GPL", prog,
+			       sizeof(prog) / sizeof(prog[0]), NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno != EPERM;
+}
+
 void caps_read(struct caps *c)
 {
 	struct utsname u;
-	cap_t have = cap_get_proc();
+	bool admin = privilege_has(CAP_SYS_ADMIN);
 
 	memset(c, 0, sizeof(*c));
 	uname(&u);
 	caps_kernel(c, u.release, u.version);
 	c->hardened = config_has(c->release, "CONFIG_HARDENED_USERCOPY=y");
 	c->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-	if (have) {
-		c->cap_bpf = has_cap(have, CAP_BPF);
-		c->cap_perfmon = has_cap(have, CAP_PERFMON);
-		c->cap_ptrace = has_cap(have, CAP_SYS_PTRACE);
-		cap_free(have);
-	}
+	c->cap_bpf = admin || privilege_has(CAP_BPF);
+	c->cap_perfmon = admin || privilege_has(CAP_PERFMON);
+	c->cap_ptrace = privilege_has(CAP_SYS_PTRACE);
+	c->contained = c->cap_bpf && c->cap_perfmon && !can_load();
 	c->pmu = has_pmu();
 	c->paranoid = (int)read_number("/proc/sys/kernel/perf_event_paranoid", -2);
 	c->max_rate = read_number("/proc/sys/kernel/perf_event_max_sample_rate", 0);
+}
+
+static int refuse_contained(struct err *err)
+{
+	err_set(err, ERR_FAILED,
+		"no permission to sample from the kernel: CAP_BPF and CAP_PERFMON "
+		"hold in this user namespace only");
+	return err_hint(err, "sample from outside of the container, with -p PID; or record --exact "
+			     "inside");
 }
 
 int caps_check(const struct caps *c, struct err *err)
@@ -172,40 +176,12 @@ int caps_check(const struct caps *c, struct err *err)
 		err_set(err, ERR_FAILED, "no permission to sample from the kernel: %s%s%s missing",
 			c->cap_bpf ? "" : "CAP_BPF", c->cap_bpf || c->cap_perfmon ? "" : " and ",
 			c->cap_perfmon ? "" : "CAP_PERFMON");
-		return err_hint(err, "run it with sudo, or once: sudo setcap "
-				     "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,"
-				     "cap_checkpoint_restore+ep "
-				     "\"$(readlink -f \"$(command -v assay)\")\"");
+		return err_hint(err,
+				"run it with sudo; or let a group sample its own processes: "
+				"f=$(readlink -f \"$(command -v assay)\"); sudo chgrp GROUP $f && "
+				"sudo chmod 0750 $f && sudo setcap cap_bpf,cap_perfmon+ep $f");
 	}
-	return 0;
-}
-
-int caps_drop(struct err *err)
-{
-	/* what goes on being done: BPF maps, programs and events; reading other processes' mappings and
-	 * files; writing the recording where its owner may */
-	static const cap_value_t keep[] = { CAP_BPF,	      CAP_PERFMON,
-					    CAP_SYS_PTRACE,   CAP_DAC_READ_SEARCH,
-					    CAP_DAC_OVERRIDE, CAP_CHECKPOINT_RESTORE };
-	cap_t now = cap_get_proc(), want = cap_init();
-	int rc = 0;
-
-	if (!now || !want)
-		rc = err_sys(err, "cannot read the capabilities");
-	for (size_t i = 0; !rc && i < sizeof(keep) / sizeof(keep[0]); i++) {
-		cap_flag_value_t v = CAP_CLEAR;
-
-		cap_get_flag(now, keep[i], CAP_PERMITTED, &v);
-		if (v == CAP_SET) {
-			cap_set_flag(want, CAP_PERMITTED, 1, &keep[i], CAP_SET);
-			cap_set_flag(want, CAP_EFFECTIVE, 1, &keep[i], CAP_SET);
-		}
-	}
-	if (!rc && cap_set_proc(want))
-		rc = err_sys(err, "cannot give up capabilities");
-	cap_free(now);
-	cap_free(want);
-	return rc;
+	return c->contained ? refuse_contained(err) : 0;
 }
 
 bool caps_can_loop(void)

@@ -20,10 +20,12 @@ struct caps {
 	bool lockup;	 /* in the range where reading user memory from BPF can lock up */
 	bool hardened;	 /* CONFIG_HARDENED_USERCOPY, or the configuration cannot be read */
 	bool btf;	 /* /sys/kernel/btf/vmlinux */
-	bool cap_bpf, cap_perfmon, cap_ptrace; /* effective (CAP_SYS_ADMIN counts) */
-	bool pmu;			       /* a cycle counter can be opened */
-	int paranoid;			       /* kernel.perf_event_paranoid, or -2 */
-	long max_rate;			       /* kernel.perf_event_max_sample_rate, or 0 */
+	bool cap_bpf, cap_perfmon; /* effective (CAP_SYS_ADMIN counts) */
+	bool cap_ptrace;	   /* effective */
+	bool contained; /* those capabilities hold in a user namespace only: the kernel refuses to sample */
+	bool pmu;      /* a cycle counter can be opened */
+	int paranoid;  /* kernel.perf_event_paranoid, or -2 */
+	long max_rate; /* kernel.perf_event_max_sample_rate, or 0 */
 };
 
 void caps_read(struct caps *c);
@@ -41,9 +43,6 @@ bool kernel_version_parse(const char *release, struct kernel_version *v);
  * vmalloc overruns") to d319f344561d "mm: Fix copy_from_user_nofault().", which is in 6.4 and of the
  * stable kernels in 6.1.36 and 6.3.10; 5.19, 6.0 and 6.2 ended without it. */
 bool kernel_version_lockup(const struct kernel_version *v);
-
-/* Gives up every capability that recording does not need any more. Returns -1 with err set. */
-int caps_drop(struct err *err);
 
 /* True if the kernel takes loops without calls (may_goto, Linux 6.9). */
 bool caps_can_loop(void);

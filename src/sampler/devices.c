@@ -15,7 +15,8 @@ static bool is_device(const char *name)
 	if (begins(name, "/dev/"))
 		return !begins(name, "/dev/shm/") && !begins(name, "/dev/hugepages/") &&
 		       strcmp(name, "/dev/zero");
-	return begins(name, "/sys/") || begins(name, "/proc/") || begins(name, "anon_inode:");
+	return begins(name, "/sys/") || begins(name, "/proc/") || begins(name, "anon_inode:") ||
+	       begins(name, "/dmabuf:") || begins(name, "/drm mm object");
 }
 
 void devices_find(const struct maps *m, struct device_ranges *r)
@@ -32,14 +33,16 @@ void devices_find(const struct maps *m, struct device_ranges *r)
 	}
 }
 
-void devices_note(struct devices *d, pid_t pid, const struct maps *m)
+void devices_note(struct devices *d, const struct device_look *look, const struct maps *m)
 {
-	uint32_t tgid = (uint32_t)pid;
+	uint32_t tgid = (uint32_t)look->pid;
 	struct device_ranges now, before = { 0 };
 
 	if (d->map < 0)
 		return;
 	devices_find(m, &now);
+	now.mm = look->mm;
+	now.other = look->other;
 	bpf_map_lookup_elem(d->map, &tgid, &before);
 	if (!memcmp(&now, &before, sizeof(now)))
 		return;

@@ -47,6 +47,73 @@ static void redraw(struct events *e, int fd)
 	ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
 }
 
+/* Of this pid namespace, in which pids are given in turn; 0 if it cannot be read. */
+static pid_t youngest_pid(void)
+{
+	FILE *f = fopen("/proc/loadavg", "re");
+	int pid = 0;
+
+	if (f && fscanf(f, "%*s %*s %*s %*s %d", &pid) != 1)
+		pid = 0;
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+static struct event_birth now_born(void)
+{
+	struct timespec t;
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (struct event_birth){
+		.ticks = (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / 1000000000,
+		.pid = youngest_pid(),
+	};
+}
+
+static int make_room(struct events *e, struct err *err)
+{
+	size_t cap = e->cap ? 2 * e->cap : 16;
+	struct event_birth *b;
+	pid_t *t;
+	int *f;
+
+	if (e->n < e->cap)
+		return 0;
+	f = reallocarray(e->fd, cap, sizeof(*f));
+	if (f)
+		e->fd = f;
+	t = f ? reallocarray(e->tid, cap, sizeof(*t)) : NULL;
+	if (t)
+		e->tid = t;
+	b = t ? reallocarray(e->birth, cap, sizeof(*b)) : NULL;
+	if (!b)
+		return err_set(err, ERR_FAILED, "no memory for %zu events", cap);
+	e->birth = b;
+	e->cap = cap;
+	return 0;
+}
+
+/* errno stays the system call's. */
+static int refuse(const struct events *e, pid_t tid, int cpu, struct err *err)
+{
+	int why = errno;
+
+	err_sys(err, "cannot open a %s event on %s %d", event_name[e->kind],
+		cpu < 0 ? "thread" : "CPU", cpu < 0 ? (int)tid : cpu);
+	if (why == EMFILE) {
+		err_set(err, ERR_FAILED,
+			"too many threads: each takes a file descriptor, and the limit was reached "
+			"at "
+			"thread %d, after %zu threads",
+			(int)tid, e->n);
+		err_hint(err, "raise the limit (ulimit -Hn), or record all processes with -a");
+	}
+	errno = why;
+	return -1;
+}
+
 static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec, struct err *err)
 {
 	struct perf_event_attr attr = {
@@ -58,28 +125,18 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec,
 		.sample_period = e->period,
 		.disabled = 1,
 		.inherit = inherit,
+		.inherit_thread = inherit && e->no_children,
 		.enable_on_exec = on_exec,
 		.exclude_hv = 1,
 	};
+	struct event_birth birth = now_born();
 	int fd;
 
-	if (e->n == e->cap) {
-		size_t cap = e->cap ? 2 * e->cap : 16;
-		int *f = realloc(e->fd, cap * sizeof(*f));
-		pid_t *t;
-
-		if (f)
-			e->fd = f;
-		t = f ? realloc(e->tid, cap * sizeof(*t)) : NULL;
-		if (!t)
-			return err_set(err, ERR_FAILED, "no memory for %zu events", cap);
-		e->tid = t;
-		e->cap = cap;
-	}
+	if (make_room(e, err))
+		return -1;
 	fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return err_sys(err, "cannot open a %s event on %s %d", event_name[e->kind],
-			       cpu < 0 ? "thread" : "CPU", cpu < 0 ? (int)tid : cpu);
+		return refuse(e, tid, cpu, err);
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, e->prog)) {
 		err_sys(err, "cannot attach the program to a %s event", event_name[e->kind]);
 		close(fd);
@@ -87,6 +144,7 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec,
 	}
 	redraw(e, fd);
 	e->fd[e->n] = fd;
+	e->birth[e->n] = birth;
 	e->tid[e->n++] = cpu < 0 ? tid : -1 - cpu;
 	return 0;
 }
@@ -101,12 +159,30 @@ int events_add_thread(struct events *e, pid_t tid, struct err *err)
 	return add(e, tid, -1, false, false, err);
 }
 
+/* The number of the thread's event, or n. */
+static size_t find(const struct events *e, pid_t tid)
+{
+	size_t i = 0;
+
+	while (i < e->n && e->tid[i] != tid)
+		i++;
+	return i;
+}
+
 static bool have(const struct events *e, pid_t tid)
 {
-	for (size_t i = 0; i < e->n; i++)
-		if (e->tid[i] == tid)
-			return true;
-	return false;
+	return find(e, tid) < e->n;
+}
+
+bool events_miss_child(const struct events *e, pid_t parent, pid_t child, uint64_t ticks)
+{
+	size_t i = find(e, parent);
+
+	if (i == e->n || have(e, child))
+		return false;
+	if (ticks != e->birth[i].ticks)
+		return ticks < e->birth[i].ticks;
+	return child <= e->birth[i].pid;
 }
 
 /* One pass over the process's threads; how many are new, or -1. A thread that ends meanwhile is no
@@ -182,11 +258,17 @@ void events_redraw(struct events *e)
 		redraw(e, e->fd[i]);
 }
 
+void events_keep(struct events *e, size_t n)
+{
+	while (e->n > n)
+		close(e->fd[--e->n]);
+}
+
 void events_fini(struct events *e)
 {
-	for (size_t i = 0; i < e->n; i++)
-		close(e->fd[i]);
+	events_keep(e, 0);
 	free(e->fd);
 	free(e->tid);
+	free(e->birth);
 	memset(e, 0, sizeof(*e));
 }

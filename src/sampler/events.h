@@ -21,15 +21,24 @@ enum event_kind {
 };
 extern const char *const event_name[2];
 
+/* A moment as processes' births are told: clock ticks since the machine was booted, of which one is 10 ms, and the
+ * youngest pid. */
+struct event_birth {
+	uint64_t ticks;
+	pid_t pid;
+};
+
 struct events {
 	int *fd;
-	pid_t *tid; /* whose, or -1 - CPU */
+	pid_t *tid;		   /* whose, or -1 - CPU */
+	struct event_birth *birth; /* when they were opened */
 	size_t n, cap;
-	int kind;	 /* enum event_kind */
-	double rate;	 /* samples a second */
-	uint64_t period; /* mean; ns (cycles: estimated) */
-	int prog;	 /* BPF program's descriptor */
-	uint64_t random; /* generator's state */
+	int kind;	  /* enum event_kind */
+	double rate;	  /* samples a second */
+	uint64_t period;  /* mean; ns (cycles: estimated) */
+	int prog;	  /* BPF program's descriptor */
+	uint64_t random;  /* generator's state */
+	bool no_children; /* only threads inherit events of processes, not processes born later */
 };
 
 /* rate in samples a second; prog: descriptor of the program that each event runs. */
@@ -38,6 +47,11 @@ void events_init(struct events *e, int kind, double rate, int prog);
 int events_add_exec(struct events *e, pid_t pid, struct err *err);
 /* On all threads of a process, now and later. */
 int events_add_process(struct events *e, pid_t pid, struct err *err);
+/* True if the child, born at `ticks`, has no event, its parent has one, and the child was born before that was opened: it
+ * has not inherited it. */
+bool events_miss_child(const struct events *e, pid_t parent, pid_t child, uint64_t ticks);
+/* Closes all but the first n. */
+void events_keep(struct events *e, size_t n);
 /* On one thread alone. */
 int events_add_thread(struct events *e, pid_t tid, struct err *err);
 /* On all CPUs that are online. */

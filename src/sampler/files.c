@@ -7,13 +7,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "image/maps.h"
 
 void files_init(struct files *f, struct profile *p, struct code *c, int map,
-		const struct devices *devices)
+		const struct devices *devices, const struct broker *broker)
 {
 	memset(f, 0, sizeof(*f));
+	f->broker = broker;
 	f->profile = p;
 	f->code = c;
 	f->map = map;
@@ -120,17 +123,19 @@ bool files_region(const struct files *f, uint32_t image, uint64_t addr, uint64_t
 	return true;
 }
 
-static struct mapped_file *add(struct files *f, struct file_key key, const char *file,
-			       const char *path)
+/* fd becomes the file's. */
+static struct mapped_file *add(struct files *f, struct file_key key, int fd, const char *path)
 {
 	struct mapped_file *m = calloc(1, sizeof(*m));
 	struct profile_image *pi;
 	struct err err;
 
-	if (!m)
+	if (!m) {
+		close(fd);
 		return NULL;
+	}
 	m->key = key;
-	m->im = image_open(file, path, &err);
+	m->im = image_take(fd, path, &err);
 	pi = profile_image(f->profile, m->im ? IMAGE_FILE : IMAGE_ANON, path,
 			   m->im ? image_build_id(m->im) : "");
 	if (!pi || !remember(f, pi->id, m->im)) {
@@ -154,14 +159,29 @@ static struct mapped_file *add_mapping(struct files *f, pid_t pid, const struct 
 	struct file_key key = { .ino = map->inode,
 				.dev = (uint64_t)map->dev_major << 20 | map->dev_minor };
 	struct mapped_file *m = files_find(f, key);
-	char file[4400];
 	struct err err;
+	int fd;
 
 	if (m)
 		return m;
-	if (!maps_file(map, pid, file, sizeof(file), &err))
-		return NULL;
-	return add(f, key, file, map->name);
+	fd = maps_open(map, f->broker, pid, &err);
+	return fd < 0 ? NULL : add(f, key, fd, map->name);
+}
+
+/* The file of that name if it is the one with that key, or -1. */
+static int open_if(struct file_key key, const char *path)
+{
+	struct stat st;
+	struct err err;
+	int fd = file_open(path, &st, &err);
+
+	if (fd < 0)
+		return -1;
+	if (st.st_ino == key.ino &&
+	    ((uint64_t)major(st.st_dev) << 20 | minor(st.st_dev)) == key.dev)
+		return fd;
+	close(fd);
+	return -1;
 }
 
 /* Looks where programs and libraries usually are, and beside those already known. */
@@ -171,9 +191,10 @@ static struct mapped_file *guess(struct files *f, struct file_key key, const cha
 					    "/usr/sbin", "/usr/local/bin" };
 	const size_t ndirs = sizeof(dirs) / sizeof(dirs[0]);
 	char path[4400];
-	struct stat st;
 
 	for (size_t i = 0; i < ndirs + f->profile->nimage; i++) {
+		int fd;
+
 		const char *known = i < ndirs ? NULL : f->profile->image[i - ndirs]->path;
 		const char *slash = known ? strrchr(known, '/') : NULL;
 
@@ -183,10 +204,9 @@ static struct mapped_file *guess(struct files *f, struct file_key key, const cha
 			snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - known), known, name);
 		else
 			snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
-		if (stat(path, &st) || !S_ISREG(st.st_mode) || st.st_ino != key.ino ||
-		    ((uint64_t)major(st.st_dev) << 20 | minor(st.st_dev)) != key.dev)
-			continue;
-		return add(f, key, path, path);
+		fd = open_if(key, path);
+		if (fd >= 0)
+			return add(f, key, fd, path);
 	}
 	return NULL;
 }
@@ -199,7 +219,7 @@ struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key ke
 
 	if (m)
 		return m;
-	if (!maps_read(&maps, pid, &err)) {
+	if (!maps_read(&maps, f->broker, pid, &err)) {
 		for (size_t i = 0; i < maps.n && !m; i++) {
 			const struct map *map = &maps.map[i];
 
@@ -212,38 +232,39 @@ struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key ke
 	return m ? m : guess(f, key, name);
 }
 
-void files_resolve_all(struct files *f, pid_t pid)
+void files_resolve_all(struct files *f, pid_t pid, const struct device_look *look)
 {
 	struct maps maps;
 	struct err err;
 
-	if (maps_read(&maps, pid, &err))
+	if (maps_read(&maps, f->broker, pid, &err))
 		return;
 	for (size_t i = 0; i < maps.n; i++)
 		if (maps.map[i].exec && maps.map[i].inode)
 			add_mapping(f, pid, &maps.map[i]);
-	devices_note(&f->devices, pid, &maps);
+	if (look)
+		devices_note(&f->devices, look, &maps);
 	maps_fini(&maps);
 }
 
-void files_note_devices(struct files *f, pid_t pid)
+void files_note_devices(struct files *f, const struct device_look *look)
 {
 	struct maps maps;
 	struct err err;
 
-	if (maps_read(&maps, pid, &err))
+	if (maps_read(&maps, f->broker, look->pid, &err))
 		return;
-	devices_note(&f->devices, pid, &maps);
+	devices_note(&f->devices, look, &maps);
 	maps_fini(&maps);
 }
 
-bool files_mapping_name(pid_t pid, uint64_t addr, char *buf, size_t n)
+bool files_mapping_name(const struct files *f, pid_t pid, uint64_t addr, char *buf, size_t n)
 {
 	const struct map *map;
 	struct maps maps;
 	struct err err;
 
-	if (maps_read(&maps, pid, &err))
+	if (maps_read(&maps, f->broker, pid, &err))
 		return false;
 	map = maps_find(&maps, addr);
 	snprintf(buf, n, "%s", map ? map->name : "");

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <uthash.h>
 
+#include "base/broker.h"
 #include "image/image.h"
 #include "observe/profile.h"
 #include "runahead/code.h"
@@ -28,14 +29,15 @@ struct files {
 	struct profile *profile;
 	struct code *code;
 	int map; /* BPF map `files` */
+	const struct broker *broker;
 	struct devices devices;
 	struct image **by_image; /* indexed by number; NULL: none, or no ELF */
 	size_t nby_image;
 };
 
-/* map -1 and devices NULL: there is no kernel side. */
+/* map -1 and devices NULL: there is no kernel side. The broker opens what processes map; it outlives f. */
 void files_init(struct files *f, struct profile *p, struct code *c, int map,
-		const struct devices *devices);
+		const struct devices *devices, const struct broker *broker);
 void files_fini(struct files *f);
 struct mapped_file *files_find(const struct files *f, struct file_key key);
 /* The file that pid maps with that key, opened and made known to the kernel side; `name` is its last
@@ -48,12 +50,12 @@ const struct image_proc *files_procedure(const struct files *f, uint32_t image, 
  * much larger. False if nothing is known of procedures there. */
 bool files_region(const struct files *f, uint32_t image, uint64_t addr, uint64_t bytes,
 		  uint64_t *start, uint64_t *end);
-/* Every file that pid maps executable. */
-void files_resolve_all(struct files *f, pid_t pid);
-/* Looks which devices pid maps. */
-void files_note_devices(struct files *f, pid_t pid);
+/* Every file that pid maps executable; with `look` (or NULL) the devices that it maps, too. */
+void files_resolve_all(struct files *f, pid_t pid, const struct device_look *look);
+/* Looks which devices the process maps. */
+void files_note_devices(struct files *f, const struct device_look *look);
 /* The name of pid's mapping at addr ("[vdso]", …, "" if it has none), into buf. False if pid is gone. */
-bool files_mapping_name(pid_t pid, uint64_t addr, char *buf, size_t n);
+bool files_mapping_name(const struct files *f, pid_t pid, uint64_t addr, char *buf, size_t n);
 /* Adds a procedure to an image's table (the name is copied; *cap: its capacity); sorts it, once all are
  * there, and drops repeats. */
 bool files_add_procedure(struct profile_image *pi, uint64_t start, uint64_t end, const char *name,

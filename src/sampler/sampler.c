@@ -38,10 +38,17 @@ struct pending {
 };
 #define PENDING_MAX 65536
 
-#define DEVICES_NS 100000000	/* between looks for devices that processes map */
+#define DEVICES_NS 100000000	/* between looks for devices that nobody asked for */
+#define LOOK_NS 5000000		/* between those of one process that were asked for */
 #define BACKLOG_MOST (4u << 20) /* bytes, from which on what waits is observed */
 #define MAPPED_AT_ONCE ((size_t)4 << 20)
 #define BACKLOG_TURN 16 /* records that are observed between looks for what is urgent */
+
+#define LATELY 64
+struct lately {
+	uint32_t pid;
+	uint64_t time;
+};
 
 struct sampler {
 	struct sampler_options o;
@@ -66,10 +73,8 @@ struct sampler {
 	uint64_t unattributed, lost_pending, lift_ns;
 	uint64_t stop[RA_STOP_N];
 	struct sampler_counters n;
-	struct {
-		uint32_t pid;
-		uint64_t time;
-	} synced[64]; /* processes whose mappings were read lately */
+	/* processes whose mappings were read lately: for files, for devices */
+	struct lately synced[LATELY], looked[LATELY];
 	uint64_t devices_noted;
 	struct retired ri[RA_BURST_MAX];
 };
@@ -151,25 +156,51 @@ static void lift_missing(struct sampler *s, const struct sample *h)
 
 /* Mappings. */
 
-/* True at most once in 50 ms for a process. */
-static bool may_sync(struct sampler *s, const struct sample *h)
+/* True at most once in ns nanoseconds for each process in the list. */
+static bool once_in(uint64_t ns, struct lately *list, const struct sample *h)
 {
-	size_t i = h->pid % (sizeof(s->synced) / sizeof(s->synced[0]));
+	struct lately *l = &list[h->pid % LATELY];
 
-	if (s->synced[i].pid == h->pid && h->time - s->synced[i].time < 50000000)
+	if (l->pid == h->pid && h->time - l->time < ns)
 		return false;
-	s->synced[i].pid = h->pid;
-	s->synced[i].time = h->time;
+	*l = (struct lately){ h->pid, h->time };
 	return true;
 }
 
-/* Reads the maps of a process that was sampled anew once in a while: devices are mapped at any time. */
+static bool may_sync(struct sampler *s, const struct sample *h)
+{
+	return once_in(50000000, s->synced, h);
+}
+
+static bool may_look(struct sampler *s, const struct sample *h)
+{
+	return once_in(LOOK_NS, s->looked, h);
+}
+
+static struct device_look look_of(const struct sample *h)
+{
+	return (struct device_look){ .pid = (pid_t)h->pid, .mm = h->mm, .other = h->other };
+}
+
+static void resolve_all(struct sampler *s, const struct sample *h)
+{
+	struct device_look look = look_of(h);
+
+	files_resolve_all(&s->files, look.pid, &look);
+}
+
+/*
+ * Looks for devices where the kernel side asks for it, and every DEVICES_NS: memory that is unmapped between two
+ * interrupts can hide a device that is mapped between the same two.
+ */
 static void note_devices(struct sampler *s, const struct sample *h)
 {
-	if (h->time - s->devices_noted < DEVICES_NS)
+	struct device_look look = look_of(h);
+
+	if (h->flags & SAMPLE_LOOK ? !may_look(s, h) : h->time - s->devices_noted < DEVICES_NS)
 		return;
 	s->devices_noted = h->time;
-	files_note_devices(&s->files, (pid_t)h->pid);
+	files_note_devices(&s->files, &look);
 }
 
 static int keep_pending(struct sampler *s, const struct sample *h, const struct sample_vma *v)
@@ -263,8 +294,9 @@ static int on_new_mapping(struct sampler *s, const struct sample *h, const struc
 	char name[256];
 
 	if (!v->ino) {
-		bool vdso = files_mapping_name((pid_t)h->pid, h->ip, name, sizeof(name)) &&
-			    !strcmp(name, "[vdso]");
+		bool vdso =
+			files_mapping_name(&s->files, (pid_t)h->pid, h->ip, name, sizeof(name)) &&
+			!strcmp(name, "[vdso]");
 
 		return deliver_at(s, w, vdso ? s->vdso_image : s->anon_image, h->ip);
 	}
@@ -272,7 +304,7 @@ static int on_new_mapping(struct sampler *s, const struct sample *h, const struc
 	if (!m)
 		return keep_pending(s, h, v);
 	if (may_sync(s, h))
-		files_resolve_all(&s->files, (pid_t)h->pid);
+		resolve_all(s, h);
 	w->start.addr = offset_to_addr(m, h->ip - v->start + v->pgoff);
 	lift(s, m->image, w->start.addr);
 	return deliver_at(s, w, m->image, w->start.addr);
@@ -284,14 +316,15 @@ static int on_unplaced(struct sampler *s, const struct sample *h, struct window 
 	char name[256] = "";
 
 	if (h->stop == RA_STOP_NOIMAGE) {
-		bool vdso = (h->ip & ~0xfffull) != 0 && may_sync(s, h) &&
-			    files_mapping_name((pid_t)h->pid, h->ip, name, sizeof(name)) &&
-			    !strcmp(name, "[vdso]");
+		bool vdso =
+			(h->ip & ~0xfffull) != 0 && may_sync(s, h) &&
+			files_mapping_name(&s->files, (pid_t)h->pid, h->ip, name, sizeof(name)) &&
+			!strcmp(name, "[vdso]");
 
 		return deliver_at(s, w, vdso ? s->vdso_image : s->anon_image, h->ip);
 	}
 	if (may_sync(s, h))
-		files_resolve_all(&s->files, (pid_t)h->pid);
+		resolve_all(s, h);
 	s->unattributed++;
 	return deliver_at(s, w, 0, h->ip);
 }
@@ -357,11 +390,10 @@ static void supply_missing(struct sampler *s, const struct sample *h, const uint
 {
 	struct window w;
 
-	note_devices(s, h);
 	if (h->stop == RA_STOP_MISS)
 		lift_missing(s, h);
 	if (h->stop == RA_STOP_UNMAPPED && may_sync(s, h))
-		files_resolve_all(&s->files, (pid_t)h->pid);
+		resolve_all(s, h);
 	if (s->watches && h->flags & SAMPLE_PICK && watches_wanted(s->watches, h->tid)) {
 		w = window_of(s, h);
 		w.n = decode_window(&s->code, words, n, s->ri, RA_BURST_MAX);
@@ -374,6 +406,7 @@ static bool on_user(struct sampler *s, const struct sample *h, const uint64_t *w
 {
 	struct window w = window_of(s, h);
 
+	note_devices(s, h);
 	if (h->stop < RA_STOP_N)
 		s->stop[h->stop]++;
 	if ((h->flags & SAMPLE_VMA) && n * 8 >= sizeof(struct sample_vma)) {
@@ -501,8 +534,9 @@ static int add_images(struct sampler *s, struct err *err)
 	return 0;
 }
 
-struct sampler *sampler_open(const struct sampler_options *o, struct profile *p, sampler_sink sink,
-			     void *ctx, struct err *err)
+struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
+			     const struct broker *broker, sampler_sink sink, void *ctx,
+			     struct err *err)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 	struct devices devices;
@@ -536,9 +570,10 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	}
 	devices = (struct devices){ .map = bpf_map__fd(s->bpf->maps.devices),
 				    .changes = &s->bpf->bss->device_changes };
-	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices);
+	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices, broker);
 	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
 		    bpf_program__fd(s->prog));
+	s->events.no_children = o->no_children;
 	return s;
 fail:
 	sampler_close(s);
@@ -569,25 +604,58 @@ int sampler_attach_exec(struct sampler *s, pid_t pid, struct err *err)
 	return events_add_exec(&s->events, pid, err);
 }
 
-int sampler_attach_process(struct sampler *s, pid_t pid, struct err *err)
+int sampler_attach_process(struct sampler *s, struct family *f, pid_t pid, struct err *err)
 {
-	if (events_add_process(&s->events, pid, err))
-		return -1;
-	files_resolve_all(&s->files, pid);
-	return 0;
+	return family_add(f, &s->events, pid, err);
+}
+
+int sampler_attach_descendants(struct sampler *s, struct family *f, struct err *err)
+{
+	return family_follow(f, &s->events, err);
 }
 
 int sampler_attach_thread(struct sampler *s, pid_t tid, struct err *err)
 {
-	if (events_add_thread(&s->events, tid, err))
-		return -1;
-	files_resolve_all(&s->files, tid);
-	return 0;
+	return events_add_thread(&s->events, tid, err);
 }
 
 int sampler_attach_all(struct sampler *s, struct err *err)
 {
 	return events_add_cpus(&s->events, err);
+}
+
+/* Before Linux 6.0 every use of a map takes CAP_BPF where kernel.unprivileged_bpf_disabled is set. */
+static bool maps_want_privilege(const struct sampler *s)
+{
+	cap_t had = cap_get_proc(), none = had ? cap_dup(had) : NULL;
+	struct sampler_counters n;
+	uint32_t first = 0;
+	bool refused = true;
+
+	if (none && !cap_clear_flag(none, CAP_EFFECTIVE) && !cap_set_proc(none)) {
+		refused = bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.counters), &first, &n) &&
+			  errno == EPERM;
+		cap_set_proc(had);
+	}
+	cap_free(had);
+	cap_free(none);
+	return refused;
+}
+
+size_t sampler_needs(const struct sampler *s, cap_value_t need[SAMPLER_NEEDS])
+{
+	size_t n = 0;
+
+	if (maps_want_privilege(s))
+		need[n++] = CAP_BPF;
+	if (s->watches)
+		need[n++] = CAP_PERFMON;
+	return n;
+}
+
+void sampler_look(struct sampler *s, pid_t pid)
+{
+	files_resolve_all(&s->files, pid, NULL);
 }
 
 int sampler_enable(struct sampler *s, struct err *err)

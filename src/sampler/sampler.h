@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sampler: timer interrupts, run-ahead windows from the kernel (seed 001; DESIGN, "The sources").
+ * The sampler: timer interrupts, and windows of run-ahead instructions from the kernel (Burrows et al., "Efficient and
+ * Flexible Value Sampling", ASPLOS 2000).
  */
 #ifndef ASSAY_SAMPLER_SAMPLER_H
 #define ASSAY_SAMPLER_SAMPLER_H
@@ -8,8 +9,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/broker.h"
 #include "base/err.h"
+#include "base/privilege.h"
 #include "observe/profile.h"
+#include "sampler/family.h"
 #include "stream/window.h"
 
 struct sampler_options {
@@ -19,7 +23,8 @@ struct sampler_options {
 	unsigned ring_mib;	/* ring buffer, power of two; 0: as rate, burst and CPUs want */
 	unsigned code_kuops;	/* room for lifted code, thousands of micro-ops */
 	unsigned neighbourhood; /* instructions lifted at a time */
-	bool watch;		/* reuse times by watchpoints */
+	bool no_children; /* of processes attached to, neither those there are nor those to come */
+	bool watch;	  /* reuse times by watchpoints */
 };
 extern const struct sampler_options sampler_defaults;
 
@@ -29,13 +34,23 @@ struct sampler;
  * kernel. -1 with err set ends sampler_poll. */
 typedef int (*sampler_sink)(void *ctx, const struct window *w, struct err *err);
 
-/* Loads the kernel program. Images go to p, which outlives the sampler. NULL with err set. */
-struct sampler *sampler_open(const struct sampler_options *o, struct profile *p, sampler_sink sink,
-			     void *ctx, struct err *err);
+/* Loads the kernel program. Images go to p; p and the broker, which opens what processes map, outlive the sampler. NULL
+ * with err set. */
+struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
+			     const struct broker *broker, sampler_sink sink, void *ctx,
+			     struct err *err);
 int sampler_attach_exec(struct sampler *s, pid_t pid, struct err *err);
-int sampler_attach_process(struct sampler *s, pid_t pid, struct err *err);
+/* Adds the process to the family (sampler/family.h). */
+int sampler_attach_process(struct sampler *s, struct family *f, pid_t pid, struct err *err);
+int sampler_attach_descendants(struct sampler *s, struct family *f, struct err *err);
 int sampler_attach_thread(struct sampler *s, pid_t tid, struct err *err);
 int sampler_attach_all(struct sampler *s, struct err *err);
+/* Which capabilities the sampler still needs once it is attached; returns how many. CAP_BPF on old kernels, to use its
+ * maps; CAP_PERFMON to set watchpoints. */
+#define SAMPLER_NEEDS 2
+size_t sampler_needs(const struct sampler *s, cap_value_t need[SAMPLER_NEEDS]);
+/* Reads which files the process maps now, so that its first samples run ahead. To be called without privileges. */
+void sampler_look(struct sampler *s, pid_t pid);
 int sampler_enable(struct sampler *s, struct err *err); /* not needed after attach_exec */
 
 /* A descriptor that polls readable when samples wait. */

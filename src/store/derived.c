@@ -1,56 +1,206 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/derived.h"
 
-#include <sqlite3.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
-#define WAIT_MS 200 /* for somebody else who keeps something */
+#include "base/digest.h"
 
-static sqlite3 *open_file(const char *path, bool write)
+#define NAME_LEN (DIGEST_TEXT + 32)
+
+/* The folder. */
+
+static bool is_mine(int fd)
 {
-	sqlite3 *db = NULL;
+	struct stat st;
 
-	if (access(path, write ? R_OK | W_OK : R_OK) ||
-	    sqlite3_open_v2(path, &db, write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
-			    NULL) != SQLITE_OK) {
-		sqlite3_close(db);
-		return NULL;
+	return !fstat(fd, &st) && st.st_uid == geteuid();
+}
+
+/* Makes the folder only where its parent belongs to the effective user: under sudo, HOME may be somebody else's. */
+static void make_in_mine(const char *parent, const char *name)
+{
+	int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && is_mine(fd))
+		mkdirat(fd, name, 0700);
+	if (fd >= 0)
+		close(fd);
+}
+
+static const char *folder_in(const char *variable)
+{
+	const char *path = secure_getenv(variable);
+
+	return path && path[0] == '/' && strlen(path) < 4000 ? path : NULL;
+}
+
+/* The folder's parent, which may be a symbolic link of the user's. */
+static bool find_base(char *base, size_t n)
+{
+	const char *cache = folder_in("XDG_CACHE_HOME"), *home = folder_in("HOME");
+
+	if (cache) {
+		snprintf(base, n, "%s", cache);
+		return true;
 	}
-	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, DERIVED_MAX);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_busy_timeout(db, WAIT_MS);
-	return db;
+	if (home) {
+		make_in_mine(home, ".cache");
+		snprintf(base, n, "%s/.cache", home);
+	}
+	return home != NULL;
 }
 
-static bool unpack(sqlite3_stmt *s, struct buffer *b)
+/* Opens the folder if only its owner, the effective user, can write in it; else -1. */
+static int open_folder(void)
 {
-	sqlite3_int64 size = sqlite3_column_int64(s, 0);
-	const void *data = sqlite3_column_blob(s, 1);
-	size_t n = (size_t)sqlite3_column_bytes(s, 1);
+	char base[4096], path[4200];
+	struct stat st;
+	int fd;
 
-	if (!data || size <= 0 || size > DERIVED_MAX || !buffer_room(b, (size_t)size))
+	if (!find_base(base, sizeof(base)))
+		return -1;
+	make_in_mine(base, "assay");
+	snprintf(path, sizeof(path), "%s/assay", base);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (is_mine(fd) && !fstat(fd, &st) && !(st.st_mode & 022))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void file_name(const char *content, const char *kind, char name[NAME_LEN])
+{
+	snprintf(name, NAME_LEN, "%.64s.%.30s", content, kind);
+}
+
+/* A file begins with this; what was derived follows, compressed. */
+static size_t header(const char *key, char *buf, size_t n)
+{
+	size_t used = (size_t)snprintf(buf, n, "assay derived 1 %zu\n%s\n", strlen(key), key);
+
+	return used < n ? used : 0;
+}
+
+/* Room. */
+
+struct entry {
+	char name[256];
+	struct timespec used;
+	uint64_t size;
+};
+
+static int by_use(const void *a, const void *b)
+{
+	const struct timespec *x = &((const struct entry *)a)->used;
+	const struct timespec *y = &((const struct entry *)b)->used;
+
+	if (x->tv_sec != y->tv_sec)
+		return x->tv_sec < y->tv_sec ? -1 : 1;
+	return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
+}
+
+static bool add_entry(struct buffer *list, int folder, const char *name, uint64_t *total)
+{
+	struct entry *e;
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return true;
+	if (!buffer_room(list, sizeof(*e)))
 		return false;
-	b->n = ZSTD_decompress(b->p, (size_t)size, data, n);
-	return !ZSTD_isError(b->n) && b->n == (size_t)size;
+	e = (struct entry *)(list->p + list->n);
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	e->used = st.st_mtim;
+	e->size = (uint64_t)st.st_size;
+	*total += e->size;
+	list->n += sizeof(*e);
+	return true;
 }
 
-bool derived_read(const char *path, const char *kind, const char *key, struct buffer *b)
+/* Removes files that were not used the longest, until all are DERIVED_MAX bytes. */
+static void make_room(int folder)
 {
-	sqlite3 *db = open_file(path, false);
-	sqlite3_stmt *s = NULL;
-	bool ok = false;
+	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = again >= 0 ? fdopendir(again) : NULL;
+	struct buffer list = { 0 };
+	uint64_t total = 0;
+	struct dirent *found;
+	struct entry *e;
+
+	if (!d && again >= 0)
+		close(again);
+	while (d && (found = readdir(d)) && add_entry(&list, folder, found->d_name, &total))
+		;
+	if (d)
+		closedir(d);
+	e = (struct entry *)list.p;
+	if (list.n)
+		qsort(e, list.n / sizeof(*e), sizeof(*e), by_use);
+	for (size_t i = 0; i < list.n / sizeof(*e) && total > DERIVED_MAX; i++) {
+		unlinkat(folder, e[i].name, 0);
+		total -= e[i].size;
+	}
+	free(list.p);
+}
+
+/* Reading. */
+
+static bool read_file(int folder, const char *name, struct buffer *b)
+{
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	bool ok = fd >= 0 && is_mine(fd) && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+		  st.st_size > 0 && st.st_size <= DERIVED_MAX && buffer_room(b, (size_t)st.st_size);
+
+	while (ok && b->n < (size_t)st.st_size) {
+		ssize_t got = read(fd, b->p + b->n, (size_t)st.st_size - b->n);
+
+		if (got > 0)
+			b->n += (size_t)got;
+		else
+			ok = got < 0 && errno == EINTR;
+	}
+	if (ok)
+		futimens(fd, NULL); /* used */
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static bool unpack(const uint8_t *p, size_t n, struct buffer *to)
+{
+	unsigned long long size = ZSTD_getFrameContentSize(p, n);
+
+	if (!size || size > DERIVED_MAX || !buffer_room(to, (size_t)size))
+		return false;
+	to->n = ZSTD_decompress(to->p, (size_t)size, p, n);
+	return !ZSTD_isError(to->n) && to->n == size;
+}
+
+bool derived_read(const char *content, const char *kind, const char *key, struct buffer *b)
+{
+	struct buffer file = { 0 };
+	char name[NAME_LEN], head[1024];
+	size_t n = header(key, head, sizeof(head));
+	int folder = open_folder();
+	bool ok;
 
 	*b = (struct buffer){ 0 };
-	if (db && sqlite3_prepare_v2(db, "SELECT size, data FROM derived WHERE kind=? AND key=?",
-				     -1, &s, NULL) == SQLITE_OK) {
-		sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
-		sqlite3_bind_text(s, 2, key, -1, SQLITE_STATIC);
-		ok = sqlite3_step(s) == SQLITE_ROW && unpack(s, b);
-	}
-	sqlite3_finalize(s);
-	sqlite3_close(db);
+	file_name(content, kind, name);
+	ok = folder >= 0 && n && read_file(folder, name, &file) && file.n > n &&
+	     !memcmp(file.p, head, n) && unpack(file.p + n, file.n - n, b);
+	if (folder >= 0)
+		close(folder);
+	free(file.p);
 	if (!ok) {
 		free(b->p);
 		*b = (struct buffer){ 0 };
@@ -58,46 +208,61 @@ bool derived_read(const char *path, const char *kind, const char *key, struct bu
 	return ok;
 }
 
-static bool insert(sqlite3 *db, const char *kind, const char *key, size_t size, const void *data,
-		   size_t n)
-{
-	sqlite3_stmt *s = NULL;
-	bool ok;
+/* Writing. */
 
-	if (sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO derived VALUES(?,?,?,?)", -1, &s,
-			       NULL) != SQLITE_OK)
+/* With a checksum, which a file that is damaged does not have. */
+static bool pack(const struct buffer *b, const char *key, struct buffer *to)
+{
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+	char head[1024];
+	size_t bound = ZSTD_compressBound(b->n), n = header(key, head, sizeof(head));
+	bool ok = c && n && buffer_room(to, n + bound) &&
+		  !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1));
+
+	if (ok) {
+		memcpy(to->p, head, n);
+		to->n = ZSTD_compress2(c, to->p + n, bound, b->p, b->n);
+		ok = !ZSTD_isError(to->n);
+		to->n += n;
+	}
+	ZSTD_freeCCtx(c);
+	return ok && to->n <= DERIVED_MAX;
+}
+
+static bool write_file(int folder, const char *name, const struct buffer *b)
+{
+	char made[64];
+	bool ok;
+	int fd;
+
+	snprintf(made, sizeof(made), ".new-%d", (int)getpid());
+	unlinkat(folder, made, 0); /* of a reader that was killed */
+	fd = openat(folder, made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
 		return false;
-	sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 2, key, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 3, (sqlite3_int64)size);
-	sqlite3_bind_blob(s, 4, data, (int)n, SQLITE_STATIC);
-	ok = sqlite3_step(s) == SQLITE_DONE;
-	sqlite3_finalize(s);
+	ok = write(fd, b->p, b->n) == (ssize_t)b->n;
+	close(fd);
+	ok = ok && !renameat(folder, made, folder, name);
+	if (!ok)
+		unlinkat(folder, made, 0);
 	return ok;
 }
 
-bool derived_write(const char *path, const char *kind, const char *key, const struct buffer *b)
+bool derived_write(const char *content, const char *kind, const char *key, const struct buffer *b)
 {
-	size_t bound = ZSTD_compressBound(b->n), n = 0;
-	sqlite3 *db = NULL;
-	void *out = NULL;
-	bool ok = false;
+	struct buffer file = { 0 };
+	char name[NAME_LEN];
+	int folder = -1;
+	bool ok = b->n && b->n <= DERIVED_MAX && pack(b, key, &file);
 
-	if (!b->n || b->n > DERIVED_MAX)
-		return false;
-	out = malloc(bound);
-	n = out ? ZSTD_compress(out, bound, b->p, b->n, 1) : 0;
-	if (n && !ZSTD_isError(n))
-		db = open_file(path, true);
-	if (db && sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK) {
-		ok = sqlite3_exec(db,
-				  "CREATE TABLE IF NOT EXISTS derived(kind TEXT PRIMARY KEY,"
-				  " key TEXT, size INTEGER, data BLOB) WITHOUT ROWID",
-				  NULL, NULL, NULL) == SQLITE_OK &&
-		     insert(db, kind, key, b->n, out, n);
-		ok &= sqlite3_exec(db, ok ? "COMMIT" : "ROLLBACK", NULL, NULL, NULL) == SQLITE_OK;
+	if (ok)
+		folder = open_folder();
+	if (folder >= 0) {
+		file_name(content, kind, name);
+		ok = write_file(folder, name, &file);
+		make_room(folder);
+		close(folder);
 	}
-	sqlite3_close(db);
-	free(out);
-	return ok;
+	free(file.p);
+	return ok && folder >= 0;
 }

@@ -100,8 +100,8 @@ static bool get_window(struct decoder *d, struct window *w, struct retired *ri)
 	return true;
 }
 
-int journal_replay(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
-		   struct err *err)
+int journal_replay(const uint8_t *p, size_t n, struct profile *to, uint64_t sites_max,
+		   const uint32_t *map, size_t nmap, struct err *err)
 {
 	struct decoder d = { { p, p + n }, map, nmap };
 	struct retired *ri = calloc(RA_BURST_MAX, sizeof(*ri));
@@ -115,6 +115,8 @@ int journal_replay(const uint8_t *p, size_t n, struct profile *to, const uint32_
 			rc = err_set(err, ERR_FAILED, "malformed journal");
 		else if (profile_window(to, &w))
 			rc = err_set(err, ERR_FAILED, "no memory");
+		else if (to->sites.n > sites_max)
+			rc = err_set(err, ERR_FAILED, "more instructions than its size allows");
 	}
 	free(ri);
 	return rc;

@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading a recording. Nothing in the file is trusted. */
-#include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
+#include "base/fmt.h"
 #include "observe/conflicts.h"
+#include "store/budget.h"
+#include "store/db_file.h"
 #include "store/journal.h"
 #include "store/model_rows.h"
 #include "store/pairs.h"
 #include "store/recording.h"
 #include "store/snapshot.h"
+#include "store/vfs.h"
 #include "store/wset_rows.h"
 
-#define JOURNAL_BLOB_MAX (1u << 30)
+#define ROW_MAX (1u << 30)
+#define DIGEST_PART (1u << 20) /* bytes at once */
 
 struct reader {
 	sqlite3 *db;
+	struct db_file file;
+	struct vfs vfs;
 	const char *path;
 	struct profile *p;
+	struct budget forgotten, kept;
+	size_t nsite;  /* of rows, before windows and snapshots */
 	uint32_t *map; /* the file's image numbers to the profile's */
 	size_t nmap;
 	size_t first_run;
@@ -36,6 +43,18 @@ static int corrupt(struct reader *r, const char *what)
 	return err_hint(r->err, "a copy, or %s.old, may be whole", r->path);
 }
 
+static int too_large(struct reader *r, const char *what, const struct budget *b)
+{
+	char size[32], stored[32];
+
+	err_set(r->err, ERR_FAILED, "%s is not read: %s would expand to more than %s, from %s",
+		r->path, what, fmt_size(b->size, size, sizeof(size)),
+		fmt_size(b->stored, stored, sizeof(stored)));
+	return err_hint(
+		r->err,
+		"no recorder writes that: the file is damaged, or was made to exhaust memory");
+}
+
 static int db_error(struct reader *r)
 {
 	int code = sqlite3_errcode(r->db);
@@ -43,10 +62,6 @@ static int db_error(struct reader *r)
 	if (code == SQLITE_NOTADB) {
 		err_set(r->err, ERR_FAILED, "%s is no recording", r->path);
 		return err_hint(r->err, "`assay record` makes one");
-	}
-	if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
-		err_set(r->err, ERR_FAILED, "%s is still being recorded", r->path);
-		return err_hint(r->err, "read it when the recorder has ended");
 	}
 	return corrupt(r, sqlite3_errmsg(r->db));
 }
@@ -303,7 +318,8 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 }
 
 /* The blob of a row of (size, blob), of *n bytes; to be freed. NULL with err set. */
-static uint8_t *read_blob(struct reader *r, sqlite3_stmt *s, const char *what, size_t *n)
+static uint8_t *read_blob(struct reader *r, sqlite3_stmt *s, const char *what,
+			  struct budget *budget, uint64_t factor, size_t *n)
 {
 	int64_t size = sqlite3_column_int64(s, 0);
 	const void *blob = sqlite3_column_blob(s, 1);
@@ -311,9 +327,13 @@ static uint8_t *read_blob(struct reader *r, sqlite3_stmt *s, const char *what, s
 	uint8_t *out = NULL;
 
 	*n = (size_t)size;
-	if (size < 1 || size > JOURNAL_BLOB_MAX || !blob ||
+	if (size < 1 || size > ROW_MAX || !blob ||
 	    ZSTD_getFrameContentSize(blob, stored) != (unsigned long long)size) {
 		corrupt(r, what);
+		return NULL;
+	}
+	if (!budget_take(budget, *n, stored, factor)) {
+		too_large(r, what, budget);
 		return NULL;
 	}
 	out = malloc(*n);
@@ -331,8 +351,10 @@ static int read_journal(struct reader *r, sqlite3_stmt *s)
 {
 	struct err why;
 	size_t n;
-	uint8_t *blob = read_blob(r, s, "the journal", &n);
-	int rc = blob ? journal_replay(blob, n, r->p, r->map, r->nmap, &why) : -1;
+	uint8_t *blob = read_blob(r, s, "the journal", &r->forgotten, BUDGET_FORGOTTEN, &n);
+	int rc = blob ? journal_replay(blob, n, r->p, r->nsite + budget_sites(&r->forgotten),
+				       r->map, r->nmap, &why)
+		      : -1;
 
 	if (blob && rc)
 		corrupt(r, why.msg);
@@ -344,7 +366,7 @@ static int read_snapshot(struct reader *r, sqlite3_stmt *s)
 {
 	struct err why;
 	size_t n;
-	uint8_t *blob = read_blob(r, s, "the snapshot", &n);
+	uint8_t *blob = read_blob(r, s, "the snapshot", &r->kept, BUDGET_KEPT, &n);
 	int rc = blob ? snapshot_read(blob, n, r->p, r->map, r->nmap, &why) : -1;
 
 	if (blob && rc)
@@ -357,7 +379,7 @@ static int read_edge_snapshot(struct reader *r, sqlite3_stmt *s)
 {
 	struct err why;
 	size_t n;
-	uint8_t *blob = read_blob(r, s, "the edges", &n);
+	uint8_t *blob = read_blob(r, s, "the edges", &r->kept, BUDGET_KEPT, &n);
 	int rc = blob ? snapshot_read_edges(blob, n, r->p, r->map, r->nmap, &why) : -1;
 
 	if (blob && rc)
@@ -383,15 +405,11 @@ static int number(struct reader *r, const char *pragma, int64_t *v)
 
 static int check_identity(struct reader *r)
 {
-	int64_t id = 0, version = 0, page = 0;
+	int64_t version = 0, page = 0;
 	struct stat st;
 
-	if (number(r, "PRAGMA application_id", &id) || number(r, "PRAGMA user_version", &version))
+	if (number(r, "PRAGMA user_version", &version))
 		return -1;
-	if (id != RECORDING_APPLICATION_ID) {
-		err_set(r->err, ERR_FAILED, "%s is no recording of assay's", r->path);
-		return err_hint(r->err, "`assay record` makes one");
-	}
 	if (version > RECORDING_SCHEMA) {
 		err_set(r->err, ERR_FAILED,
 			"%s has schema %lld; this is assay %s, which reads up to %d", r->path,
@@ -401,8 +419,8 @@ static int check_identity(struct reader *r)
 	if (version < 1)
 		return corrupt(r, "its schema number");
 	/* SQLite reads what is missing of the last page as zeros */
-	if (number(r, "PRAGMA page_size", &page) || page < 1 || stat(r->path, &st) ||
-	    st.st_size % page)
+	if (number(r, "PRAGMA page_size", &page) || page < 1 || fstat(r->file.fd, &st) ||
+	    (r->vfs.rollback ? st.st_size < (off_t)r->vfs.rollback->size : st.st_size % page))
 		return corrupt(r, "it is cut short");
 	return 0;
 }
@@ -509,7 +527,7 @@ static int read_wsets(struct reader *r)
 
 	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='wset'", &known))
 		return -1;
-	why = known ? wset_rows_read(r->db, r->p, r->first_run, &code) : NULL;
+	why = known ? wset_rows_read(r->db, r->p, r->first_run, &r->forgotten, &code) : NULL;
 	if (why && !strcmp(why, "no memory"))
 		return err_set(r->err, ERR_FAILED, "no memory");
 	if (why)
@@ -517,38 +535,16 @@ static int read_wsets(struct reader *r)
 	return code == SQLITE_OK ? 0 : db_error(r);
 }
 
-/* A writer that was killed leaves a rollback journal; who may write rolls back. */
-static int open_flags(const char *path)
-{
-	char side[4300];
-	struct stat st;
-
-	snprintf(side, sizeof(side), "%s-journal", path);
-	return !stat(side, &st) && st.st_size > 0 && !access(path, W_OK) ? SQLITE_OPEN_READWRITE
-									 : SQLITE_OPEN_READONLY;
-}
-
 static int open_db(struct reader *r)
 {
-	struct stat st;
-
-	if (stat(r->path, &st) || (errno = 0, access(r->path, R_OK))) {
-		err_sys(r->err, "cannot read %s", r->path);
-		return err_hint(r->err, errno == ENOENT
-						? "`assay record` makes one; -i FILE names another"
-						: "recordings are private to their owner");
-	}
-	if (!S_ISREG(st.st_mode)) {
-		err_set(r->err, ERR_FAILED, "%s is no file", r->path);
-		return err_hint(r->err, "-i FILE names a recording");
-	}
-	if (st.st_size == 0) {
-		err_set(r->err, ERR_FAILED, "%s is empty", r->path);
-		return err_hint(r->err, "its recorder was killed before it wrote anything");
-	}
-	if (sqlite3_open_v2(r->path, &r->db, open_flags(r->path), NULL) != SQLITE_OK)
-		return db_error(r);
-	sqlite3_limit(r->db, SQLITE_LIMIT_LENGTH, JOURNAL_BLOB_MAX);
+	if (db_file_open(&r->file, r->path, r->err))
+		return -1;
+	r->vfs.fd = r->file.fd;
+	r->vfs.journal = -1;
+	r->vfs.rollback = db_file_rollback(&r->file);
+	if (vfs_open(&r->vfs, &r->db) != SQLITE_OK)
+		return r->db ? db_error(r) : err_set(r->err, ERR_FAILED, "no memory");
+	sqlite3_limit(r->db, SQLITE_LIMIT_LENGTH, ROW_MAX);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_exec(r->db,
@@ -557,10 +553,29 @@ static int open_db(struct reader *r)
 	return 0;
 }
 
-/* Into an empty profile. */
-static int read_into(const char *path, struct profile *p, struct err *err)
+/* Of all that SQLite may have read. */
+static int take_digest(const struct reader *r, char content[DIGEST_TEXT])
 {
-	struct reader r = { .path = path, .p = p, .err = err };
+	uint8_t *some = malloc(DIGEST_PART);
+	struct digest d;
+	uint64_t at = 0;
+	ssize_t n = -1;
+
+	digest_init(&d);
+	while (some &&
+	       (n = rollback_pread(r->vfs.rollback, r->file.fd, some, DIGEST_PART, at)) > 0) {
+		digest_add(&d, some, (size_t)n);
+		at += (size_t)n;
+	}
+	free(some);
+	digest_text(&d, content);
+	return n < 0 ? err_sys(r->err, "cannot read %s", r->path) : 0;
+}
+
+/* Into an empty profile. */
+static int read_into(const char *path, struct profile *p, char *content, struct err *err)
+{
+	struct reader r = { .path = path, .file = { .fd = -1, .journal = -1 }, .p = p, .err = err };
 	int rc;
 
 	rc = open_db(&r);
@@ -582,6 +597,7 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 			      read_procedure);
 	if (!rc)
 		rc = read_sites(&r);
+	r.nsite = p->sites.n;
 	if (!rc)
 		rc = each_row(&r, "SELECT size, windows FROM journal ORDER BY seq", read_journal);
 	if (!rc)
@@ -590,9 +606,18 @@ static int read_into(const char *path, struct profile *p, struct err *err)
 		rc = read_pairs(&r);
 	if (!rc)
 		rc = read_wsets(&r);
-	sqlite3_close(r.db);
+	if (!rc && content)
+		rc = take_digest(&r, content);
+	vfs_close(&r.vfs, r.db);
+	db_file_close(&r.file);
 	free(r.map);
 	return rc;
+}
+
+int recording_read_known(const char *path, struct profile *p, char content[DIGEST_TEXT],
+			 struct err *err)
+{
+	return read_into(path, p, content, err);
 }
 
 int recording_read(const char *path, struct profile *p, struct err *err)
@@ -601,10 +626,10 @@ int recording_read(const char *path, struct profile *p, struct err *err)
 	int rc;
 
 	if (!p->nrun && !p->sites.n)
-		return read_into(path, p, err);
+		return read_into(path, p, NULL, err);
 	if (profile_init(&one, err))
 		return -1;
-	rc = read_into(path, &one, err);
+	rc = read_into(path, &one, NULL, err);
 	if (!rc)
 		rc = profile_merge(p, &one, err);
 	profile_fini(&one);

@@ -13,12 +13,16 @@
 #include "store/pairs.h"
 #include "store/schema.h"
 #include "store/snapshot.h"
+#include "store/vfs.h"
 #include "store/wset_rows.h"
 
 #define PART (4u << 20) /* of a snapshot: about so much before it is compressed */
 
 struct recording {
 	sqlite3 *db;
+	struct created files;
+	struct vfs
+		vfs; /* SQLite writes through the descriptors that were made, whatever lies at the path now */
 	char *path;
 	struct buffer pending; /* windows not written yet */
 	size_t nimage;	       /* images written */
@@ -60,31 +64,37 @@ static int step(struct recording *r, sqlite3_stmt *s, struct err *err)
 	return rc == SQLITE_DONE ? 0 : db_error(r, "write", err);
 }
 
+/* A killed writer leaves a file that is whole by the rollback journal; power loss is not guarded against. What was deleted
+ * is overwritten, so that no value stays in unused pages. */
+static int set_up(struct recording *r, struct err *err)
+{
+	char pragma[256];
+
+	snprintf(pragma, sizeof(pragma),
+		 "PRAGMA page_size=4096; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF;"
+		 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16000; PRAGMA secure_delete=ON;"
+		 "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+		 RECORDING_APPLICATION_ID, RECORDING_SCHEMA);
+	r->vfs.fd = r->files.fd;
+	r->vfs.journal = r->files.journal;
+	if (vfs_open(&r->vfs, &r->db) != SQLITE_OK)
+		return r->db ? db_error(r, "write", err) : err_set(err, ERR_FAILED, "no memory");
+	return exec(r, pragma, err) || exec(r, "BEGIN", err) || exec(r, schema_sql, err) ||
+			       exec(r, "COMMIT", err)
+		       ? -1
+		       : 0;
+}
+
 struct recording *recording_create(const char *path, struct err *err)
 {
 	struct recording *r = calloc(1, sizeof(*r));
-	char pragma[256];
 
 	if (!r || !(r->path = strdup(path))) {
 		free(r);
 		err_set(err, ERR_FAILED, "no memory");
 		return NULL;
 	}
-	if (create_file(path, err)) {
-		recording_abandon(r);
-		return NULL;
-	}
-	/* what a killed writer leaves is whole by the rollback journal; power loss is not guarded against */
-	snprintf(pragma, sizeof(pragma),
-		 "PRAGMA page_size=4096; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF;"
-		 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16000;"
-		 "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-		 RECORDING_APPLICATION_ID, RECORDING_SCHEMA);
-	if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
-	    exec(r, "BEGIN", err) || exec(r, "COMMIT", err) || exec(r, pragma, err) ||
-	    exec(r, "BEGIN", err) || exec(r, schema_sql, err) || exec(r, "COMMIT", err)) {
-		if (r->db)
-			db_error(r, "write", err);
+	if (create_files(path, &r->files, err) || set_up(r, err)) {
 		recording_abandon(r);
 		return NULL;
 	}
@@ -95,9 +105,8 @@ void recording_abandon(struct recording *r)
 {
 	if (!r)
 		return;
-	/* takes the empty rollback journal away */
-	sqlite3_exec(r->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
-	sqlite3_close(r->db);
+	vfs_close(&r->vfs, r->db);
+	create_close(r->path, &r->files);
 	free(r->pending.p);
 	free(r->path);
 	free(r);

@@ -10,6 +10,7 @@
 #ifndef ASSAY_STORE_RECORDING_H
 #define ASSAY_STORE_RECORDING_H
 
+#include "base/digest.h"
 #include "base/err.h"
 #include "observe/profile.h"
 
@@ -20,8 +21,8 @@ struct recording; /* open for writing */
 
 /*
  * Creates `path` for writing: an existing recording becomes PATH.old (an existing PATH.old that is a
- * recording is replaced), an existing file that is not one is an error, never overwritten. Mode 0600;
- * owned by SUDO_UID/SUDO_GID where the real user is root and those are set. -1/NULL with err set.
+ * recording is replaced), an existing file that is not one is an error, never overwritten. Mode 0600, of the
+ * process's user: a recorder has become the one who called sudo by then (base/privilege). NULL with err set.
  */
 struct recording *recording_create(const char *path, struct err *err);
 
@@ -49,5 +50,8 @@ int recording_write(const char *path, const struct profile *p, struct err *err);
  * ERR_FAILED with a message for one that is missing, no recording, truncated, corrupted, or of a newer
  * schema. */
 int recording_read(const char *path, struct profile *p, struct err *err);
+/* The same into an empty profile; content: the digest of what was read. */
+int recording_read_known(const char *path, struct profile *p, char content[DIGEST_TEXT],
+			 struct err *err);
 
 #endif

@@ -105,6 +105,7 @@ int wset_rows_write(sqlite3 *db, const struct profile *p)
 struct rows {
 	sqlite3 *db;
 	struct profile *p;
+	struct budget *budget;
 	size_t first_run, first; /* its first working set in the profile */
 };
 
@@ -205,6 +206,8 @@ static const char *read_interval(struct rows *r, sqlite3_stmt *s, size_t *at)
 	if (n.end < n.start || n.first > n.lines || !number(s, 11, SIZE_MAX, &size) ||
 	    (w->nsnapshot && n.start != w->snapshot[w->nsnapshot - 1].end))
 		return "an interval of a working set";
+	if (!budget_take(r->budget, size, (uint64_t)sqlite3_column_bytes(s, 12), BUDGET_FORGOTTEN))
+		return "working sets expand to more than their size allows";
 	list = realloc(w->snapshot, (w->nsnapshot + 1) * sizeof(*list));
 	if (!list)
 		return "no memory";
@@ -241,7 +244,8 @@ static const char *read_first(struct rows *r, sqlite3_stmt *s, size_t *at)
 	return wset_first(w, text(s, 2), lines) ? "no memory" : NULL;
 }
 
-const char *wset_rows_read(sqlite3 *db, struct profile *p, size_t first_run, int *code)
+const char *wset_rows_read(sqlite3 *db, struct profile *p, size_t first_run, struct budget *budget,
+			   int *code)
 {
 	static const char *const sql[4] = {
 		"SELECT run, process, pid, parent, command, line, unit, interval, max FROM wset"
@@ -253,7 +257,7 @@ const char *wset_rows_read(sqlite3 *db, struct profile *p, size_t first_run, int
 		"SELECT run, process, procedure, lines FROM wset_first"
 		" ORDER BY run, process, procedure",
 	};
-	struct rows r = { db, p, first_run, p->nwset };
+	struct rows r = { db, p, budget, first_run, p->nwset };
 	const char *why = NULL;
 
 	for (int i = 0; i < 4; i++) {

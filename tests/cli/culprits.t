@@ -135,20 +135,54 @@ done
 sqlite3 missed.db "UPDATE run SET finished = 0"
 is "counts of a killed recorder: it is said" "$("$ASSAY" annotate -i again.db --counts missed.db | grep -c '^Its recorder was killed')" 1
 
-# What is kept in the recording.
-kept() { sqlite3 "$1" "SELECT kind FROM derived ORDER BY kind" 2> /dev/null | tr '\n' ' '; }
+# What is kept in the user's cache.
+cache=$XDG_CACHE_HOME/assay
+kept() { (cd "$cache" 2> /dev/null && ls) | sed -n "s/^$(b2sum -l 256 < "$1" | cut -d' ' -f1)\.//p" | tr '\n' ' '; }
+without() { XDG_CACHE_HOME=/nowhere "$ASSAY" "$@"; }
 is "the analysis is kept" "$(kept stall.db)" "culprits schedules "
-is "again: the same" "$("$ASSAY" report --why -i stall.db)" "$("$ASSAY" report --why -i again.db)"
-chmod 400 again.db
-is "kept or not, it prints alike" "$("$ASSAY" annotate -i again.db chase)" "$("$ASSAY" annotate -i stall.db chase)"
-chmod 600 again.db
-sqlite3 stall.db "UPDATE derived SET data = x'28b52ffd0000' || data"
-is "damaged: made anew" "$("$ASSAY" report --why -i stall.db)" "$("$ASSAY" report --why -i again.db)"
-sqlite3 stall.db "UPDATE derived SET key = 'other' WHERE kind = 'culprits'"
-is "of another kind: made anew" "$("$ASSAY" report --why -i stall.db)" "$("$ASSAY" report --why -i again.db)"
-ok "a merge leaves it out" "$ASSAY" merge -o both.db stall.db again.db
-is "… and reads" "$(kept both.db)" ""
+is "… for the user alone" "$(stat -c %a "$cache" "$cache"/* | sort -u | tr '\n' ' ')" "600 700 "
+is "… not in the recording" "$(sqlite3 stall.db "SELECT count(*) FROM sqlite_schema WHERE name = 'derived'")" 0
+is "again: the same" "$("$ASSAY" report --why -i stall.db)" "$(without report --why -i stall.db)"
+is "kept or not, it prints alike" "$("$ASSAY" annotate -i stall.db chase)" "$(without annotate -i stall.db chase)"
+for f in "$cache"/*.culprits; do
+	[ ! -e "$f" ] || truncate -s -9 "$f"
+done
+is "damaged: made anew" "$("$ASSAY" report --why -i stall.db)" "$(without report --why -i stall.db)"
+for f in "$cache"/*.culprits; do
+	[ ! -e "$f" ] || sed -i '1,2s/windows/dcpi   /' "$f"
+done
+is "of another kind: made anew" "$("$ASSAY" report --why -i stall.db)" "$(without report --why -i stall.db)"
+chmod 777 "$cache"; rm "$cache"/*
+is "a folder that others may write in: not used" "$("$ASSAY" report --why -i stall.db | wc -l) $(kept stall.db)" \
+	"$(without report --why -i stall.db | wc -l) "
+chmod 700 "$cache"
+"$ASSAY" report --why -i stall.db > /dev/null
+is "… again the user's: kept" "$(kept stall.db)" "culprits schedules "
+# A table of earlier recordings, into which readings wrote.
+cp stall.db earlier.db
+sqlite3 earlier.db "CREATE TABLE derived(kind TEXT PRIMARY KEY, key TEXT, size INTEGER, data BLOB) WITHOUT ROWID;
+	INSERT INTO derived VALUES('culprits', '', 1, x'00')"
+is "what earlier readings wrote is not looked at" "$("$ASSAY" report --why -i earlier.db)" "$("$ASSAY" report --why -i stall.db | sed 's/stall\.db/earlier.db/')"
+ok "a merge leaves it out" "$ASSAY" merge -o both.db earlier.db again.db
+is "… and reads" "$(sqlite3 both.db "SELECT count(*) FROM sqlite_schema WHERE name = 'derived'")" 0
 is "… as twice as much" "$("$ASSAY" report --why --json -i both.db | jq '.recording.samples')" 6000
+
+# Readings write nothing where the recording lies, and need not be allowed to.
+mkdir -m 700 shelf && "$ASSAY" merge -o shelf/it.db stall.db 2> /dev/null && chmod 400 shelf/it.db
+was=$(stat -c '%Y %Z %s %i' shelf/it.db shelf; sha256sum shelf/*)
+[ "$(id -u)" = 0 ] || chmod 500 shelf
+for verb in info report "report --why" "report --by line" annotate "annotate --cfg" values calls conflicts reuse wset; do
+	# shellcheck disable=SC2086 # two words
+	run "$ASSAY" $verb -i shelf/it.db
+	case $status in 0 | 3) pass "$verb: reads it, or has nothing to show" ;; *) fail "$verb: reads it" "$status $err" ;; esac
+	is "… and changes nothing" "$(stat -c '%Y %Z %s %i' shelf/it.db shelf; sha256sum shelf/*)" "$was"
+done
+for verb in "merge -o sum.db" verify; do
+	# shellcheck disable=SC2086 # two words
+	run "$ASSAY" $verb shelf/it.db counts.db
+	is "$verb: changes nothing" "$(stat -c '%Y %Z %s %i' shelf/it.db shelf; sha256sum shelf/*)" "$was"
+done
+chmod 700 shelf
 
 # An unknown CPU: bounds are wide, and it is said.
 run "$ASSAY" report --why -i strange.db
@@ -209,7 +243,7 @@ assemble 89abcdef
 cp again.db changed.db
 run "$ASSAY" report --why -i changed.db
 is "another file, but kept: it is shown" "$status" 0
-sqlite3 changed.db "DROP TABLE derived"
+rm "$cache"/*
 run "$ASSAY" report --why -i changed.db
 is "another file: status" "$status" 3
 like "… said" "$err" 'not the file that was recorded'

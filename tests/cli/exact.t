@@ -220,6 +220,9 @@ is "much changing code: status" "$status" 0
 like "much changing code: said" "$err" '^\[ [0-9,]+ instructions whose code kept changing are not in it \]$'
 is "all 240,000 are counted, or known not to be" \
 	"$(json report changing.db '[(.images[] | select(.image == "[anon]") | .executions), .recording.uncounted] | add')" 240000
+run "$ASSAY" record --exact -q -o changing.db -- sh -c './changing 55000; exec ./changing 60000'
+is "in a child, and after another image has taken its place: all 460,000 are counted, or known not to be" \
+	"$(json report changing.db '[(.images[] | select(.image == "[anon]") | .executions), .recording.uncounted] | add')" 460000
 like "report says it" "$("$ASSAY" report -i changing.db)" '^[0-9,]+ instructions whose code kept changing are not in it$'
 
 # Every key is documented.

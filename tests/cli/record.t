@@ -263,6 +263,8 @@ like "a replaced binary is noticed" "$err" "build-id"
 run "$ASSAY" record -q -o v.db -- "$PROG" 400000000
 run "$ASSAY" values -i v.db --json
 like "the argument that is always 0 is found" "$out" "arg_zero"
+run "$ASSAY" record -a -d 0.1 -o all.db
+like "-a says whose memory it keeps values of" "$err" "all users' processes"
 run "$ASSAY" record -q -a -d 0.5 -o all.db
 is "the whole machine" "$status" 0
 run "$ASSAY" record -q -o m.db -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do gzip -9 < '"$PROG"' > /dev/null; done'

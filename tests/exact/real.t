@@ -270,7 +270,7 @@ real_nginx() {
 }
 real_memcached() {
 	needs memcached && script -t 60 bash <<-'S'
-	s=$PWD/m.sock; rm -f $s; memcached -u nobody -s $s -t 4 & pid=$!; for i in $(seq 50); do [ -S $s ] && break; sleep 0.1; done; kill $pid; wait $pid; echo $?
+	s=$PWD/m.sock; rm -f $s; memcached -u "$(id -un)" -s $s -t 4 & pid=$!; for i in $(seq 50); do [ -S $s ] && break; sleep 0.1; done; kill $pid; wait $pid; echo $?
 	S
 }
 real_lua() {

@@ -5,6 +5,8 @@
 
 #include "store/journal.h"
 
+#define SITES_MAX 1000
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -15,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (profile_init(&p, &err))
 		return 0;
-	journal_replay(data, size, &p, map, 3, &err);
+	journal_replay(data, size, &p, SITES_MAX, map, 3, &err);
 	profile_fini(&p);
 	return 0;
 }

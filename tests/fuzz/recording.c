@@ -183,6 +183,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	static char seeds[96], length[] = "-max_len=65536";
 	char **all = calloc((size_t)*argc + 3, sizeof(*all));
 
+	unsetenv("XDG_CACHE_HOME"); /* nothing is kept of one input for another */
+	unsetenv("HOME");
 	snprintf(folder, sizeof(folder), "/dev/shm/assay-fuzz-XXXXXX");
 	must(!all || !mkdtemp(folder));
 	atexit(remove_all);

@@ -144,6 +144,13 @@ static void test_missing(void **unused)
 	assert_int_equal(caps_check(&c, &err), -1);
 	assert_non_null(strstr(err.msg, ": CAP_PERFMON missing"));
 	assert_non_null(strstr(err.hint, "sudo"));
+	/* for a group, and without rights to read what is others' */
+	assert_non_null(strstr(err.hint, "chmod 0750"));
+	assert_non_null(strstr(err.hint, "setcap cap_bpf,cap_perfmon+ep"));
+	c.cap_perfmon = true;
+	c.contained = true;
+	assert_int_equal(caps_check(&c, &err), -1);
+	assert_non_null(strstr(err.msg, "user namespace"));
 }
 
 /* This machine's, read for real. */

@@ -206,7 +206,7 @@ static void what_it_dies_of_is_by_the_table(void **state)
 		"#!/bin/bash\ntext=$(cat)\n[[ $text != *imul* ]] || kill -SEGV $$\n"
 		"exec %s \"$@\" <<< \"$text\"\n",
 		mca_program(&(struct schedule_options){ 0 }));
-	assert_int_equal(fchmod(fd, 0700), 0);
+	assert_int_equal(fchmod(fd, 0755), 0); /* root's llvm-mca runs as nobody */
 	assert_int_equal(fclose(f), 0);
 	for (int always = 0; always < 2; always++) {
 		static struct schedule_insn all[100][16];
@@ -224,6 +224,45 @@ static void what_it_dies_of_is_by_the_table(void **state)
 			assert_int_equal(v[i].modelled, i % 40 != 7);
 	}
 	unlink(path);
+}
+
+/* What runs in its place tells with which rights: root's is nobody's. */
+static void it_runs_without_privileges(void **state)
+{
+	char path[] = "/tmp/assay-mca-XXXXXX", told[] = "/tmp/assay-told-XXXXXX", line[256];
+	struct schedule_options o = { .program = path };
+	int fd = mkstemp(path), to = mkstemp(told);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	struct schedule_block v[2];
+	unsigned uid = 0, checked = 0;
+	unsigned long long caps = 1;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(f);
+	fprintf(f, "#!/bin/bash\ncat > /dev/null\nexec cat /proc/self/status > %s\n", told);
+	assert_int_equal(fchmod(fd, 0755), 0);
+	assert_int_equal(fchmod(to, 0666), 0);
+	assert_int_equal(fclose(f), 0);
+	blocks(v);
+	schedule_blocks(v, 2, &o, &err);
+	f = fdopen(to, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Uid: %u", &uid) == 1) {
+			assert_int_equal(uid, getuid() ? getuid() : 65534);
+			checked++;
+		}
+		if (sscanf(line, "CapPrm: %llx", &caps) == 1 ||
+		    sscanf(line, "CapEff: %llx", &caps) == 1) {
+			assert_int_equal(caps, 0);
+			checked++;
+		}
+	}
+	assert_int_equal(checked, 3);
+	fclose(f);
+	unlink(path);
+	unlink(told);
 }
 
 static void an_answer_is_taken_as_asked_or_not_at_all(void **state)
@@ -357,6 +396,7 @@ int main(void)
 		cmocka_unit_test(many_blocks_are_answered),
 		cmocka_unit_test(its_absence_is_told_and_the_table_taken),
 		cmocka_unit_test(what_it_dies_of_is_by_the_table),
+		cmocka_unit_test(it_runs_without_privileges),
 		cmocka_unit_test(an_answer_is_taken_as_asked_or_not_at_all),
 		cmocka_unit_test(the_model_follows_the_cpu),
 		cmocka_unit_test(what_is_known_is_not_asked_for),

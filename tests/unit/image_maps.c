@@ -97,7 +97,7 @@ static void test_own(void **state)
 	int on_stack;
 
 	(void)state;
-	assert_int_equal(maps_read(&m, getpid(), &err), 0);
+	assert_int_equal(maps_read(&m, NULL, getpid(), &err), 0);
 	map = maps_find(&m, (uint64_t)(uintptr_t)&on_stack);
 	assert_non_null(map);
 	assert_string_equal(map->name, "[stack]");
@@ -123,7 +123,7 @@ static void test_no_process(void **state)
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(maps_read(&m, pid, &err), -1);
+	assert_int_equal(maps_read(&m, NULL, pid, &err), -1);
 	assert_non_null(strstr(err.msg, "no process"));
 	assert_int_equal(m.n, 0);
 }
@@ -140,7 +140,7 @@ static void refresh(struct mapped *f)
 	struct err err;
 
 	maps_fini(&f->maps);
-	assert_int_equal(maps_read(&f->maps, getpid(), &err), 0);
+	assert_int_equal(maps_read(&f->maps, NULL, getpid(), &err), 0);
 	f->map = maps_find(&f->maps, (uint64_t)(uintptr_t)f->at);
 	assert_non_null(f->map);
 }

@@ -15,6 +15,7 @@ static struct {
 	const char *input, *event, *kinds;
 	unsigned top;
 	double rate;
+	struct opt_uints pids;
 } got;
 
 static const struct opt opts[] = {
@@ -53,6 +54,14 @@ static const struct opt opts[] = {
 	  .min = 1,
 	  .max = 4294967295.0,
 	  .help = "rows" },
+	{ .letter = 'p',
+	  .name = "pid",
+	  .arg = "PID",
+	  .kind = OPT_UINTS,
+	  .to = &got.pids,
+	  .min = 1,
+	  .max = 4194304,
+	  .help = "processes" },
 	{ .letter = 'q', .name = "quiet", .kind = OPT_FLAG, .to = &got.quiet, .help = "say less" },
 	{ .name = "json", .kind = OPT_FLAG, .to = &got.json, .help = "JSON" },
 	{ .name = "jobs", .kind = OPT_FLAG, .to = &got.quiet, .help = "nothing" },
@@ -100,6 +109,7 @@ static int parse(const struct verb *v, const char *line, char **argv)
 	for (char *w = strtok(copy, " "); w && argc < 16; w = strtok(NULL, " "))
 		argv[argc++] = w;
 	argv[argc] = NULL;
+	free(got.pids.at);
 	memset(&got, 0, sizeof(got));
 	memset(&err, 0, sizeof(err));
 	return opt_parse(v, argc, argv, &err);
@@ -113,6 +123,26 @@ static void refused(const char *line, const char *msg, const char *hint)
 	assert_int_equal(err.code, ERR_USAGE);
 	assert_string_equal(err.msg, msg);
 	assert_string_equal(err.hint, hint);
+}
+
+static void test_lists_of_numbers(void **state)
+{
+	char *argv[20];
+
+	(void)state;
+	assert_int_equal(parse(&look, "-p 7,4194304 --pid 1,7", argv), 5);
+	assert_int_equal(got.pids.n, 3);
+	assert_int_equal(got.pids.at[0], 7);
+	assert_int_equal(got.pids.at[1], 4194304);
+	assert_int_equal(got.pids.at[2], 1);
+	refused("-p 1,x", "--pid takes a number, not 'x'",
+		"`assay look --help` says what it takes");
+	refused("-p 1,", "--pid takes a number, not ''", "`assay look --help` says what it takes");
+	refused("-p 1,1.5", "--pid takes a whole number, not '1.5'",
+		"`assay look --help` says what it takes");
+	refused("-p 5,0", "--pid is 0", "it goes from 1 to 4194304");
+	free(got.pids.at);
+	got.pids.at = NULL;
 }
 
 static void test_each_kind(void **state)
@@ -313,6 +343,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_kind),
+		cmocka_unit_test(test_lists_of_numbers),
 		cmocka_unit_test(test_operands_and_options_mix),
 		cmocka_unit_test(test_options_of_a_command_are_its_own),
 		cmocka_unit_test(test_unknown),

@@ -132,17 +132,55 @@ static void test_json(void **state)
 	json_decref(root);
 }
 
+/* Only the bytes that belong to no UTF-8 are lost, however long the name is. */
 static void test_names_that_are_no_utf8(void **state)
 {
+	char name[3000];
+	const char *got;
 	json_t *root;
 
 	(void)state;
+	memset(name, 'n', sizeof(name));
+	strcpy(name + sizeof(name) - 8, "\xc3\xa9\xff e");
 	catch (true, false);
-	print_table("bad\xff name", "p");
+	print_table(name, "p");
 	caught();
 	root = json_loads(said, 0, NULL);
 	assert_non_null(root);
-	assert_non_null(strstr(said, "bad? name"));
+	got = json_string_value(
+		json_object_get(json_array_get(json_object_get(root, "rows"), 0), "image"));
+	assert_non_null(got);
+	assert_int_equal(strlen(got), strlen(name) + 2);
+	assert_string_equal(got + sizeof(name) - 8, "\xc3\xa9\xef\xbf\xbd e");
+	json_decref(root);
+}
+
+/* What a terminal would obey is replaced in text, a newline too, and escaped in JSON, where nothing is lost. */
+static void test_names_that_give_orders(void **state)
+{
+	static const char name[] = "a\033[2J\x7f\xc2\x9b\n\xe2\x80\xae\xc3\xa9";
+	json_t *root;
+
+	(void)state;
+	catch (false, false);
+	print_table(name, name);
+	emit_line(&e, "line %s", name);
+	emit_footer(&e, "%s", name);
+	caught();
+	assert_string_equal(said, "share %   samples  image     procedure\n"
+				  "   12.3    12,034  ..J????\xc3\xa9"
+				  "  a?[2J????\xc3\xa9\n"
+				  "      -            -         x\n"
+				  "line a?[2J????\xc3\xa9\n"
+				  "a?[2J????\xc3\xa9\n");
+	catch (true, false);
+	print_table(name, "p");
+	caught();
+	assert_non_null(strstr(said, "\"a\\u001B[2J\\u007f\\u009b\\n\\u202e\xc3\xa9\""));
+	root = json_loads(said, 0, NULL);
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(root, "rows"), 0), "image")),
+			    name);
 	json_decref(root);
 }
 
@@ -190,6 +228,7 @@ int main(void)
 		cmocka_unit_test(test_columns_are_characters),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_names_that_are_no_utf8),
+		cmocka_unit_test(test_names_that_give_orders),
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_footer_wraps),
 		cmocka_unit_test(test_item),

@@ -43,7 +43,7 @@ static int setup(void **unused)
 	assert_true(uop && line);
 	assert_int_equal(profile_init(&profile, &err), 0);
 	assert_int_equal(code_init(&code, uop, UOPS, line, LINE_BITS, &err), 0);
-	files_init(&files, &profile, &code, -1, NULL); /* no kernel side to tell */
+	files_init(&files, &profile, &code, -1, NULL, NULL); /* no kernel side to tell */
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static struct file_key key_at(const void *p, char *name, size_t n)
 	struct file_key key;
 	struct maps maps;
 
-	assert_int_equal(maps_read(&maps, getpid(), &err), 0);
+	assert_int_equal(maps_read(&maps, NULL, getpid(), &err), 0);
 	map = maps_find(&maps, (uint64_t)(uintptr_t)p);
 	assert_non_null(map);
 	key = key_of_map(map);
@@ -116,7 +116,7 @@ static void test_all_of_a_process(void **unused)
 	struct mapped_file *m;
 
 	(void)unused;
-	files_resolve_all(&files, getpid());
+	files_resolve_all(&files, getpid(), NULL);
 	m = files_find(&files, libc);
 	assert_non_null(m);
 	assert_string_equal(profile.image[m->image]->path, path);
@@ -170,7 +170,7 @@ static void test_process_gone(void **unused)
 	m = files_resolve(&files, pid, key, "env");
 	assert_non_null(m);
 	assert_string_equal(profile.image[m->image]->path, "/usr/bin/env");
-	files_resolve_all(&files, pid); /* nothing to read, nothing done */
+	files_resolve_all(&files, pid, NULL); /* nothing to read, nothing done */
 }
 
 static void test_mapping_names(void **unused)
@@ -183,16 +183,16 @@ static void test_mapping_names(void **unused)
 	if (!pid)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_true(
-		files_mapping_name(getpid(), (uint64_t)(uintptr_t)&on_stack, name, sizeof(name)));
+	assert_true(files_mapping_name(&files, getpid(), (uint64_t)(uintptr_t)&on_stack, name,
+				       sizeof(name)));
 	assert_string_equal(name, "[stack]");
 	key_at((void *)files_known_procedure, path, sizeof(path));
-	assert_true(files_mapping_name(getpid(), (uint64_t)(uintptr_t)files_known_procedure, name,
-				       sizeof(name)));
+	assert_true(files_mapping_name(&files, getpid(), (uint64_t)(uintptr_t)files_known_procedure,
+				       name, sizeof(name)));
 	assert_string_equal(name, path);
-	assert_true(files_mapping_name(getpid(), 0, name, sizeof(name)));
+	assert_true(files_mapping_name(&files, getpid(), 0, name, sizeof(name)));
 	assert_string_equal(name, "");
-	assert_false(files_mapping_name(pid, 0, name, sizeof(name)));
+	assert_false(files_mapping_name(&files, pid, 0, name, sizeof(name)));
 }
 
 static void test_procedure_tables(void **unused)

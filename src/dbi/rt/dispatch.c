@@ -62,6 +62,25 @@ struct thread *thread_new(void)
 	return t;
 }
 
+void threads_forget_others(struct thread *t)
+{
+	for (struct thread *o = threads, *next; o; o = next) {
+		next = o->next;
+		if (o != t)
+			sys(__NR_munmap, o, T_SIZE);
+	}
+	t->next = NULL;
+	threads = t;
+}
+
+void thread_end(struct thread *t)
+{
+	lock(&cache_lock); /* other threads read the counters of those that have not ended */
+	t->ended = true;
+	unlock(&cache_lock);
+	log_thread_end(t);
+}
+
 #define CODE_64 0x33 /* the segments that the kernel gives to 64-bit programs */
 #define STACK_64 0x2b
 #define FLAGS_IRET \

@@ -230,7 +230,7 @@ void edges_forget(uint64_t pc)
 		for (struct thread *t = threads; t; t = t->next) {
 			struct exact_near *e = near(t, p);
 
-			if (e->target == 0 - pc - NEAR_BIAS)
+			if (!t->ended && e->target == 0 - pc - NEAR_BIAS)
 				e->target = 0;
 		}
 		slot = find(p->site, pc);

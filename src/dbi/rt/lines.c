@@ -279,6 +279,17 @@ void lines_after_fork(struct thread *t)
 	grant(t, 0, 0);
 }
 
+void lines_leave(void)
+{
+	struct room room[ROOMS];
+
+	if (!lines_on())
+		return;
+	get_rooms(room);
+	for (unsigned i = 0; i < rooms_used(); i++)
+		sys(__NR_munmap, room[i].at, room[i].size);
+}
+
 /* Marking by the engine itself. */
 
 static bool mark(const struct thread *t, uint64_t line)

@@ -24,13 +24,29 @@ struct timespec_k {
 
 int log_fd = -1;
 uint64_t log_mode;
-static struct exact_header *header;
+static const struct exact_header *header; /* shared by all processes of the recording */
 static struct exact_process *process;
 static uint64_t process_at;
 static struct exact_log *chunk;
 static uint64_t written; /* bytes of records before the chunk's */
 static uint32_t images, pairs;
 static int log_lock;
+#define UNTOLD_MAX 1024 /* a killed process loses at most this many */
+static int64_t untold;	/* uncounted instructions that were not yet added to the header's number */
+
+/* Maps the header for writing, for a moment only: a stray store of the program must not spoil what other processes
+ * record. NULL: a limit on memory or a filter of system calls forbids the mapping. */
+static struct exact_header *open_header(void)
+{
+	long p = room_map(4096, PROT_READ | PROT_WRITE, MAP_SHARED, log_fd, 0);
+
+	return sys_failed(p) ? NULL : (struct exact_header *)p;
+}
+
+static void close_header(struct exact_header *h)
+{
+	sys(__NR_munmap, h, 4096);
+}
 
 static void *map_piece(uint64_t at, uint64_t n, void *where)
 {
@@ -45,16 +61,17 @@ static void *map_piece(uint64_t at, uint64_t n, void *where)
 
 static uint64_t take(uint64_t n)
 {
-	uint64_t at = __atomic_fetch_add(&header->next, n, __ATOMIC_RELAXED);
+	struct exact_header *h = map_piece(0, 4096, NULL);
+	uint64_t at = __atomic_fetch_add(&h->next, n, __ATOMIC_RELAXED);
 
-	if (at + n > EXACT_SIZE)
+	close_header(h);
+	if (at > EXACT_SIZE - n)
 		die("the recorder's memory is used up");
 	return at;
 }
 
-static void new_chunk(void)
+static void new_chunk(uint64_t at)
 {
-	uint64_t at = take(EXACT_LOG_SIZE);
 	struct exact_log *next = map_piece(at, EXACT_LOG_SIZE, NULL);
 
 	if (chunk) {
@@ -74,7 +91,7 @@ static void *begin(unsigned kind, size_t n)
 
 	n = (n + 7) & ~7ul;
 	if (chunk->used + n > EXACT_LOG_DATA)
-		new_chunk();
+		new_chunk(take(EXACT_LOG_SIZE));
 	r = (void *)(chunk->data + chunk->used);
 	r->size = (uint32_t)n;
 	r->kind = kind;
@@ -91,7 +108,9 @@ static void end(const void *record)
 /* same: the pid of the one that it goes on for, or 0. */
 static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces, uint32_t same)
 {
-	process_at = take(4096);
+	struct exact_header *h;
+
+	process_at = take(4096 + EXACT_LOG_SIZE);
 	process = map_piece(process_at, 4096, NULL);
 	process->parent = parent;
 	process->parent_log = parent_log;
@@ -103,11 +122,13 @@ static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces,
 	process->same = same != 0;
 	chunk = NULL;
 	written = 0;
-	new_chunk();
-	process->next = __atomic_load_n(&header->process, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&header->process, &process->next, process_at, false,
+	new_chunk(process_at + 4096);
+	h = map_piece(0, 4096, NULL);
+	process->next = __atomic_load_n(&h->process, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&h->process, &process->next, process_at, false,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
+	close_header(h);
 }
 
 static uint64_t number(const char **at)
@@ -122,11 +143,15 @@ static uint64_t number(const char **at)
 void log_init(const char *option)
 {
 	uint64_t replaces = 0;
+	long p;
 
 	log_fd = (int)number(&option);
 	if (*option++ == ':')
 		replaces = number(&option);
-	header = map_piece(0, 4096, NULL);
+	p = room_map(4096, PROT_READ, MAP_SHARED, log_fd, 0);
+	if (sys_failed(p))
+		die("cannot map the recorder's memory: errno %ld", -p);
+	header = (const struct exact_header *)p;
 	if (header->magic != EXACT_MAGIC)
 		die("descriptor %ld is not the recorder's", (long)log_fd);
 	log_mode = header->mode;
@@ -147,17 +172,27 @@ void log_exec_option(char *out, size_t size)
 		format(out, size, "--exec=%ld:%ld", (long)log_fd, is_ours() ? (long)process_at : 0);
 }
 
+/* Bytes of the shared memory that one thread takes. */
+static uint64_t pieces_size(void)
+{
+	return (log_mode & EXACT_STREAM ? EXACT_STREAM_SIZE : 0) +
+	       (lines_on() ? EXACT_FIRSTS_SIZE : 0) +
+	       (counting() ? EXACT_COUNTERS_SIZE + LARGE_PAGE : 0);
+}
+
 void log_thread(struct thread *t)
 {
 	struct exact_thread *r;
-	uint64_t at = 0, stream = 0, firsts = 0;
+	uint64_t at = 0, stream = 0, firsts = 0, next;
 
 	if (log_fd < 0)
 		return;
+	next = take(pieces_size());
 	if (log_mode & EXACT_STREAM) {
 		char *base = (char *)t;
 
-		stream = take(EXACT_STREAM_SIZE);
+		stream = next;
+		next += EXACT_STREAM_SIZE;
 		/* what is not mapped is a guard, and stays ours: the program must get no part of it */
 		sys(__NR_mmap, base + T_STREAM, T_SIZE - T_STREAM, PROT_NONE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -168,11 +203,11 @@ void log_thread(struct thread *t)
 		stream_of(t)->start[1] = (uint64_t)base + T_HALF_1;
 	}
 	if (lines_on()) {
-		firsts = take(EXACT_FIRSTS_SIZE);
+		firsts = next;
 		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
 	}
 	if (counting()) { /* as far from a large page's beginning as it is mapped: T_NEAR is one */
-		at = (take(EXACT_COUNTERS_SIZE + LARGE_PAGE) + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+		at = (next + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 		map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
 		edges_thread(t);
 	}
@@ -186,11 +221,26 @@ void log_thread(struct thread *t)
 	unlock(&log_lock);
 }
 
+void log_thread_end(struct thread *t)
+{
+	log_tell();
+	/* The place stays the engine's: the program must get no part of it. It is not written, so that it does not count
+	 * as data (ulimit -d), but read as zeros until another thread's counters are mapped there (edges_forget). */
+	if (log_fd >= 0)
+		sys(__NR_mmap, (char *)t + T_COUNTERS, T_RAN - T_COUNTERS, PROT_READ,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 static void ring(void)
 {
-	__atomic_fetch_add(&header->bell, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&header->waits, __ATOMIC_SEQ_CST))
-		sys(__NR_futex, &header->bell, FUTEX_WAKE, 1);
+	struct exact_header *h = open_header();
+
+	if (!h) /* the recorder also polls, without the bell */
+		return;
+	__atomic_fetch_add(&h->bell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&h->waits, __ATOMIC_SEQ_CST))
+		sys(__NR_futex, &h->bell, FUTEX_WAKE, 1);
+	close_header(h);
 }
 
 /* Nobody reads: it holds a lock on the file as long as it lives. Once it is so it stays so. */
@@ -244,6 +294,7 @@ void log_after_fork(struct thread *t, long result)
 
 		sys(__NR_munmap, process, 4096);
 		sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
+		untold = 0; /* the parent adds these */
 		new_process(parent, log, 0, 0);
 	}
 	unlock(&log_lock);
@@ -511,12 +562,24 @@ void log_snapshot(const struct exact_snapshot *s)
 
 void log_uncounted(int n)
 {
-	if (log_fd >= 0)
-		__atomic_fetch_add(&header->uncounted, (uint64_t)(int64_t)n, __ATOMIC_RELAXED);
+	if (log_fd >= 0 && __atomic_add_fetch(&untold, n, __ATOMIC_RELAXED) >= UNTOLD_MAX)
+		log_tell();
+}
+
+void log_tell(void)
+{
+	int64_t n = __atomic_exchange_n(&untold, 0, __ATOMIC_RELAXED);
+	struct exact_header *h = n && log_fd >= 0 ? open_header() : NULL;
+
+	if (!h)
+		return;
+	__atomic_fetch_add(&h->uncounted, (uint64_t)n, __ATOMIC_RELAXED);
+	close_header(h);
 }
 
 void log_ended(void)
 {
+	log_tell();
 	if (!is_ours())
 		return;
 	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
@@ -546,11 +609,15 @@ void log_restart(void)
 			log_thread(t);
 }
 
-void log_leave(void)
+void log_leave(struct thread *t)
 {
 	if (log_fd < 0)
 		return;
 	log_ended();
+	sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
+	sys(__NR_munmap, process, 4096);
+	sys(__NR_munmap, header, 4096);
+	sys(__NR_munmap, (char *)t + T_COUNTERS, T_RAN - T_COUNTERS);
 	sys(__NR_close, log_fd);
 	log_fd = -1;
 }
@@ -566,6 +633,59 @@ static void move_fd(void)
 		fd = sys(__NR_fcntl, log_fd, F_DUPFD, 100);
 	if (!sys_failed(fd))
 		log_fd = (int)fd;
+}
+
+/* System calls that take a descriptor first, beside those that log_descriptors() answers. */
+static bool is_of_file(long nr)
+{
+	static const uint16_t calls[] = {
+		__NR_read,	 __NR_write,	    __NR_pread64,	  __NR_pwrite64,
+		__NR_readv,	 __NR_writev,	    __NR_preadv,	  __NR_pwritev,
+		__NR_preadv2,	 __NR_pwritev2,	    __NR_fstat,		  __NR_fstatfs,
+		__NR_lseek,	 __NR_ioctl,	    __NR_ftruncate,	  __NR_fallocate,
+		__NR_fsync,	 __NR_fdatasync,    __NR_sync_file_range, __NR_syncfs,
+		__NR_fadvise64,	 __NR_readahead,    __NR_flock,		  __NR_fchmod,
+		__NR_fchown,	 __NR_fchdir,	    __NR_fsetxattr,	  __NR_fgetxattr,
+		__NR_flistxattr, __NR_fremovexattr, __NR_vmsplice,
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i] == nr)
+			return true;
+	return false;
+}
+
+/* Of a path that is, the descriptor beside it does not matter. */
+static bool is_absolute(uint64_t path)
+{
+	char first;
+
+	return rt_copy(&first, (const void *)path, 1) && first == '/';
+}
+
+bool log_refuses(const struct thread *t, long nr)
+{
+	const uint64_t *r = t->regs;
+	unsigned fd = (unsigned)log_fd;
+
+	if (log_fd < 0)
+		return false;
+	switch (nr) {
+	case __NR_mmap:
+		return (unsigned)r[R8] == fd && !(r[R10] & MAP_ANONYMOUS);
+	case __NR_sendfile:
+	case __NR_tee:
+		return (unsigned)r[RDI] == fd || (unsigned)r[RSI] == fd;
+	case __NR_splice:
+	case __NR_copy_file_range:
+		return (unsigned)r[RDI] == fd || (unsigned)r[RDX] == fd;
+	case __NR_newfstatat:
+	case __NR_statx:
+	case __NR_fchownat:
+		return (unsigned)r[RDI] == fd && !is_absolute(r[RSI]);
+	default:
+		return (unsigned)r[RDI] == fd && is_of_file(nr);
+	}
 }
 
 /* True if the call was about our descriptor, with its result. */

@@ -54,8 +54,7 @@ static long fork_child(struct thread *t, const struct request *q)
 	log_before_fork();
 	r = sys(q->nr, q->arg[0], q->arg[1], q->arg[2], q->arg[3], q->arg[4]);
 	if (!r) {
-		t->next = NULL;
-		threads = t;
+		threads_forget_others(t);
 		t->held = 0;
 		t->user_calls.on = false;
 		flush_after_fork();
@@ -113,11 +112,9 @@ static long share_memory(struct thread *t, struct request *q, sig_set mask)
 	r = rt_clone(q->nr, (long)q->arg[0], (long)q->arg[1], (long)q->arg[2], (long)q->arg[3],
 		     (long)q->arg[4], sp, child_main, c);
 	if (sys_failed(r) || q->flags & CLONE_VFORK) {
-		lock(&threads_lock);
-		c->ended = true;
 		if (sys_failed(r))
 			c->tid = 0x7fffffff;
-		unlock(&threads_lock);
+		thread_end(c);
 	}
 	return r;
 }
@@ -211,7 +208,7 @@ static long do_exit(struct thread *t)
 		signals_restore(mask);
 	if (lines_on())
 		is_alone() ? lines_end(t) : lines_thread_end(t);
-	t->ended = true;
+	thread_end(t);
 	sys(__NR_exit, t->regs[RDI]);
 	__builtin_unreachable();
 }
@@ -336,6 +333,7 @@ static long run_native(struct thread *t, const char *path, bool runs)
 
 	if (runs)
 		lines_end(t);
+	log_tell();
 	signals_before_exec(t);
 	if (runs)
 		log_native(path);
@@ -399,6 +397,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	if (!args)
 		return -EFAULT;
 	lines_end(t);
+	log_tell();
 	signals_before_exec(t);
 	r = sys(__NR_execve, self_exe, args, envp);
 	if (r == -ENOENT || r == -EACCES)
@@ -415,7 +414,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 
 /*
  * A program that restricts its system calls restricts the engine's, too: it would be killed for what it has
- * not done. It goes on without the engine from here, with this system call, if it is of one thread.
+ * not done. It goes on without the engine from here, with this system call, if it is of one thread: then nothing that
+ * is the recorder's or can be both written and executed stays mapped for the engine.
  */
 static long do_seccomp(struct thread *t, long nr)
 {
@@ -434,7 +434,10 @@ static long do_seccomp(struct thread *t, long nr)
 	unlock(&cache_lock);
 	lines_end(t);
 	log_native(config.program);
-	log_leave();
+	log_leave(t);
+	threads_forget_others(t);
+	lines_leave();
+	publish_leave();
 	t->pc -= 2;
 	signals_leave(t, mask);
 }

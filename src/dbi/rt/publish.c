@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks into the cache: their places and links, and the engine's own code beside them. */
+#include <asm/errno.h>
 #include <linux/mman.h>
 
 #include "dbi/rt/build.h"
@@ -17,6 +18,12 @@
 
 static uint64_t code_next = CACHE_BASE;
 static uint64_t stub_next = CACHE_BASE + CACHE_CODE_SIZE;
+
+/* Only the first pages of each of the cache's two parts are accessible: those in use, and up to as many again.
+ * All of them can be written and executed; W^X would need a second, shared mapping, which fork() does not copy. */
+#define OPEN_FIRST LARGE_PAGE
+static uint64_t code_open = CACHE_BASE;
+static uint64_t stub_open = CACHE_BASE + CACHE_CODE_SIZE;
 
 /* Links that go on in code need a stub only when that is forgotten: so many have none, and there is room for it. Stubs
  * that were given back are used again, as long as nobody else can be in one. */
@@ -38,20 +45,74 @@ void publish_limit(uint64_t bytes)
 		stub_end = CACHE_BASE + CACHE_CODE_SIZE + (bytes < LIMIT_MIN ? LIMIT_MIN : bytes);
 }
 
+/* Opens the part from `start` up to `need` at least, which is not beyond `most`. False: a limit on memory forbids it. */
+static bool open_up(uint64_t *open, uint64_t start, uint64_t need, uint64_t most)
+{
+	uint64_t size = *open - start;
+
+	if (need <= *open)
+		return true;
+	do
+		size = size ? 2 * size : OPEN_FIRST;
+	while (start + size < need);
+	if (size > most - start)
+		size = most - start;
+	if (sys_failed(sys(__NR_mprotect, start, size, PROT_READ | PROT_WRITE | PROT_EXEC)))
+		return false;
+	*open = start + size;
+	return true;
+}
+
+void publish_open_all(void)
+{
+	uint64_t stubs = CACHE_BASE + CACHE_CODE_SIZE, end = CACHE_BASE + CACHE_SIZE;
+
+	open_up(&code_open, CACHE_BASE, stubs, stubs);
+	open_up(&stub_open, stubs, end, end);
+}
+
+static bool code_fits(uint64_t n)
+{
+	return code_next + n <= code_end &&
+	       open_up(&code_open, CACHE_BASE, code_next + n, CACHE_BASE + CACHE_CODE_SIZE);
+}
+
+/* True if n bytes fit beside the stubs that links may still need. */
+static bool stubs_fit(uint64_t n, uint64_t end)
+{
+	uint64_t need = stub_next + n + owed * STUB_SIZE;
+
+	return need <= end &&
+	       open_up(&stub_open, CACHE_BASE + CACHE_CODE_SIZE, need, CACHE_BASE + CACHE_SIZE);
+}
+
+void publish_init(void)
+{
+	long r = sys(__NR_mmap, CACHE_BASE, CACHE_SIZE, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (r == CACHE_BASE && publish_full())
+		r = -ENOMEM;
+	if (r != CACHE_BASE)
+		die("no room for the code cache: errno %ld (a limit on memory? see ulimit -v and "
+		    "-d)",
+		    -r);
+}
+
 bool publish_full(void)
 {
 	/* a block, another one for code that changes, and numbers that only count */
 	return nids + 2 * EXITS_MAX + 4 >= 1u << 22 || nlinks + EXITS_MAX + 8 >= 1u << 23 ||
-	       code_next + CODE_MAX + ONCE_SIZE > code_end ||
-	       stub_next + (lines_on() ? CODE_MAX : 0) + EXITS_MAX * EDGE_SIZE +
-			       (owed + EXITS_MAX + 8) * STUB_SIZE >
-		       stub_end;
+	       !code_fits(CODE_MAX + ONCE_SIZE) ||
+	       !stubs_fit((lines_on() ? CODE_MAX : 0) + EXITS_MAX * EDGE_SIZE +
+				  (EXITS_MAX + 8) * STUB_SIZE,
+			  stub_end);
 }
 
 /* Code that is one link's alone. */
 static bool edge_fits(void)
 {
-	return stub_next + EDGE_SIZE + owed * STUB_SIZE <= CACHE_BASE + CACHE_SIZE;
+	return stubs_fit(EDGE_SIZE, CACHE_BASE + CACHE_SIZE);
 }
 
 void publish_reset(void)
@@ -62,6 +123,11 @@ void publish_reset(void)
 	code_next = CACHE_BASE;
 	stub_next = CACHE_BASE + CACHE_CODE_SIZE;
 	owed = nspare = 0;
+}
+
+void publish_leave(void)
+{
+	sys(__NR_munmap, CACHE_BASE, CACHE_SIZE);
 }
 
 uint64_t publish_next(bool changes)

@@ -363,9 +363,13 @@ bool cache_full(void); /* of pages that code lies on */
 void cache_reset(void);
 
 /* publish.c */
+void publish_init(void);
+/* Before memory gets a limit: what is opened later would be taken from the program's share. */
+void publish_open_all(void);
 void publish_limit(uint64_t bytes); /* of code; 0: as much as there is room for */
 bool publish_full(void);	    /* for one more block */
 void publish_reset(void);
+void publish_leave(void); /* the cache is unmapped, for good */
 /* The link's jump is made to lead to its stub; or has been made to lead elsewhere: it may go without one until the
  * former. */
 void publish_unlinked(struct link *l), publish_linked(struct link *l);
@@ -415,7 +419,10 @@ void edges_note_locked(unsigned kind, uint32_t block, uint64_t from, uint64_t to
 extern struct thread *threads;
 extern int threads_lock;
 struct thread *thread_new(void);
-void thread_free(struct thread *t);
+/* The process has no other thread, being a forked child, or because they have ended: their contexts are unmapped. */
+void threads_forget_others(struct thread *t);
+/* It runs no more code: nobody looks at its counters from here on, and they are unmapped, as is its stream. */
+void thread_end(struct thread *t);
 void dispatch(void *thread) __attribute__((noreturn));
 extern struct config {
 	bool verbose;
@@ -455,6 +462,7 @@ void log_init(const char *option);
 /* Our first argument in a new image. */
 void log_exec_option(char *out, size_t size);
 void log_thread(struct thread *t);
+void log_thread_end(struct thread *t); /* its counters and stream are unmapped */
 void log_before_fork(void);
 void log_after_fork(struct thread *t, long result);
 uint32_t log_image(const struct region *g); /* its number */
@@ -485,11 +493,16 @@ void log_ran(const uint8_t *bits, uint32_t blocks);
 void log_stack(const struct thread *t);
 void log_snapshot(const struct exact_snapshot *s);
 void log_uncounted(int n);
+void log_tell(
+	void); /* what has waited for that: before the process ends, or executes another image */
 void log_ended(void);
 /* Blocks are numbered anew from here on: another set of counters and streams for all threads. */
 void log_restart(void);
-void log_leave(void); /* … and lets go of the recorder's memory */
+/* The process's only thread goes on without the engine: ends the log, and lets go of the recorder's memory. */
+void log_leave(struct thread *t);
 bool log_descriptors(struct thread *t, long nr, long *ret);
+/* Whether the call is to read, write or map the recorder's memory: to the program that is no open file. */
+bool log_refuses(const struct thread *t, long nr);
 
 static inline struct exact_stream *stream_of(struct thread *t)
 {
@@ -514,6 +527,7 @@ void lines_interval(struct thread *t, unsigned weight, unsigned part);
 void lines_hold(void), lines_release(void);
 /* Between those, before blocks are numbered anew: those that ran are told. */
 void lines_restart(void);
+void lines_leave(void); /* the marks are unmapped, for good */
 /* The last snapshot, before the process ends or executes another image. */
 void lines_end(struct thread *t);
 #define NO_BLOCK ~0u

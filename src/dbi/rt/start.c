@@ -448,7 +448,6 @@ void rt_start(uint64_t *sp)
 {
 	static struct start s;
 	struct thread *t;
-	long r;
 
 	parse_stack(&s, sp);
 	if (s.argc < 3) {
@@ -457,12 +456,7 @@ void rt_start(uint64_t *sp)
 	}
 	if (!(aux(&s, AT_HWCAP2) & 2))
 		die("this machine or kernel lacks FSGSBASE (Linux 5.9): exact recording needs it");
-	r = sys(__NR_mmap, CACHE_BASE, CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-	if (r != CACHE_BASE)
-		die("no room for the code cache: errno %ld (a limit on memory? see ulimit -v and "
-		    "-d)",
-		    -r);
+	publish_init();
 	t = thread_new();
 	set_self(t);
 	t->tid = (int)sys(__NR_gettid);

@@ -210,6 +210,9 @@ static long do_limit(struct thread *t, long nr)
 	if (new) {
 		if (!rt_copy(own, new, sizeof(own)))
 			return -EFAULT;
+		lock(&cache_lock);
+		publish_open_all();
+		unlock(&cache_lock);
 		size = procfs_engine_size(which == RLIMIT_DATA_NUMBER);
 		for (int i = 0; i < 2; i++)
 			own[i] = own[i] < ~0ull - size ? own[i] + size : ~0ull;
@@ -234,6 +237,8 @@ static long intercepted(struct thread *t, long nr)
 	uint64_t *r = t->regs;
 	long ret;
 
+	if (log_refuses(t, nr))
+		return -EBADF;
 	switch (nr) {
 	case __NR_mmap:
 		return do_mmap(t);

@@ -124,32 +124,37 @@ size_t format(char *out, size_t size, const char *fmt, ...)
 	return n;
 }
 
-void say(const char *fmt, ...)
+/* One line on stderr. Names in it are of files, which may hold anything: only ASCII is shown (base/text is not here). */
+static void put_message(const char *fmt, va_list ap)
 {
 	char line[512];
-	va_list ap;
 	size_t n;
 
 	memcpy(line, "assay: ", 8);
-	va_start(ap, fmt);
 	n = 7 + vformat(line + 7, sizeof(line) - 8, fmt, ap);
-	va_end(ap);
+	for (size_t i = 7; i < n; i++)
+		if (line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
 	line[n++] = '\n';
 	sys(__NR_write, 2, line, n);
 }
 
+void say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_message(fmt, ap);
+	va_end(ap);
+}
+
 void die(const char *fmt, ...)
 {
-	char line[512];
 	va_list ap;
-	size_t n;
 
-	memcpy(line, "assay: ", 8);
 	va_start(ap, fmt);
-	n = 7 + vformat(line + 7, sizeof(line) - 8, fmt, ap);
+	put_message(fmt, ap);
 	va_end(ap);
-	line[n++] = '\n';
-	sys(__NR_write, 2, line, n);
 	sys(__NR_exit_group, 126);
 	__builtin_unreachable();
 }

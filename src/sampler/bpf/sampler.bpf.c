@@ -18,7 +18,8 @@
  */
 #define KERNEL_STRUCT __attribute__((preserve_access_index))
 struct mm_struct {
-	unsigned long exec_vm;
+	unsigned long total_vm, data_vm, exec_vm, stack_vm; /* pages */
+	unsigned long start_data, brk, start_stack, env_end;
 } KERNEL_STRUCT;
 struct thread_struct {
 	unsigned long fsbase, gsbase;
@@ -79,9 +80,11 @@ struct {
 
 struct cpu_state {
 	struct ra_state ra;
-	struct sample_vma vma;	/* of the interrupt under way */
-	uint64_t exec_vm;	/* of the process that ra.key names */
-	uint32_t devices, pad2; /* value of device_changes when its were looked up */
+	struct sample_vma vma; /* of the interrupt under way */
+	uint64_t exec_vm;      /* of the process that ra.key names */
+	uint32_t other;	       /* other_pages() of that process */
+	uint32_t devices;      /* value of device_changes when its devices were looked up */
+	uint32_t look, pad;    /* whether user space must look at its mappings */
 	uint64_t woken;
 	uint32_t busy;
 	uint32_t unpicked; /* windows since the last long one */
@@ -132,7 +135,7 @@ struct {
 	__type(value, struct device_ranges);
 } devices SEC(".maps");
 
-uint32_t device_changes; /* to devices; by user space */
+uint32_t device_changes; /* to ranges of devices; by user space */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -291,34 +294,70 @@ static __noinline int find_proc(struct ra_state *s, uint64_t exec_vm)
 	return 1;
 }
 
-static __noinline int keep_off_devices(struct ra_state *s, uint32_t tgid)
+/* Pages that are neither private data, code nor stack: what devices are mapped as. */
+static __always_inline uint32_t other_pages(struct mm_struct *mm, uint64_t exec_vm)
 {
-	const struct device_ranges *d = bpf_map_lookup_elem(&devices, &tgid);
+	return (uint32_t)(BPF_CORE_READ(mm, total_vm) - BPF_CORE_READ(mm, data_vm) - exec_vm -
+			  BPF_CORE_READ(mm, stack_vm));
+}
+
+static __always_inline void keep_off(struct ra_state *s, uint32_t i, uint64_t start, uint64_t end)
+{
+	s->keep_off[i & (RA_KEEP_OFF - 1)] = (struct ra_extent){ start, end };
+}
+
+/* Keeps off all but what cannot be a device: the program's own data, its heap, and the first thread's stack. */
+static __noinline int keep_off_unknown(struct ra_state *s, struct mm_struct *mm)
+{
+	uint64_t stack = BPF_CORE_READ(mm, start_stack) - (BPF_CORE_READ(mm, stack_vm) << 12);
+
+	keep_off(s, 0, 0, BPF_CORE_READ(mm, start_data));
+	keep_off(s, 1, BPF_CORE_READ(mm, brk), stack);
+	keep_off(s, 2, BPF_CORE_READ(mm, env_end), ~0ull);
+	s->nkeep_off = 3;
+	return 0;
+}
+
+/*
+ * Says where not to read. Non-zero where the process's mappings have grown since they were looked at: then what is
+ * there cannot be told from a device, however little time has passed.
+ */
+static __noinline int keep_off_devices(struct ra_state *s, uint32_t other)
+{
+	uint32_t tgid = (uint32_t)s->key[1];
+	struct device_ranges *d = bpf_map_lookup_elem(&devices, &tgid);
 
 	s->nkeep_off = 0;
-	if (!d)
-		return 0;
+	if (!d || d->mm != s->key[0] || other > d->other)
+		return 1;
+	d->other = other;
 	for (uint32_t i = 0; i < DEVICE_RANGES; i++)
 		s->keep_off[i] = d->range[i];
-	s->nkeep_off = (uint32_t)d->n;
+	s->nkeep_off = d->n;
 	return 0;
 }
 
 /* Makes the process the one whose mappings the state has. 0 without room. */
-static __always_inline int enter_proc(struct cpu_state *c, uint64_t mm, uint64_t tgid,
-				      uint64_t exec_vm)
+static __always_inline int enter_proc(struct cpu_state *c, struct mm_struct *mm, uint64_t tgid,
+				      uint64_t exec_vm, uint32_t other)
 {
 	struct ra_state *s = &c->ra;
 
-	if (s->key[0] == mm && s->key[1] == tgid && c->exec_vm == exec_vm &&
-	    c->devices == device_changes)
+	bool same = s->key[0] == (uint64_t)mm && s->key[1] == tgid && c->exec_vm == exec_vm;
+
+	if (same && c->other == other && c->devices == device_changes)
 		return 1;
-	s->key[0] = mm;
+	s->key[0] = (uint64_t)mm;
 	s->key[1] = tgid;
 	c->exec_vm = exec_vm;
+	c->other = other;
 	c->devices = device_changes;
+	c->look = keep_off_devices(s, other);
+	if (c->look)
+		keep_off_unknown(s, mm);
+	if (same)
+		return 1;
 	ra_new_mappings(s);
-	keep_off_devices(s, (uint32_t)tgid);
 	if (find_proc(s, exec_vm))
 		return 1;
 	s->key[0] = 0;
@@ -352,7 +391,6 @@ static __always_inline void on_kernel(struct bpf_perf_event_data *ctx, struct cp
 {
 	struct sample h = {
 		.kind = SAMPLE_KERNEL,
-		.cpu = bpf_get_smp_processor_id(),
 		.pid = id >> 32,
 		.tid = (uint32_t)id,
 		.period = ctx->sample_period,
@@ -453,13 +491,14 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	struct ra_state *s = &c->ra;
 	struct sample *h = (struct sample *)s->out;
 	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0;
-	uint32_t words, image;
+	uint32_t words, image, other;
 	bool have_vma = false, found = false, picked = false;
 	int why;
 
 	exec_vm = BPF_CORE_READ(mm, exec_vm);
 	take_registers(s, ctx, BPF_CORE_READ(task, thread.fsbase));
-	if (!enter_proc(c, (uint64_t)mm, id >> 32, exec_vm)) {
+	other = other_pages(mm, exec_vm);
+	if (!enter_proc(c, mm, id >> 32, exec_vm, other)) {
 		n->lost_map++;
 		return;
 	}
@@ -484,8 +523,8 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 			run_on(s, in_place);
 	}
 	h->kind = SAMPLE_USER;
-	h->flags = have_vma ? SAMPLE_VMA : picked ? SAMPLE_PICK : 0;
-	h->cpu = 0;
+	h->flags = (have_vma ? SAMPLE_VMA : picked ? SAMPLE_PICK : 0) | (c->look ? SAMPLE_LOOK : 0);
+	h->other = other;
 	h->pid = id >> 32;
 	h->tid = (uint32_t)id;
 	h->time = begin;
@@ -514,7 +553,8 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	n->uops += s->uops;
 	n->ahead_ns += begin;
 	send(c, n, h, words,
-	     s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma || picked);
+	     s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma || picked ||
+		     c->look);
 }
 
 static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in_place)

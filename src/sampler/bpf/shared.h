@@ -45,10 +45,14 @@ struct file_info {
 	} seg[FILE_SEGMENTS];
 };
 
-/* A process's mappings of devices, by tgid; those in order of their addresses. */
+/*
+ * A process's mappings of devices, by tgid; those in order of their addresses; and how many pages were neither private
+ * data, code nor stack when user space looked: a device that is mapped later makes them more.
+ */
 #define DEVICE_RANGES RA_KEEP_OFF
 struct device_ranges {
-	uint64_t n;
+	uint64_t mm; /* the process's address space then; exec and a reused pid have another one */
+	uint32_t n, other;
 	struct ra_extent range[DEVICE_RANGES];
 };
 
@@ -60,9 +64,10 @@ enum sample_kind {
 };
 #define SAMPLE_VMA 1  /* flag: struct sample_vma is what follows, and no windows */
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
+#define SAMPLE_LOOK 4 /* flag: the process may map devices that nobody has looked for */
 struct sample {
 	uint16_t kind, flags;
-	uint32_t cpu;
+	uint32_t other; /* struct device_ranges */
 	uint32_t pid, tid;
 	uint64_t time;	 /* ns, CLOCK_MONOTONIC */
 	uint64_t period; /* what the sample stands for */

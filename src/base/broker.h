@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that keeps what the recorder gives up: the right to look at other users' processes. The recorder parses
+ * files that anybody wrote; the broker parses nothing, and does three things when asked:
+ *
+ *   opens /proc/PID/maps                   for reading
+ *   opens a file that a process maps       for reading, through /proc/PID/map_files
+ *   sends a signal to the command under observation
+ *
+ * It ends with the recorder.
+ */
+#ifndef ASSAY_BASE_BROKER_H
+#define ASSAY_BASE_BROKER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct broker {
+	int sock;    /* -1: there is none; the recorder has the rights of its user */
+	int command; /* pidfd of the command, or -1 */
+};
+#define BROKER_NONE ((struct broker){ .sock = -1, .command = -1 })
+
+/*
+ * Forks the broker if the process has capabilities that it needs; to be called before memory is mapped that a fork would
+ * copy, and before privilege_drop(). `command`: the pid of the command, a child that was not waited for, or 0. -1 with
+ * err set.
+ */
+int broker_start(struct broker *b, pid_t command, struct err *err);
+void broker_end(struct broker *b);
+
+/* Descriptors to read from, or -1 with errno set. Without a broker (NULL) the recorder opens them itself. */
+int broker_open_maps(const struct broker *b, pid_t pid);
+int broker_open_mapped(const struct broker *b, pid_t pid, uint64_t start, uint64_t end);
+/* Sends the command a signal, by its pidfd: its pid may belong to another process by now. -1 with errno set. */
+int broker_signal(const struct broker *b, int sig);
+
+#endif

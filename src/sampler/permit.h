@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whom the user may sample. The kernel lets anybody with CAP_PERFMON sample every process, and the sampler keeps values
+ * of its memory; so a user who was given CAP_BPF and CAP_PERFMON alone samples what they could trace (ptrace(2)).
+ */
+#ifndef ASSAY_SAMPLER_PERMIT_H
+#define ASSAY_SAMPLER_PERMIT_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* -1 with err set if the user could not trace that process or thread. To be asked after events are attached: from then on
+ * the kernel takes them off when the process executes a set-uid program. */
+int permit_process(pid_t pid, struct err *err);
+/* -1 with err set if the user could not trace every process. */
+int permit_all(struct err *err);
+
+#endif
