@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What runs between blocks: finds or makes the next one, links, does what blocks cannot. */
+#include <asm/errno.h>
 #include <linux/mman.h>
 #include <asm/signal.h>
 #include <asm/siginfo.h>
@@ -30,12 +31,10 @@ int threads_lock;
 
 static struct thread *reuse(void)
 {
-	int pid = (int)sys(__NR_getpid);
-
 	for (struct thread **p = &threads; *p; p = &(*p)->next) {
 		struct thread *t = *p;
 
-		if (t->ended && sys_failed(sys(__NR_tgkill, pid, t->tid, 0))) {
+		if (t->ended && sys(__NR_tkill, t->tid, 0) == -ESRCH) {
 			uint32_t once = t->once;
 
 			*p = t->next;
@@ -405,6 +404,8 @@ void dispatch(void *thread)
 		}
 		if (t->pc >= VSYSCALL && vsyscall(t))
 			continue;
+		if (__atomic_load_n(&t->called, __ATOMIC_RELAXED))
+			flush_expect_signal(t);
 		flush_wait();
 		b = next_block(t, from, before, site);
 		from = NULL;

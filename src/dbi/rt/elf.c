@@ -18,17 +18,14 @@ static uint64_t near_next = NEAR_BASE;
 
 uint64_t near_hint(uint64_t n)
 {
-	static int near_lock;
-	uint64_t at;
+	uint64_t at = __atomic_load_n(&near_next, __ATOMIC_RELAXED);
 
 	n = page_up(n) + PAGE;
-	lock(&near_lock);
-	at = near_next;
-	if (n > NEAR_END - at)
-		at = 0;
-	else
-		near_next += n;
-	unlock(&near_lock);
+	do
+		if (n > NEAR_END - at)
+			return 0;
+	while (!__atomic_compare_exchange_n(&near_next, &at, at + n, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
 	return at;
 }
 

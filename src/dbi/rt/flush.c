@@ -6,15 +6,26 @@
  *
  * A thread is inside from when it has found a block, under the cache's lock, to when it has done with what it left
  * the block by; system calls, which may take forever, are outside. Who is inside gets a signal that brings it out.
+ * Where another SIGTRAP of that thread waits already, as that of a single step may, the kernel drops this one: a thread
+ * that has come out by itself looks whether it is still to be expected.
  */
+#include <asm/errno.h>
 #include <asm/signal.h>
+#include <linux/futex.h>
 
 #include "dbi/rt/once.h"
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
 
+#define SI_USER_CODE 0
 #define SI_TKILL_CODE (-6)
 #define NAP_NS 50000
+
+enum called { /* a thread, out of the cache */
+	NOT_CALLED,
+	CALLING, /* the signal is being sent */
+	CALLED,	 /* it has been sent: any system call's return delivers it, if it was not dropped */
+};
 
 struct nap {
 	int64_t s, ns;
@@ -45,10 +56,27 @@ void flush_all(void)
 	__atomic_store_n(&all, true, __ATOMIC_RELEASE);
 }
 
+/* Where the user has too many signals queued (RLIMIT_SIGPENDING) the kernel says neither how one was sent nor by whom. */
+static bool may_be_ours(const struct sig_info *info)
+{
+	return info->code == SI_TKILL_CODE || (info->code == SI_USER_CODE && !info->addr);
+}
+
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info)
 {
-	return sig == SIGTRAP && info->code == SI_TKILL_CODE &&
-	       __atomic_exchange_n(&t->called, 0, __ATOMIC_ACQ_REL);
+	return sig == SIGTRAP && may_be_ours(info) &&
+	       __atomic_exchange_n(&t->called, NOT_CALLED, __ATOMIC_ACQ_REL);
+}
+
+void flush_expect_signal(struct thread *t)
+{
+	int before;
+
+	while ((before = __atomic_load_n(&t->called, __ATOMIC_ACQUIRE)) != NOT_CALLED) {
+		sys(__NR_futex, &t->called, FUTEX_WAKE_PRIVATE, 0);
+		if (before == CALLED)
+			__atomic_store_n(&t->called, NOT_CALLED, __ATOMIC_RELEASE);
+	}
 }
 
 void flush_wait(void)
@@ -62,7 +90,28 @@ void flush_wait(void)
 void flush_after_fork(void)
 {
 	flush_lock = flushing = 0;
-	self()->stop = self()->called = 0;
+	self()->stop = self()->called = NOT_CALLED;
+}
+
+/* Calls the thread out of the cache. A filter of system calls may forbid one way of doing that; if it forbids both, the
+ * thread is called again, until it comes out by itself. */
+static void call_out(struct thread *o)
+{
+	int state = NOT_CALLED;
+	long pid = sys(__NR_getpid), r;
+
+	if (!__atomic_compare_exchange_n(&o->called, &state, CALLING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		o->ended = sys(__NR_tkill, o->tid, 0) == -ESRCH;
+		return;
+	}
+	r = sys(__NR_tkill, o->tid, SIGTRAP);
+	o->ended = r == -ESRCH; /* it was killed where it was */
+	if (sys_failed(r) && !o->ended)
+		r = sys(__NR_tgkill, pid, o->tid, SIGTRAP);
+	state = CALLING; /* unless the signal is there already */
+	__atomic_compare_exchange_n(&o->called, &state, sys_failed(r) ? NOT_CALLED : CALLED, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 /* Asks who is inside to come out. */
@@ -77,10 +126,7 @@ static bool any_inside(const struct thread *t)
 		if (!__atomic_load_n(&o->inside, __ATOMIC_SEQ_CST))
 			continue;
 		any = true;
-		if (__atomic_exchange_n(&o->called, 1, __ATOMIC_ACQ_REL))
-			continue; /* it has not heard it yet */
-		if (sys_failed(sys(__NR_tkill, o->tid, SIGTRAP)))
-			o->ended = true; /* it was killed where it was */
+		call_out(o);
 	}
 	return any;
 }

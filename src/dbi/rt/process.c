@@ -45,14 +45,23 @@ static void child_main(void *arg)
 	dispatch(t);
 }
 
+/*
+ * The child has this thread alone: a lock that another one holds is never released there. So this thread takes all
+ * locks before, but for those of flush.c and lines.c, which may be held for long: the child sets them free.
+ */
 static long fork_child(struct thread *t, const struct request *q)
 {
+	struct handlers *handlers = t->handlers;
 	long r;
 
+	lock(&handlers->lock);
 	lock(&threads_lock);
 	lock(&cache_lock);
 	log_before_fork();
+	memory_hold();
 	r = sys(q->nr, q->arg[0], q->arg[1], q->arg[2], q->arg[3], q->arg[4]);
+	memory_release();
+	unlock(&handlers->lock);
 	if (!r) {
 		threads_forget_others(t);
 		t->held = 0;
@@ -367,8 +376,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 
 	if (!copy_string(path, sizeof(path), user_path))
 		return -EFAULT;
-	while (__atomic_load_n(&t->called, __ATOMIC_ACQUIRE)) /* it would be the new image's */
-		;
+	flush_expect_signal(t); /* it would be the new image's */
 	if (!strcmp(path, self_exe))
 		format(path, sizeof(path), "%s", config.program);
 	if (!path[0] && flags & AT_EMPTY_PATH_FLAG)

@@ -93,7 +93,7 @@ struct thread {
 	bool stepping;	  /* to a place where the pending signal can be delivered */
 	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
 	bool ended;
-	int called;  /* out of the cache, by a signal that has not come yet */
+	int called;  /* out of the cache, by a signal that has not come yet: see flush.c */
 	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
 	bool uncount; /* the instruction at pc, counted in a cache that is no more, is still to come */
 	bool in_library;  /* of the decoder: */
@@ -190,6 +190,9 @@ void *reserve(size_t n), *reserve_densely(size_t n, size_t align), *reserve_grow
 #define GROWING_SMALL (256ul << 10)
 /* A free place of the engine's room, mapped: mmap's arguments and result. */
 long room_map(size_t n, int prot, int flags, long fd, uint64_t offset);
+/* Between these two calls no other thread is in one of the functions above: a child that is forked meanwhile can call
+ * them. */
+void memory_hold(void), memory_release(void);
 void lock(int *l), unlock(int *l);
 
 /* elf.c */
@@ -392,6 +395,8 @@ void flush_wait(void);
 void flush_after_fork(void);
 /* Whether it is one that brings the thread out. */
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info);
+/* Outside: it comes now, or will never come. */
+void flush_expect_signal(struct thread *t);
 
 /* edges.c: where control goes that no link tells of. With cache_lock held, but for edges_note(). */
 struct pair {			   /* read by switch.S */

@@ -159,10 +159,11 @@ void die(const char *fmt, ...)
 	__builtin_unreachable();
 }
 
+static int room_lock, arena_lock;
+
 long room_map(size_t n, int prot, int flags, long fd, uint64_t offset)
 {
 	static uint64_t next = ROOM_BASE;
-	static int room_lock;
 	unsigned around = 0;
 	long p;
 
@@ -241,7 +242,6 @@ void *reserve_growing(size_t n)
 void *arena(size_t n)
 {
 	static uint8_t *at, *end;
-	static int arena_lock;
 	void *p;
 
 	n = (n + 15) & ~15ul;
@@ -256,6 +256,20 @@ void *arena(size_t n)
 	at += n;
 	unlock(&arena_lock);
 	return p;
+}
+
+void memory_hold(void)
+{
+	lock(&arena_lock);
+	lock(&dense.lock);
+	lock(&room_lock);
+}
+
+void memory_release(void)
+{
+	unlock(&room_lock);
+	unlock(&dense.lock);
+	unlock(&arena_lock);
 }
 
 /* 0 free, 1 taken, 2 taken and waited for (Drepper, "Futexes are tricky", mutex 2) */

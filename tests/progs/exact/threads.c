@@ -10,11 +10,14 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/rseq.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 
 #define N 64
 static pthread_t threads[N];
@@ -145,6 +148,73 @@ CASE(new_code_and_threads)
 	for (int i = 0; i < N; i++)
 		h = mix(h, results[i]);
 	printf("%#llx\n", (unsigned long long)h);
+}
+
+/* A thread that comes out of its loop only when all that code has run: what a small code cache has no room for. */
+static volatile int code_has_run;
+static void *wait_in_a_loop(void *nothing)
+{
+	while (!code_has_run)
+		fib(3);
+	return nothing;
+}
+
+static void run_much_code(void)
+{
+	enum {
+		FUNCTIONS = 4000
+	};
+	uint64_t sum = 0;
+
+	fresh_code = mmap(NULL, 16 * FUNCTIONS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	for (int f = 0; f < FUNCTIONS; f++) {
+		uint8_t code[] = { 0x48, 0x8d, 0x87, 0, 0, 0, 0, 0xc3 };
+
+		memcpy(code + 3, &f, 4); /* lea f(%rdi), %rax; ret */
+		memcpy(fresh_code + 16 * f, code, sizeof(code));
+	}
+	mprotect(fresh_code, 16 * FUNCTIONS, PROT_READ | PROT_EXEC);
+	start_all(3, wait_in_a_loop);
+	for (int f = 0; f < FUNCTIONS; f++)
+		sum += ((uint64_t(*)(uint64_t))(fresh_code + 16 * f))(1);
+	code_has_run = 1;
+	join_all(3);
+	printf("%llu\n", (unsigned long long)sum);
+}
+
+CASE(much_code_beside_loops)
+{
+	run_much_code();
+}
+
+/* A process that may have no signal queued. */
+CASE(much_code_without_queue)
+{
+	struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_SIGPENDING, &none);
+	run_much_code();
+}
+
+/* One thread may not send a signal to another. */
+CASE(much_code_without_tkill)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tkill, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog p = { sizeof(filter) / sizeof(filter[0]), filter };
+	pthread_t t;
+
+	pthread_create(&t, NULL, wait_in_a_loop,
+		       NULL); /* the engine leaves a process of one thread */
+	EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p), 0);
+	run_much_code();
+	pthread_join(t, NULL);
 }
 
 static uint64_t counter, locked_counter, exchange_sum;
@@ -814,6 +884,71 @@ CASE(fork_from_threads)
 {
 	start_all(4, fork_here);
 	join_all(4);
+}
+
+/* Children while other threads begin: the copy of what lies lowest takes so long that one always does meanwhile. */
+static volatile int children_made;
+static void *begin_threads(void *nothing)
+{
+	while (!children_made) {
+		void *result;
+		pthread_t t;
+
+		EQ(pthread_create(&t, NULL, quick, NULL), 0);
+		pthread_join(t, &result);
+	}
+	return nothing;
+}
+
+CASE(fork_while_threads_begin)
+{
+	const size_t low = 1ul << 32, size = 128 << 20;
+	char *memory =
+		mmap((void *)low, size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	CHECK((size_t)memory == low);
+	madvise(memory, size, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < size; i += 4096)
+		memory[i] = 1;
+	start_all(3, begin_threads);
+	for (int i = 0; i < 20; i++) {
+		int status, child = fork();
+
+		if (!child) {
+			pthread_t t;
+
+			_exit(pthread_create(&t, NULL, quick, NULL) || pthread_join(t, NULL));
+		}
+		waitpid(child, &status, 0);
+		EQ(status, 0);
+	}
+	children_made = 1;
+	join_all(3);
+}
+
+static void *change_handlers(void *nothing)
+{
+	struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	while (!children_made)
+		sigaction(SIGUSR2, &act, NULL);
+	return nothing;
+}
+
+CASE(fork_while_handlers_change)
+{
+	start_all(2, change_handlers);
+	for (int i = 0; i < 100; i++) {
+		int status, child = fork();
+
+		if (!child)
+			_exit(signal(SIGUSR1, SIG_DFL) == SIG_ERR);
+		waitpid(child, &status, 0);
+		EQ(status, 0);
+	}
+	children_made = 1;
+	join_all(2);
 }
 
 static void *exec_here(void *path)
