@@ -60,8 +60,9 @@ struct sig_stack {
 struct pending {
 	struct sig_info info;
 	uint64_t err, trapno, cr2;
-	sig_set mask; /* the program's, to be restored when its handler returns */
-	bool fault;   /* by the instruction at pc */
+	sig_set mask;	/* the program's, to be restored when its handler returns */
+	sig_set during; /* … what its handler's is added to: of a system call that waits with a mask of its own, that one */
+	bool fault;	/* by the instruction at pc */
 };
 
 struct thread {
@@ -83,6 +84,10 @@ struct thread {
 	struct pending signal;
 	sig_set blocked; /* of those that the engine keeps open */
 	sig_set held;	 /* … that have come meanwhile, not as faults */
+	struct {	 /* the system call's own mask, while it waits */
+		sig_set mask;
+		bool on;
+	} wait;
 	struct sig_info held_info[SIGNALS_SYNC + 1];
 	struct handlers *handlers;
 	struct sig_stack altstack;
@@ -448,6 +453,8 @@ long signals_altstack(struct thread *t);
 void signals_return(struct thread *t);
 long signals_mask(struct thread *t); /* rt_sigprocmask */
 long signals_pending(struct thread *t);
+/* A system call that may take a mask for as long as it waits. */
+long signals_wait(struct thread *t, long nr);
 void signals_before_exec(struct thread *t);
 void signals_leave(struct thread *t, sig_set mask) __attribute__((noreturn));
 void signals_after_exec(void); /* it failed */

@@ -11,6 +11,7 @@
 #include <asm/signal.h>
 #include <asm/siginfo.h>
 #include <linux/audit.h>
+#include <linux/io_uring.h>
 
 #include "dbi/rt/rt.h"
 #include "dbi/rt/sys.h"
@@ -167,6 +168,13 @@ static void find_way_out(struct thread *t, struct sig_ucontext *uc)
 	uc->c.flags |= FLAG_TRAP;
 }
 
+/* It has come in a system call that waits with a mask of its own, which is in force until the handler has begun. */
+static bool waits(const struct thread *t, const struct sig_ucontext *uc)
+{
+	return t->wait.on && uc->c.rip == (uint64_t)rt_syscall_insn + 2 &&
+	       uc->c.rax == (uint64_t)-EINTR;
+}
+
 static void note(struct thread *t, const struct sig_info *info, struct sig_ucontext *uc, bool fault)
 {
 	t->signal.info = *info;
@@ -174,6 +182,7 @@ static void note(struct thread *t, const struct sig_info *info, struct sig_ucont
 	t->signal.trapno = uc->c.trapno;
 	t->signal.cr2 = uc->c.cr2;
 	t->signal.mask = uc->mask | t->blocked;
+	t->signal.during = waits(t, uc) ? t->wait.mask : t->signal.mask;
 	t->signal.fault = fault;
 	t->pending = 1;
 	uc->mask = ~sync_signals;
@@ -296,7 +305,7 @@ void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 		on_fault(t, sig, info, uc);
 		return;
 	}
-	if (t->blocked & sig_bit(sig)) {
+	if (t->pending || (t->blocked & sig_bit(sig) && !waits(t, uc))) {
 		t->held |= sig_bit(sig);
 		t->held_info[sig] = *info;
 		return;
@@ -380,6 +389,84 @@ long signals_pending(struct thread *t)
 		set |= t->held;
 		rt_copy(to, &set, sizeof(set));
 	}
+	return r;
+}
+
+/* The mask in the call's arguments, or of what one of them points to. */
+static bool mask_of(const struct thread *t, long nr, sig_set *mask)
+{
+	const uint64_t *r = t->regs;
+	struct {
+		uint64_t mask, size;
+	} of;
+
+	switch (nr) {
+	case __NR_rt_sigsuspend:
+		of.mask = r[RDI];
+		of.size = r[RSI];
+		break;
+	case __NR_ppoll:
+		of.mask = r[R10];
+		of.size = r[R8];
+		break;
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		of.mask = r[R8];
+		of.size = r[R9];
+		break;
+	case __NR_pselect6:
+	case __NR_io_pgetevents:
+		if (!r[R9] || !rt_copy(&of, (const void *)r[R9], sizeof(of)))
+			return false;
+		break;
+	case __NR_io_uring_enter:
+		of.mask = r[R8];
+		of.size = r[R9];
+		if (!(r[R10] & IORING_ENTER_GETEVENTS) || !of.mask)
+			return false;
+		if (r[R10] & IORING_ENTER_EXT_ARG) {
+			if (!rt_copy(&of, (const void *)r[R8], sizeof(of)))
+				return false;
+			of.size = (uint32_t)of.size;
+		}
+		break;
+	default:
+		return false;
+	}
+	return of.mask && of.size == sizeof(*mask) &&
+	       rt_copy(mask, (const void *)of.mask, sizeof(*mask));
+}
+
+/* What is held here goes back to the kernel, which tells of it where the call's mask lets it. Returns what. */
+static sig_set give_back(struct thread *t, sig_set which)
+{
+	long pid = sys(__NR_getpid);
+
+	which &= t->held;
+	if (!which)
+		return 0;
+	sys(__NR_rt_sigprocmask, SIG_BLOCK, &which, 0, 8);
+	t->held &= ~which;
+	for (int sig = 1; sig <= SIGNALS_SYNC; sig++)
+		if (which & sig_bit(sig))
+			sys(__NR_rt_tgsigqueueinfo, pid, t->tid, sig, &t->held_info[sig]);
+	return which;
+}
+
+long signals_wait(struct thread *t, long nr)
+{
+	sig_set given;
+	long r;
+
+	if (!mask_of(t, nr, &t->wait.mask))
+		return rt_syscall(t);
+	t->wait.mask &= ~(sig_bit(SIGKILL) | sig_bit(SIGSTOP));
+	given = give_back(t, ~t->wait.mask);
+	t->wait.on = true;
+	r = rt_syscall(t);
+	t->wait.on = false;
+	if (given)
+		sys(__NR_rt_sigprocmask, SIG_UNBLOCK, &given, 0, 8);
 	return r;
 }
 
@@ -620,7 +707,7 @@ void signals_deliver(struct thread *t)
 		die_of(sig);
 	}
 	edges_note(EXACT_CAME, 0, at, t->pc);
-	mask = t->signal.mask | a.mask;
+	mask = t->signal.during | a.mask;
 	if (!(a.flags & SA_NODEFER))
 		mask |= sig_bit(sig);
 	set_mask(t, mask);
@@ -635,7 +722,7 @@ bool signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 		return false; /* it goes first: the fault comes again */
 	memset(&t->signal, 0, sizeof(t->signal));
 	t->signal.info = (struct sig_info){ .signo = sig, .code = code, .addr = addr };
-	t->signal.mask = old | t->blocked;
+	t->signal.mask = t->signal.during = old | t->blocked;
 	t->signal.fault = true;
 	t->signal.trapno = 14;
 	t->signal.err = 0x14;

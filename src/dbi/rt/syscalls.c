@@ -260,6 +260,14 @@ static long intercepted(struct thread *t, long nr)
 		return signals_mask(t);
 	case __NR_rt_sigpending:
 		return signals_pending(t);
+	case __NR_rt_sigsuspend:
+	case __NR_ppoll:
+	case __NR_pselect6:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+	case __NR_io_pgetevents:
+	case __NR_io_uring_enter:
+		return signals_wait(t, nr);
 	case __NR_sigaltstack:
 		return signals_altstack(t);
 	case __NR_arch_prctl:

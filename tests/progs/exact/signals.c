@@ -196,6 +196,122 @@ CASE(masks)
 			printf("after it %d\n", i);
 }
 
+/*
+ * System calls that wait with a mask of their own: it is in force in the handlers that end them, not in what these return
+ * to. SIGUSR1, SIGUSR2 and SIGSEGV are blocked and have been sent; the call lets them in and blocks SIGHUP.
+ */
+static void print_mask(const char *what, const sigset_t *mask)
+{
+	printf("%s:", what);
+	for (int i = 1; i < 64; i++)
+		if (sigismember(mask, i) > 0)
+			printf(" %d", i);
+	puts("");
+}
+
+static void on_waited(int number, siginfo_t *info, void *context)
+{
+	sigset_t now;
+
+	printf("handler of %d, code %d\n", number, info->si_code);
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	print_mask("mask", &now);
+	print_mask("mask to return to", &((ucontext_t *)context)->uc_sigmask);
+}
+
+static long wait_by(int way, const sigset_t *mask)
+{
+	struct {
+		const sigset_t *mask;
+		size_t size;
+	} packed = { mask, 8 };
+	struct timespec ten = { 10, 0 };
+	struct epoll_event event;
+	uint64_t completion[4], completions = 0;
+	int epoll;
+	long r;
+
+	switch (way) {
+	case 0:
+		return syscall(SYS_rt_sigsuspend, mask, 8);
+	case 1:
+		return syscall(SYS_ppoll, NULL, 0, &ten, mask, 8);
+	case 2:
+		return syscall(SYS_pselect6, 0, NULL, NULL, NULL, &ten, &packed);
+	case 3:
+	case 4:
+		epoll = epoll_create1(0);
+		r = way == 3 ? syscall(SYS_epoll_pwait, epoll, &event, 1, 10000, mask, 8)
+			     : syscall(SYS_epoll_pwait2, epoll, &event, 1, &ten, mask, 8);
+		close(epoll);
+		return r;
+	default:
+		if (syscall(SYS_io_setup, 1, &completions)) {
+			errno = EINTR; /* a kernel without it */
+			return syscall(SYS_rt_sigsuspend, mask, 8);
+		}
+		r = syscall(SYS_io_pgetevents, completions, 1, 1, completion, &ten, &packed);
+		syscall(SYS_io_destroy, completions);
+		return r;
+	}
+}
+
+CASE(masks_while_waiting)
+{
+	struct sigaction act = { .sa_sigaction = on_waited, .sa_flags = SA_SIGINFO };
+	static const int sent[] = { SIGUSR1, SIGUSR2, SIGSEGV };
+	sigset_t before, waiting, now;
+
+	sigemptyset(&act.sa_mask);
+	sigaddset(&act.sa_mask, SIGWINCH);
+	sigemptyset(&before);
+	sigemptyset(&waiting);
+	sigaddset(&waiting, SIGHUP);
+	for (int i = 0; i < 3; i++) {
+		sigaction(sent[i], &act, NULL);
+		sigaddset(&before, sent[i]);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	for (int way = 0; way < 6; way++)
+		for (int all = 0; all < 2; all++) {
+			for (int i = all ? 0 : way % 3; i < (all ? 3 : way % 3 + 1); i++)
+				kill(getpid(), sent[i]);
+			errno = 0;
+			printf("way %d: %ld", way, wait_by(way, &waiting));
+			printf(", error %d\n", errno);
+			sigprocmask(SIG_BLOCK, NULL, &now);
+			print_mask("mask after", &now);
+		}
+}
+
+/* What the call's mask keeps out stays pending, also where nothing but a timeout or an event ends the call. */
+CASE(masks_without_signals)
+{
+	struct timespec soon = { 0, 1000000 };
+	struct pollfd ready = { .events = POLLIN };
+	sigset_t segv, none, now;
+	int ends[2];
+
+	handle(SIGSEGV, on_order, 0);
+	sigemptyset(&none);
+	sigemptyset(&segv);
+	sigaddset(&segv, SIGSEGV);
+	sigprocmask(SIG_SETMASK, &segv, NULL);
+	kill(getpid(), SIGSEGV);
+	EQ(ppoll(NULL, 0, &soon, &segv), 0);
+	EQ(pipe(ends), 0);
+	EQ(write(ends[1], "x", 1), 1);
+	ready.fd = ends[0];
+	EQ(ppoll(&ready, 1, NULL, &none), 1);
+	EQ(n_orders, 0);
+	sigpending(&now);
+	print_mask("pending", &now);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	EQ(n_orders, 1);
+	EQ(ppoll(NULL, 0, &soon, (sigset_t *)1), -1);
+	EQ(errno, EFAULT);
+}
+
 static char *alternate_stack;
 static void on_alternate(int number, siginfo_t *info, void *context)
 {
