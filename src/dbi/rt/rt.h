@@ -448,6 +448,8 @@ void signals_deliver(struct thread *t);
 bool signals_raise(struct thread *t, int sig, int code, uint64_t addr);
 /* SIGSYS for the system call before t->pc, which is not made. */
 bool signals_raise_call(struct thread *t, long nr);
+/* A filter has made the system call that is being done a signal. */
+bool signals_trapped(const struct thread *t);
 long signals_action(struct thread *t);
 long signals_altstack(struct thread *t);
 void signals_return(struct thread *t);

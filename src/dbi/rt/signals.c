@@ -280,6 +280,21 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	leave(t, uc, &place);
 }
 
+/* A filter has made a system call a signal: if it was the program's call, it comes from there, whoever made it. One that
+ * the engine needs for itself fails. */
+static bool trapped(const struct thread *t, struct sig_info *info, struct sig_ucontext *uc)
+{
+	int call;
+
+	memcpy(&call, info->rest, sizeof(call));
+	if (t->inside || call != (int)t->regs[RAX]) {
+		uc->c.rax = (uint64_t)-ENOSYS;
+		return false;
+	}
+	info->addr = t->pc;
+	return true;
+}
+
 void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 {
 	struct thread *t = self();
@@ -310,6 +325,8 @@ void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 		t->held_info[sig] = *info;
 		return;
 	}
+	if (sig == SIGSYS && info->code == SYS_SECCOMP && !trapped(t, info, uc))
+		return;
 	note(t, info, uc, false);
 	if (between(at, rt_syscall_begin, rt_syscall_restart) && at <= (uint64_t)rt_syscall_insn)
 		uc->c.rip = (uint64_t)rt_syscall_restart;
@@ -729,6 +746,11 @@ bool signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 	t->signal.cr2 = addr;
 	t->pending = 1;
 	return true;
+}
+
+bool signals_trapped(const struct thread *t)
+{
+	return t->pending && t->signal.info.signo == SIGSYS && t->signal.info.code == SYS_SECCOMP;
 }
 
 bool signals_raise_call(struct thread *t, long nr)

@@ -443,6 +443,8 @@ bool do_syscall(struct thread *t)
 	if (regions_any_watched())
 		release_written(t, nr);
 	ret = intercepted(t, nr);
+	if (signals_trapped(t))
+		ret = nr;     /* as the kernel leaves it */
 	if (ret == -EFAULT) { /* the kernel met a page that we protect */
 		bool again;
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -95,6 +96,88 @@ CASE(seccomp_traps)
 CASE(seccomp_kills)
 {
 	restricted(SECCOMP_RET_KILL_PROCESS);
+}
+
+/* A filter that makes some system calls signals: where those say that the call was. */
+extern const char trapped_end[];
+static long trapped_call(long nr)
+{
+	long result;
+
+	__asm__ volatile("syscall\n.globl trapped_end\ntrapped_end:"
+			 : "=a"(result)
+			 : "a"(nr), "D"(0), "S"(0), "d"(0)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static void on_trapped(int number, siginfo_t *info, void *context)
+{
+	const greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	printf("signal %d, code %d, call %d, arch %x, errno %d\n", number, info->si_code,
+	       info->si_syscall, info->si_arch, info->si_errno);
+	printf("called at %ld, goes on at %ld, rax %lld\n",
+	       (long)((const char *)info->si_call_addr - trapped_end),
+	       (long)((const char *)r[REG_RIP] - trapped_end), r[REG_RAX]);
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = -EDOM;
+}
+
+static void trap_calls(void)
+{
+	struct sigaction a = { .sa_sigaction = on_trapped, .sa_flags = SA_SIGINFO };
+	static const int calls[] = { SYS_getppid,  SYS_munmap,	 SYS_madvise,
+				     SYS_readlink, SYS_mprotect, SYS_close };
+	struct sock_filter f[16];
+	unsigned n = 0, count = sizeof calls / sizeof *calls;
+	struct sock_fprog program = { .filter = f };
+
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					      offsetof(struct seccomp_data, nr));
+	for (unsigned i = 0; i < count; i++)
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i],
+						      (unsigned char)(count - i), 0);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP | 7);
+	program.len = (unsigned short)n;
+	sigaction(SIGSYS, &a, NULL);
+	EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	for (unsigned i = 0; i < count; i++)
+		printf("%ld\n", trapped_call(calls[i]));
+}
+
+CASE(trapped_calls)
+{
+	int child = fork();
+
+	if (!child) {
+		trap_calls();
+		syscall(SYS_exit_group, 0);
+	}
+	reap(child);
+}
+
+static void *wait_for_end(void *nothing)
+{
+	for (;;)
+		pause();
+	return nothing;
+}
+
+/* The engine stays in a process of several threads. */
+CASE(trapped_calls_beside_thread)
+{
+	int child = fork();
+
+	if (!child) {
+		pthread_t t;
+
+		EQ(pthread_create(&t, NULL, wait_for_end, NULL), 0);
+		trap_calls();
+		syscall(SYS_exit_group, 0);
+	}
+	reap(child);
 }
 
 #define EMULATED 0x12345678 /* no process has that number */
