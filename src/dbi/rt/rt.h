@@ -452,7 +452,8 @@ bool signals_raise_call(struct thread *t, long nr);
 bool signals_trapped(const struct thread *t);
 long signals_action(struct thread *t);
 long signals_altstack(struct thread *t);
-void signals_return(struct thread *t);
+/* rt_sigreturn. False: it is still to be done, another signal goes first. */
+bool signals_return(struct thread *t);
 long signals_mask(struct thread *t); /* rt_sigprocmask */
 long signals_pending(struct thread *t);
 /* A system call that may take a mask for as long as it waits. */

@@ -618,19 +618,19 @@ static bool save_vectors(uint64_t at)
 	return true;
 }
 
-static void load_vectors(struct thread *t, uint64_t at)
+static bool load_vectors(struct thread *t, uint64_t at)
 {
 	uint64_t *area = (uint64_t *)((char *)t + T_SCRATCH);
 	uint32_t *sw;
 
 	if (!rt_copy(area, (const void *)at, 512))
-		die_of(SIGSEGV);
+		return false;
 	sw = (uint32_t *)((char *)area + 464);
 	area[3] &= ~0xffff0000ull | 0xffff; /* mxcsr: no reserved bits */
 	memset((char *)area + 512, 0, 64);
 	if (sw[0] == FP_XSTATE_MAGIC1 && sw[4] == (uint32_t)xsave_size) {
 		if (!rt_copy((char *)area + 512, (const void *)(at + 512), xsave_size - 512))
-			die_of(SIGSEGV);
+			return false;
 		area[64] &= xsave_mask;
 		memset(&area[65], 0, 56);
 	} else {
@@ -638,6 +638,7 @@ static void load_vectors(struct thread *t, uint64_t at)
 	}
 	__asm__ volatile("xrstor64 %0" ::"m"(*(uint8_t(*)[4096])area), "a"((uint32_t)xsave_mask),
 			 "d"((uint32_t)(xsave_mask >> 32)));
+	return true;
 }
 
 static void fill_context(const struct thread *t, struct context *c)
@@ -696,11 +697,20 @@ static bool push_frame(struct thread *t, const struct action *a)
 	return true;
 }
 
+/* There is no room for a handler's frame: the next signal is one that can be handled on another stack only. */
+static void force_segv(struct thread *t)
+{
+	t->signal.info = (struct sig_info){ .signo = SIGSEGV, .code = SI_KERNEL };
+	t->signal.fault = true;
+	t->pending = 1;
+}
+
 void signals_deliver(struct thread *t)
 {
 	int sig = t->signal.info.signo;
 	uint64_t at = t->pc;
 	struct action a;
+	bool deadly;
 	sig_set mask;
 
 	lock(&t->handlers->lock);
@@ -716,10 +726,15 @@ void signals_deliver(struct thread *t)
 		set_mask(t, t->signal.mask);
 		return;
 	}
-	if (a.handler <= 1 || (t->signal.fault && t->signal.mask & sig_bit(sig)) ||
-	    !push_frame(t, &a)) {
-		if (a.handler > 1)
-			sig = t->signal.fault ? sig : SIGSEGV;
+	deadly = a.handler <= 1 || (t->signal.fault && t->signal.during & sig_bit(sig));
+	if (!deadly && !push_frame(t, &a)) {
+		if (sig != SIGSEGV) {
+			force_segv(t);
+			return;
+		}
+		deadly = true;
+	}
+	if (deadly) {
 		edges_note(EXACT_CAME, 0, at, 0);
 		die_of(sig);
 	}
@@ -767,23 +782,40 @@ bool signals_raise_call(struct thread *t, long nr)
 	return true;
 }
 
-void signals_return(struct thread *t)
+/* The frame to return by cannot be read. False: another signal goes first. */
+static bool raise_bad_frame(struct thread *t)
+{
+	if (!signals_raise(t, SIGSEGV, SI_KERNEL, 0))
+		return false;
+	t->regs[RAX] = 0;
+	return true;
+}
+
+bool signals_return(struct thread *t)
 {
 	struct sig_ucontext uc;
 
 	if (!rt_copy(&uc, (const void *)(t->regs[RSP] - 8 + offsetof(struct frame, uc)),
-		     sizeof(uc)))
-		die_of(SIGSEGV);
+		     sizeof(uc))) {
+		t->regs[RCX] = t->pc;
+		t->regs[R11] = t->flags;
+		return raise_bad_frame(t);
+	}
 	save_regs(t, &uc.c);
 	t->flags = (uc.c.flags & FLAGS_PROGRAM & ~FLAG_TRAP) | 0x202;
 	t->pc = uc.c.rip;
-	if (uc.c.fpstate)
-		load_vectors(t, uc.c.fpstate);
+	if (uc.c.fpstate && !load_vectors(t, uc.c.fpstate)) {
+		set_mask(t, uc.mask);
+		if (!raise_bad_frame(t))
+			die_of(SIGSEGV);
+		return true;
+	}
 	if (!(uc.stack.flags & ALTSTACK_OFF) || !uc.stack.size)
 		t->altstack = uc.stack;
 	if (t->altstack.flags & ALTSTACK_OFF)
 		memset(&t->altstack, 0, sizeof(t->altstack));
 	set_mask(t, uc.mask);
+	return true;
 }
 
 void signals_before_exec(struct thread *t)

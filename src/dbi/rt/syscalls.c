@@ -437,8 +437,10 @@ bool do_syscall(struct thread *t)
 		return true;
 	}
 	if (nr == __NR_rt_sigreturn) {
-		signals_return(t);
-		return true;
+		if (signals_return(t))
+			return true;
+		t->pc -= 2;
+		return false;
 	}
 	if (regions_any_watched())
 		release_written(t, nr);

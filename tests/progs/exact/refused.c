@@ -100,7 +100,7 @@ CASE(seccomp_kills)
 
 /* A filter that makes some system calls signals: where those say that the call was. */
 extern const char trapped_end[];
-static long trapped_call(long nr)
+NOINLINE static long trapped_call(long nr)
 {
 	long result;
 

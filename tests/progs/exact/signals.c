@@ -196,10 +196,6 @@ CASE(masks)
 			printf("after it %d\n", i);
 }
 
-/*
- * System calls that wait with a mask of their own: it is in force in the handlers that end them, not in what these return
- * to. SIGUSR1, SIGUSR2 and SIGSEGV are blocked and have been sent; the call lets them in and blocks SIGHUP.
- */
 static void print_mask(const char *what, const sigset_t *mask)
 {
 	printf("%s:", what);
@@ -209,6 +205,108 @@ static void print_mask(const char *what, const sigset_t *mask)
 	puts("");
 }
 
+/* Signals where the stack pointer leads nowhere: SIGSEGV comes in their place, and kills where it is blocked, ignored or
+ * has no stack of its own. */
+extern const char no_stack_end[];
+NOINLINE static void without_stack(uint64_t sp, long nr, long first, long second)
+{
+	__asm__ volatile("mov %%rsp, %%rbp\n\tmov %[sp], %%rsp\n\ttest %%rax, %%rax\n\tjs 1f\n\t"
+			 "syscall\n.globl no_stack_end\nno_stack_end:\n\tjmp 2f\n"
+			 "1:\tud2\n2:\tmov %%rbp, %%rsp"
+			 :
+			 : [sp] "r"(sp), "a"(nr), "D"(first), "S"(second)
+			 : "rcx", "r11", "rbp", "memory", "cc");
+}
+
+static void on_no_stack(int number, siginfo_t *info, void *context)
+{
+	const ucontext_t *uc = context;
+	sigset_t now;
+
+	printf("signal %d, code %d, address %p, at %ld, rax %lld, rsp %#llx\n", number,
+	       info->si_code, info->si_code > 0 ? info->si_addr : NULL,
+	       (long)((const char *)uc->uc_mcontext.gregs[REG_RIP] - no_stack_end),
+	       uc->uc_mcontext.gregs[REG_RAX], uc->uc_mcontext.gregs[REG_RSP]);
+	print_mask("mask to return to", &uc->uc_sigmask);
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	print_mask("mask", &now);
+	_exit(17);
+}
+
+static void sent_without_stack(int how, int handled, uint64_t sp)
+{
+	static char stack[65536];
+	stack_t alternate = { .ss_sp = stack, .ss_size = sizeof stack };
+	sigset_t segv;
+
+	handle(SIGILL, on_info, 0);
+	handle(SIGUSR1, on_info, 0);
+	sigaltstack(&alternate, NULL);
+	sigemptyset(&segv);
+	sigaddset(&segv, SIGSEGV);
+	if (handled == 1)
+		signal(SIGSEGV, SIG_IGN);
+	if (handled > 1)
+		handle(SIGSEGV, on_no_stack, handled == 2 ? 0 : SA_ONSTACK);
+	if (handled == 3)
+		sigprocmask(SIG_BLOCK, &segv, NULL);
+	if (how == 0)
+		without_stack(sp, -1, 0, 0);
+	else if (how == 1)
+		without_stack(sp, SYS_kill, getpid(), SIGUSR1);
+	else if (how == 2)
+		without_stack(sp, SYS_rt_sigreturn, 0, 0);
+	else
+		without_stack(sp, SYS_kill, getpid(), SIGSEGV);
+	_exit(18);
+}
+
+CASE(no_stack_for_handler)
+{
+	static const uint64_t nowhere[] = { 4096, 1ull << 50 };
+
+	for (int how = 0; how < 4; how++)
+		for (int handled = 0; handled < 5; handled++)
+			for (int i = 0; i < 2; i++) {
+				int status, child = fork();
+
+				if (!child)
+					sent_without_stack(how, handled, nowhere[i]);
+				waitpid(child, &status, 0);
+				printf("%d %d %d: %#x\n", how, handled, i, status & 0xff7f);
+			}
+}
+
+/* Handlers that spoil where the state of vector registers is to be taken from. */
+static void on_spoil(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	((ucontext_t *)context)->uc_mcontext.fpregs = (void *)64;
+}
+
+CASE(no_vectors_to_return_to)
+{
+	for (int handled = 0; handled < 2; handled++) {
+		int status, child = fork();
+
+		if (!child) {
+			handle(SIGUSR1, on_spoil, 0);
+			if (handled)
+				handle(SIGSEGV, on_info, SA_RESETHAND);
+			raise(SIGUSR1);
+			printf("%d, code %d\n", (int)last_number, last_info.si_code);
+			_exit(16);
+		}
+		waitpid(child, &status, 0);
+		printf("%#x\n", status & 0xff7f);
+	}
+}
+
+/*
+ * System calls that wait with a mask of their own: it is in force in the handlers that end them, not in what these return
+ * to. SIGUSR1, SIGUSR2 and SIGSEGV are blocked and have been sent; the call lets them in and blocks SIGHUP.
+ */
 static void on_waited(int number, siginfo_t *info, void *context)
 {
 	sigset_t now;
