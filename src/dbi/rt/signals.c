@@ -583,6 +583,38 @@ long signals_altstack(struct thread *t)
 	return 0;
 }
 
+/* The first process of a pid namespace dies of no signal but those that its own instructions raise. */
+static bool is_init(void)
+{
+	return sys(__NR_getpid) == 1;
+}
+
+static void fault_by(int sig)
+{
+	switch (sig) {
+	case SIGSEGV: /* an address that there cannot be */
+		__asm__ volatile("movb $0, (%0)" : : "r"(1ul << 63) : "memory");
+		break;
+	case SIGILL:
+		__asm__ volatile("ud2");
+		break;
+	case SIGTRAP:
+		__asm__ volatile("int3");
+		break;
+	case SIGFPE:
+		__asm__ volatile("xor %%ecx, %%ecx\n\tdiv %%ecx" : : : "eax", "ecx", "edx", "cc");
+		break;
+	case SIGBUS: /* the alignment check */
+		__asm__ volatile("pushf\n\torl $0x40000, (%%rsp)\n\tpopf\n\tmov 1(%%rsp), %%eax"
+				 :
+				 :
+				 : "eax", "memory", "cc");
+		break;
+	default:
+		break;
+	}
+}
+
 static void die_of(int sig)
 {
 	struct action a = { 0 };
@@ -594,6 +626,8 @@ static void die_of(int sig)
 	kernel_action(sig, &a, NULL);
 	sys(__NR_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
 	sys(__NR_tgkill, pid, tid, sig);
+	if (is_init())
+		fault_by(sig);
 	for (;;)
 		sys(__NR_exit_group, 128 + sig);
 }
@@ -722,7 +756,7 @@ void signals_deliver(struct thread *t)
 	}
 	unlock(&t->handlers->lock);
 	t->pending = 0;
-	if (a.handler == 1 && !t->signal.fault) {
+	if (!t->signal.fault && (a.handler == 1 || (!a.handler && is_init()))) {
 		set_mask(t, t->signal.mask);
 		return;
 	}

@@ -430,3 +430,62 @@ CASE(may_ptrace_child)
 	}
 	printf("%ld stops, exit %d\n", calls, WEXITSTATUS(status));
 }
+
+/* The first process of a pid namespace dies of what its instructions raise, and of no other signal. */
+static int first_process(void *way)
+{
+	static const int sent[] = { SIGTERM, SIGSEGV, SIGTRAP, SIGFPE, SIGABRT };
+	volatile int zero = 0;
+	int status, child;
+
+	switch ((int)(intptr_t)way) {
+	case 0:
+		for (int i = 0; i < 5; i++)
+			raise(sent[i]);
+		return 7;
+	case 1:
+		abort();
+	case 2:
+		*(volatile int *volatile)(intptr_t)zero = 1;
+		return 1;
+	case 3:
+		__builtin_trap();
+	case 4:
+		return 77 / zero;
+	case 5:
+		__asm__ volatile("int3");
+		return 1;
+	case 6: /* what lies behind a file's end */
+		child = (int)syscall(SYS_memfd_create, "empty", 0);
+		return *(volatile char *)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, child, 0);
+	default: /* any other process dies as usual */
+		child = fork();
+		if (!child) {
+			raise(SIGTERM);
+			_exit(4);
+		}
+		waitpid(child, &status, 0);
+		return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	}
+}
+
+CASE(pid_namespaces)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	static const int flags[] = { 0, CLONE_VM };
+
+	for (int i = 0; i < 2; i++)
+		for (intptr_t way = 0; way < 8; way++) {
+			int status = 0;
+			int child = clone(first_process, stack + sizeof(stack),
+					  CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD | flags[i],
+					  (void *)way);
+
+			if (child < 0) {
+				printf("%d\n", errno);
+				continue;
+			}
+			waitpid(child, &status, 0);
+			printf("%d: %#x\n", (int)way, status & 0xff7f);
+		}
+}
