@@ -8,14 +8,16 @@
 #include "base/quantile.h"
 #include "culprit/path.h"
 #include "estimate/anchor.h"
+#include "estimate/parts.h"
 #include "estimate/schedules.h"
 
 #define SCALE_SAMPLES 30 /* of a block by which the scale is judged */
+#define PART_SAMPLES 100 /* of a part whose own times bound its scale */
 #define AT_ONCE 1.3	 /* what schedules add up to, of the time, at most */
 #define AHEAD 8		 /* instructions that can have what the schedule gave one of them */
 
 struct culprits {
-	const struct estimate *e;
+	struct estimate *e;
 	const struct estimate_source *src;
 	const struct culprit_machine *machine;
 	struct meetings meetings;
@@ -45,21 +47,65 @@ static double least_of(const struct culprits *c, const struct estimate_proc *p, 
 	return least;
 }
 
-/* All schedules together take no more time than there is, but what runs at once: cores are wider than their models. */
+/* Whether evidence may move a part's scale: what the program counts itself is known. */
+static bool is_movable(const struct culprits *c, uint32_t part)
+{
+	return !c->e->parts->part[part].counted;
+}
+
+static void move(struct culprits *c, uint32_t part, double factor)
+{
+	if (is_movable(c, part))
+		parts_multiply(c->e, part, factor);
+}
+
+static void move_all(struct culprits *c, double factor)
+{
+	for (uint32_t i = 0; i < c->e->parts->n; i++)
+		move(c, i, factor);
+}
+
+/* A part's samples and the cycles that its schedules take are added. */
+static void add_scheduled(const struct culprits *c, uint32_t part, double *samples,
+			  double *scheduled)
+{
+	const struct parts *k = c->e->parts;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
+		const struct estimate_proc *p = &c->e->proc[k->block[i].proc];
+		uint32_t b = k->block[i].block;
+
+		*samples += p->samples[b];
+		*scheduled += c->e->scale * p->block[b].f * least_of(c, p, b);
+	}
+}
+
+/* 1, or what makes that many executions take no more time than there is. */
+static double not_beyond(const struct culprits *c, double samples, double scheduled)
+{
+	double most = AT_ONCE * samples * c->period;
+
+	return scheduled > most ? most / scheduled : 1;
+}
+
+/* All schedules together take no more time than there is, but what runs at once: cores are wider than their models. The
+ * same is true of each part. */
 static void lower_scale(struct culprits *c)
 {
+	const struct parts *k = c->e->parts;
 	double samples = 0, scheduled = 0;
 
-	for (size_t i = 0; i < c->e->nproc; i++) {
-		const struct estimate_proc *p = &c->e->proc[i];
-
-		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
-			samples += p->samples[b];
-			scheduled += p->block[b].f * least_of(c, p, b);
-		}
+	for (uint32_t i = 0; i < k->n; i++)
+		if (is_movable(c, i))
+			add_scheduled(c, i, &samples, &scheduled);
+	move_all(c, not_beyond(c, samples, scheduled));
+	for (uint32_t i = 0; i < k->n && c->e->method != ESTIMATE_DCPI; i++) {
+		if (k->part[i].samples < PART_SAMPLES)
+			continue;
+		samples = scheduled = 0;
+		add_scheduled(c, i, &samples, &scheduled);
+		move(c, i, not_beyond(c, samples, scheduled));
 	}
-	if (c->facts.scale * scheduled > AT_ONCE * samples * c->period)
-		c->facts.scale = AT_ONCE * samples * c->period / scheduled;
 }
 
 /* What the program touches. */
@@ -241,9 +287,9 @@ static int find_paths(struct culprits *c)
 	return c->paths ? 0 : -1;
 }
 
-/* The scale at which the block takes what its schedule does, and all that can have held it up. */
-static bool scale_of(struct culprits *c, const struct estimate_proc *p, uint32_t block,
-		     struct weighted *s)
+/* By how much more often the block would have to run to take what its schedule does, and all that can have held it up. */
+static bool more_of(struct culprits *c, const struct estimate_proc *p, uint32_t block,
+		    struct weighted *s)
 {
 	double most = least_of(c, p, block);
 
@@ -254,28 +300,49 @@ static bool scale_of(struct culprits *c, const struct estimate_proc *p, uint32_t
 
 		most += f ? fact_most(f, c->machine) : 0;
 	}
-	*s = (struct weighted){ p->samples[block] * c->period / (p->block[block].f * most),
+	*s = (struct weighted){ p->samples[block] * c->period /
+					(c->e->scale * p->block[block].f * most),
 				p->samples[block] };
 	return true;
 }
 
-/* Most of a program's time can be explained: it ran so often, at least, that half of it can. */
+static size_t more_of_part(struct culprits *c, uint32_t part, struct weighted *v)
+{
+	const struct parts *k = c->e->parts;
+	size_t n = 0;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++)
+		n += more_of(c, &c->e->proc[k->block[i].proc], k->block[i].block, &v[n]);
+	return n;
+}
+
+/* Most of the time can be explained, the program's and each part's: it ran so often, at least, that half of it can. */
 static int raise_scale(struct culprits *c)
 {
+	const struct parts *k = c->e->parts;
 	struct weighted *v = calloc(c->e->nblocks + 1, sizeof(*v));
-	double before = c->facts.scale;
+	double all, by;
+	bool raised;
 	size_t n = 0;
 
 	if (!v)
 		return -1;
-	for (size_t i = 0; i < c->e->nproc; i++)
-		for (uint32_t b = CFG_FIRST_BLOCK; b < c->e->proc[i].g.nblocks; b++)
-			n += scale_of(c, &c->e->proc[i], b, &v[n]);
-	c->facts.scale = fmax(before, quantile(v, n, 0.5));
+	for (uint32_t i = 0; i < k->n; i++)
+		if (is_movable(c, i))
+			n += more_of_part(c, i, &v[n]);
+	all = fmax(quantile(v, n, 0.5), 1);
+	raised = all > 1;
+	for (uint32_t i = 0; i < k->n; i++) {
+		bool alone = k->part[i].samples >= PART_SAMPLES && c->e->method != ESTIMATE_DCPI;
+
+		by = alone ? fmax(quantile(v, more_of_part(c, i, v), 0.5), all) : all;
+		raised = raised || (by > 1 && is_movable(c, i));
+		move(c, i, by);
+	}
 	free(v);
-	lower_scale(c);
-	if (c->facts.scale <= before)
+	if (!raised)
 		return 0;
+	lower_scale(c);
 	forget_crowds(c);
 	return find_paths(c);
 }
@@ -299,7 +366,7 @@ static int find_all(struct culprits *c)
 	return find_paths(c) || (!counted && raise_scale(c)) ? -1 : 0;
 }
 
-struct culprits *culprits_open(const struct estimate *e, const struct estimate_source *src,
+struct culprits *culprits_open(struct estimate *e, const struct estimate_source *src,
 			       struct err *err)
 {
 	struct culprits *c = calloc(1, sizeof(*c));
@@ -351,11 +418,6 @@ const char *culprits_warning(const struct culprits *c)
 double culprits_period(const struct culprits *c)
 {
 	return c->period;
-}
-
-double culprits_scale(const struct culprits *c)
-{
-	return c->facts.scale;
 }
 
 /* One procedure. */
@@ -577,6 +639,8 @@ void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s)
 	to->cycles += s->cycles;
 	to->unestimated += s->unestimated;
 	to->executions += s->executions;
+	to->error += s->error;
+	to->counted += s->counted;
 	to->ideal += s->ideal;
 	to->stall += s->stall;
 	to->gain += s->gain;

@@ -79,6 +79,8 @@ struct culprit_sum {
 	double samples;
 	double cycles, unestimated; /* of all; of what has no estimate of its executions */
 	double executions;	    /* of instructions */
+	double error;	/* sum over executions of the standard deviation of their logarithm */
+	double counted; /* samples where executions are by what the program counts itself */
 	double ideal, stall, gain, unexplained, raised;
 	double fixed[4]; /* static stalls, by enum schedule_why */
 	double min[CULPRIT_N], max[CULPRIT_N], expected[CULPRIT_N];
@@ -96,8 +98,9 @@ struct culprit_proc {
 
 struct culprits;
 
-/* e, src and what they refer to outlive it. NULL with err set: no memory. */
-struct culprits *culprits_open(const struct estimate *e, const struct estimate_source *src,
+/* e, src and what they refer to outlive it. Parts of e that run more, or less, often than schedules and bounds allow are
+ * made to run as often as these do. NULL with err set: no memory. */
+struct culprits *culprits_open(struct estimate *e, const struct estimate_source *src,
 			       struct err *err);
 void culprits_close(struct culprits *c);
 const struct culprit_machine *culprits_machine(const struct culprits *c);
@@ -105,8 +108,6 @@ const struct culprit_machine *culprits_machine(const struct culprits *c);
 const char *culprits_warning(const struct culprits *c);
 /* Cycles that a sample stands for. */
 double culprits_period(const struct culprits *c);
-/* Executions of a frequency: the estimate's scale, or, where that cannot be, the one that schedules and bounds allow. */
-double culprits_scale(const struct culprits *c);
 
 /* -1 with err set: no memory. */
 int culprits_of(struct culprits *c, const struct estimate_proc *p, struct culprit_proc *out,

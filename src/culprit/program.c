@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "estimate/parts.h"
+
 static int by_place(const void *a, const void *b)
 {
 	const struct culprit_insn_time *x = a, *y = b;
@@ -31,13 +33,24 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_FAILED, "no memory for culprits");
 }
 
-static int add_proc(struct culprit_program *p, struct culprits *c, const struct estimate_proc *q,
-		    size_t *room, struct err *err)
+/* How far the procedure's executions are known. */
+static void add_known(struct culprit_sum *s, const struct estimate *e,
+		      const struct estimate_proc *q)
+{
+	s->error = s->executions * estimate_sum(e, q).error;
+	for (uint32_t b = CFG_FIRST_BLOCK; b < q->g.nblocks; b++)
+		if (e->method != ESTIMATE_DCPI && e->parts->part[part_of(e, q, b)].counted)
+			s->counted += q->samples[b];
+}
+
+static int add_proc(struct culprit_program *p, struct culprits *c, const struct estimate *e,
+		    const struct estimate_proc *q, size_t *room, struct err *err)
 {
 	struct culprit_proc got;
 
 	if (culprits_of(c, q, &got, err))
 		return -1;
+	add_known(&got.sum, e, q);
 	if (p->ninsn + got.n > *room) {
 		size_t more = 2 * (p->ninsn + got.n);
 		void *v = realloc(p->insn, more * sizeof(*p->insn));
@@ -118,7 +131,7 @@ int culprit_program_make(struct culprit_program *p, const struct estimate_source
 	for (size_t i = 0; row && i < e.nproc && !rc; i++) {
 		size_t before = p->nproc;
 
-		rc = add_proc(p, c, &e.proc[i], &room, err);
+		rc = add_proc(p, c, &e, &e.proc[i], &room, err);
 		row[i] = p->nproc > before ? (uint32_t)p->nproc : 0;
 	}
 	if (row && !rc)
@@ -203,6 +216,8 @@ static bool get_real(struct cursor *c, double *v)
 	X(cycles) \
 	X(unestimated) \
 	X(executions) \
+	X(error) \
+	X(counted) \
 	X(ideal) \
 	X(stall) \
 	X(gain) X(unexplained) X(raised) X(doubtful) X(fixed[0]) X(fixed[1]) X(fixed[2]) X(fixed[3])

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/quantile.h"
+#include "estimate/counter.h"
 #include "estimate/estimate_priv.h"
+#include "estimate/parts.h"
 #include "estimate/wrong.h"
 #include "observe/tallies.h"
 
@@ -28,8 +30,14 @@
 #define NEAR 0.1	 /* how close frequencies within a procedure are */
 #define APART 0.3	 /* … those of different ones */
 #define WINDOWS 5.0	 /* variance of a frequency, times the windows that saw it */
-#define WILD 1.5	 /* logarithm: what is off by more from times is not what it seems */
-#define DOUBT 0.6	 /* of what times say, where they differ from the other procedures' */
+#define WILD 1.5	 /* logarithm: a word that is off by more from times is not what it seems */
+#define LEAST_CPI 0.1	 /* what is beyond these is not what it seems */
+#define MOST_CPI 500.0
+#define USUAL 0.1 /* variance of a part's scale around what is usual, at least */
+#define LARGE_USUAL \
+	0.5	     /* … beyond that, of a part that is large enough to have a time of its own */
+#define OWN_TIME 1.2 /* 1 / variance of a part's scale by its own time */
+#define DOUBT 0.6    /* of what times say, where they differ from the other procedures' */
 
 double anchor_ghz(const struct run *run)
 {
@@ -59,16 +67,26 @@ double anchor_cycles(const struct profile *p)
 	return time / samples * anchor_ghz(run);
 }
 
-/* By procedure: what makes executions of its frequencies, as a logarithm, and what that is worth. */
-struct anchor_node {
-	double time, time_weight; /* by its time; 0: it has none */
-	double part;		  /* of ENOUGH samples */
-	double weight, sum;	  /* of what is counted; sum: of weight * logarithm */
+/* What times say of some blocks: what makes executions of their frequencies, as a logarithm. */
+struct anchor_time {
+	double scale;	/* by what most instructions take */
+	double whole;	/* by what all of them together usually take; NAN: not known */
+	double part;	/* of ENOUGH samples */
+	double samples; /* 0: nothing is known */
 };
 
 struct anchor {
 	struct estimate *e;
-	struct anchor_node *node;
+	struct anchor_time *proc; /* by procedure */
+	double cycles;
+	struct counter_source *counters;
+	bool *counts; /* by procedure: some instruction of it is counted */
+};
+
+/* Some blocks of a program. */
+struct span {
+	const struct part_block *block;
+	uint32_t n;
 };
 
 static double samples_at(const struct estimate_proc *p, uint32_t i)
@@ -104,88 +122,109 @@ static double samples_of(const struct estimate_proc *p, const struct cfg_block *
  * take at most. The few that take all of the time (what is waited for, and what the samples of many fall
  * on) are beyond it, and so it differs by much less than the mean does. 0: nothing ran. -1 without memory.
  */
-static double undisturbed(const struct estimate_proc *p)
+static double undisturbed(const struct estimate *e, struct span s)
 {
-	struct weighted *v = calloc((size_t)p->g.ninsns + 1, sizeof(*v));
+	struct weighted *v;
+	size_t n = 0, insns = 0;
 	double time;
-	size_t n = 0;
 
+	for (uint32_t i = 0; i < s.n; i++)
+		insns += e->proc[s.block[i].proc].g.block[s.block[i].block].ninsn;
+	v = calloc(insns + 1, sizeof(*v));
 	if (!v)
 		return -1;
-	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
-		const struct cfg_block *k = &p->g.block[b];
-		double f = p->block[b].f;
+	for (uint32_t i = 0; i < s.n; i++) {
+		const struct estimate_proc *p = &e->proc[s.block[i].proc];
+		const struct cfg_block *k = &p->g.block[s.block[i].block];
+		double f = p->block[s.block[i].block].f;
 
-		for (uint32_t i = k->insn; f > 0 && i < k->insn + k->ninsn; i++)
-			v[n++] = (struct weighted){ samples_of(p, k, i) / f, f };
+		for (uint32_t j = k->insn; f > 0 && j < k->insn + k->ninsn; j++)
+			v[n++] = (struct weighted){ samples_of(p, k, j) / f, f };
 	}
 	time = quantile(v, n, UNDISTURBED);
 	free(v);
 	return time;
 }
 
-static int tell_times(struct anchor *a, double cycles)
+/* -1 without memory. */
+static int tell_time(const struct anchor *a, struct span s, struct anchor_time *t)
 {
-	for (size_t i = 0; i < a->e->nproc; i++) {
-		const struct estimate_proc *p = &a->e->proc[i];
-		double samples = 0, insns = 0, part, time;
+	double samples = 0, insns = 0, each = 0, wrong = 0, time;
 
-		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
-			samples += p->samples[b];
-			insns += p->block[b].f * p->g.block[b].ninsn;
-		}
-		if (samples <= 0 || insns <= 0)
+	*t = (struct anchor_time){ .whole = NAN };
+	for (uint32_t i = 0; i < s.n; i++) {
+		const struct estimate_proc *p = &a->e->proc[s.block[i].proc];
+		uint32_t b = s.block[i].block;
+		const struct cfg_block *k = &p->g.block[b];
+		const struct site *last;
+
+		if (!k->ninsn)
 			continue;
-		time = undisturbed(p);
-		if (time < 0)
-			return -1;
-		if (time <= 0)
-			continue;
-		part = fmin(samples / ENOUGH, 1);
-		a->node[i].part = part;
-		a->node[i].time = part * log(time * cycles / ANCHOR_CYCLES) +
-				  (1 - part) * log(samples / insns * cycles / MEAN_CYCLES);
-		a->node[i].time_weight = samples * (part + (1 - part) * MEAN_WORTH);
+		last = p->site[k->insn + k->ninsn - 1];
+		samples += p->samples[b];
+		insns += p->block[b].f * k->ninsn;
+		wrong += last ? p->block[b].f * wrong_predicted(last, last->cls) : 0;
 	}
+	if (samples <= 0 || insns <= 0)
+		return 0;
+	time = undisturbed(a->e, s);
+	if (time <= 0)
+		return time < 0 ? -1 : 0;
+	each = EACH_CYCLES * insns + WRONG_CYCLES * wrong;
+	t->part = fmin(samples / ENOUGH, 1);
+	t->scale = t->part * log(time * a->cycles / ANCHOR_CYCLES) +
+		   (1 - t->part) * log(samples / insns * a->cycles / MEAN_CYCLES);
+	t->whole = log(samples * a->cycles / each);
+	t->samples = samples;
 	return 0;
 }
 
-/* The mean of what times say; NAN: there are none. */
+static int tell_procedures(struct anchor *a)
+{
+	struct part_block *block = calloc(a->e->nblocks + 1, sizeof(*block));
+	int rc = block ? 0 : -1;
+
+	for (uint32_t i = 0; i < a->e->nproc && !rc; i++) {
+		uint32_t n = 0;
+
+		for (uint32_t b = CFG_FIRST_BLOCK; b < a->e->proc[i].g.nblocks; b++)
+			block[n++] = (struct part_block){ i, b };
+		rc = tell_time(a, (struct span){ block, n }, &a->proc[i]);
+	}
+	free(block);
+	return rc;
+}
+
+/* The mean of what procedures' times say; NAN: there are none. */
 static double mean_time(const struct anchor *a)
 {
 	double all = 0, sum = 0;
 
 	for (size_t i = 0; i < a->e->nproc; i++) {
-		all += a->node[i].time_weight;
-		sum += a->node[i].time_weight * a->node[i].time;
+		const struct anchor_time *t = &a->proc[i];
+		double weight = t->samples * (t->part + (1 - t->part) * MEAN_WORTH);
+
+		all += weight;
+		sum += weight * t->scale;
 	}
 	return all > 0 ? sum / all : NAN;
 }
 
 /* What the time of the whole program says, if instructions take as long as is usual, and branches that are mispredicted
  * cost what they usually do. NAN: nothing ran. */
-static double whole_time(const struct anchor *a, double cycles)
+static double whole_time(const struct anchor *a)
 {
-	double samples = 0, each = 0, wrong = 0;
+	double samples = 0, each = 0;
 
 	for (size_t i = 0; i < a->e->nproc; i++) {
-		const struct estimate_proc *p = &a->e->proc[i];
+		const struct anchor_time *t = &a->proc[i];
 
-		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
-			const struct cfg_block *k = &p->g.block[b];
-			const struct site *last;
-
-			if (!k->ninsn)
-				continue;
-			last = p->site[k->insn + k->ninsn - 1];
-			samples += p->samples[b];
-			each += p->block[b].f * k->ninsn;
-			wrong += last ? p->block[b].f * wrong_predicted(last, last->cls) : 0;
+		if (t->samples > 0 && isfinite(t->whole)) {
+			samples += t->samples;
+			each += t->samples / exp(t->whole);
 		}
 	}
-	return samples > 0 && each > 0
-		       ? log(samples * cycles / (EACH_CYCLES * each + WRONG_CYCLES * wrong))
-		       : NAN;
+	return each > 0 ? log(samples / each) : NAN;
 }
 
 /* Both; the more the whole takes beyond what branches explain, the less it counts: the program waits for something else. */
@@ -219,86 +258,213 @@ static double windows_of(const struct estimate_at *at)
 	return (double)most;
 }
 
-static void tell_tallies(struct anchor *a, const struct tally_group *g, double time)
+/* Cycles that an instruction of a part takes on average, where a frequency is as often as that logarithm says. */
+static double cpi_of(const struct anchor *a, uint32_t part, double scale)
+{
+	const struct parts *k = a->e->parts;
+	double insns = 0;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
+		const struct estimate_proc *p = &a->e->proc[k->block[i].proc];
+
+		insns += p->block[k->block[i].block].f * p->g.block[k->block[i].block].ninsn;
+	}
+	return k->part[part].samples * a->cycles / (insns * exp(scale));
+}
+
+/* What the times of a part's blocks say. NAN: nothing; without memory, too. */
+static double part_time(const struct anchor *a, uint32_t part)
+{
+	const struct parts *k = a->e->parts;
+	struct span s = { &k->block[k->first[part]], k->first[part + 1] - k->first[part] };
+	struct anchor_time t;
+
+	if (tell_time(a, s, &t) || t.samples <= 0 || !isfinite(t.whole))
+		return NAN;
+	return all_times(t.scale, t.whole);
+}
+
+/* Of one object out of many, or of another process, a word says less than the time. */
+static bool is_possible(const struct anchor *a, const struct tally_group *g, double scale)
+{
+	struct estimate_at at;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (estimate_find(a->e, g->tally[i]->key.image, g->tally[i]->key.addr, &at)) {
+			uint32_t part = part_of(a->e, at.proc, at.block);
+			double cpi = cpi_of(a, part, scale);
+
+			if (cpi < LEAST_CPI || cpi > MOST_CPI ||
+			    (!counter_is_own(a->counters, g->tally[i]) &&
+			     fabs(scale - part_time(a, part)) > WILD))
+				return false;
+		}
+	return true;
+}
+
+static void tell_tallies(const struct anchor *a, const struct tally_group *g)
 {
 	double sum = walked(a, g), x = sum > 0 ? log(g->advance / sum) : 0;
 	struct estimate_at at;
 
-	if (sum <= 0 || fabs(x - time) > WILD)
+	if (sum <= 0 || !is_possible(a, g, x))
 		return;
+	a->e->counted += g->n;
 	for (size_t i = 0; i < g->n; i++) {
-		struct anchor_node *n;
+		struct part *k;
 		double weight;
 
 		if (!estimate_find(a->e, g->tally[i]->key.image, g->tally[i]->key.addr, &at))
 			continue;
-		n = &a->node[at.proc - a->e->proc];
+		k = &a->e->parts->part[part_of(a->e, at.proc, at.block)];
 		weight = 1 / (NEAR * NEAR + g->error * g->error + WINDOWS / (windows_of(&at) + 1)) /
 			 (double)g->n;
-		n->weight += weight;
-		n->sum += weight * x;
+		k->counted = true;
+		a->counts[at.proc - a->e->proc] = true;
+		k->weight += weight;
+		k->sum += weight * x;
 	}
 }
 
-/* The mean of what is counted, procedure by procedure, and of times. */
-static double mean_of_all(const struct anchor *a, double time)
+/* The mean of what is counted, part by part, and of times. *spread: the variance of the parts around it. */
+static double mean_of_all(const struct anchor *a, double time, double *spread)
 {
-	double all = TIME, sum = TIME * time;
+	const struct parts *k = a->e->parts;
+	double all = TIME, sum = TIME * time, parts = 0, square = 0, mean;
 
-	for (size_t i = 0; i < a->e->nproc; i++) {
-		const struct anchor_node *n = &a->node[i];
-		double weight = n->weight > 0 ? 1 / (1 / n->weight + APART * APART) : 0;
+	for (size_t i = 0; i < k->n; i++) {
+		const struct part *t = &k->part[i];
+		double weight = t->counted ? 1 / (1 / t->weight + APART * APART) : 0;
 
 		all += weight;
-		sum += weight > 0 ? weight * n->sum / n->weight : 0;
+		sum += weight > 0 ? weight * t->sum / t->weight : 0;
 	}
-	return sum / all;
+	mean = sum / all;
+	for (size_t i = 0; i < k->n; i++)
+		if (k->part[i].counted) {
+			parts += k->part[i].samples;
+			square += k->part[i].samples *
+				  pow(k->part[i].sum / k->part[i].weight - mean, 2);
+		}
+	*spread = USUAL + (parts > 0 ? square / parts : 0);
+	return mean;
 }
 
-static void lower(struct estimate_value *v, size_t n, uint8_t most)
+/* The part of its samples that lie in procedures in which nothing is counted. */
+static double uncounted(const struct anchor *a, uint32_t part)
 {
-	for (size_t i = 0; i < n; i++)
-		if (v[i].confidence > most)
-			v[i].confidence = most;
+	const struct parts *k = a->e->parts;
+	double other = 0;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++)
+		if (!a->counts[k->block[i].proc])
+			other += a->e->proc[k->block[i].proc].samples[k->block[i].block];
+	return k->part[part].samples > 0 ? other / k->part[part].samples : 0;
+}
+
+/* Parts that nothing counts in: as others, and by their own time. What is counted in one procedure of a part says less of the
+ * others. */
+static void tell_others(const struct anchor *a, double usual, double spread)
+{
+	const struct parts *k = a->e->parts;
+
+	for (uint32_t i = 0; i < k->n; i++) {
+		struct part *t = &k->part[i];
+		double rest = t->counted ? uncounted(a, i) : 0, time;
+
+		if (t->counted && rest > 0) {
+			double mean = t->sum / t->weight;
+
+			time = part_time(a, i);
+			t->weight = 1 / (1 / t->weight + APART * APART * rest);
+			t->sum = t->weight * mean;
+			t->weight += isfinite(time) ? TIME * rest : 0;
+			t->sum += isfinite(time) ? TIME * rest * time : 0;
+		}
+		if (t->counted)
+			continue;
+		t->weight = 1 / spread;
+		t->sum = usual / spread;
+		time = t->samples < ENOUGH ? NAN : part_time(a, i);
+		if (isfinite(time)) {
+			t->weight = 1 / (spread + LARGE_USUAL) + OWN_TIME;
+			t->sum = usual / (spread + LARGE_USUAL) + OWN_TIME * time;
+		}
+	}
+}
+
+static void lower(struct estimate_value *v, uint8_t most)
+{
+	if (v->confidence > most)
+		v->confidence = most;
+}
+
+/* Something is counted in its part, and in its procedure. */
+static bool is_known(const struct anchor *a, const struct estimate_proc *p, uint32_t b)
+{
+	return a->e->parts->part[part_of(a->e, p, b)].counted && a->counts[p - a->e->proc];
 }
 
 /* Where a procedure's times are not like the others', its frequencies may as well not be: what is slow is seen too
  * often. */
-static void doubt(struct anchor *a, double time)
+static void doubt(const struct anchor *a, double time)
 {
 	for (size_t i = 0; i < a->e->nproc; i++) {
 		struct estimate_proc *p = &a->e->proc[i];
-		const struct anchor_node *n = &a->node[i];
-		double error = DOUBT * n->part * fabs(n->time - time);
-		uint8_t most = error > ESTIMATE_LIKELY ? CONFIDENCE_LOW
-			       : error > ESTIMATE_SURE ? CONFIDENCE_MEDIUM
-						       : CONFIDENCE_HIGH;
+		const struct anchor_time *t = &a->proc[i];
+		double error = t->samples > 0 ? DOUBT * t->part * fabs(t->scale - time) : 0;
 
-		lower(p->block, p->g.nblocks, most);
-		lower(p->edge, p->g.nedges, most);
+		for (uint32_t b = 0; b < p->g.nblocks; b++)
+			if (is_known(a, p, b))
+				p->block[b].confidence = p->alone[b];
+			else
+				lower(&p->block[b], confidence_of(error));
+		for (uint32_t k = 0; k < p->g.nedges; k++)
+			lower(&p->edge[k], p->block[p->g.edge[k].from].confidence);
 	}
 }
 
-int anchor_estimate(struct estimate *e, const struct profile *p, struct err *err)
+/* Frequencies become executions over the program's scale. */
+static void apply(struct estimate *e, double scale)
 {
-	struct anchor a = { .e = e };
+	for (uint32_t i = 0; i < e->parts->n; i++)
+		parts_multiply(e, i, exp(e->parts->part[i].scale - scale));
+}
+
+static void find_scales(struct anchor *a, const struct tally_groups *g)
+{
+	double procedures = mean_time(a), time = all_times(procedures, whole_time(a)), scale,
+	       spread;
+
+	if (!isfinite(time))
+		return;
+	for (size_t i = 0; i < g->n; i++)
+		tell_tallies(a, &g->group[i]);
+	scale = mean_of_all(a, time, &spread);
+	tell_others(a, scale, spread);
+	doubt(a, procedures);
+	parts_solve(a->e->parts);
+	apply(a->e, scale);
+	a->e->scale = exp(scale);
+}
+
+int anchor_estimate(struct estimate *e, const struct estimate_source *src, struct err *err)
+{
+	struct counter_source counters = { e, src };
+	const struct tallies_judge judge = { counter_is_sure, counter_is_own, &counters };
+	struct anchor a = { .e = e, .cycles = anchor_cycles(src->profile), .counters = &counters };
 	struct tally_groups g = { 0 };
 	int rc = -1;
 
-	a.node = calloc(e->nproc + 1, sizeof(*a.node));
-	if (a.node && !tallies_groups(&g, p) && !tell_times(&a, anchor_cycles(p))) {
-		double procedures = mean_time(&a);
-		double time = all_times(procedures, whole_time(&a, anchor_cycles(p)));
-
-		for (size_t i = 0; i < g.n && isfinite(time); i++)
-			tell_tallies(&a, &g.group[i], time);
-		if (isfinite(time)) {
-			e->scale = exp(mean_of_all(&a, time));
-			doubt(&a, procedures);
-		}
+	a.proc = calloc(e->nproc + 1, sizeof(*a.proc));
+	a.counts = calloc(e->nproc + 1, sizeof(*a.counts));
+	if (a.proc && a.counts && !tallies_groups(&g, src->profile, &judge) &&
+	    !tell_procedures(&a)) {
+		find_scales(&a, &g);
 		rc = 0;
 	}
 	tallies_groups_free(&g);
-	free(a.node);
+	free(a.proc);
+	free(a.counts);
 	return rc ? err_set(err, ERR_FAILED, "no memory for estimates") : 0;
 }

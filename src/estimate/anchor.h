@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The absolute scale: what turns relative frequencies into executions, one factor for the whole program.
+ * The absolute scale: what turns relative frequencies into executions, one factor for each part of the program
+ * (estimate/parts.h) that something is known of.
  *
  * What the program counts itself (observe/tallies.h) says exactly how often some of its instructions ran. Each
  * says what to multiply frequencies by, if those of its procedure are right, compared with the other ones'. So does
@@ -28,6 +29,6 @@ double anchor_cycles(const struct profile *p);
 double anchor_ghz(const struct run *run);
 /* Sets e's scale, and lowers confidence where times contradict; without any samples all stays as it is. -1 with err
  * set. */
-int anchor_estimate(struct estimate *e, const struct profile *p, struct err *err);
+int anchor_estimate(struct estimate *e, const struct estimate_source *src, struct err *err);
 
 #endif

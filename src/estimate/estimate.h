@@ -53,6 +53,7 @@ struct estimate_proc {
 	double *share;		    /* by edge: of the executions of the block it leaves */
 	/* what was made of it */
 	struct estimate_value *block, *edge;
+	uint8_t *alone; /* by block: enum confidence of how it compares with others of its part */
 };
 
 /* A call, or jump, that is known to lead to a procedure of the program. */
@@ -71,6 +72,9 @@ struct estimate {
 	size_t ncalls;
 	struct estimate_range *range; /* code, by image and address */
 	size_t nranges;
+	struct parts *
+		parts; /* what is tied together by control that windows saw pass (estimate/parts.h) */
+	size_t counted; /* instructions that the program counts itself: by them parts have their scales */
 	char warning[512]; /* what could not be used, or "" */
 };
 
@@ -99,6 +103,19 @@ void estimate_fini(struct estimate *e);
 /* The scale that an exact run gives (METHODS section 3): the middle, by samples, of executions that src counted over
  * frequencies. 0: nothing has both. -1 without memory. */
 double estimate_counted_scale(const struct estimate *e, const struct estimate_source *src);
+
+/* The standard deviation of the logarithm of a block's executions: of its part's scale, and of how it compares within the
+ * part, by its confidence. */
+double estimate_error(const struct estimate *e, const struct estimate_proc *p, uint32_t block);
+/* Instructions that all executions of a procedure executed, and the standard deviation of its logarithm. */
+struct estimate_sum {
+	double executed, error;
+};
+struct estimate_sum estimate_sum(const struct estimate *e, const struct estimate_proc *p);
+/* The part of all samples where executions are by what the program counts itself. */
+double estimate_counted(const struct estimate *e);
+/* By how much more, or less, an estimate may be off in nine cases of ten. */
+double estimate_factor(double error);
 
 /* The procedure and block of an instruction; false: not estimated. */
 struct estimate_at {

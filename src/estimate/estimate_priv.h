@@ -31,4 +31,11 @@ static inline bool confidence_known(struct estimate_value v)
 #define ESTIMATE_SURE 0.05
 #define ESTIMATE_LIKELY 0.15
 
+static inline uint8_t confidence_of(double error)
+{
+	return error <= ESTIMATE_SURE	  ? CONFIDENCE_HIGH
+	       : error <= ESTIMATE_LIKELY ? CONFIDENCE_MEDIUM
+					  : CONFIDENCE_LOW;
+}
+
 #endif

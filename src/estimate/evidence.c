@@ -5,6 +5,7 @@
 
 #include "cfg/seen.h"
 #include "estimate/estimate_priv.h"
+#include "estimate/parts.h"
 #include "estimate/targets.h"
 #include "isa/insn.h"
 #include "observe/edges.h"
@@ -102,6 +103,7 @@ static void proc_fini(struct estimate_proc *p)
 	free(p->share);
 	free(p->block);
 	free(p->edge);
+	free(p->alone);
 }
 
 static int proc_alloc(struct estimate_proc *p)
@@ -114,7 +116,10 @@ static int proc_alloc(struct estimate_proc *p)
 	p->share = calloc(g->nedges + 1, sizeof(double));
 	p->block = calloc(g->nblocks + 1, sizeof(*p->block));
 	p->edge = calloc(g->nedges + 1, sizeof(*p->edge));
-	return p->site && p->samples && p->observed && p->share && p->block && p->edge ? 0 : -1;
+	p->alone = calloc(g->nblocks + 1, sizeof(*p->alone));
+	return p->site && p->samples && p->observed && p->share && p->block && p->edge && p->alone
+		       ? 0
+		       : -1;
 }
 
 /* Samples are the sum, observations the mean over its instructions. */
@@ -497,6 +502,7 @@ void estimate_fini(struct estimate *e)
 	for (size_t i = 0; i < e->nproc; i++)
 		proc_fini(&e->proc[i]);
 	free(e->proc);
+	parts_free(e->parts);
 	free(e->range);
 	free(e->call);
 	memset(e, 0, sizeof(*e));

@@ -21,6 +21,7 @@
 
 #include "base/quantile.h"
 #include "estimate/estimate_priv.h"
+#include "estimate/parts.h"
 
 #define REACH 500.0 /* instructions */
 #define REACH_NEAR 128.0
@@ -31,6 +32,7 @@
 #define ENOUGH 1000.0	/* windows */
 #define UNEXPLAINED 0.2 /* of what was observed; less is noise */
 #define SWEEPS 100
+#define OWN_SCALE 30.0 /* samples of a part whose scale is its own */
 #define WORK_PER_BLOCK 1000ULL
 #define SETTLED 1e-5
 
@@ -297,27 +299,26 @@ static void settle(struct walk *w, double reach)
 
 /* Confidence. */
 
-/* log(other / f) of most samples. 0 without memory. */
-static double common_factor(const struct walk *w, const double *other)
+/* log(other / f) of most samples of a part; of all parts: PARTS_ALL. v: room for all blocks. */
+#define PARTS_ALL UINT32_MAX
+
+static double common_factor(const struct walk *w, const double *other, uint32_t part,
+			    struct weighted *v)
 {
-	struct weighted *v = calloc(w->n + 1, sizeof(*v));
-	double middle;
+	const struct parts *k = w->e->parts;
+	uint32_t from = part == PARTS_ALL ? 0 : k->first[part];
+	uint32_t to = part == PARTS_ALL ? k->first[k->n] : k->first[part + 1];
 	size_t n = 0;
 
-	for (size_t i = 0; v && i < w->e->nproc; i++) {
-		const struct estimate_proc *p = &w->e->proc[i];
+	for (uint32_t i = from; i < to; i++) {
+		const struct estimate_proc *p = &w->e->proc[k->block[i].proc];
+		uint32_t b = k->block[i].block;
+		size_t at = node(p, b);
 
-		for (uint32_t b = 0; b < p->g.nblocks; b++) {
-			size_t k = node(p, b);
-
-			if (p->samples[b] <= 0 || w->f[k] <= 0 || other[k] <= 0)
-				continue;
-			v[n++] = (struct weighted){ log(other[k] / w->f[k]), p->samples[b] };
-		}
+		if (p->samples[b] > 0 && w->f[at] > 0 && other[at] > 0)
+			v[n++] = (struct weighted){ log(other[at] / w->f[at]), p->samples[b] };
 	}
-	middle = quantile(v, n, 0.5);
-	free(v);
-	return middle;
+	return quantile(v, n, 0.5);
 }
 
 /* What windows observed, without their weights. */
@@ -337,28 +338,46 @@ static void observed_raw(const struct walk *w, double *raw)
 	}
 }
 
-/* Widens doubt[] to where `other` is. */
-static void doubt_by(const struct walk *w, const double *other, double *doubt)
+/* Widens doubt[] of a part's blocks to where `other` is. */
+static void doubt_part(const struct walk *w, const double *other, uint32_t part, double factor,
+		       double *doubt)
 {
-	double factor = common_factor(w, other);
+	const struct parts *k = w->e->parts;
 
-	for (size_t v = 0; v < w->n; v++)
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
+		size_t v = node(&w->e->proc[k->block[i].proc], k->block[i].block);
+
 		if (w->f[v] > 0 && other[v] > 0)
 			doubt[v] = fmax(doubt[v], fabs(log(other[v] / w->f[v]) - factor));
 		else
 			doubt[v] = INFINITY;
+	}
+}
+
+/* doubt: at one scale for the program; alone: at one for each part, but for those of few samples, that hardly tell it. */
+static void doubt_by(const struct walk *w, const double *other, double *doubt, double *alone)
+{
+	const struct parts *k = w->e->parts;
+	struct weighted *v = calloc(w->n + 1, sizeof(*v));
+	double all = v ? common_factor(w, other, PARTS_ALL, v) : 0;
+
+	for (uint32_t i = 0; i < k->n; i++) {
+		bool own = v && k->part[i].samples >= OWN_SCALE;
+
+		doubt_part(w, other, i, all, doubt);
+		doubt_part(w, other, i, own ? common_factor(w, other, i, v) : all, alone);
+	}
+	free(v);
 }
 
 static uint8_t rate(double doubt, double windows)
 {
 	double error = sqrt(doubt * doubt + (windows > 0 ? 1 / windows : 1));
 
-	return error <= ESTIMATE_SURE	  ? CONFIDENCE_HIGH
-	       : error <= ESTIMATE_LIKELY ? CONFIDENCE_MEDIUM
-					  : CONFIDENCE_LOW;
+	return confidence_of(error);
 }
 
-static void give(struct walk *w, const double *doubt)
+static void give(struct walk *w, const double *doubt, const double *alone)
 {
 	for (size_t i = 0; i < w->e->nproc; i++) {
 		struct estimate_proc *p = &w->e->proc[i];
@@ -368,6 +387,7 @@ static void give(struct walk *w, const double *doubt)
 
 			p->block[b] = (struct estimate_value){ w->f[v],
 							       rate(doubt[v], windows_of(p, b)) };
+			p->alone[b] = rate(alone[v], windows_of(p, b));
 		}
 		for (uint32_t k = 0; k < p->g.nedges; k++) {
 			const struct estimate_value *from = &p->block[p->g.edge[k].from];
@@ -382,14 +402,15 @@ int walk_estimate(struct estimate *e, struct err *err)
 {
 	struct walk w = { .e = e, .n = e->nblocks };
 	double *other = calloc(w.n + 1, sizeof(double)), *doubt = calloc(w.n + 1, sizeof(double));
-	double *f = calloc(w.n + 1, sizeof(double));
+	double *f = calloc(w.n + 1, sizeof(double)), *alone = calloc(w.n + 1, sizeof(double));
 	int rc = -1;
 
 	w.f = f;
 	w.o = calloc(w.n + 1, sizeof(double));
 	w.back = calloc(w.n + 1, sizeof(double));
 	w.node = calloc(w.n + 1, sizeof(*w.node));
-	if (other && doubt && f && w.o && w.back && w.node && !make_flows(&w) && !index_calls(&w)) {
+	if (other && doubt && alone && f && w.o && w.back && w.node && !make_flows(&w) &&
+	    !index_calls(&w)) {
 		make_sources(&w);
 		take_back(&w);
 		settle(&w, REACH);
@@ -397,16 +418,17 @@ int walk_estimate(struct estimate *e, struct err *err)
 			w.f = other;
 			settle(&w, i ? REACH_FAR : REACH_NEAR);
 			w.f = f;
-			doubt_by(&w, other, doubt);
+			doubt_by(&w, other, doubt, alone);
 		}
 		observed_raw(&w, other);
-		doubt_by(&w, other, doubt);
-		give(&w, doubt);
+		doubt_by(&w, other, doubt, alone);
+		give(&w, doubt, alone);
 		rc = 0;
 	}
 	free(f);
 	free(other);
 	free(doubt);
+	free(alone);
 	free(w.o);
 	free(w.back);
 	free(w.node);

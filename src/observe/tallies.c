@@ -18,6 +18,7 @@
 struct tally_word {
 	struct tally *by; /* who advanced it; NULL: none here */
 	uint64_t addr, value;
+	uint64_t last;	 /* of a register: its value when it was advanced last */
 	uint64_t time;	 /* when it had that value */
 	uint64_t window; /* that saw it last */
 	uint32_t pid;
@@ -30,7 +31,14 @@ struct tally_value {
 	uint8_t size;
 };
 
+/* What was advanced last in a register, in which window. */
+struct tally_register {
+	struct tally *by;
+	uint64_t value, window;
+};
+
 struct tally_words {
+	struct tally_register reg[16];
 	struct tally_word word[1u << WORDS_BITS][WAYS];
 	struct tally_value value[1u << VALUES_BITS];
 	uint64_t windows;
@@ -242,7 +250,13 @@ static void advanced(struct tally_words *k, const struct window *w, struct tally
 	if (!m)
 		m = take_word(k, addr);
 	t->seen++;
-	*m = (struct tally_word){ t, addr, value, w->time, k->windows, w->pid, r->access };
+	*m = (struct tally_word){ .by = t,
+				  .addr = addr,
+				  .value = value,
+				  .time = w->time,
+				  .window = k->windows,
+				  .pid = w->pid,
+				  .size = r->access };
 }
 
 /* Another instruction stores there: from then on. */
@@ -302,6 +316,95 @@ static void load(struct tally_words *k, const struct window *w, const struct ret
 	loaded(k, r);
 }
 
+/* Registers. */
+
+/* Where the word of a register is kept: no address of memory, one for all instructions that count with it. */
+static uint64_t register_addr(struct site_id id)
+{
+	return 1ull << 63 | ((uint64_t)id.image << 47 ^ id.addr << GRANULE_BITS);
+}
+
+static struct tally *leader(struct tally *t)
+{
+	while (t->leader)
+		t = t->leader;
+	return t;
+}
+
+static struct tally_word *register_word(struct tally_words *k, const struct window *w,
+					struct tally *t)
+{
+	struct tally_word *m = find_word(k, w->tid, register_addr(leader(t)->key), 8);
+
+	return m && leader(m->by) == leader(t) ? m : NULL;
+}
+
+/* Both count with one register: what the other one left this one goes on from. */
+static void join(struct tally *t, struct tally *other)
+{
+	struct tally *a = leader(t), *b = leader(other);
+
+	tally_add_peer(t, other->key, 1);
+	tally_add_peer(other, t->key, 1);
+	t->joined++;
+	if (a != b && t->joined >= LIKELY)
+		a->leader = b;
+}
+
+/* It goes on from what was left there, in this window; or nothing is known of that. */
+static void see_chain(struct tally_words *k, const struct retired *r, struct tally *t,
+		      const struct tally_word *m)
+{
+	struct tally_register *c = &k->reg[r->reg];
+	uint64_t value = r->value[OPERAND_RESULT];
+
+	if (c->window == k->windows && number(value - c->value, r->counts) == r->step) {
+		see_step(t, r->step, 1, 0);
+		if (c->by != t)
+			join(t, c->by);
+	} else if (m && m->window == k->windows) {
+		bool same = number(value - m->last, r->counts) == r->step;
+
+		see_step(t, r->step, same, !same);
+	}
+	*c = (struct tally_register){ t, value, k->windows };
+}
+
+/*
+ * An instruction adds a constant to a register. Whether that counts its executions is seen where the register is
+ * advanced again within a window: nothing else must have changed it in between.
+ */
+static int step_register(struct profile *p, const struct window *w, const struct retired *r)
+{
+	struct tally_words *k = p->tally_words;
+	uint64_t value = r->value[OPERAND_RESULT];
+	struct tally *t = tallies_get(p, r->site);
+	struct tally_word *m;
+
+	if (!t)
+		return -1;
+	t->step = r->step;
+	see_chain(k, r, t, register_word(k, w, t));
+	m = register_word(k, w, t);
+	if (m) {
+		see_word(k, w, m, value, true);
+	} else {
+		uint64_t addr = register_addr(leader(t)->key);
+
+		t->seen++;
+		m = take_word(k, addr);
+		*m = (struct tally_word){ .addr = addr,
+					  .value = value,
+					  .time = w->time,
+					  .window = k->windows,
+					  .pid = w->tid,
+					  .size = r->counts };
+	}
+	m->by = t;
+	m->last = value;
+	return 0;
+}
+
 int tallies_window(struct profile *p, const struct window *w)
 {
 	struct tally_words *k = p->tally_words;
@@ -318,6 +421,8 @@ int tallies_window(struct profile *p, const struct window *w)
 		if (r->site.addr != next || !i)
 			k->straight++;
 		next = r->site.addr + r->len;
+		if (r->counts && step_register(p, w, r))
+			return -1;
 		if (!r->access || !(r->have >> OPERAND_ADDRESS & 1))
 			continue;
 		if (r->cls == INSN_STORE || r->cls == INSN_RMW) {

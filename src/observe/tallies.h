@@ -45,6 +45,8 @@ struct tally {
 	uint64_t strangers; /* … in which something else stored there; peers beyond TALLY_PEERS */
 	struct tally_gaps gaps[TALLY_OCTAVES];
 	struct tally_peer peer[TALLY_PEERS]; /* n = 0: none */
+	struct tally *leader;		     /* private: of those that count with one register */
+	uint64_t joined;		     /* private: times that it went on from another's */
 	UT_hash_handle hh;
 };
 
@@ -75,10 +77,19 @@ struct tally_groups {
 	const struct tally **tally; /* private: of all groups */
 };
 
-/* The groups that can be relied on. -1 without memory. */
-int tallies_groups(struct tally_groups *g, const struct profile *p);
+/* Who knows the code: whether nothing but tallies changes what this one counts with. */
+struct tallies_judge {
+	bool (*is_sure)(void *ctx, const struct tally *t);
+	bool (*is_own)(void *ctx,
+		       const struct tally *t); /* a register, or in its procedure's frame */
+	void *ctx;
+};
+
+#define TALLY_SURE 20 /* times that windows saw a word's step */
+
+/* The groups that can be relied on. judge: NULL, then none that counts with registers. -1 without memory. */
+int tallies_groups(struct tally_groups *g, const struct profile *p,
+		   const struct tallies_judge *judge);
 void tallies_groups_free(struct tally_groups *g);
-/* How many instructions that can be relied on, of all groups; 0 without memory, too. */
-size_t tallies_counted(const struct profile *p);
 
 #endif

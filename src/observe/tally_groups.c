@@ -2,13 +2,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "isa/insn.h"
 #include "observe/tallies.h"
 
-#define SURE 20	       /* times that windows saw the step */
 #define SHARED 0.02    /* of the times that one of two was seen: their words are the same */
 #define STRANGERS 0.01 /* of the times that it was seen */
 #define BACK 0.25      /* of the gaps of a length: others are not used */
 #define USED 0.9       /* of the gaps */
+#define USED_OWN \
+	0.5 /* … a loop that begins anew: a gap is lost each time, as long as the others on average */
+#define LIKE_OTHERS 0.3
 #define GAPS 20
 #define STARTS 0.2 /* words that began, for each gap */
 /* A word that is touched all the time, by windows that see it at random: STEADY_FAR of the time, at most, lies in gaps of
@@ -21,6 +24,7 @@
 /* Tallies that are sure, in the order of sites; a forest, each pointing towards its root. */
 struct forest {
 	const struct profile *p;
+	const struct tallies_judge *judge;
 	const struct tally **tally;
 	size_t *up;
 	size_t n;
@@ -34,23 +38,35 @@ static int by_site(const void *a, const void *b)
 	return site_id_order(x->key, y->key);
 }
 
-static bool is_sure(const struct tally *t)
+static bool is_memory(const struct profile *p, const struct tally *t)
 {
-	return t && tally_is_sure(t, SURE) && t->seen;
+	const struct site *s = profile_site_find(p, t->key);
+
+	return s && (s->cls == INSN_STORE || s->cls == INSN_RMW);
 }
 
-static int plant(struct forest *f, const struct profile *p)
+static bool is_sure(const struct profile *p, const struct tally *t,
+		    const struct tallies_judge *judge)
+{
+	if (!t->step || !t->seen || !(t->agreed ? tally_is_sure(t, 1) : !t->differed))
+		return false;
+	if (judge)
+		return judge->is_sure(judge->ctx, t);
+	return is_memory(p, t) && t->agreed >= TALLY_SURE;
+}
+
+static int plant(struct forest *f, const struct profile *p, const struct tallies_judge *judge)
 {
 	size_t most = HASH_COUNT(p->tallies) + 1;
 	struct tally *t, *tmp;
 
-	*f = (struct forest){ .p = p };
+	*f = (struct forest){ .p = p, .judge = judge };
 	f->tally = calloc(most, sizeof(struct tally *));
 	f->up = calloc(most, sizeof(*f->up));
 	if (!f->tally || !f->up)
 		return -1;
 	HASH_ITER (hh, p->tallies, t, tmp)
-		if (is_sure(t))
+		if (is_sure(p, t, judge))
 			f->tally[f->n++] = t;
 	qsort(f->tally, f->n, sizeof(struct tally *), by_site);
 	for (size_t i = 0; i < f->n; i++)
@@ -72,12 +88,14 @@ static size_t place(const struct forest *f, const struct tally *t)
 	return (size_t)(at - f->tally);
 }
 
+/* NULL: not of the forest. */
 static const struct tally *find(const struct forest *f, struct site_id id)
 {
-	struct tally *t;
+	struct tally key = { .key = id };
+	const struct tally *k = &key, **at;
 
-	HASH_FIND(hh, f->p->tallies, &id, sizeof(id), t);
-	return t;
+	at = bsearch(&k, f->tally, f->n, sizeof(struct tally *), by_site);
+	return at ? *at : NULL;
 }
 
 /* How often something stored to its words that is of no group. */
@@ -86,7 +104,7 @@ static double strangers(const struct forest *f, const struct tally *t)
 	double n = (double)t->strangers;
 
 	for (int i = 0; i < TALLY_PEERS && t->peer[i].n; i++)
-		if (!is_sure(find(f, t->peer[i].site)))
+		if (!find(f, t->peer[i].site))
 			n += (double)t->peer[i].n;
 	return n;
 }
@@ -98,7 +116,7 @@ static void unite(struct forest *f)
 			const struct tally *t = f->tally[i], *o = find(f, t->peer[k].site);
 			double n = (double)t->peer[k].n;
 
-			if (!is_sure(o) || n < SHARED * (double)fmin(t->seen, o->seen))
+			if (!o || n < SHARED * (double)fmin(t->seen, o->seen))
 				continue;
 			f->up[root(f, i)] = root(f, place(f, o));
 		}
@@ -161,7 +179,7 @@ static bool is_steady(const struct tally *t, const struct gaps *g)
  * saw it, misses what lies before the first and behind the last of them: a gap's length each, as of events at
  * random times.
  */
-static bool extrapolate(struct tally_group *g, const struct tally *sum)
+static bool extrapolate(struct tally_group *g, const struct tally *sum, bool own)
 {
 	struct gaps k = gaps_of(sum);
 	double starts = fmax((double)sum->seen - k.n, 0), more, rest;
@@ -169,9 +187,9 @@ static bool extrapolate(struct tally_group *g, const struct tally *sum)
 	if (k.used < GAPS || k.advance <= 0 || starts > STARTS * k.n ||
 	    (double)sum->strangers > STRANGERS * (double)sum->seen)
 		return false;
-	if (k.used >= USED * k.n) {
+	if (k.used >= (own ? USED_OWN : USED) * k.n) {
 		more = k.n / k.used;
-		rest = 1 - k.used / k.n;
+		rest = (1 - k.used / k.n) * (own ? LIKE_OTHERS : 1);
 	} else if (k.used_time >= STEADY_KNOWN * k.time && is_steady(sum, &k)) {
 		more = k.time / k.used_time;
 		rest = STEADY_ERROR;
@@ -214,7 +232,7 @@ static void gather(struct tally_groups *g, const struct forest *f, const struct 
 {
 	struct tally_group *group = &g->group[g->n];
 	struct tally sum = { 0 };
-	bool up = false, down = false;
+	bool up = false, down = false, own = true;
 
 	*group = (struct tally_group){ .tally = to, .n = n };
 	for (size_t i = 0; i < n; i++) {
@@ -224,18 +242,20 @@ static void gather(struct tally_groups *g, const struct forest *f, const struct 
 		add(&sum, t, strangers(f, t));
 		up |= t->step > 0;
 		down |= t->step < 0;
+		own &= f->judge && f->judge->is_own(f->judge->ctx, t);
 	}
-	if (up == down || !extrapolate(group, &sum))
+	if (up == down || !extrapolate(group, &sum, own))
 		return;
 	g->n++;
 	g->instructions += n;
 }
 
-int tallies_groups(struct tally_groups *g, const struct profile *p)
+int tallies_groups(struct tally_groups *g, const struct profile *p,
+		   const struct tallies_judge *judge)
 {
 	struct forest f;
 	struct member *m = NULL;
-	int rc = plant(&f, p);
+	int rc = plant(&f, p, judge);
 
 	*g = (struct tally_groups){ 0 };
 	if (!rc) {
@@ -256,18 +276,6 @@ int tallies_groups(struct tally_groups *g, const struct profile *p)
 	if (rc)
 		tallies_groups_free(g);
 	return rc;
-}
-
-size_t tallies_counted(const struct profile *p)
-{
-	struct tally_groups g;
-	size_t n;
-
-	if (tallies_groups(&g, p))
-		return 0;
-	n = g.instructions;
-	tallies_groups_free(&g);
-	return n;
 }
 
 void tallies_groups_free(struct tally_groups *g)

@@ -82,7 +82,6 @@ int analysis_estimate(const struct analysis *a, struct estimate *e, struct err *
 		estimate_fini(e);
 		return -1;
 	}
-	e->scale = culprits_scale(c);
 	culprits_close(c);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -615,7 +616,7 @@ static void print_why(struct annotate *a)
 	const struct culprit_sum *s = &a->sum->sum;
 	double fixed = s->fixed[SCHEDULE_DEPENDENCE] + s->fixed[SCHEDULE_UNIT] +
 		       s->fixed[SCHEDULE_LATENCY];
-	char cpi[40] = "", text[4200];
+	char cpi[80] = "", range[32], text[4200];
 	int width = a->r->emit.wide ? WIDE : a->r->emit.width;
 
 	emit_set(&a->r->emit, "machine", json_string(a->why->machine->name));
@@ -624,7 +625,9 @@ static void print_why(struct annotate *a)
 	if (s->cycles <= 0)
 		return;
 	if (s->executions > 0)
-		snprintf(cpi, sizeof(cpi), "CPI %.2f: ", s->cycles / s->executions);
+		snprintf(cpi, sizeof(cpi), "CPI %.2f%s%s%s: ", s->cycles / s->executions,
+			 *why_cpi_text(s, range, sizeof(range)) ? " (" : "", range,
+			 *range ? ")" : "");
 	emit_line(&a->r->emit, "%s%.1f %% execution, %.1f static, %.1f dynamic, %.1f unexplained",
 		  cpi, 100 * s->ideal / s->cycles, 100 * fixed / s->cycles,
 		  100 * s->stall / s->cycles, 100 * s->unexplained / s->cycles);
@@ -711,7 +714,8 @@ static void print_footer(struct annotate *a, size_t hidden)
 			"that it lies in), @ the instruction at fault.",
 			a->r->counts ? "counted" : "estimated");
 	if (a->sum)
-		why_print_scale(a->r, a->why->apart);
+		why_print_scale(a->r, a->why->apart,
+				a->why->program.sum.counted / fmax(a->why->program.sum.samples, 1));
 }
 
 /* An exact recording counts executions, and that is all that it observes. */

@@ -298,7 +298,7 @@ static void print_footer(struct blocks *b)
 		    "runs, and numbers behind edges: %s executions; ~ of medium, ? of low "
 		    "confidence, as are a block's edges.",
 		    b->r->counts ? "counted" : "estimated");
-	why_print_scale(b->r, b->e.apart);
+	why_print_scale(b->r, b->e.apart, estimate_counted(&b->e));
 }
 
 static void print_table(struct blocks *b)

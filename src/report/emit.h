@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define EMIT_SCHEMA 1 /* of the JSON: docs/json.md */
-#define EMIT_COLUMNS 24
+#define EMIT_COLUMNS 32
 
 enum emit_kind {
 	EMIT_TEXT,

@@ -14,6 +14,8 @@ static const double within[FREQUENCY_WITHIN] = { 0.05, 0.10, 0.15 };
 struct pair {
 	double error; /* log(estimate / truth); -INFINITY: no estimate */
 	double apart; /* of an instruction: of that, what all of its procedure is off by */
+	double may;   /* … what it may be off by, in nine cases of ten */
+	bool held;    /* … its procedure is not off by more than it may */
 	double weight;
 	uint8_t confidence;
 };
@@ -32,6 +34,7 @@ struct measure {
 	double scale;  /* executions of a frequency, in one run of the exact one's work */
 	double anchor; /* logarithm of that over what another exact run gives; NAN: there is none */
 	double *apart; /* by procedure: log(estimate / truth), of all that it executed; 0: none */
+	double *may;   /* … what that may be, in nine cases of ten */
 	struct pairs insn, edge;
 };
 
@@ -62,7 +65,8 @@ static double executed(const struct measure *m, const struct estimate_proc *p, u
 static int tell_procedures(struct measure *m)
 {
 	m->apart = calloc(m->e->nproc + 1, sizeof(*m->apart));
-	if (!m->apart)
+	m->may = calloc(m->e->nproc + 1, sizeof(*m->may));
+	if (!m->apart || !m->may)
 		return -1;
 	for (size_t i = 0; i < m->e->nproc; i++) {
 		const struct estimate_proc *p = &m->e->proc[i];
@@ -77,6 +81,7 @@ static int tell_procedures(struct measure *m)
 		}
 		if (estimate > 0 && truth > 0)
 			m->apart[i] = log(estimate / truth);
+		m->may[i] = log(estimate_factor(estimate_sum(m->e, p).error));
 	}
 	return 0;
 }
@@ -91,24 +96,29 @@ static int pair_insns(struct measure *m)
 		const struct site *s = v->site[i], *t;
 		struct estimate_value value = { 0 };
 		struct estimate_at at;
-		double apart = 0;
+		struct pair *pair;
 
 		if (!s->samples || !match_is_file(v, s->id.image))
 			continue;
 		t = counts_site(&m->truth, s->id.image, s->id.addr);
 		if (!t || !t->observed)
 			continue;
-		if (estimate_find(m->e, s->id.image, s->id.addr, &at)) {
+		if (!estimate_find(m->e, s->id.image, s->id.addr, &at))
+			at.proc = NULL;
+		else
 			value = at.proc->block[at.block];
-			apart = m->apart[at.proc - m->e->proc];
-		}
 		m->f->samples += (double)s->samples;
 		if (value.confidence != CONFIDENCE_NONE)
 			m->f->estimated += (double)s->samples;
 		if (add(&m->insn, value.f * m->scale, (double)t->observed, (double)s->samples,
 			value.confidence))
 			return -1;
-		m->insn.v[m->insn.n - 1].apart = apart;
+		if (!at.proc)
+			continue;
+		pair = &m->insn.v[m->insn.n - 1];
+		pair->apart = m->apart[at.proc - m->e->proc];
+		pair->may = log(estimate_factor(estimate_error(m->e, at.proc, at.block)));
+		pair->held = fabs(pair->apart) <= m->may[at.proc - m->e->proc];
 	}
 	return 0;
 }
@@ -271,6 +281,11 @@ static void count(struct measure *m, double scale)
 			f->procedure[k] +=
 				is_within(p->error - p->apart, within[k]) ? p->weight : 0;
 		}
+		f->half += fabs(p->error) <= log(1.5) ? p->weight : 0;
+		f->twice += fabs(p->error) <= log(2) ? p->weight : 0;
+		f->held += fabs(p->error) <= p->may ? p->weight : 0;
+		f->held_procedure += p->held ? p->weight : 0;
+		f->width += p->weight * p->may;
 		f->low += low ? p->weight : 0;
 		if (!is_within(error, within[FREQUENCY_WITHIN - 1])) {
 			f->off += p->weight;
@@ -326,6 +341,7 @@ int frequency_measure(struct frequency *f, struct reading *sampled, const struct
 	rc = counted < 0 || compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
 	counts_fini(&m.truth);
 	free(m.apart);
+	free(m.may);
 	free(m.insn.v);
 	free(m.edge.v);
 	estimate_fini(&e);

@@ -27,6 +27,10 @@ struct frequency {
 	double absolute[FREQUENCY_WITHIN];
 	double anchored[FREQUENCY_WITHIN];  /* at the scale of another exact run */
 	double procedure[FREQUENCY_WITHIN]; /* within procedures */
+	double half, twice;    /* samples: as estimated, within a factor of 1.5, of 2 */
+	double held;	       /* samples: the truth is in the interval of nine cases in ten */
+	double held_procedure; /* … of their procedure's instructions executed */
+	double width;	       /* sum over samples of the logarithm of half an interval */
 	double off, off_low;   /* samples beyond 15 %, relative; of low confidence or none */
 	double low;	       /* samples of low confidence, or none */
 	double factor;	       /* estimated scale over the best one */

@@ -470,24 +470,37 @@ static int print_images(struct reading *r)
 	return 0;
 }
 
+static json_t *tally_sites(const struct reading *r, const struct tally_group *g)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct tally *t = g->tally[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "image",
+						      r->profile.image[t->key.image]->path,
+						      "address", (json_int_t)t->key.addr, "step",
+						      (json_int_t)t->step));
+	}
+	return list;
+}
+
 /* What the program counts itself: instructions whose executions are known so. */
 static int print_tallies(struct reading *r)
 {
 	struct tally_groups g;
 	json_t *list = json_array();
 
-	if (tallies_groups(&g, &r->profile)) {
+	if (tallies_groups(&g, &r->profile, NULL)) {
 		json_decref(list);
 		return -1;
 	}
 	for (size_t i = 0; i < g.n; i++) {
 		const struct tally_group *group = &g.group[i];
 
-		json_array_append_new(list,
-				      json_pack("{s:I, s:I, s:f, s:f}", "instructions",
-						(json_int_t)group->n, "address",
-						(json_int_t)group->tally[0]->key.addr, "advance",
-						group->advance, "error", group->error));
+		json_array_append_new(list, json_pack("{s:o, s:f, s:f}", "instructions",
+						      tally_sites(r, group), "advance",
+						      group->advance, "error", group->error));
 	}
 	emit_set(&r->emit, "tallies", list);
 	if (g.instructions)

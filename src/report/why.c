@@ -224,6 +224,23 @@ static double fixed_of(const struct culprit_sum *s)
 	return s->fixed[SCHEDULE_DEPENDENCE] + s->fixed[SCHEDULE_UNIT] + s->fixed[SCHEDULE_LATENCY];
 }
 
+double why_factor(const struct culprit_sum *s)
+{
+	return s->executions > 0 ? estimate_factor(s->error / s->executions) : 1;
+}
+
+char *why_cpi_text(const struct culprit_sum *s, char *buf, size_t n)
+{
+	double cpi = s->executions > 0 ? s->cycles / s->executions : NAN;
+	double factor = why_factor(s);
+	int digits = cpi * factor < 9.95 ? 1 : 0;
+
+	*buf = 0;
+	if (isfinite(cpi) && factor > 1.01)
+		snprintf(buf, n, "%.*f-%.*f", digits, cpi / factor, digits, cpi * factor);
+	return buf;
+}
+
 json_t *why_sum_json(const struct culprit_sum *s)
 {
 	json_t *o = json_object(), *culprits = json_object();
@@ -236,6 +253,12 @@ json_t *why_sum_json(const struct culprit_sum *s)
 					      part_json(s->expected[i], s->cycles), "caused",
 					      part_json(s->caused[i], s->cycles)));
 	json_object_set_new(o, "cpi", part_json(s->cycles, s->executions));
+	json_object_set_new(o, "cpi_min", part_json(s->cycles, s->executions * why_factor(s)));
+	json_object_set_new(o, "cpi_max", part_json(s->cycles * why_factor(s), s->executions));
+	json_object_set_new(o, "executed", json_real(s->executions));
+	json_object_set_new(o, "executed_min", json_real(s->executions / why_factor(s)));
+	json_object_set_new(o, "executed_max", json_real(s->executions * why_factor(s)));
+	json_object_set_new(o, "counted", part_json(s->counted, s->samples));
 	json_object_set_new(o, "execution", part_json(s->ideal, s->cycles));
 	json_object_set_new(o, "static", part_json(fixed_of(s), s->cycles));
 	json_object_set_new(o, "static_dependence",
@@ -303,10 +326,10 @@ static void print_sum(struct emit *e, const struct culprit_sum *s)
 enum {
 	COLUMN_SHARE,
 	COLUMN_CPI,
+	COLUMN_RANGE,
 	COLUMN_EXECUTION,
 	COLUMN_STATIC,
 	COLUMN_DYNAMIC,
-	COLUMN_UNEXPLAINED,
 	COLUMN_PROCEDURE,
 	COLUMN_CULPRITS,
 	COLUMN_IMAGE,
@@ -318,10 +341,10 @@ enum {
 static const struct column columns[COLUMN_N] = {
 	[COLUMN_SHARE] = { "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_CPI] = { "cpi", "CPI", NULL, 5, EMIT_RIGHT, EMIT_REAL },
+	[COLUMN_RANGE] = { NULL, "range", NULL, 7, EMIT_RIGHT, EMIT_TEXT },
 	[COLUMN_EXECUTION] = { NULL, "exec", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_STATIC] = { NULL, "stat", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_DYNAMIC] = { NULL, "dyn", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
-	[COLUMN_UNEXPLAINED] = { NULL, "unexp", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_PROCEDURE] = { "procedure", "procedure", NULL, 16, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_CULPRITS] = { NULL, "culprits", "%", 0, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_IMAGE] = { "image", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
@@ -342,15 +365,15 @@ static void print_proc(struct reading *r, const struct culprit_program_proc *p)
 {
 	const struct culprit_sum *s = &p->sum;
 	const struct view_proc *proc = proc_of(&r->view, p);
-	char name[1024], text[4200];
+	char name[1024], text[4200], range[32];
 	struct cell cell[COLUMN_N] = {
 		[COLUMN_SHARE] = cell_real(s->samples / (double)r->view.sum.samples),
 		[COLUMN_CPI] =
 			s->executions > 0 ? cell_real(s->cycles / s->executions) : cell_none(),
+		[COLUMN_RANGE] = cell_text(why_cpi_text(s, range, sizeof(range))),
 		[COLUMN_EXECUTION] = cell_real(s->ideal / s->cycles),
 		[COLUMN_STATIC] = cell_real(fixed_of(s) / s->cycles),
 		[COLUMN_DYNAMIC] = cell_real(s->stall / s->cycles),
-		[COLUMN_UNEXPLAINED] = cell_real(s->unexplained / s->cycles),
 		[COLUMN_IMAGE] = cell_text(r->view.image[p->image].name),
 		[COLUMN_ADDRESS] = cell_count(p->addr),
 	};
@@ -450,26 +473,24 @@ static void print_counts(struct reading *r, double apart)
 			    fmt_short(c->repeat / apart, share, sizeof(share)));
 }
 
-void why_print_scale(struct reading *r, double apart)
+void why_print_scale(struct reading *r, double apart, double counted)
 {
-	size_t n = tallies_counted(&r->profile);
-	char count[32];
+	char share[16];
 
 	emit_set(&r->emit, "method", json_string(estimate_method_name[r->method]));
-	emit_set(&r->emit, "counted", json_integer((json_int_t)n));
+	emit_set(&r->emit, "counted", json_real(counted));
 	if (r->counts)
 		print_counts(r, apart);
-	else if (n && r->method != ESTIMATE_DCPI)
+	else if (counted >= 0.0005)
 		emit_footer(&r->emit,
-			    "%sThe scale of executions: %s instruction%s that the program counts "
-			    "itself.",
-			    method_text(r), fmt_count(n, count, sizeof(count)), plural(n));
+			    "%sExecutions: for %s %% of the time by counters of the program's own, "
+			    "else by time alone.",
+			    method_text(r), fmt_percent(counted, share, sizeof(share)));
 	else
 		emit_footer(&r->emit,
-			    "%sThe scale of executions: time alone%s. All may be off by one "
-			    "factor, mostly below 2.",
-			    method_text(r),
-			    n ? "" : ", as nothing was seen that the program counts itself");
+			    "%sExecutions: by time alone, as no counters of the program's own were "
+			    "seen.",
+			    method_text(r));
 }
 
 static int check(const struct reading *r, const struct why *w, const struct why_options *o,
@@ -512,6 +533,7 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 	if (w->program.warning[0])
 		emit_footer(&r->emit, "%s", w->program.warning);
 	emit_footer(&r->emit,
+		    "CPI: cycles an instruction; range: where it lies in nine cases of ten. "
 		    "Of a culprit: what is expected (the range that it lies in). Several can share "
 		    "a stall, so that maxima add up to more; what is expected adds up. Executions "
 		    "are %s, of low confidence for %s %% of it. Bounds are for: %s. `assay "
@@ -519,7 +541,7 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 		    r->counts ? "counted" : "estimates",
 		    fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)),
 		    w->machine->name);
-	why_print_scale(r, w->apart);
+	why_print_scale(r, w->apart, w->program.sum.counted / fmax(w->program.sum.samples, 1));
 }
 
 int why_print(struct reading *r, const struct why_options *o, struct err *err)

@@ -27,12 +27,16 @@ char *why_ranges_text(const struct culprit_range *v, double by, size_t width, ch
 char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t n);
 /* An object by culprit: min and max, as shares of the cycles. */
 json_t *why_sum_json(const struct culprit_sum *s);
+/* What its executions may be off by, either way, in nine cases of ten. */
+double why_factor(const struct culprit_sum *s);
+/* The range that its CPI lies in, "1.2-2.3"; "" where it is known. Returns buf. */
+char *why_cpi_text(const struct culprit_sum *s, char *buf, size_t n);
 
 /* Behind executions in text, by confidence: ? low, ~ medium. */
 char why_mark(uint8_t confidence);
 /* Where executions come from, which tells how far they can be trusted: a footer; `method`, `counted` and `counts`, as
  * JSON. apart: the analysis's. */
-void why_print_scale(struct reading *r, double apart);
+void why_print_scale(struct reading *r, double apart, double counted);
 
 struct why_options {
 	const char *image; /* shell pattern, or NULL */

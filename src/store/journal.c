@@ -6,12 +6,13 @@
 
 #define TAKEN (1u << OPERAND_N)
 #define ACCESS (2u << OPERAND_N) /* its size follows the values; not in older journals */
+#define COUNTS (4u << OPERAND_N) /* the register, its size and the step follow that; likewise */
 
 bool journal_put(struct buffer *b, const struct window *w)
 {
 	uint64_t last = w->start.addr;
 
-	if (!buffer_room(b, 10 * VARINT_MAX + (size_t)w->n * (6 + OPERAND_N) * VARINT_MAX))
+	if (!buffer_room(b, 10 * VARINT_MAX + (size_t)w->n * (9 + OPERAND_N) * VARINT_MAX))
 		return false;
 	varint_put(b, w->pid);
 	varint_put(b, w->tid);
@@ -28,11 +29,17 @@ bool journal_put(struct buffer *b, const struct window *w)
 		varint_put(b, zigzag((int64_t)(r->site.addr - last)));
 		varint_put(b, r->cls);
 		varint_put(b, r->len);
-		varint_put(b, r->have | (r->taken ? TAKEN : 0) | (r->access ? ACCESS : 0));
+		varint_put(b, r->have | (r->taken ? TAKEN : 0) | (r->access ? ACCESS : 0) |
+				      (r->counts ? COUNTS : 0));
 		for (unsigned have = r->have; have; have &= have - 1)
 			varint_put(b, r->value[__builtin_ctz(have)]);
 		if (r->access)
 			varint_put(b, r->access);
+		if (r->counts) {
+			varint_put(b, r->counts);
+			varint_put(b, r->reg);
+			varint_put(b, zigzag(r->step));
+		}
 		last = r->site.addr;
 	}
 	return true;
@@ -53,6 +60,22 @@ static bool get_site(struct decoder *d, uint64_t image, uint64_t addr, struct si
 	return true;
 }
 
+static bool get_step(struct decoder *d, struct retired *r)
+{
+	uint64_t counts, reg, zigzagged;
+	int64_t step;
+
+	if (!varint_get(&d->c, &counts) || !varint_get(&d->c, &reg) ||
+	    !varint_get(&d->c, &zigzagged))
+		return false;
+	step = unzigzag(zigzagged);
+	r->counts = (uint8_t)counts;
+	r->reg = (uint8_t)reg;
+	r->step = (int32_t)step;
+	return reg < 16 && (counts == 4 || counts == 8) && step && step == r->step &&
+	       r->have >> OPERAND_RESULT & 1;
+}
+
 static bool get_retired(struct decoder *d, struct retired *r, uint64_t *last)
 {
 	uint64_t image, delta, cls, len, have, access;
@@ -61,7 +84,7 @@ static bool get_retired(struct decoder *d, struct retired *r, uint64_t *last)
 	    !varint_get(&d->c, &len) || !varint_get(&d->c, &have))
 		return false;
 	*last += (uint64_t)unzigzag(delta);
-	if (!get_site(d, image, *last, &r->site) || cls > 255 || len > 15 || have >= 2 * ACCESS)
+	if (!get_site(d, image, *last, &r->site) || cls > 255 || len > 15 || have >= 2 * COUNTS)
 		return false;
 	r->cls = (uint8_t)cls;
 	r->len = (uint8_t)len;
@@ -74,7 +97,9 @@ static bool get_retired(struct decoder *d, struct retired *r, uint64_t *last)
 	if (have & ACCESS && (!varint_get(&d->c, &access) || access > 64))
 		return false;
 	r->access = (uint8_t)access;
-	return true;
+	r->counts = 0;
+	r->step = 0;
+	return !(have & COUNTS) || get_step(d, r);
 }
 
 static bool get_window(struct decoder *d, struct window *w, struct retired *ri)

@@ -13,6 +13,7 @@
 #include "store/varint.h"
 
 #define SQL_MAX 1024
+#define UNSEEN_STEP 8 /* windows: fewer that saw a register's step once each tell nothing */
 
 #define X(name, what) +1
 enum {
@@ -173,7 +174,7 @@ static bool write_tallies(sqlite3_stmt *s, const struct profile *p)
 	struct tally *t, *tmp;
 
 	HASH_ITER (hh, p->tallies, t, tmp) {
-		if (!tally_is_sure(t, 2))
+		if (t->agreed || t->differed ? !tally_is_sure(t, 2) : t->seen < UNSEEN_STEP)
 			continue;
 		bind_site(s, t->key);
 		sqlite3_bind_int64(s, 3, t->step);

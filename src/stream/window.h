@@ -47,6 +47,9 @@ struct retired {
 	uint8_t len;	/* bytes */
 	bool taken;	/* branches and jumps */
 	uint8_t access; /* bytes at ADDRESS of a plain load, store, or both; 0: not known */
+	uint8_t counts; /* bytes of the register, RESULT, that `step` was added to; 0: of none */
+	uint8_t reg;	/* enum uop_reg, below 16: that register */
+	int32_t step;
 	uint16_t
 		have; /* bit per enum operand: value[] holds it. A value that is not known is absent */
 	uint64_t value[OPERAND_N];

@@ -13,6 +13,7 @@
 #include "cfg/graph.h"
 #include "estimate/anchor.h"
 #include "estimate/estimate_priv.h"
+#include "estimate/parts.h"
 #include "isa/insn.h"
 #include "observe/locality.h"
 #include "observe/tallies.h"
@@ -46,8 +47,9 @@ static void make_proc(struct estimate *e, const uint32_t (*edge)[2], uint32_t ne
 	p->share = calloc(nedges, sizeof(double));
 	p->block = calloc(nblocks, sizeof(*p->block));
 	p->edge = calloc(nedges, sizeof(*p->edge));
+	p->alone = calloc(nblocks, sizeof(*p->alone));
 	assert_true(g->block && g->edge && p->site && p->samples && p->observed && p->share &&
-		    p->block && p->edge);
+		    p->block && p->edge && p->alone);
 	for (uint32_t i = 0; i < nedges; i++)
 		g->edge[i] = (struct cfg_edge){ .from = edge[i][0],
 						.to = edge[i][1],
@@ -78,7 +80,16 @@ static struct estimate program(double scale, double slow)
 		p->observed[b] = scale * true_f[b] * (b == 3 ? slow : 1);
 	e.proc[1].share[0] = e.proc[1].share[1] = 1;
 	e.proc[1].observed[0] = e.proc[1].observed[2] = 25 * slow * scale;
+	assert_int_equal(parts_make(&e), 0);
 	return e;
+}
+
+static int anchor(struct estimate *e, const struct profile *p, struct err *err)
+{
+	const struct estimate_source src = { .profile = p };
+
+	assert_int_equal(parts_make(e), 0); /* anew: of these samples */
+	return anchor_estimate(e, &src, err);
 }
 
 static double f(const struct estimate *e, int proc, uint32_t b)
@@ -194,7 +205,10 @@ static void count(struct estimate *e, struct profile *p)
 {
 	struct cfg *g = &e->proc[1].g;
 	struct tally *t = tallies_get(p, (struct site_id){ .addr = 0x1000 });
+	struct site *s = profile_site(p, t->key);
 
+	assert_non_null(s);
+	s->cls = INSN_RMW;
 	*t = (struct tally){ .key = t->key, .hh = t->hh, .step = -2, .agreed = 1000, .seen = 1000 };
 	t->gaps[5] = (struct tally_gaps){ .n = 1000, .time = 1000000, .advance = 2 * 25 * 2000 };
 	g->insn = calloc(g->ninsns, sizeof(*g->insn));
@@ -245,7 +259,7 @@ static void time_is_the_anchor_where_nothing_counts(void **state)
 				e.proc[0].samples[b] *= 100;
 				sites[b - 2].samples *= 100;
 			}
-		assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+		assert_int_equal(anchor(&e, &p, &err), 0);
 		assert_true(is_near(e.scale, with_whole(2000, factor)));
 		assert_true(!stalled || e.scale < 2000 * sqrt(factor));
 		assert_true(is_near(f(&e, 0, 2), 1000));
@@ -270,7 +284,7 @@ static void mispredicted_branches_take_their_time(void **state)
 	sites[0].observed = sites[0].windows = 1000000;
 	sites[0].taken = 900000;
 	sites[0].locality = &wrong;
-	assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+	assert_int_equal(anchor(&e, &p, &err), 0);
 	/* 1225 instructions, 1000 of them that branch */
 	assert_true(
 		is_near(e.scale, with_whole(2000, ANCHOR_CYCLES * 1225 / (0.18 * 1225 + 20 * 10))));
@@ -306,7 +320,7 @@ static double scale_of_block(const uint64_t *samples, uint32_t n)
 	q->g.block[2].insn = 0;
 	q->g.block[2].ninsn = n;
 	q->g.ninsns = n + 3;
-	assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+	assert_int_equal(anchor(&e, &p, &err), 0);
 	scale = e.scale;
 	profile_fini(&p);
 	estimate_fini(&e);
@@ -357,7 +371,7 @@ static void what_is_counted_is_surer_than_time(void **state)
 		s = profile_site(&p, (struct site_id){ .addr = 0x10 });
 		s->time *= wrong[i];
 		count(&e, &p);
-		assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+		assert_int_equal(anchor(&e, &p, &err), 0);
 		if (wrong[i] > 10 || wrong[i] < 0.1) /* something else is counted */
 			assert_true(is_near(e.scale, both(2000 * wrong[i])));
 		else
@@ -379,7 +393,7 @@ static void what_takes_unusually_long_is_doubtful(void **state)
 		assert_int_equal(walk_estimate(&e, &err), 0);
 		e.proc[1].block[2].confidence = e.proc[1].edge[1].confidence = CONFIDENCE_HIGH;
 		sample(&e, &p, sites, slow);
-		assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+		assert_int_equal(anchor(&e, &p, &err), 0);
 		assert_int_equal(e.proc[1].block[2].confidence,
 				 slow > 1 ? CONFIDENCE_LOW : CONFIDENCE_HIGH);
 		assert_int_equal(e.proc[1].edge[1].confidence,
@@ -400,7 +414,7 @@ static void without_samples_there_is_no_anchor(void **state)
 	assert_int_equal(walk_estimate(&e, &err), 0);
 	e.scale = 3;
 	count(&e, &p);
-	assert_int_equal(anchor_estimate(&e, &p, &err), 0);
+	assert_int_equal(anchor(&e, &p, &err), 0);
 	assert_true(e.scale == 3);
 	profile_fini(&p);
 	estimate_fini(&e);

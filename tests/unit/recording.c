@@ -74,6 +74,11 @@ static void make_window(struct window *w, struct retired *ri, uint32_t image)
 		ri[i].have = (uint16_t)(draw() & ((1u << OPERAND_N) - 1));
 		for (int k = 0; k < OPERAND_N; k++)
 			ri[i].value[k] = draw() % 40;
+		if (ri[i].have >> OPERAND_RESULT & 1 && draw() % 3 == 0) {
+			ri[i].counts = draw() & 1 ? 8 : 4;
+			ri[i].reg = (uint8_t)(draw() % 16);
+			ri[i].step = draw() & 1 ? 1 : -16;
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ static double only_group(void)
 	struct tally_groups g;
 	double advance;
 
-	assert_int_equal(tallies_groups(&g, &p), 0);
+	assert_int_equal(tallies_groups(&g, &p, NULL), 0);
 	advance = g.n == 1 ? g.group[0].advance : g.n ? -1 : 0;
 	tallies_groups_free(&g);
 	return advance;
@@ -268,7 +268,7 @@ static void two_of_one_word(void **unused)
 		count(i % 3 ? COUNT : OTHER, WORD, 4, 30 * i, i % 3 ? 1 : 4);
 		done();
 	}
-	assert_int_equal(tallies_groups(&g, &p), 0);
+	assert_int_equal(tallies_groups(&g, &p, NULL), 0);
 	assert_int_equal(g.n, 1);
 	assert_int_equal(g.group[0].n, 2);
 	assert_int_equal(g.group[0].tally[0]->key.addr, COUNT);
@@ -298,7 +298,7 @@ static void many_groups(void **unused)
 				      (uint64_t)(k + 1) * i, 1);
 			done();
 		}
-	assert_int_equal(tallies_groups(&g, &p), 0);
+	assert_int_equal(tallies_groups(&g, &p, NULL), 0);
 	assert_int_equal(g.n, GOOD);
 	for (unsigned i = 0; i < g.n; i++) {
 		const struct tally_group *group = &g.group[i];
@@ -418,6 +418,129 @@ static void the_longest_way_is_kept(void **unused)
 	profile_fini(&read);
 }
 
+/* Registers. */
+
+/* add reg, step, which is `after` then. */
+static void count_register(uint64_t addr, uint8_t reg, uint64_t after, int32_t step)
+{
+	struct retired *r = add(addr, INSN_OTHER, 0, 0);
+
+	r->have = 0;
+	r->counts = 8;
+	r->reg = reg;
+	r->step = step;
+	with(r, OPERAND_RESULT, after);
+}
+
+static bool all_are(void *ctx, const struct tally *t)
+{
+	(void)ctx;
+	(void)t;
+	return true;
+}
+
+static bool none_is(void *ctx, const struct tally *t)
+{
+	(void)ctx;
+	(void)t;
+	return false;
+}
+
+/* Groups where all are sure; *g is to be freed. */
+static size_t groups(struct tally_groups *g, bool own)
+{
+	const struct tallies_judge judge = { all_are, own ? all_are : none_is, NULL };
+
+	assert_int_equal(tallies_groups(g, &p, &judge), 0);
+	return g->n;
+}
+
+/* n windows of two rounds of a loop, a millisecond and `each` rounds apart; other: its second half counts with another
+ * instruction. */
+static void loop(uint64_t other, uint64_t from, unsigned each, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		begin(w.time + MS, 1);
+		count_register(COUNT, 3, from + (uint64_t)i * each + 1, 1);
+		count_register(other, 3, from + (uint64_t)i * each + 2, 1);
+		done();
+	}
+}
+
+static void a_register_tells_too(void **state)
+{
+	struct tally_groups g;
+
+	(void)state;
+	loop(COUNT, 5, 7000, 100);
+	assert_int_equal(groups(&g, true), 1);
+	assert_true(fabs(g.group[0].advance - 7000 * life(99)) < 1);
+	tallies_groups_free(&g);
+	/* nobody says whether it is the register's only use */
+	assert_true(only_group() == 0);
+}
+
+static void two_instructions_count_with_one_register(void **state)
+{
+	struct tally_groups g;
+
+	(void)state;
+	loop(OTHER, 5, 7000, 100);
+	assert_int_equal(groups(&g, true), 1);
+	assert_int_equal(g.group[0].n, 2);
+	assert_true(g.group[0].advance > 0.95 * 7000 * 100 &&
+		    g.group[0].advance < 1.05 * 7000 * 102);
+	tallies_groups_free(&g);
+}
+
+static void a_register_that_others_change_tells_nothing(void **state)
+{
+	struct tally_groups g;
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		begin(w.time + MS, 1);
+		count_register(COUNT, 3, i * 7000 + 1, 1);
+		count_register(COUNT, 3, i * 7000 + 9, 1);
+		done();
+	}
+	assert_int_equal(groups(&g, true), 0);
+	tallies_groups_free(&g);
+}
+
+static void threads_have_registers_of_their_own(void **state)
+{
+	struct tally_groups g;
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		begin(w.time + MS / 2, 1 + i % 2);
+		for (unsigned k = 1; k <= 2; k++)
+			count_register(COUNT, 3, (i % 2 ? 1000000000 : 0) + i / 2 * 7000 + k, 1);
+		done();
+	}
+	assert_int_equal(groups(&g, true), 1);
+	assert_true(fabs(g.group[0].advance - 2 * 7000 * life(99)) < 7000);
+	tallies_groups_free(&g);
+}
+
+/* A loop that is run again and again begins anew: each time a gap is lost, of a word that others may set more. */
+static void a_loop_that_begins_anew_loses_a_gap(void **state)
+{
+	struct tally_groups g;
+
+	(void)state;
+	for (unsigned k = 0; k < 20; k++) {
+		loop(COUNT, 5, 7000, 5);
+		w.time += 500 * MS;
+	}
+	assert_int_equal(groups(&g, false), 0);
+	tallies_groups_free(&g);
+	assert_int_equal(groups(&g, true), 1);
+	assert_true(g.group[0].advance > 0.9 * 7000 * 100 && g.group[0].advance < 1.1 * 7000 * 100);
+	tallies_groups_free(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +560,11 @@ int main(void)
 		TEST(processes),
 		TEST(adds_up_and_is_kept),
 		TEST(the_longest_way_is_kept),
+		TEST(a_register_tells_too),
+		TEST(two_instructions_count_with_one_register),
+		TEST(a_register_that_others_change_tells_nothing),
+		TEST(threads_have_registers_of_their_own),
+		TEST(a_loop_that_begins_anew_loses_a_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

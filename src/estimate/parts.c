@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "estimate/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "estimate/estimate_priv.h"
+
+#define STRONG 16.0  /* times that control was seen to pass: one part */
+#define CHANCE 4.0   /* variance of a tie, times control's passes */
+#define AT_BEST 0.01 /* variance of a tie, at least */
+#define SWEEPS 200
+
+struct passes {
+	const struct estimate *e;
+	struct parts *p;
+	size_t cap;
+	bool failed;
+};
+
+static double observed_last(const struct estimate_proc *p, uint32_t b)
+{
+	const struct cfg_block *k = &p->g.block[b];
+	const struct site *s = k->ninsn ? p->site[k->insn + k->ninsn - 1] : NULL;
+
+	return k->ninsn ? (s ? (double)s->observed : 0) : p->observed[b];
+}
+
+/* For each edge and call: fn(from, to, times that windows saw control pass). */
+static void each_pass(struct passes *c, void (*fn)(struct passes *, uint32_t, uint32_t, double))
+{
+	const struct estimate *e = c->e;
+
+	for (size_t i = 0; i < e->nproc; i++) {
+		const struct estimate_proc *p = &e->proc[i];
+
+		for (uint32_t k = 0; k < p->g.nedges; k++) {
+			const struct cfg_edge *d = &p->g.edge[k];
+
+			if (d->to != CFG_EXIT_BLOCK && d->kind != CFG_VIRTUAL)
+				fn(c, (uint32_t)p->first + d->from, (uint32_t)p->first + d->to,
+				   observed_last(p, d->from) * p->share[k]);
+		}
+	}
+	for (size_t i = 0; i < e->ncalls; i++) {
+		const struct estimate_call *d = &e->call[i];
+		const struct estimate_proc *p = &e->proc[d->from_proc];
+
+		fn(c, (uint32_t)p->first + d->from_block,
+		   (uint32_t)e->proc[d->to_proc].first + CFG_ENTRY_BLOCK,
+		   observed_last(p, d->from_block) * d->share);
+	}
+}
+
+static uint32_t root(uint32_t *of, uint32_t i)
+{
+	while (of[i] != i)
+		i = of[i] = of[of[i]];
+	return i;
+}
+
+static void unite(struct passes *c, uint32_t from, uint32_t to, double passed)
+{
+	if (passed >= STRONG)
+		c->p->of[root(c->p->of, from)] = root(c->p->of, to);
+}
+
+static void tie(struct passes *c, uint32_t from, uint32_t to, double passed)
+{
+	struct parts *p = c->p;
+	uint32_t a = p->of[from], b = p->of[to];
+
+	if (a == b || passed <= 0 || c->failed)
+		return;
+	if (p->nties == c->cap) {
+		size_t cap = c->cap ? 2 * c->cap : 256;
+		struct part_tie *more = realloc(p->tie, cap * sizeof(*more));
+
+		c->failed = !more;
+		if (!more)
+			return;
+		p->tie = more;
+		c->cap = cap;
+	}
+	p->tie[p->nties++] = (struct part_tie){ a < b ? a : b, a < b ? b : a, passed };
+}
+
+static int by_ends(const void *a, const void *b)
+{
+	const struct part_tie *x = a, *y = b;
+
+	if (x->a != y->a)
+		return x->a < y->a ? -1 : 1;
+	return (x->b > y->b) - (x->b < y->b);
+}
+
+/* One tie between two parts. */
+static void sum_up(struct parts *p)
+{
+	size_t n = 0;
+
+	if (p->nties)
+		qsort(p->tie, p->nties, sizeof(*p->tie), by_ends);
+	for (size_t i = 0; i < p->nties; i++)
+		if (n && !by_ends(&p->tie[n - 1], &p->tie[i]))
+			p->tie[n - 1].passed += p->tie[i].passed;
+		else
+			p->tie[n++] = p->tie[i];
+	p->nties = n;
+}
+
+/* Numbers in place of roots. */
+static int number(struct parts *p, uint32_t nblocks)
+{
+	uint32_t *name = calloc(nblocks + 1u, sizeof(*name));
+
+	if (!name)
+		return -1;
+	for (uint32_t i = 0; i < nblocks; i++)
+		if (root(p->of, i) == i)
+			name[i] = p->n++;
+	for (uint32_t i = 0; i < nblocks; i++)
+		p->of[i] = root(p->of, i);
+	for (uint32_t i = 0; i < nblocks; i++)
+		p->of[i] = name[p->of[i]];
+	free(name);
+	p->part = calloc(p->n + 1u, sizeof(*p->part));
+	return p->part ? 0 : -1;
+}
+
+static int list_blocks(struct parts *p, const struct estimate *e)
+{
+	p->first = calloc((size_t)p->n + 2, sizeof(*p->first));
+	p->block = calloc(e->nblocks + 1, sizeof(*p->block));
+	if (!p->first || !p->block)
+		return -1;
+	for (size_t i = 0; i < e->nblocks; i++)
+		p->first[p->of[i] + 2]++;
+	for (uint32_t i = 0; i < p->n; i++)
+		p->first[i + 2] += p->first[i + 1];
+	for (uint32_t i = 0; i < e->nproc; i++)
+		for (uint32_t b = 0; b < e->proc[i].g.nblocks; b++) {
+			uint32_t of = p->of[e->proc[i].first + b];
+
+			p->block[p->first[of + 1]++] = (struct part_block){ i, b };
+			p->part[of].samples += e->proc[i].samples[b];
+		}
+	return 0;
+}
+
+int parts_make(struct estimate *e)
+{
+	struct parts *p = calloc(1, sizeof(*p));
+	struct passes c = { .e = e, .p = p };
+
+	parts_free(e->parts);
+	e->parts = p;
+	if (p)
+		p->of = calloc(e->nblocks + 1, sizeof(*p->of));
+	if (!p || !p->of)
+		return -1;
+	for (uint32_t i = 0; i < e->nblocks; i++)
+		p->of[i] = i;
+	each_pass(&c, unite);
+	if (number(p, (uint32_t)e->nblocks) || list_blocks(p, e))
+		return -1;
+	each_pass(&c, tie);
+	sum_up(p);
+	return c.failed ? -1 : 0;
+}
+
+void parts_free(struct parts *p)
+{
+	if (!p)
+		return;
+	free(p->of);
+	free(p->part);
+	free(p->first);
+	free(p->block);
+	free(p->tie);
+	free(p);
+}
+
+/* What a tie says of one end where the other one is known: 1 / variance. */
+static double strength(const struct part_tie *t)
+{
+	return 1 / (CHANCE / t->passed + AT_BEST);
+}
+
+/* Gauss and Seidel: each part is the mean of what is known of it and of those it is tied to. */
+static void settle(struct parts *p, double *sum, double *weight)
+{
+	for (uint32_t i = 0; i < p->n; i++) {
+		sum[i] = p->part[i].sum;
+		weight[i] = p->part[i].weight;
+	}
+	for (size_t i = 0; i < p->nties; i++) {
+		const struct part_tie *t = &p->tie[i];
+		double w = strength(t);
+
+		sum[t->a] += w * p->part[t->b].scale;
+		sum[t->b] += w * p->part[t->a].scale;
+		weight[t->a] += w;
+		weight[t->b] += w;
+	}
+	for (uint32_t i = 0; i < p->n; i++)
+		if (weight[i] > 0)
+			p->part[i].scale = sum[i] / weight[i];
+}
+
+/* The variance of what is known best: of the part itself, or of another one and the ties on the way there. */
+static bool widen(struct parts *p)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < p->nties; i++) {
+		const struct part_tie *t = &p->tie[i];
+		struct part *a = &p->part[t->a], *b = &p->part[t->b];
+		double by = 1 / strength(t);
+
+		if (a->variance > b->variance + by) {
+			a->variance = b->variance + by;
+			changed = true;
+		} else if (b->variance > a->variance + by) {
+			b->variance = a->variance + by;
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+void parts_solve(struct parts *p)
+{
+	double *sum = calloc(2 * (size_t)p->n + 1, sizeof(*sum));
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct part *k = &p->part[i];
+
+		k->scale = k->weight > 0 ? k->sum / k->weight : 0;
+		k->variance = k->weight > 0 ? 1 / k->weight : INFINITY;
+	}
+	for (int round = 0; round < SWEEPS && sum; round++)
+		settle(p, sum, sum + p->n);
+	for (int round = 0; round < SWEEPS && widen(p); round++)
+		;
+	free(sum);
+}
+
+void parts_multiply(struct estimate *e, uint32_t part, double factor)
+{
+	const struct parts *k = e->parts;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
+		struct estimate_proc *p = &e->proc[k->block[i].proc];
+		uint32_t b = k->block[i].block;
+		const struct cfg_block *from = &p->g.block[b];
+
+		p->block[b].f *= factor;
+		for (uint32_t d = from->out; d < from->out + from->nout; d++)
+			p->edge[d].f *= factor;
+	}
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of a program, and what one says of another's scale. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cfg/graph.h"
+#include "estimate/estimate_priv.h"
+#include "estimate/parts.h"
+
+/* Block 2 leads to 3, 3 to 4, 4 to 5: windows saw control pass as often as `passed` says. */
+static const uint32_t edges[][2] = { { 0, 2 }, { 2, 3 }, { 3, 4 }, { 4, 5 }, { 5, 1 } };
+
+static struct estimate chain(struct site site[6], const uint64_t passed[6])
+{
+	struct estimate e = { .scale = 1, .nproc = 1, .nblocks = 6 };
+	struct estimate_proc *p = e.proc = calloc(1, sizeof(*p));
+	struct cfg *g;
+
+	assert_non_null(p);
+	g = &p->g;
+	g->nblocks = g->ninsns = 6;
+	g->nedges = 5;
+	g->block = calloc(6, sizeof(*g->block));
+	g->edge = calloc(5, sizeof(*g->edge));
+	p->site = calloc(6, sizeof(struct site *));
+	p->samples = calloc(6, sizeof(double));
+	p->observed = calloc(6, sizeof(double));
+	p->share = calloc(5, sizeof(double));
+	p->block = calloc(6, sizeof(*p->block));
+	p->edge = calloc(5, sizeof(*p->edge));
+	assert_true(g->block && g->edge && p->site && p->samples && p->observed && p->share &&
+		    p->block && p->edge);
+	for (uint32_t i = 0; i < 5; i++) {
+		g->edge[i] = (struct cfg_edge){ .from = edges[i][0],
+						.to = edges[i][1],
+						.kind = i ? CFG_FALL : CFG_ENTER };
+		p->share[i] = 1;
+	}
+	for (uint32_t b = CFG_FIRST_BLOCK; b < 6; b++) {
+		g->block[b] = (struct cfg_block){ .insn = b, .ninsn = 1 };
+		site[b] = (struct site){ .observed = passed[b] };
+		p->site[b] = &site[b];
+		p->samples[b] = b;
+		p->block[b].f = 10;
+	}
+	assert_true(graph_link(g) && graph_close(g) && graph_classes(g));
+	assert_int_equal(parts_make(&e), 0);
+	return e;
+}
+
+static struct part *part_at(const struct estimate *e, uint32_t block)
+{
+	return &e->parts->part[part_of(e, &e->proc[0], block)];
+}
+
+static void what_is_seen_to_follow_is_one_part(void **state)
+{
+	const uint64_t passed[6] = { 0, 0, 1000, 3, 1000, 1000 };
+	struct site site[6];
+	struct estimate e = chain(site, passed);
+
+	(void)state;
+	assert_int_equal(part_of(&e, &e.proc[0], 2), part_of(&e, &e.proc[0], 3));
+	assert_int_equal(part_of(&e, &e.proc[0], 4), part_of(&e, &e.proc[0], 5));
+	assert_int_not_equal(part_of(&e, &e.proc[0], 3), part_of(&e, &e.proc[0], 4));
+	assert_true(part_at(&e, 2)->samples == 5 && part_at(&e, 4)->samples == 9);
+	assert_int_equal(e.parts->nties, 1);
+	assert_true(e.parts->tie[0].passed == 3);
+	estimate_fini(&e);
+}
+
+/* A part that nothing is known of is as far off as the tie is weak. */
+static void one_part_tells_of_another(void **state)
+{
+	(void)state;
+	for (uint64_t passes = 1; passes <= 10; passes += 9) {
+		const uint64_t passed[6] = { 0, 0, 1000, passes, 1000, 1000 };
+		struct site site[6];
+		struct estimate e = chain(site, passed);
+		struct part *known = part_at(&e, 2), *other = part_at(&e, 4);
+
+		known->weight = 100;
+		known->sum = 100 * log(7);
+		parts_solve(e.parts);
+		assert_true(fabs(known->scale - log(7)) < 1e-6);
+		assert_true(fabs(other->scale - log(7)) < 1e-6);
+		assert_true(known->variance < 0.011);
+		assert_true(passes > 1 ? other->variance < 0.5 : other->variance > 3);
+		estimate_fini(&e);
+	}
+}
+
+/* Two that are known are not drawn together by what was hardly seen. */
+static void phases_keep_their_scales(void **state)
+{
+	const uint64_t passed[6] = { 0, 0, 1000, 1, 1000, 1000 };
+	struct site site[6];
+	struct estimate e = chain(site, passed);
+	struct part *a = part_at(&e, 2), *b = part_at(&e, 4);
+
+	(void)state;
+	a->weight = b->weight = 100;
+	a->sum = 0;
+	b->sum = 100 * log(100);
+	parts_solve(e.parts);
+	assert_true(fabs(a->scale) < 0.02 && fabs(b->scale - log(100)) < 0.02);
+	parts_multiply(&e, part_of(&e, &e.proc[0], 4), 3);
+	assert_true(e.proc[0].block[2].f == 10 && e.proc[0].block[4].f == 30);
+	estimate_fini(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_seen_to_follow_is_one_part),
+		cmocka_unit_test(one_part_tells_of_another),
+		cmocka_unit_test(phases_keep_their_scales),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
