@@ -30,7 +30,6 @@
 
 typedef uint64_t sig_set;
 #define SIGNALS 64
-#define SIGNALS_SYNC 11 /* the highest that an instruction raises: SIGSEGV */
 #define sig_bit(n) (1ull << ((n)-1))
 
 struct action { /* as the kernel takes it */
@@ -83,12 +82,12 @@ struct thread {
 	/* C alone from here */
 	struct pending signal;
 	sig_set blocked; /* of those that the engine keeps open */
-	sig_set held;	 /* … that have come meanwhile, not as faults */
-	struct {	 /* the system call's own mask, while it waits */
+	sig_set held; /* of those, and of any while one is pending: that have come meanwhile, not as faults */
+	struct { /* the system call's own mask, while it waits */
 		sig_set mask;
 		bool on;
 	} wait;
-	struct sig_info held_info[SIGNALS_SYNC + 1];
+	struct sig_info held_info[SIGNALS + 1];
 	struct handlers *handlers;
 	struct sig_stack altstack;
 	struct thread *next; /* all threads */

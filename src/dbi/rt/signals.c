@@ -351,7 +351,7 @@ static void install(int sig, uint64_t flags)
 static void set_mask(struct thread *t, sig_set mask)
 {
 	t->blocked = mask & sync_signals;
-	for (int sig = 1; t->held & ~mask && sig <= SIGNALS_SYNC; sig++)
+	for (int sig = 1; t->held & ~mask && sig <= SIGNALS; sig++)
 		if (t->held & ~mask & sig_bit(sig)) {
 			long pid = sys(__NR_getpid);
 
@@ -464,7 +464,7 @@ static sig_set give_back(struct thread *t, sig_set which)
 		return 0;
 	sys(__NR_rt_sigprocmask, SIG_BLOCK, &which, 0, 8);
 	t->held &= ~which;
-	for (int sig = 1; sig <= SIGNALS_SYNC; sig++)
+	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (which & sig_bit(sig))
 			sys(__NR_rt_tgsigqueueinfo, pid, t->tid, sig, &t->held_info[sig]);
 	return which;
