@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc = 0;
 
+	setlocale(LC_CTYPE, "");
 	if (argc < 2) {
 		help_overview(stderr);
 		return ERR_USAGE;

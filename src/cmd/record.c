@@ -54,7 +54,7 @@ static const struct opt opts[] = {
 	  OPT_CHOICE, &observe, 0, 0,
 	  "counts addresses values calls conflicts lines reuse misses" },
 	{ 0, "machine", "WHAT",
-	  "with misses or reuse: caches other than this CPU's, l1d=32K/8,line=64,…", OPT_STRING,
+	  "with misses or reuse: caches other than this CPU's, l1d=32K/8,line=64,...", OPT_STRING,
 	  &machine, 0, 0, NULL },
 	{ 0, "cache", "KIB",
 	  "with --exact: room for translated code in each process (default 393216)", OPT_UINT,
@@ -120,7 +120,7 @@ static int check_use(struct err *err)
 	}
 	if (!exact && (name = opt_given(&cmd_record, counted))) {
 		err_set(err, ERR_USAGE, "--%s is for --exact", name);
-		return err_hint(err, "assay record --exact --%s … -- CMD", name);
+		return err_hint(err, "assay record --exact --%s ... -- CMD", name);
 	}
 	if (!observes("lines") && (name = opt_given(&cmd_record, of_lines))) {
 		err_set(err, ERR_USAGE, "--%s is for --exact --observe lines", name);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <langinfo.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ void emit_open(struct emit *e, const char *verb, bool json, bool wide)
 	e->wide = wide;
 	e->color = !json && term_color(stdout);
 	e->width = term_width(stdout) - 1;
+	e->ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	if (json)
 		e->root = json_pack("{s:i,s:s}", "schema", EMIT_SCHEMA, "verb", verb);
 }
@@ -115,6 +117,19 @@ static void put_wrapped(const char *text, int width)
 		text += strspn(text, " ");
 	}
 	putchar('\n');
+}
+
+void emit_heading(struct emit *e, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	if (e->json)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	put_wrapped(text_clean(text), e->wide ? INT_MAX : e->width);
 }
 
 void emit_footer(struct emit *e, const char *fmt, ...)

@@ -62,7 +62,8 @@ struct cell {
 
 struct emit {
 	bool json, color, wide;
-	int width; /* columns of a line */
+	bool ascii; /* the locale has no other characters */
+	int width;  /* columns of a line */
 	json_t *root;
 	/* of the table under way */
 	const struct column *column;
@@ -78,6 +79,8 @@ void emit_close(struct emit *e, bool complete);
 
 /* Text only: a line, cut at the width. */
 void emit_line(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Text only: what must not be cut, wrapped. */
+void emit_heading(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Text only: a remark below what was shown, wrapped. */
 void emit_footer(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* JSON only. value is taken. */

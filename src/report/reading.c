@@ -189,12 +189,13 @@ static void samples_line(struct reading *r)
 	else if (c > 1) /* of a short program, its beginning and end */
 		snprintf(cost, sizeof(cost), "; cost %s",
 			 fmt_time((double)(n->recorder_ns + n->ahead_ns), share, sizeof(share)));
-	emit_line(&r->emit, "%s sample%s: %s %% user, %s %% kernel%s; %s lost, %s unattributed%s",
-		  fmt_count(n->samples, samples, sizeof(samples)), plural(n->samples),
-		  fmt_percent(part(n->user, n->samples), user, sizeof(user)),
-		  fmt_percent(part(n->kernel, n->samples), kernel, sizeof(kernel)), idle,
-		  fmt_count(reading_lost(n), lost, sizeof(lost)),
-		  fmt_count(n->unattributed, nowhere, sizeof(nowhere)), cost);
+	emit_heading(&r->emit,
+		     "%s sample%s: %s %% user, %s %% kernel%s; %s lost, %s unattributed%s",
+		     fmt_count(n->samples, samples, sizeof(samples)), plural(n->samples),
+		     fmt_percent(part(n->user, n->samples), user, sizeof(user)),
+		     fmt_percent(part(n->kernel, n->samples), kernel, sizeof(kernel)), idle,
+		     fmt_count(reading_lost(n), lost, sizeof(lost)),
+		     fmt_count(n->unattributed, nowhere, sizeof(nowhere)), cost);
 }
 
 static void sampled_lines(struct reading *r)
@@ -203,12 +204,12 @@ static void sampled_lines(struct reading *r)
 	const struct run_counters *n = &r->view.counters;
 	char elapsed[32], processes[32];
 
-	emit_line(&r->emit, "%s %s at %g Hz, %u instructions ahead; %s, %s process%s",
-		  or_unknown(run ? run->source : NULL), or_unknown(run ? run->event : NULL),
-		  run ? run->rate : 0, run ? run->burst : 0,
-		  fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
-		  fmt_count(n->processes, processes, sizeof(processes)),
-		  n->processes == 1 ? "" : "es");
+	emit_heading(&r->emit, "%s %s at %g Hz, %u instructions ahead; %s, %s process%s",
+		     or_unknown(run ? run->source : NULL), or_unknown(run ? run->event : NULL),
+		     run ? run->rate : 0, run ? run->burst : 0,
+		     fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
+		     fmt_count(n->processes, processes, sizeof(processes)),
+		     n->processes == 1 ? "" : "es");
 	samples_line(r);
 	if (!reading_finished(r))
 		emit_line(&r->emit,
@@ -224,10 +225,11 @@ static void exact_lines(struct reading *r)
 	if (executions.known)
 		snprintf(executed, sizeof(executed), ": %s instructions executed",
 			 fmt_count(executions.count, count, sizeof(count)));
-	emit_line(&r->emit, "exact (%s)%s; %s, %s process%s", or_unknown(r->profile.run[0].event),
-		  executed, fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
-		  fmt_count(n->processes, processes, sizeof(processes)),
-		  n->processes == 1 ? "" : "es");
+	emit_heading(&r->emit, "exact (%s)%s; %s, %s process%s",
+		     or_unknown(r->profile.run[0].event), executed,
+		     fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
+		     fmt_count(n->processes, processes, sizeof(processes)),
+		     n->processes == 1 ? "" : "es");
 	if (n->native)
 		emit_line(&r->emit, "%s program%s ran without the engine and %s not in it",
 			  fmt_count(n->native, native, sizeof(native)), plural(n->native),

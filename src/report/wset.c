@@ -241,7 +241,9 @@ static void draw_axis(struct history *h, const char *what, int margin, int width
 
 static void draw_band(struct history *h, const struct wset_map *m, size_t b, int width)
 {
-	static const char *const shade[5] = { " ", "░", "▒", "▓", "█" };
+	static const char *const shades[2][5] = { { " ", "░", "▒", "▓", "█" },
+						  { " ", ".", ":", "+", "#" } };
+	const char *const *shade = shades[h->r->emit.ascii];
 	const struct wset_band *band = &m->band[b];
 	uint64_t value[WIDTH_MAX] = { 0 };
 	char line[1024];
@@ -271,7 +273,8 @@ static void draw_map(struct history *h, const struct wset_map *m)
 
 	for (size_t b = m->nband; b-- > 0;)
 		draw_band(h, m, b, width);
-	snprintf(line, sizeof(line), "█: %s lines", fmt_count(m->most, most, sizeof(most)));
+	snprintf(line, sizeof(line), "%s: %s lines", h->r->emit.ascii ? "#" : "█",
+		 fmt_count(m->most, most, sizeof(most)));
 	draw_axis(h, h->o->code ? "code" : "address", MAP_MARGIN - 1, width);
 	emit_line(&h->r->emit, "%s", line);
 	emit_line(&h->r->emit, "%s", "");
@@ -314,7 +317,11 @@ static void print_map(struct history *h, const struct wset_map *m)
 
 static int draw(struct history *h, struct err *err)
 {
-	static const char *const eighth[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const eighths[2][9] = {
+		{ " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" },
+		{ " ", "_", "_", ".", "-", "=", "+", "*", "#" },
+	};
+	const char *const *eighth = eighths[h->r->emit.ascii];
 	int width = picture_width(h, MARGIN), height = (int)h->o->height;
 	uint64_t value[WIDTH_MAX] = { 0 }, *of = calloc(h->w->nsnapshot, sizeof(*of)), most = 1;
 	char line[1024], number[32];

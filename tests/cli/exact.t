@@ -105,6 +105,11 @@ same wset-map "$ASSAY" wset -i lines.db --map --height 4
 same wset-code "$ASSAY" wset -i lines.db --code --height 3 -n 2
 same wset.json "$ASSAY" wset -i lines.db --json --map --height 4
 "$ASSAY" record --exact -q --observe lines --interval-unit accesses -o lines_accesses.db -- ./count
+for picture in --map ""; do
+	is "wset $picture: in a locale of ASCII it is ASCII" "$(LC_ALL=C "$ASSAY" wset -i lines.db $picture | LC_ALL=C grep -c '[^ -~]')" 0
+	is "wset $picture: with its picture" "$(LC_ALL=C "$ASSAY" wset -i lines.db $picture | grep -c '|.*#')" \
+		"$("$ASSAY" wset -i lines.db $picture | grep -c '|.*█')"
+done
 same wset-accesses "$ASSAY" wset -i lines_accesses.db
 same info-lines "$ASSAY" info -w -i lines.db
 same info-accesses "$ASSAY" info -w -i lines_accesses.db

@@ -52,6 +52,10 @@ same() { # NAME COMMAND…: prints what tests/golden/readings/NAME holds, stderr
 }
 
 same report "$ASSAY" report -i squeeze.db
+narrow=$(script -qec "stty cols 60; '$ASSAY' report -i squeeze.db" /dev/null < /dev/null | tr -d '\r')
+like "in 60 columns the heading tells of losses" "$narrow" '2 lost'
+like "... and of what was recorded for how long" "$narrow" '1.01 s,'
+is "... within the columns" "$(awk 'length($0) > 60' <<< "$narrow")" ""
 same report-rows "$ASSAY" report -i squeeze.db -n 2
 same report-image "$ASSAY" report -i squeeze.db --by procedure --image 'libz*'
 same report-line "$ASSAY" report -i elf.db --by line
