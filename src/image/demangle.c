@@ -42,11 +42,18 @@ static bool demangle(const char *name, struct sink *s)
 char *image_demangle(const char *name, char *buf, size_t n)
 {
 	struct sink s = { .buf = buf, .n = n };
+	char head[1024];
+	size_t len = strlen(name), suffix = sizeof(IMAGE_PLT) - 1;
+	bool stub = len > suffix && len - suffix < sizeof(head) &&
+		    !strcmp(name + len - suffix, IMAGE_PLT);
 
 	if (!n)
 		return buf;
-	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') && demangle(name, &s) && s.used)
-		buf[s.used] = 0;
+	if (stub)
+		snprintf(head, sizeof(head), "%.*s", (int)(len - suffix), name);
+	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') &&
+	    demangle(stub ? head : name, &s) && s.used)
+		snprintf(buf + s.used, n - s.used, "%s", stub ? IMAGE_PLT : "");
 	else
 		snprintf(buf, n, "%s", name);
 	return buf;

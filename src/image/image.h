@@ -86,6 +86,7 @@ size_t image_pads(struct image *im, uint64_t start, uint64_t *pad, size_t max);
 /* Source file and line of addr from debug information (also of the separate one), or false. */
 bool image_line(struct image *im, uint64_t addr, const char **file, int *line);
 
+#define IMAGE_PLT "@plt" /* behind the name of a linkage table's slot */
 /* C++, Rust names demangled into buf where they are mangled (else copied). Returns buf. */
 char *image_demangle(const char *name, char *buf, size_t n);
 

@@ -229,8 +229,12 @@ char *view_cut_parameters(char *name)
 	/* "(anonymous namespace)::f(int)" and "operator()(int)" have others first */
 	while (paren && (paren == name || paren[1] == ')' || !strncmp(paren, "(anonymous", 10)))
 		paren = strchr(paren + 1, '(');
-	if (paren)
-		*paren = 0;
+	if (paren) {
+		size_t n = strlen(paren), stub = sizeof(IMAGE_PLT) - 1;
+		bool is_stub = n > stub && !strcmp(paren + n - stub, IMAGE_PLT);
+
+		memmove(paren, is_stub ? IMAGE_PLT : "", is_stub ? stub + 1 : 1);
+	}
 	return name;
 }
 

@@ -22,6 +22,10 @@ static void test_demangle(void **state)
 		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
 		  "core::fmt::Write::write_fmt" },
 		{ "_RNvC6_123foo3bar", "123foo::bar" },
+		{ "_ZN3foo3barEi@plt", "foo::bar(int)@plt" },
+		{ "_Znonsense@plt", "_Znonsense@plt" },
+		{ "memcpy@plt", "memcpy@plt" },
+		{ "@plt", "@plt" },
 		{ "", "" },
 	};
 	char buf[128], small[8];
@@ -30,6 +34,7 @@ static void test_demangle(void **state)
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
 		assert_string_equal(image_demangle(pairs[i][0], buf, sizeof(buf)), pairs[i][1]);
 	assert_string_equal(image_demangle("_ZN3foo3barEi", small, sizeof(small)), "foo::ba");
+	assert_string_equal(image_demangle("_ZN3foo3barEi@plt", small, sizeof(small)), "foo::ba");
 	assert_string_equal(image_demangle("long_name_in_c", small, sizeof(small)), "long_na");
 	assert_string_equal(image_demangle("_ZN3foo3barEi", small, 1), "");
 }
