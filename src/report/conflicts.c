@@ -21,7 +21,7 @@ struct pair {
 	const struct conflict *c;
 	uint64_t judged;
 	struct share share;
-	double time; /* at the load, for its share */
+	double time; /* at the load and behind it, for its share */
 };
 
 struct conflicts {
@@ -126,6 +126,19 @@ static const struct view_proc *proc_of(const struct view *v, struct site_id id)
 	return i == SIZE_MAX ? NULL : &v->proc[v->proc_of[i]];
 }
 
+/* Time of a load, and, where time is sampled, of the instruction behind it: that one waits to retire until the load
+ * has, and has the samples. i: the load's place. */
+static double time_at(const struct view *v, size_t i)
+{
+	const struct site *s = v->site[i], *next = i + 1 < v->n ? v->site[i + 1] : NULL;
+	double time = view_time(v, s);
+
+	if (!v->exact && next && next->id.image == s->id.image &&
+	    next->id.addr == s->id.addr + s->len)
+		time += view_time(v, next);
+	return time;
+}
+
 static void consider(struct conflicts *cs, const struct conflict *c)
 {
 	const struct view *v = &cs->r->view;
@@ -150,19 +163,20 @@ static void consider(struct conflicts *cs, const struct conflict *c)
 	}
 	if (q.share.value < cs->o->min_share)
 		return;
-	q.time = view_time(v, v->site[i]) * q.share.value;
+	q.time = time_at(v, i) * q.share.value;
 	cs->v[cs->n++] = q;
 }
 
-static int severity(const struct pair *q)
+/* What is forwarded does no harm: it comes last. */
+static bool is_forwarded(const struct pair *q)
 {
-	return q->c->key.kind == CONFLICT_PARTIAL ? 0 : q->c->key.kind == CONFLICT_ALIAS ? 1 : 2;
+	return q->c->key.kind != CONFLICT_PARTIAL && q->c->key.kind != CONFLICT_ALIAS;
 }
 
 static int best_first(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
-	int order = severity(x) - severity(y);
+	int order = is_forwarded(x) - is_forwarded(y);
 
 	if (order)
 		return order;
@@ -295,9 +309,10 @@ static void print_footer(struct conflicts *cs)
 	emit_footer(e, "partial: the store has a part of what is loaded, forwarding fails; alias: "
 		       "addresses differ in bits 12 and up alone; full: forwarded.");
 	emit_footer(e,
-		    "share: of the load's executions; %s: of the %s, at the load, for its share; "
+		    "share: of the load's executions; %s: of the %s, at the load%s, for its share; "
 		    "distance: in instructions%s.",
 		    exact ? "all" : "time", exact ? "executed instructions" : "program's time",
+		    exact ? "" : " and at the instruction behind it",
 		    exact ? "" : ", within half a window");
 }
 

@@ -42,6 +42,8 @@ if "$ASSAY" doctor --json 2>/dev/null | jq -e .sampler >/dev/null; then
 	is "nothing else of theirs" "$(jq '[.conflicts[] | select((.load.procedure | test("^(full|partial|alias)$")) and .kind != .load.procedure)] | length' <<<"$out")" 0
 	run "$ASSAY" conflicts -i sampled.db
 	like "as text: failing ones first" "$(grep -n -E ' (partial|alias|full) ' <<<"$out" | head -3 | tr '\n' ' ')" 'partial.*alias.*full'
+	is "the instruction behind a load that waits has its time, and that is the pair's" \
+		"$("$ASSAY" conflicts -i sampled.db --json | jq '[.conflicts[] | select(.kind == "partial") | .time_share] | max > 0.3')" true
 	like "no line is beyond 79 columns" "$(awk 'length > 79' <<<"$out" | wc -l)" '^0$'
 	run "$ASSAY" conflicts -i sampled.db --kind alias
 	unlike "--kind: only those" "$out" ' partial '
