@@ -624,13 +624,15 @@ static void print_why(struct annotate *a)
 	emit_set(&a->r->emit, "why", why_sum_json(s));
 	if (s->cycles <= 0)
 		return;
-	if (s->executions > 0)
-		snprintf(cpi, sizeof(cpi), "CPI %.2f%s%s%s: ", s->cycles / s->executions,
-			 *why_cpi_text(s, range, sizeof(range)) ? " (" : "", range,
-			 *range ? ")" : "");
-	emit_line(&a->r->emit, "%s%.1f %% execution, %.1f static, %.1f dynamic, %.1f unexplained",
-		  cpi, 100 * s->ideal / s->cycles, 100 * fixed / s->cycles,
-		  100 * s->stall / s->cycles, 100 * s->unexplained / s->cycles);
+	why_cpi_text(s, range, sizeof(range));
+	if (s->executions > 0 && *range)
+		snprintf(cpi, sizeof(cpi), "CPI %.2f (%s): ", s->cycles / s->executions, range);
+	else if (s->executions > 0)
+		snprintf(cpi, sizeof(cpi), "CPI %.2f: ", s->cycles / s->executions);
+	emit_heading(&a->r->emit,
+		     "%s%.1f %% execution, %.1f static, %.1f dynamic, %.1f unexplained", cpi,
+		     100 * s->ideal / s->cycles, 100 * fixed / s->cycles,
+		     100 * s->stall / s->cycles, 100 * s->unexplained / s->cycles);
 	why_sum_text(s, (size_t)width - 2, text, sizeof(text));
 	if (*text)
 		emit_line(&a->r->emit, "%% %s", text);
