@@ -25,6 +25,7 @@ static const struct opt opts[] = {
 	READ_COUNTS(executions),
 	READ_REPEAT(executions),
 	READ_WIDE(in, "do not cut lines; all hot values"),
+	READ_EXPLAIN(in),
 	READ_JSON(in),
 	{ 0 },
 };

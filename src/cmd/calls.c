@@ -14,6 +14,7 @@ static const struct opt opts[] = {
 	{ 0, "image", "GLOB", "only procedures, or calls, of images whose name or path matches",
 	  OPT_STRING, &o.image, 0, 0, NULL },
 	READ_WIDE(in, "do not cut long names; all hot values"),
+	READ_EXPLAIN(in),
 	READ_JSON(in),
 	{ 0 },
 };

@@ -19,6 +19,7 @@ static const struct opt opts[] = {
 	{ 0, "procedure", "PROC", "only loads and stores of this procedure, as annotate takes it",
 	  OPT_STRING, &o.procedure, 0, 0, NULL },
 	READ_WIDE(in, "do not cut long names"),
+	READ_EXPLAIN(in),
 	READ_JSON(in),
 	{ 0 },
 };

@@ -42,6 +42,11 @@ struct read_executions {
 		0, "repeat", "N", "how often the sampled run did that work (default 1)", \
 			OPT_DOUBLE, &(from).repeat, 1e-3, 1e9, NULL \
 	}
+#define READ_EXPLAIN(in) \
+	{ \
+		0, "explain", NULL, "what columns and marks mean", OPT_FLAG, &(in).explain, 0, 0, \
+			NULL \
+	}
 #define READ_JSON(in) \
 	{ \
 		'j', "json", NULL, "as JSON", OPT_FLAG, &(in).json, 0, 0, NULL \

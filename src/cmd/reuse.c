@@ -15,6 +15,7 @@ static const struct opt opts[] = {
 	  &o.process, 1, 4194304, NULL },
 	{ 0, "svg", "FILE", "draw the curve there, too", OPT_STRING, &o.svg, 0, 0, NULL },
 	READ_WIDE(in, "do not cut long names"),
+	READ_EXPLAIN(in),
 	READ_JSON(in),
 	{ 0 },
 };

@@ -21,6 +21,7 @@ static const struct opt opts[] = {
 	{ 0, "all", NULL, "constants, the stack's, what follows from others, too", OPT_FLAG, &o.all,
 	  0, 0, NULL },
 	READ_WIDE(in, "do not cut long names"),
+	READ_EXPLAIN(in),
 	READ_JSON(in),
 	{ 0 },
 };

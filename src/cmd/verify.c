@@ -28,6 +28,7 @@ static const struct opt opts[] = {
 	  "(default 1)",
 	  OPT_DOUBLE, &o.repeat, 1e-3, 1e9, NULL },
 	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &o.wide, 0, 0, NULL },
+	{ 0, "explain", NULL, "what columns and marks mean", OPT_FLAG, &o.explain, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &o.json, 0, 0, NULL },
 	{ 0 },
 };

@@ -30,6 +30,7 @@ static const struct opt opts[] = {
 	  NULL },
 	{ 0, "svg", "FILE", "draw the picture there, too", OPT_STRING, &o.svg, 0, 0, NULL },
 	READ_WIDE(in, "do not cut long names"),
+	READ_EXPLAIN(in),
 	READ_JSON(in),
 	{ 0 },
 };

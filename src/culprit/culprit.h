@@ -37,7 +37,7 @@
 	X(MULTIPLIER, "multiplier", "multiplier busy", "multiplier") \
 	X(SERIAL, "serialization", "locks, fences, system calls", "serialization") \
 	X(STRING, "string", "string operation", "string") \
-	X(LATENCY, "latency", "latency across blocks", "latency")
+	X(LATENCY, "latency", "dependence on earlier blocks", "latency")
 enum culprit {
 #define X(id, name, words, few) CULPRIT_##id,
 	CULPRITS(X)

@@ -508,8 +508,9 @@ static void print_static(struct annotate *a, const struct culprit_insn_time *t)
 	if (cycles < STALL_CYCLES || t->fixed < STALL_SHOWN * a->sum->sum.cycles)
 		return;
 	if (t->why == SCHEDULE_DEPENDENCE && t->cause == t->addr)
-		emit_line(&a->r->emit, "%*sstatic %.1f: waits for its own result, a round before",
-			  STALL_AT, "", cycles);
+		emit_line(&a->r->emit,
+			  "%*sstatic %.1f: waits for its own result of the round before", STALL_AT,
+			  "", cycles);
 	else if (t->why == SCHEDULE_DEPENDENCE)
 		emit_line(&a->r->emit, "%*sstatic %.1f: waits for what %llx computes", STALL_AT, "",
 			  cycles, fault);
@@ -517,7 +518,7 @@ static void print_static(struct annotate *a, const struct culprit_insn_time *t)
 		emit_line(&a->r->emit, "%*sstatic %.1f: waits for a unit that %llx uses", STALL_AT,
 			  "", cycles, fault);
 	else
-		emit_line(&a->r->emit, "%*sstatic %.1f: takes so long by itself", STALL_AT, "",
+		emit_line(&a->r->emit, "%*sstatic %.1f: latency of the instruction", STALL_AT, "",
 			  cycles);
 }
 
@@ -676,10 +677,59 @@ static void print_hidden(struct annotate *a, size_t from, size_t to)
 	a->file = NULL;
 }
 
+static const struct term sampled_terms[] = {
+	{ "share", "of the procedure's time" },
+	{ "samples", "timer interrupts that found the instruction waiting to retire: often the "
+		     "one before is slow" },
+	{ "taken", "how often the branch was, +- the 95 % bound" },
+	{ "rax:(98.9+-0.4% 0x3c8)", "rax was 0x3c8 in 98.9 % of the times that it was known, "
+				    "+- the 95 % bound; load, store: the value in memory; addr: "
+				    "its address; to: the target" },
+	{ "known 83%", "of the observations, those that told the value" },
+	{ 0 },
+};
+
+static const struct term exact_terms[] = {
+	{ "share", "of the procedure's executed instructions" },
+	{ "taken", "how often the branch was" },
+	{ "rax:(98.9% 0x3c8)", "rax was 0x3c8 in 98.9 % of the executions; load, store: the value "
+			       "in memory; addr: its address; to: the target. A bound follows "
+			       "where more values came than the list holds" },
+	{ 0 },
+};
+
+static const struct term why_terms[] = {
+	{ "runs", "how often it was executed: estimated, or counted (--counts)" },
+	{ "CPI", "cycles that each execution took" },
+	{ "~ ?", "the number of executions is of medium (~) or low (?) confidence" },
+	{ "static", "cycles that the order of the instructions takes by itself" },
+	{ "stall", "cycles of an execution beyond the static schedule: what is expected of each "
+		   "culprit (the range that it lies in) @ the instruction at fault" },
+	{ "unexplained", "what no known cause can have taken" },
+	{ 0 },
+};
+
+static void say_hidden(struct annotate *a, size_t hidden)
+{
+	char insns[32], operands[32];
+
+	fmt_count(hidden, insns, sizeof(insns));
+	fmt_count(a->hidden_operands, operands, sizeof(operands));
+	if (hidden && a->hidden_operands)
+		emit_footer(&a->r->emit,
+			    "Not shown: %s instruction%s (--full), %s operand%s without a hot "
+			    "value (--all).",
+			    insns, plural(hidden), operands, plural(a->hidden_operands));
+	else if (hidden)
+		emit_footer(&a->r->emit, "Not shown: %s instruction%s (--full).", insns,
+			    plural(hidden));
+	else if (a->hidden_operands)
+		emit_footer(&a->r->emit, "Not shown: %s operand%s without a hot value (--all).",
+			    operands, plural(a->hidden_operands));
+}
+
 static void print_footer(struct annotate *a, size_t hidden)
 {
-	char count[32];
-
 	emit_line(&a->r->emit, "%s", "");
 	if (!a->im && a->proc->image < a->r->profile.nimage &&
 	    a->r->profile.image[a->proc->image]->kind == IMAGE_KERNEL)
@@ -687,34 +737,13 @@ static void print_footer(struct annotate *a, size_t hidden)
 			    "The kernel's code is not read: samples stand beside addresses.");
 	else if (!a->im)
 		emit_footer(&a->r->emit, "The code is not there: values stand beside addresses.");
-	if (hidden)
-		emit_footer(&a->r->emit, "%s instruction%s not shown: --full",
-			    fmt_count(hidden, count, sizeof(count)), plural(hidden));
-	if (a->hidden_operands)
-		emit_footer(
-			&a->r->emit,
-			"%s operand%s without a hot value, constant, unread or of the stack not "
-			"shown: --all",
-			fmt_count(a->hidden_operands, count, sizeof(count)),
-			plural(a->hidden_operands));
+	say_hidden(a, hidden);
 	if (a->r->view.exact)
-		emit_footer(
-			&a->r->emit,
-			"share: of the procedure's executed instructions. name:(share value): of "
-			"the executions; with +-bound where more values came than the list holds.");
+		emit_terms(&a->r->emit, exact_terms);
 	else
-		emit_footer(
-			&a->r->emit,
-			"share: of the procedure's time. name:(share+-bound value): of the times "
-			"that the value was known, at 95 %% confidence.");
+		emit_terms(&a->r->emit, sampled_terms);
 	if (a->sum)
-		emit_footer(
-			&a->r->emit,
-			"runs: %s executions; CPI: cycles of each; ~ of medium, ? of low "
-			"confidence. stall: cycles of an execution beyond what the schedule takes, "
-			"with all that can have been to blame: what is expected of each (the range "
-			"that it lies in), @ the instruction at fault.",
-			a->r->counts ? "counted" : "estimated");
+		emit_terms(&a->r->emit, why_terms);
 	if (a->sum)
 		why_print_scale(a->r, a->why->apart,
 				a->why->program.sum.counted / fmax(a->why->program.sum.samples, 1));

@@ -274,6 +274,14 @@ static void print_title(struct blocks *b)
 	emit_line(e, "%s", "");
 }
 
+static const struct term terms[] = {
+	{ "runs", "how often the block was executed; numbers behind edges: how often control went "
+		  "there; estimated, or counted (--counts)" },
+	{ "~ ?", "of medium (~) or low (?) confidence, as are the edges of the block" },
+	{ "class", "blocks and edges of one class run equally often" },
+	{ 0 },
+};
+
 static void print_footer(struct blocks *b)
 {
 	uint32_t unreached = 0;
@@ -294,10 +302,7 @@ static void print_footer(struct blocks *b)
 			    plural(unreached));
 	if (!b->estimated)
 		return;
-	emit_footer(&b->r->emit,
-		    "runs, and numbers behind edges: %s executions; ~ of medium, ? of low "
-		    "confidence, as are a block's edges.",
-		    b->r->counts ? "counted" : "estimated");
+	emit_terms(&b->r->emit, terms);
 	why_print_scale(b->r, b->e.apart, estimate_counted(&b->e));
 }
 

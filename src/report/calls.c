@@ -299,6 +299,12 @@ static size_t print_table(struct calls *cs, const char *key, enum which which)
 	return n;
 }
 
+static const struct term terms[] = {
+	{ "share", "of the calls listed here" },
+	{ "tail", "a jump to where another procedure begins" },
+	{ 0 },
+};
+
 static void print_footer(struct calls *cs)
 {
 	struct emit *e = &cs->r->emit;
@@ -310,8 +316,8 @@ static void print_footer(struct calls *cs)
 	else if (!HASH_COUNT(cs->r->profile.calls))
 		emit_footer(e, "`assay record --exact --observe values -- CMD` records their "
 			       "arguments, too.");
-	emit_footer(e, "share: of the calls listed here. tail: a jump to where another procedure "
-		       "begins. `assay calls PROC` shows who calls it, and whom it calls.");
+	emit_footer(e, "`assay calls PROC` shows who calls it, and whom it calls.");
+	emit_terms(e, terms);
 }
 
 static void print_procedure(struct calls *cs)

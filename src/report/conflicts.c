@@ -296,6 +296,27 @@ static void print_json(struct conflicts *cs, const struct pair *q)
 	}
 }
 
+static const struct term kind_terms[] = {
+	{ "partial", "the store wrote a part of what is loaded, so forwarding fails" },
+	{ "alias", "addresses of store and load differ in bits 12 and up alone (4K aliasing)" },
+	{ "full", "the store wrote all that is loaded, so it is forwarded" },
+	{ "share", "of the executions of the load" },
+	{ 0 },
+};
+
+static const struct term sampled_terms[] = {
+	{ "time", "of the program's time, at the load and the instruction behind it, for its "
+		  "share" },
+	{ "distance", "instructions from store to load, within half a window" },
+	{ 0 },
+};
+
+static const struct term exact_terms[] = {
+	{ "all", "of the executed instructions, at the load, for its share" },
+	{ "distance", "instructions from store to load" },
+	{ 0 },
+};
+
 static void print_footer(struct conflicts *cs)
 {
 	struct emit *e = &cs->r->emit;
@@ -306,14 +327,8 @@ static void print_footer(struct conflicts *cs)
 	emit_footer(e,
 		    "%s of %s pairs shown; more by -n 0, others by --kind, --image, --procedure.",
 		    fmt_count(cs->n, a, sizeof(a)), fmt_count(cs->total, b, sizeof(b)));
-	emit_footer(e, "partial: the store has a part of what is loaded, forwarding fails; alias: "
-		       "addresses differ in bits 12 and up alone; full: forwarded.");
-	emit_footer(e,
-		    "share: of the load's executions; %s: of the %s, at the load%s, for its share; "
-		    "distance: in instructions%s.",
-		    exact ? "all" : "time", exact ? "executed instructions" : "program's time",
-		    exact ? "" : " and at the instruction behind it",
-		    exact ? "" : ", within half a window");
+	emit_terms(e, kind_terms);
+	emit_terms(e, exact ? exact_terms : sampled_terms);
 }
 
 static void print_all(struct conflicts *cs)

@@ -19,26 +19,17 @@
 #define PLAIN "\033[0m"
 #define HOT_SHARE 0.1 /* rows from here on are bold */
 
-void emit_open(struct emit *e, const char *verb, bool json, bool wide)
+void emit_open(struct emit *e, const char *verb, bool json, bool wide, bool explain)
 {
 	memset(e, 0, sizeof(*e));
 	e->json = json;
 	e->wide = wide;
+	e->explain = explain;
 	e->color = !json && term_color(stdout);
 	e->width = term_width(stdout) - 1;
 	e->ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	if (json)
 		e->root = json_pack("{s:i,s:s}", "schema", EMIT_SCHEMA, "verb", verb);
-}
-
-void emit_close(struct emit *e, bool complete)
-{
-	if (!e->root)
-		return;
-	if (complete)
-		emit_json_print(e->root);
-	json_decref(e->root);
-	e->root = NULL;
 }
 
 /* Text. */
@@ -95,17 +86,19 @@ void emit_line(struct emit *e, const char *fmt, ...)
 	putchar('\n');
 }
 
-static void put_wrapped(const char *text, int width)
+/* Lines begin in column `indent`; the caller has printed as many for the first one. */
+static void put_wrapped(const char *text, int indent, int width)
 {
 	int column = 0;
 
+	width -= indent;
 	while (*text) {
 		int n = (int)strcspn(text, " "), cols = n;
 
 		for (int i = 0; i < n; i++)
 			cols -= (text[i] & 0xc0) == 0x80;
 		if (column && column + 1 + cols > width) {
-			putchar('\n');
+			printf("\n%*s", indent, "");
 			column = 0;
 		} else if (column) {
 			putchar(' ');
@@ -129,7 +122,7 @@ void emit_heading(struct emit *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	put_wrapped(text_clean(text), e->wide ? INT_MAX : e->width);
+	put_wrapped(text_clean(text), 0, e->wide ? INT_MAX : e->width);
 }
 
 void emit_footer(struct emit *e, const char *fmt, ...)
@@ -143,8 +136,47 @@ void emit_footer(struct emit *e, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	fputs(e->color ? DIM : "", stdout);
-	put_wrapped(text_clean(text), e->width);
+	put_wrapped(text_clean(text), 0, e->width);
 	fputs(e->color ? PLAIN : "", stdout);
+}
+
+void emit_terms(struct emit *e, const struct term *t)
+{
+	assert(e->nterms < EMIT_TERMS);
+	e->terms[e->nterms++] = t;
+}
+
+static void print_terms(const struct emit *e)
+{
+	int widest = 0;
+
+	for (int i = 0; i < e->nterms; i++)
+		for (const struct term *t = e->terms[i]; t->name; t++)
+			if (columns_of(t->name) > widest)
+				widest = columns_of(t->name);
+	putchar('\n');
+	fputs(e->color ? DIM : "", stdout);
+	for (int i = 0; i < e->nterms; i++)
+		for (const struct term *t = e->terms[i]; t->name; t++) {
+			printf("%s%*s", t->name, widest + 2 - columns_of(t->name), "");
+			put_wrapped(t->text, widest + 2, e->width);
+		}
+	fputs(e->color ? PLAIN : "", stdout);
+}
+
+void emit_close(struct emit *e, bool complete)
+{
+	if (complete && !e->json && e->nterms && e->explain)
+		print_terms(e);
+	else if (complete && !e->json && e->nterms)
+		emit_footer(e, "--explain says what columns and marks mean.");
+	e->nterms = 0;
+	if (!e->root)
+		return;
+	if (complete)
+		emit_json_print(e->root);
+	json_decref(e->root);
+	e->root = NULL;
 }
 
 /* Cells. */

@@ -2,7 +2,7 @@
 /*
  * One way out for every reading: the same calls print tables for people or build JSON.
  *
- *   emit_open ─▶ (emit_line | emit_set | emit_item | emit_table emit_row… | emit_footer)… ─▶ emit_close
+ *   emit_open ─▶ (emit_line | emit_set | emit_item | emit_table emit_row… | emit_footer | emit_terms)… ─▶ emit_close
  *
  * A table is described by its columns, one line each: what the column is called in JSON and over the
  * table, its unit, width, alignment and kind. In JSON each table is an array of objects; shares are
@@ -21,6 +21,7 @@
 
 #define EMIT_SCHEMA 1 /* of the JSON: docs/json.md */
 #define EMIT_COLUMNS 32
+#define EMIT_TERMS 4
 
 enum emit_kind {
 	EMIT_TEXT,
@@ -62,9 +63,12 @@ struct cell {
 
 struct emit {
 	bool json, color, wide;
-	bool ascii; /* the locale has no other characters */
-	int width;  /* columns of a line */
+	bool ascii;   /* the locale has no other characters */
+	bool explain; /* terms are explained at the end */
+	int width;    /* columns of a line */
 	json_t *root;
+	const struct term *terms[EMIT_TERMS];
+	int nterms;
 	/* of the table under way */
 	const struct column *column;
 	int columns, offset[EMIT_COLUMNS], column_width[EMIT_COLUMNS];
@@ -72,9 +76,14 @@ struct emit {
 	json_t *rows;
 };
 
-/* wide: text is never cut. */
-void emit_open(struct emit *e, const char *verb, bool json, bool wide);
-/* Prints the JSON, if it is complete. */
+/* What a column or a mark of a reading means. */
+struct term {
+	const char *name, *text;
+};
+
+/* wide: text is never cut. explain: terms are explained. */
+void emit_open(struct emit *e, const char *verb, bool json, bool wide, bool explain);
+/* Prints the JSON, if it is complete; in text, what terms mean, or how to ask for that. */
 void emit_close(struct emit *e, bool complete);
 
 /* Text only: a line, cut at the width. */
@@ -83,6 +92,9 @@ void emit_line(struct emit *e, const char *fmt, ...) __attribute__((format(print
 void emit_heading(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Text only: a remark below what was shown, wrapped. */
 void emit_footer(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Text only: what terms mean, for the end of the reading, if that was asked for. The list ends with a term without a
+ * name, and stays with the caller. EMIT_TERMS lists at most. */
+void emit_terms(struct emit *e, const struct term *t);
 /* JSON only. value is taken. */
 void emit_set(struct emit *e, const char *key, json_t *value);
 /* "label   value  note" or "key": value, by the column's kind; the column's unit follows the value. */

@@ -193,6 +193,13 @@ static void print_json(struct table *t, size_t rows)
 	emit_set(&t->r->emit, "machine", emit_text_json(machine));
 }
 
+static const struct term terms[] = {
+	{ "L1d, L2, L3, L1i", "lines that were missed in the simulated cache" },
+	{ "DTLB", "pages that were missed in the simulated TLB" },
+	{ "branch", "branches that the simulated predictor mispredicted" },
+	{ 0 },
+};
+
 int misses_print(struct reading *r, const char *image, unsigned n)
 {
 	struct table t = { .r = r };
@@ -208,10 +215,9 @@ int misses_print(struct reading *r, const char *image, unsigned n)
 		print_json(&t, rows);
 	else
 		print_text(&t, rows);
-	emit_footer(&r->emit,
-		    "simulated: %s. Lines, pages and branches that were missed; `assay "
-		    "annotate` shows instructions'.",
+	emit_footer(&r->emit, "Misses are simulated: %s. `assay annotate` shows instructions'.",
 		    r->profile.nrun && r->profile.run[0].machine ? r->profile.run[0].machine : "?");
+	emit_terms(&r->emit, terms);
 	free(t.v);
 	return 0;
 }

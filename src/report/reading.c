@@ -67,7 +67,7 @@ int reading_open(struct reading *r, const struct reading_options *o, struct err 
 		goto fail_binaries;
 	if (!r->view.n && !o->empty_too && refuse_empty(r, err))
 		goto fail_view;
-	emit_open(&r->emit, o->verb, o->json, o->wide);
+	emit_open(&r->emit, o->verb, o->json, o->wide, o->explain);
 	return 0;
 fail_view:
 	view_fini(&r->view);

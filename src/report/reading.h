@@ -29,6 +29,7 @@ struct reading {
 struct reading_options {
 	const char *verb, *input;
 	bool json, wide;
+	bool explain;	  /* what columns and marks mean */
 	bool empty_too;	  /* not a single sample is no error */
 	binary_warn warn; /* as of struct binaries */
 };

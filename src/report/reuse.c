@@ -460,6 +460,25 @@ static int draw(struct curve *c, struct err *err)
 	return rc;
 }
 
+static const struct term estimated_terms[] = {
+	{ "misses", "of all touches of lines, those of a fully associative LRU cache of that size, "
+		    "estimated from reuse times (Eklov and Hagersten, StatStack, ISPASS 2010); at "
+		    "the end, lines that were not touched again while they were watched" },
+	{ "from, to", "95 % of what other samples, and half or twice the instructions a cycle, "
+		      "would have said" },
+	{ 0 },
+};
+
+static const struct term exact_terms[] = {
+	{ "misses",
+	  "of all touches of lines, those of a fully associative LRU cache of that size, "
+	  "exactly; at the end, first touches. Prefetches and instructions do not count" },
+	{ "share", "of the misses of a cache like L2" },
+	{ "L1d, L2, L3", "of the procedure's touches, misses in a cache of that size, to within an "
+			 "octave" },
+	{ 0 },
+};
+
 static void print_footer(struct curve *c)
 {
 	struct emit *e = &c->r->emit;
@@ -469,20 +488,10 @@ static void print_footer(struct curve *c)
 		if (c->sampled.watches < FEW_WATCHED)
 			emit_footer(e, "Few lines were watched: recorded for longer, bounds are "
 				       "narrower.");
-		emit_footer(e, "misses: of all touches of lines, those of a fully associative LRU "
-			       "cache of that size, estimated from reuse times (StatStack); what "
-			       "is left at the end was not touched again while it was watched. "
-			       "From, to: 95 %% of what other samples, and half or twice the "
-			       "instructions a cycle, would have said.");
+		emit_terms(e, estimated_terms);
 		return;
 	}
-	emit_footer(
-		e,
-		"misses: of all touches of lines, those of a fully associative LRU cache of that "
-		"size, exactly; what is left at the end are first touches. Prefetches and "
-		"instructions do not count.");
-	emit_footer(e, "share: of the misses of a cache like L2; L1d, L2, L3: of the procedure's "
-		       "touches, misses in a cache of that size, to within an octave.");
+	emit_terms(e, exact_terms);
 }
 
 int reuse_print(struct reading *r, const struct reuse_options *o, struct err *err)

@@ -207,6 +207,22 @@ static void print_entry(struct reading *r, const struct column *c, const struct 
 	emit_row(&r->emit, cell);
 }
 
+static const struct term sampled_terms[] = {
+	{ "share", "of the CPU time that was sampled" },
+	{ "+-", "the true share lies within this bound with 95 % confidence" },
+	{ "samples", "timer interrupts that found the program there" },
+	{ "[kernel]", "time in the kernel on the program's behalf" },
+	{ "sub_ADDRESS", "a procedure of a stripped file, which unwind information bounds" },
+	{ 0 },
+};
+
+static const struct term exact_terms[] = {
+	{ "share", "of the executed instructions, all of them counted" },
+	{ "executions", "instructions executed there" },
+	{ "sub_ADDRESS", "a procedure of a stripped file, which unwind information bounds" },
+	{ 0 },
+};
+
 static void say_hidden(struct reading *r, const struct entries *es, size_t shown, const char *what)
 {
 	struct view_sum rest = { 0, 0, 0 };
@@ -310,10 +326,8 @@ int times_print(struct reading *r, const struct times_options *o, struct err *er
 	if (shows(o, "procedure") && misses_print(r, o->image, o->n))
 		return no_memory(err);
 	emit_line(&r->emit, "%s", "");
-	emit_footer(&r->emit,
-		    "Shares are of the %s. Closer: --by line, --image GLOB, `assay annotate "
-		    "PROCEDURE`, `assay values`.",
-		    r->view.exact ? "executed instructions, all of them counted"
-				  : "time sampled, +- the 95 % bound of sampling");
+	emit_footer(&r->emit, "Closer: --by line, --image GLOB, `assay annotate PROCEDURE`, "
+			      "`assay values`.");
+	emit_terms(&r->emit, r->view.exact ? exact_terms : sampled_terms);
 	return 0;
 }

@@ -424,6 +424,30 @@ static void print_json(struct values *vs, const struct candidate *c)
 	emit_row(&vs->r->emit, cell);
 }
 
+static const struct term sampled_terms[] = {
+	{ "time", "of the program's time, at the instruction and those that depend on its value" },
+	{ "share", "of the times that the value was known, those that it was this one" },
+	{ ">=", "the lower 95 % limit of that share" },
+	{ "observed", "how often windows saw the site. Windows begin where time is spent: two "
+		      "sites' numbers do not compare how often they run" },
+	{ 0 },
+};
+
+static const struct term exact_terms[] = {
+	{ "all", "of the executed instructions, those of the instruction and of what depends on "
+		 "its value" },
+	{ "share", "of the executions, those with this value" },
+	{ ">=", "the lower limit of that share, where more values came than the list holds" },
+	{ 0 },
+};
+
+static const struct term hint_terms[] = {
+	{ "clone", "make a copy of the procedure for that argument" },
+	{ "guard", "test for the value, and specialise what depends on it" },
+	{ "fetch", "the value is an address: prefetch what it points to" },
+	{ 0 },
+};
+
 static void print_footer(struct values *vs)
 {
 	struct emit *e = &vs->r->emit;
@@ -433,8 +457,8 @@ static void print_footer(struct values *vs)
 	emit_line(e, "%s", "");
 	emit_footer(
 		e,
-		"%s of %s shown that have a share of at least %g for sure; more by -n 0 and --all, "
-		"others by --operand, --min-share, --image, --procedure.",
+		"%s of %s shown: a share of at least %g for sure. More: -n 0, --all, --min-share, "
+		"--operand.",
 		fmt_count(vs->n, a, sizeof(a)), fmt_count(vs->considered, b, sizeof(b)),
 		vs->o->min_share);
 	if (vs->r->binaries.missing)
@@ -444,18 +468,10 @@ static void print_footer(struct values *vs)
 			    vs->r->binaries.missing, plural(vs->r->binaries.missing),
 			    exact ? "all" : "time");
 	if (exact)
-		emit_footer(e,
-			    "all: of the executed instructions, those of the instruction and of "
-			    "what depends on its value.%s",
-			    vs->bounded ? " >=: where more values came than the list holds." : "");
+		emit_terms(e, exact_terms);
 	else
-		emit_footer(
-			e,
-			"time: of the program's, at the instruction and what depends on its value. "
-			"Shares are estimates from windows that begin where time is spent; how "
-			"often two sites were observed does not compare how often they run.");
-	emit_footer(e, "clone: a copy of the procedure for that argument; guard: test for the "
-		       "value, specialise what depends on it; fetch: it is an address, prefetch.");
+		emit_terms(e, sampled_terms);
+	emit_terms(e, hint_terms);
 }
 
 /* An exact recording has executions instead of time, and limits only where a list was too short. */

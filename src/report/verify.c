@@ -47,9 +47,9 @@ static const struct column coverage_columns[] = {
 	{ "sites", "sites", NULL, 9, EMIT_RIGHT, EMIT_COUNT },
 	PERCENT("sites_seen", "seen", 8),
 	PERCENT("seen", "executions", 0),
-	PERCENT("enough", "enough", 9),
+	PERCENT("enough", "well seen", 11),
 	PERCENT("overlap", "overlap", 10),
-	PERCENT("strays", "strays", 9),
+	PERCENT("strays", "misplaced", 11),
 	HIDDEN("stray_sites", EMIT_COUNT),
 	HIDDEN("executions", EMIT_COUNT),
 	HIDDEN("elsewhere", EMIT_SHARE),
@@ -63,10 +63,10 @@ static const struct column values_columns[] = {
 	{ "raw_rms", "raw", "pt", 6, EMIT_RIGHT, EMIT_SHARE },
 	POINTS("chance", "chance"),
 	POINTS("beyond", "beyond"),
-	{ "hot", "hot", NULL, 7, EMIT_RIGHT, EMIT_COUNT },
+	{ "hot", "hot", NULL, 6, EMIT_RIGHT, EMIT_COUNT },
 	PERCENT("found", "found", 7),
 	HIDDEN("bounds", EMIT_COUNT),
-	PERCENT("held", "held", 6),
+	PERCENT("held", "in bounds", 0),
 	HIDDEN("low_held", EMIT_SHARE),
 	HIDDEN("found_executions", EMIT_SHARE),
 	HIDDEN("operands", EMIT_COUNT),
@@ -85,7 +85,7 @@ static const struct column directions_columns[] = {
 	PERCENT("within5", "<=5", 6),
 	PERCENT("within10", "<=10", 6),
 	HIDDEN("within15", EMIT_SHARE),
-	PERCENT("held", "held", 6),
+	PERCENT("held", "in bounds", 0),
 	HIDDEN("overlap", EMIT_SHARE),
 	HIDDEN("edges10", EMIT_SHARE),
 	HIDDEN("bounds", EMIT_COUNT),
@@ -246,6 +246,7 @@ static int open_all(struct verify *v, struct err *err)
 						    .input = o->path[v->open],
 						    .json = o->json && v->open == v->last,
 						    .wide = o->wide,
+						    .explain = o->explain,
 						    /* procedures are named by the exact one */
 						    .warn = v->open == v->last ? o->warn : NULL };
 
@@ -895,6 +896,39 @@ static void left_out_json(struct verify *v)
 	emit_set(v->emit, "left_out", list);
 }
 
+static const struct term terms[] = {
+	{ "seen", "sites that windows saw; executions: of all, those there" },
+	{ "well seen", "executions at sites that were observed often enough (--min)" },
+	{ "overlap", "of the spread of executions and of observations over sites" },
+	{ "misplaced", "observations where nothing ran" },
+	{ "ran", "executions of what was observed often enough (--min)" },
+	{ "RMS", "points of share that the reading is off, weighted by executions; "
+		 "RMS^2 = chance^2 + beyond^2" },
+	{ "raw", "the same without the weights of windows" },
+	{ "chance", "what as many independent observations would be off" },
+	{ "beyond", "what is not chance: windows begin where time is spent, observations of one "
+		    "window go together, lists of hot values are short" },
+	{ "<=5", "within 5 points" },
+	{ "hot", "values that 5 % or more of a site's executions have; found: in the sampled "
+		 "list" },
+	{ "in bounds", "true shares that lie within the bounds reported; 95 % should" },
+	{ "frequency", "of executions, relative to the scale that suits best; abs: as estimated" },
+	{ "low", "samples whose estimate is marked as of low confidence; marked: of those that "
+		 "are off by more than 15 %" },
+	{ "edges<=10", "executions of edges whose estimate is within 10 %" },
+	{ "part", "of the squared error" },
+	{ "seen x", "a site's share of observations over that of executions" },
+	{ 0 },
+};
+
+static const struct term again_terms[] = {
+	{ "of the run", "values and branches whose shares surely differ by more than 1 point "
+			"between the exact recordings" },
+	{ "weight", "of all that is compared" },
+	{ "runs", "RMS difference of the exact recordings" },
+	{ 0 },
+};
+
 static void print_footer(struct verify *v)
 {
 	const struct accuracy_options *o = &v->o->measure;
@@ -923,37 +957,13 @@ static void print_footer(struct verify *v)
 		emit_footer(v->emit,
 			    "Nothing was observed %u times: record for longer, or lower --min.",
 			    o->min);
-	emit_footer(
-		v->emit,
-		"pt: points of share, weighted by executions, of what was observed %u times or "
-		"more%s; ran: its part of executions. RMS^2 = chance^2 + beyond^2: chance is what "
-		"as many independent observations would be off; beyond it are windows that begin "
-		"where time is spent, as far as weights do not correct that, observations of one "
-		"window that go together, short lists. raw: without weights. <=5: within 5 points.",
-		o->min, o->common && v->n > 1 ? " in each recording" : "");
-	emit_footer(
-		v->emit,
-		"hot: values that 5 %% or more of a site's executions have, of what was observed "
-		"%u times or more; found: in the sampled list. held: of the bounds reported there; "
-		"95 %% should have.",
-		o->min_hot);
-	if (again_of(v))
-		emit_footer(v->emit,
-			    "of the run: values and branches whose shares surely differ by more "
-			    "than 1 point between the exact recordings; weight: of all compared; "
-			    "runs: RMS difference of the exact ones.");
-	emit_footer(
-		v->emit,
-		"frequency: of executions, relative to the scale that suits best, then as "
-		"estimated (abs). marked: of what is off by more than 15 %%, of low confidence; "
-		"low: of all samples. edges<=10: executions of edges within 10 %%. --histogram, "
-		"--methods show more.");
 	emit_footer(v->emit,
-		    "enough: executions at sites observed %u times or more. overlap: of the "
-		    "spread of executions and of observations over sites. strays: observations "
-		    "where nothing ran. part: of the squared error. seen x: a site's share of "
-		    "observations over that of executions. More: --worst N, --json.",
-		    o->min);
+		    "Sites observed %u times or more%s, hot values and bounds of those observed %u "
+		    "times or more.",
+		    o->min, o->common && v->n > 1 ? " in each recording" : "", o->min_hot);
+	emit_terms(v->emit, terms);
+	if (again_of(v))
+		emit_terms(v->emit, again_terms);
 }
 
 static void print_all(struct verify *v)

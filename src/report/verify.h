@@ -18,7 +18,7 @@ struct verify_options {
 	bool methods;	/* all methods of estimating frequencies; else DCPI's and the default */
 	bool histogram; /* of their errors */
 	double repeat;	/* how often the sampled runs did the exact one's work */
-	bool json, wide;
+	bool json, wide, explain;
 	binary_warn warn;
 };
 

@@ -307,17 +307,17 @@ static void print_sum(struct emit *e, const struct culprit_sum *s)
 		if (order[i].max >= SHOWN / 10 * whole)
 			culprit_line(e, s, order[i].culprit);
 	if (s->raised >= SHOWN / 10 * whole) /* part of what stands above */
-		line(e, "(of these, if it ran more often)", s->raised, whole, false);
+		line(e, "(may be execution: runs uncertain)", s->raised, whole, false);
 	line(e, "unexplained", s->unexplained, whole, false);
 	line(e, "dynamic stalls", s->stall, whole, true);
-	line(e, "waiting for a result", s->fixed[SCHEDULE_DEPENDENCE], whole, false);
-	line(e, "waiting for a unit", s->fixed[SCHEDULE_UNIT], whole, false);
-	line(e, "long by itself", s->fixed[SCHEDULE_LATENCY], whole, false);
+	line(e, "data dependence", s->fixed[SCHEDULE_DEPENDENCE], whole, false);
+	line(e, "busy execution unit", s->fixed[SCHEDULE_UNIT], whole, false);
+	line(e, "latency of the instruction", s->fixed[SCHEDULE_LATENCY], whole, false);
 	line(e, "static stalls", fixed_of(s), whole, true);
 	line(e, "execution", s->ideal, whole, true);
 	if (s->unestimated > 0)
 		line(e, "executions not estimated", s->unestimated, whole, true);
-	line(e, "less, where it ran faster than scheduled", -s->gain, whole, true);
+	line(e, "overlap beyond the static schedule", -s->gain, whole, true);
 	emit_line(e, "%-42s %7s", "all", "100.0");
 }
 
@@ -327,7 +327,6 @@ enum {
 	COLUMN_SHARE,
 	COLUMN_CPI,
 	COLUMN_RANGE,
-	COLUMN_EXECUTION,
 	COLUMN_STATIC,
 	COLUMN_DYNAMIC,
 	COLUMN_PROCEDURE,
@@ -342,9 +341,8 @@ static const struct column columns[COLUMN_N] = {
 	[COLUMN_SHARE] = { "share", "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_CPI] = { "cpi", "CPI", NULL, 5, EMIT_RIGHT, EMIT_REAL },
 	[COLUMN_RANGE] = { NULL, "range", NULL, 7, EMIT_RIGHT, EMIT_TEXT },
-	[COLUMN_EXECUTION] = { NULL, "exec", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
-	[COLUMN_STATIC] = { NULL, "stat", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
-	[COLUMN_DYNAMIC] = { NULL, "dyn", NULL, 5, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_STATIC] = { NULL, "static", "%", 0, EMIT_RIGHT, EMIT_SHARE },
+	[COLUMN_DYNAMIC] = { NULL, "dynamic", "%", 0, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_PROCEDURE] = { "procedure", "procedure", NULL, 16, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_CULPRITS] = { NULL, "culprits", "%", 0, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_IMAGE] = { "image", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
@@ -371,7 +369,6 @@ static void print_proc(struct reading *r, const struct culprit_program_proc *p)
 		[COLUMN_CPI] =
 			s->executions > 0 ? cell_real(s->cycles / s->executions) : cell_none(),
 		[COLUMN_RANGE] = cell_text(why_cpi_text(s, range, sizeof(range))),
-		[COLUMN_EXECUTION] = cell_real(s->ideal / s->cycles),
 		[COLUMN_STATIC] = cell_real(fixed_of(s) / s->cycles),
 		[COLUMN_DYNAMIC] = cell_real(s->stall / s->cycles),
 		[COLUMN_IMAGE] = cell_text(r->view.image[p->image].name),
@@ -482,14 +479,14 @@ void why_print_scale(struct reading *r, double apart, double counted)
 	if (r->counts)
 		print_counts(r, apart);
 	else if (counted >= 0.0005)
-		emit_footer(&r->emit,
-			    "%sExecutions: for %s %% of the time by counters of the program's own, "
-			    "else by time alone.",
-			    method_text(r), fmt_percent(counted, share, sizeof(share)));
+		emit_footer(
+			&r->emit,
+			"%sExecutions: by the program's own counters for %s %% of the time, else "
+			"from time.",
+			method_text(r), fmt_percent(counted, share, sizeof(share)));
 	else
 		emit_footer(&r->emit,
-			    "%sExecutions: by time alone, as no counters of the program's own were "
-			    "seen.",
+			    "%sExecutions: from time alone, as no counter of the program was seen.",
 			    method_text(r));
 }
 
@@ -512,6 +509,25 @@ static int check(const struct reading *r, const struct why *w, const struct why_
 	return err_hint(err, "put back the files that were recorded, or record again");
 }
 
+static const struct term terms[] = {
+	{ "CPI", "cycles an instruction took; range: where it lies in nine cases of ten" },
+	{ "culprits", "what is expected of each (the range that it lies in). Several can share a "
+		      "stall: the upper ends add up to more, what is expected adds up" },
+	{ "dynamic", "cycles beyond the static schedule, by what can have caused them" },
+	{ "may be execution", "a part of the dynamic stalls that were execution if instructions "
+			      "ran more often than estimated" },
+	{ "unexplained", "what no known cause can have taken" },
+	{ "dependence on earlier blocks", "a result of an earlier block comes late: shorten the "
+					  "chain of dependent instructions" },
+	{ "data dependence", "static: an operand that the same block computes is not there yet" },
+	{ "busy execution unit", "static: the unit that the instruction needs is taken" },
+	{ "latency of the instruction", "static: the instruction itself takes several cycles" },
+	{ "execution", "cycles in which an instruction retires, as wide as the core is" },
+	{ "overlap", "blocks overlapped more than the static schedule has them; subtracted, so "
+		     "that the parts add up to 100" },
+	{ 0 },
+};
+
 static void print_all(struct reading *r, const struct why *w, const struct why_options *o,
 		      const struct culprit_sum *sum)
 {
@@ -533,15 +549,11 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 	if (w->program.warning[0])
 		emit_footer(&r->emit, "%s", w->program.warning);
 	emit_footer(&r->emit,
-		    "CPI: cycles an instruction; range: where it lies in nine cases of ten. "
-		    "Of a culprit: what is expected (the range that it lies in). Several can share "
-		    "a stall, so that maxima add up to more; what is expected adds up. Executions "
-		    "are %s, of low confidence for %s %% of it. Bounds are for: %s. `assay "
-		    "annotate PROCEDURE` names the instructions at fault.",
-		    r->counts ? "counted" : "estimates",
-		    fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)),
-		    w->machine->name);
+		    "Bounds are for: %s. Executions of low confidence: %s %% of that time.",
+		    w->machine->name,
+		    fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)));
 	why_print_scale(r, w->apart, w->program.sum.counted / fmax(w->program.sum.samples, 1));
+	emit_terms(&r->emit, terms);
 }
 
 int why_print(struct reading *r, const struct why_options *o, struct err *err)

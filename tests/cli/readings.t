@@ -77,6 +77,20 @@ same info-empty "$ASSAY" info -i empty.db
 same info-killed "$ASSAY" info -w -i killed.db
 same info.json "$ASSAY" info -i squeeze.db --json
 
+same report-explain "$ASSAY" report -i squeeze.db --explain
+same annotate-explain "$ASSAY" annotate -i squeeze.db --explain
+same values-explain "$ASSAY" values -i squeeze.db --explain
+# What is explained on request is told of in one line otherwise, the last one; JSON has neither.
+for verb in report annotate values; do
+	is "$verb tells of --explain" "$("$ASSAY" "$verb" -i squeeze.db 2>/dev/null | tail -1)" \
+		"--explain says what columns and marks mean."
+	is "$verb --explain explains itself once" \
+		"$("$ASSAY" "$verb" -i squeeze.db --explain 2>/dev/null | grep -c -e '--explain' -e '^share  ')" 1
+	is "$verb --explain --json is as without" \
+		"$("$ASSAY" "$verb" -i squeeze.db --explain --json 2>/dev/null | md5sum)" \
+		"$("$ASSAY" "$verb" -i squeeze.db --json 2>/dev/null | md5sum)"
+done
+
 for f in "$golden"/*; do
 	case $f in
 	*.json | *-wide) ;;

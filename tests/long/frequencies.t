@@ -60,7 +60,7 @@ if can_record; then
 		jq '(.windows / .samples) as $seen | [.tallies[].advance | . / 3000000000 > 0.99 * $seen and . / 3000000000 < 1.01]')" \
 		$'[\n  true\n]'
 	is "a reading says that executions are by that" "$("$ASSAY" annotate -i counts.db --json | jq '.counted > 0.99')" true
-	is "... in words" "$("$ASSAY" annotate -i counts.db | grep -c '^Executions: for .* % of the time by counters of the program.s own')" 1
+	is "... in words" "$("$ASSAY" annotate -i counts.db | grep -c '^Executions: by the program.s own counters for .* % of the time')" 1
 	# Its two procedures are one block each, but for what runs once: how often that ran follows from what ran in it.
 	run "$ASSAY" record -q --exact -o counts-exact.db -- ./counts tenth
 	is "a tenth of it, exactly: status" "$status" 0
