@@ -9,6 +9,9 @@
 
 #include "base/quantile.h"
 #include "estimate/estimate_priv.h"
+#include "estimate/parts.h"
+
+#define OWN_SAMPLES 0.1
 
 struct counted_block {
 	double executed, taken;
@@ -41,10 +44,11 @@ static struct counted_block *count_blocks(const struct estimate *e,
 	return c;
 }
 
-static double scale_of(const struct estimate *e, const struct counted_block *c)
+/* own: only of parts whose executions the program counts itself; 0 if they have less than OWN_SAMPLES of the samples. */
+static double scale_of(const struct estimate *e, const struct counted_block *c, bool own)
 {
 	struct weighted *v = calloc(e->nblocks + 1, sizeof(*v));
-	double scale;
+	double scale, all = 0, told = 0;
 	size_t n = 0;
 
 	if (!v)
@@ -55,12 +59,15 @@ static double scale_of(const struct estimate *e, const struct counted_block *c)
 		for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
 			double executed = c[p->first + b].executed, f = p->block[b].f;
 
-			if (executed <= 0 || f <= 0 || p->samples[b] <= 0)
+			all += p->samples[b];
+			if (executed <= 0 || f <= 0 || p->samples[b] <= 0 ||
+			    (own && !e->parts->part[part_of(e, p, b)].counted))
 				continue;
+			told += p->samples[b];
 			v[n++] = (struct weighted){ executed / f, p->samples[b] };
 		}
 	}
-	scale = quantile(v, n, 0.5);
+	scale = own && told < OWN_SAMPLES * all ? 0 : quantile(v, n, 0.5);
 	free(v);
 	return scale;
 }
@@ -102,7 +109,7 @@ static void give(struct estimate_proc *p, const struct counted_block *c, double 
 double estimate_counted_scale(const struct estimate *e, const struct estimate_source *src)
 {
 	struct counted_block *c = count_blocks(e, src);
-	double scale = c ? scale_of(e, c) : -1;
+	double scale = c ? scale_of(e, c, false) : -1;
 
 	free(c);
 	return scale;
@@ -111,16 +118,16 @@ double estimate_counted_scale(const struct estimate *e, const struct estimate_so
 int counted_estimate(struct estimate *e, const struct estimate_source *src, struct err *err)
 {
 	struct counted_block *c = count_blocks(e, src);
-	double scale = c ? scale_of(e, c) : -1;
+	double scale = c ? scale_of(e, c, false) : -1, own = c ? scale_of(e, c, true) : -1;
 
-	if (!c || scale < 0) {
+	if (!c || scale < 0 || own < 0) {
 		free(c);
 		return err_set(err, ERR_FAILED, "no memory for counts");
 	}
 	for (size_t i = 0; i < e->nproc && scale > 0; i++)
 		give(&e->proc[i], c + e->proc[i].first, scale);
 	if (scale > 0) {
-		e->apart = e->scale > 0 ? scale / e->scale : 1;
+		e->apart = e->scale > 0 ? own / e->scale : 0;
 		e->scale = scale;
 	}
 	free(c);

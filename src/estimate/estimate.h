@@ -65,7 +65,7 @@ struct estimate_call {
 struct estimate {
 	enum estimate_method method;
 	double scale;
-	double apart; /* counted: what is counted over what windows and time say; else 0 */
+	double apart; /* counted: executions counted there over those that the program counts itself; 0: not known */
 	struct estimate_proc *proc;
 	size_t nproc, nblocks;
 	struct estimate_call *call;

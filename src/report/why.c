@@ -436,8 +436,8 @@ static const char *method_text(const struct reading *r)
 	}
 }
 
-/* What the recording alone says is off by less than this, mostly. */
-#define SUSPICIOUS 4.0
+/* The program's own counters are off by less than this. */
+#define SUSPICIOUS 1.5
 
 static void print_counts(struct reading *r, double apart)
 {
@@ -465,8 +465,8 @@ static void print_counts(struct reading *r, double apart)
 			    fmt_percent(unexecuted, share, sizeof(share)));
 	if (apart > 0 && (apart > SUSPICIOUS || apart < 1 / SUSPICIOUS))
 		emit_footer(&r->emit,
-			    "By its times this recording did that work some %s times: --repeat "
-			    "says how often.",
+			    "By the program's own counters this recording did that work some %s "
+			    "times: --repeat says how often.",
 			    fmt_short(c->repeat / apart, share, sizeof(share)));
 }
 

@@ -13,7 +13,7 @@ struct why {
 	struct culprit_program program;
 	const struct culprit_machine *machine;
 	bool cached; /* it was in the recording */
-	double apart; /* as an estimate's: what was counted over what the recording alone says; or 0 */
+	double apart; /* as an estimate's: executions of the exact run over those that the program counted itself; or 0 */
 };
 
 /* Of a sampled recording. warn: tell which files cannot be used. -1 with err set: no memory. */

@@ -25,6 +25,7 @@ static const struct column columns[] = {
 static struct emit e;
 static char said[8192];
 static int saved = -1, file = -1;
+static bool explain;
 
 /* What is printed between catch and caught goes to `said`. */
 static void catch (bool json, bool wide)
@@ -33,7 +34,7 @@ static void catch (bool json, bool wide)
 	saved = dup(STDOUT_FILENO);
 	file = memfd_create("stdout", MFD_CLOEXEC);
 	dup2(file, STDOUT_FILENO);
-	emit_open(&e, "test", json, wide);
+	emit_open(&e, "test", json, wide, explain);
 }
 
 static void caught(void)
@@ -208,6 +209,39 @@ static void test_footer_wraps(void **state)
 		assert_in_range(strlen(line), 1, 79);
 }
 
+static void test_terms(void **state)
+{
+	static const struct term one[] = { { "share", "of the time" }, { 0 } };
+	static const struct term two[] = {
+		{ "CPI", "cycles that an instruction took, in so many words that one line of them "
+			 "does not hold all that is said" },
+		{ 0 },
+	};
+
+	(void)state;
+	catch (false, false);
+	emit_terms(&e, one);
+	emit_terms(&e, two);
+	emit_footer(&e, "the end");
+	caught();
+	assert_string_equal(said, "the end\n--explain says what columns and marks mean.\n");
+	explain = true;
+	catch (false, false);
+	emit_terms(&e, one);
+	emit_terms(&e, two);
+	emit_footer(&e, "the end");
+	caught();
+	assert_string_equal(
+		said, "the end\n\nshare  of the time\n"
+		      "CPI    cycles that an instruction took, in so many words that one line "
+		      "of them\n       does not hold all that is said\n");
+	catch (true, false);
+	emit_terms(&e, one);
+	caught();
+	explain = false;
+	assert_null(strstr(said, "of the time"));
+}
+
 static void test_item(void **state)
 {
 	static const struct column c = { "rate", "rate", "Hz", 8, EMIT_LEFT, EMIT_COUNT };
@@ -231,6 +265,7 @@ int main(void)
 		cmocka_unit_test(test_names_that_give_orders),
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_footer_wraps),
+		cmocka_unit_test(test_terms),
 		cmocka_unit_test(test_item),
 	};
 
