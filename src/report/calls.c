@@ -12,6 +12,7 @@
 #include "report/lookup.h"
 #include "report/operands.h"
 #include "report/place.h"
+#include "report/takes.h"
 
 #define VALUE_SHOWN 0.3 /* share of the hottest value from which on text has it */
 
@@ -38,6 +39,7 @@ struct calls {
 	size_t n, cap;
 	uint64_t total; /* of the table under way */
 	bool values;	/* there is one at all */
+	struct takes takes;
 };
 
 enum {
@@ -166,13 +168,21 @@ static const struct call *call_of(const struct calls *cs, const struct row *row)
 	return c;
 }
 
-static bool values_of(const struct calls *cs, const struct row *row, int operand,
+/* What lies in the register of an argument that the callee does not take says nothing. */
+static bool is_passed(struct calls *cs, const struct row *row, int operand)
+{
+	return operand == OPERAND_RETURN ||
+	       takes_argument(&cs->takes, row->callee, operand - OPERAND_ARG0);
+}
+
+static bool values_of(struct calls *cs, const struct row *row, int operand,
 		      struct operand_values *o)
 {
 	const struct call *c = call_of(cs, row);
 
-	return c && operands_list(o, &cs->r->view, row->site, operand,
-				  c->value[operand - OPERAND_RETURN], row->count);
+	return c && is_passed(cs, row, operand) &&
+	       operands_list(o, &cs->r->view, row->site, operand,
+			     c->value[operand - OPERAND_RETURN], row->count);
 }
 
 /* The hot values of arguments, then of the result, as much as a line holds. */
@@ -357,7 +367,7 @@ int calls_print(struct reading *r, const struct calls_options *o, struct err *er
 		if (!cs.only)
 			return -1;
 	}
-	if (collect(&cs))
+	if (takes_init(&cs.takes, r) || collect(&cs))
 		rc = err_set(err, ERR_FAILED, "no memory");
 	else if (!cs.n)
 		rc = refuse_none(&cs, err);
@@ -370,6 +380,7 @@ int calls_print(struct reading *r, const struct calls_options *o, struct err *er
 			print_table(&cs, "calls", ALL);
 		print_footer(&cs);
 	}
+	takes_fini(&cs.takes);
 	free(cs.v);
 	return rc;
 }

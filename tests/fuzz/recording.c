@@ -248,7 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	read_all(&r);
 	emit_close(&r.emit, true);
-	emit_open(&r.emit, "fuzz", true, true);
+	emit_open(&r.emit, "fuzz", true, true, true);
 	read_all(&r);
 	reading_close(&r, true);
 	return 0;
