@@ -2,19 +2,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cmd/exact_session.h"
 #include "cmd/session.h"
 #include "cmd/verbs.h"
 #include "dbi/shared.h"
 #include "observe/conflicts.h"
 #include "runahead/state.h"
+#include "sampler/bearable.h"
 #include "sampler/caps.h"
 
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
 static double rate = 997, seconds;
 static struct opt_uints pids;
-static unsigned burst = 256, tid, ring_mib, capacity;
+static unsigned burst, tid, ring_mib, capacity;
 static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
@@ -180,6 +182,34 @@ static int check_rate(struct err *err)
 	return 0;
 }
 
+/* A program that is interrupted faster than it can go on would take minutes for a second. */
+static int choose_burst(struct err *err)
+{
+	unsigned wanted = burst ? burst : sampler_defaults.burst, fits;
+	bool virtual = bearable_is_virtual();
+
+	fits = bearable_burst(rate, wanted, virtual);
+	if (fits < wanted && (burst || !fits)) {
+		err_set(err, ERR_FAILED,
+			"-F %g asks for a sample each %.1f us, and one takes some %.1f us%s, with "
+			"%u instructions ahead",
+			rate, 1e6 / rate, bearable_sample_us(wanted, virtual),
+			virtual ? " in a virtual machine" : "", wanted);
+		if (fits)
+			return err_hint(err,
+					"-b %u leaves the program half of its time, or -F %.0f",
+					fits, bearable_rate(wanted, virtual));
+		return err_hint(err, "-F %.0f leaves the program half of its time, with -b %u",
+				bearable_rate(BEARABLE_BURST, virtual), BEARABLE_BURST);
+	}
+	if (fits < wanted)
+		log_warn("at -F %g windows have %u instructions: %u would not leave the program "
+			 "half of its time",
+			 rate, fits, wanted);
+	burst = fits;
+	return 0;
+}
+
 static void set_lines(struct exact_lines *l)
 {
 	bool check = !strcmp(lines_how, "both") || !strcmp(lines_how, "check");
@@ -219,7 +249,7 @@ static int run(int argc, char **argv, struct err *err)
 
 	o.sampler.event = event;
 	o.sampler.rate = rate;
-	o.sampler.burst = burst;
+	o.sampler.burst = burst ? burst : sampler_defaults.burst;
 	o.sampler.ring_mib = ring_mib;
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
@@ -263,8 +293,9 @@ static int run(int argc, char **argv, struct err *err)
 		return err->code;
 	if (exact)
 		return exact_session_run(&o, err);
-	if (check_targets(argc, err) || check_rate(err))
+	if (check_targets(argc, err) || check_rate(err) || choose_burst(err))
 		return err->code;
+	o.sampler.burst = burst;
 	return session_run(&o, err);
 }
 
@@ -291,7 +322,9 @@ const struct verb cmd_record = {
 		 "the sampler's. What cannot be observed is said: set-uid children run as they "
 		 "are.\n\n"
 		 "COST: what perf record -e cpu-clock costs at the same rate, and a few "
-		 "microseconds a sample; `assay info` prints what it was. With --exact counts cost "
+		 "microseconds a sample; `assay info` prints what it was. A rate that would take "
+		 "half of the program's time has shorter windows, or is refused. With --exact "
+		 "counts cost "
 		 "a part of the program's own time, where code is executed more than a few times; "
 		 "addresses and values several times that time, and a second CPU helps, conflicts "
 		 "more than these; lines once or twice what counts cost.\n\n"

@@ -29,6 +29,14 @@ else
 	is "cycles with a PMU" "$status" 0
 fi
 max=$(cat /proc/sys/kernel/perf_event_max_sample_rate 2>/dev/null || echo 0)
+if [ "$max" -ge 20000 ]; then
+	run "$ASSAY" record -F 20000 -b 2048 -- true
+	is "a rate that leaves the program no time" "$status" 1
+	like "... with what a sample takes" "$err" "a sample each 50.0 us, and one takes some [0-9.]+ us"
+	like "... and what would do" "$err" "-b [0-9]+ leaves the program half of its time, or -F [0-9]+"
+else
+	skip "the kernel allows no rate of 20000"
+fi
 if [ "$max" -gt 0 ] && [ "$max" -lt 100000 ]; then
 	run "$ASSAY" record -F 100000 -- true
 	is "a rate beyond the kernel's limit" "$status" 1
