@@ -102,3 +102,20 @@ void text_put(const char *s, FILE *f)
 		fputc('?', f);
 	}
 }
+
+int text_columns(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+const char *text_at_column(const char *s, int at)
+{
+	for (; *s; s++)
+		if ((*s & 0xc0) != 0x80 && at-- == 0)
+			break;
+	return s;
+}

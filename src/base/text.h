@@ -33,6 +33,10 @@ size_t text_span(const char *s);
 char *text_clean(char *s);
 /* Writes a clean copy of s to buf, cut to n bytes. Returns buf. */
 char *text_copy(const char *s, char *buf, size_t n);
+/* Columns that UTF-8 text takes: continuation bytes take none. */
+int text_columns(const char *s);
+/* The byte where column `at` of the text begins. */
+const char *text_at_column(const char *s, int at);
 /* Prints s, cleaned. */
 void text_put(const char *s, FILE *f);
 

@@ -34,38 +34,19 @@ void emit_open(struct emit *e, const char *verb, bool json, bool wide, bool expl
 
 /* Text. */
 
-/* Columns that UTF-8 text takes: continuation bytes take none. */
-static int columns_of(const char *s)
-{
-	int n = 0;
-
-	for (; *s; s++)
-		n += (*s & 0xc0) != 0x80;
-	return n;
-}
-
-/* The byte where column `at` of the text begins. */
-static const char *column_byte(const char *s, int at)
-{
-	for (; *s; s++)
-		if ((*s & 0xc0) != 0x80 && at-- == 0)
-			break;
-	return s;
-}
-
 /* Prints text within so many columns; what does not fit gives way to "..". */
 static void put_cut(const char *s, int width, bool keep_tail)
 {
-	int n = columns_of(s);
+	int n = text_columns(s);
 
 	if (n <= width)
 		fputs(s, stdout);
 	else if (width <= 2)
 		fputs(&".."[2 - (width > 0 ? width : 0)], stdout);
 	else if (keep_tail)
-		printf("..%s", column_byte(s, n - width + 2));
+		printf("..%s", text_at_column(s, n - width + 2));
 	else
-		printf("%.*s..", (int)(column_byte(s, width - 2) - s), s);
+		printf("%.*s..", (int)(text_at_column(s, width - 2) - s), s);
 }
 
 void emit_line(struct emit *e, const char *fmt, ...)
@@ -152,13 +133,13 @@ static void print_terms(const struct emit *e)
 
 	for (int i = 0; i < e->nterms; i++)
 		for (const struct term *t = e->terms[i]; t->name; t++)
-			if (columns_of(t->name) > widest)
-				widest = columns_of(t->name);
+			if (text_columns(t->name) > widest)
+				widest = text_columns(t->name);
 	putchar('\n');
 	fputs(e->color ? DIM : "", stdout);
 	for (int i = 0; i < e->nterms; i++)
 		for (const struct term *t = e->terms[i]; t->name; t++) {
-			printf("%s%*s", t->name, widest + 2 - columns_of(t->name), "");
+			printf("%s%*s", t->name, widest + 2 - text_columns(t->name), "");
 			put_wrapped(t->text, widest + 2, e->width);
 		}
 	fputs(e->color ? PLAIN : "", stdout);
@@ -171,6 +152,7 @@ void emit_close(struct emit *e, bool complete)
 	else if (complete && !e->json && e->nterms)
 		emit_footer(e, "--explain says what columns and marks mean.");
 	e->nterms = 0;
+	names_forget(&e->names);
 	if (!e->root)
 		return;
 	if (complete)
@@ -325,7 +307,7 @@ void emit_item(struct emit *e, const struct column *c, struct cell cell, const c
 
 static int header_width(const struct column *c)
 {
-	return columns_of(c->header) + (c->unit ? 1 + columns_of(c->unit) : 0);
+	return text_columns(c->header) + (c->unit ? 1 + text_columns(c->unit) : 0);
 }
 
 /* Blanks in front of column i. */
@@ -339,15 +321,18 @@ static int gap_before(const struct emit *e, int i)
 static void put_cell(struct emit *e, int i, const char *text, bool last)
 {
 	const struct column *c = &e->column[i];
-	int width = e->column_width[i], pad = width - columns_of(text);
+	int width = e->column_width[i], pad = width - text_columns(text);
 	bool cut = !e->wide && (c->kind == EMIT_TEXT || last);
+	char name[1024];
 
 	e->blanks += gap_before(e, i) + (c->align == EMIT_RIGHT && pad > 0 ? pad : 0);
 	if (*text) {
 		printf("%*s", e->blanks, "");
 		e->blanks = 0;
 	}
-	if (cut)
+	if (cut && c->align == EMIT_LEFT_NAME)
+		fputs(names_fit(&e->names, text, width, name, sizeof(name)), stdout);
+	else if (cut)
 		put_cut(text, width, c->align == EMIT_LEFT_TAIL);
 	else
 		fputs(text, stdout);
@@ -394,6 +379,7 @@ void emit_table(struct emit *e, const char *key, const struct column *c, int n)
 	int at = 0, last, width;
 
 	assert(n <= EMIT_COLUMNS);
+	names_forget(&e->names);
 	e->column = c;
 	e->columns = n;
 	if (e->json) {

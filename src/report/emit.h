@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/name.h"
+
 #define EMIT_SCHEMA 1 /* of the JSON: docs/json.md */
 #define EMIT_COLUMNS 32
 #define EMIT_TERMS 4
@@ -39,6 +41,7 @@ enum emit_align {
 	EMIT_RIGHT,
 	EMIT_LEFT,
 	EMIT_LEFT_TAIL, /* what is too long loses its beginning: paths */
+	EMIT_LEFT_NAME, /* procedures' names: report/name.h */
 };
 
 struct column {
@@ -67,6 +70,7 @@ struct emit {
 	bool explain; /* terms are explained at the end */
 	int width;    /* columns of a line */
 	json_t *root;
+	struct names names; /* in the table under way */
 	const struct term *terms[EMIT_TERMS];
 	int nterms;
 	/* of the table under way */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/name.h"
+
 size_t place_index(const struct view *v, struct site_id id)
 {
 	size_t low = 0, high = v->n;
@@ -67,10 +69,11 @@ char *place_text(const struct place *p, int width, char *buf, size_t n)
 	else if (p->id.addr > p->start)
 		snprintf(offset, sizeof(offset), "+0x%" PRIx64, p->id.addr - p->start);
 	room = width - (int)strlen(offset);
-	if ((int)strlen(name) > room && room > 4)
-		snprintf(buf, n, "%.*s..%s", room - 2, name, offset);
+	if (room > 4)
+		name_fit(name, room, 0, buf, n);
 	else
-		snprintf(buf, n, "%s%s", name, offset);
+		snprintf(buf, n, "%s", name);
+	snprintf(buf + strlen(buf), n - strlen(buf), "%s", offset);
 	return buf;
 }
 

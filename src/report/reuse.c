@@ -352,7 +352,7 @@ static const struct column user_columns[USER_COLUMNS] = {
 	[USER_FIRST + 1] = { "l2_ratio", "L2", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	[USER_FIRST + 2] = { "l3_ratio", "L3", "%", 7, EMIT_RIGHT, EMIT_SHARE },
 	[USER_IMAGE] = { "image", "image", NULL, 13, EMIT_LEFT, EMIT_TEXT },
-	[USER_NAME] = { "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	[USER_NAME] = { "procedure", "procedure", NULL, 0, EMIT_LEFT_NAME, EMIT_TEXT },
 };
 
 static void print_users(struct curve *c)

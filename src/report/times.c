@@ -41,7 +41,7 @@ static const struct column proc_columns[] = {
 	{ "bound", "+-", "%", 5, EMIT_RIGHT, EMIT_SHARE },
 	{ "samples", "samples", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
 	{ "image", "image", NULL, 14, EMIT_LEFT, EMIT_TEXT },
-	{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "procedure", "procedure", NULL, 0, EMIT_LEFT_NAME, EMIT_TEXT },
 	{ "address", NULL, NULL, 0, EMIT_LEFT, EMIT_ADDR },
 };
 
@@ -50,7 +50,7 @@ static const struct column line_columns[] = {
 	{ "bound", "+-", "%", 5, EMIT_RIGHT, EMIT_SHARE },
 	{ "samples", "samples", NULL, 10, EMIT_RIGHT, EMIT_COUNT },
 	{ "line", "line", NULL, 22, EMIT_LEFT_TAIL, EMIT_TEXT },
-	{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	{ "procedure", "procedure", NULL, 0, EMIT_LEFT_NAME, EMIT_TEXT },
 	{ "image", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
 };
 

@@ -423,7 +423,7 @@ static void print_intervals(struct history *h)
 		{ "shared", "shared", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 		{ "first", NULL, NULL, 0, EMIT_RIGHT, EMIT_COUNT },
 		{ "code_lines", "code", NULL, 6, EMIT_RIGHT, EMIT_COUNT },
-		{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+		{ "procedure", "procedure", NULL, 0, EMIT_LEFT_NAME, EMIT_TEXT },
 		{ "stack", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
 		{ "kinds", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 	};
@@ -545,7 +545,7 @@ static int print_procedures(struct history *h, struct err *err)
 	static const struct column column[] = {
 		{ "lines", "first to touch", NULL, 14, EMIT_RIGHT, EMIT_COUNT },
 		{ "share", "share", "%", 5, EMIT_RIGHT, EMIT_SHARE },
-		{ "procedure", "procedure", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+		{ "procedure", "procedure", NULL, 0, EMIT_LEFT_NAME, EMIT_TEXT },
 	};
 	const struct wset *w = h->w;
 	struct wset_first *list = malloc((w->nfirst + 1) * sizeof(*list));
