@@ -38,17 +38,18 @@ const struct verb cmd_calls = {
 	.name = "calls",
 	.summary = "who calls whom, with which arguments and results",
 	.synopsis = "[PROC] [-i FILE] [-n N] [--image GLOB] [--json]",
-	.about = "Without PROC, lists the calls of the whole program by how often they were made, "
-		 "each by its place. With PROC, a procedure as annotate takes it, lists the places "
-		 "that call it, and what it calls.\n\n"
-		 "Below a call stand the values that its arguments (rdi rsi rdx rcx r8 r9) and its "
-		 "result (rax) mostly had there; of arguments, those that the code of the procedure "
-		 "reads, or hands on to another one. A jump to another procedure's beginning is a tail "
-		 "call: whom it leads to returns for it. Calls of shared libraries go by way of a "
-		 "stub, NAME@plt, whose jump is such a one.\n\n"
-		 "Of a sampled recording, calls are those that windows show, and values those that "
-		 "they could know; windows are weighted by time. Exact recordings count all calls; "
-		 "--observe calls adds arguments and results, values the arguments alone.",
+	.about =
+		"Without PROC, lists the calls of the whole program by how often they were made, "
+		"each by its place. With PROC, a procedure as annotate takes it, lists the places "
+		"that call it, and what it calls.\n\n"
+		"Below a call stand the values that its arguments (rdi rsi rdx rcx r8 r9) and its "
+		"result (rax) mostly had there; of arguments, those that the code of the procedure "
+		"reads, or hands on to another one. A jump to another procedure's beginning is a "
+		"tail call: whom it leads to returns for it. Calls of shared libraries go by way "
+		"of a stub, NAME@plt, whose jump is such a one.\n\n"
+		"Of a sampled recording, calls are those that windows show, and values those that "
+		"they could know; windows are weighted by time. Exact recordings count all calls; "
+		"--observe calls adds arguments and results, values the arguments alone.",
 	.examples = "assay calls\n"
 		    "assay calls longest_match\n"
 		    "assay calls malloc --image 'libc*' -n 5\n"
