@@ -123,6 +123,9 @@ void emit_footer(struct emit *e, const char *fmt, ...)
 
 void emit_terms(struct emit *e, const struct term *t)
 {
+	for (int i = 0; i < e->nterms; i++)
+		if (e->terms[i] == t)
+			return;
 	assert(e->nterms < EMIT_TERMS);
 	e->terms[e->nterms++] = t;
 }

@@ -23,7 +23,7 @@
 
 #define EMIT_SCHEMA 1 /* of the JSON: docs/json.md */
 #define EMIT_COLUMNS 32
-#define EMIT_TERMS 4
+#define EMIT_TERMS 8
 
 enum emit_kind {
 	EMIT_TEXT,
@@ -97,7 +97,7 @@ void emit_heading(struct emit *e, const char *fmt, ...) __attribute__((format(pr
 /* Text only: a remark below what was shown, wrapped. */
 void emit_footer(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Text only: what terms mean, for the end of the reading, if that was asked for. The list ends with a term without a
- * name, and stays with the caller. EMIT_TERMS lists at most. */
+ * name, and stays with the caller. A list given twice is told once; EMIT_TERMS different ones at most. */
 void emit_terms(struct emit *e, const struct term *t);
 /* JSON only. value is taken. */
 void emit_set(struct emit *e, const char *key, json_t *value);

@@ -229,6 +229,7 @@ static void test_terms(void **state)
 	catch (false, false);
 	emit_terms(&e, one);
 	emit_terms(&e, two);
+	emit_terms(&e, one);
 	emit_footer(&e, "the end");
 	caught();
 	assert_string_equal(
