@@ -255,6 +255,7 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
 	o.sampler.no_children = no_children;
+	o.sampler.command = argc && !all;
 	if (check_use(err))
 		return err->code;
 	if (exact && (!argc || pids.n || tid || all || seconds > 0)) {

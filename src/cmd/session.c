@@ -2,6 +2,7 @@
 #include "cmd/session.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "base/privilege.h"
 #include "cmd/describe.h"
 #include "cmd/signals.h"
+#include "report/reading.h"
 #include "sampler/permit.h"
 #include "sampler/spawn.h"
 #include "store/recording.h"
@@ -54,6 +56,7 @@ struct session {
 	uint8_t *pids;	      /* bit per process seen */
 	uint64_t processes;
 	struct rusage child_usage;
+	uint64_t fixed_ns; /* CPU time of the recorder, but for that while the command ran */
 };
 
 /* The sampler's sink. */
@@ -70,16 +73,35 @@ static int on_window(void *ctx, const struct window *w, struct err *err)
 	return recording_window(s->recording, w, err);
 }
 
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage self;
+
+	getrusage(RUSAGE_SELF, &self);
+	return describe_usage_ns(&self);
+}
+
+/* CPU time of the command that no sample stands for. A sample that was lost is said to be lost. */
+static uint64_t missed_ns(const struct session *s)
+{
+	const struct run_counters *n = &s->profile.run[0].n;
+	double seen = (double)(n->samples + reading_lost(n)) * 1e9 / s->o->sampler.rate;
+
+	if (!s->reaped || !s->o->sampler.command || seen >= (double)n->program_ns)
+		return 0;
+	return n->program_ns - (uint64_t)seen;
+}
+
 static void update_run(struct session *s, bool finished)
 {
 	struct run *r = &s->profile.run[0];
-	struct rusage self;
 
 	sampler_fill_run(s->sampler, r);
-	getrusage(RUSAGE_SELF, &self);
-	r->n.recorder_ns = describe_usage_ns(&self);
+	r->n.recorder_ns = own_cpu_ns();
+	r->n.fixed_ns = s->fixed_ns;
 	r->n.program_ns = describe_usage_ns(&s->child_usage);
 	r->n.elapsed_ns = describe_now_ns() - s->started;
+	r->n.missed_ns = missed_ns(s);
 	r->n.processes = s->processes;
 	r->status = s->status;
 	r->finished = finished;
@@ -261,7 +283,7 @@ static int attach(struct session *s, struct err *err)
 	if (o->all)
 		return permit_all(err) ? -1 : sampler_attach_all(s->sampler, err);
 	if (o->argv)
-		return sampler_attach_exec(s->sampler, s->child.pid, err);
+		return sampler_attach_command(s->sampler, err);
 	return attach_running(s, err);
 }
 
@@ -330,33 +352,38 @@ static void wait_for_command(struct session *s)
 static void closing_line(const struct session *s)
 {
 	const struct run_counters *n = &s->profile.run[0].n;
-	char samples[32], lost[32], size[32], cost[32], output[1024];
-	double ns = (double)(n->recorder_ns + n->ahead_ns);
+	char samples[32], lost[32], size[32], cost[80], output[1024], missed[32];
 	struct stat st = { 0 };
 
 	if (s->o->quiet)
 		return;
 	stat(s->o->output, &st);
-	fprintf(stderr, "[ record: %s sample%s, %s lost, %s -> %s, cost ",
-		fmt_count(n->samples, samples, sizeof(samples)), n->samples == 1 ? "" : "s",
-		fmt_count(n->lost_ring + n->lost_nested + n->lost_map + n->lost_write, lost,
-			  sizeof(lost)),
-		fmt_size((uint64_t)st.st_size, size, sizeof(size)),
-		text_copy(s->o->output, output, sizeof(output)));
 	if (!n->program_ns)
-		fprintf(stderr, "%.1f ms CPU/s ]\n", ns / 1e3 / ((double)n->elapsed_ns / 1e6));
-	else if (ns <= (double)n->program_ns)
-		fprintf(stderr, "%.1f %% ]\n", 100 * ns / (double)n->program_ns);
-	else /* of a short program, its beginning and end */
-		fprintf(stderr, "%s of CPU time ]\n", fmt_time(ns, cost, sizeof(cost)));
+		snprintf(cost, sizeof(cost), "cost %.1f ms CPU/s",
+			 (double)(n->recorder_ns + n->ahead_ns) / 1e3 /
+				 ((double)n->elapsed_ns / 1e6));
+	else
+		reading_cost_text(n, cost, sizeof(cost));
+	fprintf(stderr, "[ record: %s sample%s, %s lost, %s -> %s, %s ]\n",
+		fmt_count(n->samples, samples, sizeof(samples)), n->samples == 1 ? "" : "s",
+		fmt_count(reading_lost(n), lost, sizeof(lost)),
+		fmt_size((uint64_t)st.st_size, size, sizeof(size)),
+		text_copy(s->o->output, output, sizeof(output)), cost);
+	if (!isnan(reading_missed(n)))
+		fprintf(stderr,
+			"[ record: no samples of %s %% of the program's CPU time: set-uid "
+			"programs and the like ]\n",
+			fmt_percent(reading_missed(n), missed, sizeof(missed)));
 }
 
 static void finish(struct session *s, struct err *err)
 {
+	uint64_t ran;
 	struct err why;
 
 	if (!s->store_err.code && sampler_stop(s->sampler, &why))
 		give_up_writing(s, &why);
+	ran = own_cpu_ns();
 	wait_for_command(s);
 	if (s->store_err.code || s->hurry) {
 		if (s->hurry)
@@ -367,6 +394,7 @@ static void finish(struct session *s, struct err *err)
 		return;
 	}
 	sampler_name_procedures(s->sampler);
+	s->fixed_ns += own_cpu_ns() - ran;
 	update_run(s, true);
 	if (recording_finish_packed(s->recording, &s->profile, err))
 		s->store_err = *err;
@@ -424,8 +452,9 @@ static void say_what_all_means(const struct session *s)
 static int start(struct session *s, struct err *err)
 {
 	say_what_all_means(s);
+	s->fixed_ns = own_cpu_ns();
 	s->started = s->flushed = describe_now_ns();
-	if ((!s->o->argv || s->o->all) && sampler_enable(s->sampler, err))
+	if (sampler_enable(s->sampler, err))
 		return -1;
 	return s->o->argv ? spawn_go(&s->child, s->o->argv, err) : 0;
 }

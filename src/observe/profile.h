@@ -74,6 +74,8 @@ struct profile_image {
 	X(lifted, "instructions lifted") \
 	X(lift_ns, "CPU time spent lifting, ns") \
 	X(recorder_ns, "CPU time of the recorder, ns") \
+	X(fixed_ns, "of that, before the program ran and after its end, ns") \
+	X(missed_ns, "CPU time of the program that no sample stands for, ns") \
 	X(program_ns, "CPU time of the program and its children, ns (0 if not known)") \
 	X(elapsed_ns, "wall time, ns") \
 	X(processes, "processes seen") \

@@ -79,6 +79,11 @@ static double program_time(const struct run_counters *n)
 	return n->program_ns ? (double)n->program_ns : NAN;
 }
 
+static double fixed_time(const struct run_counters *n)
+{
+	return n->fixed_ns ? (double)n->fixed_ns : NAN;
+}
+
 static double recorder_time(const struct run_counters *n)
 {
 	return (double)n->recorder_ns;
@@ -132,7 +137,11 @@ static const struct item items[] = {
 	SELDOM(watch_hits, "  hits", "exceptions that these raised"),
 	SELDOM(watch_unhit, "  unhit", "not touched while they were watched"),
 	SELDOM(watch_failed, "  refused", "the debug registers were taken"),
-	FIGURE("cost", "cost", "% of the program's CPU time", EMIT_SHARE, reading_cost),
+	FIGURE("cost", "cost", "% of the program's CPU time, while it ran", EMIT_SHARE,
+	       reading_cost),
+	FIGURE("fixed_ns", "", "of CPU time at start and end", EMIT_TIME, fixed_time),
+	FIGURE("missed_share", "missed", "% of the program's CPU time: no sample stands for it",
+	       EMIT_SHARE, reading_missed),
 };
 
 /* Of an exact recording. */

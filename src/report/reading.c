@@ -91,9 +91,38 @@ uint64_t reading_lost(const struct run_counters *n)
 	return n->lost_ring + n->lost_nested + n->lost_map + n->lost_write;
 }
 
+#define MISSED_SHARE 0.05
+#define MISSED_NS 20000000u
+
+double reading_missed(const struct run_counters *n)
+{
+	double share = n->program_ns ? (double)n->missed_ns / (double)n->program_ns : 0;
+
+	return share > MISSED_SHARE && n->missed_ns > MISSED_NS ? share : NAN;
+}
+
+char *reading_cost_text(const struct run_counters *n, char *buf, size_t size)
+{
+	char share[24], fixed[24];
+	double c = reading_cost(n);
+
+	buf[0] = 0;
+	if (isnan(c))
+		return buf;
+	snprintf(buf, size, "cost %s %%", fmt_percent(c, share, sizeof(share)));
+	if (n->fixed_ns)
+		snprintf(buf, size, "cost %s %%, start and end %s", share,
+			 fmt_time((double)n->fixed_ns, fixed, sizeof(fixed)));
+	return buf;
+}
+
 double reading_cost(const struct run_counters *n)
 {
-	return n->program_ns ? (double)(n->recorder_ns + n->ahead_ns) / (double)n->program_ns : NAN;
+	uint64_t fixed = n->fixed_ns < n->recorder_ns ? n->fixed_ns : n->recorder_ns;
+
+	if (!n->program_ns)
+		return NAN;
+	return (double)(n->recorder_ns - fixed + n->ahead_ns) / (double)n->program_ns;
 }
 
 struct cell reading_executions(const struct reading *r)
@@ -177,25 +206,20 @@ static double part(uint64_t a, uint64_t b)
 static void samples_line(struct reading *r)
 {
 	const struct run_counters *n = &r->view.counters;
-	char samples[32], lost[32], nowhere[32], user[16], kernel[16], idle[32] = "", cost[48] = "";
-	char share[24];
-	double c = reading_cost(n);
+	char samples[32], lost[32], nowhere[32], user[16], kernel[16], idle[32] = "", cost[80],
+								       share[24];
 
 	if (n->idle)
 		snprintf(idle, sizeof(idle), ", %s %% idle",
 			 fmt_percent(part(n->idle, n->samples), share, sizeof(share)));
-	if (c <= 1)
-		snprintf(cost, sizeof(cost), "; cost %s %%", fmt_percent(c, share, sizeof(share)));
-	else if (c > 1) /* of a short program, its beginning and end */
-		snprintf(cost, sizeof(cost), "; cost %s",
-			 fmt_time((double)(n->recorder_ns + n->ahead_ns), share, sizeof(share)));
+	reading_cost_text(n, cost, sizeof(cost));
 	emit_heading(&r->emit,
-		     "%s sample%s: %s %% user, %s %% kernel%s; %s lost, %s unattributed%s",
+		     "%s sample%s: %s %% user, %s %% kernel%s; %s lost, %s unattributed%s%s",
 		     fmt_count(n->samples, samples, sizeof(samples)), plural(n->samples),
 		     fmt_percent(part(n->user, n->samples), user, sizeof(user)),
 		     fmt_percent(part(n->kernel, n->samples), kernel, sizeof(kernel)), idle,
 		     fmt_count(reading_lost(n), lost, sizeof(lost)),
-		     fmt_count(n->unattributed, nowhere, sizeof(nowhere)), cost);
+		     fmt_count(n->unattributed, nowhere, sizeof(nowhere)), *cost ? "; " : "", cost);
 }
 
 static void sampled_lines(struct reading *r)

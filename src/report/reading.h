@@ -44,8 +44,13 @@ void reading_heading(struct reading *r);
 /* The first run's command, and how many more runs there are. */
 const char *reading_command(const struct reading *r, char *buf, size_t n);
 uint64_t reading_lost(const struct run_counters *n);
-/* What the recorder and running ahead cost, as a share of the program's CPU time; NAN if not known. */
+/* What the recorder and running ahead cost while the program ran, as a share of its CPU time; NAN if not known. */
 double reading_cost(const struct run_counters *n);
+/* "cost 3.1 %, start and end 62 ms"; "" if not known. */
+char *reading_cost_text(const struct run_counters *n, char *buf, size_t size);
+/* The share of the program's CPU time that no sample stands for, if that is worth telling: more than what chance and
+ * rounding leave. NAN otherwise. */
+double reading_missed(const struct run_counters *n);
 /* Instructions executed; not known if a run did not count them: working sets by accesses. */
 struct cell reading_executions(const struct reading *r);
 /* False if the recorder of any run was killed. */

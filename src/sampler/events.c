@@ -114,7 +114,7 @@ static int refuse(const struct events *e, pid_t tid, int cpu, struct err *err)
 	return -1;
 }
 
-static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec, struct err *err)
+static int add(struct events *e, pid_t tid, int cpu, bool inherit, struct err *err)
 {
 	struct perf_event_attr attr = {
 		.type = e->kind == EVENT_CYCLES ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
@@ -126,7 +126,7 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec,
 		.disabled = 1,
 		.inherit = inherit,
 		.inherit_thread = inherit && e->no_children,
-		.enable_on_exec = on_exec,
+		.exclude_idle = e->no_idle,
 		.exclude_hv = 1,
 	};
 	struct event_birth birth = now_born();
@@ -149,14 +149,9 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, bool on_exec,
 	return 0;
 }
 
-int events_add_exec(struct events *e, pid_t pid, struct err *err)
-{
-	return add(e, pid, -1, true, true, err);
-}
-
 int events_add_thread(struct events *e, pid_t tid, struct err *err)
 {
-	return add(e, tid, -1, false, false, err);
+	return add(e, tid, -1, false, err);
 }
 
 /* The number of the thread's event, or n. */
@@ -204,7 +199,7 @@ static int add_threads(struct events *e, pid_t pid, struct err *err)
 
 		if (tid <= 0 || have(e, tid))
 			continue;
-		if (add(e, tid, -1, true, false, err)) {
+		if (add(e, tid, -1, true, err)) {
 			if (errno == ESRCH)
 				continue;
 			closedir(dir);
@@ -239,7 +234,7 @@ int events_add_cpus(struct events *e, struct err *err)
 	long n = sysconf(_SC_NPROCESSORS_CONF);
 
 	for (long cpu = 0; cpu < n; cpu++)
-		if (add(e, -1, (int)cpu, false, false, err) && errno != ENODEV)
+		if (add(e, -1, (int)cpu, false, err) && errno != ENODEV)
 			return -1;
 	return 0;
 }

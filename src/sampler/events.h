@@ -38,14 +38,13 @@ struct events {
 	uint64_t period;  /* mean; ns (cycles: estimated) */
 	int prog;	  /* BPF program's descriptor */
 	uint64_t random;  /* generator's state */
+	bool no_idle;	  /* CPUs are not sampled while they idle */
 	bool no_children; /* only threads inherit events of processes, not processes born later */
 };
 
 /* rate in samples a second; prog: descriptor of the program that each event runs. */
 void events_init(struct events *e, int kind, double rate, int prog);
-/* Opens them disabled, on a task that will exec: they start there. */
-int events_add_exec(struct events *e, pid_t pid, struct err *err);
-/* On all threads of a process, now and later. */
+/* All are opened disabled. On all threads of a process, now and later. */
 int events_add_process(struct events *e, pid_t pid, struct err *err);
 /* True if the child, born at `ticks`, has no event, its parent has one, and the child was born before that was opened: it
  * has not inherited it. */

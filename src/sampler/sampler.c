@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "observe/reuses.h"
 #include "sampler.skel.h"
 #include "sampler/backlog.h"
@@ -18,6 +19,7 @@
 #include "sampler/events.h"
 #include "sampler/files.h"
 #include "sampler/kernel_names.h"
+#include "sampler/members.h"
 #include "sampler/sampler.h"
 #include "sampler/watches.h"
 
@@ -58,6 +60,7 @@ struct sampler {
 	struct backlog backlog;
 	struct watches *watches; /* or NULL */
 	struct events events;
+	struct members members;
 	struct code code;
 	void *uop_map, *line_map;
 	size_t uop_bytes, uop_mapped, line_bytes;
@@ -493,6 +496,7 @@ static int load(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(b->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.counters, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.ring, ring);
+	members_choose(b, s->o.command);
 	bpf_program__set_autoload(b->progs.on_watch, s->o.watch);
 	if (s->o.watch) {
 		b->rodata->cfg_pick_every = (uint32_t)(s->o.rate / WATCH_RATE) + 1;
@@ -574,6 +578,7 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
 		    bpf_program__fd(s->prog));
 	s->events.no_children = o->no_children;
+	s->events.no_idle = o->command;
 	return s;
 fail:
 	sampler_close(s);
@@ -585,6 +590,7 @@ void sampler_close(struct sampler *s)
 	if (!s)
 		return;
 	events_fini(&s->events);
+	members_fini(&s->members);
 	watches_free(s->watches);
 	ring_buffer__free(s->ring);
 	backlog_fini(&s->backlog);
@@ -599,9 +605,9 @@ void sampler_close(struct sampler *s)
 	free(s);
 }
 
-int sampler_attach_exec(struct sampler *s, pid_t pid, struct err *err)
+int sampler_attach_command(struct sampler *s, struct err *err)
 {
-	return events_add_exec(&s->events, pid, err);
+	return events_add_cpus(&s->events, err) || members_await(&s->members, s->bpf, err) ? -1 : 0;
 }
 
 int sampler_attach_process(struct sampler *s, struct family *f, pid_t pid, struct err *err)
@@ -747,6 +753,10 @@ int sampler_stop(struct sampler *s, struct err *err)
 	int rc;
 
 	events_fini(&s->events);
+	if (members_unfollowed(s->bpf))
+		log_warn("%llu processes were not followed: there were too many at once",
+			 (unsigned long long)members_unfollowed(s->bpf));
+	members_fini(&s->members);
 	if (s->watches)
 		watches_stop(s->watches);
 	rc = sampler_poll(s, err) || sampler_observe(s, err) ? -1 : 0;

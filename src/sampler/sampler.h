@@ -24,6 +24,7 @@ struct sampler_options {
 	unsigned code_kuops;	/* room for lifted code, thousands of micro-ops */
 	unsigned neighbourhood; /* instructions lifted at a time */
 	bool no_children; /* of processes attached to, neither those there are nor those to come */
+	bool command;	  /* a command and its descendants are sampled: sampler_attach_command() */
 	bool watch;	  /* reuse times by watchpoints */
 };
 extern const struct sampler_options sampler_defaults;
@@ -39,7 +40,8 @@ typedef int (*sampler_sink)(void *ctx, const struct window *w, struct err *err);
 struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 			     const struct broker *broker, sampler_sink sink, void *ctx,
 			     struct err *err);
-int sampler_attach_exec(struct sampler *s, pid_t pid, struct err *err);
+/* The command is the caller's next child that executes a program. Only with sampler_options.command. */
+int sampler_attach_command(struct sampler *s, struct err *err);
 /* Adds the process to the family (sampler/family.h). */
 int sampler_attach_process(struct sampler *s, struct family *f, pid_t pid, struct err *err);
 int sampler_attach_descendants(struct sampler *s, struct family *f, struct err *err);
@@ -51,7 +53,7 @@ int sampler_attach_all(struct sampler *s, struct err *err);
 size_t sampler_needs(const struct sampler *s, cap_value_t need[SAMPLER_NEEDS]);
 /* Reads which files the process maps now, so that its first samples run ahead. To be called without privileges. */
 void sampler_look(struct sampler *s, pid_t pid);
-int sampler_enable(struct sampler *s, struct err *err); /* not needed after attach_exec */
+int sampler_enable(struct sampler *s, struct err *err);
 
 /* A descriptor that polls readable when samples wait. */
 int sampler_fd(const struct sampler *s);

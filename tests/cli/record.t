@@ -94,7 +94,7 @@ is "the program's output is its own" "$out" "$alone"
 is "the program's status: 0" "$status" 0
 like "the closing line" "$err" '^\[ record: [0-9,]+ samples, 0 lost, .* -> a.db, cost'
 run "$ASSAY" record -o short.db -- true
-like "what costs more than a short program takes is a time" "$err" 'cost [0-9.]+ m?s of CPU time \]$'
+like "what start and end cost is apart, as a time" "$err" 'cost [0-9.]+ %, start and end [0-9.]+ m?s \]$'
 run "$ASSAY" record -q -o a.db -- sh -c 'exit 7'
 is "the program's status: 7" "$status" 7
 is "--quiet: nothing on stderr" "$err" ""
@@ -103,6 +103,28 @@ is "a program that is killed: 128 + signal" "$status" 137
 is "the recording is private" "$(stat -c %a a.db)" 600
 [ -e a.db.old ]; is "the previous one is kept as .old" $? 0
 is "no side files stay" "$(ls a.db* | tr '\n' ' ')" "a.db a.db.old "
+
+# Processes that end before a sampling period is over are sampled like others: samples stand for the CPU time that the
+# kernel counted.
+run "$ASSAY" record -q -o brief.db -- sh -c 'i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done'
+is "short processes: recorded" "$status" 0
+"$ASSAY" info -i brief.db --json > brief.json
+is "short processes: samples for most of their CPU time" \
+	"$(jq '.runs[0].counters | .samples / 997e-9 > .program_ns * 0.6 and .processes > 20' brief.json)" true
+is "short processes: nothing is said to be missed" "$("$ASSAY" info -i brief.db | grep -c '^missed')" 0
+# A set-uid program is left alone, and what the recording does not have is said.
+if [ "$(id -u)" = 0 ] && ! findmnt -nT "$TMP" -o OPTIONS | grep -qw nosuid; then
+	cp "$PROG" other && chown nobody other && chmod 4755 other
+	run "$ASSAY" record -o suid.db -- sh -c "./other 30000000; '$PROG' 5000000"
+	is "a set-uid child: recorded" "$status" 0
+	like "a set-uid child: what is missed is said" "$err" 'no samples of [0-9.]+ % of the program.s CPU time'
+	run "$ASSAY" report -i suid.db
+	unlike "a set-uid child: no samples" "$out" '  +[0-9,]+  .*other'
+	like "a set-uid child: those of others" "$out" "$PROG|invariants"
+	like "a set-uid child: info says what is missed" "$("$ASSAY" info -i suid.db)" 'missed +[0-9.]+ %'
+else
+	skip "a set-uid program takes root, and a file system that allows it"
+fi
 
 # Procedures of the kernel are what /proc/kallsyms has at their addresses: text, up to the next symbol.
 named() { # FILE

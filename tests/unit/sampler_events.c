@@ -187,7 +187,6 @@ static void test_nobody_there(void **unused)
 	assert_true(err.hint[0]);
 	assert_int_equal(events_add_thread(&events, pid, &err), -1);
 	assert_non_null(strstr(err.msg, "cpu-clock event on thread"));
-	assert_int_equal(events_add_exec(&events, pid, &err), -1);
 	assert_int_equal(events.n, 0);
 	events_fini(&events);
 }
@@ -248,44 +247,6 @@ static void test_process(void **unused)
 	}
 	assert_count(count_of(own_tid()).n, SPIN);
 	events_fini(&events);
-}
-
-/* Nothing before the task execs; then it and its children. */
-static void test_exec(void **unused)
-{
-	int go[2], spun[2];
-	uint64_t before;
-	pid_t pid;
-	char c;
-
-	(void)unused;
-	begin();
-	assert_int_equal(pipe(go), 0);
-	assert_int_equal(pipe(spun), 0);
-	pid = fork();
-	if (!pid) {
-		if (read(go[0], &c, 1) != 1)
-			_exit(1);
-		spin(SPIN);
-		if (write(spun[1], "", 1) != 1 || read(go[0], &c, 1) != 1)
-			_exit(1);
-		execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done",
-		      (char *)NULL);
-		_exit(1);
-	}
-	assert_int_equal(events_add_exec(&events, pid, &err), 0);
-	assert_int_equal(write(go[1], "", 1), 1);
-	assert_int_equal(read(spun[0], &c, 1), 1);
-	before = count_of(pid).n;
-	assert_int_equal(write(go[1], "", 1), 1);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(before, 0);
-	assert_true(count_of(pid).n > 10);
-	events_fini(&events);
-	for (int i = 0; i < 2; i++) {
-		close(go[i]);
-		close(spun[i]);
-	}
 }
 
 static void test_cpus(void **unused)
@@ -361,13 +322,9 @@ static void test_periods_are_drawn(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_periods_of_rates),
-		cmocka_unit_test(test_nobody_there),
-		cmocka_unit_test(test_no_program),
-		cmocka_unit_test(test_one_thread),
-		cmocka_unit_test(test_process),
-		cmocka_unit_test(test_exec),
-		cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_periods_of_rates),  cmocka_unit_test(test_nobody_there),
+		cmocka_unit_test(test_no_program),	  cmocka_unit_test(test_one_thread),
+		cmocka_unit_test(test_process),		  cmocka_unit_test(test_cpus),
 		cmocka_unit_test(test_periods_are_drawn),
 	};
 

@@ -27,6 +27,8 @@ struct thread_struct {
 struct task_struct {
 	struct mm_struct *mm;
 	struct thread_struct thread;
+	int pid, tgid;
+	struct task_struct *real_parent;
 } KERNEL_STRUCT;
 struct super_block {
 	__u32 s_dev;
@@ -61,6 +63,7 @@ const volatile uint32_t cfg_pick_every =
 	0; /* a touch is picked of one window in so many; 0: of none */
 const volatile uint32_t cfg_pick_burst = 32;
 const volatile uint32_t cfg_watch_hits = 0; /* of a watchpoint */
+const volatile uint32_t cfg_members = 0;    /* only processes in `members` are sampled */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -141,6 +144,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24);
 } ring SEC(".maps");
+
+#include "sampler/bpf/members.h"
 
 /* What the interpreter asks of its surroundings (runahead/interp.h). */
 
@@ -564,7 +569,7 @@ static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in
 	struct cpu_state *c = bpf_map_lookup_elem(&cpus, &cpu);
 	struct sampler_counters *n = bpf_map_lookup_elem(&counters, &cpu);
 
-	if (!c || !n)
+	if (!c || !n || (cfg_members && !is_member(id >> 32)))
 		return 0;
 	if (c->busy) {
 		n->lost_nested++;
