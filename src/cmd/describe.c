@@ -71,7 +71,10 @@ static char *targets_text(const char *option, const struct opt_uints *list)
 static char *command_text(const struct session_options *o)
 {
 	unsigned tid = (unsigned)o->tid;
+	char *text;
 
+	if (o->cgroup)
+		return asprintf(&text, "--cgroup %s", o->cgroup) < 0 ? NULL : text;
 	if (o->argv)
 		return fmt_shell_quote(o->argv);
 	if (tid)

@@ -20,7 +20,7 @@ static unsigned burst, tid, ring_mib, capacity;
 static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
-		  *machine = "";
+		  *machine = "", *cgroup;
 static bool no_children, all, quiet, exact, kernel_buffers, reuse;
 static unsigned line = 64, snapshots = 128;
 static double interval = 1e7;
@@ -41,6 +41,9 @@ static const struct opt opts[] = {
 	{ 't', "tid", "TID", "attach to one thread", OPT_UINT, &tid, 1, 4194304, NULL },
 	{ 'a', "all", NULL, "all processes of all users, values of their memory included", OPT_FLAG,
 	  &all, 0, 0, NULL },
+	{ 0, "cgroup", "NAME",
+	  "the processes of a control group, those to come included (/proc/PID/cgroup has names)",
+	  OPT_STRING, &cgroup, 0, 0, NULL },
 	{ 'd', "duration", "S", "stop after S seconds", OPT_DOUBLE, &seconds, 0.01, 1e7, NULL },
 	{ 'o', "output", "FILE", "where to record (default assay.db; an old one becomes FILE.old)",
 	  OPT_STRING, &output, 0, 0, NULL },
@@ -138,17 +141,18 @@ static int check_use(struct err *err)
 
 static int check_targets(int argc, struct err *err)
 {
-	int n = (pids.n != 0) + (tid != 0) + (all || argc > 0);
+	int n = (pids.n != 0) + (tid != 0) + (cgroup || all || argc > 0);
 
 	if (n == 0) {
 		err_set(err, ERR_USAGE, "nothing to record");
 		return err_hint(err,
-				"give a command (assay record -- CMD), or -p PID, -t TID, or -a");
+				"give a command (assay record -- CMD), or -p PID, -t TID, --cgroup "
+				"NAME, or -a");
 	}
-	if (n > 1 || ((pids.n || tid) && argc)) {
+	if (n > 1 || (all && cgroup)) {
 		err_set(err, ERR_USAGE,
-			"-p, -t, -a and a command exclude each other (but -a -- CMD "
-			"records all while CMD runs)");
+			"-p, -t, -a, --cgroup and a command exclude each other (but -a -- CMD and "
+			"--cgroup NAME -- CMD record while CMD runs)");
 		return err_hint(err, "give one of them");
 	}
 	if (no_children && !pids.n) {
@@ -237,6 +241,7 @@ static int run(int argc, char **argv, struct err *err)
 		.pids = &pids,
 		.tid = (pid_t)tid,
 		.all = all,
+		.cgroup = cgroup,
 		.seconds = seconds,
 		.sketch = (enum hot_method)hot_method_by_name(sketch),
 		.sketch_capacity = capacity ? capacity
@@ -255,10 +260,10 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
 	o.sampler.no_children = no_children;
-	o.sampler.command = argc && !all;
+	o.sampler.command = argc && !all && !cgroup;
 	if (check_use(err))
 		return err->code;
-	if (exact && (!argc || pids.n || tid || all || seconds > 0)) {
+	if (exact && (!argc || pids.n || tid || all || cgroup || seconds > 0)) {
 		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
 		return err->code;
@@ -303,7 +308,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_record = {
 	.name = "record",
 	.summary = "sample a program, a process or the machine; or count exactly",
-	.synopsis = "[OPTIONS] [-p PID[,PID] | -t TID | -a] [--] [CMD...]",
+	.synopsis = "[OPTIONS] [-p PID | -t TID | --cgroup G | -a] [--] [CMD...]",
 	.about = "A timer interrupts the program; from there the kernel side interprets the next "
 		 "instructions without side effects and keeps their values, addresses and "
 		 "branches. The program is not changed and never notices.\n\n"
@@ -341,13 +346,13 @@ const struct verb cmd_record = {
 		 "Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. "
 		 "With "
 		 "these two capabilities a user samples what they could trace with a debugger; -a "
-		 "takes CAP_SYS_PTRACE, too. "
+		 "and --cgroup take CAP_SYS_PTRACE, too. "
 		 "The recording holds values from the program's memory, with -a from the memory of "
 		 "all users' processes: passwords and keys may be among them. Its mode is 0600; "
 		 "under sudo it belongs to the user who called, and is written with that user's "
 		 "rights.\n\n"
 		 "Ctrl-C: the command gets it, as it would alone; a second one ends the recording, "
-		 "which is kept. With -p, -t or -a the first one does.",
+		 "which is kept. With -p, -t, -a or --cgroup the first one does.",
 	.examples = "sudo assay record -- gzip -9 -k big.txt\n"
 		    "assay record --exact -- gzip -9 -k big.txt\n"
 		    "assay record --exact --observe values -- ./program\n"
@@ -359,6 +364,7 @@ const struct verb cmd_record = {
 		    "sudo assay record -p 1234 -d 30\n"
 		    "sudo assay record -p 1234,1240 --no-children -d 30\n"
 		    "sudo assay record --reuse -p 1234 -d 30\n"
+		    "sudo assay record --cgroup system.slice/nginx.service -d 30\n"
 		    "sudo assay record -a -d 10\n",
 	.opts = opts,
 	.privileged = true,

@@ -281,7 +281,13 @@ static int attach(struct session *s, struct err *err)
 	const struct session_options *o = s->o;
 
 	if (o->all)
-		return permit_all(err) ? -1 : sampler_attach_all(s->sampler, err);
+		return permit_all("-a samples the processes of all users", err)
+			       ? -1
+			       : sampler_attach_all(s->sampler, err);
+	if (o->cgroup)
+		return permit_all("the processes of a control group may be other users'", err)
+			       ? -1
+			       : sampler_attach_cgroup(s->sampler, o->cgroup, err);
 	if (o->argv)
 		return sampler_attach_command(s->sampler, err);
 	return attach_running(s, err);

@@ -22,7 +22,8 @@ struct session_options {
 	const struct opt_uints *pids; /* to attach to; may be empty */
 	pid_t tid;		      /* or 0 */
 	bool all;
-	double seconds; /* at most; 0: without end */
+	const char *cgroup; /* sampled, or NULL */
+	double seconds;	    /* at most; 0: without end */
 	enum hot_method sketch;
 	unsigned sketch_capacity;
 	bool quiet;	  /* no closing line */

@@ -96,7 +96,7 @@ struct run_counters {
 
 struct run {
 	char *source;			     /* "sampler", "exact" */
-	char *command;			     /* shell-quoted, or "-p PID", or "-a" */
+	char *command;			     /* shell-quoted, or "-p PID", "-a", ... */
 	char *host, *cpu, *kernel, *version; /* Assay's */
 	char *event;   /* "cpu-clock", "cycles"; of an exact run what was observed: "counts" … */
 	char *machine; /* that was simulated (model/machine.h), or NULL */

@@ -225,12 +225,13 @@ static void print_text(struct reading *r, const char *key, const char *label, co
 
 /* Runs: one of each kind of sentence. */
 
-/* Whether a command was started: -p, -t and -a stand in its place where none was. */
+/* Whether a command was started: -p, -t, -a and --cgroup stand in its place where none was. */
 static bool has_command(const struct run *run)
 {
 	const char *c = run->command ? run->command : "";
 
-	return strncmp(c, "-p ", 3) && strncmp(c, "-t ", 3) && strcmp(c, "-a");
+	return strncmp(c, "-p ", 3) && strncmp(c, "-t ", 3) && strcmp(c, "-a") &&
+	       strncmp(c, "--cgroup ", 9);
 }
 
 static char *status_text(const struct run *run, char *buf, size_t n)

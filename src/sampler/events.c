@@ -114,6 +114,7 @@ static int refuse(const struct events *e, pid_t tid, int cpu, struct err *err)
 	return -1;
 }
 
+/* A cgroup's descriptor stands in the place of tid. */
 static int add(struct events *e, pid_t tid, int cpu, bool inherit, struct err *err)
 {
 	struct perf_event_attr attr = {
@@ -134,7 +135,8 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, struct err *e
 
 	if (make_room(e, err))
 		return -1;
-	fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1,
+			  PERF_FLAG_FD_CLOEXEC | (cpu >= 0 && tid >= 0 ? PERF_FLAG_PID_CGROUP : 0));
 	if (fd < 0)
 		return refuse(e, tid, cpu, err);
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, e->prog)) {
@@ -229,12 +231,12 @@ int events_add_process(struct events *e, pid_t pid, struct err *err)
 	return 0;
 }
 
-int events_add_cpus(struct events *e, struct err *err)
+int events_add_cpus(struct events *e, int cgroup, struct err *err)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF);
 
 	for (long cpu = 0; cpu < n; cpu++)
-		if (add(e, -1, (int)cpu, false, err) && errno != ENODEV)
+		if (add(e, cgroup, (int)cpu, false, err) && errno != ENODEV)
 			return -1;
 	return 0;
 }

@@ -26,11 +26,10 @@ int permit_process(pid_t pid, struct err *err)
 	return 0;
 }
 
-int permit_all(struct err *err)
+int permit_all(const char *what, struct err *err)
 {
 	if (privilege_has(CAP_SYS_PTRACE))
 		return 0;
-	err_set(err, ERR_FAILED,
-		"-a samples the processes of all users: CAP_SYS_PTRACE is missing");
+	err_set(err, ERR_FAILED, "%s: CAP_SYS_PTRACE is missing", what);
 	return err_hint(err, "use sudo, or -p PID for a process of your own");
 }

@@ -15,6 +15,7 @@
 #include "sampler.skel.h"
 #include "sampler/backlog.h"
 #include "sampler/caps.h"
+#include "sampler/cgroup.h"
 #include "sampler/decode.h"
 #include "sampler/events.h"
 #include "sampler/files.h"
@@ -607,7 +608,8 @@ void sampler_close(struct sampler *s)
 
 int sampler_attach_command(struct sampler *s, struct err *err)
 {
-	return events_add_cpus(&s->events, err) || members_await(&s->members, s->bpf, err) ? -1 : 0;
+	return events_add_cpus(&s->events, -1, err) || members_await(&s->members, s->bpf, err) ? -1
+											       : 0;
 }
 
 int sampler_attach_process(struct sampler *s, struct family *f, pid_t pid, struct err *err)
@@ -627,7 +629,18 @@ int sampler_attach_thread(struct sampler *s, pid_t tid, struct err *err)
 
 int sampler_attach_all(struct sampler *s, struct err *err)
 {
-	return events_add_cpus(&s->events, err);
+	return events_add_cpus(&s->events, -1, err);
+}
+
+int sampler_attach_cgroup(struct sampler *s, const char *name, struct err *err)
+{
+	int rc, fd = cgroup_open(name, err);
+
+	if (fd < 0)
+		return -1;
+	rc = events_add_cpus(&s->events, fd, err);
+	close(fd);
+	return rc;
 }
 
 /* Before Linux 6.0 every use of a map takes CAP_BPF where kernel.unprivileged_bpf_disabled is set. */

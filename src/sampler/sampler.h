@@ -47,6 +47,8 @@ int sampler_attach_process(struct sampler *s, struct family *f, pid_t pid, struc
 int sampler_attach_descendants(struct sampler *s, struct family *f, struct err *err);
 int sampler_attach_thread(struct sampler *s, pid_t tid, struct err *err);
 int sampler_attach_all(struct sampler *s, struct err *err);
+/* The processes of a control group and of those below it, those to come included (sampler/cgroup.h). */
+int sampler_attach_cgroup(struct sampler *s, const char *name, struct err *err);
 /* Which capabilities the sampler still needs once it is attached; returns how many. CAP_BPF on old kernels, to use its
  * maps; CAP_PERFMON to set watchpoints. */
 #define SAMPLER_NEEDS 2

@@ -205,6 +205,32 @@ for ((i = 0; i < 10; i++)); do # a process that ends while it is attached to
 done
 ok "a process that ends while it is attached to" [ $status -le 1 ]
 
+# A control group: what is in it, and nothing else.
+run "$ASSAY" record -o g.db --cgroup no/such/group -d 0.1
+is "no such control group: 127" "$status" 127
+like "no such control group: says how to find one" "$err" "/proc/PID/cgroup|no control groups are mounted"
+run "$ASSAY" record -o g.db --cgroup x -p 1
+is "a control group and a process: usage" "$status" 2
+root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+if [ -n "$root" ] && mkdir "$root/assay-test-$$" 2>/dev/null; then
+	group=$root/assay-test-$$
+	in=in$$; cp "$PROG" $in; cp "$PROG" outside
+	./outside 3000000000 > /dev/null & out_pid=$!
+	sh -c "echo \$\$ > $group/cgroup.procs; ./$in 3000000000 & wait" > /dev/null & in_pid=$!
+	group_runs() { pgrep -x $in > /dev/null; }
+	soon group_runs
+	run "$ASSAY" record -o g.db --cgroup "assay-test-$$" -d 0.5
+	is "a control group: recorded" "$status" 0
+	run "$ASSAY" report -i g.db
+	like "a control group: the heading names it" "$out" "^--cgroup assay-test-$$"
+	like "a control group: what runs in it" "$out" "  $in"
+	unlike "a control group: nothing else" "$out" "outside"
+	kill $out_pid; pkill -x $in; wait $out_pid $in_pid 2>/dev/null
+	rmdir "$group"
+else
+	skip "control groups cannot be made here"
+fi
+
 # Ctrl-C, once: the command decides; twice: the recording ends, and is kept.
 cat > deaf <<'SH'
 #!/bin/bash

@@ -253,7 +253,7 @@ static void test_cpus(void **unused)
 {
 	(void)unused;
 	begin();
-	assert_int_equal(events_add_cpus(&events, &err), 0);
+	assert_int_equal(events_add_cpus(&events, -1, &err), 0);
 	assert_int_equal(events.n, sysconf(_SC_NPROCESSORS_ONLN));
 	forget(own_tid());
 	assert_int_equal(events_enable(&events, &err), 0);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <mntent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* Where the hierarchy is mounted: version 1 with that controller, else version 2, which has it always. */
+static bool find_root(char *root, size_t n)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	bool found = false, first = false;
+	struct mntent *m;
+
+	while (f && !first && (m = getmntent(f))) {
+		first = !strcmp(m->mnt_type, "cgroup") && hasmntopt(m, "perf_event");
+		if (!first && (found || strcmp(m->mnt_type, "cgroup2")))
+			continue;
+		snprintf(root, n, "%s", m->mnt_dir);
+		found = true;
+	}
+	if (f)
+		endmntent(f);
+	return found;
+}
+
+static bool is_cgroup(int fd)
+{
+	struct statfs st;
+
+	return !fstatfs(fd, &st) &&
+	       (st.f_type == CGROUP2_SUPER_MAGIC || st.f_type == CGROUP_SUPER_MAGIC);
+}
+
+int cgroup_open(const char *name, struct err *err)
+{
+	char root[4096], path[8192];
+	int fd = -1;
+
+	if (!find_root(root, sizeof(root))) {
+		err_set(err, ERR_FAILED, "no control groups are mounted here");
+		return err_hint(err, "-p PID attaches to processes and their children");
+	}
+	if (name[0] == '/')
+		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && !is_cgroup(fd)) {
+		close(fd);
+		fd = -1;
+	}
+	snprintf(path, sizeof(path), "%s/%s", root, name + strspn(name, "/"));
+	if (fd < 0)
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	err_set(err, ERR_NOTFOUND, "no control group '%s': cannot open %s: %s", name, path,
+		strerror(errno));
+	return err_hint(
+		err, "/proc/PID/cgroup names the group of a process; `find %s -type d` lists all",
+		root);
+}
