@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 enum request_kind {
 	OPEN_MAPS,
 	OPEN_MAPPED,
+	OPEN_PERF_MAP,
 	SIGNAL
 };
 
@@ -35,7 +37,7 @@ union control {
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* The three services, with the rights of the process that calls them. */
+/* The four services, with the rights of the process that calls them. */
 
 static int open_maps(pid_t pid)
 {
@@ -53,6 +55,27 @@ static int open_mapped(pid_t pid, uint64_t start, uint64_t end)
 		 (unsigned long long)start, (unsigned long long)end);
 	/* A device may be mapped: opening it must not wait. */
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static int open_perf_map(pid_t pid, uint64_t inner)
+{
+	struct stat process, st;
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &process))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%llu.map", (int)pid,
+		 (unsigned long long)inner);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (!st.st_uid || st.st_uid == process.st_uid))
+		return fd;
+	close(fd);
+	errno = EACCES;
+	return -1;
 }
 
 static int send_signal(int command, int sig)
@@ -92,6 +115,9 @@ static bool serve(int sock, int command, const struct request *r)
 		break;
 	case OPEN_MAPPED:
 		rc = fd = open_mapped(r->number, r->start, r->end);
+		break;
+	case OPEN_PERF_MAP:
+		rc = fd = open_perf_map(r->number, r->start);
 		break;
 	case SIGNAL:
 		rc = send_signal(command, r->number);
@@ -227,6 +253,13 @@ int broker_open_mapped(const struct broker *b, pid_t pid, uint64_t start, uint64
 	const struct request r = { .kind = OPEN_MAPPED, .number = pid, .start = start, .end = end };
 
 	return !b || b->sock < 0 ? open_mapped(pid, start, end) : ask(b, &r);
+}
+
+int broker_open_perf_map(const struct broker *b, pid_t pid, pid_t inner)
+{
+	const struct request r = { .kind = OPEN_PERF_MAP, .number = pid, .start = (uint64_t)inner };
+
+	return !b || b->sock < 0 ? open_perf_map(pid, r.start) : ask(b, &r);
 }
 
 int broker_signal(const struct broker *b, int sig)

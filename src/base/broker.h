@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process that keeps what the recorder gives up: the right to look at other users' processes. The recorder parses
- * files that anybody wrote; the broker parses nothing, and does three things when asked:
+ * files that anybody wrote; the broker parses nothing, and does four things when asked:
  *
  *   opens /proc/PID/maps                   for reading
  *   opens a file that a process maps       for reading, through /proc/PID/map_files
+ *   opens /tmp/perf-PID.map                of a process, in its own root, if it belongs to the process's user or to root
  *   sends a signal to the command under observation
  *
  * It ends with the recorder.
@@ -34,6 +35,8 @@ void broker_end(struct broker *b);
 /* Descriptors to read from, or -1 with errno set. Without a broker (NULL) the recorder opens them itself. */
 int broker_open_maps(const struct broker *b, pid_t pid);
 int broker_open_mapped(const struct broker *b, pid_t pid, uint64_t start, uint64_t end);
+/* The names of code that a process generates; inner: its pid in its own pid namespace. */
+int broker_open_perf_map(const struct broker *b, pid_t pid, pid_t inner);
 /* Sends the command a signal, by its pidfd: its pid may belong to another process by now. -1 with errno set. */
 int broker_signal(const struct broker *b, int sig);
 

@@ -21,7 +21,8 @@ static bool same_file(const struct exact_image *r)
 }
 
 /* The image in the profile, opened when it is first met; *to_addr makes its addresses of run-time ones. */
-static uint32_t image_of(struct exact *e, const struct exact_image *r, uint64_t *to_addr)
+static uint32_t image_of(struct exact *e, const struct process *p, const struct exact_image *r,
+			 uint64_t *to_addr)
 {
 	struct profile_image *pi = NULL;
 	const struct image_segment *seg;
@@ -38,6 +39,8 @@ static uint32_t image_of(struct exact *e, const struct exact_image *r, uint64_t 
 				   r->path[0] ? r->path : "[anon]", "");
 		if (vdso)
 			*to_addr = 0 - r->start;
+		else
+			files_note_generator(&e->files, (pid_t)p->pid);
 		return pi ? pi->id : 0;
 	}
 	pi = profile_image(e->profile, IMAGE_FILE, r->path, image_build_id(im));
@@ -91,7 +94,7 @@ static int take_image(struct exact *e, struct process *p, const struct exact_ima
 		return exact_too_many("mappings of code in a process", EXACT_IMAGES_MAX, err);
 	if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
 		return exact_no_memory(err);
-	p->image[p->nimage - 1].image = image_of(e, &copy, &p->image[p->nimage - 1].to_addr);
+	p->image[p->nimage - 1].image = image_of(e, p, &copy, &p->image[p->nimage - 1].to_addr);
 	p->image[p->nimage - 1].start = copy.start;
 	p->image[p->nimage - 1].end = copy.end;
 	return 0;

@@ -147,10 +147,39 @@ static void suggest(struct lookup *l, const uint32_t *order, struct err *err)
 	free(names);
 }
 
+/* What is left of an image by that name: code of which nobody said where procedures begin. */
+static const struct view_proc *find_rest(const struct lookup *l)
+{
+	for (size_t i = 0; l->what && i < l->v->nproc; i++) {
+		const struct view_proc *p = &l->v->proc[i];
+
+		if (!p->n && !strcmp(p->name, l->what) &&
+		    view_image_matches(l->v, p->image, l->image))
+			return p;
+	}
+	return NULL;
+}
+
+static void refuse_rest(const struct lookup *l, const struct view_proc *rest, struct err *err)
+{
+	err_set(err, ERR_EMPTY,
+		"%s is no procedure: where procedures begin in this code is not known", l->what);
+	if (l->v->image[rest->image].image->kind == IMAGE_ANON)
+		err_hint(err, "let its runtime write /tmp/perf-PID.map and record again: node "
+			      "--perf-basic-prof, java -XX:+DumpPerfMapAtExit, python3 -X perf");
+	else
+		err_hint(err, "`assay report` lists those that are known");
+}
+
 static void refuse_none(struct lookup *l, const uint32_t *order, struct err *err)
 {
 	const char *was = l->v->exact ? "executed" : "sampled";
+	const struct view_proc *rest = find_rest(l);
 
+	if (rest) {
+		refuse_rest(l, rest, err);
+		return;
+	}
 	if (l->what)
 		err_set(err, ERR_EMPTY, "no procedure '%s' was %s%s%s", l->what, was,
 			l->image ? " in " : "", l->image ? l->image : "");

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "image/maps.h"
+#include "image/perf_map.h"
 
 void files_init(struct files *f, struct profile *p, struct code *c, int map,
 		const struct devices *devices, const struct broker *broker)
@@ -28,6 +29,7 @@ void files_fini(struct files *f)
 	struct mapped_file *m, *tmp;
 
 	free(f->by_image);
+	free(f->generator);
 	HASH_ITER (hh, f->all, m, tmp) {
 		HASH_DEL(f->all, m);
 		image_close(m->im);
@@ -312,6 +314,79 @@ bool files_add_procedure(struct profile_image *pi, uint64_t start, uint64_t end,
 	return pi->proc[pi->nproc].name && ++pi->nproc;
 }
 
+/* A process's pid in its own namespace, the last of those that the kernel tells; its pid where that is not known. */
+static pid_t inner_pid(pid_t pid)
+{
+	char path[64], line[512];
+	int inner = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && !inner && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "NSpid:", 6)) {
+			line[strcspn(line, "\n")] = 0;
+			inner = atoi(strrchr(line, '\t') ? strrchr(line, '\t') : line + 6);
+		}
+	if (f)
+		fclose(f);
+	return inner > 0 ? inner : pid;
+}
+
+void files_note_generator(struct files *f, pid_t pid)
+{
+	for (size_t i = 0; i < f->ngenerator; i++)
+		if (f->generator[i].pid == pid)
+			return;
+	if (f->ngenerator == f->generator_room) {
+		size_t room = f->generator_room ? 2 * f->generator_room : 8;
+		struct generator *more = reallocarray(f->generator, room, sizeof(*more));
+
+		if (!more)
+			return;
+		f->generator = more;
+		f->generator_room = room;
+	}
+	f->generator[f->ngenerator++] = (struct generator){ pid, inner_pid(pid) };
+}
+
+/* Where processes generate different code at one address the first that ran it names it. */
+static void name_generated(struct files *f, uint32_t image, const struct perf_map *m, size_t *cap)
+{
+	struct profile_image *pi = f->profile->image[image];
+	const struct perf_map_entry *e;
+	struct site *s;
+
+	SITES_EACH(&f->profile->sites, s)
+	{
+		if (s->id.image != image)
+			continue;
+		e = perf_map_find(m, s->id.addr);
+		if (e && !files_add_procedure(pi, e->start, e->end, e->name, cap))
+			return;
+	}
+}
+
+static void name_all_generated(struct files *f)
+{
+	for (size_t i = 0; i < f->ngenerator; i++) {
+		struct perf_map m;
+
+		if (perf_map_read(&m, f->broker, f->generator[i].pid, f->generator[i].inner))
+			continue;
+		for (uint32_t k = 0; k < f->profile->nimage; k++) {
+			struct profile_image *pi = f->profile->image[k];
+			size_t cap = pi->nproc;
+
+			if (pi->kind != IMAGE_ANON)
+				continue;
+			name_generated(f, k, &m, &cap);
+			files_sort_procedures(pi);
+		}
+		perf_map_fini(&m);
+	}
+}
+
 void files_name_procedures(struct files *f)
 {
 	size_t n = f->nby_image, *cap = calloc(n + 1, sizeof(*cap));
@@ -319,6 +394,7 @@ void files_name_procedures(struct files *f)
 	uint32_t last_image = 0;
 	struct site *s;
 
+	name_all_generated(f);
 	if (!cap)
 		return;
 	SITES_EACH(&f->profile->sites, s)

@@ -24,6 +24,11 @@ struct mapped_file {
 	UT_hash_handle hh;
 };
 
+/* A process that runs code that no file holds. */
+struct generator {
+	pid_t pid, inner; /* inner: in its own pid namespace */
+};
+
 struct files {
 	struct mapped_file *all;
 	struct profile *profile;
@@ -33,6 +38,8 @@ struct files {
 	struct devices devices;
 	struct image **by_image; /* indexed by number; NULL: none, or no ELF */
 	size_t nby_image;
+	struct generator *generator; /* each once */
+	size_t ngenerator, generator_room;
 };
 
 /* map -1 and devices NULL: there is no kernel side. The broker opens what processes map; it outlives f. */
@@ -56,12 +63,15 @@ void files_resolve_all(struct files *f, pid_t pid, const struct device_look *loo
 void files_note_devices(struct files *f, const struct device_look *look);
 /* The name of pid's mapping at addr ("[vdso]", …, "" if it has none), into buf. False if pid is gone. */
 bool files_mapping_name(const struct files *f, pid_t pid, uint64_t addr, char *buf, size_t n);
+/* Notes that the process runs code that no file holds: its runtime may have written down what that is called. */
+void files_note_generator(struct files *f, pid_t pid);
 /* Adds a procedure to an image's table (the name is copied; *cap: its capacity); sorts it, once all are
  * there, and drops repeats. */
 bool files_add_procedure(struct profile_image *pi, uint64_t start, uint64_t end, const char *name,
 			 size_t *cap);
 void files_sort_procedures(struct profile_image *pi);
-/* Fills in which procedures of each image its sites lie in. For the end of a recording. */
+/* Fills in which procedures of each image its sites lie in; of generated code, as its runtime names them
+ * (image/perf_map.h). For the end of a recording. */
 void files_name_procedures(struct files *f);
 
 #endif

@@ -289,6 +289,12 @@ static int settle_pending(struct sampler *s, bool all)
 	return 0;
 }
 
+static int deliver_generated(struct sampler *s, const struct sample *h, struct window *w)
+{
+	files_note_generator(&s->files, (pid_t)h->pid);
+	return deliver_at(s, w, s->anon_image, h->ip);
+}
+
 /* A sample in a mapping that the kernel side did not know. */
 static int on_new_mapping(struct sampler *s, const struct sample *h, const struct sample_vma *v,
 			  struct window *w)
@@ -302,7 +308,7 @@ static int on_new_mapping(struct sampler *s, const struct sample *h, const struc
 			files_mapping_name(&s->files, (pid_t)h->pid, h->ip, name, sizeof(name)) &&
 			!strcmp(name, "[vdso]");
 
-		return deliver_at(s, w, vdso ? s->vdso_image : s->anon_image, h->ip);
+		return vdso ? deliver_at(s, w, s->vdso_image, h->ip) : deliver_generated(s, h, w);
 	}
 	m = files_resolve(&s->files, (pid_t)h->pid, key, v->name);
 	if (!m)
@@ -325,7 +331,7 @@ static int on_unplaced(struct sampler *s, const struct sample *h, struct window 
 			files_mapping_name(&s->files, (pid_t)h->pid, h->ip, name, sizeof(name)) &&
 			!strcmp(name, "[vdso]");
 
-		return deliver_at(s, w, vdso ? s->vdso_image : s->anon_image, h->ip);
+		return vdso ? deliver_at(s, w, s->vdso_image, h->ip) : deliver_generated(s, h, w);
 	}
 	if (may_sync(s, h))
 		resolve_all(s, h);

@@ -231,6 +231,25 @@ else
 	skip "control groups cannot be made here"
 fi
 
+# Generated code: by the names that its runtime wrote.
+for how in "" --exact; do
+	# shellcheck disable=SC2086 # an option or none
+	run "$ASSAY" record -q $how -o jit.db -- "$BUILD/tests/progs/generated" 50000000 names
+	is "generated code: recorded $how" "$status" 0
+	rm -f "$out"
+	run "$ASSAY" report -i jit.db
+	like "generated code: its names" "$out" '\[anon\] +Interpreter:hot loop'
+	like "generated code: the second, too" "$out" '\[anon\] +LazyCompile:\*other /x.js:3'
+	unlike "generated code: not what was there before" "$out" 'what:was'
+	run "$ASSAY" annotate -i jit.db 'Interpreter:hot loop'
+	is "generated code: can be annotated" "$status" 0
+done
+run "$ASSAY" record -q -o jit.db -- "$BUILD/tests/progs/generated" 50000000
+run "$ASSAY" annotate -i jit.db '[generated code]'
+is "generated code without names: nothing to annotate" "$status" 3
+like "generated code without names: says why" "$err" 'is no procedure: where procedures begin'
+like "generated code without names: says what to do" "$err" 'perf-PID.map'
+
 # Ctrl-C, once: the command decides; twice: the recording ends, and is kept.
 cat > deaf <<'SH'
 #!/bin/bash

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text as a memory map. */
+/* Any text as a memory map, and as a list of generated procedures. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "image/maps.h"
+#include "image/perf_map.h"
 
 #define MUST(x) \
 	do { \
@@ -45,11 +46,26 @@ static void check_maps(const char *text)
 	maps_fini(&m);
 }
 
+static void check_perf_map(char *text, size_t size)
+{
+	const struct perf_map_entry *found;
+	struct perf_map m;
+
+	MUST(!perf_map_parse(&m, text, size));
+	for (size_t i = 0; i < m.n; i++) {
+		MUST(m.entry[i].start < m.entry[i].end && m.entry[i].name[0]);
+		MUST(!i || m.entry[i - 1].start <= m.entry[i].start);
+		found = perf_map_find(&m, m.entry[i].start);
+		MUST(found && found->start <= m.entry[i].start && found->end > m.entry[i].start);
+	}
+	perf_map_fini(&m);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = copy_text(data, size);
 
 	check_maps(text);
-	free(text);
+	check_perf_map(text, size);
 	return 0;
 }
