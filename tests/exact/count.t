@@ -13,6 +13,13 @@ at() { # FILE SYMBOL [MORE]: count of the instruction at a symbol of static/cont
 	awk -v a="$(printf '%#x' $((0x$address + ${3:-0})))" '$3 == a && $2 ~ /no-pie/ { print $1 }' "$1"
 }
 
+# What a tracer sees: a process that is attached to while it is recorded shows the engine, and that is said once.
+run "$ASSAY" record --exact -q -o traced.db -- "$PROGS/process" may_ptrace_look
+like "attached to while it is recorded: said" "$err" '^assay: process [0-9]+ is recorded, and traced: .* without --exact$'
+run "$ASSAY" record --exact -q -o traced.db -- "$PROGS/process" ptrace_breakpoint
+is "a child that asks to be traced runs without the engine: nothing to say" "$status:$err" 0:
+like "... and is not in the recording" "$("$ASSAY" info -i traced.db)" 'not in it +1 '
+
 # Each function is called once and then 60 times.
 program=control
 run "$COUNT" -s main -o loop "$PROGS/no-pie/control" flags_loop

@@ -5,6 +5,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
+#include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <linux/stat.h>
@@ -365,6 +366,24 @@ static bool names_descriptor(const char *path, long fd)
 	       memcmp(head, "#!", 2);
 }
 
+/* Whether another process traces this thread. */
+static bool is_traced(void)
+{
+	static const char field[] = "TracerPid:\t";
+	char text[1024];
+	long fd = sys(__NR_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC), n;
+
+	if (sys_failed(fd))
+		return false;
+	n = sys(__NR_read, fd, text, sizeof(text) - 1);
+	sys(__NR_close, fd);
+	text[n > 0 ? n : 0] = 0;
+	for (const char *p = text; *p; p++)
+		if (starts_with(p, field))
+			return p[sizeof(field) - 1] != '0';
+	return false;
+}
+
 static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv, uint64_t envp,
 		 int flags)
 {
@@ -393,6 +412,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	r = sys(__NR_faccessat2, fd, "", ACCESS_X, AT_EMPTY_PATH_FLAG | AT_EACCESS);
 	if (!r)
 		r = judge((int)fd, 0);
+	if (!r && is_traced())
+		r = 1;
 	if (!r && (!path[0] || (dirfd != AT_FDCWD && path[0] != '/') || names_descriptor(path, fd)))
 		keep = sys(__NR_fcntl, fd, F_DUPFD, 100);
 	sys(__NR_close, fd);
@@ -421,19 +442,13 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 }
 
 /*
- * A program that restricts its system calls restricts the engine's, too: it would be killed for what it has
- * not done. It goes on without the engine from here, with this system call, if it is of one thread: then nothing that
- * is the recorder's or can be both written and executed stays mapped for the engine.
+ * A process of one thread goes on without the engine from here, with this system call. Nothing that is the recorder's or
+ * can be both written and executed stays mapped for the engine.
  */
-static long do_seccomp(struct thread *t, long nr)
+static long leave(struct thread *t)
 {
-	uint64_t first = t->regs[RDI], second = t->regs[RSI];
 	sig_set mask;
-	bool restricts = nr == __NR_seccomp ? first <= SECCOMP_SET_MODE_FILTER
-					    : first == PR_SET_SECCOMP && second;
 
-	if (!restricts || !is_alone())
-		return rt_syscall(t);
 	signals_block_all(&mask);
 	if (t->pending)
 		return RESTART;
@@ -448,6 +463,78 @@ static long do_seccomp(struct thread *t, long nr)
 	publish_leave();
 	t->pc -= 2;
 	signals_leave(t, mask);
+}
+
+/*
+ * A program that restricts its system calls restricts the engine's, too: it would be killed for what it has
+ * not done.
+ */
+static long do_seccomp(struct thread *t, long nr)
+{
+	uint64_t first = t->regs[RDI], second = t->regs[RSI];
+	bool restricts = nr == __NR_seccomp ? first <= SECCOMP_SET_MODE_FILTER
+					    : first == PR_SET_SECCOMP && second;
+
+	return restricts && is_alone() ? leave(t) : rt_syscall(t);
+}
+
+/* Whether a link in /proc is the same of another process as of this one. */
+static bool same_link(long pid, const char *name)
+{
+	char path[96], own[PATH_MAX], other[PATH_MAX];
+	long n, m;
+
+	format(path, sizeof(path), "/proc/self/%s", name);
+	n = sys(__NR_readlink, path, own, sizeof(own));
+	format(path, sizeof(path), "/proc/%ld/%s", pid, name);
+	m = sys(__NR_readlink, path, other, sizeof(other));
+	return n > 0 && n == m && !memcmp(own, other, (size_t)n);
+}
+
+/* Whether a tracer would look at the engine: what it asks for is a process's memory or registers, and the process is
+ * recorded, so that it has the recorder's file. */
+static bool looks_at_engine(long request, long pid)
+{
+	char log[32];
+
+	switch (request) {
+	case PTRACE_PEEKTEXT:
+	case PTRACE_PEEKDATA:
+	case PTRACE_PEEKUSR:
+	case PTRACE_POKETEXT:
+	case PTRACE_POKEDATA:
+	case PTRACE_POKEUSR:
+	case PTRACE_GETREGS:
+	case PTRACE_SETREGS:
+	case PTRACE_GETREGSET:
+	case PTRACE_SETREGSET:
+		break;
+	default:
+		return false;
+	}
+	format(log, sizeof(log), "fd/%ld", (long)log_fd);
+	return log_fd >= 0 && same_link(pid, "exe") && same_link(pid, log);
+}
+
+/*
+ * What a tracer sees of a process is to be the program's: a child that asks to be traced goes on without the engine, and
+ * so does a traced process when it executes a program (exec()). A process that is attached to while it runs cannot.
+ */
+static long do_ptrace(struct thread *t)
+{
+	static bool said;
+	long request = (long)t->regs[RDI], pid = (int)t->regs[RSI];
+
+	if (request == PTRACE_TRACEME && is_alone())
+		return leave(t);
+	if (!said && looks_at_engine(request, pid)) {
+		said = true;
+		say("process %ld is recorded, and traced: its tracer sees the engine's code and "
+		    "registers, not the program's; let the tracer start the program, or record "
+		    "without --exact",
+		    pid);
+	}
+	return rt_syscall(t);
 }
 
 static long set_user_calls(struct thread *t)
@@ -493,6 +580,9 @@ bool process_syscall(struct thread *t, long nr, long *ret)
 		return true;
 	case __NR_seccomp:
 		*ret = do_seccomp(t, nr);
+		return true;
+	case __NR_ptrace:
+		*ret = do_ptrace(t);
 		return true;
 	case __NR_clone:
 		*ret = do_clone(t);

@@ -403,11 +403,11 @@ CASE(fork_and_code)
 	EQ(WEXITSTATUS(status), 3);
 }
 
-/* A program that debugs its child. */
-CASE(may_ptrace_child)
+/* A program that debugs its child: what it sees are the child's own system calls, code and registers. */
+CASE(ptrace_child)
 {
 	int status, child = fork();
-	long calls = 0;
+	long calls = 0, answers = 0;
 
 	if (!child) {
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
@@ -427,8 +427,129 @@ CASE(may_ptrace_child)
 			break;
 		ptrace(PTRACE_GETREGS, child, 0, &r);
 		calls += r.orig_rax == SYS_getppid;
+		answers += r.orig_rax == SYS_getppid && (pid_t)r.rax == getpid();
 	}
-	printf("%ld stops, exit %d\n", calls, WEXITSTATUS(status));
+	printf("%ld stops, %ld answers, exit %d\n", calls, answers, WEXITSTATUS(status));
+}
+
+static NOINLINE int traced_work(int n)
+{
+	return n * 3 + 1;
+}
+
+CASE(ptrace_breakpoint)
+{
+	int status, child = fork();
+	uint64_t at = (uint64_t)traced_work;
+	struct user_regs_struct r;
+	long code;
+
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		_exit(traced_work(4));
+	}
+	waitpid(child, &status, 0);
+	code = ptrace(PTRACE_PEEKTEXT, child, at, 0);
+	EQ(ptrace(PTRACE_POKETEXT, child, at, (code & ~0xffl) | 0xcc), 0);
+	ptrace(PTRACE_CONT, child, 0, 0);
+	waitpid(child, &status, 0);
+	EQ(WSTOPSIG(status), SIGTRAP);
+	ptrace(PTRACE_GETREGS, child, 0, &r);
+	printf("stopped behind %d bytes, argument %d\n", (int)(r.rip - at), (int)r.rdi);
+	ptrace(PTRACE_POKETEXT, child, at, code);
+	r.rip = at;
+	r.rdi = 5;
+	ptrace(PTRACE_SETREGS, child, 0, &r);
+	for (int i = 0; i < 3; i++) {
+		ptrace(PTRACE_SINGLESTEP, child, 0, 0);
+		waitpid(child, &status, 0);
+		EQ(WSTOPSIG(status), SIGTRAP);
+	}
+	ptrace(PTRACE_DETACH, child, 0, 0);
+	reap(child);
+}
+
+/* The image that a traced child executes: its arguments, and its system calls. */
+static void watch_exec(int child)
+{
+	struct user_regs_struct r;
+	int status;
+
+	waitpid(child, &status, 0);
+	EQ(WSTOPSIG(status), SIGTRAP);
+	ptrace(PTRACE_GETREGS, child, 0, &r);
+	for (long n = ptrace(PTRACE_PEEKDATA, child, r.rsp, 0), i = 1; i <= n; i++) {
+		uint64_t at = (uint64_t)ptrace(PTRACE_PEEKDATA, child, r.rsp + 8 * (uint64_t)i, 0);
+		union {
+			long word;
+			char text[9];
+		} v = { .word = ptrace(PTRACE_PEEKDATA, child, at, 0) };
+
+		if (i > 1)
+			printf("argument %ld: %.8s\n", i - 1, v.text);
+	}
+	ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD);
+	for (int first = 1;
+	     ptrace(PTRACE_SYSCALL, child, 0, 0), waitpid(child, &status, 0), WIFSTOPPED(status);) {
+		ptrace(PTRACE_GETREGS, child, 0, &r);
+		if (r.orig_rax == SYS_exit_group && first--)
+			printf("exits with %d\n", (int)r.rdi);
+	}
+	printf("status %d\n", WEXITSTATUS(status));
+}
+
+CASE(ptrace_exec)
+{
+	int child;
+
+	find_self();
+	child = fork();
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execl(self, self, "child_count", "a", "bc", (char *)NULL);
+		_exit(9);
+	}
+	watch_exec(child);
+	child = vfork();
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execl(self, self, "child_count", "a", "bc", (char *)NULL);
+		_exit(9);
+	}
+	watch_exec(child);
+}
+
+/* One that runs already is attached to; it goes on as before, whatever is seen of it. */
+static void attach(int look)
+{
+	int status, child = fork();
+	struct user_regs_struct r;
+
+	if (!child) {
+		for (volatile unsigned i = 0; i < 400000000; i++)
+			;
+		_exit(6);
+	}
+	usleep(1000);
+	EQ(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+	EQ(ptrace(PTRACE_INTERRUPT, child, 0, 0), 0);
+	EQ(waitpid(child, &status, 0), child);
+	EQ(WIFSTOPPED(status), 1);
+	if (look)
+		EQ(ptrace(PTRACE_GETREGS, child, 0, &r), 0);
+	EQ(ptrace(PTRACE_DETACH, child, 0, 0), 0);
+	reap(child);
+}
+
+CASE(ptrace_attach)
+{
+	attach(0);
+}
+
+CASE(may_ptrace_look)
+{
+	attach(1);
 }
 
 /* The first process of a pid namespace dies of what its instructions raise, and of no other signal. */
