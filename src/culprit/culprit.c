@@ -456,6 +456,35 @@ static double carry_own(const struct carry *c)
 	return sum;
 }
 
+/* Executions are known within a factor: culprits' limits hold for all of what is within it. */
+struct uncertain {
+	double stall, executions;
+};
+
+/* The stall where the instruction ran `times` as often as estimated, and those whose time shows here. */
+static struct uncertain if_ran(const struct culprit_insn_time *t, double behind, double times)
+{
+	double more = (t->least * t->executions + behind) * (times - 1);
+
+	return (struct uncertain){ fmin(t->cycles, fmax(0, t->stall - more)),
+				   times * t->executions };
+}
+
+/* Widens limits, of all executions, by what holds for another number of these. */
+static void widen(struct culprit_range range[CULPRIT_N],
+		  const struct culprit_verdict verdict[CULPRIT_N], struct uncertain u)
+{
+	struct culprit_range r[CULPRIT_N];
+
+	culprit_limits(u.stall / u.executions, verdict, r);
+	for (int i = 0; i < CULPRIT_N; i++) {
+		range[i].min = fmin(range[i].min, r[i].min * u.executions);
+		range[i].max = fmax(range[i].max, r[i].max * u.executions);
+		if (range[i].max > 0 && !range[i].fault)
+			range[i].fault = r[i].fault;
+	}
+}
+
 struct work {
 	struct culprits *c;
 	const struct estimate_proc *p;
@@ -463,22 +492,30 @@ struct work {
 	double *left; /* by block: what it leaves to those behind */
 };
 
-static void explain(struct work *w, uint32_t block, uint32_t k, struct culprit_insn_time *t)
+/* behind: cycles that the schedule gave to instructions before it, and that show here. */
+static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
+		    struct culprit_insn_time *t)
 {
 	struct culprit_verdict verdict[CULPRIT_N];
 	struct culprit_range r[CULPRIT_N];
 	struct culprit_case c = {
 		.machine = w->c->machine,
-		.stall = t->stall / t->executions,
 		.least = t->least,
 	};
+	double factor = estimate_factor(estimate_error(w->c->e, w->p, block));
+	struct uncertain fewer = if_ran(t, behind, 1 / factor),
+			 more_often = if_ran(t, behind, factor);
 	double more, executions;
 
+	c.stall = fewer.stall / t->executions;
 	t->unexplained = t->stall;
+	if (c.stall <= 0)
+		return;
 	paths_case(w->c->paths, w->p, block, k, &c);
 	if (!c.fact)
 		return;
 	culprit_judge(&c, verdict);
+	c.stall = t->stall / t->executions;
 	more = t->confidence <= CONFIDENCE_LOW ? culprit_more(c.stall, verdict) : 1;
 	executions = t->executions * more;
 	if (more > 1)
@@ -491,6 +528,28 @@ static void explain(struct work *w, uint32_t block, uint32_t k, struct culprit_i
 		r[i].expected *= executions;
 		t->range[i] = r[i];
 	}
+	if (more > 1)
+		return;
+	widen(t->range, verdict, fewer);
+	widen(t->range, verdict, more_often);
+}
+
+/* A static stall of a division or a multiplication, or of what waits for one, is one of that unit. */
+static void name_unit(struct work *w, uint32_t block, uint32_t k, const struct schedule_insn *s,
+		      const struct culprit_insn_time *t)
+{
+	bool waits = s->cause >= 0 && (uint32_t)s->cause < w->p->g.block[block].ninsn;
+	const struct fact *f;
+
+	if (t->fixed <= 0)
+		return;
+	f = paths_placed(w->c->paths, w->p, block, k);
+	if (waits && !(f && (f->divides || f->multiplies)))
+		f = paths_placed(w->c->paths, w->p, block, (uint32_t)s->cause);
+	if (f && f->divides)
+		w->out->sum.divide += t->fixed;
+	else if (f && f->multiplies)
+		w->out->sum.multiply += t->fixed;
 }
 
 static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
@@ -513,6 +572,21 @@ static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
 	}
 }
 
+/* Cycles in which as many retire as can; of what waits for a unit no more than these and those behind it need. */
+static double ideal_of(const struct work *w, const struct cfg_block *b,
+		       const struct schedule_insn *s, uint32_t k)
+{
+	uint32_t group = 1;
+
+	if (!s)
+		return 0;
+	if (s[k].why != SCHEDULE_UNIT)
+		return fmin(s[k].least, 1);
+	while (k + group < b->ninsn && s[k + group].least <= 0)
+		group++;
+	return fmin(s[k].least, fmin(1, group / w->c->machine->retire));
+}
+
 /* The k-th instruction. fill: it is kept and explained; else it is only seen what is left. */
 static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *carry, bool fill)
 {
@@ -527,10 +601,10 @@ static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *ca
 		.cycles = site ? (double)site->samples * w->c->period : 0,
 		.least = s ? s[k].least : 0,
 	};
-	double more, gain;
+	double more, gain, behind;
 
 	if (t.executions > 0) {
-		t.ideal = fmin(t.least, 1) * t.executions;
+		t.ideal = ideal_of(w, b, s, k) * t.executions;
 		t.fixed = t.least * t.executions - t.ideal;
 	}
 	if (s && t.fixed > 0) {
@@ -542,15 +616,19 @@ static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *ca
 	more = t.executions > 0 ? t.cycles - t.ideal - t.fixed : 0;
 	gain = carry_step(carry, fmax(0, -more));
 	t.stall = fmax(0, more);
+	behind = t.stall;
 	for (int i = 1; i < AHEAD; i++)
 		take(&carry->own[i], &t.stall);
 	gain -= take(&carry->before, &t.stall);
+	behind -= t.stall;
 	if (!fill)
 		return;
 	w->out->sum.gain += gain;
 	w->out->sum.samples += site ? (double)site->samples : 0;
-	if (t.stall > 0)
-		explain(w, block, k, &t);
+	if (t.cycles > 0 && t.executions > 0)
+		explain(w, block, k, behind, &t);
+	if (s)
+		name_unit(w, block, k, &s[k], &t);
 	add_to_sum(&w->out->sum, &t);
 	if (site && site->samples)
 		w->out->insn[w->out->n++] = t;
@@ -647,6 +725,8 @@ void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s)
 	to->unexplained += s->unexplained;
 	to->raised += s->raised;
 	to->doubtful += s->doubtful;
+	to->divide += s->divide;
+	to->multiply += s->multiply;
 	for (int i = 0; i < 4; i++)
 		to->fixed[i] += s->fixed[i];
 	for (int i = 0; i < CULPRIT_N; i++) {

@@ -82,7 +82,8 @@ struct culprit_sum {
 	double error;	/* sum over executions of the standard deviation of their logarithm */
 	double counted; /* samples where executions are by what the program counts itself */
 	double ideal, stall, gain, unexplained, raised;
-	double fixed[4]; /* static stalls, by enum schedule_why */
+	double fixed[4];	 /* static stalls, by enum schedule_why */
+	double divide, multiply; /* of these, what waits for a division, a multiplication */
 	double min[CULPRIT_N], max[CULPRIT_N], expected[CULPRIT_N];
 	double caused
 		[CULPRIT_N]; /* expected of stalls, its own and others', that its instructions are at fault for */

@@ -195,5 +195,9 @@ struct odds footprint_cost(const struct footprint *f,
 	} else {
 		count_listed(&m, f, level);
 	}
+	/* the last level is shared with all that runs on the machine: what is left of it nothing shows */
+	if (f->unit == MACHINE_LINE)
+		m.most[MACHINE_LEVELS - 1] =
+			fmax(m.most[MACHINE_LEVELS - 1], m.most[MACHINE_LEVELS - 2]);
 	return cost(&m, f->fresh, level);
 }

@@ -4,11 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
+/* What comes from memory, at most: 250 ns at 3.6 GHz, as from another socket's, or from one under load. */
+#define MEMORY 900
+
 static const struct culprit_machine machines[] = {
 	{ .part = "AMD",
 	  .name = "AMD Zen",
-	  .data = { { 512, 14, 4 }, { 8192, 40, 25 }, { 262144, 400, 250 } },
-	  .code = { { 512, 14, 14 }, { 8192, 40, 40 }, { 262144, 400, 250 } },
+	  .data = { { 512, 14, 4 }, { 8192, 40, 25 }, { 262144, MEMORY, 250 } },
+	  .code = { { 512, 14, 14 }, { 8192, 40, 40 }, { 262144, MEMORY, 250 } },
 	  .dtlb = { { 64, 8, 3 }, { 2048, 60, 25 }, { 65536, 200, 80 } },
 	  .itlb = { { 64, 8, 4 }, { 512, 60, 25 }, { 65536, 200, 80 } },
 	  .retire = 8,
@@ -25,8 +28,8 @@ static const struct culprit_machine machines[] = {
 	  .vector_load = 8 },
 	{ .part = "Intel",
 	  .name = "Intel Core",
-	  .data = { { 512, 14, 4 }, { 16384, 70, 25 }, { 262144, 350, 250 } },
-	  .code = { { 512, 14, 14 }, { 16384, 70, 70 }, { 262144, 350, 250 } },
+	  .data = { { 512, 14, 4 }, { 16384, 70, 25 }, { 262144, MEMORY, 250 } },
+	  .code = { { 512, 14, 14 }, { 16384, 70, 70 }, { 262144, MEMORY, 250 } },
 	  .dtlb = { { 64, 9, 3 }, { 1536, 60, 25 }, { 65536, 200, 80 } },
 	  .itlb = { { 128, 9, 4 }, { 1536, 60, 25 }, { 65536, 200, 80 } },
 	  .retire = 8,
@@ -43,8 +46,8 @@ static const struct culprit_machine machines[] = {
 	  .vector_load = 8 },
 	{ .part = NULL,
 	  .name = "unknown CPU",
-	  .data = { { 384, 20, 4 }, { 4096, 80, 25 }, { 65536, 600, 250 } },
-	  .code = { { 384, 20, 20 }, { 4096, 80, 80 }, { 65536, 600, 250 } },
+	  .data = { { 384, 20, 4 }, { 4096, 80, 25 }, { 65536, MEMORY, 250 } },
+	  .code = { { 384, 20, 20 }, { 4096, 80, 80 }, { 65536, MEMORY, 250 } },
 	  .dtlb = { { 32, 12, 3 }, { 512, 100, 25 }, { 16384, 300, 80 } },
 	  .itlb = { { 32, 12, 4 }, { 512, 100, 25 }, { 16384, 300, 80 } },
 	  .retire = 8,

@@ -18,8 +18,10 @@ static struct odds cost_of(const double each[MISS_KIND_N], int first, int kinds,
 
 	for (int i = 0; i < MACHINE_LEVELS; i++) {
 		double n = each[first + (i < kinds ? i : kinds - 1)];
+		/* the last level of caches is shared with all that runs on the machine */
+		double most = each[first + (i < MACHINE_LEVELS - 1 ? i : MACHINE_LEVELS - 2)];
 
-		sum.most += (MARGIN * n + RARELY) * level[i].penalty;
+		sum.most += (MARGIN * most + RARELY) * level[i].penalty;
 		sum.likely += n * level[i].likely;
 	}
 	return sum;

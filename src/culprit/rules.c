@@ -320,7 +320,7 @@ static void share_out(double explained, const struct culprit_verdict v[CULPRIT_N
 		r[i].expected = fmin(r[i].max, fmax(r[i].min, low * v[i].likely));
 }
 
-double culprit_ranges(double stall, const struct culprit_verdict v[CULPRIT_N],
+double culprit_limits(double stall, const struct culprit_verdict v[CULPRIT_N],
 		      struct culprit_range r[CULPRIT_N])
 {
 	double sum = 0;
@@ -338,6 +338,14 @@ double culprit_ranges(double stall, const struct culprit_verdict v[CULPRIT_N],
 	/* what is unexplained is nobody's */
 	for (int i = 0; i < CULPRIT_N; i++)
 		r[i].min = fmin(r[i].min, r[i].max);
-	share_out(fmin(stall, sum), v, r);
 	return fmax(0, stall - sum);
+}
+
+double culprit_ranges(double stall, const struct culprit_verdict v[CULPRIT_N],
+		      struct culprit_range r[CULPRIT_N])
+{
+	double unexplained = culprit_limits(stall, v, r);
+
+	share_out(stall - unexplained, v, r);
+	return unexplained;
 }

@@ -54,7 +54,10 @@ void culprit_judge(const struct culprit_case *c, struct culprit_verdict v[CULPRI
  * there are more of them than were estimated: as many times as many as make of it what is likely, within reason.
  */
 double culprit_more(double stall, const struct culprit_verdict v[CULPRIT_N]);
-/* Cycles of an execution at least and at most, from verdicts; what is left unexplained. */
+/* Cycles of an execution at least and at most, from verdicts; what is left unexplained. culprit_limits() leaves out what is
+ * expected. */
+double culprit_limits(double stall, const struct culprit_verdict v[CULPRIT_N],
+		      struct culprit_range r[CULPRIT_N]);
 double culprit_ranges(double stall, const struct culprit_verdict v[CULPRIT_N],
 		      struct culprit_range r[CULPRIT_N]);
 

@@ -21,6 +21,7 @@
 #include "isa/insn.h"
 #include "isa/uop.h"
 
+#define UNIT_LEAST 0.5 /* cycles */
 #define CYCLES_MAX 1e6 /* of a block; more is no answer */
 #define OUTPUT_MAX (1ULL << 30)
 #define MEMORY_MAX (4ULL << 30)
@@ -233,9 +234,17 @@ static void find_cause(struct schedule_block *b, unsigned i, const struct moment
 	}
 }
 
+/* Whether what takes a cycle, or the most of one, takes it since others are before it at the unit: where nothing waits
+ * several retire in a cycle. */
+static bool waits_for_unit(const struct schedule_insn *s, const struct moment *m)
+{
+	return s->least > UNIT_LEAST && m->ready <= m->dispatched && m->issued > m->ready;
+}
+
 static void take(struct schedule_block *b, const struct moment *m)
 {
 	const unsigned half = MCA_ITERATIONS / 2, first = settings(b), n = first + b->n;
+	const unsigned last = (MCA_ITERATIONS - 1) * n + first;
 
 	for (unsigned i = 0; i < b->n; i++) {
 		double sum = 0;
@@ -246,8 +255,8 @@ static void take(struct schedule_block *b, const struct moment *m)
 			sum += fmax(0, at->retired - at[-1].retired);
 		}
 		b->insn[i] = (struct schedule_insn){ .least = (float)(sum / half), .cause = -1 };
-		if (b->insn[i].least > 1)
-			find_cause(b, i, &m[(MCA_ITERATIONS - 1) * n + first + i], first);
+		if (b->insn[i].least > 1 || waits_for_unit(&b->insn[i], &m[last + i]))
+			find_cause(b, i, &m[last + i], first);
 	}
 	b->modelled = true;
 }

@@ -134,6 +134,12 @@ static char *short_number(double v, char *buf, size_t n)
 	return buf;
 }
 
+/* A range that nearly everything fits in says that nothing is known: what is expected would say more than is. */
+static bool says_nothing(double min, double max, double whole)
+{
+	return max - min > 0.9 * whole;
+}
+
 /* "0.3 (0-12)": what is expected, and the range that holds */
 static char *range_text(double min, double max, double expected, char *buf, size_t n)
 {
@@ -189,6 +195,17 @@ char *why_ranges_text(const struct culprit_range *v, double by, size_t width, ch
 	return buf;
 }
 
+double why_factor(const struct culprit_sum *s)
+{
+	return s->executions > 0 ? estimate_factor(s->error / s->executions) : 1;
+}
+
+/* Static stalls that wait for the culprit's unit. */
+static double fixed_by(const struct culprit_sum *s, int c)
+{
+	return c == CULPRIT_DIVIDER ? s->divide : c == CULPRIT_MULTIPLIER ? s->multiply : 0;
+}
+
 char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t n)
 {
 	struct ranked order[CULPRIT_N];
@@ -196,16 +213,24 @@ char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t 
 
 	buf[0] = 0;
 	for (int i = 0; i < CULPRIT_N; i++)
-		order[i] = (struct ranked){ i, s->max[i], s->expected[i] };
+		order[i] = (struct ranked){ i, s->max[i] + fixed_by(s, i),
+					    s->expected[i] + fixed_by(s, i) };
 	qsort(order, CULPRIT_N, sizeof(*order), by_expected);
 	for (int i = 0; i < CULPRIT_N; i++) {
 		int c = order[i].culprit;
+		double fixed, min, max;
 
 		if (order[i].max < SHOWN * s->cycles)
 			continue;
-		snprintf(piece, sizeof(piece), "%s %s", culprit_short[c],
-			 range_text(100 * s->min[c] / s->cycles, 100 * s->max[c] / s->cycles,
-				    100 * s->expected[c] / s->cycles, range, sizeof(range)));
+		fixed = fixed_by(s, c);
+		min = 100 * (s->min[c] + fixed / why_factor(s)) / s->cycles;
+		max = fmin(100, 100 * (s->max[c] + fixed * why_factor(s)) / s->cycles);
+		if (says_nothing(min, max, 100))
+			snprintf(range, sizeof(range), "(%.0f-%.0f)", min, max);
+		else
+			range_text(min, max, 100 * (s->expected[c] + fixed) / s->cycles, range,
+				   sizeof(range));
+		snprintf(piece, sizeof(piece), "%s %s", culprit_short[c], range);
 		if (!append(buf, n, width, piece))
 			break;
 	}
@@ -224,11 +249,6 @@ static double fixed_of(const struct culprit_sum *s)
 	return s->fixed[SCHEDULE_DEPENDENCE] + s->fixed[SCHEDULE_UNIT] + s->fixed[SCHEDULE_LATENCY];
 }
 
-double why_factor(const struct culprit_sum *s)
-{
-	return s->executions > 0 ? estimate_factor(s->error / s->executions) : 1;
-}
-
 char *why_cpi_text(const struct culprit_sum *s, char *buf, size_t n)
 {
 	double cpi = s->executions > 0 ? s->cycles / s->executions : NAN;
@@ -239,6 +259,15 @@ char *why_cpi_text(const struct culprit_sum *s, char *buf, size_t n)
 	if (isfinite(cpi) && factor > 1.01)
 		snprintf(buf, n, "%.*f-%.*f", digits, cpi / factor, digits, cpi * factor);
 	return buf;
+}
+
+static json_t *fixed_json(const struct culprit_sum *s, int c)
+{
+	double v = fixed_by(s, c);
+
+	return json_pack("{s:o,s:o,s:o}", "min", part_json(v / why_factor(s), s->cycles), "max",
+			 part_json(fmin(v * why_factor(s), s->cycles), s->cycles), "expected",
+			 part_json(v, s->cycles));
 }
 
 json_t *why_sum_json(const struct culprit_sum *s)
@@ -265,6 +294,8 @@ json_t *why_sum_json(const struct culprit_sum *s)
 			    part_json(s->fixed[SCHEDULE_DEPENDENCE], s->cycles));
 	json_object_set_new(o, "static_unit", part_json(s->fixed[SCHEDULE_UNIT], s->cycles));
 	json_object_set_new(o, "static_latency", part_json(s->fixed[SCHEDULE_LATENCY], s->cycles));
+	json_object_set_new(o, "static_divider", fixed_json(s, CULPRIT_DIVIDER));
+	json_object_set_new(o, "static_multiplier", fixed_json(s, CULPRIT_MULTIPLIER));
 	json_object_set_new(o, "dynamic", part_json(s->stall, s->cycles));
 	json_object_set_new(o, "unexplained", part_json(s->unexplained, s->cycles));
 	json_object_set_new(o, "raised", part_json(s->raised, s->cycles));
@@ -292,6 +323,8 @@ static void culprit_line(struct emit *e, const struct culprit_sum *s, int c)
 	fmt_percent(s->min[c] / s->cycles, low, sizeof(low));
 	fmt_percent(s->max[c] / s->cycles, high, sizeof(high));
 	fmt_percent(s->expected[c] / s->cycles, expected, sizeof(expected));
+	if (says_nothing(s->min[c], s->max[c], s->cycles))
+		strcpy(expected, "?");
 	emit_line(e, "  %-35s %5s (%s to %s)", culprit_words[c], expected, low, high);
 }
 
@@ -313,6 +346,10 @@ static void print_sum(struct emit *e, const struct culprit_sum *s)
 	line(e, "data dependence", s->fixed[SCHEDULE_DEPENDENCE], whole, false);
 	line(e, "busy execution unit", s->fixed[SCHEDULE_UNIT], whole, false);
 	line(e, "latency of the instruction", s->fixed[SCHEDULE_LATENCY], whole, false);
+	if (s->divide >= SHOWN * whole)
+		line(e, "  for a division", s->divide, whole, false);
+	if (s->multiply >= SHOWN * whole)
+		line(e, "  for a multiplication", s->multiply, whole, false);
 	line(e, "static stalls", fixed_of(s), whole, true);
 	line(e, "execution", s->ideal, whole, true);
 	if (s->unestimated > 0)

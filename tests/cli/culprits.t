@@ -103,8 +103,8 @@ is "each estimate is in its interval" "$("$ASSAY" report --why --json -i stall.d
 	jq '.why, .procedures[].why | .cpi_min < .cpi and .cpi < .cpi_max and .executed_min < .executed and .executed < .executed_max' | sort -u)" true
 is "the time adds up" "$("$ASSAY" report --why --json -i stall.db |
 	jq '.why, .procedures[].why | .execution + .static + .dynamic + .not_estimated - .gain | . > 0.999 and . < 1.001' | sort -u)" true
-is "a culprit's range is one, and no more than all stalls" "$("$ASSAY" report --why --json -i stall.db |
-	jq '.why, .procedures[].why | .dynamic as $d | .culprits[] | .min <= .max and .max <= $d + 0.001' | sort -u)" true
+is "a culprit's range is one, and no more than all of the time" "$("$ASSAY" report --why --json -i stall.db |
+	jq '.why, .procedures[].why | .culprits[] | .min <= .max and .max <= 1.001' | sort -u)" true
 is "what they have had for certain, and what is unexplained, is no more than there is" "$("$ASSAY" report --why --json -i stall.db |
 	jq '.why, .procedures[].why | ([.culprits[].min] | add) + .unexplained <= .dynamic + 0.001' | sort -u)" true
 
@@ -124,7 +124,7 @@ is "… a third of the time is there" "$("$ASSAY" report --why --json --counts c
 # The work 40 times over: chase stalls for some ten cycles, of which two missing loads in a hundred can have caused one.
 most() { "$ASSAY" annotate --json -i again.db --repeat 40 --counts "$@" | jq '[.instructions[].dynamic?.culprits[]? | select(.culprit == "dcache") | .max] | max'; }
 is "misses: they bound what the D-cache can have caused" \
-	"$(jq -n "$(most missed.db chase) < 1.1 and $(most counts.db chase) > 5")" true
+	"$(jq -n "$(most missed.db chase) < 1.6 and $(most counts.db chase) > 5")" true
 is "… which is said" "$("$ASSAY" report --why -i again.db --counts missed.db | grep -c '^What caches, TLBs and predictors missed there')" 1
 is "… in JSON, too" "$(for c in counts missed; do "$ASSAY" report --why --json -i again.db --counts $c.db | jq .counts.misses; done | xargs)" "false true"
 is "methods differ" "$(for m in windows dcpi; do executions --method $m divide; done | sort -u | wc -l)" 2

@@ -222,7 +222,7 @@ static void dcache_of_a_region_that_fits(void **state)
 	struct fact f;
 
 	(void)state;
-	/* 16 KiB and nothing else: it fits into L1; 1 MiB does not, but into L3 */
+	/* 16 KiB and nothing else: it fits into L1; 1 MiB does not, and others may use the last level */
 	for (uint64_t i = 0; i < 5000; i++) {
 		saw(0x401000, OPERAND_ADDRESS, 0x10000 + i * 2654435761 % 16384, 1);
 		saw(0x401010, OPERAND_ADDRESS, 0x10000 + i * 2654435761 % (1 << 20), 1);
@@ -233,7 +233,7 @@ static void dcache_of_a_region_that_fits(void **state)
 	assert_int_equal(crowd_add(&few, ALL, ALL, 16384), 0); /* its own lines */
 	assert_int_equal(crowd_ready(&few), 0);
 	f = fact_of(0x401010, &few, LOAD);
-	assert_true(f.dcache.most > 14 && f.dcache.most < 120);
+	assert_true(f.dcache.most > 400);
 }
 
 static void dtlb_by_pages(void **state)
@@ -631,7 +631,7 @@ static void what_windows_had_used_did_not_miss(void **state)
 	assert_true(f.dcache.most > 400);
 	noted(0x401000, (struct locality){ .accesses = 8000, .lines = 1000, .pages = 0 });
 	f = fact_of(0x401000, &many, LOAD);
-	assert_true(f.dcache.most < 454.0 / 7 && f.dcache.most > 454.0 / 9);
+	assert_true(f.dcache.most < 954.0 / 7 && f.dcache.most > 954.0 / 9);
 	assert_true(f.dcache.likely > 0 && f.dcache.likely <= f.dcache.most);
 	assert_true(f.dtlb.most < 1);
 	/* half to either side, as a pattern that is learned; another one that is not */
@@ -677,7 +677,7 @@ static void what_was_missed_bounds_what_can_have_been(void **state)
 	(void)state;
 	assert_true(wide.dcache.most > 400 && wide.dtlb.most > 200);
 	fact_missed(&f, each, m);
-	assert_true(is_near(f.dcache.most, 0.001 * (14 + 40 + 400)));
+	assert_true(is_near(f.dcache.most, 0.001 * (14 + 40 + 900)));
 	assert_true(is_near(f.dtlb.most, 0.001 * (8 + 60 + 200)));
 	assert_true(f.dcache.likely == 0 && f.dtlb.likely == 0);
 	each[MISS_L1D] = 0.5;
@@ -685,11 +685,11 @@ static void what_was_missed_bounds_what_can_have_been(void **state)
 	each[MISS_DTLB] = 0.25;
 	f = wide;
 	fact_missed(&f, each, m);
-	assert_true(is_near(f.dcache.most, 14 + 0.2 * 40 + 0.454));
+	assert_true(is_near(f.dcache.most, 14 + 0.2 * (40 + 900) + 0.954));
 	assert_true(is_near(f.dcache.likely, 0.5 * 4 + 0.1 * 25));
 	assert_true(is_near(f.dtlb.most, 0.5 * 8 + 0.268));
 	/* no bound of windows gives way */
-	each[MISS_L3D] = 10;
+	each[MISS_L2D] = each[MISS_L3D] = 10;
 	f = wide;
 	fact_missed(&f, each, m);
 	assert_true(is_near(f.dcache.most, wide.dcache.most));
@@ -722,7 +722,7 @@ static void what_code_missed_bounds_it(void **state)
 	fact_missed(&f, each, m);
 	place(&f, &branch, true, &many);
 	assert_true(is_near(f.branch.most, 0.101 * m->mispredict));
-	assert_true(is_near(f.icache.most, 0.02 * 14 + 0.454));
+	assert_true(is_near(f.icache.most, 0.02 * 14 + 0.954));
 	assert_true(is_near(f.itlb.most, 0.268));
 	assert_true(is_near(f.front.most, wide.front.most));
 }
