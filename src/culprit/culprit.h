@@ -26,6 +26,7 @@
 #define CULPRITS(X) \
 	X(DCACHE, "dcache", "D-cache miss", "D-cache") \
 	X(DTLB, "dtlb", "DTLB miss", "DTLB") \
+	X(CONTENDED, "contended", "line contended by threads", "contended") \
 	X(FORWARD, "forwarding", "store forwarding failed", "forwarding") \
 	X(ALIAS, "alias", "4K aliasing", "4K alias") \
 	X(STORES, "store_buffer", "store buffer full", "store buffer") \

@@ -258,6 +258,18 @@ static void bound_fetches(struct fact *f, const struct site *site, const struct 
 	f->code_page = fact_part(seen.code_pages, seen.fetches, part(all.code_pages, all.fetches));
 }
 
+/* Windows of a thread follow one another as often as those of several: half of them, where two threads contend all the time,
+ * find the line as they left it. */
+static void bound_sharing(struct fact *f, const struct site *site)
+{
+	struct locality seen = locality_at(site);
+	double n = (double)seen.met, part = (double)seen.contended;
+
+	if (seen.contended)
+		f->contended =
+			(struct odds){ fmin(1, 2 * fact_upper(part, n)), fmin(1, 2 * part / n) };
+}
+
 void fact_make(struct fact *f, const struct insn *in, const struct site *site, double executions,
 	       const struct fact_source *src)
 {
@@ -279,6 +291,7 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 	f->latency = latency(f, in, src->machine);
 	bound_accesses(f, in, site, src);
 	bound_meetings(f, in, site, src);
+	bound_sharing(f, site);
 	bound_branch(f, site, src->processes);
 	bound_fetches(f, site, src);
 }
@@ -288,8 +301,8 @@ double fact_most(const struct fact *f, const struct culprit_machine *m)
 	if (f->serial || f->string)
 		return EXPLAINS;
 	return (f->load ? f->dcache.most : 0) + f->dtlb.most + f->forward.most * m->forward +
-	       f->alias.most * m->alias + f->branch.most + f->icache.most + f->itlb.most +
-	       f->front.most;
+	       f->alias.most * m->alias + f->contended.most * m->contended + f->branch.most +
+	       f->icache.most + f->itlb.most + f->front.most;
 }
 
 bool fact_feeds(const struct fact *a, const struct fact *b)

@@ -40,6 +40,7 @@ struct fact {
 	struct odds dcache, dtlb; /* cycles that an access costs beyond L1 and its TLB */
 	/* the part of its executions that fails to be forwarded, has an alias */
 	struct odds forward, alias;
+	struct odds contended; /* the part of its executions whose line another thread has */
 	uint64_t forward_store, alias_store;
 	struct odds mispredicted; /* the part of its executions */
 	struct odds code_line,

@@ -7,6 +7,9 @@
 /* What comes from memory, at most: 250 ns at 3.6 GHz, as from another socket's, or from one under load. */
 #define MEMORY 900
 
+/* From another core, at most: 125 ns at 3.6 GHz, as between the core complexes or sockets of a server. */
+#define CONTENDED 450
+
 static const struct culprit_machine machines[] = {
 	{ .part = "AMD",
 	  .name = "AMD Zen",
@@ -20,6 +23,7 @@ static const struct culprit_machine machines[] = {
 	  .unknown = 12,
 	  .decoded = 4096,
 	  .decode = 1,
+	  .contended = CONTENDED,
 	  .forward = 20,
 	  .alias = 8,
 	  .divide = 20,
@@ -38,6 +42,7 @@ static const struct culprit_machine machines[] = {
 	  .unknown = 12,
 	  .decoded = 1536,
 	  .decode = 1,
+	  .contended = CONTENDED,
 	  .forward = 17,
 	  .alias = 12,
 	  .divide = 95,
@@ -56,6 +61,7 @@ static const struct culprit_machine machines[] = {
 	  .unknown = 20,
 	  .decoded = 1024,
 	  .decode = 2,
+	  .contended = CONTENDED,
 	  .forward = 25,
 	  .alias = 15,
 	  .divide = 100,

@@ -28,7 +28,8 @@ struct culprit_machine {
 	double mispredict;	  /* cycles until the right instructions come */
 	double branches, unknown; /* targets that are remembered; cycles of one that is not */
 	double decoded,
-		decode; /* instructions whose decoding is remembered; cycles of one that is not */
+		decode;	  /* instructions whose decoding is remembered; cycles of one that is not */
+	double contended; /* a line that another core has written */
 	double forward, alias; /* a load whose forwarding fails; that meets an alias */
 	double divide, multiply;
 	double load, vector_load; /* latency, in L1 */

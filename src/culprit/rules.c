@@ -14,6 +14,7 @@
 #define STORE_LIKELY 0.1
 #define FORWARD_LIKELY 10 /* cycles, as the next ones */
 #define ALIAS_LIKELY 3
+#define CONTENDED_LIKELY 100
 #define SERIAL_LIKELY 50
 #define STRING_LIKELY 30
 
@@ -94,6 +95,17 @@ static void judge_dtlb(const struct culprit_case *c, struct culprit_verdict *v)
 {
 	over_suspects(c, v, dtlb_of);
 	v->most += c->elsewhere * worst(c->machine->dtlb);
+}
+
+static struct odds contended_of(const struct culprit_case *c, const struct fact *f)
+{
+	return (struct odds){ f->contended.most * c->machine->contended,
+			      f->contended.likely * CONTENDED_LIKELY };
+}
+
+static void judge_contended(const struct culprit_case *c, struct culprit_verdict *v)
+{
+	over_suspects(c, v, contended_of);
 }
 
 static struct odds forward_of(const struct culprit_case *c, const struct fact *f)
@@ -260,13 +272,14 @@ static void judge_latency(const struct culprit_case *c, struct culprit_verdict *
 }
 
 const struct culprit_rule culprit_rules[CULPRIT_N] = {
-	{ CULPRIT_DCACHE, judge_dcache },	  { CULPRIT_DTLB, judge_dtlb },
-	{ CULPRIT_FORWARD, judge_forward },	  { CULPRIT_ALIAS, judge_alias },
-	{ CULPRIT_STORES, judge_stores },	  { CULPRIT_BRANCH, judge_branch },
-	{ CULPRIT_ICACHE, judge_icache },	  { CULPRIT_ITLB, judge_itlb },
-	{ CULPRIT_FRONT, judge_front },		  { CULPRIT_DIVIDER, judge_divider },
-	{ CULPRIT_MULTIPLIER, judge_multiplier }, { CULPRIT_SERIAL, judge_serial },
-	{ CULPRIT_STRING, judge_string },	  { CULPRIT_LATENCY, judge_latency },
+	{ CULPRIT_DCACHE, judge_dcache },	{ CULPRIT_DTLB, judge_dtlb },
+	{ CULPRIT_CONTENDED, judge_contended }, { CULPRIT_FORWARD, judge_forward },
+	{ CULPRIT_ALIAS, judge_alias },		{ CULPRIT_STORES, judge_stores },
+	{ CULPRIT_BRANCH, judge_branch },	{ CULPRIT_ICACHE, judge_icache },
+	{ CULPRIT_ITLB, judge_itlb },		{ CULPRIT_FRONT, judge_front },
+	{ CULPRIT_DIVIDER, judge_divider },	{ CULPRIT_MULTIPLIER, judge_multiplier },
+	{ CULPRIT_SERIAL, judge_serial },	{ CULPRIT_STRING, judge_string },
+	{ CULPRIT_LATENCY, judge_latency },
 };
 
 void culprit_judge(const struct culprit_case *c, struct culprit_verdict v[CULPRIT_N])

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/insn.h"
 #include "observe/pace.h"
 
 #define WINDOWS 1500.0 /* a second, from which on not all are looked at */
@@ -15,7 +16,20 @@ struct units {
 	unsigned n;
 };
 
+/* Who touched a line last. */
+#define TOUCHED 4096	/* slots, by the line's hash: what comes later takes the place */
+#define LATELY 20000000 /* ns */
+struct touched {
+	uint64_t line; /* with the process */
+	uint64_t time;
+	uint32_t tid;
+	bool wrote;
+};
+
 struct locality_past {
+	struct touched touched[TOUCHED];
+	uint32_t pid, tid;
+	uint64_t time;
 	struct units lines, pages, code_lines, code_pages;
 	uint64_t stamp; /* of this window */
 	unsigned outcomes;
@@ -34,6 +48,8 @@ void locality_add(struct locality *to, const struct locality *from)
 #define X(name, what) to->name += from->name;
 	LOCALITIES(X)
 #undef X
+	to->met += from->met;
+	to->contended += from->contended;
 }
 
 void locality_free(struct profile *p)
@@ -69,11 +85,34 @@ static bool use(struct units *u, uint64_t unit, uint64_t stamp)
 	}
 }
 
-static void note_access(struct locality_past *t, struct locality *l, uint64_t addr, bool asked)
+static bool writes(const struct retired *r)
 {
+	return r->cls == INSN_STORE || r->cls == INSN_RMW || r->cls == INSN_COPY;
+}
+
+static void note_touch(struct locality_past *t, struct locality *l, const struct retired *r,
+		       bool first)
+{
+	uint64_t line = r->value[OPERAND_ADDRESS] >> LOCALITY_LINE ^ (uint64_t)t->pid << 42;
+	struct touched *e = &t->touched[(line * 0x9e3779b97f4a7c15ull) >> 52];
+	bool same = e->line == line && t->time - e->time < LATELY;
+
+	if (first) {
+		l->met++;
+		l->contended += same && e->tid != t->tid && (e->wrote || writes(r));
+	}
+	*e = (struct touched){ line, t->time, t->tid,
+			       writes(r) || (same && e->tid == t->tid && e->wrote) };
+}
+
+static void note_access(struct locality_past *t, struct locality *l, const struct retired *r,
+			bool asked)
+{
+	uint64_t addr = r->value[OPERAND_ADDRESS];
 	bool line = use(&t->lines, addr >> LOCALITY_LINE, t->stamp);
 	bool page = line || use(&t->pages, addr >> LOCALITY_PAGE, t->stamp);
 
+	note_touch(t, l, r, !line);
 	if (!asked)
 		return;
 	l->accesses++;
@@ -123,19 +162,19 @@ int locality_note(struct locality_past *t, struct site *s, const struct retired 
 	if (fetch)
 		note_fetch(t, l, r, asked);
 	if (access)
-		note_access(t, l, r->value[OPERAND_ADDRESS], asked);
+		note_access(t, l, r, asked);
 	if (pace_is_predicted(r))
 		note_branch(t, l, wrong);
 	return 0;
 }
 
-int locality_begin(struct profile *p, uint32_t n, struct locality_past **now)
+int locality_begin(struct profile *p, const struct window *w, struct locality_past **now)
 {
 	double rate = p->nrun ? p->run[0].rate : 0;
 	struct locality_past *t;
 
 	*now = NULL;
-	if (n <= LOCALITY_AFTER || p->windows % (uint64_t)(1 + rate / WINDOWS))
+	if (w->n <= LOCALITY_AFTER || p->windows % (uint64_t)(1 + rate / WINDOWS))
 		return 0;
 	*now = t = past_of(p);
 	if (!t)
@@ -146,5 +185,8 @@ int locality_begin(struct profile *p, uint32_t n, struct locality_past **now)
 	t->lines.n = t->pages.n = t->code_lines.n = t->code_pages.n = 0;
 	t->outcomes = 0;
 	t->line = UINT64_MAX;
+	t->pid = w->pid;
+	t->tid = w->tid;
+	t->time = w->time;
 	return 0;
 }

@@ -7,6 +7,7 @@
  * that was not used before bounds what misses. It is asked once a window is LOCALITY_AFTER instructions old. A fetch
  * is an instruction in another line than the one before it. The predictor (model/branch) keeps what it learns
  * from window to window; it is asked once a window has as many outcomes as its middle histories are long.
+ * Which thread touched a line last, and whether it wrote, is kept from window to window: lines that threads contend for.
  * Of windows long enough one in so many is looked at that no more than some thousand a second are.
  */
 #ifndef ASSAY_OBSERVE_LOCALITY_H
@@ -33,6 +34,9 @@ struct locality {
 #define X(name, what) uint64_t name;
 	LOCALITIES(X)
 #undef X
+	/* windows that touched a line there; of those, where another thread had touched it last, a moment ago, and one of
+	 * both wrote */
+	uint64_t met, contended;
 };
 #define X(name, what) +1
 enum {
@@ -46,8 +50,8 @@ void locality_add(struct locality *to, const struct locality *from);
 
 struct locality_past;
 
-/* A window of n instructions begins. *now: what it is compared with; NULL, it is not looked at. -1 without memory. */
-int locality_begin(struct profile *p, uint32_t n, struct locality_past **now);
+/* A window begins. *now: what it is compared with; NULL, it is not looked at. -1 without memory. */
+int locality_begin(struct profile *p, const struct window *w, struct locality_past **now);
 /* Its next instruction, of site s. asked: the window is old enough. wrong: it was mispredicted. -1 without memory. */
 int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked,
 		  bool wrong);

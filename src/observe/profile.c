@@ -310,7 +310,7 @@ int profile_window(struct profile *p, const struct window *w)
 	p->windows++;
 	if (w->n && weigh(p, start, w, &weighing))
 		return -1;
-	if (locality_begin(p, w->n, &past))
+	if (locality_begin(p, w, &past))
 		return -1;
 	for (uint32_t i = 0; i < w->n; i++)
 		if (observe(p, &w->ri[i], i, &weighing, past))

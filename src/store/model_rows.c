@@ -93,6 +93,25 @@ static bool write_locality(sqlite3_stmt *s, const struct profile *p)
 	return true;
 }
 
+static bool write_sharing(sqlite3_stmt *s, const struct profile *p)
+{
+	const struct site *site;
+
+	SITES_EACH(&p->sites, site)
+	{
+		const struct locality *l = site->locality;
+
+		if (!l || !l->met)
+			continue;
+		bind_site(s, site->id);
+		sqlite3_bind_int64(s, 3, (sqlite3_int64)l->met);
+		sqlite3_bind_int64(s, 4, (sqlite3_int64)l->contended);
+		if (!step(s))
+			return false;
+	}
+	return true;
+}
+
 static bool write_distances(sqlite3_stmt *s, const struct profile *p)
 {
 	uint8_t blob[DISTANCE_BUCKETS * 2 * VARINT_MAX];
@@ -249,6 +268,7 @@ static bool write_table(sqlite3 *db, const struct profile *p, const char *table,
 bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed)
 {
 	return (packed || write_table(db, p, "locality", 2 + LOCALITY_N, write_locality)) &&
+	       (packed || write_table(db, p, "sharing", 4, write_sharing)) &&
 	       (!p->misses || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
 	       (!p->ndistances || write_table(db, p, "distance", 6, write_distances)) &&
 	       (!p->site_distances ||
@@ -323,7 +343,7 @@ static enum pairs_result read_miss(const struct rows *r, sqlite3_stmt *s)
 
 static enum pairs_result read_locality(const struct rows *r, sqlite3_stmt *s)
 {
-	struct locality *to, l;
+	struct locality *to, l = { 0 };
 	struct site_id id;
 	struct site *site;
 	int column = 2;
@@ -337,6 +357,23 @@ static enum pairs_result read_locality(const struct rows *r, sqlite3_stmt *s)
 #undef X
 	if (l.lines > l.accesses || l.pages > l.lines || l.code_lines > l.fetches ||
 	    l.code_pages > l.code_lines || l.mispredicted > l.branches)
+		return PAIRS_MALFORMED;
+	site = profile_site(r->p, id);
+	to = site ? locality_of(site) : NULL;
+	if (!to)
+		return PAIRS_MEMORY;
+	locality_add(to, &l);
+	return PAIRS_OK;
+}
+
+static enum pairs_result read_sharing(const struct rows *r, sqlite3_stmt *s)
+{
+	struct locality *to, l = { 0 };
+	struct site_id id;
+	struct site *site;
+
+	if (!site_at(r, s, &id) || !count_at(s, 2, &l.met) || !count_at(s, 3, &l.contended) ||
+	    l.contended > l.met)
 		return PAIRS_MALFORMED;
 	site = profile_site(r->p, id);
 	to = site ? locality_of(site) : NULL;
@@ -512,6 +549,7 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		{ "miss", "SELECT image, address" MISSES(X) " FROM miss", read_miss },
 		{ "locality", "SELECT image, address" LOCALITIES(Y) " FROM locality",
 		  read_locality },
+		{ "sharing", "SELECT image, address, met, contended FROM sharing", read_sharing },
 		{ "distance", "SELECT run, number, pid, line, cold, buckets FROM distance",
 		  read_distance },
 		{ "site_distance", "SELECT image, address, cold, octaves FROM site_distance",

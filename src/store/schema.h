@@ -45,6 +45,8 @@ static const char schema_sql[] =
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE locality(image INTEGER, address INTEGER" LOCALITY_COLUMNS
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
+	"CREATE TABLE sharing(image INTEGER, address INTEGER, met INTEGER, contended INTEGER,"
+	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE distance(run INTEGER, number INTEGER, pid INTEGER, line INTEGER,"
 	" cold INTEGER, buckets BLOB, PRIMARY KEY(run, number)) WITHOUT ROWID;"
 	"CREATE TABLE site_distance(image INTEGER, address INTEGER, cold INTEGER, octaves BLOB,"

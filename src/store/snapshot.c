@@ -10,6 +10,7 @@
 #define TARGET (1u << OPERAND_N)
 #define WEIGHTS (2u << OPERAND_N)
 #define LOCALITY (4u << OPERAND_N)
+#define SHARING (8u << OPERAND_N)
 
 uint64_t snapshot_taken(const struct site *s)
 {
@@ -57,11 +58,15 @@ static bool put_weights(struct buffer *b, const struct site *s)
 
 static bool put_locality(struct buffer *b, const struct locality *l)
 {
-	if (!buffer_room(b, LOCALITY_N * VARINT_MAX))
+	if (!buffer_room(b, (LOCALITY_N + 2) * VARINT_MAX))
 		return false;
 #define X(name, what) varint_put(b, l->name);
 	LOCALITIES(X)
 #undef X
+	if (l->met) {
+		varint_put(b, l->met);
+		varint_put(b, l->contended);
+	}
 	return true;
 }
 
@@ -85,7 +90,8 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
 	varint_put(b, snapshot_taken(s));
 	varint_put(b, s->windows);
 	varint_put(b, have | (s->target ? TARGET : 0) | (s->weights ? WEIGHTS : 0) |
-			      (s->locality ? LOCALITY : 0));
+			      (s->locality ? LOCALITY : 0) |
+			      (s->locality && s->locality->met ? SHARING : 0));
 	if (s->target)
 		varint_put(b, s->target);
 	*last = s->id.addr;
@@ -170,7 +176,7 @@ static int read_weights(struct cursor *c, struct site *s, unsigned have, struct 
 	return read_list_weights(c, s, have, err);
 }
 
-static int read_locality(struct cursor *c, struct site *s, struct err *err)
+static int read_locality(struct cursor *c, struct site *s, bool sharing, struct err *err)
 {
 	struct locality l = { 0 }, *to;
 	bool ok = true;
@@ -178,6 +184,9 @@ static int read_locality(struct cursor *c, struct site *s, struct err *err)
 #define X(name, what) ok = ok && varint_get(c, &l.name) && l.name <= COUNT_MAX;
 	LOCALITIES(X)
 #undef X
+	if (sharing)
+		ok = ok && varint_get(c, &l.met) && varint_get(c, &l.contended) &&
+		     l.met <= COUNT_MAX && l.contended <= l.met;
 	if (!ok || s->locality || l.lines > l.accesses || l.pages > l.lines ||
 	    l.code_lines > l.fetches || l.code_pages > l.code_lines || l.mispredicted > l.branches)
 		return malformed(err);
@@ -214,7 +223,7 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 	memcpy(&time, &v[TIME], sizeof(time));
 	if (v[IMAGE] >= nmap || v[CLASS] > 255 || v[LENGTH] > 15 || v[SAMPLES] > COUNT_MAX ||
 	    v[OBSERVED] > COUNT_MAX || v[TAKEN] > v[OBSERVED] || v[WINDOWS] > v[OBSERVED] ||
-	    v[HAVE] >= 2 * LOCALITY || !isfinite(time) || time < 0)
+	    v[HAVE] >= 2 * SHARING || !isfinite(time) || time < 0)
 		return malformed(err);
 	*last += (uint64_t)unzigzag(v[ADDRESS]);
 	s = profile_site(to, (struct site_id){ .image = map[v[IMAGE]], .addr = *last });
@@ -229,7 +238,7 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 		return malformed(err);
 	have = (unsigned)v[HAVE] & (TARGET - 1);
 	if (read_lists(c, s, have, err) || (v[HAVE] & WEIGHTS && read_weights(c, s, have, err)) ||
-	    (v[HAVE] & LOCALITY && read_locality(c, s, err)))
+	    (v[HAVE] & LOCALITY && read_locality(c, s, v[HAVE] & SHARING, err)))
 		return -1;
 	return 0;
 }

@@ -6,7 +6,8 @@
  *   windows, operands (bits): varints; the target, if the bit behind the operands' is set; then the hot list of each
  *   operand, lowest bit first. If the next bit is set: weights of observations, of branches taken, and their square, eight
  *   bytes each, then for each of these operands 0, or 1 and what its list's occurrences weigh (src/sketch/hot.c). If the
- *   one behind that is set: LOCALITIES, varints.
+ *   one behind that is set: LOCALITIES, varints; and if the last one is set, too, windows that touched lines there, and of those where
+ *   another thread had.
  *
  * and each edge, in blobs of their own: image, address (from the one before, zigzag), image and address (from the
  * former, zigzag) of what it leads to, kind, count.

@@ -303,6 +303,32 @@ static void forwarding_and_aliases_by_what_loads_met(void **state)
 	assert_true(behind(&f, CULPRIT_FORWARD).most == 0);
 }
 
+static void noted(uint64_t addr, struct locality l)
+{
+	struct locality *to = locality_of(site_at(addr));
+
+	assert_non_null(to);
+	*to = l;
+}
+
+static void lines_are_contended_where_another_thread_had_them(void **state)
+{
+	struct culprit_verdict v;
+	struct fact f;
+
+	(void)state;
+	noted(0x401000, (struct locality){ .met = 1000, .contended = 500 });
+	noted(0x401010, (struct locality){ .met = 1000 });
+	f = fact_of(0x401000, &few, STORE);
+	v = behind(&f, CULPRIT_CONTENDED);
+	assert_true(v.most > 440 && v.likely > 90 && v.likely < 110);
+	assert_int_equal(v.fault, 0x401000);
+	f = fact_of(0x401010, &few, STORE);
+	assert_true(behind(&f, CULPRIT_CONTENDED).most == 0);
+	f = fact_of(0x401020, &few, LOAD);
+	assert_true(behind(&f, CULPRIT_CONTENDED).most == 0);
+}
+
 static void a_full_store_buffer_holds_up_stores(void **state)
 {
 	struct fact store, missing, load;
@@ -611,14 +637,6 @@ static void regions_lie_over_each_other(void **state)
 	crowd_fini(&c);
 }
 
-static void noted(uint64_t addr, struct locality l)
-{
-	struct locality *to = locality_of(site_at(addr));
-
-	assert_non_null(to);
-	*to = l;
-}
-
 static void what_windows_had_used_did_not_miss(void **state)
 {
 	struct fact f, before;
@@ -799,6 +817,7 @@ int main(void)
 		TEST(dcache_of_a_region_that_fits),
 		TEST(dtlb_by_pages),
 		TEST(forwarding_and_aliases_by_what_loads_met),
+		TEST(lines_are_contended_where_another_thread_had_them),
 		TEST(a_full_store_buffer_holds_up_stores),
 		TEST(branches_that_go_one_way_are_innocent),
 		TEST(indirect_branches_by_their_targets),

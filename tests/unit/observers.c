@@ -99,6 +99,44 @@ static struct locality locality(uint64_t addr)
 	return *s->locality;
 }
 
+/* A window of a thread that touches a line, and then goes on without memory. */
+static void touch(uint32_t tid, uint64_t time, uint64_t from, int cls, uint64_t to)
+{
+	struct window w = { .pid = 7, .tid = tid, .time = time, .weight = 1, .ri = ri };
+
+	n = 0;
+	memset(ri, 0, sizeof(ri));
+	with(add(from, cls), OPERAND_ADDRESS, to);
+	while (n <= 2 * LOCALITY_AFTER)
+		add(0x900, INSN_OTHER);
+	w.n = n;
+	w.start = ri[0].site;
+	assert_int_equal(profile_window(&p, &w), 0);
+}
+
+static void test_contended(void **unused)
+{
+	(void)unused;
+	for (uint64_t i = 0; i < 200; i++) {
+		uint32_t tid = 1 + i % 2;
+		uint64_t now = 1000000 + i * 1000000;
+
+		touch(tid, now, 0x100, INSN_RMW, 0x10000 + 8 * tid);  /* one line, two words */
+		touch(tid, now, 0x200, INSN_RMW, 0x20000 + 64 * tid); /* a line each */
+		touch(tid, now, 0x300, INSN_LOAD, 0x30000);	      /* both read */
+		touch(tid, now + i * 100000000, 0x400, INSN_STORE, 0x40000); /* seldom */
+		touch(1, now, 0x500, INSN_STORE, 0x50000); /* one writes, the other one reads */
+		touch(2, now, 0x600, INSN_LOAD, 0x50000);
+	}
+	assert_int_equal(locality(0x100).met, 200);
+	assert_int_equal(locality(0x100).contended, 199);
+	assert_int_equal(locality(0x200).contended, 0);
+	assert_int_equal(locality(0x300).contended, 0);
+	assert_int_equal(locality(0x400).contended, 0);
+	assert_int_equal(locality(0x500).contended, 199);
+	assert_int_equal(locality(0x600).contended, 200);
+}
+
 static void test_locality(void **unused)
 {
 	struct locality walk, same, branch;
@@ -327,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_locality, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_contended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_edges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_return, setup, teardown),

@@ -234,7 +234,7 @@ static void test_written_and_read(void **unused)
 /* What the sampler writes at its end: weights and localities are in the snapshot, too. */
 static void test_packed_and_read(void **unused)
 {
-	const struct locality some = { 100, 30, 20, 90, 8, 7, 50, 6 };
+	const struct locality some = { 100, 30, 20, 90, 8, 7, 50, 6, 40, 9 };
 	struct recording *r;
 	struct profile p, q;
 	struct site *s;
