@@ -3,7 +3,8 @@
  * A program whose conflicts are known, in each round of a loop:
  *
  *   full     stores 8 bytes, loads them two instructions later
- *   partial  stores 4 bytes, loads 8 that begin there
+ *   partial  stores 4 bytes, loads 8 that begin there; what is loaded is part of what is stored next, so that each
+ *            round waits for the one before, on any CPU
  *   alias    stores, and loads what lies 8192 bytes further
  *
  * Usage: conflicts [ROUNDS]
@@ -27,7 +28,7 @@ static uint64_t room[2048] __attribute__((aligned(4096)));
 		return sum; \
 	}
 KIND(full, "mov %3, 64(%2)", "mov 64(%2), %1")
-KIND(partial, "movl %k3, 128(%2)", "mov 128(%2), %1")
+KIND(partial, "movl %k0, 128(%2)", "mov 128(%2), %1")
 KIND(alias, "mov %3, 192(%2)", "mov 8384(%2), %1")
 
 int main(int argc, char **argv)

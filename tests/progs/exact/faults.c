@@ -51,6 +51,7 @@ static struct {
 	uint64_t change[N_REGS]; /* what the instructions up to the fault add to the registers */
 	int seen, signal, code;
 	uint64_t address;
+	uint64_t or_at; /* where some processors and hypervisors report it instead; 0: nowhere else */
 } now;
 
 static void same_registers(const char *where, const uint64_t *got, const uint64_t *wanted)
@@ -79,6 +80,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		printf("a second fault, signal %d\n", number);
 		_exit(3);
 	}
+	if (now.or_at && (uint64_t)g[REG_RIP] == now.or_at)
+		now.at = now.address = now.or_at;
 	EQ(number, now.signal);
 	EQ(info->si_signo, now.signal);
 	EQ(info->si_code, now.code);
@@ -481,6 +484,7 @@ CASE(int_3)
 CASE(icebp)
 {
 	SITE(icebp);
+	now.or_at = now.at + 1;
 	fault(fault_icebp, SIGTRAP, TRAP_BRKPT, now.at);
 }
 
