@@ -198,6 +198,40 @@ static int walk_code(struct walk *w, const uint8_t *code, size_t n, uint64_t *ad
 	return 0;
 }
 
+static bool transfers(const struct listing_insn *li)
+{
+	switch (li->cls) {
+	case INSN_BRANCH:
+	case INSN_JUMP:
+	case INSN_IJUMP:
+	case INSN_CALL:
+	case INSN_ICALL:
+	case INSN_RET:
+	case INSN_TRAP:
+		return true;
+	default:
+		return !li->valid;
+	}
+}
+
+static void group_blocks(struct listing *l, const struct view *v)
+{
+	struct listing_insn *to, *first;
+
+	for (size_t i = 0; i < l->n; i++) /* block_n marks where blocks begin */
+		if ((l->v[i].cls == INSN_BRANCH || l->v[i].cls == INSN_JUMP) &&
+		    (to = listing_at(l, l->v[i].target)))
+			to->block_n = 1;
+	for (size_t i = 0, at = 0; i < l->n; i++) {
+		if (l->v[i].block_n || (i && transfers(&l->v[i - 1])))
+			at = i;
+		first = &l->v[at];
+		l->v[i].first = at;
+		first->block_n = i - at + 1;
+		first->block_time += l->v[i].site ? view_time(v, l->v[i].site) : 0;
+	}
+}
+
 int listing_read(struct listing *l, struct image *im, const struct view *v,
 		 const struct view_proc *p)
 {
@@ -218,6 +252,7 @@ int listing_read(struct listing *l, struct image *im, const struct view *v,
 			return -1;
 		}
 	}
+	group_blocks(l, v);
 	return l->n ? 0 : -1;
 }
 

@@ -20,6 +20,9 @@ struct listing_insn {
 	bool valid;    /* false: bytes that are no instruction */
 	bool constant; /* its result is by construction: mov r, imm; lea r, [rip+x]; xor r, r */
 	bool frame; /* of the stack's making: push, pop, leave, addresses in the frame, the canary */
+	size_t first; /* index of the first instruction of its basic block, by direct jumps alone */
+	size_t block_n;	   /* of that first one: the block's instructions */
+	double block_time; /* and their time */
 	double derived; /* lower limit of the invariant that its result follows from (report/values.c) */
 };
 

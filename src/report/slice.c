@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/slice.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define FLAGS (1u << 16) /* besides a bit a register */
@@ -20,7 +21,8 @@ int slice_init(struct slice *s, const struct listing *l)
 	s->found = malloc(n * sizeof(*s->found));
 	s->touched = malloc(n * sizeof(*s->touched));
 	s->is_found = calloc(n, sizeof(*s->is_found));
-	if (s->tainted && s->queue && s->found && s->touched && s->is_found)
+	s->block = calloc(n, sizeof(*s->block));
+	if (s->block && s->tainted && s->queue && s->found && s->touched && s->is_found)
 		return 0;
 	slice_fini(s);
 	return -1;
@@ -33,6 +35,7 @@ void slice_fini(struct slice *s)
 	free(s->found);
 	free(s->touched);
 	free(s->is_found);
+	free(s->block);
 	*s = (struct slice){ 0 };
 }
 
@@ -139,14 +142,37 @@ bool slice_uses_argument(struct slice *s, size_t i, int k)
 	return s->nfound;
 }
 
-double slice_time(const struct slice *s, const struct view *v)
+static void account(const struct slice *s, const struct view *v, size_t i)
+{
+	const struct listing_insn *li = &s->listing->v[i];
+	struct slice_block *b = &s->block[li->first];
+
+	b->time += li->site ? view_time(v, li->site) : 0;
+	b->n++;
+}
+
+/* What was accounted for in the block of instruction i, once. */
+static double take_account(const struct slice *s, size_t i)
+{
+	size_t first = s->listing->v[i].first;
+	const struct listing_insn *li = &s->listing->v[first];
+	struct slice_block b = s->block[first];
+
+	s->block[first] = (struct slice_block){ 0 };
+	return fmax(b.time, li->block_time * (double)b.n / (double)li->block_n);
+}
+
+double slice_time(const struct slice *s, const struct view *v, size_t origin)
 {
 	double time = 0;
 
-	for (size_t k = 0; k < s->nfound; k++) {
-		const struct site *site = s->listing->v[s->found[k]].site;
-
-		time += site ? view_time(v, site) : 0;
-	}
+	if (origin != SLICE_NO_ORIGIN)
+		account(s, v, origin);
+	for (size_t k = 0; k < s->nfound; k++)
+		account(s, v, s->found[k]);
+	if (origin != SLICE_NO_ORIGIN)
+		time += take_account(s, origin);
+	for (size_t k = 0; k < s->nfound; k++)
+		time += take_account(s, s->found[k]);
 	return time;
 }

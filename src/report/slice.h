@@ -17,6 +17,10 @@ struct slice {
 	size_t *queue, *found;
 	size_t nqueue, nfound; /* found: the dependents' indices; an origin is not among them */
 	bool *is_found;
+	struct slice_block {
+		double time;
+		size_t n;
+	} * block;	/* by a block's first instruction; empty but in slice_time */
 	bool addresses; /* the value, or what was computed from it, is part of an address */
 	size_t *touched, ntouched;
 };
@@ -30,7 +34,11 @@ void slice_from_register(struct slice *s, size_t i, int reg);
 /* Whether anything on a way from instruction i reads argument k (0-5: rdi rsi rdx rcx r8 r9) before it is
  * written; calls do not count. Follows it. */
 bool slice_uses_argument(struct slice *s, size_t i, int k);
-/* Time of the dependents. */
-double slice_time(const struct slice *s, const struct view *v);
+/*
+ * Time of the dependents, and of the instruction that the value comes from, where there is one. Several instructions retire at once and the samples are those of one of them, which one depends on
+ * the CPU. So dependents count for at least their part of their basic block's time, by the number of its instructions.
+ */
+#define SLICE_NO_ORIGIN SIZE_MAX
+double slice_time(const struct slice *s, const struct view *v, size_t origin);
 
 #endif

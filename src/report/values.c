@@ -240,9 +240,12 @@ static bool measure(struct values *vs, struct candidate *c)
 	if (code) {
 		if (!follow(vs, code, c))
 			return false;
-		c->time = slice_time(&code->slice, v);
-		if (c->operand < OPERAND_ARG0)
-			c->time += view_time(v, c->site);
+		struct listing_insn *li = c->operand < OPERAND_ARG0
+						  ? listing_at(&code->listing, c->site->id.addr)
+						  : NULL;
+
+		c->time = slice_time(&code->slice, v,
+				     li ? (size_t)(li - code->listing.v) : SLICE_NO_ORIGIN);
 	} else if (c->operand < OPERAND_ARG0) {
 		c->time = view_time(v, c->site);
 	}

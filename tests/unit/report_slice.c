@@ -2,6 +2,7 @@
 /*
  * Decoded procedures and what depends on what in them, over code of this very program.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +85,7 @@ static void list(const char *name)
 	proc.end = p->end;
 	assert_int_equal(binaries_init(&binaries, &profile, NULL, &err), 0);
 	assert_int_equal(view_open(&view, &profile, &binaries, &err), 0);
+	proc.n = view.n;
 	assert_int_equal(listing_read(&listing, im, &view, &proc), 0);
 	assert_int_equal(slice_init(&slice, &listing), 0);
 }
@@ -216,6 +218,28 @@ static void test_no_code_there(void **state)
 	binaries_fini(&binaries);
 }
 
+/* Samples of a block are those of whichever instruction retires last of several. */
+static void test_time_is_shared_within_a_block(void **state)
+{
+	const struct image_proc *p = image_proc_named(im, "probe_chain");
+	struct site_id first = { .addr = p->start }, last = { .addr = p->end - 1 };
+
+	(void)state;
+	profile_fini(&profile);
+	assert_int_equal(profile_init(&profile, &err), 0);
+	first.image = last.image =
+		profile_image(&profile, IMAGE_FILE, "self", image_build_id(im))->id;
+	assert_int_equal(profile_sample(&profile, first, 50), 0); /* in the block of 0 to 4 */
+	assert_int_equal(profile_sample(&profile, last, 30), 0);  /* in that of 6 to 8 */
+	list("probe_chain");
+	slice_from_result(&slice, 0);
+	assert_found("..xxx.xx.");
+	assert_true(fabs(slice_time(&slice, &view, SLICE_NO_ORIGIN) - (50 * 3 / 5. + 30 * 2 / 3.)) <
+		    1e-9);
+	assert_true(fabs(slice_time(&slice, &view, 0) - (50 + 30 * 2 / 3.)) < 1e-9);
+	unlist();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_loops_and_parts_of_registers),
 		cmocka_unit_test(test_sites_put_decoding_into_step),
 		cmocka_unit_test(test_no_code_there),
+		cmocka_unit_test(test_time_is_shared_within_a_block),
 	};
 
 	return cmocka_run_group_tests(tests, open_all, close_all);
