@@ -215,7 +215,7 @@ void exact_close(struct exact *e)
 	streams_close(e);
 	for (size_t i = 0; i < e->files.nby_image; i++)
 		image_close(e->files.by_image[i]);
-	free(e->files.by_image);
+	files_fini(&e->files);
 	if (e->header)
 		munmap(e->header, PAGE);
 	if (e->fd >= 0)
