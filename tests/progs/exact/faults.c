@@ -51,7 +51,8 @@ static struct {
 	uint64_t change[N_REGS]; /* what the instructions up to the fault add to the registers */
 	int seen, signal, code;
 	uint64_t address;
-	uint64_t or_at; /* where some processors and hypervisors report it instead; 0: nowhere else */
+	uint64_t
+		or_at; /* where some processors and hypervisors report it instead; 0: nowhere else */
 } now;
 
 static void same_registers(const char *where, const uint64_t *got, const uint64_t *wanted)
