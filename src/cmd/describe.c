@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/fmt.h"
+#include "isa/cpu.h"
 
 uint64_t describe_now_ns(void)
 {
@@ -82,24 +83,6 @@ static char *command_text(const struct session_options *o)
 	return o->pids->n ? targets_text("-p", o->pids) : strdup("-a");
 }
 
-static char *cpu_model(void)
-{
-	FILE *f = fopen("/proc/cpuinfo", "re");
-	char line[256], *model = NULL;
-
-	while (f && !model && fgets(line, sizeof(line), f)) {
-		char *colon = strchr(line, ':');
-
-		if (!strncmp(line, "model name", 10) && colon) {
-			line[strcspn(line, "\n")] = 0;
-			model = strdup(colon + 1 + (colon[1] == ' '));
-		}
-	}
-	if (f)
-		fclose(f);
-	return model ? model : strdup("");
-}
-
 #define CLOCK_ROUNDS 500
 #define CLOCK_CHAIN 100 /* additions */
 
@@ -141,7 +124,7 @@ int describe_run(struct profile *p, const char *source, const struct session_opt
 	r->command = command_text(o);
 	r->host = strdup(u.nodename);
 	r->kernel = strdup(u.release);
-	r->cpu = cpu_model();
+	r->cpu = cpu_name();
 	r->version = strdup(ASSAY_VERSION);
 	r->started = (uint64_t)time(NULL);
 	r->sketch = o->sketch;

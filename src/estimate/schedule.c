@@ -9,37 +9,62 @@
 #include "estimate/memo.h"
 #include "isa/insn.h"
 
-/* Zen, Zen 2 … by the last digit of an EPYC's number: 7601, 7R32, 7713, 9R14, 9575F. (7R13 is Zen 3.) */
-static const char *const by_generation[] = { "znver1", "znver2", "znver3", "znver4", "znver5" };
-
+/* By a part of the CPU's name; the first one counts. What isa/cpu.c adds in parentheses comes first. */
 static const struct {
 	const char *part, *model;
 } by_name[] = {
-	{ "EPYC-Genoa", "znver4" },	  { "EPYC-Milan", "znver3" },
-	{ "EPYC-Rome", "znver2" },	  { "Skylake", "skylake-avx512" },
-	{ "Cascade", "cascadelake" },	  { "Icelake", "icelake-server" },
-	{ "Sapphire", "sapphirerapids" }, { "Haswell", "haswell" },
-	{ "Broadwell", "broadwell" },	  { "Core", "skylake" },
+	{ "(Zen 5)", "znver5" },
+	{ "(Zen 4)", "znver4" },
+	{ "(Zen 3)", "znver3" },
+	{ "(Zen 2)", "znver2" },
+	{ "(Zen)", "znver1" },
+	{ "(Sapphire Rapids)", "sapphirerapids" },
+	{ "(Ice Lake)", "icelake-server" },
+	{ "(Alder Lake)", "alderlake" },
+	{ "(Cascade Lake)", "cascadelake" },
+	{ "(Skylake server)", "skylake-avx512" },
+	{ "(Skylake)", "skylake" },
+	{ "(Broadwell)", "broadwell" },
+	{ "(Haswell)", "haswell" },
+	{ "EPYC-Genoa", "znver4" },
+	{ "EPYC-Milan", "znver3" },
+	{ "EPYC-Rome", "znver2" },
+	{ "Skylake", "skylake-avx512" },
+	{ "Cascade", "cascadelake" },
+	{ "Icelake", "icelake-server" },
+	{ "Sapphire", "sapphirerapids" },
+	{ "Haswell", "haswell" },
+	{ "Broadwell", "broadwell" },
+	{ "Core", "skylake" },
 	{ "Intel", "skylake-avx512" },
 };
 
+/* Zen, Zen 2 … by the last digit of an EPYC's number: 7601, 7R32, 7713, 9R14, 9575F. (7R13 is Zen 3.) */
+static const char *const by_generation[] = { "znver1", "znver2", "znver3", "znver4", "znver5" };
+
+static const char *model_by_number(const char *name)
+{
+	const char *epyc = strstr(name, "EPYC ");
+	size_t n;
+
+	if (!epyc || !isdigit((unsigned char)epyc[5]))
+		return NULL;
+	n = strcspn(epyc + 5, " ");
+	while (n && !isdigit((unsigned char)epyc[5 + n - 1])) /* 9575F */
+		n--;
+	if (n < 4 || epyc[5 + n - 1] < '1' || epyc[5 + n - 1] > '5')
+		return NULL;
+	return by_generation[epyc[5 + n - 1] - '1'];
+}
+
 const char *schedule_model(const char *cpu)
 {
-	const char *p = cpu ? cpu : "";
-	const char *epyc = strstr(p, "EPYC ");
+	const char *name = cpu ? cpu : "", *model = model_by_number(name);
 
-	if (epyc && isdigit((unsigned char)epyc[5])) {
-		size_t n = strcspn(epyc + 5, " ");
-
-		while (n && !isdigit((unsigned char)epyc[5 + n - 1])) /* 9575F */
-			n--;
-		if (n >= 4 && epyc[5 + n - 1] >= '1' && epyc[5 + n - 1] <= '5')
-			return by_generation[epyc[5 + n - 1] - '1'];
-	}
-	for (size_t i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++)
-		if (strstr(p, by_name[i].part))
-			return by_name[i].model;
-	return "znver4";
+	for (size_t i = 0; !model && i < sizeof(by_name) / sizeof(by_name[0]); i++)
+		if (strstr(name, by_name[i].part))
+			model = by_name[i].model;
+	return model ? model : "znver4";
 }
 
 /* Cycles of a retire group's share: four instructions a cycle; more for those that occupy a unit. */
