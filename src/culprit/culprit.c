@@ -534,9 +534,12 @@ static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 	widen(t->range, verdict, more_often);
 }
 
-/* A static stall of a division or a multiplication, or of what waits for one, is one of that unit. */
-static void name_unit(struct work *w, uint32_t block, uint32_t k, const struct schedule_insn *s,
-		      const struct culprit_insn_time *t)
+/*
+ * A static stall of a division or a multiplication, or of what waits for one, is one of that unit. What waits for a load
+ * whose forwarding fails might not have waited at all: current cores rename memory, and forward in no time.
+ */
+static void name_cause(struct work *w, uint32_t block, uint32_t k, const struct schedule_insn *s,
+		       const struct culprit_insn_time *t)
 {
 	bool waits = s->cause >= 0 && (uint32_t)s->cause < w->p->g.block[block].ninsn;
 	const struct fact *f;
@@ -550,6 +553,8 @@ static void name_unit(struct work *w, uint32_t block, uint32_t k, const struct s
 		w->out->sum.divide += t->fixed;
 	else if (f && f->multiplies)
 		w->out->sum.multiply += t->fixed;
+	else if (f && f->load)
+		w->out->sum.max[CULPRIT_FORWARD] += f->forward.likely * t->fixed;
 }
 
 static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
@@ -628,7 +633,7 @@ static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *ca
 	if (t.cycles > 0 && t.executions > 0)
 		explain(w, block, k, behind, &t);
 	if (s)
-		name_unit(w, block, k, &s[k], &t);
+		name_cause(w, block, k, &s[k], &t);
 	add_to_sum(&w->out->sum, &t);
 	if (site && site->samples)
 		w->out->insn[w->out->n++] = t;
@@ -662,6 +667,19 @@ static double left_before(const struct work *w, uint32_t block, const double *le
 	return sum;
 }
 
+/* What the schedule takes and did not pass was no stall, nor was it executed then. */
+static void settle(struct culprit_sum *s)
+{
+	double fixed = s->fixed[0] + s->fixed[1] + s->fixed[2] + s->fixed[3];
+	double less = fmin(s->gain, fixed), left = fixed > 0 ? 1 - less / fixed : 0;
+
+	for (int i = 0; i < 4; i++)
+		s->fixed[i] *= left;
+	s->divide *= left;
+	s->multiply *= left;
+	s->ideal = fmax(0, s->ideal - (s->gain - less));
+}
+
 static int by_addr(const void *a, const void *b)
 {
 	const struct culprit_insn_time *x = a, *y = b;
@@ -691,6 +709,7 @@ int culprits_of(struct culprits *c, const struct estimate_proc *p, struct culpri
 	memcpy(left, w.left, (size_t)p->g.nblocks * sizeof(*left));
 	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++)
 		do_block(&w, b, left_before(&w, b, left), true);
+	settle(&out->sum);
 	if (out->n)
 		qsort(out->insn, out->n, sizeof(*out->insn), by_addr);
 	free(left);

@@ -82,7 +82,8 @@ struct culprit_sum {
 	double executions;	    /* of instructions */
 	double error;	/* sum over executions of the standard deviation of their logarithm */
 	double counted; /* samples where executions are by what the program counts itself */
-	double ideal, stall, gain, unexplained, raised;
+	double ideal, stall, unexplained, raised; /* with fixed and unestimated: all cycles */
+	double gain; /* cycles of the schedule that did not pass: left out of fixed, then of ideal */
 	double fixed[4];	 /* static stalls, by enum schedule_why */
 	double divide, multiply; /* of these, what waits for a division, a multiplication */
 	double min[CULPRIT_N], max[CULPRIT_N], expected[CULPRIT_N];

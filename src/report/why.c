@@ -354,7 +354,6 @@ static void print_sum(struct emit *e, const struct culprit_sum *s)
 	line(e, "execution", s->ideal, whole, true);
 	if (s->unestimated > 0)
 		line(e, "executions not estimated", s->unestimated, whole, true);
-	line(e, "overlap beyond the static schedule", -s->gain, whole, true);
 	emit_line(e, "%-42s %7s", "all", "100.0");
 }
 
