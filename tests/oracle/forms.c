@@ -20,6 +20,9 @@ bool form_excluded(const struct insn *in)
 	/* a 16-bit operand size on branches: Intel ignores it, AMD obeys */
 	if (near_branch && z->operand_width == 16)
 		return true;
+	/* movsxd to 16 bits reads 16 bits of memory on Intel, 32 on AMD */
+	if (z->mnemonic == ZYDIS_MNEMONIC_MOVSXD && z->operand_width == 16)
+		return true;
 	for (uint32_t i = 0; i < z->raw.prefix_count && near_branch; i++)
 		if (z->raw.prefixes[i].value == 0x66)
 			return true;
