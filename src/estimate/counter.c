@@ -158,10 +158,15 @@ bool counter_is_own(void *ctx, const struct tally *t)
 
 	if (!is_memory(s->src->profile, t->key))
 		return true;
-	for (int i = 0; decode_tally(s, t, &in) && i < in.z.operand_count; i++)
-		if (in.op[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
-			return in.op[i].mem.base == ZYDIS_REGISTER_RSP ||
-			       in.op[i].mem.base == ZYDIS_REGISTER_RBP;
+	for (int i = 0; decode_tally(s, t, &in) && i < in.z.operand_count; i++) {
+		const ZydisDecodedOperand *op = &in.op[i];
+
+		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY)
+			continue;
+		if (op->mem.base == ZYDIS_REGISTER_RIP)
+			return !t->strangers;
+		return op->mem.base == ZYDIS_REGISTER_RSP || op->mem.base == ZYDIS_REGISTER_RBP;
+	}
 	return false;
 }
 

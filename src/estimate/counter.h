@@ -20,7 +20,8 @@ struct counter_source {
 /* For tallies_groups: ctx is a struct counter_source. Words of memory are taken as they are. */
 bool counter_is_sure(void *ctx, const struct tally *t);
 
-/* Whether it counts with a register, or in its procedure's frame: nothing else has a part in that. */
+/* Whether it counts with a register, in its procedure's frame, or with a variable of fixed address into which windows saw nothing
+ * else store: nothing else has a part in that. */
 bool counter_is_own(void *ctx, const struct tally *t);
 
 #endif

@@ -81,7 +81,7 @@ struct tally_groups {
 struct tallies_judge {
 	bool (*is_sure)(void *ctx, const struct tally *t);
 	bool (*is_own)(void *ctx,
-		       const struct tally *t); /* a register, or in its procedure's frame */
+		       const struct tally *t); /* nothing else has a part in what it counts with */
 	void *ctx;
 };
 
