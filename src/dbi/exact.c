@@ -342,23 +342,41 @@ static int apply_cuts(struct exact *e, struct process *p)
 	return rc;
 }
 
-/* Since the last time: `before` holds differences already. */
-static uint64_t added(const struct process *p, const uint64_t *sum, uint32_t counter)
+/* Of n counters: what left the block behind the place where it is counted. */
+static uint64_t left_early(const struct process *p, uint32_t i, const uint64_t *counter, uint64_t n)
 {
-	return counter < p->nbefore ? p->before[counter] : sum[counter];
+	const struct code_block *b = p->block[i];
+	uint64_t sum = 0;
+
+	for (uint32_t k = b ? b->before : 0; b && k < b->exits && 2ull * (i + 1 + k) < n; k++)
+		sum += counter[2 * (i + 1 + k)];
+	return sum;
 }
 
-static int read_counters(struct exact *e, struct process *p, struct err *err)
+int exact_invert(struct exact *e, struct process *p, uint32_t i)
 {
-	uint64_t n = 2ull * p->nblock, bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1);
-	uint64_t *sum;
+	struct code_block *b = p->block[i];
+	uint64_t count, second, went;
 
-	if (!n)
+	if (p->inverted[i])
 		return 0;
-	sum = calloc(n, sizeof(*sum));
-	if (!sum)
-		return exact_no_memory(err);
-	for (size_t t = 0; t < p->nthread; t++) {
+	p->inverted[i] = true;
+	if (!b || !b->branch || b->exit || 2 * i + 1 >= p->nbefore)
+		return 0;
+	count = p->before[2 * i] - left_early(p, i, p->before, p->nbefore);
+	second = p->before[2 * i + 1];
+	went = count - second -
+	       second; /* the counter was taken for that of the branch's other way */
+	b->site[b->n - 1]->taken += went;
+	return b->leaves ? ways_leave(e, p, b, went) : 0;
+}
+
+/* Counters, summed over threads, now; NULL: no memory. */
+static uint64_t *sum_counters(const struct exact *e, const struct process *p, uint64_t n)
+{
+	uint64_t bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1), *sum = calloc(n, sizeof(*sum));
+
+	for (size_t t = 0; sum && t < p->nthread; t++) {
 		uint64_t at = p->thread[t]->at;
 		const uint64_t *c = at ? exact_map(e, at, bytes) : NULL;
 
@@ -369,25 +387,35 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 			sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
 		munmap((void *)c, bytes);
 	}
-	for (uint64_t i = 0; i < p->nbefore; i++)
-		p->before[i] = sum[i] - p->before[i];
-	for (uint32_t i = 0; i < p->nblock; i++) {
-		uint64_t count = added(p, sum, 2 * i), second = added(p, sum, 2 * i + 1);
-		const struct code_block *b = p->block[i];
+	return sum;
+}
 
-		/* what left it behind the place where it is counted */
-		for (uint32_t k = b ? b->before : 0; b && k < b->exits && i + 1 + k < p->nblock;
-		     k++)
-			count -= added(p, sum, 2 * (i + 1 + k));
-		if ((count || second) && exact_count(e, p, i, count, second)) {
-			free(sum);
-			return exact_no_memory(err);
-		}
+static int read_counters(struct exact *e, struct process *p, struct err *err)
+{
+	uint64_t n = 2ull * p->nblock, *sum, *since;
+	int rc = 0;
+
+	if (!n)
+		return 0;
+	sum = sum_counters(e, p, n);
+	since = reallocarray(p->before, n, sizeof(*since));
+	if (!sum || !since) {
+		p->before = since ? since : p->before;
+		free(sum);
+		return exact_no_memory(err);
 	}
-	free(p->before);
+	for (uint64_t i = 0; i < n; i++)
+		since[i] = sum[i] - (i < p->nbefore ? since[i] : 0);
+	for (uint32_t i = 0; i < p->nblock && !rc; i++) {
+		uint64_t count = since[2 * i] - left_early(p, i, since, n);
+
+		if (count || since[2 * i + 1])
+			rc = exact_count(e, p, i, count, since[2 * i + 1]);
+	}
+	free(since);
 	p->before = sum;
 	p->nbefore = n;
-	return ways_count(e, p, err);
+	return rc ? exact_no_memory(err) : ways_count(e, p, err);
 }
 
 static void give_back(struct exact *e, struct process *p)

@@ -193,6 +193,8 @@ void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
 /* exact.c */
 /* n executions of a block, of which its branch was counted `second` times. -1 without memory. */
 int exact_count(struct exact *e, struct process *p, uint32_t block, uint64_t n, uint64_t second);
+/* The block's branch is counted the other way from now on; what was counted before is put right. -1 without memory. */
+int exact_invert(struct exact *e, struct process *p, uint32_t block);
 /* Another element for an array of *n, all zero. The array and *n are changed by nothing else, but to none. */
 bool exact_grow(void *array, size_t *n, size_t size);
 /* A piece of the file, to be read; NULL: there is none. */

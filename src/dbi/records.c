@@ -360,8 +360,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_INVERTED:
 		if (r->size < sizeof(*v) || v->id >= p->nblock)
 			return exact_bad(err);
-		p->inverted[v->id] = true;
-		return 0;
+		return exact_invert(e, p, v->id) ? exact_no_memory(err) : 0;
 	case EXACT_THREAD:
 		if (r->size < sizeof(*t))
 			return exact_bad(err);
