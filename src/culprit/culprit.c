@@ -347,6 +347,54 @@ static int raise_scale(struct culprits *c)
 	return find_paths(c);
 }
 
+/* A part's samples, and the cycles of its schedules and of the fetches that are likely to miss, are added. */
+static void add_fetched(const struct culprits *c, uint32_t part, double *samples, double *needed)
+{
+	const struct parts *k = c->e->parts;
+
+	add_scheduled(c, part, samples, needed);
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
+		const struct estimate_proc *p = &c->e->proc[k->block[i].proc];
+		uint32_t b = k->block[i].block;
+
+		for (uint32_t j = 0; p->block[b].f > 0 && j < p->g.block[b].ninsn; j++) {
+			const struct fact *f = paths_placed(c->paths, p, b, j);
+
+			if (f)
+				*needed += c->e->scale * p->block[b].f *
+					   (f->icache.likely + f->itlb.likely);
+		}
+	}
+}
+
+/* Nothing hides the fetches of code that misses most of them: it ran no more often than they allow, all of it and each part. */
+static int lower_by_fetches(struct culprits *c)
+{
+	const struct parts *k = c->e->parts;
+	double samples = 0, needed = 0, all, by;
+	bool lowered;
+
+	for (uint32_t i = 0; i < k->n; i++)
+		if (is_movable(c, i))
+			add_fetched(c, i, &samples, &needed);
+	all = not_beyond(c, samples, needed);
+	lowered = all < 1;
+	move_all(c, all);
+	for (uint32_t i = 0; i < k->n && c->e->method != ESTIMATE_DCPI; i++) {
+		if (!is_movable(c, i) || k->part[i].samples < PART_SAMPLES)
+			continue;
+		samples = needed = 0;
+		add_fetched(c, i, &samples, &needed);
+		by = not_beyond(c, samples, needed);
+		lowered = lowered || by < 1;
+		move(c, i, by);
+	}
+	if (!lowered)
+		return 0;
+	forget_crowds(c);
+	return find_paths(c);
+}
+
 static bool looked_for_conflicts(const struct profile *p)
 {
 	for (size_t i = 0; i < p->nrun; i++)
@@ -363,7 +411,7 @@ static int find_all(struct culprits *c)
 	sum_locality(c);
 	if (!counted)
 		lower_scale(c);
-	return find_paths(c) || (!counted && raise_scale(c)) ? -1 : 0;
+	return find_paths(c) || (!counted && (lower_by_fetches(c) || raise_scale(c))) ? -1 : 0;
 }
 
 struct culprits *culprits_open(struct estimate *e, const struct estimate_source *src,
