@@ -21,6 +21,7 @@
 #include "base/privilege.h"
 #include "base/text.h"
 #include "cmd/describe.h"
+#include "cmd/exact_samples.h"
 #include "cmd/signals.h"
 #include "dbi/exact.h"
 #include "dbi/shared.h"
@@ -37,6 +38,8 @@
 struct session {
 	const struct session_options *o;
 	struct profile profile;
+	struct profile *observed; /* what is observed goes there; samples are added to `profile` */
+	struct exact_samples samples;
 	struct exact *exact;
 	const struct order_consumer *simulation; /* or NULL */
 	struct recording *recording;
@@ -72,6 +75,20 @@ static void take_signals(struct session *s)
 	reap(s);
 }
 
+/* Of a recording that stands for more than was observed. */
+static uint64_t executed(const struct profile *p)
+{
+	uint64_t sum = 0;
+	struct site *s;
+
+	SITES_EACH(&p->sites, s)
+	{
+		s->windows = s->observed;
+		sum += s->observed;
+	}
+	return sum;
+}
+
 static void update_run(struct session *s, bool finished)
 {
 	struct run *r = &s->profile.run[0];
@@ -79,6 +96,8 @@ static void update_run(struct session *s, bool finished)
 	struct rusage self;
 
 	exact_totals(s->exact, &t);
+	if (s->samples.sampled)
+		t.instructions = executed(&s->profile);
 	getrusage(RUSAGE_SELF, &self);
 	r->n.instructions = t.instructions;
 	r->n.processes = t.processes;
@@ -98,9 +117,9 @@ static void checkpoint(struct session *s, struct err *err)
 	uint64_t began = describe_now_ns(), took;
 	struct err why;
 
-	if (s->no_writing || began < s->write_at)
+	if (!s->recording || s->no_writing || began < s->write_at)
 		return;
-	if (s->o->observe & EXACT_STREAM && began >= s->flush_at) {
+	if (s->o->observe & EXACT_STREAM && began >= s->flush_at && !s->samples.sampled) {
 		if (exact_flush(s->exact, err)) {
 			log_warn("%s; the recording ends here, the program goes on", err->msg);
 			return;
@@ -121,7 +140,7 @@ static void checkpoint(struct session *s, struct err *err)
 static void loop(struct session *s, struct err *err)
 {
 	struct pollfd p = { .fd = s->signals, .events = POLLIN };
-	bool stream = s->o->observe & EXACT_STREAM || s->simulation;
+	bool stream = s->o->observe & EXACT_STREAM || s->simulation || s->samples.sampled;
 	uint64_t counted = describe_now_ns();
 	int tick = 1; /* a program meets most of its code as it begins */
 
@@ -186,6 +205,13 @@ static void finish(struct session *s, struct err *err)
 
 	if (exact_finish(s->exact, &why) && !err->code)
 		*err = why;
+	if (!err->code && exact_samples_end(&s->samples, s->exact, s->status, s->o->allow_mismatch,
+					    err))
+		return;
+	if (!s->recording)
+		s->recording = recording_create(s->o->output, err);
+	if (!s->recording)
+		return;
 	update_run(s, !err->code);
 	if (recording_finish_packed(s->recording, &s->profile, &why) && !err->code)
 		*err = why;
@@ -215,11 +241,12 @@ static int start_simulation(struct session *s, struct err *err)
 
 	if (o->simulate == SIMULATE_CONFLICTS) {
 		s->profile.conflict_distance = s->profile.run[0].distance = o->distance;
-		s->simulation = simulate_conflicts(&s->profile);
+		s->observed->conflict_distance = o->distance;
+		s->simulation = simulate_conflicts(s->observed);
 		return s->simulation ? 0 : err_set(err, ERR_FAILED, "no memory");
 	}
-	s->simulation = o->simulate == SIMULATE_REUSE ? simulate_reuse(&s->profile, o->machine.line)
-						      : simulate_misses(&s->profile, &o->machine);
+	s->simulation = o->simulate == SIMULATE_REUSE ? simulate_reuse(s->observed, o->machine.line)
+						      : simulate_misses(s->observed, &o->machine);
 	s->profile.run[0].machine = strdup(machine_text(&o->machine, text, sizeof(text)));
 	return s->simulation && s->profile.run[0].machine ? 0
 							  : err_set(err, ERR_FAILED, "no memory");
@@ -241,10 +268,13 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 		return err_set(err, ERR_FAILED, "no memory");
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
+	if (exact_samples_begin(&s->samples, &o->schedule, o->schedule_text ? o->schedule_text : "",
+				&s->profile, &s->observed, err))
+		return -1;
 	if (o->simulate && start_simulation(s, err))
 		return -1;
-	s->exact = exact_open(mode, &o->lines, s->simulation, &s->profile, err);
-	if (!s->exact)
+	s->exact = exact_open(mode, &o->lines, s->simulation, s->observed, err);
+	if (!s->exact || exact_samples_start(&s->samples, s->exact, err))
 		return -1;
 	exact_limit_code(s->exact, (uint64_t)o->cache_kib << 10);
 	*argv = exact_command(s->exact, o->argv, err);
@@ -270,7 +300,7 @@ static bool fix_addresses(bool on)
  * anybody may have written, or anything that the program writes. */
 static int hold(struct session *s, char *const *argv, struct err *err)
 {
-	bool fixed = s->o->observe & EXACT_LINES && fix_addresses(true);
+	bool fixed = (s->o->observe & EXACT_LINES || s->samples.sampled) && fix_addresses(true);
 	int rc = spawn_hold(&s->child, argv, &s->old_mask, err);
 
 	if (fixed)
@@ -278,8 +308,10 @@ static int hold(struct session *s, char *const *argv, struct err *err)
 	if (rc || broker_start(&s->broker, s->child.pid, err) || privilege_drop(NULL, 0, err))
 		return -1;
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes fails with a message */
-	s->recording = recording_create(s->o->output, err);
-	if (!s->recording)
+	/* of a run that turns out to be another one nothing is written */
+	if (s->o->schedule.kind != SCHEDULE_TARGETED || s->o->allow_mismatch)
+		s->recording = recording_create(s->o->output, err);
+	if (err->code)
 		return -1;
 	s->started = describe_now_ns();
 	checkpoint(s, err);
@@ -321,6 +353,7 @@ int exact_session_run(const struct session_options *o, struct err *err)
 	broker_end(&s.broker);
 	exact_close(s.exact);
 	simulate_free(s.simulation);
+	exact_samples_fini(&s.samples);
 	profile_fini(&s.profile);
 	close(s.signals);
 	return err->code ? err->code : exit_status(&s);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cmd/exact_session.h"
 #include "cmd/session.h"
@@ -12,6 +15,8 @@
 #include "sampler/bearable.h"
 #include "sampler/caps.h"
 
+#define AUTO_SIZE 20000 /* instructions of a sample */
+#define SCHEDULE_FILE_MAX (4u << 20)
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
 static double rate = 997, seconds;
@@ -25,6 +30,9 @@ static bool no_children, all, quiet, exact, kernel_buffers, reuse;
 static unsigned line = 64, snapshots = 128;
 static double interval = 1e7;
 static const char *interval_unit = "instructions", *lines_how = "both";
+static const char *schedule;
+static double sample_size, warmup_size, sample_period, skip;
+static bool allow_mismatch;
 
 static const struct opt opts[] = {
 	{ 'F', "rate", "HZ", "samples a second on each CPU that runs (default 997)", OPT_DOUBLE,
@@ -83,6 +91,22 @@ static const struct opt opts[] = {
 	  &lines_how, 0, 0, "both check coalesce neither" },
 	{ 0, "kernel-buffers", NULL, "lines that system calls read and write count as touched, too",
 	  OPT_FLAG, &kernel_buffers, 0, 0, NULL },
+	{ 0, "schedule", "WHAT",
+	  "with --exact: which parts are observed: whole (default), single, periodic, auto, "
+	  "targets (m1000:s500:w2:s1800:m1:e1874500), or @FILE with these",
+	  OPT_STRING, &schedule, 0, 0, NULL },
+	{ 0, "sample-size", "N", "instructions of a sample (default 50000)", OPT_DOUBLE,
+	  &sample_size, 1, SCHEDULE_MOST, NULL },
+	{ 0, "warmup-size", "N",
+	  "instructions before each sample for which misses are simulated but not counted", OPT_DOUBLE,
+	  &warmup_size, 0, SCHEDULE_MOST, NULL },
+	{ 0, "sample-period", "N", "instructions from a sample to the next (default 5000000)",
+	  OPT_DOUBLE, &sample_period, 1, SCHEDULE_MOST, NULL },
+	{ 0, "skip", "N", "instructions before the first sample, single or periodic", OPT_DOUBLE,
+	  &skip, 0, SCHEDULE_MOST, NULL },
+	{ 0, "allow-mismatch", NULL,
+	  "targets: record a run even if it is not as long as the one they were chosen for",
+	  OPT_FLAG, &allow_mismatch, 0, 0, NULL },
 	{ 'q', "quiet", NULL, "no closing line", OPT_FLAG, &quiet, 0, 0, NULL },
 	{ 0, "sketch", "METHOD", "how hot values are kept: space-saving (default) or counting",
 	  OPT_CHOICE, &sketch, 0, 0, "space-saving counting" },
@@ -108,7 +132,9 @@ static int check_use(struct err *err)
 {
 	static const void *const sampled[] = { &rate,	    &burst,	    &event, &ring_mib,
 					       &code_kuops, &neighbourhood, NULL };
-	static const void *const counted[] = { &observe, &cache_kib, NULL };
+	static const void *const counted[] = { &observe,       &cache_kib, &schedule,
+					       &sample_size,   &warmup_size, &sample_period,
+					       &skip,	       &allow_mismatch, NULL };
 	static const void *const of_lines[] = { &line,	    &interval,	&interval_unit,
 						&snapshots, &lines_how, &kernel_buffers,
 						NULL };
@@ -232,6 +258,101 @@ static void set_lines(struct exact_lines *l)
 	};
 }
 
+/* By observer, what --schedule auto observes: one instruction in so many, such that what it costs beyond skipping is a
+ * tenth of native time (bench/schedule). */
+static double auto_part(void)
+{
+	static const struct {
+		const char *what;
+		double part;
+	} parts[] = { { "counts", 20 },	 { "addresses", 150 },	{ "values", 400 },
+		      { "calls", 40 }, { "conflicts", 1000 }, { "misses", 2500 } };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (observes(parts[i].what))
+			return parts[i].part;
+	return 1;
+}
+
+static int read_schedule_file(struct schedule *s, const char *path, struct err *err)
+{
+	struct stat st;
+	int fd = file_open(path, &st, err), rc;
+	char *text;
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	text = malloc(SCHEDULE_FILE_MAX);
+	n = text ? read(fd, text, SCHEDULE_FILE_MAX) : -1;
+	close(fd);
+	if (n < 0)
+		rc = err_sys(err, "cannot read %s", path);
+	else if (n == SCHEDULE_FILE_MAX)
+		rc = err_set(err, ERR_USAGE, "%s is longer than a schedule can be", path);
+	else
+		rc = schedule_parse_lines(s, text, (size_t)n, path, err);
+	free(text);
+	return rc;
+}
+
+static void set_given(uint64_t *to, const double *value)
+{
+	const void *const option[] = { value, NULL };
+
+	if (opt_given(&cmd_record, option))
+		*to = (uint64_t)*value;
+}
+
+static int parse_schedule(struct schedule *s, struct err *err)
+{
+	static const void *const skipped[] = { &skip, NULL };
+
+	if (schedule && !strcmp(schedule, "auto")) {
+		s->kind = SCHEDULE_PERIODIC;
+		s->begins_given = true;
+		s->size = AUTO_SIZE;
+		s->period = (uint64_t)(AUTO_SIZE * auto_part());
+	} else if (schedule && schedule[0] == '@') {
+		if (read_schedule_file(s, schedule + 1, err))
+			return -1;
+	} else if (schedule && schedule_parse(s, schedule, err)) {
+		return -1;
+	}
+	set_given(&s->size, &sample_size);
+	set_given(&s->warmup, &warmup_size);
+	set_given(&s->period, &sample_period);
+	set_given(&s->skip, &skip);
+	s->skip_given |= !!opt_given(&cmd_record, skipped);
+	return schedule_settle(s, err);
+}
+
+static int choose_schedule(struct session_options *o, struct err *err)
+{
+	struct schedule *s = &o->schedule;
+
+	o->schedule_text = schedule;
+	if (parse_schedule(s, err))
+		return -1;
+	if (s->kind == SCHEDULE_WHOLE)
+		return 0;
+	if (!schedule)
+		o->schedule_text = schedule_kind_name[s->kind];
+	if (observes("lines") || observes("reuse")) {
+		err_set(err, ERR_USAGE,
+			"--observe %s is of a whole run: %s of a part of it cannot be scaled", observe,
+			observes("lines") ? "working sets" : "reuse distances");
+		return err_hint(err, "leave --schedule out, or --observe misses");
+	}
+	if (strcmp(sketch, "space-saving")) {
+		err_set(err, ERR_USAGE, "--sketch %s cannot be scaled, as --schedule needs it", sketch);
+		return err_hint(err, "--sketch space-saving");
+	}
+	if (!observes("misses")) /* nothing else has a state to be warmed up */
+		s->warmup = 0;
+	return 0;
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
 	struct session_options o = {
@@ -250,6 +371,7 @@ static int run(int argc, char **argv, struct err *err)
 		.quiet = quiet,
 		.cache_kib = cache_kib,
 		.distance = distance,
+		.allow_mismatch = allow_mismatch,
 	};
 
 	o.sampler.event = event;
@@ -294,6 +416,8 @@ static int run(int argc, char **argv, struct err *err)
 		err_hint(err, "for instance --distance %d", CONFLICT_DISTANCE_DEFAULT);
 		return err->code;
 	}
+	if (choose_schedule(&o, err))
+		return err->code;
 	machine_this(&o.machine);
 	if (machine_parse(&o.machine, machine, err))
 		return err->code;

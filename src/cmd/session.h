@@ -14,6 +14,7 @@
 #include "model/machine.h"
 #include "sampler/sampler.h"
 #include "sketch/hot.h"
+#include "stream/schedule.h"
 
 struct session_options {
 	struct sampler_options sampler;
@@ -38,6 +39,9 @@ struct session_options {
 	unsigned cache_kib;	/* --exact: room for translated code, or 0 */
 	unsigned distance;	/* in which conflicts are looked for; 0: they are not */
 	struct exact_lines lines;
+	struct schedule schedule;  /* --exact: what is observed */
+	const char *schedule_text; /* … as it was given */
+	bool allow_mismatch;
 };
 
 /*

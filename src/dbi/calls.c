@@ -301,6 +301,19 @@ int calls_take(struct exact *e, struct process *p, struct counted *t, const uint
 	return 0;
 }
 
+void calls_gap(struct process *p)
+{
+	for (size_t i = 0; i < p->nthread; i++) {
+		struct calls_made *m = p->thread[i]->calls;
+
+		if (!m)
+			continue;
+		free(m->slot);
+		m->slot = NULL;
+		m->mask = m->used = 0;
+	}
+}
+
 void calls_end(struct process *p)
 {
 	struct process *next = p->successor && !p->successor->released ? p->successor : NULL;

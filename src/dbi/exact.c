@@ -34,6 +34,17 @@ void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* A process's record, for writing, too: the recorder answers there. */
+static void *map_process(const struct exact *e, uint64_t at)
+{
+	void *p;
+
+	if (!exact_fits(at, PAGE))
+		return NULL;
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, (off_t)at);
+	return p == MAP_FAILED ? NULL : p;
+}
+
 /* A number that descriptors of programs hardly reach. */
 static int move_high(int fd)
 {
@@ -222,10 +233,41 @@ void exact_close(struct exact *e)
 		close(e->fd);
 	free(e->classes);
 	free(e->record);
+	free(e->sample);
 	free(e->argv);
 	free(e->path);
 	free(e->option);
 	free(e);
+}
+
+int exact_schedule(struct exact *e, const struct exact_schedule *s, const uint64_t *starts,
+		   const struct exact_sampling *sampling, struct err *err)
+{
+	struct exact_schedule *to = &e->header->schedule;
+	uint64_t bytes = (s->n * sizeof(*starts) + PAGE - 1) & ~(PAGE - 1);
+
+	*to = *s;
+	e->sampling = sampling;
+	to->each |= s->kind == EXACT_LISTED || e->consumer || e->mode & EXACT_CALLS;
+	if (!s->n)
+		return 0;
+	to->list = e->header->next;
+	e->header->next += bytes;
+	if (pwrite(e->fd, starts, s->n * sizeof(*starts), (off_t)to->list) !=
+	    (ssize_t)(s->n * sizeof(*starts)))
+		return err_sys(err, "cannot write to the memory shared with the program");
+	return 0;
+}
+
+uint64_t exact_position(const struct exact *e)
+{
+	return e->position;
+}
+
+const struct exact_sample *exact_samples(const struct exact *e, size_t *n)
+{
+	*n = e->nsample;
+	return e->sample;
 }
 
 void exact_limit_code(struct exact *e, uint64_t bytes)
@@ -305,7 +347,7 @@ int exact_count(struct exact *e, struct process *p, uint32_t i, uint64_t count, 
 	struct code_block *b = p->block[i];
 	uint64_t went = count;
 
-	if (!b)
+	if (!b || e->discard)
 		return 0;
 	for (unsigned k = 0; k < b->n; k++)
 		b->site[k]->observed += count;
@@ -500,7 +542,7 @@ static struct process *add_process(struct exact *e, uint64_t at, const struct ex
 	p->chunk = r->log;
 	p->users = 1;
 	HASH_ADD(hh, e->by_at, at, sizeof(p->at), p);
-	p->shared = exact_map(e, at, PAGE);
+	p->shared = map_process(e, at);
 	if (p->shared)
 		return p;
 	exact_no_memory(err);
@@ -578,16 +620,65 @@ static int finish_streams(struct exact *e, struct process *p, struct err *err)
 	return p->sink ? streams_finish(e, p, err) : 0;
 }
 
+/* What the process observes now is a warm-up: it is read, and not counted. */
+static void set_discard(struct exact *e, const struct process *p)
+{
+	const struct order_consumer *k = e->consumer;
+
+	e->discard = __atomic_load_n(&p->shared->phase, __ATOMIC_ACQUIRE) == EXACT_WARMUP;
+	if (k && k->warm_up)
+		k->warm_up(k->arg, e->discard);
+}
+
+/* The samples that have ended are complete in the profile. */
+static int close_samples(struct exact *e, struct err *err)
+{
+	size_t n = e->nsample;
+
+	if (!n)
+		return 0;
+	if (e->mode & EXACT_STREAM && !e->consumer && !(e->mode & EXACT_CALLS) &&
+	    e->header->schedule.kind == EXACT_LISTED && exact_flush(e, err))
+		return -1;
+	e->nsample = 0;
+	return e->sampling->closed(e->sampling->arg, e->sample, n, err);
+}
+
+/* All that the process has observed has been read: it may go on. */
+static int answer(struct exact *e, struct process *p, uint32_t asked, struct err *err)
+{
+	if (!e->discard && close_samples(e, err))
+		return -1;
+	if (p->gap && e->consumer)
+		order_gap(p);
+	if (p->gap && e->mode & EXACT_CALLS)
+		calls_gap(p);
+	p->gap = false;
+	p->answered = asked;
+	__atomic_store_n(&p->shared->answered, asked, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &p->shared->answered, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	return 0;
+}
+
 static int poll_process(struct exact *e, struct process *p, bool counters, struct err *err)
 {
+	uint32_t asked = __atomic_load_n(&p->shared->asked, __ATOMIC_ACQUIRE);
+	bool asks = e->sampling && asked != p->answered;
 	bool ended =
 		p->replaced || __atomic_load_n(&p->shared->state, __ATOMIC_ACQUIRE) == EXACT_ENDED;
 
 	if (!ended && (counters || !e->read_before))
 		ended = kill((pid_t)p->pid, 0) && errno == ESRCH;
-	if (exact_read_log(e, p, err) || streams_read(e, p, ended, err))
+	if (e->sampling)
+		set_discard(e, p);
+	if (exact_read_log(e, p, err) || streams_read(e, p, ended || asks, err))
 		return -1;
-	if (!ended && !counters)
+	if (e->sampling && __atomic_load_n(&p->shared->main, __ATOMIC_RELAXED)) {
+		uint64_t position = __atomic_load_n(&p->shared->position, __ATOMIC_RELAXED);
+
+		e->position = position > e->position ? position : e->position;
+	}
+	if (!ended && !counters && !asks)
 		return 0;
 	if (e->mode & EXACT_COUNTS) {
 		if (read_counters(e, p, err))
@@ -595,6 +686,8 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		if (apply_cuts(e, p))
 			return exact_no_memory(err);
 	}
+	if (asks && !ended && answer(e, p, asked, err))
+		return -1;
 	if (ended) {
 		if ((e->mode & EXACT_COUNTS && ways_end(e, p, err)) || finish_streams(e, p, err) ||
 		    lines_finish(e, p, err))

@@ -10,6 +10,7 @@
 #include "observe/profile.h"
 
 struct exact;
+struct exact_schedule;
 struct exact_lines;
 struct order_consumer;
 
@@ -22,6 +23,28 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 void exact_close(struct exact *e);
 /* Room for translated code in each process, bytes; 0: as much as there is. */
 void exact_limit_code(struct exact *e, uint64_t bytes);
+
+/* A sample, or what is left of one that a new image, or a fork, has cut in two. */
+struct exact_sample {
+	uint32_t pid;
+	uint64_t number;     /* of the schedule's, from 0 */
+	uint64_t begin, end; /* instructions */
+	bool cut;	     /* its process ended within it */
+};
+struct exact_sampling {
+	void *arg;
+	/* All that these samples have observed is in the profile, and nothing else has been added to it since the last
+	 * call. -1 with err set. */
+	int (*closed)(void *arg, const struct exact_sample *s, size_t n, struct err *err);
+};
+/* Before the program begins: what of it is observed (dbi/shared.h; `list` is not used). `starts`: s->n of them.
+ * `sampling` has to live as long. */
+int exact_schedule(struct exact *e, const struct exact_schedule *s, const uint64_t *starts,
+		   const struct exact_sampling *sampling, struct err *err);
+/* How far the first process has come, in instructions. */
+uint64_t exact_position(const struct exact *e);
+/* Samples that have ended since `closed` was called last, *n of them. */
+const struct exact_sample *exact_samples(const struct exact *e, size_t *n);
 
 /* The words that run argv under the engine: good until exact_close. NULL with err set if the engine cannot
  * be found. Who executes them needs to inherit our descriptors. */

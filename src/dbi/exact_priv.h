@@ -14,6 +14,7 @@
 #define EXACT_PROCESSES_MAX (1u << 20) /* of a recording, ended ones included */
 #define EXACT_THREADS_MAX (1u << 20)   /* of processes that have not ended */
 #define EXACT_IMAGES_MAX (1u << 18)    /* of a process */
+#define EXACT_SAMPLES_KEPT (1u << 22)  /* that have not been closed */
 #define EXACT_LIVE_BLOCKS (1ull << 26) /* of processes that have not ended, inherited ones too */
 
 /* A block of a process, in the profile's terms. Shared with the processes forked from it. */
@@ -142,6 +143,8 @@ struct process {
 	struct process *successor; /* the same one, with blocks numbered anew; or NULL */
 	void *order;		   /* EXACT_ORDER: the consumer's */
 	struct calls_made *calls;  /* EXACT_CALLS: of the process that it goes on for */
+	uint32_t answered;	   /* of what it has asked for */
+	bool gap;		   /* it has ended a sample, and observes nothing until the next one */
 	bool replaced;		   /* by another image: it has ended */
 	bool done;
 	bool released; /* … and nothing is left of it but this */
@@ -171,6 +174,11 @@ struct exact {
 	char *sinks;	      /* memory of those that are used often */
 	size_t sinks_used;
 	struct sink_free *sinks_free[EXACT_OFTEN_SIZES][EXACT_WORDS_MAX + 1]; /* by words */
+	const struct exact_sampling *sampling; /* with a schedule */
+	struct exact_sample *sample;	       /* that have ended since it was called */
+	size_t nsample;
+	uint64_t position; /* of the first process */
+	bool discard;	   /* what is being read is of a warm-up */
 	uint32_t heard;							      /* the bell */
 	bool read_any,
 		read_before; /* the last poll found something in a stream, the one before it */
@@ -252,6 +260,8 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 int order_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
 	       struct err *err);
 void order_free_block(struct code_block *b);
+/* Between what was told and what comes now, the process's threads have done something that nobody observed. */
+void order_gap(struct process *p);
 /* Complete executions of a thread: n words. */
 int order_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
 	       struct err *err);
@@ -262,6 +272,8 @@ void order_free(const struct exact *e, struct process *p);
 int calls_block(const struct process *p, struct code_block *b, const struct exact_block *r,
 		struct err *err);
 void calls_free_block(struct code_block *b);
+/* Calls that have not returned are forgotten: nobody observes when they do. */
+void calls_gap(struct process *p);
 /* Complete executions of a thread: n words. */
 int calls_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
 	       struct err *err);

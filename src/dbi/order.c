@@ -458,6 +458,21 @@ int order_take(struct exact *e, struct process *p, struct counted *c, const uint
 	return flush(e, t) ? exact_no_memory(err) : 0;
 }
 
+#define FAR (1u << 20) /* instructions: farther than conflicts are looked for */
+
+void order_gap(struct process *p)
+{
+	for (size_t i = 0; i < p->nthread; i++) {
+		struct order_thread *t = p->thread[i]->order;
+
+		if (!t)
+			continue;
+		t->before = NULL;
+		t->line = UINT64_MAX;
+		t->now += FAR;
+	}
+}
+
 void order_free(const struct exact *e, struct process *p)
 {
 	const struct order_consumer *k = e->consumer;

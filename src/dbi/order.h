@@ -57,6 +57,9 @@ struct order_consumer {
 	int (*take)(void *arg, void *thread, const struct order_event *e, size_t n);
 	void (*thread_end)(void *arg, void *thread);
 	void (*process_end)(void *arg, void *process);
+	/* From now on what is told is a warm-up: it changes the model, and is not to be counted; or no longer. NULL: it
+	 * makes no difference. */
+	void (*warm_up)(void *arg, bool on);
 };
 
 #endif

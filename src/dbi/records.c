@@ -340,6 +340,27 @@ static int take_thread(struct exact *e, struct process *p, const struct exact_th
 	return 0;
 }
 
+static int take_sampled(struct exact *e, struct process *p, const struct exact_sampled *r,
+			struct err *err)
+{
+	struct exact_sample *s;
+
+	if (!e->sampling || r->end < r->begin)
+		return exact_bad(err);
+	if (e->nsample >= EXACT_SAMPLES_KEPT)
+		return exact_too_many("samples", EXACT_SAMPLES_KEPT, err);
+	if (!exact_grow(&e->sample, &e->nsample, sizeof(*e->sample)))
+		return exact_no_memory(err);
+	s = &e->sample[e->nsample - 1];
+	s->pid = p->pid;
+	s->number = r->number;
+	s->begin = r->begin;
+	s->end = r->end;
+	s->cut = r->cut;
+	p->gap = r->gap;
+	return 0;
+}
+
 static int take_record(struct exact *e, struct process *p, const struct exact_record *r,
 		       struct err *err)
 {
@@ -368,7 +389,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_CUT:
 		if (r->size < sizeof(struct exact_cut))
 			return exact_bad(err);
-		if (!(e->mode & EXACT_COUNTS)) /* cuts correct counters */
+		if (!(e->mode & EXACT_COUNTS) || e->discard) /* cuts correct counters */
 			return 0;
 		if (!exact_grow(&p->cut, &p->ncut, sizeof(*p->cut)))
 			return exact_no_memory(err);
@@ -383,6 +404,10 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_EDGE:
 		return r->size >= sizeof(struct exact_edge) ? ways_edge(e, p, (const void *)r, err)
 							    : exact_bad(err);
+	case EXACT_SAMPLED:
+		return r->size >= sizeof(struct exact_sampled)
+			       ? take_sampled(e, p, (const void *)r, err)
+			       : exact_bad(err);
 	case EXACT_MAPPING:
 	case EXACT_TOUCHED:
 	case EXACT_RAN:

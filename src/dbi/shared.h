@@ -128,6 +128,30 @@ struct exact_field {
 #define EXACT_CONSTANT 0xffff
 #define EXACT_HIGH 1
 
+/*
+ * Which parts of the run are observed (stream/schedule.h). Each process counts its own instructions, a forked child and
+ * a new image from where their parent and predecessor were. Between samples instructions are only counted.
+ */
+enum exact_schedule_kind {
+	EXACT_WHOLE,	/* all of it */
+	EXACT_PERIODIC, /* samples at first, first + period, first + 2 periods … in each process */
+	EXACT_LISTED,	/* samples at listed positions of the first process, whatever images it executes */
+};
+#define EXACT_SAMPLES_MAX (1u << 16) /* of a list */
+struct exact_schedule {
+	uint32_t kind; /* enum exact_schedule_kind */
+	uint32_t each; /* after each sample the recorder is waited for; else after many of them */
+	uint64_t first, period;
+	uint64_t size, warmup; /* instructions */
+	uint64_t list, n;      /* EXACT_LISTED: n starts, ascending, 64 bits each; where they lie in the file */
+};
+
+enum exact_phase {
+	EXACT_SKIP,
+	EXACT_WARMUP, /* observed, for the sake of what is observed later: not to be counted */
+	EXACT_SAMPLE,
+};
+
 struct exact_header {
 	uint64_t magic;
 	uint64_t mode; /* EXACT_… */
@@ -140,6 +164,7 @@ struct exact_header {
 	uint32_t reading;   /* 0: the recorder has given up */
 	uint64_t uncounted; /* instructions executed in code that changes too much */
 	struct exact_lines lines;
+	struct exact_schedule schedule;
 };
 
 enum exact_state {
@@ -158,6 +183,13 @@ struct exact_process {
 	uint32_t state; /* enum exact_state */
 	uint32_t forks; /* begun, and not failed: so many others will name it as their parent */
 	uint32_t same;	/* … as the one it replaces: its blocks are numbered anew */
+	/* With a schedule: */
+	uint64_t position; /* instructions, as far as they have been added up */
+	uint32_t phase;	   /* enum exact_phase */
+	uint32_t main;	   /* it is the first process */
+	/* What has been observed so far is to be read before the process goes on: it asks by advancing `asked`, and waits
+	 * until the recorder has made `answered` the same. */
+	uint32_t asked, answered;
 };
 
 struct exact_log {
@@ -182,6 +214,7 @@ enum exact_kind {
 	EXACT_RAN,
 	EXACT_STACK,
 	EXACT_SNAPSHOT,
+	EXACT_SAMPLED,
 };
 
 struct exact_record { /* all begin so; sizes are multiples of 8 */
@@ -314,6 +347,14 @@ struct exact_snapshot {
 	uint64_t cpu_ns, wall_ns;
 	uint32_t tid, last; /* last: it ends the process, or its image */
 	char name[16];	    /* the thread's */
+};
+
+/* A sample has ended. */
+struct exact_sampled {
+	struct exact_record r;
+	uint64_t number;     /* of the schedule's samples, from 0 */
+	uint64_t begin, end; /* positions */
+	uint32_t cut, gap;   /* cut: the process ended within it; gap: what follows is not observed */
 };
 
 /* A program that ran without the engine. */

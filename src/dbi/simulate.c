@@ -19,6 +19,8 @@ struct simulation {
 	/* misses */
 	struct machine machine;
 	struct cache l3;
+	bool warming; /* what it is told is not counted … */
+	struct misses unread; /* … but here */
 	uint32_t processes;
 	/* reuse */
 	unsigned line; /* shift */
@@ -114,9 +116,8 @@ static int misses_take(void *arg, void *thread, const struct order_event *e, siz
 			MISS_L2I == MISS_L1I + CORE_L2 && MISS_L3I == MISS_L1I + CORE_L3 &&
 			MISS_ITLB == MISS_L1I + CORE_TLB && MISS_IWALK == MISS_L1I + CORE_WALK,
 		"core_data and core_fetch count there");
-	(void)arg;
 	for (size_t i = 0; i < n; i++, e++) {
-		struct misses *m = e->site;
+		struct misses *m = of(arg)->warming ? &of(arg)->unread : e->site;
 
 		switch (e->kind) {
 		case ORDER_FETCH:
@@ -148,6 +149,11 @@ static int misses_take(void *arg, void *thread, const struct order_event *e, siz
 	return 0;
 }
 
+static void warm_up(void *arg, bool on)
+{
+	of(arg)->warming = on;
+}
+
 static void misses_fini(struct simulation *s)
 {
 	cache_fini(&s->l3);
@@ -174,6 +180,7 @@ const struct order_consumer *simulate_misses(struct profile *p, const struct mac
 		.take = misses_take,
 		.thread_end = misses_thread_end,
 		.process_end = misses_process_end,
+		.warm_up = warm_up,
 	};
 	return &s->c;
 }

@@ -96,6 +96,10 @@ static int count(struct exact *e, struct process *p, struct way *w, uint64_t now
 {
 	if (now == w->before)
 		return 0;
+	if (e->discard) {
+		w->before = now;
+		return 0;
+	}
 	if (exact_count(e, p, w->block, now - w->before, 0))
 		return -1;
 	if (!w->edge)
@@ -155,7 +159,7 @@ int ways_end(struct exact *e, struct process *p, struct err *err)
 {
 	const uint64_t at = 8ull * EXACT_INSIDE, page = EXACT_STREAM_PAGE;
 
-	for (size_t t = 0; t < p->nthread; t++) {
+	for (size_t t = 0; t < p->nthread && !e->discard; t++) {
 		uint64_t counters = p->thread[t]->at;
 		const uint64_t *c =
 			counters ? exact_map(e, counters + (at & ~(page - 1)), page) : NULL;

@@ -15,6 +15,7 @@
 #include "observe/misses.h"
 #include "observe/pace.h"
 #include "observe/reuses.h"
+#include "observe/sampled.h"
 #include "observe/tallies.h"
 
 const char *const image_kind_name[IMAGE_KIND_N] = { "unknown", "file", "kernel", "anon", "vdso" };
@@ -87,6 +88,7 @@ void profile_fini(struct profile *p)
 		free(r->machine);
 	}
 	free(p->run);
+	sampled_free(p);
 	for (size_t i = 0; i < p->nwset; i++)
 		wset_free(p->wset[i]);
 	free(p->wset);
@@ -515,7 +517,10 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 		    reuses_merge(dst, src)))
 		rc = -1;
 	if (!rc)
-		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ? -1 : 0;
+		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ||
+				     sampled_merge(dst, src, first_run)
+			     ? -1
+			     : 0;
 	free(map);
 	return rc ? err_set(err, ERR_FAILED, "no memory to merge") : 0;
 }

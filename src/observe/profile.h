@@ -8,6 +8,7 @@
  *            ├─ sites   (image, address) ─ counters, hot lists by operand, locality (observe/locality.h)
  *            ├─ edges, calls, conflicts   between sites: observe/edges.h, calls.h, conflicts.h
  *            ├─ tallies  what the program counts itself: observe/tallies.h
+ *            ├─ sampled  which parts of an exact run were observed (observe/sampled.h)
  *            ├─ wsets   working sets of processes (observe/wset.h)
  *            ├─ misses, distances         of simulated caches, by site: observe/misses.h, distances.h
  *            └─ reuses  reuse times that the sampler saw, by process: observe/reuses.h
@@ -127,6 +128,8 @@ struct profile {
 	struct conflict *conflicts;
 	struct tally *tallies;
 	struct tally_words *tally_words; /* private */
+	struct sampled **sampled;	 /* of exact runs under a schedule */
+	size_t nsampled;
 	struct wset **wset;		 /* by run, then process */
 	size_t nwset;
 	struct misses *misses;

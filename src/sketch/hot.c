@@ -437,6 +437,22 @@ int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned
 	return rc;
 }
 
+void hot_scale(struct hot *h, double factor)
+{
+	for (unsigned i = 0; i < h->n; i++) {
+		struct entry *e = &h->e[i];
+		uint64_t error = (uint64_t)ceil((double)e->error * factor);
+
+		e->count = (uint64_t)((double)e->count * factor);
+		e->error = error < e->count ? error : e->count;
+		e->weight *= factor;
+	}
+	h->total = (uint64_t)ceil((double)h->total * factor);
+	h->rest = (uint64_t)ceil((double)h->rest * factor);
+	h->tau *= h->method == HOT_COUNTING ? factor : 1;
+	h->weight *= factor;
+}
+
 double hot_weight(const struct hot *h)
 {
 	return h->weighted ? h->weight : (double)h->total;

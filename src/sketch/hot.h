@@ -79,6 +79,9 @@ int hot_merge(struct hot *dst, const struct hot *src);
  * src may become equal. */
 int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned bits);
 
+/* Each occurrence counts as `factor`, which is more than 0. Rounded; no bound gets tighter. */
+void hot_scale(struct hot *h, double factor);
+
 uint64_t hot_total(const struct hot *h);    /* occurrences added */
 double hot_weight(const struct hot *h);	    /* what they weigh */
 unsigned hot_distinct(const struct hot *h); /* entries held */

@@ -60,6 +60,7 @@ struct insn {
 	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
 	uint16_t record;	   /* the stream's bytes before it */
 	uint32_t spilled;
+	uint32_t before; /* … as long as its own copy is not reached */
 	struct stream_fields f; /* what the stream gets of it */
 	struct shadow_insn s;	/* what it touches */
 };
@@ -92,6 +93,7 @@ struct build {
 	uint16_t closed; /* in the code: from here on the execution's record is complete */
 	struct plan plan;
 	bool dry;	 /* to look at: nothing may be put beside it */
+	bool brief;	 /* executed once, see translate_short() */
 	bool ahead;	 /* where it leads on, that is made at once */
 	bool exits_dead; /* no flag is live where it ends */
 	unsigned weight; /* of T_LEFT */
@@ -132,6 +134,12 @@ void put_block(struct build *b);
  * handlers they are not kept for them: it costs 4 to 7 % where blocks are counted.
  */
 uint32_t flags_read(const struct insn *in);
+
+/* left.c */
+/* Takes the block's weight from what is left, changing flags; or by way of a register. */
+void left_put_take(struct build *b), left_put_quietly(struct build *b, unsigned reg);
+/* At the block's beginning: takes its weight, and leaves the cache if there is less. */
+void left_check(struct build *b, bool flags_dead);
 
 /* operand.c */
 /* An instruction with a rip-relative or a gs operand. */

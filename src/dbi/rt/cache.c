@@ -28,6 +28,12 @@ struct table *rt_blocks, *rt_returns; /* read by switch.S */
 const void **rt_direct;
 static uint64_t used[2];
 static struct slot tombstone = { ~0ul, 0 };
+/* With a schedule: the tables of blocks of the kind that is not made now. */
+static struct {
+	struct table *blocks, *returns;
+	uint64_t used[2];
+	bool skip; /* the kind */
+} other;
 
 struct block *blocks;
 struct link *links;
@@ -70,7 +76,7 @@ static void direct_forget(struct slot *s)
 {
 	uint64_t pc = s->pc;
 
-	if (counting())
+	if (!rt_direct)
 		return;
 	__atomic_store_n(&s->pc, GONE, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&rt_direct[pc % DIRECT], rt_direct_none, __ATOMIC_SEQ_CST);
@@ -112,6 +118,24 @@ void cache_init(void)
 	pages_new(1 << 12);
 	rt_blocks = table_new(1 << 16);
 	rt_returns = table_new(1 << 15);
+}
+
+void cache_turn(bool skip)
+{
+	struct table *blocks_now = rt_blocks, *returns_now = rt_returns;
+	uint64_t used_now[2] = { used[0], used[1] };
+
+	if (!other.blocks) {
+		other.blocks = table_new(1 << 16);
+		other.returns = table_new(1 << 15);
+	}
+	rt_blocks = other.blocks;
+	rt_returns = other.returns;
+	memcpy(used, other.used, sizeof(used));
+	other.blocks = blocks_now;
+	other.returns = returns_now;
+	memcpy(other.used, used_now, sizeof(used));
+	other.skip = !skip;
 }
 
 /* Where it is looked for first, as switch.S computes it. */
@@ -262,7 +286,8 @@ void cache_add_return(uint64_t pc, uint64_t code)
 		struct slot *before = slot_at(*old);
 
 		__atomic_store_n(old, slot_value(s), __ATOMIC_RELEASE);
-		direct_forget(before);
+		if (!counting())
+			direct_forget(before);
 	} else {
 		table_add(&rt_returns, &used[1], s);
 	}
@@ -311,6 +336,24 @@ void cache_link(struct link *l, struct block *to)
 	publish_linked(l);
 }
 
+/* It is reached by rt_direct, not by pairs: nothing is counted in its kind of code. */
+static bool is_direct(const struct block *b)
+{
+	return schedule_on ? b->flags & BLOCK_SKIPS : !counting();
+}
+
+/* Blocks of the kind that the block is of, by address; their return points. */
+static struct table *blocks_of(const struct block *b)
+{
+	return other.blocks && !!(b->flags & BLOCK_SKIPS) == other.skip ? other.blocks : rt_blocks;
+}
+
+static struct table *returns_of(const struct block *b)
+{
+	return other.blocks && !!(b->flags & BLOCK_SKIPS) == other.skip ? other.returns
+									 : rt_returns;
+}
+
 static void bury(struct table *t, uint64_t pc)
 {
 	uint64_t *s = table_find(t, pc);
@@ -319,23 +362,34 @@ static void bury(struct table *t, uint64_t pc)
 		__atomic_store_n(s, (uint64_t)&tombstone, __ATOMIC_RELEASE);
 }
 
-static void bury_return(uint64_t pc)
+/* Of the block's kind, the return point at pc. */
+static void bury_return(const struct block *b, uint64_t pc)
 {
-	uint64_t *s = table_find(rt_returns, pc);
+	uint64_t *s = table_find(returns_of(b), pc);
 	struct slot *of;
 
 	if (!s)
 		return;
 	of = slot_at(*s);
 	__atomic_store_n(s, (uint64_t)&tombstone, __ATOMIC_RELEASE);
-	direct_forget(of);
+	if (is_direct(b))
+		direct_forget(of);
 }
 
 /* What leads to the block at pc: a call's return point does not, but was found less than that once. */
-static void bury_entry(uint64_t pc)
+static void bury_entry(const struct block *b)
 {
-	if (cache_return(pc) >= CACHE_BASE + CACHE_CODE_SIZE)
-		bury_return(pc);
+	const uint64_t *s = table_find(returns_of(b), b->pc);
+
+	if (s && slot_at(*s)->code >= CACHE_BASE + CACHE_CODE_SIZE)
+		bury_return(b, b->pc);
+}
+
+static bool is_found(const struct block *b)
+{
+	const uint64_t *s = table_find(blocks_of(b), b->pc);
+
+	return s && (struct block *)slot_at(*s) == b;
 }
 
 /* Who comes there from now on leaves the cache. One store: others may be at the no-op, or behind it. */
@@ -355,15 +409,15 @@ static void kill_block(struct block *b)
 	b->flags |= BLOCK_DEAD;
 	if (b->flags & BLOCK_CHANGES)
 		close_entry(b);
-	if (cache_find(b->pc) == b)
-		bury(rt_blocks, b->pc);
-	if (counting())
-		edges_forget(b->pc);
+	if (is_found(b))
+		bury(blocks_of(b), b->pc);
+	if (is_direct(b))
+		bury_entry(b);
 	else
-		bury_entry(b->pc);
+		edges_forget(b->pc);
 	/* a call's return point lies in it */
-	bury_return(b->pc + b->len);
-	if (counting())
+	bury_return(b, b->pc + b->len);
+	if (!is_direct(b))
 		edges_forget(b->pc + b->len);
 	for (uint32_t i = b->in; i;) {
 		struct link *l = &links[i - 1];
@@ -441,17 +495,21 @@ void cache_reset(void)
 	last_page = NULL;
 	table_reset(rt_blocks);
 	table_reset(rt_returns);
-	if (counting())
+	if (other.blocks) {
+		table_reset(other.blocks);
+		table_reset(other.returns);
+	}
+	if (log_observed & EXACT_COUNTS)
 		edges_reset();
-	else
+	if (rt_direct)
 		direct_reset();
-	used[0] = used[1] = 0;
+	used[0] = used[1] = other.used[0] = other.used[1] = 0;
 	npages = 0;
 	nlinks = 1;
 	nids = 0;
 	__atomic_store_n(&nblocks, 0, __ATOMIC_RELEASE);
 	for (struct thread *t = threads; t; t = t->next) {
-		if (counting())
+		if (log_observed & EXACT_COUNTS)
 			forget((char *)t + T_NEAR, T_NEAR_SIZE);
 		t->once = 0;
 		t->known = NULL;

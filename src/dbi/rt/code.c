@@ -44,6 +44,10 @@ static void put_unobserved(struct build *b)
 	const uint8_t *p = b->bytes, *from = p;
 	uint64_t next = b->pc;
 
+	b->in[0].before = 0;
+	if (skipping() && !b->once)
+		left_check(b, b->dead_at_start);
+
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn *in = &b->in[i];
 		const uint8_t *at = p;
@@ -76,8 +80,10 @@ void put_block(struct build *b)
 	for (unsigned i = 0; i < sizeof(b->link) / sizeof(b->link[0]); i++)
 		b->link[i] = (struct link){ 0 };
 	b->exits.n = 0;
-	if (counting())
+	if (counting() || schedule_on)
 		place_counter(b);
+	if (schedule_on)
+		b->weight = b->n;
 	plan_stream(b);
 	if (lines_on())
 		shadow_plan(b);
@@ -92,6 +98,7 @@ void put_block(struct build *b)
 
 		next += in->len;
 		in->spilled = b->reserved;
+		in->before = 0;
 		in->start = (uint16_t)(e->at - b->code);
 		in->end = 0;
 		if (!i && lines_on()) {
@@ -99,6 +106,8 @@ void put_block(struct build *b)
 			if (!b->once)
 				shadow_ran(b);
 		} else if (!i) {
+			if (schedule_on && !b->once)
+				left_check(b, b->dead_at_start);
 			put_stream_begin(b);
 		}
 		in->record = (uint16_t)b->record;

@@ -384,10 +384,11 @@ static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
 }
 
 /* Behind a branch that mostly does not jump, as far as one can tell. It pays where a stream gets fewer and longer
- * executions; without, code that is made twice costs more than counters save. */
+ * executions; without, code that is made twice costs more than counters save. With a schedule each execution of a block
+ * is of as many instructions, so that they can be taken at once. */
 static bool goes_on(const struct build *b, const struct insn *in, unsigned exits)
 {
-	return log_mode & EXACT_STREAM & ~EXACT_CALLS && in->kind == BRANCH && exits < EXITS_MAX &&
+	return !schedule_on && log_mode & EXACT_STREAM & ~EXACT_CALLS && in->kind == BRANCH && exits < EXITS_MAX &&
 	       in->target > b->pc + b->len;
 }
 

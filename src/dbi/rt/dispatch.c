@@ -179,8 +179,8 @@ static void odd(struct thread *t)
 /* It is in the system call that ends the block, + 1; or in none. */
 static void set_inside(struct thread *t, uint32_t block)
 {
-	if (log_fd >= 0 && counting())
-		*counter_of(t, EXACT_INSIDE) = block;
+	if (log_fd >= 0 && log_observed & EXACT_COUNTS)
+		*counter_of(t, EXACT_INSIDE) = counting() ? block : 0;
 }
 
 /* The system call behind the block. Outside: it may take forever. False: it is still to be done, but has been
@@ -188,13 +188,13 @@ static void set_inside(struct thread *t, uint32_t block)
 static bool outside(struct thread *t, uint32_t block)
 {
 	bool returns = t->regs[RAX] == __NR_rt_sigreturn, done;
-	uint32_t before = flushes;
+	uint32_t before = flushes, turns = switches;
 
 	set_inside(t, block + 1);
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	done = do_syscall(t);
 	lock(&cache_lock);     /* or it may be emptied now */
-	if (flushes != before) /* for the recorder, the thread went away in it, and comes now */
+	if (flushes != before || switches != turns) /* for the recorder, the thread went away in it, and comes now */
 		edges_note_locked(EXACT_WENT, 0, 0, t->pc);
 	else if (returns)
 		edges_note_locked(EXACT_WENT, block + 1, 0, t->pc);
@@ -216,6 +216,7 @@ static void leave_once(struct thread *t, const struct link *l)
 {
 	const struct block *b = &blocks[l->from];
 	uint32_t before = flushes, id = once_number(t) - 1;
+	bool counted = !skipping();
 
 	t->pc = l->target;
 	once_count(t, l->edge);
@@ -224,10 +225,14 @@ static void leave_once(struct thread *t, const struct link *l)
 	else if (l->kind == LINK_LATER)
 		lines_later(t, NO_BLOCK);
 	else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
-		if (flushes == before)
+		if (!counted)
+			;
+		else if (flushes == before)
 			once_uncount(t);
 		else
 			t->uncount = true;
+		if (schedule_on)
+			t->left[0]++;
 		unlock(&cache_lock);
 	}
 }
@@ -246,6 +251,8 @@ static void leave_block(struct thread *t, const struct link *l)
 {
 	uint32_t before = flushes, id = blocks[l->from].id, n = blocks[l->from].n;
 	uint64_t next = blocks[l->from].pc + blocks[l->from].len;
+	unsigned part = left_part(l->from);
+	bool counted = counting();
 
 	t->pc = l->target;
 	if (l->edge && counting())
@@ -256,11 +263,11 @@ static void leave_block(struct thread *t, const struct link *l)
 		lines_later(t, id);
 	} else if (l->kind == LINK_SYSCALL && !outside(t, id)) {
 		if (flushes != before)
-			t->uncount = true;
-		else if (counting())
+			t->uncount = !skipping();
+		else if (counted)
 			log_cut(id, n - 1, true);
-		if (lines_on() && lines.unit != EXACT_ACCESSES)
-			t->left[left_part(id)]++;
+		if (schedule_on || (lines_on() && lines.unit != EXACT_ACCESSES))
+			t->left[part]++;
 		unlock(&cache_lock);
 	}
 }
@@ -282,24 +289,48 @@ static void uncount(struct thread *t)
 	unlock(&cache_lock);
 }
 
+/* The block that is executed before the next phase begins. */
+static struct block *made_short(struct thread *t)
+{
+	struct block *b = translate_short(t, t->pc, t->shorten);
+
+	t->shorten = 0;
+	if (b && !(b->flags & BLOCK_ONCE)) {
+		t->left[left_part((uint32_t)(b - blocks))] += b->weight;
+		t->granted[left_part((uint32_t)(b - blocks))] += b->weight;
+	} else if (b) {
+		t->left[0]++;
+		t->granted[0]++;
+	}
+	return b;
+}
+
+/* How often links have become invalid, or lead to blocks of the other kind. */
+static uint32_t times_changed(void)
+{
+	return flushes + switches;
+}
+
 /* The block of t->pc, found or made; the thread is inside with it. NULL: there is none now. `from`, if not NULL,
- * leads there; it is of after so many flushes, and so is `site`, an indirect jump that does, or 0. */
+ * leads there; it is of after so many changes, and so is `site`, an indirect jump that does, or 0. */
 static struct block *next_block(struct thread *t, struct link *from, uint32_t of, uint32_t site)
 {
 	struct block *b;
 
 	lock(&cache_lock);
-	if (of != flushes) {
+	if (of != times_changed() || t->shorten) {
 		from = NULL;
 		site = 0;
 	}
-	b = cache_find(t->pc);
+	b = t->shorten ? NULL : cache_find(t->pc);
 	if (flush_due(!b)) {
 		unlock(&cache_lock);
 		flush_cache(t);
 		return NULL;
 	}
-	if (!b)
+	if (!b && t->shorten)
+		b = made_short(t);
+	else if (!b)
 		b = translate(t, t->pc, from);
 	if (b && from && from->target == b->pc)
 		cache_link(from, b);
@@ -344,9 +375,10 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 	*site = 0;
 	if (t->exit_link <= EXIT_INTERVAL) {
 		b = &blocks[EXIT_INTERVAL - t->exit_link];
-		t->left[left_part(b->id)] += b->weight;
+		t->left[left_part((uint32_t)(b - blocks))] += b->weight;
 		t->pc = b->pc;
-		lines_interval(t, b->weight, left_part(b->id));
+		(schedule_on ? schedule_ask : lines_interval)(t, b->weight,
+							       left_part((uint32_t)(b - blocks)));
 		return NULL;
 	}
 	if (t->exit_link == EXIT_INDIRECT) {
@@ -412,7 +444,11 @@ void dispatch(void *thread)
 		site = 0;
 		if (!b)
 			continue;
-		before = flushes;
+		if (b->flags & BLOCK_ONCE && schedule_on && !schedule_take_one(t)) {
+			__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
+			continue;
+		}
+		before = times_changed();
 		t->target = b->code;
 		rt_enter(t);
 		t->flags &= ~0x100ul;

@@ -47,7 +47,7 @@ bool flush_due(bool more)
 
 void flush_to_keep_state(void)
 {
-	if (log_mode & (EXACT_COUNTS | EXACT_LINES)) /* else nothing changes them */
+	if (log_observed & (EXACT_COUNTS | EXACT_LINES)) /* else nothing changes them */
 		__atomic_store_n(&keep_state, true, __ATOMIC_RELEASE);
 }
 
@@ -145,32 +145,62 @@ static void empty(void)
 	flushes++;
 }
 
-void flush_cache(struct thread *t)
+static void hold(void)
 {
-	const struct nap nap = { 0, NAP_NS };
-
 	lock(&flush_lock);
 	__atomic_store_n(&flushing, 1, __ATOMIC_RELEASE);
 	lines_hold();
 	lock(&threads_lock);
 	lock(&cache_lock);
-	if (flush_due(true)) {
-		while (any_inside(t)) {
-			unlock(&cache_lock); /* they may need them to come out */
-			unlock(&threads_lock);
-			lines_release();
-			sys(__NR_nanosleep, &nap, 0);
-			lines_hold();
-			lock(&threads_lock);
-			lock(&cache_lock);
-		}
-		empty();
-		for (struct thread *o = threads; o; o = o->next)
-			__atomic_store_n(&o->stop, 0, __ATOMIC_RELEASE);
+}
+
+/* All other threads are out of the cache then, until let_in(). */
+static void call_all(const struct thread *t)
+{
+	const struct nap nap = { 0, NAP_NS };
+
+	while (any_inside(t)) {
+		unlock(&cache_lock); /* they may need them to come out */
+		unlock(&threads_lock);
+		lines_release();
+		sys(__NR_nanosleep, &nap, 0);
+		lines_hold();
+		lock(&threads_lock);
+		lock(&cache_lock);
 	}
+}
+
+static void let_in(void)
+{
+	for (struct thread *o = threads; o; o = o->next)
+		__atomic_store_n(&o->stop, 0, __ATOMIC_RELEASE);
+}
+
+static void release(void)
+{
 	__atomic_store_n(&flushing, 0, __ATOMIC_RELEASE);
 	unlock(&cache_lock);
 	unlock(&threads_lock);
 	lines_release();
 	unlock(&flush_lock);
+}
+
+void flush_cache(struct thread *t)
+{
+	hold();
+	if (flush_due(true)) {
+		call_all(t);
+		empty();
+		let_in();
+	}
+	release();
+}
+
+void flush_outside(struct thread *t, void (*f)(struct thread *t))
+{
+	hold();
+	call_all(t);
+	f(t);
+	let_in();
+	release();
 }

@@ -145,33 +145,6 @@ static unsigned threads_alive(void)
 	return n ? n : 1;
 }
 
-/*
- * `room`, in parts: half of it evenly, half as they were used since the last time. So there are few of these calls
- * an interval, and each of them leaves less to be granted.
- */
-static void divide(struct thread *t, uint64_t room, unsigned weight, unsigned part)
-{
-	uint64_t even = room / 2 / LEFT_PARTS, used = 0, down = 0;
-
-	for (unsigned i = 0; i < LEFT_PARTS; i++)
-		used += (uint64_t)t->taken[i];
-	while (used >> down >> 31)
-		down++;
-	used = (used >> down) + 1;
-	for (unsigned i = 0; i < LEFT_PARTS; i++) {
-		uint64_t of = (uint64_t)t->taken[i] >> down, half = room / 2;
-
-		t->granted[i] =
-			(int64_t)(even + (half < used ? of * half / used : half / used * of));
-	}
-	if (t->granted[part] < weight) {
-		for (unsigned i = 0; i < LEFT_PARTS; i++)
-			t->granted[i] = (int64_t)((room - weight) / LEFT_PARTS);
-		t->granted[part] += weight;
-	}
-	memcpy(t->left, t->granted, sizeof(t->left));
-}
-
 /* How much the thread may execute before it asks again: in `part`, an execution of that weight. */
 static void grant(struct thread *t, unsigned weight, unsigned part)
 {
@@ -184,18 +157,12 @@ static void grant(struct thread *t, unsigned weight, unsigned part)
 		room = room / (2 * n) > SHARE_MIN ? room / (2 * n) : SHARE_MIN;
 	if (room < weight)
 		room = weight;
-	divide(t, room, weight, part);
+	left_divide(t, room, weight, part);
 }
 
 static void settle(struct thread *t)
 {
-	for (unsigned i = 0; i < LEFT_PARTS; i++) {
-		int64_t taken = t->granted[i] - t->left[i];
-
-		now.total += (uint64_t)taken;
-		t->taken[i] = taken > 0 ? taken : 0;
-		t->left[i] = t->granted[i] = 0;
-	}
+	now.total += left_settle(t);
 }
 
 static long map_room(const struct room *r)

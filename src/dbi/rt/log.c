@@ -23,7 +23,9 @@ struct timespec_k {
 };
 
 int log_fd = -1;
-uint64_t log_mode;
+uint64_t log_mode, log_observed;
+uint64_t log_began;
+bool log_main;
 static const struct exact_header *header; /* shared by all processes of the recording */
 static struct exact_process *process;
 static uint64_t process_at;
@@ -146,20 +148,31 @@ void log_init(const char *option)
 	long p;
 
 	log_fd = (int)number(&option);
-	if (*option++ == ':')
+	log_main = !*option;
+	if (*option == ':') {
+		option++;
 		replaces = number(&option);
+	}
+	if (*option == ':') {
+		option++;
+		log_began = number(&option);
+	}
+	if (*option == ':') {
+		option++;
+		log_main = number(&option);
+	}
 	p = room_map(4096, PROT_READ, MAP_SHARED, log_fd, 0);
 	if (sys_failed(p))
 		die("cannot map the recorder's memory: errno %ld", -p);
 	header = (const struct exact_header *)p;
 	if (header->magic != EXACT_MAGIC)
 		die("descriptor %ld is not the recorder's", (long)log_fd);
-	log_mode = header->mode;
+	log_mode = log_observed = header->mode;
 	publish_limit(header->code_limit);
 	new_process(0, 0, replaces, 0);
 }
 
-static bool is_ours(void) /* not a vfork's child, which shares our memory */
+bool log_is_ours(void)
 {
 	return process && process->pid == (uint32_t)sys(__NR_getpid);
 }
@@ -169,15 +182,17 @@ void log_exec_option(char *out, size_t size)
 	if (log_fd < 0)
 		format(out, size, "--exec");
 	else
-		format(out, size, "--exec=%ld:%ld", (long)log_fd, is_ours() ? (long)process_at : 0);
+		format(out, size, "--exec=%ld:%ld:%ld:%ld", (long)log_fd,
+		       log_is_ours() ? (long)process_at : 0, (long)schedule_position(self()),
+		       (long)(log_is_ours() && process->main));
 }
 
 /* Bytes of the shared memory that one thread takes. */
 static uint64_t pieces_size(void)
 {
-	return (log_mode & EXACT_STREAM ? EXACT_STREAM_SIZE : 0) +
+	return (log_observed & EXACT_STREAM ? EXACT_STREAM_SIZE : 0) +
 	       (lines_on() ? EXACT_FIRSTS_SIZE : 0) +
-	       (counting() ? EXACT_COUNTERS_SIZE + LARGE_PAGE : 0);
+	       (log_observed & EXACT_COUNTS ? EXACT_COUNTERS_SIZE + LARGE_PAGE : 0);
 }
 
 void log_thread(struct thread *t)
@@ -188,7 +203,7 @@ void log_thread(struct thread *t)
 	if (log_fd < 0)
 		return;
 	next = take(pieces_size());
-	if (log_mode & EXACT_STREAM) {
+	if (log_observed & EXACT_STREAM) {
 		char *base = (char *)t;
 
 		stream = next;
@@ -206,7 +221,7 @@ void log_thread(struct thread *t)
 		firsts = next;
 		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
 	}
-	if (counting()) { /* as far from a large page's beginning as it is mapped: T_NEAR is one */
+	if (log_observed & EXACT_COUNTS) { /* as far from a large page's beginning as it is mapped: T_NEAR is one */
 		at = (next + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 		map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
 		edges_thread(t);
@@ -560,6 +575,67 @@ void log_snapshot(const struct exact_snapshot *s)
 	unlock(&log_lock);
 }
 
+const struct exact_schedule *log_schedule(void)
+{
+	return &header->schedule;
+}
+
+const void *log_piece(uint64_t at, uint64_t n)
+{
+	long p = room_map(n, PROT_READ, MAP_SHARED, log_fd, at);
+
+	if (sys_failed(p))
+		die("cannot map the recorder's memory: errno %ld", -p);
+	return (const void *)p;
+}
+
+void log_position(uint64_t position, unsigned phase, bool main)
+{
+	if (log_fd < 0)
+		return;
+	__atomic_store_n(&process->position, position, __ATOMIC_RELAXED);
+	process->main = main;
+	__atomic_store_n(&process->phase, phase, __ATOMIC_RELEASE);
+}
+
+void log_sampled(const struct exact_sampled *s)
+{
+	struct exact_sampled *r;
+
+	lock(&log_lock);
+	r = begin(EXACT_SAMPLED, sizeof(*r));
+	r->number = s->number;
+	r->begin = s->begin;
+	r->end = s->end;
+	r->cut = s->cut;
+	r->gap = s->gap;
+	end(r);
+	unlock(&log_lock);
+}
+
+/* What the stream holds has been read: it begins anew. */
+static void empty_stream(struct thread *t)
+{
+	struct exact_stream *s = stream_of(t);
+
+	s->at = s->start[s->current & 1];
+}
+
+void log_ask(void)
+{
+	struct timespec_k wait = { 0, 100000000 };
+	uint32_t asked = process->asked + 1, seen;
+
+	__atomic_store_n(&process->asked, asked, __ATOMIC_SEQ_CST);
+	ring();
+	while ((seen = __atomic_load_n(&process->answered, __ATOMIC_ACQUIRE)) != asked &&
+	       !recorder_gone())
+		sys(__NR_futex, &process->answered, FUTEX_WAIT, seen, &wait);
+	for (struct thread *t = threads; log_observed & EXACT_STREAM && t; t = t->next)
+		if (!t->ended && t->tid > 0)
+			empty_stream(t);
+}
+
 void log_uncounted(int n)
 {
 	if (log_fd >= 0 && __atomic_add_fetch(&untold, n, __ATOMIC_RELAXED) >= UNTOLD_MAX)
@@ -580,10 +656,10 @@ void log_tell(void)
 void log_ended(void)
 {
 	log_tell();
-	if (!is_ours())
+	if (!log_is_ours())
 		return;
 	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
-	if (log_mode & EXACT_STREAM)
+	if (log_observed & EXACT_STREAM || schedule_on)
 		ring();
 }
 
@@ -597,12 +673,13 @@ void log_restart(void)
 	lock(&log_lock);
 	images = pairs = 0;
 	new_process(0, 0, process_at, old->pid);
+	schedule_restart();
 	/* not before: whose successor is not known is ended for good */
 	__atomic_store_n(&old->state, EXACT_ENDED, __ATOMIC_RELEASE);
 	sys(__NR_munmap, old, 4096);
 	sys(__NR_munmap, old_chunk, EXACT_LOG_SIZE);
 	unlock(&log_lock);
-	if (log_mode & EXACT_STREAM)
+	if (log_observed & EXACT_STREAM || schedule_on)
 		ring();
 	for (struct thread *t = threads; t; t = t->next)
 		if (!t->ended && t->tid != -1) /* a new one does it itself */

@@ -10,6 +10,8 @@ static int undone(const struct build *b, unsigned from, unsigned o)
 	const struct insn *take = &b->in[b->shadow.take];
 	int sum = 0;
 
+	if (schedule_on) /* once: it has been taken before */
+		return b->once || o > b->in[0].start ? (int)(b->n - from) : 0;
 	if (!o || !lines_on())
 		return 0;
 	for (unsigned i = from; i < b->n; i++)
@@ -59,6 +61,8 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 			out->pc = pc;
 			out->next = pc + in->len;
 			out->spilled = o > in->start ? in->spilled : i ? b->reserved : 0;
+			if (o > in->start && o < in->core)
+				out->spilled |= in->before;
 			out->done = i;
 			out->ours = o > in->start && o < in->core;
 			out->repeats =

@@ -76,6 +76,8 @@ static long fork_child(struct thread *t, const struct request *q)
 	log_after_fork(t, r);
 	if (!r && lines_on())
 		lines_after_fork(t);
+	if (!r)
+		schedule_after_fork(t);
 	unlock(&cache_lock);
 	unlock(&threads_lock);
 	return r;
@@ -218,6 +220,7 @@ static long do_exit(struct thread *t)
 		signals_restore(mask);
 	if (lines_on())
 		is_alone() ? lines_end(t) : lines_thread_end(t);
+	is_alone() ? schedule_end(t) : schedule_thread_end(t);
 	thread_end(t);
 	sys(__NR_exit, t->regs[RDI]);
 	__builtin_unreachable();
@@ -341,8 +344,10 @@ static long run_native(struct thread *t, const char *path, bool runs)
 {
 	long r;
 
-	if (runs)
+	if (runs) {
 		lines_end(t);
+		schedule_end(t);
+	}
 	log_tell();
 	signals_before_exec(t);
 	if (runs)
@@ -426,6 +431,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	if (!args)
 		return -EFAULT;
 	lines_end(t);
+	schedule_end(t);
 	log_tell();
 	signals_before_exec(t);
 	r = sys(__NR_execve, self_exe, args, envp);
@@ -456,6 +462,7 @@ static long leave(struct thread *t)
 	regions_unwatch_all();
 	unlock(&cache_lock);
 	lines_end(t);
+	schedule_end(t);
 	log_native(config.program);
 	log_leave(t);
 	threads_forget_others(t);

@@ -110,6 +110,7 @@ struct thread {
 	uint64_t clear_tid;	     /* where the kernel writes when it ends; 0: nowhere */
 	int64_t granted[LEFT_PARTS]; /* what `left` began with */
 	int64_t taken[LEFT_PARTS];   /* … of the one before */
+	uint32_t shorten; /* the next block has only so many instructions: the schedule's next phase begins behind them; or 0 */
 	uint8_t xmm[16 * 16];
 };
 
@@ -292,6 +293,7 @@ struct block {
 /* The program may write there. Others may be about to enter the code when it is forgotten: it begins with a no-op
  * then, which becomes a jump out of the cache, to the link behind the block's own ones. */
 #define BLOCK_CHANGES 32
+#define BLOCK_SKIPS 64   /* made for skipping: nothing of it is observed */
 #define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
@@ -325,6 +327,8 @@ static inline void link_patch(struct link *l, uint64_t to)
 /* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
  * leads there and its block was the last one made, the code goes on where that one ends. */
 struct block *translate(struct thread *t, uint64_t pc, struct link *from);
+/* … of the first n instructions there, or fewer: to be executed once, not to be found again. */
+struct block *translate_short(struct thread *t, uint64_t pc, unsigned n);
 /* What the program's state is where the cache's code stands at `at`, in a block. */
 struct place {
 	uint64_t pc, next; /* the instruction, and what follows it */
@@ -368,6 +372,8 @@ void cache_invalidate(uint64_t start, uint64_t n);
 extern int cache_lock;
 bool cache_full(void); /* of pages that code lies on */
 void cache_reset(void);
+/* Blocks that skip and blocks that observe are found in tables of their own; one of the two is in use. */
+void cache_turn(bool skip);
 
 /* publish.c */
 void publish_init(void);
@@ -397,6 +403,8 @@ void flush_all(void);
 /* Not while it is being emptied. */
 void flush_wait(void);
 void flush_after_fork(void);
+/* Calls all other threads out of the cache, and calls f with the cache's lock held. */
+void flush_outside(struct thread *t, void (*f)(struct thread *t));
 /* Whether it is one that brings the thread out. */
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info);
 /* Outside: it comes now, or will never come. */
@@ -468,11 +476,24 @@ void signals_restore(sig_set old);
 
 /* log.c: what the recorder is told */
 extern int log_fd; /* or -1 */
-extern uint64_t log_mode;
+extern uint64_t log_mode;     /* what the code that is made now observes: log_observed, or MODE_SKIPPING */
+extern uint64_t log_observed; /* … and what the recorder asks for */
+#define MODE_SKIPPING (1ull << 32)
+const struct exact_schedule *log_schedule(void);
+/* A piece of the recorder's memory, to be read. */
+const void *log_piece(uint64_t at, uint64_t n);
+void log_sampled(const struct exact_sampled *s);
+/* What the recorder is to know of the schedule's state. */
+void log_position(uint64_t position, unsigned phase, bool main);
+/* Waits until the recorder has read all that has been observed. All other threads are out of the cache. */
+void log_ask(void);
 /* How lines are observed, as the recorder says. */
 const struct exact_lines *log_lines(void);
 /* What our first argument says: the descriptor, and whose place the image takes, "FD:OFFSET", or only FD. */
 void log_init(const char *option);
+/* … what it says of the schedule: how far the process had come, and whether it is the first one. */
+extern uint64_t log_began;
+extern bool log_main;
 /* Our first argument in a new image. */
 void log_exec_option(char *out, size_t size);
 void log_thread(struct thread *t);
@@ -509,6 +530,8 @@ void log_snapshot(const struct exact_snapshot *s);
 void log_uncounted(int n);
 void log_tell(
 	void); /* what has waited for that: before the process ends, or executes another image */
+/* The process is the one that logs, and no vfork's child, which shares its memory. */
+bool log_is_ours(void);
 void log_ended(void);
 /* Blocks are numbered anew from here on: another set of counters and streams for all threads. */
 void log_restart(void);
@@ -559,15 +582,42 @@ void lines_join(struct thread *t);
 /* … if the program wants it, and it can have it. */
 void lines_give_way(struct thread *t, uint64_t start, uint64_t n);
 
-/* Of a block, by its number: which part of T_LEFT it takes from. */
-static inline unsigned left_part(uint32_t id)
+/* left.c: instructions that may still be executed */
+/* Grants the thread `room` of them, in parts; `part` gets `weight` at least. */
+void left_divide(struct thread *t, uint64_t room, unsigned weight, unsigned part);
+/* How many it has executed since; nothing is left to it then. */
+uint64_t left_settle(struct thread *t);
+
+/* schedule.c: which parts of the run are observed */
+extern bool schedule_on;
+extern uint32_t switches; /* between skipping and observing */
+void schedule_init(struct thread *t);
+void schedule_after_fork(struct thread *t); /* in the child, with cache_lock held */
+/* There is not enough left in that part for an execution of that weight. t->pc is where it begins. */
+void schedule_ask(struct thread *t, unsigned weight, unsigned part);
+/* Code that is made anew each time is about to execute an instruction. False: look for the block again. */
+bool schedule_take_one(struct thread *t);
+void schedule_thread_end(struct thread *t);
+/* The process ends, or executes another image. */
+void schedule_end(struct thread *t);
+uint64_t schedule_position(struct thread *t);
+/* Blocks are numbered anew: the recorder knows nothing of this process. */
+void schedule_restart(void);
+
+/* Of a block, by its number in the cache: which part of T_LEFT it takes from. */
+static inline unsigned left_part(uint32_t number)
 {
-	return id & (LEFT_PARTS - 1);
+	return number & (LEFT_PARTS - 1);
 }
 
 static inline bool counting(void)
 {
 	return log_mode & EXACT_COUNTS;
+}
+
+static inline bool skipping(void)
+{
+	return log_mode == MODE_SKIPPING;
 }
 
 static inline bool lines_on(void)

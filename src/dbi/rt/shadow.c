@@ -376,31 +376,7 @@ static void put_load_flags(struct emit *e)
 	put_restore(e, RAX);
 }
 
-/* Where what the block takes from is. */
-static uint32_t left_of(const struct build *b)
-{
-	return T_LEFT + 8 * left_part(b->id);
-}
-
-/* qword gs:[T_LEFT …] -= weight */
-static void put_take(struct build *b)
-{
-	struct emit *e = &b->e;
-	unsigned weight = b->weight;
-	bool small = weight < 128;
-
-	put8(e, 0x65);
-	put8(e, 0x48);
-	put8(e, small ? 0x83 : 0x81);
-	put8(e, 0x2d);
-	put_context(e, left_of(b), small ? 1 : 4);
-	if (small)
-		put8(e, weight);
-	else
-		put32(e, weight);
-}
-
-/* The same without flags, by way of a register. */
+/* Takes the block's weight without flags, by way of a register. */
 static void put_take_quietly(struct build *b)
 {
 	struct emit *e = &b->e;
@@ -411,9 +387,7 @@ static void put_take_quietly(struct build *b)
 		put_spill(e, RAX);
 		b->in[0].spilled |= 1u << RAX;
 	}
-	put_gs(e, 0x8b, reg, left_of(b));
-	put_lea(e, reg, reg, NO_REG, 1, -(int64_t)b->weight);
-	put_gs(e, 0x89, reg, left_of(b));
+	left_put_quietly(b, reg);
 	if (spill)
 		put_restore(e, RAX);
 }
@@ -437,7 +411,7 @@ void shadow_begin(struct build *b)
 			put_save_flags(e);
 			b->in[0].spilled |= 1u << RAX;
 		}
-		put_take(b);
+		left_put_take(b);
 		if (!b->dry) {
 			stub = beside();
 			to = stub.at;
@@ -471,7 +445,7 @@ void shadow_marks(struct build *b, unsigned insn)
 	bool any = false, rax = false, save = !s->dead[insn];
 
 	if (insn && insn == s->take && b->weight && !b->once)
-		put_take(b);
+		left_put_take(b);
 	for (unsigned i = 0; i < s->n; i++) {
 		struct shadow_access a;
 

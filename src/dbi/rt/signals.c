@@ -123,8 +123,10 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 		if (place->spilled & 1u << i)
 			t->regs[i] = t->spill[i];
 	t->pc = place->pc;
-	if (lines_on()) {
-		t->left[left_part(b->id)] += place->undone;
+	if (lines_on() || schedule_on) {
+		bool once = schedule_on && b->flags & BLOCK_ONCE;
+
+		t->left[once ? 0 : left_part((uint32_t)(b - blocks))] += place->undone;
 		if (place->repeats)
 			lines_later(t, b->flags & BLOCK_ONCE ? NO_BLOCK : b->id);
 	}
@@ -623,6 +625,7 @@ static void die_of(int sig)
 
 	if (lines_on())
 		lines_end(self());
+	schedule_end(self());
 	kernel_action(sig, &a, NULL);
 	sys(__NR_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
 	sys(__NR_tgkill, pid, tid, sig);

@@ -470,9 +470,11 @@ void rt_start(uint64_t *sp)
 		if (lines_on())
 			lines_init(t);
 	}
-	if (counting())
+	if (log_fd >= 0)
+		schedule_init(t);
+	if (log_observed & EXACT_COUNTS)
 		edges_init();
-	else
+	if (schedule_on || !counting())
 		cache_direct_init();
 	s.searched = !starts_with(s.argv[1], "--exec");
 	if (!strcmp(s.argv[1], "--")) {

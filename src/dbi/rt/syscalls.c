@@ -296,6 +296,7 @@ static long intercepted(struct thread *t, long nr)
 		return procfs_path(t, RSI);
 	case __NR_exit_group:
 		lines_end(t);
+		schedule_end(t);
 		log_ended();
 		return rt_syscall(t);
 	default:

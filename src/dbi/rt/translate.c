@@ -92,12 +92,12 @@ static void decode(struct build *b, size_t *room, unsigned max)
 }
 
 /* Decodes the block, and sees to it that it stays as it is now: other threads may be writing there. */
-static void decode_watched(struct build *b, const struct region *r, size_t *room)
+static void decode_watched(struct build *b, const struct region *r, size_t *room, unsigned max)
 {
 	static uint8_t now[INSNS_MAX * INSN_MAX];
 
 	do {
-		decode(b, room, INSNS_MAX);
+		decode(b, room, max);
 		b->once = b->n && !regions_watch(r, b->pc, b->len);
 	} while (b->n && !b->once && b->changes && rt_copy(now, (const void *)b->pc, b->len) &&
 		 memcmp(now, b->bytes, b->len));
@@ -131,8 +131,8 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	b->nlink = 0;
 	b->returns = 0;
 	b->dry = false;
-	b->ahead = (!log_mode || lines_on()) && !b->once && !b->changes;
-	b->exits_dead = lines_on() && !faults_keep_state && !b->once && constant(r) &&
+	b->ahead = (!log_mode || lines_on() || skipping()) && !b->once && !b->changes && !b->brief;
+	b->exits_dead = (lines_on() || skipping()) && !faults_keep_state && !b->once && constant(r) &&
 			leaves_flags_dead(b, r);
 	put_block(b);
 	if (b->once) {
@@ -149,12 +149,15 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	blk->in = blk->next_page[0] = blk->next_page[1] = 0;
 	blk->site = b->site;
 	blk->flags = (b->dead_at_start ? BLOCK_FLAGS_DEAD : 0) |
+		     (skipping() ? BLOCK_SKIPS : 0) |
 		     (b->exits_dead ? BLOCK_EXITS_DEAD : 0) | (b->changes ? BLOCK_CHANGES : 0);
 	blk->weight = (uint16_t)b->weight;
 	blk->bytes = b->bytes;
-	if (!r->image)
-		r->image = log_image(r);
-	log_block(blk, r->image, log_fd < 0 ? NULL : block_lengths(b), &b->plan, &b->exits);
+	if (!skipping()) {
+		if (!r->image)
+			r->image = log_image(r);
+		log_block(blk, r->image, log_fd < 0 ? NULL : block_lengths(b), &b->plan, &b->exits);
+	}
 	publish(b, blk);
 	if (b->changes)
 		publish_bytes(blk, b->bytes);
@@ -165,6 +168,8 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 		blk->in = (uint32_t)(from - links) + 1;
 	}
 	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
+	if (b->brief)
+		return blk;
 	cache_add(blk);
 	if (b->returns)
 		cache_add_return(b->pc + b->len, b->returns);
@@ -220,7 +225,7 @@ static void make_ahead(struct build *b, struct thread *t, struct region *r, stru
 	}
 }
 
-struct block *translate(struct thread *t, uint64_t pc, struct link *from)
+static struct block *translate_most(struct thread *t, uint64_t pc, struct link *from, unsigned max)
 {
 	static struct build b;
 	struct region *r = region_of(pc);
@@ -235,7 +240,8 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	b.pc = pc;
 	b.changes = !constant(r);
 	library_enter(t);
-	decode_watched(&b, r, &room);
+	b.brief = max < INSNS_MAX;
+	decode_watched(&b, r, &room, max);
 	if (!b.n) { /* runs over the end of what can be executed, perhaps into another region */
 		library_leave(t);
 		if (room < mapped) {
@@ -260,4 +266,14 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 		make_ahead(&b, t, r, blk);
 	library_leave(t);
 	return blk;
+}
+
+struct block *translate(struct thread *t, uint64_t pc, struct link *from)
+{
+	return translate_most(t, pc, from, INSNS_MAX);
+}
+
+struct block *translate_short(struct thread *t, uint64_t pc, unsigned n)
+{
+	return translate_most(t, pc, NULL, n);
 }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/exact_samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "observe/scale.h"
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_FAILED, "no memory for samples");
+}
+
+static const struct profile *counted(const struct exact_samples *s)
+{
+	return s->apart ? &s->part : s->to;
+}
+
+/* What has been counted since the last batch. */
+static struct sample_batch *end_batch(struct exact_samples *s, double weight)
+{
+	struct sample_batch *b = sampled_batch(s->sampled);
+	uint64_t now[SAMPLED_N];
+
+	if (!b)
+		return NULL;
+	sampled_count(counted(s), now);
+	for (unsigned i = 0; i < SAMPLED_N; i++)
+		b->n[i] = now[i] - s->before[i];
+	memcpy(s->before, now, sizeof(now));
+	b->weight = weight;
+	return b;
+}
+
+static int add_rows(struct exact_samples *s, const struct exact_sample *list, size_t n,
+		    struct err *err)
+{
+	uint32_t batch = (uint32_t)s->sampled->nbatch - 1;
+
+	for (size_t i = 0; i < n; i++) {
+		struct sample one = { .number = list[i].number,
+				      .begin = list[i].begin,
+				      .end = list[i].end,
+				      .pid = list[i].pid,
+				      .batch = batch,
+				      .cut = list[i].cut };
+
+		if (sampled_add(s->sampled, &one))
+			return no_memory(err);
+	}
+	return 0;
+}
+
+/* The part is added to the recording, and begins anew. */
+static int add_part(struct exact_samples *s, double weight, struct err *err)
+{
+	profile_scale(&s->part, weight);
+	if (profile_merge(s->to, &s->part, err))
+		return -1;
+	profile_scale(&s->part, 0);
+	memset(s->before, 0, sizeof(s->before));
+	return 0;
+}
+
+static int closed(void *arg, const struct exact_sample *list, size_t n, struct err *err)
+{
+	struct exact_samples *s = arg;
+	double weight = schedule_weight(s->schedule, list[n - 1].number);
+
+	if (!end_batch(s, weight))
+		return no_memory(err);
+	if (add_rows(s, list, n, err))
+		return -1;
+	return s->apart ? add_part(s, weight, err) : 0;
+}
+
+int exact_samples_begin(struct exact_samples *s, const struct schedule *schedule, const char *text,
+			struct profile *to, struct profile **observed, struct err *err)
+{
+	memset(s, 0, sizeof(*s));
+	s->schedule = schedule;
+	s->to = to;
+	*observed = to;
+	if (schedule->kind == SCHEDULE_WHOLE)
+		return 0;
+	s->sampled = sampled_new(to, text);
+	if (!s->sampled)
+		return no_memory(err);
+	s->sampled->size = schedule->size;
+	s->sampled->warmup = schedule->warmup;
+	s->sampled->expected = schedule->end;
+	s->sampling = (struct exact_sampling){ s, closed };
+	s->apart = schedule->kind != SCHEDULE_PERIODIC;
+	if (!s->apart)
+		return 0;
+	if (profile_init(&s->part, err))
+		return -1;
+	s->part.method = to->method;
+	s->part.capacity = to->capacity;
+	s->part.conflict_distance = to->conflict_distance;
+	*observed = &s->part;
+	return 0;
+}
+
+int exact_samples_start(struct exact_samples *s, struct exact *e, struct err *err)
+{
+	const struct schedule *from = s->schedule;
+	bool periodic = from->kind == SCHEDULE_PERIODIC;
+	struct exact_schedule to = { .kind = periodic ? EXACT_PERIODIC : EXACT_LISTED,
+				     .first = from->skip,
+				     .period = from->period,
+				     .size = from->size,
+				     .warmup = from->warmup };
+	uint64_t *starts;
+	int rc;
+
+	if (!s->sampled)
+		return 0;
+	to.n = periodic ? 0 : from->kind == SCHEDULE_SINGLE ? 1 : from->n;
+	starts = calloc(to.n + 1, sizeof(*starts));
+	if (!starts)
+		return no_memory(err);
+	starts[0] = from->skip;
+	for (size_t i = 0; i < from->n && from->kind == SCHEDULE_TARGETED; i++)
+		starts[i] = from->sample[i].start;
+	rc = exact_schedule(e, &to, starts, &s->sampling, err);
+	free(starts);
+	return rc;
+}
+
+static int judge(struct exact_samples *s, uint64_t position, bool allow, struct err *err)
+{
+	const struct schedule *p = s->schedule;
+
+	if (schedule_matches(p, position))
+		return 0;
+	s->sampled->mismatch = true;
+	if (allow || s->sampled->killed)
+		return 0;
+	err_set(err, ERR_FAILED,
+		"the run had %lu instructions, and the samples are of one that has %lu, or up to "
+		"%lu more or less: the recording is not written",
+		(unsigned long)position, (unsigned long)p->end,
+		(unsigned long)schedule_fuzz(p->end));
+	return err_hint(err, "other targets for this run, or --allow-mismatch");
+}
+
+/* What is left when the run has ended: samples that it ended within, or whose batch had not. */
+static int end_last(struct exact_samples *s, const struct exact *e, struct err *err)
+{
+	size_t n;
+	const struct exact_sample *list = exact_samples(e, &n);
+	double weight = schedule_weight(s->schedule, n ? list[n - 1].number : 0);
+	struct sample_batch *b = end_batch(s, weight);
+	bool complete = n && !list[n - 1].cut;
+
+	if (!b)
+		return no_memory(err);
+	if (!n && !b->n[SAMPLED_INSTRUCTIONS]) {
+		s->sampled->nbatch--;
+		return 0;
+	}
+	if (add_rows(s, list, n, err))
+		return -1;
+	if (s->apart && complete)
+		return add_part(s, weight, err);
+	b->dropped = s->apart;
+	return 0;
+}
+
+int exact_samples_end(struct exact_samples *s, const struct exact *e, int status, bool allow,
+		      struct err *err)
+{
+	if (!s->sampled)
+		return 0;
+	s->sampled->instructions = exact_position(e);
+	s->sampled->killed = WIFSIGNALED(status);
+	if (judge(s, s->sampled->instructions, allow, err) || end_last(s, e, err))
+		return -1;
+	if (s->apart) { /* names of procedures, which are found at the end */
+		profile_scale(&s->part, 0);
+		if (profile_merge(s->to, &s->part, err))
+			return -1;
+	}
+	if (!s->apart)
+		profile_scale(s->to, schedule_weight(s->schedule, 0));
+	s->sampled->scaled = true;
+	if (!s->sampled->n)
+		log_warn("the run ended after %lu instructions, before the first sample was complete: "
+			 "nothing was observed",
+			 (unsigned long)s->sampled->instructions);
+	return 0;
+}
+
+void exact_samples_fini(struct exact_samples *s)
+{
+	if (s->apart)
+		profile_fini(&s->part);
+}

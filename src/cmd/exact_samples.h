@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The samples of an exact recording under a schedule. Where weights may differ, what a sample has observed is kept apart
+ * until the sample is complete; then it is multiplied by its weight and added to the recording. Where all samples have
+ * one weight, the whole is multiplied at the end.
+ */
+#ifndef ASSAY_CMD_EXACT_SAMPLES_H
+#define ASSAY_CMD_EXACT_SAMPLES_H
+
+#include "dbi/exact.h"
+#include "dbi/shared.h"
+#include "observe/sampled.h"
+#include "stream/schedule.h"
+
+struct exact_samples {
+	const struct schedule *schedule;
+	struct profile *to;  /* the recording's */
+	struct profile part; /* of what is not added to it yet: where samples are added one by one */
+	bool apart;
+	struct sampled *sampled;
+	uint64_t before[SAMPLED_N]; /* the counters when the last batch ended */
+	struct exact_sampling sampling;
+};
+
+/* `to` has its run. The recorder observes into *observed from then on. A whole run has no samples: nothing is begun. */
+int exact_samples_begin(struct exact_samples *s, const struct schedule *schedule, const char *text,
+			struct profile *to, struct profile **observed, struct err *err);
+/* Tells the recorder. */
+int exact_samples_start(struct exact_samples *s, struct exact *e, struct err *err);
+/* The run has ended, with that wait status, and all of it has been read. -1 with err set: it is not the run that the
+ * targets were chosen for, and that is not allowed. */
+int exact_samples_end(struct exact_samples *s, const struct exact *e, int status, bool allow,
+		      struct err *err);
+void exact_samples_fini(struct exact_samples *s);
+
+#endif
