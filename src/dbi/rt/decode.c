@@ -295,7 +295,8 @@ static __attribute__((noinline)) bool decode_anew(struct insn *in, const uint8_t
 		in->target = pc + d.length + d.raw.imm[0].value.u;
 	if (d.cpu_flags) {
 		in->reads = d.cpu_flags->tested;
-		if (!keeps_flags_sometimes(&d)) /* else it may pass them on */
+		/* else it may pass them on, as the kernel does */
+		if (!keeps_flags_sometimes(&d) && in->kind != SYSCALL && in->kind != ODD)
 			in->writes = d.cpu_flags->modified | d.cpu_flags->set_0 |
 				     d.cpu_flags->set_1 | d.cpu_flags->undefined;
 		if (shifts(&d))

@@ -200,7 +200,10 @@ void flush_outside(struct thread *t, void (*f)(struct thread *t))
 {
 	hold();
 	call_all(t);
+	/* its system calls are the engine's until then (signals.c: trapped) */
+	__atomic_store_n(&t->inside, true, __ATOMIC_RELEASE);
 	f(t);
+	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	let_in();
 	release();
 }

@@ -234,11 +234,13 @@ void log_thread(struct thread *t)
 	r->firsts = firsts;
 	end(r);
 	unlock(&log_lock);
+	__atomic_store_n(&t->mapped, true, __ATOMIC_RELEASE);
 }
 
 void log_thread_end(struct thread *t)
 {
 	log_tell();
+	t->mapped = false;
 	/* The place stays the engine's: the program must get no part of it. It is not written, so that it does not count
 	 * as data (ulimit -d), but read as zeros until another thread's counters are mapped there (edges_forget). */
 	if (log_fd >= 0)
@@ -627,12 +629,15 @@ void log_ask(void)
 	uint32_t asked = process->asked + 1, seen;
 
 	__atomic_store_n(&process->asked, asked, __ATOMIC_SEQ_CST);
-	ring();
+	/* While a signal is pending SIGSYS is blocked, by which a filter of system calls would kill the process. The
+	 * recorder looks from time to time without the bell, too. */
+	if (!self()->pending)
+		ring();
 	while ((seen = __atomic_load_n(&process->answered, __ATOMIC_ACQUIRE)) != asked &&
 	       !recorder_gone())
 		sys(__NR_futex, &process->answered, FUTEX_WAIT, seen, &wait);
 	for (struct thread *t = threads; log_observed & EXACT_STREAM && t; t = t->next)
-		if (!t->ended && t->tid > 0)
+		if (!t->ended && t->mapped)
 			empty_stream(t);
 }
 

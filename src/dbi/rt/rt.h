@@ -97,6 +97,7 @@ struct thread {
 	bool stepping;	  /* to a place where the pending signal can be delivered */
 	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
 	bool ended;
+	bool mapped; /* the recorder's memory for it: counters, stream */
 	int called;  /* out of the cache, by a signal that has not come yet: see flush.c */
 	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
 	bool uncount; /* the instruction at pc, counted in a cache that is no more, is still to come */

@@ -101,7 +101,7 @@ static void set_mode(void)
 	cache_turn(skip);
 	switches++;
 	for (struct thread *t = threads; skip && t; t = t->next)
-		if (!t->ended && t->tid > 0)
+		if (!t->ended && t->mapped)
 			*counter_of(t, EXACT_INSIDE) = 0;
 }
 
