@@ -169,15 +169,19 @@ static void loop(struct session *s, struct err *err)
 static void closing_line(const struct session *s)
 {
 	struct exact_totals t;
-	char n[32], blocks[32], output[1024];
+	char n[32], more[32], blocks[32], output[1024];
 
 	if (s->o->quiet)
 		return;
 	exact_totals(s->exact, &t);
-	if (!t.blocks) /* the engine has said why */
+	if (!t.blocks && !s->samples.sampled) /* the engine has said why */
 		return;
 	fprintf(stderr, "[ record: ");
-	if (t.instructions)
+	if (s->samples.sampled)
+		fprintf(stderr, "samples of %s instructions, %s observed, in ",
+			fmt_count(s->samples.sampled->instructions, n, sizeof(n)),
+			fmt_count(sampled_observed(s->samples.sampled), more, sizeof(more)));
+	else if (t.instructions)
 		fprintf(stderr, "%s instructions of ", fmt_count(t.instructions, n, sizeof(n)));
 	fprintf(stderr, "%s blocks in %lu process%s -> %s ]\n",
 		fmt_count(t.blocks, blocks, sizeof(blocks)), (unsigned long)t.processes,

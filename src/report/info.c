@@ -11,6 +11,8 @@
 
 #include "base/fmt.h"
 #include "observe/tallies.h"
+#include "observe/sampled.h"
+#include "report/sampled.h"
 
 #define LABEL 16 /* columns of the words in front */
 
@@ -327,7 +329,7 @@ static json_t *run_json(const struct run *run)
 	return o;
 }
 
-static char *source_text(const struct run *run, char *buf, size_t n)
+static char *source_text(const struct reading *r, const struct run *run, char *buf, size_t n)
 {
 	const char *source = run->source ? run->source : "?";
 	const char *version = run->version ? run->version : "?";
@@ -336,7 +338,11 @@ static char *source_text(const struct run *run, char *buf, size_t n)
 	if (run_is_exact(run) && !strcmp(event, "lines"))
 		snprintf(buf, n, "%s %s: %s that each interval touched", source, version, event);
 	else if (run_is_exact(run))
-		snprintf(buf, n, "%s %s: every instruction, %s", source, version, event);
+		snprintf(buf, n, "%s %s: %s, %s", source, version,
+			 sampled_of(&r->profile, (uint32_t)(run - r->profile.run))
+				 ? "instructions in samples"
+				 : "every instruction",
+			 event);
 	else
 		snprintf(buf, n, "%s %s: %s at %g Hz, bursts of %u instructions", source, version,
 			 event, run->rate, run->burst);
@@ -368,7 +374,7 @@ static void print_run(struct reading *r, const struct run *run)
 	snprintf(text, sizeof(text), "%s: %s, Linux %s", run->host ? run->host : "?",
 		 cpu_text(run, cpu, sizeof(cpu)), run->kernel ? run->kernel : "?");
 	print_text(r, NULL, "on", text);
-	print_text(r, NULL, "recorded by", source_text(run, text, sizeof(text)));
+	print_text(r, NULL, "recorded by", source_text(r, run, text, sizeof(text)));
 	if (!keeps_values(run))
 		return;
 	snprintf(text, sizeof(text), "%s, up to %u a site and operand", sketch_name(run),
@@ -538,5 +544,6 @@ int info_print(struct reading *r, struct err *err)
 		return err_set(err, ERR_FAILED, "no memory");
 	if (!r->view.exact)
 		print_stops(r);
+	sampled_print(r);
 	return print_images(r) ? err_set(err, ERR_FAILED, "no memory") : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "base/fmt.h"
 #include "store/recording.h"
+#include "report/sampled.h"
 
 static int refuse_empty(const struct reading *r, struct err *err)
 {
@@ -247,13 +248,15 @@ static void exact_lines(struct reading *r)
 	char executed[64] = "", count[32], elapsed[32], processes[32], native[32];
 
 	if (executions.known)
-		snprintf(executed, sizeof(executed), ": %s instructions executed",
+		snprintf(executed, sizeof(executed), ": %s%s instructions executed",
+			 r->profile.nsampled ? "about " : "",
 			 fmt_count(executions.count, count, sizeof(count)));
 	emit_heading(&r->emit, "exact (%s)%s; %s, %s process%s",
 		     or_unknown(r->profile.run[0].event), executed,
 		     fmt_time((double)n->elapsed_ns, elapsed, sizeof(elapsed)),
 		     fmt_count(n->processes, processes, sizeof(processes)),
 		     n->processes == 1 ? "" : "es");
+	sampled_heading(r);
 	if (n->native)
 		emit_line(&r->emit, "%s program%s ran without the engine and %s not in it",
 			  fmt_count(n->native, native, sizeof(native)), plural(n->native),

@@ -18,6 +18,7 @@
 #include "store/recording.h"
 #include "store/snapshot.h"
 #include "store/vfs.h"
+#include "store/sampled_rows.h"
 #include "store/wset_rows.h"
 
 #define ROW_MAX (1u << 30)
@@ -535,6 +536,23 @@ static int read_wsets(struct reader *r)
 	return code == SQLITE_OK ? 0 : db_error(r);
 }
 
+/* Older recordings have none. */
+static int read_sampled(struct reader *r)
+{
+	int64_t known = 0;
+	const char *why;
+	int code = SQLITE_OK;
+
+	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='sampled'", &known))
+		return -1;
+	why = known ? sampled_rows_read(r->db, r->p, r->first_run, &code) : NULL;
+	if (why && !strcmp(why, "no memory"))
+		return err_set(r->err, ERR_FAILED, "no memory");
+	if (why)
+		return corrupt(r, why);
+	return code == SQLITE_OK ? 0 : db_error(r);
+}
+
 static int open_db(struct reader *r)
 {
 	if (db_file_open(&r->file, r->path, r->err))
@@ -605,7 +623,7 @@ static int read_into(const char *path, struct profile *p, char *content, struct 
 	if (!rc)
 		rc = read_pairs(&r);
 	if (!rc)
-		rc = read_wsets(&r);
+		rc = read_wsets(&r) || read_sampled(&r) ? -1 : 0;
 	if (!rc && content)
 		rc = take_digest(&r, content);
 	vfs_close(&r.vfs, r.db);

@@ -14,6 +14,7 @@
 #include "store/schema.h"
 #include "store/snapshot.h"
 #include "store/vfs.h"
+#include "store/sampled_rows.h"
 #include "store/wset_rows.h"
 
 #define PART (4u << 20) /* of a snapshot: about so much before it is compressed */
@@ -425,6 +426,8 @@ static int write_pairs(struct recording *r, const struct profile *p, bool packed
 
 static int write_wsets(struct recording *r, const struct profile *p, struct err *err)
 {
+	if (p->nsampled && sampled_rows_write(r->db, p) != SQLITE_OK)
+		return db_error(r, "write", err);
 	return p->nwset && wset_rows_write(r->db, p) != SQLITE_OK ? db_error(r, "write", err) : 0;
 }
 

@@ -33,6 +33,8 @@ static struct exact_log *chunk;
 static uint64_t written; /* bytes of records before the chunk's */
 static uint32_t images, pairs;
 static int log_lock;
+#define SIGNAL_SYS 31
+#define BLOCK_NONE 0 /* SIG_BLOCK: nothing is added */
 #define UNTOLD_MAX 1024 /* a killed process loses at most this many */
 static int64_t untold;	/* uncounted instructions that were not yet added to the header's number */
 
@@ -615,6 +617,15 @@ void log_sampled(const struct exact_sampled *s)
 	unlock(&log_lock);
 }
 
+/* Where SIGSYS is blocked a system call that a filter makes that signal ends the process. */
+static bool may_be_trapped(void)
+{
+	sig_set mask = 0;
+
+	sys(__NR_rt_sigprocmask, BLOCK_NONE, NULL, &mask, sizeof(mask));
+	return !(mask & sig_bit(SIGNAL_SYS));
+}
+
 /* What the stream holds has been read: it begins anew. */
 static void empty_stream(struct thread *t)
 {
@@ -629,9 +640,8 @@ void log_ask(void)
 	uint32_t asked = process->asked + 1, seen;
 
 	__atomic_store_n(&process->asked, asked, __ATOMIC_SEQ_CST);
-	/* While a signal is pending SIGSYS is blocked, by which a filter of system calls would kill the process. The
-	 * recorder looks from time to time without the bell, too. */
-	if (!self()->pending)
+	/* The recorder looks from time to time without the bell, too. */
+	if (may_be_trapped())
 		ring();
 	while ((seen = __atomic_load_n(&process->answered, __ATOMIC_ACQUIRE)) != asked &&
 	       !recorder_gone())
@@ -664,7 +674,7 @@ void log_ended(void)
 	if (!log_is_ours())
 		return;
 	__atomic_store_n(&process->state, EXACT_ENDED, __ATOMIC_RELEASE);
-	if (log_observed & EXACT_STREAM || schedule_on)
+	if (log_observed & EXACT_STREAM)
 		ring();
 }
 
@@ -684,7 +694,7 @@ void log_restart(void)
 	sys(__NR_munmap, old, 4096);
 	sys(__NR_munmap, old_chunk, EXACT_LOG_SIZE);
 	unlock(&log_lock);
-	if (log_observed & EXACT_STREAM || schedule_on)
+	if (log_observed & EXACT_STREAM)
 		ring();
 	for (struct thread *t = threads; t; t = t->next)
 		if (!t->ended && t->tid != -1) /* a new one does it itself */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What of exact runs was observed, and what it stands for: a part of every heading, and of `assay info`. */
+#ifndef ASSAY_REPORT_SAMPLED_H
+#define ASSAY_REPORT_SAMPLED_H
+
+#include "report/reading.h"
+
+/* For the heading, what samples were observed; nothing if everything was. */
+void sampled_heading(struct reading *r);
+/* "schedules" in JSON; in text the schedule, the samples and the totals of registered counters with their error bars. */
+void sampled_print(struct reading *r);
+
+#endif
