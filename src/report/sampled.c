@@ -60,10 +60,10 @@ void sampled_heading(struct reading *r)
 		const struct sampled *s = r->profile.sampled[i];
 		char n[32], all[32];
 
-		emit_line(&r->emit,
-			  "observed: %.3g %% of %s instructions, in %s samples; counts are "
-			  "estimates for all",
-			  share(s), fmt_count(s->instructions, all, sizeof(all)),
+		emit_heading(&r->emit,
+			     "observed: %.3g %% of %s instructions, in %s samples; counts are "
+			     "estimates of all",
+			     share(s), fmt_count(s->instructions, all, sizeof(all)),
 			  fmt_count(samples_of(s), n, sizeof(n)));
 		doubts(r, s);
 	}

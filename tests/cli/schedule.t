@@ -1,0 +1,178 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Samples of exact runs: where they begin and end, what they stand for, and what is refused. The truth is in programs
+# whose instructions are known one by one, and in recordings of whole runs.
+set -u
+. "$(dirname "$0")/lib.sh"
+RECORDED=$BUILD/tests/exact/recorded
+PROGS=$BUILD/tests/progs/exact
+[ -x "$RECORDED" ] || { skip "no $RECORDED"; done_testing; exit 0; }
+
+# A program of 6 + 4 ROUNDS instructions or so: `at` is executed once in the middle, behind FIRST rounds.
+program() { # NAME FIRST SECOND [END]
+	gcc -nostdlib -static -x assembler -o "$1" - <<END
+	.globl _start
+_start:	mov \$$2, %ecx
+1:	add \$3, %rax
+	xor %rcx, %rax
+	dec %ecx
+	jnz 1b
+	mov \$$3, %ecx
+2:	add \$5, %rax
+	xor %rcx, %rax
+	dec %ecx
+	jnz 2b
+${4:-	xor %edi, %edi}
+	mov \$60, %eax
+	syscall
+END
+}
+record() { run setarch -R "$ASSAY" record --exact -q "$@"; } # always at the same addresses
+json() { "$ASSAY" info -i "$1" --json; } # RECORDING
+samples() { json "$1" | jq -c '[.schedules[0].samples[] | [.begin, .end, (.weight | round)]]'; }
+count_at() { "$RECORDED" "$1" | awk -v a="$2" '$3 == a {n += $1} END {print n + 0}'; } # RECORDING ADDRESS
+
+# The example of the RSIML manual: 1,874,500 instructions, samples at 500,000 and 1,800,000.
+program example 400000 68623
+record -o whole.db -- ./example
+is "the program has as many instructions" "$("$RECORDED" whole.db | awk '{n += $1} END {print n}')" 1874497
+cat >spec <<'END'
+     ss_target_spec m1000:s500:w2:s1800:m1:e1874500
+     ss_sample_size    50000
+     ss_warmup_size    10000
+END
+record --schedule @spec -o example.db -- ./example
+is "the manual's example is recorded" "$status:$err" "0:"
+is "samples begin where it says" "$(samples example.db)" '[[500000,550000,1],[1800000,1850000,2]]'
+first=$(nm example | awk '$3 == "_start" {print "0x" $1}')
+# 400,000 rounds of 4 are in front of 1,600,001: the first sample is of them alone, the second of the others
+is "the first sample counts once" "$(count_at example.db "$(printf '0x%x' $((first + 5)))")" 12500
+is "the second counts twice" "$(count_at example.db "$(printf '0x%x' $((first + 5 + 4 + 3 + 2 + 2 + 5)))")" 25000
+is "what was observed is said" "$(json example.db | jq -c '.schedules[0] | [.observed, .instructions, .expected, .mismatch]')" \
+	'[100000,1874497,1874500,false]'
+like "the heading says so" "$("$ASSAY" report -i example.db)" "observed: 5.33 % of 1,874,497 instructions, in 2 samples"
+is "weights are in the totals" "$(json example.db | jq '.schedules[0].totals.instructions.total | round')" 150000
+
+# Another program.
+program longer 400000 69123
+rm -f none.db
+record --schedule @spec -o none.db -- ./longer
+is "a program that is 2,000 instructions longer is refused" "$status:$out" "1:"
+like "both lengths are named" "$err" "1876497 instructions, and the samples are of one that has 1874500, or up to 1000 more"
+ok "nothing was written" test ! -e none.db
+record --schedule @spec --allow-mismatch -o other.db -- ./longer
+is "it is recorded where that is allowed" "$status" 0
+is "the recording says so" "$(json other.db | jq .schedules[0].mismatch)" true
+like "the heading, too" "$("$ASSAY" report -i other.db)" "another run than the targets are of: 1,876,497 instructions, not 1,874,500"
+program nearly 400000 68823
+record --schedule @spec -o near.db -- ./nearly
+is "800 more are the same benchmark" "$status" 0
+
+# All of it, in samples: exactly what a recording of the whole has.
+record --schedule periodic:size=1000,period=1000 -o all.db -- ./example
+is "samples without gaps are the whole run" "$("$RECORDED" all.db)" "$("$RECORDED" whole.db)"
+is "1,875 of them" "$(samples all.db | jq length)" 1875
+for size in 777 50000; do
+	for part in 0 1; do
+		record --schedule periodic:size=$size,period=$((2 * size)),skip=$((part * size)) -o part.$part.db -- sort spec
+	done
+	record -o sort.db -- sort spec
+	for part in 0 1; do "$RECORDED" part.$part.db; done |
+		awk '{n[$2 " " $3] += $1; t[$2 " " $3] += $4; b[$2 " " $3] = $4}
+			END {for (i in n) print n[i] / 2, i, b[i] == "-" ? "-" : t[i] / 2}' | LC_ALL=C sort >parts
+	is "every other sample and the others are the whole run, $size instructions each" \
+		"$("$RECORDED" sort.db | LC_ALL=C sort | diff parts - | head)" ""
+done
+record --schedule periodic:size=1000,period=50000 -o one.db -- sort spec
+record --schedule periodic:size=1000,period=50000 -o two.db -- sort spec
+is "two runs have the same counts" "$("$RECORDED" one.db)" "$("$RECORDED" two.db)"
+is "and the same counters" "$(json one.db | jq -c .schedules[0].totals)" "$(json two.db | jq -c .schedules[0].totals)"
+
+# Observers.
+for what in counts addresses values calls conflicts misses; do
+	record --observe $what --schedule periodic:size=20000,period=100000 -o $what.db -- ./example
+	is "$what of samples" "$status:$(json $what.db | jq -c '.schedules[0] | [.observed, (.totals.instructions.total | round)]')" \
+		"0:[380000,1900000]"
+done
+for what in lines reuse; do
+	record --observe $what --schedule periodic -o no.db -- ./example
+	is "$what of samples: refused" "$status" 2
+	like "$what: says why" "$err" "is of a whole run: .* cannot be scaled"
+done
+# misses of a walk through 64 KiB again and again: cold in each sample without a warm-up, none with one
+gcc -nostdlib -static -x assembler -o walk - <<'END'
+	.globl _start
+_start:	mov $2000, %edx
+1:	mov $512, %ecx
+	lea room(%rip), %rsi
+2:	mov (%rsi), %rax
+	add $64, %rsi
+	dec %ecx
+	jnz 2b
+	dec %edx
+	jnz 1b
+	xor %edi, %edi
+	mov $60, %eax
+	syscall
+	.bss
+	.balign 64
+room:	.skip 32768
+END
+record --observe values --schedule periodic:size=20000,period=100000 -o values.db -- ./walk
+is "values stand for all, too" "$("$ASSAY" values -i values.db --json |
+	jq -c '.values[] | select(.operand == "load") | [.value, .share, .observations > 1020000 and .observations < 1030000]')" \
+	'["0x0",1,true]'
+misses() { # OPTIONS…: lines of data that were not in the first level, per thousand accesses
+	record --observe misses --machine l1d=48K/12,line=64 --schedule periodic:size=10000,period=1000000,skip=500000 "$@" -o walk.db -- ./walk
+	json walk.db | jq '.schedules[0].totals | (.l1d.total // 0) * 1000 / .accesses.total | round'
+}
+is "a cache that is warmed up has the lines" "$(misses --warmup-size 10000)" 0
+cold=$(misses)
+ok "without, the first sample at least finds none" test "$cold" -gt 0
+
+# Processes.
+record --schedule periodic:size=100,period=1000,skip=0 -o sh.db -- sh -c 'true; (sort spec | sort); exec sort spec'
+is "children and images: the output" "$status:$(grep -c ss_ <<<"$out")" "0:6"
+ok "children have samples of their own" test "$(json sh.db | jq '[.schedules[0].samples[].pid] | unique | length')" -ge 4
+record --schedule single:size=1000000000,skip=1000 -o exec.db -- sh -c 'exec ./example'
+is "a sample that the run ends within is left out" "$status:$("$RECORDED" exec.db | wc -l)" "0:0"
+like "and that is said" "$err" "ended within a sample, after [0-9]* of its 1000000000 instructions"
+record --schedule single:size=100000,skip=1000000 -o exec.db -- sh -c 'exec ./example'
+is "positions go on in a new image" "$(samples exec.db)" '[[1000000,1100000,1]]'
+record --schedule single:skip=1e9 -o late.db -- ./example
+like "a run that ends before its first sample" "$status:$err" "^0:.*1874497 instructions, before the first sample"
+record --schedule periodic:size=1000,period=1000 -o threads.db -- "$PROGS/threads" condition
+is "threads run as they do alone" "$status:$out" "0:$("$PROGS/threads" condition)"
+
+# A program that is killed in its last sample: those before are kept.
+program killed 400000 1000 '	mov $39, %eax
+	syscall
+	mov %eax, %edi
+	mov $9, %esi
+	mov $62, %eax
+	syscall'
+record --schedule s100000:w3:s1590000:e10000000 --sample-size 100000 -o killed.db -- ./killed
+is "a program that is killed" "$status" 137
+is "its complete samples are kept" "$("$RECORDED" killed.db | awk '{n += $1} END {print n}')" 100000
+like "the other one is said to be left out" "$("$ASSAY" report -i killed.db)" "ended within a sample, which is left out|another run"
+
+# What is refused.
+echo "who knows" >bad
+refused() { # NAME MESSAGE OPTIONS…
+	local name=$1 message=$2
+	shift 2
+	record "$@" -o no.db -- ./example
+	is "$name: status" "$status:$out" "2:"
+	like "$name: says where and why" "$err" "$message"
+	ok "$name: nothing is written" test ! -e no.db
+}
+refused "no end" "no e in it" --schedule s1000
+refused "no letter" 'column 7, "5": no w, m, s or e' --schedule s1000:5:e10000
+refused "overlapping samples" 'column 1: the sample at 1000, of 50000 instructions, overlaps' --schedule s1000:s2000:e1000000
+refused "past the end" 'column 1: the sample at 1000, of 50000 instructions, goes on beyond' --schedule s1000:e2000
+refused "a weight of nothing" 'column 1, "w0": a weight' --schedule w0:s1000:e2000
+refused "a file of something else" 'bad, line 1, "who knows": no setting' --schedule @bad
+refused "counting sketches" 'cannot be scaled' --schedule periodic --sketch counting
+run "$ASSAY" record --schedule periodic -o no.db -- ./example
+is "without --exact" "$status" 2
+done_testing
