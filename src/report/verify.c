@@ -192,8 +192,11 @@ static const struct run *first_run(const struct reading *r)
 
 /* Opening. */
 
+/* Every instruction was observed. */
 static bool is_exact(const struct reading *r)
 {
+	if (r->profile.nsampled)
+		return false;
 	for (size_t i = 0; i < r->profile.nrun; i++)
 		if (!r->profile.run[i].source || strcmp(r->profile.run[i].source, "exact") != 0)
 			return false;

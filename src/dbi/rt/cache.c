@@ -259,7 +259,7 @@ static struct page *page_entry(uint64_t page, bool make)
 	return last_page = p;
 }
 
-void cache_add(struct block *b)
+void cache_add_page(struct block *b)
 {
 	uint64_t first = b->pc & ~(PAGE - 1), last = (b->pc + b->len - 1) & ~(PAGE - 1);
 	uint32_t id = (uint32_t)(b - blocks) + 1;
@@ -272,6 +272,11 @@ void cache_add(struct block *b)
 		b->next_page[1] = p->first;
 		p->first = id;
 	}
+}
+
+void cache_add(struct block *b)
+{
+	cache_add_page(b);
 	table_add(&rt_blocks, &used[0], (struct slot *)b);
 }
 

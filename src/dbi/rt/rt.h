@@ -328,7 +328,7 @@ static inline void link_patch(struct link *l, uint64_t to)
 /* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
  * leads there and its block was the last one made, the code goes on where that one ends. */
 struct block *translate(struct thread *t, uint64_t pc, struct link *from);
-/* … of the first n instructions there, or fewer: to be executed once, not to be found again. */
+/* … of the first n instructions there, or fewer: nothing leads to it. */
 struct block *translate_short(struct thread *t, uint64_t pc, unsigned n);
 /* What the program's state is where the cache's code stands at `at`, in a block. */
 struct place {
@@ -362,6 +362,8 @@ void cache_init(void), cache_direct_init(void);
 struct block *cache_find(uint64_t pc);
 struct block *cache_by_code(uint64_t at);
 void cache_add(struct block *b);
+/* It is forgotten when its code changes, but is not found. */
+void cache_add_page(struct block *b);
 /* They are looked up, or added, soon: by then the line of the table should be here. */
 void cache_expect(uint64_t pc), cache_expect_return(uint64_t pc);
 void cache_add_return(uint64_t pc, uint64_t code);

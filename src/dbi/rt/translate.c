@@ -168,8 +168,10 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 		blk->in = (uint32_t)(from - links) + 1;
 	}
 	__atomic_store_n(&nblocks, nblocks + 1, __ATOMIC_RELEASE);
-	if (b->brief)
+	if (b->brief) {
+		cache_add_page(blk);
 		return blk;
+	}
 	cache_add(blk);
 	if (b->returns)
 		cache_add_return(b->pc + b->len, b->returns);
@@ -273,7 +275,24 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	return translate_most(t, pc, from, INSNS_MAX);
 }
 
+/* Phases begin at the same places again and again, in loops. */
+#define BRIEFS 4096
+static struct brief {
+	uint64_t pc;
+	uint32_t n, block, flushes;
+	bool skips;
+} briefs[BRIEFS];
+
 struct block *translate_short(struct thread *t, uint64_t pc, unsigned n)
 {
-	return translate_most(t, pc, NULL, n);
+	struct brief *k = &briefs[(pc * TABLE_FACTOR >> TABLE_SHIFT ^ n) % BRIEFS];
+	struct block *b = &blocks[k->block];
+
+	if (k->n == n && k->pc == pc && k->flushes == flushes && k->skips == skipping() &&
+	    !(b->flags & BLOCK_DEAD))
+		return b;
+	b = translate_most(t, pc, NULL, n);
+	if (b && !(b->flags & (BLOCK_ONCE | BLOCK_CHANGES)))
+		*k = (struct brief){ pc, n, (uint32_t)(b - blocks), flushes, skipping() };
+	return b;
 }
