@@ -188,12 +188,14 @@ int exact_samples_end(struct exact_samples *s, const struct exact *e, int status
 		profile_scale(s->to, schedule_weight(s->schedule, 0));
 	s->sampled->scaled = true;
 	if (s->apart && s->sampled->nbatch && s->sampled->batch[s->sampled->nbatch - 1].dropped)
-		log_warn("the run ended within a sample, after %lu of its %lu instructions: the sample is "
+		log_warn("the run ended within a sample, after %lu of its %lu instructions: the "
+			 "sample is "
 			 "left out",
 			 (unsigned long)s->sampled->batch[s->sampled->nbatch - 1].n[0],
 			 (unsigned long)s->sampled->size);
 	else if (!s->sampled->n)
-		log_warn("the run ended after %lu instructions, before the first sample was complete: "
+		log_warn("the run ended after %lu instructions, before the first sample was "
+			 "complete: "
 			 "nothing was observed",
 			 (unsigned long)s->sampled->instructions);
 	return 0;

@@ -209,8 +209,8 @@ static void finish(struct session *s, struct err *err)
 
 	if (exact_finish(s->exact, &why) && !err->code)
 		*err = why;
-	if (!err->code && exact_samples_end(&s->samples, s->exact, s->status, s->o->allow_mismatch,
-					    err))
+	if (!err->code &&
+	    exact_samples_end(&s->samples, s->exact, s->status, s->o->allow_mismatch, err))
 		return;
 	if (!s->recording)
 		s->recording = recording_create(s->o->output, err);

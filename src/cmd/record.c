@@ -98,8 +98,8 @@ static const struct opt opts[] = {
 	{ 0, "sample-size", "N", "instructions of a sample (default 50000)", OPT_DOUBLE,
 	  &sample_size, 1, SCHEDULE_MOST, NULL },
 	{ 0, "warmup-size", "N",
-	  "instructions before each sample for which misses are simulated but not counted", OPT_DOUBLE,
-	  &warmup_size, 0, SCHEDULE_MOST, NULL },
+	  "instructions before each sample for which misses are simulated but not counted",
+	  OPT_DOUBLE, &warmup_size, 0, SCHEDULE_MOST, NULL },
 	{ 0, "sample-period", "N", "instructions from a sample to the next (default 5000000)",
 	  OPT_DOUBLE, &sample_period, 1, SCHEDULE_MOST, NULL },
 	{ 0, "skip", "N", "instructions before the first sample, single or periodic", OPT_DOUBLE,
@@ -132,9 +132,9 @@ static int check_use(struct err *err)
 {
 	static const void *const sampled[] = { &rate,	    &burst,	    &event, &ring_mib,
 					       &code_kuops, &neighbourhood, NULL };
-	static const void *const counted[] = { &observe,       &cache_kib, &schedule,
-					       &sample_size,   &warmup_size, &sample_period,
-					       &skip,	       &allow_mismatch, NULL };
+	static const void *const counted[] = { &observe,     &cache_kib,      &schedule,
+					       &sample_size, &warmup_size,    &sample_period,
+					       &skip,	     &allow_mismatch, NULL };
 	static const void *const of_lines[] = { &line,	    &interval,	&interval_unit,
 						&snapshots, &lines_how, &kernel_buffers,
 						NULL };
@@ -265,8 +265,8 @@ static double auto_part(void)
 	static const struct {
 		const char *what;
 		double part;
-	} parts[] = { { "counts", 20 },	 { "addresses", 150 },	{ "values", 400 },
-		      { "calls", 40 }, { "conflicts", 1000 }, { "misses", 2500 } };
+	} parts[] = { { "counts", 20 }, { "addresses", 150 },  { "values", 400 },
+		      { "calls", 40 },	{ "conflicts", 1000 }, { "misses", 2500 } };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (observes(parts[i].what))
@@ -340,12 +340,13 @@ static int choose_schedule(struct session_options *o, struct err *err)
 		o->schedule_text = schedule_kind_name[s->kind];
 	if (observes("lines") || observes("reuse")) {
 		err_set(err, ERR_USAGE,
-			"--observe %s is of a whole run: %s of a part of it cannot be scaled", observe,
-			observes("lines") ? "working sets" : "reuse distances");
+			"--observe %s is of a whole run: %s of a part of it cannot be scaled",
+			observe, observes("lines") ? "working sets" : "reuse distances");
 		return err_hint(err, "leave --schedule out, or --observe misses");
 	}
 	if (strcmp(sketch, "space-saving")) {
-		err_set(err, ERR_USAGE, "--sketch %s cannot be scaled, as --schedule needs it", sketch);
+		err_set(err, ERR_USAGE, "--sketch %s cannot be scaled, as --schedule needs it",
+			sketch);
 		return err_hint(err, "--sketch space-saving");
 	}
 	if (!observes("misses")) /* nothing else has a state to be warmed up */

@@ -144,8 +144,8 @@ struct process {
 	void *order;		   /* EXACT_ORDER: the consumer's */
 	struct calls_made *calls;  /* EXACT_CALLS: of the process that it goes on for */
 	uint32_t answered;	   /* of what it has asked for */
-	bool gap;		   /* it has ended a sample, and observes nothing until the next one */
-	bool replaced;		   /* by another image: it has ended */
+	bool gap;      /* it has ended a sample, and observes nothing until the next one */
+	bool replaced; /* by another image: it has ended */
 	bool done;
 	bool released; /* … and nothing is left of it but this */
 };
@@ -174,12 +174,12 @@ struct exact {
 	char *sinks;	      /* memory of those that are used often */
 	size_t sinks_used;
 	struct sink_free *sinks_free[EXACT_OFTEN_SIZES][EXACT_WORDS_MAX + 1]; /* by words */
-	const struct exact_sampling *sampling; /* with a schedule */
-	struct exact_sample *sample;	       /* that have ended since it was called */
+	const struct exact_sampling *sampling;				      /* with a schedule */
+	struct exact_sample *sample; /* that have ended since it was called */
 	size_t nsample;
 	uint64_t position; /* of the first process */
 	bool discard;	   /* what is being read is of a warm-up */
-	uint32_t heard;							      /* the bell */
+	uint32_t heard;	   /* the bell */
 	bool read_any,
 		read_before; /* the last poll found something in a stream, the one before it */
 };

@@ -135,7 +135,7 @@ struct exact_field {
 enum exact_schedule_kind {
 	EXACT_WHOLE,	/* all of it */
 	EXACT_PERIODIC, /* samples at first, first + period, first + 2 periods … in each process */
-	EXACT_LISTED,	/* samples at listed positions of the first process, whatever images it executes */
+	EXACT_LISTED, /* samples at listed positions of the first process, whatever images it executes */
 };
 #define EXACT_SAMPLES_MAX (1u << 16) /* of a list */
 struct exact_schedule {
@@ -143,7 +143,8 @@ struct exact_schedule {
 	uint32_t each; /* after each sample the recorder is waited for; else after many of them */
 	uint64_t first, period;
 	uint64_t size, warmup; /* instructions */
-	uint64_t list, n;      /* EXACT_LISTED: n starts, ascending, 64 bits each; where they lie in the file */
+	uint64_t list,
+		n; /* EXACT_LISTED: n starts, ascending, 64 bits each; where they lie in the file */
 };
 
 enum exact_phase {
@@ -354,7 +355,7 @@ struct exact_sampled {
 	struct exact_record r;
 	uint64_t number;     /* of the schedule's samples, from 0 */
 	uint64_t begin, end; /* positions */
-	uint32_t cut, gap;   /* cut: the process ended within it; gap: what follows is not observed */
+	uint32_t cut, gap; /* cut: the process ended within it; gap: what follows is not observed */
 };
 
 /* A program that ran without the engine. */

@@ -19,7 +19,7 @@ struct simulation {
 	/* misses */
 	struct machine machine;
 	struct cache l3;
-	bool warming; /* what it is told is not counted … */
+	bool warming;	      /* what it is told is not counted … */
 	struct misses unread; /* … but here */
 	uint32_t processes;
 	/* reuse */

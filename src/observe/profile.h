@@ -130,7 +130,7 @@ struct profile {
 	struct tally_words *tally_words; /* private */
 	struct sampled **sampled;	 /* of exact runs under a schedule */
 	size_t nsampled;
-	struct wset **wset;		 /* by run, then process */
+	struct wset **wset; /* by run, then process */
 	size_t nwset;
 	struct misses *misses;
 	struct distances **distances; /* of processes */

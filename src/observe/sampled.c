@@ -93,9 +93,9 @@ void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N])
 /* Student's t, two-sided 95 %. */
 static double student(size_t df)
 {
-	static const double t[] = { 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-				    2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-				    2.110, 2.101, 2.093, 2.086 };
+	static const double t[] = { 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+				    2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+				    2.131, 2.120, 2.110, 2.101, 2.093, 2.086 };
 
 	return df <= sizeof(t) / sizeof(t[0]) ? t[df - 1] : 1.96 + 2.4 / (double)df;
 }

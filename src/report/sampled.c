@@ -64,7 +64,7 @@ void sampled_heading(struct reading *r)
 			     "observed: %.3g %% of %s instructions, in %s samples; counts are "
 			     "estimates of all",
 			     share(s), fmt_count(s->instructions, all, sizeof(all)),
-			  fmt_count(samples_of(s), n, sizeof(n)));
+			     fmt_count(samples_of(s), n, sizeof(n)));
 		doubts(r, s);
 	}
 }

@@ -43,7 +43,8 @@ static int write_sample(sqlite3_stmt *s, const struct sampled *one, size_t i)
 	return done(s);
 }
 
-static int write_batch(sqlite3_stmt *batch, sqlite3_stmt *value, const struct sampled *one, size_t i)
+static int write_batch(sqlite3_stmt *batch, sqlite3_stmt *value, const struct sampled *one,
+		       size_t i)
 {
 	const struct sample_batch *b = &one->batch[i];
 	const uint64_t key[] = { one->run, i };
@@ -124,8 +125,8 @@ static const char *read_one(struct rows *r, sqlite3_stmt *s)
 	struct sampled *one;
 	uint64_t run, v[7];
 
-	if (!numbers(s, 0, &run, 1) || !numbers(s, 2, v, 7) ||
-	    run >= r->p->nrun - r->first_run || owner(r, run))
+	if (!numbers(s, 0, &run, 1) || !numbers(s, 2, v, 7) || run >= r->p->nrun - r->first_run ||
+	    owner(r, run))
 		return "a schedule";
 	one = sampled_new(r->p, text ? text : "");
 	if (!one)
@@ -201,7 +202,8 @@ const char *sampled_rows_read(sqlite3 *db, struct profile *p, size_t first_run, 
 		{ "SELECT run, schedule, size, warmup, instructions, expected, mismatch, killed,"
 		  " scaled FROM sampled ORDER BY run",
 		  read_one },
-		{ "SELECT run, row, number, begin, end, pid, batch, cut FROM sample ORDER BY run, row",
+		{ "SELECT run, row, number, begin, end, pid, batch, cut FROM sample ORDER BY run, "
+		  "row",
 		  read_sample },
 		{ "SELECT run, batch, weight, dropped FROM sample_batch ORDER BY run, batch",
 		  read_batch },
@@ -211,7 +213,8 @@ const char *sampled_rows_read(sqlite3 *db, struct profile *p, size_t first_run, 
 	const char *why = NULL;
 
 	*code = SQLITE_OK;
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && !why && *code == SQLITE_OK; i++) {
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && !why && *code == SQLITE_OK;
+	     i++) {
 		sqlite3_stmt *s = NULL;
 		int rc = sqlite3_prepare_v2(db, table[i].sql, -1, &s, NULL);
 

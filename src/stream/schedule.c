@@ -260,7 +260,8 @@ int schedule_parse_lines(struct schedule *s, const char *text, size_t n, const c
 static int take_settings(struct schedule *s, const char *all, const char *text, struct err *err)
 {
 	for (;; text++) {
-		const char *end = strchrnul(text, ','), *value = memchr(text, '=', (size_t)(end - text));
+		const char *end = strchrnul(text, ','),
+			   *value = memchr(text, '=', (size_t)(end - text));
 		const char *why = "no size=, warmup=, period= or skip=";
 
 		for (size_t i = 0; value && i < SETTINGS; i++) {
@@ -331,9 +332,9 @@ int schedule_settle(struct schedule *s, struct err *err)
 	if (!sized)
 		s->size = SCHEDULE_SIZE_DEFAULT;
 	if (!s->begins_given)
-		s->kind = s->period > s->size		  ? SCHEDULE_PERIODIC
+		s->kind = s->period > s->size	   ? SCHEDULE_PERIODIC
 			  : sized || s->skip_given ? SCHEDULE_SINGLE
-							  : SCHEDULE_WHOLE;
+						   : SCHEDULE_WHOLE;
 	if (s->kind == SCHEDULE_TARGETED)
 		return check_targets(s, err);
 	if (s->kind != SCHEDULE_PERIODIC)

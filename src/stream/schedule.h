@@ -48,9 +48,9 @@ struct schedule {
 	int kind; /* enum schedule_kind */
 	uint64_t size, warmup;
 	uint64_t period;
-	uint64_t skip;		  /* where the first sample begins, single and periodic */
+	uint64_t skip;		       /* where the first sample begins, single and periodic */
 	bool skip_given, begins_given; /* private */
-	uint64_t end;		  /* targeted: of the benchmark */
+	uint64_t end;		       /* targeted: of the benchmark */
 	struct schedule_sample *sample;
 	size_t n;
 };

@@ -24,7 +24,8 @@ static void check(struct schedule *s)
 		MUST(s->sample[i].weight > 0 && end <= s->end);
 		MUST(i + 1 == s->n || end <= s->sample[i + 1].start);
 	}
-	MUST(schedule_matches(s, s->end) && !schedule_matches(s, s->end + schedule_fuzz(s->end) + 1));
+	MUST(schedule_matches(s, s->end) &&
+	     !schedule_matches(s, s->end + schedule_fuzz(s->end) + 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -121,7 +121,8 @@ static void overlapping(void **state)
 	(void)state;
 	s.size = 51;
 	assert_int_equal(schedule_settle(&s, &err), -1);
-	assert_non_null(strstr(err.msg, "column 1: the sample at 100, of 51 instructions, overlaps"));
+	assert_non_null(
+		strstr(err.msg, "column 1: the sample at 100, of 51 instructions, overlaps"));
 	s.size = 50;
 	assert_int_equal(schedule_settle(&s, &err), 0);
 	s.size = 50;

@@ -60,7 +60,7 @@ struct insn {
 	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
 	uint16_t record;	   /* the stream's bytes before it */
 	uint32_t spilled;
-	uint32_t before; /* … as long as its own copy is not reached */
+	uint32_t before;	/* … as long as its own copy is not reached */
 	struct stream_fields f; /* what the stream gets of it */
 	struct shadow_insn s;	/* what it touches */
 };

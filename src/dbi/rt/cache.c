@@ -356,7 +356,7 @@ static struct table *blocks_of(const struct block *b)
 static struct table *returns_of(const struct block *b)
 {
 	return other.blocks && !!(b->flags & BLOCK_SKIPS) == other.skip ? other.returns
-									 : rt_returns;
+									: rt_returns;
 }
 
 static void bury(struct table *t, uint64_t pc)

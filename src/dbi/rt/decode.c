@@ -389,8 +389,8 @@ static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
  * is of as many instructions, so that they can be taken at once. */
 static bool goes_on(const struct build *b, const struct insn *in, unsigned exits)
 {
-	return !schedule_on && log_mode & EXACT_STREAM & ~EXACT_CALLS && in->kind == BRANCH && exits < EXITS_MAX &&
-	       in->target > b->pc + b->len;
+	return !schedule_on && log_mode & EXACT_STREAM & ~EXACT_CALLS && in->kind == BRANCH &&
+	       exits < EXITS_MAX && in->target > b->pc + b->len;
 }
 
 /* One register that is not in `used`, for marks: rax keeps flags there. */

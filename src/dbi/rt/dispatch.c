@@ -193,8 +193,9 @@ static bool outside(struct thread *t, uint32_t block)
 	set_inside(t, block + 1);
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	done = do_syscall(t);
-	lock(&cache_lock);     /* or it may be emptied now */
-	if (flushes != before || switches != turns) /* for the recorder, the thread went away in it, and comes now */
+	lock(&cache_lock); /* or it may be emptied now */
+	if (flushes != before ||
+	    switches != turns) /* for the recorder, the thread went away in it, and comes now */
 		edges_note_locked(EXACT_WENT, 0, 0, t->pc);
 	else if (returns)
 		edges_note_locked(EXACT_WENT, block + 1, 0, t->pc);
@@ -378,7 +379,7 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 		t->left[left_part((uint32_t)(b - blocks))] += b->weight;
 		t->pc = b->pc;
 		(schedule_on ? schedule_ask : lines_interval)(t, b->weight,
-							       left_part((uint32_t)(b - blocks)));
+							      left_part((uint32_t)(b - blocks)));
 		return NULL;
 	}
 	if (t->exit_link == EXIT_INDIRECT) {

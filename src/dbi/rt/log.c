@@ -34,7 +34,7 @@ static uint64_t written; /* bytes of records before the chunk's */
 static uint32_t images, pairs;
 static int log_lock;
 #define SIGNAL_SYS 31
-#define BLOCK_NONE 0 /* SIG_BLOCK: nothing is added */
+#define BLOCK_NONE 0	/* SIG_BLOCK: nothing is added */
 #define UNTOLD_MAX 1024 /* a killed process loses at most this many */
 static int64_t untold;	/* uncounted instructions that were not yet added to the header's number */
 
@@ -223,7 +223,8 @@ void log_thread(struct thread *t)
 		firsts = next;
 		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
 	}
-	if (log_observed & EXACT_COUNTS) { /* as far from a large page's beginning as it is mapped: T_NEAR is one */
+	if (log_observed &
+	    EXACT_COUNTS) { /* as far from a large page's beginning as it is mapped: T_NEAR is one */
 		at = (next + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 		map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
 		edges_thread(t);

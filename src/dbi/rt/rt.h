@@ -111,7 +111,8 @@ struct thread {
 	uint64_t clear_tid;	     /* where the kernel writes when it ends; 0: nowhere */
 	int64_t granted[LEFT_PARTS]; /* what `left` began with */
 	int64_t taken[LEFT_PARTS];   /* … of the one before */
-	uint32_t shorten; /* the next block has only so many instructions: the schedule's next phase begins behind them; or 0 */
+	uint32_t
+		shorten; /* the next block has only so many instructions: the schedule's next phase begins behind them; or 0 */
 	uint8_t xmm[16 * 16];
 };
 
@@ -294,7 +295,7 @@ struct block {
 /* The program may write there. Others may be about to enter the code when it is forgotten: it begins with a no-op
  * then, which becomes a jump out of the cache, to the link behind the block's own ones. */
 #define BLOCK_CHANGES 32
-#define BLOCK_SKIPS 64   /* made for skipping: nothing of it is observed */
+#define BLOCK_SKIPS 64	 /* made for skipping: nothing of it is observed */
 #define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
@@ -479,7 +480,8 @@ void signals_restore(sig_set old);
 
 /* log.c: what the recorder is told */
 extern int log_fd; /* or -1 */
-extern uint64_t log_mode;     /* what the code that is made now observes: log_observed, or MODE_SKIPPING */
+extern uint64_t
+	log_mode; /* what the code that is made now observes: log_observed, or MODE_SKIPPING */
 extern uint64_t log_observed; /* … and what the recorder asks for */
 #define MODE_SKIPPING (1ull << 32)
 const struct exact_schedule *log_schedule(void);

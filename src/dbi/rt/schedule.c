@@ -222,7 +222,8 @@ void schedule_ask(struct thread *t, unsigned weight, unsigned part)
 	unlock(&schedule_lock);
 	if (!over)
 		return;
-	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE); /* another one may be waiting for that */
+	__atomic_store_n(&t->inside, false,
+			 __ATOMIC_RELEASE); /* another one may be waiting for that */
 	flush_outside(t, turn);
 }
 

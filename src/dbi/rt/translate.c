@@ -132,8 +132,8 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	b->returns = 0;
 	b->dry = false;
 	b->ahead = (!log_mode || lines_on() || skipping()) && !b->once && !b->changes && !b->brief;
-	b->exits_dead = (lines_on() || skipping()) && !faults_keep_state && !b->once && constant(r) &&
-			leaves_flags_dead(b, r);
+	b->exits_dead = (lines_on() || skipping()) && !faults_keep_state && !b->once &&
+			constant(r) && leaves_flags_dead(b, r);
 	put_block(b);
 	if (b->once) {
 		publish_once(b, blk);
@@ -148,8 +148,7 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	blk->n = (uint16_t)b->n;
 	blk->in = blk->next_page[0] = blk->next_page[1] = 0;
 	blk->site = b->site;
-	blk->flags = (b->dead_at_start ? BLOCK_FLAGS_DEAD : 0) |
-		     (skipping() ? BLOCK_SKIPS : 0) |
+	blk->flags = (b->dead_at_start ? BLOCK_FLAGS_DEAD : 0) | (skipping() ? BLOCK_SKIPS : 0) |
 		     (b->exits_dead ? BLOCK_EXITS_DEAD : 0) | (b->changes ? BLOCK_CHANGES : 0);
 	blk->weight = (uint16_t)b->weight;
 	blk->bytes = b->bytes;
