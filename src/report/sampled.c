@@ -69,6 +69,19 @@ void sampled_heading(struct reading *r)
 	}
 }
 
+json_t *sampled_share_json(const struct reading *r)
+{
+	double observed = 0, all = 0;
+
+	if (!r->profile.nsampled)
+		return json_real(1);
+	for (size_t i = 0; i < r->profile.nsampled; i++) {
+		observed += (double)sampled_observed(r->profile.sampled[i]);
+		all += (double)r->profile.sampled[i]->instructions;
+	}
+	return all > 0 ? json_real(observed / all) : json_null();
+}
+
 static json_t *samples_json(const struct sampled *s)
 {
 	json_t *list = json_array();
