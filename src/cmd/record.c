@@ -15,7 +15,7 @@
 #include "sampler/bearable.h"
 #include "sampler/caps.h"
 
-#define AUTO_SIZE 20000 /* instructions of a sample */
+#define AUTO_SIZE 5000 /* instructions of a sample */
 #define SCHEDULE_FILE_MAX (4u << 20)
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 

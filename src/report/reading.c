@@ -164,17 +164,19 @@ static void exact_heading_json(struct reading *r)
 	const struct run_counters *n = &r->view.counters;
 	const struct run *run = &r->profile.run[0];
 	char command[1024];
+	json_t *o;
 
 	reading_command(r, command, sizeof(command));
-	emit_set(&r->emit, "recording",
-		 json_pack("{s:o,s:o,s:b,s:o,s:i,s:b,s:f,s:o,s:I,s:I,s:I,s:o}", "command",
-			   emit_text_json(command), "source", emit_text_json(run->source), "exact",
-			   1, "observe", emit_text_json(run->event), "runs", (int)r->profile.nrun,
-			   "finished", (int)reading_finished(r), "elapsed",
-			   (double)n->elapsed_ns / 1e9, "executions",
-			   emit_cell_json(EMIT_COUNT, reading_executions(r)), "processes",
-			   (json_int_t)n->processes, "native", (json_int_t)n->native, "uncounted",
-			   (json_int_t)n->uncounted, "observed_share", sampled_share_json(r)));
+	o = json_pack("{s:o,s:o,s:b,s:o,s:i,s:b,s:f,s:o,s:I,s:I,s:I}", "command",
+		      emit_text_json(command), "source", emit_text_json(run->source), "exact", 1,
+		      "observe", emit_text_json(run->event), "runs", (int)r->profile.nrun,
+		      "finished", (int)reading_finished(r), "elapsed", (double)n->elapsed_ns / 1e9,
+		      "executions", emit_cell_json(EMIT_COUNT, reading_executions(r)), "processes",
+		      (json_int_t)n->processes, "native", (json_int_t)n->native, "uncounted",
+		      (json_int_t)n->uncounted);
+	if (r->profile.nsampled)
+		json_object_set_new(o, "observed_share", sampled_share_json(r));
+	emit_set(&r->emit, "recording", o);
 }
 
 static void heading_json(struct reading *r)

@@ -73,8 +73,6 @@ json_t *sampled_share_json(const struct reading *r)
 {
 	double observed = 0, all = 0;
 
-	if (!r->profile.nsampled)
-		return json_real(1);
 	for (size_t i = 0; i < r->profile.nsampled; i++) {
 		observed += (double)sampled_observed(r->profile.sampled[i]);
 		all += (double)r->profile.sampled[i]->instructions;

@@ -7,7 +7,7 @@
 
 /* For the heading, what samples were observed; nothing if everything was. */
 void sampled_heading(struct reading *r);
-/* The share of the instructions that was observed, of all runs: 1 if there is no schedule, null if it is not known. */
+/* The share of the instructions that was observed, of all runs under a schedule; null if it is not known. */
 json_t *sampled_share_json(const struct reading *r);
 /* "schedules" in JSON; in text the schedule, the samples and the totals of registered counters with their error bars. */
 void sampled_print(struct reading *r);
