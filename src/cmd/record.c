@@ -15,7 +15,7 @@
 #include "sampler/bearable.h"
 #include "sampler/caps.h"
 
-#define AUTO_SIZE 5000 /* instructions of a sample */
+#define AUTO_SIZE 20000 /* instructions of a sample */
 #define SCHEDULE_FILE_MAX (4u << 20)
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
@@ -258,15 +258,15 @@ static void set_lines(struct exact_lines *l)
 	};
 }
 
-/* By observer, what --schedule auto observes: one instruction in so many, such that what it costs beyond skipping is a
- * tenth of native time (bench/schedule). */
+/* By observer, what --schedule auto observes: one instruction in so many. It aims at a run of one and a half times native
+ * (bench/schedule). */
 static double auto_part(void)
 {
 	static const struct {
 		const char *what;
 		double part;
-	} parts[] = { { "counts", 20 }, { "addresses", 150 },  { "values", 400 },
-		      { "calls", 40 },	{ "conflicts", 1000 }, { "misses", 2500 } };
+	} parts[] = { { "counts", 50 }, { "addresses", 400 },  { "values", 1000 },
+		      { "calls", 100 }, { "conflicts", 2500 }, { "misses", 6000 } };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (observes(parts[i].what))
@@ -466,9 +466,8 @@ const struct verb cmd_record = {
 		 "instructions between them: counts are multiplied by the samples' weights, and "
 		 "stand "
 		 "for the whole run. periodic takes samples of --sample-size instructions each "
-		 "--sample-period; auto chooses both, so that the run takes at most about one and "
-		 "a half "
-		 "times as long as without Assay; a list of targets has the beginning and the "
+		 "--sample-period; auto chooses both, aiming at a run of one and a half times "
+		 "native; a list of targets has the beginning and the "
 		 "weight of each "
 		 "sample, and the instructions of the whole run (e): another run is refused.\n\n"
 		 "With -p the processes named are sampled, with all threads and descendants that "
