@@ -39,6 +39,8 @@ struct seen_process {
 struct seen_thread {
 	struct core core;
 	uint64_t space;
+	uint64_t line; /* of code, the last one that was fetched */
+	unsigned shift;
 };
 
 /* An address with a process's number above: none that the program wrote reaches there. */
@@ -74,6 +76,8 @@ static void *misses_thread(void *arg, void *process)
 		return NULL;
 	}
 	t->space = p->space;
+	t->line = UINT64_MAX;
+	t->shift = of(arg)->c.shift;
 	return t;
 }
 
@@ -92,60 +96,98 @@ static void misses_process_end(void *arg, void *process)
 	free(process);
 }
 
-/* Indirect jumps and calls, and returns: their target may be unknown. */
-static bool mispredicted(struct branch_predictor *b, const struct order_event *e)
-{
-	bool wrong = e->kind == ORDER_RETURN ? branch_return(b, e->to)
-					     : branch_indirect(b, e->at, e->to);
+_Static_assert(MISS_L2D == MISS_L1D + CORE_L2 && MISS_L3D == MISS_L1D + CORE_L3 &&
+		       MISS_DTLB == MISS_L1D + CORE_TLB && MISS_DWALK == MISS_L1D + CORE_WALK &&
+		       MISS_L2I == MISS_L1I + CORE_L2 && MISS_L3I == MISS_L1I + CORE_L3 &&
+		       MISS_ITLB == MISS_L1I + CORE_TLB && MISS_IWALK == MISS_L1I + CORE_WALK,
+	       "core_data and core_fetch count there");
 
-	if (e->kind == ORDER_ICALL)
-		branch_call(b, e->at + e->len);
+/* A line of code, if it is not the one before. CORE_FOUND(). */
+static inline unsigned fetch(struct seen_thread *t, struct misses *m, uint64_t at)
+{
+	if (at >> t->shift == t->line)
+		return 0;
+	t->line = at >> t->shift;
+	m->n[MISS_FETCHES]++;
+	return core_fetch(&t->core, placed(at, t->space), &m->n[MISS_L1I]);
+}
+
+static inline unsigned access_data(struct seen_thread *t, struct misses *m, unsigned kind,
+				   uint64_t at, uint64_t size)
+{
+	uint64_t ignored[CORE_MISS_N];
+
+	if (kind == ORDER_PREFETCH)
+		return core_data(&t->core, placed(at, t->space), size, ignored);
+	m->n[MISS_ACCESSES]++;
+	return core_data(&t->core, placed(at, t->space), size, &m->n[MISS_L1D]);
+}
+
+/* What ends a block, and branches in it that do not jump: at `at`, to `to`, which may be unknown. Whether it was
+ * mispredicted. */
+static inline bool control(struct seen_thread *t, struct misses *m, const struct order_op *o,
+			   bool taken, uint64_t to)
+{
+	struct branch_predictor *b = t->core.branch;
+	bool wrong;
+
+	if (o->kind == ORDER_CALL) {
+		branch_call(b, o->add + o->len);
+		return false;
+	}
+	if (o->kind == ORDER_BRANCH)
+		wrong = branch_conditional(b, o->add, taken);
+	else if (o->kind == ORDER_RETURN)
+		wrong = branch_return(b, to);
+	else
+		wrong = branch_indirect(b, o->add, to);
+	if (o->kind == ORDER_ICALL)
+		branch_call(b, o->add + o->len);
+	m->n[MISS_BRANCHES]++;
+	m->n[MISS_MISPREDICTED] += wrong;
 	return wrong;
 }
 
-static int misses_take(void *arg, void *thread, const struct order_event *e, size_t n)
+/* An op that is neither an access nor a fetch, in the middle of a block. */
+static bool in_block(struct seen_thread *t, const struct order_op *o)
+{
+	return control(t, o->site, o, false, o->add + o->len);
+}
+
+static void misses_end(void *arg, void *thread, const struct order_op *last, bool taken,
+		       uint64_t to)
+{
+	(void)arg;
+	control(thread, last->site, last, taken, to);
+}
+
+/* How many elements what follows has. */
+static uint64_t elements(const struct order_op *o, uint64_t v, uint64_t times)
+{
+	return o->kind == ORDER_REPEATS ? v : times > v ? times - v : 0;
+}
+
+static void misses_execute(void *arg, void *thread, const struct order_execution *x)
 {
 	struct seen_thread *t = thread;
-	uint64_t ignored[CORE_MISS_N] = { 0 };
+	const struct order_op *o = x->code->op, *end = o + x->code->n;
+	uint64_t times = 0, at;
 
-	_Static_assert(
-		MISS_L2D == MISS_L1D + CORE_L2 && MISS_L3D == MISS_L1D + CORE_L3 &&
-			MISS_DTLB == MISS_L1D + CORE_TLB && MISS_DWALK == MISS_L1D + CORE_WALK &&
-			MISS_L2I == MISS_L1I + CORE_L2 && MISS_L3I == MISS_L1I + CORE_L3 &&
-			MISS_ITLB == MISS_L1I + CORE_TLB && MISS_IWALK == MISS_L1I + CORE_WALK,
-		"core_data and core_fetch count there");
 	(void)arg;
-	for (size_t i = 0; i < n; i++, e++) {
-		struct misses *m = e->site;
-
-		switch (e->kind) {
-		case ORDER_FETCH:
-			m->n[MISS_FETCHES]++;
-			core_fetch(&t->core, placed(e->at, t->space), &m->n[MISS_L1I]);
-			break;
-		case ORDER_LOAD:
-		case ORDER_STORE:
-		case ORDER_MODIFY:
-			m->n[MISS_ACCESSES]++;
-			core_data(&t->core, placed(e->at, t->space), e->size, &m->n[MISS_L1D]);
-			break;
-		case ORDER_PREFETCH:
-			core_data(&t->core, placed(e->at, t->space), e->size, ignored);
-			break;
-		case ORDER_BRANCH:
-			m->n[MISS_BRANCHES]++;
-			m->n[MISS_MISPREDICTED] +=
-				branch_conditional(t->core.branch, e->at, e->taken);
-			break;
-		case ORDER_CALL:
-			branch_call(t->core.branch, e->at + e->len);
-			break;
-		default:
-			m->n[MISS_BRANCHES]++;
-			m->n[MISS_MISPREDICTED] += mispredicted(t->core.branch, e);
-		}
+	for (; o < end && o->insn < x->done; o++) {
+		if (!order_value(x, o, &at))
+			continue;
+		if (o->kind == ORDER_FETCH)
+			fetch(t, o->site, at);
+		else if (o->kind >= ORDER_KIND_N)
+			times = elements(o, at, times);
+		else if (o->kind >= ORDER_BRANCH)
+			in_block(t, o);
+		else if (!o->repeats)
+			access_data(t, o->site, o->kind, at, o->size);
+		else if (times)
+			access_data(t, o->site, o->kind, at, order_repeated(x, o, times));
 	}
-	return 0;
 }
 
 static void misses_fini(struct simulation *s)
@@ -171,7 +213,8 @@ const struct order_consumer *simulate_misses(struct profile *p, const struct mac
 		.site = misses_site,
 		.process = misses_process,
 		.thread = misses_thread,
-		.take = misses_take,
+		.execute = misses_execute,
+		.end = misses_end,
 		.thread_end = misses_thread_end,
 		.process_end = misses_process_end,
 	};
