@@ -96,8 +96,8 @@ static int add_fetches(struct maker *m, unsigned insn, uint64_t pc)
 static int add_field(struct maker *m, const struct exact_field *f, bool repeats)
 {
 	static const uint8_t kinds[EXACT_ACCESS_N] = {
-		[EXACT_LOAD] = ORDER_LOAD,     [EXACT_STORE] = ORDER_STORE,
-		[EXACT_MODIFY] = ORDER_MODIFY, [EXACT_PREFETCH] = ORDER_PREFETCH,
+		[EXACT_LOAD] = ORDER_LOAD,	 [EXACT_STORE] = ORDER_STORE,
+		[EXACT_MODIFY] = ORDER_MODIFY,	 [EXACT_PREFETCH] = ORDER_PREFETCH,
 		[EXACT_REPEATS] = ORDER_REPEATS, [EXACT_LEFT] = ORDER_LEFT,
 	};
 	unsigned access = f->access >> EXACT_ACCESS_BITS;
@@ -197,8 +197,8 @@ static void check_words(struct code_block *b)
 {
 	b->order->checked = true;
 	for (uint32_t i = 0; i < b->order->n; i++)
-		b->order->checked &= b->order->op[i].word == ORDER_NO_WORD ||
-				     b->order->op[i].word < b->words;
+		b->order->checked &=
+			b->order->op[i].word == ORDER_NO_WORD || b->order->op[i].word < b->words;
 }
 
 static int add_own(const struct exact *e, struct code_block *b, const uint8_t *bytes,

@@ -59,8 +59,9 @@ struct order_op {
 	void *site;
 };
 enum {
-	ORDER_REPEATS = ORDER_KIND_N, /* no event: how many elements the next ones of its instruction have, */
-	ORDER_LEFT,		      /* and how many fewer */
+	ORDER_REPEATS =
+		ORDER_KIND_N, /* no event: how many elements the next ones of its instruction have, */
+	ORDER_LEFT,	      /* and how many fewer */
 	ORDER_NO_WORD = 0xffff,
 };
 
@@ -82,8 +83,8 @@ struct order_execution {
 	const struct order_code *code;
 	const uint64_t *w;
 	unsigned words, done;
-	bool cut;   /* it ended early */
-	bool whole; /* it did not, and all words are there */
+	bool cut;    /* it ended early */
+	bool whole;  /* it did not, and all words are there */
 	void *exact; /* private, of order_repeated() */
 };
 
@@ -96,7 +97,8 @@ static inline uint64_t order_narrow(uint64_t v, unsigned bits)
 }
 
 /* An op's address, or count. Words that an execution that was cut short does not have: false. */
-static inline bool order_value(const struct order_execution *x, const struct order_op *o, uint64_t *v)
+static inline bool order_value(const struct order_execution *x, const struct order_op *o,
+			       uint64_t *v)
 {
 	*v = o->add;
 	if (o->word == ORDER_NO_WORD)
@@ -104,8 +106,7 @@ static inline bool order_value(const struct order_execution *x, const struct ord
 	if (!x->whole && o->word >= x->words)
 		return false;
 	*v = __atomic_load_n(&x->w[o->word], __ATOMIC_RELAXED);
-	*v = o->plain ? *v + o->add
-		      : order_narrow(order_narrow(*v, o->from) + o->add, o->to);
+	*v = o->plain ? *v + o->add : order_narrow(order_narrow(*v, o->from) + o->add, o->to);
 	return true;
 }
 

@@ -3,26 +3,10 @@
 
 #include <stdlib.h>
 
-#include "isa/insn.h"
-#include "model/core.h"
+#include "dbi/simulate_priv.h"
 #include "model/reuse.h"
 #include "observe/conflicts.h"
 #include "observe/distances.h"
-#include "observe/misses.h"
-
-#define SPACE 48 /* addresses have fewer bits; a process's number goes above */
-
-struct simulation {
-	struct order_consumer c; /* first */
-	struct profile *p;
-	void (*fini)(struct simulation *s);
-	/* misses */
-	struct machine machine;
-	struct cache l3;
-	uint32_t processes;
-	/* reuse */
-	unsigned line; /* shift */
-};
 
 static struct simulation *of(void *arg)
 {
@@ -31,30 +15,12 @@ static struct simulation *of(void *arg)
 
 /* Misses. */
 
-struct seen_process {
-	uint64_t space; /* added to its addresses */
-	struct simulation *s;
-};
-
-struct seen_thread {
-	struct core core;
-	uint64_t space;
-	uint64_t line; /* of code, the last one that was fetched */
-	unsigned shift;
-};
-
-/* An address with a process's number above: none that the program wrote reaches there. */
-static uint64_t placed(uint64_t at, uint64_t space)
-{
-	return (at & ((1ull << SPACE) - 1)) + space;
-}
-
 static void *misses_site(void *arg, struct site *s)
 {
 	return misses_get(of(arg)->p, s->id);
 }
 
-static void *misses_process(void *arg, uint32_t pid)
+void *simulate_process(void *arg, uint32_t pid)
 {
 	struct seen_process *p = calloc(1, sizeof(*p));
 
@@ -66,18 +32,32 @@ static void *misses_process(void *arg, uint32_t pid)
 	return p;
 }
 
+int simulate_thread(const struct simulation *s, struct seen_thread *t, const void *process)
+{
+	const struct seen_process *p = process;
+
+	if (core_init(&t->core, &s->machine, p->s->last_level))
+		return -1;
+	t->space = p->space;
+	t->line = UINT64_MAX;
+	t->shift = s->c.shift;
+	return 0;
+}
+
+void simulate_process_end(void *arg, void *process)
+{
+	(void)arg;
+	free(process);
+}
+
 static void *misses_thread(void *arg, void *process)
 {
 	struct seen_thread *t = calloc(1, sizeof(*t));
-	const struct seen_process *p = process;
 
-	if (!t || core_init(&t->core, &of(arg)->machine, &of(arg)->l3)) {
+	if (!t || simulate_thread(of(arg), t, process)) {
 		free(t);
 		return NULL;
 	}
-	t->space = p->space;
-	t->line = UINT64_MAX;
-	t->shift = of(arg)->c.shift;
 	return t;
 }
 
@@ -90,81 +70,11 @@ static void misses_thread_end(void *arg, void *thread)
 	free(t);
 }
 
-static void misses_process_end(void *arg, void *process)
-{
-	(void)arg;
-	free(process);
-}
-
-_Static_assert(MISS_L2D == MISS_L1D + CORE_L2 && MISS_L3D == MISS_L1D + CORE_L3 &&
-		       MISS_DTLB == MISS_L1D + CORE_TLB && MISS_DWALK == MISS_L1D + CORE_WALK &&
-		       MISS_L2I == MISS_L1I + CORE_L2 && MISS_L3I == MISS_L1I + CORE_L3 &&
-		       MISS_ITLB == MISS_L1I + CORE_TLB && MISS_IWALK == MISS_L1I + CORE_WALK,
-	       "core_data and core_fetch count there");
-
-/* A line of code, if it is not the one before. CORE_FOUND(). */
-static inline unsigned fetch(struct seen_thread *t, struct misses *m, uint64_t at)
-{
-	if (at >> t->shift == t->line)
-		return 0;
-	t->line = at >> t->shift;
-	m->n[MISS_FETCHES]++;
-	return core_fetch(&t->core, placed(at, t->space), &m->n[MISS_L1I]);
-}
-
-static inline unsigned access_data(struct seen_thread *t, struct misses *m, unsigned kind,
-				   uint64_t at, uint64_t size)
-{
-	uint64_t ignored[CORE_MISS_N];
-
-	if (kind == ORDER_PREFETCH)
-		return core_data(&t->core, placed(at, t->space), size, ignored);
-	m->n[MISS_ACCESSES]++;
-	return core_data(&t->core, placed(at, t->space), size, &m->n[MISS_L1D]);
-}
-
-/* What ends a block, and branches in it that do not jump: at `at`, to `to`, which may be unknown. Whether it was
- * mispredicted. */
-static inline bool control(struct seen_thread *t, struct misses *m, const struct order_op *o,
-			   bool taken, uint64_t to)
-{
-	struct branch_predictor *b = t->core.branch;
-	bool wrong;
-
-	if (o->kind == ORDER_CALL) {
-		branch_call(b, o->add + o->len);
-		return false;
-	}
-	if (o->kind == ORDER_BRANCH)
-		wrong = branch_conditional(b, o->add, taken);
-	else if (o->kind == ORDER_RETURN)
-		wrong = branch_return(b, to);
-	else
-		wrong = branch_indirect(b, o->add, to);
-	if (o->kind == ORDER_ICALL)
-		branch_call(b, o->add + o->len);
-	m->n[MISS_BRANCHES]++;
-	m->n[MISS_MISPREDICTED] += wrong;
-	return wrong;
-}
-
-/* An op that is neither an access nor a fetch, in the middle of a block. */
-static bool in_block(struct seen_thread *t, const struct order_op *o)
-{
-	return control(t, o->site, o, false, o->add + o->len);
-}
-
 static void misses_end(void *arg, void *thread, const struct order_op *last, bool taken,
 		       uint64_t to)
 {
 	(void)arg;
 	control(thread, last->site, last, taken, to);
-}
-
-/* How many elements what follows has. */
-static uint64_t elements(const struct order_op *o, uint64_t v, uint64_t times)
-{
-	return o->kind == ORDER_REPEATS ? v : times > v ? times - v : 0;
 }
 
 static void misses_execute(void *arg, void *thread, const struct order_execution *x)
@@ -190,34 +100,48 @@ static void misses_execute(void *arg, void *thread, const struct order_execution
 	}
 }
 
-static void misses_fini(struct simulation *s)
+static void core_simulation_fini(struct simulation *s)
 {
-	cache_fini(&s->l3);
+	cache_fini(s->last_level);
+	free(s->last_level);
 }
 
-const struct order_consumer *simulate_misses(struct profile *p, const struct machine *m)
+struct simulation *simulate_core(struct profile *p, const struct machine *m)
 {
 	struct simulation *s = calloc(1, sizeof(*s));
 
-	if (!s || core_last_level(&s->l3, m)) {
+	if (!s)
+		return NULL;
+	s->last_level = calloc(1, sizeof(*s->last_level));
+	if (!s->last_level || core_last_level(s->last_level, m)) {
+		free(s->last_level);
 		free(s);
 		return NULL;
 	}
 	s->p = p;
 	s->machine = *m;
-	s->fini = misses_fini;
+	s->fini = core_simulation_fini;
 	s->c = (struct order_consumer){
 		.arg = s,
 		.kinds = (1u << ORDER_KIND_N) - 1,
 		.shift = (unsigned)__builtin_ctz(m->line),
-		.site = misses_site,
-		.process = misses_process,
-		.thread = misses_thread,
-		.execute = misses_execute,
-		.end = misses_end,
-		.thread_end = misses_thread_end,
-		.process_end = misses_process_end,
+		.process = simulate_process,
+		.process_end = simulate_process_end,
 	};
+	return s;
+}
+
+const struct order_consumer *simulate_misses(struct profile *p, const struct machine *m)
+{
+	struct simulation *s = simulate_core(p, m);
+
+	if (!s)
+		return NULL;
+	s->c.site = misses_site;
+	s->c.thread = misses_thread;
+	s->c.execute = misses_execute;
+	s->c.end = misses_end;
+	s->c.thread_end = misses_thread_end;
 	return &s->c;
 }
 

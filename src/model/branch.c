@@ -35,7 +35,7 @@ struct target {
 struct branch_predictor {
 	uint8_t base[1u << BASE_BITS]; /* 0 … 3 */
 	struct entry table[TABLES][1u << INDEX_BITS];
-	uint32_t folded[TABLES]; /* the last outcomes, to FOLD_BITS by exclusive or */
+	uint32_t folded[TABLES];   /* the last outcomes, to FOLD_BITS by exclusive or */
 	uint64_t outcome[HISTORY]; /* the last one is bit 0 of the first */
 	uint32_t branches;
 	uint32_t seed;

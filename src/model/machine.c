@@ -341,6 +341,7 @@ int machine_parse(struct machine *m, const char *text, struct err *err)
 		if (*p && *p != ',')
 			return bad(err, "no comma", p);
 		p += *p == ',';
+		p += strspn(p, " ");
 	}
 	return check(m, err);
 }

@@ -277,6 +277,12 @@ static inline struct wait load(struct timing *t, uint64_t at)
 	return w;
 }
 
+void timing_prefetch(struct timing *t, uint64_t at, enum timing_level level)
+{
+	if (level > TIMING_IN_L1)
+		fill(t, at >> t->line, t->dispatched, level);
+}
+
 /* A store whose data and address are there at `done`, and which retires then: it leaves the buffer in order. */
 static inline void store(struct timing *t, uint64_t done, uint64_t retired)
 {

@@ -110,12 +110,14 @@ void timing_prepare(struct timing_insn *t, const struct insn *in, const struct i
 
 /* Of the instruction that is retired next: its code was fetched from there, */
 void timing_fetch(struct timing *t, enum timing_level level, enum timing_tlb tlb);
-/* it loads, or prefetches, so many bytes, */
+/* it loads so many bytes, */
 void timing_load(struct timing *t, uint64_t at, uint64_t size, enum timing_level level,
 		 enum timing_tlb tlb);
 /* it stores them, */
 void timing_store(struct timing *t, uint64_t at, uint64_t size, enum timing_level level,
 		  enum timing_tlb tlb);
+/* it asks for a line, and does not wait, */
+void timing_prefetch(struct timing *t, uint64_t at, enum timing_level level);
 /* it is a branch that jumps, or not, and was mispredicted, or not. */
 void timing_branch(struct timing *t, bool taken, bool mispredicted);
 
