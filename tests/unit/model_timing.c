@@ -416,5 +416,6 @@ int main(void)
 		cmocka_unit_test(test_code),   cmocka_unit_test(test_text),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
