@@ -150,6 +150,7 @@ static void set_core(struct machine *m, bool intel)
 		m->buffer = 112;
 		m->fills = 16;
 		m->l3lat = 70;
+		m->refill = 17;
 	} else if (!intel) { /* Zen 3, Zen 4 */
 		m->width = 6;
 		m->window = b & AVX512F ? 320 : 256;
@@ -159,7 +160,7 @@ static void set_core(struct machine *m, bool intel)
 		m->buffer = 64;
 		m->fills = 24;
 		m->l1lat = 4;
-		m->refill = 12;
+		m->refill = 13;
 	}
 }
 

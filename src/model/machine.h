@@ -44,7 +44,7 @@
 	X(memgap, 12, 0, 10000, "cycles between two lines that memory delivers") \
 	X(tlblat, 7, 0, 10000, "cycles more of an access that the second TLB has") \
 	X(walklat, 30, 0, 10000, "... that needs a walk of the page tables") \
-	X(refill, 14, 0, 10000, "cycles from a mispredicted branch's result to the next dispatch")
+	X(refill, 16, 0, 10000, "cycles from a mispredicted branch's result to the next dispatch")
 
 struct machine_size {
 	uint64_t size; /* bytes, or entries */
