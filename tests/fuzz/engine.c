@@ -729,7 +729,7 @@ static int take(void *arg, void *thread, const struct order_event *e, size_t n)
 }
 
 /* Likewise, of executions: their ops are as order.h says. Long accesses are made short, as above: by not repeating them. */
-static void execute(void *arg, void *thread, const struct order_execution *x)
+static void take_execution(void *arg, void *thread, const struct order_execution *x)
 {
 	struct fuzz *f = arg;
 	struct order_code code = *x->code;
@@ -773,9 +773,9 @@ static void *order_own(void *arg, const struct order_bytes *b)
 	THROUGH(block, b);
 }
 
-static void control_end(void *arg, void *t, const struct order_op *last, bool taken, uint64_t to)
+static void control_end(void *arg, void *t, const struct order_op *op, bool taken, uint64_t to)
 {
-	THROUGH(end, t, last, taken, to);
+	THROUGH(end, t, op, taken, to);
 }
 
 static void thread_end(void *arg, void *t)
@@ -799,7 +799,7 @@ static void put_between(struct fuzz *f)
 	f->consumer.process = process;
 	f->consumer.thread = thread;
 	f->consumer.take = f->under->take ? take : NULL;
-	f->consumer.execute = f->under->execute ? execute : NULL;
+	f->consumer.execute = f->under->execute ? take_execution : NULL;
 	f->consumer.end = control_end;
 	f->consumer.block = f->under->block ? order_own : NULL;
 	f->consumer.thread_end = thread_end;
