@@ -230,6 +230,7 @@ static const char *observed(const struct session_options *o)
 
 	return o->simulate == SIMULATE_REUSE	   ? "reuse"
 	       : o->simulate == SIMULATE_MISSES	   ? "misses"
+	       : o->simulate == SIMULATE_CYCLES	   ? "cycles"
 	       : o->simulate == SIMULATE_CONFLICTS ? "conflicts"
 	       : mode & EXACT_LINES		   ? "lines"
 	       : mode & EXACT_CALLS		   ? "calls"
@@ -241,6 +242,7 @@ static const char *observed(const struct session_options *o)
 static int start_simulation(struct session *s, struct err *err)
 {
 	const struct session_options *o = s->o;
+	bool cycles = o->simulate == SIMULATE_CYCLES;
 	char text[MACHINE_TEXT];
 
 	if (o->simulate == SIMULATE_CONFLICTS) {
@@ -250,8 +252,11 @@ static int start_simulation(struct session *s, struct err *err)
 		return s->simulation ? 0 : err_set(err, ERR_FAILED, "no memory");
 	}
 	s->simulation = o->simulate == SIMULATE_REUSE ? simulate_reuse(s->observed, o->machine.line)
+			: cycles		      ? simulate_cycles(s->observed, &o->machine)
 						      : simulate_misses(s->observed, &o->machine);
-	s->profile.run[0].machine = strdup(machine_text(&o->machine, text, sizeof(text)));
+	s->profile.run[0].machine =
+		strdup(cycles ? machine_text_core(&o->machine, text, sizeof(text))
+			      : machine_text(&o->machine, text, sizeof(text)));
 	return s->simulation && s->profile.run[0].machine ? 0
 							  : err_set(err, ERR_FAILED, "no memory");
 }

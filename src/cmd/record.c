@@ -63,12 +63,13 @@ static const struct opt opts[] = {
 	  &exact, 0, 0, NULL },
 	{ 0, "observe", "WHAT",
 	  "with --exact: counts (default), addresses, values, calls, conflicts, lines (working "
-	  "sets), reuse, misses",
+	  "sets), reuse, misses, cycles",
 	  OPT_CHOICE, &observe, 0, 0,
-	  "counts addresses values calls conflicts lines reuse misses" },
+	  "counts addresses values calls conflicts lines reuse misses cycles" },
 	{ 0, "machine", "WHAT",
-	  "with misses or reuse: caches other than this CPU's, l1d=32K/8,line=64,...", OPT_STRING,
-	  &machine, 0, 0, NULL },
+	  "with misses, cycles or reuse: caches and a core other than this CPU's, "
+	  "l1d=32K/8,width=4,...",
+	  OPT_STRING, &machine, 0, 0, NULL },
 	{ 0, "cache", "KIB",
 	  "with --exact: room for translated code in each process (default 393216)", OPT_UINT,
 	  &cache_kib, 64, 393216, NULL },
@@ -157,9 +158,10 @@ static int check_use(struct err *err)
 		err_set(err, ERR_USAGE, "--%s is for --exact --observe lines", name);
 		return err_hint(err, "working sets are recorded by that");
 	}
-	if (!observes("misses") && !observes("reuse") &&
+	if (!observes("misses") && !observes("cycles") && !observes("reuse") &&
 	    (name = opt_given(&cmd_record, simulated))) {
-		err_set(err, ERR_USAGE, "--%s is for --exact --observe misses or reuse", name);
+		err_set(err, ERR_USAGE, "--%s is for --exact --observe misses, cycles or reuse",
+			name);
 		return err_hint(err, "these simulate one");
 	}
 	return 0;
@@ -410,6 +412,7 @@ static int run(int argc, char **argv, struct err *err)
 						    : 0;
 	o.simulate = !strcmp(observe, "reuse")	     ? SIMULATE_REUSE
 		     : !strcmp(observe, "misses")    ? SIMULATE_MISSES
+		     : !strcmp(observe, "cycles")    ? SIMULATE_CYCLES
 		     : !strcmp(observe, "conflicts") ? SIMULATE_CONFLICTS
 						     : SIMULATE_NOTHING;
 	if (o.simulate == SIMULATE_CONFLICTS && !distance) {
@@ -449,7 +452,8 @@ const struct verb cmd_record = {
 		 "each interval of the run touched: `assay wset` shows the working set over time. "
 		 "--observe reuse keeps reuse distances of lines of memory, for `assay reuse`; "
 		 "misses simulates caches, TLBs and a branch predictor like this CPU's, for report "
-		 "and annotate. It needs no privilege, and says how often, not how long: time is "
+		 "and annotate; cycles simulates a core with them, too, and says what its cycles "
+		 "were spent on. It needs no privilege, and says how often, not how long: time is "
 		 "the sampler's. What cannot be observed is said: set-uid children run as they "
 		 "are.\n\n"
 		 "COST: what perf record -e cpu-clock costs at the same rate, and a few "

@@ -33,7 +33,8 @@ struct session_options {
 		SIMULATE_NOTHING,
 		SIMULATE_REUSE,
 		SIMULATE_MISSES,
-		SIMULATE_CONFLICTS
+		SIMULATE_CONFLICTS,
+		SIMULATE_CYCLES
 	} simulate;		/* --exact */
 	struct machine machine; /* … what */
 	unsigned cache_kib;	/* --exact: room for translated code, or 0 */

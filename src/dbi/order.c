@@ -15,34 +15,7 @@
 #define REPEATED_MAX \
 	(1ull << 36) /* bytes that the string instructions of one half of a stream may touch */
 
-/* One event of a block. */
-struct order_op {
-	uint64_t add;  /* an address: the word, narrowed, + that */
-	uint16_t word; /* or EXACT_CONSTANT */
-	uint16_t size;
-	uint8_t insn;
-	uint8_t kind; /* enum order_kind; REPEATS, LEFT */
-	uint8_t from, to;
-	uint8_t len;
-	bool repeats; /* its size is of an element */
-	uint8_t access;
-	bool plain; /* nothing is narrowed */
-	void *site;
-};
-enum {
-	REPEATS = ORDER_KIND_N,
-	LEFT,
-};
-
-/* A block's; its exits have the first of them. */
-struct order_code {
-	uint64_t pc, next; /* run-time addresses: its own, what follows it */
-	struct order_op *op;
-	uint32_t n;
-	bool shared; /* ops are another's */
-	uint8_t end; /* ORDER_BRANCH …: what its last instruction is; ORDER_FETCH: nothing to tell */
-	struct order_op last; /* … */
-};
+_Static_assert(ORDER_NO_WORD == EXACT_CONSTANT, "");
 
 struct order_thread {
 	void *consumer;
@@ -52,11 +25,6 @@ struct order_thread {
 	size_t n;
 	struct order_event event[EVENTS];
 };
-
-static uint64_t narrow(uint64_t v, unsigned bits)
-{
-	return bits < 64 ? v & ((1ull << bits) - 1) : v;
-}
 
 static bool wants(const struct exact *e, unsigned kind)
 {
@@ -128,9 +96,9 @@ static int add_fetches(struct maker *m, unsigned insn, uint64_t pc)
 static int add_field(struct maker *m, const struct exact_field *f, bool repeats)
 {
 	static const uint8_t kinds[EXACT_ACCESS_N] = {
-		[EXACT_LOAD] = ORDER_LOAD,     [EXACT_STORE] = ORDER_STORE,
-		[EXACT_MODIFY] = ORDER_MODIFY, [EXACT_PREFETCH] = ORDER_PREFETCH,
-		[EXACT_REPEATS] = REPEATS,     [EXACT_LEFT] = LEFT,
+		[EXACT_LOAD] = ORDER_LOAD,	 [EXACT_STORE] = ORDER_STORE,
+		[EXACT_MODIFY] = ORDER_MODIFY,	 [EXACT_PREFETCH] = ORDER_PREFETCH,
+		[EXACT_REPEATS] = ORDER_REPEATS, [EXACT_LEFT] = ORDER_LEFT,
 	};
 	unsigned access = f->access >> EXACT_ACCESS_BITS;
 	struct order_op *o = add(m, f->insn, kinds[access]);
@@ -225,6 +193,27 @@ static int add_control(struct maker *m, unsigned insn, uint64_t pc)
 	return 0;
 }
 
+static void check_words(struct code_block *b)
+{
+	b->order->checked = true;
+	for (uint32_t i = 0; i < b->order->n; i++)
+		b->order->checked &=
+			b->order->op[i].word == ORDER_NO_WORD || b->order->op[i].word < b->words;
+}
+
+static int add_own(const struct exact *e, struct code_block *b, const uint8_t *bytes,
+		   struct err *err)
+{
+	const struct order_bytes of = {
+		.pc = b->order->pc, .bytes = bytes, .site = b->site, .n = b->n
+	};
+
+	if (!e->consumer->block)
+		return 0;
+	b->order->own = e->consumer->block(e->consumer->arg, &of);
+	return b->order->own ? 0 : exact_no_memory(err);
+}
+
 int order_block(struct exact *e, struct code_block *b, const struct exact_block *r, struct err *err)
 {
 	size_t at = EXACT_BLOCK_FIELDS(r->len, r->n);
@@ -257,7 +246,8 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 	}
 	b->order->pc = r->pc;
 	b->order->next = pc;
-	return 0;
+	check_words(b);
+	return add_own(e, b, r->bytes, err);
 }
 
 int order_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
@@ -270,7 +260,11 @@ int order_exit(struct code_block *b, const struct code_block *of, const struct e
 	if (!b->order)
 		return exact_no_memory(err);
 	*b->order = (struct order_code){
-		.pc = of->order->pc, .op = of->order->op, .shared = true, .end = ORDER_FETCH
+		.pc = of->order->pc,
+		.op = of->order->op,
+		.own = of->order->own,
+		.shared = true,
+		.end = ORDER_FETCH,
 	};
 	while (b->order->n < of->order->n && of->order->op[b->order->n].insn < b->n)
 		b->order->n++;
@@ -280,13 +274,16 @@ int order_exit(struct code_block *b, const struct code_block *of, const struct e
 		b->order->end = ORDER_BRANCH;
 		b->order->last = of->order->op[--b->order->n];
 	}
+	check_words(b);
 	return 0;
 }
 
 void order_free_block(struct code_block *b)
 {
-	if (b->order && !b->order->shared)
+	if (b->order && !b->order->shared) {
 		free(b->order->op);
+		free(b->order->own);
+	}
 	free(b->order);
 }
 
@@ -321,22 +318,10 @@ static void put_before(struct order_thread *t, uint64_t pc)
 	t->before = NULL;
 }
 
-/* An access's address. Words that an execution that was cut short does not have: false. */
-static bool value_of(const struct order_op *o, const uint64_t *w, unsigned words, uint64_t *v)
-{
-	*v = o->add;
-	if (o->word == EXACT_CONSTANT)
-		return true;
-	if (o->word >= words)
-		return false;
-	*v = __atomic_load_n(&w[o->word], __ATOMIC_RELAXED);
-	*v = o->plain ? *v + o->add : narrow(narrow(*v, o->from) + o->add, o->to);
-	return true;
-}
-
 /* Bytes of a repeated access. The program writes the count, so it may be anything. */
-static uint64_t repeated(struct exact *e, const struct order_op *o, uint64_t times)
+uint64_t order_repeated(const struct order_execution *x, const struct order_op *o, uint64_t times)
 {
+	struct exact *e = x->exact;
 	uint64_t most = e->repeat_room < ORDER_SIZE_MAX ? e->repeat_room : ORDER_SIZE_MAX;
 
 	if (times > most / o->size) {
@@ -348,22 +333,24 @@ static uint64_t repeated(struct exact *e, const struct order_op *o, uint64_t tim
 	return most;
 }
 
-/* An execution: `done` instructions of it. */
-static int put_execution(struct exact *e, struct order_thread *t, const struct order_code *c,
-			 const uint64_t *w, unsigned words, unsigned done)
+/* Events of an execution. */
+static int put_execution(struct exact *e, struct order_thread *t, const struct order_execution *x)
 {
+	const struct order_code *c = x->code;
 	uint64_t times = 0;
 
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct order_op *o = &c->op[i];
 		struct order_event *v = &t->event[t->n];
 
-		if (o->insn >= done)
+		if (o->insn >= x->done)
 			break;
-		if (!value_of(o, w, words, &v->at))
+		if (!order_value(x, o, &v->at))
 			continue;
 		if (o->kind >= ORDER_KIND_N) {
-			times = o->kind == REPEATS ? v->at : times > v->at ? times - v->at : 0;
+			times = o->kind == ORDER_REPEATS ? v->at
+				: times > v->at		 ? times - v->at
+							 : 0;
 			continue;
 		}
 		if (o->kind == ORDER_FETCH) {
@@ -373,7 +360,7 @@ static int put_execution(struct exact *e, struct order_thread *t, const struct o
 		}
 		if (o->repeats && !times)
 			continue;
-		v->size = o->repeats ? repeated(e, o, times) : o->size;
+		v->size = o->repeats ? order_repeated(x, o, times) : o->size;
 		v->site = o->site;
 		v->kind = o->kind;
 		v->len = o->len;
@@ -389,25 +376,59 @@ static int put_execution(struct exact *e, struct order_thread *t, const struct o
 	return 0;
 }
 
-static int take_one(struct exact *e, struct order_thread *t, const struct code_block *b,
-		    uint64_t head, const uint64_t *w, unsigned words)
+static int take_events(struct exact *e, struct order_thread *t, const struct code_block *b,
+		       const struct order_execution *x)
 {
-	const struct order_code *c = b->order;
-	bool cut = head & EXACT_HEAD_CUT;
-	unsigned done = cut ? EXACT_HEAD_DONE(head) : b->n;
+	const struct order_code *c = x->code;
 
 	if (t->n >= EVENTS - 2 && flush(e, t))
 		return -1;
 	put_before(t, c->pc);
-	if (put_execution(e, t, c, w, words, done))
+	if (put_execution(e, t, x))
 		return -1;
-	t->now += done;
-	if (cut || c->end == ORDER_FETCH)
+	t->now += x->done;
+	if (x->cut || c->end == ORDER_FETCH)
 		return 0;
 	if (b->exit)
 		put_end(t, &c->last, true, 0);
 	else
 		t->before = c;
+	return 0;
+}
+
+/* The same, for a consumer of executions. */
+static void take_execution(const struct order_consumer *k, struct order_thread *t,
+			   const struct code_block *b, const struct order_execution *x)
+{
+	const struct order_code *c = x->code, *before = t->before;
+
+	if (before)
+		k->end(k->arg, t->consumer, &before->last, c->pc != before->next, c->pc);
+	k->execute(k->arg, t->consumer, x);
+	t->before = NULL;
+	if (x->cut || c->end == ORDER_FETCH)
+		return;
+	if (b->exit)
+		k->end(k->arg, t->consumer, &c->last, true, 0);
+	else
+		t->before = c;
+}
+
+static int take_one(struct exact *e, struct order_thread *t, const struct code_block *b,
+		    uint64_t head, const uint64_t *w, unsigned words)
+{
+	bool cut = head & EXACT_HEAD_CUT;
+	const struct order_execution x = { .code = b->order,
+					   .w = w,
+					   .words = words,
+					   .done = cut ? EXACT_HEAD_DONE(head) : b->n,
+					   .cut = cut,
+					   .whole = !cut && b->order->checked,
+					   .exact = e };
+
+	if (!e->consumer->execute)
+		return take_events(e, t, b, &x);
+	take_execution(e->consumer, t, b, &x);
 	return 0;
 }
 

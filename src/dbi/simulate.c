@@ -3,28 +3,10 @@
 
 #include <stdlib.h>
 
-#include "isa/insn.h"
-#include "model/core.h"
+#include "dbi/simulate_priv.h"
 #include "model/reuse.h"
 #include "observe/conflicts.h"
 #include "observe/distances.h"
-#include "observe/misses.h"
-
-#define SPACE 48 /* addresses have fewer bits; a process's number goes above */
-
-struct simulation {
-	struct order_consumer c; /* first */
-	struct profile *p;
-	void (*fini)(struct simulation *s);
-	/* misses */
-	struct machine machine;
-	struct cache l3;
-	bool warming;	      /* what it is told is not counted … */
-	struct misses unread; /* … but here */
-	uint32_t processes;
-	/* reuse */
-	unsigned line; /* shift */
-};
 
 static struct simulation *of(void *arg)
 {
@@ -33,28 +15,12 @@ static struct simulation *of(void *arg)
 
 /* Misses. */
 
-struct seen_process {
-	uint64_t space; /* added to its addresses */
-	struct simulation *s;
-};
-
-struct seen_thread {
-	struct core core;
-	uint64_t space;
-};
-
-/* An address with a process's number above: none that the program wrote reaches there. */
-static uint64_t placed(uint64_t at, uint64_t space)
-{
-	return (at & ((1ull << SPACE) - 1)) + space;
-}
-
 static void *misses_site(void *arg, struct site *s)
 {
 	return misses_get(of(arg)->p, s->id);
 }
 
-static void *misses_process(void *arg, uint32_t pid)
+void *simulate_process(void *arg, uint32_t pid)
 {
 	struct seen_process *p = calloc(1, sizeof(*p));
 
@@ -66,16 +32,33 @@ static void *misses_process(void *arg, uint32_t pid)
 	return p;
 }
 
+int simulate_thread(struct simulation *s, struct seen_thread *t, const void *process)
+{
+	const struct seen_process *p = process;
+
+	if (core_init(&t->core, &s->machine, p->s->last_level))
+		return -1;
+	t->s = s;
+	t->space = p->space;
+	t->line = UINT64_MAX;
+	t->shift = s->c.shift;
+	return 0;
+}
+
+void simulate_process_end(void *arg, void *process)
+{
+	(void)arg;
+	free(process);
+}
+
 static void *misses_thread(void *arg, void *process)
 {
 	struct seen_thread *t = calloc(1, sizeof(*t));
-	const struct seen_process *p = process;
 
-	if (!t || core_init(&t->core, &of(arg)->machine, &of(arg)->l3)) {
+	if (!t || simulate_thread(of(arg), t, process)) {
 		free(t);
 		return NULL;
 	}
-	t->space = p->space;
 	return t;
 }
 
@@ -88,65 +71,34 @@ static void misses_thread_end(void *arg, void *thread)
 	free(t);
 }
 
-static void misses_process_end(void *arg, void *process)
+static void misses_end(void *arg, void *thread, const struct order_op *last, bool taken,
+		       uint64_t to)
 {
 	(void)arg;
-	free(process);
+	control(thread, last->site, last, taken, to);
 }
 
-/* Indirect jumps and calls, and returns: their target may be unknown. */
-static bool mispredicted(struct branch_predictor *b, const struct order_event *e)
-{
-	bool wrong = e->kind == ORDER_RETURN ? branch_return(b, e->to)
-					     : branch_indirect(b, e->at, e->to);
-
-	if (e->kind == ORDER_ICALL)
-		branch_call(b, e->at + e->len);
-	return wrong;
-}
-
-static int misses_take(void *arg, void *thread, const struct order_event *e, size_t n)
+static void misses_execute(void *arg, void *thread, const struct order_execution *x)
 {
 	struct seen_thread *t = thread;
-	uint64_t ignored[CORE_MISS_N] = { 0 };
+	const struct order_op *o = x->code->op, *end = o + x->code->n;
+	uint64_t times = 0, at;
 
-	_Static_assert(
-		MISS_L2D == MISS_L1D + CORE_L2 && MISS_L3D == MISS_L1D + CORE_L3 &&
-			MISS_DTLB == MISS_L1D + CORE_TLB && MISS_DWALK == MISS_L1D + CORE_WALK &&
-			MISS_L2I == MISS_L1I + CORE_L2 && MISS_L3I == MISS_L1I + CORE_L3 &&
-			MISS_ITLB == MISS_L1I + CORE_TLB && MISS_IWALK == MISS_L1I + CORE_WALK,
-		"core_data and core_fetch count there");
-	for (size_t i = 0; i < n; i++, e++) {
-		struct misses *m = of(arg)->warming ? &of(arg)->unread : e->site;
-
-		switch (e->kind) {
-		case ORDER_FETCH:
-			m->n[MISS_FETCHES]++;
-			core_fetch(&t->core, placed(e->at, t->space), &m->n[MISS_L1I]);
-			break;
-		case ORDER_LOAD:
-		case ORDER_STORE:
-		case ORDER_MODIFY:
-			m->n[MISS_ACCESSES]++;
-			core_data(&t->core, placed(e->at, t->space), e->size, &m->n[MISS_L1D]);
-			break;
-		case ORDER_PREFETCH:
-			core_data(&t->core, placed(e->at, t->space), e->size, ignored);
-			break;
-		case ORDER_BRANCH:
-			m->n[MISS_BRANCHES]++;
-			m->n[MISS_MISPREDICTED] +=
-				branch_conditional(t->core.branch, e->at, e->taken);
-			break;
-		case ORDER_CALL:
-			branch_call(t->core.branch, e->at + e->len);
-			break;
-		default:
-			m->n[MISS_BRANCHES]++;
-			m->n[MISS_MISPREDICTED] += mispredicted(t->core.branch, e);
-		}
+	(void)arg;
+	for (; o < end && o->insn < x->done; o++) {
+		if (!order_value(x, o, &at))
+			continue;
+		if (o->kind == ORDER_FETCH)
+			fetch(t, o->site, at);
+		else if (o->kind >= ORDER_KIND_N)
+			times = elements(o, at, times);
+		else if (o->kind >= ORDER_BRANCH)
+			in_block(t, o);
+		else if (!o->repeats)
+			access_data(t, o->site, o->kind, at, o->size);
+		else if (times)
+			access_data(t, o->site, o->kind, at, order_repeated(x, o, times));
 	}
-	return 0;
 }
 
 static void warm_up(void *arg, bool on)
@@ -154,34 +106,49 @@ static void warm_up(void *arg, bool on)
 	of(arg)->warming = on;
 }
 
-static void misses_fini(struct simulation *s)
+static void core_simulation_fini(struct simulation *s)
 {
-	cache_fini(&s->l3);
+	cache_fini(s->last_level);
+	free(s->last_level);
 }
 
-const struct order_consumer *simulate_misses(struct profile *p, const struct machine *m)
+struct simulation *simulate_core(struct profile *p, const struct machine *m)
 {
 	struct simulation *s = calloc(1, sizeof(*s));
 
-	if (!s || core_last_level(&s->l3, m)) {
+	if (!s)
+		return NULL;
+	s->last_level = calloc(1, sizeof(*s->last_level));
+	if (!s->last_level || core_last_level(s->last_level, m)) {
+		free(s->last_level);
 		free(s);
 		return NULL;
 	}
 	s->p = p;
 	s->machine = *m;
-	s->fini = misses_fini;
+	s->fini = core_simulation_fini;
 	s->c = (struct order_consumer){
 		.arg = s,
 		.kinds = (1u << ORDER_KIND_N) - 1,
 		.shift = (unsigned)__builtin_ctz(m->line),
-		.site = misses_site,
-		.process = misses_process,
-		.thread = misses_thread,
-		.take = misses_take,
-		.thread_end = misses_thread_end,
-		.process_end = misses_process_end,
+		.process = simulate_process,
+		.process_end = simulate_process_end,
 		.warm_up = warm_up,
 	};
+	return s;
+}
+
+const struct order_consumer *simulate_misses(struct profile *p, const struct machine *m)
+{
+	struct simulation *s = simulate_core(p, m);
+
+	if (!s)
+		return NULL;
+	s->c.site = misses_site;
+	s->c.thread = misses_thread;
+	s->c.execute = misses_execute;
+	s->c.end = misses_end;
+	s->c.thread_end = misses_thread_end;
 	return &s->c;
 }
 

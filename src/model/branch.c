@@ -8,15 +8,17 @@
 #define INDEX_BITS 11
 #define TAG_BITS 11
 #define FOLD_BITS 23 /* index and tag are made of so many */
-#define HISTORY 256  /* bits, a power of two; more than the longest */
+#define HISTORY 3    /* words of 64 bits; more than the longest */
 #define TARGET_BITS 12
 #define LAST_BITS 12
 #define STACK 32
 #define AGE (1u << 18) /* branches until entries are made less useful */
 
-static const uint8_t length[TABLES] = { 6, 16, 44, 130 };
-/* … and where the oldest of them is in what is folded */
-static const uint8_t leaves[TABLES] = { 6, 16, 44 % FOLD_BITS, 130 % FOLD_BITS };
+/* Outcomes that each table looks at. The first two fit into what is folded as they are. */
+#define LENGTH_0 6
+#define LENGTH_1 16
+#define LENGTH_2 44
+#define LENGTH_3 130
 
 struct entry {
 	uint16_t tag;	/* + 1; 0: none */
@@ -33,9 +35,8 @@ struct target {
 struct branch_predictor {
 	uint8_t base[1u << BASE_BITS]; /* 0 … 3 */
 	struct entry table[TABLES][1u << INDEX_BITS];
-	uint32_t folded[TABLES]; /* the last outcomes, to FOLD_BITS by exclusive or */
-	uint8_t outcome[HISTORY];
-	unsigned at;
+	uint32_t folded[TABLES];   /* the last outcomes, to FOLD_BITS by exclusive or */
+	uint64_t outcome[HISTORY]; /* the last one is bit 0 of the first */
 	uint32_t branches;
 	uint32_t seed;
 	struct target by_path[1u << TARGET_BITS];
@@ -68,16 +69,27 @@ static uint64_t mix(uint64_t v)
 	return v ^ v >> 32;
 }
 
-/* One outcome comes into each table's history, one goes. */
-static void remember(struct branch_predictor *p, bool taken)
+/* One outcome comes into what is folded, and one goes: the one that `length` others followed. */
+static inline uint32_t fold(uint32_t folded, bool taken, const uint64_t *outcome, unsigned length)
 {
-	for (unsigned i = 0; i < TABLES; i++) {
-		uint32_t out = p->outcome[(p->at - length[i]) & (HISTORY - 1)];
-		uint32_t v = (p->folded[i] << 1 | taken) ^ out << leaves[i];
+	uint32_t out = outcome[(length - 1) / 64] >> (length - 1) % 64 & 1;
+	uint32_t v = (folded << 1 | taken) ^ out << length % FOLD_BITS;
 
-		p->folded[i] = (v ^ v >> FOLD_BITS) & ((1u << FOLD_BITS) - 1);
-	}
-	p->outcome[p->at++ & (HISTORY - 1)] = taken;
+	return (v ^ v >> FOLD_BITS) & ((1u << FOLD_BITS) - 1);
+}
+
+/* One outcome comes into each table's history, one goes. */
+static inline void remember(struct branch_predictor *p, bool taken)
+{
+	uint64_t *o = p->outcome;
+
+	p->folded[2] = fold(p->folded[2], taken, o, LENGTH_2);
+	p->folded[3] = fold(p->folded[3], taken, o, LENGTH_3);
+	o[2] = o[2] << 1 | o[1] >> 63;
+	o[1] = o[1] << 1 | o[0] >> 63;
+	o[0] = o[0] << 1 | taken;
+	p->folded[0] = o[0] & ((1u << LENGTH_0) - 1);
+	p->folded[1] = o[0] & ((1u << LENGTH_1) - 1);
 }
 
 static void step(int8_t *counter, bool up)
@@ -122,46 +134,62 @@ static void age(struct branch_predictor *p)
 			p->table[i][k].useful >>= 1;
 }
 
+/* A branch's entry in each table, with the tag that it has if it is the branch's; a bit for each that is. */
+static inline unsigned find(struct branch_predictor *p, uint64_t h, struct entry **e, uint16_t *tag)
+{
+	unsigned found = 0;
+
+#pragma GCC unroll 4
+	for (unsigned i = 0; i < TABLES; i++) {
+		uint64_t m = mix(p->folded[i] + (h >> 20 << FOLD_BITS) + i);
+
+		e[i] = &p->table[i][m & ((1u << INDEX_BITS) - 1)];
+		tag[i] = (uint16_t)((m >> 32 & ((1u << TAG_BITS) - 1)) + 1);
+		found |= (unsigned)(e[i]->tag == tag[i]) << i;
+	}
+	return found;
+}
+
+static inline void count(uint8_t *base, bool taken)
+{
+	*base = (uint8_t)(taken ? *base + (*base < 3) : *base - (*base > 0));
+}
+
+/* What an entry and, where it is new, the one before it predict. The entry learns. */
+static inline bool ask(struct entry *by, bool second, bool taken)
+{
+	bool its = by->counter >= 0;
+	/* one that has just been made knows less than what predicted before it */
+	bool fresh = !by->useful && (by->counter == 0 || by->counter == -1);
+
+	if (its != second && its == taken)
+		by->useful = (uint8_t)(by->useful + (by->useful < 3));
+	else if (its != second)
+		by->useful = (uint8_t)(by->useful - (by->useful > 0));
+	step(&by->counter, taken);
+	return fresh ? second : its;
+}
+
 bool branch_conditional(struct branch_predictor *p, uint64_t pc, bool taken)
 {
 	uint64_t h = mix(pc);
 	uint8_t *base = &p->base[h & ((1u << BASE_BITS) - 1)];
 	struct entry *e[TABLES];
 	uint16_t tag[TABLES];
-	int provider = -1, other = -1;
-	bool guess, second;
+	unsigned found = find(p, h, e, tag), others;
+	bool guess = *base >= 2;
+	int provider = -1;
 
-	for (int i = 0; i < TABLES; i++) {
-		uint64_t m = mix(p->folded[i] + (h >> 20 << FOLD_BITS) + (unsigned)i);
-
-		e[i] = &p->table[i][m & ((1u << INDEX_BITS) - 1)];
-		tag[i] = (uint16_t)((m >> 32 & ((1u << TAG_BITS) - 1)) + 1);
-		if (e[i]->tag == tag[i]) {
-			other = provider;
-			provider = i;
-		}
-	}
-	second = other >= 0 ? e[other]->counter >= 0 : *base >= 2;
-	guess = provider >= 0 ? e[provider]->counter >= 0 : *base >= 2;
-	if (provider >= 0) {
-		struct entry *by = e[provider];
-		/* one that has just been made knows less than what predicted before it */
-		bool fresh = !by->useful && (by->counter == 0 || by->counter == -1);
-		bool its = guess;
-
-		if (fresh)
-			guess = second;
-		if (its != second && its == taken && by->useful < 3)
-			by->useful++;
-		else if (its != second && its != taken && by->useful)
-			by->useful--;
-		step(&by->counter, taken);
-	}
-	if (provider < 0 || (other < 0 && !e[provider]->useful)) {
-		if (taken && *base < 3)
-			++*base;
-		else if (!taken && *base)
-			--*base;
+	if (!found) {
+		count(base, taken);
+	} else {
+		provider = 31 - __builtin_clz(found);
+		others = found & ~(1u << provider);
+		if (others)
+			guess = e[31 - __builtin_clz(others)]->counter >= 0;
+		guess = ask(e[provider], guess, taken);
+		if (!others && !e[provider]->useful)
+			count(base, taken);
 	}
 	if (guess != taken && provider + 1 < TABLES)
 		allocate(p, e, tag, provider + 1, taken);

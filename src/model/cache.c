@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NONE UINT64_MAX
 
@@ -32,17 +31,23 @@ void cache_fini(struct cache *c)
 	*c = (struct cache){ 0 };
 }
 
+/* Each way takes what the one before it had, up to where the line was: or the last one, which goes. */
 static bool touch_lru(uint64_t *set, unsigned ways, uint64_t line)
 {
-	unsigned i = 0;
-	bool hit;
+	uint64_t before = set[0];
 
-	while (i < ways - 1 && set[i] != line)
-		i++;
-	hit = set[i] == line;
-	memmove(set + 1, set, i * sizeof(*set));
+	if (before == line)
+		return true;
 	set[0] = line;
-	return hit;
+	for (unsigned i = 1; i < ways; i++) {
+		uint64_t at = set[i];
+
+		set[i] = before;
+		if (at == line)
+			return true;
+		before = at;
+	}
+	return false;
 }
 
 static bool touch_plru(uint64_t *set, uint64_t *used, unsigned ways, uint64_t line)

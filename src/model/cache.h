@@ -34,13 +34,15 @@ struct cache {
 int cache_init(struct cache *c, struct cache_geometry g, int policy);
 void cache_fini(struct cache *c);
 bool cache_look(struct cache *c, uint64_t line);
+/* Whether the line is what its set was asked for last: a touch of it changes nothing. Most are. */
+static inline bool cache_top(const struct cache *c, uint64_t line)
+{
+	return c->direct && c->line[(line & c->mask) * c->g.ways] == line;
+}
 /* Whether the line was there. It is now. */
 static inline bool cache_touch(struct cache *c, uint64_t line)
 {
-	/* most are what the set was asked for last */
-	if (c->direct && c->line[(line & c->mask) * c->g.ways] == line)
-		return true;
-	return cache_look(c, line);
+	return cache_top(c, line) || cache_look(c, line);
 }
 
 #endif

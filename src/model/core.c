@@ -43,51 +43,67 @@ void core_fini(struct core *c)
 	*c = (struct core){ 0 };
 }
 
-static void translate(struct tlb *t, uint64_t page, uint64_t *n)
+static inline unsigned translate(struct tlb *t, uint64_t page, uint64_t *n)
 {
-	enum tlb_result r = tlb_touch(t, page);
+	enum tlb_result r;
 
+	if (cache_top(&t->first, page))
+		return TLB_HIT;
+	r = tlb_touch(t, page);
 	n[CORE_TLB] += r != TLB_HIT;
 	n[CORE_WALK] += r == TLB_WALK;
+	return r;
 }
 
-static void look(struct core *c, struct cache *first, uint64_t line, uint64_t *n)
+static unsigned look_behind(struct core *c, uint64_t line, uint64_t *n)
 {
-	if (cache_touch(first, line))
-		return;
 	n[CORE_L1]++;
 	if (cache_touch(&c->l2, line))
-		return;
+		return 1;
 	n[CORE_L2]++;
-	n[CORE_L3] += !cache_touch(c->l3, line);
+	if (cache_touch(c->l3, line))
+		return 2;
+	n[CORE_L3]++;
+	return 3;
 }
 
-void core_data(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
+static inline unsigned look(struct core *c, struct cache *first, uint64_t line, uint64_t *n)
 {
-	uint64_t last = at + size - 1, page = at >> c->page;
+	return cache_touch(first, line) ? 0 : look_behind(c, line, n);
+}
+
+static unsigned farther(unsigned a, unsigned b)
+{
+	return a > b ? a : b;
+}
+
+unsigned core_data_look(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
+{
+	uint64_t last = (at + size - 1) >> c->line, line = at >> c->line, page = at >> c->page;
+	unsigned tlb = TLB_HIT, level;
 
 	/* the first TLB has the last page on top */
 	if (page != c->touched)
-		translate(&c->dtlb, page, n);
-	for (uint64_t line = at >> c->line; line <= last >> c->line; line++) {
+		tlb = translate(&c->dtlb, page, n);
+	level = line <= last ? look(c, &c->l1d, line, n) : 0;
+	while (++line <= last) {
 		uint64_t p = (line << c->line) >> c->page;
 
 		if (p > page) {
 			page = p;
-			translate(&c->dtlb, page, n);
+			tlb = farther(tlb, translate(&c->dtlb, page, n));
 		}
-		look(c, &c->l1d, line, n);
+		level = farther(level, look(c, &c->l1d, line, n));
 	}
 	c->touched = page;
+	return CORE_FOUND(level, tlb);
 }
 
-void core_fetch(struct core *c, uint64_t at, uint64_t *n)
+unsigned core_fetch_look(struct core *c, uint64_t at, uint64_t *n)
 {
 	uint64_t line = at >> c->line;
+	unsigned tlb = translate(&c->itlb, at >> c->page, n);
 
-	if (line == c->fetched)
-		return;
 	c->fetched = line;
-	translate(&c->itlb, at >> c->page, n);
-	look(c, &c->l1i, line, n);
+	return CORE_FOUND(look(c, &c->l1i, line, n), tlb);
 }

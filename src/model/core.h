@@ -37,9 +37,31 @@ void core_fini(struct core *c);
 /* The shared one. -1 without memory. */
 int core_last_level(struct cache *l3, const struct machine *m);
 
-/* An access to data: what of its lines and pages was missed is added to n[CORE_MISS_N]. */
-void core_data(struct core *c, uint64_t at, uint64_t size, uint64_t *n);
+/* What an access found: the farthest level that one of its lines came from, 0 for the first to 3 for memory, and the
+ * farthest place that one of its translations came from, enum tlb_result. */
+#define CORE_FOUND(level, tlb) ((level) | (unsigned)(tlb) << 2)
+#define CORE_LEVEL(found) ((found)&3)
+#define CORE_TRANSLATION(found) ((found) >> 2)
+
+unsigned core_data_look(struct core *c, uint64_t at, uint64_t size, uint64_t *n);
+unsigned core_fetch_look(struct core *c, uint64_t at, uint64_t *n);
+
+/* An access to data: what of its lines and pages was missed is added to n[CORE_MISS_N]. CORE_FOUND(). */
+static inline unsigned core_data(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
+{
+	uint64_t line = at >> c->line;
+
+	/* most are of the last page, and of a line that is on top of its set: nothing changes */
+	if (at >> c->page == c->touched && (at + size - 1) >> c->line == line &&
+	    cache_top(&c->l1d, line))
+		return 0;
+	return core_data_look(c, at, size, n);
+}
+
 /* A fetch of code, in one line. */
-void core_fetch(struct core *c, uint64_t at, uint64_t *n);
+static inline unsigned core_fetch(struct core *c, uint64_t at, uint64_t *n)
+{
+	return at >> c->line == c->fetched ? 0 : core_fetch_look(c, at, n);
+}
 
 #endif

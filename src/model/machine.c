@@ -17,8 +17,10 @@ static const struct machine plain = {
 	MACHINE_CACHES(X) MACHINE_TLBS(X)
 #undef X
 		.line = 64,
-	.page = 4096,
-	.policy = CACHE_LRU,
+	.page = 4096, .policy = CACHE_LRU,
+#define X(id, value, least, most, what) .id = value,
+	MACHINE_NUMBERS(X)
+#undef X
 };
 
 /* Caches, of sysfs. */
@@ -127,6 +129,41 @@ static void read_intel(struct machine *m)
 	}
 }
 
+/* The core, of its maker's and its generation's: no instruction tells these. */
+
+#define AVX_VNNI (1u << 4) /* leaf 7, subleaf 1, eax: Golden Cove has it, Ice Lake does not */
+#define AVX512F (1u << 16) /* leaf 7, ebx: Skylake's servers have it, Zen 4 does */
+
+static void set_core(struct machine *m, bool intel)
+{
+	unsigned a, b = 0, c, d, newer = 0;
+
+	if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && a)
+		__get_cpuid_count(7, 1, &newer, &c, &c, &d);
+	if (intel && newer & AVX_VNNI) { /* Golden Cove */
+		m->width = 6;
+		m->window = 512;
+		m->alus = 5;
+		m->vectors = 3;
+		m->loads = 3;
+		m->stores = 2;
+		m->buffer = 112;
+		m->fills = 16;
+		m->l3lat = 70;
+		m->refill = 17;
+	} else if (!intel) { /* Zen 3, Zen 4 */
+		m->width = 6;
+		m->window = b & AVX512F ? 320 : 256;
+		m->vectors = 4;
+		m->loads = 3;
+		m->stores = 2;
+		m->buffer = 64;
+		m->fills = 24;
+		m->l1lat = 4;
+		m->refill = 13;
+	}
+}
+
 void machine_this(struct machine *m)
 {
 	unsigned a, b, c, d;
@@ -140,6 +177,7 @@ void machine_this(struct machine *m)
 		read_intel(m);
 	else
 		read_amd(m);
+	set_core(m, b == signature_INTEL_ebx);
 }
 
 /* Text. */
@@ -186,12 +224,51 @@ static int bad(struct err *err, const char *what, const char *at)
 	return err_hint(err, "for instance l1d=32K/8,l2=1M/16,l3=0,dtlb=64/4,line=64,policy=plru");
 }
 
+struct numbered {
+	const char *name;
+	uint32_t *value, least, most;
+};
+
+#define X(id, value, least, most, what) +1
+enum {
+	NUMBERED = 0 MACHINE_NUMBERS(X)
+};
+#undef X
+
+static void number_all(struct machine *m, struct numbered *n)
+{
+#define X(id, value, least, most, what) *n++ = (struct numbered){ #id, &m->id, least, most };
+	MACHINE_NUMBERS(X)
+#undef X
+}
+
+/* A parameter of the core: 1 if it is one, 0 if the name is none's. */
+static int parse_number(struct machine *m, const char *name, size_t n, uint64_t v, const char *from,
+			struct err *err)
+{
+	struct numbered all[NUMBERED];
+	char what[64];
+
+	number_all(m, all);
+	for (unsigned i = 0; i < NUMBERED; i++) {
+		if (strncmp(all[i].name, name, n) || all[i].name[n])
+			continue;
+		snprintf(what, sizeof(what), "no number from %u to %u", all[i].least, all[i].most);
+		if (v < all[i].least || v > all[i].most)
+			return bad(err, what, from);
+		*all[i].value = (uint32_t)v;
+		return 1;
+	}
+	return 0;
+}
+
 static int parse_item(struct machine *m, const char *name, size_t n, const char *p,
 		      const char **end, struct err *err)
 {
 	const char *from = p;
 	struct named all[NAMED];
 	uint64_t v, ways;
+	int found;
 
 	if (n == 6 && !strncmp(name, "policy", n)) {
 		bool lru = !strncmp(p, "lru", 3), plru = !strncmp(p, "plru", 4);
@@ -213,6 +290,9 @@ static int parse_item(struct machine *m, const char *name, size_t n, const char 
 		*(line ? &m->line : &m->page) = (uint32_t)v;
 		return 0;
 	}
+	found = parse_number(m, name, n, v, from, err);
+	if (found)
+		return found < 0 ? -1 : 0;
 	name_all(m, all);
 	for (unsigned i = 0; i < NAMED; i++) {
 		if (strncmp(all[i].name, name, n) || all[i].name[n])
@@ -262,6 +342,7 @@ int machine_parse(struct machine *m, const char *text, struct err *err)
 		if (*p && *p != ',')
 			return bad(err, "no comma", p);
 		p += *p == ',';
+		p += strspn(p, " ");
 	}
 	return check(m, err);
 }
@@ -297,5 +378,17 @@ char *machine_text(const struct machine *m, char *buf, size_t room)
 	put_size(&at, &room, "line", m->line);
 	put_size(&at, &room, ",page", m->page);
 	snprintf(at, room, ",policy=%s", m->policy == CACHE_PLRU ? "plru" : "lru");
+	return buf;
+}
+
+char *machine_text_core(const struct machine *m, char *buf, size_t room)
+{
+	struct machine copy = *m;
+	struct numbered all[NUMBERED];
+	size_t at = strlen(machine_text(m, buf, room));
+
+	number_all(&copy, all);
+	for (unsigned i = 0; i < NUMBERED && at < room; i++)
+		at += (size_t)snprintf(buf + at, room - at, ",%s=%u", all[i].name, *all[i].value);
 	return buf;
 }

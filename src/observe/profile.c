@@ -12,6 +12,7 @@
 #include "observe/distances.h"
 #include "observe/edges.h"
 #include "observe/locality.h"
+#include "observe/cycles.h"
 #include "observe/misses.h"
 #include "observe/pace.h"
 #include "observe/reuses.h"
@@ -70,6 +71,7 @@ void profile_fini(struct profile *p)
 	conflicts_free(p);
 	tallies_free(p);
 	misses_free(p);
+	cycles_free(p);
 	distances_free(p);
 	reuses_free(p);
 	sites_fini(&p->sites);
@@ -513,8 +515,8 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 	}
 	if (!rc && (edges_merge(dst, src, map) || calls_merge(dst, src, map) ||
 		    conflicts_merge(dst, src, map) || tallies_merge(dst, src, map) ||
-		    misses_merge(dst, src, map) || distances_merge(dst, src, map) ||
-		    reuses_merge(dst, src)))
+		    misses_merge(dst, src, map) || cycles_merge(dst, src, map) ||
+		    distances_merge(dst, src, map) || reuses_merge(dst, src)))
 		rc = -1;
 	if (!rc)
 		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ||

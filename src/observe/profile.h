@@ -133,6 +133,7 @@ struct profile {
 	struct wset **wset; /* by run, then process */
 	size_t nwset;
 	struct misses *misses;
+	struct cycles *cycles;
 	struct distances **distances; /* of processes */
 	size_t ndistances;
 	struct site_distances *site_distances;

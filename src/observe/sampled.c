@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "isa/insn.h"
+#include "observe/cycles.h"
 
 const char *sampled_counter_name(unsigned counter)
 {
@@ -73,6 +74,7 @@ struct sample_batch *sampled_batch(struct sampled *s)
 void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N])
 {
 	const struct site *s;
+	uint64_t ticks = 0;
 
 	memset(n, 0, SAMPLED_N * sizeof(*n));
 	SITES_EACH(&p->sites, s)
@@ -88,6 +90,10 @@ void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N])
 	for (const struct misses *m = p->misses; m; m = m->hh.next)
 		for (int i = 0; i < MISS_KIND_N; i++)
 			n[SAMPLED_MISSES + i] += m->n[i];
+	for (const struct cycles *c = p->cycles; c; c = c->hh.next)
+		for (int i = 0; i < TIMING_PART_N; i++)
+			ticks += c->n[i];
+	n[SAMPLED_CYCLES] = ticks / TIMING_TICKS;
 }
 
 /* Student's t, two-sided 95 %. */

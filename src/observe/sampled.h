@@ -18,7 +18,8 @@
 	X(INSTRUCTIONS, "instructions", "instructions executed") \
 	X(CONDITIONAL, "conditional", "conditional branches executed") \
 	X(TAKEN, "taken", "of those, taken") \
-	X(CALLS, "calls", "calls executed")
+	X(CALLS, "calls", "calls executed") \
+	X(CYCLES, "cycles", "cycles of the simulated core")
 enum sampled_counter {
 #define X(id, name, what) SAMPLED_##id,
 	SAMPLED_COUNTERS(X)

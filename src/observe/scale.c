@@ -5,6 +5,7 @@
 
 #include "observe/calls.h"
 #include "observe/conflicts.h"
+#include "observe/cycles.h"
 #include "observe/edges.h"
 #include "observe/misses.h"
 
@@ -63,4 +64,7 @@ void profile_scale(struct profile *p, double factor)
 	for (struct misses *m = p->misses; m; m = m->hh.next)
 		for (int i = 0; i < MISS_KIND_N; i++)
 			scale(&m->n[i], factor);
+	for (struct cycles *c = p->cycles; c; c = c->hh.next)
+		for (int i = 0; i < TIMING_PART_N; i++)
+			scale(&c->n[i], factor);
 }

@@ -11,6 +11,7 @@
 #include "base/fmt.h"
 #include "report/listing.h"
 #include "report/lookup.h"
+#include "report/cycles.h"
 #include "report/misses.h"
 #include "report/operands.h"
 #include "report/slice.h"
@@ -53,6 +54,7 @@ enum {
 	COLUMN_STATIC,
 	COLUMN_STALL,
 	COLUMN_MISSES,
+	COLUMN_SIMULATED,
 	COLUMN_N
 };
 
@@ -330,6 +332,14 @@ static bool misses_text(const struct annotate *a, const struct row *row, char *b
 	       *misses_note(misses_find(&a->r->profile, row->site->id), buf, n);
 }
 
+/* "simulated 1.25 cycles execute 60% l2 40%" */
+static bool cycles_text(const struct annotate *a, const struct row *row, char *buf, size_t n)
+{
+	return row->site && a->r->profile.cycles &&
+	       *cycles_note(cycles_find(&a->r->profile, row->site->id), row->site->observed, buf,
+			    n);
+}
+
 /* The notes of a row, one at a time; *k is where to go on. What does not fit beside the instruction is
  * made to fit below it. */
 static bool next_note(struct annotate *a, const struct row *row, const struct insn *in, int *k,
@@ -343,8 +353,11 @@ static bool next_note(struct annotate *a, const struct row *row, const struct in
 	if (*k == 1 && misses_text(a, row, buf, n))
 		return ++*k;
 	*k += *k == 1;
-	while (row->site && *k <= OPERAND_N + 1) {
-		int operand = (OPERAND_ARG0 + *k - 2) % OPERAND_N; /* arguments come first */
+	if (*k == 2 && cycles_text(a, row, buf, n))
+		return ++*k;
+	*k += *k == 2;
+	while (row->site && *k <= OPERAND_N + 2) {
+		int operand = (OPERAND_ARG0 + *k - 3) % OPERAND_N; /* arguments come first */
 
 		++*k;
 		if (!operands_read(&o, &a->r->view, row->site, operand))
@@ -415,6 +428,8 @@ static void print_row_json(struct annotate *a, const struct row *row, struct cel
 	cell[COLUMN_OPERANDS] = cell_json(list);
 	cell[COLUMN_MISSES] = cell_json(
 		row->site ? misses_json(misses_find(&a->r->profile, row->site->id)) : NULL);
+	cell[COLUMN_SIMULATED] = cell_json(
+		row->site ? cycles_json(cycles_find(&a->r->profile, row->site->id)) : NULL);
 	emit_row(&a->r->emit, cell);
 }
 
@@ -784,6 +799,13 @@ static void print_rows(struct annotate *a)
 	a->column[COLUMN_MISSES] = (struct column){
 		a->r->profile.misses ? "misses" : NULL, NULL, NULL, 0, EMIT_LEFT, EMIT_JSON
 	};
+	a->column[COLUMN_SIMULATED] =
+		(struct column){ a->r->profile.cycles ? "simulated_cycles" : NULL,
+				 NULL,
+				 NULL,
+				 0,
+				 EMIT_LEFT,
+				 EMIT_JSON };
 	a->column[COLUMN_ADDRESS].width = snprintf(NULL, 0, "%" PRIx64, a->proc->end);
 	emit_table(&a->r->emit, "instructions", a->column, COLUMN_N);
 	a->below = a->r->emit.wide ? WIDE : a->r->emit.width;

@@ -200,6 +200,22 @@ static const struct term terms[] = {
 	{ 0 },
 };
 
+void misses_machine(struct reading *r, const char *remark)
+{
+	const char *machine = r->profile.nrun ? r->profile.run[0].machine : NULL;
+	char text[2048];
+	size_t n = 0;
+
+	/* wrapped behind commas, as --machine takes it, too */
+	for (const char *p = machine ? machine : "?"; *p && n + 3 < sizeof(text); p++) {
+		text[n++] = *p;
+		if (*p == ',')
+			text[n++] = ' ';
+	}
+	text[n] = 0;
+	emit_footer(&r->emit, "%s: %s.", remark, text);
+}
+
 int misses_print(struct reading *r, const char *image, unsigned n)
 {
 	struct table t = { .r = r };
@@ -215,8 +231,9 @@ int misses_print(struct reading *r, const char *image, unsigned n)
 		print_json(&t, rows);
 	else
 		print_text(&t, rows);
-	emit_footer(&r->emit, "Misses are simulated: %s. `assay annotate` shows instructions'.",
-		    r->profile.nrun && r->profile.run[0].machine ? r->profile.run[0].machine : "?");
+	misses_machine(r, r->profile.cycles ? "Cycles and misses are simulated"
+					    : "Misses are simulated");
+	emit_footer(&r->emit, "`assay annotate` shows instructions'.");
 	emit_terms(&r->emit, terms);
 	free(t.v);
 	return 0;

@@ -10,6 +10,8 @@
  * -1 without memory. */
 int misses_print(struct reading *r, const char *image, unsigned n);
 
+/* Text only: a remark that what was shown is of a simulated machine, and which. */
+void misses_machine(struct reading *r, const char *remark);
 /* An instruction's, in few words: the misses that it has, of its executions; "" if none. Returns buf. */
 char *misses_note(const struct misses *m, char *buf, size_t n);
 /* All counts by name; NULL if m is. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "report/cycles.h"
 #include "report/misses.h"
 #include "report/share.h"
 
@@ -323,7 +324,8 @@ int times_print(struct reading *r, const struct times_options *o, struct err *er
 			return no_memory(err);
 		print_table(r, o, &es, line_columns, COUNT_OF(line_columns), "line");
 	}
-	if (shows(o, "procedure") && misses_print(r, o->image, o->n))
+	if (shows(o, "procedure") &&
+	    (cycles_print(r, o->image, o->n) || misses_print(r, o->image, o->n)))
 		return no_memory(err);
 	emit_line(&r->emit, "%s", "");
 	emit_footer(&r->emit, "Closer: --by line, --image GLOB, `assay annotate PROCEDURE`, "

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observe/cycles.h"
 #include "observe/distances.h"
 #include "observe/locality.h"
 #include "observe/misses.h"
@@ -65,6 +66,24 @@ static bool write_misses(sqlite3_stmt *s, const struct profile *p)
 		for (unsigned i = 0; i < MISS_KIND_N; i++) {
 			sqlite3_bind_int64(s, 3 + (int)i, (sqlite3_int64)m->n[i]);
 			any |= m->n[i] != 0;
+		}
+		if (any && !step(s))
+			return false;
+	}
+	return true;
+}
+
+static bool write_cycles(sqlite3_stmt *s, const struct profile *p)
+{
+	struct cycles *c, *tmp;
+
+	HASH_ITER (hh, p->cycles, c, tmp) {
+		bool any = false;
+
+		bind_site(s, c->key);
+		for (unsigned i = 0; i < TIMING_PART_N; i++) {
+			sqlite3_bind_int64(s, 3 + (int)i, (sqlite3_int64)c->n[i]);
+			any |= c->n[i] != 0;
 		}
 		if (any && !step(s))
 			return false;
@@ -270,6 +289,7 @@ bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed)
 	return (packed || write_table(db, p, "locality", 2 + LOCALITY_N, write_locality)) &&
 	       (packed || write_table(db, p, "sharing", 4, write_sharing)) &&
 	       (!p->misses || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
+	       (!p->cycles || write_table(db, p, "cycle", 2 + TIMING_PART_N, write_cycles)) &&
 	       (!p->ndistances || write_table(db, p, "distance", 6, write_distances)) &&
 	       (!p->site_distances ||
 		write_table(db, p, "site_distance", 4, write_site_distances)) &&
@@ -337,6 +357,26 @@ static enum pairs_result read_miss(const struct rows *r, sqlite3_stmt *s)
 		if (!count_at(s, 2 + (int)i, &v))
 			return PAIRS_MALFORMED;
 		m->n[i] += v;
+	}
+	return PAIRS_OK;
+}
+
+static enum pairs_result read_cycle(const struct rows *r, sqlite3_stmt *s)
+{
+	struct site_id id;
+	struct cycles *c;
+
+	if (!site_at(r, s, &id))
+		return PAIRS_MALFORMED;
+	c = cycles_get(r->p, id);
+	if (!c)
+		return PAIRS_MEMORY;
+	for (unsigned i = 0; i < TIMING_PART_N; i++) {
+		uint64_t v;
+
+		if (!count_at(s, 2 + (int)i, &v))
+			return PAIRS_MALFORMED;
+		c->n[i] += v;
 	}
 	return PAIRS_OK;
 }
@@ -547,6 +587,7 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		enum pairs_result (*row)(const struct rows *, sqlite3_stmt *);
 	} table[] = {
 		{ "miss", "SELECT image, address" MISSES(X) " FROM miss", read_miss },
+		{ "cycle", "SELECT image, address" TIMING_PARTS(X) " FROM cycle", read_cycle },
 		{ "locality", "SELECT image, address" LOCALITIES(Y) " FROM locality",
 		  read_locality },
 		{ "sharing", "SELECT image, address, met, contended FROM sharing", read_sharing },

@@ -6,6 +6,7 @@
 #ifndef ASSAY_STORE_SCHEMA_H
 #define ASSAY_STORE_SCHEMA_H
 
+#include "observe/cycles.h"
 #include "observe/locality.h"
 #include "observe/misses.h"
 #include "observe/reuses.h"
@@ -13,6 +14,7 @@
 #define X(id, name, what) ", " name " INTEGER"
 #define Y(name, what) ", " #name " INTEGER"
 #define MISS_COLUMNS MISSES(X)
+#define CYCLE_COLUMNS TIMING_PARTS(X)
 #define LOCALITY_COLUMNS LOCALITIES(Y)
 #define REUSE_COLUMNS REUSES_COUNTS(Y)
 
@@ -42,6 +44,8 @@ static const char schema_sql[] =
 	" farthest INTEGER,"
 	" PRIMARY KEY(image, address, store_image, store_address, kind)) WITHOUT ROWID;"
 	"CREATE TABLE miss(image INTEGER, address INTEGER" MISS_COLUMNS
+	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
+	"CREATE TABLE cycle(image INTEGER, address INTEGER" CYCLE_COLUMNS
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE locality(image INTEGER, address INTEGER" LOCALITY_COLUMNS
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
@@ -86,6 +90,7 @@ static const char schema_sql[] =
 #undef Y
 #undef LOCALITY_COLUMNS
 #undef MISS_COLUMNS
+#undef CYCLE_COLUMNS
 #undef REUSE_COLUMNS
 
 #endif

@@ -89,7 +89,7 @@ done <<-'END'
 	--exact --observe values --burst 20|--burst is the sampler's
 	--exact --line 64|--line is for --exact --observe lines
 	--exact --observe misses --interval 1e6|--interval is for --exact --observe lines
-	--exact --observe values --machine l1d=32K/8|--machine is for --exact --observe misses or reuse
+	--exact --observe values --machine l1d=32K/8|--machine is for --exact --observe misses, cycles or reuse
 END
 is "… before anything is written" "$(ls bad.db 2>/dev/null)" ""
 # Sampled: estimated, by windows and watchpoints.

@@ -17,6 +17,7 @@
 #define THREADS 4
 #define POLLS 12
 #define STEPS 600
+#define OPS 1024
 #define CHANGES 4000 /* of the second thread, while the recorder comes by once */
 #define TOUCHED \
 	65536 /* bytes of one access that are simulated, so that an input takes no more than its time */
@@ -727,6 +728,29 @@ static int take(void *arg, void *thread, const struct order_event *e, size_t n)
 	return 0;
 }
 
+/* Likewise, of executions: their ops are as order.h says. Long accesses are made short, as above: by not repeating them. */
+static void take_execution(void *arg, void *thread, const struct order_execution *x)
+{
+	struct fuzz *f = arg;
+	struct order_code code = *x->code;
+	struct order_execution copy = *x;
+	struct order_op op[OPS];
+
+	if (code.n > OPS)
+		code.n = OPS;
+	for (uint32_t i = 0; i < code.n; i++) {
+		op[i] = code.op[i];
+		if (op[i].kind <= ORDER_PREFETCH && !op[i].size)
+			abort();
+		if (x->whole && op[i].word != ORDER_NO_WORD && op[i].word >= x->words)
+			abort();
+		op[i].repeats = false;
+	}
+	code.op = op;
+	copy.code = &code;
+	f->under->execute(f->under->arg, thread, &copy);
+}
+
 #define THROUGH(name, ...) \
 	return ((struct fuzz *)arg)->under->name(((struct fuzz *)arg)->under->arg, __VA_ARGS__)
 static void *site(void *arg, struct site *s)
@@ -742,6 +766,16 @@ static void *process(void *arg, uint32_t pid)
 static void *thread(void *arg, void *of)
 {
 	THROUGH(thread, of);
+}
+
+static void *order_own(void *arg, const struct order_bytes *b)
+{
+	THROUGH(block, b);
+}
+
+static void control_end(void *arg, void *t, const struct order_op *op, bool taken, uint64_t to)
+{
+	THROUGH(end, t, op, taken, to);
 }
 
 static void thread_end(void *arg, void *t)
@@ -764,7 +798,10 @@ static void put_between(struct fuzz *f)
 	f->consumer.site = site;
 	f->consumer.process = process;
 	f->consumer.thread = thread;
-	f->consumer.take = take;
+	f->consumer.take = f->under->take ? take : NULL;
+	f->consumer.execute = f->under->execute ? take_execution : NULL;
+	f->consumer.end = control_end;
+	f->consumer.block = f->under->block ? order_own : NULL;
 	f->consumer.thread_end = thread_end;
 	f->consumer.process_end = process_end;
 	f->g.e->consumer = &f->consumer;

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <stdlib.h>
+
 #include "dbi/simulate.h"
 
 #define PAGE 4096ull
@@ -20,14 +22,20 @@ static const unsigned modes[ENGINE_MODE_N] = {
 	[ENGINE_CONFLICTS] = EXACT_COUNTS,
 	[ENGINE_REUSE] = EXACT_COUNTS,
 	[ENGINE_MISSES] = EXACT_COUNTS,
+	[ENGINE_CYCLES] = EXACT_COUNTS,
 };
 
 /* Small, so that it is made quickly. */
 static struct machine small_machine(void)
 {
 	static const struct machine_size caches = { 4096, 4 }, tlbs = { 16, 4 };
-	struct machine m = { .line = 64, .page = 4096 };
+	struct machine m;
+	struct err err;
 
+	machine_this(&m);
+	if (machine_parse(&m, "line=64,page=4096,policy=lru,window=16,buffer=4,fills=2,streams=2",
+			  &err))
+		abort();
 	m.l1d = m.l1i = m.l2 = m.l3 = caches;
 	m.dtlb = m.itlb = m.dtlb2 = m.itlb2 = tlbs;
 	return m;
@@ -44,6 +52,8 @@ static int simulate(struct engine *g, enum engine_mode mode, struct err *err)
 		g->consumer = simulate_reuse(&g->profile, 64);
 	} else if (mode == ENGINE_MISSES) {
 		g->consumer = simulate_misses(&g->profile, &m);
+	} else if (mode == ENGINE_CYCLES) {
+		g->consumer = simulate_cycles(&g->profile, &m);
 	} else {
 		return 0;
 	}

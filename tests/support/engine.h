@@ -16,7 +16,8 @@
 	X(LINES) \
 	X(CONFLICTS) \
 	X(REUSE) \
-	X(MISSES)
+	X(MISSES) \
+	X(CYCLES)
 enum engine_mode {
 #define X(id) ENGINE_##id,
 	ENGINE_MODES(X)
