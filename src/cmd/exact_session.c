@@ -233,6 +233,7 @@ static const char *observed(const struct session_options *o)
 	       : o->simulate == SIMULATE_CYCLES	   ? "cycles"
 	       : o->simulate == SIMULATE_CONFLICTS ? "conflicts"
 	       : mode & EXACT_LINES		   ? "lines"
+	       : mode & EXACT_PHASES		   ? "phases"
 	       : mode & EXACT_CALLS		   ? "calls"
 	       : mode & EXACT_VALUES		   ? "values"
 	       : mode & EXACT_ADDRESSES		   ? "addresses"

@@ -15,6 +15,10 @@
 #include "sampler/bearable.h"
 #include "sampler/caps.h"
 
+#define LINES_INTERVAL 1e7
+#define LINES_INTERVALS 128
+#define PHASES_INTERVAL 2e4
+#define PHASES_INTERVALS 1000
 #define AUTO_SIZE 20000 /* instructions of a sample */
 #define SCHEDULE_FILE_MAX (4u << 20)
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
@@ -27,8 +31,8 @@ static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DIS
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "", *cgroup;
 static bool no_children, all, quiet, exact, kernel_buffers, reuse;
-static unsigned line = 64, snapshots = 128;
-static double interval = 1e7;
+static unsigned line = 64, snapshots;
+static double interval;
 static const char *interval_unit = "instructions", *lines_how = "both";
 static const char *schedule;
 static double sample_size, warmup_size, sample_period, skip;
@@ -63,9 +67,9 @@ static const struct opt opts[] = {
 	  &exact, 0, 0, NULL },
 	{ 0, "observe", "WHAT",
 	  "with --exact: counts (default), addresses, values, calls, conflicts, lines (working "
-	  "sets), reuse, misses, cycles",
+	  "sets), reuse, misses, cycles, phases",
 	  OPT_CHOICE, &observe, 0, 0,
-	  "counts addresses values calls conflicts lines reuse misses cycles" },
+	  "counts addresses values calls conflicts lines reuse misses cycles phases" },
 	{ 0, "machine", "WHAT",
 	  "with misses, cycles or reuse: caches and a core other than this CPU's, "
 	  "l1d=32K/8,width=4,...",
@@ -80,13 +84,14 @@ static const struct opt opts[] = {
 	  "with --observe lines: of a line (default 64; 16 to 4096, a power of two)", OPT_UINT,
 	  &line, 16, 4096, NULL },
 	{ 0, "interval", "N",
-	  "length of an interval at first, in its unit (default 10000000; ns of time)", OPT_DOUBLE,
-	  &interval, 1000, 1e15, NULL },
+	  "length of an interval at first, in its unit (default 10000000, or 20000 for phases; ns "
+	  "of time)",
+	  OPT_DOUBLE, &interval, 1000, 1e15, NULL },
 	{ 0, "interval-unit", "UNIT", "instructions (default), accesses, cpu or wall time",
 	  OPT_CHOICE, &interval_unit, 0, 0, "instructions accesses cpu wall" },
 	{ 0, "snapshots", "N",
-	  "intervals kept: neighbours become one when there are more (default 128)", OPT_UINT,
-	  &snapshots, 2, 65536, NULL },
+	  "intervals kept: neighbours become one when there are more (default 128; phases: 1000)",
+	  OPT_UINT, &snapshots, 2, 65536, NULL },
 	{ 0, "lines-how", "HOW",
 	  "for measuring what marking costs: both (default), check, coalesce, neither", OPT_CHOICE,
 	  &lines_how, 0, 0, "both check coalesce neither" },
@@ -136,9 +141,9 @@ static int check_use(struct err *err)
 	static const void *const counted[] = { &observe,     &cache_kib,      &schedule,
 					       &sample_size, &warmup_size,    &sample_period,
 					       &skip,	     &allow_mismatch, NULL };
-	static const void *const of_lines[] = { &line,	    &interval,	&interval_unit,
-						&snapshots, &lines_how, &kernel_buffers,
+	static const void *const of_lines[] = { &line, &interval_unit, &lines_how, &kernel_buffers,
 						NULL };
+	static const void *const of_intervals[] = { &interval, &snapshots, NULL };
 	static const void *const simulated[] = { &machine, NULL };
 	const char *name;
 
@@ -157,6 +162,11 @@ static int check_use(struct err *err)
 	if (!observes("lines") && (name = opt_given(&cmd_record, of_lines))) {
 		err_set(err, ERR_USAGE, "--%s is for --exact --observe lines", name);
 		return err_hint(err, "working sets are recorded by that");
+	}
+	if (!observes("lines") && !observes("phases") &&
+	    (name = opt_given(&cmd_record, of_intervals))) {
+		err_set(err, ERR_USAGE, "--%s is for --exact --observe lines or phases", name);
+		return err_hint(err, "these observe intervals");
 	}
 	if (!observes("misses") && !observes("cycles") && !observes("reuse") &&
 	    (name = opt_given(&cmd_record, simulated))) {
@@ -255,8 +265,12 @@ static void set_lines(struct exact_lines *l)
 							   : EXACT_INSTRUCTIONS,
 		.flags = (check ? 0 : EXACT_LINES_UNCHECKED) | (coalesce ? 0 : EXACT_LINES_SINGLY) |
 			 (kernel_buffers ? EXACT_LINES_KERNEL : 0),
-		.snapshots = snapshots,
-		.interval = (uint64_t)interval,
+		.snapshots = snapshots		  ? snapshots
+			     : observes("phases") ? PHASES_INTERVALS
+						  : LINES_INTERVALS,
+		.interval = (uint64_t)(interval > 0	    ? interval
+				       : observes("phases") ? PHASES_INTERVAL
+							    : LINES_INTERVAL),
 	};
 }
 
@@ -340,10 +354,13 @@ static int choose_schedule(struct session_options *o, struct err *err)
 		return 0;
 	if (!schedule)
 		o->schedule_text = schedule_kind_name[s->kind];
-	if (observes("lines") || observes("reuse")) {
+	if (observes("lines") || observes("reuse") || observes("phases")) {
 		err_set(err, ERR_USAGE,
 			"--observe %s is of a whole run: %s of a part of it cannot be scaled",
-			observe, observes("lines") ? "working sets" : "reuse distances");
+			observe,
+			observes("lines")    ? "working sets"
+			: observes("phases") ? "phases"
+					     : "reuse distances");
 		return err_hint(err, "leave --schedule out, or --observe misses");
 	}
 	if (strcmp(sketch, "space-saving")) {
@@ -409,6 +426,7 @@ static int run(int argc, char **argv, struct err *err)
 		    : !strcmp(observe, "addresses") ? EXACT_ADDRESSES
 		    : !strcmp(observe, "lines")	    ? EXACT_LINES
 		    : !strcmp(observe, "calls")	    ? EXACT_CALLS
+		    : !strcmp(observe, "phases")    ? EXACT_PHASES
 						    : 0;
 	o.simulate = !strcmp(observe, "reuse")	     ? SIMULATE_REUSE
 		     : !strcmp(observe, "misses")    ? SIMULATE_MISSES
@@ -450,6 +468,8 @@ const struct verb cmd_record = {
 		 "bounds. --observe conflicts adds the stores that loads meet within --distance "
 		 "instructions. --observe lines counts nothing, and keeps which lines of memory "
 		 "each interval of the run touched: `assay wset` shows the working set over time. "
+		 "--observe phases counts, and keeps which blocks each interval executed, for "
+		 "`assay targets` and `assay report --phases`. "
 		 "--observe reuse keeps reuse distances of lines of memory, for `assay reuse`; "
 		 "misses simulates caches, TLBs and a branch predictor like this CPU's, for report "
 		 "and annotate; cycles simulates a core with them, too, and says what its cycles "
@@ -499,6 +519,7 @@ const struct verb cmd_record = {
 		    "assay record --exact --observe values --schedule auto -- ./program\n"
 		    "assay record --exact --schedule m1000:s500:w2:s1800:m1:e1874500 -- "
 		    "./program\n"
+		    "assay record --exact --observe phases -- ./program\n"
 		    "assay record --exact --observe misses --machine l2=512K/8 -- ./program\n"
 		    "sudo assay record -F 4999 -o build.db -- make -j2\n"
 		    "sudo assay record -p 1234 -d 30\n"

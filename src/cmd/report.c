@@ -2,13 +2,15 @@
 #include "base/log.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
+#include "report/phases.h"
 #include "report/times.h"
 #include "report/why.h"
 
 static struct reading_options in = { .verb = "report", .input = "assay.db", .warn = log_warn };
 static struct times_options o = { .n = 20 };
 static struct read_executions executions;
-static bool why;
+static struct phases_options phases_options = { .n = 5 };
+static bool why, phases;
 
 static const struct opt opts[] = {
 	READ_INPUT(in),
@@ -20,6 +22,9 @@ static const struct opt opts[] = {
 	  &o.image, 0, 0, NULL },
 	{ 0, "why", NULL, "what the time was spent on: stalls, and what may have caused them",
 	  OPT_FLAG, &why, 0, 0, NULL },
+	{ 0, "phases", NULL,
+	  "phases of a run recorded with --observe phases, and the hottest procedures of each",
+	  OPT_FLAG, &phases, 0, 0, NULL },
 	READ_METHOD(executions),
 	READ_COUNTS(executions),
 	READ_REPEAT(executions),
@@ -31,6 +36,10 @@ static const struct opt opts[] = {
 
 static void print(struct reading *r, struct err *err)
 {
+	if (phases) {
+		phases_print(r, &phases_options, err);
+		return;
+	}
 	if (read_choose_executions(r, &executions, err))
 		return;
 	if (why)
@@ -41,6 +50,8 @@ static void print(struct reading *r, struct err *err)
 
 static int run(int argc, char **argv, struct err *err)
 {
+	static const void *const rows[] = { &o.n, NULL };
+
 	if (argc) {
 		read_no_operands(&in, argv[0], err);
 		err_hint(err, "-i FILE names a recording; `assay annotate %s` shows a procedure",
@@ -51,6 +62,13 @@ static int run(int argc, char **argv, struct err *err)
 		err_set(err, ERR_USAGE, "--why is by procedure, not by %s", o.by);
 		return err->code;
 	}
+	if (phases && (why || o.by || o.image)) {
+		err_set(err, ERR_USAGE,
+			"--phases is of the whole run: without --why, --by, --image");
+		return err->code;
+	}
+	if (opt_given(&cmd_report, rows))
+		phases_options.n = o.n;
 	if (read_check_executions(&executions, why, "--why", err))
 		return err->code;
 	return read_and_print(&in, print, err);
@@ -59,7 +77,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_report = {
 	.name = "report",
 	.summary = "where the time went: images, procedures, lines",
-	.synopsis = "[-i FILE] [--by WHAT | --why] [-n N] [--json]",
+	.synopsis = "[-i FILE] [--by WHAT | --why | --phases] [-n N] [--json]",
 	.about = "Time is counted in samples; the share of each row is followed by the "
 		 "bound within which the true share lies with 95 % confidence, as far as "
 		 "sampling is to blame. Kernel procedures stand under [kernel]. Code of a "
@@ -69,6 +87,10 @@ const struct verb cmd_report = {
 		 "counted: without bounds, and without the kernel.\n\n"
 		 "--by line needs the recorded files, unchanged, and their debug "
 		 "information.\n\n"
+		 "--phases shows a recording of --exact --observe phases over time: intervals that "
+		 "execute much the same blocks are phases; of each its share of the instructions, "
+		 "and its hottest procedures (5, or -n). `assay targets` chooses samples by "
+		 "them.\n\n"
 		 "--why says what the time of a sampled recording was spent on, of the "
 		 "program and of each procedure: execution; static stalls, which the order "
 		 "of its instructions causes by itself (llvm-mca tells); dynamic stalls, "
@@ -82,6 +104,7 @@ const struct verb cmd_report = {
 		    "assay report --by line -n 10\n"
 		    "assay report --image 'libc*' -n 0\n"
 		    "assay report --why\n"
+		    "assay report --phases\n"
 		    "assay report --why --counts exact.db\n"
 		    "assay report --json | jq '.procedures[0]'\n",
 	.opts = opts,

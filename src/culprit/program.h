@@ -7,7 +7,7 @@
 #define ASSAY_CULPRIT_PROGRAM_H
 
 #include "culprit/culprit.h"
-#include "store/varint.h"
+#include "base/varint.h"
 
 struct culprit_program_proc {
 	uint32_t image;

@@ -180,6 +180,7 @@ static void release(struct exact *e, struct process *p)
 	if (e->consumer)
 		order_free(e, p);
 	calls_end(p);
+	phases_free_reader(p);
 	unmap(p);
 	free(p->block);
 	free(p->inverted);
@@ -553,6 +554,7 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 {
 	struct exact_process r;
 	struct process *p, *parent, *replaced;
+	bool goes_on;
 	int rc = 0;
 
 	if (read_process(e, at, &r, err))
@@ -562,6 +564,7 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	p = add_process(e, at, &r, err);
 	if (!p)
 		return -1;
+	goes_on = replaced && !replaced->replaced && !replaced->done;
 	if (replaced)
 		replaced->replaced = true;
 	if (replaced && r.same)
@@ -576,6 +579,11 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 		e->totals.processes++;
 	else if (!rc) /* it has ended: all that it told comes first */
 		rc = exact_read_log(e, replaced, err) || lines_go_on(p, replaced, err) ? -1 : 0;
+	if (!rc && goes_on && e->mode & EXACT_PHASES)
+		rc = exact_read_log(e, replaced, err) || read_counters(e, replaced, err) ||
+				     phases_go_on(e, p, replaced, err)
+			     ? -1
+			     : 0;
 	return rc;
 }
 
@@ -669,6 +677,9 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 
 	if (!ended && (counters || !e->read_before))
 		ended = kill((pid_t)p->pid, 0) && errno == ESRCH;
+	/* who goes on with its intervals was there before it ended */
+	if (ended && e->mode & EXACT_PHASES && new_processes(e, err))
+		return -1;
 	if (e->sampling)
 		set_discard(e, p);
 	if (exact_read_log(e, p, err) || streams_read(e, p, ended || asks, err))
@@ -690,7 +701,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		return -1;
 	if (ended) {
 		if ((e->mode & EXACT_COUNTS && ways_end(e, p, err)) || finish_streams(e, p, err) ||
-		    lines_finish(e, p, err))
+		    lines_finish(e, p, err) || phases_finish(e, p, err))
 			return -1;
 		p->done = true;
 		give_back(e, p);
@@ -768,7 +779,8 @@ int exact_finish(struct exact *e, struct err *err)
 	for (size_t i = 0; i < e->nprocess && !rc; i++)
 		if (!e->process[i]->done)
 			rc = streams_read(e, e->process[i], true, err) ||
-			     finish_streams(e, e->process[i], err);
+			     finish_streams(e, e->process[i], err) ||
+			     phases_finish(e, e->process[i], err);
 	files_name_procedures(&e->files);
 	return rc;
 }

@@ -137,8 +137,9 @@ struct process {
 		uint64_t start, end;
 	} * image;
 	size_t nimage;
-	struct lines_reader *lines; /* or NULL */
-	struct exact_cut *cut;	    /* to be applied when the counters have been read */
+	struct lines_reader *lines;   /* or NULL */
+	struct phases_reader *phases; /* or NULL */
+	struct exact_cut *cut;	      /* to be applied when the counters have been read */
 	size_t ncut;
 	struct process *successor; /* the same one, with blocks numbered anew; or NULL */
 	void *order;		   /* EXACT_ORDER: the consumer's */
@@ -235,6 +236,17 @@ int lines_finish(struct exact *e, struct process *p, struct err *err);
 void lines_free(struct process *p);
 /* Executed, as far as snapshots tell; 0 if they count something else. */
 uint64_t lines_instructions(const struct exact *e);
+
+/* phases.c */
+/* A record of an interval. */
+int phases_record(struct exact *e, struct process *p, const struct exact_record *r,
+		  struct err *err);
+int phases_cut(struct exact *e, struct process *p, const struct exact_cut *c, struct err *err);
+/* It goes on where `from` ended, whose counters have been read for the last time. */
+int phases_go_on(struct exact *e, struct process *p, struct process *from, struct err *err);
+/* The process has ended, and its counters have been read. */
+int phases_finish(struct exact *e, struct process *p, struct err *err);
+void phases_free_reader(struct process *p);
 
 /* streams.c */
 /* A block's fields, of its record. */

@@ -391,6 +391,8 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 			return exact_bad(err);
 		if (!(e->mode & EXACT_COUNTS) || e->discard) /* cuts correct counters */
 			return 0;
+		if (phases_cut(e, p, (const void *)r, err))
+			return -1;
 		if (!exact_grow(&p->cut, &p->ncut, sizeof(*p->cut)))
 			return exact_no_memory(err);
 		p->cut[p->ncut - 1] = *(const struct exact_cut *)(const void *)r;
@@ -414,6 +416,9 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_STACK:
 	case EXACT_SNAPSHOT:
 		return e->mode & EXACT_LINES ? lines_record(e, p, r, err) : exact_bad(err);
+	case EXACT_VECTOR:
+	case EXACT_INTERVAL:
+		return phases_record(e, p, r, err);
 	default:
 		return exact_bad(err);
 	}

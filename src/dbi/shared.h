@@ -48,6 +48,8 @@ struct exact_near {
 	8 /* which lines of memory are touched, in each interval; by itself: nothing is counted */
 /* Calls with their arguments, returns with where they return to and rax, by where the return address lies; by itself */
 #define EXACT_CALLS 32
+/* With EXACT_COUNTS: which blocks each interval executed how often. */
+#define EXACT_PHASES 128
 #define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES | EXACT_ORDER | EXACT_CALLS)
 
 /* What the length of an interval is counted in. */
@@ -215,6 +217,8 @@ enum exact_kind {
 	EXACT_RAN,
 	EXACT_STACK,
 	EXACT_SNAPSHOT,
+	EXACT_VECTOR,
+	EXACT_INTERVAL,
 	EXACT_SAMPLED,
 };
 
@@ -350,6 +354,17 @@ struct exact_snapshot {
 	char name[16];	    /* the thread's */
 };
 
+/* Executions since the last vector that named them, of the interval that ends with the next EXACT_INTERVAL. */
+struct exact_vector {
+	struct exact_record r;
+	uint32_t n;
+	uint32_t
+		pairs; /* 0: entries are of blocks; 1: of pairs, and count executions of the pair's block */
+	struct exact_executed {
+		uint32_t number, times;
+	} entry[];
+};
+#define EXACT_VECTOR_MAX 1024 /* entries */
 /* A sample has ended. */
 struct exact_sampled {
 	struct exact_record r;

@@ -8,7 +8,7 @@
 #define ASSAY_ESTIMATE_MEMO_H
 
 #include "estimate/schedule.h"
-#include "store/varint.h"
+#include "base/varint.h"
 
 struct schedule_memo;
 

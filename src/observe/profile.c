@@ -94,6 +94,9 @@ void profile_fini(struct profile *p)
 	for (size_t i = 0; i < p->nwset; i++)
 		wset_free(p->wset[i]);
 	free(p->wset);
+	for (size_t i = 0; i < p->nphases; i++)
+		phases_free(p->phases[i]);
+	free(p->phases);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -433,6 +436,19 @@ struct wset *profile_wset(struct profile *p)
 	return w;
 }
 
+struct phases *profile_phases(struct profile *p)
+{
+	struct phases **list = realloc(p->phases, (p->nphases + 1) * sizeof(*list)), *one;
+
+	if (!list)
+		return NULL;
+	p->phases = list;
+	one = phases_new();
+	if (one)
+		list[p->nphases++] = one;
+	return one;
+}
+
 static char *copy(const char *s)
 {
 	return s ? strdup(s) : NULL;
@@ -469,6 +485,20 @@ static int merge_wsets(struct profile *dst, const struct profile *src, uint32_t 
 		if (!w || wset_copy(w, src->wset[i]))
 			return -1;
 		w->run += first_run;
+	}
+	return 0;
+}
+
+/* Likewise. */
+static int merge_phases(struct profile *dst, const struct profile *src, const uint32_t *map,
+			uint32_t first_run)
+{
+	for (size_t i = 0; i < src->nphases; i++) {
+		struct phases *p = profile_phases(dst);
+
+		if (!p || phases_copy(p, src->phases[i], map))
+			return -1;
+		p->run += first_run;
 	}
 	return 0;
 }
@@ -520,6 +550,7 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 		rc = -1;
 	if (!rc)
 		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ||
+				     merge_phases(dst, src, map, first_run) ||
 				     sampled_merge(dst, src, first_run)
 			     ? -1
 			     : 0;

@@ -10,6 +10,7 @@
  *            ├─ tallies  what the program counts itself: observe/tallies.h
  *            ├─ sampled  which parts of an exact run were observed (observe/sampled.h)
  *            ├─ wsets   working sets of processes (observe/wset.h)
+ *            ├─ phases  what processes execute over time (observe/phases.h)
  *            ├─ misses, distances         of simulated caches, by site: observe/misses.h, distances.h
  *            └─ reuses  reuse times that the sampler saw, by process: observe/reuses.h
  *
@@ -26,6 +27,7 @@
 #include <uthash.h>
 
 #include "isa/uop.h"
+#include "observe/phases.h"
 #include "observe/sites.h"
 #include "observe/wset.h"
 #include "sketch/hot.h"
@@ -132,6 +134,8 @@ struct profile {
 	size_t nsampled;
 	struct wset **wset; /* by run, then process */
 	size_t nwset;
+	struct phases **phases; /* by run, then process */
+	size_t nphases;
 	struct misses *misses;
 	struct cycles *cycles;
 	struct distances **distances; /* of processes */
@@ -166,6 +170,8 @@ struct run *profile_run(struct profile *p);
 
 /* A new working set, empty; NULL: no memory. */
 struct wset *profile_wset(struct profile *p);
+/* The phases of another process, empty; NULL: no memory. */
+struct phases *profile_phases(struct profile *p);
 
 /*
  * The observers of a sampled recording, in one walk over the window: time (its first instruction),

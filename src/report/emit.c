@@ -67,6 +67,17 @@ void emit_line(struct emit *e, const char *fmt, ...)
 	putchar('\n');
 }
 
+void emit_whole(struct emit *e, const char *text)
+{
+	char *copy = e->json ? NULL : strdup(text);
+
+	if (!copy)
+		return;
+	text_clean(copy);
+	puts(copy);
+	free(copy);
+}
+
 /* Lines begin in column `indent`; the caller has printed as many for the first one. */
 static void put_wrapped(const char *text, int indent, int width)
 {

@@ -92,6 +92,8 @@ void emit_close(struct emit *e, bool complete);
 
 /* Text only: a line, cut at the width. */
 void emit_line(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Text only: a line for other programs, which is neither cut nor wrapped. */
+void emit_whole(struct emit *e, const char *text);
 /* Text only: what must not be cut, wrapped. */
 void emit_heading(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Text only: a remark below what was shown, wrapped. */

@@ -7,7 +7,7 @@
 #ifndef ASSAY_STORE_DERIVED_H
 #define ASSAY_STORE_DERIVED_H
 
-#include "store/varint.h"
+#include "base/varint.h"
 
 #define DERIVED_MAX (256u << 20) /* bytes: of one, before it is compressed, and of all files */
 

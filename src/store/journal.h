@@ -6,7 +6,7 @@
 #define ASSAY_STORE_JOURNAL_H
 
 #include "observe/profile.h"
-#include "store/varint.h"
+#include "base/varint.h"
 
 /* Appends one window. False without memory. */
 bool journal_put(struct buffer *b, const struct window *w);

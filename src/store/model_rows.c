@@ -11,7 +11,7 @@
 #include "observe/misses.h"
 #include "observe/reuses.h"
 #include "observe/tallies.h"
-#include "store/varint.h"
+#include "base/varint.h"
 
 #define SQL_MAX 1024
 #define UNSEEN_STEP 8 /* windows: fewer that saw a register's step once each tell nothing */

@@ -7,7 +7,7 @@
 #include "observe/calls.h"
 #include "observe/conflicts.h"
 #include "observe/edges.h"
-#include "store/varint.h"
+#include "base/varint.h"
 
 /* Writing. */
 

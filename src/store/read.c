@@ -18,6 +18,7 @@
 #include "store/recording.h"
 #include "store/snapshot.h"
 #include "store/vfs.h"
+#include "store/phases_rows.h"
 #include "store/sampled_rows.h"
 #include "store/wset_rows.h"
 
@@ -537,6 +538,24 @@ static int read_wsets(struct reader *r)
 }
 
 /* Older recordings have none. */
+static int read_phases(struct reader *r)
+{
+	const struct phases_rows to = { r->p, r->first_run, r->map, r->nmap, &r->kept };
+	int64_t known = 0;
+	const char *why;
+	int code = SQLITE_OK;
+
+	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='phases'", &known))
+		return -1;
+	why = known ? phases_rows_read(r->db, &to, &code) : NULL;
+	if (why && !strcmp(why, "no memory"))
+		return err_set(r->err, ERR_FAILED, "no memory");
+	if (why)
+		return corrupt(r, why);
+	return code == SQLITE_OK ? 0 : db_error(r);
+}
+
+/* Likewise. */
 static int read_sampled(struct reader *r)
 {
 	int64_t known = 0;
@@ -623,7 +642,7 @@ static int read_into(const char *path, struct profile *p, char *content, struct 
 	if (!rc)
 		rc = read_pairs(&r);
 	if (!rc)
-		rc = read_wsets(&r) || read_sampled(&r) ? -1 : 0;
+		rc = read_wsets(&r) || read_phases(&r) || read_sampled(&r) ? -1 : 0;
 	if (!rc && content)
 		rc = take_digest(&r, content);
 	vfs_close(&r.vfs, r.db);

@@ -14,6 +14,7 @@
 #include "store/schema.h"
 #include "store/snapshot.h"
 #include "store/vfs.h"
+#include "store/phases_rows.h"
 #include "store/sampled_rows.h"
 #include "store/wset_rows.h"
 
@@ -431,6 +432,12 @@ static int write_wsets(struct recording *r, const struct profile *p, struct err 
 	return p->nwset && wset_rows_write(r->db, p) != SQLITE_OK ? db_error(r, "write", err) : 0;
 }
 
+static int write_phases(struct recording *r, const struct profile *p, struct err *err)
+{
+	return p->nphases && phases_rows_write(r->db, p) != SQLITE_OK ? db_error(r, "write", err)
+								      : 0;
+}
+
 static int write_models(struct recording *r, const struct profile *p, bool packed, struct err *err)
 {
 	return model_rows_write(r->db, p, packed) ? 0 : db_error(r, "write", err);
@@ -460,7 +467,7 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
 	    write_snapshot(r, p, err) || write_pairs(r, p, true, err) || write_wsets(r, p, err) ||
-	    write_models(r, p, true, err) || exec(r, "COMMIT", err))
+	    write_phases(r, p, err) || write_models(r, p, true, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
 	return 0;
@@ -482,8 +489,8 @@ static int write_all(struct recording *r, const struct profile *p, bool packed, 
 		return -1;
 	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
 	    write_aggregate(r, p, packed, err) || write_wsets(r, p, err) ||
-	    write_models(r, p, packed, err) || exec(r, "DELETE FROM journal", err) ||
-	    exec(r, "COMMIT", err))
+	    write_phases(r, p, err) || write_models(r, p, packed, err) ||
+	    exec(r, "DELETE FROM journal", err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	return 0;
 }

@@ -84,7 +84,12 @@ static const char schema_sql[] =
 	" first INTEGER, stack TEXT, size INTEGER, sets BLOB, PRIMARY KEY(run, process, number))"
 	" WITHOUT ROWID;"
 	"CREATE TABLE wset_first(run INTEGER, process INTEGER, procedure TEXT, lines INTEGER,"
-	" PRIMARY KEY(run, process, procedure)) WITHOUT ROWID;";
+	" PRIMARY KEY(run, process, procedure)) WITHOUT ROWID;"
+	"CREATE TABLE phases(run INTEGER, process INTEGER, pid INTEGER, parent INTEGER,"
+	" wanted INTEGER, max INTEGER, size INTEGER, blocks BLOB, PRIMARY KEY(run, process))"
+	" WITHOUT ROWID;"
+	"CREATE TABLE phases_part(run INTEGER, process INTEGER, part INTEGER, size INTEGER,"
+	" intervals BLOB, PRIMARY KEY(run, process, part)) WITHOUT ROWID;";
 
 #undef X
 #undef Y

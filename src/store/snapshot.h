@@ -19,7 +19,7 @@
 
 #include "observe/edges.h"
 #include "observe/profile.h"
-#include "store/varint.h"
+#include "base/varint.h"
 
 /* Appends one site; *last: the address of the one before in this blob. False without memory. */
 bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/varint.h"
+#include "base/varint.h"
 
 #define PROCESSES_MAX 1000000
 

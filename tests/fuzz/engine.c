@@ -204,7 +204,8 @@ static void put_exit(struct fuzz *f, uint32_t of, unsigned n)
 static void step_block(struct fuzz *f)
 {
 	struct known_process *p = f->now;
-	unsigned n = 1 + pick(f, 6), nfield = f->mode == ENGINE_COUNTS ? 0 : pick(f, 8);
+	unsigned n = 1 + pick(f, 6),
+		 nfield = f->mode == ENGINE_COUNTS || f->mode == ENGINE_PHASES ? 0 : pick(f, 8);
 	unsigned exits = n > 1 && !pick(f, 4) ? 1 + pick(f, n - 1) : 0;
 	struct exact_field field[8];
 	struct exact_block *b;
@@ -306,6 +307,30 @@ static void step_cut(struct fuzz *f)
 	r->done = (uint16_t)pick(f, 8);
 	r->counted = (uint16_t)pick(f, 2);
 	done(f, r);
+}
+
+static void step_vector(struct fuzz *f)
+{
+	unsigned n = pick(f, 6);
+	struct exact_vector *r = record(f, EXACT_VECTOR, sizeof(*r) + n * sizeof(r->entry[0]));
+
+	if (!r)
+		return;
+	r->n = n;
+	r->pairs = pick(f, 2);
+	for (unsigned i = 0; i < n; i++) {
+		r->entry[i].number = pick(f, r->pairs ? f->now->npair + 1 : f->now->nblock + 1);
+		r->entry[i].times = byte(f) ? byte(f) : UINT32_MAX;
+	}
+	done(f, r);
+}
+
+static void step_interval(struct fuzz *f)
+{
+	struct exact_record *r = record(f, EXACT_INTERVAL, sizeof(*r));
+
+	if (r)
+		done(f, r);
 }
 
 static void step_pair(struct fuzz *f)
@@ -814,6 +839,7 @@ static void (*const steps[])(struct fuzz *f) = {
 	step_cut,     step_pair,    step_edge,	   step_native, step_raw,      step_mapping,
 	step_touched, step_touched, step_ran,	   step_stack,	step_snapshot, step_process,
 	step_switch,  step_end,	    step_counters, step_poke,	step_flush,    step_forks,
+	step_vector,  step_vector,  step_interval,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 /*
  * Any bytes as a recording, through every reading. Seeds are made when it starts: a recording that was
  * finished, one whose recorder was killed, one merged of counting samples, an exact one whose recorder was
- * killed, and one of working sets; of small pages, or there would be little else than their unused space.
+ * killed, one of working sets, and one of phases; of small pages, or there would be little else than their unused space.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -15,6 +15,8 @@
 
 #include "report/annotate.h"
 #include "report/info.h"
+#include "report/phases.h"
+#include "report/targets.h"
 #include "report/times.h"
 #include "report/values.h"
 #include "report/wset.h"
@@ -41,7 +43,8 @@ static void remove_file(void)
 
 static void remove_all(void)
 {
-	static const char *const seeds[] = { "finished", "killed", "merged", "snapshot", "wset" };
+	static const char *const seeds[] = { "finished", "killed", "merged",
+					     "snapshot", "wset",   "phases" };
 	char path[128];
 
 	remove_file();
@@ -177,6 +180,18 @@ static void seed_wset(void)
 	keep_seed("wset");
 }
 
+static void seed_phases(void)
+{
+	struct profile p;
+	struct err err;
+
+	must(profile_init(&p, &err));
+	recordings_phases(&p);
+	must(recording_write(file, &p, &err));
+	profile_fini(&p);
+	keep_seed("phases");
+}
+
 /* Adds the folder of seeds, and a length at which they fit, to libFuzzer's arguments. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -196,6 +211,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seed_killed();
 	seed_merged();
 	seed_wset();
+	seed_phases();
 	must(!freopen("/dev/null", "w", stdout));
 	memcpy(all, *argv, (size_t)*argc * sizeof(*all));
 	all[(*argc)++] = length;
@@ -210,6 +226,9 @@ static void read_all(struct reading *r)
 	const struct annotate_options annotate = { .full = true, .all = true };
 	const struct wset_options wset = { .height = 10 }, map = { .height = 9, .map = true };
 	const struct values_options values = { .operand = "all", .all = true }, few = { .n = 3 };
+	const struct phases_options phases = { .n = 3 };
+	const struct targets_options targets = { .warmup = -1, .most = 5, .least = 0.5 };
+	const struct targets_options spaced = { .systematic = true, .samples = 3, .most = 2 };
 	struct err err = { 0 };
 
 	times_print(r, &times, &err);
@@ -220,6 +239,9 @@ static void read_all(struct reading *r)
 	info_print(r, &err);
 	wset_print(r, &wset, &err);
 	wset_print(r, &map, &err);
+	phases_print(r, &phases, &err);
+	targets_print(r, &targets, &err);
+	targets_print(r, &spaced, &err);
 }
 
 /* Of whole pages: what is cut short is refused at once, and shrinking or growing it is what libFuzzer

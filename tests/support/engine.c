@@ -19,6 +19,7 @@ static const unsigned modes[ENGINE_MODE_N] = {
 	[ENGINE_VALUES] = EXACT_COUNTS | EXACT_VALUES,
 	[ENGINE_CALLS] = EXACT_COUNTS | EXACT_CALLS,
 	[ENGINE_LINES] = EXACT_LINES,
+	[ENGINE_PHASES] = EXACT_COUNTS | EXACT_PHASES,
 	[ENGINE_CONFLICTS] = EXACT_COUNTS,
 	[ENGINE_REUSE] = EXACT_COUNTS,
 	[ENGINE_MISSES] = EXACT_COUNTS,
@@ -71,8 +72,9 @@ int engine_open(struct engine *g, enum engine_mode mode, struct err *err)
 		return -1;
 	if (!profile_run(&g->profile) || simulate(g, mode, err))
 		goto fail;
-	g->e = exact_open(modes[mode], mode == ENGINE_LINES ? &lines : NULL, g->consumer,
-			  &g->profile, err);
+	g->e = exact_open(modes[mode],
+			  mode == ENGINE_LINES || mode == ENGINE_PHASES ? &lines : NULL,
+			  g->consumer, &g->profile, err);
 	if (g->e)
 		g->file = mmap(NULL, ENGINE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, g->e->fd, 0);
 	if (g->file != MAP_FAILED)

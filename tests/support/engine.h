@@ -14,6 +14,7 @@
 	X(VALUES) \
 	X(CALLS) \
 	X(LINES) \
+	X(PHASES) \
 	X(CONFLICTS) \
 	X(REUSE) \
 	X(MISSES) \

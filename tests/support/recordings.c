@@ -523,3 +523,33 @@ void recordings_wset(struct profile *p)
 			abort();
 	}
 }
+
+static void add_vector(struct phases *p, uint64_t first, uint64_t second)
+{
+	struct phase_part part[2] = { { 0, first }, { 1, second } };
+	struct err err;
+
+	if (phases_add(p, first ? part : part + 1, first && second ? 2 : 1, &err))
+		abort();
+}
+
+void recordings_phases(struct profile *p)
+{
+	struct phases *ph;
+	const struct site *s;
+	uint32_t image = 0;
+
+	recordings_exact(p);
+	SITES_EACH(&p->sites, s)
+	{
+		image = s->id.image > image ? s->id.image : image;
+	}
+	ph = must(profile_phases(p));
+	ph->pid = 100;
+	ph->wanted = 1000;
+	ph->max = 100;
+	if (phases_block(ph, 1, 0x1000, 3) || phases_block(ph, image, 0x2000, 4) != 1)
+		abort();
+	for (unsigned i = 0; i < 60; i++)
+		add_vector(ph, i % 30 < 20 ? 1000 + i : 0, i % 30 < 10 ? 0 : 400);
+}

@@ -45,5 +45,7 @@ void recordings_value(struct profile *p, struct site *s, int operand, uint64_t v
 void recordings_exact(struct profile *p);
 /* … with working sets of two processes: three intervals of 300, 44 and 3 lines. */
 void recordings_wset(struct profile *p);
+/* … with phases of a process, of 60 intervals: longest_match's blocks, main's, and both. */
+void recordings_phases(struct profile *p);
 
 #endif

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "store/recording.h"
-#include "store/varint.h"
+#include "base/varint.h"
 #include "support/recordings.h"
 
 #define MAGIC "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"

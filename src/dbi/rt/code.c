@@ -85,7 +85,7 @@ void put_block(struct build *b)
 	if (schedule_on)
 		b->weight = b->n;
 	plan_stream(b);
-	if (lines_on())
+	if (intervals_on())
 		shadow_plan(b);
 	if (b->changes)
 		put_nops(e, CHANGED_SIZE);
@@ -101,9 +101,9 @@ void put_block(struct build *b)
 		in->before = 0;
 		in->start = (uint16_t)(e->at - b->code);
 		in->end = 0;
-		if (!i && lines_on()) {
+		if (!i && intervals_on()) {
 			shadow_begin(b);
-			if (!b->once)
+			if (lines_on() && !b->once)
 				shadow_ran(b);
 		} else if (!i) {
 			if (schedule_on && !b->once)
@@ -118,7 +118,7 @@ void put_block(struct build *b)
 		}
 		if (b->reserved)
 			put_fields(b, i, false, false);
-		if (lines_on()) {
+		if (intervals_on()) {
 			shadow_marks(b, i);
 			if (ends_block(in->kind))
 				shadow_end(b);
@@ -141,7 +141,7 @@ void put_block(struct build *b)
 		p += in->len;
 	}
 	if (!ends_block(b->in[last].kind)) {
-		if (lines_on())
+		if (intervals_on())
 			shadow_end(b);
 		else
 			put_stream_end(b);

@@ -241,11 +241,11 @@ static void leave_once(struct thread *t, const struct link *l)
 /* Of what is left of the interval, for code that does not do that by itself. */
 static void take_weight(struct thread *t, unsigned weight)
 {
-	if (!lines_on())
+	if (!intervals_on())
 		return;
 	t->left[0] -= weight;
 	if (t->left[0] < 0)
-		lines_interval(t, weight, 0);
+		interval_over(t, weight, 0);
 }
 
 static void leave_block(struct thread *t, const struct link *l)
@@ -267,7 +267,7 @@ static void leave_block(struct thread *t, const struct link *l)
 			t->uncount = !skipping();
 		else if (counted)
 			log_cut(id, n - 1, true);
-		if (schedule_on || (lines_on() && lines.unit != EXACT_ACCESSES))
+		if (schedule_on || (intervals_on() && lines.unit != EXACT_ACCESSES))
 			t->left[part]++;
 		unlock(&cache_lock);
 	}
@@ -378,8 +378,7 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 		b = &blocks[EXIT_INTERVAL - t->exit_link];
 		t->left[left_part((uint32_t)(b - blocks))] += b->weight;
 		t->pc = b->pc;
-		(schedule_on ? schedule_ask : lines_interval)(t, b->weight,
-							      left_part((uint32_t)(b - blocks)));
+		interval_over(t, b->weight, left_part((uint32_t)(b - blocks)));
 		return NULL;
 	}
 	if (t->exit_link == EXIT_INDIRECT) {

@@ -36,6 +36,7 @@ static struct site {
 	bool returns;
 } * sites;
 static uint32_t nsites, npairs;
+static struct pair **pairs_by_number; /* forgotten ones, too; with phases */
 
 static struct pairs *pairs_new(uint64_t n)
 {
@@ -55,6 +56,8 @@ void edges_init(void)
 	rt_pairs = pairs_new(1 << 14);
 	targets = reserve_densely(TARGETS * sizeof(struct pair *), 1);
 	sites = reserve(SITES_MAX * sizeof(*sites));
+	if (phases_on())
+		pairs_by_number = reserve(EXACT_PAIRS_MAX * sizeof(struct pair *));
 }
 
 void edges_reset(void)
@@ -181,6 +184,8 @@ struct pair *edges_pair(uint64_t site, uint64_t pc)
 		die("more than %ld ways of indirect jumps", (long)npairs);
 	*p = (struct pair){ .pc = pc, .site = site, .number = npairs + 1, .next = *list };
 	log_pair(npairs++, site_of(site)->block, pc, log_fd < 0 ? 0 : image_at(pc));
+	if (pairs_by_number)
+		pairs_by_number[npairs - 1] = p;
 	if (npairs == MANY)
 		enlarge(self());
 	*list = p;
@@ -201,6 +206,19 @@ void edges_count(struct thread *t, const struct pair *p)
 static struct exact_near *near(struct thread *t, const struct pair *p)
 {
 	return &near_table(t)[(uint16_t)(p->pc + p->site)];
+}
+
+uint64_t edges_counted(struct thread *t, const struct pair *p)
+{
+	const struct exact_near *e = near(t, p);
+
+	return *own_count(t, p->number) + (e->pair == p->number ? e->count : 0);
+}
+
+void edges_each(void (*f)(const struct pair *p))
+{
+	for (uint32_t i = 0; i < npairs; i++)
+		f(pairs_by_number[i]);
 }
 
 void edges_near(struct thread *t, const struct pair *p, const struct block *b)

@@ -135,6 +135,8 @@ static void empty(void)
 {
 	if (lines_on())
 		lines_restart();
+	if (phases_on())
+		phases_restart();
 	once_reset();
 	publish_reset();
 	cache_reset();
@@ -150,6 +152,7 @@ static void hold(void)
 	lock(&flush_lock);
 	__atomic_store_n(&flushing, 1, __ATOMIC_RELEASE);
 	lines_hold();
+	phases_hold();
 	lock(&threads_lock);
 	lock(&cache_lock);
 }
@@ -162,9 +165,11 @@ static void call_all(const struct thread *t)
 	while (any_inside(t)) {
 		unlock(&cache_lock); /* they may need them to come out */
 		unlock(&threads_lock);
+		phases_release();
 		lines_release();
 		sys(__NR_nanosleep, &nap, 0);
 		lines_hold();
+		phases_hold();
 		lock(&threads_lock);
 		lock(&cache_lock);
 	}
@@ -181,6 +186,7 @@ static void release(void)
 	__atomic_store_n(&flushing, 0, __ATOMIC_RELEASE);
 	unlock(&cache_lock);
 	unlock(&threads_lock);
+	phases_release();
 	lines_release();
 	unlock(&flush_lock);
 }

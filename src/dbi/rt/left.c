@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What may still be executed before the engine is to be asked, in parts (T_LEFT, layout.h): how it is granted and added
- * up, and the code that blocks take from it with where a schedule counts on each instruction.
+ * What may still be executed before the engine is to be asked, in parts (T_LEFT, layout.h): how it is granted, shared by
+ * threads, and added up, and the code that blocks take from it with where a schedule counts on each instruction.
  */
 #include "dbi/rt/build.h"
+
+#define SHARE_MIN 1000
 
 /*
  * `room`, in parts: half of it evenly, half as they were used since the last time. So there are few of these calls
@@ -44,6 +46,38 @@ uint64_t left_settle(struct thread *t)
 		t->left[i] = t->granted[i] = 0;
 	}
 	return sum;
+}
+
+static unsigned threads_alive(void)
+{
+	unsigned n = 0;
+
+	for (const struct thread *t = __atomic_load_n(&threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		n += !t->ended;
+	return n ? n : 1;
+}
+
+uint64_t left_share(uint64_t room, unsigned weight)
+{
+	unsigned n = threads_alive();
+
+	if (n > 1)
+		room = room / (2 * n) > SHARE_MIN ? room / (2 * n) : SHARE_MIN;
+	return room < weight ? weight : room;
+}
+
+uint64_t left_slack(uint64_t interval, unsigned weight)
+{
+	uint64_t part = interval / 256;
+
+	return threads_alive() > 1 && part > weight ? part : weight;
+}
+
+void left_clear(struct thread *t)
+{
+	memset(t->left, 0, sizeof(t->left));
+	memset(t->granted, 0, sizeof(t->granted));
+	memset(t->taken, 0, sizeof(t->taken));
 }
 
 static uint32_t left_of(const struct build *b)

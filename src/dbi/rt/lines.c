@@ -27,7 +27,6 @@
 #define CLOCK_MONOTONIC 1
 #define CLOCK_PROCESS_CPUTIME_ID 2
 #define POLL 20000 /* instructions between looks at a clock */
-#define SHARE_MIN 1000
 #define MADV_NOHUGEPAGE 15
 #define MADV_DONTDUMP 16
 #define BLOCKS_BYTES (1u << 19) /* a bit for each block there can be */
@@ -136,33 +135,16 @@ static void begin(void)
 	now.mappings_changed = true;
 }
 
-static unsigned threads_alive(void)
-{
-	unsigned n = 0;
-
-	for (const struct thread *t = __atomic_load_n(&threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		n += !t->ended;
-	return n ? n : 1;
-}
-
 /* How much the thread may execute before it asks again: in `part`, an execution of that weight. */
 static void grant(struct thread *t, unsigned weight, unsigned part)
 {
 	uint64_t room = now.next > now.total ? now.next - now.total : 0;
-	unsigned n = threads_alive();
 
 	if (timed())
-		room = POLL;
-	else if (n > 1)
-		room = room / (2 * n) > SHARE_MIN ? room / (2 * n) : SHARE_MIN;
-	if (room < weight)
-		room = weight;
+		room = POLL > weight ? POLL : weight;
+	else
+		room = left_share(room, weight);
 	left_divide(t, room, weight, part);
-}
-
-static void settle(struct thread *t)
-{
-	now.total += left_settle(t);
 }
 
 static long map_room(const struct room *r)
@@ -225,9 +207,7 @@ static void forget_ran(struct thread *t)
 void lines_thread(struct thread *t)
 {
 	forget_ran(t);
-	memset(t->left, 0, sizeof(t->left));
-	memset(t->granted, 0, sizeof(t->granted));
-	memset(t->taken, 0, sizeof(t->taken));
+	left_clear(t);
 	t->plane = (uint64_t)level_of(
 		__atomic_fetch_add(&now.threads, 1, __ATOMIC_ACQ_REL) % planes(), 0);
 }
@@ -672,21 +652,13 @@ static void snapshot(struct thread *t, bool last)
 	}
 }
 
-/* How much before its end an interval is over: with threads by a 256th of it, so that they need not ask time and again. */
-static uint64_t slack(unsigned weight)
-{
-	uint64_t part = now.interval / 256;
-
-	return threads_alive() > 1 && part > weight ? part : weight;
-}
-
 void lines_interval(struct thread *t, unsigned weight, unsigned part)
 {
 	uint64_t end;
 
 	lock(&lines_lock);
-	settle(t);
-	end = timed() ? clock_now() + 1 : now.total + slack(weight);
+	now.total += left_settle(t);
+	end = timed() ? clock_now() + 1 : now.total + left_slack(now.interval, weight);
 	if (now.next < end) {
 		snapshot(t, false);
 		while (now.next < end)
@@ -699,7 +671,7 @@ void lines_interval(struct thread *t, unsigned weight, unsigned part)
 void lines_thread_end(struct thread *t)
 {
 	lock(&lines_lock);
-	settle(t);
+	now.total += left_settle(t);
 	note_ran(t);
 	unlock(&lines_lock);
 }
@@ -709,7 +681,7 @@ void lines_end(struct thread *t)
 	if (!lines_on() || log_fd < 0 || now.pid != sys(__NR_getpid)) /* a vfork's child */
 		return;
 	lock(&lines_lock);
-	settle(t);
+	now.total += left_settle(t);
 	snapshot(t, true);
 	grant(t, 0, 0);
 	unlock(&lines_lock);

@@ -580,6 +580,26 @@ void log_snapshot(const struct exact_snapshot *s)
 	unlock(&log_lock);
 }
 
+void log_vector(const struct exact_executed *e, unsigned n, bool of_pairs)
+{
+	struct exact_vector *r;
+
+	lock(&log_lock);
+	r = begin(EXACT_VECTOR, sizeof(*r) + n * sizeof(*e));
+	r->n = n;
+	r->pairs = of_pairs;
+	memcpy(r->entry, e, n * sizeof(*e));
+	end(r);
+	unlock(&log_lock);
+}
+
+void log_interval(void)
+{
+	lock(&log_lock);
+	end(begin(EXACT_INTERVAL, sizeof(struct exact_record)));
+	unlock(&log_lock);
+}
+
 const struct exact_schedule *log_schedule(void)
 {
 	return &header->schedule;

@@ -12,7 +12,7 @@ static int undone(const struct build *b, unsigned from, unsigned o)
 
 	if (schedule_on) /* once: it has been taken before */
 		return b->once || o > b->in[0].start ? (int)(b->n - from) : 0;
-	if (!o || !lines_on())
+	if (!o || !intervals_on())
 		return 0;
 	for (unsigned i = from; i < b->n; i++)
 		sum += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1;

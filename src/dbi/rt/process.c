@@ -41,6 +41,8 @@ static void child_main(void *arg)
 	log_thread(t);
 	if (lines_on())
 		lines_thread(t);
+	if (phases_on())
+		phases_thread(t);
 	signals_restore(t->signal.mask);
 	edges_note(EXACT_WENT, 0, 0, t->pc);
 	dispatch(t);
@@ -76,6 +78,8 @@ static long fork_child(struct thread *t, const struct request *q)
 	log_after_fork(t, r);
 	if (!r && lines_on())
 		lines_after_fork(t);
+	if (!r && phases_on())
+		phases_after_fork(t);
 	if (!r)
 		schedule_after_fork(t);
 	unlock(&cache_lock);
@@ -220,6 +224,8 @@ static long do_exit(struct thread *t)
 		signals_restore(mask);
 	if (lines_on())
 		is_alone() ? lines_end(t) : lines_thread_end(t);
+	if (phases_on())
+		phases_thread_end(t);
 	is_alone() ? schedule_end(t) : schedule_thread_end(t);
 	thread_end(t);
 	sys(__NR_exit, t->regs[RDI]);

@@ -104,7 +104,7 @@ bool publish_full(void)
 	/* a block, another one for code that changes, and numbers that only count */
 	return nids + 2 * EXITS_MAX + 4 >= 1u << 22 || nlinks + EXITS_MAX + 8 >= 1u << 23 ||
 	       !code_fits(CODE_MAX + ONCE_SIZE) ||
-	       !stubs_fit((lines_on() ? CODE_MAX : 0) + (schedule_on ? STUB_SIZE + 16 : 0) +
+	       !stubs_fit((intervals_on() ? CODE_MAX : 0) + (schedule_on ? STUB_SIZE + 16 : 0) +
 				  EXITS_MAX * EDGE_SIZE + (EXITS_MAX + 8) * STUB_SIZE,
 			  stub_end);
 }

@@ -97,6 +97,7 @@ struct thread {
 	bool stepping;	  /* to a place where the pending signal can be delivered */
 	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
 	bool ended;
+	bool told;   /* what it has counted is told, or left to the recorder: phases.c */
 	bool mapped; /* the recorder's memory for it: counters, stream */
 	int called;  /* out of the cache, by a signal that has not come yet: see flush.c */
 	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
@@ -427,6 +428,10 @@ uint32_t edges_site(uint32_t block, bool returns);
 /* That way, found or made. */
 struct pair *edges_pair(uint64_t site, uint64_t pc);
 void edges_count(struct thread *t, const struct pair *p);
+/* How often the thread took that way. */
+uint64_t edges_counted(struct thread *t, const struct pair *p);
+/* All pairs that there were since the last reset, with phases. */
+void edges_each(void (*f)(const struct pair *p));
 /* Code of the pair's target, which is made already, is found from now on. */
 void edges_near(struct thread *t, const struct pair *p, const struct block *b);
 /* What is at pc is no longer what it was. */
@@ -532,6 +537,8 @@ void log_touched(unsigned plane, uint64_t chunk, const uint64_t *bits, unsigned 
 void log_ran(const uint8_t *bits, uint32_t blocks);
 void log_stack(const struct thread *t);
 void log_snapshot(const struct exact_snapshot *s);
+void log_vector(const struct exact_executed *e, unsigned n, bool pairs);
+void log_interval(void);
 void log_uncounted(int n);
 void log_tell(
 	void); /* what has waited for that: before the process ends, or executes another image */
@@ -555,6 +562,29 @@ static inline uint64_t *counter_of(struct thread *t, uint32_t id)
 {
 	return (uint64_t *)((char *)t + T_COUNTERS) + id;
 }
+
+/* left.c: instructions that may still be executed */
+/* Grants the thread `room` of them, in parts; `part` gets `weight` at least. */
+void left_divide(struct thread *t, uint64_t room, unsigned weight, unsigned part);
+/* How many it has executed since; nothing is left to it then. */
+uint64_t left_settle(struct thread *t);
+void left_clear(struct thread *t);
+/* What one thread is granted of that room: with several threads a part of it, and the weight at least. */
+uint64_t left_share(uint64_t room, unsigned weight);
+/* How much before its end an interval is over: with several threads a 256th of it, so that they need not ask time and
+ * again. */
+uint64_t left_slack(uint64_t interval, unsigned weight);
+
+/* phases.c: which blocks each interval executes */
+void phases_init(struct thread *t);
+void phases_thread(struct thread *t), phases_thread_end(struct thread *t);
+void phases_after_fork(struct thread *t); /* in the child */
+/* There is not enough left in that part for an execution of that weight. */
+void phases_interval(struct thread *t, unsigned weight, unsigned part);
+/* No interval ends between. */
+void phases_hold(void), phases_release(void);
+/* Between those, before blocks are numbered anew. */
+void phases_restart(void);
 
 /* lines.c: which lines of memory are touched */
 extern struct exact_lines lines;
@@ -586,12 +616,6 @@ extern bool lines_alone;
 void lines_join(struct thread *t);
 /* … if the program wants it, and it can have it. */
 void lines_give_way(struct thread *t, uint64_t start, uint64_t n);
-
-/* left.c: instructions that may still be executed */
-/* Grants the thread `room` of them, in parts; `part` gets `weight` at least. */
-void left_divide(struct thread *t, uint64_t room, unsigned weight, unsigned part);
-/* How many it has executed since; nothing is left to it then. */
-uint64_t left_settle(struct thread *t);
 
 /* schedule.c: which parts of the run are observed */
 extern bool schedule_on;
@@ -628,6 +652,27 @@ static inline bool skipping(void)
 static inline bool lines_on(void)
 {
 	return log_mode & EXACT_LINES;
+}
+
+static inline bool phases_on(void)
+{
+	return log_mode & EXACT_PHASES;
+}
+
+/* Blocks take from T_LEFT, and leave the cache where that does not suffice. */
+static inline bool intervals_on(void)
+{
+	return log_mode & (EXACT_LINES | EXACT_PHASES);
+}
+
+static inline void interval_over(struct thread *t, unsigned weight, unsigned part)
+{
+	if (schedule_on)
+		schedule_ask(t, weight, part);
+	else if (lines_on())
+		lines_interval(t, weight, part);
+	else
+		phases_interval(t, weight, part);
 }
 
 /* shadow.c */

@@ -123,13 +123,13 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 		if (place->spilled & 1u << i)
 			t->regs[i] = t->spill[i];
 	t->pc = place->pc;
-	if (lines_on() || schedule_on) {
+	if (intervals_on() || schedule_on) {
 		bool once = schedule_on && b->flags & BLOCK_ONCE;
 
 		t->left[once ? 0 : left_part((uint32_t)(b - blocks))] += place->undone;
-		if (place->repeats)
-			lines_later(t, b->flags & BLOCK_ONCE ? NO_BLOCK : b->id);
 	}
+	if (lines_on() && place->repeats)
+		lines_later(t, b->flags & BLOCK_ONCE ? NO_BLOCK : b->id);
 	if (counting() && (place->done || place->counted) && place->done < b->n &&
 	    !(b->flags & BLOCK_ONCE))
 		log_cut(b->id, place->done, place->counted);

@@ -469,6 +469,8 @@ void rt_start(uint64_t *sp)
 		log_thread(t);
 		if (lines_on())
 			lines_init(t);
+		if (phases_on())
+			phases_init(t);
 	}
 	if (log_fd >= 0)
 		schedule_init(t);

@@ -361,6 +361,8 @@ void shadow_plan(struct build *b)
 		b->weight += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1u;
 	plan_flags(b);
 	place_take(b);
+	if (!lines_on())
+		s->tmp = NO_REG;
 	if (s->tmp == NO_REG)
 		return;
 	plan_values(b);

@@ -2,8 +2,8 @@
 /*
  * Numbers in blobs: 7 bits a byte, least first, the high bit on all but the last byte (LEB128).
  */
-#ifndef ASSAY_STORE_VARINT_H
-#define ASSAY_STORE_VARINT_H
+#ifndef ASSAY_BASE_VARINT_H
+#define ASSAY_BASE_VARINT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The recorder's side of --observe phases: the engine's vectors of executed blocks to intervals of the profile.
+ *
+ * The engine tells executions of blocks and of pairs, and where an interval ends. What a process executes after its last
+ * interval is not told: when it has ended the counters that it leaves say how much there is more than was told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dbi/exact_priv.h"
+#include "observe/phases.h"
+
+struct phases_reader {
+	struct phases *phases; /* the profile's */
+	/* By number of block, n of them: */
+	size_t n;
+	uint64_t *told; /* executions that vectors have told */
+	int64_t *
+		pending; /* instructions of the interval under way; below 0: of executions that are yet to be told */
+	long *number; /* in the profile, + 1 */
+	/* Of the interval under way: what was executed when blocks had other numbers. */
+	struct phase_part *carried;
+	size_t ncarried;
+};
+
+static struct phases_reader *reader_of(struct exact *e, struct process *p, struct err *err)
+{
+	struct phases_reader *r = p->phases;
+
+	if (r)
+		return r;
+	r = calloc(1, sizeof(*r));
+	if (r)
+		r->phases = profile_phases(e->profile);
+	if (!r || !r->phases) {
+		free(r);
+		exact_no_memory(err);
+		return NULL;
+	}
+	r->phases->process = (uint32_t)e->profile->nphases - 1;
+	r->phases->pid = p->pid;
+	r->phases->parent = p->parent ? p->parent->pid : 0;
+	r->phases->wanted = e->lines.interval;
+	r->phases->max = e->lines.snapshots;
+	p->phases = r;
+	return r;
+}
+
+static void forget_blocks(struct phases_reader *r)
+{
+	free(r->told);
+	free(r->pending);
+	free(r->number);
+	r->told = NULL;
+	r->pending = NULL;
+	r->number = NULL;
+	r->n = 0;
+}
+
+void phases_free_reader(struct process *p)
+{
+	if (p->phases) {
+		forget_blocks(p->phases);
+		free(p->phases->carried);
+	}
+	free(p->phases);
+	p->phases = NULL;
+}
+
+static bool widen(void *array, size_t from, size_t to, size_t size)
+{
+	void **a = array;
+	char *p = reallocarray(*a, to, size);
+
+	if (!p)
+		return false;
+	memset(p + from * size, 0, (to - from) * size);
+	*a = p;
+	return true;
+}
+
+static int room_for(struct phases_reader *r, const struct process *p, struct err *err)
+{
+	size_t n = p->room; /* for blocks: it doubles */
+
+	if (r->n >= p->nblock)
+		return 0;
+	if (!widen(&r->told, r->n, n, sizeof(*r->told)) ||
+	    !widen(&r->pending, r->n, n, sizeof(*r->pending)) ||
+	    !widen(&r->number, r->n, n, sizeof(*r->number)))
+		return exact_no_memory(err);
+	r->n = n;
+	return 0;
+}
+
+static void executed(struct phases_reader *r, const struct process *p, uint64_t block,
+		     int64_t times)
+{
+	const struct code_block *b = p->block[block];
+
+	r->told[block] += (uint64_t)times;
+	if (b)
+		r->pending[block] += times * b->n;
+}
+
+static int take_vector(struct exact *e, struct process *p, const struct exact_vector *v,
+		       struct err *err)
+{
+	struct phases_reader *r = reader_of(e, p, err);
+
+	if (!r || room_for(r, p, err))
+		return -1;
+	if (v->n > EXACT_VECTOR_MAX || v->r.size - sizeof(*v) < v->n * sizeof(v->entry[0]))
+		return exact_bad(err);
+	for (uint32_t i = 0; i < v->n; i++) {
+		uint32_t number = v->entry[i].number;
+
+		if (number >= (v->pairs ? p->nway : p->nblock))
+			return exact_bad(err);
+		if (v->pairs)
+			number = p->way[number].block;
+		executed(r, p, number, v->entry[i].times);
+	}
+	return 0;
+}
+
+static int by_block(const void *a, const void *b)
+{
+	const struct phase_part *x = a, *y = b;
+
+	return (x->block > y->block) - (x->block < y->block);
+}
+
+/* The block's number in the profile, or -1 without memory. */
+static long number_of(struct phases_reader *r, const struct process *p, size_t i)
+{
+	const struct code_block *b = p->block[i];
+	long number;
+
+	if (!r->number[i]) {
+		number = phases_block(r->phases, b->image, b->addr, b->n);
+		if (number < 0)
+			return -1;
+		r->number[i] = number + 1;
+	}
+	return r->number[i] - 1;
+}
+
+/* Blocks that the process met under several numbers are one. */
+static size_t join(struct phase_part *part, size_t n)
+{
+	size_t to = 0;
+
+	qsort(part, n, sizeof(*part), by_block);
+	for (size_t i = 0; i < n; i++)
+		if (to && part[to - 1].block == part[i].block)
+			part[to - 1].instructions += part[i].instructions;
+		else
+			part[to++] = part[i];
+	return to;
+}
+
+static size_t count_pending(const struct phases_reader *r, const struct process *p)
+{
+	size_t n = r->ncarried;
+
+	for (size_t i = 0; i < r->n && i < p->nblock; i++)
+		n += r->pending[i] > 0;
+	return n;
+}
+
+static int end_interval(struct phases_reader *r, const struct process *p, struct err *err)
+{
+	struct phase_part *part = malloc((count_pending(r, p) + 1) * sizeof(*part));
+	size_t n = r->ncarried;
+	int rc = 0;
+
+	if (!part)
+		return exact_no_memory(err);
+	if (n)
+		memcpy(part, r->carried, n * sizeof(*part));
+	r->ncarried = 0;
+	for (size_t i = 0; i < r->n && i < p->nblock && !rc; i++) {
+		long number = r->pending[i] > 0 ? number_of(r, p, i) : 0;
+
+		if (r->pending[i] <= 0)
+			continue;
+		rc = number < 0 ? exact_no_memory(err) : 0;
+		part[n++] = (struct phase_part){ (uint32_t)number, (uint64_t)r->pending[i] };
+		r->pending[i] = 0;
+	}
+	rc = rc ? -1 : phases_add(r->phases, part, join(part, n), err);
+	free(part);
+	return rc;
+}
+
+int phases_record(struct exact *e, struct process *p, const struct exact_record *c, struct err *err)
+{
+	struct phases_reader *r;
+
+	if (!(e->mode & EXACT_PHASES))
+		return exact_bad(err);
+	if (c->kind == EXACT_VECTOR)
+		return c->size >= sizeof(struct exact_vector)
+			       ? take_vector(e, p, (const void *)c, err)
+			       : exact_bad(err);
+	r = reader_of(e, p, err);
+	return r ? end_interval(r, p, err) : -1;
+}
+
+int phases_cut(struct exact *e, struct process *p, const struct exact_cut *c, struct err *err)
+{
+	struct phases_reader *r;
+	const struct code_block *b;
+
+	if (!(e->mode & EXACT_PHASES) || c->id >= p->nblock)
+		return 0;
+	r = reader_of(e, p, err);
+	if (!r || room_for(r, p, err))
+		return -1;
+	b = p->block[c->id];
+	if (b && c->done <= b->n)
+		r->pending[c->id] += c->counted ? (int64_t)c->done - b->n : c->done;
+	return 0;
+}
+
+/* Counters have been read: what they hold beyond what was told. */
+static int take_rest(struct phases_reader *r, const struct process *p, struct err *err)
+{
+	uint64_t *sum;
+
+	if (room_for(r, p, err))
+		return -1;
+	sum = calloc(p->nblock + 1, sizeof(*sum));
+	if (!sum)
+		return exact_no_memory(err);
+	for (uint64_t i = 0; 2 * i < p->nbefore; i++)
+		sum[i] = p->before[2 * i];
+	for (size_t i = 0; i < p->nway; i++)
+		sum[p->way[i].block] += p->way[i].before;
+	for (size_t i = 0; i < p->nblock; i++)
+		executed(r, p, i, (int64_t)(sum[i] - r->told[i]));
+	free(sum);
+	return 0;
+}
+
+/* With several threads an execution may have been told in an interval, and its end by a signal or a fault in a later one,
+ * in which the block did not run again. */
+static int take_off(struct phases_reader *r, const struct process *p, struct err *err)
+{
+	for (size_t i = 0; i < r->n && i < p->nblock; i++) {
+		long number = r->pending[i] < 0 && p->block[i] ? number_of(r, p, i) : 0;
+
+		if (r->pending[i] >= 0 || !p->block[i])
+			continue;
+		if (number < 0)
+			return exact_no_memory(err);
+		if (phases_take_off(r->phases, (uint32_t)number, 0 - (uint64_t)r->pending[i], err))
+			return -1;
+		r->pending[i] = 0;
+	}
+	return 0;
+}
+
+int phases_finish(struct exact *e, struct process *p, struct err *err)
+{
+	struct phases_reader *r;
+	int rc;
+
+	if (!(e->mode & EXACT_PHASES) || !p->nblock || p->replaced)
+		return 0;
+	r = reader_of(e, p, err);
+	if (!r)
+		return -1;
+	rc = take_rest(r, p, err) || end_interval(r, p, err) || take_off(r, p, err) ? -1 : 0;
+	phases_free_reader(p);
+	return rc;
+}
+
+/* What is pending, by the profile's numbers, for blocks whose own numbers are no more. */
+static int carry(struct phases_reader *r, const struct process *p, struct err *err)
+{
+	for (size_t i = 0; i < r->n && i < p->nblock; i++) {
+		long number;
+
+		if (r->pending[i] <= 0)
+			continue;
+		number = number_of(r, p, i);
+		if (number < 0 || !exact_grow(&r->carried, &r->ncarried, sizeof(*r->carried)))
+			return exact_no_memory(err);
+		r->carried[r->ncarried - 1] =
+			(struct phase_part){ (uint32_t)number, (uint64_t)r->pending[i] };
+	}
+	return 0;
+}
+
+int phases_go_on(struct exact *e, struct process *p, struct process *from, struct err *err)
+{
+	struct phases_reader *r = reader_of(e, from, err);
+
+	if (!r)
+		return -1;
+	if (take_rest(r, from, err) || take_off(r, from, err) || carry(r, from, err))
+		return -1;
+	forget_blocks(r);
+	p->phases = r;
+	from->phases = NULL;
+	return 0;
+}

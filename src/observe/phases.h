@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a process executes over time: of each interval, how many instructions each basic block executed.
+ *
+ *   phases ─┬─ blocks     image, address, number of instructions; numbered from 0
+ *           └─ intervals  in order, without gaps, from the process's first instruction on: a sparse vector each
+ *
+ * A vector is a list of parts in order of block: the block's number less the one before (of the first: itself), and its
+ * instructions, as varints. The parts' sum is the interval's length. Intervals are as long as the engine makes them:
+ * the interval asked for, to a block. Where there would be more than `max`, neighbours become one, and what comes is
+ * collected until it is as long as these.
+ *
+ * A process that executes another image goes on; a forked child begins with what it executes itself.
+ * Of a process with threads an interval is what all of them executed meanwhile.
+ */
+#ifndef ASSAY_OBSERVE_PHASES_H
+#define ASSAY_OBSERVE_PHASES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct phase_block {
+	uint32_t image;
+	uint32_t n; /* instructions */
+	uint64_t addr;
+};
+
+struct phase_interval {
+	uint64_t start, end; /* instructions since the process began */
+	uint8_t *vector;
+	size_t size;
+};
+
+struct phases {
+	uint32_t run, process; /* numbers in the recording */
+	uint32_t pid, parent;  /* parent: the one that it was forked from, 0 if it is not known */
+	uint32_t max;
+	uint64_t wanted;   /* length of an interval at first; it doubles with each halving */
+	unsigned halvings; /* private */
+	struct phase_block *block;
+	size_t nblock;
+	struct phase_interval *interval;
+	size_t ninterval;
+	struct phase_key *keys; /* private */
+};
+
+struct phase_part {
+	uint32_t block;
+	uint64_t instructions;
+};
+
+#define PHASES_BLOCKS_MAX (1u << 24)
+
+struct phases *phases_new(void);
+void phases_free(struct phases *p);
+/* Makes an empty one the same as another, with images by `map`. -1 without memory. */
+int phases_copy(struct phases *to, const struct phases *from, const uint32_t *map);
+/* The block's number, made if new. -1 without memory or room. */
+long phases_block(struct phases *p, uint32_t image, uint64_t addr, uint32_t n);
+/* Another interval: parts in order of block, none of them 0. Halves the number of intervals when there are `max`. */
+int phases_add(struct phases *p, const struct phase_part *part, size_t n, struct err *err);
+/* The latest of the block's instructions are taken off again: that many were told of too early and did not come. */
+int phases_take_off(struct phases *p, uint32_t block, uint64_t n, struct err *err);
+/* Another interval that is packed already; it is copied. NULL, or what is wrong with it. */
+const char *phases_add_packed(struct phases *p, const uint8_t *vector, size_t size);
+
+/* Walks along a vector: what is left of it, and the part that was met last. */
+struct phases_walk {
+	const uint8_t *at, *end;
+	struct phase_part part;
+};
+struct phases_walk phases_walk(const struct phase_interval *i);
+bool phases_next(struct phases_walk *w);
+
+static inline uint64_t phases_instructions(const struct phases *p)
+{
+	return p->ninterval ? p->interval[p->ninterval - 1].end : 0;
+}
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "phase/spec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ITEM 64 /* characters of a weight and a start, at most */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct spec_sample *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int begin(struct spec *s, size_t n, uint64_t end, uint64_t size, uint64_t warmup,
+		 struct err *err)
+{
+	*s = (struct spec){ .n = n, .size = size, .warmup = warmup, .end = end };
+	s->sample = calloc(n + 1, sizeof(*s->sample));
+	return s->sample ? 0 : err_set(err, ERR_FAILED, "no memory");
+}
+
+int spec_targeted(struct spec *s, const struct phases *p, const struct clusters *c, uint64_t size,
+		  uint64_t warmup, struct err *err)
+{
+	if (begin(s, c->k, c->instructions, size, warmup, err))
+		return -1;
+	for (unsigned k = 0; k < c->k; k++) {
+		const struct phase_interval *i = &p->interval[c->cluster[k].sample];
+		uint64_t length = i->end - i->start;
+
+		if (length < size) {
+			spec_fini(s);
+			err_set(err, ERR_FAILED,
+				"a sample of %" PRIu64
+				" instructions is longer than the interval that "
+				"stands for phase %u, of %" PRIu64,
+				size, k + 1, length);
+			return err_hint(err,
+					"--sample-size %" PRIu64
+					", or record with a longer --interval",
+					length);
+		}
+		s->sample[k].start = i->start + (length - size) / 2;
+		s->sample[k].weight = (double)c->cluster[k].instructions / (double)size;
+	}
+	qsort(s->sample, s->n, sizeof(*s->sample), by_start);
+	return 0;
+}
+
+int spec_systematic(struct spec *s, uint64_t end, size_t n, uint64_t size, uint64_t warmup,
+		    struct err *err)
+{
+	if (!n || end / n < size) {
+		err_set(err, ERR_USAGE,
+			"%zu samples of %" PRIu64
+			" instructions do not fit into the run's %" PRIu64,
+			n, size, end);
+		return err_hint(err, "fewer --samples, or a smaller --sample-size");
+	}
+	if (begin(s, n, end, size, warmup, err))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		s->sample[i].start =
+			(uint64_t)((double)end / (double)n * (double)i) + (end / n - size) / 2;
+		s->sample[i].weight = (double)end / (double)n / (double)size;
+	}
+	return 0;
+}
+
+void spec_fini(struct spec *s)
+{
+	free(s->sample);
+	*s = (struct spec){ 0 };
+}
+
+char *spec_text(const struct spec *s)
+{
+	size_t room = (s->n + 2) * ITEM, n = 0;
+	char *text = malloc(room);
+
+	if (!text)
+		return NULL;
+	n += (size_t)snprintf(text, room, "m1");
+	for (size_t i = 0; i < s->n; i++) {
+		if (!i || s->sample[i].weight != s->sample[i - 1].weight)
+			n += (size_t)snprintf(text + n, room - n, ":w%.10g", s->sample[i].weight);
+		n += (size_t)snprintf(text + n, room - n, ":s%" PRIu64, s->sample[i].start);
+	}
+	snprintf(text + n, room - n, ":e%" PRIu64, s->end);
+	return text;
+}

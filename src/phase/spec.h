@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Targeted sampling as a specification: where samples start, what each weighs, how many instructions the run has.
+ *
+ *   m1:w2.5:s500000:w7:s1800000:e1874500
+ *
+ * Items are joined by colons, each a letter and a number, read from left to right: m multiplies later positions, w is the
+ * weight of later samples, s starts a sample, e is the size of the run. The weights are those that make of the samples'
+ * instructions those of the run.
+ */
+#ifndef ASSAY_PHASE_SPEC_H
+#define ASSAY_PHASE_SPEC_H
+
+#include "phase/clusters.h"
+
+struct spec_sample {
+	uint64_t start;
+	double weight;
+};
+
+struct spec {
+	struct spec_sample *sample; /* in order of start */
+	size_t n;
+	uint64_t size, warmup; /* of each sample, instructions */
+	uint64_t end;	       /* of the run */
+};
+
+/* Each cluster's sample, in the middle of its interval, which is at least that long. -1 with err set. */
+int spec_targeted(struct spec *s, const struct phases *p, const struct clusters *c, uint64_t size,
+		  uint64_t warmup, struct err *err);
+/* n samples, evenly spaced. -1 with err set: they do not fit. */
+int spec_systematic(struct spec *s, uint64_t end, size_t n, uint64_t size, uint64_t warmup,
+		    struct err *err);
+void spec_fini(struct spec *s);
+/* The string; to be freed. NULL without memory. */
+char *spec_text(const struct spec *s);
+
+#endif
