@@ -13,15 +13,13 @@
 
 struct phases_reader {
 	struct phases *phases; /* the profile's */
-	/* By number of block, n of them: */
+	/* By number of block in the process, n of them: */
 	size_t n;
 	uint64_t *told; /* executions that vectors have told */
-	int64_t *
-		pending; /* instructions of the interval under way; below 0: of executions that are yet to be told */
-	long *number; /* in the profile, + 1 */
-	/* Of the interval under way: what was executed when blocks had other numbers. */
-	struct phase_part *carried;
-	size_t ncarried;
+	long *number;	/* in the profile, + 1 */
+	/* By number in the profile: instructions of the interval under way; below 0: of executions that are yet to be told. */
+	int64_t *pending;
+	size_t npending;
 };
 
 static struct phases_reader *reader_of(struct exact *e, struct process *p, struct err *err)
@@ -47,13 +45,12 @@ static struct phases_reader *reader_of(struct exact *e, struct process *p, struc
 	return r;
 }
 
+/* They are numbered anew. */
 static void forget_blocks(struct phases_reader *r)
 {
 	free(r->told);
-	free(r->pending);
 	free(r->number);
 	r->told = NULL;
-	r->pending = NULL;
 	r->number = NULL;
 	r->n = 0;
 }
@@ -62,7 +59,7 @@ void phases_free_reader(struct process *p)
 {
 	if (p->phases) {
 		forget_blocks(p->phases);
-		free(p->phases->carried);
+		free(p->phases->pending);
 	}
 	free(p->phases);
 	p->phases = NULL;
@@ -87,21 +84,48 @@ static int room_for(struct phases_reader *r, const struct process *p, struct err
 	if (r->n >= p->nblock)
 		return 0;
 	if (!widen(&r->told, r->n, n, sizeof(*r->told)) ||
-	    !widen(&r->pending, r->n, n, sizeof(*r->pending)) ||
 	    !widen(&r->number, r->n, n, sizeof(*r->number)))
 		return exact_no_memory(err);
 	r->n = n;
 	return 0;
 }
 
-static void executed(struct phases_reader *r, const struct process *p, uint64_t block,
-		     int64_t times)
+/* A block's number in the profile, + 1: made if new. Blocks that the process met under several numbers are one there. */
+static int find_number(struct phases_reader *r, const struct code_block *b, long *number)
+{
+	long n = phases_block(r->phases, b->image, b->addr, b->n);
+
+	if (n < 0)
+		return -1;
+	if ((size_t)n >= r->npending) {
+		size_t room = 2 * (size_t)n + 256;
+
+		if (!widen(&r->pending, r->npending, room, sizeof(*r->pending)))
+			return -1;
+		r->npending = room;
+	}
+	*number = n + 1;
+	return 0;
+}
+
+static int add(struct phases_reader *r, const struct process *p, uint64_t block,
+	       int64_t instructions, struct err *err)
 {
 	const struct code_block *b = p->block[block];
 
+	if (!b || !b->n || !instructions)
+		return 0;
+	if (!r->number[block] && find_number(r, b, &r->number[block]))
+		return exact_no_memory(err);
+	r->pending[r->number[block] - 1] += instructions;
+	return 0;
+}
+
+static int executed(struct phases_reader *r, const struct process *p, uint64_t block, int64_t times,
+		    struct err *err)
+{
 	r->told[block] += (uint64_t)times;
-	if (b)
-		r->pending[block] += times * b->n;
+	return add(r, p, block, p->block[block] ? times * p->block[block]->n : 0, err);
 }
 
 static int take_vector(struct exact *e, struct process *p, const struct exact_vector *v,
@@ -120,77 +144,27 @@ static int take_vector(struct exact *e, struct process *p, const struct exact_ve
 			return exact_bad(err);
 		if (v->pairs)
 			number = p->way[number].block;
-		executed(r, p, number, v->entry[i].times);
+		if (executed(r, p, number, v->entry[i].times, err))
+			return -1;
 	}
 	return 0;
 }
 
-static int by_block(const void *a, const void *b)
+static int end_interval(struct phases_reader *r, struct err *err)
 {
-	const struct phase_part *x = a, *y = b;
-
-	return (x->block > y->block) - (x->block < y->block);
-}
-
-/* The block's number in the profile, or -1 without memory. */
-static long number_of(struct phases_reader *r, const struct process *p, size_t i)
-{
-	const struct code_block *b = p->block[i];
-	long number;
-
-	if (!r->number[i]) {
-		number = phases_block(r->phases, b->image, b->addr, b->n);
-		if (number < 0)
-			return -1;
-		r->number[i] = number + 1;
-	}
-	return r->number[i] - 1;
-}
-
-/* Blocks that the process met under several numbers are one. */
-static size_t join(struct phase_part *part, size_t n)
-{
-	size_t to = 0;
-
-	qsort(part, n, sizeof(*part), by_block);
-	for (size_t i = 0; i < n; i++)
-		if (to && part[to - 1].block == part[i].block)
-			part[to - 1].instructions += part[i].instructions;
-		else
-			part[to++] = part[i];
-	return to;
-}
-
-static size_t count_pending(const struct phases_reader *r, const struct process *p)
-{
-	size_t n = r->ncarried;
-
-	for (size_t i = 0; i < r->n && i < p->nblock; i++)
-		n += r->pending[i] > 0;
-	return n;
-}
-
-static int end_interval(struct phases_reader *r, const struct process *p, struct err *err)
-{
-	struct phase_part *part = malloc((count_pending(r, p) + 1) * sizeof(*part));
-	size_t n = r->ncarried;
-	int rc = 0;
+	struct phase_part *part = malloc((r->phases->nblock + 1) * sizeof(*part));
+	size_t n = 0;
+	int rc;
 
 	if (!part)
 		return exact_no_memory(err);
-	if (n)
-		memcpy(part, r->carried, n * sizeof(*part));
-	r->ncarried = 0;
-	for (size_t i = 0; i < r->n && i < p->nblock && !rc; i++) {
-		long number = r->pending[i] > 0 ? number_of(r, p, i) : 0;
-
+	for (size_t i = 0; i < r->phases->nblock; i++) {
 		if (r->pending[i] <= 0)
 			continue;
-		rc = number < 0 ? exact_no_memory(err) : 0;
-		part[n++] = (struct phase_part){ (uint32_t)number, (uint64_t)r->pending[i] };
+		part[n++] = (struct phase_part){ (uint32_t)i, (uint64_t)r->pending[i] };
 		r->pending[i] = 0;
 	}
-	rc = rc ? -1 : phases_add(r->phases, part, join(part, n), err);
+	rc = phases_add(r->phases, part, n, err);
 	free(part);
 	return rc;
 }
@@ -206,7 +180,7 @@ int phases_record(struct exact *e, struct process *p, const struct exact_record 
 			       ? take_vector(e, p, (const void *)c, err)
 			       : exact_bad(err);
 	r = reader_of(e, p, err);
-	return r ? end_interval(r, p, err) : -1;
+	return r ? end_interval(r, err) : -1;
 }
 
 int phases_cut(struct exact *e, struct process *p, const struct exact_cut *c, struct err *err)
@@ -220,15 +194,16 @@ int phases_cut(struct exact *e, struct process *p, const struct exact_cut *c, st
 	if (!r || room_for(r, p, err))
 		return -1;
 	b = p->block[c->id];
-	if (b && c->done <= b->n)
-		r->pending[c->id] += c->counted ? (int64_t)c->done - b->n : c->done;
-	return 0;
+	if (!b || c->done > b->n)
+		return 0;
+	return add(r, p, c->id, c->counted ? (int64_t)c->done - b->n : c->done, err);
 }
 
 /* Counters have been read: what they hold beyond what was told. */
 static int take_rest(struct phases_reader *r, const struct process *p, struct err *err)
 {
 	uint64_t *sum;
+	int rc = 0;
 
 	if (room_for(r, p, err))
 		return -1;
@@ -239,26 +214,21 @@ static int take_rest(struct phases_reader *r, const struct process *p, struct er
 		sum[i] = p->before[2 * i];
 	for (size_t i = 0; i < p->nway; i++)
 		sum[p->way[i].block] += p->way[i].before;
-	for (size_t i = 0; i < p->nblock; i++)
-		executed(r, p, i, (int64_t)(sum[i] - r->told[i]));
+	for (size_t i = 0; i < p->nblock && !rc; i++)
+		rc = executed(r, p, i, (int64_t)(sum[i] - r->told[i]), err);
 	free(sum);
-	return 0;
+	return rc;
 }
 
 /* With several threads an execution may have been told in an interval, and its end by a signal or a fault in a later one,
  * in which the block did not run again. */
-static int take_off(struct phases_reader *r, const struct process *p, struct err *err)
+static int take_off(struct phases_reader *r, struct err *err)
 {
-	for (size_t i = 0; i < r->n && i < p->nblock; i++) {
-		long number = r->pending[i] < 0 && p->block[i] ? number_of(r, p, i) : 0;
-
-		if (r->pending[i] >= 0 || !p->block[i])
-			continue;
-		if (number < 0)
-			return exact_no_memory(err);
-		if (phases_take_off(r->phases, (uint32_t)number, 0 - (uint64_t)r->pending[i], err))
+	for (size_t i = 0; i < r->phases->nblock; i++) {
+		if (r->pending[i] < 0 &&
+		    phases_take_off(r->phases, (uint32_t)i, 0 - (uint64_t)r->pending[i], err))
 			return -1;
-		r->pending[i] = 0;
+		r->pending[i] = r->pending[i] < 0 ? 0 : r->pending[i];
 	}
 	return 0;
 }
@@ -273,35 +243,16 @@ int phases_finish(struct exact *e, struct process *p, struct err *err)
 	r = reader_of(e, p, err);
 	if (!r)
 		return -1;
-	rc = take_rest(r, p, err) || end_interval(r, p, err) || take_off(r, p, err) ? -1 : 0;
+	rc = take_rest(r, p, err) || end_interval(r, err) || take_off(r, err) ? -1 : 0;
 	phases_free_reader(p);
 	return rc;
-}
-
-/* What is pending, by the profile's numbers, for blocks whose own numbers are no more. */
-static int carry(struct phases_reader *r, const struct process *p, struct err *err)
-{
-	for (size_t i = 0; i < r->n && i < p->nblock; i++) {
-		long number;
-
-		if (r->pending[i] <= 0)
-			continue;
-		number = number_of(r, p, i);
-		if (number < 0 || !exact_grow(&r->carried, &r->ncarried, sizeof(*r->carried)))
-			return exact_no_memory(err);
-		r->carried[r->ncarried - 1] =
-			(struct phase_part){ (uint32_t)number, (uint64_t)r->pending[i] };
-	}
-	return 0;
 }
 
 int phases_go_on(struct exact *e, struct process *p, struct process *from, struct err *err)
 {
 	struct phases_reader *r = reader_of(e, from, err);
 
-	if (!r)
-		return -1;
-	if (take_rest(r, from, err) || take_off(r, from, err) || carry(r, from, err))
+	if (!r || take_rest(r, from, err))
 		return -1;
 	forget_blocks(r);
 	p->phases = r;

@@ -132,7 +132,7 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	b->returns = 0;
 	b->dry = false;
 	b->ahead = (!log_mode || lines_on() || skipping()) && !b->once && !b->changes && !b->brief;
-	b->exits_dead = (lines_on() || skipping()) && !faults_keep_state && !b->once &&
+	b->exits_dead = (intervals_on() || skipping()) && !faults_keep_state && !b->once &&
 			constant(r) && leaves_flags_dead(b, r);
 	put_block(b);
 	if (b->once) {
