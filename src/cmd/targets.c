@@ -63,7 +63,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_targets = {
 	.name = "targets",
 	.summary = "which parts of a run to observe, and what each stands for",
-	.synopsis = "[-i FILE] [--samples K | --max K] [--early | --systematic] [--json]",
+	.synopsis = "[-i FILE] [--samples K] [--early | --systematic] [--json]",
 	.about =
 		"Of a recording made with --exact --observe phases: intervals that execute much "
 		"the "
