@@ -141,7 +141,7 @@ static void put_pair(const struct pair *p)
 	for (struct thread *t = threads; t; t = t->next)
 		if (counts(t))
 			sum += edges_counted(t, p);
-	put(p->number - 1, sum, &told_pairs[p->number - 1], true);
+	put((uint32_t)p->number - 1, sum, &told_pairs[p->number - 1], true);
 }
 
 static void snapshot(void)
