@@ -350,7 +350,13 @@ static int64_t value_of(const uint8_t *p, uint32_t size)
  * What lifting may tell values apart by: that takes the place of their first byte in the key. Of one kind all have as
  * many bytes and a sign, so that what is extended, with zeros or with the sign, differs as they do.
  */
-enum { VALUE_ZERO, VALUE_POSITIVE, VALUE_NEGATIVE, VALUE_ONE, VALUE_MINUS_ONE };
+enum {
+	VALUE_ZERO,
+	VALUE_POSITIVE,
+	VALUE_NEGATIVE,
+	VALUE_ONE,
+	VALUE_MINUS_ONE
+};
 
 static uint8_t kind_of_value(int64_t v)
 {
@@ -424,8 +430,8 @@ static bool guessed_right(const struct guess *g, const struct insn *in)
 	if (g->len != in->len || g->branches != has_target(in) || g->of_rip != rip ||
 	    (g->branches && !in->z.raw.imm[0].is_relative))
 		return false;
-	if (g->disp_size && (in->z.raw.disp.offset != g->disp_at ||
-			     in->z.raw.disp.size != 8 * g->disp_size))
+	if (g->disp_size &&
+	    (in->z.raw.disp.offset != g->disp_at || in->z.raw.disp.size != 8 * g->disp_size))
 		return false;
 	return !g->imm_size ||
 	       (in->z.raw.imm[0].offset == g->imm_at && in->z.raw.imm[0].size == 8 * g->imm_size);

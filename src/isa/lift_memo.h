@@ -17,7 +17,7 @@
 /* What an instruction's bytes hold besides its form, sign-extended; 0 where they hold none. */
 struct lift_values {
 	int64_t disp; /* displacement, or distance from the instruction's end to its operand in memory */
-	int64_t imm;  /* immediate, or distance to where a branch, jump or call goes */
+	int64_t imm; /* immediate, or distance to where a branch, jump or call goes */
 };
 
 /* An instruction wherever it lies: the facts of struct insn that lifting needs. */

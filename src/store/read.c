@@ -354,10 +354,10 @@ static int read_journal(struct reader *r, sqlite3_stmt *s)
 	struct err why;
 	size_t n;
 	uint8_t *blob = read_blob(r, s, "the journal", &r->forgotten, BUDGET_FORGOTTEN, &n);
-	int rc = blob ? journal_replay(blob, n, r->has_tail ? &r->tail : r->p,
-				       r->nsite + budget_sites(&r->forgotten), r->map, r->nmap,
-				       &why)
-		      : -1;
+	int rc =
+		blob ? journal_replay(blob, n, r->has_tail ? &r->tail : r->p,
+				      r->nsite + budget_sites(&r->forgotten), r->map, r->nmap, &why)
+		     : -1;
 
 	if (blob && rc)
 		corrupt(r, why.msg);

@@ -27,8 +27,8 @@ struct recording {
 		vfs; /* SQLite writes through the descriptors that were made, whatever lies at the path now */
 	char *path;
 	struct buffer pending; /* windows not written yet */
-	uint64_t folded;       /* bytes that the file used when a snapshot last replaced the journal */
-	size_t nimage;	       /* images written */
+	uint64_t folded; /* bytes that the file used when a snapshot last replaced the journal */
+	size_t nimage;	 /* images written */
 };
 
 static int db_error(struct recording *r, const char *what, struct err *err)

@@ -136,7 +136,7 @@ static void test_memo_is_lifting(void **state)
 
 static void put_value(uint8_t *p, uint32_t size, struct rng *r)
 {
-	static const int64_t special[] = { 0,	1,    -1,    2,	    -2,	       63,	   64,
+	static const int64_t special[] = { 0,	1,    -1,     2,       -2,	   63,		 64,
 					   127, -128, 0x7fff, -0x8000, 0x7fffffff, -0x80000000ll };
 	uint64_t n = sizeof(special) / sizeof(special[0]), i = rng_below(r, 2 * n);
 	uint64_t v = i < n ? (uint64_t)special[i] : rng_u64(r);
