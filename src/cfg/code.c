@@ -108,15 +108,15 @@ static bool fetch(struct cfg_code *c, struct code_at *at, uint64_t addr)
 bool code_decode(struct cfg_code *c, struct code_at *at, uint64_t addr, struct code_insn *in)
 {
 	const struct lift_form *f;
-	int64_t rel = 0;
+	struct lift_values v = { 0 };
 
 	if (!fetch(c, at, addr))
 		return false;
 	lift_memo_rest(c->memo);
-	f = lift_memo_decode(c->memo, at->p, at->left, &rel);
+	f = lift_memo_decode(c->memo, at->p, at->left, &v);
 	if (!f)
 		return false;
-	*in = (struct code_insn){ .target = f->has_target ? addr + f->len + (uint64_t)rel : 0,
+	*in = (struct code_insn){ .target = f->has_target ? addr + f->len + (uint64_t)v.imm : 0,
 				  .len = f->len,
 				  .cls = f->cls,
 				  .falls = f->falls_through,

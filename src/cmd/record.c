@@ -123,8 +123,9 @@ static const struct opt opts[] = {
 	  OPT_UINT, &ring_mib, 1, 1024, NULL },
 	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 4096)", OPT_UINT,
 	  &code_kuops, 64, 65536, NULL },
-	{ 0, "neighbourhood", "N", "instructions lifted around what is missing (default 4096)",
-	  OPT_UINT, &neighbourhood, 16, 1000000, NULL },
+	{ 0, "neighbourhood", "N",
+	  "instructions lifted around what is missing, at most (default 4096)", OPT_UINT,
+	  &neighbourhood, 16, 1000000, NULL },
 	{ 0 },
 };
 

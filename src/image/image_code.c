@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define CHUNK 65536u
+#define CHUNK 16384u
 
 static bool reserve(struct image_code *code, uint64_t size)
 {

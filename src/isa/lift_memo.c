@@ -10,6 +10,7 @@
 #define TABLE_BITS 18
 #define FORMS (1u << 17)
 #define BODY_BYTES (24u << 20)
+#define LOOK 24	   /* bytes that a look at an instruction reads */
 #define AHEAD 16   /* instructions that lift_memo_ahead() looks at */
 #define SLACK 1024 /* forms and bodies that are left between two calls of lift_memo_rest() */
 
@@ -19,15 +20,16 @@ struct body {
 	uint16_t live;
 	uint8_t n;
 	bool each; /* to be lifted anew each time */
-	/* bit i: imm of uop[i] counts from the end of the instruction; and has the distance added */
-	uint64_t from_end, has_rel;
+	/* bit i: imm of uop[i] counts from the end of the instruction; has a value added */
+	uint64_t from_end, has_disp, has_imm;
 	struct uop uop[];
 };
 
 /* A look at an instruction's bytes. */
 struct guess {
 	uint32_t len; /* 0: none */
-	uint32_t rel_at, rel_size;
+	uint32_t disp_at, disp_size, imm_at, imm_size;
+	bool of_rip, branches;
 	uint32_t hash;
 	uint64_t key[2];
 };
@@ -83,7 +85,7 @@ void lift_memo_rest(struct lift_memo *m)
 }
 
 /*
- * A guess at an instruction's length and at its distance, from opcode maps alone. What it gets wrong is
+ * A guess at an instruction's length and at where its values lie, from opcode maps alone. What it gets wrong is
  * not kept; so it need not be complete, but must depend on nothing but the bytes of that length.
  */
 
@@ -209,8 +211,15 @@ static uint8_t two_byte(uint8_t op)
 	}
 }
 
+/* What stands before an opcode, and how. */
+struct prefixes {
+	bool small, wide; /* 66, REX.W */
+	bool one;	  /* the opcode is of the first map */
+	bool scaled;	  /* EVEX: a displacement of a byte counts elements */
+};
+
 /* The opcode's shape behind prefixes; *at: past the opcode. */
-static uint8_t shape_of(const uint8_t *p, uint32_t *at, bool *small, bool *wide)
+static uint8_t shape_of(const uint8_t *p, uint32_t *at, struct prefixes *x)
 {
 	static uint8_t one[256], two[256];
 	static bool ready;
@@ -223,13 +232,14 @@ static uint8_t shape_of(const uint8_t *p, uint32_t *at, bool *small, bool *wide)
 		}
 		ready = true;
 	}
-	*small = *wide = false;
+	*x = (struct prefixes){ 0 };
 	while (i < 4 && (p[i] == 0x66 || p[i] == 0xf2 || p[i] == 0xf3 || p[i] == 0x2e ||
 			 p[i] == 0x3e || p[i] == 0x64 || p[i] == 0x65)) {
-		*small |= p[i] == 0x66;
+		x->small |= p[i] == 0x66;
 		i++;
 	}
 	if (p[i] == 0xc5 || p[i] == 0xc4 || p[i] == 0x62) { /* VEX, EVEX */
+		x->scaled = p[i] == 0x62;
 		map = p[i] == 0xc5 ? 1 : p[i + 1] & (p[i] == 0xc4 ? 31 : 7);
 		i += p[i] == 0xc5 ? 2 : p[i] == 0xc4 ? 3 : 4;
 		*at = i + 1;
@@ -238,8 +248,9 @@ static uint8_t shape_of(const uint8_t *p, uint32_t *at, bool *small, bool *wide)
 		return map == 2 ? MODRM : map == 3 ? MODRM | IMM8 : NOT;
 	}
 	if ((p[i] & 0xf0) == 0x40)
-		*wide = p[i++] >> 3 & 1;
+		x->wide = p[i++] >> 3 & 1;
 	if (p[i] != 0x0f) {
+		x->one = true;
 		*at = i + 1;
 		return one[p[i]];
 	}
@@ -251,40 +262,72 @@ static uint8_t shape_of(const uint8_t *p, uint32_t *at, bool *small, bool *wide)
 	return two[p[i + 1]];
 }
 
+/* Where the displacement is; i: behind the ModRM byte. Returns where it ends. */
+static uint32_t guess_disp(struct guess *g, const uint8_t *p, uint32_t i)
+{
+	uint8_t modrm = p[i - 1], mod = modrm >> 6, rm = modrm & 7;
+	uint32_t size = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+
+	if (mod == 3)
+		return i;
+	if (mod == 0 && rm == 5) {
+		g->of_rip = true;
+		size = 4;
+	} else if (rm == 4) {
+		if (mod == 0 && (p[i] & 7) == 5)
+			size = 4;
+		i++;
+	}
+	g->disp_at = i;
+	g->disp_size = size;
+	return i + size;
+}
+
+/* Whether what an instruction becomes holds its immediate as it is. Of others (counts of shifts, what elements of
+ * vectors are chosen) it may be anything. */
+static bool is_plain(uint8_t op)
+{
+	return op < 0x40 || (op >= 0x68 && op <= 0x6b) || (op >= 0x80 && op <= 0x83) ||
+	       op == 0xa8 || op == 0xa9 || (op >= 0xb0 && op <= 0xbf) || op == 0xc6 || op == 0xc7 ||
+	       op == 0xf6 || op == 0xf7;
+}
+
+static uint32_t imm_bytes(uint8_t kind, const struct prefixes *x)
+{
+	static const uint8_t size[8] = { 0, 1, 2, 4, 4, 3, 1, 4 };
+
+	if (kind == IMMZ && x->small)
+		return 2;
+	if (kind == IMMV)
+		return x->wide ? 8 : x->small ? 2 : 4;
+	return size[kind];
+}
+
 /* p: 16 bytes. */
 static struct guess guess_length(const uint8_t *p)
 {
-	static const uint8_t imm_size[8] = { 0, 1, 2, 4, 4, 3, 1, 4 };
 	struct guess g = { 0 };
-	bool small, wide;
+	struct prefixes x;
 	uint32_t i, size;
-	uint8_t shape = shape_of(p, &i, &small, &wide), kind = shape & 7;
+	uint8_t shape = shape_of(p, &i, &x), kind = shape & 7, op;
 
 	if (shape & NOT)
 		return g;
+	op = p[i - 1];
 	if (shape & MODRM) {
-		uint8_t op = p[i - 1], modrm = p[i++], mod = modrm >> 6, rm = modrm & 7;
+		uint8_t modrm = p[i++];
 
 		if ((op == 0xf6 || op == 0xf7) && kind && (modrm >> 3 & 7) > 1)
 			kind = 0;
-		if (mod == 0 && rm == 5) {
-			g.rel_at = i;
-			g.rel_size = 4;
-			i += 4;
-		} else if (mod == 0 && rm == 4) {
-			i += (p[i] & 7) == 5 ? 5 : 1;
-		} else if (mod != 3) {
-			i += (rm == 4) + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
-		}
+		i = guess_disp(&g, p, i);
+		if (x.scaled && g.disp_size == 1)
+			g.disp_size = 0;
 	}
-	size = imm_size[kind];
-	if (kind == IMMZ && small)
-		size = 2;
-	if (kind == IMMV)
-		size = wide ? 8 : small ? 2 : 4;
-	if (kind >= REL8) {
-		g.rel_at = i;
-		g.rel_size = size;
+	size = imm_bytes(kind, &x);
+	g.branches = kind >= REL8;
+	if (g.branches || (size && x.one && is_plain(op))) {
+		g.imm_at = i;
+		g.imm_size = size;
 	}
 	g.len = i + size;
 	if (g.len > INSN_MAX_LEN)
@@ -292,16 +335,38 @@ static struct guess guess_length(const uint8_t *p)
 	return g;
 }
 
-static int64_t distance(const uint8_t *p, uint32_t at, uint32_t size)
+/* Of so many bytes at p, sign-extended; of 0 bytes 0. */
+static int64_t value_of(const uint8_t *p, uint32_t size)
 {
-	int32_t v;
+	int64_t v = 0;
 
-	if (size == 1)
-		return (int8_t)p[at];
-	if (size != 4)
+	if (!size)
 		return 0;
-	memcpy(&v, p + at, 4);
-	return v;
+	memcpy(&v, p, 8);
+	return (int64_t)((uint64_t)v << (64 - 8 * size)) >> (64 - 8 * size);
+}
+
+/*
+ * What lifting may tell values apart by: that takes the place of their first byte in the key. Of one kind all have as
+ * many bytes and a sign, so that what is extended, with zeros or with the sign, differs as they do.
+ */
+enum {
+	VALUE_ZERO,
+	VALUE_POSITIVE,
+	VALUE_NEGATIVE,
+	VALUE_ONE,
+	VALUE_MINUS_ONE
+};
+
+static uint8_t kind_of_value(int64_t v)
+{
+	if (v == 0)
+		return VALUE_ZERO;
+	if (v == 1)
+		return VALUE_ONE;
+	if (v == -1)
+		return VALUE_MINUS_ONE;
+	return v > 0 ? VALUE_POSITIVE : VALUE_NEGATIVE;
 }
 
 static uint32_t hash(const uint64_t key[2])
@@ -317,14 +382,37 @@ static uint64_t low_bytes(int n)
 	return n <= 0 ? 0 : n >= 8 ? ~0ull : (1ull << 8 * n) - 1;
 }
 
+/* Puts a value's kind into the key in place of its bytes. */
+static void leave_out(uint64_t key[2], uint32_t at, uint32_t size, uint8_t kind)
+{
+	int from = (int)at, to = (int)(at + size);
+
+	if (!size)
+		return;
+	key[0] &= ~(low_bytes(to) ^ low_bytes(from));
+	key[1] &= ~(low_bytes(to - 8) ^ low_bytes(from - 8));
+	key[at / 8] |= (uint64_t)kind << at % 8 * 8;
+}
+
+static struct lift_values values_of(const struct guess *g, const uint8_t *p)
+{
+	return (struct lift_values){ value_of(p + g->disp_at, g->disp_size),
+				     value_of(p + g->imm_at, g->imm_size) };
+}
+
+/* p: 24 bytes, of which the last 8 only have to be there. */
 static struct guess look_at(const uint8_t *p)
 {
 	struct guess g = guess_length(p);
-	int from = (int)g.rel_at, to = (int)(g.rel_at + g.rel_size), len = (int)g.len;
+	int len = (int)g.len;
 
 	memcpy(g.key, p, 16);
-	g.key[0] &= low_bytes(len) & ~(low_bytes(to) ^ low_bytes(from));
-	g.key[1] &= low_bytes(len - 8) & ~(low_bytes(to - 8) ^ low_bytes(from - 8));
+	g.key[0] &= low_bytes(len);
+	g.key[1] &= low_bytes(len - 8);
+	leave_out(g.key, g.disp_at, g.disp_size,
+		  g.of_rip ? 0 : kind_of_value(value_of(p + g.disp_at, g.disp_size)));
+	leave_out(g.key, g.imm_at, g.imm_size,
+		  g.branches ? 0 : kind_of_value(value_of(p + g.imm_at, g.imm_size)));
 	g.hash = hash(g.key);
 	return g;
 }
@@ -338,16 +426,15 @@ static bool guessed_right(const struct guess *g, const struct insn *in)
 {
 	bool rip = in->z.attributes & ZYDIS_ATTRIB_HAS_MODRM && in->z.raw.modrm.mod == 0 &&
 		   in->z.raw.modrm.rm == 5;
-	bool branch = in->z.raw.imm[0].is_relative;
 
-	if (g->len != in->len || branch != has_target(in))
+	if (g->len != in->len || g->branches != has_target(in) || g->of_rip != rip ||
+	    (g->branches && !in->z.raw.imm[0].is_relative))
 		return false;
-	if (!g->rel_size)
-		return !rip && !branch;
-	if (branch)
-		return !rip && in->z.raw.imm[0].offset == g->rel_at &&
-		       in->z.raw.imm[0].size == 8 * g->rel_size;
-	return rip && in->z.raw.disp.offset == g->rel_at && in->z.raw.disp.size == 32;
+	if (g->disp_size &&
+	    (in->z.raw.disp.offset != g->disp_at || in->z.raw.disp.size != 8 * g->disp_size))
+		return false;
+	return !g->imm_size ||
+	       (in->z.raw.imm[0].offset == g->imm_at && in->z.raw.imm[0].size == 8 * g->imm_size);
 }
 
 static struct lift_form *add_form(struct lift_memo *m, const struct insn *in)
@@ -379,7 +466,7 @@ size_t lift_memo_ahead(struct lift_memo *m, const uint8_t *p, size_t n)
 	uint32_t k = 0;
 	size_t i = 0;
 
-	while (k < AHEAD && i + 16 <= n) {
+	while (k < AHEAD && i + LOOK <= n) {
 		m->ahead[k] = look_at(p + i);
 		if (!m->ahead[k].len)
 			break;
@@ -396,60 +483,76 @@ size_t lift_memo_ahead(struct lift_memo *m, const uint8_t *p, size_t n)
 	return i;
 }
 
-const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, size_t n,
-					 int64_t *rel)
+/* What is remembered of it, or NULL; *at: where in the table it is or would be. */
+static struct lift_form *find_form(struct lift_memo *m, const struct guess *g, uint32_t *at)
 {
-	uint8_t bytes[16] = { 0 };
+	struct lift_form *f;
+
+	for (*at = g->hash; m->table[*at]; *at = (*at + 1) & ((1u << TABLE_BITS) - 1)) {
+		f = &m->form[m->table[*at]];
+		if (f->key[0] == g->key[0] && f->key[1] == g->key[1])
+			return f;
+	}
+	return NULL;
+}
+
+static void keep_form(struct lift_memo *m, struct lift_form *f, const struct guess *g, uint32_t at)
+{
+	memcpy(f->key, g->key, sizeof(g->key));
+	f->disp_at = (uint8_t)g->disp_at;
+	f->disp_size = (uint8_t)g->disp_size;
+	f->imm_at = (uint8_t)g->imm_at;
+	f->imm_size = (uint8_t)g->imm_size;
+	f->of_rip = g->of_rip;
+	m->table[at] = (uint32_t)(f - m->form);
+}
+
+const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, size_t n,
+					 struct lift_values *v)
+{
+	uint8_t bytes[LOOK] = { 0 };
 	struct guess g;
 	struct lift_form *f;
 	struct insn in;
-	uint32_t at;
+	uint32_t at = 0;
 
 	if (m->iahead < m->nahead && m->ahead_at[m->iahead] == p) {
 		g = m->ahead[m->iahead++];
 	} else {
-		if (n < 16) {
+		if (n < LOOK) {
 			memcpy(bytes, p, n);
 			p = bytes;
 		}
 		g = look_at(p);
 	}
-	at = g.hash;
 	if (g.len) {
-		*rel = distance(p, g.rel_at, g.rel_size);
-		for (; m->table[at]; at = (at + 1) & ((1u << TABLE_BITS) - 1)) {
-			f = &m->form[m->table[at]];
-			if (f->key[0] == g.key[0] && f->key[1] == g.key[1] && f->len <= n)
-				return f;
-		}
+		f = find_form(m, &g, &at);
+		*v = values_of(&g, p);
+		if (f && f->len <= n)
+			return f;
 	}
 	if (!insn_decode(&in, p, n, 0))
 		return NULL;
 	f = add_form(m, &in);
 	if (g.len && guessed_right(&g, &in)) {
-		memcpy(f->key, g.key, sizeof(g.key));
-		f->rel_at = (uint8_t)g.rel_at;
-		f->rel_size = (uint8_t)g.rel_size;
-		m->table[at] = (uint32_t)(f - m->form);
+		keep_form(m, f, &g, at);
 	} else {
 		memcpy(f->key, p, in.len);
-		*rel = f->has_target ? (int64_t)in.target - in.len : 0;
+		*v = (struct lift_values){ 0, f->has_target ? (int64_t)in.target - in.len : 0 };
 	}
 	return f;
 }
 
-/* Decodes a form as it is with that distance. */
-static void decode_form(const struct lift_form *f, uint64_t addr, int64_t rel, struct insn *in)
+/* Decodes a form as it is with those values. */
+static void decode_form(const struct lift_form *f, uint64_t addr, struct lift_values v,
+			struct insn *in)
 {
 	uint8_t bytes[16];
 	int len;
 
 	memcpy(bytes, f->key, sizeof(bytes));
-	if (f->rel_size) {
-		int32_t v = (int32_t)rel;
-
-		memcpy(bytes + f->rel_at, &v, f->rel_size);
-	}
+	memcpy(bytes + f->disp_at, &v.disp, f->disp_size);
+	memcpy(bytes + f->imm_at, &v.imm, f->imm_size);
 	len = insn_decode(in, bytes, f->len, addr);
 	assert(len == f->len);
 	(void)len;
@@ -488,27 +591,81 @@ static bool uses_bias(const struct uop *u, int n)
 	return false;
 }
 
-/* Finds what of u (lifted at addr, with rel) depends on where it lies, by lifting it elsewhere. */
-static bool find_moved(const struct lift_form *f, uint64_t addr, int64_t rel, uint16_t live,
-		       const struct uop *u, int n, struct body *b)
+/* Another value of the same kind and size. */
+static int64_t other_value(int64_t v, uint32_t size)
 {
-	struct uop v[LIFT_MAX];
+	int64_t by = size == 1 ? 37 : 0x1234, half = size == 1 ? 64 : 0x4000;
+
+	if (v < 0)
+		return v > -half ? v - by : v + by;
+	return v < half ? v + by : v - by;
+}
+
+/* Which of the n micro-ops of u, of the form at addr with v, have an imm that differs as v does from w; false if they
+ * differ otherwise. */
+static bool find_values(const struct lift_form *f, uint64_t addr, struct lift_values v,
+			struct lift_values w, uint16_t live, const struct uop *u, int n,
+			uint64_t *which)
+{
+	struct uop other[LIFT_MAX];
 	struct insn in;
-	int64_t by = rel > 0 ? -0x1230 : 0x1230;
 	int k;
 
-	b->from_end = b->has_rel = 0;
+	decode_form(f, addr, w, &in);
+	k = lift_insn(&in, live, other);
+	return moved(u, other, n, k, w.disp - v.disp + w.imm - v.imm, which);
+}
+
+/* Whether a value of the form is told by its kind alone. */
+static bool is_fixed(int64_t v)
+{
+	uint8_t kind = kind_of_value(v);
+
+	return kind != VALUE_POSITIVE && kind != VALUE_NEGATIVE;
+}
+
+static bool find_disp(const struct lift_form *f, uint64_t addr, struct lift_values v, uint16_t live,
+		      const struct uop *u, int n, uint64_t *which)
+{
+	struct lift_values w = v;
+
+	*which = 0;
+	if (!f->disp_size || (!f->of_rip && is_fixed(v.disp)))
+		return true;
+	w.disp = other_value(v.disp, f->disp_size);
+	return find_values(f, addr, v, w, live, u, n, which);
+}
+
+/* Where a branch goes is no part of its micro-ops. */
+static bool find_imm(const struct lift_form *f, uint64_t addr, struct lift_values v, uint16_t live,
+		     const struct uop *u, int n, uint64_t *which)
+{
+	struct lift_values w = v;
+
+	*which = 0;
+	if (!f->imm_size || f->has_target || is_fixed(v.imm))
+		return true;
+	w.imm = other_value(v.imm, f->imm_size);
+	return find_values(f, addr, v, w, live, u, n, which);
+}
+
+/* Finds what of u (lifted at addr, with v) depends on where it lies and on its values, by lifting others. */
+static bool find_moved(const struct lift_form *f, uint64_t addr, struct lift_values v,
+		       uint16_t live, const struct uop *u, int n, struct body *b)
+{
+	struct uop other[LIFT_MAX];
+	struct insn in;
+	int k;
+
+	b->from_end = 0;
+	if (!find_disp(f, addr, v, live, u, n, &b->has_disp) ||
+	    !find_imm(f, addr, v, live, u, n, &b->has_imm))
+		return false;
 	if (!uses_bias(u, n))
 		return true;
-	decode_form(f, addr + 0x12340, rel, &in);
-	k = lift_insn(&in, live, v);
-	if (!moved(u, v, n, k, 0x12340, &b->from_end))
-		return false;
-	if (f->has_target || !f->rel_size)
-		return true;
-	decode_form(f, addr, rel + by, &in);
-	k = lift_insn(&in, live, v);
-	return moved(u, v, n, k, by, &b->has_rel);
+	decode_form(f, addr + 0x12340, v, &in);
+	k = lift_insn(&in, live, other);
+	return moved(u, other, n, k, 0x12340, &b->from_end);
 }
 
 static struct body *body_at(struct lift_memo *m, uint32_t at)
@@ -516,51 +673,58 @@ static struct body *body_at(struct lift_memo *m, uint32_t at)
 	return at ? (struct body *)(void *)(m->body + at) : NULL;
 }
 
+/* Adds these to what counts from the end of the instruction and to what has its values. */
+static void add_values(const struct body *b, struct uop *u, int64_t end, struct lift_values v)
+{
+	uint64_t which;
+
+	for (which = b->from_end; which; which &= which - 1)
+		u[__builtin_ctzll(which)].imm += end;
+	for (which = b->has_disp; which; which &= which - 1)
+		u[__builtin_ctzll(which)].imm += v.disp;
+	for (which = b->has_imm; which; which &= which - 1)
+		u[__builtin_ctzll(which)].imm += v.imm;
+}
+
 /* Lifts a form for the first time with these flags. */
-static int lift_new(struct lift_memo *m, struct lift_form *f, uint64_t addr, int64_t rel,
+static int lift_new(struct lift_memo *m, struct lift_form *f, uint64_t addr, struct lift_values v,
 		    uint16_t live, struct uop *out)
 {
 	struct body *b = body_at(m, m->nbody);
 	struct insn in;
 	int n;
 
-	decode_form(f, addr, rel, &in);
+	decode_form(f, addr, v, &in);
 	n = lift_insn(&in, live, out);
 	*b = (struct body){ .next = f->body, .live = live, .n = (uint8_t)n };
 	f->body = m->nbody;
-	b->each = !find_moved(f, addr, rel, live, out, n, b);
-	for (int i = 0; i < n && !b->each; i++) {
-		b->uop[i] = out[i];
-		if (b->from_end >> i & 1)
-			b->uop[i].imm -= (int64_t)(addr + f->len);
-		if (b->has_rel >> i & 1)
-			b->uop[i].imm -= rel;
+	b->each = !find_moved(f, addr, v, live, out, n, b);
+	if (!b->each) {
+		memcpy(b->uop, out, (size_t)n * sizeof(*out));
+		add_values(b, b->uop, -(int64_t)(addr + f->len),
+			   (struct lift_values){ -v.disp, -v.imm });
 	}
 	m->nbody += sizeof(*b) + (b->each ? 0 : (uint32_t)n * sizeof(b->uop[0]));
 	assert(m->nbody < BODY_BYTES);
 	return n;
 }
 
-int lift_memo_lift(struct lift_memo *m, const struct lift_form *f, uint64_t addr, int64_t rel,
-		   uint16_t fl_live, struct uop *out)
+int lift_memo_lift(struct lift_memo *m, const struct lift_form *f, uint64_t addr,
+		   struct lift_values v, uint16_t fl_live, struct uop *out)
 {
 	uint16_t live = fl_live & f->fl_may;
 	const struct body *b;
-	uint64_t which;
 	struct insn in;
 
 	for (b = body_at(m, f->body); b && b->live != live; b = body_at(m, b->next))
 		;
 	if (!b)
-		return lift_new(m, &m->form[f - m->form], addr, rel, live, out);
+		return lift_new(m, &m->form[f - m->form], addr, v, live, out);
 	if (b->each) {
-		decode_form(f, addr, rel, &in);
+		decode_form(f, addr, v, &in);
 		return lift_insn(&in, live, out);
 	}
 	memcpy(out, b->uop, b->n * sizeof(*out));
-	for (which = b->from_end; which; which &= which - 1)
-		out[__builtin_ctzll(which)].imm += (int64_t)(addr + f->len);
-	for (which = b->has_rel; which; which &= which - 1)
-		out[__builtin_ctzll(which)].imm += rel;
+	add_values(b, out, (int64_t)(addr + f->len), v);
 	return b->n;
 }

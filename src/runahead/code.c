@@ -227,7 +227,7 @@ bool code_has_room(const struct code *c)
 struct item {
 	const struct lift_form *form;
 	uint64_t addr;
-	int64_t rel;
+	struct lift_values v;
 	uint32_t first; /* micro-op that it begins with */
 	uint16_t live;
 };
@@ -243,7 +243,7 @@ struct walk {
 
 static uint64_t target_of(const struct item *it)
 {
-	return it->addr + it->form->len + (uint64_t)it->rel;
+	return it->addr + it->form->len + (uint64_t)it->v.imm;
 }
 
 /* The instructions that only fill up to where the next is aligned. */
@@ -278,7 +278,7 @@ static void decode_run(const struct code *c, struct walk *w, uint32_t image, uin
 			p = src->bytes(src->ctx, addr, &left);
 		if (p && addr >= ahead)
 			ahead = addr + 1 + lift_memo_ahead(c->memo, p, left);
-		it->form = p ? lift_memo_decode(c->memo, p, left, &it->rel) : NULL;
+		it->form = p ? lift_memo_decode(c->memo, p, left, &it->v) : NULL;
 		if (!it->form) {
 			falls = falls && w->n;
 			break;
@@ -336,7 +336,7 @@ static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
 	it->first = c->nuop;
 	if (starts_procedure(&c->source[image], w, k))
 		c->uop[c->nuop++] = (struct uop){ .op = UOP_ARGS };
-	n = lift_memo_lift(c->memo, it->form, it->addr, it->rel, it->live, &c->uop[c->nuop]);
+	n = lift_memo_lift(c->memo, it->form, it->addr, it->v, it->live, &c->uop[c->nuop]);
 	c->nuop += (uint32_t)n;
 	add_site(c, it->first, it->addr, it->form->cls, it->form->len, it->form->access);
 	c->lifted++;

@@ -47,6 +47,10 @@ struct pending {
 #define MAPPED_AT_ONCE ((size_t)4 << 20)
 #define BACKLOG_TURN 16 /* records that are observed between looks for what is urgent */
 
+/* What lifting may take: at first, and of the time that is sampled (reach()). */
+#define LIFT_FIRST_NS 30e6
+#define LIFT_SHARE 0.03
+
 #define LATELY 64
 struct lately {
 	uint32_t pid;
@@ -74,7 +78,7 @@ struct sampler {
 	bool failed;
 	struct pending *pending;
 	size_t npending, pending_cap;
-	uint64_t unattributed, lost_pending, lift_ns;
+	uint64_t unattributed, lost_pending, lift_ns, user_samples;
 	uint64_t stop[RA_STOP_N];
 	struct sampler_counters n;
 	/* processes whose mappings were read lately: for files, for devices */
@@ -137,19 +141,42 @@ static void map_code(struct sampler *s, size_t n)
 	s->code.uop_room = (uint32_t)(s->uop_mapped / sizeof(struct uop));
 }
 
+/*
+ * How much is lifted around what was missing, in bytes of code an instruction of the neighbourhood. Lifting may take a
+ * share of the time that was sampled, and something at first: the nearer it comes to that, the less is lifted at a
+ * time. A program that always meets new code so costs a few per cent more than its samples; one that stays where it is
+ * has all that it runs lifted, whatever that took.
+ */
+static uint32_t reach(const struct sampler *s)
+{
+	static const struct {
+		double used;
+		uint32_t bytes;
+	} most[] = { { 0.5, 4096 }, { 0.75, 2048 }, { 1, 1024 }, { 1.25, 512 } };
+	double sampled = (double)s->user_samples * 1e9 / s->o.rate;
+	double used = (double)s->lift_ns / (LIFT_FIRST_NS + LIFT_SHARE * sampled);
+
+	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++)
+		if (used < most[i].used)
+			return most[i].bytes;
+	return 256;
+}
+
 static void lift(struct sampler *s, uint32_t image, uint64_t addr)
 {
-	uint64_t begin, start, end;
+	uint64_t begin, start, end, bytes;
 
 	map_code(s, 4 * (size_t)s->o.neighbourhood + 65536);
 	/* samples that missed it before it was lifted are still coming in */
 	if (!code_has_room(&s->code) || code_find(&s->code, image, addr))
 		return;
 	begin = cpu_ns();
-	code_lift(&s->code, image, addr, s->o.neighbourhood / 8);
 	/* what runs next is most likely in the same procedure, then in those beside it */
-	if (files_region(&s->files, image, addr, 4 * s->o.neighbourhood, &start, &end))
-		code_sweep(&s->code, image, start, end, 2 * s->o.neighbourhood);
+	bytes = (uint64_t)s->o.neighbourhood * reach(s) / 1024;
+	if (files_region(&s->files, image, addr, bytes, &start, &end))
+		code_sweep(&s->code, image, start, end, (uint32_t)(bytes / 2));
+	/* where the stretch is of no procedure, or instructions overlap */
+	code_lift(&s->code, image, addr, s->o.neighbourhood / 32);
 	s->lift_ns += cpu_ns() - begin;
 }
 
@@ -417,6 +444,7 @@ static bool on_user(struct sampler *s, const struct sample *h, const uint64_t *w
 	struct window w = window_of(s, h);
 
 	note_devices(s, h);
+	s->user_samples++;
 	if (h->stop < RA_STOP_N)
 		s->stop[h->stop]++;
 	if ((h->flags & SAMPLE_VMA) && n * 8 >= sizeof(struct sample_vma)) {

@@ -31,6 +31,8 @@ struct reader {
 	struct vfs vfs;
 	const char *path;
 	struct profile *p;
+	struct profile tail; /* windows that came after the snapshot, where there is one */
+	bool has_tail;
 	struct budget forgotten, kept;
 	size_t nsite;  /* of rows, before windows and snapshots */
 	uint32_t *map; /* the file's image numbers to the profile's */
@@ -354,14 +356,33 @@ static int read_journal(struct reader *r, sqlite3_stmt *s)
 	struct err why;
 	size_t n;
 	uint8_t *blob = read_blob(r, s, "the journal", &r->forgotten, BUDGET_FORGOTTEN, &n);
-	int rc = blob ? journal_replay(blob, n, r->p, r->nsite + budget_sites(&r->forgotten),
-				       r->map, r->nmap, &why)
-		      : -1;
+	int rc =
+		blob ? journal_replay(blob, n, r->has_tail ? &r->tail : r->p,
+				      r->nsite + budget_sites(&r->forgotten), r->map, r->nmap, &why)
+		     : -1;
 
 	if (blob && rc)
 		corrupt(r, why.msg);
 	free(blob);
 	return rc;
+}
+
+/* A profile with the images and the lists of r->p, for windows that are added to it at the end. */
+static int begin_tail(struct reader *r)
+{
+	if (profile_init(&r->tail, r->err))
+		return -1;
+	r->has_tail = true;
+	r->tail.method = r->p->method;
+	r->tail.capacity = r->p->capacity;
+	r->tail.conflict_distance = r->p->conflict_distance;
+	for (size_t i = 0; i < r->p->nimage; i++) {
+		const struct profile_image *pi = r->p->image[i];
+
+		if (!profile_image(&r->tail, pi->kind, pi->path, pi->build_id))
+			return err_set(r->err, ERR_FAILED, "no memory");
+	}
+	return 0;
 }
 
 static int read_snapshot(struct reader *r, sqlite3_stmt *s)
@@ -505,6 +526,25 @@ static int read_pairs(struct reader *r)
 	}
 }
 
+/* A snapshot holds what windows before the journal's first became; sites of both add up. */
+static int read_windows(struct reader *r)
+{
+	int64_t snapshot = 0, windows = 0;
+
+	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='snapshot'", &snapshot) ||
+	    number(r, "SELECT count(*) FROM journal", &windows) ||
+	    (snapshot && number(r, "SELECT count(*) FROM snapshot", &snapshot)))
+		return -1;
+	if (snapshot && windows && begin_tail(r))
+		return -1;
+	return each_row(r, "SELECT size, windows FROM journal ORDER BY seq", read_journal);
+}
+
+static int add_tail(struct reader *r)
+{
+	return r->has_tail ? profile_merge(r->p, &r->tail, r->err) : 0;
+}
+
 /* Older recordings have none. */
 static int read_snapshots(struct reader *r)
 {
@@ -636,17 +676,21 @@ static int read_into(const char *path, struct profile *p, char *content, struct 
 		rc = read_sites(&r);
 	r.nsite = p->sites.n;
 	if (!rc)
-		rc = each_row(&r, "SELECT size, windows FROM journal ORDER BY seq", read_journal);
+		rc = read_windows(&r);
 	if (!rc)
 		rc = read_snapshots(&r);
 	if (!rc)
 		rc = read_pairs(&r);
 	if (!rc)
 		rc = read_wsets(&r) || read_phases(&r) || read_sampled(&r) ? -1 : 0;
+	if (!rc)
+		rc = add_tail(&r);
 	if (!rc && content)
 		rc = take_digest(&r, content);
 	vfs_close(&r.vfs, r.db);
 	db_file_close(&r.file);
+	if (r.has_tail)
+		profile_fini(&r.tail);
 	free(r.map);
 	return rc;
 }

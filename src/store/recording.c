@@ -19,6 +19,8 @@
 #include "store/wset_rows.h"
 
 #define PART (4u << 20) /* of a snapshot: about so much before it is compressed */
+#define PAGE 4096
+#define JOURNAL_MIN (1u << 20) /* bytes that a journal may always have */
 
 struct recording {
 	sqlite3 *db;
@@ -27,7 +29,8 @@ struct recording {
 		vfs; /* SQLite writes through the descriptors that were made, whatever lies at the path now */
 	char *path;
 	struct buffer pending; /* windows not written yet */
-	size_t nimage;	       /* images written */
+	uint64_t folded; /* bytes that the file used when a snapshot last replaced the journal */
+	size_t nimage;	 /* images written */
 };
 
 static int db_error(struct recording *r, const char *what, struct err *err)
@@ -70,18 +73,19 @@ static int step(struct recording *r, sqlite3_stmt *s, struct err *err)
  * is overwritten, so that no value stays in unused pages. */
 static int set_up(struct recording *r, struct err *err)
 {
-	char pragma[256];
+	char sql[288];
 
-	snprintf(pragma, sizeof(pragma),
-		 "PRAGMA page_size=4096; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF;"
+	snprintf(sql, sizeof(sql),
+		 "PRAGMA page_size=%d; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF;"
+		 "PRAGMA auto_vacuum=INCREMENTAL;"
 		 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16000; PRAGMA secure_delete=ON;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-		 RECORDING_APPLICATION_ID, RECORDING_SCHEMA);
+		 PAGE, RECORDING_APPLICATION_ID, RECORDING_SCHEMA);
 	r->vfs.fd = r->files.fd;
 	r->vfs.journal = r->files.journal;
 	if (vfs_open(&r->vfs, &r->db) != SQLITE_OK)
 		return r->db ? db_error(r, "write", err) : err_set(err, ERR_FAILED, "no memory");
-	return exec(r, pragma, err) || exec(r, "BEGIN", err) || exec(r, schema_sql, err) ||
+	return exec(r, sql, err) || exec(r, "BEGIN", err) || exec(r, schema_sql, err) ||
 			       exec(r, "COMMIT", err)
 		       ? -1
 		       : 0;
@@ -449,12 +453,58 @@ static int roll_back(struct recording *r)
 	return -1;
 }
 
+static uint64_t pragma(struct recording *r, const char *sql)
+{
+	sqlite3_stmt *s;
+	uint64_t v = 0;
+
+	if (sqlite3_prepare_v2(r->db, sql, -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW)
+		v = (uint64_t)sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return v;
+}
+
+static uint64_t bytes_used(struct recording *r)
+{
+	return (pragma(r, "PRAGMA page_count") - pragma(r, "PRAGMA freelist_count")) * PAGE;
+}
+
+/* Whether the journal is so long that a snapshot in its place makes the file smaller, and costs no more to write than
+ * the journal did. */
+static bool is_long(struct recording *r)
+{
+	uint64_t least = r->folded > JOURNAL_MIN ? r->folded : JOURNAL_MIN;
+
+	return bytes_used(r) > r->folded + least;
+}
+
+/* What a snapshot holds, all of it packed. */
+static int write_packed(struct recording *r, const struct profile *p, struct err *err)
+{
+	return write_snapshot(r, p, err) || write_pairs(r, p, true, err) ||
+			       write_models(r, p, true, err)
+		       ? -1
+		       : 0;
+}
+
+/* The profile in place of the journal, into the pages that the journal had. */
+static int fold(struct recording *r, const struct profile *p, struct err *err)
+{
+	if (exec(r, "DELETE FROM journal", err) || write_packed(r, p, err))
+		return -1;
+	r->folded = bytes_used(r);
+	return 0;
+}
+
 int recording_flush(struct recording *r, const struct profile *p, struct err *err)
 {
+	bool folds = is_long(r);
+
 	if (exec(r, "BEGIN", err))
 		return -1;
-	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) || write_journal(r, err) ||
-	    exec(r, "COMMIT", err))
+	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
+	    (folds ? fold(r, p, err) : write_journal(r, err)) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
 	r->pending.n = 0;
@@ -466,8 +516,8 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
-	    write_snapshot(r, p, err) || write_pairs(r, p, true, err) || write_wsets(r, p, err) ||
-	    write_phases(r, p, err) || write_models(r, p, true, err) || exec(r, "COMMIT", err))
+	    write_packed(r, p, err) || write_wsets(r, p, err) || write_phases(r, p, err) ||
+	    exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->nimage = p->nimage;
 	return 0;
@@ -487,12 +537,13 @@ static int write_all(struct recording *r, const struct profile *p, bool packed, 
 {
 	if (exec(r, "BEGIN", err))
 		return -1;
-	if (write_images(r, p, 0, err) || write_runs(r, p, err) || write_procedures(r, p, err) ||
+	/* the journal first, so that its pages are used again */
+	if (exec(r, "DELETE FROM journal", err) || write_images(r, p, 0, err) ||
+	    write_runs(r, p, err) || write_procedures(r, p, err) ||
 	    write_aggregate(r, p, packed, err) || write_wsets(r, p, err) ||
-	    write_phases(r, p, err) || write_models(r, p, packed, err) ||
-	    exec(r, "DELETE FROM journal", err) || exec(r, "COMMIT", err))
+	    write_phases(r, p, err) || write_models(r, p, packed, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
-	return 0;
+	return exec(r, "PRAGMA incremental_vacuum", err);
 }
 
 static int finish(struct recording *r, const struct profile *p, bool packed, struct err *err)

@@ -3,9 +3,10 @@
  * The recording: one SQLite file (docs/recording.md has the schema).
  *
  * While a recorder runs it appends what it saw to a journal table, cheaply, about once a second.
- * When it finishes, the aggregated profile replaces the journal. If it is killed, a reader finds the
- * journal and aggregates it: the result is the same but for what was not flushed yet. Who keeps no windows
- * (the exact recorder) writes a snapshot of the aggregate from time to time instead.
+ * When it finishes, the aggregated profile replaces the journal; when the journal has grown to the size of the aggregate,
+ * a snapshot of the aggregate replaces it meanwhile, so that a recording grows as what it tells does, and not with time.
+ * If the recorder is killed, a reader adds the journal to the snapshot: the result is the same but for what was not flushed
+ * yet. Who keeps no windows (the exact recorder) writes a snapshot from time to time instead.
  */
 #ifndef ASSAY_STORE_RECORDING_H
 #define ASSAY_STORE_RECORDING_H
@@ -27,7 +28,8 @@ struct recording; /* open for writing */
 struct recording *recording_create(const char *path, struct err *err);
 
 /* Journal: windows as they came. Buffered in memory; recording_flush writes one transaction. The
- * profile is consulted for images and the run, whose new rows are flushed with them. */
+ * profile is consulted for images and the run, whose new rows are flushed with them; it is to have all windows, since it
+ * replaces a journal that has become long. */
 int recording_window(struct recording *r, const struct window *w, struct err *err);
 int recording_flush(struct recording *r, const struct profile *p, struct err *err);
 

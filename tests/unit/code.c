@@ -77,12 +77,12 @@ static void map_close(struct map *m)
 }
 
 static void same_lifting(struct lift_memo *memo, const struct lift_form *f, const struct insn *in,
-			 int64_t rel, uint16_t live)
+			 struct lift_values v, uint16_t live)
 {
 	struct uop want[LIFT_MAX], got[LIFT_MAX];
 	int n = lift_insn(in, live, want);
 
-	assert_int_equal(lift_memo_lift(memo, f, in->addr, rel, live, got), n);
+	assert_int_equal(lift_memo_lift(memo, f, in->addr, v, live, got), n);
 	for (int i = 0; i < n; i++)
 		assert_memory_equal(&got[i], &want[i], sizeof(want[i]));
 }
@@ -92,9 +92,9 @@ static void same_instruction(struct lift_memo *memo, const uint8_t *p, size_t le
 {
 	const struct lift_form *f;
 	struct insn in;
-	int64_t rel;
+	struct lift_values v;
 
-	f = lift_memo_decode(memo, p, left, &rel);
+	f = lift_memo_decode(memo, p, left, &v);
 	if (!insn_decode(&in, p, left, addr)) {
 		assert_null(f);
 		return;
@@ -107,9 +107,9 @@ static void same_instruction(struct lift_memo *memo, const uint8_t *p, size_t le
 	assert_int_equal(f->falls_through, insn_falls_through(&in));
 	assert_int_equal(f->ends_block, insn_ends_block(&in));
 	if (f->has_target)
-		assert_int_equal(addr + f->len + (uint64_t)rel, in.target);
-	same_lifting(memo, f, &in, rel, FL_STATUS);
-	same_lifting(memo, f, &in, rel, (uint16_t)rng_u64(r) & FL_STATUS);
+		assert_int_equal(addr + f->len + (uint64_t)v.imm, in.target);
+	same_lifting(memo, f, &in, v, FL_STATUS);
+	same_lifting(memo, f, &in, v, (uint16_t)rng_u64(r) & FL_STATUS);
 }
 
 /* From every byte, so that prefixes and what is no code come too; twice, the second time all is
@@ -130,6 +130,42 @@ static void test_memo_is_lifting(void **state)
 			lift_memo_rest(memo);
 			lift_memo_ahead(memo, p, left);
 			same_instruction(memo, p, left, at + (uint64_t)round * 0x123456, &r);
+		}
+	lift_memo_free(memo);
+}
+
+static void put_value(uint8_t *p, uint32_t size, struct rng *r)
+{
+	static const int64_t special[] = { 0,	1,    -1,     2,       -2,	   63,		 64,
+					   127, -128, 0x7fff, -0x8000, 0x7fffffff, -0x80000000ll };
+	uint64_t n = sizeof(special) / sizeof(special[0]), i = rng_below(r, 2 * n);
+	uint64_t v = i < n ? (uint64_t)special[i] : rng_u64(r);
+
+	memcpy(p, &v, size);
+}
+
+/* What is remembered of an instruction holds for other values of its displacement and its immediate. */
+static void test_memo_of_other_values(void **state)
+{
+	struct lift_memo *memo = lift_memo_new();
+	struct rng r = { .s = 3 };
+	uint64_t end = text + 60000 < text_end ? text + 60000 : text_end;
+	const struct lift_form *f;
+	struct lift_values v;
+	uint8_t bytes[32];
+	size_t left;
+
+	(void)state;
+	for (int round = 0; round < 3; round++)
+		for (uint64_t at = text; at + sizeof(bytes) < end; at++) {
+			memcpy(bytes, image_code(im, at, &left), sizeof(bytes));
+			lift_memo_rest(memo);
+			f = lift_memo_decode(memo, bytes, sizeof(bytes), &v);
+			if (!f)
+				continue;
+			put_value(bytes + f->disp_at, f->disp_size, &r);
+			put_value(bytes + f->imm_at, f->imm_size, &r);
+			same_instruction(memo, bytes, sizeof(bytes), at, &r);
 		}
 	lift_memo_free(memo);
 }
@@ -316,6 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memo_is_lifting),
+		cmocka_unit_test(test_memo_of_other_values),
 		cmocka_unit_test(test_memo_of_random_bytes),
 		cmocka_unit_test(test_sweep_lifts_all),
 		cmocka_unit_test(test_full_table_refuses_first),

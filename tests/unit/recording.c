@@ -290,6 +290,47 @@ static void test_journal_gives_the_same(void **unused)
 	profile_fini(&q);
 }
 
+static off_t size_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_size;
+}
+
+/* A journal that has become long gives way to a snapshot, to which what came later is added. */
+static void test_journal_is_replaced(void **unused)
+{
+	struct retired ri[32];
+	struct recording *r;
+	struct profile p, q;
+	struct window w;
+	struct err err;
+	off_t most = 0;
+
+	(void)unused;
+	r = recording_create(file, &err);
+	assert_non_null(r);
+	make_profile(&p, &err, r, 100);
+	for (int i = 1; i <= 30000; i++) {
+		make_window(&w, ri, 1);
+		assert_int_equal(profile_window(&p, &w), 0);
+		assert_int_equal(recording_window(r, &w, &err), 0);
+		if (i % 1000)
+			continue;
+		assert_int_equal(recording_flush(r, &p, &err), 0);
+		if (i == 15000)
+			most = size_of(file);
+	}
+	assert_true(size_of(file) < most * 3 / 2);
+	recording_abandon(r);
+	assert_int_equal(profile_init(&q, &err), 0);
+	assert_int_equal(recording_read(file, &q, &err), 0);
+	assert_same(&p, &q);
+	profile_fini(&p);
+	profile_fini(&q);
+}
+
 /* As long as --burst allows. */
 static void test_journal_of_long_windows(void **unused)
 {
@@ -710,6 +751,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_written_and_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_packed_and_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_journal_gives_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_journal_is_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_journal_of_long_windows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_snapshot_gives_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_snapshot_of_running_counters, setup, teardown),
