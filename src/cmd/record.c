@@ -21,7 +21,7 @@ static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "", *cgroup;
-static bool no_children, all, quiet, exact, kernel_buffers, reuse;
+static bool no_children, all, quiet, exact, kernel_buffers, reuse, pgo;
 static unsigned line = 64, snapshots = 128;
 static double interval = 1e7;
 static const char *interval_unit = "instructions", *lines_how = "both";
@@ -50,6 +50,9 @@ static const struct opt opts[] = {
 	{ 0, "reuse", NULL,
 	  "reuse times too, by windows and watchpoints: for assay reuse; without --exact", OPT_FLAG,
 	  &reuse, 0, 0, NULL },
+	{ 0, "pgo", NULL,
+	  "branches alone, of long windows, for assay export: -b 2048 and no values", OPT_FLAG,
+	  &pgo, 0, 0, NULL },
 	{ 0, "exact", NULL,
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
@@ -189,7 +192,8 @@ static int check_rate(struct err *err)
 /* A program that is interrupted faster than it can go on would take minutes for a second. */
 static int choose_burst(struct err *err)
 {
-	unsigned wanted = burst ? burst : sampler_defaults.burst, fits;
+	unsigned usual = pgo ? RA_BURST_MAX : sampler_defaults.burst;
+	unsigned wanted = burst ? burst : usual, fits;
 	bool virtual = bearable_is_virtual();
 
 	fits = bearable_burst(rate, wanted, virtual);
@@ -259,10 +263,13 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
+	o.sampler.branches = pgo;
 	o.sampler.no_children = no_children;
 	o.sampler.command = argc && !all && !cgroup;
 	if (check_use(err))
 		return err->code;
+	if (pgo)
+		o.distance = 0;
 	if (exact && (!argc || pids.n || tid || all || cgroup || seconds > 0)) {
 		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
