@@ -12,6 +12,7 @@
 #include "sampler/bearable.h"
 #include "sampler/caps.h"
 
+#define PGO_RATE 499	  /* Hz: windows are eight times as long as others */
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
 static double rate = 997, seconds;
@@ -51,8 +52,8 @@ static const struct opt opts[] = {
 	  "reuse times too, by windows and watchpoints: for assay reuse; without --exact", OPT_FLAG,
 	  &reuse, 0, 0, NULL },
 	{ 0, "pgo", NULL,
-	  "branches alone, of long windows, for assay export: -b 2048 and no values", OPT_FLAG,
-	  &pgo, 0, 0, NULL },
+	  "branches alone, of long windows, for assay export: as -F 499 -b 2048, without values",
+	  OPT_FLAG, &pgo, 0, 0, NULL },
 	{ 0, "exact", NULL,
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
@@ -106,6 +107,24 @@ static bool observes(const char *what)
 	return exact && !strcmp(observe, what);
 }
 
+static int check_pgo(struct err *err)
+{
+	static const void *const of_values[] = { &capacity, &sketch, &distance, &reuse, NULL };
+	const char *name;
+
+	if (!pgo)
+		return 0;
+	if (exact) {
+		err_set(err, ERR_USAGE, "--pgo is the sampler's");
+		return err_hint(err, "--exact counts all branches: leave --pgo out");
+	}
+	name = opt_given(&cmd_record, of_values);
+	if (!name)
+		return 0;
+	err_set(err, ERR_USAGE, "--%s is of values, of which --pgo keeps none", name);
+	return err_hint(err, "leave it out, or --pgo");
+}
+
 /* Options that would do nothing: each is of some recordings only. */
 static int check_use(struct err *err)
 {
@@ -122,6 +141,8 @@ static int check_use(struct err *err)
 		err_set(err, ERR_USAGE, "--reuse is the sampler's");
 		return err_hint(err, "--exact --observe reuse keeps reuse distances exactly");
 	}
+	if (check_pgo(err))
+		return -1;
 	if (exact && (name = opt_given(&cmd_record, sampled))) {
 		err_set(err, ERR_USAGE, "--%s is the sampler's", name);
 		return err_hint(err, "leave it out, or --exact");
@@ -238,6 +259,7 @@ static void set_lines(struct exact_lines *l)
 
 static int run(int argc, char **argv, struct err *err)
 {
+	static const void *const rate_alone[] = { &rate, NULL };
 	struct session_options o = {
 		.sampler = sampler_defaults,
 		.output = output,
@@ -270,6 +292,8 @@ static int run(int argc, char **argv, struct err *err)
 		return err->code;
 	if (pgo)
 		o.distance = 0;
+	if (pgo && !opt_given(&cmd_record, rate_alone))
+		o.sampler.rate = rate = PGO_RATE;
 	if (exact && (!argc || pids.n || tid || all || cgroup || seconds > 0)) {
 		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
@@ -316,50 +340,57 @@ const struct verb cmd_record = {
 	.name = "record",
 	.summary = "sample a program, a process or the machine; or count exactly",
 	.synopsis = "[OPTIONS] [-p PID | -t TID | --cgroup G | -a] [--] [CMD...]",
-	.about = "A timer interrupts the program; from there the kernel side interprets the next "
-		 "instructions without side effects and keeps their values, addresses and "
-		 "branches. The program is not changed and never notices.\n\n"
-		 "With --exact a command runs under an instrumenter instead, with its threads, its "
-		 "signals, its children and their images: every instruction that it executes in "
-		 "user space is counted, and where each branch went. --observe addresses adds the "
-		 "addresses of its memory operands; values adds results, loads, stores, arguments, "
-		 "returned values and targets of indirect jumps; calls, alone, what each call is "
-		 "given and returns, by caller and callee. Shares are exact as long as no more "
-		 "different values come than a list holds (--values), beyond that they have "
-		 "bounds. --observe conflicts adds the stores that loads meet within --distance "
-		 "instructions. --observe lines counts nothing, and keeps which lines of memory "
-		 "each interval of the run touched: `assay wset` shows the working set over time. "
-		 "--observe reuse keeps reuse distances of lines of memory, for `assay reuse`; "
-		 "misses simulates caches, TLBs and a branch predictor like this CPU's, for report "
-		 "and annotate. It needs no privilege, and says how often, not how long: time is "
-		 "the sampler's. What cannot be observed is said: set-uid children run as they "
-		 "are.\n\n"
-		 "COST: what perf record -e cpu-clock costs at the same rate, and a few "
-		 "microseconds a sample; `assay info` prints what it was. A rate that would take "
-		 "half of the program's time has shorter windows, or is refused. With --exact "
-		 "counts cost "
-		 "a part of the program's own time, where code is executed more than a few times; "
-		 "addresses and values several times that time, and a second CPU helps, conflicts "
-		 "more than these; lines once or twice what counts cost.\n\n"
-		 "With --reuse windows of 2048 instructions and hardware watchpoints are added, "
-		 "some 100 lines a second and at most 16 exceptions of some 11 microseconds each: "
-		 "`assay info` counts them. A debugger has no debug registers left meanwhile.\n\n"
-		 "With -p the processes named are sampled, with all threads and descendants that "
-		 "they "
-		 "have and that are born later, until the last of those named has ended. "
-		 "Descendants "
-		 "that the user could not trace are left out, and counted in a warning. "
-		 "--no-children leaves out descendants, those born later, too.\n\n"
-		 "Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. "
-		 "With "
-		 "these two capabilities a user samples what they could trace with a debugger; -a "
-		 "and --cgroup take CAP_SYS_PTRACE, too. "
-		 "The recording holds values from the program's memory, with -a from the memory of "
-		 "all users' processes: passwords and keys may be among them. Its mode is 0600; "
-		 "under sudo it belongs to the user who called, and is written with that user's "
-		 "rights.\n\n"
-		 "Ctrl-C: the command gets it, as it would alone; a second one ends the recording, "
-		 "which is kept. With -p, -t, -a or --cgroup the first one does.",
+	.about =
+		"A timer interrupts the program; from there the kernel side interprets the next "
+		"instructions without side effects and keeps their values, addresses and "
+		"branches. The program is not changed and never notices.\n\n"
+		"With --exact a command runs under an instrumenter instead, with its threads, its "
+		"signals, its children and their images: every instruction that it executes in "
+		"user space is counted, and where each branch went. --observe addresses adds the "
+		"addresses of its memory operands; values adds results, loads, stores, arguments, "
+		"returned values and targets of indirect jumps; calls, alone, what each call is "
+		"given and returns, by caller and callee. Shares are exact as long as no more "
+		"different values come than a list holds (--values), beyond that they have "
+		"bounds. --observe conflicts adds the stores that loads meet within --distance "
+		"instructions. --observe lines counts nothing, and keeps which lines of memory "
+		"each interval of the run touched: `assay wset` shows the working set over time. "
+		"--observe reuse keeps reuse distances of lines of memory, for `assay reuse`; "
+		"misses simulates caches, TLBs and a branch predictor like this CPU's, for report "
+		"and annotate. It needs no privilege, and says how often, not how long: time is "
+		"the sampler's. What cannot be observed is said: set-uid children run as they "
+		"are.\n\n"
+		"COST: what perf record -e cpu-clock costs at the same rate, and a few "
+		"microseconds a sample; `assay info` prints what it was. A rate that would take "
+		"half of the program's time has shorter windows, or is refused. With --exact "
+		"counts cost "
+		"a part of the program's own time, where code is executed more than a few times; "
+		"addresses and values several times that time, and a second CPU helps, conflicts "
+		"more than these; lines once or twice what counts cost.\n\n"
+		"With --reuse windows of 2048 instructions and hardware watchpoints are added, "
+		"some 100 lines a second and at most 16 exceptions of some 11 microseconds each: "
+		"`assay info` counts them. A debugger has no debug registers left meanwhile.\n\n"
+		"With --pgo a recording holds where control went and nothing else, for "
+		"profile-guided "
+		"optimisation (`assay export`): windows are eight times as long, 499 a second, and "
+		"record no values. A minute of them is enough for most programs; shorter runs want "
+		"a "
+		"higher rate, such as -F 3989.\n\n"
+		"With -p the processes named are sampled, with all threads and descendants that "
+		"they "
+		"have and that are born later, until the last of those named has ended. "
+		"Descendants "
+		"that the user could not trace are left out, and counted in a warning. "
+		"--no-children leaves out descendants, those born later, too.\n\n"
+		"Needs CAP_BPF and CAP_PERFMON (or root) and Linux 5.17; `assay doctor` tells. "
+		"With "
+		"these two capabilities a user samples what they could trace with a debugger; -a "
+		"and --cgroup take CAP_SYS_PTRACE, too. "
+		"The recording holds values from the program's memory, with -a from the memory of "
+		"all users' processes: passwords and keys may be among them. Its mode is 0600; "
+		"under sudo it belongs to the user who called, and is written with that user's "
+		"rights.\n\n"
+		"Ctrl-C: the command gets it, as it would alone; a second one ends the recording, "
+		"which is kept. With -p, -t, -a or --cgroup the first one does.",
 	.examples = "sudo assay record -- gzip -9 -k big.txt\n"
 		    "assay record --exact -- gzip -9 -k big.txt\n"
 		    "assay record --exact --observe values -- ./program\n"
@@ -371,6 +402,7 @@ const struct verb cmd_record = {
 		    "sudo assay record -p 1234 -d 30\n"
 		    "sudo assay record -p 1234,1240 --no-children -d 30\n"
 		    "sudo assay record --reuse -p 1234 -d 30\n"
+		    "sudo assay record --pgo -p 1234 -d 60\n"
 		    "sudo assay record --cgroup system.slice/nginx.service -d 30\n"
 		    "sudo assay record -a -d 10\n",
 	.opts = opts,

@@ -68,15 +68,16 @@ static void want(struct wanted *w, const struct export_options *o)
 		id_of_file(file, w->id, sizeof(w->id));
 }
 
-/* How well an image of the recording is what was asked for; 0: not at all. */
+/* How well an image of the recording is what was asked for; 0: not at all. A library is meant only if it is named. */
 static int fits(const struct wanted *w, const struct profile_image *im)
 {
-	bool same = w->id[0] && im->build_id && !strcmp(w->id, im->build_id);
-	bool named = !w->name || is_named(im, w->name, w->real);
-
 	if (im->kind != IMAGE_FILE)
 		return 0;
-	return same ? 2 : named;
+	if (w->id[0] && im->build_id && !strcmp(w->id, im->build_id))
+		return 3;
+	if (w->name)
+		return is_named(im, w->name, w->real) ? 2 : 0;
+	return strstr(base_name(im->path), ".so") ? 1 : 2;
 }
 
 static const struct profile_image *choose(const struct profile *p, const struct wanted *w,
