@@ -10,6 +10,7 @@
  * different counts, because windows begin and end anywhere, the mean is told.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,24 +128,37 @@ static int write_profile(const struct flow *f, bool text, FILE *out, struct err 
 	return 0;
 }
 
-static void tell_commands(const struct pgo *g, const struct export *x, bool text)
+static void tell_gcc(const struct pgo *g, const struct export *x, const char *profile)
 {
-	const char *profile = x->o->output ? x->o->output : "PROFILE";
-	const char *name = target_name(&g->target);
+	char made[PATH_MAX], from[PATH_MAX + 16], to[PATH_MAX], binary[PATH_MAX + 16];
 
-	if (text) {
-		x->note("next, gcc: create_gcov --binary=%s --profiler=text --profile=%s "
-			"--gcov_version=2 --gcov=%s.afdo",
-			g->target.file, profile, name);
-		x->note("then build again: gcc -O2 -g1 -fauto-profile=%s.afdo ...", name);
-		return;
-	}
-	x->note("next, clang: llvm-profgen-19 --binary=%s --unsymbolized-profile=%s --use-offset=0 "
-		"--output=%s.prof",
-		g->target.file, profile, name);
+	snprintf(made, sizeof(made), "%s.afdo", target_name(&g->target));
+	snprintf(binary, sizeof(binary), "--binary=%s", g->target.file);
+	snprintf(from, sizeof(from), "--profile=%s", profile);
+	snprintf(to, sizeof(to), "--gcov=%.4000s", made);
+	pgo_command(x, "next",
+		    (const char *[PGO_WORDS]){ "create_gcov", binary, "--profiler=text", from,
+					       "--gcov_version=1", to });
+	x->note("then build again: gcc-11 -O2 -g1 -gdwarf-4 -fauto-profile=%s ... (the recorded "
+		"binary with "
+		"-gdwarf-4, too)",
+		made);
+}
+
+static void tell_clang(const struct pgo *g, const struct export *x, const char *profile)
+{
+	char made[PATH_MAX], from[PATH_MAX + 32], to[PATH_MAX], binary[PATH_MAX + 16];
+
+	snprintf(made, sizeof(made), "%s.prof", target_name(&g->target));
+	snprintf(binary, sizeof(binary), "--binary=%s", g->target.file);
+	snprintf(from, sizeof(from), "--unsymbolized-profile=%s", profile);
+	snprintf(to, sizeof(to), "--output=%.4000s", made);
+	pgo_command(
+		x, "next",
+		(const char *[PGO_WORDS]){ "llvm-profgen-19", binary, from, "--use-offset=0", to });
 	x->note("then build again: clang-19 -O2 -g1 -fdebug-info-for-profiling "
-		"-fprofile-sample-use=%s.prof ...",
-		name);
+		"-fprofile-sample-use=%s ...",
+		made);
 }
 
 static int write_autofdo(struct export *x, struct err *err)
@@ -159,7 +173,7 @@ static int write_autofdo(struct export *x, struct err *err)
 	if (!rc)
 		rc = pgo_tell(&g, x, err);
 	if (!rc)
-		tell_commands(&g, x, text);
+		(text ? tell_gcc : tell_clang)(&g, x, x->o->output ? x->o->output : "PROFILE");
 	pgo_close(&g);
 	return rc;
 }

@@ -10,6 +10,7 @@
  * a stretch was, which windows that end anywhere do not tell.
  */
 #include <inttypes.h>
+#include <limits.h>
 
 #include "export/formats.h"
 #include "export/pgo.h"
@@ -42,21 +43,31 @@ static void write_records(const struct flow *f, FILE *out)
 	}
 }
 
+#define PERF2BOLT "/usr/lib/llvm-19/bin/perf2bolt" /* it takes its role from its name */
+
 static void tell_commands(const struct pgo *g, const struct export *x)
 {
 	const struct target *t = &g->target;
+	const char *allow = t->symbols ? NULL : "--allow-stripped";
 	const char *profile = x->o->output ? x->o->output : "PROFILE";
+	char fdata[PATH_MAX], bolted[PATH_MAX];
 
+	snprintf(fdata, sizeof(fdata), "%s.fdata", profile);
+	snprintf(bolted, sizeof(bolted), "%s.bolt", t->file);
 	if (!t->relocations)
 		x->note("%s was linked without --emit-relocs (-Wl,--emit-relocs): BOLT will "
 			"reorder blocks "
 			"within procedures, not procedures",
 			t->file);
-	x->note("next: llvm-bolt-19 %s -o %s.bolt --pa -p %s --reorder-blocks=ext-tsp%s "
-		"--split-functions --split-all-cold --icf=1%s",
-		t->file, target_name(t), profile,
-		t->relocations ? " --reorder-functions=cdsort" : "",
-		t->symbols ? "" : " --allow-stripped");
+	pgo_command(x, "next",
+		    (const char *[PGO_WORDS]){ PERF2BOLT, "--pa", "-p", profile, "-o", fdata, allow,
+					       t->file });
+	pgo_command(x, "then",
+		    (const char *[PGO_WORDS]){ "llvm-bolt-19", t->file, "-o", bolted, "-data",
+					       fdata, "--reorder-blocks=ext-tsp",
+					       t->relocations ? "--reorder-functions=cdsort" : NULL,
+					       "--split-functions", "--split-all-cold", "--icf=1",
+					       allow });
 }
 
 static int write_bolt(struct export *x, struct err *err)

@@ -31,19 +31,19 @@ struct proc_part {
 static struct proc_part *by_procedure(struct pgo *g, size_t *n)
 {
 	const struct image_proc *proc;
-	size_t procs = image_procs(g->target.im, &proc), at = 0;
+	size_t procs = image_procs(g->target.im, &proc), at = 0, last = 0;
 	struct proc_part *part = calloc(procs + 1, sizeof(*part));
 
 	*n = 0;
 	for (size_t i = 0; part && i < g->flow.nstep; i++) {
 		const struct flow_step *s = &g->flow.step[i];
-		size_t before = at;
 
 		while (at < procs && proc[at].end <= s->addr)
 			at++;
 		if (at == procs || s->addr < proc[at].start)
 			continue;
-		*n += !*n || at != before ? 1 : 0;
+		*n += !*n || at != last;
+		last = at;
 		part[*n - 1].executed += (double)s->count;
 		if (s->windows > part[*n - 1].windows)
 			part[*n - 1].windows = s->windows;
@@ -148,4 +148,19 @@ int pgo_tell(struct pgo *g, const struct export *x, struct err *err)
 		x->note("%zu of %zu procedures make up 90 %% of it; every execution was counted",
 			t.hot, t.procs);
 	return 0;
+}
+
+void pgo_command(const struct export *x, const char *when, const char *const argv[PGO_WORDS])
+{
+	char *words[PGO_WORDS + 1], *line;
+	size_t n = 0;
+
+	for (size_t i = 0; i < PGO_WORDS; i++)
+		if (argv[i])
+			words[n++] = (char *)argv[i];
+	words[n] = NULL;
+	line = fmt_shell_quote(words);
+	if (line)
+		x->note("%s: %s", when, line);
+	free(line);
 }

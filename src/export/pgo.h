@@ -28,6 +28,9 @@ int pgo_open(struct pgo *g, const struct export *x, struct err *err);
 void pgo_close(struct pgo *g);
 /* -1 with err set: no memory. */
 int pgo_measure(struct pgo_thinness *t, struct pgo *g, struct err *err);
+/* Tells the user a command to run, as a shell takes it; words that are NULL are left out. */
+#define PGO_WORDS 12
+void pgo_command(const struct export *x, const char *when, const char *const argv[PGO_WORDS]);
 /* Tells the user which image it is, coverage and thinness. -1 with err set: no memory. */
 int pgo_tell(struct pgo *g, const struct export *x, struct err *err);
 

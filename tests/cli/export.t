@@ -34,7 +34,8 @@ run "$ASSAY" export bolt -i r.db -o r.pa
 is "exports" "$status" 0
 is "… and says nothing on the standard output" "$out" ""
 like "tells which file" "$err" '/program, build-id [0-9a-f]{16}: [0-9.]+ % of what was executed'
-like "… and what to do next" "$err" "^next: llvm-bolt-19 .*/program -o program[.]bolt --pa -p r[.]pa .*--reorder-functions"
+like "… and what to do next" "$err" '^next: .*perf2bolt --pa -p r[.]pa -o r[.]pa[.]fdata .*/program$'
+like "… and then" "$err" '^then: llvm-bolt-19 .*/program -o .*program[.]bolt -data r[.]pa[.]fdata .*--reorder-functions=cdsort'
 check_counts "PIE" program r.pa
 run "$ASSAY" export bolt -i f.db -o f.pa --image fixed
 check_counts "fixed addresses" fixed f.pa
@@ -84,6 +85,7 @@ is "… has a section of addresses, empty" "$(grep -c '^0$' r.txt)" 1
 if command -v llvm-profgen-19 >/dev/null; then
 	run llvm-profgen-19 --binary=program --unsymbolized-profile=r.afdo --use-offset=0 --format=text --output=r.prof
 	is "llvm-profgen takes it" "$status" 0
+	like "… and where indirect calls went" "$(grep -A4 '^apply:' r.prof)" 'second:5.*first:3'
 	like "… and finds the loop" "$(grep -A4 '^spin:' r.prof)" ' 9[0-9][0-9]|1000'
 else
 	skip "llvm-profgen takes it: no llvm-19 here"
