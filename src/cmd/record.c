@@ -12,6 +12,8 @@
 #include "sampler/bearable.h"
 #include "sampler/caps.h"
 
+#define PGO_AREA \
+	65536 /* instructions lifted at a time: code that runs seldom is there when it runs */
 #define PGO_RATE 499	  /* Hz: windows are eight times as long as others */
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
@@ -257,9 +259,21 @@ static void set_lines(struct exact_lines *l)
 	};
 }
 
+/* What --pgo chooses, where the user does not. */
+static void set_pgo(struct session_options *o)
+{
+	static const void *const of_rate[] = { &rate, NULL }, *const of_area[] = { &neighbourhood,
+										   NULL };
+
+	o->distance = 0;
+	if (!opt_given(&cmd_record, of_rate))
+		o->sampler.rate = rate = PGO_RATE;
+	if (!opt_given(&cmd_record, of_area))
+		o->sampler.neighbourhood = PGO_AREA;
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
-	static const void *const rate_alone[] = { &rate, NULL };
 	struct session_options o = {
 		.sampler = sampler_defaults,
 		.output = output,
@@ -291,9 +305,7 @@ static int run(int argc, char **argv, struct err *err)
 	if (check_use(err))
 		return err->code;
 	if (pgo)
-		o.distance = 0;
-	if (pgo && !opt_given(&cmd_record, rate_alone))
-		o.sampler.rate = rate = PGO_RATE;
+		set_pgo(&o);
 	if (exact && (!argc || pids.n || tid || all || cgroup || seconds > 0)) {
 		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
