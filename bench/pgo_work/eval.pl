@@ -14,4 +14,4 @@ my $s = join ',', map { sprintf '%x:%.2f', $_, $_ / 3 } 1 .. 9000; my %h = map {
 print unpack('%32C*', $u), length(pack('w*', 1 .. 5000)), "\n"; my @q; for (1 .. 20000) { push @q, $_; shift @q if @q > 20; splice @q, 3, 1, $_, $_ if $_ % 97 == 0 } print scalar(@q), "\n";
 my $c = 0; while ($s =~ /(?<a>[0-9a-f]{2,3}):(\d+)\.(?:33|67)(?=,)/g) { $c += length $+{a} } print "$c\n"; print join(' ', (reverse sort { $a <=> $b } map { ord } split //, $s)[0 .. 5]), "\n";
 my @m = map { [map { $_ % 7 } 1 .. 40] } 1 .. 40; my $tr = 0; for my $i (0 .. 39) { for my $j (0 .. 39) { $tr += $m[$i][$_] * $m[$_][$j] for 0 .. 39 } } print "$tr\n";
-my $str = ''; open my $o, '>', \$str; printf $o "%-10s|%5d|%e\n", "x$_", $_, $_ / 7 for 1 .. 6000; close $o; print length $str, "\n"; print ucfirst(lc('HELLO')) . ('ab' x 5) . join('', map { chr(65 + $_ % 26) } 1 .. 2000), "\n";
+my $str = ""; $str .= sprintf "%-10s|%5d|%e\n", "x$_", $_, $_ / 7 for 1 .. 6000; print length $str, "\n"; print ucfirst(lc('HELLO')) . ('ab' x 5) . join('', map { chr(65 + $_ % 26) } 1 .. 2000), "\n";
