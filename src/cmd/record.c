@@ -21,6 +21,9 @@
 #define PHASES_INTERVALS 1000
 #define AUTO_SIZE 20000 /* instructions of a sample */
 #define SCHEDULE_FILE_MAX (4u << 20)
+#define PGO_AREA \
+	65536 /* instructions lifted at a time: code that runs seldom is there when it runs */
+#define PGO_RATE 499	  /* Hz: windows are eight times as long as others */
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
 static double rate = 997, seconds;
@@ -30,7 +33,7 @@ static unsigned cache_kib = 393216;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "", *cgroup;
-static bool no_children, all, quiet, exact, kernel_buffers, reuse;
+static bool no_children, all, quiet, exact, kernel_buffers, reuse, pgo;
 static unsigned line = 64, snapshots;
 static double interval;
 static const char *interval_unit = "instructions", *lines_how = "both";
@@ -62,6 +65,9 @@ static const struct opt opts[] = {
 	{ 0, "reuse", NULL,
 	  "reuse times too, by windows and watchpoints: for assay reuse; without --exact", OPT_FLAG,
 	  &reuse, 0, 0, NULL },
+	{ 0, "pgo", NULL,
+	  "branches alone, of long windows, for assay export: as -F 499 -b 2048, without values",
+	  OPT_FLAG, &pgo, 0, 0, NULL },
 	{ 0, "exact", NULL,
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
@@ -134,6 +140,24 @@ static bool observes(const char *what)
 	return exact && !strcmp(observe, what);
 }
 
+static int check_pgo(struct err *err)
+{
+	static const void *const of_values[] = { &capacity, &sketch, &distance, &reuse, NULL };
+	const char *name;
+
+	if (!pgo)
+		return 0;
+	if (exact) {
+		err_set(err, ERR_USAGE, "--pgo is the sampler's");
+		return err_hint(err, "--exact counts all branches: leave --pgo out");
+	}
+	name = opt_given(&cmd_record, of_values);
+	if (!name)
+		return 0;
+	err_set(err, ERR_USAGE, "--%s is of values, of which --pgo keeps none", name);
+	return err_hint(err, "leave it out, or --pgo");
+}
+
 /* Options that would do nothing: each is of some recordings only. */
 static int check_use(struct err *err)
 {
@@ -152,6 +176,8 @@ static int check_use(struct err *err)
 		err_set(err, ERR_USAGE, "--reuse is the sampler's");
 		return err_hint(err, "--exact --observe reuse keeps reuse distances exactly");
 	}
+	if (check_pgo(err))
+		return -1;
 	if (exact && (name = opt_given(&cmd_record, sampled))) {
 		err_set(err, ERR_USAGE, "--%s is the sampler's", name);
 		return err_hint(err, "leave it out, or --exact");
@@ -228,7 +254,8 @@ static int check_rate(struct err *err)
 /* A program that is interrupted faster than it can go on would take minutes for a second. */
 static int choose_burst(struct err *err)
 {
-	unsigned wanted = burst ? burst : sampler_defaults.burst, fits;
+	unsigned usual = pgo ? RA_BURST_MAX : sampler_defaults.burst;
+	unsigned wanted = burst ? burst : usual, fits;
 	bool virtual = bearable_is_virtual();
 
 	fits = bearable_burst(rate, wanted, virtual);
@@ -282,8 +309,9 @@ static double auto_part(void)
 	static const struct {
 		const char *what;
 		double part;
-	} parts[] = { { "counts", 50 }, { "addresses", 400 },  { "values", 1000 },
-		      { "calls", 100 }, { "conflicts", 2500 }, { "misses", 6000 } };
+	} parts[] = { { "counts", 50 },	  { "addresses", 400 },	 { "values", 1000 },
+		      { "calls", 100 },	  { "conflicts", 2500 }, { "misses", 6000 },
+		      { "cycles", 12000 } };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (observes(parts[i].what))
@@ -369,9 +397,22 @@ static int choose_schedule(struct session_options *o, struct err *err)
 			sketch);
 		return err_hint(err, "--sketch space-saving");
 	}
-	if (!observes("misses")) /* nothing else has a state to be warmed up */
+	if (!observes("misses") && !observes("cycles")) /* nothing else has a state to warm up */
 		s->warmup = 0;
 	return 0;
+}
+
+/* What --pgo chooses, where the user does not. */
+static void set_pgo(struct session_options *o)
+{
+	static const void *const of_rate[] = { &rate, NULL }, *const of_area[] = { &neighbourhood,
+										   NULL };
+
+	o->distance = 0;
+	if (!opt_given(&cmd_record, of_rate))
+		o->sampler.rate = rate = PGO_RATE;
+	if (!opt_given(&cmd_record, of_area))
+		o->sampler.neighbourhood = PGO_AREA;
 }
 
 static int run(int argc, char **argv, struct err *err)
@@ -402,10 +443,13 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
+	o.sampler.branches = pgo;
 	o.sampler.no_children = no_children;
 	o.sampler.command = argc && !all && !cgroup;
 	if (check_use(err))
 		return err->code;
+	if (pgo)
+		set_pgo(&o);
 	if (exact && (!argc || pids.n || tid || all || cgroup || seconds > 0)) {
 		err_set(err, ERR_USAGE, "--exact runs a command itself, from beginning to end");
 		err_hint(err, "assay record --exact -- CMD; without --exact for -p, -t, -a and -d");
@@ -487,6 +531,10 @@ const struct verb cmd_record = {
 		 "With --reuse windows of 2048 instructions and hardware watchpoints are added, "
 		 "some 100 lines a second and at most 16 exceptions of some 11 microseconds each: "
 		 "`assay info` counts them. A debugger has no debug registers left meanwhile.\n\n"
+		 "With --pgo a recording holds where control went and nothing else, for "
+		 "profile-guided optimisation (`assay export`): windows are eight times as long, "
+		 "499 a second, and record no values. A minute of them is enough for most "
+		 "programs; shorter runs want a higher rate, such as -F 3989.\n\n"
 		 "With --schedule an exact recording observes samples of the run, and only counts "
 		 "instructions between them: counts are multiplied by the samples' weights, and "
 		 "stand "
@@ -526,6 +574,7 @@ const struct verb cmd_record = {
 		    "sudo assay record -p 1234 -d 30\n"
 		    "sudo assay record -p 1234,1240 --no-children -d 30\n"
 		    "sudo assay record --reuse -p 1234 -d 30\n"
+		    "sudo assay record --pgo -p 1234 -d 60\n"
 		    "sudo assay record --cgroup system.slice/nginx.service -d 30\n"
 		    "sudo assay record -a -d 10\n",
 	.opts = opts,

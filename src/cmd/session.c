@@ -32,7 +32,8 @@
 
 #define TICK_MS 100	      /* redraw of the period, look at what waits */
 #define FLUSH_NS 900000000ull /* at most a second is lost if the recorder is killed */
-#define PID_BITS (1u << 22)   /* the most that pid_max can be */
+#define CHECKPOINT_PART 50  /* writing all that was counted takes at most such a part of the time */
+#define PID_BITS (1u << 22) /* the most that pid_max can be */
 
 struct session {
 	const struct session_options *o;
@@ -52,6 +53,7 @@ struct session {
 	int status;	/* its wait status */
 	int interrupts;
 	uint64_t started, flushed;
+	uint64_t flush_ns;    /* how long to wait until the next flush */
 	struct err store_err; /* the recording could not be written */
 	uint8_t *pids;	      /* bit per process seen */
 	uint64_t processes;
@@ -70,7 +72,8 @@ static int on_window(void *ctx, const struct window *w, struct err *err)
 	}
 	if (profile_window(&s->profile, w))
 		return err_set(err, ERR_FAILED, "no memory for more instructions");
-	return recording_window(s->recording, w, err);
+	/* branches of long windows take less to be counted than to be written one by one */
+	return s->profile.branches ? 0 : recording_window(s->recording, w, err);
 }
 
 static uint64_t own_cpu_ns(void)
@@ -115,13 +118,27 @@ static void give_up_writing(struct session *s, const struct err *err)
 	s->done = true;
 }
 
+/* Writes what a reader finds should the recorder be killed: the journal's windows, or what was counted so far. */
+static int keep(struct session *s, struct err *err)
+{
+	uint64_t began = describe_now_ns(), pause;
+
+	if (!s->profile.branches)
+		return recording_flush(s->recording, &s->profile, err);
+	if (recording_checkpoint(s->recording, &s->profile, err))
+		return -1;
+	pause = (describe_now_ns() - began) * CHECKPOINT_PART;
+	s->flush_ns = pause > FLUSH_NS ? pause : FLUSH_NS;
+	return 0;
+}
+
 static void flush(struct session *s)
 {
 	struct err err;
 
 	s->flushed = describe_now_ns();
 	update_run(s, false);
-	if (sampler_observe(s->sampler, &err) || recording_flush(s->recording, &s->profile, &err))
+	if (sampler_observe(s->sampler, &err) || keep(s, &err))
 		give_up_writing(s, &err);
 }
 
@@ -327,7 +344,7 @@ static void loop(struct session *s)
 			ticked = now;
 			sampler_redraw(s->sampler);
 		}
-		if (now - s->flushed >= FLUSH_NS)
+		if (now - s->flushed >= s->flush_ns)
 			flush(s);
 		if (out_of_time(s))
 			s->done = true;
@@ -422,6 +439,7 @@ static int prepare(struct session *s, struct err *err)
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
 	/* half of a window is what lies before the loads that are judged */
+	s->profile.branches = o->sampler.branches;
 	s->profile.conflict_distance =
 		o->distance < o->sampler.burst / 2 ? o->distance : o->sampler.burst / 2;
 	s->profile.run[0].distance = s->profile.conflict_distance;
@@ -460,6 +478,7 @@ static int start(struct session *s, struct err *err)
 	say_what_all_means(s);
 	s->fixed_ns = own_cpu_ns();
 	s->started = s->flushed = describe_now_ns();
+	s->flush_ns = FLUSH_NS;
 	if (sampler_enable(s->sampler, err))
 		return -1;
 	return s->o->argv ? spawn_go(&s->child, s->o->argv, err) : 0;

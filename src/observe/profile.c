@@ -317,13 +317,16 @@ int profile_window(struct profile *p, const struct window *w)
 	p->windows++;
 	if (w->n && weigh(p, start, w, &weighing))
 		return -1;
-	if (locality_begin(p, w, &past))
+	if (!p->branches && locality_begin(p, w, &past))
 		return -1;
 	for (uint32_t i = 0; i < w->n; i++)
 		if (observe(p, &w->ri[i], i, &weighing, past))
 			return -1;
-	if (edges_window(p, w) || calls_window(p, w) || conflicts_window(p, w) ||
-	    tallies_window(p, w))
+	if (edges_window(p, w))
+		return -1;
+	if (p->branches)
+		return 0;
+	if (calls_window(p, w) || conflicts_window(p, w) || tallies_window(p, w))
 		return -1;
 	return 0;
 }

@@ -124,6 +124,7 @@ struct profile {
 	struct sites sites;
 	enum hot_method method; /* of new hot lists */
 	unsigned capacity;
+	bool branches;		    /* windows to come hold where control went, and no values */
 	unsigned conflict_distance; /* of windows to come; 0: none are looked for */
 	struct edge *edges;	    /* uthash, key */
 	struct call *calls;

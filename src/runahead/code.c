@@ -327,6 +327,14 @@ static bool starts_procedure(const struct code_source *src, const struct walk *w
 	return src->entry && src->entry(src->ctx, it->addr);
 }
 
+/* The micro-ops of an instruction whose values nobody asks for. Where indirect jumps go is control, too. */
+static void record_nothing(struct uop *u, int n, int cls)
+{
+	if (cls != INSN_IJUMP && cls != INSN_ICALL)
+		for (int i = 0; i < n; i++)
+			u[i].rec = 0;
+}
+
 /* Lifts an instruction behind the last. */
 static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
 {
@@ -334,9 +342,11 @@ static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
 	int n;
 
 	it->first = c->nuop;
-	if (starts_procedure(&c->source[image], w, k))
+	if (!c->branches && starts_procedure(&c->source[image], w, k))
 		c->uop[c->nuop++] = (struct uop){ .op = UOP_ARGS };
 	n = lift_memo_lift(c->memo, it->form, it->addr, it->v, it->live, &c->uop[c->nuop]);
+	if (c->branches)
+		record_nothing(&c->uop[c->nuop], n, it->form->cls);
 	c->nuop += (uint32_t)n;
 	add_site(c, it->first, it->addr, it->form->cls, it->form->len, it->form->access);
 	c->lifted++;

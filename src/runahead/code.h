@@ -65,7 +65,8 @@ struct code {
 	struct code_source *source; /* by image */
 	uint32_t nsource;
 	struct lift_memo *memo;
-	uint64_t *queue;  /* scratch of code_lift: addresses still to visit */
+	uint64_t *queue; /* scratch of code_lift: addresses still to visit */
+	bool branches; /* windows record where control went, no values: to be set before anything is lifted */
 	uint64_t lifted;  /* instructions */
 	uint64_t refused; /* entries for which there was no place */
 };

@@ -555,6 +555,7 @@ static int load(struct sampler *s, struct err *err)
 			       (s->uop_bytes + s->line_bytes) >> 20);
 	if (code_init(&s->code, s->uop_map, uops, s->line_map, bits, err))
 		return -1;
+	s->code.branches = s->o.branches;
 	s->code.uop_room = 0; /* map_code() */
 	return 0;
 }

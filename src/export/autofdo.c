@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AutoFDO's profile of one image, as two programs take it that turn it into what compilers read:
+ *
+ *   llvm  llvm-profgen --unsymbolized-profile: a number of ranges, a line FROM-TO:COUNT for each, a number of branches, a line
+ *         FROM->TO:COUNT for each; hexadecimal addresses, as in the file with --use-offset=0
+ *   text  create_llvm_prof and create_gcov --profiler=text: the same, with a section of addresses between (empty here)
+ *
+ * A range is a straight stretch of code, FROM its first and TO its last instruction. Where instructions of a stretch have
+ * different counts, because windows begin and end anywhere, the mean is told.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/formats.h"
+#include "export/pgo.h"
+#include "isa/insn.h"
+
+/* Addresses where a stretch begins because control jumps there, sorted. */
+struct leaders {
+	uint64_t *at;
+	size_t n;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int find_leaders(struct leaders *l, const struct flow *f, struct err *err)
+{
+	l->at = calloc(f->nstep + f->njump + 1, sizeof(*l->at));
+	l->n = 0;
+	if (!l->at)
+		return err_set(err, ERR_FAILED, "no memory to export");
+	for (size_t i = 0; i < f->nstep; i++)
+		if (f->step[i].target)
+			l->at[l->n++] = f->step[i].target;
+	for (size_t i = 0; i < f->njump; i++)
+		l->at[l->n++] = f->jump[i].to;
+	qsort(l->at, l->n, sizeof(*l->at), by_address);
+	return 0;
+}
+
+static bool is_leader(const struct leaders *l, uint64_t addr)
+{
+	return l->n && bsearch(&addr, l->at, l->n, sizeof(*l->at), by_address);
+}
+
+static bool ends_stretch(int cls)
+{
+	return cls == INSN_BRANCH || cls == INSN_JUMP || cls == INSN_CALL || cls == INSN_TRAP ||
+	       cls == INSN_IJUMP || cls == INSN_ICALL || cls == INSN_RET;
+}
+
+/* Steps from `from` on that are one stretch; *count: the mean of theirs. */
+static size_t stretch(const struct flow *f, const struct leaders *l, size_t from, uint64_t *count)
+{
+	long double sum = 0;
+	size_t i = from;
+
+	do
+		sum += (long double)f->step[i++].count;
+	while (i < f->nstep && !ends_stretch(f->step[i - 1].cls) &&
+	       f->step[i].addr == f->step[i - 1].next && !is_leader(l, f->step[i].addr));
+	*count = (uint64_t)(sum / (long double)(i - from) + 0.5L);
+	return i - from;
+}
+
+static size_t write_ranges(const struct flow *f, const struct leaders *l, const char *line,
+			   FILE *out)
+{
+	size_t n = 0, steps;
+
+	for (size_t i = 0; i < f->nstep; i += steps, n++) {
+		uint64_t count;
+
+		steps = stretch(f, l, i, &count);
+		if (out)
+			fprintf(out, line, f->step[i].addr, f->step[i + steps - 1].addr, count);
+	}
+	return n;
+}
+
+static size_t write_branches(const struct flow *f, FILE *out)
+{
+	static const char line[] = "%" PRIx64 "->%" PRIx64 ":%" PRIu64 "\n";
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nstep; i++) {
+		const struct flow_step *s = &f->step[i];
+		uint64_t count = s->cls == INSN_BRANCH ? s->taken : s->count;
+
+		if (!s->target || !count)
+			continue;
+		n++;
+		if (out)
+			fprintf(out, line, s->addr, s->target, count);
+	}
+	for (size_t i = 0; i < f->njump; i++) {
+		if (f->jump[i].from == FLOW_OUTSIDE)
+			continue;
+		n++;
+		if (out)
+			fprintf(out, line, f->jump[i].from, f->jump[i].to, f->jump[i].count);
+	}
+	return n;
+}
+
+static int write_profile(const struct flow *f, bool text, FILE *out, struct err *err)
+{
+	static const char line[] = "%" PRIx64 "-%" PRIx64 ":%" PRIu64 "\n";
+	struct leaders l;
+
+	if (find_leaders(&l, f, err))
+		return -1;
+	fprintf(out, "%zu\n", write_ranges(f, &l, line, NULL));
+	write_ranges(f, &l, line, out);
+	if (text)
+		fprintf(out, "0\n");
+	fprintf(out, "%zu\n", write_branches(f, NULL));
+	write_branches(f, out);
+	free(l.at);
+	return 0;
+}
+
+static void tell_gcc(const struct pgo *g, const struct export *x, const char *profile)
+{
+	char made[PATH_MAX], from[PATH_MAX + 16], to[PATH_MAX], binary[PATH_MAX + 16];
+
+	snprintf(made, sizeof(made), "%s.afdo", target_name(&g->target));
+	snprintf(binary, sizeof(binary), "--binary=%s", g->target.file);
+	snprintf(from, sizeof(from), "--profile=%s", profile);
+	snprintf(to, sizeof(to), "--gcov=%.4000s", made);
+	pgo_command(x, "next",
+		    (const char *[PGO_WORDS]){ "create_gcov", binary, "--profiler=text", from,
+					       "--gcov_version=1", to });
+	x->note("then build again: gcc-11 -O2 -g1 -gdwarf-4 -fauto-profile=%s ... (the recorded "
+		"binary with "
+		"-gdwarf-4, too)",
+		made);
+}
+
+static void tell_clang(const struct pgo *g, const struct export *x, const char *profile)
+{
+	char made[PATH_MAX], from[PATH_MAX + 32], to[PATH_MAX], binary[PATH_MAX + 16];
+
+	snprintf(made, sizeof(made), "%s.prof", target_name(&g->target));
+	snprintf(binary, sizeof(binary), "--binary=%s", g->target.file);
+	snprintf(from, sizeof(from), "--unsymbolized-profile=%s", profile);
+	snprintf(to, sizeof(to), "--output=%.4000s", made);
+	pgo_command(
+		x, "next",
+		(const char *[PGO_WORDS]){ "llvm-profgen-19", binary, from, "--use-offset=0", to });
+	x->note("then build again: clang-19 -O2 -g1 -fdebug-info-for-profiling "
+		"-fprofile-sample-use=%s ...",
+		made);
+}
+
+static int write_autofdo(struct export *x, struct err *err)
+{
+	bool text = x->o->form && !strcmp(x->o->form, "text");
+	struct pgo g;
+	int rc;
+
+	if (pgo_open(&g, x, err))
+		return -1;
+	rc = write_profile(&g.flow, text, x->out, err);
+	if (!rc)
+		rc = pgo_tell(&g, x, err);
+	if (!rc)
+		(text ? tell_gcc : tell_clang)(&g, x, x->o->output ? x->o->output : "PROFILE");
+	pgo_close(&g);
+	return rc;
+}
+
+const struct export_format export_autofdo = {
+	.name = "autofdo",
+	.what = "AutoFDO's profile of one image, for clang's and gcc's sample-based optimisation",
+	.forms = "llvm text",
+	.write = write_autofdo,
+};

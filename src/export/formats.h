@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The formats that there are. One line each.
+ */
+#ifndef ASSAY_EXPORT_FORMATS_H
+#define ASSAY_EXPORT_FORMATS_H
+
+#include "export/export.h"
+
+extern const struct export_format export_bolt, export_autofdo;
+
+#endif
