@@ -48,6 +48,8 @@ struct exact_near {
 	8 /* which lines of memory are touched, in each interval; by itself: nothing is counted */
 /* Calls with their arguments, returns with where they return to and rax, by where the return address lies; by itself */
 #define EXACT_CALLS 32
+/* With EXACT_ORDER: the values that loads of general memory operands load, too (their first 8 bytes) */
+#define EXACT_LOADED 64
 #define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES | EXACT_ORDER | EXACT_CALLS)
 
 /* What the length of an interval is counted in. */
@@ -106,6 +108,8 @@ struct exact_stream {
  *
  * With EXACT_ORDER blocks without words have heads in the stream, too, and each field has an `access`: kind in bits 12
  * and up, below them the bytes. Of an instruction they come in the order of execution, loads first; but for EXACT_LEFT.
+ * With EXACT_LOADED a field without an access, of OPERAND_LOAD, is the value that the instruction's first load or
+ * modification loads.
  */
 enum exact_access {
 	EXACT_LOAD = 1,
