@@ -98,7 +98,7 @@ static void checkpoint(struct session *s, struct err *err)
 	uint64_t began = describe_now_ns(), took;
 	struct err why;
 
-	if (s->no_writing || began < s->write_at)
+	if (s->no_writing || s->o->custom || began < s->write_at)
 		return;
 	if (s->o->observe & EXACT_STREAM && began >= s->flush_at) {
 		if (exact_flush(s->exact, err)) {
@@ -134,6 +134,7 @@ static void loop(struct session *s, struct err *err)
 			poll(&p, 1, tick);
 		tick = 2 * tick < TICK_MS ? 2 * tick : TICK_MS;
 		take_signals(s);
+		s->stop |= s->o->custom && s->o->custom->failed(s->o->custom->arg);
 		now = describe_now_ns();
 		if (!err->code && exact_poll(s->exact, now - counted > COUNT_NS, err))
 			log_warn("%s; the recording ends here, the program goes on", err->msg);
@@ -143,7 +144,9 @@ static void loop(struct session *s, struct err *err)
 				checkpoint(s, err);
 		}
 	}
-	if (!s->reaped)
+	if (!s->reaped && s->o->custom && !s->o->custom->records)
+		kill(s->child.pid, SIGTERM); /* it ran for what is known by now */
+	else if (!s->reaped)
 		log_warn("process %d goes on without being recorded", (int)s->child.pid);
 }
 
@@ -157,8 +160,10 @@ static void closing_line(const struct session *s)
 	exact_totals(s->exact, &t);
 	if (!t.blocks) /* the engine has said why */
 		return;
+	if (s->o->custom && !s->o->custom->records)
+		return;
 	fprintf(stderr, "[ record: ");
-	if (t.instructions)
+	if (t.instructions && !s->o->custom)
 		fprintf(stderr, "%s instructions of ", fmt_count(t.instructions, n, sizeof(n)));
 	fprintf(stderr, "%s blocks in %lu process%s -> %s ]\n",
 		fmt_count(t.blocks, blocks, sizeof(blocks)), (unsigned long)t.processes,
@@ -182,11 +187,19 @@ static void closing_line(const struct session *s)
 
 static void finish(struct session *s, struct err *err)
 {
+	const struct session_custom *custom = s->o->custom;
 	struct err why;
 
 	if (exact_finish(s->exact, &why) && !err->code)
 		*err = why;
 	update_run(s, !err->code);
+	if (custom && custom->finish(custom->arg, &s->profile, &why) && !err->code)
+		*err = why;
+	if (custom && (!custom->records || err->code)) {
+		if (!err->code)
+			closing_line(s);
+		return;
+	}
 	if (recording_finish_packed(s->recording, &s->profile, &why) && !err->code)
 		*err = why;
 	s->recording = NULL;
@@ -198,7 +211,8 @@ static const char *observed(const struct session_options *o)
 {
 	unsigned mode = o->observe;
 
-	return o->simulate == SIMULATE_REUSE	   ? "reuse"
+	return o->custom			   ? o->custom->observed
+	       : o->simulate == SIMULATE_REUSE	   ? "reuse"
 	       : o->simulate == SIMULATE_MISSES	   ? "misses"
 	       : o->simulate == SIMULATE_CYCLES	   ? "cycles"
 	       : o->simulate == SIMULATE_CONFLICTS ? "conflicts"
@@ -248,6 +262,11 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	s->profile.capacity = o->sketch_capacity;
 	if (o->simulate && start_simulation(s, err))
 		return -1;
+	if (o->custom) {
+		s->simulation = o->custom->start(o->custom->arg, &s->profile, err);
+		if (!s->simulation)
+			return -1;
+	}
 	s->exact = exact_open(mode, &o->lines, s->simulation, &s->profile, err);
 	if (!s->exact)
 		return -1;
@@ -283,9 +302,11 @@ static int hold(struct session *s, char *const *argv, struct err *err)
 	if (rc || broker_start(&s->broker, s->child.pid, err) || privilege_drop(NULL, 0, err))
 		return -1;
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes fails with a message */
-	s->recording = recording_create(s->o->output, err);
-	if (!s->recording)
-		return -1;
+	if (!s->o->custom || s->o->custom->records) {
+		s->recording = recording_create(s->o->output, err);
+		if (!s->recording)
+			return -1;
+	}
 	s->started = describe_now_ns();
 	checkpoint(s, err);
 	return 0;
@@ -325,7 +346,8 @@ int exact_session_run(const struct session_options *o, struct err *err)
 		spawn_cancel(&s.child);
 	broker_end(&s.broker);
 	exact_close(s.exact);
-	simulate_free(s.simulation);
+	if (!o->custom)
+		simulate_free(s.simulation);
 	profile_fini(&s.profile);
 	close(s.signals);
 	return err->code ? err->code : exit_status(&s);

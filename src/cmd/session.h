@@ -15,6 +15,21 @@
 #include "sampler/sampler.h"
 #include "sketch/hot.h"
 
+struct order_consumer;
+struct profile;
+
+/* What is made of executed instructions in order, in place of what simulate names. */
+struct session_custom {
+	void *arg;
+	const char *observed; /* what the recording says it holds */
+	bool records;	      /* else nothing is recorded */
+	/* NULL with err set */
+	const struct order_consumer *(*start)(void *arg, struct profile *p, struct err *err);
+	bool (*failed)(void *arg); /* nothing more is wanted */
+	/* The run has ended; the profile is what will be recorded. -1 with err set. */
+	int (*finish)(void *arg, struct profile *p, struct err *err);
+};
+
 struct session_options {
 	struct sampler_options sampler;
 	const char *output;
@@ -39,6 +54,7 @@ struct session_options {
 	unsigned cache_kib;	/* --exact: room for translated code, or 0 */
 	unsigned distance;	/* in which conflicts are looked for; 0: they are not */
 	struct exact_lines lines;
+	const struct session_custom *custom; /* --exact; or NULL */
 };
 
 /*

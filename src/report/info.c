@@ -337,6 +337,9 @@ static char *source_text(const struct run *run, char *buf, size_t n)
 		snprintf(buf, n, "%s %s: %s that each interval touched", source, version, event);
 	else if (run_is_exact(run))
 		snprintf(buf, n, "%s %s: every instruction, %s", source, version, event);
+	else if (!strcmp(source, "coproc"))
+		snprintf(buf, n, "%s %s: what %s saw on a simulated co-processor", source, version,
+			 event);
 	else
 		snprintf(buf, n, "%s %s: %s at %g Hz, bursts of %u instructions", source, version,
 			 event, run->rate, run->burst);
