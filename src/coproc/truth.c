@@ -95,12 +95,11 @@ static struct truth_sum *sum_of(const struct truth *t, uint64_t key)
 	return &t->sum[i];
 }
 
-static const struct truth *sorted; /* for the comparison */
-
-static int by_pc(const void *a, const void *b)
+static int by_pc(const void *a, const void *b, void *truth)
 {
-	uint32_t x = sorted->load[*(const uint32_t *)a].pc;
-	uint32_t y = sorted->load[*(const uint32_t *)b].pc;
+	const struct truth *t = truth;
+	uint32_t x = t->load[*(const uint32_t *)a].pc;
+	uint32_t y = t->load[*(const uint32_t *)b].pc;
 
 	return x < y ? -1 : x > y;
 }
@@ -132,8 +131,7 @@ int truth_close(struct truth *t)
 	}
 	for (size_t i = 0; i < t->nload; i++)
 		t->order[i] = (uint32_t)i;
-	sorted = t;
-	qsort(t->order, t->nload, sizeof(*t->order), by_pc);
+	qsort_r(t->order, t->nload, sizeof(*t->order), by_pc, t);
 	return 0;
 }
 

@@ -81,6 +81,9 @@ if gcc -O1 -o loop loop.c; then
 	like "run tells what it took" "$out" '^interrupts '
 	run "$ASSAY" values -i loop.db --json --min-share 0.9
 	is "values finds the constant" "$(jq -r '[.values[] | select(.value == "0x1234567") | .share][0] | . > 0.999' <<<"$out")" true
+	ok "a recording of counts" "$ASSAY" record -q --exact -o counts.db -- true
+	run "$ASSAY" merge -o merged.db loop.db counts.db
+	is "it does not add up with others" "$status" 1
 	run "$ASSAY" info -i loop.db
 	like "info says what recorded it" "$out" 'coproc .*: what values saw on a simulated co-processor'
 	run "$ASSAY" annotate -i loop.db main
