@@ -87,6 +87,7 @@ if gcc -O1 -o loop loop.c; then
 	run "$ASSAY" info -i loop.db
 	like "info says what recorded it" "$out" 'coproc .*: what values saw on a simulated co-processor'
 	run "$ASSAY" annotate -i loop.db main
+	like "annotate says what its samples are" "$out" '^co-processor with the program values: .* samples'
 	like "annotate shows it" "$out" 'load:.*0x1234567'
 	cop run -q --no-timing -o edges.db -s buffer=1M edges -- ./loop
 	run "$ASSAY" annotate -i edges.db main
