@@ -22,7 +22,7 @@ int feed_init(struct feed *f, struct copro *c, struct host host, struct err *err
 	f->ring = calloc(f->room, sizeof(*f->ring));
 	if (!f->ring)
 		return err_set(err, ERR_FAILED, "no memory");
-	f->timer_at = host.timer;
+	f->timer_at = host.timer ? *host.timer : 0;
 	charge(f, 0);
 	return 0;
 }
@@ -40,6 +40,8 @@ static int call_host(struct feed *f, int why, uint64_t now, struct err *err)
 	if (cost < 0)
 		return -1;
 	charge(f, (uint64_t)cost + (why == HOST_END ? 0 : f->c->s.interrupt_cycles));
+	if (f->host.timer && *f->host.timer && why != HOST_END)
+		f->timer_at = now + *f->host.timer;
 	return 0;
 }
 
@@ -69,8 +71,6 @@ static int finish(struct feed *f, struct err *err)
 	if (f->outcome != COPRO_INTERRUPT)
 		return 0;
 	f->n.interrupts++;
-	if (f->host.timer)
-		f->timer_at = f->finish + f->host.timer;
 	return call_host(f, HOST_INTERRUPT, f->finish, err);
 }
 
@@ -89,7 +89,6 @@ int feed_advance(struct feed *f, uint64_t now, struct err *err)
 	f->now = now;
 	if (!f->timer_at || now < f->timer_at)
 		return 0;
-	f->timer_at = now + f->host.timer;
 	f->n.timers++;
 	return call_host(f, HOST_TIMER, now, err);
 }

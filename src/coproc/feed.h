@@ -21,7 +21,8 @@ struct host {
 	/* The co-processor has interrupted; or the host's timer has. `why`: HOST_…. Returns the handler's cost in main
 	 * processor cycles, bus operations and the interrupt itself excepted; or -1 with err set. */
 	int64_t (*handle)(void *arg, struct copro *c, int why, uint64_t now, struct err *err);
-	uint64_t timer; /* main processor cycles; 0: none */
+	/* Main processor cycles to the timer's next interrupt, as of now: the host changes it. NULL: there is no timer. */
+	const uint64_t *timer;
 };
 enum {
 	HOST_INTERRUPT,

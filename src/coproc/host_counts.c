@@ -122,5 +122,5 @@ static int64_t handle(void *arg, struct copro *c, int why, uint64_t now, struct 
 
 struct host host_counts_host(struct host_counts *h)
 {
-	return (struct host){ .arg = h, .handle = handle, .timer = h->timer };
+	return (struct host){ .arg = h, .handle = handle, .timer = h->timer ? &h->timer : NULL };
 }

@@ -52,6 +52,7 @@ int host_values_init(struct host_values *h, const struct program *p, const struc
 	*h = (struct host_values){ .p = p, .random = 88172645463325252ull };
 	if (find_all(h, err))
 		return -1;
+	h->wait = h->timer;
 	h->resample_at = h->resample;
 	h->entry = calloc(s->entries, sizeof(uint64_t));
 	h->value = calloc(s->entries, sizeof(uint64_t));
@@ -183,7 +184,7 @@ static void divide(struct host_values *h, uint64_t samples)
 
 	h->thrashes++;
 	h->turn_since = 1;
-	while (more-- && h->bits < 12)
+	while (more-- && h->bits < 6)
 		h->part |= (random_bits(&h->random) & 1) << h->bits++;
 }
 
@@ -236,13 +237,14 @@ static int64_t handle(void *arg, struct copro *c, int why, uint64_t now, struct 
 		h->resample_at = now + h->resample;
 	}
 	h->done_before = c->samples;
+	h->wait = (h->timer >> h->bits) + 1;
 	restart(h, c);
 	return cycles;
 }
 
 struct host host_values_host(struct host_values *h)
 {
-	return (struct host){ .arg = h, .handle = handle, .timer = h->timer };
+	return (struct host){ .arg = h, .handle = handle, .timer = &h->wait };
 }
 
 /* The simple sampler. */

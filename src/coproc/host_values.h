@@ -17,6 +17,8 @@ struct host_values {
 	int failed, off, replaced, active, stats, cand;
 	const struct program_field *hits, *misses, *total;
 	uint64_t enough, high, low, rounds, timer, resample, limit;
+	uint64_t
+		wait; /* to the timer's next interrupt: less where the program is divided, so that all parts have a turn */
 	unsigned bits; /* of the partition */
 	uint64_t part, turn_since;
 	uint64_t resample_at, done_before, look;
