@@ -131,6 +131,8 @@ $(BUILD)/completion/assay.bash: $(BUILD)/assay
 install: all
 	install -D -m 755 $(BUILD)/assay $(DESTDIR)$(PREFIX)/bin/assay
 	install -D -m 755 $(BUILD)/assay-exact $(DESTDIR)$(PREFIX)/libexec/assay/assay-exact
+	install -d $(DESTDIR)$(PREFIX)/share/assay/coproc
+	install -m 644 src/coproc/programs/*.uc $(DESTDIR)$(PREFIX)/share/assay/coproc
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -D -m 644 $(BUILD)/completion/assay.bash \

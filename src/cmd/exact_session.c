@@ -110,6 +110,12 @@ static void update_run(struct session *s, bool finished)
 	r->finished = finished;
 }
 
+/* Something is written of the run. */
+static bool records(const struct session *s)
+{
+	return !s->o->custom || s->o->custom->records;
+}
+
 /* What a recorder that is killed leaves: the recording as it was. Values are put together more seldom, each time
  * the run has gone on for as long again: lists that are merged have wider bounds than one that was not. */
 static void checkpoint(struct session *s, struct err *err)
@@ -117,7 +123,7 @@ static void checkpoint(struct session *s, struct err *err)
 	uint64_t began = describe_now_ns(), took;
 	struct err why;
 
-	if (!s->recording || s->no_writing || began < s->write_at)
+	if (!s->recording || s->no_writing || s->o->custom || began < s->write_at)
 		return;
 	if (s->o->observe & EXACT_STREAM && began >= s->flush_at && !s->samples.sampled) {
 		if (exact_flush(s->exact, err)) {
@@ -153,6 +159,7 @@ static void loop(struct session *s, struct err *err)
 			poll(&p, 1, tick);
 		tick = 2 * tick < TICK_MS ? 2 * tick : TICK_MS;
 		take_signals(s);
+		s->stop |= s->o->custom && s->o->custom->failed(s->o->custom->arg);
 		now = describe_now_ns();
 		if (!err->code && exact_poll(s->exact, now - counted > COUNT_NS, err))
 			log_warn("%s; the recording ends here, the program goes on", err->msg);
@@ -162,7 +169,9 @@ static void loop(struct session *s, struct err *err)
 				checkpoint(s, err);
 		}
 	}
-	if (!s->reaped)
+	if (!s->reaped && s->o->custom && !s->o->custom->records)
+		kill(s->child.pid, SIGTERM); /* it ran for what is known by now */
+	else if (!s->reaped)
 		log_warn("process %d goes on without being recorded", (int)s->child.pid);
 }
 
@@ -176,12 +185,14 @@ static void closing_line(const struct session *s)
 	exact_totals(s->exact, &t);
 	if (!t.blocks && !s->samples.sampled) /* the engine has said why */
 		return;
+	if (!records(s))
+		return;
 	fprintf(stderr, "[ record: ");
 	if (s->samples.sampled)
 		fprintf(stderr, "samples of %s instructions, %s observed, in ",
 			fmt_count(s->samples.sampled->instructions, n, sizeof(n)),
 			fmt_count(sampled_observed(s->samples.sampled), more, sizeof(more)));
-	else if (t.instructions)
+	else if (t.instructions && !s->o->custom)
 		fprintf(stderr, "%s instructions of ", fmt_count(t.instructions, n, sizeof(n)));
 	fprintf(stderr, "%s blocks in %lu process%s -> %s ]\n",
 		fmt_count(t.blocks, blocks, sizeof(blocks)), (unsigned long)t.processes,
@@ -205,6 +216,7 @@ static void closing_line(const struct session *s)
 
 static void finish(struct session *s, struct err *err)
 {
+	const struct session_custom *custom = s->o->custom;
 	struct err why;
 
 	if (exact_finish(s->exact, &why) && !err->code)
@@ -212,11 +224,18 @@ static void finish(struct session *s, struct err *err)
 	if (!err->code &&
 	    exact_samples_end(&s->samples, s->exact, s->status, s->o->allow_mismatch, err))
 		return;
-	if (!s->recording)
+	if (!s->recording && records(s))
 		s->recording = recording_create(s->o->output, err);
-	if (!s->recording)
+	if (!s->recording && records(s))
 		return;
 	update_run(s, !err->code);
+	if (custom && custom->finish(custom->arg, &s->profile, &why) && !err->code)
+		*err = why;
+	if (!records(s) || (custom && err->code)) {
+		if (!err->code)
+			closing_line(s);
+		return;
+	}
 	if (recording_finish_packed(s->recording, &s->profile, &why) && !err->code)
 		*err = why;
 	s->recording = NULL;
@@ -228,7 +247,8 @@ static const char *observed(const struct session_options *o)
 {
 	unsigned mode = o->observe;
 
-	return o->simulate == SIMULATE_REUSE	   ? "reuse"
+	return o->custom			   ? o->custom->observed
+	       : o->simulate == SIMULATE_REUSE	   ? "reuse"
 	       : o->simulate == SIMULATE_MISSES	   ? "misses"
 	       : o->simulate == SIMULATE_CYCLES	   ? "cycles"
 	       : o->simulate == SIMULATE_CONFLICTS ? "conflicts"
@@ -283,6 +303,11 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 		return -1;
 	if (o->simulate && start_simulation(s, err))
 		return -1;
+	if (o->custom) {
+		s->simulation = o->custom->start(o->custom->arg, s->observed, err);
+		if (!s->simulation)
+			return -1;
+	}
 	s->exact = exact_open(mode, &o->lines, s->simulation, s->observed, err);
 	if (!s->exact || exact_samples_start(&s->samples, s->exact, err))
 		return -1;
@@ -319,7 +344,7 @@ static int hold(struct session *s, char *const *argv, struct err *err)
 		return -1;
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes fails with a message */
 	/* of a run that turns out to be another one nothing is written */
-	if (s->o->schedule.kind != SCHEDULE_TARGETED || s->o->allow_mismatch)
+	if (records(s) && (s->o->schedule.kind != SCHEDULE_TARGETED || s->o->allow_mismatch))
 		s->recording = recording_create(s->o->output, err);
 	if (err->code)
 		return -1;
@@ -362,7 +387,8 @@ int exact_session_run(const struct session_options *o, struct err *err)
 		spawn_cancel(&s.child);
 	broker_end(&s.broker);
 	exact_close(s.exact);
-	simulate_free(s.simulation);
+	if (!o->custom)
+		simulate_free(s.simulation);
 	exact_samples_fini(&s.samples);
 	profile_fini(&s.profile);
 	close(s.signals);

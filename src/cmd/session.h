@@ -16,6 +16,21 @@
 #include "sketch/hot.h"
 #include "stream/schedule.h"
 
+struct order_consumer;
+struct profile;
+
+/* What is made of executed instructions in order, in place of what simulate names. */
+struct session_custom {
+	void *arg;
+	const char *observed; /* what the recording says it holds */
+	bool records;	      /* else nothing is recorded */
+	/* NULL with err set */
+	const struct order_consumer *(*start)(void *arg, struct profile *p, struct err *err);
+	bool (*failed)(void *arg); /* nothing more is wanted */
+	/* The run has ended; the profile is what will be recorded. -1 with err set. */
+	int (*finish)(void *arg, struct profile *p, struct err *err);
+};
+
 struct session_options {
 	struct sampler_options sampler;
 	const char *output;
@@ -43,6 +58,7 @@ struct session_options {
 	struct schedule schedule;  /* --exact: what is observed */
 	const char *schedule_text; /* … as it was given */
 	bool allow_mismatch;
+	const struct session_custom *custom; /* --exact; or NULL */
 };
 
 /*

@@ -126,7 +126,9 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 		exact_close(e);
 		return NULL;
 	}
-	e->header->mode = e->mode = consumer ? mode | EXACT_ORDER : mode;
+	if (consumer)
+		mode |= EXACT_ORDER | (consumer->values ? EXACT_LOADED : 0);
+	e->header->mode = e->mode = mode;
 	e->consumer = consumer;
 	if (lines)
 		e->header->lines = e->lines = *lines;

@@ -116,14 +116,35 @@ static int add_field(struct maker *m, const struct exact_field *f, bool repeats)
 	return 0;
 }
 
-static bool field_fits(const struct code_block *b, const struct exact_field *f)
+/* A loaded value, which belongs to an access of the same instruction. */
+static bool is_value(const struct exact_field *f)
+{
+	return !f->access && f->operand == OPERAND_LOAD;
+}
+
+static bool field_fits(const struct exact *e, const struct code_block *b,
+		       const struct exact_field *f)
 {
 	unsigned access = f->access >> EXACT_ACCESS_BITS;
 
+	if (is_value(f) && e->consumer->values)
+		return f->insn < b->n && (f->word == EXACT_CONSTANT || f->word < b->words) &&
+		       f->from >= 8 && f->to >= 8 && f->to <= 64;
 	return f->insn < b->n && access > 0 && access < EXACT_ACCESS_N &&
 	       (access >= EXACT_REPEATS || f->access & ((1u << EXACT_ACCESS_BITS) - 1)) &&
 	       (f->word == EXACT_CONSTANT || f->word < b->words) && f->from >= 8 && f->to >= 8 &&
 	       f->to <= 64;
+}
+
+/* The value is what the instruction's first load reads. */
+static void add_value(struct maker *m, const struct exact_field *f)
+{
+	for (uint32_t i = m->c->n; i-- > 0 && m->c->op[i].insn == f->insn;) {
+		struct order_op *o = &m->c->op[i];
+
+		if ((o->kind == ORDER_LOAD || o->kind == ORDER_MODIFY) && !o->repeats)
+			o->value = (struct order_part){ (uint64_t)f->add, f->word, f->from, f->to };
+	}
 }
 
 /* An instruction's fields, f[0..n): how many elements comes before what has them. */
@@ -141,10 +162,13 @@ static int add_fields(struct maker *m, const struct exact_field *f, unsigned n)
 								 : ORDER_PREFETCH;
 
 			repeats |= count;
-			if (count == (counts == 1) && (count || wants(m->e, kind)) &&
-			    add_field(m, &f[i], repeats))
+			if (!is_value(&f[i]) && count == (counts == 1) &&
+			    (count || wants(m->e, kind)) && add_field(m, &f[i], repeats))
 				return -1;
 		}
+	for (unsigned i = 0; i < n; i++)
+		if (is_value(&f[i]))
+			add_value(m, &f[i]);
 	return 0;
 }
 
@@ -226,7 +250,7 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 	if (r->words > EXACT_WORDS_MAX || r->r.size < sizeof(*r) + at + r->nfield * sizeof(*f))
 		return exact_bad(err);
 	for (unsigned i = 0; i < r->nfield; i++)
-		if (!field_fits(b, &f[i]) || (i && f[i].insn < f[i - 1].insn))
+		if (!field_fits(e, b, &f[i]) || (i && f[i].insn < f[i - 1].insn))
 			return exact_bad(err);
 	m.c = b->order = calloc(1, sizeof(*b->order));
 	if (!m.c)
@@ -247,6 +271,11 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 	b->order->pc = r->pc;
 	b->order->next = pc;
 	check_words(b);
+	if (b->n && e->consumer->kinds >> ORDER_BRANCH) {
+		b->order->first = e->consumer->site(e->consumer->arg, b->site[0]);
+		if (!b->order->first)
+			return exact_no_memory(err);
+	}
 	return add_own(e, b, r->bytes, err);
 }
 
@@ -263,6 +292,7 @@ int order_exit(struct code_block *b, const struct code_block *of, const struct e
 		.pc = of->order->pc,
 		.op = of->order->op,
 		.own = of->order->own,
+		.first = of->order->first,
 		.shared = true,
 		.end = ORDER_FETCH,
 	};

@@ -55,7 +55,12 @@ struct order_op {
 	uint8_t len;
 	bool repeats; /* its size is of an element */
 	uint8_t access;
-	bool plain; /* nothing is narrowed */
+	bool plain;	    /* nothing is narrowed */
+	struct order_part { /* the value that it loads; to: 0, it is not known */
+		uint64_t add;
+		uint16_t word;
+		uint8_t from, to;
+	} value;
 	void *site;
 };
 enum {
@@ -70,6 +75,7 @@ struct order_code {
 	uint64_t pc, next; /* run-time addresses: its own, what follows it */
 	struct order_op *op;
 	uint32_t n;
+	void *first;  /* the site of its first instruction, if control is looked at; or NULL */
 	bool shared;  /* ops, and `own`, are another's */
 	bool checked; /* all words of its ops are words of its executions */
 	uint8_t end; /* ORDER_BRANCH, ...: what its last instruction is; ORDER_FETCH: nothing to tell */
@@ -110,6 +116,19 @@ static inline bool order_value(const struct order_execution *x, const struct ord
 	return true;
 }
 
+/* What an op loads (order_consumer.values), its first 8 bytes. False: that is not known. */
+static inline bool order_loaded(const struct order_execution *x, const struct order_op *o,
+				uint64_t *v)
+{
+	const struct order_part *p = &o->value;
+
+	if (!p->to || (p->word != ORDER_NO_WORD && p->word >= x->words))
+		return false;
+	*v = p->word == ORDER_NO_WORD ? 0 : __atomic_load_n(&x->w[p->word], __ATOMIC_RELAXED);
+	*v = order_narrow(order_narrow(*v, p->from) + p->add, p->to);
+	return true;
+}
+
 /* A block's instructions, for who looks at their bytes. */
 struct order_bytes {
 	uint64_t pc;
@@ -123,6 +142,7 @@ struct order_consumer {
 	unsigned kinds; /* bit per enum order_kind: what it wants to see */
 	unsigned shift; /* code lines are of 2 to the power of that */
 	bool plain;	/* events of accesses have `access` */
+	bool values;	/* order_loaded() knows what general loads load; with `execute` */
 	/* What events of a site carry, what is called for each process and each thread. NULL: no memory. */
 	void *(*site)(void *arg, struct site *s);
 	void *(*process)(void *arg, uint32_t pid);

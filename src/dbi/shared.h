@@ -50,6 +50,8 @@ struct exact_near {
 #define EXACT_CALLS 32
 /* With EXACT_COUNTS: which blocks each interval executed how often. */
 #define EXACT_PHASES 128
+/* With EXACT_ORDER: the values that loads of general memory operands load, too (their first 8 bytes) */
+#define EXACT_LOADED 64
 #define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES | EXACT_ORDER | EXACT_CALLS)
 
 /* What the length of an interval is counted in. */
@@ -108,6 +110,8 @@ struct exact_stream {
  *
  * With EXACT_ORDER blocks without words have heads in the stream, too, and each field has an `access`: kind in bits 12
  * and up, below them the bytes. Of an instruction they come in the order of execution, loads first; but for EXACT_LEFT.
+ * With EXACT_LOADED a field without an access, of OPERAND_LOAD, is the value that the instruction's first load or
+ * modification loads.
  */
 enum exact_access {
 	EXACT_LOAD = 1,

@@ -192,6 +192,11 @@ struct run *profile_run(struct profile *p)
 	return &list[p->nrun++];
 }
 
+static bool is_coproc(const struct run *r)
+{
+	return r->source && !strcmp(r->source, "coproc");
+}
+
 bool run_is_exact(const struct run *r)
 {
 	return r->source && !strcmp(r->source, "exact");
@@ -526,6 +531,10 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 			"executions, the other samples of time");
 		return err_hint(err, "`assay verify SAMPLED EXACT` holds one against the other");
 	}
+	if (dst->nrun && src->nrun && is_coproc(&dst->run[0]) != is_coproc(&src->run[0]))
+		return err_set(err, ERR_FAILED,
+			       "what a co-processor saw does not add up with other recordings: it "
+			       "counts its samples");
 	map = calloc(src->nimage + 1, sizeof(*map));
 	rc = map ? 0 : -1;
 

@@ -343,6 +343,9 @@ static char *source_text(const struct reading *r, const struct run *run, char *b
 				 ? "instructions in samples"
 				 : "every instruction",
 			 event);
+	else if (!strcmp(source, "coproc"))
+		snprintf(buf, n, "%s %s: what %s saw on a simulated co-processor", source, version,
+			 event);
 	else
 		snprintf(buf, n, "%s %s: %s at %g Hz, bursts of %u instructions", source, version,
 			 event, run->rate, run->burst);

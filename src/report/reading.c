@@ -225,12 +225,30 @@ static void samples_line(struct reading *r)
 		     fmt_count(n->unattributed, nowhere, sizeof(nowhere)), *cost ? "; " : "", cost);
 }
 
+/* What a simulated co-processor saw: its samples take the place of time. */
+static void coproc_lines(struct reading *r, const struct run *run)
+{
+	char samples[32];
+
+	emit_heading(&r->emit,
+		     "co-processor with the program %s: %s samples of the instructions that it "
+		     "observes, in place of time",
+		     or_unknown(run->event),
+		     fmt_count(r->view.counters.samples, samples, sizeof(samples)));
+	if (!reading_finished(r))
+		emit_line(&r->emit, "unfinished: the recorder was killed");
+}
+
 static void sampled_lines(struct reading *r)
 {
 	const struct run *run = r->profile.nrun ? &r->profile.run[0] : NULL;
 	const struct run_counters *n = &r->view.counters;
 	char elapsed[32], processes[32];
 
+	if (run && run->source && !strcmp(run->source, "coproc")) {
+		coproc_lines(r, run);
+		return;
+	}
 	emit_heading(&r->emit, "%s %s at %g Hz, %u instructions ahead; %s, %s process%s",
 		     or_unknown(run ? run->source : NULL), or_unknown(run ? run->event : NULL),
 		     run ? run->rate : 0, run ? run->burst : 0,

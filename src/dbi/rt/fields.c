@@ -118,10 +118,11 @@ static void add_memory(struct stream_fields *f, const ZydisDecodedInstruction *d
 	bool hidden = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
 	bool stack = hidden && m->base == ZYDIS_REGISTER_RSP;
 
-	if (!(log_mode & (EXACT_ADDRESSES | EXACT_VALUES)))
+	if (!(log_mode & (EXACT_ADDRESSES | EXACT_VALUES | EXACT_LOADED)))
 		return;
-	if (f->mask & F_ADDRESS || m->type != ZYDIS_MEMOP_TYPE_MEM || d->address_width != 64 ||
-	    m->segment == ZYDIS_REGISTER_FS || m->segment == ZYDIS_REGISTER_GS || bytes == 0)
+	if (f->mask & (F_ADDRESS | F_LOADED) || m->type != ZYDIS_MEMOP_TYPE_MEM ||
+	    d->address_width != 64 || m->segment == ZYDIS_REGISTER_FS ||
+	    m->segment == ZYDIS_REGISTER_GS || bytes == 0)
 		return;
 	if (!is_64(m->index) || (!is_64(m->base) && m->base != ZYDIS_REGISTER_RIP))
 		return; /* a vector of indices, xlat */
@@ -136,12 +137,12 @@ static void add_memory(struct stream_fields *f, const ZydisDecodedInstruction *d
 	if (stack && op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 		f->disp -= bytes;
 	f->size = bytes >= 8 ? 8 : bytes >= 4 ? 4 : bytes >= 2 ? 2 : 1;
-	f->mask |= F_ADDRESS;
-	if (!(log_mode & EXACT_VALUES) || (hidden && !stack) || is_masked(d))
+	f->mask |= log_mode & EXACT_LOADED ? F_LOADED : F_ADDRESS;
+	if (!(log_mode & (EXACT_VALUES | EXACT_LOADED)) || (hidden && !stack) || is_masked(d))
 		return;
 	if (op->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
 		f->mask |= F_LOAD;
-	if (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+	if (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE && log_mode & EXACT_VALUES)
 		f->mask |= F_STORE;
 }
 

@@ -16,6 +16,7 @@
 #define F_RETURN 32
 #define F_ARGS 64
 #define F_TARGET 128
+#define F_LOADED 256 /* what F_LOAD reads, beside accesses in order: EXACT_LOADED */
 
 #define HIGH_BYTE 1 /* for bits: bits 8 to 15 of a register */
 
@@ -40,7 +41,7 @@ struct stream_fields {
 	uint16_t used;	  /* registers that it names or uses */
 	uint16_t written; /* … and changes */
 	uint16_t read;	  /* … and may keep something of, or need */
-	uint8_t mask;	  /* F_… */
+	uint16_t mask;	  /* F_… */
 	uint8_t result[2], result_bits[2];
 	/* the memory operand */
 	uint8_t base, index, scale, size; /* size: 1, 2, 4, 8 bytes of the value */

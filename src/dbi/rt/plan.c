@@ -241,7 +241,7 @@ static void plan_before(struct plan *p, unsigned insn, const struct stream_field
 
 	if (f->mask & F_ADDRESS)
 		plan_address(p, insn, f, next);
-	if (f->mask & F_LOAD && !(f->load_in_dest && f->mask & F_RESULT))
+	if (f->mask & F_LOAD && !(f->load_in_dest && f->mask & (F_RESULT | F_LOADED)))
 		add_plain(p, insn, OPERAND_LOAD, add_word(p, memory_word(insn, false, f, next)),
 			  8u * f->size);
 	if (f->mask & F_STORE && f->stored != NO_REG)
@@ -331,6 +331,8 @@ static void plan_after(struct plan *p, unsigned insn, const struct stream_fields
 		if (!i && f->mask & F_LOAD && f->load_in_dest)
 			add_value(p, insn, OPERAND_LOAD, v, 8u * f->size);
 	}
+	if (f->mask & F_LOADED && f->mask & F_LOAD && f->load_in_dest)
+		add_value(p, insn, OPERAND_LOAD, stored(p, insn, true, f->dest), 8u * f->size);
 	if (!(f->mask & F_STORE) || f->stored != NO_REG || f->stores_imm)
 		return;
 	if (address != EXACT_CONSTANT)

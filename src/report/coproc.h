@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What the simulated co-processor is, did and learned, as tables, JSON and pictures. */
+#ifndef ASSAY_REPORT_COPROC_H
+#define ASSAY_REPORT_COPROC_H
+
+#include "coproc/lab.h"
+
+/* What a run took. */
+struct coproc_totals {
+	uint64_t instructions, cycles;
+	double seconds; /* CPU time of the recorder */
+	bool timed;	/* by the core model */
+};
+
+void coproc_print_info(const struct spec *s, bool json);
+void coproc_print_run(const struct lab *l, const struct coproc_totals *t, bool json);
+void coproc_print_study(const struct lab *l, const struct coproc_totals *t, bool json);
+/* Writes FOLDER/time.svg, overhead.svg (the error over either) and scatter.svg. -1 with err set. */
+int coproc_draw_study(const struct lab *l, const char *folder, const char *title, struct err *err);
+
+#endif

@@ -1,0 +1,1 @@
+../../../src/coproc/programs/contexts.uc

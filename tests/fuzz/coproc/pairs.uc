@@ -1,0 +1,1 @@
+../../../src/coproc/programs/pairs.uc
