@@ -53,8 +53,10 @@ const struct verb cmd_reuse = {
 		 "curves are added up.\n\n"
 		 "Sampled with --reuse it is an estimate, with bounds, and without procedures: "
 		 "reuse times within windows, and of lines that hardware watchpoints watched, made "
-		 "a curve by StatStack. Reuse by other threads than the one that was watched is "
-		 "not seen.",
+		 "a curve by StatStack. How often each part of the program touched memory follows "
+		 "from its estimated executions, as in assay annotate; where the program's files "
+		 "are missing, bounds are wide. Reuse by other threads than the one that was "
+		 "watched is not seen.",
 	.examples = "sudo assay record --reuse -- gzip -9 -k big.txt\n"
 		    "assay reuse\n"
 		    "assay record --exact --observe reuse -- gzip -9 -k big.txt\n"

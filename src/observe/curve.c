@@ -7,27 +7,63 @@
 #define LEAST 1e-3 /* where S is to be 0, for a logarithm */
 #define BETWEEN 16 /* knots where it is not known when */
 
-static void add(uint64_t *dst, const uint64_t *src, unsigned n)
+#define MOST 4e18 /* that a count becomes, in a damaged recording */
+
+static uint64_t scaled(uint64_t v, double by)
 {
-	for (unsigned i = 0; i < n; i++)
-		dst[i] += src[i];
+	return by < 1 || by > 1 ? (uint64_t)fmin((double)v * by + 0.5, MOST) : v;
 }
 
-void curve_add(struct reuses *dst, const struct reuses *src)
+static void add(uint64_t *dst, const uint64_t *src, unsigned n, double by)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (src[i])
+			dst[i] += scaled(src[i], by);
+}
+
+void curve_add(struct reuses *dst, const struct reuses *src, double by)
 {
 	dst->windows += src->windows;
-	dst->instructions += src->instructions;
-	dst->touches += src->touches;
 	dst->watched += src->watched;
-	dst->touches_square += src->touches_square;
-	dst->watches_square += src->watches_square;
-#define X(name, what) dst->name += src->name;
+	dst->instructions += scaled(src->instructions, by);
+	dst->touches += scaled(src->touches, by);
+	dst->touches_square += scaled(src->touches_square, by * by);
+	dst->watches_square += scaled(src->watches_square, by * by);
+#define X(name, what) dst->name += scaled(src->name, by);
 	REUSES_COUNTS(X)
 #undef X
-	add(dst->near_ended, src->near_ended, REUSES_NEAR);
-	add(dst->near_left, src->near_left, REUSES_NEAR);
-	add(dst->far_ended, src->far_ended, DISTANCE_BUCKETS);
-	add(dst->far_left, src->far_left, DISTANCE_BUCKETS);
+	add(dst->near_ended, src->near_ended, REUSES_NEAR, by);
+	add(dst->near_left, src->near_left, REUSES_NEAR, by);
+	add(dst->far_ended, src->far_ended, DISTANCE_BUCKETS, by);
+	add(dst->far_left, src->far_left, DISTANCE_BUCKETS, by);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static void take(uint64_t *dst, const uint64_t *src, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		dst[i] = less(dst[i], src[i]);
+}
+
+void curve_remove(struct reuses *dst, const struct reuses *src)
+{
+	dst->windows = less(dst->windows, src->windows);
+	dst->watched = less(dst->watched, src->watched);
+	dst->instructions = less(dst->instructions, src->instructions);
+	dst->touches = less(dst->touches, src->touches);
+	dst->touches_square = less(dst->touches_square, src->touches_square);
+	dst->watches_square = less(dst->watches_square, src->watches_square);
+#define X(name, what) dst->name = less(dst->name, src->name);
+	REUSES_COUNTS(X)
+#undef X
+	take(dst->near_ended, src->near_ended, REUSES_NEAR);
+	take(dst->near_left, src->near_left, REUSES_NEAR);
+	take(dst->far_ended, src->far_ended, DISTANCE_BUCKETS);
+	take(dst->far_left, src->far_left, DISTANCE_BUCKETS);
 }
 
 /* The last time of a bucket. */

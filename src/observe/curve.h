@@ -9,8 +9,10 @@
 #include "model/statstack.h"
 #include "observe/reuses.h"
 
-/* dst += src, but for its key. */
-void curve_add(struct reuses *dst, const struct reuses *src);
+/* dst += src, each observation weighed `by` times as much; not its key, nor its regions. */
+void curve_add(struct reuses *dst, const struct reuses *src, double by);
+/* dst -= src, a part of it; what is less than nothing, in a damaged recording, is nothing. */
+void curve_remove(struct reuses *dst, const struct reuses *src);
 /*
  * S, of the times that u holds, at so many touches a ns. bend: of what is between near and far; 1 is a power of time, less
  * falls at once, more at last.

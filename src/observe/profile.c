@@ -558,7 +558,7 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 	if (!rc && (edges_merge(dst, src, map) || calls_merge(dst, src, map) ||
 		    conflicts_merge(dst, src, map) || tallies_merge(dst, src, map) ||
 		    misses_merge(dst, src, map) || cycles_merge(dst, src, map) ||
-		    distances_merge(dst, src, map) || reuses_merge(dst, src)))
+		    distances_merge(dst, src, map) || reuses_merge(dst, src, map)))
 		rc = -1;
 	if (!rc)
 		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ||

@@ -143,6 +143,7 @@ struct profile {
 	size_t ndistances;
 	struct site_distances *site_distances;
 	struct reuses *reuses;		/* uthash, key */
+	uint32_t reuse_regions;		/* that a recorder keeps, of all processes */
 	struct locality_past *locality; /* private, of sampled windows */
 	struct pace *pace;		/* private, likewise */
 	struct balance *balance;	/* private, likewise */

@@ -8,22 +8,99 @@
 
 #define SLOTS (4 * RA_BURST_MAX) /* a power of two, and twice the touches */
 
-struct reuses *reuses_get(struct profile *p, uint32_t run, uint32_t pid)
+struct reuses *reuses_find(const struct profile *p, uint32_t run, uint32_t pid)
 {
 	uint64_t key = (uint64_t)run << 32 | pid;
 	struct reuses *u;
 
 	HASH_FIND(hh, p->reuses, &key, sizeof(key), u);
+	return u;
+}
+
+struct reuses *reuses_get(struct profile *p, uint32_t run, uint32_t pid)
+{
+	struct reuses *u = reuses_find(p, run, pid);
+
 	if (u)
 		return u;
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return NULL;
-	u->key = key;
+	u->key = (uint64_t)run << 32 | pid;
 	u->run = run;
 	u->pid = pid;
 	HASH_ADD(hh, p->reuses, key, sizeof(u->key), u);
 	return u;
+}
+
+/* Regions. */
+
+struct site_id reuses_place(struct site_id id)
+{
+	id.addr &= ~(uint64_t)(REUSES_REGION_BYTES - 1);
+	return id;
+}
+
+struct reuses *reuses_region_find(const struct reuses *u, struct site_id place)
+{
+	struct reuses *r;
+
+	HASH_FIND(hh, u->regions, &place, sizeof(place), r);
+	return r;
+}
+
+struct reuses *reuses_region_add(struct reuses *u, struct site_id place)
+{
+	struct reuses *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->key = u->key;
+	r->run = u->run;
+	r->pid = u->pid;
+	r->place = place;
+	HASH_ADD(hh, u->regions, place, sizeof(r->place), r);
+	return r;
+}
+
+static int by_windows(const void *a, const void *b)
+{
+	const struct reuses *const *x = a, *const *y = b;
+
+	return ((*x)->windows > (*y)->windows) - ((*x)->windows < (*y)->windows);
+}
+
+/* Drops a quarter of the regions of a process: those where the fewest windows began. */
+static void drop_regions(struct profile *p, struct reuses *u)
+{
+	struct reuses *list[REUSES_REGIONS], *r;
+	unsigned n = 0;
+
+	for (r = u->regions; r && n < REUSES_REGIONS; r = r->hh.next)
+		list[n++] = r;
+	qsort(list, n, sizeof(struct reuses *), by_windows);
+	for (unsigned i = 0; i < REUSES_REGIONS / 4; i++) {
+		HASH_DELETE(hh, u->regions, list[i]);
+		free(list[i]);
+		p->reuse_regions--;
+	}
+}
+
+/* The region where a window begins, made if new; NULL: there are too many, or no memory for it. */
+static struct reuses *region_of(struct profile *p, struct reuses *u, struct site_id start)
+{
+	struct site_id place = reuses_place(start);
+	struct reuses *r = reuses_region_find(u, place);
+
+	if (r)
+		return r;
+	if (HASH_COUNT(u->regions) == REUSES_REGIONS)
+		drop_regions(p, u);
+	if (p->reuse_regions == REUSES_REGIONS_ALL)
+		return NULL;
+	r = reuses_region_add(u, place);
+	p->reuse_regions += r != NULL;
+	return r;
 }
 
 uint64_t reuses_units(double weight)
@@ -71,9 +148,33 @@ static unsigned near_bucket(unsigned time)
 	return b < REUSES_NEAR ? b : REUSES_NEAR - 1;
 }
 
+/* Adds `units` to what u has of a time, and to what its region has. */
+static void count(struct reuses *u, struct reuses *region, bool ended, unsigned time,
+		  uint64_t units)
+{
+	unsigned b = near_bucket(time);
+
+	*(ended ? &u->near_ended[b] : &u->near_left[b]) += units;
+	if (region)
+		*(ended ? &region->near_ended[b] : &region->near_left[b]) += units;
+}
+
+static void count_window(struct reuses *u, const struct window *w, unsigned touches, double weight)
+{
+	uint64_t units = reuses_units(weight);
+
+	if (!u)
+		return;
+	u->windows++;
+	u->instructions += w->n * units;
+	u->touches += touches * units;
+	u->touches_square += reuses_units(touches * weight * touches * weight);
+}
+
 int reuses_window(struct profile *p, const struct window *w, double weight)
 {
 	struct reuses *u = reuses_get(p, p->nrun ? (uint32_t)p->nrun - 1 : 0, w->pid);
+	struct reuses *region = u ? region_of(p, u, w->start) : NULL;
 	uint64_t at[REUSES_TOUCHES], units = reuses_units(weight);
 	struct seen seen[SLOTS];
 	unsigned n = reuses_touches(w, at);
@@ -84,50 +185,80 @@ int reuses_window(struct profile *p, const struct window *w, double weight)
 	while (slots < 2 * n)
 		slots *= 2;
 	memset(seen, 0, slots * sizeof(*seen));
-	u->windows++;
-	u->instructions += w->n * units;
-	u->touches += n * units;
-	u->touches_square += reuses_units(n * weight * n * weight);
+	count_window(u, w, n, weight);
+	count_window(region, w, n, weight);
 	for (unsigned i = 0; i < n; i++) {
 		struct seen *s = find(seen, slots, at[i] / REUSES_LINE);
 
 		if (s->time)
-			u->near_ended[near_bucket(i + 1 - s->time)] += units;
+			count(u, region, true, i + 1 - s->time, units);
 		*s = (struct seen){ at[i] / REUSES_LINE, i + 1 };
 	}
 	for (size_t i = 0; i < slots; i++)
 		if (seen[i].time)
-			u->near_left[near_bucket(n - seen[i].time)] += units;
+			count(u, region, false, n - seen[i].time, units);
 	return 0;
 }
 
-int reuses_merge(struct profile *dst, const struct profile *src)
+/* All that is counted of one, in place of what the other has. */
+static void copy(struct reuses *to, const struct reuses *from)
+{
+	struct reuses kept = *to;
+
+	*to = *from;
+	to->hh = kept.hh;
+	to->key = kept.key;
+	to->run = kept.run;
+	to->place = kept.place;
+	to->regions = kept.regions;
+}
+
+int reuses_merge(struct profile *dst, const struct profile *src, const uint32_t *map)
 {
 	uint32_t runs = (uint32_t)dst->nrun;
-	const struct reuses *u;
+	const struct reuses *u, *r;
 
 	for (u = src->reuses; u; u = u->hh.next) {
 		struct reuses *d = reuses_get(dst, u->run + runs, u->pid);
-		struct reuses kept;
 
 		if (!d)
 			return -1;
-		kept = *d;
-		*d = *u;
-		d->hh = kept.hh;
-		d->key = kept.key;
-		d->run = kept.run;
+		copy(d, u);
+		for (r = u->regions; r; r = r->hh.next) {
+			struct site_id place = { .image = map[r->place.image],
+						 .addr = r->place.addr };
+			struct reuses *to = reuses_region_find(d, place);
+
+			/* two images of src may be one of dst */
+			if (to)
+				continue;
+			to = reuses_region_add(d, place);
+			if (!to)
+				return -1;
+			copy(to, r);
+		}
 	}
 	return 0;
+}
+
+static void free_list(struct reuses *u)
+{
+	struct reuses *next;
+
+	for (; u; u = next) {
+		struct reuses *regions = u->regions;
+
+		next = u->hh.next;
+		HASH_CLEAR(hh, u->regions);
+		free_list(regions);
+		free(u);
+	}
 }
 
 void reuses_free(struct profile *p)
 {
-	struct reuses *u = p->reuses, *next;
+	struct reuses *u = p->reuses;
 
 	HASH_CLEAR(hh, p->reuses);
-	for (; u; u = next) {
-		next = u->hh.next;
-		free(u);
-	}
+	free_list(u);
 }

@@ -8,6 +8,11 @@
  *
  * A touch is an access to a line: an instruction that crosses lines touches each. All counts are weighed, in units
  * of 1 / REUSES_UNIT, and add up. How long ones are made of both: model/statstack.h.
+ *
+ * A process has all of them, and once more those of the windows that began in a region: REUSES_REGION_BYTES of code. How
+ * often the code of a region ran is not known before the program's executions are estimated; windows only tell how long
+ * the region took. Where a process has more than REUSES_REGIONS regions, those where the fewest windows began are
+ * dropped, so the regions of a process are a part of it.
  */
 #ifndef ASSAY_OBSERVE_REUSES_H
 #define ASSAY_OBSERVE_REUSES_H
@@ -27,6 +32,9 @@
 #define REUSES_WATCHED 4	  /* of these */
 #define REUSES_NEAR (32 + 16 * 6) /* buckets, as of distances: reuse times below 2048 touches */
 #define REUSES_TOUCHES (2 * RA_BURST_MAX) /* of a window, at most */
+#define REUSES_REGION_BYTES 16
+#define REUSES_REGIONS 128	/* of a process */
+#define REUSES_REGIONS_ALL 2048 /* that a recorder keeps */
 
 /* What else is counted of watched lines. A visit: touches of a line with at most REUSES_LONG others between two. */
 #define REUSES_COUNTS(X) \
@@ -38,9 +46,10 @@
 	X(other, "… of one other word") \
 	X(unhit, "watches of lines that were never touched")
 
-struct reuses {	      /* of a process */
-	uint64_t key; /* of both: */
+struct reuses {	      /* of a process, or of one of its regions */
+	uint64_t key; /* of a process, both: */
 	uint32_t run, pid;
+	struct site_id place;		/* of a region: the first byte of its code */
 	uint64_t windows;		/* walked, as they are */
 	uint64_t instructions, touches; /* of these */
 	uint64_t near_ended[REUSES_NEAR], near_left[REUSES_NEAR];
@@ -51,18 +60,28 @@ struct reuses {	      /* of a process */
 	REUSES_COUNTS(X)
 #undef X
 	uint64_t far_ended[DISTANCE_BUCKETS], far_left[DISTANCE_BUCKETS];
+	struct reuses *regions; /* of a process, by place */
 	UT_hash_handle hh;
 };
 
 /* The process's, made if new; NULL without memory. */
 struct reuses *reuses_get(struct profile *p, uint32_t run, uint32_t pid);
+/* The process's if there is one, or NULL. */
+struct reuses *reuses_find(const struct profile *p, uint32_t run, uint32_t pid);
+/* The region of an instruction. */
+struct site_id reuses_place(struct site_id id);
+/* The process's region at a place, if there is one, or NULL. */
+struct reuses *reuses_region_find(const struct reuses *u, struct site_id place);
+/* A region that is not there yet; NULL without memory. */
+struct reuses *reuses_region_add(struct reuses *u, struct site_id place);
 /* Addresses of the touches of a window, in order; how many. Of an access that crosses lines each line's first. */
 unsigned reuses_touches(const struct window *w, uint64_t at[REUSES_TOUCHES]);
 /* The near ones of a window. -1 without memory. */
 int reuses_window(struct profile *p, const struct window *w, double weight);
 /* In units; for what weighs `weight`. */
 uint64_t reuses_units(double weight);
-int reuses_merge(struct profile *dst, const struct profile *src);
+/* map: by image of src, that of dst. */
+int reuses_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
 void reuses_free(struct profile *p);
 
 #endif

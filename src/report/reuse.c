@@ -16,6 +16,7 @@
 #define CACHES 3
 #define ROWS (DISTANCE_BITS + CACHES)
 #define BAR 30
+#define KNOWN 0.5      /* of the time: less has an estimate of executions */
 #define FEW_WATCHED 30 /* lines: an estimate of less is hardly one */
 
 /* What touched lines. */
@@ -420,9 +421,10 @@ static void set_json(struct curve *c)
 						      (json_int_t)u->watched));
 	if (c->estimated)
 		emit_set(&c->r->emit, "estimated",
-			 json_pack("{s:I,s:I,s:I}", "windows", (json_int_t)c->sampled.windows,
-				   "watches", (json_int_t)c->sampled.watches, "hits",
-				   (json_int_t)c->sampled.hits));
+			 json_pack("{s:I,s:I,s:I,s:f}", "windows",
+				   (json_int_t)c->sampled.parts.windows, "watches",
+				   (json_int_t)c->sampled.parts.watched, "hits",
+				   (json_int_t)c->sampled.hits, "known", c->sampled.parts.known));
 	emit_set(&c->r->emit, "processes", list);
 	emit_set(&c->r->emit, "line", json_integer((json_int_t)c->sum.line));
 	emit_set(&c->r->emit, "touches", json_integer((json_int_t)c->touches));
@@ -464,8 +466,8 @@ static const struct term estimated_terms[] = {
 	{ "misses", "of all touches of lines, those of a fully associative LRU cache of that size, "
 		    "estimated from reuse times (Eklov and Hagersten, StatStack, ISPASS 2010); at "
 		    "the end, lines that were not touched again while they were watched" },
-	{ "from, to", "95 % of what other samples, and half or twice the instructions a cycle, "
-		      "would have said" },
+	{ "from, to", "95 % of what other samples would have said, and other executions of the "
+		      "program's parts, within what is known of them" },
 	{ 0 },
 };
 
@@ -485,7 +487,11 @@ static void print_footer(struct curve *c)
 
 	emit_line(e, "%s", "");
 	if (c->estimated) {
-		if (c->sampled.watches < FEW_WATCHED)
+		if (c->sampled.parts.known < KNOWN)
+			emit_footer(e,
+				    "How often most of the code ran is not known, since its files "
+				    "cannot be read: bounds are wide.");
+		if (c->sampled.parts.watched < FEW_WATCHED)
 			emit_footer(e, "Few lines were watched: recorded for longer, bounds are "
 				       "narrower.");
 		emit_terms(e, estimated_terms);
@@ -515,8 +521,8 @@ int reuse_print(struct reading *r, const struct reuse_options *o, struct err *er
 		reading_heading(r);
 		if (c->estimated)
 			emit_line(&r->emit, "estimated: %s windows, %s lines watched, %s hits",
-				  fmt_count(c->sampled.windows, touches, sizeof(touches)),
-				  fmt_count(c->sampled.watches, lines, sizeof(lines)),
+				  fmt_count(c->sampled.parts.windows, touches, sizeof(touches)),
+				  fmt_count(c->sampled.parts.watched, lines, sizeof(lines)),
 				  fmt_count(c->sampled.hits, bytes, sizeof(bytes)));
 		else
 			emit_line(&r->emit, "%s touches of %s lines of %u bytes: %s",

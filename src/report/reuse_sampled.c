@@ -6,22 +6,21 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "estimate/anchor.h"
 #include "observe/curve.h"
 
-/* Instructions a cycle, where no counter tells; programs have half of it to twice as many. */
-#define IPC 1.0
-#define IPC_OCTAVES 1.0
 #define BEND_OCTAVES 2.0 /* between near and far */
 /*
  * What estimates are off beside chance, standard deviations: of all miss ratios and of what is far, natural logarithms
  * of the odds; of sizes, octaves. As small as exact curves of other programs than the one at hand ask for
  * (docs/recording.md).
  */
-#define ODDS 0.2
+#define ODDS 0.35
 #define FAR_ODDS 1.0
 #define SIZE_OCTAVES 0.3
-#define ENOUGH 100 /* watchpoints of a process that has a curve of its own */
+#define ENOUGH 100	  /* watchpoints of a process that has curves of its own */
+#define SPEED_OCTAVES 2.0 /* of touches a ns: parts that differ by more have a curve each */
+#define OFF_MOST 1e3	  /* by that factor draws of executions are off at most */
+#define SCALE_LEAST 1e-9
 
 /* Drawing anew. */
 
@@ -115,137 +114,222 @@ static void draw_anew(struct reuses *u, uint64_t watched, double off, uint64_t *
 
 /* Groups. */
 
-static double touches_ns(const struct reading *r, const struct reuses *u)
-{
-	const struct run *run = r->profile.nrun ? &r->profile.run[0] : NULL;
-
-	return u->instructions
-		       ? IPC * anchor_ghz(run) * (double)u->touches / (double)u->instructions
-		       : 0;
-}
-
 /* How a draw is off: what is wrong of one process is of all, so these are the same in each group. */
 struct off {
-	double rate, bend, far, odds, across; /* factors */
+	double bend, far, odds, across; /* factors */
+	double tail; /* the power of size by which misses fall beyond what is known */
 };
 
 static struct off draw_off(uint64_t *random)
 {
 	return (struct off){
-		.rate = exp2(IPC_OCTAVES * (2 * random_part(random) - 1)),
 		.bend = exp2(BEND_OCTAVES * (2 * random_part(random) - 1)),
 		.far = exp(FAR_ODDS * draw_normal(random)),
 		.odds = exp(ODDS * draw_normal(random)),
 		.across = exp2(SIZE_OCTAVES * draw_normal(random)),
+		.tail = tan(M_PI_2 * random_part(random)),
 	};
 }
 
-static int make_group(struct sampled_group *g, unsigned number, const struct reading *r,
-		      const struct reuses *u)
+/* Parts in one curve, each at its share of what they touched. */
+struct mix {
+	struct reuses sum;
+	double touches, time;
+};
+
+/* error: of the parts' executions, standard deviations that they are drawn by; 0: as estimated. */
+static void mix(struct mix *to, const struct sampled_group *g, double error, uint64_t *random)
 {
-	double rate = touches_ns(r, u);
+	double touches[2] = { 0 };
+
+	memset(to, 0, sizeof(*to));
+	for (size_t i = 0; i < g->n; i++)
+		touches[0] =
+			fmax(touches[0], g->part[i]->touches / (double)g->part[i]->sum.touches);
+	for (size_t i = 0; i < g->n; i++) {
+		const struct reuse_part *p = g->part[i];
+		double by = p->touches / (double)p->sum.touches / touches[0], off = 1;
+
+		if (error > 0)
+			off = fmin(exp(error * p->error * draw_normal(random)), OFF_MOST);
+		curve_add(&to->sum, &p->sum, fmax(by * off, SCALE_LEAST));
+		to->touches += p->touches * off;
+		to->time += p->time;
+	}
+}
+
+static int make_group(struct sampled_group *g, unsigned number)
+{
 	/* the same each time */
 	uint64_t chance = 0x9e3779b97f4a7c15ull * (2 * number + 1), all = 0xd1342543de82ef95ull;
+	struct mix m;
 
-	if (curve_of(&g->best, u, rate, 1))
+	mix(&m, g, 0, &chance);
+	g->touches = m.touches;
+	if (curve_of(&g->best, &m.sum, m.touches / m.time, 1))
 		return -1;
 	for (unsigned i = 0; i < SAMPLED_DRAWS; i++) {
 		const struct off off = draw_off(&all);
-		struct reuses again = *u;
 
-		draw_anew(&again, u->watched, off.far, &chance);
+		mix(&m, g, 1, &chance);
+		draw_anew(&m.sum, m.sum.watched, off.far, &chance);
+		g->drawn[i] = m.touches;
 		g->odds[i] = off.odds;
 		g->across[i] = off.across;
-		if (!again.windows || curve_of(&g->draw[i], &again, rate * off.rate, off.bend))
+		g->tail[i] = off.tail;
+		if (curve_of(&g->draw[i], &m.sum, m.touches / m.time, off.bend))
 			return -1;
 	}
 	return 0;
 }
 
-static int by_windows(const void *a, const void *b)
-{
-	const struct reuses *const *x = a, *const *y = b;
+/* Which group a part is of: of a process that was watched enough, or of the others, those of like speed. */
+struct member {
+	const struct reuse_part *part;
+	uint64_t process; /* or 0 */
+	int speed;
+	double touches; /* of all parts that are alike in both */
+};
 
-	if ((*x)->windows != (*y)->windows)
-		return (*x)->windows > (*y)->windows ? -1 : 1;
-	return (*x)->pid < (*y)->pid ? -1 : (*x)->pid > (*y)->pid;
+static double speed_of(const struct reuse_part *p)
+{
+	return p->touches / p->time;
 }
 
-static size_t list_processes(const struct reading *r, unsigned process, const struct reuses **list)
+static int by_group(const void *a, const void *b)
 {
-	const struct reuses *u;
-	size_t n = 0;
+	const struct member *x = a, *y = b;
 
-	for (u = r->profile.reuses; u; u = u->hh.next)
-		if (u->touches && (!process || u->pid == process))
-			list[n++] = u;
-	qsort(list, n, sizeof(*list), by_windows);
-	return n;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->speed != y->speed)
+		return x->speed < y->speed ? -1 : 1;
+	return (x->part->number > y->part->number) - (x->part->number < y->part->number);
 }
 
-/* Time that a window of the run stands for, ns. */
-static double window_ns(const struct reading *r)
+static int by_touches(const void *a, const void *b)
 {
-	const struct run_counters *n = &r->view.counters;
-	double rate = r->profile.nrun ? r->profile.run[0].rate : 0;
+	const struct member *x = a, *y = b;
 
-	return n->windows && rate > 0 ? 1e9 / rate * (double)n->user / (double)n->windows : 0;
+	if (x->touches < y->touches || x->touches > y->touches)
+		return x->touches > y->touches ? -1 : 1;
+	return by_group(a, b);
 }
 
-static int make_groups(struct sampled_reuse *s, const struct reading *r, const struct reuses **list,
-		       size_t n)
+/* Those of parts [from, to) are of one process; number 0: of one that was not watched enough. */
+static void tell_process(struct member *list, const struct reuse_parts *parts, size_t from,
+			 size_t to)
 {
-	struct reuses *rest = calloc(1, sizeof(*rest));
-	double all = 0;
-	int rc = rest ? 0 : -1;
+	uint64_t watched = 0;
 
-	for (size_t i = 0; i < n && !rc; i++) {
-		const struct reuses *u = list[i];
+	for (size_t i = from; i < to; i++)
+		watched += parts->part[i]->sum.watched;
+	for (size_t i = from; i < to; i++)
+		list[i] = (struct member){ .part = parts->part[i],
+					   .process = watched < ENOUGH ? 0 : from + 1 };
+}
 
-		s->windows += u->windows;
-		s->watches += u->watched;
-		if (u->watched < ENOUGH || s->ngroups == SAMPLED_GROUPS - 1) {
-			curve_add(rest, u);
-			continue;
-		}
-		s->group[s->ngroups].share = (double)u->windows * touches_ns(r, u);
-		rc = make_group(&s->group[s->ngroups], s->ngroups, r, u);
-		s->ngroups++;
+static void tell_processes(struct member *list, const struct reuse_parts *parts)
+{
+	for (size_t i = 0, k = 0; i < parts->n; i = k) {
+		while (k < parts->n && parts->part[k]->process == parts->part[i]->process)
+			k++;
+		tell_process(list, parts, i, k);
 	}
-	if (!rc && rest->windows) {
-		s->group[s->ngroups].share = (double)rest->windows * touches_ns(r, rest);
-		rc = make_group(&s->group[s->ngroups], s->ngroups, r, rest);
-		s->ngroups++;
-	}
-	free(rest);
-	for (unsigned i = 0; i < s->ngroups; i++) {
-		const struct statstack *b = &s->group[i].best;
+}
 
-		all += s->group[i].share;
-		s->lines += b->n ? b->knot[b->n - 1].lines : 0;
+/* Of the parts of a process, which are sorted by it: how fast each is, over the one that touched most. */
+static void tell_speeds(struct member *list, size_t n)
+{
+	for (size_t i = 0, k; i < n; i = k) {
+		const struct reuse_part *most = list[i].part;
+
+		for (k = i; k < n && list[k].process == list[i].process; k++)
+			if (list[k].part->touches > most->touches)
+				most = list[k].part;
+		for (size_t j = i; j < k; j++)
+			list[j].speed = (int)lround(log2(speed_of(list[j].part) / speed_of(most)) /
+						    SPEED_OCTAVES);
 	}
-	for (unsigned i = 0; i < s->ngroups; i++)
-		s->group[i].share /= all > 0 ? all : 1;
-	s->touches = all * window_ns(r);
+}
+
+static bool alike(const struct member *a, const struct member *b)
+{
+	return a->process == b->process && a->speed == b->speed;
+}
+
+static void tell_touches(struct member *list, size_t n)
+{
+	for (size_t i = 0, k; i < n; i = k) {
+		double sum = 0;
+
+		for (k = i; k < n && alike(&list[k], &list[i]); k++)
+			sum += list[k].part->touches;
+		for (size_t j = i; j < k; j++)
+			list[j].touches = sum;
+	}
+}
+
+/* Parts by their groups, those that touched most first; what is beyond SAMPLED_GROUPS is of the last one. */
+static int make_groups(struct sampled_reuse *s)
+{
+	size_t n = s->parts.n;
+	struct member *list = calloc(n + 1, sizeof(*list));
+	int rc = 0;
+
+	s->part = calloc(n + 1, sizeof(struct reuse_part *));
+	if (!list || !s->part) {
+		free(list);
+		return -1;
+	}
+	tell_processes(list, &s->parts);
+	if (n)
+		qsort(list, n, sizeof(*list), by_group);
+	tell_speeds(list, n);
+	if (n)
+		qsort(list, n, sizeof(*list), by_group);
+	tell_touches(list, n);
+	if (n)
+		qsort(list, n, sizeof(*list), by_touches);
+	for (size_t i = 0; i < n; i++) {
+		if (!i || (!alike(&list[i], &list[i - 1]) && s->ngroups < SAMPLED_GROUPS))
+			s->group[s->ngroups++].part = s->part + i;
+		s->part[i] = list[i].part;
+		s->group[s->ngroups - 1].n++;
+	}
+	free(list);
+	for (unsigned i = 0; i < s->ngroups && !rc; i++)
+		rc = make_group(&s->group[i], i);
 	return rc;
 }
 
-int sampled_reuse_make(struct sampled_reuse *s, const struct reading *r, unsigned process,
+static void sum_up(struct sampled_reuse *s)
+{
+	for (unsigned g = 0; g < s->ngroups; g++) {
+		const struct statstack *b = &s->group[g].best;
+
+		s->touches += s->group[g].touches;
+		s->lines = fmax(s->lines, b->n ? b->knot[b->n - 1].lines : 0);
+	}
+}
+
+int sampled_reuse_make(struct sampled_reuse *s, struct reading *r, unsigned process,
 		       struct err *err)
 {
-	const struct reuses **list = calloc(HASH_COUNT(r->profile.reuses) + 1, sizeof(*list));
-	size_t n;
-	int rc = 0;
+	int rc;
 
 	memset(s, 0, sizeof(*s));
-	s->group = calloc(SAMPLED_GROUPS, sizeof(*s->group));
 	s->hits = r->view.counters.watch_hits;
-	n = list && s->group ? list_processes(r, process, list) : 0;
-	if (!list || !s->group || make_groups(s, r, list, n))
+	s->group = calloc(SAMPLED_GROUPS, sizeof(*s->group));
+	if (!s->group)
+		return err_set(err, ERR_FAILED, "no memory");
+	rc = reuse_parts_make(&s->parts, r, process, err);
+	if (!rc && make_groups(s))
 		rc = err_set(err, ERR_FAILED, "no memory");
-	free(list);
-	if (rc || !n)
+	if (rc)
 		sampled_reuse_free(s);
+	else
+		sum_up(s);
 	return rc;
 }
 
@@ -258,25 +342,34 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Beyond the longest time that was seen it is not known how soon misses fall. */
 static double drawn_misses(const struct sampled_group *g, unsigned draw, double lines)
 {
-	double m = statstack_misses(&g->draw[draw], lines * g->across[draw]);
+	const struct statstack *c = &g->draw[draw];
+	double at = lines * g->across[draw], m = statstack_misses(c, at);
+	double known = c->n ? c->knot[c->n - 1].lines : 0;
 
+	if (at > known)
+		m *= pow(fmax(known, 1) / at, g->tail[draw]);
 	return m * g->odds[draw] / (1 - m + m * g->odds[draw]);
 }
 
 double sampled_reuse_misses(const struct sampled_reuse *s, double lines, double *low, double *high)
 {
-	double drawn[SAMPLED_DRAWS] = { 0 }, best = 0;
+	double drawn[SAMPLED_DRAWS] = { 0 }, all[SAMPLED_DRAWS] = { 0 }, best = 0;
 
 	for (unsigned g = 0; g < s->ngroups; g++) {
 		const struct sampled_group *k = &s->group[g];
 
-		best += k->share * statstack_misses(&k->best, lines);
-		for (unsigned i = 0; low && i < SAMPLED_DRAWS; i++)
-			drawn[i] += k->share * drawn_misses(k, i, lines);
+		best += k->touches / s->touches * statstack_misses(&k->best, lines);
+		for (unsigned i = 0; low && i < SAMPLED_DRAWS; i++) {
+			drawn[i] += k->drawn[i] * drawn_misses(k, i, lines);
+			all[i] += k->drawn[i];
+		}
 	}
 	if (low) {
+		for (unsigned i = 0; i < SAMPLED_DRAWS; i++)
+			drawn[i] /= all[i];
 		qsort(drawn, SAMPLED_DRAWS, sizeof(drawn[0]), by_value);
 		*low = fmin(drawn[SAMPLED_DRAWS / 40], best);
 		*high = fmax(drawn[SAMPLED_DRAWS - 1 - SAMPLED_DRAWS / 40], best);
@@ -292,5 +385,7 @@ void sampled_reuse_free(struct sampled_reuse *s)
 			statstack_fini(&s->group[g].draw[i]);
 	}
 	free(s->group);
+	free(s->part);
+	reuse_parts_free(&s->parts);
 	memset(s, 0, sizeof(*s));
 }

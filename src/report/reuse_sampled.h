@@ -2,34 +2,40 @@
 /*
  * The miss-ratio curve of a sampled recording (record --reuse): estimated, with bounds.
  *
- * Processes that were watched enough have a curve each, the others one together; they add up by their touches. Bounds
- * come from drawing the observations anew, and the rate of touches with them.
+ * Processes that were watched enough have curves of their own, the others together; of each those parts (reuse_parts.h)
+ * have one curve together that touch lines about as fast. Curves add up by the touches that were executed. Bounds come from
+ * drawing the observations anew, and with them how often each part was executed.
  */
 #ifndef ASSAY_REPORT_REUSE_SAMPLED_H
 #define ASSAY_REPORT_REUSE_SAMPLED_H
 
 #include "model/statstack.h"
-#include "report/reading.h"
+#include "report/reuse_parts.h"
 
-#define SAMPLED_GROUPS 8
+#define SAMPLED_GROUPS 24
 #define SAMPLED_DRAWS 100
 
 struct sampled_group {
-	double share; /* of the touches */
+	const struct reuse_part **part;
+	size_t n;
+	double touches, drawn[SAMPLED_DRAWS]; /* executed: estimated, and in each draw */
 	struct statstack best, draw[SAMPLED_DRAWS];
 	double across[SAMPLED_DRAWS], odds[SAMPLED_DRAWS]; /* by which draws are off */
+	double tail[SAMPLED_DRAWS];
 };
 
 struct sampled_reuse {
+	struct reuse_parts parts;
+	const struct reuse_part **part; /* in the order of their groups */
 	unsigned ngroups;
 	struct sampled_group *group;
 	double touches; /* an estimate */
 	double lines;	/* beyond which nothing is known */
-	uint64_t windows, watches, hits;
+	uint64_t hits;
 };
 
 /* Of all processes, or one. -1 with err set: ERR_EMPTY without such observations. */
-int sampled_reuse_make(struct sampled_reuse *s, const struct reading *r, unsigned process,
+int sampled_reuse_make(struct sampled_reuse *s, struct reading *r, unsigned process,
 		       struct err *err);
 /* The share of touches that a cache of so many lines misses; low and high: 95 % of the draws are between. */
 double sampled_reuse_misses(const struct sampled_reuse *s, double lines, double *low, double *high);

@@ -399,12 +399,15 @@ int watches_settle(struct watches *w)
 	exception = exception_ns(w);
 	for (size_t i = 0; i < w->nover; i++) {
 		struct watch *t = &w->over[i];
-		struct reuses *u = reuses_get(w->profile, 0, t->pid);
+		struct reuses *u = reuses_get(w->profile, 0, t->pid), *region;
 
 		if (!u)
 			return -1;
 		t->weight = t->found * profile_window_weight(w->profile, t->start);
 		settle(u, t, exception);
+		region = reuses_region_find(u, reuses_place(t->start));
+		if (region)
+			settle(region, t, exception);
 	}
 	w->nover = 0;
 	return 0;

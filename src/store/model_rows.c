@@ -230,37 +230,58 @@ static bool write_tallies(sqlite3_stmt *s, const struct profile *p)
 
 #define X(name, what) , u->name
 
-static bool write_reuses(sqlite3_stmt *s, const struct profile *p)
+/* What is counted, from column `at` on. */
+static bool write_reuse(sqlite3_stmt *s, int at, const struct reuses *u)
 {
 	uint8_t blob[4][DISTANCE_BUCKETS * 2 * VARINT_MAX];
+	const uint64_t column[] = { u->windows, u->instructions, u->touches,
+				    u->watched REUSES_COUNTS(X) };
+	const size_t n[] = {
+		encode(u->near_ended, REUSES_NEAR, blob[0]),
+		encode(u->near_left, REUSES_NEAR, blob[1]),
+		encode(u->far_ended, DISTANCE_BUCKETS, blob[2]),
+		encode(u->far_left, DISTANCE_BUCKETS, blob[3]),
+	};
+
+	for (unsigned i = 0; i < sizeof(column) / sizeof(column[0]); i++)
+		sqlite3_bind_int64(s, at++, (sqlite3_int64)column[i]);
+	for (unsigned i = 0; i < 4; i++)
+		sqlite3_bind_blob(s, at++, blob[i], (int)n[i], SQLITE_STATIC);
+	sqlite3_bind_int64(s, at++, (sqlite3_int64)u->touches_square);
+	sqlite3_bind_int64(s, at, (sqlite3_int64)u->watches_square);
+	return step(s);
+}
+
+#undef X
+
+static bool write_reuses(sqlite3_stmt *s, const struct profile *p)
+{
 	const struct reuses *u;
 
 	for (u = p->reuses; u; u = u->hh.next) {
-		const uint64_t column[] = {
-			u->run,		 u->pid,     u->windows,
-			u->instructions, u->touches, u->watched REUSES_COUNTS(X)
-		};
-		const size_t n[] = {
-			encode(u->near_ended, REUSES_NEAR, blob[0]),
-			encode(u->near_left, REUSES_NEAR, blob[1]),
-			encode(u->far_ended, DISTANCE_BUCKETS, blob[2]),
-			encode(u->far_left, DISTANCE_BUCKETS, blob[3]),
-		};
-		int at = 1;
-
-		for (unsigned i = 0; i < sizeof(column) / sizeof(column[0]); i++)
-			sqlite3_bind_int64(s, at++, (sqlite3_int64)column[i]);
-		for (unsigned i = 0; i < 4; i++)
-			sqlite3_bind_blob(s, at++, blob[i], (int)n[i], SQLITE_STATIC);
-		sqlite3_bind_int64(s, at++, (sqlite3_int64)u->touches_square);
-		sqlite3_bind_int64(s, at, (sqlite3_int64)u->watches_square);
-		if (!step(s))
+		sqlite3_bind_int64(s, 1, u->run);
+		sqlite3_bind_int64(s, 2, u->pid);
+		if (!write_reuse(s, 3, u))
 			return false;
 	}
 	return true;
 }
 
-#undef X
+static bool write_reuse_regions(sqlite3_stmt *s, const struct profile *p)
+{
+	const struct reuses *u, *r;
+
+	for (u = p->reuses; u; u = u->hh.next)
+		for (r = u->regions; r; r = r->hh.next) {
+			sqlite3_bind_int64(s, 1, r->run);
+			sqlite3_bind_int64(s, 2, r->pid);
+			sqlite3_bind_int64(s, 3, r->place.image);
+			sqlite3_bind_int64(s, 4, (sqlite3_int64)r->place.addr);
+			if (!write_reuse(s, 5, r))
+				return false;
+		}
+	return true;
+}
 
 static bool write_table(sqlite3 *db, const struct profile *p, const char *table, unsigned columns,
 			bool (*write)(sqlite3_stmt *, const struct profile *))
@@ -294,7 +315,10 @@ bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed)
 	       (!p->site_distances ||
 		write_table(db, p, "site_distance", 4, write_site_distances)) &&
 	       (!p->tallies || write_table(db, p, "tally", 9, write_tallies)) &&
-	       (!p->reuses || write_table(db, p, "reuse", 2 + REUSE_COUNTS + 4 + 2, write_reuses));
+	       (!p->reuses ||
+		(write_table(db, p, "reuse", 2 + REUSE_COUNTS + 4 + 2, write_reuses) &&
+		 write_table(db, p, "reuse_region", 4 + REUSE_COUNTS + 4 + 2,
+			     write_reuse_regions)));
 }
 
 /* Reading. */
@@ -513,18 +537,11 @@ static enum pairs_result read_tally(const struct rows *r, sqlite3_stmt *s)
 
 #define X(name, what) , &u->name
 
-static enum pairs_result read_reuse(const struct rows *r, sqlite3_stmt *s)
+/* What is counted, from column `at` on. */
+static enum pairs_result read_counts(sqlite3_stmt *s, int at, struct reuses *u)
 {
-	uint64_t run = (uint64_t)sqlite3_column_int64(s, 0), pid;
 	uint64_t *const *count;
-	struct reuses *u;
-	int at = 2;
 
-	if (run >= r->p->nrun - r->first_run || !count_at(s, 1, &pid) || pid > UINT32_MAX)
-		return PAIRS_MALFORMED;
-	u = reuses_get(r->p, (uint32_t)(run + r->first_run), (uint32_t)pid);
-	if (!u)
-		return PAIRS_MEMORY;
 	count = (uint64_t *const[]){ &u->windows, &u->instructions, &u->touches,
 				     &u->watched REUSES_COUNTS(X) };
 	for (unsigned i = 0; i < REUSE_COUNTS; i++)
@@ -543,6 +560,67 @@ static enum pairs_result read_reuse(const struct rows *r, sqlite3_stmt *s)
 
 #undef X
 
+static bool process_at(const struct rows *r, sqlite3_stmt *s, uint32_t *run, uint32_t *pid)
+{
+	uint64_t n = (uint64_t)sqlite3_column_int64(s, 0), id;
+
+	if (n >= r->p->nrun - r->first_run || !count_at(s, 1, &id) || id > UINT32_MAX)
+		return false;
+	*run = (uint32_t)(n + r->first_run);
+	*pid = (uint32_t)id;
+	return true;
+}
+
+static enum pairs_result read_reuse(const struct rows *r, sqlite3_stmt *s)
+{
+	uint32_t run, pid;
+	struct reuses *u;
+
+	if (!process_at(r, s, &run, &pid))
+		return PAIRS_MALFORMED;
+	u = reuses_get(r->p, run, pid);
+	return u ? read_counts(s, 2, u) : PAIRS_MEMORY;
+}
+
+static enum pairs_result read_reuse_region(const struct rows *r, sqlite3_stmt *s)
+{
+	int64_t image = sqlite3_column_int64(s, 2);
+	struct reuses *u, *region;
+	struct site_id place;
+	uint32_t run, pid;
+
+	if (!process_at(r, s, &run, &pid) || image < 0 || (size_t)image >= r->nmap)
+		return PAIRS_MALFORMED;
+	place = (struct site_id){ .image = r->map[image],
+				  .addr = (uint64_t)sqlite3_column_int64(s, 3) };
+	u = reuses_find(r->p, run, pid);
+	if (!u || HASH_COUNT(u->regions) >= REUSES_REGIONS || place.addr % REUSES_REGION_BYTES)
+		return PAIRS_MALFORMED;
+	region = reuses_region_find(u, place);
+	if (!region)
+		region = reuses_region_add(u, place);
+	return region ? read_counts(s, 4, region) : PAIRS_MEMORY;
+}
+
+/* Whether the regions of each process, which are a part of it, have no more than it has. */
+static bool regions_fit(const struct profile *p)
+{
+	const struct reuses *u, *r;
+
+	for (u = p->reuses; u; u = u->hh.next) {
+		uint64_t windows = u->windows, touches = u->touches, watched = u->watched;
+
+		for (r = u->regions; r; r = r->hh.next) {
+			if (r->windows > windows || r->touches > touches || r->watched > watched)
+				return false;
+			windows -= r->windows;
+			touches -= r->touches;
+			watched -= r->watched;
+		}
+	}
+	return true;
+}
+
 /* Older recordings have none of the tables. */
 static bool is_there(sqlite3 *db, const char *name)
 {
@@ -558,7 +636,7 @@ static bool is_there(sqlite3 *db, const char *name)
 	return there;
 }
 
-/* Nor have older ones with reuse times the squares. */
+/* Nor have older ones with reuse times the squares; those with regions have. */
 static bool has_squares(sqlite3 *db)
 {
 	sqlite3_stmt *s;
@@ -575,9 +653,10 @@ static bool has_squares(sqlite3 *db)
 
 #define X(id, name, what) ", " name
 #define Y(name, what) ", " #name
-#define REUSE_SELECT(squares) \
-	"SELECT run, pid, windows, instructions, touches, watched" REUSES_COUNTS( \
-		Y) ", near_ended, near_left, far_ended, far_left, " squares " FROM reuse"
+#define REUSE_SELECT(place, squares, table) \
+	"SELECT run, pid, " place "windows, instructions, touches, watched" REUSES_COUNTS( \
+		Y) ", near_ended, near_left, far_ended, far_left, " squares " FROM " table
+#define REUSE_SQUARES "touches_square, watches_square"
 
 enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
 				  size_t first_run, const char **what)
@@ -600,9 +679,11 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		  " FROM tally",
 		  read_tally },
 		{ "reuse",
-		  has_squares(db) ? REUSE_SELECT("touches_square, watches_square")
-				  : REUSE_SELECT("0, 0"),
+		  has_squares(db) ? REUSE_SELECT("", REUSE_SQUARES, "reuse")
+				  : REUSE_SELECT("", "0, 0", "reuse"),
 		  read_reuse },
+		{ "reuse_region", REUSE_SELECT("image, address, ", REUSE_SQUARES, "reuse_region"),
+		  read_reuse_region },
 	};
 	const struct rows r = { db, p, map, nmap, first_run };
 	enum pairs_result result = PAIRS_OK;
@@ -622,9 +703,11 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		if (!result && rc != SQLITE_DONE)
 			result = PAIRS_DATABASE;
 	}
-	return result;
+	/* the last table is that of regions */
+	return result || regions_fit(p) ? result : PAIRS_MALFORMED;
 }
 
 #undef X
 #undef Y
 #undef REUSE_SELECT
+#undef REUSE_SQUARES

@@ -71,6 +71,11 @@ static const char schema_sql[] =
 	" PRIMARY KEY(run, batch)) WITHOUT ROWID;"
 	"CREATE TABLE sample_value(run INTEGER, batch INTEGER, counter TEXT, value INTEGER,"
 	" PRIMARY KEY(run, batch, counter)) WITHOUT ROWID;"
+	"CREATE TABLE reuse_region(run INTEGER, pid INTEGER, image INTEGER, address INTEGER,"
+	" windows INTEGER, instructions INTEGER, touches INTEGER, watched INTEGER" REUSE_COLUMNS
+	", near_ended BLOB, near_left BLOB, far_ended BLOB, far_left BLOB,"
+	" touches_square INTEGER, watches_square INTEGER, PRIMARY KEY(run, pid, image, address))"
+	" WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
 	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);"
 	"CREATE TABLE edge_snapshot(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);"

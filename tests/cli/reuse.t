@@ -121,7 +121,7 @@ if can_record; then
 	run "$ASSAY" merge -o twice.db s.db s.db
 	run "$ASSAY" reuse -i twice.db --json
 	is "two add up" "$(json '.processes | length')" 2
-	sqlite3 twice.db "UPDATE reuse SET watched = 15"
+	sqlite3 twice.db "DELETE FROM reuse_region; UPDATE reuse SET watched = 15"
 	run "$ASSAY" reuse -i twice.db
 	unlike "30 lines watched are not few" "$out" "Few lines"
 	sqlite3 twice.db "UPDATE reuse SET watched = 14"
@@ -131,6 +131,16 @@ if can_record; then
 	run "$ASSAY" reuse -i twice.db
 	is "more lines that came soon than were watched: refused" "$status" 1
 	like "… as damaged" "$err" "damaged: reuse"
+	sqlite3 s.db "UPDATE reuse_region SET windows = 1 + (SELECT max(windows) FROM reuse)"
+	run "$ASSAY" reuse -i s.db
+	is "a region with more windows than its process: refused" "$status" 1
+	like "… as damaged" "$err" "damaged: reuse_region"
+	sqlite3 s.db "UPDATE reuse_region SET windows = 1, address = address + 1"
+	run "$ASSAY" reuse -i s.db
+	is "so is one that does not begin where regions do" "$status" 1
+	sqlite3 s.db "DROP TABLE reuse_region"
+	run "$ASSAY" reuse -i s.db
+	is "older recordings have no regions" "$status" 0
 	# One window with a single touch: most draws of its bounds have none
 	sqlite3 s.db "UPDATE reuse SET windows = 1, instructions = 204800, touches = 102400, watched = 0, watches = 0, soon = 0, \
 		before = 0, same = 0, other = 0, near_ended = x'', near_left = x'018008', far_ended = x'', far_left = x''"
@@ -142,6 +152,20 @@ if can_record; then
 	sqlite3 s.db "ALTER TABLE reuse DROP COLUMN touches_square; ALTER TABLE reuse DROP COLUMN watches_square"
 	run "$ASSAY" reuse -i s.db
 	is "older recordings do not have all columns" "$status" 0
+	# Of two phases the slow one takes most of the time, and the fast one makes most of the touches.
+	cp "$BUILD/tests/progs/speeds" speeds
+	run "$ASSAY" record --reuse -q -o p.db -- ./speeds 400000000 4000000
+	read -r touches missed <<<"$out"
+	# Within a factor of three of the bounds, since these hold in 95 of 100 cases.
+	held="($missed / $touches) as \$true | .sizes[] | select(.bytes == 65536) | .low / 3 <= \$true and .high * 3 >= \$true"
+	run "$ASSAY" reuse -i p.db --json
+	is "of phases of different speed the bounds hold what is true" "$(json "$held")" true
+	is "… and its executions are known" "$(json '.estimated.known > 0.5')" true
+	mv speeds gone
+	run "$ASSAY" reuse -i p.db
+	like "without the program they are not, and it is said" "$out" "How often most of the code ran is not known"
+	run "$ASSAY" reuse -i p.db --json
+	is "… and the bounds hold, too" "$(json "$held")" true
 	run "$ASSAY" record -q -o plain.db -- "$program" 4096 10
 	run "$ASSAY" reuse -i plain.db
 	is "without --reuse there is nothing to show" "$status" 3

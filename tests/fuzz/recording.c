@@ -2,7 +2,8 @@
 /*
  * Any bytes as a recording, through every reading. Seeds are made when it starts: a recording that was
  * finished, one whose recorder was killed, one merged of counting samples, an exact one whose recorder was
- * killed, one of working sets, and one of phases; of small pages, or there would be little else than their unused space.
+ * killed, one of working sets, one of phases, and one of reuse times; of small pages, or there would be little else than
+ * their unused space.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -13,9 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "observe/reuses.h"
 #include "report/annotate.h"
 #include "report/info.h"
 #include "report/phases.h"
+#include "report/reuse.h"
 #include "report/targets.h"
 #include "report/times.h"
 #include "report/values.h"
@@ -43,8 +46,8 @@ static void remove_file(void)
 
 static void remove_all(void)
 {
-	static const char *const seeds[] = { "finished", "killed", "merged",
-					     "snapshot", "wset",   "phases" };
+	static const char *const seeds[] = { "finished", "killed", "merged", "snapshot",
+					     "wset",	 "phases", "reuses" };
 	char path[128];
 
 	remove_file();
@@ -192,6 +195,45 @@ static void seed_phases(void)
 	keep_seed("phases");
 }
 
+/* Reuse times of a process: of windows that begin in two regions, and of lines that were watched. */
+static void seed_reuses(void)
+{
+	struct retired ri[8] = { 0 };
+	struct window w = { .pid = 7, .tid = 8, .weight = 1e6, .n = 8, .ri = ri };
+	struct reuses *u;
+	struct profile p;
+	struct err err;
+
+	must(profile_init(&p, &err));
+	recordings_empty(&p);
+	p.run[0].rate = 997;
+	w.start.image = profile_image(&p, IMAGE_ANON, "[anon]", "")->id;
+	for (unsigned i = 0; i < 8; i++)
+		ri[i] = (struct retired){ .site = { .image = w.start.image, .addr = 64 + 4 * i },
+					  .len = 4,
+					  .access = 8,
+					  .have = 1u << OPERAND_ADDRESS };
+	for (unsigned i = 0; i < 40; i++) {
+		for (unsigned k = 0; k < 8; k++)
+			ri[k].value[OPERAND_ADDRESS] = 64 * (i % 5 * k);
+		w.start.addr = 64 + i % 8 * 4;
+		must(profile_window(&p, &w) || reuses_window(&p, &w, 1));
+		p.run[0].n.windows++;
+		p.run[0].n.user++;
+	}
+	u = reuses_find(&p, 0, 7);
+	must(!u);
+	for (; u; u = u->regions) { /* the process, and its first region */
+		u->watched = 3;
+		u->watches = u->same = 3 * REUSES_UNIT;
+		u->far_ended[distance_bucket(1000000)] = 2 * REUSES_UNIT;
+		u->far_left[distance_bucket(9000000)] = REUSES_UNIT;
+	}
+	must(recording_write(file, &p, &err));
+	profile_fini(&p);
+	keep_seed("reuses");
+}
+
 /* Adds the folder of seeds, and a length at which they fit, to libFuzzer's arguments. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -212,6 +254,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seed_merged();
 	seed_wset();
 	seed_phases();
+	seed_reuses();
 	must(!freopen("/dev/null", "w", stdout));
 	memcpy(all, *argv, (size_t)*argc * sizeof(*all));
 	all[(*argc)++] = length;
@@ -225,6 +268,7 @@ static void read_all(struct reading *r)
 	const struct times_options lines = { .by = "line" }, times = { .n = 0 };
 	const struct annotate_options annotate = { .full = true, .all = true };
 	const struct wset_options wset = { .height = 10 }, map = { .height = 9, .map = true };
+	const struct reuse_options reuse = { .n = 3 };
 	const struct values_options values = { .operand = "all", .all = true }, few = { .n = 3 };
 	const struct phases_options phases = { .n = 3 };
 	const struct targets_options targets = { .warmup = -1, .most = 5, .least = 0.5 };
@@ -237,6 +281,7 @@ static void read_all(struct reading *r)
 	values_print(r, &values, &err);
 	values_print(r, &few, &err);
 	info_print(r, &err);
+	reuse_print(r, &reuse, &err);
 	wset_print(r, &wset, &err);
 	wset_print(r, &map, &err);
 	phases_print(r, &phases, &err);

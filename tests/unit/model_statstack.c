@@ -241,13 +241,70 @@ static void test_window(void **unused)
 	profile_fini(&p);
 }
 
+/* A window counts for the region where it begins, too; where there are too many, those of the fewest windows go. */
+static void test_regions(void **unused)
+{
+	struct retired ri = { .have = 1u << OPERAND_ADDRESS, .access = 8 };
+	struct window w = { .pid = 7, .n = 1, .ri = &ri };
+	struct profile p, all;
+	struct reuses *u, *r;
+	struct err err;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	for (unsigned i = 0; i < 3 * REUSES_REGIONS; i++) {
+		w.start.addr = 0x1008; /* again and again */
+		assert_int_equal(reuses_window(&p, &w, 1), 0);
+		w.start.addr = 0x2000 + 16 * i;
+		assert_int_equal(reuses_window(&p, &w, 1), 0);
+	}
+	u = reuses_find(&p, 0, 7);
+	assert_int_equal(u->windows, 6 * REUSES_REGIONS);
+	assert_in_range(HASH_COUNT(u->regions), REUSES_REGIONS / 2, REUSES_REGIONS);
+	assert_int_equal(p.reuse_regions, HASH_COUNT(u->regions));
+	r = reuses_region_find(u, reuses_place((struct site_id){ .addr = 0x100f }));
+	assert_non_null(r);
+	assert_int_equal(r->windows, 3 * REUSES_REGIONS);
+	assert_int_equal(r->near_left[0], 3 * REUSES_REGIONS * REUSES_UNIT);
+	/* … and they are what they were in another profile */
+	assert_int_equal(profile_init(&all, &err), 0);
+	assert_int_equal(profile_merge(&all, &p, &err), 0);
+	u = reuses_find(&all, 0, 7);
+	assert_int_equal(HASH_COUNT(u->regions), p.reuse_regions);
+	assert_int_equal(reuses_region_find(u, r->place)->windows, r->windows);
+	/* a process is its regions and what is left */
+	for (r = u->regions; r; r = r->hh.next)
+		curve_remove(u, r);
+	assert_int_equal(u->windows, 3 * REUSES_REGIONS - (HASH_COUNT(u->regions) - 1));
+	profile_fini(&all);
+	profile_fini(&p);
+}
+
+/* What is weighed half as much says the same, and a quarter of it in squares. */
+static void test_scaled(void **unused)
+{
+	struct reuses u = { .touches = 4 * REUSES_UNIT,
+			    .touches_square = 8 * REUSES_UNIT,
+			    .near_ended = { [3] = 2 * REUSES_UNIT } };
+	struct reuses half = { 0 };
+
+	(void)unused;
+	curve_add(&half, &u, 0.5);
+	assert_int_equal(half.touches, 2 * REUSES_UNIT);
+	assert_int_equal(half.touches_square, 2 * REUSES_UNIT);
+	assert_int_equal(half.near_ended[3], REUSES_UNIT);
+	curve_remove(&half, &u);
+	assert_int_equal(half.touches, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_uniform),	   cmocka_unit_test(test_zipf),
 		cmocka_unit_test(test_scan),	   cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_left_alive), cmocka_unit_test(test_little),
-		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_window),	   cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_scaled),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reuse times of a sampled recording (observe/reuses.h), apart by parts of the program, and what is known of the
+ * speed of each.
+ *
+ * Windows begin in proportion to time. How many touches the code that they show executed in that time follows from the
+ * estimated executions (estimate/parts.h): among blocks that windows tie together the weights of windows say it, but
+ * between phases that hardly call one another only the estimate does. So the regions of a process are put together by
+ * the parts of the estimate. A region without an estimate (there is no file, or it is generated code) is a part of its
+ * own, with an instruction a cycle and great doubt.
+ */
+#ifndef ASSAY_REPORT_REUSE_PARTS_H
+#define ASSAY_REPORT_REUSE_PARTS_H
+
+#include "observe/reuses.h"
+#include "report/reading.h"
+
+struct reuse_part {
+	struct reuses sum;   /* what windows saw that began there */
+	uint64_t process;    /* a struct reuses's key */
+	uint32_t number;     /* of the estimate's part; or what is not one */
+	double time;	     /* ns */
+	double instructions; /* executed in that time, by the estimate */
+	double touches;	     /* likewise; never 0 */
+	double error;	     /* the standard deviation of the logarithm of these */
+};
+
+struct reuse_parts {
+	struct reuse_part **part;
+	size_t n;
+	uint64_t windows, watched;
+	double known; /* the part of the time that has an estimate */
+};
+
+/* Of all processes, or one. -1 with err set: no memory. */
+int reuse_parts_make(struct reuse_parts *parts, struct reading *r, unsigned process,
+		     struct err *err);
+void reuse_parts_free(struct reuse_parts *parts);
+
+#endif
