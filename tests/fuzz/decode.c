@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What of the engine it calls; none of these comes to pass. */
 uint64_t log_mode = EXACT_COUNTS;
 struct exact_lines lines;
+bool schedule_on;
 static struct thread thread = { .self = &thread, .in_library = true };
 struct thread *rt_context = &thread; /* gs is 0 */
 static void never(void)
