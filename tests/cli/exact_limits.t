@@ -108,7 +108,7 @@ refused_output() { # NAME MESSAGE FILE
 refused_output "no such folder" "/no/such/file.db" /no/such/file.db
 echo text >text.db
 refused_output "a file that is no recording" "text.db.*not overwritten" text.db
-if mkdir disk && mount -t tmpfs -o size=116k assay-test disk 2>/dev/null; then
+if mkdir disk && mount -t tmpfs -o size=160k assay-test disk 2>/dev/null; then
 	for what in counts lines; do
 		run timeout -s KILL 300 "$ASSAY" record --exact --observe $what -o disk/exact.db -- sh -c 'echo ran; exit 5'
 		is "a full disk, $what: the program runs" "$out" ran

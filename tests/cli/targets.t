@@ -30,8 +30,8 @@ close "... three has 6 million" $((at[2] - at[1])) 6000000 40000
 close "... four has 4 million" $((at[3] - at[2])) 4000000 40000
 close "... one has 2 million at the end" $((instructions - at[3])) 2000000 60000
 close "... and 4 million before" "${at[0]}" 4100000 140000
-shares=$(jq -c '[.phases[].share * 100 | round] | sort' all.json)
-is "shares are the phases'" "$shares" "[11,22,33,34]"
+# the loader's instructions are some phase's, too
+is "shares are the phases'" "$(jq -c '[.phases[].share * 100] | sort | [.[0] - 11.1, .[1] - 22.1, .[2] - 33.1, .[3] - 33.1] | map(fabs < 1.5) | all' all.json)" true
 is "samples are of their own phases" "$(jq '. as $r | [.phases[] | .sample as $s | ($r.ends | map(select(. <= $s)) | length) as $i | $r.phase_of[$i] == .phase] | all' all.json)" true
 is "samples stand for the whole run" "$(jq '([.phases[].weight] | add) * .sample_size / .instructions | . * 1000 | round' all.json)" 1000
 is "they have the same code as nearly all of it" "$(jq '.same_code > 0.98' all.json)" true
