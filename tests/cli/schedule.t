@@ -143,6 +143,29 @@ record --schedule single:skip=1e9 -o late.db -- ./example
 like "a run that ends before its first sample" "$status:$err" "^0:.*1874497 instructions, before the first sample"
 record --schedule periodic:size=1000,period=1000 -o threads.db -- "$PROGS/threads" condition
 is "threads run as they do alone" "$status:$out" "0:$("$PROGS/threads" condition)"
+cat >both.c <<'C'
+#include <pthread.h>
+#include <stddef.h>
+static void *loop(void *n)
+{
+	long i = (long)n;
+	__asm__ volatile("1: dec %0; jnz 1b" : "+r"(i));
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, NULL, loop, (void *)60000000L);
+	loop((void *)20000000L);
+	return pthread_join(t, NULL);
+}
+C
+ok "a program of two threads" gcc -O1 -o both both.c -lpthread
+record --schedule periodic:size=10000,period=1000000 -o both.db -- ./both
+is "no sample is missed where threads share what is left" \
+	"$(json both.db | jq -c '[.schedules[0].samples[].number] | [. == [range(length)], length > 158]')" "[true,true]"
+is "each begins late by what threads were granted at least" \
+	"$(json both.db | jq '[.schedules[0].samples[] | .begin - 495000 - .number * 1000000] | max < 3000')" true
 
 # A program that is killed in its last sample: those before are kept.
 program killed 400000 1000 '	mov $39, %eax

@@ -6,7 +6,8 @@
  * it has done anything if there is less. Where there is one thread, the block at hand is then made once more, as short
  * as what is left, so that the phase begins behind exactly that many instructions.
  *
- * Several threads share what is left; each is granted a part of it. The phase is the process's: whoever finds that it is
+ * Several threads share what is left; each is granted a part of what the others do not have. Where too little is left that
+ * nobody has, all leave the cache and give back what they have not used. The phase is the process's: whoever finds that it is
  * over calls the others out of the cache, adds up what all have executed, and changes the phase for all. It begins late
  * by what the others had executed of their grants by then: at most SHARE_MIN instructions for each of them.
  */
@@ -138,11 +139,23 @@ static void settle(struct thread *t)
 	now.position += left_settle(t);
 }
 
-/* `threads`: that share what is left. */
-static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n)
+/* What the others may still execute of what they were granted. */
+static uint64_t granted_to_others(const struct thread *self)
+{
+	uint64_t sum = 0;
+
+	for (const struct thread *t = threads; t; t = t->next)
+		for (unsigned i = 0; i < LEFT_PARTS && t != self && !t->ended; i++)
+			sum += (uint64_t)t->granted[i];
+	return sum;
+}
+
+/* Of n threads; the others have `others` of what is left. */
+static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n, uint64_t others)
 {
 	uint64_t room = now.until - now.position;
 
+	room = room > others ? room - others : 0;
 	if (n > 1)
 		room = room / (2 * n) > SHARE_MIN ? room / (2 * n) : SHARE_MIN;
 	if (room < weight)
@@ -205,26 +218,44 @@ static void turn(struct thread *self)
 	unlock(&schedule_lock);
 }
 
+/* All other threads are out of the cache: nobody has anything left, and what all have executed is known. */
+static void gather(struct thread *self)
+{
+	(void)self;
+	lock(&schedule_lock);
+	for (struct thread *t = threads; t; t = t->next)
+		if (!t->ended)
+			settle(t);
+	unlock(&schedule_lock);
+}
+
 void schedule_ask(struct thread *t, unsigned weight, unsigned part)
 {
 	unsigned n = threads_alive();
-	bool over;
+	uint64_t others, room = 0;
+	bool over, scarce = false;
 
 	lock(&schedule_lock);
 	settle(t);
 	over = now.position >= now.until;
-	if (!over && n == 1 && now.until - now.position < weight) {
-		t->shorten = (uint32_t)(now.until - now.position);
+	others = n > 1 ? granted_to_others(t) : 0;
+	if (!over) {
+		room = now.until - now.position;
+		/* others have what is left, and may never need it */
+		scarce = others > n * SHARE_MIN && room < others + SHARE_MIN;
+	}
+	if (!over && n == 1 && room < weight) {
+		t->shorten = (uint32_t)room;
 		/* to whatever part that block belongs, when there is one */
-	} else if (!over) {
-		grant(t, weight, part, n);
+	} else if (!over && !scarce) {
+		grant(t, weight, part, n, others);
 	}
 	unlock(&schedule_lock);
-	if (!over)
+	if (!over && !scarce)
 		return;
 	__atomic_store_n(&t->inside, false,
 			 __ATOMIC_RELEASE); /* another one may be waiting for that */
-	flush_outside(t, turn);
+	flush_outside(t, over ? turn : gather);
 }
 
 bool schedule_take_one(struct thread *t)
