@@ -51,12 +51,12 @@ struct session_options {
 		SIMULATE_CONFLICTS,
 		SIMULATE_CYCLES
 	} simulate;		/* --exact */
-	struct machine machine; /* … what */
+	struct machine machine; /* the machine that is simulated */
 	unsigned cache_kib;	/* --exact: room for translated code, or 0 */
 	unsigned distance;	/* in which conflicts are looked for; 0: they are not */
 	struct exact_lines lines;
 	struct schedule schedule;  /* --exact: what is observed */
-	const char *schedule_text; /* … as it was given */
+	const char *schedule_text; /* the schedule as the user gave it */
 	bool allow_mismatch;
 	const struct session_custom *custom; /* --exact; or NULL */
 };

@@ -59,8 +59,8 @@ struct copro {
 	uint64_t bus; /* bus operations of the host since it was last set to 0 */
 	uint64_t samples, words, mispredicted, branches;
 	enum copro_trap trap;
-	unsigned trap_at;    /* the word */
-	uint64_t trap_index; /* … the index */
+	unsigned trap_at;    /* the word that trapped */
+	uint64_t trap_index; /* the index that was beyond its array */
 	/* called for each word, if not NULL */
 	void (*watch)(void *arg, const struct copro *c, const struct copro_step *step);
 	void *watch_arg;

@@ -47,7 +47,7 @@ extern const char *const program_class_name[CLASS_N];
 	X(PC, "pc") \
 	X(VALUE, "value")     /* loaded */ \
 	X(ADDRESS, "address") /* of memory */ \
-	X(SIZE, "size")	      /* … bytes */ \
+	X(SIZE, "size")	      /* bytes accessed */ \
 	X(TARGET, "target")   /* where control went */ \
 	X(NEXT, "next")	      /* the address behind the instruction */ \
 	X(TAKEN, "taken") \

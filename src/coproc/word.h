@@ -36,7 +36,7 @@
 	X(ADD, "add", true, true) /* index registers saturate or wrap at their width */ \
 	X(SUB, "sub", true, true) \
 	X(ADDS, "adds", false, true) /* saturates at 64 bits */ \
-	X(SUBS, "subs", false, true) /* … at zero */ \
+	X(SUBS, "subs", false, true) /* saturates at zero */ \
 	X(AND, "and", true, true) \
 	X(OR, "or", true, true) \
 	X(XOR, "xor", false, true) \
@@ -58,7 +58,7 @@ enum word_cam {
 	CAM_NOP,
 	CAM_MATCH, /* index register = the first valid entry that equals the operand; flag hit */
 	CAM_ENTER, /* the entry that the index register names is the operand, and valid */
-	CAM_DROP,  /* … is not valid any more */
+	CAM_DROP,  /* the entry that the index register names becomes invalid */
 	CAM_N,
 };
 

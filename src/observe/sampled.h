@@ -48,7 +48,7 @@ struct sampled {
 	uint64_t size, warmup;
 	uint64_t instructions; /* of the first process, as far as is known */
 	uint64_t expected;     /* of the benchmark that targets were chosen for; or 0 */
-	bool mismatch;	       /* … is another one: --allow-mismatch */
+	bool mismatch;	       /* the run is not the expected benchmark: --allow-mismatch */
 	bool killed;	       /* a signal ended the run: there may have been more instructions */
 	bool scaled;	       /* counts stand for the whole run */
 	struct sample *sample;

@@ -48,8 +48,8 @@ struct clusters {
 };
 
 struct clusters_options {
-	unsigned k;    /* so many; 0: as the criterion says */
-	unsigned most; /* … and no more, up to CLUSTERS_MAX; 0: that */
+	unsigned k;    /* number of clusters; 0: the one that the criterion chooses */
+	unsigned most; /* clusters at most; 0: CLUSTERS_MAX */
 	double least; /* share of the instructions: smaller phases join others, unless k is given */
 	bool early;
 	uint64_t

@@ -23,7 +23,7 @@ struct point *points_of(const struct phases *p);
 double points_distance2(const double *a, const double *b);
 /* A number that looks like chance: the same for the same arguments. */
 uint64_t points_random(uint64_t seed, uint64_t n);
-/* … in [0, 1). */
+/* Likewise, a number in [0, 1). */
 double points_random_unit(uint64_t seed, uint64_t n);
 
 #endif
