@@ -113,7 +113,7 @@ static void advance_random(struct copro *c)
 
 static uint64_t compute(const struct copro *c, const struct word_op *o, bool *flag)
 {
-	uint64_t a = c->reg[o->a], b = c->reg[o->b], r = a;
+	uint64_t a = c->reg[o->a], b = c->reg[o->b], r;
 
 	switch (o->op) {
 	case WORD_MOV:

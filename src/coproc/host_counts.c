@@ -38,9 +38,12 @@ void host_counts_fini(struct host_counts *h)
 const struct counted_pair *host_counts_find(const struct host_counts *h, uint64_t first,
 					    uint64_t second)
 {
-	const struct counted_key key = { first, second };
+	struct counted_key key;
 	struct counted_pair *c;
 
+	memset(&key, 0, sizeof(key));
+	key.first = first;
+	key.second = second;
 	HASH_FIND(hh, h->pairs, &key, sizeof(key), c);
 	return c;
 }

@@ -143,7 +143,7 @@ bool word_decode(struct word *w, struct word_bits b)
 	LAYOUT(X)
 #undef X
 	if (w->br.kind == BR_RELATIVE)
-		w->br.to = (int8_t)w->br.to;
+		w->br.to = (int16_t)((w->br.to ^ 0x80) - 0x80); /* its sign is bit 7 */
 	return !(b.low >> RESERVED_LOW) && !(b.high >> RESERVED_HIGH) && alu_is(&w->alu, false) &&
 	       alu_is(&w->x, true) && alu_is(&w->y, true) && w->cam.op < CAM_N &&
 	       operand_is(w->cam.src) && w->mem.op < MEM_N && operand_is(w->mem.reg) &&

@@ -5,6 +5,7 @@
  * The engine tells executions of blocks and of pairs, and where an interval ends. What a process executes after its last
  * interval is not told: when it has ended the counters that it leaves say how much there is more than was told.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,10 +114,12 @@ static int add(struct phases_reader *r, const struct process *p, uint64_t block,
 {
 	const struct code_block *b = p->block[block];
 
+	assert(r->number); /* room_for() has made it */
 	if (!b || !b->n || !instructions)
 		return 0;
 	if (!r->number[block] && find_number(r, b, &r->number[block]))
 		return exact_no_memory(err);
+	assert(r->pending);
 	r->pending[r->number[block] - 1] += instructions;
 	return 0;
 }
@@ -124,6 +127,7 @@ static int add(struct phases_reader *r, const struct process *p, uint64_t block,
 static int executed(struct phases_reader *r, const struct process *p, uint64_t block, int64_t times,
 		    struct err *err)
 {
+	assert(r->told);
 	r->told[block] += (uint64_t)times;
 	return add(r, p, block, p->block[block] ? times * p->block[block]->n : 0, err);
 }
@@ -214,6 +218,7 @@ static int take_rest(struct phases_reader *r, const struct process *p, struct er
 		sum[i] = p->before[2 * i];
 	for (size_t i = 0; i < p->nway; i++)
 		sum[p->way[i].block] += p->way[i].before;
+	assert(r->told || !p->nblock);
 	for (size_t i = 0; i < p->nblock && !rc; i++)
 		rc = executed(r, p, i, (int64_t)(sum[i] - r->told[i]), err);
 	free(sum);

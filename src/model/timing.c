@@ -125,7 +125,7 @@ uint64_t timing_now(const struct timing *t)
 
 void timing_fetch(struct timing *t, enum timing_level level, enum timing_tlb tlb)
 {
-	uint64_t code = level > TIMING_IN_L1 ? t->latency[level] : 0, page = t->translation[tlb];
+	uint64_t code = level == TIMING_IN_L1 ? 0 : t->latency[level], page = t->translation[tlb];
 
 	if (!code && !page)
 		return;

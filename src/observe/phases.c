@@ -54,9 +54,13 @@ static bool room_for(void *array, size_t n, size_t size)
 
 long phases_block(struct phases *p, uint32_t image, uint64_t addr, uint32_t n)
 {
-	struct phase_block b = { .image = image, .n = n, .addr = addr };
+	struct phase_block b;
 	struct phase_key *k;
 
+	memset(&b, 0, sizeof(b));
+	b.image = image;
+	b.n = n;
+	b.addr = addr;
 	HASH_FIND(hh, p->keys, &b, sizeof(b), k);
 	if (k)
 		return k->number;

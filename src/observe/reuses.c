@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/reuses.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +80,8 @@ static void drop_regions(struct profile *p, struct reuses *u)
 	for (r = u->regions; r && n < REUSES_REGIONS; r = r->hh.next)
 		list[n++] = r;
 	qsort(list, n, sizeof(struct reuses *), by_windows);
-	for (unsigned i = 0; i < REUSES_REGIONS / 4; i++) {
+	for (unsigned i = 0; i < n && i < REUSES_REGIONS / 4; i++) {
+		assert(u->regions);
 		HASH_DELETE(hh, u->regions, list[i]);
 		free(list[i]);
 		p->reuse_regions--;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "phase/clusters.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,17 +71,18 @@ static int try_all(struct clusters *c, struct kmeans *best, const struct point *
 /* Phases are numbered by when they first come. */
 static int number_phases(struct clusters *c, struct kmeans *m)
 {
-	uint32_t *map = calloc(m->k, sizeof(*map));
-	double(*center)[POINT_DIMENSIONS] = calloc(m->k, sizeof(*center));
+	uint32_t *map = calloc(m->k + 1ul, sizeof(*map));
+	double(*center)[POINT_DIMENSIONS] = calloc(m->k + 1ul, sizeof(*center));
 	unsigned k = 0;
 
-	c->label = calloc(c->n, sizeof(*c->label));
-	c->cluster = calloc(m->k, sizeof(*c->cluster));
+	c->label = calloc(c->n + 1, sizeof(*c->label));
+	c->cluster = calloc(m->k + 1ul, sizeof(*c->cluster));
 	if (!map || !center || !c->label || !c->cluster) {
 		free(map);
 		free(center);
 		return -1;
 	}
+	assert(m->label && m->center);
 	for (size_t i = 0; i < c->n; i++) {
 		uint32_t *to = &map[m->label[i]];
 
@@ -152,7 +154,7 @@ static double silhouette_of(const struct clusters *c, const struct point *p, siz
 
 static int measure_silhouette(struct clusters *c, const struct point *p)
 {
-	double *sum = calloc(c->k, sizeof(*sum)), all = 0;
+	double *sum = calloc(c->k + 1ul, sizeof(*sum)), all = 0;
 
 	if (!sum)
 		return -1;

@@ -126,7 +126,7 @@ static void move_centers(struct kmeans *m, const struct point *p, size_t n)
 /* Clusters without points are taken out. */
 static void drop_empty(struct kmeans *m, size_t n)
 {
-	unsigned to = 0, *map = calloc(m->k, sizeof(*map));
+	unsigned to = 0, *map = calloc(m->k + 1ul, sizeof(*map));
 
 	if (!map)
 		return;

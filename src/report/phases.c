@@ -106,9 +106,14 @@ static int print_procedures(struct reading *r, const struct phases *p, const str
 	size_t n = r->view.nproc + 1;
 	uint64_t *sum = calloc(n * c->k, sizeof(*sum));
 	struct ranked *list = calloc(n, sizeof(*list));
-	int rc = sum && list ? sum_procedures(r, p, c, sum, err)
-			     : err_set(err, ERR_FAILED, "no memory");
+	int rc = -1;
 
+	if (!sum || !list) {
+		free(sum);
+		free(list);
+		return err_set(err, ERR_FAILED, "no memory");
+	}
+	rc = sum_procedures(r, p, c, sum, err);
 	if (!rc)
 		emit_table(&r->emit, "procedures", column, COUNT_OF(column));
 	for (unsigned k = 0; k < c->k && !rc; k++) {

@@ -71,7 +71,7 @@ static double usual_speed(const struct reading *r)
 static int tell_speeds(struct making *m)
 {
 	const struct estimate *e = &m->e;
-	size_t n = e->parts ? e->parts->n : 0;
+	size_t n = e->parts->n;
 
 	m->nspeeds = n;
 	m->speed = calloc(n + 1, sizeof(*m->speed));
