@@ -51,6 +51,7 @@ SH
 chmod +x master
 ./master & master=$!
 soon grep -qs ready left.out; soon grep -qs ready right.out
+soon [ -s left.pid ]; soon [ -s right.pid ]
 left=$(<left.pid) right=$(<right.pid)
 
 recorded -p "$master"
