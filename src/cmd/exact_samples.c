@@ -18,6 +18,21 @@ static const struct profile *counted(const struct exact_samples *s)
 	return s->apart ? &s->part : s->to;
 }
 
+/* Of each site, how many batches have observed it. */
+static void note_sites(struct exact_samples *s)
+{
+	struct profile *p = s->apart ? &s->part : s->to;
+	struct site *site;
+
+	SITES_EACH(&p->sites, site)
+	{
+		uint64_t before = s->apart ? 0 : site->seen;
+
+		site->windows = (s->apart ? 0 : site->windows) + (site->observed != before);
+		site->seen = site->observed;
+	}
+}
+
 /* What has been counted since the last batch. */
 static struct sample_batch *end_batch(struct exact_samples *s, double weight)
 {
@@ -31,6 +46,7 @@ static struct sample_batch *end_batch(struct exact_samples *s, double weight)
 		b->n[i] = now[i] - s->before[i];
 	memcpy(s->before, now, sizeof(now));
 	b->weight = weight;
+	note_sites(s);
 	return b;
 }
 

@@ -796,7 +796,8 @@ void exact_totals(const struct exact *e, struct exact_totals *t)
 	t->instructions = lines_instructions(e);
 	SITES_EACH(&e->profile->sites, s)
 	{
-		s->windows = s->observed;
+		if (!e->profile->nsampled) /* else they are batches of samples */
+			s->windows = s->observed;
 		t->instructions += s->observed;
 	}
 }

@@ -195,3 +195,22 @@ void sampled_free(struct profile *p)
 	p->sampled = NULL;
 	p->nsampled = 0;
 }
+
+double sampled_independent(const struct profile *p, double n, uint64_t batches)
+{
+	double samples = 0, all = 0, observed = 0, total = 0, most;
+
+	for (size_t i = 0; i < p->nsampled; i++) {
+		const struct sampled *s = p->sampled[i];
+
+		samples += (double)s->n;
+		all += (double)s->nbatch;
+		observed += (double)sampled_observed(s);
+		total += s->scaled ? (double)s->instructions : (double)sampled_observed(s);
+	}
+	if (observed >= total || all <= 0 || samples <= 0)
+		return 0;
+	n *= observed / total; /* without what each of them stands for */
+	most = (double)batches * samples / all;
+	return fmax(most < n ? most : n, 1);
+}

@@ -68,6 +68,9 @@ void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N]);
 /* The estimate of a counter's total, and the half-width of its 95 % interval: 0 where everything was observed, less than
  * 0 where there are too few batches to tell. */
 double sampled_total(const struct sampled *s, unsigned counter, double *error);
+/* How many independent observations a site has at most whose observations stand for n executions, in so many batches: as
+ * many as samples saw it, if one that a batch saw was in all of the batch's samples. 0: everything was observed. */
+double sampled_independent(const struct profile *p, double n, uint64_t batches);
 /* Instructions that were observed. */
 uint64_t sampled_observed(const struct sampled *s);
 int sampled_merge(struct profile *dst, const struct profile *src, uint32_t first_run);

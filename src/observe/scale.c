@@ -36,7 +36,8 @@ static void scale_site(struct site *s, double factor)
 	scale(&s->taken, factor);
 	if (s->taken > s->observed && (int64_t)s->observed >= 0)
 		s->taken = s->observed;
-	scale(&s->windows, factor);
+	if (s->windows > s->observed || factor == 0)
+		s->windows = factor > 0 ? s->observed : 0;
 	for (int i = 0; i < OPERAND_N; i++)
 		if (s->operand[i])
 			scale_list(site_operand(s, i), factor);

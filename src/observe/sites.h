@@ -28,8 +28,9 @@ struct site {
 	double time;	  /* ns (or cycles: run.unit) that they stand for */
 	uint64_t observed; /* times that a window retired it */
 	uint64_t taken;	   /* of those, branches taken */
-	uint64_t windows;  /* different windows that did; 0 if not known (older recordings) */
-	uint64_t seen;	   /* private: the last of them, as profile.windows counts */
+	uint64_t
+		windows; /* different windows that did, of samples of an exact run batches; 0 if not known */
+	uint64_t seen; /* private: the last of them, as profile.windows counts */
 	/* of each operand, to be read: NULL, never seen. hot_total() <= observed: the rest unknown */
 	struct hot *const *operand;
 	struct locality *locality;    /* NULL: none (observe/locality.h) */

@@ -6,6 +6,7 @@
 
 #include "base/fmt.h"
 #include "isa/reg.h"
+#include "observe/sampled.h"
 
 #define NOISE 0.01 /* share below which no value but the hottest is shown as text */
 
@@ -19,12 +20,21 @@ double operands_independent(const struct view *v, const struct site *s, uint64_t
 	return effective < most ? effective : most;
 }
 
+/* Of a recording of samples: as often as they can have been independent, however many executions they stand for. */
+static struct share share_counted(const struct view *v, const struct site *s,
+				  const struct hot_value *value, double total)
+{
+	double independent = sampled_independent(v->profile, (double)s->observed, s->windows);
+
+	return independent > 0 ? share_hot(value, total, independent) : share_all(value, total);
+}
+
 struct share operands_share(const struct view *v, const struct site *s, const struct hot *h,
 			    const struct hot_value *value)
 {
 	double total = (double)hot_total(h);
 
-	return v->exact ? share_all(value, total)
+	return v->exact ? share_counted(v, s, value, total)
 			: share_weighed(value, total, hot_weight(h),
 					operands_independent(v, s, hot_total(h)));
 }
@@ -63,7 +73,7 @@ struct share operands_taken(const struct view *v, const struct site *s)
 				 .weight_low = w.taken,
 				 .weight_high = w.taken };
 
-	return v->exact ? share_all(&all, total)
+	return v->exact ? share_counted(v, s, &all, total)
 			: share_weighed(&all, total, w.observed,
 					operands_independent(v, s, s->observed));
 }

@@ -61,8 +61,8 @@ void sampled_heading(struct reading *r)
 		char n[32], all[32];
 
 		emit_heading(&r->emit,
-			     "observed: %.3g %% of %s instructions, in %s samples; counts and "
-			     "shares are estimates; bounds of shares leave that out",
+			     "observed: %.3g %% of %s instructions, in %s samples; counts are "
+			     "estimates of all",
 			     share(s), fmt_count(s->instructions, all, sizeof(all)),
 			     fmt_count(samples_of(s), n, sizeof(n)));
 		doubts(r, s);

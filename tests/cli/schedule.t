@@ -167,6 +167,14 @@ is "no sample is missed where threads share what is left" \
 is "each begins late by what threads were granted at least" \
 	"$(json both.db | jq '[.schedules[0].samples[] | .begin - 495000 - .number * 1000000] | max < 3000')" true
 
+# Every other branch of a loop jumps: said with a bound that holds, and exactly where all of it was observed.
+record --schedule periodic:size=1000,period=50000 -o half.db -- "$BUILD/tests/progs/phases" 3
+record -o halves.db -- "$BUILD/tests/progs/phases" 3
+halves() { "$ASSAY" annotate -i "$1" two.constprop.0 --json | jq -c '[.instructions[] | .taken // empty | select(.share > 0.4 and .share < 0.6)][0] | '"$2"; }
+is "the share of a sampled branch has a bound, which holds" \
+	"$(halves half.db '.bound > 0 and .bound < 0.1 and (.share - 0.5 | fabs) <= .bound')" true
+is "that of a whole run is exact" "$(halves halves.db '[.share, .bound] | map(. * 1000 | round)')" "[500,0]"
+
 # A program that is killed in its last sample: those before are kept.
 program killed 400000 1000 '	mov $39, %eax
 	syscall
