@@ -33,6 +33,20 @@ static void note_sites(struct exact_samples *s)
 	}
 }
 
+/* Executions may come to nothing that a batch had: counters of a block are not all read at once. */
+static void limit_batches(struct profile *p)
+{
+	struct site *site;
+
+	SITES_EACH(&p->sites, site)
+	{
+		if ((int64_t)site->observed <= 0)
+			site->windows = 0;
+		else if (site->windows > site->observed)
+			site->windows = site->observed;
+	}
+}
+
 /* What has been counted since the last batch. */
 static struct sample_batch *end_batch(struct exact_samples *s, double weight)
 {
@@ -47,6 +61,8 @@ static struct sample_batch *end_batch(struct exact_samples *s, double weight)
 	memcpy(s->before, now, sizeof(now));
 	b->weight = weight;
 	note_sites(s);
+	if (!s->apart)
+		limit_batches(s->to);
 	return b;
 }
 
@@ -75,6 +91,7 @@ static int add_part(struct exact_samples *s, double weight, struct err *err)
 	profile_scale(&s->part, weight);
 	if (profile_merge(s->to, &s->part, err))
 		return -1;
+	limit_batches(s->to);
 	profile_scale(&s->part, 0);
 	memset(s->before, 0, sizeof(s->before));
 	return 0;
