@@ -260,7 +260,7 @@ static int take_fields(struct assembler *a, struct program_base *b)
 	return 0;
 }
 
-/* array NAME[SIZE] [: FIELD:BITS, …], placed behind the ones before */
+/* A declaration "array NAME[SIZE]", with a list of FIELD:BITS behind a colon or without; arrays lie one behind the other. */
 static int d_array(struct assembler *a)
 {
 	struct program_base b = { 0 };

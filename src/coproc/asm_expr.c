@@ -22,7 +22,7 @@ static int take_log2(struct assembler *a, unsigned depth, uint64_t *v)
 	return lex_expect(&a->l, ")");
 }
 
-/* pack(ARRAY, FIELD = n, …): a word of the array */
+/* The function "pack": a word of an array, made of values for the fields that are named. */
 static int take_pack(struct assembler *a, unsigned depth, uint64_t *v)
 {
 	const struct program_field *f;

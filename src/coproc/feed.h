@@ -18,7 +18,7 @@ struct feed;
 /* The host's side of a program. */
 struct host {
 	void *arg;
-	/* The co-processor has interrupted; or the host's timer has. `why`: HOST_…. Returns the handler's cost in main
+	/* Called when the co-processor or the host's timer interrupts; `why` is which. Returns the handler's cost in main
 	 * processor cycles, bus operations and the interrupt itself excepted; or -1 with err set. */
 	int64_t (*handle)(void *arg, struct copro *c, int why, uint64_t now, struct err *err);
 	/* Main processor cycles to the timer's next interrupt, as of now: the host changes it. NULL: there is no timer. */

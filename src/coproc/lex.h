@@ -43,7 +43,7 @@ bool lex_word_is(const struct lex *l, const char *word);
 /* Goes on if the mark, or the word, is at hand. */
 bool lex_take(struct lex *l, const char *mark);
 bool lex_take_word(struct lex *l, const char *word);
-/* Sets err, "FILE:LINE:COLUMN: …" of the one at hand, unless a word that is none has set it. Returns -1. */
+/* Sets err to a message with file, line and column of the token at hand, unless a malformed token has set err. Returns -1. */
 int lex_error(struct lex *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int lex_expect(struct lex *l, const char *mark);
 /* A name, copied to name[LEX_NAME]; `what` it is of, for the message. */
