@@ -211,7 +211,7 @@ fuzzers: $(FUZZERS)
 unit: tests
 	@$(RUN) unit
 quick: tests fuzzers
-	@$(RUN) --fuzz-seconds 2 quick fuzz
+	@$(RUN) --fuzz-seconds 1 quick fuzz
 long: tests fuzzers
 	@$(RUN) --fuzz-seconds $(FUZZ_SECONDS) quick long fuzz
 fuzz: fuzzers
