@@ -7,14 +7,10 @@
 #include <string.h>
 
 #define REACHED 0.9 /* part of the criterion's range that has to be reached */
-#define SAME \
-/*
-	 * squared distances that differ by less count as equal, and the earlier interval is taken
-	 */
-1e-9
+/* Squared distances that differ by less are equal: the earlier interval is taken. */
+#define SAME 1e-9
 
-	static int
-	no_memory(struct err *err)
+static int no_memory(struct err *err)
 {
 	return err_set(err, ERR_FAILED, "no memory");
 }
