@@ -35,9 +35,8 @@
 
 /* How a block ends. */
 #define CFG_ENDS(X) \
-	X(VIRTUAL, "virtual") /* the virtual entry and exit blocks */ \
-	X(NEXT, \
-	  "next") /* the next block begins: control comes there from elsewhere, too */ \
+	X(VIRTUAL, "virtual")	/* the virtual entry and exit blocks */ \
+	X(NEXT, "next")		/* the next block begins, and is entered otherwise, too */ \
 	X(BRANCH, "branch")	/* conditional; a way out of the procedure is a CFG_TAIL edge */ \
 	X(JUMP, "jump")		/* direct jump within the procedure */ \
 	X(TABLE, "table")	/* indirect jump, all of whose targets are known */ \
