@@ -15,14 +15,14 @@
 
 struct branch_predictor;
 
-struct branch_predictor *branch_new(void); /* NULL: no memory */
+struct branch_predictor *branch_new(void); /* Returns NULL without memory. */
 void branch_free(struct branch_predictor *p);
 
-/* Each tells whether it was mispredicted, and learns. */
+/* Each function returns whether the branch was mispredicted, and trains the predictor. */
 bool branch_conditional(struct branch_predictor *p, uint64_t pc, bool taken);
 bool branch_indirect(struct branch_predictor *p, uint64_t pc, uint64_t target);
 bool branch_return(struct branch_predictor *p, uint64_t target);
-/* A call, besides. */
+/* Pushes a return address; called for each call, in addition. */
 void branch_call(struct branch_predictor *p, uint64_t next);
 
 #endif

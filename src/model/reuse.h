@@ -17,16 +17,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REUSE_COLD UINT64_MAX	      /* never touched before */
+#define REUSE_COLD UINT64_MAX	      /* the line was never touched before */
 #define REUSE_FAILED (UINT64_MAX - 1) /* no memory */
 
 struct reuse;
 
 struct reuse *reuse_new(void);
 void reuse_free(struct reuse *r);
-/* The distance of a touch; or one of the above. Lines are numbers below UINT64_MAX. */
+/* Returns the distance of a touch, or one of the above. Lines are numbers below UINT64_MAX. */
 uint64_t reuse_touch(struct reuse *r, uint64_t line);
-/* Different lines touched so far, and the memory that is kept of them, bytes. */
+/* Number of different lines touched so far; bytes of memory in use. */
 uint64_t reuse_lines(const struct reuse *r);
 size_t reuse_memory(const struct reuse *r);
 

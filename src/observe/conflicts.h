@@ -25,10 +25,10 @@
 
 #define CONFLICT_DISTANCE_DEFAULT 128
 #define CONFLICT_DISTANCE_MAX 4096
-#define CONFLICT_WINDOW 512 /* instructions of a window at most */
+#define CONFLICT_WINDOW 512 /* largest distance, in instructions of a window */
 
 enum conflict_kind {
-	CONFLICT_NONE, /* store: image 0, address 0 */
+	CONFLICT_NONE, /* no store: its image and address are 0 */
 	CONFLICT_FULL,
 	CONFLICT_PARTIAL,
 	CONFLICT_ALIAS,
@@ -43,33 +43,33 @@ struct conflict_key {
 struct conflict {
 	struct conflict_key key;
 	uint64_t count;
-	uint64_t distance; /* instructions from store to load, 1: the next one; the sum */
+	uint64_t distance; /* instructions from store to load (1: adjacent), summed up */
 	uint32_t nearest, farthest;
 	UT_hash_handle hh;
 };
 
-/* A thread's stores, and where it is. */
+/* The recent stores of a thread, and its position. */
 struct conflicts_past {
-	uint64_t now;	    /* instructions before this one */
-	uint64_t since;	    /* from here on all stores are known */
-	uint32_t n, oldest; /* stores; of the oldest that is looked at */
-	uint32_t room;	    /* power of two */
+	uint64_t now;	    /* number of instructions before this one */
+	uint64_t since;	    /* position from which on all stores are known */
+	uint32_t n, oldest; /* number of stores; index of the oldest relevant one */
+	uint32_t room;	    /* capacity; a power of two */
 	struct conflict_store *store;
-	struct conflicts_index *index; /* or NULL: what makes long runs fast */
+	struct conflicts_index *index; /* index for long runs, or NULL */
 };
 
-int conflicts_begin(struct conflicts_past *t, unsigned distance); /* -1 without memory */
+int conflicts_begin(struct conflicts_past *t, unsigned distance); /* Returns -1 without memory. */
 void conflicts_end(struct conflicts_past *t);
-/* The thread's next instruction. -1 without memory. */
+/* Observes the thread's next instruction. -1 without memory. */
 int conflicts_step(struct profile *p, struct conflicts_past *t, const struct retired *r);
-/* Instructions without accesses, or whose are not known. */
+/* Skips instructions without accesses, or with unknown ones. */
 void conflicts_skip(struct conflicts_past *t, unsigned n);
 
 int conflicts_window(struct profile *p, const struct window *w);
-/* The entry, made if new; NULL without memory. */
+/* Finds or makes the entry; NULL without memory. */
 struct conflict *conflicts_get(struct profile *p, enum conflict_kind kind, struct site_id store,
 			       struct site_id load);
-/* Adds what was seen elsewhere. */
+/* Adds another recording's counts. */
 void conflicts_add(struct conflict *c, uint64_t count, uint64_t distance, uint32_t nearest,
 		   uint32_t farthest);
 int conflicts_merge(struct profile *dst, const struct profile *src, const uint32_t *map);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From sampled reuse times (observe/reuses.h) to StatStack's S: near ones by touches, far ones by time, one behind the
- * other.
+ * Converts sampled reuse times (observe/reuses.h) to StatStack's S: near times, in touches, are
+ * followed by far times, in ns.
  */
 #ifndef ASSAY_OBSERVE_CURVE_H
 #define ASSAY_OBSERVE_CURVE_H
@@ -9,9 +9,11 @@
 #include "model/statstack.h"
 #include "observe/reuses.h"
 
-/* dst += src, each observation weighed `by` times as much; not its key, nor its regions. */
+/* dst += src, with each observation weighted by the factor `by`; key and regions are not
+ * changed. */
 void curve_add(struct reuses *dst, const struct reuses *src, double by);
-/* dst -= src, a part of it; what is less than nothing, in a damaged recording, is nothing. */
+/* dst -= src, where src is a part of dst; negative results, as from damaged recordings, become
+ * 0. */
 void curve_remove(struct reuses *dst, const struct reuses *src);
 /*
  * S, of the times that u holds, at so many touches a ns. bend: of what is between near and far; 1 is a power of time, less

@@ -35,26 +35,26 @@ struct edge {
 	UT_hash_handle hh;
 };
 
-#define EDGE_OUTSIDE ((struct site_id){ 0 }) /* image 0 is "[unknown]" */
+#define EDGE_OUTSIDE ((struct site_id){ 0 }) /* outside of what is observed: image 0, "[unknown]" */
 
-/* The edge, made if new; NULL without memory. It stays where it is. */
+/* Finds or makes the edge; NULL without memory. It never moves. */
 struct edge *edges_get(struct profile *p, enum edge_kind kind, struct site_id from,
 		       struct site_id to);
-/* -1 without memory. */
+/* Adds n to an edge. -1 without memory. */
 int edges_add(struct profile *p, enum edge_kind kind, struct site_id from, struct site_id to,
 	      uint64_t n);
-/* What the window saw of them; and the targets of direct transfers. */
+/* Adds the edges of a window, and the targets of direct transfers. */
 int edges_window(struct profile *p, const struct window *w);
 /* dst += src; map: src's image numbers to dst's. */
 int edges_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
 void edges_free(struct profile *p);
 
-/* All edges in the order of their keys, *n of them; to be freed. NULL without memory. */
+/* All edges sorted by key, *n of them; to be freed. NULL without memory. */
 const struct edge **edges_sorted(const struct profile *p, size_t *n);
 
-/* Whether control goes to what follows unless a site's counts, its target or its edges say otherwise. */
+/* Whether control falls through unless a site's counts, its target or its edges say otherwise. */
 bool edges_falls(int cls);
-/* Whether the target of each of its executions is an edge. */
+/* Whether each execution adds an edge to its target. */
 bool edges_is_indirect(int cls);
 
 #endif

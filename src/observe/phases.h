@@ -24,21 +24,21 @@
 
 struct phase_block {
 	uint32_t image;
-	uint32_t n; /* instructions */
+	uint32_t n; /* number of instructions */
 	uint64_t addr;
 };
 
 struct phase_interval {
-	uint64_t start, end; /* instructions since the process began */
+	uint64_t start, end; /* position in instructions since the process began */
 	uint8_t *vector;
 	size_t size;
 };
 
 struct phases {
 	uint32_t run, process; /* numbers in the recording */
-	uint32_t pid, parent;  /* parent: the one that it was forked from, 0 if it is not known */
+	uint32_t pid, parent;  /* parent: the process that forked it; 0: not known */
 	uint32_t max;
-	uint64_t wanted;   /* length of an interval at first; it doubles with each halving */
+	uint64_t wanted;   /* initial length of an interval; it doubles with each halving */
 	unsigned halvings; /* private */
 	struct phase_block *block;
 	size_t nblock;
@@ -56,18 +56,20 @@ struct phase_part {
 
 struct phases *phases_new(void);
 void phases_free(struct phases *p);
-/* Makes an empty one the same as another, with images by `map`. -1 without memory. */
+/* Makes an empty one equal to another, with images mapped by `map`. -1 without memory. */
 int phases_copy(struct phases *to, const struct phases *from, const uint32_t *map);
-/* The block's number, made if new. -1 without memory or room. */
+/* Finds or makes the block's number. -1 without memory or room. */
 long phases_block(struct phases *p, uint32_t image, uint64_t addr, uint32_t n);
-/* Another interval: parts in order of block, none of them 0. Halves the number of intervals when there are `max`. */
+/* Adds an interval; its parts are sorted by block, and none is 0. Halves the number of intervals
+ * when there are `max`. */
 int phases_add(struct phases *p, const struct phase_part *part, size_t n, struct err *err);
-/* The latest of the block's instructions are taken off again: that many were told of too early and did not come. */
+/* Takes back the latest instructions of the block, which were reported too early and did not
+ * execute. */
 int phases_take_off(struct phases *p, uint32_t block, uint64_t n, struct err *err);
-/* Another interval that is packed already; it is copied. NULL, or what is wrong with it. */
+/* Adds an interval in packed form, which is copied. Returns NULL, or what is wrong with it. */
 const char *phases_add_packed(struct phases *p, const uint8_t *vector, size_t size);
 
-/* Walks along a vector: what is left of it, and the part that was met last. */
+/* Iterates over a vector: its unread rest, and the last part read. */
 struct phases_walk {
 	const uint8_t *at, *end;
 	struct phase_part part;
