@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The control-flow graph of one procedure, and which of its blocks and edges must run equally often
- * (seed 003, section 6.1).
+ * (docs/methods/control-flow.md).
  *
  *   block[0]  CFG_ENTRY_BLOCK   virtual: its edges lead to where control enters
- *   block[1]  CFG_EXIT_BLOCK    virtual: all that leaves the procedure leads to it
- *   block[2…] code, by address
+ *   block[1]  CFG_EXIT_BLOCK    virtual: everything that leaves the procedure leads to it
+ *   block[2], block[3], ...     code, sorted by address
  *
- * Edges are sorted by `from`: block b's are edge[b.out … b.out + b.nout). Those into b are
- * edge[in[b.in … b.in + b.nin)]. There can be several between two blocks. Every block that is
- * reached from the entry reaches the exit; what is not reached has CFG_UNREACHED.
+ * Edges are sorted by `from`: those out of block b are edge[b.out] to edge[b.out + b.nout - 1]; those into b have the
+ * numbers in[b.in] to in[b.in + b.nin - 1]. Two blocks can have several edges. Every block that the entry reaches
+ * reaches the exit; other blocks have CFG_UNREACHED.
  *
- * Blocks end at calls and system calls, too; these lead on to the next block by a CFG_AFTER edge,
- * unless they do not return. What a call throws, and what longjmp does, is left out: a landing pad,
- * or the second return of setjmp, is entered from the entry block (CFG_UNWIND).
+ * Blocks end at calls and system calls, too, which lead to the next block by a CFG_AFTER edge unless they do not
+ * return. Exceptions and longjmp are left out: a landing pad, or the second return of setjmp, is entered from the
+ * entry block (CFG_UNWIND).
  *
- * Blocks may overlap: hand-written code jumps behind a prefix.
+ * Blocks may overlap, because hand-written code jumps behind a prefix.
  */
 #ifndef ASSAY_CFG_CFG_H
 #define ASSAY_CFG_CFG_H

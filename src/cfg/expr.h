@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What registers hold along one path through code, as expressions of what they held at its beginning.
- * Equal expressions are one node, so that a bound found for one place of it holds for all.
+ * The contents of registers along one path through code, as expressions of their contents at its beginning. Equal
+ * expressions are one node, so that a bound found at one place holds everywhere.
  *
- *	EXPR_SUM	c + coef * node + …: constants, too (no terms)
- *	EXPR_INIT	what register `size` held at the beginning
- *	EXPR_LOAD	`size` bytes at node a, memory being in state c; zero-extended
- *	EXPR_ZEXT	the low `size` bytes of node a; all 8, where a sum is used as one thing
- *	EXPR_SEXT	the same, sign-extended
- *	EXPR_AND	a & c
- *	EXPR_SHR	a >> c
- *	EXPR_OTHER	whatever
+ * 	EXPR_SUM	c + coef * node + coef * node and so on; without terms a constant
+ * 	EXPR_INIT	register `size` at the beginning of the path
+ * 	EXPR_LOAD	`size` bytes at the address in node a, memory being in state c; zero-extended
+ * 	EXPR_ZEXT	the low `size` bytes of node a; with 8 bytes, a sum that is used as one term
+ * 	EXPR_SEXT	the low `size` bytes of node a, sign-extended
+ * 	EXPR_AND	a & c
+ * 	EXPR_SHR	a >> c
+ * 	EXPR_OTHER	an unknown value
  */
 #ifndef ASSAY_CFG_EXPR_H
 #define ASSAY_CFG_EXPR_H

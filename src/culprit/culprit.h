@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why instructions stall (seed 003, section 6.3; docs/culprits.md): guilty until proven innocent.
+ * Why instructions stall: guilty until proven innocent (Anderson et al., "Continuous profiling: where have all the
+ * cycles gone?", SOSP 1997, section 6.3; docs/methods/culprits.md).
  *
- *   estimate ─▶ facts      of each instruction: what it does, and what windows bound
+ *   estimate ─▶ facts      of each instruction: its effects, and bounds from windows
  *               schedule   least times at the head of the retire queue
- *            ─▶ path       what ran right before it
- *            ─▶ rules      by culprit, the most cycles that it can have cost an execution; 0: innocent
+ *            ─▶ path       instructions that ran right before it
+ *            ─▶ rules      for each culprit, the most cycles that it can have cost an execution; 0: innocent
  *            ─▶ ranges
  *
- * An instruction's time beyond what its schedule allows is its dynamic stall. What the schedule gives one
- * instruction may show at those that retire with it, behind it: that is no stall. Of a stall of d cycles with
- * bounds b, culprit k has had min(d, b_k) at most, and at least what the others leave: d - sum of their b. What all
- * of them cannot explain is unexplained.
+ * An instruction's time beyond its schedule is its dynamic stall. Scheduled time of one instruction may show at later
+ * ones that retire with it, which is no stall. In a stall of d cycles with bounds b, culprit k has at most min(d, b_k),
+ * and at least d less the sum of the other bounds. What all of them cannot explain is unexplained.
  *
- * A sample hits the instruction that waits to retire, on many machines the one behind the slow one: suspects are
- * those that can have been retired just before, and itself.
+ * A sample hits the instruction that waits to retire, on many machines the one after the slow one: suspects are the
+ * instructions that can have retired just before, and the stalled one itself.
  */
 #ifndef ASSAY_CULPRIT_CULPRIT_H
 #define ASSAY_CULPRIT_CULPRIT_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often each block and edge of a program ran, from a sampled recording (METHODS section 3).
+ * How often each block and edge of a program ran, estimated from a sampled recording (docs/methods/frequencies.md).
  *
  *   profile ─▶ procedures: graph, samples and observations of each block ─┬─▶ dcpi     S / M by class
  *                                                                         ├─▶ windows  flow from branches
- *                                                                         └─▶ flow     … reconciled
- *                                             … and what an exact recording counted ──▶ counted
+ *                                                                         ├─▶ flow     both, reconciled
+ *   exact recording of the same work ─────────────────────────────────────┴─▶ counted  windows, with counts
  *
- * A frequency is relative until multiplied by the estimate's `scale`: then it is executions.
+ * A frequency is relative; multiplied by the estimate's `scale` it is a number of executions.
  */
 #ifndef ASSAY_ESTIMATE_ESTIMATE_H
 #define ASSAY_ESTIMATE_ESTIMATE_H

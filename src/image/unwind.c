@@ -6,7 +6,7 @@
  *
  *	CIE: length, 0, version, augmentation string, code and data alignment, return register,
  *	     augmentation data (with 'z'): one item a letter; 'R' is the encoding
- *	FDE: length, distance back to its CIE, start, size, …
+ *	FDE: length, distance back to its CIE, start, size and more
  */
 #include "image/unwind.h"
 

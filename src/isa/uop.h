@@ -7,7 +7,7 @@
  *   byte  0      1      2    3   4   5   6-7   8-15
  *         op     flags  dst  a   b   c   rec   imm
  *
- * flags  bits 0-1: width, log2 of bytes (0: 8 bits … 3: 64 bits); then UF_*.
+ * flags  bits 0-1: width, log2 of bytes (0: 8 bits, 3: 64 bits); then UF_*.
  * dst, a, b, c: virtual registers (enum uop_reg) unless the op says otherwise.
  * b is replaced by imm where UF_IMM is set.
  *

@@ -4,7 +4,7 @@
  *
  * Written as text, they are "l1d=48K/12,l1i=32K/8,l2=1M/16,l3=32M/16,line=64,dtlb=96/96,itlb=64/64,dtlb2=4096/16,
  * itlb2=2048/16,page=4K,policy=lru": bytes or entries, and ways. A size of 0: there is none. The text of a machine whose
- * cycles are simulated goes on with the core's parameters: "width=4,window=224,…".
+ * cycles are simulated goes on with the core's parameters: "width=4,window=224" and so on.
  */
 #ifndef ASSAY_MODEL_MACHINE_H
 #define ASSAY_MODEL_MACHINE_H

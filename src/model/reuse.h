@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reuse distances: of each touch of a line, how many different other lines were touched since the line was touched
- * before. It is the line's depth in an LRU stack, so a fully associative LRU cache of n lines hits where it is
- * less than n (Mattson et al., 1970). Exact.
+ * Reuse distances: for each touch of a line, the number of different other lines touched since its last touch. That is
+ * the line's depth in an LRU stack, so a fully associative LRU cache of n lines hits where it is less than n (Mattson et
+ * al., "Evaluation techniques for storage hierarchies", IBM Systems Journal 1970). The distances are exact.
  *
- *   top    the lines touched last, in order: most touches end here, their depth is their place
- *   tree   the others: a bit for each time at which one left the top, in order, and a Fenwick tree of how many
- *          bits words of 64 have. A line's depth is the number of bits behind its own, and the top's size.
- *   table  of each line, when it left the top
+ *   top    the lines touched last, in order: most touches end here, where the position is the depth
+ *   tree   the other lines: one bit for each time at which a line left the top, in order, and a Fenwick tree of the
+ *          bits in each word of 64. A line's depth is the number of bits after its own, plus the size of the top.
+ *   table  when each line left the top
  *
- * When times run out they are numbered anew, without gaps. Memory: 24 to 64 bytes for each line ever touched.
+ * When times run out they are renumbered without gaps. Memory: 24 to 64 bytes for each line ever touched.
  */
 #ifndef ASSAY_MODEL_REUSE_H
 #define ASSAY_MODEL_REUSE_H

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conflicts: loads that meet an earlier store of the same thread, not more than a distance of instructions before
- * (vreplay's, seed 001; METHODS section 1). Each execution of a load is one of
+ * Conflicts: loads that meet an earlier store of the same thread within a distance of instructions, after the tool vreplay
+ * of Burrows et al., "Efficient and flexible value sampling", ASPLOS 2000. Each execution of a load is one of
  *
- *   full      the youngest store that overlaps it, within the distance, has all of its bytes: it is forwarded
- *   partial   … has a part of them: forwarding fails
- *   none      no store overlaps it
+ *   full      the youngest overlapping store within the distance has all of its bytes, which are forwarded
+ *   partial   the youngest overlapping store has some of its bytes: forwarding fails
+ *   none      no store overlaps the load
  *
- * and besides, if a store that is younger than that one has the same address but for bits 12 and up,
+ * and in addition, if a younger store has the same address except for bits 12 and up,
  *
- *   alias     the youngest of those: where a CPU compares 12 bits of addresses, it waits for that one
+ *   alias     the youngest such store: a CPU that compares 12 bits of addresses makes the load wait for it
  *
- * Taken part are instructions with one memory operand (insn.access) that are a load, a store, or both, the load
- * first; not what calls and returns do to the stack, and no string instructions.
+ * Judged are instructions with one memory operand (insn.access) that are a load, a store, or both, the load first; not
+ * the stack accesses of calls and returns, and no string instructions.
  *
- * A window shows no store before it: only loads with a whole distance of the window before them are judged, so that
- * shares within a load are what they would be in a whole run. In a sampler's windows the distance is half
- * of their length at most.
+ * A window shows no store before it. So only loads with a whole distance of the window before them are judged, and shares
+ * within a load are those of the whole run. In a sampler's windows the distance is at most half of their length.
  */
 #ifndef ASSAY_OBSERVE_CONFLICTS_H
 #define ASSAY_OBSERVE_CONFLICTS_H

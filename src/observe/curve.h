@@ -16,14 +16,14 @@ void curve_add(struct reuses *dst, const struct reuses *src, double by);
  * 0. */
 void curve_remove(struct reuses *dst, const struct reuses *src);
 /*
- * S, of the times that u holds, at so many touches a ns. bend: of what is between near and far; 1 is a power of time, less
- * falls at once, more at last.
+ * Computes S from the times in u, at that many touches a ns:
  *
- *   … near    Kaplan-Meier of the windows' touches, as long as 2 % of them are seen
- *   … soon    watchpoints that were hit before REUSES_SOON_NS: how many is known, when is not; by the logarithm of time
- *   … far     Kaplan-Meier of the others
+ *   near    Kaplan-Meier estimate of the windows' touches, as long as 2 % of them are observed
+ *   soon    watchpoints that were hit before REUSES_SOON_NS: only their number is known; spread by the logarithm of time
+ *   far     Kaplan-Meier estimate of the other watchpoints
  *
- * -1: no windows, or no memory.
+ * bend: the shape of S between near and far; 1 is a power of time, with less S falls early, with more late. Returns -1
+ * without windows or memory.
  */
 int curve_of(struct statstack *s, const struct reuses *u, double touches_ns, double bend);
 

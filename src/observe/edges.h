@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges: where control went, where the instruction alone does not say it.
+ * Edges: transfers of control that the instruction alone does not determine.
  *
- * A site's counts and its target (profile.h) tell of most transfers: a branch went to its target `taken` times,
- * to what follows it otherwise; a direct jump or call to its target; everything else that is no indirect jump,
- * call or return to what follows. Edges hold the rest:
+ * A site's counts and its target (profile.h) describe most transfers: a branch went to its target `taken` times, else it
+ * fell through; a direct jump or call went to its target; all other instructions except indirect jumps, calls and returns
+ * fell through. Edges hold the rest:
  *
- *   EDGE_WENT    `from` was executed, then control went to `to`: indirect jumps and calls, returns; a system call
- *                that did not go on behind itself; what another image is the target of
- *   EDGE_CAME    control was to execute `from`, and went to `to` instead: a signal's handler
+ *   EDGE_WENT    `from` was executed, then control went to `to`: indirect jumps and calls, returns; system calls that
+ *                did not fall through; direct transfers to another image
+ *   EDGE_CAME    control was about to execute `from`, and went to `to` instead: a signal's handler
  *
- * EDGE_OUTSIDE, the first or the second of a pair, is what is not observed: where threads begin and end. So as much
- * comes to each instruction as it is executed and left without, and as much leaves it.
+ * EDGE_OUTSIDE, the first or the second of a pair, stands for everything that is not observed, where threads begin and
+ * end. So each instruction is entered as often as it is executed (or interrupted), and left as often.
  */
 #ifndef ASSAY_OBSERVE_EDGES_H
 #define ASSAY_OBSERVE_EDGES_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process executes over time: of each interval, how many instructions each basic block executed.
+ * The blocks that a process executes over time: how many instructions of each basic block each interval executed.
  *
  *   phases ─┬─ blocks     image, address, number of instructions; numbered from 0
  *           └─ intervals  in order, without gaps, from the process's first instruction on: a sparse vector each
  *
- * A vector is a list of parts in order of block: the block's number less the one before (of the first: itself), and its
- * instructions, as varints. The parts' sum is the interval's length. Intervals are as long as the engine makes them:
- * the interval asked for, to a block. Where there would be more than `max`, neighbours become one, and what comes is
- * collected until it is as long as these.
+ * A vector is a list of parts in order of block: the difference of the block's number to the previous one (in the first
+ * part the number itself), and its instructions, as varints. The sum of the parts is the interval's length. The engine
+ * ends intervals at the requested length, at the end of a block. If there would be more than `max` intervals, neighbours
+ * are merged, and later intervals are collected until they are as long.
  *
- * A process that executes another image goes on; a forked child begins with what it executes itself.
- * Of a process with threads an interval is what all of them executed meanwhile.
+ * A process that executes another image continues; a forked child begins with what it executes itself. An interval of a
+ * process with threads has what all of them executed.
  */
 #ifndef ASSAY_OBSERVE_PHASES_H
 #define ASSAY_OBSERVE_PHASES_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reuse times of lines, as the sampler sees them: from a touch of a line to the next one of the same line.
+ * Reuse times of lines, as the sampler sees them: from a touch of a line to the next touch of the same line
+ * (docs/methods/reuse.md).
  *
- *   near   within windows: of each of their touches, in touches. Those of the window's end are left alive.
+ *   near   within windows: reuse times of their touches, in touches; touches near a window's end are censored
  *   far    by watchpoints (sampler/watches.h): in ns of the thread's CPU time, from one touch of a watched line to
- *          the next one, if it was not soon
+ *          the next, if that was not soon
  *
- * A touch is an access to a line: an instruction that crosses lines touches each. All counts are weighed, in units
- * of 1 / REUSES_UNIT, and add up. How long ones are made of both: model/statstack.h.
+ * A touch is an access to a line; an instruction that crosses lines touches each. All counts are weighted, in units of
+ * 1 / REUSES_UNIT, and add up. model/statstack.h computes miss ratios from both.
  *
- * A process has all of them, and once more those of the windows that began in a region: REUSES_REGION_BYTES of code. How
- * often the code of a region ran is not known before the program's executions are estimated; windows only tell how long
- * the region took. Where a process has more than REUSES_REGIONS regions, those where the fewest windows began are
- * dropped, so the regions of a process are a part of it.
+ * The times are kept for each process, and separately for the windows that began in each region of REUSES_REGION_BYTES of
+ * code: how often a region's code ran is only known once executions are estimated. A process with more than
+ * REUSES_REGIONS regions drops those where the fewest windows began, so its regions are a part of the process.
  */
 #ifndef ASSAY_OBSERVE_REUSES_H
 #define ASSAY_OBSERVE_REUSES_H

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tallies: words of memory that the program itself counts with.
+ * Tallies: words of memory in which the program itself counts.
  *
  * An instruction that loads a word, adds the same constant each time, and stores it (x->n++, *budget -= 4), tells how
- * often it ran: two windows that see the word, at two times, see two values, and what lies between them over the step
- * is how often it ran meanwhile. Exactly: how many windows there are, and where they begin, does not matter.
+ * often it ran: two windows that see the word at two times see two values, and their difference over the step is the exact
+ * number of executions in between, independent of how many windows there are and where they begin.
  *
- *   tally  the instruction that stores: its step, how often windows saw it add that, or something else
- *   word   process and address, as long as it is remembered: its last value, when, and who advanced it last
- *   gap    from one window that saw a word to the next one that did: how far it advanced; or that it had
- *          been set back, and nothing is known. A word that is set back again and again is still good for gaps
- *          that are much shorter than what lies between two such times: so gaps are kept by their length.
- *   group  tallies that advance the same words: what these advanced by is theirs together
+ *   tally  the storing instruction: its step, how often windows saw it add that, or something else
+ *   word   process and address, as long as they are remembered: last value, its time, and who advanced it last
+ *   gap    from one window that saw a word to the next one: how far the word advanced, or that it was reset. A word
+ *          that is reset again and again is still good for gaps that are much shorter than the time between resets, so
+ *          gaps are kept by their length.
+ *   group  tallies that advance the same words, and so share their advance
  *
- * Only so many words are remembered; where many are counted with by one instruction (a counter in each object) few
- * gaps are seen for the times that windows saw one of them.
+ * The number of remembered words is limited. If one instruction counts in many words (a counter in each object), few gaps
+ * are seen for the number of times that windows saw one of them.
  */
 #ifndef ASSAY_OBSERVE_TALLIES_H
 #define ASSAY_OBSERVE_TALLIES_H

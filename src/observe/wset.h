@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The working set of a process over time: of each interval, which lines of memory were touched.
+ * The working set of a process over time: which lines of memory each interval touched.
  *
- *   wset ─┬─ regions    what lines belong to: the heap, a stack, a file's image …
- *         └─ snapshots  one an interval, in order: when, where the program stood, and two sets of lines,
- *                       packed: of data, of code
+ *   wset ─┬─ regions    what lines belong to: the heap, a stack, the image of a file and so on
+ *         └─ snapshots  one for each interval, in order: its times, the call stack at its end, and two packed sets of
+ *                       lines, of data and of code
  *
- * A set is a list of chunks of 4096 lines, with a bit for each line. Where there would be more snapshots than
- * `max`, neighbours become one: sets by or. Where there is more than one thread, a third set tells which of them
- * touched what: so lines that are private can be told from those that are shared, also when snapshots become one.
+ * A set is a list of chunks of 4096 lines, with a bit for each line. If there would be more snapshots than `max`,
+ * neighbours are merged, and their sets united. With more than one thread, a third set tells which thread touched which
+ * line, so that private lines can be told from shared ones, also after merging.
  */
 #ifndef ASSAY_OBSERVE_WSET_H
 #define ASSAY_OBSERVE_WSET_H

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampled recordings held against an exact one of the same run (METHODS section 7).
+ * Sampled recordings compared with an exact recording of the same run. Everything is weighted by the executions of the
+ * exact recording:
  *
- * Everything is weighted by true executions, those of the exact recording:
- *
- *   values      over pairs (site, operand, value) of the exact lists. A pair weighs as much as the value
- *               occurred there, so that each execution counts once. A value that the sampled list does
- *               not hold is estimated at 0; what never occurred weighs nothing, its bound is checked.
- *   directions  over conditional branches: P(taken)
- *   targets     over indirect jumps and calls: what the two distributions of targets have in common
+ *   values      pairs (site, operand, value) of the exact lists, each weighted by its occurrences, so that each
+ *               execution counts once. A value that is not in the sampled list is estimated at 0; a value that never
+ *               occurred has no weight, but its bound is checked.
+ *   directions  conditional branches: P(taken)
+ *   targets     indirect jumps and calls: the overlap of the two distributions of targets
  *   coverage    sites and executions that windows saw
  *
- * An error has two parts, rms^2 = chance^2 + beyond^2 (or beyond = 0): `chance` is what as many independent observations
- * would give (binomial, of the true share); `beyond` is the rest: windows begin where time is
- * spent and weights do not correct all of that (`raw` is without them), observations of one window are not independent, a list is too short, or a value was misread.
+ * An error has two parts, rms^2 = chance^2 + beyond^2 (or beyond = 0). `chance` is the error of as many independent
+ * observations (binomial, of the true share). `beyond` is the rest: windows begin where time is spent, which weights
+ * correct in part (`raw` is without weights); observations of one window are not independent; a list may be too
+ * short, or a value misread.
  *
- * Some values are of the run: keys of random hashes, of freed memory. A second exact recording tells which: what the
- * two exact ones surely differ on by more than ACCURACY_AGREE is in none of the above but `differ`, so that the error of
- * sampling stands alone.
+ * Some values differ from run to run: keys of random hashes, values of freed memory. A second exact recording tells them:
+ * where both exact recordings surely differ by more than ACCURACY_AGREE, the value counts in `differ` alone.
  *
- * Run-time addresses differ between runs: operands whose hot values are such are left out unless asked
- * for, and counted. Only ELF images are compared, since elsewhere sites have run-time addresses.
+ * Run-time addresses differ between runs: operands whose hot values are addresses are left out unless requested, and
+ * counted. Only ELF images are compared, because other sites have run-time addresses.
  */
 #ifndef ASSAY_REPORT_ACCURACY_H
 #define ASSAY_REPORT_ACCURACY_H

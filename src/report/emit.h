@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One way out for every reading: the same calls print tables for people or build JSON.
+ * The output of every reading: the same calls print tables for people or build JSON.
  *
- *   emit_open ─▶ (emit_line | emit_set | emit_item | emit_table emit_row… | emit_footer | emit_terms)… ─▶ emit_close
+ *   emit_open ─▶ (emit_line | emit_set | emit_item | emit_table, emit_row ... | emit_footer | emit_terms)* ─▶ emit_close
  *
- * A table is described by its columns, one line each: what the column is called in JSON and over the
- * table, its unit, width, alignment and kind. In JSON each table is an array of objects; shares are
- * 0 to 1, addresses and values are strings ("0x3c8"), since 64 bits do not survive a double. In text
- * shares are per cent, and no line is longer than the terminal (79 columns where there is none).
+ * A table is described by its columns, one line each: key in JSON, header, unit, width, alignment and kind. In JSON
+ * each table is an array of objects; shares are 0 to 1, addresses and values are strings ("0x3c8"), since 64 bits do
+ * not fit a double. In text shares are per cent, and no line is longer than the terminal (79 columns if there is none).
  *
- * Text may hold any bytes: what a terminal would obey is replaced in text and escaped in JSON (base/text).
+ * Text may hold any bytes: characters that a terminal would obey are replaced in text and escaped in JSON (base/text).
  */
 #ifndef ASSAY_REPORT_EMIT_H
 #define ASSAY_REPORT_EMIT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hot values of one operand of a site, with their shares and bounds, as text in the manner of the
- * DCPI value profiles (seed 001):
+ * The hot values of one operand of a site, with their shares and bounds, as text in the form of the
+ * value profiles of Burrows et al., ASPLOS 2000:
  *
  *   rax:(98.9+-0.4% 0xff..ff) (0.5+-0.3% 0x0) known 83%
  *

@@ -12,7 +12,7 @@
 /*
  * What estimates are off beside chance, standard deviations: of all miss ratios and of what is far, natural logarithms
  * of the odds; of sizes, octaves. As small as exact curves of other programs than the one at hand ask for
- * (docs/recording.md).
+ * (docs/results.md).
  */
 #define ODDS 0.35
 #define FAR_ODDS 1.0
@@ -164,7 +164,7 @@ static void mix(struct mix *to, const struct sampled_group *g, double error, uin
 
 static int make_group(struct sampled_group *g, unsigned number)
 {
-	/* a fixed seed */
+	/* The fixed start value makes every reading draw the same numbers. */
 	uint64_t chance = 0x9e3779b97f4a7c15ull * (2 * number + 1), all = 0xd1342543de82ef95ull;
 	struct mix m;
 

@@ -9,7 +9,7 @@
  *
  * Weights (observe/profile.h) leave some of the bias that they are for, as much as SHARE_DRIFT of the distance
  * that they move a share by, and SHARE_DOUBT of the binomial deviation p (1 - p): of windows of six programs
- * more than 95 % of bounds hold with these (docs/recording.md).
+ * more than 95 % of bounds hold with these (docs/results.md).
  */
 #ifndef ASSAY_REPORT_SHARE_H
 #define ASSAY_REPORT_SHARE_H

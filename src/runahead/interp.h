@@ -2,19 +2,18 @@
 /*
  * The run-ahead interpreter: executes micro-ops on a private copy of a thread's state.
  *
- * One source, compiled for the kernel (sampler/bpf/) and for user space (runahead/user.c). Whoever
- * includes it defines, before:
+ * One source, compiled for the kernel (sampler/bpf/) and for user space (runahead/user.c). The including file defines
+ * first:
  *
  *   const struct uop *ra_uop_at(uint32_t index)             NULL if out of range
- *   int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)   0, or not if not readable
- *   int ra_read_line(uint64_t addr, uint64_t data[8])       likewise, an aligned line of 64 bytes
+ *   int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)   0; non-zero if not readable
+ *   int ra_read_line(uint64_t addr, uint64_t data[8])       reads an aligned line of 64 bytes, likewise
  *   const struct code_line *ra_line_at(uint32_t index)      a record of the table of lifted code
- *   uint32_t ra_line_bits(void)                             log2 of how many that has
- *   void ra_link(uint32_t from, uint32_t to)                makes the branch at micro-op `from` lead to `to`
- *   int ra_map(struct ra_state *s, uint64_t addr)           sets image, start, end, bias; 0 if known,
- *                                                           else an enum ra_stop
+ *   uint32_t ra_line_bits(void)                             log2 of the number of records
+ *   void ra_link(uint32_t from, uint32_t to)                links the branch at micro-op `from` to `to`
+ *   int ra_map(struct ra_state *s, uint64_t addr)           sets image, start, end, bias; 0 if known, else an enum ra_stop
  *
- * Nothing here guesses: what cannot be known is unknown, and stays so.
+ * The interpreter never guesses: a value that cannot be known stays unknown.
  */
 #ifndef ASSAY_RUNAHEAD_INTERP_H
 #define ASSAY_RUNAHEAD_INTERP_H

@@ -43,7 +43,7 @@ struct ra_line {
 };
 
 /*
- * out[RA_OUT_HEAD …]: for each retired instruction a head word, then a word for each field that is present.
+ * From out[RA_OUT_HEAD] on: for each retired instruction a head word, then a word for each field that is present.
  *
  *   bits 0-31 index of the micro-op that retired it   32 address  33 A  34 B present   35 taken
  *

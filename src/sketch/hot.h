@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hot lists: the most frequent values of a stream, in constant space, each with bounds.
+ * Hot lists: the most frequent values of a stream, in constant space, each with bounds. There are two methods behind
+ * one interface:
  *
- * Two methods, of one interface:
- *   counting samples  Gibbons and Matias, SIGMOD 1998 (seed 001, METHODS section 1)
- *   Space-Saving      Metwally, Agrawal, El Abbadi, ICDT 2005
+ *   counting samples  Gibbons, Matias, "New sampling-based summary statistics", SIGMOD 1998
+ *   Space-Saving      Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements", ICDT 2005
  *
- * A list starts small and grows up to its capacity, so that the many sites seen a few times cost
- * little. As long as no more distinct values than the capacity were added it is exact.
+ * A list starts small and grows up to its capacity, so that the many sites seen a few times cost little. It is exact as
+ * long as no more distinct values than its capacity were added.
  *
- * Estimates (bench/sketch, capacity 16, in points of share, one list and merged ones):
- *   Space-Saving      its least count: within 0.01 from 10 % of the stream up, 1.2 too low between 5 and
- *                     10 %. The middle of its bounds is 0.5 too low there, but 2 too high for what is
- *                     not hot, and 0.7 between 10 and 20 %.
- *   counting samples  count + tau - 1, unbiased for a given tau: within 0.2 from 5 % up, RMS 5 to 2;
- *                     merged ones within 0.9. count + 0.418 tau - 1 [Gibbons and Matias] is 2.3 too low
- *                     between 5 and 10 %, 1.2 above 20 %; better only for what is not hot.
- * Hot values (5 % and more) found: Space-Saving 99.9 %, counting samples 85 %.
- *
- * Of real streams (bench/sketches: windows of gzip, bzip2, xz, sqlite3, perl and cc1 against exact runs) Space-Saving
- * finds 96.8 to 99.2 % of the truly hot values with a capacity of 16, 98.2 to 100 % with 32, at most 0.3 % more with
- * 64; counting samples 93.0 to 98.4 % and 97.6 to 99.5 %. The RMS error of shares is 1.9 points in gzip with 16, 1.2
- * with 32 (counting samples 2.8, 1.5), and 0 to 0.3 points less with 32 in the others. Hence the defaults.
+ * Errors of estimates (bench/sketch, capacity 16, in points of share, one list and merged ones):
+ *   Space-Saving      uses its least count: within 0.01 from 10 % of the stream up, 1.2 too low between 5 and 10 %. The
+ *                     middle of its bounds is 0.5 too low there, but 2 too high for values that are not hot.
+ *   counting samples  use count + tau - 1, unbiased for a given tau: within 0.2 from 5 % up, RMS 5 to 2; merged ones
+ *                     within 0.9. The authors' count + 0.418 tau - 1 is 2.3 too low between 5 and 10 %.
+ * Hot values (5 % and more) found: Space-Saving 99.9 %, counting samples 85 %. docs/results.md has what they find in real
+ * streams, which the defaults follow.
  */
 #ifndef ASSAY_SKETCH_HOT_H
 #define ASSAY_SKETCH_HOT_H

@@ -2,19 +2,20 @@
 /*
  * Which parts of a run are observed, and what each stands for. Positions and sizes are in instructions.
  *
- *   ├── skip ──┤─ warm-up ─┤── sample ──┤──── skip ────┤─ warm-up ─┤── sample ──┤── …
- *                          start      + size
+ *        ├── skip ──┤─ warm-up ─┤── sample ──┤──── skip ────┤─ warm-up ─┤── sample ──┤── and so on
+ *                             start      + size
  *
- * A targeted schedule is told by a specification string, as the RSIML simulator takes it ("Targeted Sampling" in its
- * manual): items joined by colons, each a letter and a number, read from left to right.
+ * A specification string describes a targeted schedule in the form of the RSIML simulator (manual, "Targeted Sampling"):
+ * items joined by colons, each a letter and a number, read from left to right.
  *
- *   m1000:s500:w2:s1800:m1:e1874500
- *   m  the multiplier of the s and e that follow; 1 to begin with
- *   w  the weight of the samples that follow; 1 to begin with
- *   s  a sample begins there
+ *        m1000:s500:w2:s1800:m1:e1874500
+ *
+ *   m  the factor of the following s and e; initially 1
+ *   w  the weight of the following samples; initially 1
+ *   s  the start of a sample
  *   e  the instructions of the whole benchmark: required
  *
- * That says: samples at 500,000 with weight 1 and at 1,800,000 with weight 2, of a run of 1,874,500 instructions.
+ * The example has samples at 500,000 with weight 1 and at 1,800,000 with weight 2, in a run of 1,874,500 instructions.
  */
 #ifndef ASSAY_STREAM_SCHEDULE_H
 #define ASSAY_STREAM_SCHEDULE_H
