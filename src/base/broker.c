@@ -23,7 +23,7 @@ enum request_kind {
 
 struct request {
 	uint32_t kind;
-	int32_t number; /* a process, or a signal */
+	int32_t number; /* process id or signal number */
 	uint64_t start, end;
 };
 
@@ -83,7 +83,7 @@ static int send_signal(int command, int sig)
 	return (int)syscall(SYS_pidfd_send_signal, command, sig, NULL, 0);
 }
 
-/* The broker's side. */
+/* The broker's side of the socket. */
 
 /* Sends errno, or 0 and the descriptor of the opened file (fd, -1 for none). */
 static bool answer(int sock, int rc, int fd)
@@ -159,7 +159,7 @@ static void run(int sock, int command)
 	_exit(0);
 }
 
-/* The recorder's side. */
+/* The recorder's side of the socket. */
 
 static bool has_rights(void)
 {

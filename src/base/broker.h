@@ -19,7 +19,7 @@
 #include "base/err.h"
 
 struct broker {
-	int sock;    /* -1: there is none; the recorder has the rights of its user */
+	int sock;    /* -1: there is no broker, and the recorder has the rights of its user */
 	int command; /* pidfd of the command, or -1 */
 };
 #define BROKER_NONE ((struct broker){ .sock = -1, .command = -1 })

@@ -18,7 +18,7 @@ struct digest {
 
 void digest_init(struct digest *d);
 void digest_add(struct digest *d, const void *data, size_t n);
-/* Writes the digest of all that was added. Nothing can be added afterwards. */
+/* Writes the digest of everything that was added. Nothing can be added afterwards. */
 void digest_text(struct digest *d, char text[DIGEST_TEXT]);
 
 #endif

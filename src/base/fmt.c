@@ -39,7 +39,7 @@ char *fmt_size(uint64_t bytes, char *buf, size_t n)
 	double v = (double)bytes;
 	int i = 0;
 
-	/* what would print as 1000.0 is the next unit's */
+	/* A value that would print as 1000.0 is shown in the next larger unit. */
 	while (v >= (i ? 999.95 : 1000) && i < 4) {
 		v /= 1000;
 		i++;

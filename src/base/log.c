@@ -11,7 +11,7 @@
 
 static void put_line(const char *before, const char *fmt, va_list ap)
 {
-	char text[4096 + 1024]; /* a path and what is said of it */
+	char text[4096 + 1024]; /* room for a path and a message about it */
 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	fprintf(stderr, "%s%s\n", before, text_clean(text));

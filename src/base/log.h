@@ -17,6 +17,6 @@ void log_err(const struct err *err);
 
 /* Colours are for terminals where NO_COLOR is not set and TERM is not dumb. */
 bool term_color(FILE *f);
-int term_width(FILE *f); /* 80 where it is no terminal */
+int term_width(FILE *f); /* columns of the terminal; 80 if f is no terminal */
 
 #endif

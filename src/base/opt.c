@@ -26,7 +26,7 @@ static void opt_names(const struct verb *v, const char **names)
 	*names = NULL;
 }
 
-/* Names. */
+/* Edit distances, for "did you mean". */
 
 static unsigned distance(const char *a, const char *b)
 {
@@ -71,7 +71,7 @@ const char *opt_nearest(const char *word, const char *const *names)
 	return best;
 }
 
-/* Parsing. */
+/* Parsing of option values. */
 
 static int parse_number(const char *name, const char *text, double *v, struct err *err)
 {
@@ -259,7 +259,8 @@ static int refuse_name(const struct verb *v, const char *word, bool known, int c
 	return err_hint(err, "did you mean --%s? `assay %s --help` lists them", near, v->name);
 }
 
-/* What getopt_long() refused. optopt is 0 for an unknown name, else what the table has for it. */
+/* Describes the option that getopt_long() refused. optopt is 0 for an unknown name, else the
+ * table's value of the option. */
 static int refuse(const struct verb *v, const char *word, int code, struct err *err)
 {
 	bool is_name = optopt == 0 || optopt >= FIRST_LONG || optopt == 'h';
@@ -279,7 +280,7 @@ static void fill_tables(const struct verb *v, struct getopt_tables *t)
 	int n = count(v->opts), k = 0;
 
 	memset(t, 0, sizeof(*t));
-	if (v->command) /* options after the first operand are the command's */
+	if (v->command) /* Options after the first operand belong to the command. */
 		t->letters[k++] = '+';
 	t->letters[k++] = ':';
 	t->letters[k++] = 'h';

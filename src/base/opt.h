@@ -14,23 +14,25 @@ enum opt_kind {
 	OPT_FLAG,   /* bool *to = true */
 	OPT_STRING, /* const char **to */
 	OPT_UINT,   /* unsigned *to, within [min, max] */
-	OPT_UINTS, /* struct opt_uints *to: several of them, with commas between; given again, more of them */
+	/* struct opt_uints *to: numbers separated by commas; repeating the option adds more */
+	OPT_UINTS,
 	OPT_DOUBLE,  /* double *to, within [min, max] */
 	OPT_CHOICE,  /* const char **to, one of the space-separated words of `choices` */
-	OPT_CHOICES, /* … several of them, with commas between */
+	OPT_CHOICES, /* const char **to, several of the words of `choices`, separated by commas */
 };
 
-/* What an option of kind OPT_UINTS was given, without repetitions; zeroed at first. It lives as long as the process. */
+/* The numbers given to an option of kind OPT_UINTS, without repetitions; zeroed at first. The
+ * list lives as long as the process. */
 struct opt_uints {
 	unsigned *at;
 	size_t n;
 };
 
 struct opt {
-	char letter;	  /* or 0 */
+	char letter;	  /* the short option's letter, or 0 */
 	const char *name; /* without the dashes */
-	const char *arg;  /* HZ, FILE, … ; NULL for a flag */
-	const char *help; /* one line; it says the default */
+	const char *arg;  /* the argument's name (HZ, FILE); NULL for a flag */
+	const char *help; /* one line, which states the default */
 	enum opt_kind kind;
 	void *to;
 	double min, max;
@@ -43,16 +45,17 @@ struct verb {
 	const char *synopsis;	/* what follows "assay NAME " */
 	const char *about;	/* paragraphs, separated by blank lines */
 	const char *examples;	/* lines: a command, or text that begins with '#' */
-	const struct opt *opts; /* ends with a zeroed one */
+	const struct opt *opts; /* the table ends with a zeroed entry */
 	bool privileged; /* the verb drops its privileges itself; main() drops those of all others first */
-	bool command; /* everything from the first operand on is a command line of somebody's */
+	/* Everything from the first operand on is the command line of another program. */
+	bool command;
 	const char
-		*words; /* what the operands can be, for completion; NULL: files. "VERB": a verb */
+		*words; /* what the operands can be, for completion; NULL: files; "VERB": a verb */
 	/* argv[0..argc) are the operands. Returns the exit status; on error sets err. */
 	int (*run)(int argc, char **argv, struct err *err);
 };
 
-extern const struct opt opt_help_option; /* every verb has it; not in the tables */
+extern const struct opt opt_help_option; /* every verb has this option; it is not in the tables */
 
 #define OPT_HELP (-2)
 /*
@@ -61,17 +64,18 @@ extern const struct opt opt_help_option; /* every verb has it; not in the tables
  */
 int opt_parse(const struct verb *v, int argc, char **argv, struct err *err);
 
-/* The name of the first option in the table, of those that set one of `to` (ends with NULL), that the last command line
- * parsed has; or NULL. */
+/* Returns the name of the first option in the table that sets one of `to` (ends with NULL) and
+ * was on the last command line parsed; or NULL. */
 const char *opt_given(const struct verb *v, const void *const *to);
 
-/* Prints text from column `column` on, wrapped at 79 and indented from its second line on; a newline
- * behind it. */
+/* Prints text from column `column` on, wrapped at 79 columns, with later lines indented by
+ * `indent`, and ends it with a newline. */
 void opt_wrap(FILE *to, const char *text, int column, int indent);
 void opt_help(const struct verb *v, FILE *to);
 /* A page for man(1), in man(7) macros. */
 void opt_man(const struct verb *v, FILE *to);
-/* Completion for shell "bash", "zsh" or "fish" over all verbs (NULL-terminated); -1 if there is none. */
+/* Writes completion for shell "bash", "zsh" or "fish" over all verbs (NULL-terminated). Returns
+ * -1 for another shell. */
 int opt_completion(const char *shell, const struct verb *const *verbs, FILE *to);
 /* The nearest of the names to `word`, or NULL if none is near. For "did you mean". */
 const char *opt_nearest(const char *word, const char *const *names);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion for shells from the tables. */
+/* Shell completion, made from the option tables. */
 #include "base/opt.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ static void words(const struct verb *v, const struct verb *const *verbs, FILE *t
 		fprintf(to, "%s%s", i ? " " : "", verbs[i]->name);
 }
 
-/* One case of bash: options that take one of some words, then names, then what operands can be. */
+/* Writes one case of bash completion: options with a choice of words, then option names, then
+ * possible operands. */
 static void bash_verb(const struct verb *v, const struct verb *const *verbs, FILE *to)
 {
 	fprintf(to, "\t%s)\n\t\tcase $prev in\n", v->name);
@@ -55,7 +56,8 @@ static void bash(const struct verb *const *verbs, FILE *to)
 		    "complete -o filenames -F _assay assay\n");
 }
 
-/* In a double-quoted string of zsh and fish; brackets and colons are also zsh's own. */
+/* Writes text for a double-quoted string of zsh and fish, where brackets and colons have a
+ * meaning of their own in zsh. */
 static void quoted(FILE *to, const char *text)
 {
 	for (; *text; text++) {

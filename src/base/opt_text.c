@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Help and manual pages from the tables. */
+/* Help and manual pages, made from the option tables. */
 #include "base/opt.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@ static void spell(const struct opt *o, char *buf, size_t n)
 
 void opt_wrap(FILE *to, const char *text, int column, int indent)
 {
-	bool fresh = true; /* nothing is to be parted from what comes */
+	bool fresh = true; /* a paragraph begins: no space precedes the next word */
 
 	while (*text) {
 		int n = (int)strcspn(text, " \n");
@@ -65,7 +65,8 @@ void opt_help(const struct verb *v, FILE *to)
 		fprintf(to, "\nexamples:\n%s", v->examples);
 }
 
-/* man(7): a backslash, a hyphen and a leading dot or quote are its own. */
+/* Writes text for man(7), which gives a meaning to a backslash, a hyphen and a leading dot or
+ * quote. */
 static void man_text(FILE *to, const char *text)
 {
 	bool start = true;

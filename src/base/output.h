@@ -11,10 +11,14 @@
 #include "base/err.h"
 
 struct output {
-	FILE *f;	  /* to be written to */
-	const char *path; /* where it goes; NULL: the standard output */
-	char *temporary; /* its name until then; NULL: it is written in place, as devices and pipes are */
-	char *text; /* private, with size: what goes to the standard output */
+	FILE *f;	  /* the stream to write to */
+	const char *path; /* the file's final path; NULL: the standard output */
+	/*
+	 * the file's name until it is complete; NULL: it is written in place, as devices and pipes
+	 * are
+	 */
+	char *temporary;
+	char *text; /* private, with size: the text for the standard output */
 	size_t size;
 };
 
@@ -22,7 +26,7 @@ struct output {
 int output_open(struct output *o, const char *path, struct err *err);
 /* Puts the file in its place and closes it. -1 with err set: there is no new file then. */
 int output_commit(struct output *o, struct err *err);
-/* Closes it without leaving a file. */
+/* Closes the output without leaving a file. */
 void output_abandon(struct output *o);
 
 #endif

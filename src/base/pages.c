@@ -10,15 +10,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGES_KEPT (4 << 20) /* that the heap grows by */
+#define PAGES_KEPT (4 << 20) /* step by which the heap grows */
 #define REPORTED "/sys/module/page_reporting/parameters/page_reporting_order"
 
-static bool small; /* nothing is asked to be large */
+static bool small; /* large pages are never requested */
 
-/* Whether this is a virtual machine that reports free pages. */
+/* Tells whether this is a virtual machine that reports free pages to its host. */
 static bool are_reported(void)
 {
-	long long order = -1; /* of the pages that are; -1 as 32 bits: none */
+	long long order = -1; /* smallest order of pages that is reported; -1 as 32 bits: none */
 	FILE *f = fopen(REPORTED, "re");
 
 	if (!f)
@@ -80,7 +80,7 @@ void pages_heap(void)
 	char *from, *to;
 
 	small = are_reported();
-	/* so that it gets all of it at once, and neither gives it back nor goes elsewhere for blocks that grow */
+	/* Growing the heap in one step keeps the heap together, and blocks that grow stay in it. */
 	mallopt(M_TOP_PAD, PAGES_HEAP);
 	mallopt(M_TRIM_THRESHOLD, 2 * PAGES_HEAP);
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large tables that fill from their start on: zeroed, and only what is touched takes memory, in large
- * pages where the kernel gives them, as faults are what filling costs otherwise.
+ * Memory for large tables that are filled from their start on. The memory is zeroed, only touched
+ * parts of it take space, and it lies in large pages where the kernel gives them, because page
+ * faults would otherwise dominate the cost of filling it.
  */
 #ifndef ASSAY_BASE_PAGES_H
 #define ASSAY_BASE_PAGES_H
@@ -14,17 +15,19 @@ void *pages_new(size_t bytes); /* at a multiple of PAGES_LARGE; NULL without mem
 void pages_free(void *p, size_t bytes);
 
 /*
- * Has malloc's memory in large pages, too, up to PAGES_HEAP bytes of it. That is address space at first: pages that are not
- * used are not there. To be called before much is allocated, by one thread; if it cannot be had, all stays as it is.
+ * Puts malloc's memory into large pages, too, up to PAGES_HEAP bytes of it. That is address space
+ * at first: unused pages take no memory. One thread calls this before much is allocated. If the
+ * memory cannot be had, malloc stays as it is.
  *
- * A virtual machine may report free pages: its host takes the large ones then, after some seconds, and to have one again
- * costs a fault of the host's for each small page in it, five times what small pages cost, which the guest keeps. There
- * none are large from then on, of pages_new() neither.
+ * A virtual machine may report free pages. Its host then takes large free pages after some seconds,
+ * and having one again costs a host fault for each small page in it: five times the cost of small
+ * pages, which the guest keeps. On such a machine no page is large from then on, and pages_new()
+ * gives small ones.
  */
 #define PAGES_HEAP (128u << 20)
 void pages_heap(void);
-/* Has malloc keep what is freed for what comes next, and not look for neighbours to join at every large free: for one that builds
- * tables, and then ends. */
+/* Makes malloc keep freed memory for later requests, and makes it not coalesce at every large
+ * free. This suits a process that builds tables and then ends. */
 void pages_keep(void);
 
 #endif

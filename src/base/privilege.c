@@ -33,7 +33,7 @@ static long id_of(const char *name)
 	return *end || v <= 0 || v > 0x7fffffff ? -1 : v;
 }
 
-/* Adds keep[0 .. n), as far as the process has them, to the set `want`. */
+/* Adds those of keep[0 .. n) that the process has to the set `want`. */
 static int add_held(cap_t want, const cap_value_t *keep, size_t n, bool effective)
 {
 	cap_t now = cap_get_proc();
@@ -53,7 +53,8 @@ static int add_held(cap_t want, const cap_value_t *keep, size_t n, bool effectiv
 	return rc;
 }
 
-/* Keeps use[0 .. nuse) effective, and reserve[0 .. n) permitted only. */
+/* Makes use[0 .. nuse) effective, keeps reserve[0 .. n) permitted only, and drops all other
+ * capabilities. */
 static int keep_only(const cap_value_t *use, size_t nuse, const cap_value_t *reserve, size_t n)
 {
 	cap_t want = cap_init();
@@ -137,7 +138,8 @@ int privilege_none(struct err *err)
 	return give_up(use, root, reserve, root ? 2 : 0, err);
 }
 
-/* A user namespace of one user has no nobody (EINVAL), and its root is an ordinary user outside. */
+/* A user namespace of one user has no user nobody (EINVAL), and its root is an ordinary user
+ * outside. */
 static bool become_nobody(void)
 {
 	static const cap_value_t change[] = { CAP_SETUID, CAP_SETGID };

@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 
-/* Not in every libcap's header. */
+/* Some versions of libcap's header lack this capability. */
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif

@@ -9,7 +9,8 @@ struct weighted {
 	double value, weight;
 };
 
-/* Sorts v, and returns the value at which its weights, added up in that order, exceed `part` of their sum; 0 of none. */
+/* Sorts v and returns the value at which the weights, added up in order of value, exceed `part`
+ * of their sum; 0 if n is 0. */
 double quantile(struct weighted *v, size_t n, double part);
 
 #endif

@@ -22,7 +22,7 @@ static inline uint64_t random_below(uint64_t *state, uint64_t n)
 	return (random_bits(state) >> 16) % n;
 }
 
-/* From 0 on, below 1. */
+/* A number in [0, 1). */
 static inline double random_part(uint64_t *state)
 {
 	return (double)(random_bits(state) >> 11) * 0x1p-53;

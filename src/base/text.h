@@ -35,7 +35,7 @@ char *text_clean(char *s);
 char *text_copy(const char *s, char *buf, size_t n);
 /* Columns that UTF-8 text takes: continuation bytes take none. */
 int text_columns(const char *s);
-/* The byte where column `at` of the text begins. */
+/* The byte at which column `at` of the text begins. */
 const char *text_at_column(const char *s, int at);
 /* Prints s, cleaned. */
 void text_put(const char *s, FILE *f);

@@ -15,11 +15,11 @@ struct buffer {
 	size_t n, cap;
 };
 
-#define VARINT_MAX 10 /* bytes */
+#define VARINT_MAX 10 /* bytes of the longest number */
 #define COUNT_MAX \
-	(INT64_MAX / 4) /* what is read as a count is no more: sums of a few do not overflow */
+	(INT64_MAX / 4) /* largest count that is accepted: sums of a few counts do not overflow */
 
-/* Room for n more bytes. */
+/* Makes room for n more bytes. */
 static inline bool buffer_room(struct buffer *b, size_t n)
 {
 	uint8_t *p;
@@ -36,7 +36,7 @@ static inline bool buffer_room(struct buffer *b, size_t n)
 	return true;
 }
 
-/* There is room. */
+/* Appends a number; the caller has made room. */
 static inline void varint_put(struct buffer *b, uint64_t v)
 {
 	while (v >= 0x80) {
@@ -46,7 +46,7 @@ static inline void varint_put(struct buffer *b, uint64_t v)
 	b->p[b->n++] = (uint8_t)v;
 }
 
-/* From untrusted bytes. */
+/* Reads numbers from untrusted bytes. */
 struct cursor {
 	const uint8_t *p, *end;
 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From instructions and what leads where to blocks and edges.
- */
+/* Builds blocks and edges from the instructions of a walk and the links between them. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,20 +12,20 @@
 
 #define PADS_MAX 4096
 #define CALLED_MAX 256
-#define PART_MAX 4096 /* bytes of what may be part of another */
-#define ALIGNED 16    /* procedures are */
+#define PART_MAX 4096 /* bytes up to which a procedure may be a part of another */
+#define ALIGNED 16    /* alignment of procedures */
 
 struct build {
 	struct cfg *g;
 	struct walk w;
-	uint32_t *order; /* instructions by address */
+	uint32_t *order; /* instructions in order of address */
 	uint32_t *block; /* by instruction: its block, or CFG_NONE */
 	bool *leads;	 /* by instruction: a block begins there */
 	uint32_t edge_cap;
 	bool failed;
 };
 
-/* What a recording adds. */
+/* What a recording adds to the graph. */
 
 static const struct cfg_target *targets_of(const struct cfg_seen *seen, uint64_t from, size_t *n)
 {
@@ -63,7 +61,11 @@ static bool add_targets(struct walk *w, const struct cfg_seen *seen)
 			if (!walk_add_case(w, k, t[i].to))
 				continue;
 			added = true;
-			w->jump[k].fate = WALK_UNKNOWN; /* so it is not from that table alone */
+			/*
+			 * The target was recorded though the table does not have it, so the jump
+			 * has other targets, too.
+			 */
+			w->jump[k].fate = WALK_UNKNOWN;
 		}
 		w->jump[k].outside |= outside > 0;
 		if (outside && outside == n && !w->jump[k].n)
@@ -72,7 +74,7 @@ static bool add_targets(struct walk *w, const struct cfg_seen *seen)
 	return added;
 }
 
-/* What ran though nothing known leads there. */
+/* Enters at instructions that were recorded but that nothing known leads to. */
 static bool add_found(struct walk *w, const struct cfg_seen *seen)
 {
 	uint32_t n = w->n;
@@ -95,7 +97,7 @@ static bool add_found(struct walk *w, const struct cfg_seen *seen)
 	return w->n != n;
 }
 
-/* Jumps from other procedures, not from parts of this one. */
+/* Enters where other procedures jump into this one; jumps from its own parts do not count. */
 static void add_entries_from_outside(struct walk *w)
 {
 	for (uint32_t p = 0; p < w->nparts; p++) {
@@ -154,7 +156,7 @@ static bool explore(struct walk *w, const struct cfg_seen *seen)
 	return !w->failed;
 }
 
-/* Blocks. */
+/* Making blocks. */
 
 static int by_part(const void *va, const void *vb)
 {
@@ -192,7 +194,7 @@ static void find_leaders(struct build *b)
 	}
 }
 
-/* The block that begins at `first`: its instructions go to g->insn. */
+/* Adds the block that begins at `first`, and its instructions to g->insn. */
 static void add_block(struct build *b, uint32_t first)
 {
 	struct cfg *g = b->g;
@@ -214,7 +216,7 @@ static void add_block(struct build *b, uint32_t first)
 	g->nblocks++;
 }
 
-/* Nothing leads there, and nothing is there but what fills up. */
+/* Whether the code at `first` is padding that nothing leads to. */
 static bool is_filler(const struct build *b, uint32_t first)
 {
 	const struct walk_insn *x = &b->w.insn[first];
@@ -243,7 +245,7 @@ static void add_blocks(struct build *b)
 	}
 }
 
-/* Edges. */
+/* Making edges. */
 
 static void add_edge(struct build *b, uint32_t from, uint32_t to, int kind)
 {
@@ -265,8 +267,8 @@ static void add_edge(struct build *b, uint32_t from, uint32_t to, int kind)
 	g->edge[g->nedges++] = (struct cfg_edge){ .from = from, .to = to, .kind = (uint8_t)kind };
 }
 
-/* Control goes from the block to the instruction `to`; if that is CFG_NONE, to addr, where none of this
- * procedure begins. */
+/* Adds the edge by which control goes from the block to the instruction `to`; if that is
+ * CFG_NONE, to addr, where no instruction of this procedure begins. */
 static void add_way(struct build *b, uint32_t from, uint32_t to, uint64_t addr, int kind)
 {
 	if (to != CFG_NONE && b->block[to] != CFG_NONE)
@@ -302,7 +304,7 @@ static void add_call(struct build *b, uint32_t from, const struct walk_insn *x)
 		add_way(b, from, x->next, x->addr + x->len, CFG_AFTER);
 }
 
-/* A block ends without an instruction that says so. */
+/* Adds the edge of a block that ends without a control transfer. */
 static void add_next(struct build *b, uint32_t from, const struct walk_insn *x)
 {
 	struct cfg_block *block = &b->g->block[from];
@@ -395,7 +397,7 @@ static void add_edges(struct build *b)
 	}
 }
 
-/* What is said of blocks. */
+/* Properties of blocks. */
 
 static void flag_overlaps(struct cfg *g)
 {
@@ -509,8 +511,8 @@ static bool has_part_at(const struct cfg *g, uint64_t addr)
 	return false;
 }
 
-/* A part that has no name jumps back into the middle of its procedure; that begins where it is aligned,
- * and lies behind its parts. */
+/* Finds the procedure of a part without a name, which jumps back into the middle of it. The
+ * procedure begins at an aligned address, and its parts lie behind it. */
 static bool find_unnamed_whole(struct cfg_code *c, const struct cfg_proc *proc,
 			       struct cfg_proc *whole)
 {
@@ -532,7 +534,7 @@ static bool find_unnamed_whole(struct cfg_code *c, const struct cfg_proc *proc,
 	return false;
 }
 
-/* NAME.cold is a part of NAME. */
+/* Finds the procedure NAME of a part NAME.cold. */
 static bool find_whole(struct cfg_code *c, const struct cfg_proc *proc, struct cfg_proc *whole)
 {
 	const char *cold = strstr(proc->name, ".cold");

@@ -95,7 +95,7 @@ double cfg_edge_passed(const struct cfg *g, uint32_t edge, double left, double t
 		return cfg_is_untaken(g, edge) ? fmax(left - taken, 0) : taken;
 	if (to->nin == 1 && to->ninsn)
 		return came;
-	/* what is called may not return */
+	/* The called procedure may not return. */
 	return edge == from->out && e->kind != CFG_AFTER &&
 			       (from->nout == 1 || g->edge[edge + 1].kind == CFG_VIRTUAL)
 		       ? left

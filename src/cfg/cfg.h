@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The control-flow graph of one procedure, and which of its blocks and edges must run equally often
- * (seed 003, section 6.1).
+ * (docs/methods/control-flow.md).
  *
  *   block[0]  CFG_ENTRY_BLOCK   virtual: its edges lead to where control enters
- *   block[1]  CFG_EXIT_BLOCK    virtual: all that leaves the procedure leads to it
- *   block[2…] code, by address
+ *   block[1]  CFG_EXIT_BLOCK    virtual: everything that leaves the procedure leads to it
+ *   block[2], block[3], ...     code, sorted by address
  *
- * Edges are sorted by `from`: block b's are edge[b.out … b.out + b.nout). Those into b are
- * edge[in[b.in … b.in + b.nin)]. There can be several between two blocks. Every block that is
- * reached from the entry reaches the exit; what is not reached has CFG_UNREACHED.
+ * Edges are sorted by `from`: those out of block b are edge[b.out] to edge[b.out + b.nout - 1]; those into b have the
+ * numbers in[b.in] to in[b.in + b.nin - 1]. Two blocks can have several edges. Every block that the entry reaches
+ * reaches the exit; other blocks have CFG_UNREACHED.
  *
- * Blocks end at calls and system calls, too; these lead on to the next block by a CFG_AFTER edge,
- * unless they do not return. What a call throws, and what longjmp does, is left out: a landing pad,
- * or the second return of setjmp, is entered from the entry block (CFG_UNWIND).
+ * Blocks end at calls and system calls, too, which lead to the next block by a CFG_AFTER edge unless they do not
+ * return. Exceptions and longjmp are left out: a landing pad, or the second return of setjmp, is entered from the
+ * entry block (CFG_UNWIND).
  *
- * Blocks may overlap: hand-written code jumps behind a prefix.
+ * Blocks may overlap, because hand-written code jumps behind a prefix.
  */
 #ifndef ASSAY_CFG_CFG_H
 #define ASSAY_CFG_CFG_H
@@ -33,21 +33,21 @@
 #define CFG_FIRST_BLOCK 2u
 #define CFG_NONE UINT32_MAX
 
-/* What ends a block. */
+/* How a block ends. */
 #define CFG_ENDS(X) \
-	X(VIRTUAL, "virtual")	/* entry, exit */ \
-	X(NEXT, "next")		/* another one begins: control comes there from elsewhere, too */ \
+	X(VIRTUAL, "virtual")	/* the virtual entry and exit blocks */ \
+	X(NEXT, "next")		/* the next block begins, and is entered otherwise, too */ \
 	X(BRANCH, "branch")	/* conditional; a way out of the procedure is a CFG_TAIL edge */ \
-	X(JUMP, "jump")		/* direct, within the procedure */ \
+	X(JUMP, "jump")		/* direct jump within the procedure */ \
 	X(TABLE, "table")	/* indirect jump, all of whose targets are known */ \
-	X(UNKNOWN, "unknown")	/* indirect jump that may go elsewhere, too: missing edges */ \
+	X(UNKNOWN, "unknown")	/* indirect jump with unknown targets: edges are missing */ \
 	X(TAIL, "tail")		/* jump to another procedure, direct or indirect */ \
-	X(CALL, "call")		/* direct or indirect, that returns */ \
-	X(NORETURN, "noreturn") /* call that does not */ \
+	X(CALL, "call")		/* direct or indirect call that returns */ \
+	X(NORETURN, "noreturn") /* call that does not return */ \
 	X(SYSCALL, "syscall") \
 	X(RETURN, "return") \
 	X(TRAP, "trap")	      /* ud2, hlt, int3 */ \
-	X(INVALID, "invalid") /* bytes that are no instruction follow */
+	X(INVALID, "invalid") /* the bytes that follow are no instruction */
 enum cfg_end {
 #define X(id, name) CFG_END_##id,
 	CFG_ENDS(X)
@@ -59,17 +59,17 @@ extern const char *const cfg_end_name[CFG_END_N];
 #define CFG_EDGES(X) \
 	X(ENTER, "enter")     /* from the entry block: the procedure is called */ \
 	X(UNWIND, "unwind")   /* from the entry block: landing pads, second returns */ \
-	X(FOUND, "found")     /* from the entry block: it ran, and nothing known leads there */ \
-	X(FALL, "fall")	      /* branch not taken; the next block just begins */ \
+	X(FOUND, "found")     /* from the entry block: code that ran without a known way there */ \
+	X(FALL, "fall")	      /* branch not taken, or the next block just begins */ \
 	X(TAKEN, "taken")     /* branch taken */ \
 	X(JUMP, "jump")	      /* direct jump */ \
 	X(CASE, "case")	      /* one target of an indirect jump */ \
 	X(AFTER, "after")     /* the call, or system call, returned */ \
-	X(RETURN, "return")   /* to the exit block, as all below */ \
+	X(RETURN, "return")   /* to the exit block, as all kinds below */ \
 	X(TAIL, "tail")	      /* to another procedure by a jump, or by running into it */ \
 	X(STOP, "stop")	      /* calls that do not return, traps */ \
-	X(LOST, "lost")	      /* an indirect jump to where it is not known */ \
-	X(VIRTUAL, "virtual") /* out of a cycle that has no way out */
+	X(LOST, "lost")	      /* indirect jump to an unknown place */ \
+	X(VIRTUAL, "virtual") /* a virtual way out of an endless cycle */
 enum cfg_edge_kind {
 #define X(id, name) CFG_##id,
 	CFG_EDGES(X)
@@ -85,25 +85,27 @@ struct cfg_insn {
 
 /* Flags of a block. */
 enum {
-	CFG_UNREACHED = 1, /* no way from the entry is known; a class of its own */
-	CFG_OVERLAPS = 2,  /* shares bytes with another block */
-	CFG_SEEN = 4,	   /* an instruction of it is in the recording */
+	/* no way from the entry to the block is known; the block has a class of its own */
+	CFG_UNREACHED = 1,
+	CFG_OVERLAPS = 2, /* shares bytes with another block */
+	CFG_SEEN = 4,	  /* an instruction of it is in the recording */
 };
 
 struct cfg_block {
-	uint64_t start, end;  /* [start, end); equal in virtual ones */
+	uint64_t start, end;  /* addresses [start, end); equal in virtual blocks */
 	uint32_t insn, ninsn; /* its instructions, in cfg.insn, in order of execution */
-	uint32_t out, nout;   /* in cfg.edge */
-	uint32_t in, nin;     /* in cfg.in */
+	uint32_t out, nout;   /* edges out of the block: index into cfg.edge, and number */
+	uint32_t in, nin;     /* edges into the block: index into cfg.in, and number */
 	uint32_t cls;	      /* frequency-equivalence class */
 	uint8_t ends;	      /* enum cfg_end */
 	uint8_t flags;
-	uint64_t callee; /* CALL, NORETURN, TAIL: where to, if direct; else 0 */
+	uint64_t callee; /* CALL, NORETURN, TAIL: the target if direct; else 0 */
 };
 
 struct cfg_edge {
-	uint32_t from, to; /* blocks */
-	uint32_t cls; /* frequency-equivalence class; blocks' and edges' are numbered together */
+	uint32_t from, to; /* block numbers */
+	/* frequency-equivalence class; classes of blocks and edges are numbered together */
+	uint32_t cls;
 	uint8_t kind; /* enum cfg_edge_kind */
 };
 
@@ -119,19 +121,21 @@ struct cfg {
 	uint32_t nblocks;
 	struct cfg_edge *edge;
 	uint32_t nedges;
-	uint32_t *in; /* edges by the block they lead to */
+	uint32_t *in; /* edges sorted by the block they lead to */
 	struct cfg_insn *insn;
 	uint32_t ninsns;
 	uint32_t nclasses; /* class 0 is the entry block's: how often it is called */
 	uint32_t nunknown; /* blocks that end in CFG_END_UNKNOWN */
-	/* Edges are missing: there are unknown jumps, or code ran that nothing leads to. Each block and
-	 * each edge has a class of its own, but for what a call that returns divides. */
+	/* Edges are missing: there are unknown jumps, or code ran that nothing leads to. Each
+	 * block and each edge then has a class of its own; only blocks that are divided by a
+	 * call that returns share theirs. */
 	bool missing;
 };
 
 /*
- * The graph of the procedure that holds addr. seen: what a recording knows of it, or NULL. Linear in
- * the size of the procedure. -1 with err set: no code there, too large (CFG_CODE_MAX bytes), no memory.
+ * Builds the graph of the procedure that holds addr. seen: what a recording knows of its image, or
+ * NULL. Takes time linear in the size of the procedure. -1 with err set: no code there, more than
+ * CFG_CODE_MAX bytes, no memory.
  */
 #define CFG_CODE_MAX (16u << 20)
 int cfg_build(struct cfg *g, struct cfg_code *code, uint64_t addr, const struct cfg_seen *seen,
@@ -143,12 +147,13 @@ uint32_t cfg_block_from(const struct cfg *g, uint64_t addr);
 /* The block of the instruction that begins at addr, or CFG_NONE. */
 uint32_t cfg_block_at(const struct cfg *g, uint64_t addr);
 
-/* Whether it is where a branch that is not taken goes on: the first edge of its block, whatever kind it is. */
+/* Whether the edge is the way of a branch that is not taken: the first edge of its block,
+ * whatever its kind. */
 bool cfg_is_untaken(const struct cfg *g, uint32_t edge);
 /*
- * How often control passed an edge of a block with instructions, where blocks are counted. left: how often the last
- * instruction of the block it comes from was executed, taken: and went to its target; came: how often the block it leads
- * to was executed. NAN: these do not tell.
+ * How often control passed an edge of a block with instructions, from counts of blocks. left:
+ * executions of the last instruction of the edge's source; taken: those of them that went to its
+ * target; came: executions of the block it leads to. NAN: the counts do not tell.
  */
 double cfg_edge_passed(const struct cfg *g, uint32_t edge, double left, double taken, double came);
 

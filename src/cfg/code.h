@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What graphs are made from: an image's code, its procedures, its tables. Made once an image, it
- * remembers what it found out: which procedures do not return, what an instruction is.
+ * The code, procedures and tables of an image, from which graphs are made. There is one struct
+ * cfg_code for each image. It remembers results: which procedures do not return, decoded
+ * instructions.
  */
 #ifndef ASSAY_CFG_CODE_H
 #define ASSAY_CFG_CODE_H
@@ -19,18 +20,19 @@ struct cfg_proc {
 	const char *name;    /* "" if it has none */
 };
 
-/* Where code comes from: an image, or a test. Addresses are ELF virtual addresses. */
+/* The source of code: an image, or a test. Addresses are ELF virtual addresses. */
 struct cfg_source {
 	void *ctx;
-	/* The code from addr on, *n bytes of it: an instruction's, unless code ends before. NULL: none. */
+	/* Returns the code from addr on, *n bytes of it, at least one instruction unless the
+	 * code ends before. NULL: none. */
 	const uint8_t *(*bytes)(void *ctx, uint64_t addr, size_t *n);
-	/* The procedure that holds addr, or false. */
+	/* Finds the procedure that holds addr; false: there is none. */
 	bool (*proc)(void *ctx, uint64_t addr, struct cfg_proc *proc);
-	/* n bytes that the file gives memory at addr, addresses in them relocated (as ELF virtual
-	 * addresses); false: none. *constant: the program cannot change them. */
+	/* Reads n bytes of the initial memory at addr, with addresses in them relocated (as ELF
+	 * virtual addresses); false: there are none. *constant: the program cannot change them. */
 	bool (*data)(void *ctx, uint64_t addr, void *buf, size_t n, bool *constant);
-	/* Where exceptions enter the procedure that begins at start: up to max addresses. Returns how many
-	 * there are. May be NULL. */
+	/* Lists where exceptions enter the procedure that begins at start: up to max addresses.
+	 * Returns how many there are. May be NULL. */
 	size_t (*pads)(void *ctx, uint64_t start, uint64_t *pad, size_t max);
 };
 
@@ -41,8 +43,8 @@ struct cfg_code *cfg_code_new(struct image *im, struct err *err);
 struct cfg_code *cfg_code_over(const struct cfg_source *src, struct err *err);
 void cfg_code_free(struct cfg_code *c);
 
-/* The procedure that holds addr: the image's; where it knows none, from one place that is called to the
- * next. False: no code there. */
+/* Finds the procedure that holds addr: the image's, or, where the image knows none, the range
+ * from one called place to the next. False: no code there. */
 bool cfg_code_proc(struct cfg_code *c, uint64_t addr, struct cfg_proc *proc);
 
 /*

@@ -6,11 +6,11 @@
 #include "isa/insn.h"
 #include "isa/lift_memo.h"
 
-/* What is known of a place that is called. */
+/* What is known of a called place. */
 enum code_fate {
-	CODE_FREE, /* the place in the table */
+	CODE_FREE, /* the slot of the table is free */
 	CODE_NOT_KNOWN,
-	CODE_PENDING, /* being looked at */
+	CODE_PENDING, /* the question is being answered */
 	CODE_RETURNS,
 	CODE_NORETURN,
 };
@@ -20,7 +20,7 @@ struct code_callee {
 	uint8_t fate; /* enum code_fate */
 };
 
-/* A procedure that nothing names, found by what leads to it. */
+/* A procedure without a name, found by the code that leads to it. */
 struct code_found {
 	uint64_t start, end;
 	char name[24];
@@ -33,53 +33,55 @@ struct code_entry {
 
 struct cfg_code {
 	struct cfg_source src;
-	struct image *im; /* or NULL */
+	struct image *im; /* the image, or NULL */
 	struct lift_memo *memo;
 	struct code_callee *callee; /* hashed by address */
 	uint32_t callee_bits, callees;
-	uint32_t budget; /* instructions that the question at hand may still look at */
-	bool assumed;	 /* its answer rests on one that is pending */
+	uint32_t budget; /* instructions that the current question may still look at */
+	bool assumed;	 /* the current answer rests on a pending one */
 	bool found_ready;
-	struct code_found small;  /* the one asked for last */
-	struct code_found *found; /* by start */
+	struct code_found small;  /* the small procedure that was asked for last */
+	struct code_found *found; /* sorted by start */
 	size_t nfound;
-	struct code_entry *entry; /* by to */
+	struct code_entry *entry; /* sorted by target */
 	size_t nentries, entry_cap;
-	uint64_t *scanned; /* a bit a piece of each segment: its jumps are among them */
-	uint64_t *learnt;  /* places that were called, in no order */
+	/* one bit for each piece of each segment: the piece's jumps are in `entry` */
+	uint64_t *scanned;
+	uint64_t *learnt; /* addresses of called places, unsorted */
 	size_t nlearnt;
 };
 
-/* What control flow needs of an instruction. */
+/* The facts about an instruction that control flow needs. */
 struct code_insn {
-	uint64_t target; /* direct branches, jumps, calls; else 0 */
+	uint64_t target; /* target of a direct branch, jump or call; else 0 */
 	uint8_t len, cls;
 	bool falls, ends, nop;
 };
 
-/* A place in code to read from: pieces of it are fetched as they are needed. */
+/* A position for reading code, which is fetched piece by piece. */
 struct code_at {
 	const uint8_t *p;
 	size_t left;
-	uint64_t addr; /* of p */
+	uint64_t addr; /* address of p */
 };
 
-/* Decodes the instruction at addr; false: there is none. at: zeroed before its first use. */
+/* Decodes the instruction at addr; false: there is none. `at` is zeroed before its first use. */
 bool code_decode(struct cfg_code *c, struct code_at *at, uint64_t addr, struct code_insn *in);
-/* The same with all its facts. */
+/* Decodes the instruction at addr with all its facts. */
 bool code_decode_fully(struct cfg_code *c, uint64_t addr, struct insn *in);
 
-/* Can a call of addr come back? deep: look at the code there, not only at names and what is known. */
+/* Whether a call of addr can return. deep: look at the code there, not only at names and known
+ * results. */
 bool code_returns(struct cfg_code *c, uint64_t addr, bool deep);
-/* True if it may come back a second time (setjmp, vfork). */
+/* Whether a call of addr may return a second time (setjmp, vfork). */
 bool code_returns_twice(struct cfg_code *c, uint64_t addr);
 
-/* A place that is called, as somebody saw. */
+/* Records a place that is called. */
 void code_learn(struct cfg_code *c, uint64_t addr);
-/* The procedure at addr, of those that nothing names. */
+/* Finds the procedure at addr among those without a name. */
 const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr);
-/* The jumps from outside into [start, end), as far as they come from near: *n of them, by where they lead. They
- * stay until the next call. */
+/* Returns the jumps from nearby code outside [start, end) into it: *n of them, sorted by target.
+ * They stay valid until the next call. */
 const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64_t end, size_t *n);
 void code_found_fini(struct cfg_code *c);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The graph is walked depth first, which leaves tree edges and back edges. The brackets of a tree edge
- * are the back edges from below it to above it. Two tree edges are equivalent if they have the same
- * brackets; a tree edge and a back edge, if that is its only one. Sets of brackets are lists that are
- * joined from the leaves up; a list is told by its size and the edge pushed last. Where several
- * children's lists meet, a capping edge is pushed, so that these two suffice.
+ * Cycle equivalence by brackets. A depth-first walk divides the graph into tree edges and back
+ * edges. The brackets of a tree edge are the back edges from below it to above it. Two tree edges
+ * are equivalent if they have the same brackets; a tree edge and a back edge are equivalent if that
+ * is its only bracket. Sets of brackets are lists that are joined from the leaves up; a list is
+ * identified by its size and the edge pushed last. Where the lists of several children meet, a
+ * capping edge is pushed, so that size and last edge still identify the set.
  */
 #include "cfg/cycle.h"
 
@@ -17,7 +18,7 @@
 
 /* A back edge, real (by its number) or capping (numbered from the number of edges on). */
 struct bracket {
-	uint32_t up, down; /* in its list; `up` is nearer the top */
+	uint32_t up, down; /* neighbours in its list; `up` is nearer the top */
 	uint32_t recent_size, recent_class;
 };
 
@@ -26,12 +27,13 @@ struct list {
 };
 
 struct node {
-	uint32_t number;      /* in the order of the walk; NONE: not reached */
-	uint32_t parent_edge; /* NONE: the root */
+	uint32_t number;      /* number in the order of the walk; NONE: not reached */
+	uint32_t parent_edge; /* edge to the parent; NONE: the root */
 	uint32_t parent;
-	uint32_t hi; /* the least number that a back edge from here or below leads to */
-	uint32_t hi_child, hi_second; /* the least two of the children's */
-	uint32_t capping;	      /* capping edges that end here: a list by cap_next */
+	uint32_t hi; /* the smallest number that a back edge from this node or below leads to */
+	uint32_t hi_child, hi_second; /* the smallest two values of `hi` among the children */
+	/* first capping edge that ends here; a list linked by cap_next */
+	uint32_t capping;
 	struct list list;
 };
 
@@ -40,10 +42,11 @@ struct cycle {
 	uint32_t nnodes, nedges;
 	uint32_t *first, *adjacent; /* edges at node v: adjacent[first[v] .. first[v + 1]) */
 	struct node *node;
-	uint32_t *order; /* nodes by number */
+	uint32_t *order; /* nodes in the order of their numbers */
 	uint32_t reached;
-	struct bracket *bracket; /* of edges, then of capping edges: one a node at most */
-	uint32_t *cap_next;	 /* by node that the capping edge comes from */
+	/* brackets of edges, then of capping edges: at most one for each node */
+	struct bracket *bracket;
+	uint32_t *cap_next; /* by the node that the capping edge comes from */
 	uint32_t *cls;
 	uint32_t nclasses;
 };
@@ -58,7 +61,7 @@ static uint32_t other_end(const struct cycle_edge *e, uint32_t v)
 	return e->a == v ? e->b : e->a;
 }
 
-/* Lists. */
+/* Lists of brackets. */
 
 static void push(struct cycle *c, struct list *l, uint32_t b)
 {
@@ -87,7 +90,7 @@ static void drop(struct cycle *c, struct list *l, uint32_t b)
 	l->size--;
 }
 
-/* to: what was on top of `from`, then what was on top of `to`. */
+/* Joins both lists to `to`, with the brackets of `from` on top. */
 static void join(struct cycle *c, struct list *to, const struct list *from)
 {
 	if (!from->size)
@@ -102,11 +105,12 @@ static void join(struct cycle *c, struct list *to, const struct list *from)
 	to->size += from->size;
 }
 
-/* The walk. */
+/* The depth-first walk. */
 
 static void make_adjacent(struct cycle *c)
 {
-	uint32_t *end = c->first + 1; /* filled from the end, it becomes where they begin */
+	/* filled from the end, each entry becomes the start of its node's edges */
+	uint32_t *end = c->first + 1;
 
 	for (uint32_t e = 0; e < c->nedges; e++) {
 		end[c->edge[e].a]++;
@@ -131,7 +135,7 @@ static void enter(struct cycle *c, uint32_t v, uint32_t parent, uint32_t edge)
 	c->order[c->reached++] = v;
 }
 
-/* at[v]: the next of v's edges to be looked at. */
+/* at[v]: the next of v's edges to look at. */
 static void walk(struct cycle *c, uint32_t *at, const uint32_t *end)
 {
 	uint32_t v = 0;
@@ -155,7 +159,7 @@ static void walk(struct cycle *c, uint32_t *at, const uint32_t *end)
 	}
 }
 
-/* Up from the leaves. */
+/* The pass from the leaves up to the root. */
 
 static bool is_tree_edge(const struct cycle *c, uint32_t e)
 {
@@ -179,8 +183,8 @@ static void add_capping(struct cycle *c, uint32_t v)
 	push(c, &c->node[v].list, c->nedges + v);
 }
 
-/* The back edges at v: those from below end, those to above are pushed. Returns the least number that
- * one leads to. */
+/* Handles the back edges at v: removes those that end here and pushes those that lead above.
+ * Returns the smallest number that one leads to. */
 static uint32_t back_edges(struct cycle *c, uint32_t v)
 {
 	struct node *n = &c->node[v];

@@ -15,9 +15,9 @@ struct cycle_edge {
 };
 
 /*
- * cls[0 .. nedges): each edge's class, numbered from 0; edges that lie on no cycle, and those that no
- * path leads to from node 0, have one of their own. Returns the number of classes, or -1 without
- * memory. Linear time.
+ * Computes cls[0 .. nedges): each edge's class, numbered from 0. An edge that lies on no cycle, or
+ * that no path from node 0 leads to, has a class of its own. Returns the number of classes, or -1
+ * without memory. Takes linear time.
  */
 int64_t cycle_classes(uint32_t nnodes, const struct cycle_edge *edge, uint32_t nedges,
 		      uint32_t *cls);

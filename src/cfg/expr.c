@@ -19,7 +19,7 @@ static uint64_t sign_extended(uint64_t v, unsigned bytes)
 	return (uint64_t)((int64_t)(v << unused) >> unused);
 }
 
-/* Nodes. */
+/* Nodes of expressions. */
 
 static uint32_t hash(const struct expr *e)
 {
@@ -84,7 +84,7 @@ struct expr expr_as_sum(const struct expr_path *p, uint32_t node)
 	return (struct expr){ .op = EXPR_SUM, .nterms = 1, .term = { { 1, node } } };
 }
 
-/* Adds coef * node; false: too many terms. */
+/* Adds coef * node; false: the sum has too many terms. */
 static bool add_term(struct expr *e, uint64_t coef, uint32_t node)
 {
 	int i = 0;
@@ -107,7 +107,7 @@ static bool add_term(struct expr *e, uint64_t coef, uint32_t node)
 	return true;
 }
 
-/* The range of c + coef * x, where that does not wrap. */
+/* Bounds c + coef * x, where that does not wrap. */
 static void bound_sum(const struct expr_path *p, struct expr *e)
 {
 	const struct expr *x;
@@ -139,7 +139,7 @@ static uint32_t intern_sum(struct expr_path *p, struct expr *e)
 	return intern(p, e);
 }
 
-/* a + coef * b. */
+/* Makes the node a + coef * b. */
 static uint32_t add(struct expr_path *p, uint32_t a, uint64_t coef, uint32_t b)
 {
 	struct expr e = expr_as_sum(p, a), x = expr_as_sum(p, b);
@@ -171,7 +171,8 @@ static uint32_t zext(struct expr_path *p, uint32_t a, unsigned bytes)
 	return intern(p, &e);
 }
 
-/* A sum as one thing that is an index: of several, or one that was compared as a whole. */
+/* Makes a sum one term that can be an index: a sum of several terms, or one that was compared as
+ * a whole. */
 static uint32_t as_one(struct expr_path *p, uint32_t a)
 {
 	struct expr e = { .op = EXPR_ZEXT, .size = 8, .a = a, .hi = UINT64_MAX };
@@ -229,9 +230,9 @@ static uint32_t shifted(struct expr_path *p, uint32_t a, unsigned by)
 	return intern(p, &e);
 }
 
-/* Bounds. */
+/* Bounds of nodes. */
 
-/* The node is within [lo, hi]; and so is what it is made of, as far as that follows. */
+/* Bounds the node to [lo, hi], and its operands as far as that follows. */
 static void limit(struct expr_path *p, uint32_t node, uint64_t lo, uint64_t hi)
 {
 	for (int depth = 0; depth < 8; depth++) {
@@ -248,7 +249,7 @@ static void limit(struct expr_path *p, uint32_t node, uint64_t lo, uint64_t hi)
 		}
 		lo = e->lo;
 		hi = e->hi;
-		if (e->op == EXPR_ZEXT) { /* of a sum: c + x, within what the size holds */
+		if (e->op == EXPR_ZEXT) { /* a bound of the sum c + x bounds x, within the size */
 			top = max_of(e->size);
 			node = e->a;
 		}
@@ -266,11 +267,12 @@ static void limit(struct expr_path *p, uint32_t node, uint64_t lo, uint64_t hi)
 }
 
 #define RANGE_DEPTH 8
-#define LOOKUP_MAX 1024 /* entries */
+#define LOOKUP_MAX 1024 /* largest number of entries */
 
 static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t *hi, int depth);
 
-/* Of what is loaded from a table of constants by an index that is bounded: its least and largest entry. */
+/* Bounds a value loaded from a table of constants by a bounded index: the smallest and largest
+ * entry. */
 static bool range_loaded(const struct expr_path *p, const struct expr *e, uint64_t *lo,
 			 uint64_t *hi, int depth)
 {
@@ -293,7 +295,7 @@ static bool range_loaded(const struct expr_path *p, const struct expr *e, uint64
 	return true;
 }
 
-/* The low `size` bytes of what `node` is, if they were asked for; else NOTHING. */
+/* Finds the node for the low `size` bytes of `node`, or NOTHING if there is none. */
 static uint32_t find_low(const struct expr_path *p, uint32_t node, unsigned size)
 {
 	while ((p->node[node].op == EXPR_ZEXT || p->node[node].op == EXPR_SEXT) &&
@@ -307,7 +309,7 @@ static uint32_t find_low(const struct expr_path *p, uint32_t node, unsigned size
 	return NOTHING;
 }
 
-/* Of the low bytes of c + x: where those of x lie, moved round. */
+/* Bounds the low bytes of c + x by those of x, with wrap-around. */
 static bool range_round(const struct expr_path *p, const struct expr *e, uint64_t *lo, uint64_t *hi)
 {
 	const struct expr *sum = &p->node[e->a];
@@ -322,7 +324,7 @@ static bool range_round(const struct expr_path *p, const struct expr *e, uint64_
 	*lo = (p->node[low].lo + sum->c) & max;
 	*hi = (p->node[low].hi + sum->c) & max;
 	if (*lo > *hi)
-		*lo = 0; /* compilers leave a check out where they know that it holds */
+		*lo = 0; /* Compilers leave a check out where they know that it holds. */
 	return true;
 }
 
@@ -380,7 +382,8 @@ static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64
 	return bounded;
 }
 
-/* The low part that was compared, where the whole is used: then there is nothing above it. */
+/* Finds the low part of a node that was compared where the whole is used: then the upper part is
+ * 0. */
 static uint32_t low_part(const struct expr_path *p, uint32_t node)
 {
 	for (uint32_t i = 0; i < p->n; i++)
@@ -396,7 +399,7 @@ bool expr_range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t
 	return range(p, low_part(p, node), lo, hi, 0);
 }
 
-/* Memory. */
+/* Memory contents. */
 
 static bool is_stack(const struct expr_path *p, const struct expr *sum)
 {
@@ -417,7 +420,7 @@ static uint32_t load_constant(struct expr_path *p, uint64_t addr, unsigned size)
 	return constant(p, v);
 }
 
-/* What was stored there, if it was; NOTHING: what memory held before. */
+/* Finds the value that was stored there; NOTHING: memory has its earlier contents. */
 static uint32_t load_stored(struct expr_path *p, const struct expr *at, unsigned size)
 {
 	for (uint32_t i = p->nstores; i-- > 0;) {
@@ -459,7 +462,8 @@ static void forget_stack(struct expr_path *p)
 	p->stack = ++p->others;
 }
 
-/* What is loaded again without being checked again was not stored to, as the compiler knew. */
+/* Finds an earlier load of the same place: a compiler that does not check the value again knew
+ * of no store to it. */
 static bool was_loaded(const struct expr_path *p, uint32_t addr)
 {
 	for (uint32_t i = 0; i < p->n; i++)
@@ -482,7 +486,7 @@ static void store(struct expr_path *p, uint32_t addr, unsigned size, uint32_t va
 	p->store[p->nstores++] = (struct expr_store){ addr, value, (uint8_t)size };
 }
 
-/* Operands. */
+/* Operands of instructions. */
 
 static uint32_t address(struct expr_path *p, const struct insn *in, const ZydisDecodedOperand *op)
 {
@@ -534,12 +538,12 @@ static void write_operand(struct expr_path *p, const struct insn *in, int i, uin
 	}
 	r = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? reg_part(op->reg.value)
 						    : (struct reg_part){ -1, 0, false };
-	/* What a part is written to is used as that part: the rest is as good as zero. */
+	/* A register that is written in part is used as that part: its rest is taken as zero. */
 	if (r.reg >= 0)
 		p->reg[r.reg] = r.high ? other(p) : zext(p, value, 1u << r.width);
 }
 
-/* Instructions. */
+/* Effects of instructions. */
 
 static void set_flags(struct expr_path *p, enum expr_flags kind, uint32_t a, uint32_t b,
 		      unsigned size)
@@ -550,7 +554,7 @@ static void set_flags(struct expr_path *p, enum expr_flags kind, uint32_t a, uin
 	p->flags_size = (uint8_t)size;
 }
 
-/* Whatever it does: what it writes is not known any more. */
+/* Handles any other instruction: the registers it writes become unknown. */
 static void step_other(struct expr_path *p, const struct insn *in)
 {
 	for (int r = 0; r < 16; r++)
@@ -564,7 +568,8 @@ static void step_other(struct expr_path *p, const struct insn *in)
 			store(p, address(p, in, &in->op[i]), in->op[i].size / 8u, other(p));
 }
 
-/* A scratch register whose value is used behind a call survived it: compilers know what it leaves. */
+/* Handles a call. A caller-saved register that is used after it is taken to have survived:
+ * compilers know what the callee preserves. */
 static void step_call(struct expr_path *p)
 {
 	p->reg[UR_RAX] = other(p);
@@ -596,7 +601,11 @@ static void step_leave(struct expr_path *p)
 	p->reg[UR_RBP] = load(p, p->reg[UR_RBP], 8);
 }
 
-/* a | b: no bit above those that either has. */
+/*
+ * Bounds a
+ *
+ * b: no bit lies above the highest bit of both.
+ */
 static uint32_t joined(struct expr_path *p, uint32_t a, uint32_t b)
 {
 	struct expr e = { .op = EXPR_OTHER, .c = p->others++ };
@@ -610,7 +619,7 @@ static uint32_t joined(struct expr_path *p, uint32_t a, uint32_t b)
 	return intern(p, &e);
 }
 
-/* add, sub, and, xor and their like, of two operands. */
+/* Handles add, sub, and, xor and similar instructions of two operands. */
 static void step_binary(struct expr_path *p, const struct insn *in)
 {
 	unsigned size = in->op[0].size / 8u;
@@ -744,7 +753,7 @@ void expr_step(struct expr_path *p, const struct insn *in)
 		step_other(p, in);
 }
 
-/* Conditions. */
+/* Conditions of branches. */
 
 enum relation {
 	BELOW,
@@ -787,7 +796,7 @@ static enum relation relation(const struct insn *in, bool taken)
 	return taken ? r : inverse[r];
 }
 
-/* x relates so to c, unsigned. */
+/* Bounds x by its unsigned relation to c. */
 static void limit_by(struct expr_path *p, uint32_t x, enum relation r, uint64_t c, uint64_t max)
 {
 	switch (r) {
@@ -833,7 +842,7 @@ void expr_branch(struct expr_path *p, const struct insn *in, bool taken)
 	}
 	if (a == b && r == EQUAL)
 		limit(p, a, 0, 0);
-	/* all bits above some are clear */
+	/* equality with 0 says that all masked bits are clear */
 	if (!is_constant(p, b) || r != EQUAL)
 		return;
 	mask = ~p->node[b].c & max;

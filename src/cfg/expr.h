@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What registers hold along one path through code, as expressions of what they held at its beginning.
- * Equal expressions are one node, so that a bound found for one place of it holds for all.
+ * The contents of registers along one path through code, as expressions of their contents at its beginning. Equal
+ * expressions are one node, so that a bound found at one place holds everywhere.
  *
- *	EXPR_SUM	c + coef * node + …: constants, too (no terms)
- *	EXPR_INIT	what register `size` held at the beginning
- *	EXPR_LOAD	`size` bytes at node a, memory being in state c; zero-extended
- *	EXPR_ZEXT	the low `size` bytes of node a; all 8, where a sum is used as one thing
- *	EXPR_SEXT	the same, sign-extended
- *	EXPR_AND	a & c
- *	EXPR_SHR	a >> c
- *	EXPR_OTHER	whatever
+ * 	EXPR_SUM	c + coef * node + coef * node and so on; without terms a constant
+ * 	EXPR_INIT	register `size` at the beginning of the path
+ * 	EXPR_LOAD	`size` bytes at the address in node a, memory being in state c; zero-extended
+ * 	EXPR_ZEXT	the low `size` bytes of node a; with 8 bytes, a sum that is used as one term
+ * 	EXPR_SEXT	the low `size` bytes of node a, sign-extended
+ * 	EXPR_AND	a & c
+ * 	EXPR_SHR	a >> c
+ * 	EXPR_OTHER	an unknown value
  */
 #ifndef ASSAY_CFG_EXPR_H
 #define ASSAY_CFG_EXPR_H
@@ -40,17 +40,17 @@ struct expr_term {
 struct expr {
 	uint8_t op; /* enum expr_op */
 	uint8_t size, nterms;
-	bool bounded; /* a comparison, or a mask, gave [lo, hi] */
+	bool bounded; /* a comparison or a mask gave [lo, hi] */
 	uint32_t a;
 	uint64_t c;
-	struct expr_term term[EXPR_TERMS]; /* by node */
-	uint64_t lo, hi;		   /* it is within, unsigned */
+	struct expr_term term[EXPR_TERMS]; /* sorted by node */
+	uint64_t lo, hi;		   /* unsigned bounds of the value */
 };
 
 enum expr_flags {
 	EXPR_FLAGS_OTHER,
-	EXPR_FLAGS_COMPARE, /* a - b */
-	EXPR_FLAGS_TEST,    /* a & b */
+	EXPR_FLAGS_COMPARE, /* flags of a - b */
+	EXPR_FLAGS_TEST,    /* flags of a & b */
 };
 
 struct expr_store {
@@ -62,30 +62,30 @@ struct expr_path {
 	struct cfg_code *code;
 	struct expr node[EXPR_NODES];
 	uint32_t n;
-	uint16_t hash[1024]; /* 1 + node */
+	uint16_t hash[1024]; /* buckets hold 1 + node */
 	uint32_t reg[16];
 	uint8_t flags, flags_size; /* enum expr_flags; bytes compared */
 	uint32_t flags_a, flags_b;
-	struct expr_store store[EXPR_STORES]; /* to the stack */
+	struct expr_store store[EXPR_STORES]; /* stores to the stack */
 	uint32_t nstores;
-	uint64_t memory, stack; /* states: of memory, of the stack */
-	uint64_t others;	/* EXPR_OTHER are told apart by c */
-	bool full;		/* out of nodes: nothing of it is to be used */
+	uint64_t memory, stack; /* counters of the states of memory and of the stack */
+	uint64_t others;	/* number of EXPR_OTHER nodes, which c tells apart */
+	bool full;		/* out of nodes: the results must not be used */
 };
 
-/* Registers hold what they did; those of `known` hold constant[] */
+/* Begins a path: registers hold their initial values; those in `known` hold constant[]. */
 void expr_begin(struct expr_path *p, struct cfg_code *code, uint16_t known,
 		const uint64_t *constant);
 /* Executes an instruction. */
 void expr_step(struct expr_path *p, const struct insn *in);
-/* The conditional branch was taken, or was not: what follows from it. */
+/* Applies what follows from a conditional branch that was taken, or was not. */
 void expr_branch(struct expr_path *p, const struct insn *in, bool taken);
-/* Where the indirect jump goes: a node. */
+/* The node of the target of the indirect jump. */
 uint32_t expr_target(struct expr_path *p, const struct insn *in);
-/* Where the node's value lies, unsigned, by all that is known of what it is made of. True if something
- * more than its size says so: a comparison, a mask. */
+/* Bounds the node's value, unsigned, by all that is known of its operands. True if more than its
+ * size bounds it: a comparison or a mask. */
 bool expr_range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t *hi);
-/* A node as a sum. */
+/* The node as a sum. */
 struct expr expr_as_sum(const struct expr_path *p, uint32_t node);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Procedures that neither a symbol nor unwind information tells of: hand-written code in a stripped
- * file. All code is read once for what it calls; in what no procedure covers, one begins at each place
- * that is called, or that a section begins with, and goes on to the next.
+ * Procedures that neither a symbol nor unwind information describes: hand-written code in a
+ * stripped file. All code is read once for the places it calls. In code outside all procedures, one
+ * begins at each place that is called and at the beginning of a section, and extends to the next.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "cfg/code_priv.h"
 
 #define CALLED_MAX 256
-#define ALIGNED 16 /* procedures are */
-#define SMALL 64   /* bytes */
+#define ALIGNED 16 /* alignment of procedures */
+#define SMALL 64   /* bytes of a small gap */
 
 struct starts {
 	uint64_t *v;
@@ -58,7 +58,7 @@ void code_found_fini(struct cfg_code *c)
 	c->found_ready = false;
 }
 
-/* Does a nop end there, and nothing go on there? */
+/* Whether a nop ends right before addr. */
 static bool is_after_filler(struct cfg_code *c, uint64_t addr)
 {
 	for (unsigned n = 1; n < INSN_MAX_LEN; n++) {
@@ -71,8 +71,8 @@ static bool is_after_filler(struct cfg_code *c, uint64_t addr)
 	return false;
 }
 
-/* What [start, end) calls outside all procedures; and where it jumps to there, if that looks like a
- * beginning: behind what fills up. */
+/* Collects the places outside all procedures that [start, end) calls, and those it jumps to that
+ * look like a beginning because padding precedes them. */
 static bool sweep(struct cfg_code *c, struct starts *s, uint64_t start, uint64_t end)
 {
 	struct code_at at = { 0 };
@@ -120,7 +120,8 @@ static bool add_found(struct cfg_code *c, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* The gap [start, end) between procedures, of one section, divided where something begins. */
+/* Divides a gap [start, end) between procedures, within one section, at the places where a
+ * procedure begins. */
 static bool divide_piece(struct cfg_code *c, const struct starts *s, uint64_t start, uint64_t end)
 {
 	size_t lo = 0, hi = s->n;
@@ -146,7 +147,7 @@ static bool divide(struct cfg_code *c, const struct starts *s, uint64_t start, u
 	uint64_t from, to;
 
 	if (!image_section_at(c->im, 0, &from, &to))
-		return divide_piece(c, s, start, end); /* nothing tells of sections */
+		return divide_piece(c, s, start, end); /* The file has no sections. */
 	while (start < end && image_section_at(c->im, start, &from, &to) && from < end) {
 		start = from > start ? from : start;
 		to = to < end ? to : end;
@@ -157,7 +158,7 @@ static bool divide(struct cfg_code *c, const struct starts *s, uint64_t start, u
 	return true;
 }
 
-/* What no procedure covers, in order. */
+/* Divides all code outside procedures, in order of address. */
 static bool divide_gaps(struct cfg_code *c, const struct starts *s)
 {
 	const struct image_segment *seg;
@@ -213,7 +214,8 @@ static bool find_all(struct cfg_code *c, struct starts *s)
 	return true;
 }
 
-/* A gap too small to be divided: what stands before the first slot of a PLT, say. */
+/* Finds a gap that is too small to be divided: the code before the first slot of a PLT, for
+ * example. */
 static const struct code_found *find_small(struct cfg_code *c, uint64_t addr)
 {
 	const struct image_proc *proc;
@@ -268,8 +270,8 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 	return lo && addr < c->found[lo - 1].end ? &c->found[lo - 1] : NULL;
 }
 
-/* Entries in the middle: hand-written procedures share code. It lies close together, so only what is near
- * a procedure is read for them, piece by piece. */
+/* Jumps into the middle of procedures: hand-written procedures share code. They lie close
+ * together, so only code near a procedure is read for such jumps, piece by piece. */
 
 #define PIECE 32768u
 #define NEAR 65536u
@@ -289,12 +291,13 @@ static bool add_entry(struct cfg_code *c, uint64_t to, uint64_t from)
 	return true;
 }
 
-/* Jumps from the procedure to the middle of others; it is read where it lies in [start, end). */
+/* Collects jumps from the procedure into the middle of others, from the part of it that lies in
+ * [start, end). */
 static bool scan_proc(struct cfg_code *c, const struct image_proc *p, uint64_t start, uint64_t end)
 {
 	struct code_at at = { 0 };
 	struct code_insn in;
-	/* what begins before is out of step for some instructions */
+	/* decoding from within an instruction is out of step for some instructions */
 	uint64_t addr = p->start < start ? start : p->start;
 
 	while (addr < end && addr < p->end) {

@@ -7,7 +7,7 @@
 
 #include "cfg/cycle.h"
 
-/* Links. */
+/* Linking of edges and blocks. */
 
 static void count_ends(struct cfg *g)
 {
@@ -27,7 +27,7 @@ static void count_ends(struct cfg *g)
 		x->in = in;
 		out += x->nout;
 		in += x->nin;
-		x->nout = x->nin = 0; /* counted again while filling */
+		x->nout = x->nin = 0; /* The edges are counted again while they are filled in. */
 	}
 }
 
@@ -59,7 +59,7 @@ bool graph_link(struct cfg *g)
 	return true;
 }
 
-/* Reaching. */
+/* Reachability. */
 
 static void flag_unreached(struct cfg *g, uint32_t *stack)
 {
@@ -84,7 +84,7 @@ static void flag_unreached(struct cfg *g, uint32_t *stack)
 	}
 }
 
-/* Marks what leads to `to` and is not marked yet. */
+/* Marks the blocks that lead to `to` and are not marked yet. */
 static void mark_leading(const struct cfg *g, uint32_t to, bool *marked, uint32_t *stack)
 {
 	uint32_t depth = 0;
@@ -106,16 +106,16 @@ static void mark_leading(const struct cfg *g, uint32_t to, bool *marked, uint32_
 }
 
 struct tarjan {
-	uint32_t *number, *low; /* by block; 0: not seen */
-	uint32_t *path, depth;	/* the walk: blocks, and the next of their edges: */
+	uint32_t *number, *low; /* by block; 0: not visited */
+	uint32_t *path, depth;	/* blocks on the current path, and the next edge of each */
 	uint32_t *at;
-	uint32_t *open, nopen; /* blocks whose component is not complete */
+	uint32_t *open, nopen; /* blocks whose component is not complete yet */
 	bool *is_open;
-	uint32_t last; /* number given */
+	uint32_t last; /* last number given */
 };
 
-/* Of a component whose blocks lead nowhere else: where its virtual edge comes from. The block that a
- * walk through it ends with closes a loop, as a loop's last block does. */
+/* Notes the source of the virtual edge of a component that control cannot leave: the block where
+ * a walk through it ends, which closes a loop, as a loop's last block does. */
 static void begin_block(struct tarjan *t, uint32_t b, uint32_t first_edge)
 {
 	t->number[b] = t->low[b] = ++t->last;
@@ -125,8 +125,8 @@ static void begin_block(struct tarjan *t, uint32_t b, uint32_t first_edge)
 	t->is_open[b] = true;
 }
 
-/* The component with root `root` is the open blocks from it on. Returns its last block if no edge leaves
- * it, else CFG_NONE. */
+/* Takes the component with root `root`: the open blocks from it on. Returns its last block if no
+ * edge leaves the component, else CFG_NONE. */
 static uint32_t take_component(const struct cfg *g, struct tarjan *t, uint32_t root)
 {
 	uint32_t first = t->nopen, source = CFG_NONE;
@@ -141,7 +141,7 @@ static uint32_t take_component(const struct cfg *g, struct tarjan *t, uint32_t r
 			uint32_t to = g->edge[e].to;
 
 			left = left || !t->is_open[to] || t->number[to] < t->number[root];
-			/* the edge that closes the outermost loop */
+			/* This edge closes the outermost loop. */
 			if (to == root && source == CFG_NONE)
 				source = t->open[i];
 		}
@@ -152,8 +152,8 @@ static uint32_t take_component(const struct cfg *g, struct tarjan *t, uint32_t r
 	return left ? CFG_NONE : source == CFG_NONE ? root : source;
 }
 
-/* Walks what is reached from `from` without marked blocks; appends to `source` where components end that
- * nothing leaves. */
+/* Walks the unmarked blocks that `from` reaches; appends to `source` the last block of each
+ * component that control cannot leave. */
 static uint32_t find_endless(const struct cfg *g, struct tarjan *t, uint32_t from,
 			     const bool *marked, uint32_t *source)
 {
@@ -248,7 +248,7 @@ bool graph_close(struct cfg *g)
 	return ok;
 }
 
-/* Classes. */
+/* Frequency-equivalence classes. */
 
 static void number_singly(struct cfg *g)
 {
@@ -258,7 +258,8 @@ static void number_singly(struct cfg *g)
 		g->block[b].cls = n++;
 	for (uint32_t e = 0; e < g->nedges; e++)
 		g->edge[e].cls = n++;
-	/* blocks are in order of address: what a call divides comes after it */
+	/* Blocks are sorted by address, so the second part of a block that a call divides comes
+	 * after the first. */
 	for (uint32_t b = CFG_FIRST_BLOCK; b < g->nblocks; b++) {
 		const struct cfg_block *x = &g->block[b];
 		struct cfg_edge *e = &g->edge[x->out];
@@ -268,7 +269,8 @@ static void number_singly(struct cfg *g)
 	}
 }
 
-/* Each block is two nodes with an edge between them. What is not reached has edges of no cycle. */
+/* Each block becomes two nodes with an edge between them. The edges of unreached blocks lie on
+ * no cycle. */
 static bool number_by_cycles(struct cfg *g)
 {
 	uint32_t n = g->nblocks, m = g->nedges;
@@ -284,7 +286,7 @@ static bool number_by_cycles(struct cfg *g)
 		const struct cfg_edge *x = &g->edge[e];
 
 		edge[n + e] = (struct cycle_edge){ 2 * x->from + 1, 2 * x->to };
-		/* not part of the graph: a cycle by itself */
+		/* an edge outside the graph is a cycle by itself */
 		if (g->block[x->from].flags & CFG_UNREACHED)
 			edge[n + e].a = edge[n + e].b;
 	}
@@ -307,7 +309,7 @@ static uint32_t renumbered(uint32_t cls, uint32_t *map, uint32_t *n)
 	return map[cls];
 }
 
-/* In the order of blocks, then of edges, without gaps. */
+/* Numbers classes without gaps, in the order of blocks, then of edges. */
 static bool renumber(struct cfg *g)
 {
 	uint32_t size = 2 * (g->nblocks + g->nedges + 1), n = 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What is done to a graph once its blocks and edges are there.
- */
+/* Steps that complete a graph once it has its blocks and edges. */
 #ifndef ASSAY_CFG_GRAPH_H
 #define ASSAY_CFG_GRAPH_H
 
@@ -11,9 +9,9 @@
  * false without memory. */
 bool graph_link(struct cfg *g);
 
-/* Flags the blocks that the entry does not reach, and gives those that the exit is not reached from a
- * CFG_VIRTUAL edge to it: one for each set of blocks that control, once there, goes round for ever.
- * Takes and leaves a linked graph. false without memory. */
+/* Flags the blocks that the entry does not reach, and gives those that do not reach the exit a
+ * CFG_VIRTUAL edge to it: one for each set of blocks that control never leaves. Takes and leaves
+ * a linked graph. False without memory. */
 bool graph_close(struct cfg *g);
 
 /* Numbers the frequency-equivalence classes of a closed graph. false without memory. */

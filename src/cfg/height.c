@@ -7,18 +7,19 @@
 #include "isa/reg.h"
 
 #define UNKNOWN INT32_MIN
-#define ELSEWHERE (INT32_MIN + 1) /* another stack, or another frame of it: longjmp and its like */
-#define FAR (1 << 24)		  /* bytes; what is further is not followed */
+/* another stack, or another frame of this one, as after longjmp */
+#define ELSEWHERE (INT32_MIN + 1)
+#define FAR (1 << 24) /* bytes beyond which a height is not followed */
 
-/* Before an instruction: rsp, and rbp as a frame pointer, less rsp at the entry. */
+/* Heights before an instruction: rsp, and rbp as a frame pointer, relative to rsp at the entry. */
 struct height {
 	int32_t sp, bp;
-	bool known; /* control was followed here */
+	bool known; /* control was followed to this instruction */
 };
 
 struct heights {
 	struct height *v;
-	uint32_t n; /* of instructions, when it was made */
+	uint32_t n; /* number of instructions at the time the table was made */
 	uint32_t *todo, ntodo;
 };
 
@@ -50,7 +51,7 @@ static int register_of(const ZydisDecodedOperand *op)
 	return op->type == ZYDIS_OPERAND_TYPE_REGISTER ? reg_part(op->reg.value).reg : -1;
 }
 
-/* lea to, [base + disp] of rsp or rbp. */
+/* Height of the address [base + disp] of a lea, with base rsp or rbp. */
 static int32_t address_of(const struct height *h, const ZydisDecodedOperand *op)
 {
 	int base = reg_part(op->mem.base).reg;
@@ -82,12 +83,13 @@ static void step(struct height *h, const struct insn *in)
 		h->sp = plus(h->bp, 8);
 		h->bp = UNKNOWN;
 		return;
-	case ZYDIS_MNEMONIC_CALL: /* it comes back with what it was called with */
+	/* The callee returns with the stack pointer it was called with. */
+	case ZYDIS_MNEMONIC_CALL:
 		return;
 	default:
 		break;
 	}
-	if (to != UR_RSP && to != UR_RBP) { /* xchg, say, where rsp is not the first */
+	if (to != UR_RSP && to != UR_RBP) { /* rsp may be the second register, as in xchg */
 		h->sp = in->gpr_written >> UR_RSP & 1 ? ELSEWHERE : h->sp;
 		h->bp = in->gpr_written >> UR_RBP & 1 ? UNKNOWN : h->bp;
 		return;

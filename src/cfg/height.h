@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where the stack pointer is, counted from where it was when the procedure was entered.
- */
+/* The height of the stack pointer, relative to its value at the procedure's entry. */
 #ifndef ASSAY_CFG_HEIGHT_H
 #define ASSAY_CFG_HEIGHT_H
 
@@ -12,8 +10,8 @@ struct heights;
 struct heights *heights_new(void); /* NULL without memory */
 void heights_free(struct heights *h);
 
-/* True if at the instruction it is where it was at the entry, so that nothing of a frame is left; or if
- * it was loaded from somewhere, as longjmp does. */
+/* True if the stack pointer at the instruction has its value at the entry, so that no frame is
+ * left; or if it was loaded from memory, as longjmp does. */
 bool heights_at_entry(struct heights *h, struct walk *w, uint32_t insn);
 
 #endif

@@ -8,53 +8,60 @@
 #include "cfg/height.h"
 
 #define PATH_MAX_INSNS 160
-#define PIECE 12	  /* instructions between two looks at what is known */
-#define MERGES 6	  /* places where control comes together, on one path */
-#define PATHS 24	  /* to one jump */
-#define TABLES 8	  /* of one jump */
-#define ENTRIES_MAX 65536 /* of one table */
-#define ROUNDS 6	  /* over all jumps */
+#define PIECE 12	  /* instructions executed between two checks of the result */
+#define MERGES 6	  /* places on one path where control flow joins */
+#define PATHS 24	  /* paths to one jump */
+#define TABLES 8	  /* tables of one jump */
+#define ENTRIES_MAX 65536 /* entries of one table */
+#define ROUNDS 6	  /* rounds over all jumps */
 #define WORK_EACH 4000	  /* instructions executed for one jump */
-#define STEPS_EACH 50000  /* instructions looked at for constants, for one jump; they cost */
-#define STEP_PART 8	  /* a part of executing one */
-#define WORK_BASE 200000  /* for all of a procedure, and */
-#define WORK_A_BYTE 16	  /* so many more a byte of it */
+#define STEPS_EACH 50000  /* instructions looked at for constants, for one jump; each costs a */
+#define STEP_PART 8	  /* part of an executed one, as this says */
+#define WORK_BASE 200000  /* work allowed for a whole procedure, and the */
+#define WORK_A_BYTE 16	  /* work added for each byte of it */
 
 enum form {
-	FORM_NEVER, /* no table */
-	FORM_MORE,  /* depends on what happened before */
+	FORM_NEVER, /* no table can result */
+	FORM_MORE,  /* the result depends on earlier instructions of the path */
 	FORM_TABLE,
 };
 
 struct table {
-	uint64_t at;   /* of the entry that index 0 would have */
-	uint64_t base; /* is added to each */
-	uint8_t size;  /* of an entry, bytes; 0: no table, the target is `base` */
+	uint64_t at;   /* address of the entry of index 0 */
+	uint64_t base; /* value that is added to each entry */
+	uint8_t size;  /* bytes of an entry; 0: there is no table, the target is `base` */
 	bool sign;
 	bool bounded;
-	uint64_t lo, hi; /* indices */
+	uint64_t lo, hi; /* bounds of the index */
 };
 
 struct jumps {
 	struct walk *w;
 	struct expr_path *expr;
-	uint32_t path[PATH_MAX_INSNS]; /* the jump first, then backwards */
-	struct insn *in;	       /* of each */
+	uint32_t path[PATH_MAX_INSNS]; /* instructions of the path, from the jump backwards */
+	struct insn *in;	       /* the decoded instructions of the path */
 	uint32_t n, merges, paths;
-	uint32_t *stamp, nstamp, now; /* by instruction: looked at in search `now` */
+	uint32_t *stamp, nstamp, now; /* by instruction: the last search that looked at it */
 	uint32_t *todo;
-	int64_t work, left; /* instructions that may be executed: for all, for this jump */
-	int64_t steps;	    /* that may be looked at for constants: for this jump */
+	/* instructions that may still be executed: for all jumps, for this jump */
+	int64_t work, left;
+	/* instructions that may still be looked at for constants, for this jump */
+	int64_t steps;
 	struct table table[TABLES];
 	uint32_t ntables;
-	bool incomplete; /* a path to the jump is not understood */
+	bool incomplete; /* a path to the jump was not understood */
 	uint64_t *
-		data; /* addresses that the procedure names, ascending: tables and other things begin */
-	uint32_t ndata, data_of; /* data_of: as many instructions were looked at for that */
+		/*
+		 * addresses that the procedure names, ascending: tables and other data begin there
+		 */
+		data;
+	/* data_of: number of instructions that were searched for such addresses */
+	uint32_t ndata, data_of;
 	struct heights *heights;
 };
 
-/* Constants that registers hold from further back: a table's address, say, from before a loop. */
+/* Constants that registers hold from before the path: a table's address, for example, from
+ * before a loop. */
 
 static bool room_for_search(struct jumps *j)
 {
@@ -76,7 +83,7 @@ static bool room_for_search(struct jumps *j)
 	return true;
 }
 
-/* The instruction loads a constant into its register. */
+/* Whether the instruction loads a constant into its register. */
 static bool loads_constant(struct jumps *j, uint32_t insn, uint64_t *value)
 {
 	struct insn in;
@@ -95,7 +102,7 @@ static bool loads_constant(struct jumps *j, uint32_t insn, uint64_t *value)
 	return in.op[0].size >= 32;
 }
 
-/* The one constant that `reg` has wherever control comes to `insn` from. */
+/* Finds the constant that `reg` has on every way to `insn`. */
 static bool constant_before(struct jumps *j, uint32_t insn, int reg, uint64_t *value)
 {
 	struct walk *w = j->w;
@@ -137,9 +144,9 @@ static bool constant_before(struct jumps *j, uint32_t insn, int reg, uint64_t *v
 	return have;
 }
 
-/* What the target is. */
+/* The form of the target. */
 
-/* Registers of the beginning whose constants would complete the form. */
+/* Finds the registers of the path's beginning whose constants would complete the form. */
 static bool only_registers(const struct expr_path *p, const struct expr *sum, uint32_t without,
 			   uint16_t *need)
 {
@@ -157,7 +164,7 @@ static bool only_registers(const struct expr_path *p, const struct expr *sum, ui
 	return true;
 }
 
-/* The index comes from a table itself: where that is, is asked for, too. */
+/* Asks for the registers of a table from which the index itself comes. */
 static void lookup_registers(const struct expr_path *p, uint32_t index, uint16_t *need)
 {
 	const struct expr *x = &p->node[index];
@@ -175,7 +182,7 @@ static void lookup_registers(const struct expr_path *p, uint32_t index, uint16_t
 			*need |= more;
 }
 
-/* The term with a factor: the index. */
+/* Finds the term with a factor, which is the index. */
 static const struct expr_term *index_of(const struct expr *sum, unsigned size)
 {
 	const struct expr_term *index = NULL;
@@ -190,7 +197,7 @@ static const struct expr_term *index_of(const struct expr *sum, unsigned size)
 	return index;
 }
 
-/* Could more of the path before tell that this is a table's entry? */
+/* Whether more of the path before could tell that this is a table's entry. */
 static bool may_become_table(const struct expr_path *p, uint32_t node, int depth)
 {
 	const struct expr *x = &p->node[node];
@@ -206,7 +213,7 @@ static bool may_become_table(const struct expr_path *p, uint32_t node, int depth
 	case EXPR_LOAD: {
 		struct expr at = expr_as_sum(p, x->a);
 
-		/* a spilled register, or one that is an entry's address */
+		/* a spilled register, or one that is the address of an entry */
 		return at.nterms > 1 ||
 		       (at.nterms == 1 && p->node[at.term[0].node].op == EXPR_INIT);
 	}
@@ -220,7 +227,7 @@ static bool may_become_table(const struct expr_path *p, uint32_t node, int depth
 	}
 }
 
-/* A register that was spilled: not an entry. */
+/* Whether the load is of a spilled register, not of an entry. */
 static bool is_plain_stack(const struct expr_path *p, const struct expr *load)
 {
 	struct expr at = expr_as_sum(p, load->a);
@@ -230,7 +237,7 @@ static bool is_plain_stack(const struct expr_path *p, const struct expr *load)
 	       (x->size == UR_RSP || x->size == UR_RBP);
 }
 
-/* The load among the terms of the target, and how it is extended. */
+/* Finds the load among the terms of the target, and how it is extended. */
 static uint32_t find_load(const struct expr_path *p, const struct expr *sum, uint32_t *term,
 			  bool *sign)
 {
@@ -251,7 +258,8 @@ static uint32_t find_load(const struct expr_path *p, const struct expr *sum, uin
 	return CFG_NONE;
 }
 
-/* target = base + table[index]; *need: registers whose constants are missing for that. */
+/* Matches the target to base + table[index]; *need: registers whose constants are missing for
+ * that. */
 static enum form form_of(const struct expr_path *p, uint32_t target, struct table *t,
 			 uint16_t *need)
 {
@@ -272,7 +280,7 @@ static enum form form_of(const struct expr_path *p, uint32_t target, struct tabl
 	index = index_of(&at, p->node[load].size);
 	if (!index && at.nterms && only_registers(p, &at, CFG_NONE, need)) {
 		*t = (struct table){ .bounded = false };
-		return FORM_TABLE; /* of one entry, if they hold constants */
+		return FORM_TABLE; /* the registers of one entry, if they hold constants */
 	}
 	if (!index || p->node[load].size < 4 || !only_registers(p, &at, index->node, need))
 		return may_become_table(p, target, 0) ? FORM_MORE : FORM_NEVER;
@@ -282,7 +290,7 @@ static enum form form_of(const struct expr_path *p, uint32_t target, struct tabl
 	return FORM_TABLE;
 }
 
-/* Paths. */
+/* Paths to a jump. */
 
 static bool append(struct jumps *j, uint32_t insn)
 {
@@ -332,13 +340,13 @@ static bool is_same_table(const struct table *a, const struct table *b)
 	return a->at == b->at && a->base == b->base && a->size == b->size && a->sign == b->sign;
 }
 
-/* One path ends here, with what is known of it. */
+/* Ends a path with what is known of the jump. */
 static void end_path(struct jumps *j, enum form form, const struct table *t)
 {
 	struct table *same = NULL;
 
 	if (form == FORM_TABLE && t->bounded && t->lo > t->hi)
-		return; /* never taken */
+		return; /* The path is never taken. */
 	for (uint32_t i = 0; form == FORM_TABLE && i < j->ntables && !same; i++)
 		if (is_same_table(&j->table[i], t))
 			same = &j->table[i];
@@ -361,8 +369,8 @@ static bool is_on_path(const struct jumps *j, uint32_t insn)
 	return false;
 }
 
-/* Extends the path backwards as long as there is one way, at most over one branch. False: it ends, or
- * parts. */
+/* Extends the path backwards while only one way leads to it, over at most one branch. False: the
+ * path ends or divides. */
 static bool extend(struct jumps *j)
 {
 	uint32_t limit = j->n + PIECE;
@@ -420,7 +428,7 @@ static void try_path(struct jumps *j)
 		end_path(j, form, &t);
 }
 
-/* Tables. */
+/* Reading tables. */
 
 static bool read_entry(struct jumps *j, const struct table *t, uint64_t index, uint64_t *to,
 		       bool *fixed)
@@ -477,7 +485,7 @@ static void find_data(struct jumps *j)
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct insn *in = &j->in[PATH_MAX_INSNS - 1];
 
-		/* two operands in memory at most */
+		/* an instruction has at most two memory operands */
 		if (code_decode_fully(w->code, w->insn[i].addr, in) && j->ndata + 2 <= 2 * w->n)
 			add_data(j, in);
 	}
@@ -486,7 +494,7 @@ static void find_data(struct jumps *j)
 		qsort(j->data, j->ndata, sizeof(*j->data), by_value);
 }
 
-/* The first address behind addr that the procedure names. */
+/* Finds the first address above addr that the procedure names. */
 static uint64_t next_data(struct jumps *j, uint64_t addr)
 {
 	uint32_t lo = 0, hi;
@@ -505,8 +513,8 @@ static uint64_t next_data(struct jumps *j, uint64_t addr)
 	return lo < j->ndata ? j->data[lo] : UINT64_MAX;
 }
 
-/* Without a bound: entries as long as they can be ones, up to the next thing that has an address. Some may
- * be too many, none is missing. */
+/* Finds the end of a table without a bound: entries count as long as they can be entries, up to
+ * the next address that something is known to have. Some may be too many; none is missing. */
 static uint64_t guess_end(struct jumps *j, const struct table *t)
 {
 	uint64_t i = t->lo < ENTRIES_MAX ? t->lo : 0, end = t->hi, to;
@@ -523,12 +531,12 @@ static uint64_t guess_end(struct jumps *j, const struct table *t)
 		    walk_is_inside(j->w, to))
 			return i;
 		if (!fixed && i == first + 1)
-			return first; /* not even two: one can be chance */
+			return first; /* A single plausible entry can be chance. */
 	}
 	return i;
 }
 
-/* Adds what the table has. False: it is none that jumps go by. */
+/* Adds the targets in the table. False: it is no table of jump targets. */
 static bool read_table(struct jumps *j, uint32_t jump, const struct table *t)
 {
 	uint64_t first = t->lo, end = t->hi + 1, to;
@@ -540,7 +548,7 @@ static bool read_table(struct jumps *j, uint32_t jump, const struct table *t)
 		end = guess_end(j, t);
 	}
 	if (first >= end) {
-		/* one of procedures */
+		/* a table of procedures */
 		j->w->jump[jump].outside = read_entry(j, t, first, &to, &fixed) && fixed &&
 					   j->w->code->src.proc(j->w->code->src.ctx, to, &p) &&
 					   p.start == to;
@@ -562,7 +570,7 @@ static bool read_table(struct jumps *j, uint32_t jump, const struct table *t)
 	return ok;
 }
 
-/* A word of the GOT that leads back until it is bound: into the PLT. */
+/* Follows a word of the GOT that points back into the PLT until it is bound. */
 static void follow_word(struct jumps *j, uint32_t jump)
 {
 	const struct insn *in = &j->in[0];
@@ -579,7 +587,8 @@ static void follow_word(struct jumps *j, uint32_t jump)
 		j->w->jump[jump].by_word = walk_add_case(j->w, jump, to);
 }
 
-/* Not from a table: to another procedure if the frame is gone, or if it goes by a word of the GOT. */
+/* Whether the jump, which uses no table, leads to another procedure: the frame is gone, or the
+ * target is a word of the GOT. */
 static bool is_tail(struct jumps *j, uint32_t jump)
 {
 	struct insn *in = &j->in[0];
@@ -593,8 +602,8 @@ static bool is_tail(struct jumps *j, uint32_t jump)
 	return heights_at_entry(j->heights, j->w, j->w->jump[jump].insn);
 }
 
-/* Is it known where the table begins, and, more or less, where it ends? Entries of one without a bound
- * are told from its first on, which is where offsets count from. */
+/* Whether the beginning of the table is known, and at least roughly its end. Entries of a table
+ * without a bound are checked from its first on, because offsets count from there. */
 static bool has_end(const struct table *t)
 {
 	return t->bounded || t->hi < ENTRIES_MAX || (t->sign && t->base == t->at);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where indirect jumps go. What leads to one is executed symbolically, backwards path by path, until it
- * is known from which table its target comes and how large the index can be; the table is read.
+ * Targets of indirect jumps. The code before a jump is executed symbolically, backwards path by
+ * path, until it is known which table the target comes from and how large the index can be; then
+ * the table is read.
  */
 #ifndef ASSAY_CFG_JUMP_H
 #define ASSAY_CFG_JUMP_H
@@ -13,7 +14,7 @@ struct jumps;
 struct jumps *jumps_new(struct walk *w); /* NULL without memory */
 void jumps_free(struct jumps *j);
 
-/* Resolves them, and those that are met on the way, until nothing changes. */
+/* Resolves all jumps, and those that are met on the way, until nothing changes. */
 void jumps_resolve(struct jumps *j);
 
 #endif

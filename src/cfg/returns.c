@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which calls do not come back. By name where the code is elsewhere (abort@plt), else by looking for a
- * way from the procedure's start to a return: first one that passes no call, then through calls that
- * return themselves. What cannot be told returns.
+ * Which calls do not return. Code elsewhere is judged by name (abort@plt), other code by looking
+ * for a way from the procedure's start to a return: first one without calls, then one through calls
+ * that return themselves. A call that cannot be judged counts as returning.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cfg/code_priv.h"
 
-#define BUDGET 20000 /* instructions a question */
-#define DEPTH 48     /* calls inside calls */
+#define BUDGET 20000 /* instructions that one question may look at */
+#define DEPTH 48     /* depth of nested calls */
 #define EXTENT_MAX (1u << 20)
 #define NAME_LEN 200
 
-/* In whatever image they are defined. */
+/* Names that never return, whatever image defines them. */
 static const char *const never[] = {
 	"abort",
 	"exit",
@@ -49,7 +49,8 @@ static const char *const never[] = {
 	"__clang_call_terminate",
 };
 
-/* From a library; a program may use such a name for something else. */
+/* Names of library functions that never return; a program may use such a name for something
+ * else. */
 static const char *const never_imported[] = {
 	"err", "errx", "verr", "verrx", "__libc_start_main", "thrd_exit", "g_abort",
 };
@@ -68,7 +69,8 @@ static bool is_among(const char *name, const char *const *list, size_t n)
 }
 #define IS_AMONG(name, list) is_among(name, list, sizeof(list) / sizeof((list)[0]))
 
-/* std::__throw_length_error(char const*) and its like; std::terminate(). */
+/* Whether the name is std::terminate() or a function like std::__throw_length_error(char
+ * const*). */
 static bool throws(const char *name)
 {
 	return !strncmp(name, "_ZSt", 4) &&
@@ -102,7 +104,7 @@ bool code_returns_twice(struct cfg_code *c, uint64_t addr)
 	return IS_AMONG(name, twice);
 }
 
-/* What is known already. */
+/* Results that are known already. */
 
 static uint32_t hash(uint64_t addr, uint32_t bits)
 {
@@ -146,7 +148,7 @@ static uint8_t known(struct cfg_code *c, uint64_t addr)
 	return fate == CODE_FREE ? CODE_NOT_KNOWN : fate;
 }
 
-/* Without memory for it, nothing is remembered. */
+/* Remembers a result; without memory for it, the result is dropped. */
 static void remember(struct cfg_code *c, uint64_t addr, uint8_t fate)
 {
 	struct code_callee *k;
@@ -158,16 +160,17 @@ static void remember(struct cfg_code *c, uint64_t addr, uint8_t fate)
 	*k = (struct code_callee){ addr, fate };
 }
 
-/* Looking for a return. */
+/* The search for a return. */
 
 struct later {
-	uint64_t callee, next; /* next 0: a jump, what returns there returns here */
+	/* next 0: the callee is jumped to, and its return is a return of this procedure */
+	uint64_t callee, next;
 };
 
 struct search {
 	struct cfg_code *c;
 	struct cfg_proc proc;
-	uint64_t *been; /* a bit a byte of the procedure */
+	uint64_t *been; /* one bit for each byte of the procedure */
 	uint64_t *todo;
 	size_t ntodo, todo_cap;
 	struct later *later;
@@ -216,7 +219,7 @@ static void add_later(struct search *s, uint64_t callee, uint64_t next)
 	s->later[s->nlater++] = (struct later){ callee, next };
 }
 
-/* Marks addr; false if it was marked. */
+/* Marks addr; false if it was marked already. */
 static bool first_time(struct search *s, uint64_t addr)
 {
 	uint64_t at = addr - s->proc.start, bit = 1ull << at % 64;
@@ -227,7 +230,7 @@ static bool first_time(struct search *s, uint64_t addr)
 	return true;
 }
 
-/* Follows control from addr to where it ends. True if that is a return. */
+/* Follows control from addr to its end. True if it ends in a return. */
 static bool follow(struct search *s, uint64_t addr)
 {
 	struct code_at at = { 0 };
@@ -304,7 +307,7 @@ static bool look(struct cfg_code *c, uint64_t addr, unsigned depth)
 	return found;
 }
 
-/* By name alone: CODE_NOT_KNOWN if that does not tell. */
+/* Judges by name alone; CODE_NOT_KNOWN if the name does not tell. */
 static uint8_t by_name(struct cfg_code *c, uint64_t addr)
 {
 	char name[NAME_LEN];
@@ -337,7 +340,8 @@ static bool returns(struct cfg_code *c, uint64_t addr, unsigned depth)
 	remember(c, addr, CODE_PENDING);
 	c->assumed = false;
 	found = look(c, addr, depth);
-	/* That it does not return may rest on what is pending further up, which is not decided. */
+	/* A negative result may rest on a pending question further up, and is then not
+	 * remembered. */
 	fate = found ? CODE_RETURNS : CODE_NORETURN;
 	if (!found && c->assumed && depth)
 		fate = CODE_NOT_KNOWN;

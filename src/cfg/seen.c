@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Targets are recorded as run-time addresses, and of where an image was mapped a recording says nothing.
- * But what is called must be a procedure's start, and what a jump's table says is known: each target
- * votes for the distances that would make it one of these; distances are whole pages, so that few fit.
- * Several processes may have several.
+ * Targets are recorded as run-time addresses, and a recording does not say where an image was
+ * mapped. But a called address must be a procedure's start, and the targets in a jump's table are
+ * known: each recorded target votes for the distances that would make it one of these. Distances
+ * are whole pages, so few fit. An image that several processes mapped may have several distances.
  */
 #include "cfg/seen.h"
 
@@ -14,11 +14,11 @@
 #include "cfg/code_priv.h"
 
 #define PAGE 4096u
-#define VALUES_MAX 64	/* of one jump or call */
-#define VOTERS_MAX 4000 /* targets that vote */
-#define GRAPHS_MAX 200	/* procedures whose jumps vote */
-#define DISTANCES 8	/* that are taken for true */
-#define LEAST_PART 4	/* of the votes of the best */
+#define VALUES_MAX 64	/* values used of one jump or call */
+#define VOTERS_MAX 4000 /* number of targets that vote */
+#define GRAPHS_MAX 200	/* number of procedures whose jumps vote */
+#define DISTANCES 8	/* number of distances that are accepted */
+#define LEAST_PART 4	/* part of the best distance's votes that others need */
 
 struct vote {
 	uint64_t distance;
@@ -37,7 +37,7 @@ struct reader {
 	size_t nraw, raw_cap;
 	struct vote *vote;
 	size_t nvotes, vote_cap;
-	uint64_t *start; /* of procedures, by the lower bits */
+	uint64_t *start; /* starts of procedures, sorted by their offset in the page */
 	size_t nstarts;
 	uint64_t distance[DISTANCES];
 	unsigned ndistances;
@@ -59,7 +59,7 @@ static void *grown(struct reader *r, void *v, size_t n, size_t *cap, size_t size
 	return to;
 }
 
-/* What there is. */
+/* Reading the recording. */
 
 static void add_raw(struct reader *r, const struct site *s)
 {
@@ -119,7 +119,7 @@ static bool read_sites(struct reader *r, const struct profile *p, uint32_t image
 	return !r->failed;
 }
 
-/* Votes. */
+/* Voting. */
 
 static int by_page_offset(const void *va, const void *vb)
 {
@@ -169,7 +169,8 @@ static void vote_by_starts(struct reader *r, uint64_t value)
 		add_vote(r, value - r->start[lo]);
 }
 
-/* raw[i .. end) are one jump's targets; its block has edges to what they can be. */
+/* Votes with raw[i .. end), the targets of one jump; the edges of its block lead to the possible
+ * ones. */
 static void vote_by_graph(struct reader *r, const struct cfg *g, size_t i, size_t end)
 {
 	uint32_t b = cfg_block_at(g, r->raw[i].from);
@@ -233,14 +234,14 @@ static void elect(struct reader *r)
 	n++;
 	qsort(r->vote, n, sizeof(*r->vote), by_votes);
 	if (n > 1 && r->vote[0].n == r->vote[1].n && r->vote[0].n < LEAST_PART)
-		return; /* any of them could be */
+		return; /* a vote without a choice tells nothing */
 	for (size_t i = 0; i < n && i < DISTANCES; i++)
 		if (i == 0 ||
 		    (r->vote[i].n > LEAST_PART && r->vote[i].n >= r->vote[0].n / LEAST_PART))
 			r->distance[r->ndistances++] = r->vote[i].distance;
 }
 
-/* Targets. */
+/* Resolved targets. */
 
 static bool is_code(struct reader *r, uint64_t addr)
 {
@@ -250,7 +251,7 @@ static bool is_code(struct reader *r, uint64_t addr)
 	return src->bytes(src->ctx, addr, &n) != NULL;
 }
 
-/* Is that where the jump, or call, at `from` could go? */
+/* Whether addr is a possible target of the jump or call at `from`. */
 static bool is_likely(struct reader *r, uint64_t from, uint64_t to)
 {
 	struct cfg_proc p, own;
@@ -262,7 +263,7 @@ static bool is_likely(struct reader *r, uint64_t from, uint64_t to)
 	return r->code->src.proc(r->code->src.ctx, from, &own) && own.start == p.start;
 }
 
-/* 0: not in this image. False: cannot be told. */
+/* Converts a run-time target; 0: it is not in this image. False: it cannot be told. */
 static bool place(struct reader *r, const struct raw *raw, uint64_t *to)
 {
 	unsigned fit = 0;

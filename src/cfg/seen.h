@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording knows of an image's control flow: which instructions ran, where indirect jumps went.
+ * What a recording knows of an image's control flow: which instructions ran, and where indirect
+ * jumps went.
  */
 #ifndef ASSAY_CFG_SEEN_H
 #define ASSAY_CFG_SEEN_H
@@ -13,14 +14,17 @@
 #include "observe/profile.h"
 
 struct cfg_target {
-	uint64_t from, to; /* the jump, where it went: ELF virtual addresses; to 0: another image */
+	/*
+	 * ELF virtual addresses of the jump and of its target; to is 0 if that is in another image
+	 */
+	uint64_t from, to;
 };
 
-/* Of a whole image, or of any part of it. */
+/* The control flow seen in a whole image, or in any part of it. */
 struct cfg_seen {
 	uint64_t *insn; /* addresses of instructions that ran, ascending */
 	size_t ninsns;
-	struct cfg_target *target; /* by from, then to */
+	struct cfg_target *target; /* sorted by from, then to */
 	size_t ntargets;
 };
 
@@ -29,7 +33,7 @@ struct cfg_seen {
 int cfg_seen_read(struct cfg_seen *s, const struct profile *p, uint32_t image,
 		  struct cfg_code *code, struct err *err);
 void cfg_seen_fini(struct cfg_seen *s);
-/* Did the instruction at addr run? */
+/* Whether the instruction at addr ran. */
 bool cfg_seen_ran(const struct cfg_seen *s, uint64_t addr);
 
 #endif

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCAN_MAX 4096	 /* bytes of another range that are looked through for jumps back */
-#define WALK_ROOTS 65536 /* calls into the procedure itself, second returns */
+#define SCAN_MAX 4096 /* bytes of another range that are searched for jumps back */
+/* largest number of calls into the procedure itself, and of second returns */
+#define WALK_ROOTS 65536
 
-/* v[0 .. n) with room for one more; NULL: there is none. */
+/* Returns v[0 .. n) with room for one more element; NULL: there is no memory. */
 static void *grown(struct walk *w, void *v, uint32_t n, uint32_t *cap, size_t size)
 {
 	uint32_t more = *cap ? 2 * *cap : 64;
@@ -32,7 +33,7 @@ static void *grown(struct walk *w, void *v, uint32_t n, uint32_t *cap, size_t si
 		to_ != NULL; \
 	})
 
-/* Parts. */
+/* Parts of the procedure. */
 
 static bool add_part(struct walk *w, uint64_t start, uint64_t end)
 {
@@ -90,7 +91,7 @@ bool walk_is_inside(const struct walk *w, uint64_t addr)
 	return false;
 }
 
-/* NAME.cold, NAME.cold.3: what the compiler placed elsewhere. */
+/* Whether the name is NAME.cold or NAME.cold.3: code that the compiler placed elsewhere. */
 static bool is_cold_of(const char *name, const char *of)
 {
 	size_t n = strlen(of);
@@ -104,7 +105,7 @@ static bool is_cold_of(const char *name, const char *of)
 	return true;
 }
 
-/* Does its code jump into the middle of the procedure's? */
+/* Whether the code of p jumps into the middle of the walked procedure. */
 static bool jumps_back(struct walk *w, const struct cfg_proc *p)
 {
 	const struct walk_part *home = &w->part[0];
@@ -140,7 +141,7 @@ bool walk_adopt(struct walk *w, uint64_t addr)
 	return add_part(w, p.start, p.end);
 }
 
-/* Instructions. */
+/* Instructions and links. */
 
 static void add_link(struct walk *w, uint32_t from, uint32_t to)
 {
@@ -187,7 +188,7 @@ static uint32_t add_insn(struct walk *w, uint64_t addr, const struct code_insn *
 	return w->n++;
 }
 
-/* What an instruction, just met, has to be followed for. */
+/* Queues the places that follow from an instruction that was just met. */
 static void meet(struct walk *w, uint32_t i)
 {
 	struct walk_insn *x = &w->insn[i];
@@ -214,8 +215,8 @@ static void meet(struct walk *w, uint32_t i)
 	}
 }
 
-/* Decodes from addr on, until control goes elsewhere or to what is known. Returns the instruction at
- * addr, or CFG_NONE. */
+/* Decodes from addr on, until control goes elsewhere or reaches a known instruction. Returns the
+ * instruction at addr, or CFG_NONE. */
 static uint32_t run(struct walk *w, uint64_t addr)
 {
 	uint32_t first = CFG_NONE, before = CFG_NONE;
@@ -249,7 +250,7 @@ static uint32_t run(struct walk *w, uint64_t addr)
 	return first;
 }
 
-/* Follows what was met. */
+/* Follows the queued places. */
 static void follow(struct walk *w)
 {
 	while (w->ntodo && !w->failed) {
@@ -305,7 +306,7 @@ bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr)
 	if (at < j->n && j->to[at] == addr)
 		return false;
 	to = run(w, addr);
-	j = &w->jump[jump]; /* jumps may have been added */
+	j = &w->jump[jump]; /* adding instructions may have moved the array of jumps */
 	if (to == CFG_NONE || !ROOM(w, j->to, j->n, j->cap))
 		return false;
 	memmove(&j->to[at + 1], &j->to[at], (j->n - at) * sizeof(*j->to));
@@ -317,10 +318,10 @@ bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr)
 	return true;
 }
 
-/* Calls. */
+/* Calls that do not return. */
 
-/* Is there any reason to doubt that the call comes back? Compilers put nothing behind one that does
- * not, but what is reached otherwise. */
+/* Whether there is reason to doubt that the call returns. After a call that does not return,
+ * compilers put only code that is reached otherwise. */
 static bool is_doubtful(const struct walk *w, const struct walk_insn *x)
 {
 	const struct walk_insn *next = &w->insn[x->next];
@@ -341,13 +342,13 @@ void walk_prune(struct walk *w)
 		if ((x->cls != INSN_CALL && x->cls != INSN_ICALL) || x->noreturn)
 			continue;
 		if (x->next == CFG_NONE)
-			x->noreturn = true; /* nothing is there that it could come back to */
+			x->noreturn = true; /* there is no code to return to */
 		else if (x->cls == INSN_CALL && is_doubtful(w, x))
 			x->noreturn = !code_returns(w->code, x->target, true);
 	}
 }
 
-/* What is left. */
+/* Code that control was not seen to reach. */
 
 static bool is_filler(const struct code_insn *in)
 {
@@ -386,7 +387,7 @@ void walk_sweep(struct walk *w)
 	for (uint32_t p = 0; p < w->nparts; p++)
 		sweep_part(w, w->part[p].start, w->part[p].end);
 	w->nroots = roots;
-	/* branches there lead to where they do, if that is known */
+	/* Branches in such code lead to their targets where these are known. */
 	for (uint32_t i = first; i < w->n && !w->failed; i++) {
 		struct walk_insn *x = &w->insn[i];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of a procedure, as control reaches them, and what leads where: what a graph is made
- * of. An instruction is known by its number, in the order of being reached.
+ * The instructions of a procedure, as control reaches them, and the links between them, from which
+ * a graph is made. An instruction is identified by its number, in the order of being reached.
  */
 #ifndef ASSAY_CFG_WALK_H
 #define ASSAY_CFG_WALK_H
@@ -13,22 +13,25 @@
 
 struct walk_insn {
 	uint64_t addr;
-	uint64_t target;   /* of direct branches, jumps, calls */
-	uint32_t next, to; /* the instruction behind, if control goes on there; that at target */
-	uint32_t into;	   /* the first of its links; CFG_NONE: none */
-	uint32_t jump;	   /* indirect jumps: their number */
-	uint16_t writes;   /* general registers, once asked for (walk_writes) */
+	uint64_t target; /* target of a direct branch, jump or call */
+	/*
+	 * numbers of the following instruction, if control goes on there, and of the one at target
+	 */
+	uint32_t next, to;
+	uint32_t into;	 /* the first link into it; CFG_NONE: none */
+	uint32_t jump;	 /* number of the jump, if it is an indirect one */
+	uint16_t writes; /* general registers written, computed on demand (walk_writes) */
 	uint8_t len, cls;
 	bool nop;
 	bool root;     /* control comes from outside */
-	bool noreturn; /* a call that does not come back */
-	bool swept;    /* nothing led there: found by looking at what was left */
+	bool noreturn; /* a call that does not return */
+	bool swept;    /* found by the sweep of remaining code: nothing known leads there */
 	bool writes_known;
 };
 
-/* Something leads to an instruction. */
+/* A link into an instruction. */
 struct walk_link {
-	uint32_t from, more; /* more: the next link into the same; CFG_NONE: none */
+	uint32_t from, more; /* more: the next link into the same instruction; CFG_NONE: none */
 };
 
 enum walk_fate {
@@ -41,9 +44,9 @@ enum walk_fate {
 struct walk_jump {
 	uint32_t insn;
 	uint8_t fate; /* enum walk_fate */
-	bool by_word; /* goes by a word of the GOT: nothing is to be resolved */
+	bool by_word; /* the target is a word of the GOT: there is nothing to resolve */
 	bool outside; /* some targets are in other procedures */
-	uint64_t *to; /* ascending; in this procedure */
+	uint64_t *to; /* targets in this procedure, ascending */
 	uint32_t n, cap;
 };
 
@@ -54,7 +57,7 @@ struct walk_root {
 
 struct walk_part {
 	uint64_t start, end;
-	uint32_t *insn; /* by byte: 1 + the instruction that begins there */
+	uint32_t *insn; /* by byte: 1 + the number of the instruction that begins there */
 };
 
 struct walk {
@@ -70,24 +73,25 @@ struct walk {
 	uint32_t njumps, jump_cap;
 	struct walk_root *root;
 	uint32_t nroots, root_cap;
-	uint32_t *todo; /* instructions whose target is to be followed */
+	uint32_t *todo; /* instructions whose targets are still to be followed */
 	uint32_t ntodo, todo_cap;
 	struct code_at at;
-	bool failed; /* no memory; once set, nothing is added */
+	bool failed; /* memory ran out; nothing is added any more */
 };
 
 bool walk_init(struct walk *w, struct cfg_code *code, const struct cfg_proc *proc);
 void walk_fini(struct walk *w);
 
-/* Control enters at addr; follows it. */
+/* Records that control enters at addr, and follows it. */
 void walk_enter(struct walk *w, uint64_t addr, int kind);
-/* The jump goes to addr, too; follows that. False: it was known, or is not in this procedure. */
+/* Records that the jump goes to addr, too, and follows that. False: the target was known, or is
+ * not in this procedure. */
 bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr);
-/* If what is at addr, outside, is known to belong to the procedure, it becomes part of it. */
+/* Makes the code at addr, outside the procedure, a part of it if it is known to belong to it. */
 bool walk_adopt(struct walk *w, uint64_t addr);
-/* Takes back that control goes on behind calls that do not return. */
+/* Removes the links behind calls that do not return. */
 void walk_prune(struct walk *w);
-/* Adds what control was not seen to reach. */
+/* Adds the code that control was not seen to reach. */
 void walk_sweep(struct walk *w);
 
 /* The part that holds addr, or NULL. */
@@ -96,14 +100,15 @@ const struct walk_part *walk_part_at(const struct walk *w, uint64_t addr);
 uint32_t walk_at(const struct walk *w, uint64_t addr);
 /* True if addr lies within an instruction and begins none. */
 bool walk_is_inside(const struct walk *w, uint64_t addr);
-/* Does control go from `from` along a link to `to`? Not if that call does not return. */
+/* Whether control goes from `from` along a link to `to`; it does not if `from` is a call that
+ * does not return. */
 static inline bool walk_is_live(const struct walk *w, uint32_t from, uint32_t to)
 {
 	const struct walk_insn *x = &w->insn[from];
 
 	return !(x->noreturn && x->next == to);
 }
-/* Where control comes from, if from one instruction only; else CFG_NONE. */
+/* The only instruction that leads to insn; CFG_NONE if there are several or none. */
 uint32_t walk_single(const struct walk *w, uint32_t insn);
 uint16_t walk_writes(struct walk *w, uint32_t insn);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A source: its directives, its labels. */
+/* Directives and labels of an assembler source. */
 #include "coproc/asm.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "coproc/asm_priv.h"
 #include "coproc/source.h"
 
-/* Whether anything has the name already; they share one space, but for labels. */
+/* Whether the name is in use; all names share one space, except labels. */
 static bool taken(const struct assembler *a, const char *name)
 {
 	const struct program *p = a->p;
@@ -23,7 +23,7 @@ static bool taken(const struct assembler *a, const char *name)
 	return is;
 }
 
-/* A name that is new, for the next of n of at most `most`. */
+/* Takes a new name, the next of n, of which there may be `most`. */
 static int new_name(struct assembler *a, char *name, const char *what, unsigned n, unsigned most)
 {
 	if (n == most)
@@ -52,7 +52,7 @@ static int d_program(struct assembler *a)
 	return lex_expect_word(&a->l, a->p->name, "the program");
 }
 
-/* What the command line says of a parameter. */
+/* Returns the value that the command line gives a parameter. */
 static int defined(struct assembler *a, struct program_param *param)
 {
 	size_t n = strlen(param->name);
@@ -200,7 +200,7 @@ static int d_value(struct assembler *a)
 	return 0;
 }
 
-/* const NAME = n; of a number that the source writes as it is the name is "_" */
+/* const NAME = n; a constant for a number in the source has the name "_" */
 static int d_const(struct assembler *a)
 {
 	char name[LEX_NAME];
@@ -260,7 +260,8 @@ static int take_fields(struct assembler *a, struct program_base *b)
 	return 0;
 }
 
-/* A declaration "array NAME[SIZE]", with a list of FIELD:BITS behind a colon or without; arrays lie one behind the other. */
+/* Parses a declaration "array NAME[SIZE]", optionally followed by a colon and a list of
+ * FIELD:BITS; arrays follow one another in the data array. */
 static int d_array(struct assembler *a)
 {
 	struct program_base b = { 0 };
@@ -284,7 +285,7 @@ static int d_array(struct assembler *a)
 	return 0;
 }
 
-/* target LABEL: a branch target register that is set to it */
+/* target LABEL: a branch target register set to the label */
 static int d_target(struct assembler *a)
 {
 	if (a->ntarget == PROGRAM_TARGETS)
@@ -293,7 +294,7 @@ static int d_target(struct assembler *a)
 	return use(a, a->target, &a->ntarget, a->ntarget);
 }
 
-/* word HIGH LOW: a word as a number */
+/* word HIGH LOW: a word given as numbers */
 static int d_word(struct assembler *a)
 {
 	struct program *p = a->p;
@@ -334,7 +335,7 @@ static int label_at(const struct assembler *a, const char *name)
 	return -1;
 }
 
-/* NAME: in front of an operation, or of a line's end */
+/* NAME: before an operation or the end of a line */
 static int take_label(struct assembler *a, const char *name)
 {
 	if (label_at(a, name) >= 0)

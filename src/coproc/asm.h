@@ -9,7 +9,7 @@
 
 #include "coproc/program.h"
 
-#define ASM_TEXT_MAX (1u << 20) /* bytes of a source */
+#define ASM_TEXT_MAX (1u << 20) /* largest source in bytes */
 
 /*
  * Assembles a text for a machine, and checks that it fits (program_check). `from` is the source's name, for messages;
@@ -18,13 +18,14 @@
  */
 struct program *asm_text(const char *text, const char *from, const struct spec *s,
 			 const char *const *define, unsigned n, struct err *err);
-/* The same of a file: a path, or the name of an installed program (coproc/source.h). */
+/* Assembles a file: a path, or the name of an installed program (coproc/source.h). */
 struct program *asm_file(const char *name, const struct spec *s, const char *const *define,
 			 unsigned n, struct err *err);
 
-/* Prints the program as a source from which asm_text makes the same program. raw: its words as numbers. */
+/* Prints the program as a source from which asm_text makes the same program. raw: words as
+ * numbers. */
 void asm_print(const struct program *p, bool raw, FILE *to);
-/* One word's operations, on one line, into buf. Labels are L and the address. Returns buf. */
+/* Writes one word's operations to buf, on one line. Labels are L and the address. Returns buf. */
 char *asm_word(const struct program *p, unsigned at, char *buf, size_t n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Expressions of the assembler: unsigned, of 64 bits, of numbers, parameters and sizes of the machine. */
+/* Expressions of the assembler: unsigned 64-bit arithmetic on numbers, parameters and sizes of
+ * the machine. */
 #include <string.h>
 
 #include "coproc/asm_priv.h"
@@ -22,7 +23,7 @@ static int take_log2(struct assembler *a, unsigned depth, uint64_t *v)
 	return lex_expect(&a->l, ")");
 }
 
-/* The function "pack": a word of an array, made of values for the fields that are named. */
+/* The function "pack": builds a word of an array from values for named fields. */
 static int take_pack(struct assembler *a, unsigned depth, uint64_t *v)
 {
 	const struct program_field *f;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The operations of a word. */
+/* Parses the operations of a word. */
 #include <string.h>
 
 #include "coproc/asm_priv.h"
 
-/* A constant register for a number that the source writes as it is. */
+/* Makes a constant register for a number in the source. */
 static int literal(struct assembler *a, uint64_t v, uint8_t *operand)
 {
 	struct program *p = a->p;
@@ -90,7 +90,7 @@ static int comma(struct assembler *a)
 	return lex_expect(&a->l, ",");
 }
 
-/* The ALU that takes it: an index ALU for what is of index registers. */
+/* Chooses the ALU for an operation: an index ALU for operations on index registers. */
 static int place(struct assembler *a, struct word *w, struct word_op o, bool index)
 {
 	if (!index) {

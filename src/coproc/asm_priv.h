@@ -8,10 +8,10 @@
 
 #define ASM_LABELS 512
 
-struct asm_place { /* where a label is used, to be filled in at the end */
+struct asm_place { /* a use of a label, resolved at the end */
 	char name[LEX_NAME];
 	unsigned line, column;
-	unsigned at; /* the word, the class, the register */
+	unsigned at; /* number of the word, the class, or the register */
 };
 
 struct assembler {
@@ -20,7 +20,7 @@ struct assembler {
 	const struct spec *s;
 	const char *const *define;
 	unsigned ndefine;
-	uint64_t defined; /* those that named a parameter */
+	uint64_t defined; /* bit for each command line definition that named a parameter */
 	struct {
 		char name[LEX_NAME];
 		unsigned at;
@@ -30,9 +30,9 @@ struct assembler {
 	unsigned nbranch, nentry, ntarget;
 };
 
-/* The expression at hand. */
+/* Parses an expression from the current token on. */
 int asm_expression(struct assembler *a, uint64_t *v);
-/* The word at hand, up to its line's end. */
+/* Parses the current word, up to the end of its line. */
 int asm_operations(struct assembler *a);
 
 #endif

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word, with what its execution does not have to find out again. */
+/* A word in a form prepared for execution. */
 struct copro_micro {
 	struct word w;
 	bool random, alu, x, y, cam, mem, branch;
-	uint16_t to;		     /* of a branch within the program */
-	uint8_t reg_shift, reg_bits; /* the one field of ld and st; 64 bits: the whole word */
+	uint16_t to; /* target of a branch within the program */
+	/* shift and width of the only field of ld and st; 64 bits: the whole word */
+	uint8_t reg_shift, reg_bits;
 	uint32_t base, size;
 };
 
@@ -83,13 +84,13 @@ static void enter(struct copro *c, uint32_t entry, uint64_t v)
 	link = &c->bucket[bucket_of(c, v)];
 	c->entry[entry] = v;
 	c->valid[entry / 64] |= 1ull << entry % 64;
-	while (*link && *link < entry + 1) /* the first of equals comes first */
+	while (*link && *link < entry + 1) /* the first of equal entries stays first */
 		link = &c->chain[*link - 1];
 	c->chain[entry] = *link;
 	*link = entry + 1;
 }
 
-/* The entry's number + 1, or 0. */
+/* Returns the number + 1 of the matching entry, or 0. */
 static uint32_t match(const struct copro *c, uint64_t v)
 {
 	uint32_t at;
@@ -101,7 +102,7 @@ static uint32_t match(const struct copro *c, uint64_t v)
 	return at;
 }
 
-/* Execution. */
+/* Execution of words. */
 
 static void advance_random(struct copro *c)
 {
@@ -162,7 +163,7 @@ static uint64_t compute(const struct copro *c, const struct word_op *o, bool *fl
 	return r;
 }
 
-/* An index ALU: results saturate or wrap at the width of the register. */
+/* Computes an index ALU operation: results saturate or wrap at the width of the register. */
 static uint64_t compute_index(const struct copro *c, const struct word_op *o, bool *flag)
 {
 	const struct program_index *x = &c->p->index[o->dst];
@@ -238,7 +239,7 @@ static bool trapped(struct copro *c, enum copro_trap trap, unsigned at, uint64_t
 	return true;
 }
 
-/* The associative array's operation; true: a trap. */
+/* Executes the associative array's operation. Returns true for a trap. */
 static bool run_cam(struct copro *c, const struct copro_micro *m, unsigned at, uint32_t *found)
 {
 	const struct word *w = &m->w;
@@ -280,7 +281,7 @@ static void write_loaded(struct copro *c, unsigned reg, uint64_t v)
 	c->reg[reg] = v;
 }
 
-/* One word: all of it reads before any of it writes. True: a trap. */
+/* Executes one word: all its operations read before any of them writes. Returns true for a trap. */
 static bool run_word(struct copro *c, const struct copro_micro *m, unsigned at)
 {
 	const struct word *w = &m->w;
@@ -312,7 +313,7 @@ static bool run_word(struct copro *c, const struct copro_micro *m, unsigned at)
 	return false;
 }
 
-/* Cycles that the branch costs besides its own; the predictor learns. */
+/* Returns the branch's additional cycles, and trains the predictor. */
 static uint32_t predict(struct copro *c, unsigned at, bool taken)
 {
 	uint8_t *last;
@@ -330,7 +331,7 @@ static uint32_t predict(struct copro *c, unsigned at, bool taken)
 	return wrong ? c->s.stages - 1 : 0;
 }
 
-/* The fields that the program chose. */
+/* Extracts the fields that the program chose. */
 static void extract(struct copro *c, const struct sample *sample)
 {
 	for (unsigned i = 0; i < c->p->nsample; i++) {
@@ -397,7 +398,7 @@ int copro_trap(const struct copro *c, struct err *err)
 		       c->s.limit);
 }
 
-/* The host. */
+/* Access by the host. */
 
 static uint64_t operations(const struct copro *c, uint64_t bytes)
 {

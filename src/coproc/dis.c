@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs as text again. */
+/* Disassembler of programs. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void put(struct line *l, const char *fmt, ...)
 	l->room -= (size_t)n;
 }
 
-/* Between two operations. */
+/* Begins the next operation of a line. */
 static void next(struct line *l)
 {
 	if (l->any)
@@ -195,7 +195,7 @@ static void print_registers(const struct program *p, FILE *to)
 			p->index[i].wrap ? " wrap" : "", p->index[i].start);
 }
 
-/* Where branches and classes lead. */
+/* Targets of branches and of the dispatch table. */
 static bool is_labelled(const struct program *p, unsigned at)
 {
 	bool is = false;

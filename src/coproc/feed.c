@@ -5,7 +5,7 @@
 
 struct feed_sample {
 	struct sample s;
-	uint64_t ready; /* when it is in the buffer */
+	uint64_t ready; /* time when the sample is in the buffer */
 };
 
 static void charge(struct feed *f, uint64_t cycles)
@@ -45,7 +45,7 @@ static int call_host(struct feed *f, int why, uint64_t now, struct err *err)
 	return 0;
 }
 
-/* The oldest sample begins, if it is there by then. False: not yet. */
+/* Begins the oldest sample if it has arrived by then. Returns false if it has not. */
 static bool begin(struct feed *f, uint64_t now)
 {
 	const struct feed_sample *head = &f->ring[f->head];

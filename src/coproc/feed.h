@@ -15,59 +15,63 @@
 
 struct feed;
 
-/* The host's side of a program. */
+/* The host's part of a program. */
 struct host {
 	void *arg;
-	/* Called when the co-processor or the host's timer interrupts; `why` is which. Returns the handler's cost in main
-	 * processor cycles, bus operations and the interrupt itself excepted; or -1 with err set. */
+	/* Called for an interrupt of the co-processor or of the host's timer; `why` tells which.
+	 * Returns the handler's cost in main processor cycles, without bus operations and the
+	 * interrupt itself; or -1 with err set. */
 	int64_t (*handle)(void *arg, struct copro *c, int why, uint64_t now, struct err *err);
-	/* Main processor cycles to the timer's next interrupt, as of now: the host changes it. NULL: there is no timer. */
+	/* Main processor cycles until the timer's next interrupt, which the host may change.
+	 * NULL: there is no timer. */
 	const uint64_t *timer;
 };
 enum {
 	HOST_INTERRUPT,
 	HOST_TIMER,
-	HOST_END, /* the run has ended: the last state is read */
+	HOST_END, /* the run has ended, and the final state is read */
 };
 
 struct feed_counts {
-	uint64_t offered; /* instructions of classes that the program asked for */
-	uint64_t passed;  /* by the filters */
-	uint64_t dropped; /* the buffer was full */
-	uint64_t done;	  /* executed */
+	uint64_t offered; /* instructions of the classes that the program samples */
+	uint64_t passed;  /* instructions that passed the filters */
+	uint64_t dropped; /* instructions dropped because the buffer was full */
+	uint64_t done;	  /* samples processed */
 	uint64_t busy;	  /* main processor cycles in which the co-processor worked */
 	uint64_t interrupts, timers;
 	uint64_t bus;	   /* bus operations of the host */
 	uint64_t overhead; /* main processor cycles of handlers */
-	uint64_t deepest;  /* bytes in the buffer at most */
+	uint64_t deepest;  /* most bytes in the buffer */
 };
 
 struct feed {
 	struct copro *c;
 	struct host host;
 	struct feed_counts n;
-	uint64_t now; /* of the last instruction */
+	uint64_t now; /* time of the last instruction */
 	/* private */
 	struct feed_sample *ring;
-	uint32_t room, head, count; /* samples */
-	uint32_t bytes;		    /* of a sample */
+	uint32_t room, head, count; /* number of samples */
+	uint32_t bytes;		    /* bytes of a sample */
 	uint64_t bus_free, free_at, finish, timer_at;
 	bool running;
 	enum copro_outcome outcome;
 };
 
-/* The program is loaded already; what that took is charged. -1 with err set. */
+/* The program has been loaded; that cost is included. -1 with err set. */
 int feed_init(struct feed *f, struct copro *c, struct host host, struct err *err);
 void feed_fini(struct feed *f);
 
-/* Everything up to this time. -1 with err set: a trap. */
+/* Simulates everything up to this time. -1 with err set: a trap. */
 int feed_advance(struct feed *f, uint64_t now, struct err *err);
-/* An instruction that retires at `now`, of a class that the opcode filter passes; hash: copro_hash of its address. */
+/* Offers an instruction that retires at `now`, of a class that the opcode filter accepts; hash:
+ * copro_hash of its address. */
 int feed_take(struct feed *f, const struct sample *s, uint32_t hash, uint64_t now, struct err *err);
-/* The program has ended: the buffer is worked off, and the host reads what there is. */
+/* Ends the run: the buffer is drained, and the host reads the final state. */
 int feed_end(struct feed *f, struct err *err);
 
-/* Nothing happens before this time: feed_take of what the filters reject need not be called until then. */
+/* Whether feed_take of the instruction would have no effect, because filters reject it and
+ * nothing is due before this time. */
 static inline bool feed_rejects(const struct feed *f, unsigned cls, uint32_t hash, uint64_t now)
 {
 	return !copro_accepts(f->c, cls, hash) && !f->count && (!f->timer_at || now < f->timer_at);

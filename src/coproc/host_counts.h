@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's part of programs that count: what they find is a pair of numbers, mostly addresses, and some counters.
+ * The host's part of counting programs, whose results are a pair of numbers, mostly addresses, and
+ * some counters.
  *
- * Such a program has arrays `first`, `second` and `count`, one element of each for an entry of what it counts; `count`
- * has fields of any names, which are the counters. The host adds the counters that are not 0 to its table, and starts
- * anew: the associative array is empty, counters are 0, index registers are what they began with but for those whose names
- * begin with "keep".
+ * Such a program has arrays `first`, `second` and `count`, with one element each for every entry;
+ * the fields of `count`, with any names, are the counters. The host adds counters that are not 0 to
+ * its table and resets the program: the associative array is emptied, counters become 0, and index
+ * registers get their start values, except those whose names begin with "keep".
  */
 #ifndef ASSAY_COPROC_HOST_COUNTS_H
 #define ASSAY_COPROC_HOST_COUNTS_H
@@ -19,7 +20,7 @@ struct counted_key {
 };
 struct counted_pair {
 	struct counted_key key;
-	uint64_t n[PROGRAM_FIELDS]; /* by the fields of `count` */
+	uint64_t n[PROGRAM_FIELDS]; /* indexed by the fields of `count` */
 	UT_hash_handle hh;
 };
 
@@ -32,7 +33,7 @@ struct host_counts {
 	uint64_t timer;
 };
 
-/* -1 with err set: the program has no such arrays. */
+/* Returns -1 with err set if the program has no such arrays. */
 int host_counts_init(struct host_counts *h, const struct program *p, struct err *err);
 void host_counts_fini(struct host_counts *h);
 struct host host_counts_host(struct host_counts *h);

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-/* Registers, arrays and parameters, by name. */
+/* Finds registers, arrays and parameters by name. */
 static int find_all(struct host_values *h, struct err *err)
 {
 	const struct program *p = h->p;
@@ -87,7 +87,7 @@ static bool is_known(const struct host_values *h, const struct table_load *l, ui
 	return l->rounds >= h->rounds;
 }
 
-/* Whether what a slot counted is what the table says already. */
+/* Whether a slot's counts confirm what the table has. */
 static bool agrees(const struct table_load *l, uint64_t value, uint64_t hits, uint64_t total)
 {
 	double before = 0, now = (double)hits / (double)total;
@@ -98,7 +98,8 @@ static bool agrees(const struct table_load *l, uint64_t value, uint64_t hits, ui
 	return before - now < 0.1 && now - before < 0.1;
 }
 
-/* Not sampled any more, until a look that is twice as far away each time that nothing new was seen. */
+/* Stops sampling the load until a later look; the distance doubles each time that nothing new
+ * was seen. */
 static void mask(struct host_values *h, struct copro *c, struct table_load *l, bool agreed)
 {
 	uint32_t *head;
@@ -114,13 +115,14 @@ static void mask(struct host_values *h, struct copro *c, struct table_load *l, b
 	copro_ignore(c, copro_hash(l->pc), true);
 }
 
-/* A slot. Returns whether there was one; -1 without memory. */
+/* Records a slot. Returns whether it was in use; -1 without memory. */
 static int record(struct host_values *h, struct copro *c, uint32_t pc, uint64_t value,
 		  uint64_t stat)
 {
 	uint64_t hits = field(stat, h->hits), misses = field(stat, h->misses);
 	uint64_t total =
-		field(stat, h->total); /* and the sample that chose the first active value */
+		/* the total includes the sample that chose the first active value */
+		field(stat, h->total);
 	struct table_load *l;
 	uint64_t weight;
 	bool agreed;
@@ -142,7 +144,7 @@ static int record(struct host_values *h, struct copro *c, uint32_t pc, uint64_t 
 	return 1;
 }
 
-/* All slots go to the table. Returns the handler's cycles. */
+/* Copies all slots to the table. Returns the handler's cycles. */
 static int64_t copy(struct host_values *h, struct copro *c)
 {
 	const struct program *p = h->p;
@@ -163,7 +165,7 @@ static int64_t copy(struct host_values *h, struct copro *c)
 	return cycles;
 }
 
-/* The next part of the program is looked at. */
+/* Turns to the next part of the program. */
 static void turn(struct host_values *h)
 {
 	if (!h->bits)
@@ -173,11 +175,11 @@ static void turn(struct host_values *h)
 		h->turn_since = h->part ? h->turn_since : 0;
 		return;
 	}
-	h->bits--; /* a whole turn without thrashing */
+	h->bits--; /* a whole turn passed without thrashing */
 	h->part = 0;
 }
 
-/* More parts: as many more as the slots thrashed fast. */
+/* Divides the program into more parts, according to how fast the slots thrashed. */
 static void divide(struct host_values *h, uint64_t samples)
 {
 	unsigned more = samples < 2 * h->limit ? 3 : samples < 4 * h->limit ? 2 : 1;
@@ -196,7 +198,7 @@ static void restart(struct host_values *h, struct copro *c)
 	copro_write_filter(c, (1ull << h->bits) - 1, h->part);
 }
 
-/* The loads whose time has come are sampled once more: they may have other values by now. */
+/* Samples loads again whose time has come, because their values may have changed. */
 static int64_t look_again(struct host_values *h, struct copro *c)
 {
 	uint32_t *head = &h->calendar[++h->look % HOST_LOOKS], at = *head;
@@ -210,7 +212,7 @@ static int64_t look_again(struct host_values *h, struct copro *c)
 		cycles += c->s.scan_cycles;
 		l->masked = false;
 		l->rounds = h->rounds - 1;
-		l->weight = l->pause; /* what it did meanwhile was as what it does now */
+		l->weight = l->pause; /* the load is assumed to have behaved the same in between */
 		h->resampled++;
 		copro_ignore(c, copro_hash(l->pc), false);
 	}

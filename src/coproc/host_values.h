@@ -10,7 +10,7 @@
 
 struct host_values {
 	struct table table;
-	/* told */
+	/* statistics */
 	uint64_t copies, thrashes, records, masked, resampled;
 	/* private */
 	const struct program *p;
@@ -18,24 +18,27 @@ struct host_values {
 	const struct program_field *hits, *misses, *total;
 	uint64_t enough, high, low, rounds, timer, resample, limit;
 	uint64_t
-		wait; /* to the timer's next interrupt: less where the program is divided, so that all parts have a turn */
-	unsigned bits; /* of the partition */
+		/* cycles until the timer's next interrupt: fewer where the program is divided,
+		 * so that all parts have a turn */
+		wait;
+	unsigned bits; /* bits that number the parts */
 	uint64_t part, turn_since;
 	uint64_t resample_at, done_before, look;
-	/* Masked loads by the look, modulo HOST_LOOKS, at which they are sampled again: number + 1, linked by `later`. */
+	/* Masked loads, by the look (modulo HOST_LOOKS) at which they are sampled again: number
+	 * + 1, linked by `later`. */
 	uint32_t calendar[HOST_LOOKS];
 	uint64_t random;
-	uint64_t *entry, *value, *stat; /* copies of the arrays */
+	uint64_t *entry, *value, *stat; /* copies of the co-processor's arrays */
 };
 
-/* -1 with err set: the program is not one that it knows the registers of. */
+/* Returns -1 with err set if the program lacks the registers that the host needs. */
 int host_values_init(struct host_values *h, const struct program *p, const struct spec *s,
 		     struct err *err);
 void host_values_fini(struct host_values *h);
 struct host host_values_host(struct host_values *h);
 
 /*
- * The simple sampler: a load now and then, at random distances, goes into the buffer as it is; when that is full the
+ * The simple sampler: loads at random distances go into the buffer unchanged; when it is full, the
  * host is interrupted and records each.
  */
 struct simple {
@@ -50,10 +53,10 @@ struct simple {
 	} * buffer;
 };
 
-/* period: loads from one sample to the next, on average. -1 without memory. */
+/* Initialises; period: mean number of loads between samples. -1 without memory. */
 int simple_init(struct simple *m, const struct spec *s, uint64_t period);
 void simple_fini(struct simple *m);
-int simple_take(struct simple *m, uint32_t pc, uint64_t value); /* -1 without memory */
+int simple_take(struct simple *m, uint32_t pc, uint64_t value); /* Returns -1 without memory. */
 int simple_end(struct simple *m);
 
 #endif

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_PICTURE 100000 /* cycles; each next one half as much later again */
+/* cycles until the first picture; each later one comes half as much later again */
+#define FIRST_PICTURE 100000
 
 static int no_memory(struct err *err)
 {

@@ -15,14 +15,14 @@
 
 struct lab_options {
 	struct spec spec;
-	const struct program *program; /* lives as long */
-	bool study;		       /* of values */
-	uint64_t period;	       /* of the simple sampler, loads */
+	const struct program *program; /* not owned; must outlive the lab */
+	bool study;		       /* run a study of values */
+	uint64_t period;	       /* period of the simple sampler, in loads */
 };
 
-/* What was estimated at some time. */
+/* An estimate at some time of the run. */
 struct lab_picture {
-	uint64_t now, overhead, simple_overhead; /* cycles */
+	uint64_t now, overhead, simple_overhead; /* in cycles */
 	struct estimate *estimate, *simple;
 	size_t n, simple_n;
 };
@@ -31,12 +31,12 @@ struct lab {
 	struct lab_options o;
 	struct copro c;
 	struct feed f;
-	bool values; /* the host part is host_values, else host_counts */
+	bool values; /* host_values is the host's part, otherwise host_counts */
 	struct host_values of_values;
 	struct host_counts of_counts;
 	struct truth truth;
 	struct simple simple;
-	uint64_t unknown; /* loads whose value is not known: not offered */
+	uint64_t unknown; /* loads with unknown values, which are not offered */
 	struct lab_picture picture[LAB_PICTURES];
 	unsigned npicture;
 	uint64_t next_picture;
@@ -45,10 +45,11 @@ struct lab {
 /* -1 with err set; lab_fini() frees either way. */
 int lab_init(struct lab *l, const struct lab_options *o, struct err *err);
 void lab_fini(struct lab *l);
-/* An instruction of a class that the program asked for; load: truth_new() of a study, else 0. */
+/* Takes an instruction of a class that the program samples; load: truth_new() of a study, else
+ * 0. */
 int lab_take(struct lab *l, const struct sample *s, uint32_t hash, size_t load, uint64_t now,
 	     struct err *err);
-/* The end of the run. */
+/* Ends the run. */
 int lab_end(struct lab *l, struct err *err);
 
 #endif

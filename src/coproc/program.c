@@ -74,13 +74,13 @@ unsigned program_sources(const struct program *p)
 	return sources;
 }
 
-/* The check. */
+/* Checking a program. */
 
 struct checker {
 	const struct program *p;
 	const struct spec *s;
 	const char *from;
-	unsigned at; /* the word's address */
+	unsigned at; /* address of the word */
 	struct err *err;
 	uint64_t read; /* operands that the word reads */
 	unsigned value_writes, index_writes;

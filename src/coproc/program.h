@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A microcode program as it is loaded into the co-processor: its words, and how registers, filters, the field
- * extractor and the dispatch table are set before it runs.
+ * A microcode program as it is loaded into the co-processor: its words, and the initial state of
+ * registers, filters, the field extractor and the dispatch table.
  */
 #ifndef ASSAY_COPROC_PROGRAM_H
 #define ASSAY_COPROC_PROGRAM_H
@@ -24,13 +24,13 @@
 #define PROGRAM_VALUES 16
 #define PROGRAM_CONSTANTS 16
 
-/* Classes of instructions that the main processor's opcode filter tells apart. */
+/* Classes of instructions that the main processor's opcode filter distinguishes. */
 #define PROGRAM_CLASSES(X) \
 	X(LOAD, "load") \
 	X(STORE, "store") \
 	X(MODIFY, "modify") /* loads and stores the same bytes */ \
-	X(BRANCH, "branch") /* conditional */ \
-	X(JUMP, "jump")	    /* indirect */ \
+	X(BRANCH, "branch") /* conditional branch */ \
+	X(JUMP, "jump")	    /* indirect jump */ \
 	X(CALL, "call") \
 	X(ICALL, "icall") \
 	X(RETURN, "return")
@@ -42,18 +42,18 @@ enum program_class {
 };
 extern const char *const program_class_name[CLASS_N];
 
-/* What can be collected of a retired instruction. */
+/* Facts that can be collected of a retired instruction. */
 #define PROGRAM_SOURCES(X) \
 	X(PC, "pc") \
-	X(VALUE, "value")     /* loaded */ \
-	X(ADDRESS, "address") /* of memory */ \
+	X(VALUE, "value")     /* loaded value */ \
+	X(ADDRESS, "address") /* memory address */ \
 	X(SIZE, "size")	      /* bytes accessed */ \
 	X(TARGET, "target")   /* where control went */ \
-	X(NEXT, "next")	      /* the address behind the instruction */ \
+	X(NEXT, "next")	      /* address of the following instruction */ \
 	X(TAKEN, "taken") \
 	X(WRONG, "mispredicted") \
-	X(MISSED, "missed") /* in the first level cache */ \
-	X(TIME, "time")	    /* when it retired, main processor cycles */
+	X(MISSED, "missed") /* whether it missed the first level cache */ \
+	X(TIME, "time")	    /* when it retired, in main processor cycles */
 enum program_source {
 #define X(id, name) SOURCE_##id,
 	PROGRAM_SOURCES(X)
@@ -62,21 +62,21 @@ enum program_source {
 };
 extern const char *const program_source_name[SOURCE_N];
 
-/* Bits of a sample's source, or of a word of the data array. */
+/* A range of bits of a sample's source, or of a word of the data array. */
 struct program_field {
 	char name[PROGRAM_NAME];
-	uint8_t source; /* of a sample */
+	uint8_t source; /* enum program_source, in a sample's field */
 	uint8_t shift, bits;
 };
 
 struct program_index {
 	char name[PROGRAM_NAME];
-	uint8_t bits; /* 1 … 16 */
-	bool wrap;    /* else it saturates */
+	uint8_t bits; /* 1 to 16 */
+	bool wrap;    /* wraps; otherwise it saturates */
 	uint16_t start;
 };
 
-/* A sub-array of the data array: its size is a power of two, and divides where it begins. */
+/* A sub-array of the data array: its size is a power of two, and divides its start. */
 struct program_base {
 	char name[PROGRAM_NAME];
 	uint32_t at, size;
@@ -92,10 +92,11 @@ struct program_param {
 struct program {
 	char name[PROGRAM_NAME];
 	struct word word[PROGRAM_WORDS];
-	uint32_t line[PROGRAM_WORDS]; /* of the source */
+	uint32_t line[PROGRAM_WORDS]; /* line of each word in the source */
 	unsigned n;
 	uint64_t constant[PROGRAM_CONSTANTS];
-	char constant_name[PROGRAM_CONSTANTS][PROGRAM_NAME]; /* "": of a literal */
+	/* "": the constant is a number in the source */
+	char constant_name[PROGRAM_CONSTANTS][PROGRAM_NAME];
 	unsigned nconstant;
 	char value_name[PROGRAM_VALUES][PROGRAM_NAME];
 	unsigned nvalue;
@@ -107,26 +108,27 @@ struct program {
 	unsigned ntarget;
 	struct program_field sample[PROGRAM_FIELDS];
 	unsigned nsample;
-	uint8_t when[CLASS_N];	/* only instructions whose source, less 1, is not 0; or 0: all */
-	int16_t start[CLASS_N]; /* the address that a class is dispatched to; -1: filtered out */
+	/* by class: the source that must not be 0, plus 1; or 0: all instructions are sampled */
+	uint8_t when[CLASS_N];
+	int16_t start[CLASS_N]; /* address that a class is dispatched to; -1: filtered out */
 	struct program_param param[PROGRAM_PARAMS];
 	unsigned nparam;
 };
 
-/* Bytes that a sample takes in the buffer: its fields, in whole bytes. */
+/* Bytes of a sample in the buffer: its fields, rounded up to bytes. */
 unsigned program_sample_bytes(const struct program *p);
-/* Lookups by name; NULL or -1 where the program has none. */
+/* Look-ups by name; NULL or -1 if the program has none of that name. */
 const struct program_param *program_param(const struct program *p, const char *name);
 int program_index(const struct program *p, const char *name);
 int program_value(const struct program *p, const char *name);
 int program_base(const struct program *p, const char *name);
 const struct program_field *program_field(const struct program_base *b, const char *name);
-/* The sources that its samples need: bit per enum program_source. */
+/* The sources that its samples need, one bit for each enum program_source. */
 unsigned program_sources(const struct program *p);
 /*
- * Whether the program fits the machine: its sizes, and for each word the units and ports that its operations need; that
- * no branch leaves it, and control does not run past its end. `from` names the source. -1 with err set, which names the
- * word's line and address.
+ * Checks that the program fits the machine: its sizes, and for each word the units and ports that
+ * its operations need. No branch may leave the program, and control must not run past its end.
+ * `from` names the source. -1 with err set, which names the word's line and address.
  */
 int program_check(const struct program *p, const struct spec *s, const char *from, struct err *err);
 

@@ -53,7 +53,7 @@ char *source_read(const char *path, size_t most, struct err *err)
 	return text;
 }
 
-/* The folder of the running program, with a slash. */
+/* Writes the folder of the running program, with a slash. */
 static void own_folder(char *buf, size_t n)
 {
 	ssize_t got = readlink("/proc/self/exe", buf, n - 1);

@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* The whole file as a string, to be freed. NULL with err set: it cannot be read, is longer than `most` bytes, or holds
- * a zero byte. */
+/* Reads a file as a string, to be freed. NULL with err set: it cannot be read, is longer than
+ * `most` bytes, or contains a zero byte. */
 char *source_read(const char *path, size_t most, struct err *err);
 
 /*

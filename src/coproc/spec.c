@@ -42,7 +42,7 @@ static const struct parameter *find(const char *name, size_t n)
 	return NULL;
 }
 
-/* A number, perhaps with K or M; false: there is none, or it is too large. */
+/* Parses a number, optionally with K or M; false: there is none, or it is too large. */
 static bool number(const char **p, uint64_t *v)
 {
 	char *end;
@@ -58,7 +58,7 @@ static bool number(const char **p, uint64_t *v)
 	return true;
 }
 
-/* "name = number", and nothing behind it. `where` begins the message. */
+/* Parses "name = number" and nothing else. `where` begins the message. */
 static int assign(struct spec *s, const char *line, const char *where, struct err *err)
 {
 	const struct parameter *p;
@@ -160,14 +160,14 @@ void spec_print(const struct spec *s, FILE *to)
 	}
 }
 
-/* Transistors of a bit: a cell of a memory with a port has six, each further port adds two; a cell of an associative
- * array has ten. */
+/* Transistors of a bit: a memory cell with one port has six, each further port adds two; a cell
+ * of an associative array has ten. */
 #define CELL 6
 #define CELL_PORT 2
 #define CELL_MATCH 10
-#define ALU_BIT 80    /* an adder, logic, comparison, a short shifter */
-#define DECODER 12000 /* instruction decoder and field extractor */
-#define CONTROL 15000 /* pipeline, bypasses, buses to the host */
+#define ALU_BIT 80    /* transistors of a bit of adder, logic, comparison and short shifter */
+#define DECODER 12000 /* transistors of instruction decoder and field extractor */
+#define CONTROL 15000 /* transistors of pipeline, bypasses and buses to the host */
 
 static void part(struct spec_part *p, const char *name, uint64_t bits, unsigned reads,
 		 unsigned writes, bool shared)

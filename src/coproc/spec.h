@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 
-/* name, default, least, most, what it is. Sizes are entries unless they say otherwise. */
+/* Name, default, least, most, meaning. Sizes are in entries unless stated otherwise. */
 #define SPEC_PARAMETERS(X) \
 	X(words, 256, 16, 1024, "microcode words, of 128 bits") \
 	X(entries, 512, 4, 16384, "entries of the associative array") \
@@ -58,27 +58,28 @@ struct spec {
 
 extern const struct spec spec_default;
 
-/* Changes what the text names. `from` is the file's name, for messages. -1 with err set. */
+/* Changes the parameters that the text names. `from` is the file's name, for messages. -1 with
+ * err set. */
 int spec_parse(struct spec *s, const char *text, const char *from, struct err *err);
 /* Reads a file of at most 64 KiB. */
 int spec_read(struct spec *s, const char *path, struct err *err);
-/* One "NAME = NUMBER" of a command line. */
+/* Parses one "NAME = NUMBER" of a command line. */
 int spec_set(struct spec *s, const char *assignment, struct err *err);
-/* Whether the parameters agree with each other. -1 with err set. */
+/* Checks that the parameters agree with each other. -1 with err set. */
 int spec_check(const struct spec *s, struct err *err);
-/* All parameters as a description that spec_parse reads. */
+/* Prints all parameters as a description that spec_parse reads. */
 void spec_print(const struct spec *s, FILE *to);
 
-/* A structure, for a table of them. */
+/* A hardware structure, for a table. */
 struct spec_part {
 	const char *name;
 	char size[48];
-	unsigned reads, writes; /* ports; a port for both counts in both */
-	uint64_t bits;		/* of storage */
-	uint64_t transistors;	/* an estimate */
+	unsigned reads, writes; /* ports; a port for both counts twice */
+	uint64_t bits;		/* bits of storage */
+	uint64_t transistors;	/* estimated number of transistors */
 };
 #define SPEC_PARTS 16
-/* The structures of the machine. Returns how many. */
+/* Lists the structures of the machine. Returns how many. */
 unsigned spec_parts(const struct spec *s, struct spec_part part[SPEC_PARTS]);
 
 #endif

@@ -91,7 +91,7 @@ void table_add(struct table_load *l, uint64_t value, uint64_t hits, uint64_t mis
 
 #define STEPS 20
 
-/* One step: of `seen` samples so many are of each value. */
+/* One step of expectation maximisation: divides `seen` samples among the values. */
 static void divide(const struct table_load *l, double seen, double share[TABLE_VALUES])
 {
 	double n[TABLE_VALUES];

@@ -135,7 +135,7 @@ int truth_close(struct truth *t)
 	return 0;
 }
 
-/* Load number + 1, or 0. */
+/* Returns the load's number + 1, or 0. */
 static uint32_t load_at(const struct truth *t, uint32_t pc)
 {
 	size_t low = 0, high = t->nload;

@@ -18,23 +18,23 @@
 
 #include "coproc/table.h"
 
-#define TRUTH_PAIRS_MAX \
-	(1u << 26) /* loads and values: what comes later is counted with the load alone */
+/* largest number of loads and values: later values are counted with the load alone */
+#define TRUTH_PAIRS_MAX (1u << 26)
 
 struct truth_load {
 	uint32_t pc;
 	uint64_t n;    /* executions */
-	uint64_t last; /* the last value, so often in a row */
+	uint64_t last; /* the last value, and its current run length */
 	uint64_t run;
 };
 
 struct truth_pair {
 	uint64_t value;
-	uint32_t load; /* number + 1; 0: free */
+	uint32_t load; /* number of the load + 1; 0: free */
 	uint32_t n;    /* at most 2^32 - 1 */
 };
 
-/* Values of a load that agree in 32 bits: what their errors need. */
+/* Sums over values of a load that agree in 32 bits, for their errors. */
 struct truth_sum {
 	uint64_t key; /* load number + 1 << 32 | value */
 	double n, squares;
@@ -45,20 +45,20 @@ struct truth {
 	size_t nload, load_room;
 	struct truth_pair *pair;
 	size_t npair, pairs;
-	uint64_t left_out; /* executions of values that there was no room for */
-	/* after truth_close() */
+	uint64_t left_out; /* executions of values for which there was no room */
+	/* valid after truth_close() */
 	struct truth_sum *sum;
 	size_t sums;
 	double executions, base;
-	uint32_t *order; /* loads by pc */
+	uint32_t *order; /* loads sorted by pc */
 };
 
 void truth_fini(struct truth *t);
-/* A load's number; SIZE_MAX without memory. */
+/* Adds a load. Returns its number, or SIZE_MAX without memory. */
 size_t truth_new(struct truth *t, uint32_t pc);
 int truth_flush(struct truth *t, size_t load); /* private, for truth_add */
 
-/* It loads the value. -1 without memory. */
+/* Counts a value of the load. -1 without memory. */
 static inline int truth_add(struct truth *t, size_t load, uint64_t value)
 {
 	struct truth_load *l = &t->load[load];
@@ -73,21 +73,21 @@ static inline int truth_add(struct truth *t, size_t load, uint64_t value)
 	return 0;
 }
 
-/* No more values come. -1 without memory. */
+/* Ends counting. -1 without memory. */
 int truth_close(struct truth *t);
 
-/* The estimated shares of some of a load's values. */
+/* The estimated shares of some values of a load. */
 struct estimate {
 	uint32_t pc;
 	uint32_t n;
 	uint32_t value[TABLE_VALUES];
 	float share[TABLE_VALUES];
 };
-/* Those that a table gives (table_shares), n of them, to be freed; NULL without memory. */
+/* Estimates by a table (table_shares), n of them, to be freed; NULL without memory. */
 struct estimate *estimate_all(const struct table *table, double most, size_t *n);
 /* The error of an estimate, after truth_close(). */
 double truth_error(const struct truth *t, const struct estimate *e, size_t n);
-/* How often it was loaded, and its share, of values that agree in 32 bits; false: never. */
+/* Executions of a load, and the share of values that agree in 32 bits; false: never executed. */
 bool truth_share(const struct truth *t, uint32_t pc, uint32_t value, double *n, double *share);
 
 #endif

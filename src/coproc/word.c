@@ -24,7 +24,7 @@ const char *const word_cond_name[COND_N] = {
 #undef X
 };
 
-/* Fields in the order of their bits: where, which half, how many bits. */
+/* Fields in the order of their bits: position, half, number of bits. */
 #define LAYOUT(X) \
 	X(alu.op, 0, 4, 0) \
 	X(alu.dst, 0, 4, 4) \
@@ -79,7 +79,7 @@ static bool is_index(uint8_t o)
 	return o >= WORD_INDEXES && o < WORD_FIELDS;
 }
 
-/* An operation without what it does not use. */
+/* Clears the unused parts of an operation. */
 static void tidy_alu(struct word_op *o)
 {
 	if (o->op == WORD_NOP)
@@ -109,7 +109,7 @@ static void tidy(struct word *w)
 		w->br.to = 0;
 }
 
-/* Whether the assembler would give the comparison to the index ALUs. */
+/* Whether the assembler would assign the comparison to the index ALUs. */
 static bool of_indexes(const struct word_op *o)
 {
 	return word_alu_index[o->op] && (is_index(o->a) || is_index(o->b)) &&
@@ -143,7 +143,7 @@ bool word_decode(struct word *w, struct word_bits b)
 	LAYOUT(X)
 #undef X
 	if (w->br.kind == BR_RELATIVE)
-		w->br.to = (int16_t)((w->br.to ^ 0x80) - 0x80); /* its sign is bit 7 */
+		w->br.to = (int16_t)((w->br.to ^ 0x80) - 0x80); /* bit 7 is the sign */
 	return !(b.low >> RESERVED_LOW) && !(b.high >> RESERVED_HIGH) && alu_is(&w->alu, false) &&
 	       alu_is(&w->x, true) && alu_is(&w->y, true) && w->cam.op < CAM_N &&
 	       operand_is(w->cam.src) && w->mem.op < MEM_N && operand_is(w->mem.reg) &&

@@ -29,7 +29,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Operations of ALUs: name, whether an index ALU has it, whether it writes a register or sets the flag alone. */
+/* Operations of ALUs: name, whether index ALUs have it, whether it writes a register or only
+ * sets the flag. */
 #define WORD_ALU_OPS(X) \
 	X(NOP, "nop", true, false) \
 	X(MOV, "mov", true, true) \
@@ -40,13 +41,13 @@
 	X(AND, "and", true, true) \
 	X(OR, "or", true, true) \
 	X(XOR, "xor", false, true) \
-	X(SHL, "shl", false, true) /* by 1, 2, 4, 8, 16 or 32 */ \
+	X(SHL, "shl", false, true) /* shifts by 1, 2, 4, 8, 16 or 32 */ \
 	X(SHR, "shr", false, true) \
 	X(EQ, "eq", true, false) \
 	X(NE, "ne", true, false) \
-	X(LT, "lt", true, false) /* unsigned */ \
+	X(LT, "lt", true, false) /* unsigned comparison */ \
 	X(LE, "le", true, false) \
-	X(TST, "tst", false, false) /* a & b is not 0 */
+	X(TST, "tst", false, false) /* whether a & b is not 0 */
 enum word_alu {
 #define X(id, name, index, writes) WORD_##id,
 	WORD_ALU_OPS(X)
@@ -57,7 +58,7 @@ enum word_alu {
 enum word_cam {
 	CAM_NOP,
 	CAM_MATCH, /* index register = the first valid entry that equals the operand; flag hit */
-	CAM_ENTER, /* the entry that the index register names is the operand, and valid */
+	CAM_ENTER, /* the entry that the index register names becomes the operand, and valid */
 	CAM_DROP,  /* the entry that the index register names becomes invalid */
 	CAM_N,
 };
@@ -65,8 +66,10 @@ enum word_cam {
 enum word_mem {
 	MEM_NOP,
 	MEM_LOAD,  /* a value or index register = the word, or its field */
-	MEM_STORE, /* the word, or its field, is the operand */
-	MEM_BUMP, /* the fields of the mask are incremented, and stay at their most; flag sat if one is there */
+	MEM_STORE, /* the word, or its field = the operand */
+	/* increments the fields of the mask, which saturate; sets flag sat if one of them is
+	 * saturated */
+	MEM_BUMP,
 	MEM_N,
 };
 
@@ -91,8 +94,8 @@ enum word_cond {
 };
 
 enum word_kind {
-	BR_RELATIVE, /* this word's address + to */
-	BR_TARGET,   /* the branch target register `to` */
+	BR_RELATIVE, /* to this word's address + to */
+	BR_TARGET,   /* to the branch target register `to` */
 	BR_DONE,     /* the sample is finished */
 	BR_INTERRUPT,
 };
@@ -117,7 +120,7 @@ struct word {
 	} mem;
 	struct {
 		uint8_t cond, kind;
-		int16_t to; /* -128 … 127, or the register */
+		int16_t to; /* -128 to 127, or a register number */
 	} br;
 };
 
@@ -131,9 +134,9 @@ extern const char *const word_cond_name[COND_N];
 
 struct word_bits word_encode(const struct word *w);
 /*
- * False: the bits are no word: an operation, operand or reserved bit that there is not, or not the one way in which the
- * assembler writes what they do: bits of what is not used are 0, the first index ALU is used before the second, and
- * index ALUs compare index registers.
+ * Decodes a word. Returns false if the bytes are invalid: an operation, operand or reserved bit
+ * that does not exist, or another form than the one that the assembler writes, in which unused bits
+ * are 0, the first index ALU is used before the second, and index ALUs compare index registers.
  */
 bool word_decode(struct word *w, struct word_bits b);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_PART 1e-15 /* of a run: no room is filled sooner */
+#define LEAST_PART 1e-15 /* part of a run: no room is filled sooner */
 #define HALVINGS 40
 
 int crowd_add(struct crowd *c, double uses, double bursts, double n)
@@ -44,7 +44,7 @@ static unsigned grain_of(double bursts)
 	return (unsigned)fmin(CROWD_GRAINS - 1, fmax(0, g));
 }
 
-/* Of what was summed up at each of v, what is at the first of as many uses: many have the same. */
+/* Reduces the sums at each of v to those at the first of equal uses, since many have the same. */
 static void find_steps(struct crowd *c)
 {
 	size_t k = 0;
@@ -111,7 +111,7 @@ double crowd_between(const struct crowd *c, double uses)
 	return c->n ? c->count[low] + (c->weight[low] + c->endless) / uses : c->endless / uses;
 }
 
-/* Different lines that are used in that part of the run. */
+/* Number of different lines that are used in that part of the run. */
 static double used_in(const struct crowd *c, double part)
 {
 	double sum = c->endless_bursts * part;
@@ -122,7 +122,7 @@ static double used_in(const struct crowd *c, double part)
 	return sum;
 }
 
-/* The part of the run that fills a room. */
+/* The part of the run after which a room is full. */
 static double lasts(struct crowd *c, double room)
 {
 	double low = LEAST_PART, high = 1;

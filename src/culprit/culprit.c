@@ -11,10 +11,11 @@
 #include "estimate/parts.h"
 #include "estimate/schedules.h"
 
-#define SCALE_SAMPLES 30 /* of a block by which the scale is judged */
-#define PART_SAMPLES 100 /* of a part whose own times bound its scale */
-#define AT_ONCE 1.3	 /* what schedules add up to, of the time, at most */
-#define AHEAD 8		 /* instructions that can have what the schedule gave one of them */
+#define SCALE_SAMPLES 30 /* samples of a block that is used to judge the scale */
+#define PART_SAMPLES 100 /* samples of a part whose own times bound its scale */
+#define AT_ONCE 1.3	 /* largest ratio of scheduled time to actual time */
+/* instructions that may show the time that the schedule gives to one of them */
+#define AHEAD 8
 
 struct culprits {
 	struct estimate *e;
@@ -30,7 +31,7 @@ struct culprits {
 	struct schedules schedules;
 };
 
-/* The whole. */
+/* The whole program. */
 
 static double executions_of(const struct culprits *c, const struct estimate_proc *p, uint32_t b)
 {
@@ -47,7 +48,8 @@ static double least_of(const struct culprits *c, const struct estimate_proc *p, 
 	return least;
 }
 
-/* Whether evidence may move a part's scale: what the program counts itself is known. */
+/* Whether evidence may change a part's scale; the scale of a part that the program counts itself
+ * is known. */
 static bool is_movable(const struct culprits *c, uint32_t part)
 {
 	return !c->e->parts->part[part].counted;
@@ -65,7 +67,7 @@ static void move_all(struct culprits *c, double factor)
 		move(c, i, factor);
 }
 
-/* A part's samples and the cycles that its schedules take are added. */
+/* Adds a part's samples and the cycles of its schedules. */
 static void add_scheduled(const struct culprits *c, uint32_t part, double *samples,
 			  double *scheduled)
 {
@@ -80,7 +82,7 @@ static void add_scheduled(const struct culprits *c, uint32_t part, double *sampl
 	}
 }
 
-/* 1, or what makes that many executions take no more time than there is. */
+/* Returns the factor, at most 1, with which that many executions fit into the time. */
 static double not_beyond(const struct culprits *c, double samples, double scheduled)
 {
 	double most = AT_ONCE * samples * c->period;
@@ -88,8 +90,8 @@ static double not_beyond(const struct culprits *c, double samples, double schedu
 	return scheduled > most ? most / scheduled : 1;
 }
 
-/* All schedules together take no more time than there is, but what runs at once: cores are wider than their models. The
- * same is true of each part. */
+/* Lowers scales so that all schedules together take no more time than there is, with a margin
+ * because cores are wider than their models. The same holds for each part. */
 static void lower_scale(struct culprits *c)
 {
 	const struct parts *k = c->e->parts;
@@ -115,13 +117,13 @@ static bool jumps(uint8_t ends)
 	return ends != CFG_END_NEXT && ends != CFG_END_VIRTUAL;
 }
 
-/* Of a site's accesses, or fetches: the part of what was not used just before. */
+/* The share of a site's accesses, or fetches, of lines that were not used just before. */
 static double fresh_of(uint64_t fresh, uint64_t n, uint64_t all_fresh, uint64_t all)
 {
 	return fact_part(fresh, n, all ? (double)all_fresh / (double)all : 1).likely;
 }
 
-/* What the block fetches, if it was ever entered. */
+/* Adds the block's fetches, if it was ever entered. */
 static int note_block(struct culprits *c, const struct estimate_proc *p, uint32_t block,
 		      unsigned bits, struct fetched *to)
 {
@@ -139,7 +141,7 @@ static int note_block(struct culprits *c, const struct estimate_proc *p, uint32_
 			.seen = (double)(bits == MACHINE_LINE ? l.code_lines : l.code_pages),
 		};
 
-		/* within a block it is entered once */
+		/* control enters a unit once within a block */
 		if (i && u.unit == p->g.insn[k->insn + i - 1].addr >> bits)
 			continue;
 		u.bursts = f * (bits == MACHINE_LINE ? fresh_of(l.code_lines, l.fetches,
@@ -181,7 +183,7 @@ static int crowd_code(struct culprits *c)
 	return rc;
 }
 
-/* The site's regions, each used as often as its addresses are listed. */
+/* Adds the site's regions, each used in proportion to its listed addresses. */
 static int place_site(struct culprits *c, const struct site *s, double f)
 {
 	struct locality l = s->locality ? *s->locality : (struct locality){ 0 };
@@ -193,7 +195,7 @@ static int place_site(struct culprits *c, const struct site *s, double f)
 	unsigned seen = 0;
 	int rc = 0;
 
-	/* it may be a new one each time, for all that is known: that bounds, but is not likely */
+	/* Each access may be to a new line: that bounds, but is not likely. */
 	if (!n)
 		return crowd_add(&c->data_lines, f, 0, INFINITY) |
 		       crowd_add(&c->data_pages, f, 0, INFINITY);
@@ -278,7 +280,7 @@ static void forget_crowds(struct culprits *c)
 	crowd_fini(&c->insns);
 }
 
-/* What instructions can have been held up by, at the scale so far. */
+/* Finds what can have held instructions up, at the current scale. */
 static int find_paths(struct culprits *c)
 {
 	if (find_crowds(c))
@@ -287,7 +289,8 @@ static int find_paths(struct culprits *c)
 	return c->paths ? 0 : -1;
 }
 
-/* By how much more often the block would have to run to take what its schedule does, and all that can have held it up. */
+/* The factor by which the block would have to run more often for its schedule and possible
+ * stalls to take its time. */
 static bool more_of(struct culprits *c, const struct estimate_proc *p, uint32_t block,
 		    struct weighted *s)
 {
@@ -316,7 +319,7 @@ static size_t more_of_part(struct culprits *c, uint32_t part, struct weighted *v
 	return n;
 }
 
-/* Most of the time can be explained, the program's and each part's: it ran so often, at least, that half of it can. */
+/* Raises scales until half of the time, of the program and of each part, can be explained. */
 static int raise_scale(struct culprits *c)
 {
 	const struct parts *k = c->e->parts;
@@ -347,7 +350,8 @@ static int raise_scale(struct culprits *c)
 	return find_paths(c);
 }
 
-/* A part's samples, and the cycles of its schedules and of the fetches that are likely to miss, are added. */
+/* Adds a part's samples, and the cycles of its schedules and of the fetches that are likely to
+ * miss. */
 static void add_fetched(const struct culprits *c, uint32_t part, double *samples, double *needed)
 {
 	const struct parts *k = c->e->parts;
@@ -367,7 +371,8 @@ static void add_fetched(const struct culprits *c, uint32_t part, double *samples
 	}
 }
 
-/* Nothing hides the fetches of code that misses most of them: it ran no more often than they allow, all of it and each part. */
+/* Lowers scales by fetches: nothing hides the fetches of code that misses most of them, so it
+ * ran no more often than their cost allows. This holds for the program and for each part. */
 static int lower_by_fetches(struct culprits *c)
 {
 	const struct parts *k = c->e->parts;
@@ -403,7 +408,7 @@ static bool looked_for_conflicts(const struct profile *p)
 	return p->nrun > 0;
 }
 
-/* What was counted has its scale. */
+/* The scale of a counted estimate is known. */
 static int find_all(struct culprits *c)
 {
 	bool counted = c->e->method == ESTIMATE_COUNTED;
@@ -468,12 +473,13 @@ double culprits_period(const struct culprits *c)
 	return c->period;
 }
 
-/* One procedure. */
+/* Explaining one procedure. */
 
-/* Time that the schedule gives to instructions and that did not show there: it may show behind them. */
+/* Time that the schedule gives to instructions that did not show it: it may show in later
+ * instructions. */
 struct carry {
-	double own[AHEAD]; /* by instruction, of the last ones */
-	double before;	   /* what came from other blocks */
+	double own[AHEAD]; /* of each of the last instructions */
+	double before;	   /* carried over from other blocks */
 };
 
 static double take(double *from, double *want)
@@ -485,7 +491,7 @@ static double take(double *from, double *want)
 	return part;
 }
 
-/* One instruction further; the oldest is lost. */
+/* Advances by one instruction; the oldest entry is dropped. */
 static double carry_step(struct carry *c, double more)
 {
 	double lost = c->own[AHEAD - 1];
@@ -504,12 +510,13 @@ static double carry_own(const struct carry *c)
 	return sum;
 }
 
-/* Executions are known within a factor: culprits' limits hold for all of what is within it. */
+/* The executions are known within a factor, and limits of culprits must hold for all values
+ * within it. */
 struct uncertain {
 	double stall, executions;
 };
 
-/* The stall where the instruction ran `times` as often as estimated, and those whose time shows here. */
+/* The stall and the suspects if the instruction ran `times` as often as estimated. */
 static struct uncertain if_ran(const struct culprit_insn_time *t, double behind, double times)
 {
 	double more = (t->least * t->executions + behind) * (times - 1);
@@ -518,7 +525,7 @@ static struct uncertain if_ran(const struct culprit_insn_time *t, double behind,
 				   times * t->executions };
 }
 
-/* Widens limits, of all executions, by what holds for another number of these. */
+/* Widens limits, over all executions, to include those for another number of executions. */
 static void widen(struct culprit_range range[CULPRIT_N],
 		  const struct culprit_verdict verdict[CULPRIT_N], struct uncertain u)
 {
@@ -537,10 +544,11 @@ struct work {
 	struct culprits *c;
 	const struct estimate_proc *p;
 	struct culprit_proc *out;
-	double *left; /* by block: what it leaves to those behind */
+	double *left; /* by block: cycles that it leaves to the blocks after it */
 };
 
-/* behind: cycles that the schedule gave to instructions before it, and that show here. */
+/* Explains an instruction. behind: cycles that the schedule gave to earlier instructions and
+ * that show here. */
 static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 		    struct culprit_insn_time *t)
 {
@@ -583,8 +591,9 @@ static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 }
 
 /*
- * A static stall of a division or a multiplication, or of what waits for one, is one of that unit. What waits for a load
- * whose forwarding fails might not have waited at all: current cores rename memory, and forward in no time.
+ * Attributes a static stall of a division or a multiplication, or of an instruction that waits for
+ * one, to that unit. An instruction that waits for a load whose forwarding fails might not have
+ * waited at all, because current cores rename memory and forward without delay.
  */
 static void name_cause(struct work *w, uint32_t block, uint32_t k, const struct schedule_insn *s,
 		       const struct culprit_insn_time *t)
@@ -625,7 +634,8 @@ static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
 	}
 }
 
-/* Cycles in which as many retire as can; of what waits for a unit no more than these and those behind it need. */
+/* The cycles in which as many instructions retire as can. An instruction that waits for a unit
+ * gets no more than it and those after it need. */
 static double ideal_of(const struct work *w, const struct cfg_block *b,
 		       const struct schedule_insn *s, uint32_t k)
 {
@@ -640,7 +650,8 @@ static double ideal_of(const struct work *w, const struct cfg_block *b,
 	return fmin(s[k].least, fmin(1, group / w->c->machine->retire));
 }
 
-/* The k-th instruction. fill: it is kept and explained; else it is only seen what is left. */
+/* Handles the k-th instruction. fill: keep and explain it; otherwise only compute what it
+ * leaves. */
 static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *carry, bool fill)
 {
 	const struct cfg_block *b = &w->p->g.block[block];
@@ -698,7 +709,7 @@ static void do_block(struct work *w, uint32_t block, double before, bool fill)
 		w->out->sum.gain += carry_own(&carry);
 }
 
-/* What the blocks before it leave to it. */
+/* Cycles that the blocks before it leave to the block. */
 static double left_before(const struct work *w, uint32_t block, const double *left)
 {
 	const struct cfg *g = &w->p->g;
@@ -715,7 +726,7 @@ static double left_before(const struct work *w, uint32_t block, const double *le
 	return sum;
 }
 
-/* What the schedule takes and did not pass was no stall, nor was it executed then. */
+/* Removes scheduled cycles that did not pass: they were neither stall nor execution. */
 static void settle(struct culprit_sum *s)
 {
 	double fixed = s->fixed[0] + s->fixed[1] + s->fixed[2] + s->fixed[3];

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why instructions stall (seed 003, section 6.3; docs/culprits.md): guilty until proven innocent.
+ * Why instructions stall: guilty until proven innocent (Anderson et al., "Continuous profiling: where have all the
+ * cycles gone?", SOSP 1997, section 6.3; docs/methods/culprits.md).
  *
- *   estimate ─▶ facts      of each instruction: what it does, and what windows bound
+ *   estimate ─▶ facts      of each instruction: its effects, and bounds from windows
  *               schedule   least times at the head of the retire queue
- *            ─▶ path       what ran right before it
- *            ─▶ rules      by culprit, the most cycles that it can have cost an execution; 0: innocent
+ *            ─▶ path       instructions that ran right before it
+ *            ─▶ rules      for each culprit, the most cycles that it can have cost an execution; 0: innocent
  *            ─▶ ranges
  *
- * An instruction's time beyond what its schedule allows is its dynamic stall. What the schedule gives one
- * instruction may show at those that retire with it, behind it: that is no stall. Of a stall of d cycles with
- * bounds b, culprit k has had min(d, b_k) at most, and at least what the others leave: d - sum of their b. What all
- * of them cannot explain is unexplained.
+ * An instruction's time beyond its schedule is its dynamic stall. Scheduled time of one instruction may show at later
+ * ones that retire with it, which is no stall. In a stall of d cycles with bounds b, culprit k has at most min(d, b_k),
+ * and at least d less the sum of the other bounds. What all of them cannot explain is unexplained.
  *
- * A sample hits the instruction that waits to retire, on many machines the one behind the slow one: suspects are
- * those that can have been retired just before, and itself.
+ * A sample hits the instruction that waits to retire, on many machines the one after the slow one: suspects are the
+ * instructions that can have retired just before, and the stalled one itself.
  */
 #ifndef ASSAY_CULPRIT_CULPRIT_H
 #define ASSAY_CULPRIT_CULPRIT_H
@@ -22,7 +22,7 @@
 #include "culprit/machine.h"
 #include "estimate/estimate.h"
 
-/* id, JSON's name, words, words where there is little room */
+/* identifier, JSON name, words, words where there is little room */
 #define CULPRITS(X) \
 	X(DCACHE, "dcache", "D-cache miss", "D-cache") \
 	X(DTLB, "dtlb", "DTLB miss", "DTLB") \
@@ -51,72 +51,81 @@ extern const char *const culprit_short[CULPRIT_N];
 
 /* Cycles of one instruction's stall, over all its executions. */
 struct culprit_range {
-	double min, max; /* max 0: innocent */
-	double expected; /* in between: of the stall, its share as is likely */
-	uint64_t fault;	 /* the instruction at fault; 0: none is known */
+	double min, max; /* max 0: the culprit is innocent */
+	double expected; /* likely share of the stall, between min and max */
+	uint64_t fault;	 /* the instruction at fault; 0: not known */
 	uint64_t with;	 /* the store that it met; 0: none */
-	uint32_t image;	 /* of fault */
+	uint32_t image;	 /* image of fault */
 };
 
-/* What the time of an instruction is made of, in cycles over all its executions. */
+/* The composition of an instruction's time, in cycles over all its executions. */
 struct culprit_insn_time {
 	uint64_t addr;
 	uint32_t image;
-	uint8_t confidence; /* enum confidence: of executions */
-	uint8_t why;	    /* enum schedule_why: of the static stall */
-	uint64_t cause;	    /* of the static stall: the instruction at fault; 0: none */
+	uint8_t confidence; /* enum confidence of the executions */
+	uint8_t why;	    /* enum schedule_why of the static stall */
+	uint64_t cause;	    /* the instruction at fault for the static stall; 0: none */
 	double executions, cycles;
-	double least;	     /* cycles of an execution, by the schedule */
-	double ideal, fixed; /* least * executions: up to a cycle each; beyond, the static stall */
-	double stall;	     /* dynamic */
-	double gain; /* less time than the schedule allows, and nothing behind that has it */
+	double least; /* cycles of an execution by the schedule */
+	/* least * executions, divided: `ideal` up to a cycle each; `fixed`, the static stall,
+	 * beyond */
+	double ideal, fixed;
+	double stall; /* the dynamic stall */
+	double gain;  /* time by which it is below its schedule, if no later instruction shows it */
 	double unexplained;
-	double raised; /* explained only if there were more executions than estimated */
+	/* cycles that are explained only if there were more executions than estimated */
+	double raised;
 	struct culprit_range range[CULPRIT_N];
 };
 
-/* A sum of those. */
+/* Sums over instructions. */
 struct culprit_sum {
 	double samples;
-	double cycles, unestimated; /* of all; of what has no estimate of its executions */
-	double executions;	    /* of instructions */
-	double error;	/* sum over executions of the standard deviation of their logarithm */
-	double counted; /* samples where executions are by what the program counts itself */
-	double ideal, stall, unexplained, raised; /* with fixed and unestimated: all cycles */
-	double gain; /* cycles of the schedule that did not pass: left out of fixed, then of ideal */
-	double fixed[4];	 /* static stalls, by enum schedule_why */
-	double divide, multiply; /* of these, what waits for a division, a multiplication */
+	double cycles, unestimated; /* all cycles; cycles without an estimate of executions */
+	double executions;	    /* executions of instructions */
+	double error; /* sum over executions of the standard deviation of their logarithm */
+	/* samples in code whose executions follow from counters of the program itself */
+	double counted;
+	/* with fixed and unestimated they are all cycles */
+	double ideal, stall, unexplained, raised;
+	/* scheduled cycles that did not pass; subtracted from fixed, then from ideal */
+	double gain;
+	double fixed[4];	 /* static stalls by enum schedule_why */
+	double divide, multiply; /* the part of them that waits for a division, a multiplication */
 	double min[CULPRIT_N], max[CULPRIT_N], expected[CULPRIT_N];
 	double caused
-		[CULPRIT_N]; /* expected of stalls, its own and others', that its instructions are at fault for */
-	double doubtful; /* cycles of instructions whose executions are of low confidence */
+		/* expected stalls, of its own and other instructions, for which its instructions
+		 * are at fault */
+		[CULPRIT_N];
+	double doubtful; /* cycles of instructions with low confidence in their executions */
 };
 
 struct culprit_proc {
 	const struct estimate_proc *proc;
-	struct culprit_insn_time *insn; /* those with samples, in the graph's order */
+	struct culprit_insn_time *insn; /* instructions with samples, in the graph's order */
 	size_t n;
 	struct culprit_sum sum;
 };
 
 struct culprits;
 
-/* e, src and what they refer to outlive it. Parts of e that run more, or less, often than schedules and bounds allow are
- * made to run as often as these do. NULL with err set: no memory. */
+/* Opens the analysis of an estimate. e, src and what they refer to must outlive it. Where
+ * schedules and bounds contradict the frequencies of parts of e, these are scaled to agree. NULL
+ * with err set: no memory. */
 struct culprits *culprits_open(struct estimate *e, const struct estimate_source *src,
 			       struct err *err);
 void culprits_close(struct culprits *c);
 const struct culprit_machine *culprits_machine(const struct culprits *c);
-/* What could not be used, or "". */
+/* A source that could not be used, or "". */
 const char *culprits_warning(const struct culprits *c);
 /* Cycles that a sample stands for. */
 double culprits_period(const struct culprits *c);
 
-/* -1 with err set: no memory. */
+/* Explains a procedure. -1 with err set: no memory. */
 int culprits_of(struct culprits *c, const struct estimate_proc *p, struct culprit_proc *out,
 		struct err *err);
 void culprit_proc_fini(struct culprit_proc *p);
-/* Of the instruction at addr, or NULL: it has no samples. */
+/* The time of the instruction at addr, or NULL: it has no samples. */
 const struct culprit_insn_time *culprit_proc_at(const struct culprit_proc *p, uint64_t addr);
 void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s);
 

@@ -19,7 +19,7 @@ double fact_upper(double part, double n)
 	return fmin(1, (mid + half) / (1 + z * z / n));
 }
 
-#define PRIOR 4.0 /* observations that all sites' are worth, of one */
+#define PRIOR 4.0 /* weight of all sites' observations beside those of one site */
 
 struct odds fact_part(uint64_t part, uint64_t n, double all)
 {
@@ -27,7 +27,7 @@ struct odds fact_part(uint64_t part, uint64_t n, double all)
 			      ((double)part + PRIOR * all) / ((double)n + PRIOR) };
 }
 
-/* What the instruction does. */
+/* Facts from the instruction's bytes. */
 
 static bool is_vector(ZydisRegister r)
 {
@@ -83,7 +83,7 @@ static bool divides(const struct insn *in)
 	case ZYDIS_MNEMONIC_IDIV:
 		return true;
 	default:
-		/* divss, vdivpd, fdivr, sqrtsd, vsqrtps … */
+		/* divss, vdivpd, fdivr, sqrtsd, vsqrtps and the like */
 		return strstr(ZydisMnemonicGetString(in->z.mnemonic), "div") ||
 		       strstr(ZydisMnemonicGetString(in->z.mnemonic), "sqrt");
 	}
@@ -100,7 +100,7 @@ static bool waits(const struct insn *in)
 	if (in->cls == INSN_SYSCALL || (in->z.attributes & ZYDIS_ATTRIB_HAS_LOCK))
 		return true;
 	switch (in->z.mnemonic) {
-	case ZYDIS_MNEMONIC_XCHG: /* with memory it is locked */
+	case ZYDIS_MNEMONIC_XCHG: /* xchg with memory is locked */
 		return in->nmem > 0;
 	case ZYDIS_MNEMONIC_MFENCE:
 	case ZYDIS_MNEMONIC_LFENCE:
@@ -153,7 +153,7 @@ static uint8_t latency(const struct fact *f, const struct insn *in, const struct
 	return (uint8_t)fmin(cycles, UINT8_MAX);
 }
 
-/* What windows bound. */
+/* Bounds from windows. */
 
 static const struct hot *list_of(const struct site *s, int operand)
 {
@@ -165,7 +165,7 @@ static struct locality locality_at(const struct site *s)
 	return s && s->locality ? *s->locality : (struct locality){ 0 };
 }
 
-/* As of all; where nothing is known, all. */
+/* The share over all sites; 1 where nothing is known. */
 static double part(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 1;
@@ -208,7 +208,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 	f->dtlb = footprint_cost(&p, src->machine->dtlb);
 }
 
-#define UNKNOWN 0.01 /* likely part of what was never judged */
+#define UNKNOWN 0.01 /* likely share of mispredictions where none was ever judged */
 
 static struct odds part_of(double part, double n)
 {
@@ -232,7 +232,8 @@ static void bound_meetings(struct fact *f, const struct insn *in, const struct s
 	f->alias_store = m->store[CONFLICT_ALIAS].addr;
 }
 
-/* Of n observations the rarer way bounds it; a predictor that learned from windows is likely better. */
+/* Bounds mispredictions by the share of the rarer way in n observations; a predictor that
+ * learned from windows is likely better. */
 static void bound_branch(struct fact *f, const struct site *site, uint64_t processes)
 {
 	double most = f->cls == INSN_BRANCH ? 0.5 : 1, n = 0, rarer;
@@ -245,7 +246,7 @@ static void bound_branch(struct fact *f, const struct site *site, uint64_t proce
 	if (!site)
 		return;
 	rarer = wrong_rarer(site, f->cls, &n);
-	/* of several processes each has the target elsewhere */
+	/* each of several processes has the target elsewhere */
 	if (n > 0 && (f->cls == INSN_BRANCH || processes <= 1))
 		f->mispredicted.most = fmin(most, fact_upper(rarer * n, n));
 }
@@ -258,8 +259,9 @@ static void bound_fetches(struct fact *f, const struct site *site, const struct 
 	f->code_page = fact_part(seen.code_pages, seen.fetches, part(all.code_pages, all.fetches));
 }
 
-/* Windows of a thread follow one another as often as those of several: half of them, where two threads contend all the time,
- * find the line as they left it. */
+/* Bounds contention. Windows of one thread follow one another as often as windows of several:
+ * where two threads contend all the time, half of the windows find the line as their own thread
+ * left it. */
 static void bound_sharing(struct fact *f, const struct site *site)
 {
 	struct locality seen = locality_at(site);

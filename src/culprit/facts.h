@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is known of an instruction: what it does, by its bytes, and what windows saw of it. Bounds hold for
- * an execution on average; what windows did not see is not known, and bounds nothing.
+ * Facts about an instruction: its effects, from its bytes, and bounds from windows. Bounds hold for
+ * the mean over executions. What windows did not see is unknown, and bounds nothing.
  */
 #ifndef ASSAY_CULPRIT_FACTS_H
 #define ASSAY_CULPRIT_FACTS_H
@@ -16,11 +16,12 @@
 #include "observe/misses.h"
 
 #define FACT_FLAGS \
-	16 /* bit of reads and writes; below it the general registers, above the vector ones */
+	16 /* bit of reads and writes where vector registers begin; general registers are below */
 #define FACT_VECTOR 17
-#define EXPLAINS 1e6 /* cycles: where nothing bounds a culprit */
+#define EXPLAINS 1e6 /* cycles where nothing bounds a culprit */
 
-/* Of an execution, on average: at most; and as is likely, for what shares a stall to be weighed by. */
+/* A quantity for the mean execution: its upper bound, and its likely value, by which stalls are
+ * shared. */
 struct odds {
 	double most, likely;
 };
@@ -28,105 +29,110 @@ struct odds {
 struct fact {
 	uint64_t addr;
 	uint32_t image;
-	double executions; /* of its block; 0: not estimated */
+	double executions; /* executions of its block; 0: not estimated */
 	uint64_t reads, writes;
 	uint8_t len, cls;
-	uint8_t latency;  /* cycles, where what it loads is in L1 */
-	bool load, store; /* calls and returns, too */
-	bool fuses;	  /* with the branch behind it */
+	uint8_t latency;  /* latency in cycles; a load's with its data in L1 */
+	bool load, store; /* true for calls and returns, too */
+	bool fuses;	  /* it fuses with the branch after it */
 	bool divides, multiplies;
-	bool serial; /* waits for all before it, or makes others wait: locks, fences, system calls */
-	bool string;		  /* with a count */
-	struct odds dcache, dtlb; /* cycles that an access costs beyond L1 and its TLB */
-	/* the part of its executions that fails to be forwarded, has an alias */
+	bool serial;		  /* serialising: locks, fences, system calls */
+	bool string;		  /* a string instruction with a count */
+	struct odds dcache, dtlb; /* cycles of an access beyond an L1 and TLB hit */
+	/* share of executions whose forwarding fails, or which meet an alias */
 	struct odds forward, alias;
-	struct odds contended; /* the part of its executions whose line another thread has */
+	struct odds contended; /* share of executions whose line another thread has */
 	uint64_t forward_store, alias_store;
-	struct odds mispredicted; /* the part of its executions */
+	struct odds mispredicted; /* share of executions that are mispredicted */
 	struct odds code_line,
-		code_page; /* of its fetches, those of what was not used just before */
+		code_page; /* share of fetches of lines, or pages, that were not used just before */
 	struct odds fetch_line,
 		fetch_page; /* cycles of its fetches, where misses are known; else INFINITY */
-	/* cycles that an execution has waited for the instruction itself (front.c) */
+	/* cycles for which an execution has waited for the instruction itself (front.c) */
 	bool placed;
 	struct odds branch, icache, itlb, front;
-	const struct fact *branch_fault; /* NULL: none */
+	const struct fact *branch_fault; /* the mispredicted branch, or NULL */
 };
 
-/* Of all that facts need besides. */
+/* The other inputs of facts. */
 struct fact_source {
 	const struct culprit_machine *machine;
-	const struct meetings *meetings; /* or NULL: conflicts were not looked for */
-	double scale;			 /* of frequencies, to executions */
+	const struct meetings *meetings; /* NULL: conflicts were not recorded */
+	double scale;			 /* factor from frequencies to executions */
 	uint64_t processes;
-	struct locality seen; /* of all sites */
-	/* all that the program touches */
-	const struct fetched *lines_fetched, *pages_fetched; /* or NULL */
-	const struct places *line_places, *page_places;	     /* or NULL */
+	struct locality seen; /* sums over all sites */
+	/* Everything that the program touches. */
+	const struct fetched *lines_fetched, *pages_fetched; /* NULL: not known */
+	const struct places *line_places, *page_places;	     /* NULL: not known */
 	struct crowd *data_lines, *data_pages, *code_lines, *code_pages, *targets, *insns;
 };
 
-/* site: NULL, it was never seen. in: decoded. */
+/* Makes the facts of a decoded instruction. site: NULL if it was never observed. */
 void fact_make(struct fact *f, const struct insn *in, const struct site *site, double executions,
 	       const struct fact_source *src);
-/* How often an execution missed, by enum miss_kind, bounds it, too (missed.c). */
+/* Tightens bounds by the misses of an execution, by enum miss_kind (missed.c). */
 void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct culprit_machine *m);
-/* The lower one of two bounds; likely is what the second one says, if it is known. */
+/* Combines two bounds: the lower limit, and the likely value of the second if it is known. */
 struct odds fact_tighter(struct odds a, struct odds b);
-/* Cycles that an execution of it can have been held up for, at most, but by what its schedule has: of one that was placed. */
+/* The most cycles for which anything but its schedule can have held up an execution; f has been
+ * placed. */
 double fact_most(const struct fact *f, const struct culprit_machine *m);
-/* Does b read what a writes? Not the flags of one that it is fused with. */
+/* Whether b reads a result of a. Flags of a fused instruction do not count. */
 bool fact_feeds(const struct fact *a, const struct fact *b);
 
 /*
- * The cycles that an access costs, by where it went: a line is lost only to others, as many as there is room
- * for (crowd.h). What is not among the addresses listed is anywhere in the region that they show.
+ * The cost of an access by its place. A line is evicted only by others, as many as there is room
+ * for (crowd.h). Addresses that are not listed lie anywhere in the region that the listed ones
+ * show.
  */
 struct footprint {
-	const struct hot *hot; /* of addresses; may be NULL */
+	const struct hot *hot; /* hot list of addresses; may be NULL */
 	double uses;
-	unsigned unit; /* bits of an address: MACHINE_LINE, MACHINE_PAGE */
+	unsigned unit; /* bits of an address within a unit: MACHINE_LINE, MACHINE_PAGE */
 	struct crowd *crowd;
-	const struct places *places; /* or NULL */
-	struct odds fresh;	     /* the part that is of what was not used just before */
-	bool fixed;		     /* one place, by the instruction; */
-	bool stack;		     /* … near the stack pointer */
+	const struct places *places; /* NULL: not known */
+	struct odds fresh;	     /* share of accesses to lines that were not used just before */
+	bool fixed;		     /* the instruction alone tells that it accesses one place */
+	bool stack;		     /* and that the place is near the stack pointer */
 	uint64_t processes;
 };
 struct odds footprint_cost(const struct footprint *f,
 			   const struct machine_level level[MACHINE_LEVELS]);
-/* Of one place; bursts: of its uses, those that are fresh. */
+/* The cost of an access to one place; bursts: its fresh uses. */
 struct odds footprint_single(double uses, double bursts, struct odds fresh, struct crowd *crowd,
 			     const struct machine_level level[MACHINE_LEVELS]);
 /*
- * The regions that addresses lie in: of n evenly spread ones a part of 2 / (n + 1) lies outside those seen, on
- * average. A region of each process has the same use: then the widest. Returns how many; 0: too few to tell.
+ * Finds the regions of addresses. Of n evenly spread addresses, a share of 2 / (n + 1) lies outside
+ * those seen, on average. Each process has a region with the same use; the widest one counts.
+ * Returns the number of regions; 0: too few addresses to tell.
  */
 #define FOOTPRINT_REGIONS 64
 struct region {
 	uint64_t start;
 	double bytes;
-	unsigned seen; /* addresses */
+	unsigned seen; /* number of addresses */
 };
 unsigned footprint_regions(const struct hot *h, uint64_t processes,
 			   struct region region[FOOTPRINT_REGIONS]);
-/* Bytes of all of them; INFINITY: too few to tell. */
+/* Bytes of all regions; INFINITY: too few addresses to tell. */
 double footprint_region(const struct hot *h, uint64_t processes);
 
-/* What ran right before an instruction. */
+/* Instructions that ran right before another one. */
 #define FRONT_FROM 16
 struct front_from {
 	const struct fact *fact; /* NULL: not known */
 	double share;
-	bool jumped; /* control went elsewhere: taken, called, returned */
+	bool jumped; /* control was transferred: taken, called, returned */
 };
-/* Fills in what the instruction can have waited for itself, by what ran right before. */
+/* Computes how long the core waited for the instruction itself, from those that ran right
+ * before. */
 void front_place(struct fact *f, const struct front_from *from, unsigned n, bool head,
 		 const struct fact_source *src);
 
-/* Of n, the part that was so; `all`, where few are known: as of all sites. */
+/* The share `part` of n, with a prior; where few observations exist, it is `all`, the share over
+ * all sites. */
 struct odds fact_part(uint64_t part, uint64_t n, double all);
-/* Upper limit of a share, 95 %: Wilson's. */
+/* The upper limit of the 95 % confidence interval of a share (Wilson). */
 double fact_upper(double part, double n);
 
 #endif

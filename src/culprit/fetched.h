@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines, or pages, of code that a program runs, and how often each is come to anew. */
+/* The lines, or pages, of code that a program runs, and how often control comes to each anew. */
 #ifndef ASSAY_CULPRIT_FETCHED_H
 #define ASSAY_CULPRIT_FETCHED_H
 
@@ -11,19 +11,20 @@ struct fetched_unit {
 	uint32_t image;
 	uint64_t unit;
 	double uses, bursts; /* by estimated executions */
-	double seen;	     /* bursts that windows saw */
+	double seen;	     /* bursts in windows */
 };
 
 struct fetched {
-	struct fetched_unit *v; /* by image and unit, once it is ready */
+	struct fetched_unit *v; /* sorted by image and unit, once it is ready */
 	size_t n, cap;
 };
 
-/* -1 without memory. */
+/* Returns -1 without memory. */
 int fetched_add(struct fetched *f, const struct fetched_unit *unit);
 /*
- * All are there, each once, and go to the crowd. What windows saw is scaled to what is estimated, over all: of each
- * the more counts, since an estimate that is too low would have it lost each time. -1 without memory.
+ * Finishes adding, and hands units to the crowd, each once. Bursts that windows saw are scaled to
+ * the estimated total; the larger of both counts for each unit, because a low estimate would have
+ * it evicted each time. -1 without memory.
  */
 int fetched_ready(struct fetched *f, struct crowd *crowd);
 void fetched_fini(struct fetched *f);

@@ -4,23 +4,25 @@
 
 #include "culprit/facts.h"
 
-#define LISTED FOOTPRINT_REGIONS /* addresses of a list that are looked at */
-#define REGION_LEAST 4		 /* places that show a region */
-#define NEAR 256		 /* bytes: closer ones are of one window, and count as one */
-#define APART (1ULL << 24)	 /* bytes between two regions */
-#define STACK_LINES 8 /* of the stack, that one place in a frame is in, time after time */
+#define LISTED FOOTPRINT_REGIONS /* number of addresses of a list that are used */
+#define REGION_LEAST 4		 /* places from which on a region shows */
+/* bytes: closer addresses come from one window, and count as one */
+#define NEAR 256
+#define APART (1ULL << 24) /* bytes between two regions */
+#define STACK_LINES 8	   /* lines of the stack among which a place in a frame moves */
 
 struct spot {
 	uint64_t unit;
 	double share;
 };
 
-/* Of accesses, the parts that each level does not have. */
+/* Shares of accesses that miss each level. */
 struct misses_of {
 	double most[MACHINE_LEVELS], likely[MACHINE_LEVELS];
 };
 
-/* More of an instruction's accesses: a share of them, to lines used so often each; of those uses a part is fresh. */
+/* Adds a share of an instruction's accesses, to lines with that many uses each, a part of which
+ * is fresh. */
 static void count(struct misses_of *m, double share, double uses, double fresh, struct crowd *crowd,
 		  const struct machine_level level[MACHINE_LEVELS])
 {
@@ -64,7 +66,7 @@ static int by_unit(const void *a, const void *b)
 	return (x->unit > y->unit) - (x->unit < y->unit);
 }
 
-/* The list's places, by address; their shares at least. Returns how many. */
+/* Reads the list's places, sorted by address, with their least shares. Returns how many. */
 static unsigned read_spots(const struct footprint *f, struct spot *spot)
 {
 	struct hot_value v[LISTED];
@@ -133,7 +135,8 @@ double footprint_region(const struct hot *h, uint64_t processes)
 	return n ? sum : INFINITY;
 }
 
-/* Those that are likely, of listed places, which stand for the others: first what is seldom used is fresh. */
+/* Adds the likely misses of listed places, which stand for the others: rarely used places are
+ * the first to be fresh. */
 static void expect_listed(struct misses_of *m, const struct footprint *f, const struct spot *spot,
 			  unsigned k, double rest, const struct machine_level level[MACHINE_LEVELS])
 {
@@ -153,7 +156,7 @@ static void expect_listed(struct misses_of *m, const struct footprint *f, const 
 	}
 }
 
-/* Those to listed places, and to the region that they show. */
+/* Adds the accesses to listed places, and to the region that they show. */
 static void count_listed(struct misses_of *m, const struct footprint *f,
 			 const struct machine_level level[MACHINE_LEVELS])
 {
@@ -172,7 +175,8 @@ static void count_listed(struct misses_of *m, const struct footprint *f,
 	all = crowd_between(f->crowd, 0);
 	for (int i = 0; i < MACHINE_LEVELS; i++) {
 		m->most[i] += rest * region.most[i];
-		/* what n observations did not show can be 3 of so many, anywhere */
+		/* Rule of three: what n observations did not show may be 3 / n of them,
+		 * anywhere. */
 		m->most[i] = fmin(m->most[i], region.most[i]) +
 			     3 / (n + 3) * fmin(1, all / level[i].room);
 	}
@@ -195,7 +199,8 @@ struct odds footprint_cost(const struct footprint *f,
 	} else {
 		count_listed(&m, f, level);
 	}
-	/* the last level is shared with all that runs on the machine: what is left of it nothing shows */
+	/* the last level is shared with the rest of the machine, and nothing shows how much of
+	 * it is left */
 	if (f->unit == MACHINE_LINE)
 		m.most[MACHINE_LEVELS - 1] =
 			fmax(m.most[MACHINE_LEVELS - 1], m.most[MACHINE_LEVELS - 2]);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* How long the core may wait for an instruction to come. */
+/* How long the core may wait for the front end to deliver an instruction. */
 #include <math.h>
 
 #include "culprit/facts.h"
 
-/* Cycles that are mostly seen, on all machines. */
+/* Usual cycles of a misprediction, on all machines. */
 #define MISPREDICT_LIKELY 14
 #define JUMP_LIKELY 0.1
 
 /*
- * Behind a branch that was mispredicted the right instructions come late: as often as that can have been, at
- * most. Who predicts what a branch mostly does is right but for the other cases.
+ * Bounds the delay after a mispredicted branch, by the highest possible share of mispredictions. A
+ * predictor of the most frequent way is wrong in the other cases only.
  */
 static void place_branch(struct fact *f, const struct front_from *from, unsigned n,
 			 const struct culprit_machine *m)
@@ -35,7 +35,7 @@ static void place_branch(struct fact *f, const struct front_from *from, unsigned
 	}
 }
 
-/* The share of its executions that come from another line, or page [seed]. */
+/* The share of its executions that come from another line, or page (Anderson et al., SOSP 1997). */
 static double crossing(const struct fact *f, const struct front_from *from, unsigned n,
 		       unsigned bits)
 {
@@ -56,7 +56,7 @@ static struct odds times(double part, struct odds o)
 	return (struct odds){ part * o.most, part * o.likely };
 }
 
-/* Of the line, or page, that it begins in. */
+/* The bursts of the line, or page, in which it begins. */
 static double bursts(const struct fact *f, const struct fetched *fetched, unsigned bits,
 		     struct odds fresh)
 {
@@ -85,7 +85,8 @@ void front_place(struct fact *f, const struct front_from *from, unsigned n, bool
 	for (unsigned i = 0; head && i < n; i++)
 		if (from[i].jumped || !from[i].fact)
 			jumped += from[i].share;
-	/* a jump costs a cycle, more if its target is not remembered; what is not kept decoded is decoded */
+	/* A jump costs a cycle, more if its target is not in the predictor's tables; code
+	 * outside the cache of decoded instructions must be decoded. */
 	f->front.most =
 		jumped * (1 + m->unknown * fmin(1, crowd_between(src->targets, f->executions) /
 							   m->branches)) +

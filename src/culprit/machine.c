@@ -4,10 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What comes from memory, at most: 250 ns at 3.6 GHz, as from another socket's, or from one under load. */
+/* Most cycles of a load from memory: 250 ns at 3.6 GHz, as from another socket's memory, or
+ * under load. */
 #define MEMORY 900
 
-/* From another core, at most: 125 ns at 3.6 GHz, as between the core complexes or sockets of a server. */
+/* Most cycles of a load from another core: 125 ns at 3.6 GHz, as between core complexes or
+ * sockets of a server. */
 #define CONTENDED 450
 
 static const struct culprit_machine machines[] = {

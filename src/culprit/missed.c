@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds by events of other kinds (seed 003, section 6.3: no more stalls for misses than there were misses). They are of
- * another run, on a simulated machine that is not quite the one that was sampled.
+ * Bounds from counted misses (Anderson et al., SOSP 1997: there are no more stalls for misses than
+ * misses). The misses come from another run, on a simulated machine that differs from the sampled
+ * one.
  */
 #include <math.h>
 
 #include "culprit/facts.h"
 
-#define MARGIN 2.0   /* times as many as are known */
-#define RARELY 0.001 /* … and of executions, where none is */
+#define MARGIN 2.0   /* factor by which real misses may exceed the known ones */
+#define RARELY 0.001 /* share of executions that may miss where no miss is known */
 
-/* Kinds of events from `first` on, as many as there are; the last one stands for all levels behind it, too. */
+/* The cost of the kinds of misses from `first` on; the last kind stands for all levels beyond
+ * it. */
 static struct odds cost_of(const double each[MISS_KIND_N], int first, int kinds,
 			   const struct machine_level level[MACHINE_LEVELS])
 {
@@ -18,7 +20,7 @@ static struct odds cost_of(const double each[MISS_KIND_N], int first, int kinds,
 
 	for (int i = 0; i < MACHINE_LEVELS; i++) {
 		double n = each[first + (i < kinds ? i : kinds - 1)];
-		/* the last level of caches is shared with all that runs on the machine */
+		/* the last cache level is shared with the rest of the machine */
 		double most = each[first + (i < MACHINE_LEVELS - 1 ? i : MACHINE_LEVELS - 2)];
 
 		sum.most += (MARGIN * most + RARELY) * level[i].penalty;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #define WAYS 16
-#define WAY_LEAST 0.02 /* of the executions: a way less taken is ignored [seed] */
-#define DEPTH 4	       /* blocks that are looked back */
+#define WAY_LEAST 0.02 /* share of executions: a rarer way is ignored */
+#define DEPTH 4	       /* blocks that are searched backwards */
 #define TAILS 3	       /* tail calls that are followed to a return */
-#define STORE_INSNS 64 /* behind which a store has left the buffer, unless it is full */
+#define STORE_INSNS 64 /* instructions after which a store has left the buffer, unless it is full */
 #define CHAIN 16
 
 struct paths {
@@ -21,7 +21,7 @@ struct paths {
 	struct estimate_call *by_from, *by_to;
 };
 
-/* A block that runs before another one. */
+/* A block that may run before another one, and its share. */
 struct way {
 	const struct estimate_proc *proc;
 	uint32_t block;
@@ -94,7 +94,7 @@ void paths_free(struct paths *p)
 	free(p);
 }
 
-/* Facts. */
+/* Facts of instructions. */
 
 static double executions(const struct paths *p, const struct estimate_proc *proc, uint32_t block)
 {
@@ -139,7 +139,7 @@ const struct fact *paths_fact(struct paths *p, const struct estimate_proc *proc,
 	return *f && (*f)[k].len ? &(*f)[k] : NULL;
 }
 
-/* Ways. */
+/* Ways to a block. */
 
 static void add_way(struct ways *w, const struct estimate_proc *proc, uint32_t block, double share,
 		    bool jumped)
@@ -150,7 +150,7 @@ static void add_way(struct ways *w, const struct estimate_proc *proc, uint32_t b
 		w->elsewhere += share;
 }
 
-/* From where it is called, of a part `share` of the executions. */
+/* Adds the callers of a procedure, for a share of the executions. */
 static void add_callers(const struct paths *p, const struct estimate_proc *proc, double entered,
 			double share, struct ways *w)
 {
@@ -189,7 +189,7 @@ static uint32_t tail_of(const struct paths *p, uint32_t proc, uint32_t block)
 	return c ? c->to_proc : CFG_NONE;
 }
 
-/* Where the procedure returns from. False: it is not known. */
+/* Adds the places where the procedure returns from. False: they are not known. */
 static bool add_returns(const struct paths *p, uint32_t callee, double share, int depth,
 			struct ways *w)
 {
@@ -227,7 +227,7 @@ static void add_call(const struct paths *p, const struct estimate_proc *proc, ui
 		w->elsewhere += share;
 }
 
-/* Shares add up to one. */
+/* Scales shares so that they add up to one. */
 static void level(struct ways *w)
 {
 	double sum = w->elsewhere;
@@ -270,7 +270,8 @@ static void ways_into(const struct paths *p, const struct estimate_proc *proc, u
 	level(w);
 }
 
-/* What ran right before the k-th instruction of the block, for what that says of it. */
+/* Completes the facts of the block's k-th instruction by the instructions that ran right before
+ * it. */
 const struct fact *paths_placed(struct paths *p, const struct estimate_proc *proc, uint32_t block,
 				uint32_t k)
 {
@@ -301,12 +302,13 @@ const struct fact *paths_placed(struct paths *p, const struct estimate_proc *pro
 	return f;
 }
 
-/* Looking back. */
+/* The backward search for suspects. */
 
 struct look {
 	struct paths *p;
 	struct culprit_case *c;
-	const struct fact *chain[CHAIN]; /* between, nearest to the stalled one first */
+	/* instructions in between, the nearest to the stalled one first */
+	const struct fact *chain[CHAIN];
 	unsigned nchain, most;
 };
 
@@ -318,7 +320,7 @@ static bool feeds_any(const struct look *l, const struct fact *f)
 	return false;
 }
 
-/* Kept nearest first. */
+/* Adds a suspect, keeping the nearest first. */
 static void add_suspect(struct culprit_case *c, const struct fact *f, double share,
 			unsigned distance)
 {
@@ -339,8 +341,8 @@ static void add_suspect(struct culprit_case *c, const struct fact *f, double sha
 }
 
 /*
- * From the k-th instruction of the block back. One is suspect if what lies between can have retired with it: none
- * of that waits for what it computes.
+ * Searches backwards from the block's k-th instruction. An instruction is a suspect if those in
+ * between can have retired together with it, because none of them waits for its result.
  */
 static void look_back(struct look *l, const struct estimate_proc *proc, uint32_t block, uint32_t k,
 		      double share, int depth)
@@ -361,7 +363,7 @@ static void look_back(struct look *l, const struct estimate_proc *proc, uint32_t
 	}
 	if (k == UINT32_MAX && l->nchain < l->most && depth < DEPTH) {
 		ways_into(l->p, proc, block, &w);
-		/* of code that is not known nothing is, but that it is just before */
+		/* Unknown code is known only to have run just before. */
 		if (!l->nchain)
 			l->c->elsewhere += share * w.elsewhere;
 		for (unsigned i = 0; i < w.n; i++)
@@ -373,7 +375,7 @@ static void look_back(struct look *l, const struct estimate_proc *proc, uint32_t
 	l->nchain = kept;
 }
 
-/* Stores on the likeliest way. */
+/* Finds stores on the likeliest way. */
 static void find_stores(struct paths *p, const struct estimate_proc *proc, uint32_t block,
 			uint32_t k, struct culprit_case *c)
 {

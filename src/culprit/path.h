@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ran before an instruction, along the graph's edges, through calls and returns, as often as the
- * estimate says: the neighbourhood that rules judge by.
+ * The instructions that ran before another one, along the graph's edges, through calls and returns,
+ * with their estimated shares. Rules judge by this neighbourhood.
  */
 #ifndef ASSAY_CULPRIT_PATH_H
 #define ASSAY_CULPRIT_PATH_H
@@ -10,18 +10,18 @@
 
 struct paths;
 
-/* NULL without memory. What it is given outlives it. */
+/* Returns NULL without memory. All arguments must outlive the result. */
 struct paths *paths_new(const struct estimate *e, const struct estimate_source *src,
 			const struct fact_source *facts);
 void paths_free(struct paths *p);
 
-/* The k-th instruction of the block; NULL: it cannot be decoded, or there is no memory. */
+/* The facts of the block's k-th instruction; NULL: it cannot be decoded, or there is no memory. */
 const struct fact *paths_fact(struct paths *p, const struct estimate_proc *proc, uint32_t block,
 			      uint32_t k);
-/* The same, with what comes right before it taken into account (front_place). */
+/* The facts, completed by the instructions right before it (front_place). */
 const struct fact *paths_placed(struct paths *p, const struct estimate_proc *proc, uint32_t block,
 				uint32_t k);
-/* Fills in that instruction and its neighbourhood: suspects, elsewhere, stores. */
+/* Fills in the case of that instruction: suspects, elsewhere, stores. */
 void paths_case(struct paths *p, const struct estimate_proc *proc, uint32_t block, uint32_t k,
 		struct culprit_case *c);
 

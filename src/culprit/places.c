@@ -49,7 +49,7 @@ int places_ready(struct places *p, struct crowd *crowd)
 		most = fmax(most, uses);
 		if (i + 1 < p->n && p->v[i + 1].unit == p->v[i].unit)
 			continue;
-		/* what is left of sums where nothing lies */
+		/* rounding errors of sums, where no region lies */
 		if (uses < most * 1e-12)
 			uses = bursts = 0;
 		p->v[k++] = (struct place){ p->v[i].unit, uses, fmax(0, bursts) };

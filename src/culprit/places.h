@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a program's data lies: regions that sites use, laid over each other, and how often a line of each is used. */
+/* Where a program's data lies: regions that sites use, overlaid, and how often a line of each is
+ * used. */
 #ifndef ASSAY_CULPRIT_PLACES_H
 #define ASSAY_CULPRIT_PLACES_H
 
@@ -8,21 +9,22 @@
 #include <stdint.h>
 
 struct place {
-	uint64_t unit;	     /* the first one; the last one is before the next place's */
-	double uses, bursts; /* of each unit */
+	uint64_t unit;	     /* the first unit; the last one precedes the next place */
+	double uses, bursts; /* uses of each unit */
 };
 
 struct places {
-	struct place *v; /* until they are ready: what begins there, or, negative, ends */
+	/* before places_ready(): beginnings of regions, and with negative uses their ends */
+	struct place *v;
 	size_t n, cap;
 };
 
-/* Units from..to are used so many times, evenly. -1 without memory. */
+/* Adds uses of the units from..to, evenly distributed. -1 without memory. */
 int places_add(struct places *p, uint64_t from, uint64_t to, double uses, double bursts);
-/* All are there: they lie one behind the other, and go to the crowd. -1 without memory. */
+/* Finishes adding: makes the places consecutive and hands them to the crowd. -1 without memory. */
 int places_ready(struct places *p, struct crowd *crowd);
 void places_fini(struct places *p);
-/* Bursts of a unit. */
+/* The bursts of a unit. */
 double places_bursts(const struct places *p, uint64_t unit);
 
 #endif

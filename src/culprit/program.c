@@ -33,7 +33,7 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_FAILED, "no memory for culprits");
 }
 
-/* How far the procedure's executions are known. */
+/* Adds the certainty of the procedure's executions. */
 static void add_known(struct culprit_sum *s, const struct estimate *e,
 		      const struct estimate_proc *q)
 {
@@ -77,8 +77,9 @@ static int add_proc(struct culprit_program *p, struct culprits *c, const struct 
 }
 
 /*
- * To procedures what their instructions are at fault for, wherever it stalls; where none is known to be, or its
- * procedure has no samples, to the one that stalls. row: of the estimate's procedures, their places here + 1.
+ * Attributes stalls to the procedures whose instructions are at fault; a stall without a known
+ * fault, or whose fault lies in a procedure without samples, to the procedure that stalls. row: by
+ * the estimate's procedures, their index here + 1.
  */
 static void find_causes(struct culprit_program *p, const struct estimate *e, const uint32_t *row)
 {
@@ -175,8 +176,9 @@ const struct culprit_program_proc *culprit_program_proc(const struct culprit_pro
 }
 
 /*
- * As bytes: the period, numbers of procedures and of instructions, the warning; then those. Numbers that are real
- * are floats, as they are in memory; whole ones are varints; of an instruction's ranges only those of the guilty.
+ * The form in bytes: the period, numbers of procedures and of instructions, the warning; then
+ * procedures and instructions. Reals are floats as in memory, integers are varints; an instruction
+ * has ranges only for culprits that are not innocent.
  */
 
 static bool put_real(struct buffer *b, double v)
@@ -229,7 +231,8 @@ static bool get_real(struct cursor *c, double *v)
 #define X(name) +1
 #define PROC_LEAST (2 + sizeof(float) * (0 SUM_REALS(X) + 4 * CULPRIT_N))
 #define INSN_LEAST (6 + sizeof(float) * (0 INSN_REALS(X)))
-static const size_t proc_least = PROC_LEAST, insn_least = INSN_LEAST; /* bytes of one */
+/* least bytes of a procedure, and of an instruction */
+static const size_t proc_least = PROC_LEAST, insn_least = INSN_LEAST;
 #undef X
 
 static bool write_sum(struct buffer *b, const struct culprit_sum *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Culprits of a whole program: every instruction with samples, and the sums of its procedures. It has a form in
- * bytes, for recordings to keep.
+ * Culprits of a whole program: every instruction with samples, and the sums of its procedures. They
+ * can be written as bytes, for recordings to keep.
  */
 #ifndef ASSAY_CULPRIT_PROGRAM_H
 #define ASSAY_CULPRIT_PROGRAM_H
@@ -11,35 +11,35 @@
 
 struct culprit_program_proc {
 	uint32_t image;
-	uint64_t addr; /* where it begins */
+	uint64_t addr; /* start of the procedure */
 	struct culprit_sum sum;
 };
 
 struct culprit_program {
-	struct culprit_insn_time *insn; /* by image, then address */
+	struct culprit_insn_time *insn; /* sorted by image, then address */
 	size_t ninsn;
-	struct culprit_program_proc *proc; /* those with samples; most cycles first */
+	struct culprit_program_proc *proc; /* procedures with samples, most cycles first */
 	size_t nproc;
 	struct culprit_sum sum;
 	double period; /* cycles that a sample stands for */
-	double apart;  /* the estimate's; not among the bytes */
+	double apart;  /* the estimate's; not stored */
 	char warning[512];
 };
 
-/* Estimates, then finds culprits. -1 with err set: no memory. */
+/* Makes the estimate, then finds culprits. -1 with err set: no memory. */
 int culprit_program_make(struct culprit_program *p, const struct estimate_source *src,
 			 enum estimate_method method, struct err *err);
 void culprit_program_fini(struct culprit_program *p);
-/* Of that instruction, or NULL: it has no samples, or its procedure has no graph. */
+/* The time of that instruction, or NULL: it has no samples, or its procedure has no graph. */
 const struct culprit_insn_time *culprit_program_at(const struct culprit_program *p, uint32_t image,
 						   uint64_t addr);
-/* Of the procedure that begins in [from, to), or NULL. */
+/* The procedure that begins in [from, to), or NULL. */
 const struct culprit_program_proc *culprit_program_proc(const struct culprit_program *p,
 							uint32_t image, uint64_t from, uint64_t to);
 
-/* Appended to b; false without memory. */
+/* Appends the bytes to b; false without memory. */
 bool culprit_program_write(const struct culprit_program *p, struct buffer *b);
-/* n bytes, which are not trusted; false: malformed, or no memory. nimages: how many there are. */
+/* Reads n untrusted bytes; false: malformed, or no memory. nimages: number of images. */
 bool culprit_program_read(struct culprit_program *p, const uint8_t *bytes, size_t n,
 			  size_t nimages);
 

@@ -4,15 +4,16 @@
 #include <math.h>
 #include <string.h>
 
-#define NEGLIGIBLE 0.01	   /* of a stall: less is innocent */
-#define LEAST_LIKELY 0.001 /* of the most */
+#define NEGLIGIBLE 0.01	   /* part of a stall below which a culprit is innocent */
+#define LEAST_LIKELY 0.001 /* least likely part of the bound */
 #define SHARE_HALVINGS 64
-#define MORE_MOST 8 /* times too few executions can have been estimated */
+#define MORE_MOST 8 /* largest factor by which executions may have been underestimated */
 
-/* What is likely: of what a block's schedule allows for, but not beyond it; of a store, behind which nothing waits */
+/* Likely shares: of stalls that the schedule allows for within a block; of stores, which nothing
+ * waits for. */
 #define SCHEDULED 0.25
 #define STORE_LIKELY 0.1
-#define FORWARD_LIKELY 10 /* cycles, as the next ones */
+#define FORWARD_LIKELY 10 /* usual cycles, as in the next constants */
 #define ALIAS_LIKELY 3
 #define CONTENDED_LIKELY 100
 #define SERIAL_LIKELY 50
@@ -42,8 +43,8 @@ static void blame(struct culprit_verdict *v, const struct fact *f)
 	v->image = f ? f->image : 0;
 }
 
-/* Over the suspects: each one's bound counts in its share of the executions. At fault is the nearest that can have
- * cost all, else the one that can have cost most. */
+/* Combines a bound over the suspects, each in proportion to its share of the executions. At
+ * fault is the nearest suspect that can have cost all, else the one that can have cost most. */
 static void over_suspects(const struct culprit_case *c, struct culprit_verdict *v,
 			  struct odds (*bound)(const struct culprit_case *, const struct fact *))
 {
@@ -71,7 +72,7 @@ static double worst(const struct machine_level level[MACHINE_LEVELS])
 	return sum;
 }
 
-/* Data. */
+/* Data accesses. */
 
 static struct odds dcache_of(const struct culprit_case *c, const struct fact *f)
 {
@@ -137,7 +138,8 @@ static void judge_alias(const struct culprit_case *c, struct culprit_verdict *v)
 			v->with = c->suspect[i].fact->alias_store;
 }
 
-/* A store waits for an entry: until the oldest one has been written. */
+/* Judges a store that waits for a free entry of the store buffer, until the oldest store has
+ * been written. */
 static void judge_stores(const struct culprit_case *c, struct culprit_verdict *v)
 {
 	if (!c->fact->store)
@@ -153,7 +155,7 @@ static void judge_stores(const struct culprit_case *c, struct culprit_verdict *v
 	}
 }
 
-/* Instructions. */
+/* Instruction fetch. */
 
 static struct odds branch_of(const struct culprit_case *c, const struct fact *f)
 {
@@ -204,7 +206,7 @@ static void judge_front(const struct culprit_case *c, struct culprit_verdict *v)
 	over_suspects(c, v, front_of);
 }
 
-/* Units. The schedule has them, within a block. */
+/* Execution units, beyond what the schedule of the block has. */
 
 static struct odds unit_of(double cycles)
 {
@@ -254,8 +256,9 @@ static void judge_string(const struct culprit_case *c, struct culprit_verdict *v
 }
 
 /*
- * The schedule is of one block. What waits to retire waits for itself alone, all before it is done: for no longer
- * than it takes, which the schedule of its block may have overlapped with what runs before it.
+ * Judges latency. The schedule covers one block. When the instruction waits to retire, all earlier
+ * ones are done, so it waits for itself at most its own latency, which its block's schedule may
+ * have overlapped with earlier blocks.
  */
 static void judge_latency(const struct culprit_case *c, struct culprit_verdict *v)
 {
@@ -307,7 +310,7 @@ double culprit_more(double stall, const struct culprit_verdict v[CULPRIT_N])
 	return most > 0 && stall > most ? fmin(MORE_MOST, stall / likely) : 1;
 }
 
-/* What all of them have if each has so many times what is likely of it, within its range. */
+/* The sum over culprits if each has `times` its likely share, within its range. */
 static double shared(const struct culprit_verdict v[CULPRIT_N],
 		     const struct culprit_range r[CULPRIT_N], double times)
 {
@@ -318,7 +321,7 @@ static double shared(const struct culprit_verdict v[CULPRIT_N],
 	return sum;
 }
 
-/* Those that can have had part in it have it as is likely; together they have all that is explained. */
+/* Divides the explained stall among culprits in proportion to their likely shares. */
 static void share_out(double explained, const struct culprit_verdict v[CULPRIT_N],
 		      struct culprit_range r[CULPRIT_N])
 {
@@ -348,7 +351,7 @@ double culprit_limits(double stall, const struct culprit_verdict v[CULPRIT_N],
 			.with = v[i].most > 0 ? v[i].with : 0,
 			.image = v[i].image,
 		};
-	/* what is unexplained is nobody's */
+	/* the unexplained rest belongs to no culprit */
 	for (int i = 0; i < CULPRIT_N; i++)
 		r[i].min = fmin(r[i].min, r[i].max);
 	return fmax(0, stall - sum);

@@ -12,32 +12,35 @@
 #include "estimate/wrong.h"
 #include "observe/tallies.h"
 
-#define UNDISTURBED 0.7 /* quantile, by executions, of the times of a procedure's instructions */
-#define UNSEEN 0.3	/* samples of an instruction that has none */
-#define STRAY 0.003	/* of an instruction's samples, those that fall on its neighbours */
-#define ENOUGH \
-	100.0	   /* samples of a procedure: of less, the mean time of an instruction says more */
-#define TOGETHER 8 /* instructions that may retire at once: a sample of them falls on one */
+/* quantile, weighted by executions, of the times of a procedure's instructions */
+#define UNDISTURBED 0.7
+#define UNSEEN 0.3  /* samples assumed for an instruction without samples */
+#define STRAY 0.003 /* part of an instruction's samples that falls on its neighbours */
+/* samples of a procedure below which the mean time of an instruction says more */
+#define ENOUGH 100.0
+#define TOGETHER 8 /* instructions that may retire in one cycle: a sample of them falls on one */
 #define LONG \
-	32 /* instructions of a block: of a shorter one as many may be all that waits for one of them */
-#define MEAN_CYCLES 0.72 /* that is usual */
-#define MEAN_WORTH 0.3	 /* as part of what the quantile is */
-#define TIME 1.0	 /* what times are worth; the unit is 1 / variance of a logarithm */
-#define WHOLE 0.7	 /* of that, what the time of the whole program is */
-#define FAR 2.5 /* logarithm: the whole program's time counts half where it is so far off */
-#define EACH_CYCLES 0.18 /* of an instruction, on average, where no branch is mispredicted */
-#define WRONG_CYCLES 20	 /* of a branch that is */
-#define NEAR 0.1	 /* how close frequencies within a procedure are */
-#define APART 0.3	 /* … those of different ones */
-#define WINDOWS 5.0	 /* variance of a frequency, times the windows that saw it */
-#define WILD 1.5	 /* logarithm: a word that is off by more from times is not what it seems */
-#define LEAST_CPI 0.1	 /* what is beyond these is not what it seems */
+	32 /* instructions of a block; in a shorter one all instructions may wait for one of them */
+#define MEAN_CYCLES 0.72 /* usual cycles of an instruction, the mean */
+#define MEAN_WORTH 0.3	 /* weight of the mean, relative to the quantile */
+#define TIME 1.0	 /* weight of times; the unit is 1 / variance of a logarithm */
+#define WHOLE 0.7	 /* weight of the whole program's time, as a part of TIME */
+#define FAR 2.5		 /* logarithm of the deviation at which the total time counts half */
+#define EACH_CYCLES 0.18 /* mean cycles of an instruction where no branch is mispredicted */
+#define WRONG_CYCLES 20	 /* cycles of a mispredicted branch */
+#define NEAR 0.1	 /* variance between frequencies within a procedure */
+#define APART 0.3	 /* variance between frequencies of different procedures */
+#define WINDOWS 5.0	 /* variance of a frequency, times the number of windows that saw it */
+/* logarithm: a counter that deviates more from times is taken to count something else */
+#define WILD 1.5
+/* a counter that implies less than this is taken to count something else */
+#define LEAST_CPI 0.1
 #define MOST_CPI 500.0
-#define USUAL 0.1 /* variance of a part's scale around what is usual, at least */
-#define LARGE_USUAL \
-	0.5	     /* … beyond that, of a part that is large enough to have a time of its own */
-#define OWN_TIME 1.2 /* 1 / variance of a part's scale by its own time */
-#define DOUBT 0.6    /* of what times say, where they differ from the other procedures' */
+#define USUAL 0.1 /* least variance of a part's scale around the usual one */
+/* additional variance for a part that is large enough to have a time of its own */
+#define LARGE_USUAL 0.5
+#define OWN_TIME 1.2 /* 1 / variance of a part's scale, by its own time */
+#define DOUBT 0.6    /* part of a procedure's deviation in time that lowers the confidence */
 
 double anchor_ghz(const struct run *run)
 {
@@ -67,11 +70,12 @@ double anchor_cycles(const struct profile *p)
 	return time / samples * anchor_ghz(run);
 }
 
-/* What times say of some blocks: what makes executions of their frequencies, as a logarithm. */
+/* Evidence of times for some blocks: the logarithm of the factor from their frequencies to
+ * executions. */
 struct anchor_time {
-	double scale;	/* by what most instructions take */
-	double whole;	/* by what all of them together usually take; NAN: not known */
-	double part;	/* of ENOUGH samples */
+	double scale;	/* by the time that most instructions take */
+	double whole;	/* by the usual time of all instructions together; NAN: not known */
+	double part;	/* number of samples, in units of ENOUGH */
 	double samples; /* 0: nothing is known */
 };
 
@@ -80,10 +84,10 @@ struct anchor {
 	struct anchor_time *proc; /* by procedure */
 	double cycles;
 	struct counter_source *counters;
-	bool *counts; /* by procedure: some instruction of it is counted */
+	bool *counts; /* by procedure: the program counts executions of some instruction of it */
 };
 
-/* Some blocks of a program. */
+/* A range of a program's blocks. */
 struct span {
 	const struct part_block *block;
 	uint32_t n;
@@ -95,9 +99,10 @@ static double samples_at(const struct estimate_proc *p, uint32_t i)
 }
 
 /*
- * What is an instruction's of the samples of its block. Of a short one that which has most may be what is waited for, so
- * that all others have even parts of the rest, but for what strayed there: single ones have a sample or two by chance. Of
- * a long one groups that may retire together have even parts of theirs.
+ * Divides a block's samples among its instructions. In a short block the instruction with most
+ * samples may be the one that is waited for; all others get even parts of the rest, without stray
+ * samples, because single instructions have a sample or two by chance. In a long block the
+ * instructions of each group that may retire together get even parts of the group's samples.
  */
 static double samples_of(const struct estimate_proc *p, const struct cfg_block *k, uint32_t i)
 {
@@ -118,9 +123,10 @@ static double samples_of(const struct estimate_proc *p, const struct cfg_block *
 }
 
 /*
- * The time that an execution takes where nothing holds it up, in samples over frequency: what most instructions
- * take at most. The few that take all of the time (what is waited for, and what the samples of many fall
- * on) are beyond it, and so it differs by much less than the mean does. 0: nothing ran. -1 without memory.
+ * Estimates the time that an execution takes where nothing holds it up, in samples over frequency:
+ * the time that most instructions take at most. The few instructions that take most of the time
+ * (those that wait, and those on which the samples of many fall) lie beyond it, so this time varies
+ * much less between programs than the mean. 0: nothing ran. -1 without memory.
  */
 static double undisturbed(const struct estimate *e, struct span s)
 {
@@ -146,7 +152,7 @@ static double undisturbed(const struct estimate *e, struct span s)
 	return time;
 }
 
-/* -1 without memory. */
+/* Fills in the evidence of a span's times. -1 without memory. */
 static int tell_time(const struct anchor *a, struct span s, struct anchor_time *t)
 {
 	double samples = 0, insns = 0, each = 0, wrong = 0, time;
@@ -195,7 +201,7 @@ static int tell_procedures(struct anchor *a)
 	return rc;
 }
 
-/* The mean of what procedures' times say; NAN: there are none. */
+/* The mean of the scales that procedures' times imply; NAN: there are none. */
 static double mean_time(const struct anchor *a)
 {
 	double all = 0, sum = 0;
@@ -210,8 +216,8 @@ static double mean_time(const struct anchor *a)
 	return all > 0 ? sum / all : NAN;
 }
 
-/* What the time of the whole program says, if instructions take as long as is usual, and branches that are mispredicted
- * cost what they usually do. NAN: nothing ran. */
+/* The scale that the time of the whole program implies, if instructions and mispredicted
+ * branches cost their usual cycles. NAN: nothing ran. */
 static double whole_time(const struct anchor *a)
 {
 	double samples = 0, each = 0;
@@ -227,7 +233,8 @@ static double whole_time(const struct anchor *a)
 	return each > 0 ? log(samples / each) : NAN;
 }
 
-/* Both; the more the whole takes beyond what branches explain, the less it counts: the program waits for something else. */
+/* Combines both scales. The further the whole program's time exceeds what branches explain, the
+ * less it counts: the program then waits for something else. */
 static double all_times(double procedures, double whole)
 {
 	double apart = whole - procedures;
@@ -235,7 +242,7 @@ static double all_times(double procedures, double whole)
 	return procedures + WHOLE * apart / (1 + apart * apart / (FAR * FAR));
 }
 
-/* The tallies' part of a group, of relative frequencies. */
+/* The relative frequency of a tally group's part. */
 static double walked(const struct anchor *a, const struct tally_group *g)
 {
 	struct estimate_at at;
@@ -258,7 +265,7 @@ static double windows_of(const struct estimate_at *at)
 	return (double)most;
 }
 
-/* Cycles that an instruction of a part takes on average, where a frequency is as often as that logarithm says. */
+/* The mean cycles of an instruction of a part, if the logarithm of its scale is `at`. */
 static double cpi_of(const struct anchor *a, uint32_t part, double scale)
 {
 	const struct parts *k = a->e->parts;
@@ -272,7 +279,7 @@ static double cpi_of(const struct anchor *a, uint32_t part, double scale)
 	return k->part[part].samples * a->cycles / (insns * exp(scale));
 }
 
-/* What the times of a part's blocks say. NAN: nothing; without memory, too. */
+/* The scale that the times of a part's blocks imply. NAN: none, also without memory. */
 static double part_time(const struct anchor *a, uint32_t part)
 {
 	const struct parts *k = a->e->parts;
@@ -284,7 +291,8 @@ static double part_time(const struct anchor *a, uint32_t part)
 	return all_times(t.scale, t.whole);
 }
 
-/* Of one object out of many, or of another process, a word says less than the time. */
+/* Whether a counter can mean the executions of its group: a counter of one object out of many,
+ * or of another process, contradicts the time. */
 static bool is_possible(const struct anchor *a, const struct tally_group *g, double scale)
 {
 	struct estimate_at at;
@@ -326,7 +334,8 @@ static void tell_tallies(const struct anchor *a, const struct tally_group *g)
 	}
 }
 
-/* The mean of what is counted, part by part, and of times. *spread: the variance of the parts around it. */
+/* The mean of what is counted, part by part, and of times. *spread: the variance of the parts
+ * around it. */
 static double mean_of_all(const struct anchor *a, double time, double *spread)
 {
 	const struct parts *k = a->e->parts;
@@ -350,7 +359,7 @@ static double mean_of_all(const struct anchor *a, double time, double *spread)
 	return mean;
 }
 
-/* The part of its samples that lie in procedures in which nothing is counted. */
+/* The share of a part's samples in procedures in which nothing is counted. */
 static double uncounted(const struct anchor *a, uint32_t part)
 {
 	const struct parts *k = a->e->parts;
@@ -362,8 +371,8 @@ static double uncounted(const struct anchor *a, uint32_t part)
 	return k->part[part].samples > 0 ? other / k->part[part].samples : 0;
 }
 
-/* Parts that nothing counts in: as others, and by their own time. What is counted in one procedure of a part says less of the
- * others. */
+/* Sets the scales of parts in which nothing is counted, from other parts and from their own
+ * time. A count in one procedure of a part says less about its other procedures. */
 static void tell_others(const struct anchor *a, double usual, double spread)
 {
 	const struct parts *k = a->e->parts;
@@ -399,14 +408,14 @@ static void lower(struct estimate_value *v, uint8_t most)
 		v->confidence = most;
 }
 
-/* Something is counted in its part, and in its procedure. */
+/* Whether something is counted both in the group's part and in its procedure. */
 static bool is_known(const struct anchor *a, const struct estimate_proc *p, uint32_t b)
 {
 	return a->e->parts->part[part_of(a->e, p, b)].counted && a->counts[p - a->e->proc];
 }
 
-/* Where a procedure's times are not like the others', its frequencies may as well not be: what is slow is seen too
- * often. */
+/* Lowers confidence where a procedure's times differ from the others': its frequencies may
+ * differ as well, because slow code is observed too often. */
 static void doubt(const struct anchor *a, double time)
 {
 	for (size_t i = 0; i < a->e->nproc; i++) {
@@ -424,7 +433,7 @@ static void doubt(const struct anchor *a, double time)
 	}
 }
 
-/* Frequencies become executions over the program's scale. */
+/* Turns frequencies into executions over the program's scale. */
 static void apply(struct estimate *e, double scale)
 {
 	for (uint32_t i = 0; i < e->parts->n; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions that an exact recording of the same work counted (METHODS section 3: an exact run as the anchor). Time is
- * the sampled recording's, so that CPI is as good as its samples. What was not counted (code that no file holds, an
- * image that the exact run did not have) stays as estimated, at the scale of what was.
+ * Executions that an exact recording of the same work counted. Time comes from the sampled
+ * recording, so CPI is as good as its samples. Code that was not counted (no file holds it, or the
+ * exact run did not have its image) keeps its estimate, at the scale of the counted code.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ struct counted_block {
 	bool known;
 };
 
-/* A signal may end a block early: what its first instruction did. A branch is its last. */
+/* Counts a block by its first instruction, because a signal may end it early. A branch is its
+ * last instruction. */
 static void count_block(const struct estimate_source *src, const struct estimate_proc *p,
 			const struct cfg_block *k, struct counted_block *c)
 {
@@ -44,7 +45,8 @@ static struct counted_block *count_blocks(const struct estimate *e,
 	return c;
 }
 
-/* own: only of parts whose executions the program counts itself; 0 if they have less than OWN_SAMPLES of the samples. */
+/* own: use only parts whose executions the program counts itself; returns 0 if they have less
+ * than OWN_SAMPLES of the samples. */
 static double scale_of(const struct estimate *e, const struct counted_block *c, bool own)
 {
 	struct weighted *v = calloc(e->nblocks + 1, sizeof(*v));
@@ -72,7 +74,8 @@ static double scale_of(const struct estimate *e, const struct counted_block *c, 
 	return scale;
 }
 
-/* c: of the procedure's blocks. Where counts do not tell, shares do. */
+/* Executions of an edge; c: counts of the procedure's blocks. Where counts do not tell, shares
+ * do. */
 static double edge_of(const struct estimate_proc *p, uint32_t edge, const struct counted_block *c)
 {
 	const struct counted_block *from = &c[p->g.edge[edge].from], *to = &c[p->g.edge[edge].to];
@@ -85,7 +88,8 @@ static double edge_of(const struct estimate_proc *p, uint32_t edge, const struct
 static void give(struct estimate_proc *p, const struct counted_block *c, double scale)
 {
 	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++) {
-		/* what has samples ran: not the same work, if it was not counted */
+		/* Code with samples ran; a count of 0 then shows that the exact run did other
+		 * work. */
 		if (c[b].known && c[b].executed <= 0 && p->samples[b] > 0)
 			p->block[b].confidence = CONFIDENCE_LOW;
 		else if (c[b].known)

@@ -5,19 +5,21 @@
 
 #include "isa/insn.h"
 
-#define DISTURBED 0.01	 /* of the windows that saw the register */
-#define DISTURBED_ONCE 1 /* … or so often */
-#define KEPT 0xf028	 /* rbx rbp r12-r15: a procedure that is called leaves them */
+/* part of the windows that saw the register in which something else set it */
+#define DISTURBED 0.01
+#define DISTURBED_ONCE 1 /* number of such windows that is accepted in any case */
+#define KEPT 0xf028	 /* rbx rbp r12-r15: a called procedure preserves them */
 
-/* What the register can have been set by when control comes to the instruction: backwards, path by path. */
+/* A backward search, path by path, for what can have set a register when control comes to an
+ * instruction. */
 struct search {
 	const struct estimate_proc *p;
 	struct image *im;
 	const struct tally *t;
-	uint16_t reg; /* a bit of gpr_written */
-	bool returns; /* to the instruction itself: a loop */
-	double other; /* times that windows saw something else set it */
-	bool *seen;   /* by block: its end was reached */
+	uint16_t reg; /* the register's bit of gpr_written */
+	bool returns; /* the search reached the instruction itself: a loop */
+	double other; /* times that windows saw something else set the register */
+	bool *seen;   /* by block: the search reached its end */
 	uint32_t *todo, n;
 };
 
@@ -34,7 +36,7 @@ static double observed(const struct estimate_proc *p, uint32_t insn)
 	return p->site[insn] ? (double)p->site[insn]->observed : 0;
 }
 
-/* Sets registers to what does not depend on anything: xor r, r and mov r, imm. */
+/* Whether the instruction sets a register to a constant: xor r, r or mov r, imm. */
 static bool is_constant(const struct insn *in)
 {
 	const ZydisDecodedOperand *d = &in->op[0], *s = &in->op[1];
@@ -55,7 +57,7 @@ static bool counts_too(const struct search *c, uint64_t addr)
 	return false;
 }
 
-/* Whether the search ends at an instruction, that sets the register. */
+/* Whether the search ends at an instruction that sets the register. */
 static bool ends_at(struct search *c, uint32_t i)
 {
 	const struct cfg_insn *at = &c->p->g.insn[i];
@@ -66,7 +68,8 @@ static bool ends_at(struct search *c, uint32_t i)
 		return true;
 	}
 	if (at->cls == INSN_CALL || at->cls == INSN_ICALL) {
-		/* of others it is known that they leave it, where it was seen to go on behind them */
+		/* Other registers are known to survive a call where windows saw the counter go
+		 * on after it. */
 		if (c->reg & KEPT || c->t->agreed >= TALLY_SURE)
 			return false;
 		c->other += observed(c->p, i);
@@ -83,7 +86,8 @@ static bool ends_at(struct search *c, uint32_t i)
 	return true;
 }
 
-/* To the ends of what leads to a block; from without, the caller may have set it to anything. */
+/* Goes back from the beginning of a block. At the procedure's entry the caller may have set the
+ * register to anything. */
 static void go_back(struct search *c, uint32_t b)
 {
 	const struct cfg *g = &c->p->g;

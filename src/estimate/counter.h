@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a register counts how often an instruction ran (observe/tallies.h): what else can change the register.
+ * Decides whether a register counts how often an instruction ran (observe/tallies.h), by looking
+ * for other code that can change the register.
  *
- * When control comes to the instruction the register must have been set by itself, by those that count with it, or to a constant,
- * on every way that leads there, as far as windows saw ways taken. What else sets it may be a pointer that others
- * advance, too.
+ * When control comes to the instruction, the register must have been set by the instruction itself,
+ * by those that count with it, or to a constant, on every way that windows saw taken. A register
+ * that something else sets may be a pointer that other code advances, too.
  */
 #ifndef ASSAY_ESTIMATE_COUNTER_H
 #define ASSAY_ESTIMATE_COUNTER_H
@@ -17,11 +18,12 @@ struct counter_source {
 	const struct estimate_source *src;
 };
 
-/* For tallies_groups: ctx is a struct counter_source. Words of memory are taken as they are. */
+/* For tallies_groups: ctx is a struct counter_source. Words of memory are accepted without a
+ * check. */
 bool counter_is_sure(void *ctx, const struct tally *t);
 
-/* Whether it counts with a register, in its procedure's frame, or with a variable of fixed address into which windows saw nothing
- * else store: nothing else has a part in that. */
+/* Whether nothing else can change the counter: it is a register, a word of its procedure's
+ * frame, or a variable of fixed address that windows saw nothing else store to. */
 bool counter_is_own(void *ctx, const struct tally *t);
 
 #endif

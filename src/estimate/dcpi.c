@@ -24,7 +24,8 @@ static int by_value(const void *a, const void *b)
 	return (x->value > y->value) - (x->value < y->value);
 }
 
-/* S / M; from behind the instruction that it waits for, where a stall between would hide in M. */
+/* The ratio S / M. M is counted from behind the instruction that i waits for, because a stall in
+ * between would hide in M. */
 static struct ratio ratio_of(const struct dcpi_insn *v, size_t i)
 {
 	size_t from = i;
@@ -40,7 +41,7 @@ static struct ratio ratio_of(const struct dcpi_insn *v, size_t i)
 	return (struct ratio){ .value = s / m, .samples = s };
 }
 
-/* Whether what should issue along with i has samples of its own. */
+/* Whether an instruction that should issue together with i has samples of its own. */
 static bool is_split(const struct dcpi_insn *v, size_t n, size_t i, const struct dcpi_rules *rules)
 {
 	double along = 0;
@@ -50,7 +51,7 @@ static bool is_split(const struct dcpi_insn *v, size_t n, size_t i, const struct
 	return along > rules->split * v[i].samples;
 }
 
-/* Issue points in r; those that are split only if there are no others. */
+/* Collects the issue points in r; split ones only if there are no others. */
 static size_t collect(struct ratio *r, const struct dcpi_insn *v, size_t n,
 		      const struct dcpi_rules *rules)
 {
@@ -63,7 +64,7 @@ static size_t collect(struct ratio *r, const struct dcpi_insn *v, size_t n,
 	return points;
 }
 
-/* Whether f has an instruction stall for longer than anything does. */
+/* Whether f implies a stall of some instruction that is longer than any real stall. */
 static bool is_absurd(double f, const struct dcpi_insn *v, size_t n, const struct dcpi_rules *rules)
 {
 	for (size_t i = 0; i < n; i++)
@@ -81,7 +82,7 @@ static enum confidence rate(size_t used, size_t points, double spread, double sa
 	return CONFIDENCE_LOW;
 }
 
-/* The first cluster from below that passes, if there is one. */
+/* Finds the lowest cluster that passes all tests, if there is one. */
 static void find_cluster(struct dcpi_estimate *e, const struct ratio *r, const struct dcpi_insn *v,
 			 size_t n, const struct dcpi_rules *rules)
 {
@@ -95,7 +96,7 @@ static void find_cluster(struct dcpi_estimate *e, const struct ratio *r, const s
 			samples += r[end].samples;
 		}
 		if (end == i)
-			end++; /* NAN */
+			end++; /* the remaining ratios are NAN */
 		e->used = (unsigned)(end - i);
 		e->f = sum / e->used;
 		e->confidence = rate(e->used, points, r[end - 1].value / r[i].value, samples);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DCPI's heuristic for the frequency of one equivalence class (seed 003, section 6.1.3).
+ * DCPI's heuristic for the frequency of one equivalence class (Anderson et al., "Continuous
+ * profiling: where have all the cycles gone?", SOSP 1997).
  *
- * All instructions of a class run equally often, F times. S samples of an instruction are F times what it
- * spends at the head of the queue, M cycles or more: S / M is F at issue points (M > 0) that do not stall,
- * and more at others. F is the mean of a cluster of the smaller ratios.
+ * All instructions of a class run equally often, F times. An instruction has S samples: F times the
+ * cycles that it spends at the head of the queue, which are M cycles or more. S / M is F at issue
+ * points (M > 0) that do not stall, and more at others. F is the mean of a cluster of the smaller
+ * ratios.
  *
- * What the seed leaves open is a constant here, and one rule is read off its Figure 7, where the ratio 1636
- * has no part in the mean of 1482 … 1586: the instruction that should issue with it has samples of its own, so
- * that the group did not issue as scheduled.
+ * Parameters that the paper leaves open are constants here. One rule is inferred from an example in
+ * the paper, where the ratio 1636 is left out of the mean of 1482 to 1586: the instruction that
+ * should issue with it has samples of its own, so the group did not issue as scheduled.
  */
 #ifndef ASSAY_ESTIMATE_DCPI_H
 #define ASSAY_ESTIMATE_DCPI_H
@@ -28,28 +30,30 @@ extern const char *const confidence_name[CONFIDENCE_N];
 
 struct dcpi_insn {
 	double samples, least; /* S, M */
-	int cause;  /* the earlier instruction that M waits for, by its place in the array, or
-				  -1 */
-	bool first; /* of its block */
+	int cause;	       /* index of the earlier instruction that M waits for, or -1 */
+	bool first;	       /* it is the first instruction of its block */
 };
 
 struct dcpi_rules {
-	double cluster; /* max <= cluster * min: 1.5 [seed] */
-	double part;	/* least part of the class's issue points in a cluster */
+	double cluster; /* max <= cluster * min: 1.5 in the paper */
+	double part;	/* least part of the class's issue points that a cluster has */
 	double stall;	/* most cycles that F may imply for a stall */
 	double few;	/* samples of a class below which F is sum S / sum M */
-	double split; /* samples of those that issue along, as a part of the issue point's, that spoil it */
+	/* part of the issue point's samples that spoils it, if an instruction that issues along
+	 * has as many */
+	double split;
 };
 extern const struct dcpi_rules dcpi_default;
 
 struct dcpi_estimate {
-	double f; /* samples per cycle: times the period in cycles it is executions */
+	double f; /* samples per cycle; times the period in cycles this is executions */
 	enum confidence confidence;
-	unsigned points, used; /* issue points; those averaged */
-	bool few;	       /* by sum S / sum M */
+	unsigned points, used; /* number of issue points, and of those averaged */
+	bool few;	       /* estimated as sum S / sum M */
 };
 
-/* The class's instructions, block by block. CONFIDENCE_NONE: no issue point. -1 without memory. */
+/* Estimates a class from its instructions, block by block. CONFIDENCE_NONE: there is no issue
+ * point. -1 without memory. */
 int dcpi_class(struct dcpi_estimate *e, const struct dcpi_insn *v, size_t n,
 	       const struct dcpi_rules *rules);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* DCPI's method over the program: static schedules, classes, propagation. */
+/* DCPI's method applied to the program: static schedules, classes, propagation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct dcpi_work {
 	struct dcpi_insn *class_insn; /* room for the instructions of a class */
 };
 
-/* The instructions of a block, behind n others. */
+/* Appends the instructions of a block to the n before it. */
 static size_t add_block(struct dcpi_work *w, const struct estimate_proc *p, uint32_t b, size_t n)
 {
 	const struct cfg_block *k = &p->g.block[b];
@@ -33,7 +33,7 @@ static size_t add_block(struct dcpi_work *w, const struct estimate_proc *p, uint
 	return n + (insn ? k->ninsn : 0);
 }
 
-/* Blocks in order of their class; to be freed. */
+/* Blocks sorted by class, to be freed. */
 static uint32_t *by_class(const struct cfg *g)
 {
 	uint32_t *first = calloc((size_t)g->nclasses + 2, sizeof(*first));

@@ -57,10 +57,10 @@ int estimate_make(struct estimate *e, const struct estimate_source *src,
 	return rc;
 }
 
-/* How blocks compare within a part, by confidence. */
+/* Standard deviation, by confidence, of how blocks compare within a part. */
 static const double compare_error[CONFIDENCE_N] = { 0.7, 0.25, 0.12, 0.05 };
-#define NINE_OF_TEN 1.645 /* standard deviations, of a normal distribution */
-#define DCPI_ERROR 0.8	  /* its scale is not anchored */
+#define NINE_OF_TEN 1.645 /* standard deviations in nine cases of ten, of a normal distribution */
+#define DCPI_ERROR 0.8	  /* error of DCPI's method, whose scale is not anchored */
 
 double estimate_error(const struct estimate *e, const struct estimate_proc *p, uint32_t block)
 {

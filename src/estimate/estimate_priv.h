@@ -10,7 +10,8 @@ struct estimate_range {
 	uint64_t start, end;
 };
 
-/* The procedures that the recording has sites in, with what it knows of them. -1 with err set. */
+/* Finds the procedures that the recording has sites in, and what it knows of them. -1 with err
+ * set. */
 int evidence_collect(struct estimate *e, const struct estimate_source *src, struct err *err);
 
 /* DCPI's method: classes, propagation. */
@@ -19,7 +20,8 @@ int dcpi_estimate(struct estimate *e, const struct estimate_source *src, struct 
 /* Flow from branch outcomes. */
 int walk_estimate(struct estimate *e, struct err *err);
 
-/* What was counted in place of what is estimated, of which it sets the scale. src: with count. */
+/* Replaces estimates by what was counted, and sets the scale of the remaining estimates. src has
+ * a count function. */
 int counted_estimate(struct estimate *e, const struct estimate_source *src, struct err *err);
 
 static inline bool confidence_known(struct estimate_value v)
@@ -27,7 +29,7 @@ static inline bool confidence_known(struct estimate_value v)
 	return v.confidence != CONFIDENCE_NONE;
 }
 
-/* Errors, as logarithms, that estimates of high and of medium confidence may have. */
+/* Errors, as logarithms, within which estimates of high and of medium confidence should stay. */
 #define ESTIMATE_SURE 0.05
 #define ESTIMATE_LIKELY 0.15
 

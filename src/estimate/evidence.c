@@ -13,7 +13,7 @@
 struct collector {
 	struct estimate *e;
 	const struct estimate_source *src;
-	const struct site **site; /* of ELF images, by image and address */
+	const struct site **site; /* sites in ELF images, sorted by image and address */
 	size_t n;
 	struct targets targets;
 	size_t cap_proc, cap_range, cap_call;
@@ -25,7 +25,7 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_FAILED, "no memory for estimates");
 }
 
-/* Room for one more. */
+/* Makes room for one more element. */
 static int grow(void **v, size_t n, size_t *cap, size_t size)
 {
 	size_t more = *cap ? 2 * *cap : 256;
@@ -41,7 +41,7 @@ static int grow(void **v, size_t n, size_t *cap, size_t size)
 	return 0;
 }
 
-/* Sites. */
+/* Sites of a recording. */
 
 static int by_place(const void *a, const void *b)
 {
@@ -67,7 +67,7 @@ static int sort_sites(struct collector *c)
 	return 0;
 }
 
-/* The first site of the image at or behind addr. */
+/* Index of the first site of the image at or behind addr. */
 static size_t site_from(const struct collector *c, uint32_t image, uint64_t addr)
 {
 	size_t low = 0, high = c->n;
@@ -92,7 +92,7 @@ static const struct site *site_at(const struct collector *c, uint32_t image, uin
 											: NULL;
 }
 
-/* One procedure. */
+/* Evidence of one procedure. */
 
 static void proc_fini(struct estimate_proc *p)
 {
@@ -122,7 +122,8 @@ static int proc_alloc(struct estimate_proc *p)
 		       : -1;
 }
 
-/* Samples are the sum, observations the mean over its instructions. */
+/* Reads a block's evidence: its samples are the sum over its instructions, its observations the
+ * mean. */
 static void read_block(const struct collector *c, struct estimate_proc *p, uint32_t b)
 {
 	const struct cfg_block *k = &p->g.block[b];
@@ -138,7 +139,8 @@ static void read_block(const struct collector *c, struct estimate_proc *p, uint3
 		p->observed[b] /= k->ninsn;
 }
 
-/* P(taken), drawn to where the observed blocks are if it was seldom seen. */
+/* The probability that the branch is taken, drawn towards the side whose block was observed if
+ * there were few observations. */
 static double taken_share(const struct estimate_proc *p, const struct cfg_block *k)
 {
 	const struct site *s = k->ninsn ? p->site[k->insn + k->ninsn - 1] : NULL;
@@ -150,7 +152,7 @@ static double taken_share(const struct estimate_proc *p, const struct cfg_block 
 	return (w.taken + 0.01) / (w.observed + 0.02);
 }
 
-/* Of several targets, as often as they were observed. */
+/* Divides the executions of several targets by how often each was observed. */
 static void share_by_observed(struct estimate_proc *p, const struct cfg_block *k)
 {
 	double sum = 0;
@@ -161,13 +163,13 @@ static void share_by_observed(struct estimate_proc *p, const struct cfg_block *k
 		p->share[i] = (p->observed[p->g.edge[i].to] + 1e-6) / sum;
 }
 
-/* For another procedure, by a jump, as far as is known; a block has one such edge at most. */
+/* Whether the edge is a jump to another procedure; a block has at most one such edge. */
 static bool leaves(const struct cfg_edge *e)
 {
 	return e->kind == CFG_TAIL || e->kind == CFG_LOST;
 }
 
-/* An indirect jump: as often as it was seen to go there. */
+/* Divides the executions of an indirect jump by how often it was seen to go to each target. */
 static int share_by_target(struct collector *c, struct estimate_proc *p, const struct cfg_block *k)
 {
 	const struct site *s = k->ninsn ? p->site[k->insn + k->ninsn - 1] : NULL;
@@ -215,8 +217,8 @@ static int read_edges(struct collector *c, struct estimate_proc *p, uint32_t b)
 	return 0;
 }
 
-/* How often control came to the block by this edge of the entry block: as often as it was observed, less what else
- * leads there. */
+/* Observations of control entering the block by this edge of the entry block: those of the
+ * block, less those of other edges that lead there. */
 static double entered(const struct estimate_proc *p, const struct cfg_edge *enter)
 {
 	const struct cfg_block *to = &p->g.block[enter->to];
@@ -231,7 +233,8 @@ static double entered(const struct estimate_proc *p, const struct cfg_edge *ente
 	return fmax(rest, 0);
 }
 
-/* The entry block was as often observed as control came from it; a procedure may have several entries. */
+/* Sets the observations of the entry block to those of control coming from it; a procedure may
+ * have several entries. */
 static void observe_entry(struct estimate_proc *p)
 {
 	const struct cfg_block *entry = &p->g.block[CFG_ENTRY_BLOCK];
@@ -262,7 +265,7 @@ static int add_ranges(struct collector *c, uint32_t image, const struct cfg *g)
 	return 0;
 }
 
-/* 1: there is no graph. */
+/* Returns 1 if the procedure has no graph. */
 static int add_proc(struct collector *c, uint32_t image, uint64_t addr, struct cfg_code *code,
 		    const struct cfg_seen *seen)
 {
@@ -290,10 +293,10 @@ static int add_proc(struct collector *c, uint32_t image, uint64_t addr, struct c
 	return rc;
 }
 
-/* Looks at those of this image, which are not sorted yet. */
+/* Looks for addr among the ranges of this image, which are not sorted yet. */
 static bool has_range(const struct collector *c, size_t from, uint64_t addr)
 {
-	for (size_t i = c->e->nranges; i > from; i--) /* the last one, mostly */
+	for (size_t i = c->e->nranges; i > from; i--) /* it mostly is in the last one */
 		if (addr >= c->e->range[i - 1].start && addr < c->e->range[i - 1].end)
 			return true;
 	return false;
@@ -362,9 +365,9 @@ bool estimate_find(const struct estimate *e, uint32_t image, uint64_t addr, stru
 	return at->block != CFG_NONE;
 }
 
-/* Calls. */
+/* Calls between procedures. */
 
-/* Where the slot of a linkage table leads: the procedure of that name in whichever image has it. */
+/* Resolves a slot of a linkage table to the procedure of its name, in whichever image has it. */
 static const struct estimate_range *behind_plt(const struct collector *c, uint32_t image,
 					       uint64_t addr)
 {
@@ -400,7 +403,8 @@ static int add_call(struct collector *c, uint32_t proc, uint32_t b, uint32_t to,
 	return 0;
 }
 
-/* An indirect call or jump: where windows saw it go, as often. 1: never seen. */
+/* Adds the observed targets of an indirect call or jump, each with its share. 1: none was
+ * observed. */
 static int add_seen(struct collector *c, uint32_t proc, uint32_t b, const struct site *s)
 {
 	struct targets *t = &c->targets;
@@ -430,7 +434,8 @@ static double tail_share(const struct estimate_proc *p, const struct cfg_block *
 	return share;
 }
 
-/* A branch may leave its procedure either way: it runs into the next one, or jumps there. */
+/* Adds the ways by which a branch leaves its procedure: it runs into the next procedure, or
+ * jumps there. */
 static int add_branch(struct collector *c, uint32_t proc, uint32_t b, const struct site *s)
 {
 	const struct estimate_proc *p = &c->e->proc[proc];
@@ -448,7 +453,7 @@ static int add_branch(struct collector *c, uint32_t proc, uint32_t b, const stru
 	return 0;
 }
 
-/* What the block calls, or jumps to outside of its procedure. */
+/* Adds the calls of a block, and its jumps out of the procedure. */
 static int add_calls(struct collector *c, uint32_t proc, uint32_t b)
 {
 	const struct estimate_proc *p = &c->e->proc[proc];

@@ -21,17 +21,19 @@
 #include "isa/insn.h"
 #include "isa/uop.h"
 
-#define UNIT_LEAST 0.5 /* cycles */
-#define CYCLES_MAX 1e6 /* of a block; more is no answer */
+#define UNIT_LEAST 0.5 /* cycles of waiting for a unit that count as waiting */
+#define CYCLES_MAX 1e6 /* largest accepted cycles of a block */
 #define OUTPUT_MAX (1ULL << 30)
 #define MEMORY_MAX (4ULL << 30)
-#define JOB_INSNS 1500 /* of one process, about; to start one takes as long as some 300 */
-#define PROCESSES 4    /* at a time */
-#define AGAIN 64       /* processes that are started because others died */
+/* instructions given to one process; starting a process costs as much as some 300 */
+#define JOB_INSNS 1500
+#define PROCESSES 4 /* processes that run at a time */
+#define AGAIN 64    /* processes that may be started again because others died */
 
-/* The question. */
+/* Writing the question. */
 
-/* What is pushed or popped, as text; false if it is no general register or number of 64 bits. */
+/* Writes the pushed or popped operand as text; false if it is no general register or number of
+ * 64 bits. */
 static bool pushed(const struct insn *in, char *text, size_t n)
 {
 	const ZydisDecodedOperand *o = &in->op[0];
@@ -44,10 +46,11 @@ static bool pushed(const struct insn *in, char *text, size_t n)
 }
 
 /*
- * What it is wrong about is written as what the CPU makes of it. Calls and returns would take a hundred cycles: they
- * are what they do to memory; of a call to where memory says, what it loads. A pop would know where the stack ends only
- * when its value has come, five cycles a pop, where a CPU's front end keeps track of it: pushes and pops are stores and
- * loads.
+ * Writes an instruction, replacing those that llvm-mca models badly by what the CPU makes of them.
+ * Calls and returns would take a hundred cycles: they are written as their memory accesses, an
+ * indirect call also as its load. A pop would wait for the popped value before it knows the new
+ * stack pointer, five cycles for each pop, while a CPU's front end tracks the stack pointer: pushes
+ * and pops are written as stores and loads.
  */
 static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 {
@@ -73,8 +76,8 @@ static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 }
 
 /*
- * General registers that the block changes and reads before, and that are not as its last execution left them, a bit
- * each: rsp is not among them, and what calls do is not looked at.
+ * General registers, one bit each, that the block reads before it changes them and that are not as
+ * its last execution left them. rsp is not among them, and effects of calls are ignored.
  */
 static unsigned registers_set(const struct schedule_block *b)
 {
@@ -97,7 +100,7 @@ static unsigned registers_set(const struct schedule_block *b)
 	return read & changed & ~(unsigned)b->carried;
 }
 
-/* Instructions that are asked in front of the block's: they set those registers. */
+/* Writes instructions in front of the block's that set those registers. Returns how many. */
 static unsigned settings(const struct schedule_block *b)
 {
 	return (unsigned)__builtin_popcount(registers_set(b));
@@ -143,7 +146,7 @@ void mca_write(FILE *to, const struct schedule_block *v, size_t n)
 			write_block(to, &v[i], i, &f);
 }
 
-/* The answer. */
+/* Reading the answer. */
 
 struct moment { /* cycles of one execution */
 	double dispatched, ready, issued, executed, retired;
@@ -198,7 +201,8 @@ static bool decode_at(const struct schedule_block *b, unsigned i, struct insn *i
 	return true;
 }
 
-/* Whether the i-th may wait for the k-th before it, which feeds it or not: of the execution before only in registers. */
+/* Whether the i-th instruction may wait for the k-th before it, whether or not that feeds it;
+ * for an instruction of the execution before only by registers. */
 static bool may_wait(const struct schedule_block *b, unsigned i, unsigned k, bool depends,
 		     const struct insn *from, const struct insn *to)
 {
@@ -207,8 +211,9 @@ static bool may_wait(const struct schedule_block *b, unsigned i, unsigned k, boo
 	return !depends || feeds(from, to);
 }
 
-/* The instruction that the i-th of the last iteration waited for: m is its moment, those before it precede
- * it, and those of the iteration before do `set` others. */
+/* Finds the instruction that the i-th of the last iteration waited for. m is the moment of the
+ * i-th; earlier moments precede it, with `set` other instructions between those of successive
+ * iterations. */
 static void find_cause(struct schedule_block *b, unsigned i, const struct moment *m, unsigned set)
 {
 	struct schedule_insn *s = &b->insn[i];
@@ -234,8 +239,8 @@ static void find_cause(struct schedule_block *b, unsigned i, const struct moment
 	}
 }
 
-/* Whether what takes a cycle, or the most of one, takes it since others are before it at the unit: where nothing waits
- * several retire in a cycle. */
+/* Whether an instruction that takes most of a cycle or more takes it because others are before
+ * it at the unit: where nothing waits, several instructions retire in a cycle. */
 static bool waits_for_unit(const struct schedule_insn *s, const struct moment *m)
 {
 	return s->least > UNIT_LEAST && m->ready <= m->dispatched && m->issued > m->ready;
@@ -261,7 +266,7 @@ static void take(struct schedule_block *b, const struct moment *m)
 	b->modelled = true;
 }
 
-/* True if the region is one of ours, as it was asked. */
+/* True if the region is one of ours, as it was written. */
 static bool take_region(const json_t *region, struct schedule_block *v, size_t n)
 {
 	const char *name = json_string_value(json_object_get(region, "Name"));
@@ -300,7 +305,7 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-/* One region at a time, so that memory is one region's. */
+/* Parses one region at a time, so that memory holds only one. */
 long mca_parse(const char *text, size_t size, struct schedule_block *v, size_t n, struct err *err)
 {
 	static const char key[] = "\"CodeRegions\"";
@@ -324,9 +329,10 @@ long mca_parse(const char *text, size_t size, struct schedule_block *v, size_t n
 	return modelled;
 }
 
-/* The child. */
+/* The child process. */
 
-/* 22.1 has no better models of what Assay knows, and dies of instructions without one (push fs). */
+/* Older versions of llvm-mca have no better models of what Assay knows; some die of instructions
+ * without a model (push fs). */
 static const char *const programs[] = { "/usr/bin/llvm-mca-19", "/usr/bin/llvm-mca-20",
 					"/usr/bin/llvm-mca-21", "/usr/bin/llvm-mca-22" };
 
@@ -347,7 +353,7 @@ static void limit(int what, rlim_t most)
 	setrlimit(what, &l);
 }
 
-/* Reads text of instructions, writes text: that is all it may do. */
+/* Reads text of instructions and writes text: the child may do nothing else. */
 static void child(const char *program, const char *model, int in, int out, unsigned seconds)
 {
 	char mcpu[64], iterations[32], most[64];
@@ -376,7 +382,7 @@ static void child(const char *program, const char *model, int in, int out, unsig
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (!privilege_become_nobody())
 		_exit(126);
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of users clears it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* changing the user clears this setting */
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, seconds + 1);
 	limit(RLIMIT_FSIZE, OUTPUT_MAX);
@@ -386,7 +392,7 @@ static void child(const char *program, const char *model, int in, int out, unsig
 	_exit(127);
 }
 
-/* One process, and what it is asked: v[0 .. n). */
+/* A process and the blocks that it is asked about: v[0 .. n). */
 struct job {
 	struct schedule_block *v;
 	size_t n;
@@ -394,7 +400,7 @@ struct job {
 	pid_t pid;   /* 0: none */
 };
 
-/* 1 with err set: it died of a signal. */
+/* Returns 1 with err set if the process died of a signal. */
 static int wait_for(struct job *j, unsigned timeout_ms, const char *program, struct err *err)
 {
 	int fd = (int)syscall(SYS_pidfd_open, j->pid, 0), status = 0;
@@ -418,7 +424,7 @@ static int wait_for(struct job *j, unsigned timeout_ms, const char *program, str
 		err_set(err, ERR_FAILED, "%s died of signal %d", program, WTERMSIG(status));
 		return 1;
 	}
-	return 0; /* what it did not know makes it fail, with an answer */
+	return 0; /* unknown instructions make llvm-mca fail after it has answered */
 }
 
 static int ask(const struct schedule_block *v, size_t n, int *in)
@@ -491,8 +497,8 @@ static size_t insns_asked(const struct schedule_block *v, size_t n)
 	return insns;
 }
 
-/* The n blocks as parts of about as many instructions each; of no more than `jobs`. Returns how many: each of them has
- * something to ask. */
+/* Divides n blocks into at most `jobs` parts of about as many instructions each. Returns the
+ * number of parts; each has something to ask. */
 static size_t divide(struct job *job, size_t jobs, struct schedule_block *v, size_t n)
 {
 	size_t left = insns_asked(v, n), k = 0;
@@ -527,7 +533,8 @@ static size_t processors(void)
 static long again(struct job *j, unsigned *tries, const char *program,
 		  const struct schedule_options *o, struct err *err);
 
-/* What a process that has ended answered; died: it did not, since one of its blocks is too much for it. */
+/* Takes the answer of a process that has ended; *died is true if there is none, because one of
+ * its blocks made llvm-mca crash. */
 static long take_answer(struct job *j, bool died, unsigned *tries, const char *program,
 			const struct schedule_options *o, struct err *err)
 {
@@ -537,8 +544,8 @@ static long take_answer(struct job *j, bool died, unsigned *tries, const char *p
 	return n;
 }
 
-/* The block that it dies of is by the table, all others are asked for by halves. err: why it died; left so if there were too
- * many such. */
+/* Asks again in halves about the blocks of a process that died, until the fatal block is alone
+ * and gets its schedule from the table. err: why it died; left set if too many died. */
 static long again(struct job *j, unsigned *tries, const char *program,
 		  const struct schedule_options *o, struct err *err)
 {
@@ -569,7 +576,8 @@ static long again(struct job *j, unsigned *tries, const char *program,
 	return done;
 }
 
-/* One for each processor at a time; the next is at work before an answer is read. Blocks modelled, or -1 with err set. */
+/* Runs one process for each processor at a time; the next one works before an answer is read.
+ * Returns the blocks modelled, or -1 with err set. */
 static long run(struct job *job, size_t jobs, const char *program, const struct schedule_options *o,
 		struct err *err)
 {

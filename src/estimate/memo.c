@@ -15,14 +15,14 @@
 #include "estimate/mca.h"
 
 #define LEAST_MAX 1e6
-#define PARTS 4 /* of a cycle: what llvm-mca's later iterations are divided by */
+#define PARTS 4 /* units in a cycle: later iterations of llvm-mca divide by this */
 
 struct known {
 	uint64_t key;
 	UT_hash_handle hh;
 	uint16_t n;
 	bool modelled;
-	struct schedule_insn insn[]; /* n, if modelled */
+	struct schedule_insn insn[]; /* n of them, if modelled */
 };
 
 struct schedule_memo {
@@ -48,7 +48,7 @@ void schedule_memo_free(struct schedule_memo *m)
 	free(m);
 }
 
-/* FNV-1a, its ends mixed (as MurmurHash3 does). */
+/* FNV-1a, with MurmurHash3's final mix. */
 static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
 {
 	const uint8_t *b = p;
@@ -77,7 +77,7 @@ static struct known *find(const struct schedule_memo *m, uint64_t key)
 	return k;
 }
 
-/* NULL: known already, or no memory. */
+/* Returns NULL if the block is known already, or without memory. */
 static struct known *add(struct schedule_memo *m, uint64_t key, unsigned n, bool modelled)
 {
 	struct known *k;
@@ -94,7 +94,7 @@ static struct known *add(struct schedule_memo *m, uint64_t key, unsigned n, bool
 	return k;
 }
 
-/* A loop is another block than the same instructions elsewhere. */
+/* A loop has another key than the same instructions elsewhere. */
 static uint64_t key_of(uint64_t seed, const struct schedule_block *b)
 {
 	const uint8_t carried[] = { (uint8_t)b->carried, (uint8_t)(b->carried >> 8) };

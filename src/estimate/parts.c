@@ -6,9 +6,9 @@
 
 #include "estimate/estimate_priv.h"
 
-#define STRONG 16.0  /* times that control was seen to pass: one part */
-#define CHANCE 4.0   /* variance of a tie, times control's passes */
-#define AT_BEST 0.01 /* variance of a tie, at least */
+#define STRONG 16.0  /* passes of control that put two blocks into one part */
+#define CHANCE 4.0   /* variance of a tie, times the number of passes */
+#define AT_BEST 0.01 /* least variance of a tie */
 #define SWEEPS 200
 
 struct passes {
@@ -26,7 +26,7 @@ static double observed_last(const struct estimate_proc *p, uint32_t b)
 	return k->ninsn ? (s ? (double)s->observed : 0) : p->observed[b];
 }
 
-/* For each edge and call: fn(from, to, times that windows saw control pass). */
+/* Calls fn(from, to, passes that windows saw) for each edge and call. */
 static void each_pass(struct passes *c, void (*fn)(struct passes *, uint32_t, uint32_t, double))
 {
 	const struct estimate *e = c->e;
@@ -94,7 +94,7 @@ static int by_ends(const void *a, const void *b)
 	return (x->b > y->b) - (x->b < y->b);
 }
 
-/* One tie between two parts. */
+/* Merges the ties between the same two parts. */
 static void sum_up(struct parts *p)
 {
 	size_t n = 0;
@@ -109,7 +109,7 @@ static void sum_up(struct parts *p)
 	p->nties = n;
 }
 
-/* Numbers in place of roots. */
+/* Replaces roots by numbers of parts. */
 static int number(struct parts *p, uint32_t nblocks)
 {
 	uint32_t *name = calloc(nblocks + 1u, sizeof(*name));
@@ -181,13 +181,14 @@ void parts_free(struct parts *p)
 	free(p);
 }
 
-/* What a tie says of one end where the other one is known: 1 / variance. */
+/* The certainty (1 / variance) that a tie gives one end if the other end is known. */
 static double strength(const struct part_tie *t)
 {
 	return 1 / (CHANCE / t->passed + AT_BEST);
 }
 
-/* Gauss and Seidel: each part is the mean of what is known of it and of those it is tied to. */
+/* Solves for the scales by Gauss-Seidel iteration: each part gets the mean of its own evidence
+ * and of the parts it is tied to. */
 static void settle(struct parts *p, double *sum, double *weight)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
@@ -208,7 +209,8 @@ static void settle(struct parts *p, double *sum, double *weight)
 			p->part[i].scale = sum[i] / weight[i];
 }
 
-/* The variance of what is known best: of the part itself, or of another one and the ties on the way there. */
+/* Computes each part's variance by its best evidence: its own, or that of another part and the
+ * ties on the way there. */
 static bool widen(struct parts *p)
 {
 	bool changed = false;

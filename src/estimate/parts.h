@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of a program: blocks whose frequencies are tied to one another by control that windows saw pass.
+ * Parts of a program: blocks whose frequencies are tied to one another by control flow that windows
+ * saw.
  *
- * Where it was seen to pass often, along edges and calls, two blocks' frequencies compare as well as windows can tell. Where
- * it was hardly ever seen (a loop of seconds, and what follows it) they do not: how often windows observed either
- * says how long it took. So a part has a scale of its own, drawn to that of others as far as control was seen to pass
- * between them.
+ * Where windows saw control pass often, along edges and calls, the frequencies of two blocks
+ * compare as well as windows can tell. Where control was hardly ever seen to pass (between a loop
+ * of seconds and the code after it) they do not compare: the observations of either then depend on
+ * how long it took. So a part has a scale of its own, which is drawn to those of other parts as far
+ * as control was seen to pass between them.
  */
 #ifndef ASSAY_ESTIMATE_PARTS_H
 #define ASSAY_ESTIMATE_PARTS_H
@@ -14,14 +16,16 @@
 
 struct part {
 	double sum,
-		weight; /* what is known of its scale's logarithm: sum of weight * logarithm, 1 / variance */
-	double scale;	 /* found: the logarithm */
-	double variance; /* of that */
+		/* evidence of the scale's logarithm: sum of weight * logarithm, and of weights 1
+		 * / variance */
+		weight;
+	double scale;	 /* solution: the logarithm */
+	double variance; /* variance of the solution */
 	double samples;
-	bool counted; /* it is by what the program counts itself */
+	bool counted; /* the scale follows from counters of the program itself */
 };
 
-/* Control that was seen to pass between two parts. */
+/* Control flow that was seen between two parts. */
 struct part_tie {
 	uint32_t a, b;
 	double passed;
@@ -35,18 +39,19 @@ struct parts {
 	uint32_t *of; /* by block, numbered through the program */
 	struct part *part;
 	uint32_t n;
-	uint32_t *first; /* by part, and one more: its first in `block` */
+	uint32_t *first; /* by part, and one more: index of its first block in `block` */
 	struct part_block *block;
 	struct part_tie *tie;
 	size_t nties;
 };
 
-/* The parts of an estimate's blocks, nothing known of any; its parts, if it has any, are freed. -1 without memory. */
+/* Finds the parts of an estimate's blocks, without evidence; frees the estimate's earlier parts.
+ * -1 without memory. */
 int parts_make(struct estimate *e);
 void parts_free(struct parts *p);
-/* Each part's scale: by what is known of it and of those it is tied to. */
+/* Solves for each part's scale, from its evidence and the parts it is tied to. */
 void parts_solve(struct parts *p);
-/* Its blocks, and the edges that leave them, run `factor` times as often. */
+/* Multiplies the frequencies of a part's blocks, and of the edges that leave them, by `factor`. */
 void parts_multiply(struct estimate *e, uint32_t part, double factor);
 
 static inline uint32_t part_of(const struct estimate *e, const struct estimate_proc *p,

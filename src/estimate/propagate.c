@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Members of classes, and blocks whose constraints are to be looked at. */
+/* Members of classes, and the blocks whose constraints are still to be applied. */
 struct propagation {
 	const struct cfg *g;
 	struct estimate_value *block, *edge;
@@ -33,7 +33,7 @@ static int begin(struct propagation *p)
 
 		p->member[--p->first[c + 1]] = (uint32_t)i;
 	}
-	/* first[c + 1] is where class c begins now */
+	/* first[c + 1] is the start of class c now */
 	return 0;
 }
 
@@ -60,7 +60,7 @@ static bool known(struct estimate_value v)
 	return v.confidence != CONFIDENCE_NONE;
 }
 
-/* A member's value goes to all of its class. */
+/* Gives a member's value to all of its class. */
 static void set_class(struct propagation *p, uint32_t c, struct estimate_value v)
 {
 	const struct cfg *g = p->g;
@@ -85,7 +85,8 @@ static void set_class(struct propagation *p, uint32_t c, struct estimate_value v
 	}
 }
 
-/* One side of a block: n edges, named by `at` (in), or in a row from `first` (out). */
+/* Applies one side of a block: n edges, numbered by `at` (in), or consecutive from `first`
+ * (out). */
 static void look_at_side(struct propagation *p, uint32_t b, const uint32_t *at, uint32_t first,
 			 uint32_t n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Local propagation (seed 003, section 6.1.4): what flows in is what a block runs is what flows out, but at
- * entry and exit. Each new value goes to all of its class at once; none is negative; linear time.
+ * Local propagation (Anderson et al., "Continuous profiling: where have all the cycles gone?", SOSP
+ * 1997): inflow, executions and outflow of a block are equal, except at entry and exit. Each new
+ * value goes to all of its class at once; no value is negative; the time is linear.
  */
 #ifndef ASSAY_ESTIMATE_PROPAGATE_H
 #define ASSAY_ESTIMATE_PROPAGATE_H
@@ -9,8 +10,8 @@
 #include "cfg/cfg.h"
 #include "estimate/estimate.h"
 
-/* Completes block[] and edge[], by the graph's numbers: what has CONFIDENCE_NONE is not known. -1 without
- * memory. */
+/* Completes block[] and edge[], indexed by the graph's numbers; CONFIDENCE_NONE marks unknown
+ * values. -1 without memory. */
 int propagate(const struct cfg *g, struct estimate_value *block, struct estimate_value *edge);
 
 #endif

@@ -5,26 +5,26 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* GLPK's solver takes integers, of an int's size even when summed up over the graph. */
-#define UNITS 1e6   /* the greatest frequency */
-#define ALL 1e9	    /* the sum of all */
-#define DEAREST 1e5 /* cost of a unit */
-#define MOST 1e9    /* a change */
+/* GLPK's solver takes integers; even their sum over the graph must fit an int. */
+#define UNITS 1e6   /* the largest frequency, in units */
+#define ALL 1e9	    /* largest sum of all frequencies, in units */
+#define DEAREST 1e5 /* largest cost of a unit */
+#define MOST 1e9    /* largest change, in units */
 
 struct vertex {
-	double surplus; /* what flows in beyond what flows out, as estimated */
+	double surplus; /* estimated inflow less estimated outflow */
 };
 
 struct arc {
 	double low, cap, cost, x;
 };
 
-/* By confidence: the part of an estimate that it may well be off. */
+/* By confidence: the relative error that an estimate may well have. */
 static const double doubt[CONFIDENCE_N] = { 1e6, 0.5, 0.15, 0.05 };
 
-/* Blocks, then edges, by number: what adds to each, what takes away. */
+/* Blocks, then edges, by number: the arcs that increase and decrease each one's flow. */
 struct item {
-	const struct arc *more, *less; /* of GLPK; NULL: it is as it is */
+	const struct arc *more, *less; /* GLPK's arcs; NULL: the flow is fixed */
 };
 
 struct network {
@@ -38,7 +38,7 @@ static double whole(const struct network *w, struct estimate_value v)
 	return v.confidence == CONFIDENCE_NONE ? 0 : floor(v.f * w->unit + 0.5);
 }
 
-/* Of one unit more or less. */
+/* The cost of a unit more or less. */
 static double cost(const struct network *w, struct estimate_value v)
 {
 	double t = whole(w, v), c;
@@ -57,7 +57,7 @@ static const struct arc *add_arc(struct network *w, int from, int to, double cap
 	return d;
 }
 
-/* More of it, and less: what flows back takes away. */
+/* Adds an arc for more flow and a backward arc for less. */
 static void add_flow(struct network *w, int from, int to, struct estimate_value v,
 		     struct item *item)
 {
@@ -73,7 +73,7 @@ static void add_flow(struct network *w, int from, int to, struct estimate_value 
 		item->less = add_arc(w, to, from, t, c);
 }
 
-/* A block's two vertices: 2 b + 1 is entered, 2 b + 2 is left. */
+/* The two vertices of a block: 2 b + 1 where control enters, 2 b + 2 where it leaves. */
 static int entered(uint32_t b)
 {
 	return 2 * (int)b + 1;
@@ -108,7 +108,7 @@ static void build(struct network *w, const struct cfg *g, const struct estimate_
 		if (edge_takes_part(g, e))
 			add_flow(w, left(g->edge[e].from), entered(g->edge[e].to), edge[e],
 				 &w->item[g->nblocks + e]);
-	/* what leaves the procedure enters it again */
+	/* flow that leaves the procedure enters it again */
 	add_flow(w, left(CFG_EXIT_BLOCK), entered(CFG_ENTRY_BLOCK), free_of_cost, &back);
 }
 
@@ -123,7 +123,7 @@ static void take(const struct network *w, struct estimate_value *v, const struct
 		v->confidence = CONFIDENCE_LOW;
 }
 
-/* *sum: of them all. */
+/* The largest frequency; *sum: the sum of all. */
 static double greatest(const struct estimate_value *v, uint32_t n, double *sum)
 {
 	double most = 0;

@@ -9,7 +9,8 @@
 #include "estimate/memo.h"
 #include "isa/insn.h"
 
-/* By a part of the CPU's name; the first one counts. What isa/cpu.c adds in parentheses comes first. */
+/* Models by a part of the CPU's name; the first match counts. The parenthesised text that
+ * isa/cpu.c adds is compared first. */
 static const struct {
 	const char *part, *model;
 } by_name[] = {
@@ -39,7 +40,8 @@ static const struct {
 	{ "Intel", "skylake-avx512" },
 };
 
-/* Zen, Zen 2 … by the last digit of an EPYC's number: 7601, 7R32, 7713, 9R14, 9575F. (7R13 is Zen 3.) */
+/* Zen generations by the last digit of an EPYC's number: 7601, 7R32, 7713, 9R14, 9575F. (7R13 is
+ * Zen 3.) */
 static const char *const by_generation[] = { "znver1", "znver2", "znver3", "znver4", "znver5" };
 
 static const char *model_by_number(const char *name)
@@ -50,7 +52,8 @@ static const char *model_by_number(const char *name)
 	if (!epyc || !isdigit((unsigned char)epyc[5]))
 		return NULL;
 	n = strcspn(epyc + 5, " ");
-	while (n && !isdigit((unsigned char)epyc[5 + n - 1])) /* 9575F */
+	/* the last digit, without a suffix as in 9575F */
+	while (n && !isdigit((unsigned char)epyc[5 + n - 1]))
 		n--;
 	if (n < 4 || epyc[5 + n - 1] < '1' || epyc[5 + n - 1] > '5')
 		return NULL;
@@ -67,7 +70,7 @@ const char *schedule_model(const char *cpu)
 	return model ? model : "znver4";
 }
 
-/* Cycles of a retire group's share: four instructions a cycle; more for those that occupy a unit. */
+/* Cycles by the table: four instructions retire in a cycle; those that occupy a unit take more. */
 static float coarse(const struct insn *in)
 {
 	switch (in->z.meta.category) {
@@ -130,7 +133,8 @@ void schedule_by_table(struct schedule_block *b)
 	}
 }
 
-/* Those that were made before. Returns how many are to be asked for. */
+/* Takes schedules that were made before from the memo. Returns how many blocks remain to be
+ * asked for. */
 static size_t recall(struct schedule_block *v, size_t n, const struct schedule_memo *memo,
 		     uint64_t seed)
 {
@@ -143,7 +147,8 @@ static size_t recall(struct schedule_block *v, size_t n, const struct schedule_m
 	return left;
 }
 
-/* The first n instructions, and what is left in b. They wait for what came before, most likely the like of them. */
+/* Splits off the first n instructions; the rest stays in b. The rest waits for what came before,
+ * most likely similar code. */
 static struct schedule_block split(struct schedule_block *b, unsigned n)
 {
 	struct schedule_block first = *b;
@@ -173,7 +178,7 @@ static size_t pieces_of(const struct schedule_block *b)
 	return b->n ? (b->n + SCHEDULE_BLOCK_MAX - 1) / SCHEDULE_BLOCK_MAX : 1;
 }
 
-/* One after the other; of long ones several. */
+/* Copies the blocks to a list one after the other; a long block becomes several pieces. */
 static void divide(const struct schedule_block *v, size_t n, struct schedule_block *piece)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -185,7 +190,8 @@ static void divide(const struct schedule_block *v, size_t n, struct schedule_blo
 	}
 }
 
-/* Causes of a piece are its own instructions; not those that come later in it, which stand for the piece before. */
+/* Takes over a piece's schedule. Causes are the piece's own instructions; a cause later in the
+ * piece stands for the piece before, and is dropped. */
 static void join(struct schedule_block *b, const struct schedule_block *piece)
 {
 	b->modelled = true;

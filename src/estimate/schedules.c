@@ -7,14 +7,15 @@
 #include "isa/insn.h"
 #include "isa/uop.h"
 
-#define AROUND 32 /* blocks of a loop, at most */
+#define AROUND 32 /* most blocks of a loop */
 #define NOT_KEPT \
 	(1u << UR_RAX | 1u << UR_RCX | 1u << UR_RDX | 1u << UR_RSI | 1u << UR_RDI | 1u << UR_R8 | \
-	 1u << UR_R9 | 1u << UR_R10 | 1u << UR_R11) /* by calls (System V ABI) */
+	 1u << UR_R9 | 1u << UR_R10 | \
+	 1u << UR_R11) /* registers that calls change (System V ABI) */
 #define KNOWN (1u << 16)
-#define MODELLED 10 /* samples of a class from which on its blocks are scheduled by llvm-mca */
+#define MODELLED 10 /* samples of a class from which its blocks are scheduled by llvm-mca */
 
-/* By class of p: its samples; to be freed. */
+/* Samples of each class of p, to be freed. */
 static double *class_samples(const struct estimate_proc *p)
 {
 	double *s = calloc((size_t)p->g.nclasses + 1, sizeof(*s));
@@ -24,7 +25,7 @@ static double *class_samples(const struct estimate_proc *p)
 	return s;
 }
 
-/* Registers that the instructions of a block may write; a call's, all that a procedure need not keep. */
+/* Registers that the instructions of a block may write; for a call, all caller-saved registers. */
 static uint32_t written_by(const struct cfg_block *k, struct image *im)
 {
 	size_t size = 0, at = 0, all = k->end - k->start;
@@ -41,7 +42,7 @@ static uint32_t written_by(const struct cfg_block *k, struct image *im)
 	return written;
 }
 
-/* The way most taken out of a block. */
+/* The successor that control takes most often. */
 static uint32_t next_of(const struct estimate_proc *p, uint32_t b)
 {
 	const struct cfg_block *k = &p->g.block[b];
@@ -53,8 +54,8 @@ static uint32_t next_of(const struct estimate_proc *p, uint32_t b)
 	return k->nout ? p->g.edge[best].to : CFG_EXIT_BLOCK;
 }
 
-/* Registers that nothing writes on the way most taken from the block back to it; 0: it does not lead back soon. writes: by
- * block, KNOWN and what it may write, or 0. */
+/* Registers that nothing writes on the most frequent way from the block back to itself; 0: that
+ * way does not lead back soon. writes: by block, KNOWN and the registers it may write, or 0. */
 static uint16_t carried_by(const struct estimate_proc *p, uint32_t b, struct image *im,
 			   uint32_t *writes)
 {
@@ -76,7 +77,7 @@ static uint16_t carried_by(const struct estimate_proc *p, uint32_t b, struct ima
 	return 0;
 }
 
-/* The blocks of p whose class has samples: counted, or filled in. */
+/* Counts, or fills in, the blocks of p whose class has samples. */
 static int choose(struct schedules *s, const struct estimate_proc *p, struct image *im, bool fill)
 {
 	double *samples = class_samples(p);

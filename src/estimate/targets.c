@@ -7,7 +7,7 @@
 #include "observe/edges.h"
 
 #define PAGE_BITS 0xfffu
-#define VALUES_MAX 64 /* of a hot list */
+#define VALUES_MAX 64 /* values read of a hot list */
 
 int targets_init(struct targets *t, const struct profile *p, struct err *err)
 {
@@ -23,7 +23,7 @@ void targets_fini(struct targets *t)
 	*t = (struct targets){ 0 };
 }
 
-/* The first edge from there on. */
+/* Index of the first edge that leaves the site or a later one. */
 static size_t edge_from(const struct targets *t, struct site_id from)
 {
 	size_t low = 0, high = t->nedges;
@@ -39,7 +39,7 @@ static size_t edge_from(const struct targets *t, struct site_id from)
 	return low;
 }
 
-/* What an occurrence of such a value weighs, in the mean. */
+/* The mean weight of one occurrence of the value. */
 static double weight_of(const struct hot_value *v, unsigned n, uint64_t to, double mean)
 {
 	double count = 0, weight = 0;

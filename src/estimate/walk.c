@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Flow from branch outcomes: a block runs as often as what leads to it, a procedure as often as it is called.
+ * Flow from branch outcomes: the frequency of a block is the sum of what flows in along its edges,
+ * that of a procedure the sum of its calls.
  *
- *   f(b) = (1 - l) (sum of f(from) share(edge) + calls + unexplained(b)) + l observed(b)
+ * f(b) = (1 - l) (sum of f(from) share(edge) + calls + unexplained(b)) + l observed(b)
  *
- * Observations alone are weighted by time, but hardly so within the length of a window: flow alone is right
- * about what is near, and over long distances amplifies the errors of shares (a loop that was never seen to
- * end has no frequency at all). l, a block's instructions over REACH, says from which distance on observations
- * are believed rather than flow. Where more was observed than known flow explains (calls through
- * pointers, jumps to where it is not known) the rest flows in there, as observed.
+ * Observations alone are weighted by time, but hardly so within the length of a window. Flow alone
+ * is right about nearby blocks, but amplifies the errors of shares over long distances (a loop that
+ * was never seen to end has no frequency at all). l, a block's instructions over REACH, sets the
+ * distance from which on observations are believed rather than flow. Where more was observed than
+ * known flow explains (calls through pointers, jumps to unknown places) the difference enters as
+ * additional flow.
  *
- * Confidence: what does not depend on whether observations or flow are believed is likely right. The same is
- * estimated with a reach of a window, and with a far one; where these agree with the estimate, but for one factor for
- * the whole program, and with what was observed before windows were weighed, and enough of them were there, it
- * is sure.
+ * Confidence: a result that does not depend on whether observations or flow are believed is likely
+ * right. The frequencies are estimated also with the reach of a window, and with a far one.
+ * Confidence is high where both agree with the estimate, apart from one factor for the whole
+ * program, and with the unweighted observations, and where there were enough windows.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,16 +25,16 @@
 #include "estimate/estimate_priv.h"
 #include "estimate/parts.h"
 
-#define REACH 500.0 /* instructions */
+#define REACH 500.0 /* instructions over which flow is believed */
 #define REACH_NEAR 128.0
 #define REACH_FAR 50000.0
-#define MOST_SLOWER \
-	30.0 /* as often as observed, at most: recursion that seems to have no end ends there */
-#define UNSEEN 3.0	/* executions in windows that may well have none */
-#define ENOUGH 1000.0	/* windows */
-#define UNEXPLAINED 0.2 /* of what was observed; less is noise */
+/* largest frequency, as a multiple of the observed one: it bounds recursion that seems endless */
+#define MOST_SLOWER 30.0
+#define UNSEEN 3.0	/* executions in windows that may be an accident */
+#define ENOUGH 1000.0	/* windows from which on observations are certain */
+#define UNEXPLAINED 0.2 /* part of the observations; smaller unexplained differences are noise */
 #define SWEEPS 100
-#define OWN_SCALE 30.0 /* samples of a part whose scale is its own */
+#define OWN_SCALE 30.0 /* samples of a part that has a scale of its own */
 #define WORK_PER_BLOCK 1000ULL
 #define SETTLED 1e-5
 
@@ -44,8 +46,9 @@ struct flow_in {
 /* f is (keep * (source + what flows in) + believed) / rest, and at most `most`. */
 struct flow_node {
 	double source;
-	double keep, believed; /* 1 - l, l * observed */
-	double rest;	       /* 1, less what flows back to it at once */
+	double keep, believed; /* 1 - l, and l * observed */
+	/* 1, less the share of the block's flow that returns to it at once */
+	double rest;
 	double most;
 };
 
@@ -53,13 +56,14 @@ struct walk {
 	struct estimate *e;
 	size_t n;
 	double *f;
-	double *o, *back; /* what was observed; the share that flows from a block to itself */
+	double *o, *back; /* observations; share of the flow from a block to itself */
 	struct flow_node *node;
-	size_t *first; /* n + 1: in `in`, those from a block to itself left out in the end */
+	/* n + 1 indices into `in`; flows from a block to itself are removed in the end */
+	size_t *first;
 	struct flow_in *in;
-	size_t *calls; /* by procedure: its first in e->call */
-	bool *dirty;   /* by procedure: something that leads there changed */
-	uint64_t work; /* blocks updated */
+	size_t *calls; /* by procedure: its first call in e->call */
+	bool *dirty;   /* by procedure: flow into it has changed */
+	uint64_t work; /* number of block updates */
 };
 
 static size_t node(const struct estimate_proc *p, uint32_t b)
@@ -73,7 +77,7 @@ static bool flows(const struct cfg_edge *e)
 	       e->kind != CFG_FOUND;
 }
 
-/* For each edge and call: fn(from, to, share). */
+/* Calls fn(from, to, share) for each edge and call. */
 static void each_flow(struct walk *w, void (*fn)(struct walk *, size_t, size_t, double))
 {
 	const struct estimate *e = w->e;
@@ -106,7 +110,7 @@ static void add_in(struct walk *w, size_t from, size_t to, double share)
 	w->in[w->first[to]++] = (struct flow_in){ (uint32_t)from, share };
 }
 
-/* Calls are in order of their callers. */
+/* Indexes the calls, which are sorted by caller. */
 static int index_calls(struct walk *w)
 {
 	const struct estimate *e = w->e;
@@ -140,7 +144,7 @@ static int make_flows(struct walk *w)
 	return 0;
 }
 
-/* Different windows that saw the block: most of its instructions'. */
+/* Different windows that saw the block: those of most of its instructions. */
 static double windows_of(const struct estimate_proc *p, uint32_t b)
 {
 	const struct cfg_block *k = &p->g.block[b];
@@ -152,7 +156,7 @@ static double windows_of(const struct estimate_proc *p, uint32_t b)
 	return (double)most;
 }
 
-/* Whether control may come to b from where it is not known. */
+/* Whether control may come to b from an unknown place. */
 static bool is_open(const struct estimate_proc *p, uint32_t b)
 {
 	const struct cfg_block *k = &p->g.block[b];
@@ -166,7 +170,8 @@ static bool is_open(const struct estimate_proc *p, uint32_t b)
 	return !k->nin;
 }
 
-/* Flow from what few windows saw is noise: there it does not reach beyond a window. */
+/* The leak of a block. Flow from a block that few windows saw is noise, and does not reach
+ * beyond a window. */
 static double leak(const struct estimate_proc *p, uint32_t b, double reach)
 {
 	double part = fmin(1, windows_of(p, b) / ENOUGH);
@@ -174,7 +179,7 @@ static double leak(const struct estimate_proc *p, uint32_t b, double reach)
 	return fmin(p->g.block[b].ninsn / fmax(REACH_NEAR, part * reach), 1);
 }
 
-/* What was observed beyond what flows in. */
+/* Sets the sources to the observations beyond what flows in. */
 static void make_sources(struct walk *w)
 {
 	for (size_t i = 0; i < w->e->nproc; i++) {
@@ -199,7 +204,7 @@ static void make_sources(struct walk *w)
 	}
 }
 
-/* Flow from a block to itself is solved for, not followed. */
+/* Removes flow from a block to itself, which is solved for instead of followed. */
 static void take_back(struct walk *w)
 {
 	size_t to = 0, k = 0;
@@ -232,7 +237,7 @@ static void begin(struct walk *w, double reach)
 	}
 }
 
-/* One block anew. Its f before. */
+/* Updates one block. Returns its f before. */
 static inline double update(struct walk *w, size_t v)
 {
 	const struct flow_node *d = &w->node[v];
@@ -242,7 +247,9 @@ static inline double update(struct walk *w, size_t v)
 		in += w->in[k].share * w->f[w->in[k].from];
 	f = d->keep * in + d->believed;
 	if (d->rest !=
-	    1) /* rarely: each block waits for the one before, a division is the longest of it */
+	    /* the limit is rarely reached; the division is the slowest step, and each block
+	     * waits for the one before */
+	    1)
 		f /= d->rest;
 	w->f[v] = f < d->most ? f : d->most;
 	return before;
@@ -253,7 +260,8 @@ static bool differs(double f, double before)
 	return fabs(f - before) / (fabs(f) + 1) >= SETTLED;
 }
 
-/* A procedure until nothing changes there, or for SWEEPS at most. Whether the first sweep changed anything. */
+/* Updates a procedure's blocks until nothing changes, for at most SWEEPS sweeps. Returns whether
+ * the first sweep changed anything. */
 static bool settle_proc(struct walk *w, const struct estimate_proc *p)
 {
 	size_t from = node(p, 0), end = from + p->g.nblocks;
@@ -272,7 +280,7 @@ static bool settle_proc(struct walk *w, const struct estimate_proc *p)
 	return first;
 }
 
-/* Procedure by procedure; where one changed, those that it calls again. */
+/* Updates procedures; where one changed, the procedures that it calls are updated again. */
 static void settle(struct walk *w, double reach)
 {
 	const struct estimate *e = w->e;
@@ -297,9 +305,10 @@ static void settle(struct walk *w, double reach)
 	}
 }
 
-/* Confidence. */
+/* Confidence of frequencies. */
 
-/* log(other / f) of most samples of a part; of all parts: PARTS_ALL. v: room for all blocks. */
+/* The median of log(other / f), by samples, over a part, or with PARTS_ALL over all parts. v:
+ * room for all blocks. */
 #define PARTS_ALL UINT32_MAX
 
 static double common_factor(const struct walk *w, const double *other, uint32_t part,
@@ -321,7 +330,7 @@ static double common_factor(const struct walk *w, const double *other, uint32_t 
 	return quantile(v, n, 0.5);
 }
 
-/* What windows observed, without their weights. */
+/* Observations without their weights. */
 static void observed_raw(const struct walk *w, double *raw)
 {
 	for (size_t i = 0; i < w->e->nproc; i++) {
@@ -338,7 +347,7 @@ static void observed_raw(const struct walk *w, double *raw)
 	}
 }
 
-/* Widens doubt[] of a part's blocks to where `other` is. */
+/* Raises doubt[] of a part's blocks to their deviation from `other`. */
 static void doubt_part(const struct walk *w, const double *other, uint32_t part, double factor,
 		       double *doubt)
 {
@@ -354,7 +363,8 @@ static void doubt_part(const struct walk *w, const double *other, uint32_t part,
 	}
 }
 
-/* doubt: at one scale for the program; alone: at one for each part, but for those of few samples, that hardly tell it. */
+/* Raises doubt by deviations at one scale for the program, and alone by those at a scale for
+ * each part; parts with few samples hardly tell their scale. */
 static void doubt_by(const struct walk *w, const double *other, double *doubt, double *alone)
 {
 	const struct parts *k = w->e->parts;

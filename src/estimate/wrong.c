@@ -6,7 +6,7 @@
 #include "isa/insn.h"
 #include "observe/locality.h"
 
-#define PRIOR 4.0 /* branches that the rarer way is worth, of those that were predicted */
+#define PRIOR 4.0 /* observations of predicted branches that the prior counts as */
 
 static double other_way(const struct site *s, double *n)
 {
@@ -35,7 +35,7 @@ double wrong_rarer(const struct site *s, uint8_t cls, double *n)
 	case INSN_IJUMP:
 	case INSN_ICALL:
 		return other_target(s, n);
-	default: /* direct; returns are told by the calls before them */
+	default: /* direct jumps; returns are judged by their calls */
 		return 0;
 	}
 }

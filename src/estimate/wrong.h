@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How often a branch goes where it was not expected to, as far as windows tell.
- */
+/* How often a branch is likely mispredicted, as far as windows tell. */
 #ifndef ASSAY_ESTIMATE_WRONG_H
 #define ASSAY_ESTIMATE_WRONG_H
 
 #include "observe/profile.h"
 
-/* The part of its executions in which it goes another way than the commonest one: of a conditional branch, an indirect
- * jump or call; 0 of others. n: observations, 0 if there are none: then it is not known, and what is usual. s: not NULL;
- * cls: what the instruction is (enum insn_class). */
+/* The share of executions in which a conditional branch, an indirect jump or call does not go
+ * its most frequent way; 0 of other instructions. n: observations; with 0 of them the usual
+ * share is returned. s: not NULL; cls: the instruction's enum insn_class. */
 double wrong_rarer(const struct site *s, uint8_t cls, double *n);
-/* … in which a predictor that learned from windows (observe/locality.h) had it wrong, if that is not more. NULL: not
- * observed. */
+/* The same, or less if a predictor that learned from windows (observe/locality.h) mispredicted a
+ * smaller share. NULL: the site was not observed. */
 double wrong_predicted(const struct site *s, uint8_t cls);
 
-#define WRONG_USUAL 0.01 /* of what was never observed */
+#define WRONG_USUAL 0.01 /* share for a branch that was never observed */
 
 #endif

@@ -18,7 +18,7 @@
 #include "export/pgo.h"
 #include "isa/insn.h"
 
-/* Addresses where a stretch begins because control jumps there, sorted. */
+/* Sorted addresses of jump targets, where a stretch begins. */
 struct leaders {
 	uint64_t *at;
 	size_t n;
@@ -57,7 +57,8 @@ static bool ends_stretch(int cls)
 	       cls == INSN_IJUMP || cls == INSN_ICALL || cls == INSN_RET;
 }
 
-/* Steps from `from` on that are one stretch; *count: the mean of theirs. */
+/* Returns the number of steps from `from` on that form one stretch; *count: the mean of their
+ * counts. */
 static size_t stretch(const struct flow *f, const struct leaders *l, size_t from, uint64_t *count)
 {
 	long double sum = 0;

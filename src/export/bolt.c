@@ -43,7 +43,7 @@ static void write_records(const struct flow *f, FILE *out)
 	}
 }
 
-#define PERF2BOLT "/usr/lib/llvm-19/bin/perf2bolt" /* it takes its role from its name */
+#define PERF2BOLT "/usr/lib/llvm-19/bin/perf2bolt" /* the program's name chooses its role */
 
 static void tell_commands(const struct pgo *g, const struct export *x)
 {

@@ -23,7 +23,7 @@ static bool is_direct(int cls)
 	return cls == INSN_BRANCH || cls == INSN_JUMP || cls == INSN_CALL;
 }
 
-/* Sets the target of a direct transfer. False: the file has another instruction there. */
+/* Sets the target of a direct transfer. Returns false if the file has another instruction there. */
 static bool decode(struct flow_step *to, const struct site *s, const struct image *im)
 {
 	struct insn in;
@@ -55,7 +55,8 @@ static void add_step(struct flow *f, const struct site *s, const struct target *
 	}
 	if (to->taken > to->count)
 		to->taken = to->count;
-	/* weights are sums in another order: what went both ways has both */
+	/* Sums of weights in different order may differ by rounding: a branch that went both
+	 * ways keeps both. */
 	if (to->taken == to->count && s->taken < s->observed && s->cls == INSN_BRANCH)
 		to->count++;
 	f->nstep++;
@@ -80,7 +81,7 @@ static int collect_steps(struct flow *f, const struct profile *p, const struct t
 		       t->file);
 }
 
-/* Indirect transfers of one instruction: edges e[0..n), of which those that stay in the image are told. */
+/* Adds the indirect transfers of one instruction: those of edges e[0..n) that stay in the image. */
 static void add_jumps(struct flow *f, const struct profile *p, uint32_t image,
 		      const struct edge *const *e, size_t n)
 {
@@ -121,7 +122,7 @@ static int jump_order(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Adds up entries at one address that come from several places outside. */
+/* Merges entries at one address that come from several places outside. */
 static void unite_jumps(struct flow *f)
 {
 	size_t n = 0;

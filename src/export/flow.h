@@ -11,40 +11,40 @@
 #include "export/target.h"
 
 #define FLOW_SCALE 100
-#define FLOW_OUTSIDE 0 /* in place of an address: not in this image */
+#define FLOW_OUTSIDE 0 /* in place of an address: outside of this image */
 
 /* An instruction that was executed. */
 struct flow_step {
-	uint64_t addr, next;   /* next: of the instruction that follows it */
-	uint64_t target;       /* of a direct branch, jump or call; else 0 */
-	uint64_t count, taken; /* executions; of a branch, how often it was taken */
-	uint64_t windows;      /* different windows that saw it */
+	uint64_t addr, next;   /* next: address of the following instruction */
+	uint64_t target;       /* target of a direct branch, jump or call; else 0 */
+	uint64_t count, taken; /* executions; for a branch, also how often it was taken */
+	uint64_t windows;      /* number of different windows that saw it */
 	uint8_t cls;	       /* enum insn_class */
 };
 
-/* Where an indirect jump or call went; from FLOW_OUTSIDE: where other images entered. */
+/* The target of an indirect jump or call; from FLOW_OUTSIDE: an entry from other images. */
 struct flow_jump {
 	uint64_t from, to, count;
-	bool call; /* or an entry, rather than a jump */
+	bool call; /* it is a call, or an entry, not a jump */
 };
 
 struct flow {
-	struct flow_step *step; /* by address */
+	struct flow_step *step; /* sorted by address */
 	size_t nstep;
-	struct flow_jump *jump; /* by from, then to */
+	struct flow_jump *jump; /* sorted by from, then to */
 	size_t njump;
-	size_t stale;	  /* transfers left out: the file has another instruction there */
-	uint64_t windows; /* in the whole recording; 0: it is exact */
+	size_t stale;	  /* transfers left out because the file has another instruction there */
+	uint64_t windows; /* windows of the whole recording; 0: it is exact */
 };
 
-/* -1 with err set: no memory, nothing was executed. */
+/* Returns -1 with err set: no memory, or nothing was executed. */
 int flow_collect(struct flow *f, const struct profile *p, const struct target *t, struct err *err);
 void flow_free(struct flow *f);
 /* The step at addr, or NULL. */
 const struct flow_step *flow_at(const struct flow *f, uint64_t addr);
 /*
- * How often control went on from the step to what follows it in memory: after a call too, when it returned. 0 for what never
- * goes on, and where nothing that follows was seen.
+ * How often control fell through from the step to the next instruction in memory, also after a call
+ * that returned. 0 if it never falls through, or nothing that follows was seen.
  */
 uint64_t flow_falls(const struct flow *f, size_t step);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The formats that there are. One line each.
- */
+/* The list of formats, one line each. */
 #ifndef ASSAY_EXPORT_FORMATS_H
 #define ASSAY_EXPORT_FORMATS_H
 

@@ -24,10 +24,10 @@ void pgo_close(struct pgo *g)
 
 struct proc_part {
 	double executed;
-	uint64_t windows; /* of its instruction that most windows saw */
+	uint64_t windows; /* windows that saw its most observed instruction */
 };
 
-/* Executed procedures, *n of them; instructions in none are no procedure's. */
+/* Executed procedures, *n of them; instructions outside of procedures are ignored. */
 static struct proc_part *by_procedure(struct pgo *g, size_t *n)
 {
 	const struct image_proc *proc;
@@ -79,9 +79,10 @@ static void measure_procedures(struct pgo_thinness *t, struct proc_part *part, s
 }
 
 /*
- * What is not seen, by Good and Turing (I. J. Good, "The Population Frequencies of Species and the Estimation of Population
- * Parameters", Biometrika 1953): the share of instructions that one window saw. A random half of the windows would not have
- * seen an instruction that w windows saw with probability 2^-w; what the second half brought, twice as many bring again.
+ * Estimates the unseen part by Good and Turing (I. J. Good, "The Population Frequencies of Species
+ * and the Estimation of Population Parameters", Biometrika 1953) as the share of instructions that
+ * one window saw. A random half of the windows would have missed an instruction that w windows saw
+ * with probability 2^-w; doubling the windows brings as much as the second half did.
  */
 static void measure_unseen(struct pgo_thinness *t, const struct flow *f)
 {

@@ -9,7 +9,7 @@
 #include "base/fmt.h"
 #include "image/elf_file.h"
 
-/* What was executed in each image, by image: how much windows observed of it, as they are weighed. */
+/* The weighted observations of each image, by image number. */
 static double *executed(const struct profile *p, struct err *err)
 {
 	double *sum = calloc(p->nimage + 1, sizeof(*sum));
@@ -51,11 +51,11 @@ static const char *id_of_file(const char *path, char *buf, size_t n)
 	return buf;
 }
 
-/* By which an image is looked for. */
+/* The image that is looked for. */
 struct wanted {
-	const char *name;		     /* NULL: any */
+	const char *name;		     /* NULL: any name */
 	char *real;			     /* its canonical path, or NULL */
-	char id[2 * IMAGE_BUILD_ID_MAX + 8]; /* of the file that the user names, or "" */
+	char id[2 * IMAGE_BUILD_ID_MAX + 8]; /* build-id of the file that the user names, or "" */
 };
 
 static void want(struct wanted *w, const struct export_options *o)
@@ -68,7 +68,8 @@ static void want(struct wanted *w, const struct export_options *o)
 		id_of_file(file, w->id, sizeof(w->id));
 }
 
-/* How well an image of the recording is what was asked for; 0: not at all. A library is meant only if it is named. */
+/* How well an image of the recording matches the request; 0: not at all. A library matches only
+ * if it is named. */
 static int fits(const struct wanted *w, const struct profile_image *im)
 {
 	if (im->kind != IMAGE_FILE)
@@ -97,7 +98,7 @@ static const struct profile_image *choose(const struct profile *p, const struct 
 	return best;
 }
 
-/* An image of the recording that bears the name, whether something of it was executed or not. */
+/* Whether an image of the recording has that name, executed or not. */
 static bool is_known(const struct profile *p, const struct wanted *w)
 {
 	for (size_t i = 0; i < p->nimage; i++)
@@ -127,7 +128,7 @@ static bool has_section(const struct elf_file *f, const char *name)
 	return elf_file_section(f, name) != NULL;
 }
 
-/* What BOLT will find in the file. */
+/* Reads the section table for what BOLT needs. */
 static int read_sections(struct target *t, struct err *err)
 {
 	struct elf_file f;
@@ -171,7 +172,7 @@ static int open_file(struct target *t, const struct export *x, struct err *err)
 	return err_hint(err, "give the recorded file with --binary FILE, or record this one");
 }
 
-/* Other builds of the same path, whose part of the profile is of no use for this one. */
+/* Reports other builds of the same path, whose part of the profile does not apply to this one. */
 static void tell_other_builds(const struct target *t, const struct export *x, const double *sum)
 {
 	double other = 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The image that an optimiser works on: which one of the recording it is, and the file on disk that holds it.
- */
+/* The image to be optimised: its number in the recording, and the file on disk that holds it. */
 #ifndef ASSAY_EXPORT_TARGET_H
 #define ASSAY_EXPORT_TARGET_H
 
@@ -11,19 +9,20 @@
 struct target {
 	const struct profile_image *image;
 	struct image *im;
-	char *file;	  /* its path */
-	double share;	  /* of what was executed in user space in the recording, 0 to 1 */
-	bool relocations; /* linked with --emit-relocs */
-	bool symbols;	  /* has a symbol table */
+	char *file;	  /* path of the file */
+	double share;	  /* share of the image in the recording's user-space executions, 0 to 1 */
+	bool relocations; /* the file was linked with --emit-relocs */
+	bool symbols;	  /* the file has a symbol table */
 };
 
 /*
- * Finds the image that x->o names, without a name the one that executed most, and opens its file, which has to have the
- * recorded build-id. -1 with err set: there is none, the file is gone or another one, BOLT rewrote it already.
+ * Finds the image that x->o names, or else the one that executed most, and opens its file, which
+ * must have the recorded build-id. -1 with err set: there is none, the file is missing or another
+ * one, or BOLT rewrote it already.
  */
 int target_open(struct target *t, const struct export *x, struct err *err);
 void target_close(struct target *t);
-/* The last part of its path. */
+/* The last component of its path. */
 const char *target_name(const struct target *t);
 
 #endif

@@ -9,8 +9,10 @@
 #define PIECE 16384u
 
 struct image_reloc {
-	uint64_t at, value; /* the 8 bytes at `at` become the image's address `value` */
-	bool symbol;	    /* or that of a symbol, which may be another image's */
+	/* the 8 bytes at address `at` become the address `value` of the image */
+	uint64_t at, value;
+	/* or they become the address of a symbol, which may be another image's */
+	bool symbol;
 };
 
 static const Elf64_Phdr *load_of(const struct image *im, uint64_t addr, size_t n)
@@ -105,7 +107,7 @@ static void read_relocs(struct image *im)
 		qsort(d->reloc, d->relocs, sizeof(*d->reloc), by_at);
 }
 
-/* The first relocation at `at` or behind it. */
+/* The first relocation at or after `at`. */
 static size_t find_reloc(const struct image_data *d, uint64_t at)
 {
 	size_t lo = 0, hi = d->relocs;
@@ -121,7 +123,7 @@ static size_t find_reloc(const struct image_data *d, uint64_t at)
 	return lo;
 }
 
-/* False: some of it is an address that only the loader knows. */
+/* Returns false if some of the bytes are an address that only the loader knows. */
 static bool relocate(struct image *im, uint64_t addr, uint8_t *buf, size_t n)
 {
 	bool known = true;

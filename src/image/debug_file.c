@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where distributions put what strip took away: by build-id, or by the name and checksum that
- * .gnu_debuglink holds.
+ * Finds the debug information that distributions keep in separate files: by build-id, or by the
+ * name and checksum in .gnu_debuglink.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static bool open_by_id(struct image *im)
 	return false;
 }
 
-/* With a build-id that decides, else the checksum: of a large file it takes its time. */
+/* A build-id decides if there is one, else the checksum, which takes long for a large file. */
 static bool open_linked(struct image *im, const char *path, uint32_t crc)
 {
 	struct err ignored;

@@ -10,16 +10,17 @@
 #include "base/file.h"
 
 #define NOTES_MAX (1u << 20)
-/* libelf and libdw decompress in memory. Debug information shrinks to a tenth at best, small files aside. */
+/* Limit of decompressed data, since libelf and libdw decompress in memory. Debug information
+ * compresses to a tenth at best, except in small files. */
 #define INFLATED_MIN ((uint64_t)64 << 20)
 #define INFLATED_RATIO 64u
 
-/* What a section says that it has when decompressed; 0: it is not compressed. */
+/* The size that a section claims to have when decompressed; 0: it is not compressed. */
 static uint64_t inflated_size(const struct elf_file *f, const Elf64_Shdr *sh)
 {
 	struct {
 		char magic[4];
-		uint32_t high, low; /* big-endian */
+		uint32_t high, low; /* big-endian halves of the size */
 	} old;
 	Elf64_Chdr ch;
 
@@ -88,7 +89,8 @@ static int check_phdrs(struct elf_file *f, const char *path, struct err *err)
 	return 0;
 }
 
-/* Begins with an ELF file of any type; its headers are not read. fd becomes the file's, and is closed on failure. */
+/* Opens an ELF file of any type without reading its headers. fd becomes the file's, and is
+ * closed on failure. */
 static int begin(struct elf_file *f, int fd, uint64_t size, const char *path, struct err *err)
 {
 	*f = (struct elf_file){ .fd = fd, .size = size };

@@ -11,7 +11,7 @@
 #define DEPTH 32
 #define OPS_MAX 64
 
-/* DWARF's numbers of registers as they are encoded. */
+/* DWARF's register numbers, by encoding order. */
 static const uint8_t encoded[16] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
 
 struct machine {
@@ -56,7 +56,7 @@ static bool binary(struct machine *m, unsigned op)
 		return push(m, a & b);
 	case DW_OP_shl:
 		return push(m, b < 64 ? a << b : 0);
-	default: /* ge */
+	default: /* the operation is ge */
 		return push(m, (int64_t)a >= (int64_t)b);
 	}
 }
@@ -129,7 +129,8 @@ static bool unwind_frame(Dwarf_Frame *frame, struct machine *m, struct frame_sta
 
 		if (dwarf_frame_register(frame, i, mem, &op, &n))
 			return false;
-		if (!n) { /* as it was; or not known, which ends it where it is the return address */
+		/* an empty rule keeps the register; an undefined return address ends the walk */
+		if (!n) {
 			if (i == RETURN_COLUMN)
 				return false;
 			continue;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* From a procedure's frame to its caller's, by the image's unwind information. */
+/* Steps from a procedure's frame to its caller's, by the image's unwind information. */
 #ifndef ASSAY_IMAGE_FRAMES_H
 #define ASSAY_IMAGE_FRAMES_H
 
 #include "image/image.h"
 
 struct frame_state {
-	uint64_t pc;	  /* at run time */
-	uint64_t reg[16]; /* in encoding order: rax rcx rdx rbx rsp … */
+	uint64_t pc;	  /* run-time address */
+	uint64_t reg[16]; /* in encoding order: rax rcx rdx rbx rsp and so on */
 };
 
 /*
- * Makes the caller's state of f. `to_addr` is added to run-time addresses of the image; `returned`: pc is
- * where a call returns to, not where the program stands. `read` reads eight bytes of the program's memory.
- * False if the image does not tell, or f was the outermost frame.
+ * Changes f to the caller's state. `to_addr` is added to run-time addresses to give those of the
+ * image; `returned`: pc is a return address, not the current instruction. `read` reads eight bytes
+ * of the program's memory. False if the image does not tell, or f was the outermost frame.
  */
 bool frames_step(struct image *im, struct frame_state *f, uint64_t to_addr, bool returned,
 		 bool (*read)(void *ctx, uint64_t at, uint64_t *v), void *ctx);

@@ -89,7 +89,7 @@ static void read_id(struct image *im)
 		snprintf(im->id + 2 * i, 3, "%02x", im->id_bytes[i]);
 }
 
-/* With nothing of its file yet. */
+/* Makes an image whose file is not open yet. */
 static struct image *new_image(const char *path, struct err *err)
 {
 	struct image *im = calloc(1, sizeof(*im));

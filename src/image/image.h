@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ELF image: its identity, code, procedures and source lines. Addresses are ELF virtual
- * addresses throughout. elfutils reads the files; a file is never trusted.
+ * An ELF image: its identity, code, procedures and source lines. All addresses are ELF virtual
+ * addresses. elfutils reads the files; every file is untrusted.
  */
 #ifndef ASSAY_IMAGE_IMAGE_H
 #define ASSAY_IMAGE_IMAGE_H
@@ -16,8 +16,8 @@
 #define IMAGE_SEGMENTS 8
 
 struct image_segment {	     /* an executable PT_LOAD */
-	uint64_t addr, size; /* virtual */
-	uint64_t offset;     /* in the file; size bytes of it are there */
+	uint64_t addr, size; /* virtual addresses */
+	uint64_t offset;     /* offset in the file, which holds all `size` bytes */
 };
 
 struct image_proc {
@@ -28,66 +28,68 @@ struct image_proc {
 struct image;
 
 /*
- * Opens the ELF file at `file`, which is read (through /proc/PID/map_files/…, /proc/PID/root/… or
- * the path itself), and remembers `path`, which is shown. Symbols and lines are read when first
- * asked for. NULL with err set: cannot be read, not ELF, not x86-64, malformed.
+ * Opens the ELF file at `file` (/proc/PID/map_files/..., /proc/PID/root/... or the path itself),
+ * and remembers `path` for display. Symbols and lines are read when first asked for. NULL with err
+ * set: cannot be read, not ELF, not x86-64, malformed.
  */
 struct image *image_open(const char *file, const char *path, struct err *err);
-/* The same from a descriptor, which becomes the image's in any case. */
+/* Opens the file of a descriptor, which becomes the image's in any case. */
 struct image *image_take(int fd, const char *path, struct err *err);
 void image_close(struct image *im);
 
 const char *image_path(const struct image *im);
-/* Lower-case hex of the build-id note, or of a hash of the headers and size, prefixed "noid-". */
+/* The build-id note in lower-case hex, or a hash of the headers and size, prefixed "noid-". */
 const char *image_build_id(const struct image *im);
 unsigned image_segments(const struct image *im, const struct image_segment **seg);
 uint64_t image_base(const struct image *im); /* address of the first PT_LOAD, page-aligned down */
 
-/* What the loader calls: the entry, what runs first and last. Up to max addresses; returns how many. */
+/* Lists the addresses that the loader calls: the entry, initialisers and finalisers. Up to max
+ * addresses; returns how many there are. */
 size_t image_called(struct image *im, uint64_t *addr, size_t max);
-/* The extent of the section of code that holds addr, or of the next one; false: there is none. */
+/* Finds the extent of the code section that holds addr, or of the next one; false: there is
+ * none. */
 bool image_section_at(const struct image *im, uint64_t addr, uint64_t *start, uint64_t *end);
 
 /*
  * The code bytes from addr on: *n of them, at least IMAGE_CODE_MIN unless the segment ends before;
- * what follows is asked for by another call. They are read piece by piece as they are asked for,
- * and stay where they are until image_close. One thread at a time, though im is const. NULL if addr
- * is in no executable segment or cannot be read.
+ * another call returns the bytes that follow. They are read piece by piece on demand, and stay in
+ * place until image_close. One thread at a time, though im is const. NULL if addr is in no
+ * executable segment or cannot be read.
  */
 #define IMAGE_CODE_MIN 64
 const uint8_t *image_code(const struct image *im, uint64_t addr, size_t *n);
 
 /*
- * n bytes that the file gives memory at addr, as the loader leaves them: addresses of the image's own
- * are there, as ELF virtual addresses. *constant: that is what the program will find: it cannot write
- * there, and no symbol's address is put there. False: the file gives none.
+ * Reads n bytes of initial memory at addr as the loader leaves them: the image's own addresses are
+ * relocated, as ELF virtual addresses. *constant: the program will find these bytes, because it
+ * cannot write there and no symbol's address is put there. False: the file has no such bytes.
  */
 bool image_data(struct image *im, uint64_t addr, void *buf, size_t n, bool *constant);
 
 /*
- * The procedure that holds addr: from .symtab, .dynsym and a separate debug file, found by build-id
- * below /usr/lib/debug or by .gnu_debuglink; where there are no symbols, the range of .eh_frame that
- * covers addr, named "sub_<hex start>" (stripped images still have procedures); PLT slots as
- * "name@plt". Overlaps resolved: global before local, sized before unsized, one name an address.
- * NULL if addr is in none.
+ * The procedure that holds addr. Procedures come from .symtab, .dynsym and a separate debug file,
+ * found by build-id below /usr/lib/debug or by .gnu_debuglink; where there are no symbols, from the
+ * range of .eh_frame that covers addr, named "sub_<hex start>" (so stripped images still have
+ * procedures); PLT slots are "name@plt". Overlaps are resolved: global before local, sized before
+ * unsized, one name for an address. NULL if addr is in none.
  */
 const struct image_proc *image_proc_at(struct image *im, uint64_t addr);
-/* All of them, sorted by start. Returns the number. */
+/* All procedures, sorted by start. Returns their number. */
 size_t image_procs(struct image *im, const struct image_proc **proc);
-/* By name (mangled or demangled); the first of that name. */
+/* The first procedure of that name, mangled or demangled. */
 const struct image_proc *image_proc_named(struct image *im, const char *name);
 /* True if names come from a symbol table rather than from unwind information alone. */
 bool image_has_symbols(struct image *im);
 
-/* Where exceptions enter the procedure, or the part of one, that begins at start: up to max addresses.
- * Returns how many. */
+/* Lists where exceptions enter the procedure, or the part of one, that begins at start: up to
+ * max addresses. Returns how many there are. */
 size_t image_pads(struct image *im, uint64_t start, uint64_t *pad, size_t max);
 
 /* Source file and line of addr from debug information (also of the separate one), or false. */
 bool image_line(struct image *im, uint64_t addr, const char **file, int *line);
 
-#define IMAGE_PLT "@plt" /* behind the name of a linkage table's slot */
-/* C++, Rust names demangled into buf where they are mangled (else copied). Returns buf. */
+#define IMAGE_PLT "@plt" /* follows the name of a linkage table's slot */
+/* Demangles a C++ or Rust name into buf; other names are copied. Returns buf. */
 char *image_demangle(const char *name, char *buf, size_t n);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * An image's parts, each read when first asked for.
- */
+/* The parts of an image, each read when first asked for. */
 #ifndef ASSAY_IMAGE_IMAGE_PRIV_H
 #define ASSAY_IMAGE_IMAGE_PRIV_H
 
@@ -14,28 +12,28 @@
 #include "image/pads.h"
 #include "image/symbols.h"
 
-/* The executable bytes of one segment: address space for all of it, read chunk by chunk. */
+/* The executable bytes of one segment: address space for all of them, filled chunk by chunk. */
 struct image_code {
 	uint8_t *bytes;	   /* NULL until first asked for */
-	uint64_t *present; /* one bit a chunk */
+	uint64_t *present; /* one bit for each chunk */
 };
 
 struct image {
 	struct elf_file file;
 	char *path;
-	char id[IMAGE_BUILD_ID_MAX * 2 + 1]; /* as text */
+	char id[IMAGE_BUILD_ID_MAX * 2 + 1]; /* the identity as text */
 	uint8_t id_bytes[IMAGE_BUILD_ID_MAX];
 	size_t id_len; /* 0: the file has no build-id */
 	uint64_t base;
 	struct image_segment segment[IMAGE_SEGMENTS];
 	unsigned segments;
-	struct image_code *code; /* one a segment */
+	struct image_code *code; /* one for each segment */
 
 	bool debug_tried;
 	struct elf_file debug; /* the separate debug file, if open */
 
 	bool procs_read, has_symbols;
-	struct symbols symbols; /* sorted by address; aliases as well */
+	struct symbols symbols; /* sorted by address, with aliases */
 	struct image_proc *proc;
 	size_t procs;
 
@@ -50,7 +48,7 @@ struct image {
 void image_code_fini(struct image *im);
 /* The executable segment that holds addr, or NULL. */
 const struct image_segment *image_segment_at(const struct image *im, uint64_t addr);
-/* The separate debug file, looked for once, or NULL. */
+/* The separate debug file, which is looked for once, or NULL. */
 const struct elf_file *image_debug_file(struct image *im);
 
 #endif

@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHARED_ID_MAX 64 /* bytes of a build-id */
-#define STRINGS_MAX 16	 /* sections of strings; there are five names, and those of split units */
-#define RANGES_MAX (1u << 22) /* units may share lists: a small file can claim very many */
+#define SHARED_ID_MAX 64 /* longest build-id, in bytes */
+#define STRINGS_MAX 16 /* limit of string sections: there are five names, and more in split units */
+/* limit of ranges: units may share lists, so a small file can claim very many */
+#define RANGES_MAX (1u << 22)
 
 static bool add(struct lines *l, uint64_t start, uint64_t end, Dwarf_Off unit)
 {
@@ -71,7 +72,7 @@ static void straighten(struct lines *l)
 	l->n = n;
 }
 
-/* libdw takes it that the last string of a section ends, and reads on where it does not. */
+/* libdw assumes that the last string of a section is terminated, and reads on if it is not. */
 static bool strings_end(const struct elf_file *f)
 {
 	Elf_Scn *scn = NULL;
@@ -87,7 +88,7 @@ static bool strings_end(const struct elf_file *f)
 			continue;
 		if (!left--)
 			return false;
-		data = elf_rawdata(scn, NULL); /* libdw has decompressed it in its place */
+		data = elf_rawdata(scn, NULL); /* libdw has decompressed the section in place */
 		bytes = data ? data->d_buf : NULL;
 		if (data && data->d_size && (!bytes || bytes[data->d_size - 1]))
 			return false;
@@ -105,7 +106,8 @@ static bool open_shared(struct lines *l, const char *path)
 	return l->shared_dwarf && strings_end(&l->shared);
 }
 
-/* Where libdw looks: by build-id, and by name, from the folder of the file that refers to it. */
+/* Lists the paths where libdw looks: by build-id, and by name, from the folder of the file that
+ * refers to it. */
 static bool find_shared(char path[2][PATH_MAX], const struct elf_file *f, const char *name,
 			const uint8_t *id, size_t n)
 {
@@ -128,8 +130,8 @@ static bool find_shared(char path[2][PATH_MAX], const struct elf_file *f, const 
 }
 
 /*
- * dwz moves what several debug files have in common into one that they all refer to. libdw would open it by itself, and
- * wait if it is a pipe. False: it is there, and not fit to be read.
+ * dwz moves the common parts of several debug files into one that they all refer to. libdw would
+ * open it by itself, and wait if it is a pipe. False: the file exists and is not fit to be read.
  */
 static bool take_shared(struct lines *l, const struct elf_file *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source lines, through libdw. Which compilation unit covers an address comes from a table of our
- * own: .debug_aranges may be missing or in part.
+ * Source lines, through libdw. A table of our own tells which compilation unit covers an address,
+ * because .debug_aranges may be missing or incomplete.
  */
 #ifndef ASSAY_IMAGE_LINES_H
 #define ASSAY_IMAGE_LINES_H
@@ -12,19 +12,19 @@
 
 struct lines_range {
 	uint64_t start, end;
-	Dwarf_Off unit; /* its DIE */
+	Dwarf_Off unit; /* offset of its DIE */
 };
 
 struct lines {
 	bool read;
 	Dwarf *dwarf;
-	struct elf_file shared; /* what it has in common with other files, if it refers to such */
+	struct elf_file shared; /* the file with the common parts (dwz), if there is one */
 	Dwarf *shared_dwarf;
-	struct lines_range *v; /* by start; they do not overlap */
+	struct lines_range *v; /* sorted by start, without overlaps */
 	size_t n, cap;
 };
 
-/* Finds the units; n stays 0 where the file has no debug information. f must outlive it. */
+/* Finds the units; n stays 0 where the file has no debug information. f must outlive l. */
 void lines_read(struct lines *l, const struct elf_file *f);
 void lines_fini(struct lines *l);
 bool lines_at(struct lines *l, uint64_t addr, const char **file, int *line);

@@ -10,7 +10,7 @@
 
 #define DELETED " (deleted)"
 
-/* One lower- or upper-case hex number that `stop` follows. */
+/* Parses a hex number in lower or upper case that `stop` follows. */
 static bool hex(const char **p, char stop, uint64_t *v)
 {
 	unsigned digits = 0;
@@ -58,7 +58,7 @@ static bool flags(const char **p, struct map *m)
 	return true;
 }
 
-/* The kernel writes a newline in a path as \012 and nothing else so. */
+/* Replaces \012, the kernel's only escape in a path, by a newline. */
 static char *unescape(const char *text, size_t n)
 {
 	char *name = malloc(n + 1), *to = name;
@@ -145,7 +145,7 @@ int maps_parse(struct maps *m, const char *text, struct err *err)
 		m->n++;
 		text += n + (text[n] == '\n');
 	}
-	/* In order already, unless the process changed them between two reads. */
+	/* The mappings are sorted unless the process changed them between two reads. */
 	if (m->n)
 		qsort(m->map, m->n, sizeof(*m->map), by_start);
 	return 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A process's mappings, from /proc/PID/maps.
- */
+/* The mappings of a process, from /proc/PID/maps. */
 #ifndef ASSAY_IMAGE_MAPS_H
 #define ASSAY_IMAGE_MAPS_H
 
@@ -19,7 +17,7 @@ struct map {
 	uint32_t dev_major, dev_minor;
 	uint64_t inode;
 	bool read, write, exec, shared;
-	bool deleted; /* the file is unlinked: " (deleted)" is taken off the name */
+	bool deleted; /* the file is unlinked: " (deleted)" is removed from the name */
 	char *name;   /* path, "[stack]", "[vdso]", or "" */
 };
 
@@ -28,19 +26,20 @@ struct maps {
 	size_t n;
 };
 
-/* Reads them by the broker's rights. -1 with err set if there is no such process or it may not be read. */
+/* Reads the mappings with the broker's rights. -1 with err set if there is no such process or it
+ * may not be read. */
 int maps_read(struct maps *m, const struct broker *b, pid_t pid, struct err *err);
-/* Parses one text of that form (not trusted); for tests and fuzzing. */
+/* Parses untrusted text of that form; for tests and fuzzing. */
 int maps_parse(struct maps *m, const char *text, struct err *err);
 void maps_fini(struct maps *m);
 const struct map *maps_find(const struct maps *m, uint64_t addr);
-/* A path under which the mapped file can be opened even if it is deleted, replaced or in another
- * mount namespace: /proc/PID/map_files/START-END if that may be opened, else /proc/PID/root/PATH,
- * else PATH — only if the file found there has the mapping's inode. Returns buf, or NULL with err
- * set. */
+/* Finds a path under which the mapped file can be opened even if it is deleted, replaced or in
+ * another mount namespace: /proc/PID/map_files/START-END if that may be opened, else
+ * /proc/PID/root/PATH, else PATH, if the file found there has the mapping's inode. Returns buf,
+ * or NULL with err set. */
 char *maps_file(const struct map *m, pid_t pid, char *buf, size_t n, struct err *err);
-/* The mapped file, opened for reading: by the broker through map_files, else under the path of maps_file(). -1 with err
- * set. */
+/* Opens the mapped file for reading: by the broker through map_files, else under the path of
+ * maps_file(). -1 with err set. */
 int maps_open(const struct map *m, const struct broker *b, pid_t pid, struct err *err);
 
 #endif

@@ -11,13 +11,13 @@
 
 #include "base/file.h"
 
-/* On these a mapping shows another device than stat does. */
+/* Whether mappings of the file system show another device than stat does. */
 static bool shows_device(const struct statfs *fs)
 {
 	return fs->f_type != BTRFS_SUPER_MAGIC && fs->f_type != OVERLAYFS_SUPER_MAGIC;
 }
 
-/* 0: it is the mapped file; else why not, as an errno (ESTALE: it is another). */
+/* Returns 0 if it is the mapped file, else the reason as an errno (ESTALE: it is another file). */
 static int compare(const struct map *m, const struct stat *st, const struct statfs *fs)
 {
 	if (!S_ISREG(st->st_mode))
@@ -48,7 +48,7 @@ static int compare_file(const struct map *m, int fd)
 enum place {
 	PLACE_MAP_FILES,
 	PLACE_ROOT,
-	PLACE_ROOT_DELETED, /* a file may be called "x (deleted)" */
+	PLACE_ROOT_DELETED, /* the file's name may really end in " (deleted)" */
 	PLACE_PATH,
 	PLACES,
 };
@@ -98,7 +98,7 @@ char *maps_file(const struct map *m, pid_t pid, char *buf, size_t n, struct err 
 		result = compare_path(m, buf);
 		if (!result)
 			return buf;
-		/* That a file is another says more than that a path was closed to us. */
+		/* Finding another file says more than that a path was closed to us. */
 		if (why != ESTALE && place != PLACE_MAP_FILES)
 			why = result;
 	}

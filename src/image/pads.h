@@ -11,7 +11,7 @@ struct unwind_range;
 /* The ranges that have exception tables. */
 struct pads {
 	bool read;
-	struct unwind_range *v; /* by start */
+	struct unwind_range *v; /* sorted by start */
 	size_t n;
 };
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define BYTES_MAX ((size_t)256 << 20)
-#define BACK \
-	64 /* entries before the address that may still hold it: code that was replaced, mostly in place */
+/* earlier entries that may still hold the address: replaced code mostly lies in the same place */
+#define BACK 64
 
 static int by_start(const void *a, const void *b)
 {
@@ -24,7 +24,7 @@ static int by_start(const void *a, const void *b)
 	return p->line > q->line ? -1 : 1;
 }
 
-/* A number, and the space behind it. */
+/* Parses a number and the space after it. */
 static bool hex(char **at, uint64_t *v)
 {
 	char *end;
@@ -62,7 +62,7 @@ int perf_map_parse(struct perf_map *m, char *text, size_t bytes)
 
 		next = memchr(line, '\n', (size_t)(text + bytes - line));
 		if (!next)
-			break; /* half a line: it is being written */
+			break; /* an incomplete last line is being written */
 		*next++ = 0;
 		if (!entry_of(line, &e))
 			continue;

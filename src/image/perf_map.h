@@ -14,21 +14,22 @@
 
 struct perf_map_entry {
 	uint64_t start, end;
-	size_t line; /* of the file: where code was replaced a later one holds */
+	size_t line; /* line in the file: where code was replaced, the later line counts */
 	const char *name;
 };
 
 struct perf_map {
-	struct perf_map_entry *entry; /* by start, later lines first */
+	struct perf_map_entry *entry; /* sorted by start, later lines first */
 	size_t n;
-	char *text; /* with the names */
+	char *text; /* the text of the file, which holds the names */
 };
 
-/* Parses text that anybody may have written; it is changed, and freed by perf_map_fini(), also on failure. Lines that are
- * no entries are left out. -1 without memory. */
+/* Parses untrusted text, which is changed, and freed by perf_map_fini(), also on failure.
+ * Malformed lines are skipped. -1 without memory. */
 int perf_map_parse(struct perf_map *m, char *text, size_t bytes);
-/* Reads the file of a process, by the broker's rights while the process is there, else of its pid. -1 if there is none that
- * belongs to the process's user or to root, or it is larger than 256 MiB. */
+/* Reads the file of a process, with the broker's rights while the process exists, else by its
+ * pid. -1 if there is none that belongs to the process's user or to root, or it is larger than
+ * 256 MiB. */
 int perf_map_read(struct perf_map *m, const struct broker *b, pid_t pid, pid_t inner);
 /* The entry that holds the address, or NULL. */
 const struct perf_map_entry *perf_map_find(const struct perf_map *m, uint64_t addr);

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "image/image_priv.h"
 
-#define SLOT 16 /* bytes, but for .plt.got without IBT: */
+#define SLOT 16 /* bytes of a slot, except in .plt.got without IBT, which has */
 #define SLOT_SHORT 8
 #define PLT_MAX (1u << 24)
 #define NAME_MAX_READ 4000
@@ -15,7 +15,7 @@
 
 struct got_word {
 	uint64_t addr;
-	const char *name; /* NULL: the address of a local procedure, `target` */
+	const char *name; /* NULL: the slot leads to `target`, a local procedure */
 	uint64_t target;
 };
 
@@ -103,7 +103,7 @@ static bool read_got(struct got *g, const struct elf_file *f)
 	return true;
 }
 
-/* The word that the slot jumps through, or 0. */
+/* The address of the word that the slot jumps through, or 0. */
 static uint64_t slot_word(const uint8_t *slot, size_t n, uint64_t addr)
 {
 	for (size_t i = 0; i + JUMP_BYTES <= n; i++) {
@@ -171,7 +171,7 @@ static bool read_sections(struct symbols *to, const struct symbols *known, const
 			  const struct image *im)
 {
 	Elf_Scn *scn = NULL;
-	int left = 4; /* .plt, .plt.sec, .plt.got, .plt.bnd; a file may name more */
+	int left = 4; /* .plt, .plt.sec, .plt.got, .plt.bnd; a malformed file may have more */
 	bool ok = true;
 
 	while (ok && left && (scn = elf_nextscn(im->file.elf, scn))) {

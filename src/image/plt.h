@@ -8,8 +8,8 @@
 
 #include "image/symbols.h"
 
-/* Adds a symbol "name@plt" for each slot to `to`; `known` names what has no name of its own. False
- * without memory. */
+/* Adds a symbol "name@plt" for each slot to `to`; `known` provides names for local targets.
+ * False without memory. */
 bool plt_read(struct symbols *to, const struct symbols *known, const struct image *im);
 
 #endif

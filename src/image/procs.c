@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Procedures: symbols and unwind ranges made into one sorted list without overlaps.
- */
+/* Merges symbols and unwind ranges into one sorted list of procedures without overlaps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,20 +7,20 @@
 #include "image/plt.h"
 #include "image/unwind.h"
 
-#define NEST 64 /* symbols inside symbols; what is deeper is left out */
+#define NEST 64 /* depth of nested symbols; deeper ones are left out */
 
 struct list {
 	struct image_proc *v;
 	size_t n, cap;
-	bool failed; /* no memory */
+	bool failed; /* memory ran out */
 };
 
-/* The symbols that are open at `cursor`, each inside the one before. */
+/* The symbols that contain `cursor`, each inside the one before. */
 struct sweep {
 	const struct symbol *open[NEST];
 	uint64_t end[NEST];
 	int depth;
-	uint64_t cursor; /* all below it is in the list */
+	uint64_t cursor; /* the list is complete below this address */
 	struct list *list;
 };
 
@@ -46,7 +44,7 @@ static void list_add(struct list *l, uint64_t start, uint64_t end, const char *n
 	l->v[l->n++] = (struct image_proc){ start, end, name };
 }
 
-/* How many there will be, about. */
+/* Reserves room for the likely number of procedures. */
 static void list_reserve(struct list *l, size_t n)
 {
 	struct image_proc *v = n ? malloc(n * sizeof(*v)) : NULL;
@@ -75,7 +73,7 @@ static void close_until(struct sweep *s, uint64_t addr)
 	emit(s, addr);
 }
 
-/* May a symbol that begins inside another take its part of it? */
+/* Whether a symbol that begins inside another may take its part of it. */
 static bool may_nest(const struct sweep *s, const struct symbol *sym)
 {
 	const struct symbol *outer;
@@ -86,7 +84,8 @@ static bool may_nest(const struct sweep *s, const struct symbol *sym)
 	return s->depth < NEST && sym->end != sym->start && (outer->local || !sym->local);
 }
 
-/* Where a symbol without a size ends: with the unwind range, the next symbol, the section or the segment. */
+/* The end of a symbol without a size: the end of the unwind range, the next symbol, the end of
+ * the section or of the segment. */
 static uint64_t guess_end(const struct image *im, const struct unwind *u, const struct symbol *sym,
 			  uint64_t next)
 {
@@ -122,7 +121,7 @@ static void resolve(struct list *l, const struct image *im, const struct unwind 
 	close_until(&s, UINT64_MAX);
 }
 
-/* What symbols leave uncovered, from the unwind ranges. */
+/* Fills the ranges that symbols leave uncovered, from the unwind ranges. */
 static void fill(struct list *to, struct symbols *names, const struct list *named,
 		 const struct unwind *u)
 {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIGIT 11 /* bits that a pass of sorting looks at */
+#define DIGIT 11 /* bits of one pass of the radix sort */
 
 struct key {
-	uint32_t start; /* from the lowest one */
+	uint32_t start; /* distance from the lowest start */
 	uint32_t i;
 };
 
@@ -21,7 +21,7 @@ static uint64_t start_of(const void *record)
 	return v;
 }
 
-/* A radix sort, of n keys with room for n behind them. Returns where they are then. */
+/* Sorts n keys by radix, with room for n behind them. Returns where the sorted keys are. */
 static struct key *sort_keys(struct key *from, size_t n, uint64_t range)
 {
 	struct key *to = from + n;
@@ -46,7 +46,7 @@ static struct key *sort_keys(struct key *from, size_t n, uint64_t range)
 	return from;
 }
 
-/* Each record to its place, where it is, cycle by cycle. */
+/* Moves each record to its place, cycle by cycle. */
 static void move(char *records, size_t size, struct key *key, size_t n)
 {
 	char first[STARTS_SIZE_MAX];

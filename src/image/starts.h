@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tens of thousands of records of a file, each of which begins with the address where it starts, put in order.
- */
+/* Sorts tens of thousands of records, each of which begins with its start address. */
 #ifndef ASSAY_IMAGE_STARTS_H
 #define ASSAY_IMAGE_STARTS_H
 
@@ -10,8 +8,9 @@
 
 #define STARTS_SIZE_MAX 64
 
-/* Ascending by the uint64_t that each of n records of `size` bytes, STARTS_SIZE_MAX at most, begins with; what is equal
- * stays in order. False, and nothing is moved: no memory, or they lie 4 GiB and more apart. */
+/* Sorts n records of `size` bytes (at most STARTS_SIZE_MAX) in ascending order of the uint64_t
+ * that each begins with; equal ones keep their order. False, and nothing is moved: no memory, or
+ * the starts are 4 GiB or more apart. */
 bool starts_sort(void *records, size_t n, size_t size);
 
 #endif

@@ -10,8 +10,10 @@
 
 #define BLOCK 65536
 #define NAME_MAX_SHOWN 4096
-#define NAMES_MAX (256u << 20) /* in all: a file may give one long name very many times */
-#define TIE 64		       /* characters that decide between two names of equal merit */
+/* limit of all names together: a file may repeat one long name very many times */
+#define NAMES_MAX (256u << 20)
+/* characters that are compared to choose between two names of equal merit */
+#define TIE 64
 
 struct names_block {
 	struct names_block *next;
@@ -79,7 +81,7 @@ void symbols_fini(struct symbols *s)
 	*s = (struct symbols){ 0 };
 }
 
-/* Room for n more. */
+/* Makes room for n more symbols. */
 static bool make_room(struct symbols *s, size_t n)
 {
 	size_t cap = s->n + n;
@@ -103,7 +105,8 @@ bool symbols_add(struct symbols *s, const struct symbol *sym)
 	return true;
 }
 
-/* The n are ASCII without a version or a control character: eight at a time, most names are long. */
+/* Whether the name is ASCII without a version or a control character. Eight characters are
+ * tested at a time, because most names are long. */
 static bool is_plain(const char *name, size_t n)
 {
 	const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
@@ -115,7 +118,7 @@ static bool is_plain(const char *name, size_t n)
 		memcpy(&v, name + i, 8);
 		at = v ^ '@' * ones;
 		del = v ^ 0x7f * ones;
-		/* the top bit of a byte that is less than another one, and of some behind it */
+		/* a byte below another one has its top bit set, and perhaps some bytes above it */
 		if ((v & tops) || ((v - ' ' * ones) & tops) || ((at - ones) & ~at & tops) ||
 		    ((del - ones) & ~del & tops))
 			return false;
@@ -127,8 +130,8 @@ static bool is_plain(const char *name, size_t n)
 }
 
 /*
- * The name as it is shown: without a symbol version ("memcpy@@GLIBC_2.14"), and fit for a terminal.
- * What needs no change stays where it is.
+ * The name for display: without a symbol version ("memcpy@@GLIBC_2.14"), and fit for a terminal. A
+ * name that needs no change is not copied.
  */
 static const char *shown_name(struct symbols *s, const char *name)
 {
@@ -179,7 +182,8 @@ static bool add_elf_symbol(struct symbols *s, const Elf64_Sym *sym, const char *
 	return symbols_add(s, &new);
 }
 
-/* A table of strings that all end in it; NULL: there is none such, elf_strptr() is to be asked. */
+/* A table of strings that are all terminated; NULL: this one is not, and elf_strptr() must be
+ * used. */
 static const char *strings_of(const struct elf_file *f, size_t section, size_t *size)
 {
 	Elf_Scn *scn = elf_getscn(f->elf, section);
@@ -229,7 +233,8 @@ bool symbols_read(struct symbols *s, const struct elf_file *f, const struct imag
 	Elf_Scn *scn = NULL;
 	bool ok = true, symtab = false, dynsym = false;
 
-	/* Not each of many sections that share one table: a file may say so. */
+	/* Each table is read once, because a malformed file may have many sections that share
+	 * one. */
 	while (ok && (scn = elf_nextscn(f->elf, scn))) {
 		const Elf64_Shdr *sh = elf64_getshdr(scn);
 		bool *had = !sh				? NULL
@@ -245,7 +250,7 @@ bool symbols_read(struct symbols *s, const struct elf_file *f, const struct imag
 	return ok;
 }
 
-/* Order within one address: the first is the one that names it. */
+/* Orders symbols of one address; the first one names it. */
 static int by_merit(const struct symbol *a, const struct symbol *b)
 {
 	bool sized_a = a->end != a->start, sized_b = b->end != b->start;
@@ -291,7 +296,7 @@ bool symbols_merge(struct symbols *s, const struct symbols *from)
 	if (!make_room(s, k))
 		return false;
 	s->n += k;
-	while (k) { /* from the end on, where there is room */
+	while (k) { /* filled from the end, where there is room */
 		bool ours = i && by_addr(&s->v[i - 1], &from->v[k - 1]) > 0;
 
 		s->v[i + k - 1] = ours ? s->v[i - 1] : from->v[k - 1];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names of code, as symbol tables give them: unordered, overlapping, several an address.
- */
+/* Names of code from symbol tables: unsorted, overlapping, with several names for an address. */
 #ifndef ASSAY_IMAGE_SYMBOLS_H
 #define ASSAY_IMAGE_SYMBOLS_H
 
@@ -18,7 +16,8 @@ struct symbol {
 	uint64_t start, end; /* end == start: size unknown */
 	const char *name;    /* owned by the ELF file, or by the symbols */
 	bool local;
-	uint8_t plain; /* how unlike the name one writes it is: leading underscores */
+	/* leading underscores: a name with fewer is more like the one in the source */
+	uint8_t plain;
 };
 
 struct symbols {
@@ -31,20 +30,20 @@ struct symbols {
 void symbols_fini(struct symbols *s);
 /* Adds the code symbols of f, which is the image's file or its debug file. False without memory. */
 bool symbols_read(struct symbols *s, const struct elf_file *f, const struct image *im);
-/* By address; of one address the best name first. */
+/* Sorts by address, and within an address by merit, best first. */
 void symbols_sort(struct symbols *s);
 bool symbols_add(struct symbols *s, const struct symbol *sym);
-/* Those of `from`, too, whose names stay its own; both are sorted. False without memory. */
+/* Adds the symbols of `from`, which keeps owning their names; both are sorted. False without
+ * memory. */
 bool symbols_merge(struct symbols *s, const struct symbols *from);
-/* The best symbol that starts at addr, once sorted, or NULL. */
+/* The best symbol that starts at addr, or NULL; the symbols are sorted. */
 const struct symbol *symbols_find(const struct symbols *s, uint64_t addr);
 
-/* n bytes of memory that live as long as the symbols, or NULL: there is none, or too much is used.
- */
+/* Allocates n bytes that live as long as the symbols; NULL: no memory, or the limit is exceeded. */
 char *symbols_alloc(struct symbols *s, size_t n);
-/* Makes the names of `from` live as long as `s`. */
+/* Transfers ownership of the names of `from` to `s`. */
 void symbols_take_names(struct symbols *s, struct symbols *from);
-/* "sub_<hex of addr>", in such memory. */
+/* "sub_<hex of addr>", in memory of the symbols. */
 const char *symbols_sub_name(struct symbols *s, uint64_t addr);
 
 #endif

@@ -6,7 +6,7 @@
  *
  *	CIE: length, 0, version, augmentation string, code and data alignment, return register,
  *	     augmentation data (with 'z'): one item a letter; 'R' is the encoding
- *	FDE: length, distance back to its CIE, start, size, …
+ *	FDE: length, distance back to its CIE, start, size and more
  */
 #include "image/unwind.h"
 
@@ -18,9 +18,9 @@
 #include "image/starts.h"
 
 #define FRAME_MAX (1u << 30)
-#define FDE_USUAL 32	 /* bytes of one, as few as there usually are */
-#define LETTERS_MAX 16	 /* of an augmentation string, with its 0 */
-#define NO_ENCODING 0xff /* DW_EH_PE_omit: nothing can be read by it */
+#define FDE_USUAL 32	 /* smallest usual size of an FDE, in bytes */
+#define LETTERS_MAX 16	 /* longest augmentation string, with its 0 */
+#define NO_ENCODING 0xff /* DW_EH_PE_omit: there is no value */
 
 struct cursor {
 	const uint8_t *p, *end;
@@ -53,7 +53,7 @@ static void skip_leb(struct cursor *c)
 	c->bad = true;
 }
 
-/* Size in bytes of a value of that encoding; 0 if it is of variable or no size. */
+/* The size in bytes of a value of that encoding; 0 if the size is variable or there is none. */
 static unsigned encoded_size(uint8_t encoding)
 {
 	switch (encoding & 0x07) {
@@ -98,15 +98,15 @@ static uint64_t take_uleb(struct cursor *c)
 	return 0;
 }
 
-/* How FDEs write addresses, and where they have their exception table. */
+/* The encodings of addresses and of exception table pointers in FDEs. */
 struct encodings {
-	uint8_t addr, lsda; /* NO_ENCODING: not to be read; there is none */
-	bool sized;	    /* augmentation data begins with its size */
+	uint8_t addr, lsda; /* NO_ENCODING: cannot be read, or there is none */
+	bool sized;	    /* the augmentation data begins with its size */
 };
 
 static const struct encodings no_encodings = { NO_ENCODING, NO_ENCODING, false };
 
-/* The encodings among the augmentation data that the letters describe. */
+/* Finds the encodings in the augmentation data that the letters describe. */
 static struct encodings find_encodings(struct cursor *c, const char *letters)
 {
 	struct encodings e = { DW_EH_PE_absptr, NO_ENCODING, true };
@@ -184,7 +184,7 @@ static bool add_range(struct unwind *u, const struct image *im, uint64_t start, 
 	return true;
 }
 
-/* Where the FDE's exception table is, from its augmentation data; 0: it has none. */
+/* Reads the address of the FDE's exception table from its augmentation data; 0: it has none. */
 static uint64_t take_lsda(const struct frame *f, struct cursor *c, const struct encodings *e)
 {
 	uint64_t here, v;
@@ -229,7 +229,7 @@ static bool add_fde(struct unwind *u, const struct image *im, const struct frame
 static bool walk(struct unwind *u, const struct image *im, const struct frame *f)
 {
 	struct cursor c = { f->bytes, f->bytes + f->size, false };
-	uint64_t known = UINT64_MAX; /* the CIE whose encoding is in hand */
+	uint64_t known = UINT64_MAX; /* the CIE whose encodings were read last */
 	struct encodings e = no_encodings;
 
 	for (;;) {
@@ -264,8 +264,8 @@ static bool load_frame(struct frame *f, const struct image *im, uint64_t addr, u
 	return f->bytes;
 }
 
-/* Without section headers: .eh_frame_hdr begins with where .eh_frame is, which goes on to a zero.
- */
+/* Finds .eh_frame without section headers: .eh_frame_hdr begins with its address, and it ends at
+ * a zero. */
 static bool load_by_header(struct frame *f, const struct image *im, const Elf64_Phdr *hdr)
 {
 	struct {
@@ -309,7 +309,7 @@ static int by_start(const void *va, const void *vb)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-/* In order, and each ends where the next begins at the latest. */
+/* Sorts the ranges, and ends each at the start of the next at the latest. */
 static void straighten(struct unwind *u)
 {
 	bool sorted = true;

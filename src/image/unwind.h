@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The extents of procedures as .eh_frame tells them: what a stripped file still knows.
- */
+/* The extents of procedures according to .eh_frame, which also stripped files have. */
 #ifndef ASSAY_IMAGE_UNWIND_H
 #define ASSAY_IMAGE_UNWIND_H
 
@@ -9,16 +7,16 @@
 
 struct unwind_range {
 	uint64_t start, end;
-	uint64_t lsda; /* where its exception table is; 0: it has none */
+	uint64_t lsda; /* address of its exception table; 0: it has none */
 };
 
 struct unwind {
-	struct unwind_range *v; /* by start; they do not overlap */
+	struct unwind_range *v; /* sorted by start, without overlaps */
 	size_t n, cap;
-	size_t expected; /* how many there may be */
+	size_t expected; /* estimate of the number of ranges */
 };
 
-/* What is malformed is left out. False without memory. */
+/* Reads the ranges, skipping malformed entries. False without memory. */
 bool unwind_read(struct unwind *u, const struct image *im);
 void unwind_fini(struct unwind *u);
 /* The range that holds addr, or NULL. */

@@ -7,8 +7,9 @@
 #include <string.h>
 
 /*
- * The name of a CPU in a virtual machine often says no more than its maker. The first feature of a list, as /proc/cpuinfo
- * spells it, that the CPU has tells its microarchitecture (which features came with which: gcc's manual, "x86 Options").
+ * Microarchitectures by CPU features. The name of a CPU in a virtual machine often says no more
+ * than its maker. The first feature in the list that the CPU has, as /proc/cpuinfo spells it, tells
+ * its microarchitecture (which features came with which: gcc's manual, "x86 Options").
  */
 static const struct {
 	const char *maker, *feature, *name;
@@ -47,7 +48,7 @@ const char *cpu_microarchitecture(const char *maker, const char *features)
 	return NULL;
 }
 
-/* What /proc/cpuinfo says behind the name, of the first CPU; "" if nothing. */
+/* Copies the value that /proc/cpuinfo gives for the name, of the first CPU; "" if there is none. */
 static void cpu_line(const char *name, char *to, size_t n)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");

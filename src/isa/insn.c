@@ -96,7 +96,7 @@ static uint8_t control_class(const struct insn *in)
 		return direct ? INSN_CALL : INSN_ICALL;
 	case ZYDIS_CATEGORY_RET:
 		return in->z.mnemonic == ZYDIS_MNEMONIC_RET ? INSN_RET : INSN_TRAP;
-	case ZYDIS_CATEGORY_COND_BR: /* but for xend */
+	case ZYDIS_CATEGORY_COND_BR: /* all conditional branches except xend */
 		return direct ? INSN_BRANCH : INSN_OTHER;
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		return direct					 ? INSN_JUMP
@@ -135,7 +135,8 @@ static uint8_t classify(const struct insn *in, const struct mem_use *m)
 	return m->writes ? INSN_STORE : m->reads ? INSN_LOAD : INSN_OTHER;
 }
 
-/* True if the flags may stay as they are: a shift by 0, a repeated string operation of none. */
+/* True if the flags may stay unchanged: a shift by 0, or a repeated string operation with count
+ * 0. */
 static bool flags_conditional(const struct insn *in)
 {
 	const ZydisDecodedInstruction *z = &in->z;
@@ -164,7 +165,7 @@ static bool flags_conditional(const struct insn *in)
 	       !(in->op[i].imm.value.u & (in->op[0].size == 64 ? 63 : 31));
 }
 
-/* Where the manuals say more than Zydis's tables. */
+/* Flags that the manuals leave undefined and Zydis's tables do not. */
 static uint16_t really_undefined(const struct insn *in, uint16_t undefined)
 {
 	switch (in->z.mnemonic) {
@@ -214,7 +215,8 @@ static void add_flags(struct insn *in)
 	}
 }
 
-/* String operations move the registers that their operands go through. */
+/* Adds the registers through which string operations address memory, since these operations move
+ * them. */
 static void add_string_registers(struct insn *in)
 {
 	if (in->z.meta.category != ZYDIS_CATEGORY_STRINGOP)
@@ -236,9 +238,9 @@ static bool has_prefix(const ZydisDecodedInstruction *z, uint8_t value)
 }
 
 /*
- * What Zydis 4.0 takes for another instruction than the CPU does: with a 32-bit address size a SIB base
- * of 5 under REX.B, and xchg r8, rax behind F3. And loops behind F2 and F3, which say on some CPUs
- * (seen: Zen 5) whether loope or loopne is meant, whatever the opcode.
+ * Whether Zydis 4.0 decodes the bytes differently from the CPU: a SIB base of 5 under REX.B with a
+ * 32-bit address size, and xchg r8, rax after F3. Also loops after F2 and F3, a prefix that decides
+ * on some CPUs (seen: Zen 5) between loope and loopne, whatever the opcode.
  */
 static bool misread(const ZydisDecodedInstruction *z)
 {
@@ -255,7 +257,7 @@ static bool misread(const ZydisDecodedInstruction *z)
 	}
 }
 
-/* Where its one memory operand says, all of it. */
+/* The size of the access where the instruction's one memory operand tells all of it. */
 static uint8_t access_size(const struct insn *in)
 {
 	const ZydisDecodedOperand *op = in->op;
@@ -265,7 +267,7 @@ static uint8_t access_size(const struct insn *in)
 	    in->z.avx.mask.mode > ZYDIS_MASK_MODE_DISABLED)
 		return 0;
 	switch (in->z.mnemonic) {
-	case ZYDIS_MNEMONIC_BT: /* with a register, it reaches beyond the operand */
+	case ZYDIS_MNEMONIC_BT: /* a register offset of a bit test reaches beyond the operand */
 	case ZYDIS_MNEMONIC_BTC:
 	case ZYDIS_MNEMONIC_BTR:
 	case ZYDIS_MNEMONIC_BTS:

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One decoded x86-64 instruction: the static facts of a site. Decoding is Zydis's.
- */
+/* One decoded x86-64 instruction: the static facts about a site. Zydis decodes. */
 #ifndef ASSAY_ISA_INSN_H
 #define ASSAY_ISA_INSN_H
 
@@ -13,18 +11,18 @@
 #define INSN_MAX_LEN 15
 
 enum insn_class {
-	INSN_OTHER, /* registers only */
+	INSN_OTHER, /* accesses registers only */
 	INSN_LOAD,
 	INSN_STORE,
 	INSN_RMW,    /* reads and writes the same memory operand */
 	INSN_COPY,   /* reads one memory operand and writes another: movs, push [m] */
-	INSN_BRANCH, /* conditional, direct (jcc, loop, jrcxz) */
-	INSN_JUMP,   /* unconditional, direct */
+	INSN_BRANCH, /* conditional direct branch (jcc, loop, jrcxz) */
+	INSN_JUMP,   /* unconditional direct jump */
 	INSN_IJUMP,  /* indirect jump */
-	INSN_CALL,   /* direct */
-	INSN_ICALL,  /* indirect */
+	INSN_CALL,   /* direct call */
+	INSN_ICALL,  /* indirect call */
 	INSN_RET,
-	INSN_SYSCALL, /* syscall, int, and all else that enters the kernel on purpose */
+	INSN_SYSCALL, /* syscall, int, and other instructions that enter the kernel on purpose */
 	INSN_TRAP,    /* ud2, hlt, int3: control does not go on */
 	INSN_CLASS_N,
 };
@@ -36,23 +34,23 @@ struct insn {
 	uint8_t cls;  /* enum insn_class */
 	bool vector;  /* touches an MMX, SSE, AVX, AVX-512 or x87 register */
 	uint8_t nmem; /* memory operands that are accessed (not lea, not nop) */
-	/* bytes of the operand that a plain load, store or both accesses: not of string and masked
-	 * instructions, nor where there are several operands; 0: none, or not known */
+	/* bytes of the operand of a plain load, store or both; 0: there is none or it is not
+	 * known, as in string and masked instructions and those with several operands */
 	uint8_t access;
 	uint16_t
 		gpr_read; /* bit i: register i (enum uop_reg) is read, address registers included */
-	uint16_t gpr_written;  /* bit i: written, wholly or in part */
-	uint16_t fl_read;      /* FL_*: status flags (and DF) read */
-	uint16_t fl_written;   /* set to a defined or undefined value, on every execution */
-	uint16_t fl_undefined; /* of those, left undefined */
-	uint64_t target;       /* direct branches, jumps and calls: ELF virtual address */
+	uint16_t gpr_written;  /* bit i: register i is written, wholly or in part */
+	uint16_t fl_read;      /* FL_*: status flags (and DF) that are read */
+	uint16_t fl_written;   /* flags set to a defined or undefined value on every execution */
+	uint16_t fl_undefined; /* the written flags that are left undefined */
+	uint64_t target;       /* target of a direct branch, jump or call: ELF virtual address */
 	ZydisDecodedInstruction z;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 };
 
 /*
- * Decodes the instruction at addr, of which up to n bytes are at p. Returns its length, or 0 if the
- * bytes are no instruction (or one cut short).
+ * Decodes the instruction at addr; p[0 .. n) are the bytes there. Returns its length, or 0 if the
+ * bytes are no complete instruction.
  */
 int insn_decode(struct insn *in, const uint8_t *p, size_t n, uint64_t addr);
 
@@ -64,7 +62,7 @@ bool insn_ends_block(const struct insn *in);
 /* Formats in Intel syntax, addresses absolute, as ELF virtual addresses. Returns buf. */
 char *insn_format(const struct insn *in, char *buf, size_t n);
 
-/* "rax" … "r15" for enum uop_reg 0-15. */
+/* Names of enum uop_reg 0 to 15: "rax" to "r15". */
 extern const char *const insn_gpr_name[16];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lifter's common parts, and the driver. */
+/* The common parts of the lifter, and its entry point. */
 #include "isa/lift.h"
 
 #include <assert.h>

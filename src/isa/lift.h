@@ -8,25 +8,26 @@
 #include "isa/insn.h"
 #include "isa/uop.h"
 
-#define LIFT_MAX 48 /* the most micro-ops that an instruction becomes */
+#define LIFT_MAX 48 /* largest number of micro-ops of an instruction */
 
 /*
  * Lifts `in` to out[0..LIFT_MAX). fl_live: the status flags that may still be read after the
- * instruction; flags outside it need not be computed (pass FL_STATUS if unknown). Returns the number
- * of micro-ops, at least 1.
+ * instruction; other flags need not be computed (pass FL_STATUS if unknown). Returns the number of
+ * micro-ops, at least 1.
  *
  * Branch targets: in the UOP_JCC or UOP_JMP with UF_RETIRE, imm is left 0; the caller links it to
- * in->target. All other ways out fall to the micro-op behind the last one, which the caller makes the
- * next instruction's (or an unlinked UOP_JMP), where insn_falls_through() or the class is BRANCH.
- * Addresses are made position-independent by UR_BIAS.
+ * in->target. Where insn_falls_through() or the class is BRANCH, all other ways out lead to the
+ * micro-op after the last one, which the caller makes the next instruction's first (or an unlinked
+ * UOP_JMP). UR_BIAS makes addresses position-independent.
  *
- * Whatever cannot be lifted becomes unknown registers, flags and stores where that is the whole of
- * its effect, else UOP_STOP. Nothing is guessed: a result that the architecture leaves undefined is
- * unknown.
+ * An instruction that cannot be lifted becomes unknown registers, flags and stores where that is
+ * the whole of its effect, else UOP_STOP. Nothing is guessed: a result that the architecture leaves
+ * undefined is unknown.
  */
 int lift_insn(const struct insn *in, uint16_t fl_live, struct uop *out);
 
-/* "ADD.32f rax, rcx, $1 ; retire result=rax": for dumps and tests. Returns buf. */
+/* Formats a micro-op for dumps and tests: "ADD.32f rax, rcx, $1 ; retire result=rax". Returns
+ * buf. */
 char *uop_format(const struct uop *u, char *buf, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stack and control flow. */
+/* Lifting of stack operations and control flow. */
 #include "isa/lift_priv.h"
 
 static void move_rsp(struct lift *l, int64_t by)
@@ -22,7 +22,7 @@ void lift_push(struct lift *l)
 	const ZydisDecodedOperand *s = &l->in->op[0];
 	int w = l->in->z.operand_width == 16 ? 1 : 3, bytes = 1 << w, t = lift_temp(l);
 
-	if (op_is_reg(s) && reg_part(s->reg.value).reg < 0) { /* fs, gs */
+	if (op_is_reg(s) && reg_part(s->reg.value).reg < 0) { /* a segment register: fs or gs */
 		lift_emit(l, UOP_LEA, 3, UR_EA, UR_RSP, UR_ZERO, 0)->imm = -bytes;
 		lift_emit(l, UOP_STU, w, 0, UR_EA, UR_ZERO, 0);
 		move_rsp(l, -bytes);
@@ -49,7 +49,8 @@ void lift_pop(struct lift *l)
 	const ZydisDecodedOperand *d = &l->in->op[0];
 	int w = l->in->z.operand_width == 16 ? 1 : 3, bytes = 1 << w, t = lift_temp(l);
 
-	if (op_is_reg(d) && reg_part(d->reg.value).reg < 0) { /* fs, gs: their bases change */
+	/* a pop into fs or gs changes its base */
+	if (op_is_reg(d) && reg_part(d->reg.value).reg < 0) {
 		lift_stop(l, RA_STOP_UNSUPPORTED);
 		return;
 	}
@@ -62,7 +63,7 @@ void lift_pop(struct lift *l)
 	lift_load(l, w, t, lift_at(UR_RSP, 0));
 	move_rsp(l, bytes);
 	if (op_is_mem(d)) {
-		/* its address is computed with the new rsp */
+		/* the operand's address is computed with the new rsp */
 		lift_store(l, w, t, lift_ea(l, d));
 		lift_retire(l, UREC_A(t, UREC_STORE) | UREC_EA);
 		return;
@@ -71,7 +72,7 @@ void lift_pop(struct lift *l)
 	lift_retire(l, UREC_A(t, UREC_LOAD) | UREC_EA);
 }
 
-/* Of what is pushed only the status flags are known: not a value that can be given. */
+/* Only the status flags of the pushed value are known, so it is not recorded. */
 void lift_pushf(struct lift *l)
 {
 	lift_emit(l, UOP_LEA, 3, UR_EA, UR_RSP, UR_ZERO, 0)->imm = -8;
@@ -80,7 +81,7 @@ void lift_pushf(struct lift *l)
 	lift_retire(l, UREC_EA);
 }
 
-/* The window ends if the direction flag would be set, or cannot be known. */
+/* The window ends if the direction flag would be set, or may be. */
 void lift_popf(struct lift *l)
 {
 	int t = lift_temp(l), df = lift_temp(l);
@@ -125,8 +126,8 @@ void lift_enter(struct lift *l)
 	lift_retire(l, UREC_A(t, UREC_STORE) | UREC_EA);
 }
 
-/* Where an indirect call or jump goes, in a temporary; *at: a temporary with the address it was loaded
- * from, or -1. */
+/* Reads the target of an indirect call or jump into a temporary; *at: a temporary with the
+ * address it was loaded from, or -1. */
 static int indirect_target(struct lift *l, int *at)
 {
 	const ZydisDecodedOperand *s = &l->in->op[0];
@@ -148,7 +149,7 @@ static void go_indirect(struct lift *l, int target, int at)
 	lift_retire(l, (uint16_t)(UREC_A(target, UREC_RESULT) | (at >= 0 ? UREC_EA : 0)));
 }
 
-/* Operand sizes other than 64 bits, far transfers. */
+/* Whether the transfer has an operand size other than 64 bits, or is far. */
 static bool odd_transfer(struct lift *l)
 {
 	if (l->in->z.operand_width != 64 || l->in->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) {
@@ -218,7 +219,7 @@ void lift_jcc(struct lift *l)
 	lift_retire(l, 0);
 }
 
-/* The taken way, and behind it the way on. */
+/* Emits the taken way, followed by the fall-through. */
 static void both_ways(struct lift *l)
 {
 	lift_emit(l, UOP_JMP, 0, 0, 0, UR_ZERO, 0);
@@ -234,7 +235,7 @@ void lift_loop(struct lift *l)
 
 	lift_emit_imm(l, UOP_SUB, w, UR_RCX, UR_RCX, 1, 0);
 	lift_emit(l, UOP_BRZ, w, 0, 0, UR_RCX, 0)->imm = cond ? 3 : 2;
-	if (cond) /* loope goes on while equal: leave where it is not */
+	if (cond) /* loope continues while equal: leave the loop if not equal */
 		lift_emit(l, UOP_BRCC, 0, 0, 0, 0,
 			  l->in->z.mnemonic == ZYDIS_MNEMONIC_LOOPE ? 5 : 4)
 			->imm = 2;

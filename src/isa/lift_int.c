@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Integer arithmetic, logic, moves, bits; and the table of what lifts what. */
+/* Lifting of integer arithmetic, logic, moves and bit operations; and the table of functions by
+ * mnemonic. */
 #include <stddef.h>
 
 #include "isa/lift_table.h"
@@ -7,7 +8,7 @@
 #define FL_ALL FL_STATUS
 #define FL_SHIFT FL_STATUS
 
-/* Recording of an operation: what was loaded, what came of it. */
+/* What an operation records: what it loaded and its result. */
 static uint16_t rec_result(int reg)
 {
 	return UREC_A(reg, UREC_RESULT);
@@ -33,7 +34,7 @@ static uint16_t rec_rmw(int loaded, int stored)
 	return (uint16_t)(UREC_A(loaded, UREC_LOAD) | UREC_B(stored, UREC_STORE) | UREC_EA);
 }
 
-/* What an operation with these sources leaves: a result in a register, perhaps with a load. */
+/* Finishes an operation with these sources: its result is in a register, and it may have loaded. */
 static void finish_reg(struct lift *l, const ZydisDecodedOperand *dst, int result, int loaded)
 {
 	lift_write(l, dst, result);
@@ -135,8 +136,8 @@ static bool same_reg(const ZydisDecodedOperand *a, const ZydisDecodedOperand *b)
 	return op_is_reg(a) && op_is_reg(b) && a->reg.value == b->reg.value;
 }
 
-/* add sub adc sbb and or xor: op0 = op0 op op1. What a register does to itself in xor, sub and sbb
- * does not depend on it. */
+/* add sub adc sbb and or xor: op0 = op0 op op1. xor, sub and sbb of a register with itself do
+ * not depend on its value. */
 static void lift_alu(struct lift *l)
 {
 	const ZydisDecodedOperand *d = &l->in->op[0], *s = &l->in->op[1];
@@ -165,7 +166,7 @@ static void lift_alu(struct lift *l)
 	finish_reg(l, d, t, loaded);
 }
 
-/* cmp test: flags alone. */
+/* cmp test: only flags are written. */
 static void lift_compare(struct lift *l)
 {
 	const ZydisDecodedOperand *d = &l->in->op[0], *s = &l->in->op[1];
@@ -246,7 +247,8 @@ static void lift_shift(struct lift *l)
 	finish_reg(l, d, t, -1);
 }
 
-/* op0 = op1 op op2, of which op1 (shlx … bextr bzhi) or op2 (andn pdep pext) may be memory. */
+/* op0 = op1 op op2, where op1 (shlx, bextr, bzhi and the like) or op2 (andn pdep pext) may be in
+ * memory. */
 static void lift_three(struct lift *l)
 {
 	const ZydisDecodedOperand *op = l->in->op;
@@ -420,7 +422,7 @@ static void lift_bswap(struct lift *l)
 	const ZydisDecodedOperand *d = &l->in->op[0];
 	struct reg_part p = reg_part(d->reg.value);
 
-	if (p.width < 2) { /* undefined */
+	if (p.width < 2) { /* the result is undefined */
 		lift_unknown_registers(l);
 		return;
 	}
@@ -435,7 +437,7 @@ static void lift_lea(struct lift *l)
 	struct ea ea;
 	int t;
 
-	m.mem.segment = ZYDIS_REGISTER_DS; /* the segment's base is no part of it */
+	m.mem.segment = ZYDIS_REGISTER_DS; /* the effective address excludes the segment's base */
 	ea = lift_ea(l, &m);
 	t = lift_dst(l, d);
 	lift_emit(l, UOP_LEA, lift_width(d), t, ea.a, ea.b, ea.c)->imm = ea.imm;
@@ -496,8 +498,8 @@ static void lift_xadd(struct lift *l)
 				  (same_reg(d, s) ? 0 : UREC_B(old, UREC_RESULT))));
 }
 
-/* cmpxchg of 32 bits: of rax and a destination register only the one that gets a new value is written,
- * and so extended. */
+/* cmpxchg of 32 bits: of rax and a destination register, only the one that gets a new value is
+ * written and so zero-extended. */
 static void cmpxchg_write_32(struct lift *l, const ZydisDecodedOperand *d, int cur, int src)
 {
 	int unequal = l->n, equal;
@@ -533,7 +535,7 @@ static void lift_cmpxchg(struct lift *l)
 	} else {
 		acc = lift_temp(l);
 		lift_emit(l, UOP_CMOV, w, acc, cur, UR_RAX, 4);
-		/* the accumulator first: as the destination it is overwritten */
+		/* the accumulator is written first, because as the destination it is overwritten */
 		lift_write_reg(l, UR_RAX, w, false, acc);
 		if (op_is_reg(d))
 			lift_write(l, d, new);
@@ -577,7 +579,7 @@ static void lift_cmpxchg_wide(struct lift *l)
 	lift_retire(l, rec_load(lo));
 }
 
-/* mul imul of one operand, mulx. */
+/* mul and imul with one operand, and mulx. */
 static void lift_mul_wide(struct lift *l)
 {
 	const ZydisDecodedOperand *s = &l->in->op[0];

@@ -10,24 +10,25 @@
 #define TABLE_BITS 18
 #define FORMS (1u << 17)
 #define BODY_BYTES (24u << 20)
-#define LOOK 24	   /* bytes that a look at an instruction reads */
+#define LOOK 24	   /* bytes that are read to look at an instruction */
 #define AHEAD 16   /* instructions that lift_memo_ahead() looks at */
-#define SLACK 1024 /* forms and bodies that are left between two calls of lift_memo_rest() */
+#define SLACK 1024 /* forms and bodies that fit between two calls of lift_memo_rest() */
 
 /* The micro-ops of a form for one set of live flags. */
 struct body {
-	uint32_t next; /* another set's; 0: none */
+	uint32_t next; /* index of the body for another set; 0: none */
 	uint16_t live;
 	uint8_t n;
-	bool each; /* to be lifted anew each time */
-	/* bit i: imm of uop[i] counts from the end of the instruction; has a value added */
+	bool each; /* the micro-ops must be lifted anew each time */
+	/* bit i: imm of uop[i] counts from the end of the instruction; includes the
+	 * displacement; includes the immediate */
 	uint64_t from_end, has_disp, has_imm;
 	struct uop uop[];
 };
 
-/* A look at an instruction's bytes. */
+/* The result of looking at an instruction's bytes. */
 struct guess {
-	uint32_t len; /* 0: none */
+	uint32_t len; /* length in bytes; 0: not known */
 	uint32_t disp_at, disp_size, imm_at, imm_size;
 	bool of_rip, branches;
 	uint32_t hash;
@@ -36,14 +37,15 @@ struct guess {
 
 struct lift_memo {
 	const uint8_t
-		*ahead_at[AHEAD]; /* what lift_memo_ahead() looked at, and is not decoded yet */
+		/* forms that lift_memo_ahead() found and that are not decoded yet */
+		*ahead_at[AHEAD];
 	struct guess ahead[AHEAD];
 	uint32_t nahead, iahead;
 	struct lift_form *form;
 	uint32_t nform;
 	uint8_t *body;
-	uint32_t nbody;	 /* bytes */
-	uint32_t *table; /* by key: index in form; 0: none */
+	uint32_t nbody;	 /* bytes of bodies */
+	uint32_t *table; /* hash table by key: index in form; 0: none */
 };
 
 struct lift_memo *lift_memo_new(void)
@@ -85,8 +87,9 @@ void lift_memo_rest(struct lift_memo *m)
 }
 
 /*
- * A guess at an instruction's length and at where its values lie, from opcode maps alone. What it gets wrong is
- * not kept; so it need not be complete, but must depend on nothing but the bytes of that length.
+ * A guess at an instruction's length and at the position of its values, from opcode maps alone. A
+ * wrong guess is not kept, so the maps need not be complete, but the guess must depend only on the
+ * bytes of that length.
  */
 
 enum {
@@ -146,7 +149,7 @@ static uint8_t one_byte(uint8_t op)
 	case 0x69:
 	case 0x81:
 	case 0xc7:
-	case 0xf7: /* F6 and F7: guess_length() */
+	case 0xf7: /* guess_length() decides between the two shapes of F6 and F7 */
 		return MODRM | IMMZ;
 	case 0x6b:
 	case 0x80:
@@ -211,14 +214,14 @@ static uint8_t two_byte(uint8_t op)
 	}
 }
 
-/* What stands before an opcode, and how. */
+/* The prefixes of an opcode, and their effect. */
 struct prefixes {
-	bool small, wide; /* 66, REX.W */
-	bool one;	  /* the opcode is of the first map */
-	bool scaled;	  /* EVEX: a displacement of a byte counts elements */
+	bool small, wide; /* operand size: prefix 66, REX.W */
+	bool one;	  /* the opcode is in the first map */
+	bool scaled;	  /* EVEX: a one-byte displacement counts elements */
 };
 
-/* The opcode's shape behind prefixes; *at: past the opcode. */
+/* The shape of the opcode after prefixes; *at: past the opcode. */
 static uint8_t shape_of(const uint8_t *p, uint32_t *at, struct prefixes *x)
 {
 	static uint8_t one[256], two[256];
@@ -262,7 +265,7 @@ static uint8_t shape_of(const uint8_t *p, uint32_t *at, struct prefixes *x)
 	return two[p[i + 1]];
 }
 
-/* Where the displacement is; i: behind the ModRM byte. Returns where it ends. */
+/* Locates the displacement; i: past the ModRM byte. Returns where it ends. */
 static uint32_t guess_disp(struct guess *g, const uint8_t *p, uint32_t i)
 {
 	uint8_t modrm = p[i - 1], mod = modrm >> 6, rm = modrm & 7;
@@ -283,8 +286,8 @@ static uint32_t guess_disp(struct guess *g, const uint8_t *p, uint32_t i)
 	return i + size;
 }
 
-/* Whether what an instruction becomes holds its immediate as it is. Of others (counts of shifts, what elements of
- * vectors are chosen) it may be anything. */
+/* Whether the micro-ops of an instruction hold its immediate unchanged. Other immediates (shift
+ * counts, selectors of vector elements) may have any effect. */
 static bool is_plain(uint8_t op)
 {
 	return op < 0x40 || (op >= 0x68 && op <= 0x6b) || (op >= 0x80 && op <= 0x83) ||
@@ -335,7 +338,7 @@ static struct guess guess_length(const uint8_t *p)
 	return g;
 }
 
-/* Of so many bytes at p, sign-extended; of 0 bytes 0. */
+/* The value of `size` bytes at p, sign-extended; 0 of 0 bytes. */
 static int64_t value_of(const uint8_t *p, uint32_t size)
 {
 	int64_t v = 0;
@@ -347,8 +350,9 @@ static int64_t value_of(const uint8_t *p, uint32_t size)
 }
 
 /*
- * What lifting may tell values apart by: that takes the place of their first byte in the key. Of one kind all have as
- * many bytes and a sign, so that what is extended, with zeros or with the sign, differs as they do.
+ * Kinds of values that lifting may treat differently. In the key, the kind takes the place of the
+ * value's first byte. All values of one kind have the same size and sign, so that zero- or
+ * sign-extension changes them alike.
  */
 enum {
 	VALUE_ZERO,
@@ -376,7 +380,7 @@ static uint32_t hash(const uint64_t key[2])
 	return (uint32_t)((h ^ h >> 29) * 0x9e3779b97f4a7c15ull >> (64 - TABLE_BITS));
 }
 
-/* The first n of 8 bytes. */
+/* The lower n of 8 bytes. */
 static uint64_t low_bytes(int n)
 {
 	return n <= 0 ? 0 : n >= 8 ? ~0ull : (1ull << 8 * n) - 1;
@@ -400,7 +404,7 @@ static struct lift_values values_of(const struct guess *g, const uint8_t *p)
 				     value_of(p + g->imm_at, g->imm_size) };
 }
 
-/* p: 24 bytes, of which the last 8 only have to be there. */
+/* p: 24 bytes, of which the last 8 only have to be readable. */
 static struct guess look_at(const uint8_t *p)
 {
 	struct guess g = guess_length(p);
@@ -483,7 +487,7 @@ size_t lift_memo_ahead(struct lift_memo *m, const uint8_t *p, size_t n)
 	return i;
 }
 
-/* What is remembered of it, or NULL; *at: where in the table it is or would be. */
+/* Finds the form of the key, or NULL; *at: its slot in the table, or the slot where it belongs. */
 static struct lift_form *find_form(struct lift_memo *m, const struct guess *g, uint32_t *at)
 {
 	struct lift_form *f;
@@ -543,7 +547,7 @@ const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, 
 	return f;
 }
 
-/* Decodes a form as it is with those values. */
+/* Decodes a form's instruction with those values. */
 static void decode_form(const struct lift_form *f, uint64_t addr, struct lift_values v,
 			struct insn *in)
 {
@@ -564,7 +568,8 @@ static bool same_but_imm(const struct uop *u, const struct uop *v)
 	       u->b == v->b && u->c == v->c && u->rec == v->rec;
 }
 
-/* Which of the n micro-ops of u have an imm that is larger by `by` in v; false if they differ otherwise. */
+/* Finds the micro-ops of u[0 .. n) whose imm is larger by `by` in v; false if u and v differ
+ * otherwise. */
 static bool moved(const struct uop *u, const struct uop *v, int n, int nv, int64_t by,
 		  uint64_t *which)
 {
@@ -591,7 +596,7 @@ static bool uses_bias(const struct uop *u, int n)
 	return false;
 }
 
-/* Another value of the same kind and size. */
+/* Returns another value of the same kind and size. */
 static int64_t other_value(int64_t v, uint32_t size)
 {
 	int64_t by = size == 1 ? 37 : 0x1234, half = size == 1 ? 64 : 0x4000;
@@ -601,8 +606,8 @@ static int64_t other_value(int64_t v, uint32_t size)
 	return v < half ? v + by : v - by;
 }
 
-/* Which of the n micro-ops of u, of the form at addr with v, have an imm that differs as v does from w; false if they
- * differ otherwise. */
+/* Finds the micro-ops u[0 .. n), of the form at addr with values v, whose imm differs as v does
+ * from w; false if they differ otherwise. */
 static bool find_values(const struct lift_form *f, uint64_t addr, struct lift_values v,
 			struct lift_values w, uint16_t live, const struct uop *u, int n,
 			uint64_t *which)
@@ -616,7 +621,7 @@ static bool find_values(const struct lift_form *f, uint64_t addr, struct lift_va
 	return moved(u, other, n, k, w.disp - v.disp + w.imm - v.imm, which);
 }
 
-/* Whether a value of the form is told by its kind alone. */
+/* Whether the kind of a value determines the value. */
 static bool is_fixed(int64_t v)
 {
 	uint8_t kind = kind_of_value(v);
@@ -636,7 +641,7 @@ static bool find_disp(const struct lift_form *f, uint64_t addr, struct lift_valu
 	return find_values(f, addr, v, w, live, u, n, which);
 }
 
-/* Where a branch goes is no part of its micro-ops. */
+/* The target of a branch is no part of its micro-ops. */
 static bool find_imm(const struct lift_form *f, uint64_t addr, struct lift_values v, uint16_t live,
 		     const struct uop *u, int n, uint64_t *which)
 {
@@ -649,7 +654,8 @@ static bool find_imm(const struct lift_form *f, uint64_t addr, struct lift_value
 	return find_values(f, addr, v, w, live, u, n, which);
 }
 
-/* Finds what of u (lifted at addr, with v) depends on where it lies and on its values, by lifting others. */
+/* Finds the micro-ops of u (lifted at addr, with values v) that depend on the address and on the
+ * values, by lifting with others. */
 static bool find_moved(const struct lift_form *f, uint64_t addr, struct lift_values v,
 		       uint16_t live, const struct uop *u, int n, struct body *b)
 {
@@ -673,7 +679,7 @@ static struct body *body_at(struct lift_memo *m, uint32_t at)
 	return at ? (struct body *)(void *)(m->body + at) : NULL;
 }
 
-/* Adds these to what counts from the end of the instruction and to what has its values. */
+/* Adds the values to each imm that counts from the end of the instruction or holds a value. */
 static void add_values(const struct body *b, struct uop *u, int64_t end, struct lift_values v)
 {
 	uint64_t which;

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the parts of the lifter share.
- */
+/* Declarations shared by the parts of the lifter. */
 #ifndef ASSAY_ISA_LIFT_PRIV_H
 #define ASSAY_ISA_LIFT_PRIV_H
 
 #include "isa/lift.h"
 #include "isa/reg.h"
 
-/* One instruction being lifted. */
+/* An instruction that is being lifted. */
 struct lift {
 	const struct insn *in;
 	struct uop *out;
 	int n;
 	int temp;      /* next free temporary */
-	uint16_t live; /* status flags wanted after it */
+	uint16_t live; /* status flags that are needed after the instruction */
 };
 
 typedef void lift_fn(struct lift *l);
@@ -25,9 +23,9 @@ struct ea {
 	int64_t imm;
 };
 
-/* A source: a register that the op masks to its width, or an immediate. */
+/* A source: a register, which the micro-op masks to its width, or an immediate. */
 struct src {
-	int reg; /* or -1: imm */
+	int reg; /* register, or -1: imm is the value */
 	int64_t imm;
 };
 
@@ -49,7 +47,7 @@ static inline bool op_is_reg(const ZydisDecodedOperand *op)
 int lift_temp(struct lift *l);
 struct uop *lift_emit(struct lift *l, int op, int w, int dst, int a, int b, int c);
 struct uop *lift_emit_imm(struct lift *l, int op, int w, int dst, int a, int64_t imm, int c);
-/* As the source is: a register or an immediate. */
+/* Emits a micro-op with this source, which is a register or an immediate. */
 struct uop *lift_emit_src(struct lift *l, int op, int w, int dst, int a, struct src s, int c);
 void lift_load(struct lift *l, int w, int dst, struct ea ea);
 void lift_store(struct lift *l, int w, int data, struct ea ea);
@@ -59,24 +57,25 @@ struct ea lift_ea(struct lift *l, const ZydisDecodedOperand *op);
 struct ea lift_at(int reg, int64_t disp);
 /* The value of a register or immediate operand; high bytes are extracted. */
 struct src lift_value(struct lift *l, const ZydisDecodedOperand *op);
-/* Likewise, in a register, whatever it is; memory is loaded (*ea: from where). */
+/* Reads any operand into a register; memory is loaded (*ea: its address). */
 int lift_operand(struct lift *l, const ZydisDecodedOperand *op, struct ea *ea);
-/* Where a result for the register operand goes: the register, or a temporary that lift_write merges. */
+/* The destination for a result of the register operand: the register, or a temporary that
+ * lift_write merges. */
 int lift_dst(struct lift *l, const ZydisDecodedOperand *op);
 void lift_write(struct lift *l, const ZydisDecodedOperand *op, int from);
 void lift_write_reg(struct lift *l, int reg, int w, bool high, int from);
 
-/* The last micro-op retires the instruction and records this. */
+/* Makes the last micro-op retire the instruction and record `rec`. */
 void lift_retire(struct lift *l, uint16_t rec);
 void lift_stop(struct lift *l, int why);
-/* UF_FLAGS if any of these is wanted. */
+/* UF_FLAGS if any of these flags is needed after the instruction. */
 static inline uint8_t lift_flags(const struct lift *l, uint16_t sets)
 {
 	return l->live & sets ? UF_FLAGS : 0;
 }
 
-lift_fn lift_fallback; /* whatever is not integer code */
-/* Lifts what is followed in vector registers; false if this is none. */
+lift_fn lift_fallback; /* lifts whatever is not integer code */
+/* Lifts a vector instruction whose results are tracked; false if `l` is none. */
 bool lift_simd(struct lift *l);
 /* enum uop_vreg of a vector or mask register, or -1. */
 int lift_vreg(ZydisRegister r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vector instructions whose results are followed: what moves, compares and masks bytes. Others leave unknown what they
- * write (lift_vector.c).
+ * Vector instructions whose results are tracked: moves, comparisons and masks of bytes. The results
+ * of other vector instructions are unknown (lift_vector.c).
  */
 #include "isa/lift_simd.h"
 
@@ -19,19 +19,19 @@ int lift_vreg(ZydisRegister r)
 	}
 }
 
-/* A vector instruction being lifted. */
+/* A vector instruction that is being lifted. */
 struct simd {
 	struct lift *l;
 	struct simd_form f;
-	const ZydisDecodedOperand *op[5]; /* those that are written down, but for the mask */
+	const ZydisDecodedOperand *op[5]; /* the explicit operands, without the mask */
 	int nop;
-	int w;		 /* of the vector: log2 of bytes, less 3 */
-	int c;		 /* mask and elements, as micro-ops have them */
-	int mask;	 /* its mask register alone */
-	int64_t keep;	 /* UV_KEEP where the upper part stays */
+	int w;		 /* width of the vector: log2 of bytes, less 3 */
+	int c;		 /* mask and elements, encoded as in micro-ops */
+	int mask;	 /* number of the mask register */
+	int64_t keep;	 /* UV_KEEP where the upper part stays unchanged */
 	int temp;	 /* next free temporary */
-	int loaded;	 /* register of what was loaded, or -1 */
-	bool has_memory; /* an address is to be recorded */
+	int loaded;	 /* register of the loaded value, or -1 */
+	bool has_memory; /* an address is recorded */
 };
 
 static struct uop *emit(struct simd *x, int op, int w, int dst, int a, int b, int c, int64_t imm)
@@ -60,7 +60,7 @@ static void address(struct simd *x, const ZydisDecodedOperand *op)
 	x->has_memory = true;
 }
 
-/* Loads a memory operand into a vector register. c: as it is masked. */
+/* Loads a memory operand into a vector register. c: mask and elements of the load. */
 static void load(struct simd *x, const ZydisDecodedOperand *op, int dst, int c, int64_t flags)
 {
 	int bytes = op->size / 8;
@@ -71,7 +71,7 @@ static void load(struct simd *x, const ZydisDecodedOperand *op, int dst, int c, 
 	emit(x, UOP_VLD, 0, dst, c & 7 ? UR_ZERO : x->loaded, 0, c, bytes | flags);
 }
 
-/* The vector register of a source, loaded if it is in memory. */
+/* The vector register of a source; a source in memory is loaded. */
 static int source(struct simd *x, const ZydisDecodedOperand *op)
 {
 	int reg = reg_of(op);
@@ -94,7 +94,7 @@ static void retire(struct simd *x, int result)
 	lift_retire(x->l, rec);
 }
 
-/* The sources of an operation of two: with SSE the destination is the first. */
+/* The sources of an operation of two; in SSE the destination is the first source. */
 static bool operands(struct simd *x, int *dst, int *a, int *b)
 {
 	const ZydisDecodedOperand *first = x->keep ? x->op[0] : x->op[1],
@@ -115,7 +115,7 @@ static int64_t last_imm(const struct simd *x)
 	return (int64_t)(x->op[x->nop - 1]->imm.value.u & 0xff);
 }
 
-/* dst = a, all of it. */
+/* dst = a, the whole register. */
 static void move(struct simd *x, int dst, int a, int c)
 {
 	emit(x, UOP_VLOGIC, x->w, dst, a, a, c, UV_A | x->keep);
@@ -141,7 +141,7 @@ static bool lift_whole(struct simd *x)
 	return true;
 }
 
-/* Puts a general register, or what is in memory, into dst. */
+/* Puts a general register, or a value in memory, into dst. */
 static bool put(struct simd *x, int dst, const ZydisDecodedOperand *op, int w, int64_t imm)
 {
 	struct ea ea;
@@ -159,7 +159,8 @@ static bool put(struct simd *x, int dst, const ZydisDecodedOperand *op, int w, i
 	return true;
 }
 
-/* Takes bytes out of a vector register to a general one, or to memory. The register that has them, or -1. */
+/* Takes bytes from a vector register to a general register or to memory. Returns the register
+ * that holds them, or -1. */
 static int get(struct simd *x, const ZydisDecodedOperand *op, int src, int w, int64_t at)
 {
 	int reg = gpr_of(op), t;
@@ -179,7 +180,7 @@ static int get(struct simd *x, const ZydisDecodedOperand *op, int src, int w, in
 	return t;
 }
 
-/* What `get` has got is a result or was stored. */
+/* Retires after get(): its register is a result or was stored. */
 static void retire_got(struct simd *x, int reg)
 {
 	lift_retire(x->l, op_is_mem(x->op[0]) ? UREC_EA | UREC_A(reg, UREC_STORE)
@@ -192,7 +193,7 @@ static bool lift_movd(struct simd *x)
 
 	if (x->nop != 2 || dst >= UV_K0 || src >= UV_K0)
 		return false;
-	/* vmovd with 64 bits is vmovq */
+	/* vmovd with a 64-bit operand is vmovq */
 	if (gpr_of(x->op[0]) >= 0 && x->op[0]->size == 64)
 		w = 3;
 	if (gpr_of(x->op[1]) >= 0 && x->op[1]->size == 64)
@@ -217,7 +218,7 @@ static bool lift_movd(struct simd *x)
 	return true;
 }
 
-/* movss, movsd */
+/* Lifts movss and movsd. */
 static bool lift_movs(struct simd *x)
 {
 	int dst = reg_of(x->op[0]), w = x->f.p, src = reg_of(x->op[x->nop - 1]), t;
@@ -244,7 +245,7 @@ static bool lift_movs(struct simd *x)
 	return true;
 }
 
-/* movlps, movhps and the like: 8 bytes at `at`. */
+/* Lifts movlps, movhps and the like: 8 bytes at position `at`. */
 static bool lift_half(struct simd *x, int64_t at)
 {
 	int dst = reg_of(x->op[0]), src = reg_of(x->op[x->nop - 1]);
@@ -283,7 +284,7 @@ static bool lift_logic(struct simd *x)
 	return true;
 }
 
-/* By the third source's bits: one of two tables of the first two. */
+/* Chooses, by the third source's bits, one of two tables of the first two. */
 static bool lift_ternary(struct simd *x)
 {
 	int dst = reg_of(x->op[0]), a = reg_of(x->op[1]), b, one = 0, zero = 0;
@@ -351,7 +352,7 @@ static bool lift_broadcast(struct simd *x)
 	int dst = reg_of(x->op[0]), src = reg_of(x->op[1]);
 
 	if (x->mask && !op_is_reg(x->op[1]))
-		return false; /* masked, it need not be read */
+		return false; /* a masked source need not be readable */
 	if (gpr_of(x->op[1]) >= 0) {
 		src = x->temp++;
 		emit(x, UOP_VPUT, x->f.p, src, 0, gpr_of(x->op[1]), 0, 0);
@@ -373,7 +374,7 @@ static bool lift_shuffle(struct simd *x)
 		imm = last_imm(x);
 	if (x->mask)
 		return false;
-	if (x->f.p) { /* pshufd */
+	if (x->f.p) { /* this shape is pshufd */
 		a = b = source(x, x->op[1]);
 	} else if (!operands(x, &dst, &a, &b)) {
 		return false;
@@ -396,7 +397,8 @@ static bool lift_shufpd(struct simd *x)
 	return true;
 }
 
-/* Elements of 16 bytes' low or high halves in turn: what deposits bits does that to 4 bytes of each. */
+/* Interleaves the elements of the low or high halves of 16 bytes; bit deposits do that to 4
+ * bytes at a time. */
 static bool lift_interleave(struct simd *x)
 {
 	static const uint64_t evens[] = { 0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0xffffffff };
@@ -512,7 +514,7 @@ static bool lift_zero_upper(struct simd *x)
 	return true;
 }
 
-/* Floating-point numbers: the source is a register, or a number in memory. */
+/* Lifts floating-point operations: the source is a register, or a number in memory. */
 static bool lift_float(struct simd *x)
 {
 	const ZydisDecodedOperand *from = x->op[x->nop - 1];
@@ -656,7 +658,8 @@ static bool lift_form(struct simd *x)
 	}
 }
 
-/* Whether what makes a form different from others of its mnemonic is one that is known here. */
+/* Whether the instruction has only properties that are handled here, among those that make forms
+ * of a mnemonic differ. */
 static bool is_plain(const struct simd *x)
 {
 	const ZydisDecodedInstruction *z = &x->l->in->z;
@@ -666,7 +669,7 @@ static bool is_plain(const struct simd *x)
 	for (int i = 0; i < x->nop; i++)
 		if (op_is_reg(x->op[i]) && lift_vreg(x->op[i]->reg.value) < 0 &&
 		    reg_part(x->op[i]->reg.value).reg < 0)
-			return false; /* MMX */
+			return false; /* MMX registers */
 	return true;
 }
 
@@ -687,7 +690,7 @@ bool lift_simd(struct lift *l)
 	x.w = z->avx.vector_length == 512 ? 3 : z->avx.vector_length == 256 ? 2 : 1;
 	if (!x.nop && x.f.kind != K_ZERO_UPPER)
 		return false;
-	if (x.f.kind == K_INTF || x.f.kind == K_MOVS) /* whatever the length says */
+	if (x.f.kind == K_INTF || x.f.kind == K_MOVS) /* The vector length has no effect here. */
 		x.w = 1;
 	x.keep = z->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ? UV_KEEP : 0;
 	if (z->avx.mask.mode > ZYDIS_MASK_MODE_DISABLED && z->avx.mask.reg != ZYDIS_REGISTER_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which vector instructions are followed, and what they are. */
+/* Vector instructions whose results are tracked, by kind. */
 #ifndef ASSAY_ISA_LIFT_SIMD_H
 #define ASSAY_ISA_LIFT_SIMD_H
 

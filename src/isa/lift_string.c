@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* String operations: one instruction, a loop of micro-ops. The direction flag is clear: the interpreter
- * takes no other windows. */
+/* String operations: one instruction becomes a loop of micro-ops. The direction flag is clear,
+ * because the interpreter takes no other windows. */
 #include "isa/lift_priv.h"
 
 enum {
@@ -44,7 +44,7 @@ static void advance(struct lift *l, int reg, int w)
 	lift_emit(l, UOP_LEA, 3, reg, reg, UR_ZERO, 0)->imm = 1 << w;
 }
 
-/* One round; what it records if it is all there is. */
+/* Emits one round; returns what it records if it is the only one. */
 static uint16_t one_round(struct lift *l, int kind, int w)
 {
 	int x = lift_temp(l), y = lift_temp(l), scratch = lift_temp(l);
@@ -85,7 +85,8 @@ static uint16_t one_round(struct lift *l, int kind, int w)
 	return rec;
 }
 
-/*   again: BRZ rcx, end; round; rcx--; BR again (repe: BRCC e, again); end: NOP */
+/* Repeated operations. again: BRZ rcx, end; round; rcx--; BR again (repe: BRCC e, again); end:
+ * NOP */
 static void repeated(struct lift *l, int kind, int w)
 {
 	bool until = kind == SCAS || kind == CMPS;
@@ -107,7 +108,8 @@ void lift_string(struct lift *l)
 	int kind = string_kind(l->in->z.mnemonic);
 	int w;
 
-	if (l->in->z.meta.category != ZYDIS_CATEGORY_STRINGOP) { /* movsd and cmpsd of SSE2 */
+	/* movsd and cmpsd may also be instructions of SSE2 */
+	if (l->in->z.meta.category != ZYDIS_CATEGORY_STRINGOP) {
 		lift_fallback(l);
 		return;
 	}

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that is not integer code: SSE, AVX, AVX-512, MMX, x87 and the rest. But for what lift_simd() follows, what
- * comes from these registers is unknown; memory operands keep address, size and what was loaded.
+ * Everything that is not integer code: SSE, AVX, AVX-512, MMX, x87 and the rest. Except for what
+ * lift_simd() tracks, results in these registers are unknown; memory operands keep address, size
+ * and loaded value.
  */
 #include "isa/lift_priv.h"
 
 #define STORE_MAX 64 /* bytes */
 
-/* What an instruction does to the state that is tracked. */
+/* The effects of an instruction on the tracked state. */
 struct effects {
-	uint32_t regs;	/* general registers written */
-	uint64_t vregs; /* vector registers written */
-	bool unfit;	/* does what cannot be put as unknowns */
+	uint32_t regs;	/* general registers that are written */
+	uint64_t vregs; /* vector registers that are written */
+	bool unfit;	/* has effects that unknown values cannot express */
 	const ZydisDecodedOperand *read, *write;
 };
 
@@ -36,7 +37,7 @@ static void add_memory(struct effects *e, const ZydisDecodedOperand *op, bool re
 	if (op->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
 		return;
 	if (op->mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
-		e->unfit |= writes; /* a gather has no one address */
+		e->unfit |= writes; /* a gather has no single address */
 		return;
 	}
 	if (op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && op->mem.base == ZYDIS_REGISTER_RSP)
@@ -71,7 +72,7 @@ static void add_effects(struct effects *e, const ZydisDecodedOperand *op)
 		e->unfit = true;
 }
 
-/* Categories that reach past registers and their operands. */
+/* Whether the category has effects beyond registers and explicit operands. */
 static bool reaches_further(const struct insn *in)
 {
 	switch (in->z.meta.category) {
@@ -134,7 +135,7 @@ static void forget_registers(struct lift *l, uint32_t regs)
 		lift_emit(l, UOP_UNK, 0, 0, 0, 0, 0)->imm = regs;
 }
 
-/* Those that operands do not tell. */
+/* Vector registers that are written without being operands. */
 static uint64_t more_vector_registers(const struct insn *in, uint64_t regs)
 {
 	switch (in->z.mnemonic) {
@@ -142,7 +143,7 @@ static uint64_t more_vector_registers(const struct insn *in, uint64_t regs)
 	case ZYDIS_MNEMONIC_VZEROUPPER:
 		return 0xffff;
 	case ZYDIS_MNEMONIC_VP2INTERSECTD:
-	case ZYDIS_MNEMONIC_VP2INTERSECTQ: /* a pair of masks */
+	case ZYDIS_MNEMONIC_VP2INTERSECTQ: /* this instruction writes a pair of masks */
 		return 0xffull << UV_K0;
 	default:
 		return in->z.meta.category == ZYDIS_CATEGORY_GATHER ? regs | 0xfeull << UV_K0
@@ -165,7 +166,7 @@ static void forget_flags(struct lift *l)
 		lift_emit(l, UOP_UNKFL, 0, 0, 0, 0, 0)->imm = fl;
 }
 
-/* The operand's address into UR_EA. */
+/* Puts the operand's address into UR_EA. */
 static void take_address(struct lift *l, const ZydisDecodedOperand *op)
 {
 	struct ea ea = lift_ea(l, op);
@@ -200,7 +201,8 @@ void lift_fallback(struct lift *l)
 	int t = -1, bytes;
 
 	switch (l->in->z.meta.category) {
-	case ZYDIS_CATEGORY_PREFETCH: /* hints: they access nothing that could fail */
+	/* prefetches and other hints access nothing that could fail */
+	case ZYDIS_CATEGORY_PREFETCH:
 	case ZYDIS_CATEGORY_PREFETCHWT1:
 	case ZYDIS_CATEGORY_NOP:
 	case ZYDIS_CATEGORY_WIDENOP:
@@ -222,7 +224,8 @@ void lift_fallback(struct lift *l)
 		take_address(l, e.write ? e.write : e.read);
 	if (e.read && (!e.write || e.read == e.write)) {
 		bytes = loaded_bytes(l->in, e.read);
-		/* odd sizes and masked loads, which need not be readable: the address alone */
+		/* operands of odd sizes, and masked loads, need not be readable: only the
+		 * address is recorded */
 		if (bytes >= 1 && (bytes & (bytes - 1)) == 0 &&
 		    l->in->z.avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED) {
 			t = lift_temp(l);
@@ -238,8 +241,8 @@ void lift_fallback(struct lift *l)
 				  (e.write || e.read ? UREC_EA : 0)));
 }
 
-/* Instructions of which nothing but what they leave in registers matters, and that is not knowable:
- * rdtsc, cpuid and the like. */
+/* Lifts instructions whose only effect is on registers, with values that cannot be known: rdtsc,
+ * cpuid and the like. */
 void lift_unknown_registers(struct lift *l)
 {
 	uint32_t regs = 0;

@@ -11,9 +11,9 @@
 #include "isa/uop.h"
 
 struct reg_part {
-	int reg;   /* UR_RAX … UR_R15, or -1: no general register */
-	int width; /* log2 of bytes */
-	bool high; /* ah ch dh bh */
+	int reg;   /* UR_RAX to UR_R15, or -1: no general register */
+	int width; /* log2 of the width in bytes */
+	bool high; /* it is ah, ch, dh or bh */
 };
 
 static inline struct reg_part reg_part(ZydisRegister r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Micro-ops as text. */
+/* Text of micro-ops. */
 #include <stdio.h>
 #include <string.h>
 

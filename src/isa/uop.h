@@ -7,7 +7,7 @@
  *   byte  0      1      2    3   4   5   6-7   8-15
  *         op     flags  dst  a   b   c   rec   imm
  *
- * flags  bits 0-1: width, log2 of bytes (0: 8 bits … 3: 64 bits); then UF_*.
+ * flags  bits 0-1: width, log2 of bytes (0: 8 bits, 3: 64 bits); then UF_*.
  * dst, a, b, c: virtual registers (enum uop_reg) unless the op says otherwise.
  * b is replaced by imm where UF_IMM is set.
  *
@@ -73,21 +73,21 @@ enum uop_reg {
 };
 
 /*
- * Vector registers, in dst, a and b of the UOP_V* and UOP_K*: a numbering of their own. What of them is known is
- * told byte by byte, of mask registers bit by bit.
+ * Vector registers, in dst, a and b of the UOP_V* and UOP_K*, with a numbering of their own. Each
+ * byte of them, or each bit of a mask register, is known or unknown by itself.
  */
 enum uop_vreg {
-	UV_Z0 = 0,   /* 0-31: zmm0 … zmm31 */
-	UV_T0 = 32,  /* temporaries of an instruction */
-	UV_OUT = 39, /* the interpreter's own */
-	UV_K0 = 40,  /* 40-47: k0 … k7 */
+	UV_Z0 = 0,   /* 0-31: zmm0 to zmm31 */
+	UV_T0 = 32,  /* temporaries within an instruction */
+	UV_OUT = 39, /* used by the interpreter */
+	UV_K0 = 40,  /* 40-47: k0 to k7 */
 	UV_N = 64,
 };
 
 #define UF_WIDTH 0x03
-#define UF_IMM 0x04    /* b is imm */
-#define UF_FLAGS 0x08  /* sets the status flags as the x86 instruction of that name does */
-#define UF_RETIRE 0x80 /* the instruction is complete */
+#define UF_IMM 0x04    /* imm takes the place of b */
+#define UF_FLAGS 0x08  /* sets the status flags like the x86 instruction of that name */
+#define UF_RETIRE 0x80 /* completes the instruction */
 
 enum uop_rec {
 	UREC_NONE = 0,
@@ -99,7 +99,7 @@ enum uop_rec {
 #define UREC_B(reg, kind) ((uint16_t)((unsigned)(reg) << 7 | (unsigned)(kind) << 12))
 #define UREC_EA 0x4000
 
-/* The status flags, as in rflags. */
+/* Status flags at their positions in rflags. */
 #define FL_CF 0x0001
 #define FL_PF 0x0004
 #define FL_AF 0x0010
@@ -110,11 +110,12 @@ enum uop_rec {
 #define FL_STATUS (FL_CF | FL_PF | FL_AF | FL_ZF | FL_SF | FL_OF)
 
 /*
- * Most of what is executed is one of ten ops, which the interpreter computes without telling them apart: what
- * they do is in bits of their numbers. They are sums or logic; a memory op's address is the sum.
+ * Nearly all executed micro-ops are of ten kinds, which the interpreter computes without branching
+ * on the kind: bits of their numbers tell what they do. They are sums or logic; the address of a
+ * memory op is the sum. sum: a + (b << c) + imm (without UF_IMM), with b negated if SUB. logic:
+ * AND: a & b, XOR: a ^ b, both: a
  *
- *   sum    a + (b << c) + imm (without UF_IMM), with b negated if SUB
- *   logic  AND: a & b, XOR: a ^ b, both: a | b
+ * b.
  */
 #define UOP_HOT 0x80
 #define UOP_HOT_AND 0x01
@@ -123,11 +124,11 @@ enum uop_rec {
 #define UOP_HOT_SUB 0x08
 #define UOP_HOT_MEMORY 0x10
 
-/* In c of LD and ST: UR_RSP moves after the access. */
-#define UC_POP 0x10  /* by 8 up */
-#define UC_PUSH 0x20 /* by 8 down */
+/* Flags in c of LD and ST: UR_RSP moves after the access. */
+#define UC_POP 0x10  /* up by 8 */
+#define UC_PUSH 0x20 /* down by 8 */
 
-/* In c of JMP and JIND. */
+/* Flags in c of JMP and JIND. */
 #define UC_CALL 1
 #define UC_RETURN 2
 
@@ -143,21 +144,23 @@ enum uop_op {
 	UOP_ST = UOP_HOT | UOP_HOT_MEMORY |
 		 1, /* memory at a + (b << c) + imm = dst; UR_EA = that address */
 	UOP_STU = UOP_HOT | UOP_HOT_MEMORY |
-		  3, /* as UOP_ST, but what is stored is unknown, and UR_EA stays */
+		  3, /* like UOP_ST, but the stored value is unknown, and UR_EA does not change */
 	UOP_SX = 2,  /* dst = b sign-extended from the width to that of c (log2 of bytes) */
-	UOP_INS,  /* dst = dst with its bits c … c + width replaced by b; all 64 bits else kept */
-	UOP_EXT,  /* dst = (b >> c), masked to the width (c = 8: a high byte) */
-	UOP_CMOV, /* dst = condition c ? b : a; both registers (not UF_IMM) */
+	/* dst = dst with its bits c to c + width replaced by b; the other bits of 64 unchanged */
+	UOP_INS,
+	UOP_EXT,   /* dst = (b >> c), masked to the width (c = 8: a high byte) */
+	UOP_CMOV,  /* dst = condition c ? b : a; both registers (not UF_IMM) */
 	UOP_SETCC, /* dst = condition c ? 1 : 0 */
 
-	/* Arithmetic. dst = a op b, with UF_FLAGS setting flags. UF_FLAGS alone matters for compare and
-	 * test: those have dst = a temporary. */
+	/* Arithmetic. dst = a op b; UF_FLAGS sets flags. Comparisons and tests need only the
+	 * flags, and have a temporary as dst. */
 	UOP_ADD = UOP_HOT | 0x40,
 	UOP_SUB = UOP_HOT | 0x40 | UOP_HOT_SUB,
 	UOP_AND = UOP_HOT | UOP_HOT_LOGIC | UOP_HOT_AND,
 	UOP_OR = UOP_HOT | UOP_HOT_LOGIC | UOP_HOT_AND | UOP_HOT_XOR,
 	UOP_XOR = UOP_HOT | UOP_HOT_LOGIC | UOP_HOT_XOR,
-	UOP_ADDK = UOP_SETCC + 1, /* ADD and SUB with flags, but CF stays (inc, dec) */
+	/* ADD and SUB with flags, except that CF is unchanged (inc, dec) */
+	UOP_ADDK = UOP_SETCC + 1,
 	UOP_SUBK,
 	UOP_ADC,
 	UOP_SBB,
@@ -168,25 +171,26 @@ enum uop_op {
 	UOP_ROL,
 	UOP_ROR,
 	UOP_RCL,
-	UOP_RCR, /* likewise */
+	UOP_RCR, /* count b, masked as the CPU masks it */
 	UOP_SHLD,
 	UOP_SHRD, /* a shifted by b, filled from register c */
-	UOP_MUL,  /* low half; no flags */
+	UOP_MUL,  /* low half of the product; no flags */
 	UOP_MULHU,
-	UOP_MULHS, /* high half, unsigned and signed; no flags */
-	UOP_MULF, /* no result: CF = OF = the product a * b does not fit the width (c: signed); others
-		   * undefined */
+	UOP_MULHS, /* high half of the product, unsigned and signed; no flags */
+	/* no result: CF = OF = the product a * b does not fit the width (c: signed); other flags
+	 * undefined */
+	UOP_MULF,
 	UOP_DIVU,
 	UOP_DIVS, /* dst = quotient, register c = remainder, of imm's register : a by b;
 			     * a fault ends the window; all flags undefined. Never UF_IMM. */
 
-	/* Bits. dst = op b. */
+	/* Bit operations. dst = op b. */
 	UOP_BT, /* no result: CF = bit (b mod width) of a */
 	UOP_BTS,
 	UOP_BTR,
-	UOP_BTC, /* dst = a with that bit set, reset, complemented; CF as BT */
+	UOP_BTC, /* dst = a with that bit set, reset or complemented; CF as in UOP_BT */
 	UOP_BSF,
-	UOP_BSR, /* of b; b = 0: dst unknown, ZF set */
+	UOP_BSR, /* bit scans of b; b = 0: dst unknown, ZF set */
 	UOP_TZCNT,
 	UOP_LZCNT,
 	UOP_POPCNT,
@@ -194,33 +198,40 @@ enum uop_op {
 	UOP_BLSI,
 	UOP_BLSMSK,
 	UOP_BLSR,
-	UOP_BEXTR, /* a, start and length in b */
-	UOP_BZHI,  /* a, from bit b on */
+	UOP_BEXTR, /* bits of a, with start and length in b */
+	UOP_BZHI,  /* a without the bits from bit b on */
 	UOP_PDEP,
-	UOP_PEXT, /* a, mask b */
+	UOP_PEXT, /* a, with mask b */
 	UOP_ADCX,
 	UOP_ADOX,  /* dst = a + b + CF (OF); sets only CF (OF) */
-	UOP_CRC32, /* a: running value (32 bits); b: data of the width */
+	UOP_CRC32, /* a: checksum so far (32 bits); b: data of the width */
 
-	/* Flags. */
-	UOP_GETFL, /* dst = status flags as in rflags, masked by imm; unknown if one of those is */
+	/* Operations on flags. */
+	/* dst = status flags as in rflags, masked by imm; unknown if one of them is unknown */
+	UOP_GETFL,
 	UOP_SETFL, /* the flags in imm are taken from register b */
 	UOP_UNKFL, /* the flags in imm become unknown */
 	UOP_UNK,   /* the registers in the bit mask imm become unknown */
 
-	/* Control inside an instruction: imm is a signed distance in micro-ops from this one. */
-	UOP_BR,	  /* always */
+	/* Control flow inside an instruction: imm is a signed distance in micro-ops from this
+	 * one. */
+	UOP_BR,	  /* unconditional */
 	UOP_BRZ,  /* if b == 0 at the width; b is a register */
 	UOP_BRNZ, /* if b != 0 */
-	UOP_BRCC, /* on condition c */
+	UOP_BRCC, /* if condition c holds */
 
-	/* Control between instructions. imm: micro-op index of the target, or CODE_UNLINKED() (runahead/state.h). */
-	UOP_JCC, /* on condition c, else on to the next micro-op. Records nothing */
-	UOP_JMP, /* always; b is UR_ZERO. With UF_RETIRE a taken branch; without, on to the next instruction */
+	/* Control flow between instructions. imm: micro-op index of the target, or
+	 * CODE_UNLINKED() (runahead/state.h). */
+	UOP_JCC, /* if condition c holds, else on to the next micro-op; records nothing */
+	/* unconditional; b is UR_ZERO. With UF_RETIRE it is a taken branch, without it leads to
+	 * the next instruction */
+	UOP_JMP,
 	UOP_JIND, /* to the run-time address in b */
-	/* c of JMP and JIND: UC_CALL, and a is the address that it returns to; UC_RETURN */
+	/* c of JMP and JIND: UC_CALL, with the return address in a; or UC_RETURN */
 
-	UOP_ARGS, /* a procedure's entry: the six argument registers are recorded. Not a retirement */
+	/* a procedure's entry: records the six argument registers; does not retire an
+	 * instruction */
+	UOP_ARGS,
 
 	/*
 	 * Vectors. The width is the vector's: 8 bytes << width. Unless it says otherwise an op makes all bytes above its
@@ -230,40 +241,44 @@ enum uop_op {
 	 *        bits 4-6: elements, log2 of bytes
 	 */
 	UOP_VLD,    /* dst = imm's low 7 bits: bytes at UR_EA; register a = the first 8 of them */
-	UOP_VST,    /* likewise, to memory */
-	UOP_VLOGIC, /* dst = by bit: bit (2 a + b) of the table in imm */
+	UOP_VST,    /* the same, to memory */
+	UOP_VLOGIC, /* dst = bitwise: bit (2 a + b) of the table in imm */
 	UOP_VARITH, /* dst = by element: enum uop_varith in imm */
 	UOP_VCMP,   /* mask register dst = by element: predicate in imm */
-	UOP_VBC,    /* dst = the first element of a, again and again */
-	UOP_VSHUF,  /* dst = by 16 bytes: two dwords of a and two of b, as imm says (shufps) */
-	UOP_VSHB, /* dst = by 16 bytes: b:a shifted right by imm bytes, of which 16 remain (palignr) */
-	UOP_VPUT, /* dst's bytes from imm on = register b, as many as the width says; all others 0, or stay */
+	UOP_VBC,    /* dst = the first element of a, repeated */
+	UOP_VSHUF,  /* dst = by 16 bytes: two dwords of a and two of b, selected by imm (shufps) */
+	/* dst = by 16 bytes: the lower 16 bytes of b:a shifted right by imm bytes (palignr) */
+	UOP_VSHB,
+	/* dst's bytes from imm on = register b, as many as the width says; the others 0, or
+	 * unchanged */
+	UOP_VPUT,
 	UOP_VGET,  /* register dst = a's bytes from imm on, as many as the width says */
-	UOP_VBITS, /* register dst = the top bits of a's elements, together */
+	UOP_VBITS, /* register dst = the top bits of a's elements */
 	UOP_VTEST, /* ZF = (a & b) == 0, CF = (~a & b) == 0, the other flags 0 */
-	UOP_VZ,	   /* zmm0 … zmm15: all above 16 bytes becomes 0 */
+	UOP_VZ,	   /* bytes above the low 16 of zmm0 to zmm15 become 0 */
 	UOP_VUNK,  /* the vector registers in the bit mask imm become unknown */
-	UOP_VFCMP, /* flags by the first elements of a and b, as floating-point numbers (ucomisd) */
+	/* flags from comparing the first elements of a and b as floating-point numbers (ucomisd) */
+	UOP_VFCMP,
 	UOP_VFINT, /* register dst = the first element of a, a floating-point number, truncated */
 	UOP_VINTF, /* dst's first element = b, a number of the width, as a floating-point number */
-	/* Mask registers; their width is that of general registers. */
-	UOP_KOP,   /* dst = by bit: bit (2 a + b) of the table in imm */
-	UOP_KCAT,  /* dst = a : b, of half the width each */
+	/* Operations on mask registers, with the widths of general registers. */
+	UOP_KOP,   /* dst = bitwise: bit (2 a + b) of the table in imm */
+	UOP_KCAT,  /* dst = a : b, each of half the width */
 	UOP_KSH,   /* dst = a shifted left by imm, or right by -imm */
-	UOP_KTEST, /* ZF = (a | b) == 0, CF = (a | b) == all ones; with imm as UOP_VTEST */
+	UOP_KTEST, /* ZF = (a | b) == 0, CF = (a | b) == all ones; with imm like UOP_VTEST */
 
-	UOP_N, /* those that are not UOP_HOT are below */
+	UOP_N, /* all numbers without UOP_HOT are below */
 };
 
 #define UC_ZEROING 8
 #define UC_ELEMENT(log2) ((log2) << 4)
-#define UV_BYTES 0x7f	/* of imm */
-#define UV_KEEP 0x100	/* in imm: what is above the low 16 bytes stays */
-#define UV_INSERT 0x200 /* in imm of UOP_VPUT: all else stays */
+#define UV_BYTES 0x7f	/* the bits of imm that hold bytes */
+#define UV_KEEP 0x100	/* in imm: bytes above the low 16 are unchanged */
+#define UV_INSERT 0x200 /* in imm of UOP_VPUT: all other bytes are unchanged */
 #define UV_SIGNED 0x40	/* in imm of UOP_VARITH and UOP_VCMP */
-#define UV_TEST 0x80	/* in imm of UOP_VCMP: a & b is compared to 0 */
+#define UV_TEST 0x80	/* in imm of UOP_VCMP: compares a & b with 0 */
 
-/* Tables of UOP_VLOGIC and UOP_KOP. */
+/* Tables for UOP_VLOGIC and UOP_KOP. */
 #define UV_A 0xc
 #define UV_B 0xa
 #define UV_AND (UV_A & UV_B)
@@ -295,7 +310,7 @@ struct uop {
 /* Condition codes are x86's: 0 o, 1 no, 2 b, 3 ae, 4 e, 5 ne, 6 be, 7 a, 8 s, 9 ns, 10 p, 11 np,
  * 12 l, 13 ge, 14 le, 15 g. */
 
-/* Why a window ended. One line an item: the name, and what it means. */
+/* Reasons why a window ended. One line an item: the name, and its meaning. */
 #define RA_STOPS(X) \
 	X(FULL, "full", "ran its full length") \
 	X(MISS, "not-lifted", "reached code that was not lifted yet") \

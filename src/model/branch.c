@@ -7,36 +7,37 @@
 #define TABLES 4
 #define INDEX_BITS 11
 #define TAG_BITS 11
-#define FOLD_BITS 23 /* index and tag are made of so many */
-#define HISTORY 3    /* words of 64 bits; more than the longest */
+#define FOLD_BITS 23 /* bits from which index and tag are made */
+#define HISTORY 3    /* words of 64 bits: more outcomes than the longest history */
 #define TARGET_BITS 12
 #define LAST_BITS 12
 #define STACK 32
-#define AGE (1u << 18) /* branches until entries are made less useful */
+#define AGE (1u << 18) /* branches after which entries become less useful */
 
-/* Outcomes that each table looks at. The first two fit into what is folded as they are. */
+/* Number of outcomes that each table looks at. The first two fit into the folded history
+ * unchanged. */
 #define LENGTH_0 6
 #define LENGTH_1 16
 #define LENGTH_2 44
 #define LENGTH_3 130
 
 struct entry {
-	uint16_t tag;	/* + 1; 0: none */
-	int8_t counter; /* -4 … 3: not taken, taken */
-	uint8_t useful; /* 0 … 3 */
+	uint16_t tag;	/* tag + 1; 0: the entry is empty */
+	int8_t counter; /* -4 to 3: strongly not taken to strongly taken */
+	uint8_t useful; /* 0 to 3 */
 };
 
 struct target {
 	uint64_t to;
 	uint32_t tag;
-	uint8_t sure; /* 0 … 3 */
+	uint8_t sure; /* 0 to 3 */
 };
 
 struct branch_predictor {
-	uint8_t base[1u << BASE_BITS]; /* 0 … 3 */
+	uint8_t base[1u << BASE_BITS]; /* counters from 0 to 3 */
 	struct entry table[TABLES][1u << INDEX_BITS];
-	uint32_t folded[TABLES];   /* the last outcomes, to FOLD_BITS by exclusive or */
-	uint64_t outcome[HISTORY]; /* the last one is bit 0 of the first */
+	uint32_t folded[TABLES];   /* the last outcomes, folded to FOLD_BITS by exclusive or */
+	uint64_t outcome[HISTORY]; /* outcomes; the last one is bit 0 of the first word */
 	uint32_t branches;
 	uint32_t seed;
 	struct target by_path[1u << TARGET_BITS];
@@ -69,7 +70,7 @@ static uint64_t mix(uint64_t v)
 	return v ^ v >> 32;
 }
 
-/* One outcome comes into what is folded, and one goes: the one that `length` others followed. */
+/* Adds an outcome to a folded history, and removes the one `length` outcomes before it. */
 static inline uint32_t fold(uint32_t folded, bool taken, const uint64_t *outcome, unsigned length)
 {
 	uint32_t out = outcome[(length - 1) / 64] >> (length - 1) % 64 & 1;
@@ -78,7 +79,7 @@ static inline uint32_t fold(uint32_t folded, bool taken, const uint64_t *outcome
 	return (v ^ v >> FOLD_BITS) & ((1u << FOLD_BITS) - 1);
 }
 
-/* One outcome comes into each table's history, one goes. */
+/* Adds an outcome to each table's history. */
 static inline void remember(struct branch_predictor *p, bool taken)
 {
 	uint64_t *o = p->outcome;
@@ -108,7 +109,8 @@ static uint32_t draw(struct branch_predictor *p)
 	return p->seed;
 }
 
-/* Entries of tables that look further than the one that was wrong: one is taken, if one is of no use. */
+/* After a misprediction, takes an entry in a table with a longer history, if one of them has an
+ * entry without use. */
 static void allocate(struct branch_predictor *p, struct entry *const *e, const uint16_t *tag,
 		     int from, bool taken)
 {
@@ -134,7 +136,7 @@ static void age(struct branch_predictor *p)
 			p->table[i][k].useful >>= 1;
 }
 
-/* A branch's entry in each table, with the tag that it has if it is the branch's; a bit for each that is. */
+/* Finds the branch's entry in each table. Returns one bit for each entry whose tag matches. */
 static inline unsigned find(struct branch_predictor *p, uint64_t h, struct entry **e, uint16_t *tag)
 {
 	unsigned found = 0;
@@ -155,11 +157,11 @@ static inline void count(uint8_t *base, bool taken)
 	*base = (uint8_t)(taken ? *base + (*base < 3) : *base - (*base > 0));
 }
 
-/* What an entry and, where it is new, the one before it predict. The entry learns. */
+/* Predicts by an entry or, where it is new, by the next shorter match; then trains the entry. */
 static inline bool ask(struct entry *by, bool second, bool taken)
 {
 	bool its = by->counter >= 0;
-	/* one that has just been made knows less than what predicted before it */
+	/* a new entry knows less than the one that predicted before it */
 	bool fresh = !by->useful && (by->counter == 0 || by->counter == -1);
 
 	if (its != second && its == taken)
@@ -219,7 +221,7 @@ bool branch_indirect(struct branch_predictor *p, uint64_t pc, uint64_t to)
 
 	learn(path, tag, to);
 	*last = (struct target){ .to = to, .tag = own };
-	p->path = p->path << 16 ^ mix(to) >> 48; /* the last four */
+	p->path = p->path << 16 ^ mix(to) >> 48; /* hash of the last four targets */
 	remember(p, mix(to) & 1);
 	return guess != to;
 }

@@ -31,7 +31,8 @@ void cache_fini(struct cache *c)
 	*c = (struct cache){ 0 };
 }
 
-/* Each way takes what the one before it had, up to where the line was: or the last one, which goes. */
+/* Moves each way to the next, up to the old place of the line, or to the last way, whose line is
+ * evicted. */
 static bool touch_lru(uint64_t *set, unsigned ways, uint64_t line)
 {
 	uint64_t before = set[0];

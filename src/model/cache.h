@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set-associative cache of lines: what it holds, not the data. Whatever is touched is brought in.
+ * A set-associative cache of lines: which lines it holds, without data. A line that is touched is
+ * brought in.
  */
 #ifndef ASSAY_MODEL_CACHE_H
 #define ASSAY_MODEL_CACHE_H
@@ -10,36 +11,37 @@
 
 enum cache_policy {
 	CACHE_LRU,
-	/* a bit for each way, set when it is used; when all would be, the others are cleared; the first way
-	 * without goes: what is called bit-PLRU */
+	/* Bit-PLRU: a bit for each way is set when the way is used; when all would be set, the
+	 * others are cleared; the first way without the bit is evicted. */
 	CACHE_PLRU,
 };
 
 struct cache_geometry {
-	uint32_t sets, ways; /* ways: 0, there is no such cache; any number of sets */
+	uint32_t sets, ways; /* ways 0: the cache does not exist; the number of sets is arbitrary */
 };
 
 struct cache {
 	struct cache_geometry g;
-	bool direct; /* LRU, and line & mask is the set; else line % sets */
+	bool direct; /* LRU with line & mask as the set; otherwise it is line % sets */
 	uint64_t mask;
 	int policy;
-	uint64_t *line; /* of each set, LRU: the one used last first. Without: UINT64_MAX */
-	uint64_t *used; /* PLRU: of each set, a bit for each way */
+	uint64_t *line; /* lines by set; in LRU order, most recent first. Empty ways: UINT64_MAX */
+	uint64_t *used; /* PLRU: for each set, one bit for each way */
 };
 
 #define CACHE_PLRU_WAYS 64
 
-/* -1 without memory. PLRU: CACHE_PLRU_WAYS at most. */
+/* Returns -1 without memory. PLRU: at most CACHE_PLRU_WAYS ways. */
 int cache_init(struct cache *c, struct cache_geometry g, int policy);
 void cache_fini(struct cache *c);
 bool cache_look(struct cache *c, uint64_t line);
-/* Whether the line is what its set was asked for last: a touch of it changes nothing. Most are. */
+/* Whether the line was the last one touched in its set, so that another touch changes nothing.
+ * Most touches are such. */
 static inline bool cache_top(const struct cache *c, uint64_t line)
 {
 	return c->direct && c->line[(line & c->mask) * c->g.ways] == line;
 }
-/* Whether the line was there. It is now. */
+/* Touches the line. Returns whether the cache had it. */
 static inline bool cache_touch(struct cache *c, uint64_t line)
 {
 	return cache_top(c, line) || cache_look(c, line);

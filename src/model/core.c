@@ -82,7 +82,7 @@ unsigned core_data_look(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
 	uint64_t last = (at + size - 1) >> c->line, line = at >> c->line, page = at >> c->page;
 	unsigned tlb = TLB_HIT, level;
 
-	/* the first TLB has the last page on top */
+	/* the page is already the most recent one of the first TLB */
 	if (page != c->touched)
 		tlb = translate(&c->dtlb, page, n);
 	level = line <= last ? look(c, &c->l1d, line, n) : 0;

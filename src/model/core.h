@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One core of the simulated machine, with what is its own: first and second level caches, translation buffers, a branch
- * predictor. All cores share the last level. Each level is asked for what the one before does not have, and keeps it:
- * no prefetching, no write-backs, no coherence, lines of caches by virtual address.
+ * One core of the simulated machine: first and second level caches, TLBs, a branch predictor. All
+ * cores share the last level. Each level is asked for what the previous one lacks, and keeps it.
+ * There is no prefetching, write-back or coherence; caches are indexed by virtual address.
  */
 #ifndef ASSAY_MODEL_CORE_H
 #define ASSAY_MODEL_CORE_H
@@ -14,31 +14,32 @@
 
 struct core {
 	struct cache l1d, l1i, l2;
-	struct cache *l3; /* not its own */
+	struct cache *l3; /* shared, not owned */
 	struct tlb dtlb, itlb;
 	struct branch_predictor *branch;
-	unsigned line, page; /* shifts */
-	uint64_t fetched;    /* the last line of code */
-	uint64_t touched;    /* the last page of data */
+	unsigned line, page; /* shifts from addresses to lines and pages */
+	uint64_t fetched;    /* the last fetched line of code */
+	uint64_t touched;    /* the last touched page of data */
 };
 
-/* What can be missed, by line and by page. */
+/* Kinds of misses, of lines and pages. */
 enum core_miss {
 	CORE_L1,
 	CORE_L2,
 	CORE_L3,
 	CORE_TLB,
-	CORE_WALK, /* the second TLB, too */
+	CORE_WALK, /* misses in both TLBs */
 	CORE_MISS_N,
 };
 
-int core_init(struct core *c, const struct machine *m, struct cache *l3); /* -1 without memory */
+/* Returns -1 without memory. */
+int core_init(struct core *c, const struct machine *m, struct cache *l3);
 void core_fini(struct core *c);
-/* The shared one. -1 without memory. */
+/* Initialises the shared last level. -1 without memory. */
 int core_last_level(struct cache *l3, const struct machine *m);
 
-/* What an access found: the farthest level that one of its lines came from, 0 for the first to 3 for memory, and the
- * farthest place that one of its translations came from, enum tlb_result. */
+/* The result of an access: the farthest level that one of its lines came from (0 for the first,
+ * 3 for memory), and the farthest place that one of its translations came from, enum tlb_result. */
 #define CORE_FOUND(level, tlb) ((level) | (unsigned)(tlb) << 2)
 #define CORE_LEVEL(found) ((found)&3)
 #define CORE_TRANSLATION(found) ((found) >> 2)
@@ -46,19 +47,20 @@ int core_last_level(struct cache *l3, const struct machine *m);
 unsigned core_data_look(struct core *c, uint64_t at, uint64_t size, uint64_t *n);
 unsigned core_fetch_look(struct core *c, uint64_t at, uint64_t *n);
 
-/* An access to data: what of its lines and pages was missed is added to n[CORE_MISS_N]. CORE_FOUND(). */
+/* Simulates an access to data: its misses of lines and pages are added to n[CORE_MISS_N].
+ * Returns CORE_FOUND(). */
 static inline unsigned core_data(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
 {
 	uint64_t line = at >> c->line;
 
-	/* most are of the last page, and of a line that is on top of its set: nothing changes */
+	/* most accesses are to the last page and the most recent line of a set: nothing changes */
 	if (at >> c->page == c->touched && (at + size - 1) >> c->line == line &&
 	    cache_top(&c->l1d, line))
 		return 0;
 	return core_data_look(c, at, size, n);
 }
 
-/* A fetch of code, in one line. */
+/* Simulates a fetch of code within one line. */
 static inline unsigned core_fetch(struct core *c, uint64_t at, uint64_t *n)
 {
 	return at >> c->line == c->fetched ? 0 : core_fetch_look(c, at, n);

@@ -23,7 +23,7 @@ static const struct machine plain = {
 #undef X
 };
 
-/* Caches, of sysfs. */
+/* Caches, from sysfs. */
 
 static bool read_word(unsigned index, const char *name, char *buf, size_t n)
 {
@@ -70,9 +70,9 @@ static void read_cache(struct machine *m, unsigned index)
 	*s = (struct machine_size){ sets * ways * line, (uint32_t)ways };
 }
 
-/* Translation buffers, of cpuid; for pages of 4 KiB. */
+/* TLBs for pages of 4 KiB, from cpuid. */
 
-/* AMD's codes of associativity in the second level; 0: fully. */
+/* AMD's codes for the associativity of the second level; 0: fully associative. */
 static uint32_t amd_ways(unsigned code)
 {
 	static const uint8_t ways[16] = { 0, 1, 2, 3, 4, 6, 8, 0, 16, 0, 32, 48, 64, 96, 128, 0 };
@@ -99,7 +99,7 @@ static void read_amd(struct machine *m)
 	set_tlb(&m->itlb, b & 0xff, b >> 8 & 0xff);
 	set_tlb(&m->dtlb, b >> 16 & 0xff, b >> 24);
 	__cpuid(0x80000006, a, b, c, d);
-	/* twelve bits do not hold what newer ones have, and hypervisors make something up */
+	/* Twelve bits are too few for newer TLBs, and hypervisors invent values. */
 	if ((b & 0xfff) >= 2 * m->itlb.size)
 		set_tlb(&m->itlb2, b & 0xfff, amd_ways(b >> 12 & 15));
 	if ((b >> 16 & 0xfff) >= 2 * m->dtlb.size)
@@ -120,16 +120,16 @@ static void read_intel(struct machine *m)
 		type = d & 31;
 		level = d >> 5 & 7;
 		ways = d >> 8 & 1 ? 0 : b >> 16;
-		if (!(b & 1)) /* not of pages of 4 KiB */
+		if (!(b & 1)) /* it has no entries for pages of 4 KiB */
 			continue;
-		if (type == 1 || type == 3 || type == 4) /* data, both, loads */
+		if (type == 1 || type == 3 || type == 4) /* data, unified, loads */
 			set_tlb(level > 1 ? &m->dtlb2 : &m->dtlb, c * (b >> 16), ways);
 		if (type == 2 || type == 3)
 			set_tlb(level > 1 ? &m->itlb2 : &m->itlb, c * (b >> 16), ways);
 	}
 }
 
-/* The core, of its maker's and its generation's: no instruction tells these. */
+/* The core, chosen by maker and generation, because no instruction tells its parameters. */
 
 #define AVX_VNNI (1u << 4) /* leaf 7, subleaf 1, eax: Golden Cove has it, Ice Lake does not */
 #define AVX512F (1u << 16) /* leaf 7, ebx: Skylake's servers have it, Zen 4 does */
@@ -180,7 +180,7 @@ void machine_this(struct machine *m)
 	set_core(m, b == signature_INTEL_ebx);
 }
 
-/* Text. */
+/* The parameters as text. */
 
 struct named {
 	const char *name;
@@ -242,7 +242,7 @@ static void number_all(struct machine *m, struct numbered *n)
 #undef X
 }
 
-/* A parameter of the core: 1 if it is one, 0 if the name is none's. */
+/* Parses a parameter of the core: 1 if it is one, 0 if there is none of that name. */
 static int parse_number(struct machine *m, const char *name, size_t n, uint64_t v, const char *from,
 			struct err *err)
 {

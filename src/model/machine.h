@@ -4,7 +4,7 @@
  *
  * Written as text, they are "l1d=48K/12,l1i=32K/8,l2=1M/16,l3=32M/16,line=64,dtlb=96/96,itlb=64/64,dtlb2=4096/16,
  * itlb2=2048/16,page=4K,policy=lru": bytes or entries, and ways. A size of 0: there is none. The text of a machine whose
- * cycles are simulated goes on with the core's parameters: "width=4,window=224,…".
+ * cycles are simulated goes on with the core's parameters: "width=4,window=224" and so on.
  */
 #ifndef ASSAY_MODEL_MACHINE_H
 #define ASSAY_MODEL_MACHINE_H
@@ -25,8 +25,8 @@
 	X(dtlb2, "dtlb2", 1536, 12) \
 	X(itlb2, "itlb2", 1024, 8)
 
-/* The core's parameters: identifier, default, least and greatest value, meaning. Latencies are from a load's issue to its
- * result. docs/methods/core-model.md has the source of each default. */
+/* The core's parameters: identifier, default, least and greatest value, meaning. Latencies are
+ * from a load's issue to its result. docs/methods/core-model.md has the source of each default. */
 #define MACHINE_NUMBERS(X) \
 	X(width, 4, 1, 10, "fused micro-ops dispatched and retired in a cycle") \
 	X(window, 224, 8, 4096, "fused micro-ops in flight: the reorder buffer") \
@@ -47,7 +47,7 @@
 	X(refill, 16, 0, 10000, "cycles from a mispredicted branch's result to the next dispatch")
 
 struct machine_size {
-	uint64_t size; /* bytes, or entries */
+	uint64_t size; /* bytes of a cache, or entries of a TLB */
 	uint32_t ways;
 };
 
@@ -57,7 +57,7 @@ struct machine {
 	MACHINE_TLBS(X)
 #undef X
 	uint32_t line, page; /* bytes, powers of two */
-	int policy;	     /* enum cache_policy; of caches */
+	int policy;	     /* enum cache_policy, for all caches */
 #define X(id, value, least, most, what) uint32_t id;
 	MACHINE_NUMBERS(X)
 #undef X
@@ -65,13 +65,13 @@ struct machine {
 
 #define MACHINE_TEXT 512
 
-/* This CPU's, of sysfs and cpuid; what they do not tell is of a plain one. */
+/* Describes this CPU by sysfs and cpuid; values that they lack are those of a plain machine. */
 void machine_this(struct machine *m);
-/* What the text names is changed. -1 with err set (ERR_USAGE). */
+/* Changes the parameters that the text names. -1 with err set (ERR_USAGE). */
 int machine_parse(struct machine *m, const char *text, struct err *err);
-/* Its caches, TLBs and pages. n: MACHINE_TEXT. */
+/* Writes caches, TLBs and pages as text. n: MACHINE_TEXT. */
 char *machine_text(const struct machine *m, char *buf, size_t n);
-/* That, and the core's parameters. */
+/* Writes caches, TLBs, pages and the core's parameters. */
 char *machine_text_core(const struct machine *m, char *buf, size_t n);
 
 #endif

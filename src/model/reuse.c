@@ -13,19 +13,19 @@
 #define TIMES_MAX (1ull << 31)
 
 struct slot {
-	uint64_t line; /* NONE: free */
-	uint32_t time; /* + 1; 0: it is in the top */
+	uint64_t line; /* NONE: the slot is free */
+	uint32_t time; /* time + 1; 0: the line is in the top */
 	uint32_t unused;
 };
 
 struct reuse {
 	uint64_t top[TOP];
-	uint32_t tag[TOP]; /* of each, to look for four at a time */
+	uint32_t tag[TOP]; /* tags of the lines, compared four at a time */
 	unsigned ntop;
 	struct slot *slot;
 	size_t slots, lines;
-	uint64_t *bits; /* by time */
-	uint32_t *tree; /* Fenwick, from 1, over words of bits */
+	uint64_t *bits; /* one bit for each time */
+	uint32_t *tree; /* Fenwick tree, from 1, over words of bits */
 	uint64_t times, now, live;
 };
 
@@ -81,7 +81,7 @@ void reuse_free(struct reuse *r)
 	free(r);
 }
 
-/* The line's slot, or the free one where it would go. */
+/* Returns the line's slot, or the free one where it belongs. */
 static struct slot *find(struct slot *slot, size_t slots, uint64_t line)
 {
 	size_t i = (line * 0x9e3779b97f4a7c15ull) >> 20 & (slots - 1);
@@ -91,7 +91,7 @@ static struct slot *find(struct slot *slot, size_t slots, uint64_t line)
 	return &slot[i];
 }
 
-/* A third at least stays free. */
+/* Grows the table, so that at least a third stays free. */
 static bool widen(struct reuse *r)
 {
 	size_t slots = 2 * r->slots;
@@ -118,7 +118,7 @@ static uint64_t ones(uint64_t v)
 	return ((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56;
 }
 
-/* Bits up to that time, itself included. */
+/* Number of bits up to and including that time. */
 static uint64_t bits_to(const struct reuse *r, uint64_t time)
 {
 	uint64_t n = ones(r->bits[time / 64] << (63 - time % 64));
@@ -136,7 +136,7 @@ static void change(struct reuse *r, uint64_t time, uint32_t by)
 	r->live += (uint64_t)(int64_t)(int32_t)by;
 }
 
-/* Numbers times anew: 0 … live - 1. */
+/* Renumbers times from 0 to live - 1. */
 static bool renumber(struct reuse *r)
 {
 	uint64_t times = r->times;
@@ -161,7 +161,7 @@ static bool renumber(struct reuse *r)
 	return true;
 }
 
-/* The line leaves the top. */
+/* Moves the line out of the top. */
 static bool leave(struct reuse *r, uint64_t line)
 {
 	if (r->now == r->times && !renumber(r))
@@ -176,7 +176,7 @@ static uint32_t tag_of(uint64_t line)
 	return (uint32_t)line ^ (uint32_t)(line >> 32);
 }
 
-/* The first n move down; the line goes above them. */
+/* Moves the first n down by one and puts the line above them. */
 static void raise(struct reuse *r, uint64_t line, unsigned n)
 {
 	uint32_t tag = tag_of(line);
@@ -215,7 +215,7 @@ static uint64_t touch_deep(struct reuse *r, uint64_t line)
 	return put_on_top(r, line) ? distance : REUSE_FAILED;
 }
 
-/* Where in the top it is; TOP: nowhere. */
+/* Returns the line's position in the top, or TOP. */
 static unsigned place_in_top(const struct reuse *r, uint64_t line)
 {
 	__m128i tag = _mm_set1_epi32((int)tag_of(line));
@@ -226,7 +226,7 @@ static unsigned place_in_top(const struct reuse *r, uint64_t line)
 		unsigned found = (unsigned)_mm_movemask_epi8(
 			_mm_packs_epi32(_mm_cmpeq_epi32(a, tag), _mm_cmpeq_epi32(b, tag)));
 
-		for (; found; found &= found - 1) { /* two bits each */
+		for (; found; found &= found - 1) { /* each match has two bits */
 			unsigned i = at + (unsigned)__builtin_ctz(found) / 2;
 
 			if (i < r->ntop && r->top[i] == line)

@@ -13,7 +13,7 @@ unsigned survival(const uint64_t *ended, const uint64_t *left, unsigned n, unsig
 	for (unsigned b = first; b < n; b++)
 		risk += (double)ended[b] + (double)left[b];
 	for (unsigned b = first; b < n; b++) {
-		/* those left within the bucket were seen through half of it */
+		/* Those that left within the bucket were observed through half of it on average. */
 		double seen = risk - (double)left[b] / 2;
 
 		if (ended[b])
@@ -50,7 +50,7 @@ int statstack_add(struct statstack *s, double time, double alive)
 	return 0;
 }
 
-/* S where the integral of it, from knot a on, is `lines` more. */
+/* Returns S at the point where its integral from knot a on reaches `lines`. */
 static double alive_between(const struct statstack_knot *a, const struct statstack_knot *b,
 			    double lines)
 {

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 
 #define TICKS TIMING_TICKS
-#define QUEUE (16u * TICKS) /* how far the front end may be ahead of dispatch */
-#define FORWARDS 1024u /* stored words that a load may take from the store buffer; a power of two */
-#define WORD 3	       /* shift: of eight bytes */
-#define WORDS_MAX 8u   /* of a store that are remembered */
-#define PENDING 64u    /* lines on their way that are remembered; a power of two */
-#define WIDEST 64u     /* bytes of one access; more are a string instruction's */
+#define QUEUE (16u * TICKS) /* how far the front end may be ahead of dispatch, in ticks */
+#define FORWARDS 1024u	    /* stored words that the store buffer can forward; a power of two */
+#define WORD 3		    /* shift from bytes to words of eight bytes */
+#define WORDS_MAX 8u	    /* largest number of words remembered for a store */
+#define PENDING 64u	    /* remembered lines in flight; a power of two */
+#define WIDEST 64u	    /* bytes of the widest access; only string instructions access more */
 #define STRING_START (20u * TICKS)
-#define STRING_BYTES 32u /* that it moves in a cycle */
+#define STRING_BYTES 32u /* bytes that a string instruction moves in a cycle */
 
 struct access {
 	uint64_t at, size;
@@ -19,48 +19,48 @@ struct access {
 	bool any;
 };
 
-/* Data of a store, for loads of the same word that follow. */
+/* A word of a store, for later loads of it. */
 struct forward {
 	uint64_t word, ready;
 };
 
-/* A line that is on its way to the first level, and where it comes from. */
+/* A line in flight to the first level, and its origin. */
 struct pending {
 	uint64_t line, ready;
 	uint8_t from; /* enum timing_part */
 };
 
-/* Lines that are asked for one after the other: the last one, and how far the next one is from it, or 0: not known yet. */
+/* A sequence of requested lines: the last one, and the distance to the next; 0: not known yet. */
 struct stream {
 	uint64_t last, step;
 };
 
 struct timing {
-	/* the front end */
-	uint64_t dispatched; /* when the next instruction may be dispatched, by dispatch's width */
-	uint64_t fetched;    /* when the front end has it */
-	uint64_t jumped;     /* when it had the last branch that jumps: one in a cycle */
+	/* The front end. */
+	uint64_t dispatched; /* when dispatch can take the next instruction, by its width */
+	uint64_t fetched;    /* when the front end has the next instruction */
+	uint64_t jumped;     /* when it had the last taken branch: it handles one in a cycle */
 	uint8_t cause;	     /* enum timing_part: what the front end waited for last */
-	/* the window, and the store buffer: when what is in a place leaves it */
+	/* The window and the store buffer: for each entry, when it becomes free. */
 	uint64_t retired;
 	uint64_t *window, *buffer;
 	uint32_t window_at, window_size, buffer_at, buffer_size;
-	uint64_t drained; /* when the last store left the buffer */
-	uint32_t step;	  /* ticks of a slot */
+	uint64_t drained; /* when the last store left the store buffer */
+	uint32_t step;	  /* ticks of one slot of dispatch */
 	uint32_t load_busy, store_busy;
 	uint64_t ready[TIMING_REGISTERS];
-	uint64_t unit[TIMING_UNITS]; /* when it takes the next operation */
-	/* what the next instruction has met */
+	uint64_t unit[TIMING_UNITS]; /* when each unit can take its next operation */
+	/* the accesses of the next instruction */
 	struct access load, store;
 	bool taken, mispredicted;
-	/* memory */
-	uint64_t latency[TIMING_IN_MEMORY + 1], translation[TIMING_WALK + 1]; /* ticks */
+	/* Memory. */
+	uint64_t latency[TIMING_IN_MEMORY + 1], translation[TIMING_WALK + 1]; /* in ticks */
 	uint64_t gap, refill;
-	uint64_t bus;	    /* when memory delivers the next line */
-	uint64_t last_fill; /* when the last line that is on its way arrives */
-	uint64_t *fill;	    /* when a line's place is free again */
+	uint64_t bus;	    /* when memory can deliver the next line */
+	uint64_t last_fill; /* when the last line in flight arrives */
+	uint64_t *fill;	    /* when each entry for a line in flight becomes free */
 	uint32_t fill_at, fills, streams, oldest;
-	unsigned line; /* shift */
+	unsigned line; /* shift from addresses to lines */
 	struct stream *stream;
 	struct pending pending[PENDING];
 	struct forward forward[FORWARDS];
@@ -121,7 +121,7 @@ uint64_t timing_now(const struct timing *t)
 	return t->retired;
 }
 
-/* What an execution has met. */
+/* Events of the next execution. */
 
 void timing_fetch(struct timing *t, enum timing_level level, enum timing_tlb tlb)
 {
@@ -162,7 +162,8 @@ void timing_branch(struct timing *t, bool taken, bool mispredicted)
 
 /* Memory. */
 
-/* Whether a stream leads to the line, so that the prefetcher has asked for it. The third line in a row is the first. */
+/* Whether a stream leads to the line, so that the prefetcher has requested it. Prefetching
+ * begins with the third line of a sequence. */
 static bool prefetched(struct timing *t, uint64_t line)
 {
 	struct stream *s;
@@ -183,7 +184,7 @@ static bool prefetched(struct timing *t, uint64_t line)
 	return false;
 }
 
-/* Memory delivers a line that is asked for at `at`: the start of its transfer. */
+/* Reserves a transfer of a line requested at `at`; returns its start. */
 static uint64_t transfer(struct timing *t, uint64_t at)
 {
 	uint64_t start = later(t->bus, at);
@@ -192,8 +193,8 @@ static uint64_t transfer(struct timing *t, uint64_t at)
 	return start;
 }
 
-/* A line that is asked for at `at`: when it is there. What was prefetched was asked for so early that only memory's
- * throughput limits it. */
+/* Returns when a line requested at `at` arrives. A prefetched line was requested so early that
+ * only memory's throughput delays it. */
 static uint64_t fill(struct timing *t, uint64_t line, uint64_t at, unsigned level)
 {
 	uint64_t place = later(at, t->fill[t->fill_at]), done = place + t->latency[level];
@@ -216,7 +217,7 @@ static uint64_t fill(struct timing *t, uint64_t line, uint64_t at, unsigned leve
 	return done;
 }
 
-/* Ticks that a string instruction takes with its accesses; they overlap, so that throughput counts. */
+/* Ticks of a string instruction's accesses; they overlap, so throughput counts. */
 static uint64_t string_ticks(const struct timing *t, const struct access *a)
 {
 	uint64_t lines = a->size >> t->line;
@@ -226,13 +227,14 @@ static uint64_t string_ticks(const struct timing *t, const struct access *a)
 					   (a->level == TIMING_IN_MEMORY ? lines * t->gap : 0);
 }
 
-/* What a load waited for: its result's time, and of that what it would not have waited with a hit. */
+/* The wait for a load: when its result is ready, and how much of the wait a hit would not have
+ * had. */
 struct wait {
 	uint64_t ready, data, page;
 	uint8_t from; /* enum timing_part */
 };
 
-/* A load that hits a line which is still on its way. */
+/* Handles a load that hits a line in flight. */
 static void wait_for_line(const struct timing *t, struct wait *w)
 {
 	const struct pending *p = &t->pending[(t->load.at >> t->line) % PENDING];
@@ -244,7 +246,7 @@ static void wait_for_line(const struct timing *t, struct wait *w)
 	w->ready = p->ready;
 }
 
-/* A load that does not simply hit. */
+/* Handles a load that is no simple hit. */
 static void wait_for_load(struct timing *t, uint64_t at, struct wait *w)
 {
 	const struct access *a = &t->load;
@@ -262,7 +264,7 @@ static void wait_for_load(struct timing *t, uint64_t at, struct wait *w)
 	w->ready += string_ticks(t, a);
 }
 
-/* When a load that starts at `at` has its data. */
+/* Returns when a load that starts at `at` has its data. */
 static inline struct wait load(struct timing *t, uint64_t at)
 {
 	const struct access *a = &t->load;
@@ -283,7 +285,8 @@ void timing_prefetch(struct timing *t, uint64_t at, enum timing_level level)
 		fill(t, at >> t->line, t->dispatched, level);
 }
 
-/* A store whose data and address are there at `done`, and which retires then: it leaves the buffer in order. */
+/* Handles a store whose data and address are ready at `done`, when it also retires; stores leave
+ * the buffer in order. */
 static inline void store(struct timing *t, uint64_t done, uint64_t retired)
 {
 	const struct access *a = &t->store;
@@ -309,7 +312,7 @@ static inline void store(struct timing *t, uint64_t done, uint64_t retired)
 
 /* The front end. */
 
-/* The window has room for the instruction's micro-ops: the last of the places that they take. */
+/* Returns when the window has room for all micro-ops of the instruction. */
 static inline uint64_t room(const struct timing *t, unsigned slots)
 {
 	uint32_t at = t->window_at + slots - 1;
@@ -334,7 +337,8 @@ static void spend(uint64_t *left, uint64_t n, uint64_t *part)
 	*left -= some;
 }
 
-/* Retirement is `left` ticks later than it could be. The front end comes first: until dispatch the window was empty. */
+/* Divides a delay of retirement by `left` ticks among its causes. The front end comes first,
+ * because the window was empty until dispatch. */
 static void explain(const struct timing *t, uint64_t left, uint64_t front, uint64_t unit, bool full,
 		    const struct wait *w, uint64_t *part)
 {
@@ -345,7 +349,7 @@ static void explain(const struct timing *t, uint64_t left, uint64_t front, uint6
 	part[TIMING_EXECUTE] += left;
 }
 
-/* After a branch: what follows a mispredicted one is fetched when its outcome is known. */
+/* After a mispredicted branch, the correct instructions are fetched once its outcome is known. */
 static void redirect(struct timing *t, uint64_t done)
 {
 	if (t->mispredicted) {

@@ -21,10 +21,10 @@
 #include "isa/insn.h"
 #include "model/machine.h"
 
-/* Times are in ticks, so that a share of a cycle's width is a whole number of them. */
+/* Times are in ticks, of which each share of a cycle's width is a whole number. */
 #define TIMING_TICKS 2520u
 
-/* What retirement waits for: name, meaning. */
+/* The reasons for which retirement waits: name, meaning. */
 #define TIMING_PARTS(X) \
 	X(BASE, "base", "dispatch and retirement at full width") \
 	X(EXECUTE, "execute", \
@@ -45,7 +45,7 @@ enum timing_part {
 	TIMING_PART_N,
 };
 
-/* Which cache had a line, and which TLB a page. */
+/* The cache that had a line, and the TLB that had a page. */
 enum timing_level {
 	TIMING_IN_L1,
 	TIMING_IN_L2,
@@ -87,44 +87,47 @@ enum timing_unit {
 #define TIMING_SOURCES 4
 #define TIMING_RESULTS 3
 
-/* An instruction, as far as its bytes tell. */
+/* The static facts of an instruction, from its bytes. */
 struct timing_insn {
-	uint8_t address[TIMING_ADDRESSES]; /* registers that the address of its access needs */
-	uint8_t source[TIMING_SOURCES];	   /* registers that its operation needs */
+	uint8_t address[TIMING_ADDRESSES]; /* registers that the address of its access depends on */
+	uint8_t source[TIMING_SOURCES];	   /* registers that its operation depends on */
 	uint8_t result[TIMING_RESULTS];
-	uint8_t unit;  /* enum timing_unit, of its operation */
+	uint8_t unit;  /* enum timing_unit of its operation */
 	uint8_t slots; /* fused micro-ops; 0: fused with the instruction before */
 	bool loads, stores, serial;
-	uint16_t latency; /* cycles of its operation */
-	uint32_t busy;	  /* ticks that it occupies its unit */
+	uint16_t latency; /* latency of its operation in cycles */
+	uint32_t busy;	  /* ticks for which it occupies its unit */
 };
 
 struct timing;
 
-struct timing *timing_new(const struct machine *m); /* NULL: no memory */
+struct timing *timing_new(const struct machine *m); /* Returns NULL without memory. */
 void timing_free(struct timing *t);
 
-/* The static part. `before`: the instruction that control comes from if that is the one before, else NULL. */
+/* Prepares the static facts. `before`: the previous instruction if control falls through from
+ * it, else NULL. */
 void timing_prepare(struct timing_insn *t, const struct insn *in, const struct insn *before,
 		    const struct machine *m);
 
-/* Of the instruction that is retired next: its code was fetched from there, */
+/* The next functions describe the instruction that retires next. Its code was fetched from
+ * `level`. */
 void timing_fetch(struct timing *t, enum timing_level level, enum timing_tlb tlb);
-/* it loads so many bytes, */
+/* It loads `size` bytes. */
 void timing_load(struct timing *t, uint64_t at, uint64_t size, enum timing_level level,
 		 enum timing_tlb tlb);
-/* it stores them, */
+/* It stores `size` bytes. */
 void timing_store(struct timing *t, uint64_t at, uint64_t size, enum timing_level level,
 		  enum timing_tlb tlb);
-/* it asks for a line, and does not wait, */
+/* It prefetches a line, without waiting. */
 void timing_prefetch(struct timing *t, uint64_t at, enum timing_level level);
-/* it is a branch that jumps, or not, and was mispredicted, or not. */
+/* It is a branch, taken or not, mispredicted or not. */
 void timing_branch(struct timing *t, bool taken, bool mispredicted);
 
-/* Retires it. Returns when, in ticks; what it took since the one before is added to part[TIMING_PART_N]. */
+/* Retires the instruction. Returns when, in ticks; the time since the previous retirement is
+ * added to part[TIMING_PART_N]. */
 uint64_t timing_retire(struct timing *t, const struct timing_insn *i, uint64_t *part);
 
-/* When the last one retired, in ticks. */
+/* The time of the last retirement, in ticks. */
 uint64_t timing_now(const struct timing *t);
 
 #endif

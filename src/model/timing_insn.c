@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an instruction's bytes tell of its time: registers, unit, latency. docs/methods/core-model.md names the sources. */
+/* Timing facts from an instruction's bytes: registers, unit, latency. docs/methods/core-model.md
+ * names the sources. */
 #include <string.h>
 
 #include "isa/reg.h"
@@ -7,14 +8,14 @@
 
 #define TICKS TIMING_TICKS
 
-/* Cycles of latency, and how many cycles its unit is busy, in tenths; 0: as many as the unit takes at least. */
+/* Cycles of latency, and tenths of cycles for which the unit is busy; 0: the unit's minimum. */
 struct kind {
-	const char *name; /* a mnemonic's beginning, without v; the first that fits is taken */
+	const char *name; /* a prefix of the mnemonic, without v; the first match counts */
 	uint8_t unit;
 	uint16_t latency, busy;
 };
 
-/* Vector and floating-point instructions, by the beginning of their names. */
+/* Vector and floating-point instructions, by prefix of their names. */
 static const struct kind vector_kinds[] = {
 	{ "divp", TIMING_VECTOR_DIVIDE, 13, 50 },  { "divs", TIMING_VECTOR_DIVIDE, 13, 40 },
 	{ "sqrtp", TIMING_VECTOR_DIVIDE, 18, 90 }, { "sqrts", TIMING_VECTOR_DIVIDE, 18, 60 },
@@ -66,7 +67,7 @@ static const struct kind vector_kinds[] = {
 	{ "fcom", TIMING_VECTORS, 2, 10 },	   { "fucom", TIMING_VECTORS, 2, 10 },
 };
 
-/* Instructions of general registers that take longer than a cycle. The mnemonic's whole name. */
+/* Instructions on general registers that take longer than a cycle, by their whole name. */
 static const struct kind general_kinds[] = {
 	{ "imul", TIMING_MULTIPLY, 3, 0 },   { "mul", TIMING_MULTIPLY, 3, 0 },
 	{ "mulx", TIMING_MULTIPLY, 4, 0 },   { "bsf", TIMING_MULTIPLY, 3, 0 },
@@ -84,9 +85,9 @@ static const struct kind general_kinds[] = {
 	{ "rdrand", TIMING_ALU, 300, 0 },
 };
 
-#define LOCKED 18 /* cycles of an atomic operation */
+#define LOCKED 18 /* latency of an atomic operation, in cycles */
 #define SYSTEM_CALL \
-	100 /* cycles of entering and leaving the kernel; what it does there is not simulated */
+	100 /* cycles of entering and leaving the kernel, whose own work is not simulated */
 
 static unsigned register_of(ZydisRegister r)
 {
@@ -133,7 +134,7 @@ static void add_memory(struct timing_insn *t, const struct insn *in, const Zydis
 {
 	unsigned base = register_of(op->mem.base), index = register_of(op->mem.index);
 
-	if (op->mem.type == ZYDIS_MEMOP_TYPE_AGEN) { /* lea */
+	if (op->mem.type == ZYDIS_MEMOP_TYPE_AGEN) { /* the instruction is a lea */
 		add_source(t, base);
 		add_source(t, index);
 		return;
@@ -146,7 +147,7 @@ static void add_memory(struct timing_insn *t, const struct insn *in, const Zydis
 	t->stores |= (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 }
 
-/* Pushes, pops, calls and returns move rsp where they are decoded, which takes no time. */
+/* Pushes, pops, calls and returns adjust rsp at decoding, which takes no time. */
 static bool moves_stack(const struct insn *in, const ZydisDecodedOperand *op)
 {
 	return op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
@@ -158,7 +159,7 @@ static void add_register(struct timing_insn *t, const struct insn *in,
 {
 	unsigned r = register_of(op->reg.value);
 	bool writes = op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
-	/* eight and sixteen bits are put into what the register had */
+	/* writes of eight and sixteen bits merge with the register's old value */
 	bool part = writes && r < TIMING_FLAGS && op->size < 32;
 
 	if (r == TIMING_ALWAYS || moves_stack(in, op))
@@ -169,7 +170,7 @@ static void add_register(struct timing_insn *t, const struct insn *in,
 		add(t->result, TIMING_RESULTS, TIMING_SINK, r);
 }
 
-/* xor eax, eax and its like: zero, whatever the register had. */
+/* Whether the instruction is a zeroing idiom such as xor eax, eax, independent of the register. */
 static bool is_zero(const struct insn *in)
 {
 	unsigned n = in->z.operand_count_visible;
@@ -194,7 +195,7 @@ static bool is_zero(const struct insn *in)
 	       in->op[n - 1].reg.value == in->op[n - 2].reg.value && in->op[n - 1].size >= 32;
 }
 
-/* Moves of whole registers, which renaming does. */
+/* Whether it moves a whole register, which renaming does. */
 static bool is_move(const struct insn *in)
 {
 	switch (in->z.mnemonic) {
@@ -239,7 +240,7 @@ static void vector_kind(struct timing_insn *t, const struct insn *in)
 	t->unit = TIMING_VECTORS;
 	t->latency = 1;
 	name += *name == 'v';
-	/* between general and vector registers */
+	/* moves between general and vector registers */
 	if (!strncmp(name, "mov", 3) && !in->nmem && (in->gpr_read || in->gpr_written))
 		t->latency = 3;
 	for (size_t i = 0; i < sizeof(vector_kinds) / sizeof(vector_kinds[0]); i++)
@@ -274,7 +275,8 @@ static void general_kind(struct timing_insn *t, const struct insn *in)
 			set_kind(t, &general_kinds[i]);
 }
 
-/* What is no operation of a unit: moves that renaming does, loads and stores by themselves, and nothing. */
+/* Whether the instruction needs no unit for an operation: moves done by renaming, plain loads
+ * and stores, and nops. */
 static bool no_operation(const struct insn *in)
 {
 	bool accesses = in->nmem != 0;
@@ -320,7 +322,7 @@ static void set_operation(struct timing_insn *t, const struct insn *in)
 		t->latency = LOCKED;
 }
 
-/* Ticks of an operation's unit, of which there are several. */
+/* Computes the ticks for which an operation occupies one of several units. */
 static void set_busy(struct timing_insn *t, const struct machine *m)
 {
 	uint32_t each = t->unit == TIMING_ALU	    ? TICKS / m->alus
@@ -331,7 +333,7 @@ static void set_busy(struct timing_insn *t, const struct machine *m)
 		t->busy = each;
 }
 
-/* A compare or its like, and the branch right behind it, are one micro-op. */
+/* Whether a compare or a similar instruction and the branch after it are one micro-op. */
 static bool fuses(const struct insn *before, const struct insn *in)
 {
 	if (in->cls != INSN_BRANCH || !in->fl_read || before->cls == INSN_RMW)
@@ -372,7 +374,8 @@ static void set_branch(struct timing_insn *t, const struct insn *in, const struc
 		t->unit = TIMING_ALU;
 	}
 	if (before && fuses(before, in)) {
-		/* it is executed with what it is fused with, whose flags it would wait for */
+		/* A fused branch executes with its compare, whose flags it would otherwise wait
+		 * for. */
 		t->slots = 0;
 		t->latency = 0;
 		t->unit = TIMING_NO_UNIT;

@@ -12,18 +12,18 @@ static const unsigned place_bits[BALANCE_LEVELS] = { 12, 9, 6 };
 
 struct place {
 	struct site_id id; /* addr: the place's number in the image; zero: its level */
-	uint32_t number;   /* in its level */
+	uint32_t number;   /* number within its level */
 	UT_hash_handle hh;
 };
 
-/* By place. */
+/* Arrays indexed by place. */
 struct level {
 	double *began, *m, *next;
-	uint32_t *up; /* the place of the level above that it lies in */
+	uint32_t *up; /* the place of the coarser level that contains it */
 	size_t n, cap;
 };
 
-/* Windows from a place to another, of the finest level. */
+/* Windows from one place to another, of the finest level. */
 struct pair {
 	uint32_t from, to;
 	double weight;
@@ -34,7 +34,7 @@ struct balance {
 	struct level level[BALANCE_LEVELS];
 	struct pair *pair;
 	size_t npair, cap;
-	uint32_t *slot; /* number of a pair + 1, or 0; linear probing, half is free */
+	uint32_t *slot; /* number of a pair + 1, or 0; linear probing; half of the slots are free */
 	size_t slots;	/* a power of two, or 0 */
 	uint64_t windows, solve_at;
 };
@@ -110,7 +110,7 @@ static struct place *find_place(const struct balance *b, struct site_id *id, uns
 	return place;
 }
 
-/* The number of the place of the finest level, in *number. -1 without memory. */
+/* Finds or makes the place of the finest level, in *number. -1 without memory. */
 static int place_of(struct balance *b, struct site_id at, uint32_t *number)
 {
 	for (unsigned level = 0; level < BALANCE_LEVELS; level++) {
@@ -182,7 +182,8 @@ static int add_pair(struct balance *b, uint32_t from, uint32_t to, double weight
 	return 0;
 }
 
-/* One step of all, from the pairs' weights between the level's places. How much changed, at most. */
+/* One step of the iteration, from the weights of pairs between the level's places. Returns the
+ * largest change. */
 static double step(struct level *l, const struct pair *pair, size_t n)
 {
 	double all = 0, sum = 0, worst = 0;
@@ -208,7 +209,7 @@ static double step(struct level *l, const struct pair *pair, size_t n)
 	return worst;
 }
 
-/* The place of `level` that a place of the finest one lies in. */
+/* The place of `level` that contains a place of the finest level. */
 static uint32_t above(const struct balance *b, uint32_t place, int level)
 {
 	for (int i = FINEST; i > level; i--)
@@ -216,7 +217,8 @@ static uint32_t above(const struct balance *b, uint32_t place, int level)
 	return place;
 }
 
-/* Of windows that begin at a place of the finest level, by the levels above `level`. */
+/* The product of m over levels coarser than `level`, for windows that begin at a place of the
+ * finest one. */
 static double factor_above(const struct balance *b, uint32_t place, int level)
 {
 	double m = 1;

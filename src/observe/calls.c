@@ -6,7 +6,7 @@
 
 #include "isa/insn.h"
 
-#define CALL_SHORTEST 2 /* bytes */
+#define CALL_SHORTEST 2 /* bytes of the shortest call */
 #define CALL_LONGEST 7
 
 struct call *calls_get(struct profile *p, struct site_id from, struct site_id to)
@@ -64,7 +64,8 @@ static int open_call(struct profile *p, struct calls_open *o, const struct retir
 	return c ? 0 : -1;
 }
 
-/* The call that control comes back behind: true if it is open. It no longer is then, nor those within it. */
+/* Closes the call whose return address is `to`, and those within it. Returns whether there was
+ * such a call. */
 static bool close_call(struct calls_open *o, struct site_id behind, struct call_key *key)
 {
 	unsigned depth = o->n < CALLS_DEPTH ? o->n : CALLS_DEPTH;

@@ -9,20 +9,20 @@
 #define PAGE_BITS 0xfffu
 
 struct conflict_store {
-	uint64_t addr, at; /* at: as conflicts_past.now */
+	uint64_t addr, at; /* at: position of the store, counted like conflicts_past.now */
 	struct site_id site;
 	uint32_t size;
 };
 
 /*
- * Most loads meet nothing: no store touched the same 8 bytes, by the lower 12 bits of addresses, within the distance.
- * And what is met is mostly what was met before.
+ * An index that makes long runs fast. Most loads meet no store: none touched the same 8 bytes, by
+ * the lower 12 bits of addresses, within the distance. And most conflicts repeat an earlier one.
  */
 #define GRANULE_BITS 3
 #define GRANULES ((PAGE_BITS + 1) >> GRANULE_BITS)
 #define MET_BITS 12
 struct conflicts_index {
-	uint64_t touched[GRANULES]; /* the last store's `at` + 1; 0: none */
+	uint64_t touched[GRANULES]; /* `at` + 1 of the last store; 0: none */
 	struct conflict *met[1u << MET_BITS];
 };
 
@@ -85,7 +85,7 @@ static bool overlap(uint64_t a, uint32_t na, uint64_t b, uint32_t nb)
 	return a - b < nb || b - a < na;
 }
 
-/* The same within a page. */
+/* Whether both accesses overlap by their addresses within a page. */
 static bool alias(uint64_t a, uint32_t na, uint64_t b, uint32_t nb)
 {
 	return ((a - b) & PAGE_BITS) < nb || ((b - a) & PAGE_BITS) < na;
@@ -96,7 +96,7 @@ static bool is_same(const struct site_id *a, const struct site_id *b)
 	return a->addr == b->addr && a->image == b->image;
 }
 
-/* As conflicts_get. */
+/* Like conflicts_get(), with a cache. */
 static struct conflict *get(struct profile *p, const struct conflicts_past *t,
 			    enum conflict_kind kind, struct site_id store, struct site_id load)
 {
@@ -128,7 +128,7 @@ static int found(struct profile *p, enum conflict_kind kind, const struct confli
 #define EACH_GRANULE(i, addr, n) \
 	for (uint64_t i = (addr) >> GRANULE_BITS; i <= ((addr) + (n)-1) >> GRANULE_BITS; i++)
 
-/* Whether a store within the distance can overlap it, or look alike. */
+/* Whether a store within the distance can overlap the load, or be an alias. */
 static bool may_meet(const struct conflicts_past *t, uint64_t addr, uint32_t n, uint64_t distance)
 {
 	if (!t->index)

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conflicts: loads that meet an earlier store of the same thread, not more than a distance of instructions before
- * (vreplay's, seed 001; METHODS section 1). Each execution of a load is one of
+ * Conflicts: loads that meet an earlier store of the same thread within a distance of instructions, after the tool vreplay
+ * of Burrows et al., "Efficient and flexible value sampling", ASPLOS 2000. Each execution of a load is one of
  *
- *   full      the youngest store that overlaps it, within the distance, has all of its bytes: it is forwarded
- *   partial   … has a part of them: forwarding fails
- *   none      no store overlaps it
+ *   full      the youngest overlapping store within the distance has all of its bytes, which are forwarded
+ *   partial   the youngest overlapping store has some of its bytes: forwarding fails
+ *   none      no store overlaps the load
  *
- * and besides, if a store that is younger than that one has the same address but for bits 12 and up,
+ * and in addition, if a younger store has the same address except for bits 12 and up,
  *
- *   alias     the youngest of those: where a CPU compares 12 bits of addresses, it waits for that one
+ *   alias     the youngest such store: a CPU that compares 12 bits of addresses makes the load wait for it
  *
- * Taken part are instructions with one memory operand (insn.access) that are a load, a store, or both, the load
- * first; not what calls and returns do to the stack, and no string instructions.
+ * Judged are instructions with one memory operand (insn.access) that are a load, a store, or both, the load first; not
+ * the stack accesses of calls and returns, and no string instructions.
  *
- * A window shows no store before it: only loads with a whole distance of the window before them are judged, so that
- * shares within a load are what they would be in a whole run. In a sampler's windows the distance is half
- * of their length at most.
+ * A window shows no store before it. So only loads with a whole distance of the window before them are judged, and shares
+ * within a load are those of the whole run. In a sampler's windows the distance is at most half of their length.
  */
 #ifndef ASSAY_OBSERVE_CONFLICTS_H
 #define ASSAY_OBSERVE_CONFLICTS_H
@@ -25,10 +24,10 @@
 
 #define CONFLICT_DISTANCE_DEFAULT 128
 #define CONFLICT_DISTANCE_MAX 4096
-#define CONFLICT_WINDOW 512 /* instructions of a window at most */
+#define CONFLICT_WINDOW 512 /* largest distance, in instructions of a window */
 
 enum conflict_kind {
-	CONFLICT_NONE, /* store: image 0, address 0 */
+	CONFLICT_NONE, /* no store: its image and address are 0 */
 	CONFLICT_FULL,
 	CONFLICT_PARTIAL,
 	CONFLICT_ALIAS,
@@ -43,33 +42,33 @@ struct conflict_key {
 struct conflict {
 	struct conflict_key key;
 	uint64_t count;
-	uint64_t distance; /* instructions from store to load, 1: the next one; the sum */
+	uint64_t distance; /* instructions from store to load (1: adjacent), summed up */
 	uint32_t nearest, farthest;
 	UT_hash_handle hh;
 };
 
-/* A thread's stores, and where it is. */
+/* The recent stores of a thread, and its position. */
 struct conflicts_past {
-	uint64_t now;	    /* instructions before this one */
-	uint64_t since;	    /* from here on all stores are known */
-	uint32_t n, oldest; /* stores; of the oldest that is looked at */
-	uint32_t room;	    /* power of two */
+	uint64_t now;	    /* number of instructions before this one */
+	uint64_t since;	    /* position from which on all stores are known */
+	uint32_t n, oldest; /* number of stores; index of the oldest relevant one */
+	uint32_t room;	    /* capacity; a power of two */
 	struct conflict_store *store;
-	struct conflicts_index *index; /* or NULL: what makes long runs fast */
+	struct conflicts_index *index; /* index for long runs, or NULL */
 };
 
-int conflicts_begin(struct conflicts_past *t, unsigned distance); /* -1 without memory */
+int conflicts_begin(struct conflicts_past *t, unsigned distance); /* Returns -1 without memory. */
 void conflicts_end(struct conflicts_past *t);
-/* The thread's next instruction. -1 without memory. */
+/* Observes the thread's next instruction. -1 without memory. */
 int conflicts_step(struct profile *p, struct conflicts_past *t, const struct retired *r);
-/* Instructions without accesses, or whose are not known. */
+/* Skips instructions without accesses, or with unknown ones. */
 void conflicts_skip(struct conflicts_past *t, unsigned n);
 
 int conflicts_window(struct profile *p, const struct window *w);
-/* The entry, made if new; NULL without memory. */
+/* Finds or makes the entry; NULL without memory. */
 struct conflict *conflicts_get(struct profile *p, enum conflict_kind kind, struct site_id store,
 			       struct site_id load);
-/* Adds what was seen elsewhere. */
+/* Adds another recording's counts. */
 void conflicts_add(struct conflict *c, uint64_t count, uint64_t distance, uint32_t nearest,
 		   uint32_t farthest);
 int conflicts_merge(struct profile *dst, const struct profile *src, const uint32_t *map);

@@ -3,11 +3,11 @@
 
 #include <math.h>
 
-#define SEEN 0.02  /* of the windows' touches: less do not tell */
-#define LEAST 1e-3 /* where S is to be 0, for a logarithm */
-#define BETWEEN 16 /* knots where it is not known when */
+#define SEEN 0.02  /* share of the windows' touches below which nothing can be told */
+#define LEAST 1e-3 /* stands for S = 0 in logarithms */
+#define BETWEEN 16 /* knots in the range where only the number of reuses is known */
 
-#define MOST 4e18 /* that a count becomes, in a damaged recording */
+#define MOST 4e18 /* limit of counts, for damaged recordings */
 
 static uint64_t scaled(uint64_t v, double by)
 {
@@ -66,7 +66,7 @@ void curve_remove(struct reuses *dst, const struct reuses *src)
 	take(dst->far_left, src->far_left, DISTANCE_BUCKETS);
 }
 
-/* The last time of a bucket. */
+/* The largest time of a bucket. */
 static double end_of(unsigned b)
 {
 	return (double)distance_of_bucket(b + 1) - 1;
@@ -113,8 +113,9 @@ static double part(uint64_t of, uint64_t all)
 }
 
 /*
- * Far times that end soon. A watched line's first interval is short where its visit goes on, too; how often visits do
- * windows tell, of the same words: before what was picked.
+ * The share of far intervals that end soon. A watched line's first interval is also short if its
+ * visit goes on; windows tell how often that is, from the touches before the chosen one, of the
+ * same words.
  */
 static double soon(const struct reuses *u)
 {
@@ -124,8 +125,8 @@ static double soon(const struct reuses *u)
 }
 
 /*
- * Visits of a line over those of its watched words. Visits of one word: as likely as they are of another watched word
- * they are of one that is not watched.
+ * Visits of a line over those of its watched words. A visit of a single word is as likely to be of
+ * an unwatched word as it is of another watched one.
  */
 static double unseen(const struct reuses *u)
 {

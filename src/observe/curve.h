@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From sampled reuse times (observe/reuses.h) to StatStack's S: near ones by touches, far ones by time, one behind the
- * other.
+ * Converts sampled reuse times (observe/reuses.h) to StatStack's S: near times, in touches, are
+ * followed by far times, in ns.
  */
 #ifndef ASSAY_OBSERVE_CURVE_H
 #define ASSAY_OBSERVE_CURVE_H
@@ -9,19 +9,21 @@
 #include "model/statstack.h"
 #include "observe/reuses.h"
 
-/* dst += src, each observation weighed `by` times as much; not its key, nor its regions. */
+/* dst += src, with each observation weighted by the factor `by`; key and regions are not
+ * changed. */
 void curve_add(struct reuses *dst, const struct reuses *src, double by);
-/* dst -= src, a part of it; what is less than nothing, in a damaged recording, is nothing. */
+/* dst -= src, where src is a part of dst; negative results, as from damaged recordings, become
+ * 0. */
 void curve_remove(struct reuses *dst, const struct reuses *src);
 /*
- * S, of the times that u holds, at so many touches a ns. bend: of what is between near and far; 1 is a power of time, less
- * falls at once, more at last.
+ * Computes S from the times in u, at that many touches a ns:
  *
- *   … near    Kaplan-Meier of the windows' touches, as long as 2 % of them are seen
- *   … soon    watchpoints that were hit before REUSES_SOON_NS: how many is known, when is not; by the logarithm of time
- *   … far     Kaplan-Meier of the others
+ *   near    Kaplan-Meier estimate of the windows' touches, as long as 2 % of them are observed
+ *   soon    watchpoints that were hit before REUSES_SOON_NS: only their number is known; spread by the logarithm of time
+ *   far     Kaplan-Meier estimate of the other watchpoints
  *
- * -1: no windows, or no memory.
+ * bend: the shape of S between near and far; 1 is a power of time, with less S falls early, with more late. Returns -1
+ * without windows or memory.
  */
 int curve_of(struct statstack *s, const struct reuses *u, double touches_ns, double bend);
 

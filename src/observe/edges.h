@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges: where control went, where the instruction alone does not say it.
+ * Edges: transfers of control that the instruction alone does not determine.
  *
- * A site's counts and its target (profile.h) tell of most transfers: a branch went to its target `taken` times,
- * to what follows it otherwise; a direct jump or call to its target; everything else that is no indirect jump,
- * call or return to what follows. Edges hold the rest:
+ * A site's counts and its target (profile.h) describe most transfers: a branch went to its target `taken` times, else it
+ * fell through; a direct jump or call went to its target; all other instructions except indirect jumps, calls and returns
+ * fell through. Edges hold the rest:
  *
- *   EDGE_WENT    `from` was executed, then control went to `to`: indirect jumps and calls, returns; a system call
- *                that did not go on behind itself; what another image is the target of
- *   EDGE_CAME    control was to execute `from`, and went to `to` instead: a signal's handler
+ *   EDGE_WENT    `from` was executed, then control went to `to`: indirect jumps and calls, returns; system calls that
+ *                did not fall through; direct transfers to another image
+ *   EDGE_CAME    control was about to execute `from`, and went to `to` instead: a signal's handler
  *
- * EDGE_OUTSIDE, the first or the second of a pair, is what is not observed: where threads begin and end. So as much
- * comes to each instruction as it is executed and left without, and as much leaves it.
+ * EDGE_OUTSIDE, the first or the second of a pair, stands for everything that is not observed, where threads begin and
+ * end. So each instruction is entered as often as it is executed (or interrupted), and left as often.
  */
 #ifndef ASSAY_OBSERVE_EDGES_H
 #define ASSAY_OBSERVE_EDGES_H
@@ -35,26 +35,26 @@ struct edge {
 	UT_hash_handle hh;
 };
 
-#define EDGE_OUTSIDE ((struct site_id){ 0 }) /* image 0 is "[unknown]" */
+#define EDGE_OUTSIDE ((struct site_id){ 0 }) /* outside of what is observed: image 0, "[unknown]" */
 
-/* The edge, made if new; NULL without memory. It stays where it is. */
+/* Finds or makes the edge; NULL without memory. It never moves. */
 struct edge *edges_get(struct profile *p, enum edge_kind kind, struct site_id from,
 		       struct site_id to);
-/* -1 without memory. */
+/* Adds n to an edge. -1 without memory. */
 int edges_add(struct profile *p, enum edge_kind kind, struct site_id from, struct site_id to,
 	      uint64_t n);
-/* What the window saw of them; and the targets of direct transfers. */
+/* Adds the edges of a window, and the targets of direct transfers. */
 int edges_window(struct profile *p, const struct window *w);
 /* dst += src; map: src's image numbers to dst's. */
 int edges_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
 void edges_free(struct profile *p);
 
-/* All edges in the order of their keys, *n of them; to be freed. NULL without memory. */
+/* All edges sorted by key, *n of them; to be freed. NULL without memory. */
 const struct edge **edges_sorted(const struct profile *p, size_t *n);
 
-/* Whether control goes to what follows unless a site's counts, its target or its edges say otherwise. */
+/* Whether control falls through unless a site's counts, its target or its edges say otherwise. */
 bool edges_falls(int cls);
-/* Whether the target of each of its executions is an edge. */
+/* Whether each execution adds an edge to its target. */
 bool edges_is_indirect(int cls);
 
 #endif

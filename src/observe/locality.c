@@ -7,20 +7,20 @@
 #include "isa/insn.h"
 #include "observe/pace.h"
 
-#define WINDOWS 1500.0 /* a second, from which on not all are looked at */
-#define UNITS 1024     /* slots of a set: twice as many as a window has lines */
-#define STAMP_BITS 20  /* of a slot: the window that used it; above them, the line */
+#define WINDOWS 1500.0 /* windows a second above which only a part is examined */
+#define UNITS 1024     /* slots of a set: twice the number of lines of a window */
+#define STAMP_BITS 20  /* bits of a slot for the window that used it last; the line is above */
 
 struct units {
 	uint64_t slot[UNITS];
 	unsigned n;
 };
 
-/* Who touched a line last. */
-#define TOUCHED 4096	/* slots, by the line's hash: what comes later takes the place */
-#define LATELY 20000000 /* ns */
+/* The thread that last touched each line. */
+#define TOUCHED 4096	/* slots, by the line's hash; a later line replaces an earlier one */
+#define LATELY 20000000 /* ns between two touches that count as contention */
 struct touched {
-	uint64_t line; /* with the process */
+	uint64_t line; /* the line, combined with the process */
 	uint64_t time;
 	uint32_t tid;
 	bool wrote;
@@ -31,9 +31,9 @@ struct locality_past {
 	uint32_t pid, tid;
 	uint64_t time;
 	struct units lines, pages, code_lines, code_pages;
-	uint64_t stamp; /* of this window */
+	uint64_t stamp; /* stamp of the current window */
 	unsigned outcomes;
-	uint64_t line; /* of the instruction before */
+	uint64_t line; /* line of the previous instruction */
 };
 
 struct locality *locality_of(struct site *s)
@@ -65,7 +65,8 @@ static struct locality_past *past_of(struct profile *p)
 	return p->locality;
 }
 
-/* Was it used in this window? It is now. A set that is full of this window's says yes. */
+/* Marks the unit as used. Returns whether it was used in this window; true also if its set is
+ * full of this window's units. */
 static bool use(struct units *u, uint64_t unit, uint64_t stamp)
 {
 	uint64_t key = unit << STAMP_BITS | stamp;
@@ -179,7 +180,8 @@ int locality_begin(struct profile *p, const struct window *w, struct locality_pa
 	*now = t = past_of(p);
 	if (!t)
 		return -1;
-	/* what older windows left is not mistaken for this one's but once in a million of them */
+	/* Stamps wrap around so late that old slots are mistaken for new ones once in a million
+	 * windows. */
 	t->stamp = (t->stamp + 1) & ((1u << STAMP_BITS) - 1);
 	t->stamp += !t->stamp;
 	t->lines.n = t->pages.n = t->code_lines.n = t->code_pages.n = 0;

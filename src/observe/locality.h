@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What windows show of caches and predictors, by site: how often an access, or a fetch, was of a line that the window
- * had not used before; how often a branch went where a predictor that learns from windows did not expect it.
+ * What windows show of caches and predictors, by site: how often an access, or a fetch, was to a
+ * line that the window had not used before; how often a branch went where a learning predictor did
+ * not expect it.
  *
- * A line that was used a few hundred instructions ago is in the first level, whatever else is true: so the part
- * that was not used before bounds what misses. It is asked once a window is LOCALITY_AFTER instructions old. A fetch
- * is an instruction in another line than the one before it. The predictor (model/branch) keeps what it learns
- * from window to window; it is asked once a window has as many outcomes as its middle histories are long.
- * Which thread touched a line last, and whether it wrote, is kept from window to window: lines that threads contend for.
- * Of windows long enough one in so many is looked at that no more than some thousand a second are.
+ * A line that was used a few hundred instructions ago is in the first level in any case, so the
+ * share of accesses to lines not used before bounds misses. It is counted once a window is
+ * LOCALITY_AFTER instructions old. A fetch is an instruction in another line than the one before
+ * it. The predictor (model/branch) keeps its state from window to window; its predictions count
+ * once a window has as many outcomes as its middle histories are long. The thread that touched a
+ * line last, and whether it wrote, is kept from window to window: that shows lines that threads
+ * contend for. Of windows that are long enough, a fraction is examined, some thousand a second.
  */
 #ifndef ASSAY_OBSERVE_LOCALITY_H
 #define ASSAY_OBSERVE_LOCALITY_H
@@ -20,7 +22,7 @@
 #define LOCALITY_LINE 6 /* bits of an address within a line */
 #define LOCALITY_PAGE 12
 
-/* One line an item: counts of a site, as they are recorded. */
+/* Counts of a site, as they are recorded. One line an item. */
 #define LOCALITIES(X) \
 	X(accesses, "accesses of memory that were asked about") \
 	X(lines, "of those, to lines that the window had not used") \
@@ -34,8 +36,8 @@ struct locality {
 #define X(name, what) uint64_t name;
 	LOCALITIES(X)
 #undef X
-	/* windows that touched a line there; of those, where another thread had touched it last, a moment ago, and one of
-	 * both wrote */
+	/* windows that touched a line there; those in which another thread had touched it last,
+	 * a moment ago, and one of both wrote */
 	uint64_t met, contended;
 };
 #define X(name, what) +1
@@ -44,15 +46,17 @@ enum {
 };
 #undef X
 
-/* The site's, made if new; NULL without memory. */
+/* Finds or makes the site's entry; NULL without memory. */
 struct locality *locality_of(struct site *s);
 void locality_add(struct locality *to, const struct locality *from);
 
 struct locality_past;
 
-/* A window begins. *now: what it is compared with; NULL, it is not looked at. -1 without memory. */
+/* Begins a window. *now: state for locality_note(); NULL: the window is not examined. -1 without
+ * memory. */
 int locality_begin(struct profile *p, const struct window *w, struct locality_past **now);
-/* Its next instruction, of site s. asked: the window is old enough. wrong: it was mispredicted. -1 without memory. */
+/* Observes its next instruction, of site s. asked: the window is old enough for predictions to
+ * count. wrong: it was mispredicted. -1 without memory. */
 int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked,
 		  bool wrong);
 void locality_free(struct profile *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a simulated machine (src/model) missed at each site of an exact recording; and the reuse distances that its
- * accesses had.
+ * Misses of a simulated machine (src/model) at each site of an exact recording, and the reuse
+ * distances of its accesses.
  */
 #ifndef ASSAY_OBSERVE_MISSES_H
 #define ASSAY_OBSERVE_MISSES_H
@@ -10,7 +10,7 @@
 
 #include "observe/profile.h"
 
-/* One line an item: how often. Misses are of lines and pages, one access may have several. */
+/* Kinds of counts. Misses are of lines and pages; one access may have several. One line an item. */
 #define MISSES(X) \
 	X(ACCESSES, "accesses", "accesses to data") \
 	X(L1D, "l1d", "lines of data that the first level did not have") \
@@ -41,7 +41,7 @@ struct misses {
 	UT_hash_handle hh;
 };
 
-/* The site's, made if new; NULL without memory. */
+/* Finds or makes the site's entry; NULL without memory. */
 struct misses *misses_get(struct profile *p, struct site_id id);
 const struct misses *misses_find(const struct profile *p, struct site_id id);
 int misses_merge(struct profile *dst, const struct profile *src, const uint32_t *map);

@@ -10,8 +10,8 @@
 
 struct pace {
 	struct branch_predictor *predictor;
-	double looked, wrong;	     /* instructions of windows so far; of their branches */
-	bool wrong_at[RA_BURST_MAX]; /* of this window */
+	double looked, wrong;	     /* instructions of windows so far; mispredictions in them */
+	bool wrong_at[RA_BURST_MAX]; /* mispredictions in the current window */
 };
 
 static struct pace *pace_of(struct profile *p)
@@ -48,7 +48,7 @@ static bool predict(struct branch_predictor *b, const struct retired *r)
 				     : branch_indirect(b, pc, r->value[OPERAND_TARGET]);
 }
 
-/* Of an instruction, where so many an instruction are mispredicted. */
+/* Cycles of an instruction at that rate of mispredictions per instruction. */
 static double cycles(double wrong)
 {
 	return PACE_CYCLES + PACE_WRONG * wrong;

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast the program runs in a window, as far as its branches tell.
+ * The pace of a window, as far as its branches tell.
  *
- * Time is sampled evenly, so of a phase that runs at twice the speed there are half as many windows as instructions
- * would have. Where a window begins does not correct that: in the slow phase all of its windows are of the slow phase. A
- * predictor that goes on from window to window tells how often branches are wrong in this one: an instruction takes
+ * Time is sampled evenly, so a phase at twice the speed has half as many windows as its
+ * instructions should have. The place where a window begins does not correct that, because in a
+ * slow phase all windows are slow. A predictor that keeps its state from window to window tells the
+ * rate of mispredictions in a window. An instruction takes
  *
- *   PACE_CYCLES + PACE_WRONG * mispredictions per instruction
+ * PACE_CYCLES + PACE_WRONG * mispredictions per instruction
  *
- * and the window weighs as much more as that is less than it is on average of windows so far. What else holds a phase
- * up is not known.
+ * and the window's weight is the mean over earlier windows divided by this. Other reasons for a
+ * slow phase are not known.
  */
 #ifndef ASSAY_OBSERVE_PACE_H
 #define ASSAY_OBSERVE_PACE_H
 
 #include "observe/profile.h"
 
-#define PACE_CYCLES 0.3 /* of an instruction that nothing holds up for long */
-#define PACE_WRONG 20	/* cycles, as culprit/machine.h has them */
-#define PACE_PRIOR 30	/* instructions that would be as often wrong as those of other windows */
-/* Branches behind which a window is looked at: up to there what the predictor knows is of another place. */
+#define PACE_CYCLES 0.3 /* cycles of an instruction without long stalls */
+#define PACE_WRONG 20	/* cycles of a misprediction, as in culprit/machine.h */
+#define PACE_PRIOR 30	/* weight of the mean rate of mispredictions, in instructions */
+/* Branches after which a window is examined; before that the predictor's history is of another
+ * place. */
 #define PACE_OUTCOMES 8
 
-/* The predictor sees the window's branches. *factor: what it weighs, beside others. -1 without memory. */
+/* Runs the predictor over the window's branches. *factor: the window's weight relative to
+ * others. -1 without memory. */
 int pace_window(struct profile *p, const struct window *w, double *factor);
-/* Whether the i-th instruction of that window was a branch that was mispredicted. */
+/* Whether the i-th instruction of the last window was a mispredicted branch. */
 bool pace_wrong(const struct profile *p, uint32_t i);
-/* Whether it is a branch whose outcome, or target, is known. */
+/* Whether the instruction is a branch with a known outcome, or target. */
 bool pace_is_predicted(const struct retired *r);
 void pace_free(struct profile *p);
 

@@ -44,7 +44,7 @@ static bool room_for(void *array, size_t n, size_t size)
 {
 	void **a = array, *p;
 
-	if (n & (n - 1)) /* not a power of two: there is room */
+	if (n & (n - 1)) /* Capacities are powers of two: otherwise there is room. */
 		return true;
 	p = reallocarray(*a, n ? 2 * n : 1, size);
 	if (p)
@@ -76,7 +76,7 @@ long phases_block(struct phases *p, uint32_t image, uint64_t addr, uint32_t n)
 	return k->number;
 }
 
-/* Takes the vector. */
+/* Appends an interval and takes ownership of the vector. */
 static int append(struct phases *p, uint8_t *vector, size_t size, uint64_t length)
 {
 	uint64_t start = phases_instructions(p);
@@ -101,7 +101,8 @@ int phases_copy(struct phases *to, const struct phases *from, const uint32_t *ma
 	for (size_t i = 0; i < from->nblock; i++) {
 		const struct phase_block *b = &from->block[i];
 
-		/* two images may have become one; then a block that both have would shift the numbers */
+		/* Two images may have become one; a block that both have would shift the
+		 * numbers. */
 		if (!room_for(&to->block, to->nblock, sizeof(*b)))
 			return -1;
 		to->block[to->nblock++] =
@@ -171,7 +172,7 @@ static void put_part(struct buffer *b, uint32_t *before, const struct phase_part
 
 #define PART_MAX (2 * (size_t)VARINT_MAX)
 
-/* Two vectors that follow each other as one. */
+/* Merges two consecutive vectors. */
 static bool merge(struct phase_interval *to, const struct phase_interval *next)
 {
 	struct phases_walk a = phases_walk(to), b = phases_walk(next);
@@ -223,7 +224,8 @@ static int halve(struct phases *p, struct err *err)
 	return 0;
 }
 
-/* What comes makes the last interval no longer than others are by now: an image that is executed begins with short ones. */
+/* Whether the next instructions continue the last interval because it is shorter than intervals
+ * are by now: an image that begins to execute starts with short ones. */
 static bool continues(const struct phases *p, uint64_t sum)
 {
 	const struct phase_interval *last = p->ninterval ? &p->interval[p->ninterval - 1] : NULL;
@@ -261,7 +263,8 @@ int phases_add(struct phases *p, const struct phase_part *part, size_t n, struct
 	return p->max && p->ninterval >= p->max ? halve(p, err) : 0;
 }
 
-/* Takes up to n of the block's instructions out of one interval. Returns how many, or -1 without memory. */
+/* Removes up to n of the block's instructions from one interval. Returns how many, or -1 without
+ * memory. */
 static int64_t take_out(struct phase_interval *i, uint32_t block, uint64_t n)
 {
 	struct phases_walk w = phases_walk(i);
@@ -293,7 +296,7 @@ static int64_t take_out(struct phase_interval *i, uint32_t block, uint64_t n)
 	return (int64_t)taken;
 }
 
-/* Intervals that have become empty go; those behind one that is shorter now begin earlier. */
+/* Drops empty intervals; the start of intervals after a shortened one moves back. */
 static void close_up(struct phases *p, size_t at, uint64_t taken)
 {
 	p->interval[at].end -= taken;

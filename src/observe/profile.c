@@ -21,7 +21,7 @@
 
 const char *const image_kind_name[IMAGE_KIND_N] = { "unknown", "file", "kernel", "anon", "vdso" };
 
-/* An image by its identity: kind, path, build-id, as one string. */
+/* The identity of an image: kind, path and build-id as one string. */
 struct image_key {
 	char *text;
 	uint32_t id;
@@ -228,9 +228,11 @@ int profile_values(struct profile *p, struct site *s, const struct retired *r, d
 	return 0;
 }
 
-#define NEAR 32	     /* instructions: many windows end early, those that go on are not like them */
-#define T_LEAST 0.75 /* of the mean time that an execution takes */
-#define T_PRIOR 0.5  /* windows that would say it takes the mean */
+/* instructions of a window that count as near: many windows end early, and those that go on are
+ * unlike them */
+#define NEAR 32
+#define T_LEAST 0.75 /* least time of an execution, as a part of the mean */
+#define T_PRIOR 0.5  /* weight, in windows, of the prior that an execution takes the mean */
 
 static double weight_of(const struct profile *p, const struct site_weights *w)
 {
@@ -240,7 +242,7 @@ static double weight_of(const struct profile *p, const struct site_weights *w)
 	return p->near > 0 ? 1 / fmax(t, T_LEAST) : 1;
 }
 
-/* What the window weighs, that begins at s. */
+/* The weight of a window that begins at s. */
 static double weigh_window(struct profile *p, struct site *s)
 {
 	struct site_weights *w = site_weigh(s);
@@ -259,7 +261,8 @@ double profile_window_weight(const struct profile *p, struct site_id id)
 	return s && s->weights ? weight_of(p, s->weights) : 1;
 }
 
-/* What a window weighs: as it begins, which is how what it runs into soon is counted; and with its pace, in balance. */
+/* The weights of a window: `start` is the one by its beginning, which its first instructions are
+ * counted with; the other includes pace and balance. */
 struct weighing {
 	double start, all;
 };
@@ -277,7 +280,7 @@ static int observe(struct profile *p, const struct retired *r, uint32_t number,
 	again = s->seen == p->windows;
 	s->cls = r->cls;
 	s->len = r->len;
-	/* where it is not known of what was observed before, it stays so */
+	/* the number of windows stays unknown if it was unknown for earlier observations */
 	if (!again && (s->windows || !s->observed))
 		s->windows++;
 	s->seen = p->windows;
@@ -336,7 +339,7 @@ int profile_window(struct profile *p, const struct window *w)
 	return 0;
 }
 
-/* Merging. */
+/* Merging of profiles. */
 
 static int merge_procs(struct profile_image *dst, const struct profile_image *src)
 {
@@ -359,7 +362,7 @@ static int merge_procs(struct profile_image *dst, const struct profile_image *sr
 		all[k] = src->proc[j++];
 		all[k].name = strdup(all[k].name);
 		if (!all[k].name) {
-			/* dst's own names stay dst's */
+			/* procedures that dst has keep dst's names */
 			free(all);
 			return -1;
 		}
@@ -380,7 +383,7 @@ void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, ui
 	s->windows = unknown ? 0 : s->windows + windows;
 }
 
-/* Before counts are added. */
+/* Merges weights; called before counts are added. */
 static int merge_weights(struct site *dst, const struct site *src)
 {
 	struct site_weights from = site_weights(src), *to;
@@ -484,7 +487,7 @@ static int merge_runs(struct profile *dst, const struct profile *src)
 	return 0;
 }
 
-/* They are of other runs: none is added to another. */
+/* Appends working sets, which belong to different runs and do not add up. */
 static int merge_wsets(struct profile *dst, const struct profile *src, uint32_t first_run)
 {
 	for (size_t i = 0; i < src->nwset; i++) {
@@ -497,7 +500,7 @@ static int merge_wsets(struct profile *dst, const struct profile *src, uint32_t 
 	return 0;
 }
 
-/* Likewise. */
+/* Appends phases, which belong to different runs and do not add up. */
 static int merge_phases(struct profile *dst, const struct profile *src, const uint32_t *map,
 			uint32_t first_run)
 {

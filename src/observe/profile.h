@@ -34,10 +34,10 @@
 #include "stream/window.h"
 
 enum image_kind {
-	IMAGE_UNKNOWN, /* not resolved: said so */
-	IMAGE_FILE,    /* ELF; addresses are ELF virtual addresses */
-	IMAGE_KERNEL,  /* run-time addresses */
-	IMAGE_ANON,    /* code that no file holds (JIT); run-time addresses */
+	IMAGE_UNKNOWN, /* unresolved addresses, reported as such */
+	IMAGE_FILE,    /* ELF file; addresses are ELF virtual addresses */
+	IMAGE_KERNEL,  /* kernel; addresses are run-time addresses */
+	IMAGE_ANON,    /* code without a file (JIT); addresses are run-time addresses */
 	IMAGE_VDSO,
 	IMAGE_KIND_N,
 };
@@ -53,13 +53,14 @@ struct profile_image {
 	int kind;    /* enum image_kind */
 	char *path;
 	char *build_id; /* hex, or "" */
-	bool stripped;	/* procedures are from unwind information alone */
+	bool stripped;	/* procedures come from unwind information alone */
 	struct profile_proc
-		*proc; /* those that a site lies in, sorted by start; filled when recording */
-	size_t nproc;  /* ends, so that a recording is readable where its images are not */
+		/* procedures that contain a site, sorted by start; filled in when recording */
+		*proc;
+	size_t nproc; /* ends, so that a recording is readable where its images are missing */
 };
 
-/* Additive counters of a run, by name. One line an item. */
+/* Additive counters of a run. One line an item. */
 #define RUN_COUNTERS(X) \
 	X(samples, "time samples, user and kernel") \
 	X(user, "of those, in user space") \
@@ -92,27 +93,30 @@ struct run_counters {
 #define X(name, what) uint64_t name;
 	RUN_COUNTERS(X)
 #undef X
-	uint64_t stop[RA_STOP_N]; /* windows by why they ended */
+	uint64_t stop[RA_STOP_N]; /* windows by the reason why they ended */
 };
 
-#define RUN_CLOCK_MAX 20000000000 /* Hz */
+#define RUN_CLOCK_MAX 20000000000 /* Hz; largest plausible value */
 
 struct run {
-	char *source;			     /* "sampler", "exact" */
-	char *command;			     /* shell-quoted, or "-p PID", "-a", ... */
-	char *host, *cpu, *kernel, *version; /* Assay's */
-	char *event;   /* "cpu-clock", "cycles"; of an exact run what was observed: "counts" … */
-	char *machine; /* that was simulated (model/machine.h), or NULL */
-	char *unit;    /* of site.time: "ns", "cycles" */
-	uint64_t started; /* s since the epoch */
-	uint64_t clock;	  /* Hz at which the CPU ran then, or 0: not measured */
-	double rate;	  /* samples a second and CPU that were asked for */
+	char *source; /* "sampler", "exact" */
+	/* shell-quoted command, or "-p PID", "-a" and the like */
+	char *command;
+	char *host, *cpu, *kernel, *version; /* version: of Assay */
+	/* "cpu-clock", "cycles"; for an exact run what was observed: "counts" and the like */
+	char *event;
+	char *machine;	  /* the simulated machine (model/machine.h), or NULL */
+	char *unit;	  /* unit of site.time: "ns", "cycles" */
+	uint64_t started; /* seconds since the epoch */
+	uint64_t clock;	  /* clock of the CPU during the run in Hz; 0: not measured */
+	double rate;	  /* requested samples a second and CPU */
 	unsigned burst;
-	unsigned distance; /* in which conflicts were looked for; 0: they were not */
+	unsigned distance; /* distance within which conflicts were recorded; 0: they were not */
 	int sketch;	   /* enum hot_method */
 	unsigned sketch_capacity;
-	int status;    /* the command's wait status, or 0 */
-	bool finished; /* false: the recorder was killed, the recording ends where it was flushed */
+	int status; /* the command's wait status, or 0 */
+	/* false: the recorder was killed, and the recording ends where it was last flushed */
+	bool finished;
 	struct run_counters n;
 };
 
@@ -122,84 +126,91 @@ struct profile {
 	struct profile_image **image; /* [0] always exists */
 	size_t nimage;
 	struct sites sites;
-	enum hot_method method; /* of new hot lists */
+	enum hot_method method; /* method of new hot lists */
 	unsigned capacity;
-	bool branches;		    /* windows to come hold where control went, and no values */
-	unsigned conflict_distance; /* of windows to come; 0: none are looked for */
-	struct edge *edges;	    /* uthash, key */
+	bool branches; /* future windows contain control flow, but no values */
+	/* distance for conflicts in future windows; 0: none are recorded */
+	unsigned conflict_distance;
+	struct edge *edges; /* uthash, key */
 	struct call *calls;
 	struct conflict *conflicts;
 	struct tally *tallies;
 	struct tally_words *tally_words; /* private */
 	struct sampled **sampled;	 /* of exact runs under a schedule */
 	size_t nsampled;
-	struct wset **wset; /* by run, then process */
+	struct wset **wset; /* sorted by run, then process */
 	size_t nwset;
-	struct phases **phases; /* by run, then process */
+	struct phases **phases; /* sorted by run, then process */
 	size_t nphases;
 	struct misses *misses;
 	struct cycles *cycles;
-	struct distances **distances; /* of processes */
+	struct distances **distances; /* one for each process */
 	size_t ndistances;
 	struct site_distances *site_distances;
-	struct reuses *reuses;		/* uthash, key */
-	uint32_t reuse_regions;		/* that a recorder keeps, of all processes */
-	struct locality_past *locality; /* private, of sampled windows */
-	struct pace *pace;		/* private, likewise */
-	struct balance *balance;	/* private, likewise */
-	uint64_t windows;		/* private: windows walked */
-	double starts, near;		/* private: of the sites' weights, the sums */
+	struct reuses *reuses; /* uthash, key */
+	/* number of regions that a recorder keeps, over all processes */
+	uint32_t reuse_regions;
+	struct locality_past *locality; /* private, for sampled windows */
+	struct pace *pace;		/* private, for sampled windows */
+	struct balance *balance;	/* private, for sampled windows */
+	uint64_t windows;		/* private: number of windows examined */
+	double starts, near;		/* private: sums of the sites' weights */
 	struct image_key *image_keys;	/* private */
 };
 
 int profile_init(struct profile *p, struct err *err);
 void profile_fini(struct profile *p);
 
-/* The image of that identity, made if new. (kind, path, build_id) is the identity. NULL: no memory. */
+/* Finds or makes the image of that identity, which is (kind, path, build_id). NULL: no memory. */
 struct profile_image *profile_image(struct profile *p, int kind, const char *path,
 				    const char *build_id);
-/* By image, then address. */
+/* Orders by image, then address. */
 int site_id_order(struct site_id a, struct site_id b);
-/* The site, made if new; NULL: no memory. */
+/* Finds or makes the site; NULL: no memory. */
 struct site *profile_site(struct profile *p, struct site_id id);
 struct site *profile_site_find(const struct profile *p, struct site_id id);
-/* The hot list of its operand, made if new; NULL: no memory. */
+/* Finds or makes the hot list of its operand; NULL: no memory. */
 struct hot *profile_operand(struct profile *p, struct site *s, int operand);
-/* Whether it saw every instruction: `observed` and `taken` are executions then. */
+/* Whether the run saw every instruction, so that `observed` and `taken` are executions. */
 bool run_is_exact(const struct run *r);
-/* A new run, zeroed, strings to be set with strdup. The pointer is good until the next call. */
+/* Adds a run, zeroed; strings are set with strdup. The pointer is valid until the next call. */
 struct run *profile_run(struct profile *p);
 
-/* A new working set, empty; NULL: no memory. */
+/* Adds an empty working set; NULL: no memory. */
 struct wset *profile_wset(struct profile *p);
-/* The phases of another process, empty; NULL: no memory. */
+/* Adds empty phases for another process; NULL: no memory. */
 struct phases *profile_phases(struct profile *p);
 
 /*
- * The observers of a sampled recording, in one walk over the window: time (its first instruction),
- * counts (observed, taken) and values (hot lists), raw and weighed; edges, calls, conflicts and tallies. -1 without memory.
+ * Runs the observers of a sampled recording, in one pass over the window: time (its first
+ * instruction), counts (observed, taken) and values (hot lists), raw and weighted; edges, calls,
+ * conflicts and tallies. -1 without memory.
  *
- * A window begins at an instruction in proportion to the time that one holds up retirement: t(s) per execution,
- * so that it weighs 1 / t(s) where what runs is asked for. t(s) is how often windows begin at s over how often
- * that is expected by what windows, weighed so, pass through soon after they begin: it settles as they come.
- * Where it is small an instruction mostly retires with others before it, and is hit after something unusual
- * alone: so t counts as T_LEAST of the mean at least. Besides it weighs less where much is mispredicted: it is of a slow
- * phase then (observe/pace.h), and more where windows end more often than they begin (observe/balance.h).
+ * A window begins at an instruction in proportion to the time t(s) for which an execution holds up
+ * retirement, so it weighs 1 / t(s) to represent executions. t(s) is the number of windows that
+ * begin at s over the number expected from the weighted windows that pass s soon after they begin;
+ * it converges as windows come. Where t(s) is small the instruction mostly retires with others
+ * before it, and is sampled alone only after something unusual: so t counts as at least T_LEAST of
+ * the mean. A window also weighs less where much is mispredicted, because it then belongs to a slow
+ * phase (observe/pace.h), and more where windows end more often than they begin
+ * (observe/balance.h).
  */
 int profile_window(struct profile *p, const struct window *w);
-/* Adds what windows saw elsewhere. Windows that are not known, on either side, are not known of the sum. */
+/* Adds another recording's observations. If the number of windows is unknown on either side, it
+ * is unknown in the sum. */
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);
-/* The values of one instruction of a window: its hot lists. -1 without memory. */
+/* Adds the values of one instruction of a window to its hot lists. -1 without memory. */
 int profile_values(struct profile *p, struct site *s, const struct retired *r, double weight);
-/* What a window that begins at s would weigh now, whatever its pace. */
+/* The current weight of a window that begins at s, without its pace. */
 double profile_window_weight(const struct profile *p, struct site_id s);
-/* A time sample without a window (kernel, unknown). */
+/* Adds a time sample without a window (kernel, unknown). */
 int profile_sample(struct profile *p, struct site_id id, double weight);
 
-/* dst += src. Images are matched by identity; runs are appended. Exact and sampled ones do not add up. */
+/* dst += src. Images are matched by identity; runs are appended. Exact and sampled profiles do
+ * not add up. */
 int profile_merge(struct profile *dst, const struct profile *src, struct err *err);
 
-/* Sums over runs. */
+/* Adds up the counters of all runs. */
 void profile_counters(const struct profile *p, struct run_counters *sum);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "isa/insn.h"
 
-#define SLOTS (4 * RA_BURST_MAX) /* a power of two, and twice the touches */
+#define SLOTS (4 * RA_BURST_MAX) /* a power of two, at least twice the number of touches */
 
 struct reuses *reuses_find(const struct profile *p, uint32_t run, uint32_t pid)
 {
@@ -34,7 +34,7 @@ struct reuses *reuses_get(struct profile *p, uint32_t run, uint32_t pid)
 	return u;
 }
 
-/* Regions. */
+/* Regions of code. */
 
 struct site_id reuses_place(struct site_id id)
 {
@@ -71,7 +71,7 @@ static int by_windows(const void *a, const void *b)
 	return ((*x)->windows > (*y)->windows) - ((*x)->windows < (*y)->windows);
 }
 
-/* Drops a quarter of the regions of a process: those where the fewest windows began. */
+/* Drops a quarter of a process's regions: those where the fewest windows began. */
 static void drop_regions(struct profile *p, struct reuses *u)
 {
 	struct reuses *list[REUSES_REGIONS], *r;
@@ -88,7 +88,7 @@ static void drop_regions(struct profile *p, struct reuses *u)
 	}
 }
 
-/* The region where a window begins, made if new; NULL: there are too many, or no memory for it. */
+/* Finds or makes the region where a window begins; NULL: there are too many, or no memory. */
 static struct reuses *region_of(struct profile *p, struct reuses *u, struct site_id start)
 {
 	struct site_id place = reuses_place(start);
@@ -128,7 +128,7 @@ unsigned reuses_touches(const struct window *w, uint64_t at[REUSES_TOUCHES])
 	return n;
 }
 
-/* When a line was touched last in this window: + 1; 0 if it was not. */
+/* Position + 1 of the last touch of a line in this window; 0 if there was none. */
 struct seen {
 	uint64_t line;
 	unsigned time;
@@ -150,7 +150,7 @@ static unsigned near_bucket(unsigned time)
 	return b < REUSES_NEAR ? b : REUSES_NEAR - 1;
 }
 
-/* Adds `units` to what u has of a time, and to what its region has. */
+/* Adds `units` of a time to u and to its region. */
 static void count(struct reuses *u, struct reuses *region, bool ended, unsigned time,
 		  uint64_t units)
 {
@@ -202,7 +202,7 @@ int reuses_window(struct profile *p, const struct window *w, double weight)
 	return 0;
 }
 
-/* All that is counted of one, in place of what the other has. */
+/* Copies all counts. */
 static void copy(struct reuses *to, const struct reuses *from)
 {
 	struct reuses kept = *to;

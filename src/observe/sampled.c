@@ -23,7 +23,7 @@ static bool grow(void *array, size_t n, size_t size)
 {
 	void **a = array, *p;
 
-	if (n & (n - 1)) /* there is room up to the next power of two */
+	if (n & (n - 1)) /* Capacities are powers of two: otherwise there is room. */
 		return true;
 	p = reallocarray(*a, n ? 2 * n : 1, size);
 	if (!p)
@@ -210,7 +210,7 @@ double sampled_independent(const struct profile *p, double n, uint64_t batches)
 	}
 	if (observed >= total || all <= 0 || samples <= 0)
 		return 0;
-	n *= observed / total; /* without what each of them stands for */
+	n *= observed / total; /* removes the executions that each observation stands for */
 	most = (double)batches * samples / all;
 	return fmax(most < n ? most : n, 1);
 }

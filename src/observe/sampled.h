@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What part of an exact run was observed (stream/schedule.h), sample by sample; and the registered counters: what each
- * of them had counted when samples ended.
+ * The parts of an exact run that were observed (stream/schedule.h), sample by sample; and
+ * registered counters with their values at the ends of samples.
  *
- * A batch is what was observed between two looks of the recorder: one sample, or several that follow each other and have
- * the same weight. The total of a counter is the sum over batches of the batch's weight times what was counted in it;
- * how the batches differ says how far that sum may be off (sampled_total).
+ * A batch is everything observed between two reads of the recorder: one sample, or several
+ * consecutive ones of the same weight. The total of a counter is the sum over batches of weight
+ * times count; the differences between batches tell how far that sum may be off (sampled_total).
  */
 #ifndef ASSAY_OBSERVE_SAMPLED_H
 #define ASSAY_OBSERVE_SAMPLED_H
@@ -13,7 +13,7 @@
 #include "observe/misses.h"
 #include "observe/profile.h"
 
-/* Registered counters, beside those of simulated misses. One line an item. */
+/* Registered counters, in addition to those of simulated misses. One line an item. */
 #define SAMPLED_COUNTERS(X) \
 	X(INSTRUCTIONS, "instructions", "instructions executed") \
 	X(CONDITIONAL, "conditional", "conditional branches executed") \
@@ -30,48 +30,53 @@ enum sampled_counter {
 const char *sampled_counter_name(unsigned counter);
 
 struct sample {
-	uint64_t number;     /* of the schedule's, from 0 */
-	uint64_t begin, end; /* instructions of its process */
+	uint64_t number;     /* number of the schedule's sample, from 0 */
+	uint64_t begin, end; /* position in instructions of its process */
 	uint32_t pid, batch;
-	bool cut; /* its process ended within it */
+	bool cut; /* its process ended within the sample */
 };
 
 struct sample_batch {
 	double weight;
-	bool dropped; /* it is not in the profile: its sample was not complete */
+	bool dropped; /* the sample was incomplete, and is not in the profile */
 	uint64_t n[SAMPLED_N];
 };
 
 struct sampled {
 	uint32_t run;
-	char *schedule; /* as it was given, or what --schedule auto chose */
+	char *schedule; /* the schedule as given, or as chosen by --schedule auto */
 	uint64_t size, warmup;
-	uint64_t instructions; /* of the first process, as far as is known */
-	uint64_t expected;     /* of the benchmark that targets were chosen for; or 0 */
-	bool mismatch;	       /* the run is not the expected benchmark: --allow-mismatch */
-	bool killed;	       /* a signal ended the run: there may have been more instructions */
-	bool scaled;	       /* counts stand for the whole run */
+	uint64_t instructions; /* instructions of the first process, as far as known */
+	/* instructions of the benchmark that targets were chosen for; or 0 */
+	uint64_t expected;
+	/* the run is not the expected benchmark, which --allow-mismatch accepts */
+	bool mismatch;
+	/* a signal ended the run, which may have had more instructions otherwise */
+	bool killed;
+	bool scaled; /* counts are scaled to the whole run */
 	struct sample *sample;
 	size_t n;
 	struct sample_batch *batch;
 	size_t nbatch;
 };
 
-/* Added to the profile, of its last run; NULL without memory. */
+/* Adds an entry for the profile's last run; NULL without memory. */
 struct sampled *sampled_new(struct profile *p, const char *schedule);
-struct sampled *sampled_of(const struct profile *p, uint32_t run); /* or NULL */
-/* -1 without memory. */
+struct sampled *sampled_of(const struct profile *p, uint32_t run); /* The run's entry, or NULL. */
+/* Returns -1 without memory. */
 int sampled_add(struct sampled *s, const struct sample *one);
-struct sample_batch *sampled_batch(struct sampled *s); /* a new one, zeroed; NULL without memory */
-/* What the profile's counters are now. */
+/* Adds a batch, zeroed; NULL without memory. */
+struct sample_batch *sampled_batch(struct sampled *s);
+/* Reads the current counters of the profile. */
 void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N]);
-/* The estimate of a counter's total, and the half-width of its 95 % interval: 0 where everything was observed, less than
- * 0 where there are too few batches to tell. */
+/* Estimates a counter's total, and the half-width of its 95 % interval: 0 where everything was
+ * observed, negative where there are too few batches to tell. */
 double sampled_total(const struct sampled *s, unsigned counter, double *error);
-/* How many independent observations a site has at most whose observations stand for n executions, in so many batches: as
- * many as samples saw it, if one that a batch saw was in all of the batch's samples. 0: everything was observed. */
+/* The largest number of independent observations of a site whose observations stand for n
+ * executions, in that many batches: the number of samples that saw it, if all samples of a batch
+ * saw what the batch saw. 0: everything was observed. */
 double sampled_independent(const struct profile *p, double n, uint64_t batches);
-/* Instructions that were observed. */
+/* Number of instructions that were observed. */
 uint64_t sampled_observed(const struct sampled *s);
 int sampled_merge(struct profile *dst, const struct profile *src, uint32_t first_run);
 void sampled_free(struct profile *p);

@@ -9,7 +9,7 @@
 #include "observe/edges.h"
 #include "observe/misses.h"
 
-/* Counters that are not read at once may be less than 0 for a while. */
+/* Counters that are not read at the same moment may be negative for a while. */
 static void scale(uint64_t *n, double factor)
 {
 	int64_t v = (int64_t)*n;

@@ -7,11 +7,12 @@
 #include "base/pages.h"
 
 #define NEIGHBOURS \
-	16 /* bytes of code whose slots lie side by side: instructions are met in order */
+	16 /* bytes of code whose slots are adjacent, because instructions are met in order */
 #define SLOTS_MIN 1024
-#define SLOTS_LARGE (PAGES_LARGE / sizeof(uint64_t)) /* from so many on they lie in large pages */
+/* number of slots from which the table lies in large pages */
+#define SLOTS_LARGE (PAGES_LARGE / sizeof(uint64_t))
 #define SMALL \
-	3 /* chunks with memory of their own; the others lie in large pages, so many in each: */
+	3 /* chunks with memory of their own; later ones lie in large pages, this many in each: */
 #define IN_PAGE (PAGES_LARGE / (SITES_CHUNK * sizeof(struct site)))
 
 struct hot *const site_no_operands[OPERAND_N];
@@ -29,7 +30,7 @@ static bool same(const struct site_id *a, const struct site_id *b)
 	return a->addr == b->addr && a->image == b->image;
 }
 
-/* The site's slot, or the free one where it belongs. */
+/* Returns the site's slot, or the free one where it belongs. */
 static uint64_t *slot_of(const struct sites *t, const struct site_id *id, uint32_t hash)
 {
 	for (size_t i = hash;; i++) {
@@ -76,7 +77,7 @@ static bool add_chunk(struct sites *t)
 	size_t n = t->n / SITES_CHUNK;
 	struct site **chunk = t->chunk;
 
-	if (!(n & (n - 1))) { /* capacities are powers of two */
+	if (!(n & (n - 1))) { /* Capacities are powers of two. */
 		chunk = realloc(t->chunk, (n ? 2 * n : 1) * sizeof(struct site *));
 		if (!chunk)
 			return false;
@@ -122,7 +123,8 @@ struct site *sites_get(struct sites *t, struct site_id id)
 
 struct hot **site_operand(struct site *s, int operand)
 {
-	struct hot **list = (struct hot **)s->operand; /* ours, unless it is the empty one */
+	/* The list was allocated here, unless it is the empty one. */
+	struct hot **list = (struct hot **)s->operand;
 
 	if (s->operand == site_no_operands) {
 		list = calloc(OPERAND_N, sizeof(struct hot *));
@@ -139,7 +141,7 @@ struct site_weights site_weights(const struct site *s)
 
 	if (s->weights)
 		return *s->weights;
-	/* windows alike: what is known of them */
+	/* all windows weigh the same */
 	return (struct site_weights){ .observed = n,
 				      .taken = (double)s->taken,
 				      .square = windows > 0 ? n * n / windows : 0 };

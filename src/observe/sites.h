@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sites of a profile: in the order in which they were met, and found by what they are. There are as many as
- * a program has instructions that ran: so they are small, and lie one behind the other.
+ * The sites of a profile: stored in the order in which they were met, and found by hash. There are
+ * as many as a program has executed instructions, so they are small and adjacent in memory.
  */
 #ifndef ASSAY_OBSERVE_SITES_H
 #define ASSAY_OBSERVE_SITES_H
@@ -12,55 +12,63 @@
 #include "sketch/hot.h"
 #include "stream/window.h"
 
-/* What windows observed, each weighed by how much more, or less, often than others it is seen (profile_window). */
+/* Weighted observations of windows; the weight corrects for how often a window is sampled
+ * (profile_window). */
 struct site_weights {
 	double observed, taken;
-	double square; /* sum over windows of the square of what each of them added to observed */
-	double in_window; /* private, as what follows: what this one added */
+	/* sum over windows of the square of each window's contribution to observed */
+	double square;
+	double in_window; /* private, like the following: contribution of the current window */
 	double starts;	  /* windows that began here */
-	double near;	  /* observed soon after a window began */
+	double near;	  /* observations soon after a window began */
 };
 
 struct site {
 	struct site_id id;
-	uint64_t target;  /* of a direct branch, jump or call, where it lies in its image; else 0 */
-	uint64_t samples; /* time samples */
-	double time;	  /* ns (or cycles: run.unit) that they stand for */
-	uint64_t observed; /* times that a window retired it */
-	uint64_t taken;	   /* of those, branches taken */
+	/* target of a direct branch, jump or call if it is in the same image; else 0 */
+	uint64_t target;
+	uint64_t samples;  /* time samples */
+	double time;	   /* ns (or cycles: run.unit) that the samples stand for */
+	uint64_t observed; /* number of times that a window retired it */
+	uint64_t taken;	   /* number of those where the branch was taken */
 	uint64_t
-		windows; /* different windows that did, of samples of an exact run batches; 0 if not known */
-	uint64_t seen; /* private: the last of them, as profile.windows counts */
-	/* of each operand, to be read: NULL, never seen. hot_total() <= observed: the rest unknown */
+		/* number of different windows, or batches of an exact run's samples, that
+		 * retired it; 0: not known */
+		windows;
+	uint64_t seen; /* private: the last such window, by profile.windows */
+	/* hot lists by operand, read-only: NULL, never observed; hot_total() <= observed, the
+	 * rest is unknown */
 	struct hot *const *operand;
 	struct locality *locality;    /* NULL: none (observe/locality.h) */
-	struct site_weights *weights; /* NULL: 1 each; to be read by site_weights() */
+	struct site_weights *weights; /* NULL: 1 each; read by site_weights() */
 	uint8_t cls, len;
 };
 
 #define SITES_CHUNK 1024
 struct sites {
 	size_t n;
-	struct site **chunk; /* of SITES_CHUNK each: a site stays where it is */
-	uint64_t *slot; /* hash << 32 | number + 1, or 0; linear probing, more than half is free */
-	size_t slots;	/* a power of two, or 0 */
+	struct site **chunk; /* chunks of SITES_CHUNK sites; a site never moves */
+	/* hash << 32 | number + 1, or 0; linear probing; more than half of the slots are free */
+	uint64_t *slot;
+	size_t slots; /* a power of two, or 0 */
 };
 
-/* For `operand` of a site without hot lists. */
+/* The value of `operand` for a site without hot lists. */
 extern struct hot *const site_no_operands[OPERAND_N];
 
 void sites_fini(struct sites *t);
-/* NULL: not there. */
+/* Returns NULL if the site is not there. */
 struct site *sites_find(const struct sites *t, struct site_id id);
-/* Made if new; NULL: no memory. */
+/* Finds or makes the site; NULL: no memory. */
 struct site *sites_get(struct sites *t, struct site_id id);
-/* All of them, sorted by image, then address, as SQLite compares it: signed. To be freed; NULL: no memory. */
+/* All sites sorted by image, then address, compared as signed numbers as SQLite does. To be
+ * freed; NULL: no memory. */
 struct site **sites_sorted(const struct sites *t);
-/* Where the operand's hot list goes, a NULL if there is none yet; NULL: no memory. */
+/* The place of the operand's hot list, which is NULL if there is none yet; NULL: no memory. */
 struct hot **site_operand(struct site *s, int operand);
-/* Its weights; where there are none, each observation weighs 1. */
+/* The site's weights; without recorded ones, each observation weighs 1. */
 struct site_weights site_weights(const struct site *s);
-/* Its weights, to be written: made of that if there were none. NULL: no memory. */
+/* The site's weights for writing; created from its counts if there were none. NULL: no memory. */
 struct site_weights *site_weigh(struct site *s);
 
 static inline struct site *sites_nth(const struct sites *t, size_t i)
@@ -68,7 +76,7 @@ static inline struct site *sites_nth(const struct sites *t, size_t i)
 	return i < t->n ? &t->chunk[i / SITES_CHUNK][i % SITES_CHUNK] : NULL;
 }
 
-/* for (each site s of t): those that are added meanwhile, too */
+/* for (each site s of t), including sites that are added meanwhile */
 #define SITES_EACH(t, s) for (size_t s##_number = 0; ((s) = sites_nth(t, s##_number)); s##_number++)
 
 #endif

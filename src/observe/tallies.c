@@ -6,32 +6,32 @@
 
 #include "isa/insn.h"
 
-#define OFTEN 1000	 /* times as often as anything else, the step */
-#define LIKELY 2	 /* times that it agreed: then its words are looked at */
-#define SHORTEST_BITS 17 /* ns: of the first octave of lengths */
-#define MOST_A_NS 4.0	 /* executions: more is no advance */
+#define OFTEN 1000	 /* factor by which the most frequent step must exceed all others */
+#define LIKELY 2	 /* agreements after which an instruction's words are followed */
+#define SHORTEST_BITS 17 /* log2 of ns: end of the first octave of lengths */
+#define MOST_A_NS 4.0	 /* most executions a ns; a faster advance is taken for a reset */
 #define GRANULE_BITS 3
-#define WORDS_BITS 11 /* sets of WAYS words that are remembered */
+#define WORDS_BITS 11 /* log2 of the sets of WAYS remembered words */
 #define WAYS 2
-#define VALUES_BITS 6 /* values that are remembered within straight code */
+#define VALUES_BITS 6 /* log2 of the values remembered within straight code */
 
 struct tally_word {
-	struct tally *by; /* who advanced it; NULL: none here */
+	struct tally *by; /* the tally that advanced it; NULL: unknown */
 	uint64_t addr, value;
-	uint64_t last;	 /* of a register: its value when it was advanced last */
-	uint64_t time;	 /* when it had that value */
-	uint64_t window; /* that saw it last */
+	uint64_t last;	 /* of a register: its value when last advanced */
+	uint64_t time;	 /* time when it had that value */
+	uint64_t window; /* window that saw it last */
 	uint32_t pid;
 	uint8_t size;
 };
 
-/* What was loaded from an address and is still there. */
+/* A value loaded from an address and unchanged since. */
 struct tally_value {
 	uint64_t addr, value, straight;
 	uint8_t size;
 };
 
-/* What was advanced last in a register, in which window. */
+/* The last advance of a register, and its window. */
 struct tally_register {
 	struct tally *by;
 	uint64_t value, window;
@@ -42,7 +42,7 @@ struct tally_words {
 	struct tally_word word[1u << WORDS_BITS][WAYS];
 	struct tally_value value[1u << VALUES_BITS];
 	uint64_t windows;
-	uint64_t straight; /* number of what was executed without a jump */
+	uint64_t straight; /* number of the current stretch of straight code */
 };
 
 struct tally *tallies_get(struct profile *p, struct site_id id)
@@ -71,7 +71,7 @@ uint64_t tally_octave(unsigned i)
 	return i ? 1ull << (SHORTEST_BITS + i - 1) : 0;
 }
 
-/* It added that: its step is what it adds most often. */
+/* Adds an observed step; the tally's step is the most frequent one. */
 static void see_step(struct tally *t, int64_t step, uint64_t agreed, uint64_t differed)
 {
 	if (!t->agreed && !t->differed)
@@ -131,7 +131,7 @@ static bool overlap(uint64_t a, unsigned na, uint64_t b, unsigned nb)
 	return a - b < nb || b - a < na;
 }
 
-/* The lowest bytes, as a signed number. */
+/* The lowest bytes as a signed number. */
 static int64_t number(uint64_t v, unsigned size)
 {
 	unsigned above = size < 8 ? 64 - 8 * size : 0;
@@ -139,7 +139,7 @@ static int64_t number(uint64_t v, unsigned size)
 	return (int64_t)(v << above) >> above;
 }
 
-/* Values. */
+/* Values loaded in straight code. */
 
 static struct tally_value *value_at(struct tally_words *k, uint64_t addr)
 {
@@ -154,7 +154,7 @@ static void loaded(struct tally_words *k, const struct retired *r)
 		(struct tally_value){ addr, r->value[OPERAND_LOAD], k->straight, r->access };
 }
 
-/* What a store found there, if that was loaded by what leads to it. */
+/* The value that a store replaced, if straight code before it loaded that. */
 static bool value_before(struct tally_words *k, const struct retired *r, uint64_t *value)
 {
 	const struct tally_value *v = value_at(k, r->value[OPERAND_ADDRESS]);
@@ -167,7 +167,7 @@ static bool value_before(struct tally_words *k, const struct retired *r, uint64_
 	       v->size == r->access;
 }
 
-/* Words. */
+/* Words that are followed. */
 
 static struct tally_word *find_word(struct tally_words *k, uint32_t pid, uint64_t addr,
 				    unsigned size)
@@ -180,7 +180,7 @@ static struct tally_word *find_word(struct tally_words *k, uint32_t pid, uint64_
 	return NULL;
 }
 
-/* In place of what was not seen for longest. */
+/* Takes the least recently seen entry. */
 static struct tally_word *take_word(struct tally_words *k, uint64_t addr)
 {
 	struct tally_word *set = k->word[hash(addr, WORDS_BITS)], *old = set;
@@ -191,7 +191,7 @@ static struct tally_word *take_word(struct tally_words *k, uint64_t addr)
 	return old;
 }
 
-/* How far it went, or 0: it was set. */
+/* How far the word advanced, or 0: it was reset. */
 static double advance(const struct tally_word *m, uint64_t value, uint64_t time)
 {
 	int64_t step = m->by->step, d = number(value - m->value, m->size);
@@ -200,7 +200,8 @@ static double advance(const struct tally_word *m, uint64_t value, uint64_t time)
 	return by / fabs((double)step) <= MOST_A_NS * (double)time ? fmax(by, 0) : 0;
 }
 
-/* The first that a window sees of the word, its value loaded or just stored: a gap ends, another one begins. */
+/* Handles a window's first sight of a word, whose value was loaded or just stored: ends a gap
+ * and begins another. */
 static void see_word(struct tally_words *k, const struct window *w, struct tally_word *m,
 		     uint64_t value, bool stored)
 {
@@ -231,7 +232,7 @@ static void see_word(struct tally_words *k, const struct window *w, struct tally
 	}
 }
 
-/* The tally stores a value. */
+/* Handles a store of the tally. */
 static void advanced(struct tally_words *k, const struct window *w, struct tally *t,
 		     const struct retired *r)
 {
@@ -259,7 +260,7 @@ static void advanced(struct tally_words *k, const struct window *w, struct tally
 				  .size = r->access };
 }
 
-/* Another instruction stores there: from then on. */
+/* Handles a store of another instruction, from which on the word counts as set. */
 static void set(struct tally_words *k, const struct window *w, const struct retired *r)
 {
 	uint64_t addr = r->value[OPERAND_ADDRESS];
@@ -316,9 +317,10 @@ static void load(struct tally_words *k, const struct window *w, const struct ret
 	loaded(k, r);
 }
 
-/* Registers. */
+/* Counters in registers. */
 
-/* Where the word of a register is kept: no address of memory, one for all instructions that count with it. */
+/* The pseudo-address of a register's word, one for all instructions that count with it; it is no
+ * address of memory. */
 static uint64_t register_addr(struct site_id id)
 {
 	return 1ull << 63 | ((uint64_t)id.image << 47 ^ id.addr << GRANULE_BITS);
@@ -339,7 +341,8 @@ static struct tally_word *register_word(struct tally_words *k, const struct wind
 	return m && leader(m->by) == leader(t) ? m : NULL;
 }
 
-/* Both count with one register: what the other one left this one goes on from. */
+/* Joins two tallies that count with one register, where one continues from the value that the
+ * other left. */
 static void join(struct tally *t, struct tally *other)
 {
 	struct tally *a = leader(t), *b = leader(other);
@@ -351,7 +354,8 @@ static void join(struct tally *t, struct tally *other)
 		a->leader = b;
 }
 
-/* It goes on from what was left there, in this window; or nothing is known of that. */
+/* Handles a tally that continues from the last advance of its register in this window, if that
+ * is known. */
 static void see_chain(struct tally_words *k, const struct retired *r, struct tally *t,
 		      const struct tally_word *m)
 {
@@ -371,8 +375,8 @@ static void see_chain(struct tally_words *k, const struct retired *r, struct tal
 }
 
 /*
- * An instruction adds a constant to a register. Whether that counts its executions is seen where the register is
- * advanced again within a window: nothing else must have changed it in between.
+ * Handles an instruction that adds a constant to a register. It counts its executions if the
+ * register is unchanged when it is next advanced within a window.
  */
 static int step_register(struct profile *p, const struct window *w, const struct retired *r)
 {

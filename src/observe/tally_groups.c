@@ -5,23 +5,25 @@
 #include "isa/insn.h"
 #include "observe/tallies.h"
 
-#define SHARED 0.02    /* of the times that one of two was seen: their words are the same */
-#define STRANGERS 0.01 /* of the times that it was seen */
-#define BACK 0.25      /* of the gaps of a length: others are not used */
-#define USED 0.9       /* of the gaps */
-#define USED_OWN \
-	0.5 /* … a loop that begins anew: a gap is lost each time, as long as the others on average */
+/* share of the smaller tally's observations from which on two tallies share words */
+#define SHARED 0.02
+#define STRANGERS 0.01 /* share of observations that strangers may have */
+#define BACK 0.25      /* share of resets above which gaps of a length are not used */
+#define USED 0.9       /* share of gaps that must be usable */
+/* the same for a loop that begins anew, which loses one gap each time, of the mean length */
+#define USED_OWN 0.5
 #define LIKE_OTHERS 0.3
 #define GAPS 20
-#define STARTS 0.2 /* words that began, for each gap */
-/* A word that is touched all the time, by windows that see it at random: STEADY_FAR of the time, at most, lies in gaps of
- * more than four times the mean (of an exponential distribution 5 / e^4). */
+#define STARTS 0.2 /* new words for each gap that are tolerated */
+/* A word that is touched all the time, by windows that see it at random: at most STEADY_FAR of
+ * the time lies in gaps longer than four times the mean (of an exponential distribution 5 /
+ * e^4). */
 #define STEADY_FAR 0.15
-#define STEADY_SEEN 1000 /* times, at least */
-#define STEADY_KNOWN 0.1 /* of the time, at least, in gaps that are used */
-#define STEADY_ERROR 0.1 /* of what the others are believed to have advanced by */
+#define STEADY_SEEN 1000 /* least number of observations */
+#define STEADY_KNOWN 0.1 /* least share of the time that lies in usable gaps */
+#define STEADY_ERROR 0.1 /* relative error assumed for the unusable gaps */
 
-/* Tallies that are sure, in the order of sites; a forest, each pointing towards its root. */
+/* Tallies that are sure, sorted by site; a forest whose links lead to the roots. */
 struct forest {
 	const struct profile *p;
 	const struct tallies_judge *judge;
@@ -88,7 +90,7 @@ static size_t place(const struct forest *f, const struct tally *t)
 	return (size_t)(at - f->tally);
 }
 
-/* NULL: not of the forest. */
+/* Finds the tally; NULL: it is not in the forest. */
 static const struct tally *find(const struct forest *f, struct site_id id)
 {
 	struct tally key = { .key = id };
@@ -98,7 +100,7 @@ static const struct tally *find(const struct forest *f, struct site_id id)
 	return at ? *at : NULL;
 }
 
-/* How often something stored to its words that is of no group. */
+/* How often something outside the group stored to its words. */
 static double strangers(const struct forest *f, const struct tally *t)
 {
 	double n = (double)t->strangers;
@@ -135,14 +137,15 @@ static void add(struct tally *sum, const struct tally *t, double outside)
 	sum->strangers += (uint64_t)outside;
 }
 
-/* All gaps, and those of lengths that are used. */
+/* Sums over all gaps, and over those with usable lengths. */
 struct gaps {
-	double n, used, back;	/* back: of the used */
+	double n, used, back;	/* back: used gaps that ended in a reset */
 	double time, used_time; /* ns */
 	double advance;		/* in used_time */
 };
 
-/* In gaps at whose end the word had been set back it advanced as fast as in others of that length. */
+/* Sums up the gaps. A gap that ended in a reset counts with the mean advance of gaps of that
+ * length. */
 static struct gaps gaps_of(const struct tally *t)
 {
 	struct gaps g = { 0 };
@@ -174,10 +177,10 @@ static bool is_steady(const struct tally *t, const struct gaps *g)
 }
 
 /*
- * What the other gaps are believed to have advanced by: as the used ones on average, if they are few; if they are many, as
- * words that are touched all the time, as fast as in the used ones. Each word's life, as far as windows
- * saw it, misses what lies before the first and behind the last of them: a gap's length each, as of events at
- * random times.
+ * Extrapolates to unusable gaps. If they are few, they advanced like the used ones on average; if
+ * many, at the same rate, as words that are touched all the time do. Each word's observed life
+ * misses the time before the first and after the last observation: a mean gap each, as for events
+ * at random times.
  */
 static bool extrapolate(struct tally_group *g, const struct tally *sum, bool own)
 {
@@ -201,7 +204,7 @@ static bool extrapolate(struct tally_group *g, const struct tally *sum, bool own
 	return true;
 }
 
-/* A tally, by the tree that it is in. */
+/* A tally and the tree that it belongs to. */
 struct member {
 	size_t root, at;
 };
@@ -226,7 +229,7 @@ static struct member *members(const struct forest *f)
 	return m;
 }
 
-/* A tree's n tallies, from `to` on; the group is kept if it can be relied on. */
+/* Collects a tree's n tallies, from `to` on; keeps the group if it can be relied on. */
 static void gather(struct tally_groups *g, const struct forest *f, const struct member *m, size_t n,
 		   const struct tally **to)
 {

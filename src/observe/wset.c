@@ -6,8 +6,9 @@
 #include <zstd.h>
 
 #define WORDS (WSET_CHUNK / 64)
-#define LISTED_MAX 255	      /* lines of a chunk: more take more room than a bit for each */
-#define PACKED_MAX (1u << 30) /* bytes before they are compressed */
+/* most lines of a chunk that is stored as a list; above, bits take less space */
+#define LISTED_MAX 255
+#define PACKED_MAX (1u << 30) /* limit of bytes before compression */
 
 const char *const wset_unit_name[WSET_UNIT_N] = {
 #define X(id, name) [WSET_##id] = name,
@@ -149,7 +150,7 @@ int wset_copy(struct wset *to, const struct wset *from)
 	return 0;
 }
 
-/* Sets. */
+/* Sets of lines. */
 
 static int order(const struct wset_chunk *c, uint64_t at, uint32_t region)
 {
@@ -216,7 +217,7 @@ uint64_t wset_count(const struct wset_lines *l)
 	return n;
 }
 
-/* Where the chunks of that place begin, from i on. */
+/* Returns the start of the chunks of that place, searching from i on. */
 static size_t skip_to(const struct wset_lines *l, size_t i, uint64_t at)
 {
 	while (i < l->n && l->chunk[i].at < at)
@@ -224,7 +225,7 @@ static size_t skip_to(const struct wset_lines *l, size_t i, uint64_t at)
 	return i;
 }
 
-/* All lines of a place, whatever their region; *i moves behind it. */
+/* Collects all lines of a place, of any region; *i moves behind it. */
 static void gather(const struct wset_lines *l, size_t *i, uint64_t at, uint64_t bits[WORDS])
 {
 	memset(bits, 0, WORDS * sizeof(*bits));
@@ -233,7 +234,7 @@ static void gather(const struct wset_lines *l, size_t *i, uint64_t at, uint64_t 
 			bits[k] |= l->chunk[*i].bits[k];
 }
 
-/* The first chunk of that place, or of one behind it. */
+/* Returns the first chunk of that place, or of a later one. */
 static size_t find_place(const struct wset_lines *l, uint64_t at)
 {
 	size_t low = 0, high = l->n;
@@ -249,7 +250,7 @@ static size_t find_place(const struct wset_lines *l, uint64_t at)
 	return low;
 }
 
-/* These lines of a place, whatever their region. */
+/* Removes these lines of a place, from any region. */
 static void take_out(struct wset_lines *l, uint64_t at, const uint64_t bits[WORDS])
 {
 	for (size_t i = find_place(l, at); i < l->n && l->chunk[i].at == at; i++)
@@ -335,8 +336,9 @@ int wset_shared(const struct wset_lines *l, struct wset_lines *shared)
 	return 0;
 }
 
-/* Packing: of each set, its number of chunks; of each chunk, places since the one before, region, number of
- * lines; then those, each as its distance from the one before, or, where there are many, 512 bytes of bits. */
+/* Packing. For each set, its number of chunks; for each chunk, the distance from the place
+ * before, region, number of lines; then the lines, each as its distance from the one before, or,
+ * if there are many, 512 bytes of bits. */
 
 struct bytes {
 	uint8_t *p;
@@ -481,7 +483,7 @@ static bool get_bits(struct in *in, struct wset_chunk *c, uint64_t n)
 	return true;
 }
 
-/* In order, each chunk once; *bad stays if there is no memory. */
+/* Reads chunks, sorted and without repetition; *bad stays unchanged if memory runs out. */
 static bool get_lines(size_t regions, struct in *in, struct wset_lines *l, bool *bad)
 {
 	uint64_t n, at = 0, region, lines, step, last = 0;
@@ -508,7 +510,7 @@ static bool get_lines(size_t regions, struct in *in, struct wset_lines *l, bool 
 	return true;
 }
 
-/* As many lines as are told, each touched by a thread. */
+/* Whether the snapshot has the stated number of lines, each touched by some thread. */
 static bool is_sound(const struct wset_snapshot *s, const struct wset_sets *sets)
 {
 	return wset_count(&sets->data) == s->lines && wset_count(&sets->code) == s->code_lines &&
@@ -555,7 +557,11 @@ int wset_sets_or(struct wset_sets *to, const struct wset_sets *newer)
 	return wset_or(&to->data, &newer->data) || wset_or(&to->code, &newer->code) ? -1 : 0;
 }
 
-/* a |= b, and takes b's end; b is no more. */
+/*
+ * a
+ *
+ * = b; a ends where b ended, and b is freed.
+ */
 static int merge(const struct wset *w, struct wset_snapshot *a, struct wset_snapshot *b,
 		 struct err *err)
 {
@@ -599,7 +605,7 @@ int wset_add(struct wset *w, struct wset_snapshot *s, struct err *err)
 		return 0;
 	for (size_t i = 0; i + 1 < w->nsnapshot; i += 2) {
 		if (merge(w, &list[i], &list[i + 1], err)) {
-			/* what was merged is gone from its place: close the gap */
+			/* closes the gap left by merged snapshots */
 			memmove(&list[n], &list[i], (w->nsnapshot - i) * sizeof(*list));
 			w->nsnapshot = n + w->nsnapshot - i;
 			return -1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The working set of a process over time: of each interval, which lines of memory were touched.
+ * The working set of a process over time: which lines of memory each interval touched.
  *
- *   wset ─┬─ regions    what lines belong to: the heap, a stack, a file's image …
- *         └─ snapshots  one an interval, in order: when, where the program stood, and two sets of lines,
- *                       packed: of data, of code
+ *   wset ─┬─ regions    what lines belong to: the heap, a stack, the image of a file and so on
+ *         └─ snapshots  one for each interval, in order: its times, the call stack at its end, and two packed sets of
+ *                       lines, of data and of code
  *
- * A set is a list of chunks of 4096 lines, with a bit for each line. Where there would be more snapshots than
- * `max`, neighbours become one: sets by or. Where there is more than one thread, a third set tells which of them
- * touched what: so lines that are private can be told from those that are shared, also when snapshots become one.
+ * A set is a list of chunks of 4096 lines, with a bit for each line. If there would be more snapshots than `max`,
+ * neighbours are merged, and their sets united. With more than one thread, a third set tells which thread touched which
+ * line, so that private lines can be told from shared ones, also after merging.
  */
 #ifndef ASSAY_OBSERVE_WSET_H
 #define ASSAY_OBSERVE_WSET_H
@@ -20,9 +20,9 @@
 #include "base/err.h"
 
 #define WSET_CHUNK 4096
-#define WSET_CODE 0 /* region 0: code that is executed */
+#define WSET_CODE 0 /* region 0: executed code */
 #define WSET_REGIONS_MAX 65536
-#define WSET_THREADS_MAX 16 /* that are told apart: more of them take turns */
+#define WSET_THREADS_MAX 16 /* threads that are told apart; further threads share numbers */
 
 #define WSET_UNITS(X) \
 	X(INSTRUCTIONS, "instructions") \
@@ -63,12 +63,12 @@ struct wset_first {
 };
 
 struct wset_chunk {
-	uint64_t at; /* address / (line * 4096) */
+	uint64_t at; /* address / (bytes of a line * 4096) */
 	uint32_t region;
 	uint64_t bits[WSET_CHUNK / 64];
 };
 
-struct wset_lines { /* sorted by place, then region; regions of one place have no line in common */
+struct wset_lines { /* sorted by place, then region; regions of one place have no common lines */
 	struct wset_chunk *chunk;
 	size_t n, room;
 };
@@ -76,70 +76,85 @@ struct wset_lines { /* sorted by place, then region; regions of one place have n
 struct wset_sets {
 	struct wset_lines data, code;
 	struct wset_lines
-		thread; /* of data: chunks of each thread, which is their region; none: all are thread 0's */
+		/* of data: chunks by thread, stored in place of the region; empty: all lines are
+		 * thread 0's */
+		thread;
 };
 
 struct wset_snapshot {
-	uint64_t start, end;	  /* instructions, or accesses, since the process began */
-	uint64_t cpu_ns, wall_ns; /* from its beginning to the end of this interval */
+	uint64_t start, end;	  /* in instructions, or accesses, since the process began */
+	uint64_t cpu_ns, wall_ns; /* from the process's beginning to the end of this interval */
 	uint64_t lines, code_lines;
-	uint64_t first;	 /* lines of data that no interval before it touched */
-	char *stack;	 /* procedures, the innermost first: "a;b;c" */
-	uint8_t *packed; /* zstd of all sets */
+	uint64_t first;	 /* lines of data that no earlier interval touched */
+	char *stack;	 /* procedure names, innermost first: "a;b;c" */
+	uint8_t *packed; /* all sets, compressed by zstd */
 	size_t npacked, size;
 };
 
 struct wset {
 	uint32_t run, process; /* numbers in the recording */
-	uint32_t pid, parent;  /* parent: the one that it was forked from, 0 if it is not known */
+	uint32_t pid, parent;  /* parent: the process that forked it; 0: not known */
 	uint32_t line, max;
-	int unit;	   /* of the intervals */
-	uint64_t interval; /* at first; they double */
+	int unit;	   /* unit of the intervals */
+	uint64_t interval; /* initial length; it doubles with each halving */
 	char *command;
 	struct wset_region *region;
 	size_t nregion;
 	struct wset_snapshot *snapshot;
 	size_t nsnapshot;
-	struct wset_first *first; /* by name */
+	struct wset_first *first; /* sorted by name */
 	size_t nfirst;
 };
 
 struct wset *wset_new(void);
 void wset_free(struct wset *w);
-/* Makes an empty one the same as another. -1 without memory. */
+/* Makes an empty one equal to another. -1 without memory. */
 int wset_copy(struct wset *to, const struct wset *from);
-/* The region's number, made if new. -1 without memory or room. */
+/* Finds or makes the region's number. -1 without memory or room. */
 long wset_region(struct wset *w, int kind, const char *name);
 
-/* Adds to what is known of that procedure. -1 without memory. */
+/* Adds to the counts of that procedure. -1 without memory. */
 int wset_first(struct wset *w, const char *procedure, uint64_t lines);
 
-/* The chunk, made if new; NULL without memory. Quick where places come in order. */
+/* Finds or makes the chunk; NULL without memory. Fast where places come in order. */
 struct wset_chunk *wset_chunk(struct wset_lines *l, uint64_t at, uint32_t region);
 void wset_lines_fini(struct wset_lines *l);
-/* How many lines. */
+/* Number of lines of a chunk. */
 unsigned wset_chunk_count(const struct wset_chunk *c);
 uint64_t wset_count(const struct wset_lines *l);
-/* to |= from. A line that has changed hands is the newer one's. -1 without memory. */
+/*
+ * to
+ *
+ * = from. A line in both belongs to the region in `from`. -1 without memory.
+ */
 int wset_or(struct wset_lines *to, const struct wset_lines *newer);
-/* How many lines both have. */
+/* Number of common lines. */
 uint64_t wset_common(const struct wset_lines *a, const struct wset_lines *b);
 
-/* to |= from, by place and region. `as`: the region of all of them, or WSET_AS_IS. -1 without memory. */
+/*
+ * to
+ *
+ * = from, by place and region. `as`: the new region of all lines, or WSET_AS_IS. -1 without memory.
+ */
 #define WSET_AS_IS (~0u)
 int wset_join(struct wset_lines *to, const struct wset_lines *from, uint32_t as);
-/* Lines that more than one region has, as region 0. -1 without memory. */
+/* Collects lines that belong to more than one region, as region 0. -1 without memory. */
 int wset_shared(const struct wset_lines *l, struct wset_lines *shared);
 
 void wset_sets_fini(struct wset_sets *sets);
-/* to |= newer. -1 without memory. */
+/*
+ * to
+ *
+ * = newer. -1 without memory.
+ */
 int wset_sets_or(struct wset_sets *to, const struct wset_sets *newer);
-/* Sets to a snapshot, and back. -1 with err set: no memory, or what is packed is malformed. */
+/* Packs sets into a snapshot, and unpacks them. -1 with err set: no memory, or malformed packed
+ * data. */
 int wset_pack(struct wset_snapshot *s, const struct wset_sets *sets, struct err *err);
 int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset_sets *sets,
 		struct err *err);
 
-/* Adds a snapshot (it is taken); halves their number when there are too many. */
+/* Adds a snapshot and takes ownership; halves the number of snapshots if there are too many. */
 int wset_add(struct wset *w, struct wset_snapshot *s, struct err *err);
 
 #endif

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REACHED 0.9 /* of the criterion's range */
-#define SAME \
-	1e-9 /* squared distances that differ by less are equal: the earlier interval is taken */
+#define REACHED 0.9 /* part of the criterion's range that has to be reached */
+/* Squared distances that differ by less are equal: the earlier interval is taken. */
+#define SAME 1e-9
 
 static int no_memory(struct err *err)
 {
@@ -36,7 +36,7 @@ static int typical_length(struct clusters *c, const struct phases *p)
 	return 0;
 }
 
-/* The clusterings up to k; the chosen one to *best. */
+/* Finds the clusterings up to k and copies the chosen one to *best. */
 static int try_all(struct clusters *c, struct kmeans *best, const struct point *p, size_t n,
 		   unsigned most)
 {
@@ -53,7 +53,7 @@ static int try_all(struct clusters *c, struct kmeans *best, const struct point *
 		c->bic[k] = m[k].bic;
 		low = fmin(low, m[k].bic);
 		high = fmax(high, m[k].bic);
-		if (m[k].k < k) /* there are no more different points */
+		if (m[k].k < k) /* There are no more different points. */
 			break;
 	}
 	for (unsigned k = c->tried; k >= 1; k--)
@@ -68,7 +68,7 @@ static int try_all(struct clusters *c, struct kmeans *best, const struct point *
 	return rc;
 }
 
-/* Phases are numbered by when they first come. */
+/* Numbers phases by their first interval. */
 static int number_phases(struct clusters *c, struct kmeans *m)
 {
 	uint32_t *map = calloc(m->k + 1ul, sizeof(*map));
@@ -134,7 +134,8 @@ static void measure_between(struct clusters *c, const struct kmeans *m)
 	c->between = weight > 0 ? sum / weight : 0;
 }
 
-/* Of one interval: Rousseeuw, "Silhouettes", Journal of Computational and Applied Mathematics 20, 1987. */
+/* Returns the silhouette of one interval: Rousseeuw, "Silhouettes", Journal of Computational and
+ * Applied Mathematics 20, 1987. */
 static double silhouette_of(const struct clusters *c, const struct point *p, size_t i, double *sum)
 {
 	double own, other = INFINITY;
@@ -165,7 +166,7 @@ static int measure_silhouette(struct clusters *c, const struct point *p)
 	return 0;
 }
 
-/* The interval that stands for cluster k. */
+/* Chooses the interval that stands for cluster k. */
 static size_t choose_sample(const struct clusters *c, const struct phases *p,
 			    const struct kmeans *m, const struct point *point, unsigned k,
 			    const struct clusters_options *o)
@@ -188,7 +189,7 @@ static size_t choose_sample(const struct clusters *c, const struct phases *p,
 	return sample;
 }
 
-/* How much of what each cluster executes its sample accounts for. */
+/* Measures which part of each cluster's executions its sample accounts for. */
 static int measure_held(struct clusters *c, const struct phases *p)
 {
 	double *of = calloc(p->nblock + 1, sizeof(*of));
@@ -231,7 +232,7 @@ static int finish(struct clusters *c, const struct phases *p, struct kmeans *m,
 	return measure_silhouette(c, point) || measure_held(c, p) ? -1 : 0;
 }
 
-/* Intervals that are too short to stand for a phase make none. Returns how many are long enough. */
+/* Excludes intervals that are too short to stand for a phase. Returns how many are long enough. */
 static size_t set_aside_short(const struct phases *p, struct point *point, uint64_t enough)
 {
 	size_t n = 0;

@@ -22,38 +22,51 @@
 #define CLUSTERS_LEAST 0.005
 
 struct cluster {
-	size_t sample; /* interval that stands for it */
-	size_t first;  /* interval */
+	size_t sample; /* the interval that stands for the phase */
+	size_t first;  /* the first interval of the phase */
 	size_t intervals;
 	uint64_t instructions;
-	double share;	 /* of all instructions */
-	double distance; /* mean distance of its instructions' intervals to the center */
-	double held; /* share of its instructions that the sample's blocks account for, at the sample's proportions */
+	double share;	 /* share of all instructions */
+	double distance; /* distance to the center, the mean over the phase's instructions */
+	/*
+	 * share of the phase's instructions that the sample's blocks account for, at the sample's
+	 * proportions
+	 */
+	double held;
 };
 
 struct clusters {
-	size_t n; /* intervals */
+	size_t n; /* number of intervals */
 	uint32_t *label;
 	struct cluster *cluster;
 	unsigned k;
 	uint64_t instructions;
-	uint64_t typical;	      /* the median interval's length */
-	double bic[CLUSTERS_MAX + 1]; /* by k, as far as tried */
+	uint64_t typical;	      /* length of the median interval */
+	double bic[CLUSTERS_MAX + 1]; /* the criterion, by k */
 	unsigned tried;
 	double within; /* mean distance of intervals to their center */
-	double between; /* mean distance of two centers, by the product of their shares; 0: there is one */
-	double silhouette; /* mean over intervals, -1 to 1; 0: there is one cluster */
-	double held;	   /* mean of the clusters' */
+	/*
+	 * mean distance of two centers, weighted by the product of their shares; 0: there is one
+	 * phase
+	 */
+	double between;
+	double silhouette; /* silhouette, the mean over intervals, -1 to 1; 0: there is one phase */
+	double held;	   /* mean over the clusters of their `held` */
 	double early_end;  /* share of the run at which the last sample ends */
 };
 
 struct clusters_options {
 	unsigned k;    /* number of clusters; 0: the one that the criterion chooses */
 	unsigned most; /* clusters at most; 0: CLUSTERS_MAX */
-	double least; /* share of the instructions: smaller phases join others, unless k is given */
+	/* share of the instructions below which a phase joins another, unless k is given */
+	double least;
 	bool early;
 	uint64_t
-		sample; /* instructions that an interval has to have to stand for others; 0: half of the typical one */
+		/*
+		 * instructions that an interval needs to stand for others; 0: half of the typical
+		 * interval
+		 */
+		sample;
 };
 
 /* -1 with err set: no memory, or no intervals. */

@@ -22,7 +22,7 @@ struct work {
 	const struct phases *ph;
 	const struct clusters *c;
 	size_t spaced;
-	double (*rate)[JUDGE_QUANTITY_N]; /* of each block: events per instruction */
+	double (*rate)[JUDGE_QUANTITY_N]; /* events per instruction, for each block */
 	double *whole, *estimate;	  /* shares of blocks */
 	double truth[JUDGE_QUANTITY_N];
 };
@@ -49,7 +49,7 @@ static void add_site(double *rate, const struct site *s)
 			call || s->cls == INSN_JUMP || s->cls == INSN_IJUMP || s->cls == INSN_RET;
 }
 
-/* What a block's instructions are, as far as the recording has them. */
+/* Computes the events of each block's instructions that the recording knows. */
 static void rate_block(const struct profile *p, const struct phase_block *b, double *rate)
 {
 	uint64_t addr = b->addr;
@@ -89,7 +89,7 @@ static void quantities(const struct work *w, const double *share, double *q)
 			q[k] += share[b] * w->rate[b][k];
 }
 
-/* Half of the sum of differences: what would have to move. */
+/* Half of the sum of differences: the share that would have to move to make both vectors equal. */
 static double vector_error(const struct work *w)
 {
 	double sum = 0;
@@ -122,7 +122,7 @@ static void judge_targeted(struct judgement *j, const struct work *w)
 		j->of[k].targeted = fabs(relative(q[k], w->truth[k]));
 }
 
-/* One beginning of systematic sampling. */
+/* Judges systematic sampling from one starting interval. */
 static void judge_from(struct judgement *j, const struct work *w, size_t first, double period)
 {
 	double q[JUDGE_QUANTITY_N], all = 0;
@@ -153,7 +153,7 @@ static void judge_systematic(struct judgement *j, const struct work *w)
 		j->of[k].systematic = sqrt(j->of[k].systematic / (double)beginnings);
 }
 
-/* Over intervals; and what follows for a bound. */
+/* Computes the variation over intervals, and the bounds that follow from it. */
 static void judge_variation(struct judgement *j, const struct work *w)
 {
 	double square[JUDGE_QUANTITY_N] = { 0 }, q[JUDGE_QUANTITY_N] = { 0 }, all;
@@ -173,7 +173,8 @@ static void judge_variation(struct judgement *j, const struct work *w)
 	}
 	for (int x = 0; x < JUDGE_QUANTITY_N; x++) {
 		struct judged *one = &j->of[x];
-		/* of a finite population, without replacement */
+		/* The factor corrects for a finite population that is sampled without
+		 * replacement. */
 		double n = (double)w->spaced, rest = 1 - n / (double)w->c->n;
 
 		one->truth = 1000 * w->truth[x];

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far samples are off, by what the recording knows of all intervals: from the samples' intervals alone the whole
- * run's vector of blocks is estimated, and what follows from it, and held against the truth.
+ * How far samples are off, judged by all intervals of the recording. The whole run's vector of
+ * blocks, and the rates that follow from it, are estimated from the samples' intervals alone and
+ * compared with the truth.
  *
- * Beside the samples of clusters stands systematic sampling with as many intervals, evenly spaced: Wunderlich, Wenisch,
- * Falsafi, Hoe, "SMARTS: accelerating microarchitecture simulation via rigorous statistical sampling", ISCA 2003. Its errors
- * are those of every possible beginning. How many intervals a bound takes follows from the coefficient of variation.
+ * Systematic sampling with as many intervals, evenly spaced, is judged beside the samples of
+ * clusters: Wunderlich, Wenisch, Falsafi, Hoe, "SMARTS: accelerating microarchitecture simulation
+ * via rigorous statistical sampling", ISCA 2003. Its errors are taken over every possible starting
+ * interval. The number of intervals that a bound takes follows from the coefficient of variation.
  */
 #ifndef ASSAY_PHASE_JUDGE_H
 #define ASSAY_PHASE_JUDGE_H
@@ -13,7 +15,7 @@
 #include "observe/profile.h"
 #include "phase/clusters.h"
 
-/* Events per 1000 instructions that follow from which blocks ran. */
+/* Events per 1000 instructions that can be computed from the executed blocks. */
 #define JUDGE_QUANTITIES(X) \
 	X(BRANCHES, "branches", "conditional branches") \
 	X(TAKEN, "taken", \
@@ -30,22 +32,22 @@ enum judge_quantity {
 extern const char *const judge_quantity_key[JUDGE_QUANTITY_N];
 extern const char *const judge_quantity_what[JUDGE_QUANTITY_N];
 
-#define JUDGE_Z 1.96 /* 95 % */
+#define JUDGE_Z 1.96 /* standard deviations of a 95 % interval */
 #define JUDGE_BOUND 0.03
 
 struct judged {
 	double truth;	   /* per 1000 instructions */
 	double variation;  /* coefficient of variation over intervals */
 	double targeted;   /* relative error */
-	double systematic; /* root mean square of relative errors over beginnings */
+	double systematic; /* root mean square of relative errors over starting intervals */
 	double bound;	   /* half of the 95 % interval of systematic sampling, relative */
-	double wanted;	   /* intervals that a bound of JUDGE_BOUND takes */
+	double wanted;	   /* intervals that are needed for a bound of JUDGE_BOUND */
 };
 
 struct judgement {
-	size_t samples, spaced; /* intervals of each of the two */
+	size_t samples, spaced; /* number of intervals that each method uses */
 	double targeted; /* share of instructions that the estimated vector of blocks has in the wrong blocks */
-	double systematic; /* likewise, mean over beginnings */
+	double systematic; /* the same for systematic sampling, the mean over starting intervals */
 	struct judged of[JUDGE_QUANTITY_N];
 };
 

@@ -31,7 +31,7 @@ void kmeans_fini(struct kmeans *m)
 	*m = (struct kmeans){ 0 };
 }
 
-/* A point, at random in proportion to what it adds to `mass`. */
+/* Draws a point at random, with probability proportional to its part of `mass`. */
 static size_t draw(const double *mass, size_t n, double at)
 {
 	double sum = 0;
@@ -52,8 +52,8 @@ static size_t draw(const double *mass, size_t n, double at)
 }
 
 /*
- * The first centers: Arthur, Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007. Returns how many:
- * fewer than k where there are fewer different points.
+ * Chooses the first centers: Arthur, Vassilvitskii, "k-means++: the advantages of careful seeding",
+ * SODA 2007. Returns how many: fewer than k where there are fewer different points.
  */
 static unsigned begin(struct kmeans *m, const struct point *p, size_t n, uint64_t seed,
 		      double *mass)
@@ -123,7 +123,7 @@ static void move_centers(struct kmeans *m, const struct point *p, size_t n)
 				p[i].x[d] * p[i].weight / m->weight[m->label[i]];
 }
 
-/* Clusters without points are taken out. */
+/* Removes clusters without points. */
 static void drop_empty(struct kmeans *m, size_t n)
 {
 	unsigned to = 0, *map = calloc(m->k + 1ul, sizeof(*map));
@@ -144,8 +144,8 @@ static void drop_empty(struct kmeans *m, size_t n)
 }
 
 /*
- * Log-likelihood of spherical Gaussians of one variance, less half of log R for each parameter. Points count by weight,
- * as if there were n of them.
+ * Log-likelihood of spherical Gaussians of one variance, less half of log R for each parameter.
+ * Points count by weight, scaled so that the weights sum to n.
  */
 static double criterion(const struct kmeans *m, const struct point *p, size_t n)
 {

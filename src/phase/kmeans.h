@@ -14,15 +14,17 @@
 struct kmeans {
 	unsigned k;
 	double (*center)[POINT_DIMENSIONS];
-	double *weight;	 /* of each cluster: that of its points */
-	uint32_t *label; /* of each point */
+	double *weight;	 /* weight of each cluster: the sum of its points' weights */
+	uint32_t *label; /* cluster of each point */
 	double spread;	 /* sum of weight * squared distance to the own center */
 	double bic;
 };
 
-/* The best of several beginnings; no cluster is empty, so there may be fewer than `k`. -1 without memory. */
+/* Finds the best clustering of several starts. No cluster is empty, so there may be fewer than
+ * `k`. -1 without memory. */
 int kmeans_find(struct kmeans *m, const struct point *p, size_t n, unsigned k);
-/* Clusters that have less than that share of the weight join others; the largest one stays. */
+/* Merges clusters that have less than that share of the weight into others; the largest one
+ * stays. */
 void kmeans_prune(struct kmeans *m, const struct point *p, size_t n, double least);
 void kmeans_fini(struct kmeans *m);
 

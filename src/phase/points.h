@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intervals as points: each vector of blocks, as shares of its interval, projected at random to a few dimensions.
+ * Intervals as points: each interval's vector of blocks, in shares of the interval, is projected at
+ * random to a few dimensions.
  *
- * Coordinate d of an interval is the sum over its blocks of share * r(block, d), with r uniform in [-1, 1] and the same
- * in each run. Distances keep their order well enough for clusters to be found: Sherwood, Perelman, Hamerly, Calder,
- * "Automatically characterizing large scale program behavior", ASPLOS 2002, section 4.
+ * Coordinate d of an interval is the sum over its blocks of share * r(block, d), with r uniform in
+ * [-1, 1] and the same in each run. Distances keep their order well enough for clusters to be
+ * found: Sherwood, Perelman, Hamerly, Calder, "Automatically characterizing large scale program
+ * behavior", ASPLOS 2002, section 4.
  */
 #ifndef ASSAY_PHASE_POINTS_H
 #define ASSAY_PHASE_POINTS_H
@@ -18,12 +20,12 @@ struct point {
 	double weight; /* instructions of the interval */
 };
 
-/* One of each interval; to be freed. NULL without memory. */
+/* Returns one point for each interval, to be freed. NULL without memory. */
 struct point *points_of(const struct phases *p);
 double points_distance2(const double *a, const double *b);
-/* A number that looks like chance: the same for the same arguments. */
+/* A pseudo-random number, the same for the same arguments. */
 uint64_t points_random(uint64_t seed, uint64_t n);
-/* Likewise, a number in [0, 1). */
+/* A pseudo-random number in [0, 1), the same for the same arguments. */
 double points_random_unit(uint64_t seed, uint64_t n);
 
 #endif

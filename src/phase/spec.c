@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITEM 64 /* characters of a weight and a start, at most */
+#define ITEM 64 /* largest number of characters of a weight and a start */
 
 static int by_start(const void *a, const void *b)
 {

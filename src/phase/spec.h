@@ -21,18 +21,19 @@ struct spec_sample {
 struct spec {
 	struct spec_sample *sample; /* in order of start */
 	size_t n;
-	uint64_t size, warmup; /* of each sample, instructions */
-	uint64_t end;	       /* of the run */
+	uint64_t size, warmup; /* instructions of each sample and of the warm-up before it */
+	uint64_t end;	       /* instructions of the run */
 };
 
-/* Each cluster's sample, in the middle of its interval, which is at least that long. -1 with err set. */
+/* Makes a sample for each cluster, in the middle of the interval that stands for it; the
+ * interval is at least that long. -1 with err set. */
 int spec_targeted(struct spec *s, const struct phases *p, const struct clusters *c, uint64_t size,
 		  uint64_t warmup, struct err *err);
-/* n samples, evenly spaced. -1 with err set: they do not fit. */
+/* Makes n evenly spaced samples. -1 with err set: they do not fit. */
 int spec_systematic(struct spec *s, uint64_t end, size_t n, uint64_t size, uint64_t warmup,
 		    struct err *err);
 void spec_fini(struct spec *s);
-/* The string; to be freed. NULL without memory. */
+/* Returns the specification string, to be freed. NULL without memory. */
 char *spec_text(const struct spec *s);
 
 #endif

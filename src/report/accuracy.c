@@ -10,10 +10,10 @@
 #include "report/match.h"
 #include "report/operands.h"
 
-#define SLACK 1e-9    /* shares are compared after rounding */
-#define HOT_VALUES 20 /* there can be no more: 1 / ACCURACY_HOT */
-#define ENTERED 0.99  /* of executions of a procedure's first instruction that are calls */
-#define EDGE 0.10     /* an edge is estimated well within this part of its executions */
+#define SLACK 1e-9    /* tolerance for rounding when shares are compared */
+#define HOT_VALUES 20 /* largest number of hot values: 1 / ACCURACY_HOT */
+#define ENTERED 0.99  /* part of the executions of a procedure's first instruction that are calls */
+#define EDGE 0.10     /* relative error below which an edge counts as estimated well */
 
 const char *const accuracy_kind_name[ACCURACY_KIND_N] = {
 	"all", "result", "load", "store", "address", "target", "return", "argument",
@@ -36,25 +36,26 @@ struct truth {
 	double total;
 	struct hot_value *v;
 	unsigned n;
-	bool address; /* a hot one is an address */
+	bool address; /* one of the hot values is an address */
 };
 
 struct comparison {
 	struct accuracy *a;
 	const struct reading *sampled;
 	size_t n;
-	const struct view *exact, *again; /* again: NULL without one */
+	const struct view *exact, *again; /* again: NULL if there is no second exact recording */
 	const struct accuracy_options *o;
-	uint32_t **map; /* by recording, by image of the exact one: its image, or MATCH_NONE */
-	const struct site **site; /* by recording: the site at hand, or NULL */
-	size_t at;		  /* … in the exact view */
+	/* by recording, by image of the exact one: the matching image, or MATCH_NONE */
+	uint32_t **map;
+	const struct site **site; /* by recording: the current site, or NULL */
+	size_t at;		  /* the current site's index in the exact view */
 	uint32_t *again_map;
 	const struct site *again_site;
-	bool again_seen; /* the other exact run had any site of it */
+	bool again_seen; /* the other exact run had some site of the image */
 	struct hot_value *truth, *guess, *second;
 };
 
-/* Errors. */
+/* Sums of errors. */
 
 static void error_add(struct accuracy_error *e, double weight, double error, double variance)
 {
@@ -97,7 +98,7 @@ static struct accuracy_site *add_site(struct comparison *c, struct accuracy_site
 	return &list->v[list->n++];
 }
 
-/* How much more often windows saw the site than it would be seen if they were not weighted by time. */
+/* How much more often windows saw the site than if they were not weighted by time. */
 static double times_seen(const struct comparison *c, size_t k)
 {
 	const struct accuracy_coverage *cover = &c->a[k].coverage;
@@ -108,7 +109,8 @@ static double times_seen(const struct comparison *c, size_t k)
 	return (double)c->site[k]->observed / cover->observed * cover->ran / (double)e->observed;
 }
 
-/* Observations of the site's operand (-1: of the site). With --common the fewest of all recordings. */
+/* Observations of the site's operand (-1: of the site). With --common the smallest number over
+ * all recordings. */
 static uint64_t observations(const struct comparison *c, size_t k, int operand)
 {
 	uint64_t least = UINT64_MAX;
@@ -124,16 +126,17 @@ static uint64_t observations(const struct comparison *c, size_t k, int operand)
 	return least;
 }
 
-/* Values. */
+/* Classes of values. */
 
-/* Where the kernel places position-independent programs, mappings and stacks; they move from run to
- * run. */
+/* Whether the value lies where the kernel places position-independent programs, mappings and
+ * stacks, which move from run to run. */
 static bool is_address(uint64_t value)
 {
 	return value >> 40 >= 0x55 && value >> 40 <= 0x7f;
 }
 
-/* What libraries guard stacks with: seven random bytes above a 0. Random bytes are seldom 0. */
+/* Whether the value looks like a stack canary: seven random bytes, which are seldom 0, above a
+ * 0. */
 static bool is_canary(uint64_t value)
 {
 	bool all = !(value & 0xff);
@@ -143,7 +146,7 @@ static bool is_canary(uint64_t value)
 	return all;
 }
 
-/* Other runs have another one. */
+/* Whether the value differs between runs by its nature. */
 static bool is_of_run(uint64_t value)
 {
 	return is_address(value) || is_canary(value);
@@ -177,7 +180,7 @@ static const struct hot_value *find(const struct hot_value *v, unsigned n, uint6
 	return NULL;
 }
 
-/* Of what a list does not hold no more is known than this. */
+/* The bounds of a value that is not in the list. */
 static struct hot_value absent(const struct hot *h, uint64_t value)
 {
 	double most = hot_rest_bound(h);
@@ -187,7 +190,7 @@ static struct hot_value absent(const struct hot *h, uint64_t value)
 				   .weight_high = fmin(most * HOT_WEIGHT_MAX, hot_weight(h)) };
 }
 
-/* The hot values first: whether they are addresses. */
+/* Reads the hot values, and whether they are addresses. */
 static void truth_begin(struct comparison *c, struct truth *t, const struct hot *h)
 {
 	*t = (struct truth){ .list = h, .total = (double)hot_total(h), .v = c->truth };
@@ -202,16 +205,16 @@ static void truth_rest(struct truth *t)
 		t->n = hot_top(t->list, t->v, hot_distinct(t->list));
 }
 
-/* One comparison of lists. */
+/* A comparison of two lists. */
 struct pairing {
 	struct comparison *c;
 	size_t k;
 	const struct truth *t;
-	struct truth again;	     /* what the other exact run had */
-	struct operand_values shown; /* as the readings show them */
+	struct truth again;	     /* the values of the other exact run */
+	struct operand_values shown; /* the values as the readings show them */
 	const struct hot *list;
 	unsigned n;
-	struct accuracy_values *to[2]; /* of its kind, and of all */
+	struct accuracy_values *to[2]; /* sums for operands of its kind, and for all */
 };
 
 static bool skips(const struct pairing *p, uint64_t value)
@@ -231,7 +234,7 @@ static void again_begin(struct pairing *p, int operand)
 	p->again.n = hot_top(h, p->again.v, hot_distinct(h));
 }
 
-/* Of the other exact run. */
+/* Share of the value in the other exact run. */
 static double again_share(const struct pairing *p, uint64_t value, double *low, double *high)
 {
 	const struct hot_value *v = find(p->again.v, p->again.n, value);
@@ -247,7 +250,7 @@ static double again_share(const struct pairing *p, uint64_t value, double *low, 
 	return (*low + *high) / 2;
 }
 
-/* The exact runs surely differ on the value's share. */
+/* Whether the exact runs surely differ in the value's share. */
 static bool differs(const struct pairing *p, const struct hot_value *v)
 {
 	double low, high;
@@ -266,7 +269,8 @@ static struct share estimate(const struct pairing *p, uint64_t value)
 	return operands_share(&p->c->sampled[p->k].view, p->c->site[p->k], p->list, v ? v : &none);
 }
 
-/* How often the value occurred; 0 if it is not compared. *worst: the greatest square of the site. */
+/* Compares a value. Returns how often it occurred; 0 if it is not compared. *worst: the greatest
+ * square of the site. */
 static double compare_value(struct pairing *p, const struct hot_value *v,
 			    struct accuracy_site *site, double *worst)
 {
@@ -319,7 +323,7 @@ static int compare_shares(struct pairing *p)
 	site->seen = times_seen(p->c, p->k);
 	for (unsigned i = 0; i < t->n; i++)
 		known += compare_value(p, &t->v[i], site, &worst);
-	if (worst < 0) /* nothing was */
+	if (worst < 0) /* No value was compared. */
 		a->worst_values.n--;
 	for (int j = 0; j < 2; j++) {
 		p->to[j]->operands++;
@@ -349,13 +353,13 @@ static void look_for_hot(struct pairing *p)
 	}
 }
 
-/* Whether a true share within [low, high] can be what was reported as share +- bound. */
+/* Whether a true share within [low, high] is compatible with the reported share +- bound. */
 static bool holds(const struct share *s, double low, double high)
 {
 	return high >= s->value - s->bound - SLACK && low <= s->value + s->bound + SLACK;
 }
 
-/* What neither of the exact runs has may be what has taken the place of what they differ on. */
+/* Whether a value that neither exact run has may replace one on which they differ. */
 static bool is_replaced(const struct pairing *p, uint64_t value)
 {
 	const struct truth *t = p->t;
@@ -404,7 +408,7 @@ static void compare_targets(struct pairing *p)
 	}
 }
 
-/* Addresses are found only if both runs had them at the same places. */
+/* Counts hot addresses. They are found only if both runs had them at the same places. */
 static void count_addresses(struct comparison *c, size_t k, const struct truth *t, int operand)
 {
 	const struct hot *h = c->site[k] ? c->site[k]->operand[operand] : NULL;
@@ -486,7 +490,7 @@ static int compare_values(struct comparison *c)
 	return 0;
 }
 
-/* Directions. */
+/* Directions of branches. */
 
 /* Executions of an outcome whose estimate is within a tenth of it. */
 static double close_outcome(double weight, double exact, double error)
@@ -522,7 +526,7 @@ static int add_direction(struct comparison *c, size_t k, const struct share *s, 
 	return 0;
 }
 
-/* The branch's share in the other exact run is another one. */
+/* Whether the branch's share in the other exact run differs. */
 static bool direction_differs(const struct comparison *c, double exact, double *other)
 {
 	const struct site *s = c->again_site;
@@ -628,7 +632,7 @@ static void cover_site(struct comparison *c, size_t k)
 		fmin((double)e->observed / cover->ran, (double)s->observed / cover->observed);
 }
 
-/* All of it. */
+/* All measures together. */
 
 static int by_square(const void *a, const void *b)
 {
@@ -660,7 +664,7 @@ static void finish(struct accuracy *a)
 		      by_square);
 }
 
-/* The site at hand where another recording has it; NULL: nowhere. */
+/* The current site in any other recording; NULL: no other has it. */
 static const struct site *site_in(const struct comparison *c, const struct view *in,
 				  const uint32_t *map)
 {
@@ -701,7 +705,7 @@ static int walk(struct comparison *c)
 	return 0;
 }
 
-/* By image of the exact one: its image in another; NULL without memory. */
+/* Maps images of the exact recording to those of another; NULL without memory. */
 static uint32_t *map_images(const struct comparison *c, const struct view *in)
 {
 	size_t images = c->exact->profile->nimage;
@@ -713,7 +717,7 @@ static uint32_t *map_images(const struct comparison *c, const struct view *in)
 	return map;
 }
 
-/* -1 without memory. */
+/* Returns -1 without memory. */
 static int begin(struct comparison *c)
 {
 	c->map = calloc(c->n + 1, sizeof(*c->map));

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampled recordings held against an exact one of the same run (METHODS section 7).
+ * Sampled recordings compared with an exact recording of the same run. Everything is weighted by the executions of the
+ * exact recording:
  *
- * Everything is weighted by true executions, those of the exact recording:
- *
- *   values      over pairs (site, operand, value) of the exact lists. A pair weighs as much as the value
- *               occurred there, so that each execution counts once. A value that the sampled list does
- *               not hold is estimated at 0; what never occurred weighs nothing, its bound is checked.
- *   directions  over conditional branches: P(taken)
- *   targets     over indirect jumps and calls: what the two distributions of targets have in common
+ *   values      pairs (site, operand, value) of the exact lists, each weighted by its occurrences, so that each
+ *               execution counts once. A value that is not in the sampled list is estimated at 0; a value that never
+ *               occurred has no weight, but its bound is checked.
+ *   directions  conditional branches: P(taken)
+ *   targets     indirect jumps and calls: the overlap of the two distributions of targets
  *   coverage    sites and executions that windows saw
  *
- * An error has two parts, rms^2 = chance^2 + beyond^2 (or beyond = 0): `chance` is what as many independent observations
- * would give (binomial, of the true share); `beyond` is the rest: windows begin where time is
- * spent and weights do not correct all of that (`raw` is without them), observations of one window are not independent, a list is too short, or a value was misread.
+ * An error has two parts, rms^2 = chance^2 + beyond^2 (or beyond = 0). `chance` is the error of as many independent
+ * observations (binomial, of the true share). `beyond` is the rest: windows begin where time is spent, which weights
+ * correct in part (`raw` is without weights); observations of one window are not independent; a list may be too
+ * short, or a value misread.
  *
- * Some values are of the run: keys of random hashes, of freed memory. A second exact recording tells which: what the
- * two exact ones surely differ on by more than ACCURACY_AGREE is in none of the above but `differ`, so that the error of
- * sampling stands alone.
+ * Some values differ from run to run: keys of random hashes, values of freed memory. A second exact recording tells them:
+ * where both exact recordings surely differ by more than ACCURACY_AGREE, the value counts in `differ` alone.
  *
- * Run-time addresses differ between runs: operands whose hot values are such are left out unless asked
- * for, and counted. Only ELF images are compared, since elsewhere sites have run-time addresses.
+ * Run-time addresses differ between runs: operands whose hot values are addresses are left out unless requested, and
+ * counted. Only ELF images are compared, because other sites have run-time addresses.
  */
 #ifndef ASSAY_REPORT_ACCURACY_H
 #define ASSAY_REPORT_ACCURACY_H
@@ -28,11 +27,11 @@
 #include "report/reading.h"
 #include "report/share.h"
 
-#define ACCURACY_HOT 0.05 /* of a site's executions: truly hot */
+#define ACCURACY_HOT 0.05 /* share of a site's executions from which on a value is hot */
 #define ACCURACY_SHOWN \
-	0.01 /* the bound of a smaller estimate is not checked, unless it is the hottest */
-#define ACCURACY_AGREE 0.01   /* two exact runs' shares */
-#define ACCURACY_CERTAIN 0.01 /* a true share that is known less closely is not compared */
+	0.01 /* the bound of a smaller estimate is not checked, unless it is the hottest value's */
+#define ACCURACY_AGREE 0.01   /* difference of shares that counts as agreement of two exact runs */
+#define ACCURACY_CERTAIN 0.01 /* a true share with wider bounds is not compared */
 
 enum accuracy_kind {
 	ACCURACY_ALL,
@@ -47,13 +46,13 @@ enum accuracy_kind {
 };
 extern const char *const accuracy_kind_name[ACCURACY_KIND_N];
 
-/* Sums, by weight, and what follows from them: NAN if nothing was compared. */
+/* Sums over weights, and the measures that follow; NAN if nothing was compared. */
 struct accuracy_error {
 	double weight, square, variance;
 	double rms, chance, beyond; /* shares, 0 to 1 */
 };
 
-/* Those that ran and can be compared; of them, those with enough observations are. */
+/* Executions at comparable sites; those at sites with enough observations. */
 struct accuracy_executions {
 	double ran, compared;
 };
@@ -61,14 +60,14 @@ struct accuracy_executions {
 struct accuracy_values {
 	struct accuracy_executions executions;
 	uint64_t operands, pairs;
-	struct accuracy_error error, raw; /* of estimates, and of plain counts */
+	struct accuracy_error error, raw; /* error of estimates, and of plain counts */
 	uint64_t hot, found;		  /* truly hot values */
 	double hot_ran, found_ran;
-	uint64_t bounds, held; /* share +- bound, as reported */
-	uint64_t low_held;     /* the lower limit alone */
+	uint64_t bounds, held; /* bounds: share +- bound, as reported; those that held */
+	uint64_t low_held;     /* lower limits that held */
 };
 
-#define ACCURACY_WITHIN 3 /* 5, 10, 15 points */
+#define ACCURACY_WITHIN 3 /* limits: 5, 10, 15 points */
 extern const double accuracy_within[ACCURACY_WITHIN];
 
 struct accuracy_directions {
@@ -76,7 +75,7 @@ struct accuracy_directions {
 	uint64_t sites;
 	struct accuracy_error error, raw;
 	double within[ACCURACY_WITHIN], common; /* executions */
-	double close; /* executions of outcomes, each estimated within a tenth of it */
+	double close; /* executions of outcomes whose estimate is within a tenth of the truth */
 	uint64_t bounds, held;
 };
 
@@ -87,45 +86,48 @@ struct accuracy_targets {
 };
 
 struct accuracy_coverage {
-	uint64_t sites, seen; /* that ran; of those, that windows saw */
+	uint64_t sites, seen; /* sites that ran; those that windows saw */
 	double ran, seen_ran; /* executions */
 	double enough_ran;    /* at sites with `min` observations */
-	double common;	      /* of executions and observations, as shares over sites: 0 to 1 */
-	uint64_t strays;      /* sites that windows saw and that never ran */
+	/* overlap of executions and observations, as shares over sites: 0 to 1 */
+	double common;
+	uint64_t strays; /* sites that windows saw although they never ran */
 	double observed, strays_observed;
-	double elsewhere; /* executions outside of ELF images, in none of the above */
+	double elsewhere; /* executions outside of ELF images, which are not compared */
 };
 
-/* What two exact runs differ on. */
+/* Differences between two exact runs. */
 struct accuracy_differ {
-	uint64_t pairs;			      /* operand and value, or branches */
-	struct accuracy_error error, between; /* of estimates; of the other exact run */
+	uint64_t pairs;			      /* pairs of operand and value, or branches */
+	struct accuracy_error error, between; /* error of estimates, and of the other exact run */
 };
 
 struct accuracy_left_out {
-	uint64_t addresses; /* operands */
+	uint64_t addresses; /* operands left out because their values are addresses */
 	double addresses_ran;
-	uint64_t hot_addresses, agree; /* hot values that are addresses; those of them found */
-	/* arguments of procedures that jumps enter, too, tail calls and loops: windows have them of all, an exact
-	 * recording of calls alone */
+	/* hot values that are addresses; those of them that were found */
+	uint64_t hot_addresses, agree;
+	/* arguments of procedures that are also entered by jumps, tail calls and loops: windows
+	 * record them at each entry, an exact recording only at calls */
 	uint64_t jumped;
 	double jumped_ran;
-	double uncertain_ran; /* values whose true share is not known closely */
+	double uncertain_ran; /* executions with values whose true share is not known closely */
 };
 
-/* An operand of a site, with the value that is furthest off; or a branch. */
+/* An operand of a site, with its worst value; or a branch. */
 struct accuracy_site {
-	size_t at;   /* the site, in the exact view */
+	size_t at;   /* index of the site in the exact view */
 	int operand; /* -1: direction */
 	uint64_t value, observations;
 	struct share sampled;
 	double exact, chance;
-	double executions, square; /* weight x error^2, of all its values */
-	double seen;		   /* its share of observations over its share of executions */
+	double executions, square; /* weight x error^2, summed over its values */
+	/* the site's share of observations over its share of executions */
+	double seen;
 };
 
 struct accuracy_sites {
-	struct accuracy_site *v; /* greatest square first */
+	struct accuracy_site *v; /* sorted by square, greatest first */
 	size_t n, cap;
 };
 
@@ -140,15 +142,16 @@ struct accuracy {
 };
 
 struct accuracy_options {
-	unsigned min;	  /* observations of a site for errors */
-	unsigned min_hot; /* … for hot values and bounds */
-	bool all;	  /* addresses too */
-	bool common;	  /* only sites of which every recording has enough */
+	unsigned min;	  /* observations that a site needs for errors */
+	unsigned min_hot; /* observations that it needs for hot values and bounds */
+	bool all;	  /* compare addresses, too */
+	bool common;	  /* only sites with enough observations in every recording */
 };
 
 /*
- * a[i] says how sampled[i] did. again: another exact one of the same run, or NULL. -1 with err set: images differ (named), a recording has no site in common
- * with the exact one (ERR_EMPTY), no memory.
+ * Measures sampled[i] into a[i]. again: another exact recording of the same run, or NULL. -1 with
+ * err set: images differ (named), a recording has no site in common with the exact one (ERR_EMPTY),
+ * no memory.
  */
 int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n,
 		     const struct reading *exact, const struct reading *again,

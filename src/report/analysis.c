@@ -15,7 +15,8 @@ static struct image *image_of(void *ctx, uint32_t image)
 	return binaries_get(ctx, image);
 }
 
-/* A file's key does not matter: schedules are found by what they are of. */
+/* Reads the memo of schedules. The file's key is irrelevant, because schedules are found by
+ * their code. */
 static struct schedule_memo *read_memo(const struct reading *r)
 {
 	struct schedule_memo *m = schedule_memo_new();
@@ -76,7 +77,7 @@ int analysis_estimate(const struct analysis *a, struct estimate *e, struct err *
 	if (estimate_make(e, &a->source, a->method, err))
 		return -1;
 	if (a->method == ESTIMATE_COUNTED)
-		return 0; /* the scale is */
+		return 0; /* the scale has been applied */
 	c = culprits_open(e, &a->source, err);
 	if (!c) {
 		estimate_fini(e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What estimates are made of: a sampled recording, its files, least times of blocks that it keeps, and the method that
- * was asked for.
+ * The inputs of estimates: a sampled recording, its files, cached schedules of blocks, and the
+ * requested method.
  */
 #ifndef ASSAY_REPORT_ANALYSIS_H
 #define ASSAY_REPORT_ANALYSIS_H
@@ -11,17 +11,18 @@
 struct analysis {
 	struct reading *r;
 	enum estimate_method method;
-	struct binaries quiet, *files; /* files: quiet, or the reading's, which warn */
+	/* files: either `quiet`, or the reading's files, which warn */
+	struct binaries quiet, *files;
 	struct estimate_source source;
 };
 
-/* Of the first run, as /proc/cpuinfo has it; or NULL. */
+/* CPU name of the first run, as in /proc/cpuinfo; or NULL. */
 const char *analysis_cpu(const struct reading *r);
-/* warn: tell which files cannot be used. -1 with err set: no memory. */
+/* warn: report files that cannot be used. -1 with err set: no memory. */
 int analysis_open(struct analysis *a, struct reading *r, bool warn, struct err *err);
-/* Keeps schedules that were made in the recording, if it may be written. */
+/* Stores new schedules in the cache, if it is writable. */
 void analysis_close(struct analysis *a);
-/* The estimate at the scale that readings show. -1 with err set: no memory. */
+/* Makes the estimate at the scale that readings show. -1 with err set: no memory. */
 int analysis_estimate(const struct analysis *a, struct estimate *e, struct err *err);
 
 #endif

@@ -18,22 +18,24 @@
 #include "report/source.h"
 #include "report/why.h"
 
-#define SHORT 48	  /* procedures up to so many instructions are shown whole */
-#define HOT_COVER 0.9	  /* of a longer one's time, the hot instructions shown have so much, */
-#define HOT_MOST 40	  /* or there are so many of them, */
-#define HOT_LEAST 0.01	  /* or those left have less of it than this each, and than the mean */
-#define CONTEXT 3	  /* instructions shown around a hot one */
-#define GAP_LEAST 3	  /* shorter gaps are shown */
-#define VALUE_SHOWN 0.05  /* least lower limit of the hottest value's share */
-#define ADDRESS_SHOWN 0.5 /* likewise of an address */
-#define INSN_WIDTH 29	  /* columns of the instruction, if it fits */
-#define BELOW 4		  /* indentation of what does not fit beside it */
-#define WIDE 4000	  /* columns of a line that is not to be cut */
-#define NARROW 22	  /* columns of the instruction where there are executions */
-#define STALL_AT 8	  /* indentation of what stands between instructions */
-#define STALL_SHOWN 0.01  /* least part of the procedure's cycles, */
-#define STALL_SAMPLES 5	  /* of an instruction with so many samples, */
-#define STALL_CYCLES 0.3  /* and of an execution */
+#define SHORT 48 /* procedures up to this many instructions are shown whole */
+/* of a longer one, the hottest instructions are shown until they have this share of the time, */
+#define HOT_COVER 0.9
+#define HOT_MOST 40    /* or there are this many, */
+#define HOT_LEAST 0.01 /* or each remaining one has less than this share and than the mean */
+#define CONTEXT 3      /* instructions shown around a hot one */
+#define GAP_LEAST 3    /* shorter gaps are shown */
+/* lower limit of the hottest value's share from which on values are shown */
+#define VALUE_SHOWN 0.05
+#define ADDRESS_SHOWN 0.5 /* the same for addresses */
+#define INSN_WIDTH 29	  /* usual columns of the instruction */
+#define BELOW 4		  /* indentation of notes below the instruction */
+#define WIDE 4000	  /* columns of a line that is not cut */
+#define NARROW 22	  /* columns of the instruction in exact recordings */
+#define STALL_AT 8	  /* indentation of lines between instructions */
+#define STALL_SHOWN 0.01  /* a stall is shown if it has this share of the procedure's cycles, */
+#define STALL_SAMPLES 5	  /* its instruction has this many samples, */
+#define STALL_CYCLES 0.3  /* and it takes this many cycles of an execution */
 
 enum {
 	COLUMN_SHARE,
@@ -60,8 +62,8 @@ enum {
 
 struct row {
 	uint64_t addr;
-	const struct site *site;	 /* or NULL: never seen */
-	const struct listing_insn *code; /* or NULL: the file is not there */
+	const struct site *site;	 /* NULL: never observed */
+	const struct listing_insn *code; /* NULL: the file is missing */
 	bool shown;
 };
 
@@ -69,17 +71,17 @@ struct annotate {
 	struct reading *r;
 	const struct annotate_options *o;
 	const struct view_proc *proc;
-	struct image *im;			/* or NULL */
-	const struct why *why;			/* or NULL: an exact recording */
-	const struct culprit_program_proc *sum; /* of this procedure, or NULL: not estimated */
+	struct image *im;			/* NULL: the file is missing */
+	const struct why *why;			/* NULL: an exact recording */
+	const struct culprit_program_proc *sum; /* sum of this procedure, or NULL: not estimated */
 	struct listing listing;
-	bool unread[6]; /* arguments that the procedure does not read */
+	bool unread[6]; /* the procedure does not read the argument */
 	struct row *row;
 	size_t n;
 	struct column column[COLUMN_N];
 	int beside, below; /* columns for notes beside and below an instruction */
 	struct source source;
-	const char *file; /* of the last source line that was printed */
+	const char *file; /* the source line that was printed last */
 	int line;
 	unsigned hidden_operands;
 };
@@ -104,7 +106,7 @@ static const struct column annotate_columns[COLUMN_N] = {
 	[COLUMN_STALL] = { "dynamic", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 };
 
-/* Rows. */
+/* Rows of the listing. */
 
 static int rows_of_listing(struct annotate *a)
 {
@@ -137,7 +139,7 @@ static double row_share(const struct annotate *a, const struct row *row)
 	return row->site && whole > 0 ? view_time(&a->r->view, row->site) / whole : 0;
 }
 
-/* Which rows to show. */
+/* Choice of the rows to show. */
 
 static int by_share(const void *x, const void *y, void *ctx)
 {
@@ -198,7 +200,7 @@ static int select_rows(struct annotate *a)
 	return 0;
 }
 
-/* Instructions as text. */
+/* Text of instructions. */
 
 /* 0x0000000000003A10 becomes 0x3a10, [rdi+rcx*1] becomes [rdi+rcx]. */
 static void tidy(char *s)
@@ -224,7 +226,7 @@ static void tidy(char *s)
 	*to = 0;
 }
 
-/* Names where a call or jump out of the procedure goes. */
+/* Appends the name of the target of a call or jump out of the procedure. */
 static void append_target(const struct annotate *a, const struct insn *in, char *buf, size_t n)
 {
 	const struct image_proc *p;
@@ -244,7 +246,7 @@ static void append_target(const struct annotate *a, const struct insn *in, char 
 		snprintf(buf + k, n - k, " <%s+0x%" PRIx64 ">", name, in->target - p->start);
 }
 
-/* Returns false if there is nothing to decode. */
+/* Formats the row's instruction. Returns false if there is no code. */
 static bool row_insn(const struct annotate *a, const struct row *row, struct insn *in, char *buf,
 		     size_t n)
 {
@@ -264,9 +266,10 @@ static bool row_insn(const struct annotate *a, const struct row *row, struct ins
 	return false;
 }
 
-/* Values. */
+/* Values beside instructions. */
 
-/* Constants by construction, the stack's own and wherever nothing dominates tell nothing. */
+/* Whether a value is worth showing: not constants by construction, values of the stack, or
+ * operands without a dominant value. */
 static bool is_worth_it(const struct annotate *a, const struct row *row,
 			const struct operand_values *o)
 {
@@ -289,7 +292,7 @@ static bool is_worth_it(const struct annotate *a, const struct row *row,
 	return !li->constant;
 }
 
-/* Programs at fixed addresses run where their ELF addresses say. */
+/* The name of a call's target; programs at fixed addresses run at their ELF addresses. */
 static const char *target_name(const struct annotate *a, uint64_t addr, char *buf, size_t n)
 {
 	const struct image_proc *p = a->im ? image_proc_at(a->im, addr) : NULL;
@@ -299,7 +302,7 @@ static const char *target_name(const struct annotate *a, uint64_t addr, char *bu
 	return view_cut_parameters(image_demangle(p->name, buf, n));
 }
 
-/* "taken 93.2+-1.0%" */
+/* Writes text like "taken 93.2+-1.0%". */
 static bool taken_text(const struct annotate *a, const struct row *row, char *buf, size_t n)
 {
 	const struct site *s = row->site;
@@ -325,14 +328,14 @@ static void operand_note(const struct annotate *a, const struct operand_values *
 		snprintf(buf + len, n - len, " <%s>", name);
 }
 
-/* "l1d 12.3% mispredicted 5.0%" */
+/* Writes text like "l1d 12.3% mispredicted 5.0%". */
 static bool misses_text(const struct annotate *a, const struct row *row, char *buf, size_t n)
 {
 	return row->site && a->r->profile.misses &&
 	       *misses_note(misses_find(&a->r->profile, row->site->id), buf, n);
 }
 
-/* "simulated 1.25 cycles execute 60% l2 40%" */
+/* Writes text like "simulated 1.25 cycles execute 60% l2 40%". */
 static bool cycles_text(const struct annotate *a, const struct row *row, char *buf, size_t n)
 {
 	return row->site && a->r->profile.cycles &&
@@ -340,8 +343,8 @@ static bool cycles_text(const struct annotate *a, const struct row *row, char *b
 			    n);
 }
 
-/* The notes of a row, one at a time; *k is where to go on. What does not fit beside the instruction is
- * made to fit below it. */
+/* Writes the notes of a row, one at a time; *k is the next one. A note that does not fit beside
+ * the instruction is cut to fit below it. */
 static bool next_note(struct annotate *a, const struct row *row, const struct insn *in, int *k,
 		      char *buf, size_t n)
 {
@@ -357,7 +360,7 @@ static bool next_note(struct annotate *a, const struct row *row, const struct in
 		return ++*k;
 	*k += *k == 2;
 	while (row->site && *k <= OPERAND_N + 2) {
-		int operand = (OPERAND_ARG0 + *k - 3) % OPERAND_N; /* arguments come first */
+		int operand = (OPERAND_ARG0 + *k - 3) % OPERAND_N; /* Arguments come first. */
 
 		++*k;
 		if (!operands_read(&o, &a->r->view, row->site, operand))
@@ -374,8 +377,8 @@ static bool next_note(struct annotate *a, const struct row *row, const struct in
 	return false;
 }
 
-/* Rows as text: the first note beside the instruction if it fits, the others below; under each other as
- * long as they fit there. */
+/* Prints a row: the first note beside the instruction if it fits, the others below, several to a
+ * line. */
 static void print_row_text(struct annotate *a, const struct row *row, struct cell *cell)
 {
 	int at = emit_column_at(&a->r->emit, COLUMN_INSN), k = 0;
@@ -433,7 +436,7 @@ static void print_row_json(struct annotate *a, const struct row *row, struct cel
 	emit_row(&a->r->emit, cell);
 }
 
-/* Source lines stand above the first of their instructions. */
+/* Prints the source line above the first of its instructions. */
 static void print_source(struct annotate *a, const char *file, int line)
 {
 	int at = emit_column_at(&a->r->emit, COLUMN_ADDRESS);
@@ -449,7 +452,7 @@ static void print_source(struct annotate *a, const char *file, int line)
 		  text[0] ? "  " : "", text);
 }
 
-/* Estimates, and why it stalls. */
+/* Estimates, and reasons for stalls. */
 
 static const struct culprit_insn_time *time_of(const struct annotate *a, const struct row *row)
 {
@@ -537,7 +540,7 @@ static void print_static(struct annotate *a, const struct culprit_insn_time *t)
 			  cycles);
 }
 
-/* Between instructions: how long the next one stalled, and what may have been to blame. */
+/* Prints, above an instruction, how long it stalled and what may have caused that. */
 static void print_stall(struct annotate *a, const struct row *row,
 			const struct culprit_insn_time *t)
 {
@@ -597,7 +600,7 @@ static void print_row(struct annotate *a, const struct row *row)
 		print_row_text(a, row, cell);
 }
 
-/* The whole. */
+/* The whole procedure. */
 
 static void print_sampled(struct annotate *a, double share)
 {
@@ -626,7 +629,7 @@ static void print_executed(struct annotate *a, double share)
 		  fmt_count(executed, count, sizeof(count)));
 }
 
-/* What its time is made of. */
+/* Prints the composition of its time. */
 static void print_why(struct annotate *a)
 {
 	const struct culprit_sum *s = &a->sum->sum;
@@ -764,7 +767,7 @@ static void print_footer(struct annotate *a, size_t hidden)
 				a->why->program.sum.counted / fmax(a->why->program.sum.samples, 1));
 }
 
-/* An exact recording counts executions, and that is all that it observes. */
+/* Adapts the columns to exact recordings, which have executions only. */
 static void make_exact(struct annotate *a)
 {
 	struct column *c = a->column;
@@ -851,7 +854,7 @@ static int annotate(struct annotate *a, struct err *err)
 	return 0;
 }
 
-/* What its time was spent on; nothing where there is no time, or no code. */
+/* Finds the analysis of the procedure; nothing if there is no time, or no code. */
 static int find_why(struct annotate *a, struct why *why, struct err *err)
 {
 	const struct view_proc *p = a->proc;

@@ -9,10 +9,10 @@
 #include "report/reading.h"
 
 struct annotate_options {
-	const char *procedure; /* as lookup_proc takes it; NULL: the hottest */
+	const char *procedure; /* name for lookup_proc; NULL: the hottest procedure */
 	const char *image;     /* shell pattern, or NULL */
-	bool full;	       /* all instructions, not only those around the hot ones */
-	bool all;	       /* all operands' values, not only the semi-invariant ones */
+	bool full;	       /* show all instructions, not only those around the hot ones */
+	bool all;	       /* show all operands' values, not only the semi-invariant ones */
 };
 
 int annotate_print(struct reading *r, const struct annotate_options *o, struct err *err);

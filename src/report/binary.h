@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The files behind a recording's images, opened when first asked for and only if they are still the
- * ones that were recorded.
- */
+/* The files of a recording's images, opened on demand if they are still the recorded ones. */
 #ifndef ASSAY_REPORT_BINARY_H
 #define ASSAY_REPORT_BINARY_H
 
@@ -18,14 +15,14 @@ struct binary {
 
 struct binaries {
 	const struct profile *profile;
-	struct binary *v; /* by image */
-	binary_warn warn; /* is told, once an image, what cannot be used and why; or NULL */
-	unsigned missing; /* images that could not be used */
+	struct binary *v; /* by image number */
+	binary_warn warn; /* called once for each unusable image, with the reason; or NULL */
+	unsigned missing; /* number of unusable images */
 };
 
 int binaries_init(struct binaries *b, const struct profile *p, binary_warn warn, struct err *err);
 void binaries_fini(struct binaries *b);
-/* NULL: not an ELF image, gone, or replaced. */
+/* Returns NULL if the image is no ELF file, missing, or replaced. */
 struct image *binaries_get(struct binaries *b, uint32_t image);
 
 #endif

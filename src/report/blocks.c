@@ -15,7 +15,7 @@
 #include "report/lookup.h"
 #include "report/why.h"
 
-#define DOT_INSNS 12 /* of a block */
+#define DOT_INSNS 12 /* instructions shown of a block */
 
 struct blocks {
 	struct reading *r;
@@ -24,17 +24,17 @@ struct blocks {
 	struct cfg_code *code;
 	struct cfg_seen seen;
 	struct cfg g;
-	struct estimate e; /* of a sampled recording with observations */
+	struct estimate e; /* the estimate, for a sampled recording with observations */
 	bool estimated;
 };
 
-/* What the recording has of a block. */
+/* Sums over a block's sites. */
 struct block_sum {
 	double time;
 	uint64_t samples, executions;
 };
 
-/* How often, as counted (of high confidence then) or estimated; NONE: not known. */
+/* Executions, counted (with high confidence) or estimated; NONE: not known. */
 struct runs {
 	double n;
 	uint8_t confidence;
@@ -62,7 +62,7 @@ static struct block_sum sum_block(const struct blocks *b, const struct cfg_block
 	return sum;
 }
 
-/* How often the edge was passed, where an exact recording tells; else NAN. */
+/* Passes of the edge, where an exact recording tells them; else NAN. */
 static double edge_count(const struct blocks *b, const struct cfg_edge *e)
 {
 	const struct cfg_block *x = &b->g.block[e->from];
@@ -90,7 +90,7 @@ static struct runs block_runs(const struct blocks *b, const struct cfg_block *x)
 	return estimated(b, at.proc->block[at.block]);
 }
 
-/* Edges of the estimate's graph are those of this one, in an order of their own. */
+/* Estimated passes of an edge. The estimate's graph has the same edges in another order. */
 static struct runs edge_runs(const struct blocks *b, const struct cfg_edge *e)
 {
 	const struct cfg_block *x = &b->g.block[e->from];
@@ -118,7 +118,7 @@ static double share_of(const struct blocks *b, double time)
 	return b->proc->sum.time > 0 ? time / b->proc->sum.time : 0;
 }
 
-/* Blocks are numbered as in the graph; the virtual ones have names. */
+/* Names a block by its number in the graph; virtual blocks have names of their own. */
 static const char *block_name(uint32_t block, char *buf, size_t n)
 {
 	if (block == CFG_ENTRY_BLOCK)
@@ -129,7 +129,7 @@ static const char *block_name(uint32_t block, char *buf, size_t n)
 	return buf;
 }
 
-/* "5 taken 1.2M, 3 fall 40": how often each was passed, where there are several */
+/* Writes text like "5 taken 1.2M, 3 fall 40": passes of each edge, if there are several. */
 static void edges_text(const struct blocks *b, const struct cfg_block *x, char *buf, size_t n)
 {
 	size_t k = 0;
@@ -320,7 +320,7 @@ static void print_table(struct blocks *b)
 		c[COLUMN_ESTIMATED].key = "estimated_executions";
 		c[COLUMN_CONFIDENCE].key = "confidence";
 	}
-	if (!b->r->emit.wide && (b->estimated || b->r->view.exact)) /* room for edges */
+	if (!b->r->emit.wide && (b->estimated || b->r->view.exact)) /* leaves room for edges */
 		c[COLUMN_INSNS].header = c[COLUMN_CLASS].header = NULL;
 	reading_heading(b->r);
 	print_title(b);
@@ -366,7 +366,7 @@ static void dot_block(const struct blocks *b, uint32_t number)
 	}
 	if (x->ninsn > DOT_INSNS)
 		printf("%u more\\l", x->ninsn - DOT_INSNS);
-	/* the hotter, the redder */
+	/* hotter blocks are redder */
 	printf("\", fillcolor=\"0.0 %.3f 1.0\"%s];\n", share < 1 ? share : 1,
 	       x->flags & CFG_UNREACHED ? ", color=gray" : "");
 }
@@ -422,7 +422,7 @@ static int build(struct blocks *b, struct err *err)
 	return cfg_build(&b->g, b->code, b->proc->start, &b->seen, err);
 }
 
-/* Of a recording without windows nothing is estimated. */
+/* Makes the estimate, if the recording has windows. */
 static int make_estimate(struct blocks *b, struct err *err)
 {
 	struct analysis a;

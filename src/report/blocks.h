@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One procedure's control-flow graph, block by block, with what the recording has of each: as text, JSON
- * or Graphviz's language.
+ * The control-flow graph of one procedure, block by block, with the recorded executions or
+ * estimates: as text, JSON or in Graphviz's language.
  */
 #ifndef ASSAY_REPORT_BLOCKS_H
 #define ASSAY_REPORT_BLOCKS_H
@@ -9,7 +9,7 @@
 #include "report/reading.h"
 
 struct blocks_options {
-	const char *procedure; /* as lookup_proc takes it; NULL: the hottest */
+	const char *procedure; /* name for lookup_proc; NULL: the hottest procedure */
 	const char *image;     /* shell pattern, or NULL */
 	bool dot;
 };

@@ -14,7 +14,7 @@
 #include "report/place.h"
 #include "report/takes.h"
 
-#define VALUE_SHOWN 0.3 /* share of the hottest value from which on text has it */
+#define VALUE_SHOWN 0.3 /* share from which on text shows the hottest value */
 
 enum how {
 	HOW_DIRECT,
@@ -25,8 +25,8 @@ static const char *const how_name[] = { "direct", "indirect", "tail" };
 
 struct row {
 	struct site_id from, to;
-	const struct site *site;		 /* at from */
-	const struct view_proc *caller, *callee; /* callee may be NULL: never seen */
+	const struct site *site;		 /* the site at `from` */
+	const struct view_proc *caller, *callee; /* callee: NULL if it was never observed */
 	uint64_t count;
 	enum how how;
 };
@@ -37,8 +37,8 @@ struct calls {
 	const struct view_proc *only;
 	struct row *v;
 	size_t n, cap;
-	uint64_t total; /* of the table under way */
-	bool values;	/* there is one at all */
+	uint64_t total; /* sum of the current table */
+	bool values;	/* some call has values */
 	struct takes takes;
 };
 
@@ -68,7 +68,7 @@ static const struct column json_columns[] = {
 	{ "operands", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 };
 
-/* Collecting. */
+/* Collecting calls. */
 
 static int add(struct calls *cs, const struct row *row)
 {
@@ -92,7 +92,8 @@ static const struct view_proc *proc_at(const struct view *v, struct site_id id)
 	return i == SIZE_MAX ? NULL : &v->proc[v->proc_of[i]];
 }
 
-/* A transfer of control from the view's site i; a jump is a call if it goes to where another procedure begins. */
+/* Adds a transfer of control from the view's site i; a jump counts as a call if it leads to the
+ * beginning of another procedure. */
 static int consider(struct calls *cs, size_t i, struct site_id to, uint64_t count)
 {
 	const struct view *v = &cs->r->view;
@@ -157,7 +158,7 @@ static int most_first(const void *a, const void *b)
 	return order ? order : site_id_order(x->to, y->to);
 }
 
-/* Printing. */
+/* Printing calls. */
 
 static const struct call *call_of(const struct calls *cs, const struct row *row)
 {
@@ -168,7 +169,7 @@ static const struct call *call_of(const struct calls *cs, const struct row *row)
 	return c;
 }
 
-/* What lies in the register of an argument that the callee does not take says nothing. */
+/* Whether the callee takes the argument; otherwise its register holds an unrelated value. */
 static bool is_passed(struct calls *cs, const struct row *row, int operand)
 {
 	return operand == OPERAND_RETURN ||
@@ -185,7 +186,7 @@ static bool values_of(struct calls *cs, const struct row *row, int operand,
 			     c->value[operand - OPERAND_RETURN], row->count);
 }
 
-/* The hot values of arguments, then of the result, as much as a line holds. */
+/* Prints the hot values of arguments, then of the result, as far as the line has room. */
 static void print_values(struct calls *cs, const struct row *row)
 {
 	struct emit *e = &cs->r->emit;
@@ -271,7 +272,7 @@ static bool belongs(const struct calls *cs, const struct row *row, enum which wh
 	return view_image_matches(&cs->r->view, row->from.image, cs->o->image);
 }
 
-/* Returns how many rows there are. */
+/* Prints a table. Returns the number of its rows. */
 static size_t print_table(struct calls *cs, const char *key, enum which which)
 {
 	struct emit *e = &cs->r->emit;

@@ -11,7 +11,7 @@
 #include "report/place.h"
 #include "report/share.h"
 
-/* How often a load was judged. */
+/* Executions of a load that were judged. */
 struct judged {
 	struct site_id load;
 	uint64_t count;
@@ -21,7 +21,7 @@ struct pair {
 	const struct conflict *c;
 	uint64_t judged;
 	struct share share;
-	double time; /* at the load and behind it, for its share */
+	double time; /* time of the load and of the next instruction, for its share */
 };
 
 struct conflicts {
@@ -75,7 +75,7 @@ static int by_load(const void *a, const void *b)
 	return site_id_order(x->load, y->load);
 }
 
-/* Sums of what each execution of a load is one of. */
+/* Adds up the judged executions of each load. */
 static int sum_judged(struct conflicts *cs)
 {
 	const struct profile *p = &cs->r->profile;
@@ -126,8 +126,8 @@ static const struct view_proc *proc_of(const struct view *v, struct site_id id)
 	return i == SIZE_MAX ? NULL : &v->proc[v->proc_of[i]];
 }
 
-/* Time of a load, and, where time is sampled, of the instruction behind it: that one waits to retire until the load
- * has, and has the samples. i: the load's place. */
+/* The time of a load, and, where time is sampled, of the next instruction, which waits for the
+ * load to retire and gets its samples. i: index of the load. */
 static double time_at(const struct view *v, size_t i)
 {
 	const struct site *s = v->site[i], *next = i + 1 < v->n ? v->site[i + 1] : NULL;
@@ -167,7 +167,7 @@ static void consider(struct conflicts *cs, const struct conflict *c)
 	cs->v[cs->n++] = q;
 }
 
-/* What is forwarded does no harm: it comes last. */
+/* Forwarded loads, which cost nothing, come last. */
 static bool is_forwarded(const struct pair *q)
 {
 	return q->c->key.kind != CONFLICT_PARTIAL && q->c->key.kind != CONFLICT_ALIAS;
@@ -235,7 +235,7 @@ static int refuse_none(const struct conflicts *cs, struct err *err)
 			: "record with a --burst of at least 2, and a --distance of at least 1");
 }
 
-/* Printing. */
+/* Printing conflicts. */
 
 static void print_text(struct conflicts *cs, const struct pair *q)
 {

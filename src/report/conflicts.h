@@ -11,11 +11,11 @@
 #define CONFLICTS_KINDS "partial alias full"
 
 struct conflicts_options {
-	const char *kinds;     /* comma-separated, of CONFLICTS_KINDS; NULL: all */
-	const char *image;     /* of the load: shell pattern, or NULL */
-	const char *procedure; /* of the load or the store, as lookup_proc takes it, or NULL */
-	double min_share;      /* of the load's executions */
-	unsigned n;	       /* 0: all */
+	const char *kinds;     /* comma-separated words of CONFLICTS_KINDS; NULL: all */
+	const char *image;     /* image of the load: shell pattern, or NULL */
+	const char *procedure; /* procedure of the load or the store, as for lookup_proc, or NULL */
+	double min_share;      /* least share of the load's executions */
+	unsigned n;	       /* number of rows; 0: all */
 };
 
 int conflicts_print(struct reading *r, const struct conflicts_options *o, struct err *err);

@@ -128,7 +128,7 @@ void coproc_print_run(const struct lab *l, const struct coproc_totals *t, bool j
 	emit_close(&e, true);
 }
 
-/* Study. */
+/* Tables of a study. */
 
 static const struct column study_columns[] = {
 	{ "profiler", "profiler", NULL, 14, EMIT_LEFT, EMIT_TEXT },
@@ -183,7 +183,7 @@ static void put_curve(struct emit *e, const struct lab *l)
 	}
 }
 
-/* Loads that 99 % of the executions are of: the instruction working set. */
+/* The number of loads that make up 99 % of the executions: the instruction working set. */
 static int by_executions(const void *a, const void *b)
 {
 	const struct truth_load *x = a, *y = b;
@@ -208,7 +208,7 @@ static uint64_t working_set(const struct truth *t)
 	return n;
 }
 
-/* Where the error comes from. */
+/* The values that contribute most to the error. */
 
 #define WORST 10
 
@@ -237,7 +237,7 @@ static double estimated(const struct estimate *e, size_t n, uint32_t pc, uint32_
 	return 0;
 }
 
-/* Keeps the list of the worst sorted. */
+/* Inserts into the list of the worst, which stays sorted. */
 static void insert(struct worst list[WORST], struct worst w)
 {
 	unsigned i = WORST;
@@ -251,7 +251,7 @@ static void insert(struct worst list[WORST], struct worst w)
 		list[i] = w;
 }
 
-/* n executions of a value, estimated so: what that adds to the sum of squares. */
+/* Contribution to the sum of squares of n executions of a value with that estimate. */
 static double excess(const struct truth_sum *s, double estimate)
 {
 	double share = s->squares / s->n;
@@ -265,7 +265,7 @@ static void find_worst(const struct lab *l, const struct lab_picture *p, struct 
 		const struct truth_sum *s = &l->truth.sum[i];
 		struct worst w = { .s = s };
 
-		/* no estimate makes more of it than this */
+		/* no estimate can make the contribution exceed this */
 		if (!s->key || s->n <= list[WORST - 1].error)
 			continue;
 		w.pc = l->truth.load[(s->key >> 32) - 1].pc;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What the simulated co-processor is, did and learned, as tables, JSON and pictures. */
+/* The simulated co-processor's description, statistics and results, as tables, JSON and
+ * pictures. */
 #ifndef ASSAY_REPORT_COPROC_H
 #define ASSAY_REPORT_COPROC_H
 
 #include "coproc/lab.h"
 
-/* What a run took. */
+/* Resources of a run. */
 struct coproc_totals {
 	uint64_t instructions, cycles;
 	double seconds; /* CPU time of the recorder */
-	bool timed;	/* by the core model */
+	bool timed;	/* cycles are those of the core model */
 };
 
 void coproc_print_info(const struct spec *s, bool json);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures of a study: the error over time and over overhead, estimates against the truth. */
+/* Pictures of a study: the error over time and over overhead, and estimates against the truth. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 
 struct entry {
 	uint32_t proc;
-	uint64_t executions; /* of its instructions */
+	uint64_t executions; /* executions of its instructions */
 	uint64_t n[TIMING_PART_N];
 };
 
@@ -21,7 +21,7 @@ struct table {
 	struct entry all;
 };
 
-/* What is shown of a procedure, parts together; each by itself is in JSON. */
+/* Columns of a procedure, which combine several parts; JSON has each part. */
 static const struct {
 	const char *header;
 	uint32_t parts;
@@ -87,7 +87,7 @@ static int collect(struct table *t, const char *image)
 		else
 			t->v[++k] = t->v[i];
 	t->n = k + 1;
-	/* those of instructions that took no time, too */
+	/* Counts executions also of instructions that took no time. */
 	for (k = 0; k < t->n; k++) {
 		t->v[k].executions = v->proc[t->v[k].proc].sum.observed;
 		sum(&t->all, &t->v[k]);

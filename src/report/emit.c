@@ -17,7 +17,7 @@
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
-#define HOT_SHARE 0.1 /* rows from here on are bold */
+#define HOT_SHARE 0.1 /* share from which on a row is bold */
 
 void emit_open(struct emit *e, const char *verb, bool json, bool wide, bool explain)
 {
@@ -34,7 +34,7 @@ void emit_open(struct emit *e, const char *verb, bool json, bool wide, bool expl
 
 /* Text. */
 
-/* Prints text within so many columns; what does not fit gives way to "..". */
+/* Prints text within `width` columns; the part that does not fit is replaced by "..". */
 static void put_cut(const char *s, int width, bool keep_tail)
 {
 	int n = text_columns(s);
@@ -78,7 +78,8 @@ void emit_whole(struct emit *e, const char *text)
 	free(copy);
 }
 
-/* Lines begin in column `indent`; the caller has printed as many for the first one. */
+/* Prints wrapped lines that begin in column `indent`; the caller has printed the first line's
+ * indentation. */
 static void put_wrapped(const char *text, int indent, int width)
 {
 	int column = 0;
@@ -317,14 +318,14 @@ void emit_item(struct emit *e, const struct column *c, struct cell cell, const c
 		  c->unit && cell.known ? c->unit : "", note ? "  " : "", note ? note : "");
 }
 
-/* Tables. */
+/* Printing tables. */
 
 static int header_width(const struct column *c)
 {
 	return text_columns(c->header) + (c->unit ? 1 + text_columns(c->unit) : 0);
 }
 
-/* Blanks in front of column i. */
+/* Number of blanks before column i. */
 static int gap_before(const struct emit *e, int i)
 {
 	if (!e->offset[i])

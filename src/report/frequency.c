@@ -13,9 +13,9 @@ static const double within[FREQUENCY_WITHIN] = { 0.05, 0.10, 0.15 };
 
 struct pair {
 	double error; /* log(estimate / truth); -INFINITY: no estimate */
-	double apart; /* of an instruction: of that, what all of its procedure is off by */
-	double may;   /* … what it may be off by, in nine cases of ten */
-	bool held;    /* … its procedure is not off by more than it may */
+	double apart; /* of an instruction: the part of the error that its whole procedure shares */
+	double may;   /* expected error in nine cases of ten */
+	bool held;    /* the procedure's error is within its expected error */
 	double weight;
 	uint8_t confidence;
 };
@@ -31,10 +31,13 @@ struct measure {
 	const struct reading *exact;
 	struct counts truth;
 	const struct estimate *e;
-	double scale;  /* executions of a frequency, in one run of the exact one's work */
-	double anchor; /* logarithm of that over what another exact run gives; NAN: there is none */
-	double *apart; /* by procedure: log(estimate / truth), of all that it executed; 0: none */
-	double *may;   /* … what that may be, in nine cases of ten */
+	/* executions for a frequency of 1, in one run of the exact recording's work */
+	double scale;
+	/* logarithm of scale over the scale that another exact run gives; NAN: there is none */
+	double anchor;
+	/* by procedure: log(estimate / truth) of all instructions executed; 0: none */
+	double *apart;
+	double *may; /* by procedure: its expected error in nine cases of ten */
 	struct pairs insn, edge;
 };
 
@@ -86,7 +89,7 @@ static int tell_procedures(struct measure *m)
 	return 0;
 }
 
-/* Instructions. */
+/* Errors of instructions. */
 
 static int pair_insns(struct measure *m)
 {
@@ -123,10 +126,10 @@ static int pair_insns(struct measure *m)
 	return 0;
 }
 
-/* Edges. */
+/* Errors of edges. */
 
-/* True executions of an edge; NAN: not known. Of those between virtual blocks, and behind calls, there is no
- * need. */
+/* True executions of an edge; NAN: not known. Edges between virtual blocks, and after calls, are
+ * not needed. */
 static double edge_truth(const struct measure *m, const struct estimate_proc *p, uint32_t i)
 {
 	const struct cfg_edge *e = &p->g.edge[i];
@@ -160,7 +163,7 @@ static int pair_edges(struct measure *m)
 	return 0;
 }
 
-/* Branches that ran in procedures that were never seen: edges without an estimate. */
+/* Adds branches that ran in procedures that were never observed, as edges without an estimate. */
 static int pair_unseen(struct measure *m)
 {
 	const struct view *v = &m->exact->view;
@@ -182,7 +185,7 @@ static int pair_unseen(struct measure *m)
 	return 0;
 }
 
-/* The best scale. */
+/* Finding the best scale. */
 
 static int by_error(const void *a, const void *b)
 {
@@ -191,7 +194,7 @@ static int by_error(const void *a, const void *b)
 	return (x->error > y->error) - (x->error < y->error);
 }
 
-/* Weight of errors in [low, high], of sorted pairs with sums of weights before each. */
+/* Weight of errors in [low, high], from sorted pairs with cumulative weights. */
 static double weight_in(const struct pairs *p, const double *sum, double low, double high)
 {
 	size_t from = 0, to = p->n, end;
@@ -215,8 +218,8 @@ static double weight_in(const struct pairs *p, const double *sum, double low, do
 	return sum[to] - sum[from];
 }
 
-/* The error, as a logarithm, that has most within 5, 10 and 15 % of it, of several the one next to the middle; 0 if there
- * is none. */
+/* Finds the common error, as a logarithm, with most of the weight within 5, 10 and 15 % of it;
+ * of several the one nearest to the median; 0 if there are no pairs. */
 static int best_scale(struct pairs *p, double *best)
 {
 	double *sum = calloc(p->n + 1, sizeof(*sum)), most = -1, middle = 0;
@@ -233,7 +236,7 @@ static int best_scale(struct pairs *p, double *best)
 	for (size_t i = 0; i < p->n; i++) {
 		if (isinf(p->v[i].error))
 			continue;
-		/* the error that puts this one at an end of what is within, or amidst */
+		/* the errors that put this pair at one end of the interval, or in its middle */
 		for (int k = -1; k < 2 * FREQUENCY_WITHIN; k++) {
 			double w = k < 0 ? 0 : k % 2 ? within[k / 2] : -within[k / 2], got = 0;
 			double at = p->v[i].error - log1p(w);

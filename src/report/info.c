@@ -14,20 +14,20 @@
 #include "observe/sampled.h"
 #include "report/sampled.h"
 
-#define LABEL 16 /* columns of the words in front */
+#define LABEL 16 /* columns of the label */
 
 struct stop_row {
 	int stop;
 	uint64_t windows;
 };
 
-/* The items, in order: what each is called, and how it comes from the counters. */
+/* The items in order: their labels, and how they come from the counters. */
 struct item {
 	struct column c;
-	size_t counter; /* offset of a counter, unless there is: */
+	size_t counter; /* offset of a counter, unless there is a function: */
 	double (*real)(const struct run_counters *n);
 	struct cell (*cell)(const struct reading *r);
-	bool often_zero; /* not shown in text if it is */
+	bool often_zero; /* text omits the item if it is 0 */
 	const char *note;
 };
 
@@ -146,7 +146,7 @@ static const struct item items[] = {
 	       EMIT_SHARE, reading_missed),
 };
 
-/* Of an exact recording. */
+/* Items of an exact recording. */
 static const struct item exact_items[] = {
 	COUNTER(processes, "processes", NULL),
 	SELDOM(native, "  not in it", "programs that ran without the engine"),
@@ -172,7 +172,7 @@ static const struct column image_columns[] = {
 	{ "image", "image", NULL, 0, EMIT_LEFT_TAIL, EMIT_TEXT },
 };
 
-/* In the place of its samples. */
+/* Shown in place of samples. */
 static const struct column executed_column = { "executions", "instructions", NULL,
 					       15,	     EMIT_RIGHT,     EMIT_COUNT };
 
@@ -225,9 +225,9 @@ static void print_text(struct reading *r, const char *key, const char *label, co
 		emit_item(&r->emit, &c, cell_text(text), NULL);
 }
 
-/* Runs: one of each kind of sentence. */
+/* Runs, with one sentence of each kind. */
 
-/* Whether a command was started: -p, -t, -a and --cgroup stand in its place where none was. */
+/* Whether a command was started; otherwise -p, -t, -a or --cgroup stand in its place. */
 static bool has_command(const struct run *run)
 {
 	const char *c = run->command ? run->command : "";
@@ -264,7 +264,7 @@ static const char *sketch_name(const struct run *run)
 	return run->sketch >= 0 && run->sketch < HOT_METHOD_N ? hot_method_name[run->sketch] : "?";
 }
 
-/* Whether it has lists of hot values. */
+/* Whether the run has lists of hot values. */
 static bool keeps_values(const struct run *run)
 {
 	const char *what = run->event ? run->event : "";
@@ -273,7 +273,7 @@ static bool keeps_values(const struct run *run)
 	       !strcmp(what, "calls");
 }
 
-/* What an exact run has of them. */
+/* The counters that an exact run has. */
 static json_t *exact_counters_json(const struct run_counters *n)
 {
 	return json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "executions",
@@ -352,7 +352,7 @@ static char *source_text(const struct reading *r, const struct run *run, char *b
 	return buf;
 }
 
-/* "AMD EPYC (3.68 GHz)" */
+/* Writes text like "AMD EPYC (3.68 GHz)". */
 static char *cpu_text(const struct run *run, char *buf, size_t n)
 {
 	const char *cpu = run->cpu ? run->cpu : "?";
@@ -463,7 +463,7 @@ static void print_image(struct reading *r, const struct view_image *vi)
 	emit_row(&r->emit, cell);
 }
 
-/* Those that were executed. */
+/* Prints the images that were executed. */
 static int print_images(struct reading *r)
 {
 	const struct view_image **order = malloc((r->profile.nimage + 1) * sizeof(*order));
@@ -504,7 +504,7 @@ static json_t *tally_sites(const struct reading *r, const struct tally_group *g)
 	return list;
 }
 
-/* What the program counts itself: instructions whose executions are known so. */
+/* Prints the instructions whose executions follow from counters of the program itself. */
 static int print_tallies(struct reading *r)
 {
 	struct tally_groups g;
@@ -539,7 +539,7 @@ int info_print(struct reading *r, struct err *err)
 	print_items(r);
 	emit_set(&r->emit, "sites", json_integer((json_int_t)r->view.n));
 	emit_set(&r->emit, "procedures", json_integer((json_int_t)r->view.nproc));
-	if (r->view.n || !r->profile.nwset) /* with working sets alone there are none */
+	if (r->view.n || !r->profile.nwset) /* A recording of working sets alone has no images. */
 		emit_line(&r->emit, "%-*s%s instruction%s of %s procedure%s", LABEL, "sites",
 			  fmt_count(r->view.n, sites, sizeof(sites)), plural(r->view.n),
 			  fmt_count(r->view.nproc, procs, sizeof(procs)), plural(r->view.nproc));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a recording was made: what, when, how densely, why windows ended, what was lost, what it cost; of an
- * exact one, what was observed of how much.
+ * How a recording was made: target, time, rate, ends of windows, losses, cost; for an exact one,
+ * what was observed.
  */
 #ifndef ASSAY_REPORT_INFO_H
 #define ASSAY_REPORT_INFO_H

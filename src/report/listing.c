@@ -6,8 +6,8 @@
 
 #include "isa/reg.h"
 
-#define LISTING_MAX (16u << 20) /* bytes of code; a recording's extents are not to be trusted */
-#define CANARY 0x28		/* fs:[0x28]: the stack protector's */
+#define LISTING_MAX (16u << 20) /* largest extent of code; a recording's extents are untrusted */
+#define CANARY 0x28		/* offset of the stack protector's canary: fs:[0x28] */
 
 int listing_decode(struct insn *in, struct image *im, uint64_t addr)
 {
@@ -17,7 +17,7 @@ int listing_decode(struct insn *in, struct image *im, uint64_t addr)
 	return p ? insn_decode(in, p, n, addr) : 0;
 }
 
-/* Facts. */
+/* Facts about instructions. */
 
 static bool clears(const struct insn *in)
 {
@@ -103,7 +103,8 @@ static bool is_frame(const struct insn *in)
 		return true;
 	if ((in->gpr_written & (1u << UR_RSP)) || reads_canary(in))
 		return true;
-	/* addresses in the frame, or the frame pointer itself; a load from the frame is none */
+	/* it computes an address in the frame, or the frame pointer; a load from the frame does
+	 * not count */
 	return !in->nmem && (in->gpr_read & (1u << UR_RSP)) && !(in->gpr_read & ~frame);
 }
 
@@ -125,13 +126,13 @@ static void fill(struct listing_insn *li, const struct insn *in)
 	li->frame = is_frame(in);
 }
 
-/* Walking. */
+/* Walking through the code. */
 
 struct walk {
 	struct listing *l;
 	size_t cap;
 	const struct view *view;
-	size_t site, sites_end; /* the next site; where the procedure's end */
+	size_t site, sites_end; /* the next site, and the end of the procedure's sites */
 };
 
 static struct listing_insn *append(struct walk *w, uint64_t addr)
@@ -152,7 +153,7 @@ static struct listing_insn *append(struct walk *w, uint64_t addr)
 	return &l->v[l->n++];
 }
 
-/* The site at addr if there is one; *next: the address of the one behind it. */
+/* Returns the site at addr, if there is one; *next: the address of the following site. */
 static const struct site *take_site(struct walk *w, uint64_t addr, uint64_t *next)
 {
 	const struct site *const *site = w->view->site, *here = NULL;
@@ -165,7 +166,7 @@ static const struct site *take_site(struct walk *w, uint64_t addr, uint64_t *nex
 	return here;
 }
 
-/* An instruction may straddle the end of a piece of code: the next piece begins with it. */
+/* Where the next piece of code begins: at an instruction that would cross the end of this piece. */
 static uint64_t piece_end(uint64_t addr, size_t n, uint64_t end)
 {
 	uint64_t safe = n > INSN_MAX_LEN ? addr + n - INSN_MAX_LEN : addr + n;
@@ -173,7 +174,7 @@ static uint64_t piece_end(uint64_t addr, size_t n, uint64_t end)
 	return safe < end ? safe : end;
 }
 
-/* Decodes from *addr to end; *addr: where the next piece goes on. */
+/* Decodes from *addr to end; *addr becomes the start of the next piece. */
 static int walk_code(struct walk *w, const uint8_t *code, size_t n, uint64_t *addr, uint64_t end)
 {
 	uint64_t start = *addr;
@@ -190,7 +191,8 @@ static int walk_code(struct walk *w, const uint8_t *code, size_t n, uint64_t *ad
 			return -1;
 		li->site = s;
 		li->len = 1;
-		/* What runs into a site that was executed, without having been so itself, is data. */
+		/* Bytes that would run into an executed site, and were not executed themselves,
+		 * are data. */
 		if (len && (s || here + (unsigned)len <= next))
 			fill(li, &in);
 		*addr = next < here + li->len ? next : here + li->len;
@@ -218,7 +220,7 @@ static void group_blocks(struct listing *l, const struct view *v)
 {
 	struct listing_insn *to, *first;
 
-	for (size_t i = 0; i < l->n; i++) /* block_n marks where blocks begin */
+	for (size_t i = 0; i < l->n; i++) /* block_n marks the beginnings of blocks here */
 		if ((l->v[i].cls == INSN_BRANCH || l->v[i].cls == INSN_JUMP) &&
 		    (to = listing_at(l, l->v[i].target)))
 			to->block_n = 1;

@@ -10,9 +10,9 @@
 #include "base/fmt.h"
 #include "base/opt.h"
 
-#define NAMED 4 /* candidates that an error names */
+#define NAMED 4 /* number of candidates that an error names */
 
-/* How well a name fits, best first. */
+/* Quality of a match with a name, best first. */
 enum fit {
 	FIT_NAME,
 	FIT_STEM,
@@ -24,7 +24,7 @@ struct lookup {
 	const struct view *v;
 	const char *what, *image;
 	const struct view_proc *found[NAMED];
-	size_t n; /* found, of which the first NAMED are kept */
+	size_t n; /* number of matches; the first NAMED are kept */
 };
 
 static bool is_pattern(const char *s)
@@ -55,7 +55,7 @@ static void add(struct lookup *l, const struct view_proc *p)
 	l->n++;
 }
 
-/* Only procedures that have code of their own are meant, not what is left of an image. */
+/* Whether the procedure has code of its own, unlike the rest of an image. */
 static bool is_eligible(const struct lookup *l, const struct view_proc *p)
 {
 	return p->n && view_image_matches(l->v, p->image, l->image);
@@ -118,7 +118,7 @@ static void refuse_several(const struct lookup *l, struct err *err)
 	err_hint(err, "give an address, or --image: %s", list);
 }
 
-/* A name that contains the word, or is near it; else the hottest. */
+/* Suggests a name that contains the word, or is similar; else the hottest. */
 static void suggest(struct lookup *l, const uint32_t *order, struct err *err)
 {
 	size_t n = 0;
@@ -147,7 +147,7 @@ static void suggest(struct lookup *l, const uint32_t *order, struct err *err)
 	free(names);
 }
 
-/* What is left of an image by that name: code of which nobody said where procedures begin. */
+/* Finds the rest of an image of that name: code whose procedures are not known. */
 static const struct view_proc *find_rest(const struct lookup *l)
 {
 	for (size_t i = 0; l->what && i < l->v->nproc; i++) {
@@ -193,7 +193,8 @@ static void refuse_none(struct lookup *l, const uint32_t *order, struct err *err
 			 l->v->exact ? "instructions ran" : "the time went");
 }
 
-/* Of those whose instructions were observed, if there are any: the kernel's are not. */
+/* Finds the hottest procedure among those with observed instructions, if there are any; the
+ * kernel has none. */
 static void find_hottest(struct lookup *l, const uint32_t *order)
 {
 	for (int observed = 1; observed >= 0; observed--)

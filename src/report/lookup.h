@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which procedure is meant.
- */
+/* Finding the procedure that the user names. */
 #ifndef ASSAY_REPORT_LOOKUP_H
 #define ASSAY_REPORT_LOOKUP_H
 

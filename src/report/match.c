@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED 3 /* images in a message */
+#define NAMED 3 /* number of images that a message names */
 
 bool match_is_file(const struct view *v, uint32_t image)
 {
@@ -40,7 +40,7 @@ uint32_t *match_images(const struct view *of, const struct view *in)
 	return map;
 }
 
-/* An ELF image that ran and has that path: matched or not, as asked for. */
+/* Finds an executed ELF image of that path, matched or unmatched as requested. */
 static const struct profile_image *of_path(const struct view *v, const struct view *other,
 					   const char *path, bool matched)
 {

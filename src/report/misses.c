@@ -12,7 +12,7 @@
 struct entry {
 	uint32_t proc;
 	uint64_t n[MISS_KIND_N];
-	uint64_t loads[MISS_KIND_N]; /* of those, of instructions that load */
+	uint64_t loads[MISS_KIND_N]; /* counts of instructions that load */
 };
 
 struct table {
@@ -22,7 +22,7 @@ struct table {
 	uint64_t all[MISS_KIND_N];
 };
 
-/* What is shown of a procedure; the rest is in JSON. */
+/* Columns of a procedure; JSON has the rest. */
 static const struct {
 	enum miss_kind kind;
 	const char *header;
@@ -53,7 +53,7 @@ static int by_weight(const void *a, const void *b)
 	return by_proc(a, b);
 }
 
-/* What only stores does not wait for what it missed. */
+/* Whether the site loads; an instruction that only stores does not wait for its misses. */
 static bool loads(const struct site *s)
 {
 	return s && s->cls != INSN_STORE && s->cls != INSN_CALL;
@@ -100,7 +100,7 @@ static int collect(struct table *t, const char *image)
 	return 0;
 }
 
-/* Of data that was loaded. */
+/* Counts of loads. */
 static json_t *loads_json(const uint64_t *n)
 {
 	static const enum miss_kind kind[] = { MISS_ACCESSES, MISS_L1D,	 MISS_L2D,
@@ -122,7 +122,7 @@ static json_t *counts_json(const uint64_t *n)
 	return o;
 }
 
-/* 1,234 as it is, then 12.3k, 4.56M: six columns. */
+/* Writes a count in six columns: 1,234 in full, then 12.3k, 4.56M. */
 static char *short_count(uint64_t v, char *buf, size_t n)
 {
 	double d = (double)v;
@@ -206,7 +206,7 @@ void misses_machine(struct reading *r, const char *remark)
 	char text[2048];
 	size_t n = 0;
 
-	/* wrapped behind commas, as --machine takes it, too */
+	/* The text is wrapped after commas, so that --machine accepts it. */
 	for (const char *p = machine ? machine : "?"; *p && n + 3 < sizeof(text); p++) {
 		text[n++] = *p;
 		if (*p == ',')

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What a simulated machine missed, in readings of recordings made with --observe misses. */
+/* Misses of a simulated machine, in readings of recordings made with --observe misses. */
 #ifndef ASSAY_REPORT_MISSES_H
 #define ASSAY_REPORT_MISSES_H
 
 #include "observe/misses.h"
 #include "report/reading.h"
 
-/* The table of procedures, most misses of the first level first; nothing where there are none. n: rows, 0: all.
- * -1 without memory. */
+/* Prints the table of procedures, most misses of the first level first; nothing if there are
+ * none. n: rows, 0: all. -1 without memory. */
 int misses_print(struct reading *r, const char *image, unsigned n);
 
-/* Text only: a remark that what was shown is of a simulated machine, and which. */
+/* Text only: remarks that the figures are those of a simulated machine, and describes it. */
 void misses_machine(struct reading *r, const char *remark);
-/* An instruction's, in few words: the misses that it has, of its executions; "" if none. Returns buf. */
+/* Describes the misses of an instruction, relative to its executions; "" if there are none.
+ * Returns buf. */
 char *misses_note(const struct misses *m, char *buf, size_t n);
-/* All counts by name; NULL if m is. */
+/* All counts by name; NULL if m is NULL. */
 json_t *misses_json(const struct misses *m);
 
 #endif

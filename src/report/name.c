@@ -10,14 +10,14 @@
 #include "base/text.h"
 #include "report/view.h"
 
-#define ATTEMPTS 1000 /* names that cannot be told apart: more of them are let be */
+#define ATTEMPTS 1000 /* attempts to make names distinct; after that they may look alike */
 
 struct name_shown {
 	char *text, *name;
 	UT_hash_handle hh;
 };
 
-/* "<", "<<", "<=", "->" and the like at s are the name of an operator: its length, or 0. */
+/* Returns the length of an operator's name at s ("<", "<<", "<=", "->" and the like), or 0. */
 static size_t operator_at(const char *s, const char *begin)
 {
 	static const char word[] = "operator";
@@ -28,7 +28,7 @@ static size_t operator_at(const char *s, const char *begin)
 	return strspn(s, "<>=-");
 }
 
-/* Puts `mark` in place of outermost template arguments, brackets included. */
+/* Replaces outermost template arguments and their brackets by `mark`. */
 static void elide_templates(const char *name, const char *mark, char *buf, size_t n)
 {
 	size_t used = 0;
@@ -49,14 +49,14 @@ static void elide_templates(const char *name, const char *mark, char *buf, size_
 			used += (size_t)snprintf(buf + used, n - used, "%s", mark);
 		else if (!depth)
 			buf[used++] = *s;
-		/* the arrow of a type, as in "fn() -> u8", closes no bracket */
+		/* the arrow of a type, as in "fn() -> u8", is no closing bracket */
 		else if (*s == '>' && s[-1] != '-')
 			depth--;
 	}
 	buf[used] = 0;
 }
 
-/* The first `head` columns, "..", and as much of the end as there is room for. */
+/* Keeps the first `head` columns, then "..", and as much of the end as there is room for. */
 static void cut(const char *name, int width, int head, char *buf, size_t n)
 {
 	int tail = width - 2 - head, columns = text_columns(name);

@@ -11,14 +11,16 @@
 
 #include <stddef.h>
 
-/* The name in `width` columns, in buf. attempt: 0, or more for another way to cut it, if that is taken already. */
+/* Writes the name in at most `width` columns to buf. attempt: 0, or more for another way to cut
+ * it. */
 char *name_fit(const char *name, int width, unsigned attempt, char *buf, size_t n);
 
-/* The names of one table, as they were shown. All zero is an empty one. */
+/* The names of one table, as they were shown; zeroed when empty. */
 struct names {
 	struct name_shown *shown;
 };
-/* The name in `width` columns, in buf, unlike all others of the table. Without memory it may be like one of them. */
+/* Writes the name in at most `width` columns to buf, unlike all others of the table. Without
+ * memory it may equal one of them. */
 char *names_fit(struct names *t, const char *name, int width, char *buf, size_t n);
 void names_forget(struct names *t);
 

@@ -8,7 +8,7 @@
 #include "isa/reg.h"
 #include "observe/sampled.h"
 
-#define NOISE 0.01 /* share below which no value but the hottest is shown as text */
+#define NOISE 0.01 /* share below which text shows no value except the hottest */
 
 double operands_independent(const struct view *v, const struct site *s, uint64_t n)
 {
@@ -20,7 +20,8 @@ double operands_independent(const struct view *v, const struct site *s, uint64_t
 	return effective < most ? effective : most;
 }
 
-/* Of a recording of samples: as often as they can have been independent, however many executions they stand for. */
+/* The share of a count in an exact recording under a schedule, with its number of independent
+ * samples. */
 static struct share share_counted(const struct view *v, const struct site *s,
 				  const struct hot_value *value, double total)
 {
@@ -78,7 +79,7 @@ struct share operands_taken(const struct view *v, const struct site *s)
 					operands_independent(v, s, s->observed));
 }
 
-/* The k-th register that the instruction writes, as it is called there. */
+/* Name of the k-th register that the instruction writes. */
 static const char *written_register(const struct insn *in, int k)
 {
 	for (int i = 0; i < in->z.operand_count; i++) {
@@ -140,7 +141,7 @@ char *operands_text(const struct operand_values *o, const char *label, int width
 		operands_share_text(&o->share[i], share, sizeof(share));
 		snprintf(one, sizeof(one), "%s(%s%% %s)", i ? " " : "", share,
 			 fmt_hex(o->value[i].value, hex, sizeof(hex)));
-		/* the hottest is shown at any width */
+		/* the hottest value is shown at any width */
 		if (i && o->share[i].value < NOISE)
 			break;
 		if ((i && k + (int)strlen(one) > room) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hot values of one operand of a site, with their shares and bounds, as text in the manner of the
- * DCPI value profiles (seed 001):
+ * The hot values of one operand of a site, with their shares and bounds, as text in the form of the
+ * value profiles of Burrows et al., ASPLOS 2000:
  *
  *   rax:(98.9+-0.4% 0xff..ff) (0.5+-0.3% 0x0) known 83%
  *
@@ -19,36 +19,38 @@
 
 struct operand_values {
 	int operand;	       /* enum operand */
-	uint64_t observations; /* with a known value */
-	double known;	       /* their share of all observations of the site */
-	bool exact;	       /* nothing was left out: what is not listed did not occur */
+	uint64_t observations; /* observations with a known value */
+	double known;	       /* share of observations with a known value */
+	bool exact;	       /* the list is complete: other values did not occur */
 	unsigned n;
 	struct hot_value value[OPERANDS_TOP];
 	struct share share[OPERANDS_TOP];
 };
 
-/* How many of n observations of a site count as independent: those within one window do not, and windows count less
- * where they weigh unevenly. Where the site's windows are not known, the recording's bound them. */
+/* The number of n observations of a site that count as independent: observations of one window
+ * do not, and unevenly weighted windows count less. If the number of the site's windows is
+ * unknown, that of the recording bounds it. */
 double operands_independent(const struct view *v, const struct site *s, uint64_t n);
-/* Of a value of the site's operand that h is the list of: as it is shown. */
+/* The share of a value in the list h of the site's operand, as it is shown. */
 struct share operands_share(const struct view *v, const struct site *s, const struct hot *h,
 			    const struct hot_value *value);
-/* Of a site's branches taken. */
+/* The share of branches taken. */
 struct share operands_taken(const struct view *v, const struct site *s);
-/* False if the site has no values of that operand. */
+/* Reads the values. False if the site has none of that operand. */
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand);
-/* … of a list of the site's that was observed so often. */
+/* Reads the values of a list of the site with that many observations. */
 bool operands_list(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand, const struct hot *h, uint64_t observed);
-/* "rax" for a result, argument or returned value; else "load", "store", "addr", "to". in may be NULL:
- * results are then called so. */
+/* "rax" for a result, argument or returned value; else "load", "store", "addr", "to". Without in
+ * (NULL), results are called "result". */
 const char *operands_label(const struct insn *in, int operand);
-/* As above; ends where the next value would go beyond `width` columns. Returns buf. */
+/* Writes the text described above; stops before the value that would exceed `width` columns.
+ * Returns buf. */
 char *operands_text(const struct operand_values *o, const char *label, int width, char *buf,
 		    size_t n);
 json_t *operands_json(const struct operand_values *o, const struct insn *in);
-/* "98.9+-0.4"; "98.9" if it is exact */
+/* "98.9+-0.4"; "98.9" if the share is exact */
 char *operands_share_text(const struct share *s, char *buf, size_t n);
 
 #endif

@@ -40,7 +40,8 @@ static void print_phases(struct reading *r, const struct phases *p, const struct
 	emit_line(&r->emit, "%s", "");
 }
 
-/* Procedures of the view, and behind them the rest: blocks whose instructions the recording does not hold. */
+/* Adds up the procedures of the view, and after them the rest: blocks whose instructions are not
+ * in the recording. */
 static int sum_procedures(const struct reading *r, const struct phases *p, const struct clusters *c,
 			  uint64_t *sum, struct err *err)
 {

@@ -34,7 +34,7 @@ static int refuse_empty(const struct reading *r, struct err *err)
 	return err_hint(err, "`assay record -- CMD` makes a recording");
 }
 
-/* `observed` of the one kind are executions, of the other none. */
+/* Refuses to mix exact and sampled recordings: `observed` means executions only in exact ones. */
 static int refuse_mixed(const struct reading *r, struct err *err)
 {
 	const struct run *run = r->profile.run;
@@ -225,7 +225,7 @@ static void samples_line(struct reading *r)
 		     fmt_count(n->unattributed, nowhere, sizeof(nowhere)), *cost ? "; " : "", cost);
 }
 
-/* What a simulated co-processor saw: its samples take the place of time. */
+/* Lines about what a simulated co-processor saw; its samples take the place of time. */
 static void coproc_lines(struct reading *r, const struct run *run)
 {
 	char samples[32];
@@ -289,7 +289,7 @@ static void exact_lines(struct reading *r)
 				    "wrote is missing");
 }
 
-/* How many runs there are stands first: a long command is cut. */
+/* The number of runs comes first, because a long command is cut. */
 static void command_line(struct reading *r)
 {
 	char command[1024];

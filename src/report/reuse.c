@@ -12,18 +12,18 @@
 #include "report/place.h"
 #include "report/reuse_sampled.h"
 
-#define LEAST 1024 /* bytes: the smallest cache of the table */
+#define LEAST 1024 /* bytes of the smallest cache in the table */
 #define CACHES 3
 #define ROWS (DISTANCE_BITS + CACHES)
 #define BAR 30
-#define KNOWN 0.5      /* of the time: less has an estimate of executions */
-#define FEW_WATCHED 30 /* lines: an estimate of less is hardly one */
+#define KNOWN 0.5      /* share of the time; below it the recording lacks estimates of executions */
+#define FEW_WATCHED 30 /* watched lines below which the estimate is unreliable */
 
-/* What touched lines. */
+/* A procedure that touched lines. */
 struct user {
 	uint32_t proc;
 	uint64_t touches;
-	double missed[CACHES]; /* in a cache of each size */
+	double missed[CACHES]; /* touches missed in a cache of each size */
 };
 
 struct curve {
@@ -37,7 +37,7 @@ struct curve {
 	struct cache_mark {
 		const char *name;
 		uint64_t bytes;
-	} mark[CACHES]; /* ascending; 0: there is none */
+	} mark[CACHES]; /* ascending sizes; 0: the cache does not exist */
 	struct user *user;
 	size_t nuser;
 };
@@ -68,12 +68,12 @@ static const struct column size_json[] = {
 	{ "misses", NULL, NULL, 0, EMIT_LEFT, EMIT_REAL },
 	{ "ratio", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
 	{ "cache", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
-	{ "low", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE }, /* these two where it is estimated */
+	{ "low", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE }, /* these two exist only in estimates */
 	{ "high", NULL, NULL, 0, EMIT_LEFT, EMIT_SHARE },
 };
 #define SIZE_JSON_EXACT 4
 
-/* Misses of a cache of so many lines: where that is no bound of a bucket, as if those in it were spread evenly. */
+/* Misses of a cache of that many lines; within a bucket, touches are taken as evenly spread. */
 static double misses_of(const struct distances *d, double lines)
 {
 	double n = (double)d->cold;
@@ -107,7 +107,7 @@ static double ratio(const struct curve *c, double bytes)
 	return misses_of(&c->sum, bytes / c->sum.line) / (double)c->touches;
 }
 
-/* The estimate, as if its touches had been counted. */
+/* Adds up the estimate, in the form of counted touches. */
 static int add_up_sampled(struct curve *c, struct err *err)
 {
 	struct sampled_reuse *s = &c->sampled;
@@ -134,7 +134,7 @@ static int add_up_sampled(struct curve *c, struct err *err)
 	return 0;
 }
 
-/* Processes whose lines are as long as the first one's. */
+/* Adds up processes with the same line size as the first one. */
 static int add_up(struct curve *c, struct err *err)
 {
 	const struct profile *p = &c->r->profile;
@@ -168,7 +168,7 @@ static int add_up(struct curve *c, struct err *err)
 			     "`assay record --exact --observe reuse -- CMD` all");
 }
 
-/* The caches of the machine that recorded. */
+/* Marks the caches of the machine that recorded. */
 static void mark_caches(struct curve *c)
 {
 	const char *text = c->r->profile.nrun ? c->r->profile.run[0].machine : NULL;
@@ -190,7 +190,7 @@ static const char *mark_of(const struct curve *c, uint64_t bytes)
 	return NULL;
 }
 
-/* As caches are called: 48 KiB, 32 MiB. */
+/* Formats a size as caches are called: 48 KiB, 32 MiB. */
 static char *size_text_of(uint64_t bytes, char *buf, size_t n)
 {
 	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -204,7 +204,8 @@ static char *size_text_of(uint64_t bytes, char *buf, size_t n)
 	return buf;
 }
 
-/* Sizes of the table, ascending: powers of two up to where only new lines miss, and the marks. Returns how many. */
+/* Chooses the sizes of the table, ascending: powers of two up to where only new lines miss, and
+ * the marks. Returns how many. */
 static unsigned sizes_of(const struct curve *c, uint64_t *size)
 {
 	double lines = c->estimated ? c->sampled.lines : (double)c->sum.cold;
@@ -275,7 +276,7 @@ static void print_sizes(struct curve *c)
 	}
 }
 
-/* Procedures. */
+/* Table of procedures. */
 
 static int by_proc(const void *a, const void *b)
 {
@@ -284,7 +285,7 @@ static int by_proc(const void *a, const void *b)
 	return (x->proc > y->proc) - (x->proc < y->proc);
 }
 
-/* Most misses of the middle cache first. */
+/* Sorts by misses of the middle cache, most first. */
 static int by_misses(const void *a, const void *b)
 {
 	const struct user *x = a, *y = b;

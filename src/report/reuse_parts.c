@@ -10,18 +10,19 @@
 #include "observe/curve.h"
 #include "report/analysis.h"
 
-#define IPC 1.0		  /* instructions a cycle, where there is no estimate */
-#define IPC_ERROR 0.7	  /* the standard deviation of its logarithm, among programs */
-#define UNKNOWN_ERROR 1.5 /* of the logarithm of instructions, where there is no estimate */
-#define ERROR_MOST 2.5	  /* no estimate says less than that */
-/* Cycles for which the program may wait for a line that was not touched for long. */
+#define IPC 1.0	      /* instructions a cycle of code without an estimate */
+#define IPC_ERROR 0.7 /* standard deviation of its logarithm, among programs */
+/* standard deviation of the logarithm of instructions, without an estimate */
+#define UNKNOWN_ERROR 1.5
+#define ERROR_MOST 2.5 /* largest standard deviation of an estimate */
+/* Cycles that the program may wait for a line that was not touched for long. */
 #define FAR_CYCLES 300
-#define FAR_TOUCHES 512	  /* touches later */
-#define VOTES 4		  /* parts that the instructions of one region can belong to */
-#define OTHERS UINT32_MAX /* number: what no region of the process holds */
-#define RESIDUE 0.5	  /* a part has no regions where these have less of its time */
+#define FAR_TOUCHES 512	  /* number of later touches */
+#define VOTES 4		  /* parts that the instructions of one region may belong to */
+#define OTHERS UINT32_MAX /* number of the rest: code in none of the process's regions */
+#define RESIDUE 0.5	  /* a part has no regions if they have less of its time than this */
 
-/* A region of code, of any process: which part its samples are of. */
+/* A region of code, of any process, and the part that its samples belong to. */
 struct place {
 	struct site_id id;
 	uint32_t part[VOTES];
@@ -29,24 +30,24 @@ struct place {
 };
 
 struct speed {
-	double time, instructions; /* ns; executed */
-	double error;		   /* of the logarithm of instructions */
-	bool counted;		   /* the program counts them itself */
-	double held;		   /* of the time, what regions have, ns */
+	double time, instructions; /* time in ns; instructions executed */
+	double error;		   /* standard deviation of the logarithm of instructions */
+	bool counted;		   /* counters of the program give the executions */
+	double held;		   /* time of the part that lies in regions, ns */
 };
 
 struct making {
 	struct reuse_parts *out;
 	struct reading *r;
 	struct estimate e;
-	struct speed *speed; /* by part of the estimate, and OTHERS behind them */
+	struct speed *speed; /* by part of the estimate; OTHERS comes last */
 	size_t nspeeds;
 	struct place *place;
 	size_t nplaces;
 	double window_ns; /* time that a window stands for */
 };
 
-/* Speeds. */
+/* Speeds of parts. */
 
 static double sample_ns(const struct reading *r)
 {
@@ -62,7 +63,7 @@ static double window_ns(const struct reading *r)
 	return n->windows ? sample_ns(r) * (double)n->user / (double)n->windows : 0;
 }
 
-/* Instructions a ns, where nothing is known. */
+/* Instructions a ns of code without any information. */
 static double usual_speed(const struct reading *r)
 {
 	return IPC * anchor_ghz(r->profile.nrun ? &r->profile.run[0] : NULL);
@@ -96,7 +97,7 @@ static bool is_known(const struct making *m, uint32_t part)
 	return part < m->nspeeds && m->speed[part].time > 0 && m->speed[part].instructions > 0;
 }
 
-/* Places. */
+/* Regions of code. */
 
 static int by_id(const void *a, const void *b)
 {
@@ -159,7 +160,7 @@ static void tell_places(struct making *m)
 	}
 }
 
-/* The part that most samples of a region are of; or a number of its own. */
+/* The part that most samples of a region belong to; or a number of its own. */
 static uint32_t part_at(const struct making *m, struct site_id id)
 {
 	const struct place *p = place_at(m, id);
@@ -173,7 +174,7 @@ static uint32_t part_at(const struct making *m, struct site_id id)
 	return (uint32_t)(m->nspeeds + 1 + (size_t)(p - m->place));
 }
 
-/* The time of each part that regions of any process have. */
+/* Computes the time of each part that lies in regions of any process. */
 static void tell_held(struct making *m)
 {
 	const struct reuses *u, *r;
@@ -187,7 +188,7 @@ static void tell_held(struct making *m)
 		}
 }
 
-/* Parts of a process. */
+/* Making the parts of a process. */
 
 static struct reuse_part *add_part(struct making *m, const struct reuses *u, uint32_t number)
 {
@@ -230,7 +231,7 @@ static int add_process(struct making *m, const struct reuses *u)
 	return 0;
 }
 
-/* What no region holds: the parts of which regions have little. */
+/* Adds the code outside regions: the parts with little time in regions. */
 static void tell_others(struct making *m)
 {
 	struct speed *others = &m->speed[m->nspeeds];
@@ -248,7 +249,8 @@ static void tell_others(struct making *m)
 		others->error /= others->instructions;
 }
 
-/* The part of its touches of lines that are not touched again soon, as far as watched lines tell. */
+/* The share of its touches that are to lines not touched again soon, as far as watched lines
+ * tell. */
 static double far_part(const struct reuses *u)
 {
 	double alive[REUSES_NEAR], far = u->watches ? 1 - (double)u->soon / (double)u->watches : 1;
@@ -258,10 +260,10 @@ static double far_part(const struct reuses *u)
 }
 
 /*
- * What code executes that nothing counts is estimated by time alone, as if it ran about as fast as most does. It may be
- * slower by all the lines that it may have waited for, or by none of them: the middle is taken (of logarithms), half of
- * that is added to the doubt, and an estimate is drawn to it as far as it is in doubt. And its time is known by as many
- * windows as there are.
+ * Raises the error where executions are estimated by time alone, as if the code ran at the usual
+ * speed. The code may be slower by the waits for all of its far lines, or for none: the mean of
+ * both (of logarithms) is taken, half of their distance is added to the error, and the estimate is
+ * drawn to it in proportion to its error. The number of windows bounds how well its time is known.
  */
 static void doubt(const struct making *m, struct reuse_part *p)
 {
@@ -298,7 +300,7 @@ static void tell_touches(struct making *m, struct reuse_part *p, double *known)
 		doubt(m, p);
 }
 
-/* Those that touched nothing are left out. */
+/* Completes the parts; those without touches are left out. */
 static void finish(struct making *m)
 {
 	struct reuse_parts *out = m->out;

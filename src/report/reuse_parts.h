@@ -16,23 +16,23 @@
 #include "report/reading.h"
 
 struct reuse_part {
-	struct reuses sum;   /* what windows saw that began there */
-	uint64_t process;    /* a struct reuses's key */
-	uint32_t number;     /* of the estimate's part; or what is not one */
+	struct reuses sum;   /* observations of windows that began there */
+	uint64_t process;    /* key of a struct reuses */
+	uint32_t number;     /* number of the estimate's part; or a number of its own */
 	double time;	     /* ns */
-	double instructions; /* executed in that time, by the estimate */
-	double touches;	     /* likewise; never 0 */
-	double error;	     /* the standard deviation of the logarithm of these */
+	double instructions; /* instructions executed in that time, by the estimate */
+	double touches;	     /* touches in that time, by the estimate; never 0 */
+	double error;	     /* standard deviation of the logarithm of these */
 };
 
 struct reuse_parts {
 	struct reuse_part **part;
 	size_t n;
 	uint64_t windows, watched;
-	double known; /* the part of the time that has an estimate */
+	double known; /* share of the time that has an estimate */
 };
 
-/* Of all processes, or one. -1 with err set: no memory. */
+/* Makes the parts of all processes, or one. -1 with err set: no memory. */
 int reuse_parts_make(struct reuse_parts *parts, struct reading *r, unsigned process,
 		     struct err *err);
 void reuse_parts_free(struct reuse_parts *parts);

@@ -8,23 +8,23 @@
 #include "base/random.h"
 #include "observe/curve.h"
 
-#define BEND_OCTAVES 2.0 /* between near and far */
+#define BEND_OCTAVES 2.0 /* octaves between near and far times */
 /*
  * What estimates are off beside chance, standard deviations: of all miss ratios and of what is far, natural logarithms
  * of the odds; of sizes, octaves. As small as exact curves of other programs than the one at hand ask for
- * (docs/recording.md).
+ * (docs/results.md).
  */
 #define ODDS 0.35
 #define FAR_ODDS 1.0
 #define SIZE_OCTAVES 0.3
-#define ENOUGH 100	  /* watchpoints of a process that has curves of its own */
-#define SPEED_OCTAVES 2.0 /* of touches a ns: parts that differ by more have a curve each */
-#define OFF_MOST 1e3	  /* by that factor draws of executions are off at most */
+#define ENOUGH 100	  /* watchpoints that a process needs for curves of its own */
+#define SPEED_OCTAVES 2.0 /* touches a ns: parts that differ by more have separate curves */
+#define OFF_MOST 1e3	  /* largest factor between drawn and estimated executions */
 #define SCALE_LEAST 1e-9
 
-/* Drawing anew. */
+/* Drawing random observations. */
 
-/* Of a normal distribution. */
+/* Draws from the standard normal distribution. */
 static double draw_normal(uint64_t *random)
 {
 	double u = fmax(random_part(random), 1e-300), v = random_part(random);
@@ -32,7 +32,7 @@ static double draw_normal(uint64_t *random)
 	return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
-/* Of a Poisson distribution; normal where there are many. */
+/* Draws from a Poisson distribution; normal for large means. */
 static double draw_poisson(double mean, uint64_t *random)
 {
 	double limit = exp(-mean), p = 1;
@@ -45,7 +45,7 @@ static double draw_poisson(double mean, uint64_t *random)
 	return n;
 }
 
-/* Counts that are so many observations of `unit` each. */
+/* Draws counts anew, as numbers of observations of `unit` each. */
 static void draw_counts(uint64_t *count, unsigned n, double unit, uint64_t *random)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -61,9 +61,10 @@ static bool none(const uint64_t *count, unsigned n)
 }
 
 /*
- * What of n watched lines none did may be: one in n, more or less. So each draw has an observation more that outlives
- * all others, and one half of soon, one half of later; of random weights, of mean 1 and 1/2 (a Bayesian bootstrap; of
- * nothing seen of n it leaves 3.7 / n, with 97.5 %).
+ * Adds one unseen observation to each draw, because something that none of n watched lines did may
+ * have a share of about one in n. It outlives all others, and is half soon, half later, with random
+ * weights of mean 1 and 1/2 (a Bayesian bootstrap; if nothing was seen in n, it leaves 3.7 / n with
+ * 97.5 %).
  */
 static void add_unseen(struct reuses *u, uint64_t soon[2], double unit, uint64_t *random)
 {
@@ -79,7 +80,8 @@ static void add_unseen(struct reuses *u, uint64_t soon[2], double unit, uint64_t
 	}
 }
 
-/* What an observation weighs, of `n` that weigh `sum`: so that as many of them vary as these do. */
+/* The unit weight of `n` observations with sum `sum`, chosen so that that many units vary as the
+ * observations do. */
 static double observation(uint64_t sum, uint64_t square, uint64_t n)
 {
 	if (square && sum)
@@ -87,10 +89,10 @@ static double observation(uint64_t sum, uint64_t square, uint64_t n)
 	return n ? 2.0 * (double)sum / (double)n : REUSES_UNIT;
 }
 
-/* `off`: by that factor the odds of far times. */
+/* Draws all counts anew. `off`: factor on the odds of far times. */
 static void draw_anew(struct reuses *u, uint64_t watched, double off, uint64_t *random)
 {
-	/* touches of one window go together */
+	/* touches of one window are drawn together */
 	double near = observation(u->touches, u->touches_square, u->windows);
 	double far = observation(u->watches, u->watches_square, watched);
 	uint64_t soon[2] = { u->soon, u->watches - u->soon };
@@ -99,7 +101,7 @@ static void draw_anew(struct reuses *u, uint64_t watched, double off, uint64_t *
 	draw_counts(u->near_ended, REUSES_NEAR, near, random);
 	draw_counts(u->near_left, REUSES_NEAR, near, random);
 	if (none(u->near_ended, REUSES_NEAR) && none(u->near_left, REUSES_NEAR)) {
-		/* of a few windows: there is no curve of no touches */
+		/* with few windows a draw may be empty, and an empty draw has no curve */
 		memcpy(u->near_ended, seen.near_ended, sizeof(u->near_ended));
 		memcpy(u->near_left, seen.near_left, sizeof(u->near_left));
 	}
@@ -112,12 +114,14 @@ static void draw_anew(struct reuses *u, uint64_t watched, double off, uint64_t *
 	u->watches = soon[0] + soon[1];
 }
 
-/* Groups. */
+/* Groups of parts. */
 
-/* How a draw is off: what is wrong of one process is of all, so these are the same in each group. */
+/* The systematic errors of a draw, which are common to all processes and so the same in each
+ * group. */
 struct off {
-	double bend, far, odds, across; /* factors */
-	double tail; /* the power of size by which misses fall beyond what is known */
+	/* factors on the bend, far times, odds, and between groups */
+	double bend, far, odds, across;
+	double tail; /* the power of size with which misses fall beyond the known range */
 };
 
 static struct off draw_off(uint64_t *random)
@@ -131,13 +135,13 @@ static struct off draw_off(uint64_t *random)
 	};
 }
 
-/* Parts in one curve, each at its share of what they touched. */
+/* Parts combined in one curve, each with its share of the touches. */
 struct mix {
 	struct reuses sum;
 	double touches, time;
 };
 
-/* error: of the parts' executions, standard deviations that they are drawn by; 0: as estimated. */
+/* error: standard deviations by which the parts' executions are drawn; 0: as estimated. */
 static void mix(struct mix *to, const struct sampled_group *g, double error, uint64_t *random)
 {
 	double touches[2] = { 0 };
@@ -160,7 +164,7 @@ static void mix(struct mix *to, const struct sampled_group *g, double error, uin
 
 static int make_group(struct sampled_group *g, unsigned number)
 {
-	/* the same each time */
+	/* The fixed start value makes every reading draw the same numbers. */
 	uint64_t chance = 0x9e3779b97f4a7c15ull * (2 * number + 1), all = 0xd1342543de82ef95ull;
 	struct mix m;
 
@@ -183,12 +187,13 @@ static int make_group(struct sampled_group *g, unsigned number)
 	return 0;
 }
 
-/* Which group a part is of: of a process that was watched enough, or of the others, those of like speed. */
+/* The group of a part: a process with enough watchpoints, or the other processes' parts of
+ * similar speed. */
 struct member {
 	const struct reuse_part *part;
-	uint64_t process; /* or 0 */
+	uint64_t process; /* or 0: not watched enough */
 	int speed;
-	double touches; /* of all parts that are alike in both */
+	double touches; /* touches of all parts with the same process and speed */
 };
 
 static double speed_of(const struct reuse_part *p)
@@ -216,7 +221,7 @@ static int by_touches(const void *a, const void *b)
 	return by_group(a, b);
 }
 
-/* Those of parts [from, to) are of one process; number 0: of one that was not watched enough. */
+/* Sets the process of parts [from, to); 0 if it was not watched enough. */
 static void tell_process(struct member *list, const struct reuse_parts *parts, size_t from,
 			 size_t to)
 {
@@ -238,7 +243,7 @@ static void tell_processes(struct member *list, const struct reuse_parts *parts)
 	}
 }
 
-/* Of the parts of a process, which are sorted by it: how fast each is, over the one that touched most. */
+/* Sets the speed of each part of a process, relative to the part with most touches. */
 static void tell_speeds(struct member *list, size_t n)
 {
 	for (size_t i = 0, k; i < n; i = k) {
@@ -270,7 +275,7 @@ static void tell_touches(struct member *list, size_t n)
 	}
 }
 
-/* Parts by their groups, those that touched most first; what is beyond SAMPLED_GROUPS is of the last one. */
+/* Sorts parts into groups, most touches first; groups beyond SAMPLED_GROUPS join the last one. */
 static int make_groups(struct sampled_reuse *s)
 {
 	size_t n = s->parts.n;
@@ -333,7 +338,7 @@ int sampled_reuse_make(struct sampled_reuse *s, struct reading *r, unsigned proc
 	return rc;
 }
 
-/* Reading. */
+/* Reading the curves. */
 
 static int by_value(const void *a, const void *b)
 {
@@ -342,7 +347,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Beyond the longest time that was seen it is not known how soon misses fall. */
+/* Misses of a draw. Beyond the longest observed time it is unknown how fast misses fall. */
 static double drawn_misses(const struct sampled_group *g, unsigned draw, double lines)
 {
 	const struct statstack *c = &g->draw[draw];

@@ -18,26 +18,28 @@
 struct sampled_group {
 	const struct reuse_part **part;
 	size_t n;
-	double touches, drawn[SAMPLED_DRAWS]; /* executed: estimated, and in each draw */
+	double touches, drawn[SAMPLED_DRAWS]; /* touches executed: as estimated, and in each draw */
 	struct statstack best, draw[SAMPLED_DRAWS];
-	double across[SAMPLED_DRAWS], odds[SAMPLED_DRAWS]; /* by which draws are off */
+	double across[SAMPLED_DRAWS], odds[SAMPLED_DRAWS]; /* errors of each draw */
 	double tail[SAMPLED_DRAWS];
 };
 
 struct sampled_reuse {
 	struct reuse_parts parts;
-	const struct reuse_part **part; /* in the order of their groups */
+	const struct reuse_part **part; /* sorted by group */
 	unsigned ngroups;
 	struct sampled_group *group;
-	double touches; /* an estimate */
-	double lines;	/* beyond which nothing is known */
+	double touches; /* estimated touches */
+	double lines;	/* size beyond which nothing is known */
 	uint64_t hits;
 };
 
-/* Of all processes, or one. -1 with err set: ERR_EMPTY without such observations. */
+/* Makes the curves of all processes, or one. -1 with err set: ERR_EMPTY without such
+ * observations. */
 int sampled_reuse_make(struct sampled_reuse *s, struct reading *r, unsigned process,
 		       struct err *err);
-/* The share of touches that a cache of so many lines misses; low and high: 95 % of the draws are between. */
+/* The share of touches that a cache of that many lines misses; low and high: bounds that contain
+ * 95 % of the draws. */
 double sampled_reuse_misses(const struct sampled_reuse *s, double lines, double *low, double *high);
 void sampled_reuse_free(struct sampled_reuse *s);
 

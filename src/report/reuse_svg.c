@@ -6,7 +6,7 @@
 #include "report/reuse.h"
 #include "report/svg.h"
 
-/* Sizes by their logarithm. */
+/* Horizontal position of a size, by its logarithm. */
 static double across(const struct reuse_point *point, size_t n, double bytes)
 {
 	double from = log2(point[0].bytes), to = log2(point[n - 1].bytes);

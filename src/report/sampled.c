@@ -17,7 +17,8 @@ static uint64_t cut_samples(const struct sampled *s, bool dropped)
 	return n;
 }
 
-/* Those that an image or a process cut in two are one. */
+/* Counts samples; the parts of a sample that was cut by a change of image or process count as
+ * one. */
 static uint64_t samples_of(const struct sampled *s)
 {
 	uint64_t n = 0;

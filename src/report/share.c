@@ -5,9 +5,9 @@
 
 #define SHARE_DRIFT 1.0
 #define SHARE_DOUBT 0.1
-#define Z 1.959964 /* 95 %, two-sided */
+#define Z 1.959964 /* standard deviations of a two-sided 95 % interval */
 
-/* Wilson, JASA 1927. sign: -1 the lower limit, +1 the upper. */
+/* A limit of the Wilson interval (JASA 1927). sign: -1 the lower limit, +1 the upper. */
 static double wilson(double p, double n, int sign)
 {
 	double z2 = Z * Z, mid = p + z2 / (2 * n);
@@ -22,7 +22,7 @@ static double clamp(double p)
 	return p < 0 ? 0 : p > 1 ? 1 : p;
 }
 
-/* Rounding must not push the value out. */
+/* Makes the interval contain the value despite rounding. */
 static struct share bounded(struct share s)
 {
 	s.low = s.low > s.value ? s.value : s.low;

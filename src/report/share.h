@@ -9,7 +9,7 @@
  *
  * Weights (observe/profile.h) leave some of the bias that they are for, as much as SHARE_DRIFT of the distance
  * that they move a share by, and SHARE_DOUBT of the binomial deviation p (1 - p): of windows of six programs
- * more than 95 % of bounds hold with these (docs/recording.md).
+ * more than 95 % of bounds hold with these (docs/results.md).
  */
 #ifndef ASSAY_REPORT_SHARE_H
 #define ASSAY_REPORT_SHARE_H
@@ -19,19 +19,22 @@
 struct share {
 	double value;
 	double low, high; /* confidence limits */
-	double bound;	  /* the greater distance of the two from the value */
-	double raw;	  /* of plain counts, where the value is of weights */
+	double bound;	  /* the greater distance of a limit from the value */
+	double raw;	  /* share by plain counts, where the value is weighted */
 };
 
-/* part of n independent observations; n = 0: nothing is known, 0 in [0, 1]. */
+/* The share of `part` in n independent observations; n = 0: nothing is known, 0 in [0, 1]. */
 struct share share_of(double part, double n);
-/* Of a hot value among `total` observations, of which as many as `independent` are independent. */
+/* The share of a hot value among `total` observations, of which `independent` count as
+ * independent. */
 struct share share_hot(const struct hot_value *v, double total, double independent);
-/* … weighed, of occurrences that weigh `weight` in sum. What weights did not correct of the windows' bias is in the
- * limits: by how much they moved the share tells how much there was. */
+/* The weighted share of a hot value, with occurrences that weigh `weight` in total. The limits
+ * include the bias that weights did not remove, which is estimated by how far they moved the
+ * share. */
 struct share share_weighed(const struct hot_value *v, double total, double weight,
 			   double independent);
-/* … where all were observed: the list's own bounds are all there is. A bound of 0: the share is exact. */
+/* The share of a hot value where everything was observed: only the list's bounds remain. A bound
+ * of 0: the share is exact. */
 struct share share_all(const struct hot_value *v, double total);
 
 #endif

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FLAGS (1u << 16) /* besides a bit a register */
+#define FLAGS (1u << 16) /* the flags, after one bit for each register */
 #define STACK (1u << UR_RSP)
-/* What a call may leave changed (System V). */
+/* Registers that a call may change (System V). */
 #define CLOBBERED \
 	(1u << UR_RAX | 1u << UR_RCX | 1u << UR_RDX | 1u << UR_RSI | 1u << UR_RDI | 1u << UR_R8 | \
 	 1u << UR_R9 | 1u << UR_R10 | 1u << UR_R11 | FLAGS)
@@ -49,8 +49,8 @@ static void reset(struct slice *s)
 	s->addresses = false;
 }
 
-/* The value reaches instruction i in these. Taint only grows, so following it ends; what finds the queue
- * full is not followed. */
+/* Records that the value reaches instruction i in these registers. Taint only grows, so the walk
+ * ends; if the queue is full, the value is not followed. */
 static void reach(struct slice *s, size_t i, uint32_t taint)
 {
 	uint32_t all = s->tainted[i] | taint;
@@ -151,7 +151,7 @@ static void account(const struct slice *s, const struct view *v, size_t i)
 	b->n++;
 }
 
-/* What was accounted for in the block of instruction i, once. */
+/* Takes the time accounted for in the block of instruction i, once. */
 static double take_account(const struct slice *s, size_t i)
 {
 	size_t first = s->listing->v[i].first;

@@ -59,7 +59,8 @@ static void index_lines(struct source *s)
 			s->line[s->nline++] = i + 1;
 }
 
-/* One file is held at a time: instructions of a procedure are mostly of one. */
+/* Loads a file and drops the previous one, because the instructions of a procedure mostly belong
+ * to one. */
 static void hold(struct source *s, const char *path)
 {
 	if (s->path && !strcmp(s->path, path))

@@ -7,18 +7,19 @@
 
 #define ARGUMENTS 6
 #define ALL ((1u << ARGUMENTS) - 1)
-#define DEPTH 4 /* calls that are followed into */
+#define DEPTH 4 /* depth of followed calls */
 
 struct takes_known {
 	bool known;
-	uint8_t taken; /* a bit an argument */
+	uint8_t taken; /* one bit for each argument */
 };
 
-/* The registers of arguments, as bits of an instruction's, by argument. */
+/* The register of each argument, as a bit of an instruction's registers. */
 static const uint16_t reg_of[ARGUMENTS] = { 1u << UR_RDI, 1u << UR_RSI, 1u << UR_RDX,
 					    1u << UR_RCX, 1u << UR_R8,	1u << UR_R9 };
 
-/* A walk through one procedure: what each instruction finds untouched, as a bit an argument. */
+/* A walk through one procedure: the arguments that each instruction finds unchanged, one bit
+ * each. */
 struct walk {
 	struct takes *t;
 	const struct view_proc *p;
@@ -57,7 +58,7 @@ static void reach(struct walk *w, const struct listing_insn *li, uint8_t live)
 
 	if ((live & ~w->live[i]) == 0)
 		return;
-	/* an instruction is queued at most once for each argument */
+	/* An instruction is queued at most once for each argument. */
 	w->live[i] |= live;
 	w->queue[w->n++] = i;
 }
@@ -72,7 +73,7 @@ static const struct view_proc *proc_at(const struct view *v, uint32_t image, uin
 
 static uint8_t taken_by(struct takes *t, const struct view_proc *p, int depth);
 
-/* What a call, or a jump out of the procedure, takes of what is live there. */
+/* The live arguments that a call, or a jump out of the procedure, takes. */
 static uint8_t handed_on(struct walk *w, const struct listing_insn *li, uint8_t live)
 {
 	const struct view_proc *to =
@@ -95,7 +96,7 @@ static void visit(struct walk *w, const struct listing_insn *li, uint8_t live)
 		w->taken |= live;
 	else if (call || (jump && !to))
 		w->taken |= handed_on(w, li, live);
-	/* a call leaves nothing of the arguments */
+	/* a call changes the registers of all arguments */
 	if (!li->valid || call || li->cls == INSN_IJUMP)
 		return;
 	if (jump && to)
@@ -105,10 +106,10 @@ static void visit(struct walk *w, const struct listing_insn *li, uint8_t live)
 	if (li + 1 < w->l.v + w->l.n)
 		reach(w, li + 1, live);
 	else
-		w->taken |= live; /* it goes on in what is behind the procedure */
+		w->taken |= live; /* control leaves through the end of the procedure */
 }
 
-/* False: no code, or no memory. */
+/* Returns false without code or memory. */
 static bool walk(struct walk *w, struct image *im)
 {
 	const struct listing_insn *first;
@@ -141,12 +142,12 @@ static uint8_t taken_by(struct takes *t, const struct view_proc *p, int depth)
 
 	if (k->known)
 		return k->taken;
-	/* procedures that call one another: until the first one is known it takes all */
+	/* For mutual recursion: until the first procedure is known, it takes all arguments. */
 	*k = (struct takes_known){ true, ALL };
 	if (!walk(&w, binaries_get(&t->r->binaries, p->image)))
 		return ALL;
 	k->taken = w.taken;
-	/* what was cut off at the depth may be known better when it is asked for by itself */
+	/* a result that was cut off at the depth may improve when it is asked for by itself */
 	k->known = depth == 0 || w.taken != ALL;
 	return w.taken;
 }

@@ -10,7 +10,8 @@
 #include "phase/spec.h"
 #include "report/timeline.h"
 
-#define PART 0.02 /* of the run: samples in all, unless the user says how long they are */
+/* share of the run that all samples together have, unless the user gives their length */
+#define PART 0.02
 #define COUNT_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 static const struct term terms[] = {
@@ -41,7 +42,7 @@ struct plan {
 	struct clusters c;
 	struct judgement j;
 	struct spec spec;
-	char *text; /* the specification */
+	char *text; /* specification string */
 };
 
 static uint64_t shortest_sample(const struct plan *t)
@@ -188,7 +189,7 @@ static void print_errors(const struct plan *t)
 	emit_line(e, "%s", "");
 }
 
-/* Which of the two, by what the recording can tell: where the run's instructions are estimated to be. */
+/* Compares both choices by the estimates that the recording allows. */
 static void print_choice(const struct plan *t)
 {
 	struct emit *e = &t->r->emit;

@@ -8,7 +8,7 @@
 #include "base/fmt.h"
 #include "report/svg.h"
 
-#define MARGIN 11 /* of the picture: "phase 12 |" */
+#define MARGIN 11 /* columns of labels in the picture: "phase 12 |" */
 #define WIDTH_MAX 200
 #define COLORS 8
 
@@ -76,7 +76,7 @@ void timeline_heading(struct reading *r, const struct phases *p)
 		  plural(p->ninterval), more);
 }
 
-/* How much of each column's instructions are the phase's. */
+/* The phase's share of the instructions of each column. */
 static void spread(const struct phases *p, const struct clusters *c, unsigned k, double *share,
 		   int width)
 {
@@ -139,7 +139,7 @@ void timeline_draw(struct reading *r, const struct phases *p, const struct clust
 	emit_line(&r->emit, "%s", "");
 }
 
-/* Intervals of one phase that follow each other are one bar. */
+/* Draws consecutive intervals of one phase as one bar. */
 static void put_bars(FILE *f, const struct phases *p, const struct clusters *c, double height)
 {
 	static const char *const color[COLORS] = { "#4477aa", "#ee6677", "#228833", "#ccbb44",

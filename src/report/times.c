@@ -14,7 +14,7 @@
 struct entry {
 	struct view_sum sum;
 	uint32_t image, proc;
-	const char *file; /* lines */
+	const char *file; /* source file, for lines */
 	int line;
 };
 
@@ -76,7 +76,7 @@ static void sort_entries(struct entries *es)
 	qsort(es->v, es->n, sizeof(*es->v), entry_order);
 }
 
-/* An exact recording counts executions, and they have no bounds. */
+/* Adapts a column to exact recordings, whose executions have no bounds. */
 static void make_exact(struct column *c)
 {
 	c[COLUMN_BOUND].key = c[COLUMN_BOUND].header = NULL;
@@ -84,7 +84,7 @@ static void make_exact(struct column *c)
 		(struct column){ "executions", "instructions", NULL, 15, EMIT_RIGHT, EMIT_COUNT };
 }
 
-/* Sites that were only ahead of a sample took no time. */
+/* Adds an entry for a site; sites without samples took no time. */
 static void add_entry(const struct view *v, struct entries *es, const struct entry *e)
 {
 	if (view_sum_count(v, &e->sum))

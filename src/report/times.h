@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the time went, or in an exact recording the instructions: images, procedures, source lines.
+ * Distribution of time, or in an exact recording of instructions: images, procedures, source lines.
  */
 #ifndef ASSAY_REPORT_TIMES_H
 #define ASSAY_REPORT_TIMES_H
@@ -13,7 +13,7 @@ struct times_options {
 	unsigned n;	   /* rows of each table; 0: all */
 };
 
-/* -1 with err set: no memory, or nothing matches. */
+/* Returns -1 with err set: no memory, or nothing matches. */
 int times_print(struct reading *r, const struct times_options *o, struct err *err);
 
 #endif

@@ -12,12 +12,12 @@
 #include "report/operands.h"
 #include "report/slice.h"
 
-#define SAME 0.02    /* a result that follows from an invariant of so nearly its share is no news */
-#define BATCH 256    /* candidates measured before the first look at whether more are needed */
-#define SPARE 4	     /* measured for one shown: what is derived falls out later */
-#define LEAST 0.0005 /* of the program's time: what is worth less is not shown */
-#define POINTER 0x10000		/* what is below is no address: vm.mmap_min_addr */
-#define POINTER_END (1ul << 56) /* … nor what is not below: a negative offset, say */
+#define SAME 0.02    /* difference of shares up to which a result follows from an invariant */
+#define BATCH 256    /* candidates that are measured at first */
+#define SPARE 4	     /* measured candidates for each row, because derived ones are dropped later */
+#define LEAST 0.0005 /* share of the program's time; candidates worth less are not shown */
+#define POINTER 0x10000		/* smallest address: vm.mmap_min_addr */
+#define POINTER_END (1ul << 56) /* values above are no addresses: negative offsets, for example */
 
 struct candidate {
 	const struct site *site;
@@ -25,12 +25,13 @@ struct candidate {
 	int operand;
 	uint64_t value, observations;
 	struct share share;
-	double time; /* at the instruction and its dependents; until measured, the most it can be */
+	/* time at the instruction and its dependents; before measuring, its upper limit */
+	double time;
 	double worth; /* time x lower limit */
-	bool address; /* it is part of addresses that are accessed */
+	bool address; /* the value is part of an accessed address */
 };
 
-/* The code of a procedure, decoded once. */
+/* The decoded code of a procedure. */
 struct code {
 	bool tried, ok;
 	struct listing listing;
@@ -40,13 +41,13 @@ struct code {
 struct values {
 	struct reading *r;
 	const struct values_options *o;
-	uint32_t operands; /* bit an enum operand */
+	uint32_t operands; /* one bit for each enum operand */
 	const struct view_proc *only;
 	struct code *code; /* by procedure */
 	struct candidate *v;
 	size_t n, cap, considered;
 	struct column column[EMIT_COLUMNS];
-	bool bounded; /* a share that is shown is not exact */
+	bool bounded; /* some displayed share is not exact */
 };
 
 enum {
@@ -60,7 +61,7 @@ enum {
 	COLUMN_N
 };
 
-/* What is a single column in text are several keys in JSON, hence a second table. */
+/* Columns of text, some of which correspond to several keys in JSON. */
 static const struct column text_columns[COLUMN_N] = {
 	[COLUMN_TIME] = { NULL, "time", "%", 6, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_SHARE] = { NULL, "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
@@ -119,7 +120,7 @@ static int add(struct values *vs, const struct candidate *c)
 	return 0;
 }
 
-/* Dependents lie in the procedure. */
+/* Upper limit of the time: all dependents lie in the procedure. */
 static double most_time(struct values *vs, const struct candidate *c)
 {
 	const struct view_proc *p = &vs->r->view.proc[c->proc];
@@ -186,9 +187,9 @@ static void sort(struct candidate *c, size_t n)
 		qsort(c, n, sizeof(*c), by_worth);
 }
 
-/* Measuring. */
+/* Measuring candidates. */
 
-/* NULL if there is no code to look at. */
+/* Returns NULL if there is no code. */
 static struct code *code_of(struct values *vs, uint32_t proc)
 {
 	const struct view_proc *p = &vs->r->view.proc[proc];
@@ -204,7 +205,7 @@ static struct code *code_of(struct values *vs, uint32_t proc)
 	return c->ok ? c : NULL;
 }
 
-/* Finds the dependents. False if the candidate says nothing. */
+/* Finds the dependents. Returns false if the candidate is irrelevant. */
 static bool follow(struct values *vs, struct code *code, const struct candidate *c)
 {
 	struct listing_insn *li = listing_at(&code->listing, c->site->id.addr);
@@ -225,7 +226,7 @@ static bool follow(struct values *vs, struct code *code, const struct candidate 
 	case OPERAND_LOAD:
 	case OPERAND_ADDRESS:
 		break;
-	default: /* nothing in the procedure depends on these */
+	default: /* nothing in the procedure depends on these operands */
 		return !li->frame || vs->o->all;
 	}
 	slice_from_result(&code->slice, i);
@@ -255,8 +256,7 @@ static bool measure(struct values *vs, struct candidate *c)
 	return true;
 }
 
-/* Candidates are measured in the order of what they are worth at most, until no other one can be among
- * the best. */
+/* Measures candidates in the order of their upper limits, until no other can be among the best. */
 static void measure_best(struct values *vs)
 {
 	size_t want = vs->o->n ? (size_t)SPARE * vs->o->n + BATCH : SIZE_MAX, kept = 0, i = 0;
@@ -281,7 +281,7 @@ static bool is_result(const struct candidate *c)
 	return c->operand == OPERAND_RESULT || c->operand == OPERAND_RESULT2;
 }
 
-/* Marks what follows from a candidate. */
+/* Marks the values that follow from a candidate. */
 static void mark_derived(struct values *vs, const struct candidate *c)
 {
 	struct code *code = code_of(vs, c->proc);
@@ -314,8 +314,8 @@ static void cut(struct values *vs)
 	vs->n = n;
 }
 
-/* Keeps the best n. A result that follows from a load or an argument as invariant is worth at most what
- * that is; between results, the better one is the news. */
+/* Keeps the best n. A result that follows from a load or an argument is worth at most as much;
+ * between two results, the better one is shown. */
 static void choose(struct values *vs)
 {
 	size_t kept = 0, want = vs->o->n ? vs->o->n : SIZE_MAX;
@@ -357,7 +357,7 @@ static const char *label(struct values *vs, const struct candidate *c, bool *is_
 	return operands_label(decoded ? &in : NULL, c->operand);
 }
 
-/* "name+0x1c", of which the name gives way where it is too long. */
+/* Writes "name+0x1c", cutting a name that is too long. */
 static void where_text(const struct values *vs, const struct candidate *c, const char *name,
 		       char *buf, size_t n)
 {
@@ -477,7 +477,8 @@ static void print_footer(struct values *vs)
 	emit_terms(e, hint_terms);
 }
 
-/* An exact recording has executions instead of time, and limits only where a list was too short. */
+/* Adapts the columns to exact recordings: executions instead of time, and limits only where a
+ * list was too short. */
 static void make_exact(struct values *vs)
 {
 	struct column *c = vs->column;
@@ -521,7 +522,7 @@ static void print_all(struct values *vs)
 	print_footer(vs);
 }
 
-/* Whether there is a value of these operands at all. */
+/* Whether there is any value of these operands. */
 static bool has_values(const struct view *v, uint32_t operands)
 {
 	for (size_t i = 0; i < v->n; i++)

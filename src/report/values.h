@@ -13,16 +13,16 @@
 
 #include "report/reading.h"
 
-/* What --operand takes. */
+/* The words that --operand accepts. */
 #define VALUES_OPERANDS "load result argument return store address target all"
 
 struct values_options {
 	const char *operand; /* one of VALUES_OPERANDS; NULL: loads, results, arguments, returns */
 	const char *image;   /* shell pattern, or NULL */
-	const char *procedure; /* as lookup_proc takes it, or NULL */
+	const char *procedure; /* name for lookup_proc, or NULL */
 	double min_share;      /* least lower limit of a share */
-	unsigned n;	       /* 0: all */
-	bool all;	       /* nothing is left out */
+	unsigned n;	       /* number of rows; 0: all */
+	bool all;	       /* show everything */
 };
 
 int values_print(struct reading *r, const struct values_options *o, struct err *err);

@@ -14,17 +14,17 @@
 
 struct verify {
 	const struct verify_options *o;
-	struct reading *reading; /* o->n of them that are open */
-	size_t open, n;		 /* n: sampled */
-	size_t last;		 /* the exact one */
-	struct accuracy *a;	 /* n */
+	struct reading *reading; /* o->n recordings that are open */
+	size_t open, n;		 /* n: the number of sampled ones */
+	size_t last;		 /* index of the exact recording */
+	struct accuracy *a;	 /* n elements */
 	struct frequency (*f)[ESTIMATE_METHOD_N];
-	struct emit *emit; /* the exact one's */
+	struct emit *emit; /* output of the exact recording's reading */
 };
 
 #define COUNT_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-/* The first column of each table: which recording. Its header is dropped where there is but one. */
+/* The first column of each table: the recording. It has no header if there is only one. */
 #define COLUMN_NAME \
 	{ \
 		"name", "", NULL, 1, EMIT_LEFT, EMIT_TEXT \
@@ -142,7 +142,7 @@ static const struct column frequency_columns[] = {
 	HIDDEN("histogram", EMIT_JSON),
 };
 
-#define HISTOGRAM_SAMPLES 5 /* columns up to those of edges */
+#define HISTOGRAM_SAMPLES 5 /* number of columns before those of edges */
 static const struct column histogram_columns[] = {
 	{ NULL, "off by", NULL, 12, EMIT_LEFT, EMIT_TEXT },
 	COLUMN_NAME,
@@ -182,7 +182,7 @@ static double ratio(double part, double of)
 	return of > 0 ? part / of : NAN;
 }
 
-/* A recording that was written by hand may have none. */
+/* The first run; a hand-made recording may have none. */
 static const struct run *first_run(const struct reading *r)
 {
 	static const struct run none;
@@ -190,9 +190,9 @@ static const struct run *first_run(const struct reading *r)
 	return r->profile.nrun ? &r->profile.run[0] : &none;
 }
 
-/* Opening. */
+/* Opening recordings. */
 
-/* Every instruction was observed. */
+/* Whether every instruction was observed. */
 static bool is_exact(const struct reading *r)
 {
 	if (r->profile.nsampled)
@@ -203,7 +203,7 @@ static bool is_exact(const struct reading *r)
 	return r->profile.nrun > 0;
 }
 
-/* The last but one is another exact run, if it is exact and the first is not. */
+/* Whether the last but one is another exact run: it is exact and the first is not. */
 static bool has_again(const struct verify *v)
 {
 	return v->last > 1 && is_exact(&v->reading[v->last - 1]) && !is_exact(&v->reading[0]);
@@ -250,7 +250,7 @@ static int open_all(struct verify *v, struct err *err)
 						    .json = o->json && v->open == v->last,
 						    .wide = o->wide,
 						    .explain = o->explain,
-						    /* procedures are named by the exact one */
+						    /* the exact recording names procedures */
 						    .warn = v->open == v->last ? o->warn : NULL };
 
 		if (!reading_open(&v->reading[v->open], &in, err))
@@ -274,7 +274,7 @@ static const char *command_of(const struct reading *r)
 	return command ? command : "?";
 }
 
-/* Signs that it was not the same run. */
+/* Warns of signs that the runs differ. */
 static void warn_of_doubts(const struct verify *v)
 {
 	const struct reading *e = &v->reading[v->last];
@@ -359,7 +359,7 @@ static void print_heading(struct verify *v)
 
 /* Tables. */
 
-/* The columns stay in `own` until the next table. */
+/* Begins a table whose columns stay in `own` until the next one. */
 static void begin_table(struct verify *v, const char *key, const char *title,
 			const struct column *c, int n)
 {
@@ -535,9 +535,10 @@ static void print_targets(struct verify *v)
 	}
 }
 
-/* Frequency. */
+/* Frequencies. */
 
-/* "methods": one of them, or all. What another exact run counted can be held against this one. */
+/* Whether "methods" includes the method. Counts of another exact run can also be compared with
+ * this one. */
 static bool is_shown(const struct verify *v, int method)
 {
 	if (method == ESTIMATE_COUNTED)
@@ -676,7 +677,7 @@ static char *bucket_text(int b, char *buf, size_t n)
 	return buf;
 }
 
-/* Three cells: of high, of medium confidence, and of low or none. */
+/* Three cells: of high, of medium, and of low or no confidence. */
 static void confidence_cells(struct cell *cell, const double part[CONFIDENCE_N], double whole)
 {
 	cell[0] = cell_real(ratio(part[CONFIDENCE_HIGH], whole));
@@ -716,7 +717,7 @@ static void print_histograms(struct verify *v)
 		histogram_rows(v, i);
 }
 
-/* "name+0x1c", of which the name gives way where it is too long. */
+/* Writes "name+0x1c", cutting a name that is too long. */
 static char *where_text(const struct view_proc *p, const char *name, uint64_t addr, int width,
 			char *buf, size_t n)
 {
@@ -777,7 +778,7 @@ static const struct accuracy_sites *worst_of(const struct accuracy *a, bool valu
 	return values ? &a->worst_values : &a->worst_directions;
 }
 
-/* Those that are off at all. */
+/* Number of sites with any error. */
 static size_t worst_shown(const struct verify *v, size_t i, bool values)
 {
 	const struct accuracy_sites *list = worst_of(&v->a[i], values);
@@ -810,7 +811,7 @@ static void print_worst(struct verify *v, bool values)
 	}
 }
 
-/* What was left out, and what the columns are. */
+/* Remarks on what was left out, and on columns. */
 
 static double with_values(const struct accuracy *a)
 {
@@ -818,7 +819,7 @@ static double with_values(const struct accuracy *a)
 	       a->left_out.jumped_ran;
 }
 
-/* The same for each recording but for what was found. */
+/* Prints remarks that are the same for all recordings, except for the number found. */
 static void print_addresses(struct verify *v)
 {
 	const struct accuracy_left_out *l = &v->a[0].left_out;

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How well sampled recordings estimate what an exact one of the same run knows: the measures of
- * report/accuracy.h as tables, a line for each sampled recording, and the sites that were furthest off.
+ * report/accuracy.h as tables, with a line for each sampled recording, and the sites with the
+ * largest errors.
  */
 #ifndef ASSAY_REPORT_VERIFY_H
 #define ASSAY_REPORT_VERIFY_H
 
 #include "report/accuracy.h"
 
-#define VERIFY_MAX 26 /* recordings: a letter each */
+#define VERIFY_MAX 26 /* largest number of recordings, which letters name */
 
 struct verify_options {
-	char **path; /* n of them; the last is the exact one */
+	char **path; /* n paths; the last is the exact recording's */
 	size_t n;
 	struct accuracy_options measure;
-	unsigned worst; /* sites listed */
-	bool methods;	/* all methods of estimating frequencies; else DCPI's and the default */
-	bool histogram; /* of their errors */
-	double repeat;	/* how often the sampled runs did the exact one's work */
+	unsigned worst; /* number of sites listed */
+	/* all methods of estimating frequencies; otherwise DCPI's and the default */
+	bool methods;
+	bool histogram; /* show histograms of their errors */
+	double repeat;	/* how often the sampled runs repeated the exact run's work */
 	bool json, wide, explain;
 	binary_warn warn;
 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One procedure of whatever table there is. */
+/* A procedure of any table. */
 struct range {
 	uint64_t start, end;
 	const char *name;
@@ -59,7 +59,7 @@ static const char *last_component(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* What to call code that no procedure covers. */
+/* The name for code outside all procedures. */
 static const char *rest_name(const struct profile_image *pi)
 {
 	switch (pi->kind) {
@@ -76,7 +76,7 @@ static const char *rest_name(const struct profile_image *pi)
 	}
 }
 
-/* The recording's own table: *k only moves on, as addresses do. */
+/* Looks in the recording's table of procedures; *k only advances, because addresses ascend. */
 static bool recorded_range(const struct profile_image *pi, size_t *k, uint64_t addr,
 			   struct range *r)
 {
@@ -88,7 +88,7 @@ static bool recorded_range(const struct profile_image *pi, size_t *k, uint64_t a
 	return true;
 }
 
-/* A recorder that was killed has named none: the file does, if it is still there. */
+/* Looks in the file, if it still exists, because a killed recorder has not named procedures. */
 static bool file_range(struct binaries *b, uint32_t image, uint64_t addr, struct range *r)
 {
 	struct image *im = binaries_get(b, image);
@@ -110,7 +110,8 @@ static struct view_proc *new_proc(struct view *v, uint32_t image, const struct r
 	return p;
 }
 
-/* The procedures of one image's sites, [i, end). The rest is one more, made when first needed. */
+/* Finds the procedures of one image's sites, [i, end). The rest of the image is one more, made
+ * on demand. */
 static void walk_image(struct view *v, struct binaries *b, size_t i, size_t end)
 {
 	uint32_t image = v->site[i]->id.image;
@@ -168,7 +169,7 @@ int view_open(struct view *v, const struct profile *p, struct binaries *b, struc
 	profile_counters(p, &v->counters);
 	v->site = malloc((n + 1) * sizeof(*v->site));
 	v->proc_of = malloc((n + 1) * sizeof(*v->proc_of));
-	/* at most one procedure a site, and one rest an image */
+	/* at most one procedure for each site, and one rest for each image */
 	v->proc = malloc((n + p->nimage + 1) * sizeof(*v->proc));
 	v->image = calloc(p->nimage + 1, sizeof(*v->image));
 	if (!v->site || !v->proc_of || !v->proc || !v->image) {
@@ -226,7 +227,7 @@ char *view_cut_parameters(char *name)
 {
 	char *paren = strchr(name, '(');
 
-	/* "(anonymous namespace)::f(int)" and "operator()(int)" have others first */
+	/* "(anonymous namespace)::f(int)" and "operator()(int)" have earlier parentheses */
 	while (paren && (paren == name || paren[1] == ')' || !strncmp(paren, "(anonymous", 10)))
 		paren = strchr(paren + 1, '(');
 	if (paren) {

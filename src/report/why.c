@@ -16,11 +16,11 @@
 #include "store/derived.h"
 
 #define KIND_CULPRITS "culprits"
-#define SHOWN 0.005 /* of the cycles: culprits that may have had less are left out */
+#define SHOWN 0.005 /* share of the cycles: culprits with a smaller upper limit are left out */
 
-/* Making. */
+/* Making the analysis. */
 
-/* The tool's own build-id: what another build derived is not this one's. */
+/* Finds Assay's own build-id, because another build's results are not reused. */
 static int own_build_id(struct dl_phdr_info *info, size_t size, void *to)
 {
 	char *buf = to;
@@ -41,10 +41,11 @@ static int own_build_id(struct dl_phdr_info *info, size_t size, void *to)
 			p = id + (n->n_descsz + 3U) / 4 * 4;
 		}
 	}
-	return 1; /* the first one is the program */
+	return 1; /* the first object is the program */
 }
 
-/* All that the analysis depends on, but for the files, whose build-ids are checked. */
+/* Makes a key of everything that the analysis depends on, except files, whose build-ids are
+ * checked. */
 static void make_key(const struct reading *r, char *buf, size_t n)
 {
 	const struct schedule_options o = { .cpu = analysis_cpu(r) };
@@ -68,7 +69,7 @@ static bool read_cached(struct why *w, const struct reading *r, const char *key)
 	return w->cached;
 }
 
-/* Through bytes, so that it prints alike where it is kept and where it cannot be. */
+/* Converts the result to bytes and back, so that it prints alike whether it was cached or not. */
 static int keep(struct why *w, const struct reading *r, const char *key, bool whole,
 		struct err *err)
 {
@@ -98,7 +99,8 @@ int why_make(struct why *w, struct reading *r, bool warn, struct err *err)
 		return -1;
 	rc = culprit_program_make(&w->program, &a.source, a.method, err);
 	w->apart = w->program.apart;
-	/* a file that is missing now may be there the next time, as may llvm-mca; what was counted is another recording's */
+	/* Incomplete results are not cached: a missing file or llvm-mca may exist the next time,
+	 * and counts come from another recording. */
 	if (!rc)
 		rc = keep(w, r, key, !r->counts && !a.files->missing && !w->program.warning[0],
 			  err);
@@ -127,20 +129,20 @@ static int by_expected(const void *a, const void *b)
 	return x->culprit - y->culprit;
 }
 
-/* "0", "0.3", "12" */
+/* Writes "0", "0.3", "12". */
 static char *short_number(double v, char *buf, size_t n)
 {
 	snprintf(buf, n, v < 0.05 ? "0" : v < 9.95 ? "%.1f" : "%.0f", v);
 	return buf;
 }
 
-/* A range that nearly everything fits in says that nothing is known: what is expected would say more than is. */
+/* Whether a range says that nothing is known, because nearly everything fits in it. */
 static bool says_nothing(double min, double max, double whole)
 {
 	return max - min > 0.9 * whole;
 }
 
-/* "0.3 (0-12)": what is expected, and the range that holds */
+/* Writes "0.3 (0-12)": the expected value, and its range. */
 static char *range_text(double min, double max, double expected, char *buf, size_t n)
 {
 	char low[32], high[32], mid[32];
@@ -155,7 +157,7 @@ static char *range_text(double min, double max, double expected, char *buf, size
 	return buf;
 }
 
-/* Appends ", piece" if that fits. */
+/* Appends ", piece" if there is room. */
 static bool append(char *buf, size_t n, size_t width, const char *piece)
 {
 	size_t k = strlen(buf);
@@ -306,7 +308,7 @@ json_t *why_sum_json(const struct culprit_sum *s)
 	return o;
 }
 
-/* The program. */
+/* Tables of the program. */
 
 static void line(struct emit *e, const char *label, double v, double whole, bool total)
 {
@@ -339,7 +341,7 @@ static void print_sum(struct emit *e, const struct culprit_sum *s)
 	for (int i = 0; i < CULPRIT_N; i++)
 		if (order[i].max >= SHOWN / 10 * whole)
 			culprit_line(e, s, order[i].culprit);
-	if (s->raised >= SHOWN / 10 * whole) /* part of what stands above */
+	if (s->raised >= SHOWN / 10 * whole) /* this is a part of the line above */
 		line(e, "(may be execution: runs uncertain)", s->raised, whole, false);
 	line(e, "unexplained", s->unexplained, whole, false);
 	line(e, "dynamic stalls", s->stall, whole, true);
@@ -357,7 +359,7 @@ static void print_sum(struct emit *e, const struct culprit_sum *s)
 	emit_line(e, "%-42s %7s", "all", "100.0");
 }
 
-/* Procedures. */
+/* Tables of procedures. */
 
 enum {
 	COLUMN_SHARE,
@@ -459,7 +461,7 @@ char why_mark(uint8_t confidence)
 	return confidence < CONFIDENCE_N ? mark[confidence] : ' ';
 }
 
-/* "", or where they come from other than by the default method. */
+/* Where executions come from, unless from the default method; else "". */
 static const char *method_text(const struct reading *r)
 {
 	switch (r->method) {
@@ -472,7 +474,7 @@ static const char *method_text(const struct reading *r)
 	}
 }
 
-/* The program's own counters are off by less than this. */
+/* Error below which the program's own counters are not suspicious. */
 #define SUSPICIOUS 1.5
 
 static void print_counts(struct reading *r, double apart)

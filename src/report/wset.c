@@ -8,22 +8,22 @@
 
 #include "base/fmt.h"
 
-#define MARGIN 12     /* of the picture: numbers of lines */
-#define WIDTH_MAX 200 /* … columns */
+#define MARGIN 12     /* columns of the picture for numbers of lines */
+#define WIDTH_MAX 200 /* most columns of the picture */
 #define REGIONS_SHOWN 10
 #define STACK_MARGIN 10
 
-/* An interval, compared with the one before. */
+/* An interval, compared with the previous one. */
 struct interval {
 	uint64_t reused, gone;
-	uint64_t shared;	    /* touched by more than one thread in it */
-	uint64_t kind[WSET_KIND_N]; /* lines of each */
+	uint64_t shared;	    /* lines touched by more than one thread in it */
+	uint64_t kind[WSET_KIND_N]; /* lines of each kind */
 };
 
 struct region_sum {
-	uint64_t lines;	 /* different ones in all */
-	uint64_t most;	 /* in one interval */
-	uint64_t shared; /* of `lines`: that more than one thread touched */
+	uint64_t lines;	 /* number of different lines */
+	uint64_t most;	 /* most lines in one interval */
+	uint64_t shared; /* the lines that more than one thread touched */
 	uint32_t region;
 };
 
@@ -60,7 +60,7 @@ static int count_shared(const struct wset_lines *thread, uint64_t *n, struct err
 	return rc;
 }
 
-/* What is shared of each region, over all intervals. */
+/* Computes the shared lines of each region, over all intervals. */
 static int share_regions(struct history *h, const struct wset_lines *ever,
 			 const struct wset_lines *thread, struct err *err)
 {
@@ -132,7 +132,7 @@ static int follow(struct history *h, struct err *err)
 	return rc;
 }
 
-/* Most lines first. */
+/* Sorts by lines, most first. */
 static int by_lines(const void *a, const void *b)
 {
 	const struct region_sum *x = a, *y = b;
@@ -177,7 +177,7 @@ static const struct wset *choose(const struct reading *r, const struct wset_opti
 	return NULL;
 }
 
-/* The time axis: what intervals are measured in. */
+/* Position on the time axis, in the unit of intervals. */
 static double at(const struct wset *w, const struct wset_snapshot *s)
 {
 	return w->unit == WSET_CPU_NS	 ? (double)s->cpu_ns
@@ -199,13 +199,13 @@ static uint64_t value_of(const struct history *h, size_t i)
 	return h->o->code ? s->code_lines : s->lines;
 }
 
-/* What is told may lie outside. */
+/* Column of a position, which a damaged recording may put outside. */
 static int column_at(double part, int width)
 {
 	return (int)(fmin(fmax(part, 0), 1) * width);
 }
 
-/* Of each column of a picture the largest value of those intervals that it covers. */
+/* For each column of a picture, the largest value among the intervals that it covers. */
 static void spread(const struct history *h, const uint64_t *of, uint64_t *value, int width)
 {
 	const struct wset *w = h->w;
@@ -224,9 +224,9 @@ static void spread(const struct history *h, const uint64_t *of, uint64_t *value,
 	}
 }
 
-#define MAP_MARGIN 21 /* addresses and kinds */
+#define MAP_MARGIN 21 /* columns for addresses and kinds */
 
-/* The time axis under a picture. */
+/* Draws the time axis under a picture. */
 static void draw_axis(struct history *h, const char *what, int margin, int width)
 {
 	char end[32], line[1024];
@@ -364,7 +364,7 @@ static const char *innermost(const struct wset_snapshot *s, char *buf, size_t n)
 	return view_cut_parameters(image_demangle(buf, buf + n / 2, n / 2));
 }
 
-/* Who called the procedure that the interval ended in, who called that, and so on. */
+/* Prints the call stack at the end of the interval, innermost procedure first. */
 static void print_stack(struct history *h, const struct wset_snapshot *s)
 {
 	char name[512], buf[512];
@@ -392,7 +392,7 @@ static json_t *kinds(const struct interval *v)
 	return o;
 }
 
-/* Text does not show what is shared where nothing is. */
+/* Whether text shows the column: columns of shared lines only if some are shared. */
 static bool is_shown(const struct history *h, const struct column *c)
 {
 	return h->r->emit.json || (c->header && (h->shared || strcmp(c->key, "shared") != 0));

@@ -23,7 +23,7 @@ static int unpack(const struct wset *w, size_t i, bool code, struct wset_lines *
 	return 0;
 }
 
-/* All lines that any interval touched. */
+/* Collects all lines that any interval touched. */
 static int unite(const struct wset *w, bool code, struct wset_lines *ever, struct err *err)
 {
 	for (size_t i = 0; i < w->nsnapshot; i++) {
@@ -42,10 +42,10 @@ static int unite(const struct wset *w, bool code, struct wset_lines *ever, struc
 
 struct gap {
 	uint64_t width;
-	size_t before; /* that chunk */
+	size_t before; /* the chunk before the gap */
 };
 
-/* Widest first. */
+/* Sorts by width, widest first. */
 static int by_width(const void *a, const void *b)
 {
 	const struct gap *x = a, *y = b;
@@ -62,7 +62,7 @@ static int by_place(const void *a, const void *b)
 	return (x->before > y->before) - (x->before < y->before);
 }
 
-/* Bands between the widest gaps. */
+/* Makes bands between the widest gaps. */
 static int cut(struct wset_map *m, const struct wset_lines *ever, unsigned rows, struct err *err)
 {
 	struct gap *gap = malloc((ever->n + 1) * sizeof(*gap));
@@ -105,7 +105,7 @@ static void halve(struct wset_map *m, unsigned rows)
 	}
 }
 
-/* The band that holds the place: there is one. */
+/* The band that contains the place, which exists. */
 static size_t band_of(const struct wset_map *m, uint64_t at)
 {
 	size_t low = 0, high = m->nband - 1;

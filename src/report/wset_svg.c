@@ -17,7 +17,7 @@ static FILE *begin(const char *path, const char *title, struct err *err)
 	return f;
 }
 
-/* `end` at the axis of time. */
+/* Position of `end` on the time axis. */
 static int end_of(FILE *f, const char *path, double end, const char *unit, struct err *err)
 {
 	char text[32];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/*
- * The run-ahead interpreter's arithmetic: what takes more than an expression.
- */
+/* The run-ahead interpreter's arithmetic, as far as it takes more than an expression. */
 #ifndef ASSAY_RUNAHEAD_ARITH_H
 #define ASSAY_RUNAHEAD_ARITH_H
 
@@ -17,7 +15,7 @@ RA_INLINE uint64_t ra_mulhu(uint64_t a, uint64_t b)
 	return ah * bh + (u >> 32) + (v >> 32);
 }
 
-/* The high half of the product at width w. */
+/* Returns the high half of the product at width w. */
 RA_HELPER uint64_t ra_mulh(uint64_t a, uint64_t b, uint32_t w, uint32_t is_signed)
 {
 	uint64_t h;
@@ -39,8 +37,8 @@ RA_HELPER uint64_t ra_mulh(uint64_t a, uint64_t b, uint32_t w, uint32_t is_signe
 	return h;
 }
 
-/* Unsigned 128 by 64 bits, hi < d: two digits of 32 bits each, after Knuth 4.3.1 D. The quotient;
- * the remainder in s->aux. */
+/* Divides 128 by 64 bits, unsigned, with hi < d: two digits of 32 bits each, after Knuth 4.3.1
+ * D. Returns the quotient; the remainder goes to s->aux. */
 RA_HELPER uint64_t ra_div128(struct ra_state *s, uint64_t hi, uint64_t lo, uint64_t d)
 {
 	uint64_t vn1, vn0, un32, un10, un1, un0, q1, q0, rhat, un21;
@@ -92,7 +90,8 @@ RA_HELPER uint64_t ra_div128(struct ra_state *s, uint64_t hi, uint64_t lo, uint6
 	return (q1 << 32) + q0;
 }
 
-/* hi:lo by d at width w. The quotient in s->aux, the remainder in s->aux2. Non-zero if it faults. */
+/* Divides hi:lo by d at width w. The quotient goes to s->aux, the remainder to s->aux2. Returns
+ * non-zero if the division faults. */
 RA_HELPER int ra_div(struct ra_state *s, uint64_t lo, uint64_t d, uint32_t how)
 {
 	uint32_t w = how & 3;
@@ -154,8 +153,9 @@ RA_HELPER int ra_div(struct ra_state *s, uint64_t lo, uint64_t d, uint32_t how)
 	return 0;
 }
 
-/* Shifts and rotates, flags included. The result in s->aux. b: count as it stands in the register.
- * how: width, bit 3: flags wanted, bits 8-15: enum uop_op. fill: SHLD and SHRD. */
+/* Shifts and rotates, with flags. The result goes to s->aux. b: the count as it stands in the
+ * register. how: width; bit 3: flags wanted; bits 8-15: enum uop_op. fill: the second source of
+ * SHLD and SHRD. */
 RA_HELPER int ra_shift(struct ra_state *s, uint64_t a, uint64_t b, uint64_t fill, uint32_t how)
 {
 	uint32_t w = how & 3, op = how >> 8 & 0xff, bits = 8u << w, fl = 0, unk = 0, which;
@@ -167,7 +167,7 @@ RA_HELPER int ra_shift(struct ra_state *s, uint64_t a, uint64_t b, uint64_t fill
 	a &= m;
 	s->aux = a;
 	if (!n)
-		return 0; /* flags stay */
+		return 0; /* the flags do not change */
 	which = FL_STATUS;
 	unk = FL_AF;
 	switch (op) {
@@ -200,7 +200,7 @@ RA_HELPER int ra_shift(struct ra_state *s, uint64_t a, uint64_t b, uint64_t fill
 	case UOP_SHRD:
 		fill &= m;
 		if (n > bits) {
-			/* 16-bit forms only: undefined */
+			/* in 16-bit forms only; the result is undefined */
 			s->aux = 0;
 			if (flags)
 				ra_flags_set(s, FL_STATUS, 0, FL_STATUS);
@@ -239,7 +239,8 @@ RA_HELPER int ra_shift(struct ra_state *s, uint64_t a, uint64_t b, uint64_t fill
 			fl |= FL_OF;
 		which = FL_CF | FL_OF;
 		break;
-	default: /* RCL, RCR: CF is one more bit; a count of 0 after the modulo leaves all as it is */
+	/* RCL and RCR rotate CF as one more bit; a count of 0 after the modulo changes nothing */
+	default:
 		ra_flags(s);
 		k = w == 0 ? n % 9 : w == 1 ? n % 17 : n;
 		if (s->fl_unk & FL_CF) {
@@ -341,7 +342,7 @@ RA_HELPER uint64_t ra_pext_pdep(uint64_t x, uint64_t mask, uint32_t deposit)
 	return x & mask;
 }
 
-/* CRC-32C (Castagnoli), reflected: of four bits. */
+/* CRC-32C (Castagnoli), reflected, of four bits at a time. */
 static const uint32_t ra_crc32_of[16] = {
 	0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
 	0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
@@ -362,8 +363,8 @@ RA_HELPER uint64_t ra_crc32(uint64_t crc, uint64_t v, uint32_t w)
 	return c;
 }
 
-/* The bit instructions. The result in s->aux; flags where wanted. how: width, bit 3: flags, bits
- * 8-15: op. Non-zero: the result is unknown. */
+/* Executes a bit instruction. The result goes to s->aux; flags are set where wanted. how: width;
+ * bit 3: flags; bits 8-15: op. Returns non-zero if the result is unknown. */
 RA_HELPER int ra_bits(struct ra_state *s, uint64_t a, uint64_t b, uint32_t how)
 {
 	uint32_t w = how & 3, op = how >> 8 & 0xff, bits = 8u << w, fl = 0, unk = 0, n;
@@ -389,7 +390,7 @@ RA_HELPER int ra_bits(struct ra_state *s, uint64_t a, uint64_t b, uint32_t how)
 			r &= ~(1ull << n);
 		if (op == UOP_BTC)
 			r ^= 1ull << n;
-		/* ZF stays; the others are undefined */
+		/* ZF does not change; the others are undefined */
 		which = FL_STATUS & ~FL_ZF;
 		unk = FL_OF | FL_SF | FL_AF | FL_PF;
 		break;
@@ -476,7 +477,8 @@ RA_INLINE uint64_t ra_bswap(uint64_t v, uint32_t w)
 	return v >> (64 - (8u << w));
 }
 
-/* adc, sbb, adcx, adox, and add and sub that keep CF. The result in s->aux; non-zero: it is unknown. */
+/* Executes adc, sbb, adcx, adox, and add and sub that keep CF. The result goes to s->aux;
+ * non-zero: it is unknown. */
 RA_HELPER int ra_carry(struct ra_state *s, uint64_t a, uint64_t b, uint32_t how)
 {
 	uint32_t w = how & 3, op = how >> 8 & 0xff, old, old_unk;

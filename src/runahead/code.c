@@ -18,10 +18,10 @@ int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_lin
 	assert(uop_cap <= CODE_UOPS_MAX);
 	c->uop = uop;
 	c->uop_cap = c->uop_room = uop_cap;
-	c->nuop = CODE_MARK; /* below: of no image */
+	c->nuop = CODE_MARK; /* micro-ops below this one belong to no image */
 	c->line = line;
 	c->line_bits = line_bits;
-	/* each site has a micro-op; memory that is not used is not touched */
+	/* There is a site for each micro-op; unused memory is never touched. */
 	c->site = pages_new(uop_cap * sizeof(*c->site));
 	c->mark = pages_new((uop_cap / CODE_MARK + 1) * sizeof(*c->mark));
 	c->queue = calloc(QUEUE_MAX, sizeof(*c->queue));
@@ -102,7 +102,8 @@ static bool lines_left(const struct code *c)
 	return c->nline < (1u << c->line_bits) / 4 * 3;
 }
 
-/* A free slot for the instruction at addr, which is not there yet; NULL if there is none. */
+/* Returns a free slot for the instruction at addr, which is not in the table yet; NULL if there
+ * is none. */
 static uint32_t *free_slot(struct code *c, uint32_t image, uint64_t addr)
 {
 	uint32_t mask = (1u << c->line_bits) - 1;
@@ -126,7 +127,8 @@ static uint32_t *free_slot(struct code *c, uint32_t image, uint64_t addr)
 	return NULL;
 }
 
-/* What finds no place can still be run into, only not be entered. */
+/* Enters the instruction in the table. One that finds no slot can be run into, but not be
+ * entered. */
 static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
 {
 	uint32_t *slot = free_slot(c, image, addr);
@@ -139,7 +141,7 @@ static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
 	return true;
 }
 
-/* Sites. */
+/* Sites of micro-ops. */
 
 #define SITE_ADDR 0x7fffffffffffull
 
@@ -148,14 +150,15 @@ static uint32_t site_uops(uint64_t site)
 	return site >> 55 & 63;
 }
 
-/* 1 to 64 bytes in three bits. */
+/* Encodes 1 to 64 bytes in three bits. */
 static unsigned access_code(unsigned bytes)
 {
 	return bytes && bytes <= 64 && !(bytes & (bytes - 1)) ? (unsigned)__builtin_ctz(bytes) + 1
 							      : 0;
 }
 
-/* The micro-ops from `first` on are an instruction's; len 0: none's. */
+/* Records the site of an instruction with micro-ops from `first` on; len 0: they belong to no
+ * instruction. */
 static void add_site(struct code *c, uint32_t first, uint64_t addr, uint8_t cls, uint8_t len,
 		     unsigned access)
 {
@@ -169,7 +172,7 @@ static void add_site(struct code *c, uint32_t first, uint64_t addr, uint8_t cls,
 	c->nsite++;
 }
 
-/* Each mark's micro-ops are of one image. */
+/* Begins a new mark, because all micro-ops of a mark belong to one image. */
 static void enter_image(struct code *c, uint32_t image)
 {
 	uint32_t first = c->nuop;
@@ -217,7 +220,7 @@ bool code_site(const struct code *c, uint32_t uop, struct code_site *site)
 	return code_site_next(c, uop, &at, site);
 }
 
-/* Lifting. */
+/* Lifting of code. */
 
 bool code_has_room(const struct code *c)
 {
@@ -228,14 +231,14 @@ struct item {
 	const struct lift_form *form;
 	uint64_t addr;
 	struct lift_values v;
-	uint32_t first; /* micro-op that it begins with */
+	uint32_t first; /* its first micro-op */
 	uint16_t live;
 };
 
 struct walk {
 	struct item run[RUN_MAX];
 	uint32_t n;
-	bool more; /* control goes on behind the run, at next */
+	bool more; /* control goes on after the run, at `next` */
 	uint64_t next;
 	uint64_t *queue;
 	uint32_t head, tail;
@@ -246,15 +249,16 @@ static uint64_t target_of(const struct item *it)
 	return it->addr + it->form->len + (uint64_t)it->v.imm;
 }
 
-/* The instructions that only fill up to where the next is aligned. */
+/* Whether the instruction only pads code up to an alignment. */
 static bool is_filler(const struct lift_form *f)
 {
 	return f->nop || f->cls == INSN_TRAP;
 }
 
 /*
- * Decodes from addr on: to the end of control flow, to what is lifted, to what is no code; behind the end of
- * control flow, too, up to `end`, if that is not 0; what fills up is left out then.
+ * Decodes from addr on, to the end of control flow, to lifted code, or to bytes that are no code.
+ * If `end` is not 0, decoding goes on after the end of control flow, up to `end`, and skips
+ * padding.
  */
 static void decode_run(const struct code *c, struct walk *w, uint32_t image, uint64_t start,
 		       uint64_t end)
@@ -300,8 +304,8 @@ static void decode_run(const struct code *c, struct walk *w, uint32_t image, uin
 	w->next = addr;
 }
 
-/* The status flags that may be read behind each instruction of a run. At its end, and where control
- * can leave it, all. */
+/* Computes the status flags that may be read after each instruction of a run. At its end, and
+ * where control can leave it, all flags count as live. */
 static void flags_live(struct item *run, uint32_t n)
 {
 	uint16_t l = FL_STATUS;
@@ -320,14 +324,15 @@ static bool starts_procedure(const struct code_source *src, const struct walk *w
 {
 	const struct item *it = &w->run[k], *before = k ? it - 1 : NULL;
 
-	/* control comes from elsewhere, or from a call that does not return */
+	/* Control comes from elsewhere, or from a call that does not return. */
 	if (before && before->addr + before->form->len == it->addr &&
 	    before->form->cls != INSN_CALL && !before->form->nop && before->form->falls_through)
 		return false;
 	return src->entry && src->entry(src->ctx, it->addr);
 }
 
-/* The micro-ops of an instruction whose values nobody asks for. Where indirect jumps go is control, too. */
+/* Removes the recording of values that nobody asks for. The targets of indirect jumps are
+ * control flow, and are kept. */
 static void record_nothing(struct uop *u, int n, int cls)
 {
 	if (cls != INSN_IJUMP && cls != INSN_ICALL)
@@ -335,7 +340,7 @@ static void record_nothing(struct uop *u, int n, int cls)
 			u[i].rec = 0;
 }
 
-/* Lifts an instruction behind the last. */
+/* Lifts an instruction and appends it. */
 static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
 {
 	struct item *it = &w->run[k];
@@ -352,7 +357,7 @@ static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
 	c->lifted++;
 }
 
-/* Ends a run with a way to the instruction at addr. */
+/* Ends a run with a jump to the instruction at addr. */
 static void add_link(struct code *c, uint32_t image, uint64_t addr)
 {
 	uint32_t at = c->nuop++, to = code_find(c, image, addr);
@@ -362,7 +367,7 @@ static void add_link(struct code *c, uint32_t image, uint64_t addr)
 	add_site(c, at, addr, INSN_JUMP, 0, 0);
 }
 
-/* The micro-op of the run's instruction at addr, or 0. */
+/* Returns the first micro-op of the run's instruction at addr, or 0. */
 static uint32_t find_in_run(const struct walk *w, uint32_t n, uint64_t addr)
 {
 	uint32_t lo = 0, hi = n;
@@ -383,7 +388,7 @@ static bool is_direct(const struct uop *u)
 	return u->op == UOP_JCC || (u->op == UOP_JMP && (u->flags & UF_RETIRE));
 }
 
-/* Makes the direct branches of run[0 .. n) lead to where they go. */
+/* Links the direct branches of run[0 .. n) to their targets. */
 static void link_run(struct code *c, const struct walk *w, uint32_t n, uint32_t end)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -406,7 +411,8 @@ static void visit(struct code *c, struct walk *w, uint32_t image, uint64_t addr)
 		w->queue[w->tail++ % QUEUE_MAX] = addr;
 }
 
-/* What is no code is a place where windows end, and not asked for again. */
+/* Marks bytes that are no code as a place where windows end, so that they are not asked for
+ * again. */
 static bool add_no_code(struct code *c, uint32_t image, uint64_t addr)
 {
 	uint32_t at;
@@ -418,8 +424,8 @@ static bool add_no_code(struct code *c, uint32_t image, uint64_t addr)
 	return publish(c, image, addr, at);
 }
 
-/* Lifts w->run. Nothing leads to an instruction before those behind it are there. Returns how many were
- * lifted, fewer if there is no room. */
+/* Lifts w->run, in an order in which nothing leads to an instruction before those after it are
+ * complete. Returns how many were lifted; fewer than all if there is no room. */
 static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image)
 {
 	uint32_t k, end;
@@ -431,7 +437,7 @@ static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image)
 	end = c->nuop;
 	link_run(c, w, k, end);
 	if (k < w->n)
-		add_link(c, image, w->run[k].addr); /* has_room() left some */
+		add_link(c, image, w->run[k].addr); /* has_room() leaves room for this */
 	else if (w->more)
 		add_link(c, image, w->next);
 	for (uint32_t i = 0; i < k; i++)
@@ -439,7 +445,7 @@ static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image)
 	return k;
 }
 
-/* Where a run that was lifted leads to. */
+/* Queues the targets of a lifted run. */
 static void visit_targets(struct code *c, struct walk *w, uint32_t image)
 {
 	for (uint32_t i = 0; i < w->n; i++)
@@ -487,7 +493,7 @@ uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budge
 	return done;
 }
 
-/* The length of the instruction lifted at addr, or 0. */
+/* Returns the length of the instruction lifted at addr, or 0. */
 static uint32_t lifted_length(const struct code *c, uint32_t image, uint64_t addr)
 {
 	uint32_t uop = code_find(c, image, addr);

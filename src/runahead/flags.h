@@ -2,8 +2,8 @@
 /*
  * The run-ahead interpreter's status flags: kept as the operation that set them until one is read.
  *
- * What runs for every micro-op is written without branches: in an interpreter each is a branch on the
- * program's data, and costs more than what it saves.
+ * Code that runs for every micro-op is written without branches: in an interpreter each branch
+ * depends on the program's data, and costs more than it saves.
  */
 #ifndef ASSAY_RUNAHEAD_FLAGS_H
 #define ASSAY_RUNAHEAD_FLAGS_H
@@ -17,7 +17,7 @@
 #endif
 #define RA_INLINE static inline __attribute__((always_inline))
 #ifdef __bpf__
-/* Each is verified by itself, once; the verifier wants the pointer checked. */
+/* The verifier checks each helper once by itself, and wants the pointer checked. */
 #define RA_HELPER __attribute__((noinline))
 #define RA_NULL(s) \
 	if (!(s)) \
@@ -40,8 +40,9 @@ RA_INLINE uint64_t ra_sign_extend(uint64_t v, uint32_t w)
 }
 
 /*
- * 1 if v is not 0. The compiler is kept from making a branch of it: each doubles what the verifier looks at. So does a
- * constant under a mask of one bit's copies (Linux 6.18), so that is left out as well where it is met often.
+ * Returns 1 if v is not 0. The compiler must not make a branch of it, because each branch doubles
+ * what the verifier has to follow. A constant mask on copies of one bit makes the verifier branch
+ * as well (Linux 6.18), so frequent code avoids it, too.
  */
 RA_INLINE uint64_t ra_nonzero(uint64_t v)
 {
@@ -51,7 +52,7 @@ RA_INLINE uint64_t ra_nonzero(uint64_t v)
 	return (v | negative) >> 63;
 }
 
-/* PF: the low byte has an even number of bits. */
+/* PF: whether the low byte has an even number of set bits. */
 RA_INLINE uint32_t ra_parity(uint64_t r)
 {
 	return (uint32_t)(0x9669 >> ((r ^ r >> 4) & 15) & 1) * FL_PF;
@@ -65,8 +66,8 @@ RA_INLINE uint32_t ra_flags_zsp(uint64_t r, uint32_t w)
 }
 
 /*
- * The flags of the operation in l: FL_* in the low half, those that are unknown in the high half.
- * Carries come from operands and result alone, so they hold with a carry in too.
+ * Returns the flags of the operation in l: FL_* in the low half, unknown ones in the high half.
+ * Carries are computed from operands and result alone, so they hold with a carry in too.
  */
 RA_INLINE uint64_t ra_flags_of(const struct ra_lazy *l)
 {
@@ -82,7 +83,7 @@ RA_INLINE uint64_t ra_flags_of(const struct ra_lazy *l)
 	return fl | (uint64_t)(kind / RA_LAZY_LOGIC & 1) * FL_AF << 32;
 }
 
-/* Makes the flags ready: from the lazy form to fl and fl_unk. */
+/* Converts the flags from the lazy form to fl and fl_unk. */
 RA_HELPER int ra_flags(struct ra_state *s)
 {
 	uint64_t fl;
@@ -101,7 +102,7 @@ RA_HELPER int ra_flags(struct ra_state *s)
 	return 0;
 }
 
-/* Sets all status flags by an operation; without `wanted` nothing. */
+/* Sets all status flags by an operation; does nothing without `wanted`. */
 RA_INLINE void ra_flags_lazy(struct ra_state *s, uint32_t kind, uint32_t w, uint64_t a, uint64_t b,
 			     uint64_t r, uint32_t known, uint32_t wanted)
 {
@@ -114,7 +115,7 @@ RA_INLINE void ra_flags_lazy(struct ra_state *s, uint32_t kind, uint32_t w, uint
 	l->r = r;
 }
 
-/* Sets the flags in `which` to those in fl, where not in `unk`. */
+/* Sets the flags in `which` to those in fl; those in `unk` become unknown. */
 RA_INLINE void ra_flags_set(struct ra_state *s, uint32_t which, uint32_t fl, uint32_t unk)
 {
 	ra_flags(s);
@@ -127,10 +128,11 @@ RA_INLINE void ra_flags_forget(struct ra_state *s)
 	s->lazy.kind = RA_LAZY_UNKNOWN;
 }
 
-/* Condition cc: 0, 1, or -1 if it cannot be known. */
+/* Returns condition cc: 0, 1, or -1 if it is unknown. */
 RA_INLINE int ra_cond_here(const struct ra_state *s, uint32_t cc)
 {
-	/* by cc / 2, 16 bits each: the flags of which one decides. LT stands for SF != OF. */
+	/* The flags that decide the condition, indexed by cc / 2, 16 bits each; the condition
+	 * holds if one is set. LT stands for SF != OF. */
 	const uint64_t low = (uint64_t)FL_OF | (uint64_t)FL_CF << 16 | (uint64_t)FL_ZF << 32 |
 			     (uint64_t)(FL_CF | FL_ZF) << 48;
 	const uint64_t high = (uint64_t)FL_SF | (uint64_t)FL_PF << 16 | (uint64_t)RA_FL_LT << 32 |

@@ -2,19 +2,18 @@
 /*
  * The run-ahead interpreter: executes micro-ops on a private copy of a thread's state.
  *
- * One source, compiled for the kernel (sampler/bpf/) and for user space (runahead/user.c). Whoever
- * includes it defines, before:
+ * One source, compiled for the kernel (sampler/bpf/) and for user space (runahead/user.c). The including file defines
+ * first:
  *
  *   const struct uop *ra_uop_at(uint32_t index)             NULL if out of range
- *   int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)   0, or not if not readable
- *   int ra_read_line(uint64_t addr, uint64_t data[8])       likewise, an aligned line of 64 bytes
+ *   int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)   0; non-zero if not readable
+ *   int ra_read_line(uint64_t addr, uint64_t data[8])       reads an aligned line of 64 bytes, likewise
  *   const struct code_line *ra_line_at(uint32_t index)      a record of the table of lifted code
- *   uint32_t ra_line_bits(void)                             log2 of how many that has
- *   void ra_link(uint32_t from, uint32_t to)                makes the branch at micro-op `from` lead to `to`
- *   int ra_map(struct ra_state *s, uint64_t addr)           sets image, start, end, bias; 0 if known,
- *                                                           else an enum ra_stop
+ *   uint32_t ra_line_bits(void)                             log2 of the number of records
+ *   void ra_link(uint32_t from, uint32_t to)                links the branch at micro-op `from` to `to`
+ *   int ra_map(struct ra_state *s, uint64_t addr)           sets image, start, end, bias; 0 if known, else an enum ra_stop
  *
- * Nothing here guesses: what cannot be known is unknown, and stays so.
+ * The interpreter never guesses: a value that cannot be known stays unknown.
  */
 #ifndef ASSAY_RUNAHEAD_INTERP_H
 #define ASSAY_RUNAHEAD_INTERP_H
@@ -30,11 +29,12 @@ RA_INLINE int ra_stop(struct ra_state *s, uint32_t why)
 	return 1;
 }
 
-/* Control. */
+/* Control flow. */
 
 #define RA_OTHER_LINE ~0u
 
-/* What record `at` has for addr: its slot, 0 if that is nowhere, RA_OTHER_LINE if the next is to be asked. */
+/* Looks addr up in record `at`. Returns its slot, 0 if addr is not in the table, RA_OTHER_LINE
+ * if the next record must be searched. */
 RA_HELPER uint32_t ra_line_slot(uint32_t at, uint64_t key, uint64_t addr)
 {
 	const struct code_line *l = ra_line_at(at);
@@ -52,7 +52,7 @@ RA_HELPER uint32_t ra_line_slot(uint32_t at, uint64_t key, uint64_t addr)
 	return RA_OTHER_LINE;
 }
 
-/* The first micro-op of the instruction at addr (ELF virtual address), or 0. */
+/* Returns the first micro-op of the instruction at addr (ELF virtual address), or 0. */
 RA_HELPER uint32_t ra_entry(uint32_t image, uint64_t addr)
 {
 	uint64_t key = CODE_KEY(image, addr);
@@ -66,7 +66,7 @@ RA_HELPER uint32_t ra_entry(uint32_t image, uint64_t addr)
 	return 0;
 }
 
-/* Forgets which mappings control was in. */
+/* Forgets the cached mappings. */
 RA_INLINE void ra_new_mappings(struct ra_state *s)
 {
 	s->start = s->end = s->bias = 0;
@@ -75,7 +75,7 @@ RA_INLINE void ra_new_mappings(struct ra_state *s)
 		s->range[i].end = 0;
 }
 
-/* Finds the mapping of a run-time address. 0, or an enum ra_stop. */
+/* Finds the mapping of a run-time address. Returns 0, or an enum ra_stop. */
 RA_HELPER int ra_find_mapping(struct ra_state *s, uint64_t va)
 {
 	struct ra_range *g;
@@ -105,7 +105,7 @@ RA_HELPER int ra_find_mapping(struct ra_state *s, uint64_t va)
 	return 0;
 }
 
-/* Goes to a run-time address: sets pc, or stops. */
+/* Moves control to a run-time address: sets pc, or stops. */
 RA_HELPER int ra_goto(struct ra_state *s, uint64_t va)
 {
 	uint32_t pc;
@@ -133,7 +133,7 @@ RA_INLINE void ra_call(struct ra_state *s, uint64_t back, uint32_t pc)
 	s->calls++;
 }
 
-/* Goes to a run-time address that is most likely behind the last call. */
+/* Moves control to a run-time address that is most likely the return address of the last call. */
 RA_HELPER int ra_return(struct ra_state *s, uint64_t va)
 {
 	uint32_t i;
@@ -153,7 +153,7 @@ RA_HELPER int ra_return(struct ra_state *s, uint64_t va)
 	return 0;
 }
 
-/* Follows the branch at micro-op `from`, of imm CODE_UNLINKED(). */
+/* Follows the branch at micro-op `from`, whose imm is CODE_UNLINKED(). */
 RA_HELPER int ra_follow(struct ra_state *s, uint32_t from, uint64_t imm)
 {
 	uint32_t image;
@@ -167,9 +167,9 @@ RA_HELPER int ra_follow(struct ra_state *s, uint32_t from, uint64_t imm)
 	return 0;
 }
 
-/* Recording. */
+/* Recording of instructions. */
 
-/* Of what records nothing. */
+/* Retires an instruction that records nothing. */
 RA_INLINE int ra_retire_bare(struct ra_state *s, uint32_t pc, uint32_t taken)
 {
 	if (s->out_n > RA_OUT_WORDS - 2 * RA_ENTRY_WORDS)
@@ -181,7 +181,8 @@ RA_INLINE int ra_retire_bare(struct ra_state *s, uint32_t pc, uint32_t taken)
 	return 0;
 }
 
-/* Branch-free: every word is written, and counts only if it is wanted and known. */
+/* Retires an instruction, without branches: every word is written, and counts only if it is
+ * wanted and known. */
 RA_INLINE int ra_retire(struct ra_state *s, uint32_t pc, uint32_t rec, uint32_t taken)
 {
 	uint32_t at = s->out_n, i = at + 1, a = rec & 31, b = rec >> 7 & 31, known = s->known;
@@ -230,11 +231,11 @@ RA_INLINE void ra_args(struct ra_state *s, uint32_t pc)
 	s->out[head_at] = head;
 }
 
-/* What a micro-op works on. */
+/* The operands of a micro-op. */
 struct ra_operands {
 	uint64_t a, b, m; /* m: mask of the width */
 	uint32_t op, flags, w, dst, c, imm;
-	uint32_t ka, kb; /* 1: a, b is known */
+	uint32_t ka, kb; /* 1 if a, or b, is known */
 };
 
 RA_INLINE void ra_take(const struct ra_state *s, const struct uop *u, struct ra_operands *o)
@@ -291,7 +292,7 @@ RA_HELPER int ra_step_vector(struct ra_state *s, uint32_t pc)
 	return ra_complete(s, u, pc);
 }
 
-/* Executes a micro-op that is not among those that run most. */
+/* Executes a micro-op that is not among the most frequent. */
 RA_HELPER int ra_step_other(struct ra_state *s, uint32_t pc)
 {
 	uint32_t op, flags, w, dst, c, how, ka, kb, known;
@@ -378,7 +379,7 @@ RA_HELPER int ra_step_other(struct ra_state *s, uint32_t pc)
 		if (shift_fill && !(s->known >> cr & 1))
 			known = false;
 		if (!known) {
-			/* a count that is known to be 0 leaves the flags */
+			/* a count that is known to be 0 leaves the flags unchanged */
 			if ((flags & UF_FLAGS) && !(kb && !(b & (w == 3 ? 63 : 31)))) {
 				uint32_t which = FL_STATUS;
 
@@ -522,8 +523,8 @@ RA_HELPER int ra_step_other(struct ra_state *s, uint32_t pc)
 }
 
 /*
- * Executes one micro-op. 0: go on; else the window has ended, s->stop says why. Its ways meet again where they
- * can: what the verifier looks at is the number of ways.
+ * Executes one micro-op. Returns 0 to go on; otherwise the window has ended, and s->stop says why.
+ * Its ways join again where they can, because the verifier's work is the number of ways.
  */
 RA_INLINE int ra_step(struct ra_state *s)
 {
@@ -548,7 +549,8 @@ RA_INLINE int ra_step(struct ra_state *s)
 		logic = (o.a & o.b & -(uint64_t)(op & UOP_HOT_AND)) |
 			((o.a ^ o.b) & -(uint64_t)(op / UOP_HOT_XOR & 1));
 		r = sum ^ ((sum ^ logic) & -(uint64_t)(op / UOP_HOT_LOGIC & 1));
-		/* nothing of a register is needed to know that and with 0 gives 0, or with all ones all ones */
+		/* A result is known, whatever a register holds, where the other operand decides:
+		 * 0 of an AND, all ones of an OR. */
 		left = (o.b ^ -(uint64_t)(op / UOP_HOT_XOR & 1)) & o.m;
 		known |= o.kb & op & (uint32_t)(ra_nonzero(left) ^ 1);
 		ra_flags_lazy(s,
@@ -620,7 +622,8 @@ jump:
 	return 0;
 }
 
-/* Readies the state but for r[0..UR_GS], known of those, pc and the image. rflags: the thread's. */
+/* Initialises the state, except for r[0..UR_GS], their known bits, pc and the image. rflags: the
+ * thread's. */
 RA_INLINE void ra_begin(struct ra_state *s, uint64_t rflags, uint32_t burst)
 {
 	s->r[UR_ZERO] = 0;
@@ -641,7 +644,7 @@ RA_INLINE void ra_begin(struct ra_state *s, uint64_t rflags, uint32_t burst)
 	ra_sb_begin(s);
 }
 
-/* How many micro-ops a window may take before it is ended as a string operation without end. */
+/* The number of micro-ops after which a window ends as an endless string operation. */
 RA_INLINE uint32_t ra_budget(uint32_t burst)
 {
 	return burst * 12 + 512;

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/*
- * The run-ahead interpreter's memory: the private store buffer in front of the thread's own.
- */
+/* The run-ahead interpreter's memory: a private store buffer in front of the thread's memory. */
 #ifndef ASSAY_RUNAHEAD_MEMORY_H
 #define ASSAY_RUNAHEAD_MEMORY_H
 
 #include "runahead/flags.h"
 
-/* How an access ends a window. */
+/* Results of an access that ends a window. */
 #define RA_UNREADABLE -1
 #define RA_NO_ROOM -1
 #define RA_FAULTS -2
 
-/* True if the bytes from addr on are none of a user: not canonical, or the kernel's. */
+/* Whether some of the bytes from addr on are outside user space: not canonical, or the kernel's. */
 RA_INLINE bool ra_not_users(uint64_t addr, uint32_t bytes)
 {
 	return (addr | (addr + bytes - 1)) >> RA_ADDR_BITS;
 }
 
-/* The slot of a word: the one that holds it, else a free one if `take`, else NULL. */
+/* Returns the slot of a word: the one that holds it, else a free one if `take` is set, else
+ * NULL. */
 RA_INLINE struct ra_slot *ra_sb_find(struct ra_state *s, uint64_t word, bool take)
 {
 	uint64_t gen = (uint64_t)s->gen << RA_SB_GEN_SHIFT, key = gen | word;
@@ -43,7 +42,8 @@ RA_INLINE struct ra_slot *ra_sb_find(struct ra_state *s, uint64_t word, bool tak
 	return 0;
 }
 
-/* A new window: what is in the buffer is of another generation; when those come round all is wiped. */
+/* Begins a new window: older entries of the buffer have another generation. When generations
+ * wrap around, the buffer is cleared. */
 RA_HELPER int ra_sb_begin(struct ra_state *s)
 {
 	RA_NULL(s);
@@ -59,7 +59,7 @@ RA_HELPER int ra_sb_begin(struct ra_state *s)
 	return 0;
 }
 
-/* True if the line of addr is in memory that is not to be read. */
+/* Whether the line of addr is in memory that must not be read. */
 RA_HELPER int ra_keep_off(struct ra_state *s, uint64_t addr)
 {
 	uint64_t line = addr & ~(uint64_t)(RA_LINE_BYTES - 1);
@@ -73,7 +73,7 @@ RA_HELPER int ra_keep_off(struct ra_state *s, uint64_t addr)
 	return hit;
 }
 
-/* Memory as the thread has it, up to 8 bytes. Non-zero if it is not readable. */
+/* Reads up to 8 bytes of the thread's memory. Non-zero if it is not readable. */
 RA_INLINE int ra_read(struct ra_state *s, uint64_t addr, uint32_t bytes, uint64_t *val)
 {
 	uint64_t line = addr / RA_LINE_BYTES, tag = (uint64_t)s->gen << RA_LINE_GEN_SHIFT | line;
@@ -94,7 +94,7 @@ RA_INLINE int ra_read(struct ra_state *s, uint64_t addr, uint32_t bytes, uint64_
 	return 0;
 }
 
-/* Loads; s->aux = the value. 0 known, 1 unknown, RA_UNREADABLE, RA_FAULTS. */
+/* Loads a value into s->aux. Returns 0: known, 1: unknown, RA_UNREADABLE, or RA_FAULTS. */
 RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
 {
 	uint64_t m = ra_mask(w & 3), word = addr >> 3, v = 0, valid = 0, unknown = 0, mem = 0;
@@ -127,7 +127,7 @@ RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
 	return (unknown & m) != 0;
 }
 
-/* Stores those of data that are in bits; those that are in `known`, too, are known. */
+/* Stores the bits of data that are set in `bits`; those that are also in `known` are known. */
 RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64_t bits,
 			uint64_t known)
 {
@@ -142,7 +142,7 @@ RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64
 	return 0;
 }
 
-/* Stores s->aux. RA_NO_ROOM, RA_FAULTS. w: width, bit 2: the value is not known. */
+/* Stores s->aux. Returns 0, RA_NO_ROOM, or RA_FAULTS. w: width; bit 2: the value is unknown. */
 RA_HELPER int ra_store(struct ra_state *s, uint64_t addr, uint32_t w)
 {
 	uint64_t known = (uint64_t)(w >> 2 & 1) - 1;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/*
- * The state of one run ahead, and what it leaves behind. Shared by kernel and user space.
- */
+/* The state of one run ahead, and its output. Shared by kernel and user space. */
 #ifndef ASSAY_RUNAHEAD_STATE_H
 #define ASSAY_RUNAHEAD_STATE_H
 
 #include "isa/uop.h"
 
 #define RA_BURST_MAX 2048
-#define RA_OUT_WORDS 4096 /* power of two */
-#define RA_ENTRY_WORDS 8  /* the most that one micro-op writes to out[] */
-#define RA_OUT_HEAD 13	  /* words at the start of out[] that are left to the source's header */
+#define RA_OUT_WORDS 4096 /* size of the output; a power of two */
+#define RA_ENTRY_WORDS 8  /* largest number of words that one micro-op writes to out[] */
+/* words at the start of out[] that are reserved for the source's header */
+#define RA_OUT_HEAD 13
 
-#define RA_STOP_RUNNING RA_STOP_N /* not ended yet */
+#define RA_STOP_RUNNING RA_STOP_N /* the window has not ended yet */
 
 /*
  * The private store buffer: stores of this window by aligned 8-byte word. Open addressing with
- * RA_SB_PROBES probes; a slot of another generation is empty, so nothing is cleared between windows.
+ * RA_SB_PROBES probes; a slot of another generation is empty, so nothing is cleared between
+ * windows.
  */
-#define RA_ADDR_BITS 47 /* of a user's addresses */
+#define RA_ADDR_BITS 47 /* bits of a user-space address */
 #define RA_SB_SLOTS 256 /* power of two */
 #define RA_SB_PROBES 4
 #define RA_SB_GEN_SHIFT 44 /* key: generation above, address >> 3 below */
@@ -27,12 +27,12 @@ struct ra_slot {
 	uint64_t key;
 	uint64_t data;
 	uint64_t valid;	  /* bit mask: bits of data that were stored */
-	uint64_t unknown; /* of those, bits whose value is not known */
+	uint64_t unknown; /* the stored bits whose value is unknown */
 };
 
 /*
- * Lines of the thread's memory read in this window: what is near what was read is read with it, as
- * entering the user's address space is what a read costs. Direct-mapped; tag: generation and address.
+ * Lines of the thread's memory read in this window. Reads fetch whole lines, because entering the
+ * user's address space is the main cost of a read. Direct-mapped; tag: generation and address.
  */
 #define RA_LINES 64 /* power of two */
 #define RA_LINE_BYTES 64
@@ -43,7 +43,7 @@ struct ra_line {
 };
 
 /*
- * out[RA_OUT_HEAD …]: for each retired instruction a head word, then a word for each field that is present.
+ * From out[RA_OUT_HEAD] on: for each retired instruction a head word, then a word for each field that is present.
  *
  *   bits 0-31 index of the micro-op that retired it   32 address  33 A  34 B present   35 taken
  *
@@ -58,76 +58,77 @@ struct ra_line {
 #define RA_ARGS (1ull << 36)
 #define RA_ARGS_SHIFT 40
 
-/* The operation that set the status flags last. */
+/* The operation that last set the status flags. */
 enum ra_lazy_kind {
 	RA_LAZY_UNKNOWN = 0, /* no flag is known */
-	RA_LAZY_READY = 8,   /* they are in fl and fl_unk */
+	RA_LAZY_READY = 8,   /* the flags are in fl and fl_unk */
 	RA_LAZY_LOGIC = 4,
-	RA_LAZY_ADD = 2, /* bit 1: has carries */
-	RA_LAZY_SUB = 3, /* bit 0: borrows */
+	RA_LAZY_ADD = 2, /* bit 1: the operation has carries */
+	RA_LAZY_SUB = 3, /* bit 0: the operation has borrows */
 };
 #define RA_LAZY_SUB_BIT 1
 struct ra_lazy {
 	uint32_t kind, width;
 	uint64_t a, b, r;
 };
-#define RA_FL_LT 0x1000 /* SF != OF, beside the FL_* */
+#define RA_FL_LT 0x1000 /* SF != OF, used beside the FL_* */
 
-/* A call of this window: the run-time address and the micro-op that it returns to. */
-#define RA_CALLS 8 /* the last ones; power of two */
+/* A call of this window: its run-time return address, and the micro-op there. */
+#define RA_CALLS 8 /* only the last calls are kept; a power of two */
 struct ra_call {
 	uint64_t va, pc;
 };
 
-/* A mapping. end 0: none. */
+/* A mapping; end 0: none. */
 #define RA_RANGES 4 /* power of two */
 struct ra_range {
 	uint64_t start, end, bias;
 	uint64_t image;
 };
 
-/* Memory that is not to be read. */
+/* Memory that must not be read. */
 #define RA_KEEP_OFF 8
 struct ra_extent {
 	uint64_t start, end;
 };
 
 struct ra_state {
-	/* What every micro-op touches. */
+	/* State that every micro-op touches. */
 	uint64_t r[UR_N];
 	uint32_t known; /* bit i: r[i] is known */
 	uint32_t pc;	/* micro-op to execute next */
 
-	struct ra_lazy lazy, unwanted; /* unwanted: written and never read */
+	struct ra_lazy lazy, unwanted; /* unwanted: a sink, written and never read */
 	uint32_t fl, fl_unk;
 
-	uint32_t n;	    /* instructions retired */
-	uint32_t burst;	    /* to retire at most */
-	uint32_t out_n;	    /* words in out[] */
-	uint32_t stop;	    /* enum ra_stop */
-	uint32_t uops;	    /* executed: counted by whoever calls ra_step() */
-	uint32_t gen;	    /* of the window */
-	uint64_t target;    /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
-	uint64_t bloom;	    /* bit word & 63 for every word in the store buffer */
-	uint64_t aux, aux2; /* results of helpers beside what they return */
+	uint32_t n;	/* retired instructions */
+	uint32_t burst; /* largest number of instructions to retire */
+	uint32_t out_n; /* words written to out[] */
+	uint32_t stop;	/* enum ra_stop */
+	uint32_t uops;	/* executed micro-ops, counted by the caller of ra_step() */
+	uint32_t gen;	/* generation of the window */
+	/* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address that stopped the window */
+	uint64_t target;
+	uint64_t bloom;	    /* bit word & 63 is set for every word in the store buffer */
+	uint64_t aux, aux2; /* additional results of helpers */
 
-	/* The mapping that control is in: set by ra_map(). */
+	/* The mapping that control is in, set by ra_map(). */
 	uint64_t start, end, bias;
 	uint32_t image;
 
-	uint32_t calls; /* of this window */
+	uint32_t calls; /* calls of this window */
 	uint32_t nkeep_off;
 
-	/* Mappings that control was in lately; they stay from one window to the next until the source calls
-	 * ra_new_mappings(). */
+	/* Recent mappings of control flow; they stay valid from one window to the next until the
+	 * source calls ra_new_mappings(). */
 	uint32_t next_range;
 	struct ra_range range[RA_RANGES];
 	struct ra_extent keep_off[RA_KEEP_OFF];
-	uint64_t key[2]; /* the source's own: whose mappings ra_map() looks in */
+	uint64_t key[2]; /* the source's own: tells ra_map() whose mappings to search */
 
 	/*
-	 * Vector registers. Those that this window did not write are not in vlive, and unknown. vknown: bit i: byte i
-	 * is known; of mask registers, which are v[][0], bit i.
+	 * Vector registers. A register that this window did not write is not in vlive, and unknown.
+	 * vknown: bit i: byte i is known; of mask registers, which are v[][0], bit i.
 	 */
 	uint64_t vlive;
 	uint64_t vknown[UV_N];
@@ -148,18 +149,18 @@ struct ra_state {
  *   slot   bits 0-5 offset in the line, 6-31 index of the first micro-op; 0: empty, and ends a search
  */
 #define CODE_LINE_SLOTS 30
-#define CODE_SLOTS 8  /* tried in a record */
+#define CODE_SLOTS 8  /* slots tried in a record */
 #define CODE_PROBES 8 /* records tried */
 struct code_line {
-	uint64_t key; /* CODE_KEY(); 0: empty, and ends a search */
+	uint64_t key; /* CODE_KEY(); 0: the record is empty, and ends a search */
 	uint32_t slot[CODE_LINE_SLOTS];
 };
 #define CODE_KEY(image, addr) ((uint64_t)(image) << 48 | ((addr) >> 6 & 0x3ffffffffffull))
 #define CODE_SLOT(uop, addr) ((uop) << 6 | ((uint32_t)(addr)&63))
 #define CODE_UOPS_MAX (1u << 26)
 
-#define CODE_PAGE 5 /* log2 of records in a page */
-/* Record i of those that a key may be in: the same of each page it is looked for in. */
+#define CODE_PAGE 5 /* log2 of the records in a page */
+/* Record i of those that may hold a key: the search uses the same records in each page. */
 static inline __attribute__((always_inline)) uint32_t code_record(uint64_t key, uint32_t bits,
 								  uint32_t i)
 {
@@ -172,15 +173,15 @@ static inline __attribute__((always_inline)) uint32_t code_record(uint64_t key, 
 	return page << CODE_PAGE | (key & ((1u << CODE_PAGE) - 1));
 }
 
-/* The first slot of an address. */
+/* The first slot to try for an address. */
 static inline __attribute__((always_inline)) uint32_t code_place(uint64_t addr)
 {
 	return ((uint32_t)addr & 63) * (CODE_LINE_SLOTS - CODE_SLOTS + 1) >> 6;
 }
 
 /*
- * imm of a direct branch (UOP_JCC, UOP_JMP) that does not lead to a micro-op yet: the address it goes to. The
- * interpreter looks that up when it comes there, and links the branch.
+ * imm of a direct branch (UOP_JCC, UOP_JMP) that is not linked to a micro-op yet: the address of
+ * its target. The interpreter looks that up when it comes there, and links the branch.
  */
 #define CODE_UNLINKED(addr) ((int64_t)((addr) | 1ull << 63))
 

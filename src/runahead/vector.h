@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The run-ahead interpreter's vector registers: what of them a window has set itself is known, byte by byte.
+ * The run-ahead interpreter's vector registers. Bytes that a window has set itself are known.
  *
- * "Bits" of a vector are a word with a bit for each of its bytes; "elements' bits" one with a bit for each element, as
- * mask registers have them.
+ * "Bits" of a vector are a word with a bit for each of its bytes; "elements' bits" are a word with
+ * a bit for each element, as in mask registers.
  */
 #ifndef ASSAY_RUNAHEAD_VECTOR_H
 #define ASSAY_RUNAHEAD_VECTOR_H
 
 #include "runahead/memory.h"
 
-/* Which bytes of a register, or bits of a mask register, are known. */
+/* The known bytes of a register, or bits of a mask register. */
 RA_INLINE uint64_t ra_v_known(const struct ra_state *s, uint32_t i)
 {
 	return s->vknown[i & (UV_N - 1)] & -(s->vlive >> (i & (UV_N - 1)) & 1);
@@ -29,9 +29,10 @@ RA_INLINE uint64_t ra_v_low(uint32_t n)
 }
 
 /*
- * By e, the log2 of an element's bytes: the first bit of each group of so many, then the top bits of elements. A table:
- * the verifier follows each way to a constant by itself, to the end of what is done with it. One, of 64 bytes: clang 14
- * says wrongly where smaller ones are.
+ * A table indexed by e, the log2 of an element's bytes: the first bit of each group of bits of an
+ * element, then the elements' top bits. It is a table because the verifier would follow each way to
+ * a constant separately, to the end of its use. It has 64 bytes because clang 14 computes wrong
+ * addresses of smaller tables.
  */
 static const uint64_t ra_v_of_element[8] = {
 	~0ull,
@@ -50,16 +51,17 @@ RA_INLINE uint64_t ra_v_firsts(uint32_t e)
 	return ra_v_of_element[e & 3];
 }
 
-/* The bits of those elements that have all theirs. */
+/* The bits of those elements that have all their bits. */
 RA_INLINE uint64_t ra_v_whole(uint64_t bits, uint32_t e)
 {
-	bits &= bits >> (0x1110 >> 4 * (e & 3) & 1); /* by 1 if e > 0, by 2 if e > 1 … */
+	/* shifts by 1 if e > 0, by 2 if e > 1, and so on */
+	bits &= bits >> (0x1110 >> 4 * (e & 3) & 1);
 	bits &= bits >> (0x2200 >> 4 * (e & 3) & 2);
 	bits &= bits >> (0x4000 >> 4 * (e & 3) & 4);
 	return (bits & ra_v_firsts(e)) * ((1ull << (1u << (e & 3))) - 1);
 }
 
-/* Elements' bits of a vector's bits, by the first of each. */
+/* Packs a vector's bits to elements' bits, taking the first bit of each element. */
 RA_INLINE uint64_t ra_v_pack(uint64_t x, uint32_t e)
 {
 	for (uint32_t i = 0; i < 3; i++) {
@@ -75,7 +77,7 @@ RA_INLINE uint64_t ra_v_pack(uint64_t x, uint32_t e)
 	return x;
 }
 
-/* The other way. */
+/* Spreads elements' bits to a vector's bits. */
 RA_INLINE uint64_t ra_v_spread(uint64_t x, uint32_t e)
 {
 	for (uint32_t i = 0; i < 3; i++) {
@@ -92,7 +94,7 @@ RA_INLINE uint64_t ra_v_spread(uint64_t x, uint32_t e)
 	return x;
 }
 
-/* The top bits of 8 bytes, together; and 8 bits as bytes of all ones. */
+/* Packs the top bits of 8 bytes; and expands 8 bits to bytes of all ones. */
 RA_INLINE uint64_t ra_v_tops(uint64_t lane)
 {
 	return (lane >> 7 & 0x0101010101010101ull) * 0x0102040810204080ull >> 56;
@@ -105,10 +107,10 @@ RA_INLINE uint64_t ra_v_bytes(uint64_t bits)
 	return ((x + 0x7f7f7f7f7f7f7f7full) >> 7 & 0x0101010101010101ull) * 0xff;
 }
 
-/* Elements of 8 bytes. */
+/* Elements within 8 bytes. */
 struct ra_v_element {
-	uint64_t high; /* each one's top bit */
-	uint64_t ones; /* all bits of the first */
+	uint64_t high; /* the top bit of each element */
+	uint64_t ones; /* all bits of the first element */
 	uint32_t top;  /* number of its top bit */
 };
 
@@ -123,7 +125,7 @@ RA_INLINE struct ra_v_element ra_v_element(uint32_t e)
 	return x;
 }
 
-/* Elements of all ones where the top bits are set in x, which has no others. */
+/* Fills the elements of x whose top bits are set with ones; x has no other bits. */
 RA_INLINE uint64_t ra_v_fill(uint64_t x, struct ra_v_element k)
 {
 	return (x >> k.top) * k.ones;
@@ -139,7 +141,7 @@ RA_INLINE uint64_t ra_v_difference(uint64_t a, uint64_t b, struct ra_v_element k
 	return ((a | k.high) - (b & ~k.high)) ^ ((a ^ ~b) & k.high);
 }
 
-/* All ones where a == b, and where a < b, unsigned. */
+/* All ones in elements where a == b, and where a < b, unsigned. */
 RA_INLINE uint64_t ra_v_equal(uint64_t a, uint64_t b, struct ra_v_element k)
 {
 	uint64_t x = a ^ b;
@@ -154,7 +156,8 @@ RA_INLINE uint64_t ra_v_below(uint64_t a, uint64_t b, struct ra_v_element k)
 	return ra_v_fill(((~a & b) | (~(a ^ b) & d)) & k.high, k);
 }
 
-/* By bit: bit (2 x + y) of the table; and which bits of that are known, of those that are of each. */
+/* Computes bitwise bit (2 x + y) of the table, and which bits of the result are known, from
+ * those known of x and y. */
 RA_INLINE uint64_t ra_v_by_table(uint64_t x, uint64_t y, uint32_t table)
 {
 	return (~x & ~y & -(uint64_t)(table & 1)) | (~x & y & -(uint64_t)(table >> 1 & 1)) |
@@ -163,13 +166,14 @@ RA_INLINE uint64_t ra_v_by_table(uint64_t x, uint64_t y, uint32_t table)
 
 RA_INLINE uint64_t ra_v_table_known(uint64_t kx, uint64_t ky, uint32_t table)
 {
-	/* it may be that it does not depend on one of them, or on none */
+	/* the result may not depend on one of them, or on either */
 	kx |= -(uint64_t)((table >> 2 & 3) == (table & 3));
 	ky |= -(uint64_t)((table >> 1 & 5) == (table & 5));
 	return kx & ky;
 }
 
-/* What a mask says of a vector: bits that are to be written, and bits of which that is not known. */
+/* The effect of a mask on a vector: the bits to be written, and the bits for which the mask is
+ * unknown. */
 struct ra_v_mask {
 	uint64_t take, unsure;
 };
@@ -189,8 +193,8 @@ RA_INLINE struct ra_v_mask ra_v_mask(const struct ra_state *s, uint32_t c)
 }
 
 /*
- * Puts those bytes of UV_OUT that are in `size` into register dst; of them those in `known` are known. how: c, and
- * UV_KEEP or UV_INSERT.
+ * Moves the bytes of UV_OUT that are in `size` to register dst; those in `known` are known. how: c,
+ * and UV_KEEP or UV_INSERT.
  */
 RA_HELPER int ra_v_commit(struct ra_state *s, uint32_t dst, uint64_t size, uint64_t known,
 			  uint32_t how)
@@ -230,9 +234,10 @@ RA_INLINE uint32_t ra_v_how(const struct uop *u)
 	return u->c | ((uint32_t)u->imm & (UV_KEEP | UV_INSERT));
 }
 
-/* Memory. */
+/* Memory operands. */
 
-/* Reads so many bytes into UV_OUT, from lines alone. Non-zero if that is not all there is to it. */
+/* Reads the bytes into UV_OUT from cached lines alone. Returns non-zero if that does not
+ * suffice. */
 RA_INLINE int ra_v_read_lines(struct ra_state *s, uint64_t addr, uint32_t bytes)
 {
 	uint32_t lanes = (bytes + 7) / 8, at = (uint32_t)(addr / 8), sh = (uint32_t)(addr & 7) * 8,
@@ -271,8 +276,9 @@ RA_INLINE int ra_v_read_lines(struct ra_state *s, uint64_t addr, uint32_t bytes)
 #define RA_V_MASKED 256
 
 /*
- * Reads 8 bytes, or as many as are left, to s->aux. Returns which are known, or RA_V_MASKED if none is asked for, or what
- * ends the window. masks: bytes that are taken, above them those of which that is not known.
+ * Reads 8 bytes, or the rest, to s->aux. Returns the known bytes, RA_V_MASKED if none is asked for,
+ * or the reason to end the window. masks: the bytes to read; in the upper half, those for which the
+ * mask is unknown.
  */
 RA_HELPER int ra_v_read_lane(struct ra_state *s, uint64_t addr, uint32_t left, uint32_t masks)
 {
@@ -290,8 +296,9 @@ RA_HELPER int ra_v_read_lane(struct ra_state *s, uint64_t addr, uint32_t left, u
 }
 
 /*
- * The same, 8 bytes at a time; what cannot be read is unknown if it may be that it need not be. Returns the known
- * bytes in s->aux2, or what ends the window: a function less, as calls are eight deep at most.
+ * Reads 8 bytes at a time; a byte that cannot be read is unknown if it may be masked off. Returns
+ * the known bytes in s->aux2, or the reason to end the window. It is inline because calls may nest
+ * at most eight deep.
  */
 RA_INLINE int ra_v_read_slowly(struct ra_state *s, uint64_t addr, uint32_t bytes, uint32_t c)
 {
@@ -348,7 +355,7 @@ RA_HELPER int ra_v_load(struct ra_state *s, uint32_t pc)
 	return 0;
 }
 
-/* Stores 8 bytes at most: those in bits, of which those in `known` are known. */
+/* Stores at most 8 bytes: those in bits; those also in `known` are known. */
 RA_HELPER int ra_v_store_lane(struct ra_state *s, uint64_t addr, uint64_t data, uint32_t bits,
 			      uint32_t known)
 {
@@ -364,7 +371,7 @@ RA_HELPER int ra_v_store_lane(struct ra_state *s, uint64_t addr, uint64_t data, 
 	return 0;
 }
 
-/* RA_NO_ROOM, RA_FAULTS; UR_EA is known. */
+/* Stores a vector register. Returns 0, RA_NO_ROOM, or RA_FAULTS; UR_EA is known. */
 RA_HELPER int ra_v_store(struct ra_state *s, uint32_t pc)
 {
 	const struct uop *u = ra_uop_at(pc);
@@ -381,7 +388,7 @@ RA_HELPER int ra_v_store(struct ra_state *s, uint32_t pc)
 	m = ra_v_mask(s, u->c);
 	bits = (m.take | m.unsure) & ra_v_low(bytes);
 	known = ra_v_known(s, from) & ~m.unsure;
-	/* where nothing is masked off, all of it has to be a user's */
+	/* where nothing is masked off, all bytes must be in user space */
 	if (bits == ra_v_low(bytes) && !m.unsure && ra_not_users(addr, bytes))
 		return RA_FAULTS;
 	for (uint32_t i = 0; i < 8; i++) {

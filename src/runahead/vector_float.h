@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Vector micro-ops on floating-point numbers. How the thread rounds them, and whether it takes small ones for 0, is not
- * known: what depends on that is unknown.
+ * Vector micro-ops on floating-point numbers. The thread's rounding mode, and whether it treats
+ * denormals as 0, are not known: results that depend on them are unknown.
  */
 #ifndef ASSAY_RUNAHEAD_VECTOR_FLOAT_H
 #define ASSAY_RUNAHEAD_VECTOR_FLOAT_H
@@ -9,7 +9,7 @@
 #include "runahead/arith.h"
 #include "runahead/vector.h"
 
-/* The first element of a, a float if e is 2, as a double's bits. */
+/* The first element of a, as the bits of a double; the element is a float if e is 2. */
 RA_INLINE uint64_t ra_v_double(uint64_t v, uint32_t e)
 {
 	uint64_t exp = v >> 23 & 0xff;
@@ -56,7 +56,8 @@ RA_HELPER int ra_v_float_cmp(struct ra_state *s, uint32_t pc)
 	return 0;
 }
 
-/* imm: rounded as the thread has it, instead of truncated. */
+/* Converts a floating-point number to an integer. imm: rounded in the thread's mode, instead of
+ * truncated. */
 RA_HELPER int ra_v_float_int(struct ra_state *s, uint32_t pc)
 {
 	const struct uop *u = ra_uop_at(pc);
@@ -71,7 +72,7 @@ RA_HELPER int ra_v_float_int(struct ra_state *s, uint32_t pc)
 	w = u->flags & UF_WIDTH;
 	dst = u->dst & (UR_N - 1);
 	m = ra_mask(w);
-	out = m ^ m >> 1; /* what does not fit */
+	out = m ^ m >> 1; /* a value that does not fit */
 	known = !(ra_v_low(1u << e) & ~ra_v_known(s, a));
 	d = ra_v_double(s->v[a][0], e);
 	exp = (uint32_t)(d >> 52) & 0x7ff;
@@ -117,7 +118,7 @@ RA_HELPER int ra_v_int_float(struct ra_state *s, uint32_t pc)
 		top = (uint32_t)ra_high_bit(v) & 63;
 		mant = top <= digits ? v << ((digits - top) & 63) : v >> ((top - digits) & 63);
 		if (top > digits && (v & ra_v_low(top - digits)))
-			known = 0; /* rounded */
+			known = 0; /* the value was rounded */
 		mant &= ra_v_low(digits);
 		mant |= (uint64_t)(top + (e == 2 ? 127 : 1023)) << digits;
 		mant |= neg << (e == 2 ? 31 : 63);

@@ -7,7 +7,7 @@
 
 #include "runahead/vector_float.h"
 
-/* Arithmetic. */
+/* Arithmetic and logic. */
 
 RA_HELPER int ra_v_logic(struct ra_state *s, uint32_t pc)
 {
@@ -71,7 +71,7 @@ RA_HELPER int ra_v_arith(struct ra_state *s, uint32_t pc)
 	return ra_v_commit(s, u->dst, ra_v_low(8u << (u->flags & UF_WIDTH)), known, ra_v_how(u));
 }
 
-/* Sets mask register k to elements' bits, n of them; `known`: likewise. */
+/* Sets mask register k to n elements' bits; `known`: the known ones. */
 RA_INLINE void ra_k_set(struct ra_state *s, uint32_t k, uint64_t bits, uint64_t known, uint32_t n)
 {
 	s->v[k & (UV_N - 1)][0] = bits & ra_v_low(n);
@@ -108,7 +108,7 @@ RA_HELPER int ra_v_cmp(struct ra_state *s, uint32_t pc)
 	r ^= -(uint64_t)(how >> 2 & 1);
 	known = ra_v_pack(ra_v_whole(ra_v_known(s, a) & ra_v_known(s, b), e), e);
 	r = ra_v_pack(r, e);
-	if (u->c & 7) { /* what is masked off is 0 */
+	if (u->c & 7) { /* elements that are masked off are 0 */
 		mask = UV_K0 + (u->c & 7);
 		x = s->v[mask & (UV_N - 1)][0];
 		y = ra_v_known(s, mask);
@@ -119,7 +119,7 @@ RA_HELPER int ra_v_cmp(struct ra_state *s, uint32_t pc)
 	return 0;
 }
 
-/* Movement. */
+/* Data movement. */
 
 RA_HELPER int ra_v_broadcast(struct ra_state *s, uint32_t pc)
 {
@@ -136,7 +136,7 @@ RA_HELPER int ra_v_broadcast(struct ra_state *s, uint32_t pc)
 	known = ra_v_known(s, a);
 	if (e <= 3) {
 		k = ra_v_element(e);
-		/* the top bits shifted to the bottom: a 1 in each element */
+		/* shifting the top bits to the bottom gives a 1 in each element */
 		v = (s->v[a][0] & k.ones) * (k.high >> k.top);
 		for (uint32_t i = 0; i < 8; i++)
 			s->v[UV_OUT][i] = v;
@@ -186,7 +186,7 @@ RA_HELPER int ra_v_shuffle(struct ra_state *s, uint32_t pc)
 	return ra_v_commit(s, u->dst, ra_v_low(8u << (u->flags & UF_WIDTH)), known, ra_v_how(u));
 }
 
-/* Eight of 16 bytes from n on. */
+/* Eight bytes, from byte n on, of the 16 in lo and hi. */
 RA_INLINE uint64_t ra_v_eight(uint64_t lo, uint64_t hi, uint32_t n)
 {
 	return lo >> (8 * n) | hi << 1 << (63 - 8 * n);
@@ -208,7 +208,7 @@ RA_HELPER int ra_v_align(struct ra_state *s, uint32_t pc)
 	ka = ra_v_known(s, a);
 	kb = ra_v_known(s, b);
 	for (uint32_t i = 0; i < 8; i += 2) {
-		/* lanes q, q + 1, q + 2 of a's two, b's two, and 0 */
+		/* lanes q and q + 1 of the sequence a, b, 0, with two lanes each */
 		w0 = q == 0   ? s->v[a][i]
 		     : q == 1 ? s->v[a][i + 1]
 		     : q == 2 ? s->v[b][i]
@@ -292,7 +292,7 @@ RA_HELPER int ra_v_bits(struct ra_state *s, uint32_t pc)
 	return 0;
 }
 
-/* ZF where zf is 0, CF where cf is; zf_unk, cf_unk: that is not known. */
+/* Sets ZF if zf is 0, CF if cf is 0; zf_unk, cf_unk: the flag is unknown. */
 RA_INLINE void ra_v_flags(struct ra_state *s, uint64_t zf, uint64_t cf, uint32_t zf_unk,
 			  uint32_t cf_unk)
 {
@@ -318,7 +318,7 @@ RA_HELPER int ra_v_test(struct ra_state *s, uint32_t pc)
 		zf |= s->v[a][i] & s->v[b][i] & m;
 		cf |= ~s->v[a][i] & s->v[b][i] & m;
 	}
-	/* one known bit decides */
+	/* one known bit suffices */
 	ra_v_flags(s, zf, cf, !zf && (all & ~known), !cf && (all & ~known));
 	return 0;
 }

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many values at once, in pieces. How often a list's own values occur is counted by comparing all of a piece with one
- * value at a time, and what is hot is taken out of it. While the list has room what is left is counted exactly in a
- * table and enters. Once it is full, most of what is left is rare: a sieve, the number of values by hash, bounds
- * how often each can have occurred; only what may have occurred often goes through the table, and can take
- * the place of what is less in the list. The bound of what is outside grows by the most that stayed outside.
+ * Adding many values at once, in pieces. A piece is compared with one listed value at a time, which
+ * counts the occurrences of listed values and takes them out of the piece. While the list has room,
+ * the remaining values are counted exactly in a table and enter. Once it is full, most of the
+ * remaining values are rare: a sieve, which counts values by hash, bounds how often each can have
+ * occurred; only values that may have occurred often go through the table, and can replace less
+ * frequent entries. The bound for values outside the list grows by the largest number of
+ * occurrences that stayed outside.
  */
 #include <string.h>
 
 #include "sketch/batch_scan.h"
 #include "sketch/hot_priv.h"
 
-#define SLOT_BITS 11 /* of the table: a piece fills an eighth of it */
-#define FEW 64	     /* use only … */
+#define SLOT_BITS 11 /* size of the table: a piece fills an eighth of it */
+#define FEW 64	     /* values up to which a smaller part of the table is used */
 #define FEW_BITS 9
-#define ENTERS 32 /* what is less than that part of a piece does not enter a full list */
-#define SIEVED 32 /* a piece of fewer is not worth the sieve */
+#define ENTERS 32 /* a value with less than that part of a piece does not enter a full list */
+#define SIEVED 32 /* the sieve does not pay for a piece of fewer values */
 
 struct table {
 	uint64_t value[1u << SLOT_BITS];
 	uint16_t count[1u << SLOT_BITS];
-	uint16_t used[SCAN_MAX]; /* slots */
+	uint16_t used[SCAN_MAX]; /* slots in use */
 	unsigned n;
 };
 
@@ -55,8 +57,9 @@ static unsigned least_of(const struct hot *h)
 	return m;
 }
 
-/* c occurrences of a value that is not in the list, where up to `before` may have been earlier. Returns the most
- * that what is outside now can have occurred, as far as this tells. */
+/* Adds c occurrences of a value that is not in the list, up to `before` of which may have
+ * occurred earlier. Returns the most that a value outside can now have occurred, as far as this
+ * step tells. */
 static uint64_t enter(struct hot *h, uint64_t value, uint64_t c, uint64_t before, unsigned *least,
 		      int *rc)
 {
@@ -76,7 +79,8 @@ static uint64_t enter(struct hot *h, uint64_t value, uint64_t c, uint64_t before
 	return gone;
 }
 
-/* Values of which none is in the list, all occurrences of each. Those of at least `enters` enter. */
+/* Adds values that are not in the list, each with all its occurrences. Those that occur at least
+ * `enters` times enter. */
 static int add_new(struct hot *h, const uint64_t *v, unsigned n, unsigned enters)
 {
 	static _Thread_local struct table t;
@@ -99,7 +103,7 @@ static int add_new(struct hot *h, const uint64_t *v, unsigned n, unsigned enters
 	return rc;
 }
 
-/* What may have occurred more often outside the list need not be in it. */
+/* Removes entries that are no more frequent than a value outside the list may be. */
 static void drop_rare(struct hot *h)
 {
 	unsigned k = 0;
@@ -110,7 +114,7 @@ static void drop_rare(struct hot *h)
 	h->n = (uint16_t)k;
 }
 
-/* Hot ones first, roughly. */
+/* Moves entry i towards the front, so that hot entries come roughly first. */
 static void lift(struct hot *h, unsigned i)
 {
 	struct entry e = h->e[i];
@@ -121,7 +125,8 @@ static void lift(struct hot *h, unsigned i)
 	}
 }
 
-/* Of a piece the values that counters do not rule out, less those in entries from `from` on; to v, how many. */
+/* Copies to v the values of a piece that the sieve's counters do not rule out, without those in
+ * entries from `from` on. Returns how many. */
 static unsigned often(const struct hot *h, uint64_t *v, const uint64_t *value, unsigned n,
 		      unsigned from, const uint8_t *in, const uint16_t *which, unsigned enters)
 {
@@ -137,7 +142,7 @@ static unsigned often(const struct hot *h, uint64_t *v, const uint64_t *value, u
 	return k;
 }
 
-/* The list is full. Of a piece, in which entries from `from` on may be. */
+/* Adds a piece to a full list. Entries from `from` on may occur in the piece. */
 static int sieve(struct hot *h, const uint64_t *value, unsigned n, unsigned from, unsigned enters)
 {
 	uint8_t in[SCAN_SIEVE];
@@ -148,7 +153,8 @@ static int sieve(struct hot *h, const uint64_t *value, unsigned n, unsigned from
 	bool one;
 
 	scan_sieve(in, which, value, n);
-	one = n > UINT8_MAX && !in[which[0]]; /* which cannot count as far */
+	/* The counters are too narrow for a piece of one value. */
+	one = n > UINT8_MAX && !in[which[0]];
 	if (one)
 		in[which[0]] = UINT8_MAX;
 	for (unsigned i = from; i < h->n; i++) {
@@ -157,7 +163,7 @@ static int sieve(struct hot *h, const uint64_t *value, unsigned n, unsigned from
 
 		h->e[i].count += c;
 		*b = (uint8_t)(one ? *b : *b - c);
-		if (c && i > from) /* those before are not looked at again */
+		if (c && i > from) /* Entries before this one are not compared again. */
 			lift(h, i);
 	}
 	fullest = scan_fullest(in, UINT8_MAX);
@@ -173,7 +179,7 @@ static int sieve(struct hot *h, const uint64_t *value, unsigned n, unsigned from
 	return rc;
 }
 
-/* All values are different, and the list is no longer exact: none enters. */
+/* Handles values that are all different while the list is no longer exact: none enters. */
 static void add_different(struct hot *h, const uint64_t *v, unsigned n)
 {
 	uint64_t low = v[0] < v[n - 1] ? v[0] : v[n - 1];
@@ -196,7 +202,7 @@ static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 		add_different(h, value, n);
 		return 0;
 	}
-	if (h->n) { /* mostly there is a hottest one */
+	if (h->n) { /* Most streams have one hottest value. */
 		unsigned c = scan_count(value, n, h->e[0].value);
 
 		if (full && n >= SIEVED && c < n / 8)
@@ -209,7 +215,7 @@ static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 	} else {
 		memcpy(v, value, n * sizeof(*v));
 	}
-	/* as long as each makes it much less */
+	/* The loop goes on as long as each pass shortens the piece much. */
 	for (unsigned before = 2 * n;
 	     i < h->n && left && (left < before - before / 8 || !full || left < SIEVED); i++) {
 		before = left;

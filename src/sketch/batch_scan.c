@@ -4,8 +4,8 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define DIFFER_FROM 64 /* values */
-#define TURN_AHEAD 16  /* rows that are asked for */
+#define DIFFER_FROM 64 /* number of values from which it is worth testing that all differ */
+#define TURN_AHEAD 16  /* rows that are prefetched */
 
 static bool vectors(void)
 {
@@ -16,7 +16,7 @@ static bool vectors(void)
 	return can;
 }
 
-/* … of bytes. */
+/* Tells whether the CPU has the vector instructions for bytes. */
 static bool bytes(void)
 {
 	static signed char can = -1;
@@ -66,7 +66,7 @@ static unsigned others_plain(uint64_t *to, const uint64_t *v, unsigned n, uint64
 	return k;
 }
 
-/* What it stores beyond the last one kept lies below i + 8: it has been read. */
+/* The store beyond the last value kept stays below i + 8, in a part that has been read already. */
 __attribute__((target("avx512f,popcnt"))) static unsigned others_vectors(uint64_t *to,
 									 const uint64_t *v,
 									 unsigned n, uint64_t x)
@@ -111,8 +111,8 @@ __attribute__((target("avx512f"))) static void hashes_vectors(uint16_t *to, cons
 	hashes_plain(to + i, v + i, n - i);
 }
 
-/* Two tables in turn: what is added to a counter need not wait for what the value before, often the same one, added
- * to it. */
+/* Two tables are used in turn: an increment need not wait for that of the value before, which is
+ * often the same value. */
 static void count_hashes(uint8_t in[2][SCAN_SIEVE], const uint16_t *which, unsigned n)
 {
 	unsigned i = 0;
@@ -159,7 +159,7 @@ void scan_sieve(uint8_t sieve[SCAN_SIEVE], uint16_t *which, const uint64_t *v, u
 		add_plain(sieve, in);
 }
 
-/* c, or 0 where it is more than the most. */
+/* c, or 0 where c exceeds `most`. */
 static __m128i no_more(__m128i c, __m128i most)
 {
 	return _mm_and_si128(c, _mm_cmpeq_epi8(_mm_min_epu8(c, most), c));
@@ -272,8 +272,8 @@ void scan_narrow(uint64_t *to, const uint64_t *v, unsigned n, unsigned shift, ui
 		narrow_plain(to, v, n, shift, mask);
 }
 
-/* Of eight rows the even or the odd words are in four vectors, two rows' in each, alternating: to columns 0, 2, 4, 6
- * or 1, 3, 5, 7. */
+/* Transposes the even or the odd words of eight rows, held in four vectors with two alternating
+ * rows each, to columns 0, 2, 4, 6 or 1, 3, 5, 7. */
 __attribute__((target("avx512f"))) static inline void put_columns(uint64_t *to, __m512i rows01,
 								  __m512i rows23, __m512i rows45,
 								  __m512i rows67)

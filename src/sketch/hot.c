@@ -22,11 +22,11 @@
 
 const char *const hot_method_name[HOT_METHOD_N] = { "space-saving", "counting" };
 
-#define TAU_GROWTH 1.1 /* Gibbons and Matias */
-#define DOUBT 0.05     /* of a counting sample's upper bounds */
+#define TAU_GROWTH 1.1 /* growth of tau, after Gibbons and Matias */
+#define DOUBT 0.05     /* probability that a counting sample's upper bound is exceeded */
 #define TAU_SCALE 65536.0
 #define STREAMS_MAX (1u << 30)
-#define EXTRA_LIMIT 0x1p62 /* of tau or rest, encoded: so that sums of them do not wrap */
+#define EXTRA_LIMIT 0x1p62 /* limit of encoded tau and rest, so that sums of them do not wrap */
 
 int hot_method_by_name(const char *name)
 {
@@ -122,7 +122,8 @@ static double certain(const struct hot *h, const struct entry *e)
 
 int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
 {
-	unsigned most = h->capacity + (h->method == HOT_COUNTING); /* until it is thinned */
+	/* A counting sample may exceed the capacity by one entry until it is thinned. */
+	unsigned most = h->capacity + (h->method == HOT_COUNTING);
 
 	if (h->n == h->room && !hot_grow(h, 2u * h->room < most ? 2u * h->room : most))
 		return -1;
@@ -132,7 +133,7 @@ int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
 	return 0;
 }
 
-/* Tosses before the first success, of probability 1 / tau. */
+/* Draws the number of tosses before the first success, of probability 1 / tau. */
 static uint64_t failures(double tau)
 {
 	double n = tau > 1 ? floor(log(1 - random_part(&random_state)) / log1p(-1 / tau)) : 0;
@@ -141,8 +142,9 @@ static uint64_t failures(double tau)
 }
 
 /*
- * Counting samples: raises tau to `next`. Each entry stays as it is with probability tau / next; else the
- * occurrence that entered it did not, and the next one that does is sought with 1 / next.
+ * Counting samples: raises tau to `next`. Each entry keeps its count with probability tau / next;
+ * otherwise the occurrence that entered it is discarded, and the next occurrence to enter is sought
+ * with probability 1 / next.
  */
 static void raise_to(struct hot *h, double next)
 {
@@ -164,17 +166,17 @@ static void raise_to(struct hot *h, double next)
 	h->tau = next;
 }
 
-/* What has just entered is thinned like the others: it came in at the lower tau. */
+/* Thins the list. A new entry is thinned like the others, because it entered at the lower tau. */
 static void thin(struct hot *h)
 {
 	while (h->n > h->capacity)
 		raise_to(h, h->tau * TAU_GROWTH);
 }
 
-/* Counting samples: n occurrences of a value that is not in the list. */
+/* Counting samples: adds n occurrences of a value that is not in the list. */
 static int enter_counting(struct hot *h, uint64_t value, uint64_t n)
 {
-	/* a toss is cheaper than drawing how many fail */
+	/* A single toss is cheaper than drawing the number of failures. */
 	uint64_t skipped = n == 1 ? random_part(&random_state) * h->tau >= 1 : failures(h->tau);
 
 	if (skipped >= n)
@@ -205,7 +207,7 @@ int hot_add(struct hot *h, uint64_t value, uint64_t n)
 	return rc;
 }
 
-/* What has been added weighs 1 each. */
+/* Gives everything added so far a weight of 1 each. */
 static void weigh_evenly(struct hot *h)
 {
 	for (unsigned i = 0; i < h->n; i++)
@@ -223,7 +225,7 @@ int hot_add_weighted(struct hot *h, uint64_t value, double weight)
 	if (hot_add(h, value, 1))
 		return -1;
 	h->weight += weight - 1;
-	/* a counting sample may not have taken it in */
+	/* A counting sample may have skipped the value. */
 	e = find(h, value);
 	if (e)
 		e->weight += weight - 1;
@@ -248,7 +250,8 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 	if (!all)
 		return -1;
 	memcpy(all, dst->e, n * sizeof(*all));
-	/* what one list does not hold may have occurred there as often as its bound says */
+	/* A value that one list lacks may have occurred there as often as that list's bound for
+	 * values outside. */
 	for (unsigned i = 0; i < n; i++) {
 		all[i].count += src->rest;
 		all[i].error += src->rest;
@@ -305,7 +308,7 @@ static struct hot *copy(const struct hot *h, unsigned more)
 	return c;
 }
 
-/* There is room for all of it. */
+/* Feeds an exact list to h, which has room for all of it. */
 static void feed(struct hot *h, const struct hot *exact)
 {
 	for (unsigned i = 0; i < exact->n; i++) {
@@ -324,7 +327,7 @@ static void feed(struct hot *h, const struct hot *exact)
 	}
 }
 
-/* Both of one tau, and there is room. */
+/* Adds a counting sample of the same tau to h, which has room. */
 static void add_sample(struct hot *h, const struct hot *sample)
 {
 	uint64_t missed = h->tau < 0x1p60 ? (uint64_t)(h->tau - 0.5) : 1ull << 60;
@@ -498,8 +501,9 @@ static double normal_quantile(double doubt)
 }
 
 /*
- * What a value's occurrences missed exceed with probability `doubt`. Each run of failures is an
- * exponential variable rounded down, their sum at most a gamma variable (Wilson and Hilferty, to 0.5 %).
+ * Returns the number of missed occurrences of a value that is exceeded with probability `doubt`.
+ * Each run of failures is an exponential variable rounded down; their sum is at most a gamma
+ * variable (Wilson and Hilferty, to 0.5 %).
  */
 static double missed_bound(const struct hot *h, double doubt)
 {
@@ -512,7 +516,7 @@ static double missed_bound(const struct hot *h, double doubt)
 		     -log1p(-1 / h->tau));
 }
 
-/* Occurrences that are not known to be those of a value in the list. */
+/* Returns the number of occurrences that are not known to belong to a value in the list. */
 static double unclaimed(const struct hot *h)
 {
 	double left = (double)h->total;
@@ -579,7 +583,8 @@ double hot_rest_bound(const struct hot *h)
 		return fmin((double)h->rest, spare);
 	if (bound < 1)
 		return 0;
-	/* for all values at once: no more than spare / bound can be so frequent */
+	/* This bound holds for all values at once: at most spare / bound values can be so
+	 * frequent. */
 	for (int i = 0; i < 3; i++)
 		bound = missed_bound(h, DOUBT / fmax(1, spare / bound));
 	return fmin(bound, spare);
@@ -615,7 +620,7 @@ size_t hot_encoded_max(const struct hot *h)
 	return 1 + 5 * 10 + (size_t)h->n * 30;
 }
 
-#define FORM_MERGED HOT_METHOD_N /* the other forms are the methods */
+#define FORM_MERGED HOT_METHOD_N /* The other forms are the numbers of the methods. */
 
 static uint64_t encoded_tau(const struct hot *h)
 {
@@ -645,7 +650,7 @@ size_t hot_encode(const struct hot *h, uint8_t *p)
 	return (size_t)(p - start);
 }
 
-/* Of an entry: it could come of a list that was filled and merged. */
+/* Whether an entry could come from a list that was filled and merged. */
 static bool plausible(const struct hot *h, const struct entry *e, double *spare)
 {
 	if (!e->count || e->count > UINT64_MAX / 4 || e->error > UINT64_MAX / 4)
@@ -673,7 +678,7 @@ static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const u
 	return true;
 }
 
-/* What precedes the entries; their number goes to *n. */
+/* Decodes the part before the entries; their number goes to *n. */
 static struct hot *decode_head(const uint8_t **p, const uint8_t *end, uint64_t *n)
 {
 	uint64_t capacity, total, extra, streams = 1;
@@ -719,7 +724,7 @@ struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err
 	return h;
 }
 
-/* Weights. */
+/* Encoded weights. */
 
 #define WEIGHT_SCALE 1024.0
 
@@ -741,7 +746,7 @@ size_t hot_weights_encode(const struct hot *h, uint8_t *p)
 	return (size_t)(p - start);
 }
 
-/* Not more than so many occurrences can weigh. */
+/* Reads a weight, and rejects one that exceeds what that many occurrences can weigh. */
 static bool get_weight(const uint8_t **p, const uint8_t *end, double occurrences, double *weight)
 {
 	uint64_t v;

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hot lists: the most frequent values of a stream, in constant space, each with bounds.
+ * Hot lists: the most frequent values of a stream, in constant space, each with bounds. There are two methods behind
+ * one interface:
  *
- * Two methods, of one interface:
- *   counting samples  Gibbons and Matias, SIGMOD 1998 (seed 001, METHODS section 1)
- *   Space-Saving      Metwally, Agrawal, El Abbadi, ICDT 2005
+ *   counting samples  Gibbons, Matias, "New sampling-based summary statistics", SIGMOD 1998
+ *   Space-Saving      Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements", ICDT 2005
  *
- * A list starts small and grows up to its capacity, so that the many sites seen a few times cost
- * little. As long as no more distinct values than the capacity were added it is exact.
+ * A list starts small and grows up to its capacity, so that the many sites seen a few times cost little. It is exact as
+ * long as no more distinct values than its capacity were added.
  *
- * Estimates (bench/sketch, capacity 16, in points of share, one list and merged ones):
- *   Space-Saving      its least count: within 0.01 from 10 % of the stream up, 1.2 too low between 5 and
- *                     10 %. The middle of its bounds is 0.5 too low there, but 2 too high for what is
- *                     not hot, and 0.7 between 10 and 20 %.
- *   counting samples  count + tau - 1, unbiased for a given tau: within 0.2 from 5 % up, RMS 5 to 2;
- *                     merged ones within 0.9. count + 0.418 tau - 1 [Gibbons and Matias] is 2.3 too low
- *                     between 5 and 10 %, 1.2 above 20 %; better only for what is not hot.
- * Hot values (5 % and more) found: Space-Saving 99.9 %, counting samples 85 %.
- *
- * Of real streams (bench/sketches: windows of gzip, bzip2, xz, sqlite3, perl and cc1 against exact runs) Space-Saving
- * finds 96.8 to 99.2 % of the truly hot values with a capacity of 16, 98.2 to 100 % with 32, at most 0.3 % more with
- * 64; counting samples 93.0 to 98.4 % and 97.6 to 99.5 %. The RMS error of shares is 1.9 points in gzip with 16, 1.2
- * with 32 (counting samples 2.8, 1.5), and 0 to 0.3 points less with 32 in the others. Hence the defaults.
+ * Errors of estimates (bench/sketch, capacity 16, in points of share, one list and merged ones):
+ *   Space-Saving      uses its least count: within 0.01 from 10 % of the stream up, 1.2 too low between 5 and 10 %. The
+ *                     middle of its bounds is 0.5 too low there, but 2 too high for values that are not hot.
+ *   counting samples  use count + tau - 1, unbiased for a given tau: within 0.2 from 5 % up, RMS 5 to 2; merged ones
+ *                     within 0.9. The authors' count + 0.418 tau - 1 is 2.3 too low between 5 and 10 %.
+ * Hot values (5 % and more) found: Space-Saving 99.9 %, counting samples 85 %. docs/results.md has what they find in real
+ * streams, which the defaults follow.
  */
 #ifndef ASSAY_SKETCH_HOT_H
 #define ASSAY_SKETCH_HOT_H
@@ -38,22 +32,24 @@ enum hot_method {
 	HOT_METHOD_N
 };
 extern const char *const hot_method_name[HOT_METHOD_N];
-int hot_method_by_name(const char *name); /* or -1 */
+int hot_method_by_name(const char *name); /* the method of that name, or -1 */
 
 #define HOT_CAPACITY_DEFAULT 16
 #define HOT_CAPACITY_MAX 4096
 #define HOT_WEIGHT_MAX 2.0
 
-struct hot; /* owns its entries */
+struct hot; /* A hot list, which owns its entries. */
 
 struct hot_value {
 	uint64_t value;
-	double count;	  /* estimate of its occurrences */
+	double count;	  /* estimated occurrences */
 	double low, high; /* bounds: the true number of occurrences lies in [low, high]. low is
 			   * certain; high too for Space-Saving, for counting samples it holds with
 			   * hot_confidence() */
-	double weight;	  /* estimate of what its occurrences weigh: count, without weights */
-	double weight_low, weight_high; /* bounds, as those of the count are */
+	/* estimated weight of its occurrences; equal to count in lists without weights */
+	double weight;
+	/* bounds of the weight, of the same kind as those of the count */
+	double weight_low, weight_high;
 };
 
 /* NULL without memory. */
@@ -62,54 +58,60 @@ void hot_free(struct hot *h);
 
 /* Adds n occurrences of a value. -1 without memory (the list is unchanged). */
 int hot_add(struct hot *h, uint64_t value, uint64_t n);
-/* Adds one occurrence that weighs `weight`, at most HOT_WEIGHT_MAX: of a stream that is sampled unevenly. Counts are
- * what they are without; what was added before without weights weighs 1 each. -1 without memory. */
+/* Adds one occurrence with weight `weight`, at most HOT_WEIGHT_MAX, for streams that are sampled
+ * unevenly. Counts do not depend on weights; occurrences that were added before without weights
+ * weigh 1 each. -1 without memory. */
 int hot_add_weighted(struct hot *h, uint64_t value, double weight);
-/* Adds n values, each once, of one stretch of the stream: they are counted exactly first, so that the bounds are as
- * tight as if what is rare in the stretch had been left out of it. -1 without memory: some of them are
- * added. */
+/* Adds n values, each once, from one stretch of the stream. They are counted exactly first, so
+ * the bounds are as tight as if the rare values of the stretch had been left out of it. -1
+ * without memory: some of them are added. */
 int hot_add_many(struct hot *h, const uint64_t *value, unsigned n);
-/* Soon many will be added: has the list brought into the cache. */
+/* Prefetches the list into the cache, for a caller that will soon add many values. */
 void hot_expect(const struct hot *h);
-/* Adds src to dst: of both streams, with bounds that hold for both. Of one method; capacities may differ
- * (dst's holds). -1 without memory or if the methods differ (dst is unchanged). Counting samples that
- * are not exact: the bounds widen with the number of lists merged. */
+/* Adds src to dst: the result describes both streams, with bounds that hold for both. Both have
+ * one method; capacities may differ (dst's holds). -1 without memory or if the methods differ
+ * (dst is unchanged). For counting samples that are not exact the bounds widen with the number
+ * of lists merged. */
 int hot_merge(struct hot *dst, const struct hot *src);
-/* … with each of src's values increased by `add` and narrowed to `bits` first: no two of those that were added to
- * src may become equal. */
+/* Like hot_merge(), with `add` added to each of src's values and the sum narrowed to `bits`
+ * first. No two of the values that were added to src may become equal. */
 int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned bits);
 
-/* Each occurrence counts as `factor`, which is more than 0. Rounded; no bound gets tighter. */
+/* Makes each occurrence count as `factor` (more than 0) occurrences. Counts are rounded so that
+ * no bound gets tighter. */
 void hot_scale(struct hot *h, double factor);
 
 uint64_t hot_total(const struct hot *h);    /* occurrences added */
-double hot_weight(const struct hot *h);	    /* what they weigh */
+double hot_weight(const struct hot *h);	    /* weight of the occurrences added */
 unsigned hot_distinct(const struct hot *h); /* entries held */
-bool hot_exact(const struct hot *h);	    /* counts are exact, nothing was ever left out */
+bool hot_exact(const struct hot *h);	    /* counts are exact: nothing was left out */
 double hot_tau(const struct hot *h); /* counting samples: the sampling threshold, 1 to begin with */
-double hot_confidence(const struct hot *h); /* of the bounds: 1 if certain */
+double hot_confidence(const struct hot *h); /* confidence of the bounds; 1 if they are certain */
 enum hot_method hot_method(const struct hot *h);
 
-/* The up to n hottest values, hottest first (ties: smaller value first). Returns how many. */
+/* Copies the up to n hottest values to out, hottest first (ties: smaller value first). Returns
+ * how many. */
 unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n);
-/* The most that any value outside the list can have occurred; with hot_confidence(). */
+/* The most that any value outside the list can have occurred, with confidence hot_confidence(). */
 double hot_rest_bound(const struct hot *h);
 
 /* Serialised form, portable and compact (varints), appended at p; documented in hot.c.
  * hot_encoded_max: bytes that surely suffice. hot_encode returns the bytes written. */
 size_t hot_encoded_max(const struct hot *h);
 size_t hot_encode(const struct hot *h, uint8_t *p);
-/* Reads one from p[0..n), which is not trusted. *used: bytes consumed. NULL with err set if it is
- * malformed. */
+/* Reads a list from p[0..n), which is untrusted. *used: bytes consumed. NULL with err set if it
+ * is malformed. */
 struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err);
 
-/* Weights go beside a list, for those who read lists alone; documented in hot.c. Without weights nothing is
- * written. At most hot_encoded_max bytes. */
+/* Encodes the weights, which are stored beside a list so that readers of lists alone can ignore
+ * them; documented in hot.c. A list without weights encodes to nothing. At most hot_encoded_max
+ * bytes. */
 size_t hot_weights_encode(const struct hot *h, uint8_t *p);
-/* … of the list that was decoded from beside it, into it. Bytes consumed; 0: malformed. */
+/* Decodes weights into the list they were stored beside. Returns the bytes consumed; 0:
+ * malformed. */
 size_t hot_weights_decode(struct hot *h, const uint8_t *p, size_t n);
 
-/* Seeds the generator that counting samples draw from; a fixed default otherwise. */
+/* Seeds the generator for counting samples, which otherwise has a fixed seed. */
 void hot_seed(uint64_t seed);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much compressed rows of a recording may expand to: so much for each byte that is stored, and some more, which a small
- * recording may take. No recorder writes more.
+ * A limit on how far compressed rows of a recording may expand: in proportion to the stored bytes,
+ * plus an allowance for small recordings. No recorder exceeds it.
  *
- * Windows are forgotten once they are added up, and working sets once they are checked: of a program that does nothing but
- * jump to itself windows were found to expand by up to 2,300. Sites and edges stay in memory: those of
- * real programs expand by 4, those of a million instructions in a row that all ran once by 330.
+ * Windows are dropped once they are added up, and working sets once they are checked: windows of a
+ * program that only jumps to itself were found to expand by up to 2,300. Sites and edges stay in
+ * memory: those of real programs expand by 4, those of a million consecutive instructions that all
+ * ran once by 330.
  */
 #ifndef ASSAY_STORE_BUDGET_H
 #define ASSAY_STORE_BUDGET_H
@@ -15,16 +16,16 @@
 
 #define BUDGET_FORGOTTEN 16384
 #define BUDGET_KEPT 64
-#define BUDGET_SMALL (64u << 20) /* bytes */
-#define BUDGET_SITES \
-	(1u << 20) /* likewise, instructions of windows; and BUDGET_SITES_STORED a byte stored */
+#define BUDGET_SMALL (64u << 20) /* bytes that any recording may expand to */
+/* the same for instructions of windows, plus BUDGET_SITES_STORED for each stored byte */
+#define BUDGET_SITES (1u << 20)
 #define BUDGET_SITES_STORED 16
 
 struct budget {
-	uint64_t size, stored; /* of rows so far: expanded, compressed */
+	uint64_t size, stored; /* sums over rows so far: expanded and compressed bytes */
 };
 
-/* Takes a row into account before it is expanded. False: that is too much. */
+/* Accounts for a row before it is expanded. Returns false if that exceeds the limit. */
 static inline bool budget_take(struct budget *b, uint64_t size, uint64_t stored, uint64_t factor)
 {
 	b->size += size < 1ull << 40 ? size : 1ull << 40;
@@ -32,7 +33,7 @@ static inline bool budget_take(struct budget *b, uint64_t size, uint64_t stored,
 	return b->size <= BUDGET_SMALL + factor * b->stored;
 }
 
-/* How many instructions all rows may tell of. */
+/* The largest number of instructions in all rows. */
 static inline uint64_t budget_sites(const struct budget *b)
 {
 	return BUDGET_SITES + BUDGET_SITES_STORED * b->stored;

@@ -14,14 +14,14 @@
 #include "base/privilege.h"
 #include "store/db_file.h"
 
-#define WAIT_MS 2000 /* for recorders that start in the same folder */
+#define WAIT_MS 2000 /* waiting time for recorders that start in the same folder */
 
-/* What lies at the path of a new recording. */
+/* What exists at the path of a new recording. */
 enum found {
 	FOUND_NOTHING,
-	FOUND_RECORDING, /* finished, or its recorder was killed: it may be empty then */
-	FOUND_LIVE,	 /* a recorder is at it */
-	FOUND_OTHER,	 /* neither read nor moved */
+	FOUND_RECORDING, /* finished, or left by a killed recorder, and then perhaps empty */
+	FOUND_LIVE,	 /* a recorder is writing it */
+	FOUND_OTHER,	 /* another file, which is neither read nor moved */
 };
 
 static enum found look_into(int fd, pid_t *recorder)
@@ -42,7 +42,7 @@ static enum found look(const char *path, pid_t *recorder)
 	enum found found;
 	struct stat st;
 
-	if (fd < 0) /* creating a file in a folder that is closed fails with the reason */
+	if (fd < 0) /* creating a file in an unwritable folder fails with the reason */
 		return lstat(path, &st) ? FOUND_NOTHING : FOUND_OTHER;
 	found = look_into(fd, recorder);
 	close(fd);
@@ -58,7 +58,7 @@ static int refuse_live(const char *path, pid_t recorder, struct err *err)
 	return err_hint(err, "-o FILE records elsewhere, or wait for the other recorder to end");
 }
 
-/* What is to become PATH.old must not replace anything but a recording. */
+/* Checks that PATH.old is absent or a recording, since it will be replaced. */
 static int check_old(const char *path, const char *old, struct err *err)
 {
 	pid_t recorder = 0;
@@ -86,7 +86,7 @@ static int move_old(const char *path, struct err *err)
 		err_sys(err, "cannot keep %s as %s", path, old);
 		return err_hint(err, "the folder must be writable; -o FILE records elsewhere");
 	}
-	/* the rollback journal of a recorder that was killed goes with its file */
+	/* the rollback journal of a killed recorder moves with its file */
 	snprintf(side, sizeof(side), "%s-journal", old);
 	unlink(side);
 	snprintf(old, sizeof(old), "%s-journal", path);
@@ -155,8 +155,9 @@ static int create_both(const char *path, struct created *c, struct err *err)
 	return c->journal < 0 ? -1 : 0;
 }
 
-/* Locks the folder, so that recorders that start together move old recordings one after the other. Waits WAIT_MS at
- * most: a stranger who holds the lock must not keep others from recording. -1: the folder cannot be opened. */
+/* Locks the folder, so that recorders that start together move old recordings one after the
+ * other. Waits at most WAIT_MS: a foreign process that holds the lock must not prevent
+ * recording. Returns -1 if the folder cannot be opened. */
 static int lock_folder(const char *path)
 {
 	const struct timespec nap = { 0, 10000000 };
@@ -205,7 +206,7 @@ void create_close(const char *path, struct created *c)
 		unlink(side);
 	if (c->journal >= 0)
 		close(c->journal);
-	if (c->fd >= 0) /* the lock ends here */
+	if (c->fd >= 0) /* closing the folder releases the lock */
 		close(c->fd);
 	*c = (struct created){ -1, -1 };
 }

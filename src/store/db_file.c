@@ -14,9 +14,9 @@
 #include "store/recording.h"
 
 #define MAGIC "SQLite format 3"
-#define ID_AT 68	 /* the application id, in the first page */
-#define VERSION_AT 18	 /* 2: the database is in WAL mode */
-#define LOCKS 0x40000000 /* SQLite's own, LOCKS_N bytes */
+#define ID_AT 68	 /* offset of the application id in the first page */
+#define VERSION_AT 18	 /* offset of the version, which is 2 in WAL mode */
+#define LOCKS 0x40000000 /* first of the LOCKS_N bytes that SQLite locks */
 #define LOCKS_N 512
 #define OUR_LOCK (LOCKS + LOCKS_N)
 
@@ -60,7 +60,7 @@ const char *db_file_recorder_text(pid_t recorder, char *buf, size_t n)
 {
 	if (recorder > 0)
 		snprintf(buf, n, "process %d", (int)recorder);
-	else /* of another pid namespace, or machine */
+	else /* the process belongs to another pid namespace, or machine */
 		snprintf(buf, n, "a process that cannot be seen from here");
 	return buf;
 }
@@ -105,7 +105,7 @@ static int open_journal(struct db_file *f, const char *name, struct err *err)
 	return 0;
 }
 
-/* The journal lies beside the file itself, not beside a symbolic link to it. */
+/* Looks for the journal beside the file itself, not beside a symbolic link to it. */
 static int find_journal(struct db_file *f, const char *path, struct err *err)
 {
 	char *real = realpath(path, NULL), name[4200];
@@ -145,7 +145,7 @@ static int refuse_foreign(const char *path, struct err *err)
 	return err_hint(err, "`assay record` makes one");
 }
 
-/* Judges the file before SQLite reads it. */
+/* Checks the file before SQLite reads it. */
 static int check(struct db_file *f, const char *path, struct err *err)
 {
 	pid_t recorder = db_file_recorder(f->fd);

@@ -14,7 +14,7 @@
 
 #define NAME_LEN (DIGEST_TEXT + 32)
 
-/* The folder. */
+/* The cache folder. */
 
 static bool is_mine(int fd)
 {
@@ -23,7 +23,8 @@ static bool is_mine(int fd)
 	return !fstat(fd, &st) && st.st_uid == geteuid();
 }
 
-/* Makes the folder only where its parent belongs to the effective user: under sudo, HOME may be somebody else's. */
+/* Makes the folder only if its parent belongs to the effective user: under sudo, HOME may belong
+ * to another user. */
 static void make_in_mine(const char *parent, const char *name)
 {
 	int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -41,7 +42,7 @@ static const char *folder_in(const char *variable)
 	return path && path[0] == '/' && strlen(path) < 4000 ? path : NULL;
 }
 
-/* The folder's parent, which may be a symbolic link of the user's. */
+/* Finds the folder's parent, which may be a symbolic link of the user's. */
 static bool find_base(char *base, size_t n)
 {
 	const char *cache = folder_in("XDG_CACHE_HOME"), *home = folder_in("HOME");
@@ -57,7 +58,7 @@ static bool find_base(char *base, size_t n)
 	return home != NULL;
 }
 
-/* Opens the folder if only its owner, the effective user, can write in it; else -1. */
+/* Opens the folder if only its owner, the effective user, can write to it; else returns -1. */
 static int open_folder(void)
 {
 	char base[4096], path[4200];
@@ -82,7 +83,7 @@ static void file_name(const char *content, const char *kind, char name[NAME_LEN]
 	snprintf(name, NAME_LEN, "%.64s.%.30s", content, kind);
 }
 
-/* A file begins with this; what was derived follows, compressed. */
+/* Writes a file's header; the derived data follows, compressed. */
 static size_t header(const char *key, char *buf, size_t n)
 {
 	size_t used = (size_t)snprintf(buf, n, "assay derived 1 %zu\n%s\n", strlen(key), key);
@@ -90,7 +91,7 @@ static size_t header(const char *key, char *buf, size_t n)
 	return used < n ? used : 0;
 }
 
-/* Room. */
+/* Limiting the size of the cache. */
 
 struct entry {
 	char name[256];
@@ -126,7 +127,7 @@ static bool add_entry(struct buffer *list, int folder, const char *name, uint64_
 	return true;
 }
 
-/* Removes files that were not used the longest, until all are DERIVED_MAX bytes. */
+/* Removes the least recently used files until all together have at most DERIVED_MAX bytes. */
 static void make_room(int folder)
 {
 	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -152,7 +153,7 @@ static void make_room(int folder)
 	free(list.p);
 }
 
-/* Reading. */
+/* Reading a file. */
 
 static bool read_file(int folder, const char *name, struct buffer *b)
 {
@@ -170,7 +171,7 @@ static bool read_file(int folder, const char *name, struct buffer *b)
 			ok = got < 0 && errno == EINTR;
 	}
 	if (ok)
-		futimens(fd, NULL); /* used */
+		futimens(fd, NULL); /* marks the file as recently used */
 	if (fd >= 0)
 		close(fd);
 	return ok;
@@ -208,9 +209,9 @@ bool derived_read(const char *content, const char *kind, const char *key, struct
 	return ok;
 }
 
-/* Writing. */
+/* Writing a file. */
 
-/* With a checksum, which a file that is damaged does not have. */
+/* Compresses the data with a checksum, which detects damage. */
 static bool pack(const struct buffer *b, const char *key, struct buffer *to)
 {
 	ZSTD_CCtx *c = ZSTD_createCCtx();
@@ -236,7 +237,7 @@ static bool write_file(int folder, const char *name, const struct buffer *b)
 	int fd;
 
 	snprintf(made, sizeof(made), ".new-%d", (int)getpid());
-	unlinkat(folder, made, 0); /* of a reader that was killed */
+	unlinkat(folder, made, 0); /* a temporary file of a process that was killed */
 	fd = openat(folder, made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;

@@ -5,8 +5,8 @@
 #include "runahead/state.h"
 
 #define TAKEN (1u << OPERAND_N)
-#define ACCESS (2u << OPERAND_N) /* its size follows the values; not in older journals */
-#define COUNTS (4u << OPERAND_N) /* the register, its size and the step follow that; likewise */
+#define ACCESS (2u << OPERAND_N) /* the access size follows the values */
+#define COUNTS (4u << OPERAND_N) /* the register, its size and the step follow the access size */
 
 bool journal_put(struct buffer *b, const struct window *w)
 {

@@ -14,7 +14,7 @@
 #include "base/varint.h"
 
 #define SQL_MAX 1024
-#define UNSEEN_STEP 8 /* windows: fewer that saw a register's step once each tell nothing */
+#define UNSEEN_STEP 8 /* windows: if fewer saw a register's step, once each, they tell nothing */
 
 #define X(name, what) +1
 enum {
@@ -23,7 +23,7 @@ enum {
 };
 #undef X
 
-/* Writing. */
+/* Writing rows. */
 
 static bool step(sqlite3_stmt *s)
 {
@@ -39,7 +39,7 @@ static void bind_site(sqlite3_stmt *s, struct site_id id)
 	sqlite3_bind_int64(s, 2, (sqlite3_int64)id.addr);
 }
 
-/* Those that are not 0: number, from the one before, and count. */
+/* Encodes counts that are not 0: difference of their number to the one before, and count. */
 static size_t encode(const uint64_t *count, unsigned n, uint8_t *to)
 {
 	struct buffer b = { .p = to };
@@ -170,7 +170,7 @@ static bool write_site_distances(sqlite3_stmt *s, const struct profile *p)
 	return true;
 }
 
-/* Gaps that are there: number, from the one before, and what they sum up. */
+/* Encodes gaps that exist: difference of their number to the one before, and sums. */
 static size_t encode_gaps(const struct tally *t, uint8_t *to)
 {
 	struct buffer b = { .p = to };
@@ -186,7 +186,7 @@ static size_t encode_gaps(const struct tally *t, uint8_t *to)
 		varint_put(&b, g->back);
 		varint_put(&b, g->time);
 		varint_put(&b, g->back_time);
-		/* as a double COUNT_MAX is one more */
+		/* as a double, COUNT_MAX is rounded up by one */
 		varint_put(&b, g->advance < (double)COUNT_MAX ? (uint64_t)g->advance : COUNT_MAX);
 		last = i;
 	}
@@ -205,7 +205,7 @@ static size_t encode_peers(const struct tally *t, uint8_t *to)
 	return b.n;
 }
 
-/* Those that may yet be sure, if more is added. */
+/* Writes the tallies that are sure, or may become so when more is added. */
 static bool write_tallies(sqlite3_stmt *s, const struct profile *p)
 {
 	uint8_t gaps[TALLY_OCTAVES * 6 * VARINT_MAX], peers[TALLY_PEERS * 3 * VARINT_MAX];
@@ -230,7 +230,7 @@ static bool write_tallies(sqlite3_stmt *s, const struct profile *p)
 
 #define X(name, what) , u->name
 
-/* What is counted, from column `at` on. */
+/* Writes the counts, from column `at` on. */
 static bool write_reuse(sqlite3_stmt *s, int at, const struct reuses *u)
 {
 	uint8_t blob[4][DISTANCE_BUCKETS * 2 * VARINT_MAX];
@@ -321,7 +321,7 @@ bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed)
 			     write_reuse_regions)));
 }
 
-/* Reading. */
+/* Reading rows. */
 
 struct rows {
 	sqlite3 *db;
@@ -347,7 +347,7 @@ static bool count_at(sqlite3_stmt *s, int at, uint64_t *v)
 	return *v <= COUNT_MAX;
 }
 
-/* Adds what `encode` wrote. */
+/* Adds counts that encode() wrote. */
 static bool decode(sqlite3_stmt *s, int at, uint64_t *count, unsigned n)
 {
 	const uint8_t *p = sqlite3_column_blob(s, at);
@@ -537,7 +537,7 @@ static enum pairs_result read_tally(const struct rows *r, sqlite3_stmt *s)
 
 #define X(name, what) , &u->name
 
-/* What is counted, from column `at` on. */
+/* Reads the counts, from column `at` on. */
 static enum pairs_result read_counts(sqlite3_stmt *s, int at, struct reuses *u)
 {
 	uint64_t *const *count;
@@ -602,7 +602,7 @@ static enum pairs_result read_reuse_region(const struct rows *r, sqlite3_stmt *s
 	return region ? read_counts(s, 4, region) : PAIRS_MEMORY;
 }
 
-/* Whether the regions of each process, which are a part of it, have no more than it has. */
+/* Whether the regions of each process, which are parts of it, have no more than it has. */
 static bool regions_fit(const struct profile *p)
 {
 	const struct reuses *u, *r;
@@ -703,7 +703,7 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		if (!result && rc != SQLITE_DONE)
 			result = PAIRS_DATABASE;
 	}
-	/* the last table is that of regions */
+	/* regions come in the last table */
 	return result || regions_fit(p) ? result : PAIRS_MALFORMED;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What simulated caches say: misses by site, reuse distances by process and by site; and tallies; a table each. */
+/* Results of simulated caches: misses by site, reuse distances by process and by site; and
+ * tallies, in a table each. */
 #ifndef ASSAY_STORE_MODEL_ROWS_H
 #define ASSAY_STORE_MODEL_ROWS_H
 
@@ -7,11 +8,11 @@
 
 #include "store/pairs.h"
 
-/* In place of what is there. packed: without localities, which are in the snapshot. False: the database, or SQLITE_NOMEM
- * if that says nothing. */
+/* Replaces the rows. packed: without localities, which are in the snapshot. False: an error of
+ * the database, or SQLITE_NOMEM if it reports none. */
 bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed);
-/* Adds what the tables hold, if they are there, to p, whose runs from first_run on are theirs; nothing of it is trusted.
- * Images are numbered by map[0..nmap). *what: the table. */
+/* Adds the tables' rows to p, whose runs from first_run on are theirs. All data is untrusted.
+ * map[0..nmap) gives the numbers of images. *what: the table. */
 enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
 				  size_t first_run, const char **what);
 

@@ -9,7 +9,7 @@
 #include "observe/edges.h"
 #include "base/varint.h"
 
-/* Writing. */
+/* Writing rows. */
 
 static void bind_site(sqlite3_stmt *s, int at, struct site_id id)
 {
@@ -25,7 +25,7 @@ static bool step(sqlite3_stmt *s)
 	return done;
 }
 
-/* A count of running counters may not be one yet. */
+/* A running counter that is read early may not be a count yet. */
 static uint64_t count_now(uint64_t n)
 {
 	return (int64_t)n < 0 ? 0 : n;
@@ -52,7 +52,7 @@ static bool write_edges(sqlite3_stmt *s, const struct profile *p)
 	return ok;
 }
 
-/* Operand numbers and hot lists, one behind the other, as a site has them. */
+/* Encodes operand numbers and hot lists, one after the other, as for a site. */
 static bool encode(struct buffer *b, const struct call *c)
 {
 	b->n = 0;
@@ -128,7 +128,7 @@ bool pairs_write(sqlite3 *db, const struct profile *p, bool packed)
 			   write_conflicts);
 }
 
-/* Reading. */
+/* Reading rows. */
 
 struct reader {
 	struct profile *p;
@@ -153,7 +153,7 @@ static bool number_at(sqlite3_stmt *s, int at, uint64_t max, uint64_t *v)
 	return *v <= max;
 }
 
-/* Which of the names; n if none. */
+/* Index of the text among the names; n if it is none of them. */
 static unsigned named(sqlite3_stmt *s, int at, const char *const *name, unsigned n)
 {
 	const char *text = (const char *)sqlite3_column_text(s, at);

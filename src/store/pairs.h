@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What lies between two sites, a table each: edges, calls, conflicts.
- */
+/* Relations between two sites, a table each: edges, calls, conflicts. */
 #ifndef ASSAY_STORE_PAIRS_H
 #define ASSAY_STORE_PAIRS_H
 
@@ -9,7 +7,8 @@
 
 #include "observe/profile.h"
 
-/* In place of what is there; edges where they are not packed. False: the database, or SQLITE_NOMEM if that says nothing. */
+/* Replaces the rows; edges only if they are not packed. False: an error of the database, or
+ * SQLITE_NOMEM if it reports none. */
 bool pairs_write(sqlite3 *db, const struct profile *p, bool packed);
 
 enum pairs_result {
@@ -18,8 +17,8 @@ enum pairs_result {
 	PAIRS_MEMORY,
 	PAIRS_MALFORMED,
 };
-/* Adds what the tables hold, if they are there, to p; nothing of it is trusted. Images are numbered by
- * map[0..nmap). *what: the table. */
+/* Adds the tables' rows to p. All data is untrusted. map[0..nmap) gives the numbers of images.
+ * *what: the table. */
 enum pairs_result pairs_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
 			     const char **what);
 

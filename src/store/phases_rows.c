@@ -8,7 +8,7 @@
 #include "base/varint.h"
 
 #define PROCESSES_MAX 1000000
-#define PART_SIZE (4u << 20) /* bytes of a part, about */
+#define PART_SIZE (4u << 20) /* approximate bytes of a part */
 #define PART_MAX (256u << 20)
 
 static int done(sqlite3_stmt *s)
@@ -19,7 +19,7 @@ static int done(sqlite3_stmt *s)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Size and compressed bytes to columns i and i + 1. */
+/* Binds size and compressed bytes to columns i and i + 1. */
 static int bind_packed(sqlite3_stmt *s, int i, const struct buffer *b)
 {
 	size_t bound = ZSTD_compressBound(b->n), n;
@@ -119,7 +119,7 @@ int phases_rows_write(sqlite3 *db, const struct profile *p)
 	return rc;
 }
 
-/* Reading, which validates everything. */
+/* Reading rows, which validates everything. */
 
 static bool number(sqlite3_stmt *s, int i, uint64_t max, uint64_t *v)
 {
@@ -129,7 +129,8 @@ static bool number(sqlite3_stmt *s, int i, uint64_t max, uint64_t *v)
 	return n >= 0 && *v <= max;
 }
 
-/* What columns i and i + 1 hold, of *n bytes, to be freed; or NULL, and *why. */
+/* Expands the data in columns i and i + 1, *n bytes, to be freed; returns NULL and *why on
+ * failure. */
 static uint8_t *unpack(const struct phases_rows *r, sqlite3_stmt *s, int i, size_t *n,
 		       const char **why)
 {
@@ -224,7 +225,7 @@ static const char *read_part(const struct phases_rows *r, sqlite3_stmt *s, size_
 	uint8_t *bytes;
 	size_t n;
 
-	/* rows come in the order of their keys, and so do processes */
+	/* rows are sorted by key, and so are processes */
 	while (*at < r->p->nphases &&
 	       (r->p->phases[*at]->run != run || r->p->phases[*at]->process != process))
 		++*at;

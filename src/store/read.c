@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a recording. Nothing in the file is trusted. */
+/* Reading a recording. The file is untrusted. */
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #include "store/wset_rows.h"
 
 #define ROW_MAX (1u << 30)
-#define DIGEST_PART (1u << 20) /* bytes at once */
+#define DIGEST_PART (1u << 20) /* bytes digested at once */
 
 struct reader {
 	sqlite3 *db;
@@ -31,11 +31,11 @@ struct reader {
 	struct vfs vfs;
 	const char *path;
 	struct profile *p;
-	struct profile tail; /* windows that came after the snapshot, where there is one */
+	struct profile tail; /* windows that came after the snapshot, if there is one */
 	bool has_tail;
 	struct budget forgotten, kept;
-	size_t nsite;  /* of rows, before windows and snapshots */
-	uint32_t *map; /* the file's image numbers to the profile's */
+	size_t nsite;  /* number of sites in rows, without windows and snapshots */
+	uint32_t *map; /* maps the file's image numbers to the profile's */
 	size_t nmap;
 	size_t first_run;
 	struct err *err;
@@ -70,7 +70,7 @@ static int db_error(struct reader *r)
 	return corrupt(r, sqlite3_errmsg(r->db));
 }
 
-/* Rows of a query through a function; a row that it refuses ends it. */
+/* Passes each row of a query to a function; stops when it refuses a row. */
 static int each_row(struct reader *r, const char *sql, int (*row)(struct reader *, sqlite3_stmt *))
 {
 	sqlite3_stmt *s;
@@ -94,7 +94,7 @@ static const char *text(sqlite3_stmt *s, int i)
 	return t ? t : "";
 }
 
-/* A count; -1 if it cannot be one. */
+/* Reads a count; -1 if it cannot be one. */
 static int64_t count_of(sqlite3_stmt *s, int i)
 {
 	int64_t v = sqlite3_column_int64(s, i);
@@ -223,7 +223,7 @@ static int read_procedure(struct reader *r, sqlite3_stmt *s)
 	pi = r->p->image[image];
 	if (proc.end < proc.start || (pi->nproc && proc.start < pi->proc[pi->nproc - 1].start))
 		return corrupt(r, "a procedure's range");
-	if (!(pi->nproc & (pi->nproc - 1))) { /* capacities are powers of two */
+	if (!(pi->nproc & (pi->nproc - 1))) { /* Capacities are powers of two. */
 		list = realloc(pi->proc, (pi->nproc ? 2 * pi->nproc : 1) * sizeof(*list));
 		if (!list)
 			return err_set(r->err, ERR_FAILED, "no memory");
@@ -321,7 +321,7 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 	return read_weights(r, site, s);
 }
 
-/* The blob of a row of (size, blob), of *n bytes; to be freed. NULL with err set. */
+/* Reads the blob of a row of (size, blob), *n bytes, to be freed. NULL with err set. */
 static uint8_t *read_blob(struct reader *r, sqlite3_stmt *s, const char *what,
 			  struct budget *budget, uint64_t factor, size_t *n)
 {
@@ -367,7 +367,8 @@ static int read_journal(struct reader *r, sqlite3_stmt *s)
 	return rc;
 }
 
-/* A profile with the images and the lists of r->p, for windows that are added to it at the end. */
+/* Makes a profile with the images and lists of r->p, for windows that are added to it at the
+ * end. */
 static int begin_tail(struct reader *r)
 {
 	if (profile_init(&r->tail, r->err))
@@ -441,7 +442,7 @@ static int check_identity(struct reader *r)
 	}
 	if (version < 1)
 		return corrupt(r, "its schema number");
-	/* SQLite reads what is missing of the last page as zeros */
+	/* SQLite reads the missing part of the last page as zeros. */
 	if (number(r, "PRAGMA page_size", &page) || page < 1 || fstat(r->file.fd, &st) ||
 	    (r->vfs.rollback ? st.st_size < (off_t)r->vfs.rollback->size : st.st_size % page))
 		return corrupt(r, "it is cut short");
@@ -454,7 +455,7 @@ static int refuse_row(struct reader *r, sqlite3_stmt *s)
 	return corrupt(r, "it holds more than tables");
 }
 
-/* Views and computed columns would run what the file says. */
+/* Rejects views and computed columns, which would run expressions from the file. */
 static int check_schema(struct reader *r)
 {
 	return each_row(r,
@@ -526,7 +527,7 @@ static int read_pairs(struct reader *r)
 	}
 }
 
-/* A snapshot holds what windows before the journal's first became; sites of both add up. */
+/* A snapshot holds earlier windows than the journal; sites of both add up. */
 static int read_windows(struct reader *r)
 {
 	int64_t snapshot = 0, windows = 0;
@@ -630,7 +631,7 @@ static int open_db(struct reader *r)
 	return 0;
 }
 
-/* Of all that SQLite may have read. */
+/* Computes the digest of everything that SQLite may have read. */
 static int take_digest(const struct reader *r, char content[DIGEST_TEXT])
 {
 	uint8_t *some = malloc(DIGEST_PART);
@@ -649,7 +650,7 @@ static int take_digest(const struct reader *r, char content[DIGEST_TEXT])
 	return n < 0 ? err_sys(r->err, "cannot read %s", r->path) : 0;
 }
 
-/* Into an empty profile. */
+/* Reads into an empty profile. */
 static int read_into(const char *path, struct profile *p, char *content, struct err *err)
 {
 	struct reader r = { .path = path, .file = { .fd = -1, .journal = -1 }, .p = p, .err = err };

@@ -18,19 +18,19 @@
 #include "store/sampled_rows.h"
 #include "store/wset_rows.h"
 
-#define PART (4u << 20) /* of a snapshot: about so much before it is compressed */
+#define PART (4u << 20) /* approximate bytes of a part of a snapshot before compression */
 #define PAGE 4096
-#define JOURNAL_MIN (1u << 20) /* bytes that a journal may always have */
+#define JOURNAL_MIN (1u << 20) /* bytes up to which a journal is never replaced */
 
 struct recording {
 	sqlite3 *db;
 	struct created files;
 	struct vfs
-		vfs; /* SQLite writes through the descriptors that were made, whatever lies at the path now */
+		vfs; /* SQLite writes through the descriptors, whatever exists at the path by now */
 	char *path;
-	struct buffer pending; /* windows not written yet */
-	uint64_t folded; /* bytes that the file used when a snapshot last replaced the journal */
-	size_t nimage;	 /* images written */
+	struct buffer pending; /* windows that are not written yet */
+	uint64_t folded;       /* size of the file when a snapshot last replaced the journal */
+	size_t nimage;	       /* number of images written */
 };
 
 static int db_error(struct recording *r, const char *what, struct err *err)
@@ -69,8 +69,8 @@ static int step(struct recording *r, sqlite3_stmt *s, struct err *err)
 	return rc == SQLITE_DONE ? 0 : db_error(r, "write", err);
 }
 
-/* A killed writer leaves a file that is whole by the rollback journal; power loss is not guarded against. What was deleted
- * is overwritten, so that no value stays in unused pages. */
+/* A killed writer leaves a file that its rollback journal restores; power loss is not guarded
+ * against. Deleted data is overwritten, so that no recorded value remains in unused pages. */
 static int set_up(struct recording *r, struct err *err)
 {
 	char sql[288];
@@ -125,7 +125,7 @@ int recording_window(struct recording *r, const struct window *w, struct err *er
 	return 0;
 }
 
-/* Rows. */
+/* Writing rows. */
 
 static int write_image(struct recording *r, sqlite3_stmt *s, const struct profile_image *pi,
 		       struct err *err)
@@ -236,7 +236,7 @@ static int write_procedures(struct recording *r, const struct profile *p, struct
 	return rc;
 }
 
-/* Operand numbers and hot lists, one behind the other. */
+/* Encodes operand numbers and hot lists, one after the other. */
 static bool encode_operands(struct buffer *b, const struct site *s)
 {
 	b->n = 0;
@@ -251,7 +251,7 @@ static bool encode_operands(struct buffer *b, const struct site *s)
 	return true;
 }
 
-/* The same with what is beside the lists. */
+/* Encodes the weights that belong to the lists. */
 static bool encode_weights(struct buffer *b, const struct site *s)
 {
 	b->n = 0;
@@ -318,7 +318,7 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 	return step(r, q, err);
 }
 
-/* In the order of their keys: appended, not searched for. */
+/* Writes sites sorted by key, which lets SQLite append. */
 static int write_sites(struct recording *r, const struct profile *p, struct err *err)
 {
 	struct site **list = sites_sorted(&p->sites);
@@ -337,7 +337,7 @@ static int write_sites(struct recording *r, const struct profile *p, struct err 
 	return rc;
 }
 
-/* A row of (size, blob), the blob compressed. */
+/* Writes a row of (size, blob), with the blob compressed. */
 static int write_blob(struct recording *r, const char *sql, const struct buffer *b, struct err *err)
 {
 	size_t bound = ZSTD_compressBound(b->n), n;
@@ -470,8 +470,8 @@ static uint64_t bytes_used(struct recording *r)
 	return (pragma(r, "PRAGMA page_count") - pragma(r, "PRAGMA freelist_count")) * PAGE;
 }
 
-/* Whether the journal is so long that a snapshot in its place makes the file smaller, and costs no more to write than
- * the journal did. */
+/* Whether the journal is so long that a snapshot in its place makes the file smaller, and costs
+ * no more to write than the journal did. */
 static bool is_long(struct recording *r)
 {
 	uint64_t least = r->folded > JOURNAL_MIN ? r->folded : JOURNAL_MIN;
@@ -479,7 +479,7 @@ static bool is_long(struct recording *r)
 	return bytes_used(r) > r->folded + least;
 }
 
-/* What a snapshot holds, all of it packed. */
+/* Writes everything that a snapshot holds, packed. */
 static int write_packed(struct recording *r, const struct profile *p, struct err *err)
 {
 	return write_snapshot(r, p, err) || write_pairs(r, p, true, err) ||
@@ -488,7 +488,7 @@ static int write_packed(struct recording *r, const struct profile *p, struct err
 		       : 0;
 }
 
-/* The profile in place of the journal, into the pages that the journal had. */
+/* Writes the profile in place of the journal, into the pages that the journal had. */
 static int fold(struct recording *r, const struct profile *p, struct err *err)
 {
 	if (exec(r, "DELETE FROM journal", err) || write_packed(r, p, err))
@@ -537,7 +537,7 @@ static int write_all(struct recording *r, const struct profile *p, bool packed, 
 {
 	if (exec(r, "BEGIN", err))
 		return -1;
-	/* the journal first, so that its pages are used again */
+	/* The journal is deleted first, so that its pages are reused. */
 	if (exec(r, "DELETE FROM journal", err) || write_images(r, p, 0, err) ||
 	    write_runs(r, p, err) || write_procedures(r, p, err) ||
 	    write_aggregate(r, p, packed, err) || write_wsets(r, p, err) ||
@@ -551,7 +551,7 @@ static int finish(struct recording *r, const struct profile *p, bool packed, str
 	int rc = write_all(r, p, packed, err);
 	struct err ignored;
 
-	/* without room for the aggregate: what is not in the journal yet may still fit */
+	/* The aggregate did not fit; the unwritten windows may still fit into the journal. */
 	if (rc)
 		recording_flush(r, p, &ignored);
 	recording_abandon(r);

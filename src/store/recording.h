@@ -2,11 +2,12 @@
 /*
  * The recording: one SQLite file (docs/recording.md has the schema).
  *
- * While a recorder runs it appends what it saw to a journal table, cheaply, about once a second.
- * When it finishes, the aggregated profile replaces the journal; when the journal has grown to the size of the aggregate,
- * a snapshot of the aggregate replaces it meanwhile, so that a recording grows as what it tells does, and not with time.
- * If the recorder is killed, a reader adds the journal to the snapshot: the result is the same but for what was not flushed
- * yet. Who keeps no windows (the exact recorder) writes a snapshot from time to time instead.
+ * A running recorder appends its windows to a journal table about once a second, which is cheap.
+ * When it finishes, the aggregated profile replaces the journal; when the journal has grown to the
+ * size of the aggregate, a snapshot of the aggregate replaces it in the meantime, so that a
+ * recording grows with its content, not with time. If the recorder is killed, a reader adds the
+ * journal to the snapshot: only unflushed data is lost. A recorder without windows (the exact one)
+ * writes a snapshot from time to time instead.
  */
 #ifndef ASSAY_STORE_RECORDING_H
 #define ASSAY_STORE_RECORDING_H
@@ -18,7 +19,7 @@
 #define RECORDING_SCHEMA 1
 #define RECORDING_APPLICATION_ID 0x41535359 /* "ASSY", SQLite's application_id */
 
-struct recording; /* open for writing */
+struct recording; /* a recording that is open for writing */
 
 /*
  * Creates `path` for writing: an existing recording becomes PATH.old (an existing PATH.old that is a
@@ -27,32 +28,31 @@ struct recording; /* open for writing */
  */
 struct recording *recording_create(const char *path, struct err *err);
 
-/* Journal: windows as they came. Buffered in memory; recording_flush writes one transaction. The
- * profile is consulted for images and the run, whose new rows are flushed with them; it is to have all windows, since it
- * replaces a journal that has become long. */
+/* Appends a window to the journal, buffered in memory; recording_flush writes one transaction.
+ * The profile provides images and the run, whose new rows are flushed with the windows; it must
+ * contain all windows, since it replaces a journal that has become long. */
 int recording_window(struct recording *r, const struct window *w, struct err *err);
 int recording_flush(struct recording *r, const struct profile *p, struct err *err);
 
-/* Writes a snapshot of the profile in place of the one before, in one transaction; the recording goes on.
- * Names of procedures are not in it. */
+/* Writes a snapshot of the profile in place of the previous one, in one transaction; the
+ * recording continues. Snapshots have no names of procedures. */
 int recording_checkpoint(struct recording *r, const struct profile *p, struct err *err);
 
-/* Writes the aggregated profile, drops journal and snapshot, closes. On error the journal is still there and
- * the file is closed. */
+/* Writes the aggregated profile, drops journal and snapshot, and closes the file. On error the
+ * journal is kept, and the file is closed. */
 int recording_finish(struct recording *r, const struct profile *p, struct err *err);
-/* The same with sites in a snapshot, in place of rows: for very many of them. */
+/* Finishes with sites in a snapshot instead of rows, for very many sites. */
 int recording_finish_packed(struct recording *r, const struct profile *p, struct err *err);
-/* Closes leaving the journal. */
+/* Closes the file and leaves the journal in it. */
 void recording_abandon(struct recording *r);
 
 /* Writes a whole profile as a new recording (merge), under the rules of recording_create. */
 int recording_write(const char *path, const struct profile *p, struct err *err);
 
-/* Reads a recording, journal included, into p, which is added to. Nothing in the file is trusted:
- * ERR_FAILED with a message for one that is missing, no recording, truncated, corrupted, or of a newer
- * schema. */
+/* Reads a recording, with its journal, and adds it to p. The file is untrusted: ERR_FAILED with
+ * a message for one that is missing, no recording, truncated, corrupted, or of another schema. */
 int recording_read(const char *path, struct profile *p, struct err *err);
-/* The same into an empty profile; content: the digest of what was read. */
+/* Reads a recording into an empty profile; content: the digest of what was read. */
 int recording_read_known(const char *path, struct profile *p, char content[DIGEST_TEXT],
 			 struct err *err);
 

@@ -10,7 +10,7 @@
 #define HEAD 28
 #define MAGIC 8
 #define ALL_PAGES 0xffffffffu
-#define LOCK_BYTE 0x40000000u /* SQLite's locks: the page that holds it is never used */
+#define LOCK_BYTE 0x40000000u /* the page with this byte holds SQLite's locks and is never used */
 #define PAGE_MAX 65536
 
 static uint32_t big_endian(const uint8_t *p)
@@ -23,7 +23,7 @@ static bool is_power(uint32_t v, uint32_t min)
 	return v >= min && v <= PAGE_MAX && !(v & (v - 1));
 }
 
-/* As many bytes as there are, n at most; -1. */
+/* Reads up to n bytes; -1 on error. */
 static ssize_t read_all(int fd, void *to, size_t n, uint64_t at)
 {
 	size_t got = 0;
@@ -46,7 +46,7 @@ bool rollback_is_hot(int fd)
 {
 	uint8_t head[HEAD];
 
-	/* where the header is not whole the database has not been touched yet */
+	/* While the header is incomplete, the database has not been changed yet. */
 	return read_all(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) && head[0];
 }
 
@@ -84,7 +84,7 @@ static bool add(struct rollback *r, uint32_t number, uint64_t offset)
 {
 	struct rollback_page *list;
 
-	if (!(r->n & (r->n - 1))) { /* capacities are powers of two */
+	if (!(r->n & (r->n - 1))) { /* Capacities are powers of two. */
 		list = realloc(r->page, (r->n ? 2 * r->n : 1) * sizeof(*list));
 		if (!list)
 			return false;
@@ -94,7 +94,7 @@ static bool add(struct rollback *r, uint32_t number, uint64_t offset)
 	return true;
 }
 
-/* Of several records of a page the last one counts, as where they are written back one after the other. */
+/* Of several records of a page the last one counts, as when SQLite writes them back in order. */
 static int by_number(const void *a, const void *b)
 {
 	const struct rollback_page *x = a, *y = b;
@@ -104,7 +104,7 @@ static int by_number(const void *a, const void *b)
 	return x->offset < y->offset ? 1 : -1;
 }
 
-/* Up to the first record that is not whole. */
+/* Reads records up to the first incomplete one. */
 static bool read_records(struct rollback *r, uint64_t sector, uint32_t nonce, uint8_t *record)
 {
 	const size_t size = r->page_size + 8;

@@ -27,25 +27,25 @@
 #define ROLLBACK_MAGIC "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 struct rollback {
-	int fd; /* the journal; the caller's */
+	int fd; /* descriptor of the journal; the caller's */
 	uint32_t page_size;
-	uint64_t size; /* the database's bytes */
+	uint64_t size; /* bytes of the database */
 	struct rollback_page {
 		uint32_t number;
-		uint64_t offset; /* in the journal */
-	} * page;		 /* in the order of numbers */
+		uint64_t offset; /* offset in the journal */
+	} * page;		 /* sorted by number */
 	size_t n;
 };
 
-/* Whether fd begins as a rollback journal does, hot or not. */
+/* Whether fd begins like a rollback journal, hot or not. */
 bool rollback_is_journal(int fd);
-/* Whether the journal in fd has pages to restore: one whose transaction was committed is empty, or begins with 0. */
+/* Whether the journal in fd has pages to restore: after a commit it is empty, or begins with 0. */
 bool rollback_is_hot(int fd);
-/* Reads the journal in fd of that name, which is hot. -1 with err set: it is none of a recorder's. */
+/* Reads the hot journal in fd, which has that name. -1 with err set: no recorder wrote it. */
 int rollback_open(struct rollback *r, int fd, const char *name, struct err *err);
 void rollback_close(struct rollback *r);
 
-/* pread of the database db as it was before the transaction; as it is, without r (NULL). */
+/* Reads the database db as it was before the transaction; without r (NULL) as it is, like pread. */
 ssize_t rollback_pread(const struct rollback *r, int db, void *to, size_t n, uint64_t at);
 
 #endif

@@ -93,14 +93,14 @@ int sampled_rows_write(sqlite3 *db, const struct profile *p)
 	return rc;
 }
 
-/* Reading. Everything is validated. */
+/* Reading rows. Everything is validated. */
 
 struct rows {
 	struct profile *p;
-	size_t first_run, first; /* its first one in the profile */
+	size_t first_run, first; /* index of its first entry in the profile */
 };
 
-/* n columns from `first` on, none of them negative or absurd. */
+/* Reads n columns from `first` on, which must not be negative or too large. */
 static bool numbers(sqlite3_stmt *s, int first, uint64_t *v, int n)
 {
 	for (int i = 0; i < n; i++) {

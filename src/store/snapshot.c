@@ -124,7 +124,7 @@ static int read_lists(struct cursor *c, struct site *s, unsigned have, struct er
 	return 0;
 }
 
-/* Of n observations, the square in question: could be. */
+/* Whether the sum of squares is possible for n observations. */
 bool snapshot_plausible(const struct site_weights *w, uint64_t observed)
 {
 	double n = (double)observed;
@@ -165,7 +165,7 @@ static int read_weights(struct cursor *c, struct site *s, unsigned have, struct 
 {
 	struct site_weights w = { 0 }, *to;
 
-	/* each site comes once */
+	/* Each site may occur only once. */
 	if (s->weights || !get_double(c, &w.observed) || !get_double(c, &w.taken) ||
 	    !get_double(c, &w.square) || !snapshot_plausible(&w, s->observed))
 		return malformed(err);

@@ -21,14 +21,14 @@
 #include "observe/profile.h"
 #include "base/varint.h"
 
-/* Appends one site; *last: the address of the one before in this blob. False without memory. */
+/* Appends one site; *last: the address of the previous site in this blob. False without memory. */
 bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last);
-/* Adds the sites of a blob (not trusted) to p; images are numbered by map[0..nmap). -1 with err set if it is
- * malformed. */
+/* Adds the sites of an untrusted blob to p; map[0..nmap) gives the numbers of images. -1 with
+ * err set if it is malformed. */
 int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
 		  struct err *err);
 
-/* Whether the weights of a site of so many observations can be such. */
+/* Whether the weights are possible for a site with that many observations. */
 bool snapshot_plausible(const struct site_weights *w, uint64_t observed);
 
 bool snapshot_put_edge(struct buffer *b, const struct edge *e, uint64_t *last);
@@ -36,8 +36,8 @@ int snapshot_read_edges(const uint8_t *p, size_t n, struct profile *to, const ui
 			size_t nmap, struct err *err);
 
 /*
- * Branches taken of a site. A snapshot of running counters, of which one was read before the other, may have
- * more of them than executions, or fewer than none.
+ * Branches taken of a site, limited to 0 and its executions: in a snapshot of running counters one
+ * may be read before the other.
  */
 uint64_t snapshot_taken(const struct site *s);
 

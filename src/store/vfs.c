@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECTOR 4096 /* what SQLite assumes of files: a rollback journal's header takes one */
+/* the sector size that SQLite assumes; a rollback journal's header takes one sector */
+#define SECTOR 4096
 
 struct handle {
 	sqlite3_file base;
@@ -19,7 +20,7 @@ struct handle {
 
 static int close_file(sqlite3_file *f)
 {
-	(void)f; /* descriptors are the caller's */
+	(void)f; /* The descriptors belong to the caller. */
 	return SQLITE_OK;
 }
 
@@ -66,7 +67,7 @@ static int truncate_file(sqlite3_file *f, sqlite3_int64 size)
 	return ftruncate(file->fd, size) ? SQLITE_IOERR_TRUNCATE : SQLITE_OK;
 }
 
-/* Power loss is not guarded against. */
+/* Does nothing, because power loss is not guarded against. */
 static int sync_file(sqlite3_file *f, int flags)
 {
 	(void)f;
@@ -85,7 +86,7 @@ static int file_size(sqlite3_file *f, sqlite3_int64 *size)
 	return SQLITE_OK;
 }
 
-/* Recordings are locked as a whole (store/db_file.h). */
+/* Does nothing, because recordings are locked as a whole (store/db_file.h). */
 static int lock_file(sqlite3_file *f, int level)
 {
 	(void)f;
@@ -165,7 +166,7 @@ static int delete_file(sqlite3_vfs *vfs, const char *name, int sync)
 	return SQLITE_IOERR_DELETE;
 }
 
-/* There is no journal to roll back, as far as SQLite is concerned. */
+/* Reports that no journal exists, so that SQLite does not roll back. */
 static int access_file(sqlite3_vfs *vfs, const char *name, int flags, int *there)
 {
 	(void)vfs;
@@ -191,7 +192,7 @@ int vfs_open(struct vfs *v, sqlite3 **db)
 	if (!system)
 		return SQLITE_ERROR;
 	snprintf(v->name, sizeof(v->name), "assay-%p", (void *)v);
-	v->vfs = *system; /* time, randomness */
+	v->vfs = *system; /* clock and random numbers */
 	v->vfs.iVersion = 2;
 	v->vfs.szOsFile = sizeof(struct handle);
 	v->vfs.pNext = NULL;
@@ -206,7 +207,7 @@ int vfs_open(struct vfs *v, sqlite3 **db)
 		rc = sqlite3_open_v2("recording", db,
 				     v->journal < 0 ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
 				     v->name);
-	if (rc == SQLITE_OK) /* there is no file but these */
+	if (rc == SQLITE_OK) /* no other files exist */
 		rc = sqlite3_exec(*db, "PRAGMA temp_store=MEMORY", NULL, NULL, NULL);
 	return rc;
 }

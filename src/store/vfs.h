@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SQLite over descriptors: a VFS of one database. SQLite opens, looks for and deletes no file by its name, takes
- * no lock, and writes nothing where only reading was asked for. Who opens the descriptors has judged the files.
+ * SQLite on open descriptors: a VFS for one database. SQLite opens, looks for and deletes no file
+ * by name, takes no lock, and writes nothing if the database is only read. The code that opens the
+ * descriptors has checked the files.
  */
 #ifndef ASSAY_STORE_VFS_H
 #define ASSAY_STORE_VFS_H
@@ -13,13 +14,16 @@
 struct vfs {
 	sqlite3_vfs vfs;
 	char name[32];
-	int fd;	     /* the database; stays the caller's */
-	int journal; /* where its rollback journal goes, likewise; -1: it is read only */
+	int fd; /* descriptor of the database; the caller's */
+	/* descriptor of its rollback journal; the caller's; -1: the database is read-only */
+	int journal;
 	struct rollback *
-		rollback; /* what a killed writer left, instead of what the database holds; or NULL */
+		/* a killed writer's journal, whose pages replace those of the database; or NULL */
+		rollback;
 };
 
-/* Opens what v's descriptors say. SQLite's error code; *db is to be closed with vfs_close in any case. */
+/* Opens the database of v. Returns SQLite's error code; *db must be closed with vfs_close in any
+ * case. */
 int vfs_open(struct vfs *v, sqlite3 **db);
 void vfs_close(struct vfs *v, sqlite3 *db);
 

@@ -100,13 +100,13 @@ int wset_rows_write(sqlite3 *db, const struct profile *p)
 	return rc;
 }
 
-/* Reading. Nothing is trusted. */
+/* Reading rows, which are untrusted. */
 
 struct rows {
 	sqlite3 *db;
 	struct profile *p;
 	struct budget *budget;
-	size_t first_run, first; /* its first working set in the profile */
+	size_t first_run, first; /* index of its first working set in the profile */
 };
 
 static const char *text(sqlite3_stmt *s, int i)
@@ -116,7 +116,7 @@ static const char *text(sqlite3_stmt *s, int i)
 	return t ? t : "";
 }
 
-/* The name's place in a list; `n` if it has none. */
+/* Index of the name in a list; `n` if it is not there. */
 static int named(const char *const *list, int n, const char *name)
 {
 	int i = 0;
@@ -161,7 +161,7 @@ static const char *read_process(struct rows *r, sqlite3_stmt *s)
 	return w->command ? NULL : "no memory";
 }
 
-/* Rows come in the order of their keys, and so do working sets. */
+/* Rows are sorted by key, and so are working sets. */
 static struct wset *owner(struct rows *r, sqlite3_stmt *s, size_t *at)
 {
 	int64_t run = sqlite3_column_int64(s, 0), process = sqlite3_column_int64(s, 1);

@@ -15,7 +15,7 @@ void schedule_fini(struct schedule *s)
 	s->n = 0;
 }
 
-/* A decimal number, all of [text, end). */
+/* Parses a decimal number that takes all of [text, end). */
 static bool number(const char *text, const char *end, double *v)
 {
 	static const char digits[] = "0123456789.+-eE";
@@ -33,14 +33,14 @@ static bool number(const char *text, const char *end, double *v)
 	return stop == copy + n && isfinite(*v);
 }
 
-/* Targets. */
+/* Specification strings of targets. */
 
-struct targets { /* while a specification is read */
+struct targets { /* state while a specification is read */
 	struct schedule *to;
 	double weight, multiplier;
 	bool ended;
 	const char *spec;
-	unsigned column; /* of the item at hand */
+	unsigned column; /* of the current item */
 	int length;
 };
 
@@ -153,12 +153,12 @@ int schedule_parse_targets(struct schedule *s, const char *spec, struct err *err
 	return 0;
 }
 
-/* Settings. */
+/* Settings of other schedules. */
 
 static const struct setting {
 	const char *name, *line;
 	size_t at;
-	bool zero; /* may be 0 */
+	bool zero; /* the value may be 0 */
 } settings[] = {
 	{ "size", "ss_sample_size", offsetof(struct schedule, size), false },
 	{ "warmup", "ss_warmup_size", offsetof(struct schedule, warmup), true },
@@ -167,7 +167,7 @@ static const struct setting {
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
-/* 0, or why not. */
+/* Returns NULL, or what is wrong with the setting. */
 static const char *put_setting(struct schedule *s, const struct setting *to, const char *text,
 			       const char *end)
 {
@@ -256,7 +256,7 @@ int schedule_parse_lines(struct schedule *s, const char *text, size_t n, const c
 	return 0;
 }
 
-/* Behind "periodic:" or "single:". */
+/* Parses the settings behind "periodic:" or "single:". */
 static int take_settings(struct schedule *s, const char *all, const char *text, struct err *err)
 {
 	for (;; text++) {
@@ -301,7 +301,7 @@ int schedule_parse(struct schedule *s, const char *text, struct err *err)
 	return schedule_parse_targets(s, text, err);
 }
 
-/* All together. */
+/* Checks of the complete schedule. */
 
 static int overlap(const struct schedule *s, size_t i, const char *what, struct err *err)
 {
@@ -346,7 +346,8 @@ int schedule_settle(struct schedule *s, struct err *err)
 			(unsigned long)s->size, (unsigned long)s->period);
 		return err_hint(err, "a longer --sample-period, or a smaller --sample-size");
 	}
-	if (!s->skip_given) /* what comes before a sample counts for as much as what follows it */
+	/* An unobserved stretch is split evenly between the samples before and after it. */
+	if (!s->skip_given)
 		s->skip = (s->period - s->size) / 2;
 	return 0;
 }

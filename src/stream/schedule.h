@@ -2,19 +2,20 @@
 /*
  * Which parts of a run are observed, and what each stands for. Positions and sizes are in instructions.
  *
- *   ├── skip ──┤─ warm-up ─┤── sample ──┤──── skip ────┤─ warm-up ─┤── sample ──┤── …
- *                          start      + size
+ *        ├── skip ──┤─ warm-up ─┤── sample ──┤──── skip ────┤─ warm-up ─┤── sample ──┤── and so on
+ *                             start      + size
  *
- * A targeted schedule is told by a specification string, as the RSIML simulator takes it ("Targeted Sampling" in its
- * manual): items joined by colons, each a letter and a number, read from left to right.
+ * A specification string describes a targeted schedule in the form of the RSIML simulator (manual, "Targeted Sampling"):
+ * items joined by colons, each a letter and a number, read from left to right.
  *
- *   m1000:s500:w2:s1800:m1:e1874500
- *   m  the multiplier of the s and e that follow; 1 to begin with
- *   w  the weight of the samples that follow; 1 to begin with
- *   s  a sample begins there
+ *        m1000:s500:w2:s1800:m1:e1874500
+ *
+ *   m  the factor of the following s and e; initially 1
+ *   w  the weight of the following samples; initially 1
+ *   s  the start of a sample
  *   e  the instructions of the whole benchmark: required
  *
- * That says: samples at 500,000 with weight 1 and at 1,800,000 with weight 2, of a run of 1,874,500 instructions.
+ * The example has samples at 500,000 with weight 1 and at 1,800,000 with weight 2, in a run of 1,874,500 instructions.
  */
 #ifndef ASSAY_STREAM_SCHEDULE_H
 #define ASSAY_STREAM_SCHEDULE_H
@@ -27,8 +28,8 @@
 
 enum schedule_kind {
 	SCHEDULE_WHOLE,	   /* everything is observed */
-	SCHEDULE_SINGLE,   /* one sample, behind what is skipped */
-	SCHEDULE_PERIODIC, /* samples at skip, skip + period, skip + 2 periods … */
+	SCHEDULE_SINGLE,   /* one sample, after the part that is skipped */
+	SCHEDULE_PERIODIC, /* samples at skip, skip + period, skip + 2 periods and so on */
 	SCHEDULE_TARGETED,
 };
 extern const char *const schedule_kind_name[];
@@ -36,46 +37,50 @@ extern const char *const schedule_kind_name[];
 #define SCHEDULE_SAMPLES_MAX 65536
 #define SCHEDULE_SIZE_DEFAULT 50000
 #define SCHEDULE_PERIOD_DEFAULT 5000000
-#define SCHEDULE_MOST 1e15 /* of any position or size */
+#define SCHEDULE_MOST 1e15 /* largest position or size */
 
 struct schedule_sample {
 	uint64_t start;
 	double weight;
-	unsigned column; /* of its item in the specification, from 1 */
+	unsigned column; /* column of its item in the specification, from 1 */
 };
 
 struct schedule {
 	int kind; /* enum schedule_kind */
 	uint64_t size, warmup;
 	uint64_t period;
-	uint64_t skip;		       /* where the first sample begins, single and periodic */
+	uint64_t skip;		       /* position of the first sample, single and periodic */
 	bool skip_given, begins_given; /* private */
-	uint64_t end;		       /* targeted: of the benchmark */
+	uint64_t end;		       /* targeted: instructions of the benchmark */
 	struct schedule_sample *sample;
 	size_t n;
 };
 
 void schedule_fini(struct schedule *s);
-/* Adds what a specification string says. Returns 0, or -1 with err set: where in the string, and why. */
+/* Parses a specification string and adds its samples. Returns 0, or -1 with err set, which says
+ * where in the string the error is. */
 int schedule_parse_targets(struct schedule *s, const char *spec, struct err *err);
-/* Lines of settings, of which those that a schedule consists of are: ss_target_spec, ss_sample_size, ss_warmup_size,
- * ss_sample_period, ss_skip; empty ones and those that begin with # say nothing. `name` is the file's, for messages. */
+/* Parses lines of settings that make up a schedule: ss_target_spec, ss_sample_size,
+ * ss_warmup_size, ss_sample_period, ss_skip. Empty lines and lines that begin with # are
+ * ignored. `name` is the file's name, for messages. */
 int schedule_parse_lines(struct schedule *s, const char *text, size_t n, const char *name,
 			 struct err *err);
 /*
- * What --schedule says: whole; single or periodic, also with settings: periodic:size=1e4,period=1e6,skip=0,warmup=0;
- * or a specification string.
+ * Parses the argument of --schedule: whole; single or periodic, optionally with settings, as in
+ * periodic:size=1e4,period=1e6,skip=0,warmup=0; or a specification string.
  */
 int schedule_parse(struct schedule *s, const char *text, struct err *err);
-/* When all is known: chooses the kind where none was named (targeted, else periodic, else single), puts defaults where
- * nothing is said, and finds samples that overlap or lie beyond the end. */
+/* Completes a schedule after parsing: chooses the kind if none was named (targeted, else
+ * periodic, else single), fills in defaults, and rejects samples that overlap or lie beyond the
+ * end. */
 int schedule_settle(struct schedule *s, struct err *err);
 
-/* What data of the sample of that number is multiplied by. */
+/* Returns the factor for the data of the sample of that number. */
 double schedule_weight(const struct schedule *s, uint64_t number);
-/* How much longer or shorter a run may be than the benchmark that the targets were chosen for: max(1000, 4e-5 end). */
+/* The largest accepted difference between a run's length and that of the benchmark for which the
+ * targets were chosen: max(1000, 4e-5 end). */
 uint64_t schedule_fuzz(uint64_t end);
-/* Whether a run of so many instructions is the one that the targets were chosen for. */
+/* Whether a run of that many instructions is the one for which the targets were chosen. */
 bool schedule_matches(const struct schedule *s, uint64_t instructions);
 
 #endif

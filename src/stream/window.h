@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retired instructions, windows, observers: what every source delivers and every observer takes.
+ * Retired instructions, windows, observers: the data that every source delivers and every observer
+ * takes.
  */
 #ifndef ASSAY_STREAM_WINDOW_H
 #define ASSAY_STREAM_WINDOW_H
@@ -8,15 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an observer can ask to be collected of a retired instruction; and what a profile keeps hot
- * lists of. */
+/* The operands of a retired instruction that an observer can ask for, and that a profile keeps
+ * hot lists of. */
 #define OPERANDS(X) \
 	X(RESULT, "result")   /* value left in the destination register */ \
-	X(RESULT2, "result2") /* in the second one: mul, div, xchg, xadd */ \
+	X(RESULT2, "result2") /* value left in the second destination: mul, div, xchg, xadd */ \
 	X(LOAD, "load")	      /* value loaded (its first 8 bytes) */ \
 	X(STORE, "store")     /* value stored (its first 8 bytes) */ \
 	X(ADDRESS, "address") /* memory address */ \
-	X(TARGET, "target")   /* where an indirect jump or call went, run-time address */ \
+	X(TARGET, "target")   /* where an indirect jump or call went, as a run-time address */ \
 	X(RETURN, "return")   /* rax at a ret */ \
 	X(ARG0, "arg0")	      /* rdi rsi rdx rcx r8 r9 at a procedure's entry */ \
 	X(ARG1, "arg1") \
@@ -37,31 +38,39 @@ int operand_by_name(const char *name);
 /* A site: a static instruction. Images are numbered by the profile that the window goes to. */
 struct site_id {
 	uint32_t image;
-	uint32_t zero; /* no padding: it is a key, compared by its bytes */
+	/* always 0, in place of padding: the struct is a key, compared by its bytes */
+	uint32_t zero;
 	uint64_t addr; /* ELF virtual address */
 };
 
 struct retired {
 	struct site_id site;
-	uint8_t cls;	/* enum insn_class */
-	uint8_t len;	/* bytes */
-	bool taken;	/* branches and jumps */
-	uint8_t access; /* bytes at ADDRESS of a plain load, store, or both; 0: not known */
-	uint8_t counts; /* bytes of the register, RESULT, that `step` was added to; 0: of none */
-	uint8_t reg;	/* enum uop_reg, below 16: that register */
+	uint8_t cls; /* enum insn_class */
+	uint8_t len; /* bytes */
+	bool taken;  /* branches and jumps: control went to the target */
+	/* bytes accessed at ADDRESS by a plain load, store, or both; 0: not known */
+	uint8_t access;
+	/* bytes of the register, RESULT, to which `step` was added; 0: there is none */
+	uint8_t counts;
+	uint8_t reg; /* enum uop_reg, below 16: the register to which `step` was added */
 	int32_t step;
 	uint16_t
-		have; /* bit per enum operand: value[] holds it. A value that is not known is absent */
+		/*
+		 * one bit for each enum operand: value[] holds it. A value that is not known is
+		 * absent.
+		 */
+		have;
 	uint64_t value[OPERAND_N];
 };
 
 struct window {
 	uint32_t pid, tid;
-	uint64_t time;	      /* ns, CLOCK_MONOTONIC */
-	double weight;	      /* how much of the run it stands for: ns for a timed sampler */
-	uint32_t n;	      /* retired instructions; 0 if it could not run ahead */
+	uint64_t time; /* ns, CLOCK_MONOTONIC */
+	/* how much of the run the window stands for: ns for a timed sampler */
+	double weight;
+	uint32_t n;	      /* retired instructions; 0 if the sampler could not run ahead */
 	uint32_t stop;	      /* enum ra_stop: why it ended */
-	struct site_id start; /* where the thread was; ri[0] is this one if n > 0 */
+	struct site_id start; /* where the thread was; ri[0] is this instruction if n > 0 */
 	const struct retired *ri;
 };
 
