@@ -85,8 +85,11 @@ enum uop_vreg {
 };
 
 #define UF_WIDTH 0x03
-#define UF_IMM 0x04    /* b is imm */
-#define UF_FLAGS 0x08  /* sets the status flags as the x86 instruction of that name does */
+#define UF_IMM 0x04   /* b is imm */
+#define UF_FLAGS 0x08 /* sets the status flags as the x86 instruction of that name does */
+#define UF_FELL \
+	0x10 /* of a conditional branch: a window saw it not taken; set by the interpreter */
+#define UF_WENT 0x20   /* likewise, taken */
 #define UF_RETIRE 0x80 /* the instruction is complete */
 
 enum uop_rec {

@@ -87,7 +87,8 @@ struct profile_image {
 	X(watches, "lines of memory that were watched") \
 	X(watch_hits, "exceptions that their watchpoints raised") \
 	X(watch_unhit, "lines not touched while they were watched") \
-	X(watch_failed, "lines whose watchpoints the kernel refused")
+	X(watch_failed, "lines whose watchpoints the kernel refused") \
+	X(rare, "windows that began at page faults, beside the samples")
 struct run_counters {
 #define X(name, what) uint64_t name;
 	RUN_COUNTERS(X)
@@ -185,7 +186,10 @@ struct phases *profile_phases(struct profile *p);
  * Where it is small an instruction mostly retires with others before it, and is hit after something unusual
  * alone: so t counts as T_LEAST of the mean at least. Besides it weighs less where much is mispredicted: it is of a slow
  * phase then (observe/pace.h), and more where windows end more often than they begin (observe/balance.h).
+ *
+ * A rare window is no sample, and weighs PROFILE_RARE_WEIGHT.
  */
+#define PROFILE_RARE_WEIGHT 0.01
 int profile_window(struct profile *p, const struct window *w);
 /* Adds what windows saw elsewhere. Windows that are not known, on either side, are not known of the sum. */
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);

@@ -7,10 +7,11 @@
 
 #include "isa/uop.h"
 
-#define RA_BURST_MAX 2048
-#define RA_OUT_WORDS 4096 /* power of two */
-#define RA_ENTRY_WORDS 8  /* the most that one micro-op writes to out[] */
-#define RA_OUT_HEAD 13	  /* words at the start of out[] that are left to the source's header */
+#define RA_BURST_MAX 2048  /* instructions that a window may be asked to have */
+#define RA_LONG_MAX 8192   /* instructions of one that goes on through new code (ra_state.more) */
+#define RA_OUT_WORDS 16384 /* power of two */
+#define RA_ENTRY_WORDS 8   /* the most that one micro-op writes to out[] */
+#define RA_OUT_HEAD 13	   /* words at the start of out[] that are left to the source's header */
 
 #define RA_STOP_RUNNING RA_STOP_N /* not ended yet */
 
@@ -19,7 +20,8 @@
  * RA_SB_PROBES probes; a slot of another generation is empty, so nothing is cleared between windows.
  */
 #define RA_ADDR_BITS 47 /* of a user's addresses */
-#define RA_SB_SLOTS 256 /* power of two */
+#define RA_SB_BITS 11
+#define RA_SB_SLOTS (1 << RA_SB_BITS)
 #define RA_SB_PROBES 4
 #define RA_SB_GEN_SHIFT 44 /* key: generation above, address >> 3 below */
 #define RA_SB_GEN_MAX 0xfffff
@@ -101,8 +103,10 @@ struct ra_state {
 	struct ra_lazy lazy, unwanted; /* unwanted: written and never read */
 	uint32_t fl, fl_unk;
 
-	uint32_t n;	    /* instructions retired */
-	uint32_t burst;	    /* to retire at most */
+	uint32_t n;	/* instructions retired */
+	uint32_t burst; /* to retire at most */
+	uint32_t
+		more; /* to retire behind each branch that goes a way for the first time; 0: none */
 	uint32_t out_n;	    /* words in out[] */
 	uint32_t stop;	    /* enum ra_stop */
 	uint32_t uops;	    /* executed: counted by whoever calls ra_step() */
