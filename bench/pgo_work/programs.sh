@@ -110,7 +110,7 @@ prepare_gawk() {
 	[ ! -e "$D/gawk/config.h" ] || return 0
 	prepare_sqlite3
 	source_of gawk "$D/gawk"
-	cd "$D/gawk" && ./configure --disable-extensions --disable-nls --disable-mpfr --without-readline
+	cd "$D/gawk" && CFLAGS=-O2 LDFLAGS='' ./configure --disable-extensions --disable-nls --disable-mpfr --without-readline
 }
 compile_gawk() {
 	cd "$D/gawk"
