@@ -104,7 +104,7 @@ fi
 
 # What clang takes of values: where indirect calls went.
 promoted() {
-	local clang=(clang-19 -O2 -g1 -fdebug-info-for-profiling -Wl,--build-id "$ROOT/tests/progs/promoted.c")
+	local clang=(clang-19 -O2 -g1 -fdebug-info-for-profiling "-Wl,--build-id" "$ROOT/tests/progs/promoted.c")
 	"${clang[@]}" -o calls
 	"$ASSAY" record --exact -q -o c.db -- ./calls
 	run "$ASSAY" export autofdo -i c.db -o c.afdo
