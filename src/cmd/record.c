@@ -23,7 +23,7 @@
 #define SCHEDULE_FILE_MAX (4u << 20)
 #define PGO_AREA \
 	65536 /* instructions lifted at a time: code that runs seldom is there when it runs */
-#define PGO_RATE 499	  /* Hz: windows are eight times as long as others */
+#define PGO_RATE 199	  /* Hz: windows are eight times as long as others */
 #define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
 
 static double rate = 997, seconds;
@@ -66,7 +66,7 @@ static const struct opt opts[] = {
 	  "reuse times too, by windows and watchpoints: for assay reuse; without --exact", OPT_FLAG,
 	  &reuse, 0, 0, NULL },
 	{ 0, "pgo", NULL,
-	  "branches alone, of long windows, for assay export: as -F 499 -b 2048, without values",
+	  "branches alone, of long windows, for assay export: as -F 199 -b 2048, without values",
 	  OPT_FLAG, &pgo, 0, 0, NULL },
 	{ 0, "exact", NULL,
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
@@ -533,7 +533,8 @@ const struct verb cmd_record = {
 		 "`assay info` counts them. A debugger has no debug registers left meanwhile.\n\n"
 		 "With --pgo a recording holds where control went and nothing else, for "
 		 "profile-guided optimisation (`assay export`): windows are eight times as long, "
-		 "499 a second, and record no values. A minute of them is enough for most "
+		 "199 a second, and record no values. Page faults begin windows, too, so that code "
+		 "that runs seldom is seen. A minute of them is enough for most "
 		 "programs; shorter runs want a higher rate, such as -F 3989.\n\n"
 		 "With --schedule an exact recording observes samples of the run, and only counts "
 		 "instructions between them: counts are multiplied by the samples' weights, and "

@@ -62,6 +62,33 @@ static void add_step(struct flow *f, const struct site *s, const struct target *
 	f->nstep++;
 }
 
+static int step_order(const void *a, const void *b)
+{
+	const struct flow_step *x = a, *y = b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+/* Adds up what was executed from several paths. */
+static void unite_steps(struct flow *f)
+{
+	size_t n = 0;
+
+	qsort(f->step, f->nstep, sizeof(*f->step), step_order);
+	for (size_t i = 0; i < f->nstep; i++) {
+		struct flow_step *last = n ? &f->step[n - 1] : NULL;
+
+		if (!last || last->addr != f->step[i].addr) {
+			f->step[n++] = f->step[i];
+			continue;
+		}
+		last->count += f->step[i].count;
+		last->taken += f->step[i].taken;
+		last->windows += f->step[i].windows;
+	}
+	f->nstep = n;
+}
+
 static int collect_steps(struct flow *f, const struct profile *p, const struct target *t,
 			 struct err *err)
 {
@@ -69,11 +96,12 @@ static int collect_steps(struct flow *f, const struct profile *p, const struct t
 
 	f->step = site ? calloc(p->sites.n + 1, sizeof(*f->step)) : NULL;
 	for (size_t i = 0; f->step && i < p->sites.n; i++)
-		if (site[i]->id.image == t->image->id && site[i]->len && site[i]->observed)
+		if (target_is(t, p->image[site[i]->id.image]) && site[i]->len && site[i]->observed)
 			add_step(f, site[i], t);
 	free(site);
 	if (!f->step)
 		return err_set(err, ERR_FAILED, "no memory to export");
+	unite_steps(f);
 	if (f->nstep)
 		return 0;
 	return err_set(err, ERR_EMPTY,
@@ -81,12 +109,12 @@ static int collect_steps(struct flow *f, const struct profile *p, const struct t
 		       t->file);
 }
 
-/* Adds the indirect transfers of one instruction: those of edges e[0..n) that stay in the image. */
-static void add_jumps(struct flow *f, const struct profile *p, uint32_t image,
+/* Indirect transfers of one instruction: edges e[0..n), of which those that stay in the image are told. */
+static void add_jumps(struct flow *f, const struct profile *p, const struct target *t,
 		      const struct edge *const *e, size_t n)
 {
 	const struct site *s = profile_site_find(p, e[0]->key.from);
-	bool entry = e[0]->key.from.image != image;
+	bool entry = !target_is(t, p->image[e[0]->key.from.image]);
 	double sum = 0, weight;
 
 	if (!s || !edges_is_indirect(s->cls) || s->cls == INSN_RET)
@@ -95,7 +123,7 @@ static void add_jumps(struct flow *f, const struct profile *p, uint32_t image,
 		sum += (double)e[i]->count;
 	weight = site_weights(s).observed / sum;
 	for (size_t i = 0; i < n; i++)
-		if (e[i]->key.to.image == image && e[i]->count)
+		if (target_is(t, p->image[e[i]->key.to.image]) && e[i]->count)
 			f->jump[f->njump++] = (struct flow_jump){
 				.from = entry ? FLOW_OUTSIDE : s->id.addr,
 				.to = e[i]->key.to.addr,
@@ -148,7 +176,7 @@ static int collect_jumps(struct flow *f, const struct profile *p, const struct t
 	f->jump = e ? calloc(n + 1, sizeof(*f->jump)) : NULL;
 	for (size_t i = 0; f->jump && i < n; i += k) {
 		k = same_origin(e + i, n - i);
-		add_jumps(f, p, t->image->id, e + i, k);
+		add_jumps(f, p, t, e + i, k);
 	}
 	free(e);
 	if (!f->jump)

@@ -163,8 +163,13 @@ static int open_file(struct target *t, const struct export *x, struct err *err)
 			err_hint(err, "--binary FILE says where the recorded file is now");
 		return -1;
 	}
-	if (!strcmp(image_build_id(t->im), t->image->build_id))
+	if (!strcmp(image_build_id(t->im), t->image->build_id)) {
+		if (!strncmp(t->image->build_id, IMAGE_NO_BUILD_ID, strlen(IMAGE_NO_BUILD_ID)))
+			x->note("%s has no build-id: that it was recorded is judged by its headers "
+				"alone; link with -Wl,--build-id",
+				t->file);
 		return read_sections(t, err);
+	}
 	err_set(err, ERR_FAILED,
 		"%s is not the file that was recorded: its build-id is %.16s, "
 		"the recording's %.16s",
@@ -181,7 +186,8 @@ static void tell_other_builds(const struct target *t, const struct export *x, co
 	for (size_t i = 0; i < x->profile->nimage; i++) {
 		const struct profile_image *im = x->profile->image[i];
 
-		if (im != t->image && im->kind == IMAGE_FILE && !strcmp(im->path, t->image->path))
+		if (!target_is(t, im) && im->kind == IMAGE_FILE &&
+		    !strcmp(im->path, t->image->path))
 			other += sum[i];
 	}
 	if (other > 0)
@@ -195,14 +201,16 @@ static void tell_other_builds(const struct target *t, const struct export *x, co
 static int find(struct target *t, const struct export *x, const struct wanted *w, const double *sum,
 		struct err *err)
 {
-	double all = 0;
+	double all = 0, own = 0;
 
 	t->image = choose(x->profile, w, sum);
 	if (!t->image)
 		return refuse_missing(x, w, err);
-	for (size_t i = 0; i < x->profile->nimage; i++)
+	for (size_t i = 0; i < x->profile->nimage; i++) {
 		all += x->profile->image[i]->kind == IMAGE_KERNEL ? 0 : sum[i];
-	t->share = sum[t->image->id] / all;
+		own += target_is(t, x->profile->image[i]) ? sum[i] : 0;
+	}
+	t->share = own / all;
 	if (open_file(t, x, err))
 		return -1;
 	tell_other_builds(t, x, sum);
@@ -225,6 +233,12 @@ int target_open(struct target *t, const struct export *x, struct err *err)
 	free(w.real);
 	free(sum);
 	return rc;
+}
+
+bool target_is(const struct target *t, const struct profile_image *im)
+{
+	return im == t->image || (im->kind == IMAGE_FILE && t->image->build_id[0] &&
+				  !strcmp(im->build_id, t->image->build_id));
 }
 
 void target_close(struct target *t)

@@ -83,7 +83,7 @@ static void read_id(struct image *im)
 	im->id_len = elf_file_build_id(&im->file, ELF_NOTES_SEGMENTS, im->id_bytes,
 				       sizeof(im->id_bytes));
 	if (!im->id_len)
-		snprintf(im->id, sizeof(im->id), "noid-%016llx",
+		snprintf(im->id, sizeof(im->id), IMAGE_NO_BUILD_ID "%016llx",
 			 (unsigned long long)hash_headers(&im->file));
 	for (size_t i = 0; i < im->id_len; i++)
 		snprintf(im->id + 2 * i, 3, "%02x", im->id_bytes[i]);

@@ -12,7 +12,8 @@
 
 #include "base/err.h"
 
-#define IMAGE_BUILD_ID_MAX 64 /* bytes */
+#define IMAGE_BUILD_ID_MAX 64	  /* bytes */
+#define IMAGE_NO_BUILD_ID "noid-" /* what image_build_id() begins with where there is none */
 #define IMAGE_SEGMENTS 8
 
 struct image_segment {	     /* an executable PT_LOAD */

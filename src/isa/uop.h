@@ -85,9 +85,12 @@ enum uop_vreg {
 };
 
 #define UF_WIDTH 0x03
-#define UF_IMM 0x04    /* imm takes the place of b */
-#define UF_FLAGS 0x08  /* sets the status flags like the x86 instruction of that name */
-#define UF_RETIRE 0x80 /* completes the instruction */
+#define UF_IMM 0x04   /* b is imm */
+#define UF_FLAGS 0x08 /* sets the status flags as the x86 instruction of that name does */
+#define UF_FELL \
+	0x10 /* of a conditional branch: a window saw it not taken; set by the interpreter */
+#define UF_WENT 0x20   /* likewise, taken */
+#define UF_RETIRE 0x80 /* the instruction is complete */
 
 enum uop_rec {
 	UREC_NONE = 0,

@@ -58,6 +58,20 @@ static int direct(struct profile *p, const struct retired *r, struct site_id to)
 	return 0;
 }
 
+/* An indirect transfer. Rare windows add places that control went to, not how often: shares are of other windows. */
+static int indirect(struct profile *p, bool rare, struct site_id from, struct site_id to)
+{
+	struct edge *e;
+
+	if (!rare)
+		return edges_add(p, EDGE_WENT, from, to, 1);
+	e = edges_get(p, EDGE_WENT, from, to);
+	if (!e)
+		return -1;
+	e->count += !e->count;
+	return 0;
+}
+
 int edges_window(struct profile *p, const struct window *w)
 {
 	for (uint32_t i = 0; i + 1 < w->n; i++) {
@@ -66,7 +80,7 @@ int edges_window(struct profile *p, const struct window *w)
 		int rc = 0;
 
 		if (edges_is_indirect(r->cls))
-			rc = edges_add(p, EDGE_WENT, r->site, to, 1);
+			rc = indirect(p, w->rare, r->site, to);
 		else if (r->cls == INSN_JUMP || r->cls == INSN_CALL ||
 			 (r->cls == INSN_BRANCH && r->taken))
 			rc = direct(p, r, to);

@@ -312,17 +312,33 @@ static int weigh(struct profile *p, struct site *start, const struct window *w, 
 	return 0;
 }
 
-int profile_window(struct profile *p, const struct window *w)
+/*
+ * What a rare window saw, or the end of another one, from `from` on, did happen, and little more is known: it was looked for
+ * because it is rare. It weighs so little that it does not change what is known of code that other windows saw.
+ */
+static int observe_rare(struct profile *p, const struct window *w, uint32_t from)
 {
-	struct site *start = profile_site(p, w->start);
+	static const struct weighing weighing = { 0, PROFILE_RARE_WEIGHT };
+	struct window rare = *w;
+
+	if (!from)
+		p->windows++;
+	for (uint32_t i = from; i < w->n; i++)
+		if (observe(p, &w->ri[i], i, &weighing, NULL))
+			return -1;
+	from -= from > 0; /* where the part before went on to */
+	rare.ri += from;
+	rare.n -= from;
+	rare.rare = true;
+	return edges_window(p, &rare);
+}
+
+/* The part of a window that stands for its time; and what it weighs. */
+static int observe_usual(struct profile *p, struct site *start, const struct window *w)
+{
 	struct locality_past *past = NULL;
 	struct weighing weighing = { 1, 1 };
 
-	if (!start)
-		return -1;
-	start->samples++;
-	start->time += w->weight;
-	p->windows++;
 	if (w->n && weigh(p, start, w, &weighing))
 		return -1;
 	if (!p->branches && locality_begin(p, w, &past))
@@ -330,7 +346,25 @@ int profile_window(struct profile *p, const struct window *w)
 	for (uint32_t i = 0; i < w->n; i++)
 		if (observe(p, &w->ri[i], i, &weighing, past))
 			return -1;
-	if (edges_window(p, w))
+	return 0;
+}
+
+int profile_window(struct profile *p, const struct window *w)
+{
+	struct site *start = profile_site(p, w->start);
+	struct window usual = *w;
+
+	if (!start)
+		return -1;
+	if (w->rare)
+		return observe_rare(p, w, 0);
+	usual.n -= w->extra;
+	start->samples++;
+	start->time += w->weight;
+	p->windows++;
+	if (observe_usual(p, start, &usual) || edges_window(p, &usual))
+		return -1;
+	if (w->extra && observe_rare(p, w, usual.n))
 		return -1;
 	if (p->branches)
 		return 0;

@@ -88,7 +88,8 @@ struct profile_image {
 	X(watches, "lines of memory that were watched") \
 	X(watch_hits, "exceptions that their watchpoints raised") \
 	X(watch_unhit, "lines not touched while they were watched") \
-	X(watch_failed, "lines whose watchpoints the kernel refused")
+	X(watch_failed, "lines whose watchpoints the kernel refused") \
+	X(rare, "windows that began at page faults, beside the samples")
 struct run_counters {
 #define X(name, what) uint64_t name;
 	RUN_COUNTERS(X)
@@ -186,15 +187,16 @@ struct phases *profile_phases(struct profile *p);
  * instruction), counts (observed, taken) and values (hot lists), raw and weighted; edges, calls,
  * conflicts and tallies. -1 without memory.
  *
- * A window begins at an instruction in proportion to the time t(s) for which an execution holds up
- * retirement, so it weighs 1 / t(s) to represent executions. t(s) is the number of windows that
- * begin at s over the number expected from the weighted windows that pass s soon after they begin;
- * it converges as windows come. Where t(s) is small the instruction mostly retires with others
- * before it, and is sampled alone only after something unusual: so t counts as at least T_LEAST of
- * the mean. A window also weighs less where much is mispredicted, because it then belongs to a slow
- * phase (observe/pace.h), and more where windows end more often than they begin
- * (observe/balance.h).
+ * A window begins at an instruction in proportion to the time that one holds up retirement: t(s) per execution,
+ * so that it weighs 1 / t(s) where what runs is asked for. t(s) is how often windows begin at s over how often
+ * that is expected by what windows, weighed so, pass through soon after they begin: it settles as they come.
+ * Where it is small an instruction mostly retires with others before it, and is hit after something unusual
+ * alone: so t counts as T_LEAST of the mean at least. Besides it weighs less where much is mispredicted: it is of a slow
+ * phase then (observe/pace.h), and more where windows end more often than they begin (observe/balance.h).
+ *
+ * A rare window is no sample, and weighs PROFILE_RARE_WEIGHT.
  */
+#define PROFILE_RARE_WEIGHT 0.01
 int profile_window(struct profile *p, const struct window *w);
 /* Adds another recording's observations. If the number of windows is unknown on either side, it
  * is unknown in the sum. */

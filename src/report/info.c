@@ -38,7 +38,7 @@ static double ratio(uint64_t a, uint64_t b)
 
 static double mean_length(const struct run_counters *n)
 {
-	return ratio(n->instructions, n->windows);
+	return ratio(n->instructions, n->windows + n->rare);
 }
 
 static double ns_per_instruction(const struct run_counters *n)
@@ -48,7 +48,7 @@ static double ns_per_instruction(const struct run_counters *n)
 
 static double ns_per_window(const struct run_counters *n)
 {
-	return ratio(n->ahead_ns, n->windows);
+	return ratio(n->ahead_ns, n->windows + n->rare);
 }
 
 static double uops_per_instruction(const struct run_counters *n)
@@ -135,6 +135,7 @@ static const struct item items[] = {
 	       ns_per_instruction),
 	FIGURE("window_ns", "", "a window", EMIT_TIME, ns_per_window),
 	FIGURE("lifting_ns", "lifting", "an instruction, once each", EMIT_TIME, ns_per_lifted),
+	SELDOM(rare, "rare windows", "beside the samples, at page faults; --pgo"),
 	SELDOM(watches, "watched", "lines, with watchpoints"),
 	SELDOM(watch_hits, "  hits", "exceptions that these raised"),
 	SELDOM(watch_unhit, "  unhit", "not touched while they were watched"),

@@ -9,9 +9,11 @@
  *   int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t *val)   0; non-zero if not readable
  *   int ra_read_line(uint64_t addr, uint64_t data[8])       reads an aligned line of 64 bytes, likewise
  *   const struct code_line *ra_line_at(uint32_t index)      a record of the table of lifted code
- *   uint32_t ra_line_bits(void)                             log2 of the number of records
- *   void ra_link(uint32_t from, uint32_t to)                links the branch at micro-op `from` to `to`
- *   int ra_map(struct ra_state *s, uint64_t addr)           sets image, start, end, bias; 0 if known, else an enum ra_stop
+ *   uint32_t ra_line_bits(void)                             log2 of how many that has
+ *   void ra_link(uint32_t from, uint32_t to)                makes the branch at micro-op `from` lead to `to`
+ *   void ra_mark(uint32_t at, uint32_t flags)               sets flags of the micro-op
+ *   int ra_map(struct ra_state *s, uint64_t addr)           sets image, start, end, bias; 0 if known,
+ *                                                           else an enum ra_stop
  *
  * The interpreter never guesses: a value that cannot be known stays unknown.
  */
@@ -231,7 +233,22 @@ RA_INLINE void ra_args(struct ra_state *s, uint32_t pc)
 	s->out[head_at] = head;
 }
 
-/* The operands of a micro-op. */
+/* The branch at micro-op pc goes a way that no window saw: the window goes on for a while. */
+RA_HELPER int ra_first_time(struct ra_state *s, uint32_t pc, uint32_t way)
+{
+	uint32_t burst;
+
+	RA_NULL(s);
+	ra_mark(pc, way);
+	burst = s->n + s->more;
+	if (burst > RA_LONG_MAX)
+		burst = RA_LONG_MAX;
+	if (burst > s->burst)
+		s->burst = burst;
+	return 0;
+}
+
+/* What a micro-op works on. */
 struct ra_operands {
 	uint64_t a, b, m; /* m: mask of the width */
 	uint32_t op, flags, w, dst, c, imm;
@@ -563,6 +580,8 @@ RA_INLINE int ra_step(struct ra_state *s)
 		v = ra_cond_here(s, o.c);
 		if (v < 0)
 			return ra_stop(s, RA_STOP_BRANCH);
+		if (!(o.flags & (UF_FELL << v)) && s->more)
+			ra_first_time(s, pc, UF_FELL << v);
 		if (ra_retire_bare(s, pc, (uint32_t)v))
 			return 1;
 		if (!v)
@@ -634,6 +653,7 @@ RA_INLINE void ra_begin(struct ra_state *s, uint64_t rflags, uint32_t burst)
 	s->fl_unk = 0;
 	s->n = 0;
 	s->burst = burst;
+	s->more = 0;
 	s->out_n = RA_OUT_HEAD;
 	s->stop = RA_STOP_RUNNING;
 	s->uops = 0;

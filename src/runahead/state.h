@@ -5,11 +5,11 @@
 
 #include "isa/uop.h"
 
-#define RA_BURST_MAX 2048
-#define RA_OUT_WORDS 4096 /* size of the output; a power of two */
-#define RA_ENTRY_WORDS 8  /* largest number of words that one micro-op writes to out[] */
-/* words at the start of out[] that are reserved for the source's header */
-#define RA_OUT_HEAD 13
+#define RA_BURST_MAX 2048  /* instructions that a window may be asked to have */
+#define RA_LONG_MAX 8192   /* instructions of one that goes on through new code (ra_state.more) */
+#define RA_OUT_WORDS 16384 /* power of two */
+#define RA_ENTRY_WORDS 8   /* the most that one micro-op writes to out[] */
+#define RA_OUT_HEAD 13	   /* words at the start of out[] that are left to the source's header */
 
 #define RA_STOP_RUNNING RA_STOP_N /* the window has not ended yet */
 
@@ -18,8 +18,9 @@
  * RA_SB_PROBES probes; a slot of another generation is empty, so nothing is cleared between
  * windows.
  */
-#define RA_ADDR_BITS 47 /* bits of a user-space address */
-#define RA_SB_SLOTS 256 /* power of two */
+#define RA_ADDR_BITS 47 /* of a user's addresses */
+#define RA_SB_BITS 11
+#define RA_SB_SLOTS (1 << RA_SB_BITS)
 #define RA_SB_PROBES 4
 #define RA_SB_GEN_SHIFT 44 /* key: generation above, address >> 3 below */
 #define RA_SB_GEN_MAX 0xfffff
@@ -101,16 +102,17 @@ struct ra_state {
 	struct ra_lazy lazy, unwanted; /* unwanted: a sink, written and never read */
 	uint32_t fl, fl_unk;
 
-	uint32_t n;	/* retired instructions */
-	uint32_t burst; /* largest number of instructions to retire */
-	uint32_t out_n; /* words written to out[] */
-	uint32_t stop;	/* enum ra_stop */
-	uint32_t uops;	/* executed micro-ops, counted by the caller of ra_step() */
-	uint32_t gen;	/* generation of the window */
-	/* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address that stopped the window */
-	uint64_t target;
-	uint64_t bloom;	    /* bit word & 63 is set for every word in the store buffer */
-	uint64_t aux, aux2; /* additional results of helpers */
+	uint32_t n;	/* instructions retired */
+	uint32_t burst; /* to retire at most */
+	uint32_t
+		more; /* to retire behind each branch that goes a way for the first time; 0: none */
+	uint32_t out_n;	    /* words in out[] */
+	uint32_t stop;	    /* enum ra_stop */
+	uint32_t uops;	    /* executed: counted by whoever calls ra_step() */
+	uint32_t gen;	    /* of the window */
+	uint64_t target;    /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
+	uint64_t bloom;	    /* bit word & 63 for every word in the store buffer */
+	uint64_t aux, aux2; /* results of helpers beside what they return */
 
 	/* The mapping that control is in, set by ra_map(). */
 	uint64_t start, end, bias;

@@ -36,6 +36,11 @@ static inline void ra_link(uint32_t from, uint32_t to)
 	cur->code->uop[from].imm = to;
 }
 
+static inline void ra_mark(uint32_t at, uint32_t flags)
+{
+	cur->code->uop[at].flags |= (uint8_t)flags;
+}
+
 static inline int ra_map(struct ra_state *s, uint64_t addr)
 {
 	return cur->map(cur->ctx, s, addr);

@@ -15,7 +15,15 @@
 
 #include "base/random.h"
 
-const char *const event_name[2] = { "cpu-clock", "cycles" };
+const char *const event_name[EVENT_KIND_N] = { "cpu-clock", "cycles", "minor-faults" };
+static const struct {
+	uint32_t type;
+	uint64_t config;
+} kind_of[EVENT_KIND_N] = {
+	[EVENT_CPU_CLOCK] = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+	[EVENT_CYCLES] = { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	[EVENT_FAULTS] = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
+};
 
 /* A guess at the clock rate is enough: the kernel reports each sample's own period. */
 #define CYCLES_A_SECOND 3e9
@@ -28,7 +36,9 @@ void events_init(struct events *e, int kind, double rate, int prog)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	e->kind = kind;
 	e->rate = rate;
-	e->period = (uint64_t)((kind == EVENT_CYCLES ? CYCLES_A_SECOND : 1e9) / rate);
+	e->period = kind == EVENT_FAULTS
+			    ? 1
+			    : (uint64_t)((kind == EVENT_CYCLES ? CYCLES_A_SECOND : 1e9) / rate);
 	e->prog = prog;
 	e->random = (uint64_t)t.tv_nsec << 20 | (uint64_t)getpid() | 1;
 }
@@ -44,6 +54,8 @@ static void redraw(struct events *e, int fd)
 {
 	uint64_t period = draw_period(e);
 
+	if (e->kind == EVENT_FAULTS)
+		return;
 	ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
 }
 
@@ -118,10 +130,9 @@ static int refuse(const struct events *e, pid_t tid, int cpu, struct err *err)
 static int add(struct events *e, pid_t tid, int cpu, bool inherit, struct err *err)
 {
 	struct perf_event_attr attr = {
-		.type = e->kind == EVENT_CYCLES ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.type = kind_of[e->kind].type,
 		.size = sizeof(attr),
-		.config = e->kind == EVENT_CYCLES ? PERF_COUNT_HW_CPU_CYCLES
-						  : PERF_COUNT_SW_CPU_CLOCK,
+		.config = kind_of[e->kind].config,
 		/* what a software event reports as its period whatever is drawn later */
 		.sample_period = e->period,
 		.disabled = 1,

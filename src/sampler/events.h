@@ -17,9 +17,11 @@
 
 enum event_kind {
 	EVENT_CPU_CLOCK,
-	EVENT_CYCLES
+	EVENT_CYCLES,
+	EVENT_FAULTS, /* each page fault that needs no input or output, in place of a timer */
+	EVENT_KIND_N,
 };
-extern const char *const event_name[2];
+extern const char *const event_name[EVENT_KIND_N];
 
 /* A moment as processes' births are told: clock ticks since the machine was booted, of which one is 10 ms, and the
  * youngest pid. */

@@ -51,6 +51,12 @@ struct pending {
 #define LIFT_FIRST_NS 30e6
 #define LIFT_SHARE 0.03
 
+/* Rare windows (bpf/rare.h): so many times as often as the timer's at most, each a part as long; how many may begin at once. */
+#define RARE_RATE 8
+#define RARE_BURST 4
+#define RARE_SAVED 256
+#define RARE_MORE 1024 /* instructions behind each branch that goes a way for the first time */
+
 #define LATELY 64
 struct lately {
 	uint32_t pid;
@@ -63,8 +69,8 @@ struct sampler {
 	struct bpf_program *prog; /* that of its programs which this kernel takes */
 	struct ring_buffer *ring;
 	struct backlog backlog;
-	struct watches *watches; /* or NULL */
-	struct events events;
+	struct watches *watches;    /* or NULL */
+	struct events events, rare; /* rare: none but with o.branches */
 	struct members members;
 	struct code code;
 	void *uop_map, *line_map;
@@ -84,7 +90,7 @@ struct sampler {
 	/* processes whose mappings were read lately: for files, for devices */
 	struct lately synced[LATELY], looked[LATELY];
 	uint64_t devices_noted;
-	struct retired ri[RA_BURST_MAX];
+	struct retired ri[RA_LONG_MAX];
 };
 
 static uint64_t cpu_ns(void)
@@ -385,6 +391,7 @@ static struct window window_of(struct sampler *s, const struct sample *h)
 				.time = h->time,
 				.weight = (double)h->period,
 				.stop = h->stop,
+				.rare = h->flags & SAMPLE_RARE,
 				.start = { .image = h->image, .addr = h->ip - h->bias },
 				.ri = s->ri };
 }
@@ -394,7 +401,9 @@ static int observe_user(struct sampler *s, const struct sample *h, const uint64_
 {
 	struct window w = window_of(s, h);
 
-	w.n = decode_window(&s->code, words, n, s->ri, RA_BURST_MAX);
+	w.n = decode_window(&s->code, words, n, s->ri, RA_LONG_MAX);
+	if (s->o.branches && w.n > s->o.burst)
+		w.extra = w.n - s->o.burst;
 	if (s->watches && w.n && note_reuses(s, &w))
 		return -1;
 	return deliver(s, &w);
@@ -444,8 +453,8 @@ static bool on_user(struct sampler *s, const struct sample *h, const uint64_t *w
 	struct window w = window_of(s, h);
 
 	note_devices(s, h);
-	s->user_samples++;
-	if (h->stop < RA_STOP_N)
+	s->user_samples += !w.rare;
+	if (h->stop < RA_STOP_N && !w.rare)
 		s->stop[h->stop]++;
 	if ((h->flags & SAMPLE_VMA) && n * 8 >= sizeof(struct sample_vma)) {
 		on_new_mapping(s, h, (const struct sample_vma *)words, &w);
@@ -532,6 +541,12 @@ static int load(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(b->maps.counters, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.ring, ring);
 	members_choose(b, s->o.command);
+	if (s->o.branches) {
+		b->rodata->cfg_rare_ns = (uint64_t)(1e9 / (s->o.rate * RARE_RATE));
+		b->rodata->cfg_more = RARE_MORE;
+		b->rodata->cfg_rare_saved = RARE_SAVED * b->rodata->cfg_rare_ns;
+		b->rodata->cfg_rare_burst = (s->o.burst + RARE_BURST - 1) / RARE_BURST;
+	}
 	bpf_program__set_autoload(b->progs.on_watch, s->o.watch);
 	if (s->o.watch) {
 		b->rodata->cfg_pick_every = (uint32_t)(s->o.rate / WATCH_RATE) + 1;
@@ -613,7 +628,8 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices, broker);
 	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
 		    bpf_program__fd(s->prog));
-	s->events.no_children = o->no_children;
+	events_init(&s->rare, EVENT_FAULTS, o->rate, bpf_program__fd(s->prog));
+	s->events.no_children = s->rare.no_children = o->no_children;
 	s->events.no_idle = o->command;
 	return s;
 fail:
@@ -626,6 +642,7 @@ void sampler_close(struct sampler *s)
 	if (!s)
 		return;
 	events_fini(&s->events);
+	events_fini(&s->rare);
 	members_fini(&s->members);
 	watches_free(s->watches);
 	ring_buffer__free(s->ring);
@@ -641,30 +658,62 @@ void sampler_close(struct sampler *s)
 	free(s);
 }
 
+/* Events of the CPUs, of all that runs there or of a control group's processes. */
+static int add_cpus(struct sampler *s, int cgroup, struct err *err)
+{
+	if (events_add_cpus(&s->events, cgroup, err))
+		return -1;
+	return s->o.branches ? events_add_cpus(&s->rare, cgroup, err) : 0;
+}
+
 int sampler_attach_command(struct sampler *s, struct err *err)
 {
-	return events_add_cpus(&s->events, -1, err) || members_await(&s->members, s->bpf, err) ? -1
-											       : 0;
+	return add_cpus(s, -1, err) || members_await(&s->members, s->bpf, err) ? -1 : 0;
+}
+
+/* Rare windows of members of the family, from the one of that number on. One that has ended has none. */
+static int attach_rare(struct sampler *s, const struct family *f, size_t from, struct err *err)
+{
+	struct err why;
+
+	for (size_t i = from; s->o.branches && i < f->n; i++) {
+		size_t before = s->rare.n;
+
+		if (!events_add_process(&s->rare, f->pid[i], &why))
+			continue;
+		if (errno == EMFILE || errno == ENOMEM) {
+			*err = why;
+			return -1;
+		}
+		events_keep(&s->rare, before);
+	}
+	return 0;
 }
 
 int sampler_attach_process(struct sampler *s, struct family *f, pid_t pid, struct err *err)
 {
-	return family_add(f, &s->events, pid, err);
+	size_t before = f->n;
+
+	return family_add(f, &s->events, pid, err) || attach_rare(s, f, before, err) ? -1 : 0;
 }
 
 int sampler_attach_descendants(struct sampler *s, struct family *f, struct err *err)
 {
-	return family_follow(f, &s->events, err);
+	size_t before = f->n;
+
+	return family_follow(f, &s->events, err) || attach_rare(s, f, before, err) ? -1 : 0;
 }
 
 int sampler_attach_thread(struct sampler *s, pid_t tid, struct err *err)
 {
-	return events_add_thread(&s->events, tid, err);
+	if (events_add_thread(&s->events, tid, err))
+		return -1;
+	return s->o.branches ? events_add_thread(&s->rare, tid, err) : 0;
 }
 
 int sampler_attach_all(struct sampler *s, struct err *err)
 {
-	return events_add_cpus(&s->events, -1, err);
+	return add_cpus(s, -1, err);
 }
 
 int sampler_attach_cgroup(struct sampler *s, const char *name, struct err *err)
@@ -673,7 +722,7 @@ int sampler_attach_cgroup(struct sampler *s, const char *name, struct err *err)
 
 	if (fd < 0)
 		return -1;
-	rc = events_add_cpus(&s->events, fd, err);
+	rc = add_cpus(s, fd, err);
 	close(fd);
 	return rc;
 }
@@ -714,7 +763,7 @@ void sampler_look(struct sampler *s, pid_t pid)
 
 int sampler_enable(struct sampler *s, struct err *err)
 {
-	return events_enable(&s->events, err);
+	return events_enable(&s->rare, err) || events_enable(&s->events, err) ? -1 : 0;
 }
 
 int sampler_fd(const struct sampler *s)
@@ -801,6 +850,7 @@ int sampler_stop(struct sampler *s, struct err *err)
 	int rc;
 
 	events_fini(&s->events);
+	events_fini(&s->rare);
 	if (members_unfollowed(s->bpf))
 		log_warn("%llu processes were not followed: there were too many at once",
 			 (unsigned long long)members_unfollowed(s->bpf));
@@ -863,6 +913,7 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 	n->idle = s->n.idle;
 	n->samples = n->user + n->kernel + n->idle;
 	n->windows = s->n.windows;
+	n->rare = s->n.rare;
 	n->instructions = s->n.instructions;
 	n->uops = s->n.uops;
 	n->ahead_ns = s->n.ahead_ns;

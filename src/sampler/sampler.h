@@ -26,7 +26,7 @@ struct sampler_options {
 	bool no_children; /* of processes attached to, neither those there are nor those to come */
 	bool command;	  /* a command and its descendants are sampled: sampler_attach_command() */
 	bool watch;	  /* reuse times by watchpoints */
-	bool branches;	  /* windows hold where control went, and no values */
+	bool branches; /* windows hold where control went, and no values; rare windows are added */
 };
 extern const struct sampler_options sampler_defaults;
 

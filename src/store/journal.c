@@ -112,6 +112,8 @@ static bool get_window(struct decoder *d, struct window *w, struct retired *ri)
 		return false;
 	if (!get_site(d, image, addr, &w->start) || n > RA_BURST_MAX || stop > RA_STOP_N)
 		return false;
+	w->rare = false;
+	w->extra = 0;
 	w->pid = (uint32_t)pid;
 	w->tid = (uint32_t)tid;
 	w->weight = (double)weight;

@@ -70,7 +70,10 @@ struct window {
 	double weight;
 	uint32_t n;	      /* retired instructions; 0 if the sampler could not run ahead */
 	uint32_t stop;	      /* enum ra_stop: why it ended */
-	struct site_id start; /* where the thread was; ri[0] is this instruction if n > 0 */
+	struct site_id start; /* where the thread was; ri[0] is this one if n > 0 */
+	bool rare;	      /* it stands for no time: it began where code was seldom executed */
+	uint32_t
+		extra; /* instructions at its end that stand for no time: it went on through new code */
 	const struct retired *ri;
 };
 

@@ -65,6 +65,14 @@ static __always_inline uint32_t ra_line_bits(void)
 	return LANE_LINE_BITS;
 }
 
+static __always_inline void ra_mark(uint32_t at, uint32_t flags)
+{
+	struct uop *u = bpf_map_lookup_elem(&code, &at);
+
+	if (u)
+		u->flags |= flags;
+}
+
 static __always_inline void ra_link(uint32_t from, uint32_t to)
 {
 	struct uop *u = bpf_map_lookup_elem(&code, &from);
@@ -98,7 +106,7 @@ static __always_inline void run(uint32_t at, bool in_place)
 	if (ra_goto(s, l->ip))
 		return;
 	if (in_place)
-		run_in_place(s, ra_budget(l->burst));
+		run_in_place(s);
 	else
 		run_by_calls(s, ra_budget(l->burst));
 }

@@ -52,6 +52,34 @@ static const struct site *site_at(const struct profile *p, uint32_t image, uint6
 	return s;
 }
 
+/* A rare window, and the end of one that went on through new code: observed, and next to nothing besides. */
+static void test_rare_windows(void **unused)
+{
+	struct retired ri[LENGTH];
+	struct profile p;
+	struct window w;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	p.branches = true;
+	w = window_of(ri, 0, 0x100, 3, 3);
+	w.rare = true;
+	assert_int_equal(profile_window(&p, &w), 0);
+	assert_int_equal(site_at(&p, 0, 0x100)->samples, 0);
+	assert_true(site_at(&p, 0, 0x100)->time == 0);
+	assert_int_equal(site_at(&p, 0, 0x104)->observed, 1);
+	assert_int_equal(site_at(&p, 0, 0x104)->windows, 1);
+	assert_true(site_weights(site_at(&p, 0, 0x104)).observed == PROFILE_RARE_WEIGHT);
+	w = window_of(ri, 0, 0x200, 4, 4);
+	w.extra = 2;
+	assert_int_equal(profile_window(&p, &w), 0);
+	assert_int_equal(site_at(&p, 0, 0x200)->samples, 1);
+	assert_true(site_weights(site_at(&p, 0, 0x204)).observed > 0.5);
+	assert_true(site_weights(site_at(&p, 0, 0x208)).observed == PROFILE_RARE_WEIGHT);
+	assert_int_equal(site_at(&p, 0, 0x20c)->observed, 1);
+	profile_fini(&p);
+}
+
 static void test_window(void **unused)
 {
 	struct retired ri[LENGTH];
@@ -689,6 +717,7 @@ int main(void)
 		cmocka_unit_test(test_weights_balance),
 		cmocka_unit_test(test_weights_balance_places),
 		cmocka_unit_test(test_weights_merge),
+		cmocka_unit_test(test_rare_windows),
 		cmocka_unit_test(test_many_sites),
 	};
 

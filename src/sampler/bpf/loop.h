@@ -41,17 +41,19 @@ static __always_inline void run_by_calls(struct ra_state *s, uint32_t budget)
 {
 	struct loop_ctx c = { .s = s };
 
+	if (s->more)
+		budget = ra_budget(RA_LONG_MAX);
 	s->uops += (uint32_t)bpf_loop(budget, loop_step, &c, 0);
 	if (s->stop == RA_STOP_RUNNING)
 		s->stop = RA_STOP_STRING;
 }
 
 /* The same, by may_goto. A function that the verifier looks at by itself, once. */
-RA_HELPER int run_in_place(struct ra_state *s, uint32_t budget)
+RA_HELPER int run_in_place(struct ra_state *s)
 {
 	RA_NULL(s);
 	while (can_loop) {
-		if (s->uops >= budget)
+		if (s->uops >= ra_budget(s->burst))
 			break;
 		s->uops++;
 		if (ra_step(s))

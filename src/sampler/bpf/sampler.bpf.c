@@ -56,6 +56,7 @@ struct vm_area_struct {
 } KERNEL_STRUCT;
 
 const volatile uint32_t cfg_burst = 32;
+const volatile uint32_t cfg_more = 0; /* ra_state.more */
 const volatile uint32_t cfg_line_bits = 14;
 const volatile uint32_t cfg_ring_bytes = 1 << 24;
 const volatile uint64_t cfg_wake_ns = 300000; /* least time between wake-ups for what is missing */
@@ -89,6 +90,7 @@ struct cpu_state {
 	uint32_t devices;      /* value of device_changes when its devices were looked up */
 	uint32_t look, pad;    /* whether user space must look at its mappings */
 	uint64_t woken;
+	uint64_t rare_spent; /* sampler/bpf/rare.h */
 	uint32_t busy;
 	uint32_t unpicked; /* windows since the last long one */
 };
@@ -146,6 +148,7 @@ struct {
 } ring SEC(".maps");
 
 #include "sampler/bpf/members.h"
+#include "sampler/bpf/rare.h"
 
 /* What the interpreter asks of its surroundings (runahead/interp.h). */
 
@@ -178,6 +181,14 @@ static __always_inline const struct code_line *ra_line_at(uint32_t index)
 static __always_inline uint32_t ra_line_bits(void)
 {
 	return cfg_line_bits;
+}
+
+static __always_inline void ra_mark(uint32_t at, uint32_t flags)
+{
+	struct uop *u = bpf_map_lookup_elem(&code, &at);
+
+	if (u)
+		u->flags |= flags;
 }
 
 static __always_inline void ra_link(uint32_t from, uint32_t to)
@@ -438,7 +449,7 @@ static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_e
 static __always_inline void go_on(struct ra_state *s, bool in_place)
 {
 	if (in_place)
-		run_in_place(s, ra_budget(s->burst));
+		run_in_place(s);
 	else
 		run_by_calls(s, ra_budget(s->burst));
 }
@@ -448,6 +459,7 @@ static __always_inline void run(struct ra_state *s, uint64_t ip, uint64_t rflags
 				bool in_place)
 {
 	ra_begin(s, rflags, burst);
+	s->more = cfg_more;
 	if (rflags & FL_DF) {
 		s->stop = RA_STOP_UNSUPPORTED;
 		return;
@@ -498,6 +510,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0;
 	uint32_t words, image, other;
 	bool have_vma = false, found = false, picked = false;
+	bool rare = ctx->sample_period == RARE_PERIOD;
 	int why;
 
 	exec_vm = BPF_CORE_READ(mm, exec_vm);
@@ -522,18 +535,25 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		s->stop = why ? (uint32_t)why : RA_STOP_UNSUPPORTED;
 	} else {
 		picked = pick(c);
-		run(s, ip, ctx->regs.eflags, picked ? cfg_pick_burst : cfg_burst, in_place);
+		run(s, ip, ctx->regs.eflags,
+		    rare     ? cfg_rare_burst
+		    : picked ? cfg_pick_burst
+			     : cfg_burst,
+		    in_place);
 		/* one look-up succeeds an interrupt */
 		if (s->stop == RA_STOP_UNMAPPED && !found && find_range(c, n, s->target))
 			run_on(s, in_place);
 	}
 	h->kind = SAMPLE_USER;
-	h->flags = (have_vma ? SAMPLE_VMA : picked ? SAMPLE_PICK : 0) | (c->look ? SAMPLE_LOOK : 0);
+	h->flags = (have_vma ? SAMPLE_VMA
+		    : picked ? SAMPLE_PICK
+			     : 0) |
+		   (c->look ? SAMPLE_LOOK : 0) | (rare ? SAMPLE_RARE : 0);
 	h->other = other;
 	h->pid = id >> 32;
 	h->tid = (uint32_t)id;
 	h->time = begin;
-	h->period = ctx->sample_period;
+	h->period = rare ? 0 : ctx->sample_period;
 	h->ip = ip;
 	h->target = s->target;
 	h->mm = (uint64_t)mm;
@@ -551,8 +571,11 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	}
 	begin = bpf_ktime_get_ns() - begin;
 	h->ns = (uint32_t)begin;
-	n->user++;
-	if (s->n)
+	if (rare)
+		n->rare++;
+	else
+		n->user++;
+	if (s->n && !rare)
 		n->windows++;
 	n->instructions += s->n;
 	n->uops += s->uops;
@@ -570,6 +593,9 @@ static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in
 	struct sampler_counters *n = bpf_map_lookup_elem(&counters, &cpu);
 
 	if (!c || !n || (cfg_members && !is_member(id >> 32)))
+		return 0;
+	if (ctx->sample_period == RARE_PERIOD &&
+	    (!(ctx->regs.cs & 3) || c->busy || !rare_wanted(&c->rare_spent, ctx->regs.rip)))
 		return 0;
 	if (c->busy) {
 		n->lost_nested++;

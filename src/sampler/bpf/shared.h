@@ -65,6 +65,7 @@ enum sample_kind {
 #define SAMPLE_VMA 1  /* flag: struct sample_vma is what follows, and no windows */
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
 #define SAMPLE_LOOK 4 /* flag: the process may map devices that nobody has looked for */
+#define SAMPLE_RARE 8 /* flag: a rare window (sampler/bpf/rare.h), which stands for no time */
 struct sample {
 	uint16_t kind, flags;
 	uint32_t other; /* struct device_ranges */
@@ -109,6 +110,7 @@ struct sampler_counters {
 	uint64_t lost_ring, lost_nested, lost_map;
 	uint64_t windows, instructions, uops, ahead_ns;
 	uint64_t find_vma, find_vma_failed;
+	uint64_t rare; /* windows, not among `windows` */
 };
 
 #endif

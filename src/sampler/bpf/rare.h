@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Rare windows: windows of branches beside the timer's, which begin where a program executes code for the first time.
+ *
+ * The timer interrupts a program where it spends its time, so code that runs seldom is hardly ever seen. Page faults
+ * are many where a program begins, and where it enters another part of its work; the kernel counts them by a software
+ * event, at which the same program runs as at the timer's interrupts. Such windows stand for no time. Only sampler.bpf.c
+ * includes this file.
+ */
+#ifndef ASSAY_SAMPLER_BPF_RARE_H
+#define ASSAY_SAMPLER_BPF_RARE_H
+
+#define RARE_PERIOD 1	      /* of the events that begin rare windows; the timer's are long */
+#define RARE_PLACES (1 << 16) /* power of two */
+#define RARE_OFTEN 8 /* windows that begin at one place, before only one in so many is taken */
+
+const volatile uint64_t cfg_rare_ns =
+	0; /* mean time between rare windows of a CPU; 0: there are none */
+const volatile uint64_t cfg_rare_saved = 0; /* time that may be saved up, for programs that begin */
+const volatile uint32_t cfg_rare_burst = 0; /* instructions */
+
+/* How many rare windows began at each place, by a hash of its address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RARE_PLACES);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} rare_places SEC(".maps");
+
+/* Whether the place is one where few windows began, or the turn of a place where many did. The kernel maps a file
+ * at another address in each process, so processes have places of their own. */
+static __always_inline bool rare_place(uint64_t ip)
+{
+	uint32_t at =
+		(uint32_t)(((ip & 0xfffff) * 0x9e3779b97f4a7c15ull) >> 40) & (RARE_PLACES - 1);
+	uint32_t *n = bpf_map_lookup_elem(&rare_places, &at);
+
+	if (!n)
+		return false;
+	*n += 1;
+	return *n <= RARE_OFTEN || *n % RARE_OFTEN == 0;
+}
+
+/* Whether a rare window may begin now; *spent: the time up to which windows of this CPU have been paid for. */
+static __always_inline bool rare_wanted(uint64_t *spent, uint64_t ip)
+{
+	uint64_t now = bpf_ktime_get_ns();
+
+	if (!cfg_rare_ns || *spent > now)
+		return false;
+	if (!rare_place(ip))
+		return false;
+	if (*spent + cfg_rare_saved < now)
+		*spent = now - cfg_rare_saved;
+	*spent += cfg_rare_ns;
+	return true;
+}
+
+#endif
