@@ -66,7 +66,7 @@ int edges_window(struct profile *p, const struct window *w)
 		int rc = 0;
 
 		if (edges_is_indirect(r->cls))
-			rc = edges_add(p, EDGE_WENT, r->site, to, 1);
+			rc = edges_add(p, EDGE_WENT, r->site, to, w->stands ? w->stands : 1);
 		else if (r->cls == INSN_JUMP || r->cls == INSN_CALL ||
 			 (r->cls == INSN_BRANCH && r->taken))
 			rc = direct(p, r, to);

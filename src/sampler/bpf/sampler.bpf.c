@@ -145,6 +145,7 @@ struct {
 	__uint(max_entries, 1 << 24);
 } ring SEC(".maps");
 
+#include "sampler/bpf/filter.h"
 #include "sampler/bpf/members.h"
 
 /* What the interpreter asks of its surroundings (runahead/interp.h). */
@@ -496,7 +497,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	struct ra_state *s = &c->ra;
 	struct sample *h = (struct sample *)s->out;
 	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0;
-	uint32_t words, image, other;
+	uint32_t words, image, other, stands = 0;
 	bool have_vma = false, found = false, picked = false;
 	int why;
 
@@ -520,6 +521,9 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		ra_begin(s, 0, 0);
 		s->target = ip;
 		s->stop = why ? (uint32_t)why : RA_STOP_UNSUPPORTED;
+	} else if (cfg_filter && (stands = filter_draw(s->image, ip - s->bias)) == FILTER_PASSED) {
+		ra_begin(s, 0, 0);
+		s->stop = RA_STOP_PASSED;
 	} else {
 		picked = pick(c);
 		run(s, ip, ctx->regs.eflags, picked ? cfg_pick_burst : cfg_burst, in_place);
@@ -528,7 +532,11 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 			run_on(s, in_place);
 	}
 	h->kind = SAMPLE_USER;
-	h->flags = (have_vma ? SAMPLE_VMA : picked ? SAMPLE_PICK : 0) | (c->look ? SAMPLE_LOOK : 0);
+	h->flags = (have_vma ? SAMPLE_VMA
+		    : picked ? SAMPLE_PICK
+			     : 0) |
+		   (c->look ? SAMPLE_LOOK : 0) |
+		   (cfg_filter ? (stands + 1) << SAMPLE_STANDS_SHIFT : 0);
 	h->other = other;
 	h->pid = id >> 32;
 	h->tid = (uint32_t)id;

@@ -65,6 +65,8 @@ enum sample_kind {
 #define SAMPLE_VMA 1  /* flag: struct sample_vma is what follows, and no windows */
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
 #define SAMPLE_LOOK 4 /* flag: the process may map devices that nobody has looked for */
+/* From this bit of flags on: 1 + the logarithm of how many windows this one stands for; 0: there is no policy. */
+#define SAMPLE_STANDS_SHIFT 8
 struct sample {
 	uint16_t kind, flags;
 	uint32_t other; /* struct device_ranges */
