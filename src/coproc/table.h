@@ -38,6 +38,8 @@ struct table {
 void table_fini(struct table *t);
 /* The instruction's, made if new. NULL without memory. Good until the next one is made. */
 struct table_load *table_get(struct table *t, uint32_t pc);
+/* What the table takes in main memory. */
+size_t table_bytes(const struct table *t);
 const struct table_load *table_find(const struct table *t, uint32_t pc);
 /* Adds what a slot has counted: of `total` samples so many hit the value and missed it. */
 void table_add(struct table_load *l, uint64_t value, uint64_t hits, uint64_t misses,
