@@ -37,7 +37,7 @@ static bool no_children, all, quiet, exact, kernel_buffers, reuse, pgo;
 static unsigned line = 64, snapshots;
 static double interval;
 static const char *interval_unit = "instructions", *lines_how = "both";
-static const char *schedule;
+static const char *schedule, *policy = "default";
 static double sample_size, warmup_size, sample_period, skip;
 static bool allow_mismatch;
 
@@ -68,6 +68,9 @@ static const struct opt opts[] = {
 	{ 0, "pgo", NULL,
 	  "branches alone, of long windows, for assay export: as -F 199 -b 2048, without values",
 	  OPT_FLAG, &pgo, 0, 0, NULL },
+	{ 0, "policy", "POLICY",
+	  "which samples are run ahead: default, all of them; slots, fewer where values are known",
+	  OPT_CHOICE, &policy, 0, 0, "default slots" },
 	{ 0, "exact", NULL,
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
@@ -158,6 +161,25 @@ static int check_pgo(struct err *err)
 	return err_hint(err, "leave it out, or --pgo");
 }
 
+static bool has_policy(void)
+{
+	return strcmp(policy, "default") != 0;
+}
+
+static int check_policy(struct err *err)
+{
+	if (!has_policy() || (!exact && !reuse && !pgo))
+		return 0;
+	err_set(err, ERR_USAGE, "--policy slots passes over windows, which --%s %s",
+		exact	? "exact"
+		: reuse ? "reuse"
+			: "pgo",
+		exact	? "has none of"
+		: reuse ? "needs all of"
+			: "keeps no values of");
+	return err_hint(err, "leave one of them out");
+}
+
 /* Options that would do nothing: each is of some recordings only. */
 static int check_use(struct err *err)
 {
@@ -172,6 +194,8 @@ static int check_use(struct err *err)
 	static const void *const simulated[] = { &machine, NULL };
 	const char *name;
 
+	if (check_policy(err))
+		return -1;
 	if (exact && reuse) {
 		err_set(err, ERR_USAGE, "--reuse is the sampler's");
 		return err_hint(err, "--exact --observe reuse keeps reuse distances exactly");
@@ -444,6 +468,7 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
 	o.sampler.branches = pgo;
+	o.sampler.slots = has_policy();
 	o.sampler.no_children = no_children;
 	o.sampler.command = argc && !all && !cgroup;
 	if (check_use(err))
@@ -536,6 +561,11 @@ const struct verb cmd_record = {
 		 "199 a second, and record no values. Page faults begin windows, too, so that code "
 		 "that runs seldom is seen. A minute of them is enough for most "
 		 "programs; shorter runs want a higher rate, such as -F 3989.\n\n"
+		 "With --policy slots a sample is only of time, and is not run ahead, where the "
+		 "values that its window would show are known well enough; code whose values are "
+		 "not known yet, or have changed, is run ahead each time. Windows that are run "
+		 "stand for those that are not, so shares stay right. `assay info` says how many "
+		 "were passed over. What that saves can go into a higher rate.\n\n"
 		 "With --schedule an exact recording observes samples of the run, and only counts "
 		 "instructions between them: counts are multiplied by the samples' weights, and "
 		 "stand "
@@ -576,6 +606,7 @@ const struct verb cmd_record = {
 		    "sudo assay record -p 1234,1240 --no-children -d 30\n"
 		    "sudo assay record --reuse -p 1234 -d 30\n"
 		    "sudo assay record --pgo -p 1234 -d 60\n"
+		    "sudo assay record --policy slots -F 1999 -p 1234 -d 60\n"
 		    "sudo assay record --cgroup system.slice/nginx.service -d 30\n"
 		    "sudo assay record -a -d 10\n",
 	.opts = opts,

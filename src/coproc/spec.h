@@ -47,7 +47,9 @@
 	X(host_bus, 8, 1, 64, "bytes that the host reads or writes in one bus operation") \
 	X(host_cycles, 4, 0, 1000, "main processor cycles of a bus operation, pipelined") \
 	X(interrupt_cycles, 500, 0, 1000000, "main processor cycles to enter and leave a handler") \
-	X(record_cycles, 60, 0, 100000, "main processor cycles of a handler for what it records") \
+	X(record_cycles, 130, 0, 100000, "main processor cycles of a handler for what it records") \
+	X(far_cycles, 155, 0, 100000, "more of them, where its table is larger than host_cache") \
+	X(host_cache, 2097152, 0, 1073741824, "bytes of the host's table that its caches hold") \
 	X(scan_cycles, 4, 0, 100000, "main processor cycles of a handler for what it passes over")
 
 struct spec {

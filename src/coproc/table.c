@@ -11,6 +11,11 @@ void table_fini(struct table *t)
 	*t = (struct table){ 0 };
 }
 
+size_t table_bytes(const struct table *t)
+{
+	return t->n * sizeof(*t->load) + t->slots * sizeof(*t->slot);
+}
+
 static size_t slot_of(const struct table *t, uint32_t pc)
 {
 	size_t i = (pc * 0x9e3779b1u >> 4) & (t->slots - 1);

@@ -327,7 +327,8 @@ struct uop {
 	X(STORES, "stores", "more stores than the private buffer holds") \
 	X(UNSUPPORTED, "unsupported", "instruction that is not lifted") \
 	X(FAULT, "fault", "the instruction would fault") \
-	X(SPACE, "space", "no room left to record")
+	X(SPACE, "space", "no room left to record") \
+	X(PASSED, "passed-over", "not run: its values are known well enough (--policy slots)")
 enum ra_stop {
 #define X(id, name, what) RA_STOP_##id,
 	RA_STOPS(X)

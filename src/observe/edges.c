@@ -59,12 +59,13 @@ static int direct(struct profile *p, const struct retired *r, struct site_id to)
 }
 
 /* An indirect transfer. Rare windows add places that control went to, not how often: shares are of other windows. */
-static int indirect(struct profile *p, bool rare, struct site_id from, struct site_id to)
+static int indirect(struct profile *p, const struct window *w, struct site_id from,
+		    struct site_id to)
 {
 	struct edge *e;
 
-	if (!rare)
-		return edges_add(p, EDGE_WENT, from, to, 1);
+	if (!w->rare)
+		return edges_add(p, EDGE_WENT, from, to, w->stands ? w->stands : 1);
 	e = edges_get(p, EDGE_WENT, from, to);
 	if (!e)
 		return -1;
@@ -80,7 +81,7 @@ int edges_window(struct profile *p, const struct window *w)
 		int rc = 0;
 
 		if (edges_is_indirect(r->cls))
-			rc = indirect(p, w->rare, r->site, to);
+			rc = indirect(p, w, r->site, to);
 		else if (r->cls == INSN_JUMP || r->cls == INSN_CALL ||
 			 (r->cls == INSN_BRANCH && r->taken))
 			rc = direct(p, r, to);

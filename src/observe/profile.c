@@ -300,15 +300,28 @@ static int observe(struct profile *p, const struct retired *r, uint32_t number,
 
 static int weigh(struct profile *p, struct site *start, const struct window *w, struct weighing *to)
 {
-	double factor;
+	double factor, share = w->stands ? (double)w->stands / WINDOW_STANDS_MOST : 1;
 
 	to->start = weigh_window(p, start);
 	if (to->start < 0 || pace_window(p, w, &factor))
 		return -1;
 	to->all = fmin(to->start * factor, HOT_WEIGHT_MAX);
-	if (balance_window(p, w, to->all, &factor))
+	to->start *= share;
+	if (balance_window(p, w, to->all * (w->stands ? w->stands : 1), &factor))
 		return -1;
-	to->all = fmin(to->all * factor, HOT_WEIGHT_MAX);
+	to->all = fmin(to->all * factor, HOT_WEIGHT_MAX) * share;
+	return 0;
+}
+
+/* A window that would have begun at s was passed over: it counts where windows begin, as those do that were run. */
+static int note_passed(struct profile *p, struct site *s)
+{
+	struct site_weights *w = site_weigh(s);
+
+	if (!w)
+		return -1;
+	w->starts++;
+	p->starts++;
 	return 0;
 }
 
@@ -362,6 +375,8 @@ int profile_window(struct profile *p, const struct window *w)
 	start->samples++;
 	start->time += w->weight;
 	p->windows++;
+	if (w->stop == RA_STOP_PASSED && note_passed(p, start))
+		return -1;
 	if (observe_usual(p, start, &usual) || edges_window(p, &usual))
 		return -1;
 	if (w->extra && observe_rare(p, w, usual.n))

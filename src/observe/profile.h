@@ -89,7 +89,11 @@ struct profile_image {
 	X(watch_hits, "exceptions that their watchpoints raised") \
 	X(watch_unhit, "lines not touched while they were watched") \
 	X(watch_failed, "lines whose watchpoints the kernel refused") \
-	X(rare, "windows that began at page faults, beside the samples")
+	X(rare, "windows that began at page faults, beside the samples") \
+	X(policy_operands, "operands of instructions that --policy slots met") \
+	X(policy_masked, "of those, masked at the end: known well enough") \
+	X(policy_reopened, "operands that were judged again after a pause") \
+	X(policy_thrashed, "times that more operands wanted slots than there are")
 struct run_counters {
 #define X(name, what) uint64_t name;
 	RUN_COUNTERS(X)

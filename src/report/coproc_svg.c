@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Pictures of a study: the error over time and over overhead, and estimates against the truth. */
 #include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fmt.h"
 #include "report/coproc.h"
@@ -104,12 +107,35 @@ static int draw_convergence(const struct lab *l, const char *folder, const char 
 	return draw_curves(c, path, title, overhead ? "cycles of overhead" : "cycles", err);
 }
 
+/* Of dots of one size one is drawn in each cell: a large program has ten thousand values with nearly the same two shares. */
+#define CELL 3 /* pixels */
+#define SIZES 3
+struct dots {
+	bool drawn[SIZES][(unsigned)SVG_HEIGHT / CELL + 1][(unsigned)SVG_WIDTH / CELL + 1];
+};
+
+static void draw_dot(FILE *f, struct dots *d, double share, double estimate, double n)
+{
+	static const double radius[SIZES] = { 1.2, 2.0, 3.2 };
+	unsigned size = n < 10000 ? 0 : n < 100000 ? 1 : 2;
+	double x = place_x(share, 1), y = place_y(estimate, 1);
+	bool *drawn =
+		&d->drawn[size][(unsigned)(y - SVG_TOP) / CELL][(unsigned)(x - SVG_LEFT) / CELL];
+
+	if (*drawn)
+		return;
+	*drawn = true;
+	fprintf(f, "<circle cx=\"%.0f\" cy=\"%.0f\" r=\"%.1f\"/>\n", x, y, radius[size]);
+}
+
 static int draw_scatter(const struct lab *l, const char *folder, const char *title, struct err *err)
 {
 	const struct lab_picture *last = &l->picture[l->npicture - 1];
+	static struct dots dots;
 	char path[4096];
 	FILE *f;
 
+	memset(&dots, 0, sizeof(dots));
 	snprintf(path, sizeof(path), "%s/scatter.svg", folder);
 	f = svg_open(path, title, err);
 	if (!f)
@@ -126,6 +152,7 @@ static int draw_scatter(const struct lab *l, const char *folder, const char *tit
 	axis_text(f, SVG_LEFT, SVG_TOP - 6, "start", "estimated, %");
 	fprintf(f, "<path d=\"M%.0f %.0fL%.0f %.0f\" stroke=\"#999\"/>\n", SVG_LEFT,
 		SVG_TOP + SVG_HEIGHT, SVG_LEFT + SVG_WIDTH, SVG_TOP);
+	fputs("<g fill=\"#1b6ca8\" fill-opacity=\"0.5\">\n", f);
 	for (size_t i = 0; i < last->n; i++)
 		for (unsigned k = 0; k < last->estimate[i].n; k++) {
 			const struct estimate *e = &last->estimate[i];
@@ -134,14 +161,9 @@ static int draw_scatter(const struct lab *l, const char *folder, const char *tit
 			if (!truth_share(&l->truth, e->pc, e->value[k], &n, &share) ||
 			    (share < 0.05 && e->share[k] < 0.05f) || n < 1000)
 				continue;
-			fprintf(f,
-				"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#1b6ca8\" "
-				"fill-opacity=\"0.35\"/>\n",
-				place_x(share, 1), place_y((double)e->share[k], 1),
-				n < 10000    ? 1.2
-				: n < 100000 ? 2.0
-					     : 3.2);
+			draw_dot(f, &dots, share, fmin((double)e->share[k], 1), n);
 		}
+	fputs("</g>\n", f);
 	return svg_close(f, path, err);
 }
 

@@ -22,6 +22,7 @@
 #include "sampler/kernel_names.h"
 #include "sampler/members.h"
 #include "sampler/sampler.h"
+#include "sampler/slots.h"
 #include "sampler/watches.h"
 
 const struct sampler_options sampler_defaults = {
@@ -69,7 +70,9 @@ struct sampler {
 	struct bpf_program *prog; /* that of its programs which this kernel takes */
 	struct ring_buffer *ring;
 	struct backlog backlog;
-	struct watches *watches;    /* or NULL */
+	struct watches *watches; /* or NULL */
+	struct slots *slots;	 /* or NULL */
+	void *filter_map;
 	struct events events, rare; /* rare: none but with o.branches */
 	struct members members;
 	struct code code;
@@ -386,12 +389,16 @@ static int note_reuses(struct sampler *s, struct window *w)
 
 static struct window window_of(struct sampler *s, const struct sample *h)
 {
+	unsigned stands = h->flags >> SAMPLE_STANDS_SHIFT;
+
 	return (struct window){ .pid = h->pid,
 				.tid = h->tid,
 				.time = h->time,
 				.weight = (double)h->period,
 				.stop = h->stop,
 				.rare = h->flags & SAMPLE_RARE,
+				.stands = stands && h->stop != RA_STOP_PASSED ? 1u << (stands - 1)
+									      : 0,
 				.start = { .image = h->image, .addr = h->ip - h->bias },
 				.ri = s->ri };
 }
@@ -406,6 +413,10 @@ static int observe_user(struct sampler *s, const struct sample *h, const uint64_
 		w.extra = w.n - s->o.burst;
 	if (s->watches && w.n && note_reuses(s, &w))
 		return -1;
+	if (s->slots && slots_window(s->slots, &w)) {
+		s->failed = true;
+		return err_set(&s->sink_err, ERR_FAILED, "no memory for the policy");
+	}
 	return deliver(s, &w);
 }
 
@@ -518,6 +529,16 @@ static uint32_t ring_bytes(const struct sampler_options *o)
 	return mib << 20;
 }
 
+static int open_policy(struct sampler *s, struct err *err)
+{
+	s->filter_map = mmap(NULL, FILTER_PLACES * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+			     MAP_SHARED, bpf_map__fd(s->bpf->maps.filter), 0);
+	if (s->filter_map == MAP_FAILED)
+		return err_sys(err, "cannot map the filter of windows");
+	s->slots = slots_new(s->filter_map);
+	return s->slots ? 0 : err_set(err, ERR_FAILED, "no memory");
+}
+
 static int load(struct sampler *s, struct err *err)
 {
 	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 16), ring = ring_bytes(&s->o);
@@ -532,6 +553,7 @@ static int load(struct sampler *s, struct err *err)
 	b->rodata->cfg_burst = s->o.burst;
 	b->rodata->cfg_line_bits = bits;
 	b->rodata->cfg_ring_bytes = ring;
+	b->rodata->cfg_filter = s->o.slots;
 	in_place = caps_can_loop();
 	bpf_program__set_autoload(in_place ? b->progs.on_sample_calls : b->progs.on_sample, false);
 	s->prog = in_place ? b->progs.on_sample : b->progs.on_sample_calls;
@@ -565,6 +587,8 @@ static int load(struct sampler *s, struct err *err)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	s->line_map = mmap(NULL, s->line_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 			   bpf_map__fd(b->maps.lines), 0);
+	if (s->o.slots && open_policy(s, err))
+		return -1;
 	if (s->uop_map == MAP_FAILED || s->line_map == MAP_FAILED)
 		return err_sys(err, "cannot map the code map (%zu MiB)",
 			       (s->uop_bytes + s->line_bytes) >> 20);
@@ -606,7 +630,7 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	s->profile = p;
 	s->sink = sink;
 	s->ctx = ctx;
-	s->uop_map = s->line_map = MAP_FAILED;
+	s->uop_map = s->line_map = s->filter_map = MAP_FAILED;
 	caps_read(&caps);
 	kind = o->event ? !strcmp(o->event, "cycles") : caps.pmu;
 	if (caps_check(&caps, err) || add_images(s, err) || load(s, err))
@@ -653,6 +677,9 @@ void sampler_close(struct sampler *s)
 		munmap(s->uop_map, s->uop_bytes);
 	if (s->line_map != MAP_FAILED)
 		munmap(s->line_map, s->line_bytes);
+	slots_free(s->slots);
+	if (s->filter_map != MAP_FAILED)
+		munmap(s->filter_map, FILTER_PLACES * sizeof(uint64_t));
 	sampler_bpf__destroy(s->bpf);
 	free(s->pending);
 	free(s);
@@ -896,6 +923,17 @@ void sampler_name_procedures(struct sampler *s)
 	name_kernel_procedures(s);
 }
 
+static void count_policy(const struct sampler *s, struct run_counters *n)
+{
+	struct slots_counts c;
+
+	slots_count(s->slots, &c);
+	n->policy_operands = c.operands;
+	n->policy_masked = c.masked;
+	n->policy_reopened = c.reopened;
+	n->policy_thrashed = c.thrashed;
+}
+
 void sampler_fill_run(struct sampler *s, struct run *r)
 {
 	struct run_counters *n = &r->n;
@@ -926,4 +964,6 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 	memcpy(n->stop, s->stop, sizeof(n->stop));
 	if (s->watches)
 		watches_count(s->watches, n);
+	if (s->slots)
+		count_policy(s, n);
 }

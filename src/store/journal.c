@@ -4,6 +4,8 @@
 #include "isa/uop.h"
 #include "runahead/state.h"
 
+#define STANDS_SHIFT \
+	8 /* of how many windows it stands for, beside why it ended; not in older journals */
 #define TAKEN (1u << OPERAND_N)
 #define ACCESS (2u << OPERAND_N) /* the access size follows the values */
 #define COUNTS (4u << OPERAND_N) /* the register, its size and the step follow the access size */
@@ -18,7 +20,7 @@ bool journal_put(struct buffer *b, const struct window *w)
 	varint_put(b, w->tid);
 	varint_put(b, w->time);
 	varint_put(b, (uint64_t)w->weight);
-	varint_put(b, w->stop);
+	varint_put(b, w->stop | (uint64_t)w->stands << STANDS_SHIFT);
 	varint_put(b, w->start.image);
 	varint_put(b, w->start.addr);
 	varint_put(b, w->n);
@@ -110,10 +112,14 @@ static bool get_window(struct decoder *d, struct window *w, struct retired *ri)
 	    !varint_get(&d->c, &weight) || !varint_get(&d->c, &stop) ||
 	    !varint_get(&d->c, &image) || !varint_get(&d->c, &addr) || !varint_get(&d->c, &n))
 		return false;
-	if (!get_site(d, image, addr, &w->start) || n > RA_BURST_MAX || stop > RA_STOP_N)
+	if (!get_site(d, image, addr, &w->start) || n > RA_BURST_MAX ||
+	    (stop & ((1u << STANDS_SHIFT) - 1)) > RA_STOP_N ||
+	    stop >> STANDS_SHIFT > WINDOW_STANDS_MOST)
 		return false;
 	w->rare = false;
 	w->extra = 0;
+	w->stands = (uint32_t)(stop >> STANDS_SHIFT);
+	stop &= (1u << STANDS_SHIFT) - 1;
 	w->pid = (uint32_t)pid;
 	w->tid = (uint32_t)tid;
 	w->weight = (double)weight;

@@ -63,13 +63,19 @@ struct retired {
 	uint64_t value[OPERAND_N];
 };
 
+/* Of windows of a source that passes some over. What they weigh is told as parts of what one weighs that stands for the
+ * most, so that weights stay within the bounds that hot lists know (sketch/hot.h). */
+#define WINDOW_STANDS_MOST 8
+
 struct window {
 	uint32_t pid, tid;
 	uint64_t time; /* ns, CLOCK_MONOTONIC */
 	/* how much of the run the window stands for: ns for a timed sampler */
 	double weight;
-	uint32_t n;	      /* retired instructions; 0 if the sampler could not run ahead */
-	uint32_t stop;	      /* enum ra_stop: why it ended */
+	uint32_t n;    /* retired instructions; 0 if the sampler could not run ahead */
+	uint32_t stop; /* enum ra_stop: why it ended */
+	uint32_t
+		stands; /* how many windows it stands for, others having been passed over; 0: none ever is */
 	struct site_id start; /* where the thread was; ri[0] is this one if n > 0 */
 	bool rare;	      /* it stands for no time: it began where code was seldom executed */
 	uint32_t

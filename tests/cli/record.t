@@ -19,6 +19,14 @@ run "$ASSAY" record --burst 2049 -- true
 like "a burst beyond the most" "$err" "2049"
 run "$ASSAY" record --ring 3 -- true
 like "a ring that is no power of two" "$err" "power of two"
+run "$ASSAY" record --policy best -- true
+is "an unknown policy: usage" "$status" 2
+like "an unknown policy" "$err" "default slots"
+for other in exact reuse pgo; do
+	run "$ASSAY" record --policy slots --$other -- true
+	is "--policy slots with --$other: usage" "$status" 2
+	like "--policy slots with --$other" "$err" "--policy slots passes over windows, which --$other"
+done
 run "$ASSAY" record --sketch best -- true
 like "an unknown sketch" "$err" "space-saving counting"
 run "$ASSAY" record -e cycles -- true
@@ -125,6 +133,23 @@ if [ "$(id -u)" = 0 ] && ! findmnt -nT "$TMP" -o OPTIONS | grep -qw nosuid; then
 else
 	skip "a set-uid program takes root, and a file system that allows it"
 fi
+
+# Both policies find the same dominant values: load_95's, arg_zero's, and the first of load_four's.
+for policy in default slots; do
+	run "$ASSAY" record -q -F 2000 --policy $policy -o $policy.db -- "$PROG" 30000000
+	is "--policy $policy: recorded" "$status" 0
+	"$ASSAY" values -i $policy.db --json --min-share 0.3 > $policy.json
+	"$ASSAY" info -i $policy.db --json > $policy.info
+done
+dominant() {
+	jq -r '.values[] | select(.procedure | test("^(load_95|arg_zero|load_four)$")) |
+		select(.operand == "load" or .operand == "arg1") | "\(.procedure) \(.operand) \(.value)"' "$1.json" | sort -u
+}
+is "the policies find the same dominant values" "$(dominant slots)" "$(dominant default)"
+like "... the one of load_95" "$(dominant slots)" 'load_95 load 0x3c8'
+is "--policy slots passes windows over, and says so" "$(jq '.runs[0].counters | .policy_masked > 0 and .user > .windows' slots.info)" true
+like "... in text" "$("$ASSAY" info -i slots.db)" 'passed-over|policy slots'
+is "the default passes none over" "$(jq '.runs[0].counters.policy_operands' default.info)" 0
 
 # Procedures of the kernel are what /proc/kallsyms has at their addresses: text, up to the next symbol.
 named() { # FILE

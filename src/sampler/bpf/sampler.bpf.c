@@ -147,6 +147,7 @@ struct {
 	__uint(max_entries, 1 << 24);
 } ring SEC(".maps");
 
+#include "sampler/bpf/filter.h"
 #include "sampler/bpf/members.h"
 #include "sampler/bpf/rare.h"
 
@@ -508,7 +509,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	struct ra_state *s = &c->ra;
 	struct sample *h = (struct sample *)s->out;
 	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0;
-	uint32_t words, image, other;
+	uint32_t words, image, other, stands = 0;
 	bool have_vma = false, found = false, picked = false;
 	bool rare = ctx->sample_period == RARE_PERIOD;
 	int why;
@@ -533,6 +534,9 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		ra_begin(s, 0, 0);
 		s->target = ip;
 		s->stop = why ? (uint32_t)why : RA_STOP_UNSUPPORTED;
+	} else if (cfg_filter && (stands = filter_draw(s->image, ip - s->bias)) == FILTER_PASSED) {
+		ra_begin(s, 0, 0);
+		s->stop = RA_STOP_PASSED;
 	} else {
 		picked = pick(c);
 		run(s, ip, ctx->regs.eflags,
@@ -548,7 +552,8 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	h->flags = (have_vma ? SAMPLE_VMA
 		    : picked ? SAMPLE_PICK
 			     : 0) |
-		   (c->look ? SAMPLE_LOOK : 0) | (rare ? SAMPLE_RARE : 0);
+		   (c->look ? SAMPLE_LOOK : 0) | (rare ? SAMPLE_RARE : 0) |
+		   (cfg_filter ? (stands + 1) << SAMPLE_STANDS_SHIFT : 0);
 	h->other = other;
 	h->pid = id >> 32;
 	h->tid = (uint32_t)id;

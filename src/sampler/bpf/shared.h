@@ -66,6 +66,8 @@ enum sample_kind {
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
 #define SAMPLE_LOOK 4 /* flag: the process may map devices that nobody has looked for */
 #define SAMPLE_RARE 8 /* flag: a rare window (sampler/bpf/rare.h), which stands for no time */
+/* From this bit of flags on: 1 + the logarithm of how many windows this one stands for; 0: there is no policy. */
+#define SAMPLE_STANDS_SHIFT 8
 struct sample {
 	uint16_t kind, flags;
 	uint32_t other; /* struct device_ranges */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The filter of `record --policy slots`: of how many windows that would begin in a place one is run. A place is 512 bytes of
+ * an image's code; the filter has a word for each hash of a place, the logarithm to base 2. User space writes it
+ * (sampler/slots.h), the kernel side reads it. Two places of one hash share a word: then both are thinned alike, and the
+ * windows that are run say how many they stand for, so weights stay right.
+ */
+#ifndef ASSAY_SAMPLER_BPF_PLACE_H
+#define ASSAY_SAMPLER_BPF_PLACE_H
+
+#ifndef __bpf__
+#include <stdint.h>
+#else
+#include "sampler/bpf/types.h"
+#endif
+
+#define PLACE_BITS 9
+#define FILTER_BITS 16
+#define FILTER_PLACES (1u << FILTER_BITS)
+#define FILTER_LEVELS 4 /* of 1, 2, 4, 8 windows one */
+
+/* Which word of the filter is that of an address in an image. */
+static inline __attribute__((always_inline)) uint32_t filter_place(uint32_t image, uint64_t addr)
+{
+	uint64_t h = ((uint64_t)image << 42 ^ addr >> PLACE_BITS) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(h >> (64 - FILTER_BITS));
+}
+
+#endif
