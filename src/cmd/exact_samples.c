@@ -61,8 +61,6 @@ static struct sample_batch *end_batch(struct exact_samples *s, double weight)
 	memcpy(s->before, now, sizeof(now));
 	b->weight = weight;
 	note_sites(s);
-	if (!s->apart)
-		limit_batches(s->to);
 	return b;
 }
 
@@ -88,11 +86,9 @@ static int add_rows(struct exact_samples *s, const struct exact_sample *list, si
 /* The part is added to the recording, and begins anew. */
 static int add_part(struct exact_samples *s, double weight, struct err *err)
 {
-	profile_scale(&s->part, weight);
-	if (profile_merge(s->to, &s->part, err))
+	if (profile_move(s->to, &s->part, weight, err))
 		return -1;
 	limit_batches(s->to);
-	profile_scale(&s->part, 0);
 	memset(s->before, 0, sizeof(s->before));
 	return 0;
 }
@@ -145,7 +141,8 @@ int exact_samples_start(struct exact_samples *s, struct exact *e, struct err *er
 				     .first = from->skip,
 				     .period = from->period,
 				     .size = from->size,
-				     .warmup = from->warmup };
+				     .warmup = from->warmup,
+				     .warming = from->warming == SCHEDULE_WARM_LINES };
 	uint64_t *starts;
 	int rc;
 
@@ -217,6 +214,7 @@ int exact_samples_end(struct exact_samples *s, const struct exact *e, int status
 		if (profile_merge(s->to, &s->part, err))
 			return -1;
 	}
+	limit_batches(s->to);
 	if (!s->apart)
 		profile_scale(s->to, schedule_weight(s->schedule, 0));
 	s->sampled->scaled = true;

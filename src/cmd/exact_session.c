@@ -21,6 +21,7 @@
 #include "base/privilege.h"
 #include "base/text.h"
 #include "cmd/describe.h"
+#include "cmd/exact_again.h"
 #include "cmd/exact_samples.h"
 #include "cmd/signals.h"
 #include "dbi/exact.h"
@@ -239,8 +240,11 @@ static void finish(struct session *s, struct err *err)
 	if (recording_finish_packed(s->recording, &s->profile, &why) && !err->code)
 		*err = why;
 	s->recording = NULL;
-	if (!err->code)
-		closing_line(s);
+	if (err->code)
+		return;
+	closing_line(s);
+	if (s->samples.sampled)
+		exact_again(&s->profile, s->o->output, s->o->quiet);
 }
 
 static const char *observed(const struct session_options *o)

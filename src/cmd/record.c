@@ -19,6 +19,7 @@
 #define LINES_INTERVALS 128
 #define PHASES_INTERVAL 2e4
 #define PHASES_INTERVALS 1000
+#define CACHE_KIB 393216
 #define AUTO_SIZE 20000 /* instructions of a sample */
 #define SCHEDULE_FILE_MAX (4u << 20)
 #define PGO_AREA \
@@ -29,7 +30,7 @@
 static double rate = 997, seconds;
 static struct opt_uints pids;
 static unsigned burst, tid, ring_mib, capacity;
-static unsigned cache_kib = 393216;
+static unsigned cache_kib = CACHE_KIB;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "", *cgroup;
@@ -37,7 +38,7 @@ static bool no_children, all, quiet, exact, kernel_buffers, reuse, pgo;
 static unsigned line = 64, snapshots;
 static double interval;
 static const char *interval_unit = "instructions", *lines_how = "both";
-static const char *schedule, *policy = "default";
+static const char *schedule, *warming = "lines", *policy = "default";
 static double sample_size, warmup_size, sample_period, skip;
 static bool allow_mismatch;
 
@@ -115,6 +116,10 @@ static const struct opt opts[] = {
 	{ 0, "warmup-size", "N",
 	  "instructions before each sample for which misses are simulated but not counted",
 	  OPT_DOUBLE, &warmup_size, 0, SCHEDULE_MOST, NULL },
+	{ 0, "warming", "HOW",
+	  "misses, cycles: between samples large caches see which lines are touched (lines, the "
+	  "default), everything is simulated (all), or nothing is (none)",
+	  OPT_CHOICE, &warming, 0, 0, "lines all none" },
 	{ 0, "sample-period", "N", "instructions from a sample to the next (default 5000000)",
 	  OPT_DOUBLE, &sample_period, 1, SCHEDULE_MOST, NULL },
 	{ 0, "skip", "N", "instructions before the first sample, single or periodic", OPT_DOUBLE,
@@ -192,6 +197,7 @@ static int check_use(struct err *err)
 						NULL };
 	static const void *const of_intervals[] = { &interval, &snapshots, NULL };
 	static const void *const simulated[] = { &machine, NULL };
+	static const void *const warmed[] = { &warming, NULL };
 	const char *name;
 
 	if (check_policy(err))
@@ -218,6 +224,10 @@ static int check_use(struct err *err)
 	    (name = opt_given(&cmd_record, of_intervals))) {
 		err_set(err, ERR_USAGE, "--%s is for --exact --observe lines or phases", name);
 		return err_hint(err, "these observe intervals");
+	}
+	if (!observes("misses") && !observes("cycles") && opt_given(&cmd_record, warmed)) {
+		err_set(err, ERR_USAGE, "--warming is for --exact --observe misses or cycles");
+		return err_hint(err, "nothing else has a state to be warmed up");
 	}
 	if (!observes("misses") && !observes("cycles") && !observes("reuse") &&
 	    (name = opt_given(&cmd_record, simulated))) {
@@ -380,7 +390,7 @@ static int parse_schedule(struct schedule *s, struct err *err)
 	if (schedule && !strcmp(schedule, "auto")) {
 		s->kind = SCHEDULE_PERIODIC;
 		s->begins_given = true;
-		s->size = AUTO_SIZE;
+		s->size = s->warmup = AUTO_SIZE;
 		s->period = (uint64_t)(AUTO_SIZE * auto_part());
 	} else if (schedule && schedule[0] == '@') {
 		if (read_schedule_file(s, schedule + 1, err))
@@ -394,6 +404,41 @@ static int parse_schedule(struct schedule *s, struct err *err)
 	set_given(&s->skip, &skip);
 	s->skip_given |= !!opt_given(&cmd_record, skipped);
 	return schedule_settle(s, err);
+}
+
+/* Nothing but a model has a state to be warmed up. */
+static void set_warming(struct schedule *s)
+{
+	if (!observes("misses") && !observes("cycles")) {
+		s->warmup = 0;
+		return;
+	}
+	s->warming = !strcmp(warming, "none")  ? SCHEDULE_WARM_NONE
+		     : !strcmp(warming, "all") ? SCHEDULE_WARM_ALL
+					       : SCHEDULE_WARM_LINES;
+	if (s->warming == SCHEDULE_WARM_ALL)
+		s->warmup = (uint64_t)SCHEDULE_MOST;
+}
+
+/* The schedule as it was given, and what else makes simulated counts others: how it warms up, and how often code is
+ * forgotten, where these are not the defaults. */
+static int describe_schedule(struct session_options *o, struct err *err)
+{
+	static const void *const given[] = { &warming, &cache_kib, NULL };
+	bool other = strcmp(warming, "lines");
+	static char *text;
+	char room[32] = "";
+
+	if (!opt_given(&cmd_record, given))
+		return 0;
+	if (cache_kib != CACHE_KIB)
+		snprintf(room, sizeof(room), ", cache %u", cache_kib);
+	free(text);
+	if (asprintf(&text, "%s%s%s%s", o->schedule_text, other ? ", warming " : "",
+		     other ? warming : "", room) < 0)
+		return err_set(err, ERR_FAILED, "no memory");
+	o->schedule_text = text;
+	return 0;
 }
 
 static int choose_schedule(struct session_options *o, struct err *err)
@@ -421,9 +466,8 @@ static int choose_schedule(struct session_options *o, struct err *err)
 			sketch);
 		return err_hint(err, "--sketch space-saving");
 	}
-	if (!observes("misses") && !observes("cycles")) /* nothing else has a state to warm up */
-		s->warmup = 0;
-	return 0;
+	set_warming(s);
+	return describe_schedule(o, err);
 }
 
 /* What --pgo chooses, where the user does not. */

@@ -18,6 +18,7 @@
 
 #define PAGE 4096ul
 #define ENGINE "assay-exact"
+#define CLOSE_PART 16 /* of the samples that there are, so many wait to be closed at most */
 
 bool exact_fits(uint64_t at, uint64_t n)
 {
@@ -251,6 +252,10 @@ int exact_schedule(struct exact *e, const struct exact_schedule *s, const uint64
 
 	*to = *s;
 	e->sampling = sampling;
+	e->warms = s->warming && e->consumer && e->consumer->touched;
+	to->warming = e->warms;
+	if (e->warms)
+		e->header->lines.shift = e->consumer->shift;
 	to->each |= s->kind == EXACT_LISTED || e->consumer || e->mode & EXACT_CALLS;
 	if (!s->n)
 		return 0;
@@ -362,11 +367,26 @@ int exact_count(struct exact *e, struct process *p, uint32_t i, uint64_t count, 
 	return b->leaves ? ways_leave(e, p, b, went) : 0;
 }
 
+/*
+ * A sample and a warm-up end when the recorder has read all that was observed in them; the phase that the process is in
+ * when something has been read is the one that it was observed in, therefore, and no other one.
+ */
+void exact_note_phase(struct exact *e, const struct process *p)
+{
+	const struct order_consumer *k = e->consumer;
+
+	if (!e->sampling || !p->shared)
+		return;
+	e->discard = __atomic_load_n(&p->shared->phase, __ATOMIC_ACQUIRE) == EXACT_WARMUP;
+	if (k && k->warm_up)
+		k->warm_up(k->arg, e->discard);
+}
+
 static int apply_cuts(struct exact *e, struct process *p)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < p->ncut; i++) {
+	for (size_t i = 0; i < p->ncut && !e->discard; i++) {
 		const struct exact_cut *c = &p->cut[i];
 		struct code_block *b = c->id < p->nblock ? p->block[c->id] : NULL;
 		unsigned from, to;
@@ -449,6 +469,7 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 		free(sum);
 		return exact_no_memory(err);
 	}
+	exact_note_phase(e, p);
 	for (uint64_t i = 0; i < n; i++)
 		since[i] = sum[i] - (i < p->nbefore ? since[i] : 0);
 	for (uint32_t i = 0; i < p->nblock && !rc; i++) {
@@ -630,16 +651,6 @@ static int finish_streams(struct exact *e, struct process *p, struct err *err)
 	return p->sink ? streams_finish(e, p, err) : 0;
 }
 
-/* What the process observes now is a warm-up: it is read, and not counted. */
-static void set_discard(struct exact *e, const struct process *p)
-{
-	const struct order_consumer *k = e->consumer;
-
-	e->discard = __atomic_load_n(&p->shared->phase, __ATOMIC_ACQUIRE) == EXACT_WARMUP;
-	if (k && k->warm_up)
-		k->warm_up(k->arg, e->discard);
-}
-
 /* The samples that have ended are complete in the profile. */
 static int close_samples(struct exact *e, struct err *err)
 {
@@ -651,13 +662,20 @@ static int close_samples(struct exact *e, struct err *err)
 	    e->header->schedule.kind == EXACT_LISTED && exact_flush(e, err))
 		return -1;
 	e->nsample = 0;
+	e->nclosed += n;
 	return e->sampling->closed(e->sampling->arg, e->sample, n, err);
+}
+
+/* Where all samples weigh the same, several are closed at once: each time costs as much as there is code. */
+static bool close_due(const struct exact *e)
+{
+	return e->header->schedule.kind == EXACT_LISTED || e->nsample > e->nclosed / CLOSE_PART;
 }
 
 /* All that the process has observed has been read: it may go on. */
 static int answer(struct exact *e, struct process *p, uint32_t asked, struct err *err)
 {
-	if (!e->discard && close_samples(e, err))
+	if (!e->discard && close_due(e) && close_samples(e, err))
 		return -1;
 	if (p->gap && e->consumer)
 		order_gap(p);
@@ -682,8 +700,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 	/* who goes on with its intervals was there before it ended */
 	if (ended && e->mode & EXACT_PHASES && new_processes(e, err))
 		return -1;
-	if (e->sampling)
-		set_discard(e, p);
+	exact_note_phase(e, p);
 	if (exact_read_log(e, p, err) || streams_read(e, p, ended || asks, err))
 		return -1;
 	if (e->sampling && __atomic_load_n(&p->shared->main, __ATOMIC_RELAXED)) {

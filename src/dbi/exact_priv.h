@@ -177,8 +177,9 @@ struct exact {
 	struct sink_free *sinks_free[EXACT_OFTEN_SIZES][EXACT_WORDS_MAX + 1]; /* by words */
 	const struct exact_sampling *sampling;				      /* with a schedule */
 	struct exact_sample *sample; /* that have ended since it was called */
-	size_t nsample;
+	size_t nsample, nclosed;
 	uint64_t position; /* of the first process */
+	bool warms;	   /* where the schedule skips, touched lines are told to the consumer */
 	bool discard;	   /* what is being read is of a warm-up */
 	uint32_t heard;	   /* the bell */
 	bool read_any,
@@ -228,6 +229,8 @@ int ways_leave(struct exact *e, const struct process *p, const struct code_block
 int ways_end(struct exact *e, struct process *p, struct err *err);
 /* lines.c */
 /* A record of a snapshot. */
+/* A chunk's lines, a bit each. -1: the record is none. */
+int exact_touched_lines(const struct exact_touched *c, uint64_t bits[EXACT_CHUNK / 64]);
 int lines_record(struct exact *e, struct process *p, const struct exact_record *r, struct err *err);
 /* It goes on where `from` ended. */
 int lines_go_on(struct process *p, struct process *from, struct err *err);
@@ -275,6 +278,11 @@ void order_free_block(struct code_block *b);
 /* Between what was told and what comes now, the process's threads have done something that nobody observed. */
 void order_gap(struct process *p);
 /* Complete executions of a thread: n words. */
+/* After reading, before what was read is added: whether it is of a warm-up. */
+void exact_note_phase(struct exact *e, const struct process *p);
+/* Lines that have been touched where the schedule skipped. */
+int order_touched(struct exact *e, struct process *p, const struct exact_touched *r,
+		  struct err *err);
 int order_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
 	       struct err *err);
 /* The process has ended: its successor goes on with what the consumer has of it. */

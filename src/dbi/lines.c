@@ -159,6 +159,21 @@ static bool holds(const struct mapped *m, uint64_t addr)
 	return m && (addr >= m->start || (m->stack && m->start - addr <= STACK_GROWS));
 }
 
+int exact_touched_lines(const struct exact_touched *c, uint64_t bits[EXACT_CHUNK / 64])
+{
+	const uint16_t *list = (const void *)c->lines;
+
+	if (c->r.size < sizeof(*c) || c->n > EXACT_CHUNK || c->chunk >= 1ull << 35 ||
+	    c->r.size - sizeof(*c) < (c->listed ? 2ull * c->n : EXACT_CHUNK / 8))
+		return -1;
+	memset(bits, 0, EXACT_CHUNK / 8);
+	if (!c->listed)
+		memcpy(bits, c->lines, EXACT_CHUNK / 8);
+	for (unsigned i = 0; c->listed && i < c->n; i++)
+		bits[list[i] % EXACT_CHUNK / 64] |= 1ull << list[i] % 64;
+	return 0;
+}
+
 /* Planes come one after the other. The first one's lines are told apart when another one has some. */
 static struct wset_chunk *chunk_of_plane(struct lines_reader *r, const struct exact_touched *c)
 {
@@ -172,20 +187,14 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 			const struct exact_touched *c, struct err *err)
 {
 	unsigned shift = e->lines.shift;
-	uint64_t bits[EXACT_CHUNK / 64] = { 0 }, base = c->chunk * EXACT_CHUNK << shift;
-	const uint16_t *list = (const void *)c->lines;
+	uint64_t bits[EXACT_CHUNK / 64], base = c->chunk * EXACT_CHUNK << shift;
 	const struct mapped *m = NULL;
 	struct wset_chunk *to = NULL, *by = NULL;
 
-	if (c->n > EXACT_CHUNK || c->chunk >= 1ull << 35 || c->plane >= WSET_THREADS_MAX ||
-	    c->r.size - sizeof(*c) < (c->listed ? 2ull * c->n : sizeof(bits)))
+	if (exact_touched_lines(c, bits) || c->plane >= WSET_THREADS_MAX)
 		return exact_bad(err);
 	if (r->sets.data.n >= CHUNKS_MAX || r->sets.thread.n >= CHUNKS_MAX)
 		return too_many_lines(err);
-	if (!c->listed)
-		memcpy(bits, c->lines, sizeof(bits));
-	for (unsigned i = 0; c->listed && i < c->n; i++)
-		bits[list[i] % EXACT_CHUNK / 64] |= 1ull << list[i] % 64;
 	if (c->plane) {
 		by = chunk_of_plane(r, c);
 		if (!by)

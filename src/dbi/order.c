@@ -509,6 +509,29 @@ int order_take(struct exact *e, struct process *p, struct counted *c, const uint
 	return flush(e, t) ? exact_no_memory(err) : 0;
 }
 
+int order_touched(struct exact *e, struct process *p, const struct exact_touched *r,
+		  struct err *err)
+{
+	const struct order_consumer *k = e->consumer;
+	uint64_t bits[EXACT_CHUNK / 64], base = r->chunk * EXACT_CHUNK << k->shift;
+	struct counted *c = r->plane < p->nthread ? p->thread[r->plane] : NULL;
+
+	if (exact_touched_lines(r, bits))
+		return exact_bad(err);
+	if (!c) /* threads take turns with planes */
+		return 0;
+	if (!c->order && !begin(e, p, c))
+		return exact_no_memory(err);
+	for (unsigned i = 0; i < EXACT_CHUNK / 64; i++)
+		for (uint64_t v = bits[i]; v; v &= v - 1) {
+			uint64_t line = 64ull * i + (unsigned)__builtin_ctzll(v);
+
+			k->touched(k->arg, ((struct order_thread *)c->order)->consumer,
+				   base + (line << k->shift));
+		}
+	return 0;
+}
+
 #define FAR (1u << 20) /* instructions: farther than conflicts are looked for */
 
 void order_gap(struct process *p)

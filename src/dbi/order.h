@@ -160,6 +160,8 @@ struct order_consumer {
 	/* From now on what is told is a warm-up: it changes the model, and is not to be counted; or no longer. NULL: it
 	 * makes no difference. */
 	void (*warm_up)(void *arg, bool on);
+	/* Where nothing was told the thread has touched the line at that address, or fetched it. May be NULL. */
+	void (*touched)(void *arg, void *thread, uint64_t at);
 };
 
 #endif

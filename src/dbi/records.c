@@ -389,7 +389,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_CUT:
 		if (r->size < sizeof(struct exact_cut))
 			return exact_bad(err);
-		if (!(e->mode & EXACT_COUNTS) || e->discard) /* cuts correct counters */
+		if (!(e->mode & EXACT_COUNTS)) /* cuts correct counters */
 			return 0;
 		if (phases_cut(e, p, (const void *)r, err))
 			return -1;
@@ -410,8 +410,11 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 		return r->size >= sizeof(struct exact_sampled)
 			       ? take_sampled(e, p, (const void *)r, err)
 			       : exact_bad(err);
-	case EXACT_MAPPING:
 	case EXACT_TOUCHED:
+		if (e->warms)
+			return order_touched(e, p, (const void *)r, err);
+		return e->mode & EXACT_LINES ? lines_record(e, p, r, err) : exact_bad(err);
+	case EXACT_MAPPING:
 	case EXACT_RAN:
 	case EXACT_STACK:
 	case EXACT_SNAPSHOT:

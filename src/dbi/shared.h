@@ -147,6 +147,9 @@ enum exact_schedule_kind {
 struct exact_schedule {
 	uint32_t kind; /* enum exact_schedule_kind */
 	uint32_t each; /* after each sample the recorder is waited for; else after many of them */
+	uint32_t
+		warming; /* where it skips, touched lines are told: EXACT_TOUCHED; header.lines.shift says how large they are */
+	uint32_t pad;
 	uint64_t first, period;
 	uint64_t size, warmup; /* instructions */
 	uint64_t list,

@@ -106,6 +106,15 @@ static void warm_up(void *arg, bool on)
 	of(arg)->warming = on;
 }
 
+/* A thread's simulation begins with what all have. */
+void simulate_touched(void *arg, void *thread, uint64_t at)
+{
+	struct seen_thread *t = thread;
+
+	(void)arg;
+	core_touched(&t->core, placed(at, t->space));
+}
+
 static void core_simulation_fini(struct simulation *s)
 {
 	cache_fini(s->last_level);
@@ -134,6 +143,7 @@ struct simulation *simulate_core(struct profile *p, const struct machine *m)
 		.process = simulate_process,
 		.process_end = simulate_process_end,
 		.warm_up = warm_up,
+		.touched = simulate_touched,
 	};
 	return s;
 }

@@ -121,6 +121,7 @@ static inline uint64_t elements(const struct order_op *o, uint64_t v, uint64_t t
 void *simulate_process(void *arg, uint32_t pid);
 int simulate_thread(struct simulation *s, struct seen_thread *t, const void *process);
 void simulate_process_end(void *arg, void *process);
+void simulate_touched(void *arg, void *thread, uint64_t at);
 
 /* A simulation of a core, whose last level is made. NULL: no memory. */
 struct simulation *simulate_core(struct profile *p, const struct machine *m);

@@ -568,6 +568,7 @@ static int take_full(struct exact *e, struct process *p, struct counted *c, unsi
 	if (!__atomic_load_n(&s->full[half], __ATOMIC_ACQUIRE))
 		return 0;
 	e->read_any = true;
+	exact_note_phase(e, p);
 	if (take_half(e, p, c, half, __atomic_load_n(&s->used[half], __ATOMIC_RELAXED), err))
 		return -1;
 	__atomic_store_n(&s->full[half], 0, __ATOMIC_SEQ_CST);
@@ -604,6 +605,7 @@ static int read_stream(struct exact *e, struct process *p, struct counted *c, bo
 	now = __atomic_load_n(&s->current, __ATOMIC_RELAXED) & 1;
 	at = __atomic_load_n(&s->at, __ATOMIC_RELAXED);
 	start = __atomic_load_n(&s->start[now], __ATOMIC_RELAXED);
+	exact_note_phase(e, p);
 	return take_half(e, p, c, now, (uint32_t)(at - start), err);
 }
 

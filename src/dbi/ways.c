@@ -144,6 +144,7 @@ int ways_count(struct exact *e, struct process *p, struct err *err)
 	for (size_t t = 0; t < p->nthread && p->nway; t++)
 		if (p->thread[t]->at)
 			add_thread(e, p, p->thread[t], sum);
+	exact_note_phase(e, p);
 	for (size_t i = 0; i < p->nway && !rc; i++)
 		rc = count(e, p, &p->way[i], sum[i]);
 	free(sum);

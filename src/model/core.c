@@ -107,3 +107,12 @@ unsigned core_fetch_look(struct core *c, uint64_t at, uint64_t *n)
 	c->fetched = line;
 	return CORE_FOUND(look(c, &c->l1i, line, n), tlb);
 }
+
+void core_touched(struct core *c, uint64_t at)
+{
+	uint64_t line = at >> c->line;
+
+	cache_touch(c->l3, line);
+	cache_touch(&c->l2, line);
+	cache_touch(&c->dtlb.second, at >> c->page);
+}

@@ -60,6 +60,9 @@ static inline unsigned core_data(struct core *c, uint64_t at, uint64_t size, uin
 	return core_data_look(c, at, size, n);
 }
 
+/* A line was touched, or fetched, while nothing was simulated: the large caches have it, and the second TLB its page. */
+void core_touched(struct core *c, uint64_t at);
+
 /* Simulates a fetch of code within one line. */
 static inline unsigned core_fetch(struct core *c, uint64_t at, uint64_t *n)
 {

@@ -26,6 +26,8 @@ const struct cycles *cycles_find(const struct profile *p, struct site_id id);
 /* The sum of all parts, in cycles. */
 double cycles_total(const uint64_t n[TIMING_PART_N]);
 int cycles_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
+/* The same, times the factor; src has none of them then. */
+int cycles_move(struct profile *dst, struct profile *src, const uint32_t *map, double factor);
 void cycles_free(struct profile *p);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/misses.h"
 
-#include <stdlib.h>
+#include <string.h>
+
+#include "observe/scale.h"
 
 const char *const miss_kind_name[MISS_KIND_N] = {
 #define X(id, name, what) [MISS_##id] = name,
@@ -30,7 +32,7 @@ struct misses *misses_get(struct profile *p, struct site_id id)
 	HASH_FIND(hh, p->misses, &id, sizeof(id), m);
 	if (m)
 		return m;
-	m = calloc(1, sizeof(*m));
+	m = rows_new(&p->miss_rows, sizeof(*m));
 	if (!m)
 		return NULL;
 	m->key = id;
@@ -38,29 +40,53 @@ struct misses *misses_get(struct profile *p, struct site_id id)
 	return m;
 }
 
+/* Parts of a run that are added one by one have nothing of most sites. */
+static bool is_nothing(const struct misses *s)
+{
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < MISS_KIND_N; i++)
+		any |= s->n[i];
+	return !any;
+}
+
+static struct misses *in_other(struct profile *dst, const struct misses *s, const uint32_t *map)
+{
+	return misses_get(dst, (struct site_id){ .image = map[s->key.image], .addr = s->key.addr });
+}
+
 int misses_merge(struct profile *dst, const struct profile *src, const uint32_t *map)
 {
-	struct misses *s, *tmp;
+	for (const struct misses *s = src->misses; s; s = s->hh.next) {
+		struct misses *d = is_nothing(s) ? NULL : in_other(dst, s, map);
 
-	HASH_ITER (hh, src->misses, s, tmp) {
-		struct site_id id = { .image = map[s->key.image], .addr = s->key.addr };
-		struct misses *d = misses_get(dst, id);
+		if (!d && !is_nothing(s))
+			return -1;
+		for (unsigned i = 0; d && i < MISS_KIND_N; i++)
+			d->n[i] += s->n[i];
+	}
+	return 0;
+}
 
+int misses_move(struct profile *dst, struct profile *src, const uint32_t *map, double factor)
+{
+	for (struct misses *s = src->misses; s; s = s->hh.next) {
+		struct misses *d;
+
+		if (is_nothing(s))
+			continue;
+		d = in_other(dst, s, map);
 		if (!d)
 			return -1;
 		for (unsigned i = 0; i < MISS_KIND_N; i++)
-			d->n[i] += s->n[i];
+			d->n[i] += scaled(s->n[i], factor);
+		memset(s->n, 0, sizeof(s->n));
 	}
 	return 0;
 }
 
 void misses_free(struct profile *p)
 {
-	struct misses *m = p->misses, *next;
-
 	HASH_CLEAR(hh, p->misses);
-	for (; m; m = next) {
-		next = m->hh.next;
-		free(m);
-	}
+	rows_free(&p->miss_rows);
 }

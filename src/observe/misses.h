@@ -45,6 +45,8 @@ struct misses {
 struct misses *misses_get(struct profile *p, struct site_id id);
 const struct misses *misses_find(const struct profile *p, struct site_id id);
 int misses_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
+/* The same, times the factor; src has none of them then. */
+int misses_move(struct profile *dst, struct profile *src, const uint32_t *map, double factor);
 void misses_free(struct profile *p);
 
 #endif

@@ -28,6 +28,7 @@
 
 #include "isa/uop.h"
 #include "observe/phases.h"
+#include "observe/rows.h"
 #include "observe/sites.h"
 #include "observe/wset.h"
 #include "sketch/hot.h"
@@ -149,7 +150,8 @@ struct profile {
 	size_t nphases;
 	struct misses *misses;
 	struct cycles *cycles;
-	struct distances **distances; /* one for each process */
+	struct row_memory miss_rows, cycle_rows; /* private: memory of those */
+	struct distances **distances;		 /* one for each process */
 	size_t ndistances;
 	struct site_distances *site_distances;
 	struct reuses *reuses; /* uthash, key */

@@ -149,6 +149,48 @@ uint64_t sampled_observed(const struct sampled *s)
 	return sum;
 }
 
+static double plain_total(const struct sampled *s, unsigned counter)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < s->nbatch; i++)
+		sum += s->batch[i].dropped ? 0
+					   : s->batch[i].weight * (double)s->batch[i].n[counter];
+	return sum;
+}
+
+/* Batches of two runs are of the same samples as long as nothing differs. */
+static void locate(const struct sampled *a, const struct sampled *b, struct sampled_difference *d)
+{
+	size_t n = a->nbatch < b->nbatch ? a->nbatch : b->nbatch, i = 0, k = 0;
+
+	while (i < n && !memcmp(a->batch[i].n, b->batch[i].n, sizeof(a->batch[i].n)))
+		i++;
+	while (k < a->n && a->sample[k].batch != i)
+		k++;
+	d->located = k < a->n;
+	if (!d->located)
+		return;
+	d->number = a->sample[k].number;
+	d->begin = a->sample[k].begin;
+}
+
+bool sampled_differ(const struct sampled *a, const struct sampled *b, struct sampled_difference *d)
+{
+	*d = (struct sampled_difference){ .instructions = { a->instructions, b->instructions },
+					  .samples = { a->n, b->n } };
+	for (unsigned i = 0; i < SAMPLED_N && !d->counter; i++) {
+		d->total[0] = plain_total(a, i);
+		d->total[1] = plain_total(b, i);
+		if (d->total[0] != d->total[1])
+			d->counter = sampled_counter_name(i);
+	}
+	if (!d->counter && a->instructions == b->instructions && a->n == b->n)
+		return false;
+	locate(a, b, d);
+	return true;
+}
+
 static int copy(struct profile *dst, const struct sampled *from, uint32_t first_run)
 {
 	struct sampled *to = sampled_new(dst, from->schedule), own;

@@ -78,6 +78,16 @@ double sampled_total(const struct sampled *s, unsigned counter, double *error);
 double sampled_independent(const struct profile *p, double n, uint64_t batches);
 /* Number of instructions that were observed. */
 uint64_t sampled_observed(const struct sampled *s);
+/* What two runs under the same schedule have counted differently. False: nothing. */
+struct sampled_difference {
+	uint64_t instructions[2]; /* of the runs */
+	size_t samples[2];
+	const char *counter; /* the first one whose total differs, or NULL */
+	double total[2];     /* … its totals */
+	bool located;	     /* the first sample of the first batch that differs is known: */
+	uint64_t number, begin;
+};
+bool sampled_differ(const struct sampled *a, const struct sampled *b, struct sampled_difference *d);
 int sampled_merge(struct profile *dst, const struct profile *src, uint32_t first_run);
 void sampled_free(struct profile *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/scale.h"
 
-#include <math.h>
+#include <stdlib.h>
 
 #include "observe/calls.h"
 #include "observe/conflicts.h"
@@ -9,15 +9,10 @@
 #include "observe/edges.h"
 #include "observe/misses.h"
 
-/* Counters that are not read at the same moment may be negative for a while. */
 static void scale(uint64_t *n, double factor)
 {
-	int64_t v = (int64_t)*n;
-
-	if (factor == floor(factor))
-		*n *= (uint64_t)factor;
-	else
-		*n = (uint64_t)(int64_t)llround((double)v * factor);
+	if (*n)
+		*n = scaled(*n, factor);
 }
 
 static void scale_list(struct hot **h, double factor)
@@ -68,4 +63,46 @@ void profile_scale(struct profile *p, double factor)
 	for (struct cycles *c = p->cycles; c; c = c->hh.next)
 		for (int i = 0; i < TIMING_PART_N; i++)
 			scale(&c->n[i], factor);
+}
+
+/* Of src's images, their numbers in dst, where they are already; NULL without memory. */
+static uint32_t *image_map(struct profile *dst, const struct profile *src)
+{
+	uint32_t *map = calloc(src->nimage + 1, sizeof(*map));
+
+	for (size_t i = 0; map && i < src->nimage; i++) {
+		const struct profile_image *from = src->image[i], *to;
+
+		to = profile_image(dst, from->kind, from->path, from->build_id);
+		if (!to) {
+			free(map);
+			return NULL;
+		}
+		map[i] = to->id;
+	}
+	return map;
+}
+
+int profile_move(struct profile *dst, struct profile *src, double factor, struct err *err)
+{
+	/* of these there are most: they are moved by themselves, walking through them once */
+	struct misses *misses = src->misses;
+	struct cycles *cycles = src->cycles;
+	uint32_t *map;
+	int rc;
+
+	src->misses = NULL;
+	src->cycles = NULL;
+	profile_scale(src, factor);
+	rc = profile_merge(dst, src, err);
+	profile_scale(src, 0);
+	src->misses = misses;
+	src->cycles = cycles;
+	if (rc)
+		return -1;
+	map = image_map(dst, src);
+	if (!map || misses_move(dst, src, map, factor) || cycles_move(dst, src, map, factor))
+		rc = err_set(err, ERR_FAILED, "no memory to add a sample");
+	free(map);
+	return rc;
 }

@@ -8,10 +8,21 @@
 #ifndef ASSAY_OBSERVE_SCALE_H
 #define ASSAY_OBSERVE_SCALE_H
 
+#include <math.h>
+
 #include "observe/profile.h"
 
 /* A factor of 0 clears all counts, and keeps sites, edges and calls in place. Counts are rounded
  * so that no bound becomes tighter. */
 void profile_scale(struct profile *p, double factor);
+/* Adds src times the factor to dst, as profile_merge() does, and leaves src as a factor of 0 does. */
+int profile_move(struct profile *dst, struct profile *src, double factor, struct err *err);
+
+/* A count times the factor. Counters that are not read at once may be less than 0 for a while. */
+static inline uint64_t scaled(uint64_t n, double factor)
+{
+	return factor == floor(factor) ? n * (uint64_t)factor
+				       : (uint64_t)(int64_t)llround((double)(int64_t)n * factor);
+}
 
 #endif

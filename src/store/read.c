@@ -650,6 +650,21 @@ static int take_digest(const struct reader *r, char content[DIGEST_TEXT])
 	return n < 0 ? err_sys(r->err, "cannot read %s", r->path) : 0;
 }
 
+int recording_read_samples(const char *path, struct profile *p, struct err *err)
+{
+	struct reader r = { .path = path, .file = { .fd = -1, .journal = -1 }, .p = p, .err = err };
+	int rc;
+
+	rc = open_db(&r) || check_identity(&r) || check_schema(&r) ||
+	     each_row(&r, "SELECT id, kind, path, build_id, stripped FROM image ORDER BY id",
+		      read_image) ||
+	     read_runs(&r) || read_sampled(&r);
+	vfs_close(&r.vfs, r.db);
+	db_file_close(&r.file);
+	free(r.map);
+	return rc ? -1 : 0;
+}
+
 /* Reads into an empty profile. */
 static int read_into(const char *path, struct profile *p, char *content, struct err *err)
 {

@@ -55,5 +55,7 @@ int recording_read(const char *path, struct profile *p, struct err *err);
 /* Reads a recording into an empty profile; content: the digest of what was read. */
 int recording_read_known(const char *path, struct profile *p, char content[DIGEST_TEXT],
 			 struct err *err);
+/* Of a recording under a schedule, into an empty profile: its images, its runs, and what each batch of samples counted. */
+int recording_read_samples(const char *path, struct profile *p, struct err *err);
 
 #endif

@@ -45,8 +45,16 @@ struct schedule_sample {
 	unsigned column; /* column of its item in the specification, from 1 */
 };
 
+/* How what a model keeps between samples is kept as it would be in a run without them. */
+enum schedule_warming {
+	SCHEDULE_WARM_NONE, /* by the warm-up before each sample alone */
+	SCHEDULE_WARM_LINES, /* which lines are touched between samples is told to the large caches */
+	SCHEDULE_WARM_ALL,   /* all that lies between samples is warm-up */
+};
+
 struct schedule {
-	int kind; /* enum schedule_kind */
+	int kind;    /* enum schedule_kind */
+	int warming; /* enum schedule_warming */
 	uint64_t size, warmup;
 	uint64_t period;
 	uint64_t skip;		       /* position of the first sample, single and periodic */

@@ -87,6 +87,29 @@ record --schedule periodic:size=1000,period=50000 -o one.db -- sort spec
 record --schedule periodic:size=1000,period=50000 -o two.db -- sort spec
 is "two runs have the same counts" "$("$RECORDED" one.db)" "$("$RECORDED" two.db)"
 is "and the same counters" "$(json one.db | jq -c .schedules[0].totals)" "$(json two.db | jq -c .schedules[0].totals)"
+record --schedule periodic:size=1000,period=50000 -o two.db -- sort spec
+is "a run that counted what the one before it did" "$status:$err" "0:"
+run setarch -R "$ASSAY" record --exact --schedule periodic:size=1000,period=50000 -o two.db -- sort spec
+like "… is said to be reproduced" "$err" "the same counts as in two.db.old: this run can be reproduced"
+record --schedule periodic:size=1000,period=50000 -o two.db -- sort -r spec
+is "another command is not compared" "$status:$err" "0:"
+cat >dice.c <<'C'
+#include <unistd.h>
+int main(void)
+{
+	for (volatile int i = getpid() % 32768 * 8; i > 0; i--)
+		;
+	return 0;
+}
+C
+ok "a program that goes by its process's number" gcc -O1 -static -o dice dice.c
+record --schedule periodic:size=1000,period=50000 -o dice.db -- ./dice
+record --schedule periodic:size=1000,period=50000 -o dice.db -- ./dice
+like "a program that is not deterministic is said to be" "$err" \
+	"the same command counted otherwise the last time, in dice.db.old \([0-9].*instructions, then [0-9].*\). Unless its input has changed, the program is not deterministic"
+ok "another program of that name" gcc -O0 -static -o dice dice.c
+record --schedule periodic:size=1000,period=50000 -o dice.db -- ./dice
+like "… and another program is not" "$err" "counted otherwise the last time.*It executed other files then"
 
 # Observers.
 for what in counts addresses values calls conflicts misses; do
@@ -129,6 +152,51 @@ misses() { # OPTIONS…: lines of data that were not in the first level, per tho
 is "a cache that is warmed up has the lines" "$(misses --warmup-size 10000)" 0
 cold=$(misses)
 ok "without, the first sample at least finds none" test "$cold" -gt 0
+
+# What is touched while instructions are skipped is in large caches when a sample begins: 1 MiB by loads, 64 KiB by a
+# string instruction, walked through again behind 400,000 other instructions.
+gcc -nostdlib -static -x assembler -o again - <<'END'
+	.globl _start
+walk:	mov (%rsi), %rax
+	add $64, %rsi
+	dec %ecx
+	jnz walk
+	ret
+_start:	lea room(%rip), %rsi
+	mov $16384, %ecx
+	call walk
+	lea filled(%rip), %rdi
+	mov $65536, %ecx
+	rep stosb
+	mov $200000, %ecx
+1:	dec %ecx
+	jnz 1b
+	lea room(%rip), %rsi
+	mov $17408, %ecx
+	call walk
+	xor %edi, %edi
+	mov $60, %eax
+	syscall
+	.bss
+	.balign 4096
+room:	.skip 1048576
+filled:	.skip 65536
+END
+again() { # HOW: lines of data that the sample of the second walk did not find in the last level
+	record --observe misses --machine l1d=4K/8,l1i=4K/8,l2=64K/8,l3=4M/16,line=64 --schedule single:size=69000,skip=466000 \
+		--warmup-size 300 --warming "$1" -o again.db -- ./again
+	json again.db | jq '.schedules[0].totals | [(.l3d.total // 0), .accesses.total > 17000]' -c
+}
+is "lines that were touched while skipping are in the last level" "$(again lines)" "[0,true]"
+is "… as they are if all of it is simulated" "$(again all)" "[0,true]"
+is "… and are not if nothing tells" "$(again none | jq -c '[.[0] > 16000, .[1]]')" "[true,true]"
+record --observe misses --schedule @spec -o example.db -- ./example
+is "samples begin where they should" "$(samples example.db)" '[[500000,550000,1],[1800000,1850000,2]]'
+record --observe misses --schedule auto -o auto.db -- ./example
+is "an automatic schedule of a simulation has a warm-up" "$(json auto.db | jq '.schedules[0] | .warmup == .size')" true
+record --warming all -o no.db -- ./example
+is "warming of what has no state: refused" "$status" 2
+like "… with a reason" "$err" "--warming is for --exact --observe misses or cycles"
 
 # Processes.
 record --schedule periodic:size=100,period=1000,skip=0 -o sh.db -- sh -c 'true; (sort spec | sort); exec sort spec'

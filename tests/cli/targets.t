@@ -37,6 +37,16 @@ is "samples stand for the whole run" "$(jq '([.phases[].weight] | add) * .sample
 is "they have the same code as nearly all of it" "$(jq '.same_code > 0.98' all.json)" true
 is "targeted sampling suits uniform phases" "$(jq -r .suits all.json)" targeted
 is "... since its errors are smaller" "$(jq '.targeted < .systematic / 5 and ([.errors[] | .targeted_error < .systematic_error] | all)' all.json)" true
+# what is printed is what --schedule takes
+targets --settings >settings
+spec=$(awk '$1 == "ss_target_spec" {print $2}' settings)
+for from in @settings "$spec"; do
+	run timeout -k 5 120 "$ASSAY" record --exact -q --schedule "$from" --sample-size "$(jq .sample_size all.json)" -o run.db -- "$PHASES"
+	is "the run is observed as ${from%%:*} says" "$status:$err" 0:
+	is "... with the samples that were chosen" "$("$ASSAY" info -i run.db --json | jq -c '[.schedules[0].samples[].begin]')" \
+		"$(tr : '\n' <<<"$spec" | sed -n 's/^s//p' | jq -sc sort)"
+	is "... which stand for the whole run" "$("$ASSAY" info -i run.db --json | jq --argjson n "$instructions" '.schedules[0].totals.instructions.total / $n * 1000 | round')" 1000
+done
 is "the same again" "$(targets --json | cksum)" "$(cksum <all.json)"
 
 # The settings.

@@ -241,7 +241,7 @@ static void leave_once(struct thread *t, const struct link *l)
 /* Of what is left of the interval, for code that does not do that by itself. */
 static void take_weight(struct thread *t, unsigned weight)
 {
-	if (!intervals_on())
+	if (!intervals_on() || schedule_on)
 		return;
 	t->left[0] -= weight;
 	if (t->left[0] < 0)

@@ -133,7 +133,7 @@ static bool any_inside(const struct thread *t)
 
 static void empty(void)
 {
-	if (lines_on())
+	if (lines_observed())
 		lines_restart();
 	if (phases_on())
 		phases_restart();
@@ -142,6 +142,8 @@ static void empty(void)
 	cache_reset();
 	regions_renumber();
 	log_restart();
+	if (warming)
+		warm_restart();
 	faults_keep_state = __atomic_load_n(&keep_state, __ATOMIC_ACQUIRE);
 	all = false;
 	flushes++;

@@ -193,7 +193,7 @@ void log_exec_option(char *out, size_t size)
 static uint64_t pieces_size(void)
 {
 	return (log_observed & EXACT_STREAM ? EXACT_STREAM_SIZE : 0) +
-	       (lines_on() ? EXACT_FIRSTS_SIZE : 0) +
+	       (lines_observed() ? EXACT_FIRSTS_SIZE : 0) +
 	       (log_observed & EXACT_COUNTS ? EXACT_COUNTERS_SIZE + LARGE_PAGE : 0);
 }
 
@@ -219,7 +219,7 @@ void log_thread(struct thread *t)
 		stream_of(t)->start[0] = stream_of(t)->at = (uint64_t)base + T_HALF_0;
 		stream_of(t)->start[1] = (uint64_t)base + T_HALF_1;
 	}
-	if (lines_on()) {
+	if (lines_observed()) {
 		firsts = next;
 		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
 	}

@@ -45,7 +45,7 @@ void once_note(struct thread *t, const struct block *b, struct region *r)
 	uint32_t i = (uint32_t)hash(b->pc, code, b->len);
 
 	t->known = NULL;
-	if (!counting() && !lines_on())
+	if (!counting() && !lines_observed())
 		return;
 	if (!known)
 		known = reserve(KNOWN_MAX * sizeof(*known));
@@ -91,7 +91,7 @@ void once_uncount(struct thread *t)
 
 void once_count(struct thread *t, bool taken)
 {
-	if (lines_on() && t->known)
+	if (lines_observed() && t->known)
 		lines_ran(t, t->known->id);
 	if (!counting())
 		return;

@@ -39,8 +39,10 @@ static void child_main(void *arg)
 	if (t->reset)
 		signals_reset(t);
 	log_thread(t);
-	if (lines_on())
+	if (lines_observed())
 		lines_thread(t);
+	if (warming)
+		warm_thread(t);
 	if (phases_on())
 		phases_thread(t);
 	signals_restore(t->signal.mask);
@@ -76,7 +78,7 @@ static long fork_child(struct thread *t, const struct request *q)
 			signals_reset(t);
 	}
 	log_after_fork(t, r);
-	if (!r && lines_on())
+	if (!r && lines_observed())
 		lines_after_fork(t);
 	if (!r && phases_on())
 		phases_after_fork(t);
@@ -222,7 +224,7 @@ static long do_exit(struct thread *t)
 	signals_block_all(&mask);
 	if (t->pending) /* another thread may take it, if it was for the process */
 		signals_restore(mask);
-	if (lines_on())
+	if (lines_observed())
 		is_alone() ? lines_end(t) : lines_thread_end(t);
 	if (phases_on())
 		phases_thread_end(t);
@@ -472,7 +474,8 @@ static long leave(struct thread *t)
 	log_native(config.program);
 	log_leave(t);
 	threads_forget_others(t);
-	lines_leave();
+	if (marks_kept())
+		marks_leave();
 	publish_leave();
 	t->pc -= 2;
 	signals_leave(t, mask);

@@ -215,7 +215,7 @@ static void put_cut(struct out *o, const struct line *whole)
 static bool is_engines(const struct line *l)
 {
 	return (l->start >= ROOM_BASE && l->start < ROOM_END) ||
-	       (lines_on() && lines_in_the_way(l->start, 1)) ||
+	       (marks_kept() && marks_in_the_way(l->start, 1)) ||
 	       (l->start >= CACHE_BASE && l->start < (uint64_t)_end);
 }
 

@@ -586,8 +586,38 @@ void phases_hold(void), phases_release(void);
 /* Between those, before blocks are numbered anew. */
 void phases_restart(void);
 
-/* lines.c: which lines of memory are touched */
+/* marks.c: which lines of memory have been touched since they were told last */
 extern struct exact_lines lines;
+/* The marks of the blocks that there are, of one thread, are reached by gs. */
+extern bool lines_alone;
+/* Memory for marks. `alone`: the thread whose marks are reached by gs, if there is room for that; or NULL. */
+void marks_init(const struct thread *alone);
+void marks_begin(void);		     /* no thread has begun */
+void marks_thread(struct thread *t); /* it gets a plane */
+void marks_clear(void);		     /* all of them */
+void marks_leave(void);		     /* they are unmapped, for good */
+void marks_tell(void);		     /* and clears them: log_touched() */
+/* Eight bytes: taken, and cleared, while others may be setting them. */
+uint64_t marks_take(uint64_t *p);
+void marks_spread(struct thread *alone); /* marks are reached by gs no longer */
+/* Whether that memory is where those are that are reached by gs. */
+bool marks_stand_alone(uint64_t start, uint64_t n);
+/* Marks the lines of so many bytes. Returns how many were not marked before. */
+uint64_t marks_set(const struct thread *t, uint64_t addr, uint64_t n);
+void marks_unmapped(uint64_t start, uint64_t n);
+/* Whether the program may not have that memory. */
+bool marks_in_the_way(uint64_t start, uint64_t n);
+
+/* warm.c: which lines are touched where the schedule skips, for simulated caches */
+extern bool warming;
+void warm_init(struct thread *t);
+void warm_thread(struct thread *t); /* a new one begins */
+void warm_after_fork(struct thread *t);
+void warm_restart(void); /* blocks are numbered anew */
+/* Tells what has been touched since the last time. All other threads are out of the cache. */
+void warm_tell(void);
+
+/* lines.c: which lines of memory each interval touches */
 void lines_init(struct thread *t);
 void lines_thread(struct thread *t);	 /* a new one begins */
 void lines_thread_end(struct thread *t); /* it ends */
@@ -599,7 +629,6 @@ void lines_interval(struct thread *t, unsigned weight, unsigned part);
 void lines_hold(void), lines_release(void);
 /* Between those, before blocks are numbered anew: those that ran are told. */
 void lines_restart(void);
-void lines_leave(void); /* the marks are unmapped, for good */
 /* The last snapshot, before the process ends or executes another image. */
 void lines_end(struct thread *t);
 #define NO_BLOCK ~0u
@@ -607,11 +636,6 @@ void lines_later(struct thread *t, uint32_t block); /* what T_LATER says; of a b
 void lines_syscall(struct thread *t, long nr, const uint64_t *regs, long ret);
 /* Around a change of mappings: between, nobody else changes any. */
 void lines_mapping_begin(void), lines_mapping_end(void);
-void lines_unmapped(uint64_t start, uint64_t n);
-/* Whether the program may not have that memory. */
-bool lines_in_the_way(uint64_t start, uint64_t n);
-/* The marks of the blocks that there are, of one thread, are reached by gs. */
-extern bool lines_alone;
 /* There is going to be another thread, or the program wants the memory where they are: no longer. */
 void lines_join(struct thread *t);
 /* … if the program wants it, and it can have it. */
@@ -646,12 +670,25 @@ static inline bool counting(void)
 
 static inline bool skipping(void)
 {
-	return log_mode == MODE_SKIPPING;
+	return log_mode & MODE_SKIPPING;
 }
 
+/* The code that is made now marks lines: for working sets, or, where the schedule skips, to warm caches up. */
 static inline bool lines_on(void)
 {
 	return log_mode & EXACT_LINES;
+}
+
+/* Working sets are observed. */
+static inline bool lines_observed(void)
+{
+	return log_observed & EXACT_LINES;
+}
+
+/* There is memory for marks, which the program must not have. */
+static inline bool marks_kept(void)
+{
+	return lines_observed() || warming;
 }
 
 static inline bool phases_on(void)

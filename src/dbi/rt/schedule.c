@@ -64,6 +64,21 @@ static uint64_t sample_at(uint64_t position)
 	return low;
 }
 
+/*
+ * Where the lines that have been touched are told next, when what is skipped ends at `end`: 4^k times a sample before
+ * that, so that it is known of each line in which of these stretches it was touched last.
+ */
+static uint64_t tell_at(uint64_t end)
+{
+	uint64_t before = plan.size;
+
+	if (end - now.position <= before)
+		return end;
+	while (before <= (end - now.position - 1) / 4)
+		before *= 4;
+	return end - before;
+}
+
 /* Which phase it is at the position, and until where. */
 static void locate(void)
 {
@@ -78,6 +93,7 @@ static void locate(void)
 	if (start == UINT64_MAX)
 		return;
 	warm = start > plan.warmup ? start - plan.warmup : 0;
+	warm = plan.warmup ? warm : start;
 	if (now.position >= start) {
 		now.phase = EXACT_SAMPLE;
 		now.until = start + plan.size;
@@ -86,8 +102,13 @@ static void locate(void)
 		now.phase = EXACT_WARMUP;
 		now.until = start;
 	} else {
-		now.until = plan.warmup ? warm : start;
+		now.until = warming ? tell_at(warm) : warm;
 	}
+}
+
+static uint64_t mode_skipping(void)
+{
+	return MODE_SKIPPING | (warming ? EXACT_LINES : 0);
 }
 
 /* The code that is made and found from here on is the phase's. With cache_lock held, and no other thread in the cache. */
@@ -98,7 +119,7 @@ static void set_mode(void)
 	log_position(now.position, now.phase, now.main);
 	if (skip == skipping())
 		return;
-	log_mode = skip ? MODE_SKIPPING : log_observed;
+	log_mode = skip ? mode_skipping() : log_observed;
 	cache_turn(skip);
 	switches++;
 	for (struct thread *t = threads; skip && t; t = t->next)
@@ -108,7 +129,6 @@ static void set_mode(void)
 
 void schedule_init(struct thread *t)
 {
-	(void)t;
 	plan = *log_schedule();
 	if (plan.kind == EXACT_WHOLE)
 		return;
@@ -118,10 +138,12 @@ void schedule_init(struct thread *t)
 	if (plan.kind == EXACT_LISTED && plan.n)
 		starts = log_piece(plan.list, plan.n * sizeof(*starts));
 	schedule_on = true;
+	if (plan.warming)
+		warm_init(t);
 	now.position = now.closed = log_began;
 	now.main = log_main;
 	locate();
-	log_mode = now.phase == EXACT_SKIP ? MODE_SKIPPING : log_observed;
+	log_mode = now.phase == EXACT_SKIP ? mode_skipping() : log_observed;
 	log_position(now.position, now.phase, now.main);
 }
 
@@ -194,6 +216,8 @@ static void end_sample(bool cut)
 
 static void next_phase(void)
 {
+	if (now.phase == EXACT_SKIP && warming)
+		warm_tell();
 	if (now.phase == EXACT_WARMUP)
 		close_sample();
 	if (now.phase == EXACT_SAMPLE) {
@@ -318,6 +342,8 @@ void schedule_after_fork(struct thread *t)
 	settle(t);
 	now.closed = now.position;
 	now.main = now.any = false;
+	if (warming)
+		warm_after_fork(t);
 	locate();
 	set_mode();
 	log_position(now.position, now.phase, now.main);

@@ -90,7 +90,7 @@ static void put_set(struct build *b, struct emit *e)
 	unsigned reg = b->shadow.reg;
 	uint8_t *over = put_unless_line(e, reg);
 
-	if (!b->once && !(lines.flags & EXACT_LINES_UNCHECKED))
+	if (!b->once && !warming && !(lines.flags & EXACT_LINES_UNCHECKED))
 		put_gs(e, 0xff, 0, T_FIRSTS + 8 * b->id); /* inc */
 	if (lines_alone)
 		put_plane(e, reg);
@@ -399,6 +399,13 @@ void shadow_begin(struct build *b)
 	bool save = !b->shadow.dead[0];
 	uint64_t to = 0;
 
+	if (schedule_on) {
+		if (!b->once)
+			left_check(b, b->dead_at_start);
+		if (b->reserved)
+			put_spill(e, b->shadow.tmp);
+		return;
+	}
 	if (b->weight && !b->once && save && !b->shadow.loop) {
 		if (b->reserved)
 			put_spill(e, b->shadow.tmp);
@@ -435,7 +442,7 @@ void shadow_ran(struct build *b)
 	put8(e, 0x65); /* mov byte gs:[ran], 1 */
 	put8(e, 0xc6);
 	put8(e, 0x05);
-	put_context(e, T_RAN + b->id, 1);
+	put_context(e, T_RAN + (warming ? b->number : b->id), 1);
 	put8(e, 1);
 }
 
@@ -444,7 +451,7 @@ void shadow_marks(struct build *b, unsigned insn)
 	const struct shadow_plan *s = &b->shadow;
 	bool any = false, rax = false, save = !s->dead[insn];
 
-	if (insn && insn == s->take && b->weight && !b->once)
+	if (insn && insn == s->take && b->weight && !b->once && !schedule_on)
 		left_put_take(b);
 	for (unsigned i = 0; i < s->n; i++) {
 		struct shadow_access a;

@@ -623,7 +623,7 @@ static void die_of(int sig)
 	sig_set none = ~sig_bit(sig);
 	long pid = sys(__NR_getpid), tid = sys(__NR_gettid);
 
-	if (lines_on())
+	if (lines_observed())
 		lines_end(self());
 	schedule_end(self());
 	kernel_action(sig, &a, NULL);

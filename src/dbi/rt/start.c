@@ -467,7 +467,7 @@ void rt_start(uint64_t *sp)
 	if (starts_with(s.argv[1], "--exec=") || starts_with(s.argv[1], "--search=")) {
 		log_init(s.argv[1] + (s.argv[1][2] == 'e' ? 7 : 9));
 		log_thread(t);
-		if (lines_on())
+		if (lines_observed())
 			lines_init(t);
 		if (phases_on())
 			phases_init(t);

@@ -29,7 +29,7 @@ static long keep_away(uint64_t addr, long flags)
 static bool in_the_way(struct thread *t, uint64_t start, uint64_t n)
 {
 	lines_give_way(t, start, n);
-	return lines_in_the_way(start, n);
+	return marks_in_the_way(start, n);
 }
 
 static long do_mmap(struct thread *t)
@@ -38,7 +38,7 @@ static long do_mmap(struct thread *t)
 	uint64_t hint = r[RDI], n = r[RSI];
 	long flags = (long)r[R10], ret;
 
-	if (lines_on() && flags & MAP_FIXED && in_the_way(t, hint, n))
+	if (marks_kept() && flags & MAP_FIXED && in_the_way(t, hint, n))
 		return keep_away(hint, flags);
 	/* images within reach of the cache */
 	if (!hint && n && n < 1ul << 30 && !(flags & (MAP_FIXED | MAP_32BIT)) &&
@@ -51,8 +51,8 @@ static long do_mmap(struct thread *t)
 	if (!sys_failed(ret))
 		regions_forget((uint64_t)ret, n);
 	unlock(&cache_lock);
-	if (!sys_failed(ret) && lines_on() && flags & MAP_FIXED) /* in the place of another */
-		lines_unmapped((uint64_t)ret, n);
+	if (!sys_failed(ret) && marks_kept() && flags & MAP_FIXED) /* in the place of another */
+		marks_unmapped((uint64_t)ret, n);
 	lines_mapping_end();
 	return ret;
 }
@@ -63,14 +63,14 @@ static void lines_changed(const struct thread *t, long nr, uint64_t ret)
 	const uint64_t *r = t->regs;
 
 	if (nr == __NR_munmap) {
-		lines_unmapped(r[RDI], r[RSI]);
+		marks_unmapped(r[RDI], r[RSI]);
 	} else if (nr == __NR_mremap) {
 		if (ret != r[RDI]) {
-			lines_unmapped(r[RDI], r[RSI]);
+			marks_unmapped(r[RDI], r[RSI]);
 			if (r[R10] & MREMAP_FIXED)
-				lines_unmapped(ret, r[RDX]);
+				marks_unmapped(ret, r[RDX]);
 		} else if (r[RDX] < r[RSI]) {
-			lines_unmapped(r[RDI] + r[RDX], r[RSI] - r[RDX]);
+			marks_unmapped(r[RDI] + r[RDX], r[RSI] - r[RDX]);
 		}
 	}
 }
@@ -87,8 +87,8 @@ static long do_brk(struct thread *t)
 	if (from < old)
 		regions_forget(from, old - from);
 	unlock(&cache_lock);
-	if (lines_on() && from < old)
-		lines_unmapped(from, old - from);
+	if (marks_kept() && from < old)
+		marks_unmapped(from, old - from);
 	lines_mapping_end();
 	return (long)new;
 }
@@ -151,9 +151,9 @@ static long do_mapping(struct thread *t, long nr)
 	const uint64_t *r = t->regs;
 	long ret;
 
-	if (lines_on() && lines_in_the_way(r[RDI], r[RSI] ? r[RSI] : 1))
+	if (marks_kept() && marks_in_the_way(r[RDI], r[RSI] ? r[RSI] : 1))
 		return nr == __NR_munmap ? 0 : -ENOMEM;
-	if (lines_on() && nr == __NR_mremap && r[R10] & MREMAP_FIXED &&
+	if (marks_kept() && nr == __NR_mremap && r[R10] & MREMAP_FIXED &&
 	    in_the_way(t, r[R8], r[RDX]))
 		return keep_away(r[R8], 0);
 	lines_mapping_begin();
@@ -164,7 +164,7 @@ static long do_mapping(struct thread *t, long nr)
 	if (!sys_failed(ret))
 		code_changed(t, nr, (uint64_t)ret);
 	unlock(&cache_lock);
-	if (!sys_failed(ret) && lines_on())
+	if (!sys_failed(ret) && marks_kept())
 		lines_changed(t, nr, (uint64_t)ret);
 	lines_mapping_end();
 	return ret;
@@ -461,7 +461,7 @@ bool do_syscall(struct thread *t)
 		t->pc -= 2;
 		return false;
 	}
-	if (lines_on())
+	if (lines_observed())
 		lines_syscall(t, nr, t->regs, ret);
 	t->regs[RAX] = (uint64_t)ret;
 	t->regs[RCX] = t->pc;

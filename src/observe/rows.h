@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for rows of one size that stay where they are as long as their profile does, and lie one behind the other in the
+ * order in which they were made: who walks through all of them reads memory in order.
+ */
+#ifndef ASSAY_OBSERVE_ROWS_H
+#define ASSAY_OBSERVE_ROWS_H
+
+#include <stddef.h>
+
+struct row_chunk;
+struct row_memory { /* all 0: none */
+	struct row_chunk *chunk;
+	size_t left;
+};
+
+/* A row of that size, zeroed; NULL without memory. */
+void *rows_new(struct row_memory *r, size_t size);
+void rows_free(struct row_memory *r);
+
+#endif
