@@ -60,7 +60,7 @@ static const char *last_component(const char *path)
 }
 
 /* What to call code that no procedure covers. */
-static const char *rest_name(const struct profile_image *pi)
+const char *view_rest_name(const struct profile_image *pi)
 {
 	switch (pi->kind) {
 	case IMAGE_FILE:
@@ -115,7 +115,7 @@ static void walk_image(struct view *v, struct binaries *b, size_t i, size_t end)
 {
 	uint32_t image = v->site[i]->id.image;
 	const struct profile_image *pi = v->profile->image[image];
-	struct range r = { 0, 0, NULL }, rest = { 0, 0, rest_name(pi) };
+	struct range r = { 0, 0, NULL }, rest = { 0, 0, view_rest_name(pi) };
 	struct view_proc *proc = NULL, *left = NULL;
 	size_t k = 0;
 

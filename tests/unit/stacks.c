@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "observe/stacks.h"
+#include "report/call_tree.h"
 #include "store/recording.h"
 
 #define MS 1000000ull
@@ -202,6 +203,72 @@ static void test_recording(void **state)
 	profile_fini(&p);
 }
 
+static const struct call_node *child(const struct call_tree *t, const struct call_names *c,
+				     const struct call_node *of, const char *name)
+{
+	for (uint32_t i = of->child; i; i = t->node[i].next)
+		if (!strcmp(c->proc[t->node[i].proc].name, name))
+			return &t->node[i];
+	fail_msg("no %s", name);
+	return NULL;
+}
+
+/* By procedure: the recording's own table names them. */
+static void test_call_tree(void **state)
+{
+	static const char *const name[4] = { "main", "f", "g", "work" };
+	const struct call_node *n;
+	struct call_node *total;
+	struct call_names names;
+	struct call_tree tree;
+	struct profile_proc *proc = calloc(4, sizeof(*proc));
+	struct binaries b;
+	struct profile p;
+	struct tree t;
+	struct err err;
+
+	(void)state;
+	make_profile(&p, &t);
+	for (size_t i = 0; i < 4; i++)
+		proc[i] = (struct profile_proc){ 0x1000 * (i + 1), 0x1000 * (i + 1) + 0x100,
+						 strdup(name[i]) };
+	p.image[1]->proc = proc;
+	p.image[1]->nproc = 4;
+	/* work calls itself by way of f */
+	assert_int_equal(
+		stacks_add(&p.stacks,
+			   stacks_frame(&p.stacks,
+					stacks_frame(&p.stacks, t.work_f, FRAME_CALL, 1, 0x2100),
+					FRAME_CODE, 1, 0x4002),
+			   0, 0, 1, 5),
+		0);
+	assert_int_equal(binaries_init(&b, &p, NULL, &err), 0);
+	assert_int_equal(call_names_init(&names, &p, &b, &err), 0);
+	assert_int_equal(call_tree_build(&tree, &names, &p.stacks, NULL, CALL_TREE_DOWN, &err), 0);
+	assert_true(tree.node[0].all == 45);
+	n = child(&tree, &names, &tree.node[0], "[root]");
+	n = child(&tree, &names, n, "main");
+	assert_true(n->all == 42 && n->self == 0);
+	n = child(&tree, &names, n, "f");
+	assert_true(n->all == 35 && n->self == 0);
+	n = child(&tree, &names, n, "work");
+	assert_true(n->all == 35 && n->self == 30);
+	total = call_tree_totals(&tree, &names);
+	assert_non_null(total);
+	assert_true(total[n->proc].all == 45 && total[n->proc].self == 45);
+	free(total);
+	call_tree_fini(&tree);
+	assert_int_equal(call_tree_build(&tree, &names, &p.stacks, NULL, CALL_TREE_UP, &err), 0);
+	n = child(&tree, &names, &tree.node[0], "work");
+	assert_true(n->self == 45 && n->all == 45);
+	assert_true(child(&tree, &names, n, "f")->all == 35);
+	assert_true(child(&tree, &names, n, "[deeper than the limit]")->all == 3);
+	call_tree_fini(&tree);
+	call_names_fini(&names);
+	binaries_fini(&b);
+	profile_fini(&p);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -225,7 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tree),	  cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_time),	  cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_recording),
+		cmocka_unit_test(test_recording), cmocka_unit_test(test_call_tree),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
