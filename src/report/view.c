@@ -59,8 +59,8 @@ static const char *last_component(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The name for code outside all procedures. */
-static const char *rest_name(const struct profile_image *pi)
+/* What to call code that no procedure covers. */
+const char *view_rest_name(const struct profile_image *pi)
 {
 	switch (pi->kind) {
 	case IMAGE_FILE:
@@ -116,7 +116,7 @@ static void walk_image(struct view *v, struct binaries *b, size_t i, size_t end)
 {
 	uint32_t image = v->site[i]->id.image;
 	const struct profile_image *pi = v->profile->image[image];
-	struct range r = { 0, 0, NULL }, rest = { 0, 0, rest_name(pi) };
+	struct range r = { 0, 0, NULL }, rest = { 0, 0, view_rest_name(pi) };
 	struct view_proc *proc = NULL, *left = NULL;
 	size_t k = 0;
 

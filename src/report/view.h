@@ -61,7 +61,9 @@ const struct site *view_site_in(const struct view *v, const struct view_proc *p,
 bool view_image_matches(const struct view *v, uint32_t image, const char *glob);
 /* The procedure's name as people write it, demangled, in buf. */
 const char *view_proc_name(const struct view_proc *p, char *buf, size_t n);
-/* Removes the parameters of a demangled name. Returns it. */
+/* What to call an image's code that no procedure covers: a word in brackets. */
+const char *view_rest_name(const struct profile_image *pi);
+/* Cuts the parameters off a demangled name. Returns it. */
 char *view_cut_parameters(char *name);
 /* Numbers of the procedures, most time first; to be freed. NULL without memory. */
 uint32_t *view_procs_by_time(const struct view *v);
