@@ -75,6 +75,7 @@ void profile_fini(struct profile *p)
 	distances_free(p);
 	reuses_free(p);
 	sites_fini(&p->sites);
+	stacks_fini(&p->stacks);
 	free_images(p);
 	for (size_t i = 0; i < p->nrun; i++) {
 		struct run *r = &p->run[i];
@@ -563,7 +564,8 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 	if (!rc)
 		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ||
 				     merge_phases(dst, src, map, first_run) ||
-				     sampled_merge(dst, src, first_run)
+				     sampled_merge(dst, src, first_run) ||
+				     stacks_merge(&dst->stacks, &src->stacks, map, first_run)
 			     ? -1
 			     : 0;
 	free(map);

@@ -11,6 +11,7 @@
  *            ├─ sampled  which parts of an exact run were observed (observe/sampled.h)
  *            ├─ wsets   working sets of processes (observe/wset.h)
  *            ├─ phases  what processes execute over time (observe/phases.h)
+ *            ├─ stacks  call stacks of samples, by thread and time (observe/stacks.h)
  *            ├─ misses, distances         of simulated caches, by site: observe/misses.h, distances.h
  *            └─ reuses  reuse times that the sampler saw, by process: observe/reuses.h
  *
@@ -29,6 +30,7 @@
 #include "isa/uop.h"
 #include "observe/phases.h"
 #include "observe/sites.h"
+#include "observe/stacks.h"
 #include "observe/wset.h"
 #include "sketch/hot.h"
 #include "stream/window.h"
@@ -137,6 +139,7 @@ struct profile {
 	size_t nwset;
 	struct phases **phases; /* by run, then process */
 	size_t nphases;
+	struct stacks stacks;
 	struct misses *misses;
 	struct cycles *cycles;
 	struct distances **distances; /* of processes */

@@ -20,6 +20,7 @@
 #include "store/vfs.h"
 #include "store/phases_rows.h"
 #include "store/sampled_rows.h"
+#include "store/stack_rows.h"
 #include "store/wset_rows.h"
 
 #define ROW_MAX (1u << 30)
@@ -596,6 +597,24 @@ static int read_phases(struct reader *r)
 }
 
 /* Likewise. */
+static int read_stacks(struct reader *r)
+{
+	const struct stack_rows_to to = { r->p, r->first_run, r->map, r->nmap, &r->kept };
+	int64_t known = 0;
+	const char *why;
+	int code = SQLITE_OK;
+
+	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='stack'", &known))
+		return -1;
+	why = known ? stack_rows_read(r->db, &to, &code) : NULL;
+	if (why && !strcmp(why, "no memory"))
+		return err_set(r->err, ERR_FAILED, "no memory");
+	if (why)
+		return corrupt(r, why);
+	return code == SQLITE_OK ? 0 : db_error(r);
+}
+
+/* Likewise. */
 static int read_sampled(struct reader *r)
 {
 	int64_t known = 0;
@@ -682,7 +701,8 @@ static int read_into(const char *path, struct profile *p, char *content, struct 
 	if (!rc)
 		rc = read_pairs(&r);
 	if (!rc)
-		rc = read_wsets(&r) || read_phases(&r) || read_sampled(&r) ? -1 : 0;
+		rc = read_wsets(&r) || read_phases(&r) || read_sampled(&r) || read_stacks(&r) ? -1
+											      : 0;
 	if (!rc)
 		rc = add_tail(&r);
 	if (!rc && content)

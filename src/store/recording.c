@@ -16,6 +16,7 @@
 #include "store/vfs.h"
 #include "store/phases_rows.h"
 #include "store/sampled_rows.h"
+#include "store/stack_rows.h"
 #include "store/wset_rows.h"
 
 #define PART (4u << 20) /* of a snapshot: about so much before it is compressed */
@@ -31,6 +32,7 @@ struct recording {
 	struct buffer pending; /* windows not written yet */
 	uint64_t folded; /* bytes that the file used when a snapshot last replaced the journal */
 	size_t nimage;	 /* images written */
+	struct stack_rows stacks, committed; /* written; and what of that no rollback takes back */
 };
 
 static int db_error(struct recording *r, const char *what, struct err *err)
@@ -442,6 +444,15 @@ static int write_phases(struct recording *r, const struct profile *p, struct err
 								      : 0;
 }
 
+/* `all`: all samples are written in place of those that are there; else those that are new are appended. */
+static int write_stacks(struct recording *r, const struct profile *p, bool all, struct err *err)
+{
+	int rc = all ? stack_rows_replace(r->db, &p->stacks, &r->stacks)
+		     : stack_rows_append(r->db, &p->stacks, &r->stacks);
+
+	return rc == SQLITE_OK ? 0 : db_error(r, "write", err);
+}
+
 static int write_models(struct recording *r, const struct profile *p, bool packed, struct err *err)
 {
 	return model_rows_write(r->db, p, packed) ? 0 : db_error(r, "write", err);
@@ -450,6 +461,7 @@ static int write_models(struct recording *r, const struct profile *p, bool packe
 static int roll_back(struct recording *r)
 {
 	sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
+	r->stacks = r->committed;
 	return -1;
 }
 
@@ -504,8 +516,10 @@ int recording_flush(struct recording *r, const struct profile *p, struct err *er
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
-	    (folds ? fold(r, p, err) : write_journal(r, err)) || exec(r, "COMMIT", err))
+	    (folds ? fold(r, p, err) : write_journal(r, err)) || write_stacks(r, p, folds, err) ||
+	    exec(r, "COMMIT", err))
 		return roll_back(r);
+	r->committed = r->stacks;
 	r->nimage = p->nimage;
 	r->pending.n = 0;
 	return 0;
@@ -517,8 +531,9 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
 	    write_packed(r, p, err) || write_wsets(r, p, err) || write_phases(r, p, err) ||
-	    exec(r, "COMMIT", err))
+	    write_stacks(r, p, true, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
+	r->committed = r->stacks;
 	r->nimage = p->nimage;
 	return 0;
 }
@@ -541,7 +556,8 @@ static int write_all(struct recording *r, const struct profile *p, bool packed, 
 	if (exec(r, "DELETE FROM journal", err) || write_images(r, p, 0, err) ||
 	    write_runs(r, p, err) || write_procedures(r, p, err) ||
 	    write_aggregate(r, p, packed, err) || write_wsets(r, p, err) ||
-	    write_phases(r, p, err) || write_models(r, p, packed, err) || exec(r, "COMMIT", err))
+	    write_phases(r, p, err) || write_models(r, p, packed, err) ||
+	    write_stacks(r, p, true, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	return exec(r, "PRAGMA incremental_vacuum", err);
 }

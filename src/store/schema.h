@@ -93,6 +93,10 @@ static const char schema_sql[] =
 	"CREATE TABLE phases(run INTEGER, process INTEGER, pid INTEGER, parent INTEGER,"
 	" wanted INTEGER, max INTEGER, size INTEGER, blocks BLOB, PRIMARY KEY(run, process))"
 	" WITHOUT ROWID;"
+	"CREATE TABLE frame(first INTEGER PRIMARY KEY, size INTEGER, frames BLOB);"
+	"CREATE TABLE stack_thread(number INTEGER PRIMARY KEY, run INTEGER, pid INTEGER,"
+	" tid INTEGER, comm TEXT, cgroup TEXT);"
+	"CREATE TABLE stack(part INTEGER PRIMARY KEY, width INTEGER, size INTEGER, samples BLOB);"
 	"CREATE TABLE phases_part(run INTEGER, process INTEGER, part INTEGER, size INTEGER,"
 	" intervals BLOB, PRIMARY KEY(run, process, part)) WITHOUT ROWID;";
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call stacks of samples: a tree of frames that holds each stack once, and how many samples ended in which frame, by thread
+ * and time.
+ *
+ *   frame 0              the root of the tree, no frame of any stack
+ *    └─ why a stack ends one frame of a kind from FRAME_ROOT on: the outermost frame of each stack says whether the stack
+ *       │                is whole (FRAME_ROOT), or why it is cut
+ *       └─ procedures    FRAME_CALL: `addr` is where a call returns to, so the call ends right before it
+ *          └─ …
+ *             └─ where the thread was: FRAME_CODE, `addr` is the instruction itself. A signal's handler is called from
+ *                such a frame, too: what the signal interrupted.
+ *
+ * A frame's parent has a smaller number than the frame: one pass from the last frame to the first sums up what lies below
+ * each (stacks_sum). Frames are only ever added, and their numbers stay.
+ *
+ * Everything adds up: stacks_merge() adds the stacks of another profile, whose threads stay threads of their own runs.
+ */
+#ifndef ASSAY_OBSERVE_STACKS_H
+#define ASSAY_OBSERVE_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRAME_KINDS(X) \
+	X(NONE, "none", "") /* frame 0 alone */ \
+	X(CODE, "code", "") \
+	X(CALL, "call", "") \
+	X(ROOT, "root", "[root]") \
+	X(NO_UNWIND, "no-unwind", "[no unwind information]") \
+	X(UNREADABLE, "unreadable", "[stack not readable]") \
+	X(DEPTH, "depth", "[deeper than the limit]") \
+	X(GENERATED, "generated", "[generated code without frame pointers]") \
+	X(UNMAPPED, "unmapped", "[unknown mapping]") \
+	X(LOOP, "loop", "[stack that does not end]") \
+	X(NOT_WALKED, "not-walked", "[stack not walked]")
+enum frame_kind {
+#define X(id, name, shown) FRAME_##id,
+	FRAME_KINDS(X)
+#undef X
+	FRAME_KIND_N,
+};
+extern const char *const frame_kind_name[FRAME_KIND_N];
+/* What a frame of that kind is shown as; "" for procedures. */
+extern const char *const frame_kind_shown[FRAME_KIND_N];
+
+/* Whether a frame of the kind says why the stack ends. */
+static inline bool frame_is_end(unsigned kind)
+{
+	return kind >= FRAME_ROOT;
+}
+
+struct frame {
+	uint64_t addr; /* in the image, as a site's; 0 where the kind says why a stack ends */
+	uint32_t parent, image;
+	uint32_t kind; /* enum frame_kind */
+	uint32_t zero; /* no padding: frames are compared by their bytes */
+};
+
+/* A thread while its name and control group stay the same; each of them makes another entry. */
+struct stack_thread {
+	uint32_t run, pid, tid;
+	char *comm;   /* the kernel's name of the thread */
+	char *cgroup; /* path below the root of control groups, or "": not known */
+};
+
+struct stack_sample {
+	uint32_t frame, thread;
+	uint32_t bucket; /* of time: since the run began, in widths */
+	uint32_t count;
+	double time; /* what the samples stand for, in the run's unit */
+};
+
+#define STACKS_WIDTH 10000000 /* ns of a bucket at first; it doubles */
+#define STACKS_BUCKETS 1024   /* more of them become half as many */
+#define STACKS_FRAMES_MAX (1u << 26)
+#define STACKS_THREADS_MAX (1u << 22)
+
+struct stacks {
+	struct frame *frame;
+	size_t nframe, frame_room; /* 0 frames: no stacks were recorded */
+	struct stack_thread *thread;
+	size_t nthread, thread_room;
+	struct stack_sample
+		*sample; /* in any order; several may have the same key until stacks_fold() */
+	size_t nsample, sample_room;
+	uint64_t width; /* ns of a bucket */
+	uint64_t folds; /* how often samples were folded, and so have changed their order */
+	/* private */
+	uint32_t *slot; /* frames by their content: a hash table of numbers, 0 is empty */
+	size_t nslot;
+	struct stack_thread_key *keys;
+	size_t folded; /* samples that were left by the last stacks_fold() */
+};
+
+void stacks_fini(struct stacks *s);
+/* The frame of that content below `parent`, made if new. 0 without memory. */
+uint32_t stacks_frame(struct stacks *s, uint32_t parent, unsigned kind, uint32_t image,
+		      uint64_t addr);
+/* The thread's number, made if new. Negative without memory. */
+long stacks_thread(struct stacks *s, uint32_t run, uint32_t pid, uint32_t tid, const char *comm,
+		   const char *cgroup);
+/* Adds samples that ended in the frame, `since` ns after the run began. -1 without memory. */
+int stacks_add(struct stacks *s, uint32_t frame, uint32_t thread, uint64_t since, uint32_t count,
+	       double time);
+/* Buckets become as wide as that, if they are not wider; a power of two times STACKS_WIDTH. */
+void stacks_widen(struct stacks *s, uint64_t width);
+/* Whether a bucket can be as wide as that. */
+bool stacks_is_width(uint64_t width);
+/* Samples of the same key become one; they are in the order of their threads, buckets and frames then. */
+void stacks_fold(struct stacks *s);
+/* dst += src; image_map[] has dst's number of each of src's images, first_run is added to runs. -1 without memory. */
+int stacks_merge(struct stacks *dst, const struct stacks *src, const uint32_t *image_map,
+		 uint32_t first_run);
+
+/* Readings. */
+
+/* Which samples are looked at. All zero: all of them. */
+struct stack_filter {
+	const bool *thread; /* by number; NULL: all threads */
+	uint64_t from, to;  /* ns since the run began; to 0: until its end */
+};
+/* Whether the sample passes. A bucket belongs to the stretch of time that its beginning lies in. */
+bool stacks_pass(const struct stacks *s, const struct stack_filter *f,
+		 const struct stack_sample *one);
+
+struct stack_sum {
+	double self, all; /* time of samples that ended in the frame; and in those below it, too */
+	uint64_t self_count, all_count;
+	uint32_t child, next; /* the first frame below, the next one beside; 0: none */
+};
+/* Sums of all frames, by number; to be freed. NULL without memory. Frame 0 has the sum of everything. */
+struct stack_sum *stacks_sum(const struct stacks *s, const struct stack_filter *f);
+
+#endif
