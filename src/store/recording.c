@@ -447,9 +447,14 @@ static int write_phases(struct recording *r, const struct profile *p, struct err
 /* `all`: all samples are written in place of those that are there; else those that are new are appended. */
 static int write_stacks(struct recording *r, const struct profile *p, bool all, struct err *err)
 {
-	int rc = all ? stack_rows_replace(r->db, &p->stacks, &r->stacks)
-		     : stack_rows_append(r->db, &p->stacks, &r->stacks);
+	int rc;
 
+	if (!p->stacks.nframe)
+		return 0;
+	if (exec(r, schema_stacks_sql, err))
+		return -1;
+	rc = all ? stack_rows_replace(r->db, &p->stacks, &r->stacks)
+		 : stack_rows_append(r->db, &p->stacks, &r->stacks);
 	return rc == SQLITE_OK ? 0 : db_error(r, "write", err);
 }
 

@@ -93,12 +93,16 @@ static const char schema_sql[] =
 	"CREATE TABLE phases(run INTEGER, process INTEGER, pid INTEGER, parent INTEGER,"
 	" wanted INTEGER, max INTEGER, size INTEGER, blocks BLOB, PRIMARY KEY(run, process))"
 	" WITHOUT ROWID;"
-	"CREATE TABLE frame(first INTEGER PRIMARY KEY, size INTEGER, frames BLOB);"
-	"CREATE TABLE stack_thread(number INTEGER PRIMARY KEY, run INTEGER, pid INTEGER,"
-	" tid INTEGER, comm TEXT, cgroup TEXT);"
-	"CREATE TABLE stack(part INTEGER PRIMARY KEY, width INTEGER, size INTEGER, samples BLOB);"
 	"CREATE TABLE phases_part(run INTEGER, process INTEGER, part INTEGER, size INTEGER,"
 	" intervals BLOB, PRIMARY KEY(run, process, part)) WITHOUT ROWID;";
+
+/* Made when there are call stacks to be written. */
+static const char schema_stacks_sql[] =
+	"CREATE TABLE IF NOT EXISTS frame(first INTEGER PRIMARY KEY, size INTEGER, frames BLOB);"
+	"CREATE TABLE IF NOT EXISTS stack_thread(number INTEGER PRIMARY KEY, run INTEGER,"
+	" pid INTEGER, tid INTEGER, comm TEXT, cgroup TEXT);"
+	"CREATE TABLE IF NOT EXISTS stack(part INTEGER PRIMARY KEY, width INTEGER, size INTEGER,"
+	" samples BLOB);";
 
 #undef X
 #undef Y
