@@ -88,30 +88,50 @@ static int run(int argc, char **argv, struct err *err)
 
 const struct verb cmd_export = {
 	.name = "export",
-	.summary = "write a profile for other tools: BOLT, AutoFDO",
+	.summary = "write a profile for other tools: pprof, speedscope, callgrind, BOLT",
 	.synopsis = "FORMAT [-i FILE] [FILE...] [--image IMAGE] [-o FILE]",
 	.about =
 		"Writes what a recording holds in the format of another tool. Several recordings "
-		"of "
-		"one kind, sampled or exact, are added up.\n\n"
-		"bolt: a pre-aggregated profile of one image for llvm-bolt --pa, which reorders "
-		"the "
-		"code of a linked binary. The binary should be linked with -Wl,--emit-relocs.\n\n"
-		"autofdo: a profile of one image for compilers. The form llvm, the default, is for "
-		"llvm-profgen and clang; the form text for create_gcov and gcc. The binary needs "
-		"debug information (-g1).\n\n"
+		"of one kind, sampled or exact, are added up. The output is written completely or "
+		"not "
+		"at all.\n\n"
+		"Profiles for optimisers, of one image:\n\n"
+		"bolt: a pre-aggregated profile for llvm-bolt --pa, which reorders the code of a "
+		"linked "
+		"binary. The binary should be linked with -Wl,--emit-relocs.\n\n"
+		"autofdo: a profile for compilers. The form llvm, the default, is for llvm-profgen "
+		"and "
+		"clang; the form text for create_gcov and gcc. The binary needs debug information "
+		"(-g1).\n\n"
 		"The file on disk has to be the one that was recorded: build-ids are compared. "
 		"Branches of a sampled recording are those that windows saw, each window weighed. "
 		"How much that leaves unseen, which procedures rest on few windows, and the "
 		"commands "
-		"to run next are printed on the standard error. The output is written completely "
-		"or "
-		"not at all.",
+		"to run next are printed on the standard error.\n\n"
+		"Call stacks, of the whole recording; a recording without stacks gives its "
+		"procedures "
+		"one by one:\n\n"
+		"folded: stacks as lines, for flamegraph.pl and inferno. pprof: for `go tool "
+		"pprof`, "
+		"Pyroscope, Parca, Perfetto, with build-ids, lines, and labels for thread, process "
+		"and "
+		"control group. speedscope: for speedscope.app. firefox: for profiler.firefox.com, "
+		"with threads and time. perf-script: the text of `perf script`.\n\n"
+		"callgrind: of an exact recording, executions of each instruction and line, and "
+		"calls "
+		"(KCachegrind, callgrind_annotate). Numbers of calls are counted; what a call "
+		"costs "
+		"with all that it leads to is divided among callers by these numbers, as gprof "
+		"does.",
 	.examples = "sudo assay record --pgo -p 1234 -d 60\n"
 		    "assay export bolt -o server.pa\n"
 		    "assay export bolt -i monday.db tuesday.db --image server -o server.pa\n"
 		    "assay export autofdo --image ./server -o server.afdo\n"
-		    "assay export autofdo --form text --image ./server -o server.txt\n",
+		    "assay export autofdo --form text --image ./server -o server.txt\n"
+		    "assay export pprof -o profile.pb.gz && go tool pprof -http : profile.pb.gz\n"
+		    "assay export folded | flamegraph.pl > flame.svg\n"
+		    "assay export callgrind -i exact.db -o callgrind.out && kcachegrind "
+		    "callgrind.out\n",
 	.opts = opts,
 	.run = run,
 };

@@ -183,5 +183,6 @@ const struct export_format export_autofdo = {
 	.name = "autofdo",
 	.what = "AutoFDO's profile of one image, for clang's and gcc's sample-based optimisation",
 	.forms = "llvm text",
+	.of_image = true,
 	.write = write_autofdo,
 };

@@ -88,5 +88,6 @@ static int write_bolt(struct export *x, struct err *err)
 const struct export_format export_bolt = {
 	.name = "bolt",
 	.what = "BOLT's pre-aggregated profile of one image (llvm-bolt --pa)",
+	.of_image = true,
 	.write = write_bolt,
 };

@@ -5,6 +5,7 @@
 
 #include "export/export.h"
 
-extern const struct export_format export_bolt, export_autofdo;
+extern const struct export_format export_bolt, export_autofdo, export_callgrind, export_folded,
+	export_pprof, export_speedscope, export_firefox, export_perf_script;
 
 #endif

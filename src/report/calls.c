@@ -13,32 +13,19 @@
 #include "report/operands.h"
 #include "report/place.h"
 #include "report/takes.h"
+#include "report/transfers.h"
 
 #define VALUE_SHOWN 0.3 /* share from which on text shows the hottest value */
 
-enum how {
-	HOW_DIRECT,
-	HOW_INDIRECT,
-	HOW_TAIL
-};
 static const char *const how_name[] = { "direct", "indirect", "tail" };
-
-struct row {
-	struct site_id from, to;
-	const struct site *site;		 /* the site at `from` */
-	const struct view_proc *caller, *callee; /* callee: NULL if it was never observed */
-	uint64_t count;
-	enum how how;
-};
 
 struct calls {
 	struct reading *r;
 	const struct calls_options *o;
 	const struct view_proc *only;
-	struct row *v;
-	size_t n, cap;
-	uint64_t total; /* sum of the current table */
-	bool values;	/* some call has values */
+	struct transfers all;
+	uint64_t total; /* of the table under way */
+	bool values;	/* there is one at all */
 	struct takes takes;
 };
 
@@ -68,89 +55,9 @@ static const struct column json_columns[] = {
 	{ "operands", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
 };
 
-/* Collecting calls. */
-
-static int add(struct calls *cs, const struct row *row)
-{
-	if (cs->n == cs->cap) {
-		size_t cap = cs->cap ? 2 * cs->cap : 1024;
-		struct row *v = realloc(cs->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		cs->v = v;
-		cs->cap = cap;
-	}
-	cs->v[cs->n++] = *row;
-	return 0;
-}
-
-static const struct view_proc *proc_at(const struct view *v, struct site_id id)
-{
-	size_t i = place_index(v, id);
-
-	return i == SIZE_MAX ? NULL : &v->proc[v->proc_of[i]];
-}
-
-/* Adds a transfer of control from the view's site i; a jump counts as a call if it leads to the
- * beginning of another procedure. */
-static int consider(struct calls *cs, size_t i, struct site_id to, uint64_t count)
-{
-	const struct view *v = &cs->r->view;
-	struct row row = { .from = v->site[i]->id,
-			   .to = to,
-			   .site = v->site[i],
-			   .caller = &v->proc[v->proc_of[i]],
-			   .callee = proc_at(v, to),
-			   .count = count };
-
-	switch (row.site->cls) {
-	case INSN_CALL:
-		row.how = HOW_DIRECT;
-		break;
-	case INSN_ICALL:
-		row.how = HOW_INDIRECT;
-		break;
-	case INSN_JUMP:
-	case INSN_IJUMP:
-	case INSN_BRANCH:
-		if (!row.callee || row.callee == row.caller || row.callee->start != to.addr ||
-		    !row.callee->n)
-			return 0;
-		row.how = HOW_TAIL;
-		break;
-	default:
-		return 0;
-	}
-	return count ? add(cs, &row) : 0;
-}
-
-static int collect(struct calls *cs)
-{
-	const struct view *v = &cs->r->view;
-	const struct edge *e, *tmp;
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct site *s = v->site[i];
-		struct site_id to = { .image = s->id.image, .addr = s->target };
-
-		if (s->target &&
-		    consider(cs, i, to, s->cls == INSN_BRANCH ? s->taken : s->observed))
-			return -1;
-	}
-	HASH_ITER (hh, cs->r->profile.edges, e, tmp) {
-		size_t i = place_index(v, e->key.from);
-
-		if (i != SIZE_MAX && e->key.kind == EDGE_WENT &&
-		    consider(cs, i, e->key.to, e->count))
-			return -1;
-	}
-	return 0;
-}
-
 static int most_first(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct transfer *x = a, *y = b;
 	int order = site_id_order(x->from, y->from);
 
 	if (x->count != y->count)
@@ -160,7 +67,7 @@ static int most_first(const void *a, const void *b)
 
 /* Printing calls. */
 
-static const struct call *call_of(const struct calls *cs, const struct row *row)
+static const struct call *call_of(const struct calls *cs, const struct transfer *row)
 {
 	const struct call_key key = { row->from, row->to };
 	struct call *c;
@@ -169,14 +76,14 @@ static const struct call *call_of(const struct calls *cs, const struct row *row)
 	return c;
 }
 
-/* Whether the callee takes the argument; otherwise its register holds an unrelated value. */
-static bool is_passed(struct calls *cs, const struct row *row, int operand)
+/* What lies in the register of an argument that the callee does not take says nothing. */
+static bool is_passed(struct calls *cs, const struct transfer *row, int operand)
 {
 	return operand == OPERAND_RETURN ||
 	       takes_argument(&cs->takes, row->callee, operand - OPERAND_ARG0);
 }
 
-static bool values_of(struct calls *cs, const struct row *row, int operand,
+static bool values_of(struct calls *cs, const struct transfer *row, int operand,
 		      struct operand_values *o)
 {
 	const struct call *c = call_of(cs, row);
@@ -186,8 +93,8 @@ static bool values_of(struct calls *cs, const struct row *row, int operand,
 			     c->value[operand - OPERAND_RETURN], row->count);
 }
 
-/* Prints the hot values of arguments, then of the result, as far as the line has room. */
-static void print_values(struct calls *cs, const struct row *row)
+/* The hot values of arguments, then of the result, as much as a line holds. */
+static void print_values(struct calls *cs, const struct transfer *row)
 {
 	struct emit *e = &cs->r->emit;
 	int indent = emit_column_at(e, COLUMN_FROM), room = e->width - indent;
@@ -212,7 +119,7 @@ static void print_values(struct calls *cs, const struct row *row)
 		emit_line(e, "%*s%s", indent, "", line);
 }
 
-static void print_text(struct calls *cs, const struct row *row)
+static void print_text(struct calls *cs, const struct transfer *row)
 {
 	struct emit *e = &cs->r->emit;
 	struct cell cell[COLUMN_N];
@@ -232,7 +139,7 @@ static void print_text(struct calls *cs, const struct row *row)
 	print_values(cs, row);
 }
 
-static void print_json(struct calls *cs, const struct row *row)
+static void print_json(struct calls *cs, const struct transfer *row)
 {
 	json_t *operands = json_array();
 	struct operand_values o;
@@ -263,7 +170,7 @@ enum which {
 	CALLEES
 };
 
-static bool belongs(const struct calls *cs, const struct row *row, enum which which)
+static bool belongs(const struct calls *cs, const struct transfer *row, enum which which)
 {
 	if (which == CALLERS)
 		return row->callee == cs->only;
@@ -280,9 +187,9 @@ static size_t print_table(struct calls *cs, const char *key, enum which which)
 	char total[48];
 
 	cs->total = 0;
-	for (size_t i = 0; i < cs->n; i++)
-		if (belongs(cs, &cs->v[i], which)) {
-			cs->total += cs->v[i].count;
+	for (size_t i = 0; i < cs->all.n; i++)
+		if (belongs(cs, &cs->all.v[i], which)) {
+			cs->total += cs->all.v[i].count;
 			n++;
 		}
 	if (!e->json && !n && which != ALL) {
@@ -293,14 +200,14 @@ static size_t print_table(struct calls *cs, const char *key, enum which which)
 		emit_line(e, "%s", key);
 	emit_table(e, key, e->json ? json_columns : text_columns,
 		   e->json ? (int)(sizeof(json_columns) / sizeof(json_columns[0])) : COLUMN_N);
-	for (size_t i = 0; i < cs->n && (!cs->o->n || shown < cs->o->n); i++) {
-		if (!belongs(cs, &cs->v[i], which))
+	for (size_t i = 0; i < cs->all.n && (!cs->o->n || shown < cs->o->n); i++) {
+		if (!belongs(cs, &cs->all.v[i], which))
 			continue;
 		shown++;
 		if (e->json)
-			print_json(cs, &cs->v[i]);
+			print_json(cs, &cs->all.v[i]);
 		else
-			print_text(cs, &cs->v[i]);
+			print_text(cs, &cs->all.v[i]);
 	}
 	snprintf(total, sizeof(total), "%s_total", key);
 	emit_set(e, total, json_integer((json_int_t)n));
@@ -368,12 +275,12 @@ int calls_print(struct reading *r, const struct calls_options *o, struct err *er
 		if (!cs.only)
 			return -1;
 	}
-	if (takes_init(&cs.takes, r) || collect(&cs))
+	if (takes_init(&cs.takes, r) || transfers_collect(&cs.all, &r->view))
 		rc = err_set(err, ERR_FAILED, "no memory");
-	else if (!cs.n)
+	else if (!cs.all.n)
 		rc = refuse_none(&cs, err);
-	if (!rc && cs.n) {
-		qsort(cs.v, cs.n, sizeof(*cs.v), most_first);
+	if (!rc && cs.all.n) {
+		qsort(cs.all.v, cs.all.n, sizeof(*cs.all.v), most_first);
 		reading_heading(r);
 		if (cs.only)
 			print_procedure(&cs);
@@ -382,6 +289,6 @@ int calls_print(struct reading *r, const struct calls_options *o, struct err *er
 		print_footer(&cs);
 	}
 	takes_fini(&cs.takes);
-	free(cs.v);
+	transfers_fini(&cs.all);
 	return rc;
 }

@@ -447,20 +447,20 @@ static bool is_hot(const struct emit *e, const struct cell *cell)
 
 void emit_row(struct emit *e, const struct cell *cell)
 {
-	bool bold = e->color && is_hot(e, cell);
+	const char *style = !e->color ? "" : e->dim ? DIM : is_hot(e, cell) ? BOLD : "";
 	char text[4400];
 
 	if (e->json) {
 		emit_row_json(e, cell);
 		return;
 	}
-	fputs(bold ? BOLD : "", stdout);
+	fputs(style, stdout);
 	for (int i = 0, last = last_column(e); i < e->columns; i++) {
 		if (!e->column[i].header)
 			continue;
 		emit_cell_text(e->column[i].kind, cell[i], text, sizeof(text));
 		put_cell(e, i, text, i == last);
 	}
-	fputs(bold ? PLAIN : "", stdout);
+	fputs(*style ? PLAIN : "", stdout);
 	end_row(e);
 }

@@ -68,6 +68,7 @@ struct emit {
 	bool json, color, wide;
 	bool ascii;   /* the locale has only ASCII characters */
 	bool explain; /* terms are explained at the end */
+	bool dim;     /* rows are grey until this is false again */
 	int width;    /* columns of a line */
 	json_t *root;
 	struct names names; /* names shown in the current table */

@@ -553,3 +553,42 @@ void recordings_phases(struct profile *p)
 	for (unsigned i = 0; i < 60; i++)
 		add_vector(ph, i % 30 < 20 ? 1000 + i : 0, i % 30 < 10 ? 0 : 400);
 }
+
+#define STACKS_NAMES 4
+
+/* Chains below the same main, some of which are cut: thread 0 first, thread 1 in the second half. */
+void recordings_stacks(struct profile *p, const char *hostile)
+{
+	static const char *const name[STACKS_NAMES] = { "main", "deflate", "longest_match", NULL };
+	struct run *r = add_run(p, "squeeze -9 file");
+	struct profile_image *im =
+		must(profile_image(p, IMAGE_FILE, "/usr/bin/squeeze", "aabbccdd00112233"));
+	uint32_t root, cut, frame[STACKS_NAMES], deep;
+	long thread[2];
+
+	for (unsigned i = 0; i < STACKS_NAMES; i++)
+		add_proc(im, 0x1000 + 0x100 * i, 0x1100 + 0x100 * i, name[i] ? name[i] : hostile);
+	root = stacks_frame(&p->stacks, 0, FRAME_ROOT, 0, 0);
+	cut = stacks_frame(&p->stacks, 0, FRAME_NO_UNWIND, 0, 0);
+	frame[0] = stacks_frame(&p->stacks, root, FRAME_CALL, im->id, 0x1010);
+	frame[1] = stacks_frame(&p->stacks, frame[0], FRAME_CALL, im->id, 0x1110);
+	frame[2] = stacks_frame(&p->stacks, frame[1], FRAME_CODE, im->id, 0x1208);
+	frame[3] = stacks_frame(&p->stacks, frame[1], FRAME_CODE, im->id, 0x1304);
+	deep = stacks_frame(&p->stacks, cut, FRAME_CODE, im->id, 0x1208);
+	thread[0] = stacks_thread(&p->stacks, 0, 100, 100, "squeeze", "user.slice/job");
+	thread[1] = stacks_thread(&p->stacks, 0, 100, 101, hostile, "");
+	for (unsigned i = 0; i < 200; i++) {
+		uint32_t at = i % 10 == 0 ? deep : i % 2 ? frame[2] : frame[3];
+		struct site *s = recordings_site(p, im->id, i % 10 && !(i % 2) ? 0x1304 : 0x1208,
+						 INSN_OTHER, 1, 0);
+
+		s->samples++;
+		s->time += PERIOD;
+		r->n.samples++;
+		assert(!stacks_add(&p->stacks, at, (uint32_t)thread[i >= 100 && i % 3 == 0],
+				   (uint64_t)i * PERIOD, 1, PERIOD));
+	}
+	r->n.user = r->n.samples;
+	r->n.elapsed_ns = r->n.program_ns = 200 * (uint64_t)PERIOD;
+	r->n.processes = 1;
+}

@@ -32,6 +32,10 @@ void recordings_stall_counts(struct profile *p, const char *path, int missed);
 /* So many sites, in procedures of 50 instructions, with values. */
 void recordings_big(struct profile *p, unsigned sites);
 
+/* 200 samples with call stacks: main, deflate, then longest_match or a procedure of the name `hostile`; every tenth stack is
+ * cut. Two threads, the second one of that name. */
+void recordings_stacks(struct profile *p, const char *hostile);
+
 /* Piece by piece. A run of that source: "sampler", "exact". The pointer is good until the next run. */
 struct run *recordings_run(struct profile *p, const char *source, const char *command);
 /* An instruction (enum insn_class) that was observed, or ran, so often. */

@@ -215,8 +215,21 @@ static void fill_big(struct profile *p)
 	recordings_big(p, 200000);
 }
 
+/* What a page, a table of names or a line of text could take for its own. */
+static void fill_stacks(struct profile *p)
+{
+	recordings_stacks(p, "</script><img src=x onerror=alert(1)>;\"'`&${x}\\\n\x1b[31m");
+}
+
+static void fill_plain_stacks(struct profile *p)
+{
+	recordings_stacks(p, "fill_window");
+}
+
 static int write_all(const char *dir)
 {
+	write_one(dir, "stacks.db", fill_plain_stacks);
+	write_one(dir, "hostile.db", fill_stacks);
 	write_one(dir, "squeeze.db", recordings_squeeze);
 	write_one(dir, "kernel.db", recordings_kernel);
 	write_one(dir, "empty.db", recordings_empty);

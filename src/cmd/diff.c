@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/pages.h"
+#include "cmd/read.h"
+#include "cmd/verbs.h"
+
+#define VERSUS "vs" /* between the recordings of both sides */
+
+static struct reading_options in = { .verb = "diff", .warn = log_warn };
+static struct diff_options o = { .n = 20 };
+
+static const struct opt opts[] = {
+	{ 'n', "rows", "N", "rows of each group (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9,
+	  NULL },
+	{ 0, "by", "WHAT", "image, procedure (default) or line", OPT_CHOICE, &o.by, 0, 0,
+	  "image procedure line" },
+	{ 0, "measure", "WHAT",
+	  "time: CPU time of a run (default for commands); share: of the samples (default for "
+	  "-p, -a)",
+	  OPT_CHOICE, &o.measure, 0, 0, "time share" },
+	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
+	  &o.image, 0, 0, NULL },
+	READ_WIDE(in, "do not cut long names"),
+	READ_EXPLAIN(in),
+	READ_JSON(in),
+	{ 0 },
+};
+
+/* How many operands are the base's, and how many words stand between both sides. */
+static int split(int argc, char **argv, int *between, struct err *err)
+{
+	int at = -1;
+
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], VERSUS) != 0)
+			continue;
+		if (at >= 0)
+			return err_set(err, ERR_USAGE, "`" VERSUS "' was given twice");
+		at = i;
+	}
+	*between = at >= 0;
+	if (at < 0 && argc == 2)
+		return 1;
+	if (at > 0 && at + 1 < argc)
+		return at;
+	err_set(err, ERR_USAGE,
+		at < 0 ? "diff takes two recordings, but %d were given"
+		       : "diff needs recordings on both sides of " VERSUS,
+		argc);
+	return err_hint(err, "assay diff A.db B.db, or assay diff A1.db A2.db A3.db " VERSUS
+			     " B1.db B2.db B3.db");
+}
+
+static int open_side(struct diff_side *side, int n, char **paths, struct err *err)
+{
+	struct reading_options each = in;
+
+	side->reading = calloc((size_t)n, sizeof(*side->reading));
+	if (!side->reading)
+		return err_set(err, ERR_FAILED, "no memory for %d recordings", n);
+	for (int i = 0; i < n; i++) {
+		each.input = paths[i];
+		if (reading_open(&side->reading[side->n], &each, err))
+			return -1;
+		side->n++;
+	}
+	return 0;
+}
+
+static void close_side(struct diff_side *side, bool complete)
+{
+	for (size_t i = 0; i < side->n; i++)
+		reading_close(&side->reading[i], complete && !i);
+	free(side->reading);
+}
+
+static int run(int argc, char **argv, struct err *err)
+{
+	struct diff_side side[2] = { 0 };
+	int between = 0, base = split(argc, argv, &between, err), from = base + between;
+
+	if (base < 0)
+		return err->code;
+	pages_keep();
+	if (!open_side(&side[0], base, argv, err) &&
+	    !open_side(&side[1], argc - from, argv + from, err))
+		diff_print(side, &o, err);
+	close_side(&side[1], false);
+	close_side(&side[0], !err->code);
+	return err->code;
+}
+
+const struct verb cmd_diff = {
+	.name = "diff",
+	.summary = "what became slower or faster between recordings",
+	.synopsis = "BASE NEW | BASE... vs NEW... [--by WHAT] [--measure WHAT] [--json]",
+	.about =
+		"Compares two recordings, or two sets of recordings, procedure by procedure: time "
+		"on "
+		"both sides, their ratio, and the interval in which the ratio lies with 95 % "
+		"confidence. What became slower, what became faster, what is new and what is gone "
+		"stand apart, the largest change first. What chance in sampling could have made is "
+		"listed last, in grey on a terminal: of the rows that are listed before, at most 5 "
+		"% "
+		"are expected to be there by chance.\n\n"
+		"Samples of commands are converted to the CPU time that was measured: rates of "
+		"sampling may differ, and what was not changed stays as it is when something else "
+		"becomes faster. Recordings of running processes (-p, -a) differ in how long they "
+		"are: shares of the samples are compared, --measure share.\n\n"
+		"With three or more recordings on each side, how much runs of one side differ "
+		"among "
+		"themselves counts, too: a difference has to be larger than that. The word vs "
+		"stands "
+		"between both sides.\n\n"
+		"Exact recordings differ exactly: each procedure that was executed more or less "
+		"often is listed.\n\n"
+		"Procedures are matched by image and name, lines by file and number. In stripped "
+		"files of different builds nothing has a name: nothing is matched.",
+	.examples = "assay diff before.db after.db\n"
+		    "assay diff before.db after.db --by line --image server\n"
+		    "assay diff before-*.db vs after-*.db\n"
+		    "assay diff before.db after.db --json | jq '.procedures[] | select(.verdict == "
+		    "\"slower\")'\n",
+	.opts = opts,
+	.run = run,
+};

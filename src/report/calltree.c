@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/calltree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/text.h"
+
+struct calltree_key {
+	struct {
+		uint64_t image, addr;
+	} key;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_FAILED, "no memory for the call stacks");
+}
+
+/* Room for one more element of an array whose room is the next power of two. */
+static bool grow(void **array, size_t n, size_t size)
+{
+	void *more;
+
+	if (n & (n - 1))
+		return true;
+	more = realloc(*array, (n ? 2 * n : 1) * size);
+	if (!more)
+		return false;
+	*array = more;
+	return true;
+}
+
+static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, uint64_t addr,
+				    bool *is_new)
+{
+	struct calltree_key *k, wanted = { .key = { image, addr } };
+
+	HASH_FIND(hh, *keys, &wanted.key, sizeof(wanted.key), k);
+	*is_new = !k;
+	if (k)
+		return k;
+	k = malloc(sizeof(*k));
+	if (!k)
+		return NULL;
+	*k = wanted;
+	HASH_ADD(hh, *keys, key, sizeof(k->key), k);
+	return k;
+}
+
+/* Procedures. */
+
+static const char *rest_name(const struct profile_image *pi)
+{
+	switch (pi->kind) {
+	case IMAGE_FILE:
+		return pi->stripped ? "[stripped]" : "[no symbol]";
+	case IMAGE_ANON:
+		return "[generated code]";
+	case IMAGE_VDSO:
+		return "[vdso]";
+	case IMAGE_KERNEL:
+		return "[no symbol]";
+	default:
+		return "[unknown]";
+	}
+}
+
+static const struct profile_proc *recorded_proc(const struct profile_image *pi, uint64_t addr)
+{
+	size_t low = 0, high = pi->nproc;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (pi->proc[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < pi->nproc && pi->proc[low].start <= addr ? &pi->proc[low] : NULL;
+}
+
+/* The number of the procedure of that name and start, or negative without memory. */
+static long add_func(struct calltree *t, uint32_t image, uint64_t start, const char *name,
+		     bool is_end)
+{
+	struct image *im = is_end || !start ? NULL : binaries_get(&t->binaries, image);
+	struct calltree_func *f;
+	char text[1024];
+
+	if (!grow((void **)&t->func, t->nfunc, sizeof(*t->func)))
+		return -1;
+	f = &t->func[t->nfunc];
+	*f = (struct calltree_func){ .image = image, .start = start, .is_end = is_end };
+	f->name = strdup(text_clean(image_demangle(name, text, sizeof(text))));
+	if (!f->name)
+		return -1;
+	if (im && !image_line(im, start, &f->file, &f->line))
+		f->file = NULL;
+	return (long)t->nfunc++;
+}
+
+static long func_at(struct calltree *t, uint32_t image, uint64_t addr)
+{
+	const struct profile_image *pi = t->profile->image[image];
+	const struct profile_proc *p = recorded_proc(pi, addr);
+	struct image *im = p ? NULL : binaries_get(&t->binaries, image);
+	const struct image_proc *ip = im ? image_proc_at(im, addr) : NULL;
+	uint64_t start = p ? p->start : ip ? ip->start : UINT64_MAX;
+	bool is_new;
+	struct calltree_key *k = key_get(&t->funcs, image, start, &is_new);
+	long number;
+
+	if (!k)
+		return -1;
+	if (!is_new)
+		return k->number;
+	number = add_func(t, image, start == UINT64_MAX ? 0 : start,
+			  p    ? p->name
+			  : ip ? ip->name
+			       : rest_name(pi),
+			  false);
+	k->number = (uint32_t)number;
+	return number;
+}
+
+static long end_func(struct calltree *t, unsigned kind)
+{
+	bool is_new;
+	struct calltree_key *k = key_get(&t->funcs, UINT64_MAX, kind, &is_new);
+	long number;
+
+	if (!k)
+		return -1;
+	if (!is_new)
+		return k->number;
+	number = add_func(t, 0, 0, frame_kind_shown[kind], true);
+	k->number = (uint32_t)number;
+	return number;
+}
+
+/* Places. */
+
+static long add_place(struct calltree *t, long func, uint32_t image, uint64_t addr)
+{
+	struct image *im;
+	struct calltree_place *p;
+
+	if (func < 0 || !grow((void **)&t->place, t->nplace, sizeof(*t->place)))
+		return -1;
+	p = &t->place[t->nplace];
+	*p = (struct calltree_place){ .func = (uint32_t)func, .image = image, .addr = addr };
+	im = t->func[func].is_end ? NULL : binaries_get(&t->binaries, image);
+	if (im && !image_line(im, addr, &p->file, &p->line))
+		p->file = NULL;
+	return (long)t->nplace++;
+}
+
+/* A call ends right before where it returns to. */
+static long place_at(struct calltree *t, const struct frame *f)
+{
+	uint64_t addr = f->kind == FRAME_CALL && f->addr ? f->addr - 1 : f->addr;
+	uint32_t image = f->image < t->profile->nimage ? f->image : 0;
+	bool is_end = frame_is_end(f->kind), is_new;
+	struct calltree_key *k;
+	long number;
+
+	if (f->kind == FRAME_NONE || f->kind == FRAME_ROOT)
+		return CALLTREE_NOWHERE;
+	k = is_end ? key_get(&t->places, UINT64_MAX, f->kind, &is_new)
+		   : key_get(&t->places, image, addr, &is_new);
+	if (!k)
+		return -1;
+	if (!is_new)
+		return k->number;
+	number = is_end ? add_place(t, end_func(t, f->kind), 0, 0)
+			: add_place(t, func_at(t, image, addr), image, addr);
+	k->number = (uint32_t)number;
+	return number;
+}
+
+/* Nodes. */
+
+static int from_stacks(struct calltree *t)
+{
+	const struct stacks *s = &t->profile->stacks;
+
+	t->node = malloc(s->nframe * sizeof(*t->node));
+	if (!t->node)
+		return -1;
+	for (size_t i = 0; i < s->nframe; i++) {
+		long place = place_at(t, &s->frame[i]);
+
+		if (place < 0)
+			return -1;
+		t->node[t->nnode++] = (struct calltree_node){ s->frame[i].parent, (uint32_t)place };
+	}
+	t->sample = s->sample;
+	t->nsample = s->nsample;
+	t->thread = s->thread;
+	t->nthread = s->nthread;
+	t->width = s->width;
+	return 0;
+}
+
+static int flat_thread(struct calltree *t)
+{
+	const struct run *run = t->profile->nrun ? &t->profile->run[0] : NULL;
+
+	t->own_thread = calloc(1, sizeof(*t->own_thread));
+	if (!t->own_thread)
+		return -1;
+	t->own_thread->comm = strdup(run && run->command ? run->command : "?");
+	t->own_thread->cgroup = strdup("");
+	t->thread = t->own_thread;
+	t->nthread = 1;
+	return t->own_thread->comm && t->own_thread->cgroup ? 0 : -1;
+}
+
+static int flat_node(struct calltree *t, const struct site *s)
+{
+	struct frame f = { s->id.addr, 0, s->id.image, FRAME_CODE, 0 };
+	uint64_t count = t->exact ? s->observed : s->samples;
+	long place;
+
+	if (!count || s->id.image >= t->profile->nimage)
+		return 0;
+	place = place_at(t, &f);
+	if (place < 0)
+		return -1;
+	/* a sample counts up to 2^32: executions are more */
+	while (count) {
+		uint32_t part = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+
+		if (!grow((void **)&t->own_sample, t->nsample, sizeof(*t->own_sample)))
+			return -1;
+		t->own_sample[t->nsample++] =
+			(struct stack_sample){ .frame = (uint32_t)t->nnode,
+					       .count = part,
+					       .time = t->exact || count != s->samples ? 0
+										       : s->time };
+		count -= part;
+	}
+	t->node[t->nnode++] = (struct calltree_node){ 0, (uint32_t)place };
+	return 0;
+}
+
+static int from_sites(struct calltree *t)
+{
+	const struct profile *p = t->profile;
+	struct site **site = sites_sorted(&p->sites);
+	int rc = 0;
+
+	t->flat = true;
+	t->node = malloc((p->sites.n + 1) * sizeof(*t->node));
+	if (!site || !t->node || flat_thread(t)) {
+		free(site);
+		return -1;
+	}
+	t->node[t->nnode++] = (struct calltree_node){ 0, CALLTREE_NOWHERE };
+	for (size_t i = 0; i < p->sites.n && !rc; i++)
+		rc = flat_node(t, site[i]);
+	free(site);
+	t->sample = t->own_sample;
+	t->width = STACKS_WIDTH;
+	return rc;
+}
+
+int calltree_open(struct calltree *t, const struct profile *p, struct err *err)
+{
+	*t = (struct calltree){ .profile = p };
+	t->exact = p->nrun && run_is_exact(&p->run[0]);
+	if (binaries_init(&t->binaries, p, NULL, err))
+		return -1;
+	if (p->stacks.nsample ? from_stacks(t) : from_sites(t)) {
+		calltree_close(t);
+		return no_memory(err);
+	}
+	if (t->nsample)
+		return 0;
+	calltree_close(t);
+	err_set(err, ERR_EMPTY, "the recording holds no samples");
+	return err_hint(err, "`assay info` shows what it holds");
+}
+
+static void keys_free(struct calltree_key **keys)
+{
+	struct calltree_key *k, *next;
+
+	HASH_ITER (hh, *keys, k, next) {
+		HASH_DEL(*keys, k);
+		free(k);
+	}
+}
+
+void calltree_close(struct calltree *t)
+{
+	for (size_t i = 0; i < t->nfunc; i++)
+		free(t->func[i].name);
+	keys_free(&t->funcs);
+	keys_free(&t->places);
+	if (t->own_thread) {
+		free(t->own_thread->comm);
+		free(t->own_thread->cgroup);
+	}
+	free(t->own_thread);
+	free(t->own_sample);
+	free(t->func);
+	free(t->place);
+	free(t->node);
+	binaries_fini(&t->binaries);
+	*t = (struct calltree){ 0 };
+}
+
+size_t calltree_stack(const struct calltree *t, uint32_t node, uint32_t *stack, size_t max)
+{
+	size_t n = 0;
+
+	for (uint32_t at = node; at && n < max; at = t->node[at].parent)
+		if (t->node[at].place != CALLTREE_NOWHERE)
+			stack[n++] = at;
+	for (size_t i = 0; i < n / 2; i++) {
+		uint32_t other = stack[i];
+
+		stack[i] = stack[n - 1 - i];
+		stack[n - 1 - i] = other;
+	}
+	return n;
+}
+
+const char *calltree_image(const struct calltree *t, uint32_t image)
+{
+	const char *path = t->profile->image[image]->path, *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}

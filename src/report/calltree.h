@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call stacks of a profile with names: a tree of nodes, each at a place in a procedure, and samples that ended in
+ * nodes. A profile without stacks becomes a flat tree: each instruction that has samples (or executions) is a root.
+ *
+ * Node n is frame n of the profile's stacks (observe/stacks.h), so a node's parent has a smaller number.
+ */
+#ifndef ASSAY_REPORT_CALLTREE_H
+#define ASSAY_REPORT_CALLTREE_H
+
+#include "observe/stacks.h"
+#include "report/binary.h"
+
+struct calltree_func {
+	char *name; /* demangled, clean; a word in brackets where no procedure covers the code, or why a stack is cut */
+	uint32_t image;
+	uint64_t start;	  /* 0: not known */
+	const char *file; /* where its debug information says it is, or NULL */
+	int line;
+	bool is_end; /* not a procedure: says why a stack is cut */
+};
+
+/* A place in code, once each. */
+struct calltree_place {
+	uint32_t func;
+	uint32_t image;
+	uint64_t addr;
+	const char *file; /* or NULL */
+	int line;
+};
+
+#define CALLTREE_NOWHERE \
+	UINT32_MAX /* place of the root, and of frames that say that a stack is whole */
+
+struct calltree_node {
+	uint32_t parent, place;
+};
+
+struct calltree {
+	const struct profile *profile;
+	struct calltree_func *func;
+	struct calltree_place *place;
+	struct calltree_node *node;
+	const struct stack_sample *sample;
+	const struct stack_thread *thread;
+	size_t nfunc, nplace, nnode, nsample, nthread;
+	uint64_t width; /* ns of a sample's bucket */
+	bool flat;	/* the profile has no stacks */
+	bool exact;	/* counts are executions, and times 0 */
+	struct binaries binaries;
+	/* private */
+	struct calltree_key *funcs, *places;
+	struct stack_sample *own_sample;
+	struct stack_thread *own_thread;
+};
+
+/* -1 with err set: nothing is in the profile, no memory. */
+int calltree_open(struct calltree *t, const struct profile *p, struct err *err);
+void calltree_close(struct calltree *t);
+/* The nodes from the outermost procedure to where the sample ended, without those that are nowhere: their number, at most
+ * `max` of the innermost. */
+size_t calltree_stack(const struct calltree *t, uint32_t node, uint32_t *stack, size_t max);
+#define CALLTREE_DEPTH 1024
+/* Last component of an image's path. */
+const char *calltree_image(const struct calltree *t, uint32_t image);
+
+#endif

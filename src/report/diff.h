@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What differs between recordings: of each image, procedure or line, how much time (or how many executions) it has on one
+ * side, the base, and on the other, the new one; and whether chance could have made the difference.
+ */
+#ifndef ASSAY_REPORT_DIFF_H
+#define ASSAY_REPORT_DIFF_H
+
+#include "report/reading.h"
+
+struct diff_options {
+	const char *by;	     /* "image", "procedure", "line"; NULL: procedure */
+	const char *measure; /* "time", "share"; NULL: time where programs ended by themselves */
+	const char *image;   /* shell pattern, or NULL */
+	unsigned n;	     /* rows of each group; 0: all */
+};
+
+/* One side: recordings of the same work, which are open. */
+struct diff_side {
+	struct reading *reading;
+	size_t n;
+};
+
+/* Prints by the first base's emit. -1 with err set: recordings that do not compare, nothing matches, no memory. */
+int diff_print(struct diff_side side[2], const struct diff_options *o, struct err *err);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rows of a difference: what has the same name on both sides is one row. Counts and times are kept by recording.
+ */
+#ifndef ASSAY_REPORT_DIFF_ROWS_H
+#define ASSAY_REPORT_DIFF_ROWS_H
+
+#include <uthash.h>
+
+#include "report/diff.h"
+#include "report/significance.h"
+
+enum diff_by {
+	DIFF_IMAGE,
+	DIFF_PROCEDURE,
+	DIFF_LINE
+};
+
+enum diff_measure {
+	DIFF_TIME,	/* ns of a run */
+	DIFF_SHARE,	/* of the side's time */
+	DIFF_EXECUTIONS /* of a run */
+};
+
+/* Groups of rows, in the order in which they are shown. */
+enum diff_verdict {
+	DIFF_SLOWER, /* more executions, in exact recordings */
+	DIFF_FASTER,
+	DIFF_NEW,  /* nothing on the base's side */
+	DIFF_GONE, /* nothing on the new one's */
+	DIFF_SAME, /* chance could have made the difference; in exact recordings, there is none */
+	DIFF_VERDICTS
+};
+
+struct diff_row {
+	char *key;
+	char *image, *procedure, *line; /* NULL where rows are not by those */
+	double count[2];		/* of samples or executions, all recordings of a side */
+	double mean[2];			/* of its recordings, in units of the measure */
+	double *each[2];		/* by recording */
+	double p;
+	struct limits ratio;
+	enum diff_verdict verdict;
+	UT_hash_handle hh;
+};
+
+struct diff_rows {
+	struct diff_row *by_key, **row; /* row: sorted, once they were judged */
+	size_t n, of[DIFF_VERDICTS];
+	enum diff_by by;
+	enum diff_measure measure;
+	bool between; /* three or more recordings a side: the variance between runs was measured */
+	bool unmatched; /* images of other builds had to be left apart, since they are stripped */
+	double total[2];
+	struct limits total_ratio; /* NAN: not known */
+	double *total_each[2];
+};
+
+#define DIFF_FALSE 0.05	   /* part of the discoveries that may be false */
+#define DIFF_RUNS_LEAST 3u /* recordings a side whose variance counts */
+
+/* -1 without memory. rows is to be freed in any case. */
+int diff_rows_collect(struct diff_rows *rows, const struct diff_side side[2], const char *image);
+/* Decides what differs, and sorts. -1 without memory. */
+int diff_rows_judge(struct diff_rows *rows, const struct diff_side side[2]);
+void diff_rows_fini(struct diff_rows *rows);
+
+#endif
