@@ -92,11 +92,13 @@ struct build {
 	unsigned word;	 /* the plan's next one */
 	uint16_t closed; /* in the code: from here on the execution's record is complete */
 	struct plan plan;
-	bool dry;	 /* to look at: nothing may be put beside it */
-	bool brief;	 /* executed once, see translate_short() */
-	bool ahead;	 /* where it leads on, that is made at once */
-	bool exits_dead; /* no flag is live where it ends */
-	unsigned weight; /* of T_LEFT */
+	uint16_t guard;	       /* BLOCK_CHECKED, BLOCK_GUARDED or 0 */
+	uint64_t *description; /* of the guard's section */
+	bool dry;	       /* to look at: nothing may be put beside it */
+	bool brief;	       /* executed once, see translate_short() */
+	bool ahead;	       /* where it leads on, that is made at once */
+	bool exits_dead;       /* no flag is live where it ends */
+	unsigned weight;       /* of T_LEFT */
 	struct shadow_plan shadow;
 };
 
@@ -110,6 +112,17 @@ void library_enter(struct thread *t), library_leave(struct thread *t);
 void decode_block(struct build *b, size_t room, unsigned max, bool partly);
 /* Registers that the instruction names or uses. */
 uint32_t registers_used(const uint8_t *p);
+
+/* Whether it writes memory other than a stack that it pushes to. */
+bool writes_memory(const uint8_t *p);
+
+/* rseq.c */
+/* How many of the instructions make a block, and its guard: restartable sequences have borders. */
+unsigned rseq_divide(struct build *b);
+#define GUARD_SIZE 104 /* what rseq_put_begin() puts before a store */
+/* Where a block of a section begins; around an instruction that writes memory. */
+void rseq_put_check(struct build *b), rseq_put_begin(struct build *b),
+	rseq_put_end(struct build *b);
 
 static inline bool ends_block(unsigned kind)
 {
@@ -129,6 +142,8 @@ static inline bool is_indirect(unsigned kind)
 
 /* code.c */
 void put_block(struct build *b);
+/* An instruction as it is. */
+void put_plain(struct build *b, struct insn *in, const uint8_t *p);
 /*
  * Flags that the instruction reads, or whoever looks where it faults: a handler that gets a context. Without such
  * handlers they are not kept for them: it costs 4 to 7 % where blocks are counted.

@@ -38,6 +38,15 @@ static void place_counter(struct build *b)
 		b->exits.before += b->in[i].kind == BRANCH;
 }
 
+void put_plain(struct build *b, struct insn *in, const uint8_t *p)
+{
+	rseq_put_begin(b);
+	in->core = (uint16_t)(b->e.at - b->code);
+	put_bytes(&b->e, p, in->len);
+	in->end = (uint16_t)(b->e.at - b->code);
+	rseq_put_end(b);
+}
+
 /* Where nothing is observed, and nobody is to know what lies where: what stays as it is goes together. */
 static void put_unobserved(struct build *b)
 {
@@ -89,7 +98,8 @@ void put_block(struct build *b)
 		shadow_plan(b);
 	if (b->changes)
 		put_nops(e, CHANGED_SIZE);
-	if (!b->dry && !(log_mode & (EXACT_COUNTS | EXACT_STREAM | EXACT_LINES))) {
+	rseq_put_check(b);
+	if (!b->dry && !b->guard && !(log_mode & (EXACT_COUNTS | EXACT_STREAM | EXACT_LINES))) {
 		put_unobserved(b);
 		return;
 	}
@@ -127,7 +137,7 @@ void put_block(struct build *b)
 			put_stream_end(b);
 		in->core = (uint16_t)(e->at - b->code);
 		if (in->kind == PLAIN)
-			put_bytes(e, p, in->len);
+			put_plain(b, in, p);
 		else if (in->kind == MEMORY)
 			put_memory(b, in, p, next);
 		else if (in->kind == LATER)

@@ -371,6 +371,25 @@ uint32_t registers_used(const uint8_t *p)
 	return used;
 }
 
+bool writes_memory(const uint8_t *p)
+{
+	ZydisDecodedInstruction d;
+	ZydisDecoderContext ctx;
+	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+
+	use_library();
+	if (!ZYAN_SUCCESS(decode(&decoder, &ctx, p, INSN_MAX, &d)) ||
+	    !ZYAN_SUCCESS(decode_operands(&decoder, &ctx, &d, op, d.operand_count)))
+		return false;
+	for (unsigned i = 0; i < d.operand_count; i++)
+		if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		    (op[i].visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN ||
+		     op[i].mem.base != ZYDIS_REGISTER_RSP))
+			return true;
+	return false;
+}
+
 /* Two registers that are not in `used`, rcx and rax not among them: false if there are none. */
 static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
 {

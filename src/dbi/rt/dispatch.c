@@ -55,6 +55,7 @@ struct thread *thread_new(void)
 	if (!t)
 		t = reserve(T_SIZE);
 	t->self = t;
+	rseq_thread(t);
 	t->next = threads;
 	__atomic_store_n(&threads, t, __ATOMIC_RELEASE);
 	unlock(&threads_lock);
@@ -429,6 +430,10 @@ void dispatch(void *thread)
 
 		if (t->uncount)
 			uncount(t);
+		if (rseq_check(t)) {
+			from = NULL;
+			site = 0;
+		}
 		if (t->pending) {
 			signals_deliver(t);
 			from = NULL;

@@ -59,6 +59,7 @@ static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, 
 		put8(e, r << 3 | 4);
 		put8(e, s << 3 | r);
 	}
+	rseq_put_begin(b);
 	in->core = (uint16_t)(e->at - b->code);
 	/* the instruction with [r]; a gs prefix drops out */
 	for (unsigned i = 0; i < in->modrm; i++) {
@@ -85,6 +86,7 @@ static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, 
 	put8(e, (modrm & 0x38) | r);
 	put_bytes(e, p + tail, in->len - tail);
 	in->end = (uint16_t)(e->at - b->code);
+	rseq_put_end(b);
 	put_restore(e, r);
 	if (s != NO_REG)
 		put_restore(e, s);
@@ -94,26 +96,33 @@ void put_memory(struct build *b, struct insn *in, const uint8_t *p, uint64_t nex
 {
 	struct emit *e = &b->e;
 	uint64_t target, there;
+	bool near;
 
 	if (in->gs || !in->rip) {
 		put_by_register(b, in, p, next);
 		return;
 	}
 	target = rip_target(in, p, next);
-	there = target - (e->at + in->len);
-	if (there == (uint64_t)(int64_t)(int32_t)there && !in->narrow) {
+	there = target - (e->at + (b->guard == BLOCK_GUARDED ? GUARD_SIZE : 0) + in->len);
+	near = there == (uint64_t)(int64_t)(int32_t)there && !in->narrow;
+	if (!near && target >= 0x80000000) {
+		put_by_register(b, in, p, next);
+		return;
+	}
+	rseq_put_begin(b);
+	in->core = (uint16_t)(e->at - b->code);
+	if (near) {
 		put_bytes(e, p, in->disp);
 		put32(e, there);
-		put_bytes(e, p + in->disp + 4, in->len - in->disp - 4u);
-	} else if (target < 0x80000000) { /* [disp32] without a base */
+	} else { /* [disp32] without a base */
 		put_bytes(e, p, in->modrm);
 		put8(e, (p[in->modrm] & 0x38) | 4);
 		put8(e, 0x25);
 		put32(e, target);
-		put_bytes(e, p + in->disp + 4, in->len - in->disp - 4u);
-	} else {
-		put_by_register(b, in, p, next);
 	}
+	put_bytes(e, p + in->disp + 4, in->len - in->disp - 4u);
+	in->end = (uint16_t)(e->at - b->code);
+	rseq_put_end(b);
 }
 
 void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)

@@ -35,6 +35,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->number = (uint32_t)(blk - blocks);
 	b->once = blk->flags & BLOCK_ONCE;
 	b->changes = blk->flags & BLOCK_CHANGES;
+	b->guard = blk->flags & (BLOCK_CHECKED | BLOCK_GUARDED);
 	b->exits_dead = blk->flags & BLOCK_EXITS_DEAD;
 	b->dry = true;
 	b->ahead = false;

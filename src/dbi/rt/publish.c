@@ -281,7 +281,7 @@ void publish_once(struct build *b, struct block *blk)
 	blk->pc = b->pc;
 	blk->len = (uint16_t)b->len;
 	blk->n = (uint16_t)b->n;
-	blk->flags = BLOCK_ONCE;
+	blk->flags = BLOCK_ONCE | b->guard;
 	blk->weight = (uint16_t)b->weight;
 	for (unsigned i = 0; i < b->nlink; i++) {
 		struct link *l = &links[blk->link + i];

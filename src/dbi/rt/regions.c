@@ -365,6 +365,19 @@ bool regions_write_fault(uint64_t addr)
 	return true;
 }
 
+void regions_keep_writable(uint64_t addr)
+{
+	struct watched *w;
+
+	lock(&cache_lock);
+	w = watch_entry(addr & ~(PAGE - 1), true);
+	if (w && w->on)
+		release(w);
+	if (w)
+		w->writes = WRITES_MAX + 1;
+	unlock(&cache_lock);
+}
+
 bool regions_any_watched(void)
 {
 	return __atomic_load_n(&nwatched_on, __ATOMIC_RELAXED);

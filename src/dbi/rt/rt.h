@@ -74,7 +74,8 @@ struct thread {
 	uint64_t stop;
 	uint64_t site;
 	uint64_t plane;
-	uint64_t pad[4];
+	uint64_t area; /* of restartable sequences: see rseq.c */
+	uint64_t aside[3];
 	uint64_t regs[16];
 	uint64_t spill[16];
 	uint64_t later[8 + 16];
@@ -94,6 +95,12 @@ struct thread {
 	struct known *known; /* what counts the instruction in its block for code that changes */
 	uint32_t once;	     /* … which is this: number + 1 */
 	int tid;
+	uint64_t no_area[4]; /* in the place of a registered one */
+	uint64_t named;	     /* the section that the area was last seen to name */
+	struct {
+		uint64_t pc, addr;
+	} excused;	  /* a fault in a section that was not told of */
+	bool interrupted; /* in a section: it goes on at the section's handler */
 	bool stepping;	  /* to a place where the pending signal can be delivered */
 	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
 	bool ended;
@@ -264,6 +271,8 @@ void regions_release(uint64_t start, uint64_t n);
 bool regions_watched(uint64_t page);
 /* How far, up to `end`, all pages from `page` on are that, or none of them is. */
 uint64_t regions_watched_alike(uint64_t page, uint64_t end);
+/* The kernel writes there at any time: the page is never protected. */
+void regions_keep_writable(uint64_t addr);
 /* Images are numbered anew. */
 void regions_renumber(void);
 bool regions_any_watched(void);
@@ -296,8 +305,10 @@ struct block {
 /* The program may write there. Others may be about to enter the code when it is forgotten: it begins with a no-op
  * then, which becomes a jump out of the cache, to the link behind the block's own ones. */
 #define BLOCK_CHANGES 32
-#define BLOCK_SKIPS 64	 /* made for skipping: nothing of it is observed */
-#define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
+#define BLOCK_CHECKED 128 /* of a restartable sequence: see rseq.c */
+#define BLOCK_GUARDED 256 /* … a store */
+#define BLOCK_SKIPS 64	  /* made for skipping: nothing of it is observed */
+#define BLOCK_INVERTED 4  /* its branch has the opposite condition, its two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
 enum link_kind {
@@ -716,6 +727,17 @@ static inline void interval_over(struct thread *t, unsigned weight, unsigned par
 /* A fault in our own code at `at`: the program's address is none, or marks are looked at that are not aligned. Where to
  * go on. */
 uint64_t shadow_skip(uint64_t at, bool unaligned);
+
+/* rseq.c: restartable sequences */
+void rseq_thread(struct thread *t); /* it has none registered */
+long rseq_syscall(struct thread *t);
+/* Outside of the cache: a thread that was interrupted in a section goes on at the section's handler. Returns whether. */
+bool rseq_check(struct thread *t);
+/* The fault at pc is not to be told of: the section may have been interrupted before, and is aborted. */
+bool rseq_excuses(struct thread *t, uint64_t pc, uint64_t addr);
+/* Whether the kernel, or a check, has sent the thread to the abort of a block's guard: the place in the cache that it was at
+ * before, whose rax and rcx are aside; or 0. */
+uint64_t rseq_aborted(uint64_t at);
 
 /* syscalls.c */
 /* The one in t->regs; t->pc is behind it. False: it is still to be done, and t->pc is at it. */

@@ -574,7 +574,7 @@ void shadow_later(struct build *b, unsigned insn, const uint8_t *p, uint64_t nex
 	if (in->was == MEMORY)
 		put_memory(b, in, p, next);
 	else
-		put_bytes(e, p, in->len);
+		put_plain(b, in, p);
 	put8(e, 0xe9);
 	put_link(b, next, LINK_LATER);
 }

@@ -269,7 +269,8 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	    !find_place(t, sig == SIGTRAP ? at - 1 : at, &place)) /* traps: behind it */
 		die("the engine failed: signal %ld at %lx, address %lx, program at %lx", (long)sig,
 		    at, info->addr, t->pc);
-	if (!t->pending) { /* else what is pending goes first, and the fault comes again */
+	if (!t->pending && (sig != SIGSEGV || !rseq_excuses(t, place.pc, info->addr))) {
+		/* else what is pending goes first, and the fault comes again */
 		note(t, info, uc, true);
 		if (sig == SIGTRAP) {
 			place.pc = place.next;
@@ -279,6 +280,43 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 		if (sig == SIGILL || sig == SIGFPE)
 			t->signal.info.addr = place.pc;
 	}
+	leave(t, uc, &place);
+}
+
+/* The thread was in the guard of a store in a restartable sequence, or found that the sequence was interrupted, by an
+ * instruction at `at` that is the engine's: whatever the signal is, the sequence is aborted. */
+static void on_abort(struct thread *t, int sig, struct sig_info *info, struct sig_ucontext *uc,
+		     uint64_t at)
+{
+	struct place place;
+	bool fault = info->code > 0 && sync_signals & sig_bit(sig);
+
+	uc->c.rax = t->aside[0];
+	uc->c.rcx = t->aside[1];
+	if (!find_place(t, uc->c.rip, &place))
+		die("the engine failed: no instruction at %lx", uc->c.rip);
+	if (flush_signal(t, sig, info) || (sig == SIGTRAP && t->stepping && info->code == TRACE)) {
+		/* to come out of the cache is all that is asked for */
+	} else if (fault) {
+		bool ours = sig == SIGILL && info->addr == at;
+
+		if (sig == SIGSEGV && uc->c.err & FAULT_WRITE) {
+			lock(&cache_lock);
+			ours = regions_write_fault(info->addr);
+			unlock(&cache_lock);
+		}
+		if (!ours && !t->pending) {
+			note(t, info, uc, true);
+			if (sig == SIGILL || sig == SIGFPE)
+				t->signal.info.addr = place.pc;
+		}
+	} else if (t->pending || t->blocked & sig_bit(sig)) {
+		t->held |= sig_bit(sig);
+		t->held_info[sig] = *info;
+	} else {
+		note(t, info, uc, false);
+	}
+	t->interrupted = true;
 	leave(t, uc, &place);
 }
 
@@ -300,8 +338,13 @@ static bool trapped(const struct thread *t, struct sig_info *info, struct sig_uc
 void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 {
 	struct thread *t = self();
-	uint64_t at = uc->c.rip;
+	uint64_t at = uc->c.rip, guarded = in_cache(at) ? rseq_aborted(at) : 0;
 
+	if (guarded) {
+		uc->c.rip = guarded;
+		on_abort(t, sig, info, uc, at);
+		return;
+	}
 	if (sig == SIGTRAP && t->stepping && info->code == TRACE) {
 		if (t->steps_pushf)
 			*(uint16_t *)uc->c.rsp &= (uint16_t)~FLAG_TRAP;

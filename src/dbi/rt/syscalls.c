@@ -272,7 +272,8 @@ static long intercepted(struct thread *t, long nr)
 		return signals_altstack(t);
 	case __NR_arch_prctl:
 		return do_arch_prctl(t);
-	case __NR_rseq: /* the kernel could not restart what runs from the cache; libraries do without */
+	case __NR_rseq:
+		return rseq_syscall(t);
 	case __NR_uselib:
 		return -ENOSYS;
 	case __NR_getrlimit:

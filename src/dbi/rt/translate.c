@@ -85,10 +85,14 @@ static size_t take_bytes(struct build *b, size_t *room, size_t most)
 static void decode(struct build *b, size_t *room, unsigned max)
 {
 	size_t n = take_bytes(b, room, FIRST_BYTES);
+	unsigned most;
 
 	decode_block(b, n, max, n < *room);
 	if (n < *room && b->len + INSN_MAX > n)
-		decode_block(b, take_bytes(b, room, *room), max, false);
+		decode_block(b, n = take_bytes(b, room, *room), max, false);
+	most = rseq_divide(b);
+	if (most < b->n)
+		decode_block(b, n, most, false);
 }
 
 /* Decodes the block, and sees to it that it stays as it is now: other threads may be writing there. */
@@ -149,7 +153,8 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	blk->in = blk->next_page[0] = blk->next_page[1] = 0;
 	blk->site = b->site;
 	blk->flags = (b->dead_at_start ? BLOCK_FLAGS_DEAD : 0) | (skipping() ? BLOCK_SKIPS : 0) |
-		     (b->exits_dead ? BLOCK_EXITS_DEAD : 0) | (b->changes ? BLOCK_CHANGES : 0);
+		     (b->exits_dead ? BLOCK_EXITS_DEAD : 0) | (b->changes ? BLOCK_CHANGES : 0) |
+		     b->guard;
 	blk->weight = (uint16_t)b->weight;
 	blk->bytes = b->bytes;
 	if (!skipping()) {
