@@ -99,13 +99,13 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
 $(filter $(BUILD)/o/src/sampler/%,$(LIB_OBJ)): | $(SKEL)
 
 # What runs in the program's process: no libc, general registers only, all at one fixed address.
-RT_SRC := $(wildcard src/dbi/rt/*.c src/dbi/rt/*.S)
+RT_SRC := $(wildcard src/engine/*/*.c src/engine/*/*.S)
 RT_OBJ := $(RT_SRC:%=$(BUILD)/o/%.o)
 RT_FLAGS := -O2 -g -fvisibility=hidden -ffreestanding -fno-builtin -fno-stack-protector -fPIC -mgeneral-regs-only \
 	-fno-asynchronous-unwind-tables
-RT_BASE := $(shell sed -n 's/^.define ENGINE_BASE //p' src/dbi/rt/layout.h)
-RT_CONTEXT := $(shell sed -n 's/^.define CONTEXT //p' src/dbi/rt/layout.h)
-$(BUILD)/o/src/dbi/rt/%.o: src/dbi/rt/%
+RT_BASE := $(shell sed -n 's/^.define ENGINE_BASE //p' src/engine/core/layout.h)
+RT_CONTEXT := $(shell sed -n 's/^.define CONTEXT //p' src/engine/core/layout.h)
+$(BUILD)/o/src/engine/%.o: src/engine/%
 	@mkdir -p $(@D)
 	@echo "  RT   $<"
 	$(Q)$(CC) $(CPPFLAGS) $(RT_FLAGS) $(WARNINGS) -MMD -MP -c -o $@ $<

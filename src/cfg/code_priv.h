@@ -3,8 +3,8 @@
 #define ASSAY_CFG_CODE_PRIV_H
 
 #include "cfg/code.h"
-#include "isa/insn.h"
-#include "isa/lift_memo.h"
+#include "x86/insn.h"
+#include "x86/lift_memo.h"
 
 /* What is known of a called place. */
 enum code_fate {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "isa/reg.h"
+#include "x86/reg.h"
 
 #define NOTHING UINT32_MAX
 

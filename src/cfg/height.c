@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/reg.h"
+#include "x86/reg.h"
 
 #define UNKNOWN INT32_MIN
 /* another stack, or another frame of this one, as after longjmp */

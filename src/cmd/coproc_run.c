@@ -7,7 +7,7 @@
 #include "cmd/coproc.h"
 #include "cmd/exact_session.h"
 #include "coproc/asm.h"
-#include "dbi/coprocess.h"
+#include "exact/coprocess.h"
 #include "report/coproc.h"
 
 static struct coproc_common common;

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/fmt.h"
-#include "isa/cpu.h"
+#include "cpu/cpu.h"
 
 uint64_t describe_now_ns(void)
 {

@@ -7,8 +7,8 @@
 #ifndef ASSAY_CMD_EXACT_SAMPLES_H
 #define ASSAY_CMD_EXACT_SAMPLES_H
 
-#include "dbi/exact.h"
-#include "dbi/shared.h"
+#include "exact/exact.h"
+#include "engine/shared.h"
 #include "observe/sampled.h"
 #include "stream/schedule.h"
 

@@ -24,9 +24,9 @@
 #include "cmd/exact_again.h"
 #include "cmd/exact_samples.h"
 #include "cmd/signals.h"
-#include "dbi/exact.h"
-#include "dbi/shared.h"
-#include "dbi/simulate.h"
+#include "exact/exact.h"
+#include "engine/shared.h"
+#include "exact/simulate.h"
 #include "sampler/spawn.h"
 #include "store/recording.h"
 

@@ -9,7 +9,7 @@
 #include "cmd/exact_session.h"
 #include "cmd/session.h"
 #include "cmd/verbs.h"
-#include "dbi/shared.h"
+#include "engine/shared.h"
 #include "observe/conflicts.h"
 #include "runahead/state.h"
 #include "sampler/bearable.h"

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/opt.h"
-#include "dbi/shared.h"
+#include "engine/shared.h"
 #include "model/machine.h"
 #include "sampler/sampler.h"
 #include "sketch/hot.h"
@@ -43,7 +43,7 @@ struct session_options {
 	enum hot_method sketch;
 	unsigned sketch_capacity;
 	bool quiet;	  /* no closing line */
-	unsigned observe; /* --exact: EXACT_… of dbi/shared.h */
+	unsigned observe; /* --exact: EXACT_… of engine/shared.h */
 	enum {
 		SIMULATE_NOTHING,
 		SIMULATE_REUSE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
 #include "cmd/verbs.h"
-#include "report/verify.h"
+#include "verify/verify.h"
 
 static struct verify_options o = {
 	.measure = { .min = 400, .min_hot = 50 }, .worst = 10, .repeat = 1, .warn = log_warn

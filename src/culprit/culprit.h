@@ -19,7 +19,7 @@
 #ifndef ASSAY_CULPRIT_CULPRIT_H
 #define ASSAY_CULPRIT_CULPRIT_H
 
-#include "culprit/machine.h"
+#include "cpu/penalties.h"
 #include "estimate/estimate.h"
 
 /* identifier, JSON name, words, words where there is little room */

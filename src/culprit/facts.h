@@ -11,7 +11,7 @@
 #include "culprit/fetched.h"
 #include "culprit/meetings.h"
 #include "culprit/places.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/locality.h"
 #include "observe/misses.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 /* part of the windows that saw the register in which something else set it */
 #define DISTURBED 0.01

@@ -7,7 +7,7 @@
 #include "estimate/estimate_priv.h"
 #include "estimate/parts.h"
 #include "estimate/targets.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/edges.h"
 
 struct collector {

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/privilege.h"
-#include "isa/insn.h"
-#include "isa/uop.h"
+#include "x86/insn.h"
+#include "x86/uop.h"
 
 #define UNIT_LEAST 0.5 /* cycles of waiting for a unit that count as waiting */
 #define CYCLES_MAX 1e6 /* largest accepted cycles of a block */

@@ -7,10 +7,10 @@
 
 #include "estimate/mca.h"
 #include "estimate/memo.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 /* Models by a part of the CPU's name; the first match counts. The parenthesised text that
- * isa/cpu.c adds is compared first. */
+ * cpu/cpu.c adds is compared first. */
 static const struct {
 	const char *part, *model;
 } by_name[] = {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
-#include "isa/uop.h"
+#include "x86/insn.h"
+#include "x86/uop.h"
 
 #define AROUND 32 /* most blocks of a loop */
 #define NOT_KEPT \

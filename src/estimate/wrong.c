@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/locality.h"
 
 #define PRIOR 4.0 /* observations of predicted branches that the prior counts as */

@@ -16,7 +16,7 @@
 
 #include "export/formats.h"
 #include "export/pgo.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 /* Sorted addresses of jump targets, where a stretch begins. */
 struct leaders {

@@ -14,7 +14,7 @@
 
 #include "export/formats.h"
 #include "export/pgo.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 static void branch(FILE *out, uint64_t from, uint64_t to, uint64_t count)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/edges.h"
 
 #define COUNT_MAX (1ull << 62)

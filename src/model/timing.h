@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "model/machine.h"
 
 /* Times are in ticks, of which each share of a cycle's width is a whole number. */

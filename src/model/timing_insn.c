@@ -3,7 +3,7 @@
  * names the sources. */
 #include <string.h>
 
-#include "isa/reg.h"
+#include "x86/reg.h"
 #include "model/timing.h"
 
 #define TICKS TIMING_TICKS

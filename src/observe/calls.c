@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 #define CALL_SHORTEST 2 /* bytes of the shortest call */
 #define CALL_LONGEST 7

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 const char *const edge_kind_name[EDGE_KIND_N] = { "went", "came" };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/pace.h"
 
 #define WINDOWS 1500.0 /* windows a second above which only a part is examined */

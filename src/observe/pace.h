@@ -18,7 +18,7 @@
 #include "observe/profile.h"
 
 #define PACE_CYCLES 0.3 /* cycles of an instruction without long stalls */
-#define PACE_WRONG 20	/* cycles of a misprediction, as in culprit/machine.h */
+#define PACE_WRONG 20	/* cycles of a misprediction, as in cpu/penalties.h */
 #define PACE_PRIOR 30	/* weight of the mean rate of mispredictions, in instructions */
 /* Branches after which a window is examined; before that the predictor's history is of another
  * place. */

@@ -27,7 +27,7 @@
 #include <stdint.h>
 #include <uthash.h>
 
-#include "isa/uop.h"
+#include "x86/uop.h"
 #include "observe/phases.h"
 #include "observe/rows.h"
 #include "observe/sites.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 #define SLOTS (4 * RA_BURST_MAX) /* a power of two, at least twice the number of touches */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/cycles.h"
 
 const char *sampled_counter_name(unsigned counter)

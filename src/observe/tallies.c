@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 #define OFTEN 1000	 /* factor by which the most frequent step must exceed all others */
 #define LIKELY 2	 /* agreements after which an instruction's words are followed */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/tallies.h"
 
 /* share of the smaller tally's observations from which on two tallies share words */

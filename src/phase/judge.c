@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 const char *const judge_quantity_key[JUDGE_QUANTITY_N] = {
 #define X(id, key, what) key,

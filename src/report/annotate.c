@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "report/listing.h"
-#include "report/lookup.h"
+#include "query/listing.h"
+#include "query/lookup.h"
 #include "report/cycles.h"
 #include "report/misses.h"
 #include "report/operands.h"
-#include "report/slice.h"
-#include "report/source.h"
+#include "query/slice.h"
+#include "query/source.h"
 #include "report/why.h"
 
 #define SHORT 48 /* procedures up to this many instructions are shown whole */

@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "cfg/cfg.h"
 #include "report/analysis.h"
-#include "report/listing.h"
-#include "report/lookup.h"
+#include "query/listing.h"
+#include "query/lookup.h"
 #include "report/why.h"
 
 #define DOT_INSNS 12 /* instructions shown of a block */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "report/view.h"
+#include "query/view.h"
 
 #define NODES_FIRST 1024
 

@@ -9,7 +9,7 @@
 #define ASSAY_REPORT_CALL_TREE_H
 
 #include "observe/stacks.h"
-#include "report/binary.h"
+#include "query/binary.h"
 
 /* A procedure that occurs in stacks, or what a frame of another kind is shown as. */
 struct call_proc {

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/calls.h"
 #include "observe/edges.h"
-#include "report/lookup.h"
+#include "query/lookup.h"
 #include "report/operands.h"
 #include "report/place.h"
 #include "report/takes.h"

@@ -9,7 +9,7 @@
 #define ASSAY_REPORT_CALLTREE_H
 
 #include "observe/stacks.h"
-#include "report/binary.h"
+#include "query/binary.h"
 
 struct calltree_func {
 	char *name; /* demangled, clean; a word in brackets where no procedure covers the code, or why a stack is cut */

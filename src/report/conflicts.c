@@ -7,9 +7,9 @@
 
 #include "base/fmt.h"
 #include "observe/conflicts.h"
-#include "report/lookup.h"
+#include "query/lookup.h"
 #include "report/place.h"
-#include "report/share.h"
+#include "query/share.h"
 
 /* Executions of a load that were judged. */
 struct judged {

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/name.h"
+#include "query/name.h"
 
 #define EMIT_SCHEMA 1 /* version of the JSON: docs/json.md */
 #define EMIT_COLUMNS 32
@@ -40,7 +40,7 @@ enum emit_align {
 	EMIT_RIGHT,
 	EMIT_LEFT,
 	EMIT_LEFT_TAIL, /* text that loses its beginning if it is too long: paths */
-	EMIT_LEFT_NAME, /* text that is cut as report/name.h says: names of procedures */
+	EMIT_LEFT_NAME, /* text that is cut as query/name.h says: names of procedures */
 };
 
 struct column {

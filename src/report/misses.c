@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "report/place.h"
 
 struct entry {

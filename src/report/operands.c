@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "isa/reg.h"
+#include "x86/reg.h"
 #include "observe/sampled.h"
 
 #define NOISE 0.01 /* share below which text shows no value except the hottest */

@@ -10,10 +10,10 @@
 #ifndef ASSAY_REPORT_OPERANDS_H
 #define ASSAY_REPORT_OPERANDS_H
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "report/emit.h"
-#include "report/share.h"
-#include "report/view.h"
+#include "query/share.h"
+#include "query/view.h"
 
 #define OPERANDS_TOP 16
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/name.h"
+#include "query/name.h"
 
 size_t place_index(const struct view *v, struct site_id id)
 {

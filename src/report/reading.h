@@ -8,9 +8,9 @@
 
 #include "base/digest.h"
 #include "estimate/estimate.h"
-#include "report/binary.h"
+#include "query/binary.h"
 #include "report/emit.h"
-#include "report/view.h"
+#include "query/view.h"
 
 struct counts;
 

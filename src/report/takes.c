@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "report/listing.h"
+#include "query/listing.h"
 
 #define ARGUMENTS 6
 #define ALL ((1u << ARGUMENTS) - 1)

@@ -8,7 +8,7 @@
 #include "base/fmt.h"
 #include "report/cycles.h"
 #include "report/misses.h"
-#include "report/share.h"
+#include "query/share.h"
 
 /* One row: an image, a procedure or a line. */
 struct entry {

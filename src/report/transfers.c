@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/edges.h"
 #include "report/place.h"
 

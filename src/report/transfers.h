@@ -6,7 +6,7 @@
 #ifndef ASSAY_REPORT_TRANSFERS_H
 #define ASSAY_REPORT_TRANSFERS_H
 
-#include "report/view.h"
+#include "query/view.h"
 
 enum transfer_how {
 	HOW_DIRECT,

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "report/listing.h"
-#include "report/lookup.h"
+#include "query/listing.h"
+#include "query/lookup.h"
 #include "report/operands.h"
-#include "report/slice.h"
+#include "query/slice.h"
 
 #define SAME 0.02    /* difference of shares up to which a result follows from an invariant */
 #define BATCH 256    /* candidates that are measured at first */

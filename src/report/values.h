@@ -4,7 +4,7 @@
  * value.
  *
  * What one is worth is the time that it could save: the time at the instruction and at those that
- * depend on its value within the procedure (report/slice.h), times the lower confidence limit of its
+ * depend on its value within the procedure (query/slice.h), times the lower confidence limit of its
  * share; in an exact recording, the instructions executed there. An argument that nothing in the procedure reads, a value that is constant by construction, and
  * what belongs to the stack are left out; so is a result that follows from an invariant shown above it.
  */

@@ -12,7 +12,7 @@
 #include "estimate/mca.h"
 #include "observe/tallies.h"
 #include "report/analysis.h"
-#include "report/lookup.h"
+#include "query/lookup.h"
 #include "store/derived.h"
 
 #define KIND_CULPRITS "culprits"

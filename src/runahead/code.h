@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "isa/lift_memo.h"
-#include "isa/uop.h"
+#include "x86/lift_memo.h"
+#include "x86/uop.h"
 #include "runahead/state.h"
 
 #define CODE_IMAGES 65535 /* image numbers are 1 to CODE_IMAGES */

@@ -3,7 +3,7 @@
 #ifndef ASSAY_RUNAHEAD_STATE_H
 #define ASSAY_RUNAHEAD_STATE_H
 
-#include "isa/uop.h"
+#include "x86/uop.h"
 
 #define RA_BURST_MAX 2048  /* instructions that a window may be asked to have */
 #define RA_LONG_MAX 8192   /* instructions of one that goes on through new code (ra_state.more) */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/decode.h"
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 static void set(struct retired *r, int operand, uint64_t value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/journal.h"
 
-#include "isa/uop.h"
+#include "x86/uop.h"
 #include "runahead/state.h"
 
 #define STANDS_SHIFT \

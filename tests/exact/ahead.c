@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/profile.h"
 #include "oracle/windows.h"
 #include "store/recording.h"

@@ -26,10 +26,10 @@
 #include <sys/wait.h>
 
 #include "coproc/asm.h"
-#include "dbi/coprocess.h"
-#include "dbi/exact.h"
-#include "dbi/shared.h"
-#include "isa/insn.h"
+#include "exact/coprocess.h"
+#include "exact/exact.h"
+#include "engine/shared.h"
+#include "x86/insn.h"
 #include "observe/calls.h"
 #include "observe/conflicts.h"
 #include "observe/distances.h"

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "image/image.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/edges.h"
 #include "store/recording.h"
 

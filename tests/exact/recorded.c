@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "image/image.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/profile.h"
 #include "store/recording.h"
 

@@ -26,9 +26,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dbi/exact.h"
-#include "dbi/order.h"
-#include "dbi/shared.h"
+#include "exact/exact.h"
+#include "exact/order.h"
+#include "engine/shared.h"
 #include "sampler/spawn.h"
 
 #define PAGE 4096ull

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dbi/classes.h"
-#include "isa/insn.h"
+#include "exact/classes.h"
+#include "x86/insn.h"
 
 #define ADDR 0x400000
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dbi/rt/decode.c"
+#include "engine/translate/decode.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
-#include "isa/lift.h"
+#include "x86/insn.h"
+#include "x86/lift.h"
 #include "oracle/rng.h"
 #include "runahead/user.h"
 

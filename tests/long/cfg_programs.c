@@ -16,7 +16,7 @@
 
 #include "cfg/cfg.h"
 #include "cfg/seen.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "store/recording.h"
 
 #define SHOWN 12 /* of each kind */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/lift.h"
+#include "x86/lift.h"
 #include "runahead/user.h"
 #include "slot.h"
 

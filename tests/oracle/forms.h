@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "rng.h"
 
 #define FORM_TEMPLATES 6

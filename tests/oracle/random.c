@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "check.h"
-#include "isa/lift.h"
+#include "x86/lift.h"
 
 /* Code and half of the data are where 31 bits reach, the other half is not. */
 #define CODE_AT 0x21000000ull

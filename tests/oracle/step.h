@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 
 #define STEP_ANON "-"
 

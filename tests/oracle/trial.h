@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "forms.h"
-#include "isa/insn.h"
-#include "isa/uop.h"
+#include "x86/insn.h"
+#include "x86/uop.h"
 #include "native.h"
 #include "rng.h"
 

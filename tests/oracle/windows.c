@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "rng.h"
 #include "runahead/code.h"
 #include "runahead/user.h"

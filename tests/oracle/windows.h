@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "isa/uop.h"
+#include "x86/uop.h"
 #include "proc.h"
 
 #define WINDOW_BURST 32

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "dbi/simulate.h"
+#include "exact/simulate.h"
 
 #define PAGE 4096ull
 #define NOP 0x90

@@ -6,7 +6,7 @@
 #ifndef ASSAY_TESTS_ENGINE_H
 #define ASSAY_TESTS_ENGINE_H
 
-#include "dbi/exact_priv.h"
+#include "exact/exact_priv.h"
 
 #define ENGINE_MODES(X) \
 	X(COUNTS) \

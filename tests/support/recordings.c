@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "image/image.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/misses.h"
 
 #define PERIOD 1003009 /* ns, 997 Hz */

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "dbi/classes.h"
-#include "isa/insn.h"
+#include "exact/classes.h"
+#include "x86/insn.h"
 
 #define ADDR 0x400000
 

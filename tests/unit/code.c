@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "image/image.h"
-#include "isa/lift_memo.h"
+#include "x86/lift_memo.h"
 #include "oracle/rng.h"
 #include "runahead/code.h"
 #include "runahead/user.h"

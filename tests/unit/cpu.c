@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "isa/cpu.h"
+#include "cpu/cpu.h"
 
 static void features_tell(void **state)
 {

@@ -14,7 +14,7 @@
 
 #include "estimate/mca.h"
 #include "estimate/memo.h"
-#include "isa/uop.h"
+#include "x86/uop.h"
 
 /* add rax, rbx; add rax, rcx; imul rax, rdx; dec rsi; jnz: a chain of 1 + 1 + 3 cycles */
 static const uint8_t chain[] = { 0x48, 0x01, 0xd8, 0x48, 0x01, 0xc8, 0x48, 0x0f,

@@ -14,7 +14,7 @@
 #include "estimate/anchor.h"
 #include "estimate/estimate_priv.h"
 #include "estimate/parts.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/locality.h"
 #include "observe/tallies.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "dbi/rt/plan.c"
+#include "engine/translate/plan.c"
 
 #define MEMORY 4096
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "dbi/exact_priv.h"
+#include "exact/exact_priv.h"
 #include "observe/edges.h"
 
 #define BLOCKS 40

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/profile.h"
 
 #define LENGTH 8

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "observe/calls.h"
 #include "observe/conflicts.h"
 #include "observe/edges.h"

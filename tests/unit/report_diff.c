@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "report/diff_rows.h"
 #include "support/recordings.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "report/name.h"
+#include "query/name.h"
 
 static char buf[256];
 

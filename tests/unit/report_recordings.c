@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "report/lookup.h"
-#include "report/view.h"
+#include "query/lookup.h"
+#include "query/view.h"
 #include "store/recording.h"
 #include "support/recordings.h"
 

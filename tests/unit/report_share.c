@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/share.h"
+#include "query/share.h"
 
 static void assert_near(double got, double wanted)
 {

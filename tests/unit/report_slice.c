@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "report/slice.h"
+#include "query/slice.h"
 
 /* Each ends where the next begins; instructions are counted from 0. */
 __asm__(".pushsection .text\n"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "isa/insn.h"
+#include "x86/insn.h"
 #include "runahead/user.h"
 #include "sampler/decode.h"
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "isa/insn.h"
-#include "isa/uop.h"
+#include "x86/insn.h"
+#include "x86/uop.h"
 #include "observe/profile.h"
 #include "sampler/slots.h"
 

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "isa/insn.h"
-#include "report/accuracy.h"
+#include "x86/insn.h"
+#include "verify/accuracy.h"
 #include "store/recording.h"
 #include "support/recordings.h"
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "cpu/penalties.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Most cycles of a load from memory: 250 ns at 3.6 GHz, as from another socket's memory, or
+ * under load. */
+#define MEMORY 900
+
+/* Most cycles of a load from another core: 125 ns at 3.6 GHz, as between core complexes or
+ * sockets of a server. */
+#define CONTENDED 450
+
+static const struct culprit_machine machines[] = {
+	{ .part = "AMD",
+	  .name = "AMD Zen",
+	  .data = { { 512, 14, 4 }, { 8192, 40, 25 }, { 262144, MEMORY, 250 } },
+	  .code = { { 512, 14, 14 }, { 8192, 40, 40 }, { 262144, MEMORY, 250 } },
+	  .dtlb = { { 64, 8, 3 }, { 2048, 60, 25 }, { 65536, 200, 80 } },
+	  .itlb = { { 64, 8, 4 }, { 512, 60, 25 }, { 65536, 200, 80 } },
+	  .retire = 8,
+	  .mispredict = 20,
+	  .branches = 4096,
+	  .unknown = 12,
+	  .decoded = 4096,
+	  .decode = 1,
+	  .contended = CONTENDED,
+	  .forward = 20,
+	  .alias = 8,
+	  .divide = 20,
+	  .multiply = 4,
+	  .load = 5,
+	  .vector_load = 8 },
+	/* Golden Cove in a server: Intel's optimization manual, table of cache parameters; uops.info; chips and cheese's
+	 * latency of the third level, 70 ns. */
+	{ .part = "(Sapphire Rapids)",
+	  .name = "Intel Golden Cove",
+	  .data = { { 768, 14, 4 }, { 32768, 280, 70 }, { 524288, MEMORY, 250 } },
+	  .code = { { 512, 14, 14 }, { 32768, 280, 100 }, { 524288, MEMORY, 250 } },
+	  .dtlb = { { 96, 9, 3 }, { 2048, 60, 25 }, { 65536, 200, 80 } },
+	  .itlb = { { 256, 9, 4 }, { 2048, 60, 25 }, { 65536, 200, 80 } },
+	  .retire = 8,
+	  .mispredict = 24,
+	  .branches = 4096,
+	  .unknown = 12,
+	  .decoded = 4096,
+	  .decode = 1,
+	  .contended = CONTENDED,
+	  .forward = 20,
+	  .alias = 12,
+	  .divide = 20,
+	  .multiply = 5,
+	  .load = 5,
+	  .vector_load = 8 },
+	{ .part = "Intel",
+	  .name = "Intel Core",
+	  .data = { { 512, 14, 4 }, { 16384, 70, 25 }, { 262144, MEMORY, 250 } },
+	  .code = { { 512, 14, 14 }, { 16384, 70, 70 }, { 262144, MEMORY, 250 } },
+	  .dtlb = { { 64, 9, 3 }, { 1536, 60, 25 }, { 65536, 200, 80 } },
+	  .itlb = { { 128, 9, 4 }, { 1536, 60, 25 }, { 65536, 200, 80 } },
+	  .retire = 8,
+	  .mispredict = 22,
+	  .branches = 4096,
+	  .unknown = 12,
+	  .decoded = 1536,
+	  .decode = 1,
+	  .contended = CONTENDED,
+	  .forward = 17,
+	  .alias = 12,
+	  .divide = 95,
+	  .multiply = 5,
+	  .load = 5,
+	  .vector_load = 8 },
+	{ .part = NULL,
+	  .name = "unknown CPU",
+	  .data = { { 384, 20, 4 }, { 4096, 80, 25 }, { 65536, MEMORY, 250 } },
+	  .code = { { 384, 20, 20 }, { 4096, 80, 80 }, { 65536, MEMORY, 250 } },
+	  .dtlb = { { 32, 12, 3 }, { 512, 100, 25 }, { 16384, 300, 80 } },
+	  .itlb = { { 32, 12, 4 }, { 512, 100, 25 }, { 16384, 300, 80 } },
+	  .retire = 8,
+	  .mispredict = 30,
+	  .branches = 1024,
+	  .unknown = 20,
+	  .decoded = 1024,
+	  .decode = 2,
+	  .contended = CONTENDED,
+	  .forward = 25,
+	  .alias = 15,
+	  .divide = 100,
+	  .multiply = 6,
+	  .load = 6,
+	  .vector_load = 10 },
+};
+
+const struct culprit_machine *culprit_machine(const char *cpu)
+{
+	size_t i = 0;
+
+	while (machines[i].part && !strstr(cpu ? cpu : "", machines[i].part))
+		i++;
+	return &machines[i];
+}

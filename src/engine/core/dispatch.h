@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exact engine's run time: it lives in the program's process and runs the program from a code cache.
+ *
+ *   start ── elf        maps the program, its interpreter and the decoder's library
+ *     │
+ *   dispatch ─┬─ cache      blocks by address, links between them, what becomes invalid
+ *     ▲  │    ├─ flush      empties a full cache
+ *     │  │    ├─ translate  a block of the program to code in the cache
+ *     │  ▼    ├─ regions    which memory is code, and whether it can be written
+ *   switch.S  ├─ signals    what the program sees of them
+ *             └─ syscalls ── process   threads, children, exec
+ *
+ * While the program's code runs, all registers but gs are the program's; gs is the thread's context. The
+ * engine uses general registers only, so vector and x87 state are the program's throughout; the decoder's
+ * library is called with xmm and fs put aside.
+ */
+#ifndef ASSAY_ENGINE_CORE_DISPATCH_H
+#define ASSAY_ENGINE_CORE_DISPATCH_H
+
+#include <stdbool.h>
+
+#include "engine/core/thread.h"
+
+#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+
+extern struct thread *threads;
+extern int threads_lock;
+struct thread *thread_new(void);
+/* The process has no other thread, being a forked child, or because they have ended: their contexts are unmapped. */
+void threads_forget_others(struct thread *t);
+/* It runs no more code: nobody looks at its counters from here on, and they are unmapped, as is its stream. */
+void thread_end(struct thread *t);
+void dispatch(void *thread) __attribute__((noreturn));
+extern struct config {
+	bool verbose;
+	char self[256];	    /* the engine's file */
+	char program[4096]; /* absolute */
+} config;
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A full cache, or one whose code is to be made in another way. All threads leave it, all blocks are forgotten, the
+ * program goes on where it is; for the recorder it is a process that has ended and another one that takes its place,
+ * with counters of its own: so nothing that was counted is lost, and numbers of blocks begin again.
+ *
+ * A thread is inside from when it has found a block, under the cache's lock, to when it has done with what it left
+ * the block by; system calls, which may take forever, are outside. Who is inside gets a signal that brings it out.
+ * Where another SIGTRAP of that thread waits already, as that of a single step may, the kernel drops this one: a thread
+ * that has come out by itself looks whether it is still to be expected.
+ */
+#include <asm/errno.h>
+#include <asm/signal.h>
+#include <linux/futex.h>
+
+#include "engine/core/once.h"
+#include "engine/core/cache.h"
+#include "engine/core/dispatch.h"
+#include "engine/core/flush.h"
+#include "engine/core/regions.h"
+#include "engine/core/thread.h"
+#include "engine/os/util.h"
+#include "engine/record/lines.h"
+#include "engine/record/log.h"
+#include "engine/record/mode.h"
+#include "engine/record/phases.h"
+#include "engine/record/warm.h"
+#include "engine/translate/block.h"
+#include "engine/translate/publish.h"
+#include "engine/shared.h"
+#include "engine/os/sys.h"
+
+#define SI_USER_CODE 0
+#define SI_TKILL_CODE (-6)
+#define NAP_NS 50000
+
+enum called { /* a thread, out of the cache */
+	NOT_CALLED,
+	CALLING, /* the signal is being sent */
+	CALLED,	 /* it has been sent: any system call's return delivers it, if it was not dropped */
+};
+
+struct nap {
+	int64_t s, ns;
+};
+
+uint32_t flushes;
+bool faults_keep_state;
+static bool keep_state; /* … after the next one */
+static bool all;	/* flush_all() */
+static int flush_lock;	/* held while it is emptied */
+static int flushing;
+
+bool flush_due(bool more)
+{
+	return __atomic_load_n(&keep_state, __ATOMIC_ACQUIRE) != faults_keep_state ||
+	       __atomic_load_n(&all, __ATOMIC_ACQUIRE) ||
+	       (more && (publish_full() || cache_full()));
+}
+
+void flush_to_keep_state(void)
+{
+	if (log_observed & (EXACT_COUNTS | EXACT_LINES)) /* else nothing changes them */
+		__atomic_store_n(&keep_state, true, __ATOMIC_RELEASE);
+}
+
+void flush_all(void)
+{
+	__atomic_store_n(&all, true, __ATOMIC_RELEASE);
+}
+
+/* Where the user has too many signals queued (RLIMIT_SIGPENDING) the kernel says neither how one was sent nor by whom. */
+static bool may_be_ours(const struct sig_info *info)
+{
+	return info->code == SI_TKILL_CODE || (info->code == SI_USER_CODE && !info->addr);
+}
+
+bool flush_signal(struct thread *t, int sig, const struct sig_info *info)
+{
+	return sig == SIGTRAP && may_be_ours(info) &&
+	       __atomic_exchange_n(&t->called, NOT_CALLED, __ATOMIC_ACQ_REL);
+}
+
+void flush_expect_signal(struct thread *t)
+{
+	int before;
+
+	while ((before = __atomic_load_n(&t->called, __ATOMIC_ACQUIRE)) != NOT_CALLED) {
+		sys(__NR_futex, &t->called, FUTEX_WAKE_PRIVATE, 0);
+		if (before == CALLED)
+			__atomic_store_n(&t->called, NOT_CALLED, __ATOMIC_RELEASE);
+	}
+}
+
+void flush_wait(void)
+{
+	if (!__atomic_load_n(&flushing, __ATOMIC_ACQUIRE))
+		return;
+	lock(&flush_lock);
+	unlock(&flush_lock);
+}
+
+void flush_after_fork(void)
+{
+	flush_lock = flushing = 0;
+	self()->stop = self()->called = NOT_CALLED;
+}
+
+/* Calls the thread out of the cache. A filter of system calls may forbid one way of doing that; if it forbids both, the
+ * thread is called again, until it comes out by itself. */
+static void call_out(struct thread *o)
+{
+	int state = NOT_CALLED;
+	long pid = sys(__NR_getpid), r;
+
+	if (!__atomic_compare_exchange_n(&o->called, &state, CALLING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		o->ended = sys(__NR_tkill, o->tid, 0) == -ESRCH;
+		return;
+	}
+	r = sys(__NR_tkill, o->tid, SIGTRAP);
+	o->ended = r == -ESRCH; /* it was killed where it was */
+	if (sys_failed(r) && !o->ended)
+		r = sys(__NR_tgkill, pid, o->tid, SIGTRAP);
+	state = CALLING; /* unless the signal is there already */
+	__atomic_compare_exchange_n(&o->called, &state, sys_failed(r) ? NOT_CALLED : CALLED, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* Asks who is inside to come out. */
+static bool any_inside(const struct thread *t)
+{
+	bool any = false;
+
+	for (struct thread *o = threads; o; o = o->next) {
+		if (o == t || o->ended)
+			continue;
+		__atomic_store_n(&o->stop, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&o->inside, __ATOMIC_SEQ_CST))
+			continue;
+		any = true;
+		call_out(o);
+	}
+	return any;
+}
+
+static void empty(void)
+{
+	if (lines_observed())
+		lines_restart();
+	if (phases_on())
+		phases_restart();
+	once_reset();
+	publish_reset();
+	cache_reset();
+	regions_renumber();
+	log_restart();
+	if (warming)
+		warm_restart();
+	faults_keep_state = __atomic_load_n(&keep_state, __ATOMIC_ACQUIRE);
+	all = false;
+	flushes++;
+}
+
+static void hold(void)
+{
+	lock(&flush_lock);
+	__atomic_store_n(&flushing, 1, __ATOMIC_RELEASE);
+	lines_hold();
+	phases_hold();
+	lock(&threads_lock);
+	lock(&cache_lock);
+}
+
+/* All other threads are out of the cache then, until let_in(). */
+static void call_all(const struct thread *t)
+{
+	const struct nap nap = { 0, NAP_NS };
+
+	while (any_inside(t)) {
+		unlock(&cache_lock); /* they may need them to come out */
+		unlock(&threads_lock);
+		phases_release();
+		lines_release();
+		sys(__NR_nanosleep, &nap, 0);
+		lines_hold();
+		phases_hold();
+		lock(&threads_lock);
+		lock(&cache_lock);
+	}
+}
+
+static void let_in(void)
+{
+	for (struct thread *o = threads; o; o = o->next)
+		__atomic_store_n(&o->stop, 0, __ATOMIC_RELEASE);
+}
+
+static void release(void)
+{
+	__atomic_store_n(&flushing, 0, __ATOMIC_RELEASE);
+	unlock(&cache_lock);
+	unlock(&threads_lock);
+	phases_release();
+	lines_release();
+	unlock(&flush_lock);
+}
+
+void flush_cache(struct thread *t)
+{
+	hold();
+	if (flush_due(true)) {
+		call_all(t);
+		empty();
+		let_in();
+	}
+	release();
+}
+
+void flush_outside(struct thread *t, void (*f)(struct thread *t))
+{
+	hold();
+	call_all(t);
+	/* its system calls are the engine's until then (signals.c: trapped) */
+	__atomic_store_n(&t->inside, true, __ATOMIC_RELEASE);
+	f(t);
+	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
+	let_in();
+	release();
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ASSAY_ENGINE_CORE_ONCE_H
+#define ASSAY_ENGINE_CORE_ONCE_H
+
+#include "engine/core/regions.h"
+#include "engine/core/thread.h"
+#include "engine/translate/block.h"
+
+#define INSN_MAX 15
+
+/* The thread's block for such code holds b's instruction now: what counts it. Under cache_lock. */
+void once_note(struct thread *t, const struct block *b, struct region *r);
+/* It has been executed; as a branch, taken or not. */
+void once_count(struct thread *t, bool taken);
+/* … not, after all. */
+void once_uncount(struct thread *t);
+void once_reset(void);
+/* The number that counts it, + 1, or 0. */
+uint32_t once_number(const struct thread *t);
+/* Its number as an indirect jump, or 0. */
+uint32_t once_site(const struct thread *t);
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which parts of the run are observed.
+ *
+ * Every block takes its instructions from what is left until the next phase begins (left.c), and leaves the cache before
+ * it has done anything if there is less. Where there is one thread, the block at hand is then made once more, as short
+ * as what is left, so that the phase begins behind exactly that many instructions.
+ *
+ * Several threads share what is left; each is granted a part of what the others do not have. Where too little is left that
+ * nobody has, all leave the cache and give back what they have not used. The phase is the process's: whoever finds that it is
+ * over calls the others out of the cache, adds up what all have executed, and changes the phase for all. It begins late
+ * by what the others had executed of their grants by then: at most SHARE_MIN instructions for each of them.
+ */
+#include "engine/core/cache.h"
+#include "engine/core/dispatch.h"
+#include "engine/core/flush.h"
+#include "engine/core/layout.h"
+#include "engine/core/left.h"
+#include "engine/core/schedule.h"
+#include "engine/core/thread.h"
+#include "engine/os/util.h"
+#include "engine/record/log.h"
+#include "engine/record/mode.h"
+#include "engine/record/warm.h"
+#include "engine/translate/block.h"
+#include "engine/os/sys.h"
+#include "engine/shared.h"
+
+#define SHARE_MIN 1000
+#define ROOM_MAX (1ull << 40) /* granted at once */
+/* How much of the run there is at most between two looks of the recorder at what has been observed: a part of what has
+ * run, so that there are some of a short run, too. */
+#define CLOSE_PART 32
+#define CLOSE_MAX 100000000ull
+
+bool schedule_on;
+uint32_t switches;
+
+static const uint64_t *starts;
+static struct exact_schedule plan;
+static int schedule_lock;
+static struct {
+	uint64_t position; /* executed, as far as threads have said so */
+	uint64_t until;	   /* the phase ends there */
+	unsigned phase;	   /* enum exact_phase */
+	uint64_t sample, begin;
+	uint64_t closed; /* where the recorder was waited for last */
+	bool main, any;	 /* any: something has been observed since then */
+} now;
+
+static uint64_t start_of(uint64_t sample)
+{
+	if (plan.kind == EXACT_PERIODIC)
+		return plan.first + sample * plan.period;
+	return sample < plan.n ? starts[sample] : UINT64_MAX;
+}
+
+/* The first sample that ends behind the position. */
+static uint64_t sample_at(uint64_t position)
+{
+	uint64_t low = 0, high = plan.n;
+
+	if (plan.kind == EXACT_PERIODIC)
+		return position < plan.first + plan.size
+			       ? 0
+			       : (position - plan.first - plan.size) / plan.period + 1;
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (starts[mid] + plan.size <= position)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * Where the lines that have been touched are told next, when what is skipped ends at `end`: 4^k times a sample before
+ * that, so that it is known of each line in which of these stretches it was touched last.
+ */
+static uint64_t tell_at(uint64_t end)
+{
+	uint64_t before = plan.size;
+
+	if (end - now.position <= before)
+		return end;
+	while (before <= (end - now.position - 1) / 4)
+		before *= 4;
+	return end - before;
+}
+
+/* Which phase it is at the position, and until where. */
+static void locate(void)
+{
+	uint64_t start, warm;
+
+	now.phase = EXACT_SKIP;
+	now.until = UINT64_MAX;
+	if (plan.kind == EXACT_LISTED && !now.main)
+		return;
+	now.sample = sample_at(now.position);
+	start = start_of(now.sample);
+	if (start == UINT64_MAX)
+		return;
+	warm = start > plan.warmup ? start - plan.warmup : 0;
+	warm = plan.warmup ? warm : start;
+	if (now.position >= start) {
+		now.phase = EXACT_SAMPLE;
+		now.until = start + plan.size;
+		now.begin = now.position;
+	} else if (now.position >= warm && plan.warmup) {
+		now.phase = EXACT_WARMUP;
+		now.until = start;
+	} else {
+		now.until = warming ? tell_at(warm) : warm;
+	}
+}
+
+static uint64_t mode_skipping(void)
+{
+	return MODE_SKIPPING | (warming ? EXACT_LINES : 0);
+}
+
+/* The code that is made and found from here on is the phase's. With cache_lock held, and no other thread in the cache. */
+static void set_mode(void)
+{
+	bool skip = now.phase == EXACT_SKIP;
+
+	log_position(now.position, now.phase, now.main);
+	if (skip == skipping())
+		return;
+	log_mode = skip ? mode_skipping() : log_observed;
+	cache_turn(skip);
+	switches++;
+	for (struct thread *t = threads; skip && t; t = t->next)
+		if (!t->ended && t->mapped)
+			*counter_of(t, EXACT_INSIDE) = 0;
+}
+
+void schedule_init(struct thread *t)
+{
+	plan = *log_schedule();
+	if (plan.kind == EXACT_WHOLE)
+		return;
+	if (!plan.size || (plan.kind == EXACT_PERIODIC && plan.period < plan.size) ||
+	    plan.kind > EXACT_LISTED || (plan.kind == EXACT_LISTED && plan.n > EXACT_SAMPLES_MAX))
+		die("the recorder asks for a schedule that cannot be");
+	if (plan.kind == EXACT_LISTED && plan.n)
+		starts = log_piece(plan.list, plan.n * sizeof(*starts));
+	schedule_on = true;
+	if (plan.warming)
+		warm_init(t);
+	now.position = now.closed = log_began;
+	now.main = log_main;
+	locate();
+	log_mode = now.phase == EXACT_SKIP ? mode_skipping() : log_observed;
+	log_position(now.position, now.phase, now.main);
+}
+
+static unsigned threads_alive(void)
+{
+	unsigned n = 0;
+
+	for (const struct thread *t = __atomic_load_n(&threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		n += !t->ended;
+	return n ? n : 1;
+}
+
+static void settle(struct thread *t)
+{
+	now.position += left_settle(t);
+}
+
+/* What the others may still execute of what they were granted. */
+static uint64_t granted_to_others(const struct thread *self)
+{
+	uint64_t sum = 0;
+
+	for (const struct thread *t = threads; t; t = t->next)
+		for (unsigned i = 0; i < LEFT_PARTS && t != self && !t->ended; i++)
+			sum += (uint64_t)t->granted[i];
+	return sum;
+}
+
+/* Of n threads; the others have `others` of what is left. */
+static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n, uint64_t others)
+{
+	uint64_t room = now.until - now.position;
+
+	room = room > others ? room - others : 0;
+	if (n > 1)
+		room = room / (2 * n) > SHARE_MIN ? room / (2 * n) : SHARE_MIN;
+	if (room < weight)
+		room = weight;
+	left_divide(t, room < ROOM_MAX ? room : ROOM_MAX, weight, part);
+}
+
+/* The recorder reads what has been observed. */
+static void close_sample(void)
+{
+	log_position(now.position, now.phase, now.main);
+	log_ask();
+	now.closed = now.position;
+	now.any = false;
+}
+
+static bool close_due(void)
+{
+	uint64_t part = now.position / CLOSE_PART;
+
+	return plan.each || now.position - now.closed >= (part < CLOSE_MAX ? part : CLOSE_MAX);
+}
+
+static void end_sample(bool cut)
+{
+	uint64_t next = start_of(now.sample + 1);
+	struct exact_sampled s = { .number = now.sample,
+				   .begin = now.begin,
+				   .end = now.position,
+				   .cut = cut,
+				   .gap = cut || next > now.position };
+
+	log_sampled(&s);
+	now.any = true;
+}
+
+static void next_phase(void)
+{
+	if (now.phase == EXACT_SKIP && warming)
+		warm_tell();
+	if (now.phase == EXACT_WARMUP)
+		close_sample();
+	if (now.phase == EXACT_SAMPLE) {
+		end_sample(false);
+		if (close_due())
+			close_sample();
+	}
+	locate();
+}
+
+/* All other threads are out of the cache. */
+static void turn(struct thread *self)
+{
+	(void)self;
+	lock(&schedule_lock);
+	for (struct thread *t = threads; t; t = t->next)
+		if (!t->ended)
+			settle(t);
+	while (now.position >= now.until)
+		next_phase();
+	set_mode();
+	unlock(&schedule_lock);
+}
+
+/* All other threads are out of the cache: nobody has anything left, and what all have executed is known. */
+static void gather(struct thread *self)
+{
+	(void)self;
+	lock(&schedule_lock);
+	for (struct thread *t = threads; t; t = t->next)
+		if (!t->ended)
+			settle(t);
+	unlock(&schedule_lock);
+}
+
+void schedule_ask(struct thread *t, unsigned weight, unsigned part)
+{
+	unsigned n = threads_alive();
+	uint64_t others, room = 0;
+	bool over, scarce = false;
+
+	lock(&schedule_lock);
+	settle(t);
+	over = now.position >= now.until;
+	others = n > 1 ? granted_to_others(t) : 0;
+	if (!over) {
+		room = now.until - now.position;
+		/* others have what is left, and may never need it */
+		scarce = others > n * SHARE_MIN && room < others + SHARE_MIN;
+	}
+	if (!over && n == 1 && room < weight) {
+		t->shorten = (uint32_t)room;
+		/* to whatever part that block belongs, when there is one */
+	} else if (!over && !scarce) {
+		grant(t, weight, part, n, others);
+	}
+	unlock(&schedule_lock);
+	if (!over && !scarce)
+		return;
+	__atomic_store_n(&t->inside, false,
+			 __ATOMIC_RELEASE); /* another one may be waiting for that */
+	flush_outside(t, over ? turn : gather);
+}
+
+bool schedule_take_one(struct thread *t)
+{
+	if (t->left[0] < 1) {
+		uint32_t before = switches;
+
+		schedule_ask(t, 1, 0);
+		if (before != switches || t->left[0] < 1)
+			return false;
+	}
+	t->left[0]--;
+	return true;
+}
+
+void schedule_thread_end(struct thread *t)
+{
+	if (!schedule_on)
+		return;
+	lock(&schedule_lock);
+	settle(t);
+	unlock(&schedule_lock);
+}
+
+uint64_t schedule_position(struct thread *t)
+{
+	uint64_t position;
+
+	if (!schedule_on)
+		return 0;
+	lock(&schedule_lock);
+	settle(t);
+	position = now.position;
+	unlock(&schedule_lock);
+	return position;
+}
+
+void schedule_end(struct thread *t)
+{
+	if (!schedule_on || log_fd < 0 || !log_is_ours())
+		return;
+	lock(&schedule_lock);
+	for (struct thread *o = threads; o; o = o->next)
+		if (!o->ended)
+			settle(o);
+	(void)t;
+	if (now.phase == EXACT_SAMPLE && now.position > now.begin) {
+		end_sample(now.position < now.until);
+		now.begin = now.position;
+	}
+	log_position(now.position, now.phase, now.main);
+	unlock(&schedule_lock);
+}
+
+void schedule_after_fork(struct thread *t)
+{
+	if (!schedule_on)
+		return;
+	schedule_lock = 0;
+	settle(t);
+	now.closed = now.position;
+	now.main = now.any = false;
+	if (warming)
+		warm_after_fork(t);
+	locate();
+	set_mode();
+	log_position(now.position, now.phase, now.main);
+}
+
+void schedule_restart(void)
+{
+	if (schedule_on)
+		log_position(now.position, now.phase, now.main);
+}

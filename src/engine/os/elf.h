@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Maps the program, its interpreter and the decoder's library. */
+#ifndef ASSAY_ENGINE_OS_ELF_H
+#define ASSAY_ENGINE_OS_ELF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+
+struct loaded {
+	uint64_t base; /* added to the file's addresses */
+	uint64_t entry, phdr;
+	unsigned phnum, phent;
+	char interp[256]; /* "" if none */
+	uint64_t
+		heap; /* where the kernel would begin it: behind the image, of one that says where it lies; else 0 */
+	bool exec_stack;
+};
+/* Maps a program or an interpreter. fd stays open. -errno, -ENOEXEC if its headers are damaged, or why it
+ * cannot be run. */
+enum refusal {
+	REFUSE_FORMAT = -1000,
+	REFUSE_32_BIT,
+	REFUSE_MACHINE,
+	REFUSE_TYPE,
+	REFUSE_RIGHTS,
+	REFUSE_UNREADABLE,
+};
+int elf_load(int fd, struct loaded *out);
+struct library {
+	uint64_t base;
+	const void *sym;
+	const char *str;
+	unsigned nsym;
+};
+/* Where n bytes of an image go, within reach of the cache; 0: anywhere. */
+uint64_t near_hint(uint64_t n);
+/* In the engine's room. */
+int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char *name));
+uint64_t elf_symbol(const struct library *lib, const char *name);
+
+#pragma GCC visibility pop
+
+#endif

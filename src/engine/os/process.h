@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads, children and other images. */
+#ifndef ASSAY_ENGINE_OS_PROCESS_H
+#define ASSAY_ENGINE_OS_PROCESS_H
+
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+
+struct thread;
+
+/* A path for the next image: "N/NAME" behind this is descriptor N, to be closed, and what it was called. */
+#define OPEN_FILE "//assay/fd/"
+bool process_syscall(struct thread *t, long nr, long *ret);
+/* Whether the program wants a signal in place of the call before t->pc. */
+bool process_refuses_call(const struct thread *t);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls that the engine has a part in. */
+#ifndef ASSAY_ENGINE_OS_SYSCALLS_H
+#define ASSAY_ENGINE_OS_SYSCALLS_H
+
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+
+struct thread;
+
+/* The one in t->regs; t->pc is behind it. False: it is still to be done, and t->pc is at it. */
+bool do_syscall(struct thread *t);
+/* The one at t->pc, in a page of the kernel's that cannot be read. False: there is none, or it faults. */
+#define VSYSCALL 0xffffffffff600000
+bool do_vsyscall(struct thread *t);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* What the code that is made now observes. */
+#ifndef ASSAY_ENGINE_RECORD_MODE_H
+#define ASSAY_ENGINE_RECORD_MODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/core/layout.h"
+#include "engine/core/layout.h"
+#include "engine/core/schedule.h"
+#include "engine/record/lines.h"
+#include "engine/record/log.h"
+#include "engine/record/phases.h"
+#include "engine/record/warm.h"
+#include "engine/shared.h"
+
+#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+
+struct thread;
+
+/* Of a block, by its number in the cache: which part of T_LEFT it takes from. */
+static inline unsigned left_part(uint32_t number)
+{
+	return number & (LEFT_PARTS - 1);
+}
+
+static inline bool counting(void)
+{
+	return log_mode & EXACT_COUNTS;
+}
+
+static inline bool skipping(void)
+{
+	return log_mode & MODE_SKIPPING;
+}
+
+/* The code that is made now marks lines: for working sets, or, where the schedule skips, to warm caches up. */
+static inline bool lines_on(void)
+{
+	return log_mode & EXACT_LINES;
+}
+
+/* Working sets are observed. */
+static inline bool lines_observed(void)
+{
+	return log_observed & EXACT_LINES;
+}
+
+/* There is memory for marks, which the program must not have. */
+static inline bool marks_kept(void)
+{
+	return lines_observed() || warming;
+}
+
+static inline bool phases_on(void)
+{
+	return log_mode & EXACT_PHASES;
+}
+
+/* Blocks take from T_LEFT, and leave the cache where that does not suffice. */
+static inline bool intervals_on(void)
+{
+	return log_mode & (EXACT_LINES | EXACT_PHASES);
+}
+
+static inline void interval_over(struct thread *t, unsigned weight, unsigned part)
+{
+	if (schedule_on)
+		schedule_ask(t, weight, part);
+	else if (lines_on())
+		lines_interval(t, weight, part);
+	else
+		phases_interval(t, weight, part);
+}
+
+#pragma GCC visibility pop
+
+#endif

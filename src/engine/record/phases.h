@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Which blocks each interval executes. */
+#ifndef ASSAY_ENGINE_RECORD_PHASES_H
+#define ASSAY_ENGINE_RECORD_PHASES_H
+
+#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+
+struct thread;
+
+void phases_init(struct thread *t);
+void phases_thread(struct thread *t), phases_thread_end(struct thread *t);
+void phases_after_fork(struct thread *t); /* in the child */
+/* There is not enough left in that part for an execution of that weight. */
+void phases_interval(struct thread *t, unsigned weight, unsigned part);
+/* No interval ends between. */
+void phases_hold(void), phases_release(void);
+/* Between those, before blocks are numbered anew. */
+void phases_restart(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Marks where a schedule skips, for simulated caches. */
+#ifndef ASSAY_ENGINE_RECORD_WARM_H
+#define ASSAY_ENGINE_RECORD_WARM_H
+
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+
+struct thread;
+
+extern bool warming;
+void warm_init(struct thread *t);
+void warm_thread(struct thread *t); /* a new one begins */
+void warm_after_fork(struct thread *t);
+void warm_restart(void); /* blocks are numbered anew */
+/* Tells what has been touched since the last time. All other threads are out of the cache. */
+void warm_tell(void);
+
+#pragma GCC visibility pop
+
+#endif

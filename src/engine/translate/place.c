@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Where in the program a place in the cache is. */
+#include "engine/core/cache.h"
+#include "engine/core/layout.h"
+#include "engine/core/registers.h"
+#include "engine/core/schedule.h"
+#include "engine/core/thread.h"
+#include "engine/record/marks.h"
+#include "engine/record/mode.h"
+#include "engine/translate/block.h"
+#include "engine/shared.h"
+#include "engine/translate/build.h"
+
+_Static_assert(sizeof(struct build) + 0x8000 <= T_SCRATCH_SIZE, "layout");
+
+/* What was taken of T_LEFT, at `o` in the code, for instructions from that one on; less than 0 if it was nothing yet. */
+static int undone(const struct build *b, unsigned from, unsigned o)
+{
+	const struct insn *take = &b->in[b->shadow.take];
+	int sum = 0;
+
+	if (schedule_on) /* once: it has been taken before */
+		return b->once || o > b->in[0].start ? (int)(b->n - from) : 0;
+	if (!o || !intervals_on())
+		return 0;
+	for (unsigned i = from; i < b->n; i++)
+		sum += lines.unit == EXACT_ACCESSES ? b->in[i].s.accesses : 1;
+	return o >= take->core || !b->shadow.take ? sum : sum - (int)b->weight;
+}
+
+bool translate_place(struct thread *t, const struct block *blk, uint64_t at, struct place *out)
+{
+	struct build *b = (struct build *)((char *)t + T_SCRATCH);
+	unsigned o = (unsigned)(at - blk->code);
+	uint64_t pc = blk->pc;
+	size_t room;
+
+	b->bytes = blk->bytes;
+	b->pc = pc;
+	b->code = blk->code;
+	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
+	b->id = blk->id;
+	b->site = blk->site;
+	b->number = (uint32_t)(blk - blocks);
+	b->once = blk->flags & BLOCK_ONCE;
+	b->changes = blk->flags & BLOCK_CHANGES;
+	b->guard = blk->flags & (BLOCK_CHECKED | BLOCK_GUARDED);
+	b->exits_dead = blk->flags & BLOCK_EXITS_DEAD;
+	b->dry = true;
+	b->ahead = false;
+	b->nlink = 0;
+	library_enter(t);
+	/* as much as there was: of what cannot be decoded, one byte is the block's */
+	room = blk->len + BYTES_BEHIND;
+	if (blk->bytes == (const uint8_t *)pc && room > ((pc + blk->len - 1) | 4095) + 1 - pc)
+		room = ((pc + blk->len - 1) | 4095) + 1 - pc;
+	decode_block(b, room, blk->n, false);
+	put_block(b);
+	library_leave(t);
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct insn *in = &b->in[i];
+		bool last = i + 1 == b->n;
+		bool before = o == in->start || (o > in->start && o <= in->core);
+		bool inside = o > in->core && (o < in->end || (last && ends_block(in->kind)));
+
+		out->undone = undone(b, i, o);
+		out->ours = out->repeats = false;
+		out->base = b->streams && b->reserved && o < b->closed ? b->base : NO_REG;
+		out->closed = b->streams && b->reserved && o >= b->closed ? b->record : 0;
+		if ((before || inside) && o < blk->size) {
+			out->pc = pc;
+			out->next = pc + in->len;
+			out->spilled = o > in->start ? in->spilled : i ? b->reserved : 0;
+			if (o > in->start && o < in->core)
+				out->spilled |= in->before;
+			out->done = i;
+			out->ours = o > in->start && o < in->core;
+			out->repeats =
+				in->kind == LATER && o == in->core && in->s.later & LATER_STRING;
+			out->clean = o == in->start || out->repeats;
+			out->counted = i > b->counter || (i == b->counter && o >= in->core);
+			out->record = in->record;
+			return true;
+		}
+		pc += in->len;
+		if (o >= in->end && o < (last ? blk->size : b->in[i + 1].start)) {
+			out->pc = out->next = pc;
+			out->spilled = in->spilled;
+			out->done = i + 1;
+			out->undone = undone(b, i + 1, o);
+			out->clean = false;
+			out->counted = i >= b->counter;
+			out->record = last ? b->record : b->in[i + 1].record;
+			return true;
+		}
+	}
+	return false;
+}

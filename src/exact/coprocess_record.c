@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* What a co-processor learned, as a profile. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exact/coprocess.h"
+#include "observe/conflicts.h"
+#include "observe/edges.h"
+#include "observe/misses.h"
+#include "sketch/hot.h"
+
+/* What the engine counted besides goes: the recording holds what the co-processor saw. */
+static void forget(struct profile *p)
+{
+	struct site *s;
+
+	SITES_EACH(&p->sites, s)
+	s->observed = s->taken = s->samples = s->windows = 0;
+	edges_free(p);
+}
+
+static struct site *site_at(const struct coprocess *c, struct profile *p, uint64_t pc)
+{
+	const struct site *s = coprocess_site(c, pc);
+
+	return s ? profile_site(p, s->id) : NULL;
+}
+
+static void count(struct site *s, uint64_t n)
+{
+	s->observed += n;
+	s->samples += n;
+	s->time += (double)n;
+}
+
+static uint8_t *put(uint8_t *p, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*p++ = (uint8_t)(v | 0x80);
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+/* The list of a load's values, in the form that hot_decode() reads: samples that no value accounts for are of others. */
+static struct hot *list_of(const struct profile *p, const struct table_load *l)
+{
+	uint8_t bytes[64 + 30 * TABLE_VALUES], *at = bytes;
+	uint64_t n[TABLE_VALUES], rest = l->total, least = UINT64_MAX;
+	double share[TABLE_VALUES];
+	unsigned values = 0;
+	struct err err;
+	size_t used;
+
+	table_shares(l, TABLE_MOST, share);
+	for (unsigned i = 0; i < l->n; i++) {
+		n[i] = (uint64_t)(share[i] * (double)l->total + 0.5);
+		n[i] = n[i] < rest ? n[i] : rest;
+		rest -= n[i];
+		least = n[i] && n[i] < least ? n[i] : least;
+		values += n[i] != 0;
+	}
+	*at++ = HOT_SPACE_SAVING;
+	at = put(at, p->capacity > TABLE_VALUES ? p->capacity : TABLE_VALUES);
+	at = put(at, l->total);
+	at = put(at, values);
+	at = put(at, rest < least ? rest : least); /* what another value has at most */
+	for (unsigned i = 0; i < l->n; i++)
+		if (n[i])
+			at = put(put(put(at, (uint32_t)l->value[i].value), n[i]), 0);
+	return hot_decode(bytes, (size_t)(at - bytes), &used, &err);
+}
+
+static int record_values(const struct coprocess *c, struct profile *p, const struct lab *l)
+{
+	const struct table *t = &l->of_values.table;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct site *s = site_at(c, p, t->load[i].pc);
+		struct hot **to, *list;
+
+		if (!s || !t->load[i].total)
+			continue;
+		count(s, t->load[i].total);
+		to = site_operand(s, OPERAND_LOAD);
+		list = to ? list_of(p, &t->load[i]) : NULL;
+		if (!list)
+			return -1;
+		hot_free(*to);
+		*to = list;
+	}
+	return 0;
+}
+
+/* edges: first is the branch; second where an indirect one went, or 0; counts of not taken and taken ones. */
+static int record_edge(const struct coprocess *c, struct profile *p, const struct counted_pair *d)
+{
+	struct site *from = site_at(c, p, d->key.first), *to;
+
+	if (!from)
+		return 0;
+	count(from, d->n[0] + d->n[1]);
+	from->taken += d->n[1];
+	to = d->key.second ? site_at(c, p, d->key.second) : NULL;
+	return to ? edges_add(p, EDGE_WENT, from->id, to->id, d->n[1]) : 0;
+}
+
+/* contexts: first is the call that the branch's procedure was entered by, second the call around that. */
+static int record_context(const struct coprocess *c, struct profile *p,
+			  const struct counted_pair *d)
+{
+	struct site *call = site_at(c, p, d->key.first);
+	struct misses *m = call ? misses_get(p, call->id) : NULL;
+
+	if (!call)
+		return 0;
+	count(call, d->n[0]);
+	if (!m)
+		return -1;
+	m->n[MISS_BRANCHES] += d->n[0];
+	m->n[MISS_MISPREDICTED] += d->n[0];
+	return 0;
+}
+
+/* dependences: first is the load, second the store. */
+static int record_dependence(const struct coprocess *c, struct profile *p,
+			     const struct counted_pair *d)
+{
+	struct site *load = site_at(c, p, d->key.first), *store = site_at(c, p, d->key.second);
+	struct conflict *x;
+
+	if (!load || !store)
+		return 0;
+	count(load, d->n[0]);
+	x = conflicts_get(p, CONFLICT_FULL, store->id, load->id);
+	if (x)
+		conflicts_add(x, d->n[0], d->n[0], 1, 1);
+	return x ? 0 : -1;
+}
+
+/* sets: first is the instruction that missed, second the set. */
+static int record_set(const struct coprocess *c, struct profile *p, const struct counted_pair *d)
+{
+	struct site *s = site_at(c, p, d->key.first);
+	struct misses *m = s ? misses_get(p, s->id) : NULL;
+
+	if (!s)
+		return 0;
+	count(s, d->n[0]);
+	if (!m)
+		return -1;
+	m->n[MISS_ACCESSES] += d->n[0];
+	m->n[MISS_L1D] += d->n[0];
+	return 0;
+}
+
+static const struct recorder {
+	const char *program;
+	int (*record)(const struct coprocess *c, struct profile *p, const struct counted_pair *d);
+} recorders[] = {
+	{ "edges", record_edge },
+	{ "contexts", record_context },
+	{ "dependences", record_dependence },
+	{ "sets", record_set },
+};
+
+int coprocess_record(const struct coprocess *c, struct profile *p)
+{
+	const struct lab *l = coprocess_lab(c);
+	struct counted_pair *d, *next;
+
+	forget(p);
+	p->run[0].n.samples = p->run[0].n.user = l->f.n.done;
+	if (l->values)
+		return record_values(c, p, l);
+	for (unsigned i = 0; i < sizeof(recorders) / sizeof(recorders[0]); i++) {
+		if (strcmp(recorders[i].program, l->o.program->name) != 0)
+			continue;
+		HASH_ITER (hh, l->of_counts.pairs, d, next)
+			if (recorders[i].record(c, p, d))
+				return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exact source, seen from the recorder: makes the memory that the engine in the observed processes
+ * writes to (engine/shared.h), and turns what it finds there into a profile.
+ */
+#ifndef ASSAY_EXACT_EXACT_H
+#define ASSAY_EXACT_EXACT_H
+
+#include "base/err.h"
+#include "observe/profile.h"
+
+struct exact;
+struct exact_schedule;
+struct exact_lines;
+struct order_consumer;
+
+/*
+ * `mode`: EXACT_… of engine/shared.h; `lines` with EXACT_LINES, else NULL. With a consumer, which has to live as long, what
+ * streams tell goes to it, in program order, and not into the profile (exact/order.h). NULL with err set.
+ */
+struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
+			 const struct order_consumer *consumer, struct profile *p, struct err *err);
+void exact_close(struct exact *e);
+/* Room for translated code in each process, bytes; 0: as much as there is. */
+void exact_limit_code(struct exact *e, uint64_t bytes);
+
+/* A sample, or what is left of one that a new image, or a fork, has cut in two. */
+struct exact_sample {
+	uint32_t pid;
+	uint64_t number;     /* of the schedule's, from 0 */
+	uint64_t begin, end; /* instructions */
+	bool cut;	     /* its process ended within it */
+};
+struct exact_sampling {
+	void *arg;
+	/* All that these samples have observed is in the profile, and nothing else has been added to it since the last
+	 * call. -1 with err set. */
+	int (*closed)(void *arg, const struct exact_sample *s, size_t n, struct err *err);
+};
+/* Before the program begins: what of it is observed (engine/shared.h; `list` is not used). `starts`: s->n of them.
+ * `sampling` has to live as long. */
+int exact_schedule(struct exact *e, const struct exact_schedule *s, const uint64_t *starts,
+		   const struct exact_sampling *sampling, struct err *err);
+/* How far the first process has come, in instructions. */
+uint64_t exact_position(const struct exact *e);
+/* Samples that have ended since `closed` was called last, *n of them. */
+const struct exact_sample *exact_samples(const struct exact *e, size_t *n);
+
+/* The words that run argv under the engine: good until exact_close. NULL with err set if the engine cannot
+ * be found. Who executes them needs to inherit our descriptors. */
+char *const *exact_command(struct exact *e, char *const argv[], struct err *err);
+
+/* Adds to the profile what streams hold; and, for processes that ended or if `counters`, what has been
+ * counted since the last call. */
+int exact_poll(struct exact *e, bool counters, struct err *err);
+/* Adds to the profile what has been read of streams, but waits to be looked at together. */
+int exact_flush(struct exact *e, struct err *err);
+/* Waits until there is something in a stream, or that long. */
+void exact_wait(struct exact *e, int ms);
+/* … once more, and names the procedures of what ran. */
+int exact_finish(struct exact *e, struct err *err);
+
+struct exact_totals {
+	uint64_t processes, threads, blocks;
+	uint64_t instructions; /* executed; 0: not known */
+	uint64_t native;       /* programs that ran without the engine */
+	uint64_t
+		uncounted; /* instructions that were executed, but not observed: their code changes */
+	uint64_t shortened; /* accesses of string instructions that were too long to be followed */
+	uint64_t forgotten; /* calls that had not returned when there were too many of them */
+};
+void exact_totals(const struct exact *e, struct exact_totals *t);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cycles of a simulated core, beside what its caches, TLBs and predictor miss. Each instruction of an execution is retired
+ * when all that it has met is told: what it fetched and accessed, and of the last one, where control went, which is
+ * known when the next execution begins.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exact/simulate.h"
+#include "exact/simulate_priv.h"
+#include "model/timing.h"
+#include "observe/cycles.h"
+
+struct timed {
+	struct timing_insn insn;
+	struct cycles *cycles;
+};
+
+struct timed_thread {
+	struct seen_thread seen;
+	struct timing *timing;
+	const struct timed *next, *end; /* of the execution at hand, those that have not retired */
+};
+
+static struct simulation *of(void *arg)
+{
+	return arg;
+}
+
+static void *cycles_site(void *arg, struct site *s)
+{
+	return misses_get(of(arg)->p, s->id);
+}
+
+static void *cycles_block(void *arg, const struct order_bytes *b)
+{
+	const struct simulation *s = of(arg);
+	struct timed *t = calloc(b->n + 1ul, sizeof(*t));
+	const uint8_t *at = b->bytes;
+	struct insn in[2];
+
+	for (unsigned i = 0; t && i < b->n; i++) {
+		unsigned len = b->site[i]->len;
+		const struct insn *before = i ? &in[(i - 1) & 1] : NULL;
+
+		t[i].cycles = cycles_get(s->p, b->site[i]->id);
+		if (!t[i].cycles) {
+			free(t);
+			return NULL;
+		}
+		if (!insn_decode(&in[i & 1], at, len, b->pc)) /* it takes a cycle */
+			memset(&in[i & 1], 0, sizeof(in[0]));
+		timing_prepare(&t[i].insn, &in[i & 1], before, &s->machine);
+		at += len;
+	}
+	return t;
+}
+
+static void *cycles_thread(void *arg, void *process)
+{
+	struct timed_thread *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->timing = timing_new(&of(arg)->machine);
+	if (!t->timing || simulate_thread(of(arg), &t->seen, process)) {
+		timing_free(t->timing);
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+static inline void retire_up_to(struct timed_thread *t, const struct timed *end)
+{
+	struct simulation *s = t->seen.s;
+
+	for (; t->next < end; t->next++)
+		timing_retire(t->timing, &t->next->insn,
+			      s->warming ? s->unread_ticks : t->next->cycles->n);
+}
+
+static void cycles_thread_end(void *arg, void *thread)
+{
+	struct timed_thread *t = thread;
+
+	(void)arg;
+	retire_up_to(t, t->end);
+	core_fini(&t->seen.core);
+	timing_free(t->timing);
+	free(t);
+}
+
+static void cycles_end(void *arg, void *thread, const struct order_op *last, bool taken,
+		       uint64_t to)
+{
+	struct timed_thread *t = thread;
+
+	(void)arg;
+	retire_up_to(t, t->end - 1);
+	timing_branch(t->timing, taken || last->kind != ORDER_BRANCH,
+		      control(&t->seen, last->site, last, taken, to));
+}
+
+static void tell_access(struct timed_thread *t, const struct order_op *o, uint64_t at,
+			uint64_t size)
+{
+	unsigned found = access_data(&t->seen, o->site, o->kind, at, size);
+	unsigned level = CORE_LEVEL(found), tlb = CORE_TRANSLATION(found);
+
+	if (o->kind == ORDER_STORE)
+		timing_store(t->timing, at, size, level, tlb);
+	else if (o->kind == ORDER_LOAD)
+		timing_load(t->timing, at, size, level, tlb);
+	else if (o->kind == ORDER_PREFETCH)
+		timing_prefetch(t->timing, at, level);
+	else { /* what stores finds what was loaded */
+		timing_load(t->timing, at, size, level, tlb);
+		timing_store(t->timing, at, size, TIMING_IN_L1, TIMING_FIRST_TLB);
+	}
+}
+
+static void tell(struct timed_thread *t, const struct order_execution *x, const struct order_op *o,
+		 uint64_t at, uint64_t times)
+{
+	if (o->kind == ORDER_FETCH) {
+		unsigned found = fetch(&t->seen, o->site, at);
+
+		if (found)
+			timing_fetch(t->timing, CORE_LEVEL(found), CORE_TRANSLATION(found));
+	} else if (o->kind >= ORDER_BRANCH) {
+		timing_branch(t->timing, o->kind != ORDER_BRANCH, in_block(&t->seen, o));
+	} else if (!o->repeats) {
+		tell_access(t, o, at, o->size);
+	} else if (times) {
+		tell_access(t, o, at, order_repeated(x, o, times));
+	}
+}
+
+static void cycles_execute(void *arg, void *thread, const struct order_execution *x)
+{
+	struct timed_thread *t = thread;
+	const struct order_op *o = x->code->op, *end = o + x->code->n;
+	const struct timed *first = x->code->own;
+	uint64_t times = 0, at;
+
+	(void)arg;
+	retire_up_to(t, t->end);
+	t->next = first;
+	t->end = first + x->done;
+	for (; o < end && o->insn < x->done; o++) {
+		if (!order_value(x, o, &at))
+			continue;
+		if (o->kind >= ORDER_KIND_N) {
+			times = elements(o, at, times);
+			continue;
+		}
+		retire_up_to(t, first + o->insn);
+		tell(t, x, o, at, times);
+	}
+	/* only where control goes is left to be known */
+	if (x->code->end == ORDER_FETCH || x->cut)
+		retire_up_to(t, t->end);
+}
+
+const struct order_consumer *simulate_cycles(struct profile *p, const struct machine *m)
+{
+	struct simulation *s = simulate_core(p, m);
+
+	if (!s)
+		return NULL;
+	s->c.site = cycles_site;
+	s->c.block = cycles_block;
+	s->c.thread = cycles_thread;
+	s->c.execute = cycles_execute;
+	s->c.end = cycles_end;
+	s->c.thread_end = cycles_thread_end;
+	return &s->c;
+}

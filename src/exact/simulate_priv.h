@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* What simulations of a core share: misses (simulate.c), and cycles besides (simulate_cycles.c). */
+#ifndef ASSAY_EXACT_SIMULATE_PRIV_H
+#define ASSAY_EXACT_SIMULATE_PRIV_H
+
+#include "exact/order.h"
+#include "model/core.h"
+#include "model/timing.h"
+#include "observe/misses.h"
+
+#define SPACE 48 /* addresses have fewer bits; a process's number goes above */
+
+struct simulation {
+	struct order_consumer c; /* first */
+	struct profile *p;
+	void (*fini)(struct simulation *s);
+	/* misses */
+	struct machine machine;
+	struct cache *last_level;
+	bool warming; /* what the simulation is told is not counted at sites, but here: */
+	struct misses unread;
+	uint64_t unread_ticks[TIMING_PART_N];
+	uint32_t processes;
+	/* reuse */
+	unsigned line; /* shift */
+};
+
+struct seen_process {
+	uint64_t space; /* added to its addresses */
+	struct simulation *s;
+};
+
+struct seen_thread {
+	struct core core;
+	struct simulation *s;
+	uint64_t space;
+	uint64_t line; /* of code, the last one that was fetched */
+	unsigned shift;
+};
+
+/* An address with a process's number above: none that the program wrote reaches there. */
+static inline uint64_t placed(uint64_t at, uint64_t space)
+{
+	return (at & ((1ull << SPACE) - 1)) + space;
+}
+
+_Static_assert(MISS_L2D == MISS_L1D + CORE_L2 && MISS_L3D == MISS_L1D + CORE_L3 &&
+		       MISS_DTLB == MISS_L1D + CORE_TLB && MISS_DWALK == MISS_L1D + CORE_WALK &&
+		       MISS_L2I == MISS_L1I + CORE_L2 && MISS_L3I == MISS_L1I + CORE_L3 &&
+		       MISS_ITLB == MISS_L1I + CORE_TLB && MISS_IWALK == MISS_L1I + CORE_WALK,
+	       "core_data and core_fetch count there");
+
+/* Where something is counted that the site has. */
+static inline struct misses *counted(struct seen_thread *t, struct misses *site)
+{
+	return t->s->warming ? &t->s->unread : site;
+}
+
+/* A line of code, if it is not the one before. CORE_FOUND(). */
+static inline unsigned fetch(struct seen_thread *t, struct misses *m, uint64_t at)
+{
+	if (at >> t->shift == t->line)
+		return 0;
+	t->line = at >> t->shift;
+	m = counted(t, m);
+	m->n[MISS_FETCHES]++;
+	return core_fetch(&t->core, placed(at, t->space), &m->n[MISS_L1I]);
+}
+
+static inline unsigned access_data(struct seen_thread *t, struct misses *m, unsigned kind,
+				   uint64_t at, uint64_t size)
+{
+	uint64_t ignored[CORE_MISS_N];
+
+	if (kind == ORDER_PREFETCH)
+		return core_data(&t->core, placed(at, t->space), size, ignored);
+	m = counted(t, m);
+	m->n[MISS_ACCESSES]++;
+	return core_data(&t->core, placed(at, t->space), size, &m->n[MISS_L1D]);
+}
+
+/* What ends a block, and branches in it that do not jump: at `at`, to `to`, which may be unknown. Whether it was
+ * mispredicted. */
+static inline bool control(struct seen_thread *t, struct misses *m, const struct order_op *o,
+			   bool taken, uint64_t to)
+{
+	struct branch_predictor *b = t->core.branch;
+	bool wrong;
+
+	if (o->kind == ORDER_CALL) {
+		branch_call(b, o->add + o->len);
+		return false;
+	}
+	if (o->kind == ORDER_BRANCH)
+		wrong = branch_conditional(b, o->add, taken);
+	else if (o->kind == ORDER_RETURN)
+		wrong = branch_return(b, to);
+	else
+		wrong = branch_indirect(b, o->add, to);
+	if (o->kind == ORDER_ICALL)
+		branch_call(b, o->add + o->len);
+	m = counted(t, m);
+	m->n[MISS_BRANCHES]++;
+	m->n[MISS_MISPREDICTED] += wrong;
+	return wrong;
+}
+
+/* An op that is neither an access nor a fetch, in the middle of a block. */
+static inline bool in_block(struct seen_thread *t, const struct order_op *o)
+{
+	return control(t, o->site, o, false, o->add + o->len);
+}
+
+/* How many elements what follows has. */
+static inline uint64_t elements(const struct order_op *o, uint64_t v, uint64_t times)
+{
+	return o->kind == ORDER_REPEATS ? v : times > v ? times - v : 0;
+}
+
+/* A process, and a thread of it on a core of its own. */
+void *simulate_process(void *arg, uint32_t pid);
+int simulate_thread(struct simulation *s, struct seen_thread *t, const void *process);
+void simulate_process_end(void *arg, void *process);
+void simulate_touched(void *arg, void *thread, uint64_t at);
+
+/* A simulation of a core, whose last level is made. NULL: no memory. */
+struct simulation *simulate_core(struct profile *p, const struct machine *m);
+
+#endif

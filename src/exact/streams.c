@@ -1,0 +1,701 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams to hot lists. Executions come in the order of the program; each goes to its block's sink; a full sink is
+ * looked at column by column, so that what is done for each value is little. At the end a column's hot list
+ * becomes that of each field that shares it.
+ */
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "exact/exact_priv.h"
+#include "observe/calls.h"
+#include "sketch/batch_scan.h"
+
+#define BATCH 256		      /* executions of a full sink */
+#define SINKS_SIZE (512ul << 20)      /* of all that are not first ones */
+#define COPIED 4		      /* words at a time */
+#define AHEAD 256		      /* words that are asked for */
+#define LINE 8			      /* words of a line of the cache */
+#define LONGEST (1 + EXACT_WORDS_MAX) /* words of an execution */
+#define TURNED 4		      /* of them, from which on columns are made eight at once */
+_Static_assert(BATCH <= SCAN_MAX, "");
+
+/* What is copied at once, in a register where the CPU has one so wide. */
+typedef uint64_t copied_words __attribute__((vector_size(8 * COPIED), aligned(8), may_alias));
+typedef uint64_t two_words __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint64_t one_word;
+
+/* Blocks. */
+
+static bool fields_fit(const struct code_block *b, const struct exact_block *r)
+{
+	size_t at = EXACT_BLOCK_FIELDS(r->len, r->n);
+	const struct exact_field *f = (const void *)(r->bytes + at);
+
+	if (r->words > EXACT_WORDS_MAX ||
+	    r->r.size < sizeof(*r) + at + (size_t)r->nfield * sizeof(*f))
+		return false;
+	for (unsigned i = 0; i < r->nfield; i++)
+		if (f[i].insn >= b->n || f[i].operand >= OPERAND_N ||
+		    (f[i].word != EXACT_CONSTANT && f[i].word >= r->words) ||
+		    (f[i].from != EXACT_HIGH &&
+		     (f[i].from < 8 || f[i].from % 8 || f[i].from > f[i].to)) ||
+		    f[i].to < 8 || f[i].to % 8 || f[i].to > 64)
+			return false;
+	return true;
+}
+
+static unsigned column_of(struct code_block *b, unsigned word, unsigned from)
+{
+	for (unsigned i = 0; i < b->ncolumn; i++)
+		if (b->column[i].word == word && b->column[i].from == from)
+			return i;
+	b->column[b->ncolumn] = (struct column){ .word = (uint16_t)word, .from = (uint8_t)from };
+	return b->ncolumn++;
+}
+
+int streams_block(struct code_block *b, const struct exact_block *r, struct err *err)
+{
+	const struct exact_field *f = (const void *)(r->bytes + EXACT_BLOCK_FIELDS(r->len, r->n));
+	struct column *fitted;
+
+	if (!r->nfield)
+		return 0;
+	if (!fields_fit(b, r))
+		return exact_bad(err);
+	b->field = calloc(r->nfield, sizeof(*b->field));
+	b->column = calloc(r->nfield, sizeof(*b->column));
+	if (!b->field || !b->column)
+		return exact_no_memory(err);
+	b->words = r->words;
+	b->nfield = r->nfield;
+	for (unsigned i = 0; i < r->nfield; i++) {
+		bool constant = f[i].word == EXACT_CONSTANT;
+
+		b->field[i] = (struct field){
+			.add = (uint64_t)f[i].add,
+			.column = FIELD_CONSTANT,
+			.insn = f[i].insn,
+			.operand = f[i].operand,
+			.to = f[i].to,
+		};
+		if (!constant)
+			b->field[i].column = (uint16_t)column_of(b, f[i].word, f[i].from);
+		if (f[i].operand == OPERAND_TARGET && !constant)
+			b->target = f[i].word;
+		if (f[i].operand == OPERAND_ARG0 && !b->callee)
+			b->indirect = true;
+	}
+	fitted = realloc(b->column, (b->ncolumn + 1u) * sizeof(*fitted));
+	if (fitted)
+		b->column = fitted;
+	return 0;
+}
+
+int streams_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
+		 struct err *err)
+{
+	if (r->nfield > of->nfield || r->words > of->words)
+		return exact_bad(err);
+	for (unsigned i = 0; i < r->nfield; i++) {
+		unsigned column = of->field[i].column;
+
+		if (of->field[i].insn >= b->n)
+			return exact_bad(err);
+		if (column == FIELD_CONSTANT)
+			continue;
+		if (of->column[column].word >= r->words)
+			return exact_bad(err);
+		if (column >= b->ncolumn)
+			b->ncolumn = (uint16_t)(column + 1);
+	}
+	b->column = calloc(b->ncolumn + 1u, sizeof(*b->column));
+	if (!b->column)
+		return exact_no_memory(err);
+	for (unsigned i = 0; i < b->ncolumn; i++)
+		b->column[i] =
+			(struct column){ .word = of->column[i].word, .from = of->column[i].from };
+	b->words = r->words;
+	b->nfield = r->nfield;
+	b->field = of->field;
+	return 0;
+}
+
+void streams_free_block(struct code_block *b)
+{
+	for (unsigned i = 0; i < b->ncolumn; i++)
+		hot_free(b->column[i].hot);
+	if (!b->exit)
+		free(b->field);
+	free(b->column);
+}
+
+void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n)
+{
+	for (unsigned i = 0; i < b->nfield; i++)
+		if (b->field[i].column == FIELD_CONSTANT && b->field[i].insn >= from &&
+		    b->field[i].insn < to)
+			b->field[i].times += n;
+}
+
+/* Values. */
+
+static uint64_t narrow(uint64_t v, unsigned bits)
+{
+	if (bits == EXACT_HIGH)
+		return v >> 8 & 0xff;
+	return bits < 64 ? v & ((1ull << bits) - 1) : v;
+}
+
+static uint64_t field_value(const struct code_block *b, const struct field *f,
+			    const uint64_t *words)
+{
+	const struct column *c;
+
+	if (f->column == FIELD_CONSTANT)
+		return f->add;
+	c = &b->column[f->column];
+	return narrow(narrow(words[c->word], c->from) + f->add, f->to);
+}
+
+static int hot_of(const struct profile *p, struct hot **h)
+{
+	if (!*h)
+		*h = hot_new(p->method, p->capacity);
+	return *h ? 0 : -1;
+}
+
+/* The arguments of an indirect call are its target's. */
+static bool by_target(const struct code_block *b, const struct field *f)
+{
+	return b->indirect && f->operand >= OPERAND_ARG0 && f->operand <= OPERAND_ARG5;
+}
+
+/* The hot list of an argument, by the block's call, of what is at `to`. */
+static struct hot *argument_of(struct exact *e, const struct code_block *b, struct site_id to,
+			       const struct field *f)
+{
+	struct call *c = calls_get(e->profile, b->site[f->insn]->id, to);
+
+	return c ? calls_list(e->profile, c, f->operand) : NULL;
+}
+
+/* Arguments of n executions that went to one target: those that `which` lists. */
+static int add_arguments(struct exact *e, const struct process *p, const struct code_block *b,
+			 const uint64_t *words, const uint16_t *which, unsigned n)
+{
+	struct site_id at = ways_at(p, words[which[0] * (size_t)b->words + b->target]);
+	struct site *s = at.image ? profile_site(e->profile, at) : NULL;
+	uint64_t v[BATCH];
+
+	for (unsigned i = 0; s && i < b->nfield; i++) {
+		const struct field *f = &b->field[i];
+		struct hot *h;
+
+		if (!by_target(b, f))
+			continue;
+		for (unsigned k = 0; k < n; k++)
+			v[k] = field_value(b, f, words + which[k] * (size_t)b->words);
+		h = profile_operand(e->profile, s, f->operand);
+		if (!h || hot_add_many(h, v, n))
+			return -1;
+		h = argument_of(e, b, at, f);
+		if (!h || hot_add_many(h, v, n))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_by_target(struct exact *e, const struct process *p, const struct code_block *b,
+			 const uint64_t *words, unsigned n)
+{
+	uint16_t left[BATCH], same[BATCH];
+	unsigned nleft = n;
+
+	for (unsigned i = 0; i < n; i++)
+		left[i] = (uint16_t)i;
+	while (nleft) {
+		uint64_t target = words[left[0] * (size_t)b->words + b->target];
+		unsigned k = 0, nsame = 1;
+
+		same[0] = left[0];
+		for (unsigned i = 1; i < nleft; i++)
+			if (words[left[i] * (size_t)b->words + b->target] == target)
+				same[nsame++] = left[i];
+			else
+				left[k++] = left[i];
+		nleft = k;
+		if (add_arguments(e, p, b, words, same, nsame))
+			return -1;
+	}
+	return 0;
+}
+
+/* A column of n executions' words. */
+static void gather(uint64_t *v, const uint64_t *words, unsigned stride, unsigned n, unsigned from)
+{
+	unsigned shift = from == EXACT_HIGH ? 8 : 0, i = 0;
+	uint64_t mask = from == 64 ? ~0ull : from == EXACT_HIGH ? 0xff : (1ull << from) - 1;
+
+	if (stride == 1) {
+		scan_narrow(v, words, n, shift, mask);
+		return;
+	}
+	for (; i + 4 <= n; i += 4, words += 4 * (size_t)stride) {
+		v[i] = words[0] >> shift & mask;
+		v[i + 1] = words[stride] >> shift & mask;
+		v[i + 2] = words[2 * (size_t)stride] >> shift & mask;
+		v[i + 3] = words[3 * (size_t)stride] >> shift & mask;
+	}
+	for (; i < n; i++, words += stride)
+		v[i] = words[0] >> shift & mask;
+}
+
+/* n executions of a block, at most BATCH. */
+static int take_batch(struct exact *e, const struct process *p, struct code_block *b,
+		      const uint64_t *words, unsigned n)
+{
+	uint64_t v[BATCH], side[SCAN_COLUMNS][SCAN_MAX];
+	unsigned turned = ~0u; /* of the words, eight each, those that lie side by side now */
+
+	if (b->indirect && add_by_target(e, p, b, words, n))
+		return -1;
+	for (unsigned i = 0; i < b->ncolumn; i++)
+		__builtin_prefetch(b->column[i].hot);
+	if (b->ncolumn && b->column[0].hot)
+		hot_expect(b->column[0].hot);
+	for (unsigned i = 0; i < b->ncolumn; i++) {
+		struct column *c = &b->column[i];
+		unsigned group = c->word / SCAN_COLUMNS;
+		const uint64_t *from = words + c->word;
+		unsigned stride = b->words;
+
+		if (i + 1u < b->ncolumn && c[1].hot)
+			hot_expect(c[1].hot);
+		if (b->words >= TURNED && group != turned) {
+			unsigned first = group * SCAN_COLUMNS;
+
+			if (scan_turn(side, words + first, b->words, b->words - first, n))
+				turned = group;
+		}
+		if (group == turned) {
+			from = side[c->word % SCAN_COLUMNS];
+			stride = 1;
+		}
+		if (stride != 1 || c->from != 64) {
+			gather(v, from, stride, n, c->from);
+			from = v;
+		}
+		if (hot_of(e->profile, &c->hot) || hot_add_many(c->hot, from, n))
+			return -1;
+	}
+	return 0;
+}
+
+/* Executions that a sink of each size has room for; and how often it is emptied until it gets the next size. */
+static const struct size {
+	uint16_t room;
+	uint8_t times;
+} sizes[] = { { 0, 0 }, { 8, 4 }, { 64, 8 }, { BATCH, 0 } };
+#define OFTEN 2 /* the first size that lies in the memory for what runs often */
+_Static_assert(sizeof(sizes) / sizeof(sizes[0]) == OFTEN + EXACT_OFTEN_SIZES, "");
+
+bool streams_widen(struct process *p, uint32_t n)
+{
+	struct sink *s = realloc(p->sink, n * sizeof(*s));
+
+	if (!s)
+		return false;
+	memset(s + p->sinks, 0, (n - p->sinks) * sizeof(*s));
+	s[0].head = ~0u; /* of block 0, which there is none of */
+	p->sink = s;
+	p->sinks = n;
+	return true;
+}
+
+static uint32_t low(const uint64_t *at)
+{
+	return (uint32_t)(uintptr_t)at;
+}
+
+static int empty(struct exact *e, struct process *p, uint32_t id)
+{
+	struct sink *s = &p->sink[id + 1];
+	struct sink_room *r = &p->sink_room[id];
+	size_t n = r->start ? (size_t)(s->at - r->start) : 0;
+
+	if (!n)
+		return 0;
+	s->at = r->start;
+	r->emptied += r->emptied < 255;
+	return take_batch(e, p, p->block[id], r->start, (unsigned)(n / p->block[id]->words));
+}
+
+/* Memory for sinks of what runs often: large pages, since they are written to all over. NULL: no more. */
+static uint64_t *often_room(struct exact *e, unsigned size, unsigned words)
+{
+	struct sink_free **f = &e->sinks_free[size - OFTEN][words];
+	size_t n = ((sizes[size].room * (size_t)words + LINE) * sizeof(uint64_t) + 63) & ~63ul;
+	char *at;
+
+	if (*f) {
+		at = (char *)*f;
+		*f = (*f)->next;
+		return (uint64_t *)(void *)at;
+	}
+	if (!e->sinks) {
+		void *m = mmap(NULL, SINKS_SIZE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (m == MAP_FAILED)
+			return NULL;
+		madvise(m, SINKS_SIZE, MADV_HUGEPAGE);
+		e->sinks = m;
+	}
+	if (n > SINKS_SIZE - e->sinks_used)
+		return NULL;
+	at = e->sinks + e->sinks_used;
+	e->sinks_used += n;
+	return (uint64_t *)(void *)at;
+}
+
+/* Others of as many words get it. */
+static void free_room(struct exact *e, struct process *p, uint32_t id)
+{
+	struct sink_room *r = &p->sink_room[id];
+
+	if (r->size >= OFTEN) {
+		struct sink_free **f = &e->sinks_free[r->size - OFTEN][r->words];
+		struct sink_free *room = (void *)r->start;
+
+		room->next = *f;
+		*f = room;
+	} else {
+		free(r->start);
+	}
+	p->sink[id + 1] = (struct sink){ 0 };
+	*r = (struct sink_room){ 0 };
+}
+
+/* Makes room in a block's sink, for more than it had if it is emptied often. */
+static int make_room(struct exact *e, struct process *p, uint32_t id)
+{
+	struct sink_room *r = &p->sink_room[id];
+	unsigned size = r->size + 1u, words = p->block[id]->words;
+	size_t n;
+	uint64_t *room;
+
+	if (empty(e, p, id))
+		return -1;
+	if (size == sizeof(sizes) / sizeof(sizes[0]) || r->emptied < sizes[r->size].times)
+		return 0;
+	n = sizes[size].room * (size_t)words;
+	room = size >= OFTEN ? often_room(e, size, words) : malloc((n + LINE) * sizeof(*room));
+	if (!room)
+		return size >= OFTEN ? 0 : -1;
+	free_room(e, p, id);
+	p->sink[id + 1] = (struct sink){ .at = room,
+					 .head = (id + 1) | words << EXACT_HEAD_BLOCKS,
+					 .end = low(room + n) };
+	*r = (struct sink_room){ .start = room, .words = (uint16_t)words, .size = (uint8_t)size };
+	return 0;
+}
+
+/* An execution that ended early. */
+static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint64_t *words,
+		    unsigned n, unsigned done)
+{
+	struct code_block *b = p->block[id];
+
+	for (unsigned i = 0; i < b->nfield; i++) {
+		const struct field *f = &b->field[i];
+		struct column *c;
+		struct hot *h;
+
+		if (f->insn >= done || f->column == FIELD_CONSTANT || by_target(b, f))
+			continue;
+		c = &b->column[f->column];
+		if (c->word >= n)
+			return 0;
+		/* another field may share it that did not come to pass: to the site itself */
+		h = profile_operand(e->profile, b->site[f->insn], f->operand);
+		if (!h || hot_add(h, field_value(b, f, words), 1))
+			return -1;
+	}
+	return 0;
+}
+
+/* What is not simply to be copied into a sink with room: how many words it took, or -1. */
+static int take_odd(struct exact *e, struct process *p, uint64_t head, const uint64_t *w, size_t n,
+		    struct err *err)
+{
+	uint32_t id = EXACT_HEAD_BLOCK(head) - 1, words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
+	struct sink *s;
+
+	if (id >= p->nblock && exact_read_log(e, p, err))
+		return -1;
+	if (words > n || id >= p->nblock || !p->block[id] || words > p->block[id]->words)
+		return exact_bad(err);
+	if (head & EXACT_HEAD_CUT) {
+		if (take_cut(e, p, id, w, words, EXACT_HEAD_DONE(head)))
+			return exact_no_memory(err);
+		return (int)words;
+	}
+	if (words != p->block[id]->words || !words)
+		return exact_bad(err);
+	s = &p->sink[id + 1];
+	if ((!s->head || low(s->at) == s->end) && make_room(e, p, id))
+		return exact_no_memory(err);
+	memcpy(s->at, w, words * sizeof(*w));
+	s->at += words;
+	return (int)words;
+}
+
+/*
+ * Executions that are simply to be copied into a sink with room, as many as follow each other and begin before `end`,
+ * behind which there is room for one: returns where they end. Each word is read once: the program can change them
+ * meanwhile. A sink knows the only head that it takes, so that nothing else need be looked at. What is copied beyond
+ * an execution is overwritten by the next one, or lies in what a sink has beyond its end. The line after is asked for,
+ * since sinks are not in the cache when it is their turn.
+ *
+ * Where the next head lies is told by this one; but a branch to code for so many words is predicted, as the program's
+ * own branches are, so that the next head is read before this one has come. No more than four lengths: of more a
+ * compiler makes a table of jumps, and the recorder takes a third longer where addresses are observed.
+ */
+#define COPY_ONE(n, type) \
+	case n: \
+		*(type *)to = *(const type *)(w + 1); \
+		s->at = to + (n); \
+		w += 1 + (n); \
+		__asm__("" : "+r"(w)); \
+		break
+static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct sink *sinks,
+									uint32_t n,
+									const uint64_t *w,
+									const uint64_t *end)
+{
+	const uint32_t mask = n - 1;
+
+	while (w < end) {
+		uint64_t head = __atomic_load_n(w, __ATOMIC_RELAXED);
+		struct sink *s = &sinks[head & mask];
+		uint64_t *to = s->at;
+		size_t words;
+
+		if (head != s->head || low(to) == s->end)
+			break;
+		words = (uint32_t)head >> EXACT_HEAD_BLOCKS;
+		__builtin_prefetch(w + AHEAD);
+		__builtin_prefetch(to + LINE, 1);
+		switch (words) {
+			COPY_ONE(1, one_word);
+			COPY_ONE(2, two_words);
+			COPY_ONE(3, copied_words);
+			COPY_ONE(4, copied_words);
+		default:
+			s->at = to + words;
+			for (size_t j = 0; j < words; j += LINE) {
+				__builtin_prefetch(to + words + LINE + j, 1);
+				*(copied_words *)(to + j) = *(const copied_words *)(w + 1 + j);
+				*(copied_words *)(to + j + COPIED) =
+					*(const copied_words *)(w + 1 + j + COPIED);
+			}
+			w += 1 + words;
+		}
+	}
+	return w;
+}
+#undef COPY_ONE
+
+static const uint64_t *copy_plain(struct sink *sinks, uint32_t n, const uint64_t *w,
+				  const uint64_t *end)
+{
+	return copy_whole(sinks, n, w, end);
+}
+
+__attribute__((target("avx"))) static const uint64_t *copy_vectors(struct sink *sinks, uint32_t n,
+								   const uint64_t *w,
+								   const uint64_t *end)
+{
+	return copy_whole(sinks, n, w, end);
+}
+
+/* Executions, complete ones. */
+static int take_words(struct exact *e, struct process *p, const uint64_t *w, size_t n,
+		      struct err *err)
+{
+	const bool vectors = __builtin_cpu_supports("avx");
+	const uint64_t *end = w + n, *last = n < LONGEST ? w : end - LONGEST;
+
+	for (;;) {
+		int odd;
+
+		if (w < last && p->sinks) /* there are blocks */
+			w = (vectors ? copy_vectors : copy_plain)(p->sink, p->sinks, w, last);
+		if (w >= end)
+			return 0;
+		odd = take_odd(e, p, __atomic_load_n(w, __ATOMIC_RELAXED), w + 1,
+			       (size_t)(end - w - 1), err);
+		if (odd < 0)
+			return -1;
+		w += 1 + odd;
+	}
+}
+
+/* Streams. */
+
+static int take_half(struct exact *e, struct process *p, struct counted *c, unsigned half,
+		     uint32_t bytes, struct err *err)
+{
+	const uint64_t *from =
+		(uint64_t *)((char *)c->stream + EXACT_STREAM_PAGE + half * (size_t)EXACT_HALF);
+	size_t n = (bytes < EXACT_HALF ? bytes : EXACT_HALF) / 8;
+
+	if (e->mode & EXACT_CALLS)
+		return calls_take(e, p, c, from, n, err);
+	return e->consumer ? order_take(e, p, c, from, n, err) : take_words(e, p, from, n, err);
+}
+
+static int take_full(struct exact *e, struct process *p, struct counted *c, unsigned half,
+		     struct err *err)
+{
+	struct exact_stream *s = c->stream;
+
+	if (!__atomic_load_n(&s->full[half], __ATOMIC_ACQUIRE))
+		return 0;
+	e->read_any = true;
+	exact_note_phase(e, p);
+	if (take_half(e, p, c, half, __atomic_load_n(&s->used[half], __ATOMIC_RELAXED), err))
+		return -1;
+	__atomic_store_n(&s->full[half], 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->waits, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &s->full[half], FUTEX_WAKE, 1, NULL, NULL, 0);
+	return 0;
+}
+
+static struct exact_stream *map_stream(const struct exact *e, uint64_t at)
+{
+	/* what is copied of the last words may lie behind them */
+	size_t n = EXACT_STREAM_SIZE + EXACT_STREAM_PAGE;
+	void *m;
+
+	if (at % EXACT_STREAM_PAGE || at > EXACT_SIZE - n)
+		return NULL;
+	m = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, (off_t)at);
+	return m == MAP_FAILED ? NULL : m;
+}
+
+static int read_stream(struct exact *e, struct process *p, struct counted *c, bool last,
+		       struct err *err)
+{
+	struct exact_stream *s = c->stream;
+	uint64_t at, start;
+
+	/* the older one first: the one that is not being filled */
+	unsigned now = __atomic_load_n(&s->current, __ATOMIC_ACQUIRE) & 1;
+
+	if (take_full(e, p, c, !now, err) || take_full(e, p, c, now, err))
+		return -1;
+	if (!last)
+		return 0;
+	now = __atomic_load_n(&s->current, __ATOMIC_RELAXED) & 1;
+	at = __atomic_load_n(&s->at, __ATOMIC_RELAXED);
+	start = __atomic_load_n(&s->start[now], __ATOMIC_RELAXED);
+	exact_note_phase(e, p);
+	return take_half(e, p, c, now, (uint32_t)(at - start), err);
+}
+
+int streams_read(struct exact *e, struct process *p, bool last, struct err *err)
+{
+	for (size_t t = 0; t < p->nthread; t++) {
+		struct counted *c = p->thread[t];
+
+		if (!c->stream_at)
+			continue;
+		if (!c->stream)
+			c->stream = map_stream(e, c->stream_at);
+		if (!c->stream)
+			return err_set(err, ERR_FAILED, "cannot map a stream");
+		if (read_stream(e, p, c, last, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* To the profile. */
+
+static struct site *site_of(struct exact *e, const struct code_block *b, const struct field *f)
+{
+	if (f->operand < OPERAND_ARG0 || f->operand > OPERAND_ARG5)
+		return b->site[f->insn];
+	return profile_site(e->profile, (struct site_id){ .image = b->image, .addr = b->callee });
+}
+
+/* Adds what the block has seen of a field. */
+static int finish_field(const struct code_block *b, const struct field *f, struct hot *to)
+{
+	if (!to)
+		return -1;
+	return f->column == FIELD_CONSTANT
+		       ? hot_add(to, f->add, f->times)
+		       : hot_merge_sum(to, b->column[f->column].hot, f->add, f->to);
+}
+
+static int finish_block(struct exact *e, struct code_block *b)
+{
+	for (unsigned i = 0; i < b->nfield; i++) {
+		struct field *f = &b->field[i];
+		bool constant = f->column == FIELD_CONSTANT;
+		struct site *s;
+
+		/* counters are not read at once: of what follows an exit there may be less than none yet */
+		if (by_target(b, f) ||
+		    !(constant ? (int64_t)f->times > 0 : !!b->column[f->column].hot))
+			continue;
+		s = site_of(e, b, f);
+		if (!s || finish_field(b, f, profile_operand(e->profile, s, f->operand)))
+			return -1;
+		if (f->operand >= OPERAND_ARG0 && f->operand <= OPERAND_ARG5 &&
+		    finish_field(b, f, argument_of(e, b, s->id, f)))
+			return -1;
+		f->times = 0;
+	}
+	for (unsigned i = 0; i < b->ncolumn; i++) {
+		hot_free(b->column[i].hot);
+		b->column[i].hot = NULL;
+	}
+	return 0;
+}
+
+int streams_finish(struct exact *e, struct process *p, struct err *err)
+{
+	for (uint32_t i = 0; i < p->nblock; i++) {
+		if (!p->block[i])
+			continue;
+		if (empty(e, p, i) || finish_block(e, p->block[i]))
+			return exact_no_memory(err);
+		free_room(e, p, i);
+	}
+	return 0;
+}
+
+void streams_free(struct exact *e, struct process *p)
+{
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i]->stream)
+			munmap(p->thread[i]->stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
+	for (uint32_t i = 0; i < p->nblock; i++)
+		free_room(e, p, i);
+	free(p->sink);
+	free(p->sink_room);
+}
+
+void streams_close(struct exact *e)
+{
+	if (e->sinks)
+		munmap(e->sinks, SINKS_SIZE);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* The recorder's side of edges: pairs and their counters, what is noted one by one, where threads end. */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "exact/exact_priv.h"
+#include "observe/edges.h"
+
+_Static_assert((int)EXACT_WENT == (int)EDGE_WENT && (int)EXACT_CAME == (int)EDGE_CAME, "kinds");
+
+struct site_id ways_at(const struct process *p, uint64_t pc)
+{
+	for (size_t i = p->nimage; i-- > 0;)
+		if (pc >= p->image[i].start && pc < p->image[i].end)
+			return (struct site_id){ .image = p->image[i].image,
+						 .addr = pc + p->image[i].to_addr };
+	return (struct site_id){ .addr = pc };
+}
+
+struct site_id ways_place(const struct process *p, const struct exact_place *at)
+{
+	const struct process_image *pi =
+		at->image && at->image <= p->nimage ? &p->image[at->image - 1] : NULL;
+
+	return (struct site_id){ .image = pi ? pi->image : 0,
+				 .addr = at->pc + (pi ? pi->to_addr : 0) };
+}
+
+static const struct code_block *block_at(const struct process *p, uint64_t id)
+{
+	return id < p->nblock && p->block[id] && p->block[id]->n ? p->block[id] : NULL;
+}
+
+static struct site_id last_of(const struct code_block *b)
+{
+	return b->site[b->n - 1]->id;
+}
+
+static bool add(struct process *p, const struct way *w)
+{
+	if (p->nway == p->way_room) {
+		size_t room = p->way_room ? 2 * p->way_room : 256;
+		struct way *way = realloc(p->way, room * sizeof(*way));
+
+		if (!way)
+			return false;
+		p->way = way;
+		p->way_room = room;
+	}
+	p->way[p->nway++] = *w;
+	return true;
+}
+
+int ways_pair(struct process *p, const struct exact_pair *r, struct err *err)
+{
+	const struct code_block *b = block_at(p, r->block);
+	struct way w = { 0 };
+
+	if (!b || r->number != p->nway || r->number >= EXACT_PAIRS_MAX)
+		return exact_bad(err);
+	w.block = r->block;
+	w.from = last_of(b);
+	w.to = ways_place(p, &r->to);
+	return add(p, &w) ? 0 : exact_no_memory(err);
+}
+
+int ways_edge(struct exact *e, const struct process *p, const struct exact_edge *r, struct err *err)
+{
+	const struct code_block *b = r->block ? block_at(p, r->block - 1) : NULL;
+
+	if (r->kind >= EDGE_KIND_N || (r->block && !b))
+		return exact_bad(err);
+	if (edges_add(e->profile, (enum edge_kind)r->kind, b ? last_of(b) : ways_place(p, &r->from),
+		      ways_place(p, &r->to), 1))
+		return exact_no_memory(err);
+	return 0;
+}
+
+int ways_inherit(struct process *p, uint32_t n, struct err *err)
+{
+	for (size_t i = 0; i < p->parent->nway && i < n; i++) {
+		struct way w = p->parent->way[i];
+
+		if (!block_at(
+			    p,
+			    w.block)) /* the child claims fewer blocks than its parent's pairs need */
+			return exact_bad(err);
+		w.before = 0;
+		if (!add(p, &w))
+			return exact_no_memory(err);
+	}
+	return 0;
+}
+
+static int count(struct exact *e, struct process *p, struct way *w, uint64_t now)
+{
+	if (now == w->before)
+		return 0;
+	if (e->discard) {
+		w->before = now;
+		return 0;
+	}
+	if (exact_count(e, p, w->block, now - w->before, 0))
+		return -1;
+	if (!w->edge)
+		w->edge = edges_get(e->profile, EDGE_WENT, w->from, w->to);
+	if (!w->edge)
+		return -1;
+	w->edge->count += now - w->before;
+	w->before = now;
+	return 0;
+}
+
+/* A thread's counters, and the slots that come on top. */
+static void add_thread(const struct exact *e, const struct process *p, const struct counted *t,
+		       uint64_t *sum)
+{
+	uint64_t bytes = (p->nway * 8 + EXACT_STREAM_PAGE - 1) & ~(EXACT_STREAM_PAGE - 1ul);
+	const uint64_t *c = exact_map(e, t->at + EXACT_PAIRS_AT, bytes);
+	const struct exact_near *near =
+		exact_map(e, t->at + EXACT_NEAR_AT, sizeof(*near) * EXACT_NEAR_SLOTS);
+
+	for (size_t i = 0; c && i < p->nway; i++)
+		sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
+	for (size_t i = 0; near && i < EXACT_NEAR_SLOTS; i++) {
+		uint64_t pair = __atomic_load_n(&near[i].pair, __ATOMIC_RELAXED) - 1;
+
+		if (pair < p->nway)
+			sum[pair] += __atomic_load_n(&near[i].count, __ATOMIC_RELAXED);
+	}
+	if (c)
+		munmap((void *)c, bytes);
+	if (near)
+		munmap((void *)near, sizeof(*near) * EXACT_NEAR_SLOTS);
+}
+
+int ways_count(struct exact *e, struct process *p, struct err *err)
+{
+	uint64_t *sum = calloc(p->nway + 1, sizeof(*sum));
+	int rc = 0;
+
+	if (!sum)
+		return exact_no_memory(err);
+	for (size_t t = 0; t < p->nthread && p->nway; t++)
+		if (p->thread[t]->at)
+			add_thread(e, p, p->thread[t], sum);
+	exact_note_phase(e, p);
+	for (size_t i = 0; i < p->nway && !rc; i++)
+		rc = count(e, p, &p->way[i], sum[i]);
+	free(sum);
+	return rc ? exact_no_memory(err) : 0;
+}
+
+int ways_leave(struct exact *e, const struct process *p, const struct code_block *b, uint64_t n)
+{
+	return edges_add(e->profile, EDGE_WENT, last_of(b), ways_at(p, b->leaves), n);
+}
+
+int ways_end(struct exact *e, struct process *p, struct err *err)
+{
+	const uint64_t at = 8ull * EXACT_INSIDE, page = EXACT_STREAM_PAGE;
+
+	for (size_t t = 0; t < p->nthread && !e->discard; t++) {
+		uint64_t counters = p->thread[t]->at;
+		const uint64_t *c =
+			counters ? exact_map(e, counters + (at & ~(page - 1)), page) : NULL;
+		const struct code_block *b;
+
+		if (!c)
+			continue;
+		b = block_at(p, __atomic_load_n(&c[(at & (page - 1)) / 8], __ATOMIC_RELAXED) - 1);
+		munmap((void *)c, page);
+		if (b && edges_add(e->profile, EDGE_WENT, last_of(b), EDGE_OUTSIDE, 1))
+			return exact_no_memory(err);
+	}
+	return 0;
+}

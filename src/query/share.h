@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shares, and how far they can be trusted.
+ *
+ * A share of n observations carries the Wilson score interval at 95 % (it stays within 0 and 1 and
+ * holds for small n and shares near the ends, where the plain standard error does not). Where a hot
+ * list kept only bounds of a count, the interval reaches from the lower limit of its least count to the
+ * upper limit of its greatest.
+ *
+ * Weights (observe/profile.h) leave some of the bias that they are for, as much as SHARE_DRIFT of the distance
+ * that they move a share by, and SHARE_DOUBT of the binomial deviation p (1 - p): of windows of six programs
+ * more than 95 % of bounds hold with these (docs/results.md).
+ */
+#ifndef ASSAY_QUERY_SHARE_H
+#define ASSAY_QUERY_SHARE_H
+
+#include "sketch/hot.h"
+
+struct share {
+	double value;
+	double low, high; /* confidence limits */
+	double bound;	  /* the greater distance of a limit from the value */
+	double raw;	  /* share by plain counts, where the value is weighted */
+};
+
+/* The share of `part` in n independent observations; n = 0: nothing is known, 0 in [0, 1]. */
+struct share share_of(double part, double n);
+/* The share of a hot value among `total` observations, of which `independent` count as
+ * independent. */
+struct share share_hot(const struct hot_value *v, double total, double independent);
+/* The weighted share of a hot value, with occurrences that weigh `weight` in total. The limits
+ * include the bias that weights did not remove, which is estimated by how far they moved the
+ * share. */
+struct share share_weighed(const struct hot_value *v, double total, double weight,
+			   double independent);
+/* The share of a hot value where everything was observed: only the list's bounds remain. A bound
+ * of 0: the share is exact. */
+struct share share_all(const struct hot_value *v, double total);
+
+#endif
