@@ -80,6 +80,9 @@ $(BUILD)/o/src/%.o: src/%.c
 	@echo "  CC   $<"
 	$(Q)$(COMPILE) -c -o $@ $<
 
+# The page's parts are put into the program as they are.
+$(BUILD)/o/src/html/html.o $(BUILD)/o/fuzz/src/html/html.o: $(wildcard src/html/*.html src/html/*.css src/html/*.js)
+
 # The kernel side: objects, then skeletons that user space includes.
 $(BUILD)/gen/%.bpf.o: src/sampler/bpf/%.bpf.c
 	$(BUILD_BPF)

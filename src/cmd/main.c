@@ -8,10 +8,10 @@
 #include "cmd/verbs.h"
 
 const struct verb *const verbs[] = {
-	&cmd_record,	&cmd_report, &cmd_annotate,   &cmd_values, &cmd_calls,
-	&cmd_conflicts, &cmd_wset,   &cmd_targets,    &cmd_reuse,  &cmd_coproc,
-	&cmd_info,	&cmd_diff,   &cmd_merge,      &cmd_export, &cmd_verify,
-	&cmd_doctor,	&cmd_help,   &cmd_completion, NULL,
+	&cmd_record,	&cmd_report, &cmd_annotate, &cmd_values,     &cmd_calls,
+	&cmd_conflicts, &cmd_wset,   &cmd_targets,  &cmd_reuse,	     &cmd_coproc,
+	&cmd_info,	&cmd_diff,   &cmd_html,	    &cmd_merge,	     &cmd_export,
+	&cmd_verify,	&cmd_doctor, &cmd_help,	    &cmd_completion, NULL,
 };
 
 #define VERBS_MAX (sizeof(verbs) / sizeof(verbs[0]))

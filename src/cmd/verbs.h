@@ -9,7 +9,7 @@
 
 extern const struct verb cmd_record, cmd_report, cmd_annotate, cmd_values, cmd_calls, cmd_conflicts,
 	cmd_wset, cmd_targets, cmd_reuse, cmd_coproc, cmd_info, cmd_merge, cmd_export, cmd_verify,
-	cmd_diff, cmd_doctor, cmd_completion, cmd_help;
+	cmd_diff, cmd_html, cmd_doctor, cmd_completion, cmd_help;
 
 /* All of them, in the order of the manual; NULL-terminated. */
 extern const struct verb *const verbs[];

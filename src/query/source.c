@@ -89,3 +89,22 @@ char *source_line(struct source *s, const char *path, int line, char *buf, size_
 	buf[k] = 0;
 	return buf;
 }
+
+bool source_text(struct source *s, const char *path, int line, char *buf, size_t n)
+{
+	const char *p, *end;
+	size_t k = 0;
+
+	hold(s, path);
+	if (line <= 0 || (size_t)line > s->nline || s->line[line - 1] >= s->n)
+		return false;
+	end = s->text + s->n;
+	for (p = s->text + s->line[line - 1]; p < end && *p != '\n' && k + 8 < n; p++) {
+		size_t stop = *p == '\t' ? k / 8 * 8 + 8 : k + 1;
+
+		while (k < stop)
+			buf[k++] = (unsigned char)*p < ' ' ? ' ' : *p;
+	}
+	buf[k] = 0;
+	return true;
+}

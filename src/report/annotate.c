@@ -854,20 +854,56 @@ static int annotate(struct annotate *a, struct err *err)
 	return 0;
 }
 
-/* Finds the analysis of the procedure; nothing if there is no time, or no code. */
-static int find_why(struct annotate *a, struct why *why, struct err *err)
+/* Whether what its time was spent on can be told: there is time, and code. */
+static bool can_tell_why(const struct annotate *a)
 {
 	const struct view_proc *p = a->proc;
 
-	if (a->r->view.exact || p->image >= a->r->profile.nimage ||
-	    a->r->profile.image[p->image]->kind != IMAGE_FILE || !p->sum.samples ||
-	    !binaries_get(&a->r->binaries, p->image))
+	return !a->r->view.exact && p->image < a->r->profile.nimage &&
+	       a->r->profile.image[p->image]->kind == IMAGE_FILE && p->sum.samples &&
+	       binaries_get(&a->r->binaries, p->image);
+}
+
+static void use_why(struct annotate *a, const struct why *why)
+{
+	a->why = why;
+	a->sum = culprit_program_proc(&why->program, a->proc->image, a->proc->start, a->proc->end);
+}
+
+static int find_why(struct annotate *a, struct why *why, struct err *err)
+{
+	if (!can_tell_why(a))
 		return 0;
 	if (why_make(why, a->r, false, err))
 		return -1;
-	a->why = why;
-	a->sum = culprit_program_proc(&why->program, p->image, p->start, p->end);
+	use_why(a, why);
 	return 0;
+}
+
+static void annotate_fini(struct annotate *a)
+{
+	source_fini(&a->source);
+	listing_fini(&a->listing);
+	free(a->row);
+}
+
+json_t *annotate_tree(struct reading *r, const struct view_proc *p, const struct why *why,
+		      struct err *err)
+{
+	struct annotate_options o = { .full = true };
+	struct annotate a = { .r = r, .o = &o, .proc = p };
+	struct emit kept = r->emit;
+	json_t *tree;
+
+	source_init(&a.source);
+	emit_open(&r->emit, "annotate", true, false, false);
+	if (why && can_tell_why(&a))
+		use_why(&a, why);
+	tree = annotate(&a, err) ? NULL : json_incref(r->emit.root);
+	emit_close(&r->emit, false);
+	r->emit = kept;
+	annotate_fini(&a);
+	return tree;
 }
 
 int annotate_print(struct reading *r, const struct annotate_options *o, struct err *err)
@@ -884,8 +920,6 @@ int annotate_print(struct reading *r, const struct annotate_options *o, struct e
 	if (!rc)
 		rc = annotate(&a, err);
 	why_fini(&why);
-	source_fini(&a.source);
-	listing_fini(&a.listing);
-	free(a.row);
+	annotate_fini(&a);
 	return rc;
 }

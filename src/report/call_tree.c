@@ -96,9 +96,11 @@ static bool name_frame(struct call_names *c, const struct profile *p, struct bin
 {
 	const struct frame *f = &p->stacks.frame[number];
 	const char *name = frame_kind_shown[f->kind];
-	struct call_id id = { .kind = f->kind };
+	struct call_id id;
 	struct call_key *k;
 
+	memset(&id, 0, sizeof(id));
+	id.kind = f->kind;
 	if (number && !frame_is_end(f->kind))
 		id = identify(p, b, f, &name);
 	HASH_FIND(hh, c->keys, &id, sizeof(id), k);

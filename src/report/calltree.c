@@ -8,9 +8,7 @@
 #include "base/text.h"
 
 struct calltree_key {
-	struct {
-		uint64_t image, addr;
-	} key;
+	uint64_t key[2]; /* image, address */
 	uint32_t number;
 	UT_hash_handle hh;
 };
@@ -37,9 +35,11 @@ static bool grow(void **array, size_t n, size_t size)
 static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, uint64_t addr,
 				    bool *is_new)
 {
-	struct calltree_key *k, wanted = { .key = { image, addr } };
+	struct calltree_key *k, wanted = { 0 };
 
-	HASH_FIND(hh, *keys, &wanted.key, sizeof(wanted.key), k);
+	wanted.key[0] = image;
+	wanted.key[1] = addr;
+	HASH_FIND(hh, *keys, wanted.key, sizeof(wanted.key), k);
 	*is_new = !k;
 	if (k)
 		return k;

@@ -8,8 +8,6 @@
 #include <stdint.h>
 
 #include "engine/core/layout.h"
-#include "engine/core/layout.h"
-#include "engine/os/util.h"
 
 #pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
 

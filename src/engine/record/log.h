@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/cache.h"
-#include "engine/core/layout.h"
 #include "engine/core/layout.h"
 #include "engine/shared.h"
 #include "engine/translate/block.h"

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "engine/core/layout.h"
-#include "engine/core/layout.h"
 #include "engine/core/schedule.h"
 #include "engine/record/lines.h"
 #include "engine/record/log.h"

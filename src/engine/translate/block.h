@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/core/cache.h"
-#include "engine/core/layout.h"
 #include "engine/core/layout.h"
 #include "engine/core/thread.h"
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/translate/block.h"
-#include "engine/shared.h"
 #include "engine/translate/plan.h"
 
 #include "engine/core/registers.h"

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/translate/block.h"
 #include "engine/translate/fields.h"
 #include "engine/shared.h"
 

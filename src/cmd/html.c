@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "html/html.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fmt.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "base/pages.h"
+#include "cmd/progress.h"
+#include "cmd/read.h"
+#include "cmd/verbs.h"
+
+static struct reading_options in = {
+	.verb = "html", .input = "assay.db", .empty_too = true, .warn = log_warn
+};
+static struct html_options o = { .procedures = 40, .progress = progress_show };
+static const char *output = "assay.html";
+
+static const struct opt opts[] = {
+	READ_INPUT(in),
+	{ 'o', "output", "FILE", "where to write (default assay.html; -: the standard output)",
+	  OPT_STRING, &output, 0, 0, NULL },
+	{ 'n', "procedures", "N", "procedures that are annotated at most (default 40)", OPT_UINT,
+	  &o.procedures, 0, 10000, NULL },
+	{ 0 },
+};
+
+/* What a recording holds concerns nobody else: a file of the page is as private as the recording. */
+static int write_page(struct reading *r, const char *path, struct err *err)
+{
+	struct output out;
+	mode_t mask = umask(077);
+	int rc = output_open(&out, path, err);
+
+	umask(mask);
+	if (rc)
+		return -1;
+	if (!html_write(r, &o, out.f, err))
+		return output_commit(&out, err);
+	output_abandon(&out);
+	return -1;
+}
+
+static void tell(const char *path)
+{
+	struct stat st;
+	char size[32];
+
+	if (!stat(path, &st) && S_ISREG(st.st_mode))
+		log_line("[ html: %s -> %s ]", fmt_size((uint64_t)st.st_size, size, sizeof(size)),
+			 path);
+}
+
+static int run(int argc, char **argv, struct err *err)
+{
+	static struct reading r;
+	const char *path = output[0] == '-' && !output[1] ? NULL : output;
+
+	if (argc) {
+		read_no_operands(&in, argv[0], err);
+		err_hint(err, "-i FILE names a recording, -o FILE the page");
+		return err->code;
+	}
+	pages_keep();
+	if (reading_open(&r, &in, err))
+		return err->code;
+	write_page(&r, path, err);
+	progress_end();
+	if (!err->code && path)
+		tell(path);
+	return err->code;
+}
+
+const struct verb cmd_html = {
+	.name = "html",
+	.summary = "a recording as one page for a browser: flame graph, source, assembly",
+	.synopsis = "[-i FILE] [-o FILE] [-n N]",
+	.about = "Writes one file that holds everything it needs: it opens without a network, and "
+		 "can be "
+		 "sent to a colleague who does not have Assay.\n\n"
+		 "Procedures: by time, with search. Flame graph: zoom, search, reversed, by "
+		 "thread, and "
+		 "by a stretch of time that is selected on the load over time. Annotate: the "
+		 "hottest "
+		 "procedures, source beside instructions, each with its time, executions and "
+		 "cycles, "
+		 "where branches go and how often, what values operands had, and what may have "
+		 "stalled "
+		 "it. Plots: working sets and miss ratios, where they were recorded. All of it by "
+		 "mouse "
+		 "or by keyboard; ? lists the keys.\n\n"
+		 "The page has the names of procedures and files, the text of source lines around "
+		 "those that ran, and values that the program worked with: like a recording, it is "
+		 "readable for its owner alone.",
+	.examples = "assay html && xdg-open assay.html\n"
+		    "assay html -i server.db -o server.html -n 100\n",
+	.opts = opts,
+	.words = "",
+	.run = run,
+};

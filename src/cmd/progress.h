@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A line on the standard error, if it is a terminal, that says what is under way. It appears after half a second, is replaced
+ * at most ten times a second, and goes when the work is done.
+ */
+#ifndef ASSAY_CMD_PROGRESS_H
+#define ASSAY_CMD_PROGRESS_H
+
+#include <stddef.h>
+
+/* of: 0 or 1 where it is not known how much there is. */
+void progress_show(const char *what, size_t done, size_t of);
+void progress_end(void);
+
+#endif

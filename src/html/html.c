@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "html/html.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "query/share.h"
+
+/* The files beside this one, as they are. */
+#define ASSET(name, file) \
+	__asm__(".pushsection .rodata\n" \
+		".globl html_asset_" #name "\n" \
+		".globl html_asset_" #name "_end\n" \
+		"html_asset_" #name ": .incbin \"src/html/" file "\"\n" \
+		"html_asset_" #name "_end: .byte 0\n" \
+		".popsection\n"); \
+	extern const char html_asset_##name[], html_asset_##name##_end[]
+
+ASSET(page, "page.html");
+ASSET(style, "page.css");
+ASSET(base, "base.js");
+ASSET(flame, "flame.js");
+ASSET(procs, "procs.js");
+ASSET(annotate, "annotate.js");
+ASSET(main, "page.js");
+
+#define PROCS_SHOWN 1000
+
+struct page {
+	struct reading *r;
+	const struct html_options *o;
+	FILE *out;
+	struct html_graph graph;
+	bool has_graph;
+	uint32_t *order; /* procedures, hottest first */
+	json_t *listings, *sources, *plots;
+};
+
+void html_json(FILE *out, const json_t *value)
+{
+	char *text = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY |
+					       JSON_REAL_PRECISION(5));
+
+	for (const char *s = text ? text : "null"; *s; s++) {
+		if (*s == '<' || *s == '>' || *s == '&')
+			fprintf(out, "\\u%04x", (unsigned)*s);
+		else
+			putc(*s, out);
+	}
+	free(text);
+}
+
+static void put_member(struct page *p, const char *key, json_t *value)
+{
+	fprintf(p->out, "\"%s\":", key);
+	html_json(p->out, value);
+	fputs(",\n", p->out);
+	json_decref(value);
+}
+
+/* The summary: a label, a value, whether it is a warning. */
+static void add_item(json_t *list, const char *label, const char *value, bool bad)
+{
+	json_array_append_new(list, json_pack("[s,o,b]", label, emit_text_json(value), (int)bad));
+}
+
+static json_t *summary(const struct reading *r)
+{
+	const struct run_counters *n = &r->view.counters;
+	const struct run *run = r->profile.nrun ? &r->profile.run[0] : NULL;
+	json_t *list = json_array();
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s", run && run->source ? run->source : "?");
+	if (!r->view.exact && run && run->rate > 0)
+		snprintf(text, sizeof(text), "%s, %s at %g Hz", run->source ? run->source : "?",
+			 run->event ? run->event : "?", run->rate);
+	add_item(list, "recorded by", text, false);
+	add_item(list, "in", fmt_time((double)n->elapsed_ns, text, sizeof(text)), false);
+	if (n->program_ns)
+		add_item(list, "CPU time", fmt_time((double)n->program_ns, text, sizeof(text)),
+			 false);
+	if (n->processes)
+		add_item(list, "processes", fmt_count(n->processes, text, sizeof(text)), false);
+	add_item(list, r->view.exact ? "instructions" : "samples",
+		 fmt_count(r->view.exact ? n->instructions : n->samples, text, sizeof(text)),
+		 false);
+	if (!r->view.exact) {
+		add_item(list, "lost", fmt_count(reading_lost(n), text, sizeof(text)),
+			 reading_lost(n) > n->samples / 100);
+		if (*reading_cost_text(n, text, sizeof(text)))
+			add_item(list, "overhead", text + strlen("cost "), false);
+	}
+	if (run && run->host)
+		add_item(list, "on", run->host, false);
+	if (run && run->cpu)
+		add_item(list, "CPU", run->cpu, false);
+	if (!reading_finished(r))
+		add_item(list, "unfinished:", "the recorder was killed", true);
+	return list;
+}
+
+/* Number of the listing of that procedure, or -1. */
+static int listing_of(const struct page *p, const char *name, const char *image, uint64_t start)
+{
+	json_t *l;
+	size_t i;
+
+	json_array_foreach(p->listings, i,
+			   l) if (!strcmp(json_string_value(json_object_get(l, "name")), name) &&
+				  !strcmp(json_string_value(json_object_get(l, "image")), image) &&
+				  strtoull(json_string_value(json_object_get(l, "from")), NULL,
+					   16) == start) return (int)i;
+	return -1;
+}
+
+/* Share of samples in the procedure or what it called, or NAN. */
+static double with_calls(const struct page *p, const double *inclusive,
+			 const struct view_proc *proc)
+{
+	const struct calltree *t = &p->graph.tree;
+
+	for (size_t i = 0; inclusive && !t->flat && i < t->nfunc; i++)
+		if (t->func[i].image == proc->image && t->func[i].start == proc->start &&
+		    !t->func[i].is_end)
+			return p->graph.all[0] > 0 ? inclusive[i] / p->graph.all[0] : NAN;
+	return NAN;
+}
+
+static json_t *make_proc(const struct page *p, const struct view_proc *proc,
+			 const double *inclusive)
+{
+	const struct view *v = &p->r->view;
+	double n = (double)v->sum.samples, share = view_share(v, proc->sum.time);
+	double all = with_calls(p, inclusive, proc);
+	char name[1024];
+	json_t *text = emit_text_json(view_proc_name(proc, name, sizeof(name)));
+	json_t *image = emit_text_json(v->image[proc->image].name);
+	int listing = listing_of(p, json_string_value(text), json_string_value(image), proc->start);
+
+	return json_pack("{s:o,s:o,s:f,s:f,s:o,s:I,s:i}", "name", text, "image", image, "share",
+			 share, "bound", v->exact ? 0 : share_of(share * n, n).bound, "all",
+			 isnan(all) ? json_null() : json_real(all), "count",
+			 (json_int_t)view_sum_count(v, &proc->sum), "listing", listing);
+}
+
+static void put_procs(struct page *p)
+{
+	const struct view *v = &p->r->view;
+	double *inclusive = p->has_graph ? html_graph_inclusive(&p->graph) : NULL;
+	json_t *list = json_array();
+	size_t total = 0;
+
+	for (size_t i = 0; i < v->nproc; i++) {
+		const struct view_proc *proc = &v->proc[p->order[i]];
+
+		if (!view_sum_count(v, &proc->sum))
+			continue;
+		if (total++ < PROCS_SHOWN)
+			json_array_append_new(list, make_proc(p, proc, inclusive));
+	}
+	free(inclusive);
+	put_member(p, "procs", list);
+	put_member(p, "procs_total", json_integer((json_int_t)total));
+}
+
+static void put_data(struct page *p)
+{
+	char command[1024];
+
+	putc('{', p->out);
+	put_member(p, "command", emit_text_json(reading_command(p->r, command, sizeof(command))));
+	put_member(p, "exact", json_boolean(p->r->view.exact));
+	put_member(p, "summary", summary(p->r));
+	put_procs(p);
+	put_member(p, "listings", json_incref(p->listings));
+	put_member(p, "sources", json_incref(p->sources));
+	put_member(p, "plots", json_incref(p->plots));
+	if (p->has_graph)
+		html_graph_write(&p->graph, p->out);
+	else
+		fputs("\"images\":[],\"funcs\":[],\"threads\":[],\"nodes\":{\"p\":[0],\"f\":[-1]},"
+		      "\"buckets\":1,\"width\":1,\"flat\":true,"
+		      "\"samples\":{\"n\":[],\"t\":[],\"b\":[],\"c\":[]}",
+		      p->out);
+	putc('}', p->out);
+}
+
+static void put(FILE *out, const char *from, const char *end)
+{
+	fwrite(from, 1, (size_t)(end - from), out);
+}
+
+static void put_scripts(FILE *out)
+{
+	put(out, html_asset_base, html_asset_base_end);
+	put(out, html_asset_procs, html_asset_procs_end);
+	put(out, html_asset_flame, html_asset_flame_end);
+	put(out, html_asset_annotate, html_asset_annotate_end);
+	put(out, html_asset_main, html_asset_main_end);
+}
+
+/* The template, with each @NAME@ replaced. */
+static void put_page(struct page *p)
+{
+	const char *at = html_asset_page, *mark;
+
+	for (; (mark = strchr(at, '@')); at = strchr(mark + 1, '@') + 1) {
+		put(p->out, at, mark);
+		if (!strncmp(mark, "@STYLE@", 7))
+			put(p->out, html_asset_style, html_asset_style_end);
+		else if (!strncmp(mark, "@DATA@", 6))
+			put_data(p);
+		else
+			put_scripts(p->out);
+	}
+	put(p->out, at, html_asset_page_end);
+}
+
+static int make(struct page *p, struct err *err)
+{
+	p->plots = html_plots(p->r);
+	p->order = view_procs_by_time(&p->r->view);
+	if (!p->order)
+		return err_set(err, ERR_FAILED, "no memory for the page");
+	if (html_graph_open(&p->graph, &p->r->profile, err)) {
+		if (err->code != ERR_EMPTY || !json_array_size(p->plots))
+			return -1;
+		*err = (struct err){ 0 };
+		p->listings = json_array();
+		p->sources = json_object();
+		return 0;
+	}
+	p->has_graph = true;
+	return html_listings(p->r, p->o, p->order, &p->listings, &p->sources, err);
+}
+
+int html_write(struct reading *r, const struct html_options *o, FILE *out, struct err *err)
+{
+	struct page p = { .r = r, .o = o, .out = out };
+	int rc = make(&p, err);
+
+	if (!rc)
+		put_page(&p);
+	json_decref(p.listings);
+	json_decref(p.sources);
+	json_decref(p.plots);
+	free(p.order);
+	if (p.has_graph)
+		html_graph_close(&p.graph);
+	return rc;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording as one page that needs nothing else: the template page.html with style, data and scripts put into it.
+ *
+ *   html.c      the template and what goes where
+ *   graph.c     the call tree and its samples, as columns of numbers
+ *   listings.c  the hottest procedures, instruction by instruction, and their source
+ *   plots.c     curves: working sets, miss ratios
+ *
+ * The data is JSON in which neither '<' nor '>' nor '&' occurs (html_json), so no name can end the element that holds it;
+ * scripts only make text of it.
+ */
+#ifndef ASSAY_HTML_HTML_H
+#define ASSAY_HTML_HTML_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "report/calltree.h"
+#include "report/reading.h"
+
+typedef void (*html_progress)(const char *what, size_t done, size_t of);
+
+struct html_options {
+	unsigned procedures;	/* annotated at most */
+	html_progress progress; /* or NULL */
+};
+
+/* -1 with err set. The reading's emit is used meanwhile. */
+int html_write(struct reading *r, const struct html_options *o, FILE *out, struct err *err);
+
+/* Compact, in ASCII, without a character that HTML would take for its own. */
+void html_json(FILE *out, const json_t *value);
+
+/* graph.c */
+
+#define HTML_NODES 100000 /* more of them are cut where they hold least */
+#define HTML_BUCKETS 400
+
+struct html_graph {
+	struct calltree tree;
+	size_t n;
+	uint32_t *parent, *func;     /* by node; node 0 is the root */
+	double *all;		     /* counts of a node and those below it */
+	struct stack_sample *sample; /* by node of this graph, thread and bucket */
+	size_t nsample;
+	size_t buckets;
+	double width; /* ms */
+	size_t cut;   /* nodes that were left out, with what they held given to their parents */
+};
+
+int html_graph_open(struct html_graph *g, const struct profile *p, struct err *err);
+void html_graph_close(struct html_graph *g);
+/* By procedure of the tree: counts of samples in it or in what it called. To be freed; NULL without memory. */
+double *html_graph_inclusive(const struct html_graph *g);
+/* "funcs":...,"samples":... */
+void html_graph_write(const struct html_graph *g, FILE *out);
+
+/* listings.c: lists of listings and of sources. order: procedures, hottest first. -1 with err set. */
+int html_listings(struct reading *r, const struct html_options *o, const uint32_t *order,
+		  json_t **listings, json_t **sources, struct err *err);
+
+/* plots.c; an empty list where nothing of the kind was recorded. */
+json_t *html_plots(struct reading *r);
+
+#endif

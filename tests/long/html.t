@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The page of `assay html` in a real browser: it opens without an error, searches, switches views, marks the next hottest
+# instruction, changes its theme, and takes a hostile name as text. A script at the end of a copy of the page does what a
+# user does and writes what it saw into the document, which the browser prints.
+. "$(dirname "$0")/../cli/lib.sh"
+
+browser=$(command -v chromium || command -v chromium-browser)
+if [ -z "$browser" ]; then
+	echo "1..0 # SKIP chromium is not installed"
+	exit 0
+fi
+
+cat > busy.c <<'C'
+#include <stdio.h>
+int hostile(int n) __asm__("\"</script><img src=x onerror=owned=1>&\"");
+__attribute__((noinline)) int hostile(int n)
+{
+	int t = 0;
+
+	for (int i = 0; i < n; i++)
+		t = t * 31 + (i & 3 ? i : -i);
+	return t;
+}
+__attribute__((noinline)) static int other(int n)
+{
+	int t = 1;
+
+	for (int i = 1; i < n; i++)
+		t += i / (t | 1);
+	return t;
+}
+int main(void)
+{
+	printf("%d\n", hostile(200000) + other(20000));
+	return 0;
+}
+C
+gcc -O1 -g -o busy busy.c || exit 1
+ok "an exact recording" "$ASSAY" record --exact --observe values -q -o busy.db -- ./busy
+ok "its page" "$ASSAY" html -i busy.db -o page.html
+is "the page is its owner's alone" "$(stat -c %a page.html)" 600
+unlike "the page asks for nothing from elsewhere" "$(grep -oE '(src|href)="?[a-z]+:' page.html)" .
+is "the page's own text is at most 60 KB" "$(($(cat "$ROOT"/src/html/page.* "$ROOT"/src/html/*.js | wc -c) <= 61440))" 1
+is "no name ends the element that holds the data" "$(grep -c "owned=1>" page.html)" 0
+
+cat > act.js <<'JS'
+const said = [], say = (k, v) => said.push(k + ' = ' + v);
+const rows = () => [...document.querySelectorAll('#view-procs tbody tr')];
+const press = key => document.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+setTimeout(() => {
+	say('ready', document.body.dataset.ready);
+	say('first', rows()[0].querySelector('.name').title);
+	say('count', rows().length > 1);
+	assay.search('other');
+	say('found', rows().length + ' ' + rows()[0].querySelector('.name').title);
+	assay.search('no such name');
+	say('nothing', rows().length);
+	press('Escape');
+	assay.search('');
+	press('Enter');
+	say('view', assay.state.view);
+	say('instructions', /imul|shl|lea/.test(document.getElementById('asm').textContent));
+	say('source', document.getElementById('source').textContent.includes('t * 31'));
+	press('n');
+	say('detail', document.getElementById('detail').textContent.length > 0);
+	const before = document.documentElement.dataset.theme;
+	press('d');
+	say('theme', before !== document.documentElement.dataset.theme);
+	press('1');
+	say('back', assay.state.view);
+	press('?');
+	say('keys', document.getElementById('keys').open);
+	say('owned', typeof owned + ' ' + document.images.length);
+	say('errors', errors.length + ' ' + errors.join('; '));
+	document.body.dataset.said = btoa(unescape(encodeURIComponent(said.join('\n'))));
+}, 50);
+JS
+{
+	echo '<script>const errors = []; addEventListener("error", e => errors.push(e.message));'
+	echo 'for (const k of ["error", "warn"]) console[k] = (...a) => errors.push(a.join(" "));</script>'
+} > hook.html
+awk -v hook="$(cat hook.html)" '/<style>/ && !done { print hook; done = 1 } /^<\/body>/ { print "<script>"; while ((getline line < "act.js") > 0) print line; print "</script>" } { print }' \
+	page.html > acted.html
+HOME=$TMP timeout 60 "$browser" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$TMP/chromium" \
+	--virtual-time-budget=4000 --dump-dom "file://$TMP/acted.html" > dom.html 2> browser.err
+said=$(sed -n 's/.*data-said="\([^"]*\)".*/\1/p' dom.html | head -1 | base64 -d)
+[ -n "$said" ] || diag "$(tail -5 browser.err)"
+like "the page opens" "$said" '^ready = yes$'
+like "a hostile name is text" "$said" '^first = </script><img src=x onerror=owned=1>&$'
+like "the table has procedures" "$said" '^count = true$'
+like "search finds a procedure" "$said" '^found = 1 other'
+like "search says where there is none" "$said" '^nothing = 0$'
+like "Enter annotates" "$said" '^view = annotate$'
+like "instructions are shown" "$said" '^instructions = true$'
+like "source is shown" "$said" '^source = true$'
+like "the next hottest instruction has details" "$said" '^detail = true$'
+like "a key changes the theme" "$said" '^theme = true$'
+like "a key leads back to the table" "$said" '^back = procs$'
+like "a key lists the keys" "$said" '^keys = true$'
+like "nothing of a name runs" "$said" '^owned = undefined 0$'
+like "there is no error in the console" "$said" '^errors = 0 $'
+
+for kind in truncated text; do
+	case $kind in
+	truncated) head -c 5000 busy.db > bad.db ;;
+	text) echo hello > bad.db ;;
+	esac
+	"$ASSAY" html -i bad.db -o bad.html > out 2> err
+	is "$kind: refused" "$?" 1
+	like "$kind: why" "$(cat err)" "bad.db"
+	ok "$kind: no page is left" test ! -e bad.html
+done
+done_testing
