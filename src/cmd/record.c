@@ -34,7 +34,7 @@ static unsigned cache_kib = CACHE_KIB;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "", *cgroup;
-static bool no_children, all, quiet, exact, kernel_buffers, reuse, pgo;
+static bool no_children, all, quiet, exact, kernel_buffers, reuse, pgo, stacks;
 static unsigned line = 64, snapshots;
 static double interval;
 static const char *interval_unit = "instructions", *lines_how = "both";
@@ -63,6 +63,9 @@ static const struct opt opts[] = {
 	{ 'd', "duration", "S", "stop after S seconds", OPT_DOUBLE, &seconds, 0.01, 1e7, NULL },
 	{ 'o', "output", "FILE", "where to record (default assay.db; an old one becomes FILE.old)",
 	  OPT_STRING, &output, 0, 0, NULL },
+	{ 'g', "stacks", NULL,
+	  "call stacks too: for report --children, assay html and export; without --exact",
+	  OPT_FLAG, &stacks, 0, 0, NULL },
 	{ 0, "reuse", NULL,
 	  "reuse times too, by windows and watchpoints: for assay reuse; without --exact", OPT_FLAG,
 	  &reuse, 0, 0, NULL },
@@ -202,6 +205,10 @@ static int check_use(struct err *err)
 
 	if (check_policy(err))
 		return -1;
+	if (exact && stacks) {
+		err_set(err, ERR_USAGE, "-g is the sampler's");
+		return err_hint(err, "--exact --observe calls counts who calls whom");
+	}
 	if (exact && reuse) {
 		err_set(err, ERR_USAGE, "--reuse is the sampler's");
 		return err_hint(err, "--exact --observe reuse keeps reuse distances exactly");
@@ -511,6 +518,7 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
+	o.sampler.stacks = stacks;
 	o.sampler.branches = pgo;
 	o.sampler.slots = has_policy();
 	o.sampler.no_children = no_children;

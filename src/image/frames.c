@@ -116,53 +116,65 @@ static bool evaluate(struct machine *m, const Dwarf_Op *op, size_t n, uint64_t *
 	return true;
 }
 
-static bool unwind_frame(Dwarf_Frame *frame, struct machine *m, struct frame_state *to)
+static enum frames_next unwind_frame(Dwarf_Frame *frame, struct machine *m, struct frame_state *to)
 {
 	Dwarf_Op mem[3], *op;
 	size_t n;
 
-	if (dwarf_frame_cfa(frame, &op, &n) || !evaluate(m, op, n, &m->cfa))
-		return false;
+	if (dwarf_frame_cfa(frame, &op, &n))
+		return FRAMES_UNKNOWN;
+	if (!evaluate(m, op, n, &m->cfa))
+		return FRAMES_UNREADABLE;
 	*to = *m->f;
 	for (int i = 0; i <= RETURN_COLUMN; i++) {
 		uint64_t v;
 
 		if (dwarf_frame_register(frame, i, mem, &op, &n))
-			return false;
+			return FRAMES_UNKNOWN;
 		/* an empty rule keeps the register; an undefined return address ends the walk */
 		if (!n) {
 			if (i == RETURN_COLUMN)
-				return false;
+				return FRAMES_OUTERMOST;
 			continue;
 		}
 		if (!evaluate(m, op, n, &v) || (!m->is_value && !m->read(m->ctx, v, &v)))
-			return false;
+			return FRAMES_UNREADABLE;
 		if (i == RETURN_COLUMN)
 			to->pc = v;
 		else
 			to->reg[encoded[i]] = v;
 	}
 	to->reg[4] = m->cfa;
-	return to->pc != 0 && to->reg[4] > m->f->reg[4];
+	if (!to->pc)
+		return FRAMES_OUTERMOST;
+	return to->reg[4] > m->f->reg[4] ? FRAMES_CALLER : FRAMES_UNREADABLE;
 }
 
-bool frames_step(struct image *im, struct frame_state *f, uint64_t to_addr, bool returned,
-		 bool (*read)(void *ctx, uint64_t at, uint64_t *v), void *ctx)
+enum frames_next frames_next(struct image *im, struct frame_state *f, uint64_t to_addr,
+			     bool returned, bool (*read)(void *ctx, uint64_t at, uint64_t *v),
+			     void *ctx)
 {
 	struct machine m = { .f = f, .pc = f->pc, .read = read, .ctx = ctx };
 	struct frame_state to;
 	Dwarf_Frame *frame;
-	bool ok;
+	enum frames_next next;
 
 	if (!im->cfi_tried) {
 		im->cfi_tried = true;
 		im->cfi = dwarf_getcfi_elf(im->file.elf);
 	}
 	if (!im->cfi || dwarf_cfi_addrframe(im->cfi, f->pc + to_addr - returned, &frame))
-		return false;
-	ok = unwind_frame(frame, &m, &to);
+		return FRAMES_UNKNOWN;
+	next = unwind_frame(frame, &m, &to);
+	dwarf_frame_info(frame, NULL, NULL, &to.interrupted);
 	free(frame);
-	if (ok)
+	if (next == FRAMES_CALLER)
 		*f = to;
-	return ok;
+	return next;
+}
+
+bool frames_step(struct image *im, struct frame_state *f, uint64_t to_addr, bool returned,
+		 bool (*read)(void *ctx, uint64_t at, uint64_t *v), void *ctx)
+{
+	return frames_next(im, f, to_addr, returned, read, ctx) == FRAMES_CALLER;
 }

@@ -8,6 +8,14 @@
 struct frame_state {
 	uint64_t pc;	  /* run-time address */
 	uint64_t reg[16]; /* in encoding order: rax rcx rdx rbx rsp and so on */
+	bool interrupted; /* by a signal, whose frame was the one below: pc is no return address */
+};
+
+enum frames_next {
+	FRAMES_CALLER,	  /* f is the caller's state now */
+	FRAMES_OUTERMOST, /* f has no caller, says the image */
+	FRAMES_UNKNOWN,	  /* the image has no rule for the address */
+	FRAMES_UNREADABLE, /* memory that the rule needs could not be read, or the rule makes no sense */
 };
 
 /*
@@ -15,6 +23,10 @@ struct frame_state {
  * image; `returned`: pc is a return address, not the current instruction. `read` reads eight bytes
  * of the program's memory. False if the image does not tell, or f was the outermost frame.
  */
+enum frames_next frames_next(struct image *im, struct frame_state *f, uint64_t to_addr,
+			     bool returned, bool (*read)(void *ctx, uint64_t at, uint64_t *v),
+			     void *ctx);
+/* Whether frames_next() finds the caller. */
 bool frames_step(struct image *im, struct frame_state *f, uint64_t to_addr, bool returned,
 		 bool (*read)(void *ctx, uint64_t at, uint64_t *v), void *ctx);
 

@@ -23,6 +23,7 @@
 #include "sampler/members.h"
 #include "sampler/sampler.h"
 #include "sampler/slots.h"
+#include "sampler/stacks.h"
 #include "sampler/watches.h"
 
 const struct sampler_options sampler_defaults = {
@@ -72,6 +73,8 @@ struct sampler {
 	struct backlog backlog;
 	struct watches *watches; /* or NULL */
 	struct slots *slots;	 /* or NULL */
+	struct walker *walker;	 /* of call stacks; or NULL */
+	uint64_t enabled;	 /* when sampling began; ns, CLOCK_MONOTONIC */
 	void *filter_map;
 	struct events events, rare; /* rare: none but with o.branches */
 	struct members members;
@@ -485,6 +488,16 @@ static void on_watch(struct sampler *s, const struct sample_watch *h)
 		watches_hit(s->watches, h->tid, h->addr, h->hits, h->running);
 }
 
+/* At once: the process may end, and its mappings with it. */
+static int on_stack(struct sampler *s, const struct sample_stack *k, size_t bytes)
+{
+	if (!s->walker ||
+	    !walker_add(s->walker, k, bytes, k->time > s->enabled ? k->time - s->enabled : 0))
+		return 0;
+	s->failed = true;
+	return err_set(&s->sink_err, ERR_FAILED, "no memory for call stacks");
+}
+
 static int on_record(void *ctx, void *data, size_t size)
 {
 	const struct sample *h = data;
@@ -496,6 +509,8 @@ static int on_record(void *ctx, void *data, size_t size)
 	}
 	if (size < sizeof(*h) || s->failed)
 		return s->failed ? -1 : 0;
+	if (h->kind == SAMPLE_STACK)
+		return on_stack(s, data, size);
 	if (h->kind == SAMPLE_USER && on_user(s, h, (const uint64_t *)(h + 1), words_behind(size)))
 		return s->failed ? -1 : 0;
 	if (!backlog_put(&s->backlog, data, size)) {
@@ -554,6 +569,9 @@ static int load(struct sampler *s, struct err *err)
 	b->rodata->cfg_line_bits = bits;
 	b->rodata->cfg_ring_bytes = ring;
 	b->rodata->cfg_filter = s->o.slots;
+	b->rodata->cfg_stack = s->o.stacks;
+	bpf_map__set_max_entries(b->maps.stacks,
+				 s->o.stacks ? (uint32_t)libbpf_num_possible_cpus() : 1);
 	in_place = caps_can_loop();
 	bpf_program__set_autoload(in_place ? b->progs.on_sample_calls : b->progs.on_sample, false);
 	s->prog = in_place ? b->progs.on_sample : b->progs.on_sample_calls;
@@ -640,6 +658,13 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 		err_sys(err, "cannot open the ring buffer");
 		goto fail;
 	}
+	if (o->stacks) {
+		s->walker = walker_new(&s->files, s->kernel_image, s->vdso_image, s->anon_image);
+		if (!s->walker) {
+			err_set(err, ERR_FAILED, "no memory");
+			goto fail;
+		}
+	}
 	if (o->watch) {
 		s->watches = watches_new(p, bpf_program__fd(s->bpf->progs.on_watch));
 		if (!s->watches) {
@@ -669,6 +694,7 @@ void sampler_close(struct sampler *s)
 	events_fini(&s->rare);
 	members_fini(&s->members);
 	watches_free(s->watches);
+	walker_free(s->walker);
 	ring_buffer__free(s->ring);
 	backlog_fini(&s->backlog);
 	files_fini(&s->files);
@@ -790,6 +816,7 @@ void sampler_look(struct sampler *s, pid_t pid)
 
 int sampler_enable(struct sampler *s, struct err *err)
 {
+	s->enabled = monotonic_ns();
 	return events_enable(&s->rare, err) || events_enable(&s->events, err) ? -1 : 0;
 }
 

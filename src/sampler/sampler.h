@@ -27,6 +27,7 @@ struct sampler_options {
 	bool command;	  /* a command and its descendants are sampled: sampler_attach_command() */
 	bool watch;	  /* reuse times by watchpoints */
 	bool branches; /* windows hold where control went, and no values; rare windows are added */
+	bool stacks;   /* call stacks are recorded (sampler/stacks.h) */
 	bool slots;    /* windows are passed over where values are known (sampler/slots.h) */
 };
 extern const struct sampler_options sampler_defaults;

@@ -150,6 +150,7 @@ struct {
 #include "sampler/bpf/filter.h"
 #include "sampler/bpf/members.h"
 #include "sampler/bpf/rare.h"
+#include "sampler/bpf/stack.h"
 
 /* What the interpreter asks of its surroundings (runahead/interp.h). */
 
@@ -421,6 +422,8 @@ static __always_inline void on_kernel(struct bpf_perf_event_data *ctx, struct cp
 	n->kernel++;
 	h.time = bpf_ktime_get_ns();
 	send(c, n, &h, sizeof(h) / 8, false);
+	if (cfg_stack)
+		stack_kernel(ctx, id, h.time);
 }
 
 static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_event_data *ctx,
@@ -508,7 +511,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	struct ra_state *s = &c->ra;
 	struct sample *h = (struct sample *)s->out;
-	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0;
+	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0, taken;
 	uint32_t words, image, other, stands = 0;
 	bool have_vma = false, found = false, picked = false;
 	bool rare = ctx->sample_period == RARE_PERIOD;
@@ -557,7 +560,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	h->other = other;
 	h->pid = id >> 32;
 	h->tid = (uint32_t)id;
-	h->time = begin;
+	h->time = taken = begin;
 	h->period = rare ? 0 : ctx->sample_period;
 	h->ip = ip;
 	h->target = s->target;
@@ -588,6 +591,8 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	send(c, n, h, words,
 	     s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma || picked ||
 		     c->look);
+	if (cfg_stack && !rare)
+		stack_user(ctx, id, taken);
 }
 
 static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in_place)

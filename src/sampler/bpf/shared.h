@@ -60,7 +60,8 @@ struct device_ranges {
 enum sample_kind {
 	SAMPLE_USER = 1,
 	SAMPLE_KERNEL,
-	SAMPLE_WATCH /* a record of its own: struct sample_watch */
+	SAMPLE_WATCH, /* a record of its own: struct sample_watch */
+	SAMPLE_STACK  /* a record of its own: struct sample_stack */
 };
 #define SAMPLE_VMA 1  /* flag: struct sample_vma is what follows, and no windows */
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
@@ -102,6 +103,21 @@ struct sample_watch {
 	uint64_t addr;	  /* watched */
 	uint64_t hits;	  /* this one counts */
 	uint64_t running; /* ns that it was set while the thread ran */
+};
+
+/* What a call stack is found from. */
+#define STACK_COPY 16384 /* bytes of the stack, at most */
+struct sample_stack {
+	uint16_t kind, flags;
+	uint32_t n; /* bytes that follow */
+	uint32_t pid, tid;
+	uint64_t time, period;
+	uint64_t kernel_ip; /* 0: the thread was in user space */
+	uint64_t ip;	    /* in user space */
+	uint64_t reg[16];   /* in encoding order: rax rcx rdx rbx rsp and so on */
+	char comm[16];
+	/* from reg[4], the stack pointer, on; the last page is room that the verifier wants */
+	uint8_t bytes[STACK_COPY + 4096];
 };
 
 #define CODE_NAME_MAX 600 /* the kernel's longest names have 511 characters */

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "image/frames.h"
+#include "image/maps.h"
+
+#define FRAMES_MAX 512
+#define PROCESSES_MAX 512
+#define AGAIN_NS 20000000 /* a process's mappings are read at most so often */
+
+/* An executable mapping of a process. */
+struct place {
+	uint64_t start, end, offset;
+	struct mapped_file *file; /* NULL: no file, or one that could not be opened */
+	bool vdso;
+};
+
+struct process {
+	pid_t pid;
+	struct place *place; /* in the order of addresses */
+	size_t n;
+	uint64_t read; /* when; ns, CLOCK_MONOTONIC */
+	UT_hash_handle hh;
+};
+
+struct walker {
+	struct files *files;
+	uint32_t kernel_image, vdso_image, anon_image;
+	struct process *processes;
+};
+
+/* A stack that is being walked. */
+struct walk {
+	const struct sample_stack *k;
+	struct frame_state state;
+	struct {
+		uint64_t addr;
+		uint32_t image, kind;
+	} frame[FRAMES_MAX];
+	unsigned n;
+	enum frame_kind end;
+};
+
+struct walker *walker_new(struct files *files, uint32_t kernel_image, uint32_t vdso_image,
+			  uint32_t anon_image)
+{
+	struct walker *w = calloc(1, sizeof(*w));
+
+	if (w)
+		*w = (struct walker){ files, kernel_image, vdso_image, anon_image, NULL };
+	return w;
+}
+
+static void forget(struct walker *w, struct process *p)
+{
+	HASH_DEL(w->processes, p);
+	free(p->place);
+	free(p);
+}
+
+void walker_free(struct walker *w)
+{
+	struct process *p, *next;
+
+	if (!w)
+		return;
+	HASH_ITER (hh, w->processes, p, next)
+		forget(w, p);
+	free(w);
+}
+
+/* Mappings. */
+
+static struct mapped_file *file_of(struct walker *w, pid_t pid, const struct map *m)
+{
+	struct file_key key = { m->inode, (uint64_t)m->dev_major << 20 | m->dev_minor };
+	const char *name = strrchr(m->name, '/');
+
+	return m->inode ? files_resolve(w->files, pid, key, name ? name + 1 : m->name) : NULL;
+}
+
+/* Reads the mappings of the process; those that were known remain where it is gone. */
+static void look(struct walker *w, struct process *p, uint64_t now)
+{
+	struct place *all;
+	struct maps maps;
+	struct err err;
+	size_t n = 0;
+
+	p->read = now;
+	if (maps_read(&maps, w->files->broker, p->pid, &err))
+		return;
+	all = calloc(maps.n + 1, sizeof(*all));
+	for (size_t i = 0; all && i < maps.n; i++) {
+		const struct map *m = &maps.map[i];
+
+		if (m->exec)
+			all[n++] =
+				(struct place){ m->start, m->end, m->offset, file_of(w, p->pid, m),
+						!strcmp(m->name, "[vdso]") };
+	}
+	maps_fini(&maps);
+	if (!all || !n) {
+		free(all);
+		return;
+	}
+	free(p->place);
+	p->place = all;
+	p->n = n;
+}
+
+static struct process *process_of(struct walker *w, pid_t pid)
+{
+	struct process *p;
+
+	HASH_FIND_INT(w->processes, &pid, p);
+	if (p)
+		return p;
+	if (HASH_COUNT(w->processes) >= PROCESSES_MAX)
+		forget(w, w->processes); /* the oldest one */
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	HASH_ADD_INT(w->processes, pid, p);
+	return p;
+}
+
+static const struct place *find(const struct process *p, uint64_t at)
+{
+	size_t low = 0, high = p->n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (p->place[mid].end <= at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < p->n && p->place[low].start <= at ? &p->place[low] : NULL;
+}
+
+static const struct place *place_at(struct walker *w, struct process *p, uint64_t at, uint64_t now)
+{
+	const struct place *found = find(p, at);
+
+	if (!found && (!p->read || now - p->read > AGAIN_NS)) {
+		look(w, p, now);
+		found = find(p, at);
+	}
+	return found;
+}
+
+static uint64_t addr_in(const struct place *p, uint64_t at)
+{
+	uint64_t offset = at - p->start + p->offset;
+	const struct image_segment *seg;
+	unsigned n = p->file && p->file->im ? image_segments(p->file->im, &seg) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (offset - seg[i].offset < seg[i].size)
+			return offset - seg[i].offset + seg[i].addr;
+	return offset;
+}
+
+/* Walking. */
+
+static bool read_copy(void *ctx, uint64_t at, uint64_t *v)
+{
+	const struct walk *k = ctx;
+	uint64_t from = at - k->k->reg[4];
+
+	if (from > k->k->n || k->k->n - from < 8)
+		return false;
+	memcpy(v, k->k->bytes + from, 8);
+	return true;
+}
+
+/* Appends the frame at the address. False: the stack ends there, for the reason in k->end. */
+static bool note(struct walker *w, struct walk *k, const struct place *p, uint64_t at,
+		 bool returned)
+{
+	uint32_t image = !p	   ? 0
+			 : p->file ? p->file->image
+			 : p->vdso ? w->vdso_image
+				   : w->anon_image;
+
+	if (!p) {
+		k->end = FRAME_UNMAPPED;
+		return false;
+	}
+	if (k->n == FRAMES_MAX) {
+		k->end = FRAME_DEPTH;
+		return false;
+	}
+	k->frame[k->n].addr = p->file ? addr_in(p, at) : at;
+	k->frame[k->n].image = image;
+	k->frame[k->n++].kind = returned ? FRAME_CALL : FRAME_CODE;
+	if (p->file && p->file->im)
+		return true;
+	k->end = p->file || p->vdso ? FRAME_NO_UNWIND : FRAME_GENERATED;
+	return false;
+}
+
+static enum frame_kind reason(const struct walk *k, enum frames_next next)
+{
+	switch (next) {
+	case FRAMES_OUTERMOST:
+		return FRAME_ROOT;
+	case FRAMES_UNKNOWN:
+		return FRAME_NO_UNWIND;
+	default:
+		return k->k->n + 512 >= STACK_COPY ? FRAME_DEPTH : FRAME_UNREADABLE;
+	}
+}
+
+static void walk_user(struct walker *w, struct walk *k)
+{
+	struct process *p = process_of(w, (pid_t)k->k->pid);
+	enum frames_next next;
+	bool returned = false;
+
+	k->state = (struct frame_state){ .pc = k->k->ip };
+	memcpy(k->state.reg, k->k->reg, sizeof(k->state.reg));
+	while (p) {
+		const struct place *at = place_at(w, p, k->state.pc - returned, k->k->time);
+
+		if (!note(w, k, at, k->state.pc, returned))
+			return;
+		next = frames_next(at->file->im, &k->state, addr_in(at, k->state.pc) - k->state.pc,
+				   returned, read_copy, k);
+		if (next != FRAMES_CALLER) {
+			k->end = reason(k, next);
+			return;
+		}
+		returned = !k->state.interrupted;
+	}
+	k->end = FRAME_NOT_WALKED;
+}
+
+/* The frame in the kernel, below those of user space. */
+static void walk_kernel(struct walker *w, struct walk *k)
+{
+	if (!k->k->kernel_ip)
+		return;
+	k->frame[0].addr = k->k->kernel_ip;
+	k->frame[0].image = w->kernel_image;
+	k->frame[0].kind = FRAME_CODE;
+	k->n = 1;
+}
+
+int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since)
+{
+	struct stacks *s = &w->files->profile->stacks;
+	struct walk walk = { .k = k, .end = FRAME_ROOT };
+	char comm[sizeof(k->comm) + 1] = "";
+	uint32_t frame;
+	long thread;
+
+	if (bytes < offsetof(struct sample_stack, bytes) ||
+	    k->n > bytes - offsetof(struct sample_stack, bytes))
+		return 0;
+	memcpy(comm, k->comm, sizeof(k->comm));
+	walk_kernel(w, &walk);
+	if (k->ip)
+		walk_user(w, &walk);
+	thread = stacks_thread(s, 0, k->pid, k->tid, comm, "");
+	frame = stacks_frame(s, 0, walk.end, 0, 0);
+	for (unsigned i = walk.n; frame && i--;)
+		frame = stacks_frame(s, frame, walk.frame[i].kind, walk.frame[i].image,
+				     walk.frame[i].addr);
+	if (!frame || thread < 0)
+		return -1;
+	return stacks_add(s, frame, (uint32_t)thread, since, 1, (double)k->period);
+}
