@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
+#include "report/children.h"
 #include "report/phases.h"
 #include "report/times.h"
 #include "report/why.h"
@@ -10,7 +11,8 @@ static struct reading_options in = { .verb = "report", .input = "assay.db", .war
 static struct times_options o = { .n = 20 };
 static struct read_executions executions;
 static struct phases_options phases_options = { .n = 5 };
-static bool why, phases;
+static struct children_options stacks = { .n = 20 };
+static bool why, phases, children;
 
 static const struct opt opts[] = {
 	READ_INPUT(in),
@@ -25,6 +27,15 @@ static const struct opt opts[] = {
 	{ 0, "phases", NULL,
 	  "phases of a run recorded with --observe phases, and the hottest procedures of each",
 	  OPT_FLAG, &phases, 0, 0, NULL },
+	{ 0, "children", NULL, "time with what was called, by call stacks (record -g)", OPT_FLAG,
+	  &children, 0, 0, NULL },
+	{ 0, "callers", "PROC", "who calls the procedure, by the time that it and its callees take",
+	  OPT_STRING, &stacks.callers, 0, 0, NULL },
+	{ 0, "callees", "PROC", "what the procedure calls, by the time there", OPT_STRING,
+	  &stacks.callees, 0, 0, NULL },
+	{ 0, "from", "S", "of call stacks, only those from this second of the recording on",
+	  OPT_DOUBLE, &stacks.from, 0, 1e9, NULL },
+	{ 0, "to", "S", "and only those before this one", OPT_DOUBLE, &stacks.to, 0, 1e9, NULL },
 	READ_METHOD(executions),
 	READ_COUNTS(executions),
 	READ_REPEAT(executions),
@@ -34,10 +45,33 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
+static bool by_stacks(void)
+{
+	return children || stacks.callers || stacks.callees;
+}
+
+static int check_stacks(struct err *err)
+{
+	if (by_stacks() && (why || phases || o.by || o.image))
+		return err_set(err, ERR_USAGE,
+			       "--children, --callers and --callees are of call stacks: without "
+			       "--why, --phases, --by, --image");
+	if (stacks.callers && stacks.callees)
+		return err_set(err, ERR_USAGE, "--callers and --callees: one at a time");
+	if (!by_stacks() && (stacks.from > 0 || stacks.to > 0))
+		return err_set(err, ERR_USAGE,
+			       "--from and --to are for --children, --callers and --callees");
+	return 0;
+}
+
 static void print(struct reading *r, struct err *err)
 {
 	if (phases) {
 		phases_print(r, &phases_options, err);
+		return;
+	}
+	if (by_stacks()) {
+		children_print(r, &stacks, err);
 		return;
 	}
 	if (read_choose_executions(r, &executions, err))
@@ -67,6 +101,9 @@ static int run(int argc, char **argv, struct err *err)
 			"--phases is of the whole run: without --why, --by, --image");
 		return err->code;
 	}
+	if (check_stacks(err))
+		return err->code;
+	stacks.n = o.n;
 	if (opt_given(&cmd_report, rows))
 		phases_options.n = o.n;
 	if (read_check_executions(&executions, why, "--why", err))
@@ -77,7 +114,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_report = {
 	.name = "report",
 	.summary = "where the time went: images, procedures, lines",
-	.synopsis = "[-i FILE] [--by WHAT | --why | --phases] [-n N] [--json]",
+	.synopsis = "[-i FILE] [--by WHAT | --why | --phases | --children] [-n N] [--json]",
 	.about =
 		"Time is counted in samples; the share of each row is followed by the "
 		"bound within which the true share lies with 95 % confidence, as far as "
@@ -92,6 +129,9 @@ const struct verb cmd_report = {
 		"execute much the same blocks are phases; of each its share of the instructions, "
 		"and its hottest procedures (5, or -n). `assay targets` chooses samples by "
 		"them.\n\n"
+		"--children adds to each procedure what it called, by the call stacks of a "
+		"recording made with -g; --callers and --callees show one procedure between those "
+		"that call it and those that it calls.\n\n"
 		"--why says what the time of a sampled recording was spent on, of the "
 		"program and of each procedure: execution; static stalls, which the order "
 		"of its instructions causes by itself (llvm-mca tells); dynamic stalls, "
@@ -106,6 +146,8 @@ const struct verb cmd_report = {
 		    "assay report --image 'libc*' -n 0\n"
 		    "assay report --why\n"
 		    "assay report --phases\n"
+		    "assay report --children\n"
+		    "assay report --callers malloc --from 2 --to 5\n"
 		    "assay report --why --counts exact.db\n"
 		    "assay report --json | jq '.procedures[0]'\n",
 	.opts = opts,

@@ -137,7 +137,12 @@ static enum frames_next unwind_frame(Dwarf_Frame *frame, struct machine *m, stru
 				return FRAMES_OUTERMOST;
 			continue;
 		}
-		if (!evaluate(m, op, n, &v) || (!m->is_value && !m->read(m->ctx, v, &v)))
+		if (!evaluate(m, op, n, &v))
+			return FRAMES_UNREADABLE;
+		/* below the stack pointer: an epilogue has restored the register already */
+		if (!m->is_value && i != RETURN_COLUMN && v < m->f->reg[4])
+			continue;
+		if (!m->is_value && !m->read(m->ctx, v, &v))
 			return FRAMES_UNREADABLE;
 		if (i == RETURN_COLUMN)
 			to->pc = v;

@@ -10,7 +10,7 @@
 
 #define FRAMES_MAX 512
 #define PROCESSES_MAX 512
-#define AGAIN_NS 20000000 /* a process's mappings are read at most so often */
+#define AGAIN_NS 2000000 /* a process's mappings are read at most so often */
 
 /* An executable mapping of a process. */
 struct place {
@@ -201,21 +201,47 @@ static bool note(struct walker *w, struct walk *k, const struct place *p, uint64
 	k->frame[k->n].addr = p->file ? addr_in(p, at) : at;
 	k->frame[k->n].image = image;
 	k->frame[k->n++].kind = returned ? FRAME_CALL : FRAME_CODE;
-	if (p->file && p->file->im)
-		return true;
-	k->end = p->file || p->vdso ? FRAME_NO_UNWIND : FRAME_GENERATED;
-	return false;
+	return true;
 }
 
-static enum frame_kind reason(const struct walk *k, enum frames_next next)
+/*
+ * The caller of code without unwind information, which compilers that generate code at run time keep by frame pointers. It is
+ * believed if its return address and its frame are where they can be.
+ */
+static enum frames_next by_frame_pointer(struct walker *w, struct walk *k, struct process *p)
+{
+	uint64_t fp = k->state.reg[5], pc, caller;
+
+	if (fp < k->state.reg[4] || fp & 7 || !read_copy(k, fp, &caller) ||
+	    !read_copy(k, fp + 8, &pc) || !pc || !place_at(w, p, pc - 1, k->k->time))
+		return FRAMES_UNKNOWN;
+	k->state.pc = pc;
+	k->state.reg[4] = fp + 16;
+	k->state.reg[5] = caller;
+	k->state.interrupted = false;
+	return FRAMES_CALLER;
+}
+
+static enum frames_next to_caller(struct walker *w, struct walk *k, struct process *p,
+				  const struct place *at, bool returned)
+{
+	enum frames_next next = FRAMES_UNKNOWN;
+
+	if (at->file && at->file->im)
+		next = frames_next(at->file->im, &k->state, addr_in(at, k->state.pc) - k->state.pc,
+				   returned, read_copy, k);
+	return next == FRAMES_UNKNOWN ? by_frame_pointer(w, k, p) : next;
+}
+
+static enum frame_kind reason(const struct walk *k, const struct place *at, enum frames_next next)
 {
 	switch (next) {
 	case FRAMES_OUTERMOST:
 		return FRAME_ROOT;
 	case FRAMES_UNKNOWN:
-		return FRAME_NO_UNWIND;
+		return at->file || at->vdso ? FRAME_NO_UNWIND : FRAME_GENERATED;
 	default:
-		return k->k->n + 512 >= STACK_COPY ? FRAME_DEPTH : FRAME_UNREADABLE;
+		return k->k->n > STACK_COPY - 8192 ? FRAME_DEPTH : FRAME_UNREADABLE;
 	}
 }
 
@@ -232,10 +258,9 @@ static void walk_user(struct walker *w, struct walk *k)
 
 		if (!note(w, k, at, k->state.pc, returned))
 			return;
-		next = frames_next(at->file->im, &k->state, addr_in(at, k->state.pc) - k->state.pc,
-				   returned, read_copy, k);
+		next = to_caller(w, k, p, at, returned);
 		if (next != FRAMES_CALLER) {
-			k->end = reason(k, next);
+			k->end = reason(k, at, next);
 			return;
 		}
 		returned = !k->state.interrupted;

@@ -106,7 +106,7 @@ struct sample_watch {
 };
 
 /* What a call stack is found from. */
-#define STACK_COPY 16384 /* bytes of the stack, at most */
+#define STACK_COPY 32768 /* bytes of the stack, at most */
 struct sample_stack {
 	uint16_t kind, flags;
 	uint32_t n; /* bytes that follow */
