@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Call stacks: found by unwind information in code without frame pointers, through recursion, alloca and a signal's
+# handler; the readings by callers and callees; and what is refused.
+. "$(dirname "$0")/lib.sh"
+
+if ! "$ASSAY" doctor >/dev/null 2>&1; then
+	echo "1..0 # SKIP the sampler does not work here"
+	exit 0
+fi
+
+cat > nest.c <<'C'
+#include <alloca.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+static volatile unsigned long sink;
+static volatile int stop;
+static double cpu(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+#define FN __attribute__((noinline, noclone))
+FN static void burn(double s)
+{
+	double end = cpu() + s;
+
+	do
+		for (int i = 0; i < 20000; i++)
+			sink = sink * 31 + (unsigned long)i;
+	while (cpu() < end);
+}
+FN static void inner(double s) { burn(s); sink++; }
+FN static void outer(double s) { inner(s); sink++; }
+FN static void deep(int n, double s)
+{
+	if (n)
+		deep(n - 1, s);
+	else
+		inner(s);
+	sink++;
+}
+FN static void grown(unsigned n, double s)
+{
+	char *room = alloca(n);
+
+	memset(room, 1, n);
+	burn(s);
+	sink += (unsigned long)room[n / 2];
+}
+FN static void in_handler(void) { burn(0.15); stop = 1; }
+static void handler(int sig) { (void)sig; in_handler(); sink++; }
+FN static void interrupted(void)
+{
+	while (!stop)
+		for (int i = 0; i < 1000; i++)
+			sink = sink * 17 + (unsigned long)i;
+}
+int main(void)
+{
+	struct itimerval soon = { .it_value = { 0, 1000 } };
+
+	outer(0.15);
+	deep(40, 0.15);
+	grown(3000, 0.15);
+	signal(SIGVTALRM, handler);
+	setitimer(ITIMER_VIRTUAL, &soon, 0);
+	interrupted();
+	return 0;
+}
+C
+gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -o nest nest.c || exit 1
+ok "a recording with call stacks" "$ASSAY" record -q -g -F 2000 -o nest.db -- ./nest
+"$ASSAY" export folded -i nest.db > folded 2> err
+# Of all stacks that end in burn below that procedure, those that are not as they must be.
+odd() { # PROCEDURE EXTENDED-REGEX
+	grep -E ";$1[;.]?.*;burn( |;)" folded | grep -vE "$2" | head -3
+}
+n() { awk -v p="$1" '$0 ~ p { t += $NF } END { print t + 0 }' folded; }
+ok "stacks of one call in another" test "$(n ';outer;inner;burn')" -gt 20
+is "they are whole" "$(odd outer '(^|;)_start;__libc_start_main[^;]*;([^;]*;)?main;outer;inner;burn')" ""
+ok "stacks of a recursion" test "$(n ';deep;inner;burn')" -gt 20
+is "all its 41 frames are there" "$(odd deep ';main;(deep;){41}inner;burn')" ""
+ok "stacks above a frame of alloca" test "$(n ';grown;burn')" -gt 20
+is "they are whole, too" "$(odd grown ';main;grown;burn')" ""
+ok "stacks of a signal's handler" test "$(n ';handler;in_handler;burn')" -gt 20
+is "they go on with what the signal interrupted" "$(odd handler ';main;interrupted;.*handler;in_handler;burn')" ""
+
+"$ASSAY" report -i nest.db --children --json -n 0 > children.json
+is "each stack ends with a reason" "$(jq '[.procedures[] | select(.procedure | test("^\\[(root|no unwind|stack|deeper|generated|unknown)")) | .samples] | add' children.json)" \
+	"$(awk '{ t += $NF } END { print t }' folded)"
+like "time with what was called" "$("$ASSAY" report -i nest.db --children)" ' main$'
+is "no procedure has less than its own" "$(jq '[.procedures[] | select(.children + 1e-9 < .self)] | length' children.json)" 0
+is "main calls what it calls" "$("$ASSAY" report -i nest.db --callees main --json -n 0 | jq -c '[.callees[].procedure] | map(select(. == "outer" or . == "deep" or . == "grown" or . == "interrupted")) | sort')" \
+	'["deep","grown","interrupted","outer"]'
+is "who calls inner" "$("$ASSAY" report -i nest.db --callers inner --json -n 0 | jq -c '[.callers[].procedure] | sort')" '["deep","outer"]'
+"$ASSAY" report -i nest.db --children --from 0 --to 0.2 --json -n 0 > early.json
+is "the first stretch of time has not all" "$(jq -n --slurpfile a early.json --slurpfile b children.json \
+	'[$a, $b] | map(.[0].procedures | map(select(.procedure == "[root]") | .samples) | add // 0) | .[0] < .[1]')" true
+
+# Recordings add up.
+ok "merging" "$ASSAY" merge -o both.db nest.db nest.db
+is "stacks add up" "$("$ASSAY" export folded -i both.db 2> /dev/null | awk '{ t += $NF } END { print t }')" "$((2 * $(awk '{ t += $NF } END { print t }' folded)))"
+
+refused() { # NAME STATUS SAYS COMMAND…
+	local name=$1 status=$2 says=$3
+	shift 3
+	"$@" > out 2> err
+	is "$name: status" "$?" "$status"
+	like "$name: said" "$(cat err)" "$says"
+}
+"$ASSAY" record -q -o plain.db -- true
+refused "no stacks" 3 'record -g' "$ASSAY" report -i plain.db --children
+refused "no such procedure" 3 "no call stack .* 'nothing'" "$ASSAY" report -i nest.db --callers nothing
+refused "both at once" 2 'one at a time' "$ASSAY" report -i nest.db --callers main --callees main
+refused "with another reading" 2 'without' "$ASSAY" report -i nest.db --children --why
+refused "a stretch of nothing" 2 'from and --to' "$ASSAY" report -i nest.db --from 1
+refused "with --exact" 2 'observe calls' "$ASSAY" record --exact -g -o x.db -- true
+done_testing
