@@ -98,7 +98,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_diff = {
 	.name = "diff",
 	.summary = "what became slower or faster between recordings",
-	.synopsis = "BASE NEW | BASE... vs NEW... [--by WHAT] [--measure WHAT] [--json]",
+	.synopsis = "BASE NEW | BASE... vs NEW... [--by WHAT] [--json]",
 	.about =
 		"Compares two recordings, or two sets of recordings, procedure by procedure: time "
 		"on "
@@ -124,8 +124,7 @@ const struct verb cmd_diff = {
 	.examples = "assay diff before.db after.db\n"
 		    "assay diff before.db after.db --by line --image server\n"
 		    "assay diff before-*.db vs after-*.db\n"
-		    "assay diff before.db after.db --json | jq '.procedures[] | select(.verdict == "
-		    "\"slower\")'\n",
+		    "assay diff before.db after.db --json | jq '.procedures[0:5]'\n",
 	.opts = opts,
 	.run = run,
 };

@@ -130,8 +130,7 @@ const struct verb cmd_export = {
 		    "assay export autofdo --form text --image ./server -o server.txt\n"
 		    "assay export pprof -o profile.pb.gz && go tool pprof -http : profile.pb.gz\n"
 		    "assay export folded | flamegraph.pl > flame.svg\n"
-		    "assay export callgrind -i exact.db -o callgrind.out && kcachegrind "
-		    "callgrind.out\n",
+		    "assay export callgrind -i exact.db -o callgrind.out\n",
 	.opts = opts,
 	.run = run,
 };

@@ -114,7 +114,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_report = {
 	.name = "report",
 	.summary = "where the time went: images, procedures, lines",
-	.synopsis = "[-i FILE] [--by WHAT | --why | --phases | --children] [-n N] [--json]",
+	.synopsis = "[-i FILE] [--by WHAT | --why | --children] [-n N] [--json]",
 	.about =
 		"Time is counted in samples; the share of each row is followed by the "
 		"bound within which the true share lies with 95 % confidence, as far as "

@@ -286,8 +286,9 @@ static void put_texts(struct pprof *w)
 	struct text *t, *next;
 
 	HASH_SORT(w->texts, by_number);
-	HASH_ITER (hh, w->texts, t, next)
+	HASH_ITER (hh, w->texts, t, next) {
 		proto_element(&w->m, PROFILE_STRINGS, t->s, strlen(t->s));
+	}
 }
 
 static void put_run(struct pprof *w)

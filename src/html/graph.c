@@ -8,9 +8,7 @@
 
 /* Nodes of one procedure below one node become one, wherever in it the calls are. */
 struct merged {
-	struct {
-		uint32_t parent, func;
-	} key;
+	uint32_t key[2]; /* parent, func */
 	uint32_t number;
 	UT_hash_handle hh;
 };
@@ -19,9 +17,11 @@ struct merged {
 
 static long merge_node(struct html_graph *g, struct merged **known, uint32_t parent, uint32_t func)
 {
-	struct merged *m, wanted = { .key = { parent, func } };
+	struct merged *m, wanted = { 0 };
 
-	HASH_FIND(hh, *known, &wanted.key, sizeof(wanted.key), m);
+	wanted.key[0] = parent;
+	wanted.key[1] = func;
+	HASH_FIND(hh, *known, wanted.key, sizeof(wanted.key), m);
 	if (m)
 		return m->number;
 	m = malloc(sizeof(*m));

@@ -280,13 +280,13 @@ static int row_order(const void *a, const void *b)
 
 static double threshold_of(const struct diff_rows *rows, const double event[2], bool exact)
 {
-	double *p = malloc((rows->n + 1) * sizeof(*p)), threshold;
+	double *p = calloc(rows->n + 1, sizeof(*p)), threshold;
 	size_t n = 0;
 
 	if (!p)
 		return NAN;
 	for (size_t i = 0; i < rows->n; i++)
-		if (exact || may_differ(rows->row[i], event))
+		if (rows->row[i] && (exact || may_differ(rows->row[i], event)))
 			p[n++] = rows->row[i]->p;
 	threshold = significance_threshold(p, n, DIFF_FALSE);
 	free(p);
@@ -312,7 +312,7 @@ int diff_rows_judge(struct diff_rows *rows, const struct diff_side side[2])
 	struct diff_row *row, *next;
 	size_t n = 0;
 
-	rows->row = malloc((rows->n + 1) * sizeof(*rows->row));
+	rows->row = calloc(rows->n + 1, sizeof(struct diff_row *));
 	if (!rows->row)
 		return -1;
 	HASH_ITER (hh, rows->by_key, row, next) {

@@ -68,8 +68,9 @@ void walker_free(struct walker *w)
 
 	if (!w)
 		return;
-	HASH_ITER (hh, w->processes, p, next)
+	HASH_ITER (hh, w->processes, p, next) {
 		forget(w, p);
+	}
 	free(w);
 }
 

@@ -9,7 +9,7 @@ tree() { # FILE LINE…: a tree of that file with those includes
 	local file=$1
 	shift
 	rm -rf src
-	mkdir -p src/base src/isa src/sampler/bpf src/runahead "src/$(dirname "$file")"
+	mkdir -p src/base src/x86 src/sampler/bpf src/runahead "src/$(dirname "$file")"
 	touch src/base/err.h src/x86/insn.h src/sampler/sampler.h
 	echo "$both" | tee src/x86/uop.h > src/runahead/interp.h
 	printf '%s\n' "$@" > "src/$file"
@@ -26,7 +26,7 @@ ok "the tree" "$ROOT/tools/layers"
 tree x86/lift.c '#include "x86/insn.h"' '#include "base/err.h"' '#include <stdio.h>'
 ok "its own and above" "$ROOT/tools/layers" src
 tree base/err.c '#include "x86/insn.h"'
-refused "below" 'base/err.c includes x86/insn.h: isa is below base'
+refused "below" 'base/err.c includes x86/insn.h: x86 is below base'
 tree base/err.c '  #  include	"x86/insn.h"'
 refused "below, in disguise" 'base/err.c includes x86/insn.h'
 tree base/err.c '#include <x86/insn.h>'
