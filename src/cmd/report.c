@@ -4,6 +4,7 @@
 #include "cmd/verbs.h"
 #include "report/children.h"
 #include "report/phases.h"
+#include "report/threads.h"
 #include "report/times.h"
 #include "report/why.h"
 
@@ -18,8 +19,11 @@ static const struct opt opts[] = {
 	READ_INPUT(in),
 	{ 'n', "rows", "N", "rows of each table (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9,
 	  NULL },
-	{ 0, "by", "WHAT", "image, procedure or line (default: images, then procedures)",
-	  OPT_CHOICE, &o.by, 0, 0, "image procedure line" },
+	{ 0, "by", "WHAT",
+	  "image, procedure or line (default: images, then procedures); with call stacks (record "
+	  "-g) "
+	  "process, thread, comm (the name of a thread), cgroup",
+	  OPT_CHOICE, &o.by, 0, 0, "image procedure line " THREADS_BY },
 	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
 	  &o.image, 0, 0, NULL },
 	{ 0, "why", NULL, "what the time was spent on: stalls, and what may have caused them",
@@ -58,9 +62,10 @@ static int check_stacks(struct err *err)
 			       "--why, --phases, --by, --image");
 	if (stacks.callers && stacks.callees)
 		return err_set(err, ERR_USAGE, "--callers and --callees: one at a time");
-	if (!by_stacks() && (stacks.from > 0 || stacks.to > 0))
+	if (!by_stacks() && !threads_is(o.by) && (stacks.from > 0 || stacks.to > 0))
 		return err_set(err, ERR_USAGE,
-			       "--from and --to are for --children, --callers and --callees");
+			       "--from and --to are for --children, --callers, --callees and --by "
+			       "process, thread, comm, cgroup");
 	return 0;
 }
 
@@ -68,6 +73,13 @@ static void print(struct reading *r, struct err *err)
 {
 	if (phases) {
 		phases_print(r, &phases_options, err);
+		return;
+	}
+	if (threads_is(o.by)) {
+		threads_print(r,
+			      &(struct threads_options){
+				      .by = o.by, .from = stacks.from, .to = stacks.to, .n = o.n },
+			      err);
 		return;
 	}
 	if (by_stacks()) {
@@ -148,6 +160,7 @@ const struct verb cmd_report = {
 		    "assay report --phases\n"
 		    "assay report --children\n"
 		    "assay report --callers malloc --from 2 --to 5\n"
+		    "assay report --by process\n"
 		    "assay report --why --counts exact.db\n"
 		    "assay report --json | jq '.procedures[0]'\n",
 	.opts = opts,

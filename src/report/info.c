@@ -13,6 +13,7 @@
 #include "observe/tallies.h"
 #include "observe/sampled.h"
 #include "report/sampled.h"
+#include "report/threads.h"
 
 #define LABEL 16 /* columns of the label */
 
@@ -553,5 +554,7 @@ int info_print(struct reading *r, struct err *err)
 	if (!r->view.exact)
 		print_stops(r);
 	sampled_print(r);
+	if (threads_load(r))
+		return err_set(err, ERR_FAILED, "no memory");
 	return print_images(r) ? err_set(err, ERR_FAILED, "no memory") : 0;
 }

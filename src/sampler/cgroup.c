@@ -64,3 +64,35 @@ int cgroup_open(const char *name, struct err *err)
 		err, "/proc/PID/cgroup names the group of a process; `find %s -type d` lists all",
 		root);
 }
+
+/* The path in a line "NUMBER:CONTROLLERS:PATH"; of several hierarchies that of perf events, else the unified one, whose number
+ * is 0. NULL: another hierarchy. */
+static const char *path_in(const char *line)
+{
+	const char *controllers = strchr(line, ':'), *path;
+
+	path = controllers ? strchr(controllers + 1, ':') : NULL;
+	if (!path || (strncmp(line, "0::", 3) != 0 && !strstr(controllers, "perf_event")))
+		return NULL;
+	return path + 1;
+}
+
+void cgroup_of(int pid, char *buf, size_t n)
+{
+	char name[64], line[4200];
+	FILE *f;
+
+	buf[0] = 0;
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
+	f = fopen(name, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *path = path_in(line);
+
+		if (!path || (buf[0] && line[0] == '0'))
+			continue;
+		snprintf(buf, n, "%s", path);
+		buf[strcspn(buf, "\n")] = 0;
+	}
+	if (f)
+		fclose(f);
+}

@@ -7,6 +7,7 @@
 
 #include "image/frames.h"
 #include "image/maps.h"
+#include "sampler/cgroup.h"
 
 #define FRAMES_MAX 512
 #define PROCESSES_MAX 512
@@ -24,6 +25,7 @@ struct process {
 	struct place *place; /* in the order of addresses */
 	size_t n;
 	uint64_t read; /* when; ns, CLOCK_MONOTONIC */
+	char cgroup[256];
 	UT_hash_handle hh;
 };
 
@@ -127,6 +129,7 @@ static struct process *process_of(struct walker *w, pid_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
+	cgroup_of(pid, p->cgroup, sizeof(p->cgroup));
 	HASH_ADD_INT(w->processes, pid, p);
 	return p;
 }
@@ -284,6 +287,7 @@ int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uin
 {
 	struct stacks *s = &w->files->profile->stacks;
 	struct walk walk = { .k = k, .end = FRAME_ROOT };
+	const struct process *p = process_of(w, (pid_t)k->pid);
 	char comm[sizeof(k->comm) + 1] = "";
 	uint32_t frame;
 	long thread;
@@ -295,7 +299,7 @@ int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uin
 	walk_kernel(w, &walk);
 	if (k->ip)
 		walk_user(w, &walk);
-	thread = stacks_thread(s, 0, k->pid, k->tid, comm, "");
+	thread = stacks_thread(s, 0, k->pid, k->tid, comm, p ? p->cgroup : "");
 	frame = stacks_frame(s, 0, walk.end, 0, 0);
 	for (unsigned i = walk.n; frame && i--;)
 		frame = stacks_frame(s, frame, walk.frame[i].kind, walk.frame[i].image,

@@ -102,6 +102,46 @@ is "who calls inner" "$("$ASSAY" report -i nest.db --callers inner --json -n 0 |
 is "the first stretch of time has not all" "$(jq -n --slurpfile a early.json --slurpfile b children.json \
 	'[$a, $b] | map(.[0].procedures | map(select(.procedure == "[root]") | .samples) | add // 0) | .[0] < .[1]')" true
 
+cat > two.c <<'C'
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <time.h>
+static volatile unsigned long sink;
+static void burn(double s)
+{
+	struct timespec t;
+
+	do {
+		for (int i = 0; i < 20000; i++)
+			sink = sink * 31 + (unsigned long)i;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	} while ((double)t.tv_sec + (double)t.tv_nsec / 1e9 < s);
+}
+static void *worker(void *arg)
+{
+	prctl(PR_SET_NAME, "worker");
+	burn(0.3);
+	return arg;
+}
+int main(void)
+{
+	pthread_t t;
+
+	burn(0.1);
+	pthread_create(&t, 0, worker, 0);
+	pthread_join(t, 0);
+	return 0;
+}
+C
+gcc -O1 -o two two.c -lpthread || exit 1
+"$ASSAY" record -q -g -o two.db -- ./two
+is "names of threads" "$("$ASSAY" report -i two.db --by comm --json | jq -c '[.comms[].comm]')" '["worker","two"]'
+is "threads of one process" "$("$ASSAY" report -i two.db --by thread --json | jq -c '[.threads[].pid] | unique | length')" 1
+is "processes have all samples" "$("$ASSAY" report -i two.db --by process --json | jq '.processes | length, .[0].comm, .[0].share')" $'1\n"two"\n1'
+is "control groups" "$("$ASSAY" report -i two.db --by cgroup --json | jq '.cgroups | length')" 1
+is "a thread that came later has no load at first" \
+	"$("$ASSAY" info -i two.db --json | jq '.threads[] | select(.comm == "worker") | .load | (.[0:4] | add), (.[30:40] | add > 1)')" $'0\ntrue'
+
 # Recordings add up.
 ok "merging" "$ASSAY" merge -o both.db nest.db nest.db
 is "stacks add up" "$("$ASSAY" export folded -i both.db 2> /dev/null | awk '{ t += $NF } END { print t }')" "$((2 * $(awk '{ t += $NF } END { print t }' folded)))"
@@ -119,5 +159,6 @@ refused "no such procedure" 3 "no call stack .* 'nothing'" "$ASSAY" report -i ne
 refused "both at once" 2 'one at a time' "$ASSAY" report -i nest.db --callers main --callees main
 refused "with another reading" 2 'without' "$ASSAY" report -i nest.db --children --why
 refused "a stretch of nothing" 2 'from and --to' "$ASSAY" report -i nest.db --from 1
+refused "threads without stacks" 3 'record -g' "$ASSAY" report -i plain.db --by thread
 refused "with --exact" 2 'observe calls' "$ASSAY" record --exact -g -o x.db -- true
 done_testing

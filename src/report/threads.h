@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Who spent the time, by the call stacks of a recording: processes, threads, names of threads, control groups; and when. */
+#ifndef ASSAY_REPORT_THREADS_H
+#define ASSAY_REPORT_THREADS_H
+
+#include "report/reading.h"
+
+#define THREADS_BY "process thread comm cgroup"
+
+struct threads_options {
+	const char *by; /* one of THREADS_BY */
+	double from,
+		to; /* only this stretch, in seconds since the recording began; to 0: its end */
+	unsigned n; /* rows; 0: all */
+};
+
+/* Whether `by` is one of THREADS_BY. */
+bool threads_is(const char *by);
+/* -1 with err set: there are no stacks. */
+int threads_print(struct reading *r, const struct threads_options *o, struct err *err);
+/* The load of the threads that took most time, over the time of the recording: a line each. Nothing where there are no
+ * stacks. -1 without memory. */
+int threads_load(struct reading *r);
+
+#endif
