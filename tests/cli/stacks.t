@@ -153,7 +153,7 @@ refused() { # NAME STATUS SAYS COMMAND…
 	is "$name: status" "$?" "$status"
 	like "$name: said" "$(cat err)" "$says"
 }
-"$ASSAY" record -q -o plain.db -- true
+"$ASSAY" record -q -o plain.db -- ./nest
 refused "no stacks" 3 'record -g' "$ASSAY" report -i plain.db --children
 refused "no such procedure" 3 "no call stack .* 'nothing'" "$ASSAY" report -i nest.db --callers nothing
 refused "both at once" 2 'one at a time' "$ASSAY" report -i nest.db --callers main --callees main
