@@ -59,8 +59,8 @@ int events_add_thread(struct events *e, pid_t tid, struct err *err);
  * that group's processes. */
 int events_add_cpus(struct events *e, int cgroup, struct err *err);
 int events_enable(struct events *e, struct err *err);
-/* Draws new periods, so that sampling does not run in lockstep with a loop (seed 001: DCPI drew from
- * 60K to 64K cycles): uniform within 1/16 of the mean. cpu-clock samples of these events say that they
+/* Draws new periods, so that sampling does not run in lockstep with a loop (DCPI drew from 60K to
+ * 64K cycles: Anderson et al., SOSP 1997): uniform within 1/16 of the mean. cpu-clock samples of these events say that they
  * stand for the mean. A thread that is born later inherits the period of that moment, and says so. */
 void events_redraw(struct events *e);
 void events_fini(struct events *e);

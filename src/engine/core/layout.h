@@ -74,12 +74,12 @@
 #define T_SITE 0x50   /* the number of the indirect jump, call or return that leaves the cache */
 #define T_PLANE 0x58  /* where the thread's lines are marked */
 #define T_AREA 0x60   /* of restartable sequences: the program's, or one that names none */
-#define T_ASIDE 0x68  /* rax, rcx and the section's name, while rt/rseq.c uses them */
+#define T_ASIDE 0x68  /* rax, rcx and the section's name, while os/rseq.c uses them */
 #define T_REGS 0x80   /* the program's registers, in encoding order: rax rcx rdx rbx rsp … */
 #define T_SPILL 0x100 /* a register's value while a sequence in the cache uses it */
-#define T_LATER 0x180 /* what is to be marked after an instruction: see rt/shadow.h */
+#define T_LATER 0x180 /* what is to be marked after an instruction: see translate/shadow.h */
 /*
- * What may still be executed before rt/lines.c is to be asked, in parts that add up; a block takes from the one of
+ * What may still be executed before record/lines.c is to be asked, in parts that add up; a block takes from the one of
  * its number. What is taken from one number in memory waits for what was taken before: 7 to 10 cycles a block.
  */
 #define T_LEFT 0x240
