@@ -6,34 +6,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct block;
 struct link;
 
-extern const void **rt_direct; /* where nothing is counted: code by the low 16 bits of an address */
+extern const void *
+	*rt_direct; /* used where nothing is counted: code by the low 16 bits of its address */
 extern struct block *blocks;
 extern struct link *links;
 extern uint32_t nblocks, nlinks;
-extern uint32_t nids; /* the recorder's numbers */
+extern uint32_t nids; /* how many numbers the recorder has given out */
 void cache_init(void), cache_direct_init(void);
 struct block *cache_find(uint64_t pc);
 struct block *cache_by_code(uint64_t at);
 void cache_add(struct block *b);
-/* It is forgotten when its code changes, but is not found. */
+/* Adds a block that is forgotten when its code changes, but is not found by its address. */
 void cache_add_page(struct block *b);
-/* They are looked up, or added, soon: by then the line of the table should be here. */
+/* Prefetches the line of the table that will soon be looked up or written. */
 void cache_expect(uint64_t pc), cache_expect_return(uint64_t pc);
 void cache_add_return(uint64_t pc, uint64_t code);
-/* Where nothing is counted: an indirect jump that comes to the block is to find it. */
+/* Used where nothing is counted: makes indirect jumps to the block find it directly. */
 void cache_direct(const struct block *b);
-uint64_t cache_return(uint64_t pc); /* or 0 */
+uint64_t cache_return(uint64_t pc); /* 0: there is no code for the return address */
 void cache_link(struct link *l, struct block *to);
 void cache_invalidate(uint64_t start, uint64_t n);
 extern int cache_lock;
-bool cache_full(void); /* of pages that code lies on */
+bool cache_full(void); /* whether the list of pages with code is full */
 void cache_reset(void);
-/* Blocks that skip and blocks that observe are found in tables of their own; one of the two is in use. */
+/* Selects the table that is in use: blocks that skip and blocks that observe have one each. */
 void cache_turn(bool skip);
 
 #pragma GCC visibility pop

@@ -22,14 +22,17 @@
 
 #include "engine/core/thread.h"
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 extern struct thread *threads;
 extern int threads_lock;
 struct thread *thread_new(void);
-/* The process has no other thread, being a forked child, or because they have ended: their contexts are unmapped. */
+/* The process has no other thread, being a forked child, or because they have ended: their
+ * contexts are unmapped. */
 void threads_forget_others(struct thread *t);
-/* It runs no more code: nobody looks at its counters from here on, and they are unmapped, as is its stream. */
+/* It runs no more code: nobody looks at its counters from here on, and they are unmapped, as is
+ * its stream. */
 void thread_end(struct thread *t);
 void dispatch(void *thread) __attribute__((noreturn));
 extern struct config {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Transfers of control that no link stands for: indirect jumps, calls and returns. cache_lock is held in all calls but edges_note(). */
+/* Transfers of control that no link stands for: indirect jumps, calls and returns. cache_lock is
+ * held in all calls but edges_note(). */
 #ifndef ASSAY_ENGINE_CORE_EDGES_H
 #define ASSAY_ENGINE_CORE_EDGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct block;
 struct thread;
@@ -16,23 +18,23 @@ struct pair {			   /* read by switch.S */
 	struct pair *next;	   /* of the same target */
 };
 void edges_init(void), edges_reset(void);
-/* The thread's counters are new: no pair has a slot. */
+/* Resets the thread's near table, because its counters are new. */
 void edges_thread(struct thread *t);
-/* A number for the indirect jump, call or return that a block ends in. */
+/* Returns a number for the indirect jump, call or return that ends the block. */
 uint32_t edges_site(uint32_t block, bool returns);
-/* That way, found or made. */
+/* The pair of a site and a target, which is made if it is new. */
 struct pair *edges_pair(uint64_t site, uint64_t pc);
 void edges_count(struct thread *t, const struct pair *p);
-/* How often the thread took that way. */
+/* How often the thread went from the pair's site to its target. */
 uint64_t edges_counted(struct thread *t, const struct pair *p);
-/* All pairs that there were since the last reset, with phases. */
+/* Calls f for all pairs made since the last reset; used with phases. */
 void edges_each(void (*f)(const struct pair *p));
-/* Code of the pair's target, which is made already, is found from now on. */
+/* Makes the thread find the code of the pair's target, which exists already. */
 void edges_near(struct thread *t, const struct pair *p, const struct block *b);
-/* What is at pc is no longer what it was. */
+/* Forgets the code of all pairs whose target is pc, because the code there has changed. */
 void edges_forget(uint64_t pc);
-/* Something that is not counted, because it happens seldom (enum edge_kind). block: + 1, or 0. Addresses: 0 is the
- * outside. */
+/* Logs a rare transfer, which has no counter (enum edge_kind). block: its number + 1, or 0. An
+ * address of 0 is the outside. */
 void edges_note(unsigned kind, uint32_t block, uint64_t from, uint64_t to);
 void edges_note_locked(unsigned kind, uint32_t block, uint64_t from, uint64_t to);
 

@@ -6,31 +6,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct sig_info;
 struct thread;
 
 extern uint32_t flushes;
-/* Its code is to be made in another way, or, where `more` is to be made, it is full. With cache_lock held. */
+/* Whether the cache has to be emptied: because its code has to be made in another way, or because it is full and `more` code is
+ * to be made. cache_lock is held. */
 bool flush_due(bool more);
-/* Empties it, if that still is due. Nobody's lock is held. */
+/* Empties the cache, if that is still due. The thread holds no lock. */
 void flush_cache(struct thread *t);
-/* The blocks that there are keep flags and registers for who looks at them where an instruction faults, though they are
- * overwritten next. */
+/* Whether blocks preserve flags and registers that are about to be overwritten, because a signal handler may look at them where
+ * an instruction faults. */
 extern bool faults_keep_state;
-/* From now on they are to. */
+/* Empties the cache, so that all blocks preserve them from now on. */
 void flush_to_keep_state(void);
-/* The blocks that there are must not run any more. */
+/* Empties the cache before any of its blocks can run again. */
 void flush_all(void);
-/* Not while it is being emptied. */
+/* Waits while another thread empties the cache. */
 void flush_wait(void);
 void flush_after_fork(void);
 /* Calls all other threads out of the cache, and calls f with the cache's lock held. */
 void flush_outside(struct thread *t, void (*f)(struct thread *t));
-/* Whether it is one that brings the thread out. */
+/* Whether the signal is the engine's own, which calls a thread out of the cache. */
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info);
-/* Outside: it comes now, or will never come. */
+/* Called outside the cache: takes the signal that was sent to call the thread out, if one is
+ * still pending. */
 void flush_expect_signal(struct thread *t);
 
 #pragma GCC visibility pop

@@ -111,7 +111,8 @@
 #define T_HALF_1 (T_STREAM + 0x220000)
 #define T_HALF_SIZE 0x200000
 #define T_GUARD_SIZE 0x10000
-/* In the place of a stream, with --observe lines: lines that a block was the first to touch, 8 bytes each. */
+/* In the place of a stream, with --observe lines: lines that a block was the first to touch, 8
+ * bytes each. */
 #define T_FIRSTS T_STREAM
 #define T_FIRSTS_SIZE 0x2000000
 /* … and the blocks that ran in this interval: 1 each. */

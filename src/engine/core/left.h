@@ -5,19 +5,22 @@
 
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct thread;
 
-/* Grants the thread `room` of them, in parts; `part` gets `weight` at least. */
+/* Grants the thread `room` instructions, divided among its parts; `part` gets at least `weight`. */
 void left_divide(struct thread *t, uint64_t room, unsigned weight, unsigned part);
-/* How many it has executed since; nothing is left to it then. */
+/* Returns how many instructions the thread has executed since, and takes the rest of its grant
+ * away. */
 uint64_t left_settle(struct thread *t);
 void left_clear(struct thread *t);
-/* What one thread is granted of that room: with several threads a part of it, and the weight at least. */
+/* How much of `room` one thread is granted: all of it, or with several threads a part; at least
+ * `weight`. */
 uint64_t left_share(uint64_t room, unsigned weight);
-/* How much before its end an interval is over: with several threads a 256th of it, so that they need not ask time and
- * again. */
+/* How many instructions before its end an interval counts as over: with several threads a 256th of it, so that threads do
+ * not ask for ever smaller grants. */
 uint64_t left_slack(uint64_t interval, unsigned weight);
 
 #pragma GCC visibility pop

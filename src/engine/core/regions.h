@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct region {
 	uint64_t start, end;
@@ -20,27 +21,29 @@ struct region {
 struct region *region_of(uint64_t pc);
 /* Why it cannot be executed: SEGV_MAPERR or SEGV_ACCERR. */
 int regions_fault(uint64_t pc);
-void regions_protect(uint64_t start, uint64_t n, int prot); /* mprotect has been done */
-void regions_forget(uint64_t start, uint64_t n);	    /* mapped anew or unmapped */
-/* … the whole mapping there, whose size nobody says, if code of it was met. */
+void regions_protect(uint64_t start, uint64_t n, int prot); /* after an mprotect */
+void regions_forget(uint64_t start, uint64_t n); /* after memory was mapped anew or unmapped */
+/* Forgets the whole mapping at addr, whose size shmdt does not tell, if code of it was
+ * translated. */
 void regions_detached(uint64_t addr);
-/* A write fault: true if the page was protected by us, and can be written now. */
+/* Handles a write fault: true if the engine had protected the page, which can be written now. */
 bool regions_write_fault(uint64_t addr);
 /* Before code of the page is translated: watches it if it can be written. Returns false if its code
  * changes so often that no translation may be kept. */
 bool regions_watch(const struct region *r, uint64_t pc, unsigned n);
-/* Gives pages their own protection again: before they are moved, or the kernel writes there. */
+/* Restores the protection of pages before they are moved or the kernel writes to them. */
 void regions_release(uint64_t start, uint64_t n);
-/* The page can be written, and is protected by us. */
+/* Whether the program can write to the page and the engine has protected it. */
 bool regions_watched(uint64_t page);
-/* How far, up to `end`, all pages from `page` on are that, or none of them is. */
+/* The end, at most `end`, of the stretch from `page` on whose pages are all watched, or all not
+ * watched. */
 uint64_t regions_watched_alike(uint64_t page, uint64_t end);
-/* The kernel writes there at any time: the page is never protected. */
+/* Never protects the page at addr, because the kernel writes to it at any time. */
 void regions_keep_writable(uint64_t addr);
-/* Images are numbered anew. */
+/* Numbers all images anew. */
 void regions_renumber(void);
 bool regions_any_watched(void);
-bool regions_unwatch_all(void); /* true if there were any */
+bool regions_unwatch_all(void); /* true if any page was watched */
 
 #pragma GCC visibility pop
 

@@ -6,23 +6,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct thread;
 
 extern bool schedule_on;
-extern uint32_t switches; /* between skipping and observing */
+extern uint32_t switches; /* how often the schedule has turned between skipping and observing */
 void schedule_init(struct thread *t);
 void schedule_after_fork(struct thread *t); /* in the child, with cache_lock held */
-/* There is not enough left in that part for an execution of that weight. t->pc is where it begins. */
+/* Called where too few instructions are left in `part` for a block of `weight` instructions,
+ * which begins at t->pc. */
 void schedule_ask(struct thread *t, unsigned weight, unsigned part);
-/* Code that is made anew each time is about to execute an instruction. False: look for the block again. */
+/* Counts an instruction whose code is made anew each time. False: the phase has changed, and the
+ * block must be looked up again. */
 bool schedule_take_one(struct thread *t);
 void schedule_thread_end(struct thread *t);
-/* The process ends, or executes another image. */
+/* Called before the process ends or executes another image. */
 void schedule_end(struct thread *t);
 uint64_t schedule_position(struct thread *t);
-/* Blocks are numbered anew: the recorder knows nothing of this process. */
+/* Called when blocks are numbered anew, so that the recorder takes the process for a new one. */
 void schedule_restart(void);
 
 #pragma GCC visibility pop

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread of the program: its context, which code in the cache reaches through gs, and the ways between program and engine. */
+/* A thread of the program: its context, which code in the cache reaches through gs, and the ways
+ * between program and engine. */
 #ifndef ASSAY_ENGINE_CORE_THREAD_H
 #define ASSAY_ENGINE_CORE_THREAD_H
 
@@ -9,7 +10,8 @@
 
 #include "engine/core/layout.h"
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 typedef uint64_t sig_set;
 #define SIGNALS 64
@@ -42,9 +44,11 @@ struct sig_stack {
 struct pending {
 	struct sig_info info;
 	uint64_t err, trapno, cr2;
-	sig_set mask;	/* the program's, to be restored when its handler returns */
-	sig_set during; /* … what its handler's is added to: of a system call that waits with a mask of its own, that one */
-	bool fault;	/* by the instruction at pc */
+	sig_set mask; /* the program's, to be restored when its handler returns */
+	/* mask to which the handler's is added: the program's, or that of the system call that
+	 * waits with its own */
+	sig_set during;
+	bool fault; /* raised by the instruction at pc */
 };
 
 struct thread {
@@ -57,53 +61,62 @@ struct thread {
 	uint64_t stop;
 	uint64_t site;
 	uint64_t plane;
-	uint64_t area; /* of restartable sequences: see rseq.c */
+	uint64_t area; /* the program's area for restartable sequences: see rseq.c */
 	uint64_t aside[3];
 	uint64_t regs[16];
 	uint64_t spill[16];
 	uint64_t later[8 + 16];
 	int64_t left[LEFT_PARTS];
-	/* C alone from here */
+	/* the fields from here on are used by C alone */
 	struct pending signal;
-	sig_set blocked; /* of those that the engine keeps open */
-	sig_set held; /* of those, and of any while one is pending: that have come meanwhile, not as faults */
-	struct { /* the system call's own mask, while it waits */
+	/* signals that the program blocks, of those that the engine never blocks in the kernel */
+	sig_set blocked;
+	/* such signals, and any while another is pending, that have come meanwhile and were no
+	 * faults */
+	sig_set held;
+	struct { /* the system call's own mask, while the call waits */
 		sig_set mask;
 		bool on;
 	} wait;
 	struct sig_info held_info[SIGNALS + 1];
 	struct handlers *handlers;
 	struct sig_stack altstack;
-	struct thread *next; /* all threads */
-	struct known *known; /* what counts the instruction in its block for code that changes */
-	uint32_t once;	     /* … which is this: number + 1 */
+	struct thread *next; /* in the list of all threads */
+	/* counter of the instruction in the current block, whose code changes all the time */
+	struct known *known;
+	uint32_t once; /* number of that block + 1 */
 	int tid;
-	uint64_t no_area[4]; /* in the place of a registered one */
-	uint64_t named;	     /* the section that the area was last seen to name */
+	uint64_t no_area[4]; /* stands in for the area where the program has registered none */
+	uint64_t named;	     /* the critical section that the area named when it was last read */
 	struct {
 		uint64_t pc, addr;
-	} excused;	  /* a fault in a section that was not told of */
-	bool interrupted; /* in a section: it goes on at the section's handler */
-	bool stepping;	  /* to a place where the pending signal can be delivered */
-	bool steps_pushf; /* … over a pushf, which pushes the flag that makes it step */
+	} excused; /* a fault in a section that was not reported at first */
+	/* within a section, so that the thread continues at the section's abort handler */
+	bool interrupted;
+	bool stepping;	  /* single stepping to a place where the pending signal can be delivered */
+	bool steps_pushf; /* the step is over a pushf, which pushes the trap flag as well */
 	bool ended;
-	bool told;   /* what it has counted is told, or left to the recorder: phases.c */
-	bool mapped; /* the recorder's memory for it: counters, stream */
-	int called;  /* out of the cache, by a signal that has not come yet: see flush.c */
-	bool inside; /* may look at blocks, links, counters: flush.c waits until it does not */
-	bool uncount; /* the instruction at pc, counted in a cache that is no more, is still to come */
-	bool in_library;  /* of the decoder: */
-	uint64_t fs_base; /* the program's, while it runs */
+	bool told;   /* its counts have been logged, or are left to the recorder: phases.c */
+	bool mapped; /* its counters and stream, which are the recorder's memory, are mapped */
+	/* signals sent to call it out of the cache that have not come yet: see flush.c */
+	int called;
+	bool inside; /* may read blocks, links and counters: flush.c waits until this is false */
+	/* the instruction at pc was counted in the emptied cache, and is still to be executed */
+	bool uncount;
+	bool in_library;  /* runs the decoder's library, with fs_base put aside */
+	uint64_t fs_base; /* the program's */
+	/* PR_SET_SYSCALL_USER_DISPATCH: system calls from outside the range are signals if the
+	 * selector says so */
 	struct {
 		uint64_t start, size, selector;
 		bool on;
-	} user_calls; /* PR_SET_SYSCALL_USER_DISPATCH: calls from elsewhere are signals, where the byte says so */
-	bool reset;		     /* its clone reset the handlers */
-	uint64_t clear_tid;	     /* where the kernel writes when it ends; 0: nowhere */
-	int64_t granted[LEFT_PARTS]; /* what `left` began with */
-	int64_t taken[LEFT_PARTS];   /* … of the one before */
-	uint32_t
-		shorten; /* the next block has only so many instructions: the schedule's next phase begins behind them; or 0 */
+	} user_calls;
+	bool reset;		     /* it was cloned with CLONE_CLEAR_SIGHAND */
+	uint64_t clear_tid;	     /* address that the kernel clears when the thread ends, or 0 */
+	int64_t granted[LEFT_PARTS]; /* value of `left` when it was granted */
+	int64_t taken[LEFT_PARTS];   /* instructions taken from the grant before this one */
+	/* number of instructions of the next block, behind which the next phase begins; or 0 */
+	uint32_t shorten;
 	uint8_t xmm[16 * 16];
 };
 
@@ -118,7 +131,8 @@ void rt_ibl_ret(void), rt_ibl_jump(void), rt_ibl_jump_miss(void), rt_ibl_begin(v
 void rt_ibl_far_ret(void), rt_ibl_far_jump(void);
 /* … where nothing is counted. */
 void rt_direct_wrong(void), rt_direct_none(void);
-/* The system call in t->regs, restartable: returns its result, or RESTART if a signal came first. */
+/* The system call in t->regs, restartable: returns its result, or RESTART if a signal came
+ * first. */
 long rt_syscall(struct thread *t);
 void rt_syscall_begin(void), rt_syscall_insn(void), rt_syscall_restart(void);
 #define RESTART (-512)

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct loaded {
 	uint64_t base; /* added to the file's addresses */
@@ -14,7 +15,9 @@ struct loaded {
 	unsigned phnum, phent;
 	char interp[256]; /* "" if none */
 	uint64_t
-		heap; /* where the kernel would begin it: behind the image, of one that says where it lies; else 0 */
+		/* where the kernel would begin it: behind the image, of one that says where it
+		 * lies; else 0 */
+		heap;
 	bool exec_stack;
 };
 /* Maps a program or an interpreter. fd stays open. -errno, -ENOEXEC if its headers are damaged, or why it

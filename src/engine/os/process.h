@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct thread;
 
-/* A path for the next image: "N/NAME" behind this is descriptor N, to be closed, and what it was called. */
+/* A path for the next image: "N/NAME" behind this is descriptor N, to be closed, and what it was
+ * called. */
 #define OPEN_FILE "//assay/fd/"
 bool process_syscall(struct thread *t, long nr, long *ret);
 /* Whether the program wants a signal in place of the call before t->pc. */

@@ -7,7 +7,8 @@
 #include "engine/core/thread.h"
 #include "engine/translate/block.h"
 
-/* readlink, or readlinkat, of the path at that address: the program's where it is /proc/self/exe. */
+/* readlink, or readlinkat, of the path at that address: the program's where it is
+ * /proc/self/exe. */
 long procfs_readlink(struct thread *t, uint64_t path, uint64_t buf, int64_t size);
 /* The system call, with the program's path where the register points to /proc/self/exe. */
 long procfs_path(struct thread *t, enum reg path);

@@ -8,7 +8,8 @@
 
 #include "engine/core/thread.h"
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 void signals_init(void);
 void signals_thread(struct thread *t); /* its alternate stack */

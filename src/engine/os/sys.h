@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine's own system calls: no libc in the program's process. Errors are -errno, as from the kernel. */
+/* The engine's own system calls: no libc in the program's process. Errors are -errno, as from
+ * the kernel. */
 #ifndef ASSAY_ENGINE_OS_SYS_H
 #define ASSAY_ENGINE_OS_SYS_H
 

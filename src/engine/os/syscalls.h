@@ -5,13 +5,15 @@
 
 #include <stdbool.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct thread;
 
 /* The one in t->regs; t->pc is behind it. False: it is still to be done, and t->pc is at it. */
 bool do_syscall(struct thread *t);
-/* The one at t->pc, in a page of the kernel's that cannot be read. False: there is none, or it faults. */
+/* The one at t->pc, in a page of the kernel's that cannot be read. False: there is none, or it
+ * faults. */
 #define VSYSCALL 0xffffffffff600000
 bool do_vsyscall(struct thread *t);
 

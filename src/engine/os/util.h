@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 void *memcpy(void *to, const void *from, size_t n);
 void *memset(void *p, int c, size_t n);

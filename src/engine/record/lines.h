@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct thread;
 
@@ -27,7 +28,8 @@ void lines_later(struct thread *t, uint32_t block); /* what T_LATER says; of a b
 void lines_syscall(struct thread *t, long nr, const uint64_t *regs, long ret);
 /* Around a change of mappings: between, nobody else changes any. */
 void lines_mapping_begin(void), lines_mapping_end(void);
-/* There is going to be another thread, or the program wants the memory where they are: no longer. */
+/* There is going to be another thread, or the program wants the memory where they are: no
+ * longer. */
 void lines_join(struct thread *t);
 /* … if the program wants it, and it can have it. */
 void lines_give_way(struct thread *t, uint64_t start, uint64_t n);

@@ -11,7 +11,8 @@
 #include "engine/shared.h"
 #include "engine/translate/block.h"
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct region;
 struct thread;
@@ -27,11 +28,13 @@ const void *log_piece(uint64_t at, uint64_t n);
 void log_sampled(const struct exact_sampled *s);
 /* What the recorder is to know of the schedule's state. */
 void log_position(uint64_t position, unsigned phase, bool main);
-/* Waits until the recorder has read all that has been observed. All other threads are out of the cache. */
+/* Waits until the recorder has read all that has been observed. All other threads are out of the
+ * cache. */
 void log_ask(void);
 /* How lines are observed, as the recorder says. */
 const struct exact_lines *log_lines(void);
-/* What our first argument says: the descriptor, and whose place the image takes, "FD:OFFSET", or only FD. */
+/* What our first argument says: the descriptor, and whose place the image takes, "FD:OFFSET", or
+ * only FD. */
 void log_init(const char *option);
 /* … what it says of the schedule: how far the process had come, and whether it is the first one. */
 extern uint64_t log_began;
@@ -55,7 +58,8 @@ struct log_exits { /* of a block: see struct exact_exit */
 /* The block gets its number, and its exits those that follow. */
 void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struct plan *plan,
 	       const struct log_exits *exits);
-/* Another half for t's stream: executions are complete up to `end`, the n bytes there are taken along. */
+/* Another half for t's stream: executions are complete up to `end`, the n bytes there are taken
+ * along. */
 void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
 void log_pair(uint32_t number, uint32_t block, uint64_t pc, uint32_t image);
@@ -79,10 +83,12 @@ bool log_is_ours(void);
 void log_ended(void);
 /* Blocks are numbered anew from here on: another set of counters and streams for all threads. */
 void log_restart(void);
-/* The process's only thread goes on without the engine: ends the log, and lets go of the recorder's memory. */
+/* The process's only thread goes on without the engine: ends the log, and lets go of the
+ * recorder's memory. */
 void log_leave(struct thread *t);
 bool log_descriptors(struct thread *t, long nr, long *ret);
-/* Whether the call is to read, write or map the recorder's memory: to the program that is no open file. */
+/* Whether the call is to read, write or map the recorder's memory: to the program that is no
+ * open file. */
 bool log_refuses(const struct thread *t, long nr);
 
 static inline struct exact_stream *stream_of(struct thread *t)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The marks of lines that were touched: where they lie, and what was marked since they were told last. */
+/* The marks of lines that were touched: where they lie, and what was marked since they were told
+ * last. */
 #ifndef ASSAY_ENGINE_RECORD_MARKS_H
 #define ASSAY_ENGINE_RECORD_MARKS_H
 
@@ -8,14 +9,16 @@
 
 #include "engine/shared.h"
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct thread;
 
 extern struct exact_lines lines;
 /* The marks of the blocks that there are, of one thread, are reached by gs. */
 extern bool lines_alone;
-/* Memory for marks. `alone`: the thread whose marks are reached by gs, if there is room for that; or NULL. */
+/* Memory for marks. `alone`: the thread whose marks are reached by gs, if there is room for
+ * that; or NULL. */
 void marks_init(const struct thread *alone);
 void marks_begin(void);		     /* no thread has begun */
 void marks_thread(struct thread *t); /* it gets a plane */

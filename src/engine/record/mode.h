@@ -14,7 +14,8 @@
 #include "engine/record/warm.h"
 #include "engine/shared.h"
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct thread;
 
@@ -34,7 +35,8 @@ static inline bool skipping(void)
 	return log_mode & MODE_SKIPPING;
 }
 
-/* The code that is made now marks lines: for working sets, or, where the schedule skips, to warm caches up. */
+/* The code that is made now marks lines: for working sets, or, where the schedule skips, to warm
+ * caches up. */
 static inline bool lines_on(void)
 {
 	return log_mode & EXACT_LINES;

@@ -3,7 +3,8 @@
 #ifndef ASSAY_ENGINE_RECORD_PHASES_H
 #define ASSAY_ENGINE_RECORD_PHASES_H
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct thread;
 

@@ -9,7 +9,8 @@
 #include "engine/core/layout.h"
 #include "engine/core/thread.h"
 
-#pragma GCC visibility push(hidden) /* all is in one file: no tables of addresses */
+/* The engine is linked into one file: hidden symbols are reached without a global offset table. */
+#pragma GCC visibility push(hidden)
 
 struct block {
 	uint64_t pc, code; /* read by switch.S */

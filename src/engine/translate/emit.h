@@ -63,7 +63,8 @@ static inline void put_run(struct emit *e, const uint8_t *p, unsigned n)
 	put_bytes(e, p, n);
 }
 
-/* The displacement of the thread's context relative to rip; `behind` bytes of the instruction follow it. */
+/* The displacement of the thread's context relative to rip; `behind` bytes of the instruction
+ * follow it. */
 static inline void put_context(struct emit *e, uint32_t offset, unsigned behind)
 {
 	put32(e, CONTEXT + offset - (e->at + 4 + behind));
@@ -130,7 +131,8 @@ static inline void put_operand(struct emit *e, unsigned reg, unsigned base, unsi
 		put32(e, (uint64_t)disp);
 }
 
-/* lea reg, [base + index * scale + disp]; or mov, which takes no time, if that is a register's value */
+/* lea reg, [base + index * scale + disp]; or mov, which takes no time, if that is a register's
+ * value */
 static inline void put_lea(struct emit *e, unsigned reg, unsigned base, unsigned index,
 			   unsigned scale, int64_t disp)
 {

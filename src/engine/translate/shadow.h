@@ -49,9 +49,10 @@ struct shadow_access {
 	uint8_t base, index, scale;
 	uint8_t segment;
 	uint8_t bit,
-		bit_size; /* bt and the like: the register that says how far off, its bytes; or NO_REG */
-	bool narrow;	  /* an address of 32 bits */
-	bool al;	  /* xlat: al is added */
+		/* bt and the like: the register that says how far off, its bytes; or NO_REG */
+		bit_size;
+	bool narrow; /* an address of 32 bits */
+	bool al;     /* xlat: al is added */
 };
 
 struct shadow_insn {
@@ -101,7 +102,8 @@ void shadow_operands(struct shadow_insn *s, const ZydisDecodedInstruction *d,
 		     const ZydisDecodedOperand *op, uint64_t next);
 /* Which accesses are marked where. */
 void shadow_plan(struct build *b);
-/* The group's address at `offset` from its beginning, from what registers hold before the instruction. False: no longer. */
+/* The group's address at `offset` from its beginning, from what registers hold before the
+ * instruction. False: no longer. */
 bool shadow_express(const struct shadow_plan *s, const struct shadow_group *g, unsigned insn,
 		    int64_t offset, struct shadow_access *a);
 /* shadow.c */
