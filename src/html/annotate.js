@@ -39,11 +39,13 @@ function drawLanes({ jumps, used }, left) {
 	return group;
 }
 
+/* Constants by construction, what the stack does, and addresses say nothing beside an instruction: choosing it lists them. */
+const trivial = i => /^(push|pop|leave|ret|call|mov \w+, 0x|lea \w+, \[0x)/.test(i) || /^(xor|sub|sbb) (\w+), \2$/.test(i);
 function chips(r) {
 	const out = [];
-	for (const v of r.v || []) {
+	for (const v of trivial(r.i || '') ? [] : r.v || []) {
 		const best = v.values[0];
-		if (best && best[1] - best[2] >= (v.operand === 'address' ? 0.5 : 0.05)) out.push(el('span', { class: 'chip v' }, `${v.name} = ${best[0]} ${pct(best[1])} %`));
+		if (best && v.operand !== 'address' && best[1] - best[2] >= 0.05) out.push(el('span', { class: 'chip v' }, `${v.name} = ${best[0]} ${pct(best[1])} %`));
 	}
 	if (r.st && r.st.cycles >= 0.3) out.push(el('span', { class: 'chip' }, `static ${r.st.cycles.toFixed(1)}${r.st.fault ? ' @' + hex(r.st.fault) : ''}`));
 	if (r.dy && r.dy.cycles >= 0.3 && r.n >= 5) {
@@ -185,7 +187,6 @@ function open(k) {
 	$('asm').scrollTop = 0;
 	const pad = rows[0] ? rows[0].querySelector('.lane').offsetLeft : 206, drawing = drawLanes(l, pad);
 	drawing.left = pad;
-	drawing.style.top = '0';
 	$('asm').append(drawing);
 	source();
 	summary();

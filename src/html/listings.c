@@ -16,7 +16,7 @@
 #define VALUE_LEAST 0.01 /* with such a share */
 #define STALL_LEAST 0.1	 /* cycles of an execution */
 #define CULPRITS_MOST 6
-#define LINES_AROUND 4 /* lines of source kept around those with instructions */
+#define LINES_AROUND 6 /* lines of source kept around those with instructions */
 #define LINE_MAX 1000000
 
 /* Files whose lines instructions are of; which lines. */

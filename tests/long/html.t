@@ -64,6 +64,9 @@ setTimeout(() => {
 	say('source', document.getElementById('source').textContent.includes('t * 31'));
 	press('n');
 	say('detail', document.getElementById('detail').textContent.length > 0);
+	const lanes = document.getElementById('lanes'), view = document.getElementById('asm').getBoundingClientRect();
+	const paths = [...lanes.querySelectorAll('path')].map(p => p.getBoundingClientRect());
+	say('lanes', paths.some(p => p.bottom > view.top && p.top < view.bottom && p.left > view.left && p.right < view.right));
 	const before = document.documentElement.dataset.theme;
 	press('d');
 	say('theme', before !== document.documentElement.dataset.theme);
@@ -76,15 +79,19 @@ setTimeout(() => {
 	document.body.dataset.said = btoa(unescape(encodeURIComponent(said.join('\n'))));
 }, 50);
 JS
-{
-	echo '<script>const errors = []; addEventListener("error", e => errors.push(e.message));'
-	echo 'for (const k of ["error", "warn"]) console[k] = (...a) => errors.push(a.join(" "));</script>'
-} > hook.html
-awk -v hook="$(cat hook.html)" '/<style>/ && !done { print hook; done = 1 } /^<\/body>/ { print "<script>"; while ((getline line < "act.js") > 0) print line; print "</script>" } { print }' \
-	page.html > acted.html
-HOME=$TMP timeout 60 "$browser" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$TMP/chromium" \
-	--virtual-time-budget=4000 --dump-dom "file://$TMP/acted.html" > dom.html 2> browser.err
-said=$(sed -n 's/.*data-said="\([^"]*\)".*/\1/p' dom.html | head -1 | base64 -d)
+# A page with a script at its end that acts; prints what the script saw.
+act() { # PAGE SCRIPT
+	{
+		echo '<script>const errors = []; addEventListener("error", e => errors.push(e.message));'
+		echo 'for (const k of ["error", "warn"]) console[k] = (...a) => errors.push(a.join(" "));</script>'
+	} > hook.html
+	awk -v hook="$(cat hook.html)" -v script="$2" '/<style>/ && !done { print hook; done = 1 } /^<\/body>/ { print "<script>"; while ((getline line < script) > 0) print line; print "</script>" } { print }' \
+		"$1" > acted.html
+	HOME=$TMP timeout 60 "$browser" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$TMP/chromium" \
+		--virtual-time-budget=4000 --window-size=1400,900 --dump-dom "file://$TMP/acted.html" > dom.html 2> browser.err
+	sed -n 's/.*data-said="\([^"]*\)".*/\1/p' dom.html | head -1 | base64 -d
+}
+said=$(act page.html act.js)
 [ -n "$said" ] || diag "$(tail -5 browser.err)"
 like "the page opens" "$said" '^ready = yes$'
 like "a hostile name is text" "$said" '^first = </script><img src=x onerror=owned=1>&$'
@@ -95,11 +102,73 @@ like "Enter annotates" "$said" '^view = annotate$'
 like "instructions are shown" "$said" '^instructions = true$'
 like "source is shown" "$said" '^source = true$'
 like "the next hottest instruction has details" "$said" '^detail = true$'
+like "lanes of branches stand beside the instructions" "$said" '^lanes = true$'
 like "a key changes the theme" "$said" '^theme = true$'
 like "a key leads back to the table" "$said" '^back = procs$'
 like "a key lists the keys" "$said" '^keys = true$'
 like "nothing of a name runs" "$said" '^owned = undefined 0$'
 like "there is no error in the console" "$said" '^errors = 0 $'
+
+# The flame graph, of made-up stacks whose names are hostile.
+"$BUILD/tests/unit/report_recordings" . && "$ASSAY" html -i hostile.db -o stacks.html 2>/dev/null
+cat > act.js <<'JS'
+const said = [], say = (k, v) => said.push(k + ' = ' + v);
+const press = key => document.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+const info = () => assay.views.flame.info, $$ = id => document.getElementById(id);
+const mouse = (type, node, x, y) => node.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: y, bubbles: true, pointerId: 1 }));
+setTimeout(() => {
+	Element.prototype.setPointerCapture = () => {}; // a pointer that is made up cannot be captured
+	show('flame');
+	say('all', info().total + ' ' + info().nodes);
+	const g = $$('flame').getContext('2d'), seen = new Set(g.getImageData(0, 0, 600, 60).data);
+	say('drawn', seen.size > 5);
+	say('zoom', assay.views.flame.zoomTo('deflate') + ' ' + info().rootName + ' ' + info().total);
+	press('Escape');
+	say('whole', info().rootName);
+	press('ArrowDown'); press('ArrowDown'); press('Enter');
+	say('keyboard', info().rootName);
+	press('Escape');
+	assay.search('longest');
+	say('matched', info().matched);
+	assay.search('');
+	press('i');
+	say('reversed', info().reversed + ' ' + info().total);
+	say('reversed root', assay.views.flame.zoomTo('longest_match') + ' ' + info().rootName);
+	press('Escape'); press('i');
+	press('t');
+	say('thread', info().thread + ' ' + info().total);
+	$$('thread').value = '-1'; $$('thread').dispatchEvent(new Event('change'));
+	const t = $$('timeline').getBoundingClientRect();
+	mouse('pointerdown', $$('timeline'), t.left + 1, t.top + 9);
+	mouse('pointermove', $$('timeline'), t.left + t.width / 2 - 4, t.top + 9);
+	mouse('pointerup', $$('timeline'), t.left + t.width / 2 - 4, t.top + 9);
+	say('range', (info().total > 80 && info().total < 120) + ' ' + (info().to < 20));
+	press('Escape');
+	say('whole time', info().total);
+	const b = $$('flamebox').getBoundingClientRect();
+	$$('flamebox').dispatchEvent(new MouseEvent('mousemove', { clientX: b.left + 40, clientY: b.top + 30, bubbles: true }));
+	say('tip', $$('tip').textContent);
+	say('owned', document.images.length);
+	say('errors', errors.length + ' ' + errors.join('; '));
+	document.body.dataset.said = btoa(unescape(encodeURIComponent(said.join('\n'))));
+}, 50);
+JS
+said=$(act stacks.html act.js)
+[ -n "$said" ] || diag "$(tail -5 browser.err)"
+like "flame graph: all samples" "$said" '^all = 200 7$'
+like "... is drawn" "$said" '^drawn = true$'
+like "... zooms" "$said" '^zoom = true deflate 200$'
+like "... and back" "$said" '^whole = all$'
+like "... by keyboard" "$said" '^keyboard = deflate$'
+like "... search says how much matches" "$said" '^matched = 60.0 % matches$'
+like "... reversed" "$said" '^reversed = true 200$'
+like "... reversed: what samples end in" "$said" '^reversed root = true longest_match$'
+like "... of a thread" "$said" '^thread = 0 167$'
+like "... of a stretch of time" "$said" '^range = true true$'
+like "... and of all of it again" "$said" '^whole time = 200$'
+like "... tells of the frame under the mouse" "$said" '^tip = main'
+like "... hostile names are text" "$said" '^owned = 0$'
+like "... without an error in the console" "$said" '^errors = 0 $'
 
 for kind in truncated text; do
 	case $kind in
