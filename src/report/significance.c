@@ -179,8 +179,11 @@ struct limits significance_means_ratio(const struct sample_mean *base,
 	double w = new->variance / (new->mean *new->mean);
 	double reach = student_limit(freedom_of(v, w, base->freedom, new->freedom)) * sqrt(v + w);
 	double ratio = new->mean / base->mean;
+	struct limits limits;
 
-	return (struct limits){ ratio * exp(-reach), ratio * exp(reach) };
+	limits.low = ratio * exp(-reach);
+	limits.high = ratio * exp(reach);
+	return limits;
 }
 
 static int ascending(const void *a, const void *b)
