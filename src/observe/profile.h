@@ -74,6 +74,7 @@ struct profile_image {
 	X(uops, "micro-ops executed for them") \
 	X(ahead_ns, "time spent running ahead, ns") \
 	X(lost_ring, "samples lost: ring buffer full") \
+	X(lost_stacks, "samples whose call stacks were lost: ring buffer full") \
 	X(lost_nested, "samples lost: interrupted another") \
 	X(lost_map, "samples lost: no map entry") \
 	X(lost_write, "samples lost: could not be written to the recording") \

@@ -122,6 +122,7 @@ static const struct item items[] = {
 	       unattributed_share),
 	FIGURE("lost_share", "lost", "% of all samples", EMIT_SHARE, lost_share),
 	SELDOM(lost_ring, "  ring buffer", "it was full: a larger --ring helps"),
+	SELDOM(lost_stacks, "  call stacks", "of samples that are here; the ring buffer was full"),
 	SELDOM(lost_nested, "  nested", "interrupted another sample"),
 	SELDOM(lost_map, "  no entry", "no room in a map of the kernel side"),
 	SELDOM(lost_write, "  not written", "the recording could not be written"),

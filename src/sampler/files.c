@@ -156,7 +156,7 @@ static struct mapped_file *add(struct files *f, struct file_key key, int fd, con
 	return m;
 }
 
-static struct mapped_file *add_mapping(struct files *f, pid_t pid, const struct map *map)
+struct mapped_file *files_add(struct files *f, pid_t pid, const struct map *map)
 {
 	struct file_key key = { .ino = map->inode,
 				.dev = (uint64_t)map->dev_major << 20 | map->dev_minor };
@@ -168,6 +168,17 @@ static struct mapped_file *add_mapping(struct files *f, pid_t pid, const struct 
 		return m;
 	fd = maps_open(map, f->broker, pid, &err);
 	return fd < 0 ? NULL : add(f, key, fd, map->name);
+}
+
+uint64_t files_addr(const struct mapped_file *m, uint64_t offset)
+{
+	const struct image_segment *seg;
+	unsigned n = m->im ? image_segments(m->im, &seg) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (offset - seg[i].offset < seg[i].size)
+			return offset - seg[i].offset + seg[i].addr;
+	return offset;
 }
 
 /* The file of that name if it is the one with that key, or -1. */
@@ -227,7 +238,7 @@ struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key ke
 
 			if (map->inode == key.ino &&
 			    ((uint64_t)map->dev_major << 20 | map->dev_minor) == key.dev)
-				m = add_mapping(f, pid, map);
+				m = files_add(f, pid, map);
 		}
 		maps_fini(&maps);
 	}
@@ -243,7 +254,7 @@ void files_resolve_all(struct files *f, pid_t pid, const struct device_look *loo
 		return;
 	for (size_t i = 0; i < maps.n; i++)
 		if (maps.map[i].exec && maps.map[i].inode)
-			add_mapping(f, pid, &maps.map[i]);
+			files_add(f, pid, &maps.map[i]);
 	if (look)
 		devices_note(&f->devices, look, &maps);
 	maps_fini(&maps);

@@ -11,6 +11,7 @@
 
 #include "base/broker.h"
 #include "image/image.h"
+#include "image/maps.h"
 #include "observe/profile.h"
 #include "runahead/code.h"
 #include "sampler/bpf/shared.h"
@@ -51,6 +52,10 @@ struct mapped_file *files_find(const struct files *f, struct file_key key);
  * component, for when the process is gone. NULL if it cannot be found now. */
 struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key key,
 				  const char *name);
+/* The file of a mapping of pid, opened and made known likewise if it is new. NULL if it cannot be opened. */
+struct mapped_file *files_add(struct files *f, pid_t pid, const struct map *map);
+/* File offset to ELF virtual address; the offset itself where no segment has it. */
+uint64_t files_addr(const struct mapped_file *m, uint64_t offset);
 /* The procedure of that image that holds addr, or NULL. */
 const struct image_proc *files_procedure(const struct files *f, uint32_t image, uint64_t addr);
 /* About `bytes` of whole procedures around addr in that image; a part of the one that holds addr if it is

@@ -57,7 +57,8 @@ struct pending {
 #define RARE_RATE 8
 #define RARE_BURST 4
 #define RARE_SAVED 256
-#define RARE_MORE 1024 /* instructions behind each branch that goes a way for the first time */
+#define STACK_USUAL 8192 /* bytes of a copied stack */
+#define RARE_MORE 1024	 /* instructions behind each branch that goes a way for the first time */
 
 #define LATELY 64
 struct lately {
@@ -277,18 +278,6 @@ static int keep_pending(struct sampler *s, const struct sample *h, const struct 
 	return 0;
 }
 
-/* File offset to ELF virtual address; the offset itself where no segment has it. */
-static uint64_t offset_to_addr(const struct mapped_file *m, uint64_t offset)
-{
-	const struct image_segment *seg;
-	unsigned n = m->im ? image_segments(m->im, &seg) : 0;
-
-	for (unsigned i = 0; i < n; i++)
-		if (offset - seg[i].offset < seg[i].size)
-			return offset - seg[i].offset + seg[i].addr;
-	return offset;
-}
-
 static int deliver_at(struct sampler *s, struct window *w, uint32_t image, uint64_t addr)
 {
 	w->start = (struct site_id){ .image = image, .addr = addr };
@@ -315,7 +304,7 @@ static int settle_pending(struct sampler *s, bool all)
 			continue;
 		}
 		if (m) {
-			if (deliver_at(s, &w, m->image, offset_to_addr(m, p->offset)))
+			if (deliver_at(s, &w, m->image, files_addr(m, p->offset)))
 				return -1;
 			continue;
 		}
@@ -354,7 +343,7 @@ static int on_new_mapping(struct sampler *s, const struct sample *h, const struc
 		return keep_pending(s, h, v);
 	if (may_sync(s, h))
 		resolve_all(s, h);
-	w->start.addr = offset_to_addr(m, h->ip - v->start + v->pgoff);
+	w->start.addr = files_addr(m, h->ip - v->start + v->pgoff);
 	lift(s, m->image, w->start.addr);
 	return deliver_at(s, w, m->image, w->start.addr);
 }
@@ -531,10 +520,12 @@ static uint32_t log2_up(uint32_t v)
 	return b;
 }
 
-/* Room for half a second of full windows, which are some 12 bytes an instruction: 16 MiB at least, 64 at most. */
+/* Room for half a second of full windows, which are some 12 bytes an instruction, and of usual stacks: 16 MiB at least, 64 at
+ * most. */
 static uint32_t ring_bytes(const struct sampler_options *o)
 {
-	double want = o->rate * libbpf_num_possible_cpus() * o->burst * 12 / 2;
+	double sample = o->burst * 12 + (o->stacks ? STACK_USUAL : 0);
+	double want = o->rate * libbpf_num_possible_cpus() * sample / 2;
 	uint32_t mib = 16;
 
 	if (o->ring_mib)
@@ -983,6 +974,7 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 	n->uops = s->n.uops;
 	n->ahead_ns = s->n.ahead_ns;
 	n->lost_ring = s->n.lost_ring;
+	n->lost_stacks = s->n.lost_stacks;
 	n->lost_nested = s->n.lost_nested;
 	n->lost_map = s->n.lost_map + s->lost_pending;
 	n->unattributed = s->unattributed;

@@ -24,7 +24,8 @@ struct process {
 	pid_t pid;
 	struct place *place; /* in the order of addresses */
 	size_t n;
-	uint64_t read; /* when; ns, CLOCK_MONOTONIC */
+	uint64_t read;	      /* when; ns, CLOCK_MONOTONIC; 0: never */
+	uint64_t mm, exec_vm; /* as in struct sample_stack, when they were read */
 	char cgroup[256];
 	UT_hash_handle hh;
 };
@@ -78,15 +79,7 @@ void walker_free(struct walker *w)
 
 /* Mappings. */
 
-static struct mapped_file *file_of(struct walker *w, pid_t pid, const struct map *m)
-{
-	struct file_key key = { m->inode, (uint64_t)m->dev_major << 20 | m->dev_minor };
-	const char *name = strrchr(m->name, '/');
-
-	return m->inode ? files_resolve(w->files, pid, key, name ? name + 1 : m->name) : NULL;
-}
-
-/* Reads the mappings of the process; those that were known remain where it is gone. */
+/* Reads the mappings of the process; those that are known remain where it is gone. */
 static void look(struct walker *w, struct process *p, uint64_t now)
 {
 	struct place *all;
@@ -102,9 +95,9 @@ static void look(struct walker *w, struct process *p, uint64_t now)
 		const struct map *m = &maps.map[i];
 
 		if (m->exec)
-			all[n++] =
-				(struct place){ m->start, m->end, m->offset, file_of(w, p->pid, m),
-						!strcmp(m->name, "[vdso]") };
+			all[n++] = (struct place){ m->start, m->end, m->offset,
+						   m->inode ? files_add(w->files, p->pid, m) : NULL,
+						   !strcmp(m->name, "[vdso]") };
 	}
 	maps_fini(&maps);
 	if (!all || !n) {
@@ -116,21 +109,37 @@ static void look(struct walker *w, struct process *p, uint64_t now)
 	p->n = n;
 }
 
-static struct process *process_of(struct walker *w, pid_t pid)
+/* Mappings that were read of another program, or before code was mapped or unmapped, say nothing of where code is now. */
+static void renew(struct walker *w, struct process *p, const struct sample_stack *k)
 {
+	if (p->read && p->mm == k->mm && p->exec_vm == k->exec_vm)
+		return;
+	if (p->mm != k->mm)
+		p->n = 0;
+	p->mm = k->mm;
+	p->exec_vm = k->exec_vm;
+	look(w, p, k->time);
+}
+
+/* The process of the sample, with its mappings. NULL without memory. */
+static struct process *process_of(struct walker *w, const struct sample_stack *k)
+{
+	pid_t pid = (pid_t)k->pid;
 	struct process *p;
 
 	HASH_FIND_INT(w->processes, &pid, p);
-	if (p)
-		return p;
-	if (HASH_COUNT(w->processes) >= PROCESSES_MAX)
-		forget(w, w->processes); /* the oldest one */
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	cgroup_of(pid, p->cgroup, sizeof(p->cgroup));
-	HASH_ADD_INT(w->processes, pid, p);
+	if (!p) {
+		if (HASH_COUNT(w->processes) >= PROCESSES_MAX)
+			forget(w, w->processes); /* the oldest one */
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return NULL;
+		p->pid = pid;
+		cgroup_of(pid, p->cgroup, sizeof(p->cgroup));
+		HASH_ADD_INT(w->processes, pid, p);
+	}
+	if (k->ip)
+		renew(w, p, k);
 	return p;
 }
 
@@ -153,7 +162,7 @@ static const struct place *place_at(struct walker *w, struct process *p, uint64_
 {
 	const struct place *found = find(p, at);
 
-	if (!found && (!p->read || now - p->read > AGAIN_NS)) {
+	if (!found && now - p->read > AGAIN_NS) {
 		look(w, p, now);
 		found = find(p, at);
 	}
@@ -163,13 +172,8 @@ static const struct place *place_at(struct walker *w, struct process *p, uint64_
 static uint64_t addr_in(const struct place *p, uint64_t at)
 {
 	uint64_t offset = at - p->start + p->offset;
-	const struct image_segment *seg;
-	unsigned n = p->file && p->file->im ? image_segments(p->file->im, &seg) : 0;
 
-	for (unsigned i = 0; i < n; i++)
-		if (offset - seg[i].offset < seg[i].size)
-			return offset - seg[i].offset + seg[i].addr;
-	return offset;
+	return p->file ? files_addr(p->file, offset) : offset;
 }
 
 /* Walking. */
@@ -249,15 +253,14 @@ static enum frame_kind reason(const struct walk *k, const struct place *at, enum
 	}
 }
 
-static void walk_user(struct walker *w, struct walk *k)
+static void walk_user(struct walker *w, struct walk *k, struct process *p)
 {
-	struct process *p = process_of(w, (pid_t)k->k->pid);
 	enum frames_next next;
 	bool returned = false;
 
 	k->state = (struct frame_state){ .pc = k->k->ip };
 	memcpy(k->state.reg, k->k->reg, sizeof(k->state.reg));
-	while (p) {
+	for (;;) {
 		const struct place *at = place_at(w, p, k->state.pc - returned, k->k->time);
 
 		if (!note(w, k, at, k->state.pc, returned))
@@ -269,7 +272,6 @@ static void walk_user(struct walker *w, struct walk *k)
 		}
 		returned = !k->state.interrupted;
 	}
-	k->end = FRAME_NOT_WALKED;
 }
 
 /* The frame in the kernel, below those of user space. */
@@ -286,20 +288,26 @@ static void walk_kernel(struct walker *w, struct walk *k)
 int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since)
 {
 	struct stacks *s = &w->files->profile->stacks;
-	struct walk walk = { .k = k, .end = FRAME_ROOT };
-	const struct process *p = process_of(w, (pid_t)k->pid);
 	char comm[sizeof(k->comm) + 1] = "";
+	struct process *p;
+	struct walk walk;
 	uint32_t frame;
 	long thread;
 
 	if (bytes < offsetof(struct sample_stack, bytes) ||
 	    k->n > bytes - offsetof(struct sample_stack, bytes))
 		return 0;
-	memcpy(comm, k->comm, sizeof(k->comm));
+	p = process_of(w, k);
+	if (!p)
+		return -1;
+	walk.k = k;
+	walk.n = 0;
+	walk.end = FRAME_ROOT;
 	walk_kernel(w, &walk);
 	if (k->ip)
-		walk_user(w, &walk);
-	thread = stacks_thread(s, 0, k->pid, k->tid, comm, p ? p->cgroup : "");
+		walk_user(w, &walk, p);
+	memcpy(comm, k->comm, sizeof(k->comm));
+	thread = stacks_thread(s, 0, k->pid, k->tid, comm, p->cgroup);
 	frame = stacks_frame(s, 0, walk.end, 0, 0);
 	for (unsigned i = walk.n; frame && i--;)
 		frame = stacks_frame(s, frame, walk.frame[i].kind, walk.frame[i].image,

@@ -150,7 +150,6 @@ struct {
 #include "sampler/bpf/filter.h"
 #include "sampler/bpf/members.h"
 #include "sampler/bpf/rare.h"
-#include "sampler/bpf/stack.h"
 
 /* What the interpreter asks of its surroundings (runahead/interp.h). */
 
@@ -382,10 +381,9 @@ static __always_inline int enter_proc(struct cpu_state *c, struct mm_struct *mm,
 	return 0;
 }
 
-/* Sends a record, of which `words` words at h are there. Wakes the reader if something is missing
- * that it can supply, or the buffer fills. */
-static __always_inline void send(struct cpu_state *c, struct sampler_counters *n, void *h,
-				 uint32_t words, bool wake)
+/* Sends a record. Wakes the reader if something is missing that it can supply, or the buffer fills. Non-zero if the buffer is
+ * full. */
+static __always_inline long send_bytes(struct cpu_state *c, void *h, uint64_t bytes, bool wake)
 {
 	uint64_t flags = BPF_RB_NO_WAKEUP, now;
 
@@ -398,11 +396,20 @@ static __always_inline void send(struct cpu_state *c, struct sampler_counters *n
 	}
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > cfg_ring_bytes / 4)
 		flags = BPF_RB_FORCE_WAKEUP;
+	return bpf_ringbuf_output(&ring, h, bytes, flags);
+}
+
+/* Sends a sample, of which `words` words at h are there. */
+static __always_inline void send(struct cpu_state *c, struct sampler_counters *n, void *h,
+				 uint32_t words, bool wake)
+{
 	if (words > RA_OUT_WORDS)
 		words = RA_OUT_WORDS;
-	if (bpf_ringbuf_output(&ring, h, words * 8, flags))
+	if (send_bytes(c, h, words * 8, wake))
 		n->lost_ring++;
 }
+
+#include "sampler/bpf/stack.h"
 
 static __always_inline void on_kernel(struct bpf_perf_event_data *ctx, struct cpu_state *c,
 				      struct sampler_counters *n, uint64_t id)
@@ -423,7 +430,7 @@ static __always_inline void on_kernel(struct bpf_perf_event_data *ctx, struct cp
 	h.time = bpf_ktime_get_ns();
 	send(c, n, &h, sizeof(h) / 8, false);
 	if (cfg_stack)
-		stack_kernel(ctx, id, h.time);
+		stack_kernel(ctx, c, n, id, h.time);
 }
 
 static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_event_data *ctx,
@@ -592,7 +599,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	     s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma || picked ||
 		     c->look);
 	if (cfg_stack && !rare)
-		stack_user(ctx, id, taken);
+		stack_user(ctx, c, n, id, taken);
 }
 
 static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in_place)

@@ -112,9 +112,10 @@ struct sample_stack {
 	uint32_t n; /* bytes that follow */
 	uint32_t pid, tid;
 	uint64_t time, period;
-	uint64_t kernel_ip; /* 0: the thread was in user space */
-	uint64_t ip;	    /* in user space */
-	uint64_t reg[16];   /* in encoding order: rax rcx rdx rbx rsp and so on */
+	uint64_t mm, exec_vm; /* name the process's mappings as they are now */
+	uint64_t kernel_ip;   /* 0: the thread was in user space */
+	uint64_t ip;	      /* in user space */
+	uint64_t reg[16];     /* in encoding order: rax rcx rdx rbx rsp and so on */
 	char comm[16];
 	/* from reg[4], the stack pointer, on; the last page is room that the verifier wants */
 	uint8_t bytes[STACK_COPY + 4096];
@@ -125,7 +126,7 @@ struct sample_stack {
 /* Counters, one set a CPU. */
 struct sampler_counters {
 	uint64_t user, kernel, idle;
-	uint64_t lost_ring, lost_nested, lost_map;
+	uint64_t lost_ring, lost_nested, lost_map, lost_stacks;
 	uint64_t windows, instructions, uops, ahead_ns;
 	uint64_t find_vma, find_vma_failed;
 	uint64_t rare; /* windows, not among `windows` */

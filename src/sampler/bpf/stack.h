@@ -45,17 +45,30 @@ static __always_inline void stack_registers(struct sample_stack *k, const struct
 	k->reg[15] = r->r15;
 }
 
-/* Copies up to STACK_COPY bytes from the stack pointer on, page by page: what lies above the stack cannot be read. */
-static __always_inline uint32_t stack_copy(struct sample_stack *k)
+/* Whether a page is, in part, where nothing may be read (keep_off_devices). */
+static __always_inline bool stack_keep_off(const struct ra_state *s, uint64_t page)
 {
-	uint64_t sp = k->reg[4];
+	bool hit = false;
+
+	for (uint32_t i = 0; i < RA_KEEP_OFF; i++)
+		if (i < s->nkeep_off && page < s->keep_off[i].end &&
+		    page + STACK_PAGE > s->keep_off[i].start)
+			hit = true;
+	return hit;
+}
+
+/* Copies up to STACK_COPY bytes from the stack pointer on, page by page: what lies above the stack cannot be read. */
+static __always_inline uint32_t stack_copy(const struct ra_state *s, struct sample_stack *k)
+{
+	uint64_t sp = k->reg[4], page = sp & ~(uint64_t)(STACK_PAGE - 1);
 	uint32_t first = STACK_PAGE - (sp & (STACK_PAGE - 1)), at = 0;
 
-	if (bpf_probe_read_user(k->bytes, first & (2 * STACK_PAGE - 1), (const void *)sp))
+	if (stack_keep_off(s, page) ||
+	    bpf_probe_read_user(k->bytes, first & (2 * STACK_PAGE - 1), (const void *)sp))
 		return 0;
 	at = first;
 	for (int i = 0; i < STACK_COPY / STACK_PAGE - 1; i++) {
-		if (at > STACK_COPY - STACK_PAGE)
+		if (at > STACK_COPY - STACK_PAGE || stack_keep_off(s, sp + at))
 			break;
 		if (bpf_probe_read_user(k->bytes + at, STACK_PAGE, (const void *)(sp + at)))
 			break;
@@ -65,7 +78,8 @@ static __always_inline uint32_t stack_copy(struct sample_stack *k)
 }
 
 /* Sends the stack whose registers are in k. `kernel_ip`: where the thread is in the kernel, or 0. */
-static __always_inline void stack_send(struct sample_stack *k, uint64_t id, uint64_t time,
+static __always_inline void stack_send(struct cpu_state *c, struct sampler_counters *n,
+				       struct sample_stack *k, uint64_t id, uint64_t time,
 				       uint64_t period, uint64_t kernel_ip)
 {
 	uint64_t bytes;
@@ -76,16 +90,18 @@ static __always_inline void stack_send(struct sample_stack *k, uint64_t id, uint
 	k->tid = (uint32_t)id;
 	k->time = time;
 	k->period = period;
+	k->mm = c->ra.key[0];
+	k->exec_vm = c->exec_vm;
 	k->kernel_ip = kernel_ip;
 	bpf_get_current_comm(k->comm, sizeof(k->comm));
-	k->n = k->ip ? stack_copy(k) : 0;
+	k->n = k->ip ? stack_copy(&c->ra, k) : 0;
 	bytes = sizeof(*k) - sizeof(k->bytes) + k->n;
-	if (bytes > sizeof(*k))
-		return;
-	bpf_ringbuf_output(&ring, k, bytes, BPF_RB_NO_WAKEUP);
+	if (bytes > sizeof(*k) || send_bytes(c, k, bytes, false))
+		n->lost_stacks++;
 }
 
-static __always_inline void stack_user(struct bpf_perf_event_data *ctx, uint64_t id, uint64_t time)
+static __always_inline void stack_user(struct bpf_perf_event_data *ctx, struct cpu_state *c,
+				       struct sampler_counters *n, uint64_t id, uint64_t time)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct stack_slot *k = bpf_map_lookup_elem(&stacks, &cpu);
@@ -93,24 +109,36 @@ static __always_inline void stack_user(struct bpf_perf_event_data *ctx, uint64_t
 	if (!k)
 		return;
 	stack_registers(&k->s, &ctx->regs);
-	stack_send(&k->s, id, time, ctx->sample_period, 0);
+	stack_send(c, n, &k->s, id, time, ctx->sample_period, 0);
 }
 
-/* The kernel keeps the registers of user space on the thread's kernel stack; a thread of the kernel has none. */
-static __always_inline void stack_kernel(struct bpf_perf_event_data *ctx, uint64_t id,
-					 uint64_t time)
+/* Reads the registers that a thread in the kernel has in user space, where it is one of a process. */
+static __always_inline bool stack_outer(struct cpu_state *c, struct stack_slot *k, uint64_t id)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	uint64_t exec_vm;
+
+	if (!mm)
+		return false;
+	exec_vm = BPF_CORE_READ(mm, exec_vm);
+	return enter_proc(c, mm, id >> 32, exec_vm, other_pages(mm, exec_vm)) &&
+	       !bpf_probe_read_kernel(&k->regs, sizeof(k->regs),
+				      (const void *)bpf_task_pt_regs(task));
+}
+
+static __always_inline void stack_kernel(struct bpf_perf_event_data *ctx, struct cpu_state *c,
+					 struct sampler_counters *n, uint64_t id, uint64_t time)
+{
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct stack_slot *k = bpf_map_lookup_elem(&stacks, &cpu);
 
 	if (!k)
 		return;
-	if (!BPF_CORE_READ(task, mm) ||
-	    bpf_probe_read_kernel(&k->regs, sizeof(k->regs), (const void *)bpf_task_pt_regs(task)))
+	if (!stack_outer(c, k, id))
 		__builtin_memset(&k->regs, 0, sizeof(k->regs));
 	stack_registers(&k->s, &k->regs);
-	stack_send(&k->s, id, time, ctx->sample_period, ctx->regs.rip);
+	stack_send(c, n, &k->s, id, time, ctx->sample_period, ctx->regs.rip);
 }
 
 #endif
