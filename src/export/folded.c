@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "export/formats.h"
 #include "report/calltree.h"
@@ -17,56 +18,84 @@ static void put_name(FILE *out, const char *name)
 		putc(*name == ';' ? ':' : (unsigned char)*name < ' ' ? '?' : *name, out);
 }
 
-/* Samples in the order of thread and node. */
-static int by_stack(const void *a, const void *b)
-{
-	const struct stack_sample *x = a, *y = b;
+/* A line without its count. Stacks that differ in places within procedures alone are one line. */
+struct line {
+	char *text;
+	uint64_t count;
+	UT_hash_handle hh;
+};
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return (x->frame > y->frame) - (x->frame < y->frame);
-}
-
-static void put_stack(const struct calltree *t, const struct stack_sample *s, uint64_t count,
-		      FILE *out)
+/* The line's text, to be freed; NULL without memory. */
+static char *stack_text(const struct calltree *t, const struct stack_sample *s)
 {
 	uint32_t stack[CALLTREE_DEPTH];
-	size_t n = calltree_stack(t, s->frame, stack, CALLTREE_DEPTH);
+	size_t n = calltree_stack(t, s->frame, stack, CALLTREE_DEPTH), size;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
 
-	put_name(out, t->thread[s->thread].comm);
+	if (!f)
+		return NULL;
+	put_name(f, t->thread[s->thread].comm);
 	for (size_t i = 0; i < n; i++) {
-		putc(';', out);
-		put_name(out, t->func[t->place[t->node[stack[i]].place].func].name);
+		putc(';', f);
+		put_name(f, t->func[calltree_func_of(t, stack[i])].name);
 	}
-	fprintf(out, " %" PRIu64 "\n", count);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static bool add_line(struct line **lines, const struct calltree *t, const struct stack_sample *s)
+{
+	char *text = stack_text(t, s);
+	struct line *line = NULL;
+
+	if (!text)
+		return false;
+	HASH_FIND_STR(*lines, text, line);
+	if (line) {
+		free(text);
+	} else {
+		line = calloc(1, sizeof(*line));
+		if (!line) {
+			free(text);
+			return false;
+		}
+		line->text = text;
+		HASH_ADD_KEYPTR(hh, *lines, text, strlen(text), line);
+	}
+	line->count += s->count;
+	return true;
+}
+
+static int by_text(const struct line *a, const struct line *b)
+{
+	return strcmp(a->text, b->text);
 }
 
 static int write_folded(struct export *x, struct err *err)
 {
-	struct stack_sample *sample;
+	struct line *lines = NULL, *line, *next;
 	struct calltree t;
-	uint64_t count = 0;
+	bool ok = true;
 
 	if (calltree_open(&t, x->profile, err))
 		return -1;
-	sample = malloc(t.nsample * sizeof(*sample));
-	if (!sample) {
-		calltree_close(&t);
-		return err_set(err, ERR_FAILED, "no memory to export");
+	for (size_t i = 0; i < t.nsample && ok; i++)
+		ok = add_line(&lines, &t, &t.sample[i]);
+	HASH_SORT(lines, by_text);
+	HASH_ITER (hh, lines, line, next) {
+		if (ok)
+			fprintf(x->out, "%s %" PRIu64 "\n", line->text, line->count);
+		HASH_DEL(lines, line);
+		free(line->text);
+		free(line);
 	}
-	memcpy(sample, t.sample, t.nsample * sizeof(*sample));
-	qsort(sample, t.nsample, sizeof(*sample), by_stack);
-	for (size_t i = 0; i < t.nsample; i++) {
-		count += sample[i].count;
-		if (i + 1 < t.nsample && !by_stack(&sample[i], &sample[i + 1]))
-			continue;
-		put_stack(&t, &sample[i], count, x->out);
-		count = 0;
-	}
-	free(sample);
-	export_tell_flat(x, &t);
+	if (ok)
+		export_tell_flat(x, &t);
 	calltree_close(&t);
-	return 0;
+	return ok ? 0 : err_set(err, ERR_FAILED, "no memory to export");
 }
 
 const struct export_format export_folded = {

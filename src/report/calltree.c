@@ -6,6 +6,7 @@
 #include <uthash.h>
 
 #include "base/text.h"
+#include "query/view.h"
 
 struct calltree_key {
 	uint64_t key[2]; /* image, address */
@@ -52,22 +53,6 @@ static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, 
 }
 
 /* Procedures. */
-
-static const char *rest_name(const struct profile_image *pi)
-{
-	switch (pi->kind) {
-	case IMAGE_FILE:
-		return pi->stripped ? "[stripped]" : "[no symbol]";
-	case IMAGE_ANON:
-		return "[generated code]";
-	case IMAGE_VDSO:
-		return "[vdso]";
-	case IMAGE_KERNEL:
-		return "[no symbol]";
-	default:
-		return "[unknown]";
-	}
-}
 
 static const struct profile_proc *recorded_proc(const struct profile_image *pi, uint64_t addr)
 {
@@ -122,7 +107,7 @@ static long func_at(struct calltree *t, uint32_t image, uint64_t addr)
 	number = add_func(t, image, start == UINT64_MAX ? 0 : start,
 			  p    ? p->name
 			  : ip ? ip->name
-			       : rest_name(pi),
+			       : view_rest_name(pi),
 			  false);
 	k->number = (uint32_t)number;
 	return number;
@@ -330,6 +315,42 @@ size_t calltree_stack(const struct calltree *t, uint32_t node, uint32_t *stack, 
 		stack[n - 1 - i] = other;
 	}
 	return n;
+}
+
+uint32_t calltree_func_of(const struct calltree *t, uint32_t node)
+{
+	uint32_t place = t->node[node].place;
+
+	return place == CALLTREE_NOWHERE ? (uint32_t)t->nfunc : t->place[place].func;
+}
+
+bool calltree_is_inner(const struct calltree *t, uint32_t node)
+{
+	uint32_t func = calltree_func_of(t, node);
+
+	while ((node = t->node[node].parent))
+		if (calltree_func_of(t, node) == func)
+			return true;
+	return false;
+}
+
+struct calltree_total *calltree_totals(const struct calltree *t, const struct stack_sum *sum)
+{
+	struct calltree_total *total = calloc(t->nfunc + 1, sizeof(*total));
+
+	for (uint32_t i = 1; total && i < t->nnode; i++) {
+		struct calltree_total *to = &total[calltree_func_of(t, i)];
+
+		if (!sum[i].all_count)
+			continue;
+		to->self += sum[i].self;
+		to->self_count += sum[i].self_count;
+		if (calltree_is_inner(t, i))
+			continue;
+		to->all += sum[i].all;
+		to->all_count += sum[i].all_count;
+	}
+	return total;
 }
 
 const char *calltree_image(const struct calltree *t, uint32_t image)

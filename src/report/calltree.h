@@ -61,6 +61,18 @@ void calltree_close(struct calltree *t);
  * `max` of the innermost. */
 size_t calltree_stack(const struct calltree *t, uint32_t node, uint32_t *stack, size_t max);
 #define CALLTREE_DEPTH 1024
+/* The procedure that a node is in; t->nfunc for the root, and for what says that a stack is whole. */
+uint32_t calltree_func_of(const struct calltree *t, uint32_t node);
+/* Whether a node further out is in the same procedure. */
+bool calltree_is_inner(const struct calltree *t, uint32_t node);
+
+/* Time in a procedure, and in it and what it called: once where it called itself. */
+struct calltree_total {
+	double self, all;
+	uint64_t self_count, all_count;
+};
+/* By procedure, t->nfunc included; sum: stacks_sum() of the same stacks. To be freed; NULL without memory. */
+struct calltree_total *calltree_totals(const struct calltree *t, const struct stack_sum *sum);
 /* Last component of an image's path. */
 const char *calltree_image(const struct calltree *t, uint32_t image);
 

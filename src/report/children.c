@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "report/call_tree.h"
+#include "report/calltree.h"
 
 struct children {
 	struct reading *r;
 	const struct children_options *o;
-	struct call_names names;
-	struct call_tree tree;
+	struct calltree tree;
+	struct stack_sum *sum;	      /* by node */
+	struct calltree_total *total; /* by procedure */
 	struct row {
-		uint32_t proc;
-		double self, all;
-		uint64_t samples;
+		uint32_t func;
+		const struct calltree_total *total;
 	} * row;
 	size_t n;
 	double whole; /* time that shares are of */
@@ -57,89 +57,80 @@ static int most_first(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->all != y->all)
-		return x->all > y->all ? -1 : 1;
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
-	return x->proc < y->proc ? -1 : 1;
+	if (x->total->all != y->total->all)
+		return x->total->all > y->total->all ? -1 : 1;
+	if (x->total->self != y->total->self)
+		return x->total->self > y->total->self ? -1 : 1;
+	return x->func < y->func ? -1 : 1;
 }
 
-/* Whether a node above is of the same procedure. */
-static bool is_inner(const struct call_tree *t, uint32_t node)
+static const char *name_of(const struct children *c, uint32_t func)
 {
-	uint32_t proc = t->node[node].proc;
-
-	while ((node = t->node[node].parent))
-		if (t->node[node].proc == proc)
-			return true;
-	return false;
+	return func < c->tree.nfunc ? c->tree.func[func].name : frame_kind_shown[FRAME_ROOT];
 }
 
-static void add(struct children *c, uint32_t proc, double self, double all, uint64_t samples)
+static void add(struct children *c, uint32_t node, double self, double all, uint64_t samples)
 {
-	struct row *row = &c->row[proc];
+	struct calltree_total *to = &c->total[calltree_func_of(&c->tree, node)];
 
-	row->self += self;
-	row->all += all;
-	row->samples += samples;
+	to->self += self;
+	to->all += all;
+	to->all_count += samples;
 }
 
-static void collect_all(struct children *c)
+/* By the name itself, which may look like a pattern (operator[]), or by pattern. */
+static bool matches(const struct children *c, uint32_t node, const char *pattern)
 {
-	for (uint32_t i = 1; i < c->tree.n; i++) {
-		const struct call_node *n = &c->tree.node[i];
-		bool inner = is_inner(&c->tree, i);
+	const char *name = name_of(c, calltree_func_of(&c->tree, node));
 
-		add(c, n->proc, n->self, inner ? 0 : n->all, inner ? 0 : n->all_count);
-	}
-	c->whole = c->tree.n ? c->tree.node[0].all : 0;
-}
-
-static bool matches(const struct children *c, uint32_t proc, const char *pattern)
-{
-	return !fnmatch(pattern, c->names.proc[proc].name, 0);
+	return node && (!strcmp(name, pattern) || !fnmatch(pattern, name, 0));
 }
 
 /* Callers of the outermost frames of the procedure, by the time below those frames. */
 static void collect_callers(struct children *c)
 {
-	for (uint32_t i = 1; i < c->tree.n; i++) {
-		const struct call_node *n = &c->tree.node[i];
+	for (uint32_t i = 1; i < c->tree.nnode; i++) {
+		const struct stack_sum *n = &c->sum[i];
+		uint32_t parent = c->tree.node[i].parent;
 
-		if (!matches(c, n->proc, c->o->callers) || is_inner(&c->tree, i))
+		if (!n->all_count || !matches(c, i, c->o->callers) ||
+		    calltree_is_inner(&c->tree, i))
 			continue;
 		c->whole += n->all;
-		if (n->parent)
-			add(c, c->tree.node[n->parent].proc, 0, n->all, n->all_count);
+		if (parent)
+			add(c, parent, 0, n->all, n->all_count);
 	}
 }
 
 /* What the procedure calls, by the time there, and its own. Frames of a recursion belong to the outermost one. */
 static void collect_callees(struct children *c)
 {
-	for (uint32_t i = 1; i < c->tree.n; i++) {
-		const struct call_node *n = &c->tree.node[i];
-		const struct call_node *parent = n->parent ? &c->tree.node[n->parent] : NULL;
-		bool own = matches(c, n->proc, c->o->callees);
+	for (uint32_t i = 1; i < c->tree.nnode; i++) {
+		const struct stack_sum *n = &c->sum[i];
+		uint32_t parent = c->tree.node[i].parent;
 
-		if (own) {
-			add(c, n->proc, n->self, n->self, n->self_count);
-			c->whole += is_inner(&c->tree, i) ? 0 : n->all;
-		} else if (parent && matches(c, parent->proc, c->o->callees) &&
-			   !is_inner(&c->tree, i)) {
-			add(c, n->proc, 0, n->all, n->all_count);
+		if (!n->all_count)
+			continue;
+		if (matches(c, i, c->o->callees)) {
+			add(c, i, n->self, n->self, n->self_count);
+			c->whole += calltree_is_inner(&c->tree, i) ? 0 : n->all;
+		} else if (matches(c, parent, c->o->callees) && !calltree_is_inner(&c->tree, i)) {
+			add(c, i, 0, n->all, n->all_count);
 		}
 	}
 }
 
-static int keep_rows(struct children *c)
+/* Rows of procedures that have time, most first. */
+static int make_rows(struct children *c)
 {
-	size_t k = 0;
+	size_t n = c->tree.nfunc + 1;
 
-	for (size_t i = 0; i < c->n; i++)
-		if (c->row[i].samples || c->row[i].self > 0)
-			c->row[k++] = c->row[i];
-	c->n = k;
+	c->row = calloc(n, sizeof(*c->row));
+	if (!c->row)
+		return -1;
+	for (uint32_t i = 0; i < n; i++)
+		if (c->total[i].all_count || c->total[i].self > 0)
+			c->row[c->n++] = (struct row){ i, &c->total[i] };
 	qsort(c->row, c->n, sizeof(*c->row), most_first);
 	return 0;
 }
@@ -151,15 +142,14 @@ static double share(const struct children *c, double time)
 
 static void print_row(const struct children *c, const struct row *row)
 {
-	const struct call_proc *p = &c->names.proc[row->proc];
-	bool is_end = frame_is_end(p->kind);
+	const struct calltree_func *f = row->func < c->tree.nfunc ? &c->tree.func[row->func] : NULL;
 	struct cell cell[COLUMN_N] = {
-		[COLUMN_ALL] = { .known = true, .real = share(c, row->all) },
-		[COLUMN_SELF] = { .known = true, .real = share(c, row->self) },
-		[COLUMN_SAMPLES] = { .known = true, .count = row->samples },
-		[COLUMN_IMAGE] = { .known = true,
-				   .text = is_end ? "" : c->r->view.image[p->image].name },
-		[COLUMN_PROCEDURE] = { .known = true, .text = p->name },
+		[COLUMN_ALL] = cell_real(share(c, row->total->all)),
+		[COLUMN_SELF] = cell_real(share(c, row->total->self)),
+		[COLUMN_SAMPLES] = cell_count(row->total->all_count),
+		[COLUMN_IMAGE] =
+			cell_text(f && !f->is_end ? calltree_image(&c->tree, f->image) : ""),
+		[COLUMN_PROCEDURE] = cell_text(name_of(c, row->func)),
 	};
 
 	emit_row(&c->r->emit, cell);
@@ -190,25 +180,33 @@ static int none(const struct children *c, const char *name, struct err *err)
 	return err_hint(err, "`assay report --children` lists them");
 }
 
-static int print(struct children *c, struct err *err)
+/* Sums what is asked for. -1 without memory. */
+static int collect(struct children *c)
+{
+	if (!c->o->callers && !c->o->callees) {
+		c->total = calltree_totals(&c->tree, c->sum);
+		c->whole = c->sum[0].all;
+		return c->total ? 0 : -1;
+	}
+	c->total = calloc(c->tree.nfunc + 1, sizeof(*c->total));
+	if (!c->total)
+		return -1;
+	if (c->o->callers)
+		collect_callers(c);
+	else
+		collect_callees(c);
+	return 0;
+}
+
+static int print(struct children *c, const struct stack_filter *filter, struct err *err)
 {
 	const char *of = c->o->callers ? c->o->callers : c->o->callees;
 
-	c->n = c->names.n;
-	c->row = calloc(c->n + 1, sizeof(*c->row));
-	if (!c->row)
+	c->sum = stacks_sum(&c->r->profile.stacks, filter);
+	if (!c->sum || collect(c) || make_rows(c))
 		return no_memory(err);
-	for (uint32_t i = 0; i < c->n; i++)
-		c->row[i].proc = i;
-	if (c->o->callers)
-		collect_callers(c);
-	else if (c->o->callees)
-		collect_callees(c);
-	else
-		collect_all(c);
 	if (of && !(c->whole > 0))
 		return none(c, of, err);
-	keep_rows(c);
 	reading_heading(c->r);
 	if (of)
 		emit_line(&c->r->emit, "%s %s, per cent of its time with all that it calls:",
@@ -233,14 +231,12 @@ int children_print(struct reading *r, const struct children_options *o, struct e
 		err_set(err, ERR_EMPTY, "%s has no call stacks", r->path);
 		return err_hint(err, "`assay record -g` records them");
 	}
-	if (call_names_init(&c.names, &r->profile, &r->binaries, err))
+	if (calltree_open(&c.tree, &r->profile, err))
 		return -1;
-	rc = call_tree_build(&c.tree, &c.names, &r->profile.stacks, &filter, CALL_TREE_DOWN, err);
-	if (!rc) {
-		rc = print(&c, err);
-		call_tree_fini(&c.tree);
-	}
+	rc = print(&c, &filter, err);
 	free(c.row);
-	call_names_fini(&c.names);
+	free(c.total);
+	free(c.sum);
+	calltree_close(&c.tree);
 	return rc;
 }

@@ -324,23 +324,25 @@ static int print_loads(struct reading *r, struct groups *g)
 {
 	const struct stacks *s = &r->profile.stacks;
 	struct load *load = calloc(g->n + 1, sizeof(*load));
-	double cell_time = (double)end_of(s) / LOAD_CELLS; /* ns, as the samples' time */
+	uint64_t end = end_of(s);
+	double cell_time = (double)end / LOAD_CELLS; /* ns, as the samples' time */
 	size_t n = g->n < LOAD_THREADS ? g->n : LOAD_THREADS;
-	json_t *list = json_array();
-	char end[32];
+	json_t *list;
+	char until[32];
 
 	if (!load)
 		return -1;
 	for (size_t i = 0; i < s->nsample; i++)
-		spread(&load[g->of[s->sample[i].thread]], s, &s->sample[i], end_of(s));
+		spread(&load[g->of[s->sample[i].thread]], s, &s->sample[i], end);
 	for (size_t i = 0; i < g->n; i++)
 		g->v[i].first = (uint32_t)i;
 	qsort(g->v, g->n, sizeof(*g->v), most_first);
 	emit_line(&r->emit, "%s", "");
 	emit_line(&r->emit, "load of threads, from 0 to %s, full height is a CPU:",
-		  fmt_time((double)end_of(s), end, sizeof(end)));
+		  fmt_time((double)end, until, sizeof(until)));
 	for (size_t i = 0; i < n; i++)
 		print_load(r, &g->v[i], &load[g->v[i].first], cell_time);
+	list = json_array();
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, load_json(&g->v[i], &load[g->v[i].first], cell_time));
 	emit_set(&r->emit, "threads", list);

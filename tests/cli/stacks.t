@@ -145,8 +145,16 @@ is "control groups" "$("$ASSAY" report -i two.db --by cgroup --json | jq '.cgrou
 is "a thread that came later has no load at first" \
 	"$("$ASSAY" info -i two.db --json | jq '.threads[] | select(.comm == "worker") | .load | (.[0:4] | add), (.[30:40] | add > 1)')" $'0\ntrue'
 
+# Another program in the same process, where the first one's code was: its stacks are its own.
+ok "a process that executes another program" setarch -R "$ASSAY" record -q -g -F 2000 -o exec.db -- \
+	sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exec ./nest'
+"$ASSAY" export folded -i exec.db 2> /dev/null | grep '^nest;' > folded
+ok "its stacks are there" test "$(n ';outer;inner;burn')" -gt 20
+is "they are its own" "$(odd outer '(^|;)_start;__libc_start_main[^;]*;([^;]*;)?main;outer;inner;burn')" ""
+
 # Recordings add up.
 ok "merging" "$ASSAY" merge -o both.db nest.db nest.db
+"$ASSAY" export folded -i nest.db > folded 2> err
 is "stacks add up" "$("$ASSAY" export folded -i both.db 2> /dev/null | awk '{ t += $NF } END { print t }')" "$((2 * $(awk '{ t += $NF } END { print t }' folded)))"
 
 refused() { # NAME STATUS SAYS COMMAND…

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "observe/stacks.h"
-#include "report/call_tree.h"
+#include "report/calltree.h"
 #include "store/recording.h"
 
 #define MS 1000000ull
@@ -203,26 +203,25 @@ static void test_recording(void **state)
 	profile_fini(&p);
 }
 
-static const struct call_node *child(const struct call_tree *t, const struct call_names *c,
-				     const struct call_node *of, const char *name)
+static const struct calltree_total *total_of(const struct calltree *t,
+					     const struct calltree_total *total, const char *name)
 {
-	for (uint32_t i = of->child; i; i = t->node[i].next)
-		if (!strcmp(c->proc[t->node[i].proc].name, name))
-			return &t->node[i];
+	for (size_t i = 0; i < t->nfunc; i++)
+		if (!strcmp(t->func[i].name, name))
+			return &total[i];
 	fail_msg("no %s", name);
 	return NULL;
 }
 
 /* By procedure: the recording's own table names them. */
-static void test_call_tree(void **state)
+static void test_totals(void **state)
 {
 	static const char *const name[4] = { "main", "f", "g", "work" };
-	const struct call_node *n;
-	struct call_node *total;
-	struct call_names names;
-	struct call_tree tree;
 	struct profile_proc *proc = calloc(4, sizeof(*proc));
-	struct binaries b;
+	const struct calltree_total *one;
+	struct calltree_total *total;
+	struct stack_sum *sum;
+	struct calltree tree;
 	struct profile p;
 	struct tree t;
 	struct err err;
@@ -242,30 +241,23 @@ static void test_call_tree(void **state)
 					FRAME_CODE, 1, 0x4002),
 			   0, 0, 1, 5),
 		0);
-	assert_int_equal(binaries_init(&b, &p, NULL, &err), 0);
-	assert_int_equal(call_names_init(&names, &p, &b, &err), 0);
-	assert_int_equal(call_tree_build(&tree, &names, &p.stacks, NULL, CALL_TREE_DOWN, &err), 0);
-	assert_true(tree.node[0].all == 45);
-	n = child(&tree, &names, &tree.node[0], "[root]");
-	n = child(&tree, &names, n, "main");
-	assert_true(n->all == 42 && n->self == 0);
-	n = child(&tree, &names, n, "f");
-	assert_true(n->all == 35 && n->self == 0);
-	n = child(&tree, &names, n, "work");
-	assert_true(n->all == 35 && n->self == 30);
-	total = call_tree_totals(&tree, &names);
+	assert_int_equal(calltree_open(&tree, &p, &err), 0);
+	sum = stacks_sum(&p.stacks, NULL);
+	assert_non_null(sum);
+	assert_true(sum[0].all == 45);
+	total = calltree_totals(&tree, sum);
 	assert_non_null(total);
-	assert_true(total[n->proc].all == 45 && total[n->proc].self == 45);
+	assert_true(total[tree.nfunc].all == 42 && total[tree.nfunc].self == 0);
+	one = total_of(&tree, total, "main");
+	assert_true(one->all == 42 && one->self == 0);
+	one = total_of(&tree, total, "f");
+	assert_true(one->all == 35 && one->self == 0);
+	one = total_of(&tree, total, "work");
+	assert_true(one->all == 45 && one->self == 45);
+	assert_true(total_of(&tree, total, "[deeper than the limit]")->all == 3);
 	free(total);
-	call_tree_fini(&tree);
-	assert_int_equal(call_tree_build(&tree, &names, &p.stacks, NULL, CALL_TREE_UP, &err), 0);
-	n = child(&tree, &names, &tree.node[0], "work");
-	assert_true(n->self == 45 && n->all == 45);
-	assert_true(child(&tree, &names, n, "f")->all == 35);
-	assert_true(child(&tree, &names, n, "[deeper than the limit]")->all == 3);
-	call_tree_fini(&tree);
-	call_names_fini(&names);
-	binaries_fini(&b);
+	free(sum);
+	calltree_close(&tree);
 	profile_fini(&p);
 }
 
@@ -292,7 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tree),	  cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_time),	  cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_recording), cmocka_unit_test(test_call_tree),
+		cmocka_unit_test(test_recording), cmocka_unit_test(test_totals),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
