@@ -87,10 +87,11 @@ static int by_group(const void *a, const void *b, void *ctx)
 	return d ? d : (i > k) - (i < k);
 }
 
-static void join(struct group *g, const struct stack_thread *t)
+/* A thread is called what it was called last, since it may have got its name after its first sample; a process what its first
+ * thread is called. */
+static void join(struct group *g, const struct stack_thread *t, enum by by)
 {
-	/* a process is called what its first thread is called last: it may have executed another program */
-	if (t->tid == t->pid || !g->comm) {
+	if (by == BY_THREAD || t->tid == t->pid || !g->comm) {
 		g->comm = t->comm;
 		g->cgroup = t->cgroup;
 	}
@@ -118,7 +119,7 @@ static int make_groups(struct groups *g, const struct stacks *s, enum by by)
 			g->v[g->n++] = (struct group){
 				.run = t->run, .pid = t->pid, .tid = t->tid, .first = order_of[i]
 			};
-		join(&g->v[g->n - 1], t);
+		join(&g->v[g->n - 1], t, by);
 		g->of[order_of[i]] = (uint32_t)g->n - 1;
 	}
 	free(order_of);
