@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "verify/verify.h"
+#include "verify/verify_priv.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,38 +9,7 @@
 #include <unistd.h>
 
 #include "base/fmt.h"
-#include "verify/frequency.h"
 #include "report/operands.h"
-
-struct verify {
-	const struct verify_options *o;
-	struct reading *reading; /* o->n recordings that are open */
-	size_t open, n;		 /* n: the number of sampled ones */
-	size_t last;		 /* index of the exact recording */
-	struct accuracy *a;	 /* n elements */
-	struct frequency (*f)[ESTIMATE_METHOD_N];
-	struct emit *emit; /* output of the exact recording's reading */
-};
-
-#define COUNT_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
-/* The first column of each table: the recording. It has no header if there is only one. */
-#define COLUMN_NAME \
-	{ \
-		"name", "", NULL, 1, EMIT_LEFT, EMIT_TEXT \
-	}
-#define PERCENT(key, header, width) \
-	{ \
-		key, header, "%", width, EMIT_RIGHT, EMIT_SHARE \
-	}
-#define POINTS(key, header) \
-	{ \
-		key, header, "pt", 7, EMIT_RIGHT, EMIT_SHARE \
-	}
-#define HIDDEN(key, kind) \
-	{ \
-		key, NULL, NULL, 0, EMIT_LEFT, kind \
-	}
 
 static const struct column coverage_columns[] = {
 	COLUMN_NAME,
@@ -112,76 +81,6 @@ static const struct column differ_columns[] = {
 	{ "pairs", "pairs", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 };
 
-static const struct column frequency_columns[] = {
-	{ "method", "frequency", NULL, 9, EMIT_LEFT, EMIT_TEXT },
-	COLUMN_NAME,
-	PERCENT("within5", "<=5", 6),
-	PERCENT("within10", "<=10", 6),
-	PERCENT("within15", "<=15", 6),
-	HIDDEN("absolute5", EMIT_SHARE),
-	PERCENT("absolute10", "abs<=10", 0),
-	HIDDEN("absolute15", EMIT_SHARE),
-	HIDDEN("factor1_5", EMIT_SHARE),
-	HIDDEN("factor2", EMIT_SHARE),
-	HIDDEN("held", EMIT_SHARE),
-	HIDDEN("held_procedure", EMIT_SHARE),
-	HIDDEN("interval", EMIT_REAL),
-	HIDDEN("anchored5", EMIT_SHARE),
-	HIDDEN("anchored10", EMIT_SHARE),
-	HIDDEN("anchored15", EMIT_SHARE),
-	HIDDEN("procedure5", EMIT_SHARE),
-	HIDDEN("procedure10", EMIT_SHARE),
-	HIDDEN("procedure15", EMIT_SHARE),
-	PERCENT("off_low", "marked", 0),
-	PERCENT("low", "low", 6),
-	PERCENT("edges10", "edges<=10", 0),
-	HIDDEN("estimated", EMIT_SHARE),
-	HIDDEN("factor", EMIT_REAL),
-	HIDDEN("samples", EMIT_COUNT),
-	HIDDEN("edge_executions", EMIT_COUNT),
-	HIDDEN("histogram", EMIT_JSON),
-};
-
-#define HISTOGRAM_SAMPLES 5 /* number of columns before those of edges */
-static const struct column histogram_columns[] = {
-	{ NULL, "off by", NULL, 12, EMIT_LEFT, EMIT_TEXT },
-	COLUMN_NAME,
-	{ NULL, "samples: high", "%", 0, EMIT_RIGHT, EMIT_SHARE },
-	{ NULL, "medium", "%", 0, EMIT_RIGHT, EMIT_SHARE },
-	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
-	{ NULL, "edges: high", "%", 0, EMIT_RIGHT, EMIT_SHARE },
-	{ NULL, "medium", "%", 0, EMIT_RIGHT, EMIT_SHARE },
-	{ NULL, "low", "%", 6, EMIT_RIGHT, EMIT_SHARE },
-};
-
-static const struct column worst_columns[] = {
-	COLUMN_NAME,
-	PERCENT("error_share", "part", 7),
-	PERCENT("share", "sampled", 0),
-	PERCENT("bound", "+-", 5),
-	PERCENT("raw", "raw", 6),
-	PERCENT("exact", "exact", 7),
-	{ "times_seen", "seen", "x", 7, EMIT_RIGHT, EMIT_REAL },
-	{ NULL, "what", NULL, 16, EMIT_LEFT, EMIT_TEXT },
-	{ NULL, "where", NULL, 0, EMIT_LEFT, EMIT_TEXT },
-	HIDDEN("chance", EMIT_SHARE),
-	HIDDEN("observations", EMIT_COUNT),
-	HIDDEN("executions", EMIT_COUNT),
-	HIDDEN("operand", EMIT_TEXT),
-	HIDDEN("value", EMIT_HEX),
-	HIDDEN("image", EMIT_TEXT),
-	HIDDEN("procedure", EMIT_TEXT),
-	HIDDEN("address", EMIT_ADDR),
-};
-enum {
-	WORST_WHERE = 8
-};
-
-static double ratio(double part, double of)
-{
-	return of > 0 ? part / of : NAN;
-}
-
 /* The first run; a hand-made recording may have none. */
 static const struct run *first_run(const struct reading *r)
 {
@@ -193,7 +92,7 @@ static const struct run *first_run(const struct reading *r)
 /* Opening recordings. */
 
 /* Whether every instruction was observed. */
-static bool is_exact(const struct reading *r)
+bool verify_is_exact(const struct reading *r)
 {
 	if (r->profile.nsampled)
 		return false;
@@ -206,10 +105,11 @@ static bool is_exact(const struct reading *r)
 /* Whether the last but one is another exact run: it is exact and the first is not. */
 static bool has_again(const struct verify *v)
 {
-	return v->last > 1 && is_exact(&v->reading[v->last - 1]) && !is_exact(&v->reading[0]);
+	return v->last > 1 && verify_is_exact(&v->reading[v->last - 1]) &&
+	       !verify_is_exact(&v->reading[0]);
 }
 
-static const struct reading *again_of(const struct verify *v)
+const struct reading *verify_again(const struct verify *v)
 {
 	return v->n < v->last ? &v->reading[v->n] : NULL;
 }
@@ -219,10 +119,10 @@ static int check_order(const struct verify *v, struct err *err)
 	const struct reading *last = &v->reading[v->last];
 	const char *source = first_run(last)->source;
 
-	if (is_exact(last))
+	if (verify_is_exact(last))
 		return 0;
 	for (size_t i = 0; i < v->n; i++)
-		if (is_exact(&v->reading[i])) {
+		if (verify_is_exact(&v->reading[i])) {
 			err_set(err, ERR_USAGE,
 				"the exact recording comes last: %s is exact, %s is not",
 				v->reading[i].path, last->path);
@@ -298,7 +198,7 @@ static const char *name_of(const struct verify *v, size_t i, char *buf)
 	buf[1] = 0;
 	if (i >= v->n)
 		return i == v->last ? "exact" : "exact2";
-	return v->n > 1 || v->o->json || is_exact(&v->reading[i]) ? buf : "sampled";
+	return v->n > 1 || v->o->json || verify_is_exact(&v->reading[i]) ? buf : "sampled";
 }
 
 static const char *sketch_of(const struct run *run)
@@ -331,7 +231,7 @@ static void recording_text(const struct verify *v, size_t i)
 
 	reading_command(r, command, sizeof(command));
 	emit_line(v->emit, "%-8s %s: %s", name_of(v, i, name), r->path, command);
-	if (is_exact(r))
+	if (verify_is_exact(r))
 		emit_line(v->emit, "%-8s every instruction, %s of %u", "", sketch_of(run),
 			  run->sketch_capacity);
 	else
@@ -360,8 +260,8 @@ static void print_heading(struct verify *v)
 /* Tables. */
 
 /* Begins a table whose columns stay in `own` until the next one. */
-static void begin_table(struct verify *v, const char *key, const char *title,
-			const struct column *c, int n)
+void verify_table(struct verify *v, const char *key, const char *title, const struct column *c,
+		  int n)
 {
 	static struct column own[EMIT_COLUMNS];
 
@@ -374,7 +274,7 @@ static void begin_table(struct verify *v, const char *key, const char *title,
 	emit_table(v->emit, key, own, n);
 }
 
-static struct cell name_cell(const struct verify *v, size_t i, char *buf)
+struct cell verify_name_cell(const struct verify *v, size_t i, char *buf)
 {
 	return cell_text(name_of(v, i, buf));
 }
@@ -383,22 +283,22 @@ static void print_coverage(struct verify *v)
 {
 	char name[2];
 
-	begin_table(v, "coverage",
-		    "coverage: sites that ran, those that windows saw, what ran there",
-		    coverage_columns, COUNT_OF(coverage_columns));
+	verify_table(v, "coverage",
+		     "coverage: sites that ran, those that windows saw, what ran there",
+		     coverage_columns, COUNT_OF(coverage_columns));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct accuracy_coverage *c = &v->a[i].coverage;
 		const struct cell cell[] = {
-			name_cell(v, i, name),
+			verify_name_cell(v, i, name),
 			cell_count(c->sites),
-			cell_real(ratio((double)c->seen, (double)c->sites)),
-			cell_real(ratio(c->seen_ran, c->ran)),
-			cell_real(ratio(c->enough_ran, c->ran)),
+			cell_real(verify_ratio((double)c->seen, (double)c->sites)),
+			cell_real(verify_ratio(c->seen_ran, c->ran)),
+			cell_real(verify_ratio(c->enough_ran, c->ran)),
 			cell_real(c->common),
-			cell_real(ratio(c->strays_observed, c->observed)),
+			cell_real(verify_ratio(c->strays_observed, c->observed)),
 			cell_count(c->strays),
 			cell_count((uint64_t)c->ran),
-			cell_real(ratio(c->elsewhere, c->elsewhere + c->ran)),
+			cell_real(verify_ratio(c->elsewhere, c->elsewhere + c->ran)),
 		};
 
 		emit_row(v->emit, cell);
@@ -411,18 +311,18 @@ static void values_row(struct verify *v, size_t i, int kind)
 	char name[2];
 	const struct cell cell[] = {
 		cell_text(accuracy_kind_name[kind]),
-		name_cell(v, i, name),
-		cell_real(ratio(a->executions.compared, a->executions.ran)),
+		verify_name_cell(v, i, name),
+		cell_real(verify_ratio(a->executions.compared, a->executions.ran)),
 		cell_real(a->error.rms),
 		cell_real(a->raw.rms),
 		cell_real(a->error.chance),
 		cell_real(a->error.beyond),
 		cell_count(a->hot),
-		cell_real(ratio((double)a->found, (double)a->hot)),
+		cell_real(verify_ratio((double)a->found, (double)a->hot)),
 		cell_count(a->bounds),
-		cell_real(ratio((double)a->held, (double)a->bounds)),
-		cell_real(ratio((double)a->low_held, (double)a->bounds)),
-		cell_real(ratio(a->found_ran, a->hot_ran)),
+		cell_real(verify_ratio((double)a->held, (double)a->bounds)),
+		cell_real(verify_ratio((double)a->low_held, (double)a->bounds)),
+		cell_real(verify_ratio(a->found_ran, a->hot_ran)),
 		cell_count(a->operands),
 		cell_count(a->pairs),
 		cell_count((uint64_t)a->executions.ran),
@@ -433,8 +333,8 @@ static void values_row(struct verify *v, size_t i, int kind)
 
 static void print_values(struct verify *v)
 {
-	begin_table(v, "values", "values: how far their shares are off", values_columns,
-		    COUNT_OF(values_columns));
+	verify_table(v, "values", "values: how far their shares are off", values_columns,
+		     COUNT_OF(values_columns));
 	for (int kind = 0; kind < ACCURACY_KIND_N; kind++)
 		for (size_t i = 0; i < v->n; i++)
 			if (v->a[i].values[kind].executions.ran > 0 || kind == ACCURACY_ALL)
@@ -445,25 +345,25 @@ static void print_directions(struct verify *v)
 {
 	char name[2];
 
-	begin_table(v, "directions", "directions: how far the share taken of branches is off",
-		    directions_columns, COUNT_OF(directions_columns));
+	verify_table(v, "directions", "directions: how far the share taken of branches is off",
+		     directions_columns, COUNT_OF(directions_columns));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct accuracy_directions *d = &v->a[i].directions;
 		double compared = d->executions.compared;
 		const struct cell cell[] = {
 			cell_text("taken"),
-			name_cell(v, i, name),
-			cell_real(ratio(compared, d->executions.ran)),
+			verify_name_cell(v, i, name),
+			cell_real(verify_ratio(compared, d->executions.ran)),
 			cell_real(d->error.rms),
 			cell_real(d->raw.rms),
 			cell_real(d->error.chance),
 			cell_real(d->error.beyond),
-			cell_real(ratio(d->within[0], compared)),
-			cell_real(ratio(d->within[1], compared)),
-			cell_real(ratio(d->within[2], compared)),
-			cell_real(ratio((double)d->held, (double)d->bounds)),
-			cell_real(ratio(d->common, compared)),
-			cell_real(ratio(d->close, compared)),
+			cell_real(verify_ratio(d->within[0], compared)),
+			cell_real(verify_ratio(d->within[1], compared)),
+			cell_real(verify_ratio(d->within[2], compared)),
+			cell_real(verify_ratio((double)d->held, (double)d->bounds)),
+			cell_real(verify_ratio(d->common, compared)),
+			cell_real(verify_ratio(d->close, compared)),
 			cell_count(d->bounds),
 			cell_count(d->sites),
 			cell_count((uint64_t)d->executions.ran),
@@ -479,8 +379,8 @@ static void differ_row(struct verify *v, size_t i, const char *what,
 	char name[2];
 	const struct cell cell[] = {
 		cell_text(what),
-		name_cell(v, i, name),
-		cell_real(ratio(d->error.weight, d->error.weight + compared)),
+		verify_name_cell(v, i, name),
+		cell_real(verify_ratio(d->error.weight, d->error.weight + compared)),
 		cell_real(d->error.rms),
 		cell_real(d->between.rms),
 		cell_real(d->error.chance),
@@ -492,10 +392,10 @@ static void differ_row(struct verify *v, size_t i, const char *what,
 
 static void print_differ(struct verify *v)
 {
-	if (!again_of(v))
+	if (!verify_again(v))
 		return;
-	begin_table(v, "differ", "of the run: what the exact recordings differ on, left out above",
-		    differ_columns, COUNT_OF(differ_columns));
+	verify_table(v, "differ", "of the run: what the exact recordings differ on, left out above",
+		     differ_columns, COUNT_OF(differ_columns));
 	for (size_t i = 0; i < v->n; i++)
 		differ_row(v, i, "values", &v->a[i].differ_values,
 			   v->a[i].values[ACCURACY_ALL].error.weight);
@@ -518,296 +418,21 @@ static void print_targets(struct verify *v)
 
 	if (!has_targets(v) && !v->o->json)
 		return;
-	begin_table(v, "targets", "targets of indirect jumps and calls: the distributions' overlap",
-		    targets_columns, COUNT_OF(targets_columns));
+	verify_table(v, "targets",
+		     "targets of indirect jumps and calls: the distributions' overlap",
+		     targets_columns, COUNT_OF(targets_columns));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct accuracy_targets *t = &v->a[i].targets;
 		const struct cell cell[] = {
 			cell_text("targets"),
-			name_cell(v, i, name),
-			cell_real(ratio(t->executions.compared, t->executions.ran)),
-			cell_real(ratio(t->common, t->executions.compared)),
+			verify_name_cell(v, i, name),
+			cell_real(verify_ratio(t->executions.compared, t->executions.ran)),
+			cell_real(verify_ratio(t->common, t->executions.compared)),
 			cell_count(t->sites),
 			cell_count((uint64_t)t->executions.ran),
 		};
 
 		emit_row(v->emit, cell);
-	}
-}
-
-/* Frequencies. */
-
-/* Whether "methods" includes the method. Counts of another exact run can also be compared with
- * this one. */
-static bool is_shown(const struct verify *v, int method)
-{
-	if (method == ESTIMATE_COUNTED)
-		return again_of(v) != NULL;
-	return v->o->methods || method == ESTIMATE_DCPI || method == ESTIMATE_DEFAULT;
-}
-
-static int measure_method(struct verify *v, size_t i, enum estimate_method m, struct err *err)
-{
-	const struct reading *again = again_of(v);
-	struct counts counts;
-	int rc;
-
-	if (again && counts_init(&counts, &v->reading[i], again, v->o->repeat))
-		return err_set(err, ERR_FAILED, "no memory to compare");
-	rc = frequency_measure(&v->f[i][m], &v->reading[i], &v->reading[v->last], m,
-			       again ? &counts : NULL, v->o->repeat, err);
-	if (again)
-		counts_fini(&counts);
-	return rc;
-}
-
-static int measure_frequency(struct verify *v, struct err *err)
-{
-	for (size_t i = 0; i < v->n; i++)
-		for (int m = 0; m < ESTIMATE_METHOD_N; m++) {
-			if (!is_shown(v, m) || is_exact(&v->reading[i]))
-				continue;
-			if (measure_method(v, i, (enum estimate_method)m, err))
-				return -1;
-			if (v->f[i][m].warning[0] && v->o->warn)
-				v->o->warn("%s", v->f[i][m].warning);
-		}
-	return 0;
-}
-
-static void parts_json(json_t *row, const char *prefix, const double part[CONFIDENCE_N],
-		       double whole)
-{
-	for (int c = 0; c < CONFIDENCE_N; c++) {
-		char key[32];
-
-		snprintf(key, sizeof(key), "%s%s", prefix, confidence_name[c]);
-		json_object_set_new(row, key,
-				    emit_cell_json(EMIT_SHARE, cell_real(ratio(part[c], whole))));
-	}
-}
-
-static json_t *histogram_json(const struct frequency *f)
-{
-	json_t *list = json_array();
-
-	for (int b = 0; b < FREQUENCY_BUCKETS; b++) {
-		json_t *row = json_object();
-
-		json_object_set_new(row, "from",
-				    json_real(FREQUENCY_BUCKET_FROM + b * FREQUENCY_BUCKET));
-		parts_json(row, "", f->histogram[b], f->samples);
-		parts_json(row, "edges_", f->edge_histogram[b], f->edges);
-		parts_json(row, "cpi_", f->cpi_histogram[b], f->samples);
-		json_array_append_new(list, row);
-	}
-	return list;
-}
-
-static void frequency_row(struct verify *v, size_t i, int method)
-{
-	const struct frequency *f = &v->f[i][method];
-	bool again = again_of(v) != NULL;
-	char name[2];
-	const struct cell cell[] = {
-		cell_text(estimate_method_name[method]),
-		name_cell(v, i, name),
-		cell_real(ratio(f->relative[0], f->samples)),
-		cell_real(ratio(f->relative[1], f->samples)),
-		cell_real(ratio(f->relative[2], f->samples)),
-		cell_real(ratio(f->absolute[0], f->samples)),
-		cell_real(ratio(f->absolute[1], f->samples)),
-		cell_real(ratio(f->absolute[2], f->samples)),
-		cell_real(ratio(f->half, f->samples)),
-		cell_real(ratio(f->twice, f->samples)),
-		cell_real(ratio(f->held, f->samples)),
-		cell_real(ratio(f->held_procedure, f->samples)),
-		cell_real(exp(ratio(f->width, f->samples))),
-		again ? cell_real(ratio(f->anchored[0], f->samples)) : cell_none(),
-		again ? cell_real(ratio(f->anchored[1], f->samples)) : cell_none(),
-		again ? cell_real(ratio(f->anchored[2], f->samples)) : cell_none(),
-		cell_real(ratio(f->procedure[0], f->samples)),
-		cell_real(ratio(f->procedure[1], f->samples)),
-		cell_real(ratio(f->procedure[2], f->samples)),
-		cell_real(ratio(f->off_low, f->off)),
-		cell_real(ratio(f->low, f->samples)),
-		cell_real(ratio(f->edges10, f->edges)),
-		cell_real(ratio(f->estimated, f->samples)),
-		cell_real(f->factor),
-		cell_count((uint64_t)f->samples),
-		cell_count((uint64_t)f->edges),
-		v->o->json ? cell_json(histogram_json(f)) : cell_none(),
-	};
-
-	emit_row(v->emit, cell);
-}
-
-static bool has_frequency(const struct verify *v)
-{
-	for (size_t i = 0; i < v->n; i++)
-		if (v->f[i][ESTIMATE_DEFAULT].estimated > 0)
-			return true;
-	return false;
-}
-
-static void print_frequency(struct verify *v)
-{
-	if (!has_frequency(v) && !v->o->json)
-		return;
-	begin_table(v, "frequency",
-		    "frequency: samples whose instruction's estimate is within 5, 10, 15 %",
-		    frequency_columns, COUNT_OF(frequency_columns));
-	for (int m = 0; m < ESTIMATE_METHOD_N; m++)
-		for (size_t i = 0; i < v->n; i++)
-			if (is_shown(v, m) && v->f[i][m].estimated > 0)
-				frequency_row(v, i, m);
-}
-
-static char *bucket_text(int b, char *buf, size_t n)
-{
-	double from = 100 * (FREQUENCY_BUCKET_FROM + b * FREQUENCY_BUCKET);
-	double to = from + 100 * FREQUENCY_BUCKET;
-
-	if (b == 0)
-		snprintf(buf, n, "below %.0f %%", to);
-	else if (b == FREQUENCY_BUCKETS - 1)
-		snprintf(buf, n, "above %.0f %%", from);
-	else
-		snprintf(buf, n, "%.0f to %.0f %%", from, to);
-	return buf;
-}
-
-/* Three cells: of high, of medium, and of low or no confidence. */
-static void confidence_cells(struct cell *cell, const double part[CONFIDENCE_N], double whole)
-{
-	cell[0] = cell_real(ratio(part[CONFIDENCE_HIGH], whole));
-	cell[1] = cell_real(ratio(part[CONFIDENCE_MEDIUM], whole));
-	cell[2] = cell_real(ratio(part[CONFIDENCE_LOW] + part[CONFIDENCE_NONE], whole));
-}
-
-static void histogram_rows(struct verify *v, size_t i)
-{
-	const struct frequency *f = &v->f[i][ESTIMATE_DEFAULT];
-	struct cell cell[COUNT_OF(histogram_columns)];
-	char text[32], name[2];
-
-	begin_table(v, NULL, "how far estimates are off, by confidence", histogram_columns,
-		    COUNT_OF(histogram_columns));
-	for (int b = 0; b < FREQUENCY_BUCKETS; b++) {
-		cell[0] = cell_text(bucket_text(b, text, sizeof(text)));
-		cell[1] = name_cell(v, i, name);
-		confidence_cells(&cell[2], f->histogram[b], f->samples);
-		confidence_cells(&cell[5], f->edge_histogram[b], f->edges);
-		emit_row(v->emit, cell);
-	}
-	begin_table(v, NULL, "how far CPI is off, at the estimated scale", histogram_columns,
-		    HISTOGRAM_SAMPLES);
-	for (int b = 0; b < FREQUENCY_BUCKETS; b++) {
-		cell[0] = cell_text(bucket_text(b, text, sizeof(text)));
-		confidence_cells(&cell[2], f->cpi_histogram[b], f->samples);
-		emit_row(v->emit, cell);
-	}
-}
-
-static void print_histograms(struct verify *v)
-{
-	if (!v->o->histogram || v->o->json || !has_frequency(v))
-		return;
-	for (size_t i = 0; i < v->n; i++)
-		histogram_rows(v, i);
-}
-
-/* Writes "name+0x1c", cutting a name that is too long. */
-static char *where_text(const struct view_proc *p, const char *name, uint64_t addr, int width,
-			char *buf, size_t n)
-{
-	char offset[32];
-	int room;
-
-	snprintf(offset, sizeof(offset), p->n ? "+0x%" PRIx64 : " 0x%" PRIx64, addr - p->start);
-	if (p->n && addr == p->start)
-		offset[0] = 0;
-	room = width - (int)strlen(offset);
-	if ((int)strlen(name) > room && room > 4)
-		snprintf(buf, n, "%.*s..%s", room - 2, name, offset);
-	else
-		snprintf(buf, n, "%s%s", name, offset);
-	return buf;
-}
-
-static void worst_row(struct verify *v, size_t i, const struct accuracy_site *s, double square)
-{
-	const struct view *e = &v->reading[v->last].view;
-	const struct view_proc *p = &e->proc[e->proc_of[s->at]];
-	const struct site *site = e->site[s->at];
-	char name[2], what[80] = "taken", hex[32], proc[1024], where[1100];
-	bool value = s->operand >= 0;
-
-	if (value)
-		snprintf(what, sizeof(what), "%s=%s", operands_label(NULL, s->operand),
-			 fmt_hex(s->value, hex, sizeof(hex)));
-	view_proc_name(p, proc, sizeof(proc));
-	if (!v->o->json)
-		where_text(p, view_cut_parameters(proc), site->id.addr,
-			   emit_column_width(v->emit, WORST_WHERE), where, sizeof(where));
-	const struct cell cell[] = {
-		name_cell(v, i, name),
-		cell_real(ratio(s->square, square)),
-		cell_real(s->sampled.value),
-		cell_real(s->sampled.bound),
-		cell_real(s->sampled.raw),
-		cell_real(s->exact),
-		cell_real(s->seen),
-		cell_text(what),
-		cell_text(v->o->json ? NULL : where),
-		cell_real(s->chance),
-		cell_count(s->observations),
-		cell_count((uint64_t)s->executions),
-		cell_text(value ? operand_name[s->operand] : NULL),
-		value ? cell_count(s->value) : cell_none(),
-		cell_text(e->image[site->id.image].name),
-		cell_text(proc),
-		cell_count(site->id.addr),
-	};
-
-	emit_row(v->emit, cell);
-}
-
-static const struct accuracy_sites *worst_of(const struct accuracy *a, bool values)
-{
-	return values ? &a->worst_values : &a->worst_directions;
-}
-
-/* Number of sites with any error. */
-static size_t worst_shown(const struct verify *v, size_t i, bool values)
-{
-	const struct accuracy_sites *list = worst_of(&v->a[i], values);
-	size_t n = 0;
-
-	while (n < list->n && n < v->o->worst && list->v[n].square > 0)
-		n++;
-	return n;
-}
-
-static void print_worst(struct verify *v, bool values)
-{
-	size_t all = 0;
-
-	for (size_t i = 0; i < v->n; i++)
-		all += worst_shown(v, i, values);
-	if (!v->o->json && !all)
-		return;
-	begin_table(v, values ? "worst_values" : "worst_directions",
-		    values ? "where the error of values comes from"
-			   : "where the error of directions comes from",
-		    worst_columns, COUNT_OF(worst_columns));
-	for (size_t i = 0; i < v->n; i++) {
-		const struct accuracy *a = &v->a[i];
-		double square =
-			values ? a->values[ACCURACY_ALL].error.square : a->directions.error.square;
-
-		for (size_t k = 0, n = worst_shown(v, i, values); k < n; k++)
-			worst_row(v, i, &worst_of(a, values)->v[k], square);
 	}
 }
 
@@ -831,7 +456,7 @@ static void print_addresses(struct verify *v)
 			    "%s operand%s (%s %% of executions with values) left out: hot values "
 			    "are run-time addresses or stack canaries. --all compares them.",
 			    fmt_count(l->addresses, n, sizeof(n)), plural(l->addresses),
-			    fmt_percent(ratio(l->addresses_ran, with_values(v->a)), share,
+			    fmt_percent(verify_ratio(l->addresses_ran, with_values(v->a)), share,
 					sizeof(share)));
 	for (size_t i = 0; i < v->n; i++) {
 		l = &v->a[i].left_out;
@@ -840,8 +465,8 @@ static void print_addresses(struct verify *v)
 		agree &= 2 * l->agree >= l->hot_addresses;
 		emit_footer(v->emit, "%s: %s %% of %s hot addresses are the same in both runs.",
 			    name_of(v, i, name),
-			    fmt_percent(ratio((double)l->agree, (double)l->hot_addresses), share,
-					sizeof(share)),
+			    fmt_percent(verify_ratio((double)l->agree, (double)l->hot_addresses),
+					share, sizeof(share)),
 			    fmt_count(l->hot_addresses, n, sizeof(n)));
 	}
 	if (!agree)
@@ -854,12 +479,12 @@ static void print_jumped(struct verify *v)
 	char n[32], share[16];
 
 	if (l->jumped)
-		emit_footer(
-			v->emit,
-			"%s argument%s (%s %% of executions with values) left out: jumps enter "
-			"the procedure, too, and the exact recording has those of calls alone.",
-			fmt_count(l->jumped, n, sizeof(n)), plural(l->jumped),
-			fmt_percent(ratio(l->jumped_ran, with_values(v->a)), share, sizeof(share)));
+		emit_footer(v->emit,
+			    "%s argument%s (%s %% of executions with values) left out: jumps enter "
+			    "the procedure, too, and the exact recording has those of calls alone.",
+			    fmt_count(l->jumped, n, sizeof(n)), plural(l->jumped),
+			    fmt_percent(verify_ratio(l->jumped_ran, with_values(v->a)), share,
+					sizeof(share)));
 }
 
 static void print_uncertain(struct verify *v, size_t i)
@@ -872,8 +497,8 @@ static void print_uncertain(struct verify *v, size_t i)
 			    "%s: values of %s %% of executions not compared: the exact recording "
 			    "has only bounds for them.",
 			    name_of(v, i, name),
-			    fmt_percent(ratio(l->uncertain_ran, with_values(&v->a[i])), share,
-					sizeof(share)));
+			    fmt_percent(verify_ratio(l->uncertain_ran, with_values(&v->a[i])),
+					share, sizeof(share)));
 }
 
 static void left_out_json(struct verify *v)
@@ -887,15 +512,17 @@ static void left_out_json(struct verify *v)
 
 		json_array_append_new(
 			list,
-			json_pack(
-				"{s:s,s:I,s:o,s:I,s:I,s:o,s:I,s:o}", "name", name_of(v, i, name),
-				"address_operands", (json_int_t)l->addresses, "addresses",
-				emit_cell_json(EMIT_SHARE, cell_real(ratio(l->addresses_ran, ran))),
-				"hot_addresses", (json_int_t)l->hot_addresses,
-				"hot_addresses_found", (json_int_t)l->agree, "uncertain",
-				emit_cell_json(EMIT_SHARE, cell_real(ratio(l->uncertain_ran, ran))),
-				"jumped_operands", (json_int_t)l->jumped, "jumped",
-				emit_cell_json(EMIT_SHARE, cell_real(ratio(l->jumped_ran, ran)))));
+			json_pack("{s:s,s:I,s:o,s:I,s:I,s:o,s:I,s:o}", "name", name_of(v, i, name),
+				  "address_operands", (json_int_t)l->addresses, "addresses",
+				  emit_cell_json(EMIT_SHARE,
+						 cell_real(verify_ratio(l->addresses_ran, ran))),
+				  "hot_addresses", (json_int_t)l->hot_addresses,
+				  "hot_addresses_found", (json_int_t)l->agree, "uncertain",
+				  emit_cell_json(EMIT_SHARE,
+						 cell_real(verify_ratio(l->uncertain_ran, ran))),
+				  "jumped_operands", (json_int_t)l->jumped, "jumped",
+				  emit_cell_json(EMIT_SHARE,
+						 cell_real(verify_ratio(l->jumped_ran, ran)))));
 	}
 	emit_set(v->emit, "left_out", list);
 }
@@ -937,7 +564,7 @@ static void print_footer(struct verify *v)
 {
 	const struct accuracy_options *o = &v->o->measure;
 	const struct accuracy_coverage *c = &v->a[0].coverage;
-	double elsewhere = ratio(c->elsewhere, c->elsewhere + c->ran);
+	double elsewhere = verify_ratio(c->elsewhere, c->elsewhere + c->ran);
 	bool compared = false;
 	char share[16];
 
@@ -966,7 +593,7 @@ static void print_footer(struct verify *v)
 		    "times or more.",
 		    o->min, o->common && v->n > 1 ? " in each recording" : "", o->min_hot);
 	emit_terms(v->emit, terms);
-	if (again_of(v))
+	if (verify_again(v))
 		emit_terms(v->emit, again_terms);
 }
 
@@ -978,10 +605,10 @@ static void print_all(struct verify *v)
 	print_directions(v);
 	print_targets(v);
 	print_differ(v);
-	print_frequency(v);
-	print_histograms(v);
-	print_worst(v, true);
-	print_worst(v, false);
+	verify_print_frequency(v);
+	verify_print_histograms(v);
+	verify_print_worst(v, true);
+	verify_print_worst(v, false);
 	print_footer(v);
 }
 
@@ -993,11 +620,11 @@ int verify_print(const struct verify_options *o, struct err *err)
 
 	if (!rc) {
 		warn_of_doubts(&v);
-		rc = accuracy_measure(v.a, v.reading, v.n, &v.reading[v.last], again_of(&v),
+		rc = accuracy_measure(v.a, v.reading, v.n, &v.reading[v.last], verify_again(&v),
 				      &o->measure, err);
 		measured = !rc;
 		if (!rc)
-			rc = measure_frequency(&v, err);
+			rc = verify_measure_frequency(&v, err);
 	}
 	if (measured) {
 		if (!rc)
