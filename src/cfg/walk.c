@@ -342,7 +342,8 @@ void walk_prune(struct walk *w)
 		if ((x->cls != INSN_CALL && x->cls != INSN_ICALL) || x->noreturn)
 			continue;
 		if (x->next == CFG_NONE)
-			x->noreturn = true; /* there is no code to return to */
+			x->noreturn =
+				true; /* the call is the last code there: nothing follows that it could return to */
 		else if (x->cls == INSN_CALL && is_doubtful(w, x))
 			x->noreturn = !code_returns(w->code, x->target, true);
 	}

@@ -150,7 +150,7 @@ static void add_way(struct ways *w, const struct estimate_proc *proc, uint32_t b
 		w->elsewhere += share;
 }
 
-/* Adds the callers of a procedure, for a share of the executions. */
+/* Adds the ways into a procedure from its callers, which together have this share of the executions at hand. */
 static void add_callers(const struct paths *p, const struct estimate_proc *proc, double entered,
 			double share, struct ways *w)
 {

@@ -192,7 +192,8 @@ struct exact_process {
 	uint32_t pid;
 	uint32_t state; /* enum exact_state */
 	uint32_t forks; /* begun, and not failed: so many others will name it as their parent */
-	uint32_t same;	/* … as the one it replaces: its blocks are numbered anew */
+	uint32_t
+		same; /* it is the same process as the one it replaces, whose blocks are numbered anew */
 	/* With a schedule: */
 	uint64_t position; /* instructions, as far as they have been added up */
 	uint32_t phase;	   /* enum exact_phase */
@@ -252,7 +253,8 @@ struct exact_block {
 	uint16_t words, nfield;
 	uint16_t
 		exits; /* branches in it that leave it, before its last instruction: a record each follows */
-	uint16_t before; /* … how many of them precede the place where it is counted */
+	uint16_t
+		before; /* how many of these branches precede the place where the block is counted */
 	uint32_t pad;
 	uint8_t bytes[]; /* of code; then each instruction's length; then, aligned to 8, fields */
 };

@@ -9,8 +9,8 @@
  * its most frequent way; 0 of other instructions. n: observations; with 0 of them the usual
  * share is returned. s: not NULL; cls: the instruction's enum insn_class. */
 double wrong_rarer(const struct site *s, uint8_t cls, double *n);
-/* The same, or less if a predictor that learned from windows (observe/locality.h) mispredicted a
- * smaller share. NULL: the site was not observed. */
+/* Share of the executions that a branch mispredicts: wrong_rarer(), or less if a predictor that learned from windows
+ * (observe/locality.h) mispredicted a smaller share. NULL: the site was not observed. */
 double wrong_predicted(const struct site *s, uint8_t cls);
 
 #define WRONG_USUAL 0.01 /* share for a branch that was never observed */

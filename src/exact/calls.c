@@ -28,7 +28,7 @@ enum {
 struct calls_code {
 	struct site_id from, to; /* of a direct call */
 	struct call *call;	 /* the one that was made last; or NULL */
-	uint64_t target;	 /* … its address */
+	uint64_t target;	 /* address of the procedure that `call` is of */
 	uint64_t behind;	 /* run-time address of what follows */
 	uint16_t cls;
 	struct {

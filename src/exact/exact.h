@@ -57,7 +57,7 @@ int exact_poll(struct exact *e, bool counters, struct err *err);
 int exact_flush(struct exact *e, struct err *err);
 /* Waits until there is something in a stream, or that long. */
 void exact_wait(struct exact *e, int ms);
-/* … once more, and names the procedures of what ran. */
+/* Reads what is left at the end, and names the procedures of what ran. */
 int exact_finish(struct exact *e, struct err *err);
 
 struct exact_totals {

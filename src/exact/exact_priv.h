@@ -22,12 +22,12 @@ struct code_block {
 	struct code_block *next; /* of the same process's own */
 	uint16_t n;
 	bool branch; /* ends in one */
-	bool exit; /* … that always jumped: see struct exact_exit. Its fields are the first of another's;
+	bool exit; /* ends in a branch that always jumped: see struct exact_exit. Its fields are the first of another's;
 			  * its columns are its own, since there later fields share them */
 	uint16_t exits;	 /* its exits: the numbers that follow */
-	uint16_t before; /* … those of them before the place where it is counted */
+	uint16_t before; /* exits before the place where the block is counted */
 	bool indirect;	 /* its arguments are those of its target */
-	uint16_t target; /* … which is this word */
+	uint16_t target; /* word of the stream that has its target */
 	uint16_t words;	 /* of an execution in the stream */
 	uint16_t nfield, ncolumn;
 	struct field *field;
@@ -68,7 +68,7 @@ struct sink {
 	uint32_t
 		end; /* where the room ends, that address's lower half: each of them takes the same part of it */
 };
-struct sink_room { /* … its memory */
+struct sink_room { /* memory for those */
 	uint64_t *start;
 	uint16_t words;
 	uint8_t size; /* which of the sizes it has, 0: none */
@@ -148,7 +148,7 @@ struct process {
 	bool gap;      /* it has ended a sample, and observes nothing until the next one */
 	bool replaced; /* by another image: it has ended */
 	bool done;
-	bool released; /* … and nothing is left of it but this */
+	bool released; /* all that is left of it is this structure */
 };
 
 struct exact {

@@ -121,7 +121,7 @@ uint64_t timing_now(const struct timing *t)
 	return t->retired;
 }
 
-/* Events of the next execution. */
+/* Fetches, accesses and branches of the instruction that retires next. */
 
 void timing_fetch(struct timing *t, enum timing_level level, enum timing_tlb tlb)
 {

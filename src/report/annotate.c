@@ -63,7 +63,7 @@ enum {
 struct row {
 	uint64_t addr;
 	const struct site *site;	 /* NULL: never observed */
-	const struct listing_insn *code; /* NULL: the file is missing */
+	const struct listing_insn *code; /* NULL: the image's file is missing */
 	bool shown;
 };
 
@@ -71,7 +71,7 @@ struct annotate {
 	struct reading *r;
 	const struct annotate_options *o;
 	const struct view_proc *proc;
-	struct image *im;			/* NULL: the file is missing */
+	struct image *im;			/* of the procedure; NULL: its file is missing */
 	const struct why *why;			/* NULL: an exact recording */
 	const struct culprit_program_proc *sum; /* sum of this procedure, or NULL: not estimated */
 	struct listing listing;
@@ -360,7 +360,8 @@ static bool next_note(struct annotate *a, const struct row *row, const struct in
 		return ++*k;
 	*k += *k == 2;
 	while (row->site && *k <= OPERAND_N + 2) {
-		int operand = (OPERAND_ARG0 + *k - 3) % OPERAND_N; /* Arguments come first. */
+		int operand = (OPERAND_ARG0 + *k - 3) %
+			      OPERAND_N; /* arguments are shown before the other operands */
 
 		++*k;
 		if (!operands_read(&o, &a->r->view, row->site, operand))

@@ -145,7 +145,7 @@ struct accuracy_options {
 	unsigned min;	  /* observations that a site needs for errors */
 	unsigned min_hot; /* observations that it needs for hot values and bounds */
 	bool all;	  /* compare addresses, too */
-	bool common;	  /* only sites with enough observations in every recording */
+	bool common;	  /* compare only sites that have `min` observations in every recording */
 };
 
 /*

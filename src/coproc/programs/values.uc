@@ -9,16 +9,16 @@ program values
 
 ; The microcode's.
 param REPLACE = 63                ; a slot is replaced if a random number, 0 to REPLACE, is above its total
-param FAILED = ENTRIES            ; the host is called when so many more replacements failed than succeeded,
-param OFF = ENTRIES / 4           ; … when so many slots are turned off,
-param REPLACED = 4 * ENTRIES      ; … when so many were replaced: the slots thrash
+param FAILED = ENTRIES            ; the host is called when so many more replacements failed than succeeded
+param OFF = ENTRIES / 4           ; the host is called when so many slots are turned off
+param REPLACED = 4 * ENTRIES      ; the host is called when so many slots were replaced: they thrash
 param TEST = 4                    ; a new active value is chosen if misses > TEST + 4 * hits,
-param KEEP = 64                   ; … but where there are so many misses the slot is turned off instead
+param KEEP = 64                   ; with so many misses the slot is turned off instead
 ; The host's.
 param ENOUGH = 32                 ; hits and misses of an active value that its invariance is judged by
-param HIGH = 95                   ; per cent: an instruction is masked if it is at least that invariant,
-param LOW = 15                    ; … or at most that,
-param ROUNDS = 3                  ; … or was recorded so often with ENOUGH samples
+param HIGH = 95                   ; per cent: an instruction is masked if it is at least that invariant
+param LOW = 15                    ; an instruction is masked, too, if it is at most that invariant
+param ROUNDS = 3                  ; and if it was recorded so often with ENOUGH samples
 param TIMER = 1000000             ; main processor cycles between two looks of the host, at most
 param RESAMPLE = 500000           ; main processor cycles between two looks at what is masked: an instruction is sampled
                                   ; again after one of them, and after twice as many each time that it did as before

@@ -46,7 +46,7 @@ struct nap {
 
 uint32_t flushes;
 bool faults_keep_state;
-static bool keep_state; /* … after the next one */
+static bool keep_state; /* value of faults_keep_state after the next flush */
 static bool all;	/* flush_all() */
 static int flush_lock;	/* held while it is emptied */
 static int flushing;

@@ -115,7 +115,7 @@
  * bytes each. */
 #define T_FIRSTS T_STREAM
 #define T_FIRSTS_SIZE 0x2000000
-/* … and the blocks that ran in this interval: 1 each. */
+/* The blocks that ran in this interval: a byte of 1 each. */
 #define T_RAN (T_FIRSTS + T_FIRSTS_SIZE)
 #define T_RAN_SIZE 0x400000
 #define T_SIZE (T_RAN + T_RAN_SIZE)

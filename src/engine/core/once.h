@@ -10,9 +10,9 @@
 
 /* The thread's block for such code holds b's instruction now: what counts it. Under cache_lock. */
 void once_note(struct thread *t, const struct block *b, struct region *r);
-/* It has been executed; as a branch, taken or not. */
+/* Counts an execution of the instruction; of a branch, whether it was taken. */
 void once_count(struct thread *t, bool taken);
-/* … not, after all. */
+/* Takes the last count back, because the instruction was not executed. */
 void once_uncount(struct thread *t);
 void once_reset(void);
 /* The number that counts it, + 1, or 0. */

@@ -127,9 +127,9 @@ void rt_enter_check(void), rt_enter_end(void), rt_enter_abort(void); /* addresse
 void rt_once_ret(void), rt_once_jump(void);
 void rt_ibl_ret(void), rt_ibl_jump(void), rt_ibl_jump_miss(void), rt_ibl_begin(void),
 	rt_ibl_end(void);
-/* … of sites from NEAR_SITES on. */
+/* The same entries, for sites from number NEAR_SITES on. */
 void rt_ibl_far_ret(void), rt_ibl_far_jump(void);
-/* … where nothing is counted. */
+/* The entries of indirect jumps where nothing is counted. */
 void rt_direct_wrong(void), rt_direct_none(void);
 /* The system call in t->regs, restartable: returns its result, or RESTART if a signal came
  * first. */

@@ -50,7 +50,7 @@
 #define AREA_SECTION 8				    /* in the area: the address of a description */
 #define DESCRIPTION 32				    /* bytes */
 #define STORE_BEHIND (GUARD_SIZE - DESCRIPTION - 6) /* from `abort` to the instruction */
-#define CHECK_BEHIND 40				    /* … to the block */
+#define CHECK_BEHIND 40				    /* from `abort` to the block */
 
 struct description { /* as the kernel takes it */
 	uint32_t version, flags;
@@ -169,7 +169,7 @@ static bool learn(uint64_t at)
 	return true;
 }
 
-/* … and what has been made of its code, which was not guarded, is forgotten. */
+/* Learns of a section that has begun, and forgets the code that was made of it without guards. */
 static bool learn_late(uint64_t at)
 {
 	struct description d;

@@ -31,7 +31,7 @@ void lines_mapping_begin(void), lines_mapping_end(void);
 /* There is going to be another thread, or the program wants the memory where they are: no
  * longer. */
 void lines_join(struct thread *t);
-/* … if the program wants it, and it can have it. */
+/* Moves the marks away if the program wants their memory and may have it. */
 void lines_give_way(struct thread *t, uint64_t start, uint64_t n);
 
 #pragma GCC visibility pop

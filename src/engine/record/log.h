@@ -20,7 +20,7 @@ struct thread;
 extern int log_fd; /* or -1 */
 extern uint64_t
 	log_mode; /* what the code that is made now observes: log_observed, or MODE_SKIPPING */
-extern uint64_t log_observed; /* … and what the recorder asks for */
+extern uint64_t log_observed; /* what the recorder asks to be observed */
 #define MODE_SKIPPING (1ull << 32)
 const struct exact_schedule *log_schedule(void);
 /* A piece of the recorder's memory, to be read. */
@@ -36,7 +36,7 @@ const struct exact_lines *log_lines(void);
 /* What our first argument says: the descriptor, and whose place the image takes, "FD:OFFSET", or
  * only FD. */
 void log_init(const char *option);
-/* … what it says of the schedule: how far the process had come, and whether it is the first one. */
+/* Where the process stands in the schedule, as our first argument says: how far it had come, and whether it is the first one. */
 extern uint64_t log_began;
 extern bool log_main;
 /* Our first argument in a new image. */

@@ -221,7 +221,7 @@ static void clear_lines(unsigned plane, uint64_t first, uint64_t last)
 			line[i] = 0;
 }
 
-/* Whole chunks are given back to the kernel; of others, lines are cleared one by one. */
+/* Clears the marks of lines first to last: whole chunks of marks are given back to the kernel, the rest is cleared line by line. */
 static void clear_plane(unsigned plane, uint64_t first, uint64_t last)
 {
 	uint64_t c0 = (first + EXACT_CHUNK - 1) / EXACT_CHUNK;

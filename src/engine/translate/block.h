@@ -30,14 +30,15 @@ struct block {
 #define BLOCK_DEAD 1
 #define BLOCK_ONCE 2	    /* one instruction, never kept: its code changes */
 #define BLOCK_FLAGS_DEAD 8  /* arithmetic flags are not read before they are written */
-#define BLOCK_EXITS_DEAD 16 /* … where it ends */
+#define BLOCK_EXITS_DEAD 16 /* arithmetic flags are dead where the block ends */
 /* The program may write there. Others may be about to enter the code when it is forgotten: it begins with a no-op
  * then, which becomes a jump out of the cache, to the link behind the block's own ones. */
 #define BLOCK_CHANGES 32
 #define BLOCK_CHECKED 128 /* of a restartable sequence: see rseq.c */
-#define BLOCK_GUARDED 256 /* … a store */
-#define BLOCK_SKIPS 64	  /* made for skipping: nothing of it is observed */
-#define BLOCK_INVERTED 4  /* its branch has the opposite condition, its two links are exchanged */
+#define BLOCK_GUARDED \
+	256 /* of a restartable sequence, and a store: runs in a section of the engine's */
+#define BLOCK_SKIPS 64	 /* made for skipping: nothing of it is observed */
+#define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
 enum link_kind {
@@ -56,7 +57,7 @@ struct link {
 	bool linked;
 	bool fallen;  /* its jump is gone: target's code follows */
 	bool edge;    /* counted */
-	uint8_t exit; /* … by that exit's counter; 0: the block's second one */
+	uint8_t exit; /* the exit whose counter counts it; 0: the block's second counter */
 };
 
 /* Where its jump leads to from now on. */
@@ -70,7 +71,7 @@ static inline void link_patch(struct link *l, uint64_t to)
 /* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
  * leads there and its block was the last one made, the code goes on where that one ends. */
 struct block *translate(struct thread *t, uint64_t pc, struct link *from);
-/* … of the first n instructions there, or fewer: nothing leads to it. */
+/* Makes a block of at most the first n instructions at pc, to which no link leads. */
 struct block *translate_short(struct thread *t, uint64_t pc, unsigned n);
 /* What the program's state is where the cache's code stands at `at`, in a block. */
 struct place {

@@ -8,7 +8,7 @@
  *     control.c   what ends it: jumps, calls, returns
  *     words.c     the stream's words, as plan.c has them
  *     touches.c   the lines that it touches
- *     shadow.c    … their marks
+ *     shadow.c    the marks of those lines
  *   publish.c   its place in the cache, its links, the engine's own code beside it
  *
  * translate.c runs them for a new block; place.c for one that a signal has stopped, to see what lies where.
@@ -62,7 +62,7 @@ struct insn {
 	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
 	uint16_t record;	   /* the stream's bytes before it */
 	uint32_t spilled;
-	uint32_t before;	/* … as long as its own copy is not reached */
+	uint32_t before;	/* spilled registers until the code has reached its own copy */
 	struct stream_fields f; /* what the stream gets of it */
 	struct shadow_insn s;	/* what it touches */
 };

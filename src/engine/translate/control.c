@@ -164,7 +164,7 @@ static void put_lookup(struct build *b)
 	put_context(e, T_TARGET, 0);
 }
 
-/* … for a ret, which the CPU has predicted; or as a jump. */
+/* Goes on at the return address: of a ret, which the CPU has predicted, or of a jump. */
 static void put_return(struct build *b, bool pops)
 {
 	bool near;
@@ -220,13 +220,13 @@ static void spill_for_lookup(struct build *b, struct insn *in)
 {
 	in->spilled |= 1u << RCX;
 	put_spill(&b->e, RCX);
-	if (counting() || b->once) /* … rax later */
+	if (counting() || b->once) /* rax is saved later then */
 		return;
 	in->spilled |= 1u << RAX;
 	put_spill(&b->e, RAX);
 }
 
-/* call L; jmp <after>; L: … */
+/* call L; jmp <after>; L: code of the called procedure */
 static void put_call(struct build *b, uint64_t next)
 {
 	struct emit *e = &b->e;

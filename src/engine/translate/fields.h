@@ -39,15 +39,15 @@ struct order_access {
 
 struct stream_fields {
 	uint16_t used;	  /* registers that it names or uses */
-	uint16_t written; /* … and changes */
-	uint16_t read;	  /* … and may keep something of, or need */
+	uint16_t written; /* registers that it changes */
+	uint16_t read;	  /* registers whose old value it needs, or keeps in part */
 	uint16_t mask;	  /* F_… */
 	uint8_t result[2], result_bits[2];
 	/* the memory operand */
 	uint8_t base, index, scale, size; /* size: 1, 2, 4, 8 bytes of the value */
 	bool rip;			  /* disp is from the next instruction */
 	uint8_t stored;			  /* the register it stores, or NO_REG */
-	bool stores_imm;		  /* … or imm */
+	bool stores_imm;		  /* it stores its immediate */
 	int8_t stack;			  /* rsp's step; rsp is not in `written` then */
 	uint8_t dest;			  /* whole register, or NO_REG */
 	bool load_in_dest;		  /* the value loaded is its low bits */
@@ -57,7 +57,7 @@ struct stream_fields {
 	struct order_access access[2]; /* in their order */
 	uint8_t accesses;
 	bool repeats,  /* rcx times */
-		stops; /* … less what is left in rcx */
+		stops; /* it stops early: rcx times less what is left in rcx */
 };
 
 /* Of the kinds that log_mode asks for. `next`: the following instruction's address. */

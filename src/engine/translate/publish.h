@@ -12,15 +12,16 @@
 struct link;
 
 void publish_init(void);
-/* Before memory gets a limit: what is opened later would be taken from the program's share. */
+/* Called before the program limits its memory: what the cache opens later would count against that limit. */
 void publish_open_all(void);
-void publish_limit(uint64_t bytes); /* of code; 0: as much as there is room for */
-bool publish_full(void);	    /* for one more block */
+void publish_limit(uint64_t bytes); /* most bytes of code; 0: as many as there is room for */
+bool publish_full(void);	    /* whether there is no room for one more block */
 void publish_reset(void);
 void publish_leave(void); /* the cache is unmapped, for good */
-/* The link's jump is made to lead to its stub; or has been made to lead elsewhere: it may go without one until the
- * former. */
-void publish_unlinked(struct link *l), publish_linked(struct link *l);
+/* Makes the link's jump lead to its stub, which is made if there is none. */
+void publish_unlinked(struct link *l);
+/* Called when the link's jump leads elsewhere, so that the link needs no stub until it is unlinked. */
+void publish_linked(struct link *l);
 
 #pragma GCC visibility pop
 

@@ -51,7 +51,7 @@ static void put_byte_op(struct emit *e, unsigned op, unsigned ext, unsigned reg,
 	put8(e, imm);
 }
 
-/* … of the line's mark. */
+/* An operation on the byte that is the mark of a line. */
 static void put_mark_op(struct emit *e, unsigned op, unsigned ext, unsigned reg, unsigned imm)
 {
 	if (lines_alone)
@@ -176,7 +176,7 @@ static void put_fs_base(struct emit *e, unsigned reg) /* rdfsbase */
 	put8(e, 0xc0 | (reg & 7));
 }
 
-/* … with what fs or gs add. `busy`: a register that is spilled already. */
+/* The access's address, with what fs or gs add to it. `busy`: a register that is spilled already. */
 static void put_linear(struct emit *e, unsigned reg, unsigned busy, const struct shadow_access *a)
 {
 	bool plain = a->bit == NO_REG && !a->narrow && !a->al;
@@ -261,7 +261,7 @@ static void put_check_beside(struct build *b, struct emit *stub)
 	*over = (uint8_t)(stub->out - over - 1);
 }
 
-/* … the last byte of an access that is not aligned. */
+/* Marks the line of the last byte of an access that is not aligned. */
 static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, uint64_t back)
 {
 	struct emit stub = beside();

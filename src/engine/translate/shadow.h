@@ -22,9 +22,9 @@ enum later_slot {
 	LATER_FROM,		  /* rsi and */
 	LATER_TO,		  /* rdi before it */
 	LATER_BASE = LATER_COUNT, /* of a gather: its address without the index */
-	LATER_MASK = LATER_FROM,  /* … the mask register, where it is one */
-	LATER_INDEX = 8,	  /* … the index vector, */
-	LATER_LANES = 16,	  /* … the mask vector */
+	LATER_MASK = LATER_FROM,  /* of a gather: the mask register, if it has one */
+	LATER_INDEX = 8,	  /* of a gather: the index vector */
+	LATER_LANES = 16,	  /* of a gather: the mask vector */
 };
 #define LATER_STRING 1
 #define LATER_READS 2  /* at rsi */
@@ -32,7 +32,7 @@ enum later_slot {
 #define LATER_GATHER 8
 #define LATER_INDEX_64 16
 #define LATER_VECTOR_MASK 32				/* the lanes' highest bits are the mask */
-#define LATER_MASK_64 64				/* … lanes of 64 bits */
+#define LATER_MASK_64 64				/* the mask has lanes of 64 bits */
 #define LATER_SIZE(what) ((unsigned)(what) >> 8 & 0xff) /* bytes of an element */
 #define LATER_SCALE(what) ((unsigned)(what) >> 16 & 15)
 #define LATER_COUNT_OF(what) ((unsigned)(what) >> 20 & 31) /* lanes */
@@ -60,7 +60,7 @@ struct shadow_insn {
 	uint8_t n;
 	uint8_t accesses;     /* memory operands */
 	uint8_t vector, mask; /* of a gather: numbers of its registers */
-	uint8_t width;	      /* … bytes of the index vector */
+	uint8_t width;	      /* of a gather: bytes of the index vector */
 	uint32_t later;	      /* LATER_… */
 };
 
@@ -73,10 +73,10 @@ struct shadow_group {
 	uint16_t base, index; /* roots, 0: none */
 	uint8_t scale, segment;
 	uint8_t first;		/* instruction */
-	uint8_t at;		/* … before which it is marked */
-	uint8_t reg;		/* … by way of that register */
+	uint8_t at;		/* instruction before which it is marked */
+	uint8_t reg;		/* register by which its mark is reached */
 	bool alone;		/* one access, or one that all others lie in */
-	bool single;		/* … that is computed from its own registers */
+	bool single;		/* alone, and its address is computed from its own registers */
 	int64_t lo, hi;		/* bytes, relative to the roots */
 	struct shadow_access a; /* the first one */
 };
