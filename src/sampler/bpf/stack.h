@@ -45,14 +45,16 @@ static __always_inline void stack_registers(struct sample_stack *k, const struct
 	k->reg[15] = r->r15;
 }
 
-/* Whether a page is, in part, where nothing may be read (keep_off_devices). */
+/*
+ * Whether nothing of a page may be read (keep_off_devices). A page is of one mapping: where a range begins within it, as
+ * behind the end of the first thread's stack, it is no device's.
+ */
 static __always_inline bool stack_keep_off(const struct ra_state *s, uint64_t page)
 {
 	bool hit = false;
 
 	for (uint32_t i = 0; i < RA_KEEP_OFF; i++)
-		if (i < s->nkeep_off && page < s->keep_off[i].end &&
-		    page + STACK_PAGE > s->keep_off[i].start)
+		if (i < s->nkeep_off && page < s->keep_off[i].end && page >= s->keep_off[i].start)
 			hit = true;
 	return hit;
 }
