@@ -140,15 +140,21 @@ static double share(const struct children *c, double time)
 	return c->whole > 0 ? time / c->whole : 0;
 }
 
+/* "" where the row is no procedure, but says how stacks end. */
+static const char *image_of(const struct children *c, uint32_t func)
+{
+	if (func == c->tree.nfunc || c->tree.func[func].is_end)
+		return "";
+	return calltree_image(&c->tree, c->tree.func[func].image);
+}
+
 static void print_row(const struct children *c, const struct row *row)
 {
-	const struct calltree_func *f = row->func < c->tree.nfunc ? &c->tree.func[row->func] : NULL;
 	struct cell cell[COLUMN_N] = {
 		[COLUMN_ALL] = cell_real(share(c, row->total->all)),
 		[COLUMN_SELF] = cell_real(share(c, row->total->self)),
 		[COLUMN_SAMPLES] = cell_count(row->total->all_count),
-		[COLUMN_IMAGE] =
-			cell_text(f && !f->is_end ? calltree_image(&c->tree, f->image) : ""),
+		[COLUMN_IMAGE] = cell_text(image_of(c, row->func)),
 		[COLUMN_PROCEDURE] = cell_text(name_of(c, row->func)),
 	};
 

@@ -107,6 +107,13 @@ static double ratio(const struct curve *c, double bytes)
 	return misses_of(&c->sum, bytes / c->sum.line) / (double)c->touches;
 }
 
+/* The same with its bounds, of an estimate: by the estimate itself, since counted touches are of whole buckets. */
+static double ratio_within(const struct curve *c, double bytes, double *low, double *high)
+{
+	return c->estimated ? sampled_reuse_misses(&c->sampled, bytes / c->sum.line, low, high)
+			    : ratio(c, bytes);
+}
+
 /* Adds up the estimate, in the form of counted touches. */
 static int add_up_sampled(struct curve *c, struct err *err)
 {
@@ -238,24 +245,18 @@ static void print_sizes(struct curve *c)
 		   : c->estimated ? (int)(sizeof(estimated_text) / sizeof(estimated_text[0]))
 				  : SIZE_COLUMNS);
 	for (unsigned i = 0; i < n; i++) {
-		double share = ratio(c, (double)size[i]), low = 0, high = 0;
+		double low = 0, high = 0, share = ratio_within(c, (double)size[i], &low, &high);
 		const char *mark = mark_of(c, size[i]);
 		char bytes[32], bar[BAR + 32];
 		int full = (int)(share * BAR + 0.5);
 
-		if (c->estimated)
-			sampled_reuse_misses(&c->sampled, (double)size[i] / c->sum.line, &low,
-					     &high);
 		snprintf(bar, sizeof(bar), "%.*s%s%s", full, "##############################",
 			 mark ? " <- " : "", mark ? mark : "");
 		if (e->json) {
 			const struct cell cell[] = {
-				cell_count(size[i]),
-				cell_real(misses_of(&c->sum, (double)size[i] / c->sum.line)),
-				cell_real(share),
-				cell_text(mark),
-				cell_real(low),
-				cell_real(high)
+				cell_count(size[i]), cell_real(share * (double)c->touches),
+				cell_real(share),    cell_text(mark),
+				cell_real(low),	     cell_real(high)
 			};
 
 			emit_row(e, cell);
