@@ -27,6 +27,8 @@ struct group {
 	uint32_t run, pid, tid;
 	const char *comm;   /* of the process's first thread, where there are several */
 	const char *cgroup; /* likewise */
+	bool named;	    /* by the process's first thread, or by this thread */
+	double named_time;  /* of that thread while it had this name */
 	uint64_t samples;
 	double time;
 	uint32_t first; /* the first thread's number: where they are alike in all else */
@@ -87,26 +89,42 @@ static int by_group(const void *a, const void *b, void *ctx)
 	return d ? d : (i > k) - (i < k);
 }
 
-/* A thread is called what it was called last, since it may have got its name after its first sample; a process what its first
- * thread is called. */
-static void join(struct group *g, const struct stack_thread *t, enum by by)
+/* A thread that executes several programs has several names in turn: its group takes the one under which the thread spent
+ * most time, which is `time`. A process has the name of its first thread. */
+static void join(struct group *g, const struct stack_thread *t, enum by by, double time)
 {
-	if (by == BY_THREAD || t->tid == t->pid || !g->comm) {
-		g->comm = t->comm;
-		g->cgroup = t->cgroup;
-	}
+	bool names = by == BY_THREAD || t->tid == t->pid;
+
+	if (g->comm && (names < g->named || (names == g->named && time < g->named_time)))
+		return;
+	g->comm = t->comm;
+	g->cgroup = t->cgroup;
+	g->named = names;
+	g->named_time = time;
+}
+
+/* By thread; NULL without memory. */
+static double *times_of(const struct stacks *s)
+{
+	double *time = calloc(s->nthread + 1, sizeof(*time));
+
+	for (size_t i = 0; time && i < s->nsample; i++)
+		time[s->sample[i].thread] += s->sample[i].time;
+	return time;
 }
 
 static int make_groups(struct groups *g, const struct stacks *s, enum by by)
 {
 	struct sorting sorting = { s->thread, by };
 	uint32_t *order_of = calloc(s->nthread + 1, sizeof(*order_of));
+	double *time = times_of(s);
 
 	*g = (struct groups){ .v = calloc(s->nthread + 1, sizeof(*g->v)),
 			      .of = calloc(s->nthread + 1, sizeof(*g->of)),
 			      .by = by };
-	if (!order_of || !g->v || !g->of) {
+	if (!order_of || !time || !g->v || !g->of) {
 		free(order_of);
+		free(time);
 		return -1;
 	}
 	for (uint32_t i = 0; i < s->nthread; i++)
@@ -119,10 +137,11 @@ static int make_groups(struct groups *g, const struct stacks *s, enum by by)
 			g->v[g->n++] = (struct group){
 				.run = t->run, .pid = t->pid, .tid = t->tid, .first = order_of[i]
 			};
-		join(&g->v[g->n - 1], t, by);
+		join(&g->v[g->n - 1], t, by, time[order_of[i]]);
 		g->of[order_of[i]] = (uint32_t)g->n - 1;
 	}
 	free(order_of);
+	free(time);
 	return 0;
 }
 

@@ -131,6 +131,9 @@ int main(void)
 	pthread_t t;
 
 	burn(0.1);
+	prctl(PR_SET_NAME, "passing");
+	burn(0.14);
+	prctl(PR_SET_NAME, "two");
 	pthread_create(&t, 0, worker, 0);
 	pthread_join(t, 0);
 	return 0;
@@ -138,9 +141,9 @@ int main(void)
 C
 gcc -O1 -o two two.c -lpthread || exit 1
 "$ASSAY" record -q -g -o two.db -- ./two
-is "names of threads" "$("$ASSAY" report -i two.db --by comm --json | jq -c '[.comms[].comm]')" '["worker","two"]'
+is "names of threads" "$("$ASSAY" report -i two.db --by comm --json | jq -c '[.comms[].comm]')" '["worker","two","passing"]'
 is "threads of one process" "$("$ASSAY" report -i two.db --by thread --json | jq -c '[.threads[].pid] | unique | length')" 1
-is "processes have all samples" "$("$ASSAY" report -i two.db --by process --json | jq '.processes | length, .[0].comm, .[0].share')" $'1\n"two"\n1'
+is "processes have all samples, and the name of most of their time" "$("$ASSAY" report -i two.db --by process --json | jq '.processes | length, .[0].comm, .[0].share')" $'1\n"two"\n1'
 is "control groups" "$("$ASSAY" report -i two.db --by cgroup --json | jq '.cgroups | length')" 1
 is "a thread that came later has no load at first" \
 	"$("$ASSAY" info -i two.db --json | jq '.threads[] | select(.comm == "worker") | .load | (.[0:4] | add), (.[30:40] | add > 1)')" $'0\ntrue'
