@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/diff.h"
+#include "html/html.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/pages.h"
+#include "cmd/page.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 
@@ -13,6 +14,7 @@
 
 static struct reading_options in = { .verb = "diff", .warn = log_warn };
 static struct diff_options o = { .n = 20 };
+static const char *page;
 
 static const struct opt opts[] = {
 	{ 'n', "rows", "N", "rows of each group (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9,
@@ -25,6 +27,9 @@ static const struct opt opts[] = {
 	  OPT_CHOICE, &o.measure, 0, 0, "time share" },
 	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
 	  &o.image, 0, 0, NULL },
+	{ 0, "html", "FILE",
+	  "write a page for a browser instead: the table, and a flame graph of differences",
+	  OPT_STRING, &page, 0, 0, NULL },
 	READ_WIDE(in, "do not cut long names"),
 	READ_EXPLAIN(in),
 	READ_JSON(in),
@@ -79,6 +84,19 @@ static void close_side(struct diff_side *side, bool complete)
 	free(side->reading);
 }
 
+static int write_page(FILE *out, void *ctx, struct err *err)
+{
+	return html_diff_write(ctx, &o, out, err);
+}
+
+static void print(struct diff_side side[2], struct err *err)
+{
+	if (page)
+		page_write(page, write_page, side, err);
+	else
+		diff_print(side, &o, err);
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
 	struct diff_side side[2] = { 0 };
@@ -86,10 +104,12 @@ static int run(int argc, char **argv, struct err *err)
 
 	if (base < 0)
 		return err->code;
+	if (page && in.json)
+		return err_set(err, ERR_USAGE, "--html and --json: one at a time");
 	pages_keep();
 	if (!open_side(&side[0], base, argv, err) &&
 	    !open_side(&side[1], argc - from, argv + from, err))
-		diff_print(side, &o, err);
+		print(side, err);
 	close_side(&side[1], false);
 	close_side(&side[0], !err->code);
 	return err->code;
@@ -98,7 +118,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_diff = {
 	.name = "diff",
 	.summary = "what became slower or faster between recordings",
-	.synopsis = "BASE NEW | BASE... vs NEW... [--by WHAT] [--json]",
+	.synopsis = "BASE NEW | BASE... vs NEW... [--by WHAT] [--json | --html FILE]",
 	.about =
 		"Compares two recordings, or two sets of recordings, procedure by procedure: time "
 		"on "
@@ -119,11 +139,17 @@ const struct verb cmd_diff = {
 		"between both sides.\n\n"
 		"Exact recordings differ exactly: each procedure that was executed more or less "
 		"often is listed.\n\n"
+		"--html writes one file for a browser: the table, and, where all recordings have "
+		"call "
+		"stacks (record -g), a flame graph of both sides, in red what became slower, in "
+		"blue "
+		"what became faster, in grey what chance could have made.\n\n"
 		"Procedures are matched by image and name, lines by file and number. In stripped "
 		"files of different builds nothing has a name: nothing is matched.",
 	.examples = "assay diff before.db after.db\n"
 		    "assay diff before.db after.db --by line --image server\n"
 		    "assay diff before-*.db vs after-*.db\n"
+		    "assay diff before.db after.db --html diff.html\n"
 		    "assay diff before.db after.db --json | jq '.procedures[0:5]'\n",
 	.opts = opts,
 	.run = run,

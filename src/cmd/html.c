@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "html/html.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/fmt.h"
 #include "base/log.h"
-#include "base/output.h"
 #include "base/pages.h"
+#include "cmd/page.h"
 #include "cmd/progress.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
@@ -27,36 +23,14 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
-/* What a recording holds concerns nobody else: a file of the page is as private as the recording. */
-static int write_page(struct reading *r, const char *path, struct err *err)
+static int write_page(FILE *out, void *r, struct err *err)
 {
-	struct output out;
-	mode_t mask = umask(077);
-	int rc = output_open(&out, path, err);
-
-	umask(mask);
-	if (rc)
-		return -1;
-	if (!html_write(r, &o, out.f, err))
-		return output_commit(&out, err);
-	output_abandon(&out);
-	return -1;
-}
-
-static void tell(const char *path)
-{
-	struct stat st;
-	char size[32];
-
-	if (!stat(path, &st) && S_ISREG(st.st_mode))
-		log_line("[ html: %s -> %s ]", fmt_size((uint64_t)st.st_size, size, sizeof(size)),
-			 path);
+	return html_write(r, &o, out, err);
 }
 
 static int run(int argc, char **argv, struct err *err)
 {
 	static struct reading r;
-	const char *path = output[0] == '-' && !output[1] ? NULL : output;
 
 	if (argc) {
 		read_no_operands(&in, argv[0], err);
@@ -66,10 +40,7 @@ static int run(int argc, char **argv, struct err *err)
 	pages_keep();
 	if (reading_open(&r, &in, err))
 		return err->code;
-	write_page(&r, path, err);
-	progress_end();
-	if (!err->code && path)
-		tell(path);
+	page_write(output, write_page, &r, err);
 	return err->code;
 }
 

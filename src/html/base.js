@@ -14,7 +14,7 @@ function el(tag, attrs, ...kids) {
 		else if (k === 'style') for (const [p, x] of Object.entries(v)) e.style.setProperty(p, x);
 		else if (v !== null && v !== undefined) e.setAttribute(k, v);
 	}
-	for (const kid of kids.flat()) if (kid !== null && kid !== undefined) e.append(kid);
+	for (const kid of kids.flat(Infinity)) if (kid !== null && kid !== undefined) e.append(kid);
 	return e;
 }
 function svg(tag, attrs, ...kids) {

@@ -25,6 +25,7 @@ ASSET(base, "base.js");
 ASSET(flame, "flame.js");
 ASSET(procs, "procs.js");
 ASSET(annotate, "annotate.js");
+ASSET(diff, "diff.js");
 ASSET(main, "page.js");
 
 #define PROCS_SHOWN 1000
@@ -53,11 +54,11 @@ void html_json(FILE *out, const json_t *value)
 	free(text);
 }
 
-static void put_member(struct page *p, const char *key, json_t *value)
+void html_member(FILE *out, const char *key, json_t *value)
 {
-	fprintf(p->out, "\"%s\":", key);
-	html_json(p->out, value);
-	fputs(",\n", p->out);
+	fprintf(out, "\"%s\":", key);
+	html_json(out, value);
+	fputs(",\n", out);
 	json_decref(value);
 }
 
@@ -163,22 +164,24 @@ static void put_procs(struct page *p)
 			json_array_append_new(list, make_proc(p, proc, inclusive));
 	}
 	free(inclusive);
-	put_member(p, "procs", list);
-	put_member(p, "procs_total", json_integer((json_int_t)total));
+	html_member(p->out, "procs", list);
+	html_member(p->out, "procs_total", json_integer((json_int_t)total));
 }
 
-static void put_data(struct page *p)
+static void put_data(void *ctx)
 {
+	struct page *p = ctx;
 	char command[1024];
 
 	putc('{', p->out);
-	put_member(p, "command", emit_text_json(reading_command(p->r, command, sizeof(command))));
-	put_member(p, "exact", json_boolean(p->r->view.exact));
-	put_member(p, "summary", summary(p->r));
+	html_member(p->out, "command",
+		    emit_text_json(reading_command(p->r, command, sizeof(command))));
+	html_member(p->out, "exact", json_boolean(p->r->view.exact));
+	html_member(p->out, "summary", summary(p->r));
 	put_procs(p);
-	put_member(p, "listings", json_incref(p->listings));
-	put_member(p, "sources", json_incref(p->sources));
-	put_member(p, "plots", json_incref(p->plots));
+	html_member(p->out, "listings", json_incref(p->listings));
+	html_member(p->out, "sources", json_incref(p->sources));
+	html_member(p->out, "plots", json_incref(p->plots));
 	if (p->has_graph)
 		html_graph_write(&p->graph, p->out);
 	else
@@ -194,30 +197,33 @@ static void put(FILE *out, const char *from, const char *end)
 	fwrite(from, 1, (size_t)(end - from), out);
 }
 
-static void put_scripts(FILE *out)
+static void put_scripts(FILE *out, enum html_kind kind)
 {
 	put(out, html_asset_base, html_asset_base_end);
-	put(out, html_asset_procs, html_asset_procs_end);
+	if (kind == HTML_DIFF)
+		put(out, html_asset_diff, html_asset_diff_end);
+	else
+		put(out, html_asset_procs, html_asset_procs_end);
 	put(out, html_asset_flame, html_asset_flame_end);
-	put(out, html_asset_annotate, html_asset_annotate_end);
+	if (kind == HTML_RECORDING)
+		put(out, html_asset_annotate, html_asset_annotate_end);
 	put(out, html_asset_main, html_asset_main_end);
 }
 
-/* The template, with each @NAME@ replaced. */
-static void put_page(struct page *p)
+void html_page(FILE *out, enum html_kind kind, void (*data)(void *ctx), void *ctx)
 {
 	const char *at = html_asset_page, *mark;
 
 	for (; (mark = strchr(at, '@')); at = strchr(mark + 1, '@') + 1) {
-		put(p->out, at, mark);
+		put(out, at, mark);
 		if (!strncmp(mark, "@STYLE@", 7))
-			put(p->out, html_asset_style, html_asset_style_end);
+			put(out, html_asset_style, html_asset_style_end);
 		else if (!strncmp(mark, "@DATA@", 6))
-			put_data(p);
+			data(ctx);
 		else
-			put_scripts(p->out);
+			put_scripts(out, kind);
 	}
-	put(p->out, at, html_asset_page_end);
+	put(out, at, html_asset_page_end);
 }
 
 static int make(struct page *p, struct err *err)
@@ -244,7 +250,7 @@ int html_write(struct reading *r, const struct html_options *o, FILE *out, struc
 	int rc = make(&p, err);
 
 	if (!rc)
-		put_page(&p);
+		html_page(out, HTML_RECORDING, put_data, &p);
 	json_decref(p.listings);
 	json_decref(p.sources);
 	json_decref(p.plots);

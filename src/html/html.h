@@ -6,6 +6,7 @@
  *   graph.c     the call tree and its samples, as columns of numbers
  *   listings.c  the hottest procedures, instruction by instruction, and their source
  *   plots.c     curves: working sets, miss ratios
+ *   diff.c      the page of a difference; diff_graph.c the call trees of both sides as one
  *
  * The data is JSON in which neither '<' nor '>' nor '&' occurs (html_json), so no name can end the element that holds it;
  * scripts only make text of it.
@@ -17,6 +18,7 @@
 #include <stdio.h>
 
 #include "report/calltree.h"
+#include "report/diff.h"
 #include "report/reading.h"
 
 typedef void (*html_progress)(const char *what, size_t done, size_t of);
@@ -26,11 +28,31 @@ struct html_options {
 	html_progress progress; /* or NULL */
 };
 
+enum html_kind {
+	HTML_RECORDING,
+	HTML_DIFF
+};
+
 /* -1 with err set. The reading's emit is used meanwhile. */
 int html_write(struct reading *r, const struct html_options *o, FILE *out, struct err *err);
 
+/* The difference between both sides as a page: the rows, and flame graphs of what the call stacks of both have in time. */
+int html_diff_write(struct diff_side side[2], const struct diff_options *o, FILE *out,
+		    struct err *err);
+
+/* The template, with style, the scripts of such a page, and what `data` writes. */
+void html_page(FILE *out, enum html_kind kind, void (*data)(void *ctx), void *ctx);
+/* "key":value, and a comma; takes the value. */
+void html_member(FILE *out, const char *key, json_t *value);
 /* Compact, in ASCII, without a character that HTML would take for its own. */
 void html_json(FILE *out, const json_t *value);
+
+/* Kinds of procedures in flame graphs. */
+enum html_func {
+	HTML_USER,
+	HTML_KERNEL,
+	HTML_END /* no procedure: why a stack is cut */
+};
 
 /* graph.c */
 

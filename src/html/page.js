@@ -31,9 +31,9 @@ views.plots = {
 	search() {}, resize() {}, reset() {}, keys: {}, help: [],
 };
 
-const order = ['procs', 'flame', 'annotate', 'plots'].filter(v => !views[v].hidden), started = {};
+const order = ['procs', 'flame', 'annotate', 'plots'].filter(v => views[v] && !views[v].hidden), started = {};
 window.show = name => {
-	if (views[name].hidden) return;
+	if (!order.includes(name)) return;
 	state.view = name;
 	tip(0, 0);
 	for (const v of order) {

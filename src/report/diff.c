@@ -69,9 +69,14 @@ static bool is_exact(const struct diff *d)
 	return d->rows.measure == DIFF_EXECUTIONS;
 }
 
-static const char *verdict_name(const struct diff *d, enum diff_verdict v)
+const char *diff_verdict_name(const struct diff_rows *rows, enum diff_verdict v)
 {
-	return is_exact(d) ? verdict_count[v] : verdict_time[v];
+	return rows->measure == DIFF_EXECUTIONS ? verdict_count[v] : verdict_time[v];
+}
+
+const char *diff_unit_name(const struct diff_rows *rows)
+{
+	return unit_name[rows->measure];
 }
 
 /* What can be compared. */
@@ -104,15 +109,15 @@ static int check_kind(const struct reading *r, const struct reading *first, stru
 	return 0;
 }
 
-static int choose_measure(struct diff *d, struct err *err)
+static int choose_measure(struct diff_rows *rows, const struct diff_side side[2], const char *asked,
+			  struct err *err)
 {
-	const struct reading *first = &d->side[0].reading[0];
-	const char *asked = d->o->measure;
+	const struct reading *first = &side[0].reading[0];
 	bool whole = true;
 
 	for (int which = 0; which < 2; which++)
-		for (size_t k = 0; k < d->side[which].n; k++) {
-			const struct reading *r = &d->side[which].reading[k];
+		for (size_t k = 0; k < side[which].n; k++) {
+			const struct reading *r = &side[which].reading[k];
 
 			if (check_kind(r, first, err))
 				return -1;
@@ -128,11 +133,11 @@ static int choose_measure(struct diff *d, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "--measure is of sampled recordings: exact ones count executions");
 	if (first->view.exact)
-		d->rows.measure = DIFF_EXECUTIONS;
+		rows->measure = DIFF_EXECUTIONS;
 	else if (asked)
-		d->rows.measure = strcmp(asked, "time") ? DIFF_SHARE : DIFF_TIME;
+		rows->measure = strcmp(asked, "time") ? DIFF_SHARE : DIFF_TIME;
 	else
-		d->rows.measure = whole ? DIFF_TIME : DIFF_SHARE;
+		rows->measure = whole ? DIFF_TIME : DIFF_SHARE;
 	return 0;
 }
 
@@ -177,10 +182,9 @@ static void amount_text(const struct diff *d, double amount, char *buf, size_t n
 	}
 }
 
-/* In JSON time is in seconds. */
-static double amount_json(const struct diff *d, double amount)
+double diff_amount(const struct diff_rows *rows, double amount)
 {
-	return d->rows.measure == DIFF_TIME ? amount / 1e9 : amount;
+	return rows->measure == DIFF_TIME ? amount / 1e9 : amount;
 }
 
 static const char *last_component(const char *path)
@@ -240,8 +244,8 @@ static void total_line(const struct diff *d)
 
 	emit_set(d->emit, "total",
 		 json_pack("{s:o,s:o,s:o,s:o,s:o}", "base",
-			   number_or_null(amount_json(d, rows->total[0])), "new",
-			   number_or_null(amount_json(d, rows->total[1])), "ratio",
+			   number_or_null(diff_amount(rows, rows->total[0])), "new",
+			   number_or_null(diff_amount(rows, rows->total[1])), "ratio",
 			   number_or_null(rows->total[1] / rows->total[0]), "ratio_low",
 			   number_or_null(rows->total_ratio.low), "ratio_high",
 			   number_or_null(rows->total_ratio.high)));
@@ -262,7 +266,7 @@ static void print_heading(const struct diff *d)
 	emit_set(d->emit, "base", side_json(d, 0));
 	emit_set(d->emit, "new", side_json(d, 1));
 	emit_set(d->emit, "exact", json_boolean(is_exact(d)));
-	emit_set(d->emit, "unit", json_string(unit_name[d->rows.measure]));
+	emit_set(d->emit, "unit", json_string(diff_unit_name(&d->rows)));
 	emit_set(d->emit, "between_runs", json_boolean(d->rows.between));
 	emit_set(d->emit, "false_discovery_rate", json_real(DIFF_FALSE));
 	side_line(d, 0);
@@ -296,7 +300,7 @@ static void make_columns(struct diff *d)
 
 static void print_row(const struct diff *d, const struct diff_row *row)
 {
-	double ratio = row->mean[1] / row->mean[0];
+	double ratio = row->a.mean[1] / row->a.mean[0];
 	char base[32], new[32], times[32], limits[60];
 	struct cell cell[COLUMN_N] = {
 		[COLUMN_BASE_TEXT] = cell_text(base),
@@ -306,22 +310,23 @@ static void print_row(const struct diff *d, const struct diff_row *row)
 		[COLUMN_IMAGE] = cell_text(d->rows.by == DIFF_LINE ? row->line : row->image),
 		[COLUMN_NAME] = cell_text(row->procedure),
 		[COLUMN_LINE] = cell_text(row->image),
-		[COLUMN_VERDICT] = cell_text(verdict_name(d, row->verdict)),
-		[COLUMN_BASE] = cell_real(amount_json(d, row->mean[0])),
-		[COLUMN_NEW] = cell_real(amount_json(d, row->mean[1])),
-		[COLUMN_CHANGE] = cell_real(amount_json(d, row->mean[1] - row->mean[0])),
+		[COLUMN_VERDICT] = cell_text(diff_verdict_name(&d->rows, row->a.verdict)),
+		[COLUMN_BASE] = cell_real(diff_amount(&d->rows, row->a.mean[0])),
+		[COLUMN_NEW] = cell_real(diff_amount(&d->rows, row->a.mean[1])),
+		[COLUMN_CHANGE] = cell_real(diff_amount(&d->rows, row->a.mean[1] - row->a.mean[0])),
 		[COLUMN_RATIO] = isinf(ratio) ? cell_none() : cell_real(ratio),
-		[COLUMN_LOW] = isinf(row->ratio.low) ? cell_none() : cell_real(row->ratio.low),
-		[COLUMN_HIGH] = isinf(row->ratio.high) ? cell_none() : cell_real(row->ratio.high),
-		[COLUMN_P] = cell_real(row->p),
-		[COLUMN_BASE_SAMPLES] = cell_count((uint64_t)row->count[0]),
-		[COLUMN_NEW_SAMPLES] = cell_count((uint64_t)row->count[1]),
+		[COLUMN_LOW] = isinf(row->a.ratio.low) ? cell_none() : cell_real(row->a.ratio.low),
+		[COLUMN_HIGH] =
+			isinf(row->a.ratio.high) ? cell_none() : cell_real(row->a.ratio.high),
+		[COLUMN_P] = cell_real(row->a.p),
+		[COLUMN_BASE_SAMPLES] = cell_count((uint64_t)row->a.count[0]),
+		[COLUMN_NEW_SAMPLES] = cell_count((uint64_t)row->a.count[1]),
 	};
 
-	amount_text(d, row->mean[0], base, sizeof(base));
-	amount_text(d, row->mean[1], new, sizeof(new));
+	amount_text(d, row->a.mean[0], base, sizeof(base));
+	amount_text(d, row->a.mean[1], new, sizeof(new));
 	ratio_text(ratio, times, sizeof(times));
-	limits_text(&row->ratio, limits, sizeof(limits));
+	limits_text(&row->a.ratio, limits, sizeof(limits));
 	emit_row(d->emit, cell);
 }
 
@@ -331,7 +336,7 @@ static void say_more(const struct diff *d, enum diff_verdict v, size_t hidden)
 
 	if (hidden)
 		emit_line(d->emit, "%s more %s: -n 0 shows all",
-			  fmt_count(hidden, count, sizeof(count)), verdict_name(d, v));
+			  fmt_count(hidden, count, sizeof(count)), diff_verdict_name(&d->rows, v));
 }
 
 /* Rows without a difference are grey; exact ones are all the same, and are counted only. */
@@ -346,7 +351,7 @@ static void print_group(const struct diff *d, size_t at, enum diff_verdict v)
 	if (same)
 		emit_line(d->emit, "same: chance could have made these differences");
 	else
-		emit_line(d->emit, "%s", verdict_name(d, v));
+		emit_line(d->emit, "%s", diff_verdict_name(&d->rows, v));
 	for (size_t i = at; i < at + shown; i++)
 		print_row(d, d->rows.row[i]);
 	d->emit->dim = false;
@@ -408,27 +413,29 @@ static enum diff_by by_of(const struct diff_options *o)
 						     : DIFF_IMAGE;
 }
 
-static int compare(struct diff *d, struct err *err)
+int diff_compare(struct diff_rows *rows, struct diff_side side[2], const struct diff_options *o,
+		 struct err *err)
 {
-	if (choose_measure(d, err))
+	*rows = (struct diff_rows){ .by = by_of(o) };
+	if (choose_measure(rows, side, o->measure, err))
 		return -1;
-	if (diff_rows_collect(&d->rows, d->side, d->o->image) || diff_rows_judge(&d->rows, d->side))
+	if (diff_rows_collect(rows, side, o->image) || diff_rows_judge(rows, side))
 		return err_set(err, ERR_FAILED, "no memory to compare recordings");
-	if (!d->rows.n)
+	if (!rows->n)
 		return err_set(err, ERR_EMPTY, "no image on either side matches '%s'",
-			       d->o->image ? d->o->image : "*");
-	print_heading(d);
-	print_rows(d);
+			       o->image ? o->image : "*");
 	return 0;
 }
 
 int diff_print(struct diff_side side[2], const struct diff_options *o, struct err *err)
 {
 	struct diff d = { .side = side, .o = o, .emit = &side[0].reading[0].emit };
-	int rc;
+	int rc = diff_compare(&d.rows, side, o, err);
 
-	d.rows.by = by_of(o);
-	rc = compare(&d, err);
+	if (!rc) {
+		print_heading(&d);
+		print_rows(&d);
+	}
 	diff_rows_fini(&d.rows);
 	return rc;
 }

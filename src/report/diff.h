@@ -6,6 +6,7 @@
 #ifndef ASSAY_REPORT_DIFF_H
 #define ASSAY_REPORT_DIFF_H
 
+#include "report/diff_judge.h"
 #include "report/reading.h"
 
 struct diff_options {
@@ -21,7 +22,17 @@ struct diff_side {
 	size_t n;
 };
 
-/* Prints by the first base's emit. -1 with err set: recordings that do not compare, nothing matches, no memory. */
+struct diff_rows;
+
+/* Compares what the options ask for. rows is to be freed in any case. -1 with err set: recordings that do not compare,
+ * nothing matches, no memory. */
+int diff_compare(struct diff_rows *rows, struct diff_side side[2], const struct diff_options *o,
+		 struct err *err);
+/* An amount in the unit that is named: time is in seconds. */
+double diff_amount(const struct diff_rows *rows, double amount);
+const char *diff_unit_name(const struct diff_rows *rows);
+const char *diff_verdict_name(const struct diff_rows *rows, enum diff_verdict v);
+/* Prints by the first base's emit. -1 with err set, as above. */
 int diff_print(struct diff_side side[2], const struct diff_options *o, struct err *err);
 
 #endif

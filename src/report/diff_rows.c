@@ -42,10 +42,10 @@ static struct diff_row *new_row(struct diff_rows *rows, const struct diff_side s
 	if (!row || !key)
 		goto fail;
 	row->key = key;
-	row->each[0] = calloc(side[0].n + side[1].n, sizeof(*row->each[0]));
-	if (!row->each[0])
+	row->a.each[0] = calloc(side[0].n + side[1].n, sizeof(*row->a.each[0]));
+	if (!row->a.each[0])
 		goto fail;
-	row->each[1] = row->each[0] + side[0].n;
+	row->a.each[1] = row->a.each[0] + side[0].n;
 	HASH_ADD_KEYPTR(hh, rows->by_key, key, strlen(key), row);
 	rows->n++;
 	return row;
@@ -60,9 +60,9 @@ static void add(struct diff_row *row, const struct place_in *in, const struct vi
 {
 	double amount = sum->time * in->unit;
 
-	row->count[in->which] += (double)view_sum_count(v, sum);
-	row->each[in->which][in->at] += amount;
-	row->mean[in->which] += amount / (double)in->side[in->which].n;
+	row->a.count[in->which] += (double)view_sum_count(v, sum);
+	row->a.each[in->which][in->at] += amount;
+	row->a.mean[in->which] += amount / (double)in->side[in->which].n;
 }
 
 /* Stripped files are named by address: the same name of another build is another procedure. */
@@ -203,65 +203,15 @@ static double event_of(const struct diff_rows *rows, const struct diff_side *sid
 	return samples > 0 ? rows->total[which] / samples : 0;
 }
 
-static void judge_exact(struct diff_row *row)
+void diff_rows_scale(const struct diff_rows *rows, const struct diff_side side[2],
+		     struct diff_scale *scale)
 {
-	row->p = row->mean[0] == row->mean[1] ? 1 : 0;
-	row->ratio.low = row->ratio.high = row->mean[1] / row->mean[0];
-}
-
-static void judge_counts(struct diff_row *row, const double event[2])
-{
-	/* of as many events as there are, the base has the more the less one of them stands for */
-	double share = event[0] / (event[0] + event[1]);
-
-	row->p = significance_counts(row->count[0], row->count[1], share);
-	row->ratio = significance_ratio(row->count[0], row->count[1]);
-	row->ratio.low *= event[1] / event[0];
-	row->ratio.high *= event[1] / event[0];
-}
-
-/* Runs differ by more than chance in sampling: what is taken for a difference has to pass both tests. */
-static void judge_runs(struct diff_row *row, const struct diff_side side[2], const double event[2],
-		       bool exact)
-{
-	struct sample_mean m[2];
-	struct limits between;
-	double p;
-
-	for (int i = 0; i < 2; i++)
-		m[i] = significance_mean(row->each[i], side[i].n,
-					 exact ? 0 : row->count[i] * event[i] * event[i]);
-	p = significance_means(&m[0], &m[1]);
-	if (exact)
-		row->p = p;
-	else
-		row->p = fmax(row->p, p);
-	if (row->mean[0] <= 0 || row->mean[1] <= 0)
-		return;
-	between = significance_means_ratio(&m[0], &m[1]);
-	row->ratio.low = exact ? between.low : fmin(row->ratio.low, between.low);
-	row->ratio.high = exact ? between.high : fmax(row->ratio.high, between.high);
-}
-
-/* The least p-value that so many events can have: rows of a few are no part of the number of tests (R. Tarone, "A
- * Modified Bonferroni Method for Discrete Data", Biometrics 1990). */
-static bool may_differ(const struct diff_row *row, const double event[2])
-{
-	double n = row->count[0] + row->count[1], share = event[0] / (event[0] + event[1]);
-
-	return fmin(significance_counts(n, 0, share), significance_counts(0, n, share)) <=
-	       DIFF_FALSE;
-}
-
-static enum diff_verdict verdict_of(const struct diff_row *row, double threshold)
-{
-	if (row->p > threshold)
-		return DIFF_SAME;
-	if (row->mean[0] <= 0)
-		return DIFF_NEW;
-	if (row->mean[1] <= 0)
-		return DIFF_GONE;
-	return row->mean[1] > row->mean[0] ? DIFF_SLOWER : DIFF_FASTER;
+	*scale = (struct diff_scale){
+		.event = { event_of(rows, &side[0], 0), event_of(rows, &side[1], 1) },
+		.n = { side[0].n, side[1].n },
+		.exact = rows->measure == DIFF_EXECUTIONS,
+		.between = rows->between,
+	};
 }
 
 /* The largest change first; what has none by its name. */
@@ -269,28 +219,13 @@ static int row_order(const void *a, const void *b)
 {
 	const struct diff_row *x = *(const struct diff_row *const *)a,
 			      *y = *(const struct diff_row *const *)b;
-	double dx = fabs(x->mean[1] - x->mean[0]), dy = fabs(y->mean[1] - y->mean[0]);
+	double dx = fabs(x->a.mean[1] - x->a.mean[0]), dy = fabs(y->a.mean[1] - y->a.mean[0]);
 
-	if (x->verdict != y->verdict)
-		return x->verdict < y->verdict ? -1 : 1;
+	if (x->a.verdict != y->a.verdict)
+		return x->a.verdict < y->a.verdict ? -1 : 1;
 	if (dx != dy)
 		return dx > dy ? -1 : 1;
 	return strcmp(x->key, y->key);
-}
-
-static double threshold_of(const struct diff_rows *rows, const double event[2], bool exact)
-{
-	double *p = calloc(rows->n + 1, sizeof(*p)), threshold;
-	size_t n = 0;
-
-	if (!p)
-		return NAN;
-	for (size_t i = 0; i < rows->n; i++)
-		if (rows->row[i] && (exact || may_differ(rows->row[i], event)))
-			p[n++] = rows->row[i]->p;
-	threshold = significance_threshold(p, n, DIFF_FALSE);
-	free(p);
-	return threshold;
 }
 
 static void judge_total(struct diff_rows *rows, const struct diff_side side[2])
@@ -307,33 +242,30 @@ static void judge_total(struct diff_rows *rows, const struct diff_side side[2])
 
 int diff_rows_judge(struct diff_rows *rows, const struct diff_side side[2])
 {
-	double event[2] = { event_of(rows, &side[0], 0), event_of(rows, &side[1], 1) }, threshold;
-	bool exact = rows->measure == DIFF_EXECUTIONS;
+	struct diff_amounts **a = calloc(rows->n + 1, sizeof(*a));
 	struct diff_row *row, *next;
+	struct diff_scale scale;
 	size_t n = 0;
+	int rc = -1;
 
 	rows->row = calloc(rows->n + 1, sizeof(struct diff_row *));
-	if (!rows->row)
-		return -1;
+	if (!a || !rows->row)
+		goto done;
 	HASH_ITER (hh, rows->by_key, row, next) {
-		rows->row[n++] = row;
-		if (exact)
-			judge_exact(row);
-		else
-			judge_counts(row, event);
-		if (rows->between)
-			judge_runs(row, side, event, exact);
+		rows->row[n] = row;
+		a[n++] = &row->a;
 	}
-	threshold = threshold_of(rows, event, exact);
-	if (isnan(threshold))
-		return -1;
-	for (size_t i = 0; i < n; i++) {
-		rows->row[i]->verdict = verdict_of(rows->row[i], threshold);
-		rows->of[rows->row[i]->verdict]++;
-	}
+	diff_rows_scale(rows, side, &scale);
+	if (diff_judge(a, n, &scale))
+		goto done;
+	for (size_t i = 0; i < n; i++)
+		rows->of[a[i]->verdict]++;
 	qsort(rows->row, n, sizeof(*rows->row), row_order);
 	judge_total(rows, side);
-	return 0;
+	rc = 0;
+done:
+	free(a);
+	return rc;
 }
 
 void diff_rows_fini(struct diff_rows *rows)
@@ -346,7 +278,7 @@ void diff_rows_fini(struct diff_rows *rows)
 		free(row->image);
 		free(row->procedure);
 		free(row->line);
-		free(row->each[0]);
+		free(row->a.each[0]);
 		free(row);
 	}
 	free(rows->row);

@@ -8,7 +8,7 @@
 #include <uthash.h>
 
 #include "report/diff.h"
-#include "report/significance.h"
+#include "report/diff_judge.h"
 
 enum diff_by {
 	DIFF_IMAGE,
@@ -22,25 +22,10 @@ enum diff_measure {
 	DIFF_EXECUTIONS /* of a run */
 };
 
-/* Groups of rows, in the order in which they are shown. */
-enum diff_verdict {
-	DIFF_SLOWER, /* more executions, in exact recordings */
-	DIFF_FASTER,
-	DIFF_NEW,  /* nothing on the base's side */
-	DIFF_GONE, /* nothing on the new one's */
-	DIFF_SAME, /* chance could have made the difference; in exact recordings, there is none */
-	DIFF_VERDICTS
-};
-
 struct diff_row {
 	char *key;
 	char *image, *procedure, *line; /* NULL where rows are not by those */
-	double count[2];		/* of samples or executions, all recordings of a side */
-	double mean[2];			/* of its recordings, in units of the measure */
-	double *each[2];		/* by recording */
-	double p;
-	struct limits ratio;
-	enum diff_verdict verdict;
+	struct diff_amounts a;
 	UT_hash_handle hh;
 };
 
@@ -56,13 +41,13 @@ struct diff_rows {
 	double *total_each[2];
 };
 
-#define DIFF_FALSE 0.05	   /* part of the discoveries that may be false */
-#define DIFF_RUNS_LEAST 3u /* recordings a side whose variance counts */
-
 /* -1 without memory. rows is to be freed in any case. */
 int diff_rows_collect(struct diff_rows *rows, const struct diff_side side[2], const char *image);
 /* Decides what differs, and sorts. -1 without memory. */
 int diff_rows_judge(struct diff_rows *rows, const struct diff_side side[2]);
+/* How amounts of these rows, and of parts of them, are judged. */
+void diff_rows_scale(const struct diff_rows *rows, const struct diff_side side[2],
+		     struct diff_scale *scale);
 void diff_rows_fini(struct diff_rows *rows);
 
 #endif

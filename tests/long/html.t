@@ -41,7 +41,8 @@ ok "an exact recording" "$ASSAY" record --exact --observe values -q -o busy.db -
 ok "its page" "$ASSAY" html -i busy.db -o page.html
 is "the page is its owner's alone" "$(stat -c %a page.html)" 600
 unlike "the page asks for nothing from elsewhere" "$(grep -oE '(src|href)="?[a-z]+:' page.html)" .
-is "the page's own text is at most 60 KB" "$(($(cat "$ROOT"/src/html/page.* "$ROOT"/src/html/*.js | wc -c) <= 61440))" 1
+own() { sed '/^<script id="data"/,/^<\/script>/d' "$1" | wc -c; }
+is "the page's own text is at most 60 KB" "$(($(own page.html) <= 61440))" 1
 is "no name ends the element that holds the data" "$(grep -c "owned=1>" page.html)" 0
 
 cat > act.js <<'JS'
@@ -73,17 +74,19 @@ setTimeout(() => {
 	press('1');
 	say('back', assay.state.view);
 	press('?');
-	say('keys', document.getElementById('keys').open);
+	say('keys', document.getElementById('keys').open + ' ' + document.getElementById('keys').querySelectorAll('dl dd').length);
 	say('owned', typeof owned + ' ' + document.images.length);
 	say('errors', errors.length + ' ' + errors.join('; '));
 	document.body.dataset.said = btoa(unescape(encodeURIComponent(said.join('\n'))));
 }, 50);
 JS
 # A page with a script at its end that acts; prints what the script saw.
-act() { # PAGE SCRIPT
+act() { # PAGE SCRIPT [SCRIPT-BEFORE]
 	{
 		echo '<script>const errors = []; addEventListener("error", e => errors.push(e.message));'
-		echo 'for (const k of ["error", "warn"]) console[k] = (...a) => errors.push(a.join(" "));</script>'
+		echo 'for (const k of ["error", "warn"]) console[k] = (...a) => errors.push(a.join(" "));'
+		[ -z "${3:-}" ] || cat "$3"
+		echo '</script>'
 	} > hook.html
 	awk -v hook="$(cat hook.html)" -v script="$2" '/<style>/ && !done { print hook; done = 1 } /^<\/body>/ { print "<script>"; while ((getline line < script) > 0) print line; print "</script>" } { print }' \
 		"$1" > acted.html
@@ -105,7 +108,7 @@ like "the next hottest instruction has details" "$said" '^detail = true$'
 like "lanes of branches stand beside the instructions" "$said" '^lanes = true$'
 like "a key changes the theme" "$said" '^theme = true$'
 like "a key leads back to the table" "$said" '^back = procs$'
-like "a key lists the keys" "$said" '^keys = true$'
+like "a key lists the keys" "$said" '^keys = true [1-9][0-9]*$'
 like "nothing of a name runs" "$said" '^owned = undefined 0$'
 like "there is no error in the console" "$said" '^errors = 0 $'
 
@@ -169,6 +172,109 @@ like "... and of all of it again" "$said" '^whole time = 200$'
 like "... tells of the frame under the mouse" "$said" '^tip = main'
 like "... hostile names are text" "$said" '^owned = 0$'
 like "... without an error in the console" "$said" '^errors = 0 $'
+
+# A flame graph of 100,000 nodes, whose stacks have much in common at their ends: reversed, few of its millions of nodes are built.
+cat > many.js <<'JS'
+{
+	const parse = JSON.parse;
+	JSON.parse = text => {
+		const D = parse(text), N = 100000, p = [0], f = [-1], n = [], c = [];
+		let seed = 1;
+		const random = k => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0, (seed >>> 8) % k);
+		D.funcs = Array.from({ length: 2000 }, (_, i) => ['proc' + i, 0, 0]);
+		for (let i = 1; i < N; i++) { p.push(i < 50 ? i - 1 : Math.max(0, i - 1 - random(2000))); f.push(random(2000)); }
+		for (let i = 1; i < N; i++) { n.push(i); c.push(1 + random(9)); }
+		return Object.assign(D, { nodes: { p, f }, samples: { n, t: n.map(() => 0), b: n.map(() => 0), c }, threads: [[1, 1, 'x', '']], buckets: 1, flat: false });
+	};
+}
+JS
+cat > act.js <<'JS'
+setTimeout(() => {
+	const said = [], say = (k, v) => said.push(k + ' = ' + v), info = () => assay.views.flame.info;
+	show('flame');
+	const total = info().total, depth = [0];
+	let all = 0;
+	for (let i = 1; i < D.nodes.p.length; i++) all += depth[i] = depth[D.nodes.p[i]] + 1;
+	document.getElementById('reverse').click();
+	say('built', (info().nodes > 2000 && info().nodes < all / 10) + ' ' + info().nodes + ' of at most ' + all);
+	say('total', info().total === total && total > 4e5);
+	const at = info().nodes;
+	assay.search('proc7');
+	say('search', /^[1-9][0-9.]* % matches$/.test(info().matched) + ' ' + info().matched + ' ' + (info().nodes === at));
+	document.getElementById('reverse').click();
+	say('forward', info().matched);
+	say('errors', errors.length + ' ' + errors.join('; '));
+	document.body.dataset.said = btoa(unescape(encodeURIComponent(said.join('\n'))));
+}, 50);
+JS
+said=$(act stacks.html act.js many.js)
+like "100,000 nodes, reversed: what is seen is built" "$said" '^built = true'
+like "... all samples are there" "$said" '^total = true$'
+like "... search says how much matches, without building more" "$said" '^search = true .* true$'
+is "... as it does the other way round" "$(sed -n 's/^forward = //p' <<< "$said")" "$(sed -n 's/^search = true \(.*\) true$/\1/p' <<< "$said")"
+like "... without an error" "$said" '^errors = 0 $'
+
+# The page of a difference: what became slower, what chance could have made, both flame graphs, and hostile names.
+ok "a difference as a page" "$ASSAY" diff hostile.db slower.db --html diff.html
+is "... its own text is at most 60 KB" "$(($(own diff.html) <= 61440))" 1
+is "... its owner's alone" "$(stat -c %a diff.html)" 600
+cat > act.js <<'JS'
+const said = [], say = (k, v) => said.push(k + ' = ' + v), info = () => assay.views.flame.info;
+const press = key => document.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+const rows = () => [...document.querySelectorAll('#view-procs tbody tr')];
+const colour = name => { const c = assay.views.flame.colourOf(name) || 'none'; return /hsl\(8 /.test(c) ? 'red' : /hsl\(212 /.test(c) ? 'blue' : c[0] === '#' ? 'grey' : c; };
+setTimeout(() => {
+	say('view', assay.state.view + ' ' + document.body.dataset.ready);
+	document.documentElement.dataset.theme = 'light';
+	say('first', rows()[0].textContent + ' ' + rows()[1].lastChild.textContent);
+	say('same', rows().some(r => r.textContent.startsWith('same: chance')));
+	assay.search('longest');
+	say('found', rows().filter(r => r.row).length);
+	assay.search('');
+	press('ArrowUp'); press('Enter');
+	say('to the graph', assay.state.view + ' ' + assay.state.query);
+	assay.search('');
+	say('colours', ['main', 'deflate'].map(colour) + ' ' + colour(D.funcs.find(f => f[0].includes('script'))[0]));
+	say('both', info().total.toFixed(2) + ' ' + info().nodes);
+	press('w'); say('base', info().total.toFixed(2));
+	press('w'); say('new', info().total.toFixed(2));
+	press('i');
+	say('reversed', info().reversed + ' ' + info().total.toFixed(2) + ' ' + colour('longest_match'));
+	say('zoom', assay.views.flame.zoomTo('longest_match') + ' ' + info().rootName);
+	press('Escape');
+	const b = document.getElementById('flamebox').getBoundingClientRect();
+	document.getElementById('flamebox').dispatchEvent(new MouseEvent('mousemove', { clientX: b.left + 40, clientY: b.top + 30, bubbles: true }));
+	say('tip', document.getElementById('tip').textContent.replace('\n', ': '));
+	say('legend', document.getElementById('legend').textContent);
+	press('?');
+	say('keys', document.getElementById('keys').textContent.includes('widths'));
+	say('owned', typeof owned + ' ' + document.images.length);
+	say('errors', errors.length + ' ' + errors.join('; '));
+	document.body.dataset.said = btoa(unescape(encodeURIComponent(said.join('\n'))));
+}, 50);
+JS
+said=$(act diff.html act.js)
+[ -n "$said" ] || diag "$(tail -5 browser.err)"
+like "difference: the page opens" "$said" '^view = procs yes$'
+like "... what became slower comes first" "$said" '^first = slower longest_match$'
+like "... what chance could have made is marked" "$said" '^same = true$'
+like "... search" "$said" '^found = 1$'
+like "... a row leads to the flame graph" "$said" '^to the graph = flame longest_match$'
+like "... red is slower, grey is the same" "$said" '^colours = red,red grey$'
+like "... widths are of both sides" "$said" '^both = 0.70 7$'
+like "... of the base" "$said" '^base = 0.20$'
+like "... of the new side" "$said" '^new = 0.50$'
+like "... reversed" "$said" '^reversed = true 0.50 red$'
+like "... reversed: zooms" "$said" '^zoom = true longest_match$'
+like "... tells of the frame under the mouse" "$said" '^tip = longest_match: slower: 1[0-9][0-9] ms → 4[0-9][0-9] ms, ratio '
+like "... the colours are explained" "$said" '^legend = .*faster.*slower.*chance'
+like "... a key lists the keys" "$said" '^keys = true$'
+like "... hostile names are text" "$said" '^owned = undefined 0$'
+like "... without an error" "$said" '^errors = 0 $'
+ok "exact recordings differ on a page, too" "$ASSAY" diff busy.db busy.db --html exact.html
+like "... without a flame graph" "$(cat exact.html)" '"flat":true'
+run "$ASSAY" diff busy.db busy.db --html x.html --json
+is "not as JSON at once" "$status" 2
 
 ok "two recordings added up" "$ASSAY" merge -o both.db busy.db busy.db
 ok "their page" "$ASSAY" html -i both.db -o both.html

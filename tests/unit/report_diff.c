@@ -209,15 +209,15 @@ static void test_changes(void **state)
 	make(&new, &random, change, 2);
 	judge(&rows, &base, 1, &new, 1);
 	assert_string_equal(rows.row[0]->procedure, "proc1");
-	assert_int_equal(rows.row[0]->verdict, DIFF_SLOWER);
-	assert_true(rows.row[0]->ratio.low < 2 && rows.row[0]->ratio.high > 2);
-	assert_true(rows.row[0]->ratio.low > 1.8);
+	assert_int_equal(rows.row[0]->a.verdict, DIFF_SLOWER);
+	assert_true(rows.row[0]->a.ratio.low < 2 && rows.row[0]->a.ratio.high > 2);
+	assert_true(rows.row[0]->a.ratio.low > 1.8);
 	for (size_t i = 0; i < rows.n; i++) {
 		if (!strcmp(rows.row[i]->procedure, "proc4"))
-			assert_int_equal(rows.row[i]->verdict, DIFF_FASTER);
+			assert_int_equal(rows.row[i]->a.verdict, DIFF_FASTER);
 		if (!strcmp(rows.row[i]->procedure, "proc7"))
-			assert_int_equal(rows.row[i]->verdict, DIFF_GONE);
-		assert_true(!i || rows.row[i - 1]->verdict <= rows.row[i]->verdict);
+			assert_int_equal(rows.row[i]->a.verdict, DIFF_GONE);
+		assert_true(!i || rows.row[i - 1]->a.verdict <= rows.row[i]->a.verdict);
 	}
 	assert_int_equal(flagged(&rows), 3);
 	diff_rows_fini(&rows);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "x86/insn.h"
 #include "query/lookup.h"
 #include "query/view.h"
 #include "store/recording.h"
@@ -221,6 +222,20 @@ static void fill_stacks(struct profile *p)
 	recordings_stacks(p, "</script><img src=x onerror=alert(1)>;\"'`&${x}\\\n\x1b[31m");
 }
 
+/* As above, and 300 samples more in the innermost procedure of its second one. */
+static void fill_slower_stacks(struct profile *p)
+{
+	const uint32_t frame = (fill_stacks(p), p->stacks.sample[1].frame);
+	struct site *s = recordings_site(p, 1, 0x1208, INSN_OTHER, 1, 0);
+
+	for (unsigned i = 0; i < 300; i++)
+		assert_int_equal(stacks_add(&p->stacks, frame, 0, i * 500000ull, 1, 1e6), 0);
+	s->samples += 300;
+	s->time += 300e6;
+	p->run[0].n.samples += 300;
+	p->run[0].n.program_ns += 300000000;
+}
+
 static void fill_plain_stacks(struct profile *p)
 {
 	recordings_stacks(p, "fill_window");
@@ -230,6 +245,7 @@ static int write_all(const char *dir)
 {
 	write_one(dir, "stacks.db", fill_plain_stacks);
 	write_one(dir, "hostile.db", fill_stacks);
+	write_one(dir, "slower.db", fill_slower_stacks);
 	write_one(dir, "squeeze.db", recordings_squeeze);
 	write_one(dir, "kernel.db", recordings_kernel);
 	write_one(dir, "empty.db", recordings_empty);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* A page for a browser as a file: complete or not there at all, and readable for its owner alone. */
+#ifndef ASSAY_CMD_PAGE_H
+#define ASSAY_CMD_PAGE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+/* Writes the page to `path` ("-": the standard output), says how large it is. -1 with err set. */
+int page_write(const char *path, int (*write)(FILE *out, void *ctx, struct err *err), void *ctx,
+	       struct err *err);
+
+#endif

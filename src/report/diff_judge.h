@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which of many amounts that were measured on both sides differ by more than chance: a test of each, and a limit on the part
+ * of false discoveries among all of them. docs/methods/diff.md has the tests.
+ */
+#ifndef ASSAY_REPORT_DIFF_JUDGE_H
+#define ASSAY_REPORT_DIFF_JUDGE_H
+
+#include "report/significance.h"
+
+/* Groups of rows, in the order in which they are shown. */
+enum diff_verdict {
+	DIFF_SLOWER, /* more executions, in exact recordings */
+	DIFF_FASTER,
+	DIFF_NEW,  /* nothing on the base's side */
+	DIFF_GONE, /* nothing on the new one's */
+	DIFF_SAME, /* chance could have made the difference; in exact recordings, there is none */
+	DIFF_VERDICTS
+};
+
+/* What was measured of one thing: [0] on the base's side, [1] on the new one's. */
+struct diff_amounts {
+	double count[2]; /* of samples or executions, all recordings of a side */
+	double mean[2];	 /* of its recordings, in units of the measure */
+	double *each[2]; /* by recording; needed where the variance between runs counts */
+	/* filled in by diff_judge() */
+	double p;
+	struct limits ratio;
+	enum diff_verdict verdict;
+};
+
+struct diff_scale {
+	double event[2]; /* the mean amount that one sample of a side stands for */
+	size_t n[2];	 /* recordings */
+	bool exact;	 /* executions, which were counted */
+	bool between; /* three or more recordings a side: the variance between runs was measured */
+};
+
+#define DIFF_FALSE 0.05	   /* part of the discoveries that may be false */
+#define DIFF_RUNS_LEAST 3u /* recordings a side whose variance counts */
+
+/* Judges each of the n amounts. -1 without memory. */
+int diff_judge(struct diff_amounts **a, size_t n, const struct diff_scale *s);
+
+#endif
