@@ -21,6 +21,9 @@ static const struct opt opts[] = {
 	{ 0, "cfg", NULL, "its control-flow graph, block by block", OPT_FLAG, &graph, 0, 0, NULL },
 	{ 0, "dot", NULL, "the same for Graphviz: | dot -Tsvg > graph.svg", OPT_FLAG, &dot, 0, 0,
 	  NULL },
+	{ 0, "caller", "PROC",
+	  "only the time and the values of calls by that procedure (record -g)", OPT_STRING,
+	  &in.caller, 0, 0, NULL },
 	READ_METHOD(executions),
 	READ_COUNTS(executions),
 	READ_REPEAT(executions),
@@ -51,6 +54,12 @@ static int run(int argc, char **argv, struct err *err)
 	}
 	if (dot && in.json) {
 		err_set(err, ERR_USAGE, "--dot and --json are two forms of output");
+		return err->code;
+	}
+	if (in.caller && (graph || dot || executions.method || executions.counts)) {
+		err_set(err, ERR_USAGE,
+			"--caller goes without --cfg, --dot, --method and --counts: executions are "
+			"estimated over all callers");
 		return err->code;
 	}
 	if (read_check_executions(&executions, true, NULL, err))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "observe/balance.h"
+#include "observe/callers.h"
 #include "observe/calls.h"
 #include "observe/conflicts.h"
 #include "observe/distances.h"
@@ -68,6 +69,7 @@ void profile_fini(struct profile *p)
 	balance_free(p);
 	edges_free(p);
 	calls_free(p);
+	callers_free(p);
 	conflicts_free(p);
 	tallies_free(p);
 	misses_free(p);
@@ -384,7 +386,8 @@ int profile_window(struct profile *p, const struct window *w)
 		return -1;
 	if (p->branches)
 		return 0;
-	if (calls_window(p, w) || conflicts_window(p, w) || tallies_window(p, w))
+	if (calls_window(p, w) || callers_window(p, w) || conflicts_window(p, w) ||
+	    tallies_window(p, w))
 		return -1;
 	return 0;
 }
@@ -609,9 +612,10 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 		rc = merge_site(dst, s, map[s->id.image]);
 	}
 	if (!rc && (edges_merge(dst, src, map) || calls_merge(dst, src, map) ||
-		    conflicts_merge(dst, src, map) || tallies_merge(dst, src, map) ||
-		    misses_merge(dst, src, map) || cycles_merge(dst, src, map) ||
-		    distances_merge(dst, src, map) || reuses_merge(dst, src, map)))
+		    callers_merge(dst, src, map) || conflicts_merge(dst, src, map) ||
+		    tallies_merge(dst, src, map) || misses_merge(dst, src, map) ||
+		    cycles_merge(dst, src, map) || distances_merge(dst, src, map) ||
+		    reuses_merge(dst, src, map)))
 		rc = -1;
 	if (!rc)
 		rc = merge_runs(dst, src) || merge_wsets(dst, src, first_run) ||

@@ -142,6 +142,7 @@ struct profile {
 	unsigned conflict_distance;
 	struct edge *edges; /* uthash, key */
 	struct call *calls;
+	struct caller *callers; /* observe/callers.h */
 	struct conflict *conflicts;
 	struct tally *tallies;
 	struct tally_words *tally_words; /* private */

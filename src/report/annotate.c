@@ -613,8 +613,9 @@ static void print_sampled(struct annotate *a, double share)
 	emit_set(&a->r->emit, "bound", json_real(s.bound));
 	emit_set(&a->r->emit, "samples", json_integer((json_int_t)sum->samples));
 	emit_set(&a->r->emit, "observations", json_integer((json_int_t)sum->observed));
-	emit_line(&a->r->emit, "%s %% of the time, %s samples, %s instructions observed",
+	emit_line(&a->r->emit, "%s %% of the time%s, %s samples, %s instructions observed",
 		  operands_share_text(&s, text, sizeof(text)),
+		  a->r->caller ? " of these calls" : "",
 		  fmt_count(sum->samples, samples, sizeof(samples)),
 		  fmt_count(sum->observed, seen, sizeof(seen)));
 }
@@ -860,7 +861,7 @@ static bool can_tell_why(const struct annotate *a)
 {
 	const struct view_proc *p = a->proc;
 
-	return !a->r->view.exact && p->image < a->r->profile.nimage &&
+	return !a->r->view.exact && !a->r->caller && p->image < a->r->profile.nimage &&
 	       a->r->profile.image[p->image]->kind == IMAGE_FILE && p->sum.samples &&
 	       binaries_get(&a->r->binaries, p->image);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/calltree.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -89,7 +90,7 @@ static long add_func(struct calltree *t, uint32_t image, uint64_t start, const c
 	return (long)t->nfunc++;
 }
 
-static long func_at(struct calltree *t, uint32_t image, uint64_t addr)
+long calltree_func_at(struct calltree *t, uint32_t image, uint64_t addr)
 {
 	const struct profile_image *pi = t->profile->image[image];
 	const struct profile_proc *p = recorded_proc(pi, addr);
@@ -163,7 +164,7 @@ static long place_at(struct calltree *t, const struct frame *f)
 	if (!is_new)
 		return k->number;
 	number = is_end ? add_place(t, end_func(t, f->kind), 0, 0)
-			: add_place(t, func_at(t, image, addr), image, addr);
+			: add_place(t, calltree_func_at(t, image, addr), image, addr);
 	k->number = (uint32_t)number;
 	return number;
 }
@@ -322,6 +323,19 @@ uint32_t calltree_func_of(const struct calltree *t, uint32_t node)
 	uint32_t place = t->node[node].place;
 
 	return place == CALLTREE_NOWHERE ? (uint32_t)t->nfunc : t->place[place].func;
+}
+
+const char *calltree_name(const struct calltree *t, uint32_t func)
+{
+	return func < t->nfunc ? t->func[func].name : frame_kind_shown[FRAME_ROOT];
+}
+
+bool calltree_is_named(const struct calltree *t, uint32_t func, const char *pattern)
+{
+	const char *name = calltree_name(t, func);
+
+	/* a name may look like a pattern: operator[] */
+	return !strcmp(name, pattern) || !fnmatch(pattern, name, 0);
 }
 
 bool calltree_is_inner(const struct calltree *t, uint32_t node)

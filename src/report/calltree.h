@@ -63,6 +63,12 @@ size_t calltree_stack(const struct calltree *t, uint32_t node, uint32_t *stack, 
 #define CALLTREE_DEPTH 1024
 /* The procedure that a node is in; t->nfunc for the root, and for what says that a stack is whole. */
 uint32_t calltree_func_of(const struct calltree *t, uint32_t node);
+/* The procedure's name; that of whole stacks for t->nfunc. */
+const char *calltree_name(const struct calltree *t, uint32_t func);
+/* The number of the procedure at an address of an image of the profile; negative without memory. It may add one: t->nfunc grows. */
+long calltree_func_at(struct calltree *t, uint32_t image, uint64_t addr);
+/* Whether the procedure has that name, or one that matches it as a shell pattern. */
+bool calltree_is_named(const struct calltree *t, uint32_t func, const char *pattern);
 /* Whether a node further out is in the same procedure. */
 bool calltree_is_inner(const struct calltree *t, uint32_t node);
 

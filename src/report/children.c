@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/children.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,11 +63,6 @@ static int most_first(const void *a, const void *b)
 	return x->func < y->func ? -1 : 1;
 }
 
-static const char *name_of(const struct children *c, uint32_t func)
-{
-	return func < c->tree.nfunc ? c->tree.func[func].name : frame_kind_shown[FRAME_ROOT];
-}
-
 static void add(struct children *c, uint32_t node, double self, double all, uint64_t samples)
 {
 	struct calltree_total *to = &c->total[calltree_func_of(&c->tree, node)];
@@ -78,12 +72,9 @@ static void add(struct children *c, uint32_t node, double self, double all, uint
 	to->all_count += samples;
 }
 
-/* By the name itself, which may look like a pattern (operator[]), or by pattern. */
 static bool matches(const struct children *c, uint32_t node, const char *pattern)
 {
-	const char *name = name_of(c, calltree_func_of(&c->tree, node));
-
-	return node && (!strcmp(name, pattern) || !fnmatch(pattern, name, 0));
+	return node && calltree_is_named(&c->tree, calltree_func_of(&c->tree, node), pattern);
 }
 
 /* Callers of the outermost frames of the procedure, by the time below those frames. */
@@ -155,7 +146,7 @@ static void print_row(const struct children *c, const struct row *row)
 		[COLUMN_SELF] = cell_real(share(c, row->total->self)),
 		[COLUMN_SAMPLES] = cell_count(row->total->all_count),
 		[COLUMN_IMAGE] = cell_text(image_of(c, row->func)),
-		[COLUMN_PROCEDURE] = cell_text(name_of(c, row->func)),
+		[COLUMN_PROCEDURE] = cell_text(calltree_name(&c->tree, row->func)),
 	};
 
 	emit_row(&c->r->emit, cell);

@@ -9,6 +9,7 @@
 
 #include "base/fmt.h"
 #include "store/recording.h"
+#include "report/by_caller.h"
 #include "report/sampled.h"
 
 static int refuse_empty(const struct reading *r, struct err *err)
@@ -52,6 +53,7 @@ int reading_open(struct reading *r, const struct reading_options *o, struct err 
 {
 	memset(r, 0, sizeof(*r));
 	r->path = o->input;
+	r->caller = o->caller;
 	r->method = ESTIMATE_DEFAULT;
 	if (profile_init(&r->profile, err))
 		return -1;
@@ -64,6 +66,8 @@ int reading_open(struct reading *r, const struct reading_options *o, struct err 
 		goto fail_profile;
 	if (binaries_init(&r->binaries, &r->profile, o->warn, err))
 		goto fail_profile;
+	if (o->caller && by_caller(&r->profile, o->caller, err))
+		goto fail_binaries;
 	if (view_open(&r->view, &r->profile, &r->binaries, err))
 		goto fail_binaries;
 	if (!r->view.n && !o->empty_too && refuse_empty(r, err))
@@ -303,11 +307,15 @@ static void command_line(struct reading *r)
 
 void reading_heading(struct reading *r)
 {
+	char calls[32];
+
 	if (r->emit.json) {
 		if (r->view.exact)
 			exact_heading_json(r);
 		else
 			heading_json(r);
+		if (r->caller)
+			emit_set(&r->emit, "caller", emit_text_json(r->caller));
 		return;
 	}
 	command_line(r);
@@ -315,5 +323,8 @@ void reading_heading(struct reading *r)
 		exact_lines(r);
 	else
 		sampled_lines(r);
+	if (r->caller)
+		emit_heading(&r->emit, "only calls by %s: %s samples", r->caller,
+			     fmt_count(r->view.sum.samples, calls, sizeof(calls)));
 	emit_line(&r->emit, "%s", "");
 }

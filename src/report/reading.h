@@ -16,6 +16,7 @@ struct counts;
 
 struct reading {
 	const char *path;
+	const char *caller;	   /* struct reading_options */
 	char content[DIGEST_TEXT]; /* digest of the recording, for results derived from it */
 	/* method of estimating executions of a sampled recording: the default, unless the caller
 	 * sets it */
@@ -30,9 +31,10 @@ struct reading {
 struct reading_options {
 	const char *verb, *input;
 	bool json, wide;
-	bool explain;	  /* explain columns and marks at the end */
-	bool empty_too;	  /* accept recordings without any sample */
-	binary_warn warn; /* as in struct binaries */
+	bool explain;	    /* explain columns and marks at the end */
+	bool empty_too;	    /* accept recordings without any sample */
+	const char *caller; /* only of what this procedure calls (report/by_caller.h); or NULL */
+	binary_warn warn;   /* as in struct binaries */
 };
 
 /* Returns -1 with err set; ERR_EMPTY if there is no sample. */

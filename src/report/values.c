@@ -89,7 +89,7 @@ static const struct column json_columns[] = {
 
 /* Candidates. */
 
-static uint32_t operand_set(const char *word)
+uint32_t values_operands(const char *word)
 {
 	const uint32_t results = 1u << OPERAND_RESULT | 1u << OPERAND_RESULT2;
 	const uint32_t arguments = 0x3fu << OPERAND_ARG0;
@@ -583,7 +583,7 @@ static int find_values(struct values *vs, struct err *err)
 
 int values_print(struct reading *r, const struct values_options *o, struct err *err)
 {
-	struct values vs = { .r = r, .o = o, .operands = operand_set(o->operand) };
+	struct values vs = { .r = r, .o = o, .operands = values_operands(o->operand) };
 	int rc = find_values(&vs, err);
 
 	if (!rc)

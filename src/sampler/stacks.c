@@ -285,7 +285,7 @@ static void walk_kernel(struct walker *w, struct walk *k)
 	k->n = 1;
 }
 
-int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since)
+long walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since)
 {
 	struct stacks *s = &w->files->profile->stacks;
 	char comm[sizeof(k->comm) + 1] = "";
@@ -314,5 +314,6 @@ int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uin
 				     walk.frame[i].addr);
 	if (!frame || thread < 0)
 		return -1;
-	return stacks_add(s, frame, (uint32_t)thread, since, 1, (double)k->period);
+	return stacks_add(s, frame, (uint32_t)thread, since, 1, (double)k->period) ? -1
+										   : (long)frame;
 }

@@ -16,7 +16,10 @@ struct walker;
 struct walker *walker_new(struct files *files, uint32_t kernel_image, uint32_t vdso_image,
 			  uint32_t anon_image);
 void walker_free(struct walker *w);
-/* Adds the stack of a sample of `bytes` bytes, taken `since` ns after the run began. -1 without memory. */
-int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since);
+/*
+ * Adds the stack of a sample of `bytes` bytes, taken `since` ns after the run began. The number of its innermost frame; 0: the
+ * record is malformed; -1 without memory.
+ */
+long walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/fmt.h"
 #include "observe/conflicts.h"
 #include "store/budget.h"
+#include "store/caller_rows.h"
 #include "store/db_file.h"
 #include "store/journal.h"
 #include "store/model_rows.h"
@@ -598,6 +599,23 @@ static int read_phases(struct reader *r)
 }
 
 /* Likewise. */
+static int read_callers(struct reader *r)
+{
+	int64_t known = 0;
+	const char *why;
+	int code = SQLITE_OK;
+
+	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='caller'", &known))
+		return -1;
+	why = known ? caller_rows_read(r->db, r->p, r->map, r->nmap, &r->kept, &code) : NULL;
+	if (why && !strcmp(why, "no memory"))
+		return err_set(r->err, ERR_FAILED, "no memory");
+	if (why)
+		return corrupt(r, why);
+	return code == SQLITE_OK ? 0 : db_error(r);
+}
+
+/* Likewise. */
 static int read_stacks(struct reader *r)
 {
 	const struct stack_rows_to to = { r->p, r->first_run, r->map, r->nmap, &r->kept };
@@ -717,8 +735,10 @@ static int read_into(const char *path, struct profile *p, char *content, struct 
 	if (!rc)
 		rc = read_pairs(&r);
 	if (!rc)
-		rc = read_wsets(&r) || read_phases(&r) || read_sampled(&r) || read_stacks(&r) ? -1
-											      : 0;
+		rc = read_wsets(&r) || read_phases(&r) || read_sampled(&r) || read_stacks(&r) ||
+				     read_callers(&r)
+			     ? -1
+			     : 0;
 	if (!rc)
 		rc = add_tail(&r);
 	if (!rc && content)

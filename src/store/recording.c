@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "store/caller_rows.h"
 #include "store/create.h"
 #include "store/journal.h"
 #include "store/model_rows.h"
@@ -422,6 +423,11 @@ static int write_snapshot(struct recording *r, const struct profile *p, struct e
 	return rc ? rc : write_edge_snapshot(r, p, err);
 }
 
+static int write_callers(struct recording *r, const struct profile *p, struct err *err)
+{
+	return caller_rows_write(r->db, p) == SQLITE_OK ? 0 : db_error(r, "write", err);
+}
+
 static int write_pairs(struct recording *r, const struct profile *p, bool packed, struct err *err)
 {
 	if (pairs_write(r->db, p, packed))
@@ -500,7 +506,7 @@ static bool is_long(struct recording *r)
 static int write_packed(struct recording *r, const struct profile *p, struct err *err)
 {
 	return write_snapshot(r, p, err) || write_pairs(r, p, true, err) ||
-			       write_models(r, p, true, err)
+			       write_models(r, p, true, err) || write_callers(r, p, err)
 		       ? -1
 		       : 0;
 }
@@ -550,7 +556,7 @@ static int write_aggregate(struct recording *r, const struct profile *p, bool pa
 		   : write_sites(r, p, err) ||
 			     exec(r, "DELETE FROM snapshot; DELETE FROM edge_snapshot", err))
 		return -1;
-	return write_pairs(r, p, packed, err);
+	return write_pairs(r, p, packed, err) || write_callers(r, p, err) ? -1 : 0;
 }
 
 static int write_all(struct recording *r, const struct profile *p, bool packed, struct err *err)

@@ -69,7 +69,8 @@ struct retired {
 
 struct window {
 	uint32_t pid, tid;
-	uint64_t time; /* ns, CLOCK_MONOTONIC */
+	uint32_t stack; /* frame of the profile's stacks that it begins in; 0: not known */
+	uint64_t time;	/* ns, CLOCK_MONOTONIC */
 	/* how much of the run the window stands for: ns for a timed sampler */
 	double weight;
 	uint32_t n;    /* retired instructions; 0 if the sampler could not run ahead */

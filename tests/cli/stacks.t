@@ -155,6 +155,45 @@ ok "a process that executes another program" setarch -R "$ASSAY" record -q -g -F
 ok "its stacks are there" test "$(n ';outer;inner;burn')" -gt 20
 is "they are its own" "$(odd outer '(^|;)_start;__libc_start_main[^;]*;([^;]*;)?main;outer;inner;burn')" ""
 
+# Values by caller: mode is 0 whenever `parse` calls.
+cat > modes.c <<'C'
+#define FN __attribute__((noipa))
+static volatile unsigned long sink;
+FN unsigned long mix(unsigned long mode, unsigned long x)
+{
+	for (int i = 0; i < 40; i++)
+		x = mode ? x * 31 + i : x ^ (x >> 7) ^ i;
+	return x;
+}
+FN unsigned long parse(unsigned long x) { return mix(0, x) + 1; }
+FN unsigned long eval(unsigned long x) { return mix(x % 1000 + 1, x) + 2; }
+int main(void)
+{
+	unsigned long x = 1;
+
+	for (int i = 0; i < 8000000; i++) {
+		x = x * 6364136223846793005ul + 1442695040888963407ul;
+		sink += parse(x >> 20) + eval(x >> 33);
+	}
+	return 0;
+}
+C
+gcc -O1 -o modes modes.c || exit 1
+"$ASSAY" record -q -g -F 4000 -o modes.db -- ./modes
+is "an argument that is one value from one caller" \
+	"$("$ASSAY" values -i modes.db --by caller --operand argument --procedure mix --json | jq -c '[.values[] | [.operand, .value, .at.procedure, .caller.procedure, .share]]')" \
+	'[["arg0","0x0","mix","parse",1]]'
+arguments() { "$ASSAY" annotate mix -i modes.db --all --json "$@" | jq -c '[.instructions[0].operands[]? | select(.operand == "arg0") | .values[0].value] | .[0]'; }
+is "annotate has the values of one caller" "$(arguments --caller parse)" '"0x0"'
+ok "and not those of another" test "$(arguments --caller eval)" != '"0x0"'
+time_of() { "$ASSAY" annotate mix -i modes.db --json "$@" | jq .samples; }
+ok "and its samples: those of both callers are all" \
+	test "$(($(time_of --caller parse) + $(time_of --caller eval)))" -le "$(time_of)"
+ok "merging keeps them" "$ASSAY" merge -o modes2.db modes.db modes.db
+is "values by caller add up" \
+	"$("$ASSAY" values -i modes2.db --by caller --operand argument --procedure mix --json | jq '.values[0].observations')" \
+	"$((2 * $("$ASSAY" values -i modes.db --by caller --operand argument --procedure mix --json | jq '.values[0].observations')))"
+
 # Recordings add up.
 ok "merging" "$ASSAY" merge -o both.db nest.db nest.db
 "$ASSAY" export folded -i nest.db > folded 2> err
@@ -173,6 +212,9 @@ refused "no such procedure" 3 "no call stack .* 'nothing'" "$ASSAY" report -i ne
 refused "both at once" 2 'one at a time' "$ASSAY" report -i nest.db --callers main --callees main
 refused "with another reading" 2 'without' "$ASSAY" report -i nest.db --children --why
 refused "a stretch of nothing" 2 'from and --to' "$ASSAY" report -i nest.db --from 1
+refused "no values by caller" 3 'record -g' "$ASSAY" values -i plain.db --by caller
+refused "no such caller" 3 "'nobody' called" "$ASSAY" annotate mix -i modes.db --caller nobody
+refused "a graph of one caller" 2 'without --cfg' "$ASSAY" annotate mix -i modes.db --caller parse --cfg
 refused "threads without stacks" 3 'record -g' "$ASSAY" report -i plain.db --by thread
 refused "with --exact" 2 'observe calls' "$ASSAY" record --exact -g -o x.db -- true
 done_testing

@@ -21,8 +21,10 @@
 #include "report/reuse.h"
 #include "report/targets.h"
 #include "report/times.h"
+#include "report/value_callers.h"
 #include "report/values.h"
 #include "report/wset.h"
+#include "observe/callers.h"
 #include "store/recording.h"
 #include "support/recordings.h"
 
@@ -47,7 +49,7 @@ static void remove_file(void)
 static void remove_all(void)
 {
 	static const char *const seeds[] = { "finished", "killed", "merged", "snapshot",
-					     "wset",	 "phases", "reuses" };
+					     "wset",	 "phases", "reuses", "stacks" };
 	char path[128];
 
 	remove_file();
@@ -90,6 +92,37 @@ static void seed_finished(void)
 	must(recording_write(file, &p, &err));
 	profile_fini(&p);
 	keep_seed("finished");
+}
+
+/* Call stacks, and a value by caller. */
+static void seed_stacks(void)
+{
+	struct caller_key key = { .site = { .image = 1, .addr = 0x3a10 },
+				  .caller = { .image = 1, .addr = 0x3010 } };
+	struct caller *c;
+	struct profile p;
+	uint32_t frame;
+	struct err err;
+	long thread;
+
+	must(profile_init(&p, &err));
+	recordings_squeeze(&p);
+	thread = stacks_thread(&p.stacks, 0, 7, 8, "squeeze", "/a");
+	for (unsigned i = 0; i < 9; i++) {
+		frame = stacks_frame(&p.stacks, 0, i < 8 ? FRAME_ROOT : FRAME_DEPTH, 0, 0);
+		frame = stacks_frame(&p.stacks, frame, FRAME_CALL, 1, 0x3010);
+		frame = stacks_frame(&p.stacks, frame, FRAME_CODE, 1, 0x3a10 + i);
+		must(!frame || thread < 0 ||
+		     stacks_add(&p.stacks, frame, (uint32_t)thread, i * 30000000ull, 1, 1e6));
+	}
+	c = callers_get(&p, &key);
+	must(!c);
+	c->observed = c->windows = 5;
+	c->value[OPERAND_ARG0] = hot_new(HOT_SPACE_SAVING, CALLERS_CAPACITY);
+	must(!c->value[OPERAND_ARG0] || hot_add(c->value[OPERAND_ARG0], 3, 5));
+	must(recording_write(file, &p, &err));
+	profile_fini(&p);
+	keep_seed("stacks");
 }
 
 static void seed_killed(void)
@@ -250,6 +283,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	must(mkdir(seeds, 0700));
 	seed_finished();
 	seed_snapshot();
+	seed_stacks();
 	seed_killed();
 	seed_merged();
 	seed_wset();
@@ -280,6 +314,7 @@ static void read_all(struct reading *r)
 	annotate_print(r, &annotate, &err);
 	values_print(r, &values, &err);
 	values_print(r, &few, &err);
+	value_callers_print(r, &values, &err);
 	info_print(r, &err);
 	reuse_print(r, &reuse, &err);
 	wset_print(r, &wset, &err);
@@ -318,5 +353,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	emit_open(&r.emit, "fuzz", true, true, true);
 	read_all(&r);
 	reading_close(&r, true);
+	o.caller = "*";
+	if (!reading_open(&r, &o, &err)) {
+		read_all(&r);
+		reading_close(&r, true);
+	}
 	return 0;
 }
