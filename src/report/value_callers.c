@@ -9,9 +9,12 @@
 #include "observe/callers.h"
 #include "query/listing.h"
 #include "query/lookup.h"
+#include "report/caller_time.h"
 #include "report/operands.h"
 #include "report/place.h"
 #include "report/takes.h"
+
+#define CALLER_WIDTH 32 /* columns of its name */
 
 struct row {
 	const struct caller *c;
@@ -37,6 +40,7 @@ struct table {
 	size_t nlist;
 	struct code *code; /* by procedure of the view */
 	struct takes takes;
+	struct caller_time times;
 	struct row *row;
 	size_t n, room;
 };
@@ -63,7 +67,7 @@ static const struct column columns[COLUMN_N] = {
 	[COLUMN_WHOLE] = { "share_of_all", "of all", "%", 8, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_OBSERVATIONS] = { "observations", "observed", NULL, 8, EMIT_RIGHT, EMIT_COUNT },
 	[COLUMN_VALUE] = { NULL, "value", NULL, 19, EMIT_LEFT, EMIT_TEXT },
-	[COLUMN_WHERE] = { NULL, "where, called by", NULL, 0, EMIT_LEFT, EMIT_TEXT },
+	[COLUMN_WHERE] = { NULL, "where", NULL, 0, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_OPERAND] = { "operand", NULL, NULL, 0, EMIT_LEFT, EMIT_TEXT },
 	[COLUMN_HEX] = { "value", NULL, NULL, 0, EMIT_LEFT, EMIT_HEX },
 	[COLUMN_PLACE] = { "at", NULL, NULL, 0, EMIT_LEFT, EMIT_JSON },
@@ -162,6 +166,23 @@ static int add(struct table *t, const struct row *row)
 	return 0;
 }
 
+/*
+ * The instruction's time in calls by the caller, or for an argument the procedure's. Where no sample's stack tells how the time
+ * divides, it divides as executions do, of which `part` are the caller's.
+ */
+static double time_of(const struct table *t, size_t site, const struct caller *c, int operand,
+		      double part)
+{
+	const struct view *v = &t->r->view;
+	uint32_t proc = v->proc_of[site];
+	bool whole = operand >= OPERAND_ARG0;
+	double sampled = whole ? caller_time_of_proc(&t->times, proc, c->key.caller)
+			       : caller_time_of_site(&t->times, c->key.site, c->key.caller);
+
+	return (sampled < 0 ? part : sampled) *
+	       (whole ? v->proc[proc].sum.time : view_time(v, v->site[site]));
+}
+
 static int consider(struct table *t, size_t site, const struct caller *c, int operand, double part)
 {
 	const struct view *v = &t->r->view;
@@ -183,7 +204,7 @@ static int consider(struct table *t, size_t site, const struct caller *c, int op
 	if (row.share.low < t->o->min_share || (row.share.low <= whole.high && !t->o->all) ||
 	    (!tells(t, row.proc, s, operand) && !t->o->all))
 		return 0;
-	row.time = part * (operand >= OPERAND_ARG0 ? v->proc[row.proc].sum.time : view_time(v, s));
+	row.time = time_of(t, site, c, operand, part);
 	row.worth = row.time * row.share.low;
 	return add(t, &row);
 }
@@ -245,7 +266,7 @@ static void print_row(struct table *t, const struct row *row)
 	const struct view_proc *p = &t->r->view.proc[row->proc];
 	struct image *im = p->n ? binaries_get(&t->r->binaries, p->image) : NULL;
 	int width = emit_column_width(&t->r->emit, COLUMN_WHERE);
-	char value[80], hex[32], where[600], by[600], both[1300];
+	char value[80], hex[32], where[600], by[600];
 	struct place at, caller;
 	struct insn in;
 	bool decoded = im && listing_decode(&in, im, row->c->key.site.addr);
@@ -255,21 +276,20 @@ static void print_row(struct table *t, const struct row *row)
 	place_find(&caller, t->r, call_of(row->c));
 	snprintf(value, sizeof(value), "%s=%s", operands_label(decoded ? &in : NULL, row->operand),
 		 fmt_hex(row->value, hex, sizeof(hex)));
-	width = width > 20 ? (width - 2) / 2 : 12;
-	snprintf(both, sizeof(both), "%s, %s", place_text(&at, width, where, sizeof(where)),
-		 place_text(&caller, width, by, sizeof(by)));
 	cell[COLUMN_TIME] = cell_real(view_share(&t->r->view, row->time));
 	cell[COLUMN_SHARE] = cell_real(row->share.value);
 	cell[COLUMN_LOW] = cell_real(row->share.low);
 	cell[COLUMN_WHOLE] = cell_real(row->whole);
 	cell[COLUMN_OBSERVATIONS] = cell_count(row->observations);
 	cell[COLUMN_VALUE] = cell_text(value);
-	cell[COLUMN_WHERE] = cell_text(both);
+	cell[COLUMN_WHERE] = cell_text(place_text(&at, width, where, sizeof(where)));
 	cell[COLUMN_OPERAND] = cell_text(operand_name[row->operand]);
 	cell[COLUMN_HEX] = cell_count(row->value);
 	cell[COLUMN_PLACE] = t->r->emit.json ? cell_json(place_json(&at)) : cell_none();
 	cell[COLUMN_CALLER] = t->r->emit.json ? cell_json(place_json(&caller)) : cell_none();
 	emit_row(&t->r->emit, cell);
+	emit_line(&t->r->emit, "%*scalled by %s", emit_column_at(&t->r->emit, COLUMN_VALUE), "",
+		  place_text(&caller, CALLER_WIDTH, by, sizeof(by)));
 }
 
 static void print_all(struct table *t)
@@ -281,7 +301,8 @@ static void print_all(struct table *t)
 	emit_table(&t->r->emit, "values", columns, COLUMN_N);
 	for (size_t i = 0; i < shown; i++)
 		print_row(t, &t->row[i]);
-	emit_line(&t->r->emit, "%s", "");
+	if (shown)
+		emit_line(&t->r->emit, "%s", "");
 	emit_footer(&t->r->emit,
 		    "%s of %s shown: a lower limit of %g or more, and above the share over all "
 		    "callers. "
@@ -298,7 +319,7 @@ static int open_table(struct table *t, struct err *err)
 			return -1;
 	}
 	t->code = calloc(t->r->view.nproc + 1, sizeof(*t->code));
-	if (!t->code || takes_init(&t->takes, t->r))
+	if (!t->code || takes_init(&t->takes, t->r) || caller_time_init(&t->times, &t->r->view))
 		return err_set(err, ERR_FAILED, "no memory");
 	return sort_callers(t) ? err_set(err, ERR_FAILED, "no memory") : 0;
 }
@@ -306,6 +327,7 @@ static int open_table(struct table *t, struct err *err)
 static void close_table(struct table *t)
 {
 	takes_fini(&t->takes);
+	caller_time_fini(&t->times);
 	for (size_t i = 0; t->code && i < t->r->view.nproc; i++)
 		if (t->code[i].ok)
 			listing_fini(&t->code[i].listing);
