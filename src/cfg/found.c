@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "cfg/code_priv.h"
 
 #define CALLED_MAX 256
@@ -124,16 +125,8 @@ static bool add_found(struct cfg_code *c, uint64_t start, uint64_t end)
  * procedure begins. */
 static bool divide_piece(struct cfg_code *c, const struct starts *s, uint64_t start, uint64_t end)
 {
-	size_t lo = 0, hi = s->n;
+	size_t lo = search_first(i, 0, s->n, s->v[i] > start);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->v[mid] <= start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < s->n && s->v[lo] < end; lo++) {
 		if (!add_found(c, start, s->v[lo]))
 			return false;
@@ -219,20 +212,13 @@ static bool find_all(struct cfg_code *c, struct starts *s)
 static const struct code_found *find_small(struct cfg_code *c, uint64_t addr)
 {
 	const struct image_proc *proc;
-	size_t n = image_procs(c->im, &proc), lo = 0, hi = n;
+	size_t n = image_procs(c->im, &proc), lo;
 	uint64_t start, end;
 	struct code_found *f = &c->small;
 
 	if (!image_section_at(c->im, addr, &start, &end) || addr < start)
 		return NULL;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (proc[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, n, proc[i].start > addr);
 	if (lo && proc[lo - 1].end > start)
 		start = proc[lo - 1].end;
 	if (lo < n && proc[lo].start < end)
@@ -248,7 +234,7 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 {
 	const struct code_found *small = c->im ? find_small(c, addr) : NULL;
 	struct starts s = { 0 };
-	size_t lo = 0, hi;
+	size_t lo;
 
 	if (!c->im || small)
 		return small;
@@ -258,15 +244,7 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 			c->nfound = 0;
 		free(s.v);
 	}
-	hi = c->nfound;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->found[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, c->nfound, c->found[i].start > addr);
 	return lo && addr < c->found[lo - 1].end ? &c->found[lo - 1] : NULL;
 }
 
@@ -320,17 +298,7 @@ static bool scan_proc(struct cfg_code *c, const struct image_proc *p, uint64_t s
 
 static size_t first_proc(const struct image_proc *proc, size_t n, uint64_t addr)
 {
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (proc[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return search_first(i, 0, n, proc[i].end > addr);
 }
 
 static bool scan(struct cfg_code *c, uint64_t start, uint64_t end)
@@ -382,7 +350,7 @@ const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64
 {
 	const struct image_segment *seg;
 	uint64_t before, from, to;
-	size_t lo = 0, hi, had = c->nentries;
+	size_t lo, had = c->nentries;
 
 	*n = 0;
 	seg = c->im && (c->scanned || make_scanned(c)) ? segment_at(c, start, &before) : NULL;
@@ -401,15 +369,7 @@ const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64
 	}
 	if (c->nentries != had)
 		qsort(c->entry, c->nentries, sizeof(*c->entry), by_to);
-	hi = c->nentries;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->entry[mid].to <= start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, c->nentries, c->entry[i].to > start);
 	while (lo + *n < c->nentries && c->entry[lo + *n].to < end)
 		++*n;
 	return *n ? &c->entry[lo] : NULL;

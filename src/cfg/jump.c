@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "cfg/expr.h"
 #include "cfg/height.h"
 
@@ -497,19 +498,11 @@ static void find_data(struct jumps *j)
 /* Finds the first address above addr that the procedure names. */
 static uint64_t next_data(struct jumps *j, uint64_t addr)
 {
-	uint32_t lo = 0, hi;
+	uint32_t lo;
 
 	if (j->data_of != j->w->n && j->work > 0)
 		find_data(j);
-	hi = j->ndata;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (j->data[mid] <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, j->ndata, j->data[i] > addr);
 	return lo < j->ndata ? j->data[lo] : UINT64_MAX;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define SCAN_MAX 4096 /* bytes of another range that are searched for jumps back */
 /* largest number of calls into the procedure itself, and of second returns */
 #define WALK_ROOTS 65536
@@ -291,18 +293,11 @@ void walk_enter(struct walk *w, uint64_t addr, int kind)
 bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr)
 {
 	struct walk_jump *j = &w->jump[jump];
-	uint32_t at = 0, hi = j->n, first = w->nroots, to;
+	uint32_t at, first = w->nroots, to;
 
 	if (!walk_part_at(w, addr))
 		return false;
-	while (at < hi) {
-		uint32_t mid = at + (hi - at) / 2;
-
-		if (j->to[mid] < addr)
-			at = mid + 1;
-		else
-			hi = mid;
-	}
+	at = search_first(i, 0, j->n, j->to[i] >= addr);
 	if (at < j->n && j->to[at] == addr)
 		return false;
 	to = run(w, addr);

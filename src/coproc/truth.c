@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 void truth_fini(struct truth *t)
 {
 	free(t->load);
@@ -138,16 +140,8 @@ int truth_close(struct truth *t)
 /* Returns the load's number + 1, or 0. */
 static uint32_t load_at(const struct truth *t, uint32_t pc)
 {
-	size_t low = 0, high = t->nload;
+	size_t low = search_first(i, 0, t->nload, t->load[t->order[i]].pc >= pc);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (t->load[t->order[middle]].pc < pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < t->nload && t->load[t->order[low]].pc == pc ? t->order[low] + 1 : 0;
 }
 

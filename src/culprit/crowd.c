@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define LEAST_PART 1e-15 /* part of a run: no room is filled sooner */
 #define HALVINGS 40
 
@@ -96,18 +98,11 @@ void crowd_fini(struct crowd *c)
 
 double crowd_between(const struct crowd *c, double uses)
 {
-	size_t low = 0, high = c->nuses;
+	size_t low;
 
 	if (!(uses > 0))
 		return INFINITY;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->uses[mid] >= uses)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_first(i, 0, c->nuses, c->uses[i] < uses);
 	return c->n ? c->count[low] + (c->weight[low] + c->endless) / uses : c->endless / uses;
 }
 

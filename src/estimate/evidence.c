@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "cfg/seen.h"
 #include "estimate/estimate_priv.h"
 #include "estimate/parts.h"
@@ -70,18 +71,9 @@ static int sort_sites(struct collector *c)
 /* Index of the first site of the image at or behind addr. */
 static size_t site_from(const struct collector *c, uint32_t image, uint64_t addr)
 {
-	size_t low = 0, high = c->n;
+	struct site_id id = { .image = image, .addr = addr };
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct site_id *id = &c->site[mid]->id;
-
-		if (id->image < image || (id->image == image && id->addr < addr))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_first(i, 0, c->n, site_id_order(c->site[i]->id, id) >= 0);
 }
 
 static const struct site *site_at(const struct collector *c, uint32_t image, uint64_t addr)
@@ -338,17 +330,10 @@ static int by_range(const void *a, const void *b)
 static const struct estimate_range *find_range(const struct estimate *e, uint32_t image,
 					       uint64_t addr)
 {
-	size_t low = 0, high = e->nranges;
+	const struct estimate_range *r = e->range;
+	size_t low = search_first(i, 0, e->nranges,
+				  r[i].image > image || (r[i].image == image && r[i].start > addr));
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct estimate_range *r = &e->range[mid];
-
-		if (r->image < image || (r->image == image && r->start <= addr))
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || e->range[low - 1].image != image || addr >= e->range[low - 1].end)
 		return NULL;
 	return &e->range[low - 1];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "observe/edges.h"
 
 #define PAGE_BITS 0xfffu
@@ -26,16 +27,8 @@ void targets_fini(struct targets *t)
 /* Index of the first edge that leaves the site or a later one. */
 static size_t edge_from(const struct targets *t, struct site_id from)
 {
-	size_t low = 0, high = t->nedges;
+	size_t low = search_first(i, 0, t->nedges, site_id_order(t->edge[i]->key.from, from) >= 0);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (site_id_order(t->edge[mid]->key.from, from) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/search.h"
 #include "exact/exact_priv.h"
 #include "image/frames.h"
 #include "observe/wset.h"
@@ -141,16 +142,8 @@ static int take_mapping(struct lines_reader *r, const struct exact_mapping *m, s
 /* The first mapping that ends behind the address, or none. */
 static const struct mapped *mapped_at(const struct lines_reader *r, uint64_t addr)
 {
-	size_t low = 0, high = r->nmapped;
+	size_t low = search_first(i, 0, r->nmapped, r->mapped[i].end > addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->mapped[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < r->nmapped ? &r->mapped[low] : NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "image/text_file.h"
 
 #define DELETED " (deleted)"
@@ -181,15 +182,7 @@ void maps_fini(struct maps *m)
 
 const struct map *maps_find(const struct maps *m, uint64_t addr)
 {
-	size_t lo = 0, hi = m->n;
+	size_t lo = search_first(i, 0, m->n, m->map[i].start > addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->map[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < m->map[lo - 1].end ? &m->map[lo - 1] : NULL;
 }

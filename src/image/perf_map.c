@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/search.h"
+
 #define BYTES_MAX ((size_t)256 << 20)
 /* earlier entries that may still hold the address: replaced code mostly lies in the same place */
 #define BACK 64
@@ -126,16 +128,8 @@ int perf_map_read(struct perf_map *m, const struct broker *b, pid_t pid, pid_t i
 const struct perf_map_entry *perf_map_find(const struct perf_map *m, uint64_t addr)
 {
 	const struct perf_map_entry *found = NULL;
-	size_t low = 0, high = m->n;
+	size_t low = search_first(i, 0, m->n, m->entry[i].start > addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->entry[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (size_t back = 0; low-- > 0 && back < BACK; back++)
 		if (addr < m->entry[low].end && (!found || m->entry[low].line > found->line))
 			found = &m->entry[low];

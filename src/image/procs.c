@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "image/image_priv.h"
 #include "image/plt.h"
 #include "image/unwind.h"
@@ -195,16 +196,8 @@ size_t image_procs(struct image *im, const struct image_proc **proc)
 const struct image_proc *image_proc_at(struct image *im, uint64_t addr)
 {
 	const struct image_proc *proc;
-	size_t lo = 0, hi = image_procs(im, &proc);
+	size_t lo = search_first(i, 0, image_procs(im, &proc), proc[i].start > addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (proc[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < proc[lo - 1].end ? &proc[lo - 1] : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/text.h"
 #include "image/image_priv.h"
 #include "image/starts.h"
@@ -310,15 +311,7 @@ bool symbols_merge(struct symbols *s, const struct symbols *from)
 
 const struct symbol *symbols_find(const struct symbols *s, uint64_t addr)
 {
-	size_t lo = 0, hi = s->n;
+	size_t lo = search_first(i, 0, s->n, s->v[i].start >= addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->v[mid].start < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < s->n && s->v[lo].start == addr ? &s->v[lo] : NULL;
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "image/image_priv.h"
 #include "image/starts.h"
 
@@ -352,15 +353,7 @@ void unwind_fini(struct unwind *u)
 
 const struct unwind_range *unwind_at(const struct unwind *u, uint64_t addr)
 {
-	size_t lo = 0, hi = u->n;
+	size_t lo = search_first(i, 0, u->n, u->v[i].start > addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (u->v[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < u->v[lo - 1].end ? &u->v[lo - 1] : NULL;
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 unsigned survival(const uint64_t *ended, const uint64_t *left, unsigned n, unsigned first,
 		  double *survival)
 {
@@ -62,18 +64,11 @@ static double alive_between(const struct statstack_knot *a, const struct statsta
 
 double statstack_misses(const struct statstack *s, double lines)
 {
-	size_t low = 0, high = s->n;
+	size_t low;
 
 	if (!s->n)
 		return 1;
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (s->knot[mid].lines > lines)
-			high = mid;
-		else
-			low = mid + 1;
-	}
+	low = search_first(i, 0, s->n, s->knot[i].lines > lines);
 	if (!low)
 		return s->knot[0].alive;
 	if (low == s->n)

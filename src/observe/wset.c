@@ -5,6 +5,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/search.h"
+
 #define WORDS (WSET_CHUNK / 64)
 /* most lines of a chunk that is stored as a list; above, bits take less space */
 #define LISTED_MAX 255
@@ -83,22 +85,13 @@ long wset_region(struct wset *w, int kind, const char *name)
 
 int wset_first(struct wset *w, const char *procedure, uint64_t lines)
 {
-	size_t low = 0, high = w->nfirst;
+	size_t low = search_first(i, 0, w->nfirst, strcmp(w->first[i].procedure, procedure) >= 0);
 	struct wset_first *list;
 	char *name;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int o = strcmp(w->first[mid].procedure, procedure);
-
-		if (!o) {
-			w->first[mid].lines += lines;
-			return 0;
-		}
-		if (o < 0)
-			low = mid + 1;
-		else
-			high = mid;
+	if (low < w->nfirst && !strcmp(w->first[low].procedure, procedure)) {
+		w->first[low].lines += lines;
+		return 0;
 	}
 	list = realloc(w->first, (w->nfirst + 1) * sizeof(*list));
 	if (!list)
@@ -161,21 +154,12 @@ static int order(const struct wset_chunk *c, uint64_t at, uint32_t region)
 
 struct wset_chunk *wset_chunk(struct wset_lines *l, uint64_t at, uint32_t region)
 {
-	size_t low = 0, high = l->n;
+	size_t low = l->n;
 
-	if (l->n && order(&l->chunk[l->n - 1], at, region) < 0)
-		low = l->n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int o = order(&l->chunk[mid], at, region);
-
-		if (!o)
-			return &l->chunk[mid];
-		if (o < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	if (low && order(&l->chunk[low - 1], at, region) >= 0)
+		low = search_first(i, 0, l->n, order(&l->chunk[i], at, region) >= 0);
+	if (low < l->n && !order(&l->chunk[low], at, region))
+		return &l->chunk[low];
 	if (l->n == l->room) {
 		size_t room = l->room ? 2 * l->room : 16;
 		struct wset_chunk *c = realloc(l->chunk, room * sizeof(*c));
@@ -237,16 +221,8 @@ static void gather(const struct wset_lines *l, size_t *i, uint64_t at, uint64_t 
 /* Returns the first chunk of that place, or of a later one. */
 static size_t find_place(const struct wset_lines *l, uint64_t at)
 {
-	size_t low = 0, high = l->n;
+	size_t low = search_first(i, 0, l->n, l->chunk[i].at >= at);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->chunk[mid].at < at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "x86/reg.h"
 
 #define LISTING_MAX (16u << 20) /* largest extent of code; a recording's extents are untrusted */
@@ -266,15 +267,7 @@ void listing_fini(struct listing *l)
 
 struct listing_insn *listing_at(const struct listing *l, uint64_t addr)
 {
-	size_t low = 0, high = l->n;
+	size_t low = search_first(i, 0, l->n, l->v[i].addr >= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->v[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < l->n && l->v[low].addr == addr ? &l->v[low] : NULL;
 }

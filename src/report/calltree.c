@@ -5,6 +5,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/search.h"
 #include "base/text.h"
 #include "query/view.h"
 
@@ -56,16 +57,8 @@ static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, 
 
 static const struct profile_proc *recorded_proc(const struct profile_image *pi, uint64_t addr)
 {
-	size_t low = 0, high = pi->nproc;
+	size_t low = search_first(i, 0, pi->nproc, pi->proc[i].end > addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (pi->proc[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < pi->nproc && pi->proc[low].start <= addr ? &pi->proc[low] : NULL;
 }
 

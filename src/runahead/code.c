@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "base/search.h"
 
 #define RUN_MAX 256   /* instructions lifted at a time */
 #define QUEUE_MAX 256 /* branch targets remembered within one neighbourhood */
@@ -370,16 +371,8 @@ static void add_link(struct code *c, uint32_t image, uint64_t addr)
 /* Returns the first micro-op of the run's instruction at addr, or 0. */
 static uint32_t find_in_run(const struct walk *w, uint32_t n, uint64_t addr)
 {
-	uint32_t lo = 0, hi = n;
+	uint32_t lo = search_first(i, 0, n, w->run[i].addr >= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (w->run[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < n && w->run[lo].addr == addr ? w->run[lo].first : 0;
 }
 

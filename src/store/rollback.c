@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/search.h"
+
 #define HEAD 28
 #define MAGIC 8
 #define ALL_PAGES 0xffffffffu
@@ -162,16 +164,8 @@ void rollback_close(struct rollback *r)
 
 static const struct rollback_page *find(const struct rollback *r, uint64_t number)
 {
-	size_t low = 0, high = r->n;
+	size_t low = search_first(i, 0, r->n, r->page[i].number >= number);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (r->page[mid].number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < r->n && r->page[low].number == number ? &r->page[low] : NULL;
 }
 

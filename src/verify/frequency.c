@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "x86/insn.h"
 #include "report/analysis.h"
 #include "report/match.h"
@@ -197,24 +198,9 @@ static int by_error(const void *a, const void *b)
 /* Weight of errors in [low, high], from sorted pairs with cumulative weights. */
 static double weight_in(const struct pairs *p, const double *sum, double low, double high)
 {
-	size_t from = 0, to = p->n, end;
+	size_t from = search_first(i, 0, p->n, p->v[i].error >= low);
+	size_t to = search_first(i, from, p->n, p->v[i].error > high);
 
-	for (end = p->n; from < end;) {
-		size_t mid = from + (end - from) / 2;
-
-		if (p->v[mid].error < low)
-			from = mid + 1;
-		else
-			end = mid;
-	}
-	for (size_t begin = from; begin < to;) {
-		size_t mid = begin + (to - begin) / 2;
-
-		if (p->v[mid].error <= high)
-			begin = mid + 1;
-		else
-			to = mid;
-	}
 	return sum[to] - sum[from];
 }
 
