@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 16 /* elements */
+#define LEAST 8 /* elements */
 
 void *array_reserved(void *v, size_t *cap, size_t n, size_t size, size_t max)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "cfg/cfg.h"
 #include "cfg/graph.h"
@@ -238,16 +239,9 @@ static void add_edge(struct build *b, uint32_t from, uint32_t to, int kind)
 
 	if (b->failed)
 		return;
-	if (g->nedges == b->edge_cap) {
-		uint32_t cap = b->edge_cap ? 2 * b->edge_cap : 256;
-		struct cfg_edge *v = realloc(g->edge, cap * sizeof(*v));
-
-		if (!v) {
-			b->failed = true;
-			return;
-		}
-		g->edge = v;
-		b->edge_cap = cap;
+	if (!array_reserve(g->edge, b->edge_cap, g->nedges + 1)) {
+		b->failed = true;
+		return;
 	}
 	g->edge[g->nedges++] = (struct cfg_edge){ .from = from, .to = to, .kind = (uint8_t)kind };
 }

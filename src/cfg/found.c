@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "cfg/code_priv.h"
 
@@ -23,29 +24,16 @@ struct starts {
 
 static bool add_start(struct starts *s, uint64_t addr)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 256;
-		uint64_t *v = realloc(s->v, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		s->v = v;
-		s->cap = cap;
-	}
+	if (!array_reserve(s->v, s->cap, s->n + 1))
+		return false;
 	s->v[s->n++] = addr;
 	return true;
 }
 
 void code_learn(struct cfg_code *c, uint64_t addr)
 {
-	uint64_t *v;
-
-	if (!c->im || image_proc_at(c->im, addr))
+	if (!c->im || image_proc_at(c->im, addr) || !array_one_more(c->learnt, c->nlearnt))
 		return;
-	v = realloc(c->learnt, (c->nlearnt + 1) * sizeof(*v));
-	if (!v)
-		return;
-	c->learnt = v;
 	c->learnt[c->nlearnt++] = addr;
 	if (c->found_ready)
 		code_found_fini(c);
@@ -109,12 +97,8 @@ static bool add_found(struct cfg_code *c, uint64_t start, uint64_t end)
 
 	if (start >= end)
 		return true;
-	if (!(c->nfound & (c->nfound + 1))) {
-		v = realloc(c->found, (2 * c->nfound + 2) * sizeof(*v));
-		if (!v)
-			return false;
-		c->found = v;
-	}
+	if (!array_one_more(c->found, c->nfound))
+		return false;
 	v = &c->found[c->nfound++];
 	*v = (struct code_found){ .start = start, .end = end };
 	snprintf(v->name, sizeof(v->name), "sub_%" PRIx64, start);
@@ -256,15 +240,8 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 
 static bool add_entry(struct cfg_code *c, uint64_t to, uint64_t from)
 {
-	if (c->nentries == c->entry_cap) {
-		size_t cap = c->entry_cap ? 2 * c->entry_cap : 64;
-		struct code_entry *v = realloc(c->entry, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		c->entry = v;
-		c->entry_cap = cap;
-	}
+	if (!array_reserve(c->entry, c->entry_cap, c->nentries + 1))
+		return false;
 	c->entry[c->nentries++] = (struct code_entry){ to, from };
 	return true;
 }

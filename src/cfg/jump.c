@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "cfg/expr.h"
 #include "cfg/height.h"
@@ -67,21 +68,9 @@ struct jumps {
 static bool room_for_search(struct jumps *j)
 {
 	uint32_t n = j->w->n;
-	uint32_t *stamp, *todo;
+	uint32_t todo = j->nstamp;
 
-	if (n <= j->nstamp)
-		return true;
-	stamp = realloc(j->stamp, n * sizeof(*stamp));
-	if (!stamp)
-		return false;
-	j->stamp = stamp;
-	memset(stamp + j->nstamp, 0, (n - j->nstamp) * sizeof(*stamp));
-	todo = realloc(j->todo, n * sizeof(*todo));
-	if (!todo)
-		return false;
-	j->todo = todo;
-	j->nstamp = n;
-	return true;
+	return array_widen(j->todo, todo, n) && array_widen(j->stamp, j->nstamp, n);
 }
 
 /* Whether the instruction loads a constant into its register. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "cfg/cfg.h"
 #include "cfg/code_priv.h"
@@ -47,16 +48,9 @@ struct reader {
 
 static void *grown(struct reader *r, void *v, size_t n, size_t *cap, size_t size)
 {
-	size_t more = *cap ? 2 * *cap : 256;
-	void *to;
+	void *to = r->failed ? NULL : array_reserved(v, cap, n + 1, size, SIZE_MAX);
 
-	if (r->failed || n < *cap)
-		return r->failed ? NULL : v;
-	to = realloc(v, more * size);
-	if (to)
-		*cap = more;
-	else
-		r->failed = true;
+	r->failed = !to;
 	return to;
 }
 

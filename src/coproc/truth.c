@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 void truth_fini(struct truth *t)
@@ -18,15 +19,8 @@ void truth_fini(struct truth *t)
 
 size_t truth_new(struct truth *t, uint32_t pc)
 {
-	if (t->nload == t->load_room) {
-		size_t room = t->load_room ? 2 * t->load_room : 1024;
-		struct truth_load *load = realloc(t->load, room * sizeof(*load));
-
-		if (!load)
-			return SIZE_MAX;
-		t->load = load;
-		t->load_room = room;
-	}
+	if (!array_reserve(t->load, t->load_room, t->nload + 1))
+		return SIZE_MAX;
 	t->load[t->nload] = (struct truth_load){ .pc = pc };
 	return t->nload++;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 #define LEAST_PART 1e-15 /* part of a run: no room is filled sooner */
@@ -19,15 +20,8 @@ int crowd_add(struct crowd *c, double uses, double bursts, double n)
 		c->endless_bursts += bursts;
 		return 0;
 	}
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 256;
-		struct crowd_part *v = realloc(c->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		c->v = v;
-		c->cap = cap;
-	}
+	if (!array_reserve(c->v, c->cap, c->n + 1))
+		return -1;
 	c->v[c->n++] = (struct crowd_part){ uses / n, bursts / n, n };
 	return 0;
 }

@@ -4,19 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 static int add(struct places *p, uint64_t unit, double uses, double bursts)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 256;
-		struct place *v = realloc(p->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		p->v = v;
-		p->cap = cap;
-	}
+	if (!array_reserve(p->v, p->cap, p->n + 1))
+		return -1;
 	p->v[p->n++] = (struct place){ unit, uses, bursts };
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "observe/edges.h"
 
@@ -47,15 +48,8 @@ static double weight_of(const struct hot_value *v, unsigned n, uint64_t to, doub
 
 static int add(struct targets *t, struct site_id to, double weight)
 {
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 64;
-		struct target *v = realloc(t->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		t->v = v;
-		t->cap = cap;
-	}
+	if (!array_reserve(t->v, t->cap, t->n + 1))
+		return -1;
 	t->v[t->n++] = (struct target){ to, weight };
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "exact/exact_priv.h"
 
 #define PAGE 4096ul
@@ -334,16 +335,12 @@ char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
 
 bool exact_grow(void *array, size_t *n, size_t size)
 {
-	void **a = array;
+	void **a = array, *p = array_doubled(*a, *n, size);
 
-	if (!(*n & (*n - 1))) { /* none, or a power of two: no room for another one */
-		void *p = reallocarray(*a, *n ? 2 * *n : 1, size);
-
-		if (!p)
-			return false;
-		*a = p;
-	}
-	memset((char *)*a + *n * size, 0, size);
+	if (!p)
+		return false;
+	*a = p;
+	memset((char *)p + *n * size, 0, size);
 	++*n;
 	return true;
 }

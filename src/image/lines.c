@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 #define SHARED_ID_MAX 64 /* longest build-id, in bytes */
@@ -22,15 +23,8 @@ static bool add(struct lines *l, uint64_t start, uint64_t end, Dwarf_Off unit)
 		return true;
 	if (l->n == RANGES_MAX)
 		return false;
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 1024;
-		struct lines_range *v = realloc(l->v, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		l->v = v;
-		l->cap = cap;
-	}
+	if (!array_reserve(l->v, l->cap, l->n + 1))
+		return false;
 	l->v[l->n++] = (struct lines_range){ start, end, unit };
 	return true;
 }

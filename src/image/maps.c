@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "image/text_file.h"
 
@@ -109,16 +110,9 @@ static int parse_line(struct map *m, const char *p, size_t n, struct err *err)
 
 static struct map *add(struct maps *m, size_t *cap, struct err *err)
 {
-	if (m->n == *cap) {
-		size_t more = *cap ? *cap * 2 : 64;
-		struct map *v = realloc(m->map, more * sizeof(*v));
-
-		if (!v) {
-			err_sys(err, "cannot read a memory map");
-			return NULL;
-		}
-		m->map = v;
-		*cap = more;
+	if (!array_reserve(m->map, *cap, m->n + 1)) {
+		err_sys(err, "cannot read a memory map");
+		return NULL;
 	}
 	return &m->map[m->n];
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 #define BYTES_MAX ((size_t)256 << 20)
@@ -68,16 +69,9 @@ int perf_map_parse(struct perf_map *m, char *text, size_t bytes)
 		*next++ = 0;
 		if (!entry_of(line, &e))
 			continue;
-		if (m->n == room) {
-			struct perf_map_entry *more;
-
-			room = room ? 2 * room : 256;
-			more = reallocarray(m->entry, room, sizeof(*more));
-			if (!more) {
-				perf_map_fini(m);
-				return -1;
-			}
-			m->entry = more;
+		if (!array_reserve(m->entry, room, m->n + 1)) {
+			perf_map_fini(m);
+			return -1;
 		}
 		m->entry[m->n++] = e;
 	}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "image/image_priv.h"
 #include "image/plt.h"
@@ -31,16 +32,9 @@ static void list_add(struct list *l, uint64_t start, uint64_t end, const char *n
 		l->failed = true;
 	if (start >= end || l->failed)
 		return;
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 1024;
-		struct image_proc *v = realloc(l->v, cap * sizeof(*v));
-
-		if (!v) {
-			l->failed = true;
-			return;
-		}
-		l->v = v;
-		l->cap = cap;
+	if (!array_reserve(l->v, l->cap, l->n + 1)) {
+		l->failed = true;
+		return;
 	}
 	l->v[l->n++] = (struct image_proc){ start, end, name };
 }

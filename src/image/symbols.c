@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "image/image_priv.h"
@@ -85,17 +86,7 @@ void symbols_fini(struct symbols *s)
 /* Makes room for n more symbols. */
 static bool make_room(struct symbols *s, size_t n)
 {
-	size_t cap = s->n + n;
-	struct symbol *v;
-
-	if (cap <= s->cap)
-		return true;
-	v = realloc(s->v, cap * sizeof(*v));
-	if (!v)
-		return false;
-	s->v = v;
-	s->cap = cap;
-	return true;
+	return array_reserve(s->v, s->cap, s->n + n);
 }
 
 bool symbols_add(struct symbols *s, const struct symbol *sym)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "image/image_priv.h"
 #include "image/starts.h"
@@ -172,15 +173,8 @@ static bool add_range(struct unwind *u, const struct image *im, uint64_t start, 
 
 	if (!seg || !size || size > seg->addr + seg->size - start)
 		return true;
-	if (u->n == u->cap) {
-		size_t cap = u->cap ? u->cap * 2 : u->expected ? u->expected : 1024;
-		struct unwind_range *v = realloc(u->v, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		u->v = v;
-		u->cap = cap;
-	}
+	if (!array_reserve(u->v, u->cap, u->n + 1))
+		return false;
 	u->v[u->n++] = (struct unwind_range){ start, start + size, lsda };
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 unsigned survival(const uint64_t *ended, const uint64_t *left, unsigned n, unsigned first,
@@ -32,15 +33,8 @@ int statstack_add(struct statstack *s, double time, double alive)
 {
 	struct statstack_knot k = { fmax(time, 0), fmin(fmax(alive, 0), 1), 0 };
 
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 64;
-		struct statstack_knot *list = realloc(s->knot, cap * sizeof(*list));
-
-		if (!list)
-			return -1;
-		s->knot = list;
-		s->cap = cap;
-	}
+	if (!array_reserve(s->knot, s->cap, s->n + 1))
+		return -1;
 	if (s->n) {
 		const struct statstack_knot *last = &s->knot[s->n - 1];
 

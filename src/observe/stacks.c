@@ -6,6 +6,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/array.h"
 #include "base/varint.h"
 
 #define FRAMES_FIRST 1024
@@ -126,19 +127,9 @@ static char *thread_text(uint32_t run, uint32_t pid, uint32_t tid, const char *c
 
 static bool add_thread(struct stacks *s, struct stack_thread *t)
 {
-	size_t room = s->thread_room ? 2 * s->thread_room : 16;
-	struct stack_thread *list = s->thread;
-
-	if (s->nthread == s->thread_room) {
-		list = reallocarray(list, room, sizeof(*list));
-		if (!list)
-			return false;
-		s->thread = list;
-		s->thread_room = room;
-	}
-	if (!t->comm || !t->cgroup)
+	if (!t->comm || !t->cgroup || !array_reserve(s->thread, s->thread_room, s->nthread + 1))
 		return false;
-	list[s->nthread++] = *t;
+	s->thread[s->nthread++] = *t;
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 #define WORDS (WSET_CHUNK / 64)
@@ -72,10 +73,9 @@ long wset_region(struct wset *w, int kind, const char *name)
 			return (long)i;
 	if (w->nregion >= WSET_REGIONS_MAX)
 		return -1;
-	list = realloc(w->region, (w->nregion + 1) * sizeof(*list));
-	if (!list)
+	if (!array_one_more(w->region, w->nregion))
 		return -1;
-	w->region = list;
+	list = w->region;
 	list[w->nregion].kind = kind;
 	list[w->nregion].name = strdup(name);
 	if (!list[w->nregion].name)
@@ -93,10 +93,9 @@ int wset_first(struct wset *w, const char *procedure, uint64_t lines)
 		w->first[low].lines += lines;
 		return 0;
 	}
-	list = realloc(w->first, (w->nfirst + 1) * sizeof(*list));
-	if (!list)
+	if (!array_one_more(w->first, w->nfirst))
 		return -1;
-	w->first = list;
+	list = w->first;
 	name = strdup(procedure);
 	if (!name)
 		return -1;
@@ -133,12 +132,13 @@ int wset_copy(struct wset *to, const struct wset *from)
 	to->region = old.region;
 	to->nregion = old.nregion;
 	to->nsnapshot = 0;
-	to->snapshot = calloc(from->nsnapshot + 1, sizeof(*to->snapshot));
+	to->snapshot = NULL;
 	to->command = from->command ? strdup(from->command) : NULL;
-	if (!to->snapshot || (from->command && !to->command))
+	if (from->command && !to->command)
 		return -1;
 	for (size_t i = 0; i < from->nsnapshot; i++)
-		if (copy_snapshot(&to->snapshot[to->nsnapshot++], &from->snapshot[i]))
+		if (!array_one_more(to->snapshot, i) ||
+		    copy_snapshot(&to->snapshot[to->nsnapshot++], &from->snapshot[i]))
 			return -1;
 	return 0;
 }
@@ -160,15 +160,8 @@ struct wset_chunk *wset_chunk(struct wset_lines *l, uint64_t at, uint32_t region
 		low = search_first(i, 0, l->n, order(&l->chunk[i], at, region) >= 0);
 	if (low < l->n && !order(&l->chunk[low], at, region))
 		return &l->chunk[low];
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 16;
-		struct wset_chunk *c = realloc(l->chunk, room * sizeof(*c));
-
-		if (!c)
-			return NULL;
-		l->chunk = c;
-		l->room = room;
-	}
+	if (!array_reserve(l->chunk, l->room, l->n + 1))
+		return NULL;
 	memmove(&l->chunk[low + 1], &l->chunk[low], (l->n - low) * sizeof(*l->chunk));
 	memset(&l->chunk[low], 0, sizeof(*l->chunk));
 	l->chunk[low].at = at;
@@ -323,17 +316,7 @@ struct bytes {
 
 static bool room_for(struct bytes *b, size_t n)
 {
-	size_t room = 2 * (b->n + n);
-	uint8_t *p;
-
-	if (b->room - b->n >= n)
-		return true;
-	p = realloc(b->p, room);
-	if (!p)
-		return false;
-	b->p = p;
-	b->room = room;
-	return true;
+	return array_reserve(b->p, b->room, b->n + n);
 }
 
 static void put(struct bytes *b, uint64_t v)
@@ -567,15 +550,14 @@ static int merge(const struct wset *w, struct wset_snapshot *a, struct wset_snap
 
 int wset_add(struct wset *w, struct wset_snapshot *s, struct err *err)
 {
-	struct wset_snapshot *list =
-		realloc(w->snapshot, (w->nsnapshot + 1) * sizeof(*w->snapshot));
+	struct wset_snapshot *list;
 	size_t n = 0;
 
-	if (!list) {
+	if (!array_one_more(w->snapshot, w->nsnapshot)) {
 		snapshot_fini(s);
 		return no_memory(err);
 	}
-	w->snapshot = list;
+	list = w->snapshot;
 	list[w->nsnapshot++] = *s;
 	if (w->nsnapshot < w->max || w->max < 2)
 		return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "x86/reg.h"
 
@@ -140,15 +141,8 @@ static struct listing_insn *append(struct walk *w, uint64_t addr)
 {
 	struct listing *l = w->l;
 
-	if (l->n == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 128;
-		struct listing_insn *v = realloc(l->v, cap * sizeof(*v));
-
-		if (!v)
-			return NULL;
-		l->v = v;
-		w->cap = cap;
-	}
+	if (!array_reserve(l->v, w->cap, l->n + 1))
+		return NULL;
 	memset(&l->v[l->n], 0, sizeof(*l->v));
 	l->v[l->n].addr = addr;
 	return &l->v[l->n++];

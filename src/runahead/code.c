@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/pages.h"
 #include "base/search.h"
 
@@ -47,19 +48,11 @@ void code_fini(struct code *c)
 
 int code_image(struct code *c, uint32_t image, const struct code_source *src, struct err *err)
 {
-	struct code_source *s;
-
 	if (image == 0 || image > CODE_IMAGES)
 		return err_set(err, ERR_FAILED, "image number %u is beyond %u", image, CODE_IMAGES);
 	if (image >= c->nsource) {
-		uint32_t n = image + 64;
-
-		s = realloc(c->source, n * sizeof(*s));
-		if (!s)
-			return err_set(err, ERR_FAILED, "no memory for %u images", n);
-		memset(s + c->nsource, 0, (n - c->nsource) * sizeof(*s));
-		c->source = s;
-		c->nsource = n;
+		if (!array_widen(c->source, c->nsource, image + 64))
+			return err_set(err, ERR_FAILED, "no memory for %u images", image + 64);
 	}
 	c->source[image] = *src;
 	return 0;

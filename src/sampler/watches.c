@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "observe/reuses.h"
 
@@ -86,15 +87,8 @@ static void end_now(struct watch *t)
 
 static void keep(struct watches *w, const struct watch *t)
 {
-	if (w->nover == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 256;
-		struct watch *list = realloc(w->over, cap * sizeof(*list));
-
-		if (!list)
-			return; /* as if it had not been set */
-		w->over = list;
-		w->cap = cap;
-	}
+	if (!array_reserve(w->over, w->cap, w->nover + 1))
+		return; /* as if it had not been set */
 	w->over[w->nover++] = *t;
 	w->unhit += !t->nhit;
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/search.h"
 
 #define HEAD 28
@@ -84,14 +85,8 @@ static uint32_t checksum(uint32_t from, const uint8_t *page, uint32_t size)
 
 static bool add(struct rollback *r, uint32_t number, uint64_t offset)
 {
-	struct rollback_page *list;
-
-	if (!(r->n & (r->n - 1))) { /* Capacities are powers of two. */
-		list = realloc(r->page, (r->n ? 2 * r->n : 1) * sizeof(*list));
-		if (!list)
-			return false;
-		r->page = list;
-	}
+	if (!array_one_more(r->page, r->n))
+		return false;
 	r->page[r->n++] = (struct rollback_page){ number, offset };
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/search.h"
 #include "x86/insn.h"
 #include "report/analysis.h"
@@ -44,15 +45,8 @@ struct measure {
 
 static int add(struct pairs *p, double estimate, double truth, double weight, uint8_t confidence)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 1024;
-		struct pair *v = realloc(p->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		p->v = v;
-		p->cap = cap;
-	}
+	if (!array_reserve(p->v, p->cap, p->n + 1))
+		return -1;
 	p->v[p->n++] = (struct pair){ .error = estimate > 0 ? log(estimate / truth) : -INFINITY,
 				      .weight = weight,
 				      .confidence = confidence };
