@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "cfg/code_priv.h"
 
 #define BUDGET 20000 /* instructions that one question may look at */
@@ -107,16 +108,11 @@ bool code_returns_twice(struct cfg_code *c, uint64_t addr)
 
 /* Results that are known already. */
 
-static uint32_t hash(uint64_t addr, uint32_t bits)
-{
-	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> (64 - bits));
-}
-
 static struct code_callee *find(struct cfg_code *c, uint64_t addr)
 {
 	uint32_t mask = (1u << c->callee_bits) - 1;
 
-	for (uint32_t i = hash(addr, c->callee_bits);; i++) {
+	for (uint32_t i = (uint32_t)hash_bits(addr, c->callee_bits);; i++) {
 		struct code_callee *k = &c->callee[i & mask];
 
 		if (k->fate == CODE_FREE || k->addr == addr)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/search.h"
 
 void truth_fini(struct truth *t)
@@ -27,7 +28,7 @@ size_t truth_new(struct truth *t, uint32_t pc)
 
 static size_t mixed(uint64_t a, uint64_t b, size_t size)
 {
-	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
+	uint64_t h = (a ^ hash_mix(b)) * 0xd6e8feb86659fd93ull;
 
 	return (size_t)(h ^ h >> 32) & (size - 1);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "exact/exact_priv.h"
 
 #define PAGE 4096ul
@@ -82,14 +83,6 @@ static int seal(int fd)
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 			 const struct order_consumer *consumer, struct profile *p, struct err *err)
 {
@@ -134,7 +127,7 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 	e->consumer = consumer;
 	if (lines)
 		e->header->lines = e->lines = *lines;
-	e->began_ns = now_ns();
+	e->began_ns = clock_ns(CLOCK_MONOTONIC);
 	e->header->reading = 1;
 	e->header->next = PAGE;
 	e->header->magic = EXACT_MAGIC;

@@ -7,6 +7,7 @@
 #include <uthash.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/varint.h"
 
 #define FRAMES_FIRST 1024
@@ -54,10 +55,10 @@ void stacks_fini(struct stacks *s)
 
 static uint64_t hash_of(const struct frame *f)
 {
-	uint64_t h = f->addr * 0x9e3779b97f4a7c15ull;
+	uint64_t h = hash_mix(f->addr);
 
 	h = (h ^ h >> 29 ^ ((uint64_t)f->parent << 32 | f->image)) * 0xc2b2ae3d27d4eb4full;
-	return (h ^ h >> 32 ^ f->kind) * 0x9e3779b97f4a7c15ull >> 32;
+	return hash_bits(h ^ h >> 32 ^ f->kind, 32);
 }
 
 /* The slot of the frame, or the empty one where it belongs. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "observe/reuses.h"
 
@@ -49,14 +50,6 @@ struct watches {
 	uint64_t set, hits, unhit, failed;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 struct watches *watches_new(struct profile *p, int prog)
 {
 	struct watches *w = calloc(1, sizeof(*w));
@@ -65,7 +58,7 @@ struct watches *watches_new(struct profile *p, int prog)
 		return NULL;
 	w->profile = p;
 	w->prog = prog;
-	w->random = now_ns() | 1;
+	w->random = clock_ns(CLOCK_MONOTONIC) | 1;
 	for (unsigned i = 0; i < WATCH_MAX; i++)
 		memset(w->watch[i].fd, -1, sizeof(w->watch[i].fd));
 	return w;
@@ -142,7 +135,7 @@ void watches_hit(struct watches *w, uint32_t tid, uint64_t addr, uint64_t hits, 
 			continue;
 		t->hits[k]++;
 		t->hit[t->nhit++] = (struct hit){ running, 1u << k };
-		t->moved = now_ns();
+		t->moved = clock_ns(CLOCK_MONOTONIC);
 		/* the kernel has taken that word off: what follows is not seen as what came before */
 		if (t->hits[k] == WATCH_HITS) {
 			t->end = running;
@@ -201,7 +194,7 @@ static void set(struct watches *w, struct watch *t)
 		close_group(t);
 		return;
 	}
-	t->moved = now_ns();
+	t->moved = clock_ns(CLOCK_MONOTONIC);
 	w->set++;
 	w->open++;
 }

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "base/array.h"
+#include "base/clock.h"
+#include "base/hash.h"
 #include "base/search.h"
 
 /* Every array of up to eight numbers below eight that rise, and every number: a scan from the left is the oracle. */
@@ -121,6 +123,42 @@ static void widened_arrays_are_zero_where_they_are_new(void **state)
 	free(v);
 }
 
+/* The published test vectors of FNV-1a, 64 bits. */
+static void bytes_hash_as_published(void **state)
+{
+	(void)state;
+	assert_true(hash_bytes(HASH_BASIS, "", 0) == 0xcbf29ce484222325ull);
+	assert_true(hash_bytes(HASH_BASIS, "a", 1) == 0xaf63dc4c8601ec8cull);
+	assert_true(hash_bytes(HASH_BASIS, "foobar", 6) == 0x85944171f73967e8ull);
+	assert_true(hash_bytes(hash_bytes(HASH_BASIS, "foo", 3), "bar", 3) ==
+		    0x85944171f73967e8ull);
+}
+
+/* Addresses of neighbouring lines and pages spread over a table: no slot of 1024 gets more than five of 1024. */
+static void addresses_spread(void **state)
+{
+	(void)state;
+	for (uint64_t step = 1; step <= 1u << 21; step *= 2) {
+		uint8_t met[1024] = { 0 };
+
+		for (uint64_t i = 0; i < 1024; i++)
+			assert_true(++met[hash_bits(0x7f0000000000 + i * step, 10)] <= 5);
+	}
+}
+
+static void the_clock_counts_nanoseconds(void **state)
+{
+	struct timespec t;
+	uint64_t before = clock_ns(CLOCK_MONOTONIC), after;
+
+	(void)state;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	after = clock_ns(CLOCK_MONOTONIC);
+	assert_true(before / 1000000000 <= (uint64_t)t.tv_sec);
+	assert_true(after / 1000000000 >= (uint64_t)t.tv_sec);
+	assert_true(after >= before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +169,9 @@ int main(void)
 		cmocka_unit_test(a_failed_growth_leaves_the_array),
 		cmocka_unit_test(arrays_grow_one_by_one_without_a_stored_capacity),
 		cmocka_unit_test(widened_arrays_are_zero_where_they_are_new),
+		cmocka_unit_test(bytes_hash_as_published),
+		cmocka_unit_test(addresses_spread),
+		cmocka_unit_test(the_clock_counts_nanoseconds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
