@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define OPTS_MAX 40
 #define FIRST_LONG 256
 
@@ -106,16 +108,12 @@ static int set_number(const struct opt *o, const char *text, struct err *err)
 
 static int add_uint(struct opt_uints *list, unsigned v, struct err *err)
 {
-	unsigned *at;
-
 	for (size_t i = 0; i < list->n; i++)
 		if (list->at[i] == v)
 			return 0;
-	at = reallocarray(list->at, list->n + 1, sizeof(*at));
-	if (!at)
+	if (!array_one_more(list->at, list->n))
 		return err_set(err, ERR_FAILED, "no memory");
-	list->at = at;
-	at[list->n++] = v;
+	list->at[list->n++] = v;
 	return 0;
 }
 

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+
+#include "base/array.h"
 
 struct buffer {
 	uint8_t *p;
@@ -22,18 +23,7 @@ struct buffer {
 /* Makes room for n more bytes. */
 static inline bool buffer_room(struct buffer *b, size_t n)
 {
-	uint8_t *p;
-	size_t cap;
-
-	if (b->p && b->cap - b->n >= n)
-		return true;
-	cap = (b->n + n) * 2;
-	p = realloc(b->p, cap);
-	if (!p)
-		return false;
-	b->p = p;
-	b->cap = cap;
-	return true;
+	return array_reserve(b->p, b->cap, b->n + n);
 }
 
 /* Appends a number; the caller has made room. */

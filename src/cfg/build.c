@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "cfg/cfg.h"
 #include "cfg/graph.h"
 #include "cfg/jump.h"
@@ -29,16 +31,8 @@ struct build {
 
 static const struct cfg_target *targets_of(const struct cfg_seen *seen, uint64_t from, size_t *n)
 {
-	size_t lo = 0, hi = seen->ntargets;
+	size_t lo = search_first(i, 0, seen->ntargets, seen->target[i].from >= from);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (seen->target[mid].from < from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (*n = 0; lo + *n < seen->ntargets && seen->target[lo + *n].from == from; ++*n)
 		;
 	return *n ? &seen->target[lo] : NULL;
@@ -80,16 +74,8 @@ static bool add_found(struct walk *w, const struct cfg_seen *seen)
 	uint32_t n = w->n;
 
 	for (uint32_t p = 0; p < w->nparts; p++) {
-		size_t lo = 0, hi = seen->ninsns;
+		size_t lo = search_first(i, 0, seen->ninsns, seen->insn[i] >= w->part[p].start);
 
-		while (lo < hi) {
-			size_t mid = lo + (hi - lo) / 2;
-
-			if (seen->insn[mid] < w->part[p].start)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
 		for (; lo < seen->ninsns && seen->insn[lo] < w->part[p].end; lo++)
 			if (walk_at(w, seen->insn[lo]) == CFG_NONE)
 				walk_enter(w, seen->insn[lo], CFG_FOUND);
@@ -253,16 +239,9 @@ static void add_edge(struct build *b, uint32_t from, uint32_t to, int kind)
 
 	if (b->failed)
 		return;
-	if (g->nedges == b->edge_cap) {
-		uint32_t cap = b->edge_cap ? 2 * b->edge_cap : 256;
-		struct cfg_edge *v = realloc(g->edge, cap * sizeof(*v));
-
-		if (!v) {
-			b->failed = true;
-			return;
-		}
-		g->edge = v;
-		b->edge_cap = cap;
+	if (!array_reserve(g->edge, b->edge_cap, g->nedges + 1)) {
+		b->failed = true;
+		return;
 	}
 	g->edge[g->nedges++] = (struct cfg_edge){ .from = from, .to = to, .kind = (uint8_t)kind };
 }

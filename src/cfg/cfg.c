@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 const char *const cfg_end_name[CFG_END_N] = {
 #define X(id, name) name,
 	CFG_ENDS(X)
@@ -28,46 +30,22 @@ void cfg_fini(struct cfg *g)
 
 uint32_t cfg_block_from(const struct cfg *g, uint64_t addr)
 {
-	uint32_t lo = CFG_FIRST_BLOCK, hi = g->nblocks;
+	uint32_t lo = search_first(i, CFG_FIRST_BLOCK, g->nblocks, g->block[i].start >= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (g->block[mid].start < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < g->nblocks && g->block[lo].start == addr ? lo : CFG_NONE;
 }
 
 static bool begins_insn(const struct cfg *g, const struct cfg_block *x, uint64_t addr)
 {
-	uint32_t lo = x->insn, hi = x->insn + x->ninsn;
+	uint32_t lo = search_first(i, x->insn, x->insn + x->ninsn, g->insn[i].addr >= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (g->insn[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < x->insn + x->ninsn && g->insn[lo].addr == addr;
 }
 
 uint32_t cfg_block_at(const struct cfg *g, uint64_t addr)
 {
-	uint32_t lo = CFG_FIRST_BLOCK, hi = g->nblocks;
+	uint32_t lo = search_first(i, CFG_FIRST_BLOCK, g->nblocks, g->block[i].start > addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (g->block[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (uint32_t b = lo; b-- > CFG_FIRST_BLOCK;) {
 		if (begins_insn(g, &g->block[b], addr))
 			return b;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "x86/reg.h"
 
 #define NOTHING UINT32_MAX
@@ -25,9 +26,9 @@ static uint32_t hash(const struct expr *e)
 {
 	uint64_t h = e->op | (uint64_t)e->size << 8 | (uint64_t)e->a << 16;
 
-	h = (h ^ e->c) * 0x9e3779b97f4a7c15ull;
+	h = hash_mix(h ^ e->c);
 	for (int i = 0; i < e->nterms; i++)
-		h = (h ^ e->term[i].node ^ e->term[i].coef << 20) * 0x9e3779b97f4a7c15ull;
+		h = hash_mix(h ^ e->term[i].node ^ e->term[i].coef << 20);
 	return (uint32_t)(h >> 54);
 }
 

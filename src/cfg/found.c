@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "cfg/code_priv.h"
 
 #define CALLED_MAX 256
@@ -22,29 +24,16 @@ struct starts {
 
 static bool add_start(struct starts *s, uint64_t addr)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 256;
-		uint64_t *v = realloc(s->v, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		s->v = v;
-		s->cap = cap;
-	}
+	if (!array_reserve(s->v, s->cap, s->n + 1))
+		return false;
 	s->v[s->n++] = addr;
 	return true;
 }
 
 void code_learn(struct cfg_code *c, uint64_t addr)
 {
-	uint64_t *v;
-
-	if (!c->im || image_proc_at(c->im, addr))
+	if (!c->im || image_proc_at(c->im, addr) || !array_one_more(c->learnt, c->nlearnt))
 		return;
-	v = realloc(c->learnt, (c->nlearnt + 1) * sizeof(*v));
-	if (!v)
-		return;
-	c->learnt = v;
 	c->learnt[c->nlearnt++] = addr;
 	if (c->found_ready)
 		code_found_fini(c);
@@ -108,12 +97,8 @@ static bool add_found(struct cfg_code *c, uint64_t start, uint64_t end)
 
 	if (start >= end)
 		return true;
-	if (!(c->nfound & (c->nfound + 1))) {
-		v = realloc(c->found, (2 * c->nfound + 2) * sizeof(*v));
-		if (!v)
-			return false;
-		c->found = v;
-	}
+	if (!array_one_more(c->found, c->nfound))
+		return false;
 	v = &c->found[c->nfound++];
 	*v = (struct code_found){ .start = start, .end = end };
 	snprintf(v->name, sizeof(v->name), "sub_%" PRIx64, start);
@@ -124,16 +109,8 @@ static bool add_found(struct cfg_code *c, uint64_t start, uint64_t end)
  * procedure begins. */
 static bool divide_piece(struct cfg_code *c, const struct starts *s, uint64_t start, uint64_t end)
 {
-	size_t lo = 0, hi = s->n;
+	size_t lo = search_first(i, 0, s->n, s->v[i] > start);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->v[mid] <= start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < s->n && s->v[lo] < end; lo++) {
 		if (!add_found(c, start, s->v[lo]))
 			return false;
@@ -219,20 +196,13 @@ static bool find_all(struct cfg_code *c, struct starts *s)
 static const struct code_found *find_small(struct cfg_code *c, uint64_t addr)
 {
 	const struct image_proc *proc;
-	size_t n = image_procs(c->im, &proc), lo = 0, hi = n;
+	size_t n = image_procs(c->im, &proc), lo;
 	uint64_t start, end;
 	struct code_found *f = &c->small;
 
 	if (!image_section_at(c->im, addr, &start, &end) || addr < start)
 		return NULL;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (proc[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, n, proc[i].start > addr);
 	if (lo && proc[lo - 1].end > start)
 		start = proc[lo - 1].end;
 	if (lo < n && proc[lo].start < end)
@@ -248,7 +218,7 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 {
 	const struct code_found *small = c->im ? find_small(c, addr) : NULL;
 	struct starts s = { 0 };
-	size_t lo = 0, hi;
+	size_t lo;
 
 	if (!c->im || small)
 		return small;
@@ -258,15 +228,7 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 			c->nfound = 0;
 		free(s.v);
 	}
-	hi = c->nfound;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->found[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, c->nfound, c->found[i].start > addr);
 	return lo && addr < c->found[lo - 1].end ? &c->found[lo - 1] : NULL;
 }
 
@@ -278,15 +240,8 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 
 static bool add_entry(struct cfg_code *c, uint64_t to, uint64_t from)
 {
-	if (c->nentries == c->entry_cap) {
-		size_t cap = c->entry_cap ? 2 * c->entry_cap : 64;
-		struct code_entry *v = realloc(c->entry, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		c->entry = v;
-		c->entry_cap = cap;
-	}
+	if (!array_reserve(c->entry, c->entry_cap, c->nentries + 1))
+		return false;
 	c->entry[c->nentries++] = (struct code_entry){ to, from };
 	return true;
 }
@@ -320,17 +275,7 @@ static bool scan_proc(struct cfg_code *c, const struct image_proc *p, uint64_t s
 
 static size_t first_proc(const struct image_proc *proc, size_t n, uint64_t addr)
 {
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (proc[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return search_first(i, 0, n, proc[i].end > addr);
 }
 
 static bool scan(struct cfg_code *c, uint64_t start, uint64_t end)
@@ -382,7 +327,7 @@ const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64
 {
 	const struct image_segment *seg;
 	uint64_t before, from, to;
-	size_t lo = 0, hi, had = c->nentries;
+	size_t lo, had = c->nentries;
 
 	*n = 0;
 	seg = c->im && (c->scanned || make_scanned(c)) ? segment_at(c, start, &before) : NULL;
@@ -401,15 +346,7 @@ const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64
 	}
 	if (c->nentries != had)
 		qsort(c->entry, c->nentries, sizeof(*c->entry), by_to);
-	hi = c->nentries;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->entry[mid].to <= start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, c->nentries, c->entry[i].to > start);
 	while (lo + *n < c->nentries && c->entry[lo + *n].to < end)
 		++*n;
 	return *n ? &c->entry[lo] : NULL;

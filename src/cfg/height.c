@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "x86/reg.h"
 
 #define UNKNOWN INT32_MIN
@@ -137,19 +138,13 @@ static void leave(struct heights *h, const struct walk *w, uint32_t insn, const 
 
 static bool make(struct heights *h, struct walk *w)
 {
-	struct height *v = realloc(h->v, w->n * sizeof(*v));
-	uint32_t *todo;
+	uint32_t v = h->n, todo = h->n;
 
 	h->n = 0;
-	if (!v)
+	if (!array_widen(h->v, v, w->n) || !array_widen(h->todo, todo, w->n))
 		return false;
-	h->v = v;
-	todo = realloc(h->todo, w->n * sizeof(*todo));
-	if (!todo)
-		return false;
-	h->todo = todo;
 	h->n = w->n;
-	memset(v, 0, w->n * sizeof(*v));
+	memset(h->v, 0, w->n * sizeof(*h->v));
 	arrive(h, walk_at(w, w->proc.start), &(struct height){ 0, UNKNOWN, true });
 	while (h->ntodo) {
 		uint32_t i = h->todo[--h->ntodo];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "cfg/expr.h"
 #include "cfg/height.h"
 
@@ -66,21 +68,9 @@ struct jumps {
 static bool room_for_search(struct jumps *j)
 {
 	uint32_t n = j->w->n;
-	uint32_t *stamp, *todo;
+	uint32_t todo = j->nstamp;
 
-	if (n <= j->nstamp)
-		return true;
-	stamp = realloc(j->stamp, n * sizeof(*stamp));
-	if (!stamp)
-		return false;
-	j->stamp = stamp;
-	memset(stamp + j->nstamp, 0, (n - j->nstamp) * sizeof(*stamp));
-	todo = realloc(j->todo, n * sizeof(*todo));
-	if (!todo)
-		return false;
-	j->todo = todo;
-	j->nstamp = n;
-	return true;
+	return array_widen(j->todo, todo, n) && array_widen(j->stamp, j->nstamp, n);
 }
 
 /* Whether the instruction loads a constant into its register. */
@@ -497,19 +487,11 @@ static void find_data(struct jumps *j)
 /* Finds the first address above addr that the procedure names. */
 static uint64_t next_data(struct jumps *j, uint64_t addr)
 {
-	uint32_t lo = 0, hi;
+	uint32_t lo;
 
 	if (j->data_of != j->w->n && j->work > 0)
 		find_data(j);
-	hi = j->ndata;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (j->data[mid] <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, j->ndata, j->data[i] > addr);
 	return lo < j->ndata ? j->data[lo] : UINT64_MAX;
 }
 

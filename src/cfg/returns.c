@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/hash.h"
 #include "cfg/code_priv.h"
 
 #define BUDGET 20000 /* instructions that one question may look at */
@@ -106,16 +108,11 @@ bool code_returns_twice(struct cfg_code *c, uint64_t addr)
 
 /* Results that are known already. */
 
-static uint32_t hash(uint64_t addr, uint32_t bits)
-{
-	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> (64 - bits));
-}
-
 static struct code_callee *find(struct cfg_code *c, uint64_t addr)
 {
 	uint32_t mask = (1u << c->callee_bits) - 1;
 
-	for (uint32_t i = hash(addr, c->callee_bits);; i++) {
+	for (uint32_t i = (uint32_t)hash_bits(addr, c->callee_bits);; i++) {
 		struct code_callee *k = &c->callee[i & mask];
 
 		if (k->fate == CODE_FREE || k->addr == addr)
@@ -181,42 +178,20 @@ struct search {
 
 static bool returns(struct cfg_code *c, uint64_t addr, unsigned depth);
 
-static void *grown(void *v, size_t *cap, size_t size)
-{
-	size_t n = *cap ? 2 * *cap : 32;
-	void *w = realloc(v, n * size);
-
-	if (w)
-		*cap = n;
-	return w;
-}
-
 static void add_todo(struct search *s, uint64_t addr)
 {
-	if (s->ntodo == s->todo_cap) {
-		uint64_t *v = grown(s->todo, &s->todo_cap, sizeof(*v));
-
-		if (!v) {
-			s->failed = true;
-			return;
-		}
-		s->todo = v;
-	}
-	s->todo[s->ntodo++] = addr;
+	if (array_reserve(s->todo, s->todo_cap, s->ntodo + 1))
+		s->todo[s->ntodo++] = addr;
+	else
+		s->failed = true;
 }
 
 static void add_later(struct search *s, uint64_t callee, uint64_t next)
 {
-	if (s->nlater == s->later_cap) {
-		struct later *v = grown(s->later, &s->later_cap, sizeof(*v));
-
-		if (!v) {
-			s->failed = true;
-			return;
-		}
-		s->later = v;
-	}
-	s->later[s->nlater++] = (struct later){ callee, next };
+	if (array_reserve(s->later, s->later_cap, s->nlater + 1))
+		s->later[s->nlater++] = (struct later){ callee, next };
+	else
+		s->failed = true;
 }
 
 /* Marks addr; false if it was marked already. */

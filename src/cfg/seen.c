@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "cfg/cfg.h"
 #include "cfg/code_priv.h"
 
@@ -46,16 +48,9 @@ struct reader {
 
 static void *grown(struct reader *r, void *v, size_t n, size_t *cap, size_t size)
 {
-	size_t more = *cap ? 2 * *cap : 256;
-	void *to;
+	void *to = r->failed ? NULL : array_reserved(v, cap, n + 1, size, SIZE_MAX);
 
-	if (r->failed || n < *cap)
-		return r->failed ? NULL : v;
-	to = realloc(v, more * size);
-	if (to)
-		*cap = more;
-	else
-		r->failed = true;
+	r->failed = !to;
 	return to;
 }
 
@@ -155,16 +150,8 @@ static void add_vote(struct reader *r, uint64_t distance)
 
 static void vote_by_starts(struct reader *r, uint64_t value)
 {
-	size_t lo = 0, hi = r->nstarts;
+	size_t lo = search_first(i, 0, r->nstarts, r->start[i] % PAGE >= value % PAGE);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->start[mid] % PAGE < value % PAGE)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < r->nstarts && r->start[lo] % PAGE == value % PAGE; lo++)
 		add_vote(r, value - r->start[lo]);
 }
@@ -337,15 +324,7 @@ void cfg_seen_fini(struct cfg_seen *s)
 
 bool cfg_seen_ran(const struct cfg_seen *s, uint64_t addr)
 {
-	size_t lo = 0, hi = s->ninsns;
+	size_t lo = search_first(i, 0, s->ninsns, s->insn[i] >= addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->insn[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < s->ninsns && s->insn[lo] == addr;
 }

@@ -6,31 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 #define SCAN_MAX 4096 /* bytes of another range that are searched for jumps back */
 /* largest number of calls into the procedure itself, and of second returns */
 #define WALK_ROOTS 65536
 
-/* Returns v[0 .. n) with room for one more element; NULL: there is no memory. */
-static void *grown(struct walk *w, void *v, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t more = *cap ? 2 * *cap : 64;
-	void *to;
-
-	if (w->failed || n < *cap)
-		return w->failed ? NULL : v;
-	to = realloc(v, more * size);
-	if (to)
-		*cap = more;
-	else
-		w->failed = true;
-	return to;
-}
+/* Makes room for one more element of an array of a walk. After one failure all fail. */
 #define ROOM(w, v, n, cap) \
 	({ \
-		void *to_ = grown(w, v, n, &(cap), sizeof(*(v))); \
-		if (to_) \
-			(v) = to_; \
-		to_ != NULL; \
+		(w)->failed = (w)->failed || !array_reserve(v, cap, (n) + 1); \
+		!(w)->failed; \
 	})
 
 /* Parts of the procedure. */
@@ -291,18 +278,11 @@ void walk_enter(struct walk *w, uint64_t addr, int kind)
 bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr)
 {
 	struct walk_jump *j = &w->jump[jump];
-	uint32_t at = 0, hi = j->n, first = w->nroots, to;
+	uint32_t at, first = w->nroots, to;
 
 	if (!walk_part_at(w, addr))
 		return false;
-	while (at < hi) {
-		uint32_t mid = at + (hi - at) / 2;
-
-		if (j->to[mid] < addr)
-			at = mid + 1;
-		else
-			hi = mid;
-	}
+	at = search_first(i, 0, j->n, j->to[i] >= addr);
 	if (at < j->n && j->to[at] == addr)
 		return false;
 	to = run(w, addr);

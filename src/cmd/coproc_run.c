@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cmd/coproc.h"
 #include "cmd/exact_session.h"
 #include "coproc/asm.h"
@@ -42,24 +43,17 @@ static bool failed(void *arg)
 	return coprocess_failed(r->c) || (r->last && r->lab.c.samples > r->last);
 }
 
-static double cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int finish(void *arg, struct profile *p, struct err *err)
 {
 	struct run_of *r = arg;
 
 	if (coprocess_end(r->c, err))
 		return -1;
-	r->totals = (struct coproc_totals){ .instructions = coprocess_instructions(r->c),
-					    .cycles = coprocess_cycles(r->c),
-					    .seconds = cpu_seconds(),
-					    .timed = !no_timing };
+	r->totals =
+		(struct coproc_totals){ .instructions = coprocess_instructions(r->c),
+					.cycles = coprocess_cycles(r->c),
+					.seconds = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9,
+					.timed = !no_timing };
 	free(p->run[0].source);
 	free(p->run[0].unit);
 	p->run[0].source = strdup("coproc");

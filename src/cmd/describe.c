@@ -7,16 +7,9 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/fmt.h"
 #include "cpu/cpu.h"
-
-uint64_t describe_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 uint64_t describe_usage_ns(const struct rusage *u)
 {
@@ -92,7 +85,7 @@ uint64_t describe_clock(void)
 	uint64_t best = UINT64_MAX;
 
 	for (int i = 0; i < 32; i++) {
-		uint64_t start = describe_now_ns(), sum = 1, n = CLOCK_ROUNDS;
+		uint64_t start = clock_ns(CLOCK_MONOTONIC), sum = 1, n = CLOCK_ROUNDS;
 
 		__asm__ volatile("1:\n\t"
 				 ".rept %c[chain]\n\t"
@@ -103,7 +96,7 @@ uint64_t describe_clock(void)
 				 : [sum] "+r"(sum), [n] "+r"(n)
 				 : [one] "r"(1ul), [chain] "i"(CLOCK_CHAIN)
 				 : "cc");
-		start = describe_now_ns() - start;
+		start = clock_ns(CLOCK_MONOTONIC) - start;
 		if (start && start < best)
 			best = start;
 	}

@@ -9,7 +9,6 @@
 #include "cmd/session.h"
 #include "observe/profile.h"
 
-uint64_t describe_now_ns(void);			    /* CLOCK_MONOTONIC */
 uint64_t describe_usage_ns(const struct rusage *u); /* user and system time */
 uint64_t describe_clock(void);			    /* Hz, or 0 where the CPU is not a real one */
 /* Adds the run: its source, command, machine. -1 without memory. */

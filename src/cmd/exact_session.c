@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/broker.h"
+#include "base/clock.h"
 #include "base/fmt.h"
 #include "base/log.h"
 #include "base/privilege.h"
@@ -106,7 +107,7 @@ static void update_run(struct session *s, bool finished)
 	r->n.uncounted = t.uncounted;
 	r->n.recorder_ns = describe_usage_ns(&self);
 	r->n.program_ns = describe_usage_ns(&s->usage);
-	r->n.elapsed_ns = describe_now_ns() - s->started;
+	r->n.elapsed_ns = clock_ns(CLOCK_MONOTONIC) - s->started;
 	r->status = s->status;
 	r->finished = finished;
 }
@@ -121,7 +122,7 @@ static bool records(const struct session *s)
  * the run has gone on for as long again: lists that are merged have wider bounds than one that was not. */
 static void checkpoint(struct session *s, struct err *err)
 {
-	uint64_t began = describe_now_ns(), took;
+	uint64_t began = clock_ns(CLOCK_MONOTONIC), took;
 	struct err why;
 
 	if (!s->recording || s->no_writing || s->o->custom || began < s->write_at)
@@ -139,7 +140,7 @@ static void checkpoint(struct session *s, struct err *err)
 		log_warn("%s; tried again at the end", why.msg);
 		s->no_writing = true;
 	}
-	took = describe_now_ns() - began;
+	took = clock_ns(CLOCK_MONOTONIC) - began;
 	s->write_at = began + took;
 	s->write_at += took * WRITE_PART > WRITE_NS ? took * WRITE_PART : WRITE_NS;
 }
@@ -148,7 +149,7 @@ static void loop(struct session *s, struct err *err)
 {
 	struct pollfd p = { .fd = s->signals, .events = POLLIN };
 	bool stream = s->o->observe & EXACT_STREAM || s->simulation || s->samples.sampled;
-	uint64_t counted = describe_now_ns();
+	uint64_t counted = clock_ns(CLOCK_MONOTONIC);
 	int tick = 1; /* a program meets most of its code as it begins */
 
 	while (!s->reaped && !s->stop) {
@@ -161,7 +162,7 @@ static void loop(struct session *s, struct err *err)
 		tick = 2 * tick < TICK_MS ? 2 * tick : TICK_MS;
 		take_signals(s);
 		s->stop |= s->o->custom && s->o->custom->failed(s->o->custom->arg);
-		now = describe_now_ns();
+		now = clock_ns(CLOCK_MONOTONIC);
 		if (!err->code && exact_poll(s->exact, now - counted > COUNT_NS, err))
 			log_warn("%s; the recording ends here, the program goes on", err->msg);
 		if (now - counted > COUNT_NS) {
@@ -352,7 +353,7 @@ static int hold(struct session *s, char *const *argv, struct err *err)
 		s->recording = recording_create(s->o->output, err);
 	if (err->code)
 		return -1;
-	s->started = describe_now_ns();
+	s->started = clock_ns(CLOCK_MONOTONIC);
 	checkpoint(s, err);
 	return 0;
 }
@@ -378,7 +379,7 @@ int exact_session_run(const struct session_options *o, struct err *err)
 	if (!rc)
 		rc = hold(&s, argv, err);
 	if (!rc) {
-		s.started = describe_now_ns();
+		s.started = clock_ns(CLOCK_MONOTONIC);
 		rc = spawn_go(&s.child, argv, err);
 	}
 	if (!rc) {

@@ -7,19 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define FIRST_MS 500
 #define AGAIN_MS 100
 
 static int64_t started, shown;
 static bool visible;
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void progress_show(const char *what, size_t done, size_t of)
 {
@@ -27,7 +21,7 @@ void progress_show(const char *what, size_t done, size_t of)
 
 	if (!isatty(STDERR_FILENO))
 		return;
-	now = now_ms();
+	now = (int64_t)(clock_ns(CLOCK_MONOTONIC) / 1000000);
 	if (!started)
 		started = now;
 	if (now - started < FIRST_MS || now - shown < AGAIN_MS)

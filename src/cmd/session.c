@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/broker.h"
+#include "base/clock.h"
 #include "base/fmt.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -103,7 +104,7 @@ static void update_run(struct session *s, bool finished)
 	r->n.recorder_ns = own_cpu_ns();
 	r->n.fixed_ns = s->fixed_ns;
 	r->n.program_ns = describe_usage_ns(&s->child_usage);
-	r->n.elapsed_ns = describe_now_ns() - s->started;
+	r->n.elapsed_ns = clock_ns(CLOCK_MONOTONIC) - s->started;
 	r->n.missed_ns = missed_ns(s);
 	r->n.processes = s->processes;
 	r->status = s->status;
@@ -121,13 +122,13 @@ static void give_up_writing(struct session *s, const struct err *err)
 /* Writes what a reader finds should the recorder be killed: the journal's windows, or what was counted so far. */
 static int keep(struct session *s, struct err *err)
 {
-	uint64_t began = describe_now_ns(), pause;
+	uint64_t began = clock_ns(CLOCK_MONOTONIC), pause;
 
 	if (!s->profile.branches)
 		return recording_flush(s->recording, &s->profile, err);
 	if (recording_checkpoint(s->recording, &s->profile, err))
 		return -1;
-	pause = (describe_now_ns() - began) * CHECKPOINT_PART;
+	pause = (clock_ns(CLOCK_MONOTONIC) - began) * CHECKPOINT_PART;
 	s->flush_ns = pause > FLUSH_NS ? pause : FLUSH_NS;
 	return 0;
 }
@@ -136,7 +137,7 @@ static void flush(struct session *s)
 {
 	struct err err;
 
-	s->flushed = describe_now_ns();
+	s->flushed = clock_ns(CLOCK_MONOTONIC);
 	update_run(s, false);
 	if (sampler_observe(s->sampler, &err) || keep(s, &err))
 		give_up_writing(s, &err);
@@ -320,13 +321,14 @@ static int drop(struct session *s, struct err *err)
 
 static bool out_of_time(const struct session *s)
 {
-	return s->o->seconds > 0 && (double)(describe_now_ns() - s->started) >= s->o->seconds * 1e9;
+	return s->o->seconds > 0 &&
+	       (double)(clock_ns(CLOCK_MONOTONIC) - s->started) >= s->o->seconds * 1e9;
 }
 
 static void loop(struct session *s)
 {
 	struct epoll_event ev[4];
-	uint64_t ticked = describe_now_ns(), now;
+	uint64_t ticked = clock_ns(CLOCK_MONOTONIC), now;
 	struct err err;
 
 	while (!s->done) {
@@ -339,7 +341,7 @@ static void loop(struct session *s)
 			give_up_writing(s, &err);
 			break;
 		}
-		now = describe_now_ns();
+		now = clock_ns(CLOCK_MONOTONIC);
 		if (now - ticked >= TICK_MS * 1000000ull) {
 			ticked = now;
 			sampler_redraw(s->sampler);
@@ -477,7 +479,7 @@ static int start(struct session *s, struct err *err)
 {
 	say_what_all_means(s);
 	s->fixed_ns = own_cpu_ns();
-	s->started = s->flushed = describe_now_ns();
+	s->started = s->flushed = clock_ns(CLOCK_MONOTONIC);
 	s->flush_ns = FLUSH_NS;
 	if (sampler_enable(s->sampler, err))
 		return -1;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 /* A word in a form prepared for execution. */
 struct copro_micro {
 	struct word w;
@@ -55,7 +57,7 @@ void copro_fini(struct copro *c)
 
 static uint32_t bucket_of(const struct copro *c, uint64_t v)
 {
-	return (uint32_t)(v * 0x9e3779b97f4a7c15ull >> 32) & (c->buckets - 1);
+	return (uint32_t)hash_bits(v, 32) & (c->buckets - 1);
 }
 
 bool copro_is_valid(const struct copro *c, uint32_t entry)

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/search.h"
+
 void truth_fini(struct truth *t)
 {
 	free(t->load);
@@ -16,22 +20,15 @@ void truth_fini(struct truth *t)
 
 size_t truth_new(struct truth *t, uint32_t pc)
 {
-	if (t->nload == t->load_room) {
-		size_t room = t->load_room ? 2 * t->load_room : 1024;
-		struct truth_load *load = realloc(t->load, room * sizeof(*load));
-
-		if (!load)
-			return SIZE_MAX;
-		t->load = load;
-		t->load_room = room;
-	}
+	if (!array_reserve(t->load, t->load_room, t->nload + 1))
+		return SIZE_MAX;
 	t->load[t->nload] = (struct truth_load){ .pc = pc };
 	return t->nload++;
 }
 
 static size_t mixed(uint64_t a, uint64_t b, size_t size)
 {
-	uint64_t h = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
+	uint64_t h = (a ^ hash_mix(b)) * 0xd6e8feb86659fd93ull;
 
 	return (size_t)(h ^ h >> 32) & (size - 1);
 }
@@ -138,16 +135,8 @@ int truth_close(struct truth *t)
 /* Returns the load's number + 1, or 0. */
 static uint32_t load_at(const struct truth *t, uint32_t pc)
 {
-	size_t low = 0, high = t->nload;
+	size_t low = search_first(i, 0, t->nload, t->load[t->order[i]].pc >= pc);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (t->load[t->order[middle]].pc < pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < t->nload && t->load[t->order[low]].pc == pc ? t->order[low] + 1 : 0;
 }
 

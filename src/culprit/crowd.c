@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 #define LEAST_PART 1e-15 /* part of a run: no room is filled sooner */
 #define HALVINGS 40
 
@@ -17,15 +20,8 @@ int crowd_add(struct crowd *c, double uses, double bursts, double n)
 		c->endless_bursts += bursts;
 		return 0;
 	}
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 256;
-		struct crowd_part *v = realloc(c->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		c->v = v;
-		c->cap = cap;
-	}
+	if (!array_reserve(c->v, c->cap, c->n + 1))
+		return -1;
 	c->v[c->n++] = (struct crowd_part){ uses / n, bursts / n, n };
 	return 0;
 }
@@ -96,18 +92,11 @@ void crowd_fini(struct crowd *c)
 
 double crowd_between(const struct crowd *c, double uses)
 {
-	size_t low = 0, high = c->nuses;
+	size_t low;
 
 	if (!(uses > 0))
 		return INFINITY;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->uses[mid] >= uses)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_first(i, 0, c->nuses, c->uses[i] < uses);
 	return c->n ? c->count[low] + (c->weight[low] + c->endless) / uses : c->endless / uses;
 }
 

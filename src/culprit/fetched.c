@@ -4,17 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 int fetched_add(struct fetched *f, const struct fetched_unit *unit)
 {
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 4096;
-		struct fetched_unit *v = realloc(f->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		f->v = v;
-		f->cap = cap;
-	}
+	if (!array_reserve(f->v, f->cap, f->n + 1))
+		return -1;
 	f->v[f->n++] = *unit;
 	return 0;
 }

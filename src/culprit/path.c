@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define WAYS 16
 #define WAY_LEAST 0.02 /* share of executions: a rarer way is ignored */
 #define DEPTH 4	       /* blocks that are searched backwards */
@@ -155,17 +157,9 @@ static void add_callers(const struct paths *p, const struct estimate_proc *proc,
 			double share, struct ways *w)
 {
 	uint32_t to = (uint32_t)(proc - p->e->proc);
-	size_t low = 0, high = p->e->ncalls;
+	size_t low = search_first(i, 0, p->e->ncalls, p->by_to[i].to_proc >= to);
 	double sum = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->by_to[mid].to_proc < to)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (size_t i = low; i < p->e->ncalls && p->by_to[i].to_proc == to; i++) {
 		const struct estimate_call *c = &p->by_to[i];
 		const struct estimate_proc *from = &p->e->proc[c->from_proc];

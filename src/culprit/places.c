@@ -4,17 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 static int add(struct places *p, uint64_t unit, double uses, double bursts)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 256;
-		struct place *v = realloc(p->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		p->v = v;
-		p->cap = cap;
-	}
+	if (!array_reserve(p->v, p->cap, p->n + 1))
+		return -1;
 	p->v[p->n++] = (struct place){ unit, uses, bursts };
 	return 0;
 }
@@ -72,15 +68,7 @@ void places_fini(struct places *p)
 
 double places_bursts(const struct places *p, uint64_t unit)
 {
-	size_t low = 0, high = p->n;
+	size_t low = search_first(i, 0, p->n, p->v[i].unit > unit);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->v[mid].unit <= unit)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? p->v[low - 1].bursts : 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "estimate/parts.h"
 
 static int by_place(const void *a, const void *b)
@@ -51,16 +52,9 @@ static int add_proc(struct culprit_program *p, struct culprits *c, const struct 
 	if (culprits_of(c, q, &got, err))
 		return -1;
 	add_known(&got.sum, e, q);
-	if (p->ninsn + got.n > *room) {
-		size_t more = 2 * (p->ninsn + got.n);
-		void *v = realloc(p->insn, more * sizeof(*p->insn));
-
-		if (!v) {
-			culprit_proc_fini(&got);
-			return no_memory(err);
-		}
-		p->insn = v;
-		*room = more;
+	if (!array_reserve(p->insn, *room, p->ninsn + got.n)) {
+		culprit_proc_fini(&got);
+		return no_memory(err);
 	}
 	if (got.n && p->insn)
 		memcpy(&p->insn[p->ninsn], got.insn, got.n * sizeof(*got.insn));

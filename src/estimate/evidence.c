@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "cfg/seen.h"
 #include "estimate/estimate_priv.h"
 #include "estimate/parts.h"
@@ -26,21 +28,6 @@ static int no_memory(struct err *err)
 }
 
 /* Makes room for one more element. */
-static int grow(void **v, size_t n, size_t *cap, size_t size)
-{
-	size_t more = *cap ? 2 * *cap : 256;
-	void *p;
-
-	if (n < *cap)
-		return 0;
-	p = realloc(*v, more * size);
-	if (!p)
-		return -1;
-	*v = p;
-	*cap = more;
-	return 0;
-}
-
 /* Sites of a recording. */
 
 static int by_place(const void *a, const void *b)
@@ -70,18 +57,9 @@ static int sort_sites(struct collector *c)
 /* Index of the first site of the image at or behind addr. */
 static size_t site_from(const struct collector *c, uint32_t image, uint64_t addr)
 {
-	size_t low = 0, high = c->n;
+	struct site_id id = { .image = image, .addr = addr };
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct site_id *id = &c->site[mid]->id;
-
-		if (id->image < image || (id->image == image && id->addr < addr))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_first(i, 0, c->n, site_id_order(c->site[i]->id, id) >= 0);
 }
 
 static const struct site *site_at(const struct collector *c, uint32_t image, uint64_t addr)
@@ -254,7 +232,7 @@ static void observe_entry(struct estimate_proc *p)
 static int add_ranges(struct collector *c, uint32_t image, const struct cfg *g)
 {
 	for (uint32_t i = 0; i < g->nparts; i++) {
-		if (grow((void **)&c->e->range, c->e->nranges, &c->cap_range, sizeof(*c->e->range)))
+		if (!array_reserve(c->e->range, c->cap_range, c->e->nranges + 1))
 			return -1;
 		c->e->range[c->e->nranges++] =
 			(struct estimate_range){ .image = image,
@@ -273,7 +251,7 @@ static int add_proc(struct collector *c, uint32_t image, uint64_t addr, struct c
 	struct err ignored = { 0 };
 	int rc = 0;
 
-	if (grow((void **)&c->e->proc, c->e->nproc, &c->cap_proc, sizeof(*c->e->proc)))
+	if (!array_reserve(c->e->proc, c->cap_proc, c->e->nproc + 1))
 		return -1;
 	p = &c->e->proc[c->e->nproc];
 	*p = (struct estimate_proc){ .image = image, .first = c->e->nblocks };
@@ -338,17 +316,10 @@ static int by_range(const void *a, const void *b)
 static const struct estimate_range *find_range(const struct estimate *e, uint32_t image,
 					       uint64_t addr)
 {
-	size_t low = 0, high = e->nranges;
+	const struct estimate_range *r = e->range;
+	size_t low = search_first(i, 0, e->nranges,
+				  r[i].image > image || (r[i].image == image && r[i].start > addr));
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct estimate_range *r = &e->range[mid];
-
-		if (r->image < image || (r->image == image && r->start <= addr))
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || e->range[low - 1].image != image || addr >= e->range[low - 1].end)
 		return NULL;
 	return &e->range[low - 1];
@@ -397,7 +368,7 @@ static int add_call(struct collector *c, uint32_t proc, uint32_t b, uint32_t to,
 {
 	struct estimate *e = c->e;
 
-	if (grow((void **)&e->call, e->ncalls, &c->cap_call, sizeof(*e->call)))
+	if (!array_reserve(e->call, c->cap_call, e->ncalls + 1))
 		return no_memory(c->err);
 	e->call[e->ncalls++] = (struct estimate_call){ proc, b, to, share };
 	return 0;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash.h"
 #include "estimate/mca.h"
 
 #define LEAST_MAX 1e6
@@ -48,13 +49,10 @@ void schedule_memo_free(struct schedule_memo *m)
 	free(m);
 }
 
-/* FNV-1a, with MurmurHash3's final mix. */
-static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
+/* With the final mix of MurmurHash3. */
+static uint64_t hash_mixed(uint64_t h, const void *p, size_t n)
 {
-	const uint8_t *b = p;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ b[i]) * 0x100000001b3;
+	h = hash_bytes(h, p, n);
 	h ^= h >> 33;
 	h *= 0xff51afd7ed558ccd;
 	return h ^ h >> 33;
@@ -63,10 +61,10 @@ static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
 uint64_t schedule_memo_seed(const char *model, const char *program)
 {
 	const uint8_t question = MCA_QUESTION;
-	uint64_t h = hash_bytes(0xcbf29ce484222325, model, strlen(model));
+	uint64_t h = hash_mixed(HASH_BASIS, model, strlen(model));
 
-	h = hash_bytes(h, &question, sizeof(question));
-	return hash_bytes(h, program, strlen(program));
+	h = hash_mixed(h, &question, sizeof(question));
+	return hash_mixed(h, program, strlen(program));
 }
 
 static struct known *find(const struct schedule_memo *m, uint64_t key)

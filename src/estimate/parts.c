@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "estimate/estimate_priv.h"
 
 #define STRONG 16.0  /* passes of control that put two blocks into one part */
@@ -72,15 +73,9 @@ static void tie(struct passes *c, uint32_t from, uint32_t to, double passed)
 
 	if (a == b || passed <= 0 || c->failed)
 		return;
-	if (p->nties == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 256;
-		struct part_tie *more = realloc(p->tie, cap * sizeof(*more));
-
-		c->failed = !more;
-		if (!more)
-			return;
-		p->tie = more;
-		c->cap = cap;
+	if (!array_reserve(p->tie, c->cap, p->nties + 1)) {
+		c->failed = true;
+		return;
 	}
 	p->tie[p->nties++] = (struct part_tie){ a < b ? a : b, a < b ? b : a, passed };
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "observe/edges.h"
 
 #define PAGE_BITS 0xfffu
@@ -26,16 +28,8 @@ void targets_fini(struct targets *t)
 /* Index of the first edge that leaves the site or a later one. */
 static size_t edge_from(const struct targets *t, struct site_id from)
 {
-	size_t low = 0, high = t->nedges;
+	size_t low = search_first(i, 0, t->nedges, site_id_order(t->edge[i]->key.from, from) >= 0);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (site_id_order(t->edge[mid]->key.from, from) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low;
 }
 
@@ -54,15 +48,8 @@ static double weight_of(const struct hot_value *v, unsigned n, uint64_t to, doub
 
 static int add(struct targets *t, struct site_id to, double weight)
 {
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 64;
-		struct target *v = realloc(t->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		t->v = v;
-		t->cap = cap;
-	}
+	if (!array_reserve(t->v, t->cap, t->n + 1))
+		return -1;
 	t->v[t->n++] = (struct target){ to, weight };
 	return 0;
 }

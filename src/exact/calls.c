@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "exact/exact_priv.h"
 #include "x86/insn.h"
 #include "observe/calls.h"
@@ -123,7 +124,7 @@ void calls_free_block(struct code_block *b)
 /* Returns the slot of that return address, or the free slot for it. NULL: PROBES slots belong to others. */
 static struct made *find(const struct calls_made *m, uint64_t at)
 {
-	uint64_t i = (at >> 3) * 0x9e3779b97f4a7c15ull >> 20;
+	uint64_t i = hash_mix(at >> 3) >> 20;
 
 	for (unsigned n = 0; n < PROBES; n++, i++) {
 		struct made *s = &m->slot[i & m->mask];

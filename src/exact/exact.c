@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "exact/exact_priv.h"
 
 #define PAGE 4096ul
@@ -81,14 +83,6 @@ static int seal(int fd)
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 			 const struct order_consumer *consumer, struct profile *p, struct err *err)
 {
@@ -133,7 +127,7 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 	e->consumer = consumer;
 	if (lines)
 		e->header->lines = e->lines = *lines;
-	e->began_ns = now_ns();
+	e->began_ns = clock_ns(CLOCK_MONOTONIC);
 	e->header->reading = 1;
 	e->header->next = PAGE;
 	e->header->magic = EXACT_MAGIC;
@@ -334,16 +328,12 @@ char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
 
 bool exact_grow(void *array, size_t *n, size_t size)
 {
-	void **a = array;
+	void **a = array, *p = array_doubled(*a, *n, size);
 
-	if (!(*n & (*n - 1))) { /* none, or a power of two: no room for another one */
-		void *p = reallocarray(*a, *n ? 2 * *n : 1, size);
-
-		if (!p)
-			return false;
-		*a = p;
-	}
-	memset((char *)*a + *n * size, 0, size);
+	if (!p)
+		return false;
+	*a = p;
+	memset((char *)p + *n * size, 0, size);
 	++*n;
 	return true;
 }

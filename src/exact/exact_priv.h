@@ -164,7 +164,7 @@ struct exact {
 	size_t procedures_read;	  /* of so many of them */
 	struct classes *classes;
 	const struct order_consumer *consumer; /* EXACT_ORDER */
-	void *record;			       /* a copy of the one at hand */
+	uint8_t *record;		       /* a copy of the one at hand */
 	size_t record_size;
 	struct exact_lines lines;
 	uint64_t began_ns; /* monotonic */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "exact/exact_priv.h"
 #include "image/frames.h"
 #include "observe/wset.h"
@@ -117,7 +119,6 @@ static int kind_of(const char *name)
 static int take_mapping(struct lines_reader *r, const struct exact_mapping *m, struct err *err)
 {
 	char name[EXACT_PATH_MAX];
-	struct mapped *list;
 	long region;
 	int kind;
 
@@ -129,11 +130,9 @@ static int take_mapping(struct lines_reader *r, const struct exact_mapping *m, s
 		return exact_bad(err);
 	kind = kind_of(name);
 	region = wset_region(r->wset, kind, name[0] ? name : "[anon]");
-	list = realloc(r->mapped, (r->nmapped + 1) * sizeof(*list));
-	if (!list || region < 0)
+	if (region < 0 || !array_one_more(r->mapped, r->nmapped))
 		return exact_no_memory(err);
-	r->mapped = list;
-	list[r->nmapped++] =
+	r->mapped[r->nmapped++] =
 		(struct mapped){ m->start, m->end, (uint32_t)region, kind == WSET_KIND_STACK };
 	return 0;
 }
@@ -141,16 +140,8 @@ static int take_mapping(struct lines_reader *r, const struct exact_mapping *m, s
 /* The first mapping that ends behind the address, or none. */
 static const struct mapped *mapped_at(const struct lines_reader *r, uint64_t addr)
 {
-	size_t low = 0, high = r->nmapped;
+	size_t low = search_first(i, 0, r->nmapped, r->mapped[i].end > addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->mapped[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < r->nmapped ? &r->mapped[low] : NULL;
 }
 
@@ -239,15 +230,7 @@ static int add_code(const struct exact *e, struct lines_reader *r, uint64_t pc, 
 /* Blocks' code side by side: what ran is asked for in order, at each snapshot. */
 static int widen_code(const struct process *p, struct lines_reader *r)
 {
-	uint64_t n = 2ull * p->nblock;
-	struct stretch *list = realloc(r->code, n * sizeof(*list));
-
-	if (!list)
-		return -1;
-	memset(list + r->ncode, 0, (n - r->ncode) * sizeof(*list));
-	r->code = list;
-	r->ncode = n;
-	return 0;
+	return array_widen(r->code, r->ncode, 2ull * p->nblock) ? 0 : -1;
 }
 
 static const struct stretch *code_of(const struct process *p, struct lines_reader *r, uint64_t i)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "exact/exact_priv.h"
 #include "x86/insn.h"
 
@@ -54,15 +55,8 @@ static struct order_op *add(struct maker *m, unsigned insn, unsigned kind)
 {
 	struct order_code *c = m->c;
 
-	if (c->n == m->room) {
-		size_t room = m->room ? 2 * m->room : 8;
-		struct order_op *op = realloc(c->op, room * sizeof(*op));
-
-		if (!op)
-			return NULL;
-		c->op = op;
-		m->room = room;
-	}
+	if (!array_reserve(c->op, m->room, c->n + 1))
+		return NULL;
 	c->op[c->n] = (struct order_op){
 		.insn = (uint8_t)insn,
 		.kind = (uint8_t)kind,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "exact/exact_priv.h"
 #include "observe/phases.h"
 
@@ -66,29 +67,16 @@ void phases_free_reader(struct process *p)
 	p->phases = NULL;
 }
 
-static bool widen(void *array, size_t from, size_t to, size_t size)
-{
-	void **a = array;
-	char *p = reallocarray(*a, to, size);
-
-	if (!p)
-		return false;
-	memset(p + from * size, 0, (to - from) * size);
-	*a = p;
-	return true;
-}
-
 static int room_for(struct phases_reader *r, const struct process *p, struct err *err)
 {
 	size_t n = p->room; /* for blocks: it doubles */
+	size_t told = r->n;
 
 	if (r->n >= p->nblock)
 		return 0;
-	if (!widen(&r->told, r->n, n, sizeof(*r->told)) ||
-	    !widen(&r->number, r->n, n, sizeof(*r->number)))
-		return exact_no_memory(err);
-	r->n = n;
-	return 0;
+	return array_widen(r->told, told, n) && array_widen(r->number, r->n, n)
+		       ? 0
+		       : exact_no_memory(err);
 }
 
 /* A block's number in the profile, + 1: made if new. Blocks that the process met under several numbers are one there. */
@@ -98,13 +86,8 @@ static int find_number(struct phases_reader *r, const struct code_block *b, long
 
 	if (n < 0)
 		return -1;
-	if ((size_t)n >= r->npending) {
-		size_t room = 2 * (size_t)n + 256;
-
-		if (!widen(&r->pending, r->npending, room, sizeof(*r->pending)))
-			return -1;
-		r->npending = room;
-	}
+	if ((size_t)n >= r->npending && !array_widen(r->pending, r->npending, 2 * (size_t)n + 256))
+		return -1;
 	*number = n + 1;
 	return 0;
 }

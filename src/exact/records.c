@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "exact/exact_priv.h"
 #include "x86/insn.h"
 
@@ -436,15 +437,8 @@ void exact_punch(const struct exact *e, uint64_t at, uint64_t n)
  * next one. */
 static void *copy_of(struct exact *e, const struct exact_record *r, uint32_t size)
 {
-	if (e->record_size < size + INSN_MAX_LEN) {
-		size_t n = 2 * (size_t)size + INSN_MAX_LEN;
-		void *p = realloc(e->record, n);
-
-		if (!p)
-			return NULL;
-		e->record = p;
-		e->record_size = n;
-	}
+	if (!array_reserve(e->record, e->record_size, (size_t)size + INSN_MAX_LEN))
+		return NULL;
 	memcpy(e->record, r, size);
 	memset((char *)e->record + size, 0, INSN_MAX_LEN);
 	return e->record;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "exact/exact_priv.h"
 #include "observe/calls.h"
 #include "sketch/batch_scan.h"
@@ -306,14 +307,9 @@ _Static_assert(sizeof(sizes) / sizeof(sizes[0]) == OFTEN + EXACT_OFTEN_SIZES, ""
 
 bool streams_widen(struct process *p, uint32_t n)
 {
-	struct sink *s = realloc(p->sink, n * sizeof(*s));
-
-	if (!s)
+	if (!array_widen(p->sink, p->sinks, n))
 		return false;
-	memset(s + p->sinks, 0, (n - p->sinks) * sizeof(*s));
-	s[0].head = ~0u; /* of block 0, which there is none of */
-	p->sink = s;
-	p->sinks = n;
+	p->sink[0].head = ~0u; /* of block 0, which there is none of */
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "exact/exact_priv.h"
 #include "observe/edges.h"
 
@@ -38,15 +39,8 @@ static struct site_id last_of(const struct code_block *b)
 
 static bool add(struct process *p, const struct way *w)
 {
-	if (p->nway == p->way_room) {
-		size_t room = p->way_room ? 2 * p->way_room : 256;
-		struct way *way = realloc(p->way, room * sizeof(*way));
-
-		if (!way)
-			return false;
-		p->way = way;
-		p->way_room = room;
-	}
+	if (!array_reserve(p->way, p->way_room, p->nway + 1))
+		return false;
 	p->way[p->nway++] = *w;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "x86/insn.h"
 #include "observe/edges.h"
 
@@ -207,16 +208,8 @@ void flow_free(struct flow *f)
 
 const struct flow_step *flow_at(const struct flow *f, uint64_t addr)
 {
-	size_t low = 0, high = f->nstep;
+	size_t low = search_first(i, 0, f->nstep, f->step[i].addr >= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->step[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < f->nstep && f->step[low].addr == addr ? &f->step[low] : NULL;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum {
 	VARINT = 0,
 	BYTES = 2
@@ -13,16 +15,9 @@ static void put(struct proto *m, const void *p, size_t n)
 {
 	if (m->failed)
 		return;
-	if (m->n + n > m->room) {
-		size_t room = 2 * (m->n + n) + 64;
-		uint8_t *more = realloc(m->p, room);
-
-		if (!more) {
-			m->failed = true;
-			return;
-		}
-		m->p = more;
-		m->room = room;
+	if (!array_reserve(m->p, m->room, m->n + n)) {
+		m->failed = true;
+		return;
 	}
 	memcpy(m->p + m->n, p, n);
 	m->n += n;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
 #include "html/html.h"
 
 #include <stdlib.h>
@@ -131,16 +132,8 @@ static void use_line(struct maker *m, const char *where)
 
 	if (!f)
 		return;
-	if (line >= f->n) {
-		size_t n = 2 * line + 64;
-		bool *used = realloc(f->used, n * sizeof(*used));
-
-		if (!used)
-			return;
-		memset(used + f->n, 0, (n - f->n) * sizeof(*used));
-		f->used = used;
-		f->n = n;
-	}
+	if (line >= f->n && !array_widen(f->used, f->n, 2 * line + 64))
+		return;
 	f->used[line] = true;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "image/image_priv.h"
 
 #define PIECE 16384u
@@ -110,16 +111,8 @@ static void read_relocs(struct image *im)
 /* The first relocation at or after `at`. */
 static size_t find_reloc(const struct image_data *d, uint64_t at)
 {
-	size_t lo = 0, hi = d->relocs;
+	size_t lo = search_first(i, 0, d->relocs, d->reloc[i].at >= at);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (d->reloc[mid].at < at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/hash.h"
 #include "image/image_priv.h"
 
 #include <stdio.h>
@@ -6,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FNV_BASIS 0xcbf29ce484222325ull
-#define FNV_PRIME 0x100000001b3ull
 #define HEADERS_MAX 65536 /* bytes of each header table that identify a file without build-id */
 
 static int add_segment(struct image *im, const Elf64_Phdr *ph, struct err *err)
@@ -51,20 +50,11 @@ static int read_segments(struct image *im, struct err *err)
 	return 0;
 }
 
-static uint64_t hash(uint64_t h, const void *data, size_t n)
-{
-	const uint8_t *p = data;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * FNV_PRIME;
-	return h;
-}
-
 static uint64_t hash_table(uint64_t h, const struct elf_file *f, uint64_t offset, uint64_t n)
 {
 	uint8_t *table = elf_file_load(f, offset, n < HEADERS_MAX ? n : HEADERS_MAX);
 
-	h = table ? hash(h, table, n < HEADERS_MAX ? n : HEADERS_MAX) : h;
+	h = table ? hash_bytes(h, table, n < HEADERS_MAX ? n : HEADERS_MAX) : h;
 	free(table);
 	return h;
 }
@@ -72,7 +62,7 @@ static uint64_t hash_table(uint64_t h, const struct elf_file *f, uint64_t offset
 static uint64_t hash_headers(const struct elf_file *f)
 {
 	const Elf64_Ehdr *e = f->ehdr;
-	uint64_t h = hash(hash(FNV_BASIS, &f->size, sizeof(f->size)), e, sizeof(*e));
+	uint64_t h = hash_bytes(hash_bytes(HASH_BASIS, &f->size, sizeof(f->size)), e, sizeof(*e));
 
 	h = hash_table(h, f, e->e_phoff, (uint64_t)e->e_phnum * e->e_phentsize);
 	return hash_table(h, f, e->e_shoff, (uint64_t)e->e_shnum * e->e_shentsize);

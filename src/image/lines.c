@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 #define SHARED_ID_MAX 64 /* longest build-id, in bytes */
 #define STRINGS_MAX 16 /* limit of string sections: there are five names, and more in split units */
 /* limit of ranges: units may share lists, so a small file can claim very many */
@@ -20,15 +23,8 @@ static bool add(struct lines *l, uint64_t start, uint64_t end, Dwarf_Off unit)
 		return true;
 	if (l->n == RANGES_MAX)
 		return false;
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 1024;
-		struct lines_range *v = realloc(l->v, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		l->v = v;
-		l->cap = cap;
-	}
+	if (!array_reserve(l->v, l->cap, l->n + 1))
+		return false;
 	l->v[l->n++] = (struct lines_range){ start, end, unit };
 	return true;
 }
@@ -187,16 +183,8 @@ void lines_fini(struct lines *l)
 
 static const struct lines_range *find(const struct lines *l, uint64_t addr)
 {
-	size_t lo = 0, hi = l->n;
+	size_t lo = search_first(i, 0, l->n, l->v[i].start > addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->v[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < l->v[lo - 1].end ? &l->v[lo - 1] : NULL;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "image/text_file.h"
 
 #define DELETED " (deleted)"
@@ -108,16 +110,9 @@ static int parse_line(struct map *m, const char *p, size_t n, struct err *err)
 
 static struct map *add(struct maps *m, size_t *cap, struct err *err)
 {
-	if (m->n == *cap) {
-		size_t more = *cap ? *cap * 2 : 64;
-		struct map *v = realloc(m->map, more * sizeof(*v));
-
-		if (!v) {
-			err_sys(err, "cannot read a memory map");
-			return NULL;
-		}
-		m->map = v;
-		*cap = more;
+	if (!array_reserve(m->map, *cap, m->n + 1)) {
+		err_sys(err, "cannot read a memory map");
+		return NULL;
 	}
 	return &m->map[m->n];
 }
@@ -181,15 +176,7 @@ void maps_fini(struct maps *m)
 
 const struct map *maps_find(const struct maps *m, uint64_t addr)
 {
-	size_t lo = 0, hi = m->n;
+	size_t lo = search_first(i, 0, m->n, m->map[i].start > addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->map[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < m->map[lo - 1].end ? &m->map[lo - 1] : NULL;
 }

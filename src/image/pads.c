@@ -13,6 +13,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "image/image_priv.h"
 #include "image/unwind.h"
 
@@ -124,19 +125,11 @@ static void find_tables(struct image *im)
 
 size_t image_pads(struct image *im, uint64_t start, uint64_t *pad, size_t max)
 {
-	size_t lo = 0, hi;
+	size_t lo;
 
 	if (!im->pads.read)
 		find_tables(im);
-	hi = im->pads.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (im->pads.v[mid].start < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_first(i, 0, im->pads.n, im->pads.v[i].start >= start);
 	if (lo == im->pads.n || im->pads.v[lo].start != start)
 		return 0;
 	return read_pads(im, &im->pads.v[lo], pad, max);

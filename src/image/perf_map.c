@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 #define BYTES_MAX ((size_t)256 << 20)
 /* earlier entries that may still hold the address: replaced code mostly lies in the same place */
 #define BACK 64
@@ -66,16 +69,9 @@ int perf_map_parse(struct perf_map *m, char *text, size_t bytes)
 		*next++ = 0;
 		if (!entry_of(line, &e))
 			continue;
-		if (m->n == room) {
-			struct perf_map_entry *more;
-
-			room = room ? 2 * room : 256;
-			more = reallocarray(m->entry, room, sizeof(*more));
-			if (!more) {
-				perf_map_fini(m);
-				return -1;
-			}
-			m->entry = more;
+		if (!array_reserve(m->entry, room, m->n + 1)) {
+			perf_map_fini(m);
+			return -1;
 		}
 		m->entry[m->n++] = e;
 	}
@@ -126,16 +122,8 @@ int perf_map_read(struct perf_map *m, const struct broker *b, pid_t pid, pid_t i
 const struct perf_map_entry *perf_map_find(const struct perf_map *m, uint64_t addr)
 {
 	const struct perf_map_entry *found = NULL;
-	size_t low = 0, high = m->n;
+	size_t low = search_first(i, 0, m->n, m->entry[i].start > addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->entry[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (size_t back = 0; low-- > 0 && back < BACK; back++)
 		if (addr < m->entry[low].end && (!found || m->entry[low].line > found->line))
 			found = &m->entry[low];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "image/image_priv.h"
 
@@ -26,15 +27,8 @@ struct got {
 
 static bool add_word(struct got *g, const struct got_word *word)
 {
-	if (g->n == g->cap) {
-		size_t cap = g->cap ? g->cap * 2 : 256;
-		struct got_word *v = realloc(g->v, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		g->v = v;
-		g->cap = cap;
-	}
+	if (!array_reserve(g->v, g->cap, g->n + 1))
+		return false;
 	g->v[g->n++] = *word;
 	return true;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "image/image_priv.h"
 #include "image/plt.h"
 #include "image/unwind.h"
@@ -30,16 +32,9 @@ static void list_add(struct list *l, uint64_t start, uint64_t end, const char *n
 		l->failed = true;
 	if (start >= end || l->failed)
 		return;
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 1024;
-		struct image_proc *v = realloc(l->v, cap * sizeof(*v));
-
-		if (!v) {
-			l->failed = true;
-			return;
-		}
-		l->v = v;
-		l->cap = cap;
+	if (!array_reserve(l->v, l->cap, l->n + 1)) {
+		l->failed = true;
+		return;
 	}
 	l->v[l->n++] = (struct image_proc){ start, end, name };
 }
@@ -195,16 +190,8 @@ size_t image_procs(struct image *im, const struct image_proc **proc)
 const struct image_proc *image_proc_at(struct image *im, uint64_t addr)
 {
 	const struct image_proc *proc;
-	size_t lo = 0, hi = image_procs(im, &proc);
+	size_t lo = search_first(i, 0, image_procs(im, &proc), proc[i].start > addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (proc[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < proc[lo - 1].end ? &proc[lo - 1] : NULL;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "image/image_priv.h"
 #include "image/starts.h"
@@ -84,17 +86,7 @@ void symbols_fini(struct symbols *s)
 /* Makes room for n more symbols. */
 static bool make_room(struct symbols *s, size_t n)
 {
-	size_t cap = s->n + n;
-	struct symbol *v;
-
-	if (cap <= s->cap)
-		return true;
-	v = realloc(s->v, cap * sizeof(*v));
-	if (!v)
-		return false;
-	s->v = v;
-	s->cap = cap;
-	return true;
+	return array_reserve(s->v, s->cap, s->n + n);
 }
 
 bool symbols_add(struct symbols *s, const struct symbol *sym)
@@ -310,15 +302,7 @@ bool symbols_merge(struct symbols *s, const struct symbols *from)
 
 const struct symbol *symbols_find(const struct symbols *s, uint64_t addr)
 {
-	size_t lo = 0, hi = s->n;
+	size_t lo = search_first(i, 0, s->n, s->v[i].start >= addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->v[mid].start < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < s->n && s->v[lo].start == addr ? &s->v[lo] : NULL;
 }

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "image/image_priv.h"
 #include "image/starts.h"
 
@@ -171,15 +173,8 @@ static bool add_range(struct unwind *u, const struct image *im, uint64_t start, 
 
 	if (!seg || !size || size > seg->addr + seg->size - start)
 		return true;
-	if (u->n == u->cap) {
-		size_t cap = u->cap ? u->cap * 2 : u->expected ? u->expected : 1024;
-		struct unwind_range *v = realloc(u->v, cap * sizeof(*v));
-
-		if (!v)
-			return false;
-		u->v = v;
-		u->cap = cap;
-	}
+	if (!array_reserve(u->v, u->cap, u->n + 1))
+		return false;
 	u->v[u->n++] = (struct unwind_range){ start, start + size, lsda };
 	return true;
 }
@@ -352,15 +347,7 @@ void unwind_fini(struct unwind *u)
 
 const struct unwind_range *unwind_at(const struct unwind *u, uint64_t addr)
 {
-	size_t lo = 0, hi = u->n;
+	size_t lo = search_first(i, 0, u->n, u->v[i].start > addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (u->v[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < u->v[lo - 1].end ? &u->v[lo - 1] : NULL;
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 #define BASE_BITS 14
 #define TABLES 4
 #define INDEX_BITS 11
@@ -66,7 +68,7 @@ void branch_free(struct branch_predictor *p)
 
 static uint64_t mix(uint64_t v)
 {
-	v *= 0x9e3779b97f4a7c15ull;
+	v = hash_mix(v);
 	return v ^ v >> 32;
 }
 

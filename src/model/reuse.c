@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define TOP 32
 #define TIMES_MIN 4096	/* a multiple of 64, as all numbers of times are */
 #define SLOTS_MIN 1024	/* a power of two */
@@ -84,7 +86,7 @@ void reuse_free(struct reuse *r)
 /* Returns the line's slot, or the free one where it belongs. */
 static struct slot *find(struct slot *slot, size_t slots, uint64_t line)
 {
-	size_t i = (line * 0x9e3779b97f4a7c15ull) >> 20 & (slots - 1);
+	size_t i = hash_mix(line) >> 20 & (slots - 1);
 
 	while (slot[i].line != line && slot[i].line != NONE)
 		i = (i + 1) & (slots - 1);

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 unsigned survival(const uint64_t *ended, const uint64_t *left, unsigned n, unsigned first,
 		  double *survival)
 {
@@ -30,15 +33,8 @@ int statstack_add(struct statstack *s, double time, double alive)
 {
 	struct statstack_knot k = { fmax(time, 0), fmin(fmax(alive, 0), 1), 0 };
 
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 64;
-		struct statstack_knot *list = realloc(s->knot, cap * sizeof(*list));
-
-		if (!list)
-			return -1;
-		s->knot = list;
-		s->cap = cap;
-	}
+	if (!array_reserve(s->knot, s->cap, s->n + 1))
+		return -1;
 	if (s->n) {
 		const struct statstack_knot *last = &s->knot[s->n - 1];
 
@@ -62,18 +58,11 @@ static double alive_between(const struct statstack_knot *a, const struct statsta
 
 double statstack_misses(const struct statstack *s, double lines)
 {
-	size_t low = 0, high = s->n;
+	size_t low;
 
 	if (!s->n)
 		return 1;
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (s->knot[mid].lines > lines)
-			high = mid;
-		else
-			low = mid + 1;
-	}
+	low = search_first(i, 0, s->n, s->knot[i].lines > lines);
 	if (!low)
 		return s->knot[0].alive;
 	if (low == s->n)

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 #define STEPS 100
 #define SETTLED 1e-3
 #define FINEST (BALANCE_LEVELS - 1)
@@ -135,8 +137,7 @@ static int place_of(struct balance *b, struct site_id at, uint32_t *number)
 
 static size_t slot_of(const struct balance *b, uint32_t from, uint32_t to)
 {
-	uint64_t hash = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15;
-	size_t i = (size_t)(hash >> 32) & (b->slots - 1);
+	size_t i = hash_bits((uint64_t)from << 32 | to, 32) & (b->slots - 1);
 
 	for (; b->slot[i]; i = (i + 1) & (b->slots - 1)) {
 		const struct pair *k = &b->pair[b->slot[i] - 1];

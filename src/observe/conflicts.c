@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "x86/insn.h"
 
 #define PAGE_BITS 0xfffu
@@ -104,8 +105,7 @@ static struct conflict *get(struct profile *p, const struct conflicts_past *t,
 
 	if (!t->index)
 		return conflicts_get(p, kind, store, load);
-	met = &t->index->met[((load.addr * 5 + store.addr) * 4 + kind) * 0x9e3779b97f4a7c15ull >>
-			     (64 - MET_BITS)];
+	met = &t->index->met[hash_bits((load.addr * 5 + store.addr) * 4 + kind, MET_BITS)];
 	if (!*met || (*met)->key.kind != kind || !is_same(&(*met)->key.load, &load) ||
 	    !is_same(&(*met)->key.store, &store))
 		*met = conflicts_get(p, kind, store, load);

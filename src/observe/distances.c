@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 uint64_t distance_of_bucket(unsigned b)
 {
 	return b < 32 ? b : (uint64_t)(16 + (b - 32) % 16) << ((b - 32) / 16 + 1);
@@ -16,15 +18,11 @@ uint64_t distance_of_octave(unsigned o)
 
 struct distances *distances_new(struct profile *p)
 {
-	struct distances **list = realloc(p->distances, (p->ndistances + 1) * sizeof(*list));
-	struct distances *d = calloc(1, sizeof(*d));
+	struct distances *d =
+		array_one_more(p->distances, p->ndistances) ? calloc(1, sizeof(*d)) : NULL;
 
-	if (list)
-		p->distances = list;
-	if (!list || !d) {
-		free(d);
+	if (!d)
 		return NULL;
-	}
 	p->distances[p->ndistances++] = d;
 	return d;
 }

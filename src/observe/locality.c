@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "x86/insn.h"
 #include "observe/pace.h"
 
@@ -71,7 +72,7 @@ static bool use(struct units *u, uint64_t unit, uint64_t stamp)
 {
 	uint64_t key = unit << STAMP_BITS | stamp;
 
-	for (uint64_t i = (unit * 0x9e3779b97f4a7c15ull) >> 54;; i++) {
+	for (uint64_t i = hash_bits(unit, 10);; i++) {
 		uint64_t *slot = &u->slot[i % UNITS];
 
 		if (*slot == key)
@@ -95,7 +96,7 @@ static void note_touch(struct locality_past *t, struct locality *l, const struct
 		       bool first)
 {
 	uint64_t line = r->value[OPERAND_ADDRESS] >> LOCALITY_LINE ^ (uint64_t)t->pid << 42;
-	struct touched *e = &t->touched[(line * 0x9e3779b97f4a7c15ull) >> 52];
+	struct touched *e = &t->touched[hash_bits(line, 12)];
 	bool same = e->line == line && t->time - e->time < LATELY;
 
 	if (first) {

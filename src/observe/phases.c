@@ -5,6 +5,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/array.h"
 #include "base/varint.h"
 
 struct phase_key {
@@ -40,18 +41,6 @@ void phases_free(struct phases *p)
 	free(p);
 }
 
-static bool room_for(void *array, size_t n, size_t size)
-{
-	void **a = array, *p;
-
-	if (n & (n - 1)) /* Capacities are powers of two: otherwise there is room. */
-		return true;
-	p = reallocarray(*a, n ? 2 * n : 1, size);
-	if (p)
-		*a = p;
-	return p;
-}
-
 long phases_block(struct phases *p, uint32_t image, uint64_t addr, uint32_t n)
 {
 	struct phase_block b;
@@ -64,7 +53,7 @@ long phases_block(struct phases *p, uint32_t image, uint64_t addr, uint32_t n)
 	HASH_FIND(hh, p->keys, &b, sizeof(b), k);
 	if (k)
 		return k->number;
-	if (p->nblock >= PHASES_BLOCKS_MAX || !room_for(&p->block, p->nblock, sizeof(b)))
+	if (p->nblock >= PHASES_BLOCKS_MAX || !array_one_more(p->block, p->nblock))
 		return -1;
 	k = calloc(1, sizeof(*k));
 	if (!k)
@@ -81,7 +70,7 @@ static int append(struct phases *p, uint8_t *vector, size_t size, uint64_t lengt
 {
 	uint64_t start = phases_instructions(p);
 
-	if (!room_for(&p->interval, p->ninterval, sizeof(*p->interval))) {
+	if (!array_one_more(p->interval, p->ninterval)) {
 		free(vector);
 		return -1;
 	}
@@ -103,7 +92,7 @@ int phases_copy(struct phases *to, const struct phases *from, const uint32_t *ma
 
 		/* Two images may have become one; a block that both have would shift the
 		 * numbers. */
-		if (!room_for(&to->block, to->nblock, sizeof(*b)))
+		if (!array_one_more(to->block, to->nblock))
 			return -1;
 		to->block[to->nblock++] =
 			(struct phase_block){ .image = map[b->image], .n = b->n, .addr = b->addr };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "observe/balance.h"
 #include "observe/callers.h"
 #include "observe/calls.h"
@@ -106,16 +107,13 @@ void profile_fini(struct profile *p)
 static struct profile_image *add_image(struct profile *p, int kind, const char *path,
 				       const char *build_id)
 {
-	struct profile_image **list, *pi = calloc(1, sizeof(*pi));
+	struct profile_image *pi = calloc(1, sizeof(*pi));
 
-	list = realloc(p->image, (p->nimage + 1) * sizeof(struct profile_image *));
-	if (list)
-		p->image = list;
 	if (pi) {
 		pi->path = strdup(path);
 		pi->build_id = strdup(build_id);
 	}
-	if (!list || !pi || !pi->path || !pi->build_id) {
+	if (!pi || !array_one_more(p->image, p->nimage) || !pi->path || !pi->build_id) {
 		if (pi) {
 			free(pi->path);
 			free(pi->build_id);
@@ -186,13 +184,10 @@ struct hot *profile_operand(struct profile *p, struct site *s, int operand)
 
 struct run *profile_run(struct profile *p)
 {
-	struct run *list = realloc(p->run, (p->nrun + 1) * sizeof(*list));
-
-	if (!list)
+	if (!array_one_more(p->run, p->nrun))
 		return NULL;
-	p->run = list;
-	memset(&list[p->nrun], 0, sizeof(*list));
-	return &list[p->nrun++];
+	memset(&p->run[p->nrun], 0, sizeof(*p->run));
+	return &p->run[p->nrun++];
 }
 
 static bool is_coproc(const struct run *r)
@@ -489,27 +484,19 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 
 struct wset *profile_wset(struct profile *p)
 {
-	struct wset **list = realloc(p->wset, (p->nwset + 1) * sizeof(*list)), *w;
+	struct wset *w = array_one_more(p->wset, p->nwset) ? wset_new() : NULL;
 
-	if (!list)
-		return NULL;
-	p->wset = list;
-	w = wset_new();
 	if (w)
-		list[p->nwset++] = w;
+		p->wset[p->nwset++] = w;
 	return w;
 }
 
 struct phases *profile_phases(struct profile *p)
 {
-	struct phases **list = realloc(p->phases, (p->nphases + 1) * sizeof(*list)), *one;
+	struct phases *one = array_one_more(p->phases, p->nphases) ? phases_new() : NULL;
 
-	if (!list)
-		return NULL;
-	p->phases = list;
-	one = phases_new();
 	if (one)
-		list[p->nphases++] = one;
+		p->phases[p->nphases++] = one;
 	return one;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "x86/insn.h"
 
 #define SLOTS (4 * RA_BURST_MAX) /* a power of two, at least twice the number of touches */
@@ -136,7 +137,7 @@ struct seen {
 
 static struct seen *find(struct seen *seen, size_t slots, uint64_t line)
 {
-	size_t i = (line * 0x9e3779b97f4a7c15ull) >> 40 & (slots - 1);
+	size_t i = hash_mix(line) >> 40 & (slots - 1);
 
 	while (seen[i].time && seen[i].line != line)
 		i = (i + 1) & (slots - 1);

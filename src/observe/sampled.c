@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "x86/insn.h"
 #include "observe/cycles.h"
 
@@ -19,25 +20,11 @@ const char *sampled_counter_name(unsigned counter)
 	return counter < SAMPLED_MISSES ? name[counter] : miss_kind_name[counter - SAMPLED_MISSES];
 }
 
-static bool grow(void *array, size_t n, size_t size)
-{
-	void **a = array, *p;
-
-	if (n & (n - 1)) /* Capacities are powers of two: otherwise there is room. */
-		return true;
-	p = reallocarray(*a, n ? 2 * n : 1, size);
-	if (!p)
-		return false;
-	*a = p;
-	return true;
-}
-
 struct sampled *sampled_new(struct profile *p, const char *schedule)
 {
 	struct sampled *s = calloc(1, sizeof(*s));
 
-	if (!s || !(s->schedule = strdup(schedule)) ||
-	    !grow(&p->sampled, p->nsampled, sizeof(struct sampled *))) {
+	if (!s || !(s->schedule = strdup(schedule)) || !array_one_more(p->sampled, p->nsampled)) {
 		free(s ? s->schedule : NULL);
 		free(s);
 		return NULL;
@@ -57,7 +44,7 @@ struct sampled *sampled_of(const struct profile *p, uint32_t run)
 
 int sampled_add(struct sampled *s, const struct sample *one)
 {
-	if (!grow(&s->sample, s->n, sizeof(*s->sample)))
+	if (!array_one_more(s->sample, s->n))
 		return -1;
 	s->sample[s->n++] = *one;
 	return 0;
@@ -65,7 +52,7 @@ int sampled_add(struct sampled *s, const struct sample *one)
 
 struct sample_batch *sampled_batch(struct sampled *s)
 {
-	if (!grow(&s->batch, s->nbatch, sizeof(*s->batch)))
+	if (!array_one_more(s->batch, s->nbatch))
 		return NULL;
 	memset(&s->batch[s->nbatch], 0, sizeof(*s->batch));
 	return &s->batch[s->nbatch++];

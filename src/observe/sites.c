@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/pages.h"
 
 #define NEIGHBOURS \
@@ -21,8 +22,7 @@ static uint32_t hash_of(const struct site_id *id)
 {
 	uint64_t place = (id->addr / NEIGHBOURS ^ (uint64_t)id->image << 40);
 
-	return (uint32_t)(place * 0x9e3779b97f4a7c15ull >> 32) * NEIGHBOURS +
-	       (uint32_t)(id->addr % NEIGHBOURS);
+	return (uint32_t)hash_bits(place, 32) * NEIGHBOURS + (uint32_t)(id->addr % NEIGHBOURS);
 }
 
 static bool same(const struct site_id *a, const struct site_id *b)

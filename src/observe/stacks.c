@@ -6,6 +6,8 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/array.h"
+#include "base/hash.h"
 #include "base/varint.h"
 
 #define FRAMES_FIRST 1024
@@ -53,10 +55,10 @@ void stacks_fini(struct stacks *s)
 
 static uint64_t hash_of(const struct frame *f)
 {
-	uint64_t h = f->addr * 0x9e3779b97f4a7c15ull;
+	uint64_t h = hash_mix(f->addr);
 
 	h = (h ^ h >> 29 ^ ((uint64_t)f->parent << 32 | f->image)) * 0xc2b2ae3d27d4eb4full;
-	return (h ^ h >> 32 ^ f->kind) * 0x9e3779b97f4a7c15ull >> 32;
+	return hash_bits(h ^ h >> 32 ^ f->kind, 32);
 }
 
 /* The slot of the frame, or the empty one where it belongs. */
@@ -126,19 +128,9 @@ static char *thread_text(uint32_t run, uint32_t pid, uint32_t tid, const char *c
 
 static bool add_thread(struct stacks *s, struct stack_thread *t)
 {
-	size_t room = s->thread_room ? 2 * s->thread_room : 16;
-	struct stack_thread *list = s->thread;
-
-	if (s->nthread == s->thread_room) {
-		list = reallocarray(list, room, sizeof(*list));
-		if (!list)
-			return false;
-		s->thread = list;
-		s->thread_room = room;
-	}
-	if (!t->comm || !t->cgroup)
+	if (!t->comm || !t->cgroup || !array_reserve(s->thread, s->thread_room, s->nthread + 1))
 		return false;
-	list[s->nthread++] = *t;
+	s->thread[s->nthread++] = *t;
 	return true;
 }
 

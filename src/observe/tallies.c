@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "x86/insn.h"
 
 #define OFTEN 1000	 /* factor by which the most frequent step must exceed all others */
@@ -123,7 +124,7 @@ void tally_add(struct tally *t, const struct tally *more)
 
 static uint64_t hash(uint64_t addr, unsigned bits)
 {
-	return (addr >> GRANULE_BITS) * 0x9e3779b97f4a7c15ull >> (64 - bits);
+	return hash_bits(addr >> GRANULE_BITS, bits);
 }
 
 static bool overlap(uint64_t a, unsigned na, uint64_t b, unsigned nb)

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 #define WORDS (WSET_CHUNK / 64)
 /* most lines of a chunk that is stored as a list; above, bits take less space */
 #define LISTED_MAX 255
@@ -70,10 +73,9 @@ long wset_region(struct wset *w, int kind, const char *name)
 			return (long)i;
 	if (w->nregion >= WSET_REGIONS_MAX)
 		return -1;
-	list = realloc(w->region, (w->nregion + 1) * sizeof(*list));
-	if (!list)
+	if (!array_one_more(w->region, w->nregion))
 		return -1;
-	w->region = list;
+	list = w->region;
 	list[w->nregion].kind = kind;
 	list[w->nregion].name = strdup(name);
 	if (!list[w->nregion].name)
@@ -83,27 +85,17 @@ long wset_region(struct wset *w, int kind, const char *name)
 
 int wset_first(struct wset *w, const char *procedure, uint64_t lines)
 {
-	size_t low = 0, high = w->nfirst;
+	size_t low = search_first(i, 0, w->nfirst, strcmp(w->first[i].procedure, procedure) >= 0);
 	struct wset_first *list;
 	char *name;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int o = strcmp(w->first[mid].procedure, procedure);
-
-		if (!o) {
-			w->first[mid].lines += lines;
-			return 0;
-		}
-		if (o < 0)
-			low = mid + 1;
-		else
-			high = mid;
+	if (low < w->nfirst && !strcmp(w->first[low].procedure, procedure)) {
+		w->first[low].lines += lines;
+		return 0;
 	}
-	list = realloc(w->first, (w->nfirst + 1) * sizeof(*list));
-	if (!list)
+	if (!array_one_more(w->first, w->nfirst))
 		return -1;
-	w->first = list;
+	list = w->first;
 	name = strdup(procedure);
 	if (!name)
 		return -1;
@@ -140,12 +132,13 @@ int wset_copy(struct wset *to, const struct wset *from)
 	to->region = old.region;
 	to->nregion = old.nregion;
 	to->nsnapshot = 0;
-	to->snapshot = calloc(from->nsnapshot + 1, sizeof(*to->snapshot));
+	to->snapshot = NULL;
 	to->command = from->command ? strdup(from->command) : NULL;
-	if (!to->snapshot || (from->command && !to->command))
+	if (from->command && !to->command)
 		return -1;
 	for (size_t i = 0; i < from->nsnapshot; i++)
-		if (copy_snapshot(&to->snapshot[to->nsnapshot++], &from->snapshot[i]))
+		if (!array_one_more(to->snapshot, i) ||
+		    copy_snapshot(&to->snapshot[to->nsnapshot++], &from->snapshot[i]))
 			return -1;
 	return 0;
 }
@@ -161,30 +154,14 @@ static int order(const struct wset_chunk *c, uint64_t at, uint32_t region)
 
 struct wset_chunk *wset_chunk(struct wset_lines *l, uint64_t at, uint32_t region)
 {
-	size_t low = 0, high = l->n;
+	size_t low = l->n;
 
-	if (l->n && order(&l->chunk[l->n - 1], at, region) < 0)
-		low = l->n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int o = order(&l->chunk[mid], at, region);
-
-		if (!o)
-			return &l->chunk[mid];
-		if (o < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 16;
-		struct wset_chunk *c = realloc(l->chunk, room * sizeof(*c));
-
-		if (!c)
-			return NULL;
-		l->chunk = c;
-		l->room = room;
-	}
+	if (low && order(&l->chunk[low - 1], at, region) >= 0)
+		low = search_first(i, 0, l->n, order(&l->chunk[i], at, region) >= 0);
+	if (low < l->n && !order(&l->chunk[low], at, region))
+		return &l->chunk[low];
+	if (!array_reserve(l->chunk, l->room, l->n + 1))
+		return NULL;
 	memmove(&l->chunk[low + 1], &l->chunk[low], (l->n - low) * sizeof(*l->chunk));
 	memset(&l->chunk[low], 0, sizeof(*l->chunk));
 	l->chunk[low].at = at;
@@ -237,16 +214,8 @@ static void gather(const struct wset_lines *l, size_t *i, uint64_t at, uint64_t 
 /* Returns the first chunk of that place, or of a later one. */
 static size_t find_place(const struct wset_lines *l, uint64_t at)
 {
-	size_t low = 0, high = l->n;
+	size_t low = search_first(i, 0, l->n, l->chunk[i].at >= at);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->chunk[mid].at < at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low;
 }
 
@@ -347,17 +316,7 @@ struct bytes {
 
 static bool room_for(struct bytes *b, size_t n)
 {
-	size_t room = 2 * (b->n + n);
-	uint8_t *p;
-
-	if (b->room - b->n >= n)
-		return true;
-	p = realloc(b->p, room);
-	if (!p)
-		return false;
-	b->p = p;
-	b->room = room;
-	return true;
+	return array_reserve(b->p, b->room, b->n + n);
 }
 
 static void put(struct bytes *b, uint64_t v)
@@ -591,15 +550,14 @@ static int merge(const struct wset *w, struct wset_snapshot *a, struct wset_snap
 
 int wset_add(struct wset *w, struct wset_snapshot *s, struct err *err)
 {
-	struct wset_snapshot *list =
-		realloc(w->snapshot, (w->nsnapshot + 1) * sizeof(*w->snapshot));
+	struct wset_snapshot *list;
 	size_t n = 0;
 
-	if (!list) {
+	if (!array_one_more(w->snapshot, w->nsnapshot)) {
 		snapshot_fini(s);
 		return no_memory(err);
 	}
-	w->snapshot = list;
+	list = w->snapshot;
 	list[w->nsnapshot++] = *s;
 	if (w->nsnapshot < w->max || w->max < 2)
 		return 0;

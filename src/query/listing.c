@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "x86/reg.h"
 
 #define LISTING_MAX (16u << 20) /* largest extent of code; a recording's extents are untrusted */
@@ -139,15 +141,8 @@ static struct listing_insn *append(struct walk *w, uint64_t addr)
 {
 	struct listing *l = w->l;
 
-	if (l->n == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 128;
-		struct listing_insn *v = realloc(l->v, cap * sizeof(*v));
-
-		if (!v)
-			return NULL;
-		l->v = v;
-		w->cap = cap;
-	}
+	if (!array_reserve(l->v, w->cap, l->n + 1))
+		return NULL;
 	memset(&l->v[l->n], 0, sizeof(*l->v));
 	l->v[l->n].addr = addr;
 	return &l->v[l->n++];
@@ -266,15 +261,7 @@ void listing_fini(struct listing *l)
 
 struct listing_insn *listing_at(const struct listing *l, uint64_t addr)
 {
-	size_t low = 0, high = l->n;
+	size_t low = search_first(i, 0, l->n, l->v[i].addr >= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->v[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < l->n && l->v[low].addr == addr ? &l->v[low] : NULL;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 /* A procedure of any table. */
 struct range {
 	uint64_t start, end;
@@ -199,16 +201,8 @@ void view_fini(struct view *v)
 
 const struct site *view_site_in(const struct view *v, const struct view_proc *p, uint64_t addr)
 {
-	size_t low = p->first, high = p->first + p->n;
+	size_t low = search_first(i, p->first, p->first + p->n, v->site[i]->id.addr >= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (v->site[mid]->id.addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < p->first + p->n && v->site[low]->id.addr == addr ? v->site[low] : NULL;
 }
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "query/view.h"
 
@@ -18,20 +20,6 @@ struct calltree_key {
 static int no_memory(struct err *err)
 {
 	return err_set(err, ERR_FAILED, "no memory for the call stacks");
-}
-
-/* Room for one more element of an array whose room is the next power of two. */
-static bool grow(void **array, size_t n, size_t size)
-{
-	void *more;
-
-	if (n & (n - 1))
-		return true;
-	more = realloc(*array, (n ? 2 * n : 1) * size);
-	if (!more)
-		return false;
-	*array = more;
-	return true;
 }
 
 static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, uint64_t addr,
@@ -57,16 +45,8 @@ static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, 
 
 static const struct profile_proc *recorded_proc(const struct profile_image *pi, uint64_t addr)
 {
-	size_t low = 0, high = pi->nproc;
+	size_t low = search_first(i, 0, pi->nproc, pi->proc[i].end > addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (pi->proc[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < pi->nproc && pi->proc[low].start <= addr ? &pi->proc[low] : NULL;
 }
 
@@ -78,7 +58,7 @@ static long add_func(struct calltree *t, uint32_t image, uint64_t start, const c
 	struct calltree_func *f;
 	char text[1024];
 
-	if (!grow((void **)&t->func, t->nfunc, sizeof(*t->func)))
+	if (!array_one_more(t->func, t->nfunc))
 		return -1;
 	f = &t->func[t->nfunc];
 	*f = (struct calltree_func){ .image = image, .start = start, .is_end = is_end };
@@ -136,7 +116,7 @@ static long add_place(struct calltree *t, long func, uint32_t image, uint64_t ad
 	struct image *im;
 	struct calltree_place *p;
 
-	if (func < 0 || !grow((void **)&t->place, t->nplace, sizeof(*t->place)))
+	if (func < 0 || !array_one_more(t->place, t->nplace))
 		return -1;
 	p = &t->place[t->nplace];
 	*p = (struct calltree_place){ .func = (uint32_t)func, .image = image, .addr = addr };
@@ -222,7 +202,7 @@ static int flat_node(struct calltree *t, const struct site *s)
 	while (count) {
 		uint32_t part = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 
-		if (!grow((void **)&t->own_sample, t->nsample, sizeof(*t->own_sample)))
+		if (!array_one_more(t->own_sample, t->nsample))
 			return -1;
 		t->own_sample[t->nsample++] =
 			(struct stack_sample){ .frame = (uint32_t)t->nnode,

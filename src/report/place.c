@@ -5,20 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "query/name.h"
 
 size_t place_index(const struct view *v, struct site_id id)
 {
-	size_t low = 0, high = v->n;
+	size_t low = search_first(i, 0, v->n, site_id_order(v->site[i]->id, id) >= 0);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (site_id_order(v->site[mid]->id, id) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < v->n && !site_id_order(v->site[low]->id, id) ? low : SIZE_MAX;
 }
 

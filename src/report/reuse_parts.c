@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "estimate/anchor.h"
 #include "estimate/parts.h"
 #include "observe/curve.h"
@@ -193,15 +194,12 @@ static void tell_held(struct making *m)
 static struct reuse_part *add_part(struct making *m, const struct reuses *u, uint32_t number)
 {
 	struct reuse_parts *out = m->out;
-	struct reuse_part **list, *part;
+	struct reuse_part *part;
 
 	for (size_t i = out->n; i-- && out->part[i]->process == u->key;)
 		if (out->part[i]->number == number)
 			return out->part[i];
-	list = realloc(out->part, (out->n + 1) * sizeof(struct reuse_part *));
-	if (list)
-		out->part = list;
-	part = list ? calloc(1, sizeof(*part)) : NULL;
+	part = array_one_more(out->part, out->n) ? calloc(1, sizeof(*part)) : NULL;
 	if (!part)
 		return NULL;
 	part->process = u->key;

@@ -3,21 +3,15 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "x86/insn.h"
 #include "observe/edges.h"
 #include "report/place.h"
 
 static int add(struct transfers *t, const struct transfer *one)
 {
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 1024;
-		struct transfer *v = realloc(t->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		t->v = v;
-		t->cap = cap;
-	}
+	if (!array_reserve(t->v, t->cap, t->n + 1))
+		return -1;
 	t->v[t->n++] = *one;
 	return 0;
 }

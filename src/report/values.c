@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/fmt.h"
 #include "query/listing.h"
 #include "query/lookup.h"
@@ -107,15 +108,8 @@ uint32_t values_operands(const char *word)
 
 static int add(struct values *vs, const struct candidate *c)
 {
-	if (vs->n == vs->cap) {
-		size_t cap = vs->cap ? 2 * vs->cap : 1024;
-		struct candidate *v = realloc(vs->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		vs->v = v;
-		vs->cap = cap;
-	}
+	if (!array_reserve(vs->v, vs->cap, vs->n + 1))
+		return -1;
 	vs->v[vs->n++] = *c;
 	return 0;
 }

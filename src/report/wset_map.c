@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 static int no_memory(struct err *err)
 {
 	return err_set(err, ERR_FAILED, "no memory for a map");
@@ -108,16 +110,8 @@ static void halve(struct wset_map *m, unsigned rows)
 /* The band that contains the place, which exists. */
 static size_t band_of(const struct wset_map *m, uint64_t at)
 {
-	size_t low = 0, high = m->nband - 1;
+	size_t low = search_first(i, 0, m->nband - 1, m->band[i].end > at);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->band[mid].end <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low;
 }
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/pages.h"
+#include "base/search.h"
 
 #define RUN_MAX 256   /* instructions lifted at a time */
 #define QUEUE_MAX 256 /* branch targets remembered within one neighbourhood */
@@ -46,19 +48,11 @@ void code_fini(struct code *c)
 
 int code_image(struct code *c, uint32_t image, const struct code_source *src, struct err *err)
 {
-	struct code_source *s;
-
 	if (image == 0 || image > CODE_IMAGES)
 		return err_set(err, ERR_FAILED, "image number %u is beyond %u", image, CODE_IMAGES);
 	if (image >= c->nsource) {
-		uint32_t n = image + 64;
-
-		s = realloc(c->source, n * sizeof(*s));
-		if (!s)
-			return err_set(err, ERR_FAILED, "no memory for %u images", n);
-		memset(s + c->nsource, 0, (n - c->nsource) * sizeof(*s));
-		c->source = s;
-		c->nsource = n;
+		if (!array_widen(c->source, c->nsource, image + 64))
+			return err_set(err, ERR_FAILED, "no memory for %u images", image + 64);
 	}
 	c->source[image] = *src;
 	return 0;
@@ -370,16 +364,8 @@ static void add_link(struct code *c, uint32_t image, uint64_t addr)
 /* Returns the first micro-op of the run's instruction at addr, or 0. */
 static uint32_t find_in_run(const struct walk *w, uint32_t n, uint64_t addr)
 {
-	uint32_t lo = 0, hi = n;
+	uint32_t lo = search_first(i, 0, n, w->run[i].addr >= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (w->run[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < n && w->run[lo].addr == addr ? w->run[lo].first : 0;
 }
 

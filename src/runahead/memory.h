@@ -3,6 +3,7 @@
 #ifndef ASSAY_RUNAHEAD_MEMORY_H
 #define ASSAY_RUNAHEAD_MEMORY_H
 
+#include "base/hash.h"
 #include "runahead/flags.h"
 
 /* Results of an access that ends a window. */
@@ -21,7 +22,7 @@ RA_INLINE bool ra_not_users(uint64_t addr, uint32_t bytes)
 RA_INLINE struct ra_slot *ra_sb_find(struct ra_state *s, uint64_t word, bool take)
 {
 	uint64_t gen = (uint64_t)s->gen << RA_SB_GEN_SHIFT, key = gen | word;
-	uint32_t h = (uint32_t)((word * 0x9e3779b97f4a7c15ull) >> (64 - RA_SB_BITS));
+	uint32_t h = (uint32_t)hash_bits(word, RA_SB_BITS);
 
 	RA_UNROLL
 	for (uint32_t i = 0; i < RA_SB_PROBES; i++) {

@@ -3,6 +3,7 @@
 #ifndef ASSAY_RUNAHEAD_STATE_H
 #define ASSAY_RUNAHEAD_STATE_H
 
+#include "base/hash.h"
 #include "x86/uop.h"
 
 #define RA_BURST_MAX 2048  /* instructions that a window may be asked to have */
@@ -169,7 +170,7 @@ static inline __attribute__((always_inline)) uint32_t code_record(uint64_t key, 
 	uint64_t h = key >> CODE_PAGE;
 	uint32_t page;
 
-	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15ull;
+	h = hash_mix(h ^ h >> 32);
 	h = (h ^ h >> 29) * 0xc2b2ae3d27d4eb4full;
 	page = (uint32_t)(h >> (64 + CODE_PAGE - bits)) + i * ((uint32_t)h | 1);
 	return page << CODE_PAGE | (key & ((1u << CODE_PAGE) - 1));

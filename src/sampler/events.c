@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 
 const char *const event_name[EVENT_KIND_N] = { "cpu-clock", "cycles", "minor-faults" };
@@ -30,17 +31,14 @@ static const struct {
 
 void events_init(struct events *e, int kind, double rate, int prog)
 {
-	struct timespec t;
-
 	memset(e, 0, sizeof(*e));
-	clock_gettime(CLOCK_MONOTONIC, &t);
 	e->kind = kind;
 	e->rate = rate;
 	e->period = kind == EVENT_FAULTS
 			    ? 1
 			    : (uint64_t)((kind == EVENT_CYCLES ? CYCLES_A_SECOND : 1e9) / rate);
 	e->prog = prog;
-	e->random = (uint64_t)t.tv_nsec << 20 | (uint64_t)getpid() | 1;
+	e->random = clock_ns(CLOCK_MONOTONIC) % 1000000000 << 20 | (uint64_t)getpid() | 1;
 }
 
 static uint64_t draw_period(struct events *e)
@@ -74,12 +72,10 @@ static pid_t youngest_pid(void)
 
 static struct event_birth now_born(void)
 {
-	struct timespec t;
-	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), now = clock_ns(CLOCK_BOOTTIME);
 
-	clock_gettime(CLOCK_BOOTTIME, &t);
 	return (struct event_birth){
-		.ticks = (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / 1000000000,
+		.ticks = now / 1000000000 * hz + now % 1000000000 * hz / 1000000000,
 		.pid = youngest_pid(),
 	};
 }

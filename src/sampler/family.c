@@ -10,20 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "sampler/permit.h"
 
 static int append(struct family *f, pid_t pid, struct err *err)
 {
-	size_t cap = f->cap ? 2 * f->cap : 16;
-	pid_t *p;
-
-	if (f->n == f->cap) {
-		p = reallocarray(f->pid, cap, sizeof(*p));
-		if (!p)
-			return err_set(err, ERR_FAILED, "no memory for %zu processes", cap);
-		f->pid = p;
-		f->cap = cap;
-	}
+	if (!array_reserve(f->pid, f->cap, f->n + 1))
+		return err_set(err, ERR_FAILED, "no memory for %zu processes", f->n + 1);
 	f->pid[f->n++] = pid;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "image/maps.h"
 #include "image/perf_map.h"
@@ -84,16 +85,8 @@ static void publish(struct files *f, const struct mapped_file *m)
 
 static bool remember(struct files *f, uint32_t image, struct image *im)
 {
-	if (image >= f->nby_image) {
-		size_t n = image + 64;
-		struct image **p = realloc(f->by_image, n * sizeof(struct image *));
-
-		if (!p)
-			return false;
-		memset(p + f->nby_image, 0, (n - f->nby_image) * sizeof(struct image *));
-		f->by_image = p;
-		f->nby_image = n;
-	}
+	if (image >= f->nby_image && !array_widen(f->by_image, f->nby_image, image + 64))
+		return false;
 	f->by_image[image] = im;
 	return true;
 }
@@ -312,15 +305,8 @@ void files_sort_procedures(struct profile_image *pi)
 bool files_add_procedure(struct profile_image *pi, uint64_t start, uint64_t end, const char *name,
 			 size_t *cap)
 {
-	if (pi->nproc == *cap) {
-		size_t n = *cap ? 2 * *cap : 64;
-		struct profile_proc *q = realloc(pi->proc, n * sizeof(*q));
-
-		if (!q)
-			return false;
-		pi->proc = q;
-		*cap = n;
-	}
+	if (!array_reserve(pi->proc, *cap, pi->nproc + 1))
+		return false;
 	pi->proc[pi->nproc] = (struct profile_proc){ start, end, strdup(name) };
 	return pi->proc[pi->nproc].name && ++pi->nproc;
 }
@@ -349,15 +335,8 @@ void files_note_generator(struct files *f, pid_t pid)
 	for (size_t i = 0; i < f->ngenerator; i++)
 		if (f->generator[i].pid == pid)
 			return;
-	if (f->ngenerator == f->generator_room) {
-		size_t room = f->generator_room ? 2 * f->generator_room : 8;
-		struct generator *more = reallocarray(f->generator, room, sizeof(*more));
-
-		if (!more)
-			return;
-		f->generator = more;
-		f->generator_room = room;
-	}
+	if (!array_reserve(f->generator, f->generator_room, f->ngenerator + 1))
+		return;
 	f->generator[f->ngenerator++] = (struct generator){ pid, inner_pid(pid) };
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "observe/reuses.h"
 #include "sampler.skel.h"
@@ -108,22 +109,6 @@ struct sampler {
 	struct retired ri[RA_LONG_MAX];
 };
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static int deliver(struct sampler *s, const struct window *w)
 {
 	if (s->sink(s->ctx, w, &s->sink_err)) {
@@ -191,14 +176,14 @@ static void lift(struct sampler *s, uint32_t image, uint64_t addr)
 	/* samples that missed it before it was lifted are still coming in */
 	if (!code_has_room(&s->code) || code_find(&s->code, image, addr))
 		return;
-	begin = cpu_ns();
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	/* what runs next is most likely in the same procedure, then in those beside it */
 	bytes = (uint64_t)s->o.neighbourhood * reach(s) / 1024;
 	if (files_region(&s->files, image, addr, bytes, &start, &end))
 		code_sweep(&s->code, image, start, end, (uint32_t)(bytes / 2));
 	/* where the stretch is of no procedure, or instructions overlap */
 	code_lift(&s->code, image, addr, s->o.neighbourhood / 32);
-	s->lift_ns += cpu_ns() - begin;
+	s->lift_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
 }
 
 static void lift_missing(struct sampler *s, const struct sample *h)
@@ -836,7 +821,7 @@ void sampler_look(struct sampler *s, pid_t pid)
 
 int sampler_enable(struct sampler *s, struct err *err)
 {
-	s->enabled = monotonic_ns();
+	s->enabled = clock_ns(CLOCK_MONOTONIC);
 	return events_enable(&s->rare, err) || events_enable(&s->events, err) ? -1 : 0;
 }
 
@@ -851,7 +836,7 @@ static int take_records(struct sampler *s, struct err *err)
 	int n = ring_buffer__consume(s->ring);
 
 	if (s->watches)
-		watches_expire(s->watches, monotonic_ns());
+		watches_expire(s->watches, clock_ns(CLOCK_MONOTONIC));
 	if (s->npending)
 		settle_pending(s, false);
 	if (s->failed) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/random.h"
 
 /* Operands that the policy judges. An address is recorded for what meets there, not for how often it is the same. */
@@ -78,8 +79,7 @@ void slots_count(const struct slots *s, struct slots_counts *n)
 
 static uint64_t key_of(struct site_id site, int operand)
 {
-	uint64_t h =
-		site.addr * 0x9e3779b97f4a7c15ull ^ ((uint64_t)site.image << 8 | (unsigned)operand);
+	uint64_t h = hash_mix(site.addr) ^ ((uint64_t)site.image << 8 | (unsigned)operand);
 
 	h = (h ^ h >> 31) * 0xc2b2ae3d27d4eb4full;
 	return (h ^ h >> 29) | 1ull << 63;

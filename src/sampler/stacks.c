@@ -5,6 +5,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/search.h"
 #include "image/frames.h"
 #include "image/maps.h"
 #include "sampler/cgroup.h"
@@ -145,16 +146,8 @@ static struct process *process_of(struct walker *w, const struct sample_stack *k
 
 static const struct place *find(const struct process *p, uint64_t at)
 {
-	size_t low = 0, high = p->n;
+	size_t low = search_first(i, 0, p->n, p->place[i].end > at);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (p->place[mid].end <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < p->n && p->place[low].start <= at ? &p->place[low] : NULL;
 }
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "observe/reuses.h"
 
@@ -48,14 +50,6 @@ struct watches {
 	uint64_t set, hits, unhit, failed;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 struct watches *watches_new(struct profile *p, int prog)
 {
 	struct watches *w = calloc(1, sizeof(*w));
@@ -64,7 +58,7 @@ struct watches *watches_new(struct profile *p, int prog)
 		return NULL;
 	w->profile = p;
 	w->prog = prog;
-	w->random = now_ns() | 1;
+	w->random = clock_ns(CLOCK_MONOTONIC) | 1;
 	for (unsigned i = 0; i < WATCH_MAX; i++)
 		memset(w->watch[i].fd, -1, sizeof(w->watch[i].fd));
 	return w;
@@ -86,15 +80,8 @@ static void end_now(struct watch *t)
 
 static void keep(struct watches *w, const struct watch *t)
 {
-	if (w->nover == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 256;
-		struct watch *list = realloc(w->over, cap * sizeof(*list));
-
-		if (!list)
-			return; /* as if it had not been set */
-		w->over = list;
-		w->cap = cap;
-	}
+	if (!array_reserve(w->over, w->cap, w->nover + 1))
+		return; /* as if it had not been set */
 	w->over[w->nover++] = *t;
 	w->unhit += !t->nhit;
 }
@@ -148,7 +135,7 @@ void watches_hit(struct watches *w, uint32_t tid, uint64_t addr, uint64_t hits, 
 			continue;
 		t->hits[k]++;
 		t->hit[t->nhit++] = (struct hit){ running, 1u << k };
-		t->moved = now_ns();
+		t->moved = clock_ns(CLOCK_MONOTONIC);
 		/* the kernel has taken that word off: what follows is not seen as what came before */
 		if (t->hits[k] == WATCH_HITS) {
 			t->end = running;
@@ -207,7 +194,7 @@ static void set(struct watches *w, struct watch *t)
 		close_group(t);
 		return;
 	}
-	t->moved = now_ns();
+	t->moved = clock_ns(CLOCK_MONOTONIC);
 	w->set++;
 	w->open++;
 }

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "sketch/batch_scan.h"
 #include "sketch/hot_priv.h"
 
@@ -26,18 +27,13 @@ struct table {
 	unsigned n;
 };
 
-static unsigned hash(uint64_t value, unsigned bits)
-{
-	return (unsigned)(value * 0x9e3779b97f4a7c15ull >> (64 - bits));
-}
-
 static void count_in_table(struct table *t, const uint64_t *v, unsigned n)
 {
 	unsigned bits = n <= FEW ? FEW_BITS : SLOT_BITS;
 
 	t->n = 0;
 	for (unsigned i = 0; i < n; i++) {
-		unsigned s = hash(v[i], bits);
+		unsigned s = (unsigned)hash_bits(v[i], bits);
 
 		while (t->count[s] && t->value[s] != v[i])
 			s = (s + 1) & ((1u << bits) - 1);

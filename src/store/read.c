@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/fmt.h"
 #include "observe/conflicts.h"
 #include "store/budget.h"
@@ -123,16 +124,8 @@ static int read_image(struct reader *r, sqlite3_stmt *s)
 		kind++;
 	if (kind == IMAGE_KIND_N)
 		return corrupt(r, "an image's kind");
-	if ((size_t)id >= r->nmap) {
-		size_t n = (size_t)id + 16;
-		uint32_t *map = realloc(r->map, n * sizeof(*map));
-
-		if (!map)
-			return err_set(r->err, ERR_FAILED, "no memory");
-		memset(map + r->nmap, 0, (n - r->nmap) * sizeof(*map));
-		r->map = map;
-		r->nmap = n;
-	}
+	if ((size_t)id >= r->nmap && !array_widen(r->map, r->nmap, (size_t)id + 16))
+		return err_set(r->err, ERR_FAILED, "no memory");
 	pi = profile_image(r->p, kind, text(s, 2), text(s, 3));
 	if (!pi)
 		return err_set(r->err, ERR_FAILED, "no memory");
@@ -216,7 +209,6 @@ static int read_procedure(struct reader *r, sqlite3_stmt *s)
 {
 	struct profile_proc proc = { (uint64_t)sqlite3_column_int64(s, 1),
 				     (uint64_t)sqlite3_column_int64(s, 2), NULL };
-	struct profile_proc *list;
 	struct profile_image *pi;
 	uint32_t image = 0;
 
@@ -225,15 +217,11 @@ static int read_procedure(struct reader *r, sqlite3_stmt *s)
 	pi = r->p->image[image];
 	if (proc.end < proc.start || (pi->nproc && proc.start < pi->proc[pi->nproc - 1].start))
 		return corrupt(r, "a procedure's range");
-	if (!(pi->nproc & (pi->nproc - 1))) { /* Capacities are powers of two. */
-		list = realloc(pi->proc, (pi->nproc ? 2 * pi->nproc : 1) * sizeof(*list));
-		if (!list)
-			return err_set(r->err, ERR_FAILED, "no memory");
-		pi->proc = list;
-	}
 	proc.name = strdup(text(s, 3));
-	if (!proc.name)
+	if (!proc.name || !array_one_more(pi->proc, pi->nproc)) {
+		free(proc.name);
 		return err_set(r->err, ERR_FAILED, "no memory");
+	}
 	pi->proc[pi->nproc++] = proc;
 	return 0;
 }

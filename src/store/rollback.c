@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 #define HEAD 28
 #define MAGIC 8
 #define ALL_PAGES 0xffffffffu
@@ -82,14 +85,8 @@ static uint32_t checksum(uint32_t from, const uint8_t *page, uint32_t size)
 
 static bool add(struct rollback *r, uint32_t number, uint64_t offset)
 {
-	struct rollback_page *list;
-
-	if (!(r->n & (r->n - 1))) { /* Capacities are powers of two. */
-		list = realloc(r->page, (r->n ? 2 * r->n : 1) * sizeof(*list));
-		if (!list)
-			return false;
-		r->page = list;
-	}
+	if (!array_one_more(r->page, r->n))
+		return false;
 	r->page[r->n++] = (struct rollback_page){ number, offset };
 	return true;
 }
@@ -162,16 +159,8 @@ void rollback_close(struct rollback *r)
 
 static const struct rollback_page *find(const struct rollback *r, uint64_t number)
 {
-	size_t low = 0, high = r->n;
+	size_t low = search_first(i, 0, r->n, r->page[i].number >= number);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (r->page[mid].number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < r->n && r->page[low].number == number ? &r->page[low] : NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/varint.h"
 
 #define PART 262144 /* frames or samples of a row at most */
@@ -282,15 +283,7 @@ static const char *read_thread(struct rows *r, sqlite3_stmt *q)
 		return "a thread of call stacks";
 	number = stacks_thread(r->s, (uint32_t)run + (uint32_t)r->to->first_run, (uint32_t)pid,
 			       (uint32_t)tid, text(q, 4), text(q, 5));
-	if (!(r->nthread & (r->nthread - 1))) { /* room is a power of two */
-		uint32_t *list =
-			reallocarray(r->thread, r->nthread ? 2 * r->nthread : 1, sizeof(*list));
-
-		if (!list)
-			return "no memory";
-		r->thread = list;
-	}
-	if (number < 0)
+	if (number < 0 || !array_one_more(r->thread, r->nthread))
 		return "no memory";
 	r->thread[r->nthread++] = (uint32_t)number;
 	return NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/varint.h"
 
 #define PROCESSES_MAX 1000000
@@ -190,7 +191,7 @@ static const char *read_region(struct rows *r, sqlite3_stmt *s, size_t *at)
 static const char *read_interval(struct rows *r, sqlite3_stmt *s, size_t *at)
 {
 	struct wset *w = owner(r, s, at);
-	struct wset_snapshot *list, n = { 0 };
+	struct wset_snapshot n = { 0 };
 	uint64_t *const v[7] = { &n.start, &n.end,	  &n.cpu_ns, &n.wall_ns,
 				 &n.lines, &n.code_lines, &n.first };
 	struct wset_sets sets;
@@ -208,10 +209,8 @@ static const char *read_interval(struct rows *r, sqlite3_stmt *s, size_t *at)
 		return "an interval of a working set";
 	if (!budget_take(r->budget, size, (uint64_t)sqlite3_column_bytes(s, 12), BUDGET_FORGOTTEN))
 		return "working sets expand to more than their size allows";
-	list = realloc(w->snapshot, (w->nsnapshot + 1) * sizeof(*list));
-	if (!list)
+	if (!array_one_more(w->snapshot, w->nsnapshot))
 		return "no memory";
-	w->snapshot = list;
 	n.size = size;
 	n.npacked = (size_t)sqlite3_column_bytes(s, 12);
 	n.packed = malloc(n.npacked ? n.npacked : 1);

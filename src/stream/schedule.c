@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 const char *const schedule_kind_name[] = { "whole", "single", "periodic", "targeted" };
 
 void schedule_fini(struct schedule *s)
@@ -65,7 +67,6 @@ static int position(const struct targets *t, double v, uint64_t *at, struct err 
 static int add_sample(struct targets *t, double v, struct err *err)
 {
 	struct schedule *s = t->to;
-	struct schedule_sample *p;
 	uint64_t start = 0;
 
 	if (position(t, v, &start, err))
@@ -74,12 +75,8 @@ static int add_sample(struct targets *t, double v, struct err *err)
 		return bad(t, "a sample that does not begin behind the one before it", err);
 	if (s->n == SCHEDULE_SAMPLES_MAX)
 		return bad(t, "more than 65536 samples", err);
-	if (!(s->n & (s->n - 1))) {
-		p = reallocarray(s->sample, s->n ? 2 * s->n : 1, sizeof(*p));
-		if (!p)
-			return err_set(err, ERR_FAILED, "no memory");
-		s->sample = p;
-	}
+	if (!array_one_more(s->sample, s->n))
+		return err_set(err, ERR_FAILED, "no memory");
 	s->sample[s->n++] = (struct schedule_sample){ start, t->weight, t->column };
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "x86/insn.h"
 #include "report/match.h"
 #include "report/operands.h"
@@ -85,15 +86,8 @@ static double binomial(double p, uint64_t n)
 
 static struct accuracy_site *add_site(struct comparison *c, struct accuracy_sites *list)
 {
-	if (list->n == list->cap) {
-		size_t cap = list->cap ? 2 * list->cap : 256;
-		struct accuracy_site *v = realloc(list->v, cap * sizeof(*v));
-
-		if (!v)
-			return NULL;
-		list->v = v;
-		list->cap = cap;
-	}
+	if (!array_reserve(list->v, list->cap, list->n + 1))
+		return NULL;
 	list->v[list->n] = (struct accuracy_site){ .at = c->at, .operand = -1 };
 	return &list->v[list->n++];
 }

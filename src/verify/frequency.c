@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/search.h"
 #include "x86/insn.h"
 #include "report/analysis.h"
 #include "report/match.h"
@@ -43,15 +45,8 @@ struct measure {
 
 static int add(struct pairs *p, double estimate, double truth, double weight, uint8_t confidence)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 1024;
-		struct pair *v = realloc(p->v, cap * sizeof(*v));
-
-		if (!v)
-			return -1;
-		p->v = v;
-		p->cap = cap;
-	}
+	if (!array_reserve(p->v, p->cap, p->n + 1))
+		return -1;
 	p->v[p->n++] = (struct pair){ .error = estimate > 0 ? log(estimate / truth) : -INFINITY,
 				      .weight = weight,
 				      .confidence = confidence };
@@ -197,24 +192,9 @@ static int by_error(const void *a, const void *b)
 /* Weight of errors in [low, high], from sorted pairs with cumulative weights. */
 static double weight_in(const struct pairs *p, const double *sum, double low, double high)
 {
-	size_t from = 0, to = p->n, end;
+	size_t from = search_first(i, 0, p->n, p->v[i].error >= low);
+	size_t to = search_first(i, from, p->n, p->v[i].error > high);
 
-	for (end = p->n; from < end;) {
-		size_t mid = from + (end - from) / 2;
-
-		if (p->v[mid].error < low)
-			from = mid + 1;
-		else
-			end = mid;
-	}
-	for (size_t begin = from; begin < to;) {
-		size_t mid = begin + (to - begin) / 2;
-
-		if (p->v[mid].error <= high)
-			begin = mid + 1;
-		else
-			to = mid;
-	}
 	return sum[to] - sum[from];
 }
 

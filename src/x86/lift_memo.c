@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/pages.h"
 
 #define TABLE_BITS 18
@@ -375,9 +376,9 @@ static uint8_t kind_of_value(int64_t v)
 
 static uint32_t hash(const uint64_t key[2])
 {
-	uint64_t h = (key[0] ^ key[1] * 0xc2b2ae3d27d4eb4full) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = hash_mix(key[0] ^ key[1] * 0xc2b2ae3d27d4eb4full);
 
-	return (uint32_t)((h ^ h >> 29) * 0x9e3779b97f4a7c15ull >> (64 - TABLE_BITS));
+	return (uint32_t)hash_bits(h ^ h >> 29, TABLE_BITS);
 }
 
 /* The lower n of 8 bytes. */

@@ -8,11 +8,7 @@
 #ifndef ASSAY_SAMPLER_BPF_PLACE_H
 #define ASSAY_SAMPLER_BPF_PLACE_H
 
-#ifndef __bpf__
-#include <stdint.h>
-#else
-#include "sampler/bpf/types.h"
-#endif
+#include "base/hash.h"
 
 #define PLACE_BITS 9
 #define FILTER_BITS 16
@@ -22,9 +18,7 @@
 /* Which word of the filter is that of an address in an image. */
 static inline __attribute__((always_inline)) uint32_t filter_place(uint32_t image, uint64_t addr)
 {
-	uint64_t h = ((uint64_t)image << 42 ^ addr >> PLACE_BITS) * 0x9e3779b97f4a7c15ull;
-
-	return (uint32_t)(h >> (64 - FILTER_BITS));
+	return (uint32_t)hash_bits((uint64_t)image << 42 ^ addr >> PLACE_BITS, FILTER_BITS);
 }
 
 #endif

@@ -8,6 +8,8 @@
  * includes this file.
  */
 #ifndef ASSAY_SAMPLER_BPF_RARE_H
+
+#include "base/hash.h"
 #define ASSAY_SAMPLER_BPF_RARE_H
 
 #define RARE_PERIOD 1	      /* of the events that begin rare windows; the timer's are long */
@@ -31,8 +33,7 @@ struct {
  * at another address in each process, so processes have places of their own. */
 static __always_inline bool rare_place(uint64_t ip)
 {
-	uint32_t at =
-		(uint32_t)(((ip & 0xfffff) * 0x9e3779b97f4a7c15ull) >> 40) & (RARE_PLACES - 1);
+	uint32_t at = (uint32_t)(hash_mix(ip & 0xfffff) >> 40) & (RARE_PLACES - 1);
 	uint32_t *n = bpf_map_lookup_elem(&rare_places, &at);
 
 	if (!n)
