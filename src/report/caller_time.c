@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "report/place.h"
 
 static int by_site(const void *a, const void *b)
@@ -58,32 +59,12 @@ void caller_time_fini(struct caller_time *t)
 	free(t->proc);
 }
 
-/* The first of n that is not before the key. */
-static size_t lower_bound(const struct called *v, size_t n, const struct called *key,
-			  int (*order)(const void *, const void *))
-{
-	size_t low = 0;
-
-	while (n) {
-		size_t half = n / 2;
-
-		if (order(&v[low + half], key) < 0) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return low;
-}
-
 double caller_time_of_site(const struct caller_time *t, struct site_id site, struct site_id caller)
 {
-	struct called key = { .site = site };
+	size_t i = search_first(k, 0, t->n, site_id_order(t->of_site[k].site, site) >= 0);
 	double all = 0, part = 0;
 
-	for (size_t i = lower_bound(t->of_site, t->n, &key, by_site);
-	     i < t->n && !site_id_order(t->of_site[i].site, site); i++) {
+	for (; i < t->n && !site_id_order(t->of_site[i].site, site); i++) {
 		all += t->of_site[i].time;
 		if (!site_id_order(t->of_site[i].caller, caller))
 			part += t->of_site[i].time;
@@ -94,10 +75,10 @@ double caller_time_of_site(const struct caller_time *t, struct site_id site, str
 double caller_time_of_proc(const struct caller_time *t, uint32_t proc, struct site_id caller)
 {
 	struct called key = { .proc = proc, .caller = caller };
+	size_t i = search_first(k, 0, t->n, by_proc(&t->of_proc[k], &key) >= 0);
 	double part = 0;
 
-	for (size_t i = lower_bound(t->of_proc, t->n, &key, by_proc);
-	     i < t->n && !by_proc(&t->of_proc[i], &key); i++)
+	for (; i < t->n && !by_proc(&t->of_proc[i], &key); i++)
 		part += t->of_proc[i].time;
 	return t->proc[proc] > 0 ? part / t->proc[proc] : -1;
 }
