@@ -303,10 +303,12 @@ struct exact_place {
 };
 
 /* From here on the counter of that number tells how often control went from the block's last instruction, an
- * indirect jump, call or return, there; such a block has no other one for its executions. Numbers count up. */
+ * indirect jump, call or return, there, with what its slot counts while the pair is there; such a block has no other one
+ * for its executions. Numbers count up. */
 struct exact_pair {
 	struct exact_record r;
 	uint32_t number, block;
+	uint32_t near, pad; /* the slot; or EXACT_NEAR_SLOTS: none */
 	struct exact_place to;
 };
 

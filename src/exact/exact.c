@@ -37,6 +37,33 @@ void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* A thread's counters stay mapped where they are read after each sample, of so many threads. */
+#define MAPPED_MAX 1024
+
+const void *exact_counters(struct exact *e, struct counted *t, uint64_t at, uint64_t n)
+{
+	if (!t->mapped && e->sampling && e->nmapped < MAPPED_MAX) {
+		t->mapped = exact_map(e, t->at, EXACT_COUNTERS_SIZE);
+		e->nmapped += t->mapped != NULL;
+	}
+	return t->mapped ? t->mapped + at : exact_map(e, t->at + at, n);
+}
+
+void exact_counters_done(const struct counted *t, const void *p, uint64_t n)
+{
+	if (p && !t->mapped)
+		munmap((void *)p, n);
+}
+
+static void unmap_counters(struct exact *e, struct counted *t)
+{
+	if (!t->mapped)
+		return;
+	munmap((void *)t->mapped, EXACT_COUNTERS_SIZE);
+	t->mapped = NULL;
+	e->nmapped--;
+}
+
 /* A process's record, for writing, too: the recorder answers there. */
 static void *map_process(const struct exact *e, uint64_t at)
 {
@@ -182,8 +209,10 @@ static void release(struct exact *e, struct process *p)
 	free(p->block);
 	free(p->inverted);
 	free(p->before);
-	for (size_t i = 0; i < p->nthread; i++)
+	for (size_t i = 0; i < p->nthread; i++) {
+		unmap_counters(e, p->thread[i]);
 		free(p->thread[i]);
+	}
 	free(p->thread);
 	if (!p->lines) { /* which name places by them */
 		free(p->image);
@@ -427,20 +456,20 @@ int exact_invert(struct exact *e, struct process *p, uint32_t i)
 }
 
 /* Counters, summed over threads, now; NULL: no memory. */
-static uint64_t *sum_counters(const struct exact *e, const struct process *p, uint64_t n)
+static uint64_t *sum_counters(struct exact *e, const struct process *p, uint64_t n)
 {
 	uint64_t bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1), *sum = calloc(n, sizeof(*sum));
 
 	for (size_t t = 0; sum && t < p->nthread; t++) {
-		uint64_t at = p->thread[t]->at;
-		const uint64_t *c = at ? exact_map(e, at, bytes) : NULL;
+		struct counted *of = p->thread[t];
+		const uint64_t *c = of->at ? exact_counters(e, of, 0, bytes) : NULL;
 
 		if (!c)
 			continue;
 		/* a block's exits are read before itself: at least as many came in as went out */
 		for (uint64_t i = n; i-- > 0;)
 			sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
-		munmap((void *)c, bytes);
+		exact_counters_done(of, c, bytes);
 	}
 	return sum;
 }
@@ -482,6 +511,7 @@ static void give_back(struct exact *e, struct process *p)
 			p->thread[t]->stream = NULL;
 			exact_punch(e, p->thread[t]->stream_at, EXACT_STREAM_SIZE);
 		}
+		unmap_counters(e, p->thread[t]);
 		if (p->thread[t]->at)
 			exact_punch(e, p->thread[t]->at, EXACT_COUNTERS_SIZE);
 		if (p->thread[t]->firsts)

@@ -83,6 +83,7 @@ struct sink_free {	    /* one that is not in use */
 /* Where an indirect jump, call or return went; when it has been counted, an edge of the profile. */
 struct way {
 	uint32_t block;
+	uint32_t near; /* the slot that counts it while it is there, if there is one */
 	struct site_id from, to;
 	struct edge *edge;
 	uint64_t before; /* its counter at the last poll */
@@ -95,7 +96,8 @@ struct counted { /* a thread's counters and stream */
 	struct order_thread *order;  /* EXACT_ORDER; or NULL */
 	struct calls_made *calls;    /* EXACT_CALLS; or NULL */
 	uint32_t tid;
-	uint64_t firsts; /* with lines, or 0 */
+	uint64_t firsts;    /* with lines, or 0 */
+	const char *mapped; /* its counters, or NULL: they are mapped when they are read */
 };
 
 /* Blocks of one process. */
@@ -178,6 +180,7 @@ struct exact {
 	const struct exact_sampling *sampling;				      /* with a schedule */
 	struct exact_sample *sample; /* that have ended since it was called */
 	size_t nsample, nclosed;
+	size_t nmapped;	   /* threads whose counters are */
 	uint64_t position; /* of the first process */
 	bool warms;	   /* where the schedule skips, touched lines are told to the consumer */
 	bool discard;	   /* what is being read is of a warm-up */
@@ -209,6 +212,9 @@ int exact_invert(struct exact *e, struct process *p, uint32_t block);
 bool exact_grow(void *array, size_t *n, size_t size);
 /* A piece of the file, to be read; NULL: there is none. */
 void *exact_map(const struct exact *e, uint64_t at, uint64_t n);
+/* n bytes of a thread's counters, which there are, from offset `at` on; NULL: they cannot be mapped. */
+const void *exact_counters(struct exact *e, struct counted *t, uint64_t at, uint64_t n);
+void exact_counters_done(const struct counted *t, const void *p, uint64_t n);
 /* True if a piece of n bytes at that offset lies in the file. An offset of 0, for "none", passes. */
 bool exact_fits(uint64_t at, uint64_t n);
 

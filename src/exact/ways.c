@@ -53,6 +53,7 @@ int ways_pair(struct process *p, const struct exact_pair *r, struct err *err)
 	if (!b || r->number != p->nway || r->number >= EXACT_PAIRS_MAX)
 		return exact_bad(err);
 	w.block = r->block;
+	w.near = r->near;
 	w.from = last_of(b);
 	w.to = ways_place(p, &r->to);
 	return add(p, &w) ? 0 : exact_no_memory(err);
@@ -105,27 +106,26 @@ static int count(struct exact *e, struct process *p, struct way *w, uint64_t now
 	return 0;
 }
 
-/* A thread's counters, and the slots that come on top. */
-static void add_thread(const struct exact *e, const struct process *p, const struct counted *t,
-		       uint64_t *sum)
+/* A thread's counters of pairs, and the slots that come on top. */
+static void add_thread(struct exact *e, const struct process *p, struct counted *t, uint64_t *sum)
 {
-	uint64_t bytes = (p->nway * 8 + EXACT_STREAM_PAGE - 1) & ~(EXACT_STREAM_PAGE - 1ul);
-	const uint64_t *c = exact_map(e, t->at + EXACT_PAIRS_AT, bytes);
-	const struct exact_near *near =
-		exact_map(e, t->at + EXACT_NEAR_AT, sizeof(*near) * EXACT_NEAR_SLOTS);
+	const uint64_t bytes = EXACT_COUNTERS_SIZE - EXACT_PAIRS_AT;
+	const char *all = exact_counters(e, t, EXACT_PAIRS_AT, bytes);
+	const uint64_t *c = (const void *)all;
+	const struct exact_near *near;
 
-	for (size_t i = 0; c && i < p->nway; i++)
+	if (!all)
+		return;
+	near = (const void *)(all + (EXACT_NEAR_AT - EXACT_PAIRS_AT));
+	for (size_t i = 0; i < p->nway; i++) {
+		uint32_t slot = p->way[i].near;
+
 		sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
-	for (size_t i = 0; near && i < EXACT_NEAR_SLOTS; i++) {
-		uint64_t pair = __atomic_load_n(&near[i].pair, __ATOMIC_RELAXED) - 1;
-
-		if (pair < p->nway)
-			sum[pair] += __atomic_load_n(&near[i].count, __ATOMIC_RELAXED);
+		if (slot < EXACT_NEAR_SLOTS &&
+		    __atomic_load_n(&near[slot].pair, __ATOMIC_RELAXED) == i + 1)
+			sum[i] += __atomic_load_n(&near[slot].count, __ATOMIC_RELAXED);
 	}
-	if (c)
-		munmap((void *)c, bytes);
-	if (near)
-		munmap((void *)near, sizeof(*near) * EXACT_NEAR_SLOTS);
+	exact_counters_done(t, all, bytes);
 }
 
 int ways_count(struct exact *e, struct process *p, struct err *err)

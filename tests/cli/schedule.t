@@ -235,6 +235,54 @@ is "no sample is missed where threads share what is left" \
 is "each begins late by what threads were granted at least" \
 	"$(json both.db | jq '[.schedules[0].samples[] | .begin - 495000 - .number * 1000000] | max < 3000')" true
 
+# A worker that blocks all signals and is mostly within one long string instruction, while the other thread ends phases.
+cat >fills.c <<'C'
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#define SIZE (1 << 24)
+#define TIMES 100
+__attribute__((noinline)) static void fill(unsigned char *p, int byte)
+{
+	size_t n = SIZE;
+
+	__asm__ volatile("add $1, %%r8; .globl filling; filling: rep stosb"
+			 : "+D"(p), "+c"(n) : "a"(byte) : "memory", "r8", "cc");
+}
+static void *worker(void *p)
+{
+	unsigned char *bytes = p;
+
+	for (int i = 1; i <= TIMES; i++) {
+		fill(bytes, i);
+		for (long k = 0; k < SIZE; k += 65521)
+			if (bytes[k] != i)
+				exit(3);
+	}
+	return NULL;
+}
+int main(void)
+{
+	sigset_t all, old;
+	pthread_t t;
+	long i = 1000000;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_create(&t, NULL, worker, malloc(SIZE));
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	__asm__ volatile("1: dec %0; jnz 1b" : "+r"(i));
+	return pthread_join(t, NULL);
+}
+C
+ok "a program with long string instructions" gcc -O1 -o fills fills.c -lpthread
+filling=$((16#$(nm fills | awk '$3 == "filling" {print $1}')))
+record --schedule periodic:size=5000,period=5000 -o fills.db -- ./fills
+is "threads leave a long string instruction where phases end" "$status:$out$err" "0:"
+is "each is executed once, however often it is left" "$(count_at fills.db "$(printf '0x%x' $filling)")" 100
+record --schedule periodic:size=5000,period=50000 --observe misses -o fills.db -- ./fills
+is "and so where a model is warmed between samples" "$status:$out$err" "0:"
+
 # Every other branch of a loop jumps: said with a bound that holds, and exactly where all of it was observed.
 record --schedule periodic:size=1000,period=50000 -o half.db -- "$BUILD/tests/progs/phases" 3
 record -o halves.db -- "$BUILD/tests/progs/phases" 3

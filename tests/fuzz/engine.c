@@ -341,6 +341,7 @@ static void step_pair(struct fuzz *f)
 		return;
 	r->number = f->now->npair++;
 	r->block = f->now->nblock ? pick(f, f->now->nblock) : 0;
+	r->near = pick(f, 2) ? (uint32_t)byte(f) : UINT32_MAX - byte(f);
 	r->to = (struct exact_place){ .pc = 0x400000 + byte(f), .image = pick(f, 3) };
 	done(f, r);
 }

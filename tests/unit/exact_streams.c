@@ -151,6 +151,7 @@ static void make_pairs(const struct block *b, unsigned id)
 		*r = (struct exact_pair){ .r = r->r,
 					  .number = pair_of(id, i),
 					  .block = b->id,
+					  .near = pair_of(id, i) % 7,
 					  .to.pc = away(b->id) + i };
 	}
 }

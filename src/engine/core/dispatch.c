@@ -459,8 +459,7 @@ void dispatch(void *thread)
 		}
 		if (t->pc >= VSYSCALL && vsyscall(t))
 			continue;
-		if (__atomic_load_n(&t->called, __ATOMIC_RELAXED))
-			flush_expect_signal(t);
+		flush_expect_signal(t);
 		flush_wait();
 		b = next_block(t, from, before, site);
 		from = NULL;

@@ -179,6 +179,12 @@ static void more_lists(void)
 		}
 }
 
+/* The slot that counts a pair while it is there; of sites with large numbers none does. */
+static uint32_t slot_of(uint64_t site, uint64_t pc)
+{
+	return site < NEAR_SITES ? (uint16_t)(pc + site) : EXACT_NEAR_SLOTS;
+}
+
 struct pair *edges_pair(uint64_t site, uint64_t pc)
 {
 	struct pair **old = find(site, pc), **list, *p;
@@ -192,7 +198,8 @@ struct pair *edges_pair(uint64_t site, uint64_t pc)
 	if (npairs >= EXACT_PAIRS_MAX)
 		die("more than %ld ways of indirect jumps", (long)npairs);
 	*p = (struct pair){ .pc = pc, .site = site, .number = npairs + 1, .next = *list };
-	log_pair(npairs++, site_of(site)->block, pc, log_fd < 0 ? 0 : image_at(pc));
+	log_pair(npairs++, site_of(site)->block, slot_of(site, pc), pc,
+		 log_fd < 0 ? 0 : image_at(pc));
 	if (pairs_by_number)
 		pairs_by_number[npairs - 1] = p;
 	if (npairs == MANY)

@@ -34,11 +34,17 @@
 #define SI_TKILL_CODE (-6)
 #define NAP_NS 50000
 
-enum called { /* a thread, out of the cache */
+/*
+ * The low bits of a thread's `called`: whether it is called out of the cache. The bits above count the calls, so that one
+ * that is made while the thread looks for the signal of the call before is not taken for that.
+ */
+enum called {
 	NOT_CALLED,
 	CALLING, /* the signal is being sent */
 	CALLED,	 /* it has been sent: any system call's return delivers it, if it was not dropped */
 };
+#define CALLED_MASK 3u
+#define CALLED_NEXT 4u
 
 struct nap {
 	int64_t s, ns;
@@ -78,17 +84,18 @@ static bool may_be_ours(const struct sig_info *info)
 bool flush_signal(struct thread *t, int sig, const struct sig_info *info)
 {
 	return sig == SIGTRAP && may_be_ours(info) &&
-	       __atomic_exchange_n(&t->called, NOT_CALLED, __ATOMIC_ACQ_REL);
+	       __atomic_fetch_and(&t->called, ~CALLED_MASK, __ATOMIC_ACQ_REL) & CALLED_MASK;
 }
 
 void flush_expect_signal(struct thread *t)
 {
-	int before;
+	uint32_t before;
 
-	while ((before = __atomic_load_n(&t->called, __ATOMIC_ACQUIRE)) != NOT_CALLED) {
+	while ((before = __atomic_load_n(&t->called, __ATOMIC_ACQUIRE)) & CALLED_MASK) {
 		sys(__NR_futex, &t->called, FUTEX_WAKE_PRIVATE, 0);
-		if (before == CALLED)
-			__atomic_store_n(&t->called, NOT_CALLED, __ATOMIC_RELEASE);
+		if ((before & CALLED_MASK) == CALLED) /* it was dropped, unless it has come now */
+			__atomic_compare_exchange_n(&t->called, &before, before & ~CALLED_MASK,
+						    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	}
 }
 
@@ -110,21 +117,24 @@ void flush_after_fork(void)
  * thread is called again, until it comes out by itself. */
 static void call_out(struct thread *o)
 {
-	int state = NOT_CALLED;
+	uint32_t before = __atomic_load_n(&o->called, __ATOMIC_ACQUIRE), now;
 	long pid = sys(__NR_getpid), r;
 
-	if (!__atomic_compare_exchange_n(&o->called, &state, CALLING, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE)) {
+	if (before & CALLED_MASK) {
 		o->ended = sys(__NR_tkill, o->tid, 0) == -ESRCH;
 		return;
 	}
+	/* nobody else calls it, and without a call it changes nothing */
+	before += CALLED_NEXT;
+	now = before | CALLING;
+	__atomic_store_n(&o->called, now, __ATOMIC_RELEASE);
 	r = sys(__NR_tkill, o->tid, SIGTRAP);
 	o->ended = r == -ESRCH; /* it was killed where it was */
 	if (sys_failed(r) && !o->ended)
 		r = sys(__NR_tgkill, pid, o->tid, SIGTRAP);
-	state = CALLING; /* unless the signal is there already */
-	__atomic_compare_exchange_n(&o->called, &state, sys_failed(r) ? NOT_CALLED : CALLED, false,
-				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	/* unless the signal is there already */
+	__atomic_compare_exchange_n(&o->called, &now, sys_failed(r) ? before : before | CALLED,
+				    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 /* Asks who is inside to come out. */

@@ -99,7 +99,7 @@ struct thread {
 	bool told;   /* its counts have been logged, or are left to the recorder: phases.c */
 	bool mapped; /* its counters and stream, which are the recorder's memory, are mapped */
 	/* signals sent to call it out of the cache that have not come yet: see flush.c */
-	int called;
+	uint32_t called;
 	bool inside; /* may read blocks, links and counters: flush.c waits until this is false */
 	/* the instruction at pc was counted in the emptied cache, and is still to be executed */
 	bool uncount;

@@ -501,6 +501,8 @@ static long leave(struct thread *t)
 	signals_leave(t, mask);
 }
 
+bool process_restricted;
+
 /*
  * A program that restricts its system calls restricts the engine's, too: it would be killed for what it has
  * not done.
@@ -511,7 +513,11 @@ static long do_seccomp(struct thread *t, long nr)
 	bool restricts = nr == __NR_seccomp ? first <= SECCOMP_SET_MODE_FILTER
 					    : first == PR_SET_SECCOMP && second;
 
-	return restricts && is_alone() ? leave(t) : rt_syscall(t);
+	if (restricts && is_alone())
+		return leave(t);
+	if (restricts)
+		__atomic_store_n(&process_restricted, true, __ATOMIC_RELAXED);
+	return rt_syscall(t);
 }
 
 /* Whether a link in /proc is the same of another process as of this one. */

@@ -13,6 +13,8 @@ struct thread;
 /* A path for the next image: "N/NAME" behind this is descriptor N, to be closed, and what it was
  * called. */
 #define OPEN_FILE "//assay/fd/"
+/* A program of several threads has restricted its system calls, and so the engine's. */
+extern bool process_restricted;
 bool process_syscall(struct thread *t, long nr, long *ret);
 /* Whether the program wants a signal in place of the call before t->pc. */
 bool process_refuses_call(const struct thread *t);

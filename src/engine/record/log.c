@@ -6,6 +6,7 @@
 #include <linux/mman.h>
 
 #include "engine/translate/plan.h"
+#include "engine/os/process.h"
 #include "engine/os/procfs.h"
 #include "engine/core/cache.h"
 #include "engine/core/dispatch.h"
@@ -420,7 +421,7 @@ void log_inverted(uint32_t id)
 	unlock(&log_lock);
 }
 
-void log_pair(uint32_t number, uint32_t block, uint64_t pc, uint32_t image)
+void log_pair(uint32_t number, uint32_t block, uint32_t near, uint64_t pc, uint32_t image)
 {
 	struct exact_pair *r;
 
@@ -430,6 +431,8 @@ void log_pair(uint32_t number, uint32_t block, uint64_t pc, uint32_t image)
 	r = begin(EXACT_PAIR, sizeof(*r));
 	r->number = number;
 	r->block = block;
+	r->near = near;
+	r->pad = 0;
 	r->to = (struct exact_place){ .pc = pc, .image = image };
 	pairs = number + 1;
 	end(r);
@@ -651,11 +654,16 @@ void log_sampled(const struct exact_sampled *s)
 	unlock(&log_lock);
 }
 
-/* Where SIGSYS is blocked a system call that a filter makes that signal ends the process. */
-static bool may_be_trapped(void)
+/*
+ * Whether the bell may be rung. A filter of system calls may answer the engine's with SIGSYS, which ends the process where
+ * that signal is blocked, as it is in threads that block all signals.
+ */
+static bool may_ring(void)
 {
 	sig_set mask = 0;
 
+	if (!__atomic_load_n(&process_restricted, __ATOMIC_RELAXED))
+		return true;
 	sys(__NR_rt_sigprocmask, BLOCK_NONE, NULL, &mask, sizeof(mask));
 	return !(mask & sig_bit(SIGNAL_SYS));
 }
@@ -675,7 +683,7 @@ void log_ask(void)
 
 	__atomic_store_n(&process->asked, asked, __ATOMIC_SEQ_CST);
 	/* The recorder looks from time to time without the bell, too. */
-	if (may_be_trapped())
+	if (may_ring())
 		ring();
 	while ((seen = __atomic_load_n(&process->answered, __ATOMIC_ACQUIRE)) != asked &&
 	       !recorder_gone())

@@ -62,7 +62,7 @@ void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struc
  * along. */
 void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
-void log_pair(uint32_t number, uint32_t block, uint64_t pc, uint32_t image);
+void log_pair(uint32_t number, uint32_t block, uint32_t near, uint64_t pc, uint32_t image);
 void log_edge(unsigned kind, uint32_t block, uint64_t from, uint32_t from_image, uint64_t to,
 	      uint32_t to_image);
 void log_cut(uint32_t id, unsigned done, bool counted);

@@ -88,7 +88,8 @@ void warm_tell(void)
 	if (log_fd < 0)
 		return;
 	for (struct thread *t = threads; t; t = t->next)
-		if (!t->ended)
+		if (!t->ended &&
+		    t->plane) /* one that has only been created has neither marks nor run */
 			mark_code(t);
 	marks_tell();
 }

@@ -28,6 +28,28 @@ static int undone(const struct build *b, unsigned from, unsigned o)
 	return o >= take->core || !b->shadow.take ? sum : sum - (int)b->weight;
 }
 
+/* Whether it is a string instruction with a repeat prefix. */
+static bool repeats_string(const uint8_t *p, unsigned len)
+{
+	bool repeats = false;
+
+	for (; len > 1 && (*p == 0x66 || *p == 0x67 || (*p & 0xfe) == 0xf2 || (*p & 0xf0) == 0x40 ||
+			   (*p & 0xe7) == 0x26);
+	     p++, len--)
+		repeats |= (*p & 0xfe) == 0xf2;
+	return repeats && ((*p & 0xfc) == 0xa4 || (*p >= 0xaa && *p <= 0xaf));
+}
+
+/*
+ * Whether the program can go on from the instruction with its code at `o`. A string instruction is interrupted between two
+ * of its repetitions, as the CPU does, and goes on with those that are left: single steps to its end would take a signal each.
+ */
+static bool is_clean(const struct build *b, const struct insn *in, const uint8_t *p, unsigned o)
+{
+	return o == in->start ||
+	       (o == in->core && in->kind == PLAIN && !b->once && repeats_string(p, in->len));
+}
+
 bool translate_place(struct thread *t, const struct block *blk, uint64_t at, struct place *out)
 {
 	struct build *b = (struct build *)((char *)t + T_SCRATCH);
@@ -77,7 +99,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 			out->ours = o > in->start && o < in->core;
 			out->repeats =
 				in->kind == LATER && o == in->core && in->s.later & LATER_STRING;
-			out->clean = o == in->start || out->repeats;
+			out->clean = out->repeats || is_clean(b, in, b->bytes + (pc - b->pc), o);
 			out->counted = i > b->counter || (i == b->counter && o >= in->core);
 			out->record = in->record;
 			return true;
