@@ -118,7 +118,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_diff = {
 	.name = "diff",
 	.summary = "what became slower or faster between recordings",
-	.synopsis = "BASE NEW | BASE... vs NEW... [--by WHAT] [--json | --html FILE]",
+	.synopsis = "BASE NEW | BASE... vs NEW... [OPTION...]",
 	.about =
 		"Compares two recordings, or two sets of recordings, procedure by procedure: time "
 		"on "
