@@ -35,6 +35,19 @@ int err_sys(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
+int err_no_memory(struct err *e, const char *fmt, ...)
+{
+	char what[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	err_set(e, ERR_FAILED, "no memory for %s", what);
+	return err_hint(e, "end other programs, or raise the limit on memory (ulimit -v, or that "
+			   "of the control group)");
+}
+
 int err_hint(struct err *e, const char *fmt, ...)
 {
 	va_list ap;

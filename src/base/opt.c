@@ -112,7 +112,7 @@ static int add_uint(struct opt_uints *list, unsigned v, struct err *err)
 		if (list->at[i] == v)
 			return 0;
 	if (!array_one_more(list->at, list->n))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the options");
 	list->at[list->n++] = v;
 	return 0;
 }

@@ -14,7 +14,7 @@ static int open_temporary(struct output *o, struct err *err)
 	umask(mask);
 	if (asprintf(&o->temporary, "%s.XXXXXX", o->path) < 0) {
 		o->temporary = NULL;
-		return err_set(err, ERR_FAILED, "no memory to write %s", o->path);
+		return err_no_memory(err, "writing %s", o->path);
 	}
 	fd = mkostemp(o->temporary, O_CLOEXEC);
 	if (fd < 0) {

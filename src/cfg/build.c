@@ -478,8 +478,7 @@ static int build(struct cfg *g, struct cfg_code *code, const struct cfg_proc *pr
 	if (ok)
 		return 0;
 	cfg_fini(g);
-	return err_set(err, ERR_FAILED, "no memory for the control-flow graph at 0x%" PRIx64,
-		       proc->start);
+	return err_no_memory(err, "the control-flow graph at 0x%" PRIx64, proc->start);
 }
 
 static bool has_part_at(const struct cfg *g, uint64_t addr)

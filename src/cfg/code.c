@@ -44,7 +44,7 @@ struct cfg_code *cfg_code_over(const struct cfg_source *src, struct err *err)
 		c->memo = lift_memo_new();
 	if (!c || !c->memo) {
 		cfg_code_free(c);
-		err_set(err, ERR_FAILED, "no memory for control-flow graphs");
+		err_no_memory(err, "control-flow graphs");
 		return NULL;
 	}
 	c->src = *src;

@@ -312,7 +312,7 @@ int cfg_seen_read(struct cfg_seen *s, const struct profile *p, uint32_t image,
 	if (ok)
 		return 0;
 	cfg_seen_fini(s);
-	return err_set(err, ERR_FAILED, "no memory for what the recording saw of control flow");
+	return err_no_memory(err, "what the recording saw of control flow");
 }
 
 void cfg_seen_fini(struct cfg_seen *s)

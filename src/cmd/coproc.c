@@ -47,7 +47,7 @@ int coproc_common(struct coproc_common *c, struct err *err)
 	c->words = strdup(c->define ? c->define : "");
 	if (!sets || !c->words) {
 		free(sets);
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the co-processor");
 	}
 	rc = (c->machine && spec_read(&c->spec, c->machine, err)) || each(sets, take_set, c, err) ||
 	     spec_check(&c->spec, err) || each(c->words, take_define, c, err);

@@ -59,7 +59,7 @@ static int finish(void *arg, struct profile *p, struct err *err)
 	p->run[0].source = strdup("coproc");
 	p->run[0].unit = strdup("samples");
 	if (!p->run[0].source || !p->run[0].unit || (!r->study && coprocess_record(r->c, p)))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the co-processor");
 	return 0;
 }
 

@@ -112,7 +112,7 @@ int describe_run(struct profile *p, const char *source, const struct session_opt
 
 	uname(&u);
 	if (!r)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the description of the run");
 	r->source = strdup(source);
 	r->command = command_text(o);
 	r->host = strdup(u.nodename);
@@ -123,6 +123,6 @@ int describe_run(struct profile *p, const char *source, const struct session_opt
 	r->sketch = o->sketch;
 	r->sketch_capacity = o->sketch_capacity;
 	if (!r->source || !r->command || !r->host || !r->kernel || !r->cpu || !r->version)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the description of the run");
 	return 0;
 }

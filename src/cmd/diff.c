@@ -67,7 +67,7 @@ static int open_side(struct diff_side *side, int n, char **paths, struct err *er
 
 	side->reading = calloc((size_t)n, sizeof(*side->reading));
 	if (!side->reading)
-		return err_set(err, ERR_FAILED, "no memory for %d recordings", n);
+		return err_no_memory(err, "%d recordings", n);
 	for (int i = 0; i < n; i++) {
 		each.input = paths[i];
 		if (reading_open(&side->reading[side->n], &each, err))

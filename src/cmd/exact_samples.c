@@ -8,11 +8,6 @@
 #include "base/log.h"
 #include "observe/scale.h"
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for samples");
-}
-
 static const struct profile *counted(const struct exact_samples *s)
 {
 	return s->apart ? &s->part : s->to;
@@ -78,7 +73,7 @@ static int add_rows(struct exact_samples *s, const struct exact_sample *list, si
 				      .cut = list[i].cut };
 
 		if (sampled_add(s->sampled, &one))
-			return no_memory(err);
+			return err_no_memory(err, "samples");
 	}
 	return 0;
 }
@@ -99,7 +94,7 @@ static int closed(void *arg, const struct exact_sample *list, size_t n, struct e
 	double weight = schedule_weight(s->schedule, list[n - 1].number);
 
 	if (!end_batch(s, weight))
-		return no_memory(err);
+		return err_no_memory(err, "samples");
 	if (add_rows(s, list, n, err))
 		return -1;
 	return s->apart ? add_part(s, weight, err) : 0;
@@ -116,7 +111,7 @@ int exact_samples_begin(struct exact_samples *s, const struct schedule *schedule
 		return 0;
 	s->sampled = sampled_new(to, text);
 	if (!s->sampled)
-		return no_memory(err);
+		return err_no_memory(err, "samples");
 	s->sampled->size = schedule->size;
 	s->sampled->warmup = schedule->warmup;
 	s->sampled->expected = schedule->end;
@@ -151,7 +146,7 @@ int exact_samples_start(struct exact_samples *s, struct exact *e, struct err *er
 	to.n = periodic ? 0 : from->kind == SCHEDULE_SINGLE ? 1 : from->n;
 	starts = calloc(to.n + 1, sizeof(*starts));
 	if (!starts)
-		return no_memory(err);
+		return err_no_memory(err, "samples");
 	starts[0] = from->skip;
 	for (size_t i = 0; i < from->n && from->kind == SCHEDULE_TARGETED; i++)
 		starts[i] = from->sample[i].start;
@@ -187,7 +182,7 @@ static int end_last(struct exact_samples *s, const struct exact *e, struct err *
 	bool complete = n && !list[n - 1].cut;
 
 	if (!b)
-		return no_memory(err);
+		return err_no_memory(err, "samples");
 	if (!n && !b->n[SAMPLED_INSTRUCTIONS]) {
 		s->sampled->nbatch--;
 		return 0;

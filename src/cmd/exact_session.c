@@ -275,7 +275,7 @@ static int start_simulation(struct session *s, struct err *err)
 		s->profile.conflict_distance = s->profile.run[0].distance = o->distance;
 		s->observed->conflict_distance = o->distance;
 		s->simulation = simulate_conflicts(s->observed);
-		return s->simulation ? 0 : err_set(err, ERR_FAILED, "no memory");
+		return s->simulation ? 0 : err_no_memory(err, "the recording");
 	}
 	s->simulation = o->simulate == SIMULATE_REUSE ? simulate_reuse(s->observed, o->machine.line)
 			: cycles		      ? simulate_cycles(s->observed, &o->machine)
@@ -283,8 +283,7 @@ static int start_simulation(struct session *s, struct err *err)
 	s->profile.run[0].machine =
 		strdup(cycles ? machine_text_core(&o->machine, text, sizeof(text))
 			      : machine_text(&o->machine, text, sizeof(text)));
-	return s->simulation && s->profile.run[0].machine ? 0
-							  : err_set(err, ERR_FAILED, "no memory");
+	return s->simulation && s->profile.run[0].machine ? 0 : err_no_memory(err, "the recording");
 }
 
 static int prepare(struct session *s, char *const **argv, struct err *err)
@@ -300,7 +299,7 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 		return -1;
 	s->profile.run[0].event = strdup(observed(o));
 	if (!s->profile.run[0].event)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
 	if (exact_samples_begin(&s->samples, &o->schedule, o->schedule_text ? o->schedule_text : "",

@@ -443,7 +443,7 @@ static int describe_schedule(struct session_options *o, struct err *err)
 	free(text);
 	if (asprintf(&text, "%s%s%s%s", o->schedule_text, other ? ", warming " : "",
 		     other ? warming : "", room) < 0)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the command");
 	o->schedule_text = text;
 	return 0;
 }

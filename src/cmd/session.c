@@ -72,7 +72,7 @@ static int on_window(void *ctx, const struct window *w, struct err *err)
 		s->processes++;
 	}
 	if (profile_window(&s->profile, w))
-		return err_set(err, ERR_FAILED, "no memory for more instructions");
+		return err_no_memory(err, "more instructions");
 	/* branches of long windows take less to be counted than to be written one by one */
 	return s->profile.branches ? 0 : recording_window(s->recording, w, err);
 }
@@ -265,7 +265,7 @@ static int attach_running(struct session *s, struct err *err)
 	allow_descriptors();
 	s->pidfds = calloc(n, sizeof(*s->pidfds));
 	if (!s->pidfds)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	for (size_t i = 0; i < n; i++)
 		if (attach_named(s, i, err))
 			return -1;
@@ -447,7 +447,7 @@ static int prepare(struct session *s, struct err *err)
 	s->profile.run[0].distance = s->profile.conflict_distance;
 	s->pids = calloc(PID_BITS / 8, 1);
 	if (!s->pids)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	/* before there are mappings that a fork would copy */
 	if (o->argv && spawn_hold(&s->child, o->argv, &s->old_mask, err))
 		return -1;

@@ -465,7 +465,7 @@ struct program *asm_text(const char *text, const char *from, const struct spec *
 	bool bad = true;
 
 	if (!a || !p) {
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the program");
 	} else {
 		*a = (struct assembler){ .p = p, .s = s, .define = define };
 		a->ndefine = n < 64 ? n : 64;

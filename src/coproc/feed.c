@@ -21,7 +21,7 @@ int feed_init(struct feed *f, struct copro *c, struct host host, struct err *err
 	f->room = c->s.buffer / f->bytes;
 	f->ring = calloc(f->room, sizeof(*f->ring));
 	if (!f->ring)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the co-processor");
 	f->timer_at = host.timer ? *host.timer : 0;
 	charge(f, 0);
 	return 0;

@@ -118,7 +118,7 @@ static int64_t handle(void *arg, struct copro *c, int why, uint64_t now, struct 
 	(void)now;
 	free(room);
 	if (cycles < 0)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the co-processor");
 	restart(h, c);
 	return cycles;
 }

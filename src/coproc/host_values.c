@@ -60,7 +60,7 @@ int host_values_init(struct host_values *h, const struct program *p, const struc
 	if (h->entry && h->value && h->stat)
 		return 0;
 	host_values_fini(h);
-	return err_set(err, ERR_FAILED, "no memory");
+	return err_no_memory(err, "the co-processor");
 }
 
 void host_values_fini(struct host_values *h)
@@ -237,7 +237,7 @@ static int64_t handle(void *arg, struct copro *c, int why, uint64_t now, struct 
 		if (replaced || why == HOST_END)
 			cycles = copy(h, c);
 		if (cycles < 0)
-			return err_set(err, ERR_FAILED, "no memory");
+			return err_no_memory(err, "the co-processor");
 		turn(h);
 	}
 	if (h->resample && now >= h->resample_at) {

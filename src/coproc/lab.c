@@ -7,11 +7,6 @@
 /* cycles until the first picture; each later one comes half as much later again */
 #define FIRST_PICTURE 100000
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory");
-}
-
 static int start_host(struct lab *l, struct host *host, struct err *err)
 {
 	const struct program *p = l->o.program;
@@ -35,14 +30,16 @@ int lab_init(struct lab *l, const struct lab_options *o, struct err *err)
 
 	*l = (struct lab){ .o = *o, .next_picture = FIRST_PICTURE };
 	if (copro_init(&l->c, &o->spec))
-		return no_memory(err);
+		return err_no_memory(err, "the co-processor");
 	copro_load(&l->c, o->program);
 	if (start_host(l, &host, err) || feed_init(&l->f, &l->c, host, err))
 		return -1;
 	if (o->study && !l->values)
 		return err_set(err, ERR_USAGE, "a study is of the program values, not of %s",
 			       o->program->name);
-	return o->study && simple_init(&l->simple, &o->spec, o->period) ? no_memory(err) : 0;
+	return o->study && simple_init(&l->simple, &o->spec, o->period)
+		       ? err_no_memory(err, "the co-processor")
+		       : 0;
 }
 
 void lab_fini(struct lab *l)
@@ -70,7 +67,7 @@ static int take_picture(struct lab *l, uint64_t now, struct err *err)
 	p->simple = estimate_all(&l->simple.table, 0, &p->simple_n);
 	l->npicture++;
 	l->next_picture = now + now / 2 + 1;
-	return p->estimate && p->simple ? 0 : no_memory(err);
+	return p->estimate && p->simple ? 0 : err_no_memory(err, "the co-processor");
 }
 
 static int study(struct lab *l, const struct sample *s, size_t load, uint64_t now, struct err *err)
@@ -79,7 +76,7 @@ static int study(struct lab *l, const struct sample *s, size_t load, uint64_t no
 
 	if (truth_add(&l->truth, load, value) ||
 	    simple_take(&l->simple, (uint32_t)s->source[SOURCE_PC], value))
-		return no_memory(err);
+		return err_no_memory(err, "the co-processor");
 	if (now < l->next_picture || l->npicture == LAB_PICTURES - 1)
 		return 0;
 	return take_picture(l, now, err);
@@ -101,6 +98,6 @@ int lab_end(struct lab *l, struct err *err)
 	if (!l->o.study)
 		return 0;
 	if (simple_end(&l->simple) || truth_close(&l->truth))
-		return no_memory(err);
+		return err_no_memory(err, "the co-processor");
 	return take_picture(l, l->f.now, err);
 }

@@ -25,7 +25,7 @@ static char *fill(int fd, size_t n, const char *path, struct err *err)
 			got += (size_t)r;
 	}
 	if (!text)
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the program");
 	else if (r < 0)
 		err_sys(err, "cannot read %s", path);
 	else if (memchr(text, 0, got))
@@ -78,7 +78,7 @@ char *source_find(const char *name, struct err *err)
 	if (strchr(name, '/') || (len > 3 && !strcmp(name + len - 3, ".uc"))) {
 		path = strdup(name);
 		if (!path)
-			err_set(err, ERR_FAILED, "no memory");
+			err_no_memory(err, "the program");
 		return path;
 	}
 	own_folder(own, sizeof(own));
@@ -87,7 +87,7 @@ char *source_find(const char *name, struct err *err)
 			      : asprintf(&path, "%s%s%s.uc", own, near[i], name);
 
 		if (n < 0) {
-			err_set(err, ERR_FAILED, "no memory");
+			err_no_memory(err, "the program");
 			return NULL;
 		}
 		if (!access(path, R_OK))

@@ -426,7 +426,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 	struct run_counters counters;
 
 	if (!c) {
-		err_set(err, ERR_FAILED, "no memory for culprits");
+		err_no_memory(err, "culprits");
 		return NULL;
 	}
 	profile_counters(src->profile, &counters);
@@ -443,7 +443,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 	if (!meetings_make(&c->meetings, src->profile) && !schedules_make(&c->schedules, e, src) &&
 	    !find_all(c))
 		return c;
-	err_set(err, ERR_FAILED, "no memory for culprits");
+	err_no_memory(err, "culprits");
 	culprits_close(c);
 	return NULL;
 }
@@ -761,7 +761,7 @@ int culprits_of(struct culprits *c, const struct estimate_proc *p, struct culpri
 		culprit_proc_fini(out);
 		free(left);
 		free(w.left);
-		return err_set(err, ERR_FAILED, "no memory for culprits");
+		return err_no_memory(err, "culprits");
 	}
 	for (uint32_t b = CFG_FIRST_BLOCK; b < p->g.nblocks; b++)
 		do_block(&w, b, 0, false);

@@ -29,11 +29,6 @@ static int by_cycles(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for culprits");
-}
-
 /* Adds the certainty of the procedure's executions. */
 static void add_known(struct culprit_sum *s, const struct estimate *e,
 		      const struct estimate_proc *q)
@@ -54,7 +49,7 @@ static int add_proc(struct culprit_program *p, struct culprits *c, const struct 
 	add_known(&got.sum, e, q);
 	if (!array_reserve(p->insn, *room, p->ninsn + got.n)) {
 		culprit_proc_fini(&got);
-		return no_memory(err);
+		return err_no_memory(err, "culprits");
 	}
 	if (got.n && p->insn)
 		memcpy(&p->insn[p->ninsn], got.insn, got.n * sizeof(*got.insn));
@@ -122,7 +117,7 @@ int culprit_program_make(struct culprit_program *p, const struct estimate_source
 	p->proc = calloc(e.nproc + 1, sizeof(*p->proc));
 	row = calloc(e.nproc + 1, sizeof(*row));
 	if (!c || !p->proc || !row)
-		rc = no_memory(err);
+		rc = err_no_memory(err, "culprits");
 	for (size_t i = 0; row && i < e.nproc && !rc; i++) {
 		size_t before = p->nproc;
 

@@ -475,5 +475,5 @@ int anchor_estimate(struct estimate *e, const struct estimate_source *src, struc
 	tallies_groups_free(&g);
 	free(a.proc);
 	free(a.counts);
-	return rc ? err_set(err, ERR_FAILED, "no memory for estimates") : 0;
+	return rc ? err_no_memory(err, "estimates") : 0;
 }

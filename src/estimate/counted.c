@@ -126,7 +126,7 @@ int counted_estimate(struct estimate *e, const struct estimate_source *src, stru
 
 	if (!c || scale < 0 || own < 0) {
 		free(c);
-		return err_set(err, ERR_FAILED, "no memory for counts");
+		return err_no_memory(err, "counts");
 	}
 	for (size_t i = 0; i < e->nproc && scale > 0; i++)
 		give(&e->proc[i], c + e->proc[i].first, scale);

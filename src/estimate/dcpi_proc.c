@@ -88,5 +88,5 @@ int dcpi_estimate(struct estimate *e, const struct estimate_source *src, struct 
 		memcpy(e->warning, w.schedules.warning.msg, sizeof(e->warning) - 1);
 	schedules_fini(&w.schedules);
 	free(w.class_insn);
-	return rc ? err_set(err, ERR_FAILED, "no memory for estimates") : 0;
+	return rc ? err_no_memory(err, "estimates") : 0;
 }

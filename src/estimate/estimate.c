@@ -41,7 +41,7 @@ int estimate_make(struct estimate *e, const struct estimate_source *src,
 	*e = (struct estimate){ .method = method };
 	rc = evidence_collect(e, src, err);
 	if (!rc && parts_make(e))
-		rc = err_set(err, ERR_FAILED, "no memory for estimates");
+		rc = err_no_memory(err, "estimates");
 	e->scale = anchor_cycles(src->profile);
 	if (!rc && method == ESTIMATE_DCPI) {
 		rc = dcpi_estimate(e, src, err);

@@ -22,11 +22,6 @@ struct collector {
 	struct err *err;
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for estimates");
-}
-
 /* Makes room for one more element. */
 /* Sites of a recording. */
 
@@ -46,7 +41,7 @@ static int sort_sites(struct collector *c)
 
 	c->site = malloc((p->sites.n + 1) * sizeof(struct site *));
 	if (!c->site)
-		return no_memory(c->err);
+		return err_no_memory(c->err, "estimates");
 	SITES_EACH(&p->sites, s)
 	if (s->id.image < p->nimage && p->image[s->id.image]->kind == IMAGE_FILE)
 		c->site[c->n++] = s;
@@ -297,7 +292,7 @@ static int collect_image(struct collector *c, size_t *at)
 		if (!code || rc || !s->observed || has_range(c, ranges, s->id.addr))
 			continue;
 		if (add_proc(c, image, s->id.addr, code, &seen) < 0)
-			rc = no_memory(c->err);
+			rc = err_no_memory(c->err, "estimates");
 	}
 	cfg_seen_fini(&seen);
 	cfg_code_free(code);
@@ -369,7 +364,7 @@ static int add_call(struct collector *c, uint32_t proc, uint32_t b, uint32_t to,
 	struct estimate *e = c->e;
 
 	if (!array_reserve(e->call, c->cap_call, e->ncalls + 1))
-		return no_memory(c->err);
+		return err_no_memory(c->err, "estimates");
 	e->call[e->ncalls++] = (struct estimate_call){ proc, b, to, share };
 	return 0;
 }

@@ -620,7 +620,7 @@ long mca_run(struct schedule_block *v, size_t n, const struct schedule_options *
 	}
 	job = calloc(jobs, sizeof(*job));
 	if (!job)
-		return err_set(err, ERR_FAILED, "no memory for what %s is asked", program);
+		return err_no_memory(err, "what %s is asked", program);
 	jobs = divide(job, jobs, v, n);
 	done = run(job, jobs, program, o, err);
 	for (size_t k = 0; k < jobs; k++)

@@ -160,7 +160,7 @@ int reconcile(const struct cfg *g, struct estimate_value *block, struct estimate
 		return 1;
 	w.item = calloc((size_t)g->nblocks + g->nedges + 1, sizeof(*w.item));
 	if (!w.item)
-		return err_set(err, ERR_FAILED, "no memory for estimates");
+		return err_no_memory(err, "estimates");
 	w.g = glp_create_graph(sizeof(struct vertex), sizeof(struct arc));
 	glp_term_out(GLP_OFF);
 	build(&w, g, block, edge);

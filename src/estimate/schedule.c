@@ -236,7 +236,7 @@ int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_op
 		pieces += pieces_of(&v[i]);
 	piece = calloc(pieces + 1, sizeof(*piece));
 	if (!piece)
-		return err_set(err, ERR_FAILED, "no memory for schedules");
+		return err_no_memory(err, "schedules");
 	divide(v, n, piece);
 	rc = schedule_pieces(piece, pieces, o, err);
 	for (size_t i = 0, at = 0; i < n; at += pieces_of(&v[i++]))

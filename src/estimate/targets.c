@@ -15,7 +15,7 @@ int targets_init(struct targets *t, const struct profile *p, struct err *err)
 {
 	*t = (struct targets){ 0 };
 	t->edge = edges_sorted(p, &t->nedges);
-	return t->edge ? 0 : err_set(err, ERR_FAILED, "no memory for estimates");
+	return t->edge ? 0 : err_no_memory(err, "estimates");
 }
 
 void targets_fini(struct targets *t)
@@ -72,7 +72,7 @@ int targets_of(struct targets *t, const struct site *s, struct err *err)
 		if (e->key.kind != EDGE_WENT)
 			continue;
 		if (add(t, e->key.to, weight))
-			return err_set(err, ERR_FAILED, "no memory for estimates");
+			return err_no_memory(err, "estimates");
 		sum += weight;
 	}
 	for (size_t i = 0; i < t->n && sum > 0; i++)

@@ -446,5 +446,5 @@ int walk_estimate(struct estimate *e, struct err *err)
 	free(w.in);
 	free(w.calls);
 	free(w.dirty);
-	return rc ? err_set(err, ERR_FAILED, "no memory for estimates") : 0;
+	return rc ? err_no_memory(err, "estimates") : 0;
 }

@@ -101,7 +101,7 @@ int calls_block(const struct process *p, struct code_block *b, const struct exac
 		return exact_bad(err);
 	c = b->calls = calloc(1, sizeof(*c));
 	if (!c)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	b->words = r->words;
 	c->cls = last->cls;
 	c->from = last->id;
@@ -278,7 +278,7 @@ int calls_take(struct exact *e, struct process *p, struct counted *t, const uint
 	const uint64_t *end = w + n;
 
 	if (!m)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	while (w < end) {
 		uint64_t head = __atomic_load_n(w++, __ATOMIC_RELAXED);
 		uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
@@ -296,7 +296,7 @@ int calls_take(struct exact *e, struct process *p, struct counted *t, const uint
 		/* one that was cut short has not come to its end, the call or return */
 		if (!cut &&
 		    (is_call(c->cls) ? take_call(e, p, m, c, w) : take_return(e, p, m, c, w)))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		w += words;
 	}
 	return 0;

@@ -155,7 +155,7 @@ static void offer(struct coprocess *c, struct sample *s, struct place *p, uint64
 		p->load = truth_new(&c->l->truth, p->pc);
 		p->known = true;
 		if (p->load == SIZE_MAX) {
-			err_set(&c->why, ERR_FAILED, "no memory");
+			err_no_memory(&c->why, "the co-processor");
 			give_up(c);
 			return;
 		}
@@ -510,7 +510,7 @@ struct coprocess *coprocess_new(struct lab *l, struct profile *p, const struct m
 
 	if (!c || (m && core_last_level(&c->l3, m))) {
 		free(c);
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the co-processor");
 		return NULL;
 	}
 	c->l = l;

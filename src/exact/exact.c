@@ -118,13 +118,13 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 	struct exact *e = calloc(1, sizeof(*e));
 
 	if (!e) {
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the exact recording");
 		return NULL;
 	}
 	e->profile = p;
 	e->classes = calloc(1, sizeof(*e->classes));
 	if (!e->classes) {
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the exact recording");
 		free(e);
 		return NULL;
 	}
@@ -345,7 +345,7 @@ char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
 		return NULL;
 	e->argv = calloc(n + 4, sizeof(*e->argv));
 	if (!e->argv || asprintf(&e->option, "--search=%d", e->fd) < 0) {
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the exact recording");
 		return NULL;
 	}
 	e->argv[0] = e->path;
@@ -486,7 +486,7 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 	if (!sum || !since) {
 		p->before = since ? since : p->before;
 		free(sum);
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	}
 	exact_note_phase(e, p);
 	for (uint64_t i = 0; i < n; i++)
@@ -500,7 +500,7 @@ static int read_counters(struct exact *e, struct process *p, struct err *err)
 	free(since);
 	p->before = sum;
 	p->nbefore = n;
-	return rc ? exact_no_memory(err) : ways_count(e, p, err);
+	return rc ? err_no_memory(err, "the exact recording") : ways_count(e, p, err);
 }
 
 static void give_back(struct exact *e, struct process *p)
@@ -548,7 +548,7 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 			return -1;
 	for (size_t i = 0; i < from->nimage && i < r->parent_images; i++) {
 		if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		p->image[i] = from->image[i];
 	}
 	return ways_inherit(p, r->parent_pairs, err);
@@ -577,7 +577,7 @@ static struct process *add_process(struct exact *e, uint64_t at, const struct ex
 	p = calloc(1, sizeof(*p));
 	if (!p || !exact_grow(&e->process, &e->nprocess, sizeof(*e->process))) {
 		free(p);
-		exact_no_memory(err);
+		err_no_memory(err, "the exact recording");
 		return NULL;
 	}
 	e->process[e->nprocess - 1] = p;
@@ -589,7 +589,7 @@ static struct process *add_process(struct exact *e, uint64_t at, const struct ex
 	p->shared = map_process(e, at);
 	if (p->shared)
 		return p;
-	exact_no_memory(err);
+	err_no_memory(err, "the exact recording");
 	return NULL;
 }
 
@@ -641,7 +641,7 @@ static bool list_process(const struct exact *e, uint64_t *at, uint64_t **list, s
 		return false;
 	}
 	if (!exact_grow(list, n, sizeof(**list))) {
-		exact_no_memory(err);
+		err_no_memory(err, "the exact recording");
 		return false;
 	}
 	(*list)[*n - 1] = *at;
@@ -734,7 +734,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		if (read_counters(e, p, err))
 			return -1;
 		if (apply_cuts(e, p))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 	}
 	if (asks && !ended && answer(e, p, asked, err))
 		return -1;

@@ -191,7 +191,6 @@ struct exact {
 
 /* records.c */
 int exact_bad(struct err *err);
-int exact_no_memory(struct err *err);
 /* Sets err: the program has more of them than the recorder keeps. Returns -1. */
 int exact_too_many(const char *what, uint64_t most, struct err *err);
 /* Reads on in the process's log, up to `limit` bytes of records in all; or what it has logged so far. */

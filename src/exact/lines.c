@@ -51,7 +51,7 @@ static struct lines_reader *reader_of(struct exact *e, struct process *p, struct
 		r->wset = profile_wset(e->profile);
 	if (!r || !r->wset) {
 		free(r);
-		exact_no_memory(err);
+		err_no_memory(err, "the exact recording");
 		return NULL;
 	}
 	r->wset->process = (uint32_t)e->profile->nwset - 1;
@@ -95,7 +95,7 @@ int lines_go_on(struct process *p, struct process *from, struct err *err)
 		return 0;
 	image = realloc(r->image, (r->nimage + from->nimage) * sizeof(*image));
 	if (!image)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	memcpy(image + r->nimage, from->image, from->nimage * sizeof(*image));
 	r->image = image;
 	r->nimage += from->nimage;
@@ -131,7 +131,7 @@ static int take_mapping(struct lines_reader *r, const struct exact_mapping *m, s
 	kind = kind_of(name);
 	region = wset_region(r->wset, kind, name[0] ? name : "[anon]");
 	if (region < 0 || !array_one_more(r->mapped, r->nmapped))
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	r->mapped[r->nmapped++] =
 		(struct mapped){ m->start, m->end, (uint32_t)region, kind == WSET_KIND_STACK };
 	return 0;
@@ -189,7 +189,7 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 	if (c->plane) {
 		by = chunk_of_plane(r, c);
 		if (!by)
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 	}
 	for (unsigned k = 0; k < EXACT_CHUNK / 64; k++)
 		for (uint64_t v = bits[k]; v; v &= v - 1) {
@@ -205,7 +205,7 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 			if (!to)
 				to = wset_chunk(&r->sets.data, c->chunk, m->region);
 			if (!to)
-				return exact_no_memory(err);
+				return err_no_memory(err, "the exact recording");
 			to->bits[k] |= v & -v;
 			if (by)
 				by->bits[k] |= v & -v;
@@ -255,14 +255,14 @@ static int take_ran(const struct exact *e, const struct process *p, struct lines
 	if (r->sets.code.n >= CHUNKS_MAX)
 		return too_many_lines(err);
 	if (r->ncode < p->nblock && widen_code(p, r))
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	for (uint64_t at = 0; at < c->bytes; at++)
 		for (unsigned v = c->blocks[at]; v; v &= v - 1) {
 			uint64_t i = c->first + 8 * at + (unsigned)__builtin_ctz(v);
 			const struct stretch *b = i < p->nblock ? code_of(p, r, i) : NULL;
 
 			if (b && b->n && add_code(e, r, b->pc, b->n, &chunk))
-				return exact_no_memory(err);
+				return err_no_memory(err, "the exact recording");
 		}
 	return 0;
 }
@@ -340,7 +340,7 @@ static int take_stack(const struct exact *e, const struct process *p, struct lin
 	}
 	free(r->stack);
 	r->stack = strdup(text);
-	return r->stack ? 0 : exact_no_memory(err);
+	return r->stack ? 0 : err_no_memory(err, "the exact recording");
 }
 
 /* What code is counted under: its procedure, or its image. */
@@ -374,7 +374,7 @@ int lines_finish(struct exact *e, struct process *p, struct err *err)
 		for (uint32_t i = 0; c && i < p->nblock && !rc; i++)
 			if (p->block[i] &&
 			    add_first(e, r, p->block[i], __atomic_load_n(&c[i], __ATOMIC_RELAXED)))
-				rc = exact_no_memory(err);
+				rc = err_no_memory(err, "the exact recording");
 		if (c)
 			munmap((void *)c, bytes);
 		if (rc)
@@ -413,7 +413,7 @@ static int take_snapshot(struct lines_reader *r, const struct exact_snapshot *c,
 	r->stack = NULL;
 	if ((c->tid == r->wset->pid || !r->wset->command) && name_process(r->wset, c)) {
 		free(s.stack);
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	}
 	if (c->count < r->count) {
 		free(s.stack);
@@ -426,7 +426,8 @@ static int take_snapshot(struct lines_reader *r, const struct exact_snapshot *c,
 	s.cpu_ns = c->cpu_ns;
 	s.wall_ns = c->wall_ns > r->begun_wall ? c->wall_ns - r->begun_wall : 0;
 	s.first = wset_count(&r->sets.data) - wset_common(&r->sets.data, &r->ever);
-	rc = wset_or(&r->ever, &r->sets.data) ? exact_no_memory(err) : wset_pack(&s, &r->sets, err);
+	rc = wset_or(&r->ever, &r->sets.data) ? err_no_memory(err, "the exact recording")
+					      : wset_pack(&s, &r->sets, err);
 	wset_sets_fini(&r->sets);
 	r->count = c->count;
 	if (rc) {

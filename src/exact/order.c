@@ -229,7 +229,7 @@ static int add_own(const struct exact *e, struct code_block *b, const uint8_t *b
 	if (!e->consumer->block)
 		return 0;
 	b->order->own = e->consumer->block(e->consumer->arg, &of);
-	return b->order->own ? 0 : exact_no_memory(err);
+	return b->order->own ? 0 : err_no_memory(err, "the exact recording");
 }
 
 int order_block(struct exact *e, struct code_block *b, const struct exact_block *r, struct err *err)
@@ -248,7 +248,7 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 			return exact_bad(err);
 	m.c = b->order = calloc(1, sizeof(*b->order));
 	if (!m.c)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	for (unsigned i = 0; i < b->n; i++) {
 		unsigned from = k;
 
@@ -259,7 +259,7 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 				   : 0;
 		if (add_fetches(&m, i, pc) || add_fields(&m, f + from, k - from) ||
 		    add_control(&m, i, pc))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		pc += b->site[i]->len;
 	}
 	b->order->pc = r->pc;
@@ -268,7 +268,7 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 	if (b->n && e->consumer->kinds >> ORDER_BRANCH) {
 		b->order->first = e->consumer->site(e->consumer->arg, b->site[0]);
 		if (!b->order->first)
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 	}
 	return add_own(e, b, r->bytes, err);
 }
@@ -281,7 +281,7 @@ int order_exit(struct code_block *b, const struct code_block *of, const struct e
 	b->words = r->words;
 	b->order = calloc(1, sizeof(*b->order));
 	if (!b->order)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	*b->order = (struct order_code){
 		.pc = of->order->pc,
 		.op = of->order->op,
@@ -482,7 +482,7 @@ int order_take(struct exact *e, struct process *p, struct counted *c, const uint
 	const uint64_t *end = w + n;
 
 	if (!t)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	e->repeat_room = REPEATED_MAX;
 	while (w < end) {
 		uint64_t head = __atomic_load_n(w++, __ATOMIC_RELAXED);
@@ -497,10 +497,10 @@ int order_take(struct exact *e, struct process *p, struct counted *c, const uint
 					   : words != p->block[id]->words))
 			return exact_bad(err);
 		if (take_one(e, t, p->block[id], head, w, words))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		w += words;
 	}
-	return flush(e, t) ? exact_no_memory(err) : 0;
+	return flush(e, t) ? err_no_memory(err, "the exact recording") : 0;
 }
 
 int order_touched(struct exact *e, struct process *p, const struct exact_touched *r,
@@ -515,7 +515,7 @@ int order_touched(struct exact *e, struct process *p, const struct exact_touched
 	if (!c) /* threads take turns with planes */
 		return 0;
 	if (!c->order && !begin(e, p, c))
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	for (unsigned i = 0; i < EXACT_CHUNK / 64; i++)
 		for (uint64_t v = bits[i]; v; v &= v - 1) {
 			uint64_t line = 64ull * i + (unsigned)__builtin_ctzll(v);

@@ -35,7 +35,7 @@ static struct phases_reader *reader_of(struct exact *e, struct process *p, struc
 		r->phases = profile_phases(e->profile);
 	if (!r || !r->phases) {
 		free(r);
-		exact_no_memory(err);
+		err_no_memory(err, "the exact recording");
 		return NULL;
 	}
 	r->phases->process = (uint32_t)e->profile->nphases - 1;
@@ -76,7 +76,7 @@ static int room_for(struct phases_reader *r, const struct process *p, struct err
 		return 0;
 	return array_widen(r->told, told, n) && array_widen(r->number, r->n, n)
 		       ? 0
-		       : exact_no_memory(err);
+		       : err_no_memory(err, "the exact recording");
 }
 
 /* A block's number in the profile, + 1: made if new. Blocks that the process met under several numbers are one there. */
@@ -101,7 +101,7 @@ static int add(struct phases_reader *r, const struct process *p, uint64_t block,
 	if (!b || !b->n || !instructions)
 		return 0;
 	if (!r->number[block] && find_number(r, b, &r->number[block]))
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	assert(r->pending);
 	r->pending[r->number[block] - 1] += instructions;
 	return 0;
@@ -144,7 +144,7 @@ static int end_interval(struct phases_reader *r, struct err *err)
 	int rc;
 
 	if (!part)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	for (size_t i = 0; i < r->phases->nblock; i++) {
 		if (r->pending[i] <= 0)
 			continue;
@@ -196,7 +196,7 @@ static int take_rest(struct phases_reader *r, const struct process *p, struct er
 		return -1;
 	sum = calloc(p->nblock + 1, sizeof(*sum));
 	if (!sum)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	for (uint64_t i = 0; 2 * i < p->nbefore; i++)
 		sum[i] = p->before[2 * i];
 	for (size_t i = 0; i < p->nway; i++)

@@ -71,11 +71,6 @@ int exact_bad(struct err *err)
 	return err_set(err, ERR_FAILED, "the engine's records are damaged");
 }
 
-int exact_no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for more code");
-}
-
 int exact_too_many(const char *what, uint64_t most, struct err *err)
 {
 	err_set(err, ERR_FAILED, "the program has more than %lu %s, as many as are recorded",
@@ -94,7 +89,7 @@ static int take_image(struct exact *e, struct process *p, const struct exact_ima
 	if (p->nimage >= EXACT_IMAGES_MAX)
 		return exact_too_many("mappings of code in a process", EXACT_IMAGES_MAX, err);
 	if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	p->image[p->nimage - 1].image = image_of(e, p, &copy, &p->image[p->nimage - 1].to_addr);
 	p->image[p->nimage - 1].start = copy.start;
 	p->image[p->nimage - 1].end = copy.end;
@@ -149,7 +144,7 @@ int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bo
 		    !widen(&p->inverted, room, sizeof(*p->inverted)) ||
 		    (streams && (!streams_widen(p, 2 * room) ||
 				 !widen(&p->sink_room, room, sizeof(*p->sink_room)))))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		p->room = room;
 	}
 	p->inverted[p->nblock] = inverted;
@@ -213,7 +208,7 @@ static int block_sites(struct exact *e, const struct process *p, struct code_blo
 			e->profile, (struct site_id){ .image = b->image, .addr = b->addr + at });
 
 		if (!s)
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		s->len = (uint8_t)len;
 		cls = classes_of(e->classes, r->bytes + at, len, b->addr + at, &target);
 		if (cls >= 0) {
@@ -260,7 +255,7 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 		return exact_bad(err);
 	b = code_alloc(p, sizeof(*b) + (counts ? r->n * sizeof(b->site[0]) : 0));
 	if (!b)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	b->pc = b->addr = r->pc;
 	b->len = r->len;
 	if (r->image && r->image <= p->nimage) {
@@ -295,7 +290,7 @@ static int take_exit(struct exact *e, struct process *p, const struct exact_exit
 		return exact_bad(err);
 	b = code_alloc(p, sizeof(*b) + r->n * sizeof(b->site[0]));
 	if (!b)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	b->exit = b->branch = true;
 	b->n = r->n;
 	b->image = of->image;
@@ -330,7 +325,7 @@ static int take_thread(struct exact *e, struct process *p, const struct exact_th
 	t = malloc(sizeof(*t));
 	if (!t || !exact_grow(&p->thread, &p->nthread, sizeof(struct counted *))) {
 		free(t);
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	}
 	*t = (struct counted){
 		.at = r->counters, .stream_at = r->stream, .firsts = r->firsts, .tid = r->tid
@@ -351,7 +346,7 @@ static int take_sampled(struct exact *e, struct process *p, const struct exact_s
 	if (e->nsample >= EXACT_SAMPLES_KEPT)
 		return exact_too_many("samples", EXACT_SAMPLES_KEPT, err);
 	if (!exact_grow(&e->sample, &e->nsample, sizeof(*e->sample)))
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	s = &e->sample[e->nsample - 1];
 	s->pid = p->pid;
 	s->number = r->number;
@@ -382,7 +377,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_INVERTED:
 		if (r->size < sizeof(*v) || v->id >= p->nblock)
 			return exact_bad(err);
-		return exact_invert(e, p, v->id) ? exact_no_memory(err) : 0;
+		return exact_invert(e, p, v->id) ? err_no_memory(err, "the exact recording") : 0;
 	case EXACT_THREAD:
 		if (r->size < sizeof(*t))
 			return exact_bad(err);
@@ -395,7 +390,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 		if (phases_cut(e, p, (const void *)r, err))
 			return -1;
 		if (!exact_grow(&p->cut, &p->ncut, sizeof(*p->cut)))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		p->cut[p->ncut - 1] = *(const struct exact_cut *)(const void *)r;
 		return 0;
 	case EXACT_NATIVE:
@@ -469,7 +464,7 @@ int exact_read_log_to(struct exact *e, struct process *p, uint64_t limit, struct
 			}
 			copy = copy_of(e, r, size);
 			if (!copy) {
-				rc = exact_no_memory(err);
+				rc = err_no_memory(err, "the exact recording");
 				break;
 			}
 			copy->size = size;

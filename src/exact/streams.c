@@ -71,7 +71,7 @@ int streams_block(struct code_block *b, const struct exact_block *r, struct err 
 	b->field = calloc(r->nfield, sizeof(*b->field));
 	b->column = calloc(r->nfield, sizeof(*b->column));
 	if (!b->field || !b->column)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	b->words = r->words;
 	b->nfield = r->nfield;
 	for (unsigned i = 0; i < r->nfield; i++) {
@@ -116,7 +116,7 @@ int streams_exit(struct code_block *b, const struct code_block *of, const struct
 	}
 	b->column = calloc(b->ncolumn + 1u, sizeof(*b->column));
 	if (!b->column)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	for (unsigned i = 0; i < b->ncolumn; i++)
 		b->column[i] =
 			(struct column){ .word = of->column[i].word, .from = of->column[i].from };
@@ -438,14 +438,14 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 		return exact_bad(err);
 	if (head & EXACT_HEAD_CUT) {
 		if (take_cut(e, p, id, w, words, EXACT_HEAD_DONE(head)))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		return (int)words;
 	}
 	if (words != p->block[id]->words || !words)
 		return exact_bad(err);
 	s = &p->sink[id + 1];
 	if ((!s->head || low(s->at) == s->end) && make_room(e, p, id))
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	memcpy(s->at, w, words * sizeof(*w));
 	s->at += words;
 	return (int)words;
@@ -673,7 +673,7 @@ int streams_finish(struct exact *e, struct process *p, struct err *err)
 		if (!p->block[i])
 			continue;
 		if (empty(e, p, i) || finish_block(e, p->block[i]))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 		free_room(e, p, i);
 	}
 	return 0;

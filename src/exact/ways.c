@@ -56,7 +56,7 @@ int ways_pair(struct process *p, const struct exact_pair *r, struct err *err)
 	w.near = r->near;
 	w.from = last_of(b);
 	w.to = ways_place(p, &r->to);
-	return add(p, &w) ? 0 : exact_no_memory(err);
+	return add(p, &w) ? 0 : err_no_memory(err, "the exact recording");
 }
 
 int ways_edge(struct exact *e, const struct process *p, const struct exact_edge *r, struct err *err)
@@ -67,7 +67,7 @@ int ways_edge(struct exact *e, const struct process *p, const struct exact_edge 
 		return exact_bad(err);
 	if (edges_add(e->profile, (enum edge_kind)r->kind, b ? last_of(b) : ways_place(p, &r->from),
 		      ways_place(p, &r->to), 1))
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	return 0;
 }
 
@@ -82,7 +82,7 @@ int ways_inherit(struct process *p, uint32_t n, struct err *err)
 			return exact_bad(err);
 		w.before = 0;
 		if (!add(p, &w))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 	}
 	return 0;
 }
@@ -134,7 +134,7 @@ int ways_count(struct exact *e, struct process *p, struct err *err)
 	int rc = 0;
 
 	if (!sum)
-		return exact_no_memory(err);
+		return err_no_memory(err, "the exact recording");
 	for (size_t t = 0; t < p->nthread && p->nway; t++)
 		if (p->thread[t]->at)
 			add_thread(e, p, p->thread[t], sum);
@@ -142,7 +142,7 @@ int ways_count(struct exact *e, struct process *p, struct err *err)
 	for (size_t i = 0; i < p->nway && !rc; i++)
 		rc = count(e, p, &p->way[i], sum[i]);
 	free(sum);
-	return rc ? exact_no_memory(err) : 0;
+	return rc ? err_no_memory(err, "the exact recording") : 0;
 }
 
 int ways_leave(struct exact *e, const struct process *p, const struct code_block *b, uint64_t n)
@@ -165,7 +165,7 @@ int ways_end(struct exact *e, struct process *p, struct err *err)
 		b = block_at(p, __atomic_load_n(&c[(at & (page - 1)) / 8], __ATOMIC_RELAXED) - 1);
 		munmap((void *)c, page);
 		if (b && edges_add(e->profile, EDGE_WENT, last_of(b), EDGE_OUTSIDE, 1))
-			return exact_no_memory(err);
+			return err_no_memory(err, "the exact recording");
 	}
 	return 0;
 }

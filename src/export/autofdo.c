@@ -36,7 +36,7 @@ static int find_leaders(struct leaders *l, const struct flow *f, struct err *err
 	l->at = calloc(f->nstep + f->njump + 1, sizeof(*l->at));
 	l->n = 0;
 	if (!l->at)
-		return err_set(err, ERR_FAILED, "no memory to export");
+		return err_no_memory(err, "the export");
 	for (size_t i = 0; i < f->nstep; i++)
 		if (f->step[i].target)
 			l->at[l->n++] = f->step[i].target;

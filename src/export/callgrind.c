@@ -211,7 +211,7 @@ static int write_callgrind(struct export *x, struct err *err)
 	if (!c.view.sum.observed) {
 		rc = err_set(err, ERR_EMPTY, "the recording holds no executed instructions");
 	} else if (transfers_collect(&c.calls, &c.view)) {
-		rc = err_set(err, ERR_FAILED, "no memory to export");
+		rc = err_no_memory(err, "the export");
 	} else {
 		qsort(c.calls.v, c.calls.n, sizeof(*c.calls.v), by_place);
 		if (!find_costs(&c))
@@ -219,7 +219,7 @@ static int write_callgrind(struct export *x, struct err *err)
 		else
 			c.failed = true;
 		if (c.failed)
-			rc = err_set(err, ERR_FAILED, "no memory to export");
+			rc = err_no_memory(err, "the export");
 	}
 	names_free(&c.objects);
 	names_free(&c.files);

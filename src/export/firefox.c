@@ -425,7 +425,7 @@ static int write_firefox(struct export *x, struct err *err)
 		put_profile(&f, sample);
 		export_tell_flat(x, &t);
 	} else {
-		err_set(err, ERR_FAILED, "no memory to export");
+		err_no_memory(err, "the export");
 	}
 	free(f.stack);
 	free(sample);

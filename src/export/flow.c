@@ -101,7 +101,7 @@ static int collect_steps(struct flow *f, const struct profile *p, const struct t
 			add_step(f, site[i], t);
 	free(site);
 	if (!f->step)
-		return err_set(err, ERR_FAILED, "no memory to export");
+		return err_no_memory(err, "the export");
 	unite_steps(f);
 	if (f->nstep)
 		return 0;
@@ -181,7 +181,7 @@ static int collect_jumps(struct flow *f, const struct profile *p, const struct t
 	}
 	free(e);
 	if (!f->jump)
-		return err_set(err, ERR_FAILED, "no memory to export");
+		return err_no_memory(err, "the export");
 	unite_jumps(f);
 	return 0;
 }

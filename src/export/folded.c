@@ -95,7 +95,7 @@ static int write_folded(struct export *x, struct err *err)
 	if (ok)
 		export_tell_flat(x, &t);
 	calltree_close(&t);
-	return ok ? 0 : err_set(err, ERR_FAILED, "no memory to export");
+	return ok ? 0 : err_no_memory(err, "the export");
 }
 
 const struct export_format export_folded = {

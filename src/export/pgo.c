@@ -106,7 +106,7 @@ int pgo_measure(struct pgo_thinness *t, struct pgo *g, struct err *err)
 
 	*t = (struct pgo_thinness){ 0 };
 	if (!part)
-		return err_set(err, ERR_FAILED, "no memory to export");
+		return err_no_memory(err, "the export");
 	measure_procedures(t, part, n);
 	free(part);
 	if (g->flow.windows)

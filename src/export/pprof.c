@@ -341,7 +341,7 @@ static int compress_to(FILE *out, const struct proto *m, struct err *err)
 	/* 16: with a header of gzip's */
 	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return err_set(err, ERR_FAILED, "no memory to export");
+		return err_no_memory(err, "the export");
 	do {
 		z.next_out = piece;
 		z.avail_out = sizeof(piece);
@@ -362,8 +362,7 @@ static int write_pprof(struct export *x, struct err *err)
 	if (calltree_open(&t, x->profile, err))
 		return -1;
 	put_profile(&w);
-	rc = w.m.failed ? err_set(err, ERR_FAILED, "no memory to export")
-			: compress_to(x->out, &w.m, err);
+	rc = w.m.failed ? err_no_memory(err, "the export") : compress_to(x->out, &w.m, err);
 	HASH_ITER (hh, w.texts, text, next) {
 		HASH_DEL(w.texts, text);
 		free(text->s);

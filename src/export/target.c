@@ -16,7 +16,7 @@ static double *executed(const struct profile *p, struct err *err)
 	const struct site *s;
 
 	if (!sum) {
-		err_set(err, ERR_FAILED, "no memory to export");
+		err_no_memory(err, "the export");
 		return NULL;
 	}
 	SITES_EACH(&p->sites, s)
@@ -156,7 +156,7 @@ static int open_file(struct target *t, const struct export *x, struct err *err)
 
 	t->file = strdup(o->binary ? o->binary : named);
 	if (!t->file)
-		return err_set(err, ERR_FAILED, "no memory to export");
+		return err_no_memory(err, "the export");
 	t->im = image_open(t->file, t->file, err);
 	if (!t->im) {
 		if (!o->binary)

@@ -16,11 +16,6 @@ struct diff_node {
 	UT_hash_handle hh;
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for the call stacks of both sides");
-}
-
 /* Procedures. */
 
 static int kind_of(const struct calltree *t, const struct calltree_func *f)
@@ -233,7 +228,7 @@ static int add_recording(struct diff_graph *g, int which, size_t at, struct err 
 		return -1;
 	g->flat |= t.flat;
 	if (!g->flat && add_tree(g, &t, which, at))
-		rc = no_memory(err);
+		rc = err_no_memory(err, "the call stacks of both sides");
 	calltree_close(&t);
 	return rc;
 }
@@ -400,7 +395,7 @@ int diff_graph_open(struct diff_graph *g, const struct diff_rows *rows,
 	if (!make_trees(g))
 		return 0;
 memory:
-	no_memory(err);
+	err_no_memory(err, "the call stacks of both sides");
 fail:
 	diff_graph_close(g);
 	return -1;

@@ -192,7 +192,7 @@ int html_graph_open(struct html_graph *g, const struct profile *p, struct err *e
 	if (!rc)
 		return 0;
 	html_graph_close(g);
-	return err_set(err, ERR_FAILED, "no memory for the flame graph");
+	return err_no_memory(err, "the flame graph");
 }
 
 void html_graph_close(struct html_graph *g)

@@ -231,7 +231,7 @@ static int make(struct page *p, struct err *err)
 	p->plots = html_plots(p->r);
 	p->order = view_procs_by_time(&p->r->view);
 	if (!p->order)
-		return err_set(err, ERR_FAILED, "no memory for the page");
+		return err_no_memory(err, "the page");
 	if (html_graph_open(&p->graph, &p->r->profile, err)) {
 		if (err->code != ERR_EMPTY || !json_array_size(p->plots))
 			return -1;

@@ -14,11 +14,6 @@ struct phase_key {
 	UT_hash_handle hh;
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory");
-}
-
 struct phases *phases_new(void)
 {
 	return calloc(1, sizeof(struct phases));
@@ -200,7 +195,7 @@ static int halve(struct phases *p, struct err *err)
 	for (size_t i = 0; i < p->ninterval; i += 2, n++) {
 		if (i + 1 < p->ninterval) {
 			if (!merge(&p->interval[i], &p->interval[i + 1]))
-				return no_memory(err);
+				return err_no_memory(err, "phases");
 			free(p->interval[i + 1].vector);
 			p->interval[i + 1].vector = NULL;
 		}
@@ -233,7 +228,7 @@ int phases_add(struct phases *p, const struct phase_part *part, size_t n, struct
 	if (!n)
 		return 0;
 	if (!buffer_room(&b, n * PART_MAX))
-		return no_memory(err);
+		return err_no_memory(err, "phases");
 	for (size_t i = 0; i < n; i++) {
 		put_part(&b, &before, &part[i]);
 		sum += part[i].instructions;
@@ -244,11 +239,11 @@ int phases_add(struct phases *p, const struct phase_part *part, size_t n, struct
 		bool merged = merge(last, &next);
 
 		free(b.p);
-		return merged ? 0 : no_memory(err);
+		return merged ? 0 : err_no_memory(err, "phases");
 	}
 	less = realloc(b.p, b.n);
 	if (append(p, less ? less : b.p, b.n, sum))
-		return no_memory(err);
+		return err_no_memory(err, "phases");
 	return p->max && p->ninterval >= p->max ? halve(p, err) : 0;
 }
 
@@ -306,7 +301,7 @@ int phases_take_off(struct phases *p, uint32_t block, uint64_t n, struct err *er
 		int64_t taken = take_out(&p->interval[i], block, n);
 
 		if (taken < 0)
-			return no_memory(err);
+			return err_no_memory(err, "phases");
 		if (taken)
 			close_up(p, i, (uint64_t)taken);
 		n -= (uint64_t)taken;

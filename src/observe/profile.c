@@ -36,7 +36,7 @@ int profile_init(struct profile *p, struct err *err)
 	p->method = HOT_SPACE_SAVING;
 	p->capacity = HOT_CAPACITY_DEFAULT;
 	if (!profile_image(p, IMAGE_UNKNOWN, "[unknown]", ""))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the profile");
 	return 0;
 }
 
@@ -612,7 +612,7 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 			     ? -1
 			     : 0;
 	free(map);
-	return rc ? err_set(err, ERR_FAILED, "no memory to merge") : 0;
+	return rc ? err_no_memory(err, "the merged profile") : 0;
 }
 
 void profile_counters(const struct profile *p, struct run_counters *sum)

@@ -102,7 +102,7 @@ int profile_move(struct profile *dst, struct profile *src, double factor, struct
 		return -1;
 	map = image_map(dst, src);
 	if (!map || misses_move(dst, src, map, factor) || cycles_move(dst, src, map, factor))
-		rc = err_set(err, ERR_FAILED, "no memory to add a sample");
+		rc = err_no_memory(err, "the sum of samples");
 	free(map);
 	return rc;
 }

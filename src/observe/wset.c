@@ -25,11 +25,6 @@ const char *const wset_kind_name[WSET_KIND_N] = {
 #undef X
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for working sets");
-}
-
 struct wset *wset_new(void)
 {
 	struct wset *w = calloc(1, sizeof(*w));
@@ -393,7 +388,7 @@ int wset_pack(struct wset_snapshot *s, const struct wset_sets *sets, struct err 
 	free(b.p);
 	if (!out || ZSTD_isError(n) || b.n > PACKED_MAX) {
 		free(out);
-		return no_memory(err);
+		return err_no_memory(err, "working sets");
 	}
 	less = realloc(out, n);
 	if (less)
@@ -489,7 +484,7 @@ int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset
 		return err_set(err, ERR_FAILED, "a working set is malformed");
 	p = malloc(s->size);
 	if (!p)
-		return no_memory(err);
+		return err_no_memory(err, "working sets");
 	in = (struct in){ p, p + s->size };
 	ok = ZSTD_decompress(p, s->size, s->packed, s->npacked) == s->size &&
 	     get_lines(w->nregion, &in, &sets->data, &bad) &&
@@ -501,7 +496,8 @@ int wset_unpack(const struct wset *w, const struct wset_snapshot *s, struct wset
 	if (ok)
 		return 0;
 	wset_sets_fini(sets);
-	return bad ? err_set(err, ERR_FAILED, "a working set is malformed") : no_memory(err);
+	return bad ? err_set(err, ERR_FAILED, "a working set is malformed")
+		   : err_no_memory(err, "working sets");
 }
 
 int wset_sets_or(struct wset_sets *to, const struct wset_sets *newer)
@@ -530,7 +526,7 @@ static int merge(const struct wset *w, struct wset_snapshot *a, struct wset_snap
 	if (!rc)
 		rc = wset_unpack(w, b, &y, err);
 	if (!rc && wset_sets_or(&x, &y))
-		rc = no_memory(err);
+		rc = err_no_memory(err, "working sets");
 	if (!rc)
 		rc = wset_pack(a, &x, err);
 	wset_sets_fini(&x);
@@ -555,7 +551,7 @@ int wset_add(struct wset *w, struct wset_snapshot *s, struct err *err)
 
 	if (!array_one_more(w->snapshot, w->nsnapshot)) {
 		snapshot_fini(s);
-		return no_memory(err);
+		return err_no_memory(err, "working sets");
 	}
 	list = w->snapshot;
 	list[w->nsnapshot++] = *s;

@@ -10,11 +10,6 @@
 /* Squared distances that differ by less are equal: the earlier interval is taken. */
 #define SAME 1e-9
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory");
-}
-
 static int by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -260,7 +255,7 @@ int clusters_find(struct clusters *c, const struct phases *p, const struct clust
 	point = points_of(p);
 	if (!point || typical_length(c, p)) {
 		free(point);
-		return no_memory(err);
+		return err_no_memory(err, "phases");
 	}
 	if (!o.sample)
 		o.sample = c->typical / 2;
@@ -287,7 +282,7 @@ int clusters_find(struct clusters *c, const struct phases *p, const struct clust
 	if (!rc)
 		return 0;
 	clusters_fini(c);
-	return no_memory(err);
+	return err_no_memory(err, "phases");
 }
 
 void clusters_fini(struct clusters *c)

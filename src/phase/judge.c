@@ -207,7 +207,7 @@ int judge(struct judgement *j, const struct profile *p, const struct phases *ph,
 		judge_systematic(j, &w);
 		rc = 0;
 	} else {
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "phases");
 	}
 	free(w.rate);
 	free(w.whole);

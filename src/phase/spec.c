@@ -20,7 +20,7 @@ static int begin(struct spec *s, size_t n, uint64_t end, uint64_t size, uint64_t
 {
 	*s = (struct spec){ .n = n, .size = size, .warmup = warmup, .end = end };
 	s->sample = calloc(n + 1, sizeof(*s->sample));
-	return s->sample ? 0 : err_set(err, ERR_FAILED, "no memory");
+	return s->sample ? 0 : err_no_memory(err, "phases");
 }
 
 int spec_targeted(struct spec *s, const struct phases *p, const struct clusters *c, uint64_t size,

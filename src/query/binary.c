@@ -9,7 +9,7 @@ int binaries_init(struct binaries *b, const struct profile *p, binary_warn warn,
 {
 	*b = (struct binaries){ .profile = p, .warn = warn };
 	b->v = calloc(p->nimage + 1, sizeof(*b->v));
-	return b->v ? 0 : err_set(err, ERR_FAILED, "no memory");
+	return b->v ? 0 : err_no_memory(err, "the binary");
 }
 
 void binaries_fini(struct binaries *b)

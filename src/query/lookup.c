@@ -213,7 +213,7 @@ const struct view_proc *lookup_proc(const struct view *v, const char *what, cons
 	uint32_t *order = view_procs_by_time(v);
 
 	if (!order) {
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the look-up");
 		return NULL;
 	}
 	if (!what)

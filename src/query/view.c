@@ -176,7 +176,7 @@ int view_open(struct view *v, const struct profile *p, struct binaries *b, struc
 	v->image = calloc(p->nimage + 1, sizeof(*v->image));
 	if (!v->site || !v->proc_of || !v->proc || !v->image) {
 		view_fini(v);
-		return err_set(err, ERR_FAILED, "no memory for %zu sites", n);
+		return err_no_memory(err, "%zu sites", n);
 	}
 	SITES_EACH(&p->sites, s)
 	if (s->id.image < p->nimage)

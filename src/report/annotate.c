@@ -849,7 +849,7 @@ static int annotate(struct annotate *a, struct err *err)
 	if (a->im && listing_read(&a->listing, a->im, &a->r->view, a->proc))
 		a->im = NULL;
 	if (find_unread(a) || (a->im ? rows_of_listing(a) : rows_of_sites(a)) || select_rows(a))
-		return err_set(err, ERR_FAILED, "no memory for %zu instructions", a->n);
+		return err_no_memory(err, "%zu instructions", a->n);
 	reading_heading(a->r);
 	print_title(a);
 	print_rows(a);

@@ -276,7 +276,7 @@ int calls_print(struct reading *r, const struct calls_options *o, struct err *er
 			return -1;
 	}
 	if (takes_init(&cs.takes, r) || transfers_collect(&cs.all, &r->view))
-		rc = err_set(err, ERR_FAILED, "no memory");
+		rc = err_no_memory(err, "the report");
 	else if (!cs.all.n)
 		rc = refuse_none(&cs, err);
 	if (!rc && cs.all.n) {

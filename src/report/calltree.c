@@ -17,11 +17,6 @@ struct calltree_key {
 	UT_hash_handle hh;
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for the call stacks");
-}
-
 static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, uint64_t addr,
 				    bool *is_new)
 {
@@ -244,7 +239,7 @@ int calltree_open(struct calltree *t, const struct profile *p, struct err *err)
 		return -1;
 	if (p->stacks.nsample ? from_stacks(t) : from_sites(t)) {
 		calltree_close(t);
-		return no_memory(err);
+		return err_no_memory(err, "the call stacks");
 	}
 	if (t->nsample)
 		return 0;

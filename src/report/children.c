@@ -47,11 +47,6 @@ static const struct term terms[] = {
 	{ NULL, NULL },
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for the call stacks");
-}
-
 static int most_first(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -201,7 +196,7 @@ static int print(struct children *c, const struct stack_filter *filter, struct e
 
 	c->sum = stacks_sum(&c->r->profile.stacks, filter);
 	if (!c->sum || collect(c) || make_rows(c))
-		return no_memory(err);
+		return err_no_memory(err, "the call stacks");
 	if (of && !(c->whole > 0))
 		return none(c, of, err);
 	reading_heading(c->r);

@@ -200,7 +200,7 @@ static int find_pairs(struct conflicts *cs, struct err *err)
 	}
 	cs->v = calloc(HASH_COUNT(p->conflicts) + 1, sizeof(*cs->v));
 	if (!cs->v || sum_judged(cs))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the report");
 	HASH_ITER (hh, p->conflicts, c, tmp) {
 		consider(cs, c);
 	}

@@ -112,13 +112,13 @@ struct counts *counts_open(const struct reading *sampled, const char *path, doub
 	struct reading *exact = calloc(1, sizeof(*exact));
 
 	if (!c || !exact) {
-		err_set(err, ERR_FAILED, "no memory for %s", path);
+		err_no_memory(err, "%s", path);
 		goto fail;
 	}
 	if (reading_open(exact, &o, err))
 		goto fail;
 	if (counts_init(c, sampled, exact, repeat)) {
-		err_set(err, ERR_FAILED, "no memory for %s", path);
+		err_no_memory(err, "%s", path);
 		goto fail_open;
 	}
 	if (check(sampled, c, err))

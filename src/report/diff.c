@@ -420,7 +420,7 @@ int diff_compare(struct diff_rows *rows, struct diff_side side[2], const struct 
 	if (choose_measure(rows, side, o->measure, err))
 		return -1;
 	if (diff_rows_collect(rows, side, o->image) || diff_rows_judge(rows, side))
-		return err_set(err, ERR_FAILED, "no memory to compare recordings");
+		return err_no_memory(err, "the comparison");
 	if (!rows->n)
 		return err_set(err, ERR_EMPTY, "no image on either side matches '%s'",
 			       o->image ? o->image : "*");

@@ -551,11 +551,11 @@ int info_print(struct reading *r, struct err *err)
 			  fmt_count(r->view.n, sites, sizeof(sites)), plural(r->view.n),
 			  fmt_count(r->view.nproc, procs, sizeof(procs)), plural(r->view.nproc));
 	if (!r->view.exact && print_tallies(r))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the report");
 	if (!r->view.exact)
 		print_stops(r);
 	sampled_print(r);
 	if (threads_load(r))
-		return err_set(err, ERR_FAILED, "no memory");
-	return print_images(r) ? err_set(err, ERR_FAILED, "no memory") : 0;
+		return err_no_memory(err, "the report");
+	return print_images(r) ? err_no_memory(err, "the report") : 0;
 }

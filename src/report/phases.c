@@ -49,7 +49,7 @@ static int sum_procedures(const struct reading *r, const struct phases *p, const
 	size_t n = v->nproc + 1, *proc = malloc((p->nblock + 1) * sizeof(*proc));
 
 	if (!proc)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "phases");
 	for (size_t b = 0; b < p->nblock; b++) {
 		size_t at = place_index(v, (struct site_id){ .image = p->block[b].image,
 							     .addr = p->block[b].addr });
@@ -112,7 +112,7 @@ static int print_procedures(struct reading *r, const struct phases *p, const str
 	if (!sum || !list) {
 		free(sum);
 		free(list);
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "phases");
 	}
 	rc = sum_procedures(r, p, c, sum, err);
 	if (!rc)

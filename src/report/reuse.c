@@ -443,7 +443,7 @@ static int draw(struct curve *c, struct err *err)
 	int rc;
 
 	if (!point)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "reuse distances");
 	while (m < n) {
 		uint64_t bound = distance_of_bucket(b) * c->sum.line, at = size[m];
 
@@ -509,13 +509,13 @@ int reuse_print(struct reading *r, const struct reuse_options *o, struct err *er
 	int rc;
 
 	if (!c)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "reuse distances");
 	c->r = r;
 	c->o = o;
 	rc = add_up(c, err);
 	if (!rc) {
 		mark_caches(c);
-		rc = sum_users(c) ? err_set(err, ERR_FAILED, "no memory") : 0;
+		rc = sum_users(c) ? err_no_memory(err, "reuse distances") : 0;
 	}
 	if (!rc && o->svg)
 		rc = draw(c, err);

@@ -348,7 +348,7 @@ int reuse_parts_make(struct reuse_parts *parts, struct reading *r, unsigned proc
 	if (rc)
 		return -1;
 	if (make(&m, process))
-		rc = err_set(err, ERR_FAILED, "no memory");
+		rc = err_no_memory(err, "reuse distances");
 	estimate_fini(&m.e);
 	free(m.speed);
 	free(m.place);

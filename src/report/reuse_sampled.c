@@ -327,10 +327,10 @@ int sampled_reuse_make(struct sampled_reuse *s, struct reading *r, unsigned proc
 	s->hits = r->view.counters.watch_hits;
 	s->group = calloc(SAMPLED_GROUPS, sizeof(*s->group));
 	if (!s->group)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "reuse distances");
 	rc = reuse_parts_make(&s->parts, r, process, err);
 	if (!rc && make_groups(s))
-		rc = err_set(err, ERR_FAILED, "no memory");
+		rc = err_no_memory(err, "reuse distances");
 	if (rc)
 		sampled_reuse_free(s);
 	else

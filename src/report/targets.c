@@ -82,7 +82,7 @@ static int make_spec(struct plan *t, struct err *err)
 	if (rc)
 		return -1;
 	t->text = spec_text(&t->spec);
-	return t->text ? 0 : err_set(err, ERR_FAILED, "no memory");
+	return t->text ? 0 : err_no_memory(err, "the report");
 }
 
 static void print_settings(const struct plan *t)

@@ -263,7 +263,7 @@ int threads_print(struct reading *r, const struct threads_options *o, struct err
 	}
 	if (make_groups(&g, s, by_of(o->by))) {
 		groups_fini(&g);
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the report");
 	}
 	add_samples(&g, s, &filter);
 	qsort(g.v, g.n, sizeof(*g.v), most_first);

@@ -277,11 +277,6 @@ static void print_table(struct reading *r, const struct times_options *o, struct
 	free(es->v);
 }
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory");
-}
-
 static bool shows(const struct times_options *o, const char *what)
 {
 	return o->by ? !strcmp(o->by, what) : strcmp(what, "line") != 0;
@@ -309,24 +304,24 @@ int times_print(struct reading *r, const struct times_options *o, struct err *er
 	reading_heading(r);
 	if (shows(o, "image")) {
 		if (collect_images(&r->view, o->image, &es))
-			return no_memory(err);
+			return err_no_memory(err, "the report");
 		print_table(r, o, &es, image_columns, COUNT_OF(image_columns), "image");
 		if (!o->by)
 			emit_line(&r->emit, "%s", "");
 	}
 	if (shows(o, "procedure")) {
 		if (collect_procs(&r->view, o->image, &es))
-			return no_memory(err);
+			return err_no_memory(err, "the report");
 		print_table(r, o, &es, proc_columns, COUNT_OF(proc_columns), "procedure");
 	}
 	if (shows(o, "line")) {
 		if (collect_lines(r, o->image, &es))
-			return no_memory(err);
+			return err_no_memory(err, "the report");
 		print_table(r, o, &es, line_columns, COUNT_OF(line_columns), "line");
 	}
 	if (shows(o, "procedure") &&
 	    (cycles_print(r, o->image, o->n) || misses_print(r, o->image, o->n)))
-		return no_memory(err);
+		return err_no_memory(err, "the report");
 	emit_line(&r->emit, "%s", "");
 	emit_footer(&r->emit, "Closer: --by line, --image GLOB, `assay annotate PROCEDURE`, "
 			      "`assay values`.");

@@ -569,7 +569,7 @@ static int find_values(struct values *vs, struct err *err)
 	}
 	vs->code = calloc(vs->r->view.nproc + 1, sizeof(*vs->code));
 	if (!vs->code || collect(vs))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the report");
 	measure_best(vs);
 	choose(vs);
 	return vs->n ? 0 : refuse_none(vs, err);

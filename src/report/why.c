@@ -81,7 +81,7 @@ static int keep(struct why *w, const struct reading *r, const char *key, bool wh
 		derived_write(r->content, KIND_CULPRITS, key, &b);
 	ok = ok && culprit_program_read(&w->program, b.p, b.n, r->profile.nimage);
 	free(b.p);
-	return ok ? 0 : err_set(err, ERR_FAILED, "no memory for culprits");
+	return ok ? 0 : err_no_memory(err, "culprits");
 }
 
 int why_make(struct why *w, struct reading *r, bool warn, struct err *err)

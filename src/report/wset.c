@@ -45,15 +45,10 @@ static void count_regions(struct history *h, const struct wset_lines *l, uint64_
 		sum[l->chunk[i].region] += wset_chunk_count(&l->chunk[i]);
 }
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory");
-}
-
 static int count_shared(const struct wset_lines *thread, uint64_t *n, struct err *err)
 {
 	struct wset_lines shared = { 0 };
-	int rc = wset_shared(thread, &shared) ? no_memory(err) : 0;
+	int rc = wset_shared(thread, &shared) ? err_no_memory(err, "the working set") : 0;
 
 	*n = wset_count(&shared);
 	wset_lines_fini(&shared);
@@ -69,7 +64,7 @@ static int share_regions(struct history *h, const struct wset_lines *ever,
 
 	if (wset_shared(thread, &shared)) {
 		wset_lines_fini(&shared);
-		return no_memory(err);
+		return err_no_memory(err, "the working set");
 	}
 	for (size_t i = 0; i < ever->n; i++) {
 		while (at < shared.n && shared.chunk[at].at < ever->chunk[i].at)
@@ -93,7 +88,7 @@ static int follow(struct history *h, struct err *err)
 	int rc = 0;
 
 	if (!sum)
-		return no_memory(err);
+		return err_no_memory(err, "the working set");
 	for (size_t i = 0; i < h->w->nsnapshot && !rc; i++) {
 		struct wset_sets sets;
 
@@ -110,7 +105,7 @@ static int follow(struct history *h, struct err *err)
 				h->region[k].most = sum[k];
 		}
 		if (!rc && wset_sets_or(&ever, &sets))
-			rc = no_memory(err);
+			rc = err_no_memory(err, "the working set");
 		wset_lines_fini(&before);
 		before = sets.data;
 		sets.data = (struct wset_lines){ 0 };
@@ -327,7 +322,7 @@ static int draw(struct history *h, struct err *err)
 	char line[1024], number[32];
 
 	if (!of)
-		return no_memory(err);
+		return err_no_memory(err, "the working set");
 	for (size_t i = 0; i < h->w->nsnapshot; i++)
 		of[i] = value_of(h, i);
 	spread(h, of, value, width);
@@ -554,7 +549,7 @@ static int print_procedures(struct history *h, struct err *err)
 	char buf[1024];
 
 	if (!list)
-		return no_memory(err);
+		return err_no_memory(err, "the working set");
 	for (size_t i = 0; i < w->nfirst; i++) {
 		list[i] = w->first[i];
 		sum += list[i].lines;
@@ -625,7 +620,7 @@ static int print_summary(struct history *h, struct err *err)
 	char a[32], b[32];
 
 	if (!v)
-		return no_memory(err);
+		return err_no_memory(err, "the working set");
 	for (size_t i = 0; i < w->nsnapshot; i++)
 		v[i] = w->snapshot[i].lines;
 	qsort(v, w->nsnapshot, sizeof(*v), by_value);
@@ -666,7 +661,7 @@ static int make_svg(const struct history *h, struct err *err)
 	int rc;
 
 	if (!bar)
-		return no_memory(err);
+		return err_no_memory(err, "the working set");
 	for (size_t i = 0; i < w->nsnapshot; i++) {
 		double to = at(w, &w->snapshot[i]);
 
@@ -689,7 +684,7 @@ static int make_map_svg(const struct history *h, const struct wset_map *m, struc
 	int rc;
 
 	if (!to)
-		return no_memory(err);
+		return err_no_memory(err, "the working set");
 	for (size_t i = 0; i < m->ninterval; i++)
 		to[i] = at(h->w, &h->w->snapshot[i]);
 	snprintf(title, sizeof(title), "%s: where lines were touched",
@@ -710,7 +705,7 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 	h.interval = calloc(h.w->nsnapshot + 1, sizeof(*h.interval));
 	h.region = calloc(h.w->nregion + 1, sizeof(*h.region));
 	if (!h.interval || !h.region)
-		no_memory(err);
+		err_no_memory(err, "the working set");
 	else
 		rc = follow(&h, err);
 	if (!rc && o->map)

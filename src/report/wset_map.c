@@ -6,11 +6,6 @@
 
 #include "base/search.h"
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_FAILED, "no memory for a map");
-}
-
 static int unpack(const struct wset *w, size_t i, bool code, struct wset_lines *l, struct err *err)
 {
 	struct wset_sets sets;
@@ -35,7 +30,7 @@ static int unite(const struct wset *w, bool code, struct wset_lines *ever, struc
 			return -1;
 		if (wset_or(ever, &l)) {
 			wset_lines_fini(&l);
-			return no_memory(err);
+			return err_no_memory(err, "a map");
 		}
 		wset_lines_fini(&l);
 	}
@@ -71,7 +66,7 @@ static int cut(struct wset_map *m, const struct wset_lines *ever, unsigned rows,
 	size_t n = 0;
 
 	if (!gap)
-		return no_memory(err);
+		return err_no_memory(err, "a map");
 	for (size_t i = 1; i < ever->n; i++)
 		if (ever->chunk[i].at > ever->chunk[i - 1].at + 1)
 			gap[n++] = (struct gap){ ever->chunk[i].at - ever->chunk[i - 1].at, i };
@@ -122,7 +117,7 @@ static int name_bands(struct wset_map *m, const struct wset *w, const struct wse
 	size_t k = 0;
 
 	if (!sum)
-		return no_memory(err);
+		return err_no_memory(err, "a map");
 	for (size_t i = 0; i < m->nband; i++) {
 		memset(sum, 0, w->nregion * sizeof(*sum));
 		for (; k < ever->n && ever->chunk[k].at < m->band[i].end; k++) {
@@ -164,7 +159,7 @@ int wset_map_make(struct wset_map *m, const struct wset *w, bool code, unsigned 
 	*m = (struct wset_map){ .ninterval = w->nsnapshot };
 	m->band = calloc(rows + 1, sizeof(*m->band));
 	m->lines = calloc(rows * w->nsnapshot + 1, sizeof(*m->lines));
-	rc = m->band && m->lines ? unite(w, code, &ever, err) : no_memory(err);
+	rc = m->band && m->lines ? unite(w, code, &ever, err) : err_no_memory(err, "a map");
 	if (!rc && ever.n) {
 		rc = cut(m, &ever, rows, err);
 		if (!rc) {

@@ -30,8 +30,7 @@ int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_lin
 	c->memo = lift_memo_new();
 	if (!c->site || !c->mark || !c->queue || !c->memo) {
 		code_fini(c);
-		return err_set(err, ERR_FAILED, "no memory for %u micro-ops of lifted code",
-			       uop_cap);
+		return err_no_memory(err, "%u micro-ops of lifted code", uop_cap);
 	}
 	return 0;
 }
@@ -52,7 +51,7 @@ int code_image(struct code *c, uint32_t image, const struct code_source *src, st
 		return err_set(err, ERR_FAILED, "image number %u is beyond %u", image, CODE_IMAGES);
 	if (image >= c->nsource) {
 		if (!array_widen(c->source, c->nsource, image + 64))
-			return err_set(err, ERR_FAILED, "no memory for %u images", image + 64);
+			return err_no_memory(err, "%u images", image + 64);
 	}
 	c->source[image] = *src;
 	return 0;

@@ -97,7 +97,7 @@ static int make_room(struct events *e, struct err *err)
 		e->tid = t;
 	b = t ? reallocarray(e->birth, cap, sizeof(*b)) : NULL;
 	if (!b)
-		return err_set(err, ERR_FAILED, "no memory for %zu events", cap);
+		return err_no_memory(err, "%zu events", cap);
 	e->birth = b;
 	e->cap = cap;
 	return 0;

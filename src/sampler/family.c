@@ -16,7 +16,7 @@
 static int append(struct family *f, pid_t pid, struct err *err)
 {
 	if (!array_reserve(f->pid, f->cap, f->n + 1))
-		return err_set(err, ERR_FAILED, "no memory for %zu processes", f->n + 1);
+		return err_no_memory(err, "%zu processes", f->n + 1);
 	f->pid[f->n++] = pid;
 	return 0;
 }

@@ -365,7 +365,7 @@ static int note_reuses(struct sampler *s, struct window *w)
 {
 	if (reuses_window(s->profile, w, profile_window_weight(s->profile, w->start))) {
 		s->failed = true;
-		return err_set(&s->sink_err, ERR_FAILED, "no memory");
+		return err_no_memory(&s->sink_err, "the sampler");
 	}
 	if (w->n > s->o.burst)
 		w->n = s->o.burst;
@@ -414,7 +414,7 @@ static int observe_user(struct sampler *s, const struct sample *h, const uint64_
 		return -1;
 	if (s->slots && slots_window(s->slots, &w)) {
 		s->failed = true;
-		return err_set(&s->sink_err, ERR_FAILED, "no memory for the policy");
+		return err_no_memory(&s->sink_err, "the policy");
 	}
 	return deliver(s, &w);
 }
@@ -495,7 +495,7 @@ static int on_stack(struct sampler *s, const struct sample_stack *k, size_t byte
 	frame = walker_add(s->walker, k, bytes, since);
 	if (frame < 0) {
 		s->failed = true;
-		return err_set(&s->sink_err, ERR_FAILED, "no memory for call stacks");
+		return err_no_memory(&s->sink_err, "call stacks");
 	}
 	*note_of(s, k->tid, k->time) = (struct noted){ k->time, k->tid, (uint32_t)frame };
 	return 0;
@@ -518,7 +518,7 @@ static int on_record(void *ctx, void *data, size_t size)
 		return s->failed ? -1 : 0;
 	if (!backlog_put(&s->backlog, data, size)) {
 		s->failed = true;
-		return err_set(&s->sink_err, ERR_FAILED, "no memory for samples");
+		return err_no_memory(&s->sink_err, "samples");
 	}
 	return 0;
 }
@@ -556,7 +556,7 @@ static int open_policy(struct sampler *s, struct err *err)
 	if (s->filter_map == MAP_FAILED)
 		return err_sys(err, "cannot map the filter of windows");
 	s->slots = slots_new(s->filter_map);
-	return s->slots ? 0 : err_set(err, ERR_FAILED, "no memory");
+	return s->slots ? 0 : err_no_memory(err, "the sampler");
 }
 
 static int load(struct sampler *s, struct err *err)
@@ -629,7 +629,7 @@ static int add_images(struct sampler *s, struct err *err)
 			     *vdso = profile_image(s->profile, IMAGE_VDSO, "[vdso]", "");
 
 	if (!kernel || !anon || !vdso)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the sampler");
 	s->kernel_image = kernel->id;
 	s->anon_image = anon->id;
 	s->vdso_image = vdso->id;
@@ -646,7 +646,7 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	int kind;
 
 	if (!s) {
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the sampler");
 		return NULL;
 	}
 	s->o = *o;
@@ -666,14 +666,14 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	if (o->stacks) {
 		s->walker = walker_new(&s->files, s->kernel_image, s->vdso_image, s->anon_image);
 		if (!s->walker) {
-			err_set(err, ERR_FAILED, "no memory");
+			err_no_memory(err, "the sampler");
 			goto fail;
 		}
 	}
 	if (o->watch) {
 		s->watches = watches_new(p, bpf_program__fd(s->bpf->progs.on_watch));
 		if (!s->watches) {
-			err_set(err, ERR_FAILED, "no memory");
+			err_no_memory(err, "the sampler");
 			goto fail;
 		}
 	}
@@ -918,7 +918,7 @@ int sampler_stop(struct sampler *s, struct err *err)
 		watches_stop(s->watches);
 	rc = sampler_poll(s, err) || sampler_observe(s, err) ? -1 : 0;
 	if (s->watches && watches_settle(s->watches) && !rc)
-		rc = err_set(err, ERR_FAILED, "no memory");
+		rc = err_no_memory(err, "the sampler");
 	if (settle_pending(s, true) && !rc) {
 		*err = s->sink_err;
 		rc = -1;

@@ -142,12 +142,12 @@ int journal_replay(const uint8_t *p, size_t n, struct profile *to, uint64_t site
 	int rc = 0;
 
 	if (!ri)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	while (!rc && d.c.p < d.c.end) {
 		if (!get_window(&d, &w, ri))
 			rc = err_set(err, ERR_FAILED, "malformed journal");
 		else if (profile_window(to, &w))
-			rc = err_set(err, ERR_FAILED, "no memory");
+			rc = err_no_memory(err, "the recording");
 		else if (to->sites.n > sites_max)
 			rc = err_set(err, ERR_FAILED, "more instructions than its size allows");
 	}

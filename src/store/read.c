@@ -125,10 +125,10 @@ static int read_image(struct reader *r, sqlite3_stmt *s)
 	if (kind == IMAGE_KIND_N)
 		return corrupt(r, "an image's kind");
 	if ((size_t)id >= r->nmap && !array_widen(r->map, r->nmap, (size_t)id + 16))
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	pi = profile_image(r->p, kind, text(s, 2), text(s, 3));
 	if (!pi)
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	pi->stripped |= sqlite3_column_int(s, 4) != 0;
 	r->map[id] = pi->id;
 	return 0;
@@ -141,11 +141,11 @@ static int read_run(struct reader *r, sqlite3_stmt *s)
 			       &run->kernel, &run->version, &run->event, &run->unit };
 
 	if (!run)
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	for (int i = 0; i < 8; i++) {
 		*to[i] = strdup(text(s, 1 + i));
 		if (!*to[i])
-			return err_set(r->err, ERR_FAILED, "no memory");
+			return err_no_memory(r->err, "the recording");
 	}
 	run->started = (uint64_t)sqlite3_column_int64(s, 9);
 	run->rate = sqlite3_column_double(s, 10);
@@ -159,7 +159,7 @@ static int read_run(struct reader *r, sqlite3_stmt *s)
 	if (sqlite3_column_type(s, 17) != SQLITE_NULL) {
 		run->machine = strdup(text(s, 17));
 		if (!run->machine)
-			return err_set(r->err, ERR_FAILED, "no memory");
+			return err_no_memory(r->err, "the recording");
 	}
 	if (count_of(s, 18) < 0 || count_of(s, 18) > RUN_CLOCK_MAX)
 		return corrupt(r, "a run's clock");
@@ -220,7 +220,7 @@ static int read_procedure(struct reader *r, sqlite3_stmt *s)
 	proc.name = strdup(text(s, 3));
 	if (!proc.name || !array_one_more(pi->proc, pi->nproc)) {
 		free(proc.name);
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	}
 	pi->proc[pi->nproc++] = proc;
 	return 0;
@@ -238,7 +238,7 @@ static int read_operands(struct reader *r, struct site *site, struct cursor c)
 			return corrupt(r, "a site's operands");
 		to = site_operand(site, (int)i);
 		if (!to)
-			return err_set(r->err, ERR_FAILED, "no memory");
+			return err_no_memory(r->err, "the recording");
 		h = hot_decode(c.p, (size_t)(c.end - c.p), &used, &why);
 		if (!h)
 			return corrupt(r, why.msg);
@@ -277,7 +277,7 @@ static int read_weights(struct reader *r, struct site *site, sqlite3_stmt *s)
 		return corrupt(r, "a site's weights");
 	to = site_weigh(site);
 	if (!to)
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	*to = w;
 	return read_operand_weights(r, site, blob_of(s, 13));
 }
@@ -297,7 +297,7 @@ static int read_site(struct reader *r, sqlite3_stmt *s)
 		return corrupt(r, "a site's counts");
 	site = profile_site(r->p, id);
 	if (!site)
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	site->cls = (uint8_t)sqlite3_column_int(s, 2);
 	site->len = (uint8_t)sqlite3_column_int(s, 3);
 	site->target = (uint64_t)sqlite3_column_int64(s, 14);
@@ -332,7 +332,7 @@ static uint8_t *read_blob(struct reader *r, sqlite3_stmt *s, const char *what,
 	}
 	out = malloc(*n);
 	if (!out) {
-		err_set(r->err, ERR_FAILED, "no memory");
+		err_no_memory(r->err, "the recording");
 	} else if (ZSTD_decompress(out, *n, blob, stored) != *n) {
 		corrupt(r, what);
 		free(out);
@@ -371,7 +371,7 @@ static int begin_tail(struct reader *r)
 		const struct profile_image *pi = r->p->image[i];
 
 		if (!profile_image(&r->tail, pi->kind, pi->path, pi->build_id))
-			return err_set(r->err, ERR_FAILED, "no memory");
+			return err_no_memory(r->err, "the recording");
 	}
 	return 0;
 }
@@ -511,7 +511,7 @@ static int read_pairs(struct reader *r)
 	case PAIRS_DATABASE:
 		return db_error(r);
 	case PAIRS_MEMORY:
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	default:
 		return corrupt(r, what);
 	}
@@ -562,7 +562,7 @@ static int read_wsets(struct reader *r)
 		return -1;
 	why = known ? wset_rows_read(r->db, r->p, r->first_run, &r->forgotten, &code) : NULL;
 	if (why && !strcmp(why, "no memory"))
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	if (why)
 		return corrupt(r, why);
 	return code == SQLITE_OK ? 0 : db_error(r);
@@ -580,7 +580,7 @@ static int read_phases(struct reader *r)
 		return -1;
 	why = known ? phases_rows_read(r->db, &to, &code) : NULL;
 	if (why && !strcmp(why, "no memory"))
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	if (why)
 		return corrupt(r, why);
 	return code == SQLITE_OK ? 0 : db_error(r);
@@ -615,7 +615,7 @@ static int read_stacks(struct reader *r)
 		return -1;
 	why = known ? stack_rows_read(r->db, &to, &code) : NULL;
 	if (why && !strcmp(why, "no memory"))
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	if (why)
 		return corrupt(r, why);
 	return code == SQLITE_OK ? 0 : db_error(r);
@@ -632,7 +632,7 @@ static int read_sampled(struct reader *r)
 		return -1;
 	why = known ? sampled_rows_read(r->db, r->p, r->first_run, &code) : NULL;
 	if (why && !strcmp(why, "no memory"))
-		return err_set(r->err, ERR_FAILED, "no memory");
+		return err_no_memory(r->err, "the recording");
 	if (why)
 		return corrupt(r, why);
 	return code == SQLITE_OK ? 0 : db_error(r);
@@ -646,7 +646,7 @@ static int open_db(struct reader *r)
 	r->vfs.journal = -1;
 	r->vfs.rollback = db_file_rollback(&r->file);
 	if (vfs_open(&r->vfs, &r->db) != SQLITE_OK)
-		return r->db ? db_error(r) : err_set(r->err, ERR_FAILED, "no memory");
+		return r->db ? db_error(r) : err_no_memory(r->err, "the recording");
 	sqlite3_limit(r->db, SQLITE_LIMIT_LENGTH, ROW_MAX);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

@@ -87,7 +87,7 @@ static int set_up(struct recording *r, struct err *err)
 	r->vfs.fd = r->files.fd;
 	r->vfs.journal = r->files.journal;
 	if (vfs_open(&r->vfs, &r->db) != SQLITE_OK)
-		return r->db ? db_error(r, "write", err) : err_set(err, ERR_FAILED, "no memory");
+		return r->db ? db_error(r, "write", err) : err_no_memory(err, "the recording");
 	return exec(r, sql, err) || exec(r, "BEGIN", err) || exec(r, schema_sql, err) ||
 			       exec(r, "COMMIT", err)
 		       ? -1
@@ -100,7 +100,7 @@ struct recording *recording_create(const char *path, struct err *err)
 
 	if (!r || !(r->path = strdup(path))) {
 		free(r);
-		err_set(err, ERR_FAILED, "no memory");
+		err_no_memory(err, "the recording");
 		return NULL;
 	}
 	if (create_files(path, &r->files, err) || set_up(r, err)) {
@@ -124,7 +124,7 @@ void recording_abandon(struct recording *r)
 int recording_window(struct recording *r, const struct window *w, struct err *err)
 {
 	if (!journal_put(&r->pending, w))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	return 0;
 }
 
@@ -301,7 +301,7 @@ static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s
 		      struct buffer b[2], struct err *err)
 {
 	if (!encode_operands(&b[0], s) || !encode_weights(&b[1], s))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	sqlite3_bind_int64(q, 1, s->id.image);
 	sqlite3_bind_int64(q, 2, (sqlite3_int64)s->id.addr);
 	sqlite3_bind_int(q, 3, s->cls);
@@ -330,7 +330,7 @@ static int write_sites(struct recording *r, const struct profile *p, struct err 
 	int rc = q ? 0 : -1;
 
 	if (!list)
-		rc = err_set(err, ERR_FAILED, "no memory");
+		rc = err_no_memory(err, "the recording");
 	for (size_t i = 0; list && i < p->sites.n && !rc; i++)
 		rc = write_site(r, q, list[i], b, err);
 	sqlite3_finalize(q);
@@ -352,7 +352,7 @@ static int write_blob(struct recording *r, const char *sql, const struct buffer 
 		return 0;
 	out = malloc(bound);
 	if (!out)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	n = ZSTD_compress(out, bound, b->p, b->n, 1);
 	s = prepare(r, sql, err);
 	if (s && !ZSTD_isError(n)) {
@@ -384,7 +384,7 @@ static int write_edge_snapshot(struct recording *r, const struct profile *p, str
 		if (rc)
 			break;
 		if ((int64_t)e->count > 0 && !snapshot_put_edge(&b, e, &last))
-			rc = err_set(err, ERR_FAILED, "no memory");
+			rc = err_no_memory(err, "the recording");
 		if (rc || b.n < PART)
 			continue;
 		rc = write_blob(r, sql, &b, err);
@@ -410,7 +410,7 @@ static int write_snapshot(struct recording *r, const struct profile *p, struct e
 		if (rc)
 			break;
 		if (!snapshot_put(&b, s, &last))
-			rc = err_set(err, ERR_FAILED, "no memory");
+			rc = err_no_memory(err, "the recording");
 		if (rc || b.n < PART)
 			continue;
 		rc = write_blob(r, sql, &b, err);
@@ -433,7 +433,7 @@ static int write_pairs(struct recording *r, const struct profile *p, bool packed
 	if (pairs_write(r->db, p, packed))
 		return 0;
 	return sqlite3_errcode(r->db) == SQLITE_OK || sqlite3_errcode(r->db) == SQLITE_DONE
-		       ? err_set(err, ERR_FAILED, "no memory")
+		       ? err_no_memory(err, "the recording")
 		       : db_error(r, "write", err);
 }
 

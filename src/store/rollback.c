@@ -148,7 +148,7 @@ int rollback_open(struct rollback *r, int fd, const char *name, struct err *err)
 	if (read_records(r, sector, big_endian(head + 12), record))
 		return 0;
 	rollback_close(r);
-	return err_set(err, ERR_FAILED, "no memory");
+	return err_no_memory(err, "the recording");
 }
 
 void rollback_close(struct rollback *r)

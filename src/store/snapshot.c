@@ -115,7 +115,7 @@ static int read_lists(struct cursor *c, struct site *s, unsigned have, struct er
 			return malformed(err);
 		to = site_operand(s, i);
 		if (!to)
-			return err_set(err, ERR_FAILED, "no memory");
+			return err_no_memory(err, "the recording");
 		*to = hot_decode(c->p, (size_t)(c->end - c->p), &used, err);
 		if (!*to)
 			return -1;
@@ -171,7 +171,7 @@ static int read_weights(struct cursor *c, struct site *s, unsigned have, struct 
 		return malformed(err);
 	to = site_weigh(s);
 	if (!to)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	*to = w;
 	return read_list_weights(c, s, have, err);
 }
@@ -192,7 +192,7 @@ static int read_locality(struct cursor *c, struct site *s, bool sharing, struct 
 		return malformed(err);
 	to = locality_of(s);
 	if (!to)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	*to = l;
 	return 0;
 }
@@ -228,7 +228,7 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 	*last += (uint64_t)unzigzag(v[ADDRESS]);
 	s = profile_site(to, (struct site_id){ .image = map[v[IMAGE]], .addr = *last });
 	if (!s)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the recording");
 	s->cls = (uint8_t)v[CLASS];
 	s->len = (uint8_t)v[LENGTH];
 	s->samples += v[SAMPLES];
@@ -291,7 +291,7 @@ int snapshot_read_edges(const uint8_t *p, size_t n, struct profile *to, const ui
 		at.image = map[v[2]];
 		at.addr = last + (uint64_t)unzigzag(v[3]);
 		if (edges_add(to, (enum edge_kind)v[4], from, at, v[5]))
-			return err_set(err, ERR_FAILED, "no memory");
+			return err_no_memory(err, "the recording");
 	}
 	return 0;
 }

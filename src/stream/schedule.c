@@ -76,7 +76,7 @@ static int add_sample(struct targets *t, double v, struct err *err)
 	if (s->n == SCHEDULE_SAMPLES_MAX)
 		return bad(t, "more than 65536 samples", err);
 	if (!array_one_more(s->sample, s->n))
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the schedule");
 	s->sample[s->n++] = (struct schedule_sample){ start, t->weight, t->column };
 	return 0;
 }
@@ -218,7 +218,7 @@ static int take_line(struct schedule *s, const char *text, const char *end, cons
 		int rc;
 
 		if (!spec)
-			return err_set(err, ERR_FAILED, "no memory");
+			return err_no_memory(err, "the schedule");
 		rc = schedule_parse_targets(s, spec, &inner);
 		free(spec);
 		return rc ? err_set(err, inner.code, "%s, line %u: %s", name, line, inner.msg) : 0;

@@ -751,7 +751,7 @@ int accuracy_measure(struct accuracy *a, const struct reading *sampled, size_t n
 	if (!rc && again)
 		rc = match_builds(again, exact, err);
 	if (!rc && (begin(&c) || walk(&c))) {
-		err_set(err, ERR_FAILED, "no memory to compare");
+		err_no_memory(err, "the comparison");
 		rc = -1;
 	}
 	for (size_t k = 0; k < n && !rc; k++)

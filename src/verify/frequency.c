@@ -321,7 +321,7 @@ int frequency_measure(struct frequency *f, struct reading *sampled, const struct
 	m.anchor = counted > 0 ? log(e.scale / counted) : NAN;
 	memcpy(f->warning, e.warning, sizeof(f->warning));
 	m.scale = e.scale / repeat;
-	rc = counted < 0 || compare(&m) ? err_set(err, ERR_FAILED, "no memory to compare") : 0;
+	rc = counted < 0 || compare(&m) ? err_no_memory(err, "the comparison") : 0;
 	counts_fini(&m.truth);
 	free(m.apart);
 	free(m.may);

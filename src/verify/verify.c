@@ -143,7 +143,7 @@ static int open_all(struct verify *v, struct err *err)
 	v->a = calloc(o->n, sizeof(*v->a));
 	v->f = calloc(o->n, sizeof(*v->f));
 	if (!v->reading || !v->a || !v->f)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "the comparison");
 	for (; v->open < o->n; v->open++) {
 		const struct reading_options in = { .verb = "verify",
 						    .input = o->path[v->open],

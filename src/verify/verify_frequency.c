@@ -62,7 +62,7 @@ static int measure_method(struct verify *v, size_t i, enum estimate_method m, st
 	int rc;
 
 	if (again && counts_init(&counts, &v->reading[i], again, v->o->repeat))
-		return err_set(err, ERR_FAILED, "no memory to compare");
+		return err_no_memory(err, "the comparison");
 	rc = frequency_measure(&v->f[i][m], &v->reading[i], &v->reading[v->last], m,
 			       again ? &counts : NULL, v->o->repeat, err);
 	if (again)
