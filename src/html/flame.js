@@ -325,6 +325,7 @@ function start() {
 	rebuild();
 }
 function annotate(i) {
+	while (!reversed && i && D.funcs[tree.f[i]][2] === 3) i = tree.p[i]; /* inlined code is in the listing of its procedure */
 	const f = tree.f[i];
 	if (f >= 0 && window.openListing) openListing(D.funcs[f][0], D.images[D.funcs[f][1]]);
 }

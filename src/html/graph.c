@@ -239,9 +239,10 @@ static void write_funcs(const struct html_graph *g, FILE *out)
 		const struct calltree_func *f = &g->tree.func[i];
 		bool kernel = g->tree.profile->image[f->image]->kind == IMAGE_KERNEL;
 		json_t *one = json_pack("[o,i,i]", emit_text_json(f->name), (int)f->image,
-					(int)(f->is_end ? HTML_END
-					      : kernel	? HTML_KERNEL
-							: HTML_USER));
+					(int)(f->is_end	   ? HTML_END
+					      : f->inlined ? HTML_INLINED
+					      : kernel	   ? HTML_KERNEL
+							   : HTML_USER));
 
 		fputs(i ? ",\n" : "", out);
 		html_json(out, one);

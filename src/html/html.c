@@ -126,7 +126,7 @@ static double with_calls(const struct page *p, const double *inclusive,
 
 	for (size_t i = 0; inclusive && !t->flat && i < t->nfunc; i++)
 		if (t->func[i].image == proc->image && t->func[i].start == proc->start &&
-		    !t->func[i].is_end)
+		    !t->func[i].is_end && !t->func[i].inlined)
 			return p->graph.all[0] > 0 ? inclusive[i] / p->graph.all[0] : NAN;
 	return NAN;
 }
