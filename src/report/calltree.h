@@ -65,7 +65,8 @@ struct calltree {
 
 /* -1 with err set: nothing is in the profile, no memory. */
 int calltree_open(struct calltree *t, const struct profile *p, struct err *err);
-/* As above; inlines: procedures that were inlined are nodes of their own. */
+/* As above; inlines: procedures that were inlined are nodes of their own; without
+ * them, node n is frame n of the profile's stacks. */
 int calltree_open_as(struct calltree *t, const struct profile *p, bool inlines, struct err *err);
 /* Sums by node, of the samples that pass; to be freed. NULL without memory. */
 struct stack_sum *calltree_sum(const struct calltree *t, const struct stack_filter *f);
