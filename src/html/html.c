@@ -43,7 +43,7 @@ struct page {
 void html_json(FILE *out, const json_t *value)
 {
 	char *text = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY |
-					       JSON_REAL_PRECISION(5));
+					       JSON_REAL_PRECISION(3));
 
 	for (const char *s = text ? text : "null"; *s; s++) {
 		if (*s == '<' || *s == '>' || *s == '&')
