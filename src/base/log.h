@@ -12,6 +12,8 @@
 
 void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Called before each of these lines; NULL: nothing is. */
+void log_before(void (*call)(void));
 /* "assay: message" and the remedy on a line of its own. */
 void log_err(const struct err *err);
 

@@ -30,6 +30,7 @@ static const struct opt opts[] = {
 	READ_WIDE(in, "do not cut lines; all hot values"),
 	READ_EXPLAIN(in),
 	READ_JSON(in),
+	READ_PAGER(),
 	{ 0 },
 };
 

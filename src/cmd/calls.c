@@ -16,6 +16,7 @@ static const struct opt opts[] = {
 	READ_WIDE(in, "do not cut long names; all hot values"),
 	READ_EXPLAIN(in),
 	READ_JSON(in),
+	READ_PAGER(),
 	{ 0 },
 };
 

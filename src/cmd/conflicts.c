@@ -21,6 +21,7 @@ static const struct opt opts[] = {
 	READ_WIDE(in, "do not cut long names"),
 	READ_EXPLAIN(in),
 	READ_JSON(in),
+	READ_PAGER(),
 	{ 0 },
 };
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "cmd/page.h"
+#include "cmd/progress.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 
@@ -33,6 +34,7 @@ static const struct opt opts[] = {
 	READ_WIDE(in, "do not cut long names"),
 	READ_EXPLAIN(in),
 	READ_JSON(in),
+	READ_PAGER(),
 	{ 0 },
 };
 
@@ -70,6 +72,7 @@ static int open_side(struct diff_side *side, int n, char **paths, struct err *er
 		return err_no_memory(err, "%d recordings", n);
 	for (int i = 0; i < n; i++) {
 		each.input = paths[i];
+		progress_file("reading", paths[i]);
 		if (reading_open(&side->reading[side->n], &each, err))
 			return -1;
 		side->n++;
@@ -91,6 +94,7 @@ static int write_page(FILE *out, void *ctx, struct err *err)
 
 static void print(struct diff_side side[2], struct err *err)
 {
+	progress_show("comparing", 0, 0);
 	if (page)
 		page_write(page, write_page, side, err);
 	else

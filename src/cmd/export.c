@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "base/pages.h"
+#include "cmd/progress.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "store/recording.h"
 
@@ -26,26 +28,13 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
-static int add(struct profile *sum, const char *path, struct err *err)
-{
-	struct profile p;
-	int rc;
-
-	if (profile_init(&p, err))
-		return -1;
-	rc = recording_read(path, &p, err);
-	if (!rc)
-		rc = profile_merge(sum, &p, err);
-	profile_fini(&p);
-	return rc;
-}
-
 static int read_all(struct profile *p, int argc, char **argv, struct err *err)
 {
+	progress_file("reading", input);
 	if (recording_read(input, p, err))
 		return -1;
 	for (int i = 0; i < argc; i++)
-		if (add(p, argv[i], err))
+		if (read_add(p, argv[i], err))
 			return -1;
 	return 0;
 }
@@ -55,6 +44,7 @@ static int write_file(const struct profile *p, const struct export_format *f, st
 	struct export x = { .profile = p, .o = &o, .note = log_line };
 	struct output out;
 
+	progress_show("exporting", 0, 0);
 	if (output_open(&out, o.output, err))
 		return -1;
 	x.out = out.f;

@@ -41,6 +41,8 @@ static void main_page(FILE *to)
 		fprintf(to, ".TP\n.BR assay\\-%s (1)\n%s\n", verbs[i]->name, verbs[i]->summary);
 	fprintf(to, ".SH FILES\n.TP\nassay.db\nthe recording; the one before it is assay.db.old\n"
 		    ".SH ENVIRONMENT\n.TP\nNO_COLOR\nno colour, if set and not empty\n"
+		    ".TP\nASSAY_PAGER, PAGER\nwhat shows output that is longer than the terminal "
+		    "(default less); empty: nothing does\n"
 		    ".TP\nASSAY_DEBUG\nwhat the kernel says of the sampling program, on stderr\n"
 		    ".TP\nXDG_CACHE_HOME\nwhere readings keep what takes long to derive, in assay/ "
 		    "(default ~/.cache)\n");

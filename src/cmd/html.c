@@ -38,6 +38,7 @@ static int run(int argc, char **argv, struct err *err)
 		return err->code;
 	}
 	pages_keep();
+	progress_file("reading", in.input);
 	if (reading_open(&r, &in, err))
 		return err->code;
 	page_write(output, write_page, &r, err);

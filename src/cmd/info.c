@@ -9,10 +9,7 @@ static struct reading_options in = {
 };
 
 static const struct opt opts[] = {
-	READ_INPUT(in),
-	READ_WIDE(in, "do not cut long lines"),
-	READ_JSON(in),
-	{ 0 },
+	READ_INPUT(in), READ_WIDE(in, "do not cut long lines"), READ_JSON(in), READ_PAGER(), { 0 },
 };
 
 static void print(struct reading *r, struct err *err)

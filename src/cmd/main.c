@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/pager.h"
 #include "base/privilege.h"
+#include "cmd/progress.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 
 const struct verb *const verbs[] = {
@@ -38,17 +41,31 @@ const struct verb *verb_find(const char *name, struct err *err)
 	return NULL;
 }
 
+/* Readings keep what they print until it is complete. */
+static void keep_output(const struct verb *v)
+{
+	for (const struct opt *o = v->opts; o && o->name; o++)
+		if (o->to == &read_no_pager)
+			pager_begin(!read_no_pager);
+}
+
 static int run_verb(int argc, char **argv, struct err *err)
 {
 	const struct verb *v = verb_find(argv[0], err);
-	int first;
+	int first, rc;
 
 	if (!v || (!v->privileged && privilege_none(err)))
 		return err->code;
 	first = opt_parse(v, argc, argv, err);
 	if (first == OPT_HELP)
 		return 0;
-	return first < 0 ? err->code : v->run(argc - first, argv + first, err);
+	if (first < 0)
+		return err->code;
+	keep_output(v);
+	rc = v->run(argc - first, argv + first, err);
+	progress_end();
+	pager_end();
+	return rc;
 }
 
 int main(int argc, char **argv)

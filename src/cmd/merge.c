@@ -3,6 +3,8 @@
 
 #include "base/fmt.h"
 #include "base/log.h"
+#include "cmd/progress.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "store/recording.h"
 
@@ -13,20 +15,6 @@ static const struct opt opts[] = {
 	  &output, 0, 0, NULL },
 	{ 0 },
 };
-
-static int add(struct profile *sum, const char *path, struct err *err)
-{
-	struct profile p;
-	int rc;
-
-	if (profile_init(&p, err))
-		return -1;
-	rc = recording_read(path, &p, err);
-	if (!rc)
-		rc = profile_merge(sum, &p, err);
-	profile_fini(&p);
-	return rc;
-}
 
 /* Of what: instructions that were executed, or samples. "" if a run did not count them. */
 static const char *amount(const struct profile *p, char *buf, size_t n)
@@ -51,8 +39,9 @@ static int merge(struct profile *sum, int argc, char **argv, struct err *err)
 	char text[64];
 
 	for (int i = 0; i < argc; i++)
-		if (add(sum, argv[i], err))
+		if (read_add(sum, argv[i], err))
 			return -1;
+	progress_file("writing", output);
 	if (recording_write(output, sum, err))
 		return -1;
 	log_line("[ merge: %d recordings%s -> %s ]", argc, amount(sum, text, sizeof(text)), output);

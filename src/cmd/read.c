@@ -2,7 +2,11 @@
 #include "cmd/read.h"
 
 #include "base/pages.h"
+#include "cmd/progress.h"
 #include "report/counts.h"
+#include "store/recording.h"
+
+bool read_no_pager;
 
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err)
@@ -11,8 +15,10 @@ int read_and_print(const struct reading_options *in, void (*print)(struct readin
 	static struct reading r;
 
 	pages_keep();
+	progress_file("reading", in->input);
 	if (reading_open(&r, in, err))
 		return err->code;
+	progress_show("analysing", 0, 0);
 	print(&r, err);
 	emit_close(&r.emit, err->code == 0);
 	return err->code;
@@ -51,6 +57,21 @@ int read_choose_executions(struct reading *r, const struct read_executions *from
 	r->method = ESTIMATE_COUNTED;
 	r->counts = counts_open(r, from->counts, from->repeat > 0 ? from->repeat : 1, err);
 	return r->counts ? 0 : -1;
+}
+
+int read_add(struct profile *sum, const char *path, struct err *err)
+{
+	struct profile p;
+	int rc;
+
+	if (profile_init(&p, err))
+		return -1;
+	progress_file("adding", path);
+	rc = recording_read(path, &p, err);
+	if (!rc)
+		rc = profile_merge(sum, &p, err);
+	profile_fini(&p);
+	return rc;
 }
 
 void read_no_operands(const struct reading_options *in, const char *operand, struct err *err)

@@ -52,6 +52,14 @@ struct read_executions {
 		'j', "json", NULL, "as JSON", OPT_FLAG, &(in).json, 0, 0, NULL \
 	}
 
+#define READ_PAGER() \
+	{ \
+		0, "no-pager", NULL, "do not show long output through a pager", OPT_FLAG, \
+			&read_no_pager, 0, 0, NULL \
+	}
+
+extern bool read_no_pager;
+
 /* Says which options contradict each other; or that they go with another one, if they are not used. -1 with err set. */
 int read_check_executions(const struct read_executions *from, bool used, const char *instead,
 			  struct err *err);
@@ -61,6 +69,8 @@ int read_choose_executions(struct reading *r, const struct read_executions *from
 /* Opens the recording, has it printed, closes it. Returns the exit status, with err set if it is not 0. */
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err);
+/* sum += the recording there. -1 with err set. */
+int read_add(struct profile *sum, const char *path, struct err *err);
 /* Says that the verb takes no operands. */
 void read_no_operands(const struct reading_options *in, const char *operand, struct err *err);
 

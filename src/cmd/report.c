@@ -40,12 +40,15 @@ static const struct opt opts[] = {
 	{ 0, "from", "S", "of call stacks, only those from this second of the recording on",
 	  OPT_DOUBLE, &stacks.from, 0, 1e9, NULL },
 	{ 0, "to", "S", "and only those before this one", OPT_DOUBLE, &stacks.to, 0, 1e9, NULL },
+	{ 0, "no-inline", NULL, "of call stacks, only procedures that were not inlined", OPT_FLAG,
+	  &stacks.no_inline, 0, 0, NULL },
 	READ_METHOD(executions),
 	READ_COUNTS(executions),
 	READ_REPEAT(executions),
 	READ_WIDE(in, "do not cut long names"),
 	READ_EXPLAIN(in),
 	READ_JSON(in),
+	READ_PAGER(),
 	{ 0 },
 };
 
@@ -143,7 +146,9 @@ const struct verb cmd_report = {
 		"them.\n\n"
 		"--children adds to each procedure what it called, by the call stacks of a "
 		"recording made with -g; --callers and --callees show one procedure between those "
-		"that call it and those that it calls.\n\n"
+		"that call it and those that it calls. Where debug information says so, code that "
+		"the compiler has put into a procedure is shown as called by it, marked "
+		"(inlined).\n\n"
 		"--why says what the time of a sampled recording was spent on, of the "
 		"program and of each procedure: execution; static stalls, which the order "
 		"of its instructions causes by itself (llvm-mca tells); dynamic stalls, "

@@ -37,6 +37,7 @@ static const struct opt opts[] = {
 	READ_WIDE(in, "do not cut lines"),
 	READ_EXPLAIN(in),
 	READ_JSON(in),
+	READ_PAGER(),
 	{ 0 },
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
+#include "cmd/progress.h"
+#include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "verify/verify.h"
 
@@ -30,6 +32,7 @@ static const struct opt opts[] = {
 	{ 'w', "wide", NULL, "do not cut long names", OPT_FLAG, &o.wide, 0, 0, NULL },
 	{ 0, "explain", NULL, "what columns and marks mean", OPT_FLAG, &o.explain, 0, 0, NULL },
 	{ 'j', "json", NULL, "as JSON", OPT_FLAG, &o.json, 0, 0, NULL },
+	READ_PAGER(),
 	{ 0 },
 };
 
@@ -43,6 +46,7 @@ static int run(int argc, char **argv, struct err *err)
 	}
 	o.path = argv;
 	o.n = (size_t)argc;
+	progress_show("comparing", 0, 0);
 	verify_print(&o, err);
 	return err->code;
 }

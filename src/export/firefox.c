@@ -98,6 +98,15 @@ static void frame_category(struct firefox *f, size_t i)
 	putc(in_kernel(f, i) ? '1' : '0', f->out);
 }
 
+static void frame_depth(struct firefox *f, size_t i)
+{
+	unsigned depth = 0;
+
+	for (uint32_t at = f->t->place[i].outer; at != CALLTREE_NOWHERE; at = f->t->place[at].outer)
+		depth++;
+	fprintf(f->out, "%u", depth);
+}
+
 static void frame_func(struct firefox *f, size_t i)
 {
 	fprintf(f->out, "%" PRIu32, f->t->place[i].func);
@@ -118,7 +127,7 @@ static void put_frames(struct firefox *f)
 	column(f, "subcategory", n, zero);
 	column(f, "column", n, none);
 	column(f, "func", n, frame_func);
-	column(f, "inlineDepth", n, zero);
+	column(f, "inlineDepth", n, frame_depth);
 	column(f, "innerWindowID", n, zero);
 	column(f, "line", n, frame_line);
 	column(f, "nativeSymbol", n, none);

@@ -16,6 +16,10 @@ static void put_frame(const struct calltree *t, uint32_t node, FILE *out)
 	const struct calltree_func *f = &t->func[p->func];
 
 	fprintf(out, "\t%16" PRIx64 " %s", p->addr, f->name);
+	if (f->inlined) {
+		putc('\n', out);
+		return;
+	}
 	if (f->start)
 		fprintf(out, "+0x%" PRIx64, p->addr - f->start);
 	fprintf(out, " (%s)\n", f->is_end ? "[unknown]" : t->profile->image[p->image]->path);

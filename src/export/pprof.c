@@ -174,30 +174,45 @@ static void put_function(struct pprof *w, size_t i)
 	struct proto inner = { 0 };
 
 	proto_uint(&inner, FUNCTION_ID, i + 1);
-	proto_uint(&inner, FUNCTION_NAME, text_number(w, f->name));
-	proto_uint(&inner, FUNCTION_SYSTEM_NAME, text_number(w, f->name));
+	char name[1024];
+
+	snprintf(name, sizeof(name), "%.*s", (int)calltree_plain(f), f->name);
+	proto_uint(&inner, FUNCTION_NAME, text_number(w, name));
+	proto_uint(&inner, FUNCTION_SYSTEM_NAME, text_number(w, name));
 	proto_uint(&inner, FUNCTION_FILE, text_number(w, f->file ? f->file : ""));
 	proto_uint(&inner, FUNCTION_LINE, f->line > 0 ? (uint64_t)f->line : 0);
 	proto_message(&w->m, PROFILE_FUNCTION, &inner);
 	proto_fini(&inner);
 }
 
+static void put_line(struct pprof *w, struct proto *location, const struct calltree_place *p)
+{
+	struct proto line = { 0 };
+
+	proto_uint(&line, LINE_FUNCTION, p->func + 1);
+	proto_uint(&line, LINE_LINE, p->line > 0 ? (uint64_t)p->line : 0);
+	proto_message(location, LOCATION_LINE, &line);
+	proto_fini(&line);
+	if (p->outer != CALLTREE_NOWHERE)
+		put_line(w, location, &w->t->place[p->outer]);
+}
+
+/* A location has a line for each procedure that its code was inlined into, the innermost one first. */
 static void put_location(struct pprof *w, size_t i)
 {
 	const struct calltree_place *p = &w->t->place[i];
-	struct proto inner = { 0 }, line = { 0 };
+	struct proto inner = { 0 };
 
+	if (p->is_outer)
+		return;
 	proto_uint(&inner, LOCATION_ID, i + 1);
 	if (!w->t->func[p->func].is_end) {
 		proto_uint(&inner, LOCATION_MAPPING, p->image + 1);
 		proto_uint(&inner, LOCATION_ADDRESS, base_of(w, p->image) + p->addr);
 	}
-	proto_uint(&line, LINE_FUNCTION, p->func + 1);
-	proto_uint(&line, LINE_LINE, p->line > 0 ? (uint64_t)p->line : 0);
-	proto_message(&inner, LOCATION_LINE, &line);
+	put_line(w, &inner, p);
 	proto_message(&w->m, PROFILE_LOCATION, &inner);
 	proto_fini(&inner);
-	proto_fini(&line);
 }
 
 static void put_label(struct pprof *w, struct proto *sample, const char *key, const char *text,
@@ -230,12 +245,16 @@ static void put_sample(struct pprof *w, const struct stack_sample *s, uint64_t c
 {
 	uint64_t value[2] = { count, (uint64_t)(time + 0.5) }, location[CALLTREE_DEPTH];
 	uint32_t stack[CALLTREE_DEPTH];
-	size_t n = calltree_stack(w->t, s->frame, stack, CALLTREE_DEPTH);
+	size_t n = calltree_stack(w->t, s->frame, stack, CALLTREE_DEPTH), locations = 0;
 	struct proto inner = { 0 };
 
-	for (size_t i = 0; i < n; i++)
-		location[i] = w->t->node[stack[n - 1 - i]].place + 1;
-	proto_packed(&inner, SAMPLE_LOCATIONS, location, n);
+	for (size_t i = n; i-- > 0;) {
+		uint32_t place = w->t->node[stack[i]].place;
+
+		if (!w->t->place[place].is_outer)
+			location[locations++] = place + 1;
+	}
+	proto_packed(&inner, SAMPLE_LOCATIONS, location, locations);
 	proto_packed(&inner, SAMPLE_VALUES, value, w->t->exact ? 1 : 2);
 	put_labels(w, &inner, &w->t->thread[s->thread]);
 	proto_message(&w->m, PROFILE_SAMPLE, &inner);

@@ -2,6 +2,7 @@
 /* Data, text and state that all views share. Text from the recording only ever becomes text: textContent, fillText. */
 'use strict';
 const D = JSON.parse(document.getElementById('data').textContent);
+for (const l of D.listings || []) for (const r of l.rows) { r.s = r.s || 0; r.n = r.n || 0; }
 const $ = id => document.getElementById(id);
 const views = {};
 const state = { view: 'procs', query: '' };

@@ -22,6 +22,8 @@ static int kind_of(const struct calltree *t, const struct calltree_func *f)
 {
 	if (f->is_end)
 		return HTML_END;
+	if (f->inlined)
+		return HTML_INLINED;
 	return t->profile->image[f->image]->kind == IMAGE_KERNEL ? HTML_KERNEL : HTML_USER;
 }
 

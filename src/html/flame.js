@@ -3,6 +3,10 @@
 (() => {
 const ROW = 19, LEAST = 0.4, SAME = 4, compared = !!D.trees, none = [];
 const samples = D.samples || { n: [], t: [], b: [], c: [] }, nodes = D.nodes, N = nodes ? nodes.p.length : 0, buckets = D.buckets || 1;
+/* The file has differences, which are shorter. */
+const undo = column => { let at = 0; return column.map(d => at += d); };
+if (nodes) nodes.p = nodes.p.map((d, i) => i - d);
+for (const c of 'ntb') samples[c] = undo(samples[c]);
 let tree, root = 0, over = -1, cursor = 0, reversed = false, thread = -1, from = 0, to = buckets, drawn = [], deep = 0, wide = 2, last = [];
 const nameOf = f => f < 0 ? 'all' : D.funcs[f][0];
 const passes = i => (thread < 0 || samples.t[i] === thread) && samples.b[i] >= from && samples.b[i] < to;
@@ -325,6 +329,7 @@ function start() {
 	rebuild();
 }
 function annotate(i) {
+	while (!reversed && i && D.funcs[tree.f[i]][2] === 3) i = tree.p[i]; /* inlined code is in the listing of its procedure */
 	const f = tree.f[i];
 	if (f >= 0 && window.openListing) openListing(D.funcs[f][0], D.images[D.funcs[f][1]]);
 }

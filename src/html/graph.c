@@ -239,9 +239,10 @@ static void write_funcs(const struct html_graph *g, FILE *out)
 		const struct calltree_func *f = &g->tree.func[i];
 		bool kernel = g->tree.profile->image[f->image]->kind == IMAGE_KERNEL;
 		json_t *one = json_pack("[o,i,i]", emit_text_json(f->name), (int)f->image,
-					(int)(f->is_end ? HTML_END
-					      : kernel	? HTML_KERNEL
-							: HTML_USER));
+					(int)(f->is_end	   ? HTML_END
+					      : f->inlined ? HTML_INLINED
+					      : kernel	   ? HTML_KERNEL
+							   : HTML_USER));
 
 		fputs(i ? ",\n" : "", out);
 		html_json(out, one);
@@ -273,21 +274,27 @@ static void write_threads(const struct html_graph *g, FILE *out)
 		fputs("]", out); \
 	} while (0)
 
+/* Numbers that are much like the one before are shorter as differences from it. */
+#define WRITE_DIFFERENCES(name, field) \
+	WRITE_COLUMN(name, g->nsample, \
+		     (int64_t)g->sample[i].field - (i ? g->sample[i - 1].field : 0))
+
 void html_graph_write(const struct html_graph *g, FILE *out)
 {
 	write_funcs(g, out);
 	write_threads(g, out);
 	fputs("\"nodes\":{", out);
-	WRITE_COLUMN("p", g->n, g->parent[i]);
+	/* how far before a node its parent is */
+	WRITE_COLUMN("p", g->n, i - g->parent[i]);
 	fputs(",\n", out);
 	WRITE_COLUMN("f", g->n, g->func[i] == NO_FUNC ? -1 : (int64_t)g->func[i]);
 	fprintf(out, "},\n\"buckets\":%zu,\"width\":%.6g,\"flat\":%s,\n\"samples\":{", g->buckets,
 		g->width, g->tree.flat ? "true" : "false");
-	WRITE_COLUMN("n", g->nsample, g->sample[i].frame);
+	WRITE_DIFFERENCES("n", frame);
 	fputs(",\n", out);
-	WRITE_COLUMN("t", g->nsample, g->sample[i].thread);
+	WRITE_DIFFERENCES("t", thread);
 	fputs(",\n", out);
-	WRITE_COLUMN("b", g->nsample, g->sample[i].bucket);
+	WRITE_DIFFERENCES("b", bucket);
 	fputs(",\n", out);
 	WRITE_COLUMN("c", g->nsample, g->sample[i].count);
 	fputs("}", out);

@@ -43,7 +43,7 @@ struct page {
 void html_json(FILE *out, const json_t *value)
 {
 	char *text = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY |
-					       JSON_REAL_PRECISION(5));
+					       JSON_REAL_PRECISION(3));
 
 	for (const char *s = text ? text : "null"; *s; s++) {
 		if (*s == '<' || *s == '>' || *s == '&')
@@ -126,7 +126,7 @@ static double with_calls(const struct page *p, const double *inclusive,
 
 	for (size_t i = 0; inclusive && !t->flat && i < t->nfunc; i++)
 		if (t->func[i].image == proc->image && t->func[i].start == proc->start &&
-		    !t->func[i].is_end)
+		    !t->func[i].is_end && !t->func[i].inlined)
 			return p->graph.all[0] > 0 ? inclusive[i] / p->graph.all[0] : NAN;
 	return NAN;
 }

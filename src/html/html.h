@@ -51,7 +51,8 @@ void html_json(FILE *out, const json_t *value);
 enum html_func {
 	HTML_USER,
 	HTML_KERNEL,
-	HTML_END /* no procedure: why a stack is cut */
+	HTML_INLINED = 3,
+	HTML_END = 2 /* no procedure: why a stack is cut */
 };
 
 /* graph.c */

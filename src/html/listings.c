@@ -10,13 +10,14 @@
 #include "query/source.h"
 #include "report/why.h"
 
-#define ROWS 3000	 /* longer procedures lose what is far from any sample */
-#define AROUND 12	 /* instructions kept around one with samples then */
+#define ROWS 200	 /* longer procedures lose what is far from any sample */
+#define AROUND 4	 /* instructions kept around one with samples then */
 #define COVER 0.995	 /* of the time is annotated, */
-#define VALUES 6	 /* values of an operand, */
-#define VALUE_LEAST 0.01 /* with such a share */
+#define VALUES 4	 /* values of an operand, */
+#define ADDRESSES 1	 /* where it is an address, which other runs do not have again */
+#define VALUE_LEAST 0.02 /* with such a share */
 #define STALL_LEAST 0.1	 /* cycles of an execution */
-#define CULPRITS_MOST 6
+#define CULPRITS_MOST 3
 #define LINES_AROUND 6 /* lines of source kept around those with instructions */
 #define LINE_MAX 1000000
 
@@ -50,12 +51,12 @@ static void copy(json_t *to, const char *key, const json_t *from, const char *of
 }
 
 /* [value, share, bound], the hottest first. NULL: none is worth it. */
-static json_t *make_values(const json_t *values)
+static json_t *make_values(const json_t *values, size_t most)
 {
 	json_t *list = json_array(), *v;
 	size_t i;
 
-	json_array_foreach(values, i, v) if (i < VALUES && number(v, "share") >= VALUE_LEAST)
+	json_array_foreach(values, i, v) if (i < most && number(v, "share") >= VALUE_LEAST)
 		json_array_append_new(list, json_pack("[O,f,f]", json_object_get(v, "value"),
 						      number(v, "share"), number(v, "bound")));
 	if (json_array_size(list))
@@ -79,7 +80,10 @@ static void add_operands(json_t *row, const json_t *operands)
 
 	json_array_foreach(operands, i, o)
 	{
-		json_t *values = make_values(json_object_get(o, "values"));
+		const char *operand = json_string_value(json_object_get(o, "operand"));
+		json_t *values =
+			make_values(json_object_get(o, "values"),
+				    operand && !strcmp(operand, "address") ? ADDRESSES : VALUES);
 
 		if (values)
 			json_array_append_new(
@@ -100,8 +104,15 @@ static void add_stall(json_t *row, const json_t *dynamic)
 	if (!dynamic || number(dynamic, "cycles") < STALL_LEAST)
 		return;
 	list = json_array();
-	json_array_foreach(json_object_get(dynamic, "culprits"), i,
-			   c) if (json_array_size(list) < CULPRITS_MOST) json_array_append(list, c);
+	json_array_foreach(json_object_get(dynamic, "culprits"), i, c)
+	{
+		json_t *one = json_array_size(list) < CULPRITS_MOST ? json_copy(c) : NULL;
+
+		if (one && json_is_null(json_object_get(one, "store")))
+			json_object_del(one, "store");
+		if (one)
+			json_array_append_new(list, one);
+	}
 	stall = json_pack("{s:f,s:f,s:o}", "cycles", number(dynamic, "cycles"), "unexplained",
 			  number(dynamic, "unexplained"), "culprits", list);
 	json_object_set_new(row, "dy", stall);
@@ -140,15 +151,17 @@ static void use_line(struct maker *m, const char *where)
 /* An instruction as annotate has it, with what the page shows of it, under short keys. */
 static json_t *make_row(struct maker *m, const json_t *in)
 {
+	const char *events = m->r->view.exact ? "executions" : "samples";
 	const json_t *taken = json_object_get(in, "taken"), *fixed = json_object_get(in, "static");
 	json_t *row = json_object();
 
 	copy(row, "a", in, "address");
 	copy(row, "i", in, "instruction");
 	copy(row, "l", in, "line");
-	json_object_set_new(row, "s", json_real(number(in, "share")));
-	json_object_set_new(row, "n",
-			    json_real(number(in, m->r->view.exact ? "executions" : "samples")));
+	if (number(in, "share") > 0)
+		copy(row, "s", in, "share");
+	if (number(in, events) > 0)
+		json_object_set_new(row, "n", json_real(number(in, events)));
 	if (json_is_object(taken))
 		json_object_set_new(
 			row, "t",

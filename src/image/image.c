@@ -134,6 +134,7 @@ void image_close(struct image *im)
 {
 	if (!im)
 		return;
+	inlines_fini(&im->inlines);
 	lines_fini(&im->lines);
 	image_data_fini(im);
 	pads_fini(&im->pads);
@@ -197,15 +198,26 @@ const struct image_segment *image_segment_at(const struct image *im, uint64_t ad
 	return NULL;
 }
 
+static void read_lines(struct image *im)
+{
+	const struct elf_file *debug;
+
+	if (im->lines.read)
+		return;
+	lines_read(&im->lines, &im->file);
+	debug = im->lines.n ? NULL : image_debug_file(im);
+	if (debug)
+		lines_read(&im->lines, debug);
+}
+
+size_t image_inlines(struct image *im, uint64_t addr, struct image_inline *found, size_t max)
+{
+	read_lines(im);
+	return inlines_at(&im->inlines, &im->lines, addr, found, max);
+}
+
 bool image_line(struct image *im, uint64_t addr, const char **file, int *line)
 {
-	if (!im->lines.read) {
-		const struct elf_file *debug;
-
-		lines_read(&im->lines, &im->file);
-		debug = im->lines.n ? NULL : image_debug_file(im);
-		if (debug)
-			lines_read(&im->lines, debug);
-	}
+	read_lines(im);
 	return lines_at(&im->lines, addr, file, line);
 }

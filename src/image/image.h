@@ -89,6 +89,16 @@ size_t image_pads(struct image *im, uint64_t start, uint64_t *pad, size_t max);
 /* Source file and line of addr from debug information (also of the separate one), or false. */
 bool image_line(struct image *im, uint64_t addr, const char **file, int *line);
 
+/* A procedure that the compiler has put into another one. */
+struct image_inline {
+	const char *name; /* as in symbol tables, or plain */
+	const char *file; /* where it is called in the one it was put into; NULL: not known */
+	int line;
+};
+#define IMAGE_INLINES_MAX 32
+/* Those that addr is in, the outermost first, at most max of them: their number. Texts live until image_close. */
+size_t image_inlines(struct image *im, uint64_t addr, struct image_inline *found, size_t max);
+
 #define IMAGE_PLT "@plt" /* follows the name of a linkage table's slot */
 /* Demangles a C++ or Rust name into buf; other names are copied. Returns buf. */
 char *image_demangle(const char *name, char *buf, size_t n);

@@ -8,6 +8,7 @@
 #include "image/data.h"
 #include "image/elf_file.h"
 #include "image/image.h"
+#include "image/inlines.h"
 #include "image/lines.h"
 #include "image/pads.h"
 #include "image/symbols.h"
@@ -38,6 +39,7 @@ struct image {
 	size_t procs;
 
 	struct lines lines;
+	struct inlines inlines;
 	struct image_data data;
 	struct pads pads;
 

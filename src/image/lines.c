@@ -188,13 +188,19 @@ static const struct lines_range *find(const struct lines *l, uint64_t addr)
 	return lo && addr < l->v[lo - 1].end ? &l->v[lo - 1] : NULL;
 }
 
-bool lines_at(struct lines *l, uint64_t addr, const char **file, int *line)
+bool lines_unit(const struct lines *l, uint64_t addr, Dwarf_Die *unit)
 {
 	const struct lines_range *range = find(l, addr);
+
+	return range && dwarf_offdie(l->dwarf, range->unit, unit);
+}
+
+bool lines_at(struct lines *l, uint64_t addr, const char **file, int *line)
+{
 	Dwarf_Line *found;
 	Dwarf_Die die;
 
-	if (!range || !dwarf_offdie(l->dwarf, range->unit, &die))
+	if (!lines_unit(l, addr, &die))
 		return false;
 	found = dwarf_getsrc_die(&die, addr);
 	if (!found || dwarf_lineno(found, line) || *line <= 0)

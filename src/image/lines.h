@@ -27,6 +27,8 @@ struct lines {
 /* Finds the units; n stays 0 where the file has no debug information. f must outlive l. */
 void lines_read(struct lines *l, const struct elf_file *f);
 void lines_fini(struct lines *l);
+/* The entry of the compilation unit that covers addr. */
+bool lines_unit(const struct lines *l, uint64_t addr, Dwarf_Die *unit);
 bool lines_at(struct lines *l, uint64_t addr, const char **file, int *line);
 
 #endif

@@ -125,7 +125,7 @@ int by_caller(struct profile *p, const char *name, struct err *err)
 		err_set(err, ERR_EMPTY, "the recording has no call stacks");
 		return err_hint(err, "`assay record -g` records them");
 	}
-	if (calltree_open(&k.tree, p, err))
+	if (calltree_open_as(&k.tree, p, false, err))
 		return -1;
 	rc = restrict_to(&k, err);
 	calltree_close(&k.tree);

@@ -17,6 +17,13 @@ struct calltree_key {
 	UT_hash_handle hh;
 };
 
+/* An inlined procedure by its image and name. */
+struct calltree_name {
+	char *key;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
 static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, uint64_t addr,
 				    bool *is_new)
 {
@@ -114,11 +121,92 @@ static long add_place(struct calltree *t, long func, uint32_t image, uint64_t ad
 	if (func < 0 || !array_one_more(t->place, t->nplace))
 		return -1;
 	p = &t->place[t->nplace];
-	*p = (struct calltree_place){ .func = (uint32_t)func, .image = image, .addr = addr };
+	*p = (struct calltree_place){
+		.func = (uint32_t)func, .image = image, .addr = addr, .outer = CALLTREE_NOWHERE
+	};
 	im = t->func[func].is_end ? NULL : binaries_get(&t->binaries, image);
 	if (im && !image_line(im, addr, &p->file, &p->line))
 		p->file = NULL;
 	return (long)t->nplace++;
+}
+
+/* Inlined code. */
+
+static long add_inlined(struct calltree *t, uint32_t image, const char *name)
+{
+	struct calltree_func *f;
+	char text[1024];
+	long number;
+
+	if (!array_one_more(t->func, t->nfunc))
+		return -1;
+	number = (long)t->nfunc;
+	f = &t->func[number];
+	*f = (struct calltree_func){ .image = image, .inlined = true };
+	if (asprintf(&f->name, "%s" CALLTREE_INLINED,
+		     text_clean(image_demangle(name, text, sizeof(text)))) < 0)
+		return -1;
+	t->nfunc++;
+	return number;
+}
+
+static long inlined_func(struct calltree *t, uint32_t image, const char *name)
+{
+	struct calltree_name *n;
+	char *key;
+	long number;
+
+	if (asprintf(&key, "%u %s", image, name) < 0)
+		return -1;
+	HASH_FIND_STR(t->inlined, key, n);
+	if (n) {
+		free(key);
+		return n->number;
+	}
+	n = malloc(sizeof(*n));
+	number = n ? add_inlined(t, image, name) : -1;
+	if (number < 0) {
+		free(key);
+		free(n);
+		return -1;
+	}
+	n->key = key;
+	n->number = (uint32_t)number;
+	HASH_ADD_KEYPTR(hh, t->inlined, n->key, strlen(n->key), n);
+	return number;
+}
+
+/* The place in the innermost procedure. Each of the outer ones is where it calls the next one. */
+static long add_inlined_place(struct calltree *t, uint32_t image, uint64_t addr, long outer,
+			      const struct image_inline *found, size_t n)
+{
+	for (size_t i = 0; i < n && outer >= 0; i++) {
+		struct calltree_place *p = &t->place[outer];
+		struct calltree_place inner = *p;
+		long func = inlined_func(t, image, found[i].name);
+
+		p->file = found[i].file;
+		p->line = found[i].line;
+		p->is_outer = true;
+		inner.func = (uint32_t)func;
+		inner.outer = (uint32_t)outer;
+		inner.addr = addr;
+		if (func < 0 || !array_one_more(t->place, t->nplace))
+			return -1;
+		outer = (long)t->nplace;
+		t->place[t->nplace++] = inner;
+	}
+	return outer;
+}
+
+static long code_place(struct calltree *t, uint32_t image, uint64_t addr)
+{
+	struct image_inline found[IMAGE_INLINES_MAX];
+	struct image *im = t->inlines ? binaries_get(&t->binaries, image) : NULL;
+	size_t n = im ? image_inlines(im, addr, found, IMAGE_INLINES_MAX) : 0;
+	long outer = add_place(t, calltree_func_at(t, image, addr), image, addr);
+
+	return outer < 0 ? -1 : add_inlined_place(t, image, addr, outer, found, n);
 }
 
 /* A call ends right before where it returns to. */
@@ -138,29 +226,68 @@ static long place_at(struct calltree *t, const struct frame *f)
 		return -1;
 	if (!is_new)
 		return k->number;
-	number = is_end ? add_place(t, end_func(t, f->kind), 0, 0)
-			: add_place(t, calltree_func_at(t, image, addr), image, addr);
+	number = is_end ? add_place(t, end_func(t, f->kind), 0, 0) : code_place(t, image, addr);
 	k->number = (uint32_t)number;
 	return number;
 }
 
 /* Nodes. */
 
-static int from_stacks(struct calltree *t)
+static bool add_node(struct calltree *t, uint32_t parent, uint32_t place)
 {
-	const struct stacks *s = &t->profile->stacks;
+	if (!array_one_more(t->node, t->nnode))
+		return false;
+	t->node[t->nnode++] = (struct calltree_node){ parent, place };
+	return true;
+}
 
-	t->node = malloc(s->nframe * sizeof(*t->node));
-	if (!t->node)
-		return -1;
+/* The nodes of a place and of all that it was inlined into, below `parent`: the last one is the place's. */
+static bool add_nodes(struct calltree *t, uint32_t parent, uint32_t place)
+{
+	uint32_t chain[IMAGE_INLINES_MAX + 1];
+	size_t n = 0;
+
+	chain[n++] = place;
+	while (place != CALLTREE_NOWHERE && t->place[place].outer != CALLTREE_NOWHERE &&
+	       n <= IMAGE_INLINES_MAX)
+		chain[n++] = place = t->place[place].outer;
+	while (n) {
+		if (!add_node(t, parent, chain[--n]))
+			return false;
+		parent = (uint32_t)t->nnode - 1;
+	}
+	return true;
+}
+
+/* node[]: by frame, its innermost node. */
+static int add_frames(struct calltree *t, const struct stacks *s, uint32_t *node)
+{
 	for (size_t i = 0; i < s->nframe; i++) {
 		long place = place_at(t, &s->frame[i]);
 
-		if (place < 0)
+		if (place < 0 || !add_nodes(t, i ? node[s->frame[i].parent] : 0, (uint32_t)place))
 			return -1;
-		t->node[t->nnode++] = (struct calltree_node){ s->frame[i].parent, (uint32_t)place };
+		node[i] = (uint32_t)t->nnode - 1;
 	}
-	t->sample = s->sample;
+	return 0;
+}
+
+static int from_stacks(struct calltree *t)
+{
+	const struct stacks *s = &t->profile->stacks;
+	uint32_t *node = malloc(s->nframe * sizeof(*node));
+
+	t->own_sample = malloc(s->nsample * sizeof(*t->own_sample));
+	if (!node || !t->own_sample || add_frames(t, s, node)) {
+		free(node);
+		return -1;
+	}
+	for (size_t i = 0; i < s->nsample; i++) {
+		t->own_sample[i] = s->sample[i];
+		t->own_sample[i].frame = node[s->sample[i].frame];
+	}
+	free(node);
+	t->sample = t->own_sample;
 	t->nsample = s->nsample;
 	t->thread = s->thread;
 	t->nthread = s->nthread;
@@ -191,7 +318,7 @@ static int flat_node(struct calltree *t, const struct site *s)
 	if (!count || s->id.image >= t->profile->nimage)
 		return 0;
 	place = place_at(t, &f);
-	if (place < 0)
+	if (place < 0 || !add_nodes(t, 0, (uint32_t)place))
 		return -1;
 	/* a sample counts up to 2^32: executions are more */
 	while (count) {
@@ -200,13 +327,12 @@ static int flat_node(struct calltree *t, const struct site *s)
 		if (!array_one_more(t->own_sample, t->nsample))
 			return -1;
 		t->own_sample[t->nsample++] =
-			(struct stack_sample){ .frame = (uint32_t)t->nnode,
+			(struct stack_sample){ .frame = (uint32_t)t->nnode - 1,
 					       .count = part,
 					       .time = t->exact || count != s->samples ? 0
 										       : s->time };
 		count -= part;
 	}
-	t->node[t->nnode++] = (struct calltree_node){ 0, (uint32_t)place };
 	return 0;
 }
 
@@ -217,12 +343,10 @@ static int from_sites(struct calltree *t)
 	int rc = 0;
 
 	t->flat = true;
-	t->node = malloc((p->sites.n + 1) * sizeof(*t->node));
-	if (!site || !t->node || flat_thread(t)) {
+	if (!site || !add_node(t, 0, CALLTREE_NOWHERE) || flat_thread(t)) {
 		free(site);
 		return -1;
 	}
-	t->node[t->nnode++] = (struct calltree_node){ 0, CALLTREE_NOWHERE };
 	for (size_t i = 0; i < p->sites.n && !rc; i++)
 		rc = flat_node(t, site[i]);
 	free(site);
@@ -233,7 +357,12 @@ static int from_sites(struct calltree *t)
 
 int calltree_open(struct calltree *t, const struct profile *p, struct err *err)
 {
-	*t = (struct calltree){ .profile = p };
+	return calltree_open_as(t, p, true, err);
+}
+
+int calltree_open_as(struct calltree *t, const struct profile *p, bool inlines, struct err *err)
+{
+	*t = (struct calltree){ .profile = p, .inlines = inlines };
 	t->exact = p->nrun && run_is_exact(&p->run[0]);
 	if (binaries_init(&t->binaries, p, NULL, err))
 		return -1;
@@ -258,8 +387,20 @@ static void keys_free(struct calltree_key **keys)
 	}
 }
 
+static void names_free(struct calltree_name **names)
+{
+	struct calltree_name *n, *next;
+
+	HASH_ITER (hh, *names, n, next) {
+		HASH_DEL(*names, n);
+		free(n->key);
+		free(n);
+	}
+}
+
 void calltree_close(struct calltree *t)
 {
+	names_free(&t->inlined);
 	for (size_t i = 0; i < t->nfunc; i++)
 		free(t->func[i].name);
 	keys_free(&t->funcs);
@@ -323,6 +464,31 @@ bool calltree_is_inner(const struct calltree *t, uint32_t node)
 	return false;
 }
 
+struct stack_sum *calltree_sum(const struct calltree *t, const struct stack_filter *f)
+{
+	struct stack_sum *sum = calloc(t->nnode + 1, sizeof(*sum));
+
+	for (size_t i = 0; sum && i < t->nsample; i++) {
+		const struct stack_sample *one = &t->sample[i];
+
+		if (!stacks_pass(&t->profile->stacks, f, one))
+			continue;
+		sum[one->frame].self += one->time;
+		sum[one->frame].self_count += one->count;
+	}
+	for (size_t i = t->nnode; sum && i-- > 0;) {
+		struct stack_sum *parent = &sum[t->node[i].parent];
+
+		sum[i].all += sum[i].self;
+		sum[i].all_count += sum[i].self_count;
+		if (!i)
+			break;
+		parent->all += sum[i].all;
+		parent->all_count += sum[i].all_count;
+	}
+	return sum;
+}
+
 struct calltree_total *calltree_totals(const struct calltree *t, const struct stack_sum *sum)
 {
 	struct calltree_total *total = calloc(t->nfunc + 1, sizeof(*total));
@@ -340,6 +506,11 @@ struct calltree_total *calltree_totals(const struct calltree *t, const struct st
 		to->all_count += sum[i].all_count;
 	}
 	return total;
+}
+
+size_t calltree_plain(const struct calltree_func *f)
+{
+	return strlen(f->name) - (f->inlined ? strlen(CALLTREE_INLINED) : 0);
 }
 
 const char *calltree_image(const struct calltree *t, uint32_t image)

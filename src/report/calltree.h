@@ -3,7 +3,9 @@
  * The call stacks of a profile with names: a tree of nodes, each at a place in a procedure, and samples that ended in
  * nodes. A profile without stacks becomes a flat tree: each instruction that has samples (or executions) is a root.
  *
- * Node n is frame n of the profile's stacks (observe/stacks.h), so a node's parent has a smaller number.
+ * A frame of the profile's stacks (observe/stacks.h) is a node; of code that the compiler has put into a procedure from
+ * another one, a node of the procedure and one of each that was inlined, the innermost one last. A node's parent has a
+ * smaller number.
  */
 #ifndef ASSAY_REPORT_CALLTREE_H
 #define ASSAY_REPORT_CALLTREE_H
@@ -17,16 +19,21 @@ struct calltree_func {
 	uint64_t start;	  /* 0: not known */
 	const char *file; /* where its debug information says it is, or NULL */
 	int line;
-	bool is_end; /* not a procedure: says why a stack is cut */
+	bool is_end;  /* not a procedure: says why a stack is cut */
+	bool inlined; /* into another procedure: the name says so at its end (CALLTREE_INLINED) */
 };
 
-/* A place in code, once each. */
+#define CALLTREE_INLINED " (inlined)"
+
+/* A place in code, once each; of code that was inlined, one in each of the procedures that it belongs to. */
 struct calltree_place {
 	uint32_t func;
 	uint32_t image;
 	uint64_t addr;
 	const char *file; /* or NULL */
 	int line;
+	uint32_t outer; /* the place in what it was inlined into; CALLTREE_NOWHERE: it was not */
+	bool is_outer;	/* nothing but the outer one of another place */
 };
 
 #define CALLTREE_NOWHERE \
@@ -46,16 +53,23 @@ struct calltree {
 	size_t nfunc, nplace, nnode, nsample, nthread;
 	uint64_t width; /* ns of a sample's bucket */
 	bool flat;	/* the profile has no stacks */
+	bool inlines;	/* procedures that were inlined are nodes of their own */
 	bool exact;	/* counts are executions, and times 0 */
 	struct binaries binaries;
 	/* private */
 	struct calltree_key *funcs, *places;
+	struct calltree_name *inlined;
 	struct stack_sample *own_sample;
 	struct stack_thread *own_thread;
 };
 
 /* -1 with err set: nothing is in the profile, no memory. */
 int calltree_open(struct calltree *t, const struct profile *p, struct err *err);
+/* As above; inlines: procedures that were inlined are nodes of their own; without
+ * them, node n is frame n of the profile's stacks. */
+int calltree_open_as(struct calltree *t, const struct profile *p, bool inlines, struct err *err);
+/* Sums by node, of the samples that pass; to be freed. NULL without memory. */
+struct stack_sum *calltree_sum(const struct calltree *t, const struct stack_filter *f);
 void calltree_close(struct calltree *t);
 /* The nodes from the outermost procedure to where the sample ended, without those that are nowhere: their number, at most
  * `max` of the innermost. */
@@ -77,8 +91,10 @@ struct calltree_total {
 	double self, all;
 	uint64_t self_count, all_count;
 };
-/* By procedure, t->nfunc included; sum: stacks_sum() of the same stacks. To be freed; NULL without memory. */
+/* By procedure, t->nfunc included; sum: calltree_sum(). To be freed; NULL without memory. */
 struct calltree_total *calltree_totals(const struct calltree *t, const struct stack_sum *sum);
+/* Length of the procedure's name without the mark of those that were inlined. */
+size_t calltree_plain(const struct calltree_func *f);
 /* Last component of an image's path. */
 const char *calltree_image(const struct calltree *t, uint32_t image);
 

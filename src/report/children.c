@@ -43,6 +43,7 @@ static const struct term terms[] = {
 	  "share of the time in the procedure and in all that it called; a procedure that calls "
 	  "itself counts once" },
 	{ "self", "share of the time in the procedure itself" },
+	{ "(inlined)", "the compiler has put the procedure into its caller, by debug information" },
 	{ "[...]", "why stacks end: [root] is a whole stack, all else says why it is cut" },
 	{ NULL, NULL },
 };
@@ -194,7 +195,7 @@ static int print(struct children *c, const struct stack_filter *filter, struct e
 {
 	const char *of = c->o->callers ? c->o->callers : c->o->callees;
 
-	c->sum = stacks_sum(&c->r->profile.stacks, filter);
+	c->sum = calltree_sum(&c->tree, filter);
 	if (!c->sum || collect(c) || make_rows(c))
 		return err_no_memory(err, "the call stacks");
 	if (of && !(c->whole > 0))
@@ -223,7 +224,7 @@ int children_print(struct reading *r, const struct children_options *o, struct e
 		err_set(err, ERR_EMPTY, "%s has no call stacks", r->path);
 		return err_hint(err, "`assay record -g` records them");
 	}
-	if (calltree_open(&c.tree, &r->profile, err))
+	if (calltree_open_as(&c.tree, &r->profile, !o->no_inline, err))
 		return -1;
 	rc = print(&c, &filter, err);
 	free(c.row);

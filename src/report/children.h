@@ -9,8 +9,9 @@ struct children_options {
 	const char *callers,
 		*callees; /* of this procedure: a name or a shell pattern; NULL: not asked for */
 	double from,
-		to; /* only this stretch, in seconds since the recording began; to 0: its end */
-	unsigned n; /* rows; 0: all */
+		to;	/* only this stretch, in seconds since the recording began; to 0: its end */
+	bool no_inline; /* time in inlined procedures is that of those that they were put into */
+	unsigned n;	/* rows; 0: all */
 };
 
 /* -1 with err set: there are no stacks, or no procedure of that name in them. */

@@ -126,6 +126,16 @@ static void ask_code(const struct image *im)
 	}
 }
 
+static void ask_inlines(struct image *im, uint64_t addr)
+{
+	struct image_inline found[IMAGE_INLINES_MAX];
+	size_t n = image_inlines(im, addr, found, IMAGE_INLINES_MAX);
+
+	MUST(n <= IMAGE_INLINES_MAX);
+	for (size_t i = 0; i < n; i++)
+		MUST(found[i].name && found[i].line >= 0 && strlen(found[i].name) < MAX_FILE * 2);
+}
+
 static void ask_procs(struct image *im)
 {
 	const struct image_proc *p;
@@ -142,6 +152,8 @@ static void ask_procs(struct image *im)
 		image_demangle(p[i].name, buf, sizeof(buf));
 		if (i < 16 && image_line(im, p[i].start, &file, &line))
 			MUST(line > 0 && strlen(file) < MAX_FILE * 2);
+		if (i < 16)
+			ask_inlines(im, p[i].start + (p[i].end - p[i].start) / 2);
 	}
 	image_proc_named(im, "g");
 	image_has_symbols(im);

@@ -242,7 +242,7 @@ static void test_totals(void **state)
 			   0, 0, 1, 5),
 		0);
 	assert_int_equal(calltree_open(&tree, &p, &err), 0);
-	sum = stacks_sum(&p.stacks, NULL);
+	sum = calltree_sum(&tree, NULL);
 	assert_non_null(sum);
 	assert_true(sum[0].all == 45);
 	total = calltree_totals(&tree, sum);
