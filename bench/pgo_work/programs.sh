@@ -40,7 +40,8 @@ prepare_lua() { source_of lua5.4 "$D/lua"; }
 compile_lua() {
 	cd "$D/lua/src"
 	rm -f luac.c # a program of its own
-	"${@:2}" -DLUA_USE_LINUX -DLUA_COMPAT_5_3 -o "$1" ./*.c -Wl,-E -lm -ldl
+	# the same seed of hashes in each run
+	"${@:2}" -DLUA_USE_LINUX -DLUA_COMPAT_5_3 '-Dluai_makeseed(L)=1' -o "$1" ./*.c -Wl,-E -lm -ldl
 }
 # BOLT refuses tables of labels (computed gotos).
 build_lua() { prepare_lua && compile_lua "$D/lua/lua.bin" gcc $CFLAGS -DLUA_USE_JUMPTABLE=0 $LDFLAGS; }
@@ -105,6 +106,21 @@ build_perl() {
 	cp perl perl.bin
 }
 run_perl() { "$2" -I"$D/perl/lib" "$HERE/$1.pl" "$D/sqlite3/shell.c"; }
+
+build_cppcheck() {
+	prepare_lua # C that it checks
+	source_of cppcheck "$D/cppcheck"
+	cd "$D/cppcheck" && make -j2 CXXFLAGS="$CFLAGS" LDFLAGS="$LDFLAGS" cppcheck
+	cp cppcheck cppcheck.bin
+}
+run_cppcheck() {
+	cd "$D/cppcheck"
+	if [ "$1" = train ]; then # a program of C
+		"$2" -q --max-configs=1 ../lua/src/l{strlib,code,gc}.c 2>/dev/null
+	else # of C++, with more checks
+		"$2" -q --max-configs=1 --enable=all -I lib lib/{path,suppressions,mathlib}.cpp 2>/dev/null
+	fi
+}
 
 prepare_gawk() {
 	[ ! -e "$D/gawk/config.h" ] || return 0

@@ -141,8 +141,7 @@ static void tell_gcc(const struct pgo *g, const struct export *x, const char *pr
 		    (const char *[PGO_WORDS]){ "create_gcov", binary, "--profiler=text", from,
 					       "--gcov_version=1", to });
 	x->note("then build again: gcc-11 -O2 -g1 -gdwarf-4 -fauto-profile=%s ... (the recorded "
-		"binary with "
-		"-gdwarf-4, too)",
+		"binary with -gdwarf-4, too)",
 		made);
 }
 
@@ -157,9 +156,25 @@ static void tell_clang(const struct pgo *g, const struct export *x, const char *
 	pgo_command(
 		x, "next",
 		(const char *[PGO_WORDS]){ "llvm-profgen-19", binary, from, "--use-offset=0", to });
-	x->note("then build again: clang-19 -O2 -g1 -fdebug-info-for-profiling "
+	x->note("then build again: clang-19 -O2 -g1 -fdebug-info-for-profiling%s "
 		"-fprofile-sample-use=%s ...",
-		made);
+		g->target.probes ? " -fpseudo-probe-for-profiling" : "", made);
+	if (!g->target.probes)
+		x->note("%s tells instructions by their lines alone: recorded and built with "
+			"-fpseudo-probe-for-profiling, clang knows them by their blocks",
+			g->target.file);
+}
+
+/* Tells the commands that turn the profile into what a compiler reads, and what the file lacks for them. */
+static void tell_compiler(const struct pgo *g, const struct export *x, bool text)
+{
+	const char *profile = x->o->output ? x->o->output : "PROFILE";
+
+	if (!g->target.lines)
+		x->note("%s has no line numbers, by which the commands below find procedures: "
+			"give them the file as it was before it was stripped, or build with -g1",
+			g->target.file);
+	(text ? tell_gcc : tell_clang)(g, x, profile);
 }
 
 static int write_autofdo(struct export *x, struct err *err)
@@ -174,7 +189,7 @@ static int write_autofdo(struct export *x, struct err *err)
 	if (!rc)
 		rc = pgo_tell(&g, x, err);
 	if (!rc)
-		(text ? tell_gcc : tell_clang)(&g, x, x->o->output ? x->o->output : "PROFILE");
+		tell_compiler(&g, x, text);
 	pgo_close(&g);
 	return rc;
 }

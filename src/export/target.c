@@ -128,7 +128,7 @@ static bool has_section(const struct elf_file *f, const char *name)
 	return elf_file_section(f, name) != NULL;
 }
 
-/* Reads the section table for what BOLT needs. */
+/* Reads the section table for what BOLT, llvm-profgen and create_gcov need. */
 static int read_sections(struct target *t, struct err *err)
 {
 	struct elf_file f;
@@ -138,6 +138,8 @@ static int read_sections(struct target *t, struct err *err)
 		return -1;
 	t->relocations = has_section(&f, ".rela.text");
 	t->symbols = has_section(&f, ".symtab");
+	t->lines = has_section(&f, ".debug_line");
+	t->probes = has_section(&f, ".pseudo_probe");
 	rewritten = has_section(&f, ".note.bolt_info") || has_section(&f, ".bolt.org.text");
 	elf_file_close(&f);
 	if (!rewritten)

@@ -13,6 +13,8 @@ struct target {
 	double share;	  /* share of the image in the recording's user-space executions, 0 to 1 */
 	bool relocations; /* the file was linked with --emit-relocs */
 	bool symbols;	  /* the file has a symbol table */
+	bool lines;	  /* the file has line numbers */
+	bool probes;	  /* clang wrote where each block is: -fpseudo-probe-for-profiling */
 };
 
 /*

@@ -104,16 +104,37 @@ fi
 
 # What clang takes of values: where indirect calls went.
 promoted() {
-	local clang=(clang-19 -O2 -g1 -fdebug-info-for-profiling "-Wl,--build-id" "$ROOT/tests/progs/promoted.c")
+	local err_export clang=(clang-19 -O2 -g1 -fdebug-info-for-profiling "-Wl,--build-id" "$ROOT/tests/progs/promoted.c")
 	"${clang[@]}" -o calls
 	"$ASSAY" record --exact -q -o c.db -- ./calls
 	run "$ASSAY" export autofdo -i c.db -o c.afdo
 	is "indirect calls: exported" "$status" 0
+	err_export=$err
 	run llvm-profgen-19 --binary=calls --unsymbolized-profile=c.afdo --use-offset=0 --format=text --output=c.prof
 	like "... their targets are in clang's profile" "$(<c.prof)" '[0-9.]+: 100000 often:99000 seldom:1000'
 	is "... without it no call of that procedure" "$(insns calls apply 'call.*<often>' | wc -l)" 0
 	run "${clang[@]}" -fprofile-sample-use=c.prof -o calls.better
 	is "... with it there is one" "$status:$(insns calls.better apply 'call.*<often>' | wc -l)" 0:1
+	like "... and blocks are advised to be marked" "$err_export" 'with -fpseudo-probe-for-profiling'
+	marked
+}
+# The same where clang marked the blocks.
+marked() {
+	local clang=(clang-19 -O2 -g1 -fdebug-info-for-profiling -fpseudo-probe-for-profiling "-Wl,--build-id" "$ROOT/tests/progs/promoted.c")
+	"${clang[@]}" -o marked
+	"$ASSAY" record --exact -q -o k.db -- ./marked
+	run "$ASSAY" export autofdo -i k.db -o k.afdo
+	is "marked blocks: exported" "$status" 0
+	like "... for the same flag" "$err" 'build again: .*-fpseudo-probe-for-profiling'
+	run llvm-profgen-19 --binary=marked --unsymbolized-profile=k.afdo --use-offset=0 --format=text --output=k.prof
+	like "... targets of calls are in clang's profile" "$(<k.prof)" '[0-9]+: 100000 often:99000 seldom:1000'
+	run "${clang[@]}" -fprofile-sample-use=k.prof -o marked.better
+	is "... which promotes the call" "$status:$(insns marked.better apply 'call.*<often>' | wc -l)" 0:1
+	strip -o bare calls
+	run "$ASSAY" export autofdo -i c.db --binary bare -o b.afdo
+	is "a stripped program: exported" "$status" 0
+	like "... for commands that need more" "$err" 'bare has no line numbers'
+	is "... but the profile is the same" "$(cksum <b.afdo)" "$(cksum <c.afdo)"
 }
 if command -v clang-19 llvm-profgen-19 >/dev/null; then promoted; else skip "indirect calls: no clang-19 here"; fi
 
