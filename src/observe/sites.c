@@ -101,7 +101,18 @@ struct site *sites_find(const struct sites *t, struct site_id id)
 	return *slot ? sites_nth(t, (uint32_t)*slot - 1) : NULL;
 }
 
-struct site *sites_get(struct sites *t, struct site_id id)
+/* Code is first met in the order in which it is executed, so the site after the last one mostly is the next one. */
+static struct site *after_last(struct sites *t, const struct site_id *id)
+{
+	struct site *s = sites_nth(t, t->last + 1);
+
+	if (!s || !same(&s->id, id))
+		return NULL;
+	t->last++;
+	return s;
+}
+
+static struct site *get_by_hash(struct sites *t, struct site_id id)
 {
 	uint32_t hash = hash_of(&id);
 	struct site *s;
@@ -110,15 +121,25 @@ struct site *sites_get(struct sites *t, struct site_id id)
 	if (2 * t->n >= t->slots && !grow(t))
 		return NULL;
 	slot = slot_of(t, &id, hash);
-	if (*slot)
-		return sites_nth(t, (uint32_t)*slot - 1);
+	if (*slot) {
+		t->last = (uint32_t)*slot - 1;
+		return sites_nth(t, t->last);
+	}
 	if (t->n == UINT32_MAX || (!(t->n % SITES_CHUNK) && !add_chunk(t)))
 		return NULL;
+	t->last = t->n;
 	*slot = (uint64_t)hash << 32 | ++t->n;
-	s = sites_nth(t, t->n - 1);
+	s = sites_nth(t, t->last);
 	s->id = (struct site_id){ .image = id.image, .addr = id.addr };
 	s->operand = site_no_operands;
 	return s;
+}
+
+struct site *sites_get(struct sites *t, struct site_id id)
+{
+	struct site *s = after_last(t, &id);
+
+	return s ? s : get_by_hash(t, id);
 }
 
 struct hot **site_operand(struct site *s, int operand)

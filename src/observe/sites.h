@@ -51,6 +51,7 @@ struct sites {
 	/* hash << 32 | number + 1, or 0; linear probing; more than half of the slots are free */
 	uint64_t *slot;
 	size_t slots; /* a power of two, or 0 */
+	size_t last;  /* private: number of the site that sites_get() returned last */
 };
 
 /* The value of `operand` for a site without hot lists. */

@@ -53,7 +53,8 @@ static uint32_t decode_args(uint64_t head, const uint64_t *out, uint32_t n, stru
 	return k;
 }
 
-/* An instruction that adds a constant to a general register other than the stack pointer, and does nothing else. */
+/* An instruction whose result is known and that adds a constant to a general register other than the stack pointer, and does
+ * nothing else. */
 static void decode_step(const struct uop *u, struct retired *r)
 {
 	bool sum = u->op == UOP_ADD || u->op == UOP_ADDK,
@@ -63,11 +64,8 @@ static void decode_step(const struct uop *u, struct retired *r)
 	int64_t step = less ? -(int64_t)u->imm : (int64_t)u->imm;
 	uint32_t w = u->flags & UF_WIDTH;
 
-	r->counts = 0;
-	r->step = 0;
 	if (!own || !(u->flags & UF_RETIRE) || u->dst != u->a || u->dst > UR_R15 ||
-	    u->dst == UR_RSP || w < 2 || !step || step != (int32_t)step ||
-	    !(r->have >> OPERAND_RESULT & 1))
+	    u->dst == UR_RSP || w < 2 || !step || step != (int32_t)step)
 		return;
 	r->counts = (uint8_t)(1u << w);
 	r->reg = u->dst;
@@ -100,7 +98,10 @@ uint32_t decode_window(const struct code *c, const uint64_t *out, uint32_t n, st
 		r->access = site.access;
 		r->taken = head & RA_TAKEN;
 		i += decode_fields(c, head, out + i, n - i, r, &site);
-		decode_step(&c->uop[(uint32_t)head], r);
+		r->counts = 0;
+		r->step = 0;
+		if (r->have >> OPERAND_RESULT & 1)
+			decode_step(&c->uop[(uint32_t)head], r);
 		k++;
 	}
 	return k;

@@ -21,7 +21,7 @@ const volatile uint64_t cfg_rare_ns =
 const volatile uint64_t cfg_rare_saved = 0; /* time that may be saved up, for programs that begin */
 const volatile uint32_t cfg_rare_burst = 0; /* instructions */
 
-/* How many rare windows began at each place, by a hash of its address. */
+/* How many rare windows were asked for at each place, by a hash of it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, RARE_PLACES);
@@ -29,11 +29,21 @@ struct {
 	__type(value, uint32_t);
 } rare_places SEC(".maps");
 
-/* Whether the place is one where few windows began, or the turn of a place where many did. The kernel maps a file
- * at another address in each process, so processes have places of their own. */
+/* A place is an instruction, told by its offset in a page and its bytes: the kernel maps a file at another address in
+ * each process, and processes of one program fault at the same places. */
+static __always_inline uint32_t rare_hash(uint64_t ip)
+{
+	uint64_t code = 0;
+
+	if (bpf_probe_read_user(&code, sizeof(code), (const void *)ip))
+		code = 0; /* its page is what is missing */
+	return (uint32_t)(hash_mix(code ^ ip << 52) >> 40) & (RARE_PLACES - 1);
+}
+
+/* Whether the place is one where few windows began, or the turn of a place where many did. */
 static __always_inline bool rare_place(uint64_t ip)
 {
-	uint32_t at = (uint32_t)(hash_mix(ip & 0xfffff) >> 40) & (RARE_PLACES - 1);
+	uint32_t at = rare_hash(ip);
 	uint32_t *n = bpf_map_lookup_elem(&rare_places, &at);
 
 	if (!n)
