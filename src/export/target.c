@@ -165,18 +165,21 @@ static int open_file(struct target *t, const struct export *x, struct err *err)
 			err_hint(err, "--binary FILE says where the recorded file is now");
 		return -1;
 	}
-	if (!strcmp(image_build_id(t->im), t->image->build_id)) {
-		if (!strncmp(t->image->build_id, IMAGE_NO_BUILD_ID, strlen(IMAGE_NO_BUILD_ID)))
-			x->note("%s has no build-id: that it was recorded is judged by its headers "
-				"alone; link with -Wl,--build-id",
-				t->file);
-		return read_sections(t, err);
+	if (read_sections(t, err)) /* BOLT changes the last bit of a build-id */
+		return -1;
+	if (strcmp(image_build_id(t->im), t->image->build_id)) {
+		err_set(err, ERR_FAILED,
+			"%s is not the file that was recorded: its build-id is %.16s, "
+			"the recording's %.16s",
+			t->file, image_build_id(t->im), t->image->build_id);
+		return err_hint(err,
+				"give the recorded file with --binary FILE, or record this one");
 	}
-	err_set(err, ERR_FAILED,
-		"%s is not the file that was recorded: its build-id is %.16s, "
-		"the recording's %.16s",
-		t->file, image_build_id(t->im), t->image->build_id);
-	return err_hint(err, "give the recorded file with --binary FILE, or record this one");
+	if (!strncmp(t->image->build_id, IMAGE_NO_BUILD_ID, strlen(IMAGE_NO_BUILD_ID)))
+		x->note("%s has no build-id: that it was recorded is judged by its headers "
+			"alone; link with -Wl,--build-id",
+			t->file);
+	return 0;
 }
 
 /* Reports other builds of the same path, whose part of the profile does not apply to this one. */

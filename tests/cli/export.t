@@ -65,7 +65,7 @@ if [ -x $perf2bolt ]; then
 	is "BOLT optimises by it" "$status:$(./program.bolt)" "0:$(./program)"
 	cp program.bolt elsewhere/program
 	run "$ASSAY" export bolt -i r.db --image program --binary elsewhere/program -o no.pa
-	is "what BOLT wrote is refused" "$status" 1
+	like "what BOLT wrote is refused" "$status:$err" '^1:.*elsewhere/program was written by BOLT'
 	record b.db program.bolt
 	run "$ASSAY" export bolt -i b.db -o no.pa
 	like "… also where that was recorded" "$status:$err" '^1:.*program[.]bolt was written by BOLT'
@@ -91,10 +91,12 @@ else
 	skip "llvm-profgen takes it: no llvm-19 here"
 fi
 
-refused() { # NAME STATUS REGEX ARGS…: nothing is written
-	run "$ASSAY" export bolt -o no.pa "${@:4}"
-	like "$1" "$status:$err" "^$2:.*$3"
-	is "… and writes nothing" "$(ls no.pa* 2>/dev/null)" ""
+refused() { # NAME STATUS REGEX ARGS: nothing is written
+	for format in bolt autofdo; do
+		run "$ASSAY" export $format -o no.pa "${@:4}"
+		like "$1: $format" "$status:$err" "^$2:.*$3"
+		is "... and writes nothing" "$(ls no.pa* 2>/dev/null)" ""
+	done
 }
 cp program kept
 build program -DOTHER
@@ -104,6 +106,8 @@ record o.db program
 run "$ASSAY" export bolt -i m.db -o m.pa
 like "of two builds, that of the file is exported" "$status:$err" '^0:.*other builds of .*/program: [0-9.]+ % of what'
 is "… with its counts" "$(count_of m.pa B "$(insns program spin '^j' | tail -1)" '*')" $((999 + 9))
+build program -DOTHER -Wl,-z,norelro
+refused "two builds, of which the file is neither" 1 'program is not the file that was recorded' -i m.db
 cp kept program
 strip -o stripped kept
 run "$ASSAY" export bolt -i r.db --image program --binary stripped -o s.pa
