@@ -17,6 +17,9 @@ static const struct opt opts[] = {
 	  &o.process, 1, 4194304, NULL },
 	{ 'k', "samples", "K", "so many samples (default: as many as there are phases)", OPT_UINT,
 	  &o.samples, 1, 100000, NULL },
+	{ 0, "spread", "N",
+	  "so many samples in all: several of each phase, in proportion to its share", OPT_UINT,
+	  &o.spread, 1, 100000, NULL },
 	{ 0, "max", "K", "no more samples than that (default and limit 30)", OPT_UINT, &o.most, 1,
 	  CLUSTERS_MAX, NULL },
 	{ 0, "min-share", "PCT",
@@ -58,6 +61,11 @@ static int run(int argc, char **argv, struct err *err)
 		err_hint(err, "--samples has just so many, --max chooses up to so many");
 		return err->code;
 	}
+	if (o.spread && (o.systematic || o.early)) {
+		err_set(err, ERR_USAGE, "--spread excludes --systematic and --early");
+		err_hint(err, "--spread has several samples of each phase, all over the run");
+		return err->code;
+	}
 	return read_and_print(&in, print, err);
 }
 
@@ -76,6 +84,9 @@ const struct verb cmd_targets = {
 		"At the end are the settings of a schedule: ss_target_spec has the samples' starts "
 		"in instructions from the beginning of the process, their weights, and the size of "
 		"the run. --settings prints these lines alone.\n\n"
+		"Where a phase's intervals are alike in code and not in cycles, --spread takes "
+		"more and "
+		"shorter samples of each.\n\n"
 		"Errors are known only of what blocks determine. A cache that misses, or a branch "
 		"that is mispredicted, may vary where blocks do not: then the errors of that are "
 		"larger. docs/methods/targets.md has the method.",
@@ -83,6 +94,7 @@ const struct verb cmd_targets = {
 		    "assay targets\n"
 		    "assay targets --early --settings > gzip.schedule\n"
 		    "assay targets --samples 10 --sample-size 1e6\n"
+		    "assay targets --spread 50 --settings > cc1.schedule\n"
 		    "assay targets --systematic --samples 50 --settings\n"
 		    "assay targets --svg phases.svg\n"
 		    "assay targets --json | jq '.phases[] | [.share, .sample]'\n",

@@ -23,6 +23,18 @@ static int begin(struct spec *s, size_t n, uint64_t end, uint64_t size, uint64_t
 	return s->sample ? 0 : err_no_memory(err, "phases");
 }
 
+/* A sample does not fit into the interval, of phase k. */
+static int too_long(struct spec *s, unsigned k, uint64_t size, uint64_t length, struct err *err)
+{
+	spec_fini(s);
+	err_set(err, ERR_FAILED,
+		"a sample of %" PRIu64 " instructions is longer than the interval that "
+		"stands for phase %u, of %" PRIu64,
+		size, k + 1, length);
+	return err_hint(err, "--sample-size %" PRIu64 ", or record with a longer --interval",
+			length);
+}
+
 int spec_targeted(struct spec *s, const struct phases *p, const struct clusters *c, uint64_t size,
 		  uint64_t warmup, struct err *err)
 {
@@ -32,21 +44,71 @@ int spec_targeted(struct spec *s, const struct phases *p, const struct clusters 
 		const struct phase_interval *i = &p->interval[c->cluster[k].sample];
 		uint64_t length = i->end - i->start;
 
-		if (length < size) {
-			spec_fini(s);
-			err_set(err, ERR_FAILED,
-				"a sample of %" PRIu64
-				" instructions is longer than the interval that "
-				"stands for phase %u, of %" PRIu64,
-				size, k + 1, length);
-			return err_hint(err,
-					"--sample-size %" PRIu64
-					", or record with a longer --interval",
-					length);
-		}
+		if (length < size)
+			return too_long(s, k, size, length, err);
 		s->sample[k].start = i->start + (length - size) / 2;
 		s->sample[k].weight = (double)c->cluster[k].instructions / (double)size;
 	}
+	qsort(s->sample, s->n, sizeof(*s->sample), by_start);
+	return 0;
+}
+
+size_t spec_samples_of(const struct clusters *c, unsigned k, size_t spread)
+{
+	double n = (double)spread * c->cluster[k].share + 0.5;
+
+	return n < 1				     ? 1
+	       : n < (double)c->cluster[k].intervals ? (size_t)n
+						     : c->cluster[k].intervals;
+}
+
+/* The samples of phase k, n of them, evenly over the phase's intervals that are long enough: room[]. */
+static void spread_over(struct spec *s, const struct phases *p, const size_t *room, size_t nroom,
+			size_t n, double instructions)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct phase_interval *in = &p->interval[room[(2 * i + 1) * nroom / (2 * n)]];
+
+		s->sample[s->n++] = (struct spec_sample){
+			.start = in->start + (in->end - in->start - s->size) / 2,
+			.weight = instructions / (double)n / (double)s->size,
+		};
+	}
+}
+
+int spec_spread(struct spec *s, const struct phases *p, const struct clusters *c, size_t spread,
+		uint64_t size, uint64_t warmup, struct err *err)
+{
+	size_t *room = calloc(c->n + 1, sizeof(*room));
+
+	if (!room)
+		return err_set(err, ERR_FAILED, "no memory");
+	if (begin(s, c->n, c->instructions, size, warmup, err)) { /* no more than intervals */
+		free(room);
+		return -1;
+	}
+	s->n = 0;
+	for (unsigned k = 0; k < c->k; k++) {
+		size_t n = spec_samples_of(c, k, spread), nroom = 0;
+		uint64_t longest = 0;
+
+		for (size_t i = 0; i < c->n; i++) {
+			uint64_t length = p->interval[i].end - p->interval[i].start;
+
+			if (c->label[i] != k)
+				continue;
+			longest = length > longest ? length : longest;
+			if (length >= size)
+				room[nroom++] = i;
+		}
+		if (!nroom) {
+			free(room);
+			return too_long(s, k, size, longest, err);
+		}
+		spread_over(s, p, room, nroom, n < nroom ? n : nroom,
+			    (double)c->cluster[k].instructions);
+	}
+	free(room);
 	qsort(s->sample, s->n, sizeof(*s->sample), by_start);
 	return 0;
 }

@@ -29,6 +29,12 @@ struct spec {
  * interval is at least that long. -1 with err set. */
 int spec_targeted(struct spec *s, const struct phases *p, const struct clusters *c, uint64_t size,
 		  uint64_t warmup, struct err *err);
+/* How many of `spread` samples in all phase k gets: as its share is, one at least. */
+size_t spec_samples_of(const struct clusters *c, unsigned k, size_t spread);
+/* Makes that many samples for each cluster, in the middle of intervals that are evenly spread over
+ * those of the cluster. -1 with err set. */
+int spec_spread(struct spec *s, const struct phases *p, const struct clusters *c, size_t spread,
+		uint64_t size, uint64_t warmup, struct err *err);
 /* Makes n evenly spaced samples. -1 with err set: they do not fit. */
 int spec_systematic(struct spec *s, uint64_t end, size_t n, uint64_t size, uint64_t warmup,
 		    struct err *err);

@@ -70,13 +70,32 @@ static uint64_t sample_size(const struct plan *t, size_t n)
 	return size;
 }
 
+/* Samples of a phase. */
+static size_t samples_of(const struct plan *t, unsigned k)
+{
+	return t->o->spread ? spec_samples_of(&t->c, k, t->o->spread) : 1;
+}
+
+static size_t samples_in_all(const struct plan *t)
+{
+	size_t n = 0;
+
+	if (t->o->systematic && t->o->samples)
+		return t->o->samples;
+	for (unsigned k = 0; k < t->c.k; k++)
+		n += samples_of(t, k);
+	return n;
+}
+
 static int make_spec(struct plan *t, struct err *err)
 {
-	size_t n = t->o->systematic && t->o->samples ? t->o->samples : t->c.k;
+	size_t n = samples_in_all(t);
 	uint64_t size = sample_size(t, n);
 	uint64_t warmup = t->o->warmup < 0 ? size : (uint64_t)t->o->warmup;
 	int rc = t->o->systematic
 			 ? spec_systematic(&t->spec, t->c.instructions, n, size, warmup, err)
+		 : t->o->spread
+			 ? spec_spread(&t->spec, t->p, &t->c, t->o->spread, size, warmup, err)
 			 : spec_targeted(&t->spec, t->p, &t->c, size, warmup, err);
 
 	if (rc)
@@ -93,8 +112,16 @@ static void print_settings(const struct plan *t)
 	emit_set(e, "specification", json_string(t->text));
 	emit_set(e, "sample_size", json_integer((json_int_t)t->spec.size));
 	emit_set(e, "warmup_size", json_integer((json_int_t)t->spec.warmup));
+	emit_set(e, "starts", json_integer((json_int_t)t->spec.n));
 	if (e->json)
 		return;
+	if (t->o->spread && !t->o->settings) {
+		emit_line(e,
+			  "%zu samples are spread over the phases; the errors above are of one "
+			  "interval",
+			  t->spec.n);
+		emit_line(e, "of each phase, as without --spread");
+	}
 	if (asprintf(&line, "ss_target_spec %s", t->text) >= 0)
 		emit_whole(e, line);
 	free(line);
@@ -124,7 +151,8 @@ static void print_samples(const struct plan *t)
 				    cell_real(one->share),
 				    cell_count(one->intervals),
 				    cell_count(t->p->interval[one->sample].start),
-				    cell_real((double)one->instructions / (double)t->spec.size),
+				    cell_real((double)one->instructions / (double)samples_of(t, k) /
+					      (double)t->spec.size),
 				    cell_real(one->held),
 				    cell_real(one->distance),
 			    });

@@ -9,6 +9,7 @@
 struct targets_options {
 	unsigned process; /* pid; 0: the process that executed most */
 	unsigned samples; /* number of samples; 0: the number of phases */
+	unsigned spread;  /* samples in all, spread over the phases; 0: one of each */
 	double least;	  /* phases below this per cent of the run join others */
 	unsigned most;	  /* largest number of phases; 0: as many as clustering tries */
 	bool early;	  /* take samples as early in the run as possible */

@@ -56,6 +56,17 @@ like "the specification is one" "$(<settings)" '^ss_target_spec m1(:w[0-9.]+)?(:
 is "... with a start for each phase" "$(grep -o ':s' settings | wc -l)" 4
 is "... in order" "$(grep -o ':s[0-9]*' settings | tr -d :s | sort -nc && echo yes)" yes
 is "... and the run's size" "$(sed -n 's/^ss_target_spec.*:e//p' settings)" "$instructions"
+# Several samples of a phase: as its share is, within their own phase, and they stand for the whole run.
+targets --spread 20 --json >spread.json
+is "twenty samples are spread as phases have shares" \
+	"$(jq '. as $r | [.specification | scan(":s([0-9]+)")[0] | tonumber as $s | $r.phase_of[[$r.ends[] | select(. <= $s)] | length]] |
+		[group_by(.)[] | length] as $n | [range(4) | ($n[.] - 20 * $r.phases[.].share) | fabs < 1] | all' spread.json)" true
+is "... and stand for the whole run" "$(jq '([.phases | to_entries[] | .value.weight * ([20 * .value.share + 0.5 | floor, 1] | max)] | add) *
+	.sample_size / .instructions * 1000 | round' spread.json)" 1000
+is "... in 2 % of it" "$(jq '.starts * .sample_size <= 0.02 * .instructions' spread.json)" true
+is "... in order" "$(jq '[.specification | scan(":s([0-9]+)")[0] | tonumber] | . == sort and length == 20' spread.json)" true
+run "$ASSAY" targets -i phases.db --spread 20 --early
+is "samples that are spread are not early ones" "$status" 2
 like "they end the reading, too" "$(targets | grep ^ss_ | tr '\n' ' ')" "$(sed -n 's/^/^/; 1p' settings | sed 's/[.+]/\\&/g')"
 targets --sample-size 20000 --warmup-size 5000 --settings >sized
 like "a sample's size is the user's" "$(<sized)" '^ss_sample_size 20000$'
