@@ -118,6 +118,7 @@ static bool get_window(struct decoder *d, struct window *w, struct retired *ri)
 		return false;
 	w->rare = false;
 	w->extra = 0;
+	w->stack = 0; /* call stacks are not in the journal */
 	w->stands = (uint32_t)(stop >> STANDS_SHIFT);
 	stop &= (1u << STANDS_SHIFT) - 1;
 	w->pid = (uint32_t)pid;
