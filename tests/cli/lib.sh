@@ -11,7 +11,7 @@ ASSAY=$BUILD/assay
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/assay-test.XXXXXX") || exit 1
 trap 'cd /; rm -rf "$TMP"' EXIT
 cd "$TMP" || exit 1
-export LC_ALL=C.UTF-8 NO_COLOR=1
+export LC_ALL=C.UTF-8 NO_COLOR=1 ASSAY_PAGER=
 export XDG_CACHE_HOME=$TMP/.cache && mkdir "$XDG_CACHE_HOME" || exit 1 # what readings keep
 n_tests=0
 
