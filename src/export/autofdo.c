@@ -4,7 +4,8 @@
  *
  *   llvm  llvm-profgen --unsymbolized-profile: a number of ranges, a line FROM-TO:COUNT for each, a number of branches, a line
  *         FROM->TO:COUNT for each; hexadecimal addresses, as in the file with --use-offset=0
- *   text  create_llvm_prof and create_gcov --profiler=text: the same, with a section of addresses between (empty here)
+ *   text  create_llvm_prof and create_gcov --profiler=text: the same, with a section of addresses between (empty here), and
+ *         with offsets in the file in place of addresses
  *
  * A range is a straight stretch of code, FROM its first and TO its last instruction. Where instructions of a stretch have
  * different counts, because windows begin and end anywhere, the mean is told.
@@ -72,24 +73,51 @@ static size_t stretch(const struct flow *f, const struct leaders *l, size_t from
 	return i - from;
 }
 
-static size_t write_ranges(const struct flow *f, const struct leaders *l, const char *line,
-			   FILE *out)
+/* What is written, and how. */
+struct writing {
+	const struct flow *f;
+	struct leaders l;
+	const struct image *offsets_in; /* NULL: addresses are written as they are */
+	FILE *out;			/* NULL: lines are counted alone */
+};
+
+/* How a form names the instruction at addr. */
+static uint64_t named(const struct writing *w, uint64_t addr)
 {
+	const struct image_segment *seg;
+	unsigned n = w->offsets_in ? image_segments(w->offsets_in, &seg) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (addr - seg[i].addr < seg[i].size)
+			return addr - seg[i].addr + seg[i].offset;
+	return addr;
+}
+
+static void write_line(const struct writing *w, uint64_t from, const char *to_word, uint64_t to,
+		       uint64_t count)
+{
+	if (w->out)
+		fprintf(w->out, "%" PRIx64 "%s%" PRIx64 ":%" PRIu64 "\n", named(w, from), to_word,
+			named(w, to), count);
+}
+
+static size_t write_ranges(const struct writing *w)
+{
+	const struct flow_step *step = w->f->step;
 	size_t n = 0, steps;
 
-	for (size_t i = 0; i < f->nstep; i += steps, n++) {
+	for (size_t i = 0; i < w->f->nstep; i += steps, n++) {
 		uint64_t count;
 
-		steps = stretch(f, l, i, &count);
-		if (out)
-			fprintf(out, line, f->step[i].addr, f->step[i + steps - 1].addr, count);
+		steps = stretch(w->f, &w->l, i, &count);
+		write_line(w, step[i].addr, "-", step[i + steps - 1].addr, count);
 	}
 	return n;
 }
 
-static size_t write_branches(const struct flow *f, FILE *out)
+static size_t write_branches(const struct writing *w)
 {
-	static const char line[] = "%" PRIx64 "->%" PRIx64 ":%" PRIu64 "\n";
+	const struct flow *f = w->f;
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->nstep; i++) {
@@ -99,33 +127,37 @@ static size_t write_branches(const struct flow *f, FILE *out)
 		if (!s->target || !count)
 			continue;
 		n++;
-		if (out)
-			fprintf(out, line, s->addr, s->target, count);
+		write_line(w, s->addr, "->", s->target, count);
 	}
 	for (size_t i = 0; i < f->njump; i++) {
 		if (f->jump[i].from == FLOW_OUTSIDE)
 			continue;
 		n++;
-		if (out)
-			fprintf(out, line, f->jump[i].from, f->jump[i].to, f->jump[i].count);
+		write_line(w, f->jump[i].from, "->", f->jump[i].to, f->jump[i].count);
 	}
 	return n;
 }
 
-static int write_profile(const struct flow *f, bool text, FILE *out, struct err *err)
+/* Writes the number of lines of a section, then the lines. */
+static void write_section(struct writing *w, size_t (*section)(const struct writing *w), FILE *out)
 {
-	static const char line[] = "%" PRIx64 "-%" PRIx64 ":%" PRIu64 "\n";
-	struct leaders l;
+	w->out = NULL;
+	fprintf(out, "%zu\n", section(w));
+	w->out = out;
+	section(w);
+}
 
-	if (find_leaders(&l, f, err))
+static int write_profile(const struct pgo *g, bool text, FILE *out, struct err *err)
+{
+	struct writing w = { .f = &g->flow, .offsets_in = text ? g->target.im : NULL };
+
+	if (find_leaders(&w.l, w.f, err))
 		return -1;
-	fprintf(out, "%zu\n", write_ranges(f, &l, line, NULL));
-	write_ranges(f, &l, line, out);
+	write_section(&w, write_ranges, out);
 	if (text)
 		fprintf(out, "0\n");
-	fprintf(out, "%zu\n", write_branches(f, NULL));
-	write_branches(f, out);
-	free(l.at);
+	write_section(&w, write_branches, out);
+	free(w.l.at);
 	return 0;
 }
 
@@ -185,7 +217,7 @@ static int write_autofdo(struct export *x, struct err *err)
 
 	if (pgo_open(&g, x, err))
 		return -1;
-	rc = write_profile(&g.flow, text, x->out, err);
+	rc = write_profile(&g, text, x->out, err);
 	if (!rc)
 		rc = pgo_tell(&g, x, err);
 	if (!rc)

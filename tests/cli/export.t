@@ -28,7 +28,7 @@ check_counts() { # NAME FILE EXPORT
 	is "$1: nothing but records" "$(grep -cvE '^(B [0-9a-f]+ [0-9a-f]+ [0-9]+ 0|F [0-9a-f]+ [0-9a-f]+ [0-9]+)$' "$3")" 0
 }
 
-build program && build fixed -no-pie
+build program && build fixed -no-pie -gdwarf-4
 record r.db program && record f.db fixed
 run "$ASSAY" export bolt -i r.db -o r.pa
 is "exports" "$status" 0
@@ -82,6 +82,15 @@ like "… with the loop's branch" "$(cat r.afdo)" "^$(insns program spin '^j' | 
 run "$ASSAY" export autofdo --form text -i r.db -o r.txt
 like "… and the form text" "$err" 'create_gcov --binary=.*/program --profiler=text'
 is "… has a section of addresses, empty" "$(grep -c '^0$' r.txt)" 1
+run "$ASSAY" export autofdo --form text -i f.db --image fixed -o f.txt
+at=$(printf %x $((0x$(insns fixed spin '^j' | tail -1) - 0x400000)))
+like "... with offsets in the file, also where addresses are fixed" "$(<f.txt)" "$at->[0-9a-f]+:999"
+if command -v create_gcov >/dev/null; then
+	run create_gcov --binary=fixed --profiler=text --profile=f.txt --gcov_version=1 --gcov=f.gcov
+	is "... by which create_gcov finds procedures" "$status:$(grep -c apply f.gcov)" 0:1
+else
+	skip "... by which create_gcov finds procedures: no autofdo here"
+fi
 if command -v llvm-profgen-19 >/dev/null; then
 	run llvm-profgen-19 --binary=program --unsymbolized-profile=r.afdo --use-offset=0 --format=text --output=r.prof
 	is "llvm-profgen takes it" "$status" 0
