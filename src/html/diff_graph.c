@@ -362,8 +362,9 @@ static int list_funcs(struct diff_graph *g)
 	g->func = malloc((g->nfunc + 1) * sizeof(*g->func));
 	if (!g->func)
 		return -1;
-	HASH_ITER (hh, g->by_key, f, next)
+	HASH_ITER (hh, g->by_key, f, next) {
 		g->func[f->number] = f;
+	}
 	return 0;
 }
 
