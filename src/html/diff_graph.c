@@ -74,19 +74,23 @@ static size_t recordings_of(const struct diff_graph *g)
 	return g->side[0].n + g->side[1].n;
 }
 
+static bool widen(void **array, size_t n, size_t size)
+{
+	void *more = reallocarray(*array, n, size);
+
+	if (more)
+		*array = more;
+	return more;
+}
+
 static bool tree_grow(struct diff_tree *t, size_t recordings)
 {
 	size_t room = t->room ? 2 * t->room : 1024;
-	uint32_t *parent = realloc(t->parent, room * sizeof(*parent));
-	uint32_t *func = parent ? realloc(t->func, room * sizeof(*func)) : NULL;
-	struct diff_amounts *a = func ? realloc(t->a, room * sizeof(*a)) : NULL;
-	double *each = a ? realloc(t->each, room * recordings * sizeof(*each)) : NULL;
 
-	t->parent = parent ? parent : t->parent;
-	t->func = func ? func : t->func;
-	t->a = a ? a : t->a;
-	t->each = each ? each : t->each;
-	if (!each)
+	if (!widen((void **)&t->parent, room, sizeof(*t->parent)) ||
+	    !widen((void **)&t->func, room, sizeof(*t->func)) ||
+	    !widen((void **)&t->a, room, sizeof(*t->a)) ||
+	    !widen((void **)&t->each, room * recordings, sizeof(*t->each)))
 		return false;
 	t->room = room;
 	return true;
