@@ -91,17 +91,24 @@ static json_t *summary(const struct page *p)
 	return list;
 }
 
+/* Executions were counted to the last one. */
+static json_t *amount_json(const struct page *p, double amount)
+{
+	return p->rows.measure == DIFF_EXECUTIONS ? json_integer((json_int_t)llround(amount))
+						  : json_real(diff_amount(&p->rows, amount));
+}
+
 static json_t *make_row(const struct page *p, const struct diff_row *row)
 {
 	const struct diff_amounts *a = &row->a;
 
-	return json_pack(
-		"{s:o,s:o,s:o,s:f,s:f,s:o,s:o,s:o,s:i}", "image", emit_text_json(row->image),
-		"name", emit_text_json(row->procedure ? row->procedure : ""), "line",
-		emit_text_json(row->line ? row->line : ""), "base",
-		diff_amount(&p->rows, a->mean[0]), "new", diff_amount(&p->rows, a->mean[1]),
-		"ratio", real_or_null(a->mean[1] / a->mean[0]), "low", real_or_null(a->ratio.low),
-		"high", real_or_null(a->ratio.high), "verdict", (int)a->verdict);
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}", "image",
+			 emit_text_json(row->image), "name",
+			 emit_text_json(row->procedure ? row->procedure : ""), "line",
+			 emit_text_json(row->line ? row->line : ""), "base",
+			 amount_json(p, a->mean[0]), "new", amount_json(p, a->mean[1]), "ratio",
+			 real_or_null(a->mean[1] / a->mean[0]), "low", real_or_null(a->ratio.low),
+			 "high", real_or_null(a->ratio.high), "verdict", (int)a->verdict);
 }
 
 static json_t *rows(const struct page *p)

@@ -299,44 +299,35 @@ static void sum_up(struct diff_tree *t, size_t recordings)
 		add(t, t->parent[i], t, i, recordings);
 }
 
-static int smallest_last(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x < y) - (x > y);
-}
-
-/* Of more nodes than a page can show, those with least time go. */
 static int cut(struct diff_tree *t, size_t recordings)
 {
-	double *sorted, least;
-	uint32_t *to;
-	size_t kept = 1;
+	double *held;
+	uint32_t *to = NULL;
+	size_t kept, k = 1;
 
 	if (t->n <= HTML_NODES)
 		return 0;
-	sorted = malloc(t->n * sizeof(*sorted));
-	to = calloc(t->n, sizeof(*to));
-	for (size_t i = 0; sorted && i < t->n; i++)
-		sorted[i] = weight(t, i);
-	if (sorted)
-		qsort(sorted, t->n, sizeof(*sorted), smallest_last);
-	least = sorted ? sorted[HTML_NODES] : 0;
-	for (size_t i = 1; sorted && to && i < t->n; i++) {
-		if (weight(t, i) <= least)
+	held = malloc(t->n * sizeof(*held));
+	for (size_t i = 0; held && i < t->n; i++)
+		held[i] = weight(t, i);
+	if (held)
+		to = html_cut(held, t->parent, t->n, &kept);
+	free(held);
+	if (!to)
+		return -1;
+	for (size_t i = 1; i < t->n; i++) {
+		if (to[i] != k)
 			continue;
-		to[i] = (uint32_t)kept;
-		t->parent[kept] = to[t->parent[i]];
-		t->func[kept] = t->func[i];
-		t->a[kept] = t->a[i];
-		memmove(&t->each[kept * recordings], &t->each[i * recordings],
+		t->parent[k] = to[t->parent[i]];
+		t->func[k] = t->func[i];
+		t->a[k] = t->a[i];
+		memmove(&t->each[k * recordings], &t->each[i * recordings],
 			recordings * sizeof(*t->each));
-		kept++;
+		k++;
 	}
-	t->n = sorted && to ? kept : t->n;
-	free(sorted);
+	t->n = kept;
 	free(to);
-	return kept > 1 ? 0 : -1;
+	return 0;
 }
 
 static int judge(struct diff_graph *g, struct diff_tree *t)

@@ -85,42 +85,47 @@ static int largest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Of more nodes than a page can show, those go that hold least: a node holds what those below it do, so none is kept
- * whose parent goes. */
-static int cut(struct html_graph *g)
+uint32_t *html_cut(const double *held, const uint32_t *parent, size_t n, size_t *kept)
 {
-	double *sorted, least;
-	uint32_t *to;
-	size_t kept = 1;
+	double *sorted = malloc(n * sizeof(*sorted)), least;
+	uint32_t *to = calloc(n, sizeof(*to));
 
-	if (g->n <= HTML_NODES)
-		return 0;
-	sorted = malloc(g->n * sizeof(*sorted));
-	to = calloc(g->n, sizeof(*to));
 	if (!sorted || !to) {
 		free(sorted);
 		free(to);
-		return -1;
+		return NULL;
 	}
-	memcpy(sorted, g->all, g->n * sizeof(*sorted));
-	qsort(sorted, g->n, sizeof(*sorted), largest_first);
-	least = sorted[HTML_NODES];
-	for (size_t i = 1; i < g->n; i++) {
-		uint32_t parent = to[g->parent[i]];
+	memcpy(sorted, held, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), largest_first);
+	least = n > HTML_NODES ? sorted[HTML_NODES] : -1;
+	free(sorted);
+	*kept = 1;
+	for (size_t i = 1; i < n; i++)
+		to[i] = held[i] > least ? (uint32_t)(*kept)++ : to[parent[i]];
+	return to;
+}
 
-		to[i] = parent;
-		if (g->all[i] <= least)
+static int cut(struct html_graph *g)
+{
+	size_t kept, k = 1;
+	uint32_t *to;
+
+	if (g->n <= HTML_NODES)
+		return 0;
+	to = html_cut(g->all, g->parent, g->n, &kept);
+	if (!to)
+		return -1;
+	for (size_t i = 1; i < g->n; i++) {
+		if (to[i] != k)
 			continue;
-		to[i] = (uint32_t)kept;
-		g->parent[kept] = parent;
-		g->func[kept] = g->func[i];
-		g->all[kept++] = g->all[i];
+		g->parent[k] = to[g->parent[i]];
+		g->func[k] = g->func[i];
+		g->all[k++] = g->all[i];
 	}
 	for (size_t i = 0; i < g->nsample; i++)
 		g->sample[i].frame = to[g->sample[i].frame];
 	g->cut = g->n - kept;
 	g->n = kept;
-	free(sorted);
 	free(to);
 	return 0;
 }

@@ -29,6 +29,8 @@ ASSET(diff, "diff.js");
 ASSET(main, "page.js");
 
 #define PROCS_SHOWN 1000
+#define DIGITS 6	/* of a real number */
+#define DIGITS_LISTED 3 /* of an instruction's estimates, which are most of a page */
 
 struct page {
 	struct reading *r;
@@ -40,10 +42,10 @@ struct page {
 	json_t *listings, *sources, *plots;
 };
 
-void html_json(FILE *out, const json_t *value)
+static void put_json(FILE *out, const json_t *value, size_t digits)
 {
 	char *text = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY |
-					       JSON_REAL_PRECISION(3));
+					       JSON_REAL_PRECISION(digits));
 
 	for (const char *s = text ? text : "null"; *s; s++) {
 		if (*s == '<' || *s == '>' || *s == '&')
@@ -54,12 +56,22 @@ void html_json(FILE *out, const json_t *value)
 	free(text);
 }
 
-void html_member(FILE *out, const char *key, json_t *value)
+void html_json(FILE *out, const json_t *value)
+{
+	put_json(out, value, DIGITS);
+}
+
+static void put_member(FILE *out, const char *key, json_t *value, size_t digits)
 {
 	fprintf(out, "\"%s\":", key);
-	html_json(out, value);
+	put_json(out, value, digits);
 	fputs(",\n", out);
 	json_decref(value);
+}
+
+void html_member(FILE *out, const char *key, json_t *value)
+{
+	put_member(out, key, value, DIGITS);
 }
 
 /* The summary: a label, a value, whether it is a warning. */
@@ -179,7 +191,7 @@ static void put_data(void *ctx)
 	html_member(p->out, "exact", json_boolean(p->r->view.exact));
 	html_member(p->out, "summary", summary(p->r));
 	put_procs(p);
-	html_member(p->out, "listings", json_incref(p->listings));
+	put_member(p->out, "listings", json_incref(p->listings), DIGITS_LISTED);
 	html_member(p->out, "sources", json_incref(p->sources));
 	html_member(p->out, "plots", json_incref(p->plots));
 	if (p->has_graph)

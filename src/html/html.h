@@ -51,8 +51,8 @@ void html_json(FILE *out, const json_t *value);
 enum html_func {
 	HTML_USER,
 	HTML_KERNEL,
-	HTML_INLINED = 3,
-	HTML_END = 2 /* no procedure: why a stack is cut */
+	HTML_END, /* no procedure: why a stack is cut */
+	HTML_INLINED,
 };
 
 /* graph.c */
@@ -72,6 +72,10 @@ struct html_graph {
 	size_t cut;   /* nodes that were left out, with what they held given to their parents */
 };
 
+/* Of a tree with more than HTML_NODES nodes, those go that hold least: a node holds what those below it do, so none is kept
+ * whose parent goes. By node: its new number, or that of the nearest node above it that stays. Sets the number of those
+ * that stay. To be freed; NULL without memory. */
+uint32_t *html_cut(const double *held, const uint32_t *parent, size_t n, size_t *kept);
 int html_graph_open(struct html_graph *g, const struct profile *p, struct err *err);
 void html_graph_close(struct html_graph *g);
 /* By procedure of the tree: counts of samples in it or in what it called. To be freed; NULL without memory. */

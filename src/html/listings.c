@@ -161,7 +161,7 @@ static json_t *make_row(struct maker *m, const json_t *in)
 	if (number(in, "share") > 0)
 		copy(row, "s", in, "share");
 	if (number(in, events) > 0)
-		json_object_set_new(row, "n", json_real(number(in, events)));
+		json_object_set(row, "n", json_object_get(in, events));
 	if (json_is_object(taken))
 		json_object_set_new(
 			row, "t",

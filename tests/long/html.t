@@ -272,6 +272,11 @@ like "... a key lists the keys" "$said" '^keys = true$'
 like "... hostile names are text" "$said" '^owned = undefined 0$'
 like "... without an error" "$said" '^errors = 0 $'
 ok "exact recordings differ on a page, too" "$ASSAY" diff busy.db busy.db --html exact.html
+data() { sed -n '/^<script id="data"/,/^<\/script>/p' "$1" | sed '1s/^[^>]*>//; $s/<.*//'; }
+is "... executions are counted to the last one" "$(data exact.html | jq -c '[.rows[] | .base, .new] | sort | .[-4:]')" \
+	"$("$ASSAY" report -i busy.db --json -n 0 | jq -c '[.procedures[].executions | ., .] | sort | .[-4:]')"
+is "... and so in the page of one recording" "$(data page.html | jq -c '[.listings[0].rows[].n // 0] | add')" \
+	"$("$ASSAY" annotate -i busy.db --json | jq '[.instructions[].executions] | add')"
 like "... without a flame graph" "$(cat exact.html)" '"flat":true'
 run "$ASSAY" diff busy.db busy.db --html x.html --json
 is "not as JSON at once" "$status" 2
