@@ -27,7 +27,7 @@ struct err {
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Appends ": strerror(errno)". */
 int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "no memory for " and what it was for, with the remedy. */
+/* Sets the message "no memory for WHAT", WHAT by the format, and its remedy. Returns -1. */
 int err_no_memory(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Adds the remedy to the error that is set. */
 int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -35,6 +35,13 @@ uint32_t text_next(const char **s)
 	return c;
 }
 
+const char *text_last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 bool text_shows(uint32_t c)
 {
 	static const struct {

@@ -25,6 +25,8 @@
 
 /* Returns the character at *s, which must not be 0, and moves *s behind it. TEXT_INVALID: the byte is no valid UTF-8. */
 uint32_t text_next(const char **s);
+/* What follows the last '/' of a path; all of a path that ends there. */
+const char *text_last_component(const char *path);
 /* Whether a character may be shown. */
 bool text_shows(uint32_t c);
 /* Returns how many of the first bytes may be shown unchanged. */

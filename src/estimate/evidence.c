@@ -22,7 +22,6 @@ struct collector {
 	struct err *err;
 };
 
-/* Makes room for one more element. */
 /* Sites of a recording. */
 
 static int by_place(const void *a, const void *b)

@@ -49,7 +49,7 @@ void schedule_memo_free(struct schedule_memo *m)
 	free(m);
 }
 
-/* With the final mix of MurmurHash3. */
+/* FNV-1a, continued from h, whose result the final mix of MurmurHash3 spreads over all bits. */
 static uint64_t hash_mixed(uint64_t h, const void *p, size_t n)
 {
 	h = hash_bytes(h, p, n);

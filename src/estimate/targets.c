@@ -28,9 +28,7 @@ void targets_fini(struct targets *t)
 /* Index of the first edge that leaves the site or a later one. */
 static size_t edge_from(const struct targets *t, struct site_id from)
 {
-	size_t low = search_first(i, 0, t->nedges, site_id_order(t->edge[i]->key.from, from) >= 0);
-
-	return low;
+	return search_first(i, 0, t->nedges, site_id_order(t->edge[i]->key.from, from) >= 0);
 }
 
 /* The mean weight of one occurrence of the value. */

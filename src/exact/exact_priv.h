@@ -166,7 +166,7 @@ struct exact {
 	size_t procedures_read;	  /* of so many of them */
 	struct classes *classes;
 	const struct order_consumer *consumer; /* EXACT_ORDER */
-	uint8_t *record;		       /* a copy of the one at hand */
+	uint8_t *record;		       /* a copy of the log's record that is being read */
 	size_t record_size;
 	struct exact_lines lines;
 	uint64_t began_ns; /* monotonic */
@@ -180,7 +180,7 @@ struct exact {
 	const struct exact_sampling *sampling;				      /* with a schedule */
 	struct exact_sample *sample; /* that have ended since it was called */
 	size_t nsample, nclosed;
-	size_t nmapped;	   /* threads whose counters are */
+	size_t nmapped;	   /* threads whose counters stay mapped */
 	uint64_t position; /* of the first process */
 	bool warms;	   /* where the schedule skips, touched lines are told to the consumer */
 	bool discard;	   /* what is being read is of a warm-up */

@@ -172,10 +172,9 @@ static void put_function(struct pprof *w, size_t i)
 {
 	const struct calltree_func *f = &w->t->func[i];
 	struct proto inner = { 0 };
-
-	proto_uint(&inner, FUNCTION_ID, i + 1);
 	char name[1024];
 
+	proto_uint(&inner, FUNCTION_ID, i + 1);
 	snprintf(name, sizeof(name), "%.*s", (int)calltree_plain(f), f->name);
 	proto_uint(&inner, FUNCTION_NAME, text_number(w, name));
 	proto_uint(&inner, FUNCTION_SYSTEM_NAME, text_number(w, name));

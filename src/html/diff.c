@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/fmt.h"
+#include "base/text.h"
 #include "html/diff_graph.h"
 
 #define ROWS_SHOWN 2000
@@ -20,13 +21,6 @@ static json_t *real_or_null(double v)
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* "before.db and 2 more: gzip -9", of a side. */
 static json_t *side_text(const struct diff_side *side)
 {
@@ -34,7 +28,7 @@ static json_t *side_text(const struct diff_side *side)
 
 	if (side->n > 1)
 		snprintf(more, sizeof(more), " and %zu more", side->n - 1);
-	snprintf(text, sizeof(text), "%s%s: %s", last_component(side->reading[0].path), more,
+	snprintf(text, sizeof(text), "%s%s: %s", text_last_component(side->reading[0].path), more,
 		 reading_command(&side->reading[0], command, sizeof(command)));
 	return emit_text_json(text);
 }
@@ -43,8 +37,8 @@ static json_t *command(const struct page *p)
 {
 	char text[1024];
 
-	snprintf(text, sizeof(text), "%s -> %s", last_component(p->side[0].reading[0].path),
-		 last_component(p->side[1].reading[0].path));
+	snprintf(text, sizeof(text), "%s -> %s", text_last_component(p->side[0].reading[0].path),
+		 text_last_component(p->side[1].reading[0].path));
 	return emit_text_json(text);
 }
 
@@ -85,8 +79,8 @@ static json_t *summary(const struct page *p)
 		for (size_t k = 0; k < p->side[which].n; k++)
 			if (!reading_finished(&p->side[which].reading[k]))
 				add_item(list, "unfinished:",
-					 emit_text_json(
-						 last_component(p->side[which].reading[k].path)),
+					 emit_text_json(text_last_component(
+						 p->side[which].reading[k].path)),
 					 true);
 	return list;
 }

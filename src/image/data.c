@@ -111,9 +111,7 @@ static void read_relocs(struct image *im)
 /* The first relocation at or after `at`. */
 static size_t find_reloc(const struct image_data *d, uint64_t at)
 {
-	size_t lo = search_first(i, 0, d->relocs, d->reloc[i].at >= at);
-
-	return lo;
+	return search_first(i, 0, d->relocs, d->reloc[i].at >= at);
 }
 
 /* Returns false if some of the bytes are an address that only the loader knows. */

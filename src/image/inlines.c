@@ -6,6 +6,9 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/array.h"
+#include "base/search.h"
+
 #define NESTED_MAX 64	       /* namespaces, classes and blocks within each other */
 #define ENTRIES_MAX (1u << 22) /* of a unit: hostile ones refer back to themselves */
 #define STEPS_MAX (1u << 18)   /* entries of one procedure that are looked at */
@@ -25,17 +28,10 @@ struct inlines_unit {
 
 static bool add_range(struct inlines_unit *u, uint64_t start, uint64_t end, Dwarf_Off proc)
 {
-	struct range *v;
-
-	if (start >= end || u->n >= ENTRIES_MAX)
-		return start >= end;
-	if (u->n == u->room) {
-		v = realloc(u->v, (u->room ? 2 * u->room : 64) * sizeof(*v));
-		if (!v)
-			return false;
-		u->v = v;
-		u->room = u->room ? 2 * u->room : 64;
-	}
+	if (start >= end)
+		return true;
+	if (u->n >= ENTRIES_MAX || !array_reserve(u->v, u->room, u->n + 1))
+		return false;
 	u->v[u->n++] = (struct range){ start, end, proc };
 	return true;
 }
@@ -113,16 +109,8 @@ static struct inlines_unit *unit_get(struct inlines *x, Dwarf_Die *die)
 
 static const struct range *range_at(const struct inlines_unit *u, uint64_t addr)
 {
-	size_t low = 0, high = u->n;
+	size_t low = search_first(i, 0, u->n, u->v[i].start > addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (u->v[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && addr < u->v[low - 1].end ? &u->v[low - 1] : NULL;
 }
 

@@ -330,10 +330,8 @@ bool unwind_read(struct unwind *u, const struct image *im)
 	bool ok = true;
 
 	*u = (struct unwind){ 0 };
-	if (find_frame(&f, im)) {
-		u->expected = f.size / FDE_USUAL;
-		ok = walk(u, im, &f);
-	}
+	if (find_frame(&f, im))
+		ok = array_reserve(u->v, u->cap, f.size / FDE_USUAL) && walk(u, im, &f);
 	free(f.bytes);
 	straighten(u);
 	return ok;

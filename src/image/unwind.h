@@ -13,7 +13,6 @@ struct unwind_range {
 struct unwind {
 	struct unwind_range *v; /* sorted by start, without overlaps */
 	size_t n, cap;
-	size_t expected; /* estimate of the number of ranges */
 };
 
 /* Reads the ranges, skipping malformed entries. False without memory. */

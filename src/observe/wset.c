@@ -209,9 +209,7 @@ static void gather(const struct wset_lines *l, size_t *i, uint64_t at, uint64_t 
 /* Returns the first chunk of that place, or of a later one. */
 static size_t find_place(const struct wset_lines *l, uint64_t at)
 {
-	size_t low = search_first(i, 0, l->n, l->chunk[i].at >= at);
-
-	return low;
+	return search_first(i, 0, l->n, l->chunk[i].at >= at);
 }
 
 /* Removes these lines of a place, from any region. */

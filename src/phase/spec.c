@@ -62,7 +62,7 @@ size_t spec_samples_of(const struct clusters *c, unsigned k, size_t spread)
 						     : c->cluster[k].intervals;
 }
 
-/* The samples of phase k, n of them, evenly over the phase's intervals that are long enough: room[]. */
+/* Adds n samples of one phase, spread evenly over those of its intervals that are long enough, whose numbers are in room[]. */
 static void spread_over(struct spec *s, const struct phases *p, const size_t *room, size_t nroom,
 			size_t n, double instructions)
 {
@@ -82,7 +82,7 @@ int spec_spread(struct spec *s, const struct phases *p, const struct clusters *c
 	size_t *room = calloc(c->n + 1, sizeof(*room));
 
 	if (!room)
-		return err_set(err, ERR_FAILED, "no memory");
+		return err_no_memory(err, "phases");
 	if (begin(s, c->n, c->instructions, size, warmup, err)) { /* no more than intervals */
 		free(room);
 		return -1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/text.h"
 
 /* A procedure of any table. */
 struct range {
@@ -52,13 +53,6 @@ static void add(struct view *v, struct view_sum *sum, const struct site *s)
 	sum->samples += s->samples;
 	sum->observed += s->observed;
 	sum->time += view_time(v, s);
-}
-
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
 }
 
 /* What to call code that no procedure covers. */
@@ -184,7 +178,7 @@ int view_open(struct view *v, const struct profile *p, struct binaries *b, struc
 	qsort(v->site, v->n, sizeof(*v->site), site_order);
 	for (size_t i = 0; i < p->nimage; i++) {
 		v->image[i].image = p->image[i];
-		v->image[i].name = last_component(p->image[i]->path);
+		v->image[i].name = text_last_component(p->image[i]->path);
 	}
 	walk(v, b);
 	return 0;

@@ -112,7 +112,7 @@ static int restrict_to(struct kept *k, struct err *err)
 		return err_hint(err, "`assay report --callers PROC` lists who calls a procedure");
 	}
 	if (n < 0 || add_values(k))
-		return err_set(err, ERR_FAILED, "no memory for what '%s' called", k->name);
+		return err_no_memory(err, "what '%s' called", k->name);
 	return 0;
 }
 

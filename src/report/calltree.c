@@ -515,7 +515,5 @@ size_t calltree_plain(const struct calltree_func *f)
 
 const char *calltree_image(const struct calltree *t, uint32_t image)
 {
-	const char *path = t->profile->image[image]->path, *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
+	return text_last_component(t->profile->image[image]->path);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/text.h"
 #include "report/diff_rows.h"
 
 enum {
@@ -187,13 +188,6 @@ double diff_amount(const struct diff_rows *rows, double amount)
 	return rows->measure == DIFF_TIME ? amount / 1e9 : amount;
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void side_line(const struct diff *d, int which)
 {
 	const struct diff_side *side = &d->side[which];
@@ -205,7 +199,7 @@ static void side_line(const struct diff *d, int which)
 	if (side->n > 1)
 		snprintf(more, sizeof(more), " and %zu more", side->n - 1);
 	emit_line(d->emit, "%s %s%s: %s %s; %s", which ? "new " : "base",
-		  last_component(side->reading[0].path), more,
+		  text_last_component(side->reading[0].path), more,
 		  fmt_count(events, count, sizeof(count)), is_exact(d) ? "instructions" : "samples",
 		  reading_command(&side->reading[0], command, sizeof(command)));
 }

@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
+#include "base/text.h"
 
 /* What one unit of the view's time is of the measure. */
 static double unit_of(const struct diff_rows *rows, const struct reading *r)
@@ -77,7 +72,7 @@ static const char *build_of(struct diff_rows *rows, const struct place_in *in,
 		for (size_t i = 0; i < other->reading[k].profile.nimage; i++) {
 			const struct profile_image *q = other->reading[k].profile.image[i];
 
-			if (!strcmp(last_component(q->path), last_component(pi->path)) &&
+			if (!strcmp(text_last_component(q->path), text_last_component(pi->path)) &&
 			    strcmp(q->build_id, pi->build_id) != 0)
 				rows->unmatched = true;
 		}
@@ -158,7 +153,7 @@ static int add_lines(struct diff_rows *rows, const struct place_in *in, const ch
 		im = binaries_get(&r->binaries, p->image);
 		line[0] = 0;
 		if (im && image_line(im, s->id.addr, &file, &number))
-			snprintf(line, sizeof(line), "%s:%d", last_component(file), number);
+			snprintf(line, sizeof(line), "%s:%d", text_last_component(file), number);
 		if (add_named(rows, in, v->image[p->image].name,
 			      build_of(rows, in, v->image[p->image].image),
 			      view_proc_name(p, name, sizeof(name)), line, &sum))

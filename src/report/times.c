@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/text.h"
 #include "report/cycles.h"
 #include "report/misses.h"
 #include "query/share.h"
@@ -172,13 +173,6 @@ static int collect_lines(struct reading *r, const char *glob, struct entries *es
 	return es->v ? 0 : -1;
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void print_entry(struct reading *r, const struct column *c, const struct entry *e)
 {
 	const struct view *v = &r->view;
@@ -200,7 +194,7 @@ static void print_entry(struct reading *r, const struct column *c, const struct 
 		cell[COLUMN_IMAGE + 2] = p->end ? cell_count(p->start) : cell_none();
 	}
 	if (c == line_columns) {
-		snprintf(line, sizeof(line), "%s:%d", e->file ? last_component(e->file) : "",
+		snprintf(line, sizeof(line), "%s:%d", e->file ? text_last_component(e->file) : "",
 			 e->line);
 		cell[COLUMN_IMAGE] = cell_text(e->file ? line : NULL);
 		cell[COLUMN_IMAGE + 2] = cell_text(v->image[e->image].name);

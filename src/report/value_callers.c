@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/fmt.h"
 #include "observe/callers.h"
 #include "query/listing.h"
@@ -153,15 +154,8 @@ static struct share whole_share(const struct table *t, const struct site *s, int
 
 static int add(struct table *t, const struct row *row)
 {
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 256;
-		struct row *list = reallocarray(t->row, room, sizeof(*list));
-
-		if (!list)
-			return -1;
-		t->row = list;
-		t->room = room;
-	}
+	if (!array_reserve(t->row, t->room, t->n + 1))
+		return -1;
 	t->row[t->n++] = *row;
 	return 0;
 }
@@ -320,8 +314,8 @@ static int open_table(struct table *t, struct err *err)
 	}
 	t->code = calloc(t->r->view.nproc + 1, sizeof(*t->code));
 	if (!t->code || takes_init(&t->takes, t->r) || caller_time_init(&t->times, &t->r->view))
-		return err_set(err, ERR_FAILED, "no memory");
-	return sort_callers(t) ? err_set(err, ERR_FAILED, "no memory") : 0;
+		return err_no_memory(err, "values by caller");
+	return sort_callers(t) ? err_no_memory(err, "values by caller") : 0;
 }
 
 static void close_table(struct table *t)
@@ -347,7 +341,7 @@ int value_callers_print(struct reading *r, const struct values_options *o, struc
 	}
 	rc = open_table(&t, err);
 	if (!rc && consider_all(&t))
-		rc = err_set(err, ERR_FAILED, "no memory");
+		rc = err_no_memory(err, "values by caller");
 	if (!rc) {
 		if (t.n)
 			qsort(t.row, t.n, sizeof(*t.row), most_first);

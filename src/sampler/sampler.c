@@ -62,16 +62,9 @@ struct pending {
 #define RARE_MORE 1024	 /* instructions behind each branch that goes a way for the first time */
 
 #define LATELY 64
-#define NOTED 8192 /* samples whose stacks wait for their windows */
 struct lately {
 	uint32_t pid;
 	uint64_t time;
-};
-
-/* The innermost frame of a sample's stack. */
-struct noted {
-	uint64_t time;
-	uint32_t tid, frame;
 };
 
 struct sampler {
@@ -83,8 +76,7 @@ struct sampler {
 	struct watches *watches; /* or NULL */
 	struct slots *slots;	 /* or NULL */
 	struct walker *walker;	 /* of call stacks; or NULL */
-	struct noted noted[NOTED];
-	uint64_t enabled; /* when sampling began; ns, CLOCK_MONOTONIC */
+	uint64_t enabled;	 /* when sampling began; ns, CLOCK_MONOTONIC */
 	void *filter_map;
 	struct events events, rare; /* rare: none but with o.branches */
 	struct members members;
@@ -372,19 +364,6 @@ static int note_reuses(struct sampler *s, struct window *w)
 	return 0;
 }
 
-static struct noted *note_of(struct sampler *s, uint32_t tid, uint64_t time)
-{
-	return &s->noted[(tid + time / 1024) % NOTED];
-}
-
-/* The frame that the sample's stack ended in; 0: it is not known. */
-static uint32_t stack_of(struct sampler *s, const struct sample *h)
-{
-	const struct noted *n = note_of(s, h->tid, h->time);
-
-	return n->tid == h->tid && n->time == h->time ? n->frame : 0;
-}
-
 static struct window window_of(struct sampler *s, const struct sample *h)
 {
 	unsigned stands = h->flags >> SAMPLE_STANDS_SHIFT;
@@ -406,7 +385,7 @@ static int observe_user(struct sampler *s, const struct sample *h, const uint64_
 {
 	struct window w = window_of(s, h);
 
-	w.stack = s->walker ? stack_of(s, h) : 0;
+	w.stack = s->walker ? walker_frame(s->walker, h->tid, h->time) : 0;
 	w.n = decode_window(&s->code, words, n, s->ri, RA_LONG_MAX);
 	if (s->o.branches && w.n > s->o.burst)
 		w.extra = w.n - s->o.burst;
@@ -488,17 +467,11 @@ static void on_watch(struct sampler *s, const struct sample_watch *h)
 static int on_stack(struct sampler *s, const struct sample_stack *k, size_t bytes)
 {
 	uint64_t since = k->time > s->enabled ? k->time - s->enabled : 0;
-	long frame;
 
-	if (!s->walker)
+	if (!s->walker || !walker_add(s->walker, k, bytes, since))
 		return 0;
-	frame = walker_add(s->walker, k, bytes, since);
-	if (frame < 0) {
-		s->failed = true;
-		return err_no_memory(&s->sink_err, "call stacks");
-	}
-	*note_of(s, k->tid, k->time) = (struct noted){ k->time, k->tid, (uint32_t)frame };
-	return 0;
+	s->failed = true;
+	return err_no_memory(&s->sink_err, "call stacks");
 }
 
 static int on_record(void *ctx, void *data, size_t size)

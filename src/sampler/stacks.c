@@ -31,10 +31,19 @@ struct process {
 	UT_hash_handle hh;
 };
 
+/* The innermost frame of a sample's stack. */
+struct noted {
+	uint64_t time;
+	uint32_t tid, frame;
+};
+
+#define NOTED 8192 /* samples whose windows may still be waiting to be observed */
+
 struct walker {
 	struct files *files;
 	uint32_t kernel_image, vdso_image, anon_image;
 	struct process *processes;
+	struct noted noted[NOTED];
 };
 
 /* A stack that is being walked. */
@@ -54,8 +63,12 @@ struct walker *walker_new(struct files *files, uint32_t kernel_image, uint32_t v
 {
 	struct walker *w = calloc(1, sizeof(*w));
 
-	if (w)
-		*w = (struct walker){ files, kernel_image, vdso_image, anon_image, NULL };
+	if (!w)
+		return NULL;
+	w->files = files;
+	w->kernel_image = kernel_image;
+	w->vdso_image = vdso_image;
+	w->anon_image = anon_image;
 	return w;
 }
 
@@ -278,7 +291,19 @@ static void walk_kernel(struct walker *w, struct walk *k)
 	k->n = 1;
 }
 
-long walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since)
+static size_t note_of(uint32_t tid, uint64_t time)
+{
+	return (tid + time / 1024) % NOTED;
+}
+
+uint32_t walker_frame(const struct walker *w, uint32_t tid, uint64_t time)
+{
+	const struct noted *n = &w->noted[note_of(tid, time)];
+
+	return n->tid == tid && n->time == time ? n->frame : 0;
+}
+
+int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since)
 {
 	struct stacks *s = &w->files->profile->stacks;
 	char comm[sizeof(k->comm) + 1] = "";
@@ -307,6 +332,6 @@ long walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, ui
 				     walk.frame[i].addr);
 	if (!frame || thread < 0)
 		return -1;
-	return stacks_add(s, frame, (uint32_t)thread, since, 1, (double)k->period) ? -1
-										   : (long)frame;
+	w->noted[note_of(k->tid, k->time)] = (struct noted){ k->time, k->tid, frame };
+	return stacks_add(s, frame, (uint32_t)thread, since, 1, (double)k->period);
 }

@@ -16,10 +16,9 @@ struct walker;
 struct walker *walker_new(struct files *files, uint32_t kernel_image, uint32_t vdso_image,
 			  uint32_t anon_image);
 void walker_free(struct walker *w);
-/*
- * Adds the stack of a sample of `bytes` bytes, taken `since` ns after the run began. The number of its innermost frame; 0: the
- * record is malformed; -1 without memory.
- */
-long walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since);
+/* Adds the stack of a sample of `bytes` bytes, taken `since` ns after the run began. -1 without memory. */
+int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since);
+/* The innermost frame of the stack of the sample that was taken of the thread at that time; 0: it is not known, or no longer. */
+uint32_t walker_frame(const struct walker *w, uint32_t tid, uint64_t time);
 
 #endif

@@ -551,16 +551,19 @@ static int read_snapshots(struct reader *r)
 		     : 0;
 }
 
-/* Older recordings have none. */
-static int read_wsets(struct reader *r)
+/* Whether the recording has the table: one that is about something else has not. -1 with err set. */
+static int has_table(struct reader *r, const char *name)
 {
-	int64_t known = 0;
-	const char *why;
-	int code = SQLITE_OK;
+	char sql[100];
+	int64_t n = 0;
 
-	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='wset'", &known))
-		return -1;
-	why = known ? wset_rows_read(r->db, r->p, r->first_run, &r->forgotten, &code) : NULL;
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_schema WHERE name='%s'", name);
+	return number(r, sql, &n) ? -1 : n > 0;
+}
+
+/* What a reader of rows says: NULL or what is wrong with them, and SQLite's code. */
+static int rows_result(struct reader *r, const char *why, int code)
+{
 	if (why && !strcmp(why, "no memory"))
 		return err_no_memory(r->err, "the recording");
 	if (why)
@@ -568,74 +571,61 @@ static int read_wsets(struct reader *r)
 	return code == SQLITE_OK ? 0 : db_error(r);
 }
 
-/* Older recordings have none. */
+static int read_wsets(struct reader *r)
+{
+	int has = has_table(r, "wset"), code;
+	const char *why;
+
+	if (has <= 0)
+		return has;
+	why = wset_rows_read(r->db, r->p, r->first_run, &r->forgotten, &code);
+	return rows_result(r, why, code);
+}
+
 static int read_phases(struct reader *r)
 {
 	const struct phases_rows to = { r->p, r->first_run, r->map, r->nmap, &r->kept };
-	int64_t known = 0;
+	int has = has_table(r, "phases"), code;
 	const char *why;
-	int code = SQLITE_OK;
 
-	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='phases'", &known))
-		return -1;
-	why = known ? phases_rows_read(r->db, &to, &code) : NULL;
-	if (why && !strcmp(why, "no memory"))
-		return err_no_memory(r->err, "the recording");
-	if (why)
-		return corrupt(r, why);
-	return code == SQLITE_OK ? 0 : db_error(r);
+	if (has <= 0)
+		return has;
+	why = phases_rows_read(r->db, &to, &code);
+	return rows_result(r, why, code);
 }
 
-/* Likewise. */
 static int read_callers(struct reader *r)
 {
-	int64_t known = 0;
+	int has = has_table(r, "caller"), code;
 	const char *why;
-	int code = SQLITE_OK;
 
-	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='caller'", &known))
-		return -1;
-	why = known ? caller_rows_read(r->db, r->p, r->map, r->nmap, &r->kept, &code) : NULL;
-	if (why && !strcmp(why, "no memory"))
-		return err_set(r->err, ERR_FAILED, "no memory");
-	if (why)
-		return corrupt(r, why);
-	return code == SQLITE_OK ? 0 : db_error(r);
+	if (has <= 0)
+		return has;
+	why = caller_rows_read(r->db, r->p, r->map, r->nmap, &r->kept, &code);
+	return rows_result(r, why, code);
 }
 
-/* Likewise. */
 static int read_stacks(struct reader *r)
 {
 	const struct stack_rows_to to = { r->p, r->first_run, r->map, r->nmap, &r->kept };
-	int64_t known = 0;
+	int has = has_table(r, "stack"), code;
 	const char *why;
-	int code = SQLITE_OK;
 
-	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='stack'", &known))
-		return -1;
-	why = known ? stack_rows_read(r->db, &to, &code) : NULL;
-	if (why && !strcmp(why, "no memory"))
-		return err_no_memory(r->err, "the recording");
-	if (why)
-		return corrupt(r, why);
-	return code == SQLITE_OK ? 0 : db_error(r);
+	if (has <= 0)
+		return has;
+	why = stack_rows_read(r->db, &to, &code);
+	return rows_result(r, why, code);
 }
 
-/* Likewise. */
 static int read_sampled(struct reader *r)
 {
-	int64_t known = 0;
+	int has = has_table(r, "sampled"), code;
 	const char *why;
-	int code = SQLITE_OK;
 
-	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='sampled'", &known))
-		return -1;
-	why = known ? sampled_rows_read(r->db, r->p, r->first_run, &code) : NULL;
-	if (why && !strcmp(why, "no memory"))
-		return err_no_memory(r->err, "the recording");
-	if (why)
-		return corrupt(r, why);
-	return code == SQLITE_OK ? 0 : db_error(r);
+	if (has <= 0)
+		return has;
+	why = sampled_rows_read(r->db, r->p, r->first_run, &code);
+	return rows_result(r, why, code);
 }
 
 static int open_db(struct reader *r)

@@ -8,9 +8,9 @@
  * includes this file.
  */
 #ifndef ASSAY_SAMPLER_BPF_RARE_H
+#define ASSAY_SAMPLER_BPF_RARE_H
 
 #include "base/hash.h"
-#define ASSAY_SAMPLER_BPF_RARE_H
 
 #define RARE_PERIOD 1	      /* of the events that begin rare windows; the timer's are long */
 #define RARE_PLACES (1 << 16) /* power of two */
@@ -40,7 +40,7 @@ static __always_inline uint32_t rare_hash(uint64_t ip)
 	return (uint32_t)(hash_mix(code ^ ip << 52) >> 40) & (RARE_PLACES - 1);
 }
 
-/* Whether the place is one where few windows began, or the turn of a place where many did. */
+/* Whether a page fault at ip begins a window: the first ones of a place do, and then one in RARE_OFTEN of them. */
 static __always_inline bool rare_place(uint64_t ip)
 {
 	uint32_t at = rare_hash(ip);
