@@ -336,32 +336,3 @@ bool stacks_pass(const struct stacks *s, const struct stack_filter *f,
 	return !f ||
 	       ((!f->thread || f->thread[one->thread]) && at >= f->from && (!f->to || at < f->to));
 }
-
-struct stack_sum *stacks_sum(const struct stacks *s, const struct stack_filter *f)
-{
-	struct stack_sum *sum = calloc(s->nframe + 1, sizeof(*sum));
-
-	if (!sum)
-		return NULL;
-	for (size_t i = 0; i < s->nsample; i++) {
-		const struct stack_sample *one = &s->sample[i];
-
-		if (!stacks_pass(s, f, one))
-			continue;
-		sum[one->frame].self += one->time;
-		sum[one->frame].self_count += one->count;
-	}
-	for (size_t i = s->nframe; i-- > 0;) {
-		uint32_t parent = s->frame[i].parent;
-
-		sum[i].all += sum[i].self;
-		sum[i].all_count += sum[i].self_count;
-		if (!i)
-			break;
-		sum[parent].all += sum[i].all;
-		sum[parent].all_count += sum[i].all_count;
-		sum[i].next = sum[parent].child;
-		sum[parent].child = (uint32_t)i;
-	}
-	return sum;
-}

@@ -12,7 +12,7 @@
  *                such a frame, too: what the signal interrupted.
  *
  * A frame's parent has a smaller number than the frame: one pass from the last frame to the first sums up what lies below
- * each (stacks_sum). Frames are only ever added, and their numbers stay.
+ * each. Frames are only ever added, and their numbers stay.
  *
  * Everything adds up: stacks_merge() adds the stacks of another profile, whose threads stay threads of their own runs.
  */
@@ -124,13 +124,5 @@ struct stack_filter {
 /* Whether the sample passes. A bucket belongs to the stretch of time that its beginning lies in. */
 bool stacks_pass(const struct stacks *s, const struct stack_filter *f,
 		 const struct stack_sample *one);
-
-struct stack_sum {
-	double self, all; /* time of samples that ended in the frame; and in those below it, too */
-	uint64_t self_count, all_count;
-	uint32_t child, next; /* the first frame below, the next one beside; 0: none */
-};
-/* Sums of all frames, by number; to be freed. NULL without memory. Frame 0 has the sum of everything. */
-struct stack_sum *stacks_sum(const struct stacks *s, const struct stack_filter *f);
 
 #endif

@@ -68,6 +68,10 @@ int calltree_open(struct calltree *t, const struct profile *p, struct err *err);
 /* As above; inlines: procedures that were inlined are nodes of their own; without
  * them, node n is frame n of the profile's stacks. */
 int calltree_open_as(struct calltree *t, const struct profile *p, bool inlines, struct err *err);
+struct stack_sum {
+	double self, all; /* time of samples that ended in the node; and in those below it, too */
+	uint64_t self_count, all_count;
+};
 /* Sums by node, of the samples that pass; to be freed. NULL without memory. */
 struct stack_sum *calltree_sum(const struct calltree *t, const struct stack_filter *f);
 void calltree_close(struct calltree *t);
