@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "cmd/page.h"
-#include "cmd/progress.h"
+#include "base/progress.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 
@@ -26,7 +26,8 @@ static const struct opt opts[] = {
 	  "time: CPU time of a run (default for commands); share: of the samples (default for "
 	  "-p, -a)",
 	  OPT_CHOICE, &o.measure, 0, 0, "time share" },
-	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
+	{ 0, "image", "GLOB",
+	  "only images whose name or path matches the pattern; a flame graph has all", OPT_STRING,
 	  &o.image, 0, 0, NULL },
 	{ 0, "html", "FILE",
 	  "write a page for a browser instead: the table, and a flame graph of differences",

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "base/pages.h"
-#include "cmd/progress.h"
+#include "base/progress.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "store/recording.h"

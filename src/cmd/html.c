@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "cmd/page.h"
-#include "cmd/progress.h"
+#include "base/progress.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 

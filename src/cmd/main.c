@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/pager.h"
 #include "base/privilege.h"
-#include "cmd/progress.h"
+#include "base/progress.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/fmt.h"
 #include "base/log.h"
-#include "cmd/progress.h"
+#include "base/progress.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "store/recording.h"

@@ -6,7 +6,7 @@
 #include "base/fmt.h"
 #include "base/log.h"
 #include "base/output.h"
-#include "cmd/progress.h"
+#include "base/progress.h"
 
 /* What a recording holds concerns nobody else: a file of the page is as private as the recording. */
 static int open_private(struct output *out, const char *path, struct err *err)

@@ -2,7 +2,7 @@
 #include "cmd/read.h"
 
 #include "base/pages.h"
-#include "cmd/progress.h"
+#include "base/progress.h"
 #include "report/counts.h"
 #include "store/recording.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
-#include "cmd/progress.h"
+#include "base/progress.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "verify/verify.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/progress.h"
+#include "base/progress.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * A line on the standard error, if it is a terminal, that says what is under way. It appears after half a second, says how
  * long it has been from two seconds on, makes room for messages, and goes when the work is done.
  */
-#ifndef ASSAY_CMD_PROGRESS_H
-#define ASSAY_CMD_PROGRESS_H
+#ifndef ASSAY_BASE_PROGRESS_H
+#define ASSAY_BASE_PROGRESS_H
 
 #include <stddef.h>
 
