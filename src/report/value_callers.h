@@ -2,8 +2,8 @@
 /*
  * Values by caller: operands that mostly have one value in calls from one place, and do not over all callers.
  *
- * A row is worth the time of the procedure (of an argument) or of the instruction, times the part of the observations that are
- * of that caller, times the lower limit of the value's share among those.
+ * A row is worth the time of the instruction, or for an argument of the procedure, in calls by that caller (report/caller_time),
+ * times the lower limit of the value's share among the observations in those calls.
  */
 #ifndef ASSAY_REPORT_VALUE_CALLERS_H
 #define ASSAY_REPORT_VALUE_CALLERS_H
