@@ -84,13 +84,10 @@ struct writing {
 /* How a form names the instruction at addr. */
 static uint64_t named(const struct writing *w, uint64_t addr)
 {
-	const struct image_segment *seg;
-	unsigned n = w->offsets_in ? image_segments(w->offsets_in, &seg) : 0;
+	const struct image_segment *seg =
+		w->offsets_in ? image_segment_at(w->offsets_in, addr) : NULL;
 
-	for (unsigned i = 0; i < n; i++)
-		if (addr - seg[i].addr < seg[i].size)
-			return addr - seg[i].addr + seg[i].offset;
-	return addr;
+	return seg ? addr - seg->addr + seg->offset : addr;
 }
 
 static void write_line(const struct writing *w, uint64_t from, const char *to_word, uint64_t to,

@@ -48,8 +48,6 @@ struct image {
 };
 
 void image_code_fini(struct image *im);
-/* The executable segment that holds addr, or NULL. */
-const struct image_segment *image_segment_at(const struct image *im, uint64_t addr);
 /* The separate debug file, which is looked for once, or NULL. */
 const struct elf_file *image_debug_file(struct image *im);
 
