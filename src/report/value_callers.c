@@ -295,8 +295,7 @@ static void print_all(struct table *t)
 	emit_table(&t->r->emit, "values", columns, COLUMN_N);
 	for (size_t i = 0; i < shown; i++)
 		print_row(t, &t->row[i]);
-	if (shown)
-		emit_line(&t->r->emit, "%s", "");
+	emit_line(&t->r->emit, "%s", "");
 	emit_footer(&t->r->emit,
 		    "%s of %s shown: a lower limit of %g or more, and above the share over all "
 		    "callers. "
@@ -330,21 +329,41 @@ static void close_table(struct table *t)
 	free(t->row);
 }
 
+/* Why there is no row. */
+static int refuse_none(const struct table *t, struct err *err)
+{
+	const struct profile *p = &t->r->profile;
+
+	if (!p->stacks.nsample) {
+		err_set(err, ERR_EMPTY, "%s has no values by caller", t->r->path);
+		return err_hint(err, "`assay record -g` records them");
+	}
+	if (!p->callers) {
+		err_set(err, ERR_EMPTY,
+			"no instruction of %s was seen twice in calls from one place", t->r->path);
+		return err_hint(err, "record for longer, or at a higher rate (-F)");
+	}
+	err_set(err, ERR_EMPTY,
+		"no value has a share of at least %g for sure in calls from one place, and a lower "
+		"one over all callers",
+		t->o->min_share);
+	return err_hint(err, t->o->all ? "a lower --min-share shows weaker ones; so does recording "
+					 "for longer"
+				       : "--all shows those that all callers have, too");
+}
+
 int value_callers_print(struct reading *r, const struct values_options *o, struct err *err)
 {
 	struct table t = { .r = r, .o = o, .operands = values_operands(o->operand) };
 	int rc;
 
-	if (!r->profile.callers) {
-		err_set(err, ERR_EMPTY, "%s has no values by caller", r->path);
-		return err_hint(err, "`assay record -g` records them");
-	}
 	rc = open_table(&t, err);
 	if (!rc && consider_all(&t))
 		rc = err_no_memory(err, "values by caller");
+	if (!rc && !t.n)
+		rc = refuse_none(&t, err);
 	if (!rc) {
-		if (t.n)
-			qsort(t.row, t.n, sizeof(*t.row), most_first);
+		qsort(t.row, t.n, sizeof(*t.row), most_first);
 		print_all(&t);
 	}
 	close_table(&t);

@@ -219,6 +219,9 @@ refused "both at once" 2 'one at a time' "$ASSAY" report -i nest.db --callers ma
 refused "with another reading" 2 'without' "$ASSAY" report -i nest.db --children --why
 refused "a stretch of nothing" 2 'from and --to' "$ASSAY" report -i nest.db --from 1
 refused "no values by caller" 3 'record -g' "$ASSAY" values -i plain.db --by caller
+"$BUILD/tests/unit/report_recordings" . || exit 1 # hostile.db has call stacks alone
+refused "call stacks without a value by caller" 3 'seen twice in calls from one place' "$ASSAY" values -i hostile.db --by caller
+refused "no value that one caller alone has" 3 'a lower one over all callers' "$ASSAY" values -i modes.db --by caller --min-share 1
 refused "no such caller" 3 "'nobody' called" "$ASSAY" annotate mix -i modes.db --caller nobody
 refused "a graph of one caller" 2 'without --cfg' "$ASSAY" annotate mix -i modes.db --caller parse --cfg
 refused "threads without stacks" 3 'record -g' "$ASSAY" report -i plain.db --by thread
