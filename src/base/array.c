@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/array.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +9,15 @@
 
 void *array_reserved(void *v, size_t *cap, size_t n, size_t size, size_t max)
 {
-	size_t room = *cap > max / 2 ? max : 2 * *cap;
+	size_t room;
 
 	if (v && n <= *cap)
 		return v;
+	if (max > PTRDIFF_MAX / size)
+		max = PTRDIFF_MAX / size;
 	if (n > max)
 		return NULL;
+	room = *cap > max / 2 ? max : 2 * *cap;
 	if (room < LEAST && LEAST <= max)
 		room = LEAST;
 	if (room < n)
