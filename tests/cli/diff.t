@@ -66,7 +66,7 @@ refused "no such file" 1 'nowhere.db' a.db nowhere.db
 refused "no recording" 1 'work.c' a.db work.c
 refused "no such image" 3 "matches 'nothing'" a.db b.db --image nothing
 refused "a measure of exact ones" 2 '--measure is of sampled' a.db b.db --measure share
-timeout -s KILL 1 "$ASSAY" record --exact -q -o k.db -- ./work 300000000 >/dev/null 2>&1
+killed_after 1 "$ASSAY" record --exact -q -o k.db -- ./work 300000000
 run "$ASSAY" diff k.db a.db
 like "one whose recorder was killed: what it has, or that it has nothing" "$status:$err" '^(0:|3:)'
 done_testing

@@ -135,7 +135,7 @@ for f in folded pprof speedscope firefox; do
 	said='the recording has no call stacks: each procedure stands alone' export_to flat.$f $f -i x.db
 done
 is "executions without stacks" "$(awk '$NF > 0 && /;leaf / { n += $NF } END { print n }' flat.folded)" "$(of leaf)"
-timeout -s KILL 1 "$ASSAY" record --exact -q -o k.db -- sh -c 'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done' >/dev/null 2>&1
+killed_after 1 "$ASSAY" record --exact -q -o k.db -- sh -c 'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done'
 for f in folded callgrind pprof; do
 	run "$ASSAY" export $f -i k.db -o k.out
 	like "$f of a killed recording: what it has, or that it has nothing" "$status:$err" '^(0:|3:)'

@@ -24,6 +24,13 @@ fail() { # NAME [WHY]
 	[ $# -lt 2 ] || diag "$2"
 }
 
+# Unlike `timeout -s KILL` it returns when the command has ended: a recording that is being made is refused.
+killed_after() { # SECONDS COMMAND…
+	"${@:2}" > /dev/null 2>&1 &
+	sleep "$1"
+	{ kill -KILL $! && wait $!; } 2> /dev/null
+}
+
 ok() { # NAME COMMAND…: it succeeds
 	local name=$1 said
 	shift
