@@ -12,7 +12,7 @@ static struct coproc_common common;
 static const char *output;
 static bool json, description;
 
-/* Several texts with commas between, each to `take`. */
+/* Passes each of several texts, which commas separate, to `take`. */
 static int each(char *list, int (*take)(struct coproc_common *c, char *text, struct err *err),
 		struct coproc_common *c, struct err *err)
 {

@@ -10,7 +10,7 @@
 extern const struct verb coproc_asm, coproc_dis, coproc_info, coproc_run, coproc_study,
 	coproc_trace;
 
-/* What they have in common: the co-processor's description, its parameters, the program's. */
+/* Options that all readings share: the co-processor's description, its parameters, and those of the program. */
 struct coproc_common {
 	const char *machine, *set, *define;
 	struct spec spec;

@@ -63,7 +63,7 @@ static int finish(void *arg, struct profile *p, struct err *err)
 	return 0;
 }
 
-/* The command, behind "--" or not. */
+/* Finds the command among the operands, with or without "--" before it. */
 static char **command_of(int argc, char **argv, struct err *err)
 {
 	if (argc && !strcmp(argv[0], "--")) {

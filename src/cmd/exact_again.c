@@ -19,7 +19,7 @@ static bool same_text(const char *a, const char *b)
 	return !strcmp(a ? a : "", b ? b : "");
 }
 
-/* Samples of the same numbers begin in the same places, or, with several threads, near them. */
+/* Samples of the same number begin at the same instruction; with several threads, near it. */
 static bool same_places(const struct sampled *a, const struct sampled *b)
 {
 	size_t n = a->n < b->n ? a->n : b->n;

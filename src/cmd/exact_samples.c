@@ -13,7 +13,7 @@ static const struct profile *counted(const struct exact_samples *s)
 	return s->apart ? &s->part : s->to;
 }
 
-/* Of each site, how many batches have observed it. */
+/* Counts for each site how many batches have observed it. */
 static void note_sites(struct exact_samples *s)
 {
 	struct profile *p = s->apart ? &s->part : s->to;
@@ -28,7 +28,7 @@ static void note_sites(struct exact_samples *s)
 	}
 }
 
-/* Executions may come to nothing that a batch had: counters of a block are not all read at once. */
+/* Differences below zero become zero: the counters of a block are not all read at the same time. */
 static void limit_batches(struct profile *p)
 {
 	struct site *site;
@@ -42,7 +42,7 @@ static void limit_batches(struct profile *p)
 	}
 }
 
-/* What has been counted since the last batch. */
+/* Computes what has been counted since the last batch. */
 static struct sample_batch *end_batch(struct exact_samples *s, double weight)
 {
 	struct sample_batch *b = sampled_batch(s->sampled);
@@ -78,7 +78,7 @@ static int add_rows(struct exact_samples *s, const struct exact_sample *list, si
 	return 0;
 }
 
-/* The part is added to the recording, and begins anew. */
+/* Adds the part to the recording and empties the part. */
 static int add_part(struct exact_samples *s, double weight, struct err *err)
 {
 	if (profile_move(s->to, &s->part, weight, err))
@@ -172,7 +172,7 @@ static int judge(struct exact_samples *s, uint64_t position, bool allow, struct 
 	return err_hint(err, "other targets for this run, or --allow-mismatch");
 }
 
-/* What is left when the run has ended: samples that it ended within, or whose batch had not. */
+/* Adds what is left at the run's end: samples that were cut short, and those of an incomplete batch. */
 static int end_last(struct exact_samples *s, const struct exact *e, struct err *err)
 {
 	size_t n;

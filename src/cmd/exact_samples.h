@@ -26,7 +26,7 @@ struct exact_samples {
 /* `to` has its run. The recorder observes into *observed from then on. A whole run has no samples: nothing is begun. */
 int exact_samples_begin(struct exact_samples *s, const struct schedule *schedule, const char *text,
 			struct profile *to, struct profile **observed, struct err *err);
-/* Tells the recorder. */
+/* Tells the recorder the schedule. */
 int exact_samples_start(struct exact_samples *s, struct exact *e, struct err *err);
 /* The run has ended, with that wait status, and all of it has been read. -1 with err set: it is not the run that the
  * targets were chosen for, and that is not allowed. */

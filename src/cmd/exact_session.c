@@ -40,7 +40,8 @@
 struct session {
 	const struct session_options *o;
 	struct profile profile;
-	struct profile *observed; /* what is observed goes there; samples are added to `profile` */
+	struct profile *
+		observed; /* what the recorder observes into; complete samples are added to `profile` */
 	struct exact_samples samples;
 	struct exact *exact;
 	const struct order_consumer *simulation; /* or NULL */
@@ -77,7 +78,7 @@ static void take_signals(struct session *s)
 	reap(s);
 }
 
-/* Of a recording that stands for more than was observed. */
+/* The instructions that a profile of weighted samples stands for. Each execution counts as a window. */
 static uint64_t executed(const struct profile *p)
 {
 	uint64_t sum = 0;
@@ -112,7 +113,7 @@ static void update_run(struct session *s, bool finished)
 	r->finished = finished;
 }
 
-/* Something is written of the run. */
+/* Whether the run is written to a recording. */
 static bool records(const struct session *s)
 {
 	return !s->o->custom || s->o->custom->records;
@@ -135,7 +136,7 @@ static void checkpoint(struct session *s, struct err *err)
 		s->flush_at = began + (began - s->started);
 	}
 	update_run(s, false);
-	/* the first one may fail in silence: there is nothing yet that would be lost */
+	/* the first checkpoint may fail silently, because nothing would be lost yet */
 	if (recording_checkpoint(s->recording, &s->profile, &why) && s->write_at) {
 		log_warn("%s; tried again at the end", why.msg);
 		s->no_writing = true;
@@ -150,7 +151,7 @@ static void loop(struct session *s, struct err *err)
 	struct pollfd p = { .fd = s->signals, .events = POLLIN };
 	bool stream = s->o->observe & EXACT_STREAM || s->simulation || s->samples.sampled;
 	uint64_t counted = clock_ns(CLOCK_MONOTONIC);
-	int tick = 1; /* a program meets most of its code as it begins */
+	int tick = 1; /* programs meet most of their code at their start */
 
 	while (!s->reaped && !s->stop) {
 		uint64_t now;
@@ -171,8 +172,9 @@ static void loop(struct session *s, struct err *err)
 				checkpoint(s, err);
 		}
 	}
+	/* a command that is not recorded ran for its consumer alone, which has what it wants */
 	if (!s->reaped && s->o->custom && !s->o->custom->records)
-		kill(s->child.pid, SIGTERM); /* it ran for what is known by now */
+		kill(s->child.pid, SIGTERM);
 	else if (!s->reaped)
 		log_warn("process %d goes on without being recorded", (int)s->child.pid);
 }
@@ -185,7 +187,7 @@ static void closing_line(const struct session *s)
 	if (s->o->quiet)
 		return;
 	exact_totals(s->exact, &t);
-	if (!t.blocks && !s->samples.sampled) /* the engine has said why */
+	if (!t.blocks && !s->samples.sampled) /* the engine has printed the reason */
 		return;
 	if (!records(s))
 		return;
@@ -347,7 +349,7 @@ static int hold(struct session *s, char *const *argv, struct err *err)
 	if (rc || broker_start(&s->broker, s->child.pid, err) || privilege_drop(NULL, 0, err))
 		return -1;
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes fails with a message */
-	/* of a run that turns out to be another one nothing is written */
+	/* nothing is written of a run that differs from the one the targets were chosen for */
 	if (records(s) && (s->o->schedule.kind != SCHEDULE_TARGETED || s->o->allow_mismatch))
 		s->recording = recording_create(s->o->output, err);
 	if (err->code)
@@ -374,7 +376,7 @@ int exact_session_run(const struct session_options *o, struct err *err)
 	*err = (struct err){ 0 };
 	signal(SIGXFSZ, SIG_IGN); /* the shared memory may exceed the limit on file sizes */
 	rc = prepare(&s, &argv, err);
-	signal(SIGXFSZ, SIG_DFL); /* the command's */
+	signal(SIGXFSZ, SIG_DFL); /* the command inherits the default */
 	if (!rc)
 		rc = hold(&s, argv, err);
 	if (!rc) {

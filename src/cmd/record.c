@@ -25,7 +25,7 @@
 #define PGO_AREA \
 	65536 /* instructions lifted at a time: code that runs seldom is there when it runs */
 #define PGO_RATE 199	  /* Hz: windows are eight times as long as others */
-#define SAMPLED_VALUES 32 /* what more of them would find is next to nothing (README.md) */
+#define SAMPLED_VALUES 32 /* more of them would find hardly anything more (README.md) */
 
 static double rate = 997, seconds;
 static struct opt_uints pids;
@@ -413,7 +413,7 @@ static int parse_schedule(struct schedule *s, struct err *err)
 	return schedule_settle(s, err);
 }
 
-/* Nothing but a model has a state to be warmed up. */
+/* Only simulated machines have a state that needs warming up. */
 static void set_warming(struct schedule *s)
 {
 	if (!observes("misses") && !observes("cycles")) {

@@ -31,7 +31,7 @@
 #include "sampler/spawn.h"
 #include "store/recording.h"
 
-#define TICK_MS 100	      /* redraw of the period, look at what waits */
+#define TICK_MS 100 /* interval at which periods are drawn again and waiting work is looked at */
 #define FLUSH_NS 900000000ull /* at most a second is lost if the recorder is killed */
 #define CHECKPOINT_PART 50  /* writing all that was counted takes at most such a part of the time */
 #define PID_BITS (1u << 22) /* the most that pid_max can be */
@@ -46,8 +46,8 @@ struct session {
 	sigset_t old_mask;
 	int epoll, signals;
 	struct family family;
-	int *pidfds;	/* of the processes that the user named, -1 once they ended */
-	size_t running; /* how many of these have not ended */
+	int *pidfds; /* pidfds of the processes that the user named, -1 for those that have ended */
+	size_t running; /* how many of these processes have not ended */
 	bool done;	/* stop sampling */
 	bool hurry;	/* stop at once: readers aggregate the journal */
 	bool reaped;	/* the command has ended */
@@ -56,7 +56,7 @@ struct session {
 	uint64_t started, flushed;
 	uint64_t flush_ns;    /* how long to wait until the next flush */
 	struct err store_err; /* the recording could not be written */
-	uint8_t *pids;	      /* bit per process seen */
+	uint8_t *pids;	      /* a bit for each process seen */
 	uint64_t processes;
 	struct rusage child_usage;
 	uint64_t fixed_ns; /* CPU time of the recorder, but for that while the command ran */
@@ -111,7 +111,7 @@ static void update_run(struct session *s, bool finished)
 	r->finished = finished;
 }
 
-/* What is lost from here on is not the program's concern. */
+/* The recording cannot be written: it ends here, and the program goes on undisturbed. */
 static void give_up_writing(struct session *s, const struct err *err)
 {
 	s->store_err = *err;
@@ -207,7 +207,7 @@ static bool has_ended(int pidfd)
 	return pidfd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-/* The processes and threads that the user named. */
+/* How many processes, or threads, the user named. */
 static size_t named(const struct session_options *o)
 {
 	return o->tid ? 1 : o->pids->n;
@@ -247,7 +247,7 @@ static int attach_descendants(struct session *s, struct err *err)
 	return 0;
 }
 
-/* Each thread takes a descriptor. */
+/* Raises the limit on descriptors, because each thread takes one. */
 static void allow_descriptors(void)
 {
 	struct rlimit l;
@@ -285,7 +285,7 @@ static void on_event(struct session *s, int fd)
 	}
 }
 
-/* What the processes that are attached to map already. */
+/* Reads the present mappings of the processes that are attached to. */
 static void look(struct session *s)
 {
 	if (s->o->tid)
@@ -448,7 +448,7 @@ static int prepare(struct session *s, struct err *err)
 	s->pids = calloc(PID_BITS / 8, 1);
 	if (!s->pids)
 		return err_no_memory(err, "the recording");
-	/* before there are mappings that a fork would copy */
+	/* before large mappings exist, which a fork would have to copy */
 	if (o->argv && spawn_hold(&s->child, o->argv, &s->old_mask, err))
 		return -1;
 	if (broker_start(&s->broker, o->argv ? s->child.pid : 0, err))

@@ -19,11 +19,11 @@
 struct order_consumer;
 struct profile;
 
-/* What is made of executed instructions in order, in place of what simulate names. */
+/* A consumer of the executed instructions, in place of the simulated machine. */
 struct session_custom {
 	void *arg;
-	const char *observed; /* what the recording says it holds */
-	bool records;	      /* else nothing is recorded */
+	const char *observed; /* what the recording is said to hold */
+	bool records;	      /* false: nothing is recorded */
 	/* NULL with err set */
 	const struct order_consumer *(*start)(void *arg, struct profile *p, struct err *err);
 	bool (*failed)(void *arg); /* nothing more is wanted */
@@ -39,7 +39,7 @@ struct session_options {
 	pid_t tid;		      /* or 0 */
 	bool all;
 	const char *cgroup; /* sampled, or NULL */
-	double seconds;	    /* at most; 0: without end */
+	double seconds;	    /* longest duration; 0: no limit */
 	enum hot_method sketch;
 	unsigned sketch_capacity;
 	bool quiet;	  /* no closing line */
@@ -53,7 +53,7 @@ struct session_options {
 	} simulate;		/* --exact */
 	struct machine machine; /* the machine that is simulated */
 	unsigned cache_kib;	/* --exact: room for translated code, or 0 */
-	unsigned distance;	/* in which conflicts are looked for; 0: they are not */
+	unsigned distance;	/* distance within which conflicts are looked for; 0: not at all */
 	struct exact_lines lines;
 	struct schedule schedule;  /* --exact: what is observed */
 	const char *schedule_text; /* the schedule as the user gave it */

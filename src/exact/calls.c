@@ -17,7 +17,7 @@ enum {
 	ARG0,
 	TARGET = ARG0 + 6,
 	FIELD_N,
-	/* of a return: */
+	/* for a return only: */
 	BEHIND = ARG0,
 	RESULT,
 	RETURN_N,
@@ -29,8 +29,8 @@ enum {
 struct calls_code {
 	struct site_id from, to; /* of a direct call */
 	struct call *call;	 /* the one that was made last; or NULL */
-	uint64_t target;	 /* address of the procedure that `call` is of */
-	uint64_t behind;	 /* run-time address of what follows */
+	uint64_t target;	 /* the called procedure of `call` */
+	uint64_t behind;	 /* run-time address of the code after the call */
 	uint16_t cls;
 	struct {
 		uint64_t add;
@@ -42,7 +42,7 @@ struct calls_code {
 /* A thread's calls that have not returned, by where their return addresses lie: open addressing. What was left
  * without a return stays until there is another one, or there are too many. */
 struct calls_made {
-	struct calls_made *next; /* of the same process, which goes on */
+	struct calls_made *next; /* another thread's, of a process that another one continues */
 	uint32_t tid;
 	uint64_t mask, used;
 	struct made {
@@ -119,7 +119,7 @@ void calls_free_block(struct code_block *b)
 	free(b->calls);
 }
 
-/* Calls that have not returned. */
+/* Open calls: calls that have not returned. */
 
 /* Returns the slot of that return address, or the free slot for it. NULL: PROBES slots belong to others. */
 static struct made *find(const struct calls_made *m, uint64_t at)

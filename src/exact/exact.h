@@ -21,15 +21,15 @@ struct order_consumer;
 struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 			 const struct order_consumer *consumer, struct profile *p, struct err *err);
 void exact_close(struct exact *e);
-/* Room for translated code in each process, bytes; 0: as much as there is. */
+/* Sets the room for translated code in each process, in bytes; 0: as much as there is. */
 void exact_limit_code(struct exact *e, uint64_t bytes);
 
 /* A sample, or what is left of one that a new image, or a fork, has cut in two. */
 struct exact_sample {
 	uint32_t pid;
-	uint64_t number;     /* of the schedule's, from 0 */
+	uint64_t number;     /* number in the schedule, from 0 */
 	uint64_t begin, end; /* instructions */
-	bool cut;	     /* its process ended within it */
+	bool cut;	     /* its process ended within the sample */
 };
 struct exact_sampling {
 	void *arg;
@@ -41,7 +41,7 @@ struct exact_sampling {
  * `sampling` has to live as long. */
 int exact_schedule(struct exact *e, const struct exact_schedule *s, const uint64_t *starts,
 		   const struct exact_sampling *sampling, struct err *err);
-/* How far the first process has come, in instructions. */
+/* Instructions that the first process has executed. */
 uint64_t exact_position(const struct exact *e);
 /* Samples that have ended since `closed` was called last, *n of them. */
 const struct exact_sample *exact_samples(const struct exact *e, size_t *n);
@@ -62,7 +62,7 @@ int exact_finish(struct exact *e, struct err *err);
 
 struct exact_totals {
 	uint64_t processes, threads, blocks;
-	uint64_t instructions; /* executed; 0: not known */
+	uint64_t instructions; /* instructions executed; 0: not known */
 	uint64_t native;       /* programs that ran without the engine */
 	uint64_t
 		uncounted; /* instructions that were executed, but not observed: their code changes */

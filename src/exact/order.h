@@ -14,7 +14,7 @@
 #include "observe/sites.h"
 
 enum order_kind {
-	ORDER_FETCH, /* of code at `at`, in another line than the one before */
+	ORDER_FETCH, /* code at `at` is fetched, from another line than the code before it */
 	ORDER_LOAD,
 	ORDER_STORE,
 	ORDER_MODIFY, /* a load and a store of the same bytes */
@@ -26,37 +26,38 @@ enum order_kind {
 	ORDER_RETURN,
 	ORDER_KIND_N,
 };
-/* Bytes of one access, at least 1: what a string instruction repeats more often is cut off there, and counted. */
+/* Most bytes of one access. Longer repetitions of string instructions are cut off there, and counted. */
 #define ORDER_SIZE_MAX (1ull << 32)
 #define ORDER_ACCESSES (1u << ORDER_LOAD | 1u << ORDER_STORE | 1u << ORDER_MODIFY)
 
 struct order_event {
-	uint64_t at; /* run-time address: of the access, or of the instruction */
+	uint64_t at; /* run-time address of the access or of the instruction */
 	union {
 		uint64_t size; /* bytes */
-		uint64_t to;   /* where it went, 0: not known */
+		uint64_t to;   /* the target, 0 if it is not known */
 	};
-	void *site; /* the consumer's */
+	void *site; /* the consumer's data of the site */
 	uint8_t kind;
 	bool taken;
-	uint8_t len; /* of the instruction: the next one is at at + len */
+	uint8_t len; /* length of the instruction: the next one is at `at` + len */
 	uint8_t access; /* as x86/insn.h has it: 0 if it is no plain load, store or both; with `plain` */
-	uint32_t now; /* instructions of the thread before this one, modulo 2 to the power of 32 */
+	uint32_t now; /* number of the thread's instructions before this one, modulo 2^32 */
 };
 
-/* What is told of each execution of a block, in order: an event, as far as it is known before. */
+/* An event of each execution of a block, as far as it is known before the execution. A block's ops are in program
+ * order. */
 struct order_op {
 	uint64_t add;  /* an address: the word, narrowed, + that; or the instruction's */
-	uint16_t word; /* or ORDER_NO_WORD */
+	uint16_t word; /* number of the execution's word, or ORDER_NO_WORD */
 	uint16_t size;
 	uint8_t insn;
 	uint8_t kind; /* enum order_kind; ORDER_REPEATS, ORDER_LEFT */
 	uint8_t from, to;
 	uint8_t len;
-	bool repeats; /* its size is of an element */
+	bool repeats; /* the instruction repeats the access: `size` is that of one element */
 	uint8_t access;
-	bool plain;	    /* nothing is narrowed */
-	struct order_part { /* the value that it loads; to: 0, it is not known */
+	bool plain;	    /* the word needs no narrowing */
+	struct order_part { /* the loaded value; not known if `to` is 0 */
 		uint64_t add;
 		uint16_t word;
 		uint8_t from, to;
@@ -70,17 +71,17 @@ enum {
 	ORDER_NO_WORD = 0xffff,
 };
 
-/* A block's code, and what is told of it; its exits have the first of its ops. */
+/* A block's code and its ops. An exit has a prefix of its block's ops. */
 struct order_code {
-	uint64_t pc, next; /* run-time addresses: its own, what follows it */
+	uint64_t pc, next; /* run-time addresses of the block, and of the code after it */
 	struct order_op *op;
 	uint32_t n;
-	void *first;  /* the site of its first instruction, if control is looked at; or NULL */
-	bool shared;  /* ops, and `own`, are another's */
-	bool checked; /* all words of its ops are words of its executions */
-	uint8_t end; /* ORDER_BRANCH, ...: what its last instruction is; ORDER_FETCH: nothing to tell */
+	void *first; /* the site of its first instruction, if the consumer sees control flow; or NULL */
+	bool shared;  /* `op` and `own` belong to another block */
+	bool checked; /* every op's word is below the number of words of an execution */
+	uint8_t end; /* kind of its last instruction (ORDER_BRANCH and so on); ORDER_FETCH: no event */
 	struct order_op last; /* ... */
-	void *own;	      /* the consumer's (order_consumer.block), or NULL */
+	void *own;	      /* what order_consumer.block returned, or NULL */
 };
 
 /* An execution of a block: its first `done` instructions, and the words that its addresses come from. The program may
@@ -89,12 +90,12 @@ struct order_execution {
 	const struct order_code *code;
 	const uint64_t *w;
 	unsigned words, done;
-	bool cut;    /* it ended early */
-	bool whole;  /* it did not, and all words are there */
-	void *exact; /* private, of order_repeated() */
+	bool cut;    /* the execution ended before the block's end */
+	bool whole;  /* the execution is complete, and so are its words */
+	void *exact; /* private to order_repeated() */
 };
 
-/* Bytes of an access that is repeated so often; cut off at what one may have. */
+/* Bytes of an access that is repeated `times` times, at most ORDER_SIZE_MAX. */
 uint64_t order_repeated(const struct order_execution *x, const struct order_op *o, uint64_t times);
 
 static inline uint64_t order_narrow(uint64_t v, unsigned bits)
@@ -102,7 +103,7 @@ static inline uint64_t order_narrow(uint64_t v, unsigned bits)
 	return bits < 64 ? v & ((1ull << bits) - 1) : v;
 }
 
-/* An op's address, or count. Words that an execution that was cut short does not have: false. */
+/* Computes an op's address or count. False if the execution was cut short before the word that it needs. */
 static inline bool order_value(const struct order_execution *x, const struct order_op *o,
 			       uint64_t *v)
 {
@@ -116,7 +117,7 @@ static inline bool order_value(const struct order_execution *x, const struct ord
 	return true;
 }
 
-/* What an op loads (order_consumer.values), its first 8 bytes. False: that is not known. */
+/* The first 8 bytes that an op loads (order_consumer.values). False if they are not known. */
 static inline bool order_loaded(const struct order_execution *x, const struct order_op *o,
 				uint64_t *v)
 {
@@ -129,25 +130,27 @@ static inline bool order_loaded(const struct order_execution *x, const struct or
 	return true;
 }
 
-/* A block's instructions, for who looks at their bytes. */
+/* A block's instructions, for consumers that decode them. */
 struct order_bytes {
 	uint64_t pc;
 	const uint8_t *bytes;
-	struct site *const *site; /* n; each has its instruction's length */
+	struct site *const *site; /* n elements, each with the length of its instruction */
 	unsigned n;
 };
 
 struct order_consumer {
 	void *arg;
-	unsigned kinds; /* bit per enum order_kind: what it wants to see */
-	unsigned shift; /* code lines are of 2 to the power of that */
-	bool plain;	/* events of accesses have `access` */
-	bool values;	/* order_loaded() knows what general loads load; with `execute` */
-	/* What events of a site carry, what is called for each process and each thread. NULL: no memory. */
+	unsigned
+		kinds; /* the kinds of events that the consumer wants, a bit for each enum order_kind */
+	unsigned shift; /* a line of code has 2^shift bytes */
+	bool plain;	/* fill in order_event.access */
+	bool values; /* order_loaded() knows the values of loads to general registers; only with `execute` */
+	/* Make the consumer's data of a site, of a process and of a thread. NULL: no memory. */
 	void *(*site)(void *arg, struct site *s);
 	void *(*process)(void *arg, uint32_t pid);
 	void *(*thread)(void *arg, void *process);
-	/* What is kept of a block beside its ops, one piece of memory, that is freed with it. NULL: no memory. May be NULL. */
+	/* Makes the consumer's data of a block, in one piece of memory that is freed with the block. NULL: no memory.
+	 * The pointer may be NULL. */
 	void *(*block)(void *arg, const struct order_bytes *b);
 	/* Events. -1 without memory. Or NULL, where there are the two that follow: */
 	int (*take)(void *arg, void *thread, const struct order_event *e, size_t n);
@@ -157,10 +160,10 @@ struct order_consumer {
 	void (*end)(void *arg, void *thread, const struct order_op *last, bool taken, uint64_t to);
 	void (*thread_end)(void *arg, void *thread);
 	void (*process_end)(void *arg, void *process);
-	/* From now on what is told is a warm-up: it changes the model, and is not to be counted; or no longer. NULL: it
-	 * makes no difference. */
+	/* Begins or ends a warm-up, in which events change the model and are not counted. The pointer may be NULL. */
 	void (*warm_up)(void *arg, bool on);
-	/* Where nothing was told the thread has touched the line at that address, or fetched it. May be NULL. */
+	/* The thread has touched or fetched the line at that address while the schedule skipped. The pointer may be
+	 * NULL. */
 	void (*touched)(void *arg, void *thread, uint64_t at);
 };
 

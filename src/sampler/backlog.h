@@ -11,16 +11,16 @@
 #include <stdint.h>
 
 struct backlog {
-	uint64_t *word; /* for each record its bytes, and then those */
+	uint64_t *word; /* for each record its length in bytes, then its content */
 	size_t n, cap;	/* words */
-	size_t next;	/* of the record that comes next */
+	size_t next;	/* index of the oldest record */
 };
 
 /* Appends a copy. False without memory. */
 bool backlog_put(struct backlog *b, const void *record, size_t bytes);
 /* The oldest one, aligned as words are; NULL: none. It stays where it is until the next call of any of these. */
 const void *backlog_take(struct backlog *b, size_t *bytes);
-/* Bytes that wait. */
+/* Bytes of records that wait. */
 size_t backlog_waiting(const struct backlog *b);
 void backlog_fini(struct backlog *b);
 

@@ -3,7 +3,7 @@
 
 #include <cpuid.h>
 
-#define HYPERVISOR (1u << 31) /* of leaf 1's ecx */
+#define HYPERVISOR (1u << 31) /* cpuid leaf 1, ecx: a hypervisor runs this machine */
 
 bool bearable_is_virtual(void)
 {

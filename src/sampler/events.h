@@ -32,8 +32,8 @@ struct event_birth {
 
 struct events {
 	int *fd;
-	pid_t *tid;		   /* whose, or -1 - CPU */
-	struct event_birth *birth; /* when they were opened */
+	pid_t *tid;		   /* the thread that each event belongs to, or -1 - CPU */
+	struct event_birth *birth; /* when the events were opened */
 	size_t n, cap;
 	int kind;	  /* enum event_kind */
 	double rate;	  /* samples a second */
@@ -46,14 +46,14 @@ struct events {
 
 /* rate in samples a second; prog: descriptor of the program that each event runs. */
 void events_init(struct events *e, int kind, double rate, int prog);
-/* All are opened disabled. On all threads of a process, now and later. */
+/* Opens events on all threads of a process, present and future ones. All events are opened disabled. */
 int events_add_process(struct events *e, pid_t pid, struct err *err);
 /* True if the child, born at `ticks`, has no event, its parent has one, and the child was born before that was opened: it
  * has not inherited it. */
 bool events_miss_child(const struct events *e, pid_t parent, pid_t child, uint64_t ticks);
 /* Closes all but the first n. */
 void events_keep(struct events *e, size_t n);
-/* On one thread alone. */
+/* Opens an event on one thread alone. */
 int events_add_thread(struct events *e, pid_t tid, struct err *err);
 /* On all CPUs that are online: whatever runs there, or, with the descriptor of a control group's folder in the place of -1,
  * that group's processes. */

@@ -13,7 +13,7 @@
 #include "sampler/events.h"
 
 struct family {
-	pid_t *pid; /* whose threads have events */
+	pid_t *pid; /* processes whose threads have events */
 	size_t n, cap;
 	unsigned refused; /* descendants that the user may not trace: they have no events */
 };

@@ -44,11 +44,11 @@ struct pending {
 };
 #define PENDING_MAX 65536
 
-#define DEVICES_NS 100000000	/* between looks for devices that nobody asked for */
-#define LOOK_NS 5000000		/* between those of one process that were asked for */
-#define BACKLOG_MOST (4u << 20) /* bytes, from which on what waits is observed */
+#define DEVICES_NS 100000000 /* ns between two periodic searches for devices */
+#define LOOK_NS 5000000 /* ns between two searches of one process that the kernel side asked for */
+#define BACKLOG_MOST (4u << 20) /* bytes that wait, from which on they are observed */
 #define MAPPED_AT_ONCE ((size_t)4 << 20)
-#define BACKLOG_TURN 16 /* records that are observed between looks for what is urgent */
+#define BACKLOG_TURN 16 /* records that are observed between two checks for urgent ones */
 
 /* What lifting may take: at first, and of the time that is sampled (reach()). */
 #define LIFT_FIRST_NS 30e6
@@ -70,7 +70,7 @@ struct lately {
 struct sampler {
 	struct sampler_options o;
 	struct sampler_bpf *bpf;
-	struct bpf_program *prog; /* that of its programs which this kernel takes */
+	struct bpf_program *prog; /* the variant of the program that this kernel accepts */
 	struct ring_buffer *ring;
 	struct backlog backlog;
 	struct watches *watches; /* or NULL */
@@ -803,7 +803,7 @@ int sampler_fd(const struct sampler *s)
 	return ring_buffer__epoll_fd(s->ring);
 }
 
-/* Takes records from the ring buffer. */
+/* Reads records from the ring buffer. */
 static int take_records(struct sampler *s, struct err *err)
 {
 	int n = ring_buffer__consume(s->ring);
@@ -828,7 +828,7 @@ int sampler_observe(struct sampler *s, struct err *err)
 	size_t left = backlog_waiting(&s->backlog), bytes, took = 0;
 	const void *record;
 
-	/* what comes meanwhile is observed the next time */
+	/* records that arrive meanwhile are observed the next time */
 	for (unsigned i = 1; took < left; i++) {
 		record = backlog_take(&s->backlog, &bytes);
 		if (!record)

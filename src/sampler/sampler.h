@@ -18,7 +18,7 @@
 
 struct sampler_options {
 	const char *event;	/* "cpu-clock", "cycles"; NULL: cycles where there is a PMU */
-	double rate;		/* samples a second on each CPU that runs */
+	double rate;		/* samples a second on each CPU that is not idle */
 	unsigned burst;		/* instructions to run ahead, 1 … RA_BURST_MAX */
 	unsigned ring_mib;	/* ring buffer, power of two; 0: as rate, burst and CPUs want */
 	unsigned code_kuops;	/* room for lifted code, thousands of micro-ops */

@@ -23,7 +23,8 @@
 #define BLOCKS_MAX (1u << 22)
 #define LINKS_MAX (1u << 23)
 #define PAGES_MAX (1u << 20)
-#define SLOTS_MANY (1u << 16) /* tables get four times as large before, twice from then on */
+#define SLOTS_MANY \
+	(1u << 16) /* smaller tables grow to four times their size, larger ones to twice */
 #define PAGE 4096ul
 #define SLOT_TAG 0xffff000000000000ul
 
@@ -34,11 +35,12 @@ struct table {
 	uint64_t mask;
 	uint64_t slot[];
 };
-struct table *rt_blocks, *rt_returns; /* read by switch.S */
+struct table *rt_blocks, *rt_returns; /* switch.S reads both */
 const void **rt_direct;
 static uint64_t used[2];
 static struct slot tombstone = { ~0ul, 0 };
-/* With a schedule: the tables of blocks of the kind that is not made now. */
+/* With a schedule there are two kinds of blocks, observed and skipped ones: these tables hold the kind that is not
+ * being translated now. */
 static struct {
 	struct table *blocks, *returns;
 	uint64_t used[2];
@@ -56,7 +58,7 @@ struct page {
 };
 static struct page *pages; /* an open-addressing table */
 static uint32_t npages, pages_mask;
-static struct page *last_page; /* that code was added to, or NULL */
+static struct page *last_page; /* the page that code was added to last, or NULL */
 
 static struct table *table_new(uint64_t n)
 {
@@ -81,7 +83,7 @@ static void direct_reset(void)
 		rt_direct[i] = rt_direct_none;
 }
 
-/* Of rt_returns, where it is no longer. */
+/* Removes an entry of rt_returns from the direct table as well. */
 static void direct_forget(struct slot *s)
 {
 	uint64_t pc = s->pc;
@@ -148,7 +150,7 @@ void cache_turn(bool skip)
 	other.skip = !skip;
 }
 
-/* Where it is looked for first, as switch.S computes it. */
+/* The slot at which the search for an address begins; switch.S computes the same. */
 static uint64_t table_index(const struct table *t, uint64_t pc)
 {
 	uint64_t line = (pc >> TABLE_NEAR) * TABLE_FACTOR >> TABLE_SHIFT;
@@ -189,8 +191,9 @@ static void table_add(struct table **table, uint64_t *count, struct slot *s)
 				table_put(big, slot_at(t->slot[i]));
 				++*count;
 			}
-		__atomic_store_n(table, big,
-				 __ATOMIC_RELEASE); /* others may still read the old one */
+		__atomic_store_n(
+			table, big,
+			__ATOMIC_RELEASE); /* other threads may still read the old table, so it is never unmapped */
 		t = big;
 	}
 	table_put(t, s);
@@ -227,7 +230,8 @@ struct block *cache_find(uint64_t pc)
 	return s ? (struct block *)slot_at(*s) : NULL;
 }
 
-/* Where it is, or would be: neighbours are met together. */
+/* The page's slot, or the free one where it belongs. Eight neighbouring pages hash to neighbouring slots, because
+ * programs use them together. */
 static struct page *page_slot(uint64_t page)
 {
 	uint64_t number = page / PAGE, hash = (number >> 3) * TABLE_FACTOR >> TABLE_SHIFT;
@@ -351,13 +355,14 @@ void cache_link(struct link *l, struct block *to)
 	publish_linked(l);
 }
 
-/* It is reached by rt_direct, not by pairs: nothing is counted in its kind of code. */
+/* Whether indirect jumps reach the block by rt_direct and not by pairs: nothing counts executions in its kind of
+ * code. */
 static bool is_direct(const struct block *b)
 {
 	return schedule_on ? b->flags & BLOCK_SKIPS : !counting();
 }
 
-/* Blocks of the kind that the block is of, by address; their return points. */
+/* The table of blocks of the same kind as b, and that of their return points. */
 static struct table *blocks_of(const struct block *b)
 {
 	return other.blocks && !!(b->flags & BLOCK_SKIPS) == other.skip ? other.blocks : rt_blocks;
@@ -377,7 +382,7 @@ static void bury(struct table *t, uint64_t pc)
 		__atomic_store_n(s, (uint64_t)&tombstone, __ATOMIC_RELEASE);
 }
 
-/* Of the block's kind, the return point at pc. */
+/* Removes the return point at pc from the table for the block's kind. */
 static void bury_return(const struct block *b, uint64_t pc)
 {
 	uint64_t *s = table_find(returns_of(b), pc);
@@ -391,7 +396,8 @@ static void bury_return(const struct block *b, uint64_t pc)
 		direct_forget(of);
 }
 
-/* What leads to the block at pc: a call's return point does not, but was found less than that once. */
+/* Removes an entry of the return table that leads to the block itself. A call's return point at the same address lies
+ * below the end of the cache's code and stays. */
 static void bury_entry(const struct block *b)
 {
 	const uint64_t *s = table_find(returns_of(b), b->pc);
@@ -407,7 +413,8 @@ static bool is_found(const struct block *b)
 	return s && (struct block *)slot_at(*s) == b;
 }
 
-/* Who comes there from now on leaves the cache. One store: others may be at the no-op, or behind it. */
+/* Turns the no-op at the block's beginning into a jump out of the cache. It is written with one store, because other
+ * threads may execute the no-op at the same time. */
 static void close_entry(const struct block *b)
 {
 	uint64_t *at = (uint64_t *)b->code, to = CACHE_BASE + links[b->link + b->links].stub;
@@ -430,7 +437,7 @@ static void kill_block(struct block *b)
 		bury_entry(b);
 	else
 		edges_forget(b->pc);
-	/* a call's return point lies in it */
+	/* the return point of the call that ends the block lies in the block's code */
 	bury_return(b, b->pc + b->len);
 	if (!is_direct(b))
 		edges_forget(b->pc + b->len);
@@ -440,7 +447,7 @@ static void kill_block(struct block *b)
 		i = l->next;
 		l->linked = false;
 		l->next = 0;
-		if (l->fallen) { /* what comes from above jumps on from here */
+		if (l->fallen) { /* the code above fell through into this block: a jump at the block's first byte replaces that */
 			l->fallen = false;
 			l->site = (uint32_t)(b->code + 1 - CACHE_BASE);
 			*(uint8_t *)b->code = 0xe9;

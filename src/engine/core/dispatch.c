@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What runs between blocks: finds or makes the next one, links, does what blocks cannot. */
+/* Runs between blocks: finds or translates the next block, links blocks, and executes what translated code cannot. */
 #include <asm/errno.h>
 #include <linux/mman.h>
 #include <asm/signal.h>
@@ -93,7 +93,7 @@ void threads_forget_others(struct thread *t)
 
 void thread_end(struct thread *t)
 {
-	lock(&cache_lock); /* other threads read the counters of those that have not ended */
+	lock(&cache_lock); /* other threads read the counters of threads that have not ended */
 	t->ended = true;
 	unlock(&cache_lock);
 	log_thread_end(t);
@@ -123,7 +123,7 @@ static bool far_return(struct thread *t, const uint8_t *op)
 	return true;
 }
 
-/* No segment in gs: its base is 0 then. The engine's gs stays. */
+/* A null selector in gs makes the base 0 for the program. The CPU's gs stays the engine's. */
 static bool set_gs_selector(struct thread *t, uint64_t selector)
 {
 	if ((uint16_t)selector > 3)
@@ -132,7 +132,8 @@ static bool set_gs_selector(struct thread *t, uint64_t selector)
 	return true;
 }
 
-/* Far transfers, 32-bit system calls, what changes gs, gs in string instructions: nothing that compilers make. */
+/* Instructions that compilers do not emit: far transfers, 32-bit system calls, changes of gs, string instructions
+ * with gs. */
 static void odd(struct thread *t)
 {
 	uint8_t c[16];
@@ -195,15 +196,16 @@ static void odd(struct thread *t)
 	    (uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], t->pc);
 }
 
-/* It is in the system call that ends the block, + 1; or in none. */
+/* Notes for the recorder that the thread is in the system call that ends a block (the block's number + 1), or in none
+ * (0). */
 static void set_inside(struct thread *t, uint32_t block)
 {
 	if (log_fd >= 0 && log_observed & EXACT_COUNTS)
 		*counter_of(t, EXACT_INSIDE) = counting() ? block : 0;
 }
 
-/* The system call behind the block. Outside: it may take forever. False: it is still to be done, but has been
- * counted; under cache_lock then. */
+/* Executes the system call that ends the block. The thread counts as outside the cache meanwhile, because the call
+ * may never return. Returns false, with cache_lock held, if the call has been counted but is still to be executed. */
 static bool outside(struct thread *t, uint32_t block)
 {
 	bool returns = t->regs[RAX] == __NR_rt_sigreturn, done;
@@ -212,9 +214,10 @@ static bool outside(struct thread *t, uint32_t block)
 	set_inside(t, block + 1);
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	done = do_syscall(t);
-	lock(&cache_lock); /* or it may be emptied now */
+	lock(&cache_lock); /* without the lock another thread could empty the cache now */
 	if (flushes != before ||
-	    switches != turns) /* for the recorder, the thread went away in it, and comes now */
+	    switches !=
+		    turns) /* the recorder knows a new process since then: the thread enters it here */
 		edges_note_locked(EXACT_WENT, 0, 0, t->pc);
 	else if (returns)
 		edges_note_locked(EXACT_WENT, block + 1, 0, t->pc);
@@ -231,7 +234,7 @@ static void in_odd(struct thread *t, uint32_t block, uint64_t next)
 		edges_note(EXACT_WENT, block + 1, 0, t->pc);
 }
 
-/* The instruction has left the thread's block for code that changes all the time. */
+/* An instruction that is translated anew for each execution (once.c) has left its block. */
 static void leave_once(struct thread *t, const struct link *l)
 {
 	const struct block *b = &blocks[l->from];
@@ -257,7 +260,7 @@ static void leave_once(struct thread *t, const struct link *l)
 	}
 }
 
-/* Of what is left of the interval, for code that does not do that by itself. */
+/* Takes an execution's weight from the rest of the interval, for code that does not do so by itself. */
 static void take_weight(struct thread *t, unsigned weight)
 {
 	if (!intervals_on() || schedule_on)
@@ -292,7 +295,8 @@ static void leave_block(struct thread *t, const struct link *l)
 	}
 }
 
-/* The system call at pc was counted before the cache was emptied, and is to be done yet. */
+/* Takes back the count of the system call at pc: it was counted before the cache was emptied, and will be executed
+ * and counted again. */
 static void uncount(struct thread *t)
 {
 	struct block *b;
@@ -309,7 +313,7 @@ static void uncount(struct thread *t)
 	unlock(&cache_lock);
 }
 
-/* The block that is executed before the next phase begins. */
+/* Translates the last block before the next phase of the schedule, cut to the instructions that are left. */
 static struct block *made_short(struct thread *t)
 {
 	struct block *b = translate_short(t, t->pc, t->shorten);
@@ -325,14 +329,15 @@ static struct block *made_short(struct thread *t)
 	return b;
 }
 
-/* How often links have become invalid, or lead to blocks of the other kind. */
+/* A number that changes whenever links become invalid or lead to blocks of the other kind. */
 static uint32_t times_changed(void)
 {
 	return flushes + switches;
 }
 
-/* The block of t->pc, found or made; the thread is inside with it. NULL: there is none now. `from`, if not NULL,
- * leads there; it is of after so many changes, and so is `site`, an indirect jump that does, or 0. */
+/* Finds or translates the block at t->pc and enters it. Returns NULL if there is none now. `from`, if not NULL, is
+ * the link, and `site`, if not 0, the indirect jump that leads there; both are valid only if times_changed() is still
+ * `of`. */
 static struct block *next_block(struct thread *t, struct link *from, uint32_t of, uint32_t site)
 {
 	struct block *b;
@@ -355,7 +360,10 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 	if (b && from && from->target == b->pc)
 		cache_link(from, b);
 	else if (b && from && from->edge && counting())
-		--*counter_of(t, edge_counter(from)); /* inverted: it fell through */
+		--*counter_of(
+			t,
+			edge_counter(
+				from)); /* the edge's counter is inverted, it counts that the branch fell through */
 	if (b && site && !(b->flags & BLOCK_ONCE)) {
 		if (counting())
 			edges_near(t, edges_pair(site, b->pc), b);
@@ -367,8 +375,8 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 	return b;
 }
 
-/* An indirect jump, call or return, of a block that may be one for code that changes, has left the cache for t->pc.
- * Returns its site; without counts they have none, it is 1. */
+/* An indirect jump, call or return has left the cache for t->pc. The block may be one of once.c. Returns the jump's
+ * site; without counts jumps have no sites, and 1 is returned. */
 static uint32_t leave_indirect(struct thread *t, const struct block *b)
 {
 	uint32_t site = (uint32_t)t->site;
@@ -385,7 +393,8 @@ static uint32_t leave_indirect(struct thread *t, const struct block *b)
 	return site;
 }
 
-/* Why the cache was left: the link that leads on from there, or NULL. *site: of the indirect jump, or 0. */
+/* Handles what made the thread leave the cache. Returns the link that leads on from there, or NULL. *site becomes the
+ * site of the indirect jump, or 0. */
 static struct link *leave(struct thread *t, const struct block *b, uint32_t *site)
 {
 	struct link *l;

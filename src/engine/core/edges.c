@@ -20,11 +20,11 @@
 #include "engine/shared.h"
 
 #define SITES_MAX (1u << 22)
-#define TARGETS 4096	  /* lists of pairs, by target, at first */
-#define SPREAD 40503	  /* of sites' numbers, modulo NEAR_SITES */
+#define TARGETS 4096	  /* number of lists of pairs, by target, to begin with */
+#define SPREAD 40503	  /* multiplier that spreads the numbers of sites, modulo NEAR_SITES */
 #define GATHER 30599	  /* its inverse */
 #define MANY 2048	  /* pairs */
-#define MADV_COLLAPSE_ 25 /* since Linux 6.1 */
+#define MADV_COLLAPSE_ 25 /* madvise(MADV_COLLAPSE), since Linux 6.1 */
 
 _Static_assert(offsetof(struct pair, site) == 8 && offsetof(struct pair, number) == 16, "switch.S");
 _Static_assert(offsetof(struct thread, site) == T_SITE, "layout");
@@ -45,7 +45,7 @@ static struct site {
 	bool returns;
 } * sites;
 static uint32_t nsites, npairs;
-static struct pair **pairs_by_number; /* forgotten ones, too; with phases */
+static struct pair **pairs_by_number; /* all pairs, forgotten ones included; used with phases */
 
 static struct pairs *pairs_new(uint64_t n)
 {
@@ -86,7 +86,8 @@ uint32_t edges_site(uint32_t block, bool returns)
 		die("more than %ld indirect jumps", (long)nsites);
 	n = ++nsites;
 	sites[n] = (struct site){ block, returns };
-	/* spread over the near table: sites of one target, targets of one site */
+	/* the numbers are spread so that neither the sites of one target nor the targets of one site collide in the
+	 * near table */
 	return n < NEAR_SITES ? n * SPREAD % NEAR_SITES : n;
 }
 
@@ -117,8 +118,9 @@ static void add(struct pair *p)
 				put(big, t->slot[i]);
 				used++;
 			}
-		__atomic_store_n(&rt_pairs, big,
-				 __ATOMIC_RELEASE); /* others may still read the old one */
+		__atomic_store_n(
+			&rt_pairs, big,
+			__ATOMIC_RELEASE); /* other threads may still read the old table, so it is never unmapped */
 		t = big;
 	}
 	put(t, p);
@@ -134,10 +136,11 @@ static struct pair **find(uint64_t site, uint64_t pc)
 	return NULL;
 }
 
-/* Slots lie all over the near table: a page for each is more than the CPU remembers. */
+/* Asks for large pages: the slots in use lie all over the near table, and the TLB has too few entries for small ones. */
 static void enlarge(struct thread *t)
 {
-	near_table(t)->target = 0; /* of shared memory there is to be something */
+	near_table(t)->target =
+		0; /* MADV_COLLAPSE wants at least one page of shared memory to be present */
 	sys(__NR_madvise, near_table(t), LARGE_PAGE, MADV_HUGEPAGE);
 	sys(__NR_madvise, near_table(t), LARGE_PAGE, MADV_COLLAPSE_);
 }

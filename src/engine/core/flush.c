@@ -41,7 +41,7 @@
 enum called {
 	NOT_CALLED,
 	CALLING, /* the signal is being sent */
-	CALLED,	 /* it has been sent: any system call's return delivers it, if it was not dropped */
+	CALLED, /* the signal has been sent: the next return from a system call delivers it, unless it was dropped */
 };
 #define CALLED_MASK 3u
 #define CALLED_NEXT 4u
@@ -54,7 +54,7 @@ uint32_t flushes;
 bool faults_keep_state;
 static bool keep_state; /* value of faults_keep_state after the next flush */
 static bool all;	/* flush_all() */
-static int flush_lock;	/* held while it is emptied */
+static int flush_lock;	/* held while the cache is emptied */
 static int flushing;
 
 bool flush_due(bool more)
@@ -66,7 +66,8 @@ bool flush_due(bool more)
 
 void flush_to_keep_state(void)
 {
-	if (log_observed & (EXACT_COUNTS | EXACT_LINES)) /* else nothing changes them */
+	/* only code that counts, or marks lines, overwrites flags and registers that the program could look at */
+	if (log_observed & (EXACT_COUNTS | EXACT_LINES))
 		__atomic_store_n(&keep_state, true, __ATOMIC_RELEASE);
 }
 
@@ -129,7 +130,7 @@ static void call_out(struct thread *o)
 	now = before | CALLING;
 	__atomic_store_n(&o->called, now, __ATOMIC_RELEASE);
 	r = sys(__NR_tkill, o->tid, SIGTRAP);
-	o->ended = r == -ESRCH; /* it was killed where it was */
+	o->ended = r == -ESRCH; /* the thread has been killed */
 	if (sys_failed(r) && !o->ended)
 		r = sys(__NR_tgkill, pid, o->tid, SIGTRAP);
 	/* unless the signal is there already */
@@ -137,7 +138,7 @@ static void call_out(struct thread *o)
 				    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Asks who is inside to come out. */
+/* Asks each thread that is inside the cache to come out. Returns whether there is one. */
 static bool any_inside(const struct thread *t)
 {
 	bool any = false;
@@ -182,13 +183,13 @@ static void hold(void)
 	lock(&cache_lock);
 }
 
-/* All other threads are out of the cache then, until let_in(). */
+/* Waits until all other threads are out of the cache; they stay outside until let_in(). */
 static void call_all(const struct thread *t)
 {
 	const struct nap nap = { 0, NAP_NS };
 
 	while (any_inside(t)) {
-		unlock(&cache_lock); /* they may need them to come out */
+		unlock(&cache_lock); /* threads may need these locks in order to come out */
 		unlock(&threads_lock);
 		phases_release();
 		lines_release();
@@ -231,7 +232,7 @@ void flush_outside(struct thread *t, void (*f)(struct thread *t))
 {
 	hold();
 	call_all(t);
-	/* its system calls are the engine's until then (signals.c: trapped) */
+	/* marked as inside, so that signals.c (trapped) takes system calls of f() for the engine's own */
 	__atomic_store_n(&t->inside, true, __ATOMIC_RELEASE);
 	f(t);
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);

@@ -117,13 +117,13 @@ void left_put_quietly(struct build *b, unsigned reg)
 	put_gs(&b->e, 0x89, reg, left_of(b));
 }
 
-/* Beside the code: out of the cache, with nothing done of the block. */
+/* Emits, beside the code, an exit from the cache before the block's first instruction. */
 static uint64_t put_out(struct build *b, bool rcx)
 {
 	struct emit stub = { (uint8_t *)publish_beside(), publish_beside() };
 	uint64_t at = stub.at;
 
-	if (b->dry) /* an address as far off, and nothing there */
+	if (b->dry) /* a dry run needs an address of the right distance, not code */
 		return at;
 	if (rcx)
 		put_restore(&stub, RCX);

@@ -22,7 +22,7 @@ struct known {
 	uint8_t bytes[INSN_MAX];
 	uint8_t len; /* 0: free */
 	uint32_t id;
-	uint32_t site; /* of an indirect jump, or 0 */
+	uint32_t site; /* the site, if the instruction is an indirect jump; or 0 */
 };
 static struct known *known;
 static uint32_t nknown;
@@ -36,7 +36,7 @@ static uint64_t hash(uint64_t pc, const uint8_t *p, unsigned n)
 	return h ^ h >> 32;
 }
 
-/* A number that only counts. */
+/* Registers a block number for an instruction, with the recorder, that has counters but no code. */
 static uint32_t new_number(const struct known *k, uint32_t image)
 {
 	static struct plan nothing;

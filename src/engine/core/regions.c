@@ -21,8 +21,9 @@
 #define PAGE 4096ul
 #define REGIONS_MAX 2048
 #define WATCHED_MAX 65536 /* a power of two */
-#define PAGES_NEAR 1024	  /* are looked up one by one */
-#define WRITES_MAX 32	  /* to a page, until no translation of its code is kept */
+#define PAGES_NEAR 1024	  /* so many pages are looked up one by one, more by a scan of the table */
+#define WRITES_MAX \
+	32 /* writes to a page after which translations of its code are not kept any more */
 
 static struct region regions[REGIONS_MAX];
 static unsigned nregions;
@@ -30,7 +31,7 @@ static unsigned nregions;
 struct watched {
 	uint64_t page;
 	uint16_t writes;
-	uint8_t prot; /* the program's; 0: not known to us */
+	uint8_t prot; /* the protection that the program asked for; 0: unknown */
 	bool on;
 };
 static struct watched *watched;
@@ -96,8 +97,8 @@ static bool is_met(uint64_t start, uint64_t end)
 	return false;
 }
 
-/* Code of a file that the program does not write, and the kernel's: it will be met too, and need not be looked for
- * then. */
+/* Remembers a mapping that the program is likely to execute soon: read-only code of a file, or of the kernel. That
+ * saves a look at /proc/self/maps later. */
 static void keep(const struct region *r)
 {
 	if ((r->inode || !strcmp(r->path, "[vdso]")) && r->prot & PROT_EXEC &&
@@ -163,7 +164,7 @@ struct region *region_of(uint64_t pc)
 		if (!look_up(pc, &new))
 			return NULL;
 		if (nregions == REGIONS_MAX)
-			nregions = 0; /* all can be looked up again */
+			nregions = 0; /* the table is only a cache of /proc/self/maps */
 		r = &regions[nregions++];
 		*r = new;
 	}
@@ -278,7 +279,7 @@ bool regions_watch(const struct region *r, uint64_t pc, unsigned n)
 {
 	bool keep = true;
 
-	if (r->shared) /* whoever else maps it can write it */
+	if (r->shared) /* other processes that map shared memory can write it */
 		return false;
 	if (!(r->prot & PROT_WRITE))
 		return true;
@@ -321,7 +322,7 @@ uint64_t regions_watched_alike(uint64_t page, uint64_t end)
 	while ((on ? page < end : page < near) && regions_watched(page) == on);
 	if (on || page < near)
 		return page;
-	/* mappings may have terabytes */
+	/* a mapping may be terabytes long: the table of watched pages is scanned instead of the pages */
 	for (unsigned i = 0; i < WATCHED_MAX; i++)
 		if (watched[i].on && watched[i].page >= page && watched[i].page < end)
 			end = watched[i].page;
@@ -330,7 +331,9 @@ uint64_t regions_watched_alike(uint64_t page, uint64_t end)
 
 static void release(struct watched *w)
 {
-	cache_invalidate(w->page, PAGE); /* others may write there at once */
+	cache_invalidate(
+		w->page,
+		PAGE); /* before the page is writable, because other threads may write to it at once */
 	sys(__NR_mprotect, w->page, PAGE, w->prot);
 	w->on = false;
 	nwatched_on--;
@@ -363,7 +366,7 @@ bool regions_write_fault(uint64_t addr)
 
 	if (!w)
 		return false;
-	if (!w->on) /* another thread's write, just before: the page can be written now */
+	if (!w->on) /* another thread's write to the page faulted just before and made it writable */
 		return w->prot & PROT_WRITE;
 	w->writes++;
 	release(w);

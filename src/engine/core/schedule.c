@@ -27,7 +27,7 @@
 #include "engine/shared.h"
 
 #define SHARE_MIN 1000
-#define ROOM_MAX (1ull << 40) /* granted at once */
+#define ROOM_MAX (1ull << 40) /* most instructions that are granted to a thread at once */
 /* How much of the run there is at most between two looks of the recorder at what has been observed: a part of what has
  * run, so that there are some of a short run, too. */
 #define CLOSE_PART 32
@@ -40,12 +40,13 @@ static const uint64_t *starts;
 static struct exact_schedule plan;
 static int schedule_lock;
 static struct {
-	uint64_t position; /* executed, as far as threads have said so */
+	uint64_t position; /* instructions executed, as far as threads have reported them */
 	uint64_t until;	   /* the phase ends there */
 	unsigned phase;	   /* enum exact_phase */
 	uint64_t sample, begin;
-	uint64_t closed; /* where the recorder was waited for last */
-	bool main, any;	 /* any: something has been observed since then */
+	uint64_t closed; /* the position at which the engine last waited for the recorder */
+	bool main,
+		any; /* main: this is the command's first process; any: something has been observed since `closed` */
 } now;
 
 static uint64_t start_of(uint64_t sample)
@@ -55,7 +56,7 @@ static uint64_t start_of(uint64_t sample)
 	return sample < plan.n ? starts[sample] : UINT64_MAX;
 }
 
-/* The first sample that ends behind the position. */
+/* The number of the first sample that ends after the position. */
 static uint64_t sample_at(uint64_t position)
 {
 	uint64_t low = 0, high = plan.n;
@@ -90,7 +91,7 @@ static uint64_t tell_at(uint64_t end)
 	return end - before;
 }
 
-/* Which phase it is at the position, and until where. */
+/* Finds the phase at the current position and where the phase ends. */
 static void locate(void)
 {
 	uint64_t start, warm;
@@ -172,7 +173,7 @@ static void settle(struct thread *t)
 	now.position += left_settle(t);
 }
 
-/* What the others may still execute of what they were granted. */
+/* Instructions that other threads were granted and have not executed yet. */
 static uint64_t granted_to_others(const struct thread *self)
 {
 	uint64_t sum = 0;
@@ -183,7 +184,7 @@ static uint64_t granted_to_others(const struct thread *self)
 	return sum;
 }
 
-/* Of n threads; the others have `others` of what is left. */
+/* Grants instructions to one of n threads; `others` instructions are granted to other threads already. */
 static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n, uint64_t others)
 {
 	uint64_t room = now.until - now.position;
@@ -239,7 +240,7 @@ static void next_phase(void)
 	locate();
 }
 
-/* All other threads are out of the cache. */
+/* Begins the next phase. All other threads are outside the cache. */
 static void turn(struct thread *self)
 {
 	(void)self;
@@ -253,7 +254,7 @@ static void turn(struct thread *self)
 	unlock(&schedule_lock);
 }
 
-/* All other threads are out of the cache: nobody has anything left, and what all have executed is known. */
+/* Takes back what all threads have left, so that the position is exact. All other threads are outside the cache. */
 static void gather(struct thread *self)
 {
 	(void)self;
@@ -276,20 +277,21 @@ void schedule_ask(struct thread *t, unsigned weight, unsigned part)
 	others = n > 1 ? granted_to_others(t) : 0;
 	if (!over) {
 		room = now.until - now.position;
-		/* others have what is left, and may never need it */
+		/* other threads hold the rest, and may be blocked forever: it is taken back from them */
 		scarce = others > n * SHARE_MIN && room < others + SHARE_MIN;
 	}
 	if (!over && n == 1 && room < weight) {
 		t->shorten = (uint32_t)room;
-		/* to whatever part that block belongs, when there is one */
+		/* made_short() grants the rest once it knows to which part the block belongs */
 	} else if (!over && !scarce) {
 		grant(t, weight, part, n, others);
 	}
 	unlock(&schedule_lock);
 	if (!over && !scarce)
 		return;
-	__atomic_store_n(&t->inside, false,
-			 __ATOMIC_RELEASE); /* another one may be waiting for that */
+	__atomic_store_n(
+		&t->inside, false,
+		__ATOMIC_RELEASE); /* another thread may be waiting until this one is outside */
 	flush_outside(t, over ? turn : gather);
 }
 

@@ -31,7 +31,7 @@
 
 #define CLOCK_MONOTONIC 1
 #define CLOCK_PROCESS_CPUTIME_ID 2
-#define POLL 20000		/* instructions between looks at a clock */
+#define POLL 20000		/* instructions between two readings of the clock */
 #define BLOCKS_BYTES (1u << 19) /* a bit for each block there can be */
 
 struct exact_lines lines;
@@ -40,7 +40,7 @@ _Static_assert(EXACT_BLOCKS_MAX == T_RAN_SIZE, "layout");
 static int lines_lock, mapping_lock;
 static struct {
 	uint64_t interval, next; /* in the unit */
-	uint64_t total;		 /* executed, as far as threads have said so */
+	uint64_t total;		 /* instructions executed, as far as threads have reported them */
 	uint32_t taken;
 	long pid;
 	bool mappings_changed;
@@ -75,7 +75,8 @@ static void begin(void)
 	now.mappings_changed = true;
 }
 
-/* How much the thread may execute before it asks again: in `part`, an execution of that weight. */
+/* Grants the thread the instructions until the next snapshot, so that at least one execution of that weight fits in
+ * `part`. */
 static void grant(struct thread *t, unsigned weight, unsigned part)
 {
 	uint64_t room = now.next > now.total ? now.next - now.total : 0;
@@ -164,7 +165,7 @@ void lines_later(struct thread *t, uint32_t block)
 		((uint64_t *)((char *)t + T_FIRSTS))[block] += first;
 }
 
-/* What the kernel reads and writes for the calls that programs move data with. */
+/* Marks the lines that the kernel reads or writes for system calls that move data. */
 void lines_syscall(struct thread *t, long nr, const uint64_t *r, long ret)
 {
 	if (!(lines.flags & EXACT_LINES_KERNEL) || ret <= 0)
@@ -286,7 +287,7 @@ static void block_ran(uint32_t id)
 	now.ran[id / 8] |= (uint8_t)(1u << id % 8);
 }
 
-/* Blocks that the thread has executed since it was last asked. */
+/* Collects the blocks that the thread has executed since the last snapshot. */
 static void note_ran(struct thread *t)
 {
 	uint32_t n = __atomic_load_n(&nids, __ATOMIC_ACQUIRE);
@@ -340,7 +341,7 @@ static void snapshot(struct thread *t, bool last)
 				    .last = last };
 
 	sys(__NR_prctl, PR_GET_NAME, s.name);
-	lock(&mapping_lock); /* what was mapped meanwhile, and touched, would belong to nothing */
+	lock(&mapping_lock); /* lines touched in a mapping that appears meanwhile would belong to no mapping that the recorder knows */
 	put_mappings();
 	marks_tell();
 	unlock(&mapping_lock);
@@ -349,7 +350,8 @@ static void snapshot(struct thread *t, bool last)
 	unlock(&threads_lock);
 	log_stack(t);
 	log_snapshot(&s);
-	if (++now.taken >= lines.snapshots) { /* the recorder has made one of two */
+	if (++now.taken >=
+	    lines.snapshots) { /* the recorder has merged snapshots in pairs, so intervals are twice as long from here on */
 		now.taken /= 2;
 		now.interval *= 2;
 	}
@@ -381,7 +383,9 @@ void lines_thread_end(struct thread *t)
 
 void lines_end(struct thread *t)
 {
-	if (!lines_observed() || log_fd < 0 || now.pid != sys(__NR_getpid)) /* a vfork's child */
+	if (!lines_observed() || log_fd < 0 ||
+	    now.pid !=
+		    sys(__NR_getpid)) /* the pid differs in a child of vfork, which shares this memory */
 		return;
 	lock(&lines_lock);
 	now.total += left_settle(t);

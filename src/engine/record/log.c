@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells the recorder what there is to count: see engine/shared.h. */
+/* Writes the log that tells the recorder which blocks, edges and threads there are (engine/shared.h has its format). */
 #include <asm/errno.h>
 #include <linux/fcntl.h>
 #include <linux/futex.h>
@@ -44,13 +44,14 @@ static const struct exact_header *header; /* shared by all processes of the reco
 static struct exact_process *process;
 static uint64_t process_at;
 static struct exact_log *chunk;
-static uint64_t written; /* bytes of records before the chunk's */
+static uint64_t written; /* bytes of the log before this chunk */
 static uint32_t images, pairs;
 static int log_lock;
 #define SIGNAL_SYS 31
-#define BLOCK_NONE 0	/* SIG_BLOCK: nothing is added */
-#define UNTOLD_MAX 1024 /* a killed process loses at most this many */
-static int64_t untold;	/* uncounted instructions that were not yet added to the header's number */
+#define BLOCK_NONE 0 /* SIG_BLOCK: nothing is added */
+#define UNTOLD_MAX \
+	1024	       /* a killed process loses at most so many instructions of the header's sum */
+static int64_t untold; /* uncounted instructions that were not yet added to the header's number */
 
 /* Maps the header for writing, for a moment only: a stray store of the program must not spoil what other processes
  * record. NULL: a limit on memory or a filter of system calls forbids the mapping. */
@@ -123,7 +124,7 @@ static void end(const void *record)
 	__atomic_store_n(&chunk->used, chunk->used + r->size, __ATOMIC_RELEASE);
 }
 
-/* same: the pid of the one that it goes on for, or 0. */
+/* Begins the log of a process. replaces, same: the place and the pid of the process that this one continues, or 0. */
 static void new_process(uint64_t parent, uint64_t parent_log, uint64_t replaces, uint32_t same)
 {
 	struct exact_header *h;
@@ -224,7 +225,8 @@ void log_thread(struct thread *t)
 
 		stream = next;
 		next += EXACT_STREAM_SIZE;
-		/* what is not mapped is a guard, and stays ours: the program must get no part of it */
+		/* what is not mapped below stays a guard that belongs to the engine: the program must not get any of
+		 * it */
 		sys(__NR_mmap, base + T_STREAM, T_SIZE - T_STREAM, PROT_NONE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		map_piece(stream, EXACT_STREAM_PAGE, base + T_STREAM);
@@ -238,7 +240,7 @@ void log_thread(struct thread *t)
 		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
 	}
 	if (log_observed &
-	    EXACT_COUNTS) { /* as far from a large page's beginning as it is mapped: T_NEAR is one */
+	    EXACT_COUNTS) { /* aligned in the file as in memory, so that T_NEAR can be a large page */
 		at = (next + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 		map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
 		edges_thread(t);
@@ -269,7 +271,7 @@ static void ring(void)
 {
 	struct exact_header *h = open_header();
 
-	if (!h) /* the recorder also polls, without the bell */
+	if (!h) /* the recorder polls as well, so a bell that is not rung costs time only */
 		return;
 	__atomic_fetch_add(&h->bell, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&h->waits, __ATOMIC_SEQ_CST))
@@ -277,7 +279,7 @@ static void ring(void)
 	close_header(h);
 }
 
-/* Nobody reads: it holds a lock on the file as long as it lives. Once it is so it stays so. */
+/* Whether the recorder has ended: it holds a lock on the file as long as it lives. */
 static bool recorder_gone(void)
 {
 	static bool gone;
@@ -295,7 +297,7 @@ void log_next_half(struct thread *t, uint64_t end_at, size_t n)
 	uint32_t now = s->current & 1, next = !now;
 	struct timespec_k wait = { 0, 100000000 };
 
-	/* where nobody reads the program goes on all the same */
+	/* without a recorder the program must not wait forever */
 	while (__atomic_load_n(&s->full[next], __ATOMIC_ACQUIRE) && !recorder_gone()) {
 		__atomic_store_n(&s->waits, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&s->full[next], __ATOMIC_SEQ_CST))
@@ -328,7 +330,7 @@ void log_after_fork(struct thread *t, long result)
 
 		sys(__NR_munmap, process, 4096);
 		sys(__NR_munmap, chunk, EXACT_LOG_SIZE);
-		untold = 0; /* the parent adds these */
+		untold = 0; /* the parent reports these instructions */
 		new_process(parent, log, 0, 0);
 	}
 	unlock(&log_lock);
@@ -668,7 +670,7 @@ static bool may_ring(void)
 	return !(mask & sig_bit(SIGNAL_SYS));
 }
 
-/* What the stream holds has been read: it begins anew. */
+/* Starts the stream's half anew after the recorder has read it. */
 static void empty_stream(struct thread *t)
 {
 	struct exact_stream *s = stream_of(t);
@@ -731,7 +733,7 @@ void log_restart(void)
 	images = pairs = 0;
 	new_process(0, 0, process_at, old->pid);
 	schedule_restart();
-	/* not before: whose successor is not known is ended for good */
+	/* only after the successor is logged: a process that ends without one counts as ended for good */
 	__atomic_store_n(&old->state, EXACT_ENDED, __ATOMIC_RELEASE);
 	sys(__NR_munmap, old, 4096);
 	sys(__NR_munmap, old_chunk, EXACT_LOG_SIZE);
@@ -739,7 +741,7 @@ void log_restart(void)
 	if (log_observed & EXACT_STREAM)
 		ring();
 	for (struct thread *t = threads; t; t = t->next)
-		if (!t->ended && t->tid != -1) /* a new one does it itself */
+		if (!t->ended && t->tid != -1) /* a thread that is just beginning logs itself */
 			log_thread(t);
 }
 
@@ -756,9 +758,9 @@ void log_leave(struct thread *t)
 	log_fd = -1;
 }
 
-/* Descriptors: the program does not see the recorder's. */
+/* Descriptors. The program must not see, close or replace the recorder's. */
 
-/* Moves ours out of the way of dup2. */
+/* Moves the recorder's descriptor to another number, because the program is about to use this one. */
 static void move_fd(void)
 {
 	long fd = sys(__NR_fcntl, log_fd, F_DUPFD, log_fd + 1);
@@ -789,7 +791,7 @@ static bool is_of_file(long nr)
 	return false;
 }
 
-/* Of a path that is, the descriptor beside it does not matter. */
+/* Whether a path is absolute: the system call ignores its descriptor then. */
 static bool is_absolute(uint64_t path)
 {
 	char first;
@@ -822,7 +824,7 @@ bool log_refuses(const struct thread *t, long nr)
 	}
 }
 
-/* True if the call was about our descriptor, with its result. */
+/* Answers a system call that concerns the recorder's descriptor: true, with the result the program is to see. */
 bool log_descriptors(struct thread *t, long nr, long *ret)
 {
 	uint64_t *r = t->regs;
