@@ -136,7 +136,7 @@ marked() {
 	like "... for commands that need more" "$err" 'bare has no line numbers'
 	is "... but the profile is the same" "$(cksum <b.afdo)" "$(cksum <c.afdo)"
 }
-if command -v clang-19 llvm-profgen-19 >/dev/null; then promoted; else skip "indirect calls: no clang-19 here"; fi
+if command -v clang-19 >/dev/null && command -v llvm-profgen-19 >/dev/null; then promoted; else skip "indirect calls: no clang-19 here"; fi
 
 # What is refused, with nothing written.
 refused() { # NAME REGEX ARGS...

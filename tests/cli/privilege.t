@@ -150,7 +150,7 @@ if setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_
 		run "${nobody[@]}" capable/assay record -q -o own/x.db -d 0.2 -p "$theirs"
 		is "a process of the user's own is sampled" "$status" 0
 		kill "$theirs"
-		run "${nobody[@]}" capable/assay record -q -F 5000 -o own/y.db -- gzip -9 -c "$BUILD/assay"
+		run "${nobody[@]}" capable/assay record -q -F 5000 -o own/y.db -- gzip -9 -c capable/assay
 		is "… and a command" "$status" 0
 		run "${nobody[@]}" capable/assay report -i own/y.db --json
 		ok "… whose images are found" jq -e '[.images[].image] | any(endswith("gzip"))' <<<"$out"
