@@ -40,6 +40,14 @@ static const struct {
 	{ "Intel", "skylake-avx512" },
 };
 
+/*
+ * Models of cores whose adders of floating-point numbers hand a sum to the next addition a cycle
+ * before other instructions have it, which llvm-mca does not know: a chain of additions takes two
+ * cycles each (measured by bench/latency), where LLVM 19 has three.
+ */
+static const char *const early_sums[] = { "sapphirerapids", "alderlake" };
+#define EARLY 1.0F
+
 /* Zen generations by the last digit of an EPYC's number: 7601, 7R32, 7713, 9R14, 9575F. (7R13 is
  * Zen 3.) */
 static const char *const by_generation[] = { "znver1", "znver2", "znver3", "znver4", "znver5" };
@@ -131,6 +139,61 @@ void schedule_by_table(struct schedule_block *b)
 		}
 		at += len ? (size_t)len : 1;
 	}
+}
+
+static bool is_float_sum(const struct insn *in)
+{
+	switch (in->z.mnemonic) {
+	case ZYDIS_MNEMONIC_ADDPD:
+	case ZYDIS_MNEMONIC_ADDPS:
+	case ZYDIS_MNEMONIC_ADDSD:
+	case ZYDIS_MNEMONIC_ADDSS:
+	case ZYDIS_MNEMONIC_SUBPD:
+	case ZYDIS_MNEMONIC_SUBPS:
+	case ZYDIS_MNEMONIC_SUBSD:
+	case ZYDIS_MNEMONIC_SUBSS:
+	case ZYDIS_MNEMONIC_VADDPD:
+	case ZYDIS_MNEMONIC_VADDPS:
+	case ZYDIS_MNEMONIC_VADDSD:
+	case ZYDIS_MNEMONIC_VADDSS:
+	case ZYDIS_MNEMONIC_VSUBPD:
+	case ZYDIS_MNEMONIC_VSUBPS:
+	case ZYDIS_MNEMONIC_VSUBSD:
+	case ZYDIS_MNEMONIC_VSUBSS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Shortens what additions wait for additions. b: at most SCHEDULE_BLOCK_MAX instructions. */
+static void hand_on_early(struct schedule_block *b)
+{
+	bool sum[SCHEDULE_BLOCK_MAX] = { false };
+	size_t at = 0;
+
+	for (unsigned i = 0; i < b->n && at < b->size; i++) {
+		struct insn in;
+		int len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);
+
+		sum[i] = len && is_float_sum(&in);
+		at += len ? (size_t)len : 1;
+	}
+	for (unsigned i = 0; i < b->n; i++) {
+		struct schedule_insn *s = &b->insn[i];
+
+		if (sum[i] && s->why == SCHEDULE_DEPENDENCE && s->cause >= 0 &&
+		    s->cause < (int32_t)b->n && sum[s->cause])
+			s->least = s->least > EARLY ? s->least - EARLY : 0;
+	}
+}
+
+static bool sums_are_early(const char *model)
+{
+	for (size_t i = 0; i < sizeof(early_sums) / sizeof(early_sums[0]); i++)
+		if (!strcmp(model, early_sums[i]))
+			return true;
+	return false;
 }
 
 /* Takes schedules that were made before from the memo. Returns how many blocks remain to be
@@ -239,6 +302,9 @@ int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_op
 		return err_no_memory(err, "schedules");
 	divide(v, n, piece);
 	rc = schedule_pieces(piece, pieces, o, err);
+	for (size_t i = 0; !rc && i < pieces && sums_are_early(schedule_model(o->cpu)); i++)
+		if (piece[i].modelled)
+			hand_on_early(&piece[i]);
 	for (size_t i = 0, at = 0; i < n; at += pieces_of(&v[i++]))
 		join(&v[i], &piece[at]);
 	free(piece);

@@ -96,6 +96,31 @@ static void what_is_no_loop_does_not_wait_for_itself(void **state)
 	assert_true(total(&v[0]) <= 2);
 }
 
+/* addpd xmm1, xmm0; dec rsi; jnz: a chain of additions. Then one through pxor xmm1, xmm2. */
+static void sums_are_handed_on_early(void **state)
+{
+	static const uint8_t sums[] = { 0x66, 0x0f, 0x58, 0xc8, 0x48, 0xff, 0xce, 0x75, 0xf7 };
+	static const uint8_t apart[] = { 0x66, 0x0f, 0x58, 0xc8, 0x66, 0x0f, 0xef,
+					 0xca, 0x48, 0xff, 0xce, 0x75, 0xf3 };
+	const struct schedule_options o = { .cpu = "Intel(R) Xeon(R) Processor (Sapphire Rapids)" };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	blocks(v);
+	v[0].code = sums;
+	v[0].size = sizeof(sums);
+	v[0].n = 3;
+	v[1].code = apart;
+	v[1].size = sizeof(apart);
+	v[1].n = 4;
+	v[1].carried = SCHEDULE_LOOP;
+	assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+	assert_true(v[0].modelled && v[1].modelled);
+	assert_true(total(&v[0]) == 2);
+	assert_true(total(&v[1]) == 4);
+}
+
 /* add rax, rbx, 600 times: each waits for the one before it, also where pieces meet. */
 static void long_blocks_are_scheduled_in_pieces(void **state)
 {
@@ -394,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_chain_takes_its_latency),
 		cmocka_unit_test(what_is_no_loop_does_not_wait_for_itself),
+		cmocka_unit_test(sums_are_handed_on_early),
 		cmocka_unit_test(long_blocks_are_scheduled_in_pieces),
 		cmocka_unit_test(the_stack_s_end_is_known_at_once),
 		cmocka_unit_test(many_blocks_are_answered),
