@@ -385,7 +385,7 @@ static void closing_line(const struct session *s)
 	stat(s->o->output, &st);
 	if (!n->program_ns)
 		snprintf(cost, sizeof(cost), "cost %.1f ms CPU/s",
-			 (double)(n->recorder_ns + n->ahead_ns) / 1e3 /
+			 (double)(n->recorder_ns + n->ahead_ns + n->stack_ns) / 1e3 /
 				 ((double)n->elapsed_ns / 1e6));
 	else
 		reading_cost_text(n, cost, sizeof(cost));

@@ -89,6 +89,11 @@ struct profile_image {
 	X(processes, "processes seen") \
 	X(native, "programs that ran without the exact engine: not in the recording") \
 	X(uncounted, "instructions executed under it, but not counted: their code changes") \
+	X(stacks, "call stacks of samples") \
+	X(stack_frames, "frames of call stacks that were walked in the kernel") \
+	X(stack_copies, "call stacks that were copied, for user space to walk") \
+	X(walk_ns, "time spent walking stacks to their end in the kernel, ns") \
+	X(stack_ns, "time spent walking and copying stacks in the kernel, ns") \
 	X(watches, "lines of memory that were watched") \
 	X(watch_hits, "exceptions that their watchpoints raised") \
 	X(watch_unhit, "lines not touched while they were watched") \

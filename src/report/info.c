@@ -62,6 +62,11 @@ static double ns_per_lifted(const struct run_counters *n)
 	return ratio(n->lift_ns, n->lifted);
 }
 
+static double ns_per_frame(const struct run_counters *n)
+{
+	return ratio(n->walk_ns, n->stack_frames);
+}
+
 static double lost_share(const struct run_counters *n)
 {
 	return ratio(reading_lost(n), n->samples + reading_lost(n));
@@ -137,6 +142,9 @@ static const struct item items[] = {
 	       ns_per_instruction),
 	FIGURE("window_ns", "", "a window", EMIT_TIME, ns_per_window),
 	FIGURE("lifting_ns", "lifting", "an instruction, once each", EMIT_TIME, ns_per_lifted),
+	SELDOM(stacks, "call stacks", NULL),
+	SELDOM(stack_copies, "  copied", "the kernel side's tables lacked something"),
+	FIGURE("frame_ns", "", "a frame walked in the kernel", EMIT_TIME, ns_per_frame),
 	SELDOM(rare, "rare windows", "beside the samples, at page faults; --pgo"),
 	SELDOM(watches, "watched", "lines, with watchpoints"),
 	SELDOM(watch_hits, "  hits", "exceptions that these raised"),

@@ -127,7 +127,7 @@ double reading_cost(const struct run_counters *n)
 
 	if (!n->program_ns)
 		return NAN;
-	return (double)(n->recorder_ns - fixed + n->ahead_ns) / (double)n->program_ns;
+	return (double)(n->recorder_ns - fixed + n->ahead_ns + n->stack_ns) / (double)n->program_ns;
 }
 
 struct cell reading_executions(const struct reading *r)

@@ -62,6 +62,7 @@ struct pending {
 #define RARE_MORE 1024	 /* instructions behind each branch that goes a way for the first time */
 
 #define LATELY 64
+#define STACK_SPACES 4096 /* processes whose mappings the kernel side knows at most */
 struct lately {
 	uint32_t pid;
 	uint64_t time;
@@ -463,15 +464,28 @@ static void on_watch(struct sampler *s, const struct sample_watch *h)
 		watches_hit(s->watches, h->tid, h->addr, h->hits, h->running);
 }
 
-/* At once: the process may end, and its mappings with it. The sample's window is observed later. */
-static int on_stack(struct sampler *s, const struct sample_stack *k, size_t bytes)
+static uint64_t since(const struct sampler *s, uint64_t time)
 {
-	uint64_t since = k->time > s->enabled ? k->time - s->enabled : 0;
+	return time > s->enabled ? time - s->enabled : 0;
+}
 
-	if (!s->walker || !walker_add(s->walker, k, bytes, since))
+static int walked(struct sampler *s, int rc)
+{
+	if (!rc)
 		return 0;
 	s->failed = true;
 	return err_no_memory(&s->sink_err, "call stacks");
+}
+
+static int on_frames(struct sampler *s, const struct unwind_frames *k, size_t bytes)
+{
+	return s->walker ? walked(s, walker_add_frames(s->walker, k, bytes, since(s, k->time))) : 0;
+}
+
+/* At once: the process may end, and its mappings with it. The sample's window is observed later. */
+static int on_stack(struct sampler *s, const struct sample_stack *k, size_t bytes)
+{
+	return s->walker ? walked(s, walker_add(s->walker, k, bytes, since(s, k->time))) : 0;
 }
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -483,6 +497,8 @@ static int on_record(void *ctx, void *data, size_t size)
 		on_watch(s, data);
 		return s->failed ? -1 : 0;
 	}
+	if (size >= offsetof(struct unwind_frames, frame) && h->kind == SAMPLE_FRAMES && !s->failed)
+		return on_frames(s, data, size);
 	if (size < sizeof(*h) || s->failed)
 		return s->failed ? -1 : 0;
 	if (h->kind == SAMPLE_STACK)
@@ -532,6 +548,49 @@ static int open_policy(struct sampler *s, struct err *err)
 	return s->slots ? 0 : err_no_memory(err, "the sampler");
 }
 
+static void size_stacks(struct sampler_bpf *b)
+{
+	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
+
+	bpf_map__set_max_entries(b->maps.stacks, cpus);
+	bpf_map__set_max_entries(b->maps.unwind_walks, cpus);
+	bpf_map__set_max_entries(b->maps.unwind_spaces, STACK_SPACES);
+	bpf_map__set_max_entries(b->maps.unwind_images, UNWIND_IMAGES);
+	bpf_map__set_max_entries(b->maps.unwind_pages, UNWIND_PAGES);
+	bpf_map__set_max_entries(b->maps.unwind_lines, UNWIND_ROWS / UNWIND_LINE);
+	bpf_map__set_max_entries(b->maps.unwind_rules, UNWIND_RULES);
+}
+
+/* Maps a table of the kernel side, which stays mapped: the recorder ends with it. NULL with err set. */
+static void *map_table(struct bpf_map *map, size_t bytes, struct err *err)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (at != MAP_FAILED)
+		return at;
+	err_sys(err, "cannot map the tables of call stacks");
+	return NULL;
+}
+
+static int open_walker(struct sampler *s, struct err *err)
+{
+	struct walker_options o = { .files = &s->files,
+				    .kernel_image = s->kernel_image,
+				    .vdso_image = s->vdso_image,
+				    .anon_image = s->anon_image,
+				    .spaces = bpf_map__fd(s->bpf->maps.unwind_spaces) };
+	struct tables_memory *m = &o.memory;
+
+	m->image = map_table(s->bpf->maps.unwind_images, UNWIND_IMAGES * sizeof(*m->image), err);
+	m->page = map_table(s->bpf->maps.unwind_pages, UNWIND_PAGES * sizeof(*m->page), err);
+	m->line = map_table(s->bpf->maps.unwind_lines, UNWIND_ROWS * sizeof(uint32_t), err);
+	m->rule = map_table(s->bpf->maps.unwind_rules, UNWIND_RULES * sizeof(*m->rule), err);
+	if (!m->image || !m->page || !m->line || !m->rule)
+		return -1;
+	s->walker = walker_new(&o);
+	return s->walker ? 0 : err_no_memory(err, "the sampler");
+}
+
 static int load(struct sampler *s, struct err *err)
 {
 	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 16), ring = ring_bytes(&s->o);
@@ -548,8 +607,8 @@ static int load(struct sampler *s, struct err *err)
 	b->rodata->cfg_ring_bytes = ring;
 	b->rodata->cfg_filter = s->o.slots;
 	b->rodata->cfg_stack = s->o.stacks;
-	bpf_map__set_max_entries(b->maps.stacks,
-				 s->o.stacks ? (uint32_t)libbpf_num_possible_cpus() : 1);
+	if (s->o.stacks)
+		size_stacks(b);
 	in_place = caps_can_loop();
 	bpf_program__set_autoload(in_place ? b->progs.on_sample_calls : b->progs.on_sample, false);
 	s->prog = in_place ? b->progs.on_sample : b->progs.on_sample_calls;
@@ -636,13 +695,6 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 		err_sys(err, "cannot open the ring buffer");
 		goto fail;
 	}
-	if (o->stacks) {
-		s->walker = walker_new(&s->files, s->kernel_image, s->vdso_image, s->anon_image);
-		if (!s->walker) {
-			err_no_memory(err, "the sampler");
-			goto fail;
-		}
-	}
 	if (o->watch) {
 		s->watches = watches_new(p, bpf_program__fd(s->bpf->progs.on_watch));
 		if (!s->watches) {
@@ -653,6 +705,8 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	devices = (struct devices){ .map = bpf_map__fd(s->bpf->maps.devices),
 				    .changes = &s->bpf->bss->device_changes };
 	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices, broker);
+	if (o->stacks && open_walker(s, err))
+		goto fail;
 	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
 		    bpf_program__fd(s->prog));
 	events_init(&s->rare, EVENT_FAULTS, o->rate, bpf_program__fd(s->prog));
@@ -925,6 +979,8 @@ static void name_kernel_procedures(struct sampler *s)
 void sampler_name_procedures(struct sampler *s)
 {
 	files_name_procedures(&s->files);
+	if (s->walker)
+		walker_name_procedures(s->walker);
 	name_kernel_procedures(s);
 }
 
@@ -961,6 +1017,11 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 	n->uops = s->n.uops;
 	n->ahead_ns = s->n.ahead_ns;
 	n->lost_ring = s->n.lost_ring;
+	n->stacks = s->n.stacks;
+	n->stack_frames = s->n.stack_frames;
+	n->stack_copies = s->n.stack_copies;
+	n->walk_ns = s->n.walk_ns;
+	n->stack_ns = s->n.stack_ns;
 	n->lost_stacks = s->n.lost_stacks;
 	n->lost_nested = s->n.lost_nested;
 	n->lost_map = s->n.lost_map + s->lost_pending;

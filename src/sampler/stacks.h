@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks of samples. The kernel side copies registers and the top of the stack (bpf/stack.h); here the copy is walked by
- * the images' unwind information, frame by frame, into the profile's tree of frames (observe/stacks.h). Every stack ends with
- * a reason: it is whole, or it says why it is cut.
+ * Call stacks of samples, into the profile's tree of frames (observe/stacks.h). The kernel side walks most of them by tables
+ * (bpf/unwind.h); of the others it copies registers and the top of the stack, and here the copy is walked by all that the
+ * images tell. Doing so makes what the kernel side lacked: the process's mappings, and rules for the code that was met.
+ * Every stack ends with a reason: it is whole, or it says why it is cut.
  */
 #ifndef ASSAY_SAMPLER_STACKS_H
 #define ASSAY_SAMPLER_STACKS_H
 
 #include "sampler/bpf/shared.h"
+#include "sampler/bpf/unwind_tables.h"
 #include "sampler/files.h"
+#include "sampler/tables.h"
 
 struct walker;
 
-/* NULL without memory. `files` outlives it; kernel_image and vdso_image are numbers in the profile. */
-struct walker *walker_new(struct files *files, uint32_t kernel_image, uint32_t vdso_image,
-			  uint32_t anon_image);
+struct walker_options {
+	struct files *files;			       /* outlives the walker */
+	uint32_t kernel_image, vdso_image, anon_image; /* numbers in the profile */
+	int spaces; /* the kernel side's map of processes' mappings; -1: there is none */
+	struct tables_memory memory;
+};
+
+/* NULL without memory. */
+struct walker *walker_new(const struct walker_options *o);
 void walker_free(struct walker *w);
 /* Adds the stack of a sample of `bytes` bytes, taken `since` ns after the run began. -1 without memory. */
 int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since);
+/* The same of a stack that the kernel side has walked. */
+int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t bytes,
+		      uint64_t since);
 /* The innermost frame of the stack of the sample that was taken of the thread at that time; 0: it is not known, or no longer. */
 uint32_t walker_frame(const struct walker *w, uint32_t tid, uint64_t time);
+/* Adds the names of the vDSO's procedures to the profile. */
+void walker_name_procedures(struct walker *w);
+struct tables_size walker_tables(const struct walker *w);
 
 #endif

@@ -150,6 +150,7 @@ struct {
 #include "sampler/bpf/filter.h"
 #include "sampler/bpf/members.h"
 #include "sampler/bpf/rare.h"
+#include "sampler/bpf/walk.h"
 
 /* What the interpreter asks of its surroundings (runahead/interp.h). */
 

@@ -61,7 +61,8 @@ enum sample_kind {
 	SAMPLE_USER = 1,
 	SAMPLE_KERNEL,
 	SAMPLE_WATCH, /* a record of its own: struct sample_watch */
-	SAMPLE_STACK  /* a record of its own: struct sample_stack */
+	SAMPLE_STACK, /* a record of its own: struct sample_stack */
+	SAMPLE_FRAMES /* likewise: struct unwind_frames */
 };
 #define SAMPLE_VMA 1  /* flag: struct sample_vma is what follows, and no windows */
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
@@ -130,6 +131,8 @@ struct sampler_counters {
 	uint64_t windows, instructions, uops, ahead_ns;
 	uint64_t find_vma, find_vma_failed;
 	uint64_t rare; /* windows, not among `windows` */
+	/* stack_frames, walk_ns: of stacks that were walked to their end; stack_ns: of all */
+	uint64_t stacks, stack_frames, stack_copies, walk_ns, stack_ns;
 };
 
 #endif

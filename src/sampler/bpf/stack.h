@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What a call stack is found from: the thread's registers in user space and the top of its stack, which are copied in the
- * interrupt. User space walks the copy (sampler/stacks.h), so it has all of an image's unwind information. Only
- * sampler.bpf.c includes this file.
+ * Call stacks of samples. They are walked in the interrupt, by tables (sampler/bpf/unwind.h). Where a walk does not come to an
+ * end, the thread's registers in user space and the top of its stack are copied, and user space walks the copy by all that the
+ * images tell (sampler/stacks.h), and makes what was missing of the tables. Only sampler.bpf.c includes this file.
  */
 #ifndef ASSAY_SAMPLER_BPF_STACK_H
 #define ASSAY_SAMPLER_BPF_STACK_H
 
 #define STACK_PAGE 4096
 
-const volatile uint32_t cfg_stack = 0; /* whether stacks are copied */
+const volatile uint32_t cfg_stack = 0; /* whether stacks are recorded */
 
 struct stack_slot {
 	struct sample_stack s;
@@ -79,39 +79,103 @@ static __always_inline uint32_t stack_copy(const struct ra_state *s, struct samp
 	return at;
 }
 
-/* Sends the stack whose registers are in k. `kernel_ip`: where the thread is in the kernel, or 0. */
-static __always_inline void stack_send(struct cpu_state *c, struct sampler_counters *n,
-				       struct sample_stack *k, uint64_t id, uint64_t time,
-				       uint64_t period, uint64_t kernel_ip)
+/* What both kinds of records tell of a sample. */
+struct stack_of {
+	uint64_t id, time, period;
+	uint64_t kernel_ip; /* where the thread is in the kernel, or 0 */
+};
+
+/* Sends the copy of a stack that user space has to walk. */
+static __always_inline void stack_send_copy(struct cpu_state *c, struct sampler_counters *n,
+					    struct sample_stack *k, const struct stack_of *of)
 {
 	uint64_t bytes;
 
 	k->kind = SAMPLE_STACK;
 	k->flags = 0;
-	k->pid = id >> 32;
-	k->tid = (uint32_t)id;
-	k->time = time;
-	k->period = period;
+	k->pid = of->id >> 32;
+	k->tid = (uint32_t)of->id;
+	k->time = of->time;
+	k->period = of->period;
 	k->mm = c->ra.key[0];
 	k->exec_vm = c->exec_vm;
-	k->kernel_ip = kernel_ip;
+	k->kernel_ip = of->kernel_ip;
 	bpf_get_current_comm(k->comm, sizeof(k->comm));
 	k->n = k->ip ? stack_copy(&c->ra, k) : 0;
+	n->stack_copies += k->ip != 0;
 	bytes = sizeof(*k) - sizeof(k->bytes) + k->n;
-	if (bytes > sizeof(*k) || send_bytes(c, k, bytes, false))
+	if (bytes > sizeof(*k) || send_bytes(c, k, bytes, k->ip != 0))
 		n->lost_stacks++;
+}
+
+static __always_inline void stack_send_frames(struct cpu_state *c, struct sampler_counters *n,
+					      struct unwind_walk *w, const struct stack_of *of)
+{
+	struct unwind_frames *f = &w->out;
+	uint64_t bytes;
+
+	f->kind = SAMPLE_FRAMES;
+	f->end = (uint16_t)w->end;
+	f->tid = (uint32_t)of->id;
+	f->time = of->time;
+	f->period = of->period;
+	f->kernel_ip = of->kernel_ip;
+	bpf_get_current_comm(f->comm, sizeof(f->comm));
+	n->stack_frames += f->n;
+	bytes = sizeof(*f) - sizeof(f->frame) + (uint64_t)f->n * 8;
+	if (bytes > sizeof(*f) || send_bytes(c, f, bytes, false))
+		n->lost_stacks++;
+}
+
+/* What the walk may not read: keep_off_devices(). */
+static __always_inline void stack_copy_keep_off(const struct ra_state *s, struct unwind_walk *w)
+{
+	w->nkeep_off = s->nkeep_off;
+	for (uint32_t i = 0; i < RA_KEEP_OFF; i++) {
+		if (i >= s->nkeep_off)
+			break;
+		w->keep_off[i][0] = s->keep_off[i].start;
+		w->keep_off[i][1] = s->keep_off[i].end;
+	}
+}
+
+/* Sends the stack of the registers in k; k->ip is 0 where the thread has none in user space. */
+static __always_inline void stack_send(struct cpu_state *c, struct sampler_counters *n,
+				       struct sample_stack *k, const struct stack_of *of)
+{
+	uint32_t cpu = bpf_get_smp_processor_id();
+	struct unwind_walk *w = bpf_map_lookup_elem(&unwind_walks, &cpu);
+	uint64_t begin = bpf_ktime_get_ns();
+
+	if (!w)
+		return;
+	w->mm = c->ra.key[0];
+	w->exec_vm = c->exec_vm;
+	w->out.pid = of->id >> 32;
+	w->pc = k->ip;
+	__builtin_memcpy(w->reg, k->reg, sizeof(w->reg));
+	stack_copy_keep_off(&c->ra, w);
+	n->stacks++;
+	if (k->ip && walk(w)) {
+		n->walk_ns += bpf_ktime_get_ns() - begin;
+		stack_send_frames(c, n, w, of);
+	} else {
+		stack_send_copy(c, n, k, of);
+	}
+	n->stack_ns += bpf_ktime_get_ns() - begin;
 }
 
 static __always_inline void stack_user(struct bpf_perf_event_data *ctx, struct cpu_state *c,
 				       struct sampler_counters *n, uint64_t id, uint64_t time)
 {
+	const struct stack_of of = { .id = id, .time = time, .period = ctx->sample_period };
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct stack_slot *k = bpf_map_lookup_elem(&stacks, &cpu);
 
 	if (!k)
 		return;
 	stack_registers(&k->s, &ctx->regs);
-	stack_send(c, n, &k->s, id, time, ctx->sample_period, 0);
+	stack_send(c, n, &k->s, &of);
 }
 
 /* Reads the registers that a thread in the kernel has in user space, where it is one of a process. */
@@ -132,6 +196,9 @@ static __always_inline bool stack_outer(struct cpu_state *c, struct stack_slot *
 static __always_inline void stack_kernel(struct bpf_perf_event_data *ctx, struct cpu_state *c,
 					 struct sampler_counters *n, uint64_t id, uint64_t time)
 {
+	const struct stack_of of = {
+		.id = id, .time = time, .period = ctx->sample_period, .kernel_ip = ctx->regs.rip
+	};
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct stack_slot *k = bpf_map_lookup_elem(&stacks, &cpu);
 
@@ -140,7 +207,7 @@ static __always_inline void stack_kernel(struct bpf_perf_event_data *ctx, struct
 	if (!stack_outer(c, k, id))
 		__builtin_memset(&k->regs, 0, sizeof(k->regs));
 	stack_registers(&k->s, &k->regs);
-	stack_send(c, n, &k->s, id, time, ctx->sample_period, ctx->regs.rip);
+	stack_send(c, n, &k->s, &of);
 }
 
 #endif

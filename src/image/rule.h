@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * How to get from a procedure's frame to its caller's at one address, in a form that the kernel side can follow: the few
+ * shapes that the rules of .eh_frame have on x86-64. CFA is the canonical frame address, the caller's stack pointer.
+ */
+#ifndef ASSAY_IMAGE_RULE_H
+#define ASSAY_IMAGE_RULE_H
+
+#ifndef __bpf__
+#include <stdint.h>
+#endif
+
+/* Registers are numbered as instructions encode them. */
+#define RULE_RSP 4
+#define RULE_RBP 5
+#define RULE_RBX 3
+#define RULE_BX_UNKNOWN 1
+
+enum rule_kind {
+	RULE_NONE,	/* the image has no rule */
+	RULE_OUTERMOST, /* it says that there is no caller */
+	RULE_CFA,	/* the CFA is reg + off */
+	RULE_DEREF,	/* it is what lies at reg + off: procedures that realign the stack */
+	RULE_PLT,	/* it is rsp + off, and 8 more where the address mod 16 is `plt` or more */
+	RULE_SIGNAL, /* rsp, rbp and rip of what a signal interrupted lie at rsp + off, bp_off, ra_off */
+	RULE_OTHER, /* something else: user space walks such stacks */
+};
+
+/* Where the caller's rbp is. */
+enum rule_bp {
+	RULE_BP_SAME, /* still in rbp */
+	RULE_BP_CFA,  /* at CFA + bp_off */
+	RULE_BP_RBP,  /* at rbp + bp_off */
+};
+
+/* The return address is at CFA - 8, except with RULE_SIGNAL. The caller's rbx is at CFA + bx_off, which is the CFA of few
+ * procedures: of those that resolve symbols when they are called first. */
+struct unwind_rule {
+	uint8_t kind, reg, bp;
+	uint8_t plt;
+	int32_t off, bp_off;
+	union {
+		int32_t ra_off;
+		int32_t bx_off; /* 0: still in rbx; RULE_BX_UNKNOWN */
+	};
+};
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Walking a call stack by tables of unwind rules, from one frame to its caller's. Compiled for the kernel and, with other
+ * reads and look-ups, for user space: tests hold it against libdwfl.
+ */
+#ifndef ASSAY_SAMPLER_BPF_UNWIND_H
+#define ASSAY_SAMPLER_BPF_UNWIND_H
+
+#include "sampler/bpf/unwind_tables.h"
+
+/* What the surroundings provide. Look-ups return NULL where there is nothing. */
+
+/* 0: it was read. bytes: 8 or 16. */
+static __always_inline int unwind_read(struct unwind_walk *w, uint64_t addr, void *to,
+				       uint32_t bytes);
+/* Sets w->range to the one that holds the address. 0: there is one. */
+static __always_inline int unwind_find_range(struct unwind_walk *w, uint64_t addr);
+static __always_inline const struct unwind_image *unwind_image_at(uint32_t image);
+static __always_inline const uint64_t *unwind_page_at(uint32_t page);
+static __always_inline uint32_t unwind_row_at(uint32_t row);
+static __always_inline const struct unwind_rule *unwind_rule_at(uint32_t rule);
+
+/* The number of the rule for a place in a page; of the last row that does not begin behind it. */
+UNWIND_FUNCTION uint32_t unwind_search(uint64_t page, uint32_t off)
+{
+	uint32_t lo = (uint32_t)page, n = (uint32_t)(page >> 32) & 0xffff;
+	uint32_t hi = lo + n;
+
+	for (int i = 0; i < UNWIND_PAGE_BITS + 1; i++) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (hi - lo <= 1)
+			break;
+		if (unwind_row_at(mid) >> UNWIND_RULE_BITS <= off)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return unwind_row_at(lo) & ((1u << UNWIND_RULE_BITS) - 1);
+}
+
+/* The rule for an address of an image; NULL: the tables do not have it. */
+static __always_inline const struct unwind_rule *unwind_rule_for(uint32_t image, uint64_t addr)
+{
+	const struct unwind_image *im = unwind_image_at(image);
+	uint64_t number, page;
+	const uint64_t *at;
+
+	if (!im)
+		return NULL;
+	number = (addr >> UNWIND_PAGE_BITS) - im->first;
+	if (number >= im->pages)
+		return NULL;
+	at = unwind_page_at(im->page + (uint32_t)number);
+	page = at ? *(const volatile uint64_t *)at : 0;
+	if (!(page & UNWIND_READY))
+		return NULL;
+	return unwind_rule_at(unwind_search(page, (uint32_t)addr & (UNWIND_PAGE - 1)));
+}
+
+static __always_inline int unwind_stop(struct unwind_walk *w, enum unwind_end end)
+{
+	w->end = end;
+	return 1;
+}
+
+/* To the caller of code without a rule, by its frame pointer. A chain of frame pointers ends with 0. */
+static __always_inline int unwind_by_bp(struct unwind_walk *w)
+{
+	uint64_t pair[2];
+
+	if (!w->bp && w->by_bp)
+		return unwind_stop(w, UNWIND_ROOT);
+	if (w->bp < w->sp || w->bp & 7 || unwind_read(w, w->bp, pair, 16) || !pair[1])
+		return unwind_stop(w, UNWIND_UNREADABLE);
+	w->sp = w->bp + 16;
+	w->bp = pair[0];
+	w->pc = pair[1];
+	w->returned = w->by_bp = 1;
+	return 0;
+}
+
+/* To what a signal interrupted. */
+static __always_inline int unwind_signal(struct unwind_walk *w, const struct unwind_rule *r)
+{
+	uint64_t sp, bp, pc;
+
+	if (unwind_read(w, w->sp + r->off, &sp, 8) || unwind_read(w, w->sp + r->bp_off, &bp, 8) ||
+	    unwind_read(w, w->sp + r->ra_off, &pc, 8) || !pc)
+		return unwind_stop(w, UNWIND_UNREADABLE);
+	w->sp = sp;
+	w->bp = bp;
+	w->pc = pc;
+	w->bx_at = UNWIND_NOWHERE;
+	w->returned = w->by_bp = 0;
+	return 0;
+}
+
+/* What rbx held in the frame. 0: it was read. */
+static __always_inline int unwind_bx(struct unwind_walk *w, uint64_t *v)
+{
+	if (w->bx_at)
+		return unwind_read(w, w->bx_at, v, 8);
+	*v = w->reg[RULE_RBX];
+	return 0;
+}
+
+/* The CFA, or 0. */
+static __always_inline uint64_t unwind_cfa(struct unwind_walk *w, const struct unwind_rule *r)
+{
+	uint64_t v;
+
+	if (r->kind == RULE_PLT)
+		return w->sp + r->off + ((w->pc & 15) >= r->plt ? 8 : 0);
+	if (r->reg == RULE_RSP)
+		v = w->sp;
+	else if (r->reg == RULE_RBP)
+		v = w->bp;
+	else if (w->out.n == 1)
+		v = w->reg[r->reg & 15];
+	else if (r->reg != RULE_RBX || unwind_bx(w, &v))
+		return 0;
+	v += r->off;
+	if (r->kind == RULE_DEREF && unwind_read(w, v, &v, 8))
+		return 0;
+	return v;
+}
+
+static __always_inline int unwind_by_rule(struct unwind_walk *w, const struct unwind_rule *r)
+{
+	uint64_t cfa = unwind_cfa(w, r), pair[2], at;
+
+	/* an address that a program can have, and above this frame */
+	if (cfa <= w->sp || cfa >> 47)
+		return unwind_stop(w, UNWIND_UNREADABLE);
+	if (r->bp == RULE_BP_CFA && r->bp_off == -16 && cfa - 16 >= w->sp) {
+		if (unwind_read(w, cfa - 16, pair, 16))
+			return unwind_stop(w, UNWIND_UNREADABLE);
+		w->bp = pair[0];
+	} else {
+		if (unwind_read(w, cfa - 8, &pair[1], 8))
+			return unwind_stop(w, UNWIND_UNREADABLE);
+		at = (r->bp == RULE_BP_CFA ? cfa : w->bp) + r->bp_off;
+		/* below the stack pointer: an epilogue has restored rbp already */
+		if (r->bp != RULE_BP_SAME && at >= w->sp && unwind_read(w, at, &w->bp, 8))
+			return unwind_stop(w, UNWIND_UNREADABLE);
+	}
+	if (!pair[1])
+		return unwind_stop(w, UNWIND_ROOT);
+	if (r->bx_off && cfa + r->bx_off >= w->sp)
+		w->bx_at = r->bx_off == RULE_BX_UNKNOWN ? UNWIND_NOWHERE : cfa + r->bx_off;
+	w->sp = cfa;
+	w->pc = pair[1];
+	w->returned = 1;
+	w->by_bp = 0;
+	return 0;
+}
+
+/* Notes the frame that pc is in, and goes on to its caller. Non-zero at the end. */
+static __always_inline int unwind_step(struct unwind_walk *w)
+{
+	uint64_t at = w->pc - w->returned, addr;
+	const struct unwind_rule *r;
+
+	if (at - w->range.start >= w->range.end - w->range.start && unwind_find_range(w, at))
+		return unwind_stop(w, UNWIND_NO_RANGE);
+	addr = w->pc - w->range.bias;
+	if (w->out.n >= UNWIND_FRAMES)
+		return unwind_stop(w, UNWIND_DEPTH);
+	w->out.frame[w->out.n & (UNWIND_FRAMES - 1)] =
+		(uint64_t)w->range.image << UNWIND_IMAGE_SHIFT | (w->returned ? UNWIND_CALL : 0) |
+		(addr & UNWIND_ADDR);
+	w->out.n++;
+	if (!w->range.rules)
+		return unwind_by_bp(w);
+	r = unwind_rule_for(w->range.image, at - w->range.bias);
+	if (!r)
+		return unwind_stop(w, UNWIND_NO_ROWS);
+	switch (r->kind) {
+	case RULE_OUTERMOST:
+		return unwind_stop(w, UNWIND_ROOT);
+	case RULE_NONE:
+		return unwind_by_bp(w);
+	case RULE_SIGNAL:
+		return unwind_signal(w, r);
+	case RULE_CFA:
+	case RULE_DEREF:
+	case RULE_PLT:
+		return unwind_by_rule(w, r);
+	default:
+		return unwind_stop(w, UNWIND_ODD);
+	}
+}
+
+static __always_inline void unwind_begin(struct unwind_walk *w)
+{
+	w->end = UNWIND_RUNNING;
+	w->out.n = w->returned = w->by_bp = 0;
+	w->range.start = w->range.end = 0;
+	w->bx_at = 0;
+	w->sp = w->reg[RULE_RSP];
+	w->bp = w->reg[RULE_RBP];
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The layout of the tables of unwind rules by which the kernel side walks call stacks (sampler/bpf/unwind.h).
+ *
+ *   space[pid]      mappings of code, by address: image, and what lies between run-time and ELF addresses
+ *   image[number]   where the image's pages are among all pages
+ *   page[i]         4 KiB of code: where its rows are among all rows, once they have been made
+ *   row             bits 20-31 where in the page the rule begins, bits 0-19 the rule's number; sorted
+ *   rule[i]         image/rule.h
+ *
+ * User space makes rows of pages as stacks are met that need them. Until then, and where a rule is of an odd shape, the walk
+ * gives up, and user space walks a copy of the stack (sampler/stacks.h): so what is missing costs time, but no stack.
+ */
+#ifndef ASSAY_SAMPLER_BPF_UNWIND_TABLES_H
+#define ASSAY_SAMPLER_BPF_UNWIND_TABLES_H
+
+#include "image/rule.h"
+
+#define UNWIND_RANGES 256 /* power of two */
+struct unwind_mapping {
+	uint64_t start, end, bias;
+	uint32_t image;
+	uint32_t rules; /* 0: none are known of the code: it is generated */
+};
+/* Of one process; it holds while the address space is that one, with so many pages of code. */
+struct unwind_space {
+	uint64_t mm, exec_vm;
+	uint32_t n, pad;
+	struct unwind_mapping range[UNWIND_RANGES];
+};
+
+#define UNWIND_IMAGES 65536
+struct unwind_image {
+	uint64_t first; /* page of code: address / UNWIND_PAGE */
+	uint32_t page;	/* its number among all pages */
+	uint32_t pages; /* 0: the image has no unwind information that is known */
+};
+
+#define UNWIND_PAGE 4096
+#define UNWIND_PAGE_BITS 12
+#define UNWIND_PAGES (1u << 17)	  /* of all images: 512 MiB of code */
+#define UNWIND_READY (1ull << 63) /* bits 0-31: first row, 32-47: number of rows */
+
+#define UNWIND_LINE 16 /* rows in an element of the map */
+struct unwind_line {
+	uint32_t row[UNWIND_LINE];
+};
+#define UNWIND_ROWS (1u << 21)
+#define UNWIND_RULE_BITS 20
+#define UNWIND_RULES (1u << 16)
+
+#define UNWIND_FRAMES 512 /* power of two */
+
+/* Why a walk ended. */
+enum unwind_end {
+	UNWIND_RUNNING,
+	UNWIND_ROOT,  /* the frame has no caller */
+	UNWIND_DEPTH, /* there are UNWIND_FRAMES frames */
+	/* user space has to walk a copy */
+	UNWIND_NO_RANGE,   /* of the process's mappings none that is known has the address */
+	UNWIND_NO_ROWS,	   /* there are no rows of the page yet */
+	UNWIND_ODD,	   /* the rule has a shape that only user space can follow */
+	UNWIND_UNREADABLE, /* the rule does not lead to a frame, or it cannot be read */
+};
+
+/* A frame: bits 0-46 address, 47 whether it is one that a call returns to, 48-63 the image's number. */
+#define UNWIND_ADDR ((1ull << 47) - 1)
+#define UNWIND_CALL (1ull << 47)
+#define UNWIND_IMAGE_SHIFT 48
+
+/* What is sent of a stack that was walked to its end. */
+struct unwind_frames {
+	uint16_t kind, end; /* enum sample_kind, enum unwind_end */
+	uint32_t n;
+	uint32_t pid, tid;
+	uint64_t time, period;
+	uint64_t kernel_ip; /* 0: the thread was in user space */
+	char comm[16];
+	uint64_t frame[UNWIND_FRAMES];
+};
+
+#define UNWIND_NOWHERE 1
+#define UNWIND_KEEP_OFF 8 /* ranges, as in struct ra_state */
+struct unwind_walk {
+	uint64_t pc, sp, bp;
+	uint64_t bx_at; /* where rbx was saved; 0: it has not been saved; UNWIND_NOWHERE */
+	uint64_t mm, exec_vm;
+	uint32_t end;	   /* enum unwind_end */
+	uint32_t returned; /* whether pc is where a call returns to */
+	uint32_t by_bp;	   /* whether bp was read from where a frame pointer led */
+	uint32_t nkeep_off;
+	struct unwind_mapping range;	       /* that pc was in last */
+	uint64_t reg[16];		       /* of the innermost frame */
+	uint64_t keep_off[UNWIND_KEEP_OFF][2]; /* memory that is not to be read: from, to */
+	struct unwind_frames out;
+};
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uthash.h>
+
+#include "image/rows.h"
+#include "image/unwind.h"
+
+#define GROUP 4		       /* pages that are made at once; power of two */
+#define SPEND_FIRST 200000000u /* ns that the rows of an image may take */
+#define SPEND_ROW 20000u       /* and ns more for each of them */
+#define LOOK 16		       /* rows that are made between looks at the clock */
+
+/* Rules are few: many rows have the same. */
+struct known_rule {
+	struct unwind_rule rule;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+struct known_image {
+	bool tried;
+	uint64_t spent;	      /* ns */
+	size_t rows;	      /* made for that */
+	struct unwind ranges; /* code that has rules */
+};
+
+struct tables {
+	struct tables_memory m;
+	struct known_rule *rules;
+	struct known_image *image; /* by number */
+	size_t images;
+	uint32_t nrule, npage, nrow;
+	size_t made;   /* pages */
+	size_t looks;  /* at unwind information: one in LOOK looks at the clock, too */
+	uint64_t late; /* when the page that is being made has taken too long; ns of CPU time */
+	uint32_t row[UNWIND_PAGE];
+};
+
+/* The number of the rule; 0, which is RULE_NONE, where there is no room. */
+static uint32_t rule_number(struct tables *t, const struct unwind_rule *rule)
+{
+	struct known_rule *k;
+
+	HASH_FIND(hh, t->rules, rule, sizeof(*rule), k);
+	if (k)
+		return k->number;
+	if (t->nrule == UNWIND_RULES)
+		return UINT32_MAX;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return UINT32_MAX;
+	k->rule = *rule;
+	k->number = t->nrule++;
+	t->m.rule[k->number] = *rule;
+	HASH_ADD(hh, t->rules, rule, sizeof(k->rule), k);
+	return k->number;
+}
+
+struct tables *tables_new(const struct tables_memory *m)
+{
+	const struct unwind_rule none = { .kind = RULE_NONE }, other = { .kind = RULE_OTHER };
+	struct tables *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->m = *m;
+	if (rule_number(t, &none) == UINT32_MAX || rule_number(t, &other) == UINT32_MAX) {
+		tables_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+void tables_free(struct tables *t)
+{
+	struct known_rule *k, *next;
+
+	if (!t)
+		return;
+	k = t->rules;
+	HASH_CLEAR(hh, t->rules);
+	for (; k; k = next) {
+		next = k->hh.next;
+		free(k);
+	}
+	for (size_t i = 0; i < t->images; i++)
+		unwind_fini(&t->image[i].ranges);
+	free(t->image);
+	free(t);
+}
+
+/* Images. */
+
+static struct known_image *image_at(struct tables *t, uint32_t number)
+{
+	size_t n = number + 64;
+	struct known_image *list;
+
+	if (number < t->images)
+		return &t->image[number];
+	list = reallocarray(t->image, n, sizeof(*list));
+	if (!list)
+		return NULL;
+	memset(list + t->images, 0, (n - t->images) * sizeof(*list));
+	t->image = list;
+	t->images = n;
+	return &list[number];
+}
+
+/* Gives the image's code pages of its own. */
+static void place_image(struct tables *t, uint32_t number, const struct image *im)
+{
+	const struct image_segment *seg;
+	unsigned n = image_segments(im, &seg);
+	uint64_t from = UINT64_MAX, to = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (seg[i].addr < from)
+			from = seg[i].addr;
+		if (seg[i].addr + seg[i].size > to)
+			to = seg[i].addr + seg[i].size;
+	}
+	from /= UNWIND_PAGE;
+	to = (to + UNWIND_PAGE - 1) / UNWIND_PAGE;
+	/* one file cannot take all */
+	if (!n || to <= from || to - from > (UNWIND_PAGES - t->npage) / 2)
+		return;
+	t->m.image[number].first = from;
+	t->m.image[number].page = t->npage;
+	t->npage += (uint32_t)(to - from);
+	__atomic_store_n(&t->m.image[number].pages, (uint32_t)(to - from), __ATOMIC_RELEASE);
+}
+
+static struct known_image *known(struct tables *t, uint32_t number, struct image *im)
+{
+	struct known_image *k = number < UNWIND_IMAGES ? image_at(t, number) : NULL;
+
+	if (!k || k->tried)
+		return k;
+	k->tried = true;
+	if (unwind_read(&k->ranges, im))
+		place_image(t, number, im);
+	return k;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Rows. */
+
+/* The first range that ends behind the address. */
+static size_t range_after(const struct unwind *u, uint64_t addr)
+{
+	size_t lo = 0, hi = u->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (u->v[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Appends the row of the page's n rows, where its rule is another one than that of the row before. */
+static uint32_t put(struct tables *t, uint32_t n, uint64_t off, uint32_t rule)
+{
+	if (n && (t->row[n - 1] & ((1u << UNWIND_RULE_BITS) - 1)) == rule)
+		return n;
+	t->row[n] = (uint32_t)off << UNWIND_RULE_BITS | rule;
+	return n + 1;
+}
+
+/* Rows of the part [at, end) of one range; 0: no room, or too late. */
+static uint32_t make_range(struct tables *t, struct image *im, uint32_t n, uint64_t page,
+			   uint64_t at, uint64_t end)
+{
+	struct unwind_row row;
+	uint32_t rule;
+
+	while (at < end) {
+		if (++t->looks % LOOK == 0 && cpu_ns() > t->late)
+			return 0;
+		rows_at(im, at, &row);
+		rule = rule_number(t, &row.rule);
+		if (rule == UINT32_MAX)
+			return 0;
+		n = put(t, n, at - page, rule);
+		if (row.rule.kind == RULE_NONE) /* the range tells of none: it is malformed */
+			return n;
+		at = row.end;
+	}
+	return n;
+}
+
+/* Rows of the page at that address into t->row; 0: no room. */
+static uint32_t make_rows(struct tables *t, const struct known_image *k, struct image *im,
+			  uint64_t page)
+{
+	const struct unwind *u = &k->ranges;
+	uint64_t at = page, end = page + UNWIND_PAGE;
+	uint32_t n = 0;
+
+	for (size_t i = range_after(u, page); i < u->n && u->v[i].start < end; i++) {
+		uint64_t to = u->v[i].end < end ? u->v[i].end : end;
+
+		if (u->v[i].start > at) {
+			n = put(t, n, at - page, 0);
+			at = u->v[i].start;
+		}
+		n = make_range(t, im, n, page, at, to);
+		if (!n)
+			return 0;
+		at = to;
+	}
+	return at < end ? put(t, n, at - page, 0) : n;
+}
+
+static bool store_rows(struct tables *t, uint64_t *page, uint32_t n)
+{
+	if (n > UNWIND_ROWS - t->nrow)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = t->nrow + i;
+
+		t->m.line[at / UNWIND_LINE].row[at % UNWIND_LINE] = t->row[i];
+	}
+	__atomic_store_n(page, UNWIND_READY | (uint64_t)n << 32 | t->nrow, __ATOMIC_RELEASE);
+	t->nrow += n;
+	t->made++;
+	return true;
+}
+
+/* Whether the image's rows take so long that the file was made for that: a real row takes less than a microsecond. */
+static bool is_hostile(const struct known_image *k)
+{
+	return k->spent > SPEND_FIRST + SPEND_ROW * k->rows;
+}
+
+static void make_page(struct tables *t, struct known_image *k, struct image *im,
+		      const struct unwind_image *where, uint32_t i)
+{
+	uint64_t *page = &t->m.page[where->page + i], began;
+	uint32_t n;
+
+	if (*page & UNWIND_READY || is_hostile(k))
+		return;
+	began = cpu_ns();
+	t->late = began + SPEND_FIRST;
+	n = make_rows(t, k, im, (where->first + i) * UNWIND_PAGE);
+	if (n)
+		store_rows(t, page, n);
+	k->spent += cpu_ns() - began;
+	k->rows += n;
+}
+
+void tables_want(struct tables *t, uint32_t number, struct image *im, uint64_t addr)
+{
+	struct known_image *k = known(t, number, im);
+	const struct unwind_image *where = &t->m.image[number < UNWIND_IMAGES ? number : 0];
+	uint64_t at = addr / UNWIND_PAGE - where->first;
+	uint32_t from;
+
+	if (!k || at >= where->pages || t->m.page[where->page + at] & UNWIND_READY)
+		return;
+	from = (uint32_t)at & ~(GROUP - 1u);
+	for (uint32_t i = from; i < from + GROUP && i < where->pages; i++)
+		make_page(t, k, im, where, i);
+}
+
+void tables_want_all(struct tables *t, uint32_t number, struct image *im)
+{
+	struct known_image *k = known(t, number, im);
+	const struct unwind_image *where = &t->m.image[number < UNWIND_IMAGES ? number : 0];
+
+	for (uint32_t i = 0; k && i < where->pages; i++)
+		make_page(t, k, im, where, i);
+}
+
+struct tables_size tables_size(const struct tables *t)
+{
+	return (struct tables_size){ t->nrow, t->nrule, t->made };
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel side's tables of unwind rules (bpf/unwind.h), made as they are wanted: a stretch of code's rows when a stack is
+ * met that goes through it. What runs is a small part of what programs map, so most of it is never made.
+ */
+#ifndef ASSAY_SAMPLER_TABLES_H
+#define ASSAY_SAMPLER_TABLES_H
+
+#include <stdbool.h>
+
+#include "image/image.h"
+#include "sampler/bpf/unwind_tables.h"
+
+struct tables;
+
+/* The memory of the tables, which the caller provides and keeps: mapped maps of the kernel side. */
+struct tables_memory {
+	struct unwind_image *image; /* UNWIND_IMAGES */
+	uint64_t *page;		    /* UNWIND_PAGES */
+	struct unwind_line *line;   /* UNWIND_ROWS / UNWIND_LINE */
+	struct unwind_rule *rule;   /* UNWIND_RULES */
+};
+
+/* NULL without memory. */
+struct tables *tables_new(const struct tables_memory *m);
+void tables_free(struct tables *t);
+/* Makes the rows around the address of the image of that number. Where there is no room they are not made. */
+void tables_want(struct tables *t, uint32_t number, struct image *im, uint64_t addr);
+/* Makes all rows of the image; for measuring. */
+void tables_want_all(struct tables *t, uint32_t number, struct image *im);
+struct tables_size {
+	size_t rows, rules, pages; /* pages: that have been made */
+};
+struct tables_size tables_size(const struct tables *t);
+
+#endif
