@@ -284,7 +284,7 @@ SH
 chmod +x deaf
 cat > interrupt <<'SH' # RECORDER once|twice
 "$1" record -o c.db -- ./deaf > out 2> err & p=$!
-until grep -q ready out; do sleep 0.1; done
+for ((i = 0; i < 300; i++)); do grep -q ready out && break; sleep 0.1; done
 kill -INT $p
 sleep 0.5
 if [ $2 = twice ]; then # two that come at once are one
@@ -346,7 +346,7 @@ fi
 
 # Binaries that change.
 cp "$PROG" gone
-"$ASSAY" record -q -o g.db -- sh -c './gone 400000000 >/dev/null & until grep -q gone /proc/$!/comm; do :; done; sleep 0.2; rm gone; wait'
+"$ASSAY" record -q -o g.db -- sh -c './gone 400000000 >/dev/null & until grep -q gone /proc/$!/comm || ! kill -0 $!; do :; done; sleep 0.2; rm gone; wait'
 run "$ASSAY" report -i g.db
 like "a deleted binary is attributed" "$out" "gone"
 cp "$PROG" stripped && strip stripped

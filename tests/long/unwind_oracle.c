@@ -293,7 +293,7 @@ static double now_ms(void)
 static void measure_tables(const char *file)
 {
 	struct tables_size size;
-	double began = now_ms();
+	double began;
 	struct tables *t;
 	struct image *im;
 	struct err err;
