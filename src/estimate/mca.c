@@ -75,13 +75,18 @@ static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 		fprintf(to, "%s\n", text);
 }
 
-/*
- * General registers, one bit each, that the block reads before it changes them and that are not as
- * its last execution left them. rsp is not among them, and effects of calls are ignored.
- */
-static unsigned registers_set(const struct schedule_block *b)
+static uint32_t registers(uint16_t general, uint16_t vectors)
 {
-	unsigned written = 1u << UR_RSP, read = 0, changed = 0;
+	return general | (uint32_t)vectors << SCHEDULE_VECTORS;
+}
+
+/*
+ * Registers, one bit each as in `carried`, that the block reads before it changes them and that
+ * are not as its last execution left them. rsp is not among them, and effects of calls are ignored.
+ */
+static uint32_t registers_set(const struct schedule_block *b)
+{
+	uint32_t written = 1u << UR_RSP, read = 0, changed = 0;
 	size_t at = 0;
 
 	for (unsigned i = 0; i < b->n && b->carried != SCHEDULE_LOOP; i++) {
@@ -91,32 +96,65 @@ static unsigned registers_set(const struct schedule_block *b)
 		if (!len)
 			break;
 		if (in.cls != INSN_CALL && in.cls != INSN_ICALL && in.cls != INSN_RET) {
-			read |= in.gpr_read & ~written;
-			changed |= in.gpr_written;
-			written |= in.gpr_written;
+			read |= registers(in.gpr_read, insn_vectors_read(&in)) & ~written;
+			changed |= registers(in.gpr_written, insn_vectors_written(&in));
+			written |= changed;
 		}
 		at += (size_t)len;
 	}
-	return read & changed & ~(unsigned)b->carried;
+	return read & changed & ~b->carried;
 }
 
-/* Writes instructions in front of the block's that set those registers. Returns how many. */
+/* Returns how many instructions in front of the block's set those registers. */
 static unsigned settings(const struct schedule_block *b)
 {
 	return (unsigned)__builtin_popcount(registers_set(b));
 }
 
-static void write_block(FILE *to, const struct schedule_block *b, size_t name,
-			const ZydisFormatter *f)
+static bool is_avx(const struct insn *in)
 {
-	unsigned set = registers_set(b);
-	size_t at = 0;
+	return in->z.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX ||
+	       in->z.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+}
 
-	fprintf(to, "# LLVM-MCA-BEGIN %zu\n", name);
+/* Whether the block has AVX instructions, which read more of a register than SSE ones set. */
+static bool uses_avx(const struct schedule_block *b)
+{
+	struct insn in;
+	size_t at = 0;
+	int len;
+
+	for (unsigned i = 0; i < b->n; i++, at += (size_t)len) {
+		len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);
+		if (!len)
+			return false;
+		if (is_avx(&in))
+			return true;
+	}
+	return false;
+}
+
+/* Writes instructions that set registers: one bit each, as in `carried`. */
+static void write_settings(FILE *to, uint32_t set, bool avx)
+{
 	for (unsigned r = UR_RAX; r <= UR_R15; r++)
 		if (set >> r & 1)
 			fprintf(to, "mov %s, 1\n",
 				ZydisRegisterGetString((ZydisRegister)(ZYDIS_REGISTER_EAX + r)));
+	for (unsigned r = 0; r < 16; r++)
+		if (set >> (SCHEDULE_VECTORS + r) & 1)
+			fprintf(to, "%smovaps xmm%u, xmmword ptr [rsp]\n", avx ? "v" : "", r);
+}
+
+static void write_block(FILE *to, const struct schedule_block *b, size_t name,
+			const ZydisFormatter *f)
+{
+	uint32_t set = registers_set(b);
+	size_t at = 0;
+
+	fprintf(to, "# LLVM-MCA-BEGIN %zu\n", name);
+	if (set)
+		write_settings(to, set, set >> SCHEDULE_VECTORS && uses_avx(b));
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn in;
 		int len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);

@@ -95,7 +95,8 @@ static struct known *add(struct schedule_memo *m, uint64_t key, unsigned n, bool
 /* A loop has another key than the same instructions elsewhere. */
 static uint64_t key_of(uint64_t seed, const struct schedule_block *b)
 {
-	const uint8_t carried[] = { (uint8_t)b->carried, (uint8_t)(b->carried >> 8) };
+	const uint8_t carried[] = { (uint8_t)b->carried, (uint8_t)(b->carried >> 8),
+				    (uint8_t)(b->carried >> 16), (uint8_t)(b->carried >> 24) };
 
 	return hash_bytes(hash_bytes(seed, carried, sizeof(carried)), b->code, b->size);
 }

@@ -45,15 +45,17 @@ struct schedule_block {
 	unsigned n;
 	/* n entries that the caller provides and schedule_blocks() fills in */
 	struct schedule_insn *insn;
-	/* general registers (enum uop_reg), one bit each, that an execution finds as the one
-	 * before left them; SCHEDULE_LOOP: the block leads to itself */
-	uint16_t carried;
+	/* general registers (enum uop_reg), one bit each, and xmm0 to xmm15 in the bits from
+	 * SCHEDULE_VECTORS on, that an execution finds as the one before left them;
+	 * SCHEDULE_LOOP: the block leads to itself */
+	uint32_t carried;
 	bool cold;     /* not worth llvm-mca's time: scheduled by the table */
 	bool modelled; /* scheduled by llvm-mca; else by the table */
 	bool known;    /* private: the schedule came from the memo */
 };
 
-#define SCHEDULE_LOOP 0xffff
+#define SCHEDULE_VECTORS 16
+#define SCHEDULE_LOOP 0xffffffffu
 #define SCHEDULE_BLOCK_MAX 256 /* instructions; longer ones are scheduled in pieces */
 
 struct schedule_options {

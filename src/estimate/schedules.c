@@ -10,9 +10,9 @@
 #define AROUND 32 /* most blocks of a loop */
 #define NOT_KEPT \
 	(1u << UR_RAX | 1u << UR_RCX | 1u << UR_RDX | 1u << UR_RSI | 1u << UR_RDI | 1u << UR_R8 | \
-	 1u << UR_R9 | 1u << UR_R10 | \
-	 1u << UR_R11) /* registers that calls change (System V ABI) */
-#define KNOWN (1u << 16)
+	 1u << UR_R9 | 1u << UR_R10 | 1u << UR_R11 | \
+	 0xffffu << SCHEDULE_VECTORS) /* registers that calls change (System V ABI) */
+#define KNOWN (1ull << 32)
 #define MODELLED 10 /* samples of a class from which its blocks are scheduled by llvm-mca */
 
 /* Samples of each class of p, to be freed. */
@@ -25,18 +25,23 @@ static double *class_samples(const struct estimate_proc *p)
 	return s;
 }
 
+static uint32_t registers_written(const struct insn *in)
+{
+	return in->gpr_written | (uint32_t)insn_vectors_written(in) << SCHEDULE_VECTORS;
+}
+
 /* Registers that the instructions of a block may write; for a call, all caller-saved registers. */
-static uint32_t written_by(const struct cfg_block *k, struct image *im)
+static uint64_t written_by(const struct cfg_block *k, struct image *im)
 {
 	size_t size = 0, at = 0, all = k->end - k->start;
 	const uint8_t *code = image_code(im, k->start, &size);
-	uint32_t written = k->ends == CFG_END_CALL ? NOT_KEPT : 0;
+	uint64_t written = k->ends == CFG_END_CALL ? NOT_KEPT : 0;
 
 	for (uint32_t i = 0; code && size >= all && i < k->ninsn && at < all; i++) {
 		struct insn in;
 		int len = insn_decode(&in, code + at, all - at, k->start + at);
 
-		written |= len ? in.gpr_written : 0;
+		written |= len ? registers_written(&in) : 0;
 		at += len ? (size_t)len : 1;
 	}
 	return written;
@@ -56,11 +61,12 @@ static uint32_t next_of(const struct estimate_proc *p, uint32_t b)
 
 /* Registers that nothing writes on the most frequent way from the block back to itself; 0: that
  * way does not lead back soon. writes: by block, KNOWN and the registers it may write, or 0. */
-static uint16_t carried_by(const struct estimate_proc *p, uint32_t b, struct image *im,
-			   uint32_t *writes)
+static uint32_t carried_by(const struct estimate_proc *p, uint32_t b, struct image *im,
+			   uint64_t *writes)
 {
 	const struct cfg_block *k = &p->g.block[b];
-	uint32_t written = 1u << UR_RSP, at = next_of(p, b);
+	uint64_t written = 1u << UR_RSP;
+	uint32_t at = next_of(p, b);
 
 	for (uint32_t e = k->out; e < k->out + k->nout; e++)
 		if (p->g.edge[e].to == b)
@@ -69,7 +75,7 @@ static uint16_t carried_by(const struct estimate_proc *p, uint32_t b, struct ima
 		written |= NOT_KEPT;
 	for (int i = 0; i < AROUND && at >= CFG_FIRST_BLOCK; i++, at = next_of(p, at)) {
 		if (at == b)
-			return (uint16_t)~written;
+			return (uint32_t)~written;
 		if (!writes[at])
 			writes[at] = KNOWN | written_by(&p->g.block[at], im);
 		written |= writes[at];
@@ -81,7 +87,7 @@ static uint16_t carried_by(const struct estimate_proc *p, uint32_t b, struct ima
 static int choose(struct schedules *s, const struct estimate_proc *p, struct image *im, bool fill)
 {
 	double *samples = class_samples(p);
-	uint32_t *writes = fill ? calloc((size_t)p->g.nblocks + 1, sizeof(*writes)) : NULL;
+	uint64_t *writes = fill ? calloc((size_t)p->g.nblocks + 1, sizeof(*writes)) : NULL;
 
 	for (uint32_t b = CFG_FIRST_BLOCK; samples && im && b < p->g.nblocks; b++) {
 		const struct cfg_block *k = &p->g.block[b];

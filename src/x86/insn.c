@@ -319,6 +319,32 @@ int insn_decode(struct insn *in, const uint8_t *p, size_t n, uint64_t addr)
 	return in->len;
 }
 
+static uint16_t vectors(const struct insn *in, ZydisOperandActions actions)
+{
+	uint16_t bits = 0;
+
+	for (unsigned i = 0; in->vector && i < in->z.operand_count; i++) {
+		ZydisRegister r = in->op[i].reg.value;
+
+		if (in->op[i].type != ZYDIS_OPERAND_TYPE_REGISTER || !(in->op[i].actions & actions))
+			continue;
+		r = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
+		if (r >= ZYDIS_REGISTER_ZMM0 && r <= ZYDIS_REGISTER_ZMM15)
+			bits |= (uint16_t)(1u << (r - ZYDIS_REGISTER_ZMM0));
+	}
+	return bits;
+}
+
+uint16_t insn_vectors_read(const struct insn *in)
+{
+	return vectors(in, ZYDIS_OPERAND_ACTION_MASK_READ);
+}
+
+uint16_t insn_vectors_written(const struct insn *in)
+{
+	return vectors(in, ZYDIS_OPERAND_ACTION_MASK_WRITE);
+}
+
 bool insn_falls_through(const struct insn *in)
 {
 	switch (in->cls) {

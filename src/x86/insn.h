@@ -54,6 +54,10 @@ struct insn {
  */
 int insn_decode(struct insn *in, const uint8_t *p, size_t n, uint64_t addr);
 
+/* xmm0 to xmm15 (or their upper parts), one bit each, that the instruction reads or writes. */
+uint16_t insn_vectors_read(const struct insn *in);
+uint16_t insn_vectors_written(const struct insn *in);
+
 /* True if control can go on to the next instruction (a call does, a jump does not). */
 bool insn_falls_through(const struct insn *in);
 /* True if the instruction ends a basic block: any transfer of control, system calls and traps. */

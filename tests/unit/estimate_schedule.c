@@ -121,6 +121,33 @@ static void sums_are_handed_on_early(void **state)
 	assert_true(total(&v[1]) == 4);
 }
 
+/* mulsd xmm0, xmm1 twice; and vmulps ymm0, ymm0, ymm1 twice: both halves of ymm0 are set anew. */
+static void nor_through_vector_registers(void **state)
+{
+	static const uint8_t sse[] = { 0xf2, 0x0f, 0x59, 0xc1, 0xf2, 0x0f, 0x59, 0xc1 };
+	static const uint8_t avx[] = { 0xc5, 0xfc, 0x59, 0xc1, 0xc5, 0xfc, 0x59, 0xc1 };
+	const struct schedule_options o = { .cpu = "AMD EPYC 9654 96-Core Processor" };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	for (int loop = 0; loop < 2; loop++) {
+		blocks(v);
+		v[0].code = sse;
+		v[1].code = avx;
+		for (int i = 0; i < 2; i++) {
+			v[i].size = sizeof(sse);
+			v[i].n = 2;
+			v[i].carried = loop ? SCHEDULE_LOOP : 0;
+		}
+		assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+		for (int i = 0; i < 2; i++) {
+			assert_true(v[i].modelled);
+			assert_true(loop ? total(&v[i]) >= 6 : total(&v[i]) <= 2);
+		}
+	}
+}
+
 /* add rax, rbx, 600 times: each waits for the one before it, also where pieces meet. */
 static void long_blocks_are_scheduled_in_pieces(void **state)
 {
@@ -420,6 +447,7 @@ int main(void)
 		cmocka_unit_test(a_chain_takes_its_latency),
 		cmocka_unit_test(what_is_no_loop_does_not_wait_for_itself),
 		cmocka_unit_test(sums_are_handed_on_early),
+		cmocka_unit_test(nor_through_vector_registers),
 		cmocka_unit_test(long_blocks_are_scheduled_in_pieces),
 		cmocka_unit_test(the_stack_s_end_is_known_at_once),
 		cmocka_unit_test(many_blocks_are_answered),
