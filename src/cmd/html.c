@@ -11,7 +11,7 @@
 static struct reading_options in = {
 	.verb = "html", .input = "assay.db", .empty_too = true, .warn = log_warn
 };
-static struct html_options o = { .procedures = 40, .progress = progress_show };
+static struct html_options o = { .procedures = 40, .megabytes = 3, .progress = progress_show };
 static const char *output = "assay.html";
 
 static const struct opt opts[] = {
@@ -20,6 +20,9 @@ static const struct opt opts[] = {
 	  OPT_STRING, &output, 0, 0, NULL },
 	{ 'n', "procedures", "N", "procedures that are annotated at most (default 40)", OPT_UINT,
 	  &o.procedures, 0, 10000, NULL },
+	{ 0, "size", "MB",
+	  "size of the page at most (default 3): what has least of the time is left out",
+	  OPT_DOUBLE, &o.megabytes, 0.2, 2000, NULL },
 	{ 0 },
 };
 
@@ -48,7 +51,7 @@ static int run(int argc, char **argv, struct err *err)
 const struct verb cmd_html = {
 	.name = "html",
 	.summary = "a recording as one page for a browser: flame graph, source, assembly",
-	.synopsis = "[-i FILE] [-o FILE] [-n N]",
+	.synopsis = "[-i FILE] [-o FILE] [-n N] [--size MB]",
 	.about = "Writes one file that holds everything it needs: it opens without a network, and "
 		 "can be "
 		 "sent to a colleague who does not have Assay.\n\n"

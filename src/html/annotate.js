@@ -43,9 +43,9 @@ function drawLanes({ jumps, used }, left) {
 const trivial = i => /^(push|pop|leave|ret|call|mov \w+, 0x|lea \w+, \[0x)/.test(i) || /^(xor|sub|sbb) (\w+), \2$/.test(i);
 function chips(r) {
 	const out = [];
-	for (const v of trivial(r.i || '') ? [] : r.v || []) {
+	for (const v of trivial(r.i || '') ? [] : r.v) {
 		const best = v.values[0];
-		if (best && v.operand !== 'address' && best[1] - best[2] >= 0.05) out.push(el('span', { class: 'chip v' }, `${v.name} = ${best[0]} ${pct(best[1])} %`));
+		if (best && !v.address && best[1] - best[2] >= 0.05) out.push(el('span', { class: 'chip v' }, `${v.name} = ${best[0]} ${pct(best[1])} %`));
 	}
 	if (r.st && r.st.cycles >= 0.3) out.push(el('span', { class: 'chip' }, `static ${r.st.cycles.toFixed(1)}${r.st.fault ? ' @' + hex(r.st.fault) : ''}`));
 	if (r.dy && r.dy.cycles >= 0.3 && r.n >= 5) {
@@ -137,7 +137,7 @@ function detail(r) {
 	if (r.m) item('misses', r.m);
 	if (r.l) item('line', r.l);
 	$('detail').replaceChildren(el('div', { class: 'lead' }, el('h3', {}, el('code', {}, hex(r.a) + '  ' + (r.i || ''))), el('dl', {}, list)),
-		r.dy && r.dy.cycles >= 0.1 && r.dy.culprits.length ? stalls(r) : '', ...(r.v || []).filter(v => v.values.length).map(values));
+		r.dy && r.dy.cycles >= 0.1 && r.dy.culprits.length ? stalls(r) : '', ...r.v.map(values));
 }
 function choose(i, scroll, follow) {
 	if (i < 0 || i >= rows.length) return;

@@ -2,7 +2,11 @@
 /* Data, text and state that all views share. Text from the recording only ever becomes text: textContent, fillText. */
 'use strict';
 const D = JSON.parse(document.getElementById('data').textContent);
-for (const l of D.listings || []) for (const r of l.rows) { r.s = r.s || 0; r.n = r.n || 0; }
+for (const l of D.listings || []) for (const r of l.rows) {
+	r.s = r.s || 0; r.n = r.n || 0;
+	r.v = (r.v || []).map(([name, known, address, values]) => ({ name, known, address, values }));
+	if (r.dy) r.dy = { cycles: r.dy[0], unexplained: r.dy[1], culprits: r.dy[2].map(([culprit, min, max, expected, fault, store]) => ({ culprit, min, max, expected, fault, store })) };
+}
 const $ = id => document.getElementById(id);
 const views = {};
 const state = { view: 'procs', query: '' };
@@ -34,6 +38,8 @@ function short(n) {
 function seconds(ms) {
 	return ms >= 1e3 ? (ms / 1e3).toFixed(ms >= 1e5 ? 0 : 2) + ' s' : ms >= 1 ? ms.toFixed(ms >= 100 ? 0 : 1) + ' ms' : (1e3 * ms).toFixed(0) + ' \u00b5s';
 }
+/* What the page lacks of a view, because of its size. */
+const lacks = view => (D.notes || []).filter(n => !view || n[0] === view || !n[0]).map(n => n[1]).join(' ');
 const unit = D.exact ? 'instructions' : 'samples';
 const dark = () => document.documentElement.dataset.theme === 'dark';
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -311,7 +311,7 @@ static int cut(struct diff_tree *t, size_t recordings)
 	for (size_t i = 0; held && i < t->n; i++)
 		held[i] = weight(t, i);
 	if (held)
-		to = html_cut(held, t->parent, t->n, &kept);
+		to = html_cut(held, t->parent, t->n, html_least(held, t->n, HTML_NODES), &kept);
 	free(held);
 	if (!to)
 		return -1;

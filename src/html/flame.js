@@ -2,11 +2,19 @@
 /* The flame graph: a tree in columns of numbers, drawn from the root down, whose rows are as wide as their samples. */
 (() => {
 const ROW = 19, LEAST = 0.4, SAME = 4, compared = !!D.trees, none = [];
-const samples = D.samples || { n: [], t: [], b: [], c: [] }, nodes = D.nodes, N = nodes ? nodes.p.length : 0, buckets = D.buckets || 1;
-/* The file has differences, which are shorter. */
-const undo = column => { let at = 0; return column.map(d => at += d); };
+const nodes = D.nodes, N = nodes ? nodes.p.length : 0, buckets = D.buckets || 1;
+/* The file has differences, which are shorter; thread and time once for all samples of a thread at a time; and counts other than 1. */
+const samples = (({ g, n, c }) => {
+	const s = { n: [], t: [], b: [], c: new Array(n.length).fill(1) };
+	let node = 0, thread = 0, bucket = 0, k = -1, last = -1;
+	for (let i = 0; i < g.length; i += 3) {
+		thread += g[i]; bucket += g[i + 1];
+		for (let j = 0; j < g[i + 2]; j++) { s.n.push(node += n[++k]); s.t.push(thread); s.b.push(bucket); }
+	}
+	for (let i = 0; i < c.length; i += 2) s.c[last += c[i]] = c[i + 1];
+	return s;
+})(D.samples || { g: [], n: [], c: [] });
 if (nodes) nodes.p = nodes.p.map((d, i) => i - d);
-for (const c of 'ntb') samples[c] = undo(samples[c]);
 let tree, root = 0, over = -1, cursor = 0, reversed = false, thread = -1, from = 0, to = buckets, drawn = [], deep = 0, wide = 2, last = [];
 const nameOf = f => f < 0 ? 'all' : D.funcs[f][0];
 const passes = i => (thread < 0 || samples.t[i] === thread) && samples.b[i] >= from && samples.b[i] < to;
@@ -190,7 +198,7 @@ function describe(i) {
 	return `${pct(tree.all[0] ? tree.all[i] / tree.all[0] : 0)} % of all, ${count(tree.all[i])} ${unit}; itself ${count(tree.self[i])}${where}`;
 }
 function status(i) {
-	$('status').textContent = i >= 0 ? `${nameOf(tree.f[i])}  ${describe(i)}` : '';
+	$('status').textContent = i >= 0 ? `${nameOf(tree.f[i])}  ${describe(i)}` : lacks('flame');
 }
 function crumbs() {
 	const path = pathOf(root).map(i => nameOf(tree.f[i]));
@@ -297,10 +305,10 @@ function threads() {
 	const totals = new Float64Array(D.threads.length);
 	for (let i = 0; i < samples.n.length; i++) totals[samples.t[i]] += samples.c[i];
 	const order = [...totals.keys()].sort((a, b) => totals[b] - totals[a]), all = totals.reduce((a, b) => a + b, 0);
-	$('thread').append(el('option', { value: -1 }, `All threads (${order.length})`));
+	$('thread').append(el('option', { value: -1 }, `All threads (${count(D.threads.reduce((a, t) => a + t[3], 0))})`));
 	for (const t of order) {
-		const [pid, tid, comm] = D.threads[t];
-		$('thread').append(el('option', { value: t }, `${pct(totals[t] / all)} %  ${comm}${tid ? ` (${pid}/${tid})` : ''}`));
+		const [pid, tid, comm, together] = D.threads[t];
+		$('thread').append(el('option', { value: t }, `${pct(totals[t] / all)} %  ${comm}${tid ? ` (${pid}/${tid})` : together > 1 ? ` (${count(together)} threads)` : ''}`));
 	}
 	$('thread').hidden = order.length < 2;
 	$('thread').addEventListener('change', e => setThread(+e.target.value));
@@ -322,11 +330,12 @@ function start() {
 		status(over);
 		tip(e.clientX, e.clientY, b && describe(b.i), b && nameOf(tree.f[b.i]));
 	});
-	box.addEventListener('mouseleave', () => { over = -1; tip(0, 0); draw(); });
+	box.addEventListener('mouseleave', () => { over = -1; tip(0, 0); draw(); status(-1); });
 	box.addEventListener('click', e => { const b = at(e); box.focus(); if (b) zoom(b.i); });
 	box.addEventListener('dblclick', e => { const b = at(e); if (b) annotate(b.i); });
 	drag();
 	rebuild();
+	status(-1);
 }
 function annotate(i) {
 	while (!reversed && i && D.funcs[tree.f[i]][2] === 3) i = tree.p[i]; /* inlined code is in the listing of its procedure */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,12 @@ ASSET(diff, "diff.js");
 ASSET(main, "page.js");
 
 #define PROCS_SHOWN 1000
-#define DIGITS 6	/* of a real number */
-#define DIGITS_LISTED 3 /* of an instruction's estimates, which are most of a page */
+#define PROCS_PART 0.08	  /* of the page's bytes: the table of procedures at most, */
+#define GRAPH_PART 0.5	  /* and the flame graph */
+#define OWN_BYTES 61440	  /* style and scripts, */
+#define OTHER_BYTES 16384 /* the summary, notes, and keys of the data */
+#define DIGITS 6	  /* of a real number */
+#define DIGITS_LISTED 3	  /* of an instruction's estimates, which are most of a page */
 
 struct page {
 	struct reading *r;
@@ -39,21 +44,45 @@ struct page {
 	struct html_graph graph;
 	bool has_graph;
 	uint32_t *order; /* procedures, hottest first */
-	json_t *listings, *sources, *plots;
+	struct html_listings listings;
+	json_t *plots, *procs;
+	size_t procs_total;
 };
 
-static void put_json(FILE *out, const json_t *value, size_t digits)
-{
-	char *text = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY |
-					       JSON_REAL_PRECISION(digits));
+struct writer {
+	FILE *out; /* or NULL: bytes are counted */
+	size_t bytes;
+};
 
-	for (const char *s = text ? text : "null"; *s; s++) {
-		if (*s == '<' || *s == '>' || *s == '&')
-			fprintf(out, "\\u%04x", (unsigned)*s);
-		else
-			putc(*s, out);
+static int write_escaped(const char *text, size_t n, void *ctx)
+{
+	struct writer *w = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		bool special = text[i] == '<' || text[i] == '>' || text[i] == '&';
+
+		w->bytes += special ? strlen("\\u003c") : 1;
+		if (w->out && special)
+			fprintf(w->out, "\\u%04x", (unsigned)text[i]);
+		else if (w->out)
+			putc(text[i], w->out);
 	}
-	free(text);
+	return 0;
+}
+
+static size_t put_json(FILE *out, const json_t *value, size_t digits)
+{
+	struct writer w = { .out = out };
+
+	json_dump_callback(value, write_escaped, &w,
+			   JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY |
+				   JSON_REAL_PRECISION(digits));
+	return w.bytes;
+}
+
+size_t html_json_size(const json_t *value, bool listed)
+{
+	return put_json(NULL, value, listed ? DIGITS_LISTED : DIGITS);
 }
 
 void html_json(FILE *out, const json_t *value)
@@ -122,7 +151,7 @@ static int listing_of(const struct page *p, const char *name, const char *image,
 	json_t *l;
 	size_t i;
 
-	json_array_foreach(p->listings, i,
+	json_array_foreach(p->listings.list, i,
 			   l) if (!strcmp(json_string_value(json_object_get(l, "name")), name) &&
 				  !strcmp(json_string_value(json_object_get(l, "image")), image) &&
 				  strtoull(json_string_value(json_object_get(l, "from")), NULL,
@@ -160,24 +189,98 @@ static json_t *make_proc(const struct page *p, const struct view_proc *proc,
 			 (json_int_t)view_sum_count(v, &proc->sum), "listing", listing);
 }
 
-static void put_procs(struct page *p)
+/* The hottest procedures, as many as fit. */
+static void make_procs(struct page *p, size_t bytes)
 {
 	const struct view *v = &p->r->view;
 	double *inclusive = p->has_graph ? html_graph_inclusive(&p->graph) : NULL;
-	json_t *list = json_array();
-	size_t total = 0;
+	bool full = false;
 
+	p->procs = json_array();
 	for (size_t i = 0; i < v->nproc; i++) {
 		const struct view_proc *proc = &v->proc[p->order[i]];
+		json_t *row;
+		size_t size;
 
-		if (!view_sum_count(v, &proc->sum))
+		if (!view_sum_count(v, &proc->sum) || p->procs_total++ >= PROCS_SHOWN || full)
 			continue;
-		if (total++ < PROCS_SHOWN)
-			json_array_append_new(list, make_proc(p, proc, inclusive));
+		row = make_proc(p, proc, inclusive);
+		size = html_json_size(row, false) + 1;
+		full = size > bytes;
+		if (!full)
+			json_array_append(p->procs, row);
+		bytes -= full ? 0 : size;
+		json_decref(row);
 	}
 	free(inclusive);
-	html_member(p->out, "procs", list);
-	html_member(p->out, "procs_total", json_integer((json_int_t)total));
+}
+
+/* What the page lacks because of its size. */
+static void add_note(json_t *notes, const char *view, const char *format, ...)
+{
+	char text[400];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	json_array_append_new(notes, json_pack("[s,s]", view, text));
+}
+
+static void note_listings(const struct page *p, json_t *notes)
+{
+	const struct html_listings *l = &p->listings;
+
+	if (l->left_out)
+		add_note(notes, "annotate",
+			 "%zu of the hottest procedures are not annotated: the page has no room.",
+			 l->left_out);
+	if (l->unread)
+		add_note(notes, "annotate", "%zu source files are left out: the page has no room.",
+			 l->unread);
+}
+
+static void note_graph(const struct page *p, json_t *notes)
+{
+	const struct html_graph *g = &p->graph;
+	char n[40], most[40];
+
+	if (g->cut)
+		add_note(notes, "flame",
+			 "%s frames with at most %s %s each are left out; their callers have what "
+			 "they held.",
+			 fmt_count(g->cut, n, sizeof(n)),
+			 fmt_count((uint64_t)g->least, most, sizeof(most)),
+			 p->r->view.exact ? "executions" : "samples");
+}
+
+static void note_threads(const struct page *p, json_t *notes)
+{
+	const struct html_graph *g = &p->graph;
+	size_t joined = 0;
+	char n[40];
+
+	for (size_t i = 0; i < g->nthread; i++)
+		joined += g->thread[i].together > 1 ? g->thread[i].together : 0;
+	if (joined)
+		add_note(notes, "flame",
+			 "The %s threads with the fewest samples are together with others of their "
+			 "name.",
+			 fmt_count(joined, n, sizeof(n)));
+}
+
+static json_t *make_notes(const struct page *p)
+{
+	json_t *notes = json_array();
+
+	if (!p->has_graph)
+		return notes;
+	note_listings(p, notes);
+	note_graph(p, notes);
+	if (json_array_size(notes))
+		add_note(notes, "", "assay html --size MB makes a larger page, with more in it.");
+	note_threads(p, notes);
+	return notes;
 }
 
 static void put_data(void *ctx)
@@ -190,16 +293,18 @@ static void put_data(void *ctx)
 		    emit_text_json(reading_command(p->r, command, sizeof(command))));
 	html_member(p->out, "exact", json_boolean(p->r->view.exact));
 	html_member(p->out, "summary", summary(p->r));
-	put_procs(p);
-	put_member(p->out, "listings", json_incref(p->listings), DIGITS_LISTED);
-	html_member(p->out, "sources", json_incref(p->sources));
+	html_member(p->out, "procs", json_incref(p->procs));
+	html_member(p->out, "procs_total", json_integer((json_int_t)p->procs_total));
+	html_member(p->out, "notes", make_notes(p));
+	put_member(p->out, "listings", json_incref(p->listings.list), DIGITS_LISTED);
+	html_member(p->out, "sources", json_incref(p->listings.sources));
 	html_member(p->out, "plots", json_incref(p->plots));
 	if (p->has_graph)
-		html_graph_write(&p->graph, p->out);
+		fwrite(p->graph.text, 1, p->graph.bytes, p->out);
 	else
 		fputs("\"images\":[],\"funcs\":[],\"threads\":[],\"nodes\":{\"p\":[0],\"f\":[-1]},"
 		      "\"buckets\":1,\"width\":1,\"flat\":true,"
-		      "\"samples\":{\"n\":[],\"t\":[],\"b\":[],\"c\":[]}",
+		      "\"samples\":{\"g\":[],\"n\":[],\"c\":[]}",
 		      p->out);
 	putc('}', p->out);
 }
@@ -238,8 +343,29 @@ void html_page(FILE *out, enum html_kind kind, void (*data)(void *ctx), void *ct
 	put(out, at, html_asset_page_end);
 }
 
+/* What a page has beside procedures, listings and the graph. */
+static size_t other_bytes(const struct page *p)
+{
+	return OWN_BYTES + OTHER_BYTES + html_json_size(p->plots, false);
+}
+
+static int fill(struct page *p, size_t bytes, struct err *err)
+{
+	size_t listings;
+
+	if (html_graph_fit(&p->graph, (size_t)(GRAPH_PART * (double)bytes), err))
+		return -1;
+	listings = bytes - (size_t)(PROCS_PART * (double)bytes) - p->graph.bytes;
+	if (html_listings_make(&p->listings, p->r, p->o, p->order, listings, err))
+		return -1;
+	make_procs(p, (size_t)(PROCS_PART * (double)bytes));
+	return 0;
+}
+
 static int make(struct page *p, struct err *err)
 {
+	size_t all = (size_t)(p->o->megabytes * 1e6), other;
+
 	p->plots = html_plots(p->r);
 	p->order = view_procs_by_time(&p->r->view);
 	if (!p->order)
@@ -248,12 +374,14 @@ static int make(struct page *p, struct err *err)
 		if (err->code != ERR_EMPTY || !json_array_size(p->plots))
 			return -1;
 		*err = (struct err){ 0 };
-		p->listings = json_array();
-		p->sources = json_object();
+		p->procs = json_array();
+		p->listings =
+			(struct html_listings){ .list = json_array(), .sources = json_object() };
 		return 0;
 	}
 	p->has_graph = true;
-	return html_listings(p->r, p->o, p->order, &p->listings, &p->sources, err);
+	other = other_bytes(p);
+	return fill(p, all > other ? all - other : 0, err);
 }
 
 int html_write(struct reading *r, const struct html_options *o, FILE *out, struct err *err)
@@ -263,9 +391,9 @@ int html_write(struct reading *r, const struct html_options *o, FILE *out, struc
 
 	if (!rc)
 		html_page(out, HTML_RECORDING, put_data, &p);
-	json_decref(p.listings);
-	json_decref(p.sources);
+	html_listings_fini(&p.listings);
 	json_decref(p.plots);
+	json_decref(p.procs);
 	free(p.order);
 	if (p.has_graph)
 		html_graph_close(&p.graph);

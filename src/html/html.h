@@ -3,7 +3,7 @@
  * A recording as one page that needs nothing else: the template page.html with style, data and scripts put into it.
  *
  *   html.c      the template and what goes where
- *   graph.c     the call tree and its samples, as columns of numbers
+ *   graph.c     the call tree and its samples; graph_fit.c makes them small enough, graph_write.c columns of numbers
  *   listings.c  the hottest procedures, instruction by instruction, and their source
  *   plots.c     curves: working sets, miss ratios
  *   diff.c      the page of a difference; diff_graph.c the call trees of both sides as one
@@ -25,6 +25,7 @@ typedef void (*html_progress)(const char *what, size_t done, size_t of);
 
 struct html_options {
 	unsigned procedures;	/* annotated at most */
+	double megabytes;	/* of the page, at most */
 	html_progress progress; /* or NULL */
 };
 
@@ -46,6 +47,8 @@ void html_page(FILE *out, enum html_kind kind, void (*data)(void *ctx), void *ct
 void html_member(FILE *out, const char *key, json_t *value);
 /* Compact, in ASCII, without a character that HTML would take for its own. */
 void html_json(FILE *out, const json_t *value);
+/* Bytes of a value as it is written. listed: with the few digits that listings have. */
+size_t html_json_size(const json_t *value, bool listed);
 
 /* Kinds of procedures in flame graphs. */
 enum html_func {
@@ -55,37 +58,69 @@ enum html_func {
 	HTML_INLINED,
 };
 
-/* graph.c */
+/* graph.c, graph_fit.c, graph_write.c */
 
 #define HTML_NODES 100000 /* more of them are cut where they hold least */
 #define HTML_BUCKETS 400
+#define HTML_THREADS \
+	1000 /* that many have an entry of their own; of the others, all of one name have one */
+#define HTML_OTHERS "others"
+
+/* A thread, or several of one name. */
+struct html_thread {
+	uint32_t pid, tid; /* 0: several */
+	const char *comm;
+	uint32_t together; /* how many */
+};
 
 struct html_graph {
 	struct calltree tree;
 	size_t n;
 	uint32_t *parent, *func;     /* by node; node 0 is the root */
 	double *all;		     /* counts of a node and those below it */
-	struct stack_sample *sample; /* by node of this graph, thread and bucket */
+	struct stack_sample *sample; /* by node and thread of this graph, and bucket */
 	size_t nsample;
+	struct html_thread *thread;
+	size_t nthread;
 	size_t buckets;
 	double width; /* ms */
 	size_t cut;   /* nodes that were left out, with what they held given to their parents */
+	double least; /* what they held at most */
+	char *text;   /* for the page, from html_graph_fit() */
+	size_t bytes; /* of the text */
 };
 
-/* Of a tree with more than HTML_NODES nodes, those go that hold least: a node holds what those below it do, so none is kept
- * whose parent goes. By node: its new number, or that of the nearest node above it that stays. Sets the number of those
- * that stay. To be freed; NULL without memory. */
-uint32_t *html_cut(const double *held, const uint32_t *parent, size_t n, size_t *kept);
+/* What the nodes that hold least hold at most, for `most` of them to be left: a limit for html_cut(). Negative: there are
+ * no more than that. */
+double html_least(const double *held, size_t n, size_t most);
+/* Of a tree, those nodes go that hold no more than `least`: a node holds what those below it do, so none is kept whose
+ * parent goes. By node: its new number, or that of the nearest node above it that stays. Sets the number of those that
+ * stay. To be freed; NULL without memory. */
+uint32_t *html_cut(const double *held, const uint32_t *parent, size_t n, double least,
+		   size_t *kept);
 int html_graph_open(struct html_graph *g, const struct profile *p, struct err *err);
 void html_graph_close(struct html_graph *g);
+/* Joins threads and cuts nodes that are too many for a browser, and sums up. */
+int html_graph_limit(struct html_graph *g);
+/* Writes the graph as text, and cuts it until that is no longer than so many bytes, or nothing is left to cut. */
+int html_graph_fit(struct html_graph *g, size_t bytes, struct err *err);
 /* By procedure of the tree: counts of samples in it or in what it called. To be freed; NULL without memory. */
 double *html_graph_inclusive(const struct html_graph *g);
-/* "funcs":...,"samples":... */
-void html_graph_write(const struct html_graph *g, FILE *out);
+/* "images":..., "funcs":... to "samples":...; -1 without memory. */
+int html_graph_write(const struct html_graph *g, FILE *out);
 
-/* listings.c: lists of listings and of sources. order: procedures, hottest first. -1 with err set. */
-int html_listings(struct reading *r, const struct html_options *o, const uint32_t *order,
-		  json_t **listings, json_t **sources, struct err *err);
+/* listings.c */
+
+struct html_listings {
+	json_t *list, *sources;
+	size_t left_out; /* procedures that were to be annotated, but for the size of the page */
+	size_t unread;	 /* source files, likewise */
+};
+
+/* order: procedures, hottest first; bytes: of listings and sources together. -1 with err set. */
+int html_listings_make(struct html_listings *l, struct reading *r, const struct html_options *o,
+		       const uint32_t *order, size_t bytes, struct err *err);
+void html_listings_fini(struct html_listings *l);
 
 /* plots.c; an empty list where nothing of the kind was recorded. */
 json_t *html_plots(struct reading *r);

@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "html/html.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -20,6 +21,8 @@
 #define CULPRITS_MOST 3
 #define LINES_AROUND 6 /* lines of source kept around those with instructions */
 #define LINE_MAX 1000000
+#define LISTING_LEAST 8000 /* bytes of a listing, if the page has that much room left for it */
+#define SOURCES 0.125	   /* part of the bytes that is kept for sources */
 
 /* Files whose lines instructions are of; which lines. */
 struct file {
@@ -35,6 +38,7 @@ struct maker {
 	struct why why;
 	bool has_why;
 	struct file *files;
+	size_t left; /* bytes */
 };
 
 static double number(const json_t *o, const char *key)
@@ -50,13 +54,21 @@ static void copy(json_t *to, const char *key, const json_t *from, const char *of
 		json_object_set(to, key, v);
 }
 
+/* Whether so many observations show that the value occurs more than now and then. */
+static bool is_known(const json_t *value)
+{
+	double share = number(value, "share");
+
+	return share >= VALUE_LEAST && share > number(value, "bound");
+}
+
 /* [value, share, bound], the hottest first. NULL: none is worth it. */
 static json_t *make_values(const json_t *values, size_t most)
 {
 	json_t *list = json_array(), *v;
 	size_t i;
 
-	json_array_foreach(values, i, v) if (i < most && number(v, "share") >= VALUE_LEAST)
+	json_array_foreach(values, i, v) if (i < most && is_known(v))
 		json_array_append_new(list, json_pack("[O,f,f]", json_object_get(v, "value"),
 						      number(v, "share"), number(v, "bound")));
 	if (json_array_size(list))
@@ -73,6 +85,7 @@ static const char *operand_label(const json_t *operand)
 	return reg ? reg : name;
 }
 
+/* [name, share of executions in which it was known, whether it is an address, values] */
 static void add_operands(json_t *row, const json_t *operands)
 {
 	json_t *list = json_array(), *o;
@@ -81,24 +94,37 @@ static void add_operands(json_t *row, const json_t *operands)
 	json_array_foreach(operands, i, o)
 	{
 		const char *operand = json_string_value(json_object_get(o, "operand"));
+		bool address = operand && !strcmp(operand, "address");
 		json_t *values =
-			make_values(json_object_get(o, "values"),
-				    operand && !strcmp(operand, "address") ? ADDRESSES : VALUES);
+			make_values(json_object_get(o, "values"), address ? ADDRESSES : VALUES);
 
 		if (values)
-			json_array_append_new(
-				list, json_pack("{s:s,s:O,s:f,s:o}", "name", operand_label(o),
-						"operand", json_object_get(o, "operand"), "known",
-						number(o, "known"), "values", values));
+			json_array_append_new(list, json_pack("[s,f,b,o]", operand_label(o),
+							      number(o, "known"), address, values));
 	}
 	if (json_array_size(list))
 		json_object_set(row, "v", list);
 	json_decref(list);
 }
 
+static json_t *or_null(json_t *v)
+{
+	return v ? v : json_null();
+}
+
+/* [culprit, min, max, expected, address at fault or null, address of the store or null] */
+static json_t *make_culprit(const json_t *c)
+{
+	return json_pack("[O,f,f,f,O,O]", json_object_get(c, "culprit"), number(c, "min"),
+			 number(c, "max"), number(c, "expected"),
+			 or_null(json_object_get(c, "fault")),
+			 or_null(json_object_get(c, "store")));
+}
+
+/* [cycles, unexplained, culprits] */
 static void add_stall(json_t *row, const json_t *dynamic)
 {
-	json_t *list, *c, *stall;
+	json_t *list, *c;
 	size_t i;
 
 	if (!dynamic || number(dynamic, "cycles") < STALL_LEAST)
@@ -106,16 +132,12 @@ static void add_stall(json_t *row, const json_t *dynamic)
 	list = json_array();
 	json_array_foreach(json_object_get(dynamic, "culprits"), i, c)
 	{
-		json_t *one = json_array_size(list) < CULPRITS_MOST ? json_copy(c) : NULL;
-
-		if (one && json_is_null(json_object_get(one, "store")))
-			json_object_del(one, "store");
-		if (one)
-			json_array_append_new(list, one);
+		if (json_array_size(list) < CULPRITS_MOST)
+			json_array_append_new(list, make_culprit(c));
 	}
-	stall = json_pack("{s:f,s:f,s:o}", "cycles", number(dynamic, "cycles"), "unexplained",
-			  number(dynamic, "unexplained"), "culprits", list);
-	json_object_set_new(row, "dy", stall);
+	json_object_set_new(row, "dy",
+			    json_pack("[f,f,o]", number(dynamic, "cycles"),
+				      number(dynamic, "unexplained"), list));
 }
 
 static struct file *file_of(struct maker *m, const char *path, size_t n)
@@ -149,7 +171,7 @@ static void use_line(struct maker *m, const char *where)
 }
 
 /* An instruction as annotate has it, with what the page shows of it, under short keys. */
-static json_t *make_row(struct maker *m, const json_t *in)
+static json_t *make_row(const struct maker *m, const json_t *in)
 {
 	const char *events = m->r->view.exact ? "executions" : "samples";
 	const json_t *taken = json_object_get(in, "taken"), *fixed = json_object_get(in, "static");
@@ -174,32 +196,116 @@ static json_t *make_row(struct maker *m, const json_t *in)
 		copy(row, "st", in, "static");
 	add_stall(row, json_object_get(in, "dynamic"));
 	add_operands(row, json_object_get(in, "operands"));
-	use_line(m, json_string_value(json_object_get(in, "line")));
 	return row;
 }
 
-static bool is_near(const json_t *rows, size_t i, size_t n)
-{
-	size_t from = i > AROUND ? i - AROUND : 0;
+/* The rows of a procedure, and which of them the page shows. */
+struct rows {
+	json_t *row; /* all */
+	size_t n, *size;
+	bool *shown;
+};
 
-	for (size_t k = from; k < n && k <= i + AROUND; k++)
-		if (number(json_array_get(rows, k), "share") > 0)
-			return true;
-	return false;
+static double share_of_row(const struct rows *r, size_t i)
+{
+	return number(json_array_get(r->row, i), "s");
 }
 
-static json_t *make_listing(struct maker *m, const json_t *tree)
+/* Shows what is near a row with more than that share of the time; negative: all. Returns the bytes. */
+static size_t show_near(struct rows *r, double least)
+{
+	size_t bytes = 0, until = 0; /* rows before it are near one that was seen */
+
+	memset(r->shown, 0, r->n * sizeof(*r->shown));
+	for (size_t i = 0; i < r->n; i++) {
+		if (!(share_of_row(r, i) > least))
+			continue;
+		for (size_t k = i > AROUND ? i - AROUND : 0; k < i; k++)
+			r->shown[k] = true;
+		until = i + AROUND + 1;
+		for (size_t k = i; k < until && k < r->n; k++)
+			r->shown[k] = true;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		r->shown[i] |= least < 0;
+		bytes += r->shown[i] ? r->size[i] : 0;
+	}
+	return bytes;
+}
+
+/* The smallest share above that one; more than any if there is none. */
+static double next_share(const struct rows *r, double above)
+{
+	double next = 2;
+
+	for (size_t i = 0; i < r->n; i++) {
+		double share = share_of_row(r, i);
+
+		if (share > above && share < next)
+			next = share;
+	}
+	return next;
+}
+
+/* Leaves the coldest rows out until the others fit. Returns their bytes. */
+static size_t fit_rows(struct rows *r, size_t room)
+{
+	double least = r->n <= ROWS ? -1 : 0;
+	size_t bytes = show_near(r, least);
+
+	while (bytes > room && least < 2) {
+		least = next_share(r, fmax(0, 1.2 * least));
+		bytes = show_near(r, least);
+	}
+	return bytes;
+}
+
+static bool rows_init(struct rows *r, const struct maker *m, const json_t *tree)
 {
 	const json_t *in = json_object_get(tree, "instructions");
-	size_t n = json_array_size(in), left_out = 0;
-	json_t *l = json_object(), *rows = json_array();
 
-	for (size_t i = 0; i < n; i++) {
-		if (n <= ROWS || is_near(in, i, n))
-			json_array_append_new(rows, make_row(m, json_array_get(in, i)));
-		else
-			left_out++;
+	*r = (struct rows){ .row = json_array(), .n = json_array_size(in) };
+	r->size = calloc(r->n + 1, sizeof(*r->size));
+	r->shown = calloc(r->n + 1, sizeof(*r->shown));
+	for (size_t i = 0; i < r->n && r->size && r->shown; i++) {
+		json_t *row = make_row(m, json_array_get(in, i));
+
+		json_array_append_new(r->row, row);
+		r->size[i] = html_json_size(row, true) + 1;
 	}
+	return r->size && r->shown;
+}
+
+static void rows_fini(struct rows *r)
+{
+	json_decref(r->row);
+	free(r->size);
+	free(r->shown);
+}
+
+/* Takes the rows that are shown, and notes their lines of source. Sets how many are not. */
+static json_t *take_rows(struct maker *m, const struct rows *r, size_t *left_out)
+{
+	json_t *list = json_array();
+
+	*left_out = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		json_t *row = json_array_get(r->row, i);
+
+		if (r->shown[i]) {
+			json_array_append(list, row);
+			use_line(m, json_string_value(json_object_get(row, "l")));
+		} else {
+			++*left_out;
+		}
+	}
+	return list;
+}
+
+static json_t *make_head(const struct maker *m, const json_t *tree)
+{
+	json_t *l = json_object();
+
 	copy(l, "name", tree, "procedure");
 	copy(l, "image", tree, "image");
 	copy(l, "from", tree, "from");
@@ -212,9 +318,31 @@ static json_t *make_listing(struct maker *m, const json_t *tree)
 		json_object_del(why, "culprits");
 		json_object_set_new(l, "why", why);
 	}
-	json_object_set_new(l, "cut", json_integer((json_int_t)left_out));
-	json_object_set_new(l, "rows", rows);
 	return l;
+}
+
+/* NULL: it does not fit, or there is no memory. */
+static json_t *make_listing(struct maker *m, const json_t *tree, size_t room)
+{
+	json_t *l = make_head(m, tree), *shown;
+	size_t bytes = html_json_size(l, true), left_out;
+	struct rows rows;
+	bool fits = rows_init(&rows, m, tree);
+
+	if (fits)
+		bytes += fit_rows(&rows, room > bytes ? room - bytes : 0);
+	fits = fits && bytes <= room;
+	if (fits) {
+		shown = take_rows(m, &rows, &left_out);
+		json_object_set_new(l, "cut", json_integer((json_int_t)left_out));
+		json_object_set_new(l, "rows", shown);
+		m->left -= bytes < m->left ? bytes : m->left;
+	}
+	rows_fini(&rows);
+	if (fits)
+		return l;
+	json_decref(l);
+	return NULL;
 }
 
 /* Source. */
@@ -254,22 +382,29 @@ static json_t *make_source(const struct file *f, struct source *s)
 	return NULL;
 }
 
-static json_t *make_sources(struct maker *m)
+/* Of the files that are needed first, as many as fit. */
+static void add_sources(struct maker *m, struct html_listings *l)
 {
-	json_t *sources = json_object();
 	struct source s;
 	struct file *f, *next;
 
+	l->sources = json_object();
 	source_init(&s);
 	HASH_ITER (hh, m->files, f, next) {
 		json_t *one = make_source(f, &s), *key = emit_text_json(f->path);
+		size_t bytes =
+			one ? html_json_size(one, false) + html_json_size(key, false) + 2 : 0;
 
-		if (one)
-			json_object_set_new(sources, json_string_value(key), one);
+		if (one && bytes <= m->left) {
+			json_object_set(l->sources, json_string_value(key), one);
+			m->left -= bytes;
+		} else if (one) {
+			l->unread++;
+		}
+		json_decref(one);
 		json_decref(key);
 	}
 	source_fini(&s);
-	return sources;
 }
 
 static void free_files(struct maker *m)
@@ -284,48 +419,84 @@ static void free_files(struct maker *m)
 	}
 }
 
-static int add_listings(struct maker *m, const uint32_t *order, json_t *listings, struct err *err)
+/* The procedures that are to be annotated: those with most of the time. Sets the time that they have together. */
+static size_t chosen(const struct maker *m, const uint32_t *order, double *time)
 {
 	const struct view *v = &m->r->view;
-	double left = v->sum.time * (1 - COVER);
-	double shown = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < v->nproc && i < m->o->procedures; i++) {
-		const struct view_proc *p = &v->proc[order[i]];
-		json_t *tree;
+	*time = 0;
+	for (; n < v->nproc && n < m->o->procedures; n++) {
+		const struct view_proc *p = &v->proc[order[n]];
 
-		if (!view_sum_count(v, &p->sum) || v->sum.time - shown <= left)
+		if (!view_sum_count(v, &p->sum) || *time >= v->sum.time * COVER)
 			break;
-		shown += p->sum.time;
+		*time += p->sum.time;
+	}
+	return n;
+}
+
+/* Room for a procedure's listing: a part of what is left, in proportion to its time. */
+static size_t room_for(const struct maker *m, double time, double of)
+{
+	double room = of > 0 ? (double)m->left * fmin(1, time / of) : 0;
+
+	return (size_t)fmin((double)m->left, fmax(LISTING_LEAST, room));
+}
+
+static int add_listings(struct maker *m, const uint32_t *order, struct html_listings *l,
+			struct err *err)
+{
+	const struct view *v = &m->r->view;
+	double of;
+	size_t n = chosen(m, order, &of);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct view_proc *p = &v->proc[order[i]];
+		size_t room = room_for(m, p->sum.time, of);
+		json_t *tree, *listing;
+
+		of -= p->sum.time;
 		if (!p->n)
 			continue;
 		if (m->o->progress)
-			m->o->progress("annotating procedures", i, m->o->procedures);
-		tree = annotate_tree(m->r, p, m->has_why ? &m->why : NULL, err);
-		if (!tree)
+			m->o->progress("annotating procedures", i, n);
+		tree = room ? annotate_tree(m->r, p, m->has_why ? &m->why : NULL, err) : NULL;
+		if (room && !tree)
 			return -1;
-		json_array_append_new(listings, make_listing(m, tree));
+		listing = tree ? make_listing(m, tree, room) : NULL;
+		if (listing)
+			json_array_append_new(l->list, listing);
+		else
+			l->left_out++;
 		json_decref(tree);
 	}
 	return 0;
 }
 
-int html_listings(struct reading *r, const struct html_options *o, const uint32_t *order,
-		  json_t **listings, json_t **sources, struct err *err)
+int html_listings_make(struct html_listings *l, struct reading *r, const struct html_options *o,
+		       const uint32_t *order, size_t bytes, struct err *err)
 {
-	struct maker m = { .r = r, .o = o };
+	size_t sources = (size_t)(SOURCES * (double)bytes);
+	struct maker m = { .r = r, .o = o, .left = bytes - sources };
 	int rc;
 
-	*listings = json_array();
-	*sources = NULL;
+	*l = (struct html_listings){ .list = json_array() };
 	m.has_why = !r->view.exact;
 	if (m.has_why && o->progress)
 		o->progress("finding out what time was spent on", 0, 1);
 	if (m.has_why && why_make(&m.why, r, false, err))
 		return -1;
-	rc = add_listings(&m, order, *listings, err);
-	*sources = make_sources(&m);
+	rc = add_listings(&m, order, l, err);
+	m.left += sources;
+	add_sources(&m, l);
 	why_fini(&m.why);
 	free_files(&m);
 	return rc;
+}
+
+void html_listings_fini(struct html_listings *l)
+{
+	json_decref(l->list);
+	json_decref(l->sources);
 }

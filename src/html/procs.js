@@ -34,7 +34,7 @@ function fill() {
 	const head = el('tr', {}, columns.map(c => el('th', { class: c[2], scope: 'col', 'aria-sort': by === c[0] ? (down ? 'descending' : 'ascending') : null, onclick() { down = by === c[0] ? !down : c[2] === 'num'; by = c[0]; fill(); } }, c[1])));
 	const hidden = D.procs_total - D.procs.length;
 	$('view-procs').replaceChildren(el('table', {}, el('thead', {}, head), el('tbody', {}, rows)),
-		el('div', { class: 'more' }, list.length === 0 ? 'Nothing matches.' : hidden > 0 ? `${count(hidden)} more procedures with less time are not in this page.` : ''));
+		el('div', { class: 'more' }, list.length === 0 ? 'Nothing matches.' : `${hidden > 0 ? `${count(hidden)} more procedures with less time are not in this page. ` : ''}${lacks()}`));
 	choose(at);
 }
 function choose(i) {

@@ -183,8 +183,8 @@ cat > many.js <<'JS'
 		const random = k => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0, (seed >>> 8) % k);
 		D.funcs = Array.from({ length: 2000 }, (_, i) => ['proc' + i, 0, 0]);
 		for (let i = 1; i < N; i++) { p.push(i < 50 ? 1 : Math.min(i, 1 + random(2000))); f.push(random(2000)); }
-		for (let i = 1; i < N; i++) { n.push(1); c.push(1 + random(9)); }
-		return Object.assign(D, { nodes: { p, f }, samples: { n, t: n.map(() => 0), b: n.map(() => 0), c }, threads: [[1, 1, 'x', '']], buckets: 1, flat: false });
+		for (let i = 1; i < N; i++) { n.push(1); c.push(1, 2 + random(9)); }
+		return Object.assign(D, { nodes: { p, f }, samples: { g: [0, 0, N - 1], n, c }, threads: [[1, 1, 'x', 1]], buckets: 1, flat: false });
 	};
 }
 JS

@@ -592,3 +592,49 @@ void recordings_stacks(struct profile *p, const char *hostile)
 	r->n.elapsed_ns = r->n.program_ns = 200 * (uint64_t)PERIOD;
 	r->n.processes = 1;
 }
+
+#define FOREST_PROCS 3000
+#define FOREST_STACKS 20000
+#define FOREST_THREADS 3000
+#define FOREST_DEPTH 9
+
+/* The caller of a stack's frames is one of few near the root, and one of many further on. */
+static uint32_t forest_stack(struct profile *p, uint32_t image, uint32_t root, uint32_t *x)
+{
+	uint32_t at = root;
+
+	for (unsigned depth = 0; depth < FOREST_DEPTH; depth++) {
+		unsigned kinds = depth < 5 ? 2u << depth : FOREST_PROCS, proc;
+
+		*x = *x * 1664525 + 1013904223;
+		proc = (*x >> 12) % kinds;
+		at = stacks_frame(&p->stacks, at,
+				  depth + 1 < FOREST_DEPTH ? FRAME_CALL : FRAME_CODE, image,
+				  0x100000 + 0x100 * proc + 0x10);
+	}
+	return at;
+}
+
+void recordings_forest(struct profile *p)
+{
+	struct profile_image *im;
+	uint32_t root, x = 1;
+	char name[120];
+
+	recordings_big(p, 20000);
+	im = p->image[1];
+	for (unsigned i = 0; i < FOREST_PROCS; i++) {
+		snprintf(name, sizeof(name), "a_procedure_with_a_long_name_as_libraries_have_%u",
+			 i);
+		add_proc(im, 0x100000 + 0x100 * i, 0x100100 + 0x100 * i, name);
+	}
+	root = stacks_frame(&p->stacks, 0, FRAME_ROOT, 0, 0);
+	for (unsigned i = 0; i < FOREST_STACKS; i++) {
+		uint32_t tid = 1000 + i * FOREST_THREADS / FOREST_STACKS;
+		long thread = stacks_thread(&p->stacks, 0, tid, tid, tid % 2 ? "odd" : "even", "");
+
+		assert(thread >= 0);
+		assert(!stacks_add(&p->stacks, forest_stack(p, im->id, root, &x), (uint32_t)thread,
+				   (uint64_t)i * PERIOD, 1, PERIOD));
+	}
+}

@@ -250,6 +250,7 @@ static int write_all(const char *dir)
 	write_one(dir, "kernel.db", recordings_kernel);
 	write_one(dir, "empty.db", recordings_empty);
 	write_one(dir, "big.db", fill_big);
+	write_one(dir, "forest.db", recordings_forest);
 	if (elf) {
 		write_one(dir, "elf.db", fill_elf);
 		write_one(dir, "killed.db", fill_killed);
