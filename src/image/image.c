@@ -139,6 +139,7 @@ void image_close(struct image *im)
 	image_data_fini(im);
 	pads_fini(&im->pads);
 	image_code_fini(im);
+	image_names_fini(im);
 	free(im->proc);
 	symbols_fini(&im->symbols);
 	if (im->cfi)

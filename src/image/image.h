@@ -79,7 +79,7 @@ bool image_data(struct image *im, uint64_t addr, void *buf, size_t n, bool *cons
 const struct image_proc *image_proc_at(struct image *im, uint64_t addr);
 /* All procedures, sorted by start. Returns their number. */
 size_t image_procs(struct image *im, const struct image_proc **proc);
-/* The first procedure of that name, mangled or demangled. */
+/* The first procedure whose symbol has that name, as in the symbol table. NULL: there is none, or no memory. */
 const struct image_proc *image_proc_named(struct image *im, const char *name);
 /* True if names come from a symbol table rather than from unwind information alone. */
 bool image_has_symbols(struct image *im);

@@ -38,6 +38,9 @@ struct image {
 	struct image_proc *proc;
 	size_t procs;
 
+	bool names_read;
+	struct proc_name *names, *by_name; /* entries; the index of them */
+
 	struct lines lines;
 	struct inlines inlines;
 	struct image_data data;
@@ -48,6 +51,7 @@ struct image {
 };
 
 void image_code_fini(struct image *im);
+void image_names_fini(struct image *im);
 /* The separate debug file, which is looked for once, or NULL. */
 const struct elf_file *image_debug_file(struct image *im);
 

@@ -2,6 +2,7 @@
 /* Merges symbols and unwind ranges into one sorted list of procedures without overlaps. */
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "base/array.h"
 #include "base/search.h"
@@ -195,26 +196,56 @@ const struct image_proc *image_proc_at(struct image *im, uint64_t addr)
 	return lo && addr < proc[lo - 1].end ? &proc[lo - 1] : NULL;
 }
 
-static bool is_called(const char *symbol, const char *name)
-{
-	char text[4096];
+/* Where the procedure of a name begins. */
+struct proc_name {
+	const char *name;
+	uint64_t start;
+	UT_hash_handle hh;
+};
 
-	return !strcmp(symbol, name) || ((symbol[0] == '_' || name[0] == '_') &&
-					 !strcmp(image_demangle(symbol, text, sizeof(text)), name));
+static void add_name(struct image *im, struct proc_name *entry, const char *name, uint64_t start)
+{
+	struct proc_name *known;
+	size_t n = strlen(name);
+
+	HASH_FIND(hh, im->by_name, name, n, known);
+	if (known)
+		return;
+	entry->name = name;
+	entry->start = start;
+	HASH_ADD_KEYPTR(hh, im->by_name, name, n, entry);
 }
 
-const struct image_proc *image_proc_named(struct image *im, const char *name)
+/* Indexes the names of procedures, then those of symbols, which include aliases. */
+static void read_names(struct image *im)
 {
 	const struct image_proc *proc;
 	size_t n = image_procs(im, &proc);
 
+	im->names_read = true;
+	im->names = calloc(n + im->symbols.n + 1, sizeof(*im->names));
+	if (!im->names)
+		return;
 	for (size_t i = 0; i < n; i++)
-		if (is_called(proc[i].name, name))
-			return &proc[i];
+		add_name(im, &im->names[i], proc[i].name, proc[i].start);
 	for (size_t i = 0; i < im->symbols.n; i++)
-		if (is_called(im->symbols.v[i].name, name))
-			return image_proc_at(im, im->symbols.v[i].start);
-	return NULL;
+		add_name(im, &im->names[n + i], im->symbols.v[i].name, im->symbols.v[i].start);
+}
+
+void image_names_fini(struct image *im)
+{
+	HASH_CLEAR(hh, im->by_name);
+	free(im->names);
+}
+
+const struct image_proc *image_proc_named(struct image *im, const char *name)
+{
+	struct proc_name *known;
+
+	if (!im->names_read)
+		read_names(im);
+	HASH_FIND_STR(im->by_name, name, known);
+	return known ? image_proc_at(im, known->start) : NULL;
 }
 
 bool image_has_symbols(struct image *im)
