@@ -33,7 +33,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpo
 	-Wvla -Werror
 SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer)
-CPPFLAGS = -std=gnu11 -D_GNU_SOURCE -DASSAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
+CPPFLAGS = -std=gnu11 -D_GNU_SOURCE $(if $(SAN),-DASSAY_CHECKS) -DASSAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
 COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) $(SANITIZE) -MMD -MP
 # Zydis, GLPK have no .pc file in Debian
 LDLIBS = -lZydis $(shell pkg-config --libs $(PACKAGES)) -lglpk -liberty -lm -lpthread
@@ -189,7 +189,7 @@ $(EXACT_TOOLS): $(BUILD)/%: $(BUILD)/o/%.o $(BUILD)/libtest.a $(BUILD)/libassay.
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -o $@ $^ $(LDLIBS)
 
 # Fuzzers have objects of their own, since the coverage is compiled in.
-FUZZ_FLAGS := -O1 -g -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+FUZZ_FLAGS := -O1 -g -DASSAY_CHECKS -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 FUZZ_OBJ := $(patsubst %.c,$(BUILD)/o/fuzz/%.o,$(LIB_SRC) $(wildcard tests/support/*.c))
 $(BUILD)/o/fuzz/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)

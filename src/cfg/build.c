@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/invariant.h"
 #include "base/search.h"
 #include "cfg/cfg.h"
 #include "cfg/graph.h"
@@ -433,6 +434,44 @@ static bool allocate(struct build *b)
 	return true;
 }
 
+/* What all readers of a graph rely on. */
+static void check_block(const struct cfg *g, uint32_t b)
+{
+	const struct cfg_block *x = &g->block[b];
+	uint64_t at = x->start;
+
+	invariant(x->insn + x->ninsn <= g->ninsns);
+	invariant(x->out + x->nout <= g->nedges && x->in + x->nin <= g->nedges);
+	invariant(x->cls < g->nclasses && x->ends < CFG_END_N);
+	invariant(b < CFG_FIRST_BLOCK ? !x->ninsn : x->ninsn && x->start < x->end);
+	invariant(b <= CFG_FIRST_BLOCK || g->block[b - 1].start < x->start);
+	invariant(b == CFG_EXIT_BLOCK ? !x->nout : b == CFG_ENTRY_BLOCK || x->nout);
+	for (uint32_t i = x->insn; i < x->insn + x->ninsn; i++) {
+		invariant(g->insn[i].addr == at && g->insn[i].len);
+		at += g->insn[i].len;
+	}
+	invariant(at == x->end);
+	for (uint32_t e = x->out; e < x->out + x->nout; e++)
+		invariant(g->edge[e].from == b);
+	for (uint32_t i = x->in; i < x->in + x->nin; i++)
+		invariant(g->in[i] < g->nedges && g->edge[g->in[i]].to == b);
+}
+
+static void check_graph(const struct cfg *g)
+{
+	invariant(g->nblocks >= CFG_FIRST_BLOCK && g->nparts);
+	for (uint32_t b = 0; b < g->nblocks; b++)
+		check_block(g, b);
+	for (uint32_t e = 0; e < g->nedges; e++) {
+		const struct cfg_edge *x = &g->edge[e];
+
+		invariant(x->kind < CFG_EDGE_N && x->cls < g->nclasses);
+		invariant(x->from != CFG_EXIT_BLOCK && x->to != CFG_ENTRY_BLOCK);
+		invariant((x->kind >= CFG_RETURN) == (x->to == CFG_EXIT_BLOCK));
+		invariant((x->kind <= CFG_FOUND) == (x->from == CFG_ENTRY_BLOCK));
+	}
+}
+
 static bool make_graph(struct build *b, const struct cfg_seen *seen)
 {
 	struct cfg *g = b->g;
@@ -450,7 +489,10 @@ static bool make_graph(struct build *b, const struct cfg_seen *seen)
 	flag_overlaps(g);
 	flag_seen(g, seen);
 	find_missing(g);
-	return graph_classes(g);
+	if (!graph_classes(g))
+		return false;
+	check_graph(g);
+	return true;
 }
 
 static int build(struct cfg *g, struct cfg_code *code, const struct cfg_proc *proc,

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
+
 #define NONE UINT32_MAX
 
 /* A back edge, real (by its number) or capping (numbered from the number of edges on). */
@@ -65,6 +67,7 @@ static uint32_t other_end(const struct cycle_edge *e, uint32_t v)
 
 static void push(struct cycle *c, struct list *l, uint32_t b)
 {
+	invariant(b < c->nedges + c->nnodes);
 	c->bracket[b] = (struct bracket){ NONE, l->top, NONE, NONE };
 	if (l->size)
 		c->bracket[l->top].up = b;
@@ -88,6 +91,8 @@ static void drop(struct cycle *c, struct list *l, uint32_t b)
 	else
 		l->bottom = x->up;
 	l->size--;
+	invariant(!l->size ||
+		  (c->bracket[l->top].up == NONE && c->bracket[l->bottom].down == NONE));
 }
 
 /* Joins both lists to `to`, with the brackets of `from` on top. */
@@ -99,6 +104,7 @@ static void join(struct cycle *c, struct list *to, const struct list *from)
 		*to = *from;
 		return;
 	}
+	invariant(c->bracket[to->top].up == NONE && c->bracket[from->bottom].down == NONE);
 	c->bracket[to->top].up = from->bottom;
 	c->bracket[from->bottom].down = to->top;
 	to->top = from->top;
@@ -129,6 +135,7 @@ static void make_adjacent(struct cycle *c)
 
 static void enter(struct cycle *c, uint32_t v, uint32_t parent, uint32_t edge)
 {
+	invariant(c->node[v].number == NONE && c->reached < c->nnodes);
 	c->node[v].number = c->reached;
 	c->node[v].parent = parent;
 	c->node[v].parent_edge = edge;

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/random.h"
 
 const char *const hot_method_name[HOT_METHOD_N] = { "space-saving", "counting" };
@@ -81,6 +82,17 @@ bool hot_grow(struct hot *h, unsigned room)
 	h->e = e;
 	h->room = (uint16_t)room;
 	return true;
+}
+
+/* Checks what holds of a list between two calls; of a long list, only its first entries. */
+static void check(const struct hot *h)
+{
+	invariant(h->n <= h->capacity && h->n <= h->room);
+	invariant(h->method != HOT_COUNTING || (h->tau >= 1 && !h->rest));
+	for (unsigned i = 0; i < h->n && i < 64; i++) {
+		invariant(h->e[i].error <= h->e[i].count);
+		invariant(i == h->last || h->last >= h->n || h->e[i].value != h->e[h->last].value);
+	}
 }
 
 static struct entry *find(struct hot *h, uint64_t value)
@@ -204,6 +216,7 @@ int hot_add(struct hot *h, uint64_t value, uint64_t n)
 		h->total += n;
 		h->weight += (double)n;
 	}
+	check(h);
 	return rc;
 }
 

@@ -269,6 +269,7 @@ static struct page *page_entry(uint64_t page, bool make)
 		p = page_slot(page);
 	}
 	npages++;
+	invariant(npages <= pages_mask && page % PAGE == 0);
 	p->page = page;
 	return last_page = p;
 }
@@ -290,6 +291,8 @@ void cache_add_page(struct block *b)
 
 void cache_add(struct block *b)
 {
+	invariant(b->n && b->len && !(b->flags & (BLOCK_DEAD | BLOCK_ONCE)));
+	invariant(b == blocks || b[-1].code <= b->code);
 	cache_add_page(b);
 	table_add(&rt_blocks, &used[0], (struct slot *)b);
 }
@@ -348,6 +351,8 @@ void cache_link(struct link *l, struct block *to)
 	code = l->edge && counting() ? translate_edge(l, to) : to->code;
 	if (!code)
 		return;
+	invariant(l->target == to->pc && !l->fallen);
+	invariant(code >= CACHE_BASE && code < CACHE_BASE + CACHE_SIZE);
 	l->linked = true;
 	l->next = to->in;
 	to->in = (uint32_t)(l - links) + 1;
@@ -444,6 +449,7 @@ static void kill_block(struct block *b)
 	for (uint32_t i = b->in; i;) {
 		struct link *l = &links[i - 1];
 
+		invariant(l->linked && l->target == b->pc);
 		i = l->next;
 		l->linked = false;
 		l->next = 0;

@@ -100,6 +100,7 @@ static void put(struct pairs *t, struct pair *p)
 {
 	uint64_t i = (p->pc + p->site) & t->mask;
 
+	invariant(used <= t->mask / 2 + 1);
 	while (t->slot[i])
 		i = (i + 1) & t->mask;
 	__atomic_store_n(&t->slot[i], p, __ATOMIC_RELEASE);

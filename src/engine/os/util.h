@@ -21,6 +21,12 @@ void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 size_t format(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Ends the process, after a message: the engine itself cannot go on. */
 void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* As base/invariant.h has it, for the engine: the build of SAN=1 checks. */
+#ifdef ASSAY_CHECKS
+#define invariant(holds) ((holds) ? (void)0 : die("broken invariant: %s", #holds))
+#else
+#define invariant(holds) ((void)sizeof(!(holds)))
+#endif
 /* Memory for good, zeroed. */
 void *arena(size_t n);
 #define LARGE_PAGE (2ul << 20)

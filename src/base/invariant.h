@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Invariants: conditions that hold unless Assay itself is wrong, whatever its input is. They are checked in the builds with
+ * sanitizers (SAN=1, and the fuzzers), so they may cost time.
+ */
+#ifndef ASSAY_BASE_INVARIANT_H
+#define ASSAY_BASE_INVARIANT_H
+
+#ifdef ASSAY_CHECKS
+#include <assert.h>
+#define invariant(holds) assert(holds)
+#else
+#define invariant(holds) ((void)sizeof(!(holds))) /* compiled, not evaluated */
+#endif
+
+#endif
