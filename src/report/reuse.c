@@ -73,18 +73,22 @@ static const struct column size_json[] = {
 };
 #define SIZE_JSON_EXACT 4
 
-/* Misses of a cache of that many lines; within a bucket, touches are taken as evenly spread. */
+/* The share of touches at distances [from, to) that a cache of so many lines misses: they are taken as evenly spread. */
+static double missed_between(uint64_t from, uint64_t to, double lines)
+{
+	double a = (double)from, b = (double)to;
+
+	return a >= lines ? 1 : b <= lines ? 0 : (b - lines) / (b - a);
+}
+
+/* Misses of a cache of that many lines. */
 static double misses_of(const struct distances *d, double lines)
 {
 	double n = (double)d->cold;
 
-	for (unsigned b = 0; b < DISTANCE_BUCKETS; b++) {
-		double from = (double)distance_of_bucket(b);
-		double to = (double)distance_of_bucket(b + 1);
-		double share = from >= lines ? 1 : to <= lines ? 0 : (to - lines) / (to - from);
-
-		n += share * (double)d->bucket[b];
-	}
+	for (unsigned b = 0; b < DISTANCE_BUCKETS; b++)
+		n += missed_between(distance_of_bucket(b), distance_of_bucket(b + 1), lines) *
+		     (double)d->bucket[b];
 	return n;
 }
 
@@ -92,13 +96,9 @@ static double site_misses(const struct site_distances *d, double lines)
 {
 	double n = (double)d->cold;
 
-	for (unsigned o = 0; o < DISTANCE_OCTAVES; o++) {
-		double from = (double)distance_of_octave(o);
-		double to = (double)distance_of_octave(o + 1);
-		double share = from >= lines ? 1 : to <= lines ? 0 : (to - lines) / (to - from);
-
-		n += share * (double)d->octave[o];
-	}
+	for (unsigned o = 0; o < DISTANCE_OCTAVES; o++)
+		n += missed_between(distance_of_octave(o), distance_of_octave(o + 1), lines) *
+		     (double)d->octave[o];
 	return n;
 }
 

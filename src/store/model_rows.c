@@ -365,6 +365,19 @@ static bool decode(sqlite3_stmt *s, int at, uint64_t *count, unsigned n)
 	return true;
 }
 
+/* Adds the counts in n columns from the third on. */
+static bool add_counts(sqlite3_stmt *s, unsigned n, uint64_t *count)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t v;
+
+		if (!count_at(s, 2 + (int)i, &v))
+			return false;
+		count[i] += v;
+	}
+	return true;
+}
+
 static enum pairs_result read_miss(const struct rows *r, sqlite3_stmt *s)
 {
 	struct site_id id;
@@ -375,14 +388,7 @@ static enum pairs_result read_miss(const struct rows *r, sqlite3_stmt *s)
 	m = misses_get(r->p, id);
 	if (!m)
 		return PAIRS_MEMORY;
-	for (unsigned i = 0; i < MISS_KIND_N; i++) {
-		uint64_t v;
-
-		if (!count_at(s, 2 + (int)i, &v))
-			return PAIRS_MALFORMED;
-		m->n[i] += v;
-	}
-	return PAIRS_OK;
+	return add_counts(s, MISS_KIND_N, m->n) ? PAIRS_OK : PAIRS_MALFORMED;
 }
 
 static enum pairs_result read_cycle(const struct rows *r, sqlite3_stmt *s)
@@ -395,14 +401,7 @@ static enum pairs_result read_cycle(const struct rows *r, sqlite3_stmt *s)
 	c = cycles_get(r->p, id);
 	if (!c)
 		return PAIRS_MEMORY;
-	for (unsigned i = 0; i < TIMING_PART_N; i++) {
-		uint64_t v;
-
-		if (!count_at(s, 2 + (int)i, &v))
-			return PAIRS_MALFORMED;
-		c->n[i] += v;
-	}
-	return PAIRS_OK;
+	return add_counts(s, TIMING_PART_N, c->n) ? PAIRS_OK : PAIRS_MALFORMED;
 }
 
 static enum pairs_result read_locality(const struct rows *r, sqlite3_stmt *s)
