@@ -33,7 +33,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpo
 	-Wvla -Werror
 SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer)
-CPPFLAGS = -std=gnu11 -D_GNU_SOURCE $(if $(SAN),-DASSAY_CHECKS) -DASSAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
+CPPFLAGS = -std=gnu11 -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 $(if $(SAN),-DASSAY_CHECKS) -DASSAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
 COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) $(SANITIZE) -MMD -MP
 # Zydis, GLPK have no .pc file in Debian
 LDLIBS = -lZydis $(shell pkg-config --libs $(PACKAGES)) -lglpk -liberty -lm -lpthread
@@ -150,6 +150,9 @@ $(BUILD)/o/tests/%.o: tests/%.c | $(TEST_SKEL)
 	@echo "  CC   $<"
 	$(Q)$(COMPILE) -Itests -c -o $@ $<
 
+# Tests with tests/support/no_memory.h have functions of their own before those that allocate.
+NO_MEMORY := $(addprefix $(BUILD)/tests/unit/,no_memory no_memory_exact)
+$(NO_MEMORY): private LDLIBS += $(addprefix -Wl$(,)--wrap=,malloc calloc realloc reallocarray strdup strndup)
 $(TESTS): $(BUILD)/%: $(BUILD)/o/%.o $(BUILD)/libtest.a $(BUILD)/libassay.a
 	@mkdir -p $(@D)
 	@echo "  LINK $@"

@@ -16,7 +16,7 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
-/* Of what: instructions that were executed, or samples. "" if a run did not count them. */
+/* Names what was counted, with its number: instructions executed, or samples. "" if a run did not count them. */
 static const char *amount(const struct profile *p, char *buf, size_t n)
 {
 	struct run_counters all;

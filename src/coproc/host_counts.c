@@ -59,6 +59,10 @@ static struct counted_pair *get(struct host_counts *h, uint64_t first, uint64_t 
 		return NULL;
 	c->key = (struct counted_key){ first, second };
 	HASH_ADD(hh, h->pairs, key, sizeof(c->key), c);
+	if (!c->hh.tbl) {
+		free(c);
+		return NULL;
+	}
 	return c;
 }
 

@@ -89,6 +89,10 @@ static struct known *add(struct schedule_memo *m, uint64_t key, unsigned n, bool
 	k->n = (uint16_t)n;
 	k->modelled = modelled;
 	HASH_ADD(hh, m->known, key, sizeof(k->key), k);
+	if (!k->hh.tbl) {
+		free(k);
+		return NULL;
+	}
 	return k;
 }
 

@@ -31,7 +31,7 @@ struct coprocess {
 	struct cache l3;
 	struct place *by_pc, *places;
 	unsigned sources;
-	uint64_t instructions, ticks; /* of all threads, before those at work */
+	uint64_t instructions, ticks; /* the sum over threads that have ended */
 	uint32_t processes;
 	bool failed;
 	struct err why;
@@ -112,9 +112,13 @@ static void *site_of(void *arg, struct site *s)
 	p->s = s;
 	p->pc = free_pc(c, s->id);
 	p->hash = copro_hash(p->pc);
+	HASH_ADD(hh, c->by_pc, pc, sizeof(p->pc), p);
+	if (!p->hh.tbl) {
+		free(p);
+		return NULL;
+	}
 	p->next = c->places;
 	c->places = p;
-	HASH_ADD(hh, c->by_pc, pc, sizeof(p->pc), p);
 	return p;
 }
 
@@ -236,7 +240,7 @@ static bool mispredicts(struct lane *t, const struct order_op *o, bool taken, ui
 	return wrong;
 }
 
-/* The instruction retires. */
+/* Retires the instruction. */
 static void retire(struct coprocess *c, struct lane *t, const struct timing_insn *i)
 {
 	uint64_t now;
@@ -249,7 +253,7 @@ static void retire(struct coprocess *c, struct lane *t, const struct timing_insn
 	t->before = now;
 }
 
-/* The branch that ended the block before, now that the next one is there, or not. */
+/* Retires the branch that ended the block before, whose direction the next block has shown, if there is one. */
 static void settle(struct coprocess *c, struct lane *t, const struct place *to)
 {
 	if (!t->waiting)
@@ -260,7 +264,7 @@ static void settle(struct coprocess *c, struct lane *t, const struct place *to)
 		offer_branch(c, t->last, t->last_taken, t->last_wrong, to, now_of(c));
 }
 
-/* What an op does to caches and predictors, and to the instruction's time. Whether it missed. */
+/* Applies an op to the caches, the predictors and the instruction's time. Returns whether it missed. */
 static bool simulate(struct coprocess *c, struct lane *t, const struct order_op *o, uint64_t at,
 		     uint64_t size)
 {

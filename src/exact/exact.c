@@ -20,7 +20,7 @@
 
 #define PAGE 4096ul
 #define ENGINE "assay-exact"
-#define CLOSE_PART 16 /* of the samples that there are, so many wait to be closed at most */
+#define CLOSE_PART 16 /* at most this part of the samples waits to be closed */
 
 bool exact_fits(uint64_t at, uint64_t n)
 {
@@ -171,7 +171,7 @@ static void unmap(struct process *p)
 	p->shared = NULL;
 }
 
-/* One less that needs the process's blocks. */
+/* Drops one user of the process's blocks. */
 static void leave_code(struct process *p)
 {
 	while (p && --p->users == 0) {
@@ -214,7 +214,7 @@ static void release(struct exact *e, struct process *p)
 		free(p->thread[i]);
 	}
 	free(p->thread);
-	if (!p->lines) { /* which name places by them */
+	if (!p->lines) { /* a reader of lines still names places by the images */
 		free(p->image);
 		p->image = NULL;
 		p->nimage = 0;
@@ -306,7 +306,7 @@ void exact_limit_code(struct exact *e, uint64_t bytes)
 	e->header->code_limit = bytes;
 }
 
-/* Beside our own executable, or where `make install` puts it. */
+/* Finds the engine beside our own executable, or where `make install` puts it. */
 static char *engine_path(struct err *err)
 {
 	static const char *const places[] = { "", "../libexec/assay/" };
@@ -455,7 +455,7 @@ int exact_invert(struct exact *e, struct process *p, uint32_t i)
 	return b->leaves ? ways_leave(e, p, b, went) : 0;
 }
 
-/* Counters, summed over threads, now; NULL: no memory. */
+/* The present counters, summed over threads. NULL: no memory. */
 static uint64_t *sum_counters(struct exact *e, const struct process *p, uint64_t n)
 {
 	uint64_t bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1), *sum = calloc(n, sizeof(*sum));
@@ -586,7 +586,7 @@ static struct process *add_process(struct exact *e, uint64_t at, const struct ex
 	p->chunk = r->log;
 	p->users = 1;
 	HASH_ADD(hh, e->by_at, at, sizeof(p->at), p);
-	p->shared = map_process(e, at);
+	p->shared = p->hh.tbl ? map_process(e, at) : NULL;
 	if (p->shared)
 		return p;
 	err_no_memory(err, "the exact recording");
@@ -692,7 +692,7 @@ static bool close_due(const struct exact *e)
 	return e->header->schedule.kind == EXACT_LISTED || e->nsample > e->nclosed / CLOSE_PART;
 }
 
-/* All that the process has observed has been read: it may go on. */
+/* Answers the process's request: everything that it has observed has been read, so it may go on. */
 static int answer(struct exact *e, struct process *p, uint32_t asked, struct err *err)
 {
 	if (!e->discard && close_due(e) && close_samples(e, err))
@@ -717,7 +717,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 
 	if (!ended && (counters || !e->read_before))
 		ended = kill((pid_t)p->pid, 0) && errno == ESRCH;
-	/* who goes on with its intervals was there before it ended */
+	/* the successor, which continues the intervals, began before the process ended */
 	if (ended && e->mode & EXACT_PHASES && new_processes(e, err))
 		return -1;
 	exact_note_phase(e, p);
@@ -748,14 +748,14 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 	return 0;
 }
 
-/* Who waits for us to read goes on without. */
+/* Lets processes go on that wait for the recorder to read. */
 static int give_up(struct exact *e)
 {
 	__atomic_store_n(&e->header->reading, 0, __ATOMIC_RELAXED);
 	return -1;
 }
 
-/* Procedures of images that have been met since: read while the program runs, not when all wait for us. */
+/* Reads the procedures of new images while the program runs, so that nobody has to wait for that at the end. */
 static void read_procedures(struct exact *e)
 {
 	for (; e->procedures_read < e->files.nby_image; e->procedures_read++)
@@ -833,7 +833,8 @@ void exact_totals(const struct exact *e, struct exact_totals *t)
 	t->instructions = lines_instructions(e);
 	SITES_EACH(&e->profile->sites, s)
 	{
-		if (!e->profile->nsampled) /* else they are batches of samples */
+		if (!e->profile
+			     ->nsampled) /* without a schedule there are only batches of samples */
 			s->windows = s->observed;
 		t->instructions += s->observed;
 	}

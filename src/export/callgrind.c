@@ -50,6 +50,12 @@ static void put_name(struct callgrind *c, struct name **names, const char *key, 
 	}
 	n->number = HASH_COUNT(*names) + 1;
 	HASH_ADD_KEYPTR(hh, *names, n->s, strlen(n->s), n);
+	if (!n->hh.tbl) {
+		free(n->s);
+		free(n);
+		c->failed = true;
+		return;
+	}
 	fprintf(c->out, "%s=(%zu) ", key, n->number);
 	text_put(s, c->out);
 	putc('\n', c->out);
@@ -213,7 +219,8 @@ static int write_callgrind(struct export *x, struct err *err)
 	} else if (transfers_collect(&c.calls, &c.view)) {
 		rc = err_no_memory(err, "the export");
 	} else {
-		qsort(c.calls.v, c.calls.n, sizeof(*c.calls.v), by_place);
+		if (c.calls.n)
+			qsort(c.calls.v, c.calls.n, sizeof(*c.calls.v), by_place);
 		if (!find_costs(&c))
 			put_all(&c, x->profile);
 		else

@@ -64,6 +64,11 @@ static bool add_line(struct line **lines, const struct calltree *t, const struct
 		}
 		line->text = text;
 		HASH_ADD_KEYPTR(hh, *lines, text, strlen(text), line);
+		if (!line->hh.tbl) {
+			free(line);
+			free(text);
+			return false;
+		}
 	}
 	line->count += s->count;
 	return true;

@@ -98,9 +98,15 @@ static uint64_t text_number(struct pprof *w, const char *s)
 		w->m.failed = true;
 		return 0;
 	}
-	t->number = w->ntext++;
+	t->number = w->ntext;
 	HASH_ADD_KEYPTR(hh, w->texts, t->s, strlen(t->s), t);
-	return t->number;
+	if (!t->hh.tbl) {
+		free(t->s);
+		free(t);
+		w->m.failed = true;
+		return 0;
+	}
+	return w->ntext++;
 }
 
 static void put_type(struct pprof *w, unsigned field, const char *type, const char *unit)

@@ -62,8 +62,16 @@ static long func_number(struct diff_graph *g, const struct calltree *t,
 	known->name = strdup(f->name);
 	known->image = strdup(f->is_end ? "" : calltree_image(t, f->image));
 	known->kind = kind_of(t, f);
-	known->number = (uint32_t)g->nfunc++;
+	known->number = (uint32_t)g->nfunc;
 	HASH_ADD_KEYPTR(hh, g->by_key, key, strlen(key), known);
+	if (!known->hh.tbl) {
+		free(known->name);
+		free(known->image);
+		free(known);
+		free(key);
+		return -1;
+	}
+	g->nfunc++;
 	return known->name && known->image ? (long)known->number : -1;
 }
 
@@ -118,6 +126,10 @@ static long tree_node(struct diff_tree *t, size_t recordings, uint32_t parent, u
 	t->a[t->n] = (struct diff_amounts){ 0 };
 	memset(&t->each[t->n * recordings], 0, recordings * sizeof(*t->each));
 	HASH_ADD(hh, t->known, key, sizeof(node->key), node);
+	if (!node->hh.tbl) {
+		free(node);
+		return -1;
+	}
 	return (long)t->n++;
 }
 

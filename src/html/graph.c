@@ -30,6 +30,10 @@ static long merge_node(struct html_graph *g, struct merged **known, uint32_t par
 	*m = wanted;
 	m->number = (uint32_t)g->n;
 	HASH_ADD(hh, *known, key, sizeof(m->key), m);
+	if (!m->hh.tbl) {
+		free(m);
+		return -1;
+	}
 	g->parent[g->n] = parent;
 	g->func[g->n] = func;
 	return (long)g->n++;

@@ -153,6 +153,11 @@ static struct file *file_of(struct maker *m, const char *path, size_t n)
 		return NULL;
 	}
 	HASH_ADD_KEYPTR(hh, m->files, f->path, n, f);
+	if (!f->hh.tbl) {
+		free(f->path);
+		free(f);
+		return NULL;
+	}
 	return f;
 }
 

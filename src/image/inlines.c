@@ -101,6 +101,10 @@ static struct inlines_unit *unit_get(struct inlines *x, Dwarf_Die *die)
 		return NULL;
 	u->unit = offset;
 	HASH_ADD(hh, x->units, unit, sizeof(u->unit), u);
+	if (!u->hh.tbl) {
+		free(u);
+		return NULL;
+	}
 	find_procs(u, die);
 	if (u->n)
 		qsort(u->v, u->n, sizeof(*u->v), by_start);

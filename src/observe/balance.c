@@ -126,9 +126,13 @@ static int place_of(struct balance *b, struct site_id at, uint32_t *number)
 				return -1;
 			place->id = id;
 			place->number = (uint32_t)l->n;
+			HASH_ADD(hh, b->places, id, sizeof(place->id), place);
+			if (!place->hh.tbl) {
+				free(place);
+				return -1;
+			}
 			l->up[l->n] = level ? *number : 0;
 			l->m[l->n++] = 1;
-			HASH_ADD(hh, b->places, id, sizeof(place->id), place);
 		}
 		*number = place->number;
 	}

@@ -25,6 +25,10 @@ struct caller *callers_get(struct profile *p, const struct caller_key *key)
 		return NULL;
 	c->key = *key;
 	HASH_ADD(hh, p->callers, key, sizeof(c->key), c);
+	if (!c->hh.tbl) {
+		free(c);
+		return NULL;
+	}
 	return c;
 }
 

@@ -23,6 +23,10 @@ struct call *calls_get(struct profile *p, struct site_id from, struct site_id to
 		return NULL;
 	c->key = key;
 	HASH_ADD(hh, p->calls, key, sizeof(c->key), c);
+	if (!c->hh.tbl) {
+		free(c);
+		return NULL;
+	}
 	return c;
 }
 

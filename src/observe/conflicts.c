@@ -44,6 +44,10 @@ struct conflict *conflicts_get(struct profile *p, enum conflict_kind kind, struc
 		return NULL;
 	c->key = key;
 	HASH_ADD(hh, p->conflicts, key, sizeof(c->key), c);
+	if (!c->hh.tbl) {
+		free(c);
+		return NULL;
+	}
 	return c;
 }
 

@@ -37,7 +37,7 @@ struct cycles *cycles_get(struct profile *p, struct site_id id)
 		return NULL;
 	c->key = id;
 	HASH_ADD(hh, p->cycles, key, sizeof(c->key), c);
-	return c;
+	return c->hh.tbl ? c : NULL;
 }
 
 double cycles_total(const uint64_t n[TIMING_PART_N])

@@ -48,6 +48,10 @@ struct site_distances *distances_site(struct profile *p, struct site_id id)
 		return NULL;
 	s->key = id;
 	HASH_ADD(hh, p->site_distances, key, sizeof(s->key), s);
+	if (!s->hh.tbl) {
+		free(s);
+		return NULL;
+	}
 	return s;
 }
 

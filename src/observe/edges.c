@@ -33,6 +33,10 @@ struct edge *edges_get(struct profile *p, enum edge_kind kind, struct site_id fr
 		return NULL;
 	e->key = key;
 	HASH_ADD(hh, p->edges, key, sizeof(e->key), e);
+	if (!e->hh.tbl) {
+		free(e);
+		return NULL;
+	}
 	return e;
 }
 

@@ -37,7 +37,7 @@ struct misses *misses_get(struct profile *p, struct site_id id)
 		return NULL;
 	m->key = id;
 	HASH_ADD(hh, p->misses, key, sizeof(m->key), m);
-	return m;
+	return m->hh.tbl ? m : NULL;
 }
 
 /* Parts of a run that are added one by one have nothing of most sites. */

@@ -56,6 +56,10 @@ long phases_block(struct phases *p, uint32_t image, uint64_t addr, uint32_t n)
 	k->block = b;
 	k->number = (uint32_t)p->nblock;
 	HASH_ADD(hh, p->keys, block, sizeof(k->block), k);
+	if (!k->hh.tbl) {
+		free(k);
+		return -1;
+	}
 	p->block[p->nblock++] = b;
 	return k->number;
 }

@@ -35,9 +35,10 @@ int profile_init(struct profile *p, struct err *err)
 	memset(p, 0, sizeof(*p));
 	p->method = HOT_SPACE_SAVING;
 	p->capacity = HOT_CAPACITY_DEFAULT;
-	if (!profile_image(p, IMAGE_UNKNOWN, "[unknown]", ""))
-		return err_no_memory(err, "the profile");
-	return 0;
+	if (profile_image(p, IMAGE_UNKNOWN, "[unknown]", ""))
+		return 0;
+	profile_fini(p);
+	return err_no_memory(err, "the profile");
 }
 
 static void free_images(struct profile *p)
@@ -153,6 +154,11 @@ struct profile_image *profile_image(struct profile *p, int kind, const char *pat
 	k->text = text;
 	k->id = pi->id;
 	HASH_ADD_KEYPTR(hh, p->image_keys, k->text, strlen(k->text), k);
+	if (!k->hh.tbl) {
+		free(k);
+		free(text);
+		return NULL;
+	}
 	return pi;
 }
 
@@ -393,6 +399,7 @@ static int merge_procs(struct profile_image *dst, const struct profile_image *sr
 {
 	struct profile_proc *all;
 	size_t i = 0, j = 0, k = 0;
+	int rc = 0;
 
 	if (!src->nproc)
 		return 0;
@@ -409,17 +416,18 @@ static int merge_procs(struct profile_image *dst, const struct profile_image *sr
 		}
 		all[k] = src->proc[j++];
 		all[k].name = strdup(all[k].name);
-		if (!all[k].name) {
-			/* procedures that dst has keep dst's names */
-			free(all);
-			return -1;
+		if (!all[k].name) { /* dst holds what was merged so far, and all that it had */
+			while (i < dst->nproc)
+				all[k++] = dst->proc[i++];
+			rc = -1;
+			break;
 		}
 		k++;
 	}
 	free(dst->proc);
 	dst->proc = all;
 	dst->nproc = k;
-	return 0;
+	return rc;
 }
 
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows)

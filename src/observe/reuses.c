@@ -32,6 +32,10 @@ struct reuses *reuses_get(struct profile *p, uint32_t run, uint32_t pid)
 	u->run = run;
 	u->pid = pid;
 	HASH_ADD(hh, p->reuses, key, sizeof(u->key), u);
+	if (!u->hh.tbl) {
+		free(u);
+		return NULL;
+	}
 	return u;
 }
 
@@ -62,6 +66,10 @@ struct reuses *reuses_region_add(struct reuses *u, struct site_id place)
 	r->pid = u->pid;
 	r->place = place;
 	HASH_ADD(hh, u->regions, place, sizeof(r->place), r);
+	if (!r->hh.tbl) {
+		free(r);
+		return NULL;
+	}
 	return r;
 }
 

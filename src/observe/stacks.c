@@ -161,6 +161,11 @@ long stacks_thread(struct stacks *s, uint32_t run, uint32_t pid, uint32_t tid, c
 	k->text = text;
 	k->number = (uint32_t)s->nthread - 1;
 	HASH_ADD_KEYPTR(hh, s->keys, k->text, strlen(k->text), k);
+	if (!k->hh.tbl) {
+		free(k);
+		free(text);
+		return -1;
+	}
 	return k->number;
 }
 

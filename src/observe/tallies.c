@@ -59,6 +59,10 @@ struct tally *tallies_get(struct profile *p, struct site_id id)
 		return NULL;
 	t->key = id;
 	HASH_ADD(hh, p->tallies, key, sizeof(t->key), t);
+	if (!t->hh.tbl) {
+		free(t);
+		return NULL;
+	}
 	return t;
 }
 

@@ -115,6 +115,8 @@ static void remember(struct names *t, const char *text, const char *name)
 	memcpy(s->text, text, strlen(text) + 1);
 	memcpy(s->name, name, strlen(name) + 1);
 	HASH_ADD_KEYPTR(hh, t->shown, s->text, strlen(s->text), s);
+	if (!s->hh.tbl)
+		free(s);
 }
 
 char *names_fit(struct names *t, const char *name, int width, char *buf, size_t n)

@@ -40,6 +40,10 @@ static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, 
 		return NULL;
 	*k = wanted;
 	HASH_ADD(hh, *keys, key, sizeof(k->key), k);
+	if (!k->hh.tbl) {
+		free(k);
+		return NULL;
+	}
 	return k;
 }
 
@@ -173,6 +177,11 @@ static long inlined_func(struct calltree *t, uint32_t image, const char *name)
 	n->key = key;
 	n->number = (uint32_t)number;
 	HASH_ADD_KEYPTR(hh, t->inlined, n->key, strlen(n->key), n);
+	if (!n->hh.tbl) {
+		free(key);
+		free(n);
+		return -1;
+	}
 	return number;
 }
 

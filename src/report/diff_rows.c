@@ -42,6 +42,10 @@ static struct diff_row *new_row(struct diff_rows *rows, const struct diff_side s
 		goto fail;
 	row->a.each[1] = row->a.each[0] + side[0].n;
 	HASH_ADD_KEYPTR(hh, rows->by_key, key, strlen(key), row);
+	if (!row->hh.tbl) {
+		free(row->a.each[0]);
+		goto fail;
+	}
 	rows->n++;
 	return row;
 fail:

@@ -145,6 +145,8 @@ static struct mapped_file *add(struct files *f, struct file_key key, int fd, con
 		code_image(f->code, m->image, &src, &err);
 	}
 	HASH_ADD(hh, f->all, key, sizeof(m->key), m);
+	if (!m->hh.tbl)
+		return NULL; /* other structures refer to the image: it stays open, and is not found again */
 	publish(f, m);
 	return m;
 }

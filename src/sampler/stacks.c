@@ -245,6 +245,10 @@ static struct process *process_of(struct walker *w, pid_t pid)
 	p->pid = pid;
 	cgroup_of(pid, p->cgroup, sizeof(p->cgroup));
 	HASH_ADD_INT(w->processes, pid, p);
+	if (!p->hh.tbl) {
+		free(p);
+		return NULL;
+	}
 	return p;
 }
 

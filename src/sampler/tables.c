@@ -54,9 +54,13 @@ static uint32_t rule_number(struct tables *t, const struct unwind_rule *rule)
 	if (!k)
 		return UINT32_MAX;
 	k->rule = *rule;
+	HASH_ADD(hh, t->rules, rule, sizeof(k->rule), k);
+	if (!k->hh.tbl) {
+		free(k);
+		return UINT32_MAX;
+	}
 	k->number = t->nrule++;
 	t->m.rule[k->number] = *rule;
-	HASH_ADD(hh, t->rules, rule, sizeof(k->rule), k);
 	return k->number;
 }
 

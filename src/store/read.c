@@ -3,6 +3,7 @@
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -136,15 +137,19 @@ static int read_image(struct reader *r, sqlite3_stmt *s)
 
 static int read_run(struct reader *r, sqlite3_stmt *s)
 {
+	static const size_t to[8] = { offsetof(struct run, source), offsetof(struct run, command),
+				      offsetof(struct run, host),   offsetof(struct run, cpu),
+				      offsetof(struct run, kernel), offsetof(struct run, version),
+				      offsetof(struct run, event),  offsetof(struct run, unit) };
 	struct run *run = profile_run(r->p);
-	char **const to[8] = { &run->source, &run->command, &run->host,	 &run->cpu,
-			       &run->kernel, &run->version, &run->event, &run->unit };
 
 	if (!run)
 		return err_no_memory(r->err, "the recording");
 	for (int i = 0; i < 8; i++) {
-		*to[i] = strdup(text(s, 1 + i));
-		if (!*to[i])
+		char **at = (char **)((char *)run + to[i]);
+
+		*at = strdup(text(s, 1 + i));
+		if (!*at)
 			return err_no_memory(r->err, "the recording");
 	}
 	run->started = (uint64_t)sqlite3_column_int64(s, 9);

@@ -70,7 +70,11 @@ int engine_open(struct engine *g, enum engine_mode mode, struct err *err)
 	*g = (struct engine){ .file = MAP_FAILED, .next = PAGE };
 	if (profile_init(&g->profile, err))
 		return -1;
-	if (!profile_run(&g->profile) || simulate(g, mode, err))
+	if (!profile_run(&g->profile)) {
+		err_set(err, ERR_FAILED, "no memory");
+		goto fail;
+	}
+	if (simulate(g, mode, err))
 		goto fail;
 	g->e = exact_open(modes[mode],
 			  mode == ENGINE_LINES || mode == ENGINE_PHASES ? &lines : NULL,
