@@ -162,6 +162,10 @@ static long together(struct html_graph *g, struct named **names, const char *com
 		known->comm = comm;
 		known->number = add_thread(g, &(struct html_thread){ .comm = comm });
 		HASH_ADD_KEYPTR(hh, *names, known->comm, strlen(known->comm), known);
+		if (!known->hh.tbl) {
+			free(known);
+			return -1;
+		}
 	}
 	g->thread[known->number].together++;
 	return known->number;
