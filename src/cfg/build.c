@@ -457,19 +457,21 @@ static void check_block(const struct cfg *g, uint32_t b)
 		invariant(g->in[i] < g->nedges && g->edge[g->in[i]].to == b);
 }
 
+static void check_edge(const struct cfg *g, const struct cfg_edge *x)
+{
+	invariant(x->kind < CFG_EDGE_N && x->cls < g->nclasses);
+	invariant(x->from != CFG_EXIT_BLOCK && x->to != CFG_ENTRY_BLOCK);
+	invariant((x->kind >= CFG_RETURN) == (x->to == CFG_EXIT_BLOCK));
+	invariant((x->kind <= CFG_FOUND) == (x->from == CFG_ENTRY_BLOCK));
+}
+
 static void check_graph(const struct cfg *g)
 {
 	invariant(g->nblocks >= CFG_FIRST_BLOCK && g->nparts);
 	for (uint32_t b = 0; b < g->nblocks; b++)
 		check_block(g, b);
-	for (uint32_t e = 0; e < g->nedges; e++) {
-		const struct cfg_edge *x = &g->edge[e];
-
-		invariant(x->kind < CFG_EDGE_N && x->cls < g->nclasses);
-		invariant(x->from != CFG_EXIT_BLOCK && x->to != CFG_ENTRY_BLOCK);
-		invariant((x->kind >= CFG_RETURN) == (x->to == CFG_EXIT_BLOCK));
-		invariant((x->kind <= CFG_FOUND) == (x->from == CFG_ENTRY_BLOCK));
-	}
+	for (uint32_t e = 0; e < g->nedges; e++)
+		check_edge(g, &g->edge[e]);
 }
 
 static bool make_graph(struct build *b, const struct cfg_seen *seen)
