@@ -59,7 +59,7 @@ static void *grown(struct reader *r, void *v, size_t n, size_t *cap, size_t size
 static void add_raw(struct reader *r, const struct site *s)
 {
 	struct hot_value value[VALUES_MAX];
-	unsigned n = hot_top(s->operand[OPERAND_TARGET], value, VALUES_MAX);
+	unsigned n = hot_top(site_hot(s, OPERAND_TARGET), value, VALUES_MAX);
 
 	for (unsigned i = 0; i < n; i++) {
 		struct raw *raw = grown(r, r->raw, r->nraw, &r->raw_cap, sizeof(*raw));
@@ -103,7 +103,7 @@ static bool read_sites(struct reader *r, const struct profile *p, uint32_t image
 			return false;
 		r->seen->insn = v;
 		r->seen->insn[r->seen->ninsns++] = s->id.addr;
-		if ((s->cls == INSN_IJUMP || s->cls == INSN_ICALL) && s->operand[OPERAND_TARGET])
+		if ((s->cls == INSN_IJUMP || s->cls == INSN_ICALL) && site_hot(s, OPERAND_TARGET))
 			add_raw(r, s);
 	}
 	if (!r->seen->ninsns)

@@ -28,20 +28,6 @@ static void note_sites(struct exact_samples *s)
 	}
 }
 
-/* Differences below zero become zero: the counters of a block are not all read at the same time. */
-static void limit_batches(struct profile *p)
-{
-	struct site *site;
-
-	SITES_EACH(&p->sites, site)
-	{
-		if ((int64_t)site->observed <= 0)
-			site->windows = 0;
-		else if (site->windows > site->observed)
-			site->windows = site->observed;
-	}
-}
-
 /* Computes what has been counted since the last batch. */
 static struct sample_batch *end_batch(struct exact_samples *s, double weight)
 {
@@ -83,7 +69,7 @@ static int add_part(struct exact_samples *s, double weight, struct err *err)
 {
 	if (profile_move(s->to, &s->part, weight, err))
 		return -1;
-	limit_batches(s->to);
+	profile_limit_windows(s->to);
 	memset(s->before, 0, sizeof(s->before));
 	return 0;
 }
@@ -209,7 +195,7 @@ int exact_samples_end(struct exact_samples *s, const struct exact *e, int status
 		if (profile_merge(s->to, &s->part, err))
 			return -1;
 	}
-	limit_batches(s->to);
+	profile_limit_windows(s->to);
 	if (!s->apart)
 		profile_scale(s->to, schedule_weight(s->schedule, 0));
 	s->sampled->scaled = true;

@@ -189,7 +189,7 @@ static int place_site(struct culprits *c, const struct site *s, double f)
 	struct locality l = s->locality ? *s->locality : (struct locality){ 0 };
 	const struct locality *all = &c->facts.seen;
 	struct region region[FOOTPRINT_REGIONS];
-	unsigned n = footprint_regions(s->operand[OPERAND_ADDRESS], c->facts.processes, region);
+	unsigned n = footprint_regions(site_hot(s, OPERAND_ADDRESS), c->facts.processes, region);
 	double lines = fresh_of(l.lines, l.accesses, all->lines, all->accesses);
 	double pages = fresh_of(l.pages, l.accesses, all->pages, all->accesses);
 	unsigned seen = 0;
@@ -222,7 +222,7 @@ static int crowd_data(struct culprits *c)
 	{
 		struct estimate_at at;
 
-		if (s->operand[OPERAND_ADDRESS] &&
+		if (site_hot(s, OPERAND_ADDRESS) &&
 		    estimate_find(c->e, s->id.image, s->id.addr, &at))
 			rc |= place_site(c, s, executions_of(c, at.proc, at.block));
 	}

@@ -157,7 +157,7 @@ static uint8_t latency(const struct fact *f, const struct insn *in, const struct
 
 static const struct hot *list_of(const struct site *s, int operand)
 {
-	return s ? s->operand[operand] : NULL;
+	return s ? site_hot(s, operand) : NULL;
 }
 
 static struct locality locality_at(const struct site *s)

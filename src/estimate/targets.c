@@ -54,7 +54,7 @@ static int add(struct targets *t, struct site_id to, double weight)
 
 int targets_of(struct targets *t, const struct site *s, struct err *err)
 {
-	const struct hot *list = s->operand[OPERAND_TARGET];
+	const struct hot *list = site_hot(s, OPERAND_TARGET);
 	struct hot_value value[VALUES_MAX];
 	unsigned n = list ? hot_top(list, value, VALUES_MAX) : 0;
 	double mean = n && hot_total(list) ? hot_weight(list) / (double)hot_total(list) : 1;

@@ -19,7 +19,7 @@ static double other_way(const struct site *s, double *n)
 
 static double other_target(const struct site *s, double *n)
 {
-	const struct hot *h = s->operand[OPERAND_TARGET];
+	const struct hot *h = site_hot(s, OPERAND_TARGET);
 	struct hot_value v = { 0 };
 
 	*n = h && hot_top(h, &v, 1) ? (double)hot_total(h) : 0;

@@ -479,12 +479,12 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 	for (int i = 0; i < OPERAND_N; i++) {
 		struct hot **to;
 
-		if (!s->operand[i])
+		if (!site_hot(s, i))
 			continue;
 		to = site_operand(d, i);
 		if (to && !*to)
-			*to = hot_new(hot_method(s->operand[i]), dst->capacity);
-		if (!to || !*to || hot_merge(*to, s->operand[i]))
+			*to = hot_new(hot_method(site_hot(s, i)), dst->capacity);
+		if (!to || !*to || hot_merge(*to, site_hot(s, i)))
 			return -1;
 	}
 	return 0;

@@ -17,12 +17,10 @@ static void scale(uint64_t *n, double factor)
 
 static void scale_list(struct hot **h, double factor)
 {
-	if (*h && factor > 0) {
-		hot_scale(*h, factor);
-	} else {
-		hot_free(*h);
-		*h = NULL;
-	}
+	if (*h && factor > 0 && !hot_scale(*h, factor))
+		return;
+	hot_free(*h); /* what is left of the values is not known */
+	*h = NULL;
 }
 
 static void scale_site(struct site *s, double factor)
@@ -34,7 +32,7 @@ static void scale_site(struct site *s, double factor)
 	if (s->windows > s->observed || factor == 0)
 		s->windows = factor > 0 ? s->observed : 0;
 	for (int i = 0; i < OPERAND_N; i++)
-		if (s->operand[i])
+		if (site_hot(s, i))
 			scale_list(site_operand(s, i), factor);
 }
 
@@ -105,4 +103,17 @@ int profile_move(struct profile *dst, struct profile *src, double factor, struct
 		rc = err_no_memory(err, "the sum of samples");
 	free(map);
 	return rc;
+}
+
+void profile_limit_windows(struct profile *p)
+{
+	struct site *site;
+
+	SITES_EACH(&p->sites, site)
+	{
+		if ((int64_t)site->observed <= 0)
+			site->windows = 0;
+		else if (site->windows > site->observed)
+			site->windows = site->observed;
+	}
 }

@@ -18,6 +18,10 @@ void profile_scale(struct profile *p, double factor);
 /* Adds src times the factor to dst, as profile_merge() does, and leaves src as a factor of 0 does. */
 int profile_move(struct profile *dst, struct profile *src, double factor, struct err *err);
 
+/* Makes no site have more windows, or batches, than executions. Executions may come to nothing although a batch had some,
+ * because the exact engine does not read all counters of a block at once. */
+void profile_limit_windows(struct profile *p);
+
 /* A count times the factor. Counters that are not read at once may be less than 0 for a while. */
 static inline uint64_t scaled(uint64_t n, double factor)
 {

@@ -16,8 +16,6 @@
 	3 /* chunks with memory of their own; later ones lie in large pages, this many in each: */
 #define IN_PAGE (PAGES_LARGE / (SITES_CHUNK * sizeof(struct site)))
 
-struct hot *const site_no_operands[OPERAND_N];
-
 static uint32_t hash_of(const struct site_id *id)
 {
 	uint64_t place = (id->addr / NEIGHBOURS ^ (uint64_t)id->image << 40);
@@ -131,7 +129,6 @@ static struct site *get_by_hash(struct sites *t, struct site_id id)
 	*slot = (uint64_t)hash << 32 | ++t->n;
 	s = sites_nth(t, t->last);
 	s->id = (struct site_id){ .image = id.image, .addr = id.addr };
-	s->operand = site_no_operands;
 	return s;
 }
 
@@ -142,18 +139,35 @@ struct site *sites_get(struct sites *t, struct site_id id)
 	return s ? s : get_by_hash(t, id);
 }
 
+/* Where the list of `operand` is among the site's, or belongs. */
+static unsigned place_of_list(const struct site *s, int operand)
+{
+	return (unsigned)__builtin_popcount(s->lists & ((1u << operand) - 1));
+}
+
 struct hot **site_operand(struct site *s, int operand)
 {
-	/* The list was allocated here, unless it is the empty one. */
-	struct hot **list = (struct hot **)s->operand;
+	unsigned n = (unsigned)__builtin_popcount(s->lists), at = place_of_list(s, operand);
+	struct hot **several;
 
-	if (s->operand == site_no_operands) {
-		list = calloc(OPERAND_N, sizeof(struct hot *));
-		if (!list)
-			return NULL;
-		s->operand = list;
+	if (!n && !(s->lists & 1u << operand)) {
+		s->only = NULL;
+		s->lists = (uint16_t)(1u << operand);
 	}
-	return &list[operand];
+	if (s->lists == 1u << operand)
+		return &s->only;
+	if (s->lists & 1u << operand)
+		return &s->several[at];
+	several = realloc(n > 1 ? s->several : NULL, (n + 1) * sizeof(struct hot *));
+	if (!several)
+		return NULL;
+	if (n == 1)
+		several[0] = s->only;
+	memmove(several + at + 1, several + at, (n - at) * sizeof(struct hot *));
+	several[at] = NULL;
+	s->several = several;
+	s->lists |= (uint16_t)(1u << operand);
+	return &several[at];
 }
 
 struct site_weights site_weights(const struct site *s)
@@ -208,11 +222,10 @@ void sites_fini(struct sites *t)
 	{
 		free(s->weights);
 		free(s->locality);
-		if (s->operand == site_no_operands)
-			continue;
 		for (int i = 0; i < OPERAND_N; i++)
-			hot_free(s->operand[i]);
-		free((void *)s->operand);
+			hot_free(site_hot(s, i));
+		if (s->lists & (s->lists - 1))
+			free(s->several);
 	}
 	for (size_t i = 0; i * SITES_CHUNK < t->n; i++)
 		if (i < SMALL)

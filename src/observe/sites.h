@@ -36,12 +36,14 @@ struct site {
 		 * retired it; 0: not known */
 		windows;
 	uint64_t seen; /* private: the last such window, by profile.windows */
-	/* hot lists by operand, read-only: NULL, never observed; hot_total() <= observed, the
-	 * rest is unknown */
-	struct hot *const *operand;
+	union { /* private: the hot lists of the operands in `lists`, in their order; see site_hot() */
+		struct hot *only;
+		struct hot **several;
+	};
 	struct locality *locality;    /* NULL: none (observe/locality.h) */
 	struct site_weights *weights; /* NULL: 1 each; read by site_weights() */
 	uint8_t cls, len;
+	uint16_t lists; /* a bit for each enum operand */
 };
 
 #define SITES_CHUNK 1024
@@ -54,9 +56,6 @@ struct sites {
 	size_t last;  /* private: number of the site that sites_get() returned last */
 };
 
-/* The value of `operand` for a site without hot lists. */
-extern struct hot *const site_no_operands[OPERAND_N];
-
 void sites_fini(struct sites *t);
 /* Returns NULL if the site is not there. */
 struct site *sites_find(const struct sites *t, struct site_id id);
@@ -65,12 +64,23 @@ struct site *sites_get(struct sites *t, struct site_id id);
 /* All sites sorted by image, then address, compared as signed numbers as SQLite does. To be
  * freed; NULL: no memory. */
 struct site **sites_sorted(const struct sites *t);
-/* The place of the operand's hot list, which is NULL if there is none yet; NULL: no memory. */
+/* The place of the operand's hot list, which is NULL if there is none yet; it may move with the next one's. NULL: no
+ * memory. */
 struct hot **site_operand(struct site *s, int operand);
 /* The site's weights; without recorded ones, each observation weighs 1. */
 struct site_weights site_weights(const struct site *s);
 /* The site's weights for writing; created from its counts if there were none. NULL: no memory. */
 struct site_weights *site_weigh(struct site *s);
+
+/* The operand's hot list. NULL: never observed. hot_total() <= observed, the rest is unknown. */
+static inline struct hot *site_hot(const struct site *s, int operand)
+{
+	unsigned bit = 1u << operand;
+
+	if (s->lists == bit)
+		return s->only;
+	return s->lists & bit ? s->several[__builtin_popcount(s->lists & (bit - 1))] : NULL;
+}
 
 static inline struct site *sites_nth(const struct sites *t, size_t i)
 {

@@ -27,7 +27,7 @@ static void forget_site(struct site *s)
 	for (int i = 0; i < OPERAND_N; i++) {
 		struct hot **h;
 
-		if (!s->operand[i])
+		if (!site_hot(s, i))
 			continue;
 		h = site_operand(s, i);
 		hot_free(*h);

@@ -43,7 +43,7 @@ struct share operands_share(const struct view *v, const struct site *s, const st
 bool operands_read(struct operand_values *o, const struct view *v, const struct site *s,
 		   int operand)
 {
-	return operands_list(o, v, s, operand, s->operand[operand], s->observed);
+	return operands_list(o, v, s, operand, site_hot(s, operand), s->observed);
 }
 
 bool operands_list(struct operand_values *o, const struct view *v, const struct site *s,

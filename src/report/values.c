@@ -151,7 +151,7 @@ static int collect(struct values *vs)
 		if (vs->only && &v->proc[v->proc_of[i]] != vs->only)
 			continue;
 		for (int k = 0; k < OPERAND_N; k++)
-			if ((vs->operands >> k & 1) && s->operand[k] && consider(vs, i, k))
+			if ((vs->operands >> k & 1) && site_hot(s, k) && consider(vs, i, k))
 				return -1;
 	}
 	vs->considered = vs->n;
@@ -521,7 +521,7 @@ static bool has_values(const struct view *v, uint32_t operands)
 {
 	for (size_t i = 0; i < v->n; i++)
 		for (int k = 0; k < OPERAND_N; k++)
-			if (v->site[i]->operand[k] && (operands >> k & 1))
+			if (site_hot(v->site[i], k) && (operands >> k & 1))
 				return true;
 	return false;
 }

@@ -231,8 +231,10 @@ static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 
 void hot_expect(const struct hot *h)
 {
-	for (unsigned i = 0; i < h->n; i += 64 / sizeof(struct entry))
-		__builtin_prefetch(&h->e[i], 1);
+	unsigned bytes = h->n * (unsigned)(h->wide ? sizeof(*h->e) : sizeof(*h->brief));
+
+	for (unsigned i = 0; i < bytes; i += 64)
+		__builtin_prefetch((const char *)h->e + i, 1);
 }
 
 int hot_add_many(struct hot *h, const uint64_t *value, unsigned n)
@@ -244,7 +246,7 @@ int hot_add_many(struct hot *h, const uint64_t *value, unsigned n)
 				if (hot_add(h, value[i], 1))
 					return -1;
 		} else {
-			if (add_piece(h, value, k))
+			if (!hot_widen(h) || add_piece(h, value, k))
 				return -1;
 			h->total += k;
 		}

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encoded: form (1 byte), then varints: capacity, total, entries, and
- *   0 Space-Saving      rest (the most a value outside can have occurred), then value, count, error each
- *   1 counting samples  tau in 1/65536, then value, count each
- *   2 merged ones       tau in 1/65536, streams, then value, count, missed each
- *
- * Weights: what all occurrences weigh, then what the certain ones of each entry do, in 1/1024: varints.
- *
  * A counting sample of one stream misses, of each value, the occurrences before the one that entered it:
  * as many as a coin of 1 / tau falls on the wrong side in a row, tau - 1 on average. Raising tau keeps it
  * so, as if tau had always been what it is. A list merged of several samples (`streams`) misses at most
@@ -25,9 +18,6 @@ const char *const hot_method_name[HOT_METHOD_N] = { "space-saving", "counting" }
 
 #define TAU_GROWTH 1.1 /* growth of tau, after Gibbons and Matias */
 #define DOUBT 0.05     /* probability that a counting sample's upper bound is exceeded */
-#define TAU_SCALE 65536.0
-#define STREAMS_MAX (1u << 30)
-#define EXTRA_LIMIT 0x1p62 /* limit of encoded tau and rest, so that sums of them do not wrap */
 
 int hot_method_by_name(const char *name)
 {
@@ -46,7 +36,7 @@ void hot_seed(uint64_t seed)
 
 struct hot *hot_new(enum hot_method method, unsigned capacity)
 {
-	struct hot *h = calloc(1, sizeof(*h));
+	struct hot *h = calloc(1, method == HOT_COUNTING ? sizeof(struct counting) : sizeof(*h));
 
 	if (!h)
 		return NULL;
@@ -54,18 +44,51 @@ struct hot *hot_new(enum hot_method method, unsigned capacity)
 	h->capacity = (uint16_t)(capacity < 1		       ? 1
 				 : capacity > HOT_CAPACITY_MAX ? HOT_CAPACITY_MAX
 							       : capacity);
-	h->room = INLINE_ENTRIES;
-	h->e = h->first;
-	h->tau = 1;
-	h->streams = 1;
+	h->wide = method == HOT_COUNTING;
+	if (h->wide) {
+		h->tau = 1;
+		hot_counting(h)->streams = 1;
+	} else {
+		h->brief = h->first;
+		h->room = BRIEF_FIRST;
+	}
 	return h;
 }
 
 void hot_free(struct hot *h)
 {
-	if (h && h->e != h->first)
-		free(h->e);
+	if (h && h->brief != h->first)
+		free(h->brief);
 	free(h);
+}
+
+struct entry hot_entry(const struct hot *h, unsigned i)
+{
+	const struct brief *b;
+
+	if (h->wide)
+		return h->e[i];
+	b = &h->brief[i];
+	return (struct entry){ b->value, b->count, b->error, (double)b->weight };
+}
+
+bool hot_widen(struct hot *h)
+{
+	struct entry *e;
+
+	if (h->wide)
+		return true;
+	e = malloc((h->n + 1u) * sizeof(*e));
+	if (!e)
+		return false;
+	for (unsigned i = 0; i < h->n; i++)
+		e[i] = hot_entry(h, i);
+	if (h->brief != h->first)
+		free(h->brief);
+	h->e = e;
+	h->room = (uint16_t)(h->n + 1u);
+	h->wide = true;
+	return true;
 }
 
 bool hot_grow(struct hot *h, unsigned room)
@@ -74,12 +97,27 @@ bool hot_grow(struct hot *h, unsigned room)
 
 	if (room <= h->room)
 		return true;
-	e = h->e == h->first ? malloc(room * sizeof(*e)) : realloc(h->e, room * sizeof(*e));
+	e = realloc(h->e, room * sizeof(*e));
 	if (!e)
 		return false;
-	if (h->e == h->first)
-		memcpy(e, h->first, sizeof(h->first));
 	h->e = e;
+	h->room = (uint16_t)room;
+	return true;
+}
+
+static bool grow_brief(struct hot *h)
+{
+	unsigned room = h->room + h->room / 2 + 2u;
+	struct brief *b;
+
+	if (room > h->capacity)
+		room = h->capacity;
+	b = realloc(h->brief == h->first ? NULL : h->brief, room * sizeof(*b));
+	if (!b)
+		return false;
+	if (h->brief == h->first)
+		memcpy(b, h->first, sizeof(h->first));
+	h->brief = b;
 	h->room = (uint16_t)room;
 	return true;
 }
@@ -88,13 +126,17 @@ bool hot_grow(struct hot *h, unsigned room)
 static void check(const struct hot *h)
 {
 	invariant(h->n <= h->capacity && h->n <= h->room);
-	invariant(h->method != HOT_COUNTING || (h->tau >= 1 && !h->rest));
+	invariant(h->method != HOT_COUNTING || (h->tau >= 1 && h->wide));
 	for (unsigned i = 0; i < h->n && i < 64; i++) {
-		invariant(h->e[i].error <= h->e[i].count);
-		invariant(i == h->last || h->last >= h->n || h->e[i].value != h->e[h->last].value);
+		struct entry e = hot_entry(h, i);
+
+		invariant(e.error <= e.count);
+		invariant(i == h->last || h->last >= h->n ||
+			  e.value != hot_entry(h, h->last).value);
 	}
 }
 
+/* The entry of the value in a wide list, or NULL. */
 static struct entry *find(struct hot *h, uint64_t value)
 {
 	if (h->last < h->n && h->e[h->last].value == value)
@@ -105,6 +147,28 @@ static struct entry *find(struct hot *h, uint64_t value)
 			return &h->e[i];
 		}
 	return NULL;
+}
+
+static struct brief *find_brief(struct hot *h, uint64_t value)
+{
+	if (h->last < h->n && h->brief[h->last].value == value)
+		return &h->brief[h->last];
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->brief[i].value == value) {
+			h->last = (uint16_t)i;
+			return &h->brief[i];
+		}
+	return NULL;
+}
+
+static struct brief *least_brief(struct hot *h)
+{
+	struct brief *m = &h->brief[0];
+
+	for (unsigned i = 1; i < h->n; i++)
+		if (h->brief[i].count < m->count)
+			m = &h->brief[i];
+	return m;
 }
 
 static struct entry *least(struct hot *h)
@@ -127,20 +191,24 @@ static void replace_least(struct hot *h, uint64_t value, uint64_t n)
 	*m = (struct entry){ value, m->count + n, m->count, (double)n };
 }
 
-static double certain(const struct hot *h, const struct entry *e)
-{
-	return (double)(h->method == HOT_COUNTING ? e->count : e->count - e->error);
-}
-
 int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
 {
 	/* A counting sample may exceed the capacity by one entry until it is thinned. */
-	unsigned most = h->capacity + (h->method == HOT_COUNTING);
+	unsigned most = h->capacity + (h->method == HOT_COUNTING), room;
+	struct entry e = { value, count, error, 0 };
 
-	if (h->n == h->room && !hot_grow(h, 2u * h->room < most ? 2u * h->room : most))
-		return -1;
-	h->e[h->n] = (struct entry){ value, count, error, 0 };
-	h->e[h->n].weight = certain(h, &h->e[h->n]);
+	e.weight = hot_certain(h, &e);
+	if (!h->wide && count <= BRIEF_MAX) {
+		if (h->n == h->room && !grow_brief(h))
+			return -1;
+		h->brief[h->n] =
+			(struct brief){ value, (float)e.weight, (uint16_t)count, (uint16_t)error };
+	} else {
+		room = h->room + h->room / 2 + 2u;
+		if (!hot_widen(h) || (h->n == h->room && !hot_grow(h, room < most ? room : most)))
+			return -1;
+		h->e[h->n] = e;
+	}
 	h->last = h->n++;
 	return 0;
 }
@@ -199,50 +267,97 @@ static int enter_counting(struct hot *h, uint64_t value, uint64_t n)
 	return 0;
 }
 
-int hot_add(struct hot *h, uint64_t value, uint64_t n)
+/* Space-Saving in brief entries. False: one of them would become too large. */
+static bool add_brief(struct hot *h, uint64_t value, uint64_t n, double weight, int *rc)
+{
+	struct brief *b = find_brief(h, value), *least;
+
+	*rc = 0;
+	if (n > BRIEF_MAX)
+		return false;
+	if (b) {
+		if (b->count + n > BRIEF_MAX)
+			return false;
+		b->count = (uint16_t)(b->count + n);
+		b->weight += (float)weight;
+	} else if (h->n < h->capacity) {
+		if (n + h->rest > BRIEF_MAX)
+			return false;
+		*rc = hot_append(h, value, n + h->rest, h->rest);
+		if (!*rc)
+			h->brief[h->n - 1].weight = (float)weight;
+	} else {
+		least = least_brief(h);
+		if (least->count + n > BRIEF_MAX)
+			return false;
+		if (least->count > h->rest)
+			h->rest = least->count;
+		*least = (struct brief){ value, (float)weight, (uint16_t)(least->count + n),
+					 least->count };
+	}
+	return true;
+}
+
+static int add_wide(struct hot *h, uint64_t value, uint64_t n)
 {
 	struct entry *e = find(h, value);
-	int rc = 0;
 
 	if (e)
 		*e = (struct entry){ value, e->count + n, e->error, e->weight + (double)n };
 	else if (h->method == HOT_COUNTING)
-		rc = enter_counting(h, value, n);
+		return enter_counting(h, value, n);
 	else if (h->n == h->capacity)
 		replace_least(h, value, n);
 	else
-		rc = hot_append(h, value, n + h->rest, h->rest);
+		return hot_append(h, value, n + h->rest, h->rest);
+	return 0;
+}
+
+/* Adds n occurrences that weigh as much together. */
+static int add(struct hot *h, uint64_t value, uint64_t n, double weight)
+{
+	struct entry *e;
+	int rc;
+
+	if (h->wide || !add_brief(h, value, n, weight, &rc)) {
+		if (!hot_widen(h))
+			return -1;
+		rc = add_wide(h, value, n);
+		/* A counting sample may have skipped the value. */
+		e = !rc && weight != (double)n ? find(h, value) : NULL;
+		if (e)
+			e->weight += weight - (double)n;
+	}
 	if (!rc) {
 		h->total += n;
-		h->weight += (double)n;
+		h->weight += weight;
 	}
 	check(h);
 	return rc;
 }
 
+int hot_add(struct hot *h, uint64_t value, uint64_t n)
+{
+	return add(h, value, n, (double)n);
+}
+
 /* Gives everything added so far a weight of 1 each. */
 static void weigh_evenly(struct hot *h)
 {
-	for (unsigned i = 0; i < h->n; i++)
-		h->e[i].weight = certain(h, &h->e[i]);
+	for (unsigned i = 0; i < h->n; i++) {
+		struct entry e = hot_entry(h, i);
+
+		hot_weigh(h, i, hot_certain(h, &e));
+	}
 	h->weight = (double)h->total;
 }
 
 int hot_add_weighted(struct hot *h, uint64_t value, double weight)
 {
-	struct entry *e;
-
 	if (!h->weighted)
 		weigh_evenly(h);
 	h->weighted = true;
-	if (hot_add(h, value, 1))
-		return -1;
-	h->weight += weight - 1;
-	/* A counting sample may have skipped the value. */
-	e = find(h, value);
-	if (e)
-		e->weight += weight - 1;
-	return 0;
+	return add(h, value, 1, weight);
 }
 
 static int most_first(const void *a, const void *b)
@@ -262,7 +377,8 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 
 	if (!all)
 		return -1;
-	memcpy(all, dst->e, n * sizeof(*all));
+	if (n)
+		memcpy(all, dst->e, n * sizeof(*all));
 	/* A value that one list lacks may have occurred there as often as that list's bound for
 	 * values outside. */
 	for (unsigned i = 0; i < n; i++) {
@@ -270,18 +386,18 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 		all[i].error += src->rest;
 	}
 	for (unsigned i = 0; i < src->n; i++) {
-		const struct entry *s = &src->e[i];
-		struct entry *d = find(dst, s->value);
+		struct entry s = hot_entry(src, i);
+		struct entry *d = find(dst, s.value);
 
 		if (d) {
 			struct entry *a = &all[d - dst->e];
 
-			a->count += s->count - src->rest;
-			a->error += s->error - src->rest;
-			a->weight += s->weight;
+			a->count += s.count - src->rest;
+			a->error += s.error - src->rest;
+			a->weight += s.weight;
 		} else {
-			all[n + k++] = (struct entry){ s->value, s->count + dst->rest,
-						       s->error + dst->rest, s->weight };
+			all[n + k++] = (struct entry){ s.value, s.count + dst->rest,
+						       s.error + dst->rest, s.weight };
 		}
 	}
 	n += k;
@@ -296,28 +412,32 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 		free(all);
 		return -1;
 	}
-	memcpy(dst->e, all, n * sizeof(*all));
+	if (n)
+		memcpy(dst->e, all, n * sizeof(*all));
 	dst->n = (uint16_t)n;
 	dst->rest = rest;
 	free(all);
 	return 0;
 }
 
-/* A copy with room for `more` entries. */
+/* A wide copy with room for `more` entries. */
 static struct hot *copy(const struct hot *h, unsigned more)
 {
 	struct hot *c = hot_new(h->method, HOT_CAPACITY_MAX);
 
-	if (!c || !hot_grow(c, h->n + more + 1u)) {
+	if (!c || !hot_widen(c) || !hot_grow(c, h->n + more + 1u)) {
 		hot_free(c);
 		return NULL;
 	}
-	memcpy(c->e, h->e, h->n * sizeof(*h->e));
+	for (unsigned i = 0; i < h->n; i++)
+		c->e[i] = hot_entry(h, i);
 	c->n = h->n;
-	c->tau = h->tau;
 	c->weighted = h->weighted;
 	c->weight = h->weight;
-	c->streams = h->streams;
+	if (h->method == HOT_COUNTING) {
+		c->tau = h->tau;
+		hot_counting(c)->streams = hot_counting(h)->streams;
+	}
 	return c;
 }
 
@@ -357,9 +477,9 @@ static void add_sample(struct hot *h, const struct hot *sample)
 			h->e[h->n - 1].weight = s->weight;
 		}
 	}
-	h->streams += sample->streams;
-	if (h->streams > STREAMS_MAX)
-		h->streams = STREAMS_MAX;
+	hot_counting(h)->streams += hot_counting(sample)->streams;
+	if (hot_counting(h)->streams > STREAMS_MAX)
+		hot_counting(h)->streams = STREAMS_MAX;
 }
 
 static int merge_counting(struct hot *dst, const struct hot *src)
@@ -387,7 +507,7 @@ static int merge_counting(struct hot *dst, const struct hot *src)
 	memcpy(dst->e, sum->e, sum->n * sizeof(*sum->e));
 	dst->n = sum->n;
 	dst->tau = sum->tau;
-	dst->streams = sum->streams;
+	hot_counting(dst)->streams = hot_counting(sum)->streams;
 	hot_free(a);
 	hot_free(b);
 	return 0;
@@ -397,7 +517,7 @@ static int merge(struct hot *dst, const struct hot *src)
 {
 	bool weighted = dst->weighted || src->weighted;
 
-	if (dst->method != src->method)
+	if (dst->method != src->method || !hot_widen(dst))
 		return -1;
 	if (weighted && !dst->weighted)
 		weigh_evenly(dst);
@@ -420,7 +540,8 @@ int hot_merge(struct hot *dst, const struct hot *src)
 	if (!even)
 		return -1;
 	even->capacity = src->capacity;
-	even->rest = src->rest;
+	if (src->method == HOT_SPACE_SAVING)
+		even->rest = src->rest;
 	even->total = src->total;
 	weigh_evenly(even);
 	rc = merge(dst, even);
@@ -444,7 +565,8 @@ int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned
 	if (!c)
 		return -1;
 	c->capacity = src->capacity;
-	c->rest = src->rest;
+	if (src->method == HOT_SPACE_SAVING)
+		c->rest = src->rest;
 	c->total = src->total;
 	for (unsigned i = 0; i < c->n; i++)
 		c->e[i].value = narrow(c->e[i].value + add, bits);
@@ -453,8 +575,10 @@ int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned
 	return rc;
 }
 
-void hot_scale(struct hot *h, double factor)
+int hot_scale(struct hot *h, double factor)
 {
+	if (!hot_widen(h))
+		return -1;
 	for (unsigned i = 0; i < h->n; i++) {
 		struct entry *e = &h->e[i];
 		uint64_t error = (uint64_t)ceil((double)e->error * factor);
@@ -464,9 +588,12 @@ void hot_scale(struct hot *h, double factor)
 		e->weight *= factor;
 	}
 	h->total = (uint64_t)ceil((double)h->total * factor);
-	h->rest = (uint64_t)ceil((double)h->rest * factor);
-	h->tau *= h->method == HOT_COUNTING ? factor : 1;
+	if (h->method == HOT_COUNTING)
+		h->tau *= factor;
+	else
+		h->rest = (uint64_t)ceil((double)h->rest * factor);
 	h->weight *= factor;
+	return 0;
 }
 
 double hot_weight(const struct hot *h)
@@ -491,7 +618,7 @@ bool hot_exact(const struct hot *h)
 
 double hot_tau(const struct hot *h)
 {
-	return h->tau;
+	return h->method == HOT_COUNTING ? h->tau : 1;
 }
 
 double hot_confidence(const struct hot *h)
@@ -520,13 +647,12 @@ static double normal_quantile(double doubt)
  */
 static double missed_bound(const struct hot *h, double doubt)
 {
-	double m = h->streams, root;
+	double m = hot_counting(h)->streams, root;
 
 	if (h->tau <= 1)
 		return 0;
 	root = 1 - 1 / (9 * m) + normal_quantile(doubt) / (3 * sqrt(m));
-	return floor((h->streams == 1 ? -log(doubt) : m * root * root * root) /
-		     -log1p(-1 / h->tau));
+	return floor((m == 1 ? -log(doubt) : m * root * root * root) / -log1p(-1 / h->tau));
 }
 
 /* Returns the number of occurrences that are not known to belong to a value in the list. */
@@ -534,14 +660,17 @@ static double unclaimed(const struct hot *h)
 {
 	double left = (double)h->total;
 
-	for (unsigned i = 0; i < h->n; i++)
-		left -= certain(h, &h->e[i]);
+	for (unsigned i = 0; i < h->n; i++) {
+		struct entry e = hot_entry(h, i);
+
+		left -= hot_certain(h, &e);
+	}
 	return left > 0 ? left : 0;
 }
 
 static struct hot_value report(const struct hot *h, const struct entry *e, double spare)
 {
-	double count = (double)e->count, low = certain(h, e);
+	double count = (double)e->count, low = hot_certain(h, e);
 	struct hot_value v = { .value = e->value, .count = low, .low = low, .high = count };
 
 	if (h->method == HOT_COUNTING) {
@@ -557,7 +686,7 @@ static struct hot_value report(const struct hot *h, const struct entry *e, doubl
 		double certainly = e->weight;
 
 		v.weight = fmin(certainly * v.count / low, h->weight);
-		v.weight_low = certainly;
+		v.weight_low = fmin(certainly, h->weight);
 		v.weight_high = fmin(certainly + (v.high - low) * HOT_WEIGHT_MAX, h->weight);
 	} else if (h->weighted) {
 		v.weight = v.weight_low = 0;
@@ -572,7 +701,8 @@ unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n)
 	unsigned k = 0;
 
 	for (unsigned i = 0; i < h->n; i++) {
-		struct hot_value v = report(h, &h->e[i], spare);
+		struct entry e = hot_entry(h, i);
+		struct hot_value v = report(h, &e, spare);
 		unsigned at = k;
 
 		while (at > 0 && (out[at - 1].count < v.count ||
@@ -590,10 +720,11 @@ unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n)
 
 double hot_rest_bound(const struct hot *h)
 {
-	double spare = unclaimed(h), bound = missed_bound(h, DOUBT);
+	double spare = unclaimed(h), bound;
 
 	if (h->method == HOT_SPACE_SAVING)
 		return fmin((double)h->rest, spare);
+	bound = missed_bound(h, DOUBT);
 	if (bound < 1)
 		return 0;
 	/* This bound holds for all values at once: at most spare / bound values can be so
@@ -601,184 +732,4 @@ double hot_rest_bound(const struct hot *h)
 	for (int i = 0; i < 3; i++)
 		bound = missed_bound(h, DOUBT / fmax(1, spare / bound));
 	return fmin(bound, spare);
-}
-
-/* Encoding. */
-
-static uint8_t *put(uint8_t *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	return p;
-}
-
-static bool get(const uint8_t **p, const uint8_t *end, uint64_t *v)
-{
-	*v = 0;
-	for (int shift = 0; shift < 64 && *p < end; shift += 7) {
-		uint8_t b = *(*p)++;
-
-		*v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return true;
-	}
-	return false;
-}
-
-size_t hot_encoded_max(const struct hot *h)
-{
-	return 1 + 5 * 10 + (size_t)h->n * 30;
-}
-
-#define FORM_MERGED HOT_METHOD_N /* The other forms are the numbers of the methods. */
-
-static uint64_t encoded_tau(const struct hot *h)
-{
-	double tau = h->tau * TAU_SCALE;
-
-	return tau < EXTRA_LIMIT ? (uint64_t)tau : (uint64_t)EXTRA_LIMIT - (1u << 10);
-}
-
-size_t hot_encode(const struct hot *h, uint8_t *p)
-{
-	bool merged = h->method == HOT_COUNTING && h->streams > 1;
-	uint8_t *start = p;
-
-	*p++ = merged ? FORM_MERGED : h->method;
-	p = put(p, h->capacity);
-	p = put(p, h->total);
-	p = put(p, h->n);
-	p = put(p, h->method == HOT_COUNTING ? encoded_tau(h) : h->rest);
-	if (merged)
-		p = put(p, h->streams);
-	for (unsigned i = 0; i < h->n; i++) {
-		p = put(p, h->e[i].value);
-		p = put(p, h->e[i].count);
-		if (h->method == HOT_SPACE_SAVING || merged)
-			p = put(p, h->e[i].error);
-	}
-	return (size_t)(p - start);
-}
-
-/* Whether an entry could come from a list that was filled and merged. */
-static bool plausible(const struct hot *h, const struct entry *e, double *spare)
-{
-	if (!e->count || e->count > UINT64_MAX / 4 || e->error > UINT64_MAX / 4)
-		return false;
-	if (h->method == HOT_SPACE_SAVING && (e->error > e->count || e->count < h->rest))
-		return false;
-	*spare -= certain(h, e);
-	return *spare >= 0;
-}
-
-static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const uint8_t *end)
-{
-	double spare = (double)h->total;
-
-	for (uint64_t i = 0; i < n; i++) {
-		struct entry e = { 0 };
-
-		if (!get(p, end, &e.value) || !get(p, end, &e.count) ||
-		    ((h->method == HOT_SPACE_SAVING || h->streams > 1) && !get(p, end, &e.error)))
-			return false;
-		if (!plausible(h, &e, &spare) || find(h, e.value) ||
-		    hot_append(h, e.value, e.count, e.error))
-			return false;
-	}
-	return true;
-}
-
-/* Decodes the part before the entries; their number goes to *n. */
-static struct hot *decode_head(const uint8_t **p, const uint8_t *end, uint64_t *n)
-{
-	uint64_t capacity, total, extra, streams = 1;
-	struct hot *h;
-	uint8_t form;
-
-	if (*p == end)
-		return NULL;
-	form = *(*p)++;
-	if (form > FORM_MERGED || !get(p, end, &capacity) || !get(p, end, &total) ||
-	    !get(p, end, n) || !get(p, end, &extra) ||
-	    (form == FORM_MERGED && !get(p, end, &streams)))
-		return NULL;
-	if (capacity < 1 || capacity > HOT_CAPACITY_MAX || *n > capacity ||
-	    total > UINT64_MAX / 4 || (double)extra >= EXTRA_LIMIT || streams < 1 ||
-	    streams > STREAMS_MAX)
-		return NULL;
-	h = hot_new(form == FORM_MERGED ? HOT_COUNTING : form, (unsigned)capacity);
-	if (!h)
-		return NULL;
-	h->total = total;
-	h->streams = (uint32_t)streams;
-	if (h->method == HOT_COUNTING)
-		h->tau = extra < TAU_SCALE ? 1 : (double)extra / TAU_SCALE;
-	else
-		h->rest = extra > total ? total : extra;
-	return h;
-}
-
-struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err)
-{
-	const uint8_t *start = p, *end = p + n;
-	uint64_t entries;
-	struct hot *h = decode_head(&p, end, &entries);
-
-	if (!h || !decode_entries(h, entries, &p, end)) {
-		hot_free(h);
-		err_set(err, ERR_FAILED, "malformed hot list");
-		return NULL;
-	}
-	h->last = 0;
-	*used = (size_t)(p - start);
-	return h;
-}
-
-/* Encoded weights. */
-
-#define WEIGHT_SCALE 1024.0
-
-static uint8_t *put_weight(uint8_t *p, double weight)
-{
-	return put(p, weight < EXTRA_LIMIT / WEIGHT_SCALE ? (uint64_t)(weight * WEIGHT_SCALE + 0.5)
-							  : (uint64_t)EXTRA_LIMIT);
-}
-
-size_t hot_weights_encode(const struct hot *h, uint8_t *p)
-{
-	uint8_t *start = p;
-
-	if (!h->weighted)
-		return 0;
-	p = put_weight(p, h->weight);
-	for (unsigned i = 0; i < h->n; i++)
-		p = put_weight(p, h->e[i].weight);
-	return (size_t)(p - start);
-}
-
-/* Reads a weight, and rejects one that exceeds what that many occurrences can weigh. */
-static bool get_weight(const uint8_t **p, const uint8_t *end, double occurrences, double *weight)
-{
-	uint64_t v;
-
-	if (!get(p, end, &v))
-		return false;
-	*weight = (double)v / WEIGHT_SCALE;
-	return *weight <= HOT_WEIGHT_MAX * occurrences + 1;
-}
-
-size_t hot_weights_decode(struct hot *h, const uint8_t *p, size_t n)
-{
-	const uint8_t *start = p, *end = p + n;
-
-	if (!get_weight(&p, end, (double)h->total, &h->weight))
-		return 0;
-	for (unsigned i = 0; i < h->n; i++)
-		if (!get_weight(&p, end, certain(h, &h->e[i]), &h->e[i].weight))
-			return 0;
-	h->weighted = true;
-	return (size_t)(p - start);
 }

@@ -78,8 +78,8 @@ int hot_merge(struct hot *dst, const struct hot *src);
 int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned bits);
 
 /* Makes each occurrence count as `factor` (more than 0) occurrences. Counts are rounded so that
- * no bound gets tighter. */
-void hot_scale(struct hot *h, double factor);
+ * no bound gets tighter. -1 without memory. */
+int hot_scale(struct hot *h, double factor);
 
 uint64_t hot_total(const struct hot *h);    /* occurrences added */
 double hot_weight(const struct hot *h);	    /* weight of the occurrences added */
@@ -95,7 +95,7 @@ unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n);
 /* The most that any value outside the list can have occurred, with confidence hot_confidence(). */
 double hot_rest_bound(const struct hot *h);
 
-/* Serialised form, portable and compact (varints), appended at p; documented in hot.c.
+/* Serialised form, portable and compact (varints), appended at p; documented in hot_bytes.c.
  * hot_encoded_max: bytes that surely suffice. hot_encode returns the bytes written. */
 size_t hot_encoded_max(const struct hot *h);
 size_t hot_encode(const struct hot *h, uint8_t *p);
@@ -104,7 +104,7 @@ size_t hot_encode(const struct hot *h, uint8_t *p);
 struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err);
 
 /* Encodes the weights, which are stored beside a list so that readers of lists alone can ignore
- * them; documented in hot.c. A list without weights encodes to nothing. At most hot_encoded_max
+ * them; documented in hot_bytes.c. A list without weights encodes to nothing. At most hot_encoded_max
  * bytes. */
 size_t hot_weights_encode(const struct hot *h, uint8_t *p);
 /* Decodes weights into the list they were stored beside. Returns the bytes consumed; 0:

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The representation of a hot list, shared by hot.c and batch.c. */
+/*
+ * The representation of a hot list, shared by hot.c, hot_bytes.c and batch.c.
+ *
+ * A recording has as many lists as instructions with values, and most of them see few values, few times. So the entries of
+ * a list are brief until one of them has a count above BRIEF_MAX, or the list is merged or takes many values at once; then
+ * the list becomes wide for good. The first brief entry lies in the list itself.
+ */
 #ifndef ASSAY_SKETCH_HOT_PRIV_H
 #define ASSAY_SKETCH_HOT_PRIV_H
 
 #include "sketch/hot.h"
 
-#define INLINE_ENTRIES 2
+#define BRIEF_FIRST 1
+#define BRIEF_MAX 4095 /* up to here a float rounds sums of weights by less than one in 10,000 */
+#define STREAMS_MAX (1u << 30)
+
+struct brief {
+	uint64_t value;
+	float weight;
+	uint16_t count, error; /* as in struct entry */
+};
 
 struct entry {
 	uint64_t value;
@@ -14,24 +28,56 @@ struct entry {
 	 * estimate of the occurrences that the samples merged into this one missed, beyond those
 	 * that tau accounts for. */
 	uint64_t error;
-	double weight; /* in weighted lists: weight of the certain occurrences */
+	double weight; /* weight of the certain occurrences; in weighted lists */
 };
 
-struct hot {
-	uint8_t method;
-	bool weighted; /* weights are kept; else each occurrence weighs 1 */
-	uint16_t capacity, n, room;
-	uint16_t last;	  /* the entry that was hit last */
-	uint32_t streams; /* counting samples merged with tau above 1, at least 1 */
+struct hot { /* 56 bytes: what malloc gives in 64 */
+	uint64_t method : 1;
+	uint64_t weighted : 1; /* weights are kept; else each occurrence weighs 1 */
+	uint64_t wide : 1;     /* e; else brief. Counting samples are always wide */
+	uint64_t capacity : 15, n : 15, room : 15;
+	uint64_t last : 15; /* the entry that was hit last */
 	uint64_t total;
-	uint64_t rest; /* Space-Saving: bound on the count of values outside the list */
-	double tau;
 	double weight; /* weight of everything that was added */
-	struct entry *e;
-	struct entry first[INLINE_ENTRIES];
+	union {
+		uint64_t rest; /* Space-Saving: bound on the count of values outside the list */
+		double tau;    /* counting samples */
+	};
+	union {
+		struct brief *brief;
+		struct entry *e;
+	};
+	struct brief first[BRIEF_FIRST];
 };
 
-/* Makes room for `room` entries. */
+/* A list that is a counting sample has more. */
+struct counting {
+	struct hot hot;
+	uint32_t streams; /* those merged with tau above 1, at least 1 */
+};
+
+static inline struct counting *hot_counting(const struct hot *h)
+{
+	return (struct counting *)h;
+}
+
+static inline double hot_certain(const struct hot *h, const struct entry *e)
+{
+	return (double)(h->method == HOT_COUNTING ? e->count : e->count - e->error);
+}
+
+static inline void hot_weigh(struct hot *h, unsigned i, double weight)
+{
+	if (h->wide)
+		h->e[i].weight = weight;
+	else
+		h->brief[i].weight = (float)weight;
+}
+
+struct entry hot_entry(const struct hot *h, unsigned i); /* the i-th entry of any list */
+/* Makes the list wide. False without memory. */
+bool hot_widen(struct hot *h);
+/* Makes room for `room` entries of a wide list. */
 bool hot_grow(struct hot *h, unsigned room);
 /* Appends an entry; the caller has checked that the list is below its capacity. -1 without
  * memory. */

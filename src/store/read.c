@@ -239,7 +239,7 @@ static int read_operands(struct reader *r, struct site *site, struct cursor c)
 	size_t used;
 
 	while (c.p < c.end) {
-		if (!varint_get(&c, &i) || i >= OPERAND_N || site->operand[i])
+		if (!varint_get(&c, &i) || i >= OPERAND_N || site_hot(site, i))
 			return corrupt(r, "a site's operands");
 		to = site_operand(site, (int)i);
 		if (!to)
@@ -259,9 +259,9 @@ static int read_operand_weights(struct reader *r, struct site *site, struct curs
 	size_t used;
 
 	while (c.p < c.end) {
-		if (!varint_get(&c, &i) || i >= OPERAND_N || !site->operand[i])
+		if (!varint_get(&c, &i) || i >= OPERAND_N || !site_hot(site, i))
 			return corrupt(r, "weights of a site's operands");
-		used = hot_weights_decode(site->operand[i], c.p, (size_t)(c.end - c.p));
+		used = hot_weights_decode(site_hot(site, i), c.p, (size_t)(c.end - c.p));
 		if (!used)
 			return corrupt(r, "weights of a site's operands");
 		c.p += used;

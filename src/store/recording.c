@@ -244,12 +244,12 @@ static bool encode_operands(struct buffer *b, const struct site *s)
 {
 	b->n = 0;
 	for (int i = 0; i < OPERAND_N; i++) {
-		if (!s->operand[i])
+		if (!site_hot(s, i))
 			continue;
-		if (!buffer_room(b, VARINT_MAX + hot_encoded_max(s->operand[i])))
+		if (!buffer_room(b, VARINT_MAX + hot_encoded_max(site_hot(s, i))))
 			return false;
 		varint_put(b, (uint64_t)i);
-		b->n += hot_encode(s->operand[i], b->p + b->n);
+		b->n += hot_encode(site_hot(s, i), b->p + b->n);
 	}
 	return true;
 }
@@ -259,7 +259,7 @@ static bool encode_weights(struct buffer *b, const struct site *s)
 {
 	b->n = 0;
 	for (int i = 0; i < OPERAND_N; i++) {
-		const struct hot *h = s->operand[i];
+		const struct hot *h = site_hot(s, i);
 		size_t n;
 
 		if (!h)

@@ -20,11 +20,11 @@ uint64_t snapshot_taken(const struct site *s)
 static bool put_lists(struct buffer *b, const struct site *s)
 {
 	for (int i = 0; i < OPERAND_N; i++) {
-		if (!s->operand[i])
+		if (!site_hot(s, i))
 			continue;
-		if (!buffer_room(b, hot_encoded_max(s->operand[i])))
+		if (!buffer_room(b, hot_encoded_max(site_hot(s, i))))
 			return false;
-		b->n += hot_encode(s->operand[i], b->p + b->n);
+		b->n += hot_encode(site_hot(s, i), b->p + b->n);
 	}
 	return true;
 }
@@ -45,11 +45,11 @@ static bool put_weights(struct buffer *b, const struct site *s)
 	for (int i = 0; i < OPERAND_N; i++) {
 		size_t n;
 
-		if (!s->operand[i])
+		if (!site_hot(s, i))
 			continue;
-		if (!buffer_room(b, 1 + hot_encoded_max(s->operand[i])))
+		if (!buffer_room(b, 1 + hot_encoded_max(site_hot(s, i))))
 			return false;
-		n = hot_weights_encode(s->operand[i], b->p + b->n + 1);
+		n = hot_weights_encode(site_hot(s, i), b->p + b->n + 1);
 		b->p[b->n] = n > 0;
 		b->n += 1 + n;
 	}
@@ -78,7 +78,7 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
 	if (!buffer_room(b, (FIELDS + 1) * VARINT_MAX))
 		return false;
 	for (int i = 0; i < OPERAND_N; i++)
-		have |= (s->operand[i] ? 1u : 0) << i;
+		have |= (site_hot(s, i) ? 1u : 0) << i;
 	memcpy(&time, &s->time, sizeof(time));
 	varint_put(b, s->id.image);
 	varint_put(b, zigzag((int64_t)(s->id.addr - *last)));
@@ -111,7 +111,7 @@ static int read_lists(struct cursor *c, struct site *s, unsigned have, struct er
 		struct hot **to;
 		size_t used;
 
-		if (s->operand[i])
+		if (site_hot(s, i))
 			return malformed(err);
 		to = site_operand(s, i);
 		if (!to)
@@ -152,7 +152,7 @@ static int read_list_weights(struct cursor *c, struct site *s, unsigned have, st
 			return malformed(err);
 		if (!*c->p++)
 			continue;
-		used = hot_weights_decode(s->operand[__builtin_ctz(have)], c->p,
+		used = hot_weights_decode(site_hot(s, __builtin_ctz(have)), c->p,
 					  (size_t)(c->end - c->p));
 		if (!used)
 			return malformed(err);

@@ -111,7 +111,7 @@ static uint64_t observations(const struct comparison *c, size_t k, int operand)
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct site *s = c->site[i];
-		const struct hot *h = s && operand >= 0 ? s->operand[operand] : NULL;
+		const struct hot *h = s && operand >= 0 ? site_hot(s, operand) : NULL;
 		uint64_t n = operand >= 0 ? (h ? hot_total(h) : 0) : (s ? s->observed : 0);
 
 		if ((i == k || c->o->common) && n < least)
@@ -219,7 +219,7 @@ static bool skips(const struct pairing *p, uint64_t value)
 static void again_begin(struct pairing *p, int operand)
 {
 	const struct site *s = p->c->again_site;
-	const struct hot *h = s ? s->operand[operand] : NULL;
+	const struct hot *h = s ? site_hot(s, operand) : NULL;
 
 	p->again = (struct truth){ .list = h, .v = p->c->second };
 	if (!h || !hot_total(h))
@@ -405,7 +405,7 @@ static void compare_targets(struct pairing *p)
 /* Counts hot addresses. They are found only if both runs had them at the same places. */
 static void count_addresses(struct comparison *c, size_t k, const struct truth *t, int operand)
 {
-	const struct hot *h = c->site[k] ? c->site[k]->operand[operand] : NULL;
+	const struct hot *h = c->site[k] ? site_hot(c->site[k], operand) : NULL;
 	struct accuracy_left_out *out = &c->a[k].left_out;
 	unsigned n;
 
@@ -452,7 +452,7 @@ static int compare_operand(struct comparison *c, size_t k, struct truth *t, int 
 	    !operands_read(&p.shown, &c->sampled[k].view, c->site[k], operand))
 		return 0;
 	truth_rest(t);
-	p.list = c->site[k]->operand[operand];
+	p.list = site_hot(c->site[k], operand);
 	p.n = hot_top(p.list, c->guess, hot_distinct(p.list));
 	if (c->again)
 		again_begin(&p, operand);
@@ -474,9 +474,9 @@ static int compare_values(struct comparison *c)
 	struct truth t;
 
 	for (int operand = 0; operand < OPERAND_N; operand++) {
-		if (!e->operand[operand] || !hot_total(e->operand[operand]))
+		if (!site_hot(e, operand) || !hot_total(site_hot(e, operand)))
 			continue;
-		truth_begin(c, &t, e->operand[operand]);
+		truth_begin(c, &t, site_hot(e, operand));
 		for (size_t k = 0; k < c->n; k++)
 			if (compare_operand(c, k, &t, operand))
 				return -1;

@@ -65,7 +65,7 @@ static void complain(uint64_t ip, int operand, uint64_t value, const char *what)
 /* One of the two operands has the value. */
 static void hold(const struct site *s, const int operand[2], uint64_t value)
 {
-	const struct hot *a = s->operand[operand[0]], *b = s->operand[operand[1]];
+	const struct hot *a = site_hot(s, operand[0]), *b = site_hot(s, operand[1]);
 
 	if (!a && !b)
 		absent++;

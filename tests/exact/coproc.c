@@ -168,12 +168,12 @@ static int compare_values(const char *what, const char *command, struct err *err
 		if (!s || s->id.addr < begin || s->id.addr >= end ||
 		    strcmp(profile.image[s->id.image]->path, command) != 0)
 			continue;
-		if (known && known->operand[OPERAND_LOAD] &&
-		    !hot_exact(known->operand[OPERAND_LOAD]))
+		if (known && site_hot(known, OPERAND_LOAD) &&
+		    !hot_exact(site_hot(known, OPERAND_LOAD)))
 			continue;
 		differ(s->id, "value", p->n,
-		       known && known->operand[OPERAND_LOAD]
-			       ? times(known->operand[OPERAND_LOAD], p->value)
+		       known && site_hot(known, OPERAND_LOAD)
+			       ? times(site_hot(known, OPERAND_LOAD), p->value)
 			       : 0);
 	}
 	profile_fini(&other);

@@ -289,10 +289,10 @@ static void check(void *ctx, struct step_site *s)
 	for (int o = 0; o < OPERAND_N; o++) {
 		if ((o >= OPERAND_ARG0) != (s->count == 0))
 			continue; /* arguments are kept apart */
-		if (addresses && o != OPERAND_ADDRESS && !(r && r->operand[o]))
+		if (addresses && o != OPERAND_ADDRESS && !(r && site_hot(r, o)))
 			continue;
-		if (t->of[o].total || (r && r->operand[o]))
-			hold(s, o, &t->of[o], r ? r->operand[o] : NULL);
+		if (t->of[o].total || (r && site_hot(r, o)))
+			hold(s, o, &t->of[o], r ? site_hot(r, o) : NULL);
 	}
 }
 

@@ -110,8 +110,8 @@ static void test_mode(void **unused)
 	assert_int_equal(exact_flush(h.g.e, &(struct err){ 0 }), 0);
 	s = sites_find(&h.g.profile.sites, (struct site_id){ .addr = 0x400000 + 0x1000ull * last });
 	assert_non_null(s);
-	assert_non_null(s->operand[OPERAND_RESULT]);
-	assert_int_equal(hot_total(s->operand[OPERAND_RESULT]), 1);
+	assert_non_null(site_hot(s, OPERAND_RESULT));
+	assert_int_equal(hot_total(site_hot(s, OPERAND_RESULT)), 1);
 	end(&h);
 }
 

@@ -293,8 +293,8 @@ static void come_between(void)
 	SITES_EACH(&g->profile.sites, s)
 	{
 		for (unsigned o = 0; o < OPERAND_N; o++)
-			assert_true(!s->operand[o] || (hot_total(s->operand[o]) > 0 &&
-						       hot_total(s->operand[o]) < 1u << 30));
+			assert_true(!site_hot(s, o) || (hot_total(site_hot(s, o)) > 0 &&
+							hot_total(site_hot(s, o)) < 1u << 30));
 	}
 }
 
@@ -385,7 +385,7 @@ static void check(void)
 			assert_int_equal(site->taken, g->taken[id][i]);
 			for (unsigned o = 0; o < OPERAND_N; o++) {
 				struct want *w = &g->want[id][i][o];
-				const struct hot *h = site->operand[o];
+				const struct hot *h = site_hot(site, o);
 				struct hot_value v[32];
 				unsigned n;
 

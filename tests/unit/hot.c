@@ -649,6 +649,46 @@ static void test_weights_encoded(void **unused)
 	hot_free(plain);
 }
 
+/* Adds the stream to a list whose entries are brief at first, and to one whose entries never are. */
+static void assert_brief_is_wide(int kind, unsigned capacity, int n)
+{
+	struct hot *brief = hot_new(HOT_SPACE_SAVING, capacity);
+	struct hot *wide = hot_new(HOT_SPACE_SAVING, capacity);
+	struct hot_value v[2][64];
+	unsigned k;
+
+	assert_int_equal(hot_scale(wide, 1), 0);
+	for (int i = 0; i < n; i++) {
+		uint64_t x = value_of(kind, i);
+		double weight = (double)(1 + i % 7) / 8;
+
+		assert_int_equal(hot_add_weighted(brief, x, weight), 0);
+		assert_int_equal(hot_add_weighted(wide, x, weight), 0);
+	}
+	k = hot_top(brief, v[0], 64);
+	assert_int_equal(hot_top(wide, v[1], 64), k);
+	assert_true(hot_rest_bound(brief) == hot_rest_bound(wide));
+	for (unsigned i = 0; i < k; i++) {
+		assert_int_equal(v[0][i].value, v[1][i].value);
+		assert_true(v[0][i].count == v[1][i].count && v[0][i].low == v[1][i].low &&
+			    v[0][i].high == v[1][i].high);
+		assert_true(fabs(v[0][i].weight - v[1][i].weight) <= 2e-4 * v[1][i].weight);
+	}
+	hot_free(brief);
+	hot_free(wide);
+}
+
+static void test_brief_entries(void **unused)
+{
+	static const int length[] = { 1, 2, 3, 10, 100, 4000, STREAM };
+
+	(void)unused;
+	for (int kind = 0; kind < 4; kind++)
+		for (size_t i = 0; i < sizeof(length) / sizeof(length[0]); i++)
+			for (unsigned capacity = 1; capacity <= 64; capacity *= 4)
+				assert_brief_is_wide(kind, capacity, length[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -670,6 +710,7 @@ int main(void)
 		cmocka_unit_test(test_decoding_rejects),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_weights_encoded),
+		cmocka_unit_test(test_brief_entries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "x86/insn.h"
 #include "observe/profile.h"
+#include "observe/scale.h"
 
 #define LENGTH 8
 
@@ -151,16 +152,16 @@ static void test_values(void **unused)
 	}
 	s = site_at(&p, 0, 0x100);
 	assert_int_equal(s->observed, 30);
-	assert_int_equal(hot_total(s->operand[OPERAND_LOAD]), 20);
-	assert_int_equal(hot_top(s->operand[OPERAND_LOAD], v, 4), 2);
+	assert_int_equal(hot_total(site_hot(s, OPERAND_LOAD)), 20);
+	assert_int_equal(hot_top(site_hot(s, OPERAND_LOAD), v, 4), 2);
 	assert_int_equal(v[0].value, 1);
 	assert_true(v[0].count == 10 && v[1].count == 10);
 	assert_int_equal(v[1].value, 2);
-	assert_int_equal(hot_top(s->operand[OPERAND_ADDRESS], v, 4), 1);
+	assert_int_equal(hot_top(site_hot(s, OPERAND_ADDRESS), v, 4), 1);
 	assert_int_equal(v[0].value, 0x7000);
 	for (int i = 0; i < OPERAND_N; i++) {
-		assert_int_equal(!s->operand[i], i != OPERAND_LOAD && i != OPERAND_ADDRESS);
-		assert_null(site_at(&p, 0, 0x104)->operand[i]);
+		assert_int_equal(!site_hot(s, i), i != OPERAND_LOAD && i != OPERAND_ADDRESS);
+		assert_null(site_hot(site_at(&p, 0, 0x104), i));
 	}
 	profile_fini(&p);
 }
@@ -182,9 +183,9 @@ static void test_hot_lists_as_told(void **unused)
 		ri[0].value[0] = i;
 		assert_int_equal(profile_window(&p, &w), 0);
 	}
-	assert_int_equal(hot_method(site_at(&p, 0, 0)->operand[0]), HOT_COUNTING);
-	assert_in_range(hot_distinct(site_at(&p, 0, 0)->operand[0]), 0, 3);
-	assert_int_equal(hot_total(site_at(&p, 0, 0)->operand[0]), 50);
+	assert_int_equal(hot_method(site_hot(site_at(&p, 0, 0), 0)), HOT_COUNTING);
+	assert_in_range(hot_distinct(site_hot(site_at(&p, 0, 0), 0)), 0, 3);
+	assert_int_equal(hot_total(site_hot(site_at(&p, 0, 0), 0)), 50);
 	profile_fini(&p);
 }
 
@@ -363,7 +364,7 @@ static void test_merge_is_concatenation(void **unused)
 		assert_int_equal(s->windows, t->windows);
 		assert_int_equal(s->len, t->len);
 		for (int i = 0; i < OPERAND_N; i++)
-			same_values(s->operand[i], t->operand[i]);
+			same_values(site_hot(s, i), site_hot(t, i));
 	}
 	profile_fini(&whole);
 	profile_fini(&part1);
@@ -699,6 +700,30 @@ static void test_many_sites(void **arg)
 	assert_int_equal(t.n, 0);
 }
 
+/* Executions that counters took back leave no batch that had them. */
+static void test_limited_windows(void **unused)
+{
+	static const struct {
+		int64_t observed;
+		uint64_t windows, limited;
+	} of[] = { { 5, 3, 3 }, { 3, 3, 3 }, { 2, 3, 2 }, { 0, 3, 0 }, { -1, 3, 0 }, { 4, 0, 0 } };
+	struct profile p;
+
+	(void)unused;
+	assert_int_equal(profile_init(&p, &err), 0);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct site *s = profile_site(&p, (struct site_id){ .addr = i });
+
+		s->observed = (uint64_t)of[i].observed;
+		s->windows = of[i].windows;
+	}
+	profile_limit_windows(&p);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		assert_int_equal(profile_site(&p, (struct site_id){ .addr = i })->windows,
+				 of[i].limited);
+	profile_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -719,6 +744,7 @@ int main(void)
 		cmocka_unit_test(test_weights_merge),
 		cmocka_unit_test(test_rare_windows),
 		cmocka_unit_test(test_many_sites),
+		cmocka_unit_test(test_limited_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,9 +128,9 @@ static void assert_same_weights(const struct profile *a, const struct profile *b
 		assert_true(v.observed == w.observed && v.taken == w.taken && v.square == w.square);
 		even += v.observed == (double)s->observed;
 		for (int i = 0; i < OPERAND_N; i++)
-			if (s->operand[i])
-				assert_in_range(1024 * (1 + hot_weight(s->operand[i]) -
-							hot_weight(t->operand[i])),
+			if (site_hot(s, i))
+				assert_in_range(1024 * (1 + hot_weight(site_hot(s, i)) -
+							hot_weight(site_hot(t, i))),
 						1023, 1025);
 	}
 	assert_true(even < a->sites.n / 2);
@@ -198,10 +198,10 @@ static void assert_same(const struct profile *a, const struct profile *b)
 		assert_true(s->windows <= s->observed && (s->windows || !s->observed));
 		assert_true(s->time == t->time);
 		for (int i = 0; i < OPERAND_N; i++) {
-			assert_int_equal(!s->operand[i], !t->operand[i]);
-			if (s->operand[i])
-				assert_int_equal(hot_total(s->operand[i]),
-						 hot_total(t->operand[i]));
+			assert_int_equal(!site_hot(s, i), !site_hot(t, i));
+			if (site_hot(s, i))
+				assert_int_equal(hot_total(site_hot(s, i)),
+						 hot_total(site_hot(t, i)));
 		}
 	}
 	assert_same_pairs(a, b);

@@ -113,14 +113,16 @@ static void test_no_values(void **unused)
 {
 	struct operand_values o;
 	struct view v = { 0 };
-	struct hot *list[OPERAND_N] = { NULL };
-	struct site s = { .operand = list };
+	struct hot **list;
+	struct site s = { 0 };
 
 	(void)unused;
 	assert_false(operands_read(&o, &v, &s, OPERAND_LOAD));
-	list[OPERAND_LOAD] = hot_new(HOT_SPACE_SAVING, 4);
+	list = site_operand(&s, OPERAND_LOAD);
+	assert_non_null(list);
+	*list = hot_new(HOT_SPACE_SAVING, 4);
 	assert_false(operands_read(&o, &v, &s, OPERAND_LOAD));
-	hot_free(list[OPERAND_LOAD]);
+	hot_free(*list);
 }
 
 int main(void)

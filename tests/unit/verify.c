@@ -264,7 +264,7 @@ static void test_uncertain_truth(void **state)
 		recordings_value(&reading[2].profile, s, OPERAND_LOAD, 100 + i, 1);
 	values(0, 0x1000, OPERAND_LOAD, V(5, 500), END);
 	measure();
-	assert_false(hot_exact(s->operand[OPERAND_LOAD]));
+	assert_false(hot_exact(site_hot(s, OPERAND_LOAD)));
 	assert_int_equal(of(ACCURACY_LOAD)->hot, 1);
 	assert_int_equal(of(ACCURACY_LOAD)->found, 1);
 	assert_true(a[0].left_out.uncertain_ran > 0);
@@ -695,7 +695,7 @@ static void fill_again(struct profile *p)
 	recordings_exact(p);
 	image = profile_image(p, IMAGE_FILE, "/nowhere/bin/squeeze", "0123456789abcdef")->id;
 	s = profile_site(p, (struct site_id){ .image = image, .addr = 0x3a14 });
-	recordings_value(p, s, OPERAND_LOAD, 0x1234, hot_total(s->operand[OPERAND_LOAD]));
+	recordings_value(p, s, OPERAND_LOAD, 0x1234, hot_total(site_hot(s, OPERAND_LOAD)));
 	s = profile_site(p, (struct site_id){ .image = image, .addr = 0x3a20 });
 	s->taken /= 2;
 }
