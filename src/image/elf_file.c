@@ -152,6 +152,22 @@ void elf_file_close(struct elf_file *f)
 	*f = (struct elf_file){ .fd = -1 };
 }
 
+Elf *elf_file_begin_aside(struct elf_file *f)
+{
+	Elf *own = f->elf, *aside = elf_begin(f->fd, ELF_C_READ, NULL);
+
+	if (aside)
+		f->elf = aside;
+	return own;
+}
+
+void elf_file_end_aside(struct elf_file *f, Elf *own)
+{
+	if (f->elf != own)
+		elf_end(f->elf);
+	f->elf = own;
+}
+
 bool elf_file_read(const struct elf_file *f, uint64_t offset, void *buf, size_t n)
 {
 	uint8_t *to = buf;

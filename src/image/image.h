@@ -84,6 +84,15 @@ const struct image_proc *image_proc_named(struct image *im, const char *name);
 /* True if names come from a symbol table rather than from unwind information alone. */
 bool image_has_symbols(struct image *im);
 
+/* Memory that symbols and names of procedures take. */
+size_t image_names_bytes(const struct image *im);
+/* Frees symbols and names: what procedures there are stays known, but their names are NULL, and none is found by its name,
+ * until image_read_names() reads them again. */
+void image_forget_names(struct image *im);
+/* Returns whether they had been forgotten; procedures that were returned before are invalid then. */
+bool image_read_names(struct image *im);
+bool image_procs_are_read(const struct image *im);
+
 /* Lists where exceptions enter the procedure, or the part of one, that begins at start: up to
  * max addresses. Returns how many there are. */
 size_t image_pads(struct image *im, uint64_t start, uint64_t *pad, size_t max);

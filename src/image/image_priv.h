@@ -34,6 +34,7 @@ struct image {
 	struct elf_file debug; /* the separate debug file, if open */
 
 	bool procs_read, has_symbols;
+	bool nameless;		/* image_forget_names() */
 	struct symbols symbols; /* sorted by address, with aliases */
 	struct image_proc *proc;
 	size_t procs;

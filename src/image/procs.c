@@ -117,6 +117,15 @@ static void resolve(struct list *l, const struct image *im, const struct unwind 
 	close_until(&s, UINT64_MAX);
 }
 
+/* Gives back what was reserved in vain. */
+static void list_trim(struct list *l)
+{
+	struct image_proc *v = l->n ? realloc(l->v, l->n * sizeof(*v)) : NULL;
+
+	if (v)
+		l->v = v;
+}
+
 /* Fills the ranges that symbols leave uncovered, from the unwind ranges. */
 static void fill(struct list *to, struct symbols *names, const struct list *named,
 		 const struct unwind *u)
@@ -146,12 +155,13 @@ static void fill(struct list *to, struct symbols *names, const struct list *name
 
 static bool read_symbols(struct image *im)
 {
-	const struct elf_file *debug = image_debug_file(im);
+	bool debug = image_debug_file(im), ok;
+	Elf *own = elf_file_begin_aside(&im->file);
+	Elf *own_debug = debug ? elf_file_begin_aside(&im->debug) : NULL;
 	struct symbols plt = { 0 };
-	bool ok;
 
 	ok = symbols_read(&im->symbols, &im->file, im) &&
-	     (!debug || symbols_read(&im->symbols, debug, im));
+	     (!debug || symbols_read(&im->symbols, &im->debug, im));
 	im->has_symbols = im->symbols.n;
 	symbols_sort(&im->symbols);
 	ok = ok && plt_read(&plt, &im->symbols, im);
@@ -159,6 +169,9 @@ static bool read_symbols(struct image *im)
 	ok = ok && symbols_merge(&im->symbols, &plt);
 	symbols_take_names(&im->symbols, &plt);
 	symbols_fini(&plt);
+	elf_file_end_aside(&im->file, own);
+	if (debug)
+		elf_file_end_aside(&im->debug, own_debug);
 	return ok;
 }
 
@@ -176,6 +189,7 @@ static void read_procs(struct image *im)
 		all.n = 0;
 	unwind_fini(&unwind);
 	free(named.v);
+	list_trim(&all);
 	im->proc = all.v;
 	im->procs = all.n;
 }
@@ -194,6 +208,40 @@ const struct image_proc *image_proc_at(struct image *im, uint64_t addr)
 	size_t lo = search_first(i, 0, image_procs(im, &proc), proc[i].start > addr);
 
 	return lo && addr < proc[lo - 1].end ? &proc[lo - 1] : NULL;
+}
+
+size_t image_names_bytes(const struct image *im)
+{
+	return im->symbols.names_size + im->symbols.cap * sizeof(*im->symbols.v);
+}
+
+void image_forget_names(struct image *im)
+{
+	if (!im->procs_read || im->nameless)
+		return;
+	image_names_fini(im);
+	im->names = NULL;
+	im->names_read = false;
+	symbols_fini(&im->symbols);
+	im->symbols = (struct symbols){ 0 };
+	for (size_t i = 0; i < im->procs; i++)
+		im->proc[i].name = NULL;
+	im->nameless = true;
+}
+
+bool image_read_names(struct image *im)
+{
+	if (!im->nameless)
+		return false;
+	free(im->proc);
+	im->nameless = false;
+	read_procs(im);
+	return true;
+}
+
+bool image_procs_are_read(const struct image *im)
+{
+	return im->procs_read;
 }
 
 /* Where the procedure of a name begins. */
@@ -242,6 +290,8 @@ const struct image_proc *image_proc_named(struct image *im, const char *name)
 {
 	struct proc_name *known;
 
+	if (im->nameless)
+		return NULL;
 	if (!im->names_read)
 		read_names(im);
 	HASH_FIND_STR(im->by_name, name, known);

@@ -121,27 +121,24 @@ static bool is_plain(const char *name, size_t n)
 	return true;
 }
 
-/*
- * The name for display: without a symbol version ("memcpy@@GLIBC_2.14"), and fit for a terminal. A
- * name that needs no change is not copied.
- */
+/* A copy of the name for display: without a symbol version ("memcpy@@GLIBC_2.14"), and fit for a terminal. */
 static const char *shown_name(struct symbols *s, const char *name)
 {
 	size_t n = strnlen(name, NAME_MAX_SHOWN + 1);
 	const char *version;
 	char *copy;
 
-	if (n <= NAME_MAX_SHOWN && is_plain(name, n))
-		return name;
+	bool plain = n <= NAME_MAX_SHOWN && is_plain(name, n);
+
 	n = n <= NAME_MAX_SHOWN ? n : NAME_MAX_SHOWN;
-	version = memchr(name, '@', n);
+	version = plain ? NULL : memchr(name, '@', n);
 	n = version ? (size_t)(version - name) : n;
 	copy = symbols_alloc(s, n + 1);
 	if (!copy)
 		return NULL;
 	memcpy(copy, name, n);
 	copy[n] = 0;
-	return text_clean(copy);
+	return plain ? copy : text_clean(copy);
 }
 
 static bool is_code(const Elf64_Sym *sym)

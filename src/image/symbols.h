@@ -14,7 +14,7 @@ struct names_block;
 
 struct symbol {
 	uint64_t start, end; /* end == start: size unknown */
-	const char *name;    /* owned by the ELF file, or by the symbols */
+	const char *name;    /* owned by the symbols */
 	bool local;
 	/* leading underscores: a name with fewer is more like the one in the source */
 	uint8_t plain;

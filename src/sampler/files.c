@@ -14,6 +14,10 @@
 #include "image/maps.h"
 #include "image/perf_map.h"
 
+#define NAMES_KEPT \
+	(8u \
+	 << 20) /* bytes of symbols and names: more than those of a usual program and its libraries */
+
 void files_init(struct files *f, struct profile *p, struct code *c, int map,
 		const struct devices *devices, const struct broker *broker)
 {
@@ -98,10 +102,25 @@ const struct image_proc *files_procedure(const struct files *f, uint32_t image, 
 	return im ? image_proc_at(im, addr) : NULL;
 }
 
-bool files_region(const struct files *f, uint32_t image, uint64_t addr, uint64_t bytes,
-		  uint64_t *start, uint64_t *end)
+/* The procedure of the image that holds addr, for its range: the names of many images are not kept until they are needed. */
+static const struct image_proc *range_at(struct files *f, uint32_t image, uint64_t addr)
 {
-	const struct image_proc *p = files_procedure(f, image, addr), *first, *last;
+	struct image *im = image < f->nby_image ? f->by_image[image] : NULL;
+	bool new = im && !image_procs_are_read(im);
+	const struct image_proc *p = files_procedure(f, image, addr);
+	size_t bytes = new ? image_names_bytes(im) : 0;
+
+	if (bytes > NAMES_KEPT - f->names)
+		image_forget_names(im);
+	else
+		f->names += bytes;
+	return p;
+}
+
+bool files_region(struct files *f, uint32_t image, uint64_t addr, uint64_t bytes, uint64_t *start,
+		  uint64_t *end)
+{
+	const struct image_proc *p = range_at(f, image, addr), *first, *last;
 	uint64_t base = addr - addr % bytes;
 	size_t n;
 
@@ -379,34 +398,45 @@ static void name_all_generated(struct files *f)
 	}
 }
 
-void files_name_procedures(struct files *f)
+static void name_image(struct files *f, struct site *const *site, size_t n, size_t *cap)
 {
-	size_t n = f->nby_image, *cap = calloc(n + 1, sizeof(*cap));
-	const struct image_proc *last = NULL, *p;
-	uint32_t last_image = 0;
-	struct site *s;
+	struct profile_image *pi = f->profile->image[site[0]->id.image];
+	struct image *im = f->by_image[site[0]->id.image];
+	const struct image_proc *last = NULL;
+	bool again = image_read_names(im);
 
-	name_all_generated(f);
-	if (!cap)
-		return;
-	SITES_EACH(&f->profile->sites, s)
-	{
-		uint32_t i = s->id.image;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t addr = site[i]->id.addr;
 
-		if (last && last_image == i && s->id.addr >= last->start && s->id.addr < last->end)
+		if (last && addr >= last->start && addr < last->end)
 			continue;
-		p = files_procedure(f, i, s->id.addr);
-		if (!p)
-			continue;
-		last = p;
-		last_image = i;
-		if (!files_add_procedure(f->profile->image[i], p->start, p->end, p->name, &cap[i]))
+		last = image_proc_at(im, addr);
+		if (last && !files_add_procedure(pi, last->start, last->end, last->name, cap))
 			break;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (f->by_image[i]) {
-			files_sort_procedures(f->profile->image[i]);
-			f->profile->image[i]->stripped = !image_has_symbols(f->by_image[i]);
-		}
-	free(cap);
+	files_sort_procedures(pi);
+	pi->stripped = !image_has_symbols(im);
+	if (again)
+		image_forget_names(im);
+}
+
+void files_name_procedures(struct files *f)
+{
+	struct site **site = sites_sorted(&f->profile->sites);
+	size_t n = f->profile->sites.n, end;
+	struct mapped_file *m, *tmp;
+
+	name_all_generated(f);
+	HASH_ITER (hh, f->all, m, tmp)
+		m->last = NULL; /* names that are read again come with procedures of their own */
+	for (size_t i = 0; site && i < n; i = end) {
+		uint32_t image = site[i]->id.image;
+		size_t cap = f->profile->image[image]->nproc;
+
+		for (end = i + 1; end < n && site[end]->id.image == image; end++)
+			;
+		if (image < f->nby_image && f->by_image[image])
+			name_image(f, site + i, end - i, &cap);
+	}
+	free(site);
 }

@@ -39,6 +39,7 @@ struct files {
 	struct devices devices;
 	struct image **by_image; /* indexed by number; NULL: none, or no ELF */
 	size_t nby_image;
+	size_t names;		     /* bytes of names that are kept */
 	struct generator *generator; /* each once */
 	size_t ngenerator, generator_room;
 };
@@ -56,12 +57,12 @@ struct mapped_file *files_resolve(struct files *f, pid_t pid, struct file_key ke
 struct mapped_file *files_add(struct files *f, pid_t pid, const struct map *map);
 /* File offset to ELF virtual address; the offset itself where no segment has it. */
 uint64_t files_addr(const struct mapped_file *m, uint64_t offset);
-/* The procedure of that image that holds addr, or NULL. */
+/* The procedure of that image that holds addr, or NULL. It has no name where files_region() was asked for many images. */
 const struct image_proc *files_procedure(const struct files *f, uint32_t image, uint64_t addr);
 /* About `bytes` of whole procedures around addr in that image; a part of the one that holds addr if it is
  * much larger. False if nothing is known of procedures there. */
-bool files_region(const struct files *f, uint32_t image, uint64_t addr, uint64_t bytes,
-		  uint64_t *start, uint64_t *end);
+bool files_region(struct files *f, uint32_t image, uint64_t addr, uint64_t bytes, uint64_t *start,
+		  uint64_t *end);
 /* Every file that pid maps executable; with `look` (or NULL) the devices that it maps, too. */
 void files_resolve_all(struct files *f, pid_t pid, const struct device_look *look);
 /* Looks which devices the process maps. */

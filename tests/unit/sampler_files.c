@@ -254,10 +254,39 @@ static void test_naming(void **unused)
 	assert_int_equal(profile.image[0]->nproc, 0);
 }
 
+/* Names that were forgotten are read again when procedures are named. */
+static void test_forgotten_names(void **unused)
+{
+	char path[4096];
+	struct file_key key = key_at((void *)files_known_procedure, path, sizeof(path));
+	struct mapped_file *m = files_resolve(&files, getpid(), key, "x");
+	const struct image_proc *p;
+	uint64_t start, end;
+
+	(void)unused;
+	assert_non_null(m);
+	p = image_proc_named(m->im, "files_known_procedure");
+	assert_non_null(p);
+	start = p->start;
+	end = p->end;
+	assert_true(image_names_bytes(m->im) > 0);
+	image_forget_names(m->im);
+	assert_int_equal(image_names_bytes(m->im), 0);
+	p = files_procedure(&files, m->image, start);
+	assert_true(p && p->start == start && p->end == end && !p->name);
+	assert_non_null(profile_site(&profile, (struct site_id){ m->image, 0, start }));
+	files_name_procedures(&files);
+	assert_int_equal(profile.image[m->image]->nproc, 1);
+	assert_string_equal(profile.image[m->image]->proc[0].name, "files_known_procedure");
+	assert_int_equal(image_names_bytes(m->im), 0);
+	assert_false(profile.image[m->image]->stripped);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_forgotten_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all_of_a_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_elf, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process_gone, setup, teardown),
