@@ -32,7 +32,8 @@
 #include "store/recording.h"
 
 #define TICK_MS 100 /* interval at which periods are drawn again and waiting work is looked at */
-#define FLUSH_NS 900000000ull /* at most a second is lost if the recorder is killed */
+#define FLUSH_NS 900000000ull	/* at most a second is lost if the recorder is killed */
+#define JOURNAL_MOST (2u << 20) /* bytes of windows from which on they are written at once */
 #define CHECKPOINT_PART 50  /* writing all that was counted takes at most such a part of the time */
 #define PID_BITS (1u << 22) /* the most that pid_max can be */
 
@@ -74,7 +75,13 @@ static int on_window(void *ctx, const struct window *w, struct err *err)
 	if (profile_window(&s->profile, w))
 		return err_no_memory(err, "more instructions");
 	/* branches of long windows take less to be counted than to be written one by one */
-	return s->profile.branches ? 0 : recording_window(s->recording, w, err);
+	if (s->profile.branches)
+		return 0;
+	if (recording_window(s->recording, w, err))
+		return -1;
+	return recording_waiting(s->recording) < JOURNAL_MOST
+		       ? 0
+		       : recording_flush(s->recording, &s->profile, err);
 }
 
 static uint64_t own_cpu_ns(void)

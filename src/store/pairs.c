@@ -67,40 +67,84 @@ static bool encode(struct buffer *b, const struct call *c)
 	return true;
 }
 
+/* Rows in the order of their keys fill the pages of a table; those in another order fill half of them. */
+
+static int by_call(const void *a, const void *b)
+{
+	const struct call_key *x = &(*(const struct call *const *)a)->key;
+	const struct call_key *y = &(*(const struct call *const *)b)->key;
+	int order = site_id_order(x->from, y->from);
+
+	return order ? order : site_id_order(x->to, y->to);
+}
+
+static bool write_call(sqlite3_stmt *s, struct buffer *b, const struct call *c)
+{
+	if (!encode(b, c))
+		return false;
+	bind_site(s, 1, c->key.from);
+	bind_site(s, 3, c->key.to);
+	sqlite3_bind_blob(s, 5, b->p ? b->p : (void *)"", (int)b->n, SQLITE_STATIC);
+	return step(s);
+}
+
 static bool write_calls(sqlite3_stmt *s, const struct profile *p)
 {
+	const struct call **list = calloc(HASH_COUNT(p->calls) + 1, sizeof(const struct call *));
 	struct buffer b = { 0 };
 	struct call *c, *tmp;
-	bool ok = true;
+	bool ok = list;
+	size_t n = 0;
 
-	HASH_ITER (hh, p->calls, c, tmp) {
-		ok = ok && encode(&b, c);
-		if (!ok)
-			break;
-		bind_site(s, 1, c->key.from);
-		bind_site(s, 3, c->key.to);
-		sqlite3_bind_blob(s, 5, b.p ? b.p : (void *)"", (int)b.n, SQLITE_STATIC);
-		ok = step(s);
-	}
+	if (!list)
+		return false;
+	HASH_ITER (hh, p->calls, c, tmp)
+		list[n++] = c;
+	qsort(list, n, sizeof(const struct call *), by_call);
+	for (size_t i = 0; i < n && ok; i++)
+		ok = write_call(s, &b, list[i]);
 	free(b.p);
+	free(list);
 	return ok;
+}
+
+static int by_conflict(const void *a, const void *b)
+{
+	const struct conflict_key *x = &(*(const struct conflict *const *)a)->key;
+	const struct conflict_key *y = &(*(const struct conflict *const *)b)->key;
+	int order = site_id_order(x->load, y->load);
+
+	return order ? order : site_id_order(x->store, y->store);
+}
+
+static bool write_conflict(sqlite3_stmt *s, const struct conflict *c)
+{
+	bind_site(s, 1, c->key.load);
+	bind_site(s, 3, c->key.store);
+	sqlite3_bind_text(s, 5, conflict_kind_name[c->key.kind], -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 6, (sqlite3_int64)c->count);
+	sqlite3_bind_int64(s, 7, (sqlite3_int64)c->distance);
+	sqlite3_bind_int64(s, 8, c->nearest);
+	sqlite3_bind_int64(s, 9, c->farthest);
+	return step(s);
 }
 
 static bool write_conflicts(sqlite3_stmt *s, const struct profile *p)
 {
+	const struct conflict **list =
+		calloc(HASH_COUNT(p->conflicts) + 1, sizeof(const struct conflict *));
 	struct conflict *c, *tmp;
-	bool ok = true;
+	bool ok = list;
+	size_t n = 0;
 
-	HASH_ITER (hh, p->conflicts, c, tmp) {
-		bind_site(s, 1, c->key.load);
-		bind_site(s, 3, c->key.store);
-		sqlite3_bind_text(s, 5, conflict_kind_name[c->key.kind], -1, SQLITE_STATIC);
-		sqlite3_bind_int64(s, 6, (sqlite3_int64)c->count);
-		sqlite3_bind_int64(s, 7, (sqlite3_int64)c->distance);
-		sqlite3_bind_int64(s, 8, c->nearest);
-		sqlite3_bind_int64(s, 9, c->farthest);
-		ok = ok && step(s);
-	}
+	if (!list)
+		return false;
+	HASH_ITER (hh, p->conflicts, c, tmp)
+		list[n++] = c;
+	qsort(list, n, sizeof(const struct conflict *), by_conflict);
+	for (size_t i = 0; i < n && ok; i++)
+		ok = write_conflict(s, list[i]);
+	free(list);
 	return ok;
 }
 

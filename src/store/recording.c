@@ -22,6 +22,8 @@
 
 #define PART (4u << 20) /* approximate bytes of a part of a snapshot before compression */
 #define PAGE 4096
+#define SMALL (1u << 20) /* bytes of a finished recording that are worth more time */
+#define SMALL_LEVEL 9
 #define JOURNAL_MIN (1u << 20) /* bytes up to which a journal is never replaced */
 
 struct recording {
@@ -31,6 +33,7 @@ struct recording {
 		vfs; /* SQLite writes through the descriptors, whatever exists at the path by now */
 	char *path;
 	struct buffer pending; /* windows not written yet */
+	bool finishing;
 	uint64_t folded; /* bytes that the file used when a snapshot last replaced the journal */
 	size_t nimage;	 /* images written */
 	struct stack_rows stacks, committed; /* written; and what of that no rollback takes back */
@@ -81,7 +84,7 @@ static int set_up(struct recording *r, struct err *err)
 	snprintf(sql, sizeof(sql),
 		 "PRAGMA page_size=%d; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF;"
 		 "PRAGMA auto_vacuum=INCREMENTAL;"
-		 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16000; PRAGMA secure_delete=ON;"
+		 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-4000; PRAGMA secure_delete=ON;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d;",
 		 PAGE, RECORDING_APPLICATION_ID, RECORDING_SCHEMA);
 	r->vfs.fd = r->files.fd;
@@ -126,6 +129,11 @@ int recording_window(struct recording *r, const struct window *w, struct err *er
 	if (!journal_put(&r->pending, w))
 		return err_no_memory(err, "the recording");
 	return 0;
+}
+
+size_t recording_waiting(const struct recording *r)
+{
+	return r->pending.n;
 }
 
 /* Writing rows. */
@@ -353,7 +361,7 @@ static int write_blob(struct recording *r, const char *sql, const struct buffer 
 	out = malloc(bound);
 	if (!out)
 		return err_no_memory(err, "the recording");
-	n = ZSTD_compress(out, bound, b->p, b->n, 1);
+	n = ZSTD_compress(out, bound, b->p, b->n, r->finishing && b->n < SMALL ? SMALL_LEVEL : 1);
 	s = prepare(r, sql, err);
 	if (s && !ZSTD_isError(n)) {
 		sqlite3_bind_int64(s, 1, (sqlite3_int64)b->n);
@@ -561,6 +569,7 @@ static int write_aggregate(struct recording *r, const struct profile *p, bool pa
 
 static int write_all(struct recording *r, const struct profile *p, bool packed, struct err *err)
 {
+	r->finishing = true;
 	if (exec(r, "BEGIN", err))
 		return -1;
 	/* The journal is deleted first, so that its pages are reused. */

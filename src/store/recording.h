@@ -33,6 +33,7 @@ struct recording *recording_create(const char *path, struct err *err);
  * contain all windows, since it replaces a journal that has become long. */
 int recording_window(struct recording *r, const struct window *w, struct err *err);
 int recording_flush(struct recording *r, const struct profile *p, struct err *err);
+size_t recording_waiting(const struct recording *r); /* bytes of windows that are not written yet */
 
 /* Writes a snapshot of the profile in place of the previous one, in one transaction; the
  * recording continues. Snapshots have no names of procedures. */

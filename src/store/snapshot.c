@@ -35,13 +35,26 @@ static void put_double(struct buffer *b, double v)
 	b->n += sizeof(v);
 }
 
+/* The value without the lower half of its bits, a millionth less at most: digits that mean nothing do not compress. */
+static double coarse(double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	bits &= ~0xffffffffull;
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
+
 static bool put_weights(struct buffer *b, const struct site *s)
 {
+	double observed = coarse(s->weights->observed);
+
 	if (!buffer_room(b, 3 * sizeof(double)))
 		return false;
-	put_double(b, s->weights->observed);
-	put_double(b, s->weights->taken);
-	put_double(b, s->weights->square);
+	put_double(b, observed);
+	put_double(b, coarse(s->weights->taken));
+	put_double(b, coarse(fmin(s->weights->square, observed * observed)));
 	for (int i = 0; i < OPERAND_N; i++) {
 		size_t n;
 
