@@ -69,6 +69,13 @@ static char *command_text(const struct session_options *o)
 
 	if (o->cgroup)
 		return asprintf(&text, "--cgroup %s", o->cgroup) < 0 ? NULL : text;
+	if (o->argv && o->all) {
+		char *command = fmt_shell_quote(o->argv);
+		int n = command ? asprintf(&text, "-a -- %s", command) : -1;
+
+		free(command);
+		return n < 0 ? NULL : text;
+	}
 	if (o->argv)
 		return fmt_shell_quote(o->argv);
 	if (tid)

@@ -110,7 +110,8 @@ static void update_run(struct session *s, bool finished)
 	sampler_fill_run(s->sampler, r);
 	r->n.recorder_ns = own_cpu_ns();
 	r->n.fixed_ns = s->fixed_ns;
-	r->n.program_ns = describe_usage_ns(&s->child_usage);
+	/* what the command took says little of what was sampled beside it */
+	r->n.program_ns = s->o->all || s->o->cgroup ? 0 : describe_usage_ns(&s->child_usage);
 	r->n.elapsed_ns = clock_ns(CLOCK_MONOTONIC) - s->started;
 	r->n.missed_ns = missed_ns(s);
 	r->n.processes = s->processes;

@@ -212,7 +212,7 @@ static size_t print_table(struct calls *cs, const char *key, enum which which)
 	snprintf(total, sizeof(total), "%s_total", key);
 	emit_set(e, total, json_integer((json_int_t)n));
 	if (!e->json && shown < n)
-		emit_line(e, "%*s%s more: -n 0", emit_column_at(e, COLUMN_FROM), "",
+		emit_line(e, "%*s%s more: -n 0 shows all", emit_column_at(e, COLUMN_FROM), "",
 			  fmt_count(n - shown, total, sizeof(total)));
 	return n;
 }

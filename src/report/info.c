@@ -538,8 +538,10 @@ static int print_tallies(struct reading *r)
 	}
 	emit_set(&r->emit, "tallies", list);
 	if (g.instructions)
-		emit_line(&r->emit, "%-*s%zu instruction%s, by the program itself", LABEL,
-			  "counted", g.instructions, plural(g.instructions));
+		emit_line(&r->emit,
+			  "%-*s%zu instruction%s of the program count%s how often code ran", LABEL,
+			  "counters", g.instructions, plural(g.instructions),
+			  g.instructions == 1 ? "s" : "");
 	tallies_groups_free(&g);
 	return 0;
 }

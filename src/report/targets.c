@@ -12,6 +12,9 @@
 
 /* share of the run that all samples together have, unless the user gives their length */
 #define PART 0.02
+/* silhouettes of phases that are far apart, and that are apart at all: Kaufman and Rousseeuw, "Finding groups in data", 1990 */
+#define APART 0.7
+#define LESS_APART 0.5
 #define COUNT_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 static const struct term terms[] = {
@@ -20,9 +23,9 @@ static const struct term terms[] = {
 	{ "same code",
 	  "share of the phase's instructions that its sample's blocks account for, in the sample's "
 	  "proportions" },
-	{ "silhouette", "how much closer intervals are to their own phase than to the next one: 1 "
-			"far closer, 0 not at "
-			"all" },
+	{ "far apart, apart, that overlap",
+	  "how much closer intervals are to their own phase than to the next one: a silhouette of "
+	  "at least 0.7, 0.5, or less (--json has it)" },
 	{ "in the wrong blocks", "share of instructions that would have to move to other blocks to "
 				 "make of the estimated run the "
 				 "true one" },
@@ -182,8 +185,10 @@ static void print_fit(const struct plan *t)
 		snprintf(chosen, sizeof(chosen), " chosen of up to %u", t->c.tried);
 	else
 		snprintf(chosen, sizeof(chosen), " as asked for");
-	emit_heading(e, "%u phase%s%s: distance within %.3f, between %.3f, silhouette %.2f", t->c.k,
-		     plural(t->c.k), chosen, t->c.within, t->c.between, t->c.silhouette);
+	emit_heading(e, "%u phase%s%s, %s", t->c.k, plural(t->c.k), chosen,
+		     t->c.silhouette >= APART	     ? "far apart"
+		     : t->c.silhouette >= LESS_APART ? "apart"
+						     : "that overlap");
 	emit_heading(
 		e, "samples have the same code as %.1f %% of the run; the last one ends at %.1f %%",
 		100 * t->c.held, 100 * t->c.early_end);

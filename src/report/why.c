@@ -587,7 +587,7 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 	if (w->program.warning[0])
 		emit_footer(&r->emit, "%s", w->program.warning);
 	emit_footer(&r->emit,
-		    "Bounds are for: %s. Executions of low confidence: %s %% of that time.",
+		    "Bounds are for: %s. Executions are known badly for %s %% of that time.",
 		    w->machine->name,
 		    fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)));
 	why_print_scale(r, w->apart, w->program.sum.counted / fmax(w->program.sum.samples, 1));

@@ -588,10 +588,11 @@ static void print_footer(struct verify *v)
 		emit_footer(v->emit,
 			    "Nothing was observed %u times: record for longer, or lower --min.",
 			    o->min);
-	emit_footer(v->emit,
-		    "Sites observed %u times or more%s, hot values and bounds of those observed %u "
-		    "times or more.",
-		    o->min, o->common && v->n > 1 ? " in each recording" : "", o->min_hot);
+	emit_footer(
+		v->emit,
+		"Compared are sites observed %u times or more%s; for hot values and bounds, those "
+		"observed %u times or more.",
+		o->min, o->common && v->n > 1 ? " in each recording" : "", o->min_hot);
 	emit_terms(v->emit, terms);
 	if (verify_again(v))
 		emit_terms(v->emit, again_terms);
