@@ -99,6 +99,43 @@ done
 run bash -c "ulimit -f 20; exec timeout -s KILL 300 '$ASSAY' record --exact -q -o exact.db -- /bin/echo ran"
 like "ulimit -f: runs or says why not" "$status:$out:$err" '^(0:ran:$|1:(ran)?:assay: )'
 
+# Restartable sequences: threads of one process that register different signatures. The engine knows one.
+cat > two.c <<'C'
+#include <errno.h>
+#include <linux/rseq.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static struct rseq area[2] __attribute__((aligned(32)));
+static int enter(int i, unsigned signature) { return syscall(SYS_rseq, &area[i], 32, 0, signature) ? errno : 0; }
+static void *other(void *result)
+{
+	int *r = result;
+	r[0] = enter(1, 0x22222222);
+	r[1] = enter(1, 0x11111111);
+	return NULL;
+}
+int main(void)
+{
+	int first = enter(0, 0x11111111), r[2];
+	pthread_t t;
+	pthread_create(&t, NULL, other, r);
+	pthread_join(t, NULL);
+	printf("%d %d %d\n", first, r[0], r[1]);
+}
+C
+if gcc -pthread -o two two.c 2>cc; then
+	own=(env GLIBC_TUNABLES=glibc.pthread.rseq=0)
+	run "${own[@]}" ./two
+	is "two signatures of restartable sequences: the kernel takes both" "$out" "0 0 1"
+	run "${own[@]}" "$ASSAY" record --exact -q -o exact.db -- ./two
+	is "… the engine refuses the second, and takes the first from another thread" "$status:$out" "0:0 22 0"
+	like "… and says so" "$err" "two signatures, 0x11111111 and 0x22222222, .*the second one is refused"
+else
+	skip "no compiler: $(<cc)"
+fi
+
 # Where to write.
 refused_output() { # NAME MESSAGE FILE
 	run timeout -s KILL 300 "$ASSAY" record --exact -o "$3" -- /bin/echo ran

@@ -51,8 +51,8 @@ is "an unknown symbol is refused" "$status" 125
 # What is recorded: the same counts, of instructions and of branches taken, from the first instruction of the
 # process on. Both see the same addresses: the program's path is padded to the length of the engine's, so that
 # strings on the stack lie alike; where the stack's arrays lie differs, and with it what the loader's string
-# functions do with buffers there: ld.so is left out of dynamic programs. rseq, which the engine does not
-# offer, is off on both sides.
+# functions do with buffers there: ld.so is left out of dynamic programs. rseq is off on both sides: how
+# often a restartable sequence is aborted is chance.
 place=$(mktemp -d /tmp/XXXX) || exit 1 # no longer than the engine's folder can be
 trap 'cd /; rm -rf "$TMP" "$place"' EXIT
 alike=(env -i GLIBC_TUNABLES=glibc.pthread.rseq=0 setarch -R)

@@ -144,4 +144,40 @@ is "more than the hard limit: status" "$status" 1
 like "more than the hard limit: said" "$err" "too many threads: each takes a file descriptor"
 kill "$crowd" "$left" "$right"; wait 2>/dev/null
 
+# A server under load: its master waits, its workers work.
+nginx=$(command -v nginx || command -v /usr/sbin/nginx)
+if [ -z "$nginx" ] || ! command -v ab >/dev/null; then
+	skip "no nginx, or no ab: no server under load"
+else
+	mkdir -p site/logs
+	chmod 755 "$TMP" site
+	head -c 20000 /dev/urandom | base64 > site/page
+	where=127.$((1 + RANDOM % 250)).$((RANDOM % 250)).$((1 + RANDOM % 250)):$((20000 + RANDOM % 12000)) # in use by nobody
+	cat > nginx.conf <<-END
+		daemon off;
+		master_process on;
+		worker_processes 2;
+		pid $PWD/nginx.pid;
+		error_log $PWD/error.log;
+		events { worker_connections 64; }
+		http {
+			access_log off;
+			gzip on; gzip_types *; gzip_min_length 0; gzip_http_version 1.0;
+			server { listen $where; root $PWD/site; }
+		}
+	END
+	"$nginx" -e "$PWD/error.log" -p "$PWD" -c "$PWD/nginx.conf" 2>nginx.err & server=$!
+	soon eval "curl -s -o /dev/null http://$where/page"
+	ab -q -k -c 8 -t 20 -n 10000000 -H 'Accept-Encoding: gzip' "http://$where/page" > load 2>&1 & load=$!
+	sleep 0.3
+	recorded -p "$server"
+	is "a server under load, by its master: status" "$status" 0
+	ok "… it has samples: $samples" [ "${samples:-0}" -gt 20 ]
+	ok "… in the server: $sampled" has nginx
+	ok "… and in the library that compresses: $sampled" eval '[[ $sampled == *libz* ]]'
+	like "… the heading names it" "$("$ASSAY" report -i r.db)" "-p $server \(nginx\)"
+	kill "$load" "$server"
+	wait "$load" "$server" 2>/dev/null
+fi
+
 done_testing

@@ -79,14 +79,16 @@ if can_record; then
 		is "$program: a scale within a factor of three" "$("$ASSAY" verify --json --worst 0 waits.db waits-exact.db 2>/dev/null |
 			jq '.frequency[] | select(.method == "windows") | .factor | . > 0.33 and . < 3')" true
 	done
-	# Half a megabyte of code that is run through again and again: no more executions than its fetches allow.
+	# Half a megabyte of code that is run through again and again: no more executions than its fetches allow. How long these
+	# take is not measured but taken from the CPU model's latencies, which a virtual machine and its neighbours change: runs
+	# were off by factors from 1.2 to 2.4. Without the bound by fetches it is more than ten.
 	ok "a program that waits for its code" gcc -O2 -o causes "$ROOT/bench/causes.c" -lpthread
 	run "$ASSAY" record -q -F 2000 -o code.db -- ./causes icache with
 	is "code: sampled: status" "$status" 0
 	run "$ASSAY" record -q --exact -o code-exact.db -- ./causes icache with
 	is "code: exact: status" "$status" 0
-	is "code: a scale within a factor of ten" "$("$ASSAY" verify --json --worst 0 code.db code-exact.db 2>/dev/null |
-		jq '.frequency[] | select(.method == "windows") | .factor | . > 0.1 and . < 10')" true
+	is "code: a scale within a factor of five" "$("$ASSAY" verify --json --worst 0 code.db code-exact.db 2>/dev/null |
+		jq '.frequency[] | select(.method == "windows") | .factor | . > 0.2 and . < 5')" true
 	# Phases that differ in what an instruction takes by a factor of a thousand, and that nothing joins: their own counters
 	# tell, in registers, in memory, and where each is run again and again.
 	for level in O2 O0; do

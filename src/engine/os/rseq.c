@@ -87,9 +87,9 @@ long rseq_syscall(struct thread *t)
 	long ret;
 
 	if (!leaves && any_registered && sig != signature && !registered(t)) {
-		say("the program registers restartable sequences with two signatures, %lx and %lx, "
-		    "which is not "
-		    "supported under exact recording: the second one is refused",
+		say("the program registers restartable sequences with two signatures, 0x%lx and "
+		    "0x%lx, which is not supported under exact recording: the second one is "
+		    "refused",
 		    (long)signature, (long)sig);
 		return -EINVAL;
 	}
