@@ -315,7 +315,7 @@ static int attach(struct session *s, struct err *err)
 			       ? -1
 			       : sampler_attach_cgroup(s->sampler, o->cgroup, err);
 	if (o->argv)
-		return sampler_attach_command(s->sampler, err);
+		return sampler_attach_command(s->sampler, s->child.pid, err);
 	return attach_running(s, err);
 }
 

@@ -65,6 +65,7 @@ struct pending {
 #define STACK_USUAL 8192 /* bytes of a copied stack */
 #define RARE_MORE 1024	 /* instructions behind each branch that goes a way for the first time */
 
+#define LATEST_NS 1000000 /* from an interrupt until its records are in the ring buffer, at most */
 #define LATELY 64
 #define STACK_SPACES 4096 /* processes whose mappings the kernel side knows at most */
 struct lately {
@@ -78,10 +79,11 @@ struct sampler {
 	struct bpf_program *prog; /* the variant of the program that this kernel accepts */
 	struct ring_buffer *ring;
 	struct backlog backlog;
-	struct watches *watches; /* or NULL */
-	struct slots *slots;	 /* or NULL */
-	struct walker *walker;	 /* of call stacks; or NULL */
-	uint64_t enabled;	 /* when sampling began; ns, CLOCK_MONOTONIC */
+	struct watches *watches;   /* or NULL */
+	struct slots *slots;	   /* or NULL */
+	struct walker *walker;	   /* of call stacks; or NULL */
+	struct sideband *sideband; /* the walker's; or NULL */
+	uint64_t enabled;	   /* when sampling began; ns, CLOCK_MONOTONIC */
 	void *filter_map;
 	struct events events, rare; /* rare: none but with o.branches */
 	struct members members;
@@ -760,9 +762,24 @@ static int add_cpus(struct sampler *s, int cgroup, struct err *err)
 	return s->o.branches ? events_add_cpus(&s->rare, cgroup, err) : 0;
 }
 
-int sampler_attach_command(struct sampler *s, struct err *err)
+/* Lets the kernel tell of processes, for call stacks. Without that, mappings are read from /proc alone. */
+static int follow(struct sampler *s, int cgroup, pid_t only, struct err *err)
 {
-	return add_cpus(s, -1, err) || members_await(&s->members, s->bpf, err) ? -1 : 0;
+	if (!s->walker)
+		return 0;
+	s->sideband = sideband_open(cgroup, err);
+	if (!s->sideband)
+		return -1;
+	walker_follow(s->walker, s->sideband, only);
+	return sideband_watch(s->sideband, ring_buffer__epoll_fd(s->ring), err);
+}
+
+int sampler_attach_command(struct sampler *s, pid_t pid, struct err *err)
+{
+	return add_cpus(s, -1, err) || members_await(&s->members, s->bpf, err) ||
+			       follow(s, -1, pid, err)
+		       ? -1
+		       : 0;
 }
 
 /* Rare windows of members of the family, from the one of that number on. One that has ended has none. */
@@ -807,7 +824,7 @@ int sampler_attach_thread(struct sampler *s, pid_t tid, struct err *err)
 
 int sampler_attach_all(struct sampler *s, struct err *err)
 {
-	return add_cpus(s, -1, err);
+	return add_cpus(s, -1, err) || follow(s, -1, 0, err) ? -1 : 0;
 }
 
 int sampler_attach_cgroup(struct sampler *s, const char *name, struct err *err)
@@ -816,7 +833,7 @@ int sampler_attach_cgroup(struct sampler *s, const char *name, struct err *err)
 
 	if (fd < 0)
 		return -1;
-	rc = add_cpus(s, fd, err);
+	rc = add_cpus(s, fd, err) || follow(s, fd, 0, err) ? -1 : 0;
 	close(fd);
 	return rc;
 }
@@ -858,6 +875,8 @@ void sampler_look(struct sampler *s, pid_t pid)
 int sampler_enable(struct sampler *s, struct err *err)
 {
 	s->enabled = clock_ns(CLOCK_MONOTONIC);
+	if (s->sideband && sideband_enable(s->sideband, err))
+		return -1;
 	return events_enable(&s->rare, err) || events_enable(&s->events, err) ? -1 : 0;
 }
 
@@ -869,8 +888,11 @@ int sampler_fd(const struct sampler *s)
 /* Reads records from the ring buffer. */
 static int take_records(struct sampler *s, struct err *err)
 {
+	uint64_t before = clock_ns(CLOCK_MONOTONIC) - LATEST_NS;
 	int n = ring_buffer__consume(s->ring);
 
+	if (s->walker && n >= 0) /* no older records are left in the ring buffer */
+		walker_advance(s->walker, before);
 	if (s->watches)
 		watches_expire(s->watches, clock_ns(CLOCK_MONOTONIC));
 	if (s->npending)

@@ -43,8 +43,8 @@ typedef int (*sampler_sink)(void *ctx, const struct window *w, struct err *err);
 struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 			     const struct broker *broker, sampler_sink sink, void *ctx,
 			     struct err *err);
-/* The command is the caller's next child that executes a program. Only with sampler_options.command. */
-int sampler_attach_command(struct sampler *s, struct err *err);
+/* The command is the child `pid`, the caller's next one that executes a program. Only with sampler_options.command. */
+int sampler_attach_command(struct sampler *s, pid_t pid, struct err *err);
 /* Adds the process to the family (sampler/family.h). */
 int sampler_attach_process(struct sampler *s, struct family *f, pid_t pid, struct err *err);
 int sampler_attach_descendants(struct sampler *s, struct family *f, struct err *err);

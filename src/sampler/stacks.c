@@ -1,41 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/stacks.h"
 
-#include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#include <uthash.h>
 
-#include "base/search.h"
 #include "image/frames.h"
-#include "image/maps.h"
-#include "sampler/cgroup.h"
+#include "sampler/spaces.h"
 
 #define FRAMES_MAX UNWIND_FRAMES
-#define PROCESSES_MAX 512
-#define ENTRY_BYTES 64	 /* of code that calls what runs first */
-#define AGAIN_NS 2000000 /* a process's mappings are read at most so often */
-
-/* An executable mapping of a process. */
-struct place {
-	uint64_t start, end, offset;
-	uint64_t bias;		  /* run-time addresses less those of the ELF file */
-	struct mapped_file *file; /* NULL: no file, or one that could not be opened */
-	bool vdso;
-};
-
-struct process {
-	pid_t pid;
-	struct place *place; /* in the order of addresses */
-	size_t n;
-	uint64_t read;	      /* when; ns, CLOCK_MONOTONIC; 0: never */
-	uint64_t mm, exec_vm; /* as in struct sample_stack, when they were read */
-	char cgroup[256];
-	UT_hash_handle hh;
-};
+#define ENTRY_BYTES 64 /* of code that calls what runs first */
 
 /* The innermost frame of a sample's stack. */
 struct noted {
@@ -47,13 +20,10 @@ struct noted {
 
 struct walker {
 	struct files *files;
-	uint32_t kernel_image, vdso_image, anon_image;
-	int spaces;
+	uint32_t kernel_image;
 	struct tables *tables;
-	struct image *vdso; /* or NULL; all processes have the same */
-	struct process *processes;
 	struct noted noted[NOTED];
-	struct unwind_space space; /* the one that is being published */
+	struct spaces spaces;
 };
 
 /* A stack that is being walked. */
@@ -69,24 +39,6 @@ struct walk {
 	enum frame_kind end;
 };
 
-/* The recorder's own vDSO, as an image. */
-static struct image *open_vdso(void)
-{
-	const void *at = (const void *)getauxval(AT_SYSINFO_EHDR);
-	size_t n = 2 * (size_t)sysconf(_SC_PAGESIZE);
-	int fd = at ? memfd_create("vdso", MFD_CLOEXEC) : -1;
-	struct err err;
-
-	if (fd < 0)
-		return NULL;
-	/* the kernel maps two pages or one; what cannot be read is not written */
-	if (write(fd, at, n) <= 0) {
-		close(fd);
-		return NULL;
-	}
-	return image_take(fd, "[vdso]", &err);
-}
-
 struct walker *walker_new(const struct walker_options *o)
 {
 	struct walker *w = calloc(1, sizeof(*w));
@@ -95,10 +47,11 @@ struct walker *walker_new(const struct walker_options *o)
 		return NULL;
 	w->files = o->files;
 	w->kernel_image = o->kernel_image;
-	w->vdso_image = o->vdso_image;
-	w->anon_image = o->anon_image;
-	w->spaces = o->spaces;
-	w->vdso = open_vdso();
+	w->spaces.files = o->files;
+	w->spaces.vdso_image = o->vdso_image;
+	w->spaces.anon_image = o->anon_image;
+	w->spaces.map = o->spaces;
+	spaces_init(&w->spaces);
 	w->tables = tables_new(&o->memory);
 	if (!w->tables) {
 		walker_free(w);
@@ -107,167 +60,25 @@ struct walker *walker_new(const struct walker_options *o)
 	return w;
 }
 
-static void forget(struct walker *w, struct process *p)
-{
-	HASH_DEL(w->processes, p);
-	if (w->spaces >= 0)
-		bpf_map_delete_elem(w->spaces, &p->pid);
-	free(p->place);
-	free(p);
-}
-
 void walker_free(struct walker *w)
 {
-	struct process *p, *next;
-
 	if (!w)
 		return;
-	HASH_ITER (hh, w->processes, p, next) {
-		forget(w, p);
-	}
+	spaces_fini(&w->spaces);
 	tables_free(w->tables);
-	image_close(w->vdso);
 	free(w);
 }
 
-/* Mappings. */
-
-/* What has the code of the mapping, and rules for it; or NULL. */
-static struct image *image_in(const struct walker *w, const struct place *p)
+void walker_follow(struct walker *w, struct sideband *sideband, pid_t only)
 {
-	return p->file ? p->file->im : p->vdso ? w->vdso : NULL;
+	w->spaces.sideband = sideband;
+	if (only)
+		spaces_follow(&w->spaces, only);
 }
 
-/* What lies between run-time and ELF addresses of a mapping. */
-static uint64_t bias_of(const struct walker *w, const struct place *p)
+void walker_advance(struct walker *w, uint64_t until)
 {
-	struct image *im = image_in(w, p);
-	const struct image_segment *seg;
-	unsigned n = im ? image_segments(im, &seg) : 0;
-	uint64_t size = p->end - p->start;
-
-	for (unsigned i = 0; i < n; i++)
-		if (seg[i].offset < p->offset + size && seg[i].offset + seg[i].size > p->offset)
-			return p->start - p->offset + seg[i].offset - seg[i].addr;
-	return p->file || p->vdso ? p->start - p->offset : 0;
-}
-
-static uint32_t number_of(const struct walker *w, const struct place *p)
-{
-	return p->file ? p->file->image : p->vdso ? w->vdso_image : w->anon_image;
-}
-
-/* Tells the kernel side of the process's mappings, if its tables have room for them. */
-static void publish(struct walker *w, const struct process *p)
-{
-	struct unwind_space *s = &w->space;
-
-	if (w->spaces < 0 || p->n > UNWIND_RANGES)
-		return;
-	s->mm = p->mm;
-	s->exec_vm = p->exec_vm;
-	s->n = (uint32_t)p->n;
-	for (size_t i = 0; i < p->n; i++) {
-		const struct place *at = &p->place[i];
-
-		if (number_of(w, at) >= UNWIND_IMAGES)
-			return;
-		s->range[i] = (struct unwind_mapping){ .start = at->start,
-						       .end = at->end,
-						       .bias = at->bias,
-						       .image = number_of(w, at),
-						       .rules = image_in(w, at) != NULL };
-	}
-	bpf_map_update_elem(w->spaces, &p->pid, s, BPF_ANY);
-}
-
-/* Reads the mappings of the process; those that are known remain where it is gone. */
-static void look(struct walker *w, struct process *p, uint64_t now)
-{
-	struct place *all;
-	struct maps maps;
-	struct err err;
-	size_t n = 0;
-
-	p->read = now;
-	if (maps_read(&maps, w->files->broker, p->pid, &err))
-		return;
-	all = calloc(maps.n + 1, sizeof(*all));
-	for (size_t i = 0; all && i < maps.n; i++) {
-		const struct map *m = &maps.map[i];
-
-		if (!m->exec || m->start >> 47) /* the kernel's: [vsyscall] */
-			continue;
-		all[n] = (struct place){ .start = m->start,
-					 .end = m->end,
-					 .offset = m->offset,
-					 .file = m->inode ? files_add(w->files, p->pid, m) : NULL,
-					 .vdso = !strcmp(m->name, "[vdso]") };
-		all[n].bias = bias_of(w, &all[n]);
-		n++;
-	}
-	maps_fini(&maps);
-	if (!all || !n) {
-		free(all);
-		return;
-	}
-	free(p->place);
-	p->place = all;
-	p->n = n;
-	publish(w, p);
-}
-
-/* Mappings that were read of another program, or before code was mapped or unmapped, say nothing of where code is now. */
-static void renew(struct walker *w, struct process *p, const struct sample_stack *k)
-{
-	if (p->read && p->mm == k->mm && p->exec_vm == k->exec_vm)
-		return;
-	if (p->mm != k->mm)
-		p->n = 0;
-	p->mm = k->mm;
-	p->exec_vm = k->exec_vm;
-	look(w, p, k->time);
-}
-
-/* NULL without memory. */
-static struct process *process_of(struct walker *w, pid_t pid)
-{
-	struct process *p;
-
-	HASH_FIND_INT(w->processes, &pid, p);
-	if (p)
-		return p;
-	if (HASH_COUNT(w->processes) >= PROCESSES_MAX)
-		forget(w, w->processes); /* the oldest one */
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	cgroup_of(pid, p->cgroup, sizeof(p->cgroup));
-	HASH_ADD_INT(w->processes, pid, p);
-	if (!p->hh.tbl) {
-		free(p);
-		return NULL;
-	}
-	return p;
-}
-
-static const struct place *find(const struct process *p, uint64_t at)
-{
-	size_t low = search_first(i, 0, p->n, p->place[i].end > at);
-
-	return low < p->n && p->place[low].start <= at ? &p->place[low] : NULL;
-}
-
-static const struct place *place_at(struct walker *w, struct process *p, uint64_t at, uint64_t now)
-{
-	const struct place *found = find(p, at);
-
-	if (!found && now - p->read > AGAIN_NS) {
-		look(w, p, now);
-		found = find(p, at);
-	}
-	return found;
+	spaces_advance(&w->spaces, until);
 }
 
 /* Walking. */
@@ -296,7 +107,7 @@ static bool note(struct walker *w, struct walk *k, const struct place *p, uint64
 		return false;
 	}
 	k->frame[k->n].addr = at - p->bias;
-	k->frame[k->n].image = number_of(w, p);
+	k->frame[k->n].image = spaces_number(&w->spaces, p);
 	k->frame[k->n++].kind = returned ? FRAME_CALL : FRAME_CODE;
 	return true;
 }
@@ -312,7 +123,7 @@ static enum frames_next by_frame_pointer(struct walker *w, struct walk *k, struc
 	if (!fp && k->by_fp) /* a chain of frame pointers ends so */
 		return FRAMES_OUTERMOST;
 	if (fp < k->state.reg[4] || fp & 7 || !read_copy(k, fp, &caller) ||
-	    !read_copy(k, fp + 8, &pc) || !pc || !place_at(w, p, pc - 1, k->k->time))
+	    !read_copy(k, fp + 8, &pc) || !pc || !spaces_find(&w->spaces, p, pc - 1, k->k->time))
 		return FRAMES_UNKNOWN;
 	k->state.pc = pc;
 	k->state.reg[4] = fp + 16;
@@ -333,11 +144,12 @@ static bool is_entry(struct image *im, uint64_t addr)
 static enum frames_next to_caller(struct walker *w, struct walk *k, struct process *p,
 				  const struct place *at, bool returned)
 {
-	struct image *im = image_in(w, at);
+	struct image *im = spaces_image(&w->spaces, at);
 	enum frames_next next = FRAMES_UNKNOWN;
 
 	if (im) {
-		tables_want(w->tables, number_of(w, at), im, k->state.pc - returned - at->bias);
+		tables_want(w->tables, spaces_number(&w->spaces, at), im,
+			    k->state.pc - returned - at->bias);
 		next = frames_next(im, &k->state, 0 - at->bias, returned, read_copy, k);
 		if (next == FRAMES_CALLER)
 			k->by_fp = false;
@@ -370,7 +182,8 @@ static void walk_user(struct walker *w, struct walk *k, struct process *p)
 	k->state = (struct frame_state){ .pc = k->k->ip };
 	memcpy(k->state.reg, k->k->reg, sizeof(k->state.reg));
 	for (;;) {
-		const struct place *at = place_at(w, p, k->state.pc - returned, k->k->time);
+		const struct place *at =
+			spaces_find(&w->spaces, p, k->state.pc - returned, k->k->time);
 
 		if (!note(w, k, at, k->state.pc, returned))
 			return;
@@ -415,14 +228,14 @@ struct who {
 };
 
 /* Adds a sample of the process that ended in the frame; 0: there was no memory for the frame. -1 without memory. */
-static int add(struct walker *w, const struct process *p, const struct who *who, uint32_t frame)
+static int add(struct walker *w, struct process *p, const struct who *who, uint32_t frame)
 {
 	struct stacks *s = &w->files->profile->stacks;
 	char comm[17] = "";
 	long thread;
 
 	memcpy(comm, who->comm, 16);
-	thread = stacks_thread(s, 0, who->pid, who->tid, comm, p->cgroup);
+	thread = stacks_thread(s, 0, who->pid, who->tid, comm, spaces_cgroup(p));
 	if (!frame || thread < 0)
 		return -1;
 	w->noted[note_of(who->tid, who->time)] = (struct noted){ who->time, who->tid, frame };
@@ -440,7 +253,8 @@ int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uin
 	if (bytes < offsetof(struct sample_stack, bytes) ||
 	    k->n > bytes - offsetof(struct sample_stack, bytes))
 		return 0;
-	p = process_of(w, (pid_t)k->pid);
+	spaces_advance(&w->spaces, k->time);
+	p = spaces_process(&w->spaces, (pid_t)k->pid);
 	if (!p)
 		return -1;
 	walk.k = k;
@@ -448,7 +262,7 @@ int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uin
 	walk.end = FRAME_ROOT;
 	walk_kernel(w, &walk);
 	if (k->ip) {
-		renew(w, p, k);
+		spaces_enter(&w->spaces, p, k->mm, k->exec_vm, k->time);
 		walk_user(w, &walk, p);
 	}
 	frame = stacks_frame(s, 0, walk.end, 0, 0);
@@ -469,7 +283,8 @@ int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t by
 	if (bytes < offsetof(struct unwind_frames, frame) ||
 	    k->n > (bytes - offsetof(struct unwind_frames, frame)) / 8)
 		return 0;
-	p = process_of(w, (pid_t)k->pid);
+	spaces_advance(&w->spaces, k->time);
+	p = spaces_process(&w->spaces, (pid_t)k->pid);
 	if (!p)
 		return -1;
 	frame = stacks_frame(s, 0, k->end == UNWIND_ROOT ? FRAME_ROOT : FRAME_DEPTH, 0, 0);
@@ -487,9 +302,9 @@ int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t by
 
 void walker_name_procedures(struct walker *w)
 {
-	struct profile_image *pi = w->files->profile->image[w->vdso_image];
+	struct profile_image *pi = w->files->profile->image[w->spaces.vdso_image];
 	const struct image_proc *p;
-	size_t n = w->vdso ? image_procs(w->vdso, &p) : 0, cap = pi->nproc;
+	size_t n = w->spaces.vdso ? image_procs(w->spaces.vdso, &p) : 0, cap = pi->nproc;
 
 	for (size_t i = 0; i < n; i++)
 		if (!files_add_procedure(pi, p[i].start, p[i].end, p[i].name, &cap))

@@ -11,6 +11,7 @@
 #include "sampler/bpf/shared.h"
 #include "sampler/bpf/unwind_tables.h"
 #include "sampler/files.h"
+#include "sampler/sideband.h"
 #include "sampler/tables.h"
 
 struct walker;
@@ -25,6 +26,11 @@ struct walker_options {
 /* NULL without memory. */
 struct walker *walker_new(const struct walker_options *o);
 void walker_free(struct walker *w);
+/* From now on mappings are those that the kernel tells of: of one process and its descendants, or, with 0, of all. The walker
+ * closes `sideband`. */
+void walker_follow(struct walker *w, struct sideband *sideband, pid_t only);
+/* Applies what the kernel told up to that time, which all samples that were not added yet are younger than. */
+void walker_advance(struct walker *w, uint64_t until);
 /* Adds the stack of a sample of `bytes` bytes, taken `since` ns after the run began. -1 without memory. */
 int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since);
 /* The same of a stack that the kernel side has walked. */

@@ -158,6 +158,12 @@ ok "a process that executes another program" setarch -R "$ASSAY" record -q -g -F
 ok "its stacks are there" test "$(n ';outer;inner;burn')" -gt 20
 is "they are its own" "$(odd outer '(^|;)_start;__libc_start_main[^;]*;([^;]*;)?main;outer;inner;burn')" ""
 
+# Processes that end before anybody can read their mappings: the kernel told of these. A thread that executes a program has
+# no stack for a while, and is whole without.
+"$ASSAY" record -q -g -F 2000 -o brief.db -- sh -c 'i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done'
+"$ASSAY" export folded -i brief.db > folded 2> /dev/null
+ok "few stacks of short-lived processes are cut" test "$((10 * $(n '^[^;]*;\\[[a-z ]*\\](;|$)') - 10 * $(n '^[^;]*;\\[no symbol\\](;|$)')))" -lt "$(n .)"
+
 # Values by caller: mode is 0 whenever `parse` calls.
 cat > modes.c <<'C'
 #define FN __attribute__((noipa))

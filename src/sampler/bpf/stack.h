@@ -8,6 +8,8 @@
 #define ASSAY_SAMPLER_BPF_STACK_H
 
 #define STACK_PAGE 4096
+#define CALL_EXECVE 59 /* numbers of system calls */
+#define CALL_EXECVEAT 322
 
 const volatile uint32_t cfg_stack = 0; /* whether stacks are recorded */
 
@@ -178,7 +180,16 @@ static __always_inline void stack_user(struct bpf_perf_event_data *ctx, struct c
 	stack_send(c, n, &k->s, &of);
 }
 
-/* Reads the registers that a thread in the kernel has in user space, where it is one of a process. */
+/* Whether the thread is executing another program, and its stack is gone with the address space of the one before. */
+static __always_inline bool stack_is_gone(const struct pt_regs *r)
+{
+	uint64_t word;
+
+	return (r->orig_rax == CALL_EXECVE || r->orig_rax == CALL_EXECVEAT) &&
+	       bpf_probe_read_user(&word, sizeof(word), (const void *)r->rsp);
+}
+
+/* Reads the registers that a thread in the kernel has in user space, where it is one of a process and has a stack there. */
 static __always_inline bool stack_outer(struct cpu_state *c, struct stack_slot *k, uint64_t id)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -190,7 +201,8 @@ static __always_inline bool stack_outer(struct cpu_state *c, struct stack_slot *
 	exec_vm = BPF_CORE_READ(mm, exec_vm);
 	return enter_proc(c, mm, id >> 32, exec_vm, other_pages(mm, exec_vm)) &&
 	       !bpf_probe_read_kernel(&k->regs, sizeof(k->regs),
-				      (const void *)bpf_task_pt_regs(task));
+				      (const void *)bpf_task_pt_regs(task)) &&
+	       !stack_is_gone(&k->regs);
 }
 
 static __always_inline void stack_kernel(struct bpf_perf_event_data *ctx, struct cpu_state *c,
