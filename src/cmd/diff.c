@@ -27,8 +27,9 @@ static const struct opt opts[] = {
 	  "-p, -a)",
 	  OPT_CHOICE, &o.measure, 0, 0, "time share" },
 	{ 0, "image", "GLOB",
-	  "only images whose name or path matches the pattern; a flame graph has all", OPT_STRING,
-	  &o.image, 0, 0, NULL },
+	  "only images whose name or path matches the pattern; in a flame graph, stacks that end "
+	  "in them",
+	  OPT_STRING, &o.image, 0, 0, NULL },
 	{ 0, "html", "FILE",
 	  "write a page for a browser instead: the table, and a flame graph of differences",
 	  OPT_STRING, &page, 0, 0, NULL },

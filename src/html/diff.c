@@ -11,6 +11,7 @@
 
 struct page {
 	const struct diff_side *side;
+	const struct diff_options *o;
 	FILE *out;
 	struct diff_rows rows;
 	struct diff_graph graph;
@@ -75,6 +76,8 @@ static json_t *summary(const struct page *p)
 	else
 		add_item(list, p->rows.measure == DIFF_TIME ? "CPU time" : "instructions", total(p),
 			 false);
+	if (p->o->image)
+		add_item(list, "only images", emit_text_json(p->o->image), false);
 	for (int which = 0; which < 2; which++)
 		for (size_t k = 0; k < p->side[which].n; k++)
 			if (!reading_finished(&p->side[which].reading[k]))
@@ -191,11 +194,11 @@ static void put_data(void *ctx)
 int html_diff_write(struct diff_side side[2], const struct diff_options *o, FILE *out,
 		    struct err *err)
 {
-	struct page p = { .side = side, .out = out };
+	struct page p = { .side = side, .o = o, .out = out };
 	int rc = diff_compare(&p.rows, side, o, err);
 
 	if (!rc)
-		rc = diff_graph_open(&p.graph, &p.rows, side, err);
+		rc = diff_graph_open(&p.graph, &p.rows, side, o->image, err);
 	if (!rc) {
 		html_page(out, HTML_DIFF, put_data, &p);
 		diff_graph_close(&p.graph);

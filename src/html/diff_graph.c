@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "html/diff_graph.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +177,16 @@ static double weight_of(const struct reading *r, const struct stack_sample *s)
 	return r->view.exact || r->view.by_samples ? s->count : s->time;
 }
 
+/* Whether the sample ended in an image that is asked for. */
+static bool is_wanted(const struct diff_graph *g, const struct calltree *t, const struct reading *r,
+		      const struct stack_sample *s)
+{
+	uint32_t place = t->node[s->frame].place;
+
+	return !g->image || (place != CALLTREE_NOWHERE &&
+			     view_image_matches(&r->view, t->place[place].image, g->image));
+}
+
 static void add_samples(struct diff_graph *g, const struct calltree *t, int which, size_t at,
 			const uint32_t *node)
 {
@@ -192,6 +203,8 @@ static void add_samples(struct diff_graph *g, const struct calltree *t, int whic
 		double amount = weight_of(r, s) * unit;
 		struct diff_amounts *a = &g->forward.a[node[s->frame]];
 
+		if (!is_wanted(g, t, r, s))
+			continue;
 		a->count[which] += s->count;
 		a->mean[which] += amount / (double)side->n;
 		g->forward.each[node[s->frame] * recordings + number] += amount;
@@ -311,19 +324,19 @@ static void sum_up(struct diff_tree *t, size_t recordings)
 		add(t, t->parent[i], t, i, recordings);
 }
 
+/* Nodes go that hold nothing, and those that hold least if there are too many. */
 static int cut(struct diff_tree *t, size_t recordings)
 {
 	double *held;
 	uint32_t *to = NULL;
 	size_t kept, k = 1;
 
-	if (t->n <= HTML_NODES)
-		return 0;
 	held = malloc(t->n * sizeof(*held));
 	for (size_t i = 0; held && i < t->n; i++)
 		held[i] = weight(t, i);
 	if (held)
-		to = html_cut(held, t->parent, t->n, html_least(held, t->n, HTML_NODES), &kept);
+		to = html_cut(held, t->parent, t->n, fmax(0, html_least(held, t->n, HTML_NODES)),
+			      &kept);
 	free(held);
 	if (!to)
 		return -1;
@@ -393,9 +406,9 @@ static int make_trees(struct diff_graph *g)
 }
 
 int diff_graph_open(struct diff_graph *g, const struct diff_rows *rows,
-		    const struct diff_side side[2], struct err *err)
+		    const struct diff_side side[2], const char *image, struct err *err)
 {
-	*g = (struct diff_graph){ .side = side, .rows = rows };
+	*g = (struct diff_graph){ .side = side, .rows = rows, .image = image };
 	if (!tree_init(&g->forward, recordings_of(g)))
 		goto memory;
 	for (int which = 0; which < 2; which++)

@@ -26,6 +26,7 @@ struct diff_tree {
 struct diff_graph {
 	const struct diff_side *side; /* both */
 	const struct diff_rows *rows;
+	const char *image; /* shell pattern of the images in which stacks have to end, or NULL */
 	struct diff_func *by_key, **func;
 	size_t nfunc;
 	struct diff_tree forward, backward;
@@ -34,7 +35,7 @@ struct diff_graph {
 
 /* -1 with err set. */
 int diff_graph_open(struct diff_graph *g, const struct diff_rows *rows,
-		    const struct diff_side side[2], struct err *err);
+		    const struct diff_side side[2], const char *image, struct err *err);
 void diff_graph_close(struct diff_graph *g);
 
 #endif

@@ -243,15 +243,18 @@ static void note_listings(const struct page *p, json_t *notes)
 static void note_graph(const struct page *p, json_t *notes)
 {
 	const struct html_graph *g = &p->graph;
-	char n[40], most[40];
+	char n[40], most[80];
+	const char *unit = p->r->view.exact ? "execution" : "sample";
 
-	if (g->cut)
-		add_note(notes, "flame",
-			 "%s frames with at most %s %s each are left out; their callers have what "
-			 "they held.",
-			 fmt_count(g->cut, n, sizeof(n)),
-			 fmt_count((uint64_t)g->least, most, sizeof(most)),
-			 p->r->view.exact ? "executions" : "samples");
+	if (!g->cut)
+		return;
+	fmt_count(g->cut, n, sizeof(n));
+	snprintf(most, sizeof(most), "one %s", unit);
+	if (g->least > 1)
+		snprintf(most, sizeof(most), "at most %.0f %ss", g->least, unit);
+	add_note(notes, "flame",
+		 "%s frames with %s each are left out; their callers have what they held.", n,
+		 most);
 }
 
 static void note_threads(const struct page *p, json_t *notes)

@@ -594,7 +594,7 @@ void recordings_stacks(struct profile *p, const char *hostile)
 }
 
 #define FOREST_PROCS 3000
-#define FOREST_STACKS 20000
+#define FOREST_STACKS 15000
 #define FOREST_THREADS 3000
 #define FOREST_DEPTH 9
 
@@ -617,12 +617,14 @@ static uint32_t forest_stack(struct profile *p, uint32_t image, uint32_t root, u
 
 void recordings_forest(struct profile *p)
 {
-	struct profile_image *im;
+	struct profile_image *im, *kernel;
 	uint32_t root, x = 1;
 	char name[120];
 
 	recordings_big(p, 20000);
 	im = p->image[1];
+	kernel = must(profile_image(p, IMAGE_KERNEL, "[kernel]", ""));
+	add_proc(kernel, 0xffffffff81000000, 0xffffffff81000400, "clear_page_erms");
 	for (unsigned i = 0; i < FOREST_PROCS; i++) {
 		snprintf(name, sizeof(name), "a_procedure_with_a_long_name_as_libraries_have_%u",
 			 i);
@@ -633,8 +635,15 @@ void recordings_forest(struct profile *p)
 		uint32_t tid = 1000 + i * FOREST_THREADS / FOREST_STACKS;
 		long thread = stacks_thread(&p->stacks, 0, tid, tid, tid % 2 ? "odd" : "even", "");
 
+		uint32_t at = forest_stack(p, im->id, root, &x);
+
+		if (i % 4 == 0) {
+			at = stacks_frame(&p->stacks, at, FRAME_CODE, kernel->id,
+					  0xffffffff81000010);
+			samples(p, &p->run[0].n, kernel->id, 0xffffffff81000010, 1);
+		}
 		assert(thread >= 0);
-		assert(!stacks_add(&p->stacks, forest_stack(p, im->id, root, &x), (uint32_t)thread,
-				   (uint64_t)i * PERIOD, 1, PERIOD));
+		assert(!stacks_add(&p->stacks, at, (uint32_t)thread, (uint64_t)i * PERIOD, 1,
+				   PERIOD));
 	}
 }

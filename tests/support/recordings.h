@@ -32,7 +32,8 @@ void recordings_stall_counts(struct profile *p, const char *path, int missed);
 /* So many sites, in procedures of 50 instructions, with values. */
 void recordings_big(struct profile *p, unsigned sites);
 
-/* As above, with 20,000 stacks of 3,000 procedures in 3,000 threads, hardly two of them alike. */
+/* As above, with 15,000 stacks of 3,000 procedures in 3,000 threads, hardly two of them alike; a
+ * quarter ends in the kernel. */
 void recordings_forest(struct profile *p);
 /* 200 samples with call stacks: main, deflate, then longest_match or a procedure of the name `hostile`; every tenth stack is
  * cut. Two threads, the second one of that name. */

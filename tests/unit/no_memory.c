@@ -318,7 +318,8 @@ static int print_wset(struct reading *r, struct err *err)
 
 static int print_page(struct reading *r, struct err *err)
 {
-	return html_write(r, &(struct html_options){ .procedures = 4 }, stdout, err);
+	return html_write(r, &(struct html_options){ .procedures = 4, .megabytes = 3 }, stdout,
+			  err);
 }
 
 static bool print_difference(struct err *err)
