@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 #define PAGES_KEPT (4 << 20) /* step by which the heap grows */
 #define REPORTED "/sys/module/page_reporting/parameters/page_reporting_order"
@@ -35,6 +38,21 @@ static void make_large(void *p, size_t bytes)
 		madvise(p, bytes, MADV_HUGEPAGE);
 }
 
+/* Tells the leak detector, which knows malloc() alone, that these pages hold pointers. */
+static void tell_leak_detector(const void *p, size_t bytes, bool used)
+{
+#ifdef __SANITIZE_ADDRESS__
+	if (used)
+		__lsan_register_root_region(p, bytes);
+	else
+		__lsan_unregister_root_region(p, bytes);
+#else
+	(void)p;
+	(void)bytes;
+	(void)used;
+#endif
+}
+
 static size_t round_up(size_t bytes)
 {
 	return (bytes + PAGES_LARGE - 1) & ~(PAGES_LARGE - 1);
@@ -57,13 +75,16 @@ void *pages_new(size_t bytes)
 		munmap(p, before);
 	munmap(p + before + size, PAGES_LARGE - before);
 	make_large(p + before, size);
+	tell_leak_detector(p + before, size, true);
 	return p + before;
 }
 
 void pages_free(void *p, size_t bytes)
 {
-	if (p)
-		munmap(p, round_up(bytes));
+	if (!p)
+		return;
+	tell_leak_detector(p, round_up(bytes), false);
+	munmap(p, round_up(bytes));
 }
 
 void pages_keep(void)
