@@ -229,8 +229,8 @@ static void print_footer(struct calls *cs)
 
 	emit_line(e, "%s", "");
 	if (!cs->r->view.exact)
-		emit_footer(e, "calls: seen in windows, which are weighted by time: no numbers of "
-			       "executions.");
+		emit_footer(e, "Calls are those that windows saw: more of code that takes more "
+			       "time.");
 	else if (!HASH_COUNT(cs->r->profile.calls))
 		emit_footer(e, "`assay record --exact --observe values -- CMD` records their "
 			       "arguments, too.");

@@ -16,7 +16,8 @@
 #include "store/derived.h"
 
 #define KIND_CULPRITS "culprits"
-#define SHOWN 0.005 /* share of the cycles: culprits with a smaller upper limit are left out */
+#define PRINTED 0.0005 /* share that is printed as more than 0.0 % */
+#define SHOWN 0.005    /* share of the cycles: culprits with a smaller upper limit are left out */
 
 /* Making the analysis. */
 
@@ -516,12 +517,10 @@ void why_print_scale(struct reading *r, double apart, double counted)
 	emit_set(&r->emit, "counted", json_real(counted));
 	if (r->counts)
 		print_counts(r, apart);
-	else if (counted >= 0.0005)
-		emit_footer(
-			&r->emit,
-			"%sExecutions: by the program's own counters for %s %% of the time, else "
-			"from time.",
-			method_text(r), fmt_percent(counted, share, sizeof(share)));
+	else if (counted >= PRINTED)
+		emit_footer(&r->emit,
+			    "%sExecutions: by the program's own counters for %s %% of the time.",
+			    method_text(r), fmt_percent(counted, share, sizeof(share)));
 	else
 		emit_footer(&r->emit,
 			    "%sExecutions: from time alone, as no counter of the program was seen.",
@@ -586,10 +585,13 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 	emit_line(&r->emit, "%s", "");
 	if (w->program.warning[0])
 		emit_footer(&r->emit, "%s", w->program.warning);
-	emit_footer(&r->emit,
-		    "Bounds are for: %s. Executions are known badly for %s %% of that time.",
-		    w->machine->name,
-		    fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful)));
+	fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful));
+	if (sum->doubtful < PRINTED * sum->cycles)
+		emit_footer(&r->emit, "Bounds are for: %s.", w->machine->name);
+	else
+		emit_footer(&r->emit,
+			    "Bounds are for: %s. Uncertain executions: %s %% of that time.",
+			    w->machine->name, doubtful);
 	why_print_scale(r, w->apart, w->program.sum.counted / fmax(w->program.sum.samples, 1));
 	emit_terms(&r->emit, terms);
 }
