@@ -207,7 +207,13 @@ static const struct term sampled_terms[] = {
 	{ "+-", "the true share lies within this bound with 95 % confidence" },
 	{ "samples", "timer interrupts that found the program there" },
 	{ "[kernel]", "time in the kernel on the program's behalf" },
+	{ "[anon]", "code that no file holds, such as that of a just-in-time compiler" },
 	{ "sub_ADDRESS", "a procedure of a stripped file, which unwind information bounds" },
+	{ "ahead", "instructions that each sample runs ahead of the program, to see values" },
+	{ "lost", "samples that the recorder could not keep up with" },
+	{ "unattributed", "samples whose address is in no known file" },
+	{ "cost", "CPU time of the recorder and of running ahead, as a share of the program's; "
+		  "what starting and ending took stands apart" },
 	{ 0 },
 };
 
