@@ -427,8 +427,10 @@ void files_name_procedures(struct files *f)
 	struct mapped_file *m, *tmp;
 
 	name_all_generated(f);
-	HASH_ITER (hh, f->all, m, tmp)
-		m->last = NULL; /* names that are read again come with procedures of their own */
+	/* names that are read again come with procedures of their own */
+	HASH_ITER (hh, f->all, m, tmp) {
+		m->last = NULL;
+	}
 	for (size_t i = 0; site && i < n; i = end) {
 		uint32_t image = site[i]->id.image;
 		size_t cap = f->profile->image[image]->nproc;
