@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/invariant.h"
 #include "estimate/estimate_priv.h"
 
 #define STRONG 16.0  /* passes of control that put two blocks into one part */
@@ -119,6 +120,8 @@ static int number(struct parts *p, uint32_t nblocks)
 	for (uint32_t i = 0; i < nblocks; i++)
 		p->of[i] = name[p->of[i]];
 	free(name);
+	for (uint32_t i = 0; i < nblocks; i++)
+		invariant(p->of[i] < p->n);
 	p->part = calloc(p->n + 1u, sizeof(*p->part));
 	return p->part ? 0 : -1;
 }
@@ -137,6 +140,7 @@ static int list_blocks(struct parts *p, const struct estimate *e)
 		for (uint32_t b = 0; b < e->proc[i].g.nblocks; b++) {
 			uint32_t of = p->of[e->proc[i].first + b];
 
+			invariant(p->first[of + 1] < e->nblocks);
 			p->block[p->first[of + 1]++] = (struct part_block){ i, b };
 			p->part[of].samples += e->proc[i].samples[b];
 		}

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/invariant.h"
+
 /* Members of classes, and the blocks whose constraints are still to be applied. */
 struct propagation {
 	const struct cfg *g;
@@ -51,6 +53,7 @@ static void queue(struct propagation *p, uint32_t b)
 {
 	if (p->queued[b])
 		return;
+	invariant(b < p->g->nblocks && p->n < p->g->nblocks);
 	p->queued[b] = true;
 	p->todo[(p->head + p->n++) % p->g->nblocks] = b;
 }
@@ -65,11 +68,13 @@ static void set_class(struct propagation *p, uint32_t c, struct estimate_value v
 {
 	const struct cfg *g = p->g;
 
+	invariant(known(v) && c < g->nclasses && v.f == v.f);
 	if (v.f < 0)
 		v.f = 0;
 	for (uint32_t i = class_begin(p, c); i < class_end(p, c); i++) {
 		uint32_t m = p->member[i];
 
+		invariant(m < g->nblocks + g->nedges);
 		if (m < g->nblocks) {
 			if (!known(p->block[m]))
 				p->block[m] = v;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runahead/code.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/invariant.h"
 #include "base/pages.h"
 #include "base/search.h"
 
@@ -17,7 +17,7 @@ int code_init(struct code *c, struct uop *uop, uint32_t uop_cap, struct code_lin
 	      uint32_t line_bits, struct err *err)
 {
 	memset(c, 0, sizeof(*c));
-	assert(uop_cap <= CODE_UOPS_MAX);
+	invariant(uop_cap <= CODE_UOPS_MAX && line_bits > CODE_PAGE);
 	c->uop = uop;
 	c->uop_cap = c->uop_room = uop_cap;
 	c->nuop = CODE_MARK; /* micro-ops below this one belong to no image */
@@ -126,6 +126,7 @@ static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
 {
 	uint32_t *slot = free_slot(c, image, addr);
 
+	invariant(uop >= CODE_MARK && uop < c->nuop);
 	if (!slot) {
 		c->refused++;
 		return false;
@@ -157,7 +158,8 @@ static void add_site(struct code *c, uint32_t first, uint64_t addr, uint8_t cls,
 {
 	uint32_t at = (first + CODE_MARK - 1) / CODE_MARK;
 
-	assert(c->nuop - first < 64 && len < 16 && cls < 16);
+	invariant(c->nuop > first && c->nuop - first < 64 && len < 16 && cls < 16);
+	invariant(c->nuop <= c->uop_cap && c->nsite < c->uop_cap);
 	c->site[c->nsite] = (addr & SITE_ADDR) | (uint64_t)cls << 47 | (uint64_t)len << 51 |
 			    (uint64_t)(c->nuop - first) << 55 | (uint64_t)access_code(access) << 61;
 	for (; at * CODE_MARK < c->nuop; at++)
@@ -192,8 +194,10 @@ bool code_site_next(const struct code *c, uint32_t uop, struct code_cursor *at,
 		m.site = at->site;
 		m.uop = at->uop;
 	}
+	invariant(m.uop <= uop && m.site < c->nsite);
 	for (; uop - m.uop >= site_uops(c->site[m.site]); m.site++)
 		m.uop += site_uops(c->site[m.site]);
+	invariant(m.site < c->nsite && m.image == c->mark[uop / CODE_MARK].image);
 	s = c->site[m.site];
 	*at = (struct code_cursor){ m.site + 1, m.uop + site_uops(s) };
 	*site = (struct code_site){
@@ -345,6 +349,7 @@ static void add_insn(struct code *c, struct walk *w, uint32_t image, uint32_t k)
 	n = lift_memo_lift(c->memo, it->form, it->addr, it->v, it->live, &c->uop[c->nuop]);
 	if (c->branches)
 		record_nothing(&c->uop[c->nuop], n, it->form->cls);
+	invariant(n > 0 && n <= LIFT_MAX);
 	c->nuop += (uint32_t)n;
 	add_site(c, it->first, it->addr, it->form->cls, it->form->len, it->form->access);
 	c->lifted++;
@@ -365,6 +370,7 @@ static uint32_t find_in_run(const struct walk *w, uint32_t n, uint64_t addr)
 {
 	uint32_t lo = search_first(i, 0, n, w->run[i].addr >= addr);
 
+	invariant(n <= RUN_MAX && (!lo || w->run[lo - 1].addr < addr));
 	return lo < n && w->run[lo].addr == addr ? w->run[lo].first : 0;
 }
 
@@ -420,6 +426,7 @@ static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image)
 	for (k = 0; k < w->n && code_has_room(c); k++)
 		add_insn(c, w, image, k);
 	end = c->nuop;
+	invariant(end < c->uop_cap && (!k || w->run[0].first <= end));
 	link_run(c, w, k, end);
 	if (k < w->n)
 		add_link(c, image, w->run[k].addr); /* has_room() leaves room for this */

@@ -8,6 +8,7 @@
 
 #include "engine/core/layout.h"
 #include "engine/core/thread.h"
+#include "engine/os/util.h"
 
 /* The engine is linked into one file: hidden symbols are reached without a global offset table. */
 #pragma GCC visibility push(hidden)
@@ -65,6 +66,7 @@ static inline void link_patch(struct link *l, uint64_t to)
 {
 	uint64_t site = CACHE_BASE + l->site;
 
+	invariant(l->site && l->site < CACHE_SIZE && to - CACHE_BASE < CACHE_SIZE);
 	__atomic_store_n((int32_t *)site, (int32_t)(to - (site + 4)), __ATOMIC_RELEASE);
 }
 

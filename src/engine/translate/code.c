@@ -59,6 +59,7 @@ static void put_unobserved(struct build *b)
 	const uint8_t *p = b->bytes, *from = p;
 	uint64_t next = b->pc;
 
+	invariant(b->n && !b->changes == !(b->e.at - b->code));
 	b->in[0].before = 0;
 	if (skipping() && !b->once)
 		left_check(b, b->dead_at_start);
@@ -92,6 +93,8 @@ void put_block(struct build *b)
 	unsigned last = b->n - 1;
 	bool count = counting() && !b->once;
 
+	invariant(b->n && b->n <= INSNS_MAX && b->len <= b->n * INSN_MAX);
+	invariant(b->e.at == b->code);
 	for (unsigned i = 0; i < sizeof(b->link) / sizeof(b->link[0]); i++)
 		b->link[i] = (struct link){ 0 };
 	b->exits.n = 0;
@@ -141,6 +144,7 @@ void put_block(struct build *b)
 		} else if (i == last && ends_block(in->kind) && in->kind != JUMP_INDIRECT &&
 			   in->kind != CALL_INDIRECT)
 			put_stream_end(b);
+		invariant(i == last || !ends_block(in->kind) || in->kind == BRANCH);
 		in->core = (uint16_t)(e->at - b->code);
 		if (in->kind == PLAIN)
 			put_plain(b, in, p);
@@ -152,10 +156,13 @@ void put_block(struct build *b)
 			put_control(b, in, p, next);
 		if (!in->end)
 			in->end = (uint16_t)(e->at - b->code);
+		invariant(in->start <= in->core && in->core <= in->end);
 		if (b->reserved)
 			put_fields(b, i, true, false);
 		p += in->len;
 	}
+	invariant(p == b->bytes + b->len && next == b->pc + b->len);
+	invariant(!b->reserved || b->word == b->plan.words);
 	if (!ends_block(b->in[last].kind)) {
 		if (intervals_on())
 			shadow_end(b);

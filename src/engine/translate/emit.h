@@ -5,6 +5,7 @@
 
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
+#include "engine/os/util.h"
 #include "engine/translate/block.h"
 
 struct emit {
@@ -63,16 +64,24 @@ static inline void put_run(struct emit *e, const uint8_t *p, unsigned n)
 	put_bytes(e, p, n);
 }
 
+/* Whether 32 bits hold the displacement from one address to another. */
+static inline bool is_near(uint64_t to, uint64_t from)
+{
+	return (int64_t)(to - from) == (int32_t)(to - from);
+}
+
 /* The displacement of the thread's context relative to rip; `behind` bytes of the instruction
  * follow it. */
 static inline void put_context(struct emit *e, uint32_t offset, unsigned behind)
 {
+	invariant(is_near(CONTEXT + offset, e->at + 4 + behind));
 	put32(e, CONTEXT + offset - (e->at + 4 + behind));
 }
 
 /* op reg, gs:[offset] with 64-bit operands */
 static inline void put_gs(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 {
+	invariant(reg < 16);
 	put32(e, 0x65 | (0x48 | (reg >= 8 ? 4u : 0)) << 8 | op << 16 | ((reg & 7) << 3 | 5) << 24);
 	put_context(e, offset, 0);
 }
@@ -93,6 +102,7 @@ static inline void put_based(struct emit *e, unsigned op, unsigned reg, unsigned
 {
 	unsigned small = disp < 128;
 
+	invariant(reg < 16 && base < 16 && disp <= INT32_MAX);
 	put16(e, 0x48 | (reg >= 8 ? 4u : 0) | (base >= 8) | op << 8);
 	put8(e, (small ? 0x40 : 0x80) | (reg & 7) << 3 | (base & 7));
 	if ((base & 7) == 4)
@@ -121,6 +131,8 @@ static inline void put_operand(struct emit *e, unsigned reg, unsigned base, unsi
 						     : 2;
 	bool sib = index != NO_REG || base == NO_REG || (base & 7) == 4;
 
+	invariant(index != RSP && disp == (int32_t)disp);
+	invariant(index == NO_REG || scale == 1 || scale == 2 || scale == 4 || scale == 8);
 	put8(e, mod << 6 | (reg & 7) << 3 | (sib ? 4 : base & 7));
 	if (sib)
 		put8(e, log2 << 6 | (index != NO_REG ? index & 7 : 4) << 3 |
@@ -149,12 +161,14 @@ static inline void put_lea(struct emit *e, unsigned reg, unsigned base, unsigned
 
 static inline void put_imm64(struct emit *e, unsigned reg, uint64_t v) /* mov reg, imm */
 {
+	invariant(reg < 16);
 	put16(e, 0x48 | (reg >= 8) | (0xb8 | (reg & 7)) << 8);
 	put64(e, v);
 }
 
 static inline void put_rel32(struct emit *e, uint64_t to)
 {
+	invariant(is_near(to, e->at + 4));
 	put32(e, to - (e->at + 4));
 }
 

@@ -169,8 +169,10 @@ static void put_stub(struct link *l)
 	uint64_t at = again ? (uint64_t)CACHE_BASE + spare[--nspare] : stub_next;
 	struct emit e = { (uint8_t *)at, at };
 
+	invariant(!l->stub && at >= CACHE_BASE + CACHE_CODE_SIZE);
 	l->stub = (uint32_t)(at - CACHE_BASE);
 	publish_exit(&e, (int32_t)(l - links));
+	invariant(e.at - at == STUB_SIZE && e.at <= stub_open);
 	if (!again)
 		stub_next = e.at;
 }
@@ -178,6 +180,7 @@ static void put_stub(struct link *l)
 void publish_unlinked(struct link *l)
 {
 	if (!l->stub) {
+		invariant(owed);
 		put_stub(l);
 		owed--;
 	}
@@ -205,6 +208,7 @@ static void put_exit(struct build *b, struct link *l)
 	put8(&e, 0xe9);
 	l->site = (uint32_t)(e.at - CACHE_BASE);
 	put32(&e, 0);
+	invariant(e.at - stub_next <= EDGE_SIZE);
 	stub_next = e.at;
 }
 
@@ -227,6 +231,8 @@ void publish(struct build *b, struct block *blk)
 	unsigned kind = b->in[b->n - 1].kind;
 	bool certain = b->ahead && leads_on(kind);
 
+	invariant(b->e.at - b->code <= CODE_MAX && b->e.at <= code_open);
+	invariant(b->nlink <= sizeof(b->link) / sizeof(b->link[0]));
 	code_next = b->e.at;
 	blk->link = nlinks;
 	blk->links = b->nlink;
@@ -354,6 +360,7 @@ uint64_t translate_edge(const struct link *l, const struct block *to)
 		return 0;
 	put_count(&e, edge_counter(l), to->flags & BLOCK_FLAGS_DEAD);
 	put_jump(&e, to->code);
+	invariant(e.at - at <= EDGE_SIZE);
 	stub_next = e.at;
 	return at;
 }
@@ -367,6 +374,7 @@ uint64_t translate_entry(const struct block *b)
 		return 0;
 	put_entry_check(&e, b->pc);
 	put_jump(&e, b->code);
+	invariant(e.at - at <= EDGE_SIZE);
 	stub_next = e.at;
 	return at;
 }

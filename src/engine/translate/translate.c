@@ -157,6 +157,7 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 		once_note(t, blk, r);
 		return blk;
 	}
+	invariant(blk == &blocks[nblocks] && b->e.at > b->code);
 	blk->pc = b->pc;
 	blk->code = b->code;
 	blk->size = (uint32_t)(b->e.at - b->code);
@@ -180,6 +181,7 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	else
 		blk->bytes = (const uint8_t *)b->pc;
 	if (from) {
+		invariant(from->target == b->pc && !from->linked);
 		from->linked = from->fallen = true;
 		blk->in = (uint32_t)(from - links) + 1;
 	}
@@ -207,6 +209,7 @@ static struct block *follow(struct build *b, struct thread *t, struct region *r,
 		b->pc = l->target;
 		decode(b, &room, INSNS_MAX);
 		if (b->n) {
+			invariant(b->pc == l->target);
 			to = make(b, t, r, l);
 			cache_link(l, to);
 		}

@@ -27,6 +27,8 @@ void plan_stream(struct build *b)
 
 static void put_word(struct build *b, unsigned reg)
 {
+	invariant(b->reserved && b->word < b->plan.words && reg != b->base);
+	invariant(b->record == 8 + 8 * b->word);
 	put_based(&b->e, 0x89, reg, b->base, b->record);
 	b->record += 8;
 	b->word++;
@@ -86,6 +88,7 @@ void put_stream_end(struct build *b)
 
 	if (!b->reserved || !b->streams)
 		return;
+	invariant(b->word == b->plan.words && b->record == 8 + 8 * b->word);
 	put_lea(e, b->base, b->base, NO_REG, 1, b->record);
 	put_gs(e, 0x89, b->base, T_STREAM);
 	b->closed = (uint16_t)(e->at - b->code);
@@ -99,6 +102,7 @@ static void put_fetch(struct build *b, unsigned base, unsigned index, unsigned s
 	struct emit *e = &b->e;
 	unsigned s = b->scratch, rex;
 
+	invariant(b->reserved & 1u << s && s != b->base);
 	if (base == NO_REG && disp != (int32_t)disp) {
 		put_imm64(e, s, (uint64_t)disp);
 		base = s;
