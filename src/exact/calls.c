@@ -13,7 +13,7 @@
 
 enum {
 	AT, /* where the return address lies */
-	/* of a call: */
+	/* for a call only: */
 	ARG0,
 	TARGET = ARG0 + 6,
 	FIELD_N,
@@ -23,12 +23,12 @@ enum {
 	RETURN_N,
 };
 
-#define OPEN_MAX (1u << 22) /* calls of a thread that have not returned */
+#define OPEN_MAX (1u << 22) /* most calls of a thread that have not returned */
 #define PROBES 1024 /* honest programs need far fewer; only forged addresses collide more often */
 
 struct calls_code {
-	struct site_id from, to; /* of a direct call */
-	struct call *call;	 /* the one that was made last; or NULL */
+	struct site_id from, to; /* sites of a direct call and of its target */
+	struct call *call;	 /* the last call that was made; or NULL */
 	uint64_t target;	 /* the called procedure of `call` */
 	uint64_t behind;	 /* run-time address of the code after the call */
 	uint16_t cls;
@@ -39,14 +39,18 @@ struct calls_code {
 	} field[FIELD_N];
 };
 
-/* A thread's calls that have not returned, by where their return addresses lie: open addressing. What was left
- * without a return stays until there is another one, or there are too many. */
+/*
+ * A thread's calls that have not returned, by where their return addresses lie: a hash table with
+ * open addressing. A call that was left without a return stays until another one has the same
+ * place, or until there are too many.
+ */
 struct calls_made {
-	struct calls_made *next; /* another thread's, of a process that another one continues */
+	/* the calls of another thread of a process that this one continues */
+	struct calls_made *next;
 	uint32_t tid;
 	uint64_t mask, used;
 	struct made {
-		uint64_t at, behind; /* 0: free */
+		uint64_t at, behind; /* at: 0 if the slot is free */
 		struct call *call;
 	} * slot;
 };
@@ -121,7 +125,8 @@ void calls_free_block(struct code_block *b)
 
 /* Open calls: calls that have not returned. */
 
-/* Returns the slot of that return address, or the free slot for it. NULL: PROBES slots belong to others. */
+/* Returns the slot of a return address, or the free slot for it. NULL: the PROBES slots belong to
+ * others. */
 static struct made *find(const struct calls_made *m, uint64_t at)
 {
 	uint64_t i = hash_mix(at >> 3) >> 20;
@@ -235,8 +240,8 @@ static int take_call(struct exact *e, const struct process *p, struct calls_made
 	return 0;
 }
 
-/* A result goes to the call that left the return address; or, if another thread made it, to the direct one in front
- * of it. */
+/* Adds a result to the call that left the return address; or, if another thread made that call, to
+ * the direct call in front of the address. */
 static int take_return(struct exact *e, const struct process *p, struct calls_made *m,
 		       const struct calls_code *c, const uint64_t *w)
 {
@@ -293,7 +298,7 @@ int calls_take(struct exact *e, struct process *p, struct counted *t, const uint
 		    (!cut && words != p->block[id]->words))
 			return exact_bad(err);
 		c = p->block[id]->calls;
-		/* one that was cut short has not come to its end, the call or return */
+		/* an execution that was cut short has not reached its end, the call or return */
 		if (!cut &&
 		    (is_call(c->cls) ? take_call(e, p, m, c, w) : take_return(e, p, m, c, w)))
 			return err_no_memory(err, "the exact recording");

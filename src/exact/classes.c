@@ -3,7 +3,7 @@
 
 #include "x86/insn.h"
 
-/* `o`: what is to be remembered, or NULL. */
+/* Finds an instruction's class. `o`: the operands to be remembered, or NULL. */
 static int decoded(struct classes *c, const uint8_t *p, unsigned len, uint64_t addr,
 		   uint64_t *target, struct opcode *o)
 {

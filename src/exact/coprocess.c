@@ -10,24 +10,24 @@
 #include "model/timing.h"
 
 #define IMAGE_SHIFT 28
-#define WIDTH 4 /* instructions a cycle, without a core model */
+#define WIDTH 4 /* instructions per cycle, without a core model */
 #define SPACE 48
 
 /* A site, as the co-processor knows it. */
 struct place {
 	uint32_t pc, hash;
 	struct site *s;
-	size_t load;	    /* of the truth */
-	bool known;	    /* `load` is one */
-	UT_hash_handle hh;  /* by pc */
-	struct place *next; /* all of them */
+	size_t load;	    /* number of the load in the true counts */
+	bool known;	    /* `load` is set */
+	UT_hash_handle hh;  /* hash table by pc */
+	struct place *next; /* list of all places */
 };
 
 struct coprocess {
 	struct order_consumer c;
 	struct lab *l;
 	struct profile *p;
-	const struct machine *m; /* or NULL */
+	const struct machine *m; /* the machine of the core model, or NULL */
 	struct cache l3;
 	struct place *by_pc, *places;
 	unsigned sources;
@@ -42,7 +42,7 @@ struct lane {
 	struct core core;
 	struct timing *timing;
 	uint64_t space, line, parts[TIMING_PART_N], before;
-	/* a branch at the end of a block: it retires when it is known where it went */
+	/* the branch at the end of a block: it retires when its direction is known */
 	const struct order_op *last;
 	const struct timing_insn *last_insn;
 	uint64_t last_at;
@@ -170,7 +170,7 @@ static void offer(struct coprocess *c, struct sample *s, struct place *p, uint64
 		give_up(c);
 }
 
-/* Whether the filters let nothing of it pass now. */
+/* Whether no filter lets an event of the instruction pass now. */
 static bool is_rejected(const struct coprocess *c, const struct order_op *o, uint64_t now)
 {
 	const struct place *p = o->site;
@@ -308,7 +308,7 @@ struct held { /* ops of an instruction that has not retired */
 	bool missed;
 };
 
-/* Ops of one instruction. Returns the first of the next one. */
+/* Takes the ops of one instruction. Returns the first op of the next one. */
 static const struct order_op *take_insn(struct coprocess *c, struct lane *t,
 					const struct order_execution *x, const struct order_op *o,
 					const struct order_op *end, struct held *held,
@@ -346,7 +346,8 @@ static void give(struct coprocess *c, const struct order_execution *x, const str
 		offer_access(c, x, h->o, h->at, h->missed, now_of(c));
 }
 
-/* Without a core model: only instructions that something is wanted of are looked at. */
+/* Takes an execution without a core model: only instructions that the program asks for are looked
+ * at. */
 static void execute_plain(struct coprocess *c, struct lane *t, const struct order_execution *x,
 			  unsigned done)
 {
@@ -377,7 +378,7 @@ static void execute_timed(struct coprocess *c, struct lane *t, const struct orde
 
 		if (o < end && o->insn == k)
 			o = take_insn(c, t, x, o, end, held, &n);
-		if (k < done) /* the branch behind that waits until it is known where it goes */
+		if (k < done) /* the branch behind waits until its direction is known */
 			retire(c, t, &insn[k]);
 		for (unsigned i = 0; i < n; i++)
 			give(c, x, &held[i]);
@@ -417,7 +418,7 @@ static void end(void *arg, void *thread, const struct order_op *last, bool taken
 		t->last_wrong = mispredicts(t, last, taken, to);
 		timing_branch(t->timing, t->last_taken, t->last_wrong);
 	}
-	if (!to) /* a branch in the middle of a block, which goes where it says */
+	if (!to) /* a branch in the middle of a block, which tells where it goes */
 		settle(c, t, NULL);
 }
 
@@ -494,7 +495,7 @@ static void thread_end(void *arg, void *thread)
 	free(t);
 }
 
-/* The kinds that the program asks for, and those that time needs. */
+/* Returns the kinds of events that the program asks for, and those that time needs. */
 static unsigned kinds_of(const struct coprocess *c)
 {
 	unsigned kinds = 0;

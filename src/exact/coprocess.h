@@ -16,25 +16,24 @@
 
 struct coprocess;
 
-/* m: NULL, four instructions retire in a cycle. NULL with err set. Both live as long. */
+/* Makes a co-processor. m: the core model's machine; NULL: four instructions retire in a cycle.
+ * NULL with err set. Both arguments have to live as long. */
 struct coprocess *coprocess_new(struct lab *l, struct profile *p, const struct machine *m,
 				struct err *err);
 void coprocess_free(struct coprocess *c);
 const struct order_consumer *coprocess_consumer(const struct coprocess *c);
 
-/* The run has ended. -1 with err set: a trap, then or while it ran. */
+/* Called when the run has ended. -1 with err set: a trap, now or while the program ran. */
 int coprocess_end(struct coprocess *c, struct err *err);
-/* Whether nothing more will be taken: an error. */
+/* Whether an error has stopped the co-processor, so that it takes nothing more. */
 bool coprocess_failed(const struct coprocess *c);
 uint64_t coprocess_instructions(const struct coprocess *c);
 uint64_t coprocess_cycles(const struct coprocess *c);
 const struct lab *coprocess_lab(const struct coprocess *c);
-/* The site that the co-processor knows by that address; NULL: none. */
+/* Returns the site that the co-processor knows by that address; NULL: none. */
 const struct site *coprocess_site(const struct coprocess *c, uint64_t pc);
-/*
- * In place of what the profile holds: what the co-processor learned. Sites' `observed` are its samples. -1 without
- * memory.
- */
+/* Replaces what the profile holds by what the co-processor learned. `observed` of a site is its
+ * number of samples. -1 without memory. */
 int coprocess_record(const struct coprocess *c, struct profile *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a co-processor learned, as a profile. */
+/* Writes what a co-processor learned as a profile. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "observe/misses.h"
 #include "sketch/hot.h"
 
-/* What the engine counted besides goes: the recording holds what the co-processor saw. */
+/* Removes what the engine counted: the recording holds only what the co-processor saw. */
 static void forget(struct profile *p)
 {
 	struct site *s;
@@ -41,7 +41,8 @@ static uint8_t *put(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* The list of a load's values, in the form that hot_decode() reads: samples that no value accounts for are of others. */
+/* Builds the list of a load's values in the form that hot_decode() reads. Samples that no value
+ * accounts for belong to other values. */
 static struct hot *list_of(const struct profile *p, const struct table_load *l)
 {
 	uint8_t bytes[64 + 30 * TABLE_VALUES], *at = bytes;
@@ -63,7 +64,7 @@ static struct hot *list_of(const struct profile *p, const struct table_load *l)
 	at = put(at, p->capacity > TABLE_VALUES ? p->capacity : TABLE_VALUES);
 	at = put(at, l->total);
 	at = put(at, values);
-	at = put(at, rest < least ? rest : least); /* what another value has at most */
+	at = put(at, rest < least ? rest : least); /* most samples that another value can have */
 	for (unsigned i = 0; i < l->n; i++)
 		if (n[i])
 			at = put(put(put(at, (uint32_t)l->value[i].value), n[i]), 0);
@@ -91,7 +92,8 @@ static int record_values(const struct coprocess *c, struct profile *p, const str
 	return 0;
 }
 
-/* edges: first is the branch; second where an indirect one went, or 0; counts of not taken and taken ones. */
+/* Edges: `first` is the branch; `second` is where an indirect one went, or 0; the counts are of not
+ * taken and taken. */
 static int record_edge(const struct coprocess *c, struct profile *p, const struct counted_pair *d)
 {
 	struct site *from = site_at(c, p, d->key.first), *to;
@@ -104,7 +106,8 @@ static int record_edge(const struct coprocess *c, struct profile *p, const struc
 	return to ? edges_add(p, EDGE_WENT, from->id, to->id, d->n[1]) : 0;
 }
 
-/* contexts: first is the call that the branch's procedure was entered by, second the call around that. */
+/* Contexts: `first` is the call by which the branch's procedure was entered, `second` the call
+ * around that. */
 static int record_context(const struct coprocess *c, struct profile *p,
 			  const struct counted_pair *d)
 {
@@ -121,7 +124,7 @@ static int record_context(const struct coprocess *c, struct profile *p,
 	return 0;
 }
 
-/* dependences: first is the load, second the store. */
+/* Dependences: `first` is the load, `second` the store. */
 static int record_dependence(const struct coprocess *c, struct profile *p,
 			     const struct counted_pair *d)
 {
@@ -137,7 +140,7 @@ static int record_dependence(const struct coprocess *c, struct profile *p,
 	return x ? 0 : -1;
 }
 
-/* sets: first is the instruction that missed, second the set. */
+/* Sets: `first` is the instruction that missed, `second` the cache set. */
 static int record_set(const struct coprocess *c, struct profile *p, const struct counted_pair *d)
 {
 	struct site *s = site_at(c, p, d->key.first);

@@ -37,7 +37,8 @@ void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* A thread's counters stay mapped where they are read after each sample, of so many threads. */
+/* Maps a thread's counters, or returns the mapping that is kept: where counters are read after each
+ * sample, those of at most that many threads stay mapped. */
 #define MAPPED_MAX 1024
 
 const void *exact_counters(struct exact *e, struct counted *t, uint64_t at, uint64_t n)
@@ -64,7 +65,7 @@ static void unmap_counters(struct exact *e, struct counted *t)
 	e->nmapped--;
 }
 
-/* A process's record, for writing, too: the recorder answers there. */
+/* Maps a process's record, also for writing, because the recorder answers in it. */
 static void *map_process(const struct exact *e, uint64_t at)
 {
 	void *p;
@@ -75,7 +76,7 @@ static void *map_process(const struct exact *e, uint64_t at)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* A number that descriptors of programs hardly reach. */
+/* A descriptor number that programs hardly reach. */
 static int move_high(int fd)
 {
 	struct rlimit l;
@@ -91,7 +92,7 @@ static int move_high(int fd)
 	return high;
 }
 
-/* Sparse, so that a limit on files (ulimit -f) that we may lift is none. */
+/* The file is sparse; a limit on file sizes (ulimit -f) is raised for it if that is allowed. */
 static int make_large(int fd)
 {
 	struct rlimit old, none = { RLIM_INFINITY, RLIM_INFINITY };
@@ -113,7 +114,8 @@ static int seal(int fd)
 struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 			 const struct order_consumer *consumer, struct profile *p, struct err *err)
 {
-	/* ours as long as we are: closing another descriptor of the file would release it */
+	/* the lock lasts as long as the recorder: closing another descriptor of the file would
+	 * release it */
 	struct flock ours = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct exact *e = calloc(1, sizeof(*e));
 
@@ -191,7 +193,8 @@ static void leave_code(struct process *p)
 	}
 }
 
-/* All but the process itself: others may still be found to have been forked from it, though with nothing of it. */
+/* Frees all of a process but its structure: processes may still be met that were forked from it,
+ * although they get nothing of it. */
 static void release(struct exact *e, struct process *p)
 {
 	if (p->released)
@@ -386,10 +389,8 @@ int exact_count(struct exact *e, struct process *p, uint32_t i, uint64_t count, 
 	return b->leaves ? ways_leave(e, p, b, went) : 0;
 }
 
-/*
- * A sample and a warm-up end when the recorder has read all that was observed in them; the phase that the process is in
- * when something has been read is the one that it was observed in, therefore, and no other one.
- */
+/* A sample or a warm-up ends only when the recorder has read all that was observed in it. So what
+ * has been read belongs to the phase that the process is in now. */
 void exact_note_phase(struct exact *e, const struct process *p)
 {
 	const struct order_consumer *k = e->consumer;
@@ -426,7 +427,7 @@ static int apply_cuts(struct exact *e, struct process *p)
 	return rc;
 }
 
-/* Of n counters: what left the block behind the place where it is counted. */
+/* Returns, of n counters, the executions that left the block behind the place where it is counted. */
 static uint64_t left_early(const struct process *p, uint32_t i, const uint64_t *counter, uint64_t n)
 {
 	const struct code_block *b = p->block[i];
@@ -450,7 +451,7 @@ int exact_invert(struct exact *e, struct process *p, uint32_t i)
 	count = p->before[2 * i] - left_early(p, i, p->before, p->nbefore);
 	second = p->before[2 * i + 1];
 	went = count - second -
-	       second; /* the counter was taken for that of the branch's other way */
+	       second; /* the counter was taken for that of the branch's other direction */
 	b->site[b->n - 1]->taken += went;
 	return b->leaves ? ways_leave(e, p, b, went) : 0;
 }
@@ -466,7 +467,8 @@ static uint64_t *sum_counters(struct exact *e, const struct process *p, uint64_t
 
 		if (!c)
 			continue;
-		/* a block's exits are read before itself: at least as many came in as went out */
+		/* the exits of a block are read before the block: at least as many executions came
+		 * in as went out */
 		for (uint64_t i = n; i-- > 0;)
 			sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
 		exact_counters_done(of, c, bytes);
@@ -535,7 +537,7 @@ static struct process *find_process(const struct exact *e, uint64_t at)
 	return p;
 }
 
-/* What the parent had when it forked; it may have gone on since. */
+/* Copies what the parent had when it forked; the parent may have gone on since. */
 static int inherit(struct exact *e, struct process *p, const struct exact_process *r,
 		   struct err *err)
 {
@@ -620,7 +622,7 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	}
 	if (!replaced || !r.same)
 		e->totals.processes++;
-	else if (!rc) /* it has ended: all that it told comes first */
+	else if (!rc) /* the process has ended: everything that it logged is read first */
 		rc = exact_read_log(e, replaced, err) || lines_go_on(p, replaced, err) ? -1 : 0;
 	if (!rc && goes_on && e->mode & EXACT_PHASES)
 		rc = exact_read_log(e, replaced, err) || read_counters(e, replaced, err) ||
@@ -651,7 +653,7 @@ static bool list_process(const struct exact *e, uint64_t *at, uint64_t **list, s
 	return true;
 }
 
-/* The chain is newest first: those not known yet, oldest first. */
+/* The chain has the newest process first. Adds those that are not known yet, the oldest first. */
 static int new_processes(struct exact *e, struct err *err)
 {
 	uint64_t at = __atomic_load_n(&e->header->process, __ATOMIC_ACQUIRE), *new = NULL;
@@ -671,7 +673,7 @@ static int finish_streams(struct exact *e, struct process *p, struct err *err)
 	return p->sink ? streams_finish(e, p, err) : 0;
 }
 
-/* The samples that have ended are complete in the profile. */
+/* Tells the consumer that the samples that have ended are complete in the profile. */
 static int close_samples(struct exact *e, struct err *err)
 {
 	size_t n = e->nsample;
@@ -686,7 +688,8 @@ static int close_samples(struct exact *e, struct err *err)
 	return e->sampling->closed(e->sampling->arg, e->sample, n, err);
 }
 
-/* Where all samples weigh the same, several are closed at once: each time costs as much as there is code. */
+/* Closes several samples at once where all samples weigh the same, because closing takes time in
+ * proportion to the code. */
 static bool close_due(const struct exact *e)
 {
 	return e->header->schedule.kind == EXACT_LISTED || e->nsample > e->nclosed / CLOSE_PART;
@@ -776,8 +779,8 @@ int exact_poll(struct exact *e, bool counters, struct err *err)
 			return give_up(e);
 		if (!p->done || p->released)
 			continue;
-		/* who takes its place was there before it ended, and is to get what has not; who was forked from it and
-		 * is not known yet, its blocks */
+		/* A successor began before the process ended, and gets what the process still
+		 * holds; a forked child that is not known yet needs the process's blocks. */
 		if (new_processes(e, err))
 			return give_up(e);
 		if (p->forked >= p->forks)

@@ -15,8 +15,9 @@ struct exact_lines;
 struct order_consumer;
 
 /*
- * `mode`: EXACT_… of engine/shared.h; `lines` with EXACT_LINES, else NULL. With a consumer, which has to live as long, what
- * streams tell goes to it, in program order, and not into the profile (exact/order.h). NULL with err set.
+ * Makes the shared memory. `mode`: set of EXACT_ bits of engine/shared.h; `lines` with EXACT_LINES,
+ * else NULL. With a consumer, which has to live as long, executions go to it in program order, and
+ * not into the profile (exact/order.h). NULL with err set.
  */
 struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 			 const struct order_consumer *consumer, struct profile *p, struct err *err);
@@ -24,7 +25,7 @@ void exact_close(struct exact *e);
 /* Sets the room for translated code in each process, in bytes; 0: as much as there is. */
 void exact_limit_code(struct exact *e, uint64_t bytes);
 
-/* A sample, or what is left of one that a new image, or a fork, has cut in two. */
+/* A sample, or the part of one that is left after a new image or a fork has cut it in two. */
 struct exact_sample {
 	uint32_t pid;
 	uint64_t number;     /* number in the schedule, from 0 */
@@ -33,31 +34,34 @@ struct exact_sample {
 };
 struct exact_sampling {
 	void *arg;
-	/* All that these samples have observed is in the profile, and nothing else has been added to it since the last
-	 * call. -1 with err set. */
+	/* Called when everything that these samples observed is in the profile, and nothing else
+	 * has been added to it since the last call. -1 with err set. */
 	int (*closed)(void *arg, const struct exact_sample *s, size_t n, struct err *err);
 };
-/* Before the program begins: what of it is observed (engine/shared.h; `list` is not used). `starts`: s->n of them.
- * `sampling` has to live as long. */
+/* Sets, before the program begins, which parts of it are observed (engine/shared.h; `list` is not
+ * used). `starts` has s->n elements. `sampling` has to live as long. */
 int exact_schedule(struct exact *e, const struct exact_schedule *s, const uint64_t *starts,
 		   const struct exact_sampling *sampling, struct err *err);
-/* Instructions that the first process has executed. */
+/* Returns the number of instructions that the first process has executed. */
 uint64_t exact_position(const struct exact *e);
-/* Samples that have ended since `closed` was called last, *n of them. */
+/* Returns the samples that have ended since `closed` was called last, *n of them. */
 const struct exact_sample *exact_samples(const struct exact *e, size_t *n);
 
-/* The words that run argv under the engine: good until exact_close. NULL with err set if the engine cannot
- * be found. Who executes them needs to inherit our descriptors. */
+/*
+ * Returns the words of a command that runs argv under the engine: valid until exact_close. NULL
+ * with err set if the engine cannot be found. The process that executes them has to inherit the
+ * recorder's descriptors.
+ */
 char *const *exact_command(struct exact *e, char *const argv[], struct err *err);
 
-/* Adds to the profile what streams hold; and, for processes that ended or if `counters`, what has been
- * counted since the last call. */
+/* Adds to the profile what streams hold; and what has been counted since the last call, for
+ * processes that have ended, or for all if `counters`. */
 int exact_poll(struct exact *e, bool counters, struct err *err);
-/* Adds to the profile what has been read of streams, but waits to be looked at together. */
+/* Adds to the profile what has been read of streams and still waits in sinks. */
 int exact_flush(struct exact *e, struct err *err);
-/* Waits until there is something in a stream, or that long. */
+/* Waits until a stream holds something, or for `ms` milliseconds. */
 void exact_wait(struct exact *e, int ms);
-/* Reads what is left at the end, and names the procedures of what ran. */
+/* Reads what is left at the end, and names the procedures that ran. */
 int exact_finish(struct exact *e, struct err *err);
 
 struct exact_totals {

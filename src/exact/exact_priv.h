@@ -12,7 +12,7 @@
 
 /* Limits on what one program can make the recorder keep. */
 #define EXACT_PROCESSES_MAX (1u << 20) /* processes of a recording, ended ones included */
-#define EXACT_THREADS_MAX (1u << 20)   /* of processes that have not ended */
+#define EXACT_THREADS_MAX (1u << 20)   /* threads of processes that have not ended */
 #define EXACT_IMAGES_MAX (1u << 18)    /* images of one process */
 #define EXACT_SAMPLES_KEPT (1u << 22)  /* samples that are complete but not closed */
 #define EXACT_LIVE_BLOCKS \
@@ -34,8 +34,8 @@ struct code_block {
 	struct field *field;
 	struct column *column;
 	uint64_t pc, addr;	  /* the block's address at run time, and in the image */
-	uint16_t len;		  /* bytes */
-	struct order_code *order; /* EXACT_ORDER; or NULL */
+	uint16_t len;		  /* bytes of code */
+	struct order_code *order; /* the block's ops, with EXACT_ORDER; or NULL */
 	struct calls_code
 		*calls; /* with EXACT_CALLS, of a block that ends in a call or a return; or NULL */
 	uint64_t
@@ -46,15 +46,14 @@ struct code_block {
 	struct site *site[]; /* n elements; none where nothing is counted */
 };
 
-/* What is made of a block's words: a column is a word, narrowed; fields that differ from one another by a
- * constant share it. */
+/* A column of a block's words: a word, narrowed. Fields that differ by a constant share a column. */
 struct column {
 	struct hot *hot; /* NULL before the first value */
 	uint16_t word;
-	uint8_t from; /* bits, or EXACT_HIGH */
+	uint8_t from; /* bits that the word is narrowed to, or EXACT_HIGH */
 };
 
-#define FIELD_CONSTANT 0xffff /* in field.column */
+#define FIELD_CONSTANT 0xffff /* value of field.column for a constant */
 struct field {
 	uint64_t add;
 	uint64_t times; /* how often a constant was observed */
@@ -62,19 +61,26 @@ struct field {
 	uint8_t insn, operand, to;
 };
 
-/* Executions of a block that wait until there are enough of them to be looked at together: its words, one
- * execution after the other. Small: there is one for each block, and they are used all over. */
+/*
+ * Executions of a block that wait until enough of them can be processed together: their words, one
+ * execution after the other. The structure is small, because each block has one and they are
+ * accessed in any order.
+ */
 struct sink {
 	uint64_t *at; /* where the next execution's words go */
 	uint32_t
-		head; /* all of them have it in the stream, and nothing else does; 0: there is no room yet */
+		/* the stream's head of these executions, and of no others; 0: there is no room
+		 * yet */
+		head;
 	uint32_t
-		end; /* where the room ends, that address's lower half: each of them takes the same part of it */
+		/* the lower half of the address where the room ends: all rooms lie in one part
+		 * of memory */
+		end;
 };
-struct sink_room { /* memory for those */
+struct sink_room { /* memory for sinks */
 	uint64_t *start;
 	uint16_t words;
-	uint8_t size; /* which of the sizes it has, 0: none */
+	uint8_t size; /* number of its size; 0: none */
 	uint8_t emptied;
 };
 
@@ -86,7 +92,8 @@ struct sink_free {	    /* a free sink */
 /* A pair of an indirect jump, call or return and where it went. Once counted, it is an edge of the profile. */
 struct way {
 	uint32_t block;
-	uint32_t near; /* the slot that counts it while it is there, if there is one */
+	/* number of the slot that counts the pair while the pair is in it, if there is one */
+	uint32_t near;
 	struct site_id from, to;
 	struct edge *edge;
 	uint64_t before; /* its counter at the last poll */
@@ -95,12 +102,13 @@ struct way {
 struct counted { /* a thread's counters and stream */
 	uint64_t at;
 	uint64_t stream_at;
-	struct exact_stream *stream; /* mapped, or NULL */
-	struct order_thread *order;  /* EXACT_ORDER; or NULL */
-	struct calls_made *calls;    /* EXACT_CALLS; or NULL */
+	struct exact_stream *stream; /* the mapped stream, or NULL */
+	struct order_thread *order;  /* with EXACT_ORDER; or NULL */
+	struct calls_made *calls;    /* with EXACT_CALLS; or NULL */
 	uint32_t tid;
-	uint64_t firsts;    /* with lines, or 0 */
-	const char *mapped; /* its counters, or NULL: they are mapped when they are read */
+	uint64_t firsts; /* where first touches lie, with lines; or 0 */
+	/* the mapped counters, or NULL: they are mapped only while they are read */
+	const char *mapped;
 };
 
 /* Memory for the blocks of one process, in a chain of pieces. */
@@ -116,17 +124,20 @@ struct process {
 	uint32_t pid; /* positive, also when converted to pid_t */
 	struct process *parent;
 	unsigned
-		users; /* itself, until it needs no blocks, and those forked from it: of `memory` */
+		/* users of `memory`: the process until it needs no blocks, and the processes
+		 * forked from it */
+		users;
 	uint32_t forks,
 		forked; /* forks: children that the process has begun, known when it has ended; forked: children that the recorder has met */
 	struct code_memory *memory; /* holds the blocks that this process translated */
 	struct code_block *own;
 	struct exact_process *shared; /* the process's record, mapped until the process is done */
 	struct exact_log *log;	      /* the chunk of the log that is being read, mapped; or NULL */
-	uint64_t chunk, pos, bytes;   /* how far its log was read: chunk, in it, in all */
+	/* how far the log was read: the chunk, the position in it, bytes in all */
+	uint64_t chunk, pos, bytes;
 	struct code_block **block;
 	struct sink *sink; /* by block number + 1, as the stream names blocks */
-	uint32_t sinks;	   /* a power of two, more than there are blocks */
+	uint32_t sinks;	   /* number of sinks: a power of two, more than there are blocks */
 	struct sink_room *sink_room;
 	bool *inverted;
 	uint32_t nblock, room;
@@ -144,9 +155,9 @@ struct process {
 		uint64_t start, end;
 	} * image;
 	size_t nimage;
-	struct lines_reader *lines;   /* or NULL */
-	struct phases_reader *phases; /* or NULL */
-	struct exact_cut *cut;	      /* to be applied when the counters have been read */
+	struct lines_reader *lines;   /* reader of snapshots, or NULL */
+	struct phases_reader *phases; /* reader of intervals, or NULL */
+	struct exact_cut *cut;	      /* cuts that are applied when the counters have been read */
 	size_t ncut;
 	struct process *
 		successor; /* the continuation of the same process with blocks numbered anew; or NULL */
@@ -162,7 +173,7 @@ struct process {
 
 struct exact {
 	int fd;
-	uint64_t mode; /* EXACT_… */
+	uint64_t mode; /* set of EXACT_ bits */
 	struct profile *profile;
 	struct exact_header *header;
 	struct process **process;
@@ -172,36 +183,38 @@ struct exact {
 	struct files files;	  /* images by number, for names */
 	size_t procedures_read;	  /* number of images whose procedures have been read */
 	struct classes *classes;
-	const struct order_consumer *consumer; /* EXACT_ORDER */
+	const struct order_consumer *consumer; /* with EXACT_ORDER */
 	uint8_t *record;		       /* a copy of the log's record that is being read */
 	size_t record_size;
 	struct exact_lines lines;
-	uint64_t began_ns; /* monotonic */
+	uint64_t began_ns; /* monotonic clock */
 	char **argv;
 	char *path, *option;
 	struct exact_totals totals;
 	uint64_t repeat_room; /* bytes that repeated accesses of this half may touch yet */
 	char *sinks;	      /* memory for the sinks of blocks that run often */
 	size_t sinks_used;
-	struct sink_free *sinks_free[EXACT_OFTEN_SIZES][EXACT_WORDS_MAX + 1]; /* by words */
-	const struct exact_sampling *sampling;				      /* with a schedule */
+	/* free sinks, by size and by words of an execution */
+	struct sink_free *sinks_free[EXACT_OFTEN_SIZES][EXACT_WORDS_MAX + 1];
+	/* set with a schedule */
+	const struct exact_sampling *sampling;
 	struct exact_sample *sample; /* samples that have ended since `closed` was called */
 	size_t nsample, nclosed;
 	size_t nmapped;	   /* threads whose counters stay mapped */
-	uint64_t position; /* of the first process */
+	uint64_t position; /* instructions that the first process has executed */
 	bool warms;	   /* where the schedule skips, touched lines are told to the consumer */
 	bool discard;	   /* what is being read belongs to a warm-up */
-	uint32_t heard;	   /* the bell */
+	uint32_t heard;	   /* the bell's value at the last look */
 	bool read_any,
-		read_before; /* the last poll found something in a stream, the one before it */
+		read_before; /* the last poll, and the one before it, found something in a stream */
 };
 
 /* records.c */
 int exact_bad(struct err *err);
 /* Sets err: the program has more of `what` than the recorder keeps. Returns -1. */
 int exact_too_many(const char *what, uint64_t most, struct err *err);
-/* Reads the process's log on, the first until `limit` bytes of records have been read in all, the second to the log's
- * present end. */
+/* Both read the process's log on: the first one until `limit` bytes of records have been read in
+ * all, the second one to the log's present end. */
 int exact_read_log_to(struct exact *e, struct process *p, uint64_t limit, struct err *err);
 int exact_read_log(struct exact *e, struct process *p, struct err *err);
 /* Adds a block, or NULL, under the process's next number. -1 with err set. */
@@ -211,16 +224,16 @@ int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bo
 void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
 
 /* exact.c */
-/* n executions of a block, of which its branch was counted `second` times. -1 without memory. */
+/* Adds n executions of a block, of which its branch was counted `second` times. -1 without memory. */
 int exact_count(struct exact *e, struct process *p, uint32_t block, uint64_t n, uint64_t second);
 /* From now on the counter of the block's branch counts the other direction. Corrects what was counted before. -1
  * without memory. */
 int exact_invert(struct exact *e, struct process *p, uint32_t block);
 /* Appends a zero element to an array of *n elements. Only this function adds elements: the capacity follows from *n. */
 bool exact_grow(void *array, size_t *n, size_t size);
-/* A piece of the file, to be read; NULL: there is none. */
+/* Maps a piece of the file for reading; NULL: it cannot be mapped. */
 void *exact_map(const struct exact *e, uint64_t at, uint64_t n);
-/* n bytes of a thread's counters, which there are, from offset `at` on; NULL: they cannot be mapped. */
+/* Maps n bytes of an existing thread's counters, from offset `at` on; NULL: they cannot be mapped. */
 const void *exact_counters(struct exact *e, struct counted *t, uint64_t at, uint64_t n);
 void exact_counters_done(const struct counted *t, const void *p, uint64_t n);
 /* True if a piece of n bytes at that offset lies in the file. An offset of 0, for "none", passes. */
@@ -239,29 +252,31 @@ int ways_inherit(struct process *p, uint32_t n, struct err *err);
 int ways_count(struct exact *e, struct process *p, struct err *err);
 /* Counts n executions of a direct jump out of the block's image. -1 without memory. */
 int ways_leave(struct exact *e, const struct process *p, const struct code_block *b, uint64_t n);
-/* The process has ended: where its threads were is where they left. */
+/* Adds the places where the threads of an ended process left. */
 int ways_end(struct exact *e, struct process *p, struct err *err);
 /* lines.c */
-/* A record of a snapshot. */
-/* A chunk's lines, a bit each. -1: the record is none. */
+/* Reads a record of a snapshot. */
+/* Reads a record of a chunk's lines, a bit each. -1: the record is malformed. */
 int exact_touched_lines(const struct exact_touched *c, uint64_t bits[EXACT_CHUNK / 64]);
 int lines_record(struct exact *e, struct process *p, const struct exact_record *r, struct err *err);
-/* The process p continues the process `from`. */
+/* Called when the process p continues the process `from`. */
 int lines_go_on(struct process *p, struct process *from, struct err *err);
-/* The process has ended: which procedures were the first to touch lines. */
+/* Called when the process has ended: reads which procedures were the first to touch lines. */
 int lines_finish(struct exact *e, struct process *p, struct err *err);
 void lines_free(struct process *p);
-/* Instructions executed up to the last snapshot; 0 if snapshots do not count instructions. */
+/* Returns the instructions executed up to the last snapshot; 0 if snapshots do not count
+ * instructions. */
 uint64_t lines_instructions(const struct exact *e);
 
 /* phases.c */
-/* A record of an interval. */
+/* Reads a record of an interval. */
 int phases_record(struct exact *e, struct process *p, const struct exact_record *r,
 		  struct err *err);
 int phases_cut(struct exact *e, struct process *p, const struct exact_cut *c, struct err *err);
-/* The process p continues the process `from`, whose counters have been read for the last time. */
+/* Called when the process p continues the process `from`, whose counters have been read for the
+ * last time. */
 int phases_go_on(struct exact *e, struct process *p, struct process *from, struct err *err);
-/* The process has ended, and its counters have been read. */
+/* Called when the process has ended, and its counters have been read. */
 int phases_finish(struct exact *e, struct process *p, struct err *err);
 void phases_free_reader(struct process *p);
 
@@ -269,7 +284,7 @@ void phases_free_reader(struct process *p);
 /* Reads a block's fields from its record. */
 int streams_block(struct code_block *b, const struct exact_block *r, struct err *err);
 void streams_free_block(struct code_block *b);
-/* An exit has a prefix of its block's fields. */
+/* Gives an exit a prefix of its block's fields. */
 int streams_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
 		 struct err *err);
 /* Makes room for n sinks, a power of two; the first one is not used. */
@@ -291,15 +306,15 @@ int order_exit(struct code_block *b, const struct code_block *of, const struct e
 void order_free_block(struct code_block *b);
 /* Tells the consumer that the process's threads ran unobserved between the last execution and the next one. */
 void order_gap(struct process *p);
-/* Complete executions of a thread: n words. */
-/* After reading, before what was read is added: whether it is of a warm-up. */
+/* Passes complete executions of a thread, n words, to the consumer. */
+/* Called after reading, and before what was read is added: notes whether it belongs to a warm-up. */
 void exact_note_phase(struct exact *e, const struct process *p);
 /* Reads a record of lines that were touched while the schedule skipped. */
 int order_touched(struct exact *e, struct process *p, const struct exact_touched *r,
 		  struct err *err);
 int order_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
 	       struct err *err);
-/* The process has ended: its successor takes over the consumer's data. */
+/* Called when the process has ended: its successor takes over the consumer's data. */
 void order_free(const struct exact *e, struct process *p);
 
 /* calls.c */
@@ -308,10 +323,10 @@ int calls_block(const struct process *p, struct code_block *b, const struct exac
 void calls_free_block(struct code_block *b);
 /* Forgets all open calls, because their returns may run unobserved. */
 void calls_gap(struct process *p);
-/* Complete executions of a thread: n words. */
+/* Reads complete executions of a thread, n words. */
 int calls_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
 	       struct err *err);
-/* The process has ended: its successor takes over the open calls. */
+/* Called when the process has ended: its successor takes over the open calls. */
 void calls_end(struct process *p);
 
 #endif

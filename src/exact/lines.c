@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder's side of working sets: the engine's snapshots to those of the profile. */
+/* The recorder's side of working sets: turns the engine's snapshots into those of the profile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,11 @@
 #include "image/frames.h"
 #include "observe/wset.h"
 
-#define STACK_GROWS (1ull << 30) /* below what was last told of a stack is the stack, too */
+/* bytes below the known end of a stack that count as the stack, too */
+#define STACK_GROWS (1ull << 30)
 #define FRAMES_MAX 24
 #define STACK_TEXT 2048
-#define CHUNKS_MAX (1u << 20) /* of 4096 lines each: 256 GiB of memory with lines of 64 bytes */
+#define CHUNKS_MAX (1u << 20) /* chunks of 4096 lines: 256 GiB of memory with lines of 64 bytes */
 
 struct mapped {
 	uint64_t start, end;
@@ -23,16 +24,18 @@ struct mapped {
 };
 
 struct lines_reader {
-	struct wset *wset;     /* the profile's */
-	struct wset_sets sets; /* of the interval so far */
+	struct wset *wset;     /* the profile's working set */
+	struct wset_sets sets; /* sets of the present interval */
 	struct wset_lines ever;
 	struct mapped *mapped;
 	size_t nmapped;
 	char *stack;
-	uint64_t count, begun_wall;  /* of the snapshot before; when recording began */
-	struct process_image *image; /* of the processes that this one goes on for */
+	/* the count at the snapshot before; the time when recording began */
+	uint64_t count, begun_wall;
+	struct process_image *image; /* images of the processes that this one continues */
 	size_t nimage;
-	struct stretch { /* code of the process's blocks, as they were asked for; n: bytes, 0: not yet */
+	/* Code of the process's blocks, by the order of requests; n: bytes, 0: not known yet. */
+	struct stretch {
 		uint64_t pc;
 		uint32_t n;
 	} * code;
@@ -137,7 +140,7 @@ static int take_mapping(struct lines_reader *r, const struct exact_mapping *m, s
 	return 0;
 }
 
-/* The first mapping that ends behind the address, or none. */
+/* Returns the first mapping that ends behind the address, or none. */
 static const struct mapped *mapped_at(const struct lines_reader *r, uint64_t addr)
 {
 	size_t low = search_first(i, 0, r->nmapped, r->mapped[i].end > addr);
@@ -165,7 +168,8 @@ int exact_touched_lines(const struct exact_touched *c, uint64_t bits[EXACT_CHUNK
 	return 0;
 }
 
-/* Planes come one after the other. The first one's lines are told apart when another one has some. */
+/* Planes come one after the other. The first plane's lines are told apart when another plane has
+ * some. */
 static struct wset_chunk *chunk_of_plane(struct lines_reader *r, const struct exact_touched *c)
 {
 	if (!r->sets.thread.n && wset_join(&r->sets.thread, &r->sets.data, 0))
@@ -173,7 +177,7 @@ static struct wset_chunk *chunk_of_plane(struct lines_reader *r, const struct ex
 	return wset_chunk(&r->sets.thread, c->chunk, c->plane);
 }
 
-/* Lines of what is not mapped (an access that faulted) are none of the working set. */
+/* Lines that are not mapped, because the access faulted, do not belong to the working set. */
 static int take_touched(const struct exact *e, struct lines_reader *r,
 			const struct exact_touched *c, struct err *err)
 {
@@ -213,7 +217,7 @@ static int take_touched(const struct exact *e, struct lines_reader *r,
 	return 0;
 }
 
-/* *c: the chunk that was the last one before, or NULL. */
+/* *c: the chunk that was used last, or NULL. */
 static int add_code(const struct exact *e, struct lines_reader *r, uint64_t pc, unsigned len,
 		    struct wset_chunk **c)
 {
@@ -227,7 +231,8 @@ static int add_code(const struct exact *e, struct lines_reader *r, uint64_t pc, 
 	return 0;
 }
 
-/* Blocks' code side by side: what ran is asked for in order, at each snapshot. */
+/* The blocks' code lies side by side, because executed blocks are asked for in order at each
+ * snapshot. */
 static int widen_code(const struct process *p, struct lines_reader *r)
 {
 	return array_widen(r->code, r->ncode, 2ull * p->nblock) ? 0 : -1;
@@ -267,13 +272,13 @@ static int take_ran(const struct exact *e, const struct process *p, struct lines
 	return 0;
 }
 
-/* Where the program stood. */
+/* Reads where the program stood. */
 
 struct walk {
 	const struct exact *e;
 	const struct process *p;
 	const struct exact_stack *s;
-	size_t n; /* bytes of the stack */
+	size_t n; /* bytes of the stack that were copied */
 };
 
 static const struct process_image *image_at(const struct process *p, uint64_t pc)
@@ -343,7 +348,7 @@ static int take_stack(const struct exact *e, const struct process *p, struct lin
 	return r->stack ? 0 : err_no_memory(err, "the exact recording");
 }
 
-/* What code is counted under: its procedure, or its image. */
+/* Returns the key that code is counted under: its procedure, or its image. */
 static const char *name_of_block(const struct exact *e, const struct code_block *b)
 {
 	const struct image_proc *proc = files_procedure(&e->files, b->image, b->addr);
@@ -392,7 +397,7 @@ uint64_t lines_instructions(const struct exact *e)
 	return n;
 }
 
-/* What its first thread calls itself. */
+/* Returns the name of the process's first thread. */
 static int name_process(struct wset *w, const struct exact_snapshot *c)
 {
 	char *name = strndup(c->name, sizeof(c->name));
@@ -404,7 +409,7 @@ static int name_process(struct wset *w, const struct exact_snapshot *c)
 	return 0;
 }
 
-/* The snapshot is complete. */
+/* Completes the snapshot. */
 static int take_snapshot(struct lines_reader *r, const struct exact_snapshot *c, struct err *err)
 {
 	struct wset_snapshot s = { .start = r->count, .end = c->count, .stack = r->stack };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams in program order. What is to be told of a block's execution is worked out once; then each execution is
- * a walk along that, with the words of the stream. Where a block went is known when the thread's next one comes.
+ * Streams in program order. The ops of a block are worked out once; then each execution is a walk
+ * along them, with the words of the stream. Where a block went is known when the thread's next
+ * block comes.
  */
 #include "exact/order.h"
 
@@ -20,9 +21,10 @@ _Static_assert(ORDER_NO_WORD == EXACT_CONSTANT, "");
 
 struct order_thread {
 	void *consumer;
-	uint64_t line;			 /* of code, the last one that was fetched */
-	const struct order_code *before; /* its last block, if where it went is to be told */
-	uint32_t now;			 /* instructions before the block at hand */
+	uint64_t line; /* the last line of code that was fetched */
+	/* the thread's last block, if where it went is to be told */
+	const struct order_code *before;
+	uint32_t now; /* number of instructions before the present block */
 	size_t n;
 	struct order_event event[EVENTS];
 };
@@ -39,7 +41,7 @@ struct maker {
 	const struct code_block *b;
 	struct order_code *c;
 	size_t room;
-	uint8_t access; /* of the instruction at hand */
+	uint8_t access; /* access of the present instruction */
 };
 
 static void *site_of(const struct maker *m, unsigned insn)
@@ -69,7 +71,8 @@ static struct order_op *add(struct maker *m, unsigned insn, unsigned kind)
 	return c->op[c->n].site ? &c->op[c->n++] : NULL;
 }
 
-/* The lines that the instruction's bytes begin, and the one it lies in where that is the block's first. */
+/* Adds fetches of the lines that the instruction's bytes begin, and of the line it lies in if it is
+ * the block's first instruction. */
 static int add_fetches(struct maker *m, unsigned insn, uint64_t pc)
 {
 	unsigned shift = m->e->consumer->shift, len = m->b->site[insn]->len;
@@ -110,7 +113,7 @@ static int add_field(struct maker *m, const struct exact_field *f, bool repeats)
 	return 0;
 }
 
-/* A loaded value, which belongs to an access of the same instruction. */
+/* Adds a loaded value to an access of the same instruction. */
 static bool is_value(const struct exact_field *f)
 {
 	return !f->access && f->operand == OPERAND_LOAD;
@@ -130,7 +133,7 @@ static bool field_fits(const struct exact *e, const struct code_block *b,
 	       f->to <= 64;
 }
 
-/* The value is what the instruction's first load reads. */
+/* Notes that the value is what the instruction's first load reads. */
 static void add_value(struct maker *m, const struct exact_field *f)
 {
 	for (uint32_t i = m->c->n; i-- > 0 && m->c->op[i].insn == f->insn;) {
@@ -141,7 +144,8 @@ static void add_value(struct maker *m, const struct exact_field *f)
 	}
 }
 
-/* An instruction's fields, f[0..n): how many elements comes before what has them. */
+/* Adds an instruction's fields, f[0..n). The number of elements comes before the accesses that have
+ * them. */
 static int add_fields(struct maker *m, const struct exact_field *f, unsigned n)
 {
 	bool repeats = false;
@@ -166,7 +170,7 @@ static int add_fields(struct maker *m, const struct exact_field *f, unsigned n)
 	return 0;
 }
 
-/* What the block's instruction is to who looks at control flow. */
+/* Returns the kind of control flow that ends the block. */
 static unsigned control_of(const struct code_block *b, unsigned insn)
 {
 	switch (b->site[insn]->cls) {
@@ -292,7 +296,7 @@ int order_exit(struct code_block *b, const struct code_block *of, const struct e
 	};
 	while (b->order->n < of->order->n && of->order->op[b->order->n].insn < b->n)
 		b->order->n++;
-	/* its last instruction, in the block one that does not jump */
+	/* the last instruction of a block that does not jump */
 	if (b->order->n && of->order->op[b->order->n - 1].kind == ORDER_BRANCH &&
 	    of->order->op[b->order->n - 1].insn + 1u == b->n) {
 		b->order->end = ORDER_BRANCH;
@@ -332,7 +336,7 @@ static void put_end(struct order_thread *t, const struct order_op *o, bool taken
 						 .now = t->now - 1 };
 }
 
-/* Control has come to pc. */
+/* Tells where the thread's last block went: to pc. */
 static void put_before(struct order_thread *t, uint64_t pc)
 {
 	const struct order_code *c = t->before;
@@ -342,7 +346,7 @@ static void put_before(struct order_thread *t, uint64_t pc)
 	t->before = NULL;
 }
 
-/* Bytes of a repeated access. The program writes the count, so it may be anything. */
+/* Returns the bytes of a repeated access. The program writes the count, so it may be any number. */
 uint64_t order_repeated(const struct order_execution *x, const struct order_op *o, uint64_t times)
 {
 	struct exact *e = x->exact;
@@ -357,7 +361,7 @@ uint64_t order_repeated(const struct order_execution *x, const struct order_op *
 	return most;
 }
 
-/* Events of an execution. */
+/* Tells the events of an execution. */
 static int put_execution(struct exact *e, struct order_thread *t, const struct order_execution *x)
 {
 	const struct order_code *c = x->code;
@@ -393,7 +397,7 @@ static int put_execution(struct exact *e, struct order_thread *t, const struct o
 		v->now = t->now + o->insn;
 		if (o->kind >= ORDER_BRANCH)
 			v->to = v->at + v->len;
-		/* room for what ends this block and the one before the next */
+		/* room is kept for the events that end this block and the block before the next one */
 		if (++t->n >= EVENTS - 2 && flush(e, t))
 			return -1;
 	}
@@ -420,7 +424,7 @@ static int take_events(struct exact *e, struct order_thread *t, const struct cod
 	return 0;
 }
 
-/* The same, for a consumer of executions. */
+/* Does the same for a consumer of executions. */
 static void take_execution(const struct order_consumer *k, struct order_thread *t,
 			   const struct code_block *b, const struct order_execution *x)
 {
@@ -526,7 +530,7 @@ int order_touched(struct exact *e, struct process *p, const struct exact_touched
 	return 0;
 }
 
-#define FAR (1u << 20) /* instructions: farther than conflicts are looked for */
+#define FAR (1u << 20) /* instructions; farther apart than conflicts are looked for */
 
 void order_gap(struct process *p)
 {

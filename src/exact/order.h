@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executed instructions in the order of the program, thread by thread: what a recorder with EXACT_ORDER gives its
- * consumer. Threads take turns as their streams are read, by half a stream (engine/shared.h): what one thread does is in
- * order, how two of them interleave is not told finer than that.
+ * Executed instructions in the order of the program, thread by thread: what a recorder with
+ * EXACT_ORDER gives to its consumer. Threads take turns as their streams are read, by half a stream
+ * (engine/shared.h): the instructions of one thread are in order, but how two threads interleave is
+ * known only by half streams.
  */
 #ifndef ASSAY_EXACT_ORDER_H
 #define ASSAY_EXACT_ORDER_H
@@ -19,9 +20,9 @@ enum order_kind {
 	ORDER_STORE,
 	ORDER_MODIFY, /* a load and a store of the same bytes */
 	ORDER_PREFETCH,
-	ORDER_BRANCH, /* conditional, at `at`: taken or not */
-	ORDER_JUMP,   /* indirect, went to `to` */
-	ORDER_CALL,   /* direct; `next` follows it */
+	ORDER_BRANCH, /* a conditional branch at `at`, taken or not */
+	ORDER_JUMP,   /* an indirect jump, which went to `to` */
+	ORDER_CALL,   /* a direct call; `next` follows it */
 	ORDER_ICALL,
 	ORDER_RETURN,
 	ORDER_KIND_N,
@@ -33,8 +34,8 @@ enum order_kind {
 struct order_event {
 	uint64_t at; /* run-time address of the access or of the instruction */
 	union {
-		uint64_t size; /* bytes */
-		uint64_t to;   /* the target, 0 if it is not known */
+		uint64_t size; /* bytes of the access */
+		uint64_t to;   /* the target; 0: not known */
 	};
 	void *site; /* the consumer's data of the site */
 	uint8_t kind;
@@ -47,11 +48,12 @@ struct order_event {
 /* An event of each execution of a block, as far as it is known before the execution. A block's ops are in program
  * order. */
 struct order_op {
-	uint64_t add;  /* an address: the word, narrowed, + that; or the instruction's */
+	/* added to the narrowed word to give the address; or the instruction's address */
+	uint64_t add;
 	uint16_t word; /* number of the execution's word, or ORDER_NO_WORD */
 	uint16_t size;
 	uint8_t insn;
-	uint8_t kind; /* enum order_kind; ORDER_REPEATS, ORDER_LEFT */
+	uint8_t kind; /* enum order_kind, or ORDER_REPEATS, ORDER_LEFT */
 	uint8_t from, to;
 	uint8_t len;
 	bool repeats; /* the instruction repeats the access: `size` is that of one element */
@@ -66,8 +68,9 @@ struct order_op {
 };
 enum {
 	ORDER_REPEATS =
-		ORDER_KIND_N, /* no event: how many elements the next ones of its instruction have, */
-	ORDER_LEFT,	      /* and how many fewer */
+		/* not an event: the number of elements of the next accesses of its instruction */
+		ORDER_KIND_N,
+	ORDER_LEFT, /* not an event: by how many fewer elements */
 	ORDER_NO_WORD = 0xffff,
 };
 
@@ -80,7 +83,7 @@ struct order_code {
 	bool shared;  /* `op` and `own` belong to another block */
 	bool checked; /* every op's word is below the number of words of an execution */
 	uint8_t end; /* kind of its last instruction (ORDER_BRANCH and so on); ORDER_FETCH: no event */
-	struct order_op last; /* ... */
+	struct order_op last; /* the op of that instruction */
 	void *own;	      /* what order_consumer.block returned, or NULL */
 };
 
@@ -95,7 +98,7 @@ struct order_execution {
 	void *exact; /* private to order_repeated() */
 };
 
-/* Bytes of an access that is repeated `times` times, at most ORDER_SIZE_MAX. */
+/* Returns the bytes of an access that is repeated `times` times, at most ORDER_SIZE_MAX. */
 uint64_t order_repeated(const struct order_execution *x, const struct order_op *o, uint64_t times);
 
 static inline uint64_t order_narrow(uint64_t v, unsigned bits)
@@ -117,7 +120,7 @@ static inline bool order_value(const struct order_execution *x, const struct ord
 	return true;
 }
 
-/* The first 8 bytes that an op loads (order_consumer.values). False if they are not known. */
+/* Returns the first 8 bytes that an op loads (order_consumer.values). False if they are not known. */
 static inline bool order_loaded(const struct order_execution *x, const struct order_op *o,
 				uint64_t *v)
 {
@@ -152,18 +155,22 @@ struct order_consumer {
 	/* Makes the consumer's data of a block, in one piece of memory that is freed with the block. NULL: no memory.
 	 * The pointer may be NULL. */
 	void *(*block)(void *arg, const struct order_bytes *b);
-	/* Events. -1 without memory. Or NULL, where there are the two that follow: */
+	/* Takes an event. -1 without memory. NULL if the consumer has the two functions that
+	 * follow: */
 	int (*take)(void *arg, void *thread, const struct order_event *e, size_t n);
-	/* executions, each with its ops as they are, which saves the events; and where a block went whose last instruction
-	 * is told, when that is known: it comes before the next execution. */
+	/*
+	 * the first one takes an execution with its ops, without making events; the second one
+	 * takes where a block went, if its last instruction is told, and comes before the next
+	 * execution
+	 */
 	void (*execute)(void *arg, void *thread, const struct order_execution *x);
 	void (*end)(void *arg, void *thread, const struct order_op *last, bool taken, uint64_t to);
 	void (*thread_end)(void *arg, void *thread);
 	void (*process_end)(void *arg, void *process);
 	/* Begins or ends a warm-up, in which events change the model and are not counted. The pointer may be NULL. */
 	void (*warm_up)(void *arg, bool on);
-	/* The thread has touched or fetched the line at that address while the schedule skipped. The pointer may be
-	 * NULL. */
+	/* Called when the thread has touched or fetched the line at that address while the schedule
+	 * skipped. The pointer may be NULL. */
 	void (*touched)(void *arg, void *thread, uint64_t at);
 };
 

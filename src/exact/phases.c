@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder's side of --observe phases: the engine's vectors of executed blocks to intervals of the profile.
- *
- * The engine tells executions of blocks and of pairs, and where an interval ends. What a process executes after its last
- * interval is not told: when it has ended the counters that it leaves say how much there is more than was told.
+ * The recorder's side of --observe phases: turns the engine's vectors of executed blocks into
+ * intervals of the profile. The engine tells executions of blocks and of pairs, and where an
+ * interval ends. Executions after a process's last interval are not told: when the process has
+ * ended, its counters show how many more there are than were told.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -14,12 +14,13 @@
 #include "observe/phases.h"
 
 struct phases_reader {
-	struct phases *phases; /* the profile's */
+	struct phases *phases; /* the profile's phases */
 	/* By number of block in the process, n of them: */
 	size_t n;
 	uint64_t *told; /* executions that vectors have told */
-	long *number;	/* in the profile, + 1 */
-	/* By number in the profile: instructions of the interval under way; below 0: of executions that are yet to be told. */
+	long *number;	/* the block's number in the profile, + 1 */
+	/* By number in the profile: instructions of the present interval; below 0 if executions are
+	 * yet to be told. */
 	int64_t *pending;
 	size_t npending;
 };
@@ -47,7 +48,7 @@ static struct phases_reader *reader_of(struct exact *e, struct process *p, struc
 	return r;
 }
 
-/* They are numbered anew. */
+/* Called when blocks are numbered anew. */
 static void forget_blocks(struct phases_reader *r)
 {
 	free(r->told);
@@ -69,7 +70,7 @@ void phases_free_reader(struct process *p)
 
 static int room_for(struct phases_reader *r, const struct process *p, struct err *err)
 {
-	size_t n = p->room; /* for blocks: it doubles */
+	size_t n = p->room; /* room for blocks, which doubles */
 	size_t told = r->n;
 
 	if (r->n >= p->nblock)
@@ -79,7 +80,8 @@ static int room_for(struct phases_reader *r, const struct process *p, struct err
 		       : err_no_memory(err, "the exact recording");
 }
 
-/* A block's number in the profile, + 1: made if new. Blocks that the process met under several numbers are one there. */
+/* Returns a block's number in the profile, + 1, and makes it if it is new. A block that the process
+ * met under several numbers has one number there. */
 static int find_number(struct phases_reader *r, const struct code_block *b, long *number)
 {
 	long n = phases_block(r->phases, b->image, b->addr, b->n);
@@ -97,7 +99,7 @@ static int add(struct phases_reader *r, const struct process *p, uint64_t block,
 {
 	const struct code_block *b = p->block[block];
 
-	assert(r->number); /* room_for() has made it */
+	assert(r->number); /* room_for() has made the array */
 	if (!b || !b->n || !instructions)
 		return 0;
 	if (!r->number[block] && find_number(r, b, &r->number[block]))
@@ -186,7 +188,7 @@ int phases_cut(struct exact *e, struct process *p, const struct exact_cut *c, st
 	return add(r, p, c->id, c->counted ? (int64_t)c->done - b->n : c->done, err);
 }
 
-/* Counters have been read: what they hold beyond what was told. */
+/* Called when counters have been read: adds what they hold beyond what was told. */
 static int take_rest(struct phases_reader *r, const struct process *p, struct err *err)
 {
 	uint64_t *sum;

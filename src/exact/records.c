@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine logs: images, blocks, threads, and how blocks were left. Nothing of it is trusted. */
+/* Reads what the engine logs: images, blocks, threads, and how blocks were left. Everything is
+ * validated. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static bool same_file(const struct exact_image *r)
 	return !stat(r->path, &st) && st.st_ino == r->inode;
 }
 
-/* The image in the profile, opened when it is first met; *to_addr makes its addresses of run-time ones. */
+/* Returns the image in the profile, which is opened when it is first met; *to_addr turns run-time
+ * addresses into the image's. */
 static uint32_t image_of(struct exact *e, const struct process *p, const struct exact_image *r,
 			 uint64_t *to_addr)
 {
@@ -119,7 +121,7 @@ static void *code_alloc(struct process *p, size_t n)
 	return at;
 }
 
-/* An array of a process's, by number of block. */
+/* Returns an element of an array of the process's, by number of block. */
 static bool widen(void *array, uint32_t room, size_t size)
 {
 	void **a = array, *p = realloc(*a, room * size);
@@ -155,7 +157,8 @@ int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bo
 	return 0;
 }
 
-/* A direct jump's target is a fact of its site where it stays in the image; otherwise of the block that ends with it. */
+/* Records a direct jump's target: at its site if the target lies in the same image, otherwise at
+ * the block that ends with it. */
 static void take_target(const struct exact *e, const struct process *p, struct code_block *b,
 			const struct exact_block *r, struct site *s, uint64_t target)
 {
@@ -173,7 +176,7 @@ static void take_target(const struct exact *e, const struct process *p, struct c
 		b->leaves = at;
 }
 
-/* What its executions in the stream hold, by what is observed. */
+/* Reads what executions of the block have in the stream, which depends on what is observed. */
 static int block_fields(struct exact *e, const struct process *p, struct code_block *b,
 			const struct exact_block *r, struct err *err)
 {
@@ -194,7 +197,7 @@ static int exit_fields(const struct exact *e, struct code_block *b, const struct
 	return e->mode & EXACT_STREAM ? streams_exit(b, of, r, err) : 0;
 }
 
-/* Its instructions in the profile. */
+/* Finds the block's instructions in the profile. */
 static int block_sites(struct exact *e, const struct process *p, struct code_block *b,
 		       const struct exact_block *r, struct err *err)
 {
@@ -270,7 +273,8 @@ static int take_block(struct exact *e, struct process *p, const struct exact_blo
 	p->own = b;
 	if (block_fields(e, p, b, r, err))
 		return -1;
-	while (p->nblock < r->id && p->nblock < EXACT_BLOCKS_MAX) /* numbers that carry no code */
+	/* numbers that belong to no code */
+	while (p->nblock < r->id && p->nblock < EXACT_BLOCKS_MAX)
 		if (exact_add_block(e, p, NULL, false, err))
 			return -1;
 	if (r->id != p->nblock || p->nblock >= EXACT_BLOCKS_MAX)
@@ -385,7 +389,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_CUT:
 		if (r->size < sizeof(struct exact_cut))
 			return exact_bad(err);
-		if (!(e->mode & EXACT_COUNTS)) /* cuts correct counters */
+		if (!(e->mode & EXACT_COUNTS)) /* cuts only correct counters */
 			return 0;
 		if (phases_cut(e, p, (const void *)r, err))
 			return -1;
@@ -428,8 +432,8 @@ void exact_punch(const struct exact *e, uint64_t at, uint64_t n)
 	fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n);
 }
 
-/* The record, which the program can change under our hands; a decoder may look beyond its end. Good until the
- * next one. */
+/* Copies the record, because the program can change it meanwhile; a decoder may look beyond its
+ * end. Good until the next call. */
 static void *copy_of(struct exact *e, const struct exact_record *r, uint32_t size)
 {
 	if (!array_reserve(e->record, e->record_size, (size_t)size + INSN_MAX_LEN))

@@ -106,7 +106,7 @@ static void warm_up(void *arg, bool on)
 	of(arg)->warming = on;
 }
 
-/* A thread's simulation begins with what all have. */
+/* Begins a thread's simulation with what all threads share. */
 void simulate_touched(void *arg, void *thread, uint64_t at)
 {
 	struct seen_thread *t = thread;
@@ -201,7 +201,7 @@ static void *reuse_process(void *arg, uint32_t pid)
 	return r;
 }
 
-/* All threads are the process. */
+/* All threads share the process's distances. */
 static void *reuse_thread(void *arg, void *process)
 {
 	(void)arg;
@@ -272,7 +272,7 @@ const struct order_consumer *simulate_reuse(struct profile *p, uint32_t line)
 
 struct meeting {
 	struct conflicts_past past;
-	uint32_t now; /* as events have it */
+	uint32_t now; /* the instruction's number, as events have it */
 	struct retired r;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cycles of a simulated core, beside what its caches, TLBs and predictor miss. Each instruction of an execution is retired
- * when all that it has met is told: what it fetched and accessed, and of the last one, where control went, which is
- * known when the next execution begins.
+ * Cycles of a simulated core, beside the misses of its caches, TLBs and predictor. An instruction
+ * is retired when all its events are known: fetches and accesses, and, for the last one of an
+ * execution, where control went, which is known when the next execution begins.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ struct timed {
 struct timed_thread {
 	struct seen_thread seen;
 	struct timing *timing;
-	const struct timed *next, *end; /* of the execution at hand, those that have not retired */
+	/* instructions of the present execution that have not retired */
+	const struct timed *next, *end;
 };
 
 static struct simulation *of(void *arg)
@@ -49,7 +50,8 @@ static void *cycles_block(void *arg, const struct order_bytes *b)
 			free(t);
 			return NULL;
 		}
-		if (!insn_decode(&in[i & 1], at, len, b->pc)) /* it takes a cycle */
+		/* an unknown instruction takes a cycle */
+		if (!insn_decode(&in[i & 1], at, len, b->pc))
 			memset(&in[i & 1], 0, sizeof(in[0]));
 		timing_prepare(&t[i].insn, &in[i & 1], before, &s->machine);
 		at += len;
@@ -115,7 +117,7 @@ static void tell_access(struct timed_thread *t, const struct order_op *o, uint64
 		timing_load(t->timing, at, size, level, tlb);
 	else if (o->kind == ORDER_PREFETCH)
 		timing_prefetch(t->timing, at, level);
-	else { /* what stores finds what was loaded */
+	else { /* the instruction stores what it loaded */
 		timing_load(t->timing, at, size, level, tlb);
 		timing_store(t->timing, at, size, TIMING_IN_L1, TIMING_FIRST_TLB);
 	}
@@ -159,7 +161,7 @@ static void cycles_execute(void *arg, void *thread, const struct order_execution
 		retire_up_to(t, first + o->insn);
 		tell(t, x, o, at, times);
 	}
-	/* only where control goes is left to be known */
+	/* only where control goes is not known yet */
 	if (x->code->end == ORDER_FETCH || x->cut)
 		retire_up_to(t, t->end);
 }

@@ -8,25 +8,25 @@
 #include "model/timing.h"
 #include "observe/misses.h"
 
-#define SPACE 48 /* addresses have fewer bits; a process's number goes above */
+#define SPACE 48 /* addresses have fewer bits; the process's number stands above */
 
 struct simulation {
-	struct order_consumer c; /* first */
+	struct order_consumer c; /* has to be the first member */
 	struct profile *p;
 	void (*fini)(struct simulation *s);
-	/* misses */
+	/* for misses */
 	struct machine machine;
 	struct cache *last_level;
-	bool warming; /* what the simulation is told is not counted at sites, but here: */
+	bool warming; /* during a warm-up counts go here, and not to sites */
 	struct misses unread;
 	uint64_t unread_ticks[TIMING_PART_N];
 	uint32_t processes;
-	/* reuse */
-	unsigned line; /* shift */
+	/* for reuse distances */
+	unsigned line; /* log2 of the bytes of a line */
 };
 
 struct seen_process {
-	uint64_t space; /* added to its addresses */
+	uint64_t space; /* the process's number, which is added to its addresses */
 	struct simulation *s;
 };
 
@@ -34,11 +34,11 @@ struct seen_thread {
 	struct core core;
 	struct simulation *s;
 	uint64_t space;
-	uint64_t line; /* of code, the last one that was fetched */
+	uint64_t line; /* the last line of code that was fetched */
 	unsigned shift;
 };
 
-/* An address with a process's number above: none that the program wrote reaches there. */
+/* Returns an address with the process's number above it; the program cannot forge that number. */
 static inline uint64_t placed(uint64_t at, uint64_t space)
 {
 	return (at & ((1ull << SPACE) - 1)) + space;
@@ -50,13 +50,13 @@ _Static_assert(MISS_L2D == MISS_L1D + CORE_L2 && MISS_L3D == MISS_L1D + CORE_L3 
 		       MISS_ITLB == MISS_L1I + CORE_TLB && MISS_IWALK == MISS_L1I + CORE_WALK,
 	       "core_data and core_fetch count there");
 
-/* Where something is counted that the site has. */
+/* Returns where to count: at the site, or, during a warm-up, elsewhere. */
 static inline struct misses *counted(struct seen_thread *t, struct misses *site)
 {
 	return t->s->warming ? &t->s->unread : site;
 }
 
-/* A line of code, if it is not the one before. CORE_FOUND(). */
+/* Fetches a line of code unless it is the one fetched last. Returns CORE_FOUND(). */
 static inline unsigned fetch(struct seen_thread *t, struct misses *m, uint64_t at)
 {
 	if (at >> t->shift == t->line)
@@ -79,8 +79,8 @@ static inline unsigned access_data(struct seen_thread *t, struct misses *m, unsi
 	return core_data(&t->core, placed(at, t->space), size, &m->n[MISS_L1D]);
 }
 
-/* What ends a block, and branches in it that do not jump: at `at`, to `to`, which may be unknown. Whether it was
- * mispredicted. */
+/* Simulates the branch at `at` to `to`, which may be unknown: the end of a block, or a branch in
+ * the block that does not jump. Returns whether it was mispredicted. */
 static inline bool control(struct seen_thread *t, struct misses *m, const struct order_op *o,
 			   bool taken, uint64_t to)
 {
@@ -105,25 +105,25 @@ static inline bool control(struct seen_thread *t, struct misses *m, const struct
 	return wrong;
 }
 
-/* An op that is neither an access nor a fetch, in the middle of a block. */
+/* Takes an op in the middle of a block that is neither an access nor a fetch. */
 static inline bool in_block(struct seen_thread *t, const struct order_op *o)
 {
 	return control(t, o->site, o, false, o->add + o->len);
 }
 
-/* How many elements what follows has. */
+/* Takes the number of elements that the next accesses have. */
 static inline uint64_t elements(const struct order_op *o, uint64_t v, uint64_t times)
 {
 	return o->kind == ORDER_REPEATS ? v : times > v ? times - v : 0;
 }
 
-/* A process, and a thread of it on a core of its own. */
+/* Make a process, and a thread of it, which has a core of its own. */
 void *simulate_process(void *arg, uint32_t pid);
 int simulate_thread(struct simulation *s, struct seen_thread *t, const void *process);
 void simulate_process_end(void *arg, void *process);
 void simulate_touched(void *arg, void *thread, uint64_t at);
 
-/* A simulation of a core, whose last level is made. NULL: no memory. */
+/* Makes a simulation of a core, with the last level of cache. NULL: no memory. */
 struct simulation *simulate_core(struct profile *p, const struct machine *m);
 
 #endif

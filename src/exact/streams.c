@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams to hot lists. Executions come in the order of the program; each goes to its block's sink; a full sink is
- * looked at column by column, so that what is done for each value is little. At the end a column's hot list
- * becomes that of each field that shares it.
+ * Turns streams into hot lists. Executions come in the order of the program; each goes to its
+ * block's sink. A full sink is processed column by column, so that little work is done for each
+ * value. At the end a column's hot list is copied to each field that shares it.
  */
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -17,15 +17,16 @@
 #include "sketch/batch_scan.h"
 
 #define BATCH 256		      /* executions of a full sink */
-#define SINKS_SIZE (512ul << 20)      /* of all that are not first ones */
-#define COPIED 4		      /* words at a time */
-#define AHEAD 256		      /* words that are asked for */
-#define LINE 8			      /* words of a line of the cache */
-#define LONGEST (1 + EXACT_WORDS_MAX) /* words of an execution */
-#define TURNED 4		      /* of them, from which on columns are made eight at once */
+#define SINKS_SIZE (512ul << 20)      /* memory for sinks larger than the first size */
+#define COPIED 4		      /* words that are copied at a time */
+#define AHEAD 256		      /* words ahead that are prefetched */
+#define LINE 8			      /* words of a cache line */
+#define LONGEST (1 + EXACT_WORDS_MAX) /* most words of an execution */
+/* words of an execution from which on columns are built eight at a time */
+#define TURNED 4
 _Static_assert(BATCH <= SCAN_MAX, "");
 
-/* What is copied at once, in a register where the CPU has one so wide. */
+/* A unit of copying, in one register if the CPU has such wide ones. */
 typedef uint64_t copied_words __attribute__((vector_size(8 * COPIED), aligned(8), may_alias));
 typedef uint64_t two_words __attribute__((vector_size(16), aligned(8), may_alias));
 typedef uint64_t one_word;
@@ -170,13 +171,13 @@ static int hot_of(const struct profile *p, struct hot **h)
 	return *h ? 0 : -1;
 }
 
-/* The arguments of an indirect call are its target's. */
+/* The arguments of an indirect call belong to its target. */
 static bool by_target(const struct code_block *b, const struct field *f)
 {
 	return b->indirect && f->operand >= OPERAND_ARG0 && f->operand <= OPERAND_ARG5;
 }
 
-/* The hot list of an argument, by the block's call, of what is at `to`. */
+/* Returns the hot list of an argument of the block's call to `to`. */
 static struct hot *argument_of(struct exact *e, const struct code_block *b, struct site_id to,
 			       const struct field *f)
 {
@@ -185,7 +186,7 @@ static struct hot *argument_of(struct exact *e, const struct code_block *b, stru
 	return c ? calls_list(e->profile, c, f->operand) : NULL;
 }
 
-/* Arguments of n executions that went to one target: those that `which` lists. */
+/* Adds arguments of the executions listed by `which`, which all went to one target. */
 static int add_arguments(struct exact *e, const struct process *p, const struct code_block *b,
 			 const uint64_t *words, const uint16_t *which, unsigned n)
 {
@@ -236,7 +237,7 @@ static int add_by_target(struct exact *e, const struct process *p, const struct 
 	return 0;
 }
 
-/* A column of n executions' words. */
+/* Gathers a column of n executions' words. */
 static void gather(uint64_t *v, const uint64_t *words, unsigned stride, unsigned n, unsigned from)
 {
 	unsigned shift = from == EXACT_HIGH ? 8 : 0, i = 0;
@@ -256,12 +257,12 @@ static void gather(uint64_t *v, const uint64_t *words, unsigned stride, unsigned
 		v[i] = words[0] >> shift & mask;
 }
 
-/* n executions of a block, at most BATCH. */
+/* Processes n executions of a block, at most BATCH. */
 static int take_batch(struct exact *e, const struct process *p, struct code_block *b,
 		      const uint64_t *words, unsigned n)
 {
 	uint64_t v[BATCH], side[SCAN_COLUMNS][SCAN_MAX];
-	unsigned turned = ~0u; /* of the words, eight each, those that lie side by side now */
+	unsigned turned = ~0u; /* number of the group of eight words whose columns are built now */
 
 	if (b->indirect && add_by_target(e, p, b, words, n))
 		return -1;
@@ -297,19 +298,20 @@ static int take_batch(struct exact *e, const struct process *p, struct code_bloc
 	return 0;
 }
 
-/* Executions that a sink of each size has room for; and how often it is emptied until it gets the next size. */
+/* For each size of sinks: the executions that it has room for, and how often it is emptied until
+ * the block gets the next size. */
 static const struct size {
 	uint16_t room;
 	uint8_t times;
 } sizes[] = { { 0, 0 }, { 8, 4 }, { 64, 8 }, { BATCH, 0 } };
-#define OFTEN 2 /* the first size that lies in the memory for what runs often */
+#define OFTEN 2 /* the first size whose sinks lie in the memory for blocks that run often */
 _Static_assert(sizeof(sizes) / sizeof(sizes[0]) == OFTEN + EXACT_OFTEN_SIZES, "");
 
 bool streams_widen(struct process *p, uint32_t n)
 {
 	if (!array_widen(p->sink, p->sinks, n))
 		return false;
-	p->sink[0].head = ~0u; /* of block 0, which there is none of */
+	p->sink[0].head = ~0u; /* no block has this head: block 0 does not exist */
 	return true;
 }
 
@@ -331,7 +333,8 @@ static int empty(struct exact *e, struct process *p, uint32_t id)
 	return take_batch(e, p, p->block[id], r->start, (unsigned)(n / p->block[id]->words));
 }
 
-/* Memory for sinks of what runs often: large pages, since they are written to all over. NULL: no more. */
+/* Takes memory for sinks of blocks that run often: in large pages, because they are written to in
+ * any order. NULL: there is no more. */
 static uint64_t *often_room(struct exact *e, unsigned size, unsigned words)
 {
 	struct sink_free **f = &e->sinks_free[size - OFTEN][words];
@@ -359,7 +362,7 @@ static uint64_t *often_room(struct exact *e, unsigned size, unsigned words)
 	return (uint64_t *)(void *)at;
 }
 
-/* Others of as many words get it. */
+/* Keeps the memory for other blocks with as many words. */
 static void free_room(struct exact *e, struct process *p, uint32_t id)
 {
 	struct sink_room *r = &p->sink_room[id];
@@ -377,7 +380,7 @@ static void free_room(struct exact *e, struct process *p, uint32_t id)
 	*r = (struct sink_room){ 0 };
 }
 
-/* Makes room in a block's sink, for more than it had if it is emptied often. */
+/* Makes room in a block's sink, and more room than before if it is emptied often. */
 static int make_room(struct exact *e, struct process *p, uint32_t id)
 {
 	struct sink_room *r = &p->sink_room[id];
@@ -401,7 +404,7 @@ static int make_room(struct exact *e, struct process *p, uint32_t id)
 	return 0;
 }
 
-/* An execution that ended early. */
+/* Reads an execution that ended early. */
 static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint64_t *words,
 		    unsigned n, unsigned done)
 {
@@ -417,7 +420,8 @@ static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint6
 		c = &b->column[f->column];
 		if (c->word >= n)
 			return 0;
-		/* another field may share it that did not come to pass: to the site itself */
+		/* another field, which did not take place, may share the column: the value is added
+		 * to the site itself */
 		h = profile_operand(e->profile, b->site[f->insn], f->operand);
 		if (!h || hot_add(h, field_value(b, f, words), 1))
 			return -1;
@@ -425,7 +429,8 @@ static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint6
 	return 0;
 }
 
-/* What is not simply to be copied into a sink with room: how many words it took, or -1. */
+/* Reads an execution that cannot simply be copied into a sink with room. Returns how many words it
+ * took, or -1. */
 static int take_odd(struct exact *e, struct process *p, uint64_t head, const uint64_t *w, size_t n,
 		    struct err *err)
 {
@@ -452,15 +457,16 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 }
 
 /*
- * Executions that are simply to be copied into a sink with room, as many as follow each other and begin before `end`,
- * behind which there is room for one: returns where they end. Each word is read once: the program can change them
- * meanwhile. A sink knows the only head that it takes, so that nothing else need be looked at. What is copied beyond
- * an execution is overwritten by the next one, or lies in what a sink has beyond its end. The line after is asked for,
- * since sinks are not in the cache when it is their turn.
- *
- * Where the next head lies is told by this one; but a branch to code for so many words is predicted, as the program's
- * own branches are, so that the next head is read before this one has come. No more than four lengths: of more a
- * compiler makes a table of jumps, and the recorder takes a third longer where addresses are observed.
+ * Copies executions into sinks with room, as many as follow each other and begin before `end`,
+ * behind which one more must fit. Returns where they end. Each word is read once, because the
+ * program can change words meanwhile. A sink knows the only head that it takes, so nothing else
+ * need be looked at. What is copied beyond an execution is overwritten by the next one, or lies in
+ * the spare part of a sink beyond its end. The next line is prefetched, because sinks are not in
+ * the cache when it is their turn. Where the next head lies is told by this one; but a branch to
+ * code for that number of words is predicted, as the program's own branches are, so the next head
+ * is read before this one has arrived. There are only four lengths, because a compiler turns more
+ * of them into a table of jumps, and the recorder then takes a third longer where addresses are
+ * observed.
  */
 #define COPY_ONE(n, type) \
 	case n: \
@@ -520,7 +526,7 @@ __attribute__((target("avx"))) static const uint64_t *copy_vectors(struct sink *
 	return copy_whole(sinks, n, w, end);
 }
 
-/* Executions, complete ones. */
+/* Reads complete executions. */
 static int take_words(struct exact *e, struct process *p, const uint64_t *w, size_t n,
 		      struct err *err)
 {
@@ -530,7 +536,7 @@ static int take_words(struct exact *e, struct process *p, const uint64_t *w, siz
 	for (;;) {
 		int odd;
 
-		if (w < last && p->sinks) /* there are blocks */
+		if (w < last && p->sinks) /* only if there are blocks */
 			w = (vectors ? copy_vectors : copy_plain)(p->sink, p->sinks, w, last);
 		if (w >= end)
 			return 0;
@@ -575,7 +581,7 @@ static int take_full(struct exact *e, struct process *p, struct counted *c, unsi
 
 static struct exact_stream *map_stream(const struct exact *e, uint64_t at)
 {
-	/* what is copied of the last words may lie behind them */
+	/* the last copy may write behind the last words */
 	size_t n = EXACT_STREAM_SIZE + EXACT_STREAM_PAGE;
 	void *m;
 
@@ -591,7 +597,7 @@ static int read_stream(struct exact *e, struct process *p, struct counted *c, bo
 	struct exact_stream *s = c->stream;
 	uint64_t at, start;
 
-	/* the older one first: the one that is not being filled */
+	/* the older half comes first: the one that is not being filled */
 	unsigned now = __atomic_load_n(&s->current, __ATOMIC_ACQUIRE) & 1;
 
 	if (take_full(e, p, c, !now, err) || take_full(e, p, c, now, err))
@@ -622,7 +628,7 @@ int streams_read(struct exact *e, struct process *p, bool last, struct err *err)
 	return 0;
 }
 
-/* To the profile. */
+/* Adding to the profile. */
 
 static struct site *site_of(struct exact *e, const struct code_block *b, const struct field *f)
 {
@@ -648,7 +654,8 @@ static int finish_block(struct exact *e, struct code_block *b)
 		bool constant = f->column == FIELD_CONSTANT;
 		struct site *s;
 
-		/* counters are not read at once: of what follows an exit there may be less than none yet */
+		/* counters are not all read at the same moment: the executions after an exit may
+		 * seem to be fewer than none */
 		if (by_target(b, f) ||
 		    !(constant ? (int64_t)f->times > 0 : !!b->column[f->column].hot))
 			continue;

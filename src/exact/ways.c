@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder's side of edges: pairs and their counters, what is noted one by one, where threads end. */
+/* The recorder's side of edges: pairs and their counters, edges that are logged one by one, and the
+ * places where threads end. */
 #include <stdlib.h>
 #include <sys/mman.h>
 

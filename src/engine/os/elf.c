@@ -48,7 +48,7 @@ static int prot_of(const Elf64_Phdr *p)
 	       (p->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* False if the file ends before. */
+/* Reads n bytes at an offset. False if the file ends before that. */
 static bool clear(uint64_t from, uint64_t to)
 {
 	static const uint8_t zeros[PAGE];
@@ -101,7 +101,7 @@ static int check_header(const Elf64_Ehdr *h)
 	return 0;
 }
 
-/* The extent of the segments; -ENOEXEC if they make no sense. */
+/* Computes the extent of the segments; -ENOEXEC if they make no sense. */
 static int extent(const Elf64_Phdr *ph, unsigned n, uint64_t *low, uint64_t *high, uint64_t *align)
 {
 	*low = ~0ul;

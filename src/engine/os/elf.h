@@ -13,10 +13,10 @@ struct loaded {
 	uint64_t base; /* added to the file's addresses */
 	uint64_t entry, phdr;
 	unsigned phnum, phent;
-	char interp[256]; /* "" if none */
+	char interp[256]; /* the interpreter's path; "" if the program asks for none */
 	uint64_t
-		/* where the kernel would begin it: behind the image, of one that says where it
-		 * lies; else 0 */
+		/* where the kernel would begin the heap: behind an image with fixed addresses; else
+		 * 0 */
 		heap;
 	bool exec_stack;
 };
@@ -37,9 +37,9 @@ struct library {
 	const char *str;
 	unsigned nsym;
 };
-/* Where n bytes of an image go, within reach of the cache; 0: anywhere. */
+/* Returns where n bytes of an image go, within reach of the cache; 0: anywhere. */
 uint64_t near_hint(uint64_t n);
-/* In the engine's room. */
+/* Returns a place in the engine's own room. */
 int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char *name));
 uint64_t elf_symbol(const struct library *lib, const char *name);
 

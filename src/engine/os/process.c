@@ -40,11 +40,11 @@
 #define CLONE_ARGS_MAX 4096
 #define CLEAR_SIGHAND 0x100000000ul /* CLONE_CLEAR_SIGHAND; not in older headers */
 
-/* What a clone asks for, of whichever call. */
+/* What a clone asks for, by whichever system call. */
 struct request {
 	uint64_t flags, stack;
 	long nr;
-	uint64_t arg[5]; /* as the kernel takes them */
+	uint64_t arg[5]; /* the arguments, as the kernel takes them */
 	struct clone_args args;
 	size_t size;
 };
@@ -71,8 +71,9 @@ static void child_main(void *arg)
 }
 
 /*
- * The child has this thread alone: a lock that another one holds is never released there. So this thread takes all
- * locks before, but for those of flush.c and lines.c, which may be held for long: the child sets them free.
+ * The child has this thread alone: a lock that another thread holds would never be released there.
+ * So this thread takes all locks before the fork, except those of flush.c and lines.c, which may be
+ * held for long: the child sets those free.
  */
 static long fork_child(struct thread *t, const struct request *q)
 {
@@ -139,7 +140,7 @@ static long share_memory(struct thread *t, struct request *q, sig_set mask)
 		memcpy(c->handlers->a, t->handlers->a, sizeof(t->handlers->a));
 		unlock(&t->handlers->lock);
 	}
-	if (q->flags & CLONE_VFORK) /* the stack of before is still good */
+	if (q->flags & CLONE_VFORK) /* the stack used before is still good */
 		c->altstack = t->altstack;
 	if (q->nr == __NR_clone3) {
 		q->args.stack = sp - 4096;
@@ -202,7 +203,8 @@ static long do_clone3(struct thread *t)
 
 	if (q.size < CLONE_ARGS_SIZE_VER0 || q.size > CLONE_ARGS_MAX)
 		return q.size < CLONE_ARGS_SIZE_VER0 ? -EINVAL : -E2BIG;
-	for (; q.size > sizeof(q.args); q.size--) { /* what is not known has to be zero */
+	/* bytes that the engine does not know have to be zero */
+	for (; q.size > sizeof(q.args); q.size--) {
 		uint8_t more;
 
 		if (!rt_copy(&more, (const void *)(r[RDI] + q.size - 1), 1))
@@ -242,7 +244,7 @@ static long do_exit(struct thread *t)
 	sig_set mask;
 
 	signals_block_all(&mask);
-	if (t->pending) /* another thread may take it, if it was for the process */
+	if (t->pending) /* another thread may take the signal if it was for the process */
 		signals_restore(mask);
 	if (lines_observed())
 		is_alone() ? lines_end(t) : lines_thread_end(t);
@@ -254,7 +256,7 @@ static long do_exit(struct thread *t)
 	__builtin_unreachable();
 }
 
-/* exec */
+/* Execution of a new image. */
 
 static bool copy_string(char *to, size_t size, uint64_t from)
 {
@@ -267,10 +269,10 @@ static bool copy_string(char *to, size_t size, uint64_t from)
 	return false;
 }
 
-/* Whether the engine can run that file. 0: yes; 1: let the kernel run it as it is; or -errno. */
+/* Whether the engine can run the file. 0: yes; 1: the kernel has to run it as it is; or -errno. */
 static long judge(int fd, unsigned depth);
 
-/* A script is what its interpreter is. */
+/* A script can be run if its interpreter can. */
 static long judge_script(const char *line, unsigned depth)
 {
 	char path[PATH_MAX];
@@ -340,7 +342,7 @@ static long judge(int fd, unsigned depth)
 	return 0;
 }
 
-/* {engine, configuration, path, program's argv…}: a fresh mapping, or NULL. */
+/* Builds {engine, configuration, path, program's argv…} in a fresh mapping, or returns NULL. */
 static char **engine_args(uint64_t argv, const char *option, const char *path, size_t *size)
 {
 	uint64_t n = 0, p;
@@ -367,7 +369,7 @@ static char **engine_args(uint64_t argv, const char *option, const char *path, s
 	return out;
 }
 
-/* The kernel runs it as it is, and says what is wrong if something is. */
+/* Leaves the call to the kernel, which runs the file as it is, or says what is wrong. */
 static long run_native(struct thread *t, const char *path, bool runs)
 {
 	long r;
@@ -389,7 +391,7 @@ static long run_native(struct thread *t, const char *path, bool runs)
 	return r;
 }
 
-/* A path to a program by a descriptor, which the next image may not have. */
+/* Builds a path to a program that is named by a descriptor, which the next image may not have. */
 static bool names_descriptor(const char *path, long fd)
 {
 	char head[2];
@@ -428,7 +430,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 
 	if (!copy_string(path, sizeof(path), user_path))
 		return -EFAULT;
-	flush_expect_signal(t); /* it would be the new image's */
+	flush_expect_signal(t); /* a signal that came now would reach the new image */
 	if (!strcmp(path, self_exe))
 		format(path, sizeof(path), "%s", config.program);
 	if (!path[0] && flags & AT_EMPTY_PATH_FLAG)
@@ -436,7 +438,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	else
 		fd = sys(__NR_openat, dirfd, path,
 			 O_RDONLY | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
-	if (sys_failed(fd)) { /* the kernel says what is wrong, or can run what cannot be read */
+	/* the kernel says what is wrong, or runs a file that cannot be read */
+	if (sys_failed(fd)) {
 		bool runs =
 			fd == -EACCES && !sys_failed(sys(__NR_faccessat, dirfd, path, ACCESS_X));
 
@@ -468,17 +471,16 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	sys(__NR_munmap, args, size);
 	if (keep >= 0)
 		sys(__NR_close, keep);
-	if (r == -ENOENT || r == -EACCES) /* the engine is out of reach: another root */
+	/* the engine's file is out of reach: the process has another root */
+	if (r == -ENOENT || r == -EACCES)
 		r = run_native(t, path, true);
 	else
 		signals_after_exec();
 	return r;
 }
 
-/*
- * A process of one thread goes on without the engine from here, with this system call. Nothing that is the recorder's or
- * can be both written and executed stays mapped for the engine.
- */
+/* Lets a process of one thread go on without the engine, beginning with this system call. No
+ * mapping of the recorder's, and none that can be both written and executed, stays for the engine. */
 static long leave(struct thread *t)
 {
 	sig_set mask;
@@ -503,10 +505,8 @@ static long leave(struct thread *t)
 
 bool process_restricted;
 
-/*
- * A program that restricts its system calls restricts the engine's, too: it would be killed for what it has
- * not done.
- */
+/* A program that restricts its own system calls restricts the engine's, too, and would be killed
+ * for calls that it has not made. */
 static long do_seccomp(struct thread *t, long nr)
 {
 	uint64_t first = t->regs[RDI], second = t->regs[RSI];
@@ -520,7 +520,7 @@ static long do_seccomp(struct thread *t, long nr)
 	return rt_syscall(t);
 }
 
-/* Whether a link in /proc is the same of another process as of this one. */
+/* Whether a link in /proc leads to the same file for another process as for this one. */
 static bool same_link(long pid, const char *name)
 {
 	char path[96], own[PATH_MAX], other[PATH_MAX];
@@ -533,8 +533,8 @@ static bool same_link(long pid, const char *name)
 	return n > 0 && n == m && !memcmp(own, other, (size_t)n);
 }
 
-/* Whether a tracer would look at the engine: what it asks for is a process's memory or registers, and the process is
- * recorded, so that it has the recorder's file. */
+/* Whether a tracer would see the engine. A tracer reads a process's memory or registers, and the
+ * process is recorded, so that it has the recorder's file. */
 static bool looks_at_engine(long request, long pid)
 {
 	char log[32];
@@ -559,8 +559,9 @@ static bool looks_at_engine(long request, long pid)
 }
 
 /*
- * What a tracer sees of a process is to be the program's: a child that asks to be traced goes on without the engine, and
- * so does a traced process when it executes a program (exec()). A process that is attached to while it runs cannot.
+ * A tracer of a process has to see the program alone. So a child that asks to be traced goes on
+ * without the engine, and so does a traced process when it executes a program (exec()). A process
+ * that a tracer attaches to while it runs cannot leave the engine.
  */
 static long do_ptrace(struct thread *t)
 {

@@ -10,13 +10,13 @@
 
 struct thread;
 
-/* A path for the next image: "N/NAME" behind this is descriptor N, to be closed, and what it was
- * called. */
+/* The option that gives the next image a path: "N/NAME" behind it is descriptor N, to be closed,
+ * and its name. */
 #define OPEN_FILE "//assay/fd/"
-/* A program of several threads has restricted its system calls, and so the engine's. */
+/* Notes that a program of several threads has restricted its system calls, and so the engine's. */
 extern bool process_restricted;
 bool process_syscall(struct thread *t, long nr, long *ret);
-/* Whether the program wants a signal in place of the call before t->pc. */
+/* Whether the program wants a signal instead of the system call before t->pc. */
 bool process_refuses_call(const struct thread *t);
 
 #pragma GCC visibility pop

@@ -25,7 +25,7 @@
 #define PAGE 4096ul
 #define OWN_PATH_MAX 64
 
-extern const char _end[]; /* of the engine, the linker's */
+extern const char _end[]; /* the end of the engine's image, from the linker */
 
 const char *procfs_hex(const char *s, uint64_t *v)
 {
@@ -76,7 +76,8 @@ static const char *after_task(const char *s)
 	return starts_with(s, "task/") && *after_number(s + 5) == '/' ? after_number(s + 5) + 1 : s;
 }
 
-/* What `path` names in the process's folder of /proc ("exe", …), in buf; or NULL. */
+/* Returns the name that `path` has in the process's folder of /proc ("exe" and others), in buf; or
+ * NULL. */
 static const char *own_file(uint64_t path, char buf[OWN_PATH_MAX])
 {
 	char own[32];
@@ -148,7 +149,7 @@ struct line {
 	size_t nrest;
 };
 
-/* What is written, in blocks. */
+/* The output, written in blocks. */
 struct out {
 	long fd;
 	size_t n;
@@ -180,7 +181,7 @@ static void put_hex(struct out *o, uint64_t v)
 	put(o, digits, n);
 }
 
-/* False if it is no mapping's first line: smaps has others too. */
+/* Parses the first line of a mapping. False if it is another line, as smaps has. */
 static bool parse(const char *s, size_t n, struct line *l)
 {
 	const char *p = procfs_hex(s, &l->start);
@@ -207,7 +208,7 @@ static void put_line(struct out *o, const struct line *l)
 	put(o, "\n", 1);
 }
 
-/* The line, cut where pages are watched for writes: those can be written. */
+/* Writes the line, divided where pages are watched for writes: the program may write to those. */
 static void put_cut(struct out *o, const struct line *whole)
 {
 	struct line l = *whole;
@@ -216,7 +217,7 @@ static void put_cut(struct out *o, const struct line *whole)
 		l.prot[1] = regions_watched(l.start) ? 'w' : whole->prot[1];
 		l.end = regions_watched_alike(l.start, whole->end);
 		put_line(o, &l);
-		if (!starts_with(l.rest, " 00:00 0 ")) /* a file's */
+		if (!starts_with(l.rest, " 00:00 0 ")) /* the mapping is a file's */
 			l.offset += l.end - l.start;
 		l.start = l.end;
 	}
@@ -231,7 +232,8 @@ static bool is_engines(const struct line *l)
 
 struct filter {
 	struct out out;
-	bool details, drop; /* smaps; the lines of an engine's mapping */
+	/* the text is smaps; the lines belong to one of the engine's mappings */
+	bool details, drop;
 };
 
 static bool filter_line(void *ctx, const char *text, size_t n)
@@ -256,7 +258,7 @@ static bool filter_line(void *ctx, const char *text, size_t n)
 
 long procfs_open(struct thread *t, enum reg path, enum reg flags)
 {
-	static struct filter f; /* under cache_lock */
+	static struct filter f; /* protected by cache_lock */
 	char buf[OWN_PATH_MAX];
 	const char *s = own_file(t->regs[path], buf);
 	long fd, cloexec = (long)t->regs[flags] & O_CLOEXEC;
@@ -306,7 +308,8 @@ static bool lists_descriptors(uint64_t fd)
 	return !strcmp(s, "fd") || !strcmp(s, "fdinfo");
 }
 
-/* Takes [at, at + size) out of the `n` bytes at `buf`. False if they cannot be accessed. */
+/* Removes the entries at [at, at + size) from the `n` bytes at `buf`. False if they cannot be
+ * accessed. */
 static bool take_out(uint64_t buf, uint64_t n, uint64_t at, uint64_t size)
 {
 	char piece[256];
@@ -346,7 +349,7 @@ long procfs_list(struct thread *t)
 		}
 		at += e.size;
 	}
-	return n ? n : procfs_list(t); /* 0 would be the end */
+	return n ? n : procfs_list(t); /* 0 would mean the end of the folder */
 }
 
 struct sum {

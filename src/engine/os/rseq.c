@@ -49,10 +49,10 @@
 #define UNREGISTER 1
 #define AREA_SECTION 8				    /* in the area: the address of a description */
 #define DESCRIPTION 32				    /* bytes */
-#define STORE_BEHIND (GUARD_SIZE - DESCRIPTION - 6) /* from `abort` to the instruction */
-#define CHECK_BEHIND 40				    /* from `abort` to the block */
+#define STORE_BEHIND (GUARD_SIZE - DESCRIPTION - 6) /* distance from `abort` to the instruction */
+#define CHECK_BEHIND 40				    /* distance from `abort` to the block */
 
-struct description { /* as the kernel takes it */
+struct description { /* a section's description, as the kernel takes it */
 	uint32_t version, flags;
 	uint64_t start, size, abort;
 };
@@ -108,7 +108,7 @@ long rseq_syscall(struct thread *t)
 	return ret;
 }
 
-/* The section that an address is in, or that begins or ends there. */
+/* Finds the section that contains an address, or that begins or ends there. */
 static struct section *section_near(uint64_t pc, bool border)
 {
 	unsigned n = __atomic_load_n(&nsections, __ATOMIC_ACQUIRE);
@@ -132,7 +132,7 @@ static bool describes(const struct description *d)
 	       found == signature;
 }
 
-/* What was described there may be gone, with the code. */
+/* The description may be gone together with the code. */
 static void forget_stale(struct section *s)
 {
 	struct description d;
@@ -141,7 +141,8 @@ static void forget_stale(struct section *s)
 		s->d.size = 0;
 }
 
-/* A description at `at`, if that is one; true if it has not been known before. With cache_lock held. */
+/* Looks for a description at `at`. True if there is one that has not been known before. cache_lock
+ * is held. */
 static bool learn(uint64_t at)
 {
 	struct section *s = NULL;
@@ -169,7 +170,7 @@ static bool learn(uint64_t at)
 	return true;
 }
 
-/* Learns of a section that has begun, and forgets the code that was made of it without guards. */
+/* Learns of a section that has begun, and forgets code that was translated from it without guards. */
 static bool learn_late(uint64_t at)
 {
 	struct description d;
@@ -236,7 +237,8 @@ static bool guarded(const struct section *s, const struct insn *in, const uint8_
 	       (pc + in->len == s->d.start + s->d.size || writes_memory(p));
 }
 
-/* Of instructions from pc on, `*n` at most, how many make a block, of a section or before one; its guard is returned. */
+/* Returns the guard of the next block, and sets *n to the number of instructions from pc on, at
+ * most *n, that it has: a block lies within a section, or before one. */
 static uint16_t divide(const struct insn *in, const uint8_t *p, uint64_t pc, unsigned *n)
 {
 	uint16_t guard = 0;
@@ -310,8 +312,8 @@ void rseq_put_begin(struct build *b)
 	put16(e, (DESCRIPTION + 4 + 2) << 8 | 0xeb);
 	b->description = (uint64_t *)e->out;
 	put64(e, 0);
-	put64(e, abort + STORE_BEHIND - 26); /* behind the exchange */
-	put64(e, 0);			     /* the size: see rseq_put_end() */
+	put64(e, abort + STORE_BEHIND - 26); /* the address behind the exchange */
+	put64(e, 0);			     /* the size, which rseq_put_end() fills in */
 	put64(e, abort);
 	put32(e, signature);
 	put16(e, 0x0b0f);

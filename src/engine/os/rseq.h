@@ -11,16 +11,16 @@
 
 struct thread;
 
-void rseq_thread(struct thread *t); /* it has none registered */
+void rseq_thread(struct thread *t); /* called for a thread without a registered area */
 long rseq_syscall(struct thread *t);
-/* Outside of the cache: a thread that was interrupted in a section goes on at the section's
- * handler. Returns whether. */
+/* Sends a thread that was interrupted in a section, and is outside of the cache, to the section's
+ * handler. Returns whether it was. */
 bool rseq_check(struct thread *t);
-/* The fault at pc is not to be told of: the section may have been interrupted before, and is
- * aborted. */
+/* Whether the fault at pc is not told to the program: the section may have been interrupted before,
+ * and is aborted. */
 bool rseq_excuses(struct thread *t, uint64_t pc, uint64_t addr);
-/* Whether the kernel, or a check, has sent the thread to the abort of a block's guard: the place in the cache that it was at
- * before, whose rax and rcx are aside; or 0. */
+/* If the kernel, or a check, has sent the thread to the abort of a block's guard: returns the place
+ * in the cache where it was before, whose rax and rcx are put aside. Otherwise 0. */
 uint64_t rseq_aborted(uint64_t at);
 
 #pragma GCC visibility pop

@@ -35,7 +35,7 @@
 #define FLAG_TRAP 0x100ul
 #define FLAG_DIRECTION 0x400ul
 #define FLAG_ALIGNMENT 0x40000ul
-#define FLAGS_PROGRAM 0x40dd5ul /* what a handler may change: AC OF DF TF SF ZF AF PF CF */
+#define FLAGS_PROGRAM 0x40dd5ul /* flags that a handler may change: AC OF DF TF SF ZF AF PF CF */
 #define UC_FP_XSTATE 1
 #define UC_SIGCONTEXT_SS 2
 #define UC_STRICT_RESTORE_SS 4
@@ -116,7 +116,7 @@ static uint64_t *context_register(struct context *c, unsigned reg)
 	return r[reg];
 }
 
-/* The execution that is recorded there ends early. */
+/* Closes the record of an execution that ends early there. */
 static void cut_record(struct thread *t, uint64_t *record, const struct place *place)
 {
 	if (!place->done) {
@@ -172,7 +172,7 @@ static bool is_pushf(const uint8_t *p)
 	return *p == 0x9c;
 }
 
-/* An asynchronous signal, noted, found the thread in the cache. */
+/* Handles an asynchronous signal, which has been noted, that found the thread in the cache. */
 static void find_way_out(struct thread *t, struct sig_ucontext *uc)
 {
 	struct place place;
@@ -186,7 +186,8 @@ static void find_way_out(struct thread *t, struct sig_ucontext *uc)
 	uc->c.flags |= FLAG_TRAP;
 }
 
-/* It has come in a system call that waits with a mask of its own, which is in force until the handler has begun. */
+/* The signal has come in a system call that waits with a mask of its own. That mask is in force
+ * until the handler has begun. */
 static bool waits(const struct thread *t, const struct sig_ucontext *uc)
 {
 	return t->wait.on && uc->c.rip == (uint64_t)rt_syscall_insn + 2 &&
@@ -206,7 +207,7 @@ static void note(struct thread *t, const struct sig_info *info, struct sig_ucont
 	uc->mask = ~sync_signals;
 }
 
-/* The stream's present half is full. */
+/* Goes on in the other half: the stream's present half is full. */
 static bool in_guard(const struct thread *t, uint64_t addr)
 {
 	uint64_t at = addr - (uint64_t)t;
@@ -215,8 +216,8 @@ static bool in_guard(const struct thread *t, uint64_t addr)
 	       (at >= T_HALF_1 + T_HALF_SIZE && at < T_HALF_1 + T_HALF_SIZE + T_GUARD_SIZE);
 }
 
-/* The register that the instruction stores through, if it is one that words.c writes into the stream by; else
- * NO_REG. */
+/* Returns the register that the instruction stores through, if words.c writes into the stream by
+ * that register; else NO_REG. */
 static unsigned stores_by(const uint8_t *p)
 {
 	unsigned rm = p[2] & 7;
@@ -227,7 +228,8 @@ static unsigned stores_by(const uint8_t *p)
 	return rm | (p[0] & 1u) << 3;
 }
 
-/* The stream goes on in its other half. The block is not looked at: to decode it anew takes longer than all the rest. */
+/* Lets the stream go on in its other half. The block is not decoded anew: that takes longer than
+ * all the rest. */
 static bool next_half(struct thread *t, uint64_t addr, struct sig_ucontext *uc)
 {
 	unsigned reg = stores_by((const uint8_t *)uc->c.rip);
@@ -251,7 +253,8 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	bool write = sig == SIGSEGV && uc->c.err & FAULT_WRITE;
 	struct place place;
 
-	/* what the program is about to access is no address that there can be; or alignment is checked */
+	/* the program accesses an address that is not canonical, or an unaligned one while
+	 * alignment is checked */
 	if (lines_on() && (sig == SIGSEGV || sig == SIGBUS) && in_cache(at) &&
 	    (at >= CACHE_BASE + CACHE_CODE_SIZE || (find_place(t, at, &place) && place.ours))) {
 		uc->c.rip = shadow_skip(at, sig == SIGBUS);
@@ -263,7 +266,7 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	if (write && log_mode & EXACT_STREAM && in_guard(t, info->addr) && in_cache(at) &&
 	    next_half(t, info->addr, uc))
 		return;
-	if (write) { /* the engine writes for the program too: frames, return addresses */
+	if (write) { /* the engine writes for the program, too: frames, return addresses */
 		bool ours;
 
 		lock(&cache_lock);
@@ -282,15 +285,16 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 		return;
 	}
 	if (!in_cache(at) ||
-	    !find_place(t, sig == SIGTRAP ? at - 1 : at, &place)) /* traps: behind it */
+	    /* traps are reported behind their instruction */
+	    !find_place(t, sig == SIGTRAP ? at - 1 : at, &place))
 		die("the engine failed: signal %ld at %lx, address %lx, program at %lx", (long)sig,
 		    at, info->addr, t->pc);
 	if (!t->pending && (sig != SIGSEGV || !rseq_excuses(t, place.pc, info->addr))) {
-		/* else what is pending goes first, and the fault comes again */
+		/* otherwise the pending signal goes first, and the fault comes again */
 		note(t, info, uc, true);
 		if (sig == SIGTRAP) {
 			place.pc = place.next;
-			if (t->signal.info.addr == at) /* of int1 */
+			if (t->signal.info.addr == at) /* the trap of int1 */
 				t->signal.info.addr = place.pc;
 		}
 		if (sig == SIGILL || sig == SIGFPE)
@@ -299,8 +303,11 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 	leave(t, uc, &place);
 }
 
-/* The thread was in the guard of a store in a restartable sequence, or found that the sequence was interrupted, by an
- * instruction at `at` that is the engine's: whatever the signal is, the sequence is aborted. */
+/*
+ * Aborts a restartable sequence, whatever the signal is. The thread was in the guard of a store of
+ * the sequence, or found that the sequence was interrupted: it stopped at an instruction of the
+ * engine's, at `at`.
+ */
 static void on_abort(struct thread *t, int sig, struct sig_info *info, struct sig_ucontext *uc,
 		     uint64_t at)
 {
@@ -312,7 +319,7 @@ static void on_abort(struct thread *t, int sig, struct sig_info *info, struct si
 	if (!find_place(t, uc->c.rip, &place))
 		die("the engine failed: no instruction at %lx", uc->c.rip);
 	if (flush_signal(t, sig, info) || (sig == SIGTRAP && t->stepping && info->code == TRACE)) {
-		/* to come out of the cache is all that is asked for */
+		/* the sender only asks the thread to leave the cache */
 	} else if (fault) {
 		bool ours = sig == SIGILL && info->addr == at;
 
@@ -336,8 +343,8 @@ static void on_abort(struct thread *t, int sig, struct sig_info *info, struct si
 	leave(t, uc, &place);
 }
 
-/* A filter has made a system call a signal: if it was the program's call, it comes from there, whoever made it. One that
- * the engine needs for itself fails. */
+/* Handles SIGSYS: a filter has turned a system call into a signal. If the program made the call,
+ * the signal is the program's. A call that the engine made for itself fails. */
 static bool trapped(const struct thread *t, struct sig_info *info, struct sig_ucontext *uc)
 {
 	int call;
@@ -372,7 +379,8 @@ void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 		}
 		return;
 	}
-	if (flush_signal(t, sig, info)) { /* if it comes out by itself, it need not be helped */
+	/* a thread that leaves the cache by itself need not be helped */
+	if (flush_signal(t, sig, info)) {
 		if (in_cache(at) || between(at, rt_ibl_begin, rt_ibl_end))
 			find_way_out(t, uc);
 		return;
@@ -408,7 +416,7 @@ static void install(int sig, uint64_t flags)
 	kernel_action(sig, &a, NULL);
 }
 
-/* The program's mask: none is pending. What is no longer blocked comes now. */
+/* Sets the program's mask while no signal is pending. Signals that are no longer blocked come now. */
 static void set_mask(struct thread *t, sig_set mask)
 {
 	t->blocked = mask & sync_signals;
@@ -470,7 +478,7 @@ long signals_pending(struct thread *t)
 	return r;
 }
 
-/* The mask in the call's arguments, or of what one of them points to. */
+/* Returns the mask that the call's arguments hold, or point to. */
 static bool mask_of(const struct thread *t, long nr, sig_set *mask)
 {
 	const uint64_t *r = t->regs;
@@ -515,7 +523,8 @@ static bool mask_of(const struct thread *t, long nr, sig_set *mask)
 	       rt_copy(mask, (const void *)of.mask, sizeof(*mask));
 }
 
-/* What is held here goes back to the kernel, which tells of it where the call's mask lets it. Returns what. */
+/* Gives signals that are held here back to the kernel, which delivers them when the call's mask
+ * allows it. Returns which ones. */
 static sig_set give_back(struct thread *t, sig_set which)
 {
 	long pid = sys(__NR_getpid);
@@ -644,7 +653,7 @@ long signals_altstack(struct thread *t)
 	return 0;
 }
 
-/* The first process of a pid namespace dies of no signal but those that its own instructions raise. */
+/* The first process of a pid namespace dies only of signals that its own instructions raise. */
 static bool is_init(void)
 {
 	return sys(__NR_getpid) == 1;
@@ -653,7 +662,7 @@ static bool is_init(void)
 static void fault_by(int sig)
 {
 	switch (sig) {
-	case SIGSEGV: /* an address that there cannot be */
+	case SIGSEGV: /* an address that is not canonical */
 		__asm__ volatile("movb $0, (%0)" : : "r"(1ul << 63) : "memory");
 		break;
 	case SIGILL:
@@ -694,13 +703,13 @@ static void die_of(int sig)
 		sys(__NR_exit_group, 128 + sig);
 }
 
-/* Vector state to a frame, with the marks that say how much there is. */
+/* Copies the vector state into a frame, with the marks that tell its size. */
 static bool save_vectors(uint64_t at)
 {
 	struct _fpstate_64 *fp = (void *)at;
 	uint8_t zero[512 + 64] = { 0 };
 	uint32_t magic = FP_XSTATE_MAGIC2;
-	/* probe: the copy reports what xsave would fault on */
+	/* a probe: the copy reports the fault that xsave would meet */
 	if (!rt_copy((void *)at, zero, sizeof(zero)) ||
 	    !rt_copy((void *)(at + xsave_size), &magic, 4))
 		return false;
@@ -722,7 +731,7 @@ static bool load_vectors(struct thread *t, uint64_t at)
 	if (!rt_copy(area, (const void *)at, 512))
 		return false;
 	sw = (uint32_t *)((char *)area + 464);
-	area[3] &= ~0xffff0000ull | 0xffff; /* mxcsr: no reserved bits */
+	area[3] &= ~0xffff0000ull | 0xffff; /* reserved bits of mxcsr are cleared */
 	memset((char *)area + 512, 0, 64);
 	if (sw[0] == FP_XSTATE_MAGIC1 && sw[4] == (uint32_t)xsave_size) {
 		if (!rt_copy((char *)area + 512, (const void *)(at + 512), xsave_size - 512))
@@ -776,7 +785,8 @@ static bool push_frame(struct thread *t, const struct action *a)
 	}
 	fp = (sp - (xsave_size + 4)) & ~63ul;
 	sp = ((fp - sizeof(f)) & ~15ul) - 8;
-	if (on_alt && (sp <= alt.sp || sp - alt.sp > alt.size)) /* there is no room */
+	/* the alternate stack has no room */
+	if (on_alt && (sp <= alt.sp || sp - alt.sp > alt.size))
 		return false;
 	fill_context(t, &f.uc.c);
 	f.uc.c.fpstate = fp;
@@ -793,7 +803,8 @@ static bool push_frame(struct thread *t, const struct action *a)
 	return true;
 }
 
-/* There is no room for a handler's frame: the next signal is one that can be handled on another stack only. */
+/* A handler's frame finds no room: the next signal is one that can be handled only on another
+ * stack. */
 static void force_segv(struct thread *t)
 {
 	t->signal.info = (struct sig_info){ .signo = SIGSEGV, .code = SI_KERNEL };
@@ -847,7 +858,7 @@ bool signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 
 	signals_block_all(&old);
 	if (t->pending)
-		return false; /* it goes first: the fault comes again */
+		return false; /* the pending signal goes first: the fault comes again */
 	memset(&t->signal, 0, sizeof(t->signal));
 	t->signal.info = (struct sig_info){ .signo = sig, .code = code, .addr = addr };
 	t->signal.mask = t->signal.during = old | t->blocked;
@@ -878,7 +889,7 @@ bool signals_raise_call(struct thread *t, long nr)
 	return true;
 }
 
-/* The frame to return by cannot be read. False: another signal goes first. */
+/* Called when the frame to return by cannot be read. False: another signal goes first. */
 static bool raise_bad_frame(struct thread *t)
 {
 	if (!signals_raise(t, SIGSEGV, SI_KERNEL, 0))
@@ -943,9 +954,9 @@ void signals_reset(struct thread *t)
 }
 
 /*
- * Ends the engine's part in a process of one thread: what it did to signals, to memory and to gs is undone, and
- * the program goes on from t->pc by itself. The kernel restores the registers, as from a handler. All signals
- * are blocked; `mask` was the program's.
+ * Ends the engine's part in a process of one thread. Signals, memory and gs are set to what the
+ * program expects, and the program goes on from t->pc by itself. The kernel restores the registers,
+ * as it does after a handler. All signals are blocked; `mask` was the program's.
  */
 void signals_leave(struct thread *t, sig_set mask)
 {

@@ -33,7 +33,7 @@
 #include "engine/os/sys.h"
 
 #define PATH_MAX 4096
-#define INTERPRETERS_MAX 5 /* of scripts that are interpreters of scripts */
+#define INTERPRETERS_MAX 5 /* at most so many scripts whose interpreters are scripts */
 #define STRINGS 16384
 
 void rt_start(uint64_t *sp) __attribute__((noreturn));
@@ -45,10 +45,10 @@ struct start {
 	char **argv, **envp;
 	uint64_t *auxv;
 	unsigned nenv, naux;
-	uint64_t sp; /* free below */
+	uint64_t sp; /* the memory below is free */
 	const char *path;
-	bool searched;				 /* as a command: what execvp does is done */
-	char *prepend[2 * INTERPRETERS_MAX + 2]; /* script interpreters, in reverse */
+	bool searched;				 /* the command was looked up as execvp does it */
+	char *prepend[2 * INTERPRETERS_MAX + 2]; /* interpreters of scripts, in reverse order */
 	unsigned nprepend;
 	struct loaded program, interp;
 };
@@ -85,7 +85,7 @@ static uint64_t aux(const struct start *s, uint64_t type)
 	return 0;
 }
 
-/* As execvp looks a command up. The result is static. */
+/* Looks a command up as execvp does. The result is static. */
 static const char *search(const struct start *s, const char *name)
 {
 	static char path[PATH_MAX];
@@ -147,7 +147,7 @@ static const char *reason(long r)
 	}
 }
 
-/* Ends the process: the program, or the interpreter that it asks for, cannot be run. */
+/* Ends the process, because the program or its interpreter cannot be run. */
 static void fail(const struct start *s, const char *interp, long err) __attribute__((noreturn));
 static void fail(const struct start *s, const char *interp, long err)
 {
@@ -171,7 +171,7 @@ static char *keep(const char *text, size_t n)
 	return p;
 }
 
-/* "#! interpreter argument": opens the interpreter instead. -errno. */
+/* Opens the interpreter of a script that begins with "#! interpreter argument". -errno. */
 static int script(struct start *s, const char *line, const char *path)
 {
 	size_t i = 2, start, end;
@@ -203,7 +203,7 @@ static uint64_t number(const char *s)
 	return v;
 }
 
-/* What execvp gives to a shell: text that no #! begins. */
+/* Whether execvp would give the file to a shell: it is text that does not begin with #!. */
 static bool is_text(const char *head, long n)
 {
 	for (long i = 0; i < n && head[i] != '\n'; i++)
@@ -243,7 +243,7 @@ static int open_program(struct start *s)
 	return -ELOOP;
 }
 
-/* What the kernel calls a program that was named by a descriptor. */
+/* The name that the kernel gives to a program that was named by a descriptor. */
 static const char *name_of_open(const char *path)
 {
 	static char name[PATH_MAX + 64];
@@ -252,7 +252,7 @@ static const char *name_of_open(const char *path)
 	path += sizeof(OPEN_FILE) - 1;
 	for (n = 0; path[n] >= '0' && path[n] <= '9';)
 		n++;
-	if (path[n] == '/' && path[n + 1] == '/') /* it was named by a path */
+	if (path[n] == '/' && path[n + 1] == '/') /* the program was named by a path */
 		return path + n + 1;
 	n = format(name, sizeof(name), "/dev/fd/%s", path);
 
@@ -261,7 +261,7 @@ static const char *name_of_open(const char *path)
 	return name;
 }
 
-/* The kernel would give it rights that we cannot. */
+/* Whether the kernel would give the program rights that the engine cannot give. */
 static bool is_privileged(int fd)
 {
 	struct stat_k {
@@ -295,7 +295,7 @@ static void remember(int fd)
 		config.self[n] = 0;
 }
 
-/* The kernel names a process by its file. */
+/* Names the process by its file, as the kernel does. */
 static void set_name(const char *path)
 {
 	const char *name = path;
@@ -321,7 +321,8 @@ static const char *field(const char *s, unsigned n)
 	return s;
 }
 
-/* What /proc/PID/cmdline shows: the program's arguments, without the engine's; and where its heap begins. */
+/* Sets what /proc/PID/cmdline shows (the program's arguments, without the engine's), and where its
+ * heap begins. */
 static void set_arguments(uint64_t start, uint64_t heap)
 {
 	struct prctl_mm_map m = { .exe_fd = (uint32_t)-1 };
@@ -337,7 +338,8 @@ static void set_arguments(uint64_t start, uint64_t heap)
 	stat[n] = 0;
 	for (char *c = stat; *c; c++)
 		if (*c == ')')
-			after = c + 2; /* field 3: the name may hold anything */
+			/* field 3 follows; the name before it may hold any character */
+			after = c + 2;
 	m.start_code = number(field(after, 26 - 3));
 	m.end_code = number(field(after, 27 - 3));
 	m.start_stack = number(field(after, 28 - 3));
@@ -372,7 +374,7 @@ static void load(struct start *s)
 		fail(s, NULL, REFUSE_RIGHTS);
 	remember(fd);
 	if (starts_with(name, OPEN_FILE) && name[strlen(name) - 1] == '/')
-		name = config.program; /* the descriptor was all that was said */
+		name = config.program; /* the program was named by its descriptor alone */
 	if (starts_with(s->path, OPEN_FILE))
 		s->path = name_of_open(s->path);
 	set_name(name);
@@ -389,11 +391,12 @@ static void load(struct start *s)
 	sys(__NR_close, fd);
 }
 
-/* argc, argv, envp, auxv as the kernel lays them out, below what it gave us. */
+/* Builds argc, argv, envp and auxv as the kernel lays them out, below those that it gave to the
+ * engine. */
 static uint64_t build_stack(const struct start *s)
 {
 	unsigned own = s->nprepend ? s->nprepend + 1 : 0;
-	long given = s->argc - (own ? 1 : 0); /* a script's argv[0] gives way to its path */
+	long given = s->argc - (own ? 1 : 0); /* a script's argv[0] is replaced by its path */
 	uint64_t words = 1 + own + (uint64_t)given + 1 + s->nenv + 1 + 2ull * s->naux;
 	uint64_t *at = (uint64_t *)((s->sp - words * 8) & ~15ul), *p = at;
 

@@ -6,7 +6,8 @@
 
 #include <asm/unistd.h>
 
-#ifdef __clang_analyzer__ /* it does not see that the kernel writes where an argument points */
+/* the analyzer does not see that the kernel writes to memory that an argument points to */
+#ifdef __clang_analyzer__
 long sys6(long nr, long a, long b, long c, long d, long e, long f);
 #else
 static inline long sys6(long nr, long a, long b, long c, long d, long e, long f)
@@ -33,7 +34,7 @@ static inline long sys6(long nr, long a, long b, long c, long d, long e, long f)
 #define SYS_5(nr, a, b, c, d, e) sys6(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define SYS_6(nr, a, b, c, d, e, f) \
 	sys6(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-/* sys(NR, args…) */
+/* sys(NR, arguments) */
 #define sys(...) \
 	SYS_PICK(__VA_ARGS__, SYS_6, SYS_5, SYS_4, SYS_3, SYS_2, SYS_1, SYS_0, )(__VA_ARGS__)
 

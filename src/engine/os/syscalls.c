@@ -30,7 +30,7 @@
 #define RLIMIT_AS_NUMBER 9
 #define PAGE 4096ul
 
-/* A mapping that would be where lines are marked. */
+/* Whether a mapping would lie where lines are marked. */
 static long keep_away(uint64_t addr, long flags)
 {
 	if ((flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE)
@@ -41,7 +41,7 @@ static long keep_away(uint64_t addr, long flags)
 	return -ENOMEM;
 }
 
-/* Whether marks are there, and have to stay. */
+/* Whether there are marks that have to stay. */
 static bool in_the_way(struct thread *t, uint64_t start, uint64_t n)
 {
 	lines_give_way(t, start, n);
@@ -56,24 +56,25 @@ static long do_mmap(struct thread *t)
 
 	if (marks_kept() && flags & MAP_FIXED && in_the_way(t, hint, n))
 		return keep_away(hint, flags);
-	/* images within reach of the cache */
+	/* Images are mapped within reach of the cache. */
 	if (!hint && n && n < 1ul << 30 && !(flags & (MAP_FIXED | MAP_32BIT)) &&
 	    ((r[RDX] & PROT_EXEC) || (!(flags & MAP_ANONYMOUS) && flags & MAP_PRIVATE)))
 		hint = near_hint(n);
 	lines_mapping_begin();
-	/* nobody may translate in between: it would be what was there, or be forgotten with it */
+	/* no thread may translate meanwhile: it would see the old code, or lose the new one */
 	lock(&cache_lock);
 	ret = sys(__NR_mmap, hint, n, r[RDX], flags, r[R8], r[R9]);
 	if (!sys_failed(ret))
 		regions_forget((uint64_t)ret, n);
 	unlock(&cache_lock);
-	if (!sys_failed(ret) && marks_kept() && flags & MAP_FIXED) /* in the place of another */
+	/* the mapping replaces another one */
+	if (!sys_failed(ret) && marks_kept() && flags & MAP_FIXED)
 		marks_unmapped((uint64_t)ret, n);
 	lines_mapping_end();
 	return ret;
 }
 
-/* Lines of memory that is gone leave the working set. */
+/* Removes lines of unmapped memory from the working set. */
 static void lines_changed(const struct thread *t, long nr, uint64_t ret)
 {
 	const uint64_t *r = t->regs;
@@ -109,7 +110,7 @@ static long do_brk(struct thread *t)
 	return (long)new;
 }
 
-/* What is behind the addresses is another memory's, or nobody's. */
+/* Called when other memory, or none, lies behind the addresses from now on. */
 static long do_shm(struct thread *t, long nr)
 {
 	long ret;
@@ -122,7 +123,7 @@ static long do_shm(struct thread *t, long nr)
 	return ret;
 }
 
-#define DROPS /* advice by which memory loses what it holds */ \
+#define DROPS /* advice that makes memory lose its content */ \
 	(1ull << MADV_DONTNEED | 1ull << MADV_FREE | 1ull << MADV_REMOVE)
 
 static long do_madvise(struct thread *t)
@@ -140,7 +141,7 @@ static long do_madvise(struct thread *t)
 	return ret;
 }
 
-/* Code that is gone, or can be written now, is forgotten. */
+/* Forgets code that has been unmapped, or that can be written to now. */
 static void code_changed(const struct thread *t, long nr, uint64_t ret)
 {
 	const uint64_t *r = t->regs;
@@ -201,8 +202,9 @@ static long do_arch_prctl(struct thread *t)
 	}
 }
 
-/* Limits on address space and data count what is the engine's: that goes on top of the program's. */
-static uint64_t on_top[2]; /* of data, of address space, as they were last set */
+/* Limits on address space and data count the engine's memory: the engine adds that to the program's
+ * limits. */
+static uint64_t on_top[2]; /* what was added to the limits of data and of address space */
 
 static long do_limit(struct thread *t, long nr)
 {
@@ -360,7 +362,7 @@ static void release_clone(uint64_t at, uint64_t size)
 	regions_release(a.child_tid, 4);
 }
 
-/* A word that an argument may point to, and as much as the argument after it says. */
+/* Sizes of what a system call's argument points to: one word, or as much as the next argument says. */
 static void release_arguments(const uint64_t *r)
 {
 	const uint64_t a[] = { r[RDI], r[RSI], r[RDX], r[R10], r[R8], r[R9], 0 };
@@ -372,9 +374,9 @@ static void release_arguments(const uint64_t *r)
 }
 
 /*
- * Pages that are watched and that the kernel is to write are given back first. A call that fails there need not be one
- * that can be made again: it may have taken a child's end, a message or a signal with it, returns with less than was
- * asked for, or does not fail at all.
+ * Watched pages that the kernel is to write to are unprotected before the call. A call that fails
+ * because of the protection cannot always be repeated: it may have taken a child's end, a message
+ * or a signal with it, return less than was asked for, or not fail at all.
  */
 static void release_written(const struct thread *t, long nr)
 {
@@ -422,7 +424,7 @@ static void release_written(const struct thread *t, long nr)
 	unlock(&cache_lock);
 }
 
-/* Calls that old programs make by calling a page of the kernel's. */
+/* System calls that old programs make by calling the kernel's vsyscall page. */
 bool do_vsyscall(struct thread *t)
 {
 	static const int calls[] = { __NR_gettimeofday, __NR_time, __NR_getcpu };
@@ -464,8 +466,8 @@ bool do_syscall(struct thread *t)
 		release_written(t, nr);
 	ret = intercepted(t, nr);
 	if (signals_trapped(t))
-		ret = nr;     /* as the kernel leaves it */
-	if (ret == -EFAULT) { /* the kernel met a page that we protect */
+		ret = nr;     /* rax keeps the value that the kernel leaves there */
+	if (ret == -EFAULT) { /* the kernel met a page that the engine protects */
 		bool again;
 
 		lock(&cache_lock);

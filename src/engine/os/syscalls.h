@@ -10,10 +10,11 @@
 
 struct thread;
 
-/* The one in t->regs; t->pc is behind it. False: it is still to be done, and t->pc is at it. */
+/* Does the system call in t->regs; t->pc is behind it. False: the call is still to be done, and
+ * t->pc is at it. */
 bool do_syscall(struct thread *t);
-/* The one at t->pc, in a page of the kernel's that cannot be read. False: there is none, or it
- * faults. */
+/* Does the system call at t->pc, in the kernel's vsyscall page, which cannot be read. False: there
+ * is none, or it faults. */
 #define VSYSCALL 0xffffffffff600000
 bool do_vsyscall(struct thread *t);
 

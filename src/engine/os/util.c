@@ -10,7 +10,8 @@
 #include "engine/translate/block.h"
 #include "engine/os/sys.h"
 
-/* These keep to general registers: the program's vector registers are live. A string instruction takes long to begin. */
+/* These functions use general registers only, because the program's vector registers are live.
+ * String instructions are avoided: they take long to begin. */
 void *memcpy(void *to, const void *from, size_t n)
 {
 	uint8_t *d = to;
@@ -100,7 +101,7 @@ static size_t vformat(char *out, size_t size, const char *fmt, va_list ap)
 			while (*s && n + 1 < size)
 				out[n++] = *s++;
 		} else if (n + 22 >= size) {
-			break; /* no number is cut short */
+			break; /* a number that does not fit is left out as a whole */
 		} else if (*fmt == 'd') {
 			long v = va_arg(ap, long);
 
@@ -126,7 +127,8 @@ size_t format(char *out, size_t size, const char *fmt, ...)
 	return n;
 }
 
-/* One line on stderr. Names in it are of files, which may hold anything: only ASCII is shown (base/text is not here). */
+/* Writes one line to stderr. Names of files may hold any character: only ASCII is shown (base/text
+ * is not linked into the engine). */
 static void put_message(const char *fmt, va_list ap)
 {
 	char line[512];

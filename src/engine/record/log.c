@@ -103,7 +103,7 @@ static void new_chunk(uint64_t at)
 	chunk = next;
 }
 
-/* Room for a record of n bytes, with its head filled in. */
+/* Makes room for a record of n bytes, with its head filled in. */
 static void *begin(unsigned kind, size_t n)
 {
 	struct exact_record *r;
@@ -240,7 +240,9 @@ void log_thread(struct thread *t)
 		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
 	}
 	if (log_observed &
-	    EXACT_COUNTS) { /* aligned in the file as in memory, so that T_NEAR can be a large page */
+	    /* the place in the file is aligned as the one in memory, so that T_NEAR can be a
+	     * large page */
+	    EXACT_COUNTS) {
 		at = (next + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
 		map_piece(at, EXACT_COUNTERS_SIZE, (char *)t + T_COUNTERS);
 		edges_thread(t);
@@ -304,7 +306,8 @@ void log_next_half(struct thread *t, uint64_t end_at, size_t n)
 			sys(__NR_futex, &s->full[next], FUTEX_WAIT, 1, &wait);
 		__atomic_store_n(&s->waits, 0, __ATOMIC_RELAXED);
 	}
-	memcpy((void *)s->start[next], (const void *)end_at, n); /* before the half is given away */
+	/* these bytes are copied before the half is given away */
+	memcpy((void *)s->start[next], (const void *)end_at, n);
 	s->used[now] = (uint32_t)(end_at - s->start[now]);
 	s->at = s->start[next];
 	__atomic_store_n(&s->current, next, __ATOMIC_RELEASE);
@@ -506,7 +509,8 @@ void log_mapping(const char *line, bool first)
 	s = procfs_hex(line, &r->start);
 	s = procfs_hex(s + 1, &r->end) + 1;
 	memcpy(r->perms, s, 4);
-	for (unsigned spaces = 0; *s && spaces < 4; s++) /* perms offset device inode */
+	/* skips permissions, offset, device and inode */
+	for (unsigned spaces = 0; *s && spaces < 4; s++)
 		spaces += *s == ' ';
 	while (*s == ' ')
 		s++;
@@ -516,7 +520,8 @@ void log_mapping(const char *line, bool first)
 	unlock(&log_lock);
 }
 
-#define LISTED_MAX 255 /* lines of a chunk: more take more room than a bit for each */
+/* most lines of a chunk that are listed: more would take more room than a bit for each line */
+#define LISTED_MAX 255
 
 void log_touched(unsigned plane, uint64_t chunk_number, const uint64_t *bits, unsigned n)
 {
@@ -569,7 +574,7 @@ void log_stack(const struct thread *t)
 	r = begin(EXACT_STACK, sizeof(*r) + n);
 	r->pc = t->pc;
 	memcpy(r->reg, t->regs, sizeof(r->reg));
-	for (uint64_t at = 0; at < n;) { /* to where it ends, by pages */
+	for (uint64_t at = 0; at < n;) { /* page by page, up to the end of the text */
 		uint64_t part = 4096 - ((sp + at) & 4095);
 
 		part = part < n - at ? part : n - at;
@@ -684,7 +689,7 @@ void log_ask(void)
 	uint32_t asked = process->asked + 1, seen;
 
 	__atomic_store_n(&process->asked, asked, __ATOMIC_SEQ_CST);
-	/* The recorder looks from time to time without the bell, too. */
+	/* The recorder looks from time to time even if the bell is not rung. */
 	if (may_ring())
 		ring();
 	while ((seen = __atomic_load_n(&process->answered, __ATOMIC_ACQUIRE)) != asked &&

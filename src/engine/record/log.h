@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the recorder is told. */
+/* The log: what the engine tells the recorder. */
 #ifndef ASSAY_ENGINE_RECORD_LOG_H
 #define ASSAY_ENGINE_RECORD_LOG_H
 
@@ -17,49 +17,50 @@
 struct region;
 struct thread;
 
-extern int log_fd; /* or -1 */
+extern int log_fd; /* descriptor of the recorder's file, or -1 */
 extern uint64_t
-	log_mode; /* what the code that is made now observes: log_observed, or MODE_SKIPPING */
+	log_mode; /* what code that is translated now observes: log_observed, or MODE_SKIPPING */
 extern uint64_t log_observed; /* what the recorder asks to be observed */
 #define MODE_SKIPPING (1ull << 32)
 const struct exact_schedule *log_schedule(void);
-/* A piece of the recorder's memory, to be read. */
+/* Maps a piece of the recorder's memory for reading. */
 const void *log_piece(uint64_t at, uint64_t n);
 void log_sampled(const struct exact_sampled *s);
-/* What the recorder is to know of the schedule's state. */
+/* Tells the recorder the schedule's state. */
 void log_position(uint64_t position, unsigned phase, bool main);
-/* Waits until the recorder has read all that has been observed. All other threads are out of the
- * cache. */
+/* Waits until the recorder has read everything that was observed. All other threads are outside of
+ * the cache. */
 void log_ask(void);
-/* How lines are observed, as the recorder says. */
+/* Returns how the recorder wants lines to be observed. */
 const struct exact_lines *log_lines(void);
-/* What our first argument says: the descriptor, and whose place the image takes, "FD:OFFSET", or
- * only FD. */
+/* Reads the engine's first argument: the recorder's descriptor, and the process that this image
+ * continues: "FD:OFFSET", or only FD. */
 void log_init(const char *option);
-/* Where the process stands in the schedule, as our first argument says: how far it had come, and whether it is the first one. */
+/* Reads from the engine's first argument where the process stands in the schedule, and whether it
+ * is the first process. */
 extern uint64_t log_began;
 extern bool log_main;
-/* Our first argument in a new image. */
+/* Writes the engine's first argument for a new image. */
 void log_exec_option(char *out, size_t size);
 void log_thread(struct thread *t);
-void log_thread_end(struct thread *t); /* its counters and stream are unmapped */
+void log_thread_end(struct thread *t); /* unmaps the thread's counters and stream */
 void log_before_fork(void);
 void log_after_fork(struct thread *t, long result);
-uint32_t log_image(const struct region *g); /* its number */
+uint32_t log_image(const struct region *g); /* returns the image's number */
 struct plan;
-struct log_exits { /* of a block: see struct exact_exit */
+struct log_exits { /* Exits of a block: see struct exact_exit. */
 	unsigned n, before;
 	struct log_exit {
-		uint8_t insn;	/* the branch */
-		uint16_t words; /* the stream's, before it */
+		uint8_t insn;	/* index of the branch */
+		uint16_t words; /* words of the stream before the branch */
 		uint64_t target;
 	} exit[EXITS_MAX];
 };
-/* The block gets its number, and its exits those that follow. */
+/* Logs a block and its exits, and gives them consecutive numbers. */
 void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struct plan *plan,
 	       const struct log_exits *exits);
-/* Another half for t's stream: executions are complete up to `end`, the n bytes there are taken
- * along. */
+/* Gives t the other half of its stream: executions are complete up to `end`, and the n bytes there
+ * move to the new half. */
 void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
 void log_pair(uint32_t number, uint32_t block, uint32_t near, uint64_t pc, uint32_t image);
@@ -67,8 +68,8 @@ void log_edge(unsigned kind, uint32_t block, uint64_t from, uint32_t from_image,
 	      uint32_t to_image);
 void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);
-void log_mapping(const char *line, bool first); /* a line of /proc/self/maps */
-/* `bits`: one for each line of the chunk. */
+void log_mapping(const char *line, bool first); /* logs a line of /proc/self/maps */
+/* Logs the touched lines of a chunk. `bits`: one for each line. */
 void log_touched(unsigned plane, uint64_t chunk, const uint64_t *bits, unsigned n);
 void log_ran(const uint8_t *bits, uint32_t blocks);
 void log_stack(const struct thread *t);
@@ -76,19 +77,18 @@ void log_snapshot(const struct exact_snapshot *s);
 void log_vector(const struct exact_executed *e, unsigned n, bool pairs);
 void log_interval(void);
 void log_uncounted(int n);
-void log_tell(
-	void); /* what has waited for that: before the process ends, or executes another image */
-/* The process is the one that logs, and no vfork's child, which shares its memory. */
+void log_tell(void); /* logs what had to wait, before the process ends or executes another image */
+/* Whether the process is the one that logs, and not a child of vfork, which shares its memory. */
 bool log_is_ours(void);
 void log_ended(void);
-/* Blocks are numbered anew from here on: another set of counters and streams for all threads. */
+/* Begins new counters and streams for all threads, because blocks are numbered anew from here on. */
 void log_restart(void);
-/* The process's only thread goes on without the engine: ends the log, and lets go of the
- * recorder's memory. */
+/* Ends the log and unmaps the recorder's memory, because the process's only thread goes on without
+ * the engine. */
 void log_leave(struct thread *t);
 bool log_descriptors(struct thread *t, long nr, long *ret);
-/* Whether the call is to read, write or map the recorder's memory: to the program that is no
- * open file. */
+/* Whether the system call would read, write or map the recorder's memory: for the program that
+ * descriptor is not open. */
 bool log_refuses(const struct thread *t, long nr);
 
 static inline struct exact_stream *stream_of(struct thread *t)

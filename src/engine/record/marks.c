@@ -26,14 +26,14 @@
 
 bool lines_alone;
 
-static uint32_t begun; /* threads */
+static uint32_t begun; /* number of threads that have begun */
 
 static uint64_t lines_in_all(void)
 {
 	return 1ull << (ADDRESS_BITS - lines.shift);
 }
 
-/* Of a plane. */
+/* Marks of one plane. */
 static uint64_t level_size(unsigned n)
 {
 	return lines_in_all() >> (n * LEVEL_SHIFT);
@@ -67,12 +67,12 @@ static uint8_t *level_of(unsigned plane, unsigned n)
 	return (uint8_t *)at;
 }
 
-/* Where marks lie: of each level, those of all planes, and of the thread that is alone. */
+/* Extents of the marks: of each level, those of all planes, and those of the only thread. */
 struct room {
 	uint64_t at, size;
 };
 #define ROOMS 6
-#define ROOMS_ALONE 3 /* the last ones */
+#define ROOMS_ALONE 3 /* the last three rooms */
 
 static void get_rooms(struct room r[ROOMS])
 {
@@ -101,7 +101,7 @@ static long map_room(const struct room *r)
 	return p;
 }
 
-/* False: there is no room for it, or gs does not point there. */
+/* Reserves the marks that gs reaches. False: there is no room, or gs does not point there. */
 static bool map_alone(const struct thread *t, const struct room *r)
 {
 	if (level_size(0) > ALONE || (uint64_t)t != CONTEXT + ALONE)
@@ -132,7 +132,7 @@ void marks_init(const struct thread *alone)
 			    (long)(room[i].size >> 30), -p);
 	}
 	lines_alone = alone && map_alone(alone, room + ROOMS - ROOMS_ALONE);
-	/* with marks code is several times as long: pages for it are more than the CPU remembers */
+	/* code with marks is several times as long: it has more pages than the CPU's TLB holds */
 	sys(__NR_madvise, CACHE_BASE, CACHE_SIZE, MADV_HUGEPAGE);
 }
 
@@ -165,7 +165,7 @@ void marks_leave(void)
 		sys(__NR_munmap, room[i].at, room[i].size);
 }
 
-/* Marking by the engine itself. */
+/* Marks that the engine itself sets. */
 
 static bool mark(const struct thread *t, uint64_t line)
 {
@@ -181,7 +181,7 @@ static bool mark(const struct thread *t, uint64_t line)
 	return true;
 }
 
-/* How many of them were not marked yet. */
+/* Marks lines, and returns how many were not marked before. */
 uint64_t marks_set(const struct thread *t, uint64_t addr, uint64_t n)
 {
 	uint64_t last = addr + n - 1, first = 0;
@@ -193,7 +193,7 @@ uint64_t marks_set(const struct thread *t, uint64_t addr, uint64_t n)
 	return first;
 }
 
-/* Bytes of a level that stand for [first, last] of the one below, where that is marked. */
+/* Marks the bytes of a level that stand for [first, last] of the level below, where that is marked. */
 static void clear_chunks(unsigned plane, uint64_t first, uint64_t last)
 {
 	uint8_t *chunk = level_of(plane, 1);
@@ -209,7 +209,7 @@ static void clear_chunks(unsigned plane, uint64_t first, uint64_t last)
 	}
 }
 
-/* Of one chunk. */
+/* Clears marks of one chunk. */
 static void clear_lines(unsigned plane, uint64_t first, uint64_t last)
 {
 	uint8_t *line = level_of(plane, 0);
@@ -225,7 +225,7 @@ static void clear_lines(unsigned plane, uint64_t first, uint64_t last)
 static void clear_plane(unsigned plane, uint64_t first, uint64_t last)
 {
 	uint64_t c0 = (first + EXACT_CHUNK - 1) / EXACT_CHUNK;
-	uint64_t c1 = (last + 1) / EXACT_CHUNK; /* behind the last whole one */
+	uint64_t c1 = (last + 1) / EXACT_CHUNK; /* the chunk behind the last whole one */
 
 	if (c0 >= c1) {
 		uint64_t middle = last / EXACT_CHUNK * EXACT_CHUNK;
@@ -265,7 +265,7 @@ bool marks_in_the_way(uint64_t start, uint64_t n)
 	return false;
 }
 
-/* What is marked at `from` is marked where the thread's plane is. */
+/* Copies what is marked at `from` to the thread's plane. */
 static void move_marks(const struct thread *t, uint64_t from)
 {
 	const uint8_t *line = (const uint8_t *)from, *chunk = (const uint8_t *)above(from);
@@ -296,9 +296,9 @@ bool marks_stand_alone(uint64_t start, uint64_t n)
 	return lines_alone && start < ALONE + level_size(0) && ALONE < start + n;
 }
 
-/* What is told. */
+/* Telling the recorder. */
 
-/* Eight bytes of a level: taken, and cleared. */
+/* Takes eight bytes of a level, and clears them. */
 uint64_t marks_take(uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED) ? __atomic_exchange_n(p, 0, __ATOMIC_SEQ_CST)
@@ -314,7 +314,7 @@ static void put_chunk(unsigned plane, uint64_t chunk)
 	for (unsigned i = 0; i < EXACT_CHUNK / 8; i++) {
 		uint64_t v = marks_take(&p[i]);
 
-		if (v) { /* a bit of each byte, the lowest first */
+		if (v) { /* gathers one bit of each byte, the lowest byte first */
 			v = v * 0x0102040810204080ull >> 56;
 			bits[i / 8] |= v << (i % 8 * 8);
 			for (; v; v &= v - 1)
@@ -325,7 +325,7 @@ static void put_chunk(unsigned plane, uint64_t chunk)
 		log_touched(plane, chunk, bits, n);
 }
 
-/* The chunks that eight bytes of level 1 stand for. */
+/* Tells the chunks that eight bytes of level 1 stand for. */
 static void put_chunks(unsigned plane, uint64_t *p, uint64_t chunk)
 {
 	uint64_t v = marks_take(p);
@@ -343,7 +343,8 @@ static void put_plane(unsigned plane)
 		uint64_t v = marks_take(&top[i]);
 
 		for (unsigned k = 0; v; k++, v >>= 8) {
-			uint64_t first = (8 * i + k) << LEVEL_SHIFT; /* chunk */
+			/* the first line of the chunk */
+			uint64_t first = (8 * i + k) << LEVEL_SHIFT;
 			uint64_t *p = (uint64_t *)(level_of(plane, 1) + first);
 
 			for (unsigned j = 0; v & 0xff && j < 1u << LEVEL_SHIFT >> 3; j++)

@@ -15,25 +15,26 @@
 struct thread;
 
 extern struct exact_lines lines;
-/* The marks of the blocks that there are, of one thread, are reached by gs. */
+/* How code reaches a thread's marks of blocks: by gs. */
 extern bool lines_alone;
-/* Memory for marks. `alone`: the thread whose marks are reached by gs, if there is room for
- * that; or NULL. */
+/* Reserves memory for marks. `alone`: the only thread, whose marks are reached by gs if there is
+ * room for that; or NULL. */
 void marks_init(const struct thread *alone);
-void marks_begin(void);		     /* no thread has begun */
-void marks_thread(struct thread *t); /* it gets a plane */
-void marks_clear(void);		     /* all of them */
-void marks_leave(void);		     /* they are unmapped, for good */
-void marks_tell(void);		     /* and clears them: log_touched() */
-/* Eight bytes: taken, and cleared, while others may be setting them. */
+void marks_begin(void);		     /* called when no thread has begun yet */
+void marks_thread(struct thread *t); /* gives the thread a plane */
+void marks_clear(void);		     /* clears all marks */
+void marks_leave(void);		     /* unmaps the marks for good */
+/* tells the recorder the marked lines, and clears them: log_touched() */
+void marks_tell(void);
+/* Takes eight bytes and clears them, while other threads may be setting them. */
 uint64_t marks_take(uint64_t *p);
-void marks_spread(struct thread *alone); /* marks are reached by gs no longer */
-/* Whether that memory is where those are that are reached by gs. */
+void marks_spread(struct thread *alone); /* moves marks to where gs does not reach them */
+/* Whether that memory holds the marks that are reached by gs. */
 bool marks_stand_alone(uint64_t start, uint64_t n);
-/* Marks the lines of so many bytes. Returns how many were not marked before. */
+/* Marks the lines of that many bytes. Returns how many were not marked before. */
 uint64_t marks_set(const struct thread *t, uint64_t addr, uint64_t n);
 void marks_unmapped(uint64_t start, uint64_t n);
-/* Whether the program may not have that memory. */
+/* Whether the memory belongs to marks, so that the program may not have it. */
 bool marks_in_the_way(uint64_t start, uint64_t n);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the code that is made now observes. */
+/* What code that is translated now observes. */
 #ifndef ASSAY_ENGINE_RECORD_MODE_H
 #define ASSAY_ENGINE_RECORD_MODE_H
 
@@ -19,7 +19,7 @@
 
 struct thread;
 
-/* Of a block, by its number in the cache: which part of T_LEFT it takes from. */
+/* The part of T_LEFT that a block subtracts from, by the block's number in the cache. */
 static inline unsigned left_part(uint32_t number)
 {
 	return number & (LEFT_PARTS - 1);
@@ -35,20 +35,20 @@ static inline bool skipping(void)
 	return log_mode & MODE_SKIPPING;
 }
 
-/* The code that is made now marks lines: for working sets, or, where the schedule skips, to warm
- * caches up. */
+/* Whether code that is translated now marks lines: for working sets, or, where the schedule skips,
+ * to warm up caches. */
 static inline bool lines_on(void)
 {
 	return log_mode & EXACT_LINES;
 }
 
-/* Working sets are observed. */
+/* Whether working sets are observed. */
 static inline bool lines_observed(void)
 {
 	return log_observed & EXACT_LINES;
 }
 
-/* There is memory for marks, which the program must not have. */
+/* Whether there is memory for marks, which the program must not have. */
 static inline bool marks_kept(void)
 {
 	return lines_observed() || warming;
@@ -59,7 +59,7 @@ static inline bool phases_on(void)
 	return log_mode & EXACT_PHASES;
 }
 
-/* Blocks take from T_LEFT, and leave the cache where that does not suffice. */
+/* Whether blocks subtract from T_LEFT, and leave the cache where too little is left. */
 static inline bool intervals_on(void)
 {
 	return log_mode & (EXACT_LINES | EXACT_PHASES);

@@ -28,7 +28,8 @@
 static int phases_lock;
 static uint64_t *told, *told_pairs;
 static struct {
-	uint64_t interval, next, total; /* instructions; total: as far as threads have said so */
+	/* instructions; `total` is the sum of what threads have reported */
+	uint64_t interval, next, total;
 	uint32_t taken;
 } now;
 static struct exact_executed entry[EXACT_VECTOR_MAX];
@@ -88,7 +89,7 @@ static void tell(bool pairs)
 	nentry = 0;
 }
 
-/* What `told` does not know yet of a sum. */
+/* Returns the part of a sum that `told` does not contain yet. */
 static void put(uint32_t number, uint64_t sum, uint64_t *before, bool pairs)
 {
 	int64_t more = (int64_t)(sum - *before);
@@ -110,7 +111,7 @@ static bool counts(const struct thread *t)
 	return !t->ended && !t->told;
 }
 
-/* Of one thread: mostly there is only one, and there may be 100,000 blocks. */
+/* Sums the counters of one thread: mostly there is only one, and there may be 100,000 blocks. */
 static void put_blocks_of(struct thread *t, uint32_t n)
 {
 	const uint64_t *c = counter_of(t, 0);
@@ -157,14 +158,15 @@ static void put_pair(const struct pair *p)
 static void snapshot(void)
 {
 	lock(&threads_lock);
-	lock(&cache_lock); /* no thread's counters are unmapped meanwhile */
+	lock(&cache_lock); /* no thread's counters are unmapped while the lock is held */
 	put_blocks();
 	edges_each(put_pair);
 	tell(true);
 	unlock(&cache_lock);
 	unlock(&threads_lock);
 	log_interval();
-	if (++now.taken >= log_lines()->snapshots) { /* the recorder has made one of two */
+	/* the recorder has merged intervals in pairs */
+	if (++now.taken >= log_lines()->snapshots) {
 		now.taken /= 2;
 		now.interval *= 2;
 	}
@@ -194,7 +196,7 @@ static void forget_pair(const struct pair *p)
 	told_pairs[p->number - 1] -= edges_counted(ending, p);
 }
 
-/* Its counters go: what it has counted since the last interval is still to be told, by the recorder. */
+/* The thread's counters go: what it has counted since the last interval is told by the recorder. */
 void phases_thread_end(struct thread *t)
 {
 	uint32_t n = __atomic_load_n(&nids, __ATOMIC_ACQUIRE);

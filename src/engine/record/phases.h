@@ -10,12 +10,12 @@ struct thread;
 
 void phases_init(struct thread *t);
 void phases_thread(struct thread *t), phases_thread_end(struct thread *t);
-void phases_after_fork(struct thread *t); /* in the child */
-/* There is not enough left in that part for an execution of that weight. */
+void phases_after_fork(struct thread *t); /* called in the child */
+/* Called when too little is left in that part of T_LEFT for an execution of that weight. */
 void phases_interval(struct thread *t, unsigned weight, unsigned part);
-/* No interval ends between. */
+/* Keeps intervals from ending between the two calls. */
 void phases_hold(void), phases_release(void);
-/* Between those, before blocks are numbered anew. */
+/* Called between those two calls, and before blocks are numbered anew. */
 void phases_restart(void);
 
 #pragma GCC visibility pop

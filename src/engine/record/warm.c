@@ -25,7 +25,7 @@ static uint8_t *ran_of(struct thread *t)
 	return (uint8_t *)t + T_RAN;
 }
 
-/* A thread's marks of blocks lie where without a stream there would be nothing. */
+/* A thread's marks of blocks lie where the thread's stream would be if there were one. */
 static void map_ran(struct thread *t)
 {
 	long p = sys(__NR_mmap, ran_of(t), T_RAN_SIZE, PROT_READ | PROT_WRITE,
@@ -46,7 +46,7 @@ void warm_init(struct thread *t)
 	lines = *log_lines();
 	lines.unit = EXACT_INSTRUCTIONS;
 	lines.flags = 0;
-	marks_init(NULL); /* all code would have to be made again for a second thread */
+	marks_init(NULL); /* all code would have to be translated again for a second thread */
 	warming = true;
 	marks_begin();
 	warm_thread(t);
@@ -66,7 +66,7 @@ void warm_restart(void)
 			map_ran(t);
 }
 
-/* The code of blocks that the thread has executed is marked as what it has touched. */
+/* Marks the code of blocks that the thread has executed as touched. */
 static void mark_code(struct thread *t)
 {
 	uint64_t *ran = (uint64_t *)ran_of(t);
@@ -89,7 +89,8 @@ void warm_tell(void)
 		return;
 	for (struct thread *t = threads; t; t = t->next)
 		if (!t->ended &&
-		    t->plane) /* one that has only been created has neither marks nor run */
+		    /* a thread that has only been created has no marks, and has not run */
+		    t->plane)
 			mark_code(t);
 	marks_tell();
 }

@@ -12,10 +12,11 @@ struct thread;
 
 extern bool warming;
 void warm_init(struct thread *t);
-void warm_thread(struct thread *t); /* a new one begins */
+void warm_thread(struct thread *t); /* called when a thread begins */
 void warm_after_fork(struct thread *t);
-void warm_restart(void); /* blocks are numbered anew */
-/* Tells what has been touched since the last time. All other threads are out of the cache. */
+void warm_restart(void); /* called when blocks are numbered anew */
+/* Tells the recorder what has been touched since the last time. All other threads are outside of
+ * the cache. */
 void warm_tell(void);
 
 #pragma GCC visibility pop

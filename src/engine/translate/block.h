@@ -14,54 +14,60 @@
 #pragma GCC visibility push(hidden)
 
 struct block {
-	uint64_t pc, code; /* read by switch.S */
-	uint32_t size;	   /* of the code */
+	uint64_t pc, code; /* switch.S reads both */
+	uint32_t size;	   /* bytes of code in the cache */
 	uint16_t len, n;   /* bytes and instructions of the program */
-	uint32_t link;	   /* first of its links */
+	uint32_t link;	   /* number of its first link */
 	uint32_t links;
-	uint32_t in;	       /* links that lead here: number + 1, a list */
-	uint32_t next_page[2]; /* blocks of the same page: number + 1 */
+	uint32_t in;	       /* first link that leads here, as its number + 1: a list */
+	uint32_t next_page[2]; /* next block of the same page, for each of two pages: number + 1 */
 	uint32_t site;	       /* number of the indirect jump, call or return at its end, or 0 */
 	uint16_t flags;
-	uint16_t weight;      /* what an execution takes of T_LEFT */
-	uint32_t id;	      /* the recorder's number; those of its exits follow */
-	const uint8_t *bytes; /* the program's at pc, as they were, and BYTES_BEHIND more */
+	uint16_t weight; /* what an execution subtracts from T_LEFT */
+	/* number that the recorder knows the block by; those of its exits follow */
+	uint32_t id;
+	/* the program's bytes at pc when the block was made, and BYTES_BEHIND more */
+	const uint8_t *bytes;
 };
-#define BYTES_BEHIND 15 /* what the decoder sees of what is no instruction */
+/* bytes that the decoder needs to recognise bytes that are no instruction */
+#define BYTES_BEHIND 15
 #define BLOCK_DEAD 1
-#define BLOCK_ONCE 2	    /* one instruction, never kept: its code changes */
+#define BLOCK_ONCE 2	    /* the block is one instruction whose code changes; it is not kept */
 #define BLOCK_FLAGS_DEAD 8  /* arithmetic flags are not read before they are written */
 #define BLOCK_EXITS_DEAD 16 /* arithmetic flags are dead where the block ends */
-/* The program may write there. Others may be about to enter the code when it is forgotten: it begins with a no-op
- * then, which becomes a jump out of the cache, to the link behind the block's own ones. */
+/*
+ * The program may write to the block's code. Other threads may be about to enter the block when it
+ * is forgotten: so it begins with a no-op, which then becomes a jump out of the cache, to the link
+ * behind the block's own ones.
+ */
 #define BLOCK_CHANGES 32
-#define BLOCK_CHECKED 128 /* of a restartable sequence: see rseq.c */
+#define BLOCK_CHECKED 128 /* block of a restartable sequence: see rseq.c */
 #define BLOCK_GUARDED \
-	256 /* of a restartable sequence, and a store: runs in a section of the engine's */
-#define BLOCK_SKIPS 64	 /* made for skipping: nothing of it is observed */
+	256 /* block of a restartable sequence with a store: runs in a section of the engine's */
+#define BLOCK_SKIPS 64	 /* block made for skipping: nothing of it is observed */
 #define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
 enum link_kind {
-	LINK_JUMP,    /* goes on at target */
-	LINK_SYSCALL, /* target is the instruction after it */
-	LINK_ODD,     /* an instruction that the engine does itself: target is the instruction */
+	LINK_JUMP,    /* execution goes on at target */
+	LINK_SYSCALL, /* target is the instruction after the system call */
+	LINK_ODD,     /* target is an instruction that the engine executes itself */
 	LINK_LATER,   /* target is the instruction after one whose lines are to be marked now */
 };
 struct link {
 	uint64_t target;
-	uint32_t site; /* cache offset of the rel32, 0 if it can't be linked */
-	uint32_t stub; /* cache offset, 0 if it has none */
-	uint32_t from; /* block */
-	uint32_t next; /* in target's list */
+	uint32_t site; /* cache offset of the jump's rel32; 0: the link cannot be patched */
+	uint32_t stub; /* cache offset of the stub; 0: there is none */
+	uint32_t from; /* number of the block that the link leaves */
+	uint32_t next; /* next link in the target's list */
 	uint8_t kind;
 	bool linked;
-	bool fallen;  /* its jump is gone: target's code follows */
-	bool edge;    /* counted */
-	uint8_t exit; /* the exit whose counter counts it; 0: the block's second counter */
+	bool fallen;  /* the jump was removed: the target's code follows */
+	bool edge;    /* passes of the link are counted */
+	uint8_t exit; /* the exit whose counter counts the link; 0: the block's second counter */
 };
 
-/* Where its jump leads to from now on. */
+/* Patches the link's jump to lead to `to` from now on. */
 static inline void link_patch(struct link *l, uint64_t to)
 {
 	uint64_t site = CACHE_BASE + l->site;
@@ -70,30 +76,36 @@ static inline void link_patch(struct link *l, uint64_t to)
 	__atomic_store_n((int32_t *)site, (int32_t)(to - (site + 4)), __ATOMIC_RELEASE);
 }
 
-/* Makes a block of the code at pc; NULL if there is none to decode (a fault is then pending). If `from`
- * leads there and its block was the last one made, the code goes on where that one ends. */
+/*
+ * Makes a block of the code at pc. NULL: there is no code to decode, and a fault is pending. If
+ * `from` leads to pc and its block was the last one made, the new code is put right behind that
+ * block.
+ */
 struct block *translate(struct thread *t, uint64_t pc, struct link *from);
 /* Makes a block of at most the first n instructions at pc, to which no link leads. */
 struct block *translate_short(struct thread *t, uint64_t pc, unsigned n);
-/* What the program's state is where the cache's code stands at `at`, in a block. */
+/* The program's state at a place in a block's code. */
 struct place {
-	uint64_t pc, next; /* the instruction, and what follows it */
+	uint64_t pc, next; /* address of the instruction, and of the next one */
 	uint32_t spilled;  /* registers whose value is in t->spill */
 	unsigned done;	   /* instructions of the block that are complete */
-	bool clean;	   /* exactly between two instructions */
+	bool clean;	   /* the place is exactly between two instructions */
 	bool counted;	   /* the block's counter has been advanced */
 	unsigned record;   /* bytes of the stream that are complete */
 	unsigned base;	   /* register that points to the execution's record, or NO_REG */
-	unsigned closed;   /* the whole record's bytes, if it has been completed already */
-	int undone;   /* to be given back to T_LEFT: what was taken for instructions from pc on */
-	bool ours;    /* the code there is the engine's, before the instruction */
-	bool repeats; /* the instruction does, and may have begun: T_LATER is set */
+	unsigned closed;   /* bytes of the whole record, if it is complete already */
+	/* amount to be added back to T_LEFT for instructions from pc on that did not run */
+	int undone;
+	bool ours;    /* the code is the engine's own, before the instruction */
+	bool repeats; /* the instruction repeats, and may have begun: T_LATER is set */
 };
-/* Code that counts an edge and goes on at `to`: its address in the cache, or 0 without room. */
+/* Makes code that counts an edge and goes on at `to`. Returns its address in the cache; 0: there is
+ * no room. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
-/* Code that indirect jumps come to the block by: its address in the cache, or 0 without room. */
+/* Makes code through which indirect jumps enter the block. Returns its address in the cache; 0:
+ * there is no room. */
 uint64_t translate_entry(const struct block *b);
-/* The counter of an edge. */
+/* Returns the number of an edge's counter. */
 uint32_t edge_counter(const struct link *l);
 bool translate_place(struct thread *t, const struct block *b, uint64_t at, struct place *out);
 

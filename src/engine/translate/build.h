@@ -28,17 +28,17 @@
 #pragma GCC visibility push(hidden)
 
 #define INSNS_MAX PLAN_INSNS
-#define CHANGED_SIZE 5 /* of the jump that a block of changed code begins with */
+#define CHANGED_SIZE 5 /* bytes of the jump at the beginning of blocks whose code may change */
 #define FLAGS_ALL \
 	(ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF | \
 	 ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF)
 
 enum kind {
 	PLAIN,
-	MEMORY, /* its memory operand has to be rewritten: rip-relative, or gs */
+	MEMORY, /* the memory operand has to be rewritten: it is relative to rip, or to gs */
 	JUMP,
 	BRANCH,
-	LOOP, /* jrcxz, loop: short displacements only */
+	LOOP, /* jrcxz and loop, which have short displacements only */
 	CALL,
 	RET,
 	RET_POP,
@@ -46,83 +46,93 @@ enum kind {
 	CALL_INDIRECT,
 	SYSCALL,
 	ODD,
-	LATER, /* what it touches is known when it has been executed */
+	LATER, /* the lines it touches are known only after its execution */
 	INVALID,
 };
 
 struct insn {
-	uint64_t target; /* of a direct jump */
+	uint64_t target; /* target of a direct jump */
 	uint8_t len, kind;
-	uint8_t modrm, disp, imm; /* offsets in the instruction, 0 if none */
-	uint8_t rex;		  /* offset + 1 */
-	uint32_t reads, writes;	  /* flags */
+	uint8_t modrm, disp, imm; /* offsets within the instruction; 0: none */
+	uint8_t rex;		  /* offset of the REX prefix + 1; 0: none */
+	uint32_t reads, writes;	  /* status flags */
 	bool rip, gs;
-	bool narrow;		   /* addresses of 32 bits */
-	uint8_t was;		   /* the kind of one that is LATER */
-	uint16_t start, core, end; /* in the code: its sequence, its own copy, what follows */
-	uint16_t record;	   /* the stream's bytes before it */
+	bool narrow; /* the address has 32 bits */
+	uint8_t was; /* the original kind of a LATER instruction */
+	/* offsets in the code: what precedes the instruction, its own copy, what follows */
+	uint16_t start, core, end;
+	uint16_t record; /* bytes of the stream's record before the instruction */
 	uint32_t spilled;
-	uint32_t before;	/* spilled registers until the code has reached its own copy */
-	struct stream_fields f; /* what the stream gets of it */
-	struct shadow_insn s;	/* what it touches */
+	/* registers that are spilled until the code has reached the instruction's own copy */
+	uint32_t before;
+	struct stream_fields f; /* values that the stream gets of the instruction */
+	struct shadow_insn s;	/* memory that the instruction touches */
 };
 
 struct build {
 	struct emit e;
-	uint64_t code; /* cache address of the start */
+	uint64_t code; /* address of the block's code in the cache */
 	uint64_t pc;
-	const uint8_t *bytes; /* the program's at pc, as they were when the block was made */
+	const uint8_t *bytes; /* the program's bytes at pc when the block was made */
 	unsigned n, len;
 	struct insn in[INSNS_MAX];
-	struct link link[EXITS_MAX + 3]; /* site and target */
+	struct link link[EXITS_MAX + 3]; /* the links' sites and targets */
 	unsigned nlink;
-	uint64_t returns; /* cache address where the call at its end returns to */
-	uint32_t id;	  /* the recorder's */
-	uint32_t number;  /* of the block, in the cache */
-	uint32_t site;	  /* of what ends it, if that is indirect */
+	uint64_t returns; /* cache address that the call at the block's end returns to */
+	uint32_t id;	  /* number that the recorder knows the block by */
+	uint32_t number;  /* number of the block in the cache */
+	/* number of the indirect jump, call or return at the block's end; 0: none */
+	uint32_t site;
 	struct log_exits exits;
 	unsigned counter; /* the instruction before which the block is counted */
-	bool flags_dead;  /* there */
+	bool flags_dead;  /* no flag is live where the block is counted */
 	bool dead_at_start;
 	bool once;
 	bool changes; /* the program may write there: see BLOCK_CHANGES */
-	uint8_t base,
-		scratch;   /* registers that no instruction uses: the stream's, and one to spare */
-	uint32_t reserved; /* as bits, those of them that are taken; 0 without a stream */
+	/* registers that no instruction uses: one for the stream, one to spare */
+	uint8_t base, scratch;
+	uint32_t reserved; /* bit mask of the two that are taken; 0 without a stream */
 	bool streams;
-	uint32_t record; /* the stream's bytes so far */
-	unsigned word;	 /* the plan's next one */
-	uint16_t closed; /* in the code: from here on the execution's record is complete */
+	uint32_t record; /* bytes of the stream's record so far */
+	unsigned word;	 /* index of the plan's next word */
+	uint16_t closed; /* offset in the code from which on the execution's record is complete */
 	struct plan plan;
 	uint16_t guard;	       /* BLOCK_CHECKED, BLOCK_GUARDED or 0 */
-	uint64_t *description; /* of the guard's section */
-	bool dry;	       /* to look at: nothing may be put beside it */
-	bool brief;	       /* executed once, see translate_short() */
-	bool ahead;	       /* where it leads on, that is made at once */
-	bool exits_dead;       /* no flag is live where it ends */
-	unsigned weight;       /* of T_LEFT */
+	uint64_t *description; /* description of the guard's section */
+	/* the block is made only to be looked at: no code may be put beside it */
+	bool dry;
+	bool brief;	 /* the block is executed once, see translate_short() */
+	bool ahead;	 /* the code that the block leads to is translated at once */
+	bool exits_dead; /* no flag is live at the block's end */
+	unsigned weight; /* what an execution subtracts from T_LEFT */
 	struct shadow_plan shadow;
 };
 
 /* decode.c */
-/* Whether the code there writes all flags before it reads any. */
+/* Whether the code at p writes all flags before it reads any. */
 bool decode_flags_dead(const uint8_t *p, size_t room);
-/* Around use of the decoder's library: it is compiled for SSE2 and a stack protector. */
+/* Called around each use of the decoder's library, which is compiled for SSE2 and a stack
+ * protector. */
 void library_enter(struct thread *t), library_leave(struct thread *t);
-/* Up to `max` instructions of b->pc, at b->bytes, of which `room` bytes can be read, to the first that ends a block.
- * `partly`: there are more of them, so only as long as an instruction of any length fits. */
+/*
+ * Decodes at most `max` instructions at b->pc, whose bytes are at b->bytes, `room` of them, up to
+ * the first one that ends a block. `partly`: more bytes exist than `room`, so decoding stops where
+ * an instruction of any length might not fit.
+ */
 void decode_block(struct build *b, size_t room, unsigned max, bool partly);
-/* Registers that the instruction names or uses. */
+/* Returns the registers that the instruction names or uses. */
 uint32_t registers_used(const uint8_t *p);
 
-/* Whether it writes memory other than a stack that it pushes to. */
+/* Whether the instruction writes memory other than by a push. */
 bool writes_memory(const uint8_t *p);
 
 /* rseq.c */
-/* How many of the instructions make a block, and its guard: restartable sequences have borders. */
+/* Returns how many of the instructions make a block, and sets its guard: blocks do not cross the
+ * borders of restartable sequences. */
 unsigned rseq_divide(struct build *b);
 #define GUARD_SIZE 104 /* what rseq_put_begin() puts before a store */
-/* Where a block of a section begins; around an instruction that writes memory. */
+/* Put code where a block of a restartable sequence begins, and around an instruction that writes
+ * memory. */
 void rseq_put_check(struct build *b), rseq_put_begin(struct build *b),
 	rseq_put_end(struct build *b);
 
@@ -131,7 +141,7 @@ static inline bool ends_block(unsigned kind)
 	return kind >= JUMP;
 }
 
-/* What ends so leads to one place, and to another one when a call returns. */
+/* Whether an instruction of that kind leads to one place only, beside the return of a call. */
 static inline bool leads_on(unsigned kind)
 {
 	return !ends_block(kind) || kind == JUMP || kind == CALL;
@@ -144,59 +154,66 @@ static inline bool is_indirect(unsigned kind)
 
 /* code.c */
 void put_block(struct build *b);
-/* An instruction as it is. */
+/* Puts an instruction unchanged. */
 void put_plain(struct build *b, struct insn *in, const uint8_t *p);
 /*
- * Flags that the instruction reads, or whoever looks where it faults: a handler that gets a context. Without such
- * handlers they are not kept for them: it costs 4 to 7 % where blocks are counted.
+ * Returns the flags that the instruction reads, or that a signal handler might see in its context
+ * if the instruction faults. Programs without such handlers do not keep flags for them: keeping
+ * them costs 4 to 7 % where blocks are counted.
  */
 uint32_t flags_read(const struct insn *in);
 
 /* left.c */
-/* Takes the block's weight from what is left, changing flags; or by way of a register. */
+/* Put code that subtracts the block's weight from T_LEFT: the first one changes flags, the second
+ * one uses a register instead. */
 void left_put_take(struct build *b), left_put_quietly(struct build *b, unsigned reg);
-/* At the block's beginning: takes its weight, and leaves the cache if there is less. */
+/* Puts code at the block's beginning that subtracts its weight, and leaves the cache if too little
+ * is left. */
 void left_check(struct build *b, bool flags_dead);
 
 /* operand.c */
-/* An instruction with a rip-relative or a gs operand. */
+/* Puts an instruction with an operand that is relative to rip or gs. */
 void put_memory(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
-/* mov rcx, <operand of an indirect jump or call>; rcx has been spilled. */
+/* Puts mov rcx, <operand of an indirect jump or call>; rcx has been spilled. */
 void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
 
 /* control.c */
 void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
 void put_link(struct build *b, uint64_t target, enum link_kind kind);
 void put_link_jump(struct build *b, uint64_t target);
-/* Where indirect jumps to pc come in if nothing is counted: lets by those that are for pc. */
+/* Puts the code through which indirect jumps to pc enter a block where nothing is counted: it lets
+ * those pass that are for pc. */
 #define CHECK_SIZE 37
 void put_entry_check(struct emit *e, uint64_t pc);
 
 /* words.c */
 void plan_stream(struct build *b);
 void put_stream_begin(struct build *b), put_stream_end(struct build *b);
-/* Where a branch leaves the block before its end: ends the record there. */
+/* Puts code that ends the record where a branch leaves the block before its end. */
 void put_stream_exit(struct build *b, struct emit *e, unsigned exit);
-/* The words before an instruction, or after it. */
+/* Puts code that writes the words before an instruction, or after it. */
 void put_fields(struct build *b, unsigned insn, bool after, bool target);
 
 /* publish.c */
-/* Where the next block's code goes, as aligned as it has to be: there is room, see publish_full. */
+/* Returns where the next block's code goes, aligned as it has to be. publish_full() has made sure
+ * that there is room. */
 uint64_t publish_next(bool changes);
 void publish(struct build *b, struct block *blk);
-/* Keeps a copy of blk's code in the program, with BYTES_BEHIND more. */
+/* Keeps a copy of the program's bytes of blk, and of BYTES_BEHIND more. */
 void publish_bytes(struct block *blk, const uint8_t *bytes);
-/* Where code beside the blocks goes, and how far it went. */
+/* Code beside the blocks goes to the first address; the second call tells where it ended. */
 uint64_t publish_beside(void);
 void publish_beside_done(uint64_t end);
-void publish_exit(struct emit *e, int32_t why); /* leaves the cache */
-/* A thread's own block for code that changes all the time: made anew at each execution. */
+void publish_exit(struct emit *e, int32_t why); /* puts a jump out of the cache */
+/* Returns a thread's own block for code that changes all the time: it is translated anew at each
+ * execution. */
 struct block *once_block(struct thread *t);
 void publish_once(struct build *b, struct block *blk);
 /*
- * The block that was made last ends in a jump that was just taken for the first time: its target is to
- * take the jump's place. If it was the branch before that jump, its condition is inverted first. Only in
- * code that does not change, and while nobody else can be running it. Returns where the code goes.
+ * The last block that was made ends in a jump, which was just taken for the first time: this lets
+ * the target's code take the jump's place. If the branch before that jump was taken instead, its
+ * condition is inverted first. Only for code that does not change, and while no other thread can be
+ * running it. Returns the link whose jump is gone; NULL if that is not possible.
  */
 struct link *take_place(struct link *l);
 

@@ -20,7 +20,7 @@ uint32_t flags_read(const struct insn *in)
 	return faults_keep_state ? FLAGS_ALL : in->reads & FLAGS_ALL;
 }
 
-/* Where the block is counted: where no flag is live, if there is such a place. */
+/* Chooses where the block is counted: at a place where no flag is live, if there is one. */
 static void place_counter(struct build *b)
 {
 	uint32_t live = b->exits_dead ? 0 : FLAGS_ALL;
@@ -37,7 +37,8 @@ static void place_counter(struct build *b)
 		}
 	}
 	b->dead_at_start = !live;
-	/* where it goes is counted, and each execution that comes to its end goes somewhere */
+	/* an indirect end is counted by where it goes, and each execution that reaches it goes
+	 * somewhere */
 	if (b->site)
 		b->counter = b->n;
 	for (unsigned i = 0; i < b->counter; i++)
@@ -53,7 +54,8 @@ void put_plain(struct build *b, struct insn *in, const uint8_t *p)
 	rseq_put_end(b);
 }
 
-/* Where nothing is observed, and nobody is to know what lies where: what stays as it is goes together. */
+/* Puts a block that is not observed, and whose places are never looked up: runs of unchanged
+ * instructions are copied at once. */
 static void put_unobserved(struct build *b)
 {
 	const uint8_t *p = b->bytes, *from = p;

@@ -40,8 +40,8 @@ void put_link_jump(struct build *b, uint64_t target)
 	put_link(b, target, LINK_JUMP);
 }
 
-/* eax: the address in rcx and the site's number, as switch.S takes them; or the number alone. Returns whether the
- * site has slots in the near table. */
+/* Puts the address in rcx and the site's number into eax, as switch.S takes them; or the number
+ * alone. Returns whether the site has slots in the near table. */
 static bool put_site(struct build *b)
 {
 	struct emit *e = &b->e;
@@ -58,7 +58,7 @@ static bool put_site(struct build *b)
 	return near;
 }
 
-/* rdx: the context, relative to gs */
+/* Puts the context's address, relative to gs, into rdx. */
 static void put_base(struct emit *e)
 {
 	put8(e, 0x48); /* lea rdx, [rip + …] */
@@ -67,7 +67,7 @@ static void put_base(struct emit *e)
 	put_context(e, 0, 0);
 }
 
-/* op reg, gs:[rdx + rax * 8 + offset], of the first eight */
+/* Puts op reg, gs:[rdx + rax * 8 + offset], for one of the first eight registers. */
 static void put_near(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 {
 	put8(e, 0x65);
@@ -78,7 +78,7 @@ static void put_near(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 	put32(e, offset);
 }
 
-/* rax: of the table of cache_direct(), the slot of the address in rcx, in units of 8 bytes */
+/* Puts into rax the slot of the address in rcx in the table of cache_direct(), in units of 8 bytes. */
 static void put_slot(struct emit *e)
 {
 	put_imm64(e, RAX, (uint64_t)rt_direct / 8);
@@ -96,7 +96,7 @@ static void put_direct(struct emit *e)
 	put32(e, 0);
 }
 
-/* The same for a ret, which the CPU has predicted. */
+/* Puts the same for a ret, which the CPU has predicted. */
 static void put_direct_return(struct emit *e)
 {
 	put_slot(e);
@@ -116,7 +116,7 @@ void put_entry_check(struct emit *e, uint64_t pc)
 	put_restore(e, RCX);
 }
 
-/* Goes to the code of the address in rcx: what rt_ibl_jump does. */
+/* Puts a jump to the code of the address in rcx, as rt_ibl_jump does it. */
 static void put_lookup(struct build *b)
 {
 	struct emit *e = &b->e;
@@ -164,7 +164,7 @@ static void put_lookup(struct build *b)
 	put_context(e, T_TARGET, 0);
 }
 
-/* Goes on at the return address: of a ret, which the CPU has predicted, or of a jump. */
+/* Goes on at the return address, for a ret, which the CPU has predicted, or for a jump. */
 static void put_return(struct build *b, bool pops)
 {
 	bool near;
@@ -192,8 +192,8 @@ static bool return_fits(uint64_t pc)
 	return pc < 0x80000000;
 }
 
-/* In one store, which is what a ret can read without waiting until it is in the cache; so r11 has been spilled,
- * unless the address fits into the instruction. */
+/* Writes the return address in one store: a ret can read that before it has reached the cache. r11
+ * has been spilled for that, unless the address fits into the instruction. */
 static void put_store_return(struct emit *e, uint64_t pc)
 {
 	if (return_fits(pc)) {
@@ -206,21 +206,22 @@ static void put_store_return(struct emit *e, uint64_t pc)
 	}
 }
 
-/* Before what may fault: what put_call needs. */
+/* Spills what put_call needs, before an instruction that may fault. */
 static void spill_for_call(struct build *b, struct insn *in, uint64_t next)
 {
-	if (return_fits(next) || in->spilled & 1u << R11) /* the stream's: its value waits there */
+	/* r11 is the stream's register: its value is in the spill slot already */
+	if (return_fits(next) || in->spilled & 1u << R11)
 		return;
 	in->spilled |= 1u << R11;
 	put_spill(&b->e, R11);
 }
 
-/* Before what may fault: what finding an address's code needs. */
+/* Spills what finding an address's code needs, before an instruction that may fault. */
 static void spill_for_lookup(struct build *b, struct insn *in)
 {
 	in->spilled |= 1u << RCX;
 	put_spill(&b->e, RCX);
-	if (counting() || b->once) /* rax is saved later then */
+	if (counting() || b->once) /* rax is saved later in these cases */
 		return;
 	in->spilled |= 1u << RAX;
 	put_spill(&b->e, RAX);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions of the program, by the decoder's library; what of them the other stages need. */
+/* Decodes the program's instructions with the decoder's library, and keeps what the other stages
+ * need. */
 #include <fcntl.h>
 
 #include "x86/opcode.h"
@@ -25,7 +26,7 @@ static ZyanStatus (*decode_operands)(const ZydisDecoder *, const ZydisDecoderCon
 				     const ZydisDecodedInstruction *, ZydisDecodedOperand *,
 				     ZyanU8);
 
-/* What the decoder's library finds at fs: a stack canary. */
+/* Memory that the decoder's library finds at fs: it reads a stack canary there. */
 static uint64_t decoder_tls[16];
 
 static void library_failed(void)
@@ -83,7 +84,7 @@ void library_leave(struct thread *t)
 	set_fs_base(t->fs_base);
 }
 
-/* Before a call of the library: it is compiled for SSE2 and a stack protector. */
+/* Called before each call of the library, which is compiled for SSE2 and a stack protector. */
 static void use_library(void)
 {
 	struct thread *t = self();
@@ -96,7 +97,7 @@ static void use_library(void)
 	rt_save_xmm(t->xmm);
 }
 
-/* Writes the same flags with every count but 0, which keeps them. */
+/* Whether the instruction writes the same flags with every count except 0, which keeps them. */
 static bool shifts(const ZydisDecodedInstruction *d)
 {
 	switch (d->mnemonic) {
@@ -115,7 +116,7 @@ static bool shifts(const ZydisDecodedInstruction *d)
 
 static bool keeps_flags_sometimes(const ZydisDecodedInstruction *d)
 {
-	if (shifts(d)) /* by an immediate: see shift_flags; or by one */
+	if (shifts(d)) /* a shift by an immediate, for which see shift_flags, or by one */
 		return !d->raw.imm[0].size && (d->opcode & 0xfe) != 0xd0;
 	switch (d->mnemonic) {
 	case ZYDIS_MNEMONIC_RCL:
@@ -157,7 +158,7 @@ static enum kind control(const ZydisDecodedInstruction *d)
 	case ZYDIS_MNEMONIC_IRETQ:
 	case ZYDIS_MNEMONIC_SYSENTER:
 		return ODD;
-	case ZYDIS_MNEMONIC_MOV: /* to gs, which is the engine's */
+	case ZYDIS_MNEMONIC_MOV: /* a write to gs, which belongs to the engine */
 		return d->opcode == 0x8e && d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
 				       d->raw.modrm.reg == 5
 			       ? ODD
@@ -191,15 +192,15 @@ _Static_assert(!(FLAGS_ALL & ~KNOWN_FLAGS), "flags");
 static uint8_t opcode_operands[OPCODES];
 static uint64_t known[OPCODE_KEYS];
 
-/* Of what shifts: by an immediate, which may be 0. */
+/* Returns the flags that a shift writes: by an immediate, the count may be 0. */
 static void shift_flags(struct insn *in, const uint8_t *p)
 {
 	if (in->imm && !(p[in->imm] & 31))
 		in->writes = 0;
 }
 
-/* An instruction of a kind that is known. What has no key never is. Of one that stays as it is nobody asks where its
- * parts lie. */
+/* Decodes an instruction of a kind that is known. Kinds without a key are never known. The offsets
+ * of an instruction's parts are left out if it stays unchanged. */
 static inline __attribute__((always_inline)) bool decode_known(struct insn *in, const uint8_t *p,
 							       uint64_t pc)
 {
@@ -258,7 +259,7 @@ static void remember(const struct insn *in, const ZydisDecodedInstruction *d, co
 		return;
 	if (in->modrm && !opcode_operand(&o, p))
 		return;
-	if (shifts(d) && in->imm && !in->writes) /* of others it is not known */
+	if (shifts(d) && in->imm && !in->writes) /* the count of other shifts is not known */
 		return;
 	__atomic_store_n(&opcode_operands[o.number], in->modrm ? OPCODE_MODRM : OPCODE_ALONE,
 			 __ATOMIC_RELAXED);
@@ -270,7 +271,7 @@ static void remember(const struct insn *in, const ZydisDecodedInstruction *d, co
 			 __ATOMIC_RELAXED);
 }
 
-/* As the library says. */
+/* Decodes an instruction by the library. */
 static __attribute__((noinline)) bool decode_anew(struct insn *in, const uint8_t *p, uint64_t pc,
 						  size_t room, bool operands)
 {
@@ -306,7 +307,7 @@ static __attribute__((noinline)) bool decode_anew(struct insn *in, const uint8_t
 		in->target = pc + d.length + d.raw.imm[0].value.u;
 	if (d.cpu_flags) {
 		in->reads = d.cpu_flags->tested;
-		/* else it may pass them on, as the kernel does */
+		/* otherwise it may pass signals on, as the kernel does */
 		if (!keeps_flags_sometimes(&d) && in->kind != SYSCALL && in->kind != ODD)
 			in->writes = d.cpu_flags->modified | d.cpu_flags->set_0 |
 				     d.cpu_flags->set_1 | d.cpu_flags->undefined;
@@ -348,7 +349,8 @@ uint32_t registers_used(const uint8_t *p)
 	ZydisDecoderContext ctx;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 	uint32_t used = 1u << RSP;
-	/* as numbered by Zydis: AL CL DL BL AH CH DH BH SPL BPL SIL DIL R8B …, AX …, EAX …, RAX … */
+	/* register numbers of Zydis: AL CL DL BL AH CH DH BH SPL BPL SIL DIL R8B and on, then AX,
+	 * EAX, RAX and on */
 	static const uint8_t byte_reg[20] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
 					      6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 
@@ -401,7 +403,7 @@ bool writes_memory(const uint8_t *p)
 	return false;
 }
 
-/* Two registers that are not in `used`, rcx and rax not among them: false if there are none. */
+/* Finds two registers, other than rcx and rax, that are not in `used`. False if there are none. */
 static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
 {
 	static const uint8_t order[] = { R15, R14, R13, R12, RBP, RBX, R11,
@@ -414,16 +416,19 @@ static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
 	return n == 2;
 }
 
-/* Behind a branch that mostly does not jump, as far as one can tell. It pays where a stream gets fewer and longer
- * executions; without, code that is made twice costs more than counters save. With a schedule each execution of a block
- * is of as many instructions, so that they can be taken at once. */
+/*
+ * Whether the block goes on behind a branch, because the branch probably does not jump. That pays
+ * with a stream, which then gets fewer and longer executions. Without one, translating code twice
+ * costs more than counters save. With a schedule each execution of a block has to have the same
+ * number of instructions, so that they can be subtracted at once.
+ */
 static bool goes_on(const struct build *b, const struct insn *in, unsigned exits)
 {
 	return !schedule_on && log_mode & EXACT_STREAM & ~EXACT_CALLS && in->kind == BRANCH &&
 	       exits < EXITS_MAX && in->target > b->pc + b->len;
 }
 
-/* One register that is not in `used`, for marks: rax keeps flags there. */
+/* Finds one register for marks that is not in `used`; rax keeps flags there. */
 static bool spare_one(uint32_t used, uint8_t *tmp)
 {
 	static const uint8_t order[] = { RDX, RCX, RBX, RSI, RDI, R8,  R9,
@@ -438,8 +443,8 @@ static bool spare_one(uint32_t used, uint8_t *tmp)
 	return false;
 }
 
-#define FLAGS_LOOK 8  /* instructions */
-#define MARKS_MAX 256 /* of a block, lest its code be too long */
+#define FLAGS_LOOK 8  /* instructions that are looked at */
+#define MARKS_MAX 256 /* most marks in a block, so that its code does not become too long */
 
 bool decode_flags_dead(const uint8_t *p, size_t room)
 {
@@ -461,7 +466,7 @@ bool decode_flags_dead(const uint8_t *p, size_t room)
 	return false;
 }
 
-/* Where nobody asks for operands. */
+/* Decodes a block without its operands, for modes that do not observe them. */
 static void decode_kinds(struct build *b, size_t room, unsigned max, bool partly)
 {
 	const uint8_t *p = b->bytes;
@@ -500,7 +505,7 @@ void decode_block(struct build *b, size_t room, unsigned max, bool partly)
 		if (!decode_one(in, b->bytes + b->len, b->pc + b->len, room - b->len, true))
 			break;
 		if (log_mode & EXACT_STREAM) {
-			/* a call's arguments are read; look-ups use rdx */
+			/* a call's arguments are read, and look-ups use rdx */
 			uint32_t more =
 				used | in->f.used |
 				(ends_block(in->kind) && in->kind != BRANCH ? 1u << RDX : 0) |

@@ -44,7 +44,8 @@ static inline void put_bytes(struct emit *e, const uint8_t *p, unsigned n)
 {
 	uint8_t *out = e->out;
 
-	if (n >= 4 && n <= 16) { /* as most instructions: its ends, which may overlap */
+	/* as long as most instructions: two copies, of both ends, which may overlap */
+	if (n >= 4 && n <= 16) {
 		unsigned half = n >= 8 ? 8 : 4;
 
 		__builtin_memcpy(out, p, half == 8 ? 8 : 4);
@@ -70,7 +71,7 @@ static inline bool is_near(uint64_t to, uint64_t from)
 	return (int64_t)(to - from) == (int32_t)(to - from);
 }
 
-/* The displacement of the thread's context relative to rip; `behind` bytes of the instruction
+/* Puts the displacement of the thread's context relative to rip; `behind` bytes of the instruction
  * follow it. */
 static inline void put_context(struct emit *e, uint32_t offset, unsigned behind)
 {
@@ -78,7 +79,7 @@ static inline void put_context(struct emit *e, uint32_t offset, unsigned behind)
 	put32(e, CONTEXT + offset - (e->at + 4 + behind));
 }
 
-/* op reg, gs:[offset] with 64-bit operands */
+/* Puts op reg, gs:[offset] with 64-bit operands. */
 static inline void put_gs(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 {
 	invariant(reg < 16);
@@ -96,7 +97,7 @@ static inline void put_restore(struct emit *e, unsigned reg)
 	put_gs(e, 0x8b, reg, T_SPILL + 8 * reg);
 }
 
-/* op reg, [base + disp] with 64-bit operands */
+/* Puts op reg, [base + disp] with 64-bit operands. */
 static inline void put_based(struct emit *e, unsigned op, unsigned reg, unsigned base,
 			     uint32_t disp)
 {
@@ -113,8 +114,8 @@ static inline void put_based(struct emit *e, unsigned op, unsigned reg, unsigned
 		put32(e, disp);
 }
 
-/* ModRM and what follows of reg, [base + index * scale + disp], as short as it goes; NO_REG for none. The REX
- * prefix, of which this tells R, X and B, comes before the opcode. */
+/* Puts ModRM, SIB and displacement of reg, [base + index * scale + disp], in the shortest form;
+ * NO_REG for none. The REX prefix comes before the opcode: rex_of() returns its bits R, X and B. */
 static inline unsigned rex_of(unsigned reg, unsigned base, unsigned index)
 {
 	return (reg >= 8 ? 4u : 0) | (index != NO_REG && index >= 8 ? 2u : 0) |
@@ -143,8 +144,8 @@ static inline void put_operand(struct emit *e, unsigned reg, unsigned base, unsi
 		put32(e, (uint64_t)disp);
 }
 
-/* lea reg, [base + index * scale + disp]; or mov, which takes no time, if that is a register's
- * value */
+/* Puts lea reg, [base + index * scale + disp]; or mov, which takes no time, if the address is a
+ * register's value. */
 static inline void put_lea(struct emit *e, unsigned reg, unsigned base, unsigned index,
 			   unsigned scale, int64_t disp)
 {
@@ -178,7 +179,7 @@ static inline void put_jump(struct emit *e, uint64_t to)
 	put_rel32(e, to);
 }
 
-/* Advances a counter. Without flags to spare rax is spilled. */
+/* Advances a counter. If flags are live, rax is spilled and used. */
 static inline void put_count(struct emit *e, uint32_t id, bool flags_dead)
 {
 	uint32_t at = T_COUNTERS + 8 * id;

@@ -81,7 +81,7 @@ bool only_names(const ZydisDecodedInstruction *d)
 	}
 }
 
-/* Accesses nothing, or not where its operand says. */
+/* Whether the instruction accesses nothing, or memory other than its operand says. */
 static bool touches_elsewhere(const ZydisDecodedInstruction *d)
 {
 	switch (d->mnemonic) {
@@ -96,7 +96,7 @@ static bool touches_elsewhere(const ZydisDecodedInstruction *d)
 	}
 }
 
-/* May leave parts of its operand alone, and not fault there. */
+/* Whether the instruction may leave parts of its operand alone, and not fault there. */
 static bool is_masked(const ZydisDecodedInstruction *d)
 {
 	switch (d->mnemonic) {
@@ -111,7 +111,7 @@ static bool is_masked(const ZydisDecodedInstruction *d)
 	}
 }
 
-/* The first memory operand that is accessed, if its address is plain arithmetic. */
+/* Finds the first memory operand that is accessed, if its address is plain arithmetic. */
 static void add_memory(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		       const ZydisDecodedOperand *op)
 {
@@ -214,7 +214,7 @@ static void add_lea(struct stream_fields *f, const ZydisDecodedInstruction *d,
 	}
 }
 
-/* How the whole register that is its first operand gets its value. */
+/* Describes how the first operand, a whole register, gets its value. */
 static void add_making(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		       const ZydisDecodedOperand *op, uint64_t next)
 {
@@ -227,7 +227,7 @@ static void add_making(struct stream_fields *f, const ZydisDecodedInstruction *d
 	if (d->mnemonic == ZYDIS_MNEMONIC_BSF || d->mnemonic == ZYDIS_MNEMONIC_BSR ||
 	    (op[0].actions & ZYDIS_OPERAND_ACTION_CONDWRITE &&
 	     d->meta.category != ZYDIS_CATEGORY_CMOV))
-		return; /* may be left as it is, not zero-extended */
+		return; /* the register may keep its value, without zero extension */
 	f->dest = (uint8_t)general_register(op[0].reg.value);
 	f->bits = (uint8_t)bits_of(op[0].reg.value);
 	same = d->operand_count_visible == 2 && src->type == ZYDIS_OPERAND_TYPE_REGISTER &&
@@ -272,7 +272,7 @@ static void add_making(struct stream_fields *f, const ZydisDecodedInstruction *d
 	}
 }
 
-/* What it stores, where that is a register or a constant. */
+/* Describes what the instruction stores, if that is a register or a constant. */
 static void add_stored(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		       const ZydisDecodedOperand *op)
 {
@@ -305,14 +305,14 @@ static void add_stack(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		f->written &= (uint16_t) ~(1u << RSP);
 }
 
-/* pop [rsp + n]: the address is what it is after rsp's step. */
+/* pop [rsp + n]: the address uses rsp's value after the pop. */
 static bool moves_its_base(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
 {
 	return d->mnemonic == ZYDIS_MNEMONIC_POP && op->mem.base == ZYDIS_REGISTER_RSP &&
 	       op->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
 }
 
-/* Where the return address lies; of a ret what it is, too. */
+/* Describes where the return address lies; for a ret, also its value. */
 static void add_return_address(struct stream_fields *f, bool ret)
 {
 	f->base = RSP;
@@ -357,7 +357,7 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 			use(f, o->mem.index);
 			need(f, o->mem.base);
 			need(f, o->mem.index);
-			/* what steps on is told of cmps by its memory operands alone */
+			/* of cmps, the addresses that step on are told by its memory operands alone */
 			if (is_string(d) && o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
 			    general_register(o->mem.base) != NO_REG)
 				f->written |= (uint16_t)(1u << general_register(o->mem.base));
@@ -367,10 +367,11 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 				f->disp += d->operand_width / 8;
 		}
 	}
-	if (is_string(d)) /* addresses are those of the first element; what it read is not told */
+	/* addresses are those of the first element; the values that it read are not told */
+	if (is_string(d))
 		f->mask &= F_ADDRESS;
 	if (control) {
-		f->written = 0; /* it ends the block */
+		f->written = 0; /* the instruction ends the block */
 	} else {
 		add_making(f, d, op, next);
 		add_stored(f, d, op);

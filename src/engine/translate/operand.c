@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory operands that cannot stay as they are: relative to rip, or with gs. */
+/* Memory operands that have to be rewritten: relative to rip, or with gs. */
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
 #include "engine/os/util.h"
 #include "engine/translate/block.h"
 #include "engine/translate/build.h"
 
-/* A register of the first eight, neither rsp nor rbp, that is not in `used`. */
+/* Finds one of the first eight registers, neither rsp nor rbp, that is not in `used`. */
 static unsigned pick(uint32_t used)
 {
 	static const uint8_t order[] = { RAX, RCX, RDX, RBX, RSI, RDI };
@@ -27,7 +27,8 @@ static uint64_t rip_target(const struct insn *in, const uint8_t *p, uint64_t nex
 	return in->narrow ? (uint32_t)target : target;
 }
 
-/* The operand goes by way of a register: [gs base + effective address], or a target out of reach. */
+/* Rewrites the operand to use a register that holds [gs base + effective address], or an address
+ * out of rip's reach. */
 static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, uint64_t next)
 {
 	struct emit *e = &b->e;
@@ -65,7 +66,7 @@ static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, 
 	}
 	rseq_put_begin(b);
 	in->core = (uint16_t)(e->at - b->code);
-	/* the instruction with [r]; a gs prefix drops out */
+	/* Puts the instruction with [r] as its operand; a gs prefix is left out. */
 	for (unsigned i = 0; i < in->modrm; i++) {
 		unsigned byte = p[i];
 
@@ -74,11 +75,12 @@ static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, 
 			continue;
 		}
 		if (in->rex && i + 1 == in->rex)
-			byte &= ~3u; /* neither B nor X: r is of the first eight */
+			/* neither B nor X is set: r is one of the first eight registers */
+			byte &= ~3u;
 		put8(e, byte);
 		prefixes++;
 	}
-	if (!in->rex && prefixes >= 3) { /* VEX, EVEX: B and X are stored inverted */
+	if (!in->rex && prefixes >= 3) { /* VEX and EVEX store B and X inverted */
 		uint8_t *op = e->out - prefixes;
 
 		while (*op == 0x66 || *op == 0x67 || *op == 0x64 || *op == 0x65 || *op == 0x2e ||

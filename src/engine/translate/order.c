@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An instruction's accesses to memory, all of them whose addresses are plain arithmetic. */
+/* An instruction's accesses to memory, as far as their addresses are plain arithmetic. */
 #include "engine/translate/fields.h"
 #include "engine/core/registers.h"
 #include "engine/translate/block.h"
@@ -7,7 +7,7 @@
 
 #define SIZE_MAX_ACCESS ((1u << EXACT_ACCESS_BITS) - 1)
 
-/* Accesses nothing, or not where its operand says. */
+/* Whether the instruction accesses nothing, or memory other than its operand says. */
 static bool touches_elsewhere(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
 {
 	switch (d->mnemonic) {
@@ -61,7 +61,7 @@ static void add(struct stream_fields *f, const ZydisDecodedInstruction *d,
 	if (hidden && m->base == ZYDIS_REGISTER_RSP && kind == EXACT_STORE)
 		a.disp -= bytes;
 	else if (d->mnemonic == ZYDIS_MNEMONIC_POP && m->base == ZYDIS_REGISTER_RSP && !hidden)
-		a.disp += d->operand_width / 8; /* rsp is what it is after the step */
+		a.disp += d->operand_width / 8; /* the address uses rsp's value after the step */
 	f->access[f->accesses++] = a;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where in the program a place in the cache is. */
+/* Finds the program's state at a place in the cache. */
 #include "engine/core/cache.h"
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
@@ -13,13 +13,14 @@
 
 _Static_assert(sizeof(struct build) + 0x8000 <= T_SCRATCH_SIZE, "layout");
 
-/* What was taken of T_LEFT, at `o` in the code, for instructions from that one on; less than 0 if it was nothing yet. */
+/* Returns what was subtracted from T_LEFT, up to offset `o` of the code, for instructions from that
+ * one on; less than 0 if nothing was yet. */
 static int undone(const struct build *b, unsigned from, unsigned o)
 {
 	const struct insn *take = &b->in[b->shadow.take];
 	int sum = 0;
 
-	if (schedule_on) /* once: it has been taken before */
+	if (schedule_on) /* a block that is executed once: the subtraction was made before it */
 		return b->once || o > b->in[0].start ? (int)(b->n - from) : 0;
 	if (!o || !intervals_on())
 		return 0;
@@ -28,7 +29,7 @@ static int undone(const struct build *b, unsigned from, unsigned o)
 	return o >= take->core || !b->shadow.take ? sum : sum - (int)b->weight;
 }
 
-/* Whether it is a string instruction with a repeat prefix. */
+/* Whether the instruction is a string instruction with a repeat prefix. */
 static bool repeats_string(const uint8_t *p, unsigned len)
 {
 	bool repeats = false;
@@ -41,8 +42,9 @@ static bool repeats_string(const uint8_t *p, unsigned len)
 }
 
 /*
- * Whether the program can go on from the instruction with its code at `o`. A string instruction is interrupted between two
- * of its repetitions, as the CPU does, and goes on with those that are left: single steps to its end would take a signal each.
+ * Whether the program can go on from the instruction whose code is at `o`. A string instruction is
+ * interrupted between two of its repetitions, as the CPU does, and goes on with the remaining ones:
+ * single steps to its end would take a signal each.
  */
 static bool is_clean(const struct build *b, const struct insn *in, const uint8_t *p, unsigned o)
 {
@@ -72,7 +74,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->ahead = false;
 	b->nlink = 0;
 	library_enter(t);
-	/* as much as there was: of what cannot be decoded, one byte is the block's */
+	/* A block of bytes that cannot be decoded has one byte. */
 	room = blk->len + BYTES_BEHIND;
 	if (blk->bytes == (const uint8_t *)pc && room > ((pc + blk->len - 1) | 4095) + 1 - pc)
 		room = ((pc + blk->len - 1) | 4095) + 1 - pc;

@@ -59,7 +59,7 @@ static void add_field(struct plan *p, unsigned insn, unsigned operand, struct ex
 	p->field[p->nfield++] = f;
 }
 
-/* A word as it is. */
+/* Adds a field that is a word of the stream, unchanged. */
 static void add_plain(struct plan *p, unsigned insn, unsigned operand, unsigned word, unsigned bits)
 {
 	add_field(p, insn, operand,
@@ -74,7 +74,7 @@ static void add_constant(struct plan *p, unsigned insn, unsigned operand, uint64
 			  .word = EXACT_CONSTANT, .add = (int64_t)v, .from = 64, .to = 64 });
 }
 
-/* A value whose root is in the stream, narrowed. */
+/* Adds a field whose root is in the stream, narrowed. */
 static void add_value(struct plan *p, unsigned insn, unsigned operand, struct plan_value v,
 		      unsigned bits)
 {
@@ -98,7 +98,7 @@ static void store_register(struct plan *p, unsigned insn, bool after, unsigned r
 	unsigned bits = v->bits;
 	struct plan_root *r;
 
-	if (bits < 64) /* the root cannot be had of it */
+	if (bits < 64) /* the root cannot be computed from a narrowed value */
 		*v = new_root(p, bits);
 	r = &p->root[v->root];
 	r->bias = v->add;
@@ -110,7 +110,7 @@ static void store_register(struct plan *p, unsigned insn, bool after, unsigned r
 							    .base = (uint8_t)reg });
 }
 
-/* A register's value, its root in the stream. */
+/* Returns a register's value, after its root has been put into the stream. */
 static struct plan_value stored(struct plan *p, unsigned insn, bool after, unsigned reg)
 {
 	if (!p->reg[reg].constant && p->root[p->reg[reg].root].word == EXACT_CONSTANT)
@@ -118,7 +118,7 @@ static struct plan_value stored(struct plan *p, unsigned insn, bool after, unsig
 	return p->reg[reg];
 }
 
-/* It is a root plus a constant, without narrowing. */
+/* Whether the value is a root plus a constant, without narrowing. */
 static bool is_plain(const struct plan *p, unsigned reg)
 {
 	const struct plan_value *v = &p->reg[reg];
@@ -126,7 +126,7 @@ static bool is_plain(const struct plan *p, unsigned reg)
 	return v->constant || v->bits == 64;
 }
 
-/* The root that stands for a + b * scale. */
+/* Returns the root that stands for a + b * scale. */
 static struct plan_value pair_of(struct plan *p, unsigned a, unsigned b, unsigned scale)
 {
 	struct plan_value v;
@@ -144,7 +144,7 @@ static struct plan_value pair_of(struct plan *p, unsigned a, unsigned b, unsigne
 
 #define NO_ROOT 0xffff
 
-/* base + index * scale + disp as a value; its root may be in no register. */
+/* Returns base + index * scale + disp as a value; no register need hold its root. */
 static struct plan_value sum_of(struct plan *p, unsigned base, unsigned index, unsigned scale,
 				int64_t disp)
 {
@@ -174,7 +174,7 @@ static struct plan_value sum_of(struct plan *p, unsigned base, unsigned index, u
 	return v;
 }
 
-/* The register whose storing gives the root of an address, or NO_REG. */
+/* Returns the register whose storing gives the root of an address, or NO_REG. */
 static unsigned holder(const struct plan *p, const struct stream_fields *f, unsigned root)
 {
 	if (f->base != NO_REG && !p->reg[f->base].constant && p->reg[f->base].root == root &&
@@ -186,7 +186,7 @@ static unsigned holder(const struct plan *p, const struct stream_fields *f, unsi
 	return NO_REG;
 }
 
-/* A word for the address itself: its number. */
+/* Adds a word for the address itself, and returns its number. */
 static unsigned store_address(struct plan *p, unsigned insn, const struct stream_fields *f)
 {
 	return add_word(p, (struct plan_word){ .insn = (uint8_t)insn,
@@ -208,7 +208,7 @@ static void plan_address(struct plan *p, unsigned insn, const struct stream_fiel
 		return;
 	}
 	if (f->base != NO_REG && f->index == NO_REG && !is_plain(p, f->base))
-		store_register(p, insn, false, f->base); /* now it is */
+		store_register(p, insn, false, f->base); /* the root is in the stream now */
 	v = sum_of(p, f->base, f->index, f->scale, f->disp);
 	if (!v.constant && p->root[v.root].word == EXACT_CONSTANT) {
 		reg = holder(p, f, v.root);
@@ -300,7 +300,7 @@ static struct plan_value made(struct plan *p, const struct stream_fields *f)
 		return constant(narrow((uint64_t)f->imm, f->bits));
 	case MAKES_SUM:
 		v = sum_made(p, f);
-		/* narrowing that changes nothing */
+		/* narrowing that changes nothing is left out */
 		if (!v.constant && !v.add && v.bits >= p->root[v.root].bits &&
 		    p->root[v.root].bias == 0)
 			v.bits = 64;
@@ -348,7 +348,7 @@ static void plan_after(struct plan *p, unsigned insn, const struct stream_fields
 			  8u * f->size);
 }
 
-/* EXACT_ORDER. */
+/* Accesses in order, for EXACT_ORDER. */
 
 static void plan_fs(struct plan *p, unsigned insn, const struct order_access *a)
 {
@@ -410,7 +410,8 @@ void plan_insn(struct plan *p, unsigned insn, const struct stream_fields *f, uin
 
 	plan_before(p, insn, f, next);
 	plan_accesses(p, insn, f, next);
-	/* what it stores is read behind it, where its address may be gone */
+	/* the stored value is read behind the instruction, when the registers of its address may
+	 * have changed */
 	if (f->mask & F_STORE && f->stored == NO_REG && !f->stores_imm &&
 	    (written(f, f->base) || written(f, f->index)))
 		address = store_address(p, insn, f);

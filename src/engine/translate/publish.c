@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks into the cache: their places and links, and the engine's own code beside them. */
+/* Puts blocks into the cache: their places and links, and the engine's own code beside them. */
 #include <asm/errno.h>
 #include <linux/mman.h>
 
@@ -18,12 +18,12 @@
 #include "engine/os/sys.h"
 #include "engine/shared.h"
 
-#define CODE_MAX 0x8000 /* a block's code at most */
+#define CODE_MAX 0x8000 /* most bytes of a block's code */
 #define STUB_SIZE 17
 #define ONCE_SIZE 4096
-#define ONCE_BYTES 32 /* the program's, at their end */
-#define EDGE_SIZE 64  /* code that counts an edge, or ends an execution at an exit, at most */
-#define MARKED 4      /* times the code, where lines are marked */
+#define ONCE_BYTES 32 /* room for the program's bytes at the end of such a block */
+#define EDGE_SIZE 64  /* most bytes of code that counts an edge, or ends an execution at an exit */
+#define MARKED 4      /* factor by which marking lines makes code longer */
 #define LIMIT_MIN (2 * CODE_MAX)
 
 static uint64_t code_next = CACHE_BASE;
@@ -35,13 +35,17 @@ static uint64_t stub_next = CACHE_BASE + CACHE_CODE_SIZE;
 static uint64_t code_open = CACHE_BASE;
 static uint64_t stub_open = CACHE_BASE + CACHE_CODE_SIZE;
 
-/* Links that go on in code need a stub only when that is forgotten: so many have none, and there is room for it. Stubs
- * that were given back are used again, as long as nobody else can be in one. */
+/*
+ * A link to code that exists needs a stub only when that code is forgotten. `owed` links have no
+ * stub, and room for theirs is kept. Stubs that were given back are used again while no other
+ * thread can be in one.
+ */
 #define SPARE_MAX 64
 static uint32_t owed;
-static uint32_t spare[SPARE_MAX], nspare; /* cache offsets */
+static uint32_t spare[SPARE_MAX], nspare; /* cache offsets of stubs */
 
-/* Beyond these it is full. What links between blocks need beside stubs, which they can do without, may go on. */
+/* The cache is full when it reaches these ends. Code beside stubs that links can do without may go
+ * beyond them. */
 static uint64_t code_end = CACHE_BASE + CACHE_CODE_SIZE;
 static uint64_t stub_end = CACHE_BASE + CACHE_SIZE;
 
@@ -55,7 +59,8 @@ void publish_limit(uint64_t bytes)
 		stub_end = CACHE_BASE + CACHE_CODE_SIZE + (bytes < LIMIT_MIN ? LIMIT_MIN : bytes);
 }
 
-/* Opens the part from `start` up to `need` at least, which is not beyond `most`. False: a limit on memory forbids it. */
+/* Opens the part from `start` up to at least `need`, and not beyond `most`. False: a limit on
+ * memory forbids it. */
 static bool open_up(uint64_t *open, uint64_t start, uint64_t need, uint64_t most)
 {
 	uint64_t size = *open - start;
@@ -111,7 +116,8 @@ void publish_init(void)
 
 bool publish_full(void)
 {
-	/* a block, another one for code that changes, and numbers that only count */
+	/* Room is left for a block, for another one whose code changes, and for numbers that only
+	 * count. */
 	return nids + 2 * EXITS_MAX + 4 >= 1u << 22 || nlinks + EXITS_MAX + 8 >= 1u << 23 ||
 	       !code_fits(CODE_MAX + ONCE_SIZE) ||
 	       !stubs_fit((intervals_on() ? CODE_MAX : 0) + (schedule_on ? STUB_SIZE + 16 : 0) +
@@ -119,7 +125,7 @@ bool publish_full(void)
 			  stub_end);
 }
 
-/* Code that is one link's alone. */
+/* Whether code that belongs to one link fits. */
 static bool edge_fits(void)
 {
 	return stubs_fit(EDGE_SIZE, CACHE_BASE + CACHE_SIZE);
@@ -196,7 +202,7 @@ void publish_linked(struct link *l)
 	owed++;
 }
 
-/* Between a branch that leaves the block and its link: what the stream needs. */
+/* Puts what the stream needs between a branch that leaves the block and the branch's link. */
 static void put_exit(struct build *b, struct link *l)
 {
 	struct emit e = { (uint8_t *)stub_next, stub_next };
@@ -212,8 +218,11 @@ static void put_exit(struct build *b, struct link *l)
 	stub_next = e.at;
 }
 
-/* Procedures are mostly there before they are called from somewhere else: four in five, of what branches lead to one in
- * twenty. That will be looked up and decoded soon, if it is executed at all. */
+/*
+ * Links to the target if it exists, or prepares its translation. Four in five procedures exist when
+ * they are called from a new place; only one in twenty targets of branches does. Other targets will
+ * be looked up and decoded soon, if they are executed at all.
+ */
 static void link_or_expect(struct link *l, bool called)
 {
 	struct block *to = called ? cache_find(l->target) : NULL;
@@ -241,7 +250,8 @@ void publish(struct build *b, struct block *blk)
 
 		*l = b->link[i];
 		l->from = (uint32_t)(blk - blocks);
-		if (certain && !threads->next) { /* nobody comes there before it leads somewhere */
+		/* no thread gets there before the link leads somewhere */
+		if (certain && !threads->next) {
 			owed++;
 			continue;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks get their places in the cache. */
+/* Where blocks get their places in the cache. */
 #ifndef ASSAY_ENGINE_TRANSLATE_PUBLISH_H
 #define ASSAY_ENGINE_TRANSLATE_PUBLISH_H
 
@@ -14,10 +14,10 @@ struct link;
 void publish_init(void);
 /* Called before the program limits its memory: what the cache opens later would count against that limit. */
 void publish_open_all(void);
-void publish_limit(uint64_t bytes); /* most bytes of code; 0: as many as there is room for */
-bool publish_full(void);	    /* whether there is no room for one more block */
+void publish_limit(uint64_t bytes); /* most bytes of code; 0: no limit but the cache's size */
+bool publish_full(void);	    /* whether there is no room for another block */
 void publish_reset(void);
-void publish_leave(void); /* the cache is unmapped, for good */
+void publish_leave(void); /* unmaps the cache for good */
 /* Makes the link's jump lead to its stub, which is made if there is none. */
 void publish_unlinked(struct link *l);
 /* Called when the link's jump leads elsewhere, so that the link needs no stub until it is unlinked. */

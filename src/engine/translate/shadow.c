@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of marks, as touches.c has planned them. */
+/* Puts the code that sets marks, as touches.c has planned them. */
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
 #include "engine/core/schedule.h"
@@ -28,13 +28,13 @@ static void put_set_bit(struct emit *e, unsigned reg, unsigned bit) /* bts */
 	put8(e, bit);
 }
 
-/* A line's number to where the thread marks it. */
+/* Turns a line's number into the address where the thread marks the line. */
 static void put_plane(struct emit *e, unsigned reg) /* or */
 {
 	put_gs(e, 0x0b, reg, T_PLANE);
 }
 
-/* A line's number to what put_mark_op takes. */
+/* Turns a line's number into the form that put_mark_op takes. */
 static void put_mark(struct emit *e, unsigned reg)
 {
 	if (!lines_alone)
@@ -51,7 +51,7 @@ static void put_byte_op(struct emit *e, unsigned op, unsigned ext, unsigned reg,
 	put8(e, imm);
 }
 
-/* An operation on the byte that is the mark of a line. */
+/* Puts an operation on the byte that is the mark of a line. */
 static void put_mark_op(struct emit *e, unsigned op, unsigned ext, unsigned reg, unsigned imm)
 {
 	if (lines_alone)
@@ -73,7 +73,8 @@ static void put_turn(struct emit *e, unsigned ext, unsigned reg, unsigned by)
 	put8(e, by);
 }
 
-/* A jump over what follows, if the register tells what no address can have; where it goes is put there. */
+/* Puts a jump over what follows, taken if the register holds an address that is not canonical. The
+ * jump's displacement is filled in later. */
 static uint8_t *put_unless_line(struct emit *e, unsigned reg)
 {
 	unsigned bits = lines_alone ? ADDRESS_BITS - lines.shift : SHADOW_BIT + 1;
@@ -82,7 +83,7 @@ static uint8_t *put_unless_line(struct emit *e, unsigned reg)
 	put_turn(e, 1, reg, bits);
 	if (reg >= 8)
 		put8(e, 0x41);
-	put8(e, 0xf7); /* test reg, what lies above */
+	put8(e, 0xf7); /* test reg, the bits above an address */
 	put8(e, 0xc0 | (reg & 7));
 	put32(e, (1ull << (64 - bits)) - 1);
 	put8(e, 0x75); /* jne */
@@ -92,8 +93,8 @@ static uint8_t *put_unless_line(struct emit *e, unsigned reg)
 	return over;
 }
 
-/* The register tells a line's mark: it is set, and what stands for it above. The program may have memory where the mark
- * of what is no address would be. */
+/* The register holds a line's number: puts code that sets the mark, and the one above it. The
+ * program may have memory where the mark of a non-canonical address would lie. */
 static void put_set(struct build *b, struct emit *e)
 {
 	unsigned reg = b->shadow.reg;
@@ -112,14 +113,14 @@ static void put_set(struct build *b, struct emit *e)
 	*over = (uint8_t)(e->out - over - 1);
 }
 
-/* An access's address to the register. */
+/* Puts the address of an access into the register. */
 static void put_address(struct emit *e, unsigned reg, const struct shadow_access *a)
 {
 	unsigned base = a->base, index = a->index, scale = a->scale;
 	int64_t disp = a->disp;
 	bool started = false;
 
-	if (a->bit != NO_REG) { /* reg = (bit / bits of the operand) * its bytes */
+	if (a->bit != NO_REG) { /* reg = (bit / bits of the operand) * bytes of the operand */
 		static const uint8_t log2[9] = { [2] = 1, [4] = 2, [8] = 3 };
 		unsigned by = log2[a->bit_size] + 3;
 
@@ -152,14 +153,14 @@ static void put_address(struct emit *e, unsigned reg, const struct shadow_access
 	if (!started) {
 		put_lea(e, reg, base, index, scale, disp);
 	} else {
-		if (index != NO_REG) /* what was begun is the base, then */
+		if (index != NO_REG) /* the sum so far is the base from here on */
 			put_lea(e, reg, reg, index, scale, disp);
 		if (base != NO_REG)
 			put_lea(e, reg, base, reg, 1, index == NO_REG ? disp : 0);
 		else if (index == NO_REG && disp)
 			put_lea(e, reg, reg, NO_REG, 1, disp);
 	}
-	if (a->narrow) { /* mov reg, reg of 32 bits */
+	if (a->narrow) { /* mov reg, reg with 32 bits */
 		if (reg >= 8)
 			put8(e, 0x45);
 		put8(e, 0x89);
@@ -176,7 +177,8 @@ static void put_fs_base(struct emit *e, unsigned reg) /* rdfsbase */
 	put8(e, 0xc0 | (reg & 7));
 }
 
-/* The access's address, with what fs or gs add to it. `busy`: a register that is spilled already. */
+/* Puts the address of an access, with the base of fs or gs added, into the register. `busy`: a
+ * register that is spilled already. */
 static void put_linear(struct emit *e, unsigned reg, unsigned busy, const struct shadow_access *a)
 {
 	bool plain = a->bit == NO_REG && !a->narrow && !a->al;
@@ -218,7 +220,7 @@ static void put_jump_if(struct build *b, unsigned condition, uint64_t to)
 	put32(&b->e, b->dry ? 0 : to - (b->e.at + 4));
 }
 
-/* The register tells a line's mark. */
+/* Puts code that sets the mark of the line that the register tells. */
 static void put_check(struct build *b)
 {
 	unsigned reg = b->shadow.reg;
@@ -240,7 +242,7 @@ static void put_check(struct build *b)
 	publish_beside_done(stub.at);
 }
 
-/* It holds an address. */
+/* The register holds an address. */
 static void put_line(struct build *b)
 {
 	put_shift(&b->e, b->shadow.reg, lines.shift);
@@ -248,7 +250,7 @@ static void put_line(struct build *b)
 	put_check(b);
 }
 
-/* Beside the code: the register tells a line's mark. */
+/* Puts code beside the block; the register tells a line's mark. */
 static void put_check_beside(struct build *b, struct emit *stub)
 {
 	uint8_t *over;
@@ -261,7 +263,7 @@ static void put_check_beside(struct build *b, struct emit *stub)
 	*over = (uint8_t)(stub->out - over - 1);
 }
 
-/* Marks the line of the last byte of an access that is not aligned. */
+/* Puts code that marks the line of the last byte of an access that is not aligned. */
 static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, uint64_t back)
 {
 	struct emit stub = beside();
@@ -278,10 +280,8 @@ static uint64_t put_last_byte(struct build *b, const struct shadow_access *a, ui
 	return at;
 }
 
-/*
- * On the stack: the line of the first byte and the one behind it are looked at together, since most often both are
- * marked. Where they are not it is found out beside the code which ones there are.
- */
+/* For accesses to the stack: the marks of the first byte's line and of the next one are tested
+ * together, since most often both are set. If one is not, code beside the block finds out which. */
 static void put_pair(struct build *b, const struct shadow_access *a)
 {
 	struct emit *e = &b->e, stub;
@@ -308,7 +308,7 @@ static void put_pair(struct build *b, const struct shadow_access *a)
 	put_jump_if(b, 5, to); /* jne */
 }
 
-/* One access of a power of two of bytes: where it is aligned it lies in one line. */
+/* For one access of a power of two of bytes: if it is aligned, it lies in one line. */
 static void put_aligned(struct build *b, const struct shadow_access *a)
 {
 	struct emit *e = &b->e;
@@ -367,7 +367,7 @@ static void put_group(struct build *b, const struct shadow_group *g)
 	put_line(b);
 }
 
-/* Flags to rax, whose own value is spilled; and back. */
+/* Move flags to rax, whose own value is spilled; and back. */
 static void put_save_flags(struct emit *e)
 {
 	put_spill(e, RAX);
@@ -385,7 +385,7 @@ static void put_load_flags(struct emit *e)
 	put_restore(e, RAX);
 }
 
-/* Takes the block's weight without flags, by way of a register. */
+/* Subtracts the block's weight without changing flags, by way of a register. */
 static void put_take_quietly(struct build *b)
 {
 	struct emit *e = &b->e;
@@ -401,7 +401,7 @@ static void put_take_quietly(struct build *b)
 		put_restore(e, RAX);
 }
 
-/* Where flags are live the next block looks at what is left; but for a loop, which may have none. */
+/* Where flags are live, the next block checks what is left; but a loop may have no next block. */
 void shadow_begin(struct build *b)
 {
 	struct emit *e = &b->e, stub;
@@ -476,7 +476,7 @@ void shadow_marks(struct build *b, unsigned insn)
 	if (save) {
 		put_save_flags(&b->e);
 		b->in[insn].spilled |= 1u << RAX;
-		if (rax) { /* it is needed meanwhile */
+		if (rax) { /* rax is needed meanwhile */
 			put_gs(&b->e, 0x89, RAX, T_FLAGS_SPILL);
 			put_restore(&b->e, RAX);
 		}
@@ -499,14 +499,14 @@ void shadow_end(struct build *b)
 		put_restore(&b->e, b->shadow.tmp);
 }
 
-/* What is marked when it has been executed. */
+/* Memory that is marked after the instruction has been executed. */
 
 static void put_later_slot(struct emit *e, unsigned reg, unsigned slot)
 {
 	put_gs(e, 0x89, reg, T_LATER + 8 * slot);
 }
 
-/* Vector and mask registers of a gather to T_LATER. */
+/* Saves vector and mask registers of a gather in T_LATER. */
 static void put_vectors(struct emit *e, const struct shadow_insn *s)
 {
 	bool evex = !(s->later & LATER_VECTOR_MASK);
@@ -606,7 +606,7 @@ uint64_t shadow_skip(uint64_t at, bool unaligned)
 		return (uint64_t)p + 3 + ((modrm & 7) == 4) + (modrm >> 6 == 1);
 	/* cmp byte [reg], 0 or cmp word [reg], 0x0101, and the branch behind it */
 	p += 3 + wide + ((modrm & 7) == 4) + (modrm >> 6 == 1);
-	if (unaligned) { /* as if one of the two was not set: jne */
+	if (unaligned) { /* goes on as if one of the two marks was not set: jne */
 		if (!wide || *p != 0x0f)
 			return 0;
 		memcpy(&to, p + 2, sizeof(to));

@@ -15,27 +15,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What T_LATER holds: */
+/* Contents of T_LATER: */
 enum later_slot {
-	LATER_WHAT,		  /* below */
-	LATER_COUNT,		  /* of a string instruction: rcx, */
-	LATER_FROM,		  /* rsi and */
-	LATER_TO,		  /* rdi before it */
-	LATER_BASE = LATER_COUNT, /* of a gather: its address without the index */
-	LATER_MASK = LATER_FROM,  /* of a gather: the mask register, if it has one */
-	LATER_INDEX = 8,	  /* of a gather: the index vector */
-	LATER_LANES = 16,	  /* of a gather: the mask vector */
+	LATER_WHAT,		  /* the bits below */
+	LATER_COUNT,		  /* a string instruction's rcx before it, */
+	LATER_FROM,		  /* its rsi and */
+	LATER_TO,		  /* its rdi */
+	LATER_BASE = LATER_COUNT, /* a gather's address without the index */
+	LATER_MASK = LATER_FROM,  /* a gather's mask register, if it has one */
+	LATER_INDEX = 8,	  /* a gather's index vector */
+	LATER_LANES = 16,	  /* a gather's mask vector */
 };
 #define LATER_STRING 1
-#define LATER_READS 2  /* at rsi */
-#define LATER_WRITES 4 /* or compares, at rdi */
+#define LATER_READS 2  /* reads at rsi */
+#define LATER_WRITES 4 /* writes or compares at rdi */
 #define LATER_GATHER 8
 #define LATER_INDEX_64 16
 #define LATER_VECTOR_MASK 32				/* the lanes' highest bits are the mask */
 #define LATER_MASK_64 64				/* the mask has lanes of 64 bits */
 #define LATER_SIZE(what) ((unsigned)(what) >> 8 & 0xff) /* bytes of an element */
 #define LATER_SCALE(what) ((unsigned)(what) >> 16 & 15)
-#define LATER_COUNT_OF(what) ((unsigned)(what) >> 20 & 31) /* lanes */
+#define LATER_COUNT_OF(what) ((unsigned)(what) >> 20 & 31) /* number of lanes */
 
 enum {
 	SHADOW_NO_SEGMENT,
@@ -49,71 +49,77 @@ struct shadow_access {
 	uint8_t base, index, scale;
 	uint8_t segment;
 	uint8_t bit,
-		/* bt and the like: the register that says how far off, its bytes; or NO_REG */
+		/* of bt and its kind: the register with the bit's number; or NO_REG */
 		bit_size;
-	bool narrow; /* an address of 32 bits */
-	bool al;     /* xlat: al is added */
+	bool narrow; /* the address has 32 bits */
+	bool al;     /* xlat: al is added to the address */
 };
 
 struct shadow_insn {
 	struct shadow_access a[3];
 	uint8_t n;
-	uint8_t accesses;     /* memory operands */
-	uint8_t vector, mask; /* of a gather: numbers of its registers */
-	uint8_t width;	      /* of a gather: bytes of the index vector */
-	uint32_t later;	      /* LATER_… */
+	uint8_t accesses;     /* number of memory operands */
+	uint8_t vector, mask; /* a gather's register numbers */
+	uint8_t width;	      /* bytes of a gather's index vector */
+	uint32_t later;	      /* set of LATER_ bits */
 };
 
-struct shadow_value { /* of a register: that root and */
+struct shadow_value { /* A register's value: a root and a constant. */
 	uint16_t root;
 	int64_t add;
 };
 
 struct shadow_group {
-	uint16_t base, index; /* roots, 0: none */
+	uint16_t base, index; /* numbers of roots; 0: none */
 	uint8_t scale, segment;
-	uint8_t first;		/* instruction */
-	uint8_t at;		/* instruction before which it is marked */
-	uint8_t reg;		/* register by which its mark is reached */
-	bool alone;		/* one access, or one that all others lie in */
-	bool single;		/* alone, and its address is computed from its own registers */
-	int64_t lo, hi;		/* bytes, relative to the roots */
-	struct shadow_access a; /* the first one */
+	uint8_t first; /* index of the first instruction */
+	uint8_t at;    /* instruction before which it is marked */
+	uint8_t reg;   /* register by which its mark is reached */
+	bool alone;    /* the group is one access, or one that contains all others */
+	/* `alone`, and the address is computed from the access's own registers */
+	bool single;
+	int64_t lo, hi;		/* extent in bytes, relative to the roots */
+	struct shadow_access a; /* the first access */
 };
 
 #define SHADOW_INSNS 96
 struct shadow_plan {
 	unsigned n;
-	bool dead[SHADOW_INSNS + 1]; /* no flag is live before the instruction */
-	uint8_t take;		     /* the instruction before which the block takes from T_LEFT */
-	bool loop;		     /* it leads to its own beginning */
-	uint8_t tmp;		     /* a register that the block does not use, or NO_REG */
-	uint8_t reg;		     /* the one that is used now */
-	uint8_t first; /* one that may be used at the beginning, where flags are live; or NO_REG */
+	bool dead[SHADOW_INSNS + 1]; /* whether no flag is live before each instruction */
+	/* the instruction before which the block subtracts from T_LEFT */
+	uint8_t take;
+	bool loop;   /* the block leads to its own beginning */
+	uint8_t tmp; /* a register that the block does not use, or NO_REG */
+	uint8_t reg; /* the register that is used now */
+	/* a register that may be used at the beginning, where flags are live; or NO_REG */
+	uint8_t first;
 	uint16_t marks_use[SHADOW_INSNS];
 	struct shadow_group group[3 * SHADOW_INSNS];
-	struct shadow_value value[SHADOW_INSNS + 1][16]; /* before each instruction */
+	/* values of registers before each instruction */
+	struct shadow_value value[SHADOW_INSNS + 1][16];
 };
 
 struct build;
 /* touches.c */
-/* What an instruction accesses. `next` is the address behind it. */
+/* Describes what an instruction accesses. `next` is the address behind it. */
 void shadow_operands(struct shadow_insn *s, const ZydisDecodedInstruction *d,
 		     const ZydisDecodedOperand *op, uint64_t next);
-/* Which accesses are marked where. */
+/* Plans which accesses are marked where. */
 void shadow_plan(struct build *b);
-/* The group's address at `offset` from its beginning, from what registers hold before the
- * instruction. False: no longer. */
+/* Describes the group's address at `offset` from its beginning by what registers hold before the
+ * instruction. False: no registers hold it any more. */
 bool shadow_express(const struct shadow_plan *s, const struct shadow_group *g, unsigned insn,
 		    int64_t offset, struct shadow_access *a);
 /* shadow.c */
-/* At the block's beginning: asks whether the interval has room for it. */
+/* Puts code at the block's beginning that asks whether the interval has room for the block. */
 void shadow_begin(struct build *b);
-/* Notes that the block has run, in its byte of T_RAN: with lines no block has a counter. */
+/* Puts code that notes that the block has run, in its byte of T_RAN: blocks have no counters while
+ * lines are observed. */
 void shadow_ran(struct build *b);
-void shadow_marks(struct build *b, unsigned insn); /* before it */
+/* puts the marks that are set before the instruction */
+void shadow_marks(struct build *b, unsigned insn);
 void shadow_end(struct build *b);
-/* An instruction that is marked when it has been executed, as the block's last. */
+/* Puts an instruction whose lines are marked after its execution, as the block's last. */
 void shadow_later(struct build *b, unsigned insn, const uint8_t *p, uint64_t next);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a block's instructions touch; what of it is marked together, where, and by way of which register. */
+/* Finds the memory that a block's instructions touch, and plans which accesses are marked together,
+ * where, and by which register. */
 #include "engine/core/flush.h"
 #include "engine/core/registers.h"
 #include "engine/os/util.h"
@@ -9,7 +10,7 @@
 #include "engine/shared.h"
 #include "engine/translate/build.h"
 
-/* What an instruction accesses. */
+/* Accesses of an instruction. */
 
 static bool tests_bits(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
 {
@@ -48,7 +49,7 @@ static void add_access(struct shadow_insn *s, const ZydisDecodedInstruction *d,
 	if (hidden && m->base == ZYDIS_REGISTER_RSP && o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 		a->disp -= a->size;
 	if (!hidden && d->mnemonic == ZYDIS_MNEMONIC_POP && m->base == ZYDIS_REGISTER_RSP)
-		a->disp += d->operand_width / 8; /* the address is what it is after rsp's step */
+		a->disp += d->operand_width / 8; /* the address uses rsp's value after the step */
 	if (tests_bits(d, op)) {
 		a->bit = (uint8_t)general_register(op[1].reg.value);
 		a->bit_size = (uint8_t)a->size;
@@ -88,7 +89,7 @@ static void add_gather(struct shadow_insn *s, const ZydisDecodedInstruction *d,
 		index = m->index - ZYDIS_REGISTER_XMM0;
 		s->width = 16;
 	}
-	/* what is transferred: as many lanes as both vectors have */
+	/* As many lanes are transferred as both vectors have. */
 	for (unsigned i = 0; i < d->operand_count; i++)
 		if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER && op[i].element_size >= 32 &&
 		    (!size || op[i].element_size / 8 == size)) {
@@ -163,7 +164,7 @@ static void plan_flags(struct build *b)
 	}
 }
 
-/* The values of registers before each instruction. */
+/* Computes the values of registers before each instruction. */
 static void plan_values(struct build *b)
 {
 	struct shadow_plan *s = &b->shadow;
@@ -264,7 +265,8 @@ static bool join(const struct shadow_plan *s, struct shadow_group *g, const stru
 	return true;
 }
 
-/* As late as no flag is live there: so most of what joins has joined. */
+/* Marks a group as late as possible where no flag is live: most accesses that can join it have
+ * joined it by then. */
 static void place(const struct build *b, struct shadow_group *g)
 {
 	struct shadow_access a;
@@ -281,7 +283,7 @@ static void place(const struct build *b, struct shadow_group *g)
 	}
 }
 
-/* Registers that marks are computed from, by the instruction that they stand before. */
+/* Collects the registers that marks are computed from, by the instruction that they stand before. */
 static void plan_registers(struct shadow_plan *s, unsigned insns)
 {
 	memset(s->marks_use, 0, insns * sizeof(s->marks_use[0]));
@@ -296,11 +298,12 @@ static void plan_registers(struct shadow_plan *s, unsigned insns)
 	}
 }
 
-/* A register that is overwritten, from the instruction on, before anything needs it; or NO_REG. */
+/* Finds a register that is overwritten, from the instruction on, before its value is needed; or
+ * NO_REG. */
 static unsigned overwritten(const struct build *b, unsigned insn)
 {
 	const struct shadow_plan *s = &b->shadow;
-	uint32_t used = 1u << RSP | (s->dead[insn] ? 0 : 1u << RAX); /* which keeps flags */
+	uint32_t used = 1u << RSP | (s->dead[insn] ? 0 : 1u << RAX); /* rax keeps flags */
 
 	if (faults_keep_state || b->once || b->changes)
 		return NO_REG;
@@ -316,7 +319,7 @@ static unsigned overwritten(const struct build *b, unsigned insn)
 	return NO_REG;
 }
 
-/* Which registers marks go by. */
+/* Chooses the registers that marks are set by. */
 static void choose_registers(struct build *b)
 {
 	struct shadow_plan *s = &b->shadow;
@@ -344,7 +347,8 @@ static bool is_loop(const struct build *b)
 	       last->target == b->pc;
 }
 
-/* At the beginning, if it is to look at what is left; else where no flag is live, if there is such a place. */
+/* The check of what is left stands at the beginning if the block has to check; else where no flag
+ * is live, if there is such a place. */
 static void place_take(struct build *b)
 {
 	struct shadow_plan *s = &b->shadow;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A basic block of the program to code in the cache. */
+/* Translates a basic block of the program into code in the cache. */
 #include <linux/mman.h>
 #include <signal.h>
 
@@ -33,8 +33,8 @@ static const uint8_t *block_lengths(const struct build *b)
 	return len;
 }
 
-/* How much of the code at pc, of which `room` bytes are mapped, is there: a mapping can be longer than its
- * file. A block lies on two pages at most. */
+/* Returns how much of the code at pc, of which `room` bytes are mapped, can be read: a mapping can
+ * be longer than its file. A block lies on at most two pages. */
 static size_t readable(uint64_t pc, size_t room)
 {
 	size_t page = 4096 - (pc & 4095);
@@ -45,8 +45,8 @@ static size_t readable(uint64_t pc, size_t room)
 	return room > page && !rt_copy(&c, (const void *)(pc + page), 1) ? page : room;
 }
 
-/* Whether all that the block can lead to writes flags before it reads them: it is in the same code, which does
- * not change. */
+/* Whether all code that the block can lead to writes flags before it reads them; only for targets
+ * in the same code, which does not change. */
 static bool leaves_flags_dead(const struct build *b, const struct region *r)
 {
 	const struct insn *last = &b->in[b->n - 1];
@@ -74,8 +74,11 @@ static bool leaves_flags_dead(const struct build *b, const struct region *r)
 	return true;
 }
 
-/* The code at b->pc as it is now: `most` bytes, or as many of the *room that is mapped as are there, which *room says
- * then; no more than a block has. Returns how many. */
+/*
+ * Copies the code at b->pc as it is now: `most` bytes, or fewer if *room, the mapped bytes, are
+ * fewer; never more than a block can have. *room becomes the number of readable bytes. Returns how
+ * many were copied.
+ */
 static size_t take_bytes(struct build *b, size_t *room, size_t most)
 {
 	static uint8_t bytes[INSNS_MAX * INSN_MAX + BYTES_BEHIND];
@@ -92,7 +95,7 @@ static size_t take_bytes(struct build *b, size_t *room, size_t most)
 	return rt_copy(bytes, (const void *)b->pc, n) ? n : 0;
 }
 
-#define FIRST_BYTES 64 /* which hold most blocks, and an instruction behind */
+#define FIRST_BYTES 64 /* enough for most blocks, and for an instruction behind them */
 
 static void decode(struct build *b, size_t *room, unsigned max)
 {
@@ -107,7 +110,8 @@ static void decode(struct build *b, size_t *room, unsigned max)
 		decode_block(b, n, most, false);
 }
 
-/* Decodes the block, and sees to it that it stays as it is now: other threads may be writing there. */
+/* Decodes the block, and makes sure that its code is still the same afterwards: other threads may
+ * be writing there. */
 static void decode_watched(struct build *b, const struct region *r, size_t *room, unsigned max)
 {
 	static uint8_t now[INSNS_MAX * INSN_MAX];
@@ -130,7 +134,8 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 
 	if (last->kind == CALL || last->kind == CALL_INDIRECT)
 		cache_expect_return(b->pc + b->len);
-	if (last->kind == CALL || last->kind == JUMP) { /* it is looked up next, or made */
+	/* the target is looked up next, or translated */
+	if (last->kind == CALL || last->kind == JUMP) {
 		cache_expect(last->target);
 		__builtin_prefetch((const void *)last->target);
 	}
@@ -196,7 +201,8 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 	return blk;
 }
 
-/* Links to what the link leads to. If that is to be made of the same code, which does not change, it is, and returned. */
+/* Links to the link's target. If the target lies in the same code, which does not change, and has
+ * no block yet, its block is made and returned. */
 static struct block *follow(struct build *b, struct thread *t, struct region *r, struct link *l)
 {
 	struct block *to = cache_find(l->target);
@@ -219,12 +225,13 @@ static struct block *follow(struct build *b, struct thread *t, struct region *r,
 	return to;
 }
 
-#define AHEAD_MAX 16 /* blocks */
+#define AHEAD_MAX 16 /* blocks at most */
 
 /*
- * After a block: what will be executed next, unless a signal or a fault comes between. That is where it jumps to; or, if
- * it calls what is made already, what is behind the call: so blocks lie in the order in which they would be made anyway.
- * A branch ends it. All that it saves is to leave the cache for each.
+ * Translates what will be executed after a block unless a signal or a fault comes between: the
+ * target of its jump, or, if it calls a procedure that is translated already, the code behind the
+ * call. So blocks lie in the order in which they would be made anyway. A branch ends this. It saves
+ * one exit from the cache for each block.
  */
 static void make_ahead(struct build *b, struct thread *t, struct region *r, struct block *blk)
 {
@@ -263,7 +270,7 @@ static struct block *translate_most(struct thread *t, uint64_t pc, struct link *
 	library_enter(t);
 	b.brief = max < INSNS_MAX;
 	decode_watched(&b, r, &room, max);
-	if (!b.n) { /* runs over the end of what can be executed, perhaps into another region */
+	if (!b.n) { /* the code runs over the end of its region, perhaps into another one */
 		library_leave(t);
 		if (room < mapped) {
 			signals_raise(t, SIGBUS, BUS_ADRERR, pc + room);
@@ -294,7 +301,7 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 	return translate_most(t, pc, from, INSNS_MAX);
 }
 
-/* Phases begin at the same places again and again, in loops. */
+/* Short blocks that were made before: phases begin at the same places in loops again and again. */
 #define BRIEFS 4096
 static struct brief {
 	uint64_t pc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stream's words in a block's code. */
+/* Puts code that writes the stream's words. */
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
 #include "engine/record/log.h"
@@ -95,7 +95,7 @@ void put_stream_end(struct build *b)
 	put_stream_left(b, e);
 }
 
-/* The value at an address to the scratch register, zero-extended. */
+/* Puts code that loads the value at an address into the scratch register, zero-extended. */
 static void put_fetch(struct build *b, unsigned base, unsigned index, unsigned scale, int64_t disp,
 		      unsigned size)
 {
@@ -117,7 +117,7 @@ static void put_fetch(struct build *b, unsigned base, unsigned index, unsigned s
 	put_operand(e, s, base, index, scale, disp);
 }
 
-/* fs's base + base + index * scale to the scratch register */
+/* Puts fs's base + base + index * scale into the scratch register. */
 static void put_fs_address(struct build *b, const struct plan_word *w)
 {
 	struct emit *e = &b->e;
