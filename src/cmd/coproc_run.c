@@ -16,7 +16,7 @@ static const char *output = "assay.db", *core = "", *folder;
 static bool json, no_timing, quiet;
 static unsigned period = 1024, which = 1, samples = 1;
 
-/* One run of one program. */
+/* A run of one program. */
 struct run_of {
 	struct program *p;
 	struct machine machine;
@@ -24,7 +24,7 @@ struct run_of {
 	struct coprocess *c;
 	struct coproc_totals totals;
 	bool study, opened;
-	/* of a trace */
+	/* for a trace */
 	uint64_t first, last;
 };
 

@@ -86,7 +86,8 @@ static char *command_text(const struct session_options *o)
 #define CLOCK_ROUNDS 500
 #define CLOCK_CHAIN 100 /* additions */
 
-/* A chain of additions takes a cycle each on any CPU: the quickest of some that take microseconds. */
+/* A chain of additions takes a cycle each on any CPU: several that take microseconds are timed, and
+ * the quickest counts. */
 uint64_t describe_clock(void)
 {
 	uint64_t best = UINT64_MAX;

@@ -40,7 +40,7 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
-/* How many operands are the base's, and how many words stand between both sides. */
+/* Counts the operands of the base, and the words that stand between both sides. */
 static int split(int argc, char **argv, int *between, struct err *err)
 {
 	int at = -1;

@@ -58,7 +58,7 @@ static bool has_image(const struct profile *p, const struct profile_image *i)
 	return false;
 }
 
-/* Both executed the same files. */
+/* Whether both runs executed the same files. */
 static bool same_code(const struct profile *p, const struct profile *old)
 {
 	for (size_t i = 0; i < old->nimage; i++)

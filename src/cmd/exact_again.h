@@ -5,8 +5,11 @@
 
 #include "observe/profile.h"
 
-/* Holds the run against the recording that it has replaced (PATH.old), if that is of the same command, observed in the
- * same way, and says what it finds: a difference in a warning, that there is none unless `quiet`. */
+/*
+ * Compares the run with the recording that it has replaced (PATH.old), if that is of the same
+ * command, observed in the same way. Warns of a difference; unless `quiet`, also says that there is
+ * none.
+ */
 void exact_again(const struct profile *p, const char *path, bool quiet);
 
 #endif

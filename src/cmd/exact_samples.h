@@ -16,7 +16,7 @@ struct exact_samples {
 	const struct schedule *schedule;
 	struct profile *to; /* the recording's */
 	struct profile
-		part; /* of what is not added to it yet: where samples are added one by one */
+		part; /* profile of what is not added yet, where samples are added one by one */
 	bool apart;
 	struct sampled *sampled;
 	uint64_t before[SAMPLED_N]; /* the counters when the last batch ended */

@@ -41,10 +41,12 @@ struct session {
 	const struct session_options *o;
 	struct profile profile;
 	struct profile *
-		observed; /* what the recorder observes into; complete samples are added to `profile` */
+		/* profile that the recorder observes into; complete samples are added to
+		 * `profile` */
+		observed;
 	struct exact_samples samples;
 	struct exact *exact;
-	const struct order_consumer *simulation; /* or NULL */
+	const struct order_consumer *simulation; /* consumer of a simulation, or NULL */
 	struct recording *recording;
 	struct spawn child;
 	struct broker broker;
@@ -119,8 +121,8 @@ static bool records(const struct session *s)
 	return !s->o->custom || s->o->custom->records;
 }
 
-/* What a recorder that is killed leaves: the recording as it was. Values are put together more seldom, each time
- * the run has gone on for as long again: lists that are merged have wider bounds than one that was not. */
+/* Writes what has to remain if the recorder is killed. Values are merged more seldom, each time the
+ * run has gone on for as long again: merged lists have wider bounds than one list. */
 static void checkpoint(struct session *s, struct err *err)
 {
 	uint64_t began = clock_ns(CLOCK_MONOTONIC), took;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One exact recording: the engine in the program's processes, the profile, the file.
- */
+/* An exact recording: the engine in the program's processes, the profile, the file. */
 #ifndef ASSAY_CMD_EXACT_SESSION_H
 #define ASSAY_CMD_EXACT_SESSION_H
 

@@ -8,7 +8,7 @@
 #include "base/output.h"
 #include "base/progress.h"
 
-/* What a recording holds concerns nobody else: a file of the page is as private as the recording. */
+/* A recording holds private data: a file of the page is as private as the recording. */
 static int open_private(struct output *out, const char *path, struct err *err)
 {
 	mode_t mask = umask(077);

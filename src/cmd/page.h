@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A page for a browser as a file: complete or not there at all, and readable for its owner alone. */
+/* Writes a page for a browser as a file: complete or not at all, and readable for its owner alone. */
 #ifndef ASSAY_CMD_PAGE_H
 #define ASSAY_CMD_PAGE_H
 

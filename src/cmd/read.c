@@ -11,7 +11,8 @@ bool read_no_pager;
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err)
 {
-	/* one in a process, which ends behind it: the kernel frees at once what takes long piece by piece */
+	/* static: a process has one, and ends after it; the kernel frees at once what would take
+	 * long piece by piece */
 	static struct reading r;
 
 	pages_keep();

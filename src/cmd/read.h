@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the verbs that read one recording have in common: options, and the way from it to what is printed.
- */
+/* What the verbs that read one recording share: options, and the way from them to what is printed. */
 #ifndef ASSAY_CMD_READ_H
 #define ASSAY_CMD_READ_H
 
 #include "base/opt.h"
 #include "report/reading.h"
 
-/* Where executions come from. */
+/* Options that tell where executions come from. */
 struct read_executions {
-	const char *method; /* of estimating them; NULL: the default */
+	const char *method; /* method of estimating them; NULL: the default */
 	const char *counts; /* an exact recording of the same work, which counted them; or NULL */
-	double repeat;	    /* how often the sampled run did that work; 0: once */
+	double repeat;	    /* how often the sampled run did the exact run's work; 0: once */
 };
 
 /* Entries of a table of options; in is a struct reading_options, from a struct read_executions. */
@@ -63,8 +61,11 @@ extern bool read_no_pager;
 /* Says which options contradict each other; or that they go with another one, if they are not used. -1 with err set. */
 int read_check_executions(const struct read_executions *from, bool used, const char *instead,
 			  struct err *err);
-/* Of a sampled recording: has its readings tell executions as was asked for. -1 with err set: it is exact; what should have
- * counted them is no exact recording of the same work. */
+/*
+ * Has a sampled recording's readings tell executions as was asked for. -1 with err set: the
+ * recording is exact, or the one that should have counted them is not an exact recording of the
+ * same work.
+ */
 int read_choose_executions(struct reading *r, const struct read_executions *from, struct err *err);
 /* Opens the recording, has it printed, closes it. Returns the exit status, with err set if it is not 0. */
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),

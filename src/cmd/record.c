@@ -272,7 +272,7 @@ static int check_targets(int argc, struct err *err)
 	return 0;
 }
 
-/* The kernel throttles what is beyond its limit, so samples would be lost in silence. */
+/* Warns that the kernel throttles rates beyond its limit, so that samples would be lost in silence. */
 static int check_rate(struct err *err)
 {
 	struct caps caps;
@@ -292,7 +292,8 @@ static int check_rate(struct err *err)
 	return 0;
 }
 
-/* A program that is interrupted faster than it can go on would take minutes for a second. */
+/* Refuses a rate at which the program would hardly go on between interrupts: a second of it would
+ * take minutes. */
 static int choose_burst(struct err *err)
 {
 	unsigned usual = pgo ? RA_BURST_MAX : sampler_defaults.burst;
@@ -343,8 +344,8 @@ static void set_lines(struct exact_lines *l)
 	};
 }
 
-/* By observer, what --schedule auto observes: one instruction in so many. It aims at a run of one and a half times native
- * (bench/schedule). */
+/* By observer, the part of the instructions that --schedule auto observes: one in that many. It
+ * aims at a run of one and a half times native (bench/schedule). */
 static double auto_part(void)
 {
 	static const struct {
@@ -477,7 +478,7 @@ static int choose_schedule(struct session_options *o, struct err *err)
 	return describe_schedule(o, err);
 }
 
-/* What --pgo chooses, where the user does not. */
+/* Sets what --pgo chooses, where the user does not. */
 static void set_pgo(struct session_options *o)
 {
 	static const void *const of_rate[] = { &rate, NULL }, *const of_area[] = { &neighbourhood,

@@ -48,14 +48,14 @@ struct session {
 	int epoll, signals;
 	struct family family;
 	int *pidfds; /* pidfds of the processes that the user named, -1 for those that have ended */
-	size_t running; /* how many of these processes have not ended */
+	size_t running; /* number of these processes that have not ended */
 	bool done;	/* stop sampling */
 	bool hurry;	/* stop at once: readers aggregate the journal */
 	bool reaped;	/* the command has ended */
-	int status;	/* its wait status */
+	int status;	/* the process's wait status */
 	int interrupts;
 	uint64_t started, flushed;
-	uint64_t flush_ns;    /* how long to wait until the next flush */
+	uint64_t flush_ns;    /* time until the next flush */
 	struct err store_err; /* the recording could not be written */
 	uint8_t *pids;	      /* a bit for each process seen */
 	uint64_t processes;
@@ -215,7 +215,7 @@ static bool has_ended(int pidfd)
 	return pidfd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-/* How many processes, or threads, the user named. */
+/* Returns how many processes, or threads, the user named. */
 static size_t named(const struct session_options *o)
 {
 	return o->tid ? 1 : o->pids->n;
@@ -286,7 +286,7 @@ static void on_event(struct session *s, int fd)
 	for (size_t i = 0; s->pidfds && i < named(s->o); i++) {
 		if (s->pidfds[i] != fd)
 			continue;
-		close(fd); /* which also ends watching it */
+		close(fd); /* closing it ends watching it, too */
 		s->pidfds[i] = -1;
 		if (!--s->running)
 			s->done = true;
@@ -456,7 +456,7 @@ static int prepare(struct session *s, struct err *err)
 	s->pids = calloc(PID_BITS / 8, 1);
 	if (!s->pids)
 		return err_no_memory(err, "the recording");
-	/* before large mappings exist, which a fork would have to copy */
+	/* done before large mappings exist, which a fork would have to copy */
 	if (o->argv && spawn_hold(&s->child, o->argv, &s->old_mask, err))
 		return -1;
 	if (broker_start(&s->broker, o->argv ? s->child.pid : 0, err))
@@ -503,7 +503,8 @@ static int exit_status(const struct session *s)
 
 int session_run(const struct session_options *o, struct err *err)
 {
-	/* one in a process, which ends behind it: the kernel frees at once what takes long piece by piece */
+	/* static: a process has one, and ends after it; the kernel frees at once what would take
+	 * long piece by piece */
 	static struct session s;
 	int rc;
 

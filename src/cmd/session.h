@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One recording under way: the sampler, the profile, the file, and the program under observation.
- */
+/* A running recording: the sampler, the profile, the file, and the program under observation. */
 #ifndef ASSAY_CMD_SESSION_H
 #define ASSAY_CMD_SESSION_H
 
@@ -22,7 +20,7 @@ struct profile;
 /* A consumer of the executed instructions, in place of the simulated machine. */
 struct session_custom {
 	void *arg;
-	const char *observed; /* what the recording is said to hold */
+	const char *observed; /* what the recording says it holds */
 	bool records;	      /* false: nothing is recorded */
 	/* NULL with err set */
 	const struct order_consumer *(*start)(void *arg, struct profile *p, struct err *err);
@@ -35,15 +33,15 @@ struct session_options {
 	struct sampler_options sampler;
 	const char *output;
 	char *const *argv;	      /* the command, NULL-terminated, or NULL */
-	const struct opt_uints *pids; /* to attach to; may be empty */
-	pid_t tid;		      /* or 0 */
+	const struct opt_uints *pids; /* processes to attach to; may be empty */
+	pid_t tid;		      /* a thread to attach to, or 0 */
 	bool all;
 	const char *cgroup; /* sampled, or NULL */
 	double seconds;	    /* longest duration; 0: no limit */
 	enum hot_method sketch;
 	unsigned sketch_capacity;
 	bool quiet;	  /* no closing line */
-	unsigned observe; /* --exact: EXACT_… of engine/shared.h */
+	unsigned observe; /* --exact: set of EXACT_ bits of engine/shared.h */
 	enum {
 		SIMULATE_NOTHING,
 		SIMULATE_REUSE,

@@ -11,12 +11,12 @@ extern const struct verb cmd_record, cmd_report, cmd_annotate, cmd_values, cmd_c
 	cmd_wset, cmd_targets, cmd_reuse, cmd_coproc, cmd_info, cmd_merge, cmd_export, cmd_verify,
 	cmd_diff, cmd_html, cmd_doctor, cmd_completion, cmd_help;
 
-/* All of them, in the order of the manual; NULL-terminated. */
+/* All verbs, in the order of the manual; NULL-terminated. */
 extern const struct verb *const verbs[];
-/* NULL with err set, and the nearest name in its hint, if there is none. */
+/* Finds a verb by name. NULL with err set, and the nearest name in its hint, if there is none. */
 const struct verb *verb_find(const char *name, struct err *err);
 
-/* What Assay is, its verbs, the first steps. */
+/* Prints what Assay is, its verbs, and the first steps. */
 void help_overview(FILE *to);
 
 #endif

@@ -21,8 +21,11 @@
 #define EXACT_LOG_SIZE (1u << 18)
 #define EXACT_BLOCKS_MAX (1u << 22)
 #define EXACT_PAIRS_MAX (1u << 22)
-/* A thread's counters: two of each block, one of each pair. Those of the last block, which there never is, are
- * one that is not used, and the block, + 1, in whose system call the thread is. */
+/*
+ * A thread's counters: two for each block, one for each pair. The counters of the last block, which
+ * never exists, have other uses: one is unused, and the other holds the number + 1 of the block in
+ * whose system call the thread is.
+ */
 #define EXACT_PAIRS_AT (16u * EXACT_BLOCKS_MAX) /* offset in bytes */
 #define EXACT_INSIDE (2u * EXACT_BLOCKS_MAX - 1)
 /* Pairs that are often taken are counted in slots, on top of the pair's own counter. */
@@ -31,30 +34,29 @@
 struct exact_near {
 	uint64_t target, code; /* the engine's */
 	uint64_t count;
-	uint64_t pair; /* its number + 1, or 0 */
+	uint64_t pair; /* the pair's number + 1, or 0 */
 };
 #define EXACT_COUNTERS_SIZE (EXACT_NEAR_AT + 32u * EXACT_NEAR_SLOTS)
-/* With EXACT_LINES: how many lines each block was the first to touch in an interval. */
+/* With EXACT_LINES: the number of lines that each block was the first to touch in an interval. */
 #define EXACT_FIRSTS_SIZE (8u * EXACT_BLOCKS_MAX)
 #define EXACT_PATH_MAX 192
 
-/* What is observed. */
+/* What is observed, as a set of bits. */
 #define EXACT_COUNTS 1	  /* executions of blocks, and of the edges of branches */
-#define EXACT_ADDRESSES 2 /* of memory operands */
+#define EXACT_ADDRESSES 2 /* addresses of memory operands */
 #define EXACT_VALUES 4	  /* results, loads, stores, arguments, return values, indirect targets */
 #define EXACT_ORDER \
 	16 /* every execution of a block, in order, with the addresses of all accesses; by itself */
-#define EXACT_LINES \
-	8 /* which lines of memory are touched, in each interval; by itself: nothing is counted */
+#define EXACT_LINES 8 /* which lines of memory each interval touches; not together with counts */
 /* Calls with their arguments, returns with where they return to and rax, by where the return address lies; by itself */
 #define EXACT_CALLS 32
-/* With EXACT_COUNTS: which blocks each interval executed how often. */
+/* With EXACT_COUNTS: how often each interval executed each block. */
 #define EXACT_PHASES 128
-/* With EXACT_ORDER: the values that loads of general memory operands load, too (their first 8 bytes) */
+/* With EXACT_ORDER: also the values that general loads read (the first 8 bytes) */
 #define EXACT_LOADED 64
 #define EXACT_STREAM (EXACT_ADDRESSES | EXACT_VALUES | EXACT_ORDER | EXACT_CALLS)
 
-/* What the length of an interval is counted in. */
+/* Units of an interval's length. */
 enum exact_unit {
 	EXACT_INSTRUCTIONS,
 	EXACT_ACCESSES,
@@ -64,15 +66,17 @@ enum exact_unit {
 
 /* For measuring, and what the kernel does: */
 #define EXACT_LINES_UNCHECKED 1 /* a line is marked without looking whether it is */
-#define EXACT_LINES_SINGLY 2	/* each access by itself */
+#define EXACT_LINES_SINGLY 2	/* each access is marked by itself */
 #define EXACT_LINES_KERNEL 4	/* buffers that system calls read and write, too */
 
 struct exact_lines {
 	uint32_t shift; /* lines of 1 << shift bytes */
 	uint32_t unit;	/* enum exact_unit */
-	uint32_t flags; /* EXACT_LINES_… */
+	uint32_t flags; /* set of EXACT_LINES_ bits */
 	uint32_t
-		snapshots; /* so many at most: neighbours become one, and intervals twice as long */
+		/* most snapshots: beyond them neighbours are merged, and intervals become twice
+		 * as long */
+		snapshots;
 	uint64_t interval;
 };
 
@@ -94,7 +98,7 @@ struct exact_lines {
 #define EXACT_WORDS_MAX 511
 #define EXACT_HALF 0x200000u
 struct exact_stream {
-	uint64_t at;	   /* where the next execution goes: an address in the program */
+	uint64_t at;	   /* where the next execution's record goes: an address in the program */
 	uint64_t start[2]; /* the halves', there */
 	uint32_t full[2];  /* 1: to be read, the recorder clears it */
 	uint32_t used[2];  /* bytes */
@@ -105,21 +109,22 @@ struct exact_stream {
 #define EXACT_STREAM_SIZE (EXACT_STREAM_PAGE + 2 * EXACT_HALF)
 
 /*
- * One observed value of an instruction's executions: narrowed to `to` bits, add + (the word narrowed to
- * `from` bits). from <= to: no two values of the word give the same. EXACT_CONSTANT: add.
- *
- * With EXACT_ORDER blocks without words have heads in the stream, too, and each field has an `access`: kind in bits 12
- * and up, below them the bytes. Of an instruction they come in the order of execution, loads first; but for EXACT_LEFT.
- * With EXACT_LOADED a field without an access, of OPERAND_LOAD, is the value that the instruction's first load or
- * modification loads.
+ * One observed value of an instruction's executions: add + (the word narrowed to `from` bits),
+ * narrowed to `to` bits. from <= to: different words give different values. With EXACT_CONSTANT the
+ * value is `add`. With EXACT_ORDER blocks without words have heads in the stream, too, and each
+ * field has an `access`: its kind in bits 12 and up, its bytes below. An instruction's fields come
+ * in the order of execution, loads first, except EXACT_LEFT. With EXACT_LOADED, a field of
+ * OPERAND_LOAD without an access is the value that the instruction's first load or modification
+ * reads.
  */
 enum exact_access {
 	EXACT_LOAD = 1,
 	EXACT_STORE,
-	EXACT_MODIFY, /* both */
+	EXACT_MODIFY, /* a load and a store */
 	EXACT_PREFETCH,
 	EXACT_REPEATS, /* no address: how many elements of that size the instruction's next accesses have */
-	EXACT_LEFT, /* no address: so many fewer; behind its accesses */
+	/* not an address: by how many fewer elements; comes behind the instruction's accesses */
+	EXACT_LEFT,
 	EXACT_ACCESS_N,
 };
 #define EXACT_ACCESS_BITS 12
@@ -135,20 +140,24 @@ struct exact_field {
 #define EXACT_HIGH 1
 
 /*
- * Which parts of the run are observed (stream/schedule.h). Each process counts its own instructions, a forked child and
- * a new image from where their parent and predecessor were. Between samples instructions are only counted.
+ * Which parts of the run are observed (stream/schedule.h). Each process counts its own
+ * instructions; a forked child and a new image go on counting from where their parent or
+ * predecessor was. Between samples instructions are only counted.
  */
 enum exact_schedule_kind {
-	EXACT_WHOLE,	/* all of it */
-	EXACT_PERIODIC, /* samples at first, first + period, first + 2 periods … in each process */
+	EXACT_WHOLE, /* the whole run */
+	/* samples at first, first + period, first + 2 periods and on, in each process */
+	EXACT_PERIODIC,
 	EXACT_LISTED, /* samples at listed positions of the first process, whatever images it executes */
 };
-#define EXACT_SAMPLES_MAX (1u << 16) /* of a list */
+#define EXACT_SAMPLES_MAX (1u << 16) /* most samples of a list */
 struct exact_schedule {
 	uint32_t kind; /* enum exact_schedule_kind */
 	uint32_t each; /* after each sample the recorder is waited for; else after many of them */
 	uint32_t
-		warming; /* where it skips, touched lines are told: EXACT_TOUCHED; header.lines.shift says how large they are */
+		/* where the schedule skips, touched lines are told (EXACT_TOUCHED);
+		 * header.lines.shift gives their size */
+		warming;
 	uint32_t pad;
 	uint64_t first, period;
 	uint64_t size, warmup; /* instructions */
@@ -158,19 +167,19 @@ struct exact_schedule {
 
 enum exact_phase {
 	EXACT_SKIP,
-	EXACT_WARMUP, /* observed, for the sake of what is observed later: not to be counted */
+	EXACT_WARMUP, /* observed for the sake of later observations: not counted */
 	EXACT_SAMPLE,
 };
 
 struct exact_header {
 	uint64_t magic;
-	uint64_t mode; /* EXACT_… */
+	uint64_t mode; /* set of EXACT_ bits */
 	uint64_t next; /* first free byte */
 	uint64_t
 		code_limit; /* bytes of translated code in a process; 0: as much as there is room for */
 	uint64_t process;   /* newest */
 	uint32_t bell;	    /* a futex: advanced when there is something to read */
-	uint32_t waits;	    /* it does, for the bell */
+	uint32_t waits;	    /* the recorder waits for the bell */
 	uint32_t reading;   /* 0: the recorder has given up */
 	uint64_t uncounted; /* instructions executed in code that changes too much */
 	struct exact_lines lines;
@@ -186,20 +195,25 @@ struct exact_process {
 	uint64_t next;	     /* the one before */
 	uint64_t parent;     /* forked from: its records up to parent_log are this one's too */
 	uint64_t parent_log; /* bytes of records */
-	uint32_t parent_blocks, parent_images, parent_pairs; /* how many of them these were */
-	uint64_t log;					     /* first chunk */
-	uint64_t replaces; /* it has ended: it executed this image, or is the same */
+	/* numbers of the parent's blocks, images and pairs at that point of its log */
+	uint32_t parent_blocks, parent_images, parent_pairs;
+	uint64_t log; /* first chunk */
+	/* a process that has ended: this one executed a new image in its place, or is the same
+	 * process */
+	uint64_t replaces;
 	uint32_t pid;
 	uint32_t state; /* enum exact_state */
-	uint32_t forks; /* begun, and not failed: so many others will name it as their parent */
+	/* children that the process has begun: that many others will name it as their parent */
+	uint32_t forks;
 	uint32_t
-		same; /* it is the same process as the one it replaces, whose blocks are numbered anew */
-	/* With a schedule: */
+		/* this is the same process as the one it replaces, with blocks numbered anew */
+		same;
+	/* Used with a schedule: */
 	uint64_t position; /* instructions, as far as they have been added up */
 	uint32_t phase;	   /* enum exact_phase */
-	uint32_t main;	   /* it is the first process */
-	/* What has been observed so far is to be read before the process goes on: it asks by advancing `asked`, and waits
-	 * until the recorder has made `answered` the same. */
+	uint32_t main;	   /* this is the first process */
+	/* A process that needs the recorder to read everything observed so far advances `asked`,
+	 * and waits until the recorder has made `answered` equal. */
 	uint32_t asked, answered;
 };
 
@@ -230,7 +244,7 @@ enum exact_kind {
 	EXACT_SAMPLED,
 };
 
-struct exact_record { /* all begin so; sizes are multiples of 8 */
+struct exact_record { /* the beginning of every record; sizes are multiples of 8 */
 	uint32_t size;
 	uint32_t kind;
 };
@@ -248,17 +262,18 @@ struct exact_block {
 	uint64_t pc;
 	uint32_t
 		id; /* counters 2 id and 2 id + 1: executions, and how often its last branch jumped */
-	uint32_t image; /* of the last record with that number */
+	uint32_t image; /* number of the image; the last record with that number holds */
 	uint16_t len, n;
 	uint16_t words, nfield;
 	uint16_t
 		exits; /* branches in it that leave it, before its last instruction: a record each follows */
-	uint16_t
-		before; /* how many of these branches precede the place where the block is counted */
+	uint16_t before; /* number of these branches before the place where the block is counted */
 	uint32_t pad;
-	uint8_t bytes[]; /* of code; then each instruction's length; then, aligned to 8, fields */
+	/* the code; then each instruction's length; then, aligned to 8, the fields */
+	uint8_t bytes[];
 };
-/* No block has more instructions, since a field has eight bits for its own, and none has more fields. */
+/* No block has more instructions, because a field has eight bits for its instruction's number, and
+ * no block has more fields. */
 #define EXACT_INSNS_MAX 256
 #define EXACT_FIELDS_MAX 4096
 
@@ -273,7 +288,8 @@ struct exact_exit {
 	uint64_t target; /* a run-time address */
 };
 
-/* From the start on, that block's second counter tells how often its branch did not jump. */
+/* From the start of the run on, that block's second counter tells how often its branch did not
+ * jump. */
 struct exact_inverted {
 	struct exact_record r;
 	uint32_t id, pad;
@@ -298,13 +314,16 @@ struct exact_cut {
 /* A place in the program: a run-time address, and the image that it lies in, or 0. */
 struct exact_place {
 	uint64_t pc;
-	uint32_t image; /* of the last record with that number */
+	uint32_t image; /* number of the image; the last record with that number holds */
 	uint32_t pad;
 };
 
-/* From here on the counter of that number tells how often control went from the block's last instruction, an
- * indirect jump, call or return, there, with what its slot counts while the pair is there; such a block has no other one
- * for its executions. Numbers count up. */
+/*
+ * A pair: from here on the counter with that number tells how often control went from the block's
+ * last instruction, an indirect jump, call or return, to that place; what the pair's slot counts
+ * while the pair is in it is added. Such a block has no other counter for its executions. Numbers
+ * count up.
+ */
 struct exact_pair {
 	struct exact_record r;
 	uint32_t number, block;
@@ -323,22 +342,22 @@ struct exact_edge {
 };
 
 /*
- * A snapshot: what was touched since the one before, in records that follow each other: mappings, if they may
- * have changed since they were last told; touched lines; blocks that were executed; a stack; and at last the
- * snapshot's own.
+ * A snapshot: what was touched since the snapshot before, in records that follow each other:
+ * mappings, if they may have changed since they were told last; touched lines; executed blocks; a
+ * stack; and at last the snapshot's own record.
  */
 struct exact_mapping {
 	struct exact_record r;
-	uint32_t first, pad; /* of a new list */
+	uint32_t first, pad; /* the first mapping of a new list */
 	uint64_t start, end;
-	char perms[8], name[EXACT_PATH_MAX]; /* as in /proc/PID/maps */
+	char perms[8], name[EXACT_PATH_MAX]; /* permissions and name, as in /proc/PID/maps */
 };
 
 #define EXACT_CHUNK 4096 /* lines */
 struct exact_touched {
 	struct exact_record r;
-	uint64_t chunk;	       /* of lines: address >> shift >> 12 */
-	uint32_t n;	       /* how many lines of it */
+	uint64_t chunk;	       /* number of a chunk of lines: address >> shift >> 12 */
+	uint32_t n;	       /* number of lines of the chunk */
 	uint8_t listed, plane; /* plane: of the threads that touched them */
 	uint8_t reserved[2];
 	uint8_t lines[]; /* listed: their numbers, 16 bits each; else a bit for each line */
@@ -353,13 +372,13 @@ struct exact_ran {
 #define EXACT_STACK_MAX 16384
 struct exact_stack {
 	struct exact_record r;
-	uint64_t pc, reg[16]; /* in encoding order */
-	uint8_t bytes[];      /* from reg[4] on */
+	uint64_t pc, reg[16]; /* registers in encoding order */
+	uint8_t bytes[];      /* the stack from reg[4] on */
 };
 
 struct exact_snapshot {
 	struct exact_record r;
-	uint64_t count; /* of instructions, or accesses, since the process began */
+	uint64_t count; /* instructions, or accesses, since the process began */
 	uint64_t cpu_ns, wall_ns;
 	uint32_t tid, last; /* last: it ends the process, or its image */
 	char name[16];	    /* the thread's */
@@ -376,10 +395,10 @@ struct exact_vector {
 	} entry[];
 };
 #define EXACT_VECTOR_MAX 1024 /* entries */
-/* A sample has ended. */
+/* The end of a sample. */
 struct exact_sampled {
 	struct exact_record r;
-	uint64_t number;     /* of the schedule's samples, from 0 */
+	uint64_t number;     /* number in the schedule's samples, from 0 */
 	uint64_t begin, end; /* positions */
 	uint32_t cut, gap; /* cut: the process ended within it; gap: what follows is not observed */
 };

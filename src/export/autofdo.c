@@ -73,7 +73,7 @@ static size_t stretch(const struct flow *f, const struct leaders *l, size_t from
 	return i - from;
 }
 
-/* What is written, and how. */
+/* What is written, and in which form. */
 struct writing {
 	const struct flow *f;
 	struct leaders l;
@@ -81,7 +81,7 @@ struct writing {
 	FILE *out;			/* NULL: lines are counted alone */
 };
 
-/* How a form names the instruction at addr. */
+/* Writes a form's name of the instruction at addr. */
 static uint64_t named(const struct writing *w, uint64_t addr)
 {
 	const struct image_segment *seg =

@@ -29,7 +29,7 @@ struct callgrind {
 	struct transfers calls;	     /* by place */
 	struct inclusive_call *cost; /* by call, in the order of calls */
 	struct name *objects, *files, *procs;
-	const char *file; /* where the last line was */
+	const char *file; /* file and line that the last line named */
 	bool failed;
 };
 

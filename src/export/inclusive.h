@@ -15,7 +15,7 @@ struct inclusive_call {
 	uint32_t from, to; /* procedures, below n */
 	double count;
 	size_t number; /* the caller's, to find a call again */
-	double cost;   /* what is found out: of all of them together */
+	double cost;   /* result: the cost of all of the calls together */
 };
 
 /* own: by procedure. Sorts the calls by `from`. -1 without memory. */

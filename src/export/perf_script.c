@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text of `perf script`, which many tools read: of each sample a line with thread, time and event, then its stack from
- * the innermost procedure on, then an empty line. Times are those of the recording's buckets; samples of one bucket
- * follow one another at its beginning.
+ * Writes the text of `perf script`, which many tools read: for each sample a line with thread, time
+ * and event, then its stack from the innermost procedure on, then an empty line. Times are those of
+ * the recording's buckets; samples of one bucket follow one another at its beginning.
  */
 #include <ctype.h>
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 struct proto {
 	uint8_t *p;
 	size_t n, room;
-	bool failed; /* without memory; all that follows is ignored */
+	bool failed; /* memory ran out; everything that follows is ignored */
 };
 
 void proto_fini(struct proto *m);

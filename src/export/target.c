@@ -54,7 +54,7 @@ static const char *id_of_file(const char *path, char *buf, size_t n)
 /* The image that is looked for. */
 struct wanted {
 	const char *name;		     /* NULL: any name */
-	char *real;			     /* its canonical path, or NULL */
+	char *real;			     /* the canonical path of its name, or NULL */
 	char id[2 * IMAGE_BUILD_ID_MAX + 8]; /* build-id of the file that the user names, or "" */
 };
 

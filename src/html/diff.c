@@ -137,7 +137,7 @@ static json_t *funcs(const struct diff_graph *g)
 	return list;
 }
 
-/* A column of numbers, with so many digits as can be seen. */
+/* Writes a column of numbers, with as many digits as can be seen. */
 #define WRITE_COLUMN(name, value) \
 	do { \
 		fputs("\"" name "\":[", p->out); \

@@ -28,7 +28,7 @@ static int kind_of(const struct calltree *t, const struct calltree_func *f)
 	return t->profile->image[f->image]->kind == IMAGE_KERNEL ? HTML_KERNEL : HTML_USER;
 }
 
-/* Of stripped files, procedures have the same name only in the same build. */
+/* Procedures of stripped files have the same name only in the same build. */
 static char *func_key(const struct calltree *t, const struct calltree_func *f)
 {
 	const struct profile_image *pi = t->profile->image[f->image];
@@ -264,16 +264,16 @@ static int add_recording(struct diff_graph *g, int which, size_t at, struct err 
 	return rc;
 }
 
-/* From the ends of stacks. */
+/* The graph from the ends of stacks. */
 
-/* A node at which stacks ended, and how far its stacks have been followed to their beginning. */
+/* A node at which stacks ended, and how far its stacks have been followed towards their beginning. */
 struct end {
-	uint32_t node, at; /* of the forward tree */
+	uint32_t node, at; /* nodes of the forward tree */
 	uint32_t seen;	   /* node of the backward tree */
 };
 
-/* One step towards the beginnings of stacks; what is not worth following further is dropped. Returns how many ends are
- * left, negative without memory. */
+/* Goes one step towards the beginnings of stacks; ends with too little time are dropped. Returns
+ * how many ends are left, negative without memory. */
 static long follow(struct diff_graph *g, struct end *end, size_t n, double least)
 {
 	size_t recordings = recordings_of(g), left = 0;
@@ -294,7 +294,8 @@ static long follow(struct diff_graph *g, struct end *end, size_t n, double least
 	return (long)left;
 }
 
-/* The forward tree still holds what ended in each node, without what is below it. */
+/* At this point a node of the forward tree holds only the stacks that ended in it, without those
+ * below it. */
 static int make_backward(struct diff_graph *g)
 {
 	size_t recordings = recordings_of(g);

@@ -10,7 +10,7 @@
 
 struct diff_func {
 	char *key, *name, *image;
-	int kind; /* as in the page: enum html_func */
+	int kind; /* enum html_func, as in the page */
 	uint32_t number;
 	UT_hash_handle hh;
 };
@@ -24,7 +24,7 @@ struct diff_tree {
 };
 
 struct diff_graph {
-	const struct diff_side *side; /* both */
+	const struct diff_side *side; /* both sides */
 	const struct diff_rows *rows;
 	const char *image; /* shell pattern of the images in which stacks have to end, or NULL */
 	struct diff_func *by_key, **func;

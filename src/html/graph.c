@@ -49,7 +49,7 @@ static void forget(struct merged **known)
 	}
 }
 
-/* node[]: by node of the call tree, the graph's. */
+/* node[]: by node of the call tree, its node in the graph. */
 static int merge(struct html_graph *g, uint32_t *node)
 {
 	struct merged *known = NULL;

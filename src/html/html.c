@@ -10,7 +10,7 @@
 #include "base/fmt.h"
 #include "query/share.h"
 
-/* The files beside this one, as they are. */
+/* The contents of the files beside this one. */
 #define ASSET(name, file) \
 	__asm__(".pushsection .rodata\n" \
 		".globl html_asset_" #name "\n" \

@@ -34,14 +34,14 @@ enum html_kind {
 	HTML_DIFF
 };
 
-/* -1 with err set. The reading's emit is used meanwhile. */
+/* Writes the page of a recording. -1 with err set. The reading's emit is used while this runs. */
 int html_write(struct reading *r, const struct html_options *o, FILE *out, struct err *err);
 
 /* The difference between both sides as a page: the rows, and flame graphs of what the call stacks of both have in time. */
 int html_diff_write(struct diff_side side[2], const struct diff_options *o, FILE *out,
 		    struct err *err);
 
-/* The template, with style, the scripts of such a page, and what `data` writes. */
+/* Writes the template with style and the scripts of such a page; `data` writes the data. */
 void html_page(FILE *out, enum html_kind kind, void (*data)(void *ctx), void *ctx);
 /* "key":value, and a comma; takes the value. */
 void html_member(FILE *out, const char *key, json_t *value);

@@ -11,12 +11,13 @@
 #include "query/source.h"
 #include "report/why.h"
 
-#define ROWS 200	 /* longer procedures lose what is far from any sample */
-#define AROUND 4	 /* instructions kept around one with samples then */
-#define COVER 0.995	 /* of the time is annotated, */
-#define VALUES 4	 /* values of an operand, */
-#define ADDRESSES 1	 /* where it is an address, which other runs do not have again */
-#define VALUE_LEAST 0.02 /* with such a share */
+#define ROWS 200    /* most rows: longer procedures lose those that are far from any sample */
+#define AROUND 4    /* instructions kept around one with samples then */
+#define COVER 0.995 /* procedures with this share of the time are annotated, */
+#define VALUES 4    /* values of an operand, */
+/* values that are addresses are not shown: other runs do not have them again */
+#define ADDRESSES 1
+#define VALUE_LEAST 0.02 /* least share of a value that is shown */
 #define STALL_LEAST 0.1	 /* cycles of an execution */
 #define CULPRITS_MOST 3
 #define LINES_AROUND 6 /* lines of source kept around those with instructions */
@@ -27,7 +28,7 @@
 /* Files whose lines instructions are of; which lines. */
 struct file {
 	char *path;
-	bool *used; /* by line; grown as needed */
+	bool *used; /* lines that are used, by number; grown as needed */
 	size_t n;
 	UT_hash_handle hh;
 };

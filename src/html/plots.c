@@ -4,7 +4,7 @@
 #include "report/reuse.h"
 #include "report/wset.h"
 
-/* What a reading prints as JSON; NULL: nothing of the kind was recorded. */
+/* Returns what a reading prints as JSON; NULL: nothing of the kind was recorded. */
 static json_t *capture(struct reading *r, const char *verb,
 		       int (*print)(struct reading *r, struct err *err))
 {
@@ -34,7 +34,7 @@ static double number(const json_t *o, const char *key)
 	return json_number_value(json_object_get(o, key));
 }
 
-/* One series, of the members x and y of a list's objects. */
+/* Builds one series, of the members x and y of a list's objects. */
 static json_t *series(const char *name, const json_t *list, const char *x, const char *y)
 {
 	json_t *xs = json_array(), *ys = json_array();

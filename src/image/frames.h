@@ -8,7 +8,8 @@
 struct frame_state {
 	uint64_t pc;	  /* run-time address */
 	uint64_t reg[16]; /* in encoding order: rax rcx rdx rbx rsp and so on */
-	bool interrupted; /* by a signal, whose frame was the one below: pc is no return address */
+	/* interrupted by a signal, whose frame was the one below: pc is not a return address */
+	bool interrupted;
 };
 
 enum frames_next {

@@ -103,11 +103,13 @@ bool image_line(struct image *im, uint64_t addr, const char **file, int *line);
 /* A procedure that the compiler has put into another one. */
 struct image_inline {
 	const char *name; /* as in symbol tables, or plain */
-	const char *file; /* where it is called in the one it was put into; NULL: not known */
+	/* file of the call in the procedure that it was put into; NULL: not known */
+	const char *file;
 	int line;
 };
 #define IMAGE_INLINES_MAX 32
-/* Those that addr is in, the outermost first, at most max of them: their number. Texts live until image_close. */
+/* Finds the inlined procedures that addr is in, the outermost first, at most max of them. Returns
+ * their number. Texts live until image_close. */
 size_t image_inlines(struct image *im, uint64_t addr, struct image_inline *found, size_t max);
 
 #define IMAGE_PLT "@plt" /* follows the name of a linkage table's slot */

@@ -9,9 +9,10 @@
 #include "base/array.h"
 #include "base/search.h"
 
-#define NESTED_MAX 64	       /* namespaces, classes and blocks within each other */
-#define ENTRIES_MAX (1u << 22) /* of a unit: hostile ones refer back to themselves */
-#define STEPS_MAX (1u << 18)   /* entries of one procedure that are looked at */
+#define NESTED_MAX 64 /* namespaces, classes and blocks within each other */
+/* most entries of a unit: hostile files have entries that refer back to themselves */
+#define ENTRIES_MAX (1u << 22)
+#define STEPS_MAX (1u << 18) /* entries of one procedure that are looked at */
 
 struct range {
 	uint64_t start, end;

@@ -32,7 +32,7 @@ struct caller *callers_get(struct profile *p, const struct caller_key *key)
 	return c;
 }
 
-/* Makes room: forgets what the fewest windows saw. */
+/* Makes room by forgetting the callers that the fewest windows saw. */
 static void prune(struct profile *p)
 {
 	struct caller *c, *next;
@@ -48,11 +48,12 @@ static void prune(struct profile *p)
 }
 
 /*
- * Who called the code that runs: the innermost call that the window saw and that has not returned, or the stack's frame. Calls
- * [lost, n) are remembered; the older ones of a deep recursion are not.
+ * Finds who called the code that runs: the innermost call that the window saw and that has not
+ * returned, or the stack's frame. Calls [lost, n) are remembered; the older ones of a deep
+ * recursion are not.
  */
 struct open {
-	struct site_id call[CALLERS_DEPTH]; /* where they return to */
+	struct site_id call[CALLERS_DEPTH]; /* places that the calls return to */
 	unsigned n, lost;
 	uint32_t
 		frame; /* the frame that called the code that runs where no call is open; 0: not known */

@@ -12,7 +12,7 @@
 #include "observe/profile.h"
 
 #define CALLERS_MAX 65536  /* pairs of instruction and caller */
-#define CALLERS_CAPACITY 8 /* of their hot lists */
+#define CALLERS_CAPACITY 8 /* capacity of their hot lists */
 #define CALLERS_EVERY 4	   /* one window in so many is observed, because of the cost */
 #define CALLERS_DEPTH 64   /* open calls of a window that are remembered; a power of two */
 

@@ -124,10 +124,8 @@ static double soon(const struct reuses *u)
 	return before < 1 ? fmin(fmax((begun - before) / (1 - before), 0), 1) : 0;
 }
 
-/*
- * Visits of a line over those of its watched words. A visit of a single word is as likely to be of
- * an unwatched word as it is of another watched one.
- */
+/* Returns visits of a line for each visit of its watched words. A visit of a single word is as
+ * likely to be of an unwatched word as of another watched one. */
 static double unseen(const struct reuses *u)
 {
 	double other = part(u->other, u->same + u->other) / (REUSES_WATCHED - 1);

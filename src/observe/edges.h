@@ -35,7 +35,8 @@ struct edge {
 	UT_hash_handle hh;
 };
 
-#define EDGE_OUTSIDE ((struct site_id){ 0 }) /* outside of what is observed: image 0, "[unknown]" */
+/* a place that is not observed: image 0, "[unknown]" */
+#define EDGE_OUTSIDE ((struct site_id){ 0 })
 
 /* Finds or makes the edge; NULL without memory. It never moves. */
 struct edge *edges_get(struct profile *p, enum edge_kind kind, struct site_id from,

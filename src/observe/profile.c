@@ -317,7 +317,8 @@ static int weigh(struct profile *p, struct site *start, const struct window *w, 
 	return 0;
 }
 
-/* A window that would have begun at s was passed over: it counts where windows begin, as those do that were run. */
+/* Notes that a window that would have begun at s was passed over: it counts where windows begin, as
+ * windows do that were run. */
 static int note_passed(struct profile *p, struct site *s)
 {
 	struct site_weights *w = site_weigh(s);
@@ -330,8 +331,9 @@ static int note_passed(struct profile *p, struct site *s)
 }
 
 /*
- * What a rare window saw, or the end of another one, from `from` on, did happen, and little more is known: it was looked for
- * because it is rare. It weighs so little that it does not change what is known of code that other windows saw.
+ * Adds what a rare window saw, or the end of another one, from `from` on. It did happen, but it was
+ * looked for because it is rare, so it says little about frequency: its weight is so small that it
+ * does not change what is known of code that other windows saw.
  */
 static int observe_rare(struct profile *p, const struct window *w, uint32_t from)
 {
@@ -343,7 +345,7 @@ static int observe_rare(struct profile *p, const struct window *w, uint32_t from
 	for (uint32_t i = from; i < w->n; i++)
 		if (observe(p, &w->ri[i], i, &weighing, NULL))
 			return -1;
-	from -= from > 0; /* where the part before went on to */
+	from -= from > 0; /* the place that the part before went on to */
 	rare.ri += from;
 	rare.n -= from;
 	rare.rare = true;

@@ -151,7 +151,7 @@ struct profile {
 	struct conflict *conflicts;
 	struct tally *tallies;
 	struct tally_words *tally_words; /* private */
-	struct sampled **sampled;	 /* of exact runs under a schedule */
+	struct sampled **sampled;	 /* of exact runs with a schedule */
 	size_t nsampled;
 	struct wset **wset; /* sorted by run, then process */
 	size_t nwset;

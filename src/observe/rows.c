@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define ROWS 512 /* of a chunk */
+#define ROWS 512 /* rows of a chunk */
 
 struct row_chunk {
 	struct row_chunk *next;

@@ -9,12 +9,12 @@
 #include <stddef.h>
 
 struct row_chunk;
-struct row_memory { /* all 0: none */
+struct row_memory { /* all members 0: no memory yet */
 	struct row_chunk *chunk;
 	size_t left;
 };
 
-/* A row of that size, zeroed; NULL without memory. */
+/* Returns a row of that size, zeroed; NULL without memory. */
 void *rows_new(struct row_memory *r, size_t size);
 void rows_free(struct row_memory *r);
 

@@ -78,12 +78,12 @@ double sampled_total(const struct sampled *s, unsigned counter, double *error);
 double sampled_independent(const struct profile *p, double n, uint64_t batches);
 /* Number of instructions that were observed. */
 uint64_t sampled_observed(const struct sampled *s);
-/* What two runs under the same schedule have counted differently. False: nothing. */
+/* Finds what two runs with the same schedule have counted differently. False: nothing. */
 struct sampled_difference {
-	uint64_t instructions[2]; /* of the runs */
+	uint64_t instructions[2]; /* instructions of both runs */
 	size_t samples[2];
 	const char *counter; /* the first one whose total differs, or NULL */
-	double total[2];     /* … its totals */
+	double total[2];     /* the larger difference's totals */
 	bool located;	     /* the first sample of the first batch that differs is known: */
 	uint64_t number, begin;
 };

@@ -63,7 +63,7 @@ void profile_scale(struct profile *p, double factor)
 			scale(&c->n[i], factor);
 }
 
-/* Of src's images, their numbers in dst, where they are already; NULL without memory. */
+/* Returns the numbers in dst of src's images, which dst has already; NULL without memory. */
 static uint32_t *image_map(struct profile *dst, const struct profile *src)
 {
 	uint32_t *map = calloc(src->nimage + 1, sizeof(*map));
@@ -83,7 +83,7 @@ static uint32_t *image_map(struct profile *dst, const struct profile *src)
 
 int profile_move(struct profile *dst, struct profile *src, double factor, struct err *err)
 {
-	/* of these there are most: they are moved by themselves, walking through them once */
+	/* sites are most of a profile: they are moved in place, in one pass */
 	struct misses *misses = src->misses;
 	struct cycles *cycles = src->cycles;
 	uint32_t *map;

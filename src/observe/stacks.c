@@ -25,7 +25,7 @@ const char *const frame_kind_shown[FRAME_KIND_N] = {
 };
 
 struct stack_thread_key {
-	char *text; /* of all that a thread is known by */
+	char *text; /* everything that identifies a thread, as one text */
 	uint32_t number;
 	UT_hash_handle hh;
 };

@@ -42,7 +42,7 @@ enum frame_kind {
 	FRAME_KIND_N,
 };
 extern const char *const frame_kind_name[FRAME_KIND_N];
-/* What a frame of that kind is shown as; "" for procedures. */
+/* Returns the text that stands for a frame of that kind; "" for procedures. */
 extern const char *const frame_kind_shown[FRAME_KIND_N];
 
 /* Whether a frame of the kind says why the stack ends. */
@@ -52,7 +52,8 @@ static inline bool frame_is_end(unsigned kind)
 }
 
 struct frame {
-	uint64_t addr; /* in the image, as a site's; 0 where the kind says why a stack ends */
+	/* address in the image, as a site has it; 0 if the kind says why a stack ends */
+	uint64_t addr;
 	uint32_t parent, image;
 	uint32_t kind; /* enum frame_kind */
 	uint32_t zero; /* no padding: frames are compared by their bytes */
@@ -67,7 +68,7 @@ struct stack_thread {
 
 struct stack_sample {
 	uint32_t frame, thread;
-	uint32_t bucket; /* of time: since the run began, in widths */
+	uint32_t bucket; /* stretch of time since the run began, in widths */
 	uint32_t count;
 	double time; /* what the samples stand for, in the run's unit */
 };
@@ -116,7 +117,7 @@ int stacks_merge(struct stacks *dst, const struct stacks *src, const uint32_t *i
 
 /* Readings. */
 
-/* Which samples are looked at. All zero: all of them. */
+/* Selects samples. All members zero: all samples. */
 struct stack_filter {
 	const bool *thread; /* by number; NULL: all threads */
 	uint64_t from, to;  /* ns since the run began; to 0: until its end */

@@ -19,7 +19,7 @@
 struct tally_word {
 	struct tally *by; /* the tally that advanced it; NULL: unknown */
 	uint64_t addr, value;
-	uint64_t last;	 /* of a register: its value when last advanced */
+	uint64_t last;	 /* the register's value when the word was last advanced */
 	uint64_t time;	 /* time when it had that value */
 	uint64_t window; /* window that saw it last */
 	uint32_t pid;
@@ -196,7 +196,7 @@ static struct tally_word *take_word(struct tally_words *k, uint64_t addr)
 	return old;
 }
 
-/* How far the word advanced, or 0: it was reset. */
+/* Returns how far the word advanced; 0: it was reset. */
 static double advance(const struct tally_word *m, uint64_t value, uint64_t time)
 {
 	int64_t step = m->by->step, d = number(value - m->value, m->size);

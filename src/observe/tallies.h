@@ -42,7 +42,8 @@ struct tally {
 	int64_t step;
 	uint64_t agreed, differed; /* additions of its step, and of something else */
 	uint64_t seen;		   /* windows that saw one of its words */
-	/* those in which another instruction stored to the word; and peers beyond TALLY_PEERS */
+	/* gaps in which another instruction stored to the word; and those of peers beyond
+	 * TALLY_PEERS */
 	uint64_t strangers;
 	struct tally_gaps gaps[TALLY_OCTAVES];
 	struct tally_peer peer[TALLY_PEERS]; /* n = 0: the entry is empty */

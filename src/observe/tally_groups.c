@@ -100,7 +100,7 @@ static const struct tally *find(const struct forest *f, struct site_id id)
 	return at ? *at : NULL;
 }
 
-/* How often something outside the group stored to its words. */
+/* Returns how often an instruction outside the group stored to its words. */
 static double strangers(const struct forest *f, const struct tally *t)
 {
 	double n = (double)t->strangers;
@@ -141,7 +141,7 @@ static void add(struct tally *sum, const struct tally *t, double outside)
 struct gaps {
 	double n, used, back;	/* back: used gaps that ended in a reset */
 	double time, used_time; /* ns */
-	double advance;		/* in used_time */
+	double advance;		/* advance within used_time */
 };
 
 /* Sums up the gaps. A gap that ended in a reset counts with the mean advance of gaps of that

@@ -56,7 +56,7 @@ struct wset_region {
 	char *name;
 };
 
-/* How often a procedure was the first to touch a line in an interval. */
+/* Counts how often a procedure was the first to touch a line in an interval. */
 struct wset_first {
 	char *procedure;
 	uint64_t lines;
@@ -76,8 +76,8 @@ struct wset_lines { /* sorted by place, then region; regions of one place have n
 struct wset_sets {
 	struct wset_lines data, code;
 	struct wset_lines
-		/* of data: chunks by thread, stored in place of the region; empty: all lines are
-		 * thread 0's */
+		/* sets of data: chunks by thread, stored in place of the region; empty: all lines
+		 * belong to thread 0 */
 		thread;
 };
 
@@ -113,7 +113,7 @@ int wset_copy(struct wset *to, const struct wset *from);
 /* Finds or makes the region's number. -1 without memory or room. */
 long wset_region(struct wset *w, int kind, const char *name);
 
-/* Adds to the counts of that procedure. -1 without memory. */
+/* Adds to that procedure's counts. -1 without memory. */
 int wset_first(struct wset *w, const char *procedure, uint64_t lines);
 
 /* Finds or makes the chunk; NULL without memory. Fast where places come in order. */

@@ -19,7 +19,7 @@
 #include "report/why.h"
 
 #define SHORT 48 /* procedures up to this many instructions are shown whole */
-/* of a longer one, the hottest instructions are shown until they have this share of the time, */
+/* of a longer procedure, the hottest instructions are shown until they have this share of the time, */
 #define HOT_COVER 0.9
 #define HOT_MOST 40    /* or there are this many, */
 #define HOT_LEAST 0.01 /* or each remaining one has less than this share and than the mean */
@@ -34,7 +34,7 @@
 #define NARROW 22	  /* columns of the instruction in exact recordings */
 #define STALL_AT 8	  /* indentation of lines between instructions */
 #define STALL_SHOWN 0.01  /* a stall is shown if it has this share of the procedure's cycles, */
-#define STALL_SAMPLES 5	  /* its instruction has this many samples, */
+#define STALL_SAMPLES 5	  /* it is shown if its instruction has this many samples, */
 #define STALL_CYCLES 0.3  /* and it takes this many cycles of an execution */
 
 enum {
@@ -71,7 +71,8 @@ struct annotate {
 	struct reading *r;
 	const struct annotate_options *o;
 	const struct view_proc *proc;
-	struct image *im;			/* of the procedure; NULL: its file is missing */
+	/* image of the procedure; NULL: its file is missing */
+	struct image *im;
 	const struct why *why;			/* NULL: an exact recording */
 	const struct culprit_program_proc *sum; /* sum of this procedure, or NULL: not estimated */
 	struct listing listing;

@@ -19,7 +19,8 @@ int annotate_print(struct reading *r, const struct annotate_options *o, struct e
 
 struct why;
 
-/* What annotate --json has of the procedure; why: the recording's analysis, or NULL. To be freed. NULL with err set. */
+/* Returns what annotate --json has of the procedure; why: the recording's analysis, or NULL. To be
+ * freed. NULL with err set. */
 json_t *annotate_tree(struct reading *r, const struct view_proc *p, const struct why *why,
 		      struct err *err);
 

@@ -7,7 +7,7 @@
 #include "observe/callers.h"
 #include "report/calltree.h"
 
-/* What is kept: samples and values of calls out of procedures of that name. */
+/* The part that is kept: samples and values of calls out of procedures of that name. */
 struct kept {
 	struct profile *p;
 	struct calltree tree;

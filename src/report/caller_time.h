@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How an instruction's time, and a procedure's, divide among those who called the procedure: from call stacks. */
+/* Divides an instruction's time, and a procedure's, among the procedure's callers: from call
+ * stacks. */
 #ifndef ASSAY_REPORT_CALLER_TIME_H
 #define ASSAY_REPORT_CALLER_TIME_H
 
@@ -8,7 +9,7 @@
 /* Samples of one instruction in calls that return to one place. */
 struct called {
 	struct site_id site, caller;
-	uint32_t proc; /* of the view */
+	uint32_t proc; /* procedure of the view */
 	double time;
 };
 

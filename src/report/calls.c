@@ -24,8 +24,8 @@ struct calls {
 	const struct calls_options *o;
 	const struct view_proc *only;
 	struct transfers all;
-	uint64_t total; /* of the table under way */
-	bool values;	/* there is one at all */
+	uint64_t total; /* total of the present table */
+	bool values;	/* whether the table has any */
 	struct takes takes;
 };
 
@@ -76,7 +76,7 @@ static const struct call *call_of(const struct calls *cs, const struct transfer 
 	return c;
 }
 
-/* What lies in the register of an argument that the callee does not take says nothing. */
+/* The register of an argument that the callee does not take says nothing. */
 static bool is_passed(struct calls *cs, const struct transfer *row, int operand)
 {
 	return operand == OPERAND_RETURN ||

@@ -17,7 +17,7 @@ struct calltree_key {
 	UT_hash_handle hh;
 };
 
-/* An inlined procedure by its image and name. */
+/* An inlined procedure, by its image and name. */
 struct calltree_name {
 	char *key;
 	uint32_t number;
@@ -218,7 +218,7 @@ static long code_place(struct calltree *t, uint32_t image, uint64_t addr)
 	return outer < 0 ? -1 : add_inlined_place(t, image, addr, outer, found, n);
 }
 
-/* A call ends right before where it returns to. */
+/* A call ends right before the place where it returns to. */
 static long place_at(struct calltree *t, const struct frame *f)
 {
 	uint64_t addr = f->kind == FRAME_CALL && f->addr ? f->addr - 1 : f->addr;

@@ -17,20 +17,21 @@ struct calltree_func {
 	char *name; /* demangled, clean; a word in brackets where no procedure covers the code, or why a stack is cut */
 	uint32_t image;
 	uint64_t start;	  /* 0: not known */
-	const char *file; /* where its debug information says it is, or NULL */
+	const char *file; /* file that its debug information names, or NULL */
 	int line;
-	bool is_end;  /* not a procedure: says why a stack is cut */
+	bool is_end;  /* not a procedure, but the reason why a stack is cut */
 	bool inlined; /* into another procedure: the name says so at its end (CALLTREE_INLINED) */
 };
 
 #define CALLTREE_INLINED " (inlined)"
 
-/* A place in code, once each; of code that was inlined, one in each of the procedures that it belongs to. */
+/* A place in code, which occurs once; inlined code has a place in each of the procedures that it
+ * belongs to. */
 struct calltree_place {
 	uint32_t func;
 	uint32_t image;
 	uint64_t addr;
-	const char *file; /* or NULL */
+	const char *file; /* source file, or NULL */
 	int line;
 	uint32_t outer; /* the place in what it was inlined into; CALLTREE_NOWHERE: it was not */
 	bool is_outer;	/* nothing but the outer one of another place */
@@ -65,8 +66,8 @@ struct calltree {
 
 /* -1 with err set: nothing is in the profile, no memory. */
 int calltree_open(struct calltree *t, const struct profile *p, struct err *err);
-/* As above; inlines: procedures that were inlined are nodes of their own; without
- * them, node n is frame n of the profile's stacks. */
+/* Does the same; inlines: procedures that were inlined are nodes of their own; without them, node n
+ * is frame n of the profile's stacks. */
 int calltree_open_as(struct calltree *t, const struct profile *p, bool inlines, struct err *err);
 struct stack_sum {
 	double self, all; /* time of samples that ended in the node; and in those below it, too */
@@ -95,7 +96,7 @@ struct calltree_total {
 	double self, all;
 	uint64_t self_count, all_count;
 };
-/* By procedure, t->nfunc included; sum: calltree_sum(). To be freed; NULL without memory. */
+/* Sums by procedure, t->nfunc included; sum: calltree_sum(). To be freed; NULL without memory. */
 struct calltree_total *calltree_totals(const struct calltree *t, const struct stack_sum *sum);
 /* Length of the procedure's name without the mark of those that were inlined. */
 size_t calltree_plain(const struct calltree_func *f);

@@ -89,7 +89,8 @@ static void collect_callers(struct children *c)
 	}
 }
 
-/* What the procedure calls, by the time there, and its own. Frames of a recursion belong to the outermost one. */
+/* Sums the procedures that the procedure calls, by the time in them, and its own time. Frames of a
+ * recursion belong to the outermost one. */
 static void collect_callees(struct children *c)
 {
 	for (uint32_t i = 1; i < c->tree.nnode; i++) {
@@ -173,7 +174,7 @@ static int none(const struct children *c, const char *name, struct err *err)
 	return err_hint(err, "`assay report --children` lists them");
 }
 
-/* Sums what is asked for. -1 without memory. */
+/* Computes the requested sums. -1 without memory. */
 static int collect(struct children *c)
 {
 	if (!c->o->callers && !c->o->callees) {

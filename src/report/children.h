@@ -7,11 +7,15 @@
 
 struct children_options {
 	const char *callers,
-		*callees; /* of this procedure: a name or a shell pattern; NULL: not asked for */
+		/* of the procedure with this name, or of those that match the pattern; NULL: not
+		 * asked for */
+		*callees;
 	double from,
-		to;	/* only this stretch, in seconds since the recording began; to 0: its end */
-	bool no_inline; /* time in inlined procedures is that of those that they were put into */
-	unsigned n;	/* rows; 0: all */
+		/* the stretch to show, in seconds since the recording began; `to` 0: its end */
+		to;
+	/* time in inlined procedures counts for the procedures that they were put into */
+	bool no_inline;
+	unsigned n; /* rows; 0: all */
 };
 
 /* -1 with err set: there are no stacks, or no procedure of that name in them. */

@@ -57,7 +57,7 @@ void coproc_print_info(const struct spec *s, bool json)
 	emit_close(&e, true);
 }
 
-/* A figure with its label. */
+/* Draws a figure with its label. */
 static void item(struct emit *e, const char *key, const char *label, enum emit_kind kind,
 		 struct cell cell, const char *note)
 {

@@ -10,7 +10,7 @@
 struct coproc_totals {
 	uint64_t instructions, cycles;
 	double seconds; /* CPU time of the recorder */
-	bool timed;	/* cycles are those of the core model */
+	bool timed;	/* cycles come from the core model */
 };
 
 void coproc_print_info(const struct spec *s, bool json);

@@ -107,7 +107,8 @@ static int draw_convergence(const struct lab *l, const char *folder, const char 
 	return draw_curves(c, path, title, overhead ? "cycles of overhead" : "cycles", err);
 }
 
-/* Of dots of one size one is drawn in each cell: a large program has ten thousand values with nearly the same two shares. */
+/* Draws one of the dots of one size in each cell: a large program has ten thousand values with
+ * nearly the same two shares. */
 #define CELL 3 /* pixels */
 #define SIZES 3
 struct dots {

@@ -80,7 +80,7 @@ const char *diff_unit_name(const struct diff_rows *rows)
 	return unit_name[rows->measure];
 }
 
-/* What can be compared. */
+/* Names of what can be compared. */
 
 static bool is_whole_command(const struct reading *r)
 {

@@ -12,7 +12,8 @@ static void judge_exact(struct diff_amounts *a)
 
 static void judge_counts(struct diff_amounts *a, const double event[2])
 {
-	/* of as many events as there are, the base has the more the less one of them stands for */
+	/* the share of all events that the base would have by chance: the smaller what one of its
+	 * events stands for, the larger */
 	double share = event[0] / (event[0] + event[1]);
 
 	a->p = significance_counts(a->count[0], a->count[1], share);
@@ -21,7 +22,7 @@ static void judge_counts(struct diff_amounts *a, const double event[2])
 	a->ratio.high *= event[1] / event[0];
 }
 
-/* Runs differ by more than chance in sampling: what is taken for a difference has to pass both tests. */
+/* If runs differ by more than chance in sampling, a difference has to pass both tests. */
 static void judge_runs(struct diff_amounts *a, const struct diff_scale *s)
 {
 	struct sample_mean m[2];

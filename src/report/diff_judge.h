@@ -18,10 +18,10 @@ enum diff_verdict {
 	DIFF_VERDICTS
 };
 
-/* What was measured of one thing: [0] on the base's side, [1] on the new one's. */
+/* The measurements of one thing: [0] on the base's side, [1] on the new one's. */
 struct diff_amounts {
-	double count[2]; /* of samples or executions, all recordings of a side */
-	double mean[2];	 /* of its recordings, in units of the measure */
+	double count[2]; /* samples or executions, summed over all recordings of a side */
+	double mean[2];	 /* mean over the side's recordings, in units of the measure */
 	double *each[2]; /* by recording; needed where the variance between runs counts */
 	/* filled in by diff_judge() */
 	double p;

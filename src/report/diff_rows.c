@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* What one unit of the view's time is of the measure. */
+/* Returns the amount of the measure that one unit of the view's time stands for. */
 static double unit_of(const struct diff_rows *rows, const struct reading *r)
 {
 	const struct view *v = &r->view;
@@ -24,7 +24,7 @@ static double unit_of(const struct diff_rows *rows, const struct reading *r)
 /* Recordings. */
 
 struct place_in {
-	const struct diff_side *side; /* both */
+	const struct diff_side *side; /* both sides */
 	int which;
 	size_t at;
 	double unit;

@@ -18,8 +18,8 @@ enum diff_by {
 
 enum diff_measure {
 	DIFF_TIME,	/* ns of a run */
-	DIFF_SHARE,	/* of the side's time */
-	DIFF_EXECUTIONS /* of a run */
+	DIFF_SHARE,	/* share of the side's time */
+	DIFF_EXECUTIONS /* executions of a run */
 };
 
 struct diff_row {
@@ -45,7 +45,7 @@ struct diff_rows {
 int diff_rows_collect(struct diff_rows *rows, const struct diff_side side[2], const char *image);
 /* Decides what differs, and sorts. -1 without memory. */
 int diff_rows_judge(struct diff_rows *rows, const struct diff_side side[2]);
-/* How amounts of these rows, and of parts of them, are judged. */
+/* Judges the amounts of these rows, and of parts of them. */
 void diff_rows_scale(const struct diff_rows *rows, const struct diff_side side[2],
 		     struct diff_scale *scale);
 void diff_rows_fini(struct diff_rows *rows);

@@ -15,7 +15,7 @@ void misses_machine(struct reading *r, const char *remark);
 /* Describes the misses of an instruction, relative to its executions; "" if there are none.
  * Returns buf. */
 char *misses_note(const struct misses *m, char *buf, size_t n);
-/* All counts by name; NULL if m is NULL. */
+/* Returns all counts by name; NULL if m is NULL. */
 json_t *misses_json(const struct misses *m);
 
 #endif

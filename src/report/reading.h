@@ -21,7 +21,7 @@ struct reading {
 	/* method of estimating executions of a sampled recording: the default, unless the caller
 	 * sets it */
 	enum estimate_method method;
-	struct counts *counts; /* with ESTIMATE_COUNTED, else NULL; the caller's */
+	struct counts *counts; /* with ESTIMATE_COUNTED, else NULL; owned by the caller */
 	struct profile profile;
 	struct binaries binaries;
 	struct view view;
@@ -31,10 +31,11 @@ struct reading {
 struct reading_options {
 	const char *verb, *input;
 	bool json, wide;
-	bool explain;	    /* explain columns and marks at the end */
-	bool empty_too;	    /* accept recordings without any sample */
-	const char *caller; /* only of what this procedure calls (report/by_caller.h); or NULL */
-	binary_warn warn;   /* as in struct binaries */
+	bool explain;	/* explain columns and marks at the end */
+	bool empty_too; /* accept recordings without any sample */
+	/* restricts the reading to what this procedure calls (report/by_caller.h); or NULL */
+	const char *caller;
+	binary_warn warn; /* as in struct binaries */
 };
 
 /* Returns -1 with err set; ERR_EMPTY if there is no sample. */

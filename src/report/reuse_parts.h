@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reuse times of a sampled recording (observe/reuses.h), apart by parts of the program, and what is known of the
- * speed of each.
- *
- * Windows begin in proportion to time. How many touches the code that they show executed in that time follows from the
- * estimated executions (estimate/parts.h): among blocks that windows tie together the weights of windows say it, but
- * between phases that hardly call one another only the estimate does. So the regions of a process are put together by
- * the parts of the estimate. A region without an estimate (there is no file, or it is generated code) is a part of its
- * own, with an instruction a cycle and great doubt.
+ * The reuse times of a sampled recording (observe/reuses.h) by parts of the program, and the speed
+ * of each part. Windows begin in proportion to time. How many touches the code in them executed in
+ * that time follows from the estimated executions (estimate/parts.h): among blocks that windows tie
+ * together the weights of windows tell it; between phases that hardly call one another only the
+ * estimate does. So the regions of a process are grouped by the parts of the estimate. A region
+ * without an estimate (its file is missing, or its code is generated) is a part of its own, with
+ * one instruction a cycle and a large error.
  */
 #ifndef ASSAY_REPORT_REUSE_PARTS_H
 #define ASSAY_REPORT_REUSE_PARTS_H

@@ -154,7 +154,7 @@ double significance_means(const struct sample_mean *base, const struct sample_me
 	return 2 * significance_student(-fabs(apart) / sqrt(variance), freedom);
 }
 
-/* Where 97.5 % of Student's t lie below. */
+/* Returns the value below which Student's t lies in 97.5 % of cases. */
 static double student_limit(double freedom)
 {
 	double low = 0, high = 1000;

@@ -22,13 +22,14 @@ enum by {
 };
 static const char *const by_name[BY_N] = { "process", "thread", "comm", "cgroup" };
 
-/* What threads have in common that are in one row. */
+/* What the threads of one row have in common. */
 struct group {
 	uint32_t run, pid, tid;
-	const char *comm;   /* of the process's first thread, where there are several */
+	const char *comm;   /* name of the process's first thread, if there are several */
 	const char *cgroup; /* likewise */
-	bool named;	    /* by the process's first thread, or by this thread */
-	double named_time;  /* of that thread while it had this name */
+	/* whether the name comes from the process's first thread, or from this one */
+	bool named;
+	double named_time; /* time of that thread while it had this name */
 	uint64_t samples;
 	double time;
 	uint32_t first; /* the first thread's number: where they are alike in all else */
@@ -59,7 +60,7 @@ static enum by by_of(const char *name)
 	return i;
 }
 
-/* Of two threads. */
+/* Compares two threads. */
 static int order(const struct stack_thread *a, const struct stack_thread *b, enum by by)
 {
 	if (by == BY_COMM)
@@ -103,7 +104,7 @@ static void join(struct group *g, const struct stack_thread *t, enum by by, doub
 	g->named_time = time;
 }
 
-/* By thread; NULL without memory. */
+/* Returns groups by thread; NULL without memory. */
 static double *times_of(const struct stacks *s)
 {
 	double *time = calloc(s->nthread + 1, sizeof(*time));
@@ -376,7 +377,7 @@ int threads_load(struct reading *r)
 	struct groups g;
 	int rc;
 
-	/* of several runs, or in cycles, time of samples is not time of the clock */
+	/* with several runs, or in cycles, samples' time is not time of the clock */
 	if (!s->nsample || r->profile.nrun != 1 || r->view.exact || !r->profile.run[0].unit ||
 	    strcmp(r->profile.run[0].unit, "ns") != 0)
 		return 0;

@@ -8,9 +8,9 @@
 #define THREADS_BY "process thread comm cgroup"
 
 struct threads_options {
-	const char *by; /* one of THREADS_BY */
+	const char *by; /* how to group: one of THREADS_BY */
 	double from,
-		to; /* only this stretch, in seconds since the recording began; to 0: its end */
+		to; /* the stretch to show, in seconds since the recording began; `to` 0: its end */
 	unsigned n; /* rows; 0: all */
 };
 

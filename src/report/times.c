@@ -11,7 +11,7 @@
 #include "report/misses.h"
 #include "query/share.h"
 
-/* One row: an image, a procedure or a line. */
+/* A row of the table: an image, a procedure or a line. */
 struct entry {
 	struct view_sum sum;
 	uint32_t image, proc;

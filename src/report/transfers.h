@@ -16,7 +16,7 @@ enum transfer_how {
 
 struct transfer {
 	struct site_id from, to;
-	const struct site *site;		 /* at from */
+	const struct site *site;		 /* the site at `from` */
 	const struct view_proc *caller, *callee; /* callee may be NULL: never seen */
 	uint64_t count;
 	enum transfer_how how;

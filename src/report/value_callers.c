@@ -19,11 +19,11 @@
 
 struct row {
 	const struct caller *c;
-	uint32_t proc; /* of the view */
+	uint32_t proc; /* procedure of the view */
 	int operand;
 	uint64_t value, observations;
-	struct share share; /* of the value, from that caller */
-	double whole;	    /* of the value, from all callers */
+	struct share share; /* share of the value in calls by that caller */
+	double whole;	    /* share of the value in all calls */
 	double time, worth;
 };
 
@@ -85,7 +85,7 @@ static const struct term terms[] = {
 	{ 0 },
 };
 
-/* What is looked at. */
+/* Choosing the instructions to look at. */
 
 static int by_site(const void *a, const void *b)
 {
@@ -111,7 +111,7 @@ static int sort_callers(struct table *t)
 	return 0;
 }
 
-/* The instruction as it is in the file, or NULL. */
+/* Returns the instruction as it is in the file, or NULL. */
 static const struct listing_insn *insn_of(struct table *t, uint32_t proc, uint64_t addr)
 {
 	const struct view_proc *p = &t->r->view.proc[proc];
@@ -203,7 +203,7 @@ static int consider(struct table *t, size_t site, const struct caller *c, int op
 	return add(t, &row);
 }
 
-/* All callers of one instruction, [i, end) of the list. */
+/* Judges all callers of one instruction, [i, end) of the list. */
 static int consider_site(struct table *t, size_t i, size_t end)
 {
 	const struct view *v = &t->r->view;

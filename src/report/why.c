@@ -114,7 +114,7 @@ void why_fini(struct why *w)
 	culprit_program_fini(&w->program);
 }
 
-/* As text. */
+/* The analysis as text. */
 
 struct ranked {
 	int culprit;
@@ -240,7 +240,7 @@ char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t 
 	return buf;
 }
 
-/* As JSON. */
+/* The analysis as JSON. */
 
 static json_t *part_json(double v, double whole)
 {
@@ -462,7 +462,7 @@ char why_mark(uint8_t confidence)
 	return confidence < CONFIDENCE_N ? mark[confidence] : ' ';
 }
 
-/* Where executions come from, unless from the default method; else "". */
+/* Returns where executions come from, unless from the default method; else "". */
 static const char *method_text(const struct reading *r)
 {
 	switch (r->method) {

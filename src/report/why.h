@@ -29,7 +29,7 @@ void why_fini(struct why *w);
 char *why_ranges_text(const struct culprit_range *v, double by, size_t width, char *buf, size_t n);
 /* Writes the culprits of a sum, in per cent of its cycles, without instructions. */
 char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t n);
-/* An object by culprit: min and max, as shares of the cycles. */
+/* Returns an object by culprit: min and max, as shares of the cycles. */
 json_t *why_sum_json(const struct culprit_sum *s);
 /* The factor by which its executions may be off, either way, in nine cases of ten. */
 double why_factor(const struct culprit_sum *s);

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#define BEARABLE_SHARE 0.5 /* of the program's CPU time */
+#define BEARABLE_SHARE 0.5 /* part of the program's CPU time */
 /* ns: a timer interrupt with its sample. In a virtual machine the hypervisor has a part in each (bench/rates). */
 #define BEARABLE_INTERRUPT_NS 2000
 #define BEARABLE_INTERRUPT_VM_NS 8000

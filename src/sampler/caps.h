@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What this machine allows the sampler, and the command that changes what it does not.
- */
+/* What this machine allows the sampler to do, and the commands that allow more. */
 #ifndef ASSAY_SAMPLER_CAPS_H
 #define ASSAY_SAMPLER_CAPS_H
 

@@ -11,7 +11,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Where the hierarchy is mounted: version 1 with that controller, else version 2, which has it always. */
+/* Finds where the hierarchy is mounted: version 1 with that controller, else version 2, which
+ * always has it. */
 static bool find_root(char *root, size_t n)
 {
 	FILE *f = setmntent("/proc/self/mounts", "re");

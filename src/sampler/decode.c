@@ -9,7 +9,7 @@ static void set(struct retired *r, int operand, uint64_t value)
 	r->value[operand] = value;
 }
 
-/* Which operand a recorded register is. */
+/* Returns the operand that a recorded register is. */
 static int operand_of(int kind, const struct code_site *site, bool second)
 {
 	switch (kind) {
@@ -53,8 +53,8 @@ static uint32_t decode_args(uint64_t head, const uint64_t *out, uint32_t n, stru
 	return k;
 }
 
-/* An instruction whose result is known and that adds a constant to a general register other than the stack pointer, and does
- * nothing else. */
+/* Whether the instruction's result is known, and it does nothing but add a constant to a general
+ * register other than the stack pointer. */
 static void decode_step(const struct uop *u, struct retired *r)
 {
 	bool sum = u->op == UOP_ADD || u->op == UOP_ADDK,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From a window as the interpreter wrote it (runahead/state.h) to retired instructions.
- */
+/* Turns a window as the interpreter wrote it (runahead/state.h) into retired instructions. */
 #ifndef ASSAY_SAMPLER_DECODE_H
 #define ASSAY_SAMPLER_DECODE_H
 

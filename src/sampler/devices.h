@@ -17,7 +17,8 @@ struct devices {
 	uint32_t *changes; /* counted up with each change, for the kernel side */
 };
 
-/* Whose maps are looked at, and what the kernel side's sample said of them just before. */
+/* A process whose maps are looked at, and the counts that the kernel side's sample gave just
+ * before. */
 struct device_look {
 	pid_t pid;
 	uint64_t mm;

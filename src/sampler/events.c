@@ -57,7 +57,8 @@ static void redraw(struct events *e, int fd)
 	ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
 }
 
-/* Of this pid namespace, in which pids are given in turn; 0 if it cannot be read. */
+/* Returns the youngest pid of this pid namespace, in which pids are given in turn; 0 if it cannot
+ * be read. */
 static pid_t youngest_pid(void)
 {
 	FILE *f = fopen("/proc/loadavg", "re");
@@ -122,14 +123,14 @@ static int refuse(const struct events *e, pid_t tid, int cpu, struct err *err)
 	return -1;
 }
 
-/* A cgroup's descriptor stands in the place of tid. */
+/* A cgroup's descriptor is passed instead of a tid. */
 static int add(struct events *e, pid_t tid, int cpu, bool inherit, struct err *err)
 {
 	struct perf_event_attr attr = {
 		.type = kind_of[e->kind].type,
 		.size = sizeof(attr),
 		.config = kind_of[e->kind].config,
-		/* what a software event reports as its period whatever is drawn later */
+		/* the period that a software event reports, whatever period is drawn later */
 		.sample_period = e->period,
 		.disabled = 1,
 		.inherit = inherit,
@@ -189,9 +190,11 @@ bool events_miss_child(const struct events *e, pid_t parent, pid_t child, uint64
 	return child <= e->birth[i].pid;
 }
 
-/* One pass over the process's threads; how many are new, or -1. A thread that ends meanwhile is no
- * error. Threads born of one that has its event inherit it: they are found, and left alone, only if
- * they were there before the pass. */
+/*
+ * Passes once over the process's threads, and returns how many are new, or -1. A thread that ends
+ * meanwhile is not an error. A thread born of one that has its event inherits it: such threads are
+ * recognised, and left alone, only if they existed before the pass.
+ */
 static int add_threads(struct events *e, pid_t pid, struct err *err)
 {
 	char path[64];

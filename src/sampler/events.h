@@ -55,8 +55,8 @@ bool events_miss_child(const struct events *e, pid_t parent, pid_t child, uint64
 void events_keep(struct events *e, size_t n);
 /* Opens an event on one thread alone. */
 int events_add_thread(struct events *e, pid_t tid, struct err *err);
-/* On all CPUs that are online: whatever runs there, or, with the descriptor of a control group's folder in the place of -1,
- * that group's processes. */
+/* Opens events on all online CPUs: for whatever runs there, or, with the descriptor of a control
+ * group's folder instead of -1, for that group's processes. */
 int events_add_cpus(struct events *e, int cgroup, struct err *err);
 int events_enable(struct events *e, struct err *err);
 /* Draws new periods, so that sampling does not run in lockstep with a loop (DCPI drew from 60K to

@@ -55,7 +55,8 @@ static pid_t parent_of(pid_t pid, uint64_t *ticks)
 	return parent;
 }
 
-/* A process that a member of the family had when it was attached to, and that is no member. */
+/* A process that a member of the family had when it was attached to, and that is not a member
+ * itself. */
 static bool is_descendant(const struct events *e, pid_t pid)
 {
 	uint64_t ticks;
@@ -64,7 +65,7 @@ static bool is_descendant(const struct events *e, pid_t pid)
 	return parent && events_miss_child(e, parent, pid, ticks);
 }
 
-/* A descendant may end meanwhile, or be somebody else's: that is no error. */
+/* A descendant may end meanwhile, or belong to another user: that is not an error. */
 static int add_descendant(struct family *f, struct events *e, pid_t pid, struct err *err)
 {
 	size_t before = e->n;
@@ -86,7 +87,7 @@ static int add_descendant(struct family *f, struct events *e, pid_t pid, struct 
 	return append(f, pid, err);
 }
 
-/* One look at all processes of the machine. */
+/* Looks once at all processes of the machine. */
 static int follow_once(struct family *f, struct events *e, DIR *proc, struct err *err)
 {
 	struct dirent *d;

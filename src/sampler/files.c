@@ -332,7 +332,8 @@ bool files_add_procedure(struct profile_image *pi, uint64_t start, uint64_t end,
 	return pi->proc[pi->nproc].name && ++pi->nproc;
 }
 
-/* A process's pid in its own namespace, the last of those that the kernel tells; its pid where that is not known. */
+/* Returns a process's pid in its own namespace, the last one that the kernel tells; its pid if that
+ * is not known. */
 static pid_t inner_pid(pid_t pid)
 {
 	char path[64], line[512];
@@ -361,7 +362,7 @@ void files_note_generator(struct files *f, pid_t pid)
 	f->generator[f->ngenerator++] = (struct generator){ pid, inner_pid(pid) };
 }
 
-/* Where processes generate different code at one address the first that ran it names it. */
+/* If processes generate different code at one address, the first one that ran it gives it its name. */
 static void name_generated(struct files *f, uint32_t image, const struct perf_map *m, size_t *cap)
 {
 	struct profile_image *pi = f->profile->image[image];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The files that processes map and run: which image of the profile each is, and its code. A file is
- * known to the kernel side by device and inode, so what is learnt of it serves every process.
- */
+/* The files that processes map and run: the image of the profile that each is, and its code. The
+ * kernel side knows a file by device and inode, so what is learnt of it serves every process. */
 #ifndef ASSAY_SAMPLER_FILES_H
 #define ASSAY_SAMPLER_FILES_H
 
@@ -19,13 +17,13 @@
 
 struct mapped_file {
 	struct file_key key;
-	uint32_t image;		       /* in the profile; the kernel side's number too */
+	uint32_t image;		       /* number in the profile, and on the kernel side */
 	struct image *im;	       /* NULL: could not be opened as ELF */
 	const struct image_proc *last; /* the procedure asked for last */
 	UT_hash_handle hh;
 };
 
-/* A process that runs code that no file holds. */
+/* A process that runs code that is in no file. */
 struct generator {
 	pid_t pid, inner; /* inner: in its own pid namespace */
 };
@@ -67,7 +65,8 @@ bool files_region(struct files *f, uint32_t image, uint64_t addr, uint64_t bytes
 void files_resolve_all(struct files *f, pid_t pid, const struct device_look *look);
 /* Looks which devices the process maps. */
 void files_note_devices(struct files *f, const struct device_look *look);
-/* The name of pid's mapping at addr ("[vdso]", …, "" if it has none), into buf. False if pid is gone. */
+/* Writes the name of pid's mapping at addr ("[vdso]" and others, "" if it has none) into buf. False
+ * if pid is gone. */
 bool files_mapping_name(const struct files *f, pid_t pid, uint64_t addr, char *buf, size_t n);
 /* Notes that the process runs code that no file holds: its runtime may have written down what that is called. */
 void files_note_generator(struct files *f, pid_t pid);

@@ -12,19 +12,20 @@
 
 struct kernel_names {
 	int prog;	   /* descriptor of the program that asks */
-	uint64_t *address; /* what it asks for */
+	uint64_t *address; /* the address that is asked for */
 	char *answer;
-	bool silent; /* it does not answer, and is not asked again */
+	bool silent; /* the kernel side does not answer, and is not asked again */
 };
 
 struct kernel_name {
 	uint64_t start, end; /* run-time addresses */
-	char name[640];	     /* with " [MODULE]" */
+	char name[640];	     /* name, with " [MODULE]" */
 };
 
-/* From what %pS says of addr, "NAME+0xOFFSET/0xSIZE" and perhaps " [MODULE]"; false if that is no name. */
+/* Parses the %pS of addr, "NAME+0xOFFSET/0xSIZE" and perhaps " [MODULE]"; false if it is not a
+ * name. */
 bool kernel_name_parse(const char *answer, uint64_t addr, struct kernel_name *n);
-/* The procedure that holds the address; false if there is none that has a name. */
+/* Finds the procedure that holds the address; false if none with a name does. */
 bool kernel_names_at(struct kernel_names *k, uint64_t addr, struct kernel_name *n);
 
 #endif

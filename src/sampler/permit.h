@@ -13,7 +13,8 @@
 /* -1 with err set if the user could not trace that process or thread. To be asked after events are attached: from then on
  * the kernel takes them off when the process executes a set-uid program. */
 int permit_process(pid_t pid, struct err *err);
-/* -1 with err set if the user could not trace every process; what the user wants, "-a samples ...", for the message. */
+/* Checks that the user may trace every process. -1 with err set if not; the argument says what the
+ * user wants, such as "-a samples ...", for the message. */
 int permit_all(const char *what, struct err *err);
 
 #endif

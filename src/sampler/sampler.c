@@ -34,10 +34,10 @@ const struct sampler_options sampler_defaults = {
 	.neighbourhood = 4096,
 };
 
-/* A sample in a file that is not known yet: kept until it is. */
+/* A sample in a file that is not known yet, kept until the file is. */
 struct pending {
 	struct file_key key;
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* offset in the file */
 	uint64_t time, period;
 	uint32_t pid, tid;
 	char name[32];
@@ -54,11 +54,12 @@ struct pending {
 	16 /* such amounts between two checks for signals; a ring buffer holds no more */
 #define BACKLOG_TURN 16 /* records that are observed between two checks for urgent ones */
 
-/* What lifting may take: at first, and of the time that is sampled (reach()). */
+/* Time that lifting may take: at first, and as a share of the sampled time (reach()). */
 #define LIFT_FIRST_NS 30e6
 #define LIFT_SHARE 0.03
 
-/* Rare windows (bpf/rare.h): so many times as often as the timer's at most, each a part as long; how many may begin at once. */
+/* Rare windows (bpf/rare.h): at most so many for each of the timer's, each that part as long, and
+ * that many may begin at once. */
 #define RARE_RATE 8
 #define RARE_BURST 4
 #define RARE_SAVED 256
@@ -79,9 +80,9 @@ struct sampler {
 	struct bpf_program *prog; /* the variant of the program that this kernel accepts */
 	struct ring_buffer *ring;
 	struct backlog backlog;
-	struct watches *watches;   /* or NULL */
-	struct slots *slots;	   /* or NULL */
-	struct walker *walker;	   /* of call stacks; or NULL */
+	struct watches *watches;   /* watchpoints, or NULL */
+	struct slots *slots;	   /* the policy of slots, or NULL */
+	struct walker *walker;	   /* walks call stacks; or NULL */
 	struct sideband *sideband; /* the walker's; or NULL */
 	uint64_t enabled;	   /* when sampling began; ns, CLOCK_MONOTONIC */
 	void *filter_map;
@@ -148,10 +149,11 @@ static void map_code(struct sampler *s, size_t n)
 }
 
 /*
- * How much is lifted around what was missing, in bytes of code an instruction of the neighbourhood. Lifting may take a
- * share of the time that was sampled, and something at first: the nearer it comes to that, the less is lifted at a
- * time. A program that always meets new code so costs a few per cent more than its samples; one that stays where it is
- * has all that it runs lifted, whatever that took.
+ * Returns how many bytes of code around missing code are lifted for each instruction. Lifting may
+ * take a share of the time that was sampled, and some time at first: the nearer it comes to that
+ * limit, the less is lifted at a time. So a program that always meets new code costs a few per cent
+ * more than its samples, and a program that stays in its code has all of it lifted, whatever that
+ * took.
  */
 static uint32_t reach(const struct sampler *s)
 {
@@ -177,11 +179,11 @@ static void lift(struct sampler *s, uint32_t image, uint64_t addr)
 	if (!code_has_room(&s->code) || code_find(&s->code, image, addr))
 		return;
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	/* what runs next is most likely in the same procedure, then in those beside it */
+	/* the code that runs next is most likely in the same procedure, then in its neighbours */
 	bytes = (uint64_t)s->o.neighbourhood * reach(s) / 1024;
 	if (files_region(&s->files, image, addr, bytes, &start, &end))
 		code_sweep(&s->code, image, start, end, (uint32_t)(bytes / 2));
-	/* where the stretch is of no procedure, or instructions overlap */
+	/* reached if the stretch belongs to no procedure, or instructions overlap */
 	code_lift(&s->code, image, addr, s->o.neighbourhood / 32);
 	s->lift_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
 }
@@ -316,7 +318,7 @@ static int deliver_generated(struct sampler *s, const struct sample *h, struct w
 	return deliver_at(s, w, s->anon_image, h->ip);
 }
 
-/* A sample in a mapping that the kernel side did not know. */
+/* Handles a sample in a mapping that the kernel side did not know. */
 static int on_new_mapping(struct sampler *s, const struct sample *h, const struct sample_vma *v,
 			  struct window *w)
 {
@@ -341,7 +343,7 @@ static int on_new_mapping(struct sampler *s, const struct sample *h, const struc
 	return deliver_at(s, w, m->image, w->start.addr);
 }
 
-/* A user sample that could not be placed: its mapping was not found in the interrupt. */
+/* Handles a user sample whose mapping was not found in the interrupt. */
 static int on_unplaced(struct sampler *s, const struct sample *h, struct window *w)
 {
 	char name[256] = "";
@@ -427,7 +429,8 @@ static int observe(struct sampler *s, const struct sample *h, size_t bytes)
 	return observe_kernel(s, h);
 }
 
-/* What cannot wait until the window is observed: its process may end, the next one may run into the same. */
+/* Does what cannot wait until the window is observed: the window's process may end, and the next
+ * window may need the same code. */
 static void supply_missing(struct sampler *s, const struct sample *h, const uint64_t *words,
 			   uint32_t n)
 {
@@ -444,7 +447,8 @@ static void supply_missing(struct sampler *s, const struct sample *h, const uint
 	}
 }
 
-/* True if it is done with; what is known of its instruction is of the process as it is now. */
+/* Places a waiting sample by the process's present mappings. True if the sample needs no more
+ * attention. */
 static bool on_user(struct sampler *s, const struct sample *h, const uint64_t *words, uint32_t n)
 {
 	struct window w = window_of(s, h);

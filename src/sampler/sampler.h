@@ -19,13 +19,15 @@
 struct sampler_options {
 	const char *event;	/* "cpu-clock", "cycles"; NULL: cycles where there is a PMU */
 	double rate;		/* samples a second on each CPU that is not idle */
-	unsigned burst;		/* instructions to run ahead, 1 … RA_BURST_MAX */
+	unsigned burst;		/* instructions to run ahead, 1 to RA_BURST_MAX */
 	unsigned ring_mib;	/* ring buffer, power of two; 0: as rate, burst and CPUs want */
 	unsigned code_kuops;	/* room for lifted code, thousands of micro-ops */
 	unsigned neighbourhood; /* instructions lifted at a time */
-	bool no_children; /* of processes attached to, neither those there are nor those to come */
-	bool command;	  /* a command and its descendants are sampled: sampler_attach_command() */
-	bool watch;	  /* reuse times by watchpoints */
+	/* children of processes that are attached to are not sampled, neither present nor later
+	 * ones */
+	bool no_children;
+	bool command;  /* a command and its descendants are sampled: sampler_attach_command() */
+	bool watch;    /* reuse times by watchpoints */
 	bool branches; /* windows hold where control went, and no values; rare windows are added */
 	bool stacks;   /* call stacks are recorded (sampler/stacks.h) */
 	bool slots;    /* windows are passed over where values are known (sampler/slots.h) */
@@ -34,7 +36,7 @@ extern const struct sampler_options sampler_defaults;
 
 struct sampler;
 
-/* What becomes of each sample: windows, and n == 0 for those that could not run ahead or were in the
+/* Takes each sample: a window, or one with n == 0 if the sample could not run ahead or was in the
  * kernel. -1 with err set ends sampler_poll. */
 typedef int (*sampler_sink)(void *ctx, const struct window *w, struct err *err);
 
@@ -52,15 +54,15 @@ int sampler_attach_thread(struct sampler *s, pid_t tid, struct err *err);
 int sampler_attach_all(struct sampler *s, struct err *err);
 /* The processes of a control group and of those below it, those to come included (sampler/cgroup.h). */
 int sampler_attach_cgroup(struct sampler *s, const char *name, struct err *err);
-/* Which capabilities the sampler still needs once it is attached; returns how many. CAP_BPF on old kernels, to use its
- * maps; CAP_PERFMON to set watchpoints. */
+/* Fills in the capabilities that the sampler still needs once it is attached; returns how many:
+ * CAP_BPF on old kernels, to use its maps; CAP_PERFMON to set watchpoints. */
 #define SAMPLER_NEEDS 2
 size_t sampler_needs(const struct sampler *s, cap_value_t need[SAMPLER_NEEDS]);
 /* Reads which files the process maps now, so that its first samples run ahead. To be called without privileges. */
 void sampler_look(struct sampler *s, pid_t pid);
 int sampler_enable(struct sampler *s, struct err *err);
 
-/* A descriptor that polls readable when samples wait. */
+/* Returns a descriptor that is readable, as poll() says it, when samples wait. */
 int sampler_fd(const struct sampler *s);
 /* Takes the samples that wait from the kernel, and does what they want at once. -1 with err set if the sink failed. */
 int sampler_poll(struct sampler *s, struct err *err);

@@ -18,7 +18,7 @@ struct slot {
 	uint8_t in_window;
 };
 
-/* What is known of an operand that has or had a slot. Linked by `later` in the calendar. */
+/* The knowledge of an operand that has or had a slot. Linked by `later` in the calendar. */
 struct judged {
 	uint64_t key, value;
 	uint32_t later;
@@ -42,8 +42,8 @@ struct slots {
 	/* masked operands by the look, modulo 2 SLOTS_PAUSE, at which they are judged again: number + 1 */
 	uint32_t calendar[2 * SLOTS_PAUSE];
 	uint64_t look, turn_at, windows, random;
-	uint8_t way[SLOTS / SLOTS_WAYS]; /* that is looked at for replacement */
-	unsigned bits, part;		 /* of the partition */
+	uint8_t way[SLOTS / SLOTS_WAYS]; /* the way that is considered for replacement next */
+	unsigned bits, part;		 /* of the partition: bits of its number, and its number */
 	bool thrashed_in_turn;
 	uint64_t replaced_since, taken_since; /* the last turn began */
 	struct slots_counts count;
@@ -136,7 +136,8 @@ bool slots_masked(const struct slots *s, struct site_id site, int operand)
 	return at && s->operand[at - 1].masked;
 }
 
-/* It is not judged until a look that is twice as far away each time that it did as before. */
+/* Postpones the next judgement: each time that the operand behaved as before, twice as far as the
+ * last time. */
 static void mask(struct slots *s, uint32_t number, bool agreed)
 {
 	struct judged *o = &s->operand[number - 1];
@@ -150,7 +151,7 @@ static void mask(struct slots *s, uint32_t number, bool agreed)
 	s->count.masked++;
 }
 
-/* A slot has enough. */
+/* Judges a slot that has enough observations. */
 static void judge(struct slots *s, const struct slot *t, uint32_t number)
 {
 	struct judged *o = &s->operand[number - 1];
@@ -218,7 +219,8 @@ static void enter(struct slot *t, uint64_t key, uint64_t value, uint64_t window)
 	};
 }
 
-/* Its slot; or one that it takes, with the value as its active one, and NULL. */
+/* Returns the operand's slot; or takes one for it, with the value as its active one, and returns
+ * NULL. */
 static struct slot *slot_of(struct slots *s, uint64_t key, uint64_t value)
 {
 	size_t set = (size_t)(key >> 16) % (SLOTS / SLOTS_WAYS);
@@ -245,7 +247,7 @@ static struct slot *slot_of(struct slots *s, uint64_t key, uint64_t value)
 	return NULL;
 }
 
-/* A value of an operand that is not masked. */
+/* Adds a value of an operand that is not masked. */
 static void take(struct slots *s, uint32_t number, uint64_t key, uint64_t value)
 {
 	struct slot *t = slot_of(s, key, value);

@@ -33,8 +33,8 @@
 #define SLOTS_WINDOW \
 	4	      /* observations of a window that count: those in a loop are not independent */
 #define SLOTS_HIGH 95 /* per cent: an operand is known if its active value has so much, */
-#define SLOTS_LOW 15  /* or so little, */
-#define SLOTS_AGREE 10u /* or as much as before but for so many points, */
+#define SLOTS_LOW 15  /* or has at most this share, */
+#define SLOTS_AGREE 10u /* or changed by at most so many points, */
 #define SLOTS_ROUNDS 4	/* or was judged so often */
 #define SLOTS_REPLACE \
 	31 /* a slot is replaced if a random number, 0 to this, is above its observations */
@@ -44,7 +44,7 @@
 #define SLOTS_PARTS 6	/* bits of the partition, at most */
 #define PLACE_WINDOWS 8 /* windows that a place is judged by */
 #define PLACE_LITTLE 5	/* per cent of values that were worth it: fewer windows are run, */
-#define PLACE_MUCH 20	/* ... all of them are run again */
+#define PLACE_MUCH 20	/* in per cent; beyond it all windows of the place are run again */
 
 struct slots;
 
@@ -57,7 +57,7 @@ struct slots_counts {
 /* filter: FILTER_PLACES words, which the policy writes and somebody else frees. NULL without memory. */
 struct slots *slots_new(uint64_t *filter);
 void slots_free(struct slots *s);
-/* A window that was run. -1 without memory. */
+/* Takes a window that was run. -1 without memory. */
 int slots_window(struct slots *s, const struct window *w);
 void slots_count(const struct slots *s, struct slots_counts *n);
 /* Whether the operand is masked. */

@@ -17,7 +17,7 @@
 #include "observe/reuses.h"
 
 #define WORD (REUSES_LINE / REUSES_WORDS)
-#define EXCEPTION_NS 10000   /* if there are no short intervals to tell it by */
+#define EXCEPTION_NS 10000   /* time of an exception, used if no short intervals show it */
 #define EXCEPTION_MOST 40000 /* longer intervals are the program's time */
 #define HITS (REUSES_WATCHED * WATCH_HITS)
 
@@ -30,13 +30,13 @@ struct watch {
 	int fd[REUSES_WATCHED]; /* a group; [0] is its leader, or -1: free */
 	uint32_t pid, tid;
 	uint64_t addr[REUSES_WATCHED], moved; /* set, or hit last; ns, CLOCK_MONOTONIC */
-	struct site_id start;		      /* of the window */
+	struct site_id start;		      /* where the window began */
 	unsigned found;			      /* touches that were drawn from */
 	double weight;			      /* once it is settled */
-	bool before; /* what was picked was not the first touch of its visit */
+	bool before; /* the picked touch was not the first one of its visit */
 	unsigned hits[REUSES_WATCHED], nhit;
 	struct hit hit[HITS];
-	uint64_t end; /* as hits' times, once it is over */
+	uint64_t end; /* when the watch was over, on the clock of hits */
 };
 
 struct watches {
@@ -66,7 +66,8 @@ struct watches *watches_new(struct profile *p, int prog)
 
 /* Taking off. */
 
-/* It is over after as long as it was set while the thread ran; where that cannot be read, with its last hit. */
+/* Returns when a watch was over: after the time for which it was set while the thread ran; if that
+ * cannot be read, with its last hit. */
 static void end_now(struct watch *t)
 {
 	uint64_t last = t->nhit ? t->hit[t->nhit - 1].time : 0;
@@ -81,7 +82,7 @@ static void end_now(struct watch *t)
 static void keep(struct watches *w, const struct watch *t)
 {
 	if (!array_reserve(w->over, w->cap, w->nover + 1))
-		return; /* as if it had not been set */
+		return; /* treated as if the watch had not been set */
 	w->over[w->nover++] = *t;
 	w->unhit += !t->nhit;
 }
@@ -147,7 +148,8 @@ void watches_hit(struct watches *w, uint32_t tid, uint64_t addr, uint64_t hits, 
 
 /* Setting. */
 
-/* Of a group that has a leader, which is off, it is on: that takes no interrupt of the CPU that the thread runs on. */
+/* Each watchpoint is an event of a group whose leader is off: setting it takes no interrupt of the
+ * CPU that the thread runs on. */
 static int open_word(const struct watches *w, uint32_t tid, uint64_t addr, int group)
 {
 	struct perf_event_attr attr = {
@@ -172,7 +174,8 @@ static int open_word(const struct watches *w, uint32_t tid, uint64_t addr, int g
 	return fd;
 }
 
-/* All of them, begun together; the kernel takes each off by itself after so many hits. -1 with errno set. */
+/* Opens the watchpoints of a line together; the kernel takes each off by itself after a number of
+ * hits. -1 with errno set. */
 static int open_group(const struct watches *w, struct watch *t)
 {
 	memset(t->fd, -1, sizeof(t->fd));
@@ -199,7 +202,7 @@ static void set(struct watches *w, struct watch *t)
 	w->open++;
 }
 
-/* A free one, if the thread has none. */
+/* Returns a free watch, if the thread has none. */
 static struct watch *room_for(struct watches *w, uint32_t tid)
 {
 	struct watch *room = NULL;
@@ -297,10 +300,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/*
- * What a hit adds to the time to the next one. Most short intervals are nothing else: the median of those that are near
- * the shortest.
- */
+/* Returns the time that a hit adds to the time until the next one. Most short intervals consist of
+ * nothing else: the result is the median of those near the shortest. */
 static uint64_t exception_ns(const struct watches *w)
 {
 	uint64_t *v = calloc(w->nover * HITS + 1, sizeof(*v)), ns = EXCEPTION_NS;
@@ -340,14 +341,14 @@ static void settle_soon(struct reuses *u, const struct watch *t, uint64_t limit,
 	bool soon = next - t->hit[0].time < limit;
 
 	if (soon && t->nhit == 1)
-		return; /* it was over too early to tell */
+		return; /* the watch was over too early to tell */
 	u->watches += units;
 	u->watches_square += reuses_units(t->weight * t->weight);
 	u->soon += soon ? units : 0;
 	u->before += t->before ? units : 0;
 }
 
-/* Of a watch the first long time between visits; or how long there was none, at its end. */
+/* Adds the first long time between visits that a watch saw; or, at its end, how long it saw none. */
 static void settle(struct reuses *u, const struct watch *t, uint64_t exception)
 {
 	uint64_t units = reuses_units(t->weight), limit = exception + REUSES_SOON_NS, d;

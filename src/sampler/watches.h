@@ -23,9 +23,10 @@
 #include "observe/profile.h"
 #include "stream/window.h"
 
-#define WATCH_MAX 64	   /* at a time, of different threads: one takes all debug registers */
-#define WATCH_HITS 4	   /* of each word, at most */
-#define WATCH_NS 150000000 /* without a hit */
+/* most watches at a time, of different threads: one takes all debug registers */
+#define WATCH_MAX 64
+#define WATCH_HITS 4	   /* most hits of each word */
+#define WATCH_NS 150000000 /* time without a hit after which a watch is given up */
 #define WATCH_RATE 100	   /* picks a second of a CPU that samples run on, at most */
 
 struct watches;
@@ -36,7 +37,8 @@ struct watches *watches_new(struct profile *p, int prog);
 bool watches_wanted(struct watches *w, uint32_t tid);
 /* The window of a thread that runs: perhaps sets a watchpoint. */
 void watches_pick(struct watches *w, const struct window *win);
-/* A hit: the thread, the address watched, how many there were, and the time that it was set while the thread ran. */
+/* Takes a hit: the thread, the watched address, the number of hits, and the time for which it was
+ * set while the thread ran. */
 void watches_hit(struct watches *w, uint32_t tid, uint64_t addr, uint64_t hits, uint64_t running);
 /* Takes off those that had their time; ns, CLOCK_MONOTONIC. */
 void watches_expire(struct watches *w, uint64_t now);

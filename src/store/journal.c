@@ -5,7 +5,7 @@
 #include "runahead/state.h"
 
 #define STANDS_SHIFT \
-	8 /* of how many windows it stands for, beside why it ended; not in older journals */
+	8 /* bit of how many windows it stands for, beside why it ended; older journals lack it */
 #define TAKEN (1u << OPERAND_N)
 #define ACCESS (2u << OPERAND_N) /* the access size follows the values */
 #define COUNTS (4u << OPERAND_N) /* the register, its size and the step follow the access size */

@@ -496,7 +496,7 @@ static bool decode_gaps(sqlite3_stmt *s, int at, struct tally *t)
 			return false;
 		if (g.n > COUNT_MAX || g.back > COUNT_MAX || g.time > COUNT_MAX || g.time < g.n ||
 		    g.back_time > COUNT_MAX || g.back_time < g.back || advance > COUNT_MAX + 1)
-			return false; /* one more than written now is in older recordings */
+			return false; /* older recordings have one more than is written now */
 		g.advance = (double)advance;
 		t->gaps[i] = g;
 	}
@@ -635,7 +635,7 @@ static bool is_there(sqlite3 *db, const char *name)
 	return there;
 }
 
-/* Nor have older ones with reuse times the squares; those with regions have. */
+/* Older recordings with reuse times lack the squares; those with regions have them. */
 static bool has_squares(sqlite3 *db)
 {
 	sqlite3_stmt *s;

@@ -566,7 +566,7 @@ static int has_table(struct reader *r, const char *name)
 	return number(r, sql, &n) ? -1 : n > 0;
 }
 
-/* What a reader of rows says: NULL or what is wrong with them, and SQLite's code. */
+/* Reports what a reader of rows says: NULL or what is wrong with them, and SQLite's code. */
 static int rows_result(struct reader *r, const char *why, int code)
 {
 	if (why && !strcmp(why, "no memory"))

@@ -13,7 +13,7 @@
 #define FRAME_BYTES (4 * VARINT_MAX)
 #define SAMPLE_BYTES (4 * VARINT_MAX + sizeof(double))
 #define ROW_MAX (PART * (SAMPLE_BYTES > FRAME_BYTES ? SAMPLE_BYTES : FRAME_BYTES))
-#define TIME_MAX 1e18 /* of one row's samples */
+#define TIME_MAX 1e18 /* most time of one row's samples */
 
 /* Writing. */
 

@@ -19,14 +19,14 @@
 #include "observe/profile.h"
 #include "store/budget.h"
 
-/* What a recorder has written. All zero: nothing. */
+/* What a recorder has written. All members zero: nothing. */
 struct stack_rows {
 	size_t frames, threads, samples;
 	uint64_t folds; /* struct stacks */
 };
 
-/* Appends what is not written yet; all samples again, in place of those that are there, if they have been folded. An SQLite
- * code. */
+/* Appends what is not written yet; if samples have been folded, all of them again, in place of
+ * those that are there. An SQLite code. */
 int stack_rows_append(sqlite3 *db, const struct stacks *s, struct stack_rows *done);
 /* Writes all samples in place of those that are there, and appends the rest. */
 int stack_rows_replace(sqlite3 *db, const struct stacks *s, struct stack_rows *done);
@@ -38,8 +38,8 @@ struct stack_rows_to {
 	size_t nmap;
 	struct budget *budget;
 };
-/* Adds all rows, none of them trusted, to the profile's stacks, which are empty. NULL, or what is wrong with them; *code is
- * SQLite's. */
+/* Adds all rows, after validating them, to the profile's stacks, which are empty. NULL, or what is
+ * wrong with them; *code is SQLite's. */
 const char *stack_rows_read(sqlite3 *db, const struct stack_rows_to *to, int *code);
 
 #endif

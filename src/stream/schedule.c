@@ -42,7 +42,7 @@ struct targets { /* state while a specification is read */
 	double weight, multiplier;
 	bool ended;
 	const char *spec;
-	unsigned column; /* of the current item */
+	unsigned column; /* column of the current item */
 	int length;
 };
 

@@ -45,11 +45,11 @@ struct schedule_sample {
 	unsigned column; /* column of its item in the specification, from 1 */
 };
 
-/* How what a model keeps between samples is kept as it would be in a run without them. */
+/* How a model's state between samples is kept as it would be in a run without them. */
 enum schedule_warming {
-	SCHEDULE_WARM_NONE, /* by the warm-up before each sample alone */
-	SCHEDULE_WARM_LINES, /* which lines are touched between samples is told to the large caches */
-	SCHEDULE_WARM_ALL,   /* all that lies between samples is warm-up */
+	SCHEDULE_WARM_NONE,  /* only by the warm-up before each sample */
+	SCHEDULE_WARM_LINES, /* the large caches are told which lines are touched between samples */
+	SCHEDULE_WARM_ALL,   /* everything between samples is warm-up */
 };
 
 struct schedule {

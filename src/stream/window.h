@@ -63,8 +63,11 @@ struct retired {
 	uint64_t value[OPERAND_N];
 };
 
-/* Of windows of a source that passes some over. What they weigh is told as parts of what one weighs that stands for the
- * most, so that weights stay within the bounds that hot lists know (sketch/hot.h). */
+/*
+ * For windows of a source that passes some over. Their weights are told as parts of the weight of
+ * the window that stands for the most, so that weights stay within the bounds of hot lists
+ * (sketch/hot.h).
+ */
 #define WINDOW_STANDS_MOST 8
 
 struct window {
@@ -76,9 +79,12 @@ struct window {
 	uint32_t n;    /* retired instructions; 0 if the sampler could not run ahead */
 	uint32_t stop; /* enum ra_stop: why it ended */
 	uint32_t
-		stands; /* how many windows it stands for, others having been passed over; 0: none ever is */
+		/* number of windows that it stands for, because others were passed over; 0: none
+		 * is ever passed over */
+		stands;
 	struct site_id start; /* where the thread was; ri[0] is this one if n > 0 */
-	bool rare;	      /* it stands for no time: it began where code was seldom executed */
+	/* the window stands for no time: it began where code was seldom executed */
+	bool rare;
 	uint32_t
 		extra; /* instructions at its end that stand for no time: it went on through new code */
 	const struct retired *ri;

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define OPCODES 4096	/* which of 66 f3 f2, REX.W, 0f, opcode */
-#define OPCODE_NONE 0xf /* of what has no key */
+#define OPCODE_NONE 0xf /* key of instructions without a key */
 #define OPCODE_PREFIXES 2
 /* Keys: these and whether the operand is a register; behind them groups: prefix, REX.W, of the opcode what tells them
  * apart, whether the operand is a register, ModRM.reg. */
@@ -34,12 +34,12 @@ enum opcode_operand { /* of OPCODES, as far as it is known */
 };
 
 struct opcode {
-	unsigned number; /* below OPCODES */
-	unsigned key;	 /* below OPCODE_KEYS */
+	unsigned number; /* number below OPCODES */
+	unsigned key;	 /* number below OPCODE_KEYS */
 	unsigned rex;	 /* offset + 1, or 0 */
-	unsigned modrm;	 /* offset, if it has one */
+	unsigned modrm;	 /* offset of ModRM, if there is one */
 	unsigned disp;	 /* offset, or 0 */
-	unsigned end;	 /* of all but the immediate */
+	unsigned end;	 /* length without the immediate */
 };
 
 static inline bool opcode_in(const uint64_t set[8], unsigned number)
@@ -68,7 +68,7 @@ static inline bool opcode_is_prefix(unsigned byte)
 	return prefixes[byte >> 6] >> (byte & 63) & 1;
 }
 
-/* At least 15 bytes can be read at p. */
+/* Finds the key and parts of an instruction. At least 15 bytes can be read at p. */
 static inline void opcode_begin(struct opcode *o, const uint8_t *p)
 {
 	unsigned n = 0, number = 0, byte = p[0];
@@ -105,7 +105,7 @@ static inline void opcode_begin(struct opcode *o, const uint8_t *p)
 	o->end = n + 1;
 }
 
-/* Of one with ModRM: the rest. False: no key. */
+/* Parses the rest of an instruction with ModRM. False: no key. */
 static inline bool opcode_operand(struct opcode *o, const uint8_t *p)
 {
 	/* ModRM.reg is part of the opcode: 80-83, c0, c1, c6, c7, d0-d3, f6, f7, fe, ff, 0f 71-73, 0f ba */

@@ -102,9 +102,9 @@ void thread_end(struct thread *t)
 #define CODE_64 0x33 /* the segments that the kernel gives to 64-bit programs */
 #define STACK_64 0x2b
 #define FLAGS_IRET \
-	0x240dd5ul /* what iret changes of flags: ID AC OF DF SF ZF AF PF CF, and of TF nothing */
+	0x240dd5ul /* flags that iret changes: ID AC OF DF SF ZF AF PF CF; TF is left alone */
 
-/* A far return, or iret, within 64-bit code: the words that it pops tell where it goes. */
+/* Does a far return, or iret, within 64-bit code: the words that it pops tell where it goes. */
 static bool far_return(struct thread *t, const uint8_t *op)
 {
 	uint64_t w[5], sp = t->regs[RSP];
@@ -449,7 +449,7 @@ void dispatch(void *thread)
 {
 	struct thread *t = thread;
 	struct link *from = NULL;
-	uint32_t before = 0; /* of `from` */
+	uint32_t before = 0; /* changes counted before the look-up of `from` */
 	uint32_t site = 0;
 
 	for (;;) {

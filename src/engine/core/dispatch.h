@@ -31,8 +31,8 @@ struct thread *thread_new(void);
 /* The process has no other thread, being a forked child, or because they have ended: their
  * contexts are unmapped. */
 void threads_forget_others(struct thread *t);
-/* It runs no more code: nobody looks at its counters from here on, and they are unmapped, as is
- * its stream. */
+/* Called when the thread runs no more code: its counters are read no more, and are unmapped
+ * together with its stream. */
 void thread_end(struct thread *t);
 void dispatch(void *thread) __attribute__((noreturn));
 extern struct config {

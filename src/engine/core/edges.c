@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where control goes that no link tells of. Each indirect jump, call and return is a site; a site and where it went
- * are a pair, with a counter in each thread's. switch.S looks pairs up, without a lock: in the thread's near table,
- * then here. What happens seldom (signals, threads' beginnings) is noted one by one.
+ * Transfers of control that no link tells of. Each indirect jump, call and return is a site; a site
+ * and a place where it went are a pair, with a counter in each thread. switch.S looks pairs up,
+ * without a lock: in the thread's near table, then here. Rare transfers (signals, beginnings of
+ * threads) are logged one by one.
  */
 #include <linux/mman.h>
 
@@ -22,7 +23,7 @@
 #define SITES_MAX (1u << 22)
 #define TARGETS 4096	  /* number of lists of pairs, by target, to begin with */
 #define SPREAD 40503	  /* multiplier that spreads the numbers of sites, modulo NEAR_SITES */
-#define GATHER 30599	  /* its inverse */
+#define GATHER 30599	  /* the inverse of that factor */
 #define MANY 2048	  /* pairs */
 #define MADV_COLLAPSE_ 25 /* madvise(MADV_COLLAPSE), since Linux 6.1 */
 

@@ -15,7 +15,7 @@ struct thread;
 
 struct pair {			   /* read by switch.S */
 	uint64_t pc, site, number; /* number: + 1 */
-	struct pair *next;	   /* of the same target */
+	struct pair *next;	   /* next pair with the same target */
 };
 void edges_init(void), edges_reset(void);
 /* Resets the thread's near table, because its counters are new. */
@@ -25,7 +25,7 @@ uint32_t edges_site(uint32_t block, bool returns);
 /* The pair of a site and a target, which is made if it is new. */
 struct pair *edges_pair(uint64_t site, uint64_t pc);
 void edges_count(struct thread *t, const struct pair *p);
-/* How often the thread went from the pair's site to its target. */
+/* Returns how often the thread went from the pair's site to its target. */
 uint64_t edges_counted(struct thread *t, const struct pair *p);
 /* Calls f for all pairs made since the last reset; used with phases. */
 void edges_each(void (*f)(const struct pair *p));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A full cache, or one whose code is to be made in another way. All threads leave it, all blocks are forgotten, the
- * program goes on where it is; for the recorder it is a process that has ended and another one that takes its place,
- * with counters of its own: so nothing that was counted is lost, and numbers of blocks begin again.
- *
- * A thread is inside from when it has found a block, under the cache's lock, to when it has done with what it left
- * the block by; system calls, which may take forever, are outside. Who is inside gets a signal that brings it out.
- * Where another SIGTRAP of that thread waits already, as that of a single step may, the kernel drops this one: a thread
- * that has come out by itself looks whether it is still to be expected.
+ * Empties the code cache when it is full, or when its code is to be made in another way. All
+ * threads leave the cache, all blocks are forgotten, and the program goes on where it is. For the
+ * recorder the process has ended, and another one with counters of its own takes its place: so no
+ * count is lost, and blocks are numbered from the beginning. A thread is inside from finding a
+ * block, under the cache's lock, until it has dealt with what made it leave that block; system
+ * calls, which may take forever, are outside. A thread that is inside gets a signal that brings it
+ * out. If another SIGTRAP of that thread is pending already, as after a single step, the kernel
+ * drops this one: so a thread that has come out by itself checks whether the signal is still to be
+ * expected.
  */
 #include <asm/errno.h>
 #include <asm/signal.h>
@@ -66,7 +67,8 @@ bool flush_due(bool more)
 
 void flush_to_keep_state(void)
 {
-	/* only code that counts, or marks lines, overwrites flags and registers that the program could look at */
+	/* only code that counts, or marks lines, overwrites flags and registers that the program
+	 * could read */
 	if (log_observed & (EXACT_COUNTS | EXACT_LINES))
 		__atomic_store_n(&keep_state, true, __ATOMIC_RELEASE);
 }
@@ -76,7 +78,8 @@ void flush_all(void)
 	__atomic_store_n(&all, true, __ATOMIC_RELEASE);
 }
 
-/* Where the user has too many signals queued (RLIMIT_SIGPENDING) the kernel says neither how one was sent nor by whom. */
+/* If the user has too many signals queued (RLIMIT_SIGPENDING), the kernel does not say how a signal
+ * was sent, or by whom. */
 static bool may_be_ours(const struct sig_info *info)
 {
 	return info->code == SI_TKILL_CODE || (info->code == SI_USER_CODE && !info->addr);
@@ -94,7 +97,8 @@ void flush_expect_signal(struct thread *t)
 
 	while ((before = __atomic_load_n(&t->called, __ATOMIC_ACQUIRE)) & CALLED_MASK) {
 		sys(__NR_futex, &t->called, FUTEX_WAKE_PRIVATE, 0);
-		if ((before & CALLED_MASK) == CALLED) /* it was dropped, unless it has come now */
+		/* the signal was dropped, unless it has come now */
+		if ((before & CALLED_MASK) == CALLED)
 			__atomic_compare_exchange_n(&t->called, &before, before & ~CALLED_MASK,
 						    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	}
@@ -125,7 +129,7 @@ static void call_out(struct thread *o)
 		o->ended = sys(__NR_tkill, o->tid, 0) == -ESRCH;
 		return;
 	}
-	/* nobody else calls it, and without a call it changes nothing */
+	/* only this code makes the call, and without the call it changes nothing */
 	before += CALLED_NEXT;
 	now = before | CALLING;
 	__atomic_store_n(&o->called, now, __ATOMIC_RELEASE);

@@ -42,8 +42,9 @@
 #define CONTEXT 0x7a0060000000
 
 /*
- * Where blocks are looked for, by the table's mask: those of 1 << TABLE_NEAR bytes of the program in a cache line of
- * the table, which is address >> TABLE_NEAR, * factor >> shift; from the slot there that is their part of these on.
+ * Where blocks are looked for, by the table's mask: blocks of 1 << TABLE_NEAR bytes of the program
+ * share a cache line of the table, found by (address >> TABLE_NEAR) * factor >> shift; a search
+ * begins at the slot in that line that the address's lower bits choose.
  */
 #define TABLE_FACTOR 0x61c88647
 #define TABLE_SHIFT 16
@@ -62,25 +63,27 @@
 
 /* struct thread */
 #define T_SELF 0x00
-#define T_EXIT_LINK 0x08 /* why the cache was left: a link's number, or EXIT_… */
+#define T_EXIT_LINK 0x08 /* why the thread left the cache: a link's number, or one of EXIT_ */
 #define T_ENGINE_SP 0x10 /* the engine's stack while the program runs */
-#define T_TARGET 0x18	 /* in the cache: where to go on */
+#define T_TARGET 0x18	 /* address in the cache where execution goes on */
 #define T_PENDING 0x20	 /* a signal waits to be delivered */
 #define T_PC 0x28	 /* the program's */
 #define T_FLAGS 0x30
 #define T_GS_BASE 0x38 /* the program's: gs itself is ours */
 #define T_FLAGS_SPILL 0x40
-#define T_STOP 0x48   /* the cache is to be emptied: stay out of it */
-#define T_SITE 0x50   /* the number of the indirect jump, call or return that leaves the cache */
-#define T_PLANE 0x58  /* where the thread's lines are marked */
-#define T_AREA 0x60   /* of restartable sequences: the program's, or one that names none */
+#define T_STOP 0x48  /* the cache is to be emptied: stay out of it */
+#define T_SITE 0x50  /* the number of the indirect jump, call or return that leaves the cache */
+#define T_PLANE 0x58 /* address of the plane with the thread's marks */
+/* area of restartable sequences: the program's, or one that names no section */
+#define T_AREA 0x60
 #define T_ASIDE 0x68  /* rax, rcx and the section's name, while os/rseq.c uses them */
-#define T_REGS 0x80   /* the program's registers, in encoding order: rax rcx rdx rbx rsp … */
+#define T_REGS 0x80   /* the program's registers, in encoding order: rax rcx rdx rbx rsp and on */
 #define T_SPILL 0x100 /* a register's value while a sequence in the cache uses it */
-#define T_LATER 0x180 /* what is to be marked after an instruction: see translate/shadow.h */
+#define T_LATER 0x180 /* memory to be marked after an instruction: see translate/shadow.h */
 /*
- * What may still be executed before record/lines.c is to be asked, in parts that add up; a block takes from the one of
- * its number. What is taken from one number in memory waits for what was taken before: 7 to 10 cycles a block.
+ * Number of instructions that may be executed before record/lines.c is asked, in several parts that
+ * add up; a block subtracts from the part that its number chooses. A subtraction from one number in
+ * memory waits for the one before: 7 to 10 cycles a block.
  */
 #define T_LEFT 0x240
 #define LEFT_PARTS 16 /* a power of two */
@@ -111,8 +114,8 @@
 #define T_HALF_1 (T_STREAM + 0x220000)
 #define T_HALF_SIZE 0x200000
 #define T_GUARD_SIZE 0x10000
-/* In the place of a stream, with --observe lines: lines that a block was the first to touch, 8
- * bytes each. */
+/* With --observe lines, instead of a stream: the number of lines that each block was the first to
+ * touch, 8 bytes each. */
 #define T_FIRSTS T_STREAM
 #define T_FIRSTS_SIZE 0x2000000
 /* The blocks that ran in this interval: a byte of 1 each. */
@@ -122,7 +125,7 @@
 
 /* Beyond links: in T_EXIT_LINK. */
 #define EXIT_INDIRECT -1  /* T_PC holds the target */
-#define EXIT_SIGNAL -2	  /* nothing ran: deliver what is pending */
+#define EXIT_SIGNAL -2	  /* no code ran: pending signals are delivered */
 #define EXIT_INTERVAL -16 /* minus a block's number: nothing of it ran, T_LEFT does not suffice */
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What may still be executed before the engine is to be asked, in parts (T_LEFT, layout.h): how it is granted, shared by
- * threads, and added up, and the code that blocks take from it with where a schedule counts on each instruction.
+ * The number of instructions that may be executed before the engine is asked, in parts (T_LEFT,
+ * layout.h): how it is granted, shared by threads, and added up; and the code by which blocks
+ * subtract from it where a schedule needs each instruction counted.
  */
 #include "engine/core/dispatch.h"
 #include "engine/core/layout.h"
@@ -132,9 +133,8 @@ static uint64_t put_out(struct build *b, bool rcx)
 	return at;
 }
 
-/*
- * Without flags: whether less than nothing is left is the number's sign, whose byte jrcxz can test.
- */
+/* Tests without changing flags whether less than nothing is left: that is the number's sign, and
+ * jrcxz can test its byte. */
 static void put_check_quietly(struct build *b)
 {
 	struct emit *e = &b->e;

@@ -16,11 +16,11 @@ void left_divide(struct thread *t, uint64_t room, unsigned weight, unsigned part
  * away. */
 uint64_t left_settle(struct thread *t);
 void left_clear(struct thread *t);
-/* How much of `room` one thread is granted: all of it, or with several threads a part; at least
- * `weight`. */
+/* Returns how much of `room` one thread is granted: all of it, or a part if there are several
+ * threads; at least `weight`. */
 uint64_t left_share(uint64_t room, unsigned weight);
-/* How many instructions before its end an interval counts as over: with several threads a 256th of it, so that threads do
- * not ask for ever smaller grants. */
+/* Returns how many instructions before its end an interval counts as over: with several threads a
+ * 256th of it, so that threads do not ask for ever smaller grants. */
 uint64_t left_slack(uint64_t interval, unsigned weight);
 
 #pragma GCC visibility pop

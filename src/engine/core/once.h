@@ -17,7 +17,7 @@ void once_uncount(struct thread *t);
 void once_reset(void);
 /* The number that counts it, + 1, or 0. */
 uint32_t once_number(const struct thread *t);
-/* Its number as an indirect jump, or 0. */
+/* Returns the instruction's number as an indirect jump, or 0. */
 uint32_t once_site(const struct thread *t);
 
 #endif

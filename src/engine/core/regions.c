@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which memory is code. Learned from /proc/self/maps when code is first met there, kept true by the system
- * calls that change mappings. Pages with translated code that the program may write are protected: a write
- * faults, the code is forgotten, the write goes on.
+ * Finds which memory is code. The engine learns it from /proc/self/maps when code is first met
+ * there, and follows the system calls that change mappings. Pages with translated code that the
+ * program may write to are protected: a write faults, the code is forgotten, and the write goes on.
  */
 #include <asm/signal.h>
 #include <asm/siginfo.h>
@@ -21,7 +21,8 @@
 #define PAGE 4096ul
 #define REGIONS_MAX 2048
 #define WATCHED_MAX 65536 /* a power of two */
-#define PAGES_NEAR 1024	  /* so many pages are looked up one by one, more by a scan of the table */
+/* at most so many pages are looked up one by one; for more the whole table is scanned */
+#define PAGES_NEAR 1024
 #define WRITES_MAX \
 	32 /* writes to a page after which translations of its code are not kept any more */
 
@@ -186,7 +187,7 @@ int regions_fault(uint64_t pc)
 	return look_up(pc, &r) ? SEGV_ACCERR : SEGV_MAPERR;
 }
 
-/* Cuts [start, end) out of what is known. */
+/* Removes [start, end) from the known regions. */
 static void cut(uint64_t start, uint64_t end)
 {
 	for (unsigned i = 0; i < nregions; i++) {
@@ -333,7 +334,9 @@ static void release(struct watched *w)
 {
 	cache_invalidate(
 		w->page,
-		PAGE); /* before the page is writable, because other threads may write to it at once */
+		/* done before the page is writable, because other threads may write to it at
+		 * once */
+		PAGE);
 	sys(__NR_mprotect, w->page, PAGE, w->prot);
 	w->on = false;
 	nwatched_on--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* General registers as they are encoded. */
+/* Numbers of general registers, as instructions encode them. */
 #ifndef ASSAY_ENGINE_CORE_REGISTERS_H
 #define ASSAY_ENGINE_CORE_REGISTERS_H
 

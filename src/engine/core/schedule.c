@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which parts of the run are observed.
- *
- * Every block takes its instructions from what is left until the next phase begins (left.c), and leaves the cache before
- * it has done anything if there is less. Where there is one thread, the block at hand is then made once more, as short
- * as what is left, so that the phase begins behind exactly that many instructions.
- *
- * Several threads share what is left; each is granted a part of what the others do not have. Where too little is left that
- * nobody has, all leave the cache and give back what they have not used. The phase is the process's: whoever finds that it is
- * over calls the others out of the cache, adds up what all have executed, and changes the phase for all. It begins late
- * by what the others had executed of their grants by then: at most SHARE_MIN instructions for each of them.
+ * Which parts of the run are observed. Every block subtracts its instructions from the number left
+ * until the next phase begins (left.c), and leaves the cache before it has done anything if too
+ * little is left. If there is one thread, the block is then translated once more, as short as that
+ * number, so that the phase begins behind exactly that many instructions. Several threads share
+ * what is left; each is granted a part of what the others do not have. When too little remains that
+ * no thread holds, all threads leave the cache and give back what they have not used. The phase is
+ * the process's: the thread that finds it over calls the others out of the cache, adds up what all
+ * have executed, and changes the phase for all. The new phase begins late by what the others had
+ * executed of their grants by then: at most SHARE_MIN instructions each.
  */
 #include "engine/core/cache.h"
 #include "engine/core/dispatch.h"
@@ -28,8 +27,8 @@
 
 #define SHARE_MIN 1000
 #define ROOM_MAX (1ull << 40) /* most instructions that are granted to a thread at once */
-/* How much of the run there is at most between two looks of the recorder at what has been observed: a part of what has
- * run, so that there are some of a short run, too. */
+/* The longest part of the run between two looks of the recorder at what has been observed, as a
+ * part of what has run: so a short run has several looks, too. */
 #define CLOSE_PART 32
 #define CLOSE_MAX 100000000ull
 
@@ -77,8 +76,9 @@ static uint64_t sample_at(uint64_t position)
 }
 
 /*
- * Where the lines that have been touched are told next, when what is skipped ends at `end`: 4^k times a sample before
- * that, so that it is known of each line in which of these stretches it was touched last.
+ * Chooses where the touched lines are told next, when a skipped stretch ends at `end`: 4^k times a
+ * sample before that, so that the recorder knows in which of these stretches each line was touched
+ * last.
  */
 static uint64_t tell_at(uint64_t end)
 {
@@ -277,7 +277,8 @@ void schedule_ask(struct thread *t, unsigned weight, unsigned part)
 	others = n > 1 ? granted_to_others(t) : 0;
 	if (!over) {
 		room = now.until - now.position;
-		/* other threads hold the rest, and may be blocked forever: it is taken back from them */
+		/* other threads hold the rest, and may be blocked forever: it is taken back from
+		 * them */
 		scarce = others > n * SHARE_MIN && room < others + SHARE_MIN;
 	}
 	if (!over && n == 1 && room < weight) {

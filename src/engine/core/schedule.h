@@ -14,7 +14,7 @@ struct thread;
 extern bool schedule_on;
 extern uint32_t switches; /* how often the schedule has turned between skipping and observing */
 void schedule_init(struct thread *t);
-void schedule_after_fork(struct thread *t); /* in the child, with cache_lock held */
+void schedule_after_fork(struct thread *t); /* called in the child, with cache_lock held */
 /* Called where too few instructions are left in `part` for a block of `weight` instructions,
  * which begins at t->pc. */
 void schedule_ask(struct thread *t, unsigned weight, unsigned part);

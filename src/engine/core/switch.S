@@ -10,7 +10,7 @@
 
 	.text
 
-/* No direction, and no alignment check, which programs use to tell CPUs apart. */
+/* Clears the direction flag, and the alignment check, which programs use to tell CPUs apart. */
 .macro PLAIN_FLAGS
 	push $2
 	popf
@@ -117,7 +117,7 @@ rt_ibl_begin:
 	or %rbx, %rax
 1:	and (%rdx), %rax
 	mov 8(%rdx,%rax,8), %rbx
-	shl $16, %rbx /* without its tag */
+	shl $16, %rbx /* the entry without its tag */
 	shr $16, %rbx
 	jz 2f
 	cmp %rcx, (%rbx)
@@ -150,7 +150,7 @@ rt_ibl_begin:
 	lea NEAR_BIAS(%rcx,%rdx), %rcx
 .endm
 
-/* It is: its code to rcx, and rdx for COUNT. */
+/* The pair is found: its code to rcx, and rdx for COUNT. */
 .macro CODE
 	lea rt_context(%rip), %rdx
 	mov %gs:T_NEAR_CODE(%rdx,%rax,8), %rcx
@@ -162,7 +162,8 @@ rt_ibl_begin:
 	mov %rcx, %gs:T_NEAR_COUNT(%rdx,%rax,8)
 .endm
 
-/* Behind NEAR, not found: rcx is the address again, the flags are spilled, the site's number is in T_SITE. */
+/* Reached from NEAR if the pair was not found: rcx is the address again, the flags are spilled, and
+ * the site's number is in T_SITE. */
 .macro MISSED
 	not %rdx
 	lea (1 - NEAR_BIAS)(%rcx,%rdx), %rcx
@@ -289,10 +290,12 @@ FUNC(rt_ibl_far_jump)
 	jmp jump_missed
 
 /*
- * Without counts: the address is in rcx, rcx's and rax's values in their spills. What is found is put into the direct
- * table, by an exchange: the load behind it is not to be done before.
+ * Used without counts: the address is in rcx, and the values of rcx and rax are in their spill
+ * slots. The code that is found is put into the direct table by an exchange, because the load
+ * behind it must not be done earlier.
  */
-FUNC(rt_direct_wrong) /* by way of a check: rcx + what rax was subtracted from is */
+/* entered by way of a check: the address is rcx plus what rax was subtracted from */
+FUNC(rt_direct_wrong)
 	not %rax
 	lea 1(%rcx,%rax), %rcx
 	jmp rt_direct_none

@@ -17,7 +17,7 @@ typedef uint64_t sig_set;
 #define SIGNALS 64
 #define sig_bit(n) (1ull << ((n)-1))
 
-struct action { /* as the kernel takes it */
+struct action { /* a signal's action, as the kernel takes it */
 	uint64_t handler, flags, restorer;
 	sig_set mask;
 };
@@ -31,7 +31,7 @@ struct handlers {
 
 struct sig_info {
 	int signo, err, code, pad;
-	uint64_t addr; /* or pid, uid */
+	uint64_t addr; /* the address, or the sender's pid and uid */
 	uint8_t rest[104];
 };
 
@@ -81,7 +81,7 @@ struct thread {
 	struct sig_info held_info[SIGNALS + 1];
 	struct handlers *handlers;
 	struct sig_stack altstack;
-	struct thread *next; /* in the list of all threads */
+	struct thread *next; /* next thread in the list of all */
 	/* counter of the instruction in the current block, whose code changes all the time */
 	struct known *known;
 	uint32_t once; /* number of that block + 1 */
@@ -96,8 +96,9 @@ struct thread {
 	bool stepping;	  /* single stepping to a place where the pending signal can be delivered */
 	bool steps_pushf; /* the step is over a pushf, which pushes the trap flag as well */
 	bool ended;
-	bool told;   /* its counts have been logged, or are left to the recorder: phases.c */
-	bool mapped; /* its counters and stream, which are the recorder's memory, are mapped */
+	/* the thread's counts have been logged, or are left to the recorder: phases.c */
+	bool told;
+	bool mapped; /* the thread's counters and stream, in the recorder's memory, are mapped */
 	/* signals sent to call it out of the cache that have not come yet: see flush.c */
 	uint32_t called;
 	bool inside; /* may read blocks, links and counters: flush.c waits until this is false */
@@ -111,7 +112,7 @@ struct thread {
 		uint64_t start, size, selector;
 		bool on;
 	} user_calls;
-	bool reset;		     /* it was cloned with CLONE_CLEAR_SIGHAND */
+	bool reset;		     /* the thread was cloned with CLONE_CLEAR_SIGHAND */
 	uint64_t clear_tid;	     /* address that the kernel clears when the thread ends, or 0 */
 	int64_t granted[LEFT_PARTS]; /* value of `left` when it was granted */
 	int64_t taken[LEFT_PARTS];   /* instructions taken from the grant before this one */

@@ -7,7 +7,7 @@
 
 #include "sampler/bpf/place.h"
 
-const volatile uint32_t cfg_filter = 0; /* there is a policy */
+const volatile uint32_t cfg_filter = 0; /* whether there is a policy */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -56,8 +56,8 @@ int on_fork(uint64_t *args)
 	return 0;
 }
 
-/* The kernel's own rule for events that a process inherits: one that others may not look into, such as a set-uid
- * program's, loses them. */
+/* Follows the kernel's own rule for inherited events: a process that others may not look into, such
+ * as a set-uid program's, loses them. */
 static __always_inline bool may_be_sampled(struct mm_struct *mm)
 {
 	struct mm_struct___bitmap *bitmap = (void *)mm;

@@ -13,9 +13,9 @@
 #define PLACE_BITS 9
 #define FILTER_BITS 16
 #define FILTER_PLACES (1u << FILTER_BITS)
-#define FILTER_LEVELS 4 /* of 1, 2, 4, 8 windows one */
+#define FILTER_LEVELS 4 /* shares of windows that are run: one of 1, 2, 4, 8 */
 
-/* Which word of the filter is that of an address in an image. */
+/* Returns the filter's word for an address in an image. */
 static inline __attribute__((always_inline)) uint32_t filter_place(uint32_t image, uint64_t addr)
 {
 	return (uint32_t)hash_bits((uint64_t)image << 42 ^ addr >> PLACE_BITS, FILTER_BITS);

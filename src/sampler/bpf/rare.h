@@ -12,9 +12,10 @@
 
 #include "base/hash.h"
 
-#define RARE_PERIOD 1	      /* of the events that begin rare windows; the timer's are long */
+/* period of the events that begin rare windows; the timer's periods are long */
+#define RARE_PERIOD 1
 #define RARE_PLACES (1 << 16) /* power of two */
-#define RARE_OFTEN 8 /* windows that begin at one place, before only one in so many is taken */
+#define RARE_OFTEN 8 /* number of windows at a place from which on only one in that many is taken */
 
 const volatile uint64_t cfg_rare_ns =
 	0; /* mean time between rare windows of a CPU; 0: there are none */
@@ -36,7 +37,7 @@ static __always_inline uint32_t rare_hash(uint64_t ip)
 	uint64_t code = 0;
 
 	if (bpf_probe_read_user(&code, sizeof(code), (const void *)ip))
-		code = 0; /* its page is what is missing */
+		code = 0; /* the page of the code is the one that is missing */
 	return (uint32_t)(hash_mix(code ^ ip << 52) >> 40) & (RARE_PLACES - 1);
 }
 

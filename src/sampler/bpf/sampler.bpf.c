@@ -59,11 +59,11 @@ const volatile uint32_t cfg_burst = 32;
 const volatile uint32_t cfg_more = 0; /* ra_state.more */
 const volatile uint32_t cfg_line_bits = 14;
 const volatile uint32_t cfg_ring_bytes = 1 << 24;
-const volatile uint64_t cfg_wake_ns = 300000; /* least time between wake-ups for what is missing */
+const volatile uint64_t cfg_wake_ns = 300000; /* least time between two wake-ups for missing code */
 const volatile uint32_t cfg_pick_every =
-	0; /* a touch is picked of one window in so many; 0: of none */
+	0; /* one window in that many has a touch picked; 0: none */
 const volatile uint32_t cfg_pick_burst = 32;
-const volatile uint32_t cfg_watch_hits = 0; /* of a watchpoint */
+const volatile uint32_t cfg_watch_hits = 0; /* hits after which a watchpoint ends */
 const volatile uint32_t cfg_members = 0;    /* only processes in `members` are sampled */
 
 struct {
@@ -84,8 +84,8 @@ struct {
 
 struct cpu_state {
 	struct ra_state ra;
-	struct sample_vma vma; /* of the interrupt under way */
-	uint64_t exec_vm;      /* of the process that ra.key names */
+	struct sample_vma vma; /* mapping of the present interrupt */
+	uint64_t exec_vm;      /* that value of the process that ra.key names */
 	uint32_t other;	       /* other_pages() of that process */
 	uint32_t devices;      /* value of device_changes when its devices were looked up */
 	uint32_t look, pad;    /* whether user space must look at its mappings */
@@ -102,7 +102,7 @@ struct {
 	__type(value, struct cpu_state);
 } cpus SEC(".maps");
 
-/* By CPU, like cpus. */
+/* Stacks by CPU, as `cpus` is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -117,7 +117,7 @@ struct {
 	__type(value, struct proc);
 } procs SEC(".maps");
 
-/* A value for a process not seen before; too large for the stack. */
+/* The initial value for a process that was not seen before; it is too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -140,7 +140,7 @@ struct {
 	__type(value, struct device_ranges);
 } devices SEC(".maps");
 
-uint32_t device_changes; /* to ranges of devices; by user space */
+uint32_t device_changes; /* number of changes to ranges of devices, counted by user space */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -152,7 +152,7 @@ struct {
 #include "sampler/bpf/rare.h"
 #include "sampler/bpf/walk.h"
 
-/* What the interpreter asks of its surroundings (runahead/interp.h). */
+/* Functions that the interpreter needs (runahead/interp.h). */
 
 static __always_inline const struct uop *ra_uop_at(uint32_t index)
 {
@@ -201,7 +201,8 @@ static __always_inline void ra_link(uint32_t from, uint32_t to)
 		*(volatile int64_t *)&u->imm = to;
 }
 
-/* Which of a process's ranges holds the address, or PROC_RANGES. A function that the verifier looks at by itself. */
+/* Returns the number of the process's range that holds the address, or PROC_RANGES. The verifier
+ * checks this function separately. */
 __noinline uint32_t range_of(uint64_t mm, uint64_t tgid, uint64_t va)
 {
 	struct proc_key key = { mm, tgid };
@@ -235,7 +236,7 @@ static __noinline int ra_map(struct ra_state *s, uint64_t va)
 
 #include "sampler/bpf/loop.h"
 
-/* Where the interrupted instruction's mapping comes from, if it was not seen yet. */
+/* Finds the mapping of the interrupted instruction, if it was not seen yet. */
 
 struct vma_ctx { /* callbacks are handed a pointer to the stack */
 	struct sample_vma *v;
@@ -337,8 +338,9 @@ static __noinline int keep_off_unknown(struct ra_state *s, struct mm_struct *mm)
 }
 
 /*
- * Says where not to read. Non-zero where the process's mappings have grown since they were looked at: then what is
- * there cannot be told from a device, however little time has passed.
+ * Fills in the ranges that must not be read. Non-zero if the process's mappings have grown since
+ * user space looked at them: then memory cannot be told from a device, however little time has
+ * passed.
  */
 static __noinline int keep_off_devices(struct ra_state *s, uint32_t other)
 {
@@ -555,7 +557,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		    : picked ? cfg_pick_burst
 			     : cfg_burst,
 		    in_place);
-		/* one look-up succeeds an interrupt */
+		/* one look-up succeeds in each interrupt */
 		if (s->stop == RA_STOP_UNMAPPED && !found && find_range(c, n, s->target))
 			run_on(s, in_place);
 	}
@@ -628,7 +630,7 @@ static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in
 	return 0;
 }
 
-/* One of them is loaded. */
+/* Only one of these programs is loaded. */
 
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
@@ -642,7 +644,7 @@ int on_sample_calls(struct bpf_perf_event_data *ctx)
 	return on_interrupt(ctx, false);
 }
 
-/* A watchpoint was hit. What it returns lets the kernel count, and end, the event. */
+/* Handles a hit of a watchpoint. Its result lets the kernel count, and end, the event. */
 SEC("perf_event")
 int on_watch(struct bpf_perf_event_data *ctx)
 {
@@ -662,7 +664,8 @@ int on_watch(struct bpf_perf_event_data *ctx)
 	return 1;
 }
 
-/* What the kernel calls the code at code_address, run by user space: "name+0xOFFSET/0xSIZE [module]". */
+/* Prints the kernel's name of the code at code_address, run by user space: "name+0xOFFSET/0xSIZE
+ * [module]". */
 
 uint64_t code_address;
 char code_name[CODE_NAME_MAX];

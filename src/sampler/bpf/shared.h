@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/*
- * What the kernel program and user space share, beside the code map (runahead/state.h).
- */
+/* Data that the kernel program and user space share, beside the code map (runahead/state.h). */
 #ifndef ASSAY_SAMPLER_BPF_SHARED_H
 #define ASSAY_SAMPLER_BPF_SHARED_H
 
@@ -46,8 +44,9 @@ struct file_info {
 };
 
 /*
- * A process's mappings of devices, by tgid; those in order of their addresses; and how many pages were neither private
- * data, code nor stack when user space looked: a device that is mapped later makes them more.
+ * A process's mappings of devices, by tgid, in order of their addresses; and the number of pages
+ * that were neither private data, code nor stack when user space looked: a device that is mapped
+ * later makes that number larger.
  */
 #define DEVICE_RANGES RA_KEEP_OFF
 struct device_ranges {
@@ -68,26 +67,27 @@ enum sample_kind {
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
 #define SAMPLE_LOOK 4 /* flag: the process may map devices that nobody has looked for */
 #define SAMPLE_RARE 8 /* flag: a rare window (sampler/bpf/rare.h), which stands for no time */
-/* From this bit of flags on: 1 + the logarithm of how many windows this one stands for; 0: there is no policy. */
+/* Bits of flags from this one on: 1 + the logarithm of the number of windows that this one stands
+ * for; 0: there is no policy. */
 #define SAMPLE_STANDS_SHIFT 8
 struct sample {
 	uint16_t kind, flags;
 	uint32_t other; /* struct device_ranges */
 	uint32_t pid, tid;
 	uint64_t time;	 /* ns, CLOCK_MONOTONIC */
-	uint64_t period; /* what the sample stands for */
+	uint64_t period; /* amount that the sample stands for */
 	uint64_t ip;
-	uint64_t bias;	 /* of the image that ip is in */
+	uint64_t bias;	 /* bias of the image that ip is in */
 	uint64_t target; /* struct ra_state */
 	uint64_t mm;
-	uint32_t image; /* that ip is in; 0: not known */
+	uint32_t image; /* number of the image that ip is in; 0: not known */
 	uint32_t stop;
 	uint32_t n; /* retired instructions */
 	uint32_t uops;
 	uint32_t ns;	     /* spent running ahead */
 	uint32_t stop_image; /* image that control was in at the end */
 	uint64_t exec_vm;
-	uint64_t stop_bias; /* of stop_image */
+	uint64_t stop_bias; /* bias of stop_image */
 };
 _Static_assert(sizeof(struct sample) == RA_OUT_HEAD * 8, "a sample is what precedes out[]");
 
@@ -97,7 +97,7 @@ struct sample_vma {
 	char name[32];		    /* the file's own, cut */
 };
 
-/* A watchpoint was hit. */
+/* A hit of a watchpoint. */
 struct sample_watch {
 	uint16_t kind, flags;
 	uint32_t tid;
@@ -106,7 +106,7 @@ struct sample_watch {
 	uint64_t running; /* ns that it was set while the thread ran */
 };
 
-/* What a call stack is found from. */
+/* The data from which a call stack is found. */
 #define STACK_COPY 32768 /* bytes of the stack, at most */
 struct sample_stack {
 	uint16_t kind, flags;
@@ -115,10 +115,11 @@ struct sample_stack {
 	uint64_t time, period;
 	uint64_t mm, exec_vm; /* name the process's mappings as they are now */
 	uint64_t kernel_ip;   /* 0: the thread was in user space */
-	uint64_t ip;	      /* in user space */
+	uint64_t ip;	      /* address in user space */
 	uint64_t reg[16];     /* in encoding order: rax rcx rdx rbx rsp and so on */
 	char comm[16];
-	/* from reg[4], the stack pointer, on; the last page is room that the verifier wants */
+	/* the stack from reg[4], the stack pointer, on; the last page is room that the verifier
+	 * requires */
 	uint8_t bytes[STACK_COPY + 4096];
 };
 

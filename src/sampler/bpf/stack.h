@@ -15,10 +15,10 @@ const volatile uint32_t cfg_stack = 0; /* whether stacks are recorded */
 
 struct stack_slot {
 	struct sample_stack s;
-	struct pt_regs regs; /* of user space, while the thread is in the kernel */
+	struct pt_regs regs; /* registers of user space, while the thread is in the kernel */
 };
 
-/* By CPU, like cpus. */
+/* Stacks by CPU, as `cpus` is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
