@@ -7,6 +7,7 @@
  * it: so nothing here may depend on more than the block's bytes, as they were, and its place in the cache.
  */
 #include "engine/core/flush.h"
+#include "engine/core/once.h"
 #include "engine/core/registers.h"
 #include "engine/core/schedule.h"
 #include "engine/record/log.h"
