@@ -25,7 +25,7 @@
 
 /* Returns the character at *s, which must not be 0, and moves *s behind it. TEXT_INVALID: the byte is no valid UTF-8. */
 uint32_t text_next(const char **s);
-/* What follows the last '/' of a path; all of a path that ends there. */
+/* Returns the part of a path behind its last '/'; the whole path if it ends there. */
 const char *text_last_component(const char *path);
 /* Whether a character may be shown. */
 bool text_shows(uint32_t c);

@@ -84,7 +84,7 @@ static char *command_text(const struct session_options *o)
 }
 
 #define CLOCK_ROUNDS 500
-#define CLOCK_CHAIN 100 /* additions */
+#define CLOCK_CHAIN 100 /* length of a chain of additions */
 
 /* A chain of additions takes a cycle each on any CPU: several that take microseconds are timed, and
  * the quickest counts. */

@@ -23,7 +23,8 @@ struct exact_samples {
 	struct exact_sampling sampling;
 };
 
-/* `to` has its run. The recorder observes into *observed from then on. A whole run has no samples: nothing is begun. */
+/* Begins sampling for `to`, which has its run already. The recorder observes into *observed from
+ * then on. Without a schedule there are no samples, and nothing is begun. */
 int exact_samples_begin(struct exact_samples *s, const struct schedule *schedule, const char *text,
 			struct profile *to, struct profile **observed, struct err *err);
 /* Tells the recorder the schedule. */

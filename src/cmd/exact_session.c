@@ -34,8 +34,8 @@
 #define TICK_MS 100
 #define COUNT_NS 900000000ull
 #define PROBE_MS 10000
-#define WRITE_NS 1700000000ull /* the recording is written this often at most, */
-#define WRITE_PART 33	       /* and for no more of the time than one part in these */
+#define WRITE_NS 1700000000ull /* shortest time between two writes of the recording */
+#define WRITE_PART 33	       /* writing takes at most this part of the time */
 
 struct session {
 	const struct session_options *o;

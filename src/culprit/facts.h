@@ -74,8 +74,8 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct culprit_machine *m);
 /* Combines two bounds: the lower limit, and the likely value of the second if it is known. */
 struct odds fact_tighter(struct odds a, struct odds b);
-/* The most cycles for which anything but its schedule can have held up an execution; f has been
- * placed. */
+/* Returns the most cycles for which anything other than the schedule can have held up an execution;
+ * f has been placed. */
 double fact_most(const struct fact *f, const struct culprit_machine *m);
 /* Whether b reads a result of a. Flags of a fused instruction do not count. */
 bool fact_feeds(const struct fact *a, const struct fact *b);

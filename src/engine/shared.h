@@ -333,11 +333,12 @@ struct exact_pair {
 
 #define EXACT_WENT 0
 #define EXACT_CAME 1
-/* Once. All 0: the outside. */
+/* An edge that is logged each time that it is taken. A place that is all 0 is not observed. */
 struct exact_edge {
 	struct exact_record r;
-	uint32_t kind;	/* EXACT_WENT, EXACT_CAME: as observe/edges.h has them */
-	uint32_t block; /* + 1: from its last instruction; 0: from the place */
+	uint32_t kind; /* EXACT_WENT, EXACT_CAME: as observe/edges.h has them */
+	/* number + 1 of the block whose last instruction is `from`; 0: `from` tells the place */
+	uint32_t block;
 	struct exact_place from, to;
 };
 

@@ -30,10 +30,10 @@ ASSET(diff, "diff.js");
 ASSET(main, "page.js");
 
 #define PROCS_SHOWN 1000
-#define PROCS_PART 0.08	  /* of the page's bytes: the table of procedures at most, */
-#define GRAPH_PART 0.5	  /* and the flame graph */
+#define PROCS_PART 0.08	  /* part of the page's bytes that the table of procedures may take */
+#define GRAPH_PART 0.5	  /* bytes of style and scripts */
 #define OWN_BYTES 61440	  /* style and scripts, */
-#define OTHER_BYTES 16384 /* the summary, notes, and keys of the data */
+#define OTHER_BYTES 16384 /* bytes of the summary, notes, and keys of the data */
 #define DIGITS 6	  /* of a real number */
 #define DIGITS_LISTED 3	  /* of an instruction's estimates, which are most of a page */
 

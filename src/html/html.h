@@ -24,7 +24,7 @@
 typedef void (*html_progress)(const char *what, size_t done, size_t of);
 
 struct html_options {
-	unsigned procedures;	/* annotated at most */
+	unsigned procedures;	/* most procedures that are annotated */
 	double megabytes;	/* of the page, at most */
 	html_progress progress; /* or NULL */
 };
@@ -47,7 +47,7 @@ void html_page(FILE *out, enum html_kind kind, void (*data)(void *ctx), void *ct
 void html_member(FILE *out, const char *key, json_t *value);
 /* Compact, in ASCII, without a character that HTML would take for its own. */
 void html_json(FILE *out, const json_t *value);
-/* Bytes of a value as it is written. listed: with the few digits that listings have. */
+/* Returns the bytes of a value as it is written. listed: with the few digits that listings have. */
 size_t html_json_size(const json_t *value, bool listed);
 
 /* Kinds of procedures in flame graphs. */

@@ -11,9 +11,9 @@
 #include "query/source.h"
 #include "report/why.h"
 
-#define ROWS 200    /* most rows: longer procedures lose those that are far from any sample */
-#define AROUND 4    /* instructions kept around one with samples then */
-#define COVER 0.995 /* procedures with this share of the time are annotated, */
+#define ROWS 200    /* instructions that are kept around one with samples in longer procedures */
+#define AROUND 4    /* procedures are annotated until they have this share of the time */
+#define COVER 0.995 /* most values of an operand that are shown */
 #define VALUES 4    /* values of an operand, */
 /* values that are addresses are not shown: other runs do not have them again */
 #define ADDRESSES 1

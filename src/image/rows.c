@@ -98,7 +98,8 @@ static enum rule_kind cfa_of(Dwarf_Frame *frame, struct unwind_rule *r)
 	return RULE_OTHER;
 }
 
-/* What the kernel saved of a thread that a signal interrupted: all of it above the stack pointer. */
+/* The rules of a signal's frame: the kernel saved all registers of the interrupted thread above the
+ * stack pointer. */
 static enum rule_kind signal_rule(struct unwind_rule *r, const struct location *bp,
 				  const struct location *ra)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for rows of one size that stay where they are as long as their profile does, and lie one behind the other in the
- * order in which they were made: who walks through all of them reads memory in order.
+ * Memory for rows of one size. Rows stay where they are as long as their profile does, and lie one
+ * behind the other in the order in which they were made, so that a walk through all of them reads
+ * memory in order.
  */
 #ifndef ASSAY_OBSERVE_ROWS_H
 #define ASSAY_OBSERVE_ROWS_H

@@ -108,7 +108,7 @@ struct wset {
 
 struct wset *wset_new(void);
 void wset_free(struct wset *w);
-/* Makes an empty one equal to another. -1 without memory. */
+/* Copies a working set into an empty one. -1 without memory. */
 int wset_copy(struct wset *to, const struct wset *from);
 /* Finds or makes the region's number. -1 without memory or room. */
 long wset_region(struct wset *w, int kind, const char *name);

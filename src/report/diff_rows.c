@@ -213,7 +213,7 @@ void diff_rows_scale(const struct diff_rows *rows, const struct diff_side side[2
 	};
 }
 
-/* The largest change first; what has none by its name. */
+/* Sorts the largest change first; rows without a change by name. */
 static int row_order(const void *a, const void *b)
 {
 	const struct diff_row *x = *(const struct diff_row *const *)a,

@@ -18,7 +18,6 @@
 #define ERROR_MOST 2.5 /* largest standard deviation of an estimate */
 /* Cycles that the program may wait for a line that was not touched for long. */
 #define FAR_CYCLES 300
-#define FAR_TOUCHES 512	  /* number of later touches */
 #define VOTES 4		  /* parts that the instructions of one region may belong to */
 #define OTHERS UINT32_MAX /* number of the rest: code in none of the process's regions */
 #define RESIDUE 0.5	  /* a part has no regions if they have less of its time than this */

@@ -54,7 +54,7 @@ struct slots_counts {
 	uint64_t judged, reopened, replaced, failed, thrashed;
 };
 
-/* filter: FILTER_PLACES words, which the policy writes and somebody else frees. NULL without memory. */
+/* filter: FILTER_PLACES words, which the policy writes and the caller frees. NULL without memory. */
 struct slots *slots_new(uint64_t *filter);
 void slots_free(struct slots *s);
 /* Takes a window that was run. -1 without memory. */

@@ -14,7 +14,7 @@
 #define SPEND_ROW 20000u       /* and ns more for each of them */
 #define LOOK 16		       /* rows that are made between looks at the clock */
 
-/* Rules are few: many rows have the same. */
+/* There are few unwind rules: many rows have the same one. */
 struct known_rule {
 	struct unwind_rule rule;
 	uint32_t number;

@@ -121,7 +121,7 @@ struct accuracy_site {
 	uint64_t value, observations;
 	struct share sampled;
 	double exact, chance;
-	double executions, square; /* weight x error^2, summed over its values */
+	double executions, square; /* sum of weight x error^2 over the values */
 	/* the site's share of observations over its share of executions */
 	double seen;
 };
@@ -142,10 +142,11 @@ struct accuracy {
 };
 
 struct accuracy_options {
-	unsigned min;	  /* observations that a site needs for errors */
-	unsigned min_hot; /* observations that it needs for hot values and bounds */
-	bool all;	  /* compare addresses, too */
-	bool common;	  /* compare only sites that have `min` observations in every recording */
+	unsigned min; /* observations that a site needs for errors */
+	/* observations that an instruction needs before its hot values and bounds are judged */
+	unsigned min_hot;
+	bool all;    /* compare addresses, too */
+	bool common; /* compare only sites that have `min` observations in every recording */
 };
 
 /*

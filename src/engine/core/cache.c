@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks by address, in one open-addressing table that switch.S reads without a lock: a slot is a pointer,
- * written once, to {address, code}; a slot whose block died points to a tombstone. Its high 16 bits are those of
- * the address's hash: what is another one need not be looked at.
+ * Blocks by address, in one open-addressing table that switch.S reads without a lock. A slot is a
+ * pointer, written once, to {address, code}; the slot of a dead block points to a tombstone. The
+ * pointer's high 16 bits are those of the address's hash: a search skips slots in which they
+ * differ.
  */
 #include <linux/mman.h>
 

@@ -18,7 +18,7 @@ struct mm_struct___bitmap {
 	mm_flags_t flags;
 } KERNEL_STRUCT;
 
-/* By tgid, as the first pid namespace has it. */
+/* Members by tgid, as the first pid namespace numbers it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
