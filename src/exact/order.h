@@ -41,7 +41,9 @@ struct order_event {
 	uint8_t kind;
 	bool taken;
 	uint8_t len; /* length of the instruction: the next one is at `at` + len */
-	uint8_t access; /* as x86/insn.h has it: 0 if it is no plain load, store or both; with `plain` */
+	/* access of struct insn (x86/insn.h): 0 unless it is a plain load, store or both; only
+	 * with `plain` */
+	uint8_t access;
 	uint32_t now; /* number of the thread's instructions before this one, modulo 2^32 */
 };
 

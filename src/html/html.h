@@ -60,7 +60,7 @@ enum html_func {
 
 /* graph.c, graph_fit.c, graph_write.c */
 
-#define HTML_NODES 100000 /* more of them are cut where they hold least */
+#define HTML_NODES 100000 /* most nodes of a graph: of more, those with the least are cut */
 #define HTML_BUCKETS 400
 #define HTML_THREADS \
 	1000 /* that many have an entry of their own; of the others, all of one name have one */
@@ -113,8 +113,9 @@ int html_graph_write(const struct html_graph *g, FILE *out);
 
 struct html_listings {
 	json_t *list, *sources;
-	size_t left_out; /* procedures that were to be annotated, but for the size of the page */
-	size_t unread;	 /* source files, likewise */
+	/* procedures that were not annotated because the page would have become too large */
+	size_t left_out;
+	size_t unread; /* source files that were left out for the same reason */
 };
 
 /* order: procedures, hottest first; bytes: of listings and sources together. -1 with err set. */

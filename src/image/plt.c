@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "image/image_priv.h"
 
-#define SLOT 16 /* bytes of a slot, except in .plt.got without IBT, which has */
+#define SLOT 16 /* bytes of a slot; .plt.got without IBT has SLOT_SHORT */
 #define SLOT_SHORT 8
 #define PLT_MAX (1u << 24)
 #define NAME_MAX_READ 4000

@@ -28,11 +28,11 @@ struct diff_rows;
  * nothing matches, no memory. */
 int diff_compare(struct diff_rows *rows, struct diff_side side[2], const struct diff_options *o,
 		 struct err *err);
-/* An amount in the unit that is named: time is in seconds. */
+/* Returns an amount in the unit that is named: time is in seconds. */
 double diff_amount(const struct diff_rows *rows, double amount);
 const char *diff_unit_name(const struct diff_rows *rows);
 const char *diff_verdict_name(const struct diff_rows *rows, enum diff_verdict v);
-/* Prints by the first base's emit. -1 with err set, as above. */
+/* Prints the comparison, by the emit of the first recording of the base. -1 with err set. */
 int diff_print(struct diff_side side[2], const struct diff_options *o, struct err *err);
 
 #endif

@@ -168,9 +168,9 @@ int stack_rows_replace(sqlite3 *db, const struct stacks *s, struct stack_rows *d
 struct rows {
 	const struct stack_rows_to *to;
 	struct stacks *s;
-	struct buffer numbers; /* uint32_t: of the file's frames those of the profile's */
+	struct buffer numbers; /* uint32_t: by frame of the file, the frame of the profile */
 	size_t nframe;
-	uint32_t *thread; /* likewise, of threads */
+	uint32_t *thread; /* by thread of the file, the thread of the profile */
 	size_t nthread;
 };
 

@@ -17,7 +17,7 @@
 
 /* Contents of T_LATER: */
 enum later_slot {
-	LATER_WHAT,		  /* the bits below */
+	LATER_WHAT,		  /* set of the LATER_ bits that follow */
 	LATER_COUNT,		  /* a string instruction's rcx before it, */
 	LATER_FROM,		  /* its rsi and */
 	LATER_TO,		  /* its rdi */
