@@ -35,7 +35,8 @@ void broker_end(struct broker *b);
 /* Descriptors to read from, or -1 with errno set. Without a broker (NULL) the recorder opens them itself. */
 int broker_open_maps(const struct broker *b, pid_t pid);
 int broker_open_mapped(const struct broker *b, pid_t pid, uint64_t start, uint64_t end);
-/* The names of code that a process generates; inner: its pid in its own pid namespace. */
+/* Opens the file with names of code that a process generates; inner: its pid in its own pid
+ * namespace. */
 int broker_open_perf_map(const struct broker *b, pid_t pid, pid_t inner);
 /* Sends the command a signal, by its pidfd: its pid may belong to another process by now. -1 with errno set. */
 int broker_signal(const struct broker *b, int sig);

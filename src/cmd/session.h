@@ -24,7 +24,8 @@ struct session_custom {
 	bool records;	      /* false: nothing is recorded */
 	/* NULL with err set */
 	const struct order_consumer *(*start)(void *arg, struct profile *p, struct err *err);
-	bool (*failed)(void *arg); /* nothing more is wanted */
+	/* whether the consumer wants nothing more, because it has failed */
+	bool (*failed)(void *arg);
 	/* The run has ended; the profile is what will be recorded. -1 with err set. */
 	int (*finish)(void *arg, struct profile *p, struct err *err);
 };

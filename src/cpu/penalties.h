@@ -40,7 +40,7 @@ struct culprit_machine {
 	double load, vector_load; /* latency of a load that hits in L1 */
 };
 
-/* The machine with that CPU name; for an unknown name, one that is slow in everything. */
+/* Returns the machine with that CPU name; for an unknown name, one that is slow in everything. */
 const struct culprit_machine *culprit_machine(const char *cpu);
 
 #endif

@@ -26,7 +26,7 @@ struct callgrind {
 	FILE *out;
 	struct view view;
 	struct binaries binaries;
-	struct transfers calls;	     /* by place */
+	struct transfers calls;	     /* calls, by place */
 	struct inclusive_call *cost; /* by call, in the order of calls */
 	struct name *objects, *files, *procs;
 	const char *file; /* file and line that the last line named */

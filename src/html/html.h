@@ -45,7 +45,7 @@ int html_diff_write(struct diff_side side[2], const struct diff_options *o, FILE
 void html_page(FILE *out, enum html_kind kind, void (*data)(void *ctx), void *ctx);
 /* "key":value, and a comma; takes the value. */
 void html_member(FILE *out, const char *key, json_t *value);
-/* Compact, in ASCII, without a character that HTML would take for its own. */
+/* Writes a value as compact ASCII JSON, without a character that HTML would interpret. */
 void html_json(FILE *out, const json_t *value);
 /* Returns the bytes of a value as it is written. listed: with the few digits that listings have. */
 size_t html_json_size(const json_t *value, bool listed);

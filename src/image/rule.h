@@ -41,7 +41,7 @@ struct unwind_rule {
 	int32_t off, bp_off;
 	union {
 		int32_t ra_off;
-		int32_t bx_off; /* 0: still in rbx; RULE_BX_UNKNOWN */
+		int32_t bx_off; /* where rbx was saved; 0: rbx still holds it; or RULE_BX_UNKNOWN */
 	};
 };
 

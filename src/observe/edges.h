@@ -50,7 +50,7 @@ int edges_window(struct profile *p, const struct window *w);
 int edges_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
 void edges_free(struct profile *p);
 
-/* All edges sorted by key, *n of them; to be freed. NULL without memory. */
+/* Returns all edges sorted by key, *n of them; to be freed. NULL without memory. */
 const struct edge **edges_sorted(const struct profile *p, size_t *n);
 
 /* Whether control falls through unless a site's counts, its target or its edges say otherwise. */

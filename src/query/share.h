@@ -23,7 +23,8 @@ struct share {
 	double raw;	  /* share by plain counts, where the value is weighted */
 };
 
-/* The share of `part` in n independent observations; n = 0: nothing is known, 0 in [0, 1]. */
+/* The share of `part` in n independent observations; for n = 0, the share 0 with the limits 0 and
+ * 1. */
 struct share share_of(double part, double n);
 /* The share of a hot value among `total` observations, of which `independent` count as
  * independent. */

@@ -24,7 +24,7 @@ void counts_fini(struct counts *c);
 struct counts *counts_open(const struct reading *sampled, const char *path, double repeat,
 			   struct err *err);
 
-/* The exact recording's site for an instruction of the sampled one, or NULL. */
+/* Returns the exact recording's site for an instruction of the sampled one, or NULL. */
 const struct site *counts_site(const struct counts *c, uint32_t image, uint64_t addr);
 /* The function `count` of a struct estimate_source; ctx: struct counts. */
 bool counts_at(void *ctx, uint32_t image, uint64_t addr, struct estimate_count *n);

@@ -221,7 +221,7 @@ static int by_touches(const void *a, const void *b)
 	return by_group(a, b);
 }
 
-/* Sets the process of parts [from, to); 0 if it was not watched enough. */
+/* Sets the process that parts [from, to) belong to; 0 if that process was not watched enough. */
 static void tell_process(struct member *list, const struct reuse_parts *parts, size_t from,
 			 size_t to)
 {

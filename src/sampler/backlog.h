@@ -20,7 +20,7 @@ struct backlog {
 bool backlog_put(struct backlog *b, const void *record, size_t bytes);
 /* The oldest one, aligned as words are; NULL: none. It stays where it is until the next call of any of these. */
 const void *backlog_take(struct backlog *b, size_t *bytes);
-/* Bytes of records that wait. */
+/* Returns the bytes of records that wait. */
 size_t backlog_waiting(const struct backlog *b);
 void backlog_fini(struct backlog *b);
 

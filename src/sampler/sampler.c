@@ -786,7 +786,8 @@ int sampler_attach_command(struct sampler *s, pid_t pid, struct err *err)
 		       : 0;
 }
 
-/* Rare windows of members of the family, from the one of that number on. One that has ended has none. */
+/* Opens the rare windows of members of the family, from that member's number on. A member that has
+ * ended gets none. */
 static int attach_rare(struct sampler *s, const struct family *f, size_t from, struct err *err)
 {
 	struct err why;

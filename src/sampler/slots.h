@@ -35,7 +35,7 @@
 #define SLOTS_HIGH 95 /* per cent: an operand is known if its active value has so much, */
 #define SLOTS_LOW 15  /* or has at most this share, */
 #define SLOTS_AGREE 10u /* or changed by at most so many points, */
-#define SLOTS_ROUNDS 4	/* or was judged so often */
+#define SLOTS_ROUNDS 4	/* or the slot was judged so often */
 #define SLOTS_REPLACE \
 	31 /* a slot is replaced if a random number, 0 to this, is above its observations */
 #define SLOTS_LOOK 2048 /* windows that are run from one look at what is masked to the next */

@@ -17,7 +17,7 @@
 
 /* Writing. */
 
-/* A row of (number, size, blob), the blob compressed. */
+/* Writes a row of (number, size, blob), with the blob compressed. */
 static int write_row(sqlite3 *db, const char *sql, uint64_t number, const struct buffer *b)
 {
 	size_t bound = ZSTD_compressBound(b->n), n;
