@@ -460,7 +460,8 @@ static void find_scales(struct anchor *a, const struct tally_groups *g)
 int anchor_estimate(struct estimate *e, const struct estimate_source *src, struct err *err)
 {
 	struct counter_source counters = { e, src };
-	const struct tallies_judge judge = { counter_is_sure, counter_is_own, &counters };
+	const struct tallies_judge judge = { counter_is_sure, counter_is_own, counters_are_apart,
+					     &counters };
 	struct anchor a = { .e = e, .cycles = anchor_cycles(src->profile), .counters = &counters };
 	struct tally_groups g = { 0 };
 	int rc = -1;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "estimate/parts.h"
 #include "x86/insn.h"
 
 /* part of the windows that saw the register in which something else set it */
@@ -189,4 +190,14 @@ bool counter_is_sure(void *ctx, const struct tally *t)
 	c.p = at.proc;
 	c.reg = in.gpr_written;
 	return is_undisturbed(&c, at.block);
+}
+
+bool counters_are_apart(void *ctx, const struct tally *a, const struct tally *b)
+{
+	const struct counter_source *s = ctx;
+	struct estimate_at x, y;
+
+	return estimate_find(s->e, a->key.image, a->key.addr, &x) &&
+	       estimate_find(s->e, b->key.image, b->key.addr, &y) &&
+	       part_of(s->e, x.proc, x.block) != part_of(s->e, y.proc, y.block);
 }

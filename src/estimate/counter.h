@@ -26,4 +26,7 @@ bool counter_is_sure(void *ctx, const struct tally *t);
  * frame, or a variable of fixed address that windows saw nothing else store to. */
 bool counter_is_own(void *ctx, const struct tally *t);
 
+/* Whether the two lie in different parts of the program. */
+bool counters_are_apart(void *ctx, const struct tally *a, const struct tally *b);
+
 #endif

@@ -24,6 +24,7 @@ struct tally_word {
 	uint64_t window; /* window that saw it last */
 	uint32_t pid;
 	uint8_t size;
+	bool lost; /* another instruction stored to it since: it may hold something else */
 };
 
 /* A value loaded from an address and unchanged since. */
@@ -237,6 +238,20 @@ static void see_word(struct tally_words *k, const struct window *w, struct tally
 	}
 }
 
+/* Begins to follow a word, which the tally has just set. */
+static void follow(struct tally_words *k, const struct window *w, struct tally *t,
+		   const struct retired *r, struct tally_word *m)
+{
+	t->seen++;
+	*m = (struct tally_word){ .by = t,
+				  .addr = r->value[OPERAND_ADDRESS],
+				  .value = r->value[OPERAND_STORE],
+				  .time = w->time,
+				  .window = k->windows,
+				  .pid = w->pid,
+				  .size = r->access };
+}
+
 /* Handles a store of the tally. */
 static void advanced(struct tally_words *k, const struct window *w, struct tally *t,
 		     const struct retired *r)
@@ -244,7 +259,7 @@ static void advanced(struct tally_words *k, const struct window *w, struct tally
 	uint64_t addr = r->value[OPERAND_ADDRESS], value = r->value[OPERAND_STORE];
 	struct tally_word *m = find_word(k, w->pid, addr, r->access);
 
-	if (m && m->addr == addr && m->size == r->access) {
+	if (m && !m->lost && m->addr == addr && m->size == r->access) {
 		see_word(k, w, m, value, true);
 		if (m->by != t) {
 			tally_add_peer(m->by, t->key, 1);
@@ -253,23 +268,16 @@ static void advanced(struct tally_words *k, const struct window *w, struct tally
 		}
 		return;
 	}
-	if (!m)
-		m = take_word(k, addr);
-	t->seen++;
-	*m = (struct tally_word){ .by = t,
-				  .addr = addr,
-				  .value = value,
-				  .time = w->time,
-				  .window = k->windows,
-				  .pid = w->pid,
-				  .size = r->access };
+	follow(k, w, t, r, m ? m : take_word(k, addr));
 }
 
-/* Handles a store of another instruction, from which on the word counts as set. */
+/*
+ * Handles a store of another instruction. Until the tally advances the word again, the word may be
+ * another variable, as places of the stack are used by one procedure after the other.
+ */
 static void set(struct tally_words *k, const struct window *w, const struct retired *r)
 {
 	uint64_t addr = r->value[OPERAND_ADDRESS];
-	bool known = r->access <= 8 && r->have >> OPERAND_STORE & 1;
 
 	for (uint64_t at = addr; at < addr + r->access; at += 1u << GRANULE_BITS) {
 		struct tally_word *m = find_word(k, w->pid, at, r->access - (unsigned)(at - addr));
@@ -277,14 +285,8 @@ static void set(struct tally_words *k, const struct window *w, const struct reti
 		value_at(k, at)->size = 0;
 		if (!m)
 			continue;
-		m->by->strangers++;
-		if (known && m->addr == addr && m->size == r->access) {
-			m->value = r->value[OPERAND_STORE];
-			m->time = w->time;
-			m->window = k->windows;
-		} else {
-			m->by = NULL;
-		}
+		m->by->strangers += !m->lost;
+		m->lost = true;
 	}
 }
 
@@ -317,7 +319,7 @@ static void load(struct tally_words *k, const struct window *w, const struct ret
 {
 	struct tally_word *m = find_word(k, w->pid, r->value[OPERAND_ADDRESS], r->access);
 
-	if (m && m->addr == r->value[OPERAND_ADDRESS] && m->size == r->access)
+	if (m && !m->lost && m->addr == r->value[OPERAND_ADDRESS] && m->size == r->access)
 		see_word(k, w, m, r->value[OPERAND_LOAD], false);
 	loaded(k, r);
 }

@@ -42,8 +42,8 @@ struct tally {
 	int64_t step;
 	uint64_t agreed, differed; /* additions of its step, and of something else */
 	uint64_t seen;		   /* windows that saw one of its words */
-	/* gaps in which another instruction stored to the word; and those of peers beyond
-	 * TALLY_PEERS */
+	/* times that another instruction was seen to store to the word after the tally did; and
+	 * peers beyond TALLY_PEERS */
 	uint64_t strangers;
 	struct tally_gaps gaps[TALLY_OCTAVES];
 	struct tally_peer peer[TALLY_PEERS]; /* n = 0: the entry is empty */
@@ -85,6 +85,8 @@ struct tally_groups {
 struct tallies_judge {
 	bool (*is_sure)(void *ctx, const struct tally *t);
 	bool (*is_own)(void *ctx, const struct tally *t); /* nothing else can change the counter */
+	/* control hardly passes from one to the other: a word of both serves them in turn */
+	bool (*are_apart)(void *ctx, const struct tally *a, const struct tally *b);
 	void *ctx;
 };
 

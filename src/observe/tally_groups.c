@@ -7,9 +7,10 @@
 
 /* share of the smaller tally's observations from which on two tallies share words */
 #define SHARED 0.02
-#define STRANGERS 0.01 /* share of observations that strangers may have */
-#define BACK 0.25      /* share of resets above which gaps of a length are not used */
-#define USED 0.9       /* share of gaps that must be usable */
+#define STRANGERS 0.01	  /* share of observations after which strangers may have stored */
+#define STRANGERS_OWN 0.1 /* the same for a place that is another variable at another time */
+#define BACK 0.25	  /* share of resets above which gaps of a length are not used */
+#define USED 0.9	  /* share of gaps that must be usable */
 /* the same for a loop that begins anew, which loses one gap each time, of the mean length */
 #define USED_OWN 0.5
 #define LIKE_OTHERS 0.3
@@ -118,7 +119,8 @@ static void unite(struct forest *f)
 			const struct tally *t = f->tally[i], *o = find(f, t->peer[k].site);
 			double n = (double)t->peer[k].n;
 
-			if (!o || n < SHARED * (double)fmin(t->seen, o->seen))
+			if (!o || n < SHARED * (double)fmin(t->seen, o->seen) ||
+			    (f->judge && f->judge->are_apart(f->judge->ctx, t, o)))
 				continue;
 			f->up[root(f, i)] = root(f, place(f, o));
 		}
@@ -188,7 +190,7 @@ static bool extrapolate(struct tally_group *g, const struct tally *sum, bool own
 	double starts = fmax((double)sum->seen - k.n, 0), more, rest;
 
 	if (k.used < GAPS || k.advance <= 0 || starts > STARTS * k.n ||
-	    (double)sum->strangers > STRANGERS * (double)sum->seen)
+	    (double)sum->strangers > (own ? STRANGERS_OWN : STRANGERS) * (double)sum->seen)
 		return false;
 	if (k.used >= (own ? USED_OWN : USED) * k.n) {
 		more = k.n / k.used;

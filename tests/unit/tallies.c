@@ -446,13 +446,23 @@ static bool none_is(void *ctx, const struct tally *t)
 	return false;
 }
 
-/* Groups where all are sure; *g is to be freed. */
-static size_t groups(struct tally_groups *g, bool own)
+static bool are_apart(void *ctx, const struct tally *a, const struct tally *b)
 {
-	const struct tallies_judge judge = { all_are, own ? all_are : none_is, NULL };
+	return *(const bool *)ctx && a != b;
+}
+
+/* Groups where all are sure; *g is to be freed. */
+static size_t groups_apart(struct tally_groups *g, bool own, bool apart)
+{
+	const struct tallies_judge judge = { all_are, own ? all_are : none_is, are_apart, &apart };
 
 	assert_int_equal(tallies_groups(g, &p, &judge), 0);
 	return g->n;
+}
+
+static size_t groups(struct tally_groups *g, bool own)
+{
+	return groups_apart(g, own, false);
 }
 
 /* n windows of two rounds of a loop, a millisecond and `each` rounds apart; other: its second half counts with another
@@ -541,6 +551,40 @@ static void a_loop_that_begins_anew_loses_a_gap(void **state)
 	tallies_groups_free(&g);
 }
 
+/* A window of a procedure whose counter lies where others have theirs, or something else. */
+static void uses_place(uint64_t *time, uint64_t addr, bool counts, uint64_t value)
+{
+	begin(*time += MS, 1);
+	for (unsigned i = 0; i < 3; i++)
+		if (counts)
+			count(addr, WORD, 8, value + i, 1);
+		else
+			with(add(addr, INSN_STORE, WORD, 8), OPERAND_STORE, value << i);
+	done();
+}
+
+/* Loops that run one after the other, in three rounds, have their counters in the same place of the
+ * stack, which holds something large in between. */
+static void a_place_of_the_stack_serves_one_after_the_other(void **state)
+{
+	struct tally_groups g;
+	uint64_t time = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 100; i++)
+			uses_place(&time, COUNT, true, (uint64_t)i * 5000);
+		for (unsigned i = 0; i < 100; i++)
+			uses_place(&time, READ, false, 1ull << 40);
+		for (unsigned i = 0; i < 100; i++)
+			uses_place(&time, OTHER, true, (uint64_t)i * 70);
+	}
+	assert_int_equal(groups_apart(&g, true, true), 2);
+	assert_true(fabs(g.group[0].advance / (300.0 * 5000) - 1) < 0.03);
+	assert_true(fabs(g.group[1].advance / (300.0 * 70) - 1) < 0.03);
+	tallies_groups_free(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +609,7 @@ int main(void)
 		TEST(a_register_that_others_change_tells_nothing),
 		TEST(threads_have_registers_of_their_own),
 		TEST(a_loop_that_begins_anew_loses_a_gap),
+		TEST(a_place_of_the_stack_serves_one_after_the_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
