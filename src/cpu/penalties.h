@@ -13,7 +13,8 @@
 struct machine_level {
 	double room;	/* capacity in lines or pages */
 	double penalty; /* most additional cycles of a miss */
-	double likely;	/* usual additional cycles: the rest is hidden by other instructions */
+	double likely;	/* usual additional cycles, where nothing hides them */
+	double stream;	/* data: cycles of a line that is prefetched, by the usual bandwidth */
 };
 #define MACHINE_LEVELS 3
 
@@ -26,6 +27,9 @@ struct culprit_machine {
 		/* TLBs of first and second level, in pages; page walks in a virtual machine */
 		dtlb[MACHINE_LEVELS];
 	struct machine_level itlb[MACHINE_LEVELS];
+	double window; /* instructions in the reorder buffer */
+	double misses; /* misses of the first level that are under way at a time; page walks */
+	double walks;
 	double retire;	   /* instructions that retire in a cycle */
 	double mispredict; /* cycles until the correct instructions arrive */
 	/* branch targets that the predictor keeps; cycles of a target that it lacks */

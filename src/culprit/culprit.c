@@ -5,31 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/quantile.h"
-#include "culprit/path.h"
+#include "culprit/culprit_priv.h"
+#include "culprit/scale.h"
 #include "estimate/anchor.h"
-#include "estimate/parts.h"
-#include "estimate/schedules.h"
 
-#define SCALE_SAMPLES 30 /* samples of a block that is used to judge the scale */
-#define PART_SAMPLES 100 /* samples of a part whose own times bound its scale */
-#define AT_ONCE 1.3	 /* largest ratio of scheduled time to actual time */
 /* instructions that may show the time that the schedule gives to one of them */
 #define AHEAD 8
-
-struct culprits {
-	struct estimate *e;
-	const struct estimate_source *src;
-	const struct culprit_machine *machine;
-	struct meetings meetings;
-	struct places line_places, page_places;
-	struct fetched lines_fetched, pages_fetched;
-	struct crowd data_lines, data_pages, code_lines, code_pages, targets, insns;
-	struct fact_source facts;
-	struct paths *paths;
-	double period;
-	struct schedules schedules;
-};
 
 /* The whole program. */
 
@@ -38,7 +19,7 @@ static double executions_of(const struct culprits *c, const struct estimate_proc
 	return p->block[b].confidence == CONFIDENCE_NONE ? 0 : p->block[b].f * c->facts.scale;
 }
 
-static double least_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block)
+double culprits_least(const struct culprits *c, const struct estimate_proc *p, uint32_t block)
 {
 	const struct schedule_insn *insn = schedules_of(&c->schedules, p, block);
 	double least = 0;
@@ -46,68 +27,6 @@ static double least_of(const struct culprits *c, const struct estimate_proc *p, 
 	for (uint32_t i = 0; insn && i < p->g.block[block].ninsn; i++)
 		least += insn[i].least;
 	return least;
-}
-
-/* Whether evidence may change a part's scale; the scale of a part that the program counts itself
- * is known. */
-static bool is_movable(const struct culprits *c, uint32_t part)
-{
-	return !c->e->parts->part[part].counted;
-}
-
-static void move(struct culprits *c, uint32_t part, double factor)
-{
-	if (is_movable(c, part))
-		parts_multiply(c->e, part, factor);
-}
-
-static void move_all(struct culprits *c, double factor)
-{
-	for (uint32_t i = 0; i < c->e->parts->n; i++)
-		move(c, i, factor);
-}
-
-/* Adds a part's samples and the cycles of its schedules. */
-static void add_scheduled(const struct culprits *c, uint32_t part, double *samples,
-			  double *scheduled)
-{
-	const struct parts *k = c->e->parts;
-
-	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
-		const struct estimate_proc *p = &c->e->proc[k->block[i].proc];
-		uint32_t b = k->block[i].block;
-
-		*samples += p->samples[b];
-		*scheduled += c->e->scale * p->block[b].f * least_of(c, p, b);
-	}
-}
-
-/* Returns the factor, at most 1, with which that many executions fit into the time. */
-static double not_beyond(const struct culprits *c, double samples, double scheduled)
-{
-	double most = AT_ONCE * samples * c->period;
-
-	return scheduled > most ? most / scheduled : 1;
-}
-
-/* Lowers scales so that all schedules together take no more time than there is, with a margin
- * because cores are wider than their models. The same holds for each part. */
-static void lower_scale(struct culprits *c)
-{
-	const struct parts *k = c->e->parts;
-	double samples = 0, scheduled = 0;
-
-	for (uint32_t i = 0; i < k->n; i++)
-		if (is_movable(c, i))
-			add_scheduled(c, i, &samples, &scheduled);
-	move_all(c, not_beyond(c, samples, scheduled));
-	for (uint32_t i = 0; i < k->n && c->e->method != ESTIMATE_DCPI; i++) {
-		if (k->part[i].samples < PART_SAMPLES)
-			continue;
-		samples = scheduled = 0;
-		add_scheduled(c, i, &samples, &scheduled);
-		move(c, i, not_beyond(c, samples, scheduled));
-	}
 }
 
 /* What the program touches. */
@@ -280,124 +199,13 @@ static void forget_crowds(struct culprits *c)
 	crowd_fini(&c->insns);
 }
 
-/* Finds what can have held instructions up, at the current scale. */
-static int find_paths(struct culprits *c)
+int culprits_find_paths(struct culprits *c)
 {
+	forget_crowds(c);
 	if (find_crowds(c))
 		return -1;
 	c->paths = paths_new(c->e, c->src, &c->facts);
 	return c->paths ? 0 : -1;
-}
-
-/* The factor by which the block would have to run more often for its schedule and possible
- * stalls to take its time. */
-static bool more_of(struct culprits *c, const struct estimate_proc *p, uint32_t block,
-		    struct weighted *s)
-{
-	double most = least_of(c, p, block);
-
-	if (most <= 0 || p->block[block].f <= 0 || p->samples[block] < SCALE_SAMPLES)
-		return false;
-	for (uint32_t k = 0; k < p->g.block[block].ninsn; k++) {
-		const struct fact *f = paths_placed(c->paths, p, block, k);
-
-		most += f ? fact_most(f, c->machine) : 0;
-	}
-	*s = (struct weighted){ p->samples[block] * c->period /
-					(c->e->scale * p->block[block].f * most),
-				p->samples[block] };
-	return true;
-}
-
-static size_t more_of_part(struct culprits *c, uint32_t part, struct weighted *v)
-{
-	const struct parts *k = c->e->parts;
-	size_t n = 0;
-
-	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++)
-		n += more_of(c, &c->e->proc[k->block[i].proc], k->block[i].block, &v[n]);
-	return n;
-}
-
-/* Raises scales until half of the time, of the program and of each part, can be explained. */
-static int raise_scale(struct culprits *c)
-{
-	const struct parts *k = c->e->parts;
-	struct weighted *v = calloc(c->e->nblocks + 1, sizeof(*v));
-	double all, by;
-	bool raised;
-	size_t n = 0;
-
-	if (!v)
-		return -1;
-	for (uint32_t i = 0; i < k->n; i++)
-		if (is_movable(c, i))
-			n += more_of_part(c, i, &v[n]);
-	all = fmax(quantile(v, n, 0.5), 1);
-	raised = all > 1;
-	for (uint32_t i = 0; i < k->n; i++) {
-		bool alone = k->part[i].samples >= PART_SAMPLES && c->e->method != ESTIMATE_DCPI;
-
-		by = alone ? fmax(quantile(v, more_of_part(c, i, v), 0.5), all) : all;
-		raised = raised || (by > 1 && is_movable(c, i));
-		move(c, i, by);
-	}
-	free(v);
-	if (!raised)
-		return 0;
-	lower_scale(c);
-	forget_crowds(c);
-	return find_paths(c);
-}
-
-/* Adds a part's samples, and the cycles of its schedules and of the fetches that are likely to
- * miss. */
-static void add_fetched(const struct culprits *c, uint32_t part, double *samples, double *needed)
-{
-	const struct parts *k = c->e->parts;
-
-	add_scheduled(c, part, samples, needed);
-	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
-		const struct estimate_proc *p = &c->e->proc[k->block[i].proc];
-		uint32_t b = k->block[i].block;
-
-		for (uint32_t j = 0; p->block[b].f > 0 && j < p->g.block[b].ninsn; j++) {
-			const struct fact *f = paths_placed(c->paths, p, b, j);
-
-			if (f)
-				*needed += c->e->scale * p->block[b].f *
-					   (f->icache.likely + f->itlb.likely);
-		}
-	}
-}
-
-/* Lowers scales by fetches: nothing hides the fetches of code that misses most of them, so it
- * ran no more often than their cost allows. This holds for the program and for each part. */
-static int lower_by_fetches(struct culprits *c)
-{
-	const struct parts *k = c->e->parts;
-	double samples = 0, needed = 0, all, by;
-	bool lowered;
-
-	for (uint32_t i = 0; i < k->n; i++)
-		if (is_movable(c, i))
-			add_fetched(c, i, &samples, &needed);
-	all = not_beyond(c, samples, needed);
-	lowered = all < 1;
-	move_all(c, all);
-	for (uint32_t i = 0; i < k->n && c->e->method != ESTIMATE_DCPI; i++) {
-		if (!is_movable(c, i) || k->part[i].samples < PART_SAMPLES)
-			continue;
-		samples = needed = 0;
-		add_fetched(c, i, &samples, &needed);
-		by = not_beyond(c, samples, needed);
-		lowered = lowered || by < 1;
-		move(c, i, by);
-	}
-	if (!lowered)
-		return 0;
-	forget_crowds(c);
-	return find_paths(c);
 }
 
 static bool looked_for_conflicts(const struct profile *p)
@@ -411,12 +219,10 @@ static bool looked_for_conflicts(const struct profile *p)
 /* The scale of a counted estimate is known. */
 static int find_all(struct culprits *c)
 {
-	bool counted = c->e->method == ESTIMATE_COUNTED;
-
 	sum_locality(c);
-	if (!counted)
-		lower_scale(c);
-	return find_paths(c) || (!counted && (lower_by_fetches(c) || raise_scale(c))) ? -1 : 0;
+	if (c->e->method == ESTIMATE_COUNTED)
+		return culprits_find_paths(c);
+	return scales_fit(c);
 }
 
 struct culprits *culprits_open(struct estimate *e, const struct estimate_source *src,
@@ -516,10 +322,12 @@ struct uncertain {
 	double stall, executions;
 };
 
-/* The stall and the suspects if the instruction ran `times` as often as estimated. */
-static struct uncertain if_ran(const struct culprit_insn_time *t, double behind, double times)
+/* The stall and the suspects if the instruction ran `times` as often as estimated, and its
+ * scheduled cycles were that much more. */
+static struct uncertain if_ran(const struct culprit_insn_time *t, double behind, double times,
+			       double scheduled)
 {
-	double more = (t->least * t->executions + behind) * (times - 1);
+	double more = (t->least * t->executions + behind) * (times * scheduled - 1);
 
 	return (struct uncertain){ fmin(t->cycles, fmax(0, t->stall - more)),
 				   times * t->executions };
@@ -559,8 +367,8 @@ static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 		.least = t->least,
 	};
 	double factor = estimate_factor(estimate_error(w->c->e, w->p, block));
-	struct uncertain fewer = if_ran(t, behind, 1 / factor),
-			 more_often = if_ran(t, behind, factor);
+	struct uncertain fewer = if_ran(t, behind, 1 / factor, 1 / CULPRIT_AT_ONCE),
+			 more_often = if_ran(t, behind, factor, 1);
 	double more, executions;
 
 	c.stall = fewer.stall / t->executions;

@@ -49,6 +49,9 @@ extern const char *const culprit_name[CULPRIT_N];
 extern const char *const culprit_words[CULPRIT_N];
 extern const char *const culprit_short[CULPRIT_N];
 
+/* Largest ratio of scheduled time to actual time: cores run more at once than their models say. */
+#define CULPRIT_AT_ONCE 1.3
+
 /* Cycles of one instruction's stall, over all its executions. */
 struct culprit_range {
 	double min, max; /* max 0: the culprit is innocent */

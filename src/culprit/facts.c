@@ -19,7 +19,8 @@ double fact_upper(double part, double n)
 	return fmin(1, (mid + half) / (1 + z * z / n));
 }
 
-#define PRIOR 4.0 /* weight of all sites' observations beside those of one site */
+#define FRESH 0.005 /* share of accesses to new lines from which on a pattern matters */
+#define PRIOR 4.0   /* weight of all sites' observations beside those of one site */
 
 struct odds fact_part(uint64_t part, uint64_t n, double all)
 {
@@ -171,8 +172,28 @@ static double part(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 1;
 }
 
+/*
+ * The misses of a load that are under way at a time: one in a chain; otherwise as many as the
+ * reorder buffer has executions of the load, and as there are buffers for. Where it is not known
+ * how many instructions lie between two executions, the (geometric) mean of both.
+ */
+static double overlap(struct pattern p, double fresh, const struct culprit_machine *m)
+{
+	if (p.kind == PATTERN_CHAIN)
+		return 1;
+	if (!p.every)
+		return sqrt(m->misses);
+	return fmin(m->misses, fmax(1, m->window / p.every * fresh));
+}
+
+bool fact_is_fresh(const struct insn *in, const struct site *site)
+{
+	return site && site->locality && in->nmem &&
+	       (double)site->locality->lines > FRESH * (double)site->locality->accesses;
+}
+
 static void bound_accesses(struct fact *f, const struct insn *in, const struct site *site,
-			   const struct fact_source *src)
+			   struct pattern pattern, const struct fact_source *src)
 {
 	const ZydisDecodedOperand *m = memory_of(in);
 	bool bare = m && m->mem.index == ZYDIS_REGISTER_NONE;
@@ -200,11 +221,17 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 		p.stack = p.fixed = false;
 	if (in->cls == INSN_CALL || in->cls == INSN_RET)
 		p.stack = true;
+	f->located = seen.accesses > 0;
+	f->hide_line.stream = f->hide_page.stream = pattern.kind == PATTERN_STREAM;
+	f->hide_line.overlap = overlap(pattern, p.fresh.likely, src->machine);
+	f->hide_page.overlap = fmin(f->hide_line.overlap, src->machine->walks);
+	p.hiding = f->hide_line;
 	f->dcache = footprint_cost(&p, src->machine->data);
 	p.unit = MACHINE_PAGE;
 	p.crowd = src->data_pages;
 	p.places = src->page_places;
 	p.fresh = fact_part(seen.pages, seen.accesses, part(src->seen.pages, src->seen.accesses));
+	p.hiding = f->hide_page;
 	f->dtlb = footprint_cost(&p, src->machine->dtlb);
 }
 
@@ -226,6 +253,7 @@ static void bound_meetings(struct fact *f, const struct insn *in, const struct s
 	f->forward = f->alias = (struct odds){ 1, UNKNOWN };
 	if (!m)
 		return;
+	f->judged = true;
 	f->forward = part_of((double)m->count[CONFLICT_PARTIAL], (double)m->judged);
 	f->alias = part_of((double)m->count[CONFLICT_ALIAS], (double)m->judged);
 	f->forward_store = m->store[CONFLICT_PARTIAL].addr;
@@ -273,12 +301,14 @@ static void bound_sharing(struct fact *f, const struct site *site)
 }
 
 void fact_make(struct fact *f, const struct insn *in, const struct site *site, double executions,
-	       const struct fact_source *src)
+	       struct pattern pattern, const struct fact_source *src)
 {
 	*f = (struct fact){ .addr = in->addr,
 			    .executions = executions,
 			    .len = in->len,
 			    .cls = in->cls,
+			    .hide_line = HIDES_NOTHING,
+			    .hide_page = HIDES_NOTHING,
 			    .fetch_line = { INFINITY, INFINITY },
 			    .fetch_page = { INFINITY, INFINITY } };
 	note_registers(f, in);
@@ -291,7 +321,7 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 		    in->z.meta.category == ZYDIS_CATEGORY_STRINGOP;
 	f->fuses = fuses(in);
 	f->latency = latency(f, in, src->machine);
-	bound_accesses(f, in, site, src);
+	bound_accesses(f, in, site, pattern, src);
 	bound_meetings(f, in, site, src);
 	bound_sharing(f, site);
 	bound_branch(f, site, src->processes);
@@ -304,7 +334,8 @@ double fact_most(const struct fact *f, const struct culprit_machine *m)
 		return EXPLAINS;
 	return (f->load ? f->dcache.most : 0) + f->dtlb.most + f->forward.most * m->forward +
 	       f->alias.most * m->alias + f->contended.most * m->contended + f->branch.most +
-	       f->icache.most + f->itlb.most + f->front.most;
+	       f->icache.most + f->itlb.most + f->front.most + (f->divides ? m->divide : 0) +
+	       (f->multiplies ? m->multiply : 0);
 }
 
 bool fact_feeds(const struct fact *a, const struct fact *b)

@@ -10,6 +10,7 @@
 #include "culprit/crowd.h"
 #include "culprit/fetched.h"
 #include "culprit/meetings.h"
+#include "culprit/pattern.h"
 #include "culprit/places.h"
 #include "x86/insn.h"
 #include "observe/locality.h"
@@ -26,6 +27,19 @@ struct odds {
 	double most, likely;
 };
 
+/* How much of a load's misses other instructions hide. */
+struct hiding {
+	bool stream;	/* lines are prefetched */
+	double overlap; /* misses that are under way at a time */
+};
+#define HIDES_NOTHING ((struct hiding){ .overlap = 1 })
+/* The usual cycles of a miss of that level. */
+static inline double hiding_cost(struct hiding h, const struct machine_level *level)
+{
+	return h.stream && level->stream < level->likely ? level->stream
+							 : level->likely / h.overlap;
+}
+
 struct fact {
 	uint64_t addr;
 	uint32_t image;
@@ -36,11 +50,15 @@ struct fact {
 	bool load, store; /* true for calls and returns, too */
 	bool fuses;	  /* it fuses with the branch after it */
 	bool divides, multiplies;
-	bool serial;		  /* serialising: locks, fences, system calls */
-	bool string;		  /* a string instruction with a count */
+	bool serial; /* serialising: locks, fences, system calls */
+	bool string; /* a string instruction with a count */
+	/* how much of its misses of lines, and of pages, others hide */
+	struct hiding hide_line, hide_page;
 	struct odds dcache, dtlb; /* cycles of an access beyond an L1 and TLB hit */
 	/* share of executions whose forwarding fails, or which meet an alias */
 	struct odds forward, alias;
+	bool located;	       /* windows saw whether its lines were used just before */
+	bool judged;	       /* windows saw which stores it met, or it does not load */
 	struct odds contended; /* share of executions whose line another thread has */
 	uint64_t forward_store, alias_store;
 	struct odds mispredicted; /* share of executions that are mispredicted */
@@ -67,9 +85,12 @@ struct fact_source {
 	struct crowd *data_lines, *data_pages, *code_lines, *code_pages, *targets, *insns;
 };
 
-/* Makes the facts of a decoded instruction. site: NULL if it was never observed. */
+/* Makes the facts of a decoded instruction. site: NULL if it was never observed. pattern: how its
+ * address comes about. */
 void fact_make(struct fact *f, const struct insn *in, const struct site *site, double executions,
-	       const struct fact_source *src);
+	       struct pattern pattern, const struct fact_source *src);
+/* Whether a pattern matters: the instruction loads from lines that were not used just before. */
+bool fact_is_fresh(const struct insn *in, const struct site *site);
 /* Tightens bounds by the misses of an execution, by enum miss_kind (missed.c). */
 void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct culprit_machine *m);
 /* Combines two bounds: the lower limit, and the likely value of the second if it is known. */
@@ -95,6 +116,7 @@ struct footprint {
 	bool fixed;		     /* the instruction alone tells that it accesses one place */
 	bool stack;		     /* and that the place is near the stack pointer */
 	uint64_t processes;
+	struct hiding hiding;
 };
 struct odds footprint_cost(const struct footprint *f,
 			   const struct machine_level level[MACHINE_LEVELS]);

@@ -36,14 +36,14 @@ static void count(struct misses_of *m, double share, double uses, double fresh, 
 	}
 }
 
-static struct odds cost(const struct misses_of *m, struct odds fresh,
+static struct odds cost(const struct misses_of *m, struct odds fresh, struct hiding hiding,
 			const struct machine_level level[MACHINE_LEVELS])
 {
 	struct odds sum = { 0, 0 };
 
 	for (int i = 0; i < MACHINE_LEVELS; i++) {
 		sum.most += fmin(fresh.most, m->most[i]) * level[i].penalty;
-		sum.likely += fmin(fresh.most, m->likely[i]) * level[i].likely;
+		sum.likely += fmin(fresh.most, m->likely[i]) * hiding_cost(hiding, &level[i]);
 	}
 	return sum;
 }
@@ -56,7 +56,7 @@ struct odds footprint_single(double uses, double bursts, struct odds fresh, stru
 	count(&m, 1, uses, 0, crowd, level);
 	for (int i = 0; i < MACHINE_LEVELS; i++)
 		m.likely[i] = fresh.likely * crowd_lost(crowd, bursts, level[i].room);
-	return cost(&m, fresh, level);
+	return cost(&m, fresh, HIDES_NOTHING, level);
 }
 
 static int by_unit(const void *a, const void *b)
@@ -135,8 +135,12 @@ double footprint_region(const struct hot *h, uint64_t processes)
 	return n ? sum : INFINITY;
 }
 
+/* The likely misses of a fresh line of a stream of which it is not known how far it reaches: a
+ * list of addresses that hardly come again holds those of the last window alone. */
+static const double unknown_lost[MACHINE_LEVELS] = { 1, 0.5, 0.25 };
+
 /* Adds the likely misses of listed places, which stand for the others: rarely used places are
- * the first to be fresh. */
+ * the first to be fresh. Where no region shows, and it is no stream, the listed places are all. */
 static void expect_listed(struct misses_of *m, const struct footprint *f, const struct spot *spot,
 			  unsigned k, double rest, const struct machine_level level[MACHINE_LEVELS])
 {
@@ -146,12 +150,16 @@ static void expect_listed(struct misses_of *m, const struct footprint *f, const 
 	for (unsigned i = 0; i < k; i++) {
 		double there = f->places ? places_bursts(f->places, spot[i].unit) : 0;
 		double own = f->uses * spot[i].share * of_listed;
+		bool known = there > 0 || !f->hiding.stream;
+		double others = there > 0 ? there : f->uses * of_rest / k;
 
 		for (int l = 0; l < MACHINE_LEVELS; l++) {
+			double lost = known ? crowd_lost(f->crowd, others, level[l].room)
+					    : unknown_lost[l];
+
 			m->likely[l] += spot[i].share * of_listed *
 					crowd_lost(f->crowd, fmax(own, there), level[l].room);
-			m->likely[l] +=
-				rest / k * of_rest * crowd_lost(f->crowd, there, level[l].room);
+			m->likely[l] += rest / k * of_rest * lost;
 		}
 	}
 }
@@ -204,5 +212,5 @@ struct odds footprint_cost(const struct footprint *f,
 	if (f->unit == MACHINE_LINE)
 		m.most[MACHINE_LEVELS - 1] =
 			fmax(m.most[MACHINE_LEVELS - 1], m.most[MACHINE_LEVELS - 2]);
-	return cost(&m, f->fresh, level);
+	return cost(&m, f->fresh, f->hiding, level);
 }

@@ -14,7 +14,7 @@
 /* The cost of the kinds of misses from `first` on; the last kind stands for all levels beyond
  * it. */
 static struct odds cost_of(const double each[MISS_KIND_N], int first, int kinds,
-			   const struct machine_level level[MACHINE_LEVELS])
+			   struct hiding hiding, const struct machine_level level[MACHINE_LEVELS])
 {
 	struct odds sum = { 0, 0 };
 
@@ -24,7 +24,7 @@ static struct odds cost_of(const double each[MISS_KIND_N], int first, int kinds,
 		double most = each[first + (i < MACHINE_LEVELS - 1 ? i : MACHINE_LEVELS - 2)];
 
 		sum.most += (MARGIN * most + RARELY) * level[i].penalty;
-		sum.likely += n * level[i].likely;
+		sum.likely += n * hiding_cost(hiding, &level[i]);
 	}
 	return sum;
 }
@@ -42,10 +42,10 @@ void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct cu
 {
 	double wrong = each[MISS_MISPREDICTED];
 
-	f->dcache = fact_tighter(f->dcache, cost_of(each, MISS_L1D, 3, m->data));
-	f->dtlb = fact_tighter(f->dtlb, cost_of(each, MISS_DTLB, 2, m->dtlb));
+	f->dcache = fact_tighter(f->dcache, cost_of(each, MISS_L1D, 3, f->hide_line, m->data));
+	f->dtlb = fact_tighter(f->dtlb, cost_of(each, MISS_DTLB, 2, f->hide_page, m->dtlb));
 	f->mispredicted =
 		fact_tighter(f->mispredicted, (struct odds){ MARGIN * wrong + RARELY, wrong });
-	f->fetch_line = cost_of(each, MISS_L1I, 3, m->code);
-	f->fetch_page = cost_of(each, MISS_ITLB, 2, m->itlb);
+	f->fetch_line = cost_of(each, MISS_L1I, 3, HIDES_NOTHING, m->code);
+	f->fetch_page = cost_of(each, MISS_ITLB, 2, HIDES_NOTHING, m->itlb);
 }

@@ -118,9 +118,14 @@ static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc
 		double each[MISS_KIND_N];
 		struct insn in;
 
-		if (code && insn_decode(&in, code, n, at->addr))
-			fact_make(&f[i], &in, proc->site[b->insn + i], executions(p, proc, block),
-				  p->facts);
+		if (code && insn_decode(&in, code, n, at->addr)) {
+			const struct site *s = proc->site[b->insn + i];
+			struct pattern way = { 0 };
+
+			if (fact_is_fresh(&in, s))
+				way = pattern_of(im, proc, block, i);
+			fact_make(&f[i], &in, s, executions(p, proc, block), way, p->facts);
+		}
 		f[i].image = proc->image;
 		if (f[i].len && p->src->missed &&
 		    p->src->missed(p->src->count_ctx, proc->image, at->addr, each))
@@ -306,9 +311,11 @@ struct look {
 	unsigned nchain, most;
 };
 
+/* Whether one of the instructions in between needs the result. The one right before the stalled
+ * instruction may be what waits for it: the sample hits the next one. */
 static bool feeds_any(const struct look *l, const struct fact *f)
 {
-	for (unsigned i = 0; i < l->nchain; i++)
+	for (unsigned i = 1; i < l->nchain; i++)
 		if (fact_feeds(f, l->chain[i]))
 			return true;
 	return false;

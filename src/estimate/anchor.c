@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/quantile.h"
+#include "cpu/penalties.h"
 #include "estimate/counter.h"
 #include "estimate/estimate_priv.h"
 #include "estimate/parts.h"
@@ -14,20 +15,11 @@
 
 /* quantile, weighted by executions, of the times of a procedure's instructions */
 #define UNDISTURBED 0.7
-#define UNSEEN 0.3  /* samples assumed for an instruction without samples */
-#define STRAY 0.003 /* part of an instruction's samples that falls on its neighbours */
-/* samples of a procedure below which the mean time of an instruction says more */
-#define ENOUGH 100.0
-#define TOGETHER 8 /* instructions that may retire in one cycle: a sample of them falls on one */
-#define LONG \
-	32 /* instructions of a block; in a shorter one all instructions may wait for one of them */
-#define MEAN_CYCLES 0.72 /* usual cycles of an instruction, the mean */
-#define MEAN_WORTH 0.3	 /* weight of the mean, relative to the quantile */
+#define UNSEEN 0.3	 /* samples assumed for a block without samples */
 #define TIME 1.0	 /* weight of times; the unit is 1 / variance of a logarithm */
 #define WHOLE 0.7	 /* weight of the whole program's time, as a part of TIME */
 #define FAR 2.5		 /* logarithm of the deviation at which the total time counts half */
 #define EACH_CYCLES 0.18 /* mean cycles of an instruction where no branch is mispredicted */
-#define WRONG_CYCLES 20	 /* cycles of a mispredicted branch */
 #define NEAR 0.1	 /* variance between frequencies within a procedure */
 #define APART 0.3	 /* variance between frequencies of different procedures */
 #define WINDOWS 5.0	 /* variance of a frequency, times the number of windows that saw it */
@@ -37,10 +29,7 @@
 #define LEAST_CPI 0.1
 #define MOST_CPI 500.0
 #define USUAL 0.1 /* least variance of a part's scale around the usual one */
-/* additional variance for a part that is large enough to have a time of its own */
-#define LARGE_USUAL 0.5
-#define OWN_TIME 1.2 /* 1 / variance of a part's scale, by its own time */
-#define DOUBT 0.6    /* part of a procedure's deviation in time that lowers the confidence */
+#define DOUBT 0.6 /* part of a procedure's deviation in time that lowers the confidence */
 
 double anchor_ghz(const struct run *run)
 {
@@ -75,7 +64,6 @@ double anchor_cycles(const struct profile *p)
 struct anchor_time {
 	double scale;	/* by the time that most instructions take */
 	double whole;	/* by the usual time of all instructions together; NAN: not known */
-	double part;	/* number of samples, in units of ENOUGH */
 	double samples; /* 0: nothing is known */
 };
 
@@ -83,6 +71,7 @@ struct anchor {
 	struct estimate *e;
 	struct anchor_time *proc; /* by procedure */
 	double cycles;
+	const struct culprit_machine *machine;
 	struct counter_source *counters;
 	bool *counts; /* by procedure: the program counts executions of some instruction of it */
 };
@@ -93,33 +82,10 @@ struct span {
 	uint32_t n;
 };
 
-static double samples_at(const struct estimate_proc *p, uint32_t i)
+/* An even part of a block's samples, since single instructions have a sample or two by chance. */
+static double samples_of(const struct estimate_proc *p, uint32_t block)
 {
-	return p->site[i] ? (double)p->site[i]->samples : 0;
-}
-
-/*
- * Divides a block's samples among its instructions. In a short block the instruction with most
- * samples may be the one that is waited for; all others get even parts of the rest, without stray
- * samples, because single instructions have a sample or two by chance. In a long block the
- * instructions of each group that may retire together get even parts of the group's samples.
- */
-static double samples_of(const struct estimate_proc *p, const struct cfg_block *k, uint32_t i)
-{
-	bool is_long = k->ninsn >= LONG;
-	uint32_t from = is_long ? i - (i - k->insn) % TOGETHER : k->insn, end = k->insn + k->ninsn;
-	uint32_t to = is_long && from + TOGETHER < end ? from + TOGETHER : end;
-	double sum = 0, most = 0;
-
-	for (uint32_t j = from; j < to; j++) {
-		sum += samples_at(p, j);
-		most = fmax(most, samples_at(p, j));
-	}
-	if (is_long)
-		return (sum + UNSEEN) / (to - from);
-	if (samples_at(p, i) >= most)
-		return most + UNSEEN;
-	return (fmax(sum - most - STRAY * most, 0) + UNSEEN) / (k->ninsn - 1);
+	return (p->samples[block] + UNSEEN) / p->g.block[block].ninsn;
 }
 
 /*
@@ -131,12 +97,10 @@ static double samples_of(const struct estimate_proc *p, const struct cfg_block *
 static double undisturbed(const struct estimate *e, struct span s)
 {
 	struct weighted *v;
-	size_t n = 0, insns = 0;
+	size_t n = 0;
 	double time;
 
-	for (uint32_t i = 0; i < s.n; i++)
-		insns += e->proc[s.block[i].proc].g.block[s.block[i].block].ninsn;
-	v = calloc(insns + 1, sizeof(*v));
+	v = calloc((size_t)s.n + 1, sizeof(*v));
 	if (!v)
 		return -1;
 	for (uint32_t i = 0; i < s.n; i++) {
@@ -144,8 +108,9 @@ static double undisturbed(const struct estimate *e, struct span s)
 		const struct cfg_block *k = &p->g.block[s.block[i].block];
 		double f = p->block[s.block[i].block].f;
 
-		for (uint32_t j = k->insn; f > 0 && j < k->insn + k->ninsn; j++)
-			v[n++] = (struct weighted){ samples_of(p, k, j) / f, f };
+		if (f > 0 && k->ninsn)
+			v[n++] = (struct weighted){ samples_of(p, s.block[i].block) / f,
+						    f * k->ninsn };
 	}
 	time = quantile(v, n, UNDISTURBED);
 	free(v);
@@ -176,10 +141,8 @@ static int tell_time(const struct anchor *a, struct span s, struct anchor_time *
 	time = undisturbed(a->e, s);
 	if (time <= 0)
 		return time < 0 ? -1 : 0;
-	each = EACH_CYCLES * insns + WRONG_CYCLES * wrong;
-	t->part = fmin(samples / ENOUGH, 1);
-	t->scale = t->part * log(time * a->cycles / ANCHOR_CYCLES) +
-		   (1 - t->part) * log(samples / insns * a->cycles / MEAN_CYCLES);
+	each = EACH_CYCLES * insns + a->machine->mispredict * wrong;
+	t->scale = log(time * a->cycles / ANCHOR_CYCLES);
 	t->whole = log(samples * a->cycles / each);
 	t->samples = samples;
 	return 0;
@@ -208,10 +171,9 @@ static double mean_time(const struct anchor *a)
 
 	for (size_t i = 0; i < a->e->nproc; i++) {
 		const struct anchor_time *t = &a->proc[i];
-		double weight = t->samples * (t->part + (1 - t->part) * MEAN_WORTH);
 
-		all += weight;
-		sum += weight * t->scale;
+		all += t->samples;
+		sum += t->samples * t->scale;
 	}
 	return all > 0 ? sum / all : NAN;
 }
@@ -371,8 +333,8 @@ static double uncounted(const struct anchor *a, uint32_t part)
 	return k->part[part].samples > 0 ? other / k->part[part].samples : 0;
 }
 
-/* Sets the scales of parts in which nothing is counted, from other parts and from their own
- * time. A count in one procedure of a part says less about its other procedures. */
+/* Sets the scales of parts in which nothing is counted from other parts; their own time tells them
+ * later (culprit/scale.h). A count in one procedure of a part says less about its other procedures. */
 static void tell_others(const struct anchor *a, double usual, double spread)
 {
 	const struct parts *k = a->e->parts;
@@ -394,11 +356,6 @@ static void tell_others(const struct anchor *a, double usual, double spread)
 			continue;
 		t->weight = 1 / spread;
 		t->sum = usual / spread;
-		time = t->samples < ENOUGH ? NAN : part_time(a, i);
-		if (isfinite(time)) {
-			t->weight = 1 / (spread + LARGE_USUAL) + OWN_TIME;
-			t->sum = usual / (spread + LARGE_USUAL) + OWN_TIME * time;
-		}
 	}
 }
 
@@ -421,7 +378,7 @@ static void doubt(const struct anchor *a, double time)
 	for (size_t i = 0; i < a->e->nproc; i++) {
 		struct estimate_proc *p = &a->e->proc[i];
 		const struct anchor_time *t = &a->proc[i];
-		double error = t->samples > 0 ? DOUBT * t->part * fabs(t->scale - time) : 0;
+		double error = t->samples > 0 ? DOUBT * fabs(t->scale - time) : 0;
 
 		for (uint32_t b = 0; b < p->g.nblocks; b++)
 			if (is_known(a, p, b))
@@ -462,7 +419,10 @@ int anchor_estimate(struct estimate *e, const struct estimate_source *src, struc
 	struct counter_source counters = { e, src };
 	const struct tallies_judge judge = { counter_is_sure, counter_is_own, counters_are_apart,
 					     &counters };
-	struct anchor a = { .e = e, .cycles = anchor_cycles(src->profile), .counters = &counters };
+	struct anchor a = { .e = e,
+			    .cycles = anchor_cycles(src->profile),
+			    .machine = culprit_machine(src->schedule.cpu),
+			    .counters = &counters };
 	struct tally_groups g = { 0 };
 	int rc = -1;
 

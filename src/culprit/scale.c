@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+#include "culprit/scale.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/quantile.h"
+#include "culprit/culprit_priv.h"
+#include "estimate/parts.h"
+
+#define SCALE_SAMPLES 30 /* samples of a block that is used to judge the scale */
+#define PART_SAMPLES 100 /* samples of a part whose own times bound its scale */
+#define MODEL_ERROR 0.5	 /* standard deviation of the logarithm of a part's time over its model */
+/* factor of variances with which intervals hold in nine cases of ten, by 46 recordings, each left
+ * out in turn */
+#define CALIBRATION 1.44
+#define STRAY 0.1	/* part of a part's samples that may fall on those that it is tied to */
+#define MODEL_SAMPLES 4 /* samples of a part that is modelled */
+/* variance of a part whose time is all that of strings, locks and the like */
+#define BEYOND_ERROR 4.0
+
+/* Whether evidence may change a part's scale; the scale of a part that the program counts itself
+ * is known. */
+static bool is_movable(const struct culprits *c, uint32_t part)
+{
+	return !c->e->parts->part[part].counted;
+}
+
+static void move(struct culprits *c, uint32_t part, double factor)
+{
+	if (!is_movable(c, part))
+		return;
+	parts_multiply(c->e, part, factor);
+	c->e->parts->part[part].scale += log(factor);
+}
+
+static void move_all(struct culprits *c, double factor)
+{
+	for (uint32_t i = 0; i < c->e->parts->n; i++)
+		move(c, i, factor);
+}
+
+/* Adds a part's samples and the cycles of its schedules. */
+static void add_scheduled(const struct culprits *c, uint32_t part, double *samples,
+			  double *scheduled)
+{
+	const struct parts *k = c->e->parts;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
+		const struct estimate_proc *p = &c->e->proc[k->block[i].proc];
+		uint32_t b = k->block[i].block;
+
+		*samples += p->samples[b];
+		*scheduled += c->e->scale * p->block[b].f * culprits_least(c, p, b);
+	}
+}
+
+/* Returns the factor, at most 1, with which that many executions fit into the time. */
+static double not_beyond(const struct culprits *c, double samples, double scheduled)
+{
+	double most = CULPRIT_AT_ONCE * samples * c->period;
+
+	return scheduled > most ? most / scheduled : 1;
+}
+
+/* Lowers scales so that all schedules together take no more time than there is, with a margin
+ * because cores are wider than their models. The same holds for each part. */
+static void lower_scale(struct culprits *c)
+{
+	const struct parts *k = c->e->parts;
+	double samples = 0, scheduled = 0;
+
+	for (uint32_t i = 0; i < k->n; i++)
+		if (is_movable(c, i))
+			add_scheduled(c, i, &samples, &scheduled);
+	move_all(c, not_beyond(c, samples, scheduled));
+	for (uint32_t i = 0; i < k->n && c->e->method != ESTIMATE_DCPI; i++) {
+		if (k->part[i].samples < PART_SAMPLES)
+			continue;
+		samples = scheduled = 0;
+		add_scheduled(c, i, &samples, &scheduled);
+		move(c, i, not_beyond(c, samples, scheduled));
+	}
+}
+
+/*
+ * The model of time: an execution takes its scheduled cycles, and the usual cost of what windows
+ * show its instructions to meet.
+ */
+struct model {
+	double samples;
+	double beyond; /* samples of blocks whose time nothing bounds: strings, locks */
+	double scale;  /* logarithm of the part's scale, by the model; NAN: not known */
+	double error;  /* variance of that */
+};
+
+/* What windows show that an execution meets, but for mispredictions. */
+static double met_by(const struct culprits *c, const struct fact *f)
+{
+	double data = (f->load ? f->dcache.likely : 0) + f->dtlb.likely;
+	double forwarding = f->forward.likely * c->machine->forward;
+
+	/* what windows never judged is taken to meet nothing */
+	return (f->located ? data : 0) + (f->judged ? forwarding : 0) + f->icache.likely +
+	       f->itlb.likely + f->front.likely + f->contended.likely * c->machine->contended;
+}
+
+/* The cycles of a block: as the model has them, and as they were. */
+struct block_time {
+	double model, took;
+};
+
+/* The latency of a division beyond what its schedule has: its result is most often waited for,
+ * also by its own next execution in a loop around the block. */
+static double chained(const struct culprits *c, const struct fact *f,
+		      const struct schedule_insn *insn, uint32_t k)
+{
+	return f->divides ? fmax(0, c->machine->divide - (insn ? insn[k].least : 0)) : 0;
+}
+
+/*
+ * The mispredictions that lead one way, a share of the branch's executions. wrong: all of them;
+ * way: the share of its executions that goes that way. A predictor that is not partial errs as
+ * often to either side, as far as the rarer way has so many.
+ */
+static double wrong_to(double wrong, double way)
+{
+	double rarer = fmin(wrong / 2, fmin(way, 1 - way));
+
+	return way <= 0.5 ? rarer : wrong - rarer;
+}
+
+/* The first instruction of those that the block's last one retires with. */
+static uint32_t last_of(const struct culprits *c, const struct estimate_proc *p, uint32_t b)
+{
+	uint32_t n = p->g.block[b].ninsn;
+	const struct fact *f = n > 1 ? paths_placed(c->paths, p, b, n - 2) : NULL;
+
+	return f && f->fuses ? n - 2 : n - 1;
+}
+
+/* Where the time of a block's end is seen: an interrupt waits for the instruction that is next to
+ * retire, and is then at the one behind it. last, wrong: cycles, and mispredictions, of all
+ * executions. */
+static void model_end(const struct culprits *c, const struct estimate_proc *p, uint32_t b,
+		      double last, double wrong, double *cycles)
+{
+	const struct cfg_block *k = &p->g.block[b];
+	double here = last + wrong * c->machine->mispredict, f = c->e->scale * p->block[b].f;
+
+	for (uint32_t i = k->out; i < k->out + k->nout && k->ends != CFG_END_CALL; i++) {
+		const struct cfg_edge *e = &p->g.edge[i];
+		double to = p->share[i];
+
+		if (e->kind == CFG_VIRTUAL || e->to == CFG_EXIT_BLOCK)
+			continue;
+		to = last * to + c->machine->mispredict * f *
+					 (k->nout == 2 ? wrong_to(wrong / f, to) : wrong / f * to);
+		cycles[p->first + e->to] += to;
+		here -= to;
+	}
+	cycles[p->first + b] += fmax(0, here);
+}
+
+/* Adds the cycles of a block's executions, by the model, to the blocks in which they are seen. */
+static void model_cycles(const struct culprits *c, const struct estimate_proc *p, uint32_t b,
+			 double *cycles)
+{
+	const struct schedule_insn *insn = schedules_of(&c->schedules, p, b);
+	double f = c->e->scale * p->block[b].f, own = culprits_least(c, p, b), last = 0;
+	uint32_t n = p->g.block[b].ninsn, end;
+	const struct fact *fact = NULL;
+
+	if (!(f > 0) || !n)
+		return;
+	end = last_of(c, p, b);
+	for (uint32_t j = 0; j < n; j++) {
+		fact = paths_placed(c->paths, p, b, j);
+		if (fact)
+			*(j < end ? &own : &last) += met_by(c, fact) + chained(c, fact, insn, j);
+	}
+	cycles[p->first + b] += f * own;
+	model_end(c, p, b, f * last, fact ? f * fact->mispredicted.likely : 0, cycles);
+}
+
+/* Whether anything bounds what the block's instructions take. */
+static bool is_bounded(const struct culprits *c, const struct estimate_proc *p, uint32_t b)
+{
+	for (uint32_t j = 0; p->block[b].f > 0 && j < p->g.block[b].ninsn; j++) {
+		const struct fact *f = paths_placed(c->paths, p, b, j);
+
+		if (f && (f->string || f->serial))
+			return false;
+	}
+	return true;
+}
+
+/* Adds a block's time to the model, and to *t, if anything bounds it. */
+static bool model_block(const struct culprits *c, const struct part_block *at, const double *cycles,
+			struct model *m, struct block_time *t)
+{
+	const struct estimate_proc *p = &c->e->proc[at->proc];
+	bool bounded = is_bounded(c, p, at->block);
+
+	*t = (struct block_time){ cycles[p->first + at->block], p->samples[at->block] * c->period };
+	m->samples += bounded ? p->samples[at->block] : 0;
+	m->beyond += bounded ? 0 : p->samples[at->block];
+	return bounded;
+}
+
+/*
+ * The factor by which blocks ran more often than they are modelled to: the mean of logarithms, by
+ * time, of what executions took over the model. In a sum of the cycles, a single block of which the
+ * model is wrong would decide. 0: not known.
+ */
+static double factor_of(const struct block_time *t, size_t n)
+{
+	double sum = 0, took = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].model <= 0 || t[i].took <= 0)
+			continue;
+		sum += t[i].took * log(t[i].took / t[i].model);
+		took += t[i].took;
+	}
+	return took > 0 ? exp(sum / took) : 0;
+}
+
+/* cycles: by block, of the model; t: room for the part's blocks. */
+static struct model model_part(const struct culprits *c, uint32_t part, const double *cycles,
+			       struct block_time *t)
+{
+	const struct parts *k = c->e->parts;
+	struct model m = { .scale = NAN };
+	double unknown, factor;
+	size_t n = 0;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++)
+		n += model_block(c, &k->block[i], cycles, &m, &t[n]);
+	unknown = m.beyond > 0 ? m.beyond / (m.beyond + m.samples) : 0;
+	m.error = MODEL_ERROR * MODEL_ERROR + 1 / fmax(m.samples, 1) + BEYOND_ERROR * unknown;
+	factor = m.samples >= MODEL_SAMPLES ? factor_of(t, n) : 0;
+	if (factor > 0)
+		m.scale = k->part[part].scale + log(factor);
+	return m;
+}
+
+/* The mean scale of modelled and counted parts, by samples; *spread: the variance around it. */
+static double usual_scale(const struct parts *k, const struct model *model, double *spread)
+{
+	double all = 0, sum = 0, square = 0, mean;
+
+	for (uint32_t i = 0; i < k->n; i++) {
+		double x = k->part[i].counted ? k->part[i].scale : model[i].scale;
+
+		all += isfinite(x) ? k->part[i].samples : 0;
+		sum += isfinite(x) ? k->part[i].samples * x : 0;
+		square += isfinite(x) ? k->part[i].samples * x * x : 0;
+	}
+	mean = sum / all; /* NAN: there are none */
+	*spread = fmax(0, square / all - mean * mean);
+	return mean;
+}
+
+/* Sets the evidence of parts in which nothing is counted: the model, and the usual scale. */
+static void tell_parts(struct parts *k, const struct model *model)
+{
+	double spread, usual = usual_scale(k, model, &spread);
+
+	for (uint32_t i = 0; i < k->n && isfinite(usual); i++) {
+		struct part *t = &k->part[i];
+		double prior = 1 / (spread + model[i].error);
+
+		if (t->counted)
+			continue;
+		t->weight = prior;
+		t->sum = prior * usual;
+		if (isfinite(model[i].scale)) {
+			t->weight += 1 / model[i].error;
+			t->sum += model[i].scale / model[i].error;
+		}
+	}
+}
+
+/* Raises the error of parts beside hot ones, whose samples may be strays of these. */
+static void doubt_small(const struct parts *k, struct model *model)
+{
+	for (size_t i = 0; i < k->nties; i++) {
+		const struct part_tie *t = &k->tie[i];
+		double a = k->part[t->a].samples, b = k->part[t->b].samples;
+
+		model[t->a].error += BEYOND_ERROR * fmin(1, STRAY * b / fmax(a, 1));
+		model[t->b].error += BEYOND_ERROR * fmin(1, STRAY * a / fmax(b, 1));
+	}
+}
+
+static int model_scales(struct culprits *c)
+{
+	struct parts *k = c->e->parts;
+	struct model *model = calloc((size_t)k->n + 1, sizeof(*model));
+	struct block_time *t = calloc(c->e->nblocks + 1, sizeof(*t));
+	double *cycles = calloc(c->e->nblocks + 1, sizeof(*cycles));
+
+	if (!model || !t || !cycles) {
+		free(model);
+		free(t);
+		free(cycles);
+		return -1;
+	}
+	for (size_t i = 0; i < c->e->nproc; i++)
+		for (uint32_t b = 0; b < c->e->proc[i].g.nblocks; b++)
+			model_cycles(c, &c->e->proc[i], b, cycles);
+	for (uint32_t i = 0; i < k->n; i++)
+		model[i] = model_part(c, i, cycles, t);
+	free(t);
+	free(cycles);
+	doubt_small(k, model);
+	tell_parts(k, model);
+	for (uint32_t i = 0; i < k->n; i++)
+		model[i].scale = k->part[i].scale;
+	parts_solve(k);
+	for (uint32_t i = 0; i < k->n; i++) {
+		parts_multiply(c->e, i, exp(k->part[i].scale - model[i].scale));
+		if (is_movable(c, i))
+			k->part[i].variance *= CALIBRATION;
+	}
+	free(model);
+	return culprits_find_paths(c);
+}
+
+/* The factor by which the block would have to run more often for its schedule and possible
+ * stalls to take its time. */
+static bool more_of(struct culprits *c, const struct estimate_proc *p, uint32_t block,
+		    struct weighted *s)
+{
+	double most = culprits_least(c, p, block);
+
+	if (most <= 0 || p->block[block].f <= 0 || p->samples[block] < SCALE_SAMPLES)
+		return false;
+	for (uint32_t k = 0; k < p->g.block[block].ninsn; k++) {
+		const struct fact *f = paths_placed(c->paths, p, block, k);
+
+		most += f ? fact_most(f, c->machine) : 0;
+	}
+	*s = (struct weighted){ p->samples[block] * c->period /
+					(c->e->scale * p->block[block].f * most),
+				p->samples[block] };
+	return true;
+}
+
+static size_t more_of_part(struct culprits *c, uint32_t part, struct weighted *v)
+{
+	const struct parts *k = c->e->parts;
+	size_t n = 0;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++)
+		n += more_of(c, &c->e->proc[k->block[i].proc], k->block[i].block, &v[n]);
+	return n;
+}
+
+/* Raises scales until half of the time, of the program and of each part, can be explained. */
+static int raise_scale(struct culprits *c)
+{
+	const struct parts *k = c->e->parts;
+	struct weighted *v = calloc(c->e->nblocks + 1, sizeof(*v));
+	double all, by;
+	bool raised;
+	size_t n = 0;
+
+	if (!v)
+		return -1;
+	for (uint32_t i = 0; i < k->n; i++)
+		if (is_movable(c, i))
+			n += more_of_part(c, i, &v[n]);
+	all = fmax(quantile(v, n, 0.5), 1);
+	raised = all > 1;
+	for (uint32_t i = 0; i < k->n; i++) {
+		bool alone = k->part[i].samples >= PART_SAMPLES && c->e->method != ESTIMATE_DCPI;
+
+		by = alone ? fmax(quantile(v, more_of_part(c, i, v), 0.5), all) : all;
+		raised = raised || (by > 1 && is_movable(c, i));
+		move(c, i, by);
+	}
+	free(v);
+	if (!raised)
+		return 0;
+	lower_scale(c);
+	return culprits_find_paths(c);
+}
+
+/* Adds a part's samples, and the cycles of its schedules and of the fetches that are likely to
+ * miss. */
+static void add_fetched(const struct culprits *c, uint32_t part, double *samples, double *needed)
+{
+	const struct parts *k = c->e->parts;
+
+	add_scheduled(c, part, samples, needed);
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
+		const struct estimate_proc *p = &c->e->proc[k->block[i].proc];
+		uint32_t b = k->block[i].block;
+
+		for (uint32_t j = 0; p->block[b].f > 0 && j < p->g.block[b].ninsn; j++) {
+			const struct fact *f = paths_placed(c->paths, p, b, j);
+
+			if (f)
+				*needed += c->e->scale * p->block[b].f *
+					   (f->icache.likely + f->itlb.likely);
+		}
+	}
+}
+
+/* Lowers scales by fetches: nothing hides the fetches of code that misses most of them, so it
+ * ran no more often than their cost allows. This holds for the program and for each part. */
+static int lower_by_fetches(struct culprits *c)
+{
+	const struct parts *k = c->e->parts;
+	double samples = 0, needed = 0, all, by;
+	bool lowered;
+
+	for (uint32_t i = 0; i < k->n; i++)
+		if (is_movable(c, i))
+			add_fetched(c, i, &samples, &needed);
+	all = not_beyond(c, samples, needed);
+	lowered = all < 1;
+	move_all(c, all);
+	for (uint32_t i = 0; i < k->n && c->e->method != ESTIMATE_DCPI; i++) {
+		if (!is_movable(c, i) || k->part[i].samples < PART_SAMPLES)
+			continue;
+		samples = needed = 0;
+		add_fetched(c, i, &samples, &needed);
+		by = not_beyond(c, samples, needed);
+		lowered = lowered || by < 1;
+		move(c, i, by);
+	}
+	if (!lowered)
+		return 0;
+	return culprits_find_paths(c);
+}
+
+int scales_fit(struct culprits *c)
+{
+	int rc;
+
+	lower_scale(c);
+	rc = culprits_find_paths(c);
+	if (!rc && c->e->method != ESTIMATE_DCPI)
+		rc = model_scales(c);
+	lower_scale(c);
+	if (!rc)
+		rc = culprits_find_paths(c);
+	return rc || lower_by_fetches(c) || raise_scale(c) ? -1 : 0;
+}
