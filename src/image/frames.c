@@ -14,6 +14,19 @@
 /* DWARF's register numbers, by encoding order. */
 static const uint8_t encoded[16] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
 
+Dwarf_CFI *image_cfi(struct image *im)
+{
+	if (im->cfi_tried)
+		return im->cfi;
+	im->cfi_tried = true;
+	im->cfi = dwarf_getcfi_elf(im->file.elf);
+	if (!im->cfi) {
+		im->cfi_owner = dwarf_begin_elf(im->file.elf, DWARF_C_READ, NULL);
+		im->cfi = im->cfi_owner ? dwarf_getcfi(im->cfi_owner) : NULL;
+	}
+	return im->cfi;
+}
+
 struct machine {
 	const struct frame_state *f;
 	uint64_t cfa, pc;
@@ -164,11 +177,8 @@ enum frames_next frames_next(struct image *im, struct frame_state *f, uint64_t t
 	Dwarf_Frame *frame;
 	enum frames_next next;
 
-	if (!im->cfi_tried) {
-		im->cfi_tried = true;
-		im->cfi = dwarf_getcfi_elf(im->file.elf);
-	}
-	if (!im->cfi || dwarf_cfi_addrframe(im->cfi, f->pc + to_addr - returned, &frame))
+	if (!image_cfi(im) ||
+	    dwarf_cfi_addrframe(image_cfi(im), f->pc + to_addr - returned, &frame))
 		return FRAMES_UNKNOWN;
 	next = unwind_frame(frame, &m, &to);
 	dwarf_frame_info(frame, NULL, NULL, &to.interrupted);

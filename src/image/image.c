@@ -142,7 +142,9 @@ void image_close(struct image *im)
 	image_names_fini(im);
 	free(im->proc);
 	symbols_fini(&im->symbols);
-	if (im->cfi)
+	if (im->cfi_owner)
+		dwarf_end(im->cfi_owner);
+	else if (im->cfi)
 		dwarf_cfi_end(im->cfi);
 	elf_file_close(&im->debug);
 	elf_file_close(&im->file);

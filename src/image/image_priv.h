@@ -48,9 +48,12 @@ struct image {
 	struct pads pads;
 
 	bool cfi_tried;
-	Dwarf_CFI *cfi;
+	Dwarf_CFI *cfi;	  /* image_cfi() */
+	Dwarf *cfi_owner; /* what cfi is a part of; or NULL */
 };
 
+/* Call frame information: of .eh_frame, or, as in what Go's compiler makes, of .debug_frame. NULL: the image has none. */
+Dwarf_CFI *image_cfi(struct image *im);
 void image_code_fini(struct image *im);
 void image_names_fini(struct image *im);
 /* The separate debug file, which is looked for once, or NULL. */

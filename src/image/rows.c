@@ -167,11 +167,7 @@ void rows_at(struct image *im, uint64_t addr, struct unwind_row *row)
 	bool signal = false;
 
 	*row = (struct unwind_row){ .start = addr, .end = addr + 1 };
-	if (!im->cfi_tried) {
-		im->cfi_tried = true;
-		im->cfi = dwarf_getcfi_elf(im->file.elf);
-	}
-	if (!im->cfi || dwarf_cfi_addrframe(im->cfi, addr, &frame))
+	if (!image_cfi(im) || dwarf_cfi_addrframe(image_cfi(im), addr, &frame))
 		return;
 	if (dwarf_frame_info(frame, &start, &end, &signal) >= 0 && start <= addr && addr < end) {
 		row->start = start;

@@ -164,6 +164,27 @@ is "they are its own" "$(odd outer '(^|;)_start;__libc_start_main[^;]*;([^;]*;)?
 "$ASSAY" export folded -i brief.db > folded 2> /dev/null
 ok "few stacks of short-lived processes are cut" test "$((10 * $(n '^[^;]*;\\[[a-z ]*\\](;|$)') - 10 * $(n '^[^;]*;\\[no symbol\\](;|$)')))" -lt "$(n .)"
 
+# A program whose rules are in .debug_frame alone, like those of Go.
+cat > bare.c <<'C'
+#define FN __attribute__((noinline, noclone))
+static volatile unsigned long sink;
+__asm__(".globl _start\n_start: xor %ebp, %ebp\ncall work\nmov $60, %eax\nxor %edi, %edi\nsyscall\n");
+FN static void burn(void)
+{
+	for (unsigned long i = 0; i < 200000000; i++)
+		sink = sink * 31 + i;
+}
+FN static void inner(void) { burn(); sink++; }
+FN static void outer(void) { inner(); sink++; }
+void work(void) { outer(); sink++; }
+C
+gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-stack-protector \
+	-static -nostdlib -o bare bare.c || exit 1
+"$ASSAY" record -q -g -F 2000 -o bare.db -- ./bare
+"$ASSAY" export folded -i bare.db > folded 2> /dev/null
+ok "rules of .debug_frame: stacks are there" test "$(n ';_start;work;outer;inner;burn')" -gt 20
+is "they are whole" "$(odd outer ';_start;work;outer;inner;burn')" ""
+
 # Values by caller: mode is 0 whenever `parse` calls.
 cat > modes.c <<'C'
 #define FN __attribute__((noipa))
