@@ -55,7 +55,8 @@ function chips(r) {
 	return out;
 }
 function text(i) {
-	const m = /^(\S+)(.*?)(<.*>)?$/.exec(i || '(not decoded)') || [0, i, '', ''];
+	if (!i) return [el('span', { class: 'soft' }, '(not decoded)')];
+	const m = /^(\S+)(.*?)(<.*>)?$/.exec(i) || [0, i, '', ''];
 	return [el('b', {}, m[1]), m[2], m[3] ? el('i', {}, m[3]) : ''];
 }
 function row(r, i, most) {
@@ -170,6 +171,7 @@ function summary() {
 	const l = listing, w = l.why, parts = [`${pct(l.share)} % of ${D.exact ? 'the executed instructions' : 'the time'}, ${count(l.count)} ${unit}`];
 	if (w && w.cpi) parts.push(`CPI ${w.cpi.toFixed(2)} (${w.cpi_min.toFixed(2)}\u2013${w.cpi_max.toFixed(2)})`);
 	if (w && w.execution !== undefined) parts.push(`execution ${pct(w.execution)} %, static ${pct(w.static)}, dynamic ${pct(w.dynamic)}, unexplained ${pct(w.unexplained)}`);
+	if (!l.rows.some(r => r.i)) parts.push('instructions are not shown: the file was not there as it was recorded');
 	if (l.cut) parts.push(`${count(l.cut)} cold instructions left out`);
 	$('procsum').textContent = parts.join('  \u00b7  ');
 }

@@ -126,21 +126,20 @@ void html_graph_close(struct html_graph *g)
 	*g = (struct html_graph){ 0 };
 }
 
-/* Recursive calls are in the outermost one's counts already. */
-static bool is_outermost(const struct html_graph *g, size_t i)
-{
-	for (uint32_t above = g->parent[i]; above; above = g->parent[above])
-		if (g->func[above] == g->func[i])
-			return false;
-	return true;
-}
-
 double *html_graph_inclusive(const struct html_graph *g)
 {
-	double *sum = calloc(g->tree.nfunc + 1, sizeof(*sum));
+	const struct stack_filter any = { 0 };
+	struct stack_sum *sum = calltree_sum(&g->tree, &any);
+	struct calltree_total *total = sum ? calltree_totals(&g->tree, sum) : NULL;
+	double *share = total ? calloc(g->tree.nfunc + 1, sizeof(*share)) : NULL;
 
-	for (size_t i = 1; sum && i < g->n; i++)
-		if (is_outermost(g, i))
-			sum[g->func[i]] += g->all[i];
-	return sum;
+	for (size_t i = 0; share && i < g->tree.nfunc; i++) {
+		if (sum[0].all > 0)
+			share[i] = total[i].all / sum[0].all;
+		else if (sum[0].all_count)
+			share[i] = (double)total[i].all_count / (double)sum[0].all_count;
+	}
+	free(sum);
+	free(total);
+	return share;
 }

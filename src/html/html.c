@@ -159,7 +159,7 @@ static int listing_of(const struct page *p, const char *name, const char *image,
 	return -1;
 }
 
-/* Share of samples in the procedure or what it called, or NAN. */
+/* Share of the time in the procedure and what it called, or NAN. */
 static double with_calls(const struct page *p, const double *inclusive,
 			 const struct view_proc *proc)
 {
@@ -168,7 +168,7 @@ static double with_calls(const struct page *p, const double *inclusive,
 	for (size_t i = 0; inclusive && !t->flat && i < t->nfunc; i++)
 		if (t->func[i].image == proc->image && t->func[i].start == proc->start &&
 		    !t->func[i].is_end && !t->func[i].inlined)
-			return p->graph.all[0] > 0 ? inclusive[i] / p->graph.all[0] : NAN;
+			return inclusive[i];
 	return NAN;
 }
 

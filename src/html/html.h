@@ -104,7 +104,7 @@ void html_graph_close(struct html_graph *g);
 int html_graph_limit(struct html_graph *g);
 /* Writes the graph as text, and cuts it until that is no longer than so many bytes, or nothing is left to cut. */
 int html_graph_fit(struct html_graph *g, size_t bytes, struct err *err);
-/* By procedure of the tree: counts of samples in it or in what it called. To be freed; NULL without memory. */
+/* By procedure of the tree: the share of the time in it and what it called. To be freed; NULL without memory. */
 double *html_graph_inclusive(const struct html_graph *g);
 /* "images":..., "funcs":... to "samples":...; -1 without memory. */
 int html_graph_write(const struct html_graph *g, FILE *out);
