@@ -45,18 +45,42 @@ static int own_build_id(struct dl_phdr_info *info, size_t size, void *to)
 	return 1; /* the first object is the program */
 }
 
-/* Makes a key of everything that the analysis depends on, except files, whose build-ids are
- * checked. */
-static void make_key(const struct reading *r, char *buf, size_t n)
+/* Files that are missing or were replaced: their number, and a hash of which of the images they are. */
+struct absent {
+	unsigned n;
+	uint64_t which;
+};
+
+static int find_absent(const struct reading *r, struct absent *absent, struct err *err)
+{
+	struct binaries files;
+
+	*absent = (struct absent){ .which = 14695981039346656037ULL };
+	if (binaries_init(&files, &r->profile, NULL, err))
+		return -1;
+	for (uint32_t i = 0; i < r->profile.nimage; i++)
+		if (r->profile.image[i]->kind == IMAGE_FILE && !binaries_get(&files, i))
+			absent->which = (absent->which ^ i) * 1099511628211ULL;
+	absent->n = files.missing;
+	binaries_fini(&files);
+	return 0;
+}
+
+/* Makes a key of everything that the analysis depends on, except files that are there, whose
+ * build-ids are checked. */
+static void make_key(const struct reading *r, const struct absent *absent, char *buf, size_t n)
 {
 	const struct schedule_options o = { .cpu = analysis_cpu(r) };
 	const char *program = mca_program(&o);
-	char id[17] = "";
+	char id[17] = "", lacks[64] = "";
 
 	dl_iterate_phdr(own_build_id, id);
-	snprintf(buf, n, "%s %s %s %s %s %zu sites %llu samples", ASSAY_VERSION, id,
+	if (absent->n)
+		snprintf(lacks, sizeof(lacks), " without %u files, %016llx", absent->n,
+			 (unsigned long long)absent->which);
+	snprintf(buf, n, "%s %s %s %s %s %zu sites %llu samples%s", ASSAY_VERSION, id,
 		 estimate_method_name[r->method], o.cpu ? o.cpu : "", program ? program : "",
-		 r->profile.sites.n, (unsigned long long)r->view.sum.samples);
+		 r->profile.sites.n, (unsigned long long)r->view.sum.samples, lacks);
 }
 
 static bool read_cached(struct why *w, const struct reading *r, const char *key)
@@ -87,23 +111,30 @@ static int keep(struct why *w, const struct reading *r, const char *key, bool wh
 
 int why_make(struct why *w, struct reading *r, bool warn, struct err *err)
 {
+	struct absent absent = { 0 };
 	struct analysis a;
 	char key[512];
 	int rc;
 
 	memset(w, 0, sizeof(*w));
 	w->machine = culprit_machine(analysis_cpu(r));
-	make_key(r, key, sizeof(key));
+	make_key(r, &absent, key, sizeof(key));
 	if (!r->counts && read_cached(w, r, key))
+		return 0; /* from all files, even if some are gone by now */
+	if (find_absent(r, &absent, err))
+		return -1;
+	make_key(r, &absent, key, sizeof(key));
+	if (!r->counts && absent.n && read_cached(w, r, key))
 		return 0;
 	if (analysis_open(&a, r, warn, err))
 		return -1;
 	rc = culprit_program_make(&w->program, &a.source, a.method, err);
 	w->apart = w->program.apart;
-	/* Incomplete results are not cached: a missing file or llvm-mca may exist the next time,
-	 * and counts come from another recording. */
+	/* Results are not cached if a file has vanished meanwhile, if llvm-mca is missing, which may exist
+	 * the next time, or with counts, which come from another recording. */
 	if (!rc)
-		rc = keep(w, r, key, !r->counts && !a.files->missing && !w->program.warning[0],
+		rc = keep(w, r, key,
+			  !r->counts && a.files->missing <= absent.n && !w->program.warning[0],
 			  err);
 	analysis_close(&a);
 	return rc;

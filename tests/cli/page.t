@@ -29,6 +29,7 @@ run lacks 0.5.html
 like "a small page says how many frames it lacks" "$out" '^flame: [0-9,]+ frames with (one sample|at most [0-9,]+ samples) each are left out;'
 like "... what to do" "$out" '^: assay html --size MB makes a larger page'
 like "... and which procedures it lacks" "$out" '^annotate: [0-9]+ of the hottest procedures are not annotated'
+is "what was found out is kept, though the program's file is not there" "$(find "$XDG_CACHE_HOME" -type f | grep -c .)" 1
 ok "the same page again" "$ASSAY" html -i forest.db -o again.html -n 300 --size 0.5
 ok "... has the same bytes" cmp 0.5.html again.html
 run "$ASSAY" html -i forest.db -o x.html --size 0.01
