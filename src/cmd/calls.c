@@ -48,8 +48,8 @@ const struct verb cmd_calls = {
 		"reads, or hands on to another one. A jump to another procedure's beginning is a "
 		"tail call: whom it leads to returns for it. Calls of shared libraries go by way "
 		"of a stub, NAME@plt, whose jump is such a one.\n\n"
-		"Of a sampled recording, calls are those that windows show, and values those that "
-		"they could know; windows are weighted by time. Exact recordings count all calls; "
+		"In a sampled recording, calls and values are those that windows show; "
+		"windows are weighted by time. Exact recordings count all calls; "
 		"--observe calls adds arguments and results, values the arguments alone.",
 	.examples = "assay calls\n"
 		    "assay calls longest_match\n"

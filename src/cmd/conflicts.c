@@ -51,7 +51,7 @@ const struct verb cmd_conflicts = {
 		 "waits until the store is in the cache, a dozen cycles or more. Where a "
 		 "younger store has the same address but for bits 12 and up (alias), a CPU "
 		 "that compares 12 bits waits in vain.\n\n"
-		 "Pairs that cost come first, most time first; what is forwarded comes last. "
+		 "Pairs that cost come first, most time first; forwarded loads come last. "
 		 "An instruction that waits for a load has its samples, so that the time is "
 		 "the load's and that of the instruction behind it. "
 		 "Shares are of the load's executions. Left out are string instructions, "

@@ -261,7 +261,7 @@ const struct verb coproc_run = {
 	.summary = "run a program of the co-processor on a command",
 	.synopsis = "[OPTIONS] PROGRAM -- CMD...",
 	.about = "The command runs under the exact engine; the co-processor gets its instructions "
-		 "when they retire. What it learned goes into a recording that values, annotate, "
+		 "when they retire. Its results go into a recording that values, annotate, "
 		 "report --misses and conflicts read; what it took is printed.",
 	.examples = "assay coproc run values -- gzip -9 -k big.txt\n"
 		    "assay coproc run -s entries=256,data=512 values -- gzip -9 -k big.txt\n",

@@ -130,7 +130,8 @@ const struct verb cmd_diff = {
 		"on "
 		"both sides, their ratio, and the interval in which the ratio lies with 95 % "
 		"confidence. What became slower, what became faster, what is new and what is gone "
-		"stand apart, the largest change first. What chance in sampling could have made is "
+		"stand apart, the largest change first. Rows that chance in sampling could have "
+		"made are "
 		"listed last, in grey on a terminal: of the rows that are listed before, at most 5 "
 		"% "
 		"are expected to be there by chance.\n\n"
@@ -151,7 +152,7 @@ const struct verb cmd_diff = {
 		"blue "
 		"what became faster, in grey what chance could have made.\n\n"
 		"Procedures are matched by image and name, lines by file and number. In stripped "
-		"files of different builds nothing has a name: nothing is matched.",
+		"files of different builds procedures have no names, and are not matched.",
 	.examples = "assay diff before.db after.db\n"
 		    "assay diff before.db after.db --by line --image server\n"
 		    "assay diff before-*.db vs after-*.db\n"

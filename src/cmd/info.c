@@ -36,8 +36,8 @@ const struct verb cmd_info = {
 		 "cost, and which images were seen.\n\n"
 		 "A window ends early where it cannot know how the program goes on; it "
 		 "never guesses.\n\n"
-		 "Of an exact recording: what was observed, how many instructions were "
-		 "executed, and what is not in it.",
+		 "For an exact recording it tells what was observed, how many instructions were "
+		 "executed, and what was not observed.",
 	.examples = "assay info\n"
 		    "assay info --json | jq '.stops[] | {stop, share}'\n",
 	.opts = opts,

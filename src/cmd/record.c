@@ -140,9 +140,8 @@ static const struct opt opts[] = {
 	  OPT_UINT, &ring_mib, 1, 1024, NULL },
 	{ 0, "code", "K", "room for lifted code, thousands of micro-ops (default 4096)", OPT_UINT,
 	  &code_kuops, 64, 65536, NULL },
-	{ 0, "neighbourhood", "N",
-	  "instructions lifted around what is missing, at most (default 4096)", OPT_UINT,
-	  &neighbourhood, 16, 1000000, NULL },
+	{ 0, "neighbourhood", "N", "most instructions lifted around missing code (default 4096)",
+	  OPT_UINT, &neighbourhood, 16, 1000000, NULL },
 	{ 0 },
 };
 
@@ -597,8 +596,8 @@ const struct verb cmd_record = {
 		 "misses simulates caches, TLBs and a branch predictor like this CPU's, for report "
 		 "and annotate; cycles simulates a core with them, too, and says what its cycles "
 		 "were spent on. It needs no privilege, and says how often, not how long: time is "
-		 "the sampler's. What cannot be observed is said: set-uid children run as they "
-		 "are.\n\n"
+		 "the sampler's. Processes that cannot be observed, such as set-uid children, run "
+		 "without it, and are reported.\n\n"
 		 "COST: what perf record -e cpu-clock costs at the same rate, and a few "
 		 "microseconds a sample; `assay info` prints what it was. A rate that would take "
 		 "half of the program's time has shorter windows, or is refused. With --exact "
@@ -621,7 +620,7 @@ const struct verb cmd_record = {
 		 "values that its window would show are known well enough; code whose values are "
 		 "not known yet, or have changed, is run ahead each time. Windows that are run "
 		 "stand for those that are not, so shares stay right. `assay info` says how many "
-		 "were passed over. What that saves can go into a higher rate.\n\n"
+		 "were passed over. The time saved allows a higher rate.\n\n"
 		 "With --schedule an exact recording observes samples of the run, and only counts "
 		 "instructions between them: counts are multiplied by the samples' weights, and "
 		 "stand "

@@ -136,7 +136,7 @@ const struct verb cmd_report = {
 		"sampling is to blame. Kernel procedures stand under [kernel]. Code of a "
 		"stripped file is named sub_ADDRESS where unwind information tells "
 		"procedures apart, else [stripped].\n\n"
-		"Of an exact recording it lists executed instructions instead, all of them "
+		"For an exact recording it lists executed instructions instead, all of them "
 		"counted: without bounds, and without the kernel.\n\n"
 		"--by line needs the recorded files, unchanged, and their debug "
 		"information.\n\n"

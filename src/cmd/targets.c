@@ -15,10 +15,10 @@ static const struct opt opts[] = {
 	READ_INPUT(in),
 	{ 0, "process", "PID", "of that process (default: the one that executed most)", OPT_UINT,
 	  &o.process, 1, 4194304, NULL },
-	{ 'k', "samples", "K", "so many samples (default: as many as there are phases)", OPT_UINT,
+	{ 'k', "samples", "K", "number of samples (default: as many as there are phases)", OPT_UINT,
 	  &o.samples, 1, 100000, NULL },
 	{ 0, "spread", "N",
-	  "so many samples in all: several of each phase, in proportion to its share", OPT_UINT,
+	  "number of samples in all: several of each phase, in proportion to its share", OPT_UINT,
 	  &o.spread, 1, 100000, NULL },
 	{ 0, "max", "K", "no more samples than that (default and limit 30)", OPT_UINT, &o.most, 1,
 	  CLUSTERS_MAX, NULL },
@@ -74,10 +74,10 @@ const struct verb cmd_targets = {
 	.summary = "which parts of a run to observe, and what each stands for",
 	.synopsis = "[-i FILE] [--samples K] [--early | --systematic] [--json]",
 	.about =
-		"Of a recording made with --exact --observe phases: intervals that execute much "
+		"Reads a recording made with --exact --observe phases: intervals that execute much "
 		"the "
-		"same blocks are phases, and one interval stands for each. Printed are the phases "
-		"over time; of each its share of the instructions, where its sample lies, and how "
+		"same blocks are phases, and one interval stands for each. It prints the phases "
+		"over time; for each its share of the instructions, where its sample lies, and how "
 		"much of the phase the sample accounts for; how far off estimates from the samples "
 		"are, of what follows from executed blocks, beside as many evenly spaced samples; "
 		"and which of the two suits the program.\n\n"

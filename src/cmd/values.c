@@ -67,7 +67,7 @@ const struct verb cmd_values = {
 		"--by caller needs call stacks (record -g). It lists values that an operand has in "
 		"calls from one place, but not over all callers: a copy of the procedure for that "
 		"caller could be specialised for them.\n\n"
-		"Of an exact recording (--observe values), the instructions executed there "
+		"In an exact recording (--observe values), executed instructions "
 		"take the place of time, and shares are exact.",
 	.examples = "assay values\n"
 		    "assay values --operand argument --min-share 0.9\n"

@@ -58,15 +58,16 @@ const struct verb cmd_wset = {
 	.name = "wset",
 	.summary = "the working set over time: which lines of memory are touched",
 	.synopsis = "[-i FILE] [-n N] [--map | --mrc] [--svg FILE] [--json]",
-	.about = "Of a recording made with --exact --observe lines: how many lines of memory "
+	.about = "Reads a recording made with --exact --observe lines: how many lines of memory "
 		 "(cache lines, 64 bytes unless told) each interval of the run touched, as a "
 		 "picture with time from left to right, and as a table: lines; new: not touched in "
 		 "the interval before; reused: touched there, too; gone: touched there, and not in "
 		 "this one; code: lines of code that were executed; and the procedure in which the "
-		 "interval ended (--stacks: who called it). Then, what the lines belong to: the "
+		 "interval ended (--stacks: who called it). Then comes the memory that the lines "
+		 "belong to: the "
 		 "heap, stacks, images of "
 		 "files, other mappings; and which procedures were the first to touch a line, "
-		 "summed over intervals. Of a program with threads, shared: lines that more than "
+		 "summed over intervals. For a program with threads, shared: lines that more than "
 		 "one of them touched, of each interval, and of each region in all; the others are "
 		 "private to a thread.\n\n"
 		 "A line counts once an interval, however often it is touched. Every reference of "
