@@ -19,6 +19,7 @@
 #include "engine/os/syscalls.h"
 #include "engine/os/util.h"
 #include "engine/record/lines.h"
+#include "engine/record/descriptor.h"
 #include "engine/record/log.h"
 #include "engine/record/marks.h"
 #include "engine/record/mode.h"
@@ -255,7 +256,7 @@ static long intercepted(struct thread *t, long nr)
 	uint64_t *r = t->regs;
 	long ret;
 
-	if (log_refuses(t, nr))
+	if (descriptor_refuses(t, nr))
 		return -EBADF;
 	switch (nr) {
 	case __NR_mmap:
@@ -319,7 +320,7 @@ static long intercepted(struct thread *t, long nr)
 		log_ended();
 		return rt_syscall(t);
 	default:
-		if (process_syscall(t, nr, &ret) || log_descriptors(t, nr, &ret))
+		if (process_syscall(t, nr, &ret) || descriptor_answers(t, nr, &ret))
 			return ret;
 		return rt_syscall(t);
 	}

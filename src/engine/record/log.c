@@ -7,18 +7,15 @@
 
 #include "engine/translate/plan.h"
 #include "engine/os/process.h"
-#include "engine/os/procfs.h"
 #include "engine/core/cache.h"
 #include "engine/core/dispatch.h"
 #include "engine/core/edges.h"
 #include "engine/core/layout.h"
 #include "engine/core/regions.h"
-#include "engine/core/registers.h"
 #include "engine/core/schedule.h"
 #include "engine/core/thread.h"
 #include "engine/os/util.h"
 #include "engine/record/log.h"
-#include "engine/record/marks.h"
 #include "engine/record/mode.h"
 #include "engine/translate/block.h"
 #include "engine/translate/publish.h"
@@ -122,6 +119,18 @@ static void end(const void *record)
 	const struct exact_record *r = record;
 
 	__atomic_store_n(&chunk->used, chunk->used + r->size, __ATOMIC_RELEASE);
+}
+
+void *log_open(unsigned kind, size_t n)
+{
+	lock(&log_lock);
+	return begin(kind, n);
+}
+
+void log_close(const void *record)
+{
+	end(record);
+	unlock(&log_lock);
 }
 
 /* Begins the log of a process. replaces, same: the place and the pid of the process that this one continues, or 0. */
@@ -496,133 +505,6 @@ const struct exact_lines *log_lines(void)
 	return &header->lines;
 }
 
-void log_mapping(const char *line, bool first)
-{
-	struct exact_mapping *r;
-	const char *s;
-	size_t n;
-
-	lock(&log_lock);
-	r = begin(EXACT_MAPPING, sizeof(*r));
-	memset(&r->first, 0, sizeof(*r) - sizeof(r->r));
-	r->first = first;
-	s = procfs_hex(line, &r->start);
-	s = procfs_hex(s + 1, &r->end) + 1;
-	memcpy(r->perms, s, 4);
-	/* skips permissions, offset, device and inode */
-	for (unsigned spaces = 0; *s && spaces < 4; s++)
-		spaces += *s == ' ';
-	while (*s == ' ')
-		s++;
-	n = strlen(s);
-	memcpy(r->name, s, n < sizeof(r->name) ? n : sizeof(r->name) - 1);
-	end(r);
-	unlock(&log_lock);
-}
-
-/* most lines of a chunk that are listed: more would take more room than a bit for each line */
-#define LISTED_MAX 255
-
-void log_touched(unsigned plane, uint64_t chunk_number, const uint64_t *bits, unsigned n)
-{
-	bool listed = n <= LISTED_MAX;
-	struct exact_touched *r;
-	uint16_t *to;
-
-	lock(&log_lock);
-	r = begin(EXACT_TOUCHED, sizeof(*r) + (listed ? 2ul * n : EXACT_CHUNK / 8));
-	r->chunk = chunk_number;
-	r->n = n;
-	r->listed = listed;
-	r->plane = (uint8_t)plane;
-	to = (uint16_t *)r->lines;
-	if (!listed)
-		memcpy(r->lines, bits, EXACT_CHUNK / 8);
-	for (unsigned i = 0; listed && i < EXACT_CHUNK / 64; i++)
-		for (uint64_t v = bits[i]; v; v &= v - 1)
-			*to++ = (uint16_t)(64 * i + (unsigned)__builtin_ctzll(v));
-	end(r);
-	unlock(&log_lock);
-}
-
-#define RAN_BYTES 0x8000u
-
-void log_ran(const uint8_t *bits, uint32_t n)
-{
-	uint32_t bytes = (n + 7) / 8;
-
-	for (uint32_t at = 0; at < bytes; at += RAN_BYTES) {
-		uint32_t part = bytes - at < RAN_BYTES ? bytes - at : RAN_BYTES;
-		struct exact_ran *r;
-
-		lock(&log_lock);
-		r = begin(EXACT_RAN, sizeof(*r) + part);
-		r->first = 8 * at;
-		r->bytes = part;
-		memcpy(r->blocks, bits + at, part);
-		end(r);
-		unlock(&log_lock);
-	}
-}
-
-void log_stack(const struct thread *t)
-{
-	uint64_t sp = t->regs[RSP], n = EXACT_STACK_MAX;
-	struct exact_stack *r;
-
-	lock(&log_lock);
-	r = begin(EXACT_STACK, sizeof(*r) + n);
-	r->pc = t->pc;
-	memcpy(r->reg, t->regs, sizeof(r->reg));
-	for (uint64_t at = 0; at < n;) { /* page by page, up to the end of the text */
-		uint64_t part = 4096 - ((sp + at) & 4095);
-
-		part = part < n - at ? part : n - at;
-		if (!rt_copy(r->bytes + at, (const void *)(sp + at), part))
-			n = at;
-		at += part;
-	}
-	r->r.size = (uint32_t)((sizeof(*r) + n + 7) & ~7ull);
-	end(r);
-	unlock(&log_lock);
-}
-
-void log_snapshot(const struct exact_snapshot *s)
-{
-	struct exact_snapshot *r;
-
-	lock(&log_lock);
-	r = begin(EXACT_SNAPSHOT, sizeof(*r));
-	r->count = s->count;
-	r->cpu_ns = s->cpu_ns;
-	r->wall_ns = s->wall_ns;
-	r->tid = s->tid;
-	r->last = s->last;
-	memcpy(r->name, s->name, sizeof(r->name));
-	end(r);
-	unlock(&log_lock);
-}
-
-void log_vector(const struct exact_executed *e, unsigned n, bool of_pairs)
-{
-	struct exact_vector *r;
-
-	lock(&log_lock);
-	r = begin(EXACT_VECTOR, sizeof(*r) + n * sizeof(*e));
-	r->n = n;
-	r->pairs = of_pairs;
-	memcpy(r->entry, e, n * sizeof(*e));
-	end(r);
-	unlock(&log_lock);
-}
-
-void log_interval(void)
-{
-	lock(&log_lock);
-	end(begin(EXACT_INTERVAL, sizeof(struct exact_record)));
-	unlock(&log_lock);
-}
-
 const struct exact_schedule *log_schedule(void)
 {
 	return &header->schedule;
@@ -761,109 +643,4 @@ void log_leave(struct thread *t)
 	sys(__NR_munmap, (char *)t + T_COUNTERS, T_RAN - T_COUNTERS);
 	sys(__NR_close, log_fd);
 	log_fd = -1;
-}
-
-/* Descriptors. The program must not see, close or replace the recorder's. */
-
-/* Moves the recorder's descriptor to another number, because the program is about to use this one. */
-static void move_fd(void)
-{
-	long fd = sys(__NR_fcntl, log_fd, F_DUPFD, log_fd + 1);
-
-	if (sys_failed(fd))
-		fd = sys(__NR_fcntl, log_fd, F_DUPFD, 100);
-	if (!sys_failed(fd))
-		log_fd = (int)fd;
-}
-
-/* System calls that take a descriptor first, beside those that log_descriptors() answers. */
-static bool is_of_file(long nr)
-{
-	static const uint16_t calls[] = {
-		__NR_read,	 __NR_write,	    __NR_pread64,	  __NR_pwrite64,
-		__NR_readv,	 __NR_writev,	    __NR_preadv,	  __NR_pwritev,
-		__NR_preadv2,	 __NR_pwritev2,	    __NR_fstat,		  __NR_fstatfs,
-		__NR_lseek,	 __NR_ioctl,	    __NR_ftruncate,	  __NR_fallocate,
-		__NR_fsync,	 __NR_fdatasync,    __NR_sync_file_range, __NR_syncfs,
-		__NR_fadvise64,	 __NR_readahead,    __NR_flock,		  __NR_fchmod,
-		__NR_fchown,	 __NR_fchdir,	    __NR_fsetxattr,	  __NR_fgetxattr,
-		__NR_flistxattr, __NR_fremovexattr, __NR_vmsplice,
-	};
-
-	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (calls[i] == nr)
-			return true;
-	return false;
-}
-
-/* Whether a path is absolute: the system call ignores its descriptor then. */
-static bool is_absolute(uint64_t path)
-{
-	char first;
-
-	return rt_copy(&first, (const void *)path, 1) && first == '/';
-}
-
-bool log_refuses(const struct thread *t, long nr)
-{
-	const uint64_t *r = t->regs;
-	unsigned fd = (unsigned)log_fd;
-
-	if (log_fd < 0)
-		return false;
-	switch (nr) {
-	case __NR_mmap:
-		return (unsigned)r[R8] == fd && !(r[R10] & MAP_ANONYMOUS);
-	case __NR_sendfile:
-	case __NR_tee:
-		return (unsigned)r[RDI] == fd || (unsigned)r[RSI] == fd;
-	case __NR_splice:
-	case __NR_copy_file_range:
-		return (unsigned)r[RDI] == fd || (unsigned)r[RDX] == fd;
-	case __NR_newfstatat:
-	case __NR_statx:
-	case __NR_fchownat:
-		return (unsigned)r[RDI] == fd && !is_absolute(r[RSI]);
-	default:
-		return (unsigned)r[RDI] == fd && is_of_file(nr);
-	}
-}
-
-/* Answers a system call that concerns the recorder's descriptor: true, with the result the program is to see. */
-bool log_descriptors(struct thread *t, long nr, long *ret)
-{
-	uint64_t *r = t->regs;
-	unsigned fd = (unsigned)log_fd;
-
-	if (log_fd < 0)
-		return false;
-	switch (nr) {
-	case __NR_close:
-	case __NR_fcntl:
-	case __NR_dup:
-		*ret = -EBADF;
-		return (unsigned)r[RDI] == fd;
-	case __NR_dup2:
-	case __NR_dup3:
-		*ret = -EBADF;
-		if ((unsigned)r[RDI] == fd)
-			return true;
-		if ((unsigned)r[RSI] == fd)
-			move_fd();
-		return false;
-	case __NR_close_range: {
-		unsigned from = (unsigned)r[RDI], to = (unsigned)r[RSI];
-
-		if (fd < from || fd > to)
-			return false;
-		*ret = 0;
-		if (from < fd)
-			*ret = sys(nr, from, fd - 1, r[RDX]);
-		if (fd < to && !*ret)
-			*ret = sys(nr, fd + 1, to, r[RDX]);
-		return true;
-	}
-	default:
-		return false;
-	}
 }

@@ -68,6 +68,10 @@ void log_edge(unsigned kind, uint32_t block, uint64_t from, uint32_t from_image,
 	      uint32_t to_image);
 void log_cut(uint32_t id, unsigned done, bool counted);
 void log_native(const char *path);
+/* Begin a record of n bytes, with its head filled in, and complete it: no other thread logs meanwhile. */
+void *log_open(unsigned kind, size_t n);
+void log_close(const void *record);
+/* log_sets.c */
 void log_mapping(const char *line, bool first); /* logs a line of /proc/self/maps */
 /* Logs the touched lines of a chunk. `bits`: one for each line. */
 void log_touched(unsigned plane, uint64_t chunk, const uint64_t *bits, unsigned n);
@@ -76,6 +80,7 @@ void log_stack(const struct thread *t);
 void log_snapshot(const struct exact_snapshot *s);
 void log_vector(const struct exact_executed *e, unsigned n, bool pairs);
 void log_interval(void);
+/* log.c */
 void log_uncounted(int n);
 void log_tell(void); /* logs what had to wait, before the process ends or executes another image */
 /* Whether the process is the one that logs, and not a child of vfork, which shares its memory. */
@@ -86,11 +91,6 @@ void log_restart(void);
 /* Ends the log and unmaps the recorder's memory, because the process's only thread goes on without
  * the engine. */
 void log_leave(struct thread *t);
-bool log_descriptors(struct thread *t, long nr, long *ret);
-/* Whether the system call would read, write or map the recorder's memory: for the program that
- * descriptor is not open. */
-bool log_refuses(const struct thread *t, long nr);
-
 static inline struct exact_stream *stream_of(struct thread *t)
 {
 	return (struct exact_stream *)((char *)t + T_STREAM);
