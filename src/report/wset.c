@@ -7,130 +7,24 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "report/wset_sums.h"
 
 #define MARGIN 12     /* columns of the picture for numbers of lines */
 #define WIDTH_MAX 200 /* most columns of the picture */
 #define REGIONS_SHOWN 10
 #define STACK_MARGIN 10
 
-/* An interval, compared with the previous one. */
-struct interval {
-	uint64_t reused, gone;
-	uint64_t shared;	    /* lines touched by more than one thread in it */
-	uint64_t kind[WSET_KIND_N]; /* lines of each kind */
-};
-
-struct region_sum {
-	uint64_t lines;	 /* number of different lines */
-	uint64_t most;	 /* most lines in one interval */
-	uint64_t shared; /* the lines that more than one thread touched */
-	uint32_t region;
-};
-
 struct history {
 	struct reading *r;
 	const struct wset_options *o;
 	const struct wset *w;
-	struct interval *interval;
-	struct region_sum *region;
-	uint64_t total; /* different lines in all intervals */
-	uint64_t shared;
-	uint64_t code_total;
+	struct wset_sums sums;
 };
-
-static void count_regions(struct history *h, const struct wset_lines *l, uint64_t *sum)
-{
-	memset(sum, 0, h->w->nregion * sizeof(*sum));
-	for (size_t i = 0; i < l->n; i++)
-		sum[l->chunk[i].region] += wset_chunk_count(&l->chunk[i]);
-}
-
-static int count_shared(const struct wset_lines *thread, uint64_t *n, struct err *err)
-{
-	struct wset_lines shared = { 0 };
-	int rc = wset_shared(thread, &shared) ? err_no_memory(err, "the working set") : 0;
-
-	*n = wset_count(&shared);
-	wset_lines_fini(&shared);
-	return rc;
-}
-
-/* Computes the shared lines of each region, over all intervals. */
-static int share_regions(struct history *h, const struct wset_lines *ever,
-			 const struct wset_lines *thread, struct err *err)
-{
-	struct wset_lines shared = { 0 }, one, rest;
-	size_t at = 0;
-
-	if (wset_shared(thread, &shared)) {
-		wset_lines_fini(&shared);
-		return err_no_memory(err, "the working set");
-	}
-	for (size_t i = 0; i < ever->n; i++) {
-		while (at < shared.n && shared.chunk[at].at < ever->chunk[i].at)
-			at++;
-		if (at == shared.n)
-			break;
-		one = (struct wset_lines){ &ever->chunk[i], 1, 1 };
-		rest = (struct wset_lines){ &shared.chunk[at], shared.n - at, shared.n - at };
-		h->region[ever->chunk[i].region].shared += wset_common(&one, &rest);
-	}
-	h->shared = wset_count(&shared);
-	wset_lines_fini(&shared);
-	return 0;
-}
-
-static int follow(struct history *h, struct err *err)
-{
-	struct wset_lines before = { 0 };
-	struct wset_sets ever = { 0 };
-	uint64_t *sum = calloc(h->w->nregion + 1, sizeof(*sum));
-	int rc = 0;
-
-	if (!sum)
-		return err_no_memory(err, "the working set");
-	for (size_t i = 0; i < h->w->nsnapshot && !rc; i++) {
-		struct wset_sets sets;
-
-		rc = wset_unpack(h->w, &h->w->snapshot[i], &sets, err);
-		if (rc)
-			break;
-		h->interval[i].reused = wset_common(&sets.data, &before);
-		h->interval[i].gone = wset_count(&before) - h->interval[i].reused;
-		rc = count_shared(&sets.thread, &h->interval[i].shared, err);
-		count_regions(h, &sets.data, sum);
-		for (size_t k = 0; k < h->w->nregion; k++) {
-			h->interval[i].kind[h->w->region[k].kind] += sum[k];
-			if (sum[k] > h->region[k].most)
-				h->region[k].most = sum[k];
-		}
-		if (!rc && wset_sets_or(&ever, &sets))
-			rc = err_no_memory(err, "the working set");
-		wset_lines_fini(&before);
-		before = sets.data;
-		sets.data = (struct wset_lines){ 0 };
-		wset_sets_fini(&sets);
-	}
-	if (!rc) {
-		count_regions(h, &ever.data, sum);
-		for (size_t k = 0; k < h->w->nregion; k++) {
-			h->region[k].lines = sum[k];
-			h->region[k].region = (uint32_t)k;
-			h->total += sum[k];
-		}
-		h->code_total = wset_count(&ever.code);
-		rc = share_regions(h, &ever.data, &ever.thread, err);
-	}
-	wset_lines_fini(&before);
-	wset_sets_fini(&ever);
-	free(sum);
-	return rc;
-}
 
 /* Sorts by lines, most first. */
 static int by_lines(const void *a, const void *b)
 {
-	const struct region_sum *x = a, *y = b;
+	const struct wset_region_sum *x = a, *y = b;
 
 	if (x->lines != y->lines)
 		return x->lines < y->lines ? 1 : -1;
@@ -376,7 +270,7 @@ static void print_stack(struct history *h, const struct wset_snapshot *s)
 	}
 }
 
-static json_t *kinds(const struct interval *v)
+static json_t *kinds(const struct wset_change *v)
 {
 	json_t *o = json_object();
 
@@ -390,7 +284,7 @@ static json_t *kinds(const struct interval *v)
 /* Whether text shows the column: columns of shared lines only if some are shared. */
 static bool is_shown(const struct history *h, const struct column *c)
 {
-	return h->r->emit.json || (c->header && (h->shared || strcmp(c->key, "shared") != 0));
+	return h->r->emit.json || (c->header && (h->sums.shared || strcmp(c->key, "shared") != 0));
 }
 
 static void not_shown(struct history *h, size_t hidden, size_t of, const char *what,
@@ -453,15 +347,15 @@ static void print_intervals(struct history *h)
 			cell_count(s->wall_ns),
 			cell_count(s->lines),
 			cell_count(s->lines * w->line),
-			cell_count(s->lines - h->interval[i].reused),
-			cell_count(h->interval[i].reused),
-			cell_count(h->interval[i].gone),
-			cell_count(h->interval[i].shared),
+			cell_count(s->lines - h->sums.interval[i].reused),
+			cell_count(h->sums.interval[i].reused),
+			cell_count(h->sums.interval[i].gone),
+			cell_count(h->sums.interval[i].shared),
 			cell_count(s->first),
 			cell_count(s->code_lines),
 			cell_text(innermost(s, name, sizeof(name))),
 			cell_text(s->stack),
-			cell_json(json ? kinds(&h->interval[i]) : NULL),
+			cell_json(json ? kinds(&h->sums.interval[i]) : NULL),
 		};
 		struct cell row[COLUMNS];
 		int k = 0;
@@ -495,21 +389,21 @@ static void print_regions(struct history *h)
 	size_t all = 0;
 	int n = 0;
 
-	qsort(h->region, h->w->nregion, sizeof(*h->region), by_lines);
+	qsort(h->sums.region, h->w->nregion, sizeof(*h->sums.region), by_lines);
 	if (!json)
 		emit_line(&h->r->emit, "%s", "");
 	for (int i = 0; i < COLUMNS; i++)
 		if (is_shown(h, &column[i]))
 			used[n++] = column[i];
 	emit_table(&h->r->emit, "regions", used, n);
-	for (; all < h->w->nregion && h->region[all].lines; all++) {
-		const struct region_sum *s = &h->region[all];
+	for (; all < h->w->nregion && h->sums.region[all].lines; all++) {
+		const struct wset_region_sum *s = &h->sums.region[all];
 		const struct wset_region *g = &h->w->region[s->region];
 		const struct cell cell[COLUMNS] = {
 			cell_text(wset_kind_name[g->kind]),
 			cell_count(s->lines),
 			cell_count(s->most),
-			cell_real((double)s->lines / (double)(h->total ? h->total : 1)),
+			cell_real((double)s->lines / (double)(h->sums.total ? h->sums.total : 1)),
 			cell_count(s->shared),
 			cell_text(g->name),
 		};
@@ -632,9 +526,9 @@ static int print_summary(struct history *h, struct err *err)
 	emit_set(&h->r->emit, "line", json_integer(w->line));
 	emit_set(&h->r->emit, "unit", json_string(wset_unit_name[w->unit]));
 	emit_set(&h->r->emit, "interval", json_integer((json_int_t)w->interval));
-	emit_set(&h->r->emit, "lines_total", json_integer((json_int_t)h->total));
-	emit_set(&h->r->emit, "code_lines_total", json_integer((json_int_t)h->code_total));
-	emit_set(&h->r->emit, "shared_total", json_integer((json_int_t)h->shared));
+	emit_set(&h->r->emit, "lines_total", json_integer((json_int_t)h->sums.total));
+	emit_set(&h->r->emit, "code_lines_total", json_integer((json_int_t)h->sums.code_total));
+	emit_set(&h->r->emit, "shared_total", json_integer((json_int_t)h->sums.shared));
 	emit_set(&h->r->emit, "largest", json_integer((json_int_t)most));
 	emit_set(&h->r->emit, "median", json_integer((json_int_t)median));
 	emit_line(&h->r->emit, "%s (process %u): %zu interval%s, lines of %u bytes",
@@ -643,11 +537,11 @@ static int print_summary(struct history *h, struct err *err)
 	emit_line(&h->r->emit, "working set: %s at most, median %s",
 		  fmt_size(most * w->line, a, sizeof(a)), fmt_size(median * w->line, b, sizeof(b)));
 	emit_line(&h->r->emit, "touched in all: %s, and %s of code",
-		  fmt_size(h->total * w->line, a, sizeof(a)),
-		  fmt_size(h->code_total * w->line, b, sizeof(b)));
-	if (h->shared)
+		  fmt_size(h->sums.total * w->line, a, sizeof(a)),
+		  fmt_size(h->sums.code_total * w->line, b, sizeof(b)));
+	if (h->sums.shared)
 		emit_line(&h->r->emit, "%s of what was touched is shared between threads",
-			  fmt_size(h->shared * w->line, a, sizeof(a)));
+			  fmt_size(h->sums.shared * w->line, a, sizeof(a)));
 	emit_line(&h->r->emit, "%s", "");
 	return 0;
 }
@@ -666,7 +560,7 @@ static int make_svg(const struct history *h, struct err *err)
 		double to = at(w, &w->snapshot[i]);
 
 		bar[i] = (struct wset_bar){ from, to, value_of(h, i),
-					    h->o->code ? 0 : h->interval[i].shared,
+					    h->o->code ? 0 : h->sums.interval[i].shared,
 					    w->snapshot[i].stack };
 		from = to;
 	}
@@ -698,16 +592,11 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 {
 	struct history h = { .r = r, .o = o, .w = choose(r, o, err) };
 	struct wset_map map = { 0 };
-	int rc = -1;
+	int rc;
 
 	if (!h.w)
 		return -1;
-	h.interval = calloc(h.w->nsnapshot + 1, sizeof(*h.interval));
-	h.region = calloc(h.w->nregion + 1, sizeof(*h.region));
-	if (!h.interval || !h.region)
-		err_no_memory(err, "the working set");
-	else
-		rc = follow(&h, err);
+	rc = wset_sums(&h.sums, h.w, err);
 	if (!rc && o->map)
 		rc = wset_map_make(&map, h.w, o->code, o->height, err);
 	if (!rc && o->svg)
@@ -732,7 +621,6 @@ int wset_print(struct reading *r, const struct wset_options *o, struct err *err)
 	if (!rc)
 		print_processes(&h);
 	wset_map_fini(&map);
-	free(h.interval);
-	free(h.region);
+	wset_sums_fini(&h.sums);
 	return rc;
 }
