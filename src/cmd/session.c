@@ -60,7 +60,7 @@ struct session {
 	uint8_t *pids;	      /* a bit for each process seen */
 	uint64_t processes;
 	struct rusage child_usage;
-	uint64_t fixed_ns; /* CPU time of the recorder, but for that while the command ran */
+	uint64_t fixed_ns; /* CPU time of the recorder before and after the command ran */
 };
 
 /* The sampler's sink. */

@@ -84,7 +84,7 @@ struct checker {
 	struct err *err;
 	uint64_t read; /* operands that the word reads */
 	unsigned value_writes, index_writes;
-	uint64_t written; /* value and index registers */
+	uint64_t written; /* set of value and index registers that are written */
 };
 
 static int bad(const struct checker *c, const char *what)

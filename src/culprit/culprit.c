@@ -458,8 +458,8 @@ static double ideal_of(const struct work *w, const struct cfg_block *b,
 	return fmin(s[k].least, fmin(1, group / w->c->machine->retire));
 }
 
-/* Handles the k-th instruction. fill: keep and explain it; otherwise only compute what it
- * leaves. */
+/* Handles the k-th instruction. fill: its explanation is kept; otherwise only the cycles that it
+ * leaves to later instructions are computed. */
 static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *carry, bool fill)
 {
 	const struct cfg_block *b = &w->p->g.block[block];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call stacks of both sides of a difference as one tree, and from their ends as another: of each node, what both sides
- * have in the procedure and all that it called, and whether chance could have made the difference.
+ * The call stacks of both sides of a difference as one tree, and a second tree from the ends of the
+ * stacks. Each node tells what both sides have in the procedure and in all that it called, and
+ * whether chance could have made the difference.
  */
 #ifndef ASSAY_HTML_DIFF_GRAPH_H
 #define ASSAY_HTML_DIFF_GRAPH_H

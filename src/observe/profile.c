@@ -352,7 +352,7 @@ static int observe_rare(struct profile *p, const struct window *w, uint32_t from
 	return edges_window(p, &rare);
 }
 
-/* The part of a window that stands for its time; and what it weighs. */
+/* Adds the part of a window that stands for its time, with the weight of that part. */
 static int observe_usual(struct profile *p, struct site *start, const struct window *w)
 {
 	struct locality_past *past = NULL;

@@ -25,7 +25,7 @@ struct calls {
 	const struct view_proc *only;
 	struct transfers all;
 	uint64_t total; /* total of the present table */
-	bool values;	/* whether the table has any */
+	bool values;	/* whether the table has any values */
 	struct takes takes;
 };
 

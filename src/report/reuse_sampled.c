@@ -80,8 +80,8 @@ static void add_unseen(struct reuses *u, uint64_t soon[2], double unit, uint64_t
 	}
 }
 
-/* The unit weight of `n` observations with sum `sum`, chosen so that that many units vary as the
- * observations do. */
+/* Returns the weight of one observation such that equal observations with the sum `sum` would vary
+ * as much as the `n` real ones do. */
 static double observation(uint64_t sum, uint64_t square, uint64_t n)
 {
 	if (square && sum)

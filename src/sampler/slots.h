@@ -49,8 +49,8 @@
 struct slots;
 
 struct slots_counts {
-	uint64_t operands; /* met */
-	uint64_t masked;   /* now */
+	uint64_t operands; /* operands that were met */
+	uint64_t masked;   /* number of operands that are masked now */
 	uint64_t judged, reopened, replaced, failed, thrashed;
 };
 

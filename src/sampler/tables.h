@@ -15,7 +15,7 @@ struct tables;
 
 /* The memory of the tables, which the caller provides and keeps: mapped maps of the kernel side. */
 struct tables_memory {
-	struct unwind_image *image; /* UNWIND_IMAGES */
+	struct unwind_image *image; /* array of UNWIND_IMAGES elements */
 	uint64_t *page;		    /* UNWIND_PAGES */
 	struct unwind_line *line;   /* UNWIND_ROWS / UNWIND_LINE */
 	struct unwind_rule *rule;   /* UNWIND_RULES */
