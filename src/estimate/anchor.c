@@ -23,7 +23,8 @@
 #define NEAR 0.1	 /* variance between frequencies within a procedure */
 #define APART 0.3	 /* variance between frequencies of different procedures */
 #define WINDOWS 5.0	 /* variance of a frequency, times the number of windows that saw it */
-/* logarithm: a counter that deviates more from times is taken to count something else */
+/* largest logarithm of a counter's ratio to times; beyond it the counter is taken to count
+ * something else */
 #define WILD 1.5
 /* a counter that implies less than this is taken to count something else */
 #define LEAST_CPI 0.1

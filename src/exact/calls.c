@@ -13,11 +13,11 @@
 
 enum {
 	AT, /* where the return address lies */
-	/* for a call only: */
+	/* fields of a call only: */
 	ARG0,
 	TARGET = ARG0 + 6,
 	FIELD_N,
-	/* for a return only: */
+	/* fields of a return only: */
 	BEHIND = ARG0,
 	RESULT,
 	RETURN_N,

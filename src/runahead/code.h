@@ -63,7 +63,7 @@ struct code {
 	uint64_t *site;
 	uint32_t nsite, last_image;
 	struct code_mark *mark;
-	struct code_source *source; /* by image number */
+	struct code_source *source; /* sources of code, by number of the image */
 	uint32_t nsource;
 	struct lift_memo *memo;
 	uint64_t *queue; /* scratch memory of code_lift(): addresses still to visit */

@@ -25,7 +25,7 @@ struct lift_form {
 	uint64_t key[2]; /* its bytes, with the kinds of its values in their place, then zeros */
 	uint32_t body;	 /* private: its micro-ops, by set of live flags */
 	uint16_t fl_read, fl_written;
-	uint16_t fl_may; /* status flags that it may write */
+	uint16_t fl_may; /* status flags that the instruction may write */
 	uint8_t len, cls, access;
 	/* positions in the bytes of the values left out; size 0: none */
 	uint8_t disp_at, disp_size, imm_at, imm_size;

@@ -72,7 +72,7 @@ struct room {
 	uint64_t at, size;
 };
 #define ROOMS 6
-#define ROOMS_ALONE 3 /* the last three rooms */
+#define ROOMS_ALONE 3 /* number of rooms for the only thread, the last ones */
 
 static void get_rooms(struct room r[ROOMS])
 {

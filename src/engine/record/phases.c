@@ -28,7 +28,7 @@
 static int phases_lock;
 static uint64_t *told, *told_pairs;
 static struct {
-	/* instructions; `total` is the sum of what threads have reported */
+	/* in instructions; `total` is the sum of what threads have reported */
 	uint64_t interval, next, total;
 	uint32_t taken;
 } now;
