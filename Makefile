@@ -153,10 +153,12 @@ $(BUILD)/o/tests/%.o: tests/%.c | $(TEST_SKEL)
 # Tests with tests/support/no_memory.h have functions of their own before those that allocate.
 NO_MEMORY := $(addprefix $(BUILD)/tests/unit/,no_memory no_memory_exact)
 $(NO_MEMORY): private LDLIBS += $(addprefix -Wl$(,)--wrap=,malloc calloc realloc reallocarray strdup strndup)
+# How samples are added up is the recorder's, which is in no library.
+$(BUILD)/tests/unit/exact_samples: $(BUILD)/o/src/cmd/exact_samples.o
 $(TESTS): $(BUILD)/%: $(BUILD)/o/%.o $(BUILD)/libtest.a $(BUILD)/libassay.a
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -o $@ $^ -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
 
 $(PROGS): $(BUILD)/%: %.c
 	@mkdir -p $(@D)

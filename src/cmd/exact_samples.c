@@ -19,7 +19,7 @@ static void note_sites(struct exact_samples *s)
 	struct profile *p = s->apart ? &s->part : s->to;
 	struct site *site;
 
-	SITES_EACH(&p->sites, site)
+	SITES_COUNTED(&p->sites, site)
 	{
 		uint64_t before = s->apart ? 0 : site->seen;
 
@@ -70,6 +70,7 @@ static int add_part(struct exact_samples *s, double weight, struct err *err)
 	if (profile_move(s->to, &s->part, weight, err))
 		return -1;
 	profile_limit_windows(s->to);
+	sites_forget_notes(&s->to->sites);
 	memset(s->before, 0, sizeof(s->before));
 	return 0;
 }
@@ -110,6 +111,7 @@ int exact_samples_begin(struct exact_samples *s, const struct schedule *schedule
 	s->part.method = to->method;
 	s->part.capacity = to->capacity;
 	s->part.conflict_distance = to->conflict_distance;
+	s->part.sites.noting = s->to->sites.noting = true;
 	*observed = &s->part;
 	return 0;
 }
@@ -190,6 +192,7 @@ int exact_samples_end(struct exact_samples *s, const struct exact *e, int status
 	s->sampled->killed = WIFSIGNALED(status);
 	if (judge(s, s->sampled->instructions, allow, err) || end_last(s, e, err))
 		return -1;
+	s->part.sites.noting = s->to->sites.noting = false;
 	if (s->apart) { /* names of procedures, which are found at the end */
 		profile_scale(&s->part, 0);
 		if (profile_merge(s->to, &s->part, err))

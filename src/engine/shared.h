@@ -209,9 +209,10 @@ struct exact_process {
 		/* this is the same process as the one it replaces, with blocks numbered anew */
 		same;
 	/* Used with a schedule: */
-	uint64_t position; /* instructions, as far as they have been added up */
-	uint32_t phase;	   /* enum exact_phase */
-	uint32_t main;	   /* this is the first process */
+	uint64_t position;     /* instructions, as far as they have been added up */
+	uint32_t phase;	       /* enum exact_phase */
+	uint32_t main;	       /* this is the first process */
+	uint64_t phase_length; /* instructions between the beginning and the end of the phase */
 	/* A process that needs the recorder to read everything observed so far advances `asked`,
 	 * and waits until the recorder has made `answered` equal. */
 	uint32_t asked, answered;

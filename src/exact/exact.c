@@ -379,8 +379,11 @@ int exact_count(struct exact *e, struct process *p, uint32_t i, uint64_t count, 
 
 	if (!b || e->discard)
 		return 0;
-	for (unsigned k = 0; k < b->n; k++)
+	for (unsigned k = 0; k < b->n; k++) {
 		b->site[k]->observed += count;
+		if (sites_note(&e->profile->sites, b->site[k]))
+			return -1;
+	}
 	streams_count(b, 0, b->n, count);
 	if (b->branch) {
 		went = b->exit ? count : p->inverted[i] ? count - second : second;
@@ -399,7 +402,8 @@ void exact_note_phase(struct exact *e, const struct process *p)
 		return;
 	e->discard = __atomic_load_n(&p->shared->phase, __ATOMIC_ACQUIRE) == EXACT_WARMUP;
 	if (k && k->warm_up)
-		k->warm_up(k->arg, e->discard);
+		k->warm_up(k->arg, e->discard,
+			   __atomic_load_n(&p->shared->phase_length, __ATOMIC_RELAXED));
 }
 
 static int apply_cuts(struct exact *e, struct process *p)
@@ -415,8 +419,10 @@ static int apply_cuts(struct exact *e, struct process *p)
 			continue;
 		from = c->counted ? c->done : 0;
 		to = c->counted ? b->n : c->done;
-		for (unsigned k = from; k < to && k < b->n; k++)
+		for (unsigned k = from; k < to && k < b->n; k++) {
 			b->site[k]->observed += c->counted ? ~0ull : 1;
+			rc |= sites_note(&e->profile->sites, b->site[k]);
+		}
 		streams_count(b, from, to, c->counted ? ~0ull : 1);
 		if (c->counted && b->branch && p->inverted[c->id] && c->done < b->n)
 			b->site[b->n - 1]->taken--;
@@ -453,6 +459,8 @@ int exact_invert(struct exact *e, struct process *p, uint32_t i)
 	went = count - second -
 	       second; /* the counter was taken for that of the branch's other direction */
 	b->site[b->n - 1]->taken += went;
+	if (sites_note(&e->profile->sites, b->site[b->n - 1]))
+		return -1;
 	return b->leaves ? ways_leave(e, p, b, went) : 0;
 }
 

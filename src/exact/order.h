@@ -169,10 +169,11 @@ struct order_consumer {
 	void (*end)(void *arg, void *thread, const struct order_op *last, bool taken, uint64_t to);
 	void (*thread_end)(void *arg, void *thread);
 	void (*process_end)(void *arg, void *process);
-	/* Begins or ends a warm-up, in which events change the model and are not counted. The pointer may be NULL. */
-	void (*warm_up)(void *arg, bool on);
-	/* Called when the thread has touched or fetched the line at that address while the schedule
-	 * skipped. The pointer may be NULL. */
+	/* Begins or ends a warm-up of that many instructions, in which events change the model and are not counted. The
+	 * pointer may be NULL. */
+	void (*warm_up)(void *arg, bool on, uint64_t instructions);
+	/* The thread has touched or fetched the line at that address while the schedule skipped. The pointer may be
+	 * NULL. */
 	void (*touched)(void *arg, void *thread, uint64_t at);
 };
 

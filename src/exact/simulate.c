@@ -17,7 +17,7 @@ static struct simulation *of(void *arg)
 
 static void *misses_site(void *arg, struct site *s)
 {
-	return misses_get(of(arg)->p, s->id);
+	return misses_at(of(arg)->p, s);
 }
 
 void *simulate_process(void *arg, uint32_t pid)
@@ -78,7 +78,7 @@ static void misses_end(void *arg, void *thread, const struct order_op *last, boo
 	control(thread, last->site, last, taken, to);
 }
 
-static void misses_execute(void *arg, void *thread, const struct order_execution *x)
+void simulate_execution(void *arg, void *thread, const struct order_execution *x)
 {
 	struct seen_thread *t = thread;
 	const struct order_op *o = x->code->op, *end = o + x->code->n;
@@ -101,9 +101,10 @@ static void misses_execute(void *arg, void *thread, const struct order_execution
 	}
 }
 
-static void warm_up(void *arg, bool on)
+static void warm_up(void *arg, bool on, uint64_t instructions)
 {
 	of(arg)->warming = on;
+	of(arg)->warmup = instructions;
 }
 
 /* Begins a thread's simulation with what all threads share. */
@@ -156,7 +157,7 @@ const struct order_consumer *simulate_misses(struct profile *p, const struct mac
 		return NULL;
 	s->c.site = misses_site;
 	s->c.thread = misses_thread;
-	s->c.execute = misses_execute;
+	s->c.execute = simulate_execution;
 	s->c.end = misses_end;
 	s->c.thread_end = misses_thread_end;
 	return &s->c;

@@ -17,9 +17,13 @@ struct timed {
 	struct cycles *cycles;
 };
 
+/* The last instructions of a warm-up, which have times, so that a sample begins with a window that is full. */
+#define TIMED_WARMUP 4096
+
 struct timed_thread {
 	struct seen_thread seen;
 	struct timing *timing;
+	uint64_t warmed; /* instructions in the present warm-up */
 	/* instructions of the present execution that have not retired */
 	const struct timed *next, *end;
 };
@@ -31,7 +35,7 @@ static struct simulation *of(void *arg)
 
 static void *cycles_site(void *arg, struct site *s)
 {
-	return misses_get(of(arg)->p, s->id);
+	return misses_at(of(arg)->p, s);
 }
 
 static void *cycles_block(void *arg, const struct order_bytes *b)
@@ -45,7 +49,7 @@ static void *cycles_block(void *arg, const struct order_bytes *b)
 		unsigned len = b->site[i]->len;
 		const struct insn *before = i ? &in[(i - 1) & 1] : NULL;
 
-		t[i].cycles = cycles_get(s->p, b->site[i]->id);
+		t[i].cycles = cycles_at(s->p, b->site[i]);
 		if (!t[i].cycles) {
 			free(t);
 			return NULL;
@@ -100,6 +104,10 @@ static void cycles_end(void *arg, void *thread, const struct order_op *last, boo
 	struct timed_thread *t = thread;
 
 	(void)arg;
+	if (t->next == t->end) { /* an execution without times */
+		control(&t->seen, last->site, last, taken, to);
+		return;
+	}
 	retire_up_to(t, t->end - 1);
 	timing_branch(t->timing, taken || last->kind != ORDER_BRANCH,
 		      control(&t->seen, last->site, last, taken, to));
@@ -140,6 +148,19 @@ static void tell(struct timed_thread *t, const struct order_execution *x, const 
 	}
 }
 
+/*
+ * Whether the execution is of the part of a warm-up that has no times: caches, TLBs and predictors take long to be as they
+ * would be, what is in flight in a core does not.
+ */
+static bool is_untimed(struct timed_thread *t, const struct order_execution *x)
+{
+	const struct simulation *s = t->seen.s;
+	uint64_t warmed = t->warmed;
+
+	t->warmed = s->warming ? warmed + x->done : 0;
+	return s->warming && s->warmup > TIMED_WARMUP && warmed < s->warmup - TIMED_WARMUP;
+}
+
 static void cycles_execute(void *arg, void *thread, const struct order_execution *x)
 {
 	struct timed_thread *t = thread;
@@ -147,8 +168,12 @@ static void cycles_execute(void *arg, void *thread, const struct order_execution
 	const struct timed *first = x->code->own;
 	uint64_t times = 0, at;
 
-	(void)arg;
 	retire_up_to(t, t->end);
+	if (is_untimed(t, x)) {
+		t->next = t->end;
+		simulate_execution(arg, thread, x);
+		return;
+	}
 	t->next = first;
 	t->end = first + x->done;
 	for (; o < end && o->insn < x->done; o++) {

@@ -17,7 +17,8 @@ struct simulation {
 	/* for misses */
 	struct machine machine;
 	struct cache *last_level;
-	bool warming; /* during a warm-up counts go here, and not to sites */
+	bool warming;	 /* during a warm-up counts go here, and not to sites */
+	uint64_t warmup; /* instructions of that warm-up, of all threads */
 	struct misses unread;
 	uint64_t unread_ticks[TIMING_PART_N];
 	uint32_t processes;
@@ -120,6 +121,7 @@ static inline uint64_t elements(const struct order_op *o, uint64_t v, uint64_t t
 /* Make a process, and a thread of it, which has a core of its own. */
 void *simulate_process(void *arg, uint32_t pid);
 int simulate_thread(struct simulation *s, struct seen_thread *t, const void *process);
+void simulate_execution(void *arg, void *thread, const struct order_execution *x);
 void simulate_process_end(void *arg, void *process);
 void simulate_touched(void *arg, void *thread, uint64_t at);
 

@@ -17,27 +17,28 @@ const char *const cycle_part_what[TIMING_PART_N] = {
 #undef X
 };
 
+const struct cycles *cycles_row(const struct profile *p, const struct site *s)
+{
+	return (const struct cycles *)rows_find(&p->cycles, s->number, TIMING_PART_N);
+}
+
 const struct cycles *cycles_find(const struct profile *p, struct site_id id)
 {
-	struct cycles *c;
+	const struct site *s = profile_site_find(p, id);
 
-	HASH_FIND(hh, p->cycles, &id, sizeof(id), c);
-	return c;
+	return s ? cycles_row(p, s) : NULL;
+}
+
+struct cycles *cycles_at(struct profile *p, const struct site *s)
+{
+	return (struct cycles *)rows_get(&p->cycles, s->number, TIMING_PART_N);
 }
 
 struct cycles *cycles_get(struct profile *p, struct site_id id)
 {
-	struct cycles *c;
+	const struct site *s = profile_site(p, id);
 
-	HASH_FIND(hh, p->cycles, &id, sizeof(id), c);
-	if (c)
-		return c;
-	c = rows_new(&p->cycle_rows, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->key = id;
-	HASH_ADD(hh, p->cycles, key, sizeof(c->key), c);
-	return c->hh.tbl ? c : NULL;
+	return s ? cycles_at(p, s) : NULL;
 }
 
 double cycles_total(const uint64_t n[TIMING_PART_N])
@@ -49,53 +50,33 @@ double cycles_total(const uint64_t n[TIMING_PART_N])
 	return (double)sum / TIMING_TICKS;
 }
 
-/* Parts of a run that are added one by one have nothing of most sites. */
-static bool is_nothing(const struct cycles *s)
-{
-	uint64_t any = 0;
-
-	for (unsigned i = 0; i < TIMING_PART_N; i++)
-		any |= s->n[i];
-	return !any;
-}
-
-static struct cycles *in_other(struct profile *dst, const struct cycles *s, const uint32_t *map)
-{
-	return cycles_get(dst, (struct site_id){ .image = map[s->key.image], .addr = s->key.addr });
-}
-
 int cycles_merge(struct profile *dst, const struct profile *src, const uint32_t *map)
 {
-	for (const struct cycles *s = src->cycles; s; s = s->hh.next) {
-		struct cycles *d = is_nothing(s) ? NULL : in_other(dst, s, map);
+	const struct site *s;
 
-		if (!d && !is_nothing(s))
+	SITES_COUNTED(&src->sites, s)
+	{
+		const struct cycles *from = cycles_row(src, s);
+		struct site_id id = { .image = map[s->id.image], .addr = s->id.addr };
+		struct cycles *to = from ? cycles_get(dst, id) : NULL;
+
+		if (from && !to)
 			return -1;
-		for (unsigned i = 0; d && i < TIMING_PART_N; i++)
-			d->n[i] += s->n[i];
+		for (unsigned i = 0; from && i < TIMING_PART_N; i++)
+			to->n[i] += from->n[i];
 	}
 	return 0;
 }
 
-int cycles_move(struct profile *dst, struct profile *src, const uint32_t *map, double factor)
+void cycles_scale(struct profile *p, const struct site *s, double factor)
 {
-	for (struct cycles *s = src->cycles; s; s = s->hh.next) {
-		struct cycles *d;
+	struct cycles *at = (struct cycles *)rows_find(&p->cycles, s->number, TIMING_PART_N);
 
-		if (is_nothing(s))
-			continue;
-		d = in_other(dst, s, map);
-		if (!d)
-			return -1;
-		for (unsigned i = 0; i < TIMING_PART_N; i++)
-			d->n[i] += scaled(s->n[i], factor);
-		memset(s->n, 0, sizeof(s->n));
-	}
-	return 0;
+	for (unsigned i = 0; at && i < TIMING_PART_N; i++)
+		at->n[i] = scaled(at->n[i], factor);
 }
 
 void cycles_free(struct profile *p)
 {
-	HASH_CLEAR(hh, p->cycles);
-	rows_free(&p->cycle_rows);
+	rows_free(&p->cycles);
 }

@@ -12,22 +12,26 @@
 #include "observe/profile.h"
 
 struct cycles {
-	struct site_id key;
 	uint64_t n[TIMING_PART_N]; /* in ticks; TIMING_TICKS are a cycle */
-	UT_hash_handle hh;
 };
 
 extern const char *const cycle_part_name[TIMING_PART_N];
 extern const char *const cycle_part_what[TIMING_PART_N];
 
-/* Finds or makes the site's entry; NULL without memory. */
+/* Finds or makes what is counted at the site; NULL without memory. The first is of a site of this profile. */
+struct cycles *cycles_at(struct profile *p, const struct site *s);
 struct cycles *cycles_get(struct profile *p, struct site_id id);
+/* NULL: nothing was counted. */
+const struct cycles *cycles_row(const struct profile *p, const struct site *s);
 const struct cycles *cycles_find(const struct profile *p, struct site_id id);
+/* for (each site s of the profile with cycles c) */
+#define CYCLES_EACH(p, s, c) \
+	SITES_EACH(&(p)->sites, s) \
+	if (((c) = cycles_row(p, s)))
 /* The sum of all parts, in cycles. */
 double cycles_total(const uint64_t n[TIMING_PART_N]);
 int cycles_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
-/* The same, times the factor; src has none of them then. */
-int cycles_move(struct profile *dst, struct profile *src, const uint32_t *map, double factor);
+void cycles_scale(struct profile *p, const struct site *s, double factor);
 void cycles_free(struct profile *p);
 
 #endif

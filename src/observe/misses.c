@@ -17,76 +17,57 @@ const char *const miss_kind_what[MISS_KIND_N] = {
 #undef X
 };
 
+const struct misses *misses_row(const struct profile *p, const struct site *s)
+{
+	return (const struct misses *)rows_find(&p->misses, s->number, MISS_KIND_N);
+}
+
 const struct misses *misses_find(const struct profile *p, struct site_id id)
 {
-	struct misses *m;
+	const struct site *s = profile_site_find(p, id);
 
-	HASH_FIND(hh, p->misses, &id, sizeof(id), m);
-	return m;
+	return s ? misses_row(p, s) : NULL;
+}
+
+struct misses *misses_at(struct profile *p, const struct site *s)
+{
+	return (struct misses *)rows_get(&p->misses, s->number, MISS_KIND_N);
 }
 
 struct misses *misses_get(struct profile *p, struct site_id id)
 {
-	struct misses *m;
+	const struct site *s = profile_site(p, id);
 
-	HASH_FIND(hh, p->misses, &id, sizeof(id), m);
-	if (m)
-		return m;
-	m = rows_new(&p->miss_rows, sizeof(*m));
-	if (!m)
-		return NULL;
-	m->key = id;
-	HASH_ADD(hh, p->misses, key, sizeof(m->key), m);
-	return m->hh.tbl ? m : NULL;
-}
-
-/* Parts of a run that are added one by one have nothing of most sites. */
-static bool is_nothing(const struct misses *s)
-{
-	uint64_t any = 0;
-
-	for (unsigned i = 0; i < MISS_KIND_N; i++)
-		any |= s->n[i];
-	return !any;
-}
-
-static struct misses *in_other(struct profile *dst, const struct misses *s, const uint32_t *map)
-{
-	return misses_get(dst, (struct site_id){ .image = map[s->key.image], .addr = s->key.addr });
+	return s ? misses_at(p, s) : NULL;
 }
 
 int misses_merge(struct profile *dst, const struct profile *src, const uint32_t *map)
 {
-	for (const struct misses *s = src->misses; s; s = s->hh.next) {
-		struct misses *d = is_nothing(s) ? NULL : in_other(dst, s, map);
+	const struct site *s;
 
-		if (!d && !is_nothing(s))
+	SITES_COUNTED(&src->sites, s)
+	{
+		const struct misses *from = misses_row(src, s);
+		struct site_id id = { .image = map[s->id.image], .addr = s->id.addr };
+		struct misses *to = from ? misses_get(dst, id) : NULL;
+
+		if (from && !to)
 			return -1;
-		for (unsigned i = 0; d && i < MISS_KIND_N; i++)
-			d->n[i] += s->n[i];
+		for (unsigned i = 0; from && i < MISS_KIND_N; i++)
+			to->n[i] += from->n[i];
 	}
 	return 0;
 }
 
-int misses_move(struct profile *dst, struct profile *src, const uint32_t *map, double factor)
+void misses_scale(struct profile *p, const struct site *s, double factor)
 {
-	for (struct misses *s = src->misses; s; s = s->hh.next) {
-		struct misses *d;
+	struct misses *at = (struct misses *)rows_find(&p->misses, s->number, MISS_KIND_N);
 
-		if (is_nothing(s))
-			continue;
-		d = in_other(dst, s, map);
-		if (!d)
-			return -1;
-		for (unsigned i = 0; i < MISS_KIND_N; i++)
-			d->n[i] += scaled(s->n[i], factor);
-		memset(s->n, 0, sizeof(s->n));
-	}
-	return 0;
+	for (unsigned i = 0; at && i < MISS_KIND_N; i++)
+		at->n[i] = scaled(at->n[i], factor);
 }
 
 void misses_free(struct profile *p)
 {
-	HASH_CLEAR(hh, p->misses);
-	rows_free(&p->miss_rows);
+	rows_free(&p->misses);
 }

@@ -36,17 +36,21 @@ extern const char *const miss_kind_name[MISS_KIND_N];
 extern const char *const miss_kind_what[MISS_KIND_N];
 
 struct misses {
-	struct site_id key;
 	uint64_t n[MISS_KIND_N];
-	UT_hash_handle hh;
 };
 
-/* Finds or makes the site's entry; NULL without memory. */
+/* Finds or makes what is counted at the site; NULL without memory. The first is of a site of this profile. */
+struct misses *misses_at(struct profile *p, const struct site *s);
 struct misses *misses_get(struct profile *p, struct site_id id);
+/* NULL: nothing was counted. */
+const struct misses *misses_row(const struct profile *p, const struct site *s);
 const struct misses *misses_find(const struct profile *p, struct site_id id);
+/* for (each site s of the profile with misses m) */
+#define MISSES_EACH(p, s, m) \
+	SITES_EACH(&(p)->sites, s) \
+	if (((m) = misses_row(p, s)))
 int misses_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
-/* The same, times the factor; src has none of them then. */
-int misses_move(struct profile *dst, struct profile *src, const uint32_t *map, double factor);
+void misses_scale(struct profile *p, const struct site *s, double factor);
 void misses_free(struct profile *p);
 
 #endif

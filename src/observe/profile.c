@@ -471,7 +471,7 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 		d->target = s->target;
 	d->samples += s->samples;
 	d->time += s->time;
-	if (merge_weights(d, s))
+	if (sites_note(&dst->sites, d) || merge_weights(d, s))
 		return -1;
 	profile_site_observed(d, s->observed, s->taken, s->windows);
 	if (s->locality && !locality_of(d))
@@ -602,7 +602,7 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 			map[i] = to->id;
 		}
 	}
-	SITES_EACH(&src->sites, s)
+	SITES_COUNTED(&src->sites, s)
 	{
 		if (rc)
 			break;

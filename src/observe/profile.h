@@ -158,10 +158,8 @@ struct profile {
 	struct phases **phases; /* sorted by run, then process */
 	size_t nphases;
 	struct stacks stacks;
-	struct misses *misses;
-	struct cycles *cycles;
-	struct row_memory miss_rows, cycle_rows; /* private: memory of those */
-	struct distances **distances;		 /* one for each process */
+	struct site_rows misses, cycles; /* observe/misses.h, cycles.h */
+	struct distances **distances;	 /* one for each process */
 	size_t ndistances;
 	struct site_distances *site_distances;
 	struct reuses *reuses; /* uthash, key */

@@ -1,38 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/rows.h"
 
-#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define ROWS 512 /* rows of a chunk */
+#include "observe/sites.h"
 
-struct row_chunk {
-	struct row_chunk *next;
-	uint64_t row[];
-};
-
-void *rows_new(struct row_memory *r, size_t size)
+static bool add_chunks(struct site_rows *r, size_t chunks)
 {
-	struct row_chunk *c;
+	size_t n = r->chunks ? r->chunks : 1;
+	uint64_t **list;
 
-	if (!r->left) {
-		c = calloc(1, sizeof(*c) + ROWS * size);
-		if (!c)
-			return NULL;
-		c->next = r->chunk;
-		r->chunk = c;
-		r->left = ROWS;
-	}
-	return (char *)r->chunk->row + (ROWS - r->left--) * size;
+	while (n < chunks)
+		n *= 2;
+	list = realloc((void *)r->chunk, n * sizeof(*list));
+	if (!list)
+		return false;
+	memset((void *)(list + r->chunks), 0, (n - r->chunks) * sizeof(*list));
+	r->chunk = list;
+	r->chunks = n;
+	return true;
 }
 
-void rows_free(struct row_memory *r)
+uint64_t *rows_get(struct site_rows *r, size_t site, unsigned n)
 {
-	struct row_chunk *next;
+	size_t i = site / SITES_CHUNK;
 
-	for (struct row_chunk *c = r->chunk; c; c = next) {
-		next = c->next;
-		free(c);
-	}
-	*r = (struct row_memory){ 0 };
+	if (i >= r->chunks && !add_chunks(r, i + 1))
+		return NULL;
+	if (!r->chunk[i])
+		r->chunk[i] = calloc(SITES_CHUNK, n * sizeof(**r->chunk));
+	return r->chunk[i] ? r->chunk[i] + site % SITES_CHUNK * n : NULL;
+}
+
+uint64_t *rows_find(const struct site_rows *r, size_t site, unsigned n)
+{
+	size_t i = site / SITES_CHUNK;
+	uint64_t any = 0, *row;
+
+	if (i >= r->chunks || !r->chunk[i])
+		return NULL;
+	row = r->chunk[i] + site % SITES_CHUNK * n;
+	for (unsigned k = 0; k < n; k++)
+		any |= row[k];
+	return any ? row : NULL;
+}
+
+void rows_free(struct site_rows *r)
+{
+	for (size_t i = 0; i < r->chunks; i++)
+		free(r->chunk[i]);
+	free((void *)r->chunk);
+	*r = (struct site_rows){ 0 };
 }

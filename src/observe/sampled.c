@@ -64,8 +64,11 @@ void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N])
 	uint64_t ticks = 0;
 
 	memset(n, 0, SAMPLED_N * sizeof(*n));
-	SITES_EACH(&p->sites, s)
+	SITES_COUNTED(&p->sites, s)
 	{
+		const struct misses *m = misses_row(p, s);
+		const struct cycles *c = cycles_row(p, s);
+
 		n[SAMPLED_INSTRUCTIONS] += s->observed;
 		if (s->cls == INSN_BRANCH) {
 			n[SAMPLED_CONDITIONAL] += s->observed;
@@ -73,13 +76,11 @@ void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N])
 		}
 		if (s->cls == INSN_CALL || s->cls == INSN_ICALL)
 			n[SAMPLED_CALLS] += s->observed;
-	}
-	for (const struct misses *m = p->misses; m; m = m->hh.next)
-		for (int i = 0; i < MISS_KIND_N; i++)
+		for (int i = 0; m && i < MISS_KIND_N; i++)
 			n[SAMPLED_MISSES + i] += m->n[i];
-	for (const struct cycles *c = p->cycles; c; c = c->hh.next)
-		for (int i = 0; i < TIMING_PART_N; i++)
+		for (int i = 0; c && i < TIMING_PART_N; i++)
 			ticks += c->n[i];
+	}
 	n[SAMPLED_CYCLES] = ticks / TIMING_TICKS;
 }
 

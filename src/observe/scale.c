@@ -42,9 +42,11 @@ void profile_scale(struct profile *p, double factor)
 
 	if (factor == 1)
 		return;
-	SITES_EACH(&p->sites, s)
+	SITES_COUNTED(&p->sites, s)
 	{
 		scale_site(s, factor);
+		misses_scale(p, s, factor);
+		cycles_scale(p, s, factor);
 	}
 	for (struct edge *e = p->edges; e; e = e->hh.next)
 		scale(&e->count, factor);
@@ -55,61 +57,23 @@ void profile_scale(struct profile *p, double factor)
 		scale(&c->count, factor);
 		scale(&c->distance, factor);
 	}
-	for (struct misses *m = p->misses; m; m = m->hh.next)
-		for (int i = 0; i < MISS_KIND_N; i++)
-			scale(&m->n[i], factor);
-	for (struct cycles *c = p->cycles; c; c = c->hh.next)
-		for (int i = 0; i < TIMING_PART_N; i++)
-			scale(&c->n[i], factor);
-}
-
-/* Returns the numbers in dst of src's images, which dst has already; NULL without memory. */
-static uint32_t *image_map(struct profile *dst, const struct profile *src)
-{
-	uint32_t *map = calloc(src->nimage + 1, sizeof(*map));
-
-	for (size_t i = 0; map && i < src->nimage; i++) {
-		const struct profile_image *from = src->image[i], *to;
-
-		to = profile_image(dst, from->kind, from->path, from->build_id);
-		if (!to) {
-			free(map);
-			return NULL;
-		}
-		map[i] = to->id;
-	}
-	return map;
 }
 
 int profile_move(struct profile *dst, struct profile *src, double factor, struct err *err)
 {
-	/* sites are most of a profile: they are moved in place, in one pass */
-	struct misses *misses = src->misses;
-	struct cycles *cycles = src->cycles;
-	uint32_t *map;
-	int rc;
-
-	src->misses = NULL;
-	src->cycles = NULL;
 	profile_scale(src, factor);
-	rc = profile_merge(dst, src, err);
-	profile_scale(src, 0);
-	src->misses = misses;
-	src->cycles = cycles;
-	if (rc)
+	if (profile_merge(dst, src, err))
 		return -1;
-	map = image_map(dst, src);
-	if (!map || misses_move(dst, src, map, factor) || cycles_move(dst, src, map, factor))
-		rc = err_no_memory(err, "the sum of samples");
-	free(map);
-	return rc;
+	profile_scale(src, 0);
+	sites_forget_notes(&src->sites);
+	return 0;
 }
 
 void profile_limit_windows(struct profile *p)
 {
 	struct site *site;
 
-	SITES_EACH(&p->sites, site)
+	SITES_COUNTED(&p->sites, site)
 	{
 		if ((int64_t)site->observed <= 0)
 			site->windows = 0;

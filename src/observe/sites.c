@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/pages.h"
 
@@ -129,6 +130,7 @@ static struct site *get_by_hash(struct sites *t, struct site_id id)
 	*slot = (uint64_t)hash << 32 | ++t->n;
 	s = sites_nth(t, t->last);
 	s->id = (struct site_id){ .image = id.image, .addr = id.addr };
+	s->number = (uint32_t)t->last & INT32_MAX;
 	return s;
 }
 
@@ -137,6 +139,22 @@ struct site *sites_get(struct sites *t, struct site_id id)
 	struct site *s = after_last(t, &id);
 
 	return s ? s : get_by_hash(t, id);
+}
+
+int sites_add_note(struct sites *t, struct site *s)
+{
+	if (!array_one_more(t->note, t->nnote))
+		return -1;
+	t->note[t->nnote++] = s;
+	s->noted = true;
+	return 0;
+}
+
+void sites_forget_notes(struct sites *t)
+{
+	for (size_t i = 0; i < t->nnote; i++)
+		t->note[i]->noted = false;
+	t->nnote = 0;
 }
 
 /* Where the list of `operand` is among the site's, or belongs. */
@@ -233,6 +251,7 @@ void sites_fini(struct sites *t)
 		else if ((i - SMALL) % IN_PAGE == 0)
 			pages_free(t->chunk[i], PAGES_LARGE);
 	free(t->chunk);
+	free((void *)t->note);
 	free_slots(t);
 	*t = (struct sites){ 0 };
 }

@@ -6,6 +6,7 @@
 #ifndef ASSAY_OBSERVE_SITES_H
 #define ASSAY_OBSERVE_SITES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,7 +44,9 @@ struct site {
 	struct locality *locality;    /* NULL: none (observe/locality.h) */
 	struct site_weights *weights; /* NULL: 1 each; read by site_weights() */
 	uint8_t cls, len;
-	uint16_t lists; /* a bit for each enum operand */
+	uint16_t lists;	      /* a bit for each enum operand */
+	uint32_t number : 31; /* of the sites of its profile */
+	uint32_t noted : 1;   /* private: in the list of sites_note() */
 };
 
 #define SITES_CHUNK 1024
@@ -54,6 +57,10 @@ struct sites {
 	uint64_t *slot;
 	size_t slots; /* a power of two, or 0 */
 	size_t last;  /* private: number of the site that sites_get() returned last */
+	/* Where parts of a run are added one by one: the sites that the part at hand has anything of. */
+	bool noting;
+	struct site **note;
+	size_t nnote;
 };
 
 void sites_fini(struct sites *t);
@@ -81,6 +88,14 @@ static inline struct hot *site_hot(const struct site *s, int operand)
 		return s->only;
 	return s->lists & bit ? s->several[__builtin_popcount(s->lists & (bit - 1))] : NULL;
 }
+/* Something is counted at the site: with `noting` it is added to the list of such sites. -1 without memory. */
+int sites_add_note(struct sites *t, struct site *s);
+static inline int sites_note(struct sites *t, struct site *s)
+{
+	return t->noting && !s->noted ? sites_add_note(t, s) : 0;
+}
+/* Empties that list. */
+void sites_forget_notes(struct sites *t);
 
 static inline struct site *sites_nth(const struct sites *t, size_t i)
 {
@@ -89,5 +104,15 @@ static inline struct site *sites_nth(const struct sites *t, size_t i)
 
 /* for (each site s of t), including sites that are added meanwhile */
 #define SITES_EACH(t, s) for (size_t s##_number = 0; ((s) = sites_nth(t, s##_number)); s##_number++)
+
+/* The same, of those that have been noted if sites are noted. */
+static inline struct site *sites_nth_counted(const struct sites *t, size_t i)
+{
+	if (!t->noting)
+		return sites_nth(t, i);
+	return i < t->nnote ? t->note[i] : NULL;
+}
+#define SITES_COUNTED(t, s) \
+	for (size_t s##_number = 0; ((s) = sites_nth_counted(t, s##_number)); s##_number++)
 
 #endif

@@ -57,7 +57,8 @@ int analysis_open(struct analysis *a, struct reading *r, bool warn, struct err *
 		.ctx = a->files,
 		.schedule = { .cpu = analysis_cpu(r), .memo = read_memo(r) },
 		.count = counts_at,
-		.missed = r->counts && r->counts->exact->profile.misses ? counts_misses : NULL,
+		.missed =
+			r->counts && r->counts->exact->profile.misses.chunks ? counts_misses : NULL,
 		.count_ctx = r->counts,
 	};
 	return 0;

@@ -332,14 +332,14 @@ static void operand_note(const struct annotate *a, const struct operand_values *
 /* Writes text like "l1d 12.3% mispredicted 5.0%". */
 static bool misses_text(const struct annotate *a, const struct row *row, char *buf, size_t n)
 {
-	return row->site && a->r->profile.misses &&
+	return row->site && a->r->profile.misses.chunks &&
 	       *misses_note(misses_find(&a->r->profile, row->site->id), buf, n);
 }
 
 /* Writes text like "simulated 1.25 cycles execute 60% l2 40%". */
 static bool cycles_text(const struct annotate *a, const struct row *row, char *buf, size_t n)
 {
-	return row->site && a->r->profile.cycles &&
+	return row->site && a->r->profile.cycles.chunks &&
 	       *cycles_note(cycles_find(&a->r->profile, row->site->id), row->site->observed, buf,
 			    n);
 }
@@ -803,10 +803,10 @@ static void print_rows(struct annotate *a)
 	if (a->sum)
 		make_estimated(a->column);
 	a->column[COLUMN_MISSES] = (struct column){
-		a->r->profile.misses ? "misses" : NULL, NULL, NULL, 0, EMIT_LEFT, EMIT_JSON
+		a->r->profile.misses.chunks ? "misses" : NULL, NULL, NULL, 0, EMIT_LEFT, EMIT_JSON
 	};
 	a->column[COLUMN_SIMULATED] =
-		(struct column){ a->r->profile.cycles ? "simulated_cycles" : NULL,
+		(struct column){ a->r->profile.cycles.chunks ? "simulated_cycles" : NULL,
 				 NULL,
 				 NULL,
 				 0,

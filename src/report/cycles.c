@@ -61,17 +61,20 @@ static void sum(struct entry *to, const struct entry *from)
 static int collect(struct table *t, const char *image)
 {
 	const struct view *v = &t->r->view;
-	struct cycles *c, *tmp;
+	const struct profile *p = &t->r->profile;
+	const struct site *s;
+	const struct cycles *c;
 	size_t k = 0;
 
-	t->v = calloc(HASH_COUNT(t->r->profile.cycles) + 1, sizeof(*t->v));
+	t->v = calloc(p->sites.n + 1, sizeof(*t->v));
 	if (!t->v)
 		return -1;
-	HASH_ITER (hh, t->r->profile.cycles, c, tmp) {
-		size_t at = place_index(v, c->key);
+	CYCLES_EACH(p, s, c)
+	{
+		size_t at = place_index(v, s->id);
 		struct entry *e = &t->v[t->n];
 
-		if (at == SIZE_MAX || !view_image_matches(v, c->key.image, image))
+		if (at == SIZE_MAX || !view_image_matches(v, s->id.image, image))
 			continue;
 		e->proc = v->proc_of[at];
 		e->executions = 0;
@@ -204,7 +207,7 @@ int cycles_print(struct reading *r, const char *image, unsigned n)
 	struct table t = { .r = r };
 	size_t rows;
 
-	if (!r->profile.cycles)
+	if (!r->profile.cycles.chunks)
 		return 0;
 	if (collect(&t, image))
 		return -1;
@@ -214,7 +217,7 @@ int cycles_print(struct reading *r, const char *image, unsigned n)
 		print_json(&t, rows, machine);
 	else
 		print_text(&t, rows);
-	if (!r->profile.misses)
+	if (!r->profile.misses.chunks)
 		misses_machine(r, "Cycles are simulated");
 	emit_terms(&r->emit, terms);
 	free(t.v);

@@ -62,21 +62,24 @@ static bool loads(const struct site *s)
 static int collect(struct table *t, const char *image)
 {
 	const struct view *v = &t->r->view;
-	struct misses *m, *tmp;
+	const struct profile *p = &t->r->profile;
+	const struct site *s;
+	const struct misses *m;
 	size_t k = 0;
 
-	t->v = calloc(HASH_COUNT(t->r->profile.misses) + 1, sizeof(*t->v));
+	t->v = calloc(p->sites.n + 1, sizeof(*t->v));
 	if (!t->v)
 		return -1;
-	HASH_ITER (hh, t->r->profile.misses, m, tmp) {
-		size_t at = place_index(v, m->key);
+	MISSES_EACH(p, s, m)
+	{
+		size_t at = place_index(v, s->id);
 
-		if (at == SIZE_MAX || !view_image_matches(v, m->key.image, image))
+		if (at == SIZE_MAX || !view_image_matches(v, s->id.image, image))
 			continue;
 		t->v[t->n].proc = v->proc_of[at];
 		memcpy(t->v[t->n].n, m->n, sizeof(m->n));
 		memset(t->v[t->n].loads, 0, sizeof(m->n));
-		if (loads(profile_site_find(&t->r->profile, m->key)))
+		if (loads(s))
 			memcpy(t->v[t->n].loads, m->n, sizeof(m->n));
 		t->n++;
 		for (unsigned i = 0; i < MISS_KIND_N; i++)
@@ -221,7 +224,7 @@ int misses_print(struct reading *r, const char *image, unsigned n)
 	struct table t = { .r = r };
 	size_t rows;
 
-	if (!r->profile.misses)
+	if (!r->profile.misses.chunks)
 		return 0;
 	if (collect(&t, image))
 		return -1;
@@ -231,8 +234,8 @@ int misses_print(struct reading *r, const char *image, unsigned n)
 		print_json(&t, rows);
 	else
 		print_text(&t, rows);
-	misses_machine(r, r->profile.cycles ? "Cycles and misses are simulated"
-					    : "Misses are simulated");
+	misses_machine(r, r->profile.cycles.chunks ? "Cycles and misses are simulated"
+						   : "Misses are simulated");
 	emit_footer(&r->emit, "`assay annotate` shows instructions'.");
 	emit_terms(&r->emit, terms);
 	free(t.v);

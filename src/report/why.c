@@ -524,14 +524,14 @@ static void print_counts(struct reading *r, double apart)
 	emit_set(&r->emit, "counts",
 		 json_pack("{s:o,s:f,s:f,s:b}", "recording", emit_text_json(c->exact->path),
 			   "repeat", c->repeat, "unexecuted", unexecuted, "misses",
-			   c->exact->profile.misses != NULL));
+			   c->exact->profile.misses.chunks != 0));
 	emit_footer(&r->emit, "Executions: counted by %s, a run of `%.300s`, times %g.",
 		    c->exact->path, reading_command(c->exact, command, sizeof(command)), c->repeat);
 	if (!reading_finished(c->exact))
 		emit_footer(&r->emit,
 			    "Its recorder was killed: what ran after it last wrote is not "
 			    "counted.");
-	if (c->exact->profile.misses)
+	if (c->exact->profile.misses.chunks)
 		emit_footer(&r->emit, "What caches, TLBs and predictors missed there, simulated, "
 				      "bounds culprits.");
 	if (unexecuted >= 0.005)

@@ -57,17 +57,15 @@ static size_t encode(const uint64_t *count, unsigned n, uint8_t *to)
 
 static bool write_misses(sqlite3_stmt *s, const struct profile *p)
 {
-	struct misses *m, *tmp;
+	const struct site *site;
+	const struct misses *m;
 
-	HASH_ITER (hh, p->misses, m, tmp) {
-		bool any = false;
-
-		bind_site(s, m->key);
-		for (unsigned i = 0; i < MISS_KIND_N; i++) {
+	MISSES_EACH(p, site, m)
+	{
+		bind_site(s, site->id);
+		for (unsigned i = 0; i < MISS_KIND_N; i++)
 			sqlite3_bind_int64(s, 3 + (int)i, (sqlite3_int64)m->n[i]);
-			any |= m->n[i] != 0;
-		}
-		if (any && !step(s))
+		if (!step(s))
 			return false;
 	}
 	return true;
@@ -75,17 +73,15 @@ static bool write_misses(sqlite3_stmt *s, const struct profile *p)
 
 static bool write_cycles(sqlite3_stmt *s, const struct profile *p)
 {
-	struct cycles *c, *tmp;
+	const struct site *site;
+	const struct cycles *c;
 
-	HASH_ITER (hh, p->cycles, c, tmp) {
-		bool any = false;
-
-		bind_site(s, c->key);
-		for (unsigned i = 0; i < TIMING_PART_N; i++) {
+	CYCLES_EACH(p, site, c)
+	{
+		bind_site(s, site->id);
+		for (unsigned i = 0; i < TIMING_PART_N; i++)
 			sqlite3_bind_int64(s, 3 + (int)i, (sqlite3_int64)c->n[i]);
-			any |= c->n[i] != 0;
-		}
-		if (any && !step(s))
+		if (!step(s))
 			return false;
 	}
 	return true;
@@ -309,8 +305,9 @@ bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed)
 {
 	return (packed || write_table(db, p, "locality", 2 + LOCALITY_N, write_locality)) &&
 	       (packed || write_table(db, p, "sharing", 4, write_sharing)) &&
-	       (!p->misses || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
-	       (!p->cycles || write_table(db, p, "cycle", 2 + TIMING_PART_N, write_cycles)) &&
+	       (!p->misses.chunks || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
+	       (!p->cycles.chunks ||
+		write_table(db, p, "cycle", 2 + TIMING_PART_N, write_cycles)) &&
 	       (!p->ndistances || write_table(db, p, "distance", 6, write_distances)) &&
 	       (!p->site_distances ||
 		write_table(db, p, "site_distance", 4, write_site_distances)) &&

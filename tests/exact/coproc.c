@@ -211,12 +211,13 @@ static uint64_t all_counted(void)
 
 static uint64_t mispredicted(const struct profile *other)
 {
+	const struct site *s;
+	const struct misses *m;
 	uint64_t sum = 0;
 
-	for (const struct misses *m = other->misses; m; m = m->hh.next) {
-		const struct site *s = profile_site_find(other, m->key);
-
-		if (s && (s->cls == INSN_BRANCH || s->cls == INSN_IJUMP))
+	MISSES_EACH(other, s, m)
+	{
+		if (s->cls == INSN_BRANCH || s->cls == INSN_IJUMP)
 			sum += m->n[MISS_MISPREDICTED];
 	}
 	return sum;
@@ -354,15 +355,18 @@ static uint64_t first_touches(const struct profile *reuse, uint32_t pc)
 static int compare_sets(const char *misses, const char *reuse, struct err *err)
 {
 	static struct profile of_misses, of_reuse;
+	const struct site *s;
+	const struct misses *m;
 
 	if (read_other(misses, &of_misses, err) || read_other(reuse, &of_reuse, err))
 		return -1;
-	for (const struct misses *m = of_misses.misses; m; m = m->hh.next) {
-		uint32_t pc = pc_in(&m->key, &of_misses);
+	MISSES_EACH(&of_misses, s, m)
+	{
+		uint32_t pc = pc_in(&s->id, &of_misses);
 
-		if (in_range(&of_misses, m->key) && m->n[MISS_ACCESSES])
-			differ(m->key, "missed again",
-			       m->n[MISS_L1D] - first_touches(&of_reuse, pc), missed_again(pc));
+		if (in_range(&of_misses, s->id) && m->n[MISS_ACCESSES])
+			differ(s->id, "missed again", m->n[MISS_L1D] - first_touches(&of_reuse, pc),
+			       missed_again(pc));
 	}
 	profile_fini(&of_misses);
 	profile_fini(&of_reuse);

@@ -41,6 +41,7 @@ static int schedule_lock;
 static struct {
 	uint64_t position; /* instructions executed, as far as threads have reported them */
 	uint64_t until;	   /* the phase ends there */
+	uint64_t length;   /* from where it began to there */
 	unsigned phase;	   /* enum exact_phase */
 	uint64_t sample, begin;
 	uint64_t closed; /* the position at which the engine last waited for the recorder */
@@ -92,7 +93,7 @@ static uint64_t tell_at(uint64_t end)
 }
 
 /* Finds the phase at the current position and where the phase ends. */
-static void locate(void)
+static void find_phase(void)
 {
 	uint64_t start, warm;
 
@@ -118,6 +119,12 @@ static void locate(void)
 	}
 }
 
+static void locate(void)
+{
+	find_phase();
+	now.length = now.until - now.position;
+}
+
 static uint64_t mode_skipping(void)
 {
 	return MODE_SKIPPING | (warming ? EXACT_LINES : 0);
@@ -128,7 +135,7 @@ static void set_mode(void)
 {
 	bool skip = now.phase == EXACT_SKIP;
 
-	log_position(now.position, now.phase, now.main);
+	log_position(now.position, now.phase, now.length, now.main);
 	if (skip == skipping())
 		return;
 	log_mode = skip ? mode_skipping() : log_observed;
@@ -156,7 +163,7 @@ void schedule_init(struct thread *t)
 	now.main = log_main;
 	locate();
 	log_mode = now.phase == EXACT_SKIP ? mode_skipping() : log_observed;
-	log_position(now.position, now.phase, now.main);
+	log_position(now.position, now.phase, now.length, now.main);
 }
 
 static unsigned threads_alive(void)
@@ -200,7 +207,7 @@ static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n, 
 /* The recorder reads what has been observed. */
 static void close_sample(void)
 {
-	log_position(now.position, now.phase, now.main);
+	log_position(now.position, now.phase, now.length, now.main);
 	log_ask();
 	now.closed = now.position;
 	now.any = false;
@@ -344,7 +351,7 @@ void schedule_end(struct thread *t)
 		end_sample(now.position < now.until);
 		now.begin = now.position;
 	}
-	log_position(now.position, now.phase, now.main);
+	log_position(now.position, now.phase, now.length, now.main);
 	unlock(&schedule_lock);
 }
 
@@ -360,11 +367,11 @@ void schedule_after_fork(struct thread *t)
 		warm_after_fork(t);
 	locate();
 	set_mode();
-	log_position(now.position, now.phase, now.main);
+	log_position(now.position, now.phase, now.length, now.main);
 }
 
 void schedule_restart(void)
 {
 	if (schedule_on)
-		log_position(now.position, now.phase, now.main);
+		log_position(now.position, now.phase, now.length, now.main);
 }

@@ -519,12 +519,13 @@ const void *log_piece(uint64_t at, uint64_t n)
 	return (const void *)p;
 }
 
-void log_position(uint64_t position, unsigned phase, bool main)
+void log_position(uint64_t position, unsigned phase, uint64_t length, bool main)
 {
 	if (log_fd < 0)
 		return;
 	__atomic_store_n(&process->position, position, __ATOMIC_RELAXED);
 	process->main = main;
+	__atomic_store_n(&process->phase_length, length, __ATOMIC_RELAXED);
 	__atomic_store_n(&process->phase, phase, __ATOMIC_RELEASE);
 }
 

@@ -27,7 +27,7 @@ const struct exact_schedule *log_schedule(void);
 const void *log_piece(uint64_t at, uint64_t n);
 void log_sampled(const struct exact_sampled *s);
 /* Tells the recorder the schedule's state. */
-void log_position(uint64_t position, unsigned phase, bool main);
+void log_position(uint64_t position, unsigned phase, uint64_t length, bool main);
 /* Waits until the recorder has read everything that was observed. All other threads are outside of
  * the cache. */
 void log_ask(void);
