@@ -23,6 +23,7 @@
 #include "runahead/arith.h"
 #include "runahead/flags.h"
 #include "runahead/memory.h"
+#include "runahead/strings.h"
 #include "runahead/vector_ops.h"
 
 RA_INLINE int ra_stop(struct ra_state *s, uint32_t why)
@@ -525,6 +526,10 @@ RA_HELPER int ra_step_other(struct ra_state *s, uint32_t pc)
 		return 0;
 	case UOP_BR:
 		s->pc = pc + (uint32_t)u->imm;
+		return 0;
+	case UOP_REP:
+		if (ra_rep(s, flags, c) > 0)
+			s->pc = pc;
 		return 0;
 
 	case UOP_ARGS:

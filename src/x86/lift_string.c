@@ -85,19 +85,22 @@ static uint16_t one_round(struct lift *l, int kind, int w)
 	return rec;
 }
 
-/* Repeated operations. again: BRZ rcx, end; round; rcx--; BR again (repe: BRCC e, again); end:
- * NOP */
+/* Repeated operations. again: REP (stos and movs); BRZ rcx, end; round; rcx--; BR again (repe: BRCC e, again);
+ * end: NOP */
 static void repeated(struct lift *l, int kind, int w)
 {
 	bool until = kind == SCAS || kind == CMPS;
 	bool equal = l->in->z.attributes & ZYDIS_ATTRIB_HAS_REPE;
-	int end = l->n, u;
+	int again = l->n, end, u;
 
+	if (kind == STOS || kind == MOVS)
+		lift_emit(l, UOP_REP, w, 0, 0, 0, kind == MOVS);
+	end = l->n;
 	lift_emit(l, UOP_BRZ, 3, 0, 0, UR_RCX, 0);
 	one_round(l, kind, w);
 	lift_emit(l, UOP_LEA, 3, UR_RCX, UR_RCX, UR_ZERO, 0)->imm = -1;
 	u = l->n;
-	lift_emit(l, until ? UOP_BRCC : UOP_BR, 0, 0, 0, 0, equal ? 4 : 5)->imm = end - u;
+	lift_emit(l, until ? UOP_BRCC : UOP_BR, 0, 0, 0, 0, equal ? 4 : 5)->imm = again - u;
 	l->out[end].imm = l->n - end;
 	lift_emit(l, UOP_NOP, 0, 0, 0, 0, 0);
 	lift_retire(l, UREC_EA);

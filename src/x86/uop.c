@@ -18,7 +18,7 @@ static const char *const op_name[256] = {
 	N(JMP),	   N(JIND),  N(ARGS),  N(ADDK),	  N(SUBK),  N(VLD),   N(VST),	 N(VLOGIC),
 	N(VARITH), N(VCMP),  N(VBC),   N(VSHUF),  N(VSHB),  N(VPUT),  N(VGET),	 N(VBITS),
 	N(VTEST),  N(VZ),    N(VUNK),  N(VFCMP),  N(VFINT), N(VINTF), N(KOP),	 N(KCAT),
-	N(KSH),	   N(KTEST),
+	N(KSH),	   N(KTEST), N(REP),
 #undef N
 };
 

@@ -222,6 +222,12 @@ enum uop_op {
 	UOP_BRZ,  /* if b == 0 at the width; b is a register */
 	UOP_BRNZ, /* if b != 0 */
 	UOP_BRCC, /* if condition c holds */
+	/*
+	 * Up to 8 bytes at once of a repeated stos (c = 0) or movs (c = 1), and then this micro-op again. Control goes on
+	 * to the next one, with nothing done, where no element is left, where something is unknown, where memory is not
+	 * accessible, and where source and destination overlap so that elements must be moved one by one.
+	 */
+	UOP_REP,
 
 	/* Control flow between instructions. imm: micro-op index of the target, or
 	 * CODE_UNLINKED() (runahead/state.h). */

@@ -348,6 +348,49 @@ static void test_faults(void **state)
 	test_free(s);
 }
 
+/* rep stosb; mov rcx, rdx; mov rsi, rbx; rep movsb; syscall */
+static const uint8_t string_code[] = { 0xf3, 0xaa, 0x48, 0x89, 0xd1, 0x48,
+				       0x89, 0xde, 0xf3, 0xa4, 0x0f, 0x05 };
+
+static const uint8_t *string_bytes(void *ctx, uint64_t addr, size_t *n)
+{
+	(void)ctx;
+	*n = addr < sizeof(string_code) ? sizeof(string_code) - addr : 0;
+	return *n ? string_code + addr : NULL;
+}
+
+/* Elements are done many at a time, of a length and at an address that are no multiple of a word. */
+static void test_strings_are_short(void **state)
+{
+	const uint64_t to = 0x5003, filled = 1001, moved = 777;
+	struct ra_state *s = test_calloc(1, sizeof(*s));
+	struct code_source src = { .bytes = string_bytes };
+	struct ra_env env;
+	struct err err;
+	struct map m;
+
+	(void)state;
+	map_open(&m, 4096, 6);
+	env = (struct ra_env){ .code = &m.code, .read = no_memory, .map = all_one };
+	assert_int_equal(code_image(&m.code, IMAGE, &src, &err), 0);
+	code_sweep(&m.code, IMAGE, 0, sizeof(string_code), 100);
+	s->r[UR_RAX] = 0x5a;
+	s->r[UR_RBX] = s->r[UR_RDI] = to;
+	s->r[UR_RCX] = filled;
+	s->r[UR_RDX] = moved;
+	s->known = (1u << UR_BIAS) - 1;
+	ra_user_run(s, &env, BIAS, 0, 10);
+	assert_int_equal(s->stop, RA_STOP_SYSCALL);
+	assert_int_equal(s->n, 4);
+	assert_int_equal(s->r[UR_RDI], to + filled + moved);
+	assert_int_equal(s->r[UR_RSI], to + moved);
+	assert_int_equal(s->r[UR_RCX], 0);
+	assert_int_equal(s->r[UR_EA], to + filled + moved - 1);
+	assert_in_range(s->uops, 1, (filled + moved) / 8 + 50);
+	map_close(&m);
+	test_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_full_arena_stops),
 		cmocka_unit_test(test_branches_are_linked),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_strings_are_short),
 	};
 
 	return cmocka_run_group_tests(tests, open_self, close_self);
