@@ -138,7 +138,7 @@ static void leave(struct heights *h, const struct walk *w, uint32_t insn, const 
 
 static bool make(struct heights *h, struct walk *w)
 {
-	uint32_t v = h->n, todo = h->n;
+	uint32_t v = h->n, todo = v;
 
 	h->n = 0;
 	if (!array_widen(h->v, v, w->n) || !array_widen(h->todo, todo, w->n))
