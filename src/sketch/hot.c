@@ -127,7 +127,8 @@ static inline __attribute__((unused)) bool is_sound(const struct hot *h, unsigne
 {
 	struct entry e = hot_entry(h, i);
 
-	return e.error <= e.count &&
+	/* in a list that counts samples the error says what was missed, which may be more than the count */
+	return (h->method == HOT_COUNTING || e.error <= e.count) &&
 	       (i == h->last || h->last >= h->n || e.value != hot_entry(h, h->last).value);
 }
 
