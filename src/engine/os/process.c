@@ -342,7 +342,7 @@ static long judge(int fd, unsigned depth)
 	return 0;
 }
 
-/* Builds {engine, configuration, path, program's argv…} in a fresh mapping, or returns NULL. */
+/* Builds an argument vector in a new mapping: engine, configuration, path, the program's arguments. NULL: no memory. */
 static char **engine_args(uint64_t argv, const char *option, const char *path, size_t *size)
 {
 	uint64_t n = 0, p;
