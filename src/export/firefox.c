@@ -369,22 +369,11 @@ static void put_thread(struct firefox *f, const struct stack_thread *thread,
 	putc('}', f->out);
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct stack_sample *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->bucket != y->bucket)
-		return x->bucket < y->bucket ? -1 : 1;
-	return (x->frame > y->frame) - (x->frame < y->frame);
-}
-
 static void put_threads(struct firefox *f, struct stack_sample *sample)
 {
 	const struct calltree *t = f->t;
 
-	qsort(sample, t->nsample, sizeof(*sample), by_time);
+	qsort(sample, t->nsample, sizeof(*sample), stack_samples_order);
 	fputs("\"threads\":[", f->out);
 	for (size_t i = 0, end; i < t->nsample; i = end) {
 		for (end = i + 1; end < t->nsample; end++)

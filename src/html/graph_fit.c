@@ -53,33 +53,6 @@ uint32_t *html_cut(const double *held, const uint32_t *parent, size_t n, double 
 	return to;
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct stack_sample *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->bucket != y->bucket)
-		return x->bucket < y->bucket ? -1 : 1;
-	return (x->frame > y->frame) - (x->frame < y->frame);
-}
-
-/* Samples of the same node, thread and bucket become one, unless their count would be too large. */
-static void fold(struct html_graph *g)
-{
-	size_t k = 0;
-
-	qsort(g->sample, g->nsample, sizeof(*g->sample), by_key);
-	for (size_t i = 0; i < g->nsample; i++) {
-		if (k && !by_key(&g->sample[k - 1], &g->sample[i]) &&
-		    g->sample[i].count <= UINT32_MAX - g->sample[k - 1].count)
-			g->sample[k - 1].count += g->sample[i].count;
-		else
-			g->sample[k++] = g->sample[i];
-	}
-	g->nsample = k;
-}
-
 /* Adds nodes that hold at most that much to their callers. */
 static int cut(struct html_graph *g, double least)
 {
@@ -101,7 +74,7 @@ static int cut(struct html_graph *g, double least)
 	g->least = least;
 	g->n = kept;
 	free(to);
-	fold(g);
+	g->nsample = stack_samples_fold(g->sample, g->nsample);
 	return 0;
 }
 
@@ -226,7 +199,7 @@ static void widen(struct html_graph *g)
 		g->sample[i].bucket /= 2;
 	g->buckets = (g->buckets + 1) / 2;
 	g->width *= 2;
-	fold(g);
+	g->nsample = stack_samples_fold(g->sample, g->nsample);
 }
 
 /* The whole. */
@@ -241,7 +214,7 @@ int html_graph_limit(struct html_graph *g)
 	least = html_least(g->all, g->n, HTML_NODES);
 	if (least >= 0)
 		return cut(g, least);
-	fold(g);
+	g->nsample = stack_samples_fold(g->sample, g->nsample);
 	return 0;
 }
 

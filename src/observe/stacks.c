@@ -171,7 +171,7 @@ long stacks_thread(struct stacks *s, uint32_t run, uint32_t pid, uint32_t tid, c
 
 /* Samples. */
 
-static int by_key(const void *a, const void *b)
+int stack_samples_order(const void *a, const void *b)
 {
 	const struct stack_sample *p = a, *q = b;
 
@@ -182,24 +182,28 @@ static int by_key(const void *a, const void *b)
 	return (p->frame > q->frame) - (p->frame < q->frame);
 }
 
-void stacks_fold(struct stacks *s)
+size_t stack_samples_fold(struct stack_sample *v, size_t nsample)
 {
 	size_t n = 0;
 
-	if (s->nsample)
-		qsort(s->sample, s->nsample, sizeof(*s->sample), by_key);
-	for (size_t i = 0; i < s->nsample; i++) {
-		struct stack_sample *to = n ? &s->sample[n - 1] : NULL;
-		const struct stack_sample *one = &s->sample[i];
+	if (nsample)
+		qsort(v, nsample, sizeof(*v), stack_samples_order);
+	for (size_t i = 0; i < nsample; i++) {
+		struct stack_sample *to = n ? &v[n - 1] : NULL;
 
-		if (to && !by_key(to, one) && to->count <= UINT32_MAX - one->count) {
-			to->count += one->count;
-			to->time += one->time;
+		if (to && !stack_samples_order(to, &v[i]) && to->count <= UINT32_MAX - v[i].count) {
+			to->count += v[i].count;
+			to->time += v[i].time;
 			continue;
 		}
-		s->sample[n++] = *one;
+		v[n++] = v[i];
 	}
-	s->nsample = s->folded = n;
+	return n;
+}
+
+void stacks_fold(struct stacks *s)
+{
+	s->nsample = s->folded = stack_samples_fold(s->sample, s->nsample);
 	s->folds++;
 }
 

@@ -72,6 +72,11 @@ struct stack_sample {
 	uint32_t count;
 	double time; /* what the samples stand for, in the run's unit */
 };
+/* For qsort(): by thread, then bucket, then frame. */
+int stack_samples_order(const void *a, const void *b);
+/* Sorts samples so, and adds up those of one key, unless their count would be too large. Returns
+ * how many are left. */
+size_t stack_samples_fold(struct stack_sample *v, size_t nsample);
 
 #define STACKS_WIDTH 10000000 /* ns of a bucket at first; it doubles */
 #define STACKS_BUCKETS 1024   /* more of them become half as many */
