@@ -154,7 +154,7 @@ static void forget(struct named **names)
 	}
 }
 
-/* to[]: by thread of the tree, that of the graph. */
+/* Gives each thread of the call tree a number in the graph, in to[]. -1 without memory. */
 static int number_threads(struct html_graph *g, const struct count *count, uint32_t *to)
 {
 	struct named *names = NULL;

@@ -24,7 +24,7 @@ struct cycles *cycles_get(struct profile *p, struct site_id id);
 /* NULL: nothing was counted. */
 const struct cycles *cycles_row(const struct profile *p, const struct site *s);
 const struct cycles *cycles_find(const struct profile *p, struct site_id id);
-/* for (each site s of the profile with cycles c) */
+/* A loop over the profile's sites that have simulated cycles: s is the site, c are its cycles. */
 #define CYCLES_EACH(p, s, c) \
 	SITES_EACH(&(p)->sites, s) \
 	if (((c) = cycles_row(p, s)))

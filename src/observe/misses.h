@@ -45,7 +45,7 @@ struct misses *misses_get(struct profile *p, struct site_id id);
 /* NULL: nothing was counted. */
 const struct misses *misses_row(const struct profile *p, const struct site *s);
 const struct misses *misses_find(const struct profile *p, struct site_id id);
-/* for (each site s of the profile with misses m) */
+/* A loop over the profile's sites that have simulated misses: s is the site, m are its misses. */
 #define MISSES_EACH(p, s, m) \
 	SITES_EACH(&(p)->sites, s) \
 	if (((m) = misses_row(p, s)))

@@ -44,7 +44,8 @@
 #define SLOTS_PARTS 6	/* bits of the partition, at most */
 #define PLACE_WINDOWS 8 /* windows that a place is judged by */
 #define PLACE_LITTLE 5	/* per cent of values that were worth it: fewer windows are run, */
-#define PLACE_MUCH 20	/* in per cent; beyond it all windows of the place are run again */
+#define PLACE_MUCH \
+	20 /* per cent of useful values above which all windows of a place are run again */
 
 struct slots;
 

@@ -27,7 +27,7 @@ struct process {
 	size_t n, cap;
 	bool followed;	      /* the mappings are those that the kernel told of */
 	uint64_t read;	      /* when they were read from /proc; ns, CLOCK_MONOTONIC; 0: never */
-	uint64_t mm, exec_vm; /* as in struct sample_stack, of the last sample */
+	uint64_t mm, exec_vm; /* the values that the last sample had (struct sample_stack) */
 	bool cgroup_known;
 	char cgroup[256];
 	UT_hash_handle hh;

@@ -50,7 +50,7 @@ struct hot { /* 56 bytes: what malloc gives in 64 */
 	struct brief first[BRIEF_FIRST];
 };
 
-/* A list that is a counting sample has more. */
+/* A hot list that is a counting sample, with what only these have. */
 struct counting {
 	struct hot hot;
 	uint32_t streams; /* those merged with tau above 1, at least 1 */

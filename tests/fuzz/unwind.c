@@ -124,7 +124,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* The file with the changes; what is left of the data is the stack. */
+/* Makes the file with the input's changes. The rest of the input becomes the stack's memory. */
 static int make_file(const uint8_t *data, size_t size)
 {
 	static uint8_t file[MAX_FILE];
