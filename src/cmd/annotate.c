@@ -49,10 +49,8 @@ static void print(struct reading *r, struct err *err)
 
 static int run(int argc, char **argv, struct err *err)
 {
-	if (argc > 1) {
-		err_set(err, ERR_USAGE, "annotate takes one procedure, but %d were given", argc);
+	if (read_one_procedure(&in, argc, argv, err))
 		return err->code;
-	}
 	if (dot && in.json) {
 		err_set(err, ERR_USAGE, "--dot and --json are two forms of output");
 		return err->code;

@@ -27,10 +27,8 @@ static void print(struct reading *r, struct err *err)
 
 static int run(int argc, char **argv, struct err *err)
 {
-	if (argc > 1) {
-		err_set(err, ERR_USAGE, "calls takes one procedure, but %d were given", argc);
+	if (read_one_procedure(&in, argc, argv, err))
 		return err->code;
-	}
 	o.procedure = argc ? argv[0] : NULL;
 	return read_and_print(&in, print, err);
 }

@@ -35,11 +35,8 @@ static int run(int argc, char **argv, struct err *err)
 {
 	static struct reading r;
 
-	if (argc) {
-		read_no_operands(&in, argv[0], err);
-		err_hint(err, "-i FILE names a recording, -o FILE the page");
-		return err->code;
-	}
+	if (argc)
+		return read_no_operands(&in, argv[0], NULL, err);
 	pages_keep();
 	progress_file("reading", in.input);
 	if (reading_open(&r, &in, err))

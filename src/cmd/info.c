@@ -19,11 +19,8 @@ static void print(struct reading *r, struct err *err)
 
 static int run(int argc, char **argv, struct err *err)
 {
-	if (argc) {
-		read_no_operands(&in, argv[0], err);
-		err_hint(err, "-i %s if that is the recording", argv[0]);
-		return err->code;
-	}
+	if (argc)
+		return read_no_operands(&in, argv[0], NULL, err);
 	return read_and_print(&in, print, err);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/read.h"
 
+#include <unistd.h>
+
 #include "base/pages.h"
 #include "base/progress.h"
 #include "report/counts.h"
@@ -75,7 +77,26 @@ int read_add(struct profile *sum, const char *path, struct err *err)
 	return rc;
 }
 
-void read_no_operands(const struct reading_options *in, const char *operand, struct err *err)
+int read_no_operands(const struct reading_options *in, const char *operand, const char *instead,
+		     struct err *err)
 {
 	err_set(err, ERR_USAGE, "%s takes no operands, but '%s' was given", in->verb, operand);
+	if (!access(operand, F_OK))
+		err_hint(err, "-i %s reads that recording", operand);
+	else if (instead)
+		err_hint(err, "`assay %s %s` shows a procedure; -i FILE names a recording", instead,
+			 operand);
+	else
+		err_hint(err, "-i FILE names a recording");
+	return err->code;
+}
+
+int read_one_procedure(const struct reading_options *in, int argc, char **argv, struct err *err)
+{
+	if (argc <= 1)
+		return 0;
+	err_set(err, ERR_USAGE, "%s takes one procedure, but %d were given", in->verb, argc);
+	if (!access(argv[0], F_OK))
+		err_hint(err, "-i %s reads that recording", argv[0]);
+	return err->code;
 }

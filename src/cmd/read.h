@@ -72,7 +72,13 @@ int read_and_print(const struct reading_options *in, void (*print)(struct readin
 		   struct err *err);
 /* sum += the recording there. -1 with err set. */
 int read_add(struct profile *sum, const char *path, struct err *err);
-/* Says that the verb takes no operands. */
-void read_no_operands(const struct reading_options *in, const char *operand, struct err *err);
+/*
+ * Says that the verb takes no operands, and how to name a recording, or, where `instead` is not
+ * NULL, a procedure: `assay INSTEAD OPERAND`. Returns the error's code.
+ */
+int read_no_operands(const struct reading_options *in, const char *operand, const char *instead,
+		     struct err *err);
+/* 0, or the code of an error that says that the verb takes at most one procedure. */
+int read_one_procedure(const struct reading_options *in, int argc, char **argv, struct err *err);
 
 #endif

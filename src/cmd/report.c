@@ -101,12 +101,8 @@ static int run(int argc, char **argv, struct err *err)
 {
 	static const void *const rows[] = { &o.n, NULL };
 
-	if (argc) {
-		read_no_operands(&in, argv[0], err);
-		err_hint(err, "-i FILE names a recording; `assay annotate %s` shows a procedure",
-			 argv[0]);
-		return err->code;
-	}
+	if (argc)
+		return read_no_operands(&in, argv[0], "annotate", err);
 	if (why && o.by) {
 		err_set(err, ERR_USAGE, "--why is by procedure, not by %s", o.by);
 		return err->code;

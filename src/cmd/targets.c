@@ -51,11 +51,8 @@ static void print(struct reading *r, struct err *err)
 
 static int run(int argc, char **argv, struct err *err)
 {
-	if (argc) {
-		read_no_operands(&in, argv[0], err);
-		err_hint(err, "-i %s reads that recording", argv[0]);
-		return err->code;
-	}
+	if (argc)
+		return read_no_operands(&in, argv[0], NULL, err);
 	if (o.samples && o.most && !o.systematic) {
 		err_set(err, ERR_USAGE, "--samples and --max exclude each other");
 		err_hint(err, "--samples has just so many, --max chooses up to so many");

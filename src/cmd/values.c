@@ -42,11 +42,8 @@ static void print(struct reading *r, struct err *err)
 
 static int run(int argc, char **argv, struct err *err)
 {
-	if (argc) {
-		read_no_operands(&in, argv[0], err);
-		err_hint(err, "--procedure %s shows that procedure's", argv[0]);
-		return err->code;
-	}
+	if (argc)
+		return read_no_operands(&in, argv[0], "values --procedure", err);
 	return read_and_print(&in, print, err);
 }
 
