@@ -31,7 +31,9 @@ struct culprit_machine {
 	double misses; /* misses of the first level that are under way at a time; page walks */
 	double walks;
 	double retire;	   /* instructions that retire in a cycle */
-	double mispredict; /* cycles until the correct instructions arrive */
+	double alus;	   /* instructions on integers that are executed in a cycle */
+	double mispredict; /* cycles until the correct instructions arrive, once the branch is
+			    * resolved */
 	/* branch targets that the predictor keeps; cycles of a target that it lacks */
 	double branches, unknown;
 	double decoded,

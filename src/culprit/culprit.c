@@ -355,6 +355,68 @@ struct work {
 	double *left; /* by block: cycles that it leaves to the blocks after it */
 };
 
+/* Instructions that retire alone: one that fuses with a branch retires with it. */
+static double retired(const struct work *w, uint32_t block, uint32_t from, uint32_t to)
+{
+	double n = 0;
+
+	for (uint32_t k = from; k < to; k++) {
+		const struct fact *f = paths_fact(w->c->paths, w->p, block, k);
+		const struct fact *next = paths_fact(w->c->paths, w->p, block, k + 1);
+
+		n += !(f && f->fuses && next && next->cls == INSN_BRANCH);
+	}
+	return n;
+}
+
+/* Cycles in which the core can execute and retire those instructions of a block, if none waits. */
+static double at_once(const struct work *w, uint32_t block, uint32_t from, uint32_t to)
+{
+	const struct culprit_machine *m = w->c->machine;
+	double integer = 0;
+
+	for (uint32_t k = from; k < to; k++) {
+		const struct fact *f = paths_fact(w->c->paths, w->p, block, k);
+
+		integer += f && f->integer;
+	}
+	return fmax(integer / m->alus, retired(w, block, from, to) / m->retire);
+}
+
+/* The cycles in which as many instructions retire as can. An instruction that waits for a unit
+ * gets no more than it and those after it need. */
+static double ideal_of(const struct work *w, uint32_t block, const struct schedule_insn *s,
+		       uint32_t k)
+{
+	const struct cfg_block *b = &w->p->g.block[block];
+	uint32_t end = k + 1;
+
+	if (!s)
+		return 0;
+	if (s[k].why != SCHEDULE_UNIT)
+		return fmin(s[k].least, 1);
+	while (end < b->ninsn && s[end].least <= 0)
+		end++;
+	return fmin(s[k].least, fmin(1, at_once(w, block, k, end)));
+}
+
+/* The least part of a block's schedule that a core can take: what instructions wait for, less a margin, and
+ * the cycles in which as many retire as can. */
+static double least_part(const struct work *w, uint32_t block)
+{
+	const struct schedule_insn *s = schedules_of(&w->c->schedules, w->p, block);
+	const struct cfg_block *b = &w->p->g.block[block];
+	double all = 0, ideal = 0, least;
+
+	for (uint32_t k = 0; s && k < b->ninsn; k++) {
+		all += s[k].least;
+		ideal += ideal_of(w, block, s, k);
+	}
+	least = fmin(ideal / CULPRIT_AT_ONCE,
+		     retired(w, block, 0, b->ninsn) / w->c->machine->retire);
+	return all > 0 ? ((all - ideal) / CULPRIT_AT_ONCE + least) / all : 1;
+}
+
 /* Explains an instruction. behind: cycles that the schedule gave to earlier instructions and
  * that show here. */
 static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
@@ -367,7 +429,7 @@ static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 		.least = t->least,
 	};
 	double factor = estimate_factor(estimate_error(w->c->e, w->p, block));
-	struct uncertain fewer = if_ran(t, behind, 1 / factor, 1 / CULPRIT_AT_ONCE),
+	struct uncertain fewer = if_ran(t, behind, 1 / factor, least_part(w, block)),
 			 more_often = if_ran(t, behind, factor, 1);
 	double more, executions;
 
@@ -398,6 +460,16 @@ static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 	widen(t->range, verdict, more_often);
 }
 
+/* The time for a unit is what the schedule has beyond the cycles in which the core could have executed other
+ * instructions in their place, and these may be more. */
+static void add_multiplication(struct culprit_sum *s, const struct culprit_insn_time *t)
+{
+	double more = t->why == SCHEDULE_UNIT ? (CULPRIT_AT_ONCE - 1) * t->ideal : 0;
+
+	s->multiply += t->fixed;
+	s->multiply_least += fmax(0, t->fixed - more);
+}
+
 /*
  * Attributes a static stall of a division or a multiplication, or of an instruction that waits for
  * one, to that unit. An instruction that waits for a load whose forwarding fails might not have
@@ -417,7 +489,7 @@ static void name_cause(struct work *w, uint32_t block, uint32_t k, const struct 
 	if (f && f->divides)
 		w->out->sum.divide += t->fixed;
 	else if (f && f->multiplies)
-		w->out->sum.multiply += t->fixed;
+		add_multiplication(&w->out->sum, t);
 	else if (f && f->load)
 		w->out->sum.max[CULPRIT_FORWARD] += f->forward.likely * t->fixed;
 }
@@ -442,22 +514,6 @@ static void add_to_sum(struct culprit_sum *s, const struct culprit_insn_time *t)
 	}
 }
 
-/* The cycles in which as many instructions retire as can. An instruction that waits for a unit
- * gets no more than it and those after it need. */
-static double ideal_of(const struct work *w, const struct cfg_block *b,
-		       const struct schedule_insn *s, uint32_t k)
-{
-	uint32_t group = 1;
-
-	if (!s)
-		return 0;
-	if (s[k].why != SCHEDULE_UNIT)
-		return fmin(s[k].least, 1);
-	while (k + group < b->ninsn && s[k + group].least <= 0)
-		group++;
-	return fmin(s[k].least, fmin(1, group / w->c->machine->retire));
-}
-
 /* Handles the k-th instruction. fill: its explanation is kept; otherwise only the cycles that it
  * leaves to later instructions are computed. */
 static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *carry, bool fill)
@@ -476,7 +532,7 @@ static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *ca
 	double more, gain, behind;
 
 	if (t.executions > 0) {
-		t.ideal = ideal_of(w, b, s, k) * t.executions;
+		t.ideal = ideal_of(w, block, s, k) * t.executions;
 		t.fixed = t.least * t.executions - t.ideal;
 	}
 	if (s && t.fixed > 0) {
@@ -544,6 +600,7 @@ static void settle(struct culprit_sum *s)
 		s->fixed[i] *= left;
 	s->divide *= left;
 	s->multiply *= left;
+	s->multiply_least *= left;
 	s->ideal = fmax(0, s->ideal - (s->gain - less));
 }
 
@@ -613,6 +670,7 @@ void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s)
 	to->doubtful += s->doubtful;
 	to->divide += s->divide;
 	to->multiply += s->multiply;
+	to->multiply_least += s->multiply_least;
 	for (int i = 0; i < 4; i++)
 		to->fixed[i] += s->fixed[i];
 	for (int i = 0; i < CULPRIT_N; i++) {

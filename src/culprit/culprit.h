@@ -95,6 +95,7 @@ struct culprit_sum {
 	double gain;
 	double fixed[4];	 /* static stalls by enum schedule_why */
 	double divide, multiply; /* the part of them that waits for a division, a multiplication */
+	double multiply_least;	 /* the least of the latter, by its own schedule */
 	double min[CULPRIT_N], max[CULPRIT_N], expected[CULPRIT_N];
 	double caused
 		/* expected stalls, of its own and other instructions, for which its instructions

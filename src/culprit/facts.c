@@ -137,6 +137,18 @@ static bool fuses(const struct insn *in)
 	}
 }
 
+/* Whether it takes a unit for integers or branches. Moves between registers and loads take none; what fuses
+ * with a branch is counted with that. */
+static bool is_integer(const struct fact *f, const struct insn *in)
+{
+	uint64_t general = f->writes & ((1ULL << FACT_VECTOR) - 1);
+
+	if (in->cls == INSN_BRANCH || in->cls == INSN_JUMP)
+		return true;
+	return general && !f->load && in->z.mnemonic != ZYDIS_MNEMONIC_MOV &&
+	       f->writes != 1ULL << FACT_FLAGS;
+}
+
 static uint8_t latency(const struct fact *f, const struct insn *in, const struct culprit_machine *m)
 {
 	double cycles = 1;
@@ -320,12 +332,29 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 		     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) &&
 		    in->z.meta.category == ZYDIS_CATEGORY_STRINGOP;
 	f->fuses = fuses(in);
+	f->integer = is_integer(f, in);
 	f->latency = latency(f, in, src->machine);
 	bound_accesses(f, in, site, pattern, src);
 	bound_meetings(f, in, site, src);
 	bound_sharing(f, site);
 	bound_branch(f, site, src->processes);
 	bound_fetches(f, site, src);
+}
+
+void fact_resolve(struct fact *block, unsigned n)
+{
+	double ready[64] = { 0 }, end = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		end = 0;
+		for (uint64_t r = block[i].reads; r; r &= r - 1)
+			end = fmax(end, ready[__builtin_ctzll(r)]);
+		end += block[i].latency;
+		for (uint64_t w = block[i].writes; w; w &= w - 1)
+			ready[__builtin_ctzll(w)] = end;
+	}
+	if (n)
+		block[n - 1].resolves = end;
 }
 
 double fact_most(const struct fact *f, const struct culprit_machine *m)

@@ -49,6 +49,7 @@ struct fact {
 	uint8_t latency;  /* latency in cycles; a load's with its data in L1 */
 	bool load, store; /* true for calls and returns, too */
 	bool fuses;	  /* it fuses with the branch after it */
+	bool integer;	  /* it occupies a unit for integers, or for branches */
 	bool divides, multiplies;
 	bool serial; /* serialising: locks, fences, system calls */
 	bool string; /* a string instruction with a count */
@@ -62,6 +63,8 @@ struct fact {
 	struct odds contended; /* share of executions whose line another thread has */
 	uint64_t forward_store, alias_store;
 	struct odds mispredicted; /* share of executions that are mispredicted */
+	/* a branch: cycles from the block's first instruction until it is known where the branch goes */
+	double resolves;
 	struct odds code_line,
 		code_page; /* share of fetches of lines, or pages, that were not used just before */
 	struct odds fetch_line,
@@ -91,6 +94,8 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 	       struct pattern pattern, const struct fact_source *src);
 /* Whether a pattern matters: the instruction loads from lines that were not used just before. */
 bool fact_is_fresh(const struct insn *in, const struct site *site);
+/* Finds when the branch that ends a block of n instructions is resolved. */
+void fact_resolve(struct fact *block, unsigned n);
 /* Tightens bounds by the misses of an execution, by enum miss_kind (missed.c). */
 void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct culprit_machine *m);
 /* Combines two bounds: the lower limit, and the likely value of the second if it is known. */
@@ -146,6 +151,12 @@ struct front_from {
 	double share;
 	bool jumped; /* control was transferred: taken, called, returned */
 };
+/*
+ * The mispredictions that lead one way, a share of the branch's executions. wrong: all of them; way: the share of its
+ * executions that goes that way. A predictor that is not partial errs as often to either side, as far as the rarer way
+ * has so many.
+ */
+double front_wrong_to(double wrong, double way);
 /* Computes how long the core waited for the instruction itself, from those that ran right
  * before. */
 void front_place(struct fact *f, const struct front_from *from, unsigned n, bool head,

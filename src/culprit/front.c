@@ -4,13 +4,39 @@
 
 #include "culprit/facts.h"
 
-/* Usual cycles of a misprediction, on all machines. */
+/* Usual cycles of a misprediction once it is resolved, on all machines. */
 #define MISPREDICT_LIKELY 14
 #define JUMP_LIKELY 0.1
 
+double front_wrong_to(double wrong, double way)
+{
+	double rarer = fmin(wrong / 2, fmin(way, 1 - way));
+
+	return way <= 0.5 ? rarer : wrong - rarer;
+}
+
+/* The share of f's executions that a misprediction of the branch led to. share: of those that come from it. */
+static struct odds wrong_before(const struct fact *f, const struct fact *branch, double share)
+{
+	double times, way;
+
+	if (!branch || f->executions <= 0)
+		return (struct odds){ share, 0 };
+	times = branch->executions / f->executions;
+	way = times > 0 ? fmin(1, share / times) : 1;
+	return (struct odds){
+		fmin(share, branch->mispredicted.most * times),
+		fmin(share, branch->cls == INSN_BRANCH
+				    ? front_wrong_to(branch->mispredicted.likely, way) * times
+				    : branch->mispredicted.likely * share),
+	};
+}
+
 /*
  * Bounds the delay after a mispredicted branch, by the highest possible share of mispredictions. A
- * predictor of the most frequent way is wrong in the other cases only.
+ * predictor of the most frequent way is wrong in the other cases only. The delay is the time in which the branch is
+ * resolved, and that in which the pipeline is filled again (Eyerman, Smith, Eeckhout, "Characterizing the branch
+ * misprediction penalty", ISPASS 2006).
  */
 static void place_branch(struct fact *f, const struct front_from *from, unsigned n,
 			 const struct culprit_machine *m)
@@ -18,16 +44,11 @@ static void place_branch(struct fact *f, const struct front_from *from, unsigned
 	double most = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct odds part = { from[i].share, 0 };
+		struct odds part = wrong_before(f, from[i].fact, from[i].share);
+		double resolves = from[i].fact ? from[i].fact->resolves : 0;
 
-		if (from[i].fact && f->executions > 0) {
-			double times = from[i].fact->executions / f->executions;
-
-			part.most = fmin(part.most, from[i].fact->mispredicted.most * times);
-			part.likely = fmin(part.most, from[i].fact->mispredicted.likely * times);
-		}
-		f->branch.most += part.most * m->mispredict;
-		f->branch.likely += part.likely * MISPREDICT_LIKELY;
+		f->branch.most += part.most * (m->mispredict + resolves);
+		f->branch.likely += part.likely * (MISPREDICT_LIKELY + resolves);
 		if (!from[i].fact || part.most <= most)
 			continue;
 		most = part.most;

@@ -131,6 +131,8 @@ static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc
 		    p->src->missed(p->src->count_ctx, proc->image, at->addr, each))
 			fact_missed(&f[i], each, p->facts->machine);
 	}
+	if (f)
+		fact_resolve(f, b->ninsn);
 	return f;
 }
 

@@ -213,7 +213,9 @@ static bool get_real(struct cursor *c, double *v)
 	X(stall) \
 	X(gain) \
 	X(unexplained) \
-	X(raised) X(doubtful) X(divide) X(multiply) X(fixed[0]) X(fixed[1]) X(fixed[2]) X(fixed[3])
+	X(raised) \
+	X(doubtful) \
+	X(divide) X(multiply) X(multiply_least) X(fixed[0]) X(fixed[1]) X(fixed[2]) X(fixed[3])
 #define INSN_REALS(X) \
 	X(executions) X(cycles) X(least) X(ideal) X(fixed) X(stall) X(gain) X(unexplained) X(raised)
 

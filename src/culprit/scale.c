@@ -118,18 +118,6 @@ static double chained(const struct culprits *c, const struct fact *f,
 	return f->divides ? fmax(0, c->machine->divide - (insn ? insn[k].least : 0)) : 0;
 }
 
-/*
- * The mispredictions that lead one way, a share of the branch's executions. wrong: all of them;
- * way: the share of its executions that goes that way. A predictor that is not partial errs as
- * often to either side, as far as the rarer way has so many.
- */
-static double wrong_to(double wrong, double way)
-{
-	double rarer = fmin(wrong / 2, fmin(way, 1 - way));
-
-	return way <= 0.5 ? rarer : wrong - rarer;
-}
-
 /* The first instruction of those that the block's last one retires with. */
 static uint32_t last_of(const struct culprits *c, const struct estimate_proc *p, uint32_t b)
 {
@@ -154,8 +142,9 @@ static void model_end(const struct culprits *c, const struct estimate_proc *p, u
 
 		if (e->kind == CFG_VIRTUAL || e->to == CFG_EXIT_BLOCK)
 			continue;
-		to = last * to + c->machine->mispredict * f *
-					 (k->nout == 2 ? wrong_to(wrong / f, to) : wrong / f * to);
+		to = last * to +
+		     c->machine->mispredict * f *
+			     (k->nout == 2 ? front_wrong_to(wrong / f, to) : wrong / f * to);
 		cycles[p->first + e->to] += to;
 		here -= to;
 	}

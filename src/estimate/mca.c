@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/privilege.h"
+#include "cpu/models.h"
 #include "x86/insn.h"
 #include "x86/uop.h"
 
@@ -394,7 +395,8 @@ static void limit(int what, rlim_t most)
 /* Reads text of instructions and writes text: the child may do nothing else. */
 static void child(const char *program, const char *model, int in, int out, unsigned seconds)
 {
-	char mcpu[64], iterations[32], most[64];
+	unsigned width = cpu_model(model)->dispatch;
+	char mcpu[64], iterations[32], most[64], dispatch[32];
 	char *argv[] = { (char *)"llvm-mca",
 			 (char *)"-mtriple=x86_64",
 			 mcpu,
@@ -407,12 +409,14 @@ static void child(const char *program, const char *model, int in, int out, unsig
 			 (char *)"-instruction-info=0",
 			 (char *)"-summary-view=0",
 			 (char *)"-skip-unsupported-instructions=any",
-			 (char *)"-",
+			 width ? dispatch : (char *)"-",
+			 width ? (char *)"-" : NULL,
 			 NULL };
 	char *env[] = { (char *)"LC_ALL=C", NULL };
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	snprintf(mcpu, sizeof(mcpu), "-mcpu=%s", model);
+	snprintf(dispatch, sizeof(dispatch), "-dispatch=%u", width);
 	snprintf(iterations, sizeof(iterations), "-iterations=%d", MCA_ITERATIONS);
 	snprintf(most, sizeof(most), "-timeline-max-iterations=%d", MCA_ITERATIONS);
 	if (null < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0)

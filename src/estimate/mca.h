@@ -9,8 +9,9 @@
 
 #define MCA_ITERATIONS 8 /* iterations of each block; the later half is used */
 
-/* version of the question's form, to be changed when instructions are written differently */
-#define MCA_QUESTION 3
+/* version of the question's form, to be changed when instructions are written differently, or
+ * llvm-mca is started with other options */
+#define MCA_QUESTION 4
 
 /* Writes the blocks as regions, named by their index. Cold blocks, blocks with known schedules,
  * those of more than SCHEDULE_BLOCK_MAX instructions, and those with invalid bytes are left out. */

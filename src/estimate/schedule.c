@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/models.h"
 #include "estimate/mca.h"
 #include "estimate/memo.h"
 #include "x86/insn.h"
@@ -39,14 +40,6 @@ static const struct {
 	{ "Core", "skylake" },
 	{ "Intel", "skylake-avx512" },
 };
-
-/*
- * Models of cores whose adders of floating-point numbers hand a sum to the next addition a cycle
- * before other instructions have it, which llvm-mca does not know: a chain of additions takes two
- * cycles each (measured by bench/latency), where LLVM 19 has three.
- */
-static const char *const early_sums[] = { "sapphirerapids", "alderlake" };
-#define EARLY 1.0F
 
 /* Zen generations by the last digit of an EPYC's number: 7601, 7R32, 7713, 9R14, 9575F. (7R13 is
  * Zen 3.) */
@@ -166,34 +159,61 @@ static bool is_float_sum(const struct insn *in)
 	}
 }
 
-/* Shortens what additions wait for additions. b: at most SCHEDULE_BLOCK_MAX instructions. */
-static void hand_on_early(struct schedule_block *b)
+static bool is_multiplication(const struct insn *in)
 {
-	bool sum[SCHEDULE_BLOCK_MAX] = { false };
+	return in->z.mnemonic == ZYDIS_MNEMONIC_MUL || in->z.mnemonic == ZYDIS_MNEMONIC_IMUL ||
+	       in->z.mnemonic == ZYDIS_MNEMONIC_MULX;
+}
+
+/* What matters of an instruction to differences between a core and llvm-mca's model. */
+enum kind {
+	KIND_OTHER,
+	KIND_SUM,
+	KIND_MULTIPLICATION,
+	KIND_STORE,
+};
+
+static enum kind kind_of(const struct insn *in)
+{
+	return is_float_sum(in)	       ? KIND_SUM
+	       : is_multiplication(in) ? KIND_MULTIPLICATION
+	       : in->cls == INSN_STORE ? KIND_STORE
+				       : KIND_OTHER;
+}
+
+static void find_kinds(const struct schedule_block *b, uint8_t kind[SCHEDULE_BLOCK_MAX])
+{
 	size_t at = 0;
 
 	for (unsigned i = 0; i < b->n && at < b->size; i++) {
 		struct insn in;
 		int len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);
 
-		sum[i] = len && is_float_sum(&in);
+		kind[i] = len ? kind_of(&in) : KIND_OTHER;
 		at += len ? (size_t)len : 1;
-	}
-	for (unsigned i = 0; i < b->n; i++) {
-		struct schedule_insn *s = &b->insn[i];
-
-		if (sum[i] && s->why == SCHEDULE_DEPENDENCE && s->cause >= 0 &&
-		    s->cause < (int32_t)b->n && sum[s->cause])
-			s->least = s->least > EARLY ? s->least - EARLY : 0;
 	}
 }
 
-static bool sums_are_early(const char *model)
+/* Shortens what additions wait for additions, multiplications for a multiplier, and stores for anything but
+ * operands. b: at most SCHEDULE_BLOCK_MAX instructions. */
+static void correct(struct schedule_block *b, const struct cpu_model *m)
 {
-	for (size_t i = 0; i < sizeof(early_sums) / sizeof(early_sums[0]); i++)
-		if (!strcmp(model, early_sums[i]))
-			return true;
-	return false;
+	uint8_t kind[SCHEDULE_BLOCK_MAX] = { KIND_OTHER };
+
+	find_kinds(b, kind);
+	for (unsigned i = 0; i < b->n; i++) {
+		struct schedule_insn *s = &b->insn[i];
+		bool sums = kind[i] == KIND_SUM && s->cause >= 0 && s->cause < (int32_t)b->n &&
+			    kind[s->cause] == KIND_SUM;
+
+		if (sums && s->why == SCHEDULE_DEPENDENCE)
+			s->least = s->least > m->early ? s->least - m->early : 0;
+		if (kind[i] == KIND_MULTIPLICATION && s->why == SCHEDULE_UNIT)
+			s->least /= (float)m->multipliers;
+		if (kind[i] == KIND_STORE &&
+		    (s->why == SCHEDULE_UNIT || s->why == SCHEDULE_LATENCY))
+			s->least /= (float)m->stores;
+	}
 }
 
 /* Takes schedules that were made before from the memo. Returns how many blocks remain to be
@@ -291,6 +311,7 @@ static int schedule_pieces(struct schedule_block *v, size_t n, const struct sche
 int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_options *o,
 		    struct err *err)
 {
+	const struct cpu_model *model = cpu_model(schedule_model(o->cpu));
 	struct schedule_block *piece;
 	size_t pieces = 0;
 	int rc;
@@ -302,9 +323,9 @@ int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_op
 		return err_no_memory(err, "schedules");
 	divide(v, n, piece);
 	rc = schedule_pieces(piece, pieces, o, err);
-	for (size_t i = 0; !rc && i < pieces && sums_are_early(schedule_model(o->cpu)); i++)
+	for (size_t i = 0; !rc && i < pieces; i++)
 		if (piece[i].modelled)
-			hand_on_early(&piece[i]);
+			correct(&piece[i], model);
 	for (size_t i = 0, at = 0; i < n; at += pieces_of(&v[i++]))
 		join(&v[i], &piece[at]);
 	free(piece);

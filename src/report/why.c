@@ -234,9 +234,14 @@ double why_factor(const struct culprit_sum *s)
 	return s->executions > 0 ? estimate_factor(s->error / s->executions) : 1;
 }
 
-/* The least of scheduled cycles: executions, and the schedule itself, may be fewer. */
-static double fixed_least(const struct culprit_sum *s, double fixed)
+/* The least of the scheduled cycles that wait for the culprit's unit: executions, and the schedule itself, may
+ * be fewer. */
+static double fixed_least(const struct culprit_sum *s, int c)
 {
+	double fixed = c == CULPRIT_DIVIDER	 ? s->divide
+		       : c == CULPRIT_MULTIPLIER ? s->multiply_least
+						 : 0;
+
 	return fixed / (why_factor(s) * CULPRIT_AT_ONCE);
 }
 
@@ -263,7 +268,7 @@ char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t 
 		if (order[i].max < SHOWN * s->cycles)
 			continue;
 		fixed = fixed_by(s, c);
-		min = 100 * (s->min[c] + fixed_least(s, fixed)) / s->cycles;
+		min = 100 * (s->min[c] + fixed_least(s, c)) / s->cycles;
 		max = fmin(100, 100 * (s->max[c] + fixed * why_factor(s)) / s->cycles);
 		if (says_nothing(min, max, 100))
 			snprintf(range, sizeof(range), "(%.0f-%.0f)", min, max);
@@ -305,7 +310,7 @@ static json_t *fixed_json(const struct culprit_sum *s, int c)
 {
 	double v = fixed_by(s, c);
 
-	return json_pack("{s:o,s:o,s:o}", "min", part_json(fixed_least(s, v), s->cycles), "max",
+	return json_pack("{s:o,s:o,s:o}", "min", part_json(fixed_least(s, c), s->cycles), "max",
 			 part_json(fmin(v * why_factor(s), s->cycles), s->cycles), "expected",
 			 part_json(v, s->cycles));
 }

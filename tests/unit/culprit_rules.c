@@ -26,6 +26,11 @@ static struct crowd few, many; /* what a small program touches; one that goes th
 static struct meetings meetings;
 static struct err err;
 
+static bool is_near(double a, double b)
+{
+	return fabs(a - b) < 1e-9;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -402,6 +407,49 @@ static void branches_that_go_one_way_are_innocent(void **state)
 	assert_true(f.branch.most > 19);
 }
 
+static void mispredictions_are_shared_by_both_ways(void **state)
+{
+	static const double ways[] = { 0.5, 0.9 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = 0x401000 + 16 * (uint64_t)i;
+		struct fact branch, taken, other;
+
+		took(at, (uint64_t)(ways[i] * 100000), 100000);
+		noted(at, (struct locality){ .branches = 1000, .mispredicted = 80 });
+		branch = fact_of(at, &few, JNZ);
+		branch.resolves = 7;
+		taken = other = fact_of(at + 2, &few, OTHER);
+		taken.executions = ALL * ways[i];
+		other.executions = ALL * (1 - ways[i]);
+		place(&taken, &branch, true, &few);
+		place(&other, &branch, false, &few);
+		assert_true(branch.mispredicted.likely > 0.05);
+		/* both ways together see each of them once */
+		assert_true(is_near((taken.executions * taken.branch.likely +
+				     other.executions * other.branch.likely) /
+					    ALL,
+				    branch.mispredicted.likely * (14 + 7)));
+	}
+}
+
+static void a_branch_is_resolved_behind_what_it_compares(void **state)
+{
+	/* mov rax, [rdi+rcx*8]; add rbx, rax; jnz: five and one for the load, one each for the others */
+	struct fact f[3] = { fact_of(0x401000, &few, LOAD), fact_of(0x401004, &few, ADD),
+			     fact_of(0x401007, &few, JNZ) };
+
+	(void)state;
+	fact_resolve(f, 3);
+	assert_true(f[2].resolves == f[0].latency + f[1].latency + f[2].latency);
+	assert_true(f[2].resolves >= 7);
+	/* what does not feed it does not delay it */
+	f[1] = fact_of(0x401004, &few, OTHER);
+	fact_resolve(f, 3);
+	assert_true(f[2].resolves == f[1].latency + f[2].latency);
+}
+
 static void indirect_branches_by_their_targets(void **state)
 {
 	struct fact jump, f;
@@ -679,11 +727,6 @@ static double all_expected(const struct culprit_range r[CULPRIT_N])
 	return sum;
 }
 
-static bool is_near(double a, double b)
-{
-	return fabs(a - b) < 1e-9;
-}
-
 /* What windows leave open an exact run bounds: twice what it missed, and one in a thousand. */
 static void what_was_missed_bounds_what_can_have_been(void **state)
 {
@@ -824,6 +867,8 @@ int main(void)
 		TEST(lines_are_contended_where_another_thread_had_them),
 		TEST(a_full_store_buffer_holds_up_stores),
 		TEST(branches_that_go_one_way_are_innocent),
+		TEST(mispredictions_are_shared_by_both_ways),
+		TEST(a_branch_is_resolved_behind_what_it_compares),
 		TEST(indirect_branches_by_their_targets),
 		TEST(icache_in_one_line_is_innocent),
 		TEST(itlb_in_one_page_is_innocent),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Static schedules: llvm-mca itself on small blocks, answers that are none, the table. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,6 +120,42 @@ static void sums_are_handed_on_early(void **state)
 	assert_true(v[0].modelled && v[1].modelled);
 	assert_true(total(&v[0]) == 2);
 	assert_true(total(&v[1]) == 4);
+}
+
+/* imul r8, rax, 7 eight times; dec rsi; jnz. And mov [rdi], rax four times; dec rsi; jnz. */
+static void zen_5_has_more_units_than_its_model(void **state)
+{
+	static const uint8_t products[] = { 0x4c, 0x6b, 0xc0, 0x07, 0x4c, 0x6b, 0xc0, 0x07,
+					    0x4c, 0x6b, 0xc0, 0x07, 0x4c, 0x6b, 0xc0, 0x07,
+					    0x4c, 0x6b, 0xc0, 0x07, 0x4c, 0x6b, 0xc0, 0x07,
+					    0x4c, 0x6b, 0xc0, 0x07, 0x4c, 0x6b, 0xc0, 0x07,
+					    0x48, 0xff, 0xce, 0x75, 0xdb };
+	static const uint8_t stores[] = { 0x48, 0x89, 0x07, 0x48, 0x89, 0x07, 0x48, 0x89, 0x07,
+					  0x48, 0x89, 0x07, 0x48, 0xff, 0xce, 0x75, 0xef };
+	static const struct {
+		const char *cpu;
+		double products, stores;
+	} take[] = { { "AMD EPYC 9654", 8, 4 }, { "AMD EPYC (Zen 5)", 2.67, 2 } };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct schedule_options o = { .cpu = take[i].cpu };
+
+		blocks(v);
+		v[0].code = products;
+		v[0].size = sizeof(products);
+		v[0].n = 10;
+		v[1].code = stores;
+		v[1].size = sizeof(stores);
+		v[1].n = 6;
+		v[1].carried = SCHEDULE_LOOP;
+		assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+		assert_true(v[0].modelled && v[1].modelled);
+		assert_true(fabs(total(&v[0]) - take[i].products) < 0.5);
+		assert_true(fabs(total(&v[1]) - take[i].stores) < 0.5);
+	}
 }
 
 /* mulsd xmm0, xmm1 twice; and vmulps ymm0, ymm0, ymm1 twice: both halves of ymm0 are set anew. */
@@ -447,6 +484,7 @@ int main(void)
 		cmocka_unit_test(a_chain_takes_its_latency),
 		cmocka_unit_test(what_is_no_loop_does_not_wait_for_itself),
 		cmocka_unit_test(sums_are_handed_on_early),
+		cmocka_unit_test(zen_5_has_more_units_than_its_model),
 		cmocka_unit_test(nor_through_vector_registers),
 		cmocka_unit_test(long_blocks_are_scheduled_in_pieces),
 		cmocka_unit_test(the_stack_s_end_is_known_at_once),

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include "cpu/models.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/*
+ * Zen 5: LLVM 19's model is that of Zen 4. The core dispatches eight instructions in a cycle instead of six, and three of
+ * its six ALUs multiply instead of one of four, and two
+ * stores are executed in a cycle instead of one (AMD, Software Optimization Guide for the AMD Zen 5 Microarchitecture,
+ * 58455; nine multiplications of a loop take 3.05 cycles).
+ *
+ * Sums: adders of Golden Cove, its successor and Zen 5 hand a sum to the next addition a cycle before other
+ * instructions have it, so a chain of additions takes two cycles each (bench/latency), where LLVM 19 has three.
+ */
+static const struct cpu_model models[] = {
+	{ .name = "znver5", .dispatch = 8, .multipliers = 3, .stores = 2, .early = 1 },
+	{ .name = "sapphirerapids", .multipliers = 1, .stores = 1, .early = 1 },
+	{ .name = "alderlake", .multipliers = 1, .stores = 1, .early = 1 },
+	{ .name = NULL, .multipliers = 1, .stores = 1 },
+};
+
+const struct cpu_model *cpu_model(const char *name)
+{
+	size_t i = 0;
+
+	while (models[i].name && strcmp(models[i].name, name))
+		i++;
+	return &models[i];
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What llvm-mca's models of cores lack. LLVM 19 schedules some cores by the model of an older one, which is narrower:
+ * the differences that matter are facts here, with their sources in models.c.
+ */
+#ifndef ASSAY_CPU_MODELS_H
+#define ASSAY_CPU_MODELS_H
+
+struct cpu_model {
+	const char *name;  /* llvm-mca's (-mcpu) */
+	unsigned dispatch; /* instructions that are dispatched in a cycle; 0: as the model has it */
+	unsigned multipliers; /* units that multiply integers, for each that the model has */
+	unsigned stores;      /* stores in a cycle, for each that the model has */
+	float early; /* cycles by which a sum of floating-point numbers is ready sooner for the next addition */
+};
+
+/* Returns what is known of that model; for most, nothing that differs. */
+const struct cpu_model *cpu_model(const char *name);
+
+#endif
