@@ -242,7 +242,7 @@ static void finish(struct session *s, struct err *err)
 			closing_line(s);
 		return;
 	}
-	if (recording_finish_packed(s->recording, &s->profile, &why) && !err->code)
+	if (recording_finish(s->recording, &s->profile, &why) && !err->code)
 		*err = why;
 	s->recording = NULL;
 	if (err->code)

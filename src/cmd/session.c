@@ -429,7 +429,7 @@ static void finish(struct session *s, struct err *err)
 	sampler_name_procedures(s->sampler);
 	s->fixed_ns += own_cpu_ns() - ran;
 	update_run(s, true);
-	if (recording_finish_packed(s->recording, &s->profile, err))
+	if (recording_finish(s->recording, &s->profile, err))
 		s->store_err = *err;
 	s->recording = NULL;
 	if (!s->store_err.code)

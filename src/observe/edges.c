@@ -6,8 +6,6 @@
 
 #include "x86/insn.h"
 
-const char *const edge_kind_name[EDGE_KIND_N] = { "went", "came" };
-
 bool edges_is_indirect(int cls)
 {
 	return cls == INSN_IJUMP || cls == INSN_ICALL || cls == INSN_RET;

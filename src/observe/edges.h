@@ -23,7 +23,6 @@ enum edge_kind {
 	EDGE_CAME,
 	EDGE_KIND_N,
 };
-extern const char *const edge_kind_name[EDGE_KIND_N];
 
 struct edge_key {
 	struct site_id from, to;

@@ -87,46 +87,6 @@ static bool write_cycles(sqlite3_stmt *s, const struct profile *p)
 	return true;
 }
 
-static bool write_locality(sqlite3_stmt *s, const struct profile *p)
-{
-	const struct site *site;
-
-	SITES_EACH(&p->sites, site)
-	{
-		const struct locality *l = site->locality;
-		int column = 3;
-
-		if (!l)
-			continue;
-		bind_site(s, site->id);
-#define X(name, what) sqlite3_bind_int64(s, column++, (sqlite3_int64)l->name);
-		LOCALITIES(X)
-#undef X
-		if (!step(s))
-			return false;
-	}
-	return true;
-}
-
-static bool write_sharing(sqlite3_stmt *s, const struct profile *p)
-{
-	const struct site *site;
-
-	SITES_EACH(&p->sites, site)
-	{
-		const struct locality *l = site->locality;
-
-		if (!l || !l->met)
-			continue;
-		bind_site(s, site->id);
-		sqlite3_bind_int64(s, 3, (sqlite3_int64)l->met);
-		sqlite3_bind_int64(s, 4, (sqlite3_int64)l->contended);
-		if (!step(s))
-			return false;
-	}
-	return true;
-}
-
 static bool write_distances(sqlite3_stmt *s, const struct profile *p)
 {
 	uint8_t blob[DISTANCE_BUCKETS * 2 * VARINT_MAX];
@@ -301,11 +261,9 @@ static bool write_table(sqlite3 *db, const struct profile *p, const char *table,
 	return ok;
 }
 
-bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed)
+bool model_rows_write(sqlite3 *db, const struct profile *p)
 {
-	return (packed || write_table(db, p, "locality", 2 + LOCALITY_N, write_locality)) &&
-	       (packed || write_table(db, p, "sharing", 4, write_sharing)) &&
-	       (!p->misses.chunks || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
+	return (!p->misses.chunks || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
 	       (!p->cycles.chunks ||
 		write_table(db, p, "cycle", 2 + TIMING_PART_N, write_cycles)) &&
 	       (!p->ndistances || write_table(db, p, "distance", 6, write_distances)) &&
@@ -401,48 +359,6 @@ static enum pairs_result read_cycle(const struct rows *r, sqlite3_stmt *s)
 	return add_counts(s, TIMING_PART_N, c->n) ? PAIRS_OK : PAIRS_MALFORMED;
 }
 
-static enum pairs_result read_locality(const struct rows *r, sqlite3_stmt *s)
-{
-	struct locality *to, l = { 0 };
-	struct site_id id;
-	struct site *site;
-	int column = 2;
-
-	if (!site_at(r, s, &id))
-		return PAIRS_MALFORMED;
-#define X(name, what) \
-	if (!count_at(s, column++, &l.name)) \
-		return PAIRS_MALFORMED;
-	LOCALITIES(X)
-#undef X
-	if (l.lines > l.accesses || l.pages > l.lines || l.code_lines > l.fetches ||
-	    l.code_pages > l.code_lines || l.mispredicted > l.branches)
-		return PAIRS_MALFORMED;
-	site = profile_site(r->p, id);
-	to = site ? locality_of(site) : NULL;
-	if (!to)
-		return PAIRS_MEMORY;
-	locality_add(to, &l);
-	return PAIRS_OK;
-}
-
-static enum pairs_result read_sharing(const struct rows *r, sqlite3_stmt *s)
-{
-	struct locality *to, l = { 0 };
-	struct site_id id;
-	struct site *site;
-
-	if (!site_at(r, s, &id) || !count_at(s, 2, &l.met) || !count_at(s, 3, &l.contended) ||
-	    l.contended > l.met)
-		return PAIRS_MALFORMED;
-	site = profile_site(r->p, id);
-	to = site ? locality_of(site) : NULL;
-	if (!to)
-		return PAIRS_MEMORY;
-	locality_add(to, &l);
-	return PAIRS_OK;
-}
-
 static enum pairs_result read_distance(const struct rows *r, sqlite3_stmt *s)
 {
 	uint64_t run = (uint64_t)sqlite3_column_int64(s, 0), line, pid, cold;
@@ -492,8 +408,8 @@ static bool decode_gaps(sqlite3_stmt *s, int at, struct tally *t)
 		    !varint_get(&c, &g.back_time) || !varint_get(&c, &advance))
 			return false;
 		if (g.n > COUNT_MAX || g.back > COUNT_MAX || g.time > COUNT_MAX || g.time < g.n ||
-		    g.back_time > COUNT_MAX || g.back_time < g.back || advance > COUNT_MAX + 1)
-			return false; /* older recordings have one more than is written now */
+		    g.back_time > COUNT_MAX || g.back_time < g.back || advance > COUNT_MAX)
+			return false;
 		g.advance = (double)advance;
 		t->gaps[i] = g;
 	}
@@ -617,42 +533,12 @@ static bool regions_fit(const struct profile *p)
 	return true;
 }
 
-/* Older recordings have none of the tables. */
-static bool is_there(sqlite3 *db, const char *name)
-{
-	sqlite3_stmt *s;
-	bool there;
-
-	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema WHERE name=?", -1, &s, NULL) !=
-	    SQLITE_OK)
-		return true;
-	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-	there = sqlite3_step(s) == SQLITE_ROW;
-	sqlite3_finalize(s);
-	return there;
-}
-
-/* Older recordings with reuse times lack the squares; those with regions have them. */
-static bool has_squares(sqlite3 *db)
-{
-	sqlite3_stmt *s;
-	bool has;
-
-	if (sqlite3_prepare_v2(
-		    db, "SELECT 1 FROM pragma_table_info('reuse') WHERE name='watches_square'", -1,
-		    &s, NULL) != SQLITE_OK)
-		return true;
-	has = sqlite3_step(s) == SQLITE_ROW;
-	sqlite3_finalize(s);
-	return has;
-}
-
 #define X(id, name, what) ", " name
 #define Y(name, what) ", " #name
-#define REUSE_SELECT(place, squares, table) \
+#define REUSE_SELECT(place, table) \
 	"SELECT run, pid, " place "windows, instructions, touches, watched" REUSES_COUNTS( \
-		Y) ", near_ended, near_left, far_ended, far_left, " squares " FROM " table
-#define REUSE_SQUARES "touches_square, watches_square"
+		Y) ", near_ended, near_left, far_ended, far_left, touches_square, watches_square" \
+		   " FROM " table
 
 enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
 				  size_t first_run, const char **what)
@@ -663,9 +549,6 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 	} table[] = {
 		{ "miss", "SELECT image, address" MISSES(X) " FROM miss", read_miss },
 		{ "cycle", "SELECT image, address" TIMING_PARTS(X) " FROM cycle", read_cycle },
-		{ "locality", "SELECT image, address" LOCALITIES(Y) " FROM locality",
-		  read_locality },
-		{ "sharing", "SELECT image, address, met, contended FROM sharing", read_sharing },
 		{ "distance", "SELECT run, number, pid, line, cold, buckets FROM distance",
 		  read_distance },
 		{ "site_distance", "SELECT image, address, cold, octaves FROM site_distance",
@@ -674,11 +557,8 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		  "SELECT image, address, step, agreed, differed, seen, strangers, gaps, peers"
 		  " FROM tally",
 		  read_tally },
-		{ "reuse",
-		  has_squares(db) ? REUSE_SELECT("", REUSE_SQUARES, "reuse")
-				  : REUSE_SELECT("", "0, 0", "reuse"),
-		  read_reuse },
-		{ "reuse_region", REUSE_SELECT("image, address, ", REUSE_SQUARES, "reuse_region"),
+		{ "reuse", REUSE_SELECT("", "reuse"), read_reuse },
+		{ "reuse_region", REUSE_SELECT("image, address, ", "reuse_region"),
 		  read_reuse_region },
 	};
 	const struct rows r = { db, p, map, nmap, first_run };
@@ -689,8 +569,6 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 		int rc = SQLITE_ROW;
 
 		*what = table[i].name;
-		if (!is_there(db, *what))
-			continue;
 		if (sqlite3_prepare_v2(db, table[i].sql, -1, &s, NULL) != SQLITE_OK)
 			return PAIRS_DATABASE;
 		while (!result && (rc = sqlite3_step(s)) == SQLITE_ROW)
@@ -706,4 +584,3 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 #undef X
 #undef Y
 #undef REUSE_SELECT
-#undef REUSE_SQUARES

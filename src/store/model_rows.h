@@ -8,9 +8,8 @@
 
 #include "store/pairs.h"
 
-/* Replaces the rows. packed: without localities, which are in the snapshot. False: an error of
- * the database, or SQLITE_NOMEM if it reports none. */
-bool model_rows_write(sqlite3 *db, const struct profile *p, bool packed);
+/* Replaces the rows. False: an error of the database, or SQLITE_NOMEM if it reports none. */
+bool model_rows_write(sqlite3 *db, const struct profile *p);
 /* Adds the tables' rows to p, whose runs from first_run on are theirs. All data is untrusted.
  * map[0..nmap) gives the numbers of images. *what: the table. */
 enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,

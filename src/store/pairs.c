@@ -6,7 +6,6 @@
 
 #include "observe/calls.h"
 #include "observe/conflicts.h"
-#include "observe/edges.h"
 #include "base/varint.h"
 
 /* Writing rows. */
@@ -25,34 +24,7 @@ static bool step(sqlite3_stmt *s)
 	return done;
 }
 
-/* A running counter that is read early may not be a count yet. */
-static uint64_t count_now(uint64_t n)
-{
-	return (int64_t)n < 0 ? 0 : n;
-}
-
-static bool write_edges(sqlite3_stmt *s, const struct profile *p)
-{
-	size_t n;
-	const struct edge **list = edges_sorted(p, &n);
-	bool ok = list;
-
-	for (size_t i = 0; i < n && ok; i++) {
-		const struct edge *e = list[i];
-
-		if (!count_now(e->count))
-			continue;
-		bind_site(s, 1, e->key.from);
-		bind_site(s, 3, e->key.to);
-		sqlite3_bind_text(s, 5, edge_kind_name[e->key.kind], -1, SQLITE_STATIC);
-		sqlite3_bind_int64(s, 6, (sqlite3_int64)e->count);
-		ok = step(s);
-	}
-	free(list);
-	return ok;
-}
-
-/* Encodes operand numbers and hot lists, one after the other, as for a site. */
+/* Encodes operand numbers and hot lists, one after the other. */
 static bool encode(struct buffer *b, const struct call *c)
 {
 	b->n = 0;
@@ -161,12 +133,10 @@ static bool write_table(sqlite3 *db, const struct profile *p, const char *sql,
 	return ok;
 }
 
-bool pairs_write(sqlite3 *db, const struct profile *p, bool packed)
+bool pairs_write(sqlite3 *db, const struct profile *p)
 {
-	return sqlite3_exec(db, "DELETE FROM edge; DELETE FROM call; DELETE FROM conflict", NULL,
-			    NULL, NULL) == SQLITE_OK &&
-	       (packed ||
-		write_table(db, p, "INSERT INTO edge VALUES(?,?,?,?,?,?)", write_edges)) &&
+	return sqlite3_exec(db, "DELETE FROM call; DELETE FROM conflict", NULL, NULL, NULL) ==
+		       SQLITE_OK &&
 	       write_table(db, p, "INSERT INTO call VALUES(?,?,?,?,?)", write_calls) &&
 	       write_table(db, p, "INSERT INTO conflict VALUES(?,?,?,?,?,?,?,?,?)",
 			   write_conflicts);
@@ -206,18 +176,6 @@ static unsigned named(sqlite3_stmt *s, int at, const char *const *name, unsigned
 	while (i < n && (!text || strcmp(name[i], text)))
 		i++;
 	return i;
-}
-
-static enum pairs_result read_edge(const struct reader *r, sqlite3_stmt *s)
-{
-	unsigned kind = named(s, 4, edge_kind_name, EDGE_KIND_N);
-	struct site_id from, to;
-	uint64_t count;
-
-	if (!site_at(r, s, 0, &from) || !site_at(r, s, 2, &to) || kind == EDGE_KIND_N ||
-	    !number_at(s, 5, COUNT_MAX, &count))
-		return PAIRS_MALFORMED;
-	return edges_add(r->p, (enum edge_kind)kind, from, to, count) ? PAIRS_MEMORY : PAIRS_OK;
 }
 
 static enum pairs_result read_call(const struct reader *r, sqlite3_stmt *s)
@@ -286,21 +244,6 @@ static enum pairs_result read_table(sqlite3 *db, const struct reader *r, const c
 	return !result && rc != SQLITE_DONE ? PAIRS_DATABASE : result;
 }
 
-/* Older recordings have none of them. */
-static bool is_there(sqlite3 *db, const char *name)
-{
-	sqlite3_stmt *s;
-	bool there;
-
-	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema WHERE name=?", -1, &s, NULL) !=
-	    SQLITE_OK)
-		return true;
-	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-	there = sqlite3_step(s) == SQLITE_ROW;
-	sqlite3_finalize(s);
-	return there;
-}
-
 enum pairs_result pairs_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
 			     const char **what)
 {
@@ -308,10 +251,6 @@ enum pairs_result pairs_read(sqlite3 *db, struct profile *p, const uint32_t *map
 		const char *name, *sql;
 		enum pairs_result (*row)(const struct reader *, sqlite3_stmt *);
 	} table[] = {
-		{ "edge",
-		  "SELECT image, address, to_image, to_address, kind, count FROM edge ORDER BY 1, "
-		  "2, 3, 4, 5",
-		  read_edge },
 		{ "call",
 		  "SELECT image, address, to_image, to_address, operands FROM call ORDER BY 1, 2, "
 		  "3, 4",
@@ -326,8 +265,7 @@ enum pairs_result pairs_read(sqlite3 *db, struct profile *p, const uint32_t *map
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && !result; i++) {
 		*what = table[i].name;
-		if (is_there(db, *what))
-			result = read_table(db, &r, table[i].sql, table[i].row);
+		result = read_table(db, &r, table[i].sql, table[i].row);
 	}
 	return result;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Relations between two sites, a table each: edges, calls, conflicts. */
+/* Relations between two sites, a table each: calls, conflicts. */
 #ifndef ASSAY_STORE_PAIRS_H
 #define ASSAY_STORE_PAIRS_H
 
@@ -7,9 +7,8 @@
 
 #include "observe/profile.h"
 
-/* Replaces the rows; edges only if they are not packed. False: an error of the database, or
- * SQLITE_NOMEM if it reports none. */
-bool pairs_write(sqlite3 *db, const struct profile *p, bool packed);
+/* Replaces the rows. False: an error of the database, or SQLITE_NOMEM if it reports none. */
+bool pairs_write(sqlite3 *db, const struct profile *p);
 
 enum pairs_result {
 	PAIRS_OK,

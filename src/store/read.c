@@ -38,7 +38,6 @@ struct reader {
 	struct profile tail; /* windows that came after the snapshot, if there is one */
 	bool has_tail;
 	struct budget forgotten, kept;
-	size_t nsite;  /* number of sites in rows, without windows and snapshots */
 	uint32_t *map; /* maps the file's image numbers to the profile's */
 	size_t nmap;
 	size_t first_run;
@@ -104,13 +103,6 @@ static int64_t count_of(sqlite3_stmt *s, int i)
 	int64_t v = sqlite3_column_int64(s, i);
 
 	return v < 0 || v > COUNT_MAX ? -1 : v;
-}
-
-static struct cursor blob_of(sqlite3_stmt *s, int i)
-{
-	const uint8_t *p = sqlite3_column_blob(s, i);
-
-	return (struct cursor){ p, p ? p + sqlite3_column_bytes(s, i) : p };
 }
 
 static int read_image(struct reader *r, sqlite3_stmt *s)
@@ -231,91 +223,6 @@ static int read_procedure(struct reader *r, sqlite3_stmt *s)
 	return 0;
 }
 
-static int read_operands(struct reader *r, struct site *site, struct cursor c)
-{
-	struct hot *h, **to;
-	struct err why;
-	uint64_t i;
-	size_t used;
-
-	while (c.p < c.end) {
-		if (!varint_get(&c, &i) || i >= OPERAND_N || site_hot(site, i))
-			return corrupt(r, "a site's operands");
-		to = site_operand(site, (int)i);
-		if (!to)
-			return err_no_memory(r->err, "the recording");
-		h = hot_decode(c.p, (size_t)(c.end - c.p), &used, &why);
-		if (!h)
-			return corrupt(r, why.msg);
-		*to = h;
-		c.p += used;
-	}
-	return 0;
-}
-
-static int read_operand_weights(struct reader *r, struct site *site, struct cursor c)
-{
-	uint64_t i;
-	size_t used;
-
-	while (c.p < c.end) {
-		if (!varint_get(&c, &i) || i >= OPERAND_N || !site_hot(site, i))
-			return corrupt(r, "weights of a site's operands");
-		used = hot_weights_decode(site_hot(site, i), c.p, (size_t)(c.end - c.p));
-		if (!used)
-			return corrupt(r, "weights of a site's operands");
-		c.p += used;
-	}
-	return 0;
-}
-
-static int read_weights(struct reader *r, struct site *site, sqlite3_stmt *s)
-{
-	struct site_weights w = { .observed = sqlite3_column_double(s, 10),
-				  .taken = sqlite3_column_double(s, 11),
-				  .square = sqlite3_column_double(s, 12) };
-	struct site_weights *to;
-
-	if (sqlite3_column_type(s, 10) == SQLITE_NULL)
-		return 0;
-	if (!snapshot_plausible(&w, site->observed))
-		return corrupt(r, "a site's weights");
-	to = site_weigh(site);
-	if (!to)
-		return err_no_memory(r->err, "the recording");
-	*to = w;
-	return read_operand_weights(r, site, blob_of(s, 13));
-}
-
-static int read_site(struct reader *r, sqlite3_stmt *s)
-{
-	int64_t samples = count_of(s, 4), observed = count_of(s, 6), taken = count_of(s, 7);
-	int64_t windows = count_of(s, 9);
-	double time = sqlite3_column_double(s, 5);
-	struct site_id id = { .addr = (uint64_t)sqlite3_column_int64(s, 1) };
-	struct site *site;
-
-	if (image_at(r, s, &id.image))
-		return -1;
-	if (samples < 0 || observed < 0 || taken < 0 || taken > observed || windows < 0 ||
-	    windows > observed || !isfinite(time) || time < 0)
-		return corrupt(r, "a site's counts");
-	site = profile_site(r->p, id);
-	if (!site)
-		return err_no_memory(r->err, "the recording");
-	site->cls = (uint8_t)sqlite3_column_int(s, 2);
-	site->len = (uint8_t)sqlite3_column_int(s, 3);
-	site->target = (uint64_t)sqlite3_column_int64(s, 14);
-	if (site->len > 15)
-		return corrupt(r, "an instruction's length");
-	site->samples += (uint64_t)samples;
-	site->time += time;
-	profile_site_observed(site, (uint64_t)observed, (uint64_t)taken, (uint64_t)windows);
-	if (read_operands(r, site, blob_of(s, 8)))
-		return -1;
-	return read_weights(r, site, s);
-}
-
 /* Reads the blob of a row of (size, blob), *n bytes, to be freed. NULL with err set. */
 static uint8_t *read_blob(struct reader *r, sqlite3_stmt *s, const char *what,
 			  struct budget *budget, uint64_t factor, size_t *n)
@@ -351,10 +258,9 @@ static int read_journal(struct reader *r, sqlite3_stmt *s)
 	struct err why;
 	size_t n;
 	uint8_t *blob = read_blob(r, s, "the journal", &r->forgotten, BUDGET_FORGOTTEN, &n);
-	int rc =
-		blob ? journal_replay(blob, n, r->has_tail ? &r->tail : r->p,
-				      r->nsite + budget_sites(&r->forgotten), r->map, r->nmap, &why)
-		     : -1;
+	int rc = blob ? journal_replay(blob, n, r->has_tail ? &r->tail : r->p,
+				       budget_sites(&r->forgotten), r->map, r->nmap, &why)
+		      : -1;
 
 	if (blob && rc)
 		corrupt(r, why.msg);
@@ -381,11 +287,11 @@ static int begin_tail(struct reader *r)
 	return 0;
 }
 
-static int read_snapshot(struct reader *r, sqlite3_stmt *s)
+static int read_sites(struct reader *r, sqlite3_stmt *s)
 {
 	struct err why;
 	size_t n;
-	uint8_t *blob = read_blob(r, s, "the snapshot", &r->kept, BUDGET_KEPT, &n);
+	uint8_t *blob = read_blob(r, s, "the sites", &r->kept, BUDGET_KEPT, &n);
 	int rc = blob ? snapshot_read(blob, n, r->p, r->map, r->nmap, &why) : -1;
 
 	if (blob && rc)
@@ -394,7 +300,7 @@ static int read_snapshot(struct reader *r, sqlite3_stmt *s)
 	return rc;
 }
 
-static int read_edge_snapshot(struct reader *r, sqlite3_stmt *s)
+static int read_edges(struct reader *r, sqlite3_stmt *s)
 {
 	struct err why;
 	size_t n;
@@ -429,14 +335,12 @@ static int check_identity(struct reader *r)
 
 	if (number(r, "PRAGMA user_version", &version))
 		return -1;
-	if (version > RECORDING_SCHEMA) {
-		err_set(r->err, ERR_FAILED,
-			"%s has schema %lld; this is assay %s, which reads up to %d", r->path,
-			(long long)version, ASSAY_VERSION, RECORDING_SCHEMA);
-		return err_hint(r->err, "read it with the assay that made it, or a newer one");
+	if (version != RECORDING_SCHEMA) {
+		err_set(r->err, ERR_FAILED, "%s has schema %lld; this is assay %s, which reads %d",
+			r->path, (long long)version, ASSAY_VERSION, RECORDING_SCHEMA);
+		return err_hint(r->err, "read it with the assay that made it, %s",
+				version > RECORDING_SCHEMA ? "or a newer one" : "or record again");
 	}
-	if (version < 1)
-		return corrupt(r, "its schema number");
 	/* SQLite reads the missing part of the last page as zeros. */
 	if (number(r, "PRAGMA page_size", &page) || page < 1 || fstat(r->file.fd, &st) ||
 	    (r->vfs.rollback ? st.st_size < (off_t)r->vfs.rollback->size : st.st_size % page))
@@ -460,47 +364,14 @@ static int check_schema(struct reader *r)
 			refuse_row);
 }
 
-/* Whether a table has that column: those of older recordings lack the last ones. */
-static int has_column(struct reader *r, const char *table, const char *column, int64_t *known)
-{
-	char sql[160];
-
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM pragma_table_info('%s') WHERE name='%s'",
-		 table, column);
-	return number(r, sql, known);
-}
-
-static int read_sites(struct reader *r)
-{
-	int64_t windows = 0, weights = 0, target = 0;
-	char sql[256];
-
-	if (has_column(r, "site", "windows", &windows) ||
-	    has_column(r, "site", "weights", &weights) || has_column(r, "site", "target", &target))
-		return -1;
-	snprintf(sql, sizeof(sql),
-		 "SELECT image, address, class, length, samples, time, observed, taken, operands,"
-		 " %s, %s, %s FROM site",
-		 windows ? "windows" : "0",
-		 weights ? "weight, taken_weight, square, weights" : "NULL, NULL, NULL, NULL",
-		 target ? "target" : "0");
-	return each_row(r, sql, read_site);
-}
-
 static int read_runs(struct reader *r)
 {
-	int64_t distance = 0, machine = 0, clock = 0;
-	char sql[320];
-
-	if (has_column(r, "run", "distance", &distance) ||
-	    has_column(r, "run", "machine", &machine) || has_column(r, "run", "clock", &clock))
-		return -1;
-	snprintf(sql, sizeof(sql),
-		 "SELECT id, source, command, host, cpu, kernel, version, event, unit, started,"
-		 " rate, burst, sketch, sketch_capacity, status, finished, %s, %s, %s FROM run "
-		 "ORDER BY id",
-		 distance ? "distance" : "0", machine ? "machine" : "NULL", clock ? "clock" : "0");
-	return each_row(r, sql, read_run);
+	return each_row(
+		r,
+		"SELECT id, source, command, host, cpu, kernel, version, event, unit, started,"
+		" rate, burst, sketch, sketch_capacity, status, finished, distance, machine, clock"
+		" FROM run ORDER BY id",
+		read_run);
 }
 
 static int read_pairs(struct reader *r)
@@ -527,9 +398,8 @@ static int read_windows(struct reader *r)
 {
 	int64_t snapshot = 0, windows = 0;
 
-	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='snapshot'", &snapshot) ||
-	    number(r, "SELECT count(*) FROM journal", &windows) ||
-	    (snapshot && number(r, "SELECT count(*) FROM snapshot", &snapshot)))
+	if (number(r, "SELECT count(*) FROM site", &snapshot) ||
+	    number(r, "SELECT count(*) FROM journal", &windows))
 		return -1;
 	if (snapshot && windows && begin_tail(r))
 		return -1;
@@ -541,19 +411,12 @@ static int add_tail(struct reader *r)
 	return r->has_tail ? profile_merge(r->p, &r->tail, r->err) : 0;
 }
 
-/* Older recordings have none. */
-static int read_snapshots(struct reader *r)
+static int read_snapshot(struct reader *r)
 {
-	int64_t sites = 0, edges = 0;
-
-	if (number(r, "SELECT count(*) FROM sqlite_schema WHERE name='snapshot'", &sites) ||
-	    number(r, "SELECT count(*) FROM sqlite_schema WHERE name='edge_snapshot'", &edges))
-		return -1;
-	if (sites && each_row(r, "SELECT size, sites FROM snapshot ORDER BY part", read_snapshot))
-		return -1;
-	return edges ? each_row(r, "SELECT size, edges FROM edge_snapshot ORDER BY part",
-				read_edge_snapshot)
-		     : 0;
+	return each_row(r, "SELECT size, sites FROM site ORDER BY part", read_sites) ||
+			       each_row(r, "SELECT size, edges FROM edge ORDER BY part", read_edges)
+		       ? -1
+		       : 0;
 }
 
 /* Whether the recording has the table: one that is about something else has not. -1 with err set. */
@@ -578,24 +441,18 @@ static int rows_result(struct reader *r, const char *why, int code)
 
 static int read_wsets(struct reader *r)
 {
-	int has = has_table(r, "wset"), code;
-	const char *why;
+	int code;
+	const char *why = wset_rows_read(r->db, r->p, r->first_run, &r->forgotten, &code);
 
-	if (has <= 0)
-		return has;
-	why = wset_rows_read(r->db, r->p, r->first_run, &r->forgotten, &code);
 	return rows_result(r, why, code);
 }
 
 static int read_phases(struct reader *r)
 {
 	const struct phases_rows to = { r->p, r->first_run, r->map, r->nmap, &r->kept };
-	int has = has_table(r, "phases"), code;
-	const char *why;
+	int code;
+	const char *why = phases_rows_read(r->db, &to, &code);
 
-	if (has <= 0)
-		return has;
-	why = phases_rows_read(r->db, &to, &code);
 	return rows_result(r, why, code);
 }
 
@@ -624,12 +481,9 @@ static int read_stacks(struct reader *r)
 
 static int read_sampled(struct reader *r)
 {
-	int has = has_table(r, "sampled"), code;
-	const char *why;
+	int code;
+	const char *why = sampled_rows_read(r->db, r->p, r->first_run, &code);
 
-	if (has <= 0)
-		return has;
-	why = sampled_rows_read(r->db, r->p, r->first_run, &code);
 	return rows_result(r, why, code);
 }
 
@@ -709,12 +563,9 @@ static int read_into(const char *path, struct profile *p, char *content, struct 
 			      "SELECT image, start, end, name FROM procedure ORDER BY image, start",
 			      read_procedure);
 	if (!rc)
-		rc = read_sites(&r);
-	r.nsite = p->sites.n;
-	if (!rc)
 		rc = read_windows(&r);
 	if (!rc)
-		rc = read_snapshots(&r);
+		rc = read_snapshot(&r);
 	if (!rc)
 		rc = read_pairs(&r);
 	if (!rc)

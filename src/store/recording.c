@@ -247,107 +247,6 @@ static int write_procedures(struct recording *r, const struct profile *p, struct
 	return rc;
 }
 
-/* Encodes operand numbers and hot lists, one after the other. */
-static bool encode_operands(struct buffer *b, const struct site *s)
-{
-	b->n = 0;
-	for (int i = 0; i < OPERAND_N; i++) {
-		if (!site_hot(s, i))
-			continue;
-		if (!buffer_room(b, VARINT_MAX + hot_encoded_max(site_hot(s, i))))
-			return false;
-		varint_put(b, (uint64_t)i);
-		b->n += hot_encode(site_hot(s, i), b->p + b->n);
-	}
-	return true;
-}
-
-/* Encodes the weights that belong to the lists. */
-static bool encode_weights(struct buffer *b, const struct site *s)
-{
-	b->n = 0;
-	for (int i = 0; i < OPERAND_N; i++) {
-		const struct hot *h = site_hot(s, i);
-		size_t n;
-
-		if (!h)
-			continue;
-		if (!buffer_room(b, VARINT_MAX + hot_encoded_max(h)))
-			return false;
-		n = b->n;
-		varint_put(b, (uint64_t)i);
-		if (hot_weights_encode(h, b->p + b->n))
-			b->n += hot_weights_encode(h, b->p + b->n);
-		else
-			b->n = n;
-	}
-	return true;
-}
-
-static void bind_blob(sqlite3_stmt *q, int i, const struct buffer *b)
-{
-	if (b->n)
-		sqlite3_bind_blob(q, i, b->p, (int)b->n, SQLITE_STATIC);
-	else
-		sqlite3_bind_null(q, i);
-}
-
-static void bind_weights(sqlite3_stmt *q, int i, const struct site *s)
-{
-	const struct site_weights *w = s->weights;
-
-	for (int k = 0; k < 3 && !w; k++)
-		sqlite3_bind_null(q, i + k);
-	if (!w)
-		return;
-	sqlite3_bind_double(q, i, w->observed);
-	sqlite3_bind_double(q, i + 1, w->taken);
-	sqlite3_bind_double(q, i + 2, w->square);
-}
-
-static int write_site(struct recording *r, sqlite3_stmt *q, const struct site *s,
-		      struct buffer b[2], struct err *err)
-{
-	if (!encode_operands(&b[0], s) || !encode_weights(&b[1], s))
-		return err_no_memory(err, "the recording");
-	sqlite3_bind_int64(q, 1, s->id.image);
-	sqlite3_bind_int64(q, 2, (sqlite3_int64)s->id.addr);
-	sqlite3_bind_int(q, 3, s->cls);
-	sqlite3_bind_int(q, 4, s->len);
-	sqlite3_bind_int64(q, 5, (sqlite3_int64)s->samples);
-	sqlite3_bind_double(q, 6, s->time);
-	sqlite3_bind_int64(q, 7, (sqlite3_int64)s->observed);
-	sqlite3_bind_int64(q, 8, (sqlite3_int64)snapshot_taken(s));
-	bind_blob(q, 9, &b[0]);
-	sqlite3_bind_int64(q, 10, (sqlite3_int64)s->windows);
-	bind_weights(q, 11, s);
-	bind_blob(q, 14, &b[1]);
-	if (s->target)
-		sqlite3_bind_int64(q, 15, (sqlite3_int64)s->target);
-	else
-		sqlite3_bind_null(q, 15);
-	return step(r, q, err);
-}
-
-/* Writes sites sorted by key, which lets SQLite append. */
-static int write_sites(struct recording *r, const struct profile *p, struct err *err)
-{
-	struct site **list = sites_sorted(&p->sites);
-	sqlite3_stmt *q = prepare(r, "INSERT INTO site VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
-	struct buffer b[2] = { { 0 }, { 0 } };
-	int rc = q ? 0 : -1;
-
-	if (!list)
-		rc = err_no_memory(err, "the recording");
-	for (size_t i = 0; list && i < p->sites.n && !rc; i++)
-		rc = write_site(r, q, list[i], b, err);
-	sqlite3_finalize(q);
-	free(b[0].p);
-	free(b[1].p);
-	free(list);
-	return rc;
-}
-
 /* Writes a row of (size, blob), with the blob compressed. */
 static int write_blob(struct recording *r, const char *sql, const struct buffer *b, struct err *err)
 {
@@ -380,9 +279,9 @@ static int write_journal(struct recording *r, struct err *err)
 	return write_blob(r, "INSERT INTO journal(size, windows) VALUES(?,?)", &r->pending, err);
 }
 
-static int write_edge_snapshot(struct recording *r, const struct profile *p, struct err *err)
+static int write_edges(struct recording *r, const struct profile *p, struct err *err)
 {
-	static const char sql[] = "INSERT INTO edge_snapshot(size, edges) VALUES(?,?)";
+	static const char sql[] = "INSERT INTO edge(size, edges) VALUES(?,?)";
 	struct buffer b = { 0 };
 	struct edge *e, *tmp;
 	uint64_t last = 0;
@@ -405,13 +304,13 @@ static int write_edge_snapshot(struct recording *r, const struct profile *p, str
 	return rc;
 }
 
-static int write_snapshot(struct recording *r, const struct profile *p, struct err *err)
+static int write_sites(struct recording *r, const struct profile *p, struct err *err)
 {
-	static const char sql[] = "INSERT INTO snapshot(size, sites) VALUES(?,?)";
+	static const char sql[] = "INSERT INTO site(size, sites) VALUES(?,?)";
 	struct buffer b = { 0 };
 	struct site *s;
 	uint64_t last = 0;
-	int rc = exec(r, "DELETE FROM snapshot; DELETE FROM edge_snapshot", err);
+	int rc = exec(r, "DELETE FROM site; DELETE FROM edge", err);
 
 	SITES_EACH(&p->sites, s)
 	{
@@ -428,7 +327,7 @@ static int write_snapshot(struct recording *r, const struct profile *p, struct e
 	if (!rc)
 		rc = write_blob(r, sql, &b, err);
 	free(b.p);
-	return rc ? rc : write_edge_snapshot(r, p, err);
+	return rc ? rc : write_edges(r, p, err);
 }
 
 static int write_callers(struct recording *r, const struct profile *p, struct err *err)
@@ -436,9 +335,9 @@ static int write_callers(struct recording *r, const struct profile *p, struct er
 	return caller_rows_write(r->db, p) == SQLITE_OK ? 0 : db_error(r, "write", err);
 }
 
-static int write_pairs(struct recording *r, const struct profile *p, bool packed, struct err *err)
+static int write_pairs(struct recording *r, const struct profile *p, struct err *err)
 {
-	if (pairs_write(r->db, p, packed))
+	if (pairs_write(r->db, p))
 		return 0;
 	return sqlite3_errcode(r->db) == SQLITE_OK || sqlite3_errcode(r->db) == SQLITE_DONE
 		       ? err_no_memory(err, "the recording")
@@ -472,9 +371,9 @@ static int write_stacks(struct recording *r, const struct profile *p, bool all, 
 	return rc == SQLITE_OK ? 0 : db_error(r, "write", err);
 }
 
-static int write_models(struct recording *r, const struct profile *p, bool packed, struct err *err)
+static int write_models(struct recording *r, const struct profile *p, struct err *err)
 {
-	return model_rows_write(r->db, p, packed) ? 0 : db_error(r, "write", err);
+	return model_rows_write(r->db, p) ? 0 : db_error(r, "write", err);
 }
 
 static int roll_back(struct recording *r)
@@ -510,11 +409,11 @@ static bool is_long(struct recording *r)
 	return bytes_used(r) > r->folded + least;
 }
 
-/* Writes everything that a snapshot holds, packed. */
-static int write_packed(struct recording *r, const struct profile *p, struct err *err)
+/* Writes the sites and what belongs to them, in place of what was written before. */
+static int write_snapshot(struct recording *r, const struct profile *p, struct err *err)
 {
-	return write_snapshot(r, p, err) || write_pairs(r, p, true, err) ||
-			       write_models(r, p, true, err) || write_callers(r, p, err)
+	return write_sites(r, p, err) || write_pairs(r, p, err) || write_models(r, p, err) ||
+			       write_callers(r, p, err)
 		       ? -1
 		       : 0;
 }
@@ -522,7 +421,7 @@ static int write_packed(struct recording *r, const struct profile *p, struct err
 /* Writes the profile in place of the journal, into the pages that the journal had. */
 static int fold(struct recording *r, const struct profile *p, struct err *err)
 {
-	if (exec(r, "DELETE FROM journal", err) || write_packed(r, p, err))
+	if (exec(r, "DELETE FROM journal", err) || write_snapshot(r, p, err))
 		return -1;
 	r->folded = bytes_used(r);
 	return 0;
@@ -549,7 +448,7 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	if (exec(r, "BEGIN", err))
 		return -1;
 	if (write_images(r, p, r->nimage, err) || write_runs(r, p, err) ||
-	    write_packed(r, p, err) || write_wsets(r, p, err) || write_phases(r, p, err) ||
+	    write_snapshot(r, p, err) || write_wsets(r, p, err) || write_phases(r, p, err) ||
 	    write_stacks(r, p, true, err) || exec(r, "COMMIT", err))
 		return roll_back(r);
 	r->committed = r->stacks;
@@ -557,34 +456,23 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	return 0;
 }
 
-static int write_aggregate(struct recording *r, const struct profile *p, bool packed,
-			   struct err *err)
-{
-	if (packed ? write_snapshot(r, p, err)
-		   : write_sites(r, p, err) ||
-			     exec(r, "DELETE FROM snapshot; DELETE FROM edge_snapshot", err))
-		return -1;
-	return write_pairs(r, p, packed, err) || write_callers(r, p, err) ? -1 : 0;
-}
-
-static int write_all(struct recording *r, const struct profile *p, bool packed, struct err *err)
+static int write_all(struct recording *r, const struct profile *p, struct err *err)
 {
 	r->finishing = true;
 	if (exec(r, "BEGIN", err))
 		return -1;
 	/* The journal is deleted first, so that its pages are reused. */
 	if (exec(r, "DELETE FROM journal", err) || write_images(r, p, 0, err) ||
-	    write_runs(r, p, err) || write_procedures(r, p, err) ||
-	    write_aggregate(r, p, packed, err) || write_wsets(r, p, err) ||
-	    write_phases(r, p, err) || write_models(r, p, packed, err) ||
-	    write_stacks(r, p, true, err) || exec(r, "COMMIT", err))
+	    write_runs(r, p, err) || write_procedures(r, p, err) || write_snapshot(r, p, err) ||
+	    write_wsets(r, p, err) || write_phases(r, p, err) || write_stacks(r, p, true, err) ||
+	    exec(r, "COMMIT", err))
 		return roll_back(r);
 	return exec(r, "PRAGMA incremental_vacuum", err);
 }
 
-static int finish(struct recording *r, const struct profile *p, bool packed, struct err *err)
+int recording_finish(struct recording *r, const struct profile *p, struct err *err)
 {
-	int rc = write_all(r, p, packed, err);
+	int rc = write_all(r, p, err);
 	struct err ignored;
 
 	/* The aggregate did not fit; the unwritten windows may still fit into the journal. */
@@ -592,16 +480,6 @@ static int finish(struct recording *r, const struct profile *p, bool packed, str
 		recording_flush(r, p, &ignored);
 	recording_abandon(r);
 	return rc;
-}
-
-int recording_finish(struct recording *r, const struct profile *p, struct err *err)
-{
-	return finish(r, p, false, err);
-}
-
-int recording_finish_packed(struct recording *r, const struct profile *p, struct err *err)
-{
-	return finish(r, p, true, err);
 }
 
 int recording_write(const char *path, const struct profile *p, struct err *err)

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "observe/profile.h"
 
-#define RECORDING_SCHEMA 1
+#define RECORDING_SCHEMA 2
 #define RECORDING_APPLICATION_ID 0x41535359 /* "ASSY", SQLite's application_id */
 
 struct recording; /* a recording that is open for writing */
@@ -39,11 +39,9 @@ size_t recording_waiting(const struct recording *r); /* bytes of windows that ar
  * recording continues. Snapshots have no names of procedures. */
 int recording_checkpoint(struct recording *r, const struct profile *p, struct err *err);
 
-/* Writes the aggregated profile, drops journal and snapshot, and closes the file. On error the
+/* Writes the aggregated profile in place of journal and snapshot, and closes the file. On error the
  * journal is kept, and the file is closed. */
 int recording_finish(struct recording *r, const struct profile *p, struct err *err);
-/* Finishes with sites in a snapshot instead of rows, for very many sites. */
-int recording_finish_packed(struct recording *r, const struct profile *p, struct err *err);
 /* Closes the file and leaves the journal in it. */
 void recording_abandon(struct recording *r);
 

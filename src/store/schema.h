@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The schema of a recording (docs/recording.md), version RECORDING_SCHEMA. Columns are added at the end
- * and read where they are there; the version counts what older readers would misread.
+ * The schema of a recording (docs/recording.md), version RECORDING_SCHEMA, which changes whenever a table does.
  */
 #ifndef ASSAY_STORE_SCHEMA_H
 #define ASSAY_STORE_SCHEMA_H
 
 #include "observe/cycles.h"
-#include "observe/locality.h"
 #include "observe/misses.h"
 #include "observe/reuses.h"
 
@@ -15,7 +13,6 @@
 #define Y(name, what) ", " #name " INTEGER"
 #define MISS_COLUMNS MISSES(X)
 #define CYCLE_COLUMNS TIMING_PARTS(X)
-#define LOCALITY_COLUMNS LOCALITIES(Y)
 #define REUSE_COLUMNS REUSES_COUNTS(Y)
 
 static const char schema_sql[] =
@@ -29,14 +26,6 @@ static const char schema_sql[] =
 	" stripped INTEGER);"
 	"CREATE TABLE procedure(image INTEGER, start INTEGER, end INTEGER, name TEXT,"
 	" PRIMARY KEY(image, start)) WITHOUT ROWID;"
-	"CREATE TABLE site(image INTEGER, address INTEGER, class INTEGER, length INTEGER,"
-	" samples INTEGER, time REAL, observed INTEGER, taken INTEGER, operands BLOB,"
-	" windows INTEGER, weight REAL, taken_weight REAL, square REAL, weights BLOB,"
-	" target INTEGER,"
-	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
-	"CREATE TABLE edge(image INTEGER, address INTEGER, to_image INTEGER, to_address INTEGER,"
-	" kind TEXT, count INTEGER,"
-	" PRIMARY KEY(image, address, to_image, to_address, kind)) WITHOUT ROWID;"
 	"CREATE TABLE call(image INTEGER, address INTEGER, to_image INTEGER, to_address INTEGER,"
 	" operands BLOB, PRIMARY KEY(image, address, to_image, to_address)) WITHOUT ROWID;"
 	"CREATE TABLE conflict(image INTEGER, address INTEGER, store_image INTEGER,"
@@ -47,10 +36,6 @@ static const char schema_sql[] =
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE cycle(image INTEGER, address INTEGER" CYCLE_COLUMNS
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
-	"CREATE TABLE locality(image INTEGER, address INTEGER" LOCALITY_COLUMNS
-	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
-	"CREATE TABLE sharing(image INTEGER, address INTEGER, met INTEGER, contended INTEGER,"
-	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE distance(run INTEGER, number INTEGER, pid INTEGER, line INTEGER,"
 	" cold INTEGER, buckets BLOB, PRIMARY KEY(run, number)) WITHOUT ROWID;"
 	"CREATE TABLE site_distance(image INTEGER, address INTEGER, cold INTEGER, octaves BLOB,"
@@ -77,8 +62,8 @@ static const char schema_sql[] =
 	" touches_square INTEGER, watches_square INTEGER, PRIMARY KEY(run, pid, image, address))"
 	" WITHOUT ROWID;"
 	"CREATE TABLE journal(seq INTEGER PRIMARY KEY, size INTEGER, windows BLOB);"
-	"CREATE TABLE snapshot(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);"
-	"CREATE TABLE edge_snapshot(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);"
+	"CREATE TABLE site(part INTEGER PRIMARY KEY, size INTEGER, sites BLOB);"
+	"CREATE TABLE edge(part INTEGER PRIMARY KEY, size INTEGER, edges BLOB);"
 	"CREATE TABLE wset(run INTEGER, process INTEGER, pid INTEGER, parent INTEGER, command TEXT,"
 	" line INTEGER, unit TEXT, interval INTEGER, max INTEGER, PRIMARY KEY(run, process))"
 	" WITHOUT ROWID;"
@@ -106,7 +91,6 @@ static const char schema_stacks_sql[] =
 
 #undef X
 #undef Y
-#undef LOCALITY_COLUMNS
 #undef MISS_COLUMNS
 #undef CYCLE_COLUMNS
 #undef REUSE_COLUMNS

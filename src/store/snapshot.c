@@ -12,7 +12,11 @@
 #define LOCALITY (4u << OPERAND_N)
 #define SHARING (8u << OPERAND_N)
 
-uint64_t snapshot_taken(const struct site *s)
+/*
+ * Branches taken of a site, limited to 0 and its executions: in a snapshot of running counters one may be read before the
+ * other.
+ */
+static uint64_t taken_of(const struct site *s)
 {
 	return (int64_t)s->taken < 0 ? 0 : s->taken > s->observed ? s->observed : s->taken;
 }
@@ -100,7 +104,7 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
 	varint_put(b, s->samples);
 	varint_put(b, time);
 	varint_put(b, s->observed);
-	varint_put(b, snapshot_taken(s));
+	varint_put(b, taken_of(s));
 	varint_put(b, s->windows);
 	varint_put(b, have | (s->target ? TARGET : 0) | (s->weights ? WEIGHTS : 0) |
 			      (s->locality ? LOCALITY : 0) |
@@ -137,8 +141,8 @@ static int read_lists(struct cursor *c, struct site *s, unsigned have, struct er
 	return 0;
 }
 
-/* Whether the sum of squares is possible for n observations. */
-bool snapshot_plausible(const struct site_weights *w, uint64_t observed)
+/* Whether the weights are possible for a site with that many observations. */
+static bool is_plausible(const struct site_weights *w, uint64_t observed)
 {
 	double n = (double)observed;
 
@@ -180,7 +184,7 @@ static int read_weights(struct cursor *c, struct site *s, unsigned have, struct 
 
 	/* Each site may occur only once. */
 	if (s->weights || !get_double(c, &w.observed) || !get_double(c, &w.taken) ||
-	    !get_double(c, &w.square) || !snapshot_plausible(&w, s->observed))
+	    !get_double(c, &w.square) || !is_plausible(&w, s->observed))
 		return malformed(err);
 	to = site_weigh(s);
 	if (!to)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The snapshot: sites in blobs, what a recorder writes that keeps no windows, or has done with them. Each site is
+ * How sites and edges are stored: in blobs, compressed. Each site is
  *
  *   image, address (from the one before, zigzag), class, length, samples, time (its bits), observed, taken,
  *   windows, operands (bits): varints; the target, if the bit behind the operands' is set; then the hot list of each
@@ -28,17 +28,8 @@ bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last);
 int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
 		  struct err *err);
 
-/* Whether the weights are possible for a site with that many observations. */
-bool snapshot_plausible(const struct site_weights *w, uint64_t observed);
-
 bool snapshot_put_edge(struct buffer *b, const struct edge *e, uint64_t *last);
 int snapshot_read_edges(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map,
 			size_t nmap, struct err *err);
-
-/*
- * Branches taken of a site, limited to 0 and its executions: in a snapshot of running counters one
- * may be read before the other.
- */
-uint64_t snapshot_taken(const struct site *s);
 
 #endif

@@ -285,7 +285,7 @@ ok "two recordings added up" "$ASSAY" merge -o both.db busy.db busy.db
 ok "their page" "$ASSAY" html -i both.db -o both.html
 like "it has the procedures of both" "$(cat both.html)" '"name":"other'
 cp busy.db none.db
-sqlite3 none.db 'DELETE FROM snapshot; DELETE FROM site' 2> /dev/null
+sqlite3 none.db 'DELETE FROM site' 2> /dev/null
 "$ASSAY" html -i none.db -o none.html > out 2> err
 is "a recording without samples has no page" "$(test -e none.html && echo page; grep -c 'holds no' err)" 1
 

@@ -201,6 +201,25 @@ static void fill_counts(struct profile *p)
 	recordings_stall_counts(p, elf, -1);
 }
 
+/* Of all that fill_counts has, only the last instruction. */
+static void fill_hardly(struct profile *p)
+{
+	const struct site *s, *last = NULL;
+	const struct profile_image *pi;
+	struct profile all;
+
+	if (profile_init(&all, &err))
+		exit(1);
+	fill_counts(&all);
+	SITES_EACH(&all.sites, s)
+	last = last && last->id.addr > s->id.addr ? last : s;
+	pi = all.image[last->id.image];
+	recordings_run(p, "exact", "stall")->n.processes = 1;
+	recordings_site(p, profile_image(p, pi->kind, pi->path, pi->build_id)->id, last->id.addr,
+			last->cls, last->observed, last->taken);
+	profile_fini(&all);
+}
+
 static void fill_missed(struct profile *p)
 {
 	recordings_stall_counts(p, elf, 2);
@@ -263,6 +282,7 @@ static int write_stalls(const char *dir)
 {
 	write_one(dir, "stall.db", fill_stall);
 	write_one(dir, "counts.db", fill_counts);
+	write_one(dir, "hardly.db", fill_hardly);
 	write_one(dir, "missed.db", fill_missed);
 	write_one(dir, "exact.db", recordings_exact);
 	write_one(dir, "strange.db", fill_strange);
