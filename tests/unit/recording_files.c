@@ -697,8 +697,8 @@ static void test_rows_that_expand(void **unused)
 {
 	static const char *const insert[] = {
 		"INSERT INTO journal(size, windows) VALUES(?,?)",
-		"INSERT INTO snapshot(size, sites) VALUES(?,?)",
-		"INSERT INTO edge_snapshot(size, edges) VALUES(?,?)",
+		"INSERT INTO site(size, sites) VALUES(?,?)",
+		"INSERT INTO edge(size, edges) VALUES(?,?)",
 	};
 	size_t n;
 	void *zeros = compress_zeros(GIB, &n);
