@@ -29,6 +29,10 @@
 /* a counter that implies less than this is taken to count something else */
 #define LEAST_CPI 0.1
 #define MOST_CPI 500.0
+/* Share of gaps that end in a reset, from which on a loop may have begun anew more than once
+ * within the others, too: one that begins anew in half of the time between two windows, or a little
+ * less, seems to count slowly. */
+#define RESET_OFTEN 0.05
 #define USUAL 0.1 /* least variance of a part's scale around the usual one */
 #define DOUBT 0.6 /* part of a procedure's deviation in time that lowers the confidence */
 
@@ -254,8 +258,14 @@ static double part_time(const struct anchor *a, uint32_t part)
 	return all_times(t.scale, t.whole);
 }
 
+/* Whether only time can tell if a group's counter counts all executions. */
+static bool is_doubtful(const struct anchor *a, const struct tally_group *g, size_t i)
+{
+	return g->resets > RESET_OFTEN || !counter_is_own(a->counters, g->tally[i]);
+}
+
 /* Whether a counter can mean the executions of its group: a counter of one object out of many,
- * or of another process, contradicts the time. */
+ * or of another process, or of a loop that begins anew between windows, contradicts the time. */
 static bool is_possible(const struct anchor *a, const struct tally_group *g, double scale)
 {
 	struct estimate_at at;
@@ -266,8 +276,7 @@ static bool is_possible(const struct anchor *a, const struct tally_group *g, dou
 			double cpi = cpi_of(a, part, scale);
 
 			if (cpi < LEAST_CPI || cpi > MOST_CPI ||
-			    (!counter_is_own(a->counters, g->tally[i]) &&
-			     fabs(scale - part_time(a, part)) > WILD))
+			    (is_doubtful(a, g, i) && fabs(scale - part_time(a, part)) > WILD))
 				return false;
 		}
 	return true;

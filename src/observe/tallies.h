@@ -73,6 +73,7 @@ struct tally_group {
 	size_t n;
 	double advance; /* sum over tallies of |step| * executions */
 	double error;	/* relative error of the advance: the part that is extrapolated */
+	double resets;	/* share of the used gaps at whose end a word had been reset */
 };
 struct tally_groups {
 	struct tally_group *group;

@@ -202,6 +202,7 @@ static bool extrapolate(struct tally_group *g, const struct tally *sum, bool own
 		return false;
 	}
 	g->advance = k.advance * more * (1 + 2 * starts / k.n);
+	g->resets = k.back / k.used;
 	g->error = sqrt(pow(starts / k.n, 2) + pow(rest, 2) + pow(k.back / k.used / 4, 2));
 	return true;
 }

@@ -548,6 +548,7 @@ static void a_loop_that_begins_anew_loses_a_gap(void **state)
 	tallies_groups_free(&g);
 	assert_int_equal(groups(&g, true), 1);
 	assert_true(g.group[0].advance > 0.9 * 7000 * 100 && g.group[0].advance < 1.1 * 7000 * 100);
+	assert_true(g.group[0].resets == 0); /* of the gaps that are used */
 	tallies_groups_free(&g);
 }
 
