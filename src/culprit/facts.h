@@ -153,8 +153,10 @@ struct front_from {
 };
 /*
  * The mispredictions that lead one way, a share of the branch's executions. wrong: all of them; way: the share of its
- * executions that goes that way. A predictor that is not partial errs as often to either side, as far as the rarer way
- * has so many.
+ * executions that goes that way. A predictor that knows nearly everything errs as often to either side. One that has
+ * nothing to go by but how often either way was gone expects the more frequent one: with counters of three bits
+ * (Seznec, Michaud, "A case for (partially) TAgged GEometric history length branch prediction", JILP 2006), 1 / (1 +
+ * x^3) of its errors lead the rarer way, which is gone x times as often as the other.
  */
 double front_wrong_to(double wrong, double way);
 /* Computes how long the core waited for the instruction itself, from those that ran right

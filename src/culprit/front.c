@@ -10,7 +10,9 @@
 
 double front_wrong_to(double wrong, double way)
 {
-	double rarer = fmin(wrong / 2, fmin(way, 1 - way));
+	double rare = fmin(way, 1 - way), ignorance = rare > 0 ? fmin(1, wrong / rare) : 0,
+	       ignorant = 1 / (1 + pow(rare / (1 - rare), 3)),
+	       rarer = fmin(rare, wrong * (0.5 + ignorance * (ignorant - 0.5)));
 
 	return way <= 0.5 ? rarer : wrong - rarer;
 }

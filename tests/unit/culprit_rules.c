@@ -407,6 +407,21 @@ static void branches_that_go_one_way_are_innocent(void **state)
 	assert_true(f.branch.most > 19);
 }
 
+static void errors_lead_the_way_that_is_not_expected(void **state)
+{
+	(void)state;
+	/* nothing is known but that one way is gone three times as often: nearly all lead the other one */
+	assert_true(front_wrong_to(0.25, 0.25) > 0.95 * 0.25);
+	assert_true(front_wrong_to(0.25, 0.75) < 0.05 * 0.25);
+	/* as often to either side: neither way is expected, or nearly all is known */
+	assert_true(is_near(front_wrong_to(0.5, 0.5), 0.25));
+	assert_true(fabs(front_wrong_to(0.001, 0.25) - 0.0005) < 1e-5);
+	for (double way = 0.01; way < 1; way += 0.01)
+		assert_true(is_near(front_wrong_to(0.1, way) + front_wrong_to(0.1, 1 - way), 0.1));
+	/* no more than are executed */
+	assert_true(front_wrong_to(0.2, 0.01) <= 0.01);
+}
+
 static void mispredictions_are_shared_by_both_ways(void **state)
 {
 	static const double ways[] = { 0.5, 0.9 };
@@ -867,6 +882,7 @@ int main(void)
 		TEST(lines_are_contended_where_another_thread_had_them),
 		TEST(a_full_store_buffer_holds_up_stores),
 		TEST(branches_that_go_one_way_are_innocent),
+		TEST(errors_lead_the_way_that_is_not_expected),
 		TEST(mispredictions_are_shared_by_both_ways),
 		TEST(a_branch_is_resolved_behind_what_it_compares),
 		TEST(indirect_branches_by_their_targets),
