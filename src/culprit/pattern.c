@@ -6,6 +6,7 @@
 
 #define FAR 160		/* instructions that are searched */
 #define SLOTS 4		/* places of the stack that an address may depend on */
+#define STORES 8	/* places of the stack that are known to be stored to */
 #define NOT_KEPT 0x0fc7 /* registers that calls change (System V ABI): rax rcx rdx rsi rdi r8-r11 */
 
 /* A place in the stack: a register and a displacement. */
@@ -14,12 +15,20 @@ struct slot {
 	int64_t disp;
 };
 
-/* What the address depends on, at an instruction of the backward search. */
+/*
+ * What the address depends on, at an instruction of the backward search. What something else than
+ * additions and moves computes has to stay the same from one execution to the next for the address
+ * to advance by a constant.
+ */
 struct slice {
-	uint16_t regs;
+	uint16_t regs, steady; /* steady: those of regs that have to stay the same */
+	uint16_t written;      /* registers that were set since the last execution */
 	struct slot slot[SLOTS];
+	bool fixed[SLOTS]; /* by slot: it has to stay the same */
 	unsigned nslots;
-	bool curved; /* something else than additions and moves computes it */
+	struct slot stored[STORES]; /* slots that were stored to since the last execution */
+	unsigned nstored;	    /* number of them; more than STORES: not all are known */
+	bool curved;		    /* the address depends on a sum that is no sum of constants */
 };
 
 /* A load of the procedure. */
@@ -58,20 +67,30 @@ static bool is_slot(const ZydisDecodedOperand *m)
 	       (m->mem.base == ZYDIS_REGISTER_RBP || m->mem.base == ZYDIS_REGISTER_RSP);
 }
 
+static bool is_at(const struct slot *s, const ZydisDecodedOperand *m)
+{
+	return s->base == m->mem.base && s->disp == m->mem.disp.value;
+}
+
 static int find_slot(const struct slice *s, const ZydisDecodedOperand *m)
 {
 	for (unsigned i = 0; is_slot(m) && i < s->nslots; i++)
-		if (s->slot[i].base == m->mem.base && s->slot[i].disp == m->mem.disp.value)
+		if (is_at(&s->slot[i], m))
 			return (int)i;
 	return -1;
 }
 
-static bool add_slot(struct slice *s, const ZydisDecodedOperand *m)
+static bool add_slot(struct slice *s, const ZydisDecodedOperand *m, bool fixed)
 {
-	if (find_slot(s, m) >= 0)
+	int i = find_slot(s, m);
+
+	if (i >= 0) {
+		s->fixed[i] |= fixed;
 		return true;
+	}
 	if (s->nslots == SLOTS)
 		return false;
+	s->fixed[s->nslots] = fixed;
 	s->slot[s->nslots++] = (struct slot){ m->mem.base, m->mem.disp.value };
 	return true;
 }
@@ -108,14 +127,44 @@ static bool is_cleared(const struct insn *in)
 /* Goes back over a store to a slot that the address depends on. */
 static bool before_store(struct slice *s, const struct insn *in, unsigned slot)
 {
+	uint16_t from =
+		in->op[1].type == ZYDIS_OPERAND_TYPE_REGISTER ? gpr_bit(in->op[1].reg.value) : 0;
+
+	s->curved |= !is_straight(in);
+	s->regs |= from;
+	s->steady |= s->fixed[slot] ? from : 0;
 	if (in->z.mnemonic == ZYDIS_MNEMONIC_MOV) {
 		s->slot[slot] = s->slot[--s->nslots];
-		s->regs |= gpr_bit(in->op[1].reg.value);
-		return true;
+		s->fixed[slot] = s->fixed[s->nslots];
 	}
-	s->curved |= !is_straight(in);
-	s->regs |= in->op[1].type == ZYDIS_OPERAND_TYPE_REGISTER ? gpr_bit(in->op[1].reg.value) : 0;
 	return true;
+}
+
+/* Notes what an instruction sets. */
+static void note_set(struct slice *s, const struct insn *in, const ZydisDecodedOperand *m)
+{
+	s->written |= in->gpr_written;
+	if (!m || !is_slot(m) || (in->cls != INSN_STORE && in->cls != INSN_RMW))
+		return;
+	if (s->nstored < STORES)
+		s->stored[s->nstored] = (struct slot){ m->mem.base, m->mem.disp.value };
+	s->nstored++;
+}
+
+/* Whether something that has to stay the same was set since the last execution. */
+static bool has_changed(const struct slice *s)
+{
+	if (s->steady & s->written)
+		return true;
+	for (unsigned i = 0; i < s->nslots; i++) {
+		if (s->fixed[i] && s->nstored > STORES)
+			return true;
+		for (unsigned k = 0; s->fixed[i] && k < s->nstored; k++)
+			if (s->stored[k].base == s->slot[i].base &&
+			    s->stored[k].disp == s->slot[i].disp)
+				return true;
+	}
+	return false;
 }
 
 /*
@@ -125,25 +174,30 @@ static bool before_store(struct slice *s, const struct insn *in, unsigned slot)
 static bool before(struct slice *s, const struct insn *in, bool *loaded)
 {
 	const ZydisDecodedOperand *m = memory_of(in);
-	uint16_t written = in->gpr_written & s->regs;
+	uint16_t written = in->gpr_written & s->regs, reads;
+	bool steady;
 	int slot = m && in->cls != INSN_LOAD ? find_slot(s, m) : -1;
 
 	*loaded = false;
+	note_set(s, in, m);
 	if (in->cls == INSN_CALL || in->cls == INSN_ICALL)
 		return !(s->regs & NOT_KEPT);
 	if (slot >= 0 && (in->cls == INSN_STORE || in->cls == INSN_RMW))
 		return before_store(s, in, (unsigned)slot);
 	if (!written)
 		return true;
-	s->curved |= !is_straight(in) && !is_cleared(in);
+	steady = (written & s->steady) || !is_straight(in);
 	s->regs &= (uint16_t)~written;
+	s->steady &= (uint16_t)~written;
 	if (is_cleared(in))
 		return true;
+	*loaded = m && !is_slot(m);
+	reads = *loaded && in->z.mnemonic == ZYDIS_MNEMONIC_MOV ? address_of(m) : in->gpr_read;
 	if (m && is_slot(m))
-		return add_slot(s, m);
-	*loaded = m != NULL;
-	s->regs |= m && in->z.mnemonic == ZYDIS_MNEMONIC_MOV ? address_of(m) : in->gpr_read;
-	return true;
+		reads &= (uint16_t)~gpr_bit(m->mem.base);
+	s->regs |= reads;
+	s->steady |= steady ? reads : 0;
+	return !m || !is_slot(m) || add_slot(s, m, steady);
 }
 
 /* The block that ran before most often; CFG_ENTRY_BLOCK: none that is known. */
@@ -178,7 +232,7 @@ static struct pattern judge(const struct slice *s, const struct insn *in, bool i
 			    unsigned every)
 {
 	bool chain = (in->gpr_written & s->regs) != 0;
-	bool stream = !chain && !indirect && !s->curved;
+	bool stream = !chain && !indirect && !s->curved && !has_changed(s);
 
 	return (struct pattern){ chain	  ? PATTERN_CHAIN
 				 : stream ? PATTERN_STREAM

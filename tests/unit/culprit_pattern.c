@@ -20,12 +20,21 @@
 __asm__(".text\n" LOOP("chase", "mov (%rax), %rax") LOOP("stream",
 							 "mov (%rax,%rdx,8), %rbx\nadd $1, %rdx")
 		LOOP("table", "mov (%rsi,%rdx,4), %ebx\nmov (%rdi,%rbx,8), %r8\nadd $1, %rdx")
-			LOOP("field", "add 8(%rax), %rbx\nmov (%rax), %rax")
-				LOOP("slot",
-				     "mov -8(%rbp), %rax\nmov (%rax), %rax\nmov %rax, -8(%rbp)")
-					LOOP("hash", "imul $77, %rdx, %rdx\nmov (%rdi,%rdx), %r8"));
+			LOOP("field", "add 8(%rax), %rbx\nmov (%rax), %rax") LOOP(
+				"slot", "mov -8(%rbp), %rax\nmov (%rax), %rax\nmov %rax, -8(%rbp)")
+				LOOP("hash", "imul $77, %rdx, %rdx\nmov (%rdi,%rdx), %r8")
+					LOOP("row",
+					     "mov -8(%rbp), %eax\nimul -16(%rbp), %eax\n"
+					     "add -24(%rbp), %eax\ncltq\nmov (%rdi,%rax,8), %r8\n"
+					     "addl $1, -24(%rbp)")
+						LOOP("random",
+						     "mov -8(%rbp), %rax\nimul $77, %rax, %rax\n"
+						     "mov %rax, -8(%rbp)\nmov (%rdi,%rax), %r8")
+							LOOP("square",
+							     "mov %edx, %eax\nimul %eax, %eax\n"
+							     "mov (%rdi,%rax), %r8\nadd $1, %edx"));
 extern const uint8_t pattern_chase[], pattern_stream[], pattern_table[], pattern_field[],
-	pattern_slot[], pattern_hash[];
+	pattern_slot[], pattern_hash[], pattern_row[], pattern_random[], pattern_square[];
 extern const uint8_t __ehdr_start[];
 
 static struct pattern in_loop(const uint8_t *loop, uint32_t k)
@@ -72,6 +81,11 @@ static void loads_are_told_apart(void **state)
 	assert_int_equal(in_loop(pattern_slot, 1).kind, PATTERN_CHAIN);
 	/* no sum */
 	assert_int_equal(in_loop(pattern_hash, 1).kind, PATTERN_APART);
+	/* a product of places that stay the same, and a sum */
+	assert_int_equal(in_loop(pattern_row, 4).kind, PATTERN_STREAM);
+	/* a product of a place that the last execution set, and of an index that advances */
+	assert_int_equal(in_loop(pattern_random, 3).kind, PATTERN_APART);
+	assert_int_equal(in_loop(pattern_square, 2).kind, PATTERN_APART);
 }
 
 int main(void)
