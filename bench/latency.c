@@ -31,7 +31,8 @@ static double now(void)
 			double t = now(); \
 			for (int i = 0; i < ROUNDS; i++) \
 				__asm__ volatile(TEN(link) TEN(link):: \
-							 : "xmm0", "xmm1", "xmm2", "rax", "cc"); \
+							 : "xmm0", "xmm1", "xmm2", "rax", "cc", \
+							   "memory"); \
 			t = now() - t; \
 			least = t < least ? t : least; \
 		} \
@@ -46,6 +47,11 @@ CHAIN(subps, "subps %%xmm1, %%xmm0\n")
 CHAIN(mulpd, "mulpd %%xmm1, %%xmm0\n")
 CHAIN(maxsd, "maxsd %%xmm1, %%xmm0\n")
 CHAIN(addpd_pxor, "addpd %%xmm1, %%xmm0\n pxor %%xmm2, %%xmm0\n")
+/* Chains through a place of the stack, below the red zone. */
+CHAIN(stack_mov, "mov %%rax, -256(%%rsp)\n mov -256(%%rsp), %%rax\n")
+CHAIN(stack_add, "mov -256(%%rsp), %%rax\n add $1, %%rax\n mov %%rax, -256(%%rsp)\n")
+CHAIN(stack_movsd, "movsd %%xmm0, -256(%%rsp)\n movsd -256(%%rsp), %%xmm0\n")
+CHAIN(stack_addsd, "movsd -256(%%rsp), %%xmm0\n addsd %%xmm1, %%xmm0\n movsd %%xmm0, -256(%%rsp)\n")
 
 int main(void)
 {
@@ -58,7 +64,11 @@ int main(void)
 		    { "subps", subps },
 		    { "mulpd", mulpd },
 		    { "maxsd", maxsd },
-		    { "addpd, pxor", addpd_pxor } };
+		    { "addpd, pxor", addpd_pxor },
+		    { "mov, stack", stack_mov },
+		    { "add, stack", stack_add },
+		    { "movsd, stack", stack_movsd },
+		    { "addsd, stack", stack_addsd } };
 	double cycle;
 
 	__asm__ volatile("xorps %%xmm0, %%xmm0\nxorps %%xmm1, %%xmm1\nxorps %%xmm2, %%xmm2" ::

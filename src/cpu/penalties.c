@@ -22,7 +22,7 @@ static const struct culprit_machine machines[] = {
 	 * tables, widths, and penalties of mispredictions. */
 	{ .part = "(Zen 5)",
 	  .name = "AMD Zen 5",
-	  .data = { { 768, 14, 10, 2 }, { 16384, 50, 40, 4 }, { 524288, MEMORY, 350, 10 } },
+	  .data = { { 768, 14, 10, 1 }, { 16384, 50, 40, 4 }, { 524288, MEMORY, 350, 10 } },
 	  .code = { { 512, 14, 14, 0 }, { 16384, 50, 40, 0 }, { 524288, MEMORY, 250, 0 } },
 	  .dtlb = { { 96, 8, 7, 2 }, { 4096, 60, 40, 8 }, { 65536, 200, 80, 20 } },
 	  .itlb = { { 64, 8, 4, 0 }, { 2048, 60, 25, 0 }, { 65536, 200, 80, 0 } },

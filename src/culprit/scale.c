@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/quantile.h"
+#include "culprit/carried.h"
 #include "culprit/culprit_priv.h"
 #include "estimate/parts.h"
 
@@ -94,10 +95,20 @@ struct model {
 	double error;  /* variance of that */
 };
 
-/* What windows show that an execution meets, but for mispredictions. */
+/* Cycles that the memory needs while execution goes on: for lines and pages that are prefetched,
+ * and for those of stores, which retire before they have their lines. */
+static double moved_by(const struct fact *f)
+{
+	double lines = f->hide_line.stream || !f->load ? f->dcache.likely : 0;
+	double pages = f->hide_page.stream || !f->load ? f->dtlb.likely : 0;
+
+	return lines + pages;
+}
+
+/* What windows show that an execution waits for, but for mispredictions. */
 static double met_by(const struct culprits *c, const struct fact *f)
 {
-	double data = (f->load ? f->dcache.likely : 0) + f->dtlb.likely;
+	double data = f->load ? f->dcache.likely + f->dtlb.likely - moved_by(f) : 0;
 	double forwarding = f->forward.likely * c->machine->forward;
 
 	/* what windows never judged is taken to meet nothing */
@@ -159,15 +170,19 @@ static void model_cycles(const struct culprits *c, const struct estimate_proc *p
 	double f = c->e->scale * p->block[b].f, own = culprits_least(c, p, b), last = 0;
 	uint32_t n = p->g.block[b].ninsn, end;
 	const struct fact *fact = NULL;
+	double moved = 0, met = 0; /* cycles in which lines move; for which executions wait */
 
 	if (!(f > 0) || !n)
 		return;
 	end = last_of(c, p, b);
 	for (uint32_t j = 0; j < n; j++) {
 		fact = paths_placed(c->paths, p, b, j);
+		moved += fact && fact->located ? moved_by(fact) : 0;
 		if (fact)
-			*(j < end ? &own : &last) += met_by(c, fact) + chained(c, fact, insn, j);
+			*(j < end ? &met : &last) += met_by(c, fact) + chained(c, fact, insn, j);
 	}
+	own = fmax(fmax(own, moved) + met, carried_cycles(c, p, b)); /* no miss is in the chain */
+	own += fact ? fact->mispredicted.likely * fact->resolves : 0;
 	cycles[p->first + b] += f * own;
 	model_end(c, p, b, f * last, fact ? f * fact->mispredicted.likely : 0, cycles);
 }
