@@ -16,8 +16,17 @@
 struct passes {
 	const struct estimate *e;
 	struct parts *p;
+	double *into; /* by block: passes of control into it that windows saw */
 	size_t cap;
 	bool failed;
+};
+
+/* An edge or call between two blocks, numbered through the program. */
+struct pass {
+	uint32_t from, to;
+	double seen;	   /* times that windows saw control pass */
+	double left;	   /* times that they saw control leave the block */
+	bool always, only; /* control always leaves by this way; and comes by no other */
 };
 
 static double observed_last(const struct estimate_proc *p, uint32_t b)
@@ -28,30 +37,65 @@ static double observed_last(const struct estimate_proc *p, uint32_t b)
 	return k->ninsn ? (s ? (double)s->observed : 0) : p->observed[b];
 }
 
-/* Calls fn(from, to, passes that windows saw) for each edge and call. */
-static void each_pass(struct passes *c, void (*fn)(struct passes *, uint32_t, uint32_t, double))
+static void pass_edge(struct passes *c, const struct estimate_proc *p, uint32_t edge,
+		      void (*fn)(struct passes *, const struct pass *))
+{
+	const struct cfg_edge *d = &p->g.edge[edge];
+	double left = observed_last(p, d->from);
+
+	if (d->to != CFG_EXIT_BLOCK && d->kind != CFG_VIRTUAL)
+		fn(c, &(struct pass){ (uint32_t)p->first + d->from, (uint32_t)p->first + d->to,
+				      left * p->share[edge], left, p->g.block[d->from].nout == 1,
+				      p->g.block[d->to].nin == 1 });
+}
+
+/* Calls fn for each edge and call. */
+static void each_pass(struct passes *c, void (*fn)(struct passes *, const struct pass *))
 {
 	const struct estimate *e = c->e;
 
-	for (size_t i = 0; i < e->nproc; i++) {
-		const struct estimate_proc *p = &e->proc[i];
-
-		for (uint32_t k = 0; k < p->g.nedges; k++) {
-			const struct cfg_edge *d = &p->g.edge[k];
-
-			if (d->to != CFG_EXIT_BLOCK && d->kind != CFG_VIRTUAL)
-				fn(c, (uint32_t)p->first + d->from, (uint32_t)p->first + d->to,
-				   observed_last(p, d->from) * p->share[k]);
-		}
-	}
+	for (size_t i = 0; i < e->nproc; i++)
+		for (uint32_t k = 0; k < e->proc[i].g.nedges; k++)
+			pass_edge(c, &e->proc[i], k, fn);
 	for (size_t i = 0; i < e->ncalls; i++) {
 		const struct estimate_call *d = &e->call[i];
 		const struct estimate_proc *p = &e->proc[d->from_proc];
+		double left = observed_last(p, d->from_block);
 
-		fn(c, (uint32_t)p->first + d->from_block,
-		   (uint32_t)e->proc[d->to_proc].first + CFG_ENTRY_BLOCK,
-		   observed_last(p, d->from_block) * d->share);
+		fn(c, &(struct pass){ (uint32_t)p->first + d->from_block,
+				      (uint32_t)e->proc[d->to_proc].first + CFG_ENTRY_BLOCK,
+				      left * d->share, left, d->share == 1, false });
 	}
+}
+
+static void add_into(struct passes *c, const struct pass *k)
+{
+	c->into[k->to] += k->seen;
+}
+
+/* Adds what entered procedures from places that are not known. */
+static void enter(struct passes *c)
+{
+	for (size_t i = 0; i < c->e->nproc; i++) {
+		const struct estimate_proc *p = &c->e->proc[i];
+		double *into = &c->into[p->first + CFG_ENTRY_BLOCK];
+
+		*into = fmax(*into, p->observed[CFG_ENTRY_BLOCK]);
+	}
+}
+
+/*
+ * How little the number of passes tells how often one block runs for each execution of the other,
+ * from 0 to 1: a block that control always leaves this way, and one that control comes to no other
+ * way, runs as often as control passes, however rarely windows saw that. Shares are by Laplace's
+ * rule of succession.
+ */
+static double doubt(const struct passes *c, const struct pass *k)
+{
+	double out = k->always ? 0 : 1 - (k->seen + 1) / (k->left + 2);
+	double in = k->only ? 0 : 1 - (k->seen + 1) / (c->into[k->to] + 2);
+
+	return fmin(1, out + in);
 }
 
 static uint32_t root(uint32_t *of, uint32_t i)
@@ -61,24 +105,25 @@ static uint32_t root(uint32_t *of, uint32_t i)
 	return i;
 }
 
-static void unite(struct passes *c, uint32_t from, uint32_t to, double passed)
+static void unite(struct passes *c, const struct pass *k)
 {
-	if (passed >= STRONG)
-		c->p->of[root(c->p->of, from)] = root(c->p->of, to);
+	if (k->seen >= STRONG * doubt(c, k))
+		c->p->of[root(c->p->of, k->from)] = root(c->p->of, k->to);
 }
 
-static void tie(struct passes *c, uint32_t from, uint32_t to, double passed)
+static void tie(struct passes *c, const struct pass *k)
 {
 	struct parts *p = c->p;
-	uint32_t a = p->of[from], b = p->of[to];
+	uint32_t a = p->of[k->from], b = p->of[k->to];
 
-	if (a == b || passed <= 0 || c->failed)
+	if (a == b || k->seen <= 0 || c->failed)
 		return;
 	if (!array_reserve(p->tie, c->cap, p->nties + 1)) {
 		c->failed = true;
 		return;
 	}
-	p->tie[p->nties++] = (struct part_tie){ a < b ? a : b, a < b ? b : a, passed };
+	p->tie[p->nties++] =
+		(struct part_tie){ a < b ? a : b, a < b ? b : a, k->seen / doubt(c, k) };
 }
 
 static int by_ends(const void *a, const void *b)
@@ -147,25 +192,34 @@ static int list_blocks(struct parts *p, const struct estimate *e)
 	return 0;
 }
 
+static int find_parts(struct passes *c)
+{
+	for (uint32_t i = 0; i < c->e->nblocks; i++)
+		c->p->of[i] = i;
+	each_pass(c, add_into);
+	enter(c);
+	each_pass(c, unite);
+	if (number(c->p, (uint32_t)c->e->nblocks) || list_blocks(c->p, c->e))
+		return -1;
+	each_pass(c, tie);
+	sum_up(c->p);
+	return c->failed ? -1 : 0;
+}
+
 int parts_make(struct estimate *e)
 {
 	struct parts *p = calloc(1, sizeof(*p));
-	struct passes c = { .e = e, .p = p };
+	struct passes c = { .e = e, .p = p, .into = calloc(e->nblocks + 1, sizeof(*c.into)) };
+	int rc = -1;
 
 	parts_free(e->parts);
 	e->parts = p;
 	if (p)
 		p->of = calloc(e->nblocks + 1, sizeof(*p->of));
-	if (!p || !p->of)
-		return -1;
-	for (uint32_t i = 0; i < e->nblocks; i++)
-		p->of[i] = i;
-	each_pass(&c, unite);
-	if (number(p, (uint32_t)e->nblocks) || list_blocks(p, e))
-		return -1;
-	each_pass(&c, tie);
-	sum_up(p);
-	return c.failed ? -1 : 0;
+	if (p && p->of && c.into)
+		rc = find_parts(&c);
+	free(c.into);
+	return rc;
 }
 
 void parts_free(struct parts *p)
