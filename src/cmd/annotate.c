@@ -22,7 +22,7 @@ static const struct opt opts[] = {
 	{ 0, "dot", NULL, "the same for Graphviz: | dot -Tsvg > graph.svg", OPT_FLAG, &dot, 0, 0,
 	  NULL },
 	{ 0, "caller", "PROC",
-	  "only the time and the values of calls by that procedure (record -g)", OPT_STRING,
+	  "only the time and the values of calls by that procedure, from call stacks", OPT_STRING,
 	  &in.caller, 0, 0, NULL },
 	READ_METHOD(executions),
 	READ_COUNTS(executions),

@@ -148,7 +148,7 @@ const struct verb cmd_diff = {
 		"often is listed.\n\n"
 		"--html writes one file for a browser: the table, and, where all recordings have "
 		"call "
-		"stacks (record -g), a flame graph of both sides, in red what became slower, in "
+		"stacks, a flame graph of both sides, in red what became slower, in "
 		"blue "
 		"what became faster, in grey what chance could have made.\n\n"
 		"Procedures are matched by image and name, lines by file and number. In stripped "

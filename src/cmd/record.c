@@ -34,7 +34,8 @@ static unsigned cache_kib = CACHE_KIB;
 static unsigned code_kuops = 4096, neighbourhood = 4096, distance = CONFLICT_DISTANCE_DEFAULT;
 static const char *output = "assay.db", *event, *sketch = "space-saving", *observe = "counts",
 		  *machine = "", *cgroup;
-static bool no_children, all, quiet, exact, kernel_buffers, reuse, pgo, stacks;
+static bool no_children, all, quiet, exact, kernel_buffers, reuse, pgo, stacks, no_stacks;
+static const char *call_graph;
 static unsigned line = 64, snapshots;
 static double interval;
 static const char *interval_unit = "instructions", *lines_how = "both";
@@ -64,8 +65,14 @@ static const struct opt opts[] = {
 	{ 'o', "output", "FILE", "where to record (default assay.db; an old one becomes FILE.old)",
 	  OPT_STRING, &output, 0, 0, NULL },
 	{ 'g', "stacks", NULL,
-	  "call stacks too: for report --children, assay html and export; without --exact",
+	  "call stacks, which are recorded anyway, but with --pgo and --policy slots only if "
+	  "asked for",
 	  OPT_FLAG, &stacks, 0, 0, NULL },
+	{ 0, "no-stacks", NULL, "no call stacks: samples say where, and not who called", OPT_FLAG,
+	  &no_stacks, 0, 0, NULL },
+	{ 0, "call-graph", "METHOD",
+	  "as perf takes the option: dwarf and fp are -g, which uses both; no is --no-stacks",
+	  OPT_STRING, &call_graph, 0, 0, NULL },
 	{ 0, "reuse", NULL,
 	  "reuse times too, by windows and watchpoints: for assay reuse; without --exact", OPT_FLAG,
 	  &reuse, 0, 0, NULL },
@@ -187,6 +194,67 @@ static int check_policy(struct err *err)
 	return err_hint(err, "leave one of them out");
 }
 
+/* --call-graph is -g or --no-stacks. What follows a comma, as in dwarf,8192, is perf's business. */
+static int read_call_graph(struct err *err)
+{
+	static const struct {
+		const char *method;
+		bool *means;
+	} methods[] = {
+		{ "dwarf", &stacks },
+		{ "fp", &stacks },
+		{ "no", &no_stacks },
+		{ "none", &no_stacks },
+	};
+	size_t n = call_graph ? strcspn(call_graph, ",") : 0;
+
+	if (!call_graph)
+		return 0;
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (strlen(methods[i].method) == n && !strncmp(call_graph, methods[i].method, n)) {
+			*methods[i].means = true;
+			return 0;
+		}
+	if (!strncmp(call_graph, "lbr", 3))
+		err_set(err, ERR_USAGE,
+			"--call-graph lbr: call stacks are not taken from the CPU's branch records "
+			"here, which are short and which many machines lack");
+	else
+		err_set(err, ERR_USAGE, "--call-graph %s is none of dwarf, fp, no", call_graph);
+	return err_hint(err, "leave it out: call stacks are recorded anyway, by unwind information "
+			     "and frame pointers");
+}
+
+static int check_stacks(struct err *err)
+{
+	static const void *const of_stacks[] = { &stacks, &no_stacks, &call_graph, NULL };
+	const char *name = opt_given(&cmd_record, of_stacks);
+
+	if (exact && name) {
+		err_set(err, ERR_USAGE, "--%s is the sampler's", name);
+		return err_hint(err, "--exact --observe calls counts who calls whom");
+	}
+	if (read_call_graph(err))
+		return -1;
+	if (!stacks || !no_stacks)
+		return 0;
+	err_set(err, ERR_USAGE, "-g and --no-stacks exclude each other");
+	return err_hint(err, "give one of them, or neither: call stacks are recorded anyway");
+}
+
+/* Whether call stacks are recorded. Unless they were asked for, the rate must leave time for them. */
+static bool choose_stacks(void)
+{
+	if (stacks || no_stacks || pgo || has_policy())
+		return stacks;
+	if (bearable_stacks(rate, burst, bearable_is_virtual()))
+		return true;
+	log_warn("at -F %g call stacks would not leave the program half of its time: none are "
+		 "recorded (-g records them all the same)",
+		 rate);
+	return false;
+}
+
 /* Options that would do nothing: each is of some recordings only. */
 static int check_use(struct err *err)
 {
@@ -204,10 +272,8 @@ static int check_use(struct err *err)
 
 	if (check_policy(err))
 		return -1;
-	if (exact && stacks) {
-		err_set(err, ERR_USAGE, "-g is the sampler's");
-		return err_hint(err, "--exact --observe calls counts who calls whom");
-	}
+	if (check_stacks(err))
+		return -1;
 	if (exact && reuse) {
 		err_set(err, ERR_USAGE, "--reuse is the sampler's");
 		return err_hint(err, "--exact --observe reuse keeps reuse distances exactly");
@@ -518,7 +584,6 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.code_kuops = code_kuops;
 	o.sampler.neighbourhood = neighbourhood;
 	o.sampler.watch = reuse;
-	o.sampler.stacks = stacks;
 	o.sampler.branches = pgo;
 	o.sampler.slots = has_policy();
 	o.sampler.no_children = no_children;
@@ -570,6 +635,7 @@ static int run(int argc, char **argv, struct err *err)
 	if (check_targets(argc, err) || check_rate(err) || choose_burst(err))
 		return err->code;
 	o.sampler.burst = burst;
+	o.sampler.stacks = choose_stacks();
 	return session_run(&o, err);
 }
 
@@ -605,9 +671,11 @@ const struct verb cmd_record = {
 		 "a part of the program's own time, where code is executed more than a few times; "
 		 "addresses and values several times that time, and a second CPU helps, conflicts "
 		 "more than these; lines once or twice what counts cost.\n\n"
-		 "With -g each sample has its call stack, found by the images' unwind information: "
+		 "Each sample has its call stack, found by the images' unwind information: "
 		 "programs need no frame pointers. Every stack says whether it is whole or why it "
-		 "is cut.\n\n"
+		 "is cut. --no-stacks leaves stacks out. With --pgo, which exports no stacks, and "
+		 "with --policy slots, which is there to make samples cheap, they are left out "
+		 "unless -g asks for them.\n\n"
 		 "With --reuse windows of 2048 instructions and hardware watchpoints are added, "
 		 "some 100 lines a second and at most 16 exceptions of some 11 microseconds each: "
 		 "`assay info` counts them. A debugger has no debug registers left meanwhile.\n\n"
@@ -661,6 +729,7 @@ const struct verb cmd_record = {
 		    "sudo assay record -p 1234,1240 --no-children -d 30\n"
 		    "sudo assay record --reuse -p 1234 -d 30\n"
 		    "sudo assay record --pgo -p 1234 -d 60\n"
+		    "sudo assay record --no-stacks -F 9999 -- ./program\n"
 		    "sudo assay record --policy slots -F 1999 -p 1234 -d 60\n"
 		    "sudo assay record --cgroup system.slice/nginx.service -d 30\n"
 		    "sudo assay record -a -d 10\n",

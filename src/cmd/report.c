@@ -20,8 +20,7 @@ static const struct opt opts[] = {
 	{ 'n', "rows", "N", "rows of each table (default 20; 0: all)", OPT_UINT, &o.n, 0, 1e9,
 	  NULL },
 	{ 0, "by", "WHAT",
-	  "image, procedure or line (default: images, then procedures); with call stacks (record "
-	  "-g) "
+	  "image, procedure or line (default: images, then procedures); with call stacks "
 	  "process, thread, comm (the name of a thread), cgroup",
 	  OPT_CHOICE, &o.by, 0, 0, "image procedure line " THREADS_BY },
 	{ 0, "image", "GLOB", "only images whose name or path matches the pattern", OPT_STRING,
@@ -31,8 +30,8 @@ static const struct opt opts[] = {
 	{ 0, "phases", NULL,
 	  "phases of a run recorded with --observe phases, and the hottest procedures of each",
 	  OPT_FLAG, &phases, 0, 0, NULL },
-	{ 0, "children", NULL, "time with what was called, by call stacks (record -g)", OPT_FLAG,
-	  &children, 0, 0, NULL },
+	{ 0, "children", NULL, "time with what was called, by call stacks", OPT_FLAG, &children, 0,
+	  0, NULL },
 	{ 0, "callers", "PROC", "who calls the procedure, by the time that it and its callees take",
 	  OPT_STRING, &stacks.callers, 0, 0, NULL },
 	{ 0, "callees", "PROC", "what the procedure calls, by the time there", OPT_STRING,

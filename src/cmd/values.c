@@ -23,8 +23,8 @@ static const struct opt opts[] = {
 	{ 0, "all", NULL, "constants, the stack's, what follows from others, too", OPT_FLAG, &o.all,
 	  0, 0, NULL },
 	{ 0, "by", "WHAT",
-	  "caller: values that operands have in calls from one place alone (record -g)", OPT_CHOICE,
-	  &by, 0, 0, "caller" },
+	  "caller: values that operands have in calls from one place alone, from call stacks",
+	  OPT_CHOICE, &by, 0, 0, "caller" },
 	READ_WIDE(in, "do not cut long names"),
 	READ_EXPLAIN(in),
 	READ_JSON(in),
@@ -51,21 +51,20 @@ const struct verb cmd_values = {
 	.name = "values",
 	.summary = "semi-invariant loads, arguments, results: what to specialise",
 	.synopsis = "[-i FILE] [-n N] [--operand WHAT] [--min-share S] [--json]",
-	.about =
-		"Lists values that an instruction, or a procedure's argument, has most of "
-		"the time; the one that could save most stands first: the time at the "
-		"instruction and those that depend on its value within the procedure, "
-		"times the lower 95 % limit of the value's share. Left out are constants "
-		"by construction, what belongs to the stack, arguments that nothing reads, "
-		"and results that follow from an invariant above them.\n\n"
-		"Windows begin where time is spent, and are weighed for that. Shares "
-		"within one site are estimates; how often two sites were observed does not "
-		"compare how often they run.\n\n"
-		"--by caller needs call stacks (record -g). It lists values that an operand has in "
-		"calls from one place, but not over all callers: a copy of the procedure for that "
-		"caller could be specialised for them.\n\n"
-		"In an exact recording (--observe values), executed instructions "
-		"take the place of time, and shares are exact.",
+	.about = "Lists values that an instruction, or a procedure's argument, has most of "
+		 "the time; the one that could save most stands first: the time at the "
+		 "instruction and those that depend on its value within the procedure, "
+		 "times the lower 95 % limit of the value's share. Left out are constants "
+		 "by construction, what belongs to the stack, arguments that nothing reads, "
+		 "and results that follow from an invariant above them.\n\n"
+		 "Windows begin where time is spent, and are weighed for that. Shares "
+		 "within one site are estimates; how often two sites were observed does not "
+		 "compare how often they run.\n\n"
+		 "--by caller needs call stacks. It lists values that an operand has in "
+		 "calls from one place, but not over all callers: a copy of the procedure for that "
+		 "caller could be specialised for them.\n\n"
+		 "In an exact recording (--observe values), executed instructions "
+		 "take the place of time, and shares are exact.",
 	.examples = "assay values\n"
 		    "assay values --operand argument --min-share 0.9\n"
 		    "assay values --procedure longest_match\n"

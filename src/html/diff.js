@@ -49,7 +49,7 @@ function notes(shown, hidden) {
 	if (!D.exact) say.push(`Within: where the ratio of new to base lies with 95 % confidence. Of all rows that are said to differ, at most ${100 * D.false} % are expected to do so by chance.`);
 	if (!D.exact && !D.between) say.push('One run a side tells nothing of how runs differ among themselves: three recordings a side measure that.');
 	if (D.unmatched) say.push('Stripped files of different builds are not matched: their procedures are new and gone.');
-	if (D.flat) say.push('Recordings with call stacks on both sides (record -g) have a flame graph here.');
+	if (D.flat) say.push('Recordings with call stacks on both sides have a flame graph here.');
 	return say.map(t => el('div', {}, t));
 }
 function choose(i) {

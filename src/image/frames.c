@@ -35,6 +35,7 @@ struct machine {
 	uint64_t stack[DEPTH];
 	unsigned n;
 	bool is_value;
+	bool in_register; /* the value is what a register holds, and nothing more */
 };
 
 static bool push(struct machine *m, uint64_t v)
@@ -50,6 +51,12 @@ static bool push_register(struct machine *m, unsigned number, uint64_t add)
 	if (number == RETURN_COLUMN)
 		return push(m, m->pc + add);
 	return number < 16 && push(m, m->f->reg[encoded[number]] + add);
+}
+
+static bool value_of_register(struct machine *m, unsigned number)
+{
+	m->is_value = m->in_register = true;
+	return push_register(m, number, 0);
 }
 
 static bool binary(struct machine *m, unsigned op)
@@ -78,11 +85,15 @@ static bool step(struct machine *m, const Dwarf_Op *op)
 {
 	unsigned atom = op->atom;
 
+	if (atom >= DW_OP_reg0 && atom <= DW_OP_reg31)
+		return value_of_register(m, atom - DW_OP_reg0);
 	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
 		return push_register(m, atom - DW_OP_breg0, op->number);
 	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
 		return push(m, atom - DW_OP_lit0);
 	switch (atom) {
+	case DW_OP_regx:
+		return value_of_register(m, (unsigned)op->number);
 	case DW_OP_bregx:
 		return push_register(m, (unsigned)op->number, op->number2);
 	case DW_OP_call_frame_cfa:
@@ -117,7 +128,7 @@ static bool step(struct machine *m, const Dwarf_Op *op)
 static bool evaluate(struct machine *m, const Dwarf_Op *op, size_t n, uint64_t *v)
 {
 	m->n = 0;
-	m->is_value = false;
+	m->is_value = m->in_register = false;
 	if (!n || n > OPS_MAX)
 		return false;
 	for (size_t i = 0; i < n; i++)
@@ -129,7 +140,8 @@ static bool evaluate(struct machine *m, const Dwarf_Op *op, size_t n, uint64_t *
 	return true;
 }
 
-static enum frames_next unwind_frame(Dwarf_Frame *frame, struct machine *m, struct frame_state *to)
+static enum frames_next unwind_frame(Dwarf_Frame *frame, struct machine *m, bool returned,
+				     struct frame_state *to)
 {
 	Dwarf_Op mem[3], *op;
 	size_t n;
@@ -165,6 +177,9 @@ static enum frames_next unwind_frame(Dwarf_Frame *frame, struct machine *m, stru
 	to->reg[4] = m->cfa;
 	if (!to->pc)
 		return FRAMES_OUTERMOST;
+	/* vfork takes its return address from the stack: only of the innermost frame registers are known that tell it */
+	if (m->in_register && !returned)
+		return to->reg[4] >= m->f->reg[4] ? FRAMES_CALLER : FRAMES_UNREADABLE;
 	return to->reg[4] > m->f->reg[4] ? FRAMES_CALLER : FRAMES_UNREADABLE;
 }
 
@@ -180,7 +195,7 @@ enum frames_next frames_next(struct image *im, struct frame_state *f, uint64_t t
 	if (!image_cfi(im) ||
 	    dwarf_cfi_addrframe(image_cfi(im), f->pc + to_addr - returned, &frame))
 		return FRAMES_UNKNOWN;
-	next = unwind_frame(frame, &m, &to);
+	next = unwind_frame(frame, &m, returned, &to);
 	dwarf_frame_info(frame, NULL, NULL, &to.interrupted);
 	free(frame);
 	if (next == FRAMES_CALLER)

@@ -123,7 +123,7 @@ int by_caller(struct profile *p, const char *name, struct err *err)
 
 	if (!p->stacks.nsample) {
 		err_set(err, ERR_EMPTY, "the recording has no call stacks");
-		return err_hint(err, "`assay record -g` records them");
+		return err_hint(err, STACKS_REMEDY);
 	}
 	if (calltree_open_as(&k.tree, p, false, err))
 		return -1;

@@ -25,6 +25,10 @@ struct calltree_func {
 
 #define CALLTREE_INLINED " (inlined)"
 
+/* The remedy where a reading needs call stacks, and the recording has none. */
+#define STACKS_REMEDY \
+	"`assay record` without --no-stacks records them (with --pgo and --policy slots: with -g)"
+
 /* A place in code, which occurs once; inlined code has a place in each of the procedures that it
  * belongs to. */
 struct calltree_place {

@@ -223,7 +223,7 @@ int children_print(struct reading *r, const struct children_options *o, struct e
 
 	if (!r->profile.stacks.nsample) {
 		err_set(err, ERR_EMPTY, "%s has no call stacks", r->path);
-		return err_hint(err, "`assay record -g` records them");
+		return err_hint(err, STACKS_REMEDY);
 	}
 	if (calltree_open_as(&c.tree, &r->profile, !o->no_inline, err))
 		return -1;

@@ -8,6 +8,7 @@
 
 #include "base/fmt.h"
 #include "base/text.h"
+#include "report/calltree.h"
 
 #define LOAD_THREADS 8
 #define LOAD_CELLS 48
@@ -260,7 +261,7 @@ int threads_print(struct reading *r, const struct threads_options *o, struct err
 	if (!s->nsample) {
 		err_set(err, ERR_EMPTY, "%s does not say which threads its samples are of",
 			r->path);
-		return err_hint(err, "`assay record -g` records call stacks with their threads");
+		return err_hint(err, STACKS_REMEDY);
 	}
 	if (make_groups(&g, s, by_of(o->by))) {
 		groups_fini(&g);

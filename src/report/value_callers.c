@@ -11,6 +11,7 @@
 #include "query/listing.h"
 #include "query/lookup.h"
 #include "report/caller_time.h"
+#include "report/calltree.h"
 #include "report/operands.h"
 #include "report/place.h"
 #include "report/takes.h"
@@ -336,7 +337,7 @@ static int refuse_none(const struct table *t, struct err *err)
 
 	if (!p->stacks.nsample) {
 		err_set(err, ERR_EMPTY, "%s has no values by caller", t->r->path);
-		return err_hint(err, "`assay record -g` records them");
+		return err_hint(err, STACKS_REMEDY);
 	}
 	if (!p->callers) {
 		err_set(err, ERR_EMPTY,

@@ -31,6 +31,13 @@ unsigned bearable_burst(double rate, unsigned burst, bool virtual)
 	return most >= BEARABLE_BURST ? (unsigned)most : 0;
 }
 
+bool bearable_stacks(double rate, unsigned burst, bool virtual)
+{
+	double us = bearable_sample_us(burst, virtual) + BEARABLE_STACK_NS / 1e3;
+
+	return rate * us / 1e6 <= BEARABLE_SHARE;
+}
+
 double bearable_rate(unsigned burst, bool virtual)
 {
 	return BEARABLE_SHARE * 1e6 / bearable_sample_us(burst, virtual);

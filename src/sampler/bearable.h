@@ -14,8 +14,9 @@
 /* ns: a timer interrupt with its sample. In a virtual machine the hypervisor has a part in each (bench/rates). */
 #define BEARABLE_INTERRUPT_NS 2000
 #define BEARABLE_INTERRUPT_VM_NS 8000
-#define BEARABLE_AHEAD_NS 40 /* an instruction; `assay info` prints what it was in a recording */
-#define BEARABLE_BURST 16    /* a shorter window is hardly worth its interrupt */
+#define BEARABLE_AHEAD_NS 40   /* an instruction; `assay info` prints what it was in a recording */
+#define BEARABLE_STACK_NS 3000 /* a call stack, of a usual program */
+#define BEARABLE_BURST 16      /* a shorter window is hardly worth its interrupt */
 
 /* Whether this is a virtual machine, by cpuid's bit for that. */
 bool bearable_is_virtual(void);
@@ -24,6 +25,8 @@ double bearable_sample_us(unsigned burst, bool virtual);
 /* The longest window, of `burst` instructions at most, that leaves the program its BEARABLE_SHARE; 0: not even one of
  * BEARABLE_BURST does. */
 unsigned bearable_burst(double rate, unsigned burst, bool virtual);
+/* Whether call stacks, beside such windows, leave it as much. */
+bool bearable_stacks(double rate, unsigned burst, bool virtual);
 /* The highest rate that does, in Hz. */
 double bearable_rate(unsigned burst, bool virtual);
 

@@ -80,11 +80,12 @@ struct sampler {
 	struct bpf_program *prog; /* the variant of the program that this kernel accepts */
 	struct ring_buffer *ring;
 	struct backlog backlog;
-	struct watches *watches;   /* watchpoints, or NULL */
-	struct slots *slots;	   /* the policy of slots, or NULL */
-	struct walker *walker;	   /* walks call stacks; or NULL */
-	struct sideband *sideband; /* the walker's; or NULL */
-	uint64_t enabled;	   /* when sampling began; ns, CLOCK_MONOTONIC */
+	struct watches *watches;     /* watchpoints, or NULL */
+	struct slots *slots;	     /* the policy of slots, or NULL */
+	struct tables_memory tables; /* of call stacks */
+	struct walker *walker;	     /* walks call stacks; or NULL */
+	struct sideband *sideband;   /* the walker's; or NULL */
+	uint64_t enabled;	     /* when sampling began; ns, CLOCK_MONOTONIC */
 	void *filter_map;
 	struct events events, rare; /* rare: none but with o.branches */
 	struct members members;
@@ -587,21 +588,26 @@ static void *map_table(struct bpf_map *map, size_t bytes, struct err *err)
 	return NULL;
 }
 
+static int map_tables(struct sampler *s, struct err *err)
+{
+	struct tables_memory *m = &s->tables;
+
+	m->image = map_table(s->bpf->maps.unwind_images, UNWIND_IMAGES * sizeof(*m->image), err);
+	m->page = map_table(s->bpf->maps.unwind_pages, UNWIND_PAGES * sizeof(*m->page), err);
+	m->line = map_table(s->bpf->maps.unwind_lines, UNWIND_ROWS * sizeof(uint32_t), err);
+	m->rule = map_table(s->bpf->maps.unwind_rules, UNWIND_RULES * sizeof(*m->rule), err);
+	return m->image && m->page && m->line && m->rule ? 0 : -1;
+}
+
 static int open_walker(struct sampler *s, struct err *err)
 {
 	struct walker_options o = { .files = &s->files,
 				    .kernel_image = s->kernel_image,
 				    .vdso_image = s->vdso_image,
 				    .anon_image = s->anon_image,
-				    .spaces = bpf_map__fd(s->bpf->maps.unwind_spaces) };
-	struct tables_memory *m = &o.memory;
+				    .spaces = bpf_map__fd(s->bpf->maps.unwind_spaces),
+				    .memory = s->tables };
 
-	m->image = map_table(s->bpf->maps.unwind_images, UNWIND_IMAGES * sizeof(*m->image), err);
-	m->page = map_table(s->bpf->maps.unwind_pages, UNWIND_PAGES * sizeof(*m->page), err);
-	m->line = map_table(s->bpf->maps.unwind_lines, UNWIND_ROWS * sizeof(uint32_t), err);
-	m->rule = map_table(s->bpf->maps.unwind_rules, UNWIND_RULES * sizeof(*m->rule), err);
-	if (!m->image || !m->page || !m->line || !m->rule)
-		return -1;
 	s->walker = walker_new(&o);
 	return s->walker ? 0 : err_no_memory(err, "the sampler");
 }
@@ -657,7 +663,7 @@ static int load(struct sampler *s, struct err *err)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	s->line_map = mmap(NULL, s->line_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 			   bpf_map__fd(b->maps.lines), 0);
-	if (s->o.slots && open_policy(s, err))
+	if ((s->o.slots && open_policy(s, err)) || (s->o.stacks && map_tables(s, err)))
 		return -1;
 	if (s->uop_map == MAP_FAILED || s->line_map == MAP_FAILED)
 		return err_sys(err, "cannot map the code map (%zu MiB)",
@@ -666,6 +672,39 @@ static int load(struct sampler *s, struct err *err)
 		return -1;
 	s->code.branches = s->o.branches;
 	s->code.uop_room = 0; /* map_code() */
+	return 0;
+}
+
+static void unload(struct sampler *s)
+{
+	code_fini(&s->code);
+	if (s->uop_map != MAP_FAILED)
+		munmap(s->uop_map, s->uop_bytes);
+	if (s->line_map != MAP_FAILED)
+		munmap(s->line_map, s->line_bytes);
+	slots_free(s->slots);
+	if (s->filter_map != MAP_FAILED)
+		munmap(s->filter_map, FILTER_PLACES * sizeof(uint64_t));
+	sampler_bpf__destroy(s->bpf);
+	s->uop_map = s->line_map = s->filter_map = MAP_FAILED;
+	s->slots = NULL;
+	s->bpf = NULL;
+}
+
+/* Loads the kernel side; without call stacks where it does not load with them. */
+static int load_what_loads(struct sampler *s, struct err *err)
+{
+	struct err why;
+
+	if (!s->o.stacks)
+		return load(s, err);
+	if (!load(s, &why))
+		return 0;
+	unload(s);
+	s->o.stacks = false;
+	if (load(s, err))
+		return -1;
+	log_warn("no call stacks are recorded: %s", why.msg);
 	return 0;
 }
 
@@ -703,7 +742,7 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	s->uop_map = s->line_map = s->filter_map = MAP_FAILED;
 	caps_read(&caps);
 	kind = o->event ? !strcmp(o->event, "cycles") : caps.pmu;
-	if (caps_check(&caps, err) || add_images(s, err) || load(s, err))
+	if (caps_check(&caps, err) || add_images(s, err) || load_what_loads(s, err))
 		goto fail;
 	s->ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.ring), on_record, s, NULL);
 	if (!s->ring) {
@@ -720,7 +759,7 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	devices = (struct devices){ .map = bpf_map__fd(s->bpf->maps.devices),
 				    .changes = &s->bpf->bss->device_changes };
 	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices, broker);
-	if (o->stacks && open_walker(s, err))
+	if (s->o.stacks && open_walker(s, err))
 		goto fail;
 	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
 		    bpf_program__fd(s->prog));
@@ -745,15 +784,7 @@ void sampler_close(struct sampler *s)
 	ring_buffer__free(s->ring);
 	backlog_fini(&s->backlog);
 	files_fini(&s->files);
-	code_fini(&s->code);
-	if (s->uop_map != MAP_FAILED)
-		munmap(s->uop_map, s->uop_bytes);
-	if (s->line_map != MAP_FAILED)
-		munmap(s->line_map, s->line_bytes);
-	slots_free(s->slots);
-	if (s->filter_map != MAP_FAILED)
-		munmap(s->filter_map, FILTER_PLACES * sizeof(uint64_t));
-	sampler_bpf__destroy(s->bpf);
+	unload(s);
 	free(s->pending);
 	free(s);
 }
@@ -766,14 +797,18 @@ static int add_cpus(struct sampler *s, int cgroup, struct err *err)
 	return s->o.branches ? events_add_cpus(&s->rare, cgroup, err) : 0;
 }
 
-/* Lets the kernel tell of processes, for call stacks. Without that, mappings are read from /proc alone. */
+/* Lets the kernel tell of processes, for call stacks. Where the kernel does not, mappings are read from /proc alone. */
 static int follow(struct sampler *s, int cgroup, pid_t only, struct err *err)
 {
+	struct err why;
+
 	if (!s->walker)
 		return 0;
-	s->sideband = sideband_open(cgroup, err);
-	if (!s->sideband)
-		return -1;
+	s->sideband = sideband_open(cgroup, &why);
+	if (!s->sideband) {
+		log_warn("call stacks of processes that live shortly may be cut: %s", why.msg);
+		return 0;
+	}
 	walker_follow(s->walker, s->sideband, only);
 	return sideband_watch(s->sideband, ring_buffer__epoll_fd(s->ring), err);
 }

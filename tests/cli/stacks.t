@@ -74,7 +74,7 @@ int main(void)
 }
 C
 gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -o nest nest.c || exit 1
-ok "a recording with call stacks" "$ASSAY" record -q -g -F 2000 -o nest.db -- ./nest
+ok "a recording with call stacks" "$ASSAY" record -q -F 2000 -o nest.db -- ./nest
 "$ASSAY" export folded -i nest.db > folded 2> err
 # Of all stacks that end in burn below that procedure and are said to be whole, those that are not as they must be. A stack may
 # be cut, and then says so: one that was taken before the mappings were known, for instance.
@@ -140,7 +140,7 @@ int main(void)
 }
 C
 gcc -O1 -o two two.c -lpthread || exit 1
-"$ASSAY" record -q -g -o two.db -- ./two
+"$ASSAY" record -q -o two.db -- ./two
 is "names of threads" "$("$ASSAY" report -i two.db --by comm --json | jq -c '[.comms[].comm]')" '["worker","two","passing"]'
 is "threads of one process" "$("$ASSAY" report -i two.db --by thread --json | jq -c '[.threads[].pid] | unique | length')" 1
 is "processes have all samples, and the name of most of their time" "$("$ASSAY" report -i two.db --by process --json | jq '.processes | length, .[0].comm, .[0].share')" $'1\n"two"\n1'
@@ -152,7 +152,7 @@ ok "a thread that came later has no load before its first sample" \
 		$first_cell - (\$first * 48 / \$last | floor) | fabs <= 1" two.json
 
 # Another program in the same process, where the first one's code was: its stacks are its own.
-ok "a process that executes another program" setarch -R "$ASSAY" record -q -g -F 2000 -o exec.db -- \
+ok "a process that executes another program" setarch -R "$ASSAY" record -q -F 2000 -o exec.db -- \
 	sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exec ./nest'
 "$ASSAY" export folded -i exec.db 2> /dev/null | grep '^nest;' > folded
 ok "its stacks are there" test "$(n ';outer;inner;burn')" -gt 20
@@ -160,7 +160,7 @@ is "they are its own" "$(odd outer '(^|;)_start;__libc_start_main[^;]*;([^;]*;)?
 
 # Processes that end before anybody can read their mappings: the kernel told of these. A thread that executes a program has
 # no stack for a while, and is whole without.
-"$ASSAY" record -q -g -F 2000 -o brief.db -- sh -c 'i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done'
+"$ASSAY" record -q -F 2000 -o brief.db -- sh -c 'i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done'
 "$ASSAY" export folded -i brief.db > folded 2> /dev/null
 ok "few stacks of short-lived processes are cut" test "$((10 * $(n '^[^;]*;\\[[a-z ]*\\](;|$)') - 10 * $(n '^[^;]*;\\[no symbol\\](;|$)')))" -lt "$(n .)"
 
@@ -180,7 +180,7 @@ void work(void) { outer(); sink++; }
 C
 gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-stack-protector \
 	-static -nostdlib -o bare bare.c || exit 1
-"$ASSAY" record -q -g -F 2000 -o bare.db -- ./bare
+"$ASSAY" record -q -F 2000 -o bare.db -- ./bare
 "$ASSAY" export folded -i bare.db > folded 2> /dev/null
 ok "rules of .debug_frame: stacks are there" test "$(n ';_start;work;outer;inner;burn')" -gt 20
 is "they are whole" "$(odd outer ';_start;work;outer;inner;burn')" ""
@@ -209,7 +209,7 @@ int main(void)
 }
 C
 gcc -O1 -o modes modes.c || exit 1
-"$ASSAY" record -q -g -F 4000 -o modes.db -- ./modes
+"$ASSAY" record -q -F 4000 -o modes.db -- ./modes
 is "an argument that is one value from one caller" \
 	"$("$ASSAY" values -i modes.db --by caller --operand argument --procedure mix --json | jq -c '[.values[] | [.operand, .value, .at.procedure, .caller.procedure, .share]]')" \
 	'[["arg0","0x0","mix","parse",1]]'
@@ -242,18 +242,88 @@ refused() { # NAME STATUS SAYS COMMAND…
 	is "$name: status" "$?" "$status"
 	like "$name: said" "$(cat err)" "$says"
 }
-"$ASSAY" record -q -o plain.db -- ./nest
-refused "no stacks" 3 'record -g' "$ASSAY" report -i plain.db --children
+"$ASSAY" record -q --no-stacks -o plain.db -- ./nest
+refused "no stacks" 3 'without --no-stacks' "$ASSAY" report -i plain.db --children
 refused "no such procedure" 3 "no call stack .* 'nothing'" "$ASSAY" report -i nest.db --callers nothing
 refused "both at once" 2 'one at a time' "$ASSAY" report -i nest.db --callers main --callees main
 refused "with another reading" 2 'without' "$ASSAY" report -i nest.db --children --why
 refused "a stretch of nothing" 2 'from and --to' "$ASSAY" report -i nest.db --from 1
-refused "no values by caller" 3 'record -g' "$ASSAY" values -i plain.db --by caller
+refused "no values by caller" 3 'without --no-stacks' "$ASSAY" values -i plain.db --by caller
 "$BUILD/tests/unit/report_recordings" . || exit 1 # hostile.db has call stacks alone
 refused "call stacks without a value by caller" 3 'seen twice in calls from one place' "$ASSAY" values -i hostile.db --by caller
 refused "no value that one caller alone has" 3 'a lower one over all callers' "$ASSAY" values -i modes.db --by caller --min-share 1
 refused "no such caller" 3 "'nobody' called" "$ASSAY" annotate mix -i modes.db --caller nobody
 refused "a graph of one caller" 2 'without --cfg' "$ASSAY" annotate mix -i modes.db --caller parse --cfg
-refused "threads without stacks" 3 'record -g' "$ASSAY" report -i plain.db --by thread
+refused "threads without stacks" 3 'without --no-stacks' "$ASSAY" report -i plain.db --by thread
 refused "with --exact" 2 'observe calls' "$ASSAY" record --exact -g -o x.db -- true
+refused "--no-stacks with --exact" 2 'observe calls' "$ASSAY" record --exact --no-stacks -o x.db -- true
+refused "stacks and none" 2 'exclude each other' "$ASSAY" record -g --no-stacks -o x.db -- true
+refused "branch records" 2 'leave it out' "$ASSAY" record --call-graph lbr -o x.db -- true
+refused "a method that perf does not have" 2 'none of dwarf, fp, no' "$ASSAY" record --call-graph dwarfs -o x.db -- true
+
+# What has stacks.
+stacks_of() { # OPTION…: the number of call stacks of a recording, and what the recorder says
+	"$ASSAY" record -q -o opt.db "$@" -- ./two 2>&1
+	"$ASSAY" info -i opt.db --json | jq '.runs[0].counters.stacks > 0'
+}
+for given in "" -g "--call-graph dwarf" "--call-graph=fp" "--call-graph dwarf,8192" "--pgo -g" "--policy slots -g"; do
+	# shellcheck disable=SC2086
+	is "stacks with '$given', and nothing is said" "$(stacks_of $given)" true
+done
+for given in --no-stacks "--call-graph no" --pgo "--policy slots"; do
+	# shellcheck disable=SC2086
+	is "no stacks with '$given', and nothing is said" "$(stacks_of $given)" false
+done
+max=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+if [ "$max" -ge 90000 ]; then
+	like "at a rate that leaves no time for stacks there are none" "$(stacks_of -F 90000 -b 16 | tr '\n' ' ')" 'half of its time.*false|-F'
+fi
+
+# Where the kernel refuses what stacks take, the recording goes on without, and says why.
+cat > refuse.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+/* Refuses a large program once, or all events of processes: as REFUSE says. */
+long syscall(long number, ...)
+{
+	static long (*real)(long, ...);
+	static int refused;
+	const char *what = getenv("REFUSE");
+	long a[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (!real)
+		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	if (what && *what == 'p' && number == SYS_bpf && a[0] == 5 && ((unsigned *)a[1])[1] > 1000 && !refused++)
+		return errno = E2BIG, -1;
+	if (what && *what == 'e' && number == SYS_perf_event_open && ((struct perf_event_attr *)a[0])->mmap)
+		return errno = EPERM, -1;
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+C
+gcc -O1 -shared -fPIC -o refuse.so refuse.c -ldl || exit 1
+case $(ldd "$ASSAY") in
+*libasan* | *statically*) skip "a sanitizer is loaded first" ;;
+*)
+	run env REFUSE=program LD_PRELOAD="$PWD/refuse.so" "$ASSAY" record -q -o refused.db -- ./two
+	is "the kernel refuses the walk of stacks: status" "$status" 0
+	like "... what is said" "$err" '^assay: warning: no call stacks are recorded: the kernel refused'
+	is "... once" "$(grep -c . <<< "$err")" 1
+	ok "... samples are there" jq -e '.runs[0].counters | .user > 100 and .stacks == 0' <("$ASSAY" info -i refused.db --json)
+	run env REFUSE=events LD_PRELOAD="$PWD/refuse.so" "$ASSAY" record -q -o refused.db -- ./two
+	is "the kernel refuses to tell of processes: status" "$status" 0
+	like "... what is said" "$err" '^assay: warning: call stacks of processes that live shortly may be cut: cannot follow'
+	ok "... stacks are there" jq -e '.runs[0].counters | .stacks > 100' <("$ASSAY" info -i refused.db --json)
+	;;
+esac
 done_testing
