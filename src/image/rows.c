@@ -23,6 +23,7 @@ struct location {
 		SAME,
 		AT_CFA,
 		AT_REG,
+		IN_REG,
 		OTHER
 	} where;
 	uint8_t reg;
@@ -58,6 +59,8 @@ static struct location locate(Dwarf_Frame *frame, int column)
 		return l;
 	if (!n)
 		l.where = op ? NOWHERE : SAME;
+	else if (n == 1 && op[0].atom == DW_OP_regx && op[0].number < 16)
+		l = (struct location){ IN_REG, encoded[op[0].number], 0 };
 	else if (n == 1 && op[0].atom == DW_OP_call_frame_cfa)
 		l.where = AT_CFA;
 	else if (n == 2 && op[0].atom == DW_OP_call_frame_cfa && op[1].atom == DW_OP_plus_uconst &&
@@ -116,6 +119,10 @@ static enum rule_kind complete(struct unwind_rule *r, const struct location *bp,
 {
 	if (ra->where == NOWHERE)
 		return RULE_OUTERMOST;
+	if (ra->where == IN_REG && r->kind == RULE_CFA && r->reg == RULE_RSP && bp->where == SAME) {
+		r->plt = ra->reg;
+		return RULE_REGISTER;
+	}
 	if (ra->where != AT_CFA || ra->off != -8)
 		return RULE_OTHER;
 	r->bp_off = bp->off;

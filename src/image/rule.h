@@ -23,6 +23,7 @@ enum rule_kind {
 	RULE_DEREF,	/* it is what lies at reg + off: procedures that realign the stack */
 	RULE_PLT,	/* it is rsp + off, and 8 more where the address mod 16 is `plt` or more */
 	RULE_SIGNAL, /* rsp, rbp and rip of what a signal interrupted lie at rsp + off, bp_off, ra_off */
+	RULE_REGISTER, /* it is rsp + off, and the return address is in the register of number `plt`: vfork */
 	RULE_OTHER, /* something else: user space walks such stacks */
 };
 
@@ -33,7 +34,7 @@ enum rule_bp {
 	RULE_BP_RBP,  /* at rbp + bp_off */
 };
 
-/* The return address is at CFA - 8, except with RULE_SIGNAL. The caller's rbx is at CFA + bx_off, which is the CFA of few
+/* The return address is at CFA - 8, except with RULE_SIGNAL and RULE_REGISTER. The caller's rbx is at CFA + bx_off, which is the CFA of few
  * procedures: of those that resolve symbols when they are called first. */
 struct unwind_rule {
 	uint8_t kind, reg, bp;

@@ -433,7 +433,7 @@ static __always_inline void on_kernel(struct bpf_perf_event_data *ctx, struct cp
 	h.time = bpf_ktime_get_ns();
 	send(c, n, &h, sizeof(h) / 8, false);
 	if (cfg_stack)
-		stack_kernel(ctx, c, n, id, h.time);
+		stack_kernel(id, h.time, ctx->sample_period, ctx->regs.rip);
 }
 
 static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_event_data *ctx,
@@ -602,7 +602,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	     s->stop == RA_STOP_MISS || s->stop == RA_STOP_UNMAPPED || have_vma || picked ||
 		     c->look);
 	if (cfg_stack && !rare)
-		stack_user(ctx, c, n, id, taken);
+		stack_user(ctx, id, taken);
 }
 
 static __always_inline int on_interrupt(struct bpf_perf_event_data *ctx, bool in_place)

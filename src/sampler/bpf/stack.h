@@ -51,28 +51,23 @@ static __always_inline void stack_registers(struct sample_stack *k, const struct
  * Whether nothing of a page may be read (keep_off_devices). A page is of one mapping: where a range begins within it, as
  * behind the end of the first thread's stack, it is no device's.
  */
-static __always_inline bool stack_keep_off(const struct ra_state *s, uint64_t page)
+static __always_inline bool stack_keep_off(uint64_t page)
 {
-	bool hit = false;
-
-	for (uint32_t i = 0; i < RA_KEEP_OFF; i++)
-		if (i < s->nkeep_off && page < s->keep_off[i].end && page >= s->keep_off[i].start)
-			hit = true;
-	return hit;
+	return unwind_is_off(page, 1);
 }
 
 /* Copies up to STACK_COPY bytes from the stack pointer on, page by page: what lies above the stack cannot be read. */
-static __always_inline uint32_t stack_copy(const struct ra_state *s, struct sample_stack *k)
+static __always_inline uint32_t stack_copy(struct sample_stack *k)
 {
 	uint64_t sp = k->reg[4], page = sp & ~(uint64_t)(STACK_PAGE - 1);
 	uint32_t first = STACK_PAGE - (sp & (STACK_PAGE - 1)), at = 0;
 
-	if (stack_keep_off(s, page) ||
+	if (stack_keep_off(page) ||
 	    bpf_probe_read_user(k->bytes, first & (2 * STACK_PAGE - 1), (const void *)sp))
 		return 0;
 	at = first;
 	for (int i = 0; i < STACK_COPY / STACK_PAGE - 1; i++) {
-		if (at > STACK_COPY - STACK_PAGE || stack_keep_off(s, sp + at))
+		if (at > STACK_COPY - STACK_PAGE || stack_keep_off(sp + at))
 			break;
 		if (bpf_probe_read_user(k->bytes + at, STACK_PAGE, (const void *)(sp + at)))
 			break;
@@ -103,7 +98,7 @@ static __always_inline void stack_send_copy(struct cpu_state *c, struct sampler_
 	k->exec_vm = c->exec_vm;
 	k->kernel_ip = of->kernel_ip;
 	bpf_get_current_comm(k->comm, sizeof(k->comm));
-	k->n = k->ip ? stack_copy(&c->ra, k) : 0;
+	k->n = k->ip ? stack_copy(k) : 0;
 	n->stack_copies += k->ip != 0;
 	bytes = sizeof(*k) - sizeof(k->bytes) + k->n;
 	if (bytes > sizeof(*k) || send_bytes(c, k, bytes, k->ip != 0))
@@ -141,43 +136,52 @@ static __always_inline void stack_copy_keep_off(const struct ra_state *s, struct
 	}
 }
 
-/* Sends the stack of the registers in k; k->ip is 0 where the thread has none in user space. */
-static __always_inline void stack_send(struct cpu_state *c, struct sampler_counters *n,
-				       struct sample_stack *k, const struct stack_of *of)
+/*
+ * Sends the stack of the registers in the CPU's slot; its ip is 0 where the thread has no stack in user space. The verifier checks
+ * this function separately, and so only once.
+ */
+__noinline int stack_send(uint64_t id, uint64_t time, uint64_t period, uint64_t kernel_ip)
 {
+	const struct stack_of of = {
+		.id = id, .time = time, .period = period, .kernel_ip = kernel_ip
+	};
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct unwind_walk *w = bpf_map_lookup_elem(&unwind_walks, &cpu);
+	struct stack_slot *slot = bpf_map_lookup_elem(&stacks, &cpu);
+	struct cpu_state *c = bpf_map_lookup_elem(&cpus, &cpu);
+	struct sampler_counters *n = bpf_map_lookup_elem(&counters, &cpu);
 	uint64_t begin = bpf_ktime_get_ns();
+	struct sample_stack *k;
 
-	if (!w)
-		return;
+	if (!w || !slot || !c || !n)
+		return 0;
+	k = &slot->s;
 	w->mm = c->ra.key[0];
 	w->exec_vm = c->exec_vm;
-	w->out.pid = of->id >> 32;
+	w->out.pid = id >> 32;
 	w->pc = k->ip;
 	__builtin_memcpy(w->reg, k->reg, sizeof(w->reg));
 	stack_copy_keep_off(&c->ra, w);
 	n->stacks++;
 	if (k->ip && walk(w)) {
 		n->walk_ns += bpf_ktime_get_ns() - begin;
-		stack_send_frames(c, n, w, of);
+		stack_send_frames(c, n, w, &of);
 	} else {
-		stack_send_copy(c, n, k, of);
+		stack_send_copy(c, n, k, &of);
 	}
 	n->stack_ns += bpf_ktime_get_ns() - begin;
+	return 0;
 }
 
-static __always_inline void stack_user(struct bpf_perf_event_data *ctx, struct cpu_state *c,
-				       struct sampler_counters *n, uint64_t id, uint64_t time)
+static __always_inline void stack_user(struct bpf_perf_event_data *ctx, uint64_t id, uint64_t time)
 {
-	const struct stack_of of = { .id = id, .time = time, .period = ctx->sample_period };
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct stack_slot *k = bpf_map_lookup_elem(&stacks, &cpu);
 
 	if (!k)
 		return;
 	stack_registers(&k->s, &ctx->regs);
-	stack_send(c, n, &k->s, &of);
+	stack_send(id, time, ctx->sample_period, 0);
 }
 
 /* Whether the thread is executing another program, and its stack is gone with the address space of the one before. */
@@ -205,21 +209,19 @@ static __always_inline bool stack_outer(struct cpu_state *c, struct stack_slot *
 	       !stack_is_gone(&k->regs);
 }
 
-static __always_inline void stack_kernel(struct bpf_perf_event_data *ctx, struct cpu_state *c,
-					 struct sampler_counters *n, uint64_t id, uint64_t time)
+/* The same of a thread that is in the kernel. */
+__noinline int stack_kernel(uint64_t id, uint64_t time, uint64_t period, uint64_t kernel_ip)
 {
-	const struct stack_of of = {
-		.id = id, .time = time, .period = ctx->sample_period, .kernel_ip = ctx->regs.rip
-	};
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct stack_slot *k = bpf_map_lookup_elem(&stacks, &cpu);
+	struct cpu_state *c = bpf_map_lookup_elem(&cpus, &cpu);
 
-	if (!k)
-		return;
+	if (!k || !c)
+		return 0;
 	if (!stack_outer(c, k, id))
 		__builtin_memset(&k->regs, 0, sizeof(k->regs));
 	stack_registers(&k->s, &k->regs);
-	stack_send(c, n, &k->s, &of);
+	return stack_send(id, time, period, kernel_ip);
 }
 
 #endif

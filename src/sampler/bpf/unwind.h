@@ -20,6 +20,19 @@ static __always_inline const uint64_t *unwind_page_at(uint32_t page);
 static __always_inline uint32_t unwind_row_at(uint32_t row);
 static __always_inline const struct unwind_rule *unwind_rule_at(uint32_t rule);
 
+/*
+ * lo becomes `up` if left <= right, else hi becomes `down`; both numbers are below 2^63. There is no branch, of which the verifier would
+ * follow both ways each time.
+ */
+static __always_inline void unwind_halve(uint64_t left, uint64_t right, uint32_t *lo, uint32_t up,
+					 uint32_t *hi, uint32_t down)
+{
+	uint32_t mask = (uint32_t)((int64_t)(left - right - 1) >> 63);
+
+	*lo = (up & mask) | (*lo & ~mask);
+	*hi = (*hi & mask) | (down & ~mask);
+}
+
 /* The number of the rule for a place in a page; of the last row that does not begin behind it. */
 UNWIND_FUNCTION uint32_t unwind_search(uint64_t page, uint32_t off)
 {
@@ -31,10 +44,7 @@ UNWIND_FUNCTION uint32_t unwind_search(uint64_t page, uint32_t off)
 
 		if (hi - lo <= 1)
 			break;
-		if (unwind_row_at(mid) >> UNWIND_RULE_BITS <= off)
-			lo = mid;
-		else
-			hi = mid;
+		unwind_halve(unwind_row_at(mid) >> UNWIND_RULE_BITS, off, &lo, mid, &hi, mid);
 	}
 	return unwind_row_at(lo) & ((1u << UNWIND_RULE_BITS) - 1);
 }
@@ -93,6 +103,20 @@ static __always_inline int unwind_signal(struct unwind_walk *w, const struct unw
 	w->pc = pc;
 	w->bx_at = UNWIND_NOWHERE;
 	w->returned = w->by_bp = 0;
+	return 0;
+}
+
+/* To the caller of a procedure that keeps its return address in a register, of which those of the innermost frame are known. */
+static __always_inline int unwind_register(struct unwind_walk *w, const struct unwind_rule *r)
+{
+	uint64_t pc = w->reg[r->plt & 15];
+
+	if (w->out.n != 1 || r->off < 0 || !pc)
+		return unwind_stop(w, UNWIND_ODD);
+	w->sp += r->off;
+	w->pc = pc;
+	w->returned = 1;
+	w->by_bp = 0;
 	return 0;
 }
 
@@ -183,6 +207,8 @@ static __always_inline int unwind_step(struct unwind_walk *w)
 		return unwind_by_bp(w);
 	case RULE_SIGNAL:
 		return unwind_signal(w, r);
+	case RULE_REGISTER:
+		return unwind_register(w, r);
 	case RULE_CFA:
 	case RULE_DEREF:
 	case RULE_PLT:

@@ -63,15 +63,24 @@ static __always_inline const struct unwind_rule *unwind_rule_at(uint32_t rule)
 	return bpf_map_lookup_elem(&unwind_rules, &rule);
 }
 
+/* Whether the walk that this CPU is at must not read there. */
+__noinline int unwind_is_off(uint64_t addr, uint32_t bytes)
+{
+	uint32_t cpu = bpf_get_smp_processor_id();
+	const struct unwind_walk *w = bpf_map_lookup_elem(&unwind_walks, &cpu);
+
+	for (uint32_t i = 0; w && i < UNWIND_KEEP_OFF; i++)
+		if (i < w->nkeep_off && addr + bytes > w->keep_off[i][0] &&
+		    addr < w->keep_off[i][1])
+			return 1;
+	return 0;
+}
+
 static __always_inline int unwind_read(struct unwind_walk *w, uint64_t addr, void *to,
 				       uint32_t bytes)
 {
-	for (uint32_t i = 0; i < UNWIND_KEEP_OFF; i++) {
-		if (i >= w->nkeep_off)
-			break;
-		if (addr + bytes > w->keep_off[i][0] && addr < w->keep_off[i][1])
-			return -1;
-	}
+	if (w->nkeep_off && unwind_is_off(addr, bytes))
+		return -1;
 	return bpf_probe_read_user(to, bytes, (const void *)addr);
 }
 
@@ -81,7 +90,7 @@ __noinline uint32_t unwind_range_of(uint32_t pid, uint64_t addr)
 	const struct unwind_space *s = bpf_map_lookup_elem(&unwind_spaces, &pid);
 	uint32_t lo = 0, hi;
 
-	if (!s)
+	if (!s || addr >> 63)
 		return UNWIND_RANGES;
 	hi = s->n;
 	for (int i = 0; i < 10; i++) {
@@ -89,10 +98,7 @@ __noinline uint32_t unwind_range_of(uint32_t pid, uint64_t addr)
 
 		if (lo >= hi)
 			break;
-		if (s->range[mid & (UNWIND_RANGES - 1)].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
+		unwind_halve(s->range[mid & (UNWIND_RANGES - 1)].end, addr, &lo, mid + 1, &hi, mid);
 	}
 	if (lo >= s->n || s->range[lo & (UNWIND_RANGES - 1)].start > addr)
 		return UNWIND_RANGES;
