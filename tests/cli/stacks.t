@@ -284,16 +284,17 @@ cat > refuse.c <<'C'
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
-/* Refuses a large program once, or all events of processes: as REFUSE says. */
+/* Refuses large tables of stacks, or all events of processes: as REFUSE says. */
 long syscall(long number, ...)
 {
 	static long (*real)(long, ...);
-	static int refused;
 	const char *what = getenv("REFUSE");
 	long a[6];
 	va_list ap;
@@ -304,8 +305,12 @@ long syscall(long number, ...)
 	va_end(ap);
 	if (!real)
 		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
-	if (what && *what == 'p' && number == SYS_bpf && a[0] == 5 && ((unsigned *)a[1])[1] > 1000 && !refused++)
-		return errno = E2BIG, -1;
+	if (what && *what == 't' && number == SYS_bpf && a[0] == BPF_MAP_CREATE) {
+		const union bpf_attr *map = (const union bpf_attr *)a[1];
+
+		if (!strncmp(map->map_name, "unwind_pages", 12) && map->max_entries > 1)
+			return errno = ENOMEM, -1;
+	}
 	if (what && *what == 'e' && number == SYS_perf_event_open && ((struct perf_event_attr *)a[0])->mmap)
 		return errno = EPERM, -1;
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -315,7 +320,7 @@ gcc -O1 -shared -fPIC -o refuse.so refuse.c -ldl || exit 1
 case $(ldd "$ASSAY") in
 *libasan* | *statically*) skip "a sanitizer is loaded first" ;;
 *)
-	run env REFUSE=program LD_PRELOAD="$PWD/refuse.so" "$ASSAY" record -q -o refused.db -- ./two
+	run env REFUSE=tables LD_PRELOAD="$PWD/refuse.so" "$ASSAY" record -q -o refused.db -- ./two
 	is "the kernel refuses the walk of stacks: status" "$status" 0
 	like "... what is said" "$err" '^assay: warning: no call stacks are recorded: the kernel refused'
 	is "... once" "$(grep -c . <<< "$err")" 1
