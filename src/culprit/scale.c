@@ -167,8 +167,9 @@ static void model_cycles(const struct culprits *c, const struct estimate_proc *p
 			 double *cycles)
 {
 	const struct schedule_insn *insn = schedules_of(&c->schedules, p, b);
-	double f = c->e->scale * p->block[b].f, own = culprits_least(c, p, b), last = 0;
 	uint32_t n = p->g.block[b].ninsn, end;
+	double f = c->e->scale * p->block[b].f, last = 0,
+	       own = fmax(culprits_least(c, p, b), n / c->machine->retire);
 	const struct fact *fact = NULL;
 	double moved = 0, met = 0; /* cycles in which lines move; for which executions wait */
 
