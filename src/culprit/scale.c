@@ -138,6 +138,19 @@ static uint32_t last_of(const struct culprits *c, const struct estimate_proc *p,
 	return f && f->fuses ? n - 2 : n - 1;
 }
 
+/* The block in which the time is seen for which a block's first instruction holds up retirement: a
+ * later one, if the block has no other instruction. */
+static uint32_t seen_in(const struct estimate_proc *p, uint32_t b)
+{
+	const struct cfg_block *k = &p->g.block[b];
+	const struct cfg_edge *e = &p->g.edge[k->out];
+
+	return k->ninsn == 1 && k->nout == 1 && k->ends != CFG_END_CALL && e->kind != CFG_VIRTUAL &&
+			       e->to != CFG_EXIT_BLOCK
+		       ? e->to
+		       : b;
+}
+
 /* Where the time of a block's end is seen: an interrupt waits for the instruction that is next to
  * retire, and is then at the one behind it. last, wrong: cycles, and mispredictions, of all
  * executions. */
@@ -156,7 +169,7 @@ static void model_end(const struct culprits *c, const struct estimate_proc *p, u
 		to = last * to +
 		     c->machine->mispredict * f *
 			     (k->nout == 2 ? front_wrong_to(wrong / f, to) : wrong / f * to);
-		cycles[p->first + e->to] += to;
+		cycles[p->first + seen_in(p, e->to)] += to;
 		here -= to;
 	}
 	cycles[p->first + b] += fmax(0, here);
