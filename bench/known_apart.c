@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs with known phases that nothing of the estimates was chosen by: the set that is held out of bench/known.c. Each takes
- * 1 to 4 s, and prints what it computed.
+ * Programs with known phases of other kinds than those of bench/known.c. No constant was chosen by them, but causes of errors
+ * were looked for in them. Each takes 1 to 4 s, and prints what it computed.
  */
 #include <stdint.h>
 #include <stdio.h>
