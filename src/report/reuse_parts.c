@@ -13,27 +13,21 @@
 
 #define IPC 1.0	      /* instructions a cycle of code without an estimate */
 #define IPC_ERROR 0.7 /* standard deviation of its logarithm, among programs */
-/* standard deviation of the logarithm of instructions, without an estimate */
-#define UNKNOWN_ERROR 1.5
-#define ERROR_MOST 2.5 /* largest standard deviation of an estimate */
 /* Cycles that the program may wait for a line that was not touched for long. */
 #define FAR_CYCLES 300
-#define VOTES 4		  /* parts that the instructions of one region may belong to */
 #define OTHERS UINT32_MAX /* number of the rest: code in none of the process's regions */
-#define RESIDUE 0.5	  /* a part has no regions if they have less of its time than this */
 
-/* A region of code, of any process, and the part that its samples belong to. */
+/* A region of code, of any process, and the part of its instruction with the most samples. */
 struct place {
 	struct site_id id;
-	uint32_t part[VOTES];
-	double samples[VOTES];
+	uint32_t part;
+	uint64_t samples; /* of that instruction */
 };
 
 struct speed {
 	double time, instructions; /* time in ns; instructions executed */
 	double error;		   /* standard deviation of the logarithm of instructions */
 	bool counted;		   /* counters of the program give the executions */
-	double held;		   /* time of the part that lies in regions, ns */
 };
 
 struct making {
@@ -83,7 +77,7 @@ static int tell_speeds(struct making *m)
 
 		m->speed[i].time = p->samples * sample_ns(m->r);
 		m->speed[i].counted = p->counted;
-		m->speed[i].error = fmin(sqrt(fmax(p->variance, 0)), ERROR_MOST);
+		m->speed[i].error = sqrt(fmax(p->variance, 0));
 	}
 	for (size_t i = 0; i < e->nproc; i++)
 		for (uint32_t b = CFG_FIRST_BLOCK; b < e->proc[i].g.nblocks; b++)
@@ -94,7 +88,8 @@ static int tell_speeds(struct making *m)
 
 static bool is_known(const struct making *m, uint32_t part)
 {
-	return part < m->nspeeds && m->speed[part].time > 0 && m->speed[part].instructions > 0;
+	return part < m->nspeeds && m->speed[part].time > 0 && m->speed[part].instructions > 0 &&
+	       isfinite(m->speed[part].error);
 }
 
 /* Regions of code. */
@@ -135,17 +130,6 @@ static struct place *place_at(const struct making *m, struct site_id id)
 	return bsearch(&key, m->place, m->nplaces, sizeof(key), by_id);
 }
 
-static void vote(struct place *p, uint32_t part, double samples)
-{
-	for (unsigned i = 0; i < VOTES; i++) {
-		if (p->samples[i] > 0 && p->part[i] != part)
-			continue;
-		p->part[i] = part;
-		p->samples[i] += samples;
-		return;
-	}
-}
-
 static void tell_places(struct making *m)
 {
 	const struct site *s;
@@ -155,37 +139,22 @@ static void tell_places(struct making *m)
 		struct place *p = s->samples ? place_at(m, reuses_place(s->id)) : NULL;
 		struct estimate_at at;
 
-		if (p && estimate_find(&m->e, s->id.image, s->id.addr, &at))
-			vote(p, part_of(&m->e, at.proc, at.block), (double)s->samples);
+		if (!p || s->samples <= p->samples ||
+		    !estimate_find(&m->e, s->id.image, s->id.addr, &at))
+			continue;
+		p->samples = s->samples;
+		p->part = part_of(&m->e, at.proc, at.block);
 	}
 }
 
-/* The part that most samples of a region belong to; or a number of its own. */
+/* The part of a region; or a number of its own. */
 static uint32_t part_at(const struct making *m, struct site_id id)
 {
 	const struct place *p = place_at(m, id);
-	unsigned most = 0;
 
-	for (unsigned i = 1; i < VOTES; i++)
-		if (p->samples[i] > p->samples[most])
-			most = i;
-	if (p->samples[most] > 0 && is_known(m, p->part[most]))
-		return p->part[most];
+	if (p->samples && is_known(m, p->part))
+		return p->part;
 	return (uint32_t)(m->nspeeds + 1 + (size_t)(p - m->place));
-}
-
-/* Computes the time of each part that lies in regions of any process. */
-static void tell_held(struct making *m)
-{
-	const struct reuses *u, *r;
-
-	for (u = m->r->profile.reuses; u; u = u->hh.next)
-		for (r = u->regions; r; r = r->hh.next) {
-			uint32_t number = part_at(m, r->place);
-
-			if (number < m->nspeeds)
-				m->speed[number].held += (double)r->windows * m->window_ns;
-		}
 }
 
 /* Making the parts of a process. */
@@ -228,7 +197,7 @@ static int add_process(struct making *m, const struct reuses *u)
 	return 0;
 }
 
-/* Adds the code outside regions: the parts with little time in regions. */
+/* Adds up all parts, for the code outside regions. */
 static void tell_others(struct making *m)
 {
 	struct speed *others = &m->speed[m->nspeeds];
@@ -236,7 +205,7 @@ static void tell_others(struct making *m)
 	for (size_t i = 0; i < m->nspeeds; i++) {
 		const struct speed *s = &m->speed[i];
 
-		if (!is_known(m, (uint32_t)i) || s->held > RESIDUE * s->time)
+		if (!is_known(m, (uint32_t)i))
 			continue;
 		others->time += s->time;
 		others->instructions += s->instructions;
@@ -273,7 +242,7 @@ static void doubt(const struct making *m, struct reuse_part *p)
 		     error * error / (error * error + of));
 	p->instructions *= factor;
 	p->touches *= factor;
-	p->error = fmin(error, ERROR_MOST);
+	p->error = error;
 }
 
 static void tell_touches(struct making *m, struct reuse_part *p, double *known)
@@ -288,7 +257,7 @@ static void tell_touches(struct making *m, struct reuse_part *p, double *known)
 		*known += p->time;
 	} else {
 		p->instructions = p->time * usual_speed(m->r);
-		p->error = UNKNOWN_ERROR;
+		p->error = IPC_ERROR;
 	}
 	p->touches = p->sum.instructions ? p->instructions * (double)p->sum.touches /
 						   (double)p->sum.instructions
@@ -324,7 +293,6 @@ static int make(struct making *m, unsigned process)
 	if (tell_speeds(m) || list_places(m))
 		return -1;
 	tell_places(m);
-	tell_held(m);
 	for (u = m->r->profile.reuses; u; u = u->hh.next)
 		if (u->touches && (!process || u->pid == process) && add_process(m, u))
 			return -1;
