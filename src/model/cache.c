@@ -2,9 +2,23 @@
 #include "model/cache.h"
 
 #include <assert.h>
+#include <immintrin.h>
 #include <stdlib.h>
 
 #define NONE UINT64_MAX
+#define WIDE 32 /* ways from which a cache of one set is searched by hints */
+
+static bool make(struct cache *c, size_t n)
+{
+	c->line = calloc(n + 1, sizeof(*c->line));
+	if (c->policy == CACHE_PLRU)
+		c->used = calloc(c->g.sets + 1ul, sizeof(*c->used));
+	if (c->wide) {
+		c->at = calloc(n, sizeof(*c->at));
+		c->hint = calloc(CACHE_HINTS, sizeof(*c->hint));
+	}
+	return c->line && (c->policy != CACHE_PLRU || c->used) && (!c->wide || (c->at && c->hint));
+}
 
 int cache_init(struct cache *c, struct cache_geometry g, int policy)
 {
@@ -12,10 +26,11 @@ int cache_init(struct cache *c, struct cache_geometry g, int policy)
 
 	assert(policy != CACHE_PLRU || g.ways <= CACHE_PLRU_WAYS);
 	*c = (struct cache){ .g = g, .policy = policy, .mask = g.sets - 1ul };
-	c->direct = n && policy == CACHE_LRU && !(g.sets & (g.sets - 1));
-	c->line = malloc((n ? n : 1) * sizeof(*c->line));
-	c->used = policy == CACHE_PLRU ? calloc(g.sets + 1ul, sizeof(*c->used)) : NULL;
-	if (!c->line || (policy == CACHE_PLRU && !c->used)) {
+	c->power = !(g.sets & (g.sets - 1));
+	c->vectors = policy == CACHE_LRU && __builtin_cpu_supports("avx512f");
+	c->wide = policy == CACHE_LRU && g.sets == 1 && g.ways >= WIDE && g.ways <= UINT16_MAX;
+	c->direct = n && policy == CACHE_LRU && c->power && !c->wide;
+	if (!make(c, n)) {
 		cache_fini(c);
 		return -1;
 	}
@@ -28,6 +43,8 @@ void cache_fini(struct cache *c)
 {
 	free(c->line);
 	free(c->used);
+	free(c->at);
+	free(c->hint);
 	*c = (struct cache){ 0 };
 }
 
@@ -51,6 +68,27 @@ static bool touch_lru(uint64_t *set, unsigned ways, uint64_t line)
 	return false;
 }
 
+/* Does the same to eight ways at a time. */
+__attribute__((target("avx512f"))) static bool touch_lru_vectors(uint64_t *set, unsigned ways,
+								 uint64_t line)
+{
+	__m512i wanted = _mm512_set1_epi64((long long)line), before = wanted;
+
+	for (unsigned i = 0; i < ways; i += 8) {
+		__mmask8 some = ways - i < 8 ? (__mmask8)((1u << (ways - i)) - 1) : 0xff;
+		__m512i now = _mm512_maskz_loadu_epi64(some, set + i);
+		__m512i moved = _mm512_alignr_epi64(now, before, 7);
+		unsigned at = _mm512_mask_cmpeq_epi64_mask(some, now, wanted);
+
+		/* if the line is here, the ways up to its place move */
+		_mm512_mask_storeu_epi64(set + i, some & (__mmask8)(at ^ (at - 1)), moved);
+		if (at)
+			return true;
+		before = now;
+	}
+	return false;
+}
+
 static bool touch_plru(uint64_t *set, uint64_t *used, unsigned ways, uint64_t line)
 {
 	uint64_t all = ways < 64 ? (1ull << ways) - 1 : ~0ull;
@@ -69,6 +107,31 @@ static bool touch_plru(uint64_t *set, uint64_t *used, unsigned ways, uint64_t li
 	return hit;
 }
 
+/* Finds the line in a wide cache, or the way that was touched least recently. */
+static unsigned way_of(const struct cache *c, uint64_t line)
+{
+	unsigned oldest = 0;
+
+	for (unsigned i = 0; i < c->g.ways; i++) {
+		if (c->line[i] == line)
+			return i;
+		if (c->at[i] < c->at[oldest])
+			oldest = i;
+	}
+	return oldest;
+}
+
+static bool touch_wide(struct cache *c, uint64_t line)
+{
+	unsigned i = way_of(c, line);
+	bool hit = c->line[i] == line;
+
+	c->line[i] = line;
+	c->at[i] = ++c->now;
+	c->hint[line % CACHE_HINTS] = (uint16_t)i;
+	return hit;
+}
+
 bool cache_look(struct cache *c, uint64_t line)
 {
 	uint32_t sets = c->g.sets, ways = c->g.ways;
@@ -76,8 +139,12 @@ bool cache_look(struct cache *c, uint64_t line)
 
 	if (!ways)
 		return false;
-	at = sets & (sets - 1) ? line % sets : line & c->mask;
+	if (c->wide)
+		return touch_wide(c, line);
+	at = c->power ? line & c->mask : line % sets;
 	set = c->line + at * ways;
+	if (c->vectors)
+		return touch_lru_vectors(set, ways, line);
 	return c->policy == CACHE_LRU ? touch_lru(set, ways, line)
 				      : touch_plru(set, c->used + at, ways, line);
 }

@@ -20,13 +20,21 @@ struct cache_geometry {
 	uint32_t sets, ways; /* ways 0: the cache does not exist; the number of sets is arbitrary */
 };
 
+#define CACHE_HINTS 512
+
 struct cache {
-	struct cache_geometry g;
-	bool direct; /* LRU with line & mask as the set; otherwise it is line % sets */
-	uint64_t mask;
-	int policy;
 	uint64_t *line; /* lines by set; in LRU order, most recent first. Empty ways: UINT64_MAX */
+	uint64_t mask;
+	struct cache_geometry g;
+	bool direct; /* LRU with line & mask as the set, and the order of a set is that of its ways */
+	bool power;   /* the number of sets is a power of two */
+	bool vectors; /* LRU, eight ways at a time */
+	bool wide;    /* one set of many ways, LRU: ways do not move */
+	int policy;
 	uint64_t *used; /* PLRU: for each set, one bit for each way */
+	/* wide: when each way was touched last, by a clock of touches; and where a line may be */
+	uint64_t *at, now;
+	uint16_t *hint;
 };
 
 #define CACHE_PLRU_WAYS 64
@@ -41,10 +49,24 @@ static inline bool cache_top(const struct cache *c, uint64_t line)
 {
 	return c->direct && c->line[(line & c->mask) * c->g.ways] == line;
 }
+/* Touches a line of a wide cache if the hint for it is right, as for most it is. */
+static inline bool cache_hinted(struct cache *c, uint64_t line)
+{
+	unsigned i;
+
+	if (!c->wide)
+		return false;
+	i = c->hint[line % CACHE_HINTS];
+	if (c->line[i] != line)
+		return false;
+	c->at[i] = ++c->now;
+	return true;
+}
+
 /* Touches the line. Returns whether the cache had it. */
 static inline bool cache_touch(struct cache *c, uint64_t line)
 {
-	return cache_top(c, line) || cache_look(c, line);
+	return cache_top(c, line) || cache_hinted(c, line) || cache_look(c, line);
 }
 
 #endif

@@ -47,7 +47,7 @@ static inline unsigned translate(struct tlb *t, uint64_t page, uint64_t *n)
 {
 	enum tlb_result r;
 
-	if (cache_top(&t->first, page))
+	if (cache_top(&t->first, page) || cache_hinted(&t->first, page))
 		return TLB_HIT;
 	r = tlb_touch(t, page);
 	n[CORE_TLB] += r != TLB_HIT;
@@ -69,7 +69,7 @@ static unsigned look_behind(struct core *c, uint64_t line, uint64_t *n)
 
 static inline unsigned look(struct core *c, struct cache *first, uint64_t line, uint64_t *n)
 {
-	return cache_touch(first, line) ? 0 : look_behind(c, line, n);
+	return cache_top(first, line) || cache_look(first, line) ? 0 : look_behind(c, line, n);
 }
 
 static unsigned farther(unsigned a, unsigned b)
@@ -77,26 +77,35 @@ static unsigned farther(unsigned a, unsigned b)
 	return a > b ? a : b;
 }
 
-unsigned core_data_look(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
+/* An access to several lines. The first one's page is translated. */
+static unsigned look_on(struct core *c, uint64_t line, uint64_t last, unsigned tlb, uint64_t *n)
 {
-	uint64_t last = (at + size - 1) >> c->line, line = at >> c->line, page = at >> c->page;
-	unsigned tlb = TLB_HIT, level;
+	unsigned level = 0;
 
-	/* the page is already the most recent one of the first TLB */
-	if (page != c->touched)
-		tlb = translate(&c->dtlb, page, n);
-	level = line <= last ? look(c, &c->l1d, line, n) : 0;
-	while (++line <= last) {
-		uint64_t p = (line << c->line) >> c->page;
+	for (; line <= last; line++) {
+		uint64_t page = (line << c->line) >> c->page;
 
-		if (p > page) {
-			page = p;
+		if (page != c->touched) {
+			c->touched = page;
 			tlb = farther(tlb, translate(&c->dtlb, page, n));
 		}
 		level = farther(level, look(c, &c->l1d, line, n));
 	}
-	c->touched = page;
 	return CORE_FOUND(level, tlb);
+}
+
+unsigned core_data_look(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
+{
+	uint64_t last = (at + size - 1) >> c->line, line = at >> c->line, page = at >> c->page;
+	unsigned tlb = TLB_HIT;
+
+	/* otherwise the page is already the most recent one of the first TLB */
+	if (page != c->touched) {
+		c->touched = page;
+		tlb = translate(&c->dtlb, page, n);
+	}
+	return line == last ? CORE_FOUND(look(c, &c->l1d, line, n), tlb)
+			    : look_on(c, line, last, tlb, n);
 }
 
 unsigned core_fetch_look(struct core *c, uint64_t at, uint64_t *n)
