@@ -8,25 +8,35 @@
 #define BASE_BITS 14
 #define TABLES 4
 #define INDEX_BITS 11
-#define TAG_BITS 11
-#define FOLD_BITS 23 /* bits from which index and tag are made */
-#define HISTORY 3    /* words of 64 bits: more outcomes than the longest history */
+#define TAG_BITS 16
 #define TARGET_BITS 12
 #define LAST_BITS 12
 #define STACK 32
 #define AGE (1u << 18) /* branches after which entries become less useful */
 
-/* Number of outcomes that each table looks at. The first two fit into the folded history
- * unchanged. */
+/* Number of outcomes that the first three tables look at; the last one looks at all that are kept. */
 #define LENGTH_0 6
 #define LENGTH_1 16
 #define LENGTH_2 44
-#define LENGTH_3 130
+
+/*
+ * What an entry of a table knows: in the lower three bits a counter, from 0, strongly not taken, to
+ * 7, strongly taken; above them how useful the entry is, from 0 to 3.
+ */
+#define COUNTER 7u
+#define TAKEN 4u
+#define USEFUL 8u
+#define STATES 32u
+
+/* A branch in the base table: in the lower bits a counter from WEAK - 1 to TAKEN + 1, above them the ways that the branch
+ * has gone. */
+#define WEAK (TAKEN - 1)
+#define WENT(taken) (8u << (taken))
+#define BOTH_WAYS (WENT(false) | WENT(true))
 
 struct entry {
-	uint16_t tag;	/* tag + 1; 0: the entry is empty */
-	int8_t counter; /* -4 to 3: strongly not taken to strongly taken */
-	uint8_t useful; /* 0 to 3 */
+	uint16_t tag;
+	uint8_t state;
 };
 
 struct target {
@@ -36,10 +46,11 @@ struct target {
 };
 
 struct branch_predictor {
-	uint8_t base[1u << BASE_BITS]; /* counters from 0 to 3 */
+	uint8_t base[1u << BASE_BITS];
 	struct entry table[TABLES][1u << INDEX_BITS];
-	uint32_t folded[TABLES];   /* the last outcomes, folded to FOLD_BITS by exclusive or */
-	uint64_t outcome[HISTORY]; /* outcomes; the last one is bit 0 of the first word */
+	/* trained() and counted() of all arguments, the first of which is in the lower bits of the index */
+	uint8_t next[4 * STATES], counted[4 * (COUNTER + 1)];
+	uint64_t outcome[2]; /* outcomes; the last one is bit 0 of the first word */
 	uint32_t branches;
 	uint32_t seed;
 	struct target by_path[1u << TARGET_BITS];
@@ -49,15 +60,42 @@ struct branch_predictor {
 	unsigned top;
 };
 
+static unsigned step(unsigned counter, bool up, unsigned least, unsigned most)
+{
+	return up ? counter + (counter < most) : counter - (counter > least);
+}
+
+/* Predicts by an entry or, where the entry is new, as the next shorter match; then trains the entry. */
+static unsigned trained(unsigned state, bool second, bool taken)
+{
+	unsigned counter = state & COUNTER, useful = state / USEFUL;
+	bool its = counter >= TAKEN;
+	/* a new entry knows less than the one that predicted before it */
+	bool fresh = !useful && (counter == TAKEN || counter == WEAK);
+	bool guess = fresh ? second : its;
+
+	if (its != second)
+		useful = step(useful, its == taken, 0, 3);
+	return step(counter, taken, 0, COUNTER) | useful * USEFUL | guess * STATES;
+}
+
+static unsigned counted(unsigned counter, bool taken, bool counts)
+{
+	return BOTH_WAYS | (counts ? step(counter, taken, WEAK - 1, TAKEN + 1) : counter);
+}
+
 struct branch_predictor *branch_new(void)
 {
 	struct branch_predictor *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
-	for (unsigned i = 0; i < 1u << BASE_BITS; i++)
-		p->base[i] = 1;
 	p->seed = 1;
+	for (unsigned i = 0; i < 4 * STATES; i++)
+		p->next[i] = (uint8_t)trained(i % STATES, i / STATES & 1, i / STATES & 2);
+	for (unsigned i = 0; i < 4 * (COUNTER + 1); i++)
+		p->counted[i] =
+			(uint8_t)counted(i & COUNTER, i / (COUNTER + 1) & 1, i / (COUNTER + 1) & 2);
 	return p;
 }
 
@@ -66,41 +104,24 @@ void branch_free(struct branch_predictor *p)
 	free(p);
 }
 
-static uint64_t mix(uint64_t v)
+static inline uint64_t mix(uint64_t v)
 {
 	v = hash_mix(v);
 	return v ^ v >> 32;
 }
 
-/* Adds an outcome to a folded history, and removes the one `length` outcomes before it. */
-static inline uint32_t fold(uint32_t folded, bool taken, const uint64_t *outcome, unsigned length)
-{
-	uint32_t out = outcome[(length - 1) / 64] >> (length - 1) % 64 & 1;
-	uint32_t v = (folded << 1 | taken) ^ out << length % FOLD_BITS;
-
-	return (v ^ v >> FOLD_BITS) & ((1u << FOLD_BITS) - 1);
-}
-
-/* Adds an outcome to each table's history. */
+/* Adds an outcome to the history. */
 static inline void remember(struct branch_predictor *p, bool taken)
 {
 	uint64_t *o = p->outcome;
 
-	p->folded[2] = fold(p->folded[2], taken, o, LENGTH_2);
-	p->folded[3] = fold(p->folded[3], taken, o, LENGTH_3);
-	o[2] = o[2] << 1 | o[1] >> 63;
 	o[1] = o[1] << 1 | o[0] >> 63;
 	o[0] = o[0] << 1 | taken;
-	p->folded[0] = o[0] & ((1u << LENGTH_0) - 1);
-	p->folded[1] = o[0] & ((1u << LENGTH_1) - 1);
 }
 
-static void step(int8_t *counter, bool up)
+static inline uint64_t last(const struct branch_predictor *p, unsigned n)
 {
-	if (up && *counter < 3)
-		++*counter;
-	else if (!up && *counter > -4)
-		--*counter;
+	return p->outcome[0] & ((1ull << n) - 1);
 }
 
 static uint32_t draw(struct branch_predictor *p)
@@ -111,22 +132,28 @@ static uint32_t draw(struct branch_predictor *p)
 	return p->seed;
 }
 
+/* The tag that belongs to a hash, where an entry has it. */
+static inline uint16_t tag_of(uint64_t hash)
+{
+	return (uint16_t)(hash >> (64 - INDEX_BITS - TAG_BITS)) | 1; /* 0: the entry is empty */
+}
+
 /* After a misprediction, takes an entry in a table with a longer history, if one of them has an
  * entry without use. */
-static void allocate(struct branch_predictor *p, struct entry *const *e, const uint16_t *tag,
-		     int from, bool taken)
+static void allocate(struct branch_predictor *p, struct entry *const *e, const uint64_t *hash,
+		     unsigned from, bool taken)
 {
-	int i = from + (int)(draw(p) & 1 && from + 1 < TABLES);
+	unsigned i = from + (draw(p) & 1 && from + 1 < TABLES);
 	bool found = false;
 
-	for (int k = i; k < TABLES && !found; k++) {
-		if (e[k]->useful)
+	for (unsigned k = i; k < TABLES && !found; k++) {
+		if (e[k]->state >= USEFUL)
 			continue;
-		*e[k] = (struct entry){ .tag = tag[k], .counter = taken ? 0 : -1 };
+		*e[k] = (struct entry){ .tag = tag_of(hash[k]), .state = taken ? TAKEN : WEAK };
 		found = true;
 	}
-	for (int k = i; k < TABLES && !found; k++)
-		e[k]->useful--;
+	for (unsigned k = i; k < TABLES && !found; k++)
+		e[k]->state -= USEFUL;
 }
 
 static void age(struct branch_predictor *p)
@@ -134,72 +161,74 @@ static void age(struct branch_predictor *p)
 	if (++p->branches % AGE)
 		return;
 	for (unsigned i = 0; i < TABLES; i++)
-		for (unsigned k = 0; k < 1u << INDEX_BITS; k++)
-			p->table[i][k].useful >>= 1;
+		for (unsigned k = 0; k < 1u << INDEX_BITS; k++) {
+			uint8_t *state = &p->table[i][k].state;
+
+			*state = (*state & COUNTER) | (uint8_t)(*state / USEFUL / 2 * USEFUL);
+		}
 }
 
 /* Finds the branch's entry in each table. Returns one bit for each entry whose tag matches. */
-static inline unsigned find(struct branch_predictor *p, uint64_t h, struct entry **e, uint16_t *tag)
+static inline unsigned find(struct branch_predictor *p, uint64_t h, struct entry **e,
+			    uint64_t *hash)
 {
 	unsigned found = 0;
 
+	hash[0] = hash_mix(h ^ last(p, LENGTH_0));
+	hash[1] = hash_mix(h ^ last(p, LENGTH_1));
+	hash[2] = hash_mix(h ^ last(p, LENGTH_2));
+	hash[3] = hash_mix(h ^ p->outcome[0] ^ hash_mix(p->outcome[1]) >> 7);
 #pragma GCC unroll 4
 	for (unsigned i = 0; i < TABLES; i++) {
-		uint64_t m = mix(p->folded[i] + (h >> 20 << FOLD_BITS) + i);
-
-		e[i] = &p->table[i][m & ((1u << INDEX_BITS) - 1)];
-		tag[i] = (uint16_t)((m >> 32 & ((1u << TAG_BITS) - 1)) + 1);
-		found |= (unsigned)(e[i]->tag == tag[i]) << i;
+		e[i] = &p->table[i][hash[i] >> (64 - INDEX_BITS)];
+		found |= (unsigned)(e[i]->tag == tag_of(hash[i])) << i;
 	}
 	return found;
 }
 
-static inline void count(uint8_t *base, bool taken)
-{
-	*base = (uint8_t)(taken ? *base + (*base < 3) : *base - (*base > 0));
-}
+/* The longest match of those found, a bit each, and the longest but one; 0: the base table. */
+static const uint8_t longest[1u << TABLES] = { 0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4 };
+static const uint8_t shorter[1u << TABLES] = { 0, 0, 0, 1, 0, 1, 2, 2, 0, 1, 2, 2, 3, 3, 3, 3 };
 
-/* Predicts by an entry or, where it is new, by the next shorter match; then trains the entry. */
-static inline bool ask(struct entry *by, bool second, bool taken)
+/* Predicts a branch that has gone both ways. The base table is the shortest match of all. */
+static bool conditional(struct branch_predictor *p, uint64_t h, uint8_t *base, bool taken)
 {
-	bool its = by->counter >= 0;
-	/* a new entry knows less than the one that predicted before it */
-	bool fresh = !by->useful && (by->counter == 0 || by->counter == -1);
+	unsigned counter = *base & COUNTER, found, provider, second, other, next;
+	struct entry shortest = { .state = (uint8_t)counter }, *e[TABLES + 1] = { &shortest };
+	uint64_t hash[TABLES];
+	bool guess, counts;
 
-	if (its != second && its == taken)
-		by->useful = (uint8_t)(by->useful + (by->useful < 3));
-	else if (its != second)
-		by->useful = (uint8_t)(by->useful - (by->useful > 0));
-	step(&by->counter, taken);
-	return fresh ? second : its;
+	found = find(p, h, e + 1, hash);
+	provider = longest[found];
+	second = shorter[found];
+	other = (e[second]->state & TAKEN) != 0;
+	next = p->next[e[provider]->state | other * STATES | taken * 2u * STATES];
+	guess = next / STATES;
+	e[provider]->state = next % STATES;
+	/* the base table learns where only an entry without use knows better */
+	counts = !second & (next % STATES < USEFUL);
+	*base = p->counted[counter | taken * (COUNTER + 1u) | counts * 2u * (COUNTER + 1)];
+	if (guess != taken && provider < TABLES)
+		allocate(p, e + 1, hash, provider, taken);
+	age(p);
+	remember(p, taken);
+	return guess != taken;
 }
 
 bool branch_conditional(struct branch_predictor *p, uint64_t pc, bool taken)
 {
 	uint64_t h = mix(pc);
 	uint8_t *base = &p->base[h & ((1u << BASE_BITS) - 1)];
-	struct entry *e[TABLES];
-	uint16_t tag[TABLES];
-	unsigned found = find(p, h, e, tag), others;
-	bool guess = *base >= 2;
-	int provider = -1;
+	uint8_t was = *base & BOTH_WAYS, went = (uint8_t)(was | WENT(taken));
 
-	if (!found) {
-		count(base, taken);
-	} else {
-		provider = 31 - __builtin_clz(found);
-		others = found & ~(1u << provider);
-		if (others)
-			guess = e[31 - __builtin_clz(others)]->counter >= 0;
-		guess = ask(e[provider], guess, taken);
-		if (!others && !e[provider]->useful)
-			count(base, taken);
+	if (went != BOTH_WAYS) { /* the tables are for branches that have gone both ways */
+		*base = went;
+		remember(p, taken);
+		return !was && taken;
 	}
-	if (guess != taken && provider + 1 < TABLES)
-		allocate(p, e, tag, provider + 1, taken);
-	age(p);
-	remember(p, taken);
-	return guess != taken;
+	if (was != BOTH_WAYS)
+		*base = (uint8_t)(BOTH_WAYS | (taken ? WEAK - 1 : TAKEN + 1));
+	return conditional(p, h, base, taken);
 }
 
 static void learn(struct target *t, uint32_t tag, uint64_t to)
