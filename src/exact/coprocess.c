@@ -403,8 +403,9 @@ static void execute(void *arg, void *thread, const struct order_execution *x)
 		c->m && x->code->own ? (const struct timing_insn *)x->code->own + done : NULL;
 }
 
-static void end(void *arg, void *thread, const struct order_op *last, bool taken, uint64_t to)
+static void end(void *arg, void *thread, struct order_code *code, bool taken, uint64_t to)
 {
+	const struct order_op *last = &code->last;
 	struct coprocess *c = arg;
 	struct lane *t = thread;
 

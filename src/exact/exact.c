@@ -741,6 +741,7 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 	}
 	if (!ended && !counters && !asks)
 		return 0;
+	order_settle(e);
 	if (e->mode & EXACT_COUNTS) {
 		if (read_counters(e, p, err))
 			return -1;
@@ -831,6 +832,7 @@ int exact_finish(struct exact *e, struct err *err)
 			rc = streams_read(e, e->process[i], true, err) ||
 			     finish_streams(e, e->process[i], err) ||
 			     phases_finish(e, e->process[i], err);
+	order_settle(e);
 	files_name_procedures(&e->files);
 	return rc;
 }

@@ -28,14 +28,14 @@ struct code_block {
 	uint16_t exits;	 /* number of its exits, which have the block numbers after this one */
 	uint16_t before; /* exits before the place where the block is counted */
 	bool indirect; /* ends in an indirect call: its arguments belong to the procedure that is called */
-	uint16_t target; /* number of the stream's word that holds the target */
-	uint16_t words;	 /* words of one execution in the stream */
+	uint16_t target;	  /* number of the stream's word that holds the target */
+	uint16_t words;		  /* words of one execution in the stream */
+	struct order_code *order; /* the block's ops, with EXACT_ORDER; or NULL */
 	uint16_t nfield, ncolumn;
 	struct field *field;
 	struct column *column;
-	uint64_t pc, addr;	  /* the block's address at run time, and in the image */
-	uint16_t len;		  /* bytes of code */
-	struct order_code *order; /* the block's ops, with EXACT_ORDER; or NULL */
+	uint64_t pc, addr; /* the block's address at run time, and in the image */
+	uint16_t len;	   /* bytes of code */
 	struct calls_code
 		*calls; /* with EXACT_CALLS, of a block that ends in a call or a return; or NULL */
 	uint64_t
@@ -306,12 +306,14 @@ int order_exit(struct code_block *b, const struct code_block *of, const struct e
 void order_free_block(struct code_block *b);
 /* Tells the consumer that the process's threads ran unobserved between the last execution and the next one. */
 void order_gap(struct process *p);
-/* Passes complete executions of a thread, n words, to the consumer. */
+/* Tells the consumer that the profile is going to be read. */
+void order_settle(const struct exact *e);
 /* Called after reading, and before what was read is added: notes whether it belongs to a warm-up. */
 void exact_note_phase(struct exact *e, const struct process *p);
 /* Reads a record of lines that were touched while the schedule skipped. */
 int order_touched(struct exact *e, struct process *p, const struct exact_touched *r,
 		  struct err *err);
+/* Passes complete executions of a thread, n words, to the consumer. */
 int order_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
 	       struct err *err);
 /* Called when the process has ended: its successor takes over the consumer's data. */

@@ -23,7 +23,7 @@ struct order_thread {
 	void *consumer;
 	uint64_t line; /* the last line of code that was fetched */
 	/* the thread's last block, if where it went is to be told */
-	const struct order_code *before;
+	struct order_code *before;
 	uint32_t now; /* number of instructions before the present block */
 	size_t n;
 	struct order_event event[EVENTS];
@@ -40,7 +40,7 @@ struct maker {
 	struct exact *e;
 	const struct code_block *b;
 	struct order_code *c;
-	size_t room;
+	size_t room, part_room;
 	uint8_t access; /* access of the present instruction */
 };
 
@@ -59,6 +59,11 @@ static struct order_op *add(struct maker *m, unsigned insn, unsigned kind)
 
 	if (!array_reserve(c->op, m->room, c->n + 1))
 		return NULL;
+	if (m->e->consumer->values) {
+		if (!array_reserve(c->part, m->part_room, c->n + 1))
+			return NULL;
+		c->part[c->n] = (struct order_part){ 0 };
+	}
 	c->op[c->n] = (struct order_op){
 		.insn = (uint8_t)insn,
 		.kind = (uint8_t)kind,
@@ -140,7 +145,8 @@ static void add_value(struct maker *m, const struct exact_field *f)
 		struct order_op *o = &m->c->op[i];
 
 		if ((o->kind == ORDER_LOAD || o->kind == ORDER_MODIFY) && !o->repeats)
-			o->value = (struct order_part){ (uint64_t)f->add, f->word, f->from, f->to };
+			m->c->part[i] =
+				(struct order_part){ (uint64_t)f->add, f->word, f->from, f->to };
 	}
 }
 
@@ -289,6 +295,7 @@ int order_exit(struct code_block *b, const struct code_block *of, const struct e
 	*b->order = (struct order_code){
 		.pc = of->order->pc,
 		.op = of->order->op,
+		.part = of->order->part,
 		.own = of->order->own,
 		.first = of->order->first,
 		.shared = true,
@@ -310,6 +317,7 @@ void order_free_block(struct code_block *b)
 {
 	if (b->order && !b->order->shared) {
 		free(b->order->op);
+		free(b->order->part);
 		free(b->order->own);
 	}
 	free(b->order);
@@ -407,7 +415,7 @@ static int put_execution(struct exact *e, struct order_thread *t, const struct o
 static int take_events(struct exact *e, struct order_thread *t, const struct code_block *b,
 		       const struct order_execution *x)
 {
-	const struct order_code *c = x->code;
+	struct order_code *c = x->code;
 
 	if (t->n >= EVENTS - 2 && flush(e, t))
 		return -1;
@@ -428,16 +436,16 @@ static int take_events(struct exact *e, struct order_thread *t, const struct cod
 static void take_execution(const struct order_consumer *k, struct order_thread *t,
 			   const struct code_block *b, const struct order_execution *x)
 {
-	const struct order_code *c = x->code, *before = t->before;
+	struct order_code *c = x->code, *before = t->before;
 
 	if (before)
-		k->end(k->arg, t->consumer, &before->last, c->pc != before->next, c->pc);
+		k->end(k->arg, t->consumer, before, c->pc != before->next, c->pc);
 	k->execute(k->arg, t->consumer, x);
 	t->before = NULL;
 	if (x->cut || c->end == ORDER_FETCH)
 		return;
 	if (b->exit)
-		k->end(k->arg, t->consumer, &c->last, true, 0);
+		k->end(k->arg, t->consumer, c, true, 0);
 	else
 		t->before = c;
 }
@@ -479,6 +487,34 @@ static struct order_thread *begin(struct exact *e, struct process *p, struct cou
 	return c->order = t;
 }
 
+/* Brings what the next execution needs closer, while the present one is simulated: the block of the one behind it, and the
+ * ops of the next. What the words say is not validated yet. */
+static inline void look_ahead(const struct process *p, const uint64_t *w, const uint64_t *end)
+{
+	uint64_t head;
+	uint32_t id;
+
+	if (w >= end)
+		return;
+	head = __atomic_load_n(w, __ATOMIC_RELAXED);
+	id = EXACT_HEAD_BLOCK(head) - 1;
+	if (id < p->nblock && p->block[id]) {
+		const struct order_code *c = p->block[id]->order;
+
+		if (c) {
+			__builtin_prefetch(c);
+			__builtin_prefetch(&c->last);
+			__builtin_prefetch(c->op);
+		}
+	}
+	w += 1 + (EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX);
+	if (w >= end)
+		return;
+	id = EXACT_HEAD_BLOCK(__atomic_load_n(w, __ATOMIC_RELAXED)) - 1;
+	if (id < p->nblock)
+		__builtin_prefetch(p->block[id]);
+}
+
 int order_take(struct exact *e, struct process *p, struct counted *c, const uint64_t *w, size_t n,
 	       struct err *err)
 {
@@ -492,19 +528,28 @@ int order_take(struct exact *e, struct process *p, struct counted *c, const uint
 		uint64_t head = __atomic_load_n(w++, __ATOMIC_RELAXED);
 		uint32_t id = EXACT_HEAD_BLOCK(head) - 1;
 		uint32_t words = EXACT_HEAD_WORDS(head) & EXACT_WORDS_MAX;
+		const struct code_block *b;
 
 		if (id >= p->nblock && exact_read_log(e, p, err))
 			return -1;
-		if (words > (size_t)(end - w) || id >= p->nblock || !p->block[id] ||
-		    !p->block[id]->order || words > p->block[id]->words ||
-		    (head & EXACT_HEAD_CUT ? EXACT_HEAD_DONE(head) > p->block[id]->n
-					   : words != p->block[id]->words))
+		if (words > (size_t)(end - w) || id >= p->nblock || !p->block[id])
 			return exact_bad(err);
-		if (take_one(e, t, p->block[id], head, w, words))
+		b = p->block[id];
+		if (!b->order || words > b->words ||
+		    (head & EXACT_HEAD_CUT ? EXACT_HEAD_DONE(head) > b->n : words != b->words))
+			return exact_bad(err);
+		look_ahead(p, w + words, end);
+		if (take_one(e, t, b, head, w, words))
 			return err_no_memory(err, "the exact recording");
 		w += words;
 	}
 	return flush(e, t) ? err_no_memory(err, "the exact recording") : 0;
+}
+
+void order_settle(const struct exact *e)
+{
+	if (e->consumer && e->consumer->settle)
+		e->consumer->settle(e->consumer->arg);
 }
 
 int order_touched(struct exact *e, struct process *p, const struct exact_touched *r,

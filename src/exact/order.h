@@ -60,13 +60,14 @@ struct order_op {
 	uint8_t len;
 	bool repeats; /* the instruction repeats the access: `size` is that of one element */
 	uint8_t access;
-	bool plain;	    /* the word needs no narrowing */
-	struct order_part { /* the loaded value; not known if `to` is 0 */
-		uint64_t add;
-		uint16_t word;
-		uint8_t from, to;
-	} value;
+	bool plain; /* the word needs no narrowing */
 	void *site;
+};
+/* A value that an op loads; not known if `to` is 0. */
+struct order_part {
+	uint64_t add;
+	uint16_t word;
+	uint8_t from, to;
 };
 enum {
 	ORDER_REPEATS =
@@ -81,18 +82,25 @@ struct order_code {
 	uint64_t pc, next; /* run-time addresses of the block, and of the code after it */
 	struct order_op *op;
 	uint32_t n;
-	void *first; /* the site of its first instruction, if the consumer sees control flow; or NULL */
-	bool shared;  /* `op` and `own` belong to another block */
-	bool checked; /* every op's word is below the number of words of an execution */
 	uint8_t end; /* kind of its last instruction (ORDER_BRANCH and so on); ORDER_FETCH: no event */
-	struct order_op last; /* the op of that instruction */
-	void *own;	      /* what order_consumer.block returned, or NULL */
+	bool shared;  /* `op`, `part` and `own` belong to another block */
+	bool checked; /* every op's word is below the number of words of an execution */
+	bool listed;  /* the consumer has it in a list */
+	void *own;    /* what order_consumer.block returned, or NULL */
+	/* the consumer's counts, of executions that were complete, until it adds them to sites: executions, those
+	 * that fetched their first line, those whose end was told */
+	uint64_t runs, entered, ended;
+	struct order_code *listed_next;
+	struct order_op last; /* the op of the last instruction */
+	struct order_part *
+		part; /* the values that its ops load, as many as ops; NULL unless the consumer wants values */
+	void *first; /* the site of its first instruction, if the consumer sees control flow; or NULL */
 };
 
 /* An execution of a block: its first `done` instructions, and the words that its addresses come from. The program may
  * write to them at any time: each is read once. */
 struct order_execution {
-	const struct order_code *code;
+	struct order_code *code;
 	const uint64_t *w;
 	unsigned words, done;
 	bool cut;    /* the execution ended before the block's end */
@@ -122,11 +130,11 @@ static inline bool order_value(const struct order_execution *x, const struct ord
 	return true;
 }
 
-/* Returns the first 8 bytes that an op loads (order_consumer.values). False if they are not known. */
+/* Returns the first 8 bytes that one of the execution's ops loads (order_consumer.values). False if they are not known. */
 static inline bool order_loaded(const struct order_execution *x, const struct order_op *o,
 				uint64_t *v)
 {
-	const struct order_part *p = &o->value;
+	const struct order_part *p = x->code->part + (o - x->code->op);
 
 	if (!p->to || (p->word != ORDER_NO_WORD && p->word >= x->words))
 		return false;
@@ -162,11 +170,13 @@ struct order_consumer {
 	int (*take)(void *arg, void *thread, const struct order_event *e, size_t n);
 	/*
 	 * the first one takes an execution with its ops, without making events; the second one
-	 * takes where a block went, if its last instruction is told, and comes before the next
-	 * execution
+	 * takes where a block went (code->last), if its last instruction is told, and comes before the
+	 * next execution
 	 */
 	void (*execute)(void *arg, void *thread, const struct order_execution *x);
-	void (*end)(void *arg, void *thread, const struct order_op *last, bool taken, uint64_t to);
+	void (*end)(void *arg, void *thread, struct order_code *code, bool taken, uint64_t to);
+	/* Adds to sites what the consumer counts elsewhere, before anybody reads the profile. The pointer may be NULL. */
+	void (*settle)(void *arg);
 	void (*thread_end)(void *arg, void *thread);
 	void (*process_end)(void *arg, void *process);
 	/* Begins or ends a warm-up of that many instructions, in which events change the model and are not counted. The

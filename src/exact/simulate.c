@@ -71,11 +71,63 @@ static void misses_thread_end(void *arg, void *thread)
 	free(t);
 }
 
-static void misses_end(void *arg, void *thread, const struct order_op *last, bool taken,
-		       uint64_t to)
+static void misses_end(void *arg, void *thread, struct order_code *code, bool taken, uint64_t to)
 {
 	(void)arg;
-	control(thread, last->site, last, taken, to);
+	control_end(thread, code, taken, to);
+}
+
+/* Adds what n executions of an op count whatever they find. */
+static void count_op(const struct order_op *o, uint64_t n)
+{
+	struct misses *m = o->site;
+
+	if (o->kind == ORDER_FETCH)
+		m->n[MISS_FETCHES] += n;
+	else if (o->kind <= ORDER_MODIFY && !o->repeats)
+		m->n[MISS_ACCESSES] += n;
+	else if (o->kind >= ORDER_BRANCH && o->kind < ORDER_KIND_N && o->kind != ORDER_CALL)
+		m->n[MISS_BRANCHES] += n;
+}
+
+void simulate_count_part(const struct order_execution *x)
+{
+	const struct order_op *o = x->code->op, *end = o + x->code->n;
+	uint64_t at;
+
+	for (; o < end && o->insn < x->done; o++)
+		if (o != x->code->op && order_value(x, o, &at))
+			count_op(o, 1);
+}
+
+void simulate_settle(void *arg)
+{
+	struct simulation *s = of(arg);
+
+	for (struct order_code *c; (c = s->listed); s->listed = c->listed_next) {
+		for (uint32_t i = 0; i < c->n; i++)
+			count_op(&c->op[i], i ? c->runs : c->entered);
+		if (c->ended)
+			count_op(&c->last, c->ended);
+		c->runs = c->entered = c->ended = 0;
+		c->listed = false;
+	}
+}
+
+static inline void take_op(struct seen_thread *t, const struct order_execution *x,
+			   const struct order_op *o, uint64_t at, uint64_t *times)
+{
+	if (o->kind == ORDER_FETCH) {
+		fetch(t, o->site, at, fetches(t->s, x, o));
+	} else if (o->kind >= ORDER_KIND_N) {
+		*times = elements(o, at, *times);
+	} else if (o->kind >= ORDER_BRANCH) {
+		in_block(t, o);
+	} else if (*times) {
+		if (o->kind != ORDER_PREFETCH)
+			counted(t, o->site)->n[MISS_ACCESSES]++;
+		access_data(t, o->site, o->kind, at, order_repeated(x, o, *times));
+	}
 }
 
 void simulate_execution(void *arg, void *thread, const struct order_execution *x)
@@ -84,20 +136,14 @@ void simulate_execution(void *arg, void *thread, const struct order_execution *x
 	const struct order_op *o = x->code->op, *end = o + x->code->n;
 	uint64_t times = 0, at;
 
-	(void)arg;
+	count_execution(of(arg), x);
 	for (; o < end && o->insn < x->done; o++) {
 		if (!order_value(x, o, &at))
 			continue;
-		if (o->kind == ORDER_FETCH)
-			fetch(t, o->site, at);
-		else if (o->kind >= ORDER_KIND_N)
-			times = elements(o, at, times);
-		else if (o->kind >= ORDER_BRANCH)
-			in_block(t, o);
-		else if (!o->repeats)
+		if (o->kind >= ORDER_LOAD && o->kind <= ORDER_PREFETCH && !o->repeats)
 			access_data(t, o->site, o->kind, at, o->size);
-		else if (times)
-			access_data(t, o->site, o->kind, at, order_repeated(x, o, times));
+		else
+			take_op(t, x, o, at, &times);
 	}
 }
 
@@ -145,6 +191,7 @@ struct simulation *simulate_core(struct profile *p, const struct machine *m)
 		.process_end = simulate_process_end,
 		.warm_up = warm_up,
 		.touched = simulate_touched,
+		.settle = simulate_settle,
 	};
 	return s;
 }

@@ -98,19 +98,18 @@ static void cycles_thread_end(void *arg, void *thread)
 	free(t);
 }
 
-static void cycles_end(void *arg, void *thread, const struct order_op *last, bool taken,
-		       uint64_t to)
+static void cycles_end(void *arg, void *thread, struct order_code *code, bool taken, uint64_t to)
 {
 	struct timed_thread *t = thread;
 
 	(void)arg;
 	if (t->next == t->end) { /* an execution without times */
-		control(&t->seen, last->site, last, taken, to);
+		control_end(&t->seen, code, taken, to);
 		return;
 	}
 	retire_up_to(t, t->end - 1);
-	timing_branch(t->timing, taken || last->kind != ORDER_BRANCH,
-		      control(&t->seen, last->site, last, taken, to));
+	timing_branch(t->timing, taken || code->last.kind != ORDER_BRANCH,
+		      control_end(&t->seen, code, taken, to));
 }
 
 static void tell_access(struct timed_thread *t, const struct order_op *o, uint64_t at,
@@ -135,7 +134,7 @@ static void tell(struct timed_thread *t, const struct order_execution *x, const 
 		 uint64_t at, uint64_t times)
 {
 	if (o->kind == ORDER_FETCH) {
-		unsigned found = fetch(&t->seen, o->site, at);
+		unsigned found = fetch(&t->seen, o->site, at, fetches(t->seen.s, x, o));
 
 		if (found)
 			timing_fetch(t->timing, CORE_LEVEL(found), CORE_TRANSLATION(found));
@@ -144,6 +143,8 @@ static void tell(struct timed_thread *t, const struct order_execution *x, const 
 	} else if (!o->repeats) {
 		tell_access(t, o, at, o->size);
 	} else if (times) {
+		if (o->kind != ORDER_PREFETCH)
+			counted(&t->seen, o->site)->n[MISS_ACCESSES]++;
 		tell_access(t, o, at, order_repeated(x, o, times));
 	}
 }
@@ -174,6 +175,7 @@ static void cycles_execute(void *arg, void *thread, const struct order_execution
 		simulate_execution(arg, thread, x);
 		return;
 	}
+	count_execution(t->seen.s, x);
 	t->next = first;
 	t->end = first + x->done;
 	for (; o < end && o->insn < x->done; o++) {

@@ -20,6 +20,7 @@ struct simulation {
 	bool warming;	 /* during a warm-up counts go here, and not to sites */
 	uint64_t warmup; /* instructions of that warm-up, of all threads */
 	struct misses unread;
+	struct order_code *listed; /* code that has counts which its sites lack */
 	uint64_t unread_ticks[TIMING_PART_N];
 	uint32_t processes;
 	/* for reuse distances */
@@ -57,15 +58,31 @@ static inline struct misses *counted(struct seen_thread *t, struct misses *site)
 	return t->s->warming ? &t->s->unread : site;
 }
 
-/* Fetches a line of code unless it is the one fetched last. Returns CORE_FOUND(). */
-static inline unsigned fetch(struct seen_thread *t, struct misses *m, uint64_t at)
+/* Counts what follows from an execution that was cut short, but for the fetch of its first line. */
+void simulate_count_part(const struct order_execution *x);
+
+/*
+ * What follows from how often code was executed is counted once for each execution, and added to sites when the
+ * profile is read (simulate_settle): accesses, fetches of the lines that follow the first, branches. Executions that
+ * were cut short are counted at sites at once.
+ */
+static inline void tally(struct simulation *s, struct order_code *c)
+{
+	if (c->listed)
+		return;
+	c->listed = true;
+	c->listed_next = s->listed;
+	s->listed = c;
+}
+
+/* Fetches a line of code unless it is the one fetched last. Returns CORE_FOUND(); adds 1 to *count for a fetch. */
+static inline unsigned fetch(struct seen_thread *t, struct misses *m, uint64_t at, uint64_t *count)
 {
 	if (at >> t->shift == t->line)
 		return 0;
 	t->line = at >> t->shift;
-	m = counted(t, m);
-	m->n[MISS_FETCHES]++;
-	return core_fetch(&t->core, placed(at, t->space), &m->n[MISS_L1I]);
+	++*count;
+	return core_fetch(&t->core, placed(at, t->space), &counted(t, m)->n[MISS_L1I]);
 }
 
 static inline unsigned access_data(struct seen_thread *t, struct misses *m, unsigned kind,
@@ -75,41 +92,69 @@ static inline unsigned access_data(struct seen_thread *t, struct misses *m, unsi
 
 	if (kind == ORDER_PREFETCH)
 		return core_data(&t->core, placed(at, t->space), size, ignored);
-	m = counted(t, m);
-	m->n[MISS_ACCESSES]++;
-	return core_data(&t->core, placed(at, t->space), size, &m->n[MISS_L1D]);
+	return core_data(&t->core, placed(at, t->space), size, &counted(t, m)->n[MISS_L1D]);
+}
+
+/* Tells the predictor of a branch. Returns whether it was mispredicted. */
+static inline bool predict(struct branch_predictor *b, unsigned kind, uint64_t pc, unsigned len,
+			   bool taken, uint64_t to)
+{
+	bool wrong;
+
+	if (kind == ORDER_BRANCH)
+		return branch_conditional(b, pc, taken);
+	if (kind == ORDER_RETURN)
+		return branch_return(b, to);
+	wrong = kind != ORDER_CALL && branch_indirect(b, pc, to);
+	if (kind != ORDER_JUMP)
+		branch_call(b, pc + len);
+	return wrong;
 }
 
 /* Simulates the branch at `at` to `to`, which may be unknown: the end of a block, or a branch in
  * the block that does not jump. Returns whether it was mispredicted. */
-static inline bool control(struct seen_thread *t, struct misses *m, const struct order_op *o,
-			   bool taken, uint64_t to)
+static inline bool control(struct seen_thread *t, const struct order_op *o, bool taken, uint64_t to)
 {
-	struct branch_predictor *b = t->core.branch;
-	bool wrong;
+	bool wrong = predict(t->core.branch, o->kind, o->add, o->len, taken, to);
 
-	if (o->kind == ORDER_CALL) {
-		branch_call(b, o->add + o->len);
-		return false;
-	}
-	if (o->kind == ORDER_BRANCH)
-		wrong = branch_conditional(b, o->add, taken);
-	else if (o->kind == ORDER_RETURN)
-		wrong = branch_return(b, to);
-	else
-		wrong = branch_indirect(b, o->add, to);
-	if (o->kind == ORDER_ICALL)
-		branch_call(b, o->add + o->len);
-	m = counted(t, m);
-	m->n[MISS_BRANCHES]++;
-	m->n[MISS_MISPREDICTED] += wrong;
+	if (wrong)
+		counted(t, o->site)->n[MISS_MISPREDICTED]++;
 	return wrong;
+}
+
+/* The same for the end of a block. */
+static inline bool control_end(struct seen_thread *t, struct order_code *c, bool taken, uint64_t to)
+{
+	if (!t->s->warming) {
+		c->ended++;
+		tally(t->s, c);
+	}
+	return control(t, &c->last, taken, to);
 }
 
 /* Takes an op in the middle of a block that is neither an access nor a fetch. */
 static inline bool in_block(struct seen_thread *t, const struct order_op *o)
 {
-	return control(t, o->site, o, false, o->add + o->len);
+	return control(t, o, false, o->add + o->len);
+}
+
+/* Begins an execution: counts what follows from it. */
+static inline void count_execution(struct simulation *s, const struct order_execution *x)
+{
+	if (s->warming)
+		return;
+	if (x->whole)
+		x->code->runs++;
+	else
+		simulate_count_part(x);
+	tally(s, x->code);
+}
+
+/* Returns where a fetch is counted: the first op of a block is a fetch, whose line may be the one fetched last. */
+static inline uint64_t *fetches(struct simulation *s, const struct order_execution *x,
+				const struct order_op *o)
+{
+	return o == x->code->op && !s->warming ? &x->code->entered : &s->unread.n[MISS_FETCHES];
 }
 
 /* Takes the number of elements that the next accesses have. */
@@ -118,6 +163,8 @@ static inline uint64_t elements(const struct order_op *o, uint64_t v, uint64_t t
 	return o->kind == ORDER_REPEATS ? v : times > v ? times - v : 0;
 }
 
+/* Adds to sites what is counted with code. */
+void simulate_settle(void *arg);
 /* Make a process, and a thread of it, which has a core of its own. */
 void *simulate_process(void *arg, uint32_t pid);
 int simulate_thread(struct simulation *s, struct seen_thread *t, const void *process);
