@@ -55,9 +55,8 @@ static void tell_commands(const struct pgo *g, const struct export *x)
 	snprintf(fdata, sizeof(fdata), "%s.fdata", profile);
 	snprintf(bolted, sizeof(bolted), "%s.bolt", t->file);
 	if (!t->relocations)
-		x->note("%s was linked without --emit-relocs (-Wl,--emit-relocs): BOLT will "
-			"reorder blocks "
-			"within procedures, not procedures",
+		x->note("%s has no relocations of its code: BOLT will reorder blocks within "
+			"procedures, not procedures; link with -Wl,--emit-relocs and do not strip",
 			t->file);
 	pgo_command(x, "next",
 		    (const char *[PGO_WORDS]){ PERF2BOLT, "--pa", "-p", profile, "-o", fdata, allow,

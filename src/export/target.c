@@ -119,8 +119,10 @@ static int refuse_missing(const struct export *x, const struct wanted *w, struct
 		return err_hint(err,
 				"%s has build-id %.16s; `assay report` lists the images recorded",
 				w->name, w->id);
-	return err_hint(err, w->name ? "`assay report` lists the images recorded"
-				     : "record with `assay record`, or `assay record --exact`");
+	return err_hint(
+		err, w->name ? "`assay report` lists the images recorded"
+			     : "record for longer with `assay record --pgo`, or count every branch "
+			       "with `assay record --exact`");
 }
 
 static bool has_section(const struct elf_file *f, const char *name)
@@ -149,6 +151,26 @@ static int read_sections(struct target *t, struct err *err)
 	return err_hint(err, "record the binary as the linker wrote it, and optimise that again");
 }
 
+static bool has_no_build_id(const char *id)
+{
+	return !strncmp(id, IMAGE_NO_BUILD_ID, strlen(IMAGE_NO_BUILD_ID));
+}
+
+static int refuse_other_file(const struct target *t, struct err *err)
+{
+	if (has_no_build_id(t->image->build_id))
+		err_set(err, ERR_FAILED,
+			"%s is not the file that was recorded: the recorded file had no build-id, "
+			"and other headers",
+			t->file);
+	else
+		err_set(err, ERR_FAILED,
+			"%s is not the file that was recorded: its build-id is %.16s, "
+			"the recording's %.16s",
+			t->file, image_build_id(t->im), t->image->build_id);
+	return err_hint(err, "give the recorded file with --binary FILE, or record this one");
+}
+
 static int open_file(struct target *t, const struct export *x, struct err *err)
 {
 	const struct export_options *o = x->o;
@@ -167,15 +189,9 @@ static int open_file(struct target *t, const struct export *x, struct err *err)
 	}
 	if (read_sections(t, err)) /* BOLT changes the last bit of a build-id */
 		return -1;
-	if (strcmp(image_build_id(t->im), t->image->build_id)) {
-		err_set(err, ERR_FAILED,
-			"%s is not the file that was recorded: its build-id is %.16s, "
-			"the recording's %.16s",
-			t->file, image_build_id(t->im), t->image->build_id);
-		return err_hint(err,
-				"give the recorded file with --binary FILE, or record this one");
-	}
-	if (!strncmp(t->image->build_id, IMAGE_NO_BUILD_ID, strlen(IMAGE_NO_BUILD_ID)))
+	if (strcmp(image_build_id(t->im), t->image->build_id))
+		return refuse_other_file(t, err);
+	if (has_no_build_id(t->image->build_id))
 		x->note("%s has no build-id: that it was recorded is judged by its headers "
 			"alone; link with -Wl,--build-id",
 			t->file);

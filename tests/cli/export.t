@@ -52,7 +52,7 @@ run "$ASSAY" export bolt -i r.db --image program --binary elsewhere/renamed -o e
 is "… or named by --binary" "$status:$(cmp r.pa e.pa 2>&1)" "0:"
 run "$ASSAY" export bolt -i r.db --image libc.so.6 -o c.pa
 is "an image other than the program" "$status" 0
-like "… without relocations, which is said" "$err" 'without --emit-relocs'
+like "… without relocations, which is said" "$err" 'has no relocations of its code: .*link with -Wl,--emit-relocs'
 
 perf2bolt=/usr/lib/llvm-19/bin/perf2bolt
 if [ -x $perf2bolt ]; then
@@ -122,6 +122,9 @@ strip -o stripped kept
 run "$ASSAY" export bolt -i r.db --image program --binary stripped -o s.pa
 like "a stripped file is the same" "$status:$(cmp r.pa s.pa 2>&1):$err" '^0::'
 like "… and BOLT is told" "$err" '--allow-stripped'
+gcc -O2 -Wl,--build-id=none -o nameless "$ROOT/tests/progs/branching.c" && record n.db nameless
+gcc -O1 -Wl,--build-id=none -o nameless "$ROOT/tests/progs/branching.c"
+refused "another program without a build-id" 1 'the recorded file had no build-id, and other headers' -i n.db
 cp kept arm && printf '\xb7' | dd of=arm bs=1 seek=18 conv=notrunc status=none
 refused "another architecture" 1 'x86-64' -i r.db --binary arm
 refused "a file that is gone" 1 'No such file' -i r.db --binary nowhere/program
