@@ -8,18 +8,19 @@
 #include "export/formats.h"
 #include "report/calltree.h"
 
+/* A frame is a procedure: speedscope adds up the time of one frame, and of no two with the same name. */
 static void put_frames(const struct calltree *t, FILE *out)
 {
 	fputs("\"shared\":{\"frames\":[", out);
-	for (size_t i = 0; i < t->nplace; i++) {
-		const struct calltree_place *p = &t->place[i];
+	for (size_t i = 0; i < t->nfunc; i++) {
+		const struct calltree_func *f = &t->func[i];
 
 		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", out);
-		export_json_string(out, t->func[p->func].name);
+		export_json_string(out, f->name);
 		fputs(",\"file\":", out);
-		export_json_string(out, p->file ? p->file : calltree_image(t, p->image));
-		if (p->line > 0)
-			fprintf(out, ",\"line\":%d", p->line);
+		export_json_string(out, f->file ? f->file : calltree_image(t, f->image));
+		if (f->line > 0)
+			fprintf(out, ",\"line\":%d", f->line);
 		putc('}', out);
 	}
 	fputs("]},\n", out);
@@ -52,7 +53,8 @@ static void put_samples(const struct calltree *t, uint32_t thread, FILE *out)
 		n = calltree_stack(t, t->sample[i].frame, stack, CALLTREE_DEPTH);
 		fputs(first ? "[" : ",\n[", out);
 		for (size_t k = 0; k < n; k++)
-			fprintf(out, "%s%" PRIu32, k ? "," : "", t->node[stack[k]].place);
+			fprintf(out, "%s%" PRIu32, k ? "," : "",
+				t->place[t->node[stack[k]].place].func);
 		putc(']', out);
 		first = false;
 	}

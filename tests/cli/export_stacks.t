@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 ok "recordings are made up" "$BUILD/tests/unit/report_recordings" .
+ok "so is one of a million stacks" "$BUILD/tests/unit/report_recordings" . many
 export_to() { # FILE FORMAT ARGS...
 	run "$ASSAY" export "$2" -o "$1" "${@:3}"
 	is "$2 ${*:3}: written" "$status:$err" "0:${said:-}"
@@ -26,7 +27,12 @@ export_to s.perf perf-script -i stacks.db
 is "perf-script: a paragraph for each sample" "$(awk -v RS= 'END { print NR }' s.perf)" 200
 is "perf-script: whole stacks" "$(awk -v RS= '/longest_match\+0x8 .*deflate\+0xf .*main\+0xf / { n++ } END { print n }' s.perf)" 100
 
+is "perf-script: samples of a stretch of time are spread over it" "$(awk '/cpu-clock/ { sub(/:/, "", $3); n += $2 == thread && $3 <= last; thread = $2; last = $3 } END { print n + 0 }' s.perf)" 0
+run "$ASSAY" export perf-script -i blanks.db
+is "perf-script: a path with blanks is one word" "$(awk '/^\t/ { print $NF }' <<< "$out" | sort -u | xargs)" "(/usr/bin/with_a_blank) ([unknown])"
+
 export_to s.json speedscope -i stacks.db
+is "speedscope: a procedure is one frame" "$(jq -r '[.shared.frames[].name] | group_by(.)[] | select(length > 1) | .[0]' s.json)" ""
 is "speedscope: by thread" "$(jq -c '[.profiles[] | .type, (.weights | add)]' s.json)" '["sampled",167502503,"sampled",33099297]'
 is "speedscope: samples name frames" "$(jq '.shared.frames as $f | [.profiles[].samples[][] | select($f[.] == null)] | length' s.json)" 0
 is "speedscope: as many weights as samples" "$(jq -c '[.profiles[] | (.samples | length) == (.weights | length)] | unique' s.json)" '[true]'
@@ -118,6 +124,27 @@ is "callgrind: own executions" "$(self leaf) $(self twice) $(self down)" "$(of l
 is "callgrind: with what twice calls" "$(all twice)" "$(($(of twice) + $(of leaf) * 20 / 21))"
 is "callgrind: with all that main leads to" "$(all main)" "$(($(of main) + $(of twice) + $(of leaf) + $(of down)))"
 like "callgrind: calls are counted" "$(grep -A1 '^cfn=.*leaf' x.cg; grep '^calls=' x.cg)" '^calls=10 0x'
+
+# A procedure that calls itself and another one at random: 2^20 different stacks of 20 frames.
+sum() { awk '{ n += $NF; d += gsub(/;/, ";") } END { print NR, n, d }'; }
+is "a million different stacks: folded" "$("$ASSAY" export folded -i many.db | sum)" "1048576 1048576 20971520"
+export_to many.pb.gz pprof -i many.db
+is "... pprof" "$(gzip -dc many.pb.gz | python3 -c '
+import sys
+b, i, n = sys.stdin.buffer.read(), 0, 0
+def varint():
+	global i
+	v = s = 0
+	while True:
+		c = b[i]; i += 1; v |= (c & 127) << s; s += 7
+		if c < 128: return v
+while i < len(b):
+	k, v = varint(), varint()
+	n += k == 2 << 3 | 2
+	i += v if k & 7 == 2 else 0
+print(n)')" 1048576
+run "$ASSAY" report --children -i many.db --json
+is "... report --children" "$(jq -c '[.procedures[] | .procedure, .samples]' <<< "$out")" '["[root]",1048576,"even",1048575,"odd",1048575]'
 
 # What there is to refuse.
 refused() { # NAME STATUS REGEX FORMAT ARGS...: nothing is written

@@ -593,6 +593,39 @@ void recordings_stacks(struct profile *p, const char *hostile)
 	r->n.processes = 1;
 }
 
+void recordings_many_stacks(struct profile *p, unsigned levels)
+{
+	struct run *r = add_run(p, "random recursion");
+	struct profile_image *im =
+		must(profile_image(p, IMAGE_FILE, "/usr/bin/recursion", "aabbccdd00112233"));
+	uint32_t *row = calloc((size_t)1 << levels, sizeof(*row));
+	long thread = stacks_thread(&p->stacks, 0, 100, 100, "recursion", "");
+	struct site *s = recordings_site(p, im->id, 0x1010, INSN_OTHER, 1, 0);
+	size_t n = 1;
+
+	assert(row && thread >= 0);
+	add_proc(im, 0x1000, 0x1100, "even");
+	add_proc(im, 0x1100, 0x1200, "odd");
+	row[0] = stacks_frame(&p->stacks, 0, FRAME_ROOT, 0, 0);
+	for (unsigned level = 1; level <= levels; level++, n *= 2) {
+		for (size_t i = n; i-- > 0;) {
+			unsigned kind = level < levels ? FRAME_CALL : FRAME_CODE;
+			uint32_t caller = row[i];
+
+			row[2 * i] = stacks_frame(&p->stacks, caller, kind, im->id, 0x1010);
+			row[2 * i + 1] = stacks_frame(&p->stacks, caller, kind, im->id, 0x1110);
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		assert(!stacks_add(&p->stacks, row[i], (uint32_t)thread, i * PERIOD / 1000, 1,
+				   PERIOD));
+	free(row);
+	s->samples = r->n.samples = r->n.user = n;
+	s->time = (double)n * PERIOD;
+	r->n.elapsed_ns = r->n.program_ns = n * (uint64_t)PERIOD;
+	r->n.processes = 1;
+}
+
 #define FOREST_PROCS 3000
 #define FOREST_STACKS 15000
 #define FOREST_THREADS 3000

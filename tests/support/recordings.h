@@ -35,6 +35,9 @@ void recordings_big(struct profile *p, unsigned sites);
 /* As above, with 15,000 stacks of 3,000 procedures in 3,000 threads, hardly two of them alike; a
  * quarter ends in the kernel. */
 void recordings_forest(struct profile *p);
+/* Two procedures that call one another at random: 2^levels different stacks of `levels` frames, one
+ * sample of each. */
+void recordings_many_stacks(struct profile *p, unsigned levels);
 /* 200 samples with call stacks: main, deflate, then longest_match or a procedure of the name `hostile`; every tenth stack is
  * cut. Two threads, the second one of that name. */
 void recordings_stacks(struct profile *p, const char *hostile);

@@ -2,6 +2,7 @@
 /*
  * Made-up recordings, read back and put in order. With arguments it writes them for tests/cli/readings.t:
  *   report_recordings DIR [ELF [stall]]
+ *   report_recordings DIR many                      the recording of a million different stacks alone
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -260,10 +261,18 @@ static void fill_plain_stacks(struct profile *p)
 	recordings_stacks(p, "fill_window");
 }
 
+static void fill_blanks(struct profile *p)
+{
+	fill_plain_stacks(p);
+	free(p->image[1]->path);
+	p->image[1]->path = strdup("/usr/bin/with a blank");
+}
+
 static int write_all(const char *dir)
 {
 	write_one(dir, "stacks.db", fill_plain_stacks);
 	write_one(dir, "hostile.db", fill_stacks);
+	write_one(dir, "blanks.db", fill_blanks);
 	write_one(dir, "slower.db", fill_slower_stacks);
 	write_one(dir, "squeeze.db", recordings_squeeze);
 	write_one(dir, "kernel.db", recordings_kernel);
@@ -275,6 +284,11 @@ static int write_all(const char *dir)
 		write_one(dir, "killed.db", fill_killed);
 	}
 	return 0;
+}
+
+static void fill_many_stacks(struct profile *p)
+{
+	recordings_many_stacks(p, 20);
 }
 
 /* Those of tests/cli/culprits.t. */
@@ -306,6 +320,10 @@ int main(int argc, char **argv)
 	elf = argc > 2 ? argv[2] : NULL;
 	if (argc > 3)
 		return write_stalls(argv[1]);
+	if (argc > 2 && !strcmp(argv[2], "many")) {
+		write_one(argv[1], "many.db", fill_many_stacks);
+		return 0;
+	}
 	if (argc > 1)
 		return write_all(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
