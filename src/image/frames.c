@@ -183,17 +183,57 @@ static enum frames_next unwind_frame(Dwarf_Frame *frame, struct machine *m, bool
 	return to->reg[4] > m->f->reg[4] ? FRAMES_CALLER : FRAMES_UNREADABLE;
 }
 
+/* By a rule of Go's, whose table has all that the program's other information would tell. */
+static enum frames_next by_rule(const struct unwind_rule *r, struct machine *m,
+				struct frame_state *to)
+{
+	uint64_t sp = m->f->reg[4], at = sp + (uint64_t)(int64_t)r->off;
+
+	*to = *m->f;
+	to->interrupted = r->kind == RULE_SIGNAL;
+	switch (r->kind) {
+	case RULE_OUTERMOST:
+		return FRAMES_OUTERMOST;
+	case RULE_SIGNAL:
+		return m->read(m->ctx, at, &to->reg[4]) &&
+				       m->read(m->ctx, sp + (uint64_t)(int64_t)r->bp_off,
+					       &to->reg[5]) &&
+				       m->read(m->ctx, sp + (uint64_t)(int64_t)r->ra_off, &to->pc)
+			       ? FRAMES_CALLER
+			       : FRAMES_UNREADABLE;
+	case RULE_SWITCH:
+		to->reg[4] = m->f->reg[5] + 16;
+		return m->read(m->ctx, m->f->reg[5], &to->reg[5]) &&
+				       m->read(m->ctx, m->f->reg[5] + 8, &to->pc)
+			       ? FRAMES_CALLER
+			       : FRAMES_UNREADABLE;
+	default:
+		to->reg[4] = at;
+		if (at <= sp || !m->read(m->ctx, at - 8, &to->pc) ||
+		    (r->bp == RULE_BP_CFA && !m->read(m->ctx, at - 16, &to->reg[5])))
+			return FRAMES_UNREADABLE;
+		return to->pc ? FRAMES_CALLER : FRAMES_OUTERMOST;
+	}
+}
+
 enum frames_next frames_next(struct image *im, struct frame_state *f, uint64_t to_addr,
 			     bool returned, bool (*read)(void *ctx, uint64_t at, uint64_t *v),
 			     void *ctx)
 {
 	struct machine m = { .f = f, .pc = f->pc, .read = read, .ctx = ctx };
+	uint64_t addr = f->pc + to_addr - returned;
+	struct unwind_row row;
 	struct frame_state to;
 	Dwarf_Frame *frame;
 	enum frames_next next;
 
-	if (!image_cfi(im) ||
-	    dwarf_cfi_addrframe(image_cfi(im), f->pc + to_addr - returned, &frame))
+	if (gopcln_open(&im->gopcln, &im->file) && gopcln_row(&im->gopcln, addr, &row)) {
+		next = by_rule(&row.rule, &m, &to);
+		if (next == FRAMES_CALLER)
+			*f = to;
+		return next;
+	}
+	if (!image_cfi(im) || dwarf_cfi_addrframe(image_cfi(im), addr, &frame))
 		return FRAMES_UNKNOWN;
 	next = unwind_frame(frame, &m, returned, &to);
 	dwarf_frame_info(frame, NULL, NULL, &to.interrupted);

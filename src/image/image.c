@@ -138,6 +138,7 @@ void image_close(struct image *im)
 	lines_fini(&im->lines);
 	image_data_fini(im);
 	pads_fini(&im->pads);
+	gopcln_fini(&im->gopcln);
 	image_code_fini(im);
 	image_names_fini(im);
 	free(im->proc);

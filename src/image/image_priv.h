@@ -7,6 +7,7 @@
 
 #include "image/data.h"
 #include "image/elf_file.h"
+#include "image/gopcln.h"
 #include "image/image.h"
 #include "image/inlines.h"
 #include "image/lines.h"
@@ -46,6 +47,7 @@ struct image {
 	struct inlines inlines;
 	struct image_data data;
 	struct pads pads;
+	struct gopcln gopcln; /* gopcln_open() */
 
 	bool cfi_tried;
 	Dwarf_CFI *cfi;	  /* image_cfi() */

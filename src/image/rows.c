@@ -173,6 +173,8 @@ void rows_at(struct image *im, uint64_t addr, struct unwind_row *row)
 	Dwarf_Addr start, end;
 	bool signal = false;
 
+	if (gopcln_open(&im->gopcln, &im->file) && gopcln_row(&im->gopcln, addr, row))
+		return;
 	*row = (struct unwind_row){ .start = addr, .end = addr + 1 };
 	if (!image_cfi(im) || dwarf_cfi_addrframe(image_cfi(im), addr, &frame))
 		return;

@@ -24,7 +24,8 @@ enum rule_kind {
 	RULE_PLT,	/* it is rsp + off, and 8 more where the address mod 16 is `plt` or more */
 	RULE_SIGNAL, /* rsp, rbp and rip of what a signal interrupted lie at rsp + off, bp_off, ra_off */
 	RULE_REGISTER, /* it is rsp + off, and the return address is in the register of number `plt`: vfork */
-	RULE_OTHER, /* something else: user space walks such stacks */
+	RULE_SWITCH, /* the caller is on another stack, where the frame pointer leads */
+	RULE_OTHER,  /* something else: user space walks such stacks */
 };
 
 /* Where the caller's rbp is. */

@@ -324,6 +324,20 @@ static void straighten(struct unwind *u)
 	u->n = n;
 }
 
+static bool add_go(struct unwind *u, const struct image *im)
+{
+	struct gopcln g = { 0 };
+	uint64_t start, end;
+	bool ok = true;
+
+	if (gopcln_open(&g, &im->file))
+		for (uint64_t i = 0; i < g.procs && ok; i++)
+			if (gopcln_range(&g, i, &start, &end))
+				ok = add_range(u, im, start, end - start, 0);
+	gopcln_fini(&g);
+	return ok;
+}
+
 bool unwind_read(struct unwind *u, const struct image *im)
 {
 	struct frame f = { 0 };
@@ -333,6 +347,7 @@ bool unwind_read(struct unwind *u, const struct image *im)
 	if (find_frame(&f, im))
 		ok = array_reserve(u->v, u->cap, f.size / FDE_USUAL) && walk(u, im, &f);
 	free(f.bytes);
+	ok = ok && add_go(u, im);
 	straighten(u);
 	return ok;
 }

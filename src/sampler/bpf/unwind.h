@@ -90,6 +90,20 @@ static __always_inline int unwind_by_bp(struct unwind_walk *w)
 	return 0;
 }
 
+/* To the caller on another stack. */
+static __always_inline int unwind_switch(struct unwind_walk *w)
+{
+	uint64_t pair[2];
+
+	if (!w->bp || w->bp & 7 || unwind_read(w, w->bp, pair, 16) || !pair[1])
+		return unwind_stop(w, UNWIND_UNREADABLE);
+	w->sp = w->bp + 16;
+	w->bp = pair[0];
+	w->pc = pair[1];
+	w->returned = w->by_bp = 1;
+	return 0;
+}
+
 /* To what a signal interrupted. */
 static __always_inline int unwind_signal(struct unwind_walk *w, const struct unwind_rule *r)
 {
@@ -207,6 +221,8 @@ static __always_inline int unwind_step(struct unwind_walk *w)
 		return unwind_by_bp(w);
 	case RULE_SIGNAL:
 		return unwind_signal(w, r);
+	case RULE_SWITCH:
+		return unwind_switch(w);
 	case RULE_REGISTER:
 		return unwind_register(w, r);
 	case RULE_CFA:

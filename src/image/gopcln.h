@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of procedures that Go's linker puts into each program, stripped or not (.gopclntab): where procedures begin, and how
+ * far the stack pointer is below the caller's at each place.
+ */
+#ifndef ASSAY_IMAGE_GOPCLN_H
+#define ASSAY_IMAGE_GOPCLN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/elf_file.h"
+#include "image/rows.h"
+
+struct gopcln {
+	bool tried;
+	uint8_t *bytes; /* NULL: the image has no such table, or none of a known version */
+	size_t size;
+	uint64_t text;				/* places count from here */
+	uint64_t procs, names, values, records; /* the number of procedures; offsets of parts */
+	unsigned width;				/* bytes of an address */
+};
+
+/* Reads the table once. False: there is none. */
+bool gopcln_open(struct gopcln *g, const struct elf_file *f);
+void gopcln_fini(struct gopcln *g);
+/* The extent of the procedure of that number, of g->procs. False if it makes no sense. */
+bool gopcln_range(const struct gopcln *g, uint64_t i, uint64_t *start, uint64_t *end);
+/* The row that holds the address, of an opened table. False if the table does not tell. */
+bool gopcln_row(const struct gopcln *g, uint64_t addr, struct unwind_row *row);
+
+#endif
