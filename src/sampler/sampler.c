@@ -80,12 +80,13 @@ struct sampler {
 	struct bpf_program *prog; /* the variant of the program that this kernel accepts */
 	struct ring_buffer *ring;
 	struct backlog backlog;
-	struct watches *watches;     /* watchpoints, or NULL */
-	struct slots *slots;	     /* the policy of slots, or NULL */
-	struct tables_memory tables; /* of call stacks */
-	struct walker *walker;	     /* walks call stacks; or NULL */
-	struct sideband *sideband;   /* the walker's; or NULL */
-	uint64_t enabled;	     /* when sampling began; ns, CLOCK_MONOTONIC */
+	struct watches *watches;	       /* watchpoints, or NULL */
+	struct slots *slots;		       /* the policy of slots, or NULL */
+	struct tables_memory tables;	       /* of call stacks */
+	struct bpf_link *on_started, *on_born; /* bpf/started.h */
+	struct walker *walker;		       /* walks call stacks; or NULL */
+	struct sideband *sideband;	       /* the walker's; or NULL */
+	uint64_t enabled;		       /* when sampling began; ns, CLOCK_MONOTONIC */
 	void *filter_map;
 	struct events events, rare; /* rare: none but with o.branches */
 	struct members members;
@@ -569,6 +570,7 @@ static void size_stacks(struct sampler_bpf *b)
 	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
 
 	bpf_map__set_max_entries(b->maps.stacks, cpus);
+	bpf_map__set_max_entries(b->maps.started, STACK_SPACES);
 	bpf_map__set_max_entries(b->maps.unwind_walks, cpus);
 	bpf_map__set_max_entries(b->maps.unwind_spaces, STACK_SPACES);
 	bpf_map__set_max_entries(b->maps.unwind_images, UNWIND_IMAGES);
@@ -639,6 +641,8 @@ static int load(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(b->maps.counters, (uint32_t)libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(b->maps.ring, ring);
 	members_choose(b, s->o.command);
+	bpf_program__set_autoload(b->progs.on_started, s->o.stacks);
+	bpf_program__set_autoload(b->progs.on_born, s->o.stacks);
 	if (s->o.branches) {
 		b->rodata->cfg_rare_ns = (uint64_t)(1e9 / (s->o.rate * RARE_RATE));
 		b->rodata->cfg_more = RARE_MORE;
@@ -772,6 +776,20 @@ fail:
 	return NULL;
 }
 
+/* Lets the kernel side note where programs are started. Stacks of processes of which it does not are copied. */
+static void note_starts(struct sampler *s)
+{
+	s->on_started = bpf_program__attach(s->bpf->progs.on_started);
+	s->on_born = bpf_program__attach(s->bpf->progs.on_born);
+}
+
+static void end_starts(struct sampler *s)
+{
+	bpf_link__destroy(s->on_started);
+	bpf_link__destroy(s->on_born);
+	s->on_started = s->on_born = NULL;
+}
+
 void sampler_close(struct sampler *s)
 {
 	if (!s)
@@ -779,6 +797,7 @@ void sampler_close(struct sampler *s)
 	events_fini(&s->events);
 	events_fini(&s->rare);
 	members_fini(&s->members);
+	end_starts(s);
 	watches_free(s->watches);
 	walker_free(s->walker);
 	ring_buffer__free(s->ring);
@@ -810,6 +829,7 @@ static int follow(struct sampler *s, int cgroup, pid_t only, struct err *err)
 		return 0;
 	}
 	walker_follow(s->walker, s->sideband, only);
+	note_starts(s);
 	return sideband_watch(s->sideband, ring_buffer__epoll_fd(s->ring), err);
 }
 
@@ -1018,6 +1038,7 @@ int sampler_stop(struct sampler *s, struct err *err)
 		log_warn("%llu processes were not followed: there were too many at once",
 			 (unsigned long long)members_unfollowed(s->bpf));
 	members_fini(&s->members);
+	end_starts(s);
 	if (s->watches)
 		watches_stop(s->watches);
 	rc = sampler_poll(s, err) || sampler_observe(s, err) ? -1 : 0;

@@ -8,7 +8,6 @@
 #include "sampler/spaces.h"
 
 #define FRAMES_MAX UNWIND_FRAMES
-#define ENTRY_BYTES 64 /* of code that calls what runs first */
 
 /* The innermost frame of a sample's stack. */
 struct noted {
@@ -138,7 +137,7 @@ static bool is_entry(struct image *im, uint64_t addr)
 {
 	uint64_t entry;
 
-	return image_called(im, &entry, 1) == 1 && addr - entry < ENTRY_BYTES;
+	return image_called(im, &entry, 1) == 1 && addr - entry < TABLES_ENTRY;
 }
 
 static enum frames_next to_caller(struct walker *w, struct walk *k, struct process *p,
@@ -272,6 +271,19 @@ int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uin
 	return add(w, p, &who, frame);
 }
 
+/* Why a stack that the kernel side walked ends. A walk that stopped early is not gone on with while the ring buffer is full. */
+static enum frame_kind end_of(const struct unwind_frames *k)
+{
+	switch (k->end) {
+	case UNWIND_ROOT:
+		return FRAME_ROOT;
+	case UNWIND_DEPTH:
+		return FRAME_DEPTH;
+	default:
+		return FRAME_NOT_WALKED;
+	}
+}
+
 int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t bytes, uint64_t since)
 {
 	const struct who who = { k->pid, k->tid, k->comm, k->time, since, (double)k->period };
@@ -287,7 +299,7 @@ int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t by
 	p = spaces_process(&w->spaces, (pid_t)k->pid);
 	if (!p)
 		return -1;
-	frame = stacks_frame(s, 0, k->end == UNWIND_ROOT ? FRAME_ROOT : FRAME_DEPTH, 0, 0);
+	frame = stacks_frame(s, 0, end_of(k), 0, 0);
 	for (uint32_t i = k->n; frame && i--;) {
 		uint64_t f = k->frame[i];
 		uint32_t image = (uint32_t)(f >> UNWIND_IMAGE_SHIFT);

@@ -26,6 +26,7 @@ struct known_image {
 	uint64_t spent;	      /* ns */
 	size_t rows;	      /* made for that */
 	struct unwind ranges; /* code that has rules */
+	uint64_t entry;	      /* where the image begins to run; 0: not known */
 };
 
 struct tables {
@@ -146,6 +147,8 @@ static struct known_image *known(struct tables *t, uint32_t number, struct image
 	if (!k || k->tried)
 		return k;
 	k->tried = true;
+	if (image_called(im, &k->entry, 1) != 1)
+		k->entry = 0;
 	if (unwind_read(&k->ranges, im))
 		place_image(t, number, im);
 	return k;
@@ -208,6 +211,26 @@ static uint32_t make_range(struct tables *t, struct image *im, uint32_t n, uint6
 	return n;
 }
 
+/* A row of code without a rule. What runs first has no caller. */
+static uint32_t put_none(struct tables *t, const struct known_image *k, uint32_t n, uint64_t page,
+			 uint64_t at, uint64_t end)
+{
+	const struct unwind_rule outermost = { .kind = RULE_OUTERMOST };
+	uint64_t from = k->entry > at ? k->entry : at, to = k->entry + TABLES_ENTRY;
+	uint32_t rule = RULE_NONE;
+
+	if (to > end)
+		to = end;
+	if (k->entry && from < to)
+		rule = rule_number(t, &outermost);
+	if (rule == RULE_NONE || rule == UINT32_MAX)
+		return put(t, n, at - page, 0);
+	if (at < from)
+		n = put(t, n, at - page, 0);
+	n = put(t, n, from - page, rule);
+	return to < end ? put(t, n, to - page, 0) : n;
+}
+
 /* Rows of the page at that address into t->row; 0: no room. */
 static uint32_t make_rows(struct tables *t, const struct known_image *k, struct image *im,
 			  uint64_t page)
@@ -220,7 +243,7 @@ static uint32_t make_rows(struct tables *t, const struct known_image *k, struct 
 		uint64_t to = u->v[i].end < end ? u->v[i].end : end;
 
 		if (u->v[i].start > at) {
-			n = put(t, n, at - page, 0);
+			n = put_none(t, k, n, page, at, u->v[i].start);
 			at = u->v[i].start;
 		}
 		n = make_range(t, im, n, page, at, to);
@@ -228,7 +251,7 @@ static uint32_t make_rows(struct tables *t, const struct known_image *k, struct 
 			return 0;
 		at = to;
 	}
-	return at < end ? put(t, n, at - page, 0) : n;
+	return at < end ? put_none(t, k, n, page, at, end) : n;
 }
 
 static bool store_rows(struct tables *t, uint64_t *page, uint32_t n)

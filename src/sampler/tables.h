@@ -13,6 +13,9 @@
 
 struct tables;
 
+#define TABLES_ENTRY \
+	64 /* bytes of code that calls what runs first: without a rule it is the outermost */
+
 /* The memory of the tables, which the caller provides and keeps: mapped maps of the kernel side. */
 struct tables_memory {
 	struct unwind_image *image; /* array of UNWIND_IMAGES elements */

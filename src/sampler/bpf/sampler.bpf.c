@@ -19,7 +19,7 @@
 #define KERNEL_STRUCT __attribute__((preserve_access_index))
 struct mm_struct {
 	unsigned long total_vm, data_vm, exec_vm, stack_vm; /* pages */
-	unsigned long start_data, brk, start_stack, env_end;
+	unsigned long start_code, start_data, brk, start_stack, env_end;
 } KERNEL_STRUCT;
 struct thread_struct {
 	unsigned long fsbase, gsbase;
@@ -150,7 +150,6 @@ struct {
 #include "sampler/bpf/filter.h"
 #include "sampler/bpf/members.h"
 #include "sampler/bpf/rare.h"
-#include "sampler/bpf/walk.h"
 
 /* Functions that the interpreter needs (runahead/interp.h). */
 
@@ -260,28 +259,37 @@ static long on_vma(struct task_struct *task, struct vm_area_struct *vma, struct 
 	return 0;
 }
 
+/* The number of the image that the mapping's file is, and what lies between its addresses; 0: it is not known. */
+static __always_inline uint32_t file_at(const struct sample_vma *v, uint64_t at, uint64_t *bias)
+{
+	struct file_key key = { .ino = v->ino, .dev = v->dev };
+	const struct file_info *f = bpf_map_lookup_elem(&files, &key);
+	uint64_t off = at - v->start + v->pgoff;
+
+	if (!f)
+		return 0;
+	for (uint32_t i = 0; i < FILE_SEGMENTS; i++)
+		if (i < f->nseg && off - f->seg[i].offset < f->seg[i].size)
+			*bias = at - (off - f->seg[i].offset + f->seg[i].addr);
+	return f->image;
+}
+
 /* Adds the range of v to the process's; the image's number, 0 if its file is not known yet. */
 static __noinline uint32_t add_range(struct ra_state *s, const struct sample_vma *v, uint64_t ip)
 {
-	struct file_key key = { .ino = v->ino, .dev = v->dev };
 	struct proc *p = bpf_map_lookup_elem(&procs, &s->key);
-	uint64_t off = ip - v->start + v->pgoff, bias = 0;
 	uint32_t image = PROC_NOIMAGE;
 	struct proc_range *r;
-	struct file_info *f;
+	uint64_t bias = 0;
 
 	if (!p) {
 		s->key[0] = 0; /* evicted */
 		return 0;
 	}
 	if (v->ino) {
-		f = bpf_map_lookup_elem(&files, &key);
-		if (!f)
+		image = file_at(v, ip, &bias);
+		if (!image)
 			return 0;
-		image = f->image;
-		for (uint32_t i = 0; i < FILE_SEGMENTS; i++)
-			if (i < f->nseg && off - f->seg[i].offset < f->seg[i].size)
-				bias = ip - (off - f->seg[i].offset + f->seg[i].addr);
 	}
 	r = &p->range[__sync_fetch_and_add(&p->n, 1) & (PROC_RANGES - 1)];
 	r->end = 0;
@@ -412,6 +420,23 @@ static __always_inline void send(struct cpu_state *c, struct sampler_counters *n
 		n->lost_ring++;
 }
 
+/* Finds the mapping of ip, and adds it to the process's. 0: it is not known, or holds no file. */
+static __always_inline uint32_t find_range(struct cpu_state *c, struct sampler_counters *n,
+					   uint64_t ip)
+{
+	struct vma_ctx vc = { .v = &c->vma };
+
+	n->find_vma++;
+	c->vma.start = 0;
+	if (bpf_find_vma(bpf_get_current_task_btf(), ip, on_vma, &vc, 0)) {
+		n->find_vma_failed++;
+		return 0;
+	}
+	return add_range(&c->ra, &c->vma, ip);
+}
+
+#include "sampler/bpf/started.h"
+#include "sampler/bpf/walk.h"
 #include "sampler/bpf/stack.h"
 
 static __always_inline void on_kernel(struct bpf_perf_event_data *ctx, struct cpu_state *c,
@@ -488,21 +513,6 @@ static __always_inline void run_on(struct ra_state *s, bool in_place)
 	s->stop = RA_STOP_RUNNING;
 	if (!ra_goto(s, s->target))
 		go_on(s, in_place);
-}
-
-/* Finds the mapping of ip, and adds it to the process's. 0: it is not known, or holds no file. */
-static __always_inline uint32_t find_range(struct cpu_state *c, struct sampler_counters *n,
-					   uint64_t ip)
-{
-	struct vma_ctx vc = { .v = &c->vma };
-
-	n->find_vma++;
-	c->vma.start = 0;
-	if (bpf_find_vma(bpf_get_current_task_btf(), ip, on_vma, &vc, 0)) {
-		n->find_vma_failed++;
-		return 0;
-	}
-	return add_range(&c->ra, &c->vma, ip);
 }
 
 /* Whether this window is to be a long one, of which a touch is picked to watch its line. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Call stacks of samples. They are walked in the interrupt, by tables (sampler/bpf/unwind.h). Where a walk does not come to an
- * end, the thread's registers in user space and the top of its stack are copied, and user space walks the copy by all that the
+ * end, and the ring buffer has room, the thread's registers in user space and the top of its stack are copied, and user space walks the copy by all that the
  * images tell (sampler/stacks.h), and makes what was missing of the tables. Only sampler.bpf.c includes this file.
  */
 #ifndef ASSAY_SAMPLER_BPF_STACK_H
@@ -163,7 +163,8 @@ __noinline int stack_send(uint64_t id, uint64_t time, uint64_t period, uint64_t 
 	__builtin_memcpy(w->reg, k->reg, sizeof(w->reg));
 	stack_copy_keep_off(&c->ra, w);
 	n->stacks++;
-	if (k->ip && walk(w)) {
+	if (k->ip &&
+	    (walk(w) || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > cfg_ring_bytes / 2)) {
 		n->walk_ns += bpf_ktime_get_ns() - begin;
 		stack_send_frames(c, n, w, &of);
 	} else {
@@ -215,12 +216,15 @@ __noinline int stack_kernel(uint64_t id, uint64_t time, uint64_t period, uint64_
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct stack_slot *k = bpf_map_lookup_elem(&stacks, &cpu);
 	struct cpu_state *c = bpf_map_lookup_elem(&cpus, &cpu);
+	struct sampler_counters *n = bpf_map_lookup_elem(&counters, &cpu);
 
-	if (!k || !c)
+	if (!k || !c || !n)
 		return 0;
 	if (!stack_outer(c, k, id))
 		__builtin_memset(&k->regs, 0, sizeof(k->regs));
 	stack_registers(&k->s, &k->regs);
+	if (k->s.ip && range_of(c->ra.key[0], c->ra.key[1], k->s.ip) == PROC_RANGES)
+		find_range(c, n, k->s.ip);
 	return stack_send(id, time, period, kernel_ip);
 }
 

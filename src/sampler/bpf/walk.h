@@ -105,13 +105,41 @@ __noinline uint32_t unwind_range_of(uint32_t pid, uint64_t addr)
 	return lo;
 }
 
+static __always_inline int unwind_enter(struct unwind_walk *w, const struct proc_range *r)
+{
+	if (r->image >= UNWIND_IMAGES)
+		return -1;
+	w->range.start = r->start;
+	w->range.end = r->end;
+	w->range.bias = r->bias;
+	w->range.image = r->image;
+	w->range.rules = 1;
+	return 0;
+}
+
+/* Where user space has not told of the process yet: among the ranges that windows use, and where the program was started. */
+static __always_inline int unwind_find_noted(struct unwind_walk *w, uint64_t addr)
+{
+	struct proc_key key = { w->mm, w->out.pid };
+	const struct proc *p = bpf_map_lookup_elem(&procs, &key);
+	const struct started *s = bpf_map_lookup_elem(&started, &key);
+	uint32_t i = range_of(w->mm, w->out.pid, addr);
+
+	if (p && i < PROC_RANGES && p->exec_vm == w->exec_vm)
+		return unwind_enter(w, &p->range[i]);
+	for (i = 0; s && i < STARTED_RANGES; i++)
+		if (w->exec_vm >= s->exec_vm && addr >= s->range[i].start && addr < s->range[i].end)
+			return unwind_enter(w, &s->range[i]);
+	return -1;
+}
+
 static __always_inline int unwind_find_range(struct unwind_walk *w, uint64_t addr)
 {
 	uint32_t pid = w->out.pid, i = unwind_range_of(pid, addr);
 	const struct unwind_space *s = bpf_map_lookup_elem(&unwind_spaces, &pid);
 
 	if (!s || i >= UNWIND_RANGES || s->mm != w->mm || s->exec_vm != w->exec_vm)
-		return -1;
+		return unwind_find_noted(w, addr);
 	w->range = s->range[i & (UNWIND_RANGES - 1)];
 	return 0;
 }
