@@ -39,9 +39,8 @@ static bool word_at(const struct gopcln *g, uint64_t at, unsigned bytes, uint64_
 	return true;
 }
 
-static bool read_header(struct gopcln *g, const struct elf_file *f)
+bool gopcln_parse(struct gopcln *g, uint64_t text)
 {
-	const Elf64_Shdr *text = elf_file_section(f, ".text");
 	uint64_t magic, sizes, at = 24, part[5];
 
 	if (!word_at(g, 0, 4, &magic) || !word_at(g, 4, 4, &sizes) || !word_at(g, 8, 8, &g->procs))
@@ -52,8 +51,8 @@ static bool read_header(struct gopcln *g, const struct elf_file *f)
 	if (magic != MAGIC_1_16) {
 		if (!word_at(g, at, 8, &g->text))
 			return false;
-		if (!g->text && text) /* set when the program is loaded */
-			g->text = text->sh_addr;
+		if (!g->text) /* set when the program is loaded */
+			g->text = text;
 		at += 8;
 	}
 	for (unsigned i = 0; i < 5; i++)
@@ -67,7 +66,7 @@ static bool read_header(struct gopcln *g, const struct elf_file *f)
 
 bool gopcln_open(struct gopcln *g, const struct elf_file *f)
 {
-	const Elf64_Shdr *sh;
+	const Elf64_Shdr *sh, *text = elf_file_section(f, ".text");
 
 	if (g->tried)
 		return g->bytes;
@@ -79,7 +78,7 @@ bool gopcln_open(struct gopcln *g, const struct elf_file *f)
 		return false;
 	g->size = sh->sh_size;
 	g->bytes = elf_file_load(f, sh->sh_offset, sh->sh_size);
-	if (g->bytes && !read_header(g, f)) {
+	if (g->bytes && !gopcln_parse(g, text ? text->sh_addr : 0)) {
 		free(g->bytes);
 		g->bytes = NULL;
 	}
@@ -198,7 +197,7 @@ static bool returns_from_signal(const struct gopcln *g, uint64_t i, uint64_t add
 {
 	char name[NAME_MAX_BYTES];
 
-	if (i + 1 >= g->procs || place_of(g, i + 1) != addr + 1)
+	if (i + 1 >= g->procs || place_of(g, i + 1) != addr + 1 || !(addr + 1))
 		return false;
 	name_of(g, i + 1, name);
 	if (strncmp(name, "runtime.sigreturn", 17) != 0)
@@ -222,5 +221,5 @@ bool gopcln_row(const struct gopcln *g, uint64_t addr, struct unwind_row *row)
 		return true;
 	return record_of(g, i, &at) && word_at(g, at + g->width + 12, 4, &table) &&
 	       table < g->size - g->values && find_value(g, table, start, addr, row) &&
-	       row->start <= addr && row->end <= end;
+	       addr < row->end && row->end <= end;
 }

@@ -24,6 +24,8 @@ struct gopcln {
 
 /* Reads the table once. False: there is none. */
 bool gopcln_open(struct gopcln *g, const struct elf_file *f);
+/* Reads the header of the table in g->bytes, for code that begins at `text` where the table does not say so. False: it is none. */
+bool gopcln_parse(struct gopcln *g, uint64_t text);
 void gopcln_fini(struct gopcln *g);
 /* The extent of the procedure of that number, of g->procs. False if it makes no sense. */
 bool gopcln_range(const struct gopcln *g, uint64_t i, uint64_t *start, uint64_t *end);

@@ -185,6 +185,50 @@ gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-un
 ok "rules of .debug_frame: stacks are there" test "$(n ';_start;work;outer;inner;burn')" -gt 20
 is "they are whole" "$(odd outer ';_start;work;outer;inner;burn')" ""
 
+# Go: leaf procedures keep no frame pointer, and stripped programs have no other table than Go's own.
+if command -v go > /dev/null; then
+	cat > rooted.go <<'GO'
+package main
+
+var sink uint64
+
+//go:noinline
+func leaf(x uint64) uint64 {
+	for i := uint64(0); i < 100; i++ {
+		x = x*31 + i
+	}
+	return x
+}
+
+//go:noinline
+func inner(n int) {
+	for i := 0; i < n; i++ {
+		sink += leaf(sink)
+	}
+}
+
+//go:noinline
+func outer(n int) { inner(n); sink++ }
+
+func main() {
+	done := make(chan bool)
+	go func() { outer(6000000); done <- true }()
+	<-done
+}
+GO
+	GO111MODULE=off GOCACHE=$TMP/go-cache go build -o rooted rooted.go || exit 1
+	GO111MODULE=off GOCACHE=$TMP/go-cache go build -ldflags '-s -w' -o rooted-stripped rooted.go || exit 1
+	"$ASSAY" record -q -F 2000 -o go.db -- ./rooted
+	"$ASSAY" export folded -i go.db > folded 2> /dev/null
+	ok "Go: stacks are there" test "$(n ';main.outer;main.inner;main.leaf')" -gt 20
+	is "they are whole" "$(grep ';main.leaf' folded | grep -vE '^[^;]*;\[' | grep -vE '^[^;]*;runtime.goexit[.a-z0-9]*;main.main.func1;main.outer;main.inner;main.leaf' | head -3)" ""
+	"$ASSAY" record -q -F 2000 -o go.db -- ./rooted-stripped
+	"$ASSAY" export folded -i go.db > folded 2> /dev/null
+	ok "few stacks of a stripped program are cut" test "$((10 * $(n '^[^;]*;\\[(no unwind|stack|deeper|unknown|generated)')))" -lt "$(n .)"
+else
+	skip "no Go here"
+fi
+
 # Values by caller: mode is 0 whenever `parse` calls.
 cat > modes.c <<'C'
 #define FN __attribute__((noipa))
