@@ -237,6 +237,13 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 	f->hide_line.stream = f->hide_page.stream = pattern.kind == PATTERN_STREAM;
 	f->hide_line.overlap = overlap(pattern, p.fresh.likely, src->machine);
 	f->hide_page.overlap = fmin(f->hide_line.overlap, src->machine->walks);
+	f->hide_line.most = fmax(f->hide_line.overlap,
+				 pattern.kind == PATTERN_CHAIN ? 1 : src->machine->misses);
+	f->hide_page.most =
+		fmax(f->hide_page.overlap, pattern.kind == PATTERN_CHAIN ? 1 : src->machine->walks);
+	if (pattern.every && pattern.kind != PATTERN_CHAIN)
+		f->hide_line.behind = f->hide_page.behind =
+			src->machine->window / src->machine->retire;
 	p.hiding = f->hide_line;
 	f->dcache = footprint_cost(&p, src->machine->data);
 	p.unit = MACHINE_PAGE;

@@ -31,13 +31,19 @@ struct odds {
 struct hiding {
 	bool stream;	/* lines are prefetched */
 	double overlap; /* misses that are under way at a time */
+	double most;	/* misses that can be under way at a time */
+	/* cycles of a miss in which the instructions behind it fill the reorder buffer */
+	double behind;
 };
-#define HIDES_NOTHING ((struct hiding){ .overlap = 1 })
+#define HIDES_NOTHING ((struct hiding){ .overlap = 1, .most = 1 })
 /* The usual cycles of a miss of that level. */
 static inline double hiding_cost(struct hiding h, const struct machine_level *level)
 {
-	return h.stream && level->stream < level->likely ? level->stream
-							 : level->likely / h.overlap;
+	double cost = (level->likely - h.behind) / h.overlap, least = level->likely / h.most;
+
+	if (h.stream && level->stream < level->likely)
+		return level->stream;
+	return cost > least ? cost : least;
 }
 
 struct fact {

@@ -95,12 +95,19 @@ struct model {
 	double error;  /* variance of that */
 };
 
-/* Cycles that the memory needs while execution goes on: for lines and pages that are prefetched,
- * and for those of stores, which retire before they have their lines. */
-static double moved_by(const struct fact *f)
+/*
+ * Cycles that the memory needs while execution goes on: for lines and pages that are prefetched, and
+ * for those of stores, which retire before they have their lines, so as many are under way as can
+ * be.
+ */
+static double moved_by(const struct culprits *c, const struct fact *f)
 {
-	double lines = f->hide_line.stream || !f->load ? f->dcache.likely : 0;
-	double pages = f->hide_page.stream || !f->load ? f->dtlb.likely : 0;
+	double lines = f->hide_line.stream ? f->dcache.likely
+		       : f->load	   ? 0
+				 : f->dcache.likely * f->hide_line.overlap / c->machine->misses;
+	double pages = f->hide_page.stream ? f->dtlb.likely
+		       : f->load	   ? 0
+				 : f->dtlb.likely * f->hide_page.overlap / c->machine->walks;
 
 	return lines + pages;
 }
@@ -108,7 +115,7 @@ static double moved_by(const struct fact *f)
 /* What windows show that an execution waits for, but for mispredictions. */
 static double met_by(const struct culprits *c, const struct fact *f)
 {
-	double data = f->load ? f->dcache.likely + f->dtlb.likely - moved_by(f) : 0;
+	double data = f->load ? f->dcache.likely + f->dtlb.likely - moved_by(c, f) : 0;
 	double forwarding = f->forward.likely * c->machine->forward;
 
 	/* what windows never judged is taken to meet nothing */
@@ -191,7 +198,7 @@ static void model_cycles(const struct culprits *c, const struct estimate_proc *p
 	end = last_of(c, p, b);
 	for (uint32_t j = 0; j < n; j++) {
 		fact = paths_placed(c->paths, p, b, j);
-		moved += fact && fact->located ? moved_by(fact) : 0;
+		moved += fact && fact->located ? moved_by(c, fact) : 0;
 		if (fact)
 			*(j < end ? &met : &last) += met_by(c, fact) + chained(c, fact, insn, j);
 	}
