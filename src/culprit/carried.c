@@ -17,7 +17,7 @@ struct chain {
 
 static const struct fact *fact_at(const struct chain *k, uint32_t i)
 {
-	return paths_placed(k->c->paths, k->p, k->block, i);
+	return paths_fact(k->c->paths, k->p, k->block, i);
 }
 
 /* The latency of the operation alone, as of the addition of a number in memory. What loads and

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Chains through memory from one execution of a block to the next, in loops of this program's own. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cfg/cfg.h"
+#include "cfg/code.h"
+#include "culprit/carried.h"
+#include "image/image.h"
+
+/* Each is a loop of one block, which begins with the load. */
+#define LOOP(name, code) \
+	".globl carried_" name "\n.type carried_" name ", @function\ncarried_" name ":\n1: " code \
+	"\ndec %rcx\njnz 1b\nret\n.size carried_" name ", . - carried_" name "\n"
+__asm__(".text\n" LOOP("sum", "movsd -16(%rsp), %xmm1\naddsd %xmm1, %xmm0\nmovsd %xmm0, -16(%rsp)")
+		LOOP("both", "addsd -16(%rsp), %xmm0\nmulsd %xmm2, %xmm0\nmovsd %xmm0, -16(%rsp)")
+			LOOP("other", "movsd -16(%rsp), %xmm1\nmovsd (%rdi), %xmm1\naddsd %xmm1, "
+				      "%xmm0\nmovsd %xmm0, -16(%rsp)")
+				LOOP("whole",
+				     "mov -16(%rsp), %rax\nadd $1, %rax\nmov %rax, -16(%rsp)"));
+extern const uint8_t carried_sum[], carried_both[], carried_other[], carried_whole[];
+extern const uint8_t __ehdr_start[];
+
+static struct image *own;
+static struct crowd none;
+
+static struct image *image(void *ctx, uint32_t number)
+{
+	(void)ctx;
+	(void)number;
+	return own;
+}
+
+static uint64_t at(const uint8_t *p)
+{
+	return (uint64_t)(p - __ehdr_start);
+}
+
+/* The cycles of a loop in which a share of the loads met the store, the k-th instruction. */
+static double cycles(const uint8_t *loop, uint32_t k, double share)
+{
+	const struct estimate_source src = { .image = image };
+	struct meeting met = { .load = { .addr = at(loop) }, .judged = 100 };
+	struct culprits c = { .machine = culprit_machine("AMD EPYC 9654"),
+			      .meetings = { &met, 1 } };
+	struct estimate_proc p = { 0 };
+	struct estimate e = { .proc = &p, .nproc = 1 };
+	struct cfg_code *code;
+	struct err err = { 0 };
+	double got = NAN;
+
+	met.count[CONFLICT_FULL] = (uint64_t)(100 * share);
+	own = image_open("/proc/self/exe", "self", &err);
+	assert_non_null(own);
+	code = cfg_code_new(own, &err);
+	assert_non_null(code);
+	assert_int_equal(cfg_build(&p.g, code, at(loop), NULL, &err), 0);
+	p.site = calloc(p.g.ninsns + 1, sizeof(*p.site));
+	p.block = calloc(p.g.nblocks + 1, sizeof(*p.block));
+	assert_true(p.site && p.block);
+	e.nblocks = p.g.nblocks;
+	c.facts = (struct fact_source){ .machine = c.machine,
+					.scale = 1,
+					.processes = 1,
+					.data_lines = &none,
+					.data_pages = &none,
+					.code_lines = &none,
+					.code_pages = &none,
+					.targets = &none,
+					.insns = &none };
+	c.paths = paths_new(&e, &src, &c.facts);
+	assert_non_null(c.paths);
+	for (uint32_t b = CFG_FIRST_BLOCK; b < p.g.nblocks; b++) {
+		if (p.g.block[b].start != at(loop))
+			continue;
+		met.store[CONFLICT_FULL].addr = p.g.insn[p.g.block[b].insn + k].addr;
+		got = carried_cycles(&c, &p, b);
+	}
+	paths_free(c.paths);
+	free(p.site);
+	free(p.block);
+	cfg_fini(&p.g);
+	cfg_code_free(code);
+	image_close(own);
+	return got;
+}
+
+static void sums_wait_for_what_was_stored(void **state)
+{
+	const struct culprit_machine *m = culprit_machine("AMD EPYC 9654");
+
+	(void)state;
+	/* the load, and an addition; or one that loads itself, and a multiplication */
+	assert_true(fabs(cycles(carried_sum, 2, 1) - (m->vector_load + 4)) < 1e-9);
+	assert_true(fabs(cycles(carried_both, 2, 1) - (m->vector_load + 8)) < 1e-9);
+	assert_true(fabs(cycles(carried_sum, 2, 0.25) - (m->vector_load + 4) / 4) < 1e-9);
+	assert_true(cycles(carried_sum, 2, 0) == 0);
+	/* what was loaded is overwritten before anything uses it */
+	assert_true(cycles(carried_other, 3, 1) == 0);
+	/* places that general registers use are renamed */
+	assert_true(cycles(carried_whole, 2, 1) == 0);
+}
+
+static void chains_lead_to_the_store_that_was_met(void **state)
+{
+	(void)state;
+	/* what was met is no store of this block's, or one before the load */
+	assert_true(cycles(carried_sum, 0, 1) == 0);
+	assert_true(cycles(carried_sum, 5, 1) == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_wait_for_what_was_stored),
+		cmocka_unit_test(chains_lead_to_the_store_that_was_met),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
