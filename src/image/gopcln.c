@@ -22,7 +22,7 @@
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
 #define TABLE_MAX (1u << 28)
-#define STEPS_MAX 65536 /* pairs of a table of values */
+#define STEPS_MAX 4096 /* pairs of a table of values: each place is looked up from the first */
 #define NAME_MAX_BYTES 64
 
 /* What the kernel saved for a signal's handler lies above the stack pointer: rsp, rbp and rip. */
