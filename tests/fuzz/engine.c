@@ -799,9 +799,9 @@ static void *order_own(void *arg, const struct order_bytes *b)
 	THROUGH(block, b);
 }
 
-static void control_end(void *arg, void *t, const struct order_op *op, bool taken, uint64_t to)
+static void control_end(void *arg, void *t, struct order_code *code, bool taken, uint64_t to)
 {
-	THROUGH(end, t, op, taken, to);
+	THROUGH(end, t, code, taken, to);
 }
 
 static void thread_end(void *arg, void *t)
