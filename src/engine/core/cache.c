@@ -40,13 +40,13 @@ struct table *rt_blocks, *rt_returns; /* switch.S reads both */
 const void **rt_direct;
 static uint64_t used[2];
 static struct slot tombstone = { ~0ul, 0 };
-/* With a schedule there are two kinds of blocks, observed and skipped ones: these tables hold the kind that is not
- * being translated now. */
+/* With a schedule there are several kinds of blocks. Here are the tables of those that are not being translated now. */
 static struct {
 	struct table *blocks, *returns;
+	const void **direct;
 	uint64_t used[2];
-	bool skip; /* the kind */
-} other;
+} aside[CACHE_KINDS];
+static enum cache_kind kind; /* the one that is being translated now */
 
 struct block *blocks;
 struct link *links;
@@ -78,21 +78,21 @@ static struct table *table_new(uint64_t n)
 #define DIRECT 0x10000
 #define GONE ~0ul
 
-static void direct_reset(void)
+static void direct_reset(const void **direct)
 {
-	for (unsigned i = 0; i < DIRECT; i++)
-		rt_direct[i] = rt_direct_none;
+	for (unsigned i = 0; direct && i < DIRECT; i++)
+		direct[i] = rt_direct_none;
 }
 
-/* Removes an entry of rt_returns from the direct table as well. */
-static void direct_forget(struct slot *s)
+/* Removes an entry of return points from the direct table of the same kind. */
+static void direct_forget(const void **direct, struct slot *s)
 {
 	uint64_t pc = s->pc;
 
-	if (!rt_direct)
+	if (!direct)
 		return;
 	__atomic_store_n(&s->pc, GONE, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&rt_direct[pc % DIRECT], rt_direct_none, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&direct[pc % DIRECT], rt_direct_none, __ATOMIC_SEQ_CST);
 }
 
 static void direct_put(uint64_t pc, uint64_t code)
@@ -111,7 +111,7 @@ void cache_direct_init(void)
 	const uint64_t size = DIRECT * sizeof(rt_direct[0]);
 
 	rt_direct = reserve_densely(size, size);
-	direct_reset();
+	direct_reset(rt_direct);
 }
 
 void cache_direct(const struct block *b)
@@ -133,22 +133,30 @@ void cache_init(void)
 	rt_returns = table_new(1 << 15);
 }
 
-void cache_turn(bool skip)
+void cache_begin(enum cache_kind first)
 {
-	struct table *blocks_now = rt_blocks, *returns_now = rt_returns;
-	uint64_t used_now[2] = { used[0], used[1] };
+	kind = first;
+}
 
-	if (!other.blocks) {
-		other.blocks = table_new(1 << 16);
-		other.returns = table_new(1 << 15);
+void cache_turn(enum cache_kind to)
+{
+	invariant(to != kind);
+	aside[kind].blocks = rt_blocks;
+	aside[kind].returns = rt_returns;
+	aside[kind].direct = rt_direct;
+	memcpy(aside[kind].used, used, sizeof(used));
+	kind = to;
+	if (!aside[to].blocks) {
+		rt_blocks = table_new(1 << 16);
+		rt_returns = table_new(1 << 15);
+		memset(used, 0, sizeof(used));
+		cache_direct_init();
+		return;
 	}
-	rt_blocks = other.blocks;
-	rt_returns = other.returns;
-	memcpy(used, other.used, sizeof(used));
-	other.blocks = blocks_now;
-	other.returns = returns_now;
-	memcpy(other.used, used_now, sizeof(used));
-	other.skip = !skip;
+	rt_blocks = aside[to].blocks;
+	rt_returns = aside[to].returns;
+	rt_direct = aside[to].direct;
+	memcpy(used, aside[to].used, sizeof(used));
 }
 
 /* The slot at which the search for an address begins; switch.S computes the same. */
@@ -310,7 +318,7 @@ void cache_add_return(uint64_t pc, uint64_t code)
 
 		__atomic_store_n(old, slot_value(s), __ATOMIC_RELEASE);
 		if (!counting())
-			direct_forget(before);
+			direct_forget(rt_direct, before);
 	} else {
 		table_add(&rt_returns, &used[1], s);
 	}
@@ -349,7 +357,7 @@ void cache_link(struct link *l, struct block *to)
 	if (l->linked || !l->site || to->flags & (BLOCK_DEAD | BLOCK_ONCE) ||
 	    blocks[l->from].flags & BLOCK_DEAD)
 		return;
-	code = l->edge && counting() ? translate_edge(l, to) : to->code;
+	code = (l->edge && counting()) || l->owed != owed_at(to) ? translate_edge(l, to) : to->code;
 	if (!code)
 		return;
 	invariant(l->target == to->pc && !l->fallen);
@@ -368,16 +376,29 @@ static bool is_direct(const struct block *b)
 	return schedule_on ? b->flags & BLOCK_SKIPS : !counting();
 }
 
-/* The table of blocks of the same kind as b, and that of their return points. */
+static enum cache_kind kind_of(const struct block *b)
+{
+	if (!schedule_on)
+		return kind;
+	return b->flags & BLOCK_COARSE	? CACHE_COARSE
+	       : b->flags & BLOCK_SKIPS ? CACHE_SKIPS
+					: CACHE_OBSERVES;
+}
+
+/* The table of blocks of the same kind as b, that of their return points, and that of indirect jumps to them. */
 static struct table *blocks_of(const struct block *b)
 {
-	return other.blocks && !!(b->flags & BLOCK_SKIPS) == other.skip ? other.blocks : rt_blocks;
+	return kind_of(b) == kind ? rt_blocks : aside[kind_of(b)].blocks;
 }
 
 static struct table *returns_of(const struct block *b)
 {
-	return other.blocks && !!(b->flags & BLOCK_SKIPS) == other.skip ? other.returns
-									: rt_returns;
+	return kind_of(b) == kind ? rt_returns : aside[kind_of(b)].returns;
+}
+
+static const void **direct_of(const struct block *b)
+{
+	return kind_of(b) == kind ? rt_direct : aside[kind_of(b)].direct;
 }
 
 static void bury(struct table *t, uint64_t pc)
@@ -399,7 +420,7 @@ static void bury_return(const struct block *b, uint64_t pc)
 	of = slot_at(*s);
 	__atomic_store_n(s, (uint64_t)&tombstone, __ATOMIC_RELEASE);
 	if (is_direct(b))
-		direct_forget(of);
+		direct_forget(direct_of(b), of);
 }
 
 /* Removes an entry of the return table that leads to the block itself. A call's return point at the same address lies
@@ -524,15 +545,18 @@ void cache_reset(void)
 	last_page = NULL;
 	table_reset(rt_blocks);
 	table_reset(rt_returns);
-	if (other.blocks) {
-		table_reset(other.blocks);
-		table_reset(other.returns);
+	for (unsigned i = 0; i < CACHE_KINDS; i++) {
+		if (i == (unsigned)kind || !aside[i].blocks)
+			continue;
+		table_reset(aside[i].blocks);
+		table_reset(aside[i].returns);
+		direct_reset(aside[i].direct);
+		memset(aside[i].used, 0, sizeof(aside[i].used));
 	}
 	if (log_observed & EXACT_COUNTS)
 		edges_reset();
-	if (rt_direct)
-		direct_reset();
-	used[0] = used[1] = other.used[0] = other.used[1] = 0;
+	direct_reset(rt_direct);
+	memset(used, 0, sizeof(used));
 	npages = 0;
 	nlinks = 1;
 	nids = 0;

@@ -35,8 +35,17 @@ void cache_invalidate(uint64_t start, uint64_t n);
 extern int cache_lock;
 bool cache_full(void); /* whether the list of pages with code is full */
 void cache_reset(void);
-/* Selects the table that is in use: blocks that skip and blocks that observe have one each. */
-void cache_turn(bool skip);
+/* With a schedule each kind of blocks has tables of its own: those that observe, those that skip and subtract
+ * each block's instructions, and those that skip and subtract rarely (left.c). */
+enum cache_kind {
+	CACHE_OBSERVES,
+	CACHE_SKIPS,
+	CACHE_COARSE,
+	CACHE_KINDS
+};
+void cache_begin(
+	enum cache_kind first);	     /* the kind that is in use first; without a schedule none */
+void cache_turn(enum cache_kind to); /* selects the tables of another kind */
 
 #pragma GCC visibility pop
 

@@ -11,6 +11,7 @@
 #include "engine/core/edges.h"
 #include "engine/core/flush.h"
 #include "engine/core/layout.h"
+#include "engine/core/left.h"
 #include "engine/core/regions.h"
 #include "engine/core/registers.h"
 #include "engine/core/schedule.h"
@@ -37,6 +38,7 @@ _Static_assert(offsetof(struct thread, flags) == T_FLAGS, "layout");
 _Static_assert(offsetof(struct thread, gs_base) == T_GS_BASE, "layout");
 _Static_assert(offsetof(struct thread, flags_spill) == T_FLAGS_SPILL, "layout");
 _Static_assert(offsetof(struct thread, left) == T_LEFT, "layout");
+_Static_assert(offsetof(struct thread, rest) == T_REST, "layout");
 _Static_assert(offsetof(struct thread, plane) == T_PLANE, "layout");
 _Static_assert(offsetof(struct thread, later) == T_LATER, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");
@@ -278,6 +280,7 @@ static void leave_block(struct thread *t, const struct link *l)
 	bool counted = counting();
 
 	t->pc = l->target;
+	t->rest[0] += l->owed;
 	if (l->edge && counting())
 		++*counter_of(t, edge_counter(l));
 	if (l->kind == LINK_ODD) {
@@ -319,6 +322,7 @@ static struct block *made_short(struct thread *t)
 	struct block *b = translate_short(t, t->pc, t->shorten);
 
 	t->shorten = 0;
+	t->cut = true;
 	if (b && !(b->flags & BLOCK_ONCE)) {
 		t->left[left_part((uint32_t)(b - blocks))] += b->weight;
 		t->granted[left_part((uint32_t)(b - blocks))] += b->weight;
@@ -355,6 +359,8 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 	}
 	if (!b && t->shorten)
 		b = made_short(t);
+	else if (!b && t->midway)
+		b = translate_midway(t, t->pc);
 	else if (!b)
 		b = translate(t, t->pc, from);
 	if (b && from && from->target == b->pc)
@@ -402,13 +408,23 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 	bool once;
 
 	*site = 0;
-	if (t->exit_link <= EXIT_INTERVAL) {
-		b = &blocks[EXIT_INTERVAL - t->exit_link];
-		t->left[left_part((uint32_t)(b - blocks))] += b->weight;
+	if (t->exit_link <= EXIT_BEFORE) {
+		b = &blocks[EXIT_BEFORE - t->exit_link];
+		t->rest[0] += owed_at(b);
 		t->pc = b->pc;
-		interval_over(t, b->weight, left_part((uint32_t)(b - blocks)));
+		t->midway = true;
+		schedule_ask(t, 1, 0);
 		return NULL;
 	}
+	if (t->exit_link <= EXIT_INTERVAL) {
+		b = &blocks[EXIT_INTERVAL - t->exit_link];
+		t->midway = schedule_on;
+		weight = left_exhausted(t, b);
+		interval_over(t, weight, left_part((uint32_t)(b - blocks)));
+		return NULL;
+	}
+	if (t->exit_link == EXIT_SIGNAL)
+		left_not_entered(t);
 	if (t->exit_link == EXIT_INDIRECT) {
 		*site = leave_indirect(t, b);
 		if (b->flags & BLOCK_ONCE)
@@ -479,6 +495,13 @@ void dispatch(void *thread)
 			__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 			continue;
 		}
+		if (!left_enter(t, b)) {
+			schedule_ask(t, 1, 0);
+			__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
+			continue;
+		}
+		t->midway = t->cut;
+		t->cut = false;
 		before = times_changed();
 		t->target = b->code;
 		rt_enter(t);

@@ -87,6 +87,9 @@
  */
 #define T_LEFT 0x240
 #define LEFT_PARTS 16 /* a power of two */
+/* Where few blocks subtract (left.c), they add to these instead, which are less than 0 as long as something is left: so
+ * code that must not touch flags finds -1 in the upper half, or 0 where nothing is left. */
+#define T_REST (T_LEFT + 8 * LEFT_PARTS)
 
 #define T_STACK_TOP 0x10000 /* engine stack: below this */
 #define NEAR_BIAS 0x40000001
@@ -127,5 +130,7 @@
 #define EXIT_INDIRECT -1  /* T_PC holds the target */
 #define EXIT_SIGNAL -2	  /* no code ran: pending signals are delivered */
 #define EXIT_INTERVAL -16 /* minus a block's number: nothing of it ran, T_LEFT does not suffice */
+/* minus a block's number: nothing of it ran; T_LEFT was exhausted on the way there */
+#define EXIT_BEFORE (EXIT_INTERVAL - (1 << 23))
 
 #endif

@@ -3,7 +3,24 @@
  * The number of instructions that may be executed before the engine is asked, in parts (T_LEFT,
  * layout.h): how it is granted, shared by threads, and added up; and the code by which blocks
  * subtract from it where a schedule needs each instruction counted.
+ *
+ * Where a sample is far off, most blocks subtract nothing (BLOCK_COARSE). Each block has a number of
+ * instructions that whoever enters it owes: they have been executed and are not subtracted yet.
+ *
+ *     owed 0 ┌───────────┐   owed 6 ┌───────────┐   owed 9 ┌───────────────┐
+ *        ───▶│ 6         ├─────────▶│ 3         ├─────────▶│ 5, takes 14   │
+ *            └─────────▲─┘          └─────┬─────┘          └───┬─────────┬─┘
+ *                      └──────────────────┼────────────────────┘ owed 0  │
+ *                                         ▼ owed 9                       ▼ owed 0
+ *
+ * A block owes what the way by which it was reached first does, plus its own instructions; if it
+ * leads to a block that exists already, it first takes as much from what is left as the two differ
+ * by. A link between blocks that differ all the same leads through code that takes it (left_put_edge).
+ * Indirect jumps, calls and returns owe nothing. So each loop takes something, and what is really left
+ * is known everywhere: T_LEFT less what is owed. Only what takes more than nothing can exhaust it,
+ * and is late by OWED_MAX and a block at most; such code is left that much before a sample.
  */
+#include "engine/core/cache.h"
 #include "engine/core/dispatch.h"
 #include "engine/core/layout.h"
 #include "engine/core/left.h"
@@ -48,11 +65,11 @@ uint64_t left_settle(struct thread *t)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < LEFT_PARTS; i++) {
-		int64_t taken = t->granted[i] - t->left[i];
+		int64_t taken = t->granted[i] - t->left[i] + t->rest[i];
 
 		sum += (uint64_t)taken;
 		t->taken[i] = taken > 0 ? taken : 0;
-		t->left[i] = t->granted[i] = 0;
+		t->left[i] = t->rest[i] = t->granted[i] = 0;
 	}
 	return sum;
 }
@@ -87,6 +104,15 @@ void left_clear(struct thread *t)
 	memset(t->left, 0, sizeof(t->left));
 	memset(t->granted, 0, sizeof(t->granted));
 	memset(t->taken, 0, sizeof(t->taken));
+	memset(t->rest, 0, sizeof(t->rest));
+}
+
+void left_to_rest(struct thread *t)
+{
+	for (unsigned i = 0; i < LEFT_PARTS; i++) {
+		t->rest[i] = -t->left[i];
+		t->left[i] = 0;
+	}
 }
 
 static uint32_t left_of(const struct build *b)
@@ -94,28 +120,40 @@ static uint32_t left_of(const struct build *b)
 	return T_LEFT + 8 * left_part(b->number);
 }
 
-void left_put_take(struct build *b)
+/* Puts sub qword gs:[at], n or, with `op` 0x05, add. */
+#define OP_SUB 0x2d
+#define OP_ADD 0x05
+static void put_change(struct emit *e, unsigned op, uint32_t at, int n)
 {
-	struct emit *e = &b->e;
-	unsigned weight = b->weight;
-	bool small = weight < 128;
+	bool small = n >= -128 && n < 128;
 
-	put8(e, 0x65); /* sub qword gs:[left], weight */
+	put8(e, 0x65);
 	put8(e, 0x48);
 	put8(e, small ? 0x83 : 0x81);
-	put8(e, 0x2d);
-	put_context(e, left_of(b), small ? 1 : 4);
+	put8(e, op);
+	put_context(e, at, small ? 1 : 4);
 	if (small)
-		put8(e, weight);
+		put8(e, (unsigned)n & 0xff);
 	else
-		put32(e, weight);
+		put32(e, (uint64_t)n);
+}
+
+/* Adds n to gs:[at] by way of a register: flags stay as they are. */
+static void put_change_quietly(struct emit *e, uint32_t at, int n, unsigned reg)
+{
+	put_gs(e, 0x8b, reg, at);
+	put_lea(e, reg, reg, NO_REG, 1, n);
+	put_gs(e, 0x89, reg, at);
+}
+
+void left_put_take(struct build *b)
+{
+	put_change(&b->e, OP_SUB, left_of(b), (int)b->weight);
 }
 
 void left_put_quietly(struct build *b, unsigned reg)
 {
-	put_gs(&b->e, 0x8b, reg, left_of(b));
-	put_lea(&b->e, reg, reg, NO_REG, 1, -(int64_t)b->weight);
-	put_gs(&b->e, 0x89, reg, left_of(b));
+	put_change_quietly(&b->e, left_of(b), -(int)b->weight, reg);
 }
 
 /* Emits, beside the code, an exit from the cache before the block's first instruction. */
@@ -131,6 +169,18 @@ static uint64_t put_out(struct build *b, bool rcx)
 	publish_exit(&stub, EXIT_INTERVAL - (int32_t)b->number);
 	publish_beside_done(stub.at);
 	return at;
+}
+
+#define JS 0x88
+#define JNS 0x89
+
+static void put_branch_out(struct build *b, unsigned condition)
+{
+	struct emit *e = &b->e;
+	uint64_t to = put_out(b, false);
+
+	put16(e, 0x0f | condition << 8);
+	put32(e, to - (e->at + 4));
 }
 
 /* Tests without changing flags whether less than nothing is left: that is the number's sign, and
@@ -154,15 +204,186 @@ static void put_check_quietly(struct build *b)
 
 void left_check(struct build *b, bool flags_dead)
 {
-	struct emit *e = &b->e;
-	uint64_t to;
-
 	if (!flags_dead) {
 		put_check_quietly(b);
 		return;
 	}
 	left_put_take(b);
-	to = put_out(b, false);
-	put16(e, 0x880f); /* js */
-	put32(e, to - (e->at + 4));
+	put_branch_out(b, JS);
+}
+
+static uint32_t rest_of(uint32_t number)
+{
+	return T_REST + 8 * left_part(number);
+}
+
+/* Puts mov ecx, <upper half of rest>: 0 where nothing is left, else -1, as fewer than 2^32 instructions are granted. */
+static void put_upper_half(struct emit *e, uint32_t rest)
+{
+	put8(e, 0x65);
+	put16(e, 0x0d8b);
+	put_context(e, rest + 4, 0);
+}
+
+/* Leaves the cache if nothing is left, by rcx, which has been spilled. */
+static void put_check_rest(struct build *b)
+{
+	struct emit *e = &b->e;
+
+	put_upper_half(e, rest_of(b->number));
+	put16(e, 0xd1f7); /* not ecx */
+	put16(e, 0x05e3); /* jrcxz over the next one */
+	put_jump(e, put_out(b, true));
+}
+
+/*
+ * Chooses how much the block takes from what is left. What leads back, to the block itself above all, is likely to be
+ * a loop: there a block takes, and not a link.
+ */
+static unsigned due_of(const struct build *b)
+{
+	const struct insn *last = &b->in[b->n - 1];
+	unsigned due = b->owed + b->n;
+	uint64_t next = b->pc + b->len, to[2] = { last->target, next };
+	const struct block *first = NULL;
+
+	if (b->guard || (ends_block(last->kind) && last->kind != JUMP && last->kind != BRANCH &&
+			 last->kind != LOOP && last->kind != CALL))
+		return 0;
+	if (!ends_block(last->kind))
+		to[0] = next;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct block *found;
+
+		if (i && last->kind != BRANCH && last->kind != LOOP)
+			break;
+		if (to[i] == b->pc)
+			return b->owed;
+		found = cache_find(to[i]);
+		if (found && (!first || to[i] < b->pc) && !(found->flags & BLOCK_ONCE))
+			first = found;
+	}
+	if (first)
+		return owed_at(first);
+	return due <= OWED_MAX ? due : 0;
+}
+
+void left_plan(struct build *b, const struct link *from)
+{
+	b->owed = b->due = 0;
+	b->take = 0;
+	if (!b->coarse)
+		return;
+	if (from && !b->guard && !b->changes)
+		b->owed = from->owed;
+	b->due = (uint16_t)due_of(b);
+	b->take = (int)(b->owed + b->n) - b->due;
+}
+
+void left_put_block(struct build *b, unsigned i)
+{
+	struct emit *e = &b->e;
+
+	if (b->take && b->flags_dead) {
+		put_change(e, OP_ADD, rest_of(b->number), b->take);
+		if (b->take > 0)
+			put_branch_out(b, JNS);
+	} else if (b->take) {
+		b->in[i].before |= 1u << RCX;
+		put_spill(e, RCX);
+		put_change_quietly(e, rest_of(b->number), b->take, RCX);
+		if (b->take > 0)
+			put_check_rest(b);
+		put_restore(e, RCX);
+	}
+	b->taken = (uint16_t)(e->at - b->code);
+}
+
+void left_put_end(struct build *b, const struct insn *in)
+{
+	struct emit *e = &b->e;
+
+	b->out_at = NULL;
+	if (!b->coarse || !b->take_at_end)
+		return;
+	if (b->take)
+		put_change_quietly(e, rest_of(b->number), b->take, RCX);
+	if (b->take > 0 &&
+	    in->kind == CALL_INDIRECT) { /* what follows is longer than jrcxz reaches */
+		put_check_rest(b);
+	} else if (b->take > 0) {
+		put_upper_half(e, rest_of(b->number));
+		put16(e, 0x00e3); /* jrcxz to what left_put_behind() puts */
+		b->out_at = e->out;
+	}
+	if (b->take && in->kind != RET && in->kind != RET_POP) /* the operand may need it */
+		put_restore(e, RCX);
+	b->taken = (uint16_t)(e->at - b->code);
+}
+
+void left_put_behind(struct build *b)
+{
+	if (!b->out_at)
+		return;
+	invariant(b->e.out - b->out_at < 128);
+	b->out_at[-1] = (uint8_t)(b->e.out - b->out_at);
+	put_jump(&b->e, put_out(b, true));
+}
+
+void left_put_edge(struct emit *e, int n, const struct block *to)
+{
+	bool quiet = !(to->flags & BLOCK_FLAGS_DEAD);
+	uint32_t number = (uint32_t)(to - blocks), rest = rest_of(number);
+	unsigned behind = quiet ? RESTORE_SIZE + JUMP_SIZE : JUMP_SIZE;
+
+	if (quiet) {
+		put_spill(e, RCX);
+		put_change_quietly(e, rest, n, RCX);
+	} else {
+		put_change(e, OP_ADD, rest, n);
+	}
+	if (quiet && n > 0)
+		put_upper_half(e, rest);
+	if (n > 0)
+		put16(e, behind << 8 | (quiet ? 0xe3 : 0x79)); /* jrcxz or jns behind the jump */
+	if (quiet)
+		put_restore(e, RCX);
+	put_jump(e, to->code);
+	if (n <= 0)
+		return;
+	if (quiet)
+		put_restore(e, RCX);
+	publish_exit(e, EXIT_BEFORE - (int32_t)number);
+}
+
+bool left_enter(struct thread *t, const struct block *b)
+{
+	if (!(b->flags & BLOCK_COARSE)) {
+		t->owed = 0;
+		return true;
+	}
+	if (t->rest[0] >= 0)
+		return false;
+	t->owed = b->owed;
+	t->rest[0] -= t->owed;
+	return true;
+}
+
+void left_not_entered(struct thread *t)
+{
+	t->rest[0] += t->owed;
+	t->owed = 0;
+}
+
+/* A block has left the cache where it subtracts: some of its instructions have been executed. */
+unsigned left_exhausted(struct thread *t, const struct block *b)
+{
+	if (b->flags & BLOCK_COARSE) {
+		t->rest[0] += b->owed + b->weight - b->take;
+		t->pc = b->pc + b->take_at;
+		return (unsigned)b->take + 1;
+	}
+	t->left[left_part((uint32_t)(b - blocks))] += b->weight;
+	t->pc = b->pc;
+	return b->weight;
 }

@@ -26,7 +26,8 @@
 #include "engine/shared.h"
 
 #define SHARE_MIN 1000
-#define ROOM_MAX (1ull << 40) /* most instructions that are granted to a thread at once */
+#define COARSE_MIN 2048	      /* least part of a skipped stretch that is worth code of its own */
+#define ROOM_MAX (1ull << 31) /* most instructions that are granted to a thread at once */
 /* The longest part of the run between two looks of the recorder at what has been observed, as a
  * part of what has run: so a short run has several looks, too. */
 #define CLOSE_PART 32
@@ -43,6 +44,7 @@ static struct {
 	uint64_t until;	   /* the phase ends there */
 	uint64_t length;   /* from where it began to there */
 	unsigned phase;	   /* enum exact_phase */
+	bool coarse; /* skipped code subtracts its instructions rarely: `until` is before the phase's end */
 	uint64_t sample, begin;
 	uint64_t closed; /* the position at which the engine last waited for the recorder */
 	bool main,
@@ -99,6 +101,7 @@ static void find_phase(void)
 
 	now.phase = EXACT_SKIP;
 	now.until = UINT64_MAX;
+	now.coarse = !warming;
 	if (plan.kind == EXACT_LISTED && !now.main)
 		return;
 	now.sample = sample_at(now.position);
@@ -111,11 +114,16 @@ static void find_phase(void)
 		now.phase = EXACT_SAMPLE;
 		now.until = start + plan.size;
 		now.begin = now.position;
+		now.coarse = false;
 	} else if (now.position >= warm && plan.warmup) {
 		now.phase = EXACT_WARMUP;
 		now.until = start;
+		now.coarse = false;
 	} else {
 		now.until = warming ? tell_at(warm) : warm;
+		now.coarse &= warm - now.position > COARSE_MIN;
+		if (now.coarse)
+			now.until -= LATE_MAX;
 	}
 }
 
@@ -125,23 +133,34 @@ static void locate(void)
 	now.length = now.until - now.position;
 }
 
-static uint64_t mode_skipping(void)
+static enum cache_kind kind_now(void)
 {
-	return MODE_SKIPPING | (warming ? EXACT_LINES : 0);
+	if (now.phase != EXACT_SKIP)
+		return CACHE_OBSERVES;
+	return now.coarse ? CACHE_COARSE : CACHE_SKIPS;
+}
+
+static uint64_t mode_of(enum cache_kind kind)
+{
+	if (kind == CACHE_OBSERVES)
+		return log_observed;
+	return MODE_SKIPPING | (kind == CACHE_COARSE ? MODE_COARSE : 0) |
+	       (warming ? EXACT_LINES : 0);
 }
 
 /* The code that is made and found from here on is the phase's. With cache_lock held, and no other thread in the cache. */
 static void set_mode(void)
 {
-	bool skip = now.phase == EXACT_SKIP;
+	enum cache_kind kind = kind_now();
+	bool observed = !skipping();
 
 	log_position(now.position, now.phase, now.length, now.main);
-	if (skip == skipping())
+	if (mode_of(kind) == log_mode)
 		return;
-	log_mode = skip ? mode_skipping() : log_observed;
-	cache_turn(skip);
+	log_mode = mode_of(kind);
+	cache_turn(kind);
 	switches++;
-	for (struct thread *t = threads; skip && t; t = t->next)
+	for (struct thread *t = threads; observed && t; t = t->next)
 		if (!t->ended && t->mapped)
 			*counter_of(t, EXACT_INSIDE) = 0;
 }
@@ -162,7 +181,8 @@ void schedule_init(struct thread *t)
 	now.position = now.closed = log_began;
 	now.main = log_main;
 	locate();
-	log_mode = now.phase == EXACT_SKIP ? mode_skipping() : log_observed;
+	log_mode = mode_of(kind_now());
+	cache_begin(kind_now());
 	log_position(now.position, now.phase, now.length, now.main);
 }
 
@@ -202,6 +222,8 @@ static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n, 
 	if (room < weight)
 		room = weight;
 	left_divide(t, room < ROOM_MAX ? room : ROOM_MAX, weight, part);
+	if (now.coarse)
+		left_to_rest(t);
 }
 
 /* The recorder reads what has been observed. */
@@ -247,6 +269,12 @@ static void next_phase(void)
 	locate();
 }
 
+/* Whether the phase is over; a coarse one is where little is left, which would have to be divided again and again. */
+static bool phase_over(void)
+{
+	return now.position + (now.coarse ? COARSE_MIN / 4 : 0) >= now.until;
+}
+
 /* Begins the next phase. All other threads are outside the cache. */
 static void turn(struct thread *self)
 {
@@ -255,7 +283,7 @@ static void turn(struct thread *self)
 	for (struct thread *t = threads; t; t = t->next)
 		if (!t->ended)
 			settle(t);
-	while (now.position >= now.until)
+	while (phase_over())
 		next_phase();
 	set_mode();
 	unlock(&schedule_lock);
@@ -280,7 +308,7 @@ void schedule_ask(struct thread *t, unsigned weight, unsigned part)
 
 	lock(&schedule_lock);
 	settle(t);
-	over = now.position >= now.until;
+	over = phase_over();
 	others = n > 1 ? granted_to_others(t) : 0;
 	if (!over) {
 		room = now.until - now.position;
@@ -305,14 +333,17 @@ void schedule_ask(struct thread *t, unsigned weight, unsigned part)
 
 bool schedule_take_one(struct thread *t)
 {
-	if (t->left[0] < 1) {
+	if (t->left[0] - t->rest[0] < 1) {
 		uint32_t before = switches;
 
 		schedule_ask(t, 1, 0);
-		if (before != switches || t->left[0] < 1)
+		if (before != switches || t->left[0] - t->rest[0] < 1)
 			return false;
 	}
-	t->left[0]--;
+	if (now.coarse)
+		t->rest[0]++;
+	else
+		t->left[0]--;
 	return true;
 }
 

@@ -67,6 +67,7 @@ struct thread {
 	uint64_t spill[16];
 	uint64_t later[8 + 16];
 	int64_t left[LEFT_PARTS];
+	int64_t rest[LEFT_PARTS]; /* minus what is left, besides `left` */
 	/* the fields from here on are used by C alone */
 	struct pending signal;
 	/* signals that the program blocks, of those that the engine never blocks in the kernel */
@@ -118,6 +119,11 @@ struct thread {
 	int64_t taken[LEFT_PARTS];   /* instructions taken from the grant before this one */
 	/* number of instructions of the next block, behind which the next phase begins; or 0 */
 	uint32_t shorten;
+	/* execution goes on in the middle of a block, because a phase was over there */
+	bool midway;
+	bool cut; /* the block to be entered next ends in the middle of another one */
+	/* what was added to `left` because the block that is being entered takes it for not subtracted yet */
+	uint32_t owed;
 	uint8_t xmm[16 * 16];
 };
 

@@ -142,7 +142,11 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 	if (intervals_on() || schedule_on) {
 		bool once = schedule_on && b->flags & BLOCK_ONCE;
 
-		t->left[once ? 0 : left_part((uint32_t)(b - blocks))] += place->undone;
+		if (b->flags & BLOCK_COARSE)
+			t->rest[0] -= place->undone;
+		else
+			t->left[once ? 0 : left_part((uint32_t)(b - blocks))] += place->undone;
+		t->owed = 0;
 	}
 	if (lines_on() && place->repeats)
 		lines_later(t, b->flags & BLOCK_ONCE ? NO_BLOCK : b->id);

@@ -22,6 +22,7 @@ extern uint64_t
 	log_mode; /* what code that is translated now observes: log_observed, or MODE_SKIPPING */
 extern uint64_t log_observed; /* what the recorder asks to be observed */
 #define MODE_SKIPPING (1ull << 32)
+#define MODE_COARSE (1ull << 33) /* besides: instructions are subtracted rarely */
 const struct exact_schedule *log_schedule(void);
 /* Maps a piece of the recorder's memory for reading. */
 const void *log_piece(uint64_t at, uint64_t n);

@@ -19,7 +19,7 @@
 
 struct thread;
 
-/* The part of T_LEFT that a block subtracts from, by the block's number in the cache. */
+/* The part of T_LEFT or T_REST that a block subtracts from, by the block's number in the cache. */
 static inline unsigned left_part(uint32_t number)
 {
 	return number & (LEFT_PARTS - 1);
@@ -33,6 +33,11 @@ static inline bool counting(void)
 static inline bool skipping(void)
 {
 	return log_mode & MODE_SKIPPING;
+}
+
+static inline bool coarse(void)
+{
+	return log_mode & MODE_COARSE;
 }
 
 /* Whether code that is translated now marks lines: for working sets, or, where the schedule skips,

@@ -18,12 +18,21 @@ struct block {
 	uint32_t size;	   /* bytes of code in the cache */
 	uint16_t len, n;   /* bytes and instructions of the program */
 	uint32_t link;	   /* number of its first link */
-	uint32_t links;
+	uint16_t links;
+	uint16_t
+		take_at; /* BLOCK_COARSE: offset in the program's bytes of the instruction before which it subtracts */
 	uint32_t in;	       /* first link that leads here, as its number + 1: a list */
 	uint32_t next_page[2]; /* next block of the same page, for each of two pages: number + 1 */
-	uint32_t site;	       /* number of the indirect jump, call or return at its end, or 0 */
+	union {
+		uint32_t site; /* number of the indirect jump, call or return at its end, or 0 */
+		struct {       /* BLOCK_COARSE: see left.c */
+			uint16_t owed;
+			int16_t take;
+		};
+	};
 	uint16_t flags;
-	uint16_t weight; /* what an execution subtracts from T_LEFT */
+	/* what an execution subtracts from T_LEFT; BLOCK_COARSE: instructions before the one at take_at */
+	uint16_t weight;
 	/* number that the recorder knows the block by; those of its exits follow */
 	uint32_t id;
 	/* the program's bytes at pc when the block was made, and BYTES_BEHIND more */
@@ -44,7 +53,9 @@ struct block {
 #define BLOCK_CHECKED 128 /* block of a restartable sequence: see rseq.c */
 #define BLOCK_GUARDED \
 	256 /* block of a restartable sequence with a store: runs in a section of the engine's */
-#define BLOCK_SKIPS 64	 /* block made for skipping: nothing of it is observed */
+#define BLOCK_SKIPS 64 /* block made for skipping: nothing of it is observed */
+#define BLOCK_COARSE \
+	512 /* one of these that subtracts its instructions only where that is needed: see left.c */
 #define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
@@ -65,7 +76,15 @@ struct link {
 	bool fallen;  /* the jump was removed: the target's code follows */
 	bool edge;    /* passes of the link are counted */
 	uint8_t exit; /* the exit whose counter counts the link; 0: the block's second counter */
+	/* number of instructions that have been executed there and not subtracted: see left.c */
+	uint16_t owed;
 };
+
+/* Number of instructions that were executed before the block without having been subtracted. */
+static inline unsigned owed_at(const struct block *b)
+{
+	return b->flags & BLOCK_COARSE ? b->owed : 0;
+}
 
 /* Patches the link's jump to lead to `to` from now on. */
 static inline void link_patch(struct link *l, uint64_t to)
@@ -84,6 +103,8 @@ static inline void link_patch(struct link *l, uint64_t to)
 struct block *translate(struct thread *t, uint64_t pc, struct link *from);
 /* Makes a block of at most the first n instructions at pc, to which no link leads. */
 struct block *translate_short(struct thread *t, uint64_t pc, unsigned n);
+/* Makes a block to which no link leads, for a place within other blocks. */
+struct block *translate_midway(struct thread *t, uint64_t pc);
 /* The program's state at a place in a block's code. */
 struct place {
 	uint64_t pc, next; /* address of the instruction, and of the next one */
@@ -99,8 +120,8 @@ struct place {
 	bool ours;    /* the code is the engine's own, before the instruction */
 	bool repeats; /* the instruction repeats, and may have begun: T_LATER is set */
 };
-/* Makes code that counts an edge and goes on at `to`. Returns its address in the cache; 0: there is
- * no room. */
+/* Makes code that counts an edge, or subtracts what is owed, and goes on at `to`. Returns its address in the
+ * cache; 0: there is no room. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
 /* Makes code through which indirect jumps enter the block. Returns its address in the cache; 0:
  * there is no room. */

@@ -105,6 +105,13 @@ struct build {
 	bool ahead;	 /* the code that the block leads to is translated at once */
 	bool exits_dead; /* no flag is live at the block's end */
 	unsigned weight; /* what an execution subtracts from T_LEFT */
+	/* with `coarse`, see left.c: instructions not subtracted before and behind the block; what the block
+	 * subtracts; where it has, as an offset in the code */
+	bool coarse;
+	uint16_t owed, due, taken;
+	bool take_at_end; /* where registers have been spilled for an indirect jump, call or return */
+	uint8_t *out_at; /* behind the jrcxz that leaves the cache from there, or NULL */
+	int take;
 	struct shadow_plan shadow;
 };
 
@@ -204,6 +211,7 @@ void publish_bytes(struct block *blk, const uint8_t *bytes);
 /* Code beside the blocks goes to the first address; the second call tells where it ended. */
 uint64_t publish_beside(void);
 void publish_beside_done(uint64_t end);
+#define EXIT_SIZE 17
 void publish_exit(struct emit *e, int32_t why); /* puts a jump out of the cache */
 /* Returns a thread's own block for code that changes all the time: it is translated anew at each
  * execution. */

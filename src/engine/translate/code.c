@@ -7,6 +7,7 @@
  * it: so nothing here may depend on more than the block's bytes, as they were, and its place in the cache.
  */
 #include "engine/core/flush.h"
+#include "engine/core/left.h"
 #include "engine/core/once.h"
 #include "engine/core/registers.h"
 #include "engine/core/schedule.h"
@@ -38,6 +39,14 @@ static void place_counter(struct build *b)
 		}
 	}
 	b->dead_at_start = !live;
+	if (b->guard && b->coarse) { /* a section may be aborted anywhere */
+		b->counter = 0;
+		b->flags_dead = b->dead_at_start;
+	}
+	b->take_at_end =
+		b->coarse && !b->guard && !b->flags_dead && is_indirect(b->in[b->n - 1].kind);
+	if (b->take_at_end)
+		b->counter = b->n - 1;
 	/* an indirect end is counted by where it goes, and each execution that reaches it goes
 	 * somewhere */
 	if (b->site)
@@ -64,13 +73,18 @@ static void put_unobserved(struct build *b)
 
 	invariant(b->n && !b->changes == !(b->e.at - b->code));
 	b->in[0].before = 0;
-	if (skipping() && !b->once)
+	if (skipping() && !b->once && !b->coarse)
 		left_check(b, b->dead_at_start);
 
 	for (unsigned i = 0; i < b->n; i++) {
 		struct insn *in = &b->in[i];
 		const uint8_t *at = p;
 
+		if (b->coarse && i == b->counter && !b->take_at_end) {
+			put_run(&b->e, from, (unsigned)(at - from));
+			from = p;
+			left_put_block(b, i);
+		}
 		next += in->len;
 		p += in->len;
 		if (in->kind == PLAIN)
@@ -128,10 +142,12 @@ void put_block(struct build *b)
 			if (lines_on() && !b->once)
 				shadow_ran(b);
 		} else if (!i) {
-			if (schedule_on && !b->once)
+			if (schedule_on && !b->once && !b->coarse)
 				left_check(b, b->dead_at_start);
 			put_stream_begin(b);
 		}
+		if (b->coarse && i == b->counter && !b->take_at_end)
+			left_put_block(b, i);
 		in->record = (uint16_t)b->record;
 		if (count && i == b->counter) {
 			put_count(e, 2 * b->id, b->flags_dead);

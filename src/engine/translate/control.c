@@ -14,6 +14,7 @@
  */
 #include "engine/core/cache.h"
 #include "engine/core/layout.h"
+#include "engine/core/left.h"
 #include "engine/core/registers.h"
 #include "engine/core/thread.h"
 #include "engine/record/log.h"
@@ -29,7 +30,8 @@ void put_link(struct build *b, uint64_t target, enum link_kind kind)
 			    .site = (uint32_t)(b->e.at - CACHE_BASE),
 			    .kind = (uint8_t)kind,
 			    .edge = l->edge,
-			    .exit = l->exit };
+			    .exit = l->exit,
+			    .owed = b->due };
 	put32(&b->e, 0);
 }
 
@@ -242,6 +244,7 @@ static void put_call(struct build *b, uint64_t next)
 	put_nops(e, pad);
 	put8(e, 0xe9);
 	put_link(b, next, LINK_JUMP);
+	b->link[b->nlink - 1].owed = 0; /* the return owes nothing */
 	put_store_return(e, next);
 }
 
@@ -292,6 +295,7 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 	case RET:
 	case RET_POP:
 		spill_for_lookup(b, in);
+		left_put_end(b, in);
 		in->core = (uint16_t)(e->at - b->code);
 		put32(e, 0x240c8b48); /* mov rcx, [rsp] */
 		if (in->kind == RET_POP) {
@@ -302,12 +306,14 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 			put32(e, 8u + *(const uint16_t *)(p + in->imm));
 		}
 		put_return(b, in->kind == RET_POP);
+		left_put_behind(b);
 		break;
 	case JUMP_INDIRECT:
 	case CALL_INDIRECT:
 		spill_for_lookup(b, in);
 		if (in->kind == CALL_INDIRECT)
 			spill_for_call(b, in, next);
+		left_put_end(b, in);
 		in->core = (uint16_t)(e->at - b->code);
 		put_target(b, in, p, next);
 		put_fields(b, b->n - 1, false, true);
@@ -315,6 +321,7 @@ void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t ne
 		if (in->kind == CALL_INDIRECT)
 			put_call(b, next);
 		put_lookup(b);
+		left_put_behind(b);
 		break;
 	case SYSCALL:
 		put8(e, 0xe9);

@@ -92,6 +92,7 @@ static inline void put_spill(struct emit *e, unsigned reg) /* mov gs:spill, reg 
 	put_gs(e, 0x89, reg, T_SPILL + 8 * reg);
 }
 
+#define RESTORE_SIZE 8
 static inline void put_restore(struct emit *e, unsigned reg)
 {
 	put_gs(e, 0x8b, reg, T_SPILL + 8 * reg);
@@ -173,6 +174,7 @@ static inline void put_rel32(struct emit *e, uint64_t to)
 	put32(e, to - (e->at + 4));
 }
 
+#define JUMP_SIZE 5
 static inline void put_jump(struct emit *e, uint64_t to)
 {
 	put8(e, 0xe9);

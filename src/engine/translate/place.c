@@ -20,6 +20,8 @@ static int undone(const struct build *b, unsigned from, unsigned o)
 	const struct insn *take = &b->in[b->shadow.take];
 	int sum = 0;
 
+	if (b->coarse) /* what is left becomes exact */
+		return (o && o >= b->taken ? b->take : 0) - (int)(b->owed + from);
 	if (schedule_on) /* a block that is executed once: the subtraction was made before it */
 		return b->once || o > b->in[0].start ? (int)(b->n - from) : 0;
 	if (!o || !intervals_on())
@@ -64,7 +66,11 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	b->code = blk->code;
 	b->e = (struct emit){ (uint8_t *)(b + 1), blk->code };
 	b->id = blk->id;
-	b->site = blk->site;
+	b->coarse = blk->flags & BLOCK_COARSE;
+	b->owed = (uint16_t)owed_at(blk);
+	b->take = b->coarse ? blk->take : 0;
+	b->due = 0;
+	b->site = b->coarse ? 0 : blk->site;
 	b->number = (uint32_t)(blk - blocks);
 	b->once = blk->flags & BLOCK_ONCE;
 	b->changes = blk->flags & BLOCK_CHANGES;

@@ -6,6 +6,7 @@
 #include "engine/core/cache.h"
 #include "engine/core/dispatch.h"
 #include "engine/core/layout.h"
+#include "engine/core/left.h"
 #include "engine/core/schedule.h"
 #include "engine/core/thread.h"
 #include "engine/os/util.h"
@@ -19,11 +20,12 @@
 #include "engine/shared.h"
 
 #define CODE_MAX 0x8000 /* most bytes of a block's code */
-#define STUB_SIZE 17
+#define STUB_SIZE EXIT_SIZE
 #define ONCE_SIZE 4096
 #define ONCE_BYTES 32 /* room for the program's bytes at the end of such a block */
-#define EDGE_SIZE 64  /* most bytes of code that counts an edge, or ends an execution at an exit */
-#define MARKED 4      /* factor by which marking lines makes code longer */
+/* most bytes of code that counts an edge, subtracts what is owed there, or ends an execution at an exit */
+#define EDGE_SIZE 128
+#define MARKED 4 /* factor by which marking lines makes code longer */
 #define LIMIT_MIN (2 * CODE_MAX)
 
 static uint64_t code_next = CACHE_BASE;
@@ -244,7 +246,7 @@ void publish(struct build *b, struct block *blk)
 	invariant(b->nlink <= sizeof(b->link) / sizeof(b->link[0]));
 	code_next = b->e.at;
 	blk->link = nlinks;
-	blk->links = b->nlink;
+	blk->links = (uint16_t)b->nlink;
 	for (unsigned i = 0; i < b->nlink; i++) {
 		struct link *l = &links[nlinks++];
 
@@ -265,7 +267,9 @@ void publish(struct build *b, struct block *blk)
 			l->site = 0;
 	}
 	if (b->changes) {
-		links[nlinks] = (struct link){ .target = b->pc, .from = (uint32_t)(blk - blocks) };
+		links[nlinks] = (struct link){ .target = b->pc,
+					       .from = (uint32_t)(blk - blocks),
+					       .owed = b->owed };
 		put_stub(&links[nlinks++]);
 	}
 }
@@ -327,7 +331,9 @@ struct link *take_place(struct link *l)
 	struct link *last;
 
 	if (threads->next || l->from + 1 != nblocks ||
-	    b->flags & ~(unsigned)(BLOCK_FLAGS_DEAD | BLOCK_EXITS_DEAD | BLOCK_SKIPS) || !b->links)
+	    b->flags &
+		    ~(unsigned)(BLOCK_FLAGS_DEAD | BLOCK_EXITS_DEAD | BLOCK_SKIPS | BLOCK_COARSE) ||
+	    !b->links)
 		return NULL;
 	last = &links[b->link + b->links - 1];
 	if ((uint64_t)CACHE_BASE + last->site + 4 != code_next || last->linked ||
@@ -368,8 +374,12 @@ uint64_t translate_edge(const struct link *l, const struct block *to)
 
 	if (!edge_fits())
 		return 0;
-	put_count(&e, edge_counter(l), to->flags & BLOCK_FLAGS_DEAD);
-	put_jump(&e, to->code);
+	if (counting()) {
+		put_count(&e, edge_counter(l), to->flags & BLOCK_FLAGS_DEAD);
+		put_jump(&e, to->code);
+	} else {
+		left_put_edge(&e, (int)l->owed - (int)owed_at(to), to);
+	}
 	invariant(e.at - at <= EDGE_SIZE);
 	stub_next = e.at;
 	return at;
@@ -383,7 +393,10 @@ uint64_t translate_entry(const struct block *b)
 	if (!edge_fits())
 		return 0;
 	put_entry_check(&e, b->pc);
-	put_jump(&e, b->code);
+	if (owed_at(b))
+		left_put_edge(&e, -(int)owed_at(b), b);
+	else
+		put_jump(&e, b->code);
 	invariant(e.at - at <= EDGE_SIZE);
 	stub_next = e.at;
 	return at;

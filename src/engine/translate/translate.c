@@ -6,6 +6,7 @@
 #include "engine/core/cache.h"
 #include "engine/core/edges.h"
 #include "engine/core/flush.h"
+#include "engine/core/left.h"
 #include "engine/core/layout.h"
 #include "engine/core/regions.h"
 #include "engine/core/thread.h"
@@ -125,6 +126,19 @@ static void decode_watched(struct build *b, const struct region *r, size_t *room
 		decode(b, room, 1);
 }
 
+static void set_coarse(struct block *blk, const struct build *b)
+{
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < b->counter; i++)
+		at += b->in[i].len;
+	blk->flags |= BLOCK_COARSE;
+	blk->owed = b->owed;
+	blk->take = (int16_t)b->take;
+	blk->take_at = (uint16_t)at;
+	blk->weight = (uint16_t)b->counter;
+}
+
 /* Makes the block that has been decoded. If `from` leads there and its block was the last one made, the code goes on
  * where that one ends. */
 static struct block *make(struct build *b, struct thread *t, struct region *r, struct link *from)
@@ -139,9 +153,11 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 		cache_expect(last->target);
 		__builtin_prefetch((const void *)last->target);
 	}
+	b->changes = b->changes && !b->once;
+	b->coarse = coarse() && !b->once;
+	left_plan(b, from);
 	from = from && from->kind == LINK_JUMP && !b->once && constant(r) ? take_place(from) : NULL;
 	blk = b->once ? once_block(t) : &blocks[nblocks];
-	b->changes = b->changes && !b->once;
 	b->code = b->once ? blk->code : publish_next(b->changes);
 	b->e = (struct emit){ (uint8_t *)b->code, b->code };
 	b->id = nids;
@@ -174,6 +190,8 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 		     (b->exits_dead ? BLOCK_EXITS_DEAD : 0) | (b->changes ? BLOCK_CHANGES : 0) |
 		     b->guard;
 	blk->weight = (uint16_t)b->weight;
+	if (b->coarse)
+		set_coarse(blk, b);
 	blk->bytes = b->bytes;
 	if (!skipping()) {
 		if (!r->image)
@@ -304,21 +322,25 @@ struct block *translate(struct thread *t, uint64_t pc, struct link *from)
 /* Short blocks that were made before: phases begin at the same places in loops again and again. */
 #define BRIEFS 4096
 static struct brief {
-	uint64_t pc;
+	uint64_t pc, mode;
 	uint32_t n, block, flushes;
-	bool skips;
 } briefs[BRIEFS];
+
+struct block *translate_midway(struct thread *t, uint64_t pc)
+{
+	return translate_short(t, pc, INSNS_MAX - 1);
+}
 
 struct block *translate_short(struct thread *t, uint64_t pc, unsigned n)
 {
 	struct brief *k = &briefs[(pc * TABLE_FACTOR >> TABLE_SHIFT ^ n) % BRIEFS];
 	struct block *b = &blocks[k->block];
 
-	if (k->n == n && k->pc == pc && k->flushes == flushes && k->skips == skipping() &&
+	if (k->n == n && k->pc == pc && k->flushes == flushes && k->mode == log_mode &&
 	    !(b->flags & BLOCK_DEAD))
 		return b;
 	b = translate_most(t, pc, NULL, n);
 	if (b && !(b->flags & (BLOCK_ONCE | BLOCK_CHANGES)))
-		*k = (struct brief){ pc, n, (uint32_t)(b - blocks), flushes, skipping() };
+		*k = (struct brief){ pc, log_mode, n, (uint32_t)(b - blocks), flushes };
 	return b;
 }
