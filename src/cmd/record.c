@@ -416,7 +416,7 @@ static double auto_part(void)
 	static const struct {
 		const char *what;
 		double part;
-	} parts[] = { { "counts", 50 },	  { "addresses", 400 },	 { "values", 1000 },
+	} parts[] = { { "counts", 50 },	  { "addresses", 400 },	 { "values", 2000 },
 		      { "calls", 100 },	  { "conflicts", 2500 }, { "misses", 6000 },
 		      { "cycles", 12000 } };
 
@@ -556,6 +556,22 @@ static void set_pgo(struct session_options *o)
 		o->sampler.neighbourhood = PGO_AREA;
 }
 
+static int run_scheduled(struct session_options *o, int argc, struct err *err)
+{
+	if (choose_schedule(o, err))
+		return err->code;
+	machine_this(&o->machine);
+	if (machine_parse(&o->machine, machine, err))
+		return err->code;
+	if (exact)
+		return exact_session_run(o, err);
+	if (check_targets(argc, err) || check_rate(err) || choose_burst(err))
+		return err->code;
+	o->sampler.burst = burst;
+	o->sampler.stacks = choose_stacks();
+	return session_run(o, err);
+}
+
 static int run(int argc, char **argv, struct err *err)
 {
 	struct session_options o = {
@@ -576,6 +592,7 @@ static int run(int argc, char **argv, struct err *err)
 		.distance = distance,
 		.allow_mismatch = allow_mismatch,
 	};
+	int rc;
 
 	o.sampler.event = event;
 	o.sampler.rate = rate;
@@ -625,18 +642,9 @@ static int run(int argc, char **argv, struct err *err)
 		err_hint(err, "for instance --distance %d", CONFLICT_DISTANCE_DEFAULT);
 		return err->code;
 	}
-	if (choose_schedule(&o, err))
-		return err->code;
-	machine_this(&o.machine);
-	if (machine_parse(&o.machine, machine, err))
-		return err->code;
-	if (exact)
-		return exact_session_run(&o, err);
-	if (check_targets(argc, err) || check_rate(err) || choose_burst(err))
-		return err->code;
-	o.sampler.burst = burst;
-	o.sampler.stacks = choose_stacks();
-	return session_run(&o, err);
+	rc = run_scheduled(&o, argc, err);
+	schedule_fini(&o.schedule);
+	return rc;
 }
 
 const struct verb cmd_record = {
