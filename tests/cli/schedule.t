@@ -283,6 +283,10 @@ is "each is executed once, however often it is left" "$(count_at fills.db "$(pri
 record --schedule periodic:size=5000,period=50000 --observe misses -o fills.db -- ./fills
 is "and so where a model is warmed between samples" "$status:$out$err" "0:"
 
+# Code that is written anew all the time is made again where a phase begins in the middle of it.
+record --schedule periodic:size=100,period=20000 -o anew.db -- "$BUILD/tests/progs/exact/selfmod" generator
+is "a program that keeps writing code goes on from phase to phase" "$status" 0
+
 # Every other branch of a loop jumps: said with a bound that holds, and exactly where all of it was observed.
 record --schedule periodic:size=1000,period=50000 -o half.db -- "$BUILD/tests/progs/phases" 3
 record -o halves.db -- "$BUILD/tests/progs/phases" 3
