@@ -9,7 +9,6 @@
 #include "culprit/culprit_priv.h"
 #include "estimate/parts.h"
 
-#define SCALE_SAMPLES 30 /* samples of a block that is used to judge the scale */
 #define PART_SAMPLES 100 /* samples of a part whose own times bound its scale */
 #define MODEL_ERROR 0.5	 /* standard deviation of the logarithm of a part's time over its model */
 /* factor of variances with which intervals hold in nine cases of ten, by 46 recordings, each left
@@ -360,7 +359,7 @@ static bool more_of(struct culprits *c, const struct estimate_proc *p, uint32_t 
 {
 	double most = culprits_least(c, p, block);
 
-	if (most <= 0 || p->block[block].f <= 0 || p->samples[block] < SCALE_SAMPLES)
+	if (most <= 0 || p->block[block].f <= 0 || p->samples[block] <= 0)
 		return false;
 	for (uint32_t k = 0; k < p->g.block[block].ninsn; k++) {
 		const struct fact *f = paths_placed(c->paths, p, block, k);

@@ -20,7 +20,6 @@
 #define WHOLE 0.7	 /* weight of the whole program's time, as a part of TIME */
 #define FAR 2.5		 /* logarithm of the deviation at which the total time counts half */
 #define EACH_CYCLES 0.18 /* mean cycles of an instruction where no branch is mispredicted */
-#define NEAR 0.1	 /* variance between frequencies within a procedure */
 #define APART 0.3	 /* variance between frequencies of different procedures */
 #define WINDOWS 5.0	 /* variance of a frequency, times the number of windows that saw it */
 /* largest logarithm of a counter's ratio to times; beyond it the counter is taken to count
@@ -28,7 +27,6 @@
 #define WILD 1.5
 /* a counter that implies less than this is taken to count something else */
 #define LEAST_CPI 0.1
-#define MOST_CPI 500.0
 /* Share of gaps that end in a reset, from which on a loop may have begun anew more than once
  * within the others, too: one that begins anew in half of the time between two windows, or a little
  * less, seems to count slowly. */
@@ -275,7 +273,7 @@ static bool is_possible(const struct anchor *a, const struct tally_group *g, dou
 			uint32_t part = part_of(a->e, at.proc, at.block);
 			double cpi = cpi_of(a, part, scale);
 
-			if (cpi < LEAST_CPI || cpi > MOST_CPI ||
+			if (cpi < LEAST_CPI ||
 			    (is_doubtful(a, g, i) && fabs(scale - part_time(a, part)) > WILD))
 				return false;
 		}
@@ -297,8 +295,7 @@ static void tell_tallies(const struct anchor *a, const struct tally_group *g)
 		if (!estimate_find(a->e, g->tally[i]->key.image, g->tally[i]->key.addr, &at))
 			continue;
 		k = &a->e->parts->part[part_of(a->e, at.proc, at.block)];
-		weight = 1 / (NEAR * NEAR + g->error * g->error + WINDOWS / (windows_of(&at) + 1)) /
-			 (double)g->n;
+		weight = 1 / (g->error * g->error + WINDOWS / (windows_of(&at) + 1)) / (double)g->n;
 		k->counted = true;
 		a->counts[at.proc - a->e->proc] = true;
 		k->weight += weight;

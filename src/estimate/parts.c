@@ -8,9 +8,8 @@
 #include "base/invariant.h"
 #include "estimate/estimate_priv.h"
 
-#define STRONG 16.0  /* passes of control that put two blocks into one part */
-#define CHANCE 4.0   /* variance of a tie, times the number of passes */
-#define AT_BEST 0.01 /* least variance of a tie */
+#define STRONG 16.0 /* passes of control that put two blocks into one part */
+#define CHANCE 4.0  /* variance of a tie, times the number of passes */
 #define SWEEPS 200
 
 struct passes {
@@ -237,7 +236,7 @@ void parts_free(struct parts *p)
 /* The certainty (1 / variance) that a tie gives one end if the other end is known. */
 static double strength(const struct part_tie *t)
 {
-	return 1 / (CHANCE / t->passed + AT_BEST);
+	return t->passed / CHANCE;
 }
 
 /* Solves for the scales by Gauss-Seidel iteration: each part gets the mean of its own evidence
