@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 
-#define OPTS_MAX 40
+#define OPTS_MAX 48
 #define FIRST_LONG 256
 
 static int count(const struct opt *o)

@@ -25,9 +25,10 @@
 #define PGO_AREA \
 	65536 /* instructions lifted at a time: code that runs seldom is there when it runs */
 #define PGO_RATE 199	  /* Hz: windows are eight times as long as others */
+#define BUDGET 5	  /* per cent of the machine that recording all of it may take */
 #define SAMPLED_VALUES 32 /* more of them would find hardly anything more (README.md) */
 
-static double rate = 997, seconds;
+static double rate = 997, seconds, budget = BUDGET;
 static struct opt_uints pids;
 static unsigned burst, tid, ring_mib, capacity;
 static unsigned cache_kib = CACHE_KIB;
@@ -82,6 +83,9 @@ static const struct opt opts[] = {
 	{ 0, "policy", "POLICY",
 	  "which samples are run ahead: default, all of them; slots, fewer where values are known",
 	  OPT_CHOICE, &policy, 0, 0, "default slots" },
+	{ 0, "budget", "PERCENT",
+	  "with -a or --cgroup: CPU time that it may take, % of all CPUs' (default 5; 0: any)",
+	  OPT_DOUBLE, &budget, 0, 100, NULL },
 	{ 0, "exact", NULL,
 	  "count every instruction of a command, instead of sampling: no privilege", OPT_FLAG,
 	  &exact, 0, 0, NULL },
@@ -255,6 +259,28 @@ static bool choose_stacks(void)
 	return false;
 }
 
+/* A budget is kept by passing over windows. */
+static int check_budget(struct err *err)
+{
+	static const void *const of_budget[] = { &budget, NULL };
+	const char *why = exact		 ? "--exact has none of"
+			  : reuse	 ? "--reuse needs all of"
+			  : pgo		 ? "--pgo keeps all of"
+			  : has_policy() ? "--policy slots chooses"
+					 : NULL;
+
+	if (!opt_given(&cmd_record, of_budget))
+		return 0;
+	if (why) {
+		err_set(err, ERR_USAGE, "--budget passes over windows, which %s", why);
+		return err_hint(err, "leave one of them out");
+	}
+	if (all || cgroup)
+		return 0;
+	err_set(err, ERR_USAGE, "--budget is for -a and --cgroup");
+	return err_hint(err, "a lower rate costs a program less: -F %g", rate / 2);
+}
+
 /* Options that would do nothing: each is of some recordings only. */
 static int check_use(struct err *err)
 {
@@ -270,7 +296,7 @@ static int check_use(struct err *err)
 	static const void *const warmed[] = { &warming, NULL };
 	const char *name;
 
-	if (check_policy(err))
+	if (check_policy(err) || check_budget(err))
 		return -1;
 	if (check_stacks(err))
 		return -1;
@@ -604,6 +630,8 @@ static int run(int argc, char **argv, struct err *err)
 	o.sampler.branches = pgo;
 	o.sampler.slots = has_policy();
 	o.sampler.no_children = no_children;
+	o.sampler.budget = budget > 0 && (all || cgroup) && !reuse && !pgo && !has_policy();
+	o.budget = o.sampler.budget ? budget / 100 : 0;
 	o.sampler.command = argc && !all && !cgroup;
 	if (check_use(err))
 		return err->code;
@@ -697,6 +725,10 @@ const struct verb cmd_record = {
 		 "not known yet, or have changed, is run ahead each time. Windows that are run "
 		 "stand for those that are not, so shares stay right. `assay info` says how many "
 		 "were passed over. The time saved allows a higher rate.\n\n"
+		 "With -a and --cgroup recording takes --budget of the machine's CPU time at most: "
+		 "where it would take more, windows are passed over, at random, and those that are "
+		 "run stand for the others. All samples of time are taken. `assay info` says how "
+		 "many windows one stood for.\n\n"
 		 "With --schedule an exact recording observes samples of the run, and only counts "
 		 "instructions between them: counts are multiplied by the samples' weights, and "
 		 "stand "

@@ -27,6 +27,7 @@
 #include "cmd/describe.h"
 #include "cmd/signals.h"
 #include "report/reading.h"
+#include "sampler/budget.h"
 #include "sampler/permit.h"
 #include "sampler/spawn.h"
 #include "store/recording.h"
@@ -59,6 +60,7 @@ struct session {
 	struct err store_err; /* the recording could not be written */
 	uint8_t *pids;	      /* a bit for each process seen */
 	uint64_t processes;
+	struct budget budget;
 	struct rusage child_usage;
 	uint64_t fixed_ns; /* CPU time of the recorder before and after the command ran */
 };
@@ -141,12 +143,25 @@ static int keep(struct session *s, struct err *err)
 	return 0;
 }
 
+/* Has fewer windows run if recording takes more than its budget. */
+static void keep_budget(struct session *s)
+{
+	const struct run_counters *n = &s->profile.run[0].n;
+	uint64_t before = s->fixed_ns; /* what it took to begin */
+
+	if (s->o->sampler.budget)
+		sampler_thin(s->sampler,
+			     budget_tell(&s->budget, n->elapsed_ns,
+					 n->recorder_ns - before + n->ahead_ns + n->stack_ns));
+}
+
 static void flush(struct session *s)
 {
 	struct err err;
 
 	s->flushed = clock_ns(CLOCK_MONOTONIC);
 	update_run(s, false);
+	keep_budget(s);
 	if (sampler_observe(s->sampler, &err) || keep(s, &err))
 		give_up_writing(s, &err);
 }
@@ -489,6 +504,7 @@ static int start(struct session *s, struct err *err)
 	s->fixed_ns = own_cpu_ns();
 	s->started = s->flushed = clock_ns(CLOCK_MONOTONIC);
 	s->flush_ns = FLUSH_NS;
+	budget_begin(&s->budget, s->o->budget, (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
 	if (sampler_enable(s->sampler, err))
 		return -1;
 	return s->o->argv ? spawn_go(&s->child, s->o->argv, err) : 0;

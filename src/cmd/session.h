@@ -39,6 +39,7 @@ struct session_options {
 	bool all;
 	const char *cgroup; /* sampled, or NULL */
 	double seconds;	    /* longest duration; 0: no limit */
+	double budget;	    /* part of all CPUs' time that recording may take; 0: any */
 	enum hot_method sketch;
 	unsigned sketch_capacity;
 	bool quiet;	  /* no closing line */

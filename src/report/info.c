@@ -77,6 +77,14 @@ static double unattributed_share(const struct run_counters *n)
 	return ratio(n->unattributed, n->user);
 }
 
+/* Of how many windows one was run, where others were passed over. */
+static double windows_each(const struct run_counters *n)
+{
+	uint64_t passed = n->stop[RA_STOP_PASSED];
+
+	return passed ? ratio(n->user, n->user - passed) : NAN;
+}
+
 static double ahead_share(const struct run_counters *n)
 {
 	return ratio(n->windows, n->user);
@@ -133,6 +141,8 @@ static const struct item items[] = {
 	SELDOM(lost_write, "  not written", "the recording could not be written"),
 	COUNTER(windows, "windows", NULL),
 	FIGURE("windows_share", "", "% of user samples ran ahead", EMIT_SHARE, ahead_share),
+	FIGURE("window_stands", "  each", "windows, others were passed over: it stands for these",
+	       EMIT_REAL, windows_each),
 	FIGURE("window_length", "mean length", "instructions", EMIT_REAL, mean_length),
 	COUNTER(instructions, "run ahead", "instructions"),
 	FIGURE("uops_per_instruction", "", "micro-ops an instruction", EMIT_REAL,

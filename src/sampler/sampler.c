@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -57,6 +58,8 @@ struct pending {
 /* Time that lifting may take: at first, and as a share of the sampled time (reach()). */
 #define LIFT_FIRST_NS 30e6
 #define LIFT_SHARE 0.03
+#define LIFT_ROOM \
+	1.5 /* room for lifted code that is full counts as that part of the limit of time */
 
 /* Rare windows (bpf/rare.h): at most so many for each of the timer's, each that part as long, and
  * that many may begin at once. */
@@ -155,7 +158,7 @@ static void map_code(struct sampler *s, size_t n)
  * take a share of the time that was sampled, and some time at first: the nearer it comes to that
  * limit, the less is lifted at a time. So a program that always meets new code costs a few per cent
  * more than its samples, and a program that stays in its code has all of it lifted, whatever that
- * took.
+ * took. Less is lifted as the room for lifted code fills, too: it is to last for code that runs later.
  */
 static uint32_t reach(const struct sampler *s)
 {
@@ -164,7 +167,8 @@ static uint32_t reach(const struct sampler *s)
 		uint32_t bytes;
 	} most[] = { { 0.5, 4096 }, { 0.75, 2048 }, { 1, 1024 }, { 1.25, 512 } };
 	double sampled = (double)s->user_samples * 1e9 / s->o.rate;
-	double used = (double)s->lift_ns / (LIFT_FIRST_NS + LIFT_SHARE * sampled);
+	double time = (double)s->lift_ns / (LIFT_FIRST_NS + LIFT_SHARE * sampled);
+	double room = (double)s->code.nuop / s->code.uop_cap, used = fmax(time, LIFT_ROOM * room);
 
 	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++)
 		if (used < most[i].used)
@@ -378,16 +382,13 @@ static int note_reuses(struct sampler *s, struct window *w)
 
 static struct window window_of(struct sampler *s, const struct sample *h)
 {
-	unsigned stands = h->flags >> SAMPLE_STANDS_SHIFT;
-
 	return (struct window){ .pid = h->pid,
 				.tid = h->tid,
 				.time = h->time,
 				.weight = (double)h->period,
 				.stop = h->stop,
 				.rare = h->flags & SAMPLE_RARE,
-				.stands = stands && h->stop != RA_STOP_PASSED ? 1u << (stands - 1)
-									      : 0,
+				.stands = h->flags >> SAMPLE_STANDS_SHIFT,
 				.start = { .image = h->image, .addr = h->ip - h->bias },
 				.ri = s->ri };
 }
@@ -629,6 +630,7 @@ static int load(struct sampler *s, struct err *err)
 	b->rodata->cfg_line_bits = bits;
 	b->rodata->cfg_ring_bytes = ring;
 	b->rodata->cfg_filter = s->o.slots;
+	b->rodata->cfg_budget = s->o.budget;
 	b->rodata->cfg_stack = s->o.stacks;
 	if (s->o.stacks)
 		size_stacks(b);
@@ -1001,6 +1003,11 @@ int sampler_poll(struct sampler *s, struct err *err)
 			return -1;
 	}
 	return 0;
+}
+
+void sampler_thin(struct sampler *s, unsigned every)
+{
+	s->bpf->data->budget_every = every;
 }
 
 void sampler_redraw(struct sampler *s)

@@ -31,6 +31,7 @@ struct sampler_options {
 	bool branches; /* windows hold where control went, and no values; rare windows are added */
 	bool stacks;   /* call stacks are recorded (sampler/stacks.h) */
 	bool slots;    /* windows are passed over where values are known (sampler/slots.h) */
+	bool budget;   /* windows may be passed over: sampler_thin(); not with slots */
 };
 extern const struct sampler_options sampler_defaults;
 
@@ -70,6 +71,8 @@ int sampler_poll(struct sampler *s, struct err *err);
 int sampler_observe(struct sampler *s, struct err *err);
 /* Redraws the periods; to be called about ten times a second. */
 void sampler_redraw(struct sampler *s);
+/* From now on one window of so many is run, drawn at random; at most BUDGET_MOST. Only with sampler_options.budget. */
+void sampler_thin(struct sampler *s, unsigned every);
 /* Stops sampling, takes the last samples, resolves what can be. */
 int sampler_stop(struct sampler *s, struct err *err);
 /* Names procedures in the profile: the kernel's and those of the images. */

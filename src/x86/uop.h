@@ -334,7 +334,7 @@ struct uop {
 	X(UNSUPPORTED, "unsupported", "instruction that is not lifted") \
 	X(FAULT, "fault", "the instruction would fault") \
 	X(SPACE, "space", "no room left to record") \
-	X(PASSED, "passed-over", "not run: its values are known well enough (--policy slots)")
+	X(PASSED, "passed-over", "not run: others stand for it (--budget, --policy)")
 enum ra_stop {
 #define X(id, name, what) RA_STOP_##id,
 	RA_STOPS(X)

@@ -27,6 +27,14 @@ for other in exact reuse pgo; do
 	is "--policy slots with --$other: usage" "$status" 2
 	like "--policy slots with --$other" "$err" "--policy slots passes over windows, which --$other"
 done
+for other in exact reuse pgo 'policy slots'; do
+	run "$ASSAY" record -a --budget 1 --${other% *} ${other#"${other% *}"} -d 0.1
+	is "--budget with --$other: usage" "$status" 2
+	like "--budget with --$other" "$err" "--budget passes over windows, which --$other"
+done
+run "$ASSAY" record --budget 1 -- true
+is "--budget of a command: usage" "$status" 2
+like "--budget of a command" "$err" "--budget is for -a and --cgroup"
 run "$ASSAY" record --sketch best -- true
 like "an unknown sketch" "$err" "space-saving counting"
 run "$ASSAY" record -e cycles -- true
@@ -150,6 +158,24 @@ like "... the one of load_95" "$(dominant slots)" 'load_95 load 0x3c8'
 is "--policy slots passes windows over, and says so" "$(jq '.runs[0].counters | .policy_masked > 0 and .user > .windows' slots.info)" true
 like "... in text" "$("$ASSAY" info -i slots.db)" 'passed-over|policy slots'
 is "the default passes none over" "$(jq '.runs[0].counters.policy_operands' default.info)" 0
+
+# No recording keeps within a budget of nearly nothing: most windows are passed over, and the values are the same.
+root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+if [ "$(id -u)" = 0 ] && [ -n "$root" ] && mkdir "$root/assay-budget-$$" 2>/dev/null; then
+	for budget in 0 0.001; do
+		run "$ASSAY" record -q -F 2000 --budget $budget -o budget$budget.db --cgroup "assay-budget-$$" -- \
+			timeout 5 sh -c "echo \$\$ >'$root/assay-budget-$$/cgroup.procs'; while '$PROG' 30000000 >n; do :; done"
+		"$ASSAY" values -i budget$budget.db --json --min-share 0.3 > budget$budget.json
+		like "--budget $budget: the dominant value" "$(dominant budget$budget)" 'load_95 load 0x3c8'
+		"$ASSAY" info -i budget$budget.db --json > budget$budget.info
+	done
+	is "--budget: windows are passed over, and info says how many" "$(jq '.window_stands > 1' budget0.001.info)" true
+	like "... in text" "$("$ASSAY" info -i budget0.001.db)" 'each +[0-9.]+ windows'
+	is "--budget 0: no window is passed over" "$(jq .window_stands budget0.info)" null
+	rmdir "$root/assay-budget-$$"
+else
+	skip "control groups take root, and cgroup2"
+fi
 
 # Procedures of the kernel are what /proc/kallsyms has at their addresses: text, up to the next symbol.
 named() { # FILE

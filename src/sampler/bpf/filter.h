@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Which windows are run, with `record --policy slots`. Only sampler.bpf.c includes this file.
+ * Which windows are run, with `record --policy slots` or within a budget (sampler/budget.h). Only sampler.bpf.c includes this
+ * file.
  */
 #ifndef ASSAY_SAMPLER_BPF_FILTER_H
 #define ASSAY_SAMPLER_BPF_FILTER_H
@@ -8,6 +9,9 @@
 #include "sampler/bpf/place.h"
 
 const volatile uint32_t cfg_filter = 0; /* whether there is a policy */
+const volatile uint32_t cfg_budget = 0; /* whether there is a budget */
+
+uint32_t budget_every = 1; /* one window of so many is run, as user space says */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -17,17 +21,31 @@ struct {
 	__type(value, uint64_t); /* an array's elements have 8 bytes at least */
 } filter SEC(".maps");
 
-#define FILTER_PASSED ~0u
+#define FILTER_PASSED 0
 
-/* Draws whether the window is run that begins at an address of an image: the logarithm of how many it stands for, or
- * FILTER_PASSED. */
+/* Draws whether the window is run that begins at an address of an image: how many it stands for, or FILTER_PASSED. */
 static __always_inline uint32_t filter_draw(uint32_t image, uint64_t addr)
 {
 	uint32_t place = filter_place(image, addr), level;
 	const uint64_t *at = bpf_map_lookup_elem(&filter, &place);
 
 	level = at ? (uint32_t)*at & (FILTER_LEVELS - 1) : 0;
-	return bpf_get_prandom_u32() & ((1u << level) - 1) ? FILTER_PASSED : level;
+	return bpf_get_prandom_u32() & ((1u << level) - 1) ? FILTER_PASSED : 1u << level;
+}
+
+/* The same, of a budget. */
+static __always_inline uint32_t budget_draw(void)
+{
+	uint32_t every = budget_every;
+
+	return every > 1 && bpf_get_prandom_u32() % every ? FILTER_PASSED : every;
+}
+
+static __always_inline uint32_t draw(uint32_t image, uint64_t addr)
+{
+	if (cfg_filter)
+		return filter_draw(image, addr);
+	return cfg_budget ? budget_draw() : 1;
 }
 
 #endif

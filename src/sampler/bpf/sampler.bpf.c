@@ -532,7 +532,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	struct ra_state *s = &c->ra;
 	struct sample *h = (struct sample *)s->out;
 	uint64_t ip = ctx->regs.rip, begin = bpf_ktime_get_ns(), exec_vm = 0, taken;
-	uint32_t words, image, other, stands = 0;
+	uint32_t words, image, other, stands = 1;
 	bool have_vma = false, found = false, picked = false;
 	bool rare = ctx->sample_period == RARE_PERIOD;
 	int why;
@@ -557,7 +557,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		ra_begin(s, 0, 0);
 		s->target = ip;
 		s->stop = why ? (uint32_t)why : RA_STOP_UNSUPPORTED;
-	} else if (cfg_filter && (stands = filter_draw(s->image, ip - s->bias)) == FILTER_PASSED) {
+	} else if (!rare && (stands = draw(s->image, ip - s->bias)) == FILTER_PASSED) {
 		ra_begin(s, 0, 0);
 		s->stop = RA_STOP_PASSED;
 	} else {
@@ -576,7 +576,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 		    : picked ? SAMPLE_PICK
 			     : 0) |
 		   (c->look ? SAMPLE_LOOK : 0) | (rare ? SAMPLE_RARE : 0) |
-		   (cfg_filter ? (stands + 1) << SAMPLE_STANDS_SHIFT : 0);
+		   (cfg_filter || cfg_budget ? stands << SAMPLE_STANDS_SHIFT : 0);
 	h->other = other;
 	h->pid = id >> 32;
 	h->tid = (uint32_t)id;

@@ -67,8 +67,8 @@ enum sample_kind {
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
 #define SAMPLE_LOOK 4 /* flag: the process may map devices that nobody has looked for */
 #define SAMPLE_RARE 8 /* flag: a rare window (sampler/bpf/rare.h), which stands for no time */
-/* Bits of flags from this one on: 1 + the logarithm of the number of windows that this one stands
- * for; 0: there is no policy. */
+/* Bits of flags from this one on: the number of windows that this one stands for; 0: none is ever passed over, or this one
+ * was. */
 #define SAMPLE_STANDS_SHIFT 8
 struct sample {
 	uint16_t kind, flags;
