@@ -241,9 +241,16 @@ int profile_values(struct profile *p, struct site *s, const struct retired *r, d
 static double weight_of(const struct profile *p, const struct site_weights *w)
 {
 	double expected = p->near > 0 ? w->near / p->near * p->starts : 0;
-	double t = (w->starts + T_PRIOR) / (expected + T_PRIOR);
+	double t = ((double)w->starts + T_PRIOR) / (expected + T_PRIOR);
 
 	return p->near > 0 ? 1 / fmax(t, T_LEAST) : 1;
+}
+
+/* Counts that a window began. */
+static void note_start(struct profile *p, struct site_weights *w)
+{
+	w->starts += w->starts < UINT32_MAX;
+	p->starts++;
 }
 
 /* The weight of a window that begins at s. */
@@ -253,8 +260,7 @@ static double weigh_window(struct profile *p, struct site *s)
 
 	if (!w)
 		return -1;
-	w->starts++;
-	p->starts++;
+	note_start(p, w);
 	return weight_of(p, w);
 }
 
@@ -291,8 +297,8 @@ static int observe(struct profile *p, const struct retired *r, uint32_t number,
 	s->observed++;
 	s->taken += r->taken;
 	w->in_window = again ? w->in_window : 0;
-	w->square += weight * (2 * w->in_window + weight);
-	w->in_window += weight;
+	w->square += weight * (2 * (double)w->in_window + weight);
+	w->in_window += (float)weight;
 	w->observed += weight;
 	w->taken += r->taken ? weight : 0;
 	w->near += near ? weigh->start : 0;
@@ -325,8 +331,7 @@ static int note_passed(struct profile *p, struct site *s)
 
 	if (!w)
 		return -1;
-	w->starts++;
-	p->starts++;
+	note_start(p, w);
 	return 0;
 }
 

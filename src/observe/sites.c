@@ -51,7 +51,8 @@ static void free_slots(struct sites *t)
 
 static bool grow(struct sites *t)
 {
-	size_t n = t->slots ? 4 * t->slots : SLOTS_MIN;
+	/* a large table grows in small steps, because most of its slots are free after a large one */
+	size_t n = t->slots >= SLOTS_LARGE ? 2 * t->slots : t->slots ? 4 * t->slots : SLOTS_MIN;
 	uint64_t *slot = n >= SLOTS_LARGE ? pages_new(n * sizeof(*slot)) : calloc(n, sizeof(*slot));
 
 	if (!slot)

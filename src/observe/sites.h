@@ -19,9 +19,9 @@ struct site_weights {
 	double observed, taken;
 	/* sum over windows of the square of each window's contribution to observed */
 	double square;
-	double in_window; /* private, like the following: contribution of the current window */
-	double starts;	  /* windows that began here */
-	double near;	  /* observations soon after a window began */
+	double near;	 /* private, like the following: observations soon after a window began */
+	float in_window; /* contribution of the current window */
+	uint32_t starts; /* windows that began here */
 };
 
 struct site {
