@@ -165,7 +165,7 @@ static uint32_t reach(const struct sampler *s)
 	static const struct {
 		double used;
 		uint32_t bytes;
-	} most[] = { { 0.5, 4096 }, { 0.75, 2048 }, { 1, 1024 }, { 1.25, 512 } };
+	} most[] = { { 0.5, 4096 }, { 0.75, 2048 }, { 1, 1024 }, { 1.25, 512 }, { 2, 256 } };
 	double sampled = (double)s->user_samples * 1e9 / s->o.rate;
 	double time = (double)s->lift_ns / (LIFT_FIRST_NS + LIFT_SHARE * sampled);
 	double room = (double)s->code.nuop / s->code.uop_cap, used = fmax(time, LIFT_ROOM * room);
@@ -173,7 +173,7 @@ static uint32_t reach(const struct sampler *s)
 	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++)
 		if (used < most[i].used)
 			return most[i].bytes;
-	return 256;
+	return 128;
 }
 
 static void lift(struct sampler *s, uint32_t image, uint64_t addr)
