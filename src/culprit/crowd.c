@@ -10,6 +10,7 @@
 
 #define LEAST_PART 1e-15 /* part of a run: no room is filled sooner */
 #define HALVINGS 40
+#define HOLDS 0.5 /* share of a room that holds any lines, whatever their addresses */
 
 int crowd_add(struct crowd *c, double uses, double bursts, double n)
 {
@@ -98,6 +99,29 @@ double crowd_between(const struct crowd *c, double uses)
 		return INFINITY;
 	low = search_first(i, 0, c->nuses, c->uses[i] < uses);
 	return c->n ? c->count[low] + (c->weight[low] + c->endless) / uses : c->endless / uses;
+}
+
+/* How often lines from the k-th number of uses on can fill what the others leave of a room. */
+static double filled_by(const struct crowd *c, size_t k, double uses, double room)
+{
+	if (c->count[k] > HOLDS * room)
+		return 1;
+	return (c->weight[k] + c->endless) / uses / (room - c->count[k]);
+}
+
+double crowd_evicts(const struct crowd *c, double uses, double room)
+{
+	double all = crowd_between(c, uses) / room;
+	size_t low, fit;
+
+	if (!c->n || !(uses > 0))
+		return fmin(1, all);
+	low = search_first(i, 0, c->nuses, c->uses[i] < uses);
+	fit = search_first(i, low, c->nuses + 1, c->count[i] > HOLDS * room);
+	if (fit > low)
+		all = fmin(all,
+			   fmin(filled_by(c, low, uses, room), filled_by(c, fit - 1, uses, room)));
+	return fmin(1, all);
 }
 
 /* Number of different lines that are used in that part of the run. */

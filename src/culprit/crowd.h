@@ -50,6 +50,13 @@ void crowd_fini(struct crowd *c);
 /* The mean number of lines between two uses of a line with that many uses. */
 double crowd_between(const struct crowd *c, double uses);
 /*
+ * The most uses, as a share, of a line with that many uses that can find it evicted from a room. Lines that are used more
+ * often than some limit come in between at most once each. If these fit into half of the room, which a cache of limited
+ * associativity holds, only the others can fill the rest, and Markov's inequality bounds how often they do. Where no limit is
+ * better, it bounds how often all lines together fill the room.
+ */
+double crowd_evicts(const struct crowd *c, double uses, double room);
+/*
  * The probability that a line with that many bursts is evicted from a room between two uses, if
  * bursts come at random. Che's approximation: a line is evicted if it is not used for the time in
  * which as many lines are used as there is room for. Where all lines fit, only first uses miss.

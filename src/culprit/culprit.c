@@ -102,6 +102,11 @@ static int crowd_code(struct culprits *c)
 	return rc;
 }
 
+static double seen_of(const struct locality *l)
+{
+	return l->spread ? (double)l->spread->seen : 0;
+}
+
 /* Adds the site's regions, each used in proportion to its listed addresses. */
 static int place_site(struct culprits *c, const struct site *s, double f)
 {
@@ -124,10 +129,17 @@ static int place_site(struct culprits *c, const struct site *s, double f)
 		uint64_t from = region[i].start, to = from + (uint64_t)region[i].bytes - 1;
 		double uses = f * region[i].seen / seen;
 
-		rc |= places_add(&c->line_places, from >> MACHINE_LINE, to >> MACHINE_LINE, uses,
-				 uses * lines);
-		rc |= places_add(&c->page_places, from >> MACHINE_PAGE, to >> MACHINE_PAGE, uses,
-				 uses * pages);
+		const struct place_area line = { .from = from >> MACHINE_LINE,
+						 .to = to >> MACHINE_LINE,
+						 .used = l.spread ? &l.spread->lines : NULL,
+						 .seen = seen_of(&l) };
+		const struct place_area page = { .from = from >> MACHINE_PAGE,
+						 .to = to >> MACHINE_PAGE,
+						 .used = l.spread ? &l.spread->pages : NULL,
+						 .seen = seen_of(&l) };
+
+		rc |= places_add(&c->line_places, &line, uses, uses * lines);
+		rc |= places_add(&c->page_places, &page, uses, uses * pages);
 	}
 	return rc;
 }
@@ -243,6 +255,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 	c->facts = (struct fact_source){
 		.machine = c->machine,
 		.meetings = looked_for_conflicts(src->profile) ? &c->meetings : NULL,
+		.schedules = &c->schedules,
 		.scale = e->scale,
 		.processes = counters.processes,
 	};
@@ -454,8 +467,6 @@ static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 		r[i].expected *= executions;
 		t->range[i] = r[i];
 	}
-	if (more > 1)
-		return;
 	widen(t->range, verdict, fewer);
 	widen(t->range, verdict, more_often);
 }

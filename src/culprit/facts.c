@@ -204,6 +204,16 @@ bool fact_is_fresh(const struct insn *in, const struct site *site)
 	       (double)site->locality->lines > FRESH * (double)site->locality->accesses;
 }
 
+#define SKETCH_ERROR \
+	1.3 /* factor by which a sketch may tell of too few values: two standard errors */
+
+/* The most units that a site accesses. */
+static double distinct_of(const struct locality *l, const struct distinct *d)
+{
+	return l->spread ? SKETCH_ERROR * distinct_drawn_from(d, (double)l->spread->seen)
+			 : INFINITY;
+}
+
 static void bound_accesses(struct fact *f, const struct insn *in, const struct site *site,
 			   struct pattern pattern, const struct fact_source *src)
 {
@@ -222,6 +232,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 		.fixed = bare && (base == ZYDIS_REGISTER_RIP || base == ZYDIS_REGISTER_NONE),
 		.stack = bare && (base == ZYDIS_REGISTER_RSP || base == ZYDIS_REGISTER_RBP),
 		.processes = src->processes,
+		.distinct = distinct_of(&seen, seen.spread ? &seen.spread->lines : NULL),
 	};
 
 	if (!f->load && !f->store)
@@ -247,6 +258,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 	p.hiding = f->hide_line;
 	f->dcache = footprint_cost(&p, src->machine->data);
 	p.unit = MACHINE_PAGE;
+	p.distinct = distinct_of(&seen, seen.spread ? &seen.spread->pages : NULL);
 	p.crowd = src->data_pages;
 	p.places = src->page_places;
 	p.fresh = fact_part(seen.pages, seen.accesses, part(src->seen.pages, src->seen.accesses));

@@ -12,6 +12,7 @@
 #include "culprit/meetings.h"
 #include "culprit/pattern.h"
 #include "culprit/places.h"
+#include "estimate/schedules.h"
 #include "x86/insn.h"
 #include "observe/locality.h"
 #include "observe/misses.h"
@@ -52,6 +53,7 @@ struct fact {
 	double executions; /* executions of its block; 0: not estimated */
 	uint64_t reads, writes;
 	uint8_t len, cls;
+	float least;	  /* cycles by the schedule of its block */
 	uint8_t latency;  /* latency in cycles; a load's with its data in L1 */
 	bool load, store; /* true for calls and returns, too */
 	bool fuses;	  /* it fuses with the branch after it */
@@ -88,6 +90,7 @@ struct fact_source {
 	double scale;			 /* factor from frequencies to executions */
 	uint64_t processes;
 	struct locality seen; /* sums over all sites */
+	const struct schedules *schedules;
 	/* Everything that the program touches. */
 	const struct fetched *lines_fetched, *pages_fetched; /* NULL: not known */
 	const struct places *line_places, *page_places;	     /* NULL: not known */
@@ -124,6 +127,7 @@ struct footprint {
 	struct crowd *crowd;
 	const struct places *places; /* NULL: not known */
 	struct odds fresh;	     /* share of accesses to lines that were not used just before */
+	double distinct;	     /* units that are accessed, at most; INFINITY: not known */
 	bool fixed;		     /* the instruction alone tells that it accesses one place */
 	bool stack;		     /* and that the place is near the stack pointer */
 	uint64_t processes;

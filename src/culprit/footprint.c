@@ -26,10 +26,8 @@ struct misses_of {
 static void count(struct misses_of *m, double share, double uses, double fresh, struct crowd *crowd,
 		  const struct machine_level level[MACHINE_LEVELS])
 {
-	double between = share > 0 ? crowd_between(crowd, uses) : 0;
-
 	for (int i = 0; share > 0 && i < MACHINE_LEVELS; i++) {
-		m->most[i] += share * fmin(1, between / level[i].room);
+		m->most[i] += share * crowd_evicts(crowd, uses, level[i].room);
 		if (fresh > 0)
 			m->likely[i] +=
 				share * fresh * crowd_lost(crowd, uses * fresh, level[i].room);
@@ -179,6 +177,7 @@ static void count_listed(struct misses_of *m, const struct footprint *f,
 	}
 	rest = fmax(0, 1 - listed);
 	units = ceil(footprint_region(f->hot, f->processes) / (double)(1ULL << f->unit));
+	units = fmin(units, f->distinct);
 	count(&region, 1, f->uses / units, 0, f->crowd, level);
 	all = crowd_between(f->crowd, 0);
 	for (int i = 0; i < MACHINE_LEVELS; i++) {

@@ -110,6 +110,7 @@ static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc
 	const struct cfg_block *b = &proc->g.block[block];
 	struct image *im = p->src->image(p->src->ctx, proc->image);
 	struct fact *f = calloc((size_t)b->ninsn + 1, sizeof(*f));
+	const struct schedule_insn *scheduled = schedules_of(p->facts->schedules, proc, block);
 
 	for (uint32_t i = 0; f && im && i < b->ninsn; i++) {
 		const struct cfg_insn *at = &proc->g.insn[b->insn + i];
@@ -127,6 +128,7 @@ static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc
 			fact_make(&f[i], &in, s, executions(p, proc, block), way, p->facts);
 		}
 		f[i].image = proc->image;
+		f[i].least = scheduled ? scheduled[i].least : 0;
 		if (f[i].len && p->src->missed &&
 		    p->src->missed(p->src->count_ctx, proc->image, at->addr, each))
 			fact_missed(&f[i], each, p->facts->machine);

@@ -258,13 +258,15 @@ static void judge_string(const struct culprit_case *c, struct culprit_verdict *v
 /*
  * Judges latency. The schedule covers one block. When the instruction waits to retire, all earlier
  * ones are done, so it waits for itself at most its own latency, which its block's schedule may
- * have overlapped with earlier blocks.
+ * have overlapped with earlier blocks. What the schedule has of that latency is no stall.
  */
 static void judge_latency(const struct culprit_case *c, struct culprit_verdict *v)
 {
 	for (unsigned i = 0; i < c->nsuspects; i++) {
 		const struct fact *f = c->suspect[i].fact;
-		double b = c->suspect[i].share * (f->divides ? 1 : f->latency) - c->least;
+		double latency = f->divides ? 1 : f->latency;
+		double own = fmax(0, latency - (f == c->fact ? 0 : f->least));
+		double b = c->suspect[i].share * own - c->least;
 
 		if (b <= v->most)
 			continue;

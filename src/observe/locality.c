@@ -53,6 +53,25 @@ void locality_add(struct locality *to, const struct locality *from)
 	to->contended += from->contended;
 }
 
+int locality_spread(struct locality *to, const struct spread *from)
+{
+	if (!to->spread)
+		to->spread = calloc(1, sizeof(*to->spread));
+	if (!to->spread)
+		return -1;
+	to->spread->seen += from->seen;
+	distinct_merge(&to->spread->lines, &from->lines);
+	distinct_merge(&to->spread->pages, &from->pages);
+	return 0;
+}
+
+void locality_drop(struct locality *l)
+{
+	if (l)
+		free(l->spread);
+	free(l);
+}
+
 void locality_free(struct profile *p)
 {
 	free(p->locality);
@@ -107,19 +126,35 @@ static void note_touch(struct locality_past *t, struct locality *l, const struct
 			       writes(r) || (same && e->tid == t->tid && e->wrote) };
 }
 
-static void note_access(struct locality_past *t, struct locality *l, const struct retired *r,
-			bool asked)
+static int note_spread(struct locality *l, uint64_t addr)
+{
+	if (!l->spread && l->lines < SPREAD_AFTER)
+		return 0;
+	if (!l->spread)
+		l->spread = calloc(1, sizeof(*l->spread));
+	if (!l->spread)
+		return -1;
+	l->spread->seen++;
+	distinct_add(&l->spread->lines, addr >> LOCALITY_LINE);
+	distinct_add(&l->spread->pages, addr >> LOCALITY_PAGE);
+	return 0;
+}
+
+/* -1 without memory. */
+static int note_access(struct locality_past *t, struct locality *l, const struct retired *r,
+		       bool asked)
 {
 	uint64_t addr = r->value[OPERAND_ADDRESS];
 	bool line = use(&t->lines, addr >> LOCALITY_LINE, t->stamp);
 	bool page = line || use(&t->pages, addr >> LOCALITY_PAGE, t->stamp);
 
 	note_touch(t, l, r, !line);
-	if (!asked)
-		return;
-	l->accesses++;
-	l->lines += !line;
-	l->pages += !page;
+	if (asked) {
+		l->accesses++;
+		l->lines += !line;
+		l->pages += !page;
+	}
+	return line ? 0 : note_spread(l, addr);
 }
 
 static void note_fetch(struct locality_past *t, struct locality *l, const struct retired *r,
@@ -163,8 +198,8 @@ int locality_note(struct locality_past *t, struct site *s, const struct retired 
 		return -1;
 	if (fetch)
 		note_fetch(t, l, r, asked);
-	if (access)
-		note_access(t, l, r, asked);
+	if (access && note_access(t, l, r, asked))
+		return -1;
 	if (pace_is_predicted(r))
 		note_branch(t, l, wrong);
 	return 0;

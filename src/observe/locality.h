@@ -16,11 +16,20 @@
 #define ASSAY_OBSERVE_LOCALITY_H
 
 #include "observe/profile.h"
+#include "sketch/distinct.h"
 
 #define LOCALITY_AFTER 64
 #define LOCALITY_OUTCOMES 16
 #define LOCALITY_LINE 6 /* bits of an address within a line */
 #define LOCALITY_PAGE 12
+
+/* How many lines and pages a site's accesses go to: kept from its 64th access on to a line that the window had
+ * not used. */
+struct spread {
+	uint64_t seen; /* accesses that were added */
+	struct distinct lines, pages;
+};
+#define SPREAD_AFTER 64
 
 /* Counts of a site, as they are recorded. One line an item. */
 #define LOCALITIES(X) \
@@ -39,6 +48,7 @@ struct locality {
 	/* windows that touched a line there; those in which another thread had touched it last,
 	 * a moment ago, and one of both wrote */
 	uint64_t met, contended;
+	struct spread *spread; /* NULL: too few accesses to new lines */
 };
 #define X(name, what) +1
 enum {
@@ -48,7 +58,10 @@ enum {
 
 /* Finds or makes the site's entry; NULL without memory. */
 struct locality *locality_of(struct site *s);
+/* Adds counts; not what is known of the spread. */
 void locality_add(struct locality *to, const struct locality *from);
+/* Adds what is known of the spread. -1 without memory. */
+int locality_spread(struct locality *to, const struct spread *from);
 
 struct locality_past;
 
@@ -60,5 +73,7 @@ int locality_begin(struct profile *p, const struct window *w, struct locality_pa
 int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked,
 		  bool wrong);
 void locality_free(struct profile *p);
+/* Frees a site's entry, which may be NULL. */
+void locality_drop(struct locality *l);
 
 #endif

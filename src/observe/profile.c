@@ -481,8 +481,11 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 	profile_site_observed(d, s->observed, s->taken, s->windows);
 	if (s->locality && !locality_of(d))
 		return -1;
-	if (s->locality)
+	if (s->locality) {
 		locality_add(d->locality, s->locality);
+		if (s->locality->spread && locality_spread(d->locality, s->locality->spread))
+			return -1;
+	}
 	for (int i = 0; i < OPERAND_N; i++) {
 		struct hot **to;
 

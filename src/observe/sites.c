@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observe/locality.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/pages.h"
@@ -240,7 +241,7 @@ void sites_fini(struct sites *t)
 	SITES_EACH(t, s)
 	{
 		free(s->weights);
-		free(s->locality);
+		locality_drop(s->locality);
 		for (int i = 0; i < OPERAND_N; i++)
 			hot_free(site_hot(s, i));
 		if (s->lists & (s->lists - 1))

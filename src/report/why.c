@@ -607,10 +607,24 @@ static const struct term terms[] = {
 	{ 0 },
 };
 
+/* Says where the executions of code compare badly with those of other code, counted ones too. */
+static void print_doubtful(struct reading *r, const struct culprit_sum *sum)
+{
+	const char *beside = sum->counted > 0 ? "the code that counts" : "other code";
+	char doubtful[16];
+
+	if (r->counts || sum->doubtful < PRINTED * sum->cycles)
+		return;
+	fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful));
+	emit_footer(&r->emit,
+		    "For %s %% of the time it is uncertain how often the code ran beside %s.",
+		    doubtful, beside);
+}
+
 static void print_all(struct reading *r, const struct why *w, const struct why_options *o,
 		      const struct culprit_sum *sum)
 {
-	char share[16], doubtful[16];
+	char share[16];
 
 	reading_heading(r);
 	emit_set(&r->emit, "machine", json_string(w->machine->name));
@@ -627,14 +641,9 @@ static void print_all(struct reading *r, const struct why *w, const struct why_o
 	emit_line(&r->emit, "%s", "");
 	if (w->program.warning[0])
 		emit_footer(&r->emit, "%s", w->program.warning);
-	fmt_percent(sum->doubtful / sum->cycles, doubtful, sizeof(doubtful));
-	if (sum->doubtful < PRINTED * sum->cycles)
-		emit_footer(&r->emit, "Bounds are for: %s.", w->machine->name);
-	else
-		emit_footer(&r->emit,
-			    "Bounds are for: %s. Uncertain executions: %s %% of that time.",
-			    w->machine->name, doubtful);
+	emit_footer(&r->emit, "Bounds are for: %s.", w->machine->name);
 	why_print_scale(r, w->apart, w->program.sum.counted / fmax(w->program.sum.samples, 1));
+	print_doubtful(r, sum);
 	emit_terms(&r->emit, terms);
 }
 

@@ -87,6 +87,26 @@ static bool write_cycles(sqlite3_stmt *s, const struct profile *p)
 	return true;
 }
 
+static bool write_spread(sqlite3_stmt *s, const struct profile *p)
+{
+	const struct site *site;
+
+	SITES_EACH(&p->sites, site)
+	{
+		const struct spread *w = site->locality ? site->locality->spread : NULL;
+
+		if (!w)
+			continue;
+		bind_site(s, site->id);
+		sqlite3_bind_int64(s, 3, (sqlite3_int64)w->seen);
+		sqlite3_bind_blob(s, 4, w->lines.rank, DISTINCT_REGISTERS, SQLITE_STATIC);
+		sqlite3_bind_blob(s, 5, w->pages.rank, DISTINCT_REGISTERS, SQLITE_STATIC);
+		if (!step(s))
+			return false;
+	}
+	return true;
+}
+
 static bool write_distances(sqlite3_stmt *s, const struct profile *p)
 {
 	uint8_t blob[DISTANCE_BUCKETS * 2 * VARINT_MAX];
@@ -263,7 +283,8 @@ static bool write_table(sqlite3 *db, const struct profile *p, const char *table,
 
 bool model_rows_write(sqlite3 *db, const struct profile *p)
 {
-	return (!p->misses.chunks || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
+	return write_table(db, p, "spread", 5, write_spread) &&
+	       (!p->misses.chunks || write_table(db, p, "miss", 2 + MISS_KIND_N, write_misses)) &&
 	       (!p->cycles.chunks ||
 		write_table(db, p, "cycle", 2 + TIMING_PART_N, write_cycles)) &&
 	       (!p->ndistances || write_table(db, p, "distance", 6, write_distances)) &&
@@ -357,6 +378,34 @@ static enum pairs_result read_cycle(const struct rows *r, sqlite3_stmt *s)
 	if (!c)
 		return PAIRS_MEMORY;
 	return add_counts(s, TIMING_PART_N, c->n) ? PAIRS_OK : PAIRS_MALFORMED;
+}
+
+static bool distinct_at(sqlite3_stmt *s, int column, struct distinct *d)
+{
+	const uint8_t *rank = sqlite3_column_blob(s, column);
+
+	if (!rank || sqlite3_column_bytes(s, column) != DISTINCT_REGISTERS)
+		return false;
+	memcpy(d->rank, rank, DISTINCT_REGISTERS);
+	for (int i = 0; i < DISTINCT_REGISTERS; i++)
+		if (d->rank[i] > DISTINCT_RANK_MAX)
+			return false;
+	return true;
+}
+
+static enum pairs_result read_spread(const struct rows *r, sqlite3_stmt *s)
+{
+	struct locality *to;
+	struct spread w;
+	struct site_id id;
+	struct site *site;
+
+	if (!site_at(r, s, &id) || !count_at(s, 2, &w.seen) || !distinct_at(s, 3, &w.lines) ||
+	    !distinct_at(s, 4, &w.pages))
+		return PAIRS_MALFORMED;
+	site = profile_site(r->p, id);
+	to = site ? locality_of(site) : NULL;
+	return to && !locality_spread(to, &w) ? PAIRS_OK : PAIRS_MEMORY;
 }
 
 static enum pairs_result read_distance(const struct rows *r, sqlite3_stmt *s)
@@ -549,6 +598,7 @@ enum pairs_result model_rows_read(sqlite3 *db, struct profile *p, const uint32_t
 	} table[] = {
 		{ "miss", "SELECT image, address" MISSES(X) " FROM miss", read_miss },
 		{ "cycle", "SELECT image, address" TIMING_PARTS(X) " FROM cycle", read_cycle },
+		{ "spread", "SELECT image, address, seen, lines, pages FROM spread", read_spread },
 		{ "distance", "SELECT run, number, pid, line, cold, buckets FROM distance",
 		  read_distance },
 		{ "site_distance", "SELECT image, address, cold, octaves FROM site_distance",

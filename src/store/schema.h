@@ -36,6 +36,8 @@ static const char schema_sql[] =
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE cycle(image INTEGER, address INTEGER" CYCLE_COLUMNS
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
+	"CREATE TABLE spread(image INTEGER, address INTEGER, seen INTEGER, lines BLOB, pages BLOB,"
+	" PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE distance(run INTEGER, number INTEGER, pid INTEGER, line INTEGER,"
 	" cold INTEGER, buckets BLOB, PRIMARY KEY(run, number)) WITHOUT ROWID;"
 	"CREATE TABLE site_distance(image INTEGER, address INTEGER, cold INTEGER, octaves BLOB,"

@@ -175,6 +175,48 @@ static void what_comes_between_two_uses(void **state)
 	crowd_fini(&c);
 }
 
+static void what_fits_is_not_evicted(void **state)
+{
+	struct crowd c = { 0 };
+
+	(void)state;
+	/* 100 lines used 1000 times each, and 1000 used twice */
+	assert_int_equal(crowd_add(&c, 1e5, 1e5, 100) | crowd_add(&c, 2000, 2000, 1000) |
+				 crowd_ready(&c),
+			 0);
+	/* a room for 200 holds the 100; the others fill the rest once in 50 uses */
+	assert_true(is_near(crowd_evicts(&c, 1000, 200), 2.0 / 100));
+	/* one for 150 might not; one for 50 does not */
+	assert_true(is_near(crowd_evicts(&c, 1000, 150), 102.0 / 150));
+	assert_true(crowd_evicts(&c, 1000, 50) == 1);
+	/* a room for all of them twice */
+	assert_true(crowd_evicts(&c, 2, 2200) == 0);
+	assert_true(crowd_evicts(&c, 0, 2200) == 1);
+	crowd_fini(&c);
+}
+
+/* 100 pages are used of 10,000 that a load's addresses span, and a store went all over them, seldom. */
+static void sketches_tell_how_much_of_a_region_is_used(void **state)
+{
+	struct distinct used = { { 0 } };
+	struct places p = { 0 };
+	struct crowd c = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++)
+		distinct_add(&used, i);
+	assert_int_equal(places_add(&p,
+				    &(struct place_area){ .to = 9999, .used = &used, .seen = 1e5 },
+				    1e6, 1e6) |
+				 places_add(&p, &(struct place_area){ .to = 12000 }, 100, 100) |
+				 places_ready(&p, &c) | crowd_ready(&c),
+			 0);
+	assert_true(crowd_between(&c, 0.001) > 2020 && crowd_between(&c, 0.001) < 2200);
+	assert_true(places_bursts(&p, 5000) > 1e4 * 0.6 && places_bursts(&p, 5000) < 1e4 * 1.6);
+	places_fini(&p);
+	crowd_fini(&c);
+}
+
 static void what_is_lost_from_a_room(void **state)
 {
 	struct crowd c = { 0 };
@@ -612,6 +654,10 @@ static void latency_is_what_the_schedule_did_not_count(void **state)
 	assert_true(CASES(&c, LATENCY).most == load.latency);
 	c.least = 4;
 	assert_true(CASES(&c, LATENCY).most == load.latency - 4);
+	/* what the load's own schedule has of it */
+	c.least = 0;
+	load.least = 5;
+	assert_true(CASES(&c, LATENCY).most == load.latency - 5);
 	c.least = 9;
 	assert_true(CASES(&c, LATENCY).most == 0);
 }
@@ -688,7 +734,10 @@ static void regions_lie_over_each_other(void **state)
 
 	(void)state;
 	/* units 0 to 99 ten times each, 50 to 149 twice each */
-	assert_int_equal(places_add(&p, 0, 99, 1000, 500) | places_add(&p, 50, 149, 200, 200), 0);
+	assert_int_equal(
+		places_add(&p, &(struct place_area){ .to = 99 }, 1000, 500) |
+			places_add(&p, &(struct place_area){ .from = 50, .to = 149 }, 200, 200),
+		0);
 	assert_int_equal(places_ready(&p, &c) | crowd_ready(&c), 0);
 	assert_true(fabs(places_bursts(&p, 0) - 5) < 1e-9);
 	assert_true(fabs(places_bursts(&p, 60) - 7) < 1e-9);
@@ -900,6 +949,8 @@ int main(void)
 		TEST(what_windows_had_used_did_not_miss),
 		TEST(what_was_missed_bounds_what_can_have_been),
 		TEST(what_code_missed_bounds_it),
+		TEST(what_fits_is_not_evicted),
+		TEST(sketches_tell_how_much_of_a_region_is_used),
 		TEST(what_is_lost_from_a_room),
 		TEST(limits_of_shares),
 	};

@@ -242,7 +242,8 @@ static void test_written_and_read(void **unused)
 /* Localities are kept with the sites. */
 static void test_localities(void **unused)
 {
-	const struct locality some = { 100, 30, 20, 90, 8, 7, 50, 6, 40, 9 };
+	const struct locality some = { 100, 30, 20, 90, 8, 7, 50, 6, 40, 9, NULL };
+	struct spread spread = { .seen = 70 };
 	struct recording *r;
 	struct profile p, q;
 	struct site *s;
@@ -250,6 +251,9 @@ static void test_localities(void **unused)
 	size_t n = 0;
 
 	(void)unused;
+	for (uint64_t i = 0; i < 70; i++)
+		distinct_add(&spread.lines, i);
+	distinct_add(&spread.pages, 1);
 	make_profile(&p, &err, NULL, 500);
 	SITES_EACH(&p.sites, s)
 	{
@@ -258,6 +262,8 @@ static void test_localities(void **unused)
 		assert_non_null(locality_of(s));
 		*s->locality = some;
 		s->locality->fetches += n;
+		if (n % 2)
+			assert_int_equal(locality_spread(s->locality, &spread), 0);
 	}
 	r = recording_create(file, &err);
 	assert_non_null(r);
@@ -271,8 +277,13 @@ static void test_localities(void **unused)
 		const struct site *t = profile_site_find(&q, s->id);
 
 		assert_int_equal(!s->locality, !t->locality);
-		if (s->locality)
-			assert_memory_equal(s->locality, t->locality, sizeof(some));
+		if (!s->locality)
+			continue;
+		assert_memory_equal(s->locality, t->locality, offsetof(struct locality, spread));
+		assert_int_equal(!s->locality->spread, !t->locality->spread);
+		if (s->locality->spread)
+			assert_memory_equal(s->locality->spread, t->locality->spread,
+					    sizeof(spread));
 	}
 	profile_fini(&p);
 	profile_fini(&q);
