@@ -258,6 +258,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 		.schedules = &c->schedules,
 		.scale = e->scale,
 		.processes = counters.processes,
+		.samples = (double)counters.user,
 	};
 	if (!meetings_make(&c->meetings, src->profile) && !schedules_make(&c->schedules, e, src) &&
 	    !find_all(c))

@@ -232,6 +232,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 		.fixed = bare && (base == ZYDIS_REGISTER_RIP || base == ZYDIS_REGISTER_NONE),
 		.stack = bare && (base == ZYDIS_REGISTER_RSP || base == ZYDIS_REGISTER_RBP),
 		.processes = src->processes,
+		.samples = src->samples,
 		.distinct = distinct_of(&seen, seen.spread ? &seen.spread->lines : NULL),
 	};
 

@@ -89,6 +89,7 @@ struct fact_source {
 	const struct meetings *meetings; /* NULL: conflicts were not recorded */
 	double scale;			 /* factor from frequencies to executions */
 	uint64_t processes;
+	double samples;	      /* each ends what first and second levels hold of a program's data */
 	struct locality seen; /* sums over all sites */
 	const struct schedules *schedules;
 	/* Everything that the program touches. */
@@ -127,6 +128,7 @@ struct footprint {
 	struct crowd *crowd;
 	const struct places *places; /* NULL: not known */
 	struct odds fresh;	     /* share of accesses to lines that were not used just before */
+	double samples;		     /* interrupts of the sampler */
 	double distinct;	     /* units that are accessed, at most; INFINITY: not known */
 	bool fixed;		     /* the instruction alone tells that it accesses one place */
 	bool stack;		     /* and that the place is near the stack pointer */

@@ -162,6 +162,17 @@ static void expect_listed(struct misses_of *m, const struct footprint *f, const 
 	}
 }
 
+#define DISTURBED 2 /* cache levels that the sampler's own work may empty */
+
+/* Adds the misses of lines that the sampler evicted while it observed a window. */
+static void count_disturbed(struct misses_of *m, const struct footprint *f, double units,
+			    const struct machine_level level[MACHINE_LEVELS])
+{
+	for (int i = 0; f->unit == MACHINE_LINE && f->uses > 0 && i < DISTURBED; i++)
+		m->most[i] =
+			fmin(1, m->most[i] + f->samples * fmin(units, level[i].room) / f->uses);
+}
+
 /* Adds the accesses to listed places, and to the region that they show. */
 static void count_listed(struct misses_of *m, const struct footprint *f,
 			 const struct machine_level level[MACHINE_LEVELS])
@@ -188,6 +199,7 @@ static void count_listed(struct misses_of *m, const struct footprint *f,
 			     3 / (n + 3) * fmin(1, all / level[i].room);
 	}
 	expect_listed(m, f, spot, k, rest, level);
+	count_disturbed(m, f, units, level);
 }
 
 struct odds footprint_cost(const struct footprint *f,
