@@ -173,9 +173,9 @@ static void count_disturbed(struct misses_of *m, const struct footprint *f, doub
 			fmin(1, m->most[i] + f->samples * fmin(units, level[i].room) / f->uses);
 }
 
-/* Adds the accesses to listed places, and to the region that they show. */
-static void count_listed(struct misses_of *m, const struct footprint *f,
-			 const struct machine_level level[MACHINE_LEVELS])
+/* Adds the accesses to listed places, and to the region that they show. Returns its units. */
+static double count_listed(struct misses_of *m, const struct footprint *f,
+			   const struct machine_level level[MACHINE_LEVELS])
 {
 	double n = (double)hot_total(f->hot), listed = 0, rest, units, all;
 	struct misses_of region = { { 0 }, { 0 } };
@@ -199,14 +199,14 @@ static void count_listed(struct misses_of *m, const struct footprint *f,
 			     3 / (n + 3) * fmin(1, all / level[i].room);
 	}
 	expect_listed(m, f, spot, k, rest, level);
-	count_disturbed(m, f, units, level);
+	return units;
 }
 
 struct odds footprint_cost(const struct footprint *f,
 			   const struct machine_level level[MACHINE_LEVELS])
 {
 	struct misses_of m = { { 0 }, { 0 } };
-	double units;
+	double units = 1;
 
 	if (f->fixed) {
 		count(&m, 1, f->uses, f->fresh.likely, f->crowd, level);
@@ -216,12 +216,13 @@ struct odds footprint_cost(const struct footprint *f,
 	} else if (!f->hot || !hot_total(f->hot)) {
 		count(&m, 1, 0, f->fresh.likely, f->crowd, level);
 	} else {
-		count_listed(&m, f, level);
+		units = count_listed(&m, f, level);
 	}
 	/* the last level is shared with the rest of the machine, and nothing shows how much of
 	 * it is left */
 	if (f->unit == MACHINE_LINE)
 		m.most[MACHINE_LEVELS - 1] =
 			fmax(m.most[MACHINE_LEVELS - 1], m.most[MACHINE_LEVELS - 2]);
+	count_disturbed(&m, f, units, level); /* what it evicts is in the last level */
 	return cost(&m, f->fresh, f->hiding, level);
 }
