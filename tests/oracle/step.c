@@ -95,6 +95,22 @@ static void forget_maps(struct space *s)
 	s->generation = ++generations;
 }
 
+static struct space *new_space(void)
+{
+	struct space *s = must(calloc(1, sizeof(*s)));
+
+	s->generation = ++generations;
+	return s;
+}
+
+static void leave_space(struct space *s)
+{
+	if (--s->users)
+		return;
+	forget_maps(s);
+	free(s);
+}
+
 static void read_maps(struct space *s, int pid)
 {
 	char path[64], line[1024];
@@ -237,7 +253,7 @@ static void thread_drop(int tid)
 			struct thread *t = *p;
 
 			*p = t->next;
-			t->space->users--;
+			leave_space(t->space);
 			free(t);
 			return;
 		}
@@ -254,14 +270,6 @@ static struct thread *thread_add(int tid, int pid, struct space *space)
 	t->next = threads;
 	threads = t;
 	return t;
-}
-
-static struct space *new_space(void)
-{
-	struct space *s = must(calloc(1, sizeof(*s)));
-
-	s->generation = ++generations;
-	return s;
 }
 
 static uint64_t status_field(int tid, const char *format)
@@ -356,7 +364,7 @@ static void stopped(const struct step_options *o, struct thread *t, int status)
 		if (event == PTRACE_EVENT_EXEC) {
 			if (t->at)
 				executed(o, t, NULL);
-			t->space->users--;
+			leave_space(t->space);
 			t->space = new_space();
 			t->space->users++;
 			t->pid = t->tid;
