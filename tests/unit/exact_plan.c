@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/invariant.h"
 #include "engine/translate/plan.c"
 
 #define MEMORY 4096

@@ -26,6 +26,8 @@ void put_link(struct build *b, uint64_t target, enum link_kind kind)
 {
 	struct link *l = &b->link[b->nlink++];
 
+	invariant(b->nlink <= sizeof(b->link) / sizeof(b->link[0]));
+	invariant(b->e.at - CACHE_BASE < CACHE_SIZE);
 	*l = (struct link){ .target = target,
 			    .site = (uint32_t)(b->e.at - CACHE_BASE),
 			    .kind = (uint8_t)kind,
@@ -49,6 +51,7 @@ static bool put_site(struct build *b)
 	struct emit *e = &b->e;
 	bool near = b->site < NEAR_SITES;
 
+	invariant(b->site); /* 0 is no site */
 	put_spill(e, RAX);
 	if (near) { /* lea eax, [rcx + site] */
 		put8(e, 0x8d);
@@ -72,6 +75,7 @@ static void put_base(struct emit *e)
 /* Puts op reg, gs:[rdx + rax * 8 + offset], for one of the first eight registers. */
 static void put_near(struct emit *e, unsigned op, unsigned reg, uint32_t offset)
 {
+	invariant(reg < 8);
 	put8(e, 0x65);
 	put8(e, 0x48);
 	put8(e, op);

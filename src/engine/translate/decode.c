@@ -349,10 +349,6 @@ uint32_t registers_used(const uint8_t *p)
 	ZydisDecoderContext ctx;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 	uint32_t used = 1u << RSP;
-	/* register numbers of Zydis: AL CL DL BL AH CH DH BH SPL BPL SIL DIL R8B and on, then AX,
-	 * EAX, RAX and on */
-	static const uint8_t byte_reg[20] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
-					      6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 
 	use_library();
 	if (!ZYAN_SUCCESS(decode(&decoder, &ctx, p, INSN_MAX, &d)) ||
@@ -369,16 +365,10 @@ uint32_t registers_used(const uint8_t *p)
 			r[2] = op[i].mem.index;
 		}
 		for (unsigned k = 0; k < 3; k++) {
-			unsigned v = r[k];
+			unsigned n = general_register(r[k]);
 
-			if (v >= ZYDIS_REGISTER_AL && v <= ZYDIS_REGISTER_R15B)
-				used |= 1u << byte_reg[v - ZYDIS_REGISTER_AL];
-			else if (v >= ZYDIS_REGISTER_AX && v <= ZYDIS_REGISTER_R15W)
-				used |= 1u << (v - ZYDIS_REGISTER_AX);
-			else if (v >= ZYDIS_REGISTER_EAX && v <= ZYDIS_REGISTER_R15D)
-				used |= 1u << (v - ZYDIS_REGISTER_EAX);
-			else if (v >= ZYDIS_REGISTER_RAX && v <= ZYDIS_REGISTER_R15)
-				used |= 1u << (v - ZYDIS_REGISTER_RAX);
+			if (n != NO_REG)
+				used |= 1u << n;
 		}
 	}
 	return used;
@@ -528,6 +518,7 @@ void decode_block(struct build *b, size_t room, unsigned max, bool partly)
 		if (ends_block(in->kind) && !goes_on(b, in, exits++))
 			break;
 	}
+	invariant(b->n <= INSNS_MAX && b->len <= room);
 	if (lines_on())
 		spare_one(used, &b->shadow.tmp);
 	if (log_mode & EXACT_STREAM && b->n)

@@ -36,6 +36,7 @@ static void put_by_register(struct build *b, struct insn *in, const uint8_t *p, 
 	unsigned r = pick(used), skip = 0, prefixes = 0, s = NO_REG;
 	unsigned modrm = p[in->modrm], tail = in->modrm + 1;
 
+	invariant(in->modrm && in->modrm < in->len && (in->rip || in->gs));
 	in->spilled |= 1u << r;
 	put_spill(e, r);
 	if (in->rip) {
@@ -108,6 +109,7 @@ void put_memory(struct build *b, struct insn *in, const uint8_t *p, uint64_t nex
 		put_by_register(b, in, p, next);
 		return;
 	}
+	invariant(in->disp == in->modrm + 1 && in->disp + 4 <= in->len); /* no SIB byte */
 	target = rip_target(in, p, next);
 	there = target - (e->at + (b->guard == BLOCK_GUARDED ? GUARD_SIZE : 0) + in->len);
 	near = there == (uint64_t)(int64_t)(int32_t)there && !in->narrow;
@@ -156,6 +158,7 @@ void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t nex
 	m.disp = (uint8_t)(in->disp ? in->disp + (m.modrm - in->modrm) : 0);
 	for (unsigned i = in->modrm + 1u; i < in->len; i++)
 		mov[n++] = p[i];
+	invariant(n <= sizeof(mov));
 	m.len = (uint8_t)n;
 	m.spilled = 0;
 	if (in->rip || in->gs)

@@ -2,6 +2,9 @@
 #include "engine/translate/plan.h"
 
 #include "engine/core/registers.h"
+#ifndef invariant /* tests/unit/exact_plan.c, which includes this file, has base/invariant.h */
+#include "engine/os/util.h"
+#endif
 #include "stream/window.h"
 
 static uint64_t narrow(uint64_t v, unsigned bits)
@@ -21,6 +24,7 @@ static struct plan_value constant(uint64_t v)
 
 static struct plan_value new_root(struct plan *p, unsigned bits)
 {
+	invariant(p->nroot < sizeof(p->root) / sizeof(p->root[0]));
 	p->root[p->nroot] = (struct plan_root){ .word = EXACT_CONSTANT, .bits = (uint8_t)bits };
 	return (struct plan_value){ .root = (uint16_t)p->nroot++, .bits = 64 };
 }
@@ -46,6 +50,10 @@ void plan_begin(struct plan *p)
 
 static unsigned add_word(struct plan *p, struct plan_word w)
 {
+	const struct plan_word *last = p->words ? &p->word[p->words - 1] : &w;
+
+	invariant(p->words < EXACT_WORDS_MAX);
+	invariant(last->insn < w.insn || (last->insn == w.insn && last->after <= w.after));
 	if (w.what == PLAN_ADDRESS || w.what == PLAN_MEMORY || w.what == PLAN_BEHIND)
 		p->scratch = true;
 	p->word[p->words] = w;
@@ -54,6 +62,8 @@ static unsigned add_word(struct plan *p, struct plan_word w)
 
 static void add_field(struct plan *p, unsigned insn, unsigned operand, struct exact_field f)
 {
+	invariant(p->nfield < PLAN_FIELDS);
+	invariant(!p->nfield || p->field[p->nfield - 1].insn <= insn);
 	f.insn = (uint8_t)insn;
 	f.operand = (uint8_t)operand;
 	p->field[p->nfield++] = f;
@@ -85,6 +95,7 @@ static void add_value(struct plan *p, unsigned insn, unsigned operand, struct pl
 		add_constant(p, insn, operand, narrow((uint64_t)v.add, bits));
 		return;
 	}
+	invariant(r->word < p->words); /* the root is in the stream by now */
 	add_field(p, insn, operand,
 		  (struct exact_field){ .add = plus(v.add, (int64_t)(0 - (uint64_t)r->bias)),
 					.word = r->word,
@@ -131,6 +142,7 @@ static struct plan_value pair_of(struct plan *p, unsigned a, unsigned b, unsigne
 {
 	struct plan_value v;
 
+	invariant(b < p->nroot && scale);
 	for (unsigned i = 0; i < p->npair; i++)
 		if (p->pair[i].a == a && p->pair[i].b == b && p->pair[i].scale == scale)
 			return (struct plan_value){ .root = p->pair[i].root, .bits = 64 };
@@ -372,6 +384,7 @@ static void plan_fs(struct plan *p, unsigned insn, const struct order_access *a)
 
 static void tag(struct plan *p, unsigned kind, unsigned size)
 {
+	invariant(p->nfield && size < 1u << EXACT_ACCESS_BITS);
 	p->field[p->nfield - 1].access = (uint16_t)(kind << EXACT_ACCESS_BITS | size);
 }
 
@@ -408,6 +421,7 @@ void plan_insn(struct plan *p, unsigned insn, const struct stream_fields *f, uin
 	unsigned address = EXACT_CONSTANT;
 	struct plan_value v = { 0 };
 
+	invariant(insn < PLAN_INSNS && !(f->written & 1u << RSP && f->stack));
 	plan_before(p, insn, f, next);
 	plan_accesses(p, insn, f, next);
 	/* the stored value is read behind the instruction, when the registers of its address may

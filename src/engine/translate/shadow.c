@@ -13,6 +13,7 @@
 
 static void put_shift(struct emit *e, unsigned reg, unsigned by) /* shr */
 {
+	invariant(reg < 16 && by < 64);
 	put8(e, 0x48 | (reg >= 8));
 	put8(e, 0xc1);
 	put8(e, 0xe8 | (reg & 7));
@@ -21,6 +22,7 @@ static void put_shift(struct emit *e, unsigned reg, unsigned by) /* shr */
 
 static void put_set_bit(struct emit *e, unsigned reg, unsigned bit) /* bts */
 {
+	invariant(reg < 16 && bit < 64);
 	put8(e, 0x48 | (reg >= 8));
 	put8(e, 0x0f);
 	put8(e, 0xba);
@@ -124,6 +126,7 @@ static void put_address(struct emit *e, unsigned reg, const struct shadow_access
 		static const uint8_t log2[9] = { [2] = 1, [4] = 2, [8] = 3 };
 		unsigned by = log2[a->bit_size] + 3;
 
+		invariant(by > 3 && !a->al);		     /* an operand of 2, 4 or 8 bytes */
 		put8(e, 0x48 | rex_of(reg, a->bit, NO_REG)); /* movsx, movsxd, mov */
 		if (a->bit_size == 2)
 			put8(e, 0x0f);
@@ -199,6 +202,7 @@ static void put_linear(struct emit *e, unsigned reg, unsigned busy, const struct
 	} else if (a->segment == SHADOW_FS) {
 		while (three[other] == reg || three[other] == busy)
 			other++;
+		invariant(other < sizeof(three));
 		put_spill(e, three[other]);
 		put_fs_base(e, three[other]);
 		put_lea(e, reg, reg, three[other], 1, 0);
@@ -215,6 +219,7 @@ static struct emit beside(void)
 
 static void put_jump_if(struct build *b, unsigned condition, uint64_t to)
 {
+	invariant(condition < 16 && (b->dry || is_near(to, b->e.at + 6)));
 	put8(&b->e, 0x0f);
 	put8(&b->e, 0x80 | condition);
 	put32(&b->e, b->dry ? 0 : to - (b->e.at + 4));
@@ -288,6 +293,7 @@ static void put_pair(struct build *b, const struct shadow_access *a)
 	unsigned reg = b->shadow.reg;
 	uint64_t to = 0;
 
+	invariant(a->size <= 1u << lines.shift && a->base == RSP); /* two lines at most */
 	put_linear(e, reg, b->shadow.tmp, a);
 	put_shift(e, reg, lines.shift);
 	put_mark(e, reg);
@@ -314,6 +320,7 @@ static void put_aligned(struct build *b, const struct shadow_access *a)
 	struct emit *e = &b->e;
 	unsigned reg = b->shadow.reg;
 
+	invariant(a->size && !(a->size & (a->size - 1)));
 	put_linear(e, reg, b->shadow.tmp, a);
 	if (a->size > 1) {
 		if (reg >= 4 || a->size > 128) /* test reg, size - 1 */
@@ -548,6 +555,7 @@ void shadow_later(struct build *b, unsigned insn, const uint8_t *p, uint64_t nex
 	struct emit *e = &b->e;
 	const struct shadow_insn *s = &in->s;
 
+	invariant(insn + 1 == b->n && in->kind == LATER && in->was <= MEMORY);
 	if (s->later & LATER_GATHER) {
 		unsigned reg = b->shadow.tmp == NO_REG ? RBX : b->shadow.tmp;
 		bool save = s->a[0].segment != SHADOW_NO_SEGMENT;

@@ -170,6 +170,7 @@ static void plan_values(struct build *b)
 	struct shadow_plan *s = &b->shadow;
 	uint16_t root = 1;
 
+	invariant(b->n && b->n <= SHADOW_INSNS);
 	for (unsigned r = 0; r < 16; r++)
 		s->value[0][r] = (struct shadow_value){ root++, 0 };
 	for (unsigned i = 0; i < b->n; i++) {
@@ -189,6 +190,7 @@ static void plan_values(struct build *b)
 
 static unsigned holds(const struct shadow_plan *s, unsigned insn, unsigned root)
 {
+	invariant(root && insn < SHADOW_INSNS); /* 0 stands for no root */
 	for (unsigned r = 0; r < 16; r++)
 		if (s->value[insn][r].root == root)
 			return r;
@@ -248,6 +250,7 @@ static bool join(const struct shadow_plan *s, struct shadow_group *g, const stru
 	struct shadow_group both = *g;
 	struct shadow_access a;
 
+	invariant(g->first <= n->first && g->lo < g->hi && n->lo < n->hi);
 	if (g->single || n->single || g->base != n->base || g->index != n->index ||
 	    g->scale != n->scale || g->segment != n->segment)
 		return false;
@@ -290,6 +293,7 @@ static void plan_registers(struct shadow_plan *s, unsigned insns)
 	for (unsigned i = 0; i < s->n; i++) {
 		struct shadow_access a;
 
+		invariant(s->group[i].at <= s->group[i].first && s->group[i].first < insns);
 		shadow_express(s, &s->group[i], s->group[i].at, 0, &a);
 		s->marks_use[s->group[i].at] |=
 			(uint16_t)((a.base == NO_REG ? 0 : 1u << a.base) |
@@ -333,6 +337,7 @@ static void choose_registers(struct build *b)
 			reg = s->tmp;
 			b->reserved = 1u << reg;
 		}
+		invariant(reg < 16 && reg != RSP);
 		s->group[i].reg = (uint8_t)reg;
 	}
 	if (b->reserved)
