@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/invariant.h"
 #include "sketch/batch_scan.h"
 #include "sketch/hot_priv.h"
 
@@ -31,6 +32,7 @@ static void count_in_table(struct table *t, const uint64_t *v, unsigned n)
 {
 	unsigned bits = n <= FEW ? FEW_BITS : SLOT_BITS;
 
+	invariant(n <= SCAN_MAX);
 	t->n = 0;
 	for (unsigned i = 0; i < n; i++) {
 		unsigned s = (unsigned)hash_bits(v[i], bits);
@@ -47,6 +49,7 @@ static unsigned least_of(const struct hot *h)
 {
 	unsigned m = 0;
 
+	invariant(h->n);
 	for (unsigned k = 1; k < h->n; k++)
 		if (h->e[k].count < h->e[m].count)
 			m = k;
@@ -67,6 +70,7 @@ static uint64_t enter(struct hot *h, uint64_t value, uint64_t c, uint64_t before
 			*least = least_of(h);
 		return 0;
 	}
+	invariant(*least < h->n && h->e[*least].count >= h->rest);
 	gone = h->e[*least].count;
 	if (gone >= most)
 		return most;
@@ -95,6 +99,7 @@ static int add_new(struct hot *h, const uint64_t *v, unsigned n, unsigned enters
 		if (most > out)
 			out = most;
 	}
+	invariant(out >= h->rest); /* what may have occurred outside never becomes less */
 	h->rest = out;
 	return rc;
 }
@@ -115,6 +120,7 @@ static void lift(struct hot *h, unsigned i)
 {
 	struct entry e = h->e[i];
 
+	invariant(i < h->n);
 	if (i && h->e[i - 1].count < e.count) {
 		h->e[i] = h->e[i - 1];
 		h->e[i - 1] = e;
@@ -148,6 +154,7 @@ static int sieve(struct hot *h, const uint64_t *value, unsigned n, unsigned from
 	int rc = 0;
 	bool one;
 
+	invariant(n && n <= SCAN_MAX && from <= h->n);
 	scan_sieve(in, which, value, n);
 	/* The counters are too narrow for a piece of one value. */
 	one = n > UINT8_MAX && !in[which[0]];
@@ -157,6 +164,7 @@ static int sieve(struct hot *h, const uint64_t *value, unsigned n, unsigned from
 		uint8_t *b = &in[scan_hash(h->e[i].value)];
 		unsigned c = *b ? scan_count(value, n, h->e[i].value) : 0;
 
+		invariant(one || *b >= c); /* the counter has at least this value's occurrences */
 		h->e[i].count += c;
 		*b = (uint8_t)(one ? *b : *b - c);
 		if (c && i > from) /* Entries before this one are not compared again. */
@@ -181,6 +189,7 @@ static void add_different(struct hot *h, const uint64_t *v, unsigned n)
 	uint64_t low = v[0] < v[n - 1] ? v[0] : v[n - 1];
 	uint64_t high = v[0] < v[n - 1] ? v[n - 1] : v[0];
 
+	invariant(n > 1 && low < high);
 	for (unsigned i = 0; i < h->n; i++)
 		if (h->e[i].value >= low && h->e[i].value <= high)
 			h->e[i].count += scan_count(v, n, h->e[i].value);
@@ -194,6 +203,7 @@ static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 	unsigned left = n, i = 0, enters = full ? n / ENTERS + 1 : 1;
 	uint64_t v[SCAN_MAX];
 
+	invariant(h->method == HOT_SPACE_SAVING && h->wide);
 	if (full && scan_differ(value, n)) {
 		add_different(h, value, n);
 		return 0;
@@ -249,6 +259,7 @@ int hot_add_many(struct hot *h, const uint64_t *value, unsigned n)
 			if (!hot_widen(h) || add_piece(h, value, k))
 				return -1;
 			h->total += k;
+			hot_check(h);
 		}
 	}
 	return 0;

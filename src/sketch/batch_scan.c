@@ -4,6 +4,8 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "base/invariant.h"
+
 #define DIFFER_FROM 64 /* number of values from which it is worth testing that all differ */
 #define TURN_AHEAD 16  /* rows that are prefetched */
 
@@ -86,6 +88,7 @@ __attribute__((target("avx512f,popcnt"))) static unsigned others_vectors(uint64_
 
 unsigned scan_others(uint64_t *to, const uint64_t *v, unsigned n, uint64_t x)
 {
+	invariant(to == v || to + n <= v || v + n <= to); /* in place, or apart */
 	return vectors() ? others_vectors(to, v, n, x) : others_plain(to, v, n, x);
 }
 
@@ -148,6 +151,7 @@ void scan_sieve(uint8_t sieve[SCAN_SIEVE], uint16_t *which, const uint64_t *v, u
 {
 	uint8_t in[2][SCAN_SIEVE];
 
+	invariant(n <= SCAN_MAX);
 	if (vectors())
 		hashes_vectors(which, v, n);
 	else
@@ -266,6 +270,7 @@ __attribute__((target("avx512f"))) static void narrow_vectors(uint64_t *to, cons
 
 void scan_narrow(uint64_t *to, const uint64_t *v, unsigned n, unsigned shift, uint64_t mask)
 {
+	invariant(shift < 64);
 	if (vectors())
 		narrow_vectors(to, v, n, shift, mask);
 	else
@@ -322,6 +327,7 @@ __attribute__((target("avx512f"))) static void turn_vectors(uint64_t to[SCAN_COL
 bool scan_turn(uint64_t to[SCAN_COLUMNS][SCAN_MAX], const uint64_t *row, unsigned stride,
 	       unsigned words, unsigned n)
 {
+	invariant(n <= SCAN_MAX && words <= stride);
 	if (!vectors())
 		return false;
 	turn_vectors(to, row, stride, words < SCAN_COLUMNS ? words : SCAN_COLUMNS, n);

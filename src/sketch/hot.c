@@ -66,6 +66,7 @@ struct entry hot_entry(const struct hot *h, unsigned i)
 {
 	const struct brief *b;
 
+	invariant(i < h->n);
 	if (h->wide)
 		return h->e[i];
 	b = &h->brief[i];
@@ -95,6 +96,7 @@ bool hot_grow(struct hot *h, unsigned room)
 {
 	struct entry *e;
 
+	invariant(h->wide && room <= HOT_CAPACITY_MAX * 2 + 1);
 	if (room <= h->room)
 		return true;
 	e = realloc(h->e, room * sizeof(*e));
@@ -110,6 +112,7 @@ static bool grow_brief(struct hot *h)
 	unsigned room = h->room + h->room / 2 + 2u;
 	struct brief *b;
 
+	invariant(!h->wide && h->n == h->room && h->room < h->capacity);
 	if (room > h->capacity)
 		room = h->capacity;
 	b = realloc(h->brief == h->first ? NULL : h->brief, room * sizeof(*b));
@@ -128,12 +131,12 @@ static inline __attribute__((unused)) bool is_sound(const struct hot *h, unsigne
 	struct entry e = hot_entry(h, i);
 
 	/* in a list that counts samples the error says what was missed, which may be more than the count */
-	return (h->method == HOT_COUNTING || e.error <= e.count) &&
+	return (h->method == HOT_COUNTING || (e.error <= e.count && e.count >= h->rest)) &&
 	       (i == h->last || h->last >= h->n || e.value != hot_entry(h, h->last).value);
 }
 
 /* Checks what holds of a list between two calls; of a long list, only its first entries. */
-static void check(const struct hot *h)
+void hot_check(const struct hot *h)
 {
 	invariant(h->n <= h->capacity && h->n <= h->room);
 	invariant(h->method != HOT_COUNTING || (h->tau >= 1 && h->wide));
@@ -144,6 +147,7 @@ static void check(const struct hot *h)
 /* The entry of the value in a wide list, or NULL. */
 static struct entry *find(struct hot *h, uint64_t value)
 {
+	invariant(h->wide);
 	if (h->last < h->n && h->e[h->last].value == value)
 		return &h->e[h->last];
 	for (unsigned i = 0; i < h->n; i++)
@@ -156,6 +160,7 @@ static struct entry *find(struct hot *h, uint64_t value)
 
 static struct brief *find_brief(struct hot *h, uint64_t value)
 {
+	invariant(!h->wide);
 	if (h->last < h->n && h->brief[h->last].value == value)
 		return &h->brief[h->last];
 	for (unsigned i = 0; i < h->n; i++)
@@ -170,6 +175,7 @@ static struct brief *least_brief(struct hot *h)
 {
 	struct brief *m = &h->brief[0];
 
+	invariant(h->n && !h->wide);
 	for (unsigned i = 1; i < h->n; i++)
 		if (h->brief[i].count < m->count)
 			m = &h->brief[i];
@@ -180,6 +186,7 @@ static struct entry *least(struct hot *h)
 {
 	struct entry *m = &h->e[0];
 
+	invariant(h->n && h->wide);
 	for (unsigned i = 1; i < h->n; i++)
 		if (h->e[i].count < m->count)
 			m = &h->e[i];
@@ -191,6 +198,7 @@ static void replace_least(struct hot *h, uint64_t value, uint64_t n)
 {
 	struct entry *m = least(h);
 
+	invariant(h->n == h->capacity && m->count >= h->rest);
 	if (m->count > h->rest)
 		h->rest = m->count;
 	*m = (struct entry){ value, m->count + n, m->count, (double)n };
@@ -202,6 +210,7 @@ int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
 	unsigned most = h->capacity + (h->method == HOT_COUNTING), room;
 	struct entry e = { value, count, error, 0 };
 
+	invariant(h->n < most && count && (h->method == HOT_COUNTING || error <= count));
 	e.weight = hot_certain(h, &e);
 	if (!h->wide && count <= BRIEF_MAX) {
 		if (h->n == h->room && !grow_brief(h))
@@ -235,6 +244,7 @@ static void raise_to(struct hot *h, double next)
 {
 	unsigned k = 0;
 
+	invariant(h->method == HOT_COUNTING && h->tau >= 1);
 	if (next <= h->tau)
 		return;
 	for (unsigned i = 0; i < h->n; i++) {
@@ -337,7 +347,7 @@ static int add(struct hot *h, uint64_t value, uint64_t n, double weight)
 		h->total += n;
 		h->weight += weight;
 	}
-	check(h);
+	hot_check(h);
 	return rc;
 }
 
@@ -413,6 +423,8 @@ static int merge_space_saving(struct hot *dst, const struct hot *src)
 			rest = all[dst->capacity].count;
 		n = dst->capacity;
 	}
+	/* no value outside the sum can have occurred more often than its least entry */
+	invariant(!n || all[n - 1].count >= rest);
 	if (!hot_grow(dst, n)) {
 		free(all);
 		return -1;
@@ -449,6 +461,7 @@ static struct hot *copy(const struct hot *h, unsigned more)
 /* Feeds an exact list to h, which has room for all of it. */
 static void feed(struct hot *h, const struct hot *exact)
 {
+	invariant(hot_exact(exact));
 	for (unsigned i = 0; i < exact->n; i++) {
 		const struct entry *s = &exact->e[i];
 		struct entry *d = find(h, s->value);
@@ -470,6 +483,7 @@ static void add_sample(struct hot *h, const struct hot *sample)
 {
 	uint64_t missed = h->tau < 0x1p60 ? (uint64_t)(h->tau - 0.5) : 1ull << 60;
 
+	invariant(h->tau == sample->tau);
 	for (unsigned i = 0; i < sample->n; i++) {
 		const struct entry *s = &sample->e[i];
 		struct entry *d = find(h, s->value);
@@ -509,6 +523,7 @@ static int merge_counting(struct hot *dst, const struct hot *src)
 	}
 	sum->capacity = dst->capacity;
 	thin(sum);
+	invariant(sum->n <= dst->room);
 	memcpy(dst->e, sum->e, sum->n * sizeof(*sum->e));
 	dst->n = sum->n;
 	dst->tau = sum->tau;
@@ -531,6 +546,7 @@ static int merge(struct hot *dst, const struct hot *src)
 	dst->weighted = weighted;
 	dst->weight += src->weight;
 	dst->total += src->total;
+	hot_check(dst);
 	return 0;
 }
 
@@ -556,6 +572,7 @@ int hot_merge(struct hot *dst, const struct hot *src)
 
 static uint64_t narrow(uint64_t v, unsigned bits)
 {
+	invariant(bits && bits <= 64);
 	return bits < 64 ? v & ((1ull << bits) - 1) : v;
 }
 
@@ -582,22 +599,32 @@ int hot_merge_sum(struct hot *dst, const struct hot *src, uint64_t add, unsigned
 
 int hot_scale(struct hot *h, double factor)
 {
+	uint64_t rest;
+
+	invariant(factor > 0);
 	if (!hot_widen(h))
 		return -1;
+	rest = h->method == HOT_COUNTING ? 0 : (uint64_t)ceil((double)h->rest * factor);
 	for (unsigned i = 0; i < h->n; i++) {
 		struct entry *e = &h->e[i];
 		uint64_t error = (uint64_t)ceil((double)e->error * factor);
 
 		e->count = (uint64_t)((double)e->count * factor);
 		e->error = error < e->count ? error : e->count;
+		/* the bound of the values outside was rounded up, and no entry is below it */
+		if (e->count < rest) {
+			e->error += rest - e->count;
+			e->count = rest;
+		}
 		e->weight *= factor;
 	}
 	h->total = (uint64_t)ceil((double)h->total * factor);
 	if (h->method == HOT_COUNTING)
 		h->tau *= factor;
 	else
-		h->rest = (uint64_t)ceil((double)h->rest * factor);
+		h->rest = rest;
 	h->weight *= factor;
+	hot_check(h);
 	return 0;
 }
 
@@ -684,6 +711,7 @@ static struct hot_value report(const struct hot *h, const struct entry *e, doubl
 	}
 	v.high = fmin(v.high, low + spare);
 	v.count = fmin(v.count, v.high);
+	invariant(v.low <= v.count);
 	v.weight = v.count;
 	v.weight_low = v.low;
 	v.weight_high = v.high;

@@ -7,33 +7,12 @@
  *
  * Weights: what all occurrences weigh, then what the certain ones of each entry do, in 1/1024: varints.
  */
+#include "base/invariant.h"
+#include "base/varint.h"
 #include "sketch/hot_priv.h"
 
 #define TAU_SCALE 65536.0
 #define EXTRA_LIMIT 0x1p62 /* limit of encoded tau and rest, so that sums of them do not wrap */
-
-static uint8_t *put(uint8_t *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	return p;
-}
-
-static bool get(const uint8_t **p, const uint8_t *end, uint64_t *v)
-{
-	*v = 0;
-	for (int shift = 0; shift < 64 && *p < end; shift += 7) {
-		uint8_t b = *(*p)++;
-
-		*v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return true;
-	}
-	return false;
-}
 
 size_t hot_encoded_max(const struct hot *h)
 {
@@ -52,24 +31,25 @@ static uint64_t encoded_tau(const struct hot *h)
 size_t hot_encode(const struct hot *h, uint8_t *p)
 {
 	bool merged = h->method == HOT_COUNTING && hot_counting(h)->streams > 1;
-	uint8_t *start = p;
+	struct buffer b = { .p = p };
 
-	*p++ = merged ? FORM_MERGED : h->method;
-	p = put(p, h->capacity);
-	p = put(p, h->total);
-	p = put(p, h->n);
-	p = put(p, h->method == HOT_COUNTING ? encoded_tau(h) : h->rest);
+	b.p[b.n++] = merged ? FORM_MERGED : h->method;
+	varint_put(&b, h->capacity);
+	varint_put(&b, h->total);
+	varint_put(&b, h->n);
+	varint_put(&b, h->method == HOT_COUNTING ? encoded_tau(h) : h->rest);
 	if (merged)
-		p = put(p, hot_counting(h)->streams);
+		varint_put(&b, hot_counting(h)->streams);
 	for (unsigned i = 0; i < h->n; i++) {
 		struct entry e = hot_entry(h, i);
 
-		p = put(p, e.value);
-		p = put(p, e.count);
+		varint_put(&b, e.value);
+		varint_put(&b, e.count);
 		if (h->method == HOT_SPACE_SAVING || merged)
-			p = put(p, e.error);
+			varint_put(&b, e.error);
 	}
-	return (size_t)(p - start);
+	invariant(b.n <= hot_encoded_max(h));
+	return b.n;
 }
 
 /* Whether an entry could come from a list that was filled and merged. */
@@ -91,7 +71,7 @@ static bool has(const struct hot *h, uint64_t value)
 	return false;
 }
 
-static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const uint8_t *end)
+static bool decode_entries(struct hot *h, uint64_t n, struct cursor *c)
 {
 	bool errors = h->method == HOT_SPACE_SAVING || hot_counting(h)->streams > 1;
 	double spare = (double)h->total;
@@ -99,8 +79,8 @@ static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const u
 	for (uint64_t i = 0; i < n; i++) {
 		struct entry e = { 0 };
 
-		if (!get(p, end, &e.value) || !get(p, end, &e.count) ||
-		    (errors && !get(p, end, &e.error)))
+		if (!varint_get(c, &e.value) || !varint_get(c, &e.count) ||
+		    (errors && !varint_get(c, &e.error)))
 			return false;
 		if (!plausible(h, &e, &spare) || has(h, e.value) ||
 		    hot_append(h, e.value, e.count, e.error))
@@ -110,18 +90,18 @@ static bool decode_entries(struct hot *h, uint64_t n, const uint8_t **p, const u
 }
 
 /* Decodes the part before the entries; their number goes to *n. */
-static struct hot *decode_head(const uint8_t **p, const uint8_t *end, uint64_t *n)
+static struct hot *decode_head(struct cursor *c, uint64_t *n)
 {
 	uint64_t capacity, total, extra, streams = 1;
 	struct hot *h;
 	uint8_t form;
 
-	if (*p == end)
+	if (c->p == c->end)
 		return NULL;
-	form = *(*p)++;
-	if (form > FORM_MERGED || !get(p, end, &capacity) || !get(p, end, &total) ||
-	    !get(p, end, n) || !get(p, end, &extra) ||
-	    (form == FORM_MERGED && !get(p, end, &streams)))
+	form = *c->p++;
+	if (form > FORM_MERGED || !varint_get(c, &capacity) || !varint_get(c, &total) ||
+	    !varint_get(c, n) || !varint_get(c, &extra) ||
+	    (form == FORM_MERGED && !varint_get(c, &streams)))
 		return NULL;
 	if (capacity < 1 || capacity > HOT_CAPACITY_MAX || *n > capacity ||
 	    total > UINT64_MAX / 4 || (double)extra >= EXTRA_LIMIT || streams < 1 ||
@@ -142,17 +122,18 @@ static struct hot *decode_head(const uint8_t **p, const uint8_t *end, uint64_t *
 
 struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err)
 {
-	const uint8_t *start = p, *end = p + n;
+	struct cursor c = { p, p + n };
 	uint64_t entries;
-	struct hot *h = decode_head(&p, end, &entries);
+	struct hot *h = decode_head(&c, &entries);
 
-	if (!h || !decode_entries(h, entries, &p, end)) {
+	if (!h || !decode_entries(h, entries, &c)) {
 		hot_free(h);
 		err_set(err, ERR_FAILED, "malformed hot list");
 		return NULL;
 	}
 	h->last = 0;
-	*used = (size_t)(p - start);
+	hot_check(h);
+	*used = (size_t)(c.p - p);
 	return h;
 }
 
@@ -160,30 +141,31 @@ struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err
 
 #define WEIGHT_SCALE 1024.0
 
-static uint8_t *put_weight(uint8_t *p, double weight)
+static void put_weight(struct buffer *b, double weight)
 {
-	return put(p, weight < EXTRA_LIMIT / WEIGHT_SCALE ? (uint64_t)(weight * WEIGHT_SCALE + 0.5)
+	varint_put(b, weight < EXTRA_LIMIT / WEIGHT_SCALE ? (uint64_t)(weight * WEIGHT_SCALE + 0.5)
 							  : (uint64_t)EXTRA_LIMIT);
 }
 
 size_t hot_weights_encode(const struct hot *h, uint8_t *p)
 {
-	uint8_t *start = p;
+	struct buffer b = { .p = p };
 
 	if (!h->weighted)
 		return 0;
-	p = put_weight(p, h->weight);
+	put_weight(&b, h->weight);
 	for (unsigned i = 0; i < h->n; i++)
-		p = put_weight(p, hot_entry(h, i).weight);
-	return (size_t)(p - start);
+		put_weight(&b, hot_entry(h, i).weight);
+	invariant(b.n <= hot_encoded_max(h));
+	return b.n;
 }
 
 /* Reads a weight, and rejects one that exceeds what that many occurrences can weigh. */
-static bool get_weight(const uint8_t **p, const uint8_t *end, double occurrences, double *weight)
+static bool get_weight(struct cursor *c, double occurrences, double *weight)
 {
 	uint64_t v;
 
-	if (!get(p, end, &v))
+	if (!varint_get(c, &v))
 		return false;
 	*weight = (double)v / WEIGHT_SCALE;
 	return *weight <= HOT_WEIGHT_MAX * occurrences + 1;
@@ -191,17 +173,17 @@ static bool get_weight(const uint8_t **p, const uint8_t *end, double occurrences
 
 size_t hot_weights_decode(struct hot *h, const uint8_t *p, size_t n)
 {
-	const uint8_t *start = p, *end = p + n;
+	struct cursor c = { p, p + n };
 
-	if (!get_weight(&p, end, (double)h->total, &h->weight))
+	if (!get_weight(&c, (double)h->total, &h->weight))
 		return 0;
 	for (unsigned i = 0; i < h->n; i++) {
 		struct entry e = hot_entry(h, i);
 
-		if (!get_weight(&p, end, hot_certain(h, &e), &e.weight))
+		if (!get_weight(&c, hot_certain(h, &e), &e.weight))
 			return 0;
 		hot_weigh(h, i, e.weight);
 	}
 	h->weighted = true;
-	return (size_t)(p - start);
+	return (size_t)(c.p - p);
 }

@@ -74,6 +74,8 @@ static inline void hot_weigh(struct hot *h, unsigned i, double weight)
 		h->brief[i].weight = (float)weight;
 }
 
+/* Checks what holds of a list between two calls, where invariants are checked. */
+void hot_check(const struct hot *h);
 struct entry hot_entry(const struct hot *h, unsigned i); /* the i-th entry of any list */
 /* Makes the list wide. False without memory. */
 bool hot_widen(struct hot *h);

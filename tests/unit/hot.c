@@ -649,6 +649,34 @@ static void test_weights_encoded(void **unused)
 	hot_free(plain);
 }
 
+/* A list whose least entry is just as frequent as a value outside may be: scaled, both are rounded, and the list is still one. */
+static void test_scaled(void **unused)
+{
+	struct hot *h = hot_new(HOT_SPACE_SAVING, 2), *back;
+	struct hot_value v[2];
+	uint8_t bytes[200];
+	struct err err;
+	size_t used;
+
+	(void)unused;
+	assert_int_equal(hot_add(h, 1, 3), 0);
+	assert_int_equal(hot_add(h, 2, 3), 0);
+	assert_int_equal(hot_add(h, 3, 1), 0); /* takes the place of one of them */
+	assert_int_equal(hot_scale(h, 1.5), 0);
+	assert_int_equal(hot_total(h), 11);
+	assert_int_equal(hot_top(h, v, 2), 2);
+	for (int i = 0; i < 2; i++) {
+		double truth = v[i].value == 3 ? 1.5 : 4.5;
+
+		assert_true(v[i].low <= truth && v[i].high >= floor(truth));
+	}
+	assert_true(hot_rest_bound(h) >= 4.5);
+	back = hot_decode(bytes, hot_encode(h, bytes), &used, &err);
+	assert_non_null(back);
+	hot_free(h);
+	hot_free(back);
+}
+
 /* Adds the stream to a list whose entries are brief at first, and to one whose entries never are. */
 static void assert_brief_is_wide(int kind, unsigned capacity, int n)
 {
@@ -710,6 +738,7 @@ int main(void)
 		cmocka_unit_test(test_decoding_rejects),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_weights_encoded),
+		cmocka_unit_test(test_scaled),
 		cmocka_unit_test(test_brief_entries),
 	};
 
