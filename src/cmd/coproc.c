@@ -115,8 +115,8 @@ static int run_info(int argc, char **argv, struct err *err)
 	if (description)
 		spec_print(&common.spec, stdout);
 	else
-		coproc_print_info(&common.spec, json);
-	return 0;
+		coproc_print_info(&common.spec, json, err);
+	return err->code;
 }
 
 static const struct opt asm_opts[] = {

@@ -142,9 +142,9 @@ static int run_run(int argc, char **argv, struct err *err)
 	}
 	rc = run_command(&r, command, err);
 	if (!err->code)
-		coproc_print_run(&r.lab, &r.totals, json);
+		coproc_print_run(&r.lab, &r.totals, json, err);
 	release(&r);
-	return rc;
+	return err->code ? err->code : rc;
 }
 
 static int run_study(int argc, char **argv, struct err *err)
@@ -159,7 +159,7 @@ static int run_study(int argc, char **argv, struct err *err)
 	}
 	rc = run_command(&r, command, err);
 	if (!err->code)
-		coproc_print_study(&r.lab, &r.totals, json);
+		coproc_print_study(&r.lab, &r.totals, json, err);
 	if (!err->code && folder)
 		coproc_draw_study(&r.lab, folder, command[0], err);
 	release(&r);

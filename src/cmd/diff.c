@@ -82,10 +82,10 @@ static int open_side(struct diff_side *side, int n, char **paths, struct err *er
 	return 0;
 }
 
-static void close_side(struct diff_side *side, bool complete)
+static void close_side(struct diff_side *side, struct err *err)
 {
 	for (size_t i = 0; i < side->n; i++)
-		reading_close(&side->reading[i], complete && !i);
+		reading_close(&side->reading[i], i ? NULL : err);
 	free(side->reading);
 }
 
@@ -116,8 +116,8 @@ static int run(int argc, char **argv, struct err *err)
 	if (!open_side(&side[0], base, argv, err) &&
 	    !open_side(&side[1], argc - from, argv + from, err))
 		print(side, err);
-	close_side(&side[1], false);
-	close_side(&side[0], !err->code);
+	close_side(&side[1], NULL);
+	close_side(&side[0], err);
 	return err->code;
 }
 

@@ -82,8 +82,9 @@ static void put_line(const char *text)
 	putchar('\n');
 }
 
-static int print_json(const struct finding *f, bool ok)
+static int print_json(const struct finding *f, bool ok, struct err *err)
 {
+	unsigned long failures = emit_json_failures();
 	json_t *list = json_array(), *root;
 
 	for (int i = 0; i < FINDINGS; i++)
@@ -93,9 +94,12 @@ static int print_json(const struct finding *f, bool ok)
 						      emit_text_json(f[i].ok ? NULL : f[i].fix)));
 	root = json_pack("{s:i,s:s,s:b,s:b,s:o}", "schema", 1, "verb", "doctor", "sampler", ok,
 			 "exact", f[EXACT].ok, "checks", list);
-	emit_json_print(root);
+	if (emit_json_failures() != failures)
+		err_no_memory(err, "the output");
+	else
+		emit_json_print(root, err);
 	json_decref(root);
-	return ok ? 0 : ERR_FAILED;
+	return ok && !err->code ? 0 : ERR_FAILED;
 }
 
 static int run(int argc, char **argv, struct err *err)
@@ -117,7 +121,7 @@ static int run(int argc, char **argv, struct err *err)
 	for (int i = 0; i < FINDINGS; i++)
 		ok &= f[i].ok || !f[i].needed;
 	if (json)
-		return print_json(f, ok);
+		return print_json(f, ok, err);
 	for (int i = 0; i < FINDINGS; i++) {
 		const char *mark = f[i].ok ? "ok" : f[i].needed ? "NO" : "--";
 

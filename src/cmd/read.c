@@ -23,7 +23,7 @@ int read_and_print(const struct reading_options *in, void (*print)(struct readin
 		return err->code;
 	progress_show("analysing", 0, 0);
 	print(&r, err);
-	emit_close(&r.emit, err->code == 0);
+	emit_close(&r.emit, err);
 	return err->code;
 }
 

@@ -32,6 +32,16 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
+/* Writes it; names in some formats are JSON strings. */
+static int write_all(struct export *x, const struct export_format *f, struct err *err)
+{
+	unsigned long failures = emit_json_failures();
+
+	if (f->write(x, err))
+		return -1;
+	return emit_json_failures() == failures ? 0 : err_no_memory(err, "the export");
+}
+
 int export_write(struct export *x, const struct export_format *f, struct err *err)
 {
 	if (!f->of_image && (x->o->image || x->o->binary)) {
@@ -40,7 +50,7 @@ int export_write(struct export *x, const struct export_format *f, struct err *er
 		return err_hint(err, "these options go with bolt and autofdo");
 	}
 	if (!x->o->form || has_word(f->forms, x->o->form))
-		return f->write(x, err);
+		return write_all(x, f, err);
 	err_set(err, ERR_USAGE, "%s has no form '%s'", f->name, x->o->form);
 	return err_hint(err, f->forms ? "one of: %s" : "it has only one: leave --form out",
 			f->forms);

@@ -195,6 +195,7 @@ int html_diff_write(struct diff_side side[2], const struct diff_options *o, FILE
 		    struct err *err)
 {
 	struct page p = { .side = side, .o = o, .out = out };
+	unsigned long failures = emit_json_failures();
 	int rc = diff_compare(&p.rows, side, o, err);
 
 	if (!rc)
@@ -204,5 +205,7 @@ int html_diff_write(struct diff_side side[2], const struct diff_options *o, FILE
 		diff_graph_close(&p.graph);
 	}
 	diff_rows_fini(&p.rows);
+	if (emit_json_failures() != failures)
+		rc = err_no_memory(err, "the page");
 	return rc;
 }

@@ -47,6 +47,7 @@ struct page {
 	struct html_listings listings;
 	json_t *plots, *procs;
 	size_t procs_total;
+	unsigned long failures; /* emit_json_failures() when the page was begun */
 };
 
 struct writer {
@@ -361,6 +362,8 @@ static int fill(struct page *p, size_t bytes, struct err *err)
 	listings = bytes - (size_t)(PROCS_PART * (double)bytes) - p->graph.bytes;
 	if (html_listings_make(&p->listings, p->r, p->o, p->order, listings, err))
 		return -1;
+	if (emit_json_failures() != p->failures)
+		return err_no_memory(err, "the page");
 	make_procs(p, (size_t)(PROCS_PART * (double)bytes));
 	return 0;
 }
@@ -389,11 +392,13 @@ static int make(struct page *p, struct err *err)
 
 int html_write(struct reading *r, const struct html_options *o, FILE *out, struct err *err)
 {
-	struct page p = { .r = r, .o = o, .out = out };
+	struct page p = { .r = r, .o = o, .out = out, .failures = emit_json_failures() };
 	int rc = make(&p, err);
 
 	if (!rc)
 		html_page(out, HTML_RECORDING, put_data, &p);
+	if (emit_json_failures() != p.failures)
+		rc = err_no_memory(err, "the page");
 	html_listings_fini(&p.listings);
 	json_decref(p.plots);
 	json_decref(p.procs);

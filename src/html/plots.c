@@ -14,7 +14,7 @@ static json_t *capture(struct reading *r, const char *verb,
 
 	emit_open(&r->emit, verb, true, false, false);
 	tree = print(r, &err) ? NULL : json_incref(r->emit.root);
-	emit_close(&r->emit, false);
+	emit_close(&r->emit, NULL);
 	r->emit = kept;
 	return tree;
 }

@@ -903,7 +903,9 @@ json_t *annotate_tree(struct reading *r, const struct view_proc *p, const struct
 	if (why && can_tell_why(&a))
 		use_why(&a, why);
 	tree = annotate(&a, err) ? NULL : json_incref(r->emit.root);
-	emit_close(&r->emit, false);
+	if (!tree && !err->code)
+		err_no_memory(err, "%s", p->name);
+	emit_close(&r->emit, NULL);
 	r->emit = kept;
 	annotate_fini(&a);
 	return tree;

@@ -32,7 +32,7 @@ static void put_part(struct emit *e, const struct spec_part *p)
 	emit_row(e, cell);
 }
 
-void coproc_print_info(const struct spec *s, bool json)
+void coproc_print_info(const struct spec *s, bool json, struct err *err)
 {
 	struct spec_part part[SPEC_PARTS];
 	unsigned n = spec_parts(s, part);
@@ -54,7 +54,7 @@ void coproc_print_info(const struct spec *s, bool json)
 		"the main processor's.",
 		(double)bits / 8192, (double)transistors / 1e6, s->ratio);
 	emit_footer(&e, "%s", "`assay coproc info --description` prints all parameters.");
-	emit_close(&e, true);
+	emit_close(&e, err);
 }
 
 /* Draws a figure with its label. */
@@ -113,7 +113,8 @@ static void put_values(struct emit *e, const struct lab *l)
 	item(e, "resampled", "loads sampled again", EMIT_COUNT, cell_count(h->resampled), NULL);
 }
 
-void coproc_print_run(const struct lab *l, const struct coproc_totals *t, bool json)
+void coproc_print_run(const struct lab *l, const struct coproc_totals *t, bool json,
+		      struct err *err)
 {
 	struct emit e;
 
@@ -125,7 +126,7 @@ void coproc_print_run(const struct lab *l, const struct coproc_totals *t, bool j
 	else
 		item(&e, "pairs", "pairs in the table", EMIT_COUNT,
 		     cell_count(HASH_COUNT(l->of_counts.pairs)), NULL);
-	emit_close(&e, true);
+	emit_close(&e, err);
 }
 
 /* Tables of a study. */
@@ -304,7 +305,8 @@ static void put_worst(struct emit *e, const struct lab *l)
 		"load: where the co-processor sees it, image number times 256 MiB and its address");
 }
 
-void coproc_print_study(const struct lab *l, const struct coproc_totals *t, bool json)
+void coproc_print_study(const struct lab *l, const struct coproc_totals *t, bool json,
+			struct err *err)
 {
 	const struct lab_picture *last = &l->picture[l->npicture - 1];
 	struct emit e;
@@ -329,5 +331,5 @@ void coproc_print_study(const struct lab *l, const struct coproc_totals *t, bool
 	put_values(&e, l);
 	put_worst(&e, l);
 	put_curve(&e, l);
-	emit_close(&e, true);
+	emit_close(&e, err);
 }

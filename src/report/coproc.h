@@ -13,9 +13,11 @@ struct coproc_totals {
 	bool timed;	/* cycles come from the core model */
 };
 
-void coproc_print_info(const struct spec *s, bool json);
-void coproc_print_run(const struct lab *l, const struct coproc_totals *t, bool json);
-void coproc_print_study(const struct lab *l, const struct coproc_totals *t, bool json);
+void coproc_print_info(const struct spec *s, bool json, struct err *err);
+void coproc_print_run(const struct lab *l, const struct coproc_totals *t, bool json,
+		      struct err *err);
+void coproc_print_study(const struct lab *l, const struct coproc_totals *t, bool json,
+			struct err *err);
 /* Writes FOLDER/time.svg, overhead.svg (the error over either) and scatter.svg. -1 with err set. */
 int coproc_draw_study(const struct lab *l, const char *folder, const char *title, struct err *err);
 

@@ -126,7 +126,7 @@ struct counts *counts_open(const struct reading *sampled, const char *path, doub
 	return c;
 fail_open:
 	counts_fini(c);
-	reading_close(exact, false);
+	reading_close(exact, NULL);
 fail:
 	free(exact);
 	free(c);

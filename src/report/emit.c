@@ -19,6 +19,22 @@
 #define PLAIN "\033[0m"
 #define HOT_SHARE 0.1 /* share from which on a row is bold */
 
+static unsigned long failures;
+
+static void *json_allocate(size_t n)
+{
+	void *p = malloc(n);
+
+	failures += !p;
+	return p;
+}
+
+unsigned long emit_json_failures(void)
+{
+	json_set_alloc_funcs(json_allocate, free);
+	return failures;
+}
+
 void emit_open(struct emit *e, const char *verb, bool json, bool wide, bool explain)
 {
 	memset(e, 0, sizeof(*e));
@@ -28,6 +44,7 @@ void emit_open(struct emit *e, const char *verb, bool json, bool wide, bool expl
 	e->color = !json && term_color(stdout);
 	e->width = term_width(stdout) - 1;
 	e->ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	e->failures = emit_json_failures();
 	if (json)
 		e->root = json_pack("{s:i,s:s}", "schema", EMIT_SCHEMA, "verb", verb);
 }
@@ -160,18 +177,20 @@ static void print_terms(const struct emit *e)
 	fputs(e->color ? PLAIN : "", stdout);
 }
 
-void emit_close(struct emit *e, bool complete)
+void emit_close(struct emit *e, struct err *err)
 {
+	bool complete = err && !err->code;
+
 	if (complete && !e->json && e->nterms && e->explain)
 		print_terms(e);
 	else if (complete && !e->json && e->nterms)
 		emit_footer(e, "--explain says what columns and marks mean.");
 	e->nterms = 0;
 	names_forget(&e->names);
-	if (!e->root)
-		return;
-	if (complete)
-		emit_json_print(e->root);
+	if (complete && e->json && emit_json_failures() != e->failures)
+		err_no_memory(err, "the output");
+	else if (complete && e->json)
+		emit_json_print(e->root, err);
 	json_decref(e->root);
 	e->root = NULL;
 }
@@ -260,12 +279,15 @@ static void put_escaped(const char *s)
 	}
 }
 
-void emit_json_print(const json_t *root)
+void emit_json_print(const json_t *root, struct err *err)
 {
 	char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 
-	if (text)
-		put_escaped(text);
+	if (!text) {
+		err_no_memory(err, "the output");
+		return;
+	}
+	put_escaped(text);
 	putchar('\n');
 	free(text);
 }

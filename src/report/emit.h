@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "query/name.h"
 
 #define EMIT_SCHEMA 1 /* version of the JSON: docs/json.md */
@@ -71,7 +72,8 @@ struct emit {
 	bool dim;     /* rows are grey until this is false again */
 	int width;    /* columns of a line */
 	json_t *root;
-	struct names names; /* names shown in the current table */
+	unsigned long failures; /* emit_json_failures() when the output began */
+	struct names names;	/* names shown in the current table */
 	const struct term *terms[EMIT_TERMS];
 	int nterms;
 	/* columns of the current table */
@@ -88,8 +90,17 @@ struct term {
 
 /* wide: text is never cut. explain: terms are explained at the end. */
 void emit_open(struct emit *e, const char *verb, bool json, bool wide, bool explain);
-/* Prints the JSON, if it is complete; in text, the explained terms, or how to ask for them. */
-void emit_close(struct emit *e, bool complete);
+/*
+ * Prints the JSON; in text, the explained terms, or how to ask for them. Nothing is printed if err is NULL or set already.
+ * JSON of which a part could not be allocated is not printed either, but reported in err.
+ */
+void emit_close(struct emit *e, struct err *err);
+
+/*
+ * The number of allocations of JSON values that failed in this process. jansson passes such a value on as a missing one, so
+ * whoever prints or writes JSON compares the number with what it was before the first value was made.
+ */
+unsigned long emit_json_failures(void);
 
 /* Text only: a line, which is cut at the width. */
 void emit_line(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -125,7 +136,7 @@ json_t *emit_hex_json(uint64_t v);
 /* A JSON string of arbitrary bytes: those that are not UTF-8 become U+FFFD. NULL is null. */
 json_t *emit_text_json(const char *s);
 /* Prints JSON to stdout, escaping characters that base/text hides. root stays with the caller. */
-void emit_json_print(const json_t *root);
+void emit_json_print(const json_t *root, struct err *err);
 
 static inline struct cell cell_text(const char *s)
 {

@@ -83,9 +83,9 @@ fail_profile:
 	return -1;
 }
 
-void reading_close(struct reading *r, bool complete)
+void reading_close(struct reading *r, struct err *err)
 {
-	emit_close(&r->emit, complete);
+	emit_close(&r->emit, err);
 	view_fini(&r->view);
 	binaries_fini(&r->binaries);
 	profile_fini(&r->profile);

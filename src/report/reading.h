@@ -41,7 +41,7 @@ struct reading_options {
 /* Returns -1 with err set; ERR_EMPTY if there is no sample. */
 int reading_open(struct reading *r, const struct reading_options *o, struct err *err);
 /* complete: prints the JSON; otherwise the reading was abandoned. */
-void reading_close(struct reading *r, bool complete);
+void reading_close(struct reading *r, struct err *err);
 
 /* Prints two or three lines of text, or sets "recording" in JSON. */
 void reading_heading(struct reading *r);

@@ -66,6 +66,8 @@ static int db_error(struct reader *r)
 {
 	int code = sqlite3_errcode(r->db);
 
+	if (code == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM)
+		return err_no_memory(r->err, "the recording");
 	if (code == SQLITE_NOTADB) {
 		err_set(r->err, ERR_FAILED, "%s is no recording", r->path);
 		return err_hint(r->err, "`assay record` makes one");

@@ -634,9 +634,9 @@ int verify_print(const struct verify_options *o, struct err *err)
 			accuracy_fini(&v.a[i]);
 	}
 	for (size_t i = 0; i < v.open; i++)
-		reading_close(&v.reading[i], measured && !rc);
+		reading_close(&v.reading[i], measured ? err : NULL);
 	free(v.reading);
 	free(v.f);
 	free(v.a);
-	return rc;
+	return err->code ? -1 : rc;
 }

@@ -349,14 +349,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	read_all(&r);
-	emit_close(&r.emit, true);
+	emit_close(&r.emit, &err);
 	emit_open(&r.emit, "fuzz", true, true, true);
 	read_all(&r);
-	reading_close(&r, true);
+	reading_close(&r, &err);
 	o.caller = "*";
 	if (!reading_open(&r, &o, &err)) {
 		read_all(&r);
-		reading_close(&r, true);
+		reading_close(&r, &err);
 	}
 	return 0;
 }

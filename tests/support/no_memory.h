@@ -3,11 +3,14 @@
  * Memory that cannot be had. The linker wraps the functions that allocate (Makefile), and the n-th allocation of an operation
  * fails, for n = 1, 2, ... until the operation passes without a failure. Each failed operation must say so in its error, or
  * succeed where the memory was for something that it can do without; the build with sanitizers reports what leaks.
+ * SQLite and jansson allocate by functions that they are given: count_libraries() and report/emit give them wrapped ones.
  * To be included by one file of a test program, after cmocka.h.
  */
 #ifndef ASSAY_TESTS_NO_MEMORY_H
 #define ASSAY_TESTS_NO_MEMORY_H
 
+#include <malloc.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +72,48 @@ char *__wrap_strdup(const char *s)
 char *__wrap_strndup(const char *s, size_t n)
 {
 	return fails() ? NULL : __real_strndup(s, n);
+}
+
+static void *sql_malloc(int n)
+{
+	return malloc((size_t)n);
+}
+
+static void *sql_realloc(void *p, int n)
+{
+	return realloc(p, (size_t)n);
+}
+
+static int sql_size(void *p)
+{
+	return (int)malloc_usable_size(p);
+}
+
+static int sql_round_up(int n)
+{
+	return (n + 7) & ~7;
+}
+
+static int sql_begin(void *unused)
+{
+	(void)unused;
+	return SQLITE_OK;
+}
+
+static void sql_end(void *unused)
+{
+	(void)unused;
+}
+
+/* To be called before SQLite is used. */
+static void count_libraries(void)
+{
+	static const struct sqlite3_mem_methods methods = { sql_malloc, free,	      sql_realloc,
+							    sql_size,	sql_round_up, sql_begin,
+							    sql_end,	NULL };
+
+	if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK)
+		abort();
 }
 
 /* An operation returns whether it succeeded, with its message in err otherwise, and frees all that it made. */

@@ -86,6 +86,7 @@ static void compile(void)
 static int setup(void **state)
 {
 	(void)state;
+	count_libraries();
 	snprintf(dir, sizeof(dir), "/tmp/assay-no-memory.XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	write_one(squeeze, sizeof(squeeze), "squeeze", recordings_squeeze);
@@ -107,14 +108,45 @@ static int teardown(void **state)
 	return system(command);
 }
 
+/* How much a profile holds, and how long its names are. */
+static size_t amount(const struct profile *p)
+{
+	size_t n = p->sites.n + p->nrun + p->nwset + p->nphases + p->stacks.nsample;
+	const struct site *s;
+
+	for (size_t i = 0; i < p->nimage; i++)
+		n += strlen(p->image[i]->path) + p->image[i]->nproc;
+	for (size_t i = 0; i < p->nrun; i++)
+		n += strlen(p->run[i].command) + p->run[i].n.samples;
+	SITES_EACH(&p->sites, s)
+	n += s->observed;
+	return n;
+}
+
+/* Reading fails, or everything is read. */
 static bool read_one(const char *path, struct err *err)
 {
+	static const char *last;
+	static size_t all;
 	struct profile p;
 	bool ok;
 
+	if (last != path) {
+		unsigned long kept = left;
+
+		left = 0;
+		assert_int_equal(profile_init(&p, err), 0);
+		assert_int_equal(recording_read(path, &p, err), 0);
+		all = amount(&p);
+		profile_fini(&p);
+		last = path;
+		left = kept;
+	}
 	if (profile_init(&p, err))
 		return false;
 	ok = !recording_read(path, &p, err);
+	if (ok)
+		assert_int_equal(amount(&p), all);
 	profile_fini(&p);
 	return ok;
 }
@@ -287,8 +319,8 @@ static bool print_reading(struct err *err)
 
 	open_reading(&r, input);
 	ok = !print(&r, err);
-	reading_close(&r, ok);
-	return ok;
+	reading_close(&r, ok ? err : NULL);
+	return ok && !err->code;
 }
 
 static int print_annotated(struct reading *r, struct err *err)
@@ -331,8 +363,8 @@ static bool print_difference(struct err *err)
 	open_reading(&r[0], input);
 	open_reading(&r[1], other);
 	ok = !html_diff_write(side, &(struct diff_options){ 0 }, stdout, err);
-	reading_close(&r[1], false);
-	reading_close(&r[0], false);
+	reading_close(&r[1], NULL);
+	reading_close(&r[0], NULL);
 	return ok;
 }
 

@@ -69,5 +69,6 @@ int main(void)
 		cmocka_unit_test(exact_runs_are_read),
 	};
 
+	count_libraries();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
