@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 8 /* elements */
+#define LEAST 8 /* elements for which a new array has room */
 
 void *array_reserved(void *v, size_t *cap, size_t n, size_t size, size_t max)
 {

@@ -10,7 +10,8 @@
 #include <assert.h>
 #define invariant(holds) assert(holds)
 #else
-#define invariant(holds) ((void)sizeof(!(holds))) /* compiled, not evaluated */
+#define invariant(holds) \
+	((void)sizeof(!(holds))) /* The condition is compiled, but not evaluated. */
 #endif
 
 #endif

@@ -11,7 +11,7 @@
 #include "estimate/estimate.h"
 
 enum pattern_kind {
-	PATTERN_APART,	/* nothing of the following, or not known */
+	PATTERN_APART,	/* the address follows none of the patterns below, or is not known */
 	PATTERN_STREAM, /* the address advances by a constant from one execution to the next */
 	PATTERN_CHAIN,	/* the address depends on a load that depends on its own last execution */
 };

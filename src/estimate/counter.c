@@ -17,7 +17,8 @@ struct search {
 	const struct estimate_proc *p;
 	struct image *im;
 	const struct tally *t;
-	uint16_t reg; /* the register's bit of gpr_written */
+	uint16_t
+		reg; /* the register's bit in the masks gpr_read and gpr_written of an instruction */
 	bool returns; /* the search reached the instruction itself: a loop */
 	double other; /* times that windows saw something else set the register */
 	bool *seen;   /* by block: the search reached its end */

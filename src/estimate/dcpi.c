@@ -103,7 +103,7 @@ static void find_cluster(struct dcpi_estimate *e, const struct ratio *r, const s
 		if (e->used >= rules->part * (double)points && !is_absurd(e->f, v, n, rules))
 			return;
 	}
-	/* no issue point runs as scheduled */
+	/* There is no issue point at which the block runs as it was scheduled. */
 	e->used = 0;
 	e->confidence = CONFIDENCE_LOW;
 }

@@ -29,7 +29,7 @@ enum confidence {
 extern const char *const confidence_name[CONFIDENCE_N];
 
 struct dcpi_insn {
-	double samples, least; /* S, M */
+	double samples, least; /* S: samples; M: least cycles at the head of the issue queue */
 	int cause;	       /* index of the earlier instruction that M waits for, or -1 */
 	bool first;	       /* it is the first instruction of its block */
 };

@@ -30,7 +30,7 @@ enum rule_kind {
 
 /* Where the caller's rbp is. */
 enum rule_bp {
-	RULE_BP_SAME, /* still in rbp */
+	RULE_BP_SAME, /* The caller's rbp is still in the register. */
 	RULE_BP_CFA,  /* at CFA + bp_off */
 	RULE_BP_RBP,  /* at rbp + bp_off */
 };

@@ -68,7 +68,7 @@ static bool touch_lru(uint64_t *set, unsigned ways, uint64_t line)
 	return false;
 }
 
-/* Does the same to eight ways at a time. */
+/* Touches a line of an LRU set, as touch_lru() does, eight ways at a time. */
 __attribute__((target("avx512f"))) static bool touch_lru_vectors(uint64_t *set, unsigned ways,
 								 uint64_t line)
 {

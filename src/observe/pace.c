@@ -48,7 +48,7 @@ static bool predict(struct branch_predictor *b, const struct retired *r)
 				     : branch_indirect(b, pc, r->value[OPERAND_TARGET]);
 }
 
-/* Cycles of an instruction at that rate of mispredictions per instruction. */
+/* The mean cycles of an instruction where a part `wrong` of the instructions is mispredicted. */
 static double cycles(double wrong)
 {
 	return PACE_CYCLES + PACE_WRONG * wrong;

@@ -147,7 +147,7 @@ static double plain_total(const struct sampled *s, unsigned counter)
 	return sum;
 }
 
-/* Batches of two runs are of the same samples as long as nothing differs. */
+/* Finds the first batch in which two runs counted different numbers, and the sample with which it begins. */
 static void locate(const struct sampled *a, const struct sampled *b, struct sampled_difference *d)
 {
 	size_t n = a->nbatch < b->nbatch ? a->nbatch : b->nbatch, i = 0, k = 0;

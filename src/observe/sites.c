@@ -14,8 +14,8 @@
 #define SLOTS_MIN 1024
 /* number of slots from which the table lies in large pages */
 #define SLOTS_LARGE (PAGES_LARGE / sizeof(uint64_t))
-#define SMALL \
-	3 /* chunks with memory of their own; later ones lie in large pages, this many in each: */
+/* The first SMALL chunks have memory of their own. Later ones lie in large pages, IN_PAGE of them in each. */
+#define SMALL 3
 #define IN_PAGE (PAGES_LARGE / (SITES_CHUNK * sizeof(struct site)))
 
 static uint32_t hash_of(const struct site_id *id)

@@ -23,7 +23,7 @@ struct work {
 	const struct clusters *c;
 	size_t spaced;
 	double (*rate)[JUDGE_QUANTITY_N]; /* events per instruction, for each block */
-	double *whole, *estimate;	  /* shares of blocks */
+	double *whole, *estimate; /* the share of executed instructions that each block has */
 	double truth[JUDGE_QUANTITY_N];
 };
 

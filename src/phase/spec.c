@@ -23,7 +23,7 @@ static int begin(struct spec *s, size_t n, uint64_t end, uint64_t size, uint64_t
 	return s->sample ? 0 : err_no_memory(err, "phases");
 }
 
-/* A sample does not fit into the interval, of phase k. */
+/* Reports that the sample of phase k is longer than the interval it is to be taken from. */
 static int too_long(struct spec *s, unsigned k, uint64_t size, uint64_t length, struct err *err)
 {
 	spec_fini(s);

@@ -25,7 +25,7 @@ struct stop_row {
 /* The items in order: their labels, and how they come from the counters. */
 struct item {
 	struct column c;
-	size_t counter; /* offset of a counter, unless there is a function: */
+	size_t counter; /* offset of a counter in struct run_counters; not used where one of the functions is set */
 	double (*real)(const struct run_counters *n);
 	struct cell (*cell)(const struct reading *r);
 	bool often_zero; /* text omits the item if it is 0 */

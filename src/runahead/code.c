@@ -235,7 +235,7 @@ struct item {
 struct walk {
 	struct item run[RUN_MAX];
 	uint32_t n;
-	bool more; /* control goes on after the run, at `next` */
+	bool more; /* Control goes on behind the run of instructions, at `next`. */
 	uint64_t next;
 	uint64_t *queue;
 	uint32_t head, tail;

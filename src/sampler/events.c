@@ -164,7 +164,7 @@ int events_add_thread(struct events *e, pid_t tid, struct err *err)
 	return add(e, tid, -1, false, err);
 }
 
-/* The number of the thread's event, or n. */
+/* Returns the index of the thread's event among the n events, or n if the thread has none. */
 static size_t find(const struct events *e, pid_t tid)
 {
 	size_t i = 0;

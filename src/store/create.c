@@ -19,9 +19,9 @@
 /* What exists at the path of a new recording. */
 enum found {
 	FOUND_NOTHING,
-	FOUND_RECORDING, /* finished, or left by a killed recorder, and then perhaps empty */
-	FOUND_LIVE,	 /* a recorder is writing it */
-	FOUND_OTHER,	 /* another file, which is neither read nor moved */
+	FOUND_RECORDING, /* a recording that is finished, or that a killed recorder left; the latter may be empty */
+	FOUND_LIVE,  /* a recorder is writing it */
+	FOUND_OTHER, /* another file, which is neither read nor moved */
 };
 
 static enum found look_into(int fd, pid_t *recorder)

@@ -206,7 +206,7 @@ static bool write_tallies(sqlite3_stmt *s, const struct profile *p)
 
 #define X(name, what) , u->name
 
-/* Writes the counts, from column `at` on. */
+/* Binds counts of reuse times to the columns from `at` on, and writes the row. */
 static bool write_reuse(sqlite3_stmt *s, int at, const struct reuses *u)
 {
 	uint8_t blob[4][DISTANCE_BUCKETS * 2 * VARINT_MAX];
@@ -498,7 +498,7 @@ static enum pairs_result read_tally(const struct rows *r, sqlite3_stmt *s)
 
 #define X(name, what) , &u->name
 
-/* Reads the counts, from column `at` on. */
+/* Reads counts of reuse times from the columns from `at` on. */
 static enum pairs_result read_counts(sqlite3_stmt *s, int at, struct reuses *u)
 {
 	uint64_t *const *count;

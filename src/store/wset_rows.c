@@ -162,7 +162,7 @@ static const char *read_process(struct rows *r, sqlite3_stmt *s)
 	return w->command ? NULL : "no memory";
 }
 
-/* Rows are sorted by key, and so are working sets. */
+/* Finds the working set of a row. Rows and working sets are both sorted by run and process, so the search goes on at *at. */
 static struct wset *owner(struct rows *r, sqlite3_stmt *s, size_t *at)
 {
 	int64_t run = sqlite3_column_int64(s, 0), process = sqlite3_column_int64(s, 1);

@@ -22,7 +22,8 @@
 #define CODE_MAX 0x8000 /* most bytes of a block's code */
 #define STUB_SIZE EXIT_SIZE
 #define ONCE_SIZE 4096
-#define ONCE_BYTES 32 /* room for the program's bytes at the end of such a block */
+#define ONCE_BYTES \
+	32 /* room for a copy of the program's bytes behind the code of a block that is executed once */
 /* most bytes of code that counts an edge, subtracts what is owed there, or ends an execution at an exit */
 #define EDGE_SIZE 128
 #define MARKED 4 /* factor by which marking lines makes code longer */

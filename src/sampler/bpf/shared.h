@@ -87,7 +87,8 @@ struct sample {
 	uint32_t ns;	     /* spent running ahead */
 	uint32_t stop_image; /* image that control was in at the end */
 	uint64_t exec_vm;
-	uint64_t stop_bias; /* bias of stop_image */
+	uint64_t
+		stop_bias; /* difference of run-time and ELF addresses of the image in which the window stopped */
 };
 _Static_assert(sizeof(struct sample) == RA_OUT_HEAD * 8, "a sample is what precedes out[]");
 
