@@ -20,7 +20,7 @@ struct height {
 
 struct heights {
 	struct height *v;
-	uint32_t n; /* number of instructions at the time the table was made */
+	uint32_t n; /* number of instructions of the graph when the table of heights was made */
 	uint32_t *todo, ntodo;
 };
 

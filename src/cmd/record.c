@@ -23,7 +23,7 @@
 #define AUTO_SIZE 20000 /* instructions of a sample */
 #define SCHEDULE_FILE_MAX (4u << 20)
 #define PGO_AREA \
-	65536 /* instructions lifted at a time: code that runs seldom is there when it runs */
+	65536 /* instructions lifted at a time: more than otherwise, so that rare code is lifted before it runs */
 #define PGO_RATE 199	  /* Hz: windows are eight times as long as others */
 #define BUDGET 5	  /* per cent of the machine that recording all of it may take */
 #define SAMPLED_VALUES 32 /* more of them would find hardly anything more (README.md) */

@@ -370,8 +370,8 @@ long mca_parse(const char *text, size_t size, struct schedule_block *v, size_t n
 
 /* The child process. */
 
-/* Older versions of llvm-mca have no better models of what Assay knows; some die of instructions
- * without a model (push fs). */
+/* Versions of llvm-mca, best first. Versions before 19 have no model of recent CPUs, and some of them crash on an instruction
+ * without a model, such as push fs. */
 static const char *const programs[] = { "/usr/bin/llvm-mca-19", "/usr/bin/llvm-mca-20",
 					"/usr/bin/llvm-mca-21", "/usr/bin/llvm-mca-22" };
 

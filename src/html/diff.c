@@ -88,7 +88,7 @@ static json_t *summary(const struct page *p)
 	return list;
 }
 
-/* Executions were counted to the last one. */
+/* Executions are counts and stay whole numbers; times are estimates. */
 static json_t *amount_json(const struct page *p, double amount)
 {
 	return p->rows.measure == DIFF_EXECUTIONS ? json_integer((json_int_t)llround(amount))

@@ -26,7 +26,7 @@ typedef void (*html_progress)(const char *what, size_t done, size_t of);
 struct html_options {
 	unsigned procedures;	/* most procedures that are annotated */
 	double megabytes;	/* of the page, at most */
-	html_progress progress; /* or NULL */
+	html_progress progress; /* told how far the page is; NULL: nobody is told */
 };
 
 enum html_kind {

@@ -13,7 +13,7 @@ struct inlines {
 	struct inlines_unit *units; /* by offset */
 };
 
-/* Does what image_inlines() does. */
+/* The inlined calls at an address, innermost first: image_inlines() of an image whose lines are l. */
 size_t inlines_at(struct inlines *x, struct lines *l, uint64_t addr, struct image_inline *found,
 		  size_t max);
 void inlines_fini(struct inlines *x);

@@ -11,7 +11,7 @@
 #define TOP 32
 #define TIMES_MIN 4096	/* a multiple of 64, as all numbers of times are */
 #define SLOTS_MIN 1024	/* a power of two */
-#define NONE UINT64_MAX /* no line */
+#define NONE UINT64_MAX /* stands for no line: the end of a list */
 #define TIMES_MAX (1ull << 31)
 
 struct slot {

@@ -25,7 +25,7 @@ struct caller {
 	struct caller_key key;
 	uint64_t observed, windows;
 	uint64_t seen;		      /* private: the last such window */
-	struct hot *value[OPERAND_N]; /* NULL: never observed */
+	struct hot *value[OPERAND_N]; /* hot list of each operand; NULL: it was never observed */
 	UT_hash_handle hh;
 };
 

@@ -333,7 +333,7 @@ static void say_more(const struct diff *d, enum diff_verdict v, size_t hidden)
 			  fmt_count(hidden, count, sizeof(count)), diff_verdict_name(&d->rows, v));
 }
 
-/* Rows without a difference are grey; exact ones are all the same, and are counted only. */
+/* Rows without a difference are grey. Those of exact recordings are equal, so only their number is printed. */
 static void print_group(const struct diff *d, size_t at, enum diff_verdict v)
 {
 	size_t n = d->rows.of[v], shown = d->o->n && d->o->n < n ? d->o->n : n;

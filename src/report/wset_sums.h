@@ -24,7 +24,7 @@ struct wset_region_sum {
 
 struct wset_sums {
 	struct wset_change *interval;	/* by snapshot */
-	struct wset_region_sum *region; /* by number of region */
+	struct wset_region_sum *region; /* sums of each region, by its number in the working set */
 	uint64_t total;			/* different lines in all intervals */
 	uint64_t shared;		/* those of them that more than one thread touched */
 	uint64_t code_total;		/* different lines of code that were executed */

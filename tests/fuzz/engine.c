@@ -758,23 +758,16 @@ static int take(void *arg, void *thread, const struct order_event *e, size_t n)
 static void take_execution(void *arg, void *thread, const struct order_execution *x)
 {
 	struct fuzz *f = arg;
-	struct order_code code = *x->code;
-	struct order_execution copy = *x;
-	struct order_op op[OPS];
+	struct order_op *op = x->code->op;
 
-	if (code.n > OPS)
-		code.n = OPS;
-	for (uint32_t i = 0; i < code.n; i++) {
-		op[i] = code.op[i];
+	for (uint32_t i = 0; i < x->code->n; i++) {
 		if (op[i].kind <= ORDER_PREFETCH && !op[i].size)
 			abort();
 		if (x->whole && op[i].word != ORDER_NO_WORD && op[i].word >= x->words)
 			abort();
 		op[i].repeats = false;
 	}
-	code.op = op;
-	copy.code = &code;
-	f->under->execute(f->under->arg, thread, &copy);
+	f->under->execute(f->under->arg, thread, x);
 }
 
 #define THROUGH(name, ...) \

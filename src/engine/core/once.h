@@ -8,7 +8,8 @@
 
 #define INSN_MAX 15
 
-/* The thread's block for such code holds b's instruction now: what counts it. Under cache_lock. */
+/* Notes that the thread's block for code that changes all the time holds the instruction of b now, and finds its counter.
+ * The caller holds cache_lock. */
 void once_note(struct thread *t, const struct block *b, struct region *r);
 /* Counts an execution of the instruction; of a branch, whether it was taken. */
 void once_count(struct thread *t, bool taken);

@@ -85,7 +85,7 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	if (blk->bytes == (const uint8_t *)pc && room > ((pc + blk->len - 1) | 4095) + 1 - pc)
 		room = ((pc + blk->len - 1) | 4095) + 1 - pc;
 	decode_block(b, room, blk->n, false);
-	invariant(b->n == blk->n && b->len == blk->len); /* it is the same block again */
+	invariant(b->n == blk->n && b->len == blk->len); /* decoded as when it was made */
 	put_block(b);
 	library_leave(t);
 	for (unsigned i = 0; i < b->n; i++) {

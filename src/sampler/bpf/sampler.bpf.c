@@ -18,7 +18,7 @@
  */
 #define KERNEL_STRUCT __attribute__((preserve_access_index))
 struct mm_struct {
-	unsigned long total_vm, data_vm, exec_vm, stack_vm; /* pages */
+	unsigned long total_vm, data_vm, exec_vm, stack_vm; /* in pages */
 	unsigned long start_code, start_data, brk, start_stack, env_end;
 } KERNEL_STRUCT;
 struct thread_struct {
