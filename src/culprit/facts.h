@@ -91,12 +91,8 @@ struct fact_source {
 	uint64_t processes;
 	double samples;	      /* each ends what first and second levels hold of a program's data */
 	struct locality seen; /* sums over all sites */
-<<<<<<< HEAD
 	const struct schedules *schedules;
-	/* Everything that the program touches. */
-=======
 	/* The lines and pages, of data and of code, that the whole program touches. */
->>>>>>> 25ab205 (all: More comments of random samples, understandable alone)
 	const struct fetched *lines_fetched, *pages_fetched; /* NULL: not known */
 	const struct places *line_places, *page_places;	     /* NULL: not known */
 	struct crowd *data_lines, *data_pages, *code_lines, *code_pages, *targets, *insns;
