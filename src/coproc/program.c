@@ -80,7 +80,7 @@ struct checker {
 	const struct program *p;
 	const struct spec *s;
 	const char *from;
-	unsigned at; /* address of the word */
+	unsigned at; /* address of the word that is checked */
 	struct err *err;
 	uint64_t read; /* operands that the word reads */
 	unsigned value_writes, index_writes;

@@ -120,7 +120,7 @@ int places_ready(struct places *p, struct crowd *crowd)
 		most = fmax(most, uses);
 		if (i + 1 < p->n && p->v[i + 1].unit == p->v[i].unit)
 			continue;
-		/* rounding errors of sums, where no region lies */
+		/* Sums that should be 0, where no region lies, are rounding errors. */
 		if (uses < most * 1e-12)
 			uses = bursts = part = 0;
 		p->v[k++] = (struct place){ p->v[i].unit, uses, fmax(0, bursts),

@@ -122,7 +122,7 @@ static inline bool control(struct seen_thread *t, const struct order_op *o, bool
 	return wrong;
 }
 
-/* The same for the end of a block. */
+/* Predicts the branch at the end of a block, as control() does, and counts the block unless caches are only warmed. */
 static inline bool control_end(struct seen_thread *t, struct order_code *c, bool taken, uint64_t to)
 {
 	if (!t->s->warming) {

@@ -7,7 +7,7 @@
 
 struct place {
 	struct site_id id;
-	const struct site *site;      /* NULL: never observed */
+	const struct site *site;      /* NULL: the instruction was never observed */
 	const struct view_proc *proc; /* NULL: no observed procedure */
 	uint64_t start;		      /* start of the procedure; 0 if there is none */
 	const char *image;	      /* name of the image */

@@ -65,7 +65,7 @@ static void child(struct spawn *s, char *const argv[], const sigset_t *mask)
 	if (read(s->go, &c, 1) != 1)
 		_exit(127);
 	close(s->go);
-	/* signals that came meanwhile come now: it is there to be told to go */
+	/* Signals were blocked until the recorder is ready for the child to end by one. */
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	why = errno;
