@@ -164,7 +164,8 @@ root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 if [ "$(id -u)" = 0 ] && [ -n "$root" ] && mkdir "$root/assay-budget-$$" 2>/dev/null; then
 	for budget in 0 0.001; do
 		run "$ASSAY" record -q -F 2000 --budget $budget -o budget$budget.db --cgroup "assay-budget-$$" -- \
-			timeout 5 sh -c "echo \$\$ >'$root/assay-budget-$$/cgroup.procs'; while '$PROG' 30000000 >n; do :; done"
+			bash -c "echo \$\$ >'$root/assay-budget-$$/cgroup.procs'
+				while ((++i < 30 || SECONDS < 5)); do '$PROG' 30000000 >n; done"
 		"$ASSAY" values -i budget$budget.db --json --min-share 0.3 > budget$budget.json
 		like "--budget $budget: the dominant value" "$(dominant budget$budget)" 'load_95 load 0x3c8'
 		"$ASSAY" info -i budget$budget.db --json > budget$budget.info
