@@ -23,9 +23,10 @@ done < sites | awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (s 
 "$ASSAY" export folded -i inl.db 2> /dev/null | sed -n 's|^\./inl;\(outer.*\)|\1|p' | sort > got
 is "inlined as deep as addr2line says" "$(grep -c 'middle (inlined);deep (inlined)' wanted)" 1
 is "each stack has the executions that it should have" "$(cat got)" "$(cat wanted)"
-"$ASSAY" export speedscope -i inl.db -o s.json 2> /dev/null
+"$ASSAY" export firefox -i inl.db -o f.json 2> /dev/null
 is "lines are those of addr2line: where the next one is called, and the instruction's" \
-	"$(jq -r '.shared.frames[] | select(.name == "deep (inlined)" or .name == "middle (inlined)" or .name == "outer") | "\(.name) \(.line)"' s.json | sort -u)" \
+	"$(jq -r '.shared as $t | range($t.frameTable.length) |
+		"\($t.stringArray[$t.funcTable.name[$t.frameTable.func[.]]]) \($t.frameTable.line[.])"' f.json | grep -E '^(deep|middle|outer) ' | sort -u)" \
 	"$(while read -r address _; do
 		addr2line -i -f -e inl "$address" | paste - - | awk '{ n[NR] = $1; l[NR] = $2 } END { for (i = 1; i <= NR; i++) { sub(/.*:/, "", l[i]); sub(/ .*/, "", l[i]); if (n[i] != "other") print n[i] (i < NR ? " (inlined)" : ""), l[i] } }'
 	done < sites | sort -u)"
