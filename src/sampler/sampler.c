@@ -66,8 +66,9 @@ struct pending {
 #define RARE_RATE 8
 #define RARE_BURST 4
 #define RARE_SAVED 256
-#define STACK_USUAL 8192 /* bytes of a copied stack */
-#define RARE_MORE 1024	 /* instructions behind each branch that goes a way for the first time */
+/* Bytes of a stack in the ring buffer: few are copied, the others are lists of frames. */
+#define STACK_USUAL 2048
+#define RARE_MORE 1024 /* instructions behind each branch that goes a way for the first time */
 
 #define LATEST_NS 1000000 /* from an interrupt until its records are in the ring buffer, at most */
 #define LATELY 64
