@@ -147,10 +147,11 @@ static struct known_image *known(struct tables *t, uint32_t number, struct image
 	if (!k || k->tried)
 		return k;
 	k->tried = true;
-	if (image_called(im, &k->entry, 1) != 1)
-		k->entry = 0;
 	if (unwind_read(&k->ranges, im))
 		place_image(t, number, im);
+	/* .debug_frame, which is not in the ranges, may have rules of what follows */
+	if (!k->ranges.n || image_called(im, &k->entry, 1) != 1)
+		k->entry = 0;
 	return k;
 }
 
