@@ -53,11 +53,24 @@ static void test_rate_that_is_named_is_borne(void **state)
 		}
 }
 
+/* Stacks are borne at the default, and wherever they are borne, windows alone are. */
+static void test_stacks(void **state)
+{
+	(void)state;
+	assert_true(bearable_stacks(997, 256, true));
+	assert_true(bearable_stacks(9999, 256, true));
+	assert_false(bearable_stacks(90000, BEARABLE_BURST, true));
+	for (double rate = 1000; rate < 150000; rate *= 1.3)
+		if (bearable_stacks(rate, 256, true))
+			assert_int_equal(bearable_burst(rate, 256, true), 256);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_default_is_left_alone),
 		cmocka_unit_test(test_windows_are_shortened),
+		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_rate_that_is_named_is_borne),
 	};
 
