@@ -5,10 +5,9 @@
 #include <string.h>
 
 /*
- * Zen 5: LLVM 19's model is that of Zen 4. The core dispatches eight instructions in a cycle instead of six, and three of
- * its six ALUs multiply instead of one of four, and two
- * stores are executed in a cycle instead of one (AMD, Software Optimization Guide for the AMD Zen 5 Microarchitecture,
- * 58455; nine multiplications of a loop take 3.05 cycles).
+ * Zen 5: LLVM 19's model is that of Zen 4. The core dispatches eight instructions in a cycle instead of six, three of its
+ * six ALUs multiply instead of one of four, and two stores are executed in a cycle instead of one (AMD, Software
+ * Optimization Guide for the AMD Zen 5 Microarchitecture, 58455; nine multiplications of a loop take 3.05 cycles).
  *
  * Sums: adders of Golden Cove, its successor and Zen 5 hand a sum to the next addition a cycle before other
  * instructions have it, so a chain of additions takes two cycles each (bench/latency), where LLVM 19 has three.

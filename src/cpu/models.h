@@ -14,7 +14,7 @@ struct cpu_model {
 	float early; /* cycles by which a sum of floating-point numbers is ready sooner for the next addition */
 };
 
-/* Returns what is known of that model; for most, nothing that differs. */
+/* Returns how the core differs from that model of llvm-mca; most do not. */
 const struct cpu_model *cpu_model(const char *name);
 
 #endif

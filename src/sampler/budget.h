@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU time that recording a whole machine may take (`record --budget`). Where it takes more, windows are passed over: of
- * every so many samples one is run ahead, at random, and stands for the others (stream/window.h). Samples of time stay as many.
+ * The CPU time that recording a whole machine may take (`record --budget`). Where recording takes more, windows are passed
+ * over: of N samples one is run ahead, chosen at random, and its window stands for those of all N (stream/window.h). No sample
+ * of time is passed over.
  *
  * Time that is not used is saved up for a while, so that code that is met for the first time is looked at, and what is written
  * now and then costs no windows. What was overdrawn is made up for, however long that takes.
@@ -21,15 +22,15 @@
 struct budget {
 	double share;	  /* CPU time that may be taken, for each ns that passes; 0: any */
 	double left;	  /* ns; negative: more was taken than that */
-	uint64_t elapsed; /* the figures that it was told last */
+	uint64_t elapsed; /* the figures that budget_tell() was given last */
 	uint64_t taken;
-	unsigned every; /* one window of so many is run */
+	unsigned every; /* N: one window of N is run */
 };
 
-/* part: of the CPU time of so many CPUs; 0: there is no limit. */
+/* part: the share of all CPUs' time that recording may take; 0: there is no limit. */
 void budget_begin(struct budget *b, double part, unsigned cpus);
-/* Tells that so many ns have passed since the beginning, and that recording took so much CPU time. Returns of how many windows
- * one is to be run from now on. */
+/* Tells how many ns have passed since the beginning, and how much CPU time, in ns, recording took of them. Returns N: one window
+ * of N is to be run from now on. */
 unsigned budget_tell(struct budget *b, uint64_t elapsed, uint64_t taken);
 
 #endif

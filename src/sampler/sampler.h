@@ -71,7 +71,7 @@ int sampler_poll(struct sampler *s, struct err *err);
 int sampler_observe(struct sampler *s, struct err *err);
 /* Redraws the periods; to be called about ten times a second. */
 void sampler_redraw(struct sampler *s);
-/* From now on one window of so many is run, drawn at random; at most BUDGET_MOST. Only with sampler_options.budget. */
+/* From now on one window of N is run, drawn at random; N is at most BUDGET_MOST. Only with sampler_options.budget. */
 void sampler_thin(struct sampler *s, unsigned every);
 /* Stops sampling, takes the last samples, resolves what can be. */
 int sampler_stop(struct sampler *s, struct err *err);

@@ -13,7 +13,7 @@
 #define CPUS 2
 #define PART 0.05
 
-/* A machine on which recording takes so much of each second: for samples, for windows if all are run, and, once in a while,
+/* A machine, by the share of each second that recording takes: for samples, for windows if all are run, and, once in a while,
  * to write what there is. */
 struct load {
 	double fixed, windows, writing; /* ns in a second */

@@ -11,7 +11,7 @@
 const volatile uint32_t cfg_filter = 0; /* whether there is a policy */
 const volatile uint32_t cfg_budget = 0; /* whether there is a budget */
 
-uint32_t budget_every = 1; /* one window of so many is run, as user space says */
+uint32_t budget_every = 1; /* N: one window of N is run; user space sets N */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
