@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/translate/fields.h"
 
-#include "engine/core/registers.h"
 #include "engine/record/log.h"
 #include "engine/translate/block.h"
 #include "engine/shared.h"
-
-unsigned general_register(ZydisRegister r)
-{
-	/* as numbered by Zydis: AL CL DL BL AH CH DH BH SPL BPL SIL DIL R8B … */
-	static const uint8_t byte_reg[20] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
-					      6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-
-	if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_R15B)
-		return byte_reg[r - ZYDIS_REGISTER_AL];
-	if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W)
-		return r - ZYDIS_REGISTER_AX;
-	if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
-		return r - ZYDIS_REGISTER_EAX;
-	if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15)
-		return r - ZYDIS_REGISTER_RAX;
-	return NO_REG;
-}
 
 static unsigned bits_of(ZydisRegister r)
 {

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/core/registers.h"
+
 /* Kinds of values that are observed. */
 #define F_ADDRESS 1
 #define F_LOAD 2
@@ -69,7 +71,22 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 void order_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 		  const ZydisDecodedOperand *op);
 /* Returns the general register that a register is, or is a part of; NO_REG for others. */
-unsigned general_register(ZydisRegister r);
+static inline unsigned general_register(ZydisRegister r)
+{
+	/* Zydis numbers them AL CL DL BL AH CH DH BH SPL BPL SIL DIL R8B to R15B. */
+	static const uint8_t byte_reg[20] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
+					      6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_R15B)
+		return byte_reg[r - ZYDIS_REGISTER_AL];
+	if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W)
+		return r - ZYDIS_REGISTER_AX;
+	if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
+		return r - ZYDIS_REGISTER_EAX;
+	if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15)
+		return r - ZYDIS_REGISTER_RAX;
+	return NO_REG;
+}
 /* Whether the instruction names memory that it neither reads nor writes: nop, and cache flushes;
  * not prefetches. */
 bool only_names(const ZydisDecodedInstruction *d);
