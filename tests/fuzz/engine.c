@@ -797,6 +797,13 @@ static void control_end(void *arg, void *t, struct order_code *code, bool taken,
 	THROUGH(end, t, code, taken, to);
 }
 
+static void settle(void *arg)
+{
+	struct fuzz *f = arg;
+
+	f->under->settle(f->under->arg);
+}
+
 static void thread_end(void *arg, void *t)
 {
 	THROUGH(thread_end, t);
@@ -820,6 +827,7 @@ static void put_between(struct fuzz *f)
 	f->consumer.take = f->under->take ? take : NULL;
 	f->consumer.execute = f->under->execute ? take_execution : NULL;
 	f->consumer.end = control_end;
+	f->consumer.settle = f->under->settle ? settle : NULL;
 	f->consumer.block = f->under->block ? order_own : NULL;
 	f->consumer.thread_end = thread_end;
 	f->consumer.process_end = process_end;
