@@ -754,7 +754,8 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		if ((e->mode & EXACT_COUNTS && ways_end(e, p, err)) || finish_streams(e, p, err) ||
 		    lines_finish(e, p, err) || phases_finish(e, p, err))
 			return -1;
-		order_settle(e); /* the process's code, which has what was counted since, is freed */
+		order_settle(
+			e); /* the process's code, which has what was counted since, is freed */
 		p->done = true;
 		give_back(e, p);
 	}

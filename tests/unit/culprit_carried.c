@@ -12,6 +12,7 @@
 
 #include "cfg/cfg.h"
 #include "cfg/code.h"
+#include "estimate/schedules.h"
 #include "culprit/carried.h"
 #include "image/image.h"
 
@@ -52,6 +53,7 @@ static double cycles(const uint8_t *loop, uint32_t k, double share)
 			      .meetings = { &met, 1 } };
 	struct estimate_proc p = { 0 };
 	struct estimate e = { .proc = &p, .nproc = 1 };
+	struct schedules unscheduled = { 0 };
 	struct cfg_code *code;
 	struct err err = { 0 };
 	double got = NAN;
@@ -64,9 +66,11 @@ static double cycles(const uint8_t *loop, uint32_t k, double share)
 	assert_int_equal(cfg_build(&p.g, code, at(loop), NULL, &err), 0);
 	p.site = calloc(p.g.ninsns + 1, sizeof(*p.site));
 	p.block = calloc(p.g.nblocks + 1, sizeof(*p.block));
-	assert_true(p.site && p.block);
+	unscheduled.of = calloc(p.g.nblocks + 1, sizeof(*unscheduled.of));
+	assert_true(p.site && p.block && unscheduled.of);
 	e.nblocks = p.g.nblocks;
 	c.facts = (struct fact_source){ .machine = c.machine,
+					.schedules = &unscheduled,
 					.scale = 1,
 					.processes = 1,
 					.data_lines = &none,
@@ -84,6 +88,7 @@ static double cycles(const uint8_t *loop, uint32_t k, double share)
 		got = carried_cycles(&c, &p, b);
 	}
 	paths_free(c.paths);
+	free(unscheduled.of);
 	free(p.site);
 	free(p.block);
 	cfg_fini(&p.g);
