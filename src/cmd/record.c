@@ -442,7 +442,7 @@ static double auto_part(void)
 	static const struct {
 		const char *what;
 		double part;
-	} parts[] = { { "counts", 50 },	  { "addresses", 400 },	 { "values", 2000 },
+	} parts[] = { { "counts", 50 },	  { "addresses", 400 },	 { "values", 4000 },
 		      { "calls", 100 },	  { "conflicts", 2500 }, { "misses", 6000 },
 		      { "cycles", 12000 } };
 
