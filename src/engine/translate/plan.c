@@ -48,16 +48,11 @@ void plan_begin(struct plan *p)
 		p->reg[i] = new_root(p, 64);
 }
 
-/* Whether the program has the one word's value no later than the other's. */
-static inline bool in_order(const struct plan_word *a, const struct plan_word *b)
-{
-	return a->insn < b->insn || (a->insn == b->insn && a->after <= b->after);
-}
-
 static unsigned add_word(struct plan *p, struct plan_word w)
 {
 	invariant(p->words < EXACT_WORDS_MAX);
-	invariant(!p->words || in_order(&p->word[p->words - 1], &w));
+	invariant(!p->words || p->word[p->words - 1].insn < w.insn ||
+		  (p->word[p->words - 1].insn == w.insn && p->word[p->words - 1].after <= w.after));
 	if (w.what == PLAN_ADDRESS || w.what == PLAN_MEMORY || w.what == PLAN_BEHIND)
 		p->scratch = true;
 	p->word[p->words] = w;
