@@ -29,7 +29,7 @@ bool gopcln_parse(struct gopcln *g, uint64_t text);
 void gopcln_fini(struct gopcln *g);
 /* The extent of the procedure of that number, of g->procs. False if it makes no sense. */
 bool gopcln_range(const struct gopcln *g, uint64_t i, uint64_t *start, uint64_t *end);
-/* The row that holds the address, of an opened table. False if the table does not tell. */
+/* Finds the row of an opened table that holds the address. Returns false if the table has no rule for it. */
 bool gopcln_row(const struct gopcln *g, uint64_t addr, struct unwind_row *row);
 
 #endif

@@ -49,7 +49,7 @@ static inline bool cache_top(const struct cache *c, uint64_t line)
 {
 	return c->direct && c->line[(line & c->mask) * c->g.ways] == line;
 }
-/* Touches a line of a wide cache if the hint for it is right, as for most it is. */
+/* Touches a line of a wide cache if the line is in the way that its hint names, as most lines are. Returns whether it is. */
 static inline bool cache_hinted(struct cache *c, uint64_t line)
 {
 	unsigned i;

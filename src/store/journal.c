@@ -4,7 +4,8 @@
 #include "x86/uop.h"
 #include "runahead/state.h"
 
-#define STANDS_SHIFT 8 /* bit of how many windows it stands for, beside why it ended */
+#define STANDS_SHIFT \
+	8 /* a window's word: why it ended, and from this bit on the number of windows that it stands for */
 #define TAKEN (1u << OPERAND_N)
 #define ACCESS (2u << OPERAND_N) /* the access size follows the values */
 #define COUNTS (4u << OPERAND_N) /* the register, its size and the step follow the access size */

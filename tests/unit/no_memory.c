@@ -123,7 +123,7 @@ static size_t amount(const struct profile *p)
 	return n;
 }
 
-/* Reading fails, or everything is read. */
+/* With a failing allocation, reading a recording either fails with an error, or gives all of the recording. */
 static bool read_one(const char *path, struct err *err)
 {
 	static const char *last;

@@ -127,10 +127,12 @@
 #define T_SIZE (T_RAN + T_RAN_SIZE)
 
 /* Beyond links: in T_EXIT_LINK. */
-#define EXIT_INDIRECT -1  /* T_PC holds the target */
-#define EXIT_SIGNAL -2	  /* no code ran: pending signals are delivered */
-#define EXIT_INTERVAL -16 /* minus a block's number: nothing of it ran, T_LEFT does not suffice */
-/* minus a block's number: nothing of it ran; T_LEFT was exhausted on the way there */
+#define EXIT_INDIRECT -1 /* T_PC holds the target */
+#define EXIT_SIGNAL -2	 /* no code ran: pending signals are delivered */
+/* These are followed downwards by an exit for each block, EXIT_INTERVAL minus the block's number: nothing of the block ran, since
+ * T_LEFT has fewer instructions than it executes. */
+#define EXIT_INTERVAL -16
+/* Likewise, where T_LEFT was exhausted by the link that leads to the block. */
 #define EXIT_BEFORE (EXIT_INTERVAL - (1 << 23))
 
 #endif

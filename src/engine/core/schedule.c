@@ -44,7 +44,7 @@ static struct {
 	uint64_t until;	   /* the phase ends there */
 	uint64_t length;   /* from where it began to there */
 	unsigned phase;	   /* enum exact_phase */
-	bool coarse; /* skipped code subtracts its instructions rarely: `until` is before the phase's end */
+	bool coarse; /* Blocks that subtract their instructions rarely are in use; `until` lies before the phase's end. */
 	uint64_t sample, begin;
 	uint64_t closed; /* the position at which the engine last waited for the recorder */
 	bool main,

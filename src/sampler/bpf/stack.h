@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Call stacks of samples. They are walked in the interrupt, by tables (sampler/bpf/unwind.h). Where a walk does not come to an
- * end, and the ring buffer has room, the thread's registers in user space and the top of its stack are copied, and user space walks the copy by all that the
- * images tell (sampler/stacks.h), and makes what was missing of the tables. Only sampler.bpf.c includes this file.
+ * Call stacks of samples. They are walked in the interrupt, by tables (sampler/bpf/unwind.h). Where a walk does not come to
+ * an end, and the ring buffer has room, the thread's registers in user space and the top of its stack are copied. User space
+ * walks the copy by all that the images tell (sampler/stacks.h), and adds to the tables what they lacked. Only sampler.bpf.c
+ * includes this file.
  */
 #ifndef ASSAY_SAMPLER_BPF_STACK_H
 #define ASSAY_SAMPLER_BPF_STACK_H
@@ -210,7 +211,7 @@ static __always_inline bool stack_outer(struct cpu_state *c, struct stack_slot *
 	       !stack_is_gone(&k->regs);
 }
 
-/* The same of a thread that is in the kernel. */
+/* Sends the user-space stack of a thread that is in the kernel. The verifier checks this function separately, too. */
 __noinline int stack_kernel(uint64_t id, uint64_t time, uint64_t period, uint64_t kernel_ip)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();

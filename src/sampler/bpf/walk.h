@@ -117,7 +117,8 @@ static __always_inline int unwind_enter(struct unwind_walk *w, const struct proc
 	return 0;
 }
 
-/* Where user space has not told of the process yet: among the ranges that windows use, and where the program was started. */
+/* Looks for an address of a process whose mappings user space has not told yet: among the mappings in which windows began, and
+ * among those of the program and its loader. */
 static __always_inline int unwind_find_noted(struct unwind_walk *w, uint64_t addr)
 {
 	struct proc_key key = { w->mm, w->out.pid };
