@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The representation of a hot list, shared by hot.c, hot_bytes.c and batch.c.
+ * The representation of a hot list, which the files of this folder share.
  *
  * A recording has as many lists as instructions with values, and most of them see few values, few times. So the entries of
  * a list are brief until one of them has a count above BRIEF_MAX, or the list is merged or takes many values at once; then
@@ -84,5 +84,18 @@ bool hot_grow(struct hot *h, unsigned room);
 /* Appends an entry; the caller has checked that the list is below its capacity. -1 without
  * memory. */
 int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error);
+/* The entry of the value in a wide list, or NULL. */
+struct entry *hot_find(struct hot *h, uint64_t value);
+/* Gives everything added so far a weight of 1 each. */
+void hot_weigh_evenly(struct hot *h);
+/* A wide copy with room for `more` entries. */
+struct hot *hot_copy(const struct hot *h, unsigned more);
+
+/* Counting samples (hot_counting.c). */
+/* Adds n occurrences of a value that is not in the list. -1 without memory. */
+int hot_enter(struct hot *h, uint64_t value, uint64_t n);
+int hot_merge_counting(struct hot *dst, const struct hot *src);
+/* The number of missed occurrences of a value that is exceeded with probability `doubt`. */
+double hot_missed(const struct hot *h, double doubt);
 
 #endif
