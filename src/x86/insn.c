@@ -311,7 +311,7 @@ int insn_decode(struct insn *in, const uint8_t *p, size_t n, uint64_t addr)
 	for (int i = 0; i < in->z.operand_count; i++)
 		add_operand(in, &in->op[i], &m);
 	in->cls = classify(in, &m);
-	if (in->cls == INSN_BRANCH || in->cls == INSN_JUMP || in->cls == INSN_CALL)
+	if (insn_has_target(in))
 		in->target = addr + in->len + in->op[0].imm.value.u;
 	in->access = access_size(in);
 	add_string_registers(in);

@@ -60,6 +60,11 @@ uint16_t insn_vectors_written(const struct insn *in);
 
 /* True if control can go on to the next instruction (a call does, a jump does not). */
 bool insn_falls_through(const struct insn *in);
+/* True of direct branches, jumps and calls. */
+static inline bool insn_has_target(const struct insn *in)
+{
+	return in->cls == INSN_BRANCH || in->cls == INSN_JUMP || in->cls == INSN_CALL;
+}
 /* True if the instruction ends a basic block: any transfer of control, system calls and traps. */
 bool insn_ends_block(const struct insn *in);
 

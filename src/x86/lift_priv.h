@@ -79,6 +79,12 @@ lift_fn lift_fallback; /* lifts whatever is not integer code */
 bool lift_simd(struct lift *l);
 /* enum uop_vreg of a vector or mask register, or -1. */
 int lift_vreg(ZydisRegister r);
+/* lift_int.c */
+lift_fn lift_mul_wide, lift_alu, lift_compare, lift_unary, lift_shift, lift_three, lift_count,
+	lift_adx, lift_bit_test, lift_imul, lift_mulx, lift_div, lift_crc32, lift_convert;
+/* lift_move.c */
+lift_fn lift_mov, lift_extend, lift_movbe, lift_bswap, lift_lea, lift_xchg, lift_xadd, lift_cmpxchg,
+	lift_cmpxchg_wide, lift_cmov, lift_setcc, lift_lahf, lift_sahf, lift_carry_flag;
 lift_fn lift_string, lift_xlat;
 lift_fn lift_unknown_registers;
 lift_fn lift_push, lift_pop, lift_pushf, lift_popf, lift_leave, lift_enter;
