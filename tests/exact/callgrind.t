@@ -11,6 +11,11 @@ if ! command -v valgrind >/dev/null; then
 	done_testing
 	exit 0
 fi
+if ldd "$ASSAY" | grep -q libasan; then
+	skip "the sanitizer has to be loaded before the library that valgrind preloads"
+	done_testing
+	exit 0
+fi
 unlike_valgrind=GLIBC_TUNABLES=glibc.pthread.rseq=0:glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-AVX,-BMI2,-ERMS,-FSRM,-RTM,-LZCNT,-MOVBE
 alike=(env -i "PATH=$PATH" PERL_HASH_SEED=0 LC_ALL=C "$unlike_valgrind" setarch -R)
 

@@ -44,8 +44,9 @@ for mode in counts values; do
 	ok "… of which there are some" test "$(wc -l <whole)" -gt 500
 done
 
-# What the recorder keeps of processes that have ended is little.
-kept() { # PROCESSES: the most memory it had, KiB
+# The recorder keeps little of processes that have ended. AddressSanitizer would keep the memory that the recorder frees.
+export ASAN_OPTIONS=$ASAN_OPTIONS:quarantine_size_mb=1
+kept() { # PROCESSES: the most memory that the recorder had, KiB
 	command time -f %M -o memory "$ASSAY" record --exact -q -o many.db -- \
 		sh -c "i=0; while [ \$i -lt $1 ]; do /bin/true; i=\$((i + 1)); done"
 	cat memory
