@@ -10,7 +10,7 @@
 
 /* What the surroundings provide. Look-ups return NULL where there is nothing. */
 
-/* 0: it was read. bytes: 8 or 16. */
+/* 0: it was read. bytes: 8, 16 or UNWIND_CHUNK. */
 static __always_inline int unwind_read(struct unwind_walk *w, uint64_t addr, void *to,
 				       uint32_t bytes);
 /* Sets w->range to the one that holds the address. 0: there is one. */
@@ -49,23 +49,78 @@ UNWIND_FUNCTION uint32_t unwind_search(uint64_t page, uint32_t off)
 	return unwind_row_at(lo) & ((1u << UNWIND_RULE_BITS) - 1);
 }
 
-/* The rule for an address of an image; NULL: the tables do not have it. */
-static __always_inline const struct unwind_rule *unwind_rule_for(uint32_t image, uint64_t addr)
+/* Copies a chunk of the stack that holds the address and mostly what is read after that, too. Non-zero: it cannot be read as a whole. */
+static __attribute__((noinline)) int unwind_fill(struct unwind_walk *w, uint64_t addr)
+{
+	uint64_t from = addr - w->sp < UNWIND_CHUNK / 2 ? w->sp : addr - UNWIND_BELOW;
+
+	from &= ~7ull;
+	w->chunk_at = UNWIND_NO_CHUNK;
+	if (w->no_chunks || unwind_read(w, from, w->chunk, UNWIND_CHUNK)) {
+		w->no_chunks = 1; /* the top of the stack is near */
+		return -1;
+	}
+	w->chunk_at = from;
+	return 0;
+}
+
+/* Reads one or two words of the stack. 0: they were read. */
+static __always_inline int unwind_load(struct unwind_walk *w, uint64_t addr, uint64_t *to,
+				       uint32_t words)
+{
+	uint64_t at = addr - w->chunk_at;
+
+	if (at > UNWIND_CHUNK - 16) {
+		if (unwind_fill(w, addr))
+			return unwind_read(w, addr, to, words * 8);
+		at = addr - w->chunk_at;
+	}
+	if (at > UNWIND_CHUNK - 16 || at & 7)
+		return unwind_read(w, addr, to, words * 8);
+	to[0] = w->chunk[at / 8 & (UNWIND_CHUNK / 8 - 1)];
+	if (words > 1)
+		to[1] = w->chunk[(at / 8 + 1) & (UNWIND_CHUNK / 8 - 1)];
+	return 0;
+}
+
+/* The number of the rule for an address of an image; UNWIND_RULES: the tables do not have it. */
+static __always_inline uint32_t unwind_look_up(uint32_t image, uint64_t addr)
 {
 	const struct unwind_image *im = unwind_image_at(image);
 	uint64_t number, page;
 	const uint64_t *at;
 
 	if (!im)
-		return NULL;
+		return UNWIND_RULES;
 	number = (addr >> UNWIND_PAGE_BITS) - im->first;
 	if (number >= im->pages)
-		return NULL;
+		return UNWIND_RULES;
 	at = unwind_page_at(im->page + (uint32_t)number);
 	page = at ? *(const volatile uint64_t *)at : 0;
 	if (!(page & UNWIND_READY))
+		return UNWIND_RULES;
+	return unwind_search(page, (uint32_t)addr & (UNWIND_PAGE - 1));
+}
+
+/*
+ * The rule for a frame; NULL: the tables do not have it. Rules do not change, and the same frames come again and again: those that
+ * were looked up last are remembered.
+ */
+static __always_inline const struct unwind_rule *unwind_rule_for(struct unwind_walk *w,
+								 uint64_t frame)
+{
+	struct unwind_known *k = &w->known[frame * UNWIND_SPREAD >> (64 - UNWIND_KNOWN_BITS)];
+	uint32_t rule;
+
+	if (k->frame == ~frame)
+		return unwind_rule_at(k->rule);
+	rule = unwind_look_up((uint32_t)(frame >> UNWIND_IMAGE_SHIFT),
+			      (frame & UNWIND_ADDR) - (frame & UNWIND_CALL ? 1 : 0));
+	if (rule >= UNWIND_RULES)
 		return NULL;
-	return unwind_rule_at(unwind_search(page, (uint32_t)addr & (UNWIND_PAGE - 1)));
+	k->frame = ~frame;
+	k->rule = rule;
+	return unwind_rule_at(rule);
 }
 
 static __always_inline int unwind_stop(struct unwind_walk *w, enum unwind_end end)
@@ -81,7 +136,7 @@ static __always_inline int unwind_by_bp(struct unwind_walk *w)
 
 	if (!w->bp && w->by_bp)
 		return unwind_stop(w, UNWIND_ROOT);
-	if (w->bp < w->sp || w->bp & 7 || unwind_read(w, w->bp, pair, 16) || !pair[1])
+	if (w->bp < w->sp || w->bp & 7 || unwind_load(w, w->bp, pair, 2) || !pair[1])
 		return unwind_stop(w, UNWIND_UNREADABLE);
 	w->sp = w->bp + 16;
 	w->bp = pair[0];
@@ -95,7 +150,7 @@ static __always_inline int unwind_switch(struct unwind_walk *w)
 {
 	uint64_t pair[2];
 
-	if (!w->bp || w->bp & 7 || unwind_read(w, w->bp, pair, 16) || !pair[1])
+	if (!w->bp || w->bp & 7 || unwind_load(w, w->bp, pair, 2) || !pair[1])
 		return unwind_stop(w, UNWIND_UNREADABLE);
 	w->sp = w->bp + 16;
 	w->bp = pair[0];
@@ -109,8 +164,8 @@ static __always_inline int unwind_signal(struct unwind_walk *w, const struct unw
 {
 	uint64_t sp, bp, pc;
 
-	if (unwind_read(w, w->sp + r->off, &sp, 8) || unwind_read(w, w->sp + r->bp_off, &bp, 8) ||
-	    unwind_read(w, w->sp + r->ra_off, &pc, 8) || !pc)
+	if (unwind_load(w, w->sp + r->off, &sp, 1) || unwind_load(w, w->sp + r->bp_off, &bp, 1) ||
+	    unwind_load(w, w->sp + r->ra_off, &pc, 1) || !pc)
 		return unwind_stop(w, UNWIND_UNREADABLE);
 	w->sp = sp;
 	w->bp = bp;
@@ -138,7 +193,7 @@ static __always_inline int unwind_register(struct unwind_walk *w, const struct u
 static __always_inline int unwind_bx(struct unwind_walk *w, uint64_t *v)
 {
 	if (w->bx_at)
-		return unwind_read(w, w->bx_at, v, 8);
+		return unwind_load(w, w->bx_at, v, 1);
 	*v = w->reg[RULE_RBX];
 	return 0;
 }
@@ -159,7 +214,7 @@ static __always_inline uint64_t unwind_cfa(struct unwind_walk *w, const struct u
 	else if (r->reg != RULE_RBX || unwind_bx(w, &v))
 		return 0;
 	v += r->off;
-	if (r->kind == RULE_DEREF && unwind_read(w, v, &v, 8))
+	if (r->kind == RULE_DEREF && unwind_load(w, v, &v, 1))
 		return 0;
 	return v;
 }
@@ -172,15 +227,15 @@ static __always_inline int unwind_by_rule(struct unwind_walk *w, const struct un
 	if (cfa <= w->sp || cfa >> 47)
 		return unwind_stop(w, UNWIND_UNREADABLE);
 	if (r->bp == RULE_BP_CFA && r->bp_off == -16 && cfa - 16 >= w->sp) {
-		if (unwind_read(w, cfa - 16, pair, 16))
+		if (unwind_load(w, cfa - 16, pair, 2))
 			return unwind_stop(w, UNWIND_UNREADABLE);
 		w->bp = pair[0];
 	} else {
-		if (unwind_read(w, cfa - 8, &pair[1], 8))
+		if (unwind_load(w, cfa - 8, &pair[1], 1))
 			return unwind_stop(w, UNWIND_UNREADABLE);
 		at = (r->bp == RULE_BP_CFA ? cfa : w->bp) + r->bp_off;
 		/* below the stack pointer: an epilogue has restored rbp already */
-		if (r->bp != RULE_BP_SAME && at >= w->sp && unwind_read(w, at, &w->bp, 8))
+		if (r->bp != RULE_BP_SAME && at >= w->sp && unwind_load(w, at, &w->bp, 1))
 			return unwind_stop(w, UNWIND_UNREADABLE);
 	}
 	if (!pair[1])
@@ -197,21 +252,20 @@ static __always_inline int unwind_by_rule(struct unwind_walk *w, const struct un
 /* Notes the frame that pc is in, and goes on to its caller. Non-zero at the end. */
 static __always_inline int unwind_step(struct unwind_walk *w)
 {
-	uint64_t at = w->pc - w->returned, addr;
+	uint64_t at = w->pc - w->returned, frame;
 	const struct unwind_rule *r;
 
 	if (at - w->range.start >= w->range.end - w->range.start && unwind_find_range(w, at))
 		return unwind_stop(w, UNWIND_NO_RANGE);
-	addr = w->pc - w->range.bias;
 	if (w->out.n >= UNWIND_FRAMES)
 		return unwind_stop(w, UNWIND_DEPTH);
-	w->out.frame[w->out.n & (UNWIND_FRAMES - 1)] =
-		(uint64_t)w->range.image << UNWIND_IMAGE_SHIFT | (w->returned ? UNWIND_CALL : 0) |
-		(addr & UNWIND_ADDR);
+	frame = (uint64_t)w->range.image << UNWIND_IMAGE_SHIFT | (w->returned ? UNWIND_CALL : 0) |
+		((w->pc - w->range.bias) & UNWIND_ADDR);
+	w->out.frame[w->out.n & (UNWIND_FRAMES - 1)] = frame;
 	w->out.n++;
 	if (!w->range.rules)
 		return unwind_by_bp(w);
-	r = unwind_rule_for(w->range.image, at - w->range.bias);
+	r = unwind_rule_for(w, frame);
 	if (!r)
 		return unwind_stop(w, UNWIND_NO_ROWS);
 	switch (r->kind) {
@@ -240,6 +294,8 @@ static __always_inline void unwind_begin(struct unwind_walk *w)
 	w->out.n = w->returned = w->by_bp = 0;
 	w->range.start = w->range.end = 0;
 	w->bx_at = 0;
+	w->chunk_at = UNWIND_NO_CHUNK;
+	w->no_chunks = 0;
 	w->sp = w->reg[RULE_RSP];
 	w->bp = w->reg[RULE_RBP];
 }

@@ -79,6 +79,18 @@ struct unwind_frames {
 	uint64_t frame[UNWIND_FRAMES];
 };
 
+/* The rules of frames that were looked up last, by a hash of the frame. */
+#define UNWIND_KNOWN_BITS 10
+#define UNWIND_SPREAD 0x9e3779b97f4a7c15ull
+struct unwind_known {
+	uint64_t frame; /* its complement, as all zero is none */
+	uint32_t rule, pad;
+};
+
+#define UNWIND_CHUNK 512 /* bytes of the stack that are read at once; power of two */
+#define UNWIND_BELOW 64	 /* bytes of them that lie below what is read first */
+#define UNWIND_NO_CHUNK (1ull << 63)
+
 #define UNWIND_NOWHERE 1
 #define UNWIND_KEEP_OFF 8 /* ranges, as in struct ra_state */
 struct unwind_walk {
@@ -89,9 +101,13 @@ struct unwind_walk {
 	uint32_t returned; /* whether pc is where a call returns to */
 	uint32_t by_bp;	   /* whether bp was read from where a frame pointer led */
 	uint32_t nkeep_off;
+	uint32_t no_chunks;		       /* whether a chunk could not be read */
+	uint64_t chunk_at;		       /* where w->chunk was read; UNWIND_NO_CHUNK */
 	struct unwind_mapping range;	       /* that pc was in last */
 	uint64_t reg[16];		       /* of the innermost frame */
 	uint64_t keep_off[UNWIND_KEEP_OFF][2]; /* memory that is not to be read: from, to */
+	uint64_t chunk[UNWIND_CHUNK / 8];
+	struct unwind_known known[1 << UNWIND_KNOWN_BITS];
 	struct unwind_frames out;
 };
 
