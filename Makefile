@@ -105,7 +105,7 @@ $(filter $(BUILD)/o/src/sampler/%,$(LIB_OBJ)): | $(SKEL)
 RT_SRC := $(wildcard src/engine/*/*.c src/engine/*/*.S)
 RT_OBJ := $(RT_SRC:%=$(BUILD)/o/%.o)
 RT_FLAGS := -O2 -g -fvisibility=hidden -ffreestanding -fno-builtin -fno-stack-protector -fPIC -mgeneral-regs-only \
-	-fno-asynchronous-unwind-tables
+	-fasynchronous-unwind-tables
 RT_BASE := $(shell sed -n 's/^.define ENGINE_BASE //p' src/engine/core/layout.h)
 RT_CONTEXT := $(shell sed -n 's/^.define CONTEXT //p' src/engine/core/layout.h)
 $(BUILD)/o/src/engine/%.o: src/engine/%

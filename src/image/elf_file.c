@@ -224,6 +224,44 @@ const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name)
 	return NULL;
 }
 
+/* The decompressed bytes of a section, by a libelf handle of its own, which decompresses in place. */
+static uint8_t *load_compressed(const struct elf_file *f, size_t section, uint64_t max, uint64_t *n)
+{
+	Elf *own = elf_begin(f->fd, ELF_C_READ, NULL);
+	Elf_Scn *scn = own ? elf_getscn(own, section) : NULL;
+	const Elf_Data *data = scn && elf_compress(scn, 0, 0) >= 0 ? elf_rawdata(scn, NULL) : NULL;
+	uint8_t *bytes = NULL;
+
+	if (data && data->d_buf && data->d_size && data->d_size <= max)
+		bytes = malloc(data->d_size);
+	if (bytes) {
+		*n = data->d_size;
+		memcpy(bytes, data->d_buf, data->d_size);
+	}
+	elf_end(own);
+	return bytes;
+}
+
+uint8_t *elf_file_load_section(const struct elf_file *f, const char *name, uint64_t max,
+			       uint64_t *n)
+{
+	Elf_Scn *scn = NULL;
+	const Elf64_Shdr *sh;
+
+	while ((scn = elf_nextscn(f->elf, scn))) {
+		sh = elf64_getshdr(scn);
+		if (!sh || strcmp(elf_file_section_name(f, sh), name) != 0)
+			continue;
+		if (sh->sh_type == SHT_NOBITS)
+			return NULL;
+		if (sh->sh_flags & SHF_COMPRESSED)
+			return load_compressed(f, elf_ndxscn(scn), max, n);
+		*n = sh->sh_size;
+		return *n <= max ? elf_file_load(f, sh->sh_offset, *n) : NULL;
+	}
+	return NULL;
+}
+
 static size_t id_of_notes(const struct elf_file *f, uint64_t offset, uint64_t size, uint64_t align,
 			  uint8_t *id, size_t max)
 {

@@ -51,6 +51,10 @@ static inline bool elf_file_within(uint64_t *left, uint64_t n)
 }
 /* The first section of that name, or NULL. */
 const Elf64_Shdr *elf_file_section(const struct elf_file *f, const char *name);
+/* Reads the first section of that name, decompressed, into new memory, to be freed: *n bytes. NULL: there is none, or it has more
+ * than max bytes. */
+uint8_t *elf_file_load_section(const struct elf_file *f, const char *name, uint64_t max,
+			       uint64_t *n);
 const char *elf_file_section_name(const struct elf_file *f, const Elf64_Shdr *sh);
 
 /* Returns the length of the build-id and copies up to max bytes of it; 0 if there is none. The

@@ -7,6 +7,9 @@
  *	CIE: length, 0, version, augmentation string, code and data alignment, return register,
  *	     augmentation data (with 'z'): one item a letter; 'R' is the encoding
  *	FDE: length, distance back to its CIE, start, size and more
+ *
+ * .debug_frame is such a list, too. There a CIE has -1 in place of 0, and an FDE the offset of its CIE; both are 8 bytes in an
+ * entry whose length is; from version 4 on a CIE has the sizes of addresses and of segment selectors behind the augmentation string.
  */
 #include "image/unwind.h"
 
@@ -32,6 +35,7 @@ struct cursor {
 struct frame {
 	uint8_t *bytes;
 	uint64_t addr, size;
+	bool debug; /* it is .debug_frame */
 };
 
 static uint64_t take(struct cursor *c, unsigned bytes)
@@ -140,21 +144,55 @@ static struct encodings find_encodings(struct cursor *c, const char *letters)
 	return e;
 }
 
+static void take_length(struct cursor *c, uint64_t *length, bool *wide)
+{
+	*length = take(c, 4);
+	*wide = *length == UINT32_MAX;
+	if (*wide)
+		*length = take(c, 8);
+}
+
+/* What an entry has behind its length: which kind it is, and of an FDE where its CIE is. */
+static uint64_t take_link(const struct frame *f, struct cursor *c, bool wide)
+{
+	return take(c, f->debug && wide ? 8 : 4);
+}
+
+static bool is_cie(const struct frame *f, uint64_t link, bool wide)
+{
+	return link == (!f->debug ? 0 : wide ? UINT64_MAX : UINT32_MAX);
+}
+
+/* The offset of the CIE of an FDE whose link is at that offset; UINT64_MAX: there is none. */
+static uint64_t cie_of(const struct frame *f, uint64_t link, uint64_t at)
+{
+	if (f->debug)
+		return link < f->size ? link : UINT64_MAX;
+	return link <= at ? at - link : UINT64_MAX;
+}
+
+static bool has_usual_sizes(struct cursor *c)
+{
+	uint64_t address = take(c, 1), segment = take(c, 1);
+
+	return address == 8 && !segment;
+}
+
 static struct encodings cie_encodings(const struct frame *f, uint64_t offset)
 {
 	struct cursor c = { f->bytes + offset, f->bytes + f->size, false };
 	char letters[LETTERS_MAX];
-	uint64_t length = take(&c, 4);
+	uint64_t length, version;
 	size_t n = 0;
+	bool wide;
 
-	if (length == UINT32_MAX)
-		take(&c, 8);
-	if (take(&c, 4) || c.bad)
+	take_length(&c, &length, &wide);
+	if (!is_cie(f, take_link(f, &c, wide), wide) || c.bad)
 		return no_encodings;
-	take(&c, 1);
+	version = take(&c, 1);
 	while (n < LETTERS_MAX && (letters[n] = (char)take(&c, 1)))
 		n++;
-	if (n == LETTERS_MAX || c.bad)
+	if (n == LETTERS_MAX || (f->debug && version >= 4 && !has_usual_sizes(&c)) || c.bad)
 		return no_encodings;
 	skip_leb(&c);
 	skip_leb(&c);
@@ -228,21 +266,22 @@ static bool walk(struct unwind *u, const struct image *im, const struct frame *f
 	struct encodings e = no_encodings;
 
 	for (;;) {
-		uint64_t length = take(&c, 4), at, back;
-		struct cursor body = c;
+		uint64_t length, at, link, cie;
+		struct cursor body;
+		bool wide;
 
-		if (length == UINT32_MAX)
-			length = take(&c, 8);
+		take_length(&c, &length, &wide);
+		body = c;
 		if (c.bad || !length || length > (uint64_t)(c.end - c.p))
 			return true;
-		body.p = c.p;
 		body.end = c.p += length;
 		at = (uint64_t)(body.p - f->bytes);
-		back = take(&body, 4);
-		if (!back || back > at || body.bad)
+		link = take_link(f, &body, wide);
+		cie = cie_of(f, link, at);
+		if (body.bad || is_cie(f, link, wide) || cie == UINT64_MAX)
 			continue;
-		if (at - back != known) {
-			known = at - back;
+		if (cie != known) {
+			known = cie;
 			e = cie_encodings(f, known);
 		}
 		if (e.addr != NO_ENCODING && !add_fde(u, im, f, body, &e))
@@ -297,6 +336,13 @@ static bool find_frame(struct frame *f, const struct image *im)
 	return false;
 }
 
+static bool find_debug_frame(struct frame *f, const struct image *im)
+{
+	*f = (struct frame){ .debug = true };
+	f->bytes = elf_file_load_section(&im->file, ".debug_frame", FRAME_MAX, &f->size);
+	return f->bytes;
+}
+
 static int by_start(const void *va, const void *vb)
 {
 	const struct unwind_range *a = va, *b = vb;
@@ -304,7 +350,7 @@ static int by_start(const void *va, const void *vb)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-/* Sorts the ranges, and ends each at the start of the next at the latest. */
+/* Sorts the ranges, and ends each at the start of the next at the latest. Of those that begin at one place one remains. */
 static void straighten(struct unwind *u)
 {
 	bool sorted = true;
@@ -338,18 +384,46 @@ static bool add_go(struct unwind *u, const struct image *im)
 	return ok;
 }
 
-bool unwind_read(struct unwind *u, const struct image *im)
+static bool add_frame(struct unwind *u, const struct image *im,
+		      bool (*find)(struct frame *f, const struct image *im))
 {
 	struct frame f = { 0 };
 	bool ok = true;
 
-	*u = (struct unwind){ 0 };
-	if (find_frame(&f, im))
-		ok = array_reserve(u->v, u->cap, f.size / FDE_USUAL) && walk(u, im, &f);
+	if (find(&f, im))
+		ok = array_reserve(u->v, u->cap, u->n + f.size / FDE_USUAL) && walk(u, im, &f);
 	free(f.bytes);
-	ok = ok && add_go(u, im);
-	straighten(u);
 	return ok;
+}
+
+/* Adds what .debug_frame tells of code that nothing else tells of. */
+static bool add_debug_frame(struct unwind *u, const struct image *im)
+{
+	struct unwind debug = { 0 };
+	bool ok = add_frame(&debug, im, find_debug_frame);
+	size_t n = 0;
+
+	for (size_t i = 0; i < debug.n; i++)
+		if (!unwind_at(u, debug.v[i].start))
+			debug.v[n++] = debug.v[i];
+	ok = ok && array_reserve(u->v, u->cap, u->n + n);
+	if (ok && n) {
+		memcpy(u->v + u->n, debug.v, n * sizeof(*debug.v));
+		u->n += n;
+		straighten(u);
+	}
+	unwind_fini(&debug);
+	return ok;
+}
+
+bool unwind_read(struct unwind *u, const struct image *im)
+{
+	bool ok;
+
+	*u = (struct unwind){ 0 };
+	ok = add_frame(u, im, find_frame) && add_go(u, im);
+	straighten(u);
+	return ok && add_debug_frame(u, im);
 }
 
 void unwind_fini(struct unwind *u)

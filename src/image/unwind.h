@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The extents of procedures according to .eh_frame, or Go's .gopclntab, which also stripped files have. */
+/* The extents of procedures according to .eh_frame, or Go's .gopclntab, which also stripped files have, and to .debug_frame. */
 #ifndef ASSAY_IMAGE_UNWIND_H
 #define ASSAY_IMAGE_UNWIND_H
 

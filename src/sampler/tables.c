@@ -149,8 +149,7 @@ static struct known_image *known(struct tables *t, uint32_t number, struct image
 	k->tried = true;
 	if (unwind_read(&k->ranges, im))
 		place_image(t, number, im);
-	/* .debug_frame, which is not in the ranges, may have rules of what follows */
-	if (!k->ranges.n || image_called(im, &k->entry, 1) != 1)
+	if (image_called(im, &k->entry, 1) != 1)
 		k->entry = 0;
 	return k;
 }

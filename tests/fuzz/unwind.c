@@ -2,8 +2,8 @@
 /*
  * Damaged unwind information: rows are made of it, and stacks walked by them.
  *
- * Input: a list of 4-byte changes (two bytes of where, two of value) to .eh_frame of a small shared object, up to one whose
- * first two bytes are 0xffff; the rest is memory that the walked stack reads.
+ * Input: a list of 4-byte changes (two bytes of where, two of value) to .eh_frame of a small shared object or, where the
+ * highest bit is set, to its .debug_frame, up to one whose first two bytes are 0xffff; the rest is memory that the walked stack reads.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -33,7 +33,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint8_t good[MAX_FILE];
-static size_t good_size, frame_at, frame_size;
+static size_t good_size;
+static struct section {
+	const char *name;
+	size_t at, size;
+} section[2] = { { ".eh_frame", 0, 0 }, { ".debug_frame", 0, 0 } };
 static struct tables_memory memory;
 static const uint8_t *stack;
 static size_t stack_size;
@@ -78,23 +82,22 @@ static __always_inline const struct unwind_rule *unwind_rule_at(uint32_t rule)
 	return &memory.rule[rule];
 }
 
-static void find_section(void)
+static void find_section(struct section *of)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)good;
 	const Elf64_Shdr *s = (const Elf64_Shdr *)(good + e->e_shoff);
 
 	for (unsigned i = 0; i < e->e_shnum; i++)
-		if (!strcmp((char *)good + s[e->e_shstrndx].sh_offset + s[i].sh_name,
-			    ".eh_frame")) {
-			frame_at = s[i].sh_offset;
-			frame_size = s[i].sh_size;
+		if (!strcmp((char *)good + s[e->e_shstrndx].sh_offset + s[i].sh_name, of->name)) {
+			of->at = s[i].sh_offset;
+			of->size = s[i].sh_size;
 		}
-	MUST(frame_size);
+	MUST(of->size);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char path[] = "/tmp/assay-fuzz-unwind-XXXXXX", command[512];
+	char path[] = "/tmp/assay-fuzz-unwind-XXXXXX", command[768];
 	int fd = mkstemp(path);
 	FILE *f;
 
@@ -107,8 +110,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		 "puts(a); "
 		 "return a + n; } long g(long a, long b) { puts(\"x\"); return f(a) != f(b) ? a : "
 		 "b; }' | "
-		 "cc -O2 -shared -fPIC -w -x c - -o %s",
-		 path);
+		 "cc -O2 -shared -fPIC -w -x c -c - -o %s.eh && "
+		 "printf 'long h(long a) { long f(int); return f(a) + 1; }' | "
+		 "cc -O2 -g -fno-asynchronous-unwind-tables -fPIC -w -x c -c - -o %s.debug && "
+		 "cc -shared -o %s %s.eh %s.debug && rm %s.eh %s.debug",
+		 path, path, path, path, path, path, path);
 	MUST(!system(command));
 	f = fopen(path, "r");
 	MUST(f);
@@ -116,7 +122,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	MUST(good_size && good_size < sizeof(good));
 	fclose(f);
 	unlink(path);
-	find_section();
+	find_section(&section[0]);
+	find_section(&section[1]);
 	memory.image = calloc(UNWIND_IMAGES, sizeof(*memory.image));
 	memory.page = calloc(UNWIND_PAGES, sizeof(*memory.page));
 	memory.line = calloc(UNWIND_ROWS / UNWIND_LINE, sizeof(*memory.line));
@@ -128,6 +135,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static int make_file(const uint8_t *data, size_t size)
 {
 	static uint8_t file[MAX_FILE];
+	const struct section *in;
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	uint16_t change[2] = { 0 };
 	size_t at = 0;
@@ -137,8 +145,10 @@ static int make_file(const uint8_t *data, size_t size)
 		memcpy(change, data + at, 4);
 		if (change[0] == 0xffff)
 			break;
-		if (change[0] % frame_size + 2 <= frame_size)
-			memcpy(file + frame_at + change[0] % frame_size, &change[1], 2);
+		in = &section[change[0] >> 15];
+		change[0] = (uint16_t)((change[0] & 0x7fff) % in->size);
+		if (change[0] + 2u <= in->size)
+			memcpy(file + in->at + change[0], &change[1], 2);
 	}
 	stack = data + at;
 	stack_size = size - at;

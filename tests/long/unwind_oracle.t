@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../cli/lib.sh"
 oracle=$BUILD/tests/long/unwind_oracle source=$ROOT/tests/progs/stacked.c
 
-for options in -O0 -O1 -O2 -O3 -Os '-O2 -fno-omit-frame-pointer' '-O2 -static' '-O2 -fcf-protection'; do
+for options in -O0 -O1 -O2 -O3 -Os '-O2 -fno-omit-frame-pointer' '-O2 -static' '-O2 -fcf-protection' '-O2 -g -fno-asynchronous-unwind-tables'; do
 	for cc in gcc clang-14; do
 		# shellcheck disable=SC2086
 		$cc $options -o stacked "$source" || continue

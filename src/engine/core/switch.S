@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the program's registers and the engine's; and the paths that must not touch flags. */
+/*
+ * Between the program's registers and the engine's; and the paths that must not touch flags.
+ *
+ * Code on the engine's stack has unwind information, by which profilers and debuggers walk call stacks. Code on the program's stack has none,
+ * like the code in the cache: what called it is the program's code, which only the engine's tables know.
+ */
 #include "engine/core/layout.h"
 
 /* A thread's context: see CONTEXT in layout.h. */
@@ -7,30 +12,70 @@
 #define REG(n) T(T_REGS + 8 * (n))
 #define SPILL(n) T(T_SPILL + 8 * (n))
 #define FUNC(name) .globl name; .type name, @function; .balign 16; name:
+/* A procedure on the engine's stack, up to END. */
+#define ENGINE_FUNC(name) FUNC(name) .cfi_startproc
+#define END .cfi_endproc
 
 	.text
+
+.macro PUSH_REG reg
+	push \reg
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset \reg, 0
+.endm
+
+.macro POP_REG reg
+	pop \reg
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \reg
+.endm
+
+/* The procedure has no caller. */
+.macro NO_CALLER
+	.cfi_undefined %rip
+.endm
+
+/* Where rt_enter has saved the registers of its caller, on the stack that T_ENGINE_SP points to. */
+.macro SAVED_BY_RT_ENTER
+	.cfi_def_cfa %rsp, 56
+	.cfi_offset %rbx, -16
+	.cfi_offset %rbp, -24
+	.cfi_offset %r12, -32
+	.cfi_offset %r13, -40
+	.cfi_offset %r14, -48
+	.cfi_offset %r15, -56
+.endm
+
+/* What a signal interrupted has its register at \offset above the stack pointer: a DW_CFA_expression of DW_OP_breg7. */
+.macro INTERRUPTED register, offset
+	.cfi_escape 0x10, \register, 3, 0x77, (\offset & 0x7f) | 0x80, \offset >> 7
+.endm
 
 /* Clears the direction flag, and the alignment check, which programs use to tell CPUs apart. */
 .macro PLAIN_FLAGS
 	push $2
+	.cfi_adjust_cfa_offset 8
 	popf
+	.cfi_adjust_cfa_offset -8
 .endm
 
-FUNC(_start)
+ENGINE_FUNC(_start)
+	NO_CALLER
 	mov %rsp, %rdi
 	xor %ebp, %ebp
 	and $-16, %rsp
 	call rt_start
 	hlt
+	END
 
 /* void rt_enter(struct thread *) */
-FUNC(rt_enter)
-	push %rbx
-	push %rbp
-	push %r12
-	push %r13
-	push %r14
-	push %r15
+ENGINE_FUNC(rt_enter)
+	PUSH_REG %rbx
+	PUSH_REG %rbp
+	PUSH_REG %r12
+	PUSH_REG %r13
+	PUSH_REG %r14
+	PUSH_REG %r15
 	mov %rsp, T(T_ENGINE_SP)
 FUNC(rt_enter_check) /* a signal from here to rt_enter_end goes to rt_enter_abort */
 	cmpl $0, T(T_PENDING)
@@ -38,7 +83,9 @@ FUNC(rt_enter_check) /* a signal from here to rt_enter_end goes to rt_enter_abor
 	cmpl $0, T(T_STOP)
 	jne rt_enter_abort
 	push T(T_FLAGS)
+	.cfi_adjust_cfa_offset 8
 	popf
+	.cfi_adjust_cfa_offset -8
 	mov REG(0), %rax
 	mov REG(1), %rcx
 	mov REG(2), %rdx
@@ -55,13 +102,17 @@ FUNC(rt_enter_check) /* a signal from here to rt_enter_end goes to rt_enter_abor
 	mov REG(14), %r14
 	mov REG(15), %r15
 	mov REG(4), %rsp
+	END
 	jmp *T(T_TARGET)
 .globl rt_enter_end
 rt_enter_end:
 FUNC(rt_enter_abort)
 	mov T(T_ENGINE_SP), %rsp
+	.cfi_startproc
+	SAVED_BY_RT_ENTER
 	movq $EXIT_SIGNAL, T(T_EXIT_LINK)
 	jmp 1f
+	END
 
 FUNC(rt_exit)
 	mov %rsp, REG(4)
@@ -81,18 +132,23 @@ FUNC(rt_exit)
 	mov %r14, REG(14)
 	mov %r15, REG(15)
 	mov T(T_ENGINE_SP), %rsp
+	.cfi_startproc
+	SAVED_BY_RT_ENTER
 	pushf
+	.cfi_adjust_cfa_offset 8
 	popq T(T_FLAGS)
+	.cfi_adjust_cfa_offset -8
 	testl $0x44500, T(T_FLAGS) /* AC, NT, DF, TF: popf takes long */
 	jz 1f
 	PLAIN_FLAGS
-1:	pop %r15
-	pop %r14
-	pop %r13
-	pop %r12
-	pop %rbp
-	pop %rbx
+1:	POP_REG %r15
+	POP_REG %r14
+	POP_REG %r13
+	POP_REG %r12
+	POP_REG %rbp
+	POP_REG %rbx
 	ret
+	END
 
 /*
  * Indirect targets. The program's address is in rcx, rcx's and rax's values in their spills; eax is the address +
@@ -348,8 +404,8 @@ unknown:
 	jmp rt_exit
 
 /* long rt_syscall(struct thread *) */
-FUNC(rt_syscall)
-	push %rbx
+ENGINE_FUNC(rt_syscall)
+	PUSH_REG %rbx
 	mov REG(0), %rax
 	mov REG(7), %rdi
 	mov REG(6), %rsi
@@ -365,16 +421,19 @@ rt_syscall_begin:
 .globl rt_syscall_insn
 rt_syscall_insn:
 	syscall
-	pop %rbx
+	.cfi_remember_state
+	POP_REG %rbx
 	ret
+	.cfi_restore_state
 .globl rt_syscall_restart
 rt_syscall_restart:
 	mov $-512, %rax
-	pop %rbx
+	POP_REG %rbx
 	ret
+	END
 
 /* bool rt_copy(void *to, const void *from, size_t n): in words, where a string instruction takes longer to begin */
-FUNC(rt_copy)
+ENGINE_FUNC(rt_copy)
 	mov %rdx, %rcx
 	cmp $256, %rdx
 .globl rt_copy_begin
@@ -406,29 +465,49 @@ rt_copy_end:
 rt_copy_failed:
 	xor %eax, %eax
 	ret
+	END
 
-FUNC(rt_on_signal)
+ENGINE_FUNC(rt_on_signal)
 	PLAIN_FLAGS
 	jmp on_signal
+	END
 
-FUNC(rt_sigreturn)
+/* The information begins a byte early, because return addresses are looked up by the byte before. */
+	.balign 16
+	.cfi_startproc
+	.cfi_signal_frame
+	.cfi_escape 0x0f, 4, 0x77, (160 & 0x7f) | 0x80, 160 >> 7, 0x06 /* CFA: the stack pointer that the kernel saved */
+	INTERRUPTED 16, 168 /* rip */
+	INTERRUPTED 6, 120  /* rbp */
+	INTERRUPTED 3, 128  /* rbx */
+	INTERRUPTED 12, 72
+	INTERRUPTED 13, 80
+	INTERRUPTED 14, 88
+	INTERRUPTED 15, 96
+	nop
+.globl rt_sigreturn
+.type rt_sigreturn, @function
+rt_sigreturn:
 	mov $15, %eax
 	syscall
 	hlt
+	END
 
 /* void rt_call_on(uint64_t sp, void (*f)(void *), void *arg) */
-FUNC(rt_call_on)
+ENGINE_FUNC(rt_call_on)
+	NO_CALLER
 	mov %rdi, %rsp
 	mov %rdx, %rdi
 	xor %ebp, %ebp
 	call *%rsi
 	hlt
+	END
 
 /* long rt_clone(nr, a, b, c, d, e, child_sp, f, arg): child_sp, f, arg are on the stack */
-FUNC(rt_clone)
-	push %rbx
-	push %r12
-	push %r13
+ENGINE_FUNC(rt_clone)
+	PUSH_REG %rbx
+	PUSH_REG %r12
+	PUSH_REG %r13
 	mov 32(%rsp), %rbx
 	mov 40(%rsp), %r12
 	mov 48(%rsp), %r13
@@ -441,11 +520,14 @@ FUNC(rt_clone)
 	syscall
 	test %rax, %rax
 	jz 1f
-	pop %r13
-	pop %r12
-	pop %rbx
+	.cfi_remember_state
+	POP_REG %r13
+	POP_REG %r12
+	POP_REG %rbx
 	ret
-1:	test %rbx, %rbx
+	.cfi_restore_state
+1:	NO_CALLER
+	test %rbx, %rbx
 	jz 2f
 	mov %rbx, %rsp
 2:	mov %r13, %rdi
@@ -453,16 +535,19 @@ FUNC(rt_clone)
 	and $-16, %rsp
 	call *%r12
 	hlt
+	END
 
-FUNC(rt_save_xmm)
+ENGINE_FUNC(rt_save_xmm)
 	.irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
 	movups %xmm\n, (16 * \n)(%rdi)
 	.endr
 	ret
-FUNC(rt_load_xmm)
+	END
+ENGINE_FUNC(rt_load_xmm)
 	.irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
 	movups (16 * \n)(%rdi), %xmm\n
 	.endr
 	ret
+	END
 
 	.section .note.GNU-stack,"",@progbits
