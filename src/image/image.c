@@ -145,7 +145,7 @@ void image_close(struct image *im)
 	symbols_fini(&im->symbols);
 	if (im->cfi_owner)
 		dwarf_end(im->cfi_owner);
-	else if (im->cfi)
+	if (im->cfi)
 		dwarf_cfi_end(im->cfi);
 	elf_file_close(&im->debug);
 	elf_file_close(&im->file);
@@ -223,5 +223,6 @@ size_t image_inlines(struct image *im, uint64_t addr, struct image_inline *found
 bool image_line(struct image *im, uint64_t addr, const char **file, int *line)
 {
 	read_lines(im);
-	return lines_at(&im->lines, addr, file, line);
+	return lines_at(&im->lines, addr, file, line) ||
+	       (gopcln_open(&im->gopcln, &im->file) && gopcln_line(&im->gopcln, addr, file, line));
 }

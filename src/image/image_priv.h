@@ -49,13 +49,15 @@ struct image {
 	struct pads pads;
 	struct gopcln gopcln; /* gopcln_open() */
 
-	bool cfi_tried;
-	Dwarf_CFI *cfi;	  /* image_cfi() */
-	Dwarf *cfi_owner; /* what cfi is a part of; or NULL */
+	/* image_cfi() */
+	bool cfi_tried, debug_cfi_tried;
+	Dwarf_CFI *cfi, *debug_cfi;
+	Dwarf *cfi_owner; /* debug_cfi is a part of this; or NULL */
 };
 
-/* Call frame information: of .eh_frame, or, as in what Go's compiler makes, of .debug_frame. NULL: the image has none. */
-Dwarf_CFI *image_cfi(struct image *im);
+/* Finds the call frame information of an address, to be freed: that of .eh_frame or else of .debug_frame, in which programs that are built
+ * without the former have it, all but what the C library adds to them. False: there is none. */
+bool image_cfi(struct image *im, uint64_t addr, Dwarf_Frame **frame);
 void image_code_fini(struct image *im);
 void image_names_fini(struct image *im);
 /* The separate debug file, which is looked for once, or NULL. */
