@@ -4,14 +4,17 @@
  *
  *	header: magic, alignment of code, bytes of a pointer, numbers of procedures and files, from
  *	        1.18 on the address that places count from, offsets of the parts
- *	names, and tables of values by place, of which procedures' records have the offsets
+ *	names; files; for each unit of compilation, the offsets of the names of its files
+ *	tables of values by place, of which procedures' records have the offsets
  *	places and offsets of records of all procedures, in order, and the place where the last ends
- *	record: place, name, two more words, the table of the stack pointer's values, and more
+ *	record: place, name, two more words; the tables of the stack pointer's values, of files' numbers and of lines; a word;
+ *	        where the offsets of the unit's files begin; and more
  *
  * A table of values is a list of pairs of numbers: the change of the value, and how many bytes of code the value is for.
  */
 #include "image/gopcln.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +25,19 @@
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
 #define TABLE_MAX (1u << 28)
+#define LINE_MAX_BELIEVED (1 << 30)
 #define STEPS_MAX 4096 /* pairs of a table of values: each place is looked up from the first */
 #define NAME_MAX_BYTES 64
+#define TEXT_MAX_BYTES 4096
+
+/* Words of a record. */
+enum {
+	FIELD_NAME,
+	FIELD_ROOM = 3,
+	FIELD_FILE,
+	FIELD_LINE,
+	FIELD_UNIT = 7,
+};
 
 /* What the kernel saved for a signal's handler lies above the stack pointer: rsp, rbp and rip. */
 #define SIGNAL_RSP 160
@@ -59,6 +73,8 @@ bool gopcln_parse(struct gopcln *g, uint64_t text)
 		if (!word_at(g, at + 8ull * i, 8, &part[i]) || part[i] > g->size)
 			return false;
 	g->names = part[0];
+	g->units = part[1];
+	g->files = part[2];
 	g->values = part[3];
 	g->records = part[4];
 	return g->procs && g->procs < (g->size - g->records) / (2 * g->width);
@@ -116,21 +132,38 @@ static bool record_of(const struct gopcln *g, uint64_t i, uint64_t *at)
 	return *at < g->size;
 }
 
+/* A text that is terminated within TEXT_MAX_BYTES, or NULL. */
+static const char *text_at(const struct gopcln *g, uint64_t at)
+{
+	uint64_t room = at < g->size ? g->size - at : 0;
+	const uint8_t *text = g->bytes + (room ? at : 0);
+
+	return memchr(text, 0, room < TEXT_MAX_BYTES ? room : TEXT_MAX_BYTES) ? (const char *)text
+									      : NULL;
+}
+
+/* A word of a procedure's record, of those behind the place. */
+static bool field_of(const struct gopcln *g, uint64_t record, unsigned field, uint64_t *v)
+{
+	return word_at(g, record + g->width + 4ull * field, 4, v);
+}
+
+const char *gopcln_name(const struct gopcln *g, uint64_t i)
+{
+	uint64_t at, offset;
+
+	return record_of(g, i, &at) && field_of(g, at, FIELD_NAME, &offset)
+		       ? text_at(g, g->names + offset)
+		       : NULL;
+}
+
 /* The name of a procedure, cut, without what says how it is called. */
 static void name_of(const struct gopcln *g, uint64_t i, char name[NAME_MAX_BYTES])
 {
-	uint64_t at, offset;
+	const char *text = gopcln_name(g, i);
 	char *end;
 
-	name[0] = 0;
-	if (!record_of(g, i, &at) || !word_at(g, at + g->width, 4, &offset) ||
-	    g->names + offset >= g->size)
-		return;
-	at = g->size - g->names - offset;
-	if (at > NAME_MAX_BYTES - 1)
-		at = NAME_MAX_BYTES - 1;
-	memcpy(name, g->bytes + g->names + offset, at);
-	name[at] = 0;
+	snprintf(name, NAME_MAX_BYTES, "%s", text ? text : "");
 	end = strstr(name, ".abi");
 	if (end)
 		*end = 0;
@@ -169,26 +202,55 @@ static struct unwind_rule rule_of(int64_t room)
 				     .bp_off = room > 0 ? -16 : 0 };
 }
 
-/* Finds the stretch that holds the address in the table of the stack pointer's values. */
+/* A stretch of code for which a table has one value. */
+struct stretch {
+	uint64_t start, end;
+	int64_t value;
+};
+
+/* Finds the stretch that holds the address in the table at that offset, of a procedure that begins at start. */
 static bool find_value(const struct gopcln *g, uint64_t table, uint64_t start, uint64_t addr,
-		       struct unwind_row *row)
+		       struct stretch *found)
 {
-	struct cursor c = { g->bytes + g->values + table, g->bytes + g->size };
+	struct cursor c = { g->bytes + g->values, g->bytes + g->size };
 	uint64_t pc = start, change, bytes;
 	int64_t value = -1;
 
+	if (table >= g->size - g->values)
+		return false;
+	c.p += table;
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
 		if (!varint_get(&c, &change) || (!change && i) || !varint_get(&c, &bytes) ||
 		    change > UINT32_MAX || bytes > UINT32_MAX)
 			return false;
 		value += unzigzag(change);
 		if (addr - pc < bytes) {
-			*row = (struct unwind_row){ pc, pc + bytes, rule_of(value) };
-			return value >= 0 && value < INT32_MAX / 2;
+			*found = (struct stretch){ pc, pc + bytes, value };
+			return value >= 0;
 		}
 		pc += bytes;
 	}
 	return false;
+}
+
+/* The value at the address of the table that the record has in that field; -1: there is none. */
+static int64_t value_at(const struct gopcln *g, uint64_t record, unsigned field, uint64_t start,
+			uint64_t addr)
+{
+	struct stretch found;
+	uint64_t table;
+
+	return field_of(g, record, field, &table) && find_value(g, table, start, addr, &found)
+		       ? found.value
+		       : -1;
+}
+
+/* Finds the procedure that holds the address, and its record. */
+static bool find_proc(const struct gopcln *g, uint64_t addr, uint64_t *i, uint64_t *start,
+		      uint64_t *end)
+{
+	*i = search_first(k, 0, g->procs, place_of(g, k) > addr);
+	return *i && gopcln_range(g, --*i, start, end) && addr < *end;
 }
 
 /* A signal's handler returns to where its return begins: that address is looked up by the byte before. */
@@ -208,10 +270,11 @@ static bool returns_from_signal(const struct gopcln *g, uint64_t i, uint64_t add
 
 bool gopcln_row(const struct gopcln *g, uint64_t addr, struct unwind_row *row)
 {
-	uint64_t i = search_first(k, 0, g->procs, place_of(g, k) > addr), start, end, at, table;
+	uint64_t i, start, end, at, table;
 	char name[NAME_MAX_BYTES];
+	struct stretch found;
 
-	if (!i-- || !gopcln_range(g, i, &start, &end) || addr >= end)
+	if (!find_proc(g, addr, &i, &start, &end))
 		return false;
 	if (returns_from_signal(g, i, addr, row))
 		return true;
@@ -219,7 +282,28 @@ bool gopcln_row(const struct gopcln *g, uint64_t addr, struct unwind_row *row)
 	*row = (struct unwind_row){ .start = start, .end = end };
 	if (special_rule(name, &row->rule))
 		return true;
-	return record_of(g, i, &at) && word_at(g, at + g->width + 12, 4, &table) &&
-	       table < g->size - g->values && find_value(g, table, start, addr, row) &&
-	       addr < row->end && row->end <= end;
+	if (!record_of(g, i, &at) || !field_of(g, at, FIELD_ROOM, &table) ||
+	    !find_value(g, table, start, addr, &found) || found.value >= INT32_MAX / 2 ||
+	    found.end > end)
+		return false;
+	*row = (struct unwind_row){ found.start, found.end, rule_of(found.value) };
+	return true;
+}
+
+bool gopcln_line(const struct gopcln *g, uint64_t addr, const char **file, int *line)
+{
+	uint64_t i, start, end, at, unit, offset;
+	int64_t number, found;
+
+	if (!find_proc(g, addr, &i, &start, &end) || !record_of(g, i, &at) ||
+	    !field_of(g, at, FIELD_UNIT, &unit))
+		return false;
+	number = value_at(g, at, FIELD_FILE, start, addr);
+	found = value_at(g, at, FIELD_LINE, start, addr);
+	if (number < 0 || number > UINT32_MAX || found < 1 || found > LINE_MAX_BELIEVED ||
+	    !word_at(g, g->units + 4 * (unit + (uint64_t)number), 4, &offset))
+		return false;
+	*file = text_at(g, g->files + offset);
+	*line = (int)found;
+	return *file && **file;
 }

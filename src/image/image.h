@@ -71,7 +71,7 @@ bool image_data(struct image *im, uint64_t addr, void *buf, size_t n, bool *cons
 
 /*
  * The procedure that holds addr. Procedures come from .symtab, .dynsym and a separate debug file,
- * found by build-id below /usr/lib/debug or by .gnu_debuglink; where there are no symbols, from the
+ * found by build-id below /usr/lib/debug or by .gnu_debuglink, and from Go's table of procedures; where there are no symbols, from the
  * range of .eh_frame that covers addr, named "sub_<hex start>" (so stripped images still have
  * procedures); PLT slots are "name@plt". Overlaps are resolved: global before local, sized before
  * unsized, one name for an address. NULL if addr is in none.
@@ -97,7 +97,7 @@ bool image_procs_are_read(const struct image *im);
  * max addresses. Returns how many there are. */
 size_t image_pads(struct image *im, uint64_t start, uint64_t *pad, size_t max);
 
-/* Source file and line of addr from debug information (also of the separate one), or false. */
+/* Source file and line of addr from debug information (also of the separate one) or Go's table of procedures, or false. */
 bool image_line(struct image *im, uint64_t addr, const char **file, int *line);
 
 /* A procedure that the compiler has put into another one. */

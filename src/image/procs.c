@@ -153,22 +153,54 @@ static void fill(struct list *to, struct symbols *names, const struct list *name
 		list_add(to, named->v[k].start, named->v[k].end, named->v[k].name);
 }
 
+/* Adds those procedures of Go's own table that no symbol names. */
+static bool add_go(struct symbols *s, const struct symbols *known, const struct image *im)
+{
+	struct gopcln g = { 0 };
+	bool ok = true;
+
+	for (uint64_t i = 0, n = gopcln_open(&g, &im->file) ? g.procs : 0; i < n && ok; i++) {
+		const char *name = gopcln_name(&g, i);
+		const struct image_segment *seg;
+		uint64_t start, end;
+
+		if (!name || !gopcln_range(&g, i, &start, &end) || symbols_find(known, start))
+			continue;
+		seg = image_segment_at(im, start);
+		if (seg && end - start <= seg->addr + seg->size - start)
+			ok = symbols_add_procedure(s, start, end, name);
+	}
+	gopcln_fini(&g);
+	return ok;
+}
+
+/* Merges symbols of another kind, which are unsorted, into those that are sorted. */
+static bool merge(struct symbols *s, struct symbols *from)
+{
+	bool ok;
+
+	symbols_sort(from);
+	ok = symbols_merge(s, from);
+	symbols_take_names(s, from);
+	symbols_fini(from);
+	return ok;
+}
+
 static bool read_symbols(struct image *im)
 {
 	bool debug = image_debug_file(im), ok;
 	Elf *own = elf_file_begin_aside(&im->file);
 	Elf *own_debug = debug ? elf_file_begin_aside(&im->debug) : NULL;
-	struct symbols plt = { 0 };
+	struct symbols go = { 0 }, plt = { 0 };
 
 	ok = symbols_read(&im->symbols, &im->file, im) &&
 	     (!debug || symbols_read(&im->symbols, &im->debug, im));
-	im->has_symbols = im->symbols.n;
 	symbols_sort(&im->symbols);
+	ok = ok && add_go(&go, &im->symbols, im);
+	ok = merge(&im->symbols, &go) && ok;
+	im->has_symbols = im->symbols.n;
 	ok = ok && plt_read(&plt, &im->symbols, im);
-	symbols_sort(&plt);
-	ok = ok && symbols_merge(&im->symbols, &plt);
-	symbols_take_names(&im->symbols, &plt);
-	symbols_fini(&plt);
+	ok = merge(&im->symbols, &plt) && ok;
 	elf_file_end_aside(&im->file, own);
 	if (debug)
 		elf_file_end_aside(&im->debug, own_debug);

@@ -153,6 +153,19 @@ static bool is_code(const Elf64_Sym *sym)
 	return type == STT_NOTYPE && ELF64_ST_BIND(sym->st_info) != STB_LOCAL;
 }
 
+/* Adds a symbol under the name as it is shown. */
+static bool add_named(struct symbols *s, struct symbol *new, const char *name)
+{
+	new->name = shown_name(s, name);
+	if (!new->name)
+		return false;
+	if (!new->name[0])
+		return true;
+	while (new->name[new->plain] == '_' && new->plain < 8)
+		new->plain++;
+	return symbols_add(s, new);
+}
+
 static bool add_elf_symbol(struct symbols *s, const Elf64_Sym *sym, const char *name,
 			   const struct image_segment *seg)
 {
@@ -161,14 +174,14 @@ static bool add_elf_symbol(struct symbols *s, const Elf64_Sym *sym, const char *
 			      .local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL };
 
 	new.end = new.start + (sym->st_size < room ? sym->st_size : room);
-	new.name = shown_name(s, name);
-	if (!new.name)
-		return false;
-	if (!new.name[0])
-		return true;
-	while (new.name[new.plain] == '_' && new.plain < 8)
-		new.plain++;
-	return symbols_add(s, &new);
+	return add_named(s, &new, name);
+}
+
+bool symbols_add_procedure(struct symbols *s, uint64_t start, uint64_t end, const char *name)
+{
+	struct symbol new = { .start = start, .end = end, .local = true };
+
+	return add_named(s, &new, name);
 }
 
 /* A table of strings that are all terminated; NULL: this one is not, and elf_strptr() must be

@@ -33,6 +33,8 @@ bool symbols_read(struct symbols *s, const struct elf_file *f, const struct imag
 /* Sorts by address, and within an address by merit, best first. */
 void symbols_sort(struct symbols *s);
 bool symbols_add(struct symbols *s, const struct symbol *sym);
+/* Adds a procedure that no symbol table names, under its name as it is shown. False without memory. */
+bool symbols_add_procedure(struct symbols *s, uint64_t start, uint64_t end, const char *name);
 /* Adds the symbols of `from`, which keeps owning their names; both are sorted. False without
  * memory. */
 bool symbols_merge(struct symbols *s, const struct symbols *from);

@@ -416,6 +416,70 @@ static void test_overlaps(void **state)
 	image_close(im);
 }
 
+/* A stripped program with the table of procedures of Go: three of 32 bytes, of which a symbol names the last one, too. */
+static void test_go(void **state)
+{
+	static const char source[] =
+		".text\n .fill 64,1,0x90\n"
+		".globl symbol\n.type symbol,@function\nsymbol: .fill 32,1,0x90\n.size symbol,32\n"
+		".section .gopclntab,\"a\"\n"
+		"table: .long 0xfffffff1\n.byte 0,0,1,8\n.quad 3,1,0\n"
+		".quad names-table, units-table, files-table, values-table, places-table\n"
+		"names: .asciz \"\"\nfirst: .asciz \"main.first\"\nsecond: .asciz "
+		"\"main.\\033[2J\"\n"
+		"third: .asciz \"main.third\"\nunits: .long 0, file-files\n"
+		"files: .asciz \"wrong.go\"\nfile: .asciz \"made/main.go\"\n"
+		"values: .byte 0\nroom: .byte 2,32,0\nfile_0: .byte 2,32,0\n"
+		"lines: .byte 16,4,4,28,0\n"
+		"places: .long 0,r1-places, 32,r2-places, 64,r3-places, 96\n"
+		".macro record place, name, unit\n"
+		".long \\place, \\name-names, 0, 0, room-values, file_0-values, lines-values, 0, "
+		"\\unit, 0\n"
+		".endm\n"
+		"r1: record 0, first, 1\nr2: record 32, second, 2\nr3: record 64, third, 0\n";
+	static const char *const names[] = { "main.first", "main.?[2J", "symbol" };
+	const struct image_proc *p;
+	struct image *im;
+	char path[256];
+	const char *file;
+	FILE *f;
+	int line;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/go.s", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(source, f);
+	fclose(f);
+	run("cd %s && cc -shared -nostdlib -o go go.s && strip go", dir);
+	snprintf(path, sizeof(path), "%s/go", dir);
+	im = open_image(path);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(image_procs(im, &p), 3);
+		for (size_t i = 0; i < 3; i++) {
+			assert_string_equal(p[i].name, names[i]);
+			assert_int_equal(p[i].start, p[0].start + 32 * i);
+			assert_int_equal(p[i].end, p[i].start + 32);
+		}
+		assert_ptr_equal(image_proc_named(im, "main.first"), &p[0]);
+		image_forget_names(im);
+		assert_true(image_read_names(im));
+	}
+	assert_int_equal(image_procs(im, &p), 3);
+	assert_true(image_has_symbols(im));
+	assert_true(image_line(im, p[0].start + 3, &file, &line));
+	assert_string_equal(file, "made/main.go");
+	assert_int_equal(line, 7);
+	assert_true(image_line(im, p[0].start + 4, &file, &line));
+	assert_int_equal(line, 9);
+	assert_true(image_line(im, p[2].start, &file, &line));
+	assert_string_equal(file, "wrong.go");
+	assert_false(image_line(im, p[1].start, &file,
+				&line)); /* the unit is beyond the table of them */
+	assert_false(image_line(im, p[2].end, &file, &line));
+	image_close(im);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -437,7 +501,7 @@ int main(void)
 		cmocka_unit_test(test_identity),	   cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_no_section_headers), cmocka_unit_test(test_debug_link),
 		cmocka_unit_test(test_c_library),	   cmocka_unit_test(test_plt),
-		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_overlaps),	   cmocka_unit_test(test_go),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
