@@ -184,6 +184,37 @@ gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-un
 "$ASSAY" export folded -i bare.db > folded 2> /dev/null
 ok "rules of .debug_frame: stacks are there" test "$(n ';_start;work;outer;inner;burn')" -gt 20
 is "they are whole" "$(odd outer ';_start;work;outer;inner;burn')" ""
+ok "the kernel side walks nearly all" jq -e '.runs[0].counters | .stack_copies * 5 < .stacks' <("$ASSAY" info -i bare.db --json)
+
+# The same with the C library, which brings .eh_frame for code of its own.
+sed -e '/_start/d; s/void work(void)/int main(void)/; s/sink++; }$/sink++; return 0; }/; s/FN static void \(inner\|outer\)/FN static int \1/' bare.c > mixed.c
+gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -o mixed mixed.c || exit 1
+"$ASSAY" record -q -F 2000 -o mixed.db -- ./mixed
+"$ASSAY" export folded -i mixed.db > folded 2> /dev/null
+ok "rules of .eh_frame and of .debug_frame: stacks are there" test "$(n ';main;outer;inner;burn')" -gt 20
+is "they are whole, too" "$(odd outer '(^|;)_start;__libc_start_main[^;]*;([^;]*;)?main;outer;inner;burn')" ""
+ok "the kernel side walks nearly all of these" jq -e '.runs[0].counters | .stack_copies * 5 < .stacks' <("$ASSAY" info -i mixed.db --json)
+
+# The exact engine is a program like others: its own code has rules, but for what runs on the observed program's stack, and the code that it
+# generates has none.
+readelf -sW "$BUILD/assay-exact" | awk '$4 == "FUNC" && $3 > 0 || $8 ~ /^rt_(syscall|copy|on_signal|sigreturn|call_on|clone|enter)$/ { print $2, $8 }' | sort -u > procedures
+readelf --debug-dump=frames "$BUILD/assay-exact" | sed -n 's/.* FDE .*pc=\([0-9a-f]*\)\.\.\([0-9a-f]*\)/\1 \2/p' | sort > ranges
+is "procedures of the engine without rules" "$(awk 'NR == FNR { from[NR] = $1; to[NR] = $2; n = NR; next }
+	{ for (i = 1; i <= n; i++) if (from[i] <= $1 && $1 < to[i]) next; print $2 }' ranges procedures)" ""
+ok "there are many with rules" test "$(wc -l < procedures)" -gt 100
+gcc -O1 -o looped -x c - <<'C' || exit 1
+int main(void)
+{
+	volatile unsigned long sink = 0;
+
+	for (unsigned long i = 0; i < 30000000; i++)
+		sink = sink * 31 + i;
+	return 0;
+}
+C
+"$ASSAY" record -q -F 2000 -o engine.db -- "$ASSAY" record -q --exact -o exact.db -- ./looped
+"$ASSAY" export folded -i engine.db > folded 2> /dev/null
+ok "stacks of code that the engine generates say so" test "$(n '^looped;\\[generated code without frame pointers\\];\\[generated code\\]')" -gt 20
 
 # Go: leaf procedures keep no frame pointer, and stripped programs have no other table than Go's own.
 if command -v go > /dev/null; then
@@ -224,6 +255,8 @@ GO
 	is "they are whole" "$(grep ';main.leaf' folded | grep -vE '^[^;]*;\[' | grep -vE '^[^;]*;runtime.goexit[.a-z0-9]*;main.main.func1;main.outer;main.inner;main.leaf' | head -3)" ""
 	"$ASSAY" record -q -F 2000 -o go.db -- ./rooted-stripped
 	"$ASSAY" export folded -i go.db > folded 2> /dev/null
+	ok "names and lines of a stripped program" test "$(n ';main.outer;main.inner;main.leaf')" -gt 20
+	like "... lines" "$("$ASSAY" annotate main.leaf -i go.db)" 'rooted.go:8'
 	ok "few stacks of a stripped program are cut" test "$((10 * $(n '^[^;]*;\\[(no unwind|stack|deeper|unknown|generated)')))" -lt "$(n .)"
 else
 	skip "no Go here"
