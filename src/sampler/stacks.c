@@ -272,13 +272,17 @@ int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uin
 }
 
 /* Why a stack that the kernel side walked ends. A walk that stopped early is not gone on with while the ring buffer is full. */
-static enum frame_kind end_of(const struct unwind_frames *k)
+static enum frame_kind end_of(const struct walker *w, const struct unwind_frames *k)
 {
+	uint64_t last = k->n ? k->frame[k->n - 1] >> UNWIND_IMAGE_SHIFT : 0;
+
 	switch (k->end) {
 	case UNWIND_ROOT:
 		return FRAME_ROOT;
 	case UNWIND_DEPTH:
 		return FRAME_DEPTH;
+	case UNWIND_NO_RULE:
+		return last == w->spaces.anon_image ? FRAME_GENERATED : FRAME_NO_UNWIND;
 	default:
 		return FRAME_NOT_WALKED;
 	}
@@ -289,6 +293,7 @@ int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t by
 	const struct who who = { k->pid, k->tid, k->comm, k->time, since, (double)k->period };
 	struct stacks *s = &w->files->profile->stacks;
 	size_t images = w->files->profile->nimage;
+	enum frame_kind end;
 	struct process *p;
 	uint32_t frame;
 
@@ -299,7 +304,10 @@ int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t by
 	p = spaces_process(&w->spaces, (pid_t)k->pid);
 	if (!p)
 		return -1;
-	frame = stacks_frame(s, 0, end_of(k), 0, 0);
+	end = end_of(w, k);
+	if (end == FRAME_GENERATED)
+		files_note_generator(w->files, p->pid);
+	frame = stacks_frame(s, 0, end, 0, 0);
 	for (uint32_t i = k->n; frame && i--;) {
 		uint64_t f = k->frame[i];
 		uint32_t image = (uint32_t)(f >> UNWIND_IMAGE_SHIFT);

@@ -342,9 +342,9 @@ int main(int argc, char **argv)
 	tables_free(t);
 	printf("%lu steps, %lu frames, %lu differ, %lu whole, %lu cut and said to be whole; gave "
 	       "up: "
-	       "%lu without mapping, %lu without rows, %lu odd, %lu unreadable\n",
+	       "%lu without rule, %lu without mapping, %lu without rows, %lu odd, %lu unreadable\n",
 	       sums.steps, sums.frames, sums.differ, sums.whole, sums.wrong,
-	       sums.ends[UNWIND_NO_RANGE], sums.ends[UNWIND_NO_ROWS], sums.ends[UNWIND_ODD],
-	       sums.ends[UNWIND_UNREADABLE]);
+	       sums.ends[UNWIND_NO_RULE], sums.ends[UNWIND_NO_RANGE], sums.ends[UNWIND_NO_ROWS],
+	       sums.ends[UNWIND_ODD], sums.ends[UNWIND_UNREADABLE]);
 	return !sums.steps || sums.wrong || sums.differ * 1000 > sums.frames;
 }

@@ -13,7 +13,7 @@
 /* 0: it was read. bytes: 8, 16 or UNWIND_CHUNK. */
 static __always_inline int unwind_read(struct unwind_walk *w, uint64_t addr, void *to,
 				       uint32_t bytes);
-/* Sets w->range to the one that holds the address. 0: there is one. */
+/* Sets w->range to the one that holds the address. 0: there is one. Above 0: the process has none; below 0: none is known. */
 static __always_inline int unwind_find_range(struct unwind_walk *w, uint64_t addr);
 static __always_inline const struct unwind_image *unwind_image_at(uint32_t image);
 static __always_inline const uint64_t *unwind_page_at(uint32_t page);
@@ -137,7 +137,7 @@ static __always_inline int unwind_by_bp(struct unwind_walk *w)
 	if (!w->bp && w->by_bp)
 		return unwind_stop(w, UNWIND_ROOT);
 	if (w->bp < w->sp || w->bp & 7 || unwind_load(w, w->bp, pair, 2) || !pair[1])
-		return unwind_stop(w, UNWIND_UNREADABLE);
+		return unwind_stop(w, UNWIND_NO_RULE);
 	w->sp = w->bp + 16;
 	w->bp = pair[0];
 	w->pc = pair[1];
@@ -254,9 +254,14 @@ static __always_inline int unwind_step(struct unwind_walk *w)
 {
 	uint64_t at = w->pc - w->returned, frame;
 	const struct unwind_rule *r;
+	int none;
 
-	if (at - w->range.start >= w->range.end - w->range.start && unwind_find_range(w, at))
-		return unwind_stop(w, UNWIND_NO_RANGE);
+	if (at - w->range.start >= w->range.end - w->range.start) {
+		none = unwind_find_range(w, at);
+		if (none) /* what a frame pointer led to is no code: it was none */
+			return unwind_stop(w,
+					   none > 0 && w->by_bp ? UNWIND_NO_RULE : UNWIND_NO_RANGE);
+	}
 	if (w->out.n >= UNWIND_FRAMES)
 		return unwind_stop(w, UNWIND_DEPTH);
 	frame = (uint64_t)w->range.image << UNWIND_IMAGE_SHIFT | (w->returned ? UNWIND_CALL : 0) |

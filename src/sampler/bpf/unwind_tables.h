@@ -54,8 +54,9 @@ struct unwind_line {
 /* Why a walk ended. */
 enum unwind_end {
 	UNWIND_RUNNING,
-	UNWIND_ROOT,  /* the frame has no caller */
-	UNWIND_DEPTH, /* there are UNWIND_FRAMES frames */
+	UNWIND_ROOT,	/* the frame has no caller */
+	UNWIND_DEPTH,	/* there are UNWIND_FRAMES frames */
+	UNWIND_NO_RULE, /* the last frame's code has no rule, and no frame pointer leads on */
 	/* user space has to walk a copy */
 	UNWIND_NO_RANGE,   /* of the process's mappings none that is known has the address */
 	UNWIND_NO_ROWS,	   /* there are no rows of the page yet */

@@ -139,8 +139,10 @@ static __always_inline int unwind_find_range(struct unwind_walk *w, uint64_t add
 	uint32_t pid = w->out.pid, i = unwind_range_of(pid, addr);
 	const struct unwind_space *s = bpf_map_lookup_elem(&unwind_spaces, &pid);
 
-	if (!s || i >= UNWIND_RANGES || s->mm != w->mm || s->exec_vm != w->exec_vm)
+	if (!s || s->mm != w->mm || s->exec_vm != w->exec_vm)
 		return unwind_find_noted(w, addr);
+	if (i >= UNWIND_RANGES)
+		return unwind_find_noted(w, addr) ? 1 : 0;
 	w->range = s->range[i & (UNWIND_RANGES - 1)];
 	return 0;
 }
@@ -161,7 +163,7 @@ static __always_inline bool walk(struct unwind_walk *w)
 
 	unwind_begin(w);
 	bpf_loop(UNWIND_FRAMES + 1, walk_step, &c, 0);
-	return w->end == UNWIND_ROOT || w->end == UNWIND_DEPTH;
+	return w->end == UNWIND_ROOT || w->end == UNWIND_DEPTH || w->end == UNWIND_NO_RULE;
 }
 
 #endif
