@@ -82,11 +82,12 @@ bool gopcln_parse(struct gopcln *g, uint64_t text)
 
 bool gopcln_open(struct gopcln *g, const struct elf_file *f)
 {
-	const Elf64_Shdr *sh, *text = elf_file_section(f, ".text");
+	const Elf64_Shdr *sh, *text;
 
 	if (g->tried)
 		return g->bytes;
 	g->tried = true;
+	text = elf_file_section(f, ".text");
 	sh = elf_file_section(f, ".gopclntab");
 	if (!sh)
 		sh = elf_file_section(f, ".data.rel.ro.gopclntab");
