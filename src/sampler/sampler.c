@@ -22,6 +22,7 @@
 #include "sampler/events.h"
 #include "sampler/files.h"
 #include "sampler/kernel_names.h"
+#include "sampler/kernel_types.h"
 #include "sampler/members.h"
 #include "sampler/sampler.h"
 #include "sampler/slots.h"
@@ -616,7 +617,17 @@ static int open_walker(struct sampler *s, struct err *err)
 	return s->walker ? 0 : err_no_memory(err, "the sampler");
 }
 
-static int load(struct sampler *s, struct err *err)
+/* Opens the kernel side. The file of types is read when it is loaded. */
+static struct sampler_bpf *open_with(int types)
+{
+	char path[32];
+	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = types < 0 ? NULL : path);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
+	return sampler_bpf__open_opts(&o);
+}
+
+static int load_with(struct sampler *s, int types, struct err *err)
 {
 	uint32_t uops = s->o.code_kuops * 1024, bits = log2_up(uops / 16), ring = ring_bytes(&s->o);
 	struct sampler_bpf *b;
@@ -624,7 +635,7 @@ static int load(struct sampler *s, struct err *err)
 
 	libbpf_set_print(quiet);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	b = s->bpf = sampler_bpf__open();
+	b = s->bpf = open_with(types);
 	if (!b)
 		return err_sys(err, "cannot open the kernel program");
 	b->rodata->cfg_burst = s->o.burst;
@@ -680,6 +691,15 @@ static int load(struct sampler *s, struct err *err)
 	s->code.branches = s->o.branches;
 	s->code.uop_room = 0; /* map_code() */
 	return 0;
+}
+
+static int load(struct sampler *s, struct err *err)
+{
+	int types = kernel_types_open(), rc = load_with(s, types, err);
+
+	if (types >= 0)
+		close(types);
+	return rc;
 }
 
 static void unload(struct sampler *s)

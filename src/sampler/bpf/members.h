@@ -41,7 +41,7 @@ static __always_inline bool starts_process(struct task_struct *task)
 	return BPF_CORE_READ(task, pid) == BPF_CORE_READ(task, tgid);
 }
 
-SEC("tp_btf/sched_process_fork")
+SEC("raw_tp/sched_process_fork")
 int on_fork(uint64_t *args)
 {
 	struct task_struct *child = (struct task_struct *)args[1];
@@ -71,7 +71,7 @@ static __always_inline bool may_be_sampled(struct mm_struct *mm)
 	return (flags & 3) == 1;
 }
 
-SEC("tp_btf/sched_process_exec")
+SEC("raw_tp/sched_process_exec")
 int on_exec(uint64_t *args)
 {
 	struct task_struct *task = (struct task_struct *)args[0];
@@ -87,7 +87,7 @@ int on_exec(uint64_t *args)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_free")
+SEC("raw_tp/sched_process_free")
 int on_free(uint64_t *args)
 {
 	struct task_struct *task = (struct task_struct *)args[0];

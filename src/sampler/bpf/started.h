@@ -33,7 +33,7 @@ static __noinline int started_find(struct task_struct *task, uint64_t at, struct
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
+SEC("raw_tp/sched_process_exec")
 int on_started(uint64_t *args)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -51,7 +51,7 @@ int on_started(uint64_t *args)
 }
 
 /* A process is born with its parent's mappings. */
-SEC("tp_btf/sched_process_fork")
+SEC("raw_tp/sched_process_fork")
 int on_born(uint64_t *args)
 {
 	struct task_struct *parent = (struct task_struct *)args[0],
