@@ -145,12 +145,10 @@ RA_INLINE int ra_cond_here(const struct ra_state *s, uint32_t cc)
 	if (s->lazy.kind == RA_LAZY_READY) {
 		fl = s->fl;
 		unk = s->fl_unk;
-	} else if (s->lazy.kind == RA_LAZY_UNKNOWN) {
-		return -1;
 	} else {
 		f = ra_flags_of(&s->lazy);
 		fl = (uint32_t)f;
-		unk = (uint32_t)(f >> 32);
+		unk = (uint32_t)(f >> 32) | (uint32_t)(ra_nonzero(s->lazy.kind) - 1);
 	}
 	fl |= (fl * (RA_FL_LT / FL_SF) ^ fl * (RA_FL_LT / FL_OF)) & RA_FL_LT;
 	unk |= (unk * (RA_FL_LT / FL_SF) | unk * (RA_FL_LT / FL_OF)) & RA_FL_LT;
