@@ -90,7 +90,7 @@ act() { # PAGE SCRIPT [SCRIPT-BEFORE]
 	} > hook.html
 	awk -v hook="$(cat hook.html)" -v script="$2" '/<style>/ && !done { print hook; done = 1 } /^<\/body>/ { print "<script>"; while ((getline line < script) > 0) print line; print "</script>" } { print }' \
 		"$1" > acted.html
-	HOME=$TMP timeout 60 "$browser" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$TMP/chromium" \
+	HOME=$TMP timeout 600 "$browser" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$TMP/chromium" \
 		--virtual-time-budget=4000 --window-size=1400,900 --dump-dom "file://$TMP/acted.html" > dom.html 2> browser.err
 	sed -n 's/.*data-said="\([^"]*\)".*/\1/p' dom.html | head -1 | base64 -d
 }
