@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "query/view.h"
 
-#define ATTEMPTS 1000 /* attempts to make names distinct; after that they may look alike */
+#define MARKED_LEAST 20 /* columns in which a name is told apart beside a mark */
+#define ATTEMPTS 1000	/* attempts to make names distinct; after that they may look alike */
 
 struct name_shown {
 	char *text, *name;
@@ -45,9 +46,12 @@ static void elide_templates(const char *name, const char *mark, char *buf, size_
 			s += op - 1;
 			continue;
 		}
-		if (*s == '<' && depth++ == 0)
+		if (*s == '<' && depth++ == 0) {
+			/* Rust writes path::<argument> */
+			if (!*mark && used > 2 && !memcmp(buf + used - 2, "::", 2))
+				used -= 2;
 			used += (size_t)snprintf(buf + used, n - used, "%s", mark);
-		else if (!depth)
+		} else if (!depth)
 			buf[used++] = *s;
 		/* the arrow of a type, as in "fn() -> u8", is no closing bracket */
 		else if (*s == '>' && s[-1] != '-')
@@ -70,7 +74,7 @@ static void cut(const char *name, int width, int head, char *buf, size_t n)
 			 text_at_column(name, columns - tail));
 }
 
-char *name_fit(const char *name, int width, unsigned attempt, char *buf, size_t n)
+static char *fit_plain(const char *name, int width, unsigned attempt, char *buf, size_t n)
 {
 	char elided[1024], number[16] = "";
 	int room = width > 2 ? width - 2 : 0;
@@ -101,6 +105,22 @@ char *name_fit(const char *name, int width, unsigned attempt, char *buf, size_t 
 		cut(elided, room, room > 2 ? (room - 2) / 3 : 0, buf, n);
 		snprintf(buf + strlen(buf), n - strlen(buf), "%s", number);
 	}
+	return buf;
+}
+
+/* What is said of a procedure behind its name stays. */
+char *name_fit(const char *name, int width, unsigned attempt, char *buf, size_t n)
+{
+	size_t length = strlen(name), mark = sizeof(NAME_INLINED) - 1;
+	char plain[1024];
+
+	if (length < mark || strcmp(name + length - mark, NAME_INLINED) != 0 ||
+	    width < MARKED_LEAST || length - mark >= sizeof(plain))
+		return fit_plain(name, width, attempt, buf, n);
+	memcpy(plain, name, length - mark);
+	plain[length - mark] = 0;
+	fit_plain(plain, width - (int)mark, attempt, buf, n - mark);
+	strcat(buf, NAME_INLINED);
 	return buf;
 }
 

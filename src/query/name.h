@@ -11,6 +11,9 @@
 
 #include <stddef.h>
 
+#define NAME_INLINED \
+	" (inlined)" /* follows the name of a procedure that the compiler has put into another */
+
 /* Writes the name in at most `width` columns to buf. attempt: 0, or more for another way to cut
  * it. */
 char *name_fit(const char *name, int width, unsigned attempt, char *buf, size_t n);

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/search.h"
 #include "base/text.h"
+#include "query/name.h"
 #include "query/view.h"
 
 struct calltree_key {
@@ -147,7 +148,7 @@ static long add_inlined(struct calltree *t, uint32_t image, const char *name)
 	number = (long)t->nfunc;
 	f = &t->func[number];
 	*f = (struct calltree_func){ .image = image, .inlined = true };
-	if (asprintf(&f->name, "%s" CALLTREE_INLINED,
+	if (asprintf(&f->name, "%s" NAME_INLINED,
 		     text_clean(image_demangle(name, text, sizeof(text)))) < 0)
 		return -1;
 	t->nfunc++;
@@ -519,7 +520,7 @@ struct calltree_total *calltree_totals(const struct calltree *t, const struct st
 
 size_t calltree_plain(const struct calltree_func *f)
 {
-	return strlen(f->name) - (f->inlined ? strlen(CALLTREE_INLINED) : 0);
+	return strlen(f->name) - (f->inlined ? strlen(NAME_INLINED) : 0);
 }
 
 const char *calltree_image(const struct calltree *t, uint32_t image)

@@ -20,10 +20,8 @@ struct calltree_func {
 	const char *file; /* file that its debug information names, or NULL */
 	int line;
 	bool is_end;  /* not a procedure, but the reason why a stack is cut */
-	bool inlined; /* into another procedure: the name says so at its end (CALLTREE_INLINED) */
+	bool inlined; /* into another procedure: the name says so at its end (NAME_INLINED) */
 };
-
-#define CALLTREE_INLINED " (inlined)"
 
 /* The remedy where a reading needs call stacks, and the recording has none. */
 #define STACKS_REMEDY \

@@ -44,6 +44,23 @@ static void test_what_gives_way_first(void **state)
 			    "Stream<..>::operator<<");
 	assert_string_equal(fit("Pointer<char>::operator->() const", 31),
 			    "Pointer<..>::operator->() const");
+	assert_string_equal(fit("std::panic::catch_unwind::<&dyn core::ops::Fn() -> i32, i32>", 24),
+			    "std::panic::catch_unwind");
+	assert_string_equal(fit("Outer::<T>::find::<u8>(int const&)", 11), "Outer::find");
+}
+
+static void test_marks_stay(void **state)
+{
+	(void)state;
+	assert_string_equal(fit("std::map<int, long>::find(int const&) (inlined)", 50),
+			    "std::map<int, long>::find(int const&) (inlined)");
+	assert_string_equal(fit("std::map<int, long>::find(int const&) (inlined)", 30),
+			    "std::map<..>::find (inlined)");
+	assert_string_equal(fit("std::unique_ptr<Node, Deleter>::~unique_ptr() (inlined)", 28),
+			    "std::..nique_ptr() (inlined)");
+	/* too narrow for a mark beside a name */
+	assert_string_equal(fit("std::map<int, long>::find(int const&) (inlined)", 14),
+			    "std::map::find");
 }
 
 static void test_width_is_kept(void **state)
@@ -102,6 +119,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_fits_is_whole),
 		cmocka_unit_test(test_what_gives_way_first),
+		cmocka_unit_test(test_marks_stay),
 		cmocka_unit_test(test_width_is_kept),
 		cmocka_unit_test(test_no_two_look_the_same),
 	};
