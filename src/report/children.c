@@ -43,6 +43,8 @@ static const struct term terms[] = {
 	  "share of the time in the procedure and in all that it called; a procedure that calls "
 	  "itself counts once" },
 	{ "self", "share of the time in the procedure itself" },
+	{ "--callers", "of a recursion: those who called its outermost frame" },
+	{ "--callees", "with the procedure itself, for the time that is its own" },
 	{ "(inlined)", "the compiler has put the procedure into its caller, by debug information" },
 	{ "[...]", "why stacks end: [root] is a whole stack, all else says why it is cut" },
 	{ NULL, NULL },
@@ -157,9 +159,12 @@ static void print_table(struct children *c, const char *key)
 
 	memcpy(own, columns, sizeof(own));
 	if (c->o->callers)
-		own[COLUMN_SELF].header = own[COLUMN_SELF].key = NULL;
-	if (c->o->callers || c->o->callees)
+		own[COLUMN_SELF].key = NULL;
+	if (c->o->callers || c->o->callees) {
 		own[COLUMN_ALL].header = "share";
+		own[COLUMN_SELF].header =
+			NULL; /* only the asked procedure has time of its own here */
+	}
 	emit_table(&c->r->emit, key, own, COLUMN_N);
 	for (size_t i = 0; i < shown; i++)
 		print_row(c, &c->row[i]);
