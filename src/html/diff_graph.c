@@ -371,7 +371,7 @@ static int judge(struct diff_graph *g, struct diff_tree *t)
 		t->a[i].each[1] = &t->each[i * recordings + g->side[0].n];
 	}
 	diff_rows_scale(g->rows, g->side, &scale);
-	rc = diff_judge(a, t->n, &scale);
+	rc = diff_judge(a, t->n, &scale, NULL);
 	free(a);
 	return rc;
 }

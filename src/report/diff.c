@@ -361,6 +361,36 @@ static const struct term terms[] = {
 	{ 0 },
 };
 
+/* Rows with these parts of the base's samples are asked about. */
+static const double asked_share[] = { 0.5, 0.1, 0.01 };
+
+/* Says how much slower a row had to become to be listed, which depends on the number of samples. */
+static void print_smallest(const struct diff *d)
+{
+	double samples = 0, ratio[3];
+	struct diff_scale scale;
+	char text[3][24];
+
+	diff_rows_scale(&d->rows, d->side, &scale);
+	for (size_t k = 0; k < d->side[0].n; k++)
+		samples += (double)view_sum_count(&d->side[0].reading[k].view,
+						  &d->side[0].reading[k].view.sum);
+	for (int i = 0; i < 3; i++) {
+		ratio[i] = diff_smallest_ratio(&scale, samples * asked_share[i], d->rows.least);
+		ratio_text(ratio[i], text[i], sizeof(text[i]));
+	}
+	emit_set(d->emit, "smallest_ratio",
+		 json_pack("{s:o,s:o,s:o}", "half", number_or_null(ratio[0]), "tenth",
+			   number_or_null(ratio[1]), "hundredth", number_or_null(ratio[2])));
+	emit_footer(
+		d->emit,
+		"With these samples a %s of half, a tenth, a hundredth of the time is listed as "
+		"slower from ratio %s, %s, %s on; four times the samples about halve what these "
+		"are "
+		"above 1.",
+		by_name[d->rows.by], text[0], text[1], text[2]);
+}
+
 static void print_footer(const struct diff *d)
 {
 	const struct diff_rows *rows = &d->rows;
@@ -378,6 +408,8 @@ static void print_footer(const struct diff *d)
 	if (rows->unmatched)
 		emit_footer(d->emit, "Stripped files of different builds are not matched: their "
 				     "procedures are new and gone.");
+	if (!is_exact(d) && !rows->between)
+		print_smallest(d);
 	if (!is_exact(d))
 		emit_terms(d->emit, terms);
 }

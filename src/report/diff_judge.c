@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define RATIO_MAX 1000.0
+
 static void judge_exact(struct diff_amounts *a)
 {
 	a->p = a->mean[0] == a->mean[1] ? 1 : 0;
@@ -65,10 +67,11 @@ static enum diff_verdict verdict_of(const struct diff_amounts *a, double thresho
 	return a->mean[1] > a->mean[0] ? DIFF_SLOWER : DIFF_FASTER;
 }
 
-static double threshold_of(struct diff_amounts **a, size_t n, const struct diff_scale *s)
+static double threshold_of(struct diff_amounts **a, size_t n, const struct diff_scale *s,
+			   double *least)
 {
 	double *p = calloc(n + 1, sizeof(*p)), threshold;
-	size_t tests = 0;
+	size_t tests = 0, found;
 
 	if (!p)
 		return NAN;
@@ -76,11 +79,15 @@ static double threshold_of(struct diff_amounts **a, size_t n, const struct diff_
 		if (s->exact || may_differ(a[i], s->event))
 			p[tests++] = a[i]->p;
 	threshold = significance_threshold(p, tests, DIFF_FALSE);
+	for (found = 0; found < tests && p[found] <= threshold; found++)
+		;
+	if (least)
+		*least = DIFF_FALSE * fmin(1, (double)(found + 1) / (double)(tests ? tests : 1));
 	free(p);
 	return threshold;
 }
 
-int diff_judge(struct diff_amounts **a, size_t n, const struct diff_scale *s)
+int diff_judge(struct diff_amounts **a, size_t n, const struct diff_scale *s, double *least)
 {
 	double threshold;
 
@@ -92,10 +99,29 @@ int diff_judge(struct diff_amounts **a, size_t n, const struct diff_scale *s)
 		if (s->between)
 			judge_runs(a[i], s);
 	}
-	threshold = threshold_of(a, n, s);
+	threshold = threshold_of(a, n, s, least);
 	if (isnan(threshold))
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		a[i]->verdict = verdict_of(a[i], threshold);
 	return 0;
+}
+
+double diff_smallest_ratio(const struct diff_scale *s, double count, double p)
+{
+	double share = s->event[0] / (s->event[0] + s->event[1]);
+	double low = 1, high = RATIO_MAX, each = s->event[0] / s->event[1];
+
+	if (count <= 0 || !(each > 0) || isinf(each) ||
+	    significance_counts(count, count * each * high, share) > p)
+		return INFINITY;
+	while (high / low > 1.0005) {
+		double middle = sqrt(low * high);
+
+		if (significance_counts(count, count * each * middle, share) > p)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
 }

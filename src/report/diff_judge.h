@@ -39,7 +39,12 @@ struct diff_scale {
 #define DIFF_FALSE 0.05	   /* part of the discoveries that may be false */
 #define DIFF_RUNS_LEAST 3u /* recordings a side whose variance counts */
 
-/* Judges each of the n amounts. -1 without memory. */
-int diff_judge(struct diff_amounts **a, size_t n, const struct diff_scale *s);
+/* Judges each of the n amounts. -1 without memory. *least: the p-value that the next discovery may have; NULL: not asked for. */
+int diff_judge(struct diff_amounts **a, size_t n, const struct diff_scale *s, double *least);
+/*
+ * The smallest ratio above 1 that is a discovery, of something with so many samples on the base's side: as often as not such a
+ * change is called slower. INFINITY: none is. For one recording a side, or where the variance between runs does not count.
+ */
+double diff_smallest_ratio(const struct diff_scale *s, double count, double p);
 
 #endif

@@ -255,7 +255,7 @@ int diff_rows_judge(struct diff_rows *rows, const struct diff_side side[2])
 		a[n++] = &row->a;
 	}
 	diff_rows_scale(rows, side, &scale);
-	if (diff_judge(a, n, &scale))
+	if (diff_judge(a, n, &scale, &rows->least))
 		goto done;
 	for (size_t i = 0; i < n; i++)
 		rows->of[a[i]->verdict]++;

@@ -38,6 +38,7 @@ struct diff_rows {
 	bool unmatched; /* images of other builds had to be left apart, since they are stripped */
 	double total[2];
 	struct limits total_ratio; /* NAN: not known */
+	double least;		   /* the p-value that one more difference may have */
 	double *total_each[2];
 };
 

@@ -77,6 +77,27 @@ static void test_counts(void **state)
 }
 
 /* The fifteen p-values of the example in Benjamini and Hochberg's paper: four are rejected. */
+/* The smallest change that is listed: what is just below it is not. */
+static void test_smallest(void **state)
+{
+	struct diff_scale s = { .event = { 2, 2 }, .n = { 1, 1 } };
+	double ratio = diff_smallest_ratio(&s, 500, 0.05);
+
+	(void)state;
+	/* the standard error of the logarithm of the ratio of two counts of 500 is the root of 2 / 500 */
+	assert_true(fabs(log(ratio) - 1.96 * sqrt(2 / 500.0)) < 0.01);
+	assert_true(significance_counts(500, 500 * ratio, 0.5) <= 0.05);
+	assert_true(significance_counts(500, 500 * ratio / 1.001, 0.5) > 0.05);
+	assert_true(diff_smallest_ratio(&s, 2000, 0.05) < 1 + (ratio - 1) / 1.9);
+	assert_true(diff_smallest_ratio(&s, 500, 0.001) > ratio);
+	s.event[1] = 1; /* twice the samples on the new side */
+	assert_true(diff_smallest_ratio(&s, 500, 0.05) < ratio);
+	assert_true(isinf(diff_smallest_ratio(&s, 0, 0.05)));
+	assert_true(isinf(diff_smallest_ratio(&s, 0.001, 0.05)));
+	s.event[1] = 0;
+	assert_true(isinf(diff_smallest_ratio(&s, 500, 0.05)));
+}
+
 static void test_discoveries(void **state)
 {
 	double p[] = { 0.0298, 0.0001, 0.0278, 0.0004, 0.0344, 0.0019, 0.0459, 0.0095,
@@ -256,10 +277,15 @@ static void test_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_binomial), cmocka_unit_test(test_student),
-		cmocka_unit_test(test_counts),	 cmocka_unit_test(test_discoveries),
-		cmocka_unit_test(test_means),	 cmocka_unit_test(test_nothing_changed),
-		cmocka_unit_test(test_changes),	 cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_binomial),
+		cmocka_unit_test(test_student),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_discoveries),
+		cmocka_unit_test(test_smallest),
+		cmocka_unit_test(test_means),
+		cmocka_unit_test(test_nothing_changed),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
