@@ -78,7 +78,8 @@ int crowd_ready(struct crowd *c)
 		g->n += c->v[i].n;
 	}
 	find_steps(c);
-	c->nfilled = 0;
+	c->nfilled = c->nheld = 0;
+	c->found_uses = 0;
 	return 0;
 }
 
@@ -91,13 +92,39 @@ void crowd_fini(struct crowd *c)
 	memset(c, 0, sizeof(*c));
 }
 
-double crowd_between(const struct crowd *c, double uses)
+/* The first of the numbers of uses that is below that one, which is above 0. */
+static size_t first_below(struct crowd *c, double uses)
+{
+	if (c->found_uses != uses) {
+		c->found = search_first(i, 0, c->nuses, c->uses[i] < uses);
+		c->found_uses = uses;
+	}
+	return c->found;
+}
+
+/* The first of the numbers of uses, most first, before which there are more lines than surely fit into the room. */
+static size_t first_held(struct crowd *c, double room)
+{
+	size_t first;
+
+	for (unsigned i = 0; i < c->nheld; i++)
+		if (c->held[i].room == room)
+			return c->held[i].first;
+	first = search_first(i, 0, c->nuses + 1, c->count[i] > HOLDS * room);
+	if (c->nheld < CROWD_ROOMS) {
+		c->held[c->nheld].room = room;
+		c->held[c->nheld++].first = first;
+	}
+	return first;
+}
+
+double crowd_between(struct crowd *c, double uses)
 {
 	size_t low;
 
 	if (!(uses > 0))
 		return INFINITY;
-	low = search_first(i, 0, c->nuses, c->uses[i] < uses);
+	low = first_below(c, uses);
 	return c->n ? c->count[low] + (c->weight[low] + c->endless) / uses : c->endless / uses;
 }
 
@@ -109,15 +136,15 @@ static double filled_by(const struct crowd *c, size_t k, double uses, double roo
 	return (c->weight[k] + c->endless) / uses / (room - c->count[k]);
 }
 
-double crowd_evicts(const struct crowd *c, double uses, double room)
+double crowd_evicts(struct crowd *c, double uses, double room)
 {
 	double all = crowd_between(c, uses) / room;
 	size_t low, fit;
 
 	if (!c->n || !(uses > 0))
 		return fmin(1, all);
-	low = search_first(i, 0, c->nuses, c->uses[i] < uses);
-	fit = search_first(i, low, c->nuses + 1, c->count[i] > HOLDS * room);
+	low = first_below(c, uses);
+	fit = first_held(c, room);
 	if (fit > low)
 		all = fmin(all,
 			   fmin(filled_by(c, low, uses, room), filled_by(c, fit - 1, uses, room)));

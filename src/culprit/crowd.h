@@ -39,6 +39,14 @@ struct crowd {
 		double room, lasts;
 	} filled[CROWD_ROOMS];
 	unsigned nfilled;
+	/* Answers that are asked for again: most instructions of a block have equal uses, and rooms are few. */
+	double found_uses; /* 0: none was looked for */
+	size_t found;	   /* the first of `uses` below found_uses */
+	struct {
+		double room;
+		size_t first; /* the first of `count` that is more than surely fits */
+	} held[CROWD_ROOMS];
+	unsigned nheld;
 };
 
 /* Adds n lines with `uses` uses in total, evenly distributed, `bursts` of which do not follow
@@ -48,14 +56,14 @@ int crowd_add(struct crowd *c, double uses, double bursts, double n);
 int crowd_ready(struct crowd *c);
 void crowd_fini(struct crowd *c);
 /* The mean number of lines between two uses of a line with that many uses. */
-double crowd_between(const struct crowd *c, double uses);
+double crowd_between(struct crowd *c, double uses);
 /*
  * The most uses, as a share, of a line with that many uses that can find it evicted from a room. Lines that are used more
  * often than some limit come in between at most once each. If these fit into half of the room, which a cache of limited
  * associativity holds, only the others can fill the rest, and Markov's inequality bounds how often they do. Where no limit is
  * better, it bounds how often all lines together fill the room.
  */
-double crowd_evicts(const struct crowd *c, double uses, double room);
+double crowd_evicts(struct crowd *c, double uses, double room);
 /*
  * The probability that a line with that many bursts is evicted from a room between two uses, if
  * bursts come at random. Che's approximation: a line is evicted if it is not used for the time in
