@@ -465,11 +465,23 @@ static void check_edge(const struct cfg *g, const struct cfg_edge *x)
 	invariant((x->kind <= CFG_FOUND) == (x->from == CFG_ENTRY_BLOCK));
 }
 
+/* Control that cannot divide or join runs as often on both sides. */
+static void check_classes(const struct cfg *g, const struct cfg_block *x)
+{
+	if (x->flags & CFG_UNREACHED || g->missing)
+		return;
+	invariant(x->nout != 1 || g->edge[x->out].cls == x->cls);
+	invariant(x->nin != 1 || g->edge[g->in[x->in]].cls == x->cls);
+}
+
 static void check_graph(const struct cfg *g)
 {
+	invariant(!g->block[CFG_ENTRY_BLOCK].cls);
 	invariant(g->nblocks >= CFG_FIRST_BLOCK && g->nparts);
-	for (uint32_t b = 0; b < g->nblocks; b++)
+	for (uint32_t b = 0; b < g->nblocks; b++) {
 		check_block(g, b);
+		check_classes(g, &g->block[b]);
+	}
 	for (uint32_t e = 0; e < g->nedges; e++)
 		check_edge(g, &g->edge[e]);
 }

@@ -60,6 +60,7 @@ static uint32_t new_class(struct cycle *c)
 
 static uint32_t other_end(const struct cycle_edge *e, uint32_t v)
 {
+	invariant(e->a == v || e->b == v);
 	return e->a == v ? e->b : e->a;
 }
 
@@ -131,6 +132,7 @@ static void make_adjacent(struct cycle *c)
 			c->adjacent[--end[c->edge[e].b]] = e;
 	}
 	memmove(c->first, end, (c->nnodes + 1) * sizeof(*end));
+	invariant(!c->first[0] && c->first[c->nnodes] <= 2 * c->nedges);
 }
 
 static void enter(struct cycle *c, uint32_t v, uint32_t parent, uint32_t edge)
@@ -185,6 +187,7 @@ static void add_capping(struct cycle *c, uint32_t v)
 {
 	struct node *to = &c->node[c->order[c->node[v].hi_second]];
 
+	invariant(to->number < c->node[v].number);
 	c->cap_next[v] = to->capping;
 	to->capping = v;
 	push(c, &c->node[v].list, c->nedges + v);
@@ -247,8 +250,11 @@ static void leave(struct cycle *c, uint32_t v)
 	if (n->hi_second < hi && n->hi_second < n->number)
 		add_capping(c, v);
 	n->hi = hi < n->hi_child ? hi : n->hi_child;
-	if (n->parent == NONE)
+	if (n->parent == NONE) {
+		invariant(!n->list.size); /* no bracket leads above the root */
 		return;
+	}
+	invariant(c->node[n->parent].number < n->number);
 	tree_edge(c, n);
 	up = &c->node[n->parent];
 	join(c, &up->list, &n->list);
@@ -307,6 +313,8 @@ static bool run(struct cycle *c)
 	for (uint32_t e = 0; e < c->nedges; e++)
 		if (c->cls[e] == NONE)
 			c->cls[e] = new_class(c);
+	for (uint32_t e = 0; e < c->nedges; e++)
+		invariant(c->cls[e] < c->nclasses);
 	return true;
 }
 

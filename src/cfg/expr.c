@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/invariant.h"
 
 static uint64_t sign_extended(uint64_t v, unsigned bytes)
 {
@@ -34,10 +35,24 @@ static bool is_same(const struct expr *a, const struct expr *b)
 	return true;
 }
 
+/* Checks that an expression is made of nodes that exist, and a sum of sorted terms. */
+static void check(const struct expr_path *p, const struct expr *e)
+{
+	invariant(e->op <= EXPR_OTHER && e->nterms <= EXPR_TERMS && e->size <= 15);
+	invariant(e->op == EXPR_SUM || !e->nterms);
+	invariant(e->op == EXPR_SUM || e->op == EXPR_INIT || e->op == EXPR_OTHER || e->a < p->n);
+	invariant(e->op == EXPR_INIT || e->size <= 8);
+	for (int i = 0; i < e->nterms; i++) {
+		invariant(e->term[i].node < p->n && e->term[i].coef);
+		invariant(!i || e->term[i - 1].node < e->term[i].node);
+	}
+}
+
 uint32_t expr_intern(struct expr_path *p, const struct expr *e)
 {
 	uint32_t at = hash(e);
 
+	check(p, e);
 	for (; p->hash[at]; at = (at + 1) % 1024)
 		if (is_same(&p->node[p->hash[at] - 1], e))
 			return p->hash[at] - 1u;
@@ -71,6 +86,7 @@ bool expr_is_constant(const struct expr_path *p, uint32_t node)
 
 struct expr expr_as_sum(const struct expr_path *p, uint32_t node)
 {
+	invariant(node < p->n);
 	if (p->node[node].op == EXPR_SUM)
 		return p->node[node];
 	return (struct expr){ .op = EXPR_SUM, .nterms = 1, .term = { { 1, node } } };
@@ -92,6 +108,7 @@ static bool add_term(struct expr *e, uint64_t coef, uint32_t node)
 		e->term[e->nterms] = (struct expr_term){ 0, 0 };
 		return true;
 	}
+	invariant(i == e->nterms || e->term[i].node > node);
 	if (e->nterms == EXPR_TERMS)
 		return false;
 	memmove(&e->term[i + 1], &e->term[i], (size_t)(e->nterms++ - i) * sizeof(e->term[0]));
@@ -322,6 +339,7 @@ static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64
 	uint64_t from, to, l = 0, h = UINT64_MAX;
 	bool bounded = false;
 
+	invariant(node < p->n && depth <= RANGE_DEPTH);
 	*lo = e->lo;
 	*hi = e->hi;
 	if (depth == RANGE_DEPTH)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/invariant.h"
 #include "x86/reg.h"
 
 static bool is_stack(const struct expr_path *p, const struct expr *sum)
@@ -88,6 +89,7 @@ static void store(struct expr_path *p, uint32_t addr, unsigned size, uint32_t va
 	}
 	if (p->nstores == EXPR_STORES)
 		forget_stack(p);
+	invariant(p->nstores < EXPR_STORES && addr < p->n && value < p->n);
 	p->store[p->nstores++] = (struct expr_store){ addr, value, (uint8_t)size };
 }
 
@@ -150,6 +152,7 @@ static void write_operand(struct expr_path *p, const struct insn *in, int i, uin
 static void set_flags(struct expr_path *p, enum expr_flags kind, uint32_t a, uint32_t b,
 		      unsigned size)
 {
+	invariant(kind != EXPR_FLAGS_OTHER && size && size <= 8);
 	p->flags = (uint8_t)kind;
 	p->flags_a = a;
 	p->flags_b = b;
@@ -276,6 +279,9 @@ static void step_one(struct expr_path *p, const struct insn *in, uint64_t by)
 
 void expr_step(struct expr_path *p, const struct insn *in)
 {
+	invariant(p->n <= EXPR_NODES && p->nstores <= EXPR_STORES);
+	for (int r = 0; r < 16; r++)
+		invariant(p->reg[r] < p->n);
 	switch (in->z.mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVZX:
@@ -417,6 +423,7 @@ void expr_branch(struct expr_path *p, const struct insn *in, bool taken)
 
 	if (r == NO_RELATION || p->flags == EXPR_FLAGS_OTHER)
 		return;
+	invariant(a < p->n && b < p->n);
 	if (p->flags == EXPR_FLAGS_COMPARE) {
 		if (expr_is_constant(p, b))
 			limit_by(p, a, r, p->node[b].c & max, max);

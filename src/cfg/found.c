@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/invariant.h"
 #include "base/search.h"
 #include "cfg/code_priv.h"
 
@@ -188,6 +189,8 @@ static bool find_all(struct cfg_code *c, struct starts *s)
 		return false;
 	if (c->nfound)
 		qsort(c->found, c->nfound, sizeof(*c->found), by_start);
+	for (size_t i = 1; i < c->nfound; i++)
+		invariant(c->found[i - 1].end <= c->found[i].start);
 	return true;
 }
 
@@ -328,6 +331,7 @@ const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64
 	const struct image_segment *seg;
 	uint64_t before, from, to;
 	size_t lo, had = c->nentries;
+	bool ok = true;
 
 	*n = 0;
 	seg = c->im && (c->scanned || make_scanned(c)) ? segment_at(c, start, &before) : NULL;
@@ -335,17 +339,20 @@ const struct code_entry *code_entries(struct cfg_code *c, uint64_t start, uint64
 		return NULL;
 	from = start - seg->addr > NEAR ? start - seg->addr - NEAR : 0;
 	to = seg->size - (end - seg->addr) > NEAR ? end - seg->addr + NEAR : seg->size;
-	for (uint64_t piece = from / PIECE; piece * PIECE < to; piece++) {
+	for (uint64_t piece = from / PIECE; piece * PIECE < to && ok; piece++) {
 		uint64_t *word = &c->scanned[(before + piece) / 64];
 		uint64_t bit = 1ull << (before + piece) % 64;
 
-		if (!(*word & bit) &&
-		    !scan(c, seg->addr + piece * PIECE, seg->addr + (piece + 1) * PIECE))
-			return NULL;
-		*word |= bit;
+		ok = *word & bit ||
+		     scan(c, seg->addr + piece * PIECE, seg->addr + (piece + 1) * PIECE);
+		*word |= ok ? bit : 0;
 	}
 	if (c->nentries != had)
 		qsort(c->entry, c->nentries, sizeof(*c->entry), by_to);
+	if (!ok)
+		return NULL;
+	for (size_t i = 1; i < c->nentries; i++)
+		invariant(c->entry[i - 1].to <= c->entry[i].to);
 	lo = search_first(i, 0, c->nentries, c->entry[i].to > start);
 	while (lo + *n < c->nentries && c->entry[lo + *n].to < end)
 		++*n;

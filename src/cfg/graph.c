@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "cfg/cycle.h"
 
 /* Linking of edges and blocks. */
@@ -51,6 +52,7 @@ bool graph_link(struct cfg *g)
 		struct cfg_block *to = &g->block[sorted[e].to];
 
 		in[to->in + to->nin++] = e;
+		invariant(!e || sorted[e - 1].from <= sorted[e].from);
 	}
 	free(g->edge);
 	free(g->in);
@@ -118,6 +120,7 @@ struct tarjan {
  * a walk through it ends, which closes a loop, as a loop's last block does. */
 static void begin_block(struct tarjan *t, uint32_t b, uint32_t first_edge)
 {
+	invariant(!t->number[b] && !t->is_open[b]);
 	t->number[b] = t->low[b] = ++t->last;
 	t->at[b] = first_edge;
 	t->path[t->depth++] = b;
@@ -132,6 +135,7 @@ static uint32_t take_component(const struct cfg *g, struct tarjan *t, uint32_t r
 	uint32_t first = t->nopen, source = CFG_NONE;
 	bool left = false;
 
+	invariant(t->nopen && t->is_open[root] && t->low[root] == t->number[root]);
 	while (t->open[--first] != root)
 		;
 	for (uint32_t i = first; i < t->nopen; i++) {
@@ -174,6 +178,7 @@ static uint32_t find_endless(const struct cfg *g, struct tarjan *t, uint32_t fro
 				t->low[b] = t->number[to];
 			continue;
 		}
+		invariant(t->low[b] && t->low[b] <= t->number[b] && t->number[b] <= t->last);
 		t->depth--;
 		if (t->depth) {
 			up = t->path[t->depth - 1];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/invariant.h"
 #include "x86/reg.h"
 
 #define UNKNOWN INT32_MIN
@@ -120,6 +121,7 @@ static void arrive(struct heights *h, uint32_t insn, const struct height *with)
 		return;
 	h->v[insn] = *with;
 	h->v[insn].known = true;
+	invariant(h->ntodo < h->n);
 	h->todo[h->ntodo++] = insn;
 }
 
@@ -166,5 +168,6 @@ bool heights_at_entry(struct heights *h, struct walk *w, uint32_t insn)
 {
 	if (h->n != w->n && !make(h, w))
 		return false;
+	invariant(insn < h->n);
 	return h->v[insn].known && (h->v[insn].sp == 0 || h->v[insn].sp == ELSEWHERE);
 }

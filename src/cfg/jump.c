@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/invariant.h"
 #include "base/search.h"
 #include "cfg/expr.h"
 #include "cfg/height.h"
@@ -113,6 +114,7 @@ static bool constant_before(struct jumps *j, uint32_t insn, int reg, uint64_t *v
 			uint32_t from = w->link[k].from;
 			uint64_t v;
 
+			invariant(k < w->nlinks && from < w->n && n < w->n);
 			if (!walk_is_live(w, from, at) || j->stamp[from] == j->now)
 				continue;
 			if (j->steps-- <= 0)
@@ -300,6 +302,9 @@ static uint32_t execute(struct jumps *j, uint16_t known, const uint64_t *value)
 	for (uint32_t i = j->n - 1; i > 0; i--) {
 		const struct walk_insn *x = &w->insn[j->path[i]];
 
+		invariant(x->next == j->path[i - 1] || x->to == j->path[i - 1] ||
+			  x->jump != CFG_NONE);
+		invariant(j->in[i].addr == x->addr && j->in[i].len == x->len);
 		if (x->cls != INSN_BRANCH)
 			expr_step(j->expr, &j->in[i]);
 		else if (x->next != x->to)
@@ -335,6 +340,7 @@ static void end_path(struct jumps *j, enum form form, const struct table *t)
 {
 	struct table *same = NULL;
 
+	invariant(form != FORM_TABLE || t->size <= 8);
 	if (form == FORM_TABLE && t->bounded && t->lo > t->hi)
 		return; /* The path is never taken. */
 	for (uint32_t i = 0; form == FORM_TABLE && i < j->ntables && !same; i++)
@@ -413,6 +419,7 @@ static void try_path(struct jumps *j)
 		try_path(j);
 		j->n = n;
 	}
+	invariant(j->merges && j->n == n);
 	j->merges--;
 	if (!tried)
 		end_path(j, form, &t);
@@ -503,6 +510,7 @@ static uint64_t guess_end(struct jumps *j, const struct table *t)
 	uint64_t first = i, next;
 	bool fixed;
 
+	invariant(!t->bounded);
 	next = next_data(j, t->at + i * t->size);
 	if (end - i >= ENTRIES_MAX)
 		end = i + ENTRIES_MAX - 1;
@@ -606,6 +614,7 @@ static bool resolve(struct jumps *j, uint32_t jump)
 		return false;
 	if (j->left > 0)
 		try_path(j);
+	invariant(!j->merges && j->ntables <= TABLES && j->paths <= PATHS);
 	j->work += j->left > 0 ? j->left : 0;
 	j->work -= (STEPS_EACH - j->steps) / STEP_PART;
 	for (uint32_t i = 0; i < j->ntables && ok; i++)

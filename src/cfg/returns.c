@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/invariant.h"
 #include "cfg/code_priv.h"
 
 #define BUDGET 20000 /* instructions that one question may look at */
@@ -112,6 +113,7 @@ static struct code_callee *find(struct cfg_code *c, uint64_t addr)
 {
 	uint32_t mask = (1u << c->callee_bits) - 1;
 
+	invariant(c->callees <= mask); /* some slot is free, and ends the search */
 	for (uint32_t i = (uint32_t)hash_bits(addr, c->callee_bits);; i++) {
 		struct code_callee *k = &c->callee[i & mask];
 
@@ -153,6 +155,7 @@ static void remember(struct cfg_code *c, uint64_t addr, uint8_t fate)
 	if ((!c->callee || c->callees >= (1u << c->callee_bits) / 4 * 3) && !grow(c))
 		return;
 	k = find(c, addr);
+	invariant(fate != CODE_FREE && (k->fate == CODE_FREE || k->addr == addr));
 	c->callees += k->fate == CODE_FREE;
 	*k = (struct code_callee){ addr, fate };
 }
@@ -199,6 +202,7 @@ static bool first_time(struct search *s, uint64_t addr)
 {
 	uint64_t at = addr - s->proc.start, bit = 1ull << at % 64;
 
+	invariant(addr >= s->proc.start && addr < s->proc.end);
 	if (s->been[at / 64] & bit)
 		return false;
 	s->been[at / 64] |= bit;
@@ -305,6 +309,7 @@ static bool returns(struct cfg_code *c, uint64_t addr, unsigned depth)
 		c->assumed = true;
 	if (fate != CODE_NOT_KNOWN)
 		return fate == CODE_RETURNS;
+	invariant(depth <= DEPTH + 1);
 	fate = by_name(c, addr);
 	if (fate != CODE_NOT_KNOWN) {
 		remember(c, addr, fate);

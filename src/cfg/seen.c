@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/invariant.h"
 #include "base/search.h"
 #include "cfg/cfg.h"
 #include "cfg/code_priv.h"
@@ -109,6 +110,8 @@ static bool read_sites(struct reader *r, const struct profile *p, uint32_t image
 	if (!r->seen->ninsns)
 		return true;
 	qsort(r->seen->insn, r->seen->ninsns, sizeof(*r->seen->insn), by_value);
+	for (size_t i = 1; i < r->seen->ninsns; i++)
+		invariant(r->seen->insn[i - 1] < r->seen->insn[i]);
 	if (r->nraw)
 		qsort(r->raw, r->nraw, sizeof(*r->raw), by_from);
 	return !r->failed;
@@ -226,6 +229,7 @@ static void elect(struct reader *r)
 		if (i == 0 ||
 		    (r->vote[i].n > LEAST_PART && r->vote[i].n >= r->vote[0].n / LEAST_PART))
 			r->distance[r->ndistances++] = r->vote[i].distance;
+	invariant(r->ndistances && r->ndistances <= DISTANCES);
 }
 
 /* Resolved targets. */
@@ -283,6 +287,7 @@ static bool read_targets(struct reader *r)
 	for (size_t i = 0; i < r->nraw && r->ndistances; i++) {
 		uint64_t to;
 
+		invariant(!i || r->raw[i - 1].from <= r->raw[i].from); /* so targets are sorted */
 		if (!place(r, &r->raw[i], &to))
 			continue;
 		if (r->raw[i].cls == INSN_IJUMP)

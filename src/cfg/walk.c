@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/invariant.h"
 #include "base/search.h"
 
 #define SCAN_MAX 4096 /* bytes of another range that are searched for jumps back */
@@ -134,6 +135,8 @@ static void add_link(struct walk *w, uint32_t from, uint32_t to)
 {
 	if (!ROOM(w, w->link, w->nlinks, w->link_cap))
 		return;
+	invariant(from < w->n && to < w->n);
+	invariant(w->insn[to].into == CFG_NONE || w->insn[to].into < w->nlinks);
 	w->link[w->nlinks] = (struct walk_link){ from, w->insn[to].into };
 	w->insn[to].into = w->nlinks++;
 }
@@ -148,6 +151,7 @@ static void add_jump(struct walk *w, uint32_t insn)
 {
 	if (!ROOM(w, w->jump, w->njumps, w->jump_cap))
 		return;
+	invariant(w->insn[insn].jump == CFG_NONE);
 	w->insn[insn].jump = w->njumps;
 	w->jump[w->njumps++] = (struct walk_jump){ .insn = insn };
 }
@@ -171,6 +175,7 @@ static uint32_t add_insn(struct walk *w, uint64_t addr, const struct code_insn *
 					    .len = in->len,
 					    .cls = in->cls,
 					    .nop = in->nop };
+	invariant(!*slot_of(w, addr) && in->len && in->len <= INSN_MAX_LEN);
 	*slot_of(w, addr) = w->n + 1;
 	return w->n++;
 }
@@ -221,6 +226,8 @@ static uint32_t run(struct walk *w, uint64_t addr)
 				break;
 		}
 		if (before != CFG_NONE) {
+			invariant(w->insn[before].next == CFG_NONE);
+			invariant(w->insn[i].addr == w->insn[before].addr + w->insn[before].len);
 			w->insn[before].next = i;
 			add_link(w, before, i);
 		} else {
@@ -249,6 +256,7 @@ static void follow(struct walk *w)
 		to = run(w, target);
 		if (to == CFG_NONE)
 			continue;
+		invariant(w->insn[i].to == CFG_NONE && w->insn[to].addr == target);
 		w->insn[i].to = to;
 		add_link(w, i, to);
 	}
@@ -292,6 +300,8 @@ bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr)
 	memmove(&j->to[at + 1], &j->to[at], (j->n - at) * sizeof(*j->to));
 	j->to[at] = addr;
 	j->n++;
+	invariant(!at || j->to[at - 1] < addr);
+	invariant(at + 1 == j->n || j->to[at + 1] > addr);
 	add_link(w, j->insn, to);
 	follow(w);
 	follow_roots(w, first);
@@ -392,6 +402,7 @@ uint32_t walk_single(const struct walk *w, uint32_t insn)
 		if (single != CFG_NONE)
 			return CFG_NONE;
 		single = w->link[k].from;
+		invariant(single < w->n);
 	}
 	return single;
 }

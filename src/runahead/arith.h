@@ -20,6 +20,7 @@ RA_HELPER uint64_t ra_mulh(uint64_t a, uint64_t b, uint32_t w, uint32_t is_signe
 {
 	uint64_t h;
 
+	invariant(w <= 3 && a <= ra_mask(w) && b <= ra_mask(w));
 	w &= 3;
 	if (is_signed) {
 		a = ra_sign_extend(a, w);
@@ -45,6 +46,7 @@ RA_HELPER uint64_t ra_div128(struct ra_state *s, uint64_t hi, uint64_t lo, uint6
 	uint32_t sh = 0;
 
 	RA_NULL(s);
+	invariant(hi < d);
 	if (!d)
 		return 0;
 	if (!(d >> 32))
@@ -87,6 +89,7 @@ RA_HELPER uint64_t ra_div128(struct ra_state *s, uint64_t hi, uint64_t lo, uint6
 			q0--;
 	}
 	s->aux = ((un21 << 32 | un0) - q0 * d) >> sh;
+	invariant(s->aux < d >> sh && !(q0 >> 32) && !(q1 >> 32));
 	return (q1 << 32) + q0;
 }
 
@@ -148,6 +151,7 @@ RA_HELPER int ra_div(struct ra_state *s, uint64_t lo, uint64_t d, uint32_t how)
 	} else if (q > m) {
 		return 1;
 	}
+	invariant(is_signed || rem < d);
 	s->aux = q & m;
 	s->aux2 = rem & m;
 	return 0;
@@ -207,6 +211,7 @@ RA_HELPER int ra_shift(struct ra_state *s, uint64_t a, uint64_t b, uint64_t fill
 			return 1;
 		}
 		k = bits - n;
+		invariant(n && n <= bits && k < bits);
 		if (op == UOP_SHLD) {
 			r = ((n < 64 ? a << n : 0) | fill >> (k & 63)) & m;
 			cf = a >> (k & 63) & 1;
@@ -241,6 +246,7 @@ RA_HELPER int ra_shift(struct ra_state *s, uint64_t a, uint64_t b, uint64_t fill
 		break;
 	/* RCL and RCR rotate CF as one more bit; a count of 0 after the modulo changes nothing */
 	default:
+		invariant(op == UOP_RCL || op == UOP_RCR);
 		ra_flags(s);
 		k = w == 0 ? n % 9 : w == 1 ? n % 17 : n;
 		if (s->fl_unk & FL_CF) {
@@ -268,6 +274,7 @@ RA_HELPER int ra_shift(struct ra_state *s, uint64_t a, uint64_t b, uint64_t fill
 			fl |= FL_OF;
 		break;
 	}
+	invariant(r <= m && cf <= 1);
 	s->aux = r;
 	if (!flags)
 		return 0;
@@ -291,6 +298,7 @@ RA_INLINE uint64_t ra_popcount(uint64_t v)
 /* Index of the highest set bit; v != 0. */
 RA_INLINE uint64_t ra_high_bit(uint64_t v)
 {
+	invariant(v);
 	v |= v >> 1;
 	v |= v >> 2;
 	v |= v >> 4;
@@ -463,6 +471,7 @@ RA_HELPER int ra_bits(struct ra_state *s, uint64_t a, uint64_t b, uint32_t how)
 		unk = FL_STATUS;
 		break;
 	}
+	invariant(!(fl & ~which));
 	s->aux = r & m;
 	if (how & UF_FLAGS)
 		ra_flags_set(s, which, fl, unk);
@@ -509,6 +518,7 @@ RA_HELPER int ra_carry(struct ra_state *s, uint64_t a, uint64_t b, uint32_t how)
 		s->aux = r;
 		return !known;
 	}
+	invariant(op == UOP_ADC || op == UOP_SBB);
 	if (old_unk)
 		known = false;
 	r = (op == UOP_ADC ? a + b + old : a - b - old) & m;

@@ -8,6 +8,7 @@
 #ifndef ASSAY_RUNAHEAD_FLAGS_H
 #define ASSAY_RUNAHEAD_FLAGS_H
 
+#include "base/invariant.h"
 #include "runahead/state.h"
 
 #ifdef __clang__
@@ -94,6 +95,7 @@ RA_HELPER int ra_flags(struct ra_state *s)
 	if (s->lazy.kind == RA_LAZY_UNKNOWN) {
 		s->fl_unk = FL_STATUS;
 	} else {
+		invariant(s->lazy.width <= 3);
 		fl = ra_flags_of(&s->lazy);
 		s->fl = (uint32_t)fl;
 		s->fl_unk = (uint32_t)(fl >> 32);
@@ -108,6 +110,7 @@ RA_INLINE void ra_flags_lazy(struct ra_state *s, uint32_t kind, uint32_t w, uint
 {
 	struct ra_lazy *l = wanted ? &s->lazy : &s->unwanted;
 
+	invariant(kind >= RA_LAZY_ADD && kind <= RA_LAZY_LOGIC && w <= 3 && known <= 1);
 	l->kind = kind & -known; /* RA_LAZY_UNKNOWN is 0 */
 	l->width = w;
 	l->a = a;
@@ -118,6 +121,7 @@ RA_INLINE void ra_flags_lazy(struct ra_state *s, uint32_t kind, uint32_t w, uint
 /* Sets the flags in `which` to those in fl; those in `unk` become unknown. */
 RA_INLINE void ra_flags_set(struct ra_state *s, uint32_t which, uint32_t fl, uint32_t unk)
 {
+	invariant(!(which & ~FL_STATUS));
 	ra_flags(s);
 	s->fl = (s->fl & ~which) | (fl & which);
 	s->fl_unk = (s->fl_unk & ~which) | (unk & which);
@@ -142,6 +146,7 @@ RA_INLINE int ra_cond_here(const struct ra_state *s, uint32_t cc)
 	uint32_t fl, unk;
 	uint64_t f;
 
+	invariant(cc < 16);
 	if (s->lazy.kind == RA_LAZY_READY) {
 		fl = s->fl;
 		unk = s->fl_unk;

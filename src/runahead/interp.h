@@ -20,6 +20,7 @@
 #ifndef ASSAY_RUNAHEAD_INTERP_H
 #define ASSAY_RUNAHEAD_INTERP_H
 
+#include "base/invariant.h"
 #include "runahead/arith.h"
 #include "runahead/flags.h"
 #include "runahead/memory.h"
@@ -28,6 +29,7 @@
 
 RA_INLINE int ra_stop(struct ra_state *s, uint32_t why)
 {
+	invariant(why < RA_STOP_N && s->stop == RA_STOP_RUNNING);
 	s->stop = why;
 	return 1;
 }
@@ -47,6 +49,7 @@ RA_HELPER uint32_t ra_line_slot(uint32_t at, uint64_t key, uint64_t addr)
 		return 0;
 	if (l->key != key)
 		return RA_OTHER_LINE;
+	invariant(place + CODE_SLOTS <= CODE_LINE_SLOTS);
 	for (uint32_t i = 0; i < CODE_SLOTS; i++) {
 		slot = l->slot[place + i];
 		if (!slot || !((slot ^ (uint32_t)addr) & 63))
@@ -100,6 +103,7 @@ RA_HELPER int ra_find_mapping(struct ra_state *s, uint64_t va)
 	why = ra_map(s, va);
 	if (why)
 		return why;
+	invariant(va >= s->start && va < s->end);
 	g = &s->range[s->next_range++ & (RA_RANGES - 1)];
 	g->start = s->start;
 	g->end = s->end;
@@ -123,6 +127,7 @@ RA_HELPER int ra_goto(struct ra_state *s, uint64_t va)
 	pc = ra_entry(s->image, va - s->bias);
 	if (!pc)
 		return ra_stop(s, RA_STOP_MISS);
+	invariant(pc < CODE_UOPS_MAX);
 	s->pc = pc;
 	return 0;
 }
@@ -162,6 +167,7 @@ RA_HELPER int ra_follow(struct ra_state *s, uint32_t from, uint64_t imm)
 	uint32_t image;
 
 	RA_NULL(s);
+	invariant(imm >> 63);
 	image = s->image;
 	if (ra_goto(s, (imm & ~(1ull << 63)) + s->bias))
 		return 1;
@@ -205,6 +211,7 @@ RA_INLINE int ra_retire(struct ra_state *s, uint32_t pc, uint32_t rec, uint32_t 
 	i += has_b;
 	s->out[at & (RA_OUT_WORDS - 1)] =
 		pc | (uint64_t)(has_ea | has_a << 1 | has_b << 2 | taken << 3) << RA_HAS_SHIFT;
+	invariant(i - at <= RA_ENTRY_WORDS);
 	s->out_n = i;
 	s->n++;
 	if (s->n >= s->burst)
@@ -240,6 +247,7 @@ RA_HELPER int ra_first_time(struct ra_state *s, uint32_t pc, uint32_t way)
 	uint32_t burst;
 
 	RA_NULL(s);
+	invariant(way == UF_FELL || way == UF_WENT);
 	ra_mark(pc, way);
 	burst = s->n + s->more;
 	if (burst > RA_LONG_MAX)
@@ -276,6 +284,7 @@ RA_INLINE void ra_take(const struct ra_state *s, const struct uop *u, struct ra_
 
 RA_INLINE void ra_write(struct ra_state *s, uint32_t dst, uint64_t val, uint32_t known)
 {
+	invariant(dst < UR_N && dst != UR_ZERO && dst != UR_BIAS && known <= 1);
 	s->r[dst] = val;
 	s->known = (s->known & ~(1u << dst)) | known << dst;
 }
@@ -544,6 +553,30 @@ RA_HELPER int ra_step_other(struct ra_state *s, uint32_t pc)
 	return ra_complete(s, u, pc);
 }
 
+/* Checks what holds of a window between two micro-ops. */
+RA_INLINE void ra_check(const struct ra_state *s)
+{
+	invariant(s->stop == RA_STOP_RUNNING && s->n < s->burst && s->burst <= RA_LONG_MAX);
+	invariant(s->out_n >= RA_OUT_HEAD && s->out_n <= RA_OUT_WORDS - RA_ENTRY_WORDS);
+	invariant(!s->r[UR_ZERO] && s->known >> UR_ZERO & 1);
+	invariant(s->r[UR_BIAS] == s->bias && s->known >> UR_BIAS & 1);
+	invariant(s->lazy.kind == RA_LAZY_READY || s->lazy.kind == RA_LAZY_UNKNOWN ||
+		  (s->lazy.kind >= RA_LAZY_ADD && s->lazy.kind <= RA_LAZY_LOGIC));
+	invariant(!((s->fl | s->fl_unk) & ~FL_STATUS));
+	(void)s;
+}
+
+/* Checks that a lifted micro-op is one that the interpreter knows, with operands that exist. */
+RA_INLINE void ra_check_uop(const struct uop *u)
+{
+	invariant(u->op < UOP_N || u->op & UOP_HOT);
+	invariant((u->op >= UOP_VLD && u->op < UOP_N) ||
+		  (u->dst < UR_N && u->a < UR_N && u->b < UR_N));
+	invariant(!(u->op & UOP_HOT_MEMORY && u->op & UOP_HOT) || !(u->flags & UF_IMM));
+	invariant(!u->rec || u->flags & UF_RETIRE);
+	(void)u;
+}
+
 /*
  * Executes one micro-op. Returns 0 to go on; otherwise the window has ended, and s->stop says why.
  * Its ways join again where they can, because the verifier's work is the number of ways.
@@ -556,8 +589,10 @@ RA_INLINE int ra_step(struct ra_state *s)
 	struct ra_operands o;
 	int v;
 
+	ra_check(s);
 	if (!u)
 		return ra_stop(s, RA_STOP_UNSUPPORTED);
+	ra_check_uop(u);
 	s->pc = pc + 1;
 	ra_take(s, u, &o);
 	op = o.op;
@@ -640,6 +675,7 @@ retire:
 	if (op == UOP_JIND)
 		return ra_goto(s, o.b);
 jump:
+	invariant(u->imm);
 	if (u->imm < 0)
 		return ra_follow(s, pc, (uint64_t)u->imm);
 	s->pc = (uint32_t)u->imm;
@@ -653,6 +689,7 @@ RA_INLINE void ra_begin(struct ra_state *s, uint64_t rflags, uint32_t burst)
 	s->r[UR_ZERO] = 0;
 	s->r[UR_BIAS] = s->bias;
 	s->known = (s->known & ((1u << UR_BIAS) - 1)) | 1u << UR_ZERO | 1u << UR_BIAS;
+	invariant(burst && burst <= RA_BURST_MAX);
 	s->lazy.kind = RA_LAZY_READY;
 	s->fl = (uint32_t)rflags & FL_STATUS;
 	s->fl_unk = 0;

@@ -24,6 +24,7 @@ RA_INLINE struct ra_slot *ra_sb_find(struct ra_state *s, uint64_t word, bool tak
 	uint64_t gen = (uint64_t)s->gen << RA_SB_GEN_SHIFT, key = gen | word;
 	uint32_t h = (uint32_t)hash_bits(word, RA_SB_BITS);
 
+	invariant(s->gen && s->gen <= RA_SB_GEN_MAX && !(word >> RA_SB_GEN_SHIFT));
 	RA_UNROLL
 	for (uint32_t i = 0; i < RA_SB_PROBES; i++) {
 		struct ra_slot *e = &s->sb[(h + i) & (RA_SB_SLOTS - 1)];
@@ -92,6 +93,7 @@ RA_INLINE int ra_read(struct ra_state *s, uint64_t addr, uint32_t bytes, uint64_
 	uint32_t off = (uint32_t)addr & (RA_LINE_BYTES - 1), sh = (off & 7) * 8, i = off / 8;
 	struct ra_line *l = &s->line[line & (RA_LINES - 1)];
 
+	invariant(bytes && bytes <= 8 && !(line >> RA_LINE_GEN_SHIFT));
 	if (s->nkeep_off && ra_keep_off(s, addr))
 		return -1;
 	if (off + bytes > RA_LINE_BYTES)
@@ -119,6 +121,7 @@ RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
 	if (s->bloom >> (word & 63) & 1) {
 		e = ra_sb_find(s, word, false);
 		if (e) {
+			invariant(!(e->unknown & ~e->valid));
 			v = e->data >> sh;
 			valid = e->valid >> sh;
 			unknown = e->unknown >> sh;
@@ -127,6 +130,7 @@ RA_HELPER int ra_load(struct ra_state *s, uint64_t addr, uint32_t w)
 	if (sh + bytes * 8 > 64 && (s->bloom >> ((word + 1) & 63) & 1)) {
 		e = ra_sb_find(s, word + 1, false);
 		if (e) {
+			invariant(sh && !(e->unknown & ~e->valid));
 			v |= e->data << (64 - sh);
 			valid |= e->valid << (64 - sh);
 			unknown |= e->unknown << (64 - sh);
@@ -145,11 +149,13 @@ RA_INLINE int ra_sb_put(struct ra_state *s, uint64_t word, uint64_t data, uint64
 {
 	struct ra_slot *e = ra_sb_find(s, word, true);
 
+	invariant(bits);
 	if (!e)
 		return RA_NO_ROOM;
 	e->data = (e->data & ~bits) | (data & bits);
 	e->valid |= bits;
 	e->unknown = (e->unknown | bits) & ~(bits & known);
+	invariant(!(e->unknown & ~e->valid) && !(e->unknown & bits & known));
 	s->bloom |= 1ull << (word & 63);
 	return 0;
 }

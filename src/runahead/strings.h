@@ -17,6 +17,7 @@ RA_INLINE uint32_t ra_rep_width(uint64_t left, uint64_t gap)
 /* The low bytes of v, as many as the width says, repeated. */
 RA_INLINE uint64_t ra_rep_fill(uint64_t v, uint32_t w)
 {
+	invariant(w <= 3);
 	v &= ra_mask(w);
 	v |= w < 1 ? v << 8 : 0;
 	v |= w < 2 ? v << 16 : 0;
@@ -44,6 +45,7 @@ RA_HELPER int ra_rep(struct ra_state *s, uint32_t flags, uint32_t moves)
 	if (ra_store(s, dst, to))
 		return 0;
 	more = 1u << to;
+	invariant(to <= 3 && more >> w && n >= more >> w);
 	if (moves)
 		s->r[UR_RSI] = src + more;
 	s->r[UR_RDI] = dst + more;

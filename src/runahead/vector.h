@@ -18,6 +18,7 @@ RA_INLINE uint64_t ra_v_known(const struct ra_state *s, uint32_t i)
 
 RA_INLINE void ra_v_set_known(struct ra_state *s, uint32_t i, uint64_t known)
 {
+	invariant(i < UV_N);
 	s->vknown[i & (UV_N - 1)] = known;
 	s->vlive |= 1ull << (i & (UV_N - 1));
 }
@@ -203,8 +204,10 @@ RA_HELPER int ra_v_commit(struct ra_state *s, uint32_t dst, uint64_t size, uint6
 	struct ra_v_mask m;
 
 	RA_NULL(s);
+	invariant(dst < UV_N && dst != UV_OUT);
 	dst &= UV_N - 1;
 	m = ra_v_mask(s, how);
+	invariant(!(m.take & m.unsure));
 	old = ra_v_known(s, dst);
 	if (how & UV_KEEP)
 		clear &= 0xffff;
@@ -246,6 +249,7 @@ RA_INLINE int ra_v_read_lines(struct ra_state *s, uint64_t addr, uint32_t bytes)
 	uint64_t tag, last = (addr + bytes - 1) / RA_LINE_BYTES, lo, hi;
 	struct ra_line *l;
 
+	invariant(bytes && bytes <= 64);
 	touched = touched << word | touched >> 1 >> (63 - word);
 	if (s->bloom & touched || s->nkeep_off || ra_not_users(addr, bytes))
 		return 1;
@@ -286,6 +290,7 @@ RA_HELPER int ra_v_read_lane(struct ra_state *s, uint64_t addr, uint32_t left, u
 	int v;
 
 	RA_NULL(s);
+	invariant(left && !(masks >> 16) && !(masks & masks >> 8));
 	if (!((masks | masks >> 8) & all))
 		return RA_V_MASKED;
 	s->aux = 0;
@@ -363,6 +368,7 @@ RA_HELPER int ra_v_store_lane(struct ra_state *s, uint64_t addr, uint64_t data, 
 	uint32_t sh = (uint32_t)(addr & 7) * 8;
 
 	RA_NULL(s);
+	invariant(bits && bits <= 0xff && known <= 0xff);
 	if (mask << sh && ra_sb_put(s, word, data << sh, mask << sh, sure << sh))
 		return RA_NO_ROOM;
 	if (mask >> 1 >> (63 - sh))

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "x86/lift_priv.h"
 #include "x86/lift_table.h"
 
@@ -178,6 +179,23 @@ void lift_stop(struct lift *l, int why)
 	lift_emit_imm(l, UOP_STOP, 0, 0, UR_ZERO, why, 0);
 }
 
+/* Checks that the micro-ops use registers that exist, and that loops and branches stay within the instruction. */
+static void check(const struct uop *out, int n)
+{
+	for (int i = 0; i < n; i++) {
+		const struct uop *u = &out[i];
+		bool local = u->op == UOP_BRCC || u->op == UOP_BRZ || u->op == UOP_BRNZ ||
+			     u->op == UOP_BR;
+
+		invariant(u->op < UOP_N || u->op & UOP_HOT);
+		invariant(u->op >= UOP_VLD && u->op < UOP_N
+				  ? u->dst < UV_N
+				  : u->dst < UR_N && u->a < UR_N && u->b < UR_N);
+		invariant(!local || (i + u->imm >= 0 && i + u->imm < n && u->imm));
+		invariant(u->flags & UF_RETIRE || !u->rec);
+	}
+}
+
 int lift_insn(const struct insn *in, uint16_t fl_live, struct uop *out)
 {
 	struct lift l = { .in = in, .out = out, .temp = UR_T0, .live = fl_live };
@@ -190,5 +208,6 @@ int lift_insn(const struct insn *in, uint16_t fl_live, struct uop *out)
 	else
 		fn(&l);
 	assert(l.n > 0 && l.n <= LIFT_MAX);
+	check(out, l.n);
 	return l.n;
 }
