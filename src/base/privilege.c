@@ -73,7 +73,8 @@ static int set_groups(uid_t uid, gid_t gid)
 	return pw ? initgroups(pw->pw_name, gid) : setgroups(1, &gid);
 }
 
-bool privilege_caller(void)
+/* True if the process is root for a user who called sudo. */
+static bool privilege_caller(void)
 {
 	return getuid() == 0 && id_of("SUDO_UID") > 0 && id_of("SUDO_GID") > 0;
 }

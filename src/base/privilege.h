@@ -26,9 +26,6 @@
 /* True if the capability is effective. */
 bool privilege_has(cap_value_t cap);
 
-/* True if the process is root for a user who called sudo. */
-bool privilege_caller(void);
-
 /* True once the process has become that user: then root's files are closed to it. For hints. */
 bool privilege_became_caller(void);
 

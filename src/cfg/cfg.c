@@ -28,13 +28,6 @@ void cfg_fini(struct cfg *g)
 	*g = (struct cfg){ 0 };
 }
 
-uint32_t cfg_block_from(const struct cfg *g, uint64_t addr)
-{
-	uint32_t lo = search_first(i, CFG_FIRST_BLOCK, g->nblocks, g->block[i].start >= addr);
-
-	return lo < g->nblocks && g->block[lo].start == addr ? lo : CFG_NONE;
-}
-
 static bool begins_insn(const struct cfg *g, const struct cfg_block *x, uint64_t addr)
 {
 	uint32_t lo = search_first(i, x->insn, x->insn + x->ninsn, g->insn[i].addr >= addr);

@@ -142,8 +142,6 @@ int cfg_build(struct cfg *g, struct cfg_code *code, uint64_t addr, const struct 
 	      struct err *err);
 void cfg_fini(struct cfg *g);
 
-/* The block that begins at addr, or CFG_NONE. */
-uint32_t cfg_block_from(const struct cfg *g, uint64_t addr);
 /* The block of the instruction that begins at addr, or CFG_NONE. */
 uint32_t cfg_block_at(const struct cfg *g, uint64_t addr);
 

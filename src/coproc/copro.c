@@ -465,7 +465,8 @@ void copro_load(struct copro *c, const struct program *p)
 	copro_invalidate(c);
 	copro_clear(c);
 	copro_write_filter(c, 0, 0);
-	copro_ignore_none(c);
+	memset(c->ignore, 0, (c->s.ignore / 64 + 1) * sizeof(*c->ignore));
+	c->bus++;
 }
 
 void copro_reset_indexes(struct copro *c)
@@ -528,10 +529,4 @@ void copro_ignore(struct copro *c, uint32_t hash, bool on)
 		c->ignore[bit / 64] |= 1ull << bit % 64;
 	else
 		c->ignore[bit / 64] &= ~(1ull << bit % 64);
-}
-
-void copro_ignore_none(struct copro *c)
-{
-	memset(c->ignore, 0, (c->s.ignore / 64 + 1) * sizeof(*c->ignore));
-	c->bus++;
 }

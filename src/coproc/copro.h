@@ -112,7 +112,6 @@ void copro_write_index(struct copro *c, int index, uint16_t v);
 void copro_write_filter(struct copro *c, uint64_t mask, uint64_t match);
 /* Sets or clears the ignore bit of a hash. */
 void copro_ignore(struct copro *c, uint32_t hash, bool on);
-void copro_ignore_none(struct copro *c);
 
 /* For tests and observers: counts no operations. */
 bool copro_is_valid(const struct copro *c, uint32_t entry);

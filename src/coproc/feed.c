@@ -74,7 +74,8 @@ static int finish(struct feed *f, struct err *err)
 	return call_host(f, HOST_INTERRUPT, f->finish, err);
 }
 
-int feed_advance(struct feed *f, uint64_t now, struct err *err)
+/* Simulates everything up to this time. -1 with err set: a trap. */
+static int feed_advance(struct feed *f, uint64_t now, struct err *err)
 {
 	while (f->count) {
 		if (!f->running && !begin(f, now))

@@ -62,8 +62,6 @@ struct feed {
 int feed_init(struct feed *f, struct copro *c, struct host host, struct err *err);
 void feed_fini(struct feed *f);
 
-/* Simulates everything up to this time. -1 with err set: a trap. */
-int feed_advance(struct feed *f, uint64_t now, struct err *err);
 /* Offers an instruction that retires at `now`, of a class that the opcode filter accepts; hash:
  * copro_hash of its address. */
 int feed_take(struct feed *f, const struct sample *s, uint32_t hash, uint64_t now, struct err *err);

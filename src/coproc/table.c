@@ -60,13 +60,6 @@ struct table_load *table_get(struct table *t, uint32_t pc)
 	return &t->load[t->slot[i] - 1];
 }
 
-const struct table_load *table_find(const struct table *t, uint32_t pc)
-{
-	size_t i = t->slots ? slot_of(t, pc) : 0;
-
-	return t->slots && t->slot[i] ? &t->load[t->slot[i] - 1] : NULL;
-}
-
 static struct table_value *value_of(struct table_load *l, uint64_t value)
 {
 	struct table_value *least = &l->value[0];

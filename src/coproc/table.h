@@ -41,7 +41,6 @@ void table_fini(struct table *t);
 struct table_load *table_get(struct table *t, uint32_t pc);
 /* What the table takes in main memory. */
 size_t table_bytes(const struct table *t);
-const struct table_load *table_find(const struct table *t, uint32_t pc);
 /* Adds a slot's counts: of `total` samples, the numbers that hit and missed the value. */
 void table_add(struct table_load *l, uint64_t value, uint64_t hits, uint64_t misses,
 	       uint64_t total);

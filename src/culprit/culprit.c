@@ -278,11 +278,6 @@ void culprits_close(struct culprits *c)
 	free(c);
 }
 
-const struct culprit_machine *culprits_machine(const struct culprits *c)
-{
-	return c->machine;
-}
-
 const char *culprits_warning(const struct culprits *c)
 {
 	return c->schedules.warning.msg;
@@ -657,13 +652,6 @@ void culprit_proc_fini(struct culprit_proc *p)
 {
 	free(p->insn);
 	*p = (struct culprit_proc){ 0 };
-}
-
-const struct culprit_insn_time *culprit_proc_at(const struct culprit_proc *p, uint64_t addr)
-{
-	const struct culprit_insn_time key = { .addr = addr };
-
-	return p->n ? bsearch(&key, p->insn, p->n, sizeof(key), by_addr) : NULL;
 }
 
 void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s)

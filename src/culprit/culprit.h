@@ -119,7 +119,6 @@ struct culprits;
 struct culprits *culprits_open(struct estimate *e, const struct estimate_source *src,
 			       struct err *err);
 void culprits_close(struct culprits *c);
-const struct culprit_machine *culprits_machine(const struct culprits *c);
 /* A source that could not be used, or "". */
 const char *culprits_warning(const struct culprits *c);
 /* Cycles that a sample stands for. */
@@ -129,8 +128,6 @@ double culprits_period(const struct culprits *c);
 int culprits_of(struct culprits *c, const struct estimate_proc *p, struct culprit_proc *out,
 		struct err *err);
 void culprit_proc_fini(struct culprit_proc *p);
-/* The time of the instruction at addr, or NULL: it has no samples. */
-const struct culprit_insn_time *culprit_proc_at(const struct culprit_proc *p, uint64_t addr);
 void culprit_sum_add(struct culprit_sum *to, const struct culprit_sum *s);
 
 #endif

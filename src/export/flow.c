@@ -206,13 +206,6 @@ void flow_free(struct flow *f)
 	*f = (struct flow){ 0 };
 }
 
-const struct flow_step *flow_at(const struct flow *f, uint64_t addr)
-{
-	size_t low = search_first(i, 0, f->nstep, f->step[i].addr >= addr);
-
-	return low < f->nstep && f->step[low].addr == addr ? &f->step[low] : NULL;
-}
-
 uint64_t flow_falls(const struct flow *f, size_t step)
 {
 	const struct flow_step *s = &f->step[step];

@@ -40,8 +40,6 @@ struct flow {
 /* Returns -1 with err set: no memory, or nothing was executed. */
 int flow_collect(struct flow *f, const struct profile *p, const struct target *t, struct err *err);
 void flow_free(struct flow *f);
-/* The step at addr, or NULL. */
-const struct flow_step *flow_at(const struct flow *f, uint64_t addr);
 /*
  * How often control fell through from the step to the next instruction in memory, also after a call
  * that returned. 0 if it never falls through, or nothing that follows was seen.

@@ -99,7 +99,8 @@ static void measure_unseen(struct pgo_thinness *t, const struct flow *f)
 	t->unseen_twice = by_half > 0 ? t->unseen * fmin(once / by_half, 1) : 0;
 }
 
-int pgo_measure(struct pgo_thinness *t, struct pgo *g, struct err *err)
+/* Returns -1 with err set: no memory. */
+static int pgo_measure(struct pgo_thinness *t, struct pgo *g, struct err *err)
 {
 	size_t n;
 	struct proc_part *part = by_procedure(g, &n);

@@ -26,8 +26,6 @@ struct pgo {
 
 int pgo_open(struct pgo *g, const struct export *x, struct err *err);
 void pgo_close(struct pgo *g);
-/* Returns -1 with err set: no memory. */
-int pgo_measure(struct pgo_thinness *t, struct pgo *g, struct err *err);
 /* Reports a command for the user to run, quoted for a shell; words that are NULL are left out. */
 #define PGO_WORDS 12
 void pgo_command(const struct export *x, const char *when, const char *const argv[PGO_WORDS]);

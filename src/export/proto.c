@@ -60,12 +60,6 @@ void proto_element(struct proto *m, unsigned field, const char *s, size_t n)
 	put(m, s, n);
 }
 
-void proto_text(struct proto *m, unsigned field, const char *s)
-{
-	if (*s)
-		proto_element(m, field, s, strlen(s));
-}
-
 void proto_packed(struct proto *m, unsigned field, const uint64_t *v, size_t n)
 {
 	struct proto inner = { 0 };

@@ -18,7 +18,6 @@ struct proto {
 
 void proto_fini(struct proto *m);
 void proto_uint(struct proto *m, unsigned field, uint64_t v);
-void proto_text(struct proto *m, unsigned field, const char *s);
 /* Numbers one behind the other; nothing of none. */
 void proto_packed(struct proto *m, unsigned field, const uint64_t *v, size_t n);
 /* Another message, which is emptied. */

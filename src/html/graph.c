@@ -6,6 +6,8 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/keyed.h"
+
 /* Nodes of one procedure below one node become one, wherever in it the calls are. */
 struct merged {
 	uint32_t key[2]; /* parent, func */
@@ -17,23 +19,15 @@ struct merged {
 
 static long merge_node(struct html_graph *g, struct merged **known, uint32_t parent, uint32_t func)
 {
-	struct merged *m, wanted = { 0 };
+	unsigned had = HASH_COUNT(*known);
+	const uint32_t wanted[2] = { parent, func };
+	struct merged *m = keyed_get(*known, key, wanted);
 
-	wanted.key[0] = parent;
-	wanted.key[1] = func;
-	HASH_FIND(hh, *known, wanted.key, sizeof(wanted.key), m);
-	if (m)
-		return m->number;
-	m = malloc(sizeof(*m));
 	if (!m)
 		return -1;
-	*m = wanted;
+	if (HASH_COUNT(*known) == had)
+		return m->number;
 	m->number = (uint32_t)g->n;
-	HASH_ADD(hh, *known, key, sizeof(m->key), m);
-	if (!m->hh.tbl) {
-		free(m);
-		return -1;
-	}
 	g->parent[g->n] = parent;
 	g->func[g->n] = func;
 	return (long)g->n++;

@@ -32,20 +32,18 @@ static int add_segment(struct image *im, const Elf64_Phdr *ph, struct err *err)
 static int read_segments(struct image *im, struct err *err)
 {
 	const struct elf_file *f = &im->file;
-	bool first = true;
+	bool loaded = false;
 
 	for (size_t i = 0; i < f->phdrs; i++) {
 		const Elf64_Phdr *ph = &f->phdr[i];
 
 		if (ph->p_type != PT_LOAD)
 			continue;
-		if (first)
-			im->base = ph->p_vaddr & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1);
-		first = false;
+		loaded = true;
 		if ((ph->p_flags & PF_X) && ph->p_filesz && add_segment(im, ph, err))
 			return -1;
 	}
-	if (first)
+	if (!loaded)
 		return err_set(err, ERR_FAILED, "%s: nothing in it is to be loaded", im->path);
 	return 0;
 }
@@ -154,11 +152,6 @@ void image_close(struct image *im)
 	free(im);
 }
 
-const char *image_path(const struct image *im)
-{
-	return im->path;
-}
-
 const char *image_build_id(const struct image *im)
 {
 	return im->id;
@@ -168,11 +161,6 @@ unsigned image_segments(const struct image *im, const struct image_segment **seg
 {
 	*seg = im->segment;
 	return im->segments;
-}
-
-uint64_t image_base(const struct image *im)
-{
-	return im->base;
 }
 
 bool image_section_at(const struct image *im, uint64_t addr, uint64_t *start, uint64_t *end)

@@ -38,13 +38,11 @@ struct image *image_open(const char *file, const char *path, struct err *err);
 struct image *image_take(int fd, const char *path, struct err *err);
 void image_close(struct image *im);
 
-const char *image_path(const struct image *im);
 /* The build-id note in lower-case hex, or a hash of the headers and size, prefixed "noid-". */
 const char *image_build_id(const struct image *im);
 unsigned image_segments(const struct image *im, const struct image_segment **seg);
 /* The one that holds addr, or NULL. */
 const struct image_segment *image_segment_at(const struct image *im, uint64_t addr);
-uint64_t image_base(const struct image *im); /* address of the first PT_LOAD, page-aligned down */
 
 /* Lists the addresses that the loader calls: the entry, initialisers and finalisers. Up to max
  * addresses; returns how many there are. */

@@ -26,7 +26,6 @@ struct image {
 	char id[IMAGE_BUILD_ID_MAX * 2 + 1]; /* the identity as text */
 	uint8_t id_bytes[IMAGE_BUILD_ID_MAX];
 	size_t id_len; /* 0: the file has no build-id */
-	uint64_t base;
 	struct image_segment segment[IMAGE_SEGMENTS];
 	unsigned segments;
 	struct image_code *code; /* one for each segment */

@@ -7,6 +7,7 @@
 #include <uthash.h>
 
 #include "base/array.h"
+#include "base/keyed.h"
 #include "base/search.h"
 
 #define NESTED_MAX 64 /* namespaces, classes and blocks within each other */
@@ -92,20 +93,11 @@ static int by_start(const void *a, const void *b)
 static struct inlines_unit *unit_get(struct inlines *x, Dwarf_Die *die)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
-	struct inlines_unit *u;
+	unsigned had = HASH_COUNT(x->units);
+	struct inlines_unit *u = keyed_get(x->units, unit, &offset);
 
-	HASH_FIND(hh, x->units, &offset, sizeof(offset), u);
-	if (u)
+	if (!u || HASH_COUNT(x->units) == had)
 		return u;
-	u = calloc(1, sizeof(*u));
-	if (!u)
-		return NULL;
-	u->unit = offset;
-	HASH_ADD(hh, x->units, unit, sizeof(u->unit), u);
-	if (!u->hh.tbl) {
-		free(u);
-		return NULL;
-	}
 	find_procs(u, die);
 	if (u->n)
 		qsort(u->v, u->n, sizeof(*u->v), by_start);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "x86/insn.h"
 
 static void free_one(struct caller *c)
@@ -20,16 +21,7 @@ struct caller *callers_get(struct profile *p, const struct caller_key *key)
 	HASH_FIND(hh, p->callers, key, sizeof(*key), c);
 	if (c || HASH_COUNT(p->callers) >= CALLERS_MAX)
 		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->key = *key;
-	HASH_ADD(hh, p->callers, key, sizeof(c->key), c);
-	if (!c->hh.tbl) {
-		free(c);
-		return NULL;
-	}
-	return c;
+	return keyed_get(p->callers, key, key);
 }
 
 /* Makes room by forgetting the callers that the fewest windows saw. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "x86/insn.h"
 
 #define CALL_SHORTEST 2 /* bytes of the shortest call */
@@ -11,23 +12,10 @@
 
 struct call *calls_get(struct profile *p, struct site_id from, struct site_id to)
 {
-	struct call_key key = { .from = from, .to = to };
-	struct call *c;
+	struct call_key wanted = { .from = from, .to = to };
 
-	key.from.zero = key.to.zero = 0;
-	HASH_FIND(hh, p->calls, &key, sizeof(key), c);
-	if (c)
-		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->key = key;
-	HASH_ADD(hh, p->calls, key, sizeof(c->key), c);
-	if (!c->hh.tbl) {
-		free(c);
-		return NULL;
-	}
-	return c;
+	wanted.from.zero = wanted.to.zero = 0;
+	return keyed_get(p->calls, key, &wanted);
 }
 
 struct hot *calls_list(struct profile *p, struct call *c, int operand)
@@ -100,8 +88,12 @@ bool calls_before(const struct profile *p, struct site_id behind, struct call_ke
 	return false;
 }
 
-int calls_step(struct profile *p, struct calls_open *o, const struct retired *r,
-	       const struct retired *next)
+/*
+ * Observes the thread's next instruction, and the one after it, NULL if that is not known: opens
+ * and closes calls, adds arguments and results. -1 without memory.
+ */
+static int calls_step(struct profile *p, struct calls_open *o, const struct retired *r,
+		      const struct retired *next)
 {
 	struct call_key key;
 	struct call *c;

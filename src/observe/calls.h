@@ -37,12 +37,6 @@ struct call *calls_get(struct profile *p, struct site_id from, struct site_id to
 struct hot *calls_list(struct profile *p, struct call *c, int operand);
 /* Adds one value of a call; operand: OPERAND_RETURN to OPERAND_ARG5. -1 without memory. */
 int calls_value(struct profile *p, struct call *c, int operand, uint64_t value);
-/*
- * Observes the thread's next instruction, and the one after it, NULL if that is not known: opens
- * and closes calls, adds arguments and results. -1 without memory.
- */
-int calls_step(struct profile *p, struct calls_open *o, const struct retired *r,
-	       const struct retired *next);
 /* Finds the direct call before a return address, if it has been observed. */
 bool calls_before(const struct profile *p, struct site_id behind, struct call_key *key);
 int calls_window(struct profile *p, const struct window *w);

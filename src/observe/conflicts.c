@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/keyed.h"
 #include "x86/insn.h"
 
 #define PAGE_BITS 0xfffu
@@ -32,23 +33,10 @@ const char *const conflict_kind_name[CONFLICT_KIND_N] = { "none", "full", "parti
 struct conflict *conflicts_get(struct profile *p, enum conflict_kind kind, struct site_id store,
 			       struct site_id load)
 {
-	struct conflict_key key = { .store = store, .load = load, .kind = kind };
-	struct conflict *c;
+	struct conflict_key wanted = { .store = store, .load = load, .kind = kind };
 
-	key.store.zero = key.load.zero = 0;
-	HASH_FIND(hh, p->conflicts, &key, sizeof(key), c);
-	if (c)
-		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->key = key;
-	HASH_ADD(hh, p->conflicts, key, sizeof(c->key), c);
-	if (!c->hh.tbl) {
-		free(c);
-		return NULL;
-	}
-	return c;
+	wanted.store.zero = wanted.load.zero = 0;
+	return keyed_get(p->conflicts, key, &wanted);
 }
 
 void conflicts_add(struct conflict *c, uint64_t count, uint64_t distance, uint32_t nearest,

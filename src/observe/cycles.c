@@ -11,12 +11,6 @@ const char *const cycle_part_name[TIMING_PART_N] = {
 #undef X
 };
 
-const char *const cycle_part_what[TIMING_PART_N] = {
-#define X(id, name, what) [TIMING_##id] = what,
-	TIMING_PARTS(X)
-#undef X
-};
-
 const struct cycles *cycles_row(const struct profile *p, const struct site *s)
 {
 	return (const struct cycles *)rows_find(&p->cycles, s->number, TIMING_PART_N);

@@ -16,7 +16,6 @@ struct cycles {
 };
 
 extern const char *const cycle_part_name[TIMING_PART_N];
-extern const char *const cycle_part_what[TIMING_PART_N];
 
 /* Finds or makes what is counted at the site; NULL without memory. The first is of a site of this profile. */
 struct cycles *cycles_at(struct profile *p, const struct site *s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/keyed.h"
 
 uint64_t distance_of_bucket(unsigned b)
 {
@@ -38,21 +39,7 @@ uint64_t distances_total(const struct distances *d)
 
 struct site_distances *distances_site(struct profile *p, struct site_id id)
 {
-	struct site_distances *s;
-
-	HASH_FIND(hh, p->site_distances, &id, sizeof(id), s);
-	if (s)
-		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->key = id;
-	HASH_ADD(hh, p->site_distances, key, sizeof(s->key), s);
-	if (!s->hh.tbl) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	return keyed_get(p->site_distances, key, &id);
 }
 
 int distances_merge(struct profile *dst, const struct profile *src, const uint32_t *map)

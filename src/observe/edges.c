@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "x86/insn.h"
 
 bool edges_is_indirect(int cls)
@@ -19,23 +20,10 @@ bool edges_falls(int cls)
 struct edge *edges_get(struct profile *p, enum edge_kind kind, struct site_id from,
 		       struct site_id to)
 {
-	struct edge_key key = { .from = from, .to = to, .kind = kind };
-	struct edge *e;
+	struct edge_key wanted = { .from = from, .to = to, .kind = kind };
 
-	key.from.zero = key.to.zero = 0;
-	HASH_FIND(hh, p->edges, &key, sizeof(key), e);
-	if (e)
-		return e;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return NULL;
-	e->key = key;
-	HASH_ADD(hh, p->edges, key, sizeof(e->key), e);
-	if (!e->hh.tbl) {
-		free(e);
-		return NULL;
-	}
-	return e;
+	wanted.from.zero = wanted.to.zero = 0;
+	return keyed_get(p->edges, key, &wanted);
 }
 
 int edges_add(struct profile *p, enum edge_kind kind, struct site_id from, struct site_id to,

@@ -11,12 +11,6 @@ const char *const miss_kind_name[MISS_KIND_N] = {
 #undef X
 };
 
-const char *const miss_kind_what[MISS_KIND_N] = {
-#define X(id, name, what) [MISS_##id] = what,
-	MISSES(X)
-#undef X
-};
-
 const struct misses *misses_row(const struct profile *p, const struct site *s)
 {
 	return (const struct misses *)rows_find(&p->misses, s->number, MISS_KIND_N);

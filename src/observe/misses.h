@@ -33,7 +33,6 @@ enum miss_kind {
 	MISS_KIND_N,
 };
 extern const char *const miss_kind_name[MISS_KIND_N];
-extern const char *const miss_kind_what[MISS_KIND_N];
 
 struct misses {
 	uint64_t n[MISS_KIND_N];

@@ -217,7 +217,8 @@ int profile_sample(struct profile *p, struct site_id id, double weight)
 	return 0;
 }
 
-int profile_values(struct profile *p, struct site *s, const struct retired *r, double weight)
+/* Adds the values of one instruction of a window to its hot lists. -1 without memory. */
+static int profile_values(struct profile *p, struct site *s, const struct retired *r, double weight)
 {
 	for (unsigned have = r->have; have; have &= have - 1) {
 		int i = __builtin_ctz(have);

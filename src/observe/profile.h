@@ -215,8 +215,6 @@ int profile_window(struct profile *p, const struct window *w);
 /* Adds another recording's observations. If the number of windows is unknown on either side, it
  * is unknown in the sum. */
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);
-/* Adds the values of one instruction of a window to its hot lists. -1 without memory. */
-int profile_values(struct profile *p, struct site *s, const struct retired *r, double weight);
 /* The current weight of a window that begins at s, without its pace. */
 double profile_window_weight(const struct profile *p, struct site_id s);
 /* Adds a time sample without a window (kernel, unknown). */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/keyed.h"
 #include "x86/insn.h"
 
 #define SLOTS (4 * RA_BURST_MAX) /* a power of two, at least twice the number of touches */
@@ -21,21 +22,13 @@ struct reuses *reuses_find(const struct profile *p, uint32_t run, uint32_t pid)
 
 struct reuses *reuses_get(struct profile *p, uint32_t run, uint32_t pid)
 {
-	struct reuses *u = reuses_find(p, run, pid);
+	uint64_t wanted = (uint64_t)run << 32 | pid;
+	struct reuses *u = keyed_get(p->reuses, key, &wanted);
 
-	if (u)
-		return u;
-	u = calloc(1, sizeof(*u));
 	if (!u)
 		return NULL;
-	u->key = (uint64_t)run << 32 | pid;
 	u->run = run;
 	u->pid = pid;
-	HASH_ADD(hh, p->reuses, key, sizeof(u->key), u);
-	if (!u->hh.tbl) {
-		free(u);
-		return NULL;
-	}
 	return u;
 }
 

@@ -13,11 +13,6 @@
 #define FRAMES_FIRST 1024
 #define SAMPLES_FIRST 4096
 
-const char *const frame_kind_name[FRAME_KIND_N] = {
-#define X(id, name, shown) name,
-	FRAME_KINDS(X)
-#undef X
-};
 const char *const frame_kind_shown[FRAME_KIND_N] = {
 #define X(id, name, shown) shown,
 	FRAME_KINDS(X)

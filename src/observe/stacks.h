@@ -41,7 +41,6 @@ enum frame_kind {
 #undef X
 	FRAME_KIND_N,
 };
-extern const char *const frame_kind_name[FRAME_KIND_N];
 /* Returns the text that stands for a frame of that kind; "" for procedures. */
 extern const char *const frame_kind_shown[FRAME_KIND_N];
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/keyed.h"
 #include "x86/insn.h"
 
 #define OFTEN 1000	 /* factor by which the most frequent step must exceed all others */
@@ -49,22 +50,8 @@ struct tally_words {
 
 struct tally *tallies_get(struct profile *p, struct site_id id)
 {
-	struct tally *t;
-
 	id.zero = 0;
-	HASH_FIND(hh, p->tallies, &id, sizeof(id), t);
-	if (t)
-		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return NULL;
-	t->key = id;
-	HASH_ADD(hh, p->tallies, key, sizeof(t->key), t);
-	if (!t->hh.tbl) {
-		free(t);
-		return NULL;
-	}
-	return t;
+	return keyed_get(p->tallies, key, &id);
 }
 
 bool tally_is_sure(const struct tally *t, uint64_t often)

@@ -127,7 +127,8 @@ void slice_from_result(struct slice *s, size_t i)
 	forget(s, i);
 }
 
-void slice_from_register(struct slice *s, size_t i, int reg)
+/* Follows the value of register reg (enum uop_reg) before instruction i. */
+static void slice_from_register(struct slice *s, size_t i, int reg)
 {
 	reset(s);
 	reach(s, i, 1u << reg);

@@ -31,8 +31,6 @@ int slice_init(struct slice *s, const struct listing *l);
 void slice_fini(struct slice *s);
 /* Follows the results of instruction i in registers and flags. */
 void slice_from_result(struct slice *s, size_t i);
-/* Follows the value of register reg (enum uop_reg) before instruction i. */
-void slice_from_register(struct slice *s, size_t i, int reg);
 /* Whether some way from instruction i reads argument k (0-5: rdi rsi rdx rcx r8 r9) before it is
  * written; calls do not count as reads. Follows the argument. */
 bool slice_uses_argument(struct slice *s, size_t i, int k);

@@ -193,13 +193,6 @@ void view_fini(struct view *v)
 	memset(v, 0, sizeof(*v));
 }
 
-const struct site *view_site_in(const struct view *v, const struct view_proc *p, uint64_t addr)
-{
-	size_t low = search_first(i, p->first, p->first + p->n, v->site[i]->id.addr >= addr);
-
-	return low < p->first + p->n && v->site[low]->id.addr == addr ? v->site[low] : NULL;
-}
-
 bool view_image_matches(const struct view *v, uint32_t image, const char *glob)
 {
 	return !glob || !fnmatch(glob, v->image[image].name, 0) ||

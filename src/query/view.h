@@ -55,8 +55,6 @@ uint64_t view_sum_count(const struct view *v, const struct view_sum *sum);
 const char *view_whole(const struct view *v);
 /* Share of the whole program's time, or executions. */
 double view_share(const struct view *v, double time);
-/* The site at that address of the procedure, or NULL. */
-const struct site *view_site_in(const struct view *v, const struct view_proc *p, uint64_t addr);
 /* Whether the image's name or path matches the shell pattern; NULL matches all. */
 bool view_image_matches(const struct view *v, uint32_t image, const char *glob);
 /* The procedure's name as people write it, demangled, in buf. */

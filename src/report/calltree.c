@@ -7,6 +7,7 @@
 #include <uthash.h>
 
 #include "base/array.h"
+#include "base/keyed.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "query/name.h"
@@ -28,23 +29,11 @@ struct calltree_name {
 static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, uint64_t addr,
 				    bool *is_new)
 {
-	struct calltree_key *k, wanted = { 0 };
+	unsigned had = HASH_COUNT(*keys);
+	const uint64_t wanted[2] = { image, addr };
+	struct calltree_key *k = keyed_get(*keys, key, wanted);
 
-	wanted.key[0] = image;
-	wanted.key[1] = addr;
-	HASH_FIND(hh, *keys, wanted.key, sizeof(wanted.key), k);
-	*is_new = !k;
-	if (k)
-		return k;
-	k = malloc(sizeof(*k));
-	if (!k)
-		return NULL;
-	*k = wanted;
-	HASH_ADD(hh, *keys, key, sizeof(k->key), k);
-	if (!k->hh.tbl) {
-		free(k);
-		return NULL;
-	}
+	*is_new = HASH_COUNT(*keys) != had;
 	return k;
 }
 

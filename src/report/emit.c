@@ -197,7 +197,7 @@ void emit_close(struct emit *e, struct err *err)
 
 /* Cells. */
 
-char *emit_cell_text(enum emit_kind kind, struct cell cell, char *buf, size_t n)
+static char *emit_cell_text(enum emit_kind kind, struct cell cell, char *buf, size_t n)
 {
 	if (!cell.known || cell.blank) {
 		snprintf(buf, n, "%s", cell.blank ? "" : "-");

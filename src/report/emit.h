@@ -129,8 +129,7 @@ int emit_column_at(const struct emit *e, int i);
 /* The number of columns that text may take before it is cut. */
 int emit_column_width(const struct emit *e, int i);
 
-/* Return a cell as text, and as JSON. */
-char *emit_cell_text(enum emit_kind kind, struct cell cell, char *buf, size_t n);
+/* Returns a cell as JSON. */
 json_t *emit_cell_json(enum emit_kind kind, struct cell cell);
 json_t *emit_hex_json(uint64_t v);
 /* A JSON string of arbitrary bytes: those that are not UTF-8 become U+FFFD. NULL is null. */

@@ -10,7 +10,10 @@
 
 #define NOISE 0.01 /* share below which text shows no value except the hottest */
 
-double operands_independent(const struct view *v, const struct site *s, uint64_t n)
+/* The number of n observations of a site that count as independent: observations of one window
+ * do not, and unevenly weighted windows count less. If the number of the site's windows is
+ * unknown, that of the recording bounds it. */
+static double operands_independent(const struct view *v, const struct site *s, uint64_t n)
 {
 	uint64_t windows = s->windows ? s->windows : v->counters.windows;
 	double most = (double)(windows && windows < n ? windows : n);

@@ -27,10 +27,6 @@ struct operand_values {
 	struct share share[OPERANDS_TOP];
 };
 
-/* The number of n observations of a site that count as independent: observations of one window
- * do not, and unevenly weighted windows count less. If the number of the site's windows is
- * unknown, that of the recording bounds it. */
-double operands_independent(const struct view *v, const struct site *s, uint64_t n);
 /* The share of a value in the list h of the site's operand, as it is shown. */
 struct share operands_share(const struct view *v, const struct site *s, const struct hot *h,
 			    const struct hot_value *value);

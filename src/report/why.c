@@ -229,7 +229,8 @@ char *why_ranges_text(const struct culprit_range *v, double by, size_t width, ch
 	return buf;
 }
 
-double why_factor(const struct culprit_sum *s)
+/* The factor by which its executions may be off, either way, in nine cases of ten. */
+static double why_factor(const struct culprit_sum *s)
 {
 	return s->executions > 0 ? estimate_factor(s->error / s->executions) : 1;
 }

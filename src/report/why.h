@@ -31,8 +31,6 @@ char *why_ranges_text(const struct culprit_range *v, double by, size_t width, ch
 char *why_sum_text(const struct culprit_sum *s, size_t width, char *buf, size_t n);
 /* Returns an object by culprit: min and max, as shares of the cycles. */
 json_t *why_sum_json(const struct culprit_sum *s);
-/* The factor by which its executions may be off, either way, in nine cases of ten. */
-double why_factor(const struct culprit_sum *s);
 /* Writes the range of its CPI, "1.2-2.3"; "" if the CPI is known. Returns buf. */
 char *why_cpi_text(const struct culprit_sum *s, char *buf, size_t n);
 

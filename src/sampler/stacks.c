@@ -331,8 +331,3 @@ void walker_name_procedures(struct walker *w)
 			break;
 	files_sort_procedures(pi);
 }
-
-struct tables_size walker_tables(const struct walker *w)
-{
-	return tables_size(w->tables);
-}

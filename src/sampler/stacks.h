@@ -40,6 +40,5 @@ int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t by
 uint32_t walker_frame(const struct walker *w, uint32_t tid, uint64_t time);
 /* Adds the names of the vDSO's procedures to the profile. */
 void walker_name_procedures(struct walker *w);
-struct tables_size walker_tables(const struct walker *w);
 
 #endif

@@ -105,7 +105,7 @@ static void check(const struct cfg *g)
 		for (uint32_t i = x->insn + 1; i < x->insn + x->ninsn; i++)
 			MUST(g->insn[i].addr == g->insn[i - 1].addr + g->insn[i - 1].len);
 		MUST(b == CFG_FIRST_BLOCK || g->block[b - 1].start < x->start);
-		MUST(cfg_block_from(g, x->start) == b);
+		MUST(cfg_block_at(g, x->start) == b);
 		MUST(cfg_block_at(g, g->insn[x->insn + x->ninsn - 1].addr) == b);
 		insns += x->ninsn;
 	}
