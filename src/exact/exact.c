@@ -173,6 +173,15 @@ static void unmap(struct process *p)
 	p->shared = NULL;
 }
 
+static void free_counters(struct process *p)
+{
+	free(p->before);
+	free(p->now);
+	p->before = p->now = NULL;
+	p->before_room = p->now_room = 0;
+	p->nbefore = 0;
+}
+
 /* Drops one user of the process's blocks. */
 static void leave_code(struct process *p)
 {
@@ -211,7 +220,7 @@ static void release(struct exact *e, struct process *p)
 	unmap(p);
 	free(p->block);
 	free(p->inverted);
-	free(p->before);
+	free_counters(p);
 	for (size_t i = 0; i < p->nthread; i++) {
 		unmap_counters(e, p->thread[i]);
 		free(p->thread[i]);
@@ -226,7 +235,6 @@ static void release(struct exact *e, struct process *p)
 	free(p->cut);
 	p->block = NULL;
 	p->inverted = NULL;
-	p->before = NULL;
 	p->thread = NULL;
 	p->way = NULL;
 	p->nway = p->way_room = 0;
@@ -464,12 +472,16 @@ int exact_invert(struct exact *e, struct process *p, uint32_t i)
 	return b->leaves ? ways_leave(e, p, b, went) : 0;
 }
 
-/* The present counters, summed over threads. NULL: no memory. */
-static uint64_t *sum_counters(struct exact *e, const struct process *p, uint64_t n)
+/* Sums the present counters over threads, in p->now. False: no memory. */
+static bool sum_counters(struct exact *e, struct process *p, uint64_t n)
 {
-	uint64_t bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1), *sum = calloc(n, sizeof(*sum));
+	uint64_t bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1), *sum;
 
-	for (size_t t = 0; sum && t < p->nthread; t++) {
+	if (!array_reserve(p->now, p->now_room, n))
+		return false;
+	sum = p->now;
+	memset(sum, 0, n * sizeof(*sum));
+	for (size_t t = 0; t < p->nthread; t++) {
 		struct counted *of = p->thread[t];
 		const uint64_t *c = of->at ? exact_counters(e, of, 0, bytes) : NULL;
 
@@ -481,35 +493,73 @@ static uint64_t *sum_counters(struct exact *e, const struct process *p, uint64_t
 			sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
 		exact_counters_done(of, c, bytes);
 	}
-	return sum;
+	return true;
+}
+
+/* Turns the counters of the last poll into how much has been counted since. */
+static void subtract_before(struct process *p, uint64_t n)
+{
+	uint64_t old = p->nbefore < n ? p->nbefore : n;
+
+	for (uint64_t i = 0; i < old; i++)
+		p->before[i] = p->now[i] - p->before[i];
+	memcpy(p->before + old, p->now + old, (n - old) * sizeof(*p->now));
+}
+
+static void keep_now(struct process *p, uint64_t n)
+{
+	uint64_t *before = p->before;
+	size_t room = p->before_room;
+
+	p->before = p->now;
+	p->before_room = p->now_room;
+	p->now = before;
+	p->now_room = room;
+	p->nbefore = n;
+}
+
+/* Returns the first block from i on that has been counted; the number of blocks if there is none. */
+static uint32_t next_counted(const struct process *p, const uint64_t *since, uint32_t i)
+{
+	while (i < p->nblock && !(since[2 * i] | since[2 * i + 1]))
+		i++;
+	return i;
+}
+
+static int count_blocks(struct exact *e, struct process *p, const uint64_t *since, uint64_t n)
+{
+	uint32_t counted = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < p->nblock && !rc; i++) {
+		uint64_t count;
+
+		if (counted <= i)
+			counted = next_counted(p, since, i);
+		if (counted - i > p->most_exits) { /* nor have these blocks' exits been counted */
+			i = counted - p->most_exits - 1;
+			continue;
+		}
+		count = since[2 * i] - left_early(p, i, since, n);
+		if (count || since[2 * i + 1])
+			rc = exact_count(e, p, i, count, since[2 * i + 1]);
+	}
+	return rc;
 }
 
 static int read_counters(struct exact *e, struct process *p, struct err *err)
 {
-	uint64_t n = 2ull * p->nblock, *sum, *since;
-	int rc = 0;
+	uint64_t n = 2ull * p->nblock;
+	int rc;
 
 	if (!n)
 		return 0;
-	sum = sum_counters(e, p, n);
-	since = reallocarray(p->before, n, sizeof(*since));
-	if (!sum || !since) {
-		p->before = since ? since : p->before;
-		free(sum);
+	if (!sum_counters(e, p, n) || !array_reserve(p->before, p->before_room, n))
 		return err_no_memory(err, "the exact recording");
-	}
 	exact_note_phase(e, p);
-	for (uint64_t i = 0; i < n; i++)
-		since[i] = sum[i] - (i < p->nbefore ? since[i] : 0);
-	for (uint32_t i = 0; i < p->nblock && !rc; i++) {
-		uint64_t count = since[2 * i] - left_early(p, i, since, n);
-
-		if (count || since[2 * i + 1])
-			rc = exact_count(e, p, i, count, since[2 * i + 1]);
-	}
-	free(since);
-	p->before = sum;
-	p->nbefore = n;
+	subtract_before(p, n);
+	rc = count_blocks(e, p, p->before, n);
+	keep_now(p, n);
 	return rc ? err_no_memory(err, "the exact recording") : ways_count(e, p, err);
 }
 
@@ -532,9 +582,7 @@ static void give_back(struct exact *e, struct process *p)
 	if (p->chunk)
 		exact_punch(e, p->chunk, EXACT_LOG_SIZE);
 	p->chunk = 0;
-	free(p->before);
-	p->before = NULL;
-	p->nbefore = 0;
+	free_counters(p);
 }
 
 static struct process *find_process(const struct exact *e, uint64_t at)

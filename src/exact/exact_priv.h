@@ -141,8 +141,11 @@ struct process {
 	struct sink_room *sink_room;
 	bool *inverted;
 	uint32_t nblock, room;
-	uint64_t *before; /* counters at the last poll, summed over threads */
+	uint32_t most_exits; /* no block has more exits */
+	uint64_t *before;    /* counters at the last poll, summed over threads */
 	uint64_t nbefore;
+	uint64_t *now; /* room for the present counters, while they are read */
+	size_t before_room, now_room;
 	struct way *way;
 	size_t nway, way_room;
 	/* an array of pointers, because other threads may begin while one thread's stream is read */

@@ -152,6 +152,8 @@ int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bo
 	p->inverted[p->nblock] = inverted;
 	if (streams)
 		p->sink_room[p->nblock] = (struct sink_room){ 0 };
+	if (b && b->exits > p->most_exits)
+		p->most_exits = b->exits;
 	p->block[p->nblock++] = b;
 	e->nblock++;
 	return 0;
