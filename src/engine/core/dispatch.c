@@ -404,7 +404,7 @@ static uint32_t leave_indirect(struct thread *t, const struct block *b)
 static struct link *leave(struct thread *t, const struct block *b, uint32_t *site)
 {
 	struct link *l;
-	unsigned weight;
+	unsigned weight, part;
 	bool once;
 
 	*site = 0;
@@ -420,7 +420,9 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 		b = &blocks[EXIT_INTERVAL - t->exit_link];
 		t->midway = schedule_on;
 		weight = left_exhausted(t, b);
-		interval_over(t, weight, left_part((uint32_t)(b - blocks)));
+		part = (uint32_t)(b - blocks);
+		part = b->flags & BLOCK_COARSE ? rest_part(part) : left_part(part);
+		interval_over(t, weight, part);
 		return NULL;
 	}
 	if (t->exit_link == EXIT_SIGNAL)

@@ -33,6 +33,15 @@
 
 #define SHARE_MIN 1000
 
+bool left_whole;
+
+void left_grant(struct thread *t, uint64_t room)
+{
+	memset(t->granted, 0, sizeof(t->granted));
+	t->granted[0] = (int64_t)room;
+	memcpy(t->left, t->granted, sizeof(t->left));
+}
+
 /*
  * `room`, in parts: half of it evenly, half as they were used since the last time. So there are few of these calls
  * an interval, and each of them leaves less to be granted.
@@ -214,7 +223,7 @@ void left_check(struct build *b, bool flags_dead)
 
 static uint32_t rest_of(uint32_t number)
 {
-	return T_REST + 8 * left_part(number);
+	return T_REST + 8 * rest_part(number);
 }
 
 /* Puts mov ecx, <upper half of rest>: 0 where nothing is left, else -1, as fewer than 2^32 instructions are granted. */

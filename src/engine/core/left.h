@@ -21,6 +21,10 @@ struct insn;
 #define OWED_MAX 256
 #define LATE_MAX 512
 
+/* All blocks subtract from the first part of T_LEFT. */
+extern bool left_whole;
+/* Grants the thread `room` instructions, undivided. */
+void left_grant(struct thread *t, uint64_t room);
 /* Grants the thread `room` instructions, divided among its parts; `part` gets at least `weight`. */
 void left_divide(struct thread *t, uint64_t room, unsigned weight, unsigned part);
 /* Returns how many instructions the thread has executed since, and takes the rest of its grant

@@ -176,6 +176,7 @@ void schedule_init(struct thread *t)
 	if (plan.kind == EXACT_LISTED && plan.n)
 		starts = log_piece(plan.list, plan.n * sizeof(*starts));
 	schedule_on = true;
+	left_whole = !plan.warming;
 	if (plan.warming)
 		warm_init(t);
 	now.position = now.closed = log_began;
@@ -221,7 +222,12 @@ static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n, 
 		room = room / (2 * n) > SHARE_MIN ? room / (2 * n) : SHARE_MIN;
 	if (room < weight)
 		room = weight;
-	left_divide(t, room < ROOM_MAX ? room : ROOM_MAX, weight, part);
+	if (room > ROOM_MAX)
+		room = ROOM_MAX;
+	if (left_whole && !now.coarse)
+		left_grant(t, room);
+	else
+		left_divide(t, room, weight, part);
 	if (now.coarse)
 		left_to_rest(t);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "engine/core/layout.h"
+#include "engine/core/left.h"
 #include "engine/core/schedule.h"
 #include "engine/record/lines.h"
 #include "engine/record/log.h"
@@ -19,10 +20,16 @@
 
 struct thread;
 
-/* The part of T_LEFT or T_REST that a block subtracts from, by the block's number in the cache. */
-static inline unsigned left_part(uint32_t number)
+/* The part of T_REST that a block or a link to it subtracts from, by the block's number in the cache. */
+static inline unsigned rest_part(uint32_t number)
 {
 	return number & (LEFT_PARTS - 1);
+}
+
+/* The part of T_LEFT that a block subtracts from. */
+static inline unsigned left_part(uint32_t number)
+{
+	return left_whole ? 0 : number & (LEFT_PARTS - 1);
 }
 
 static inline bool counting(void)
