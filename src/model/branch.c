@@ -58,6 +58,7 @@ struct branch_predictor {
 	uint64_t path;
 	uint64_t stack[STACK];
 	unsigned top;
+	bool simple; /* `base` has counters from 0, strongly not taken, to 3, and is indexed with outcomes */
 };
 
 static unsigned step(unsigned counter, bool up, unsigned least, unsigned most)
@@ -96,6 +97,15 @@ struct branch_predictor *branch_new(void)
 	for (unsigned i = 0; i < 4 * (COUNTER + 1); i++)
 		p->counted[i] =
 			(uint8_t)counted(i & COUNTER, i / (COUNTER + 1) & 1, i / (COUNTER + 1) & 2);
+	return p;
+}
+
+struct branch_predictor *branch_new_simple(void)
+{
+	struct branch_predictor *p = branch_new();
+
+	if (p)
+		p->simple = true;
 	return p;
 }
 
@@ -215,12 +225,24 @@ static bool conditional(struct branch_predictor *p, uint64_t h, uint8_t *base, b
 	return guess != taken;
 }
 
+static bool conditional_simple(struct branch_predictor *p, uint64_t h, bool taken)
+{
+	uint8_t *counter = &p->base[(h ^ p->outcome[0]) & ((1u << BASE_BITS) - 1)];
+	bool guess = *counter >= 2;
+
+	*counter = (uint8_t)step(*counter, taken, 0, 3);
+	p->outcome[0] = p->outcome[0] << 1 | taken;
+	return guess != taken;
+}
+
 bool branch_conditional(struct branch_predictor *p, uint64_t pc, bool taken)
 {
 	uint64_t h = mix(pc);
 	uint8_t *base = &p->base[h & ((1u << BASE_BITS) - 1)];
 	uint8_t was = *base & BOTH_WAYS, went = (uint8_t)(was | WENT(taken));
 
+	if (p->simple)
+		return conditional_simple(p, h, taken);
 	if (went != BOTH_WAYS) { /* the tables are for branches that have gone both ways */
 		*base = went;
 		remember(p, taken);
@@ -250,6 +272,10 @@ bool branch_indirect(struct branch_predictor *p, uint64_t pc, uint64_t to)
 	uint32_t tag = (uint32_t)(with >> 32) | 1, own = (uint32_t)(alone >> 32) | 1;
 	uint64_t guess = path->tag == tag ? path->to : last->tag == own ? last->to : 0;
 
+	if (p->simple) {
+		*last = (struct target){ .to = to, .tag = own };
+		return guess != to;
+	}
 	learn(path, tag, to);
 	*last = (struct target){ .to = to, .tag = own };
 	p->path = p->path << 16 ^ mix(to) >> 48; /* hash of the last four targets */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A modern branch predictor with plain parameters, which is no particular CPU's.
+ * Two branch predictors with plain parameters, which are no particular CPU's. A modern one:
  *
  *   direction  TAGE (Seznec, Michaud, "A case for (partially) tagged geometric history length branch prediction",
  *              JILP 2006): two-bit counters by address, and tables that are tagged and indexed by address and the
  *              outcomes of the last 6 to 130 branches; the longest match predicts
  *   targets    of indirect jumps and calls: a table tagged by address and the last targets, else the last target
  *   returns    a stack of 32
+ *
+ * And a simple one, with 16384 two-bit counters that are indexed by address and the last outcomes (gshare: McFarling, "Combining
+ * Branch Predictors", WRL Technical Note TN-36, 1993), targets by address alone, and the same stack.
  */
 #ifndef ASSAY_MODEL_BRANCH_H
 #define ASSAY_MODEL_BRANCH_H
@@ -16,7 +19,9 @@
 
 struct branch_predictor;
 
-struct branch_predictor *branch_new(void); /* Returns NULL without memory. */
+/* Make the modern and the simple predictor. NULL: no memory. */
+struct branch_predictor *branch_new(void);
+struct branch_predictor *branch_new_simple(void);
 void branch_free(struct branch_predictor *p);
 
 /* Each function returns whether the branch was mispredicted, and trains the predictor. */

@@ -4,13 +4,32 @@
 #include <assert.h>
 #include <immintrin.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define NONE UINT64_MAX
 #define WIDE 32 /* ways from which a cache of one set is searched by hints */
 
+#define HUGE_PAGE (2ul << 20)
+
+/* Allocates room for n lines. The lines of large caches, which are touched at random, are in huge pages if the kernel has any:
+ * the TLB reaches them all then. */
+static uint64_t *make_lines(size_t n)
+{
+	size_t size = (n + 1) * sizeof(uint64_t);
+	uint64_t *line;
+
+	if (size < HUGE_PAGE)
+		return malloc(size);
+	size = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	line = aligned_alloc(HUGE_PAGE, size);
+	if (line)
+		madvise(line, size, MADV_HUGEPAGE);
+	return line;
+}
+
 static bool make(struct cache *c, size_t n)
 {
-	c->line = calloc(n + 1, sizeof(*c->line));
+	c->line = make_lines(n);
 	if (c->policy == CACHE_PLRU)
 		c->used = calloc(c->g.sets + 1ul, sizeof(*c->used));
 	if (c->wide) {

@@ -21,7 +21,7 @@ int core_init(struct core *c, const struct machine *m, struct cache *l3)
 			    .page = (unsigned)__builtin_ctz(m->page),
 			    .fetched = UINT64_MAX,
 			    .touched = UINT64_MAX };
-	c->branch = branch_new();
+	c->branch = m->predictor == MACHINE_GSHARE ? branch_new_simple() : branch_new();
 	if (c->branch && !cache_init(&c->l1d, geometry(m->l1d, m->line), m->policy) &&
 	    !cache_init(&c->l1i, geometry(m->l1i, m->line), m->policy) &&
 	    !cache_init(&c->l2, geometry(m->l2, m->line), m->policy) &&
@@ -47,7 +47,7 @@ static inline unsigned translate(struct tlb *t, uint64_t page, uint64_t *n)
 {
 	enum tlb_result r;
 
-	if (cache_top(&t->first, page) || cache_hinted(&t->first, page))
+	if (!t->first.g.ways || cache_top(&t->first, page) || cache_hinted(&t->first, page))
 		return TLB_HIT;
 	r = tlb_touch(t, page);
 	n[CORE_TLB] += r != TLB_HIT;

@@ -51,12 +51,14 @@ unsigned core_fetch_look(struct core *c, uint64_t at, uint64_t *n);
  * Returns CORE_FOUND(). */
 static inline unsigned core_data(struct core *c, uint64_t at, uint64_t size, uint64_t *n)
 {
-	uint64_t line = at >> c->line;
+	uint64_t line = at >> c->line, page = at >> c->page;
 
-	/* most accesses are to the last page and the most recent line of a set: nothing changes */
-	if (at >> c->page == c->touched && (at + size - 1) >> c->line == line &&
-	    cache_top(&c->l1d, line))
+	/* most accesses are to the most recent line of a set, in the last page or in one that a hint finds */
+	if ((at + size - 1) >> c->line == line && cache_top(&c->l1d, line) &&
+	    (page == c->touched || cache_hinted(&c->dtlb.first, page))) {
+		c->touched = page;
 		return 0;
+	}
 	return core_data_look(c, at, size, n);
 }
 

@@ -262,6 +262,25 @@ static int parse_number(struct machine *m, const char *name, size_t n, uint64_t 
 	return 0;
 }
 
+static const char *const policies[] = { [CACHE_LRU] = "lru", [CACHE_PLRU] = "plru" };
+static const char *const predictors[] = { [MACHINE_TAGE] = "tage", [MACHINE_GSHARE] = "gshare" };
+
+/* Parses one of two words. */
+static int parse_word(int *to, const char *const word[2], const char *neither, const char *p,
+		      const char **end, struct err *err)
+{
+	for (int i = 0; i < 2; i++) {
+		size_t n = strlen(word[i]);
+
+		if (strncmp(p, word[i], n))
+			continue;
+		*to = i;
+		*end = p + n;
+		return 0;
+	}
+	return bad(err, neither, p);
+}
+
 static int parse_item(struct machine *m, const char *name, size_t n, const char *p,
 		      const char **end, struct err *err)
 {
@@ -270,15 +289,11 @@ static int parse_item(struct machine *m, const char *name, size_t n, const char 
 	uint64_t v, ways;
 	int found;
 
-	if (n == 6 && !strncmp(name, "policy", n)) {
-		bool lru = !strncmp(p, "lru", 3), plru = !strncmp(p, "plru", 4);
-
-		if (!lru && !plru)
-			return bad(err, "neither lru nor plru", from);
-		m->policy = lru ? CACHE_LRU : CACHE_PLRU;
-		*end = p + (lru ? 3 : 4);
-		return 0;
-	}
+	if (n == 6 && !strncmp(name, "policy", n))
+		return parse_word(&m->policy, policies, "neither lru nor plru", p, end, err);
+	if (n == 9 && !strncmp(name, "predictor", n))
+		return parse_word(&m->predictor, predictors, "neither tage nor gshare", p, end,
+				  err);
 	if (!get_number(&p, 1ull << 40, &v))
 		return bad(err, "no number", from);
 	*end = p;
@@ -377,7 +392,8 @@ char *machine_text(const struct machine *m, char *buf, size_t room)
 	}
 	put_size(&at, &room, "line", m->line);
 	put_size(&at, &room, ",page", m->page);
-	snprintf(at, room, ",policy=%s", m->policy == CACHE_PLRU ? "plru" : "lru");
+	snprintf(at, room, ",policy=%s,predictor=%s", policies[m->policy],
+		 predictors[m->predictor]);
 	return buf;
 }
 

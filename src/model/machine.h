@@ -3,7 +3,7 @@
  * The simulated machine: its parameters, those of the CPU we run on unless told otherwise.
  *
  * Written as text, they are "l1d=48K/12,l1i=32K/8,l2=1M/16,l3=32M/16,line=64,dtlb=96/96,itlb=64/64,dtlb2=4096/16,
- * itlb2=2048/16,page=4K,policy=lru": bytes or entries, and ways. A size of 0: there is none. The text of a machine whose
+ * itlb2=2048/16,page=4K,policy=lru,predictor=tage": bytes or entries, and ways. A size of 0: there is none. The text of a machine whose
  * cycles are simulated goes on with the core's parameters: "width=4,window=224" and so on.
  */
 #ifndef ASSAY_MODEL_MACHINE_H
@@ -51,6 +51,11 @@ struct machine_size {
 	uint32_t ways;
 };
 
+enum machine_predictor {
+	MACHINE_TAGE,	/* the modern one of model/branch.h */
+	MACHINE_GSHARE, /* the simple one */
+};
+
 struct machine {
 #define X(id, name, size, ways) struct machine_size id;
 	MACHINE_CACHES(X)
@@ -58,6 +63,7 @@ struct machine {
 #undef X
 	uint32_t line, page; /* bytes, powers of two */
 	int policy;	     /* enum cache_policy, for all caches */
+	int predictor;	     /* enum machine_predictor */
 #define X(id, value, least, most, what) uint32_t id;
 	MACHINE_NUMBERS(X)
 #undef X

@@ -166,6 +166,30 @@ static void test_correlation(void **unused)
 	branch_free(b);
 }
 
+/* The simple predictor learns a loop of 7 by its history, and not one of 30, which is longer than the history that an index
+ * has room for. */
+static void test_simple(void **unused)
+{
+	struct branch_predictor *b = branch_new_simple();
+	unsigned loop = 0, longer = 0, fixed = 0, cycle = 0;
+
+	(void)unused;
+	assert_non_null(b);
+	for (unsigned i = 0; i < 10000; i++)
+		loop += branch_conditional(b, 0x401000, loop_of_7(i));
+	for (unsigned i = 0; i < 3000; i++)
+		longer += branch_conditional(b, 0x401000, loop_of_30(i));
+	for (unsigned i = 0; i < 1000; i++) {
+		fixed += branch_indirect(b, 0x402000, 0x500000);
+		cycle += branch_indirect(b, 0x402100, 0x500000 + i % 4 * 64);
+	}
+	assert_true(loop <= 100);
+	assert_in_range(longer, 100, 150);
+	assert_int_equal(fixed, 1);
+	assert_int_equal(cycle, 1000); /* the last target is never the next one */
+	branch_free(b);
+}
+
 static void test_targets(void **unused)
 {
 	struct branch_predictor *b = branch_new();
@@ -202,6 +226,7 @@ static void test_text(void **unused)
 					   "line=63",
 					   "page=64",
 					   "policy=big",
+					   "predictor=tag",
 					   "l1d=32K/0",
 					   "l2=8K/128,policy=plru",
 					   "l1d=99999999999999G/1" };
@@ -225,6 +250,14 @@ static void test_text(void **unused)
 	core_data(&core, 0, 8, n);
 	core_data(&core, 0, 8, n);
 	assert_int_equal(n[CORE_L3], 1);
+	end();
+	/* without TLBs no translation is missed */
+	assert_int_equal(begin("dtlb=0,itlb=0,predictor=gshare"), 0);
+	for (uint64_t at = 0; at < 1u << 30; at += 4096) {
+		core_data(&core, at, 8, n);
+		core_fetch(&core, at, n);
+	}
+	assert_int_equal(n[CORE_TLB] + n[CORE_WALK], 0);
 	end();
 }
 
@@ -371,7 +404,8 @@ int main(void)
 		cmocka_unit_test(test_chase),	   cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_directions), cmocka_unit_test(test_correlation),
 		cmocka_unit_test(test_targets),	   cmocka_unit_test(test_text),
-		cmocka_unit_test(test_same_ways),  cmocka_unit_test(test_one_way),
+		cmocka_unit_test(test_simple),	   cmocka_unit_test(test_same_ways),
+		cmocka_unit_test(test_one_way),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
