@@ -8,8 +8,6 @@
 #ifndef ASSAY_OBSERVE_SCALE_H
 #define ASSAY_OBSERVE_SCALE_H
 
-#include <math.h>
-
 #include "observe/profile.h"
 
 /* A factor of 0 clears all counts, and keeps sites, edges and calls in place. Counts are rounded
@@ -25,8 +23,13 @@ void profile_limit_windows(struct profile *p);
 /* A count times the factor. Counters that are not read at once may be less than 0 for a while. */
 static inline uint64_t scaled(uint64_t n, double factor)
 {
-	return factor == floor(factor) ? n * (uint64_t)factor
-				       : (uint64_t)(int64_t)llround((double)(int64_t)n * factor);
+	double v = (double)(int64_t)n * factor;
+
+	if (!n)
+		return 0;
+	if (factor == (double)(uint64_t)factor)
+		return n * (uint64_t)factor;
+	return (uint64_t)(int64_t)(v < 0 ? v - 0.5 : v + 0.5);
 }
 
 #endif
