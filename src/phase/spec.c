@@ -55,11 +55,12 @@ int spec_targeted(struct spec *s, const struct phases *p, const struct clusters 
 
 size_t spec_samples_of(const struct clusters *c, unsigned k, size_t spread)
 {
-	double n = (double)spread * c->cluster[k].share + 0.5;
+	const struct cluster *one = &c->cluster[k];
+	double unlike =
+		c->within > 0 ? one->distance / c->within : 1; /* 1 in the mean of the run */
+	double n = (double)spread * one->share * (1 + unlike) / 2 + 0.5;
 
-	return n < 1				     ? 1
-	       : n < (double)c->cluster[k].intervals ? (size_t)n
-						     : c->cluster[k].intervals;
+	return n < 1 ? 1 : n < (double)one->intervals ? (size_t)n : one->intervals;
 }
 
 /* Adds n samples of one phase, spread evenly over those of its intervals that are long enough, whose numbers are in room[]. */

@@ -29,7 +29,8 @@ struct spec {
  * interval is at least that long. -1 with err set. */
 int spec_targeted(struct spec *s, const struct phases *p, const struct clusters *c, uint64_t size,
 		  uint64_t warmup, struct err *err);
-/* How many of `spread` samples in all phase k gets: as its share is, one at least. */
+/* How many of `spread` samples in all phase k gets, one at least: half of them by its share, and half by its share times the
+ * mean distance of its intervals from its center. */
 size_t spec_samples_of(const struct clusters *c, unsigned k, size_t spread);
 /* Makes that many samples for each cluster, in the middle of intervals that are evenly spread over
  * those of the cluster. -1 with err set. */

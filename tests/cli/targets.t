@@ -56,15 +56,20 @@ like "the specification is one" "$(<settings)" '^ss_target_spec m1(:w[0-9.]+)?(:
 is "... with a start for each phase" "$(grep -o ':s' settings | wc -l)" 4
 is "... in order" "$(grep -o ':s[0-9]*' settings | tr -d :s | sort -nc && echo yes)" yes
 is "... and the run's size" "$(sed -n 's/^ss_target_spec.*:e//p' settings)" "$instructions"
-# Several samples of a phase: as its share is, within their own phase, and they stand for the whole run.
+# Several samples of a phase, within their own phase, and they stand for the whole run: half of them by its share, and half
+# by how unlike its intervals are, too.
 targets --spread 20 --json >spread.json
-is "twenty samples are spread as phases have shares" \
+part='def part($r): 20 * .share * (1 + .distance / $r.within) / 2;'
+is "twenty samples are spread as phases have shares and differ within" \
+	"$(jq "$part"' . as $r | [.specification | scan(":s([0-9]+)")[0] | tonumber as $s | $r.phase_of[[$r.ends[] | select(. <= $s)] | length]] |
+		[group_by(.)[] | length] as $n | [range(4) | . as $k | ($r.phases[$k] | part($r)) - $n[$k] | fabs < 1] | all' spread.json)" true
+is "... no phase has less than half of what its share is" \
 	"$(jq '. as $r | [.specification | scan(":s([0-9]+)")[0] | tonumber as $s | $r.phase_of[[$r.ends[] | select(. <= $s)] | length]] |
-		[group_by(.)[] | length] as $n | [range(4) | ($n[.] - 20 * $r.phases[.].share) | fabs < 1] | all' spread.json)" true
-is "... and stand for the whole run" "$(jq '([.phases | to_entries[] | .value.weight * ([20 * .value.share + 0.5 | floor, 1] | max)] | add) *
+		[group_by(.)[] | length] as $n | [range(4) | $n[.] + 1 > 10 * $r.phases[.].share] | all' spread.json)" true
+is "... and stand for the whole run" "$(jq "$part"' . as $r | ([.phases[] | .weight * ([part($r) + 0.5 | floor, 1] | max)] | add) *
 	.sample_size / .instructions * 1000 | round' spread.json)" 1000
 is "... in 2 % of it" "$(jq '.starts * .sample_size <= 0.02 * .instructions' spread.json)" true
-is "... in order" "$(jq '[.specification | scan(":s([0-9]+)")[0] | tonumber] | . == sort and length == 20' spread.json)" true
+is "... in order" "$(jq '[.specification | scan(":s([0-9]+)")[0] | tonumber] as $s | $s == ($s | sort) and ($s | length) == .starts' spread.json)" true
 run "$ASSAY" targets -i phases.db --spread 20 --early
 is "samples that are spread are not early ones" "$status" 2
 like "they end the reading, too" "$(targets | grep ^ss_ | tr '\n' ' ')" "$(sed -n 's/^/^/; 1p' settings | sed 's/[.+]/\\&/g')"
