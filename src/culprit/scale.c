@@ -7,6 +7,7 @@
 #include "base/quantile.h"
 #include "culprit/carried.h"
 #include "culprit/culprit_priv.h"
+#include "culprit/turns.h"
 #include "estimate/parts.h"
 
 #define PART_SAMPLES 100 /* samples of a part whose own times bound its scale */
@@ -127,12 +128,13 @@ struct block_time {
 	double model, took;
 };
 
-/* The latency of a division beyond what its schedule has: its result is most often waited for,
- * also by its own next execution in a loop around the block. */
-static double chained(const struct culprits *c, const struct fact *f,
-		      const struct schedule_insn *insn, uint32_t k)
+/* The latency of a division beyond what its schedule has, if its next execution waits for it. */
+static double chained(const struct culprits *c, const struct estimate_proc *p, uint32_t b,
+		      const struct fact *f, const struct schedule_insn *insn, uint32_t k)
 {
-	return f->divides ? fmax(0, c->machine->divide - (insn ? insn[k].least : 0)) : 0;
+	return f->divides && carried_to_itself(c, p, b, k)
+		       ? fmax(0, c->machine->divide - (insn ? insn[k].least : 0))
+		       : 0;
 }
 
 /* The first instruction of those that the block's last one retires with. */
@@ -199,7 +201,8 @@ static void model_cycles(const struct culprits *c, const struct estimate_proc *p
 		fact = paths_placed(c->paths, p, b, j);
 		moved += fact && fact->located ? moved_by(c, fact) : 0;
 		if (fact)
-			*(j < end ? &met : &last) += met_by(c, fact) + chained(c, fact, insn, j);
+			*(j < end ? &met : &last) +=
+				met_by(c, fact) + chained(c, p, b, fact, insn, j);
 	}
 	own = fmax(fmax(own, moved) + met, carried_cycles(c, p, b)); /* no miss is in the chain */
 	own += fact ? fact->mispredicted.likely * fact->resolves : 0;
@@ -318,12 +321,56 @@ static void doubt_small(const struct parts *k, struct model *model)
 	}
 }
 
+/* The most cycles that an execution of a block can take. */
+static double most_of(const struct culprits *c, const struct estimate_proc *p, uint32_t block)
+{
+	double most = culprits_least(c, p, block);
+
+	for (uint32_t k = 0; k < p->g.block[block].ninsn; k++) {
+		const struct fact *f = paths_placed(c->paths, p, block, k);
+
+		most += f ? fact_most(f, c->machine) : 0;
+	}
+	return most;
+}
+
+/* The logarithm of the most cycles of a part over those of the model. */
+static double slow_of(const struct culprits *c, uint32_t part, const double *cycles)
+{
+	const struct parts *k = c->e->parts;
+	double most = 0, all = 0;
+
+	for (uint32_t i = k->first[part]; i < k->first[part + 1]; i++) {
+		const struct estimate_proc *p = &c->e->proc[k->block[i].proc];
+		uint32_t b = k->block[i].block;
+
+		all += cycles[p->first + b];
+		most += c->e->scale * p->block[b].f * most_of(c, p, b);
+	}
+	return all > 0 && most > all ? log(most / all) : 0;
+}
+
+static int tell_turns(const struct culprits *c, const double *cycles)
+{
+	double *slow = calloc((size_t)c->e->parts->n + 1, sizeof(*slow));
+	int rc;
+
+	if (!slow)
+		return -1;
+	for (uint32_t i = 0; i < c->e->parts->n; i++)
+		slow[i] = slow_of(c, i, cycles);
+	rc = turns_tell(c->e->parts, slow);
+	free(slow);
+	return rc;
+}
+
 static int model_scales(struct culprits *c)
 {
 	struct parts *k = c->e->parts;
 	struct model *model = calloc((size_t)k->n + 1, sizeof(*model));
 	struct block_time *t = calloc(c->e->nblocks + 1, sizeof(*t));
 	double *cycles = calloc(c->e->nblocks + 1, sizeof(*cycles));
+	int rc;
 
 	if (!model || !t || !cycles) {
 		free(model);
@@ -337,9 +384,10 @@ static int model_scales(struct culprits *c)
 	for (uint32_t i = 0; i < k->n; i++)
 		model[i] = model_part(c, i, cycles, t);
 	free(t);
-	free(cycles);
 	doubt_small(k, model);
 	tell_parts(k, model);
+	rc = tell_turns(c, cycles);
+	free(cycles);
 	for (uint32_t i = 0; i < k->n; i++)
 		model[i].scale = k->part[i].scale;
 	parts_solve(k);
@@ -349,7 +397,7 @@ static int model_scales(struct culprits *c)
 			k->part[i].variance *= CALIBRATION;
 	}
 	free(model);
-	return culprits_find_paths(c);
+	return rc ? rc : culprits_find_paths(c);
 }
 
 /* The factor by which the block would have to run more often for its schedule and possible
@@ -357,15 +405,10 @@ static int model_scales(struct culprits *c)
 static bool more_of(struct culprits *c, const struct estimate_proc *p, uint32_t block,
 		    struct weighted *s)
 {
-	double most = culprits_least(c, p, block);
+	double most = most_of(c, p, block);
 
-	if (most <= 0 || p->block[block].f <= 0 || p->samples[block] <= 0)
+	if (culprits_least(c, p, block) <= 0 || p->block[block].f <= 0 || p->samples[block] <= 0)
 		return false;
-	for (uint32_t k = 0; k < p->g.block[block].ninsn; k++) {
-		const struct fact *f = paths_placed(c->paths, p, block, k);
-
-		most += f ? fact_most(f, c->machine) : 0;
-	}
 	*s = (struct weighted){ p->samples[block] * c->period /
 					(c->e->scale * p->block[block].f * most),
 				p->samples[block] };

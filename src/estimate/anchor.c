@@ -256,14 +256,8 @@ static double part_time(const struct anchor *a, uint32_t part)
 	return all_times(t.scale, t.whole);
 }
 
-/* Whether only time can tell if a group's counter counts all executions. */
-static bool is_doubtful(const struct anchor *a, const struct tally_group *g, size_t i)
-{
-	return g->resets > RESET_OFTEN || !counter_is_own(a->counters, g->tally[i]);
-}
-
 /* Whether a counter can mean the executions of its group: a counter of one object out of many,
- * or of another process, or of a loop that begins anew between windows, contradicts the time. */
+ * or of another process, contradicts the time. */
 static bool is_possible(const struct anchor *a, const struct tally_group *g, double scale)
 {
 	struct estimate_at at;
@@ -271,36 +265,50 @@ static bool is_possible(const struct anchor *a, const struct tally_group *g, dou
 	for (size_t i = 0; i < g->n; i++)
 		if (estimate_find(a->e, g->tally[i]->key.image, g->tally[i]->key.addr, &at)) {
 			uint32_t part = part_of(a->e, at.proc, at.block);
-			double cpi = cpi_of(a, part, scale);
 
-			if (cpi < LEAST_CPI ||
-			    (is_doubtful(a, g, i) && fabs(scale - part_time(a, part)) > WILD))
+			if (cpi_of(a, part, scale) < LEAST_CPI ||
+			    (!counter_is_own(a->counters, g->tally[i]) &&
+			     fabs(scale - part_time(a, part)) > WILD))
 				return false;
 		}
 	return true;
 }
 
-static void tell_tallies(const struct anchor *a, const struct tally_group *g)
+/* Adds what a counter of a group says of a part. */
+static void tell_part(const struct anchor *a, uint32_t part, const struct part_turns *t)
+{
+	struct part *k = &a->e->parts->part[part];
+
+	k->counted = true;
+	k->weight += 1 / t->variance;
+	k->sum += t->scale / t->variance;
+}
+
+/* Each of a group's counters tells a part's scale. What loops that often begin anew tell is judged
+ * when it is known what an execution takes (culprit/turns.h). -1 without memory. */
+static int tell_tallies(const struct anchor *a, const struct tally_group *g)
 {
 	double sum = walked(a, g), x = sum > 0 ? log(g->advance / sum) : 0;
 	struct estimate_at at;
 
 	if (sum <= 0 || !is_possible(a, g, x))
-		return;
+		return 0;
 	a->e->counted += g->n;
 	for (size_t i = 0; i < g->n; i++) {
-		struct part *k;
-		double weight;
+		struct part_turns t = { .scale = x, .often = g->resets, .gaps = g->gaps };
 
 		if (!estimate_find(a->e, g->tally[i]->key.image, g->tally[i]->key.addr, &at))
 			continue;
-		k = &a->e->parts->part[part_of(a->e, at.proc, at.block)];
-		weight = 1 / (g->error * g->error + WINDOWS / (windows_of(&at) + 1)) / (double)g->n;
-		k->counted = true;
+		t.part = part_of(a->e, at.proc, at.block);
+		t.variance = (g->error * g->error + WINDOWS / (windows_of(&at) + 1)) * (double)g->n;
+		if (g->resets > RESET_OFTEN && parts_add_turns(a->e->parts, &t))
+			return -1;
+		if (g->resets > RESET_OFTEN)
+			continue;
 		a->counts[at.proc - a->e->proc] = true;
-		k->weight += weight;
-		k->sum += weight * x;
+		tell_part(a, t.part, &t);
 	}
+	return 0;
 }
 
 /* The mean of what is counted, part by part, and of times. *spread: the variance of the parts
@@ -404,21 +412,24 @@ static void apply(struct estimate *e, double scale)
 		parts_multiply(e, i, exp(e->parts->part[i].scale - scale));
 }
 
-static void find_scales(struct anchor *a, const struct tally_groups *g)
+static int find_scales(struct anchor *a, const struct tally_groups *g)
 {
 	double procedures = mean_time(a), time = all_times(procedures, whole_time(a)), scale,
 	       spread;
 
 	if (!isfinite(time))
-		return;
+		return 0;
 	for (size_t i = 0; i < g->n; i++)
-		tell_tallies(a, &g->group[i]);
+		if (tell_tallies(a, &g->group[i]))
+			return -1;
 	scale = mean_of_all(a, time, &spread);
 	tell_others(a, scale, spread);
 	doubt(a, procedures);
+	parts_weigh_calls(a->e);
 	parts_solve(a->e->parts);
 	apply(a->e, scale);
 	a->e->scale = exp(scale);
+	return 0;
 }
 
 int anchor_estimate(struct estimate *e, const struct estimate_source *src, struct err *err)
@@ -435,11 +446,8 @@ int anchor_estimate(struct estimate *e, const struct estimate_source *src, struc
 
 	a.proc = calloc(e->nproc + 1, sizeof(*a.proc));
 	a.counts = calloc(e->nproc + 1, sizeof(*a.counts));
-	if (a.proc && a.counts && !tallies_groups(&g, src->profile, &judge) &&
-	    !tell_procedures(&a)) {
-		find_scales(&a, &g);
-		rc = 0;
-	}
+	if (a.proc && a.counts && !tallies_groups(&g, src->profile, &judge) && !tell_procedures(&a))
+		rc = find_scales(&a, &g);
 	tallies_groups_free(&g);
 	free(a.proc);
 	free(a.counts);

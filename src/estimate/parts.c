@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/invariant.h"
@@ -11,13 +12,22 @@
 #define STRONG 16.0 /* passes of control that put two blocks into one part */
 #define CHANCE 4.0  /* variance of a tie, times the number of passes */
 #define SWEEPS 200
+#define ALONE 0.9 /* share of a procedure's calls that come from one part, which ties it to that */
+#define ROUNDS 16 /* calls of calls that tie procedures to one part */
+
+/* The part that calls a procedure most often, by Boyer and Moore's vote. */
+struct caller {
+	double all, most, seen; /* calls from other parts; votes; calls from that part */
+	uint32_t part;
+};
 
 struct passes {
 	const struct estimate *e;
 	struct parts *p;
-	double *into; /* by block: passes of control into it that windows saw */
+	double *into;	       /* by block: passes of control into it that windows saw */
+	struct caller *caller; /* by block, at procedures' entries */
 	size_t cap;
-	bool failed;
+	bool failed, changed;
 };
 
 /* An edge or call between two blocks, numbered through the program. */
@@ -48,14 +58,19 @@ static void pass_edge(struct passes *c, const struct estimate_proc *p, uint32_t 
 				      p->g.block[d->to].nin == 1 });
 }
 
-/* Calls fn for each edge and call. */
-static void each_pass(struct passes *c, void (*fn)(struct passes *, const struct pass *))
+static void each_edge(struct passes *c, void (*fn)(struct passes *, const struct pass *))
 {
 	const struct estimate *e = c->e;
 
 	for (size_t i = 0; i < e->nproc; i++)
 		for (uint32_t k = 0; k < e->proc[i].g.nedges; k++)
 			pass_edge(c, &e->proc[i], k, fn);
+}
+
+static void each_call(struct passes *c, void (*fn)(struct passes *, const struct pass *))
+{
+	const struct estimate *e = c->e;
+
 	for (size_t i = 0; i < e->ncalls; i++) {
 		const struct estimate_call *d = &e->call[i];
 		const struct estimate_proc *p = &e->proc[d->from_proc];
@@ -110,6 +125,58 @@ static void unite(struct passes *c, const struct pass *k)
 		c->p->of[root(c->p->of, k->from)] = root(c->p->of, k->to);
 }
 
+/* Finds for each procedure the part of most of its callers. */
+static void find_caller(struct passes *c, const struct pass *k)
+{
+	struct caller *to = &c->caller[k->to];
+	uint32_t from = root(c->p->of, k->from);
+
+	if (from == root(c->p->of, k->to))
+		return;
+	to->all += k->seen;
+	to->most = from == to->part ? to->most + k->seen : to->most - k->seen;
+	if (to->most < 0) {
+		to->part = from;
+		to->most = -to->most;
+	}
+}
+
+static void count_caller(struct passes *c, const struct pass *k)
+{
+	if (root(c->p->of, k->from) == c->caller[k->to].part)
+		c->caller[k->to].seen += k->seen;
+}
+
+/*
+ * A call ties the procedure to its caller if nearly all calls of it come from that part. A procedure that several parts
+ * call ties them no more than they are tied otherwise: loops that run one after the other may call the same procedure.
+ */
+static void unite_call(struct passes *c, const struct pass *k)
+{
+	const struct caller *to = &c->caller[k->to];
+	uint32_t from = root(c->p->of, k->from), into = root(c->p->of, k->to);
+
+	if (from == into || from != to->part || to->seen < ALONE * to->all)
+		return;
+	if (k->seen >= STRONG * doubt(c, k)) {
+		c->p->of[from] = into;
+		c->changed = true;
+	}
+}
+
+static void unite_calls(struct passes *c)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		c->changed = false;
+		memset(c->caller, 0, (c->e->nblocks + 1) * sizeof(*c->caller));
+		each_call(c, find_caller);
+		each_call(c, count_caller);
+		each_call(c, unite_call);
+		if (!c->changed)
+			return;
+	}
+}
+
 static void tie(struct passes *c, const struct pass *k)
 {
 	struct parts *p = c->p;
@@ -122,13 +189,30 @@ static void tie(struct passes *c, const struct pass *k)
 		return;
 	}
 	p->tie[p->nties++] =
-		(struct part_tie){ a < b ? a : b, a < b ? b : a, k->seen / doubt(c, k) };
+		(struct part_tie){ a < b ? a : b, a < b ? b : a, k->seen / doubt(c, k), false, 0 };
+}
+
+/* A procedure that several parts call runs as often as they call it. */
+static void tie_call(struct passes *c, const struct pass *k)
+{
+	struct parts *p = c->p;
+	uint32_t a = p->of[k->from], b = p->of[k->to];
+
+	if (a == b || k->seen <= 0 || c->failed)
+		return;
+	if (!array_reserve(p->tie, c->cap, p->nties + 1)) {
+		c->failed = true;
+		return;
+	}
+	p->tie[p->nties++] = (struct part_tie){ a, b, k->seen, true, 0 };
 }
 
 static int by_ends(const void *a, const void *b)
 {
 	const struct part_tie *x = a, *y = b;
 
+	if (x->call != y->call)
+		return x->call ? 1 : -1;
 	if (x->a != y->a)
 		return x->a < y->a ? -1 : 1;
 	return (x->b > y->b) - (x->b < y->b);
@@ -195,12 +279,15 @@ static int find_parts(struct passes *c)
 {
 	for (uint32_t i = 0; i < c->e->nblocks; i++)
 		c->p->of[i] = i;
-	each_pass(c, add_into);
+	each_edge(c, add_into);
+	each_call(c, add_into);
 	enter(c);
-	each_pass(c, unite);
+	each_edge(c, unite);
+	unite_calls(c);
 	if (number(c->p, (uint32_t)c->e->nblocks) || list_blocks(c->p, c->e))
 		return -1;
-	each_pass(c, tie);
+	each_edge(c, tie);
+	each_call(c, tie_call);
 	sum_up(c->p);
 	return c->failed ? -1 : 0;
 }
@@ -208,16 +295,20 @@ static int find_parts(struct passes *c)
 int parts_make(struct estimate *e)
 {
 	struct parts *p = calloc(1, sizeof(*p));
-	struct passes c = { .e = e, .p = p, .into = calloc(e->nblocks + 1, sizeof(*c.into)) };
+	struct passes c = { .e = e,
+			    .p = p,
+			    .into = calloc(e->nblocks + 1, sizeof(*c.into)),
+			    .caller = calloc(e->nblocks + 1, sizeof(*c.caller)) };
 	int rc = -1;
 
 	parts_free(e->parts);
 	e->parts = p;
 	if (p)
 		p->of = calloc(e->nblocks + 1, sizeof(*p->of));
-	if (p && p->of && c.into)
+	if (p && p->of && c.into && c.caller)
 		rc = find_parts(&c);
 	free(c.into);
+	free(c.caller);
 	return rc;
 }
 
@@ -230,7 +321,16 @@ void parts_free(struct parts *p)
 	free(p->first);
 	free(p->block);
 	free(p->tie);
+	free(p->turns);
 	free(p);
+}
+
+int parts_add_turns(struct parts *p, const struct part_turns *t)
+{
+	if (!array_reserve(p->turns, p->turns_room, p->nturns + 1))
+		return -1;
+	p->turns[p->nturns++] = *t;
+	return 0;
 }
 
 /* The certainty (1 / variance) that a tie gives one end if the other end is known. */
@@ -239,26 +339,50 @@ static double strength(const struct part_tie *t)
 	return t->passed / CHANCE;
 }
 
+/* Calls of a part from others: relative frequency, that times the callers' scales, and passes. */
+struct called {
+	double flow, run, passed;
+};
+
+static void call(struct called *to, const struct part_tie *t, double scale)
+{
+	to->flow += t->flow;
+	to->run += t->flow * exp(scale);
+	to->passed += t->passed;
+}
+
 /* Solves for the scales by Gauss-Seidel iteration: each part gets the mean of its own evidence
  * and of the parts it is tied to. */
-static void settle(struct parts *p, double *sum, double *weight)
+static void settle(struct parts *p, double *sum, double *weight, struct called *called)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		sum[i] = p->part[i].sum;
 		weight[i] = p->part[i].weight;
+		called[i] = (struct called){ 0 };
 	}
 	for (size_t i = 0; i < p->nties; i++) {
 		const struct part_tie *t = &p->tie[i];
 		double w = strength(t);
 
+		if (t->call) {
+			call(&called[t->b], t, p->part[t->a].scale);
+			continue;
+		}
 		sum[t->a] += w * p->part[t->b].scale;
 		sum[t->b] += w * p->part[t->a].scale;
 		weight[t->a] += w;
 		weight[t->b] += w;
 	}
-	for (uint32_t i = 0; i < p->n; i++)
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (called[i].flow > 0) {
+			double w = called[i].passed / CHANCE;
+
+			sum[i] += w * log(called[i].run / called[i].flow);
+			weight[i] += w;
+		}
 		if (weight[i] > 0)
 			p->part[i].scale = sum[i] / weight[i];
+	}
 }
 
 /* Computes each part's variance by its best evidence: its own, or that of another part and the
@@ -272,7 +396,7 @@ static bool widen(struct parts *p)
 		struct part *a = &p->part[t->a], *b = &p->part[t->b];
 		double by = 1 / strength(t);
 
-		if (a->variance > b->variance + by) {
+		if (!t->call && a->variance > b->variance + by) {
 			a->variance = b->variance + by;
 			changed = true;
 		} else if (b->variance > a->variance + by) {
@@ -283,9 +407,30 @@ static bool widen(struct parts *p)
 	return changed;
 }
 
+void parts_weigh_calls(struct estimate *e)
+{
+	struct parts *p = e->parts;
+
+	for (size_t i = 0; i < p->nties; i++)
+		p->tie[i].flow = 0;
+	for (size_t i = 0; i < e->ncalls && p->nties; i++) {
+		const struct estimate_call *d = &e->call[i];
+		const struct estimate_proc *from = &e->proc[d->from_proc];
+		const struct part_tie key = { .a = part_of(e, from, d->from_block),
+					      .b = part_of(e, &e->proc[d->to_proc],
+							   CFG_ENTRY_BLOCK),
+					      .call = true };
+		struct part_tie *t = bsearch(&key, p->tie, p->nties, sizeof(key), by_ends);
+
+		if (t)
+			t->flow += from->block[d->from_block].f * d->share;
+	}
+}
+
 void parts_solve(struct parts *p)
 {
 	double *sum = calloc(2 * (size_t)p->n + 1, sizeof(*sum));
+	struct called *called = calloc((size_t)p->n + 1, sizeof(*called));
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct part *k = &p->part[i];
@@ -293,11 +438,12 @@ void parts_solve(struct parts *p)
 		k->scale = k->weight > 0 ? k->sum / k->weight : 0;
 		k->variance = k->weight > 0 ? 1 / k->weight : INFINITY;
 	}
-	for (int round = 0; round < SWEEPS && sum; round++)
-		settle(p, sum, sum + p->n);
+	for (int round = 0; round < SWEEPS && sum && called; round++)
+		settle(p, sum, sum + p->n, called);
 	for (int round = 0; round < SWEEPS && widen(p); round++)
 		;
 	free(sum);
+	free(called);
 }
 
 void parts_multiply(struct estimate *e, uint32_t part, double factor)

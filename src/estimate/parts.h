@@ -29,6 +29,18 @@ struct part {
 struct part_tie {
 	uint32_t a, b;
 	double passed;
+	bool call; /* a calls b, which runs as often as all parts call it; that tells nothing of these */
+	double flow; /* calls, by relative frequency */
+};
+
+/*
+ * What a counter tells of a part whose loop began anew in the share `often` of the gaps between windows: the scale, as
+ * a logarithm, if it did so at most once in a gap.
+ */
+struct part_turns {
+	uint32_t part;
+	double scale, variance, often;
+	double gaps; /* number of gaps */
 };
 
 struct part_block {
@@ -43,12 +55,17 @@ struct parts {
 	struct part_block *block;
 	struct part_tie *tie;
 	size_t nties;
+	struct part_turns *turns;
+	size_t nturns, turns_room;
 };
 
 /* Finds the parts of an estimate's blocks, without evidence; frees the estimate's earlier parts.
  * -1 without memory. */
 int parts_make(struct estimate *e);
 void parts_free(struct parts *p);
+int parts_add_turns(struct parts *p, const struct part_turns *t); /* -1 without memory */
+/* Takes the frequencies of calls, once they are estimated. */
+void parts_weigh_calls(struct estimate *e);
 /* Solves for each part's scale, from its evidence and the parts it is tied to. */
 void parts_solve(struct parts *p);
 /* Multiplies the frequencies of a part's blocks, and of the edges that leave them, by `factor`. */

@@ -23,6 +23,7 @@ struct tally_word {
 	uint64_t last;	 /* the register's value when the word was last advanced */
 	uint64_t time;	 /* time when it had that value */
 	uint64_t window; /* window that saw it last */
+	uint64_t stored; /* window that saw it advance last */
 	uint32_t pid;
 	uint8_t size;
 	bool lost; /* another instruction stored to it since: it may hold something else */
@@ -235,6 +236,7 @@ static void follow(struct tally_words *k, const struct window *w, struct tally *
 				  .value = r->value[OPERAND_STORE],
 				  .time = w->time,
 				  .window = k->windows,
+				  .stored = k->windows,
 				  .pid = w->pid,
 				  .size = r->access };
 }
@@ -248,6 +250,7 @@ static void advanced(struct tally_words *k, const struct window *w, struct tally
 
 	if (m && !m->lost && m->addr == addr && m->size == r->access) {
 		see_word(k, w, m, value, true);
+		m->stored = k->windows;
 		if (m->by != t) {
 			tally_add_peer(m->by, t->key, 1);
 			tally_add_peer(t, m->by->key, 1);
@@ -302,11 +305,25 @@ static int store(struct profile *p, const struct window *w, const struct retired
 	return 0;
 }
 
+/*
+ * Whether a load is of the tally's variable: one that windows saw beside its additions. A place of the stack is another
+ * variable of other code.
+ */
+static bool is_reader(struct tally_words *k, const struct retired *r, const struct tally_word *m)
+{
+	uint64_t bit = 1ull << hash_bits(r->site.addr ^ (uint64_t)r->site.image << 48, 6);
+
+	if (m->stored == k->windows)
+		m->by->readers |= bit;
+	return m->by->readers & bit;
+}
+
 static void load(struct tally_words *k, const struct window *w, const struct retired *r)
 {
 	struct tally_word *m = find_word(k, w->pid, r->value[OPERAND_ADDRESS], r->access);
 
-	if (m && !m->lost && m->addr == r->value[OPERAND_ADDRESS] && m->size == r->access)
+	if (m && !m->lost && m->addr == r->value[OPERAND_ADDRESS] && m->size == r->access &&
+	    is_reader(k, r, m))
 		see_word(k, w, m, r->value[OPERAND_LOAD], false);
 	loaded(k, r);
 }

@@ -51,6 +51,9 @@ struct tally {
 	struct tally *leader;
 	/* private: number of times that it continued from another's value */
 	uint64_t joined;
+	/* private: a set of the instructions that loaded its word within a window that saw it advance,
+	 * by a bit of their hash */
+	uint64_t readers;
 	UT_hash_handle hh;
 };
 
@@ -73,7 +76,8 @@ struct tally_group {
 	size_t n;
 	double advance; /* sum over tallies of |step| * executions */
 	double error;	/* relative error of the advance: the part that is extrapolated */
-	double resets;	/* share of the used gaps at whose end a word had been reset */
+	double gaps,
+		resets; /* used gaps, and the share of them at whose end a word had been reset */
 };
 struct tally_groups {
 	struct tally_group *group;

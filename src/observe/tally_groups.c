@@ -15,7 +15,10 @@
 #define USED_OWN 0.5
 #define LIKE_OTHERS 0.3
 #define GAPS 20
-#define STARTS 0.2 /* new words for each gap that are tolerated */
+#define TURNS_BACK \
+	0.85 /* share of resets up to which gaps tell the rate of a loop that begins anew */
+#define TURNS_LEAST 5 /* least number of such gaps in which the counter advanced */
+#define STARTS 0.2    /* new words for each gap that are tolerated */
 /* A word that is touched all the time, by windows that see it at random: at most STEADY_FAR of
  * the time lies in gaps longer than four times the mean (of an exponential distribution 5 /
  * e^4). */
@@ -168,6 +171,50 @@ static struct gaps gaps_of(const struct tally *t)
 	return g;
 }
 
+/* The octave of lengths with most gaps. */
+static unsigned usual_octave(const struct tally *t)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < TALLY_OCTAVES; i++)
+		if (t->gaps[i].n + t->gaps[i].back > t->gaps[most].n + t->gaps[most].back)
+			most = i;
+	return most;
+}
+
+/*
+ * Of a loop that often begins anew between two windows, uses the gaps of the usual length: those in which the counter
+ * advanced tell the rate, as far as the loop begins anew less than once in a gap. Longer gaps, in which other code ran,
+ * count like one of the usual length.
+ */
+static bool extrapolate_turns(struct tally_group *g, const struct tally *sum)
+{
+	unsigned usual = usual_octave(sum);
+	const struct tally_gaps *o = &sum->gaps[usual];
+	double n = (double)(o->n + o->back), each, all = 0, gaps = 0, starts;
+
+	if (n < GAPS || o->n < TURNS_LEAST || (double)o->back > TURNS_BACK * n || o->advance <= 0 ||
+	    (double)sum->strangers > STRANGERS_OWN * (double)sum->seen)
+		return false;
+	each = o->advance / (double)o->n;
+	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
+		const struct tally_gaps *k = &sum->gaps[i];
+		double time = (double)(k->time + k->back_time);
+
+		gaps += (double)(k->n + k->back);
+		all += i > usual + 1 ? (double)(k->n + k->back) * each
+				     : time * o->advance / (double)o->time;
+	}
+	starts = fmax((double)sum->seen - gaps, 0);
+	if (starts > STARTS * gaps || n < USED_OWN * gaps)
+		return false;
+	g->advance = all * (1 + 2 * starts / gaps);
+	g->gaps = n;
+	g->resets = (double)o->back / n;
+	g->error = sqrt(pow(starts / gaps, 2) + 1 / (double)o->n);
+	return true;
+}
+
 static bool is_steady(const struct tally *t, const struct gaps *g)
 {
 	double far = 0;
@@ -202,6 +249,7 @@ static bool extrapolate(struct tally_group *g, const struct tally *sum, bool own
 		return false;
 	}
 	g->advance = k.advance * more * (1 + 2 * starts / k.n);
+	g->gaps = k.used;
 	g->resets = k.back / k.used;
 	g->error = sqrt(pow(starts / k.n, 2) + pow(rest, 2) + pow(k.back / k.used / 4, 2));
 	return true;
@@ -250,7 +298,8 @@ static void gather(struct tally_groups *g, const struct forest *f, const struct 
 		down |= t->step < 0;
 		own &= f->judge && f->judge->is_own(f->judge->ctx, t);
 	}
-	if (up == down || !extrapolate(group, &sum, own))
+	if (up == down ||
+	    (!extrapolate(group, &sum, own) && !(own && extrapolate_turns(group, &sum))))
 		return;
 	g->n++;
 	g->instructions += n;

@@ -145,6 +145,77 @@ static void phases_keep_their_scales(void **state)
 	estimate_fini(&e);
 }
 
+/* The two loops call a procedure of one block, the first one three times as often. */
+static struct estimate calling(struct site site[7], struct estimate_call call[2])
+{
+	static struct cfg_block block[3];
+	struct estimate e = loops(site, 1);
+	struct estimate_proc *p = realloc(e.proc, 2 * sizeof(*p));
+
+	assert_non_null(p);
+	e.proc = p;
+	p[1] = (struct estimate_proc){ .first = 6,
+				       .g = { .nblocks = 3, .ninsns = 1, .block = block } };
+	p[1].site = calloc(1, sizeof(struct site *));
+	p[1].samples = calloc(3, sizeof(double));
+	p[1].observed = calloc(3, sizeof(double));
+	p[1].block = calloc(3, sizeof(*p[1].block));
+	assert_true(p[1].site && p[1].samples && p[1].observed && p[1].block);
+	call[0] = (struct estimate_call){ .from_block = 2, .to_proc = 1, .share = 1 };
+	call[1] = (struct estimate_call){ .from_block = 4, .to_proc = 1, .share = 1 };
+	e.call = call;
+	e.ncalls = 2;
+	e.nproc = 2;
+	e.nblocks = 9;
+	p[0].block[2].f = 3;
+	p[0].block[4].f = 1;
+	assert_int_equal(parts_make(&e), 0);
+	return e;
+}
+
+static void called(struct estimate *e)
+{
+	e->call = NULL;
+	e->proc[1].g.block = NULL;
+	estimate_fini(e);
+}
+
+/* A procedure that two loops call does not tie them; it runs as often as both call it. */
+static void a_procedure_of_two_parts_ties_neither(void **state)
+{
+	struct estimate_call call[2];
+	struct site site[7];
+	struct estimate e = calling(site, call);
+	struct part *a = part_at(&e, 2), *b = part_at(&e, 4),
+		    *both = &e.parts->part[e.parts->of[6]];
+
+	(void)state;
+	assert_true(a != b && both != a && both != b);
+	parts_weigh_calls(&e);
+	a->weight = b->weight = 100;
+	a->sum = 0;
+	b->sum = 100 * log(9);
+	parts_solve(e.parts);
+	assert_true(fabs(both->scale - log((3 * 1 + 1 * 9) / 4.0)) < 0.05);
+	assert_true(fabs(a->scale) < 0.02 && fabs(b->scale - log(9)) < 0.02);
+	called(&e);
+}
+
+/* If nearly all calls come from one part, the procedure belongs to it. */
+static void a_procedure_belongs_to_its_caller(void **state)
+{
+	struct estimate_call call[2];
+	struct site site[7];
+	struct estimate e = calling(site, call);
+
+	(void)state;
+	call[1].share = 0.01;
+	assert_int_equal(parts_make(&e), 0);
+	assert_int_equal(e.parts->of[6], part_of(&e, &e.proc[0], 2));
+	assert_int_not_equal(e.parts->of[6], part_of(&e, &e.proc[0], 4));
+	called(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +223,8 @@ int main(void)
 		cmocka_unit_test(what_always_follows_is_one_part),
 		cmocka_unit_test(one_part_tells_of_another),
 		cmocka_unit_test(phases_keep_their_scales),
+		cmocka_unit_test(a_procedure_of_two_parts_ties_neither),
+		cmocka_unit_test(a_procedure_belongs_to_its_caller),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

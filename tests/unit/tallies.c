@@ -182,13 +182,27 @@ static void loads_are_seen(void **unused)
 	(void)unused;
 	for (unsigned i = 0; i < 1001; i++) {
 		begin((i + 1) * MS, 1);
-		if (i % 20)
-			with(add(READ, INSN_LOAD, WORD, 4), OPERAND_LOAD, 10 * i);
-		else
+		if (i % 20 == 0)
 			count(COUNT, WORD, 4, 10 * i, 1);
+		with(add(READ, INSN_LOAD, WORD, 4), OPERAND_LOAD, 10 * i + (i % 20 == 0));
 		done();
 	}
 	near(only_group(), 10 * life(980));
+}
+
+/* The word is another variable of code that no window sees beside the count. */
+static void loads_of_other_code_are_not(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < 1001; i++) {
+		begin((i + 1) * MS, 1);
+		if (i % 20 == 0)
+			count(COUNT, WORD, 4, 10 * i, 1);
+		else
+			with(add(OTHER, INSN_LOAD, WORD, 4), OPERAND_LOAD, 3 * i);
+		done();
+	}
+	near(only_group(), 10 * 20 * life(49));
 }
 
 /* Set to 0 again every so often: in each such gap it went on as in others. */
@@ -552,6 +566,25 @@ static void a_loop_that_begins_anew_loses_a_gap(void **state)
 	tallies_groups_free(&g);
 }
 
+/* A loop of 1000 executions, of which 700 pass in a gap, so that seven gaps in ten end in a reset. */
+static void a_loop_that_begins_anew_in_most_gaps_counts(void **state)
+{
+	struct tally_groups g;
+	unsigned at = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		loop(COUNT, 5 + at, 0, 1);
+		at = (at + 700) % 1000;
+	}
+	assert_int_equal(groups(&g, false), 0);
+	tallies_groups_free(&g);
+	assert_int_equal(groups(&g, true), 1);
+	assert_true(fabs(g.group[0].resets - 0.7) < 0.02 && g.group[0].gaps > 190);
+	assert_true(fabs(g.group[0].advance / (200.0 * 700) - 1) < 0.03);
+	tallies_groups_free(&g);
+}
+
 /* A window of a procedure whose counter lies where others have theirs, or something else. */
 static void uses_place(uint64_t *time, uint64_t addr, bool counts, uint64_t value)
 {
@@ -596,6 +629,7 @@ int main(void)
 		TEST(copies_are_none),
 		TEST(other_steps_are_none),
 		TEST(loads_are_seen),
+		TEST(loads_of_other_code_are_not),
 		TEST(set_back),
 		TEST(steady),
 		TEST(two_of_one_word),
@@ -610,6 +644,7 @@ int main(void)
 		TEST(a_register_that_others_change_tells_nothing),
 		TEST(threads_have_registers_of_their_own),
 		TEST(a_loop_that_begins_anew_loses_a_gap),
+		TEST(a_loop_that_begins_anew_in_most_gaps_counts),
 		TEST(a_place_of_the_stack_serves_one_after_the_other),
 	};
 
