@@ -230,6 +230,31 @@ is "in a child, and after another image has taken its place: all 460,000 are cou
 	"$(json report changing.db '[(.images[] | select(.image == "[anon]") | .executions), .recording.uncounted] | add')" 460000
 like "report says it" "$("$ASSAY" report -i changing.db)" '^[0-9,]+ instructions whose code kept changing are not in it$'
 
+# A compiler that fills a page procedure by procedure, and calls each: its code is soon observed as other code is.
+cat > compiler.c <<'C'
+#include <string.h>
+#include <sys/mman.h>
+int main(void)
+{
+	unsigned char *p = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int sum = 0;
+	for (int i = 0; i < 100; i++) {
+		unsigned char code[] = { 0xb8, i, 0, 0, 0, 0xc3 };
+		memcpy(p + 16 * i, code, sizeof(code));
+		sum += ((int (*)(void))(p + 16 * i))();
+	}
+	for (int i = 0; i < 20000; i++)
+		sum += ((int (*)(void))(p + 16 * 99))();
+	return sum != 100 * 99 / 2 + 20000 * 99;
+}
+C
+ok "a compiler is built" gcc -O1 -o compiler compiler.c
+run "$ASSAY" record --exact --observe values -q -o compiler.db -- ./compiler
+is "a page written 100 times: status" "$status" 0
+is "all 40,200 instructions are counted" "$(json report compiler.db '.images[] | select(.image == "[anon]") | .executions')" 40200
+seen=$("$ASSAY" values -i compiler.db --json --all -n 0 | jq '[.values[] | select(.operand == "return" and .value == "0x63" and .image == "[anon]") | .observations] | max')
+ok "most of 20,000 returned values are observed: $seen" test "$seen" -gt 18000
+
 # Every key is documented.
 for verb in report annotate values info; do
 	json $verb values.db '.. | objects | keys[]'

@@ -23,17 +23,23 @@
 #define WATCHED_MAX 65536 /* a power of two */
 /* at most so many pages are looked up one by one; for more the whole table is scanned */
 #define PAGES_NEAR 1024
-#define WRITES_MAX \
-	32 /* writes to a page after which translations of its code are not kept any more */
+#define WRITES_MAX 32 /* writes to a page after which its code is translated for each execution */
+/* such executions of a page's instructions after which its translations are kept until the next write: at first,
+ * and at most, as the number doubles each time */
+#define ALONE_FIRST 1024
+#define ALONE_MAX 8192
 
 static struct region regions[REGIONS_MAX];
 static unsigned nregions;
 
 struct watched {
 	uint64_t page;
+	uint32_t alone; /* executions of single instructions since it was written too often */
+	uint32_t limit; /* of alone; 0: ALONE_FIRST */
 	uint16_t writes;
 	uint8_t prot; /* the protection that the program asked for; 0: unknown */
 	bool on;
+	bool never; /* the kernel writes to it at any time */
 };
 static struct watched *watched;
 static unsigned nwatched, nwatched_on;
@@ -276,6 +282,25 @@ void regions_protect(uint64_t start, uint64_t n, int prot)
 	cache_invalidate(start, end - start);
 }
 
+/* Whether the page was written too often for translations of its code to be kept. A compiler that fills a page
+ * procedure by procedure writes often, but not for ever: so the page is tried again from time to time. */
+static bool is_written_often(struct watched *w)
+{
+	if (w->never)
+		return true;
+	if (w->writes <= WRITES_MAX)
+		return false;
+	if (!w->limit)
+		w->limit = ALONE_FIRST;
+	if (++w->alone < w->limit)
+		return true;
+	w->alone = 0;
+	if (w->limit < ALONE_MAX)
+		w->limit *= 2;
+	w->writes = WRITES_MAX;
+	return false;
+}
+
 bool regions_watch(const struct region *r, uint64_t pc, unsigned n)
 {
 	bool keep = true;
@@ -289,7 +314,7 @@ bool regions_watch(const struct region *r, uint64_t pc, unsigned n)
 
 		if (!w)
 			return false;
-		if (w->writes > WRITES_MAX) {
+		if (is_written_often(w)) {
 			keep = false;
 			continue;
 		}
@@ -385,7 +410,7 @@ void regions_keep_writable(uint64_t addr)
 	if (w && w->on)
 		release(w);
 	if (w)
-		w->writes = WRITES_MAX + 1;
+		w->never = true;
 	unlock(&cache_lock);
 }
 
