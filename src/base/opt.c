@@ -137,9 +137,10 @@ static int set_numbers(const struct opt *o, const char *text, struct err *err)
 	}
 }
 
-static bool is_choice(const struct opt *o, const char *text, size_t n)
+/* Whether the first n characters of text are one of the words. */
+static bool is_among(const char *words, const char *text, size_t n)
 {
-	for (const char *p = o->choices; *p; p += strspn(p, " ")) {
+	for (const char *p = words; *p; p += strspn(p, " ")) {
 		size_t k = strcspn(p, " ");
 
 		if (k == n && !strncmp(p, text, n))
@@ -157,7 +158,7 @@ static int set_choice(const struct opt *o, const char *text, struct err *err)
 	for (;;) {
 		size_t n = several ? strcspn(at, ",") : strlen(at);
 
-		if (!is_choice(o, at, n)) {
+		if (!is_among(o->choices, at, n)) {
 			err_set(err, ERR_USAGE, "--%s is '%s'", o->name, text);
 			return err_hint(err, "%s of: %s",
 					several ? "one or more, with commas between," : "one",
@@ -221,18 +222,33 @@ static bool is_ambiguous(const struct verb *v, const char *name)
 	return k > 1;
 }
 
-static int hint_help(const struct verb *v, struct err *err)
+const char *opt_instead(const struct opt_habit *habits, const char *word)
 {
+	for (; habits && habits->words; habits++)
+		if (is_among(habits->words, word, strlen(word)))
+			return habits->instead;
+	return NULL;
+}
+
+/* Says how to find the option that `word`, with its dashes, was meant to be. */
+static int hint_help(const struct verb *v, const char *word, struct err *err)
+{
+	const char *instead = opt_instead(v->habits, word);
+
+	if (instead)
+		return err_hint(err, "%s", instead);
 	return err_hint(err, "`assay %s --help` lists them", v->name);
 }
 
 static int refuse_letter(const struct verb *v, int code, int letter, struct err *err)
 {
+	const char word[] = { '-', (char)letter, 0 };
+
 	if (code == ':')
-		err_set(err, ERR_USAGE, "%s: -%c needs a value", v->name, letter);
+		err_set(err, ERR_USAGE, "%s: %s needs a value", v->name, word);
 	else
-		err_set(err, ERR_USAGE, "%s has no option -%c", v->name, letter);
-	return hint_help(v, err);
+		err_set(err, ERR_USAGE, "%s has no option %s", v->name, word);
+	return hint_help(v, word, err);
 }
 
 static int refuse_name(const struct verb *v, const char *word, bool known, int code,
@@ -251,9 +267,9 @@ static int refuse_name(const struct verb *v, const char *word, bool known, int c
 	else
 		err_set(err, ERR_USAGE, "%s has no option %s", v->name, stem);
 	opt_names(v, names);
-	near = known ? NULL : opt_nearest(stem + 2, names);
+	near = known || opt_instead(v->habits, stem) ? NULL : opt_nearest(stem + 2, names);
 	if (!near)
-		return hint_help(v, err);
+		return hint_help(v, stem, err);
 	return err_hint(err, "did you mean --%s? `assay %s --help` lists them", near, v->name);
 }
 
@@ -307,6 +323,21 @@ static const struct opt *by_code(const struct verb *v, int code)
 	return o;
 }
 
+/* Adds to the error about an option's value what to type. */
+static int hint_value(const struct verb *v, const struct opt *o, const char *text, struct err *err)
+{
+	char word[64];
+	const char *instead;
+
+	snprintf(word, sizeof(word), "--%s=%s", o->name, text ? text : "");
+	instead = opt_instead(v->habits, word);
+	if (instead)
+		err_hint(err, "%s", instead);
+	else if (!err->hint[0])
+		err_hint(err, "`assay %s --help` says what it takes", v->name);
+	return -1;
+}
+
 int opt_parse(const struct verb *v, int argc, char **argv, struct err *err)
 {
 	struct getopt_tables t;
@@ -324,11 +355,8 @@ int opt_parse(const struct verb *v, int argc, char **argv, struct err *err)
 		}
 		if (code == '?' || code == ':')
 			return refuse(v, argv[optind - 1], code, err);
-		if (set(by_code(v, code), optarg, err)) {
-			if (!err->hint[0])
-				err_hint(err, "`assay %s --help` says what it takes", v->name);
-			return -1;
-		}
+		if (set(by_code(v, code), optarg, err))
+			return hint_value(v, by_code(v, code), optarg, err);
 		note(by_code(v, code));
 	}
 	return optind;

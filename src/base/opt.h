@@ -39,13 +39,21 @@ struct opt {
 	const char *choices;
 };
 
+/* What another tool calls otherwise, for those who are used to it. */
+struct opt_habit {
+	/* the other tool's names, with spaces between: verbs, or options such as -c, --count and --event=WORD */
+	const char *words;
+	const char *instead; /* what to type, or why nothing has to be typed */
+};
+
 struct verb {
 	const char *name;
-	const char *summary;	/* one line */
-	const char *synopsis;	/* what follows "assay NAME " */
-	const char *about;	/* paragraphs, separated by blank lines */
-	const char *examples;	/* lines: a command, or text that begins with '#' */
-	const struct opt *opts; /* the table ends with a zeroed entry */
+	const char *summary;		/* one line */
+	const char *synopsis;		/* what follows "assay NAME " */
+	const char *about;		/* paragraphs, separated by blank lines */
+	const char *examples;		/* lines: a command, or text that begins with '#' */
+	const struct opt *opts;		/* the table ends with a zeroed entry */
+	const struct opt_habit *habits; /* NULL, or a table that ends with a zeroed entry */
 	bool privileged; /* the verb drops its privileges itself; main() drops those of all others first */
 	/* Everything from the first operand on is the command line of another program. */
 	bool command;
@@ -79,5 +87,8 @@ void opt_man(const struct verb *v, FILE *to);
 int opt_completion(const char *shell, const struct verb *const *verbs, FILE *to);
 /* The nearest of the names to `word`, or NULL if none is near. For "did you mean". */
 const char *opt_nearest(const char *word, const char *const *names);
+
+/* What the table has for the word, or NULL. */
+const char *opt_instead(const struct opt_habit *habits, const char *word);
 
 #endif

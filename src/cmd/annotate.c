@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
+#include "cmd/habits.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "report/annotate.h"
@@ -122,6 +123,7 @@ const struct verb cmd_annotate = {
 		"assay annotate deflate --dot | dot -Tsvg > deflate.svg\n"
 		"assay annotate deflate --json | jq '.instructions[] | select(.share > 0.05)'\n",
 	.opts = opts,
+	.habits = habits_annotate,
 	.words = "",
 	.run = run,
 };

@@ -58,7 +58,7 @@ static int split(int argc, char **argv, int *between, struct err *err)
 	if (at > 0 && at + 1 < argc)
 		return at;
 	err_set(err, ERR_USAGE,
-		at < 0 ? "diff takes two recordings, but %d were given"
+		at < 0 ? "diff takes two recordings, and was given %d"
 		       : "diff needs recordings on both sides of " VERSUS,
 		argc);
 	return err_hint(err, "assay diff A.db B.db, or assay diff A1.db A2.db A3.db " VERSUS

@@ -7,6 +7,7 @@
 #include "base/pager.h"
 #include "base/privilege.h"
 #include "base/progress.h"
+#include "cmd/habits.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 
@@ -21,7 +22,7 @@ const struct verb *const verbs[] = {
 
 const struct verb *verb_find(const char *name, struct err *err)
 {
-	const char *names[VERBS_MAX], *near;
+	const char *names[VERBS_MAX], *near, *instead = opt_instead(habits_verbs, name);
 	size_t n = 0;
 
 	for (; verbs[n]; n++) {
@@ -34,6 +35,8 @@ const struct verb *verb_find(const char *name, struct err *err)
 	err_set(err, ERR_USAGE, "there is no verb '%s'", name);
 	if (name[0] == '-')
 		err_hint(err, "options come behind the verb: assay VERB [OPTIONS]");
+	else if (instead)
+		err_hint(err, "%s", instead);
 	else if (near)
 		err_hint(err, "did you mean '%s'? `assay help` lists the verbs", near);
 	else

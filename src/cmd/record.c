@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd/exact_session.h"
+#include "cmd/habits.h"
 #include "cmd/record_priv.h"
 #include "cmd/verbs.h"
 #include "engine/shared.h"
@@ -332,6 +333,7 @@ const struct verb cmd_record = {
 		    "sudo assay record --cgroup system.slice/nginx.service -d 30\n"
 		    "sudo assay record -a -d 10\n",
 	.opts = opts,
+	.habits = habits_record,
 	.privileged = true,
 	.command = true,
 	.run = run,

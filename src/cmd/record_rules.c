@@ -211,7 +211,7 @@ static int check_targets(int argc, struct err *err)
 		err_set(err, ERR_USAGE,
 			"-p, -t, -a, --cgroup and a command exclude each other (but -a -- CMD and "
 			"--cgroup NAME -- CMD record while CMD runs)");
-		return err_hint(err, "give one of them");
+		return err_hint(err, "give one of them; -d S ends a recording after S seconds");
 	}
 	if (g->no_children && !g->pids.n) {
 		err_set(err, ERR_USAGE, "--no-children is for -p");

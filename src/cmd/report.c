@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
+#include "cmd/habits.h"
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 #include "report/children.h"
@@ -164,6 +165,7 @@ const struct verb cmd_report = {
 		    "assay report --why --counts exact.db\n"
 		    "assay report --json | jq '.procedures[0]'\n",
 	.opts = opts,
+	.habits = habits_report,
 	.words = "",
 	.run = run,
 };

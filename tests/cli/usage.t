@@ -40,6 +40,34 @@ for verb in $verbs; do
 	is "$verb --no-such-option: nothing on stdout" "$out" ""
 done
 
+# What those type who are used to perf: what stands in its place here is said.
+while IFS='|' read -r line want; do
+	read -ra words <<<"$line"
+	run "$ASSAY" "${words[@]}"
+	is "$line: status" "$status" 2
+	like "$line: what to type" "$err" "$want"
+done <<'TABLE'
+top|`sudo assay record -a -d 10`, then `assay report`
+stat -- true|`assay record --exact -- CMD` counts instructions
+script|assay export perf-script
+c2c|report --why
+version|`assay --version`
+record -c 1000 -- true|-F HZ
+record -C 0 -a|-a records all CPUs
+record -e instructions -- true|`assay record --exact -- CMD` counts every instruction
+record --event=cycles:u -- true|one of: cpu-clock cycles
+record -e branch-misses -- true|--observe misses
+record -F max -- true|-F HZ takes a number
+record -p 1 -- sleep 1|-d S ends a recording
+report --stdio|leave it out: readings are text
+report --sort=dso|--by image
+report -s sym|--by image
+report --pid 1|-p PID
+report -g|--callers PROC
+annotate -s main|assay annotate PROCEDURE
+annotate --stdio2|leave it out
+TABLE
+
 run bash -c "'$ASSAY' --help >/dev/full"
 is "a full disk is an error" "$status" 1
 like "… and said" "$err" '^assay: cannot write the output: No space left on device$'
