@@ -142,7 +142,7 @@ static json_t *summary(const struct reading *r)
 	if (run && run->cpu)
 		add_item(list, "CPU", run->cpu, false);
 	if (!reading_finished(r))
-		add_item(list, "unfinished:", "the recorder was killed", true);
+		add_item(list, "unfinished:", READING_UNFINISHED, true);
 	return list;
 }
 

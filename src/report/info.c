@@ -265,7 +265,7 @@ static char *status_text(const struct run *run, char *buf, size_t n)
 {
 	buf[0] = 0;
 	if (!run->finished)
-		snprintf(buf, n, "; unfinished: the recorder was killed");
+		snprintf(buf, n, "; unfinished: " READING_UNFINISHED);
 	else if (WIFSIGNALED(run->status))
 		snprintf(buf, n, "; ended by signal %d", WTERMSIG(run->status));
 	else if (has_command(run))
@@ -562,7 +562,7 @@ int info_print(struct reading *r, struct err *err)
 
 	print_runs(r);
 	if (!r->profile.nrun)
-		emit_line(&r->emit, "unfinished: the recorder was killed before it wrote anything");
+		emit_line(&r->emit, "unfinished: " READING_UNFINISHED " anything");
 	print_items(r);
 	emit_set(&r->emit, "sites", json_integer((json_int_t)r->view.n));
 	emit_set(&r->emit, "procedures", json_integer((json_int_t)r->view.nproc));

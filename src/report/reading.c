@@ -22,7 +22,7 @@ static int refuse_empty(const struct reading *r, struct err *err)
 	if (r->view.exact) {
 		err_set(err, ERR_EMPTY, "%s holds no executed instructions", r->path);
 		if (!reading_finished(r))
-			return err_hint(err, "its recorder was killed before it had counted any");
+			return err_hint(err, READING_UNFINISHED " before any were kept");
 		return err_hint(err, r->view.counters.native
 					     ? "the program ran without the engine: `assay doctor`"
 					     : "the program ended before it ran any");
@@ -240,7 +240,7 @@ static void coproc_lines(struct reading *r, const struct run *run)
 		     or_unknown(run->event),
 		     fmt_count(r->view.counters.samples, samples, sizeof(samples)));
 	if (!reading_finished(r))
-		emit_line(&r->emit, "unfinished: the recorder was killed");
+		emit_line(&r->emit, "unfinished: " READING_UNFINISHED);
 }
 
 static void sampled_lines(struct reading *r)
@@ -261,8 +261,7 @@ static void sampled_lines(struct reading *r)
 		     n->processes == 1 ? "" : "es");
 	samples_line(r);
 	if (!reading_finished(r))
-		emit_line(&r->emit,
-			  "unfinished: the recorder was killed, its last second may be missing");
+		emit_line(&r->emit, "unfinished: " READING_UNFINISHED "; what followed is missing");
 }
 
 static void exact_lines(struct reading *r)
@@ -289,8 +288,7 @@ static void exact_lines(struct reading *r)
 		emit_line(&r->emit, "%s instructions whose code kept changing are not in it",
 			  fmt_count(n->uncounted, count, sizeof(count)));
 	if (!reading_finished(r))
-		emit_line(&r->emit, "unfinished: the recorder was killed, what ran after it last "
-				    "wrote is missing");
+		emit_line(&r->emit, "unfinished: " READING_UNFINISHED "; what followed is missing");
 }
 
 /* The number of runs comes first, because a long command is cut. */

@@ -60,5 +60,6 @@ double reading_missed(const struct run_counters *n);
 struct cell reading_executions(const struct reading *r);
 /* False if the recorder of any run was killed. */
 bool reading_finished(const struct reading *r);
+#define READING_UNFINISHED "the recorder was killed or could not write" /* if it is not */
 
 #endif

@@ -164,7 +164,9 @@ static int check(struct db_file *f, const char *path, struct err *err)
 		return -1;
 	if (!st.st_size || (f->journal >= 0 && !f->rollback.size)) {
 		err_set(err, ERR_FAILED, "%s is empty", path);
-		return err_hint(err, "its recorder was killed before it wrote anything");
+		return err_hint(
+			err,
+			"its recorder was killed, or could not write, before it kept anything");
 	}
 	if (!db_file_is_recording(f->fd, db_file_rollback(f)) ||
 	    !read_head(f->fd, db_file_rollback(f), head))

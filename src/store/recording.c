@@ -34,6 +34,7 @@ struct recording {
 	char *path;
 	struct buffer pending; /* windows not written yet */
 	bool finishing;
+	bool cut;	 /* the end could not be written: the runs do not count as finished */
 	uint64_t folded; /* bytes that the file used when a snapshot last replaced the journal */
 	size_t nimage;	 /* images written */
 	struct stack_rows stacks, committed; /* written; and what of that no rollback takes back */
@@ -207,7 +208,7 @@ static int write_run(struct recording *r, sqlite3_stmt *s, size_t i, const struc
 	sqlite3_bind_int(s, 13, run->sketch);
 	sqlite3_bind_int64(s, 14, run->sketch_capacity);
 	sqlite3_bind_int(s, 15, run->status);
-	sqlite3_bind_int(s, 16, run->finished);
+	sqlite3_bind_int(s, 16, run->finished && !r->cut);
 	sqlite3_bind_int64(s, 17, run->distance);
 	sqlite3_bind_text(s, 18, run->machine, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 19, (sqlite3_int64)run->clock);
@@ -476,8 +477,10 @@ int recording_finish(struct recording *r, const struct profile *p, struct err *e
 	struct err ignored;
 
 	/* The aggregate did not fit; the unwritten windows may still fit into the journal. */
-	if (rc)
+	if (rc) {
+		r->cut = true;
 		recording_flush(r, p, &ignored);
+	}
 	recording_abandon(r);
 	return rc;
 }
