@@ -94,6 +94,24 @@ static uint64_t own_cpu_ns(void)
 	return describe_usage_ns(&self);
 }
 
+/*
+ * CPU time of the command. The kernel adds up the time of those descendants that were waited for; a daemon, or what runs in
+ * a container, is not among them. Where samples stand for more time than chance explains (four standard deviations), theirs
+ * is taken.
+ */
+static uint64_t program_ns(const struct session *s)
+{
+	double rate = s->o->sampler.rate, measured = (double)describe_usage_ns(&s->child_usage);
+	double expected = measured * rate / 1e9, seen = (double)s->profile.run[0].n.samples;
+
+	if (s->o->all ||
+	    s->o->cgroup) /* what the command took says little of what was sampled beside it */
+		return 0;
+	if (!s->o->sampler.command || !measured || seen < expected + 4 * sqrt(expected) + 4)
+		return (uint64_t)measured;
+	return (uint64_t)(seen * 1e9 / rate);
+}
+
 /* CPU time of the command that no sample stands for. A sample that was lost is said to be lost. */
 static uint64_t missed_ns(const struct session *s)
 {
@@ -112,8 +130,7 @@ static void update_run(struct session *s, bool finished)
 	sampler_fill_run(s->sampler, r);
 	r->n.recorder_ns = own_cpu_ns();
 	r->n.fixed_ns = s->fixed_ns;
-	/* what the command took says little of what was sampled beside it */
-	r->n.program_ns = s->o->all || s->o->cgroup ? 0 : describe_usage_ns(&s->child_usage);
+	r->n.program_ns = program_ns(s);
 	r->n.elapsed_ns = clock_ns(CLOCK_MONOTONIC) - s->started;
 	r->n.missed_ns = missed_ns(s);
 	r->n.processes = s->processes;
