@@ -59,7 +59,7 @@ int cgroup_open(const char *name, struct err *err)
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	err_set(err, ERR_NOTFOUND, "no control group '%s': cannot open %s: %s", name, path,
+	err_set(err, ERR_FAILED, "no control group '%s': cannot open %s: %s", name, path,
 		strerror(errno));
 	return err_hint(
 		err, "/proc/PID/cgroup names the group of a process; `find %s -type d` lists all",

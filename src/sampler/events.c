@@ -161,6 +161,10 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, struct err *e
 
 int events_add_thread(struct events *e, pid_t tid, struct err *err)
 {
+	if (kill(tid, 0) && errno == ESRCH) {
+		err_set(err, ERR_FAILED, "no thread %d", (int)tid);
+		return err_hint(err, "`ps -eL` lists those there are, in its column LWP");
+	}
 	return add(e, tid, -1, false, err);
 }
 

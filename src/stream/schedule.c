@@ -50,7 +50,9 @@ static int bad(const struct targets *t, const char *what, struct err *err)
 {
 	err_set(err, ERR_USAGE, "target specification, column %u, \"%.*s\": %s", t->column,
 		t->length, t->spec + t->column - 1, what);
-	return err_hint(err, "for instance m1000:s500:w2:s1800:m1:e1874500");
+	return err_hint(err,
+			"for instance m1000:s500:w2:s1800:m1:e1874500; or one of: whole single "
+			"periodic auto");
 }
 
 static int position(const struct targets *t, double v, uint64_t *at, struct err *err)

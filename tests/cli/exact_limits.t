@@ -137,6 +137,11 @@ else
 fi
 
 # Where to write.
+# The engine under itself: its addresses are taken.
+run timeout -s KILL 300 "$ASSAY" record --exact -q -o outer.db -- "$ASSAY" record --exact -o inner.db -- true
+is "an exact recorder recorded exactly: status" "$status" 126
+like "an exact recorder recorded exactly: says why" "$err" 'assay-exact: its addresses are taken by the exact engine'
+
 refused_output() { # NAME MESSAGE FILE
 	run timeout -s KILL 300 "$ASSAY" record --exact -o "$3" -- /bin/echo ran
 	is "$1: the program is not started" "$status:$out" 1:
@@ -150,6 +155,7 @@ if mkdir disk && mount -t tmpfs -o size=160k assay-test disk 2>/dev/null; then
 		run timeout -s KILL 300 "$ASSAY" record --exact --observe $what -o disk/exact.db -- sh -c 'echo ran; exit 5'
 		is "a full disk, $what: the program runs" "$out" ran
 		like "a full disk, $what: says so" "$status:$err" '^1:assay: (warning: )?cannot write disk/exact.db: .*full'
+		like "a full disk, $what: so does the recording" "$("$ASSAY" info -i disk/exact.db 2>&1)" 'unfinished: .* could not write'
 		rm -f disk/*
 	done
 	umount disk

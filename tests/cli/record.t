@@ -257,9 +257,14 @@ for ((i = 0; i < 10; i++)); do # a process that ends while it is attached to
 done
 ok "a process that ends while it is attached to" [ $status -le 1 ]
 
+run "$ASSAY" record -t 4194304 -d 0.1
+is "no such thread: status" "$status" 1
+like "no such thread: said" "$err" '^assay: no thread 4194304$'
+like "no such thread: how to find one" "$err" 'ps -eL'
+
 # A control group: what is in it, and nothing else.
 run "$ASSAY" record -o g.db --cgroup no/such/group -d 0.1
-is "no such control group: 127" "$status" 127
+is "no such control group: 1, as 127 is for commands" "$status" 1
 like "no such control group: says how to find one" "$err" "/proc/PID/cgroup|no control groups are mounted"
 run "$ASSAY" record -o g.db --cgroup x -p 1
 is "a control group and a process: usage" "$status" 2
@@ -356,6 +361,12 @@ is "killed: the recording opens" "$status" 0
 ok "killed: at most a second is missing ($n samples at 997 Hz of $ran s)" missed_little
 like "killed: it says that it is unfinished" "$("$ASSAY" info -i k.db)" "[Uu]nfinished|UNFINISHED"
 
+# Children that nobody waits for are not among the CPU time that the kernel reports of a command.
+run "$ASSAY" record -o unwaited.db -- perl -e '$SIG{CHLD} = "IGNORE"; if (!fork) { $i++ while $i < 2e7; exit } 1 while wait >= 0'
+is "an unwaited child: status" "$status" 0
+cpu=$("$ASSAY" info -i unwaited.db --json | jq '.runs[0].counters | .program_ns * 997 / 1e9 / .samples')
+ok "its time is in the command's, as far as samples tell: $cpu of it" jq -en "$cpu > 0.8 and $cpu < 1.3"
+
 # A full disk.
 if [ "$(id -u)" = 0 ] && mkdir mnt && mount -t tmpfs -o size=160k tmpfs mnt 2>/dev/null; then
 	"$PROG" 30000000 > alone.out
@@ -366,6 +377,7 @@ if [ "$(id -u)" = 0 ] && mkdir mnt && mount -t tmpfs -o size=160k tmpfs mnt 2>/d
 	is "a full disk: the program ends as ever" "$(wc -l < out)" 1
 	run "$ASSAY" info -i mnt/x.db
 	is "a full disk: what was recorded is readable" "$status" 0
+	like "a full disk: and says why it ends early" "$out" 'unfinished: .* could not write'
 	umount mnt
 else
 	skip "cannot mount a small tmpfs"

@@ -318,6 +318,7 @@ refused() { # NAME MESSAGE OPTIONS…
 	ok "$name: nothing is written" test ! -e no.db
 }
 refused "no end" "no e in it" --schedule s1000
+refused "no schedule" 'one of: whole single periodic auto' --schedule foo
 refused "no letter" 'column 7, "5": no w, m, s or e' --schedule s1000:5:e10000
 refused "overlapping samples" 'column 1: the sample at 1000, of 50000 instructions, overlaps' --schedule s1000:s2000:e1000000
 refused "past the end" 'column 1: the sample at 1000, of 50000 instructions, goes on beyond' --schedule s1000:e2000
