@@ -56,7 +56,7 @@ void pager_begin(bool paged)
 	command = paged ? find_command() : NULL;
 }
 
-/* Sequences of a terminal's commands are as wide as nothing: ESC [ ... letter. */
+/* The length of the control sequence at s, which begins with ESC [ and takes no columns of the terminal; or 0. */
 static size_t skip_sequence(const char *s, size_t n)
 {
 	size_t i = 2;

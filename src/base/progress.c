@@ -50,7 +50,7 @@ static void erase(void)
 	at.visible = false;
 }
 
-/* Waits so long, or until the work is done. */
+/* Waits `ms` milliseconds, or until the work is done if that is sooner. */
 static void wait_ms(int64_t ms)
 {
 	struct timespec until;

@@ -18,15 +18,15 @@
 #define ENTRIES_MAX 65536 /* entries of one table */
 #define ROUNDS 6	  /* rounds over all jumps */
 #define WORK_EACH 4000	  /* instructions executed for one jump */
-#define STEPS_EACH 50000  /* instructions looked at for constants, for one jump; each costs a */
-#define STEP_PART 8	  /* part of an executed one, as this says */
-#define WORK_BASE 200000  /* work allowed for a whole procedure, and the */
-#define WORK_A_BYTE 16	  /* work added for each byte of it */
+#define STEPS_EACH 50000  /* instructions looked at for constants, for one jump */
+#define STEP_PART 8	  /* looking at so many instructions costs as much as executing one */
+#define WORK_BASE 200000  /* instructions that may be executed for all jumps of any procedure */
+#define WORK_A_BYTE 16 /* instructions that may be executed besides, for each byte of a procedure */
 
 enum form {
-	FORM_NEVER, /* no table can result */
-	FORM_MORE,  /* the result depends on earlier instructions of the path */
-	FORM_TABLE,
+	FORM_NEVER, /* the target cannot come from a table of jumps */
+	FORM_MORE,  /* the target depends on earlier instructions of the path */
+	FORM_TABLE, /* the target comes from a table, or is constant */
 };
 
 struct table {

@@ -80,7 +80,7 @@ static bool throws(const char *name)
 	       (strstr(name, "__throw_") || !strcmp(name, "_ZSt9terminatev"));
 }
 
-/* The name at addr without "@plt"; *imported: it had that. "" if addr begins no procedure. */
+/* Copies the name of the procedure that begins at addr, or "", without "@plt"; *imported says whether it ended so. */
 static void name_at(struct cfg_code *c, uint64_t addr, char *name, bool *imported)
 {
 	struct cfg_proc p;

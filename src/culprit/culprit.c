@@ -42,7 +42,7 @@ static double fresh_of(uint64_t fresh, uint64_t n, uint64_t all_fresh, uint64_t 
 	return fact_part(fresh, n, all ? (double)all_fresh / (double)all : 1).likely;
 }
 
-/* Adds the block's fetches, if it was ever entered. */
+/* Adds the lines (or pages) of code that a block is fetched from, if the block ever ran. */
 static int note_block(struct culprits *c, const struct estimate_proc *p, uint32_t block,
 		      unsigned bits, struct fetched *to)
 {
@@ -60,7 +60,7 @@ static int note_block(struct culprits *c, const struct estimate_proc *p, uint32_
 			.seen = (double)(bits == MACHINE_LINE ? l.code_lines : l.code_pages),
 		};
 
-		/* control enters a unit once within a block */
+		/* control enters each line or page of code once within a block */
 		if (i && u.unit == p->g.insn[k->insn + i - 1].addr >> bits)
 			continue;
 		u.bursts = f * (bits == MACHINE_LINE ? fresh_of(l.code_lines, l.fetches,

@@ -58,7 +58,8 @@ static void place_branch(struct fact *f, const struct front_from *from, unsigned
 	}
 }
 
-/* The share of its executions that come from another line, or page (Anderson et al., SOSP 1997). */
+/* The share of an instruction's executions that follow an instruction in another line (or page) of code, of
+ * 2^bits bytes (Anderson et al., SOSP 1997). */
 static double crossing(const struct fact *f, const struct front_from *from, unsigned n,
 		       unsigned bits)
 {

@@ -252,7 +252,7 @@ static void insert(struct worst list[WORST], struct worst w)
 		list[i] = w;
 }
 
-/* Contribution to the sum of squares of n executions of a value with that estimate. */
+/* What a value adds to the weighted sum of squared errors if its share is estimated as `estimate`. */
 static double excess(const struct truth_sum *s, double estimate)
 {
 	double share = s->squares / s->n;

@@ -18,7 +18,8 @@
 struct sampled_group {
 	const struct reuse_part **part;
 	size_t n;
-	double touches, drawn[SAMPLED_DRAWS]; /* touches executed: as estimated, and in each draw */
+	/* touches executed: the estimate, and the value in each draw */
+	double touches, drawn[SAMPLED_DRAWS];
 	struct statstack best, draw[SAMPLED_DRAWS];
 	double across[SAMPLED_DRAWS], odds[SAMPLED_DRAWS]; /* errors of each draw */
 	double tail[SAMPLED_DRAWS];
@@ -30,16 +31,16 @@ struct sampled_reuse {
 	unsigned ngroups;
 	struct sampled_group *group;
 	double touches; /* estimated touches */
-	double lines;	/* size beyond which nothing is known */
+	double lines;	/* the largest size of a cache, in lines, of which something is known */
 	uint64_t hits;
 };
 
-/* Makes the curves of all processes, or one. -1 with err set: ERR_EMPTY without such
- * observations. */
+/* Makes the curves of all processes (0) or of one. -1 with err set, to ERR_EMPTY if the recording holds no reuse
+ * times. */
 int sampled_reuse_make(struct sampled_reuse *s, struct reading *r, unsigned process,
 		       struct err *err);
-/* The share of touches that a cache of that many lines misses; low and high: bounds that contain
- * 95 % of the draws. */
+/* The share of touches that a cache of `lines` lines misses. *low and *high become the bounds that contain 95 % of the
+ * draws. */
 double sampled_reuse_misses(const struct sampled_reuse *s, double lines, double *low, double *high);
 void sampled_reuse_free(struct sampled_reuse *s);
 

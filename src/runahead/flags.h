@@ -104,7 +104,7 @@ RA_HELPER int ra_flags(struct ra_state *s)
 	return 0;
 }
 
-/* Sets all status flags by an operation; does nothing without `wanted`. */
+/* Notes an operation from which all status flags can be computed later; changes nothing if `wanted` is 0. */
 RA_INLINE void ra_flags_lazy(struct ra_state *s, uint32_t kind, uint32_t w, uint64_t a, uint64_t b,
 			     uint64_t r, uint32_t known, uint32_t wanted)
 {

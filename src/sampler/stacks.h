@@ -23,20 +23,22 @@ struct walker_options {
 	struct tables_memory memory;
 };
 
-/* NULL without memory. */
+/* Makes a walker, or returns NULL without memory. */
 struct walker *walker_new(const struct walker_options *o);
 void walker_free(struct walker *w);
-/* From now on mappings are those that the kernel tells of: of one process and its descendants, or, with 0, of all. The walker
- * closes `sideband`. */
+/* From this call on the walker takes mappings from `sideband`, which it closes: those of process `only` and its
+ * descendants, or, with 0, of all processes. */
 void walker_follow(struct walker *w, struct sideband *sideband, pid_t only);
-/* Applies what the kernel told up to that time, which all samples that were not added yet are younger than. */
+/* Applies the changes of mappings that the kernel told up to the time `until`. No sample from before `until` may be
+ * added later. */
 void walker_advance(struct walker *w, uint64_t until);
 /* Adds the stack of a sample of `bytes` bytes, taken `since` ns after the run began. -1 without memory. */
 int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uint64_t since);
-/* The same of a stack that the kernel side has walked. */
+/* Adds the stack of a sample as walker_add() does, from frames that the kernel side has found. */
 int walker_add_frames(struct walker *w, const struct unwind_frames *k, size_t bytes,
 		      uint64_t since);
-/* The innermost frame of the stack of the sample that was taken of the thread at that time; 0: it is not known, or no longer. */
+/* The innermost frame of the stack of the sample that was taken of thread `tid` at `time`; 0 if it is not known, or not
+ * remembered. */
 uint32_t walker_frame(const struct walker *w, uint32_t tid, uint64_t time);
 /* Adds the names of the vDSO's procedures to the profile. */
 void walker_name_procedures(struct walker *w);

@@ -14,7 +14,7 @@
 #define SPEND_ROW 20000u       /* and ns more for each of them */
 #define LOOK 16		       /* rows that are made between looks at the clock */
 
-/* There are few unwind rules: many rows have the same one. */
+/* An unwind rule and its number. Many rows share one rule. */
 struct known_rule {
 	struct unwind_rule rule;
 	uint32_t number;
@@ -23,8 +23,8 @@ struct known_rule {
 
 struct known_image {
 	bool tried;
-	uint64_t spent;	      /* ns */
-	size_t rows;	      /* made for that */
+	uint64_t spent;	      /* CPU time, ns */
+	size_t rows;	      /* rows made in that time */
 	struct unwind ranges; /* code that has rules */
 	uint64_t entry;	      /* where the image begins to run; 0: not known */
 };
@@ -36,7 +36,7 @@ struct tables {
 	size_t images;
 	uint32_t nrule, npage, nrow;
 	size_t made;   /* pages */
-	size_t looks;  /* at unwind information: one in LOOK looks at the clock, too */
+	size_t looks;  /* looks at unwind information; at one in LOOK of them the clock is read */
 	uint64_t late; /* when the page that is being made has taken too long; ns of CPU time */
 	uint32_t row[UNWIND_PAGE];
 };

@@ -83,7 +83,7 @@ static void add_constant(struct plan *p, unsigned insn, unsigned operand, uint64
 			  .word = EXACT_CONSTANT, .add = (int64_t)v, .from = 64, .to = 64 });
 }
 
-/* Adds a field whose root is in the stream, narrowed. */
+/* Adds a field of `bits` bits that is computed from a word of the stream, its root, or is constant. */
 static void add_value(struct plan *p, unsigned insn, unsigned operand, struct plan_value v,
 		      unsigned bits)
 {
@@ -94,7 +94,8 @@ static void add_value(struct plan *p, unsigned insn, unsigned operand, struct pl
 		add_constant(p, insn, operand, narrow((uint64_t)v.add, bits));
 		return;
 	}
-	invariant(r->word < p->words); /* the root is in the stream by now */
+	invariant(r->word <
+		  p->words); /* a value's root is put into the stream before the value is used */
 	add_field(p, insn, operand,
 		  (struct exact_field){ .add = plus(v.add, (int64_t)(0 - (uint64_t)r->bias)),
 					.word = r->word,

@@ -13,7 +13,7 @@
 #define PLACE_BITS 9
 #define FILTER_BITS 16
 #define FILTER_PLACES (1u << FILTER_BITS)
-#define FILTER_LEVELS 4 /* shares of windows that are run: one of 1, 2, 4, 8 */
+#define FILTER_LEVELS 4 /* shares of windows that are run: all, or one in 2, 4 or 8 */
 
 /* Returns the filter's word for an address in an image. */
 static inline __attribute__((always_inline)) uint32_t filter_place(uint32_t image, uint64_t addr)
