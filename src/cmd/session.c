@@ -414,6 +414,32 @@ static void wait_for_command(struct session *s)
 	}
 }
 
+/* Whether the process runs; a zombie does not. */
+static bool runs(unsigned pid)
+{
+	char path[32], to[2];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	return readlink(path, to, sizeof(to)) >= 0 || errno == EACCES;
+}
+
+/* Says which sampled descendants outlive the command, as daemons do: sampling ends with the command. */
+static void print_survivors(const struct session *s)
+{
+	unsigned n = 0, one = 0;
+
+	if (!s->o->sampler.command || !s->reaped)
+		return;
+	for (unsigned pid = 0; pid < PID_BITS; pid += s->pids[pid / 8] ? 1 : 8)
+		if (s->pids[pid / 8] >> pid % 8 & 1 && runs(pid) && !n++)
+			one = pid;
+	if (n)
+		fprintf(stderr,
+			"[ record: %u process%s outlived the command, with which recording ends: "
+			"-p %u records %s ]\n",
+			n, n == 1 ? "" : "es", one, n == 1 ? "it" : "one of them");
+}
+
 static void closing_line(const struct session *s)
 {
 	const struct run_counters *n = &s->profile.run[0].n;
@@ -439,6 +465,7 @@ static void closing_line(const struct session *s)
 			"[ record: no samples of %s %% of the program's CPU time: set-uid "
 			"programs and the like ]\n",
 			fmt_percent(reading_missed(n), missed, sizeof(missed)));
+	print_survivors(s);
 }
 
 static void finish(struct session *s, struct err *err)

@@ -177,7 +177,9 @@ int caps_check(const struct caps *c, struct err *err)
 			c->cap_bpf ? "" : "CAP_BPF", c->cap_bpf || c->cap_perfmon ? "" : " and ",
 			c->cap_perfmon ? "" : "CAP_PERFMON");
 		return err_hint(err,
-				"run it with sudo; or let a group sample its own processes: "
+				"run it with sudo; or with --exact, which takes a command and no "
+				"privilege; "
+				"or let a group sample its own processes: "
 				"f=$(readlink -f \"$(command -v assay)\"); sudo chgrp GROUP $f && "
 				"sudo chmod 0750 $f && sudo setcap cap_bpf,cap_perfmon+ep $f");
 	}

@@ -367,6 +367,13 @@ is "an unwaited child: status" "$status" 0
 cpu=$("$ASSAY" info -i unwaited.db --json | jq '.runs[0].counters | .program_ns * 997 / 1e9 / .samples')
 ok "its time is in the command's, as far as samples tell: $cpu of it" jq -en "$cpu > 0.8 and $cpu < 1.3"
 
+# A daemon: the recording ends with the command, and says what goes on.
+run "$ASSAY" record -o daemon.db -- sh -c '(i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; : >burnt
+	while [ ! -e stop ]; do sleep 0.1; done) >/dev/null 2>&1 & while [ ! -e burnt ]; do sleep 0.1; done'
+: >stop
+is "a process that outlives the command: status" "$status" 0
+like "… is named" "$err" '^\[ record: 1 process outlived the command, with which recording ends: -p [0-9]+ records it \]$'
+
 # A full disk.
 if [ "$(id -u)" = 0 ] && mkdir mnt && mount -t tmpfs -o size=160k tmpfs mnt 2>/dev/null; then
 	"$PROG" 30000000 > alone.out

@@ -147,6 +147,7 @@ static void test_missing(void **unused)
 	/* for a group, and without rights to read what is others' */
 	assert_non_null(strstr(err.hint, "chmod 0750"));
 	assert_non_null(strstr(err.hint, "setcap cap_bpf,cap_perfmon+ep"));
+	assert_non_null(strstr(err.hint, "--exact, which takes a command and no privilege"));
 	c.cap_perfmon = true;
 	c.contained = true;
 	assert_int_equal(caps_check(&c, &err), -1);
