@@ -265,7 +265,7 @@ static char *status_text(const struct run *run, char *buf, size_t n)
 {
 	buf[0] = 0;
 	if (!run->finished)
-		snprintf(buf, n, "; unfinished: " READING_UNFINISHED);
+		snprintf(buf, n, "; unfinished: recorder killed or could not write");
 	else if (WIFSIGNALED(run->status))
 		snprintf(buf, n, "; ended by signal %d", WTERMSIG(run->status));
 	else if (has_command(run))

@@ -261,7 +261,7 @@ static void sampled_lines(struct reading *r)
 		     n->processes == 1 ? "" : "es");
 	samples_line(r);
 	if (!reading_finished(r))
-		emit_line(&r->emit, "unfinished: " READING_UNFINISHED "; what followed is missing");
+		emit_line(&r->emit, "unfinished: " READING_UNFINISHED "; the rest is missing");
 }
 
 static void exact_lines(struct reading *r)
@@ -288,7 +288,7 @@ static void exact_lines(struct reading *r)
 		emit_line(&r->emit, "%s instructions whose code kept changing are not in it",
 			  fmt_count(n->uncounted, count, sizeof(count)));
 	if (!reading_finished(r))
-		emit_line(&r->emit, "unfinished: " READING_UNFINISHED "; what followed is missing");
+		emit_line(&r->emit, "unfinished: " READING_UNFINISHED "; the rest is missing");
 }
 
 /* The number of runs comes first, because a long command is cut. */

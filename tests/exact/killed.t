@@ -83,7 +83,7 @@ for i in {1..20}; do
 	touch go
 	run "$ASSAY" info -i killed.db
 	if [ "$status" = 0 ]; then opened=$((opened + 1)); else why+="$i $mode: $err"$'\n'; fi
-	if grep -q 'unfinished: the recorder was killed' <<< "$out"; then
+	if grep -q 'unfinished: recorder killed' <<< "$out"; then
 		said=$((said + 1))
 	else
 		why+="$i $mode: $out"$'\n'
@@ -108,7 +108,7 @@ sleep 3
 kill -9 $recorder
 wait $recorder 2>/dev/null
 pkill -9 -f "^$work "
-like "after some seconds it holds what ran" "$("$ASSAY" report -i killed.db)" '^unfinished: the recorder was killed or could not write; what followed is missing'
+like "after some seconds it holds what ran" "$("$ASSAY" report -i killed.db)" '^unfinished: the recorder was killed or could not write; the rest is missing'
 [ "$(json report killed.db .recording.executions)" -gt 10000000 ]
 is "… millions of instructions" $? 0
 is "… with the program's procedures" "$(json report killed.db '.procedures[0].procedure')" '"sum"'
