@@ -14,33 +14,6 @@
 /* DWARF's register numbers, by encoding order. */
 static const uint8_t encoded[16] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-/* The information of .eh_frame, or NULL. */
-static Dwarf_CFI *eh_frame(struct image *im)
-{
-	if (!im->cfi_tried)
-		im->cfi = dwarf_getcfi_elf(im->file.elf);
-	im->cfi_tried = true;
-	return im->cfi;
-}
-
-/* The information of .debug_frame, or NULL. */
-static Dwarf_CFI *debug_frame(struct image *im)
-{
-	if (im->debug_cfi_tried)
-		return im->debug_cfi;
-	im->debug_cfi_tried = true;
-	if (elf_file_section(&im->file, ".debug_frame"))
-		im->cfi_owner = dwarf_begin_elf(im->file.elf, DWARF_C_READ, NULL);
-	im->debug_cfi = im->cfi_owner ? dwarf_getcfi(im->cfi_owner) : NULL;
-	return im->debug_cfi;
-}
-
-bool image_cfi(struct image *im, uint64_t addr, Dwarf_Frame **frame)
-{
-	return (eh_frame(im) && !dwarf_cfi_addrframe(im->cfi, addr, frame)) ||
-	       (debug_frame(im) && !dwarf_cfi_addrframe(im->debug_cfi, addr, frame));
-}
-
 struct machine {
 	const struct frame_state *f;
 	uint64_t cfa, pc;
@@ -247,7 +220,8 @@ enum frames_next frames_next(struct image *im, struct frame_state *f, uint64_t t
 			*f = to;
 		return next;
 	}
-	if (!image_cfi(im, addr, &frame))
+	frame = cfi_frame(&im->cfi, &im->file, addr);
+	if (!frame)
 		return FRAMES_UNKNOWN;
 	next = unwind_frame(frame, &m, returned, &to);
 	dwarf_frame_info(frame, NULL, NULL, &to.interrupted);

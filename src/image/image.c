@@ -141,10 +141,7 @@ void image_close(struct image *im)
 	image_names_fini(im);
 	free(im->proc);
 	symbols_fini(&im->symbols);
-	if (im->cfi_owner)
-		dwarf_end(im->cfi_owner);
-	if (im->cfi)
-		dwarf_cfi_end(im->cfi);
+	cfi_fini(&im->cfi);
 	elf_file_close(&im->debug);
 	elf_file_close(&im->file);
 	free(im->code);
@@ -188,6 +185,21 @@ const struct image_segment *image_segment_at(const struct image *im, uint64_t ad
 		if (addr - im->segment[i].addr < im->segment[i].size)
 			return &im->segment[i];
 	return NULL;
+}
+
+size_t image_copies_bytes(const struct image *im)
+{
+	size_t bytes = cfi_bytes(&im->cfi);
+
+	for (unsigned i = 0; i < im->segments; i++)
+		bytes += im->code[i].read;
+	return bytes;
+}
+
+void image_forget_copies(struct image *im)
+{
+	image_code_fini(im);
+	cfi_fini(&im->cfi);
 }
 
 static void read_lines(struct image *im)

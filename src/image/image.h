@@ -54,11 +54,16 @@ bool image_section_at(const struct image *im, uint64_t addr, uint64_t *start, ui
 /*
  * The code bytes from addr on: *n of them, at least IMAGE_CODE_MIN unless the segment ends before;
  * another call returns the bytes that follow. They are read piece by piece on demand, and stay in
- * place until image_close. One thread at a time, though im is const. NULL if addr is in no
+ * place until image_close() or image_forget_copies(). One thread at a time, though im is const. NULL if addr is in no
  * executable segment or cannot be read.
  */
 #define IMAGE_CODE_MIN 64
 const uint8_t *image_code(const struct image *im, uint64_t addr, size_t *n);
+
+/* Memory that copies of code and of unwind information take. */
+size_t image_copies_bytes(const struct image *im);
+/* Frees these copies; what is asked for again is read again. */
+void image_forget_copies(struct image *im);
 
 /*
  * Reads n bytes of initial memory at addr as the loader leaves them: the image's own addresses are

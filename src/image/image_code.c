@@ -32,6 +32,7 @@ static bool load_chunk(const struct image *im, const struct image_segment *seg,
 		return true;
 	if (!elf_file_read(&im->file, seg->offset + from, code->bytes + from, n))
 		return false;
+	code->read += n;
 	code->present[chunk / 64] |= 1ull << chunk % 64;
 	return true;
 }
@@ -64,5 +65,6 @@ void image_code_fini(struct image *im)
 		if (im->code[i].bytes)
 			munmap(im->code[i].bytes, im->segment[i].size);
 		free(im->code[i].present);
+		im->code[i] = (struct image_code){ 0 };
 	}
 }

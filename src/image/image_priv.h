@@ -3,8 +3,7 @@
 #ifndef ASSAY_IMAGE_IMAGE_PRIV_H
 #define ASSAY_IMAGE_IMAGE_PRIV_H
 
-#include <elfutils/libdw.h>
-
+#include "image/cfi.h"
 #include "image/data.h"
 #include "image/elf_file.h"
 #include "image/gopcln.h"
@@ -18,6 +17,7 @@
 struct image_code {
 	uint8_t *bytes;	   /* NULL until first asked for */
 	uint64_t *present; /* one bit for each chunk */
+	size_t read;	   /* bytes of the chunks */
 };
 
 struct image {
@@ -48,15 +48,9 @@ struct image {
 	struct pads pads;
 	struct gopcln gopcln; /* gopcln_open() */
 
-	/* image_cfi() */
-	bool cfi_tried, debug_cfi_tried;
-	Dwarf_CFI *cfi, *debug_cfi;
-	Dwarf *cfi_owner; /* debug_cfi is a part of this; or NULL */
+	struct cfi cfi;
 };
 
-/* Finds the call frame information of an address, to be freed: that of .eh_frame or else of .debug_frame, in which programs that are built
- * without the former have it, all but what the C library adds to them. False: there is none. */
-bool image_cfi(struct image *im, uint64_t addr, Dwarf_Frame **frame);
 void image_code_fini(struct image *im);
 void image_names_fini(struct image *im);
 /* The separate debug file, which is looked for once, or NULL. */

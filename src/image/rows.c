@@ -176,7 +176,8 @@ void rows_at(struct image *im, uint64_t addr, struct unwind_row *row)
 	if (gopcln_open(&im->gopcln, &im->file) && gopcln_row(&im->gopcln, addr, row))
 		return;
 	*row = (struct unwind_row){ .start = addr, .end = addr + 1 };
-	if (!image_cfi(im, addr, &frame))
+	frame = cfi_frame(&im->cfi, &im->file, addr);
+	if (!frame)
 		return;
 	if (dwarf_frame_info(frame, &start, &end, &signal) >= 0 && start <= addr && addr < end) {
 		row->start = start;

@@ -18,6 +18,8 @@
 	(8u \
 	 << 20) /* bytes of symbols and names: more than those of a usual program and its libraries */
 
+#define COPIES_KEPT (8u << 20) /* bytes of code and of unwind information */
+
 void files_init(struct files *f, struct profile *p, struct code *c, int map,
 		const struct devices *devices, const struct broker *broker)
 {
@@ -100,6 +102,17 @@ const struct image_proc *files_procedure(const struct files *f, uint32_t image, 
 	struct image *im = image < f->nby_image ? f->by_image[image] : NULL;
 
 	return im ? image_proc_at(im, addr) : NULL;
+}
+
+void files_rest(struct files *f)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < f->nby_image; i++)
+		bytes += f->by_image[i] ? image_copies_bytes(f->by_image[i]) : 0;
+	for (size_t i = 0; i < f->nby_image && bytes > COPIES_KEPT; i++)
+		if (f->by_image[i])
+			image_forget_copies(f->by_image[i]);
 }
 
 /* The procedure of the image that holds addr, for its range: the names of many images are not kept until they are needed. */

@@ -75,6 +75,8 @@ void files_note_generator(struct files *f, pid_t pid);
 bool files_add_procedure(struct profile_image *pi, uint64_t start, uint64_t end, const char *name,
 			 size_t *cap);
 void files_sort_procedures(struct profile_image *pi);
+/* Frees what was read of files and is read again where it is asked for, if that is much. No pointers to code are kept then. */
+void files_rest(struct files *f);
 /* Fills in which procedures of each image its sites lie in; of generated code, as its runtime names them
  * (image/perf_map.h). For the end of a recording. */
 void files_name_procedures(struct files *f);

@@ -1011,6 +1011,7 @@ int sampler_observe(struct sampler *s, struct err *err)
 		    take_records(s, err))
 			return -1;
 	}
+	files_rest(&s->files);
 	return 0;
 }
 

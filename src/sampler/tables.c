@@ -6,6 +6,7 @@
 #include <time.h>
 #include <uthash.h>
 
+#include "base/search.h"
 #include "image/rows.h"
 #include "image/unwind.h"
 
@@ -21,12 +22,18 @@ struct known_rule {
 	UT_hash_handle hh;
 };
 
+/* A range of code that has rules, in bytes from the image's first page on. */
+struct known_range {
+	uint32_t start, end;
+};
+
 struct known_image {
 	bool tried;
-	uint64_t spent;	      /* CPU time, ns */
-	size_t rows;	      /* rows made in that time */
-	struct unwind ranges; /* code that has rules */
-	uint64_t entry;	      /* where the image begins to run; 0: not known */
+	uint64_t spent;		   /* CPU time, ns */
+	size_t rows;		   /* rows made in that time */
+	struct known_range *range; /* sorted */
+	size_t ranges;
+	uint64_t entry; /* where the image begins to run; 0: not known */
 };
 
 struct tables {
@@ -93,7 +100,7 @@ void tables_free(struct tables *t)
 		free(k);
 	}
 	for (size_t i = 0; i < t->images; i++)
-		unwind_fini(&t->image[i].ranges);
+		free(t->image[i].range);
 	free(t->image);
 	free(t);
 }
@@ -140,15 +147,34 @@ static void place_image(struct tables *t, uint32_t number, const struct image *i
 	__atomic_store_n(&t->m.image[number].pages, (uint32_t)(to - from), __ATOMIC_RELEASE);
 }
 
+/* Gives the image pages and keeps its ranges, which lie in the pages. */
+static void add_ranges(struct tables *t, struct known_image *k, uint32_t number,
+		       const struct image *im, const struct unwind *u)
+{
+	struct known_range *range = malloc((u->n + 1) * sizeof(*range));
+	uint64_t base;
+
+	if (!range)
+		return;
+	place_image(t, number, im);
+	base = t->m.image[number].first * UNWIND_PAGE;
+	for (size_t i = 0; i < u->n && t->m.image[number].pages; i++)
+		range[k->ranges++] = (struct known_range){ (uint32_t)(u->v[i].start - base),
+							   (uint32_t)(u->v[i].end - base) };
+	k->range = range;
+}
+
 static struct known_image *known(struct tables *t, uint32_t number, struct image *im)
 {
 	struct known_image *k = number < UNWIND_IMAGES ? image_at(t, number) : NULL;
+	struct unwind u;
 
 	if (!k || k->tried)
 		return k;
 	k->tried = true;
-	if (unwind_read(&k->ranges, im))
-		place_image(t, number, im);
+	if (unwind_read(&u, im))
+		add_ranges(t, k, number, im, &u);
+	unwind_fini(&u);
 	if (image_called(im, &k->entry, 1) != 1)
 		k->entry = 0;
 	return k;
@@ -163,22 +189,6 @@ static uint64_t cpu_ns(void)
 }
 
 /* Rows. */
-
-/* The first range that ends behind the address. */
-static size_t range_after(const struct unwind *u, uint64_t addr)
-{
-	size_t lo = 0, hi = u->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (u->v[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
 
 /* Appends the row of the page's n rows, where its rule is another one than that of the row before. */
 static uint32_t put(struct tables *t, uint32_t n, uint64_t off, uint32_t rule)
@@ -231,20 +241,21 @@ static uint32_t put_none(struct tables *t, const struct known_image *k, uint32_t
 	return to < end ? put(t, n, to - page, 0) : n;
 }
 
-/* Rows of the page at that address into t->row; 0: no room. */
+/* Rows of the page at that address into t->row, of an image whose first page is at `base`; 0: no room. */
 static uint32_t make_rows(struct tables *t, const struct known_image *k, struct image *im,
-			  uint64_t page)
+			  uint64_t base, uint64_t page)
 {
-	const struct unwind *u = &k->ranges;
 	uint64_t at = page, end = page + UNWIND_PAGE;
+	size_t i = search_first(r, 0, k->ranges, base + k->range[r].end > page);
 	uint32_t n = 0;
 
-	for (size_t i = range_after(u, page); i < u->n && u->v[i].start < end; i++) {
-		uint64_t to = u->v[i].end < end ? u->v[i].end : end;
+	for (; i < k->ranges && base + k->range[i].start < end; i++) {
+		uint64_t from = base + k->range[i].start, to = base + k->range[i].end;
 
-		if (u->v[i].start > at) {
-			n = put_none(t, k, n, page, at, u->v[i].start);
-			at = u->v[i].start;
+		to = to < end ? to : end;
+		if (from > at) {
+			n = put_none(t, k, n, page, at, from);
+			at = from;
 		}
 		n = make_range(t, im, n, page, at, to);
 		if (!n)
@@ -285,7 +296,7 @@ static void make_page(struct tables *t, struct known_image *k, struct image *im,
 		return;
 	began = cpu_ns();
 	t->late = began + SPEND_FIRST;
-	n = make_rows(t, k, im, (where->first + i) * UNWIND_PAGE);
+	n = make_rows(t, k, im, where->first * UNWIND_PAGE, (where->first + i) * UNWIND_PAGE);
 	if (n)
 		store_rows(t, page, n);
 	k->spent += cpu_ns() - began;

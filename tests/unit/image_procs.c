@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "image/image.h"
+#include "image/rows.h"
 
 #define SELF "/proc/self/exe"
 
@@ -492,15 +493,57 @@ static int remove_dir(void **state)
 	return 0;
 }
 
+/* Whether the two rows are the same. */
+static bool same_rows(const struct unwind_row *a, const struct unwind_row *b)
+{
+	return a->start == b->start && a->end == b->end &&
+	       !memcmp(&a->rule, &b->rule, sizeof(a->rule));
+}
+
+/* Copies of code and unwind information that are forgotten are read again, with the same content. */
+static void test_copies(void **state)
+{
+	struct image *im = open_image(SELF);
+	uint64_t at = own_addr(known_global);
+	struct unwind_row before = { 0 }, after = { 0 };
+	uint8_t code[IMAGE_CODE_MIN];
+	const uint8_t *p;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(image_copies_bytes(im), 0);
+	rows_at(im, at, &before);
+	p = image_code(im, at, &n);
+	assert_true(before.rule.kind != RULE_NONE && p && n >= sizeof(code));
+	memcpy(code, p, sizeof(code));
+	assert_true(image_copies_bytes(im) >= n);
+	for (int i = 0; i < 2; i++) {
+		image_forget_copies(im);
+		assert_int_equal(image_copies_bytes(im), 0);
+	}
+	p = image_code(im, at, &n);
+	assert_true(p && n >= sizeof(code) && !memcmp(p, code, sizeof(code)));
+	rows_at(im, at, &after);
+	assert_true(same_rows(&before, &after));
+	image_close(im);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_procedures),	   cmocka_unit_test(test_own_lines),
-		cmocka_unit_test(test_own_code),	   cmocka_unit_test(test_own_data),
-		cmocka_unit_test(test_identity),	   cmocka_unit_test(test_stripped),
-		cmocka_unit_test(test_no_section_headers), cmocka_unit_test(test_debug_link),
-		cmocka_unit_test(test_c_library),	   cmocka_unit_test(test_plt),
-		cmocka_unit_test(test_overlaps),	   cmocka_unit_test(test_go),
+		cmocka_unit_test(test_own_procedures),
+		cmocka_unit_test(test_own_lines),
+		cmocka_unit_test(test_own_code),
+		cmocka_unit_test(test_own_data),
+		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_no_section_headers),
+		cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_c_library),
+		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_go),
+		cmocka_unit_test(test_copies),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
