@@ -179,7 +179,7 @@ static void flush(struct session *s)
 	s->flushed = clock_ns(CLOCK_MONOTONIC);
 	update_run(s, false);
 	keep_budget(s);
-	if (sampler_observe(s->sampler, &err) || keep(s, &err))
+	if (sampler_observe(s->sampler, &err) || sampler_rest(s->sampler, &err) || keep(s, &err))
 		give_up_writing(s, &err);
 }
 

@@ -135,6 +135,25 @@ static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
 	return true;
 }
 
+void code_hide(struct code *c)
+{
+	for (uint32_t i = 0; i < 1u << c->line_bits; i++) {
+		struct code_line *l = &c->line[i];
+
+		if (!l->key)
+			continue;
+		__atomic_store_n(&l->key, 0, __ATOMIC_RELEASE);
+		for (uint32_t k = 0; k < CODE_LINE_SLOTS; k++)
+			__atomic_store_n(&l->slot[k], 0, __ATOMIC_RELAXED);
+	}
+}
+
+void code_empty(struct code *c)
+{
+	c->nuop = CODE_MARK;
+	c->nsite = c->nline = c->last_image = 0;
+}
+
 /* Sites of micro-ops. */
 
 #define SITE_ADDR 0x7fffffffffffull

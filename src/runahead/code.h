@@ -94,6 +94,11 @@ uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budge
  */
 uint32_t code_sweep(struct code *c, uint32_t image, uint64_t start, uint64_t end, uint32_t budget);
 
+/* Removes all code from the table, so that the interpreter finds none any more. It may be running code that it found before. */
+void code_hide(struct code *c);
+/* Makes the room of hidden code free again, which the interpreter no longer runs. Numbers of micro-ops get new meanings. */
+void code_empty(struct code *c);
+
 /* False once there is no room for more. */
 bool code_has_room(const struct code *c);
 /* The first micro-op of the instruction at addr, or 0. */

@@ -23,7 +23,9 @@
 #include "sampler/files.h"
 #include "sampler/kernel_names.h"
 #include "sampler/kernel_types.h"
+#include "sampler/lifting.h"
 #include "sampler/members.h"
+#include "sampler/ring.h"
 #include "sampler/sampler.h"
 #include "sampler/slots.h"
 #include "sampler/stacks.h"
@@ -32,7 +34,7 @@
 const struct sampler_options sampler_defaults = {
 	.rate = 997,
 	.burst = 256,
-	.code_kuops = 4096,
+	.code_kuops = 2048,
 	.neighbourhood = 4096,
 };
 
@@ -51,16 +53,9 @@ struct pending {
 #define BACKLOG_MOST (2u << 20) /* bytes that wait, from which on they are observed */
 #define BACKLOG_FULL \
 	(4u << 20) /* bytes that wait, from which on the rest stays in the ring buffer */
-#define MAPPED_AT_ONCE ((size_t)4 << 20)
 #define BACKLOG_ROUNDS \
 	16 /* such amounts between two checks for signals; a ring buffer holds no more */
 #define BACKLOG_TURN 16 /* records that are observed between two checks for urgent ones */
-
-/* Time that lifting may take: at first, and as a share of the sampled time (reach()). */
-#define LIFT_FIRST_NS 30e6
-#define LIFT_SHARE 0.03
-#define LIFT_ROOM \
-	1.5 /* room for lifted code that is full counts as that part of the limit of time */
 
 /* Rare windows (bpf/rare.h): at most so many for each of the timer's, each that part as long, and
  * that many may begin at once. */
@@ -83,7 +78,7 @@ struct sampler {
 	struct sampler_options o;
 	struct sampler_bpf *bpf;
 	struct bpf_program *prog; /* the variant of the program that this kernel accepts */
-	struct ring_buffer *ring;
+	struct ring ring;
 	struct backlog backlog;
 	struct watches *watches;	       /* watchpoints, or NULL */
 	struct slots *slots;		       /* the policy of slots, or NULL */
@@ -95,9 +90,7 @@ struct sampler {
 	void *filter_map;
 	struct events events, rare; /* rare: none but with o.branches */
 	struct members members;
-	struct code code;
-	void *uop_map, *line_map;
-	size_t uop_bytes, uop_mapped, line_bytes;
+	struct lifting lifting;
 	struct files files;
 	struct profile *profile;
 	uint32_t kernel_image, anon_image, vdso_image;
@@ -108,7 +101,7 @@ struct sampler {
 	bool more; /* records were left in the ring buffer */
 	struct pending *pending;
 	size_t npending, pending_cap;
-	uint64_t unattributed, lost_pending, lift_ns, user_samples;
+	uint64_t unattributed, lost_pending, user_samples;
 	uint64_t stop[RA_STOP_N];
 	struct sampler_counters n;
 	/* processes whose mappings were read lately: for files, for devices */
@@ -135,65 +128,11 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 /* Lifting. */
 
-/*
- * Maps more of the map of code, so that there is room for n micro-ops more: each of its pages costs time to map and to
- * unmap, and most programs need few of them. What cannot be mapped is no room.
- */
-static void map_code(struct sampler *s, size_t n)
-{
-	size_t want = (s->code.nuop + n) * sizeof(struct uop), left, bytes;
-
-	while (s->uop_mapped < want && s->uop_mapped < s->uop_bytes) {
-		left = s->uop_bytes - s->uop_mapped;
-		bytes = left < MAPPED_AT_ONCE ? left : MAPPED_AT_ONCE;
-		if (mmap((char *)s->uop_map + s->uop_mapped, bytes, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_FIXED, bpf_map__fd(s->bpf->maps.code),
-			 (off_t)s->uop_mapped) == MAP_FAILED)
-			break;
-		s->uop_mapped += bytes;
-	}
-	s->code.uop_room = (uint32_t)(s->uop_mapped / sizeof(struct uop));
-}
-
-/*
- * Returns how many bytes of code around missing code are lifted for each instruction. Lifting may
- * take a share of the time that was sampled, and some time at first: the nearer it comes to that
- * limit, the less is lifted at a time. So a program that always meets new code costs a few per cent
- * more than its samples, and a program that stays in its code has all of it lifted, whatever that
- * took. Less is lifted as the room for lifted code fills, too: it is to last for code that runs later.
- */
-static uint32_t reach(const struct sampler *s)
-{
-	static const struct {
-		double used;
-		uint32_t bytes;
-	} most[] = { { 0.5, 4096 }, { 0.75, 2048 }, { 1, 1024 }, { 1.25, 512 }, { 2, 256 } };
-	double sampled = (double)s->user_samples * 1e9 / s->o.rate;
-	double time = (double)s->lift_ns / (LIFT_FIRST_NS + LIFT_SHARE * sampled);
-	double room = (double)s->code.nuop / s->code.uop_cap, used = fmax(time, LIFT_ROOM * room);
-
-	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++)
-		if (used < most[i].used)
-			return most[i].bytes;
-	return 128;
-}
-
 static void lift(struct sampler *s, uint32_t image, uint64_t addr)
 {
-	uint64_t begin, start, end, bytes;
+	double sampled = (double)s->user_samples * 1e9 / s->o.rate;
 
-	map_code(s, 4 * (size_t)s->o.neighbourhood + 65536);
-	/* samples that missed it before it was lifted are still coming in */
-	if (!code_has_room(&s->code) || code_find(&s->code, image, addr))
-		return;
-	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	/* the code that runs next is most likely in the same procedure, then in its neighbours */
-	bytes = (uint64_t)s->o.neighbourhood * reach(s) / 1024;
-	if (files_region(&s->files, image, addr, bytes, &start, &end))
-		code_sweep(&s->code, image, start, end, (uint32_t)(bytes / 2));
-	/* reached if the stretch belongs to no procedure, or instructions overlap */
-	code_lift(&s->code, image, addr, s->o.neighbourhood / 32);
-	s->lift_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
+	lifting_lift(&s->lifting, &s->files, sampled, image, addr);
 }
 
 static void lift_missing(struct sampler *s, const struct sample *h)
@@ -401,7 +340,7 @@ static int observe_user(struct sampler *s, const struct sample *h, const uint64_
 	struct window w = window_of(s, h);
 
 	w.stack = s->walker ? walker_frame(s->walker, h->tid, h->time) : 0;
-	w.n = decode_window(&s->code, words, n, s->ri, RA_LONG_MAX);
+	w.n = decode_window(&s->lifting.code, words, n, s->ri, RA_LONG_MAX);
 	if (s->o.branches && w.n > s->o.burst)
 		w.extra = w.n - s->o.burst;
 	if (s->watches && w.n && note_reuses(s, &w))
@@ -447,7 +386,7 @@ static void supply_missing(struct sampler *s, const struct sample *h, const uint
 		resolve_all(s, h);
 	if (s->watches && h->flags & SAMPLE_PICK && watches_wanted(s->watches, h->tid)) {
 		w = window_of(s, h);
-		w.n = decode_window(&s->code, words, n, s->ri, RA_BURST_MAX);
+		w.n = decode_window(&s->lifting.code, words, n, s->ri, RA_BURST_MAX);
 		watches_pick(s->watches, &w);
 	}
 }
@@ -504,7 +443,7 @@ static int on_stack(struct sampler *s, const struct sample_stack *k, size_t byte
 	return s->walker ? walked(s, walker_add(s->walker, k, bytes, since(s, k->time))) : 0;
 }
 
-static int on_record(void *ctx, void *data, size_t size)
+static int on_record(void *ctx, const void *data, size_t size)
 {
 	const struct sample *h = data;
 	struct sampler *s = ctx;
@@ -675,21 +614,13 @@ static int load_with(struct sampler *s, int types, struct err *err)
 			err,
 			"ASSAY_DEBUG=1 shows what it says; `assay doctor` what is allowed here");
 	}
-	s->uop_bytes = (size_t)uops * sizeof(struct uop);
-	s->line_bytes = sizeof(struct code_line) << bits;
-	s->uop_map = mmap(NULL, s->uop_bytes, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	s->line_map = mmap(NULL, s->line_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			   bpf_map__fd(b->maps.lines), 0);
 	if ((s->o.slots && open_policy(s, err)) || (s->o.stacks && map_tables(s, err)))
 		return -1;
-	if (s->uop_map == MAP_FAILED || s->line_map == MAP_FAILED)
-		return err_sys(err, "cannot map the code map (%zu MiB)",
-			       (s->uop_bytes + s->line_bytes) >> 20);
-	if (code_init(&s->code, s->uop_map, uops, s->line_map, bits, err))
+	if (lifting_open(&s->lifting, bpf_map__fd(b->maps.code), uops, bpf_map__fd(b->maps.lines),
+			 bits, err))
 		return -1;
-	s->code.branches = s->o.branches;
-	s->code.uop_room = 0; /* map_code() */
+	s->lifting.code.branches = s->o.branches;
+	s->lifting.neighbourhood = s->o.neighbourhood;
 	return 0;
 }
 
@@ -704,16 +635,12 @@ static int load(struct sampler *s, struct err *err)
 
 static void unload(struct sampler *s)
 {
-	code_fini(&s->code);
-	if (s->uop_map != MAP_FAILED)
-		munmap(s->uop_map, s->uop_bytes);
-	if (s->line_map != MAP_FAILED)
-		munmap(s->line_map, s->line_bytes);
+	lifting_close(&s->lifting);
 	slots_free(s->slots);
 	if (s->filter_map != MAP_FAILED)
 		munmap(s->filter_map, FILTER_PLACES * sizeof(uint64_t));
 	sampler_bpf__destroy(s->bpf);
-	s->uop_map = s->line_map = s->filter_map = MAP_FAILED;
+	s->filter_map = MAP_FAILED;
 	s->slots = NULL;
 	s->bpf = NULL;
 }
@@ -766,16 +693,14 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	s->profile = p;
 	s->sink = sink;
 	s->ctx = ctx;
-	s->uop_map = s->line_map = s->filter_map = MAP_FAILED;
+	s->filter_map = MAP_FAILED;
+	s->ring.epoll = -1;
 	caps_read(&caps);
 	kind = o->event ? !strcmp(o->event, "cycles") : caps.pmu;
 	if (caps_check(&caps, err) || add_images(s, err) || load_what_loads(s, err))
 		goto fail;
-	s->ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.ring), on_record, s, NULL);
-	if (!s->ring) {
-		err_sys(err, "cannot open the ring buffer");
+	if (ring_open(&s->ring, bpf_map__fd(s->bpf->maps.ring), ring_bytes(&s->o), err))
 		goto fail;
-	}
 	if (o->watch) {
 		s->watches = watches_new(p, bpf_program__fd(s->bpf->progs.on_watch));
 		if (!s->watches) {
@@ -785,7 +710,8 @@ struct sampler *sampler_open(const struct sampler_options *o, struct profile *p,
 	}
 	devices = (struct devices){ .map = bpf_map__fd(s->bpf->maps.devices),
 				    .changes = &s->bpf->bss->device_changes };
-	files_init(&s->files, p, &s->code, bpf_map__fd(s->bpf->maps.files), &devices, broker);
+	files_init(&s->files, p, &s->lifting.code, bpf_map__fd(s->bpf->maps.files), &devices,
+		   broker);
 	if (s->o.stacks && open_walker(s, err))
 		goto fail;
 	events_init(&s->events, kind ? EVENT_CYCLES : EVENT_CPU_CLOCK, o->rate,
@@ -823,7 +749,7 @@ void sampler_close(struct sampler *s)
 	end_starts(s);
 	watches_free(s->watches);
 	walker_free(s->walker);
-	ring_buffer__free(s->ring);
+	ring_close(&s->ring);
 	backlog_fini(&s->backlog);
 	files_fini(&s->files);
 	unload(s);
@@ -853,7 +779,7 @@ static int follow(struct sampler *s, int cgroup, pid_t only, struct err *err)
 	}
 	walker_follow(s->walker, s->sideband, only);
 	note_starts(s);
-	return sideband_watch(s->sideband, ring_buffer__epoll_fd(s->ring), err);
+	return sideband_watch(s->sideband, s->ring.epoll, err);
 }
 
 int sampler_attach_command(struct sampler *s, pid_t pid, struct err *err)
@@ -965,14 +891,14 @@ int sampler_enable(struct sampler *s, struct err *err)
 
 int sampler_fd(const struct sampler *s)
 {
-	return ring_buffer__epoll_fd(s->ring);
+	return s->ring.epoll;
 }
 
 /* Reads records from the ring buffer. */
 static int take_records(struct sampler *s, struct err *err)
 {
 	uint64_t before = clock_ns(CLOCK_MONOTONIC) - LATEST_NS;
-	int n = ring_buffer__consume(s->ring);
+	int n = ring_read(&s->ring, on_record, s);
 
 	if (s->walker && n >= 0) /* no older records are left in the ring buffer */
 		walker_advance(s->walker, before);
@@ -985,11 +911,7 @@ static int take_records(struct sampler *s, struct err *err)
 		return -1;
 	}
 	s->more = n == -EAGAIN;
-	if (n < 0 && n != -EINTR && n != -EAGAIN) {
-		errno = -n;
-		return err_sys(err, "cannot read the ring buffer");
-	}
-	return 0;
+	return n < 0 && n != -EAGAIN ? err_no_memory(err, "the ring buffer") : 0;
 }
 
 int sampler_observe(struct sampler *s, struct err *err)
@@ -1011,7 +933,6 @@ int sampler_observe(struct sampler *s, struct err *err)
 		    take_records(s, err))
 			return -1;
 	}
-	files_rest(&s->files);
 	return 0;
 }
 
@@ -1025,6 +946,28 @@ int sampler_poll(struct sampler *s, struct err *err)
 			return -1;
 	}
 	return 0;
+}
+
+/* Makes room for other code, in place of what was lifted. */
+static int make_room(struct sampler *s, struct err *err)
+{
+	if (!s->lifting.hidden && !lifting_hide(&s->lifting))
+		return 0;
+	if (sampler_poll(s, err))
+		return -1;
+	/* records that are still in the ring buffer may be of windows that ran before */
+	if (s->more)
+		return 0;
+	if (sampler_observe(s, err))
+		return -1;
+	lifting_empty(&s->lifting);
+	return 0;
+}
+
+int sampler_rest(struct sampler *s, struct err *err)
+{
+	files_rest(&s->files);
+	return s->lifting.full ? make_room(s, err) : 0;
 }
 
 void sampler_thin(struct sampler *s, unsigned every)
@@ -1153,8 +1096,8 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 	n->lost_nested = s->n.lost_nested;
 	n->lost_map = s->n.lost_map + s->lost_pending;
 	n->unattributed = s->unattributed;
-	n->lifted = s->code.lifted;
-	n->lift_ns = s->lift_ns;
+	n->lifted = s->lifting.code.lifted;
+	n->lift_ns = s->lifting.ns;
 	memcpy(n->stop, s->stop, sizeof(n->stop));
 	if (s->watches)
 		watches_count(s->watches, n);

@@ -69,6 +69,8 @@ int sampler_fd(const struct sampler *s);
 int sampler_poll(struct sampler *s, struct err *err);
 /* Takes all that sampler_poll() took so far to the sink; it does so itself once they are many. */
 int sampler_observe(struct sampler *s, struct err *err);
+/* Frees memory that is not needed, and room for lifted code. Called about once a second. */
+int sampler_rest(struct sampler *s, struct err *err);
 /* Redraws the periods; to be called about ten times a second. */
 void sampler_redraw(struct sampler *s);
 /* From now on one window of N is run, drawn at random; N is at most BUDGET_MOST. Only with sampler_options.budget. */

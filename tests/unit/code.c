@@ -241,6 +241,40 @@ static void test_full_arena_stops(void **state)
 	map_close(&m);
 }
 
+/* Hidden code is not found, its room is used again, and what is lifted then is what a new map holds. */
+static void test_room_is_used_again(void **state)
+{
+	struct code_site s;
+	struct map m, new;
+
+	(void)state;
+	map_open(&m, 2000, 13);
+	map_open(&new, 2000, 13);
+	code_sweep(&m.code, IMAGE, text + 30000, text + 50000, 100000);
+	assert_false(code_has_room(&m.code));
+	code_hide(&m.code);
+	for (uint64_t at = text + 30000; at < text + 50000; at++)
+		assert_int_equal(code_find(&m.code, IMAGE, at), 0);
+	assert_false(code_has_room(&m.code));
+	code_empty(&m.code);
+	assert_true(code_has_room(&m.code));
+	code_sweep(&m.code, IMAGE, text, text + 20000, 100000);
+	code_sweep(&new.code, IMAGE, text, text + 20000, 100000);
+	assert_int_equal(m.code.nuop, new.code.nuop);
+	assert_int_equal(m.code.nsite, new.code.nsite);
+	assert_memory_equal(&m.code.uop[CODE_MARK], &new.code.uop[CODE_MARK],
+			    (new.code.nuop - CODE_MARK) * sizeof(struct uop));
+	for (uint32_t u = CODE_MARK; u < m.code.nuop; u++) {
+		assert_true(code_site(&m.code, u, &s));
+		assert_true(!s.len || (s.addr >= text && s.addr < text + 20000));
+		if (s.len)
+			assert_int_equal(code_find(&m.code, IMAGE, s.addr),
+					 code_find(&new.code, IMAGE, s.addr));
+	}
+	map_close(&m);
+	map_close(&new);
+}
+
 /* Running. */
 
 static const uint8_t loop_code[] = {
@@ -400,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_sweep_lifts_all),
 		cmocka_unit_test(test_full_table_refuses_first),
 		cmocka_unit_test(test_full_arena_stops),
+		cmocka_unit_test(test_room_is_used_again),
 		cmocka_unit_test(test_branches_are_linked),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_strings_are_short),
