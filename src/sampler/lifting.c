@@ -40,7 +40,10 @@ int lifting_open(struct lifting *l, int code, uint32_t uops, int lines, uint32_t
 
 void lifting_close(struct lifting *l)
 {
+	uint64_t lifted = l->code.lifted;
+
 	code_fini(&l->code);
+	l->code.lifted = lifted;
 	if (l->uop_map)
 		munmap(l->uop_map, l->uop_bytes);
 	if (l->line_map)

@@ -30,6 +30,7 @@ struct lifting {
 /* Maps the kernel side's maps `code`, of that many micro-ops, and `lines`, of 1 << line_bits. */
 int lifting_open(struct lifting *l, int code, uint32_t uops, int lines, uint32_t line_bits,
 		 struct err *err);
+/* Frees and unmaps all; how many instructions were lifted, and the time that took, stay known. */
 void lifting_close(struct lifting *l);
 /* Lifts the code around an address that a window reached; `sampled`: ns of user space that were sampled until now. */
 void lifting_lift(struct lifting *l, struct files *files, double sampled, uint32_t image,

@@ -1048,6 +1048,7 @@ static void name_kernel_procedures(struct sampler *s)
 
 void sampler_name_procedures(struct sampler *s)
 {
+	lifting_close(&s->lifting); /* reading names takes memory, and no window is run any more */
 	files_name_procedures(&s->files);
 	if (s->walker)
 		walker_name_procedures(s->walker);
