@@ -49,10 +49,36 @@ struct tally_words {
 	uint64_t straight; /* number of the current stretch of straight code */
 };
 
+const struct tally_gaps tally_no_gaps[TALLY_OCTAVES];
+
+struct tally_gaps *tally_own_gaps(struct tally *t)
+{
+	if (t->gaps == tally_no_gaps) {
+		struct tally_gaps *own = calloc(TALLY_OCTAVES, sizeof(*own));
+
+		if (!own)
+			return NULL;
+		t->gaps = own;
+	}
+	return (struct tally_gaps *)t->gaps;
+}
+
+static void free_one(struct tally *t)
+{
+	if (t->gaps != tally_no_gaps)
+		free((struct tally_gaps *)t->gaps);
+	free(t);
+}
+
 struct tally *tallies_get(struct profile *p, struct site_id id)
 {
+	struct tally *t;
+
 	id.zero = 0;
-	return keyed_get(p->tallies, key, &id);
+	t = keyed_get(p->tallies, key, &id);
+	if (t && !t->gaps)
+		t->gaps = tally_no_gaps;
+	return t;
 }
 
 bool tally_is_sure(const struct tally *t, uint64_t often)
@@ -98,21 +124,29 @@ void tally_add_peer(struct tally *t, struct site_id peer, uint64_t n)
 	t->strangers += n;
 }
 
-void tally_add(struct tally *t, const struct tally *more)
+void tally_gaps_add(struct tally_gaps *to, const struct tally_gaps *from)
 {
+	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
+		to[i].n += from[i].n;
+		to[i].back += from[i].back;
+		to[i].time += from[i].time;
+		to[i].back_time += from[i].back_time;
+		to[i].advance += from[i].advance;
+	}
+}
+
+int tally_add(struct tally *t, const struct tally *more)
+{
+	struct tally_gaps *own = more->gaps == tally_no_gaps ? NULL : tally_own_gaps(t);
+
+	if (!own && more->gaps != tally_no_gaps)
+		return -1;
 	see_step(t, more->step, more->agreed, more->differed);
 	t->seen += more->seen;
 	t->strangers += more->strangers;
-	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
-		struct tally_gaps *to = &t->gaps[i];
-		const struct tally_gaps *from = &more->gaps[i];
-
-		to->n += from->n;
-		to->back += from->back;
-		to->time += from->time;
-		to->back_time += from->back_time;
-		to->advance += from->advance;
-	}
+	if (own)
+		tally_gaps_add(own, more->gaps);
+	return 0;
 }
 
 static uint64_t hash(uint64_t addr, unsigned bits)
@@ -195,9 +229,9 @@ static double advance(const struct tally_word *m, uint64_t value, uint64_t time)
 }
 
 /* Handles a window's first sight of a word, whose value was loaded or just stored: ends a gap
- * and begins another. */
-static void see_word(struct tally_words *k, const struct window *w, struct tally_word *m,
-		     uint64_t value, bool stored)
+ * and begins another. -1 without memory. */
+static int see_word(struct tally_words *k, const struct window *w, struct tally_word *m,
+		    uint64_t value, bool stored)
 {
 	uint64_t time = w->time - m->time;
 	unsigned octave = 0;
@@ -205,13 +239,16 @@ static void see_word(struct tally_words *k, const struct window *w, struct tally
 	double by;
 
 	if (m->window == k->windows)
-		return;
+		return 0;
 	m->by->seen++;
 	m->window = k->windows;
 	if (w->time > m->time) {
 		while (octave < TALLY_OCTAVES - 1 && time >= tally_octave(octave + 1))
 			octave++;
-		g = &m->by->gaps[octave];
+		g = tally_own_gaps(m->by);
+		if (!g)
+			return -1;
+		g += octave;
 		by = advance(m, value, time);
 		if (by > 0 || (!stored && value == m->value)) {
 			g->n++;
@@ -224,6 +261,7 @@ static void see_word(struct tally_words *k, const struct window *w, struct tally
 		m->value = value;
 		m->time = w->time;
 	}
+	return 0;
 }
 
 /* Begins to follow a word, which the tally has just set. */
@@ -241,24 +279,26 @@ static void follow(struct tally_words *k, const struct window *w, struct tally *
 				  .size = r->access };
 }
 
-/* Handles a store of the tally. */
-static void advanced(struct tally_words *k, const struct window *w, struct tally *t,
-		     const struct retired *r)
+/* Handles a store of the tally. -1 without memory. */
+static int advanced(struct tally_words *k, const struct window *w, struct tally *t,
+		    const struct retired *r)
 {
 	uint64_t addr = r->value[OPERAND_ADDRESS], value = r->value[OPERAND_STORE];
 	struct tally_word *m = find_word(k, w->pid, addr, r->access);
 
 	if (m && !m->lost && m->addr == addr && m->size == r->access) {
-		see_word(k, w, m, value, true);
+		if (see_word(k, w, m, value, true))
+			return -1;
 		m->stored = k->windows;
 		if (m->by != t) {
 			tally_add_peer(m->by, t->key, 1);
 			tally_add_peer(t, m->by->key, 1);
 			m->by = t;
 		}
-		return;
+		return 0;
 	}
 	follow(k, w, t, r, m ? m : take_word(k, addr));
+	return 0;
 }
 
 /*
@@ -297,7 +337,8 @@ static int store(struct profile *p, const struct window *w, const struct retired
 		}
 	}
 	if (t && tally_is_sure(t, LIKELY)) {
-		advanced(k, w, t, r);
+		if (advanced(k, w, t, r))
+			return -1;
 		value_at(k, r->value[OPERAND_ADDRESS])->size = 0;
 	} else {
 		set(k, w, r);
@@ -318,14 +359,15 @@ static bool is_reader(struct tally_words *k, const struct retired *r, const stru
 	return m->by->readers & bit;
 }
 
-static void load(struct tally_words *k, const struct window *w, const struct retired *r)
+static int load(struct tally_words *k, const struct window *w, const struct retired *r)
 {
 	struct tally_word *m = find_word(k, w->pid, r->value[OPERAND_ADDRESS], r->access);
 
 	if (m && !m->lost && m->addr == r->value[OPERAND_ADDRESS] && m->size == r->access &&
-	    is_reader(k, r, m))
-		see_word(k, w, m, r->value[OPERAND_LOAD], false);
+	    is_reader(k, r, m) && see_word(k, w, m, r->value[OPERAND_LOAD], false))
+		return -1;
 	loaded(k, r);
+	return 0;
 }
 
 /* Counters in registers. */
@@ -402,7 +444,8 @@ static int step_register(struct profile *p, const struct window *w, const struct
 	see_chain(k, r, t, register_word(k, w, t));
 	m = register_word(k, w, t);
 	if (m) {
-		see_word(k, w, m, value, true);
+		if (see_word(k, w, m, value, true))
+			return -1;
 	} else {
 		uint64_t addr = register_addr(leader(t)->key);
 
@@ -444,7 +487,8 @@ int tallies_window(struct profile *p, const struct window *w)
 			if (store(p, w, r))
 				return -1;
 		} else if (r->access <= 8 && r->have >> OPERAND_LOAD & 1) {
-			load(k, w, r);
+			if (load(k, w, r))
+				return -1;
 		}
 	}
 	return 0;
@@ -460,7 +504,8 @@ int tallies_merge(struct profile *dst, const struct profile *src, const uint32_t
 
 		if (!d)
 			return -1;
-		tally_add(d, s);
+		if (tally_add(d, s))
+			return -1;
 		for (int i = 0; i < TALLY_PEERS && s->peer[i].n; i++) {
 			struct site_id peer = { .image = map[s->peer[i].site.image],
 						.addr = s->peer[i].site.addr };
@@ -478,7 +523,7 @@ void tallies_free(struct profile *p)
 	HASH_CLEAR(hh, p->tallies);
 	for (; t; t = next) {
 		next = t->hh.next;
-		free(t);
+		free_one(t);
 	}
 	free(p->tally_words);
 }

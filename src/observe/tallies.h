@@ -45,7 +45,7 @@ struct tally {
 	/* times that another instruction was seen to store to the word after the tally did; and
 	 * peers beyond TALLY_PEERS */
 	uint64_t strangers;
-	struct tally_gaps gaps[TALLY_OCTAVES];
+	const struct tally_gaps *gaps; /* TALLY_OCTAVES of them; written by tally_own_gaps() */
 	struct tally_peer peer[TALLY_PEERS]; /* n = 0: the entry is empty */
 	/* private: representative of the tallies that count with one register */
 	struct tally *leader;
@@ -64,8 +64,14 @@ uint64_t tally_octave(unsigned i);
 bool tally_is_sure(const struct tally *t, uint64_t often);
 /* Finds or makes the entry; NULL without memory. */
 struct tally *tallies_get(struct profile *p, struct site_id id);
-/* Adds another recording's counts, without peers. */
-void tally_add(struct tally *t, const struct tally *more);
+/* The gaps of a tally that saw none, which are all zero. */
+extern const struct tally_gaps tally_no_gaps[TALLY_OCTAVES];
+/* The tally's gaps for writing; made if it saw none. NULL without memory. */
+struct tally_gaps *tally_own_gaps(struct tally *t);
+/* Adds the gaps of all lengths. */
+void tally_gaps_add(struct tally_gaps *to, const struct tally_gaps *from);
+/* Adds another recording's counts, without peers. -1 without memory. */
+int tally_add(struct tally *t, const struct tally *more);
 void tally_add_peer(struct tally *t, struct site_id peer, uint64_t n);
 int tallies_merge(struct profile *dst, const struct profile *src, const uint32_t *map);
 void tallies_free(struct profile *p);

@@ -129,15 +129,9 @@ static void unite(struct forest *f)
 		}
 }
 
-static void add(struct tally *sum, const struct tally *t, double outside)
+static void add(struct tally *sum, struct tally_gaps *gaps, const struct tally *t, double outside)
 {
-	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
-		sum->gaps[i].n += t->gaps[i].n;
-		sum->gaps[i].back += t->gaps[i].back;
-		sum->gaps[i].time += t->gaps[i].time;
-		sum->gaps[i].back_time += t->gaps[i].back_time;
-		sum->gaps[i].advance += t->gaps[i].advance;
-	}
+	tally_gaps_add(gaps, t->gaps);
 	sum->seen += t->seen;
 	sum->strangers += (uint64_t)outside;
 }
@@ -285,7 +279,8 @@ static void gather(struct tally_groups *g, const struct forest *f, const struct 
 		   const struct tally **to)
 {
 	struct tally_group *group = &g->group[g->n];
-	struct tally sum = { 0 };
+	struct tally_gaps gaps[TALLY_OCTAVES] = { { 0 } };
+	struct tally sum = { .gaps = gaps };
 	bool up = false, down = false, own = true;
 
 	*group = (struct tally_group){ .tally = to, .n = n };
@@ -293,7 +288,7 @@ static void gather(struct tally_groups *g, const struct forest *f, const struct 
 		const struct tally *t = f->tally[m[i].at];
 
 		to[i] = t;
-		add(&sum, t, strangers(f, t));
+		add(&sum, gaps, t, strangers(f, t));
 		up |= t->step > 0;
 		down |= t->step < 0;
 		own &= f->judge && f->judge->is_own(f->judge->ctx, t);

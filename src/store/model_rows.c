@@ -442,7 +442,7 @@ static enum pairs_result read_site_distance(const struct rows *r, sqlite3_stmt *
 	return decode(s, 3, d->octave, DISTANCE_OCTAVES) ? PAIRS_OK : PAIRS_MALFORMED;
 }
 
-static bool decode_gaps(sqlite3_stmt *s, int at, struct tally *t)
+static bool decode_gaps(sqlite3_stmt *s, int at, struct tally_gaps *gaps)
 {
 	const uint8_t *p = sqlite3_column_blob(s, at);
 	struct cursor c = { p, p ? p + sqlite3_column_bytes(s, at) : p };
@@ -460,7 +460,7 @@ static bool decode_gaps(sqlite3_stmt *s, int at, struct tally *t)
 		    g.back_time > COUNT_MAX || g.back_time < g.back || advance > COUNT_MAX)
 			return false;
 		g.advance = (double)advance;
-		t->gaps[i] = g;
+		gaps[i] = g;
 	}
 	return true;
 }
@@ -482,17 +482,19 @@ static bool decode_peers(const struct rows *r, sqlite3_stmt *s, int at, struct t
 
 static enum pairs_result read_tally(const struct rows *r, sqlite3_stmt *s)
 {
-	struct tally more = { .step = sqlite3_column_int64(s, 2) }, *t;
+	struct tally_gaps gaps[TALLY_OCTAVES] = { { 0 } };
+	struct tally more = { .step = sqlite3_column_int64(s, 2), .gaps = tally_no_gaps }, *t;
 	struct site_id id;
 
 	if (!site_at(r, s, &id) || !count_at(s, 3, &more.agreed) ||
 	    !count_at(s, 4, &more.differed) || !count_at(s, 5, &more.seen) ||
-	    !count_at(s, 6, &more.strangers) || !decode_gaps(s, 7, &more))
+	    !count_at(s, 6, &more.strangers) || !decode_gaps(s, 7, gaps))
 		return PAIRS_MALFORMED;
+	if (sqlite3_column_bytes(s, 7))
+		more.gaps = gaps;
 	t = tallies_get(r->p, id);
-	if (!t)
+	if (!t || tally_add(t, &more))
 		return PAIRS_MEMORY;
-	tally_add(t, &more);
 	return decode_peers(r, s, 8, t) ? PAIRS_OK : PAIRS_MALFORMED;
 }
 

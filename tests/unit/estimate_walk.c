@@ -206,11 +206,13 @@ static void count(struct estimate *e, struct profile *p)
 	struct cfg *g = &e->proc[1].g;
 	struct tally *t = tallies_get(p, (struct site_id){ .addr = 0x1000 });
 	struct site *s = profile_site(p, t->key);
+	struct tally_gaps *gaps = tally_own_gaps(t);
 
-	assert_non_null(s);
+	assert_true(s && gaps);
 	s->cls = INSN_RMW;
-	*t = (struct tally){ .key = t->key, .hh = t->hh, .step = -2, .agreed = 1000, .seen = 1000 };
-	t->gaps[5] = (struct tally_gaps){ .n = 1000, .time = 1000000, .advance = 2 * 25 * 2000 };
+	t->step = -2;
+	t->agreed = t->seen = 1000;
+	gaps[5] = (struct tally_gaps){ .n = 1000, .time = 1000000, .advance = 2 * 25 * 2000 };
 	g->insn = calloc(g->ninsns, sizeof(*g->insn));
 	e->range = calloc(1, sizeof(*e->range));
 	assert_true(g->insn && e->range);
