@@ -266,7 +266,16 @@ static void tell_touches(struct making *m, struct reuse_part *p, double *known)
 		doubt(m, p);
 }
 
-/* Completes the parts; those without touches are left out. */
+/* Whether windows saw reuse times there: a window that was only begun may have touches, but no times. */
+static bool has_times(const struct reuses *u)
+{
+	for (unsigned b = 0; b < REUSES_NEAR; b++)
+		if (u->near_ended[b] || u->near_left[b])
+			return true;
+	return false;
+}
+
+/* Completes the parts; those without touches, or without reuse times, are left out. */
 static void finish(struct making *m)
 {
 	struct reuse_parts *out = m->out;
@@ -277,7 +286,8 @@ static void finish(struct making *m)
 	for (size_t i = 0; i < out->n; i++) {
 		tell_touches(m, out->part[i], &known);
 		all += out->part[i]->time;
-		if (out->part[i]->touches > 0 && isfinite(out->part[i]->touches))
+		if (out->part[i]->touches > 0 && isfinite(out->part[i]->touches) &&
+		    has_times(&out->part[i]->sum))
 			out->part[k++] = out->part[i];
 		else
 			free(out->part[i]);

@@ -141,22 +141,38 @@ struct mix {
 	double touches, time;
 };
 
-/* error: standard deviations by which the parts' executions are drawn; 0: as estimated. */
+/* The factor from estimated to drawn executions. error: standard deviations by which to draw; 0: as estimated. */
+static double drawn(const struct reuse_part *p, double error, uint64_t *random)
+{
+	return error > 0 ? fmin(exp(error * p->error * draw_normal(random)), OFF_MOST) : 1;
+}
+
+static double scale_of(const struct reuse_part *p)
+{
+	return p->touches / (double)p->sum.touches;
+}
+
+/* The largest scale of a part in a draw, by a copy of the generator's state. */
+static double largest(const struct sampled_group *g, double error, uint64_t random)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		most = fmax(most, scale_of(g->part[i]) * drawn(g->part[i], error, &random));
+	return most;
+}
+
+/* Scales are relative to the largest one of the draw, so that its counts are not rounded to nothing. */
 static void mix(struct mix *to, const struct sampled_group *g, double error, uint64_t *random)
 {
-	double touches[2] = { 0 };
+	double most = largest(g, error, *random);
 
 	memset(to, 0, sizeof(*to));
-	for (size_t i = 0; i < g->n; i++)
-		touches[0] =
-			fmax(touches[0], g->part[i]->touches / (double)g->part[i]->sum.touches);
 	for (size_t i = 0; i < g->n; i++) {
 		const struct reuse_part *p = g->part[i];
-		double by = p->touches / (double)p->sum.touches / touches[0], off = 1;
+		double off = drawn(p, error, random);
 
-		if (error > 0)
-			off = fmin(exp(error * p->error * draw_normal(random)), OFF_MOST);
-		curve_add(&to->sum, &p->sum, fmax(by * off, SCALE_LEAST));
+		curve_add(&to->sum, &p->sum, fmax(scale_of(p) * off / most, SCALE_LEAST));
 		to->touches += p->touches * off;
 		to->time += p->time;
 	}

@@ -56,8 +56,8 @@ refused() { # NAME STATUS REGEX ARGS...
 	like "$1" "$status:$err" "^$2:.*$3"
 	is "... and prints nothing" "$out" ""
 }
-refused "one recording" 2 'takes two recordings, but 1' a.db
-refused "three without vs" 2 'takes two recordings, but 3' a.db b.db a.db
+refused "one recording" 2 'takes two recordings, and was given 1' a.db
+refused "three without vs" 2 'takes two recordings, and was given 3' a.db b.db a.db
 refused "nothing on one side" 2 'both sides of vs' a.db vs
 refused "vs twice" 2 'given twice' a.db vs b.db vs a.db
 refused "exact and sampled" 2 'squeeze.db is sampled' a.db squeeze.db

@@ -368,9 +368,10 @@ cpu=$("$ASSAY" info -i unwaited.db --json | jq '.runs[0].counters | .program_ns 
 ok "its time is in the command's, as far as samples tell: $cpu of it" jq -en "$cpu > 0.8 and $cpu < 1.3"
 
 # A daemon: the recording ends with the command, and says what goes on.
+mkfifo wanted
 run "$ASSAY" record -o daemon.db -- sh -c '(i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; : >burnt
-	while [ ! -e stop ]; do sleep 0.1; done) >/dev/null 2>&1 & while [ ! -e burnt ]; do sleep 0.1; done'
-: >stop
+	read -r it <wanted) >/dev/null 2>&1 & while [ ! -e burnt ]; do :; done'
+: >wanted
 is "a process that outlives the command: status" "$status" 0
 like "… is named" "$err" '^\[ record: 1 process outlived the command, with which recording ends: -p [0-9]+ records it \]$'
 
