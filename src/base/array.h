@@ -23,7 +23,7 @@
 		array_to_ != NULL; \
 	})
 
-/* Makes room for one more than n elements. The room is not stored: it is the least power of two that is not below n. */
+/* Makes room for one more element after n. The room is not stored: it is the least power of two that is not below n. */
 #define array_one_more(v, n) \
 	({ \
 		void *array_to_ = array_doubled((v), (n), sizeof(*(v))); \
@@ -46,7 +46,7 @@
 		array_to_ != NULL; \
 	})
 
-/* What the macros call. Each returns the array, moved or not, or NULL without memory. */
+/* Functions that the macros call. Each returns the array, moved or not, or NULL without memory. */
 void *array_reserved(void *v, size_t *cap, size_t n, size_t size, size_t max);
 void *array_doubled(void *v, size_t n, size_t size);
 void *array_widened(void *v, size_t n, size_t to, size_t size);

@@ -27,7 +27,7 @@ struct request {
 	uint64_t start, end;
 };
 
-/* The capabilities that the broker keeps. A recorder that has none of them needs no broker. */
+/* The capabilities that the broker keeps. A recorder with none of them needs no broker. */
 static const cap_value_t rights[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
 				      CAP_KILL };
 #define RIGHTS (sizeof(rights) / sizeof(rights[0]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks: CLOCK_MONOTONIC for durations, CLOCK_PROCESS_CPUTIME_ID for what the process itself costs. */
+/* Clocks: CLOCK_MONOTONIC for durations, CLOCK_PROCESS_CPUTIME_ID for the process's own cost. */
 #ifndef ASSAY_BASE_CLOCK_H
 #define ASSAY_BASE_CLOCK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BLAKE2b (RFC 7693), 256 bits, without a key, by libb2: a digest that tells contents apart even where somebody made them
- * to collide under a weaker one.
+ * BLAKE2b (RFC 7693), 256 bits, without a key, by libb2: a digest that tells contents apart even if somebody made them
+ * collide under a weaker one.
  */
 #ifndef ASSAY_BASE_DIGEST_H
 #define ASSAY_BASE_DIGEST_H

@@ -17,7 +17,7 @@ int file_open(const char *path, struct stat *st, struct err *err)
 		return err_sys(err, "cannot open %s", path);
 	if (!S_ISREG(st->st_mode))
 		return refuse(path, err);
-	/* The name may belong to a pipe or a terminal by now. */
+	/* The name may have become a pipe's or a terminal's. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_sys(err, "cannot open %s", path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Hashes for tables in memory, in the kernel's code too. Nobody has to be kept from making them collide (base/digest). */
+/* Hashes for tables in memory, in the kernel's code too. They do not resist somebody who makes keys collide;
+ * base/digest does. */
 #ifndef ASSAY_BASE_HASH_H
 #define ASSAY_BASE_HASH_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Messages on stderr, cleaned for a terminal (base/text), and what a terminal can show.
- */
+/* Messages on stderr, cleaned for a terminal (base/text), and the abilities of a terminal. */
 #ifndef ASSAY_BASE_LOG_H
 #define ASSAY_BASE_LOG_H
 
@@ -12,7 +10,7 @@
 
 void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Called before each of these lines; NULL: nothing is. */
+/* Sets a function to be called before each of these lines; NULL: none. */
 void log_before(void (*call)(void));
 /* "assay: message" and the remedy on a line of its own. */
 void log_err(const struct err *err);

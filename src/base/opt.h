@@ -49,7 +49,7 @@ struct opt_habit {
 struct verb {
 	const char *name;
 	const char *summary;		/* one line */
-	const char *synopsis;		/* what follows "assay NAME " */
+	const char *synopsis;		/* the text after "assay NAME " */
 	const char *about;		/* paragraphs, separated by blank lines */
 	const char *examples;		/* lines: a command, or text that begins with '#' */
 	const struct opt *opts;		/* the table ends with a zeroed entry */
@@ -57,8 +57,7 @@ struct verb {
 	bool privileged; /* the verb drops its privileges itself; main() drops those of all others first */
 	/* Everything from the first operand on is the command line of another program. */
 	bool command;
-	const char
-		*words; /* what the operands can be, for completion; NULL: files; "VERB": a verb */
+	const char *words; /* what the operands are, for completion; NULL: files; "VERB": a verb */
 	/* argv[0..argc) are the operands. Returns the exit status; on error sets err. */
 	int (*run)(int argc, char **argv, struct err *err);
 };

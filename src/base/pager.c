@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOT_FOUND 127 /* the shell's status for a command that is not there */
+#define NOT_FOUND 127 /* the shell's status for a command that does not exist */
 #define ROWS 24
 #define COLUMNS 80
 
-static int terminal = -1; /* what the standard output was */
+static int terminal = -1; /* the original standard output */
 static const char *command;
 
 /* NULL: none. */
@@ -107,7 +107,7 @@ static void write_all(const char *text, size_t n)
 	}
 }
 
-/* The pager reads the kept text from its beginning. less leaves colours as they are, and the text on the screen. */
+/* The pager reads the kept text from its beginning. less keeps colours, and leaves the text on the screen. */
 static void run_pager(int kept)
 {
 	if (lseek(kept, 0, SEEK_SET) || dup2(kept, STDIN_FILENO) < 0)
@@ -120,7 +120,7 @@ static void run_pager(int kept)
 	_exit(NOT_FOUND);
 }
 
-/* Whether the pager was there. Interrupts from the keyboard are the pager's meanwhile. */
+/* Whether the pager could be started. Meanwhile interrupts from the keyboard go to the pager. */
 static bool show(int kept)
 {
 	void (*interrupt)(int) = signal(SIGINT, SIG_IGN), (*quit)(int) = signal(SIGQUIT, SIG_IGN);

@@ -23,9 +23,9 @@
 
 #define TEXT_INVALID UINT32_MAX
 
-/* Returns the character at *s, which must not be 0, and moves *s behind it. TEXT_INVALID: the byte is no valid UTF-8. */
+/* Returns the character at *s, which must not be 0, and advances *s. TEXT_INVALID: the byte is no valid UTF-8. */
 uint32_t text_next(const char **s);
-/* Returns the part of a path behind its last '/'; the whole path if it ends there. */
+/* Returns the part of a path after its last '/'; the whole path if it ends there. */
 const char *text_last_component(const char *path);
 /* Whether a character may be shown. */
 bool text_shows(uint32_t c);

@@ -28,7 +28,7 @@ struct build {
 	bool failed;
 };
 
-/* What a recording adds to the graph. */
+/* Additions from a recording. */
 
 static const struct cfg_target *targets_of(const struct cfg_seen *seen, uint64_t from, size_t *n)
 {
@@ -56,10 +56,7 @@ static bool add_targets(struct walk *w, const struct cfg_seen *seen)
 			if (!walk_add_case(w, k, t[i].to))
 				continue;
 			added = true;
-			/*
-			 * The target was recorded though the table does not have it, so the jump
-			 * has other targets, too.
-			 */
+			/* The table lacks a recorded target, so the jump has other targets, too. */
 			w->jump[k].fate = WALK_UNKNOWN;
 		}
 		w->jump[k].outside |= outside > 0;
@@ -69,7 +66,7 @@ static bool add_targets(struct walk *w, const struct cfg_seen *seen)
 	return added;
 }
 
-/* Enters at instructions that were recorded but that nothing known leads to. */
+/* Enters at recorded instructions that no known control flow leads to. */
 static bool add_found(struct walk *w, const struct cfg_seen *seen)
 {
 	uint32_t n = w->n;
@@ -203,7 +200,7 @@ static void add_block(struct build *b, uint32_t first)
 	g->nblocks++;
 }
 
-/* Whether the code at `first` is padding that nothing leads to. */
+/* Whether the code at `first` is padding that no control flow leads to. */
 static bool is_filler(const struct build *b, uint32_t first)
 {
 	const struct walk_insn *x = &b->w.insn[first];
@@ -434,7 +431,7 @@ static bool allocate(struct build *b)
 	return true;
 }
 
-/* What all readers of a graph rely on. */
+/* Properties that all readers of a graph rely on. */
 static void check_block(const struct cfg *g, uint32_t b)
 {
 	const struct cfg_block *x = &g->block[b];

@@ -35,11 +35,12 @@
 
 /* How a block ends. */
 #define CFG_ENDS(X) \
-	X(VIRTUAL, "virtual")	/* the virtual entry and exit blocks */ \
-	X(NEXT, "next")		/* the next block begins, and is entered otherwise, too */ \
-	X(BRANCH, "branch")	/* conditional; a way out of the procedure is a CFG_TAIL edge */ \
-	X(JUMP, "jump")		/* direct jump within the procedure */ \
-	X(TABLE, "table")	/* indirect jump, all of whose targets are known */ \
+	X(VIRTUAL, "virtual") /* the virtual entry and exit blocks */ \
+	X(NEXT, "next") /* the next block begins here, because control also enters it otherwise */ \
+	X(BRANCH, \
+	  "branch")	  /* conditional branch; a way out of the procedure is a CFG_TAIL edge */ \
+	X(JUMP, "jump")	  /* direct jump within the procedure */ \
+	X(TABLE, "table") /* indirect jump, all of whose targets are known */ \
 	X(UNKNOWN, "unknown")	/* indirect jump with unknown targets: edges are missing */ \
 	X(TAIL, "tail")		/* jump to another procedure, direct or indirect */ \
 	X(CALL, "call")		/* direct or indirect call that returns */ \
@@ -57,16 +58,17 @@ enum cfg_end {
 extern const char *const cfg_end_name[CFG_END_N];
 
 #define CFG_EDGES(X) \
-	X(ENTER, "enter")     /* from the entry block: the procedure is called */ \
-	X(UNWIND, "unwind")   /* from the entry block: landing pads, second returns */ \
-	X(FOUND, "found")     /* from the entry block: code that ran without a known way there */ \
+	X(ENTER, "enter")   /* from the entry block: the procedure is called */ \
+	X(UNWIND, "unwind") /* from the entry block: landing pads, second returns */ \
+	X(FOUND, \
+	  "found") /* from the entry block: code that ran although no known way leads there */ \
 	X(FALL, "fall")	      /* branch not taken, or the next block just begins */ \
 	X(TAKEN, "taken")     /* branch taken */ \
 	X(JUMP, "jump")	      /* direct jump */ \
 	X(CASE, "case")	      /* one target of an indirect jump */ \
 	X(AFTER, "after")     /* the call, or system call, returned */ \
-	X(RETURN, "return")   /* to the exit block, as all kinds below */ \
-	X(TAIL, "tail")	      /* to another procedure by a jump, or by running into it */ \
+	X(RETURN, "return")   /* to the exit block, as all the following kinds */ \
+	X(TAIL, "tail")	      /* to another procedure, by a jump or by running into it */ \
 	X(STOP, "stop")	      /* calls that do not return, traps */ \
 	X(LOST, "lost")	      /* indirect jump to an unknown place */ \
 	X(VIRTUAL, "virtual") /* a virtual way out of an endless cycle */
@@ -126,9 +128,9 @@ struct cfg {
 	uint32_t ninsns;
 	uint32_t nclasses; /* class 0 is the entry block's: how often it is called */
 	uint32_t nunknown; /* blocks that end in CFG_END_UNKNOWN */
-	/* Edges are missing: there are unknown jumps, or code ran that nothing leads to. Each
-	 * block and each edge then has a class of its own; only blocks that are divided by a
-	 * call that returns share theirs. */
+	/* Edges are missing: there are unknown jumps, or code ran that nothing leads to. Each block
+	 * and each edge then has a class of its own; only blocks that are divided by a call that
+	 * returns share one. */
 	bool missing;
 };
 
@@ -145,13 +147,13 @@ void cfg_fini(struct cfg *g);
 /* The block of the instruction that begins at addr, or CFG_NONE. */
 uint32_t cfg_block_at(const struct cfg *g, uint64_t addr);
 
-/* Whether the edge is the way of a branch that is not taken: the first edge of its block,
- * whatever its kind. */
+/* Whether the edge is the one by which a branch is not taken: the first edge of its block, whatever
+ * its kind. */
 bool cfg_is_untaken(const struct cfg *g, uint32_t edge);
 /*
- * How often control passed an edge of a block with instructions, from counts of blocks. left:
- * executions of the last instruction of the edge's source; taken: those of them that went to its
- * target; came: executions of the block it leads to. NAN: the counts do not tell.
+ * Returns how often control passed an edge of a block with instructions, from counts of blocks.
+ * left: executions of the last instruction of the edge's source; taken: those of them that went to
+ * its target; came: executions of the block that the edge leads to. NAN: the counts do not tell.
  */
 double cfg_edge_passed(const struct cfg *g, uint32_t edge, double left, double taken, double came);
 

@@ -23,8 +23,8 @@ struct cfg_proc {
 /* The source of code: an image, or a test. Addresses are ELF virtual addresses. */
 struct cfg_source {
 	void *ctx;
-	/* Returns the code from addr on, *n bytes of it, at least one instruction unless the
-	 * code ends before. NULL: none. */
+	/* Returns the code from addr on, *n bytes of it, at least one whole instruction unless the
+	 * code ends there. NULL: none. */
 	const uint8_t *(*bytes)(void *ctx, uint64_t addr, size_t *n);
 	/* Finds the procedure that holds addr; false: there is none. */
 	bool (*proc)(void *ctx, uint64_t addr, struct cfg_proc *proc);
@@ -32,13 +32,13 @@ struct cfg_source {
 	 * virtual addresses); false: there are none. *constant: the program cannot change them. */
 	bool (*data)(void *ctx, uint64_t addr, void *buf, size_t n, bool *constant);
 	/* Lists where exceptions enter the procedure that begins at start: up to max addresses.
-	 * Returns how many there are. May be NULL. */
+	 * Returns how many there are. The function may be NULL. */
 	size_t (*pads)(void *ctx, uint64_t start, uint64_t *pad, size_t max);
 };
 
 struct cfg_code;
 
-/* The image stays the caller's. One thread at a time. NULL with err set: no memory. */
+/* The image remains the caller's. For use by one thread at a time. NULL with err set: no memory. */
 struct cfg_code *cfg_code_new(struct image *im, struct err *err);
 struct cfg_code *cfg_code_over(const struct cfg_source *src, struct err *err);
 void cfg_code_free(struct cfg_code *c);

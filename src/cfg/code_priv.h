@@ -6,11 +6,11 @@
 #include "x86/insn.h"
 #include "x86/lift_memo.h"
 
-/* What is known of a called place. */
+/* The fate of a call of a place: whether it returns. */
 enum code_fate {
 	CODE_FREE, /* the slot of the table is free */
 	CODE_NOT_KNOWN,
-	CODE_PENDING, /* the question is being answered */
+	CODE_PENDING, /* the question is being answered further up */
 	CODE_RETURNS,
 	CODE_NORETURN,
 };
@@ -37,21 +37,21 @@ struct cfg_code {
 	struct lift_memo *memo;
 	struct code_callee *callee; /* hashed by address */
 	uint32_t callee_bits, callees;
-	uint32_t budget; /* instructions that the current question may still look at */
-	bool assumed;	 /* the current answer rests on a pending one */
+	uint32_t budget; /* number of instructions that the current question may still examine */
+	bool assumed;	 /* the current answer depends on a pending one */
 	bool found_ready;
-	struct code_found small;  /* the small procedure that was asked for last */
+	struct code_found small;  /* the small procedure that was looked up last */
 	struct code_found *found; /* sorted by start */
 	size_t nfound;
 	struct code_entry *entry; /* sorted by target */
 	size_t nentries, entry_cap;
-	/* one bit for each piece of each segment: the piece's jumps are in `entry` */
+	/* one bit for each piece of each segment: the jumps of the piece are in `entry` */
 	uint64_t *scanned;
 	uint64_t *learnt; /* addresses of called places, unsorted */
 	size_t nlearnt;
 };
 
-/* The facts about an instruction that control flow needs. */
+/* The facts about an instruction that matter for control flow. */
 struct code_insn {
 	uint64_t target; /* target of a direct branch, jump or call; else 0 */
 	uint8_t len, cls;
@@ -70,7 +70,7 @@ bool code_decode(struct cfg_code *c, struct code_at *at, uint64_t addr, struct c
 /* Decodes the instruction at addr with all its facts. */
 bool code_decode_fully(struct cfg_code *c, uint64_t addr, struct insn *in);
 
-/* Whether a call of addr can return. deep: look at the code there, not only at names and known
+/* Whether a call of addr can return. deep: examine the code there, not only names and known
  * results. */
 bool code_returns(struct cfg_code *c, uint64_t addr, bool deep);
 /* Whether a call of addr may return a second time (setjmp, vfork). */

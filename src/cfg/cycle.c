@@ -32,7 +32,8 @@ struct node {
 	uint32_t number;      /* number in the order of the walk; NONE: not reached */
 	uint32_t parent_edge; /* edge to the parent; NONE: the root */
 	uint32_t parent;
-	uint32_t hi; /* the smallest number that a back edge from this node or below leads to */
+	uint32_t
+		hi; /* the smallest number that a back edge from this node or from below leads to */
 	uint32_t hi_child, hi_second; /* the smallest two values of `hi` among the children */
 	/* first capping edge that ends here; a list linked by cap_next */
 	uint32_t capping;

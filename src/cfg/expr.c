@@ -116,7 +116,7 @@ static bool add_term(struct expr *e, uint64_t coef, uint32_t node)
 	return true;
 }
 
-/* Bounds c + coef * x, where that does not wrap. */
+/* Bounds c + coef * x, if that does not wrap. */
 static void bound_sum(const struct expr_path *p, struct expr *e)
 {
 	const struct expr *x;
@@ -329,7 +329,7 @@ static bool range_round(const struct expr_path *p, const struct expr *e, uint64_
 	*lo = (p->node[low].lo + sum->c) & max;
 	*hi = (p->node[low].hi + sum->c) & max;
 	if (*lo > *hi)
-		*lo = 0; /* Compilers leave a check out where they know that it holds. */
+		*lo = 0; /* Compilers leave a check out where they know its result. */
 	return true;
 }
 
@@ -388,8 +388,8 @@ static bool range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64
 	return bounded;
 }
 
-/* Finds the low part of a node that was compared where the whole is used: then the upper part is
- * 0. */
+/* Finds the low part of a node that was compared, where the whole node is used: then the upper part
+ * is 0. */
 static uint32_t low_part(const struct expr_path *p, uint32_t node)
 {
 	for (uint32_t i = 0; i < p->n; i++)

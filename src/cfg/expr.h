@@ -80,12 +80,12 @@ void expr_begin(struct expr_path *p, struct cfg_code *code, uint16_t known,
 void expr_step(struct expr_path *p, const struct insn *in);
 /* Applies what follows from a conditional branch that was taken, or was not. */
 void expr_branch(struct expr_path *p, const struct insn *in, bool taken);
-/* The node of the target of the indirect jump. */
+/* Returns the node of the target of the indirect jump. */
 uint32_t expr_target(struct expr_path *p, const struct insn *in);
-/* Bounds the node's value, unsigned, by all that is known of its operands. True if more than its
- * size bounds it: a comparison or a mask. */
+/* Bounds the node's value, unsigned, by everything known of its operands. True if a comparison or a
+ * mask bounds it, and not only its size. */
 bool expr_range(const struct expr_path *p, uint32_t node, uint64_t *lo, uint64_t *hi);
-/* The node as a sum. */
+/* Returns the node as a sum. */
 struct expr expr_as_sum(const struct expr_path *p, uint32_t node);
 
 #endif

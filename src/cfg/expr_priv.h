@@ -28,11 +28,11 @@ uint32_t expr_masked(struct expr_path *p, uint32_t a, uint64_t mask);
 uint32_t expr_shifted(struct expr_path *p, uint32_t a, unsigned by);
 /* Bitwise or: unknown, but without a bit above the highest bit of both. */
 uint32_t expr_joined(struct expr_path *p, uint32_t a, uint32_t b);
-/* Makes a sum one term that can be an index: a sum of several terms, or one that was compared as
- * a whole. */
+/* Makes a sum a single term that can be an index, if the sum has several terms or was compared as a
+ * whole. */
 uint32_t expr_as_one(struct expr_path *p, uint32_t a);
 
-/* Bounds the node to [lo, hi], and its operands as far as that follows. */
+/* Bounds the node to [lo, hi], and its operands by what follows from that. */
 void expr_limit(struct expr_path *p, uint32_t node, uint64_t lo, uint64_t hi);
 
 #endif

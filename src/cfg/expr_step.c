@@ -68,8 +68,8 @@ static void forget_stack(struct expr_path *p)
 	p->stack = ++p->others;
 }
 
-/* Finds an earlier load of the same place: a compiler that does not check the value again knew
- * of no store to it. */
+/* Finds an earlier load of the same place: a compiler that does not check the value again knew of
+ * no store to the place. */
 static bool was_loaded(const struct expr_path *p, uint32_t addr)
 {
 	for (uint32_t i = 0; i < p->n; i++)
@@ -144,7 +144,7 @@ static void write_operand(struct expr_path *p, const struct insn *in, int i, uin
 	}
 	r = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? reg_part(op->reg.value)
 						    : (struct reg_part){ -1, 0, false };
-	/* A register that is written in part is used as that part: its rest is taken as zero. */
+	/* A register that is written in part is used as that part: the rest counts as zero. */
 	if (r.reg >= 0)
 		p->reg[r.reg] = r.high ? expr_other(p) : expr_zext(p, value, 1u << r.width);
 }
@@ -173,7 +173,7 @@ static void step_other(struct expr_path *p, const struct insn *in)
 			store(p, address(p, in, &in->op[i]), in->op[i].size / 8u, expr_other(p));
 }
 
-/* Handles a call. A caller-saved register that is used after it is taken to have survived:
+/* Handles a call. A caller-saved register that is used after the call counts as preserved:
  * compilers know what the callee preserves. */
 static void step_call(struct expr_path *p)
 {
@@ -433,7 +433,7 @@ void expr_branch(struct expr_path *p, const struct insn *in, bool taken)
 	}
 	if (a == b && r == EQUAL)
 		expr_limit(p, a, 0, 0);
-	/* equality with 0 says that all masked bits are clear */
+	/* a result of 0 says that all masked bits are clear */
 	if (!expr_is_constant(p, b) || r != EQUAL)
 		return;
 	mask = ~p->node[b].c & max;

@@ -194,8 +194,8 @@ static bool find_all(struct cfg_code *c, struct starts *s)
 	return true;
 }
 
-/* Finds a gap that is too small to be divided: the code before the first slot of a PLT, for
- * example. */
+/* Finds the gap that holds addr, if it is too small to be divided: the code before the first slot
+ * of a PLT, for example. */
 static const struct code_found *find_small(struct cfg_code *c, uint64_t addr)
 {
 	const struct image_proc *proc;
@@ -235,8 +235,8 @@ const struct code_found *code_find_unnamed(struct cfg_code *c, uint64_t addr)
 	return lo && addr < c->found[lo - 1].end ? &c->found[lo - 1] : NULL;
 }
 
-/* Jumps into the middle of procedures: hand-written procedures share code. They lie close
- * together, so only code near a procedure is read for such jumps, piece by piece. */
+/* Jumps into the middle of procedures: hand-written procedures share code. They lie close together,
+ * so only code near a procedure is searched for such jumps, piece by piece. */
 
 #define PIECE 32768u
 #define NEAR 65536u
@@ -255,7 +255,7 @@ static bool scan_proc(struct cfg_code *c, const struct image_proc *p, uint64_t s
 {
 	struct code_at at = { 0 };
 	struct code_insn in;
-	/* decoding from within an instruction is out of step for some instructions */
+	/* an instruction decoded from within another one is out of step at first */
 	uint64_t addr = p->start < start ? start : p->start;
 
 	while (addr < end && addr < p->end) {

@@ -28,7 +28,8 @@ static void count_ends(struct cfg *g)
 		x->in = in;
 		out += x->nout;
 		in += x->nin;
-		x->nout = x->nin = 0; /* The edges are counted again while they are filled in. */
+		x->nout = x->nin =
+			0; /* The counts of edges serve again while edges are filled in. */
 	}
 }
 
@@ -128,8 +129,8 @@ static void begin_block(struct tarjan *t, uint32_t b, uint32_t first_edge)
 	t->is_open[b] = true;
 }
 
-/* Takes the component with root `root`: the open blocks from it on. Returns its last block if no
- * edge leaves the component, else CFG_NONE. */
+/* Takes the component with root `root`: the open blocks from the root on. Returns its last block if
+ * no edge leaves the component, else CFG_NONE. */
 static uint32_t take_component(const struct cfg *g, struct tarjan *t, uint32_t root)
 {
 	uint32_t first = t->nopen, source = CFG_NONE;

@@ -9,9 +9,9 @@
 #include "x86/reg.h"
 
 #define UNKNOWN INT32_MIN
-/* another stack, or another frame of this one, as after longjmp */
+/* an unknown height: of another stack, or another frame of this one, as after longjmp */
 #define ELSEWHERE (INT32_MIN + 1)
-#define FAR (1 << 24) /* bytes beyond which a height is not followed */
+#define FAR (1 << 24) /* largest height in bytes that is tracked */
 
 /* Heights before an instruction: rsp, and rbp as a frame pointer, relative to rsp at the entry. */
 struct height {
@@ -85,7 +85,7 @@ static void step(struct height *h, const struct insn *in)
 		h->sp = plus(h->bp, 8);
 		h->bp = UNKNOWN;
 		return;
-	/* The callee returns with the stack pointer it was called with. */
+	/* The callee returns with the stack pointer that it was called with. */
 	case ZYDIS_MNEMONIC_CALL:
 		return;
 	default:

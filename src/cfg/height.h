@@ -11,7 +11,7 @@ struct heights *heights_new(void); /* NULL without memory */
 void heights_free(struct heights *h);
 
 /* True if the stack pointer at the instruction has its value at the entry, so that no frame is
- * left; or if it was loaded from memory, as longjmp does. */
+ * left; or if it was loaded from memory, as in longjmp. */
 bool heights_at_entry(struct heights *h, struct walk *w, uint32_t insn);
 
 #endif

@@ -44,11 +44,11 @@ struct jumps {
 	uint32_t path[PATH_MAX_INSNS]; /* instructions of the path, from the jump backwards */
 	struct insn *in;	       /* the decoded instructions of the path */
 	uint32_t n, merges, paths;
-	uint32_t *stamp, nstamp, now; /* by instruction: the last search that looked at it */
+	uint32_t *stamp, nstamp, now; /* by instruction: the last search that examined it */
 	uint32_t *todo;
 	/* instructions that may still be executed: for all jumps, for this jump */
 	int64_t work, left;
-	/* instructions that may still be looked at for constants, for this jump */
+	/* instructions that may still be examined for constants, for this jump */
 	int64_t steps;
 	struct table table[TABLES];
 	uint32_t ntables;
@@ -63,7 +63,7 @@ struct jumps {
 	struct heights *heights;
 };
 
-/* Constants that registers hold from before the path: a table's address, for example, from
+/* Constants that registers have held since before the path: a table's address, for example, from
  * before a loop. */
 
 static bool room_for_search(struct jumps *j)
@@ -138,7 +138,7 @@ static bool constant_before(struct jumps *j, uint32_t insn, int reg, uint64_t *v
 
 /* The form of the target. */
 
-/* Finds the registers of the path's beginning whose constants would complete the form. */
+/* Finds the registers at the path's beginning whose constants would complete the form. */
 static bool only_registers(const struct expr_path *p, const struct expr *sum, uint32_t without,
 			   uint16_t *need)
 {
@@ -156,7 +156,7 @@ static bool only_registers(const struct expr_path *p, const struct expr *sum, ui
 	return true;
 }
 
-/* Asks for the registers of a table from which the index itself comes. */
+/* Asks for the registers of the table that the index itself comes from. */
 static void lookup_registers(const struct expr_path *p, uint32_t index, uint16_t *need)
 {
 	const struct expr *x = &p->node[index];
@@ -189,7 +189,7 @@ static const struct expr_term *index_of(const struct expr *sum, unsigned size)
 	return index;
 }
 
-/* Whether more of the path before could tell that this is a table's entry. */
+/* Whether a longer path could show that this is a table's entry. */
 static bool may_become_table(const struct expr_path *p, uint32_t node, int depth)
 {
 	const struct expr *x = &p->node[node];
@@ -205,7 +205,7 @@ static bool may_become_table(const struct expr_path *p, uint32_t node, int depth
 	case EXPR_LOAD: {
 		struct expr at = expr_as_sum(p, x->a);
 
-		/* a spilled register, or one that is the address of an entry */
+		/* a spilled register, or one that holds an entry's address */
 		return at.nterms > 1 ||
 		       (at.nterms == 1 && p->node[at.term[0].node].op == EXPR_INIT);
 	}
@@ -219,7 +219,7 @@ static bool may_become_table(const struct expr_path *p, uint32_t node, int depth
 	}
 }
 
-/* Whether the load is of a spilled register, not of an entry. */
+/* Whether the load is of a spilled register, and not of an entry. */
 static bool is_plain_stack(const struct expr_path *p, const struct expr *load)
 {
 	struct expr at = expr_as_sum(p, load->a);
@@ -250,8 +250,7 @@ static uint32_t find_load(const struct expr_path *p, const struct expr *sum, uin
 	return CFG_NONE;
 }
 
-/* Matches the target to base + table[index]; *need: registers whose constants are missing for
- * that. */
+/* Matches the target to base + table[index]; *need: the registers whose constants are missing. */
 static enum form form_of(const struct expr_path *p, uint32_t target, struct table *t,
 			 uint16_t *need)
 {
@@ -335,7 +334,7 @@ static bool is_same_table(const struct table *a, const struct table *b)
 	return a->at == b->at && a->base == b->base && a->size == b->size && a->sign == b->sign;
 }
 
-/* Ends a path with what is known of the jump. */
+/* Ends a path with the present knowledge of the jump. */
 static void end_path(struct jumps *j, enum form form, const struct table *t)
 {
 	struct table *same = NULL;
@@ -502,8 +501,8 @@ static uint64_t next_data(struct jumps *j, uint64_t addr)
 	return lo < j->ndata ? j->data[lo] : UINT64_MAX;
 }
 
-/* Finds the end of a table without a bound: entries count as long as they can be entries, up to
- * the next address that something is known to have. Some may be too many; none is missing. */
+/* Finds the end of a table without a bound: entries count while they can be entries, up to the next
+ * address that the procedure names. Some may be too many; none is missing. */
 static uint64_t guess_end(struct jumps *j, const struct table *t)
 {
 	uint64_t i = t->lo < ENTRIES_MAX ? t->lo : 0, end = t->hi, to;
@@ -521,7 +520,7 @@ static uint64_t guess_end(struct jumps *j, const struct table *t)
 		    walk_is_inside(j->w, to))
 			return i;
 		if (!fixed && i == first + 1)
-			return first; /* A single plausible entry can be chance. */
+			return first; /* A single plausible entry can be due to chance. */
 	}
 	return i;
 }
@@ -560,7 +559,7 @@ static bool read_table(struct jumps *j, uint32_t jump, const struct table *t)
 	return ok;
 }
 
-/* Follows a word of the GOT that points back into the PLT until it is bound. */
+/* Follows a word of the GOT, which points back into the PLT until the word is bound. */
 static void follow_word(struct jumps *j, uint32_t jump)
 {
 	const struct insn *in = &j->in[0];

@@ -14,7 +14,7 @@ struct jumps;
 struct jumps *jumps_new(struct walk *w); /* NULL without memory */
 void jumps_free(struct jumps *j);
 
-/* Resolves all jumps, and those that are met on the way, until nothing changes. */
+/* Resolves all jumps, including those that are met on the way, until nothing changes. */
 void jumps_resolve(struct jumps *j);
 
 #endif

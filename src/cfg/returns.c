@@ -12,8 +12,8 @@
 #include "base/invariant.h"
 #include "cfg/code_priv.h"
 
-#define BUDGET 20000 /* instructions that one question may look at */
-#define DEPTH 48     /* depth of nested calls */
+#define BUDGET 20000 /* most instructions that one question may examine */
+#define DEPTH 48     /* largest depth of nested calls */
 #define EXTENT_MAX (1u << 20)
 #define NAME_LEN 200
 
@@ -147,7 +147,7 @@ static uint8_t known(struct cfg_code *c, uint64_t addr)
 	return fate == CODE_FREE ? CODE_NOT_KNOWN : fate;
 }
 
-/* Remembers a result; without memory for it, the result is dropped. */
+/* Remembers a result; without memory the result is dropped. */
 static void remember(struct cfg_code *c, uint64_t addr, uint8_t fate)
 {
 	struct code_callee *k;
@@ -163,7 +163,7 @@ static void remember(struct cfg_code *c, uint64_t addr, uint8_t fate)
 /* The search for a return. */
 
 struct later {
-	/* next 0: the callee is jumped to, and its return is a return of this procedure */
+	/* next 0: control jumps to the callee, whose return is a return of this procedure */
 	uint64_t callee, next;
 };
 
@@ -320,7 +320,7 @@ static bool returns(struct cfg_code *c, uint64_t addr, unsigned depth)
 	remember(c, addr, CODE_PENDING);
 	c->assumed = false;
 	found = look(c, addr, depth);
-	/* A negative result may rest on a pending question further up, and is then not
+	/* A negative result may depend on a pending question further up, and is then not
 	 * remembered. */
 	fate = found ? CODE_RETURNS : CODE_NORETURN;
 	if (!found && c->assumed && depth)

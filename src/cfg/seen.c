@@ -18,10 +18,10 @@
 
 #define PAGE 4096u
 #define VALUES_MAX 64	/* values used of one jump or call */
-#define VOTERS_MAX 4000 /* number of targets that vote */
-#define GRAPHS_MAX 200	/* number of procedures whose jumps vote */
-#define DISTANCES 8	/* number of distances that are accepted */
-#define LEAST_PART 4	/* part of the best distance's votes that others need */
+#define VOTERS_MAX 4000 /* most targets that vote */
+#define GRAPHS_MAX 200	/* most procedures whose jumps vote */
+#define DISTANCES 8	/* most distances that are accepted */
+#define LEAST_PART 4	/* least part of the best distance's votes that another distance needs */
 
 struct vote {
 	uint64_t distance;
@@ -159,7 +159,7 @@ static void vote_by_starts(struct reader *r, uint64_t value)
 		add_vote(r, value - r->start[lo]);
 }
 
-/* Votes with raw[i .. end), the targets of one jump; the edges of its block lead to the possible
+/* Lets raw[i .. end), the targets of one jump, vote; the edges of its block lead to the possible
  * ones. */
 static void vote_by_graph(struct reader *r, const struct cfg *g, size_t i, size_t end)
 {
@@ -224,7 +224,7 @@ static void elect(struct reader *r)
 	n++;
 	qsort(r->vote, n, sizeof(*r->vote), by_votes);
 	if (n > 1 && r->vote[0].n == r->vote[1].n && r->vote[0].n < LEAST_PART)
-		return; /* a vote without a choice tells nothing */
+		return; /* a vote without alternatives tells nothing */
 	for (size_t i = 0; i < n && i < DISTANCES; i++)
 		if (i == 0 ||
 		    (r->vote[i].n > LEAST_PART && r->vote[i].n >= r->vote[0].n / LEAST_PART))
@@ -254,7 +254,7 @@ static bool is_likely(struct reader *r, uint64_t from, uint64_t to)
 	return r->code->src.proc(r->code->src.ctx, from, &own) && own.start == p.start;
 }
 
-/* Converts a run-time target; 0: it is not in this image. False: it cannot be told. */
+/* Converts a run-time target; 0: the target is not in this image. False: that cannot be told. */
 static bool place(struct reader *r, const struct raw *raw, uint64_t *to)
 {
 	unsigned fit = 0;

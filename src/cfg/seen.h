@@ -28,8 +28,8 @@ struct cfg_seen {
 	size_t ntargets;
 };
 
-/* image: its number in the profile. Values of targets are run-time addresses: where the image was mapped
- * is found out from those that must be procedures. -1 with err set: no memory. */
+/* image: its number in the profile. Values of targets are run-time addresses: the image's place is derived from the
+ * targets that must be procedures. -1 with err set: no memory. */
 int cfg_seen_read(struct cfg_seen *s, const struct profile *p, uint32_t image,
 		  struct cfg_code *code, struct err *err);
 void cfg_seen_fini(struct cfg_seen *s);

@@ -10,11 +10,11 @@
 #include "base/invariant.h"
 #include "base/search.h"
 
-#define SCAN_MAX 4096 /* bytes of another range that are searched for jumps back */
+#define SCAN_MAX 4096 /* bytes of a separate part that are searched for jumps back */
 /* largest number of calls into the procedure itself, and of second returns */
 #define WALK_ROOTS 65536
 
-/* Makes room for one more element of an array of a walk. After one failure all fail. */
+/* Makes room for one more element in an array of a walk. After one failure all further ones fail. */
 #define ROOM(w, v, n, cap) \
 	({ \
 		(w)->failed = (w)->failed || !array_reserve(v, cap, (n) + 1); \
@@ -207,7 +207,7 @@ static void meet(struct walk *w, uint32_t i)
 	}
 }
 
-/* Decodes from addr on, until control goes elsewhere or reaches a known instruction. Returns the
+/* Decodes from addr on, until control leaves or reaches a known instruction. Returns the
  * instruction at addr, or CFG_NONE. */
 static uint32_t run(struct walk *w, uint64_t addr)
 {
@@ -310,8 +310,8 @@ bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr)
 
 /* Calls that do not return. */
 
-/* Whether there is reason to doubt that the call returns. After a call that does not return,
- * compilers put only code that is reached otherwise. */
+/* Whether the call may not return. After a call that does not return, compilers put only code that
+ * is reached otherwise. */
 static bool is_doubtful(const struct walk *w, const struct walk_insn *x)
 {
 	const struct walk_insn *next = &w->insn[x->next];
@@ -333,7 +333,7 @@ void walk_prune(struct walk *w)
 			continue;
 		if (x->next == CFG_NONE)
 			x->noreturn =
-				true; /* the call is the last code there: nothing follows that it could return to */
+				true; /* the call is the last code there, so it has nowhere to return to */
 		else if (x->cls == INSN_CALL && is_doubtful(w, x))
 			x->noreturn = !code_returns(w->code, x->target, true);
 	}
@@ -378,7 +378,7 @@ void walk_sweep(struct walk *w)
 	for (uint32_t p = 0; p < w->nparts; p++)
 		sweep_part(w, w->part[p].start, w->part[p].end);
 	w->nroots = roots;
-	/* Branches in such code lead to their targets where these are known. */
+	/* Branches in such code lead to those of their targets that are known. */
 	for (uint32_t i = first; i < w->n && !w->failed; i++) {
 		struct walk_insn *x = &w->insn[i];
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of a procedure, as control reaches them, and the links between them, from which
- * a graph is made. An instruction is identified by its number, in the order of being reached.
+ * The instructions of a procedure, in the order in which control reaches them, and the links
+ * between them, from which a graph is made. An instruction is identified by its number in that
+ * order.
  */
 #ifndef ASSAY_CFG_WALK_H
 #define ASSAY_CFG_WALK_H
@@ -76,7 +77,7 @@ struct walk {
 	uint32_t *todo; /* instructions whose targets are still to be followed */
 	uint32_t ntodo, todo_cap;
 	struct code_at at;
-	bool failed; /* memory ran out; nothing is added any more */
+	bool failed; /* memory ran out, and nothing more is added */
 };
 
 bool walk_init(struct walk *w, struct cfg_code *code, const struct cfg_proc *proc);
@@ -84,10 +85,11 @@ void walk_fini(struct walk *w);
 
 /* Records that control enters at addr, and follows it. */
 void walk_enter(struct walk *w, uint64_t addr, int kind);
-/* Records that the jump goes to addr, too, and follows that. False: the target was known, or is
+/* Records that the jump goes to addr, too, and follows it there. False: the target was known, or is
  * not in this procedure. */
 bool walk_add_case(struct walk *w, uint32_t jump, uint64_t addr);
-/* Makes the code at addr, outside the procedure, a part of it if it is known to belong to it. */
+/* Makes the code at addr, outside the procedure, a part of the procedure if it is known to belong
+ * there. */
 bool walk_adopt(struct walk *w, uint64_t addr);
 /* Removes the links behind calls that do not return. */
 void walk_prune(struct walk *w);
@@ -100,8 +102,8 @@ const struct walk_part *walk_part_at(const struct walk *w, uint64_t addr);
 uint32_t walk_at(const struct walk *w, uint64_t addr);
 /* True if addr lies within an instruction and begins none. */
 bool walk_is_inside(const struct walk *w, uint64_t addr);
-/* Whether control goes from `from` along a link to `to`; it does not if `from` is a call that
- * does not return. */
+/* Whether control goes from `from` along a link to `to`; not if `from` is a call that does not
+ * return. */
 static inline bool walk_is_live(const struct walk *w, uint32_t from, uint32_t to)
 {
 	const struct walk_insn *x = &w->insn[from];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `assay coproc`: its readings, which have tables of options of their own. */
+/* `assay coproc`: its readings, each of which has a table of options. */
 #ifndef ASSAY_CMD_COPROC_H
 #define ASSAY_CMD_COPROC_H
 
@@ -38,7 +38,7 @@ struct coproc_common {
 			&(c).define, 0, 0, NULL \
 	}
 
-/* Reads what the options say. -1 with err set. */
+/* Reads the options. -1 with err set. */
 int coproc_common(struct coproc_common *c, struct err *err);
 
 #endif

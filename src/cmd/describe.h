@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every kind of recording says of itself. */
+/* The description that every kind of recording has: source, command, machine. */
 #ifndef ASSAY_CMD_DESCRIBE_H
 #define ASSAY_CMD_DESCRIBE_H
 

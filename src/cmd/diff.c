@@ -11,7 +11,7 @@
 #include "cmd/read.h"
 #include "cmd/verbs.h"
 
-#define VERSUS "vs" /* between the recordings of both sides */
+#define VERSUS "vs" /* the word between the recordings of both sides */
 
 static struct reading_options in = { .verb = "diff", .warn = log_warn };
 static struct diff_options o = { .n = 20 };
@@ -40,7 +40,7 @@ static const struct opt opts[] = {
 	{ 0 },
 };
 
-/* Counts the operands of the base, and the words that stand between both sides. */
+/* Counts the operands of the base, and the words between both sides. */
 static int split(int argc, char **argv, int *between, struct err *err)
 {
 	int at = -1;

@@ -58,7 +58,7 @@ static void find(const struct caps *c, struct finding *f)
 #define FINDINGS 9
 #define EXACT (FINDINGS - 1)
 
-/* Whether something works is found by doing it, not by looking at settings. */
+/* Whether a feature works is found by using it, not by looking at settings. */
 static void find_exact(struct finding *f)
 {
 	static struct err err;

@@ -12,7 +12,7 @@
 #include "observe/sampled.h"
 #include "store/recording.h"
 
-#define NEAR 10000 /* instructions that threads are granted at least, several times over */
+#define NEAR 10000 /* several times the least number of instructions that threads are granted */
 
 static bool same_text(const char *a, const char *b)
 {

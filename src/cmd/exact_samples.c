@@ -160,7 +160,7 @@ static int judge(struct exact_samples *s, uint64_t position, bool allow, struct 
 	return err_hint(err, "other targets for this run, or --allow-mismatch");
 }
 
-/* Adds what is left at the run's end: samples that were cut short, and those of an incomplete batch. */
+/* Adds the remainder at the run's end: samples that were cut short, and those of an incomplete batch. */
 static int end_last(struct exact_samples *s, const struct exact *e, struct err *err)
 {
 	size_t n;

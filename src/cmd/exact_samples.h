@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The samples of an exact recording under a schedule. Where weights may differ, what a sample has observed is kept apart
- * until the sample is complete; then it is multiplied by its weight and added to the recording. Where all samples have
- * one weight, the whole is multiplied at the end.
+ * The samples of an exact recording under a schedule. Where weights may differ, a sample's observations are kept apart
+ * until the sample is complete; then they are multiplied by its weight and added to the recording. Where all samples
+ * have one weight, the whole is multiplied at the end.
  */
 #ifndef ASSAY_CMD_EXACT_SAMPLES_H
 #define ASSAY_CMD_EXACT_SAMPLES_H
@@ -16,7 +16,7 @@ struct exact_samples {
 	const struct schedule *schedule;
 	struct profile *to; /* the recording's */
 	struct profile
-		part; /* profile of what is not added yet, where samples are added one by one */
+		part; /* profile of observations that are not added yet, where samples are added one by one */
 	bool apart;
 	struct sampled *sampled;
 	uint64_t before[SAMPLED_N]; /* the counters when the last batch ended */
@@ -29,8 +29,8 @@ int exact_samples_begin(struct exact_samples *s, const struct schedule *schedule
 			struct profile *to, struct profile **observed, struct err *err);
 /* Tells the recorder the schedule. */
 int exact_samples_start(struct exact_samples *s, struct exact *e, struct err *err);
-/* The run has ended, with that wait status, and all of it has been read. -1 with err set: it is not the run that the
- * targets were chosen for, and that is not allowed. */
+/* Ends sampling: the run has ended, with that wait status, and all of it has been read. -1 with err set: it is not the
+ * run that the targets were chosen for, and that is not allowed. */
 int exact_samples_end(struct exact_samples *s, const struct exact *e, int status, bool allow,
 		      struct err *err);
 void exact_samples_fini(struct exact_samples *s);

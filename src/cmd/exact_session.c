@@ -64,7 +64,7 @@ static void reap(struct session *s)
 		s->reaped = true;
 }
 
-/* As in a sampled recording: the command gets Ctrl-C too and decides; a second one ends the recording. */
+/* As in a sampled recording, the command gets Ctrl-C too and decides what to do; a second one ends the recording. */
 static void take_signals(struct session *s)
 {
 	struct signalfd_siginfo si;
@@ -121,8 +121,9 @@ static bool records(const struct session *s)
 	return !s->o->custom || s->o->custom->records;
 }
 
-/* Writes what has to remain if the recorder is killed. Values are merged more seldom, each time the
- * run has gone on for as long again: merged lists have wider bounds than one list. */
+/* Writes the recording so far, for the case that the recorder is killed. Values are merged at
+ * growing intervals, whenever the run's length has doubled: merged lists have wider bounds than one
+ * list. */
 static void checkpoint(struct session *s, struct err *err)
 {
 	uint64_t began = clock_ns(CLOCK_MONOTONIC), took;
@@ -174,7 +175,7 @@ static void loop(struct session *s, struct err *err)
 				checkpoint(s, err);
 		}
 	}
-	/* a command that is not recorded ran for its consumer alone, which has what it wants */
+	/* a command that is not recorded ran for its consumer alone, which has its results */
 	if (!s->reaped && s->o->custom && !s->o->custom->records)
 		kill(s->child.pid, SIGTERM);
 	else if (!s->reaped)
@@ -326,7 +327,7 @@ static int prepare(struct session *s, char *const **argv, struct err *err)
 	return 0;
 }
 
-/* The same addresses in each run, so that two runs touch the same lines: what we start inherits it. */
+/* Makes addresses the same in each run, so that two runs touch the same lines: child processes inherit this. */
 static bool fix_addresses(bool on)
 {
 	static int before;

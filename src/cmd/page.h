@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-/* Writes the page to `path` ("-": the standard output), says how large it is. -1 with err set. */
+/* Writes the page to `path` ("-": the standard output), and tells its size. -1 with err set. */
 int page_write(const char *path, int (*write)(FILE *out, void *ctx, struct err *err), void *ctx,
 	       struct err *err);
 

@@ -13,8 +13,8 @@ bool read_no_pager;
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err)
 {
-	/* static: a process has one, and ends after it; the kernel frees at once what would take
-	 * long piece by piece */
+	/* static: a process has one reading, and ends after it; the kernel frees at once what would
+	 * take long piece by piece */
 	static struct reading r;
 
 	pages_keep();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the verbs that read one recording share: options, and the way from them to what is printed. */
+/* What the verbs that read one recording share: options, and the steps from them to the output. */
 #ifndef ASSAY_CMD_READ_H
 #define ASSAY_CMD_READ_H
 
@@ -58,27 +58,27 @@ struct read_executions {
 
 extern bool read_no_pager;
 
-/* Says which options contradict each other; or that they go with another one, if they are not used. -1 with err set. */
+/* Says which options contradict each other, or need another one. -1 with err set. */
 int read_check_executions(const struct read_executions *from, bool used, const char *instead,
 			  struct err *err);
 /*
- * Has a sampled recording's readings tell executions as was asked for. -1 with err set: the
- * recording is exact, or the one that should have counted them is not an exact recording of the
- * same work.
+ * Makes the readings of a sampled recording show executions as requested. -1 with err set: the
+ * recording is exact, or the one that should have counted the executions is not an exact recording
+ * of the same work.
  */
 int read_choose_executions(struct reading *r, const struct read_executions *from, struct err *err);
-/* Opens the recording, has it printed, closes it. Returns the exit status, with err set if it is not 0. */
+/* Opens the recording, has it printed, and closes it. Returns the exit status, with err set if that is not 0. */
 int read_and_print(const struct reading_options *in, void (*print)(struct reading *, struct err *),
 		   struct err *err);
-/* sum += the recording there. -1 with err set. */
+/* Adds the recording at that path to the sum. -1 with err set. */
 int read_add(struct profile *sum, const char *path, struct err *err);
 /*
- * Says that the verb takes no operands, and how to name a recording, or, where `instead` is not
- * NULL, a procedure: `assay INSTEAD OPERAND`. Returns the error's code.
+ * Sets the error that the verb takes no operands, with a hint how to name a recording, or, if
+ * `instead` is not NULL, a procedure: `assay INSTEAD OPERAND`. Returns the error's code.
  */
 int read_no_operands(const struct reading_options *in, const char *operand, const char *instead,
 		     struct err *err);
-/* 0, or the code of an error that says that the verb takes at most one procedure. */
+/* Returns 0, or the code of the error that the verb takes at most one procedure. */
 int read_one_procedure(const struct reading_options *in, int argc, char **argv, struct err *err);
 
 #endif

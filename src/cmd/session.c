@@ -32,11 +32,11 @@
 #include "sampler/spawn.h"
 #include "store/recording.h"
 
-#define TICK_MS 100 /* interval at which periods are drawn again and waiting work is looked at */
-#define FLUSH_NS 900000000ull	/* at most a second is lost if the recorder is killed */
-#define JOURNAL_MOST (2u << 20) /* bytes of windows from which on they are written at once */
-#define CHECKPOINT_PART 50  /* writing all that was counted takes at most such a part of the time */
-#define PID_BITS (1u << 22) /* the most that pid_max can be */
+#define TICK_MS 100 /* interval at which periods are drawn again and waiting work is done */
+#define FLUSH_NS 900000000ull	/* a killed recorder loses at most a second */
+#define JOURNAL_MOST (2u << 20) /* bytes of windows at which they are written at once */
+#define CHECKPOINT_PART 50	/* writing all counts takes at most this part of the time */
+#define PID_BITS (1u << 22)	/* largest possible pid_max */
 
 struct session {
 	const struct session_options *o;
@@ -76,7 +76,7 @@ static int on_window(void *ctx, const struct window *w, struct err *err)
 	}
 	if (profile_window(&s->profile, w))
 		return err_no_memory(err, "more instructions");
-	/* branches of long windows take less to be counted than to be written one by one */
+	/* counting the branches of long windows takes less than writing the windows one by one */
 	if (s->profile.branches)
 		return 0;
 	if (recording_window(s->recording, w, err))
@@ -105,14 +105,15 @@ static uint64_t program_ns(const struct session *s)
 	double expected = measured * rate / 1e9, seen = (double)s->profile.run[0].n.samples;
 
 	if (s->o->all ||
-	    s->o->cgroup) /* what the command took says little of what was sampled beside it */
+	    s->o->cgroup) /* the command's time says little about processes sampled beside it */
 		return 0;
 	if (!s->o->sampler.command || !measured || seen < expected + 4 * sqrt(expected) + 4)
 		return (uint64_t)measured;
 	return (uint64_t)(seen * 1e9 / rate);
 }
 
-/* CPU time of the command that no sample stands for. A sample that was lost is said to be lost. */
+/* Returns the CPU time of the command that no sample stands for. Lost samples are reported
+ * separately. */
 static uint64_t missed_ns(const struct session *s)
 {
 	const struct run_counters *n = &s->profile.run[0].n;
@@ -138,7 +139,7 @@ static void update_run(struct session *s, bool finished)
 	r->finished = finished;
 }
 
-/* The recording cannot be written: it ends here, and the program goes on undisturbed. */
+/* Ends a recording that cannot be written; the program continues undisturbed. */
 static void give_up_writing(struct session *s, const struct err *err)
 {
 	s->store_err = *err;
@@ -146,7 +147,7 @@ static void give_up_writing(struct session *s, const struct err *err)
 	s->done = true;
 }
 
-/* Writes what a reader finds should the recorder be killed: the journal's windows, or what was counted so far. */
+/* Writes the state for readers of a killed recorder's recording: the journal's windows, or the counts so far. */
 static int keep(struct session *s, struct err *err)
 {
 	uint64_t began = clock_ns(CLOCK_MONOTONIC), pause;
@@ -160,11 +161,11 @@ static int keep(struct session *s, struct err *err)
 	return 0;
 }
 
-/* Has fewer windows run if recording takes more than its budget. */
+/* Lets fewer windows run if recording takes more than its budget. */
 static void keep_budget(struct session *s)
 {
 	const struct run_counters *n = &s->profile.run[0].n;
-	uint64_t before = s->fixed_ns; /* what it took to begin */
+	uint64_t before = s->fixed_ns; /* the cost of the start */
 
 	if (s->o->sampler.budget)
 		sampler_thin(s->sampler,
@@ -192,8 +193,8 @@ static void reap(struct session *s)
 	}
 }
 
-/* Ctrl-C reaches the command too, which decides what it does; the second one within its life ends the
- * recording. Without a command the first one does, and a second leaves the aggregation to readers. */
+/* Ctrl-C reaches the command too, which decides what to do; the second one within its life ends the recording. Without
+ * a command the first one ends the recording, and a second leaves the aggregation to readers. */
 static void on_signal(struct session *s, int sig)
 {
 	if (sig == SIGCHLD) {
@@ -258,7 +259,8 @@ static pid_t named_pid(const struct session_options *o, size_t i)
 	return o->tid ? o->tid : (pid_t)o->pids->at[i];
 }
 
-/* The pidfd is opened first and checked last: so the process that was attached to is the one that the user may sample. */
+/* The pidfd is opened first and checked last, so that the process that was attached to is the one that the user may
+ * sample. */
 static int attach_named(struct session *s, size_t i, struct err *err)
 {
 	pid_t pid = named_pid(s->o, i);
@@ -318,7 +320,7 @@ static void on_event(struct session *s, int fd)
 	for (size_t i = 0; s->pidfds && i < named(s->o); i++) {
 		if (s->pidfds[i] != fd)
 			continue;
-		close(fd); /* closing it ends watching it, too */
+		close(fd); /* closing the descriptor ends watching it, too */
 		s->pidfds[i] = -1;
 		if (!--s->running)
 			s->done = true;
@@ -351,7 +353,7 @@ static int attach(struct session *s, struct err *err)
 	return attach_running(s, err);
 }
 
-/* Files that anybody may have written are read only after this. */
+/* After this, files may be read that anybody may have written. */
 static int drop(struct session *s, struct err *err)
 {
 	cap_value_t keep[SAMPLER_NEEDS];
@@ -393,7 +395,7 @@ static void loop(struct session *s)
 	}
 }
 
-/* The command outlives the recording: wait for it, as its status is ours. */
+/* The command outlives the recording: its status is awaited, because the recorder returns it. */
 static void wait_for_command(struct session *s)
 {
 	if (!s->o->argv || s->reaped || s->child.pid <= 0)
@@ -525,7 +527,8 @@ static int prepare(struct session *s, struct err *err)
 		return -1;
 	if (attach(s, err) || drop(s, err))
 		return -1;
-	/* a file size limit is an error of write(), not our end; the command was forked before */
+	/* exceeding a file size limit is an error of write(), not the recorder's end; the command
+	 * was forked before */
 	signal(SIGXFSZ, SIG_IGN);
 	s->recording = recording_create(o->output, err);
 	if (!s->recording)
@@ -563,8 +566,8 @@ static int exit_status(const struct session *s)
 
 int session_run(const struct session_options *o, struct err *err)
 {
-	/* static: a process has one, and ends after it; the kernel frees at once what would take
-	 * long piece by piece */
+	/* static: a process has one session, and ends after it; the kernel frees at once what would
+	 * take long piece by piece */
 	static struct session s;
 	int rc;
 

@@ -20,13 +20,13 @@ struct profile;
 /* A consumer of the executed instructions, in place of the simulated machine. */
 struct session_custom {
 	void *arg;
-	const char *observed; /* what the recording says it holds */
+	const char *observed; /* what the recording is labelled with */
 	bool records;	      /* false: nothing is recorded */
 	/* NULL with err set */
 	const struct order_consumer *(*start)(void *arg, struct profile *p, struct err *err);
-	/* whether the consumer wants nothing more, because it has failed */
+	/* whether the consumer has failed and takes nothing more */
 	bool (*failed)(void *arg);
-	/* The run has ended; the profile is what will be recorded. -1 with err set. */
+	/* Called when the run has ended; the profile is what will be recorded. -1 with err set. */
 	int (*finish)(void *arg, struct profile *p, struct err *err);
 };
 

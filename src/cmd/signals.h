@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The signals that a recorder of a command takes as they come: Ctrl-C, the wish to end, the command's end. */
+/* The signals that a recorder of a command handles as they arrive: Ctrl-C, termination, the command's end. */
 #ifndef ASSAY_CMD_SIGNALS_H
 #define ASSAY_CMD_SIGNALS_H
 
@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* Blocks them; *old is the mask of before, which the command gets. A signalfd, not blocking, or -1. */
+/* Blocks them; *old: the previous mask, which the command gets. Returns a nonblocking signalfd, or -1. */
 int signals_open(sigset_t *old, struct err *err);
 
 #endif

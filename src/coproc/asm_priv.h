@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the assembler share: asm.c (a source and its directives), asm_ops.c (words), asm_expr.c. */
+/* Declarations shared by the parts of the assembler: asm.c (a source and its directives), asm_ops.c (words),
+ * asm_expr.c. */
 #ifndef ASSAY_COPROC_ASM_PRIV_H
 #define ASSAY_COPROC_ASM_PRIV_H
 

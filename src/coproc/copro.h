@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The co-processor: its state, and how it executes a program on one sample, word by word. What surrounds it, the sample
- * buffer, time and the host's interrupts, is coproc/feed.h.
+ * The co-processor: its state, and how it executes a program on one sample, word by word. The sample buffer, time and
+ * the host's interrupts are in coproc/feed.h.
  *
- * The host reads and writes all state through the functions below, which count what that costs in bus operations.
+ * The host reads and writes all state through the functions below, which count the bus operations that this costs.
  */
 #ifndef ASSAY_COPROC_COPRO_H
 #define ASSAY_COPROC_COPRO_H

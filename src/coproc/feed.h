@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What lies around the co-processor: the sample buffer, its clock, and the host's interrupts.
+ * The surroundings of the co-processor: the sample buffer, its clock, and the host's interrupts.
  *
  *   main processor ──retires──▶ filters ──▶ bus ──▶ sample buffer ──▶ co-processor ──interrupt──▶ host
- *                                                     full: dropped                    timer ──▶
+ *                                               full: dropped                             timer ──▶
  *
- * Time is in main processor cycles of the observed program: while the host's handler runs the program stands still, so
- * what handlers cost is counted beside.
+ * Time is in main processor cycles of the observed program. While the host's handler runs the program stands still, so
+ * the cost of handlers is counted separately.
  */
 #ifndef ASSAY_COPROC_FEED_H
 #define ASSAY_COPROC_FEED_H
@@ -68,7 +68,7 @@ int feed_take(struct feed *f, const struct sample *s, uint32_t hash, uint64_t no
 /* Ends the run: the buffer is drained, and the host reads the final state. */
 int feed_end(struct feed *f, struct err *err);
 
-/* Whether feed_take of the instruction would have no effect, because filters reject it and
+/* Whether feed_take() of the instruction would have no effect, because filters reject it and
  * nothing is due before this time. */
 static inline bool feed_rejects(const struct feed *f, unsigned cls, uint32_t hash, uint64_t now)
 {

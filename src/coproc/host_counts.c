@@ -95,7 +95,7 @@ static int64_t copy(struct host_counts *h, struct copro *c, uint64_t *room)
 	return cycles;
 }
 
-/* Resets everything except what a program keeps from one interrupt to the next. */
+/* Resets everything except the state that a program keeps from one interrupt to the next. */
 static void restart(const struct host_counts *h, struct copro *c)
 {
 	uint16_t kept[PROGRAM_INDEXES];

@@ -98,8 +98,8 @@ static bool agrees(const struct table_load *l, uint64_t value, uint64_t hits, ui
 	return before - now < 0.1 && now - before < 0.1;
 }
 
-/* Stops sampling the load until a later look; the distance doubles each time that nothing new
- * was seen. */
+/* Stops sampling the load until a later look; the pause doubles each time that nothing new was
+ * seen. */
 static void mask(struct host_values *h, struct copro *c, struct table_load *l, bool agreed)
 {
 	uint32_t *head;
@@ -144,7 +144,7 @@ static int record(struct host_values *h, struct copro *c, uint32_t pc, uint64_t 
 	return 1;
 }
 
-/* Cycles that recording something in a table takes: bench/handler measures them. */
+/* Cycles that recording an observation in a table takes: bench/handler measures them. */
 static uint32_t record_cycles(const struct spec *s, const struct table *t)
 {
 	return s->record_cycles + (table_bytes(t) > s->host_cache ? s->far_cycles : 0);
@@ -204,7 +204,7 @@ static void restart(struct host_values *h, struct copro *c)
 	copro_write_filter(c, (1ull << h->bits) - 1, h->part);
 }
 
-/* Samples loads again whose time has come, because their values may have changed. */
+/* Samples loads again whose pause is over, because their values may have changed. */
 static int64_t look_again(struct host_values *h, struct copro *c)
 {
 	uint32_t *head = &h->calendar[++h->look % HOST_LOOKS], at = *head;

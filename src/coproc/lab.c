@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cycles until the first picture; each later one comes half as much later again */
+/* cycles until the first picture; the time until each later one is half as long again */
 #define FIRST_PICTURE 100000
 
 static int start_host(struct lab *l, struct host *host, struct err *err)

@@ -39,7 +39,7 @@ void table_fini(struct table *t);
 /* Finds or makes the instruction's entry. NULL without memory. Valid until the next entry is
  * made. */
 struct table_load *table_get(struct table *t, uint32_t pc);
-/* What the table takes in main memory. */
+/* The bytes that the table takes in main memory. */
 size_t table_bytes(const struct table *t);
 /* Adds a slot's counts: of `total` samples, the numbers that hit and missed the value. */
 void table_add(struct table_load *l, uint64_t value, uint64_t hits, uint64_t misses,

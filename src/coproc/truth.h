@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All values of all loads, counted exactly; and how far an estimate of their invariances is from that.
+ * All values of all loads, counted exactly; and the error of an estimate of their invariances.
  *
  * The invariance of a value of a load is its share in the load's executions. The error of an estimate is
  *
- *   sqrt( sum over loads and values of n (estimated - true)^2 / sum of n )      n: how often it was loaded
+ *   sqrt( sum over loads and values of n (estimated - true)^2 / sum of n )      n: how often the value was loaded
  *
- * as Zilles and Sohi weigh it. Estimates know the lower 32 bits of values: where two values of a load agree in these
- * each is held against the same estimate.
+ * as Zilles and Sohi weigh it. Estimates know the lower 32 bits of values: two values of a load that agree in these are
+ * both compared with the same estimate.
  */
 #ifndef ASSAY_COPROC_TRUTH_H
 #define ASSAY_COPROC_TRUTH_H

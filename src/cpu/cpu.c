@@ -7,9 +7,9 @@
 #include <string.h>
 
 /*
- * Microarchitectures by CPU features. The name of a CPU in a virtual machine often says no more
- * than its maker. The first feature in the list that the CPU has, as /proc/cpuinfo spells it, tells
- * its microarchitecture (which features came with which: gcc's manual, "x86 Options").
+ * Microarchitectures by CPU features. In a virtual machine the name of a CPU often tells only its
+ * maker. The first feature in the list that the CPU has, as /proc/cpuinfo spells it, tells its
+ * microarchitecture (gcc's manual, "x86 Options", lists the features of each).
  */
 static const struct {
 	const char *maker, *feature, *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What llvm-mca's models of cores lack. LLVM 19 schedules some cores by the model of an older one, which is narrower:
- * the differences that matter are facts here, with their sources in models.c.
+ * Properties of cores that llvm-mca's models lack. LLVM 19 schedules some cores by the model of an older one, which is
+ * narrower: the differences that matter are facts here, with their sources in models.c.
  */
 #ifndef ASSAY_CPU_MODELS_H
 #define ASSAY_CPU_MODELS_H

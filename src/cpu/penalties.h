@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The facts about a CPU that rules need: sizes, and costs where they do not suffice. Cycles are the
+ * The facts about a CPU that rules need: sizes, and the costs of exceeding them. Cycles are the
  * highest that vendors' manuals and measurements give for a kind of machine, because bounds rest on
  * them. One line an item.
  */

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/search.h"
 
-#define LEAST_PART 1e-15 /* part of a run: no room is filled sooner */
+#define LEAST_PART 1e-15 /* part of a run in which no room can be filled */
 #define HALVINGS 40
 #define HOLDS 0.5 /* share of a room that holds any lines, whatever their addresses */
 
@@ -41,7 +41,8 @@ static unsigned grain_of(double bursts)
 	return (unsigned)fmin(CROWD_GRAINS - 1, fmax(0, g));
 }
 
-/* Reduces the sums at each of v to those at the first of equal uses, since many have the same. */
+/* Replaces the sums at each element of v by those at the first of equal uses, because many uses are
+ * equal. */
 static void find_steps(struct crowd *c)
 {
 	size_t k = 0;
@@ -128,7 +129,8 @@ double crowd_between(struct crowd *c, double uses)
 	return c->n ? c->count[low] + (c->weight[low] + c->endless) / uses : c->endless / uses;
 }
 
-/* How often lines from the k-th number of uses on can fill what the others leave of a room. */
+/* How often lines from the k-th number of uses on can fill the part of a room that the others
+ * leave. */
 static double filled_by(const struct crowd *c, size_t k, double uses, double room)
 {
 	if (c->count[k] > HOLDS * room)

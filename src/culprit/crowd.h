@@ -4,8 +4,8 @@
  * different lines between two uses of one.
  *
  * Between two uses of a line that is used F times, a line that is used G times comes in at most G /
- * F of the cases, and counts once. The sum over all lines bounds the mean number in between; where
- * there is room for r lines, at most sum / r of the uses can find theirs evicted (Markov's
+ * F of the cases, and counts once. The sum over all lines bounds the mean number in between. Where
+ * there is room for r lines, at most sum / r of the uses can find their line evicted (Markov's
  * inequality).
  */
 #ifndef ASSAY_CULPRIT_CROWD_H
@@ -15,7 +15,7 @@
 
 struct crowd_part {
 	double uses;   /* uses of each line */
-	double bursts; /* the uses that do not follow soon after another one */
+	double bursts; /* the uses that do not closely follow another one */
 	double n;
 };
 
@@ -58,10 +58,10 @@ void crowd_fini(struct crowd *c);
 /* The mean number of lines between two uses of a line with that many uses. */
 double crowd_between(struct crowd *c, double uses);
 /*
- * The most uses, as a share, of a line with that many uses that can find it evicted from a room. Lines that are used more
- * often than some limit come in between at most once each. If these fit into half of the room, which a cache of limited
- * associativity holds, only the others can fill the rest, and Markov's inequality bounds how often they do. Where no limit is
- * better, it bounds how often all lines together fill the room.
+ * The largest share of the uses of a line with that many uses that can find it evicted from a room. Lines that are used
+ * more often than some limit come in between at most once each. If these fit into half of the room, which a cache of
+ * limited associativity holds, only the others can fill the rest, and Markov's inequality bounds how often they do.
+ * Where no limit is better, it bounds how often all lines together fill the room.
  */
 double crowd_evicts(struct crowd *c, double uses, double room);
 /*

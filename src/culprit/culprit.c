@@ -9,7 +9,7 @@
 #include "culprit/scale.h"
 #include "estimate/anchor.h"
 
-/* instructions that may show the time that the schedule gives to one of them */
+/* most instructions at which the time that the schedule gives to one of them may show */
 #define AHEAD 8
 
 /* The whole program. */
@@ -119,7 +119,7 @@ static int place_site(struct culprits *c, const struct site *s, double f)
 	unsigned seen = 0;
 	int rc = 0;
 
-	/* Each access may be to a new line: that bounds, but is not likely. */
+	/* Each access may be to a new line: that is a bound, but not likely. */
 	if (!n)
 		return crowd_add(&c->data_lines, f, 0, INFINITY) |
 		       crowd_add(&c->data_pages, f, 0, INFINITY);
@@ -290,7 +290,7 @@ double culprits_period(const struct culprits *c)
 
 /* Explaining one procedure. */
 
-/* Time that the schedule gives to instructions that did not show it: it may show in later
+/* Time that the schedule gives to instructions at which it did not show: it may show at later
  * instructions. */
 struct carry {
 	double own[AHEAD]; /* of each of the last instructions */
@@ -325,14 +325,14 @@ static double carry_own(const struct carry *c)
 	return sum;
 }
 
-/* The executions are known within a factor, and limits of culprits must hold for all values
- * within it. */
+/* The executions are known up to a factor, and limits of culprits must hold for all values within
+ * it. */
 struct uncertain {
 	double stall, executions;
 };
 
-/* The stall and the suspects if the instruction ran `times` as often as estimated, and its
- * scheduled cycles were that much more. */
+/* Computes the stall and the suspects for an instruction that ran `times` as often as estimated,
+ * and whose scheduled cycles were that much more. */
 static struct uncertain if_ran(const struct culprit_insn_time *t, double behind, double times,
 			       double scheduled)
 {
@@ -361,10 +361,10 @@ struct work {
 	struct culprits *c;
 	const struct estimate_proc *p;
 	struct culprit_proc *out;
-	double *left; /* by block: cycles that it leaves to the blocks after it */
+	double *left; /* by block: cycles that the block leaves to its successors */
 };
 
-/* Instructions that retire alone: one that fuses with a branch retires with it. */
+/* The number of instructions that retire alone: one that fuses with a branch retires with it. */
 static double retired(const struct work *w, uint32_t block, uint32_t from, uint32_t to)
 {
 	double n = 0;
@@ -378,7 +378,7 @@ static double retired(const struct work *w, uint32_t block, uint32_t from, uint3
 	return n;
 }
 
-/* Cycles in which the core can execute and retire those instructions of a block, if none waits. */
+/* Cycles in which the core can execute and retire those instructions of a block if none waits. */
 static double at_once(const struct work *w, uint32_t block, uint32_t from, uint32_t to)
 {
 	const struct culprit_machine *m = w->c->machine;
@@ -392,8 +392,8 @@ static double at_once(const struct work *w, uint32_t block, uint32_t from, uint3
 	return fmax(integer / m->alus, retired(w, block, from, to) / m->retire);
 }
 
-/* The cycles in which as many instructions retire as can. An instruction that waits for a unit
- * gets no more than it and those after it need. */
+/* The cycles in which instructions retire at the core's full rate. An instruction that waits for a
+ * unit gets no more than the instruction and those after it need. */
 static double ideal_of(const struct work *w, uint32_t block, const struct schedule_insn *s,
 		       uint32_t k)
 {
@@ -409,8 +409,8 @@ static double ideal_of(const struct work *w, uint32_t block, const struct schedu
 	return fmin(s[k].least, fmin(1, at_once(w, block, k, end)));
 }
 
-/* The least part of a block's schedule that a core can take: what instructions wait for, less a margin, and
- * the cycles in which as many retire as can. */
+/* The smallest part of a block's schedule that a core can take: the waiting times of instructions, less a margin, and
+ * the cycles at the full rate of retirement. */
 static double least_part(const struct work *w, uint32_t block)
 {
 	const struct schedule_insn *s = schedules_of(&w->c->schedules, w->p, block);
@@ -426,8 +426,8 @@ static double least_part(const struct work *w, uint32_t block)
 	return all > 0 ? ((all - ideal) / CULPRIT_AT_ONCE + least) / all : 1;
 }
 
-/* Explains an instruction. behind: cycles that the schedule gave to earlier instructions and
- * that show here. */
+/* Explains an instruction. behind: cycles that the schedule gave to earlier instructions and that
+ * show here. */
 static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 		    struct culprit_insn_time *t)
 {
@@ -467,8 +467,8 @@ static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 	widen(t->range, verdict, more_often);
 }
 
-/* The time for a unit is what the schedule has beyond the cycles in which the core could have executed other
- * instructions in their place, and these may be more. */
+/* The time for a unit is the excess of the schedule over the cycles in which the core could have executed other
+ * instructions instead, and these may be more. */
 static void add_multiplication(struct culprit_sum *s, const struct culprit_insn_time *t)
 {
 	double more = t->why == SCHEDULE_UNIT ? (CULPRIT_AT_ONCE - 1) * t->ideal : 0;
@@ -580,7 +580,7 @@ static void do_block(struct work *w, uint32_t block, double before, bool fill)
 		w->out->sum.gain += carry_own(&carry);
 }
 
-/* Cycles that the blocks before it leave to the block. */
+/* Cycles that a block's predecessors leave to it. */
 static double left_before(const struct work *w, uint32_t block, const double *left)
 {
 	const struct cfg *g = &w->p->g;
@@ -597,7 +597,7 @@ static double left_before(const struct work *w, uint32_t block, const double *le
 	return sum;
 }
 
-/* Removes scheduled cycles that did not pass: they were neither stall nor execution. */
+/* Removes scheduled cycles that were not observed: they were neither stall nor execution. */
 static void settle(struct culprit_sum *s)
 {
 	double fixed = s->fixed[0] + s->fixed[1] + s->fixed[2] + s->fixed[3];

@@ -49,7 +49,8 @@ extern const char *const culprit_name[CULPRIT_N];
 extern const char *const culprit_words[CULPRIT_N];
 extern const char *const culprit_short[CULPRIT_N];
 
-/* Largest ratio of scheduled time to actual time: cores run more at once than their models say. */
+/* Largest ratio of scheduled time to actual time: cores execute more at once than their models say.
+ * */
 #define CULPRIT_AT_ONCE 1.3
 
 /* Cycles of one instruction's stall, over all its executions. */
@@ -74,9 +75,9 @@ struct culprit_insn_time {
 	 * beyond */
 	double ideal, fixed;
 	double stall; /* the dynamic stall */
-	double gain;  /* time by which it is below its schedule, if no later instruction shows it */
+	double gain;  /* time missing from its schedule, if no later instruction shows it */
 	double unexplained;
-	/* cycles that are explained only if there were more executions than estimated */
+	/* cycles that only more executions than estimated would explain */
 	double raised;
 	struct culprit_range range[CULPRIT_N];
 };
@@ -91,7 +92,7 @@ struct culprit_sum {
 	double counted;
 	/* with fixed and unestimated they are all cycles */
 	double ideal, stall, unexplained, raised;
-	/* scheduled cycles that did not pass; subtracted from fixed, then from ideal */
+	/* scheduled cycles that were not observed; subtracted from fixed, then from ideal */
 	double gain;
 	double fixed[4];	 /* static stalls by enum schedule_why */
 	double divide, multiply; /* the part of them that waits for a division, a multiplication */
@@ -121,7 +122,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 void culprits_close(struct culprits *c);
 /* A source that could not be used, or "". */
 const char *culprits_warning(const struct culprits *c);
-/* Cycles that a sample stands for. */
+/* Cycles that each sample stands for. */
 double culprits_period(const struct culprits *c);
 
 /* Explains a procedure. -1 with err set: no memory. */

@@ -23,7 +23,7 @@ struct culprits {
 
 /* Cycles of a block by its schedule; 0: it has none. */
 double culprits_least(const struct culprits *c, const struct estimate_proc *p, uint32_t block);
-/* Finds what can have held instructions up, at the current scales. -1 without memory. */
+/* Finds what can have held instructions up, at the present scales. -1 without memory. */
 int culprits_find_paths(struct culprits *c);
 
 #endif

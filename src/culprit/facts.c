@@ -19,8 +19,8 @@ double fact_upper(double part, double n)
 	return fmin(1, (mid + half) / (1 + z * z / n));
 }
 
-#define FRESH 0.005 /* share of accesses to new lines from which on a pattern matters */
-#define PRIOR 4.0   /* weight of all sites' observations beside those of one site */
+#define FRESH 0.005 /* share of accesses to new lines above which a pattern matters */
+#define PRIOR 4.0   /* weight of the observations of all sites beside those of one site */
 
 struct odds fact_part(uint64_t part, uint64_t n, double all)
 {
@@ -137,8 +137,8 @@ static bool fuses(const struct insn *in)
 	}
 }
 
-/* Whether it takes a unit for integers or branches. Moves between registers and loads take none; what fuses
- * with a branch is counted with that. */
+/* Whether the instruction takes a unit for integers or branches. Moves between registers and loads take none; an
+ * instruction that fuses with a branch is counted with it. */
 static bool is_integer(const struct fact *f, const struct insn *in)
 {
 	uint64_t general = f->writes & ((1ULL << FACT_VECTOR) - 1);
@@ -178,16 +178,16 @@ static struct locality locality_at(const struct site *s)
 	return s && s->locality ? *s->locality : (struct locality){ 0 };
 }
 
-/* The share over all sites; 1 where nothing is known. */
+/* The share over all sites; 1 if nothing is known. */
 static double part(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 1;
 }
 
 /*
- * The misses of a load that are under way at a time: one in a chain; otherwise as many as the
- * reorder buffer has executions of the load, and as there are buffers for. Where it is not known
- * how many instructions lie between two executions, the (geometric) mean of both.
+ * The number of misses of a load that are under way at a time: one in a chain; otherwise as many as
+ * the reorder buffer has executions of the load, and as there are buffers for. Where the number of
+ * instructions between two executions is unknown, the geometric mean of both.
  */
 static double overlap(struct pattern p, double fresh, const struct culprit_machine *m)
 {
@@ -205,9 +205,9 @@ bool fact_is_fresh(const struct insn *in, const struct site *site)
 }
 
 #define SKETCH_ERROR \
-	1.3 /* factor by which a sketch may tell of too few values: two standard errors */
+	1.3 /* factor by which a sketch's number of values may be too small: two standard errors */
 
-/* The most units that a site accesses. */
+/* The largest number of units that a site accesses. */
 static double distinct_of(const struct locality *l, const struct distinct *d)
 {
 	return l->spread ? SKETCH_ERROR * distinct_drawn_from(d, (double)l->spread->seen)
@@ -319,9 +319,8 @@ static void bound_fetches(struct fact *f, const struct site *site, const struct 
 	f->code_page = fact_part(seen.code_pages, seen.fetches, part(all.code_pages, all.fetches));
 }
 
-/* Bounds contention. Windows of one thread follow one another as often as windows of several:
- * where two threads contend all the time, half of the windows find the line as their own thread
- * left it. */
+/* Bounds contention. Successive windows are of one thread as often as of several: where two threads
+ * contend all the time, half of the windows find the line as their own thread left it. */
 static void bound_sharing(struct fact *f, const struct site *site)
 {
 	struct locality seen = locality_at(site);

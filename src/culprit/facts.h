@@ -20,10 +20,10 @@
 #define FACT_FLAGS \
 	16 /* bit of reads and writes where vector registers begin; general registers are below */
 #define FACT_VECTOR 17
-#define EXPLAINS 1e6 /* cycles where nothing bounds a culprit */
+#define EXPLAINS 1e6 /* cycles of a culprit that nothing bounds */
 
-/* A quantity for the mean execution: its upper bound, and its likely value, by which stalls are
- * shared. */
+/* A quantity for the mean execution: its upper bound, and its likely value, in proportion to which
+ * stalls are shared. */
 struct odds {
 	double most, likely;
 };
@@ -33,11 +33,11 @@ struct hiding {
 	bool stream;	/* lines are prefetched */
 	double overlap; /* misses that are under way at a time */
 	double most;	/* misses that can be under way at a time */
-	/* cycles of a miss in which the instructions behind it fill the reorder buffer */
+	/* cycles of a miss in which the following instructions fill the reorder buffer */
 	double behind;
 };
 #define HIDES_NOTHING ((struct hiding){ .overlap = 1, .most = 1 })
-/* The usual cycles of a miss of that level. */
+/* The usual cycles of a miss of each level. */
 static inline double hiding_cost(struct hiding h, const struct machine_level *level)
 {
 	double cost = (level->likely - h.behind) / h.overlap, least = level->likely / h.most;
@@ -61,22 +61,22 @@ struct fact {
 	bool divides, multiplies;
 	bool serial; /* serialising: locks, fences, system calls */
 	bool string; /* a string instruction with a count */
-	/* how much of its misses of lines, and of pages, others hide */
+	/* how much of its misses of lines, and of pages, other instructions hide */
 	struct hiding hide_line, hide_page;
 	struct odds dcache, dtlb; /* cycles of an access beyond an L1 and TLB hit */
 	/* share of executions whose forwarding fails, or which meet an alias */
 	struct odds forward, alias;
-	bool located;	       /* windows saw whether its lines were used just before */
+	bool located;	       /* windows saw whether its lines had been used just before */
 	bool judged;	       /* windows saw which stores it met, or it does not load */
-	struct odds contended; /* share of executions whose line another thread has */
+	struct odds contended; /* share of executions whose line another thread holds */
 	uint64_t forward_store, alias_store;
 	struct odds mispredicted; /* share of executions that are mispredicted */
-	/* a branch: cycles from the block's first instruction until it is known where the branch goes */
+	/* of a branch: cycles from the block's first instruction until the branch is resolved */
 	double resolves;
 	struct odds code_line,
 		code_page; /* share of fetches of lines, or pages, that were not used just before */
 	struct odds fetch_line,
-		fetch_page; /* cycles of its fetches, where misses are known; else INFINITY */
+		fetch_page; /* cycles of its fetches if misses are known; else INFINITY */
 	/* cycles for which an execution has waited for the instruction itself (front.c) */
 	bool placed;
 	struct odds branch, icache, itlb, front;
@@ -89,7 +89,7 @@ struct fact_source {
 	const struct meetings *meetings; /* NULL: conflicts were not recorded */
 	double scale;			 /* factor from frequencies to executions */
 	uint64_t processes;
-	double samples;	      /* each ends what first and second levels hold of a program's data */
+	double samples; /* interrupts of the sampler, each of which empties first and second levels */
 	struct locality seen; /* sums over all sites */
 	const struct schedules *schedules;
 	/* The lines and pages, of data and of code, that the whole program touches. */
@@ -108,17 +108,17 @@ bool fact_is_fresh(const struct insn *in, const struct site *site);
 void fact_resolve(struct fact *block, unsigned n);
 /* Tightens bounds by the misses of an execution, by enum miss_kind (missed.c). */
 void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct culprit_machine *m);
-/* Combines two bounds: the lower limit, and the likely value of the second if it is known. */
+/* Combines two bounds: the lower limit, and the second's likely value if it is known. */
 struct odds fact_tighter(struct odds a, struct odds b);
-/* Returns the most cycles for which anything other than the schedule can have held up an execution;
- * f has been placed. */
+/* Returns the most cycles for which causes other than the schedule can have held up an execution; f
+ * has been placed. */
 double fact_most(const struct fact *f, const struct culprit_machine *m);
 /* Whether b reads a result of a. Flags of a fused instruction do not count. */
 bool fact_feeds(const struct fact *a, const struct fact *b);
 
 /*
- * The cost of an access by its place. A line is evicted only by others, as many as there is room
- * for (crowd.h). Addresses that are not listed lie anywhere in the region that the listed ones
+ * The cost of an access by its place. A line is evicted only by other lines, as many as there is
+ * room for (crowd.h). Addresses that are not listed lie anywhere in the region that the listed ones
  * show.
  */
 struct footprint {
@@ -130,7 +130,7 @@ struct footprint {
 	struct odds fresh;	     /* share of accesses to lines that were not used just before */
 	double samples;		     /* interrupts of the sampler */
 	double distinct;	     /* units that are accessed, at most; INFINITY: not known */
-	bool fixed;		     /* the instruction alone tells that it accesses one place */
+	bool fixed;		     /* the instruction itself shows that it accesses one place, */
 	bool stack;		     /* and that the place is near the stack pointer */
 	uint64_t processes;
 	struct hiding hiding;
@@ -164,11 +164,11 @@ struct front_from {
 	bool jumped; /* control was transferred: taken, called, returned */
 };
 /*
- * The mispredictions that lead one way, a share of the branch's executions. wrong: all of them; way: the share of its
- * executions that goes that way. A predictor that knows nearly everything errs as often to either side. One that has
- * nothing to go by but how often either way was gone expects the more frequent one: with counters of three bits
- * (Seznec, Michaud, "A case for (partially) TAgged GEometric history length branch prediction", JILP 2006), 1 / (1 +
- * x^3) of its errors lead the rarer way, which is gone x times as often as the other.
+ * The mispredictions that lead one way, as a share of the branch's executions. wrong: all of them; way: the share of
+ * its executions that goes that way. A predictor that is nearly always right errs as often to either side. A predictor
+ * that knows only how often either way was gone expects the more frequent one: with counters of three bits (Seznec,
+ * Michaud, "A case for (partially) TAgged GEometric history length branch prediction", JILP 2006), 1 / (1 + x^3) of its
+ * errors lead the rarer way, where the other way is x times as frequent.
  */
 double front_wrong_to(double wrong, double way);
 /* Computes how long the core waited for the instruction itself, from those that ran right
@@ -176,7 +176,7 @@ double front_wrong_to(double wrong, double way);
 void front_place(struct fact *f, const struct front_from *from, unsigned n, bool head,
 		 const struct fact_source *src);
 
-/* The share `part` of n, with a prior; where few observations exist, it is `all`, the share over
+/* The share `part` of n, with a prior; with few observations it is close to `all`, the share over
  * all sites. */
 struct odds fact_part(uint64_t part, uint64_t n, double all);
 /* The upper limit of the 95 % confidence interval of a share (Wilson). */

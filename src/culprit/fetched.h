@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines, or pages, of code that a program runs, and how often control comes to each anew. */
+/* The lines, or pages, of code that a program runs, and how often control newly enters each. */
 #ifndef ASSAY_CULPRIT_FETCHED_H
 #define ASSAY_CULPRIT_FETCHED_H
 
@@ -22,9 +22,9 @@ struct fetched {
 /* Returns -1 without memory. */
 int fetched_add(struct fetched *f, const struct fetched_unit *unit);
 /*
- * Finishes adding, and hands units to the crowd, each once. Bursts that windows saw are scaled to
- * the estimated total; the larger of both counts for each unit, because a low estimate would have
- * it evicted each time. -1 without memory.
+ * Finishes adding, and hands each unit to the crowd once. Bursts that windows saw are scaled to the
+ * estimated total; each unit gets the larger of both numbers, because with a low estimate it would
+ * count as evicted each time. -1 without memory.
  */
 int fetched_ready(struct fetched *f, struct crowd *crowd);
 void fetched_fini(struct fetched *f);

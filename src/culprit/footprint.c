@@ -4,11 +4,11 @@
 
 #include "culprit/facts.h"
 
-#define LISTED FOOTPRINT_REGIONS /* number of addresses of a list that are used */
-#define REGION_LEAST 4		 /* places from which on a region shows */
-/* bytes: closer addresses come from one window, and count as one */
+#define LISTED FOOTPRINT_REGIONS /* most addresses of a list that are used */
+#define REGION_LEAST 4		 /* number of places from which a region can be told */
+/* bytes: closer addresses come from one window, and count once */
 #define NEAR 256
-#define APART (1ULL << 24) /* bytes between two regions */
+#define APART (1ULL << 24) /* least distance in bytes between two regions */
 #define STACK_LINES 8	   /* lines of the stack among which a place in a frame moves */
 
 struct spot {
@@ -21,7 +21,7 @@ struct misses_of {
 	double most[MACHINE_LEVELS], likely[MACHINE_LEVELS];
 };
 
-/* Adds a share of an instruction's accesses, to lines with that many uses each, a part of which
+/* Adds a share of an instruction's accesses, to lines with that many uses each; a part of the uses
  * is fresh. */
 static void count(struct misses_of *m, double share, double uses, double fresh, struct crowd *crowd,
 		  const struct machine_level level[MACHINE_LEVELS])
@@ -133,12 +133,13 @@ double footprint_region(const struct hot *h, uint64_t processes)
 	return n ? sum : INFINITY;
 }
 
-/* The likely misses of a fresh line of a stream of which it is not known how far it reaches: a
- * list of addresses that hardly come again holds those of the last window alone. */
+/* The likely misses of a fresh line of a stream of unknown extent: a list of addresses that hardly
+ * recur holds those of the last window alone. */
 static const double unknown_lost[MACHINE_LEVELS] = { 1, 0.5, 0.25 };
 
-/* Adds the likely misses of listed places, which stand for the others: rarely used places are
- * the first to be fresh. Where no region shows, and it is no stream, the listed places are all. */
+/* Adds the likely misses of listed places, which stand for the others: rarely used places are the
+ * first to be fresh. If no region shows, and the accesses are no stream, the listed places are all
+ * there are. */
 static void expect_listed(struct misses_of *m, const struct footprint *f, const struct spot *spot,
 			  unsigned k, double rest, const struct machine_level level[MACHINE_LEVELS])
 {
@@ -163,8 +164,8 @@ static void expect_listed(struct misses_of *m, const struct footprint *f, const 
 }
 
 #define DISTURBED 2 /* cache levels from which the sampler's own work may evict lines */
-/* lines that it brings in at a time: it works some 10 us, 41 ns for each of 256 instructions (assay info), and a line from
- * the last level takes 10 ns */
+/* lines that the sampler brings in at a time: it works some 10 us, 41 ns for each of 256 instructions (assay info), and
+ * a line from the last level takes 10 ns */
 #define DISTURBS 1024
 
 /* Adds the misses of lines that the sampler evicted while it observed a window. */
@@ -177,7 +178,8 @@ static void count_disturbed(struct misses_of *m, const struct footprint *f, doub
 						f->uses);
 }
 
-/* Adds the accesses to listed places, and to the region that they show. Returns its units. */
+/* Adds the accesses to listed places, and to the region that they show. Returns the region's units.
+ * */
 static double count_listed(struct misses_of *m, const struct footprint *f,
 			   const struct machine_level level[MACHINE_LEVELS])
 {
@@ -197,7 +199,7 @@ static double count_listed(struct misses_of *m, const struct footprint *f,
 	all = crowd_between(f->crowd, 0);
 	for (int i = 0; i < MACHINE_LEVELS; i++) {
 		m->most[i] += rest * region.most[i];
-		/* Rule of three: what n observations did not show may be 3 / n of them,
+		/* Rule of three: a case that n observations did not show may have a share of 3 / n,
 		 * anywhere. */
 		m->most[i] = fmin(m->most[i], region.most[i]) +
 			     3 / (n + 3) * fmin(1, all / level[i].room);
@@ -222,11 +224,11 @@ struct odds footprint_cost(const struct footprint *f,
 	} else {
 		units = count_listed(&m, f, level);
 	}
-	/* the last level is shared with the rest of the machine, and nothing shows how much of
-	 * it is left */
+	/* the rest of the machine shares the last level, and nothing shows how much of it is left */
 	if (f->unit == MACHINE_LINE)
 		m.most[MACHINE_LEVELS - 1] =
 			fmax(m.most[MACHINE_LEVELS - 1], m.most[MACHINE_LEVELS - 2]);
-	count_disturbed(&m, f, units, level); /* what it evicts is in the last level */
+	count_disturbed(&m, f, units,
+			level); /* lines that the sampler evicts are in the last level */
 	return cost(&m, f->fresh, f->hiding, level);
 }

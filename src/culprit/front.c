@@ -17,7 +17,8 @@ double front_wrong_to(double wrong, double way)
 	return way <= 0.5 ? rarer : wrong - rarer;
 }
 
-/* The share of f's executions that a misprediction of the branch led to. share: of those that come from it. */
+/* The share of f's executions that follow a misprediction of the branch. share: of f's executions, those that come from
+ * the branch. */
 static struct odds wrong_before(const struct fact *f, const struct fact *branch, double share)
 {
 	double times, way;
@@ -35,9 +36,9 @@ static struct odds wrong_before(const struct fact *f, const struct fact *branch,
 }
 
 /*
- * Bounds the delay after a mispredicted branch, by the highest possible share of mispredictions. A
- * predictor of the most frequent way is wrong in the other cases only. The delay is the time in which the branch is
- * resolved, and that in which the pipeline is filled again (Eyerman, Smith, Eeckhout, "Characterizing the branch
+ * Bounds the delay after a mispredicted branch, by the highest possible share of mispredictions: a predictor that
+ * always expects the most frequent way is wrong in the other cases only. The delay is the time until the branch is
+ * resolved, plus the time to fill the pipeline again (Eyerman, Smith, Eeckhout, "Characterizing the branch
  * misprediction penalty", ISPASS 2006).
  */
 static void place_branch(struct fact *f, const struct front_from *from, unsigned n,
@@ -80,7 +81,7 @@ static struct odds times(double part, struct odds o)
 	return (struct odds){ part * o.most, part * o.likely };
 }
 
-/* The bursts of the line, or page, in which it begins. */
+/* The bursts of the line, or page, in which the instruction begins. */
 static double bursts(const struct fact *f, const struct fetched *fetched, unsigned bits,
 		     struct odds fresh)
 {

@@ -36,7 +36,7 @@ int meetings_make(struct meetings *m, const struct profile *p)
 		if (c->key.kind >= CONFLICT_KIND_N)
 			continue;
 		e->load = c->key.load;
-		/* an alias is counted in addition to one of the other kinds */
+		/* an alias is counted in addition to another kind */
 		e->judged = c->key.kind == CONFLICT_ALIAS ? 0 : c->count;
 		e->count[c->key.kind] = e->most[c->key.kind] = c->count;
 		e->store[c->key.kind] = c->key.store;

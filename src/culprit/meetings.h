@@ -7,7 +7,7 @@
 
 struct meeting {
 	struct site_id load;
-	uint64_t judged; /* executions of the load for which it is known what they met */
+	uint64_t judged; /* judged executions of the load */
 	uint64_t count[CONFLICT_KIND_N];
 	uint64_t most[CONFLICT_KIND_N];
 	struct site_id store[CONFLICT_KIND_N]; /* the most frequent store, by kind */

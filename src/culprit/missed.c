@@ -9,10 +9,9 @@
 #include "culprit/facts.h"
 
 #define MARGIN 2.0   /* factor by which real misses may exceed the known ones */
-#define RARELY 0.001 /* share of executions that may miss where no miss is known */
+#define RARELY 0.001 /* share of executions that may miss if no miss is known */
 
-/* The cost of the kinds of misses from `first` on; the last kind stands for all levels beyond
- * it. */
+/* The cost of the kinds of misses from `first` on; the last kind stands for all levels beyond it. */
 static struct odds cost_of(const double each[MISS_KIND_N], int first, int kinds,
 			   struct hiding hiding, const struct machine_level level[MACHINE_LEVELS])
 {

@@ -9,8 +9,8 @@
 #include "base/search.h"
 
 #define WAYS 16
-#define WAY_LEAST 0.02 /* share of executions: a rarer way is ignored */
-#define DEPTH 4	       /* blocks that are searched backwards */
+#define WAY_LEAST 0.02 /* least share of executions: a rarer way is ignored */
+#define DEPTH 4	       /* most blocks that are searched backwards */
 #define TAILS 3	       /* tail calls that are followed to a return */
 #define STORE_INSNS 64 /* instructions after which a store has left the buffer, unless it is full */
 #define CHAIN 16
@@ -161,7 +161,7 @@ static void add_way(struct ways *w, const struct estimate_proc *proc, uint32_t b
 		w->elsewhere += share;
 }
 
-/* Adds the ways into a procedure from its callers, which together have this share of the executions at hand. */
+/* Adds the ways into a procedure from its callers, which together have this share of the executions in question. */
 static void add_callers(const struct paths *p, const struct estimate_proc *proc, double entered,
 			double share, struct ways *w)
 {
@@ -316,7 +316,7 @@ struct look {
 };
 
 /* Whether one of the instructions in between needs the result. The one right before the stalled
- * instruction may be what waits for it: the sample hits the next one. */
+ * instruction may be the waiting one, because the sample hits the next instruction. */
 static bool feeds_any(const struct look *l, const struct fact *f)
 {
 	for (unsigned i = 1; i < l->nchain; i++)
@@ -368,7 +368,7 @@ static void look_back(struct look *l, const struct estimate_proc *proc, uint32_t
 	}
 	if (k == UINT32_MAX && l->nchain < l->most && depth < DEPTH) {
 		ways_into(l->p, proc, block, &w);
-		/* Unknown code is known only to have run just before. */
+		/* All that is known of unknown code is that it ran just before. */
 		if (!l->nchain)
 			l->c->elsewhere += share * w.elsewhere;
 		for (unsigned i = 0; i < w.n; i++)

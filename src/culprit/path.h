@@ -21,7 +21,7 @@ const struct fact *paths_fact(struct paths *p, const struct estimate_proc *proc,
 /* The facts, completed by the instructions right before it (front_place). */
 const struct fact *paths_placed(struct paths *p, const struct estimate_proc *proc, uint32_t block,
 				uint32_t k);
-/* Fills in the case of that instruction: suspects, elsewhere, stores. */
+/* Describes the stalled instruction's neighbourhood: suspects, elsewhere, stores. */
 void paths_case(struct paths *p, const struct estimate_proc *proc, uint32_t block, uint32_t k,
 		struct culprit_case *c);
 

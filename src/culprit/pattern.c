@@ -4,9 +4,9 @@
 #include "x86/insn.h"
 #include "x86/uop.h"
 
-#define FAR 160		/* instructions that are searched */
-#define SLOTS 4		/* places of the stack that an address may depend on */
-#define STORES 8	/* places of the stack that are known to be stored to */
+#define FAR 160		/* most instructions that are searched */
+#define SLOTS 4		/* most places of the stack that an address may depend on */
+#define STORES 8	/* most places of the stack that are remembered as stored to */
 #define NOT_KEPT 0x0fc7 /* registers that calls change (System V ABI): rax rcx rdx rsi rdi r8-r11 */
 
 /* A place in the stack: a register and a displacement. */
@@ -16,19 +16,19 @@ struct slot {
 };
 
 /*
- * What the address depends on, at an instruction of the backward search. What something else than
- * additions and moves computes has to stay the same from one execution to the next for the address
- * to advance by a constant.
+ * The registers and slots that the address depends on, at an instruction of the backward search.
+ * For the address to advance by a constant, a value that is computed by other operations than
+ * additions and moves must stay the same from one execution to the next.
  */
 struct slice {
 	uint16_t regs, steady; /* steady: those of regs that have to stay the same */
 	uint16_t written;      /* registers that were set since the last execution */
 	struct slot slot[SLOTS];
-	bool fixed[SLOTS]; /* by slot: it has to stay the same */
+	bool fixed[SLOTS]; /* by slot: whether it has to stay the same */
 	unsigned nslots;
 	struct slot stored[STORES]; /* slots that were stored to since the last execution */
 	unsigned nstored;	    /* number of them; more than STORES: not all are known */
-	bool curved;		    /* the address depends on a sum that is no sum of constants */
+	bool curved; /* the address depends on a sum with a term that is no constant */
 };
 
 /* A load of the procedure. */
@@ -55,7 +55,7 @@ static const ZydisDecodedOperand *memory_of(const struct insn *in)
 	return NULL;
 }
 
-/* Registers of the address, without the stack and frame of a slot. */
+/* Registers of the address, except the base of a slot in the stack. */
 static uint16_t address_of(const ZydisDecodedOperand *m)
 {
 	return gpr_bit(m->mem.base) | gpr_bit(m->mem.index);
@@ -95,7 +95,8 @@ static bool add_slot(struct slice *s, const ZydisDecodedOperand *m, bool fixed)
 	return true;
 }
 
-/* Whether the instruction computes a sum or a copy, in which a constant stays a constant. */
+/* Whether the instruction computes a sum or a copy, so that a constant step stays a constant step.
+ * */
 static bool is_straight(const struct insn *in)
 {
 	switch (in->z.mnemonic) {
@@ -124,7 +125,7 @@ static bool is_cleared(const struct insn *in)
 	       in->op[0].reg.value == in->op[1].reg.value;
 }
 
-/* Goes back over a store to a slot that the address depends on. */
+/* Follows the address backwards over a store to a slot that it depends on. */
 static bool before_store(struct slice *s, const struct insn *in, unsigned slot)
 {
 	uint16_t from =
@@ -140,7 +141,7 @@ static bool before_store(struct slice *s, const struct insn *in, unsigned slot)
 	return true;
 }
 
-/* Notes what an instruction sets. */
+/* Notes the registers and slots that an instruction sets. */
 static void note_set(struct slice *s, const struct insn *in, const ZydisDecodedOperand *m)
 {
 	s->written |= in->gpr_written;
@@ -151,7 +152,7 @@ static void note_set(struct slice *s, const struct insn *in, const ZydisDecodedO
 	s->nstored++;
 }
 
-/* Whether something that has to stay the same was set since the last execution. */
+/* Whether a value that has to stay the same was set since the last execution. */
 static bool has_changed(const struct slice *s)
 {
 	if (s->steady & s->written)
@@ -168,8 +169,8 @@ static bool has_changed(const struct slice *s)
 }
 
 /*
- * Goes back over an instruction. *loaded: it loads a part of the address from elsewhere than the
- * stack. False: what the address depends on is not known.
+ * Follows the address backwards over an instruction. *loaded: the instruction loads a part of the
+ * address from elsewhere than the stack. False: the search cannot tell what the address depends on.
  */
 static bool before(struct slice *s, const struct insn *in, bool *loaded)
 {
@@ -200,7 +201,7 @@ static bool before(struct slice *s, const struct insn *in, bool *loaded)
 	return !m || !is_slot(m) || add_slot(s, m, steady);
 }
 
-/* The block that ran before most often; CFG_ENTRY_BLOCK: none that is known. */
+/* The block that most often ran before; CFG_ENTRY_BLOCK: none is known. */
 static uint32_t block_before(const struct estimate_proc *p, uint32_t block)
 {
 	const struct cfg *g = &p->g;
@@ -227,7 +228,7 @@ static bool decode(struct image *im, const struct cfg_insn *at, struct insn *in)
 	return code && insn_decode(in, code, n, at->addr);
 }
 
-/* What the search says when it has come to the load again. */
+/* The search's conclusion when it reaches the load again. */
 static struct pattern judge(const struct slice *s, const struct insn *in, bool indirect,
 			    unsigned every)
 {

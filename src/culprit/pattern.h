@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a load's address comes about, which decides how much of a miss other instructions hide
+ * How a load's address is computed, which decides how much of a miss other instructions hide
  * (Karkhanis, Smith, "A First-Order Superscalar Processor Model", ISCA 2004): a load whose address
  * was loaded by its own last execution waits for the whole latency; loads whose addresses do not
  * depend on one another overlap; a load that advances by a constant is prefetched.

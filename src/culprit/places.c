@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/search.h"
 
-#define LEAST_PART 1e-6 /* share of units that is used, at least */
+#define LEAST_PART 1e-6 /* least share of an area's units that is used */
 
 static int add(struct places *p, uint64_t unit, double uses, double bursts, double part)
 {
@@ -33,7 +33,7 @@ int places_add(struct places *p, const struct place_area *area, double uses, dou
 		       : 0;
 }
 
-/* Those with sketches first. */
+/* Orders areas with sketches first. */
 static int by_from(const void *a, const void *b)
 {
 	const struct place_area *x = a, *y = b;
@@ -54,8 +54,8 @@ static bool is_alike(const struct place_area *a, const struct place_area *b)
 	return a->used && b->used && to - from >= longer / 2;
 }
 
-/* Joins the k-th area and those behind it that are alike; returns the number of them. A sketch of several areas tells
- * of all of them together, which bounds each. */
+/* Joins the k-th area with the following ones that are alike; returns the number of them. A sketch of several areas
+ * bounds each, because it counts all of them together. */
 static size_t join(const struct places *p, size_t k, struct place_area *to)
 {
 	struct distinct used = { { 0 } };
@@ -120,7 +120,7 @@ int places_ready(struct places *p, struct crowd *crowd)
 		most = fmax(most, uses);
 		if (i + 1 < p->n && p->v[i + 1].unit == p->v[i].unit)
 			continue;
-		/* Sums that should be 0, where no region lies, are rounding errors. */
+		/* Sums that should be 0, where no region lies, differ by rounding. */
 		if (uses < most * 1e-12)
 			uses = bursts = part = 0;
 		p->v[k++] = (struct place){ p->v[i].unit, uses, fmax(0, bursts),

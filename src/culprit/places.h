@@ -10,7 +10,8 @@
 
 #include <stdint.h>
 
-/* A stretch of units that sites use: all of them, or the number that the sites' sketches tell. */
+/* A stretch of units that sites use: all of its units, or the number that the sites' sketches tell.
+ * */
 struct place_area {
 	uint64_t from, to;
 	const struct distinct *used; /* before places_ready(); NULL: not known */
@@ -29,7 +30,7 @@ struct places {
 	/* before places_ready(): beginnings of regions, and with negative uses their ends */
 	struct place *v;
 	size_t n, cap;
-	/* the regions as they were added; afterwards those that are alike as one, in order */
+	/* the regions as they were added; afterwards joined where alike, in order */
 	struct place_area *area;
 	size_t nareas, areas_cap;
 };

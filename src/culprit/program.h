@@ -22,7 +22,7 @@ struct culprit_program {
 	size_t nproc;
 	struct culprit_sum sum;
 	double period; /* cycles that a sample stands for */
-	double apart;  /* the estimate's; not stored */
+	double apart;  /* the estimate's parts; not stored */
 	char warning[512];
 };
 

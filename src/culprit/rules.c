@@ -5,12 +5,12 @@
 #include <string.h>
 
 #define NEGLIGIBLE 0.01	   /* part of a stall below which a culprit is innocent */
-#define LEAST_LIKELY 0.001 /* least likely part of the bound */
+#define LEAST_LIKELY 0.001 /* least likely share of the bound */
 #define SHARE_HALVINGS 64
 #define MORE_MOST 8 /* largest factor by which executions may have been underestimated */
 
-/* Likely shares: of stalls that the schedule allows for within a block; of stores, which nothing
- * waits for. */
+/* Likely shares: of stalls that the schedule allows for within a block; of stores, which no
+ * instruction waits for. */
 #define SCHEDULED 0.25
 #define STORE_LIKELY 0.1
 #define FORWARD_LIKELY 10 /* usual cycles, as in the next constants */
@@ -43,8 +43,9 @@ static void blame(struct culprit_verdict *v, const struct fact *f)
 	v->image = f ? f->image : 0;
 }
 
-/* Combines a bound over the suspects, each in proportion to its share of the executions. At
- * fault is the nearest suspect that can have cost all, else the one that can have cost most. */
+/* Combines a bound over the suspects, each in proportion to its share of the executions. At fault
+ * is the nearest suspect that can have caused all of the cost, else the one that can have caused
+ * most. */
 static void over_suspects(const struct culprit_case *c, struct culprit_verdict *v,
 			  struct odds (*bound)(const struct culprit_case *, const struct fact *))
 {
@@ -206,7 +207,7 @@ static void judge_front(const struct culprit_case *c, struct culprit_verdict *v)
 	over_suspects(c, v, front_of);
 }
 
-/* Execution units, beyond what the schedule of the block has. */
+/* Execution units, beyond the block's scheduled use of them. */
 
 static struct odds unit_of(double cycles)
 {
@@ -258,7 +259,8 @@ static void judge_string(const struct culprit_case *c, struct culprit_verdict *v
 /*
  * Judges latency. The schedule covers one block. When the instruction waits to retire, all earlier
  * ones are done, so it waits for itself at most its own latency, which its block's schedule may
- * have overlapped with earlier blocks. What the schedule has of that latency is no stall.
+ * have overlapped with earlier blocks. The part of that latency that the schedule already contains
+ * is no stall.
  */
 static void judge_latency(const struct culprit_case *c, struct culprit_verdict *v)
 {
@@ -312,7 +314,7 @@ double culprit_more(double stall, const struct culprit_verdict v[CULPRIT_N])
 	return most > 0 && stall > most ? fmin(MORE_MOST, stall / likely) : 1;
 }
 
-/* The sum over culprits if each has `times` its likely share, within its range. */
+/* The sum over culprits if each has `times` its likely share, limited to its range. */
 static double shared(const struct culprit_verdict v[CULPRIT_N],
 		     const struct culprit_range r[CULPRIT_N], double times)
 {

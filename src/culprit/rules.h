@@ -52,9 +52,9 @@ extern const struct culprit_rule culprit_rules[CULPRIT_N];
 /* Judges all culprits; the result is indexed by culprit. */
 void culprit_judge(const struct culprit_case *c, struct culprit_verdict v[CULPRIT_N]);
 /*
- * Returns the factor by which executions were underestimated. No execution takes longer than all
- * that can have held it up; if a doubtful estimate implies that, the factor makes the stall a
- * likely one, within limits.
+ * Returns the factor by which executions were underestimated. No execution takes longer than
+ * everything that can have held it up; if a doubtful estimate implies a longer one, the factor
+ * makes the stall a likely one, within limits.
  */
 double culprit_more(double stall, const struct culprit_verdict v[CULPRIT_N]);
 /* Computes the least and most cycles of each culprit in an execution, and the unexplained rest.

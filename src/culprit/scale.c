@@ -10,7 +10,7 @@
 #include "culprit/turns.h"
 #include "estimate/parts.h"
 
-#define PART_SAMPLES 100 /* samples of a part whose own times bound its scale */
+#define PART_SAMPLES 100 /* samples of a part from which its own times bound its scale */
 #define MODEL_ERROR 0.5	 /* standard deviation of the logarithm of a part's time over its model */
 /* factor of variances with which intervals hold in nine cases of ten, by 46 recordings, each left
  * out in turn */
@@ -56,7 +56,7 @@ static void add_scheduled(const struct culprits *c, uint32_t part, double *sampl
 	}
 }
 
-/* Returns the factor, at most 1, with which that many executions fit into the time. */
+/* Returns the factor, at most 1, with which the executions fit into the time. */
 static double not_beyond(const struct culprits *c, double samples, double scheduled)
 {
 	double most = CULPRIT_AT_ONCE * samples * c->period;
@@ -64,8 +64,8 @@ static double not_beyond(const struct culprits *c, double samples, double schedu
 	return scheduled > most ? most / scheduled : 1;
 }
 
-/* Lowers scales so that all schedules together take no more time than there is, with a margin
- * because cores are wider than their models. The same holds for each part. */
+/* Lowers scales so that all schedules together take no more than the time that passed, with a
+ * margin because cores are wider than their models. The same holds for each part. */
 static void lower_scale(struct culprits *c)
 {
 	const struct parts *k = c->e->parts;
@@ -90,15 +90,15 @@ static void lower_scale(struct culprits *c)
  */
 struct model {
 	double samples;
-	double beyond; /* samples of blocks whose time nothing bounds: strings, locks */
+	double beyond; /* samples of blocks whose time has no bound: strings, locks */
 	double scale;  /* logarithm of the part's scale, by the model; NAN: not known */
 	double error;  /* variance of that */
 };
 
 /*
- * Cycles that the memory needs while execution goes on: for lines and pages that are prefetched, and
- * for those of stores, which retire before they have their lines, so as many are under way as can
- * be.
+ * Cycles that the memory needs while execution goes on: for prefetched lines and pages, and for
+ * those of stores. Stores retire before they have their lines, so the largest possible number is
+ * under way.
  */
 static double moved_by(const struct culprits *c, const struct fact *f)
 {
@@ -112,18 +112,18 @@ static double moved_by(const struct culprits *c, const struct fact *f)
 	return lines + pages;
 }
 
-/* What windows show that an execution waits for, but for mispredictions. */
+/* Cycles that an execution waits for what windows show, mispredictions excepted. */
 static double met_by(const struct culprits *c, const struct fact *f)
 {
 	double data = f->load ? f->dcache.likely + f->dtlb.likely - moved_by(c, f) : 0;
 	double forwarding = f->forward.likely * c->machine->forward;
 
-	/* what windows never judged is taken to meet nothing */
+	/* accesses that windows never judged count as meeting no store */
 	return (f->located ? data : 0) + (f->judged ? forwarding : 0) + f->icache.likely +
 	       f->itlb.likely + f->front.likely + f->contended.likely * c->machine->contended;
 }
 
-/* The cycles of a block: as the model has them, and as they were. */
+/* The cycles of a block: by the model, and as observed. */
 struct block_time {
 	double model, took;
 };
@@ -137,7 +137,7 @@ static double chained(const struct culprits *c, const struct estimate_proc *p, u
 		       : 0;
 }
 
-/* The first instruction of those that the block's last one retires with. */
+/* The first of the instructions that retire together with the block's last one. */
 static uint32_t last_of(const struct culprits *c, const struct estimate_proc *p, uint32_t b)
 {
 	uint32_t n = p->g.block[b].ninsn;
@@ -160,7 +160,7 @@ static uint32_t seen_in(const struct estimate_proc *p, uint32_t b)
 }
 
 /* Where the time of a block's end is seen: an interrupt waits for the instruction that is next to
- * retire, and is then at the one behind it. last, wrong: cycles, and mispredictions, of all
+ * retire, and then hits the following one. last, wrong: cycles, and mispredictions, of all
  * executions. */
 static void model_end(const struct culprits *c, const struct estimate_proc *p, uint32_t b,
 		      double last, double wrong, double *cycles)
@@ -192,7 +192,8 @@ static void model_cycles(const struct culprits *c, const struct estimate_proc *p
 	double f = c->e->scale * p->block[b].f, last = 0,
 	       own = fmax(culprits_least(c, p, b), n / c->machine->retire);
 	const struct fact *fact = NULL;
-	double moved = 0, met = 0; /* cycles in which lines move; for which executions wait */
+	double moved = 0,
+	       met = 0; /* cycles in which lines are transferred; cycles that executions wait for */
 
 	if (!(f > 0) || !n)
 		return;
@@ -204,13 +205,14 @@ static void model_cycles(const struct culprits *c, const struct estimate_proc *p
 			*(j < end ? &met : &last) +=
 				met_by(c, fact) + chained(c, p, b, fact, insn, j);
 	}
-	own = fmax(fmax(own, moved) + met, carried_cycles(c, p, b)); /* no miss is in the chain */
+	own = fmax(fmax(own, moved) + met,
+		   carried_cycles(c, p, b)); /* no miss is in the chain of dependences */
 	own += fact ? fact->mispredicted.likely * fact->resolves : 0;
 	cycles[p->first + b] += f * own;
 	model_end(c, p, b, f * last, fact ? f * fact->mispredicted.likely : 0, cycles);
 }
 
-/* Whether anything bounds what the block's instructions take. */
+/* Whether the time of the block's instructions has a bound. */
 static bool is_bounded(const struct culprits *c, const struct estimate_proc *p, uint32_t b)
 {
 	for (uint32_t j = 0; p->block[b].f > 0 && j < p->g.block[b].ninsn; j++) {
@@ -222,7 +224,7 @@ static bool is_bounded(const struct culprits *c, const struct estimate_proc *p, 
 	return true;
 }
 
-/* Adds a block's time to the model, and to *t, if anything bounds it. */
+/* Adds a block's time to the model, and to *t, if the time has a bound. */
 static bool model_block(const struct culprits *c, const struct part_block *at, const double *cycles,
 			struct model *m, struct block_time *t)
 {
@@ -236,9 +238,9 @@ static bool model_block(const struct culprits *c, const struct part_block *at, c
 }
 
 /*
- * The factor by which blocks ran more often than they are modelled to: the mean of logarithms, by
- * time, of what executions took over the model. In a sum of the cycles, a single block of which the
- * model is wrong would decide. 0: not known.
+ * The factor by which blocks ran more often than modelled: the mean, weighted by time, of the
+ * logarithms of observed over modelled cycles. In a sum of the cycles, a single block with a wrong
+ * model would decide. 0: not known.
  */
 static double factor_of(const struct block_time *t, size_t n)
 {
@@ -309,7 +311,7 @@ static void tell_parts(struct parts *k, const struct model *model)
 	}
 }
 
-/* Raises the error of parts beside hot ones, whose samples may be strays of these. */
+/* Raises the error of parts beside hot ones, whose samples may have strayed from the hot ones. */
 static void doubt_small(const struct parts *k, struct model *model)
 {
 	for (size_t i = 0; i < k->nties; i++) {

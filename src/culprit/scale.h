@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scales of the parts of a program that nothing counts in, by their time: the schedules of
- * blocks, and what windows show that instructions meet, tell what an execution usually takes, and
- * bound what it can take.
+ * The scales of the parts of a program without counters, from their time: the schedules of blocks,
+ * and what windows show that instructions meet, tell what an execution usually takes, and bound
+ * what it can take.
  */
 #ifndef ASSAY_CULPRIT_SCALE_H
 #define ASSAY_CULPRIT_SCALE_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the exact engine tells the recorder: a sparse file in memory that both map. The recorder makes it,
- * the observed processes take pieces of it as they need them, the recorder gives back what it has read.
- * The recorder validates everything it finds there: the program can write to it at any time, so the recorder copies
- * each word once into memory of its own and checks the copy. The file's size is sealed. The recorder holds a lock
- * (F_SETLK) on the whole file: without a lock there is no recorder.
+ * The format of what the exact engine tells the recorder: a sparse file in memory that both map. The recorder makes the
+ * file, the observed processes take pieces of it as they need them, and the recorder gives back what it has read.
+ *
+ * The recorder validates everything in the file: the program can write to it at any time, so the recorder copies each
+ * word once into memory of its own and checks the copy. The file's size is sealed. The recorder holds a lock (F_SETLK)
+ * on the whole file: without a lock there is no recorder.
  *
  *   header ── process ── process …        newest first
- *               └─ log chunk ── chunk …   records, in the order in which things happened
+ *                └─ log chunk ── chunk …   records, in the order in which things happened
  *
  * Offsets are from the file's start; 0 is none.
  */
@@ -22,13 +23,13 @@
 #define EXACT_BLOCKS_MAX (1u << 22)
 #define EXACT_PAIRS_MAX (1u << 22)
 /*
- * A thread's counters: two for each block, one for each pair. The counters of the last block, which
- * never exists, have other uses: one is unused, and the other holds the number + 1 of the block in
- * whose system call the thread is.
+ * A thread's counters: two for each block, one for each pair. The counters of the last block
+ * number, which no block has, serve otherwise: one is unused, and the other holds the number + 1 of
+ * the block in whose system call the thread is.
  */
 #define EXACT_PAIRS_AT (16u * EXACT_BLOCKS_MAX) /* offset in bytes */
 #define EXACT_INSIDE (2u * EXACT_BLOCKS_MAX - 1)
-/* Pairs that are often taken are counted in slots, on top of the pair's own counter. */
+/* Frequent pairs are counted in slots, in addition to the pair's own counter. */
 #define EXACT_NEAR_AT (EXACT_PAIRS_AT + 8u * EXACT_PAIRS_MAX)
 #define EXACT_NEAR_SLOTS (1u << 16)
 struct exact_near {
@@ -46,9 +47,10 @@ struct exact_near {
 #define EXACT_ADDRESSES 2 /* addresses of memory operands */
 #define EXACT_VALUES 4	  /* results, loads, stores, arguments, return values, indirect targets */
 #define EXACT_ORDER \
-	16 /* every execution of a block, in order, with the addresses of all accesses; by itself */
+	16 /* every execution of a block, in order, with the addresses of all accesses; not together with other bits */
 #define EXACT_LINES 8 /* which lines of memory each interval touches; not together with counts */
-/* Calls with their arguments, returns with where they return to and rax, by where the return address lies; by itself */
+/* calls with their arguments, returns with their target and rax, by the place of the return address; not together with
+ * other bits */
 #define EXACT_CALLS 32
 /* With EXACT_COUNTS: how often each interval executed each block. */
 #define EXACT_PHASES 128
@@ -64,9 +66,9 @@ enum exact_unit {
 	EXACT_WALL_NS
 };
 
-/* For measuring, and what the kernel does: */
-#define EXACT_LINES_UNCHECKED 1 /* a line is marked without looking whether it is */
-#define EXACT_LINES_SINGLY 2	/* each access is marked by itself */
+/* For measuring the engine, and for what the kernel accesses: */
+#define EXACT_LINES_UNCHECKED 1 /* a line is marked without testing its mark first */
+#define EXACT_LINES_SINGLY 2	/* each access is marked separately */
 #define EXACT_LINES_KERNEL 4	/* buffers that system calls read and write, too */
 
 struct exact_lines {
@@ -74,21 +76,22 @@ struct exact_lines {
 	uint32_t unit;	/* enum exact_unit */
 	uint32_t flags; /* set of EXACT_LINES_ bits */
 	uint32_t
-		/* most snapshots: beyond them neighbours are merged, and intervals become twice
-		 * as long */
+		/* most snapshots: then neighbours are merged, and intervals become twice as long */
 		snapshots;
 	uint64_t interval;
 };
 
 /*
- * A thread's stream: two halves that are filled in turn. Each execution of a block is a head and as many words
- * as it says:
+ * A thread's stream: two halves that are filled in turn. Each execution of a block is a head and the number of words
+ * that the head gives:
  *
- *   63  done behind 47..32            if the execution ended early: after how many instructions
- *   30..22 words   21..0 block + 1
+ *   63         done follows
+ *   47..32     if the execution ended early: after how many instructions
+ *   30..22     words
+ *   21..0      block + 1
  *
- * The words are values of registers, addresses, and what memory holds, as few as all that is observed can be
- * computed from: fields say how. Up to `at` executions are complete.
+ * The words are values of registers, addresses, and contents of memory: the fewest from which everything observed can
+ * be computed; fields say how. Up to `at` executions are complete.
  */
 #define EXACT_HEAD_BLOCKS 22
 #define EXACT_HEAD_BLOCK(head) ((uint32_t)(head) & ((1u << EXACT_HEAD_BLOCKS) - 1))
@@ -99,11 +102,11 @@ struct exact_lines {
 #define EXACT_HALF 0x200000u
 struct exact_stream {
 	uint64_t at;	   /* where the next execution's record goes: an address in the program */
-	uint64_t start[2]; /* the halves', there */
+	uint64_t start[2]; /* addresses of the halves in the program */
 	uint32_t full[2];  /* 1: to be read, the recorder clears it */
 	uint32_t used[2];  /* bytes */
 	uint32_t current;
-	uint32_t waits; /* the thread, for a half to be read: it is to be woken */
+	uint32_t waits; /* the thread that waits for a half to be read, to be woken */
 };
 #define EXACT_STREAM_PAGE 4096u
 #define EXACT_STREAM_SIZE (EXACT_STREAM_PAGE + 2 * EXACT_HALF)
@@ -122,8 +125,9 @@ enum exact_access {
 	EXACT_STORE,
 	EXACT_MODIFY, /* a load and a store */
 	EXACT_PREFETCH,
-	EXACT_REPEATS, /* no address: how many elements of that size the instruction's next accesses have */
-	/* not an address: by how many fewer elements; comes behind the instruction's accesses */
+	EXACT_REPEATS, /* no address: how many elements of that size the following accesses of the instruction have */
+	/* no address: by how many elements that number was too large; follows the instruction's
+	 * accesses */
 	EXACT_LEFT,
 	EXACT_ACCESS_N,
 };
@@ -141,8 +145,8 @@ struct exact_field {
 
 /*
  * Which parts of the run are observed (stream/schedule.h). Each process counts its own
- * instructions; a forked child and a new image go on counting from where their parent or
- * predecessor was. Between samples instructions are only counted.
+ * instructions; a forked child and a new image continue the count of their parent or predecessor.
+ * Between samples instructions are only counted.
  */
 enum exact_schedule_kind {
 	EXACT_WHOLE, /* the whole run */
@@ -153,21 +157,21 @@ enum exact_schedule_kind {
 #define EXACT_SAMPLES_MAX (1u << 16) /* most samples of a list */
 struct exact_schedule {
 	uint32_t kind; /* enum exact_schedule_kind */
-	uint32_t each; /* after each sample the recorder is waited for; else after many of them */
+	uint32_t each; /* the recorder is awaited after each sample; else after many samples */
 	uint32_t
-		/* where the schedule skips, touched lines are told (EXACT_TOUCHED);
+		/* where the schedule skips, touched lines are reported (EXACT_TOUCHED);
 		 * header.lines.shift gives their size */
 		warming;
 	uint32_t pad;
 	uint64_t first, period;
 	uint64_t size, warmup; /* instructions */
 	uint64_t list,
-		n; /* EXACT_LISTED: n starts, ascending, 64 bits each; where they lie in the file */
+		n; /* EXACT_LISTED: offset in the file of n starts, ascending, 64 bits each */
 };
 
 enum exact_phase {
 	EXACT_SKIP,
-	EXACT_WARMUP, /* observed for the sake of later observations: not counted */
+	EXACT_WARMUP, /* observed to warm up a model for later observations, and not counted */
 	EXACT_SAMPLE,
 };
 
@@ -176,7 +180,7 @@ struct exact_header {
 	uint64_t mode; /* set of EXACT_ bits */
 	uint64_t next; /* first free byte */
 	uint64_t
-		code_limit; /* bytes of translated code in a process; 0: as much as there is room for */
+		code_limit; /* most bytes of translated code in a process; 0: all the room there is */
 	uint64_t process;   /* newest */
 	uint32_t bell;	    /* a futex: advanced when there is something to read */
 	uint32_t waits;	    /* the recorder waits for the bell */
@@ -192,18 +196,19 @@ enum exact_state {
 };
 
 struct exact_process {
-	uint64_t next;	     /* the one before */
-	uint64_t parent;     /* forked from: its records up to parent_log are this one's too */
+	uint64_t next; /* the one before */
+	uint64_t
+		parent; /* the forking parent: its records up to parent_log are this process's too */
 	uint64_t parent_log; /* bytes of records */
 	/* numbers of the parent's blocks, images and pairs at that point of its log */
 	uint32_t parent_blocks, parent_images, parent_pairs;
 	uint64_t log; /* first chunk */
-	/* a process that has ended: this one executed a new image in its place, or is the same
-	 * process */
+	/* a process that has ended: this one executed a new image in its place, or continues it
+	 * with renumbered blocks */
 	uint64_t replaces;
 	uint32_t pid;
 	uint32_t state; /* enum exact_state */
-	/* children that the process has begun: that many others will name it as their parent */
+	/* number of children that the process has begun, each of which will name it as its parent */
 	uint32_t forks;
 	uint32_t
 		/* this is the same process as the one it replaces, with blocks numbered anew */
@@ -214,7 +219,7 @@ struct exact_process {
 	uint32_t main;	       /* this is the first process */
 	uint64_t phase_length; /* instructions between the beginning and the end of the phase */
 	/* A process that needs the recorder to read everything observed so far advances `asked`,
-	 * and waits until the recorder has made `answered` equal. */
+	 * and waits until the recorder has set `answered` to the same number. */
 	uint32_t asked, answered;
 };
 
@@ -250,7 +255,7 @@ struct exact_record { /* the beginning of every record; sizes are multiples of 8
 	uint32_t kind;
 };
 
-/* Code of a mapping, in use from here on under its number, from 1. */
+/* Code of a mapping, in use from here on under its number; numbers begin with 1. */
 struct exact_image {
 	struct exact_record r;
 	uint32_t number, prot;
@@ -267,21 +272,21 @@ struct exact_block {
 	uint16_t len, n;
 	uint16_t words, nfield;
 	uint16_t
-		exits; /* branches in it that leave it, before its last instruction: a record each follows */
+		exits; /* branches that leave the block before its last instruction: a record for each follows */
 	uint16_t before; /* number of these branches before the place where the block is counted */
 	uint32_t pad;
 	/* the code; then each instruction's length; then, aligned to 8, the fields */
 	uint8_t bytes[];
 };
-/* No block has more instructions, because a field has eight bits for its instruction's number, and
- * no block has more fields. */
+/* Most instructions of a block: a field has eight bits for its instruction's number. A block has no
+ * more fields, either. */
 #define EXACT_INSNS_MAX 256
 #define EXACT_FIELDS_MAX 4096
 
 #define EXACT_BLOCK_FIELDS(len, n) (((len) + (n) + 7u) & ~7u) /* offset in bytes */
 
-/* Executions of block `of` that end with its n-th instruction, a branch that jumps, have a number of their own, for
- * the stream and the counter: the block's `words` first words, the fields that its `nfield` first are. */
+/* Executions of block `of` that end with its n-th instruction, a branch that jumps, have a number of their own, for the
+ * stream and the counter. They have the block's first `words` words, which its first `nfield` fields describe. */
 struct exact_exit {
 	struct exact_record r;
 	uint32_t id, of;
@@ -289,7 +294,7 @@ struct exact_exit {
 	uint64_t target; /* a run-time address */
 };
 
-/* From the start of the run on, that block's second counter tells how often its branch did not
+/* From the start of the run on, that block's second counter counts how often its branch did not
  * jump. */
 struct exact_inverted {
 	struct exact_record r;
@@ -304,8 +309,8 @@ struct exact_thread {
 	uint64_t firsts;   /* EXACT_FIRSTS_SIZE bytes, or 0 */
 };
 
-/* A signal ended an execution of a block after `done` instructions; `counted` says whether the counter
- * had been advanced by then. */
+/* A signal ended an execution of a block after `done` instructions; `counted` says whether the execution had been
+ * counted by then. */
 struct exact_cut {
 	struct exact_record r;
 	uint32_t id;
@@ -321,9 +326,9 @@ struct exact_place {
 
 /*
  * A pair: from here on the counter with that number tells how often control went from the block's
- * last instruction, an indirect jump, call or return, to that place; what the pair's slot counts
- * while the pair is in it is added. Such a block has no other counter for its executions. Numbers
- * count up.
+ * last instruction, an indirect jump, call or return, to that place. The count in the pair's slot,
+ * while the pair is in it, is added. Such a block has no other counter of its executions. Numbers
+ * ascend.
  */
 struct exact_pair {
 	struct exact_record r;
@@ -338,15 +343,15 @@ struct exact_pair {
 struct exact_edge {
 	struct exact_record r;
 	uint32_t kind; /* EXACT_WENT, EXACT_CAME: as observe/edges.h has them */
-	/* number + 1 of the block whose last instruction is `from`; 0: `from` tells the place */
+	/* number + 1 of the block whose last instruction is `from`; 0: `from` itself is the place */
 	uint32_t block;
 	struct exact_place from, to;
 };
 
 /*
- * A snapshot: what was touched since the snapshot before, in records that follow each other:
- * mappings, if they may have changed since they were told last; touched lines; executed blocks; a
- * stack; and at last the snapshot's own record.
+ * A snapshot: what was touched since the previous one, in consecutive records: mappings, if they
+ * may have changed since they were last told; touched lines; executed blocks; a stack; and last the
+ * snapshot's own record.
  */
 struct exact_mapping {
 	struct exact_record r;
@@ -360,7 +365,7 @@ struct exact_touched {
 	struct exact_record r;
 	uint64_t chunk;	       /* number of a chunk of lines: address >> shift >> 12 */
 	uint32_t n;	       /* number of lines of the chunk */
-	uint8_t listed, plane; /* plane: of the threads that touched them */
+	uint8_t listed, plane; /* the plane, that is, the group of threads that touched them */
 	uint8_t reserved[2];
 	uint8_t lines[]; /* listed: their numbers, 16 bits each; else a bit for each line */
 };
@@ -386,7 +391,7 @@ struct exact_snapshot {
 	char name[16];	    /* the thread's */
 };
 
-/* Executions since the last vector that named them, of the interval that ends with the next EXACT_INTERVAL. */
+/* Executions since the last vector with the same blocks, for the interval that ends with the next EXACT_INTERVAL. */
 struct exact_vector {
 	struct exact_record r;
 	uint32_t n;
@@ -402,7 +407,8 @@ struct exact_sampled {
 	struct exact_record r;
 	uint64_t number;     /* number in the schedule's samples, from 0 */
 	uint64_t begin, end; /* positions */
-	uint32_t cut, gap; /* cut: the process ended within it; gap: what follows is not observed */
+	uint32_t cut,
+		gap; /* cut: the process ended within it; gap: the following instructions are not observed */
 };
 
 /* A program that ran without the engine. */

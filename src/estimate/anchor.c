@@ -21,11 +21,10 @@
 #define FAR 2.5		 /* logarithm of the deviation at which the total time counts half */
 #define EACH_CYCLES 0.18 /* mean cycles of an instruction where no branch is mispredicted */
 #define APART 0.3	 /* variance between frequencies of different procedures */
-#define WINDOWS 5.0	 /* variance of a frequency, times the number of windows that saw it */
-/* largest logarithm of a counter's ratio to times; beyond it the counter is taken to count
- * something else */
+#define WINDOWS 5.0	 /* variance of a frequency times the number of windows that saw it */
+/* largest logarithm of a counter's ratio to times; beyond it the counter counts something else */
 #define WILD 1.5
-/* a counter that implies less than this is taken to count something else */
+/* smallest credible ratio: a counter that implies less counts something else */
 #define LEAST_CPI 0.1
 /* Share of gaps that end in a reset, from which on a loop may have begun anew more than once
  * within the others, too: one that begins anew in half of the time between two windows, or a little
@@ -67,7 +66,7 @@ double anchor_cycles(const struct profile *p)
 struct anchor_time {
 	double scale;	/* by the time that most instructions take */
 	double whole;	/* by the usual time of all instructions together; NAN: not known */
-	double samples; /* 0: nothing is known */
+	double samples; /* weight of the evidence; 0: nothing is known */
 };
 
 struct anchor {
@@ -85,7 +84,8 @@ struct span {
 	uint32_t n;
 };
 
-/* An even part of a block's samples, since single instructions have a sample or two by chance. */
+/* Spreads a block's samples evenly over its instructions, because single instructions have a sample
+ * or two by chance. */
 static double samples_of(const struct estimate_proc *p, uint32_t block)
 {
 	return (p->samples[block] + UNSEEN) / p->g.block[block].ninsn;
@@ -93,7 +93,7 @@ static double samples_of(const struct estimate_proc *p, uint32_t block)
 
 /*
  * Estimates the time that an execution takes where nothing holds it up, in samples over frequency:
- * the time that most instructions take at most. The few instructions that take most of the time
+ * the time that most instructions do not exceed. The few instructions that take most of the time
  * (those that wait, and those on which the samples of many fall) lie beyond it, so this time varies
  * much less between programs than the mean. 0: nothing ran. -1 without memory.
  */
@@ -311,8 +311,8 @@ static int tell_tallies(const struct anchor *a, const struct tally_group *g)
 	return 0;
 }
 
-/* The mean of what is counted, part by part, and of times. *spread: the variance of the parts
- * around it. */
+/* The mean of the counted evidence, part by part, and of that of times. *spread: the variance of
+ * the parts around it. */
 static double mean_of_all(const struct anchor *a, double time, double *spread)
 {
 	const struct parts *k = a->e->parts;

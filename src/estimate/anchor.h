@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The absolute scale turns relative frequencies into executions: one factor for each part of the
- * program (estimate/parts.h) that something is known about.
+ * program (estimate/parts.h) that has evidence.
  *
  * Counters of the program itself (observe/tallies.h) tell exactly how often some of its
  * instructions ran. Each implies a factor, if the frequencies of its procedure are right relative
  * to those of other procedures. Time implies a factor as well: most instructions take about the
- * same number of cycles in each procedure and program, whatever the few take that are waited for;
- * and the whole program takes what its instructions and mispredicted branches usually take, unless
- * it waits for memory. Time is less certain, but always available, and it tells which counters
- * cannot be meant: those of one object out of many, or of another process. The result is the mean
+ * same number of cycles in each procedure and program, however long the few take that are waited
+ * for; and the whole program takes what its instructions and mispredicted branches usually take,
+ * unless it waits for memory. Time is less certain, but always available, and it tells which
+ * counters count something else: one object out of many, or another process. The result is the mean
  * of the logarithms of all factors, weighted by their certainty.
  *
  * A factor for each procedure, from its own counters or its time, spread along calls, estimates
- * worse: flow knows better how procedures compare.
+ * worse: flow compares procedures better.
  */
 #ifndef ASSAY_ESTIMATE_ANCHOR_H
 #define ASSAY_ESTIMATE_ANCHOR_H

@@ -45,8 +45,8 @@ static struct counted_block *count_blocks(const struct estimate *e,
 	return c;
 }
 
-/* own: use only parts whose executions the program counts itself; returns 0 if they have less
- * than OWN_SAMPLES of the samples. */
+/* Returns the scale of the counted code. own: use only parts whose executions the program counts
+ * itself; returns 0 if they have less than OWN_SAMPLES of the samples. */
 static double scale_of(const struct estimate *e, const struct counted_block *c, bool own)
 {
 	struct weighted *v = calloc(e->nblocks + 1, sizeof(*v));

@@ -6,13 +6,13 @@
 #include "estimate/parts.h"
 #include "x86/insn.h"
 
-/* part of the windows that saw the register in which something else set it */
+/* part of the windows that saw the register in which other code set it */
 #define DISTURBED 0.01
 #define DISTURBED_ONCE 1 /* number of such windows that is accepted in any case */
 #define KEPT 0xf028	 /* rbx rbp r12-r15: a called procedure preserves them */
 
-/* A backward search, path by path, for what can have set a register when control comes to an
- * instruction. */
+/* A backward search, path by path, for the code that can have set a register when control comes to
+ * an instruction. */
 struct search {
 	const struct estimate_proc *p;
 	struct image *im;
@@ -20,7 +20,7 @@ struct search {
 	uint16_t
 		reg; /* the register's bit in the masks gpr_read and gpr_written of an instruction */
 	bool returns; /* the search reached the instruction itself: a loop */
-	double other; /* times that windows saw something else set the register */
+	double other; /* times that windows saw other code set the register */
 	bool *seen;   /* by block: the search reached its end */
 	uint32_t *todo, n;
 };

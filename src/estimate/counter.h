@@ -22,8 +22,8 @@ struct counter_source {
  * check. */
 bool counter_is_sure(void *ctx, const struct tally *t);
 
-/* Whether nothing else can change the counter: it is a register, a word of its procedure's
- * frame, or a variable of fixed address that windows saw nothing else store to. */
+/* Whether nothing else can change the counter: a register, a word of its procedure's frame, or a
+ * variable of fixed address that windows saw nothing else store to. */
 bool counter_is_own(void *ctx, const struct tally *t);
 
 /* Whether the two lie in different parts of the program. */

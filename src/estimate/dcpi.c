@@ -24,8 +24,8 @@ static int by_value(const void *a, const void *b)
 	return (x->value > y->value) - (x->value < y->value);
 }
 
-/* The ratio S / M. M is counted from behind the instruction that i waits for, because a stall in
- * between would hide in M. */
+/* The ratio S / M. M is counted from the instruction after the one that i waits for, because a
+ * stall in between would be hidden in M. */
 static struct ratio ratio_of(const struct dcpi_insn *v, size_t i)
 {
 	size_t from = i;

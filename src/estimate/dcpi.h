@@ -39,8 +39,8 @@ struct dcpi_rules {
 	double part;	/* least part of the class's issue points that a cluster has */
 	double stall;	/* most cycles that F may imply for a stall */
 	double few;	/* samples of a class below which F is sum S / sum M */
-	/* part of the issue point's samples that spoils it, if an instruction that issues along
-	 * has as many */
+	/* part of the issue point's samples that disqualifies it, if an instruction that issues
+	 * along has as many */
 	double split;
 };
 extern const struct dcpi_rules dcpi_default;

@@ -68,8 +68,8 @@ struct estimate_call {
 struct estimate {
 	enum estimate_method method;
 	double scale;
-	/* counted: executions that the exact recording counted over those that the program
-	 * counts itself; 0: not known */
+	/* for counted estimates: executions that the exact recording counted over those that the
+	 * program counts itself; 0: not known */
 	double apart;
 	struct estimate_proc *proc;
 	size_t nproc, nblocks;
@@ -115,8 +115,8 @@ double estimate_counted_scale(const struct estimate *e, const struct estimate_so
 /* The standard deviation of the logarithm of a block's executions: the error of its part's scale
  * and, by its confidence, of its comparison within the part. */
 double estimate_error(const struct estimate *e, const struct estimate_proc *p, uint32_t block);
-/* Instructions executed by all executions of a procedure, and the standard deviation of the
- * logarithm. */
+/* The instructions executed by all executions of a procedure, and the standard deviation of the
+ * logarithm of that number. */
 struct estimate_sum {
 	double executed, error;
 };
@@ -126,7 +126,7 @@ double estimate_counted(const struct estimate *e);
 /* The factor by which an estimate is off, either way, in at most one case of ten. */
 double estimate_factor(double error);
 
-/* The procedure and block of an instruction; false: it is not estimated. */
+/* Finds the procedure and block of an instruction; false: the instruction is not estimated. */
 struct estimate_at {
 	const struct estimate_proc *proc;
 	uint32_t block;

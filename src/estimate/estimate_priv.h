@@ -10,8 +10,8 @@ struct estimate_range {
 	uint64_t start, end;
 };
 
-/* Finds the procedures that the recording has sites in, and what it knows of them. -1 with err
- * set. */
+/* Finds the procedures in which the recording has sites, and its evidence of them. -1 with err set.
+ * */
 int evidence_collect(struct estimate *e, const struct estimate_source *src, struct err *err);
 
 /* DCPI's method: classes, propagation. */
@@ -20,8 +20,8 @@ int dcpi_estimate(struct estimate *e, const struct estimate_source *src, struct 
 /* Flow from branch outcomes. */
 int walk_estimate(struct estimate *e, struct err *err);
 
-/* Replaces estimates by what was counted, and sets the scale of the remaining estimates. src has
- * a count function. */
+/* Replaces estimates by counts, and sets the scale of the remaining estimates. src has a count
+ * function. */
 int counted_estimate(struct estimate *e, const struct estimate_source *src, struct err *err);
 
 static inline bool confidence_known(struct estimate_value v)

@@ -189,8 +189,8 @@ static int read_edges(struct collector *c, struct estimate_proc *p, uint32_t b)
 	return 0;
 }
 
-/* Observations of control entering the block by this edge of the entry block: those of the
- * block, less those of other edges that lead there. */
+/* Observations of control entering the block by this edge of the entry block: those of the block,
+ * minus those of the other edges that lead there. */
 static double entered(const struct estimate_proc *p, const struct cfg_edge *enter)
 {
 	const struct cfg_block *to = &p->g.block[enter->to];

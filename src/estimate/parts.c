@@ -9,8 +9,8 @@
 #include "base/invariant.h"
 #include "estimate/estimate_priv.h"
 
-#define STRONG 16.0 /* passes of control that put two blocks into one part */
-#define CHANCE 4.0  /* variance of a tie, times the number of passes */
+#define STRONG 16.0 /* passes of control that join two blocks in one part */
+#define CHANCE 4.0  /* variance of a tie times the number of passes */
 #define SWEEPS 200
 #define ALONE 0.9 /* share of a procedure's calls that come from one part, which ties it to that */
 #define ROUNDS 16 /* calls of calls that tie procedures to one part */
@@ -33,9 +33,9 @@ struct passes {
 /* An edge or call between two blocks, numbered through the program. */
 struct pass {
 	uint32_t from, to;
-	double seen;	   /* times that windows saw control pass */
-	double left;	   /* times that they saw control leave the block */
-	bool always, only; /* control always leaves by this way; and comes by no other */
+	double seen;	   /* times that windows saw control pass along it */
+	double left;	   /* times that windows saw control leave the block */
+	bool always, only; /* control always leaves this way; and comes no other way */
 };
 
 static double observed_last(const struct estimate_proc *p, uint32_t b)
@@ -87,7 +87,7 @@ static void add_into(struct passes *c, const struct pass *k)
 	c->into[k->to] += k->seen;
 }
 
-/* Adds what entered procedures from places that are not known. */
+/* Adds the passes into procedures from unknown places. */
 static void enter(struct passes *c)
 {
 	for (size_t i = 0; i < c->e->nproc; i++) {
@@ -100,7 +100,7 @@ static void enter(struct passes *c)
 
 /*
  * How little the number of passes tells how often one block runs for each execution of the other,
- * from 0 to 1: a block that control always leaves this way, and one that control comes to no other
+ * from 0 to 1: a block that control always leaves this way, and one that control enters no other
  * way, runs as often as control passes, however rarely windows saw that. Shares are by Laplace's
  * rule of succession.
  */

@@ -6,8 +6,8 @@
  * Where windows saw control pass often, along edges and calls, the frequencies of two blocks
  * compare as well as windows can tell. Where control was hardly ever seen to pass (between a loop
  * of seconds and the code after it) they do not compare: the observations of either then depend on
- * how long it took. So a part has a scale of its own, which is drawn to those of other parts as far
- * as control was seen to pass between them.
+ * how long it took. So a part has a scale of its own, which is drawn to those of other parts in
+ * proportion to how often control was seen to pass between them.
  */
 #ifndef ASSAY_ESTIMATE_PARTS_H
 #define ASSAY_ESTIMATE_PARTS_H

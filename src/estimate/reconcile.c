@@ -19,7 +19,7 @@ struct arc {
 	double low, cap, cost, x;
 };
 
-/* By confidence: the relative error that an estimate may well have. */
+/* By confidence: the relative error to be expected of an estimate. */
 static const double doubt[CONFIDENCE_N] = { 1e6, 0.5, 0.15, 0.05 };
 
 /* Blocks, then edges, by number: the arcs that increase and decrease each one's flow. */
@@ -38,7 +38,7 @@ static double whole(const struct network *w, struct estimate_value v)
 	return v.confidence == CONFIDENCE_NONE ? 0 : floor(v.f * w->unit + 0.5);
 }
 
-/* The cost of a unit more or less. */
+/* The cost of changing a flow by a unit. */
 static double cost(const struct network *w, struct estimate_value v)
 {
 	double t = whole(w, v), c;
@@ -57,7 +57,7 @@ static const struct arc *add_arc(struct network *w, int from, int to, double cap
 	return d;
 }
 
-/* Adds an arc for more flow and a backward arc for less. */
+/* Adds an arc for more flow and a backward arc for less flow. */
 static void add_flow(struct network *w, int from, int to, struct estimate_value v,
 		     struct item *item)
 {

@@ -165,7 +165,7 @@ static bool is_multiplication(const struct insn *in)
 	       in->z.mnemonic == ZYDIS_MNEMONIC_MULX;
 }
 
-/* What matters of an instruction to differences between a core and llvm-mca's model. */
+/* The properties of an instruction in which a core differs from llvm-mca's model. */
 enum kind {
 	KIND_OTHER,
 	KIND_SUM,
@@ -194,7 +194,7 @@ static void find_kinds(const struct schedule_block *b, uint8_t kind[SCHEDULE_BLO
 	}
 }
 
-/* Shortens what additions wait for additions, multiplications for a multiplier, and stores for anything but
+/* Shortens the waits of additions for additions, of multiplications for a multiplier, and of stores for anything but
  * operands. b: at most SCHEDULE_BLOCK_MAX instructions. */
 static void correct(struct schedule_block *b, const struct cpu_model *m)
 {
@@ -216,8 +216,7 @@ static void correct(struct schedule_block *b, const struct cpu_model *m)
 	}
 }
 
-/* Takes schedules that were made before from the memo. Returns how many blocks remain to be
- * asked for. */
+/* Takes known schedules from the memo. Returns the number of blocks without one. */
 static size_t recall(struct schedule_block *v, size_t n, const struct schedule_memo *memo,
 		     uint64_t seed)
 {
@@ -230,8 +229,8 @@ static size_t recall(struct schedule_block *v, size_t n, const struct schedule_m
 	return left;
 }
 
-/* Splits off the first n instructions; the rest stays in b. The rest waits for what came before,
- * most likely similar code. */
+/* Splits off the first n instructions; the rest stays in b. The rest waits for the code before it,
+ * which is most likely similar. */
 static struct schedule_block split(struct schedule_block *b, unsigned n)
 {
 	struct schedule_block first = *b;

@@ -13,7 +13,7 @@
 	 1u << UR_R9 | 1u << UR_R10 | 1u << UR_R11 | \
 	 0xffffu << SCHEDULE_VECTORS) /* registers that calls change (System V ABI) */
 #define KNOWN (1ull << 32)
-#define MODELLED 10 /* samples of a class from which its blocks are scheduled by llvm-mca */
+#define MODELLED 10 /* samples of a class from which llvm-mca schedules its blocks */
 
 /* Samples of each class of p, to be freed. */
 static double *class_samples(const struct estimate_proc *p)
@@ -59,8 +59,9 @@ static uint32_t next_of(const struct estimate_proc *p, uint32_t b)
 	return k->nout ? p->g.edge[best].to : CFG_EXIT_BLOCK;
 }
 
-/* Registers that nothing writes on the most frequent way from the block back to itself; 0: that
- * way does not lead back soon. writes: by block, KNOWN and the registers it may write, or 0. */
+/* Registers that nothing writes on the most frequent way from the block back to itself; 0: that way
+ * does not lead back within LOOP_MAX blocks. writes: by block, KNOWN and the registers it may
+ * write, or 0. */
 static uint32_t carried_by(const struct estimate_proc *p, uint32_t b, struct image *im,
 			   uint64_t *writes)
 {

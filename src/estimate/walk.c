@@ -30,11 +30,11 @@
 #define REACH_FAR 50000.0
 /* largest frequency, as a multiple of the observed one: it bounds recursion that seems endless */
 #define MOST_SLOWER 30.0
-#define UNSEEN 3.0	/* executions in windows that may be an accident */
-#define ENOUGH 1000.0	/* windows from which on observations are certain */
+#define UNSEEN 3.0	/* executions in windows that may be a coincidence */
+#define ENOUGH 1000.0	/* number of windows from which observations are certain */
 #define UNEXPLAINED 0.2 /* part of the observations; smaller unexplained differences are noise */
 #define SWEEPS 100
-#define OWN_SCALE 30.0 /* samples of a part that has a scale of its own */
+#define OWN_SCALE 30.0 /* samples from which a part has a scale of its own */
 #define WORK_PER_BLOCK 1000ULL
 #define SETTLED 1e-5
 
@@ -43,7 +43,8 @@ struct flow_in {
 	double share;
 };
 
-/* f is (keep * (source + what flows in) + believed) / rest, and at most `most`. */
+/* Terms of a block's equation: f is (keep * (source + inflow) + believed) / rest, and at most
+ * `most`. */
 struct flow_node {
 	double source;
 	double keep, believed; /* 1 - l, and l * observed */
@@ -58,7 +59,7 @@ struct walk {
 	double *f;
 	double *o, *back; /* observations; share of the flow from a block to itself */
 	struct flow_node *node;
-	/* n + 1 indices into `in`; flows from a block to itself are removed in the end */
+	/* n + 1 indices into `in`; flows from a block to itself are removed at the end */
 	size_t *first;
 	struct flow_in *in;
 	size_t *calls; /* by procedure: its first call in e->call */
@@ -156,7 +157,7 @@ static double windows_of(const struct estimate_proc *p, uint32_t b)
 	return (double)most;
 }
 
-/* Whether control may come to b from an unknown place. */
+/* Whether control may enter b from an unknown place. */
 static bool is_open(const struct estimate_proc *p, uint32_t b)
 {
 	const struct cfg_block *k = &p->g.block[b];
@@ -179,7 +180,7 @@ static double leak(const struct estimate_proc *p, uint32_t b, double reach)
 	return fmin(p->g.block[b].ninsn / fmax(REACH_NEAR, part * reach), 1);
 }
 
-/* Sets the sources to the observations beyond what flows in. */
+/* Sets the sources to the observations that exceed the inflow. */
 static void make_sources(struct walk *w)
 {
 	for (size_t i = 0; i < w->e->nproc; i++) {
@@ -237,7 +238,7 @@ static void begin(struct walk *w, double reach)
 	}
 }
 
-/* Updates one block. Returns its f before. */
+/* Updates one block. Returns its previous f. */
 static inline double update(struct walk *w, size_t v)
 {
 	const struct flow_node *d = &w->node[v];
@@ -363,8 +364,8 @@ static void doubt_part(const struct walk *w, const double *other, uint32_t part,
 	}
 }
 
-/* Raises doubt by deviations at one scale for the program, and alone by those at a scale for
- * each part; parts with few samples hardly tell their scale. */
+/* Raises doubt by deviations at one scale for the program, and separately by those at a scale for
+ * each part; parts with few samples tell little about their scale. */
 static void doubt_by(const struct walk *w, const double *other, double *doubt, double *alone)
 {
 	const struct parts *k = w->e->parts;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams of calls and returns to the values of calls. Each call leaves where its return address lies; the return
- * that takes it from there is its own, whatever has been called, left by longjmp or put on another stack in between.
+ * Turns streams of calls and returns into the values of calls. Each call records where its return address lies; the
+ * return that takes its address from there belongs to the call, whatever else has been called, left by longjmp or put
+ * on another stack in between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +14,18 @@
 
 enum {
 	AT, /* where the return address lies */
-	/* fields of a call only: */
+	/* fields of calls: */
 	ARG0,
 	TARGET = ARG0 + 6,
 	FIELD_N,
-	/* fields of a return only: */
+	/* fields of returns: */
 	BEHIND = ARG0,
 	RESULT,
 	RETURN_N,
 };
 
 #define OPEN_MAX (1u << 22) /* most calls of a thread that have not returned */
-#define PROBES 1024 /* honest programs need far fewer; only forged addresses collide more often */
+#define PROBES 1024 /* most slots that are searched; only forged addresses collide more often */
 
 struct calls_code {
 	struct site_id from, to; /* sites of a direct call and of its target */
@@ -125,7 +126,7 @@ void calls_free_block(struct code_block *b)
 
 /* Open calls: calls that have not returned. */
 
-/* Returns the slot of a return address, or the free slot for it. NULL: the PROBES slots belong to
+/* Returns the slot of a return address, or the free slot for it. NULL: all PROBES slots belong to
  * others. */
 static struct made *find(const struct calls_made *m, uint64_t at)
 {

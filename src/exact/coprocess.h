@@ -23,16 +23,16 @@ struct coprocess *coprocess_new(struct lab *l, struct profile *p, const struct m
 void coprocess_free(struct coprocess *c);
 const struct order_consumer *coprocess_consumer(const struct coprocess *c);
 
-/* Called when the run has ended. -1 with err set: a trap, now or while the program ran. */
+/* Called when the run has ended. -1 with err set: the program trapped, now or while it ran. */
 int coprocess_end(struct coprocess *c, struct err *err);
 /* Whether an error has stopped the co-processor, so that it takes nothing more. */
 bool coprocess_failed(const struct coprocess *c);
 uint64_t coprocess_instructions(const struct coprocess *c);
 uint64_t coprocess_cycles(const struct coprocess *c);
 const struct lab *coprocess_lab(const struct coprocess *c);
-/* Returns the site that the co-processor knows by that address; NULL: none. */
+/* Returns the site at an address of the co-processor's; NULL: none. */
 const struct site *coprocess_site(const struct coprocess *c, uint64_t pc);
-/* Replaces what the profile holds by what the co-processor learned. `observed` of a site is its
+/* Replaces the profile's contents by what the co-processor learned. `observed` of a site is its
  * number of samples. -1 without memory. */
 int coprocess_record(const struct coprocess *c, struct profile *p);
 

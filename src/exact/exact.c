@@ -20,7 +20,7 @@
 
 #define PAGE 4096ul
 #define ENGINE "assay-exact"
-#define CLOSE_PART 16 /* at most this part of the samples waits to be closed */
+#define CLOSE_PART 16 /* largest part of the samples that waits to be closed */
 
 bool exact_fits(uint64_t at, uint64_t n)
 {
@@ -37,8 +37,8 @@ void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Maps a thread's counters, or returns the mapping that is kept: where counters are read after each
- * sample, those of at most that many threads stay mapped. */
+/* Maps a thread's counters, or returns the kept mapping: where counters are read after each sample,
+ * those of at most that many threads stay mapped. */
 #define MAPPED_MAX 1024
 
 const void *exact_counters(struct exact *e, struct counted *t, uint64_t at, uint64_t n)
@@ -65,7 +65,7 @@ static void unmap_counters(struct exact *e, struct counted *t)
 	e->nmapped--;
 }
 
-/* Maps a process's record, also for writing, because the recorder answers in it. */
+/* Maps a process's record, for writing as well, because the recorder answers in it. */
 static void *map_process(const struct exact *e, uint64_t at)
 {
 	void *p;
@@ -76,7 +76,7 @@ static void *map_process(const struct exact *e, uint64_t at)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* A descriptor number that programs hardly reach. */
+/* A descriptor number that programs rarely reach. */
 static int move_high(int fd)
 {
 	struct rlimit l;
@@ -202,8 +202,8 @@ static void leave_code(struct process *p)
 	}
 }
 
-/* Frees all of a process but its structure: processes may still be met that were forked from it,
- * although they get nothing of it. */
+/* Frees everything of a process but its structure: processes may still appear that were forked from
+ * it, although they inherit nothing. */
 static void release(struct exact *e, struct process *p)
 {
 	if (p->released)
@@ -400,8 +400,8 @@ int exact_count(struct exact *e, struct process *p, uint32_t i, uint64_t count, 
 	return b->leaves ? ways_leave(e, p, b, went) : 0;
 }
 
-/* A sample or a warm-up ends only when the recorder has read all that was observed in it. So what
- * has been read belongs to the phase that the process is in now. */
+/* A sample or a warm-up ends only when the recorder has read everything observed in it. So what has
+ * been read belongs to the process's present phase. */
 void exact_note_phase(struct exact *e, const struct process *p)
 {
 	const struct order_consumer *k = e->consumer;
@@ -487,8 +487,8 @@ static bool sum_counters(struct exact *e, struct process *p, uint64_t n)
 
 		if (!c)
 			continue;
-		/* the exits of a block are read before the block: at least as many executions came
-		 * in as went out */
+		/* the exits of a block are read before the block: at least as many executions
+		 * entered as left */
 		for (uint64_t i = n; i-- > 0;)
 			sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
 		exact_counters_done(of, c, bytes);
@@ -593,7 +593,7 @@ static struct process *find_process(const struct exact *e, uint64_t at)
 	return p;
 }
 
-/* Copies what the parent had when it forked; the parent may have gone on since. */
+/* Copies what the parent had when it forked; the parent may have continued since. */
 static int inherit(struct exact *e, struct process *p, const struct exact_process *r,
 		   struct err *err)
 {
@@ -612,7 +612,7 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 	return ways_inherit(p, r->parent_pairs, err);
 }
 
-/* Copies a process's record. The copy cannot change while it is checked; the program can change the mapping. */
+/* Copies a process's record. The copy cannot change while it is checked, whereas the program can change the mapping. */
 static int read_process(const struct exact *e, uint64_t at, struct exact_process *r,
 			struct err *err)
 {
@@ -688,7 +688,7 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	return rc;
 }
 
-/* Adds the process at *at to the list, and moves *at to the one before it in the chain. */
+/* Adds the process at *at to the list, and moves *at to the preceding one in the chain. */
 static bool list_process(const struct exact *e, uint64_t *at, uint64_t **list, size_t *n,
 			 struct err *err)
 {
@@ -729,7 +729,7 @@ static int finish_streams(struct exact *e, struct process *p, struct err *err)
 	return p->sink ? streams_finish(e, p, err) : 0;
 }
 
-/* Tells the consumer that the samples that have ended are complete in the profile. */
+/* Tells the consumer that the samples that ended are complete in the profile. */
 static int close_samples(struct exact *e, struct err *err)
 {
 	size_t n = e->nsample;
@@ -751,7 +751,7 @@ static bool close_due(const struct exact *e)
 	return e->header->schedule.kind == EXACT_LISTED || e->nsample > e->nclosed / CLOSE_PART;
 }
 
-/* Answers the process's request: everything that it has observed has been read, so it may go on. */
+/* Answers the process's request: everything it has observed has been read, so it may continue. */
 static int answer(struct exact *e, struct process *p, uint32_t asked, struct err *err)
 {
 	if (!e->discard && close_due(e) && close_samples(e, err))
@@ -810,14 +810,14 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 	return 0;
 }
 
-/* Lets processes go on that wait for the recorder to read. */
+/* Lets processes continue that wait for the recorder to read. */
 static int give_up(struct exact *e)
 {
 	__atomic_store_n(&e->header->reading, 0, __ATOMIC_RELAXED);
 	return -1;
 }
 
-/* Reads the procedures of new images while the program runs, so that nobody has to wait for that at the end. */
+/* Reads the procedures of new images while the program runs, so that nobody waits for that at the end. */
 static void read_procedures(struct exact *e)
 {
 	for (; e->procedures_read < e->files.nby_image; e->procedures_read++)
@@ -897,7 +897,7 @@ void exact_totals(const struct exact *e, struct exact_totals *t)
 	SITES_EACH(&e->profile->sites, s)
 	{
 		if (!e->profile
-			     ->nsampled) /* without a schedule there are only batches of samples */
+			     ->nsampled) /* without a schedule there are batches of samples only */
 			s->windows = s->observed;
 		t->instructions += s->observed;
 	}

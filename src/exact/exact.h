@@ -25,7 +25,7 @@ void exact_close(struct exact *e);
 /* Sets the room for translated code in each process, in bytes; 0: as much as there is. */
 void exact_limit_code(struct exact *e, uint64_t bytes);
 
-/* A sample, or the part of one that is left after a new image or a fork has cut it in two. */
+/* A sample, or its remaining part if a new image or a fork has cut it in two. */
 struct exact_sample {
 	uint32_t pid;
 	uint64_t number;     /* number in the schedule, from 0 */
@@ -54,14 +54,14 @@ const struct exact_sample *exact_samples(const struct exact *e, size_t *n);
  */
 char *const *exact_command(struct exact *e, char *const argv[], struct err *err);
 
-/* Adds to the profile what streams hold; and what has been counted since the last call, for
+/* Adds the contents of streams to the profile; and what has been counted since the last call, for
  * processes that have ended, or for all if `counters`. */
 int exact_poll(struct exact *e, bool counters, struct err *err);
-/* Adds to the profile what has been read of streams and still waits in sinks. */
+/* Adds to the profile what has been read of streams and waits in sinks. */
 int exact_flush(struct exact *e, struct err *err);
 /* Waits until a stream holds something, or for `ms` milliseconds. */
 void exact_wait(struct exact *e, int ms);
-/* Reads what is left at the end, and names the procedures that ran. */
+/* Reads everything left at the end, and names the procedures that ran. */
 int exact_finish(struct exact *e, struct err *err);
 
 struct exact_totals {
@@ -71,7 +71,7 @@ struct exact_totals {
 	uint64_t
 		uncounted; /* instructions that were executed, but not observed: their code changes */
 	uint64_t shortened; /* accesses of string instructions that were too long to be followed */
-	uint64_t forgotten; /* calls that had not returned when there were too many of them */
+	uint64_t forgotten; /* open calls that were forgotten because there were too many */
 };
 void exact_totals(const struct exact *e, struct exact_totals *t);
 

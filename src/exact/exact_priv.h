@@ -10,7 +10,7 @@
 #include "sampler/files.h"
 #include <uthash.h>
 
-/* Limits on what one program can make the recorder keep. */
+/* Limits on what a program can make the recorder keep. */
 #define EXACT_PROCESSES_MAX (1u << 20) /* processes of a recording, ended ones included */
 #define EXACT_THREADS_MAX (1u << 20)   /* threads of processes that have not ended */
 #define EXACT_IMAGES_MAX (1u << 18)    /* images of one process */
@@ -23,8 +23,7 @@ struct code_block {
 	struct code_block *next; /* the list of blocks that this process translated */
 	uint16_t n;
 	bool branch; /* ends in a conditional branch */
-	bool exit; /* ends in a branch that always jumped: see struct exact_exit. Its fields are the first of another's;
-			  * its columns are its own, since there later fields share them */
+	bool exit; /* ends in a branch that always jumped (struct exact_exit): its fields are the first of another block's */
 	uint16_t exits;	 /* number of its exits, which have the block numbers after this one */
 	uint16_t before; /* exits before the place where the block is counted */
 	bool indirect; /* ends in an indirect call: its arguments belong to the procedure that is called */
@@ -46,7 +45,8 @@ struct code_block {
 	struct site *site[]; /* n elements; none where nothing is counted */
 };
 
-/* A column of a block's words: a word, narrowed. Fields that differ by a constant share a column. */
+/* A column of a block's words: one word of each execution, narrowed. Fields that differ by a
+ * constant share a column. */
 struct column {
 	struct hot *hot; /* NULL before the first value */
 	uint16_t word;
@@ -56,20 +56,20 @@ struct column {
 #define FIELD_CONSTANT 0xffff /* value of field.column for a constant */
 struct field {
 	uint64_t add;
-	uint64_t times; /* how often a constant was observed */
+	uint64_t times; /* how often the constant was observed */
 	uint16_t column;
 	uint8_t insn, operand, to;
 };
 
 /*
- * Executions of a block that wait until enough of them can be processed together: their words, one
+ * Executions of a block that wait until there are enough to process them together: their words, one
  * execution after the other. The structure is small, because each block has one and they are
  * accessed in any order.
  */
 struct sink {
 	uint64_t *at; /* where the next execution's words go */
 	uint32_t
-		/* the stream's head of these executions, and of no others; 0: there is no room
+		/* the only head in the stream whose executions the sink takes; 0: there is no room
 		 * yet */
 		head;
 	uint32_t
@@ -89,7 +89,7 @@ struct sink_free {	    /* a free sink */
 	struct sink_free *next;
 };
 
-/* A pair of an indirect jump, call or return and where it went. Once counted, it is an edge of the profile. */
+/* A pair of an indirect jump, call or return and its target. Once counted, the pair is an edge of the profile. */
 struct way {
 	uint32_t block;
 	/* number of the slot that counts the pair while the pair is in it, if there is one */
@@ -103,8 +103,8 @@ struct counted { /* a thread's counters and stream */
 	uint64_t at;
 	uint64_t stream_at;
 	struct exact_stream *stream; /* the mapped stream, or NULL */
-	struct order_thread *order;  /* with EXACT_ORDER; or NULL */
-	struct calls_made *calls;    /* with EXACT_CALLS; or NULL */
+	struct order_thread *order;  /* the consumer's data, with EXACT_ORDER; or NULL */
+	struct calls_made *calls;    /* the open calls, with EXACT_CALLS; or NULL */
 	uint32_t tid;
 	uint64_t firsts; /* where first touches lie, with lines; or 0 */
 	/* the mapped counters, or NULL: they are mapped only while they are read */
@@ -133,7 +133,7 @@ struct process {
 	struct code_block *own;
 	struct exact_process *shared; /* the process's record, mapped until the process is done */
 	struct exact_log *log;	      /* the chunk of the log that is being read, mapped; or NULL */
-	/* how far the log was read: the chunk, the position in it, bytes in all */
+	/* how far the log was read: the chunk, the position in it, and the bytes in all */
 	uint64_t chunk, pos, bytes;
 	struct code_block **block;
 	struct sink *sink; /* by block number + 1, as the stream names blocks */
@@ -160,7 +160,8 @@ struct process {
 	size_t nimage;
 	struct lines_reader *lines;   /* reader of snapshots, or NULL */
 	struct phases_reader *phases; /* reader of intervals, or NULL */
-	struct exact_cut *cut;	      /* cuts that are applied when the counters have been read */
+	struct exact_cut
+		*cut; /* early ends of executions, applied when the counters have been read */
 	size_t ncut;
 	struct process *
 		successor; /* the continuation of the same process with blocks numbered anew; or NULL */
@@ -199,14 +200,14 @@ struct exact {
 	size_t sinks_used;
 	/* free sinks, by size and by words of an execution */
 	struct sink_free *sinks_free[EXACT_OFTEN_SIZES][EXACT_WORDS_MAX + 1];
-	/* set with a schedule */
+	/* used with a schedule: */
 	const struct exact_sampling *sampling;
 	struct exact_sample *sample; /* samples that have ended since `closed` was called */
 	size_t nsample, nclosed;
 	size_t nmapped;	   /* threads whose counters stay mapped */
 	uint64_t position; /* instructions that the first process has executed */
-	bool warms;	   /* where the schedule skips, touched lines are told to the consumer */
-	bool discard;	   /* what is being read belongs to a warm-up */
+	bool warms;	   /* where the schedule skips, the consumer is told the touched lines */
+	bool discard;	   /* the streams being read belong to a warm-up */
 	uint32_t heard;	   /* the bell's value at the last look */
 	bool read_any,
 		read_before; /* the last poll, and the one before it, found something in a stream */
@@ -216,20 +217,20 @@ struct exact {
 int exact_bad(struct err *err);
 /* Sets err: the program has more of `what` than the recorder keeps. Returns -1. */
 int exact_too_many(const char *what, uint64_t most, struct err *err);
-/* Both read the process's log on: the first one until `limit` bytes of records have been read in
- * all, the second one to the log's present end. */
+/* Both continue reading the process's log: the first one until `limit` bytes of records have been
+ * read in all, the second one to the log's present end. */
 int exact_read_log_to(struct exact *e, struct process *p, uint64_t limit, struct err *err);
 int exact_read_log(struct exact *e, struct process *p, struct err *err);
 /* Adds a block, or NULL, under the process's next number. -1 with err set. */
 int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bool inverted,
 		    struct err *err);
-/* Gives n bytes of the shared file, which nobody needs any more, back to the system. */
+/* Returns n bytes of the shared file, which nobody needs any more, to the system. */
 void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
 
 /* exact.c */
 /* Adds n executions of a block, of which its branch was counted `second` times. -1 without memory. */
 int exact_count(struct exact *e, struct process *p, uint32_t block, uint64_t n, uint64_t second);
-/* From now on the counter of the block's branch counts the other direction. Corrects what was counted before. -1
+/* Notes that the counter of the block's branch counts the other direction from now on. Corrects earlier counts. -1
  * without memory. */
 int exact_invert(struct exact *e, struct process *p, uint32_t block);
 /* Appends a zero element to an array of *n elements. Only this function adds elements: the capacity follows from *n. */
@@ -255,7 +256,7 @@ int ways_inherit(struct process *p, uint32_t n, struct err *err);
 int ways_count(struct exact *e, struct process *p, struct err *err);
 /* Counts n executions of a direct jump out of the block's image. -1 without memory. */
 int ways_leave(struct exact *e, const struct process *p, const struct code_block *b, uint64_t n);
-/* Adds the places where the threads of an ended process left. */
+/* Adds the places at which the threads of an ended process left. */
 int ways_end(struct exact *e, struct process *p, struct err *err);
 /* lines.c */
 /* Reads a record of a snapshot. */
@@ -294,7 +295,7 @@ int streams_exit(struct code_block *b, const struct code_block *of, const struct
 bool streams_widen(struct process *p, uint32_t n);
 /* Adds n executions of the block's instructions [from, to). */
 void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n);
-/* Reads the process's streams: full halves, and with `last` the others too. */
+/* Reads the process's streams: full halves, and with `last` the other halves too. */
 int streams_read(struct exact *e, struct process *p, bool last, struct err *err);
 /* Adds everything that waits in sinks to the profile. */
 int streams_finish(struct exact *e, struct process *p, struct err *err);
@@ -307,11 +308,12 @@ int order_block(struct exact *e, struct code_block *b, const struct exact_block 
 int order_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
 	       struct err *err);
 void order_free_block(struct code_block *b);
-/* Tells the consumer that the process's threads ran unobserved between the last execution and the next one. */
+/* Tells the consumer that the process's threads run unobserved between the last execution and the next one. */
 void order_gap(struct process *p);
-/* Tells the consumer that the profile is going to be read. */
+/* Tells the consumer that the profile is about to be read. */
 void order_settle(const struct exact *e);
-/* Called after reading, and before what was read is added: notes whether it belongs to a warm-up. */
+/* Notes whether what was read belongs to a warm-up. Called after reading, and before adding to the
+ * profile. */
 void exact_note_phase(struct exact *e, const struct process *p);
 /* Reads a record of lines that were touched while the schedule skipped. */
 int order_touched(struct exact *e, struct process *p, const struct exact_touched *r,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder's side of working sets: turns the engine's snapshots into those of the profile. */
+/* The recorder's side of working sets: turns the engine's snapshots into the profile's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * Executed instructions in the order of the program, thread by thread: what a recorder with
  * EXACT_ORDER gives to its consumer. Threads take turns as their streams are read, by half a stream
- * (engine/shared.h): the instructions of one thread are in order, but how two threads interleave is
- * known only by half streams.
+ * (engine/shared.h): the instructions of one thread are in order, but the order between threads is
+ * known only to half a stream.
  */
 #ifndef ASSAY_EXACT_ORDER_H
 #define ASSAY_EXACT_ORDER_H
@@ -27,7 +27,7 @@ enum order_kind {
 	ORDER_RETURN,
 	ORDER_KIND_N,
 };
-/* Most bytes of one access. Longer repetitions of string instructions are cut off there, and counted. */
+/* Largest access in bytes. Longer repetitions of string instructions are cut off there, and counted. */
 #define ORDER_SIZE_MAX (1ull << 32)
 #define ORDER_ACCESSES (1u << ORDER_LOAD | 1u << ORDER_STORE | 1u << ORDER_MODIFY)
 
@@ -47,7 +47,7 @@ struct order_event {
 	uint32_t now; /* number of the thread's instructions before this one, modulo 2^32 */
 };
 
-/* An event of each execution of a block, as far as it is known before the execution. A block's ops are in program
+/* An event of each execution of a block, in so far as it is known before the execution. A block's ops are in program
  * order. */
 struct order_op {
 	/* added to the narrowed word to give the address; or the instruction's address */
@@ -71,9 +71,9 @@ struct order_part {
 };
 enum {
 	ORDER_REPEATS =
-		/* not an event: the number of elements of the next accesses of its instruction */
+		/* no event: the number of elements of the next accesses of its instruction */
 		ORDER_KIND_N,
-	ORDER_LEFT, /* not an event: by how many fewer elements */
+	ORDER_LEFT, /* no event: by how many elements that number was too large */
 	ORDER_NO_WORD = 0xffff,
 };
 
@@ -87,8 +87,8 @@ struct order_code {
 	bool checked; /* every op's word is below the number of words of an execution */
 	bool listed;  /* the consumer has it in a list */
 	void *own;    /* what order_consumer.block returned, or NULL */
-	/* the consumer's counts, of executions that were complete, until it adds them to sites: executions, those
-	 * that fetched their first line, those whose end was told */
+	/* the consumer's counts of complete executions, until it adds them to sites: all executions, those that fetched
+	 * their first line, those whose end was told */
 	uint64_t runs, entered, ended;
 	struct order_code *listed_next;
 	struct order_op last; /* the op of the last instruction */
@@ -97,8 +97,8 @@ struct order_code {
 	void *first; /* the site of its first instruction, if the consumer sees control flow; or NULL */
 };
 
-/* An execution of a block: its first `done` instructions, and the words that its addresses come from. The program may
- * write to them at any time: each is read once. */
+/* An execution of a block: its first `done` instructions, and the words from which its addresses are computed. The
+ * program may write to the words at any time: each is read once. */
 struct order_execution {
 	struct order_code *code;
 	const uint64_t *w;
@@ -165,13 +165,11 @@ struct order_consumer {
 	/* Makes the consumer's data of a block, in one piece of memory that is freed with the block. NULL: no memory.
 	 * The pointer may be NULL. */
 	void *(*block)(void *arg, const struct order_bytes *b);
-	/* Takes an event. -1 without memory. NULL if the consumer has the two functions that
-	 * follow: */
+	/* Takes an event. -1 without memory. NULL if the consumer has the next two functions: */
 	int (*take)(void *arg, void *thread, const struct order_event *e, size_t n);
 	/*
-	 * the first one takes an execution with its ops, without making events; the second one
-	 * takes where a block went (code->last), if its last instruction is told, and comes before the
-	 * next execution
+	 * the first one takes an execution with its ops, without making events; the second one takes the block's
+	 * successor (code->last), if the last instruction is reported, before the next execution
 	 */
 	void (*execute)(void *arg, void *thread, const struct order_execution *x);
 	void (*end)(void *arg, void *thread, struct order_code *code, bool taken, uint64_t to);

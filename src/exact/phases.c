@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The recorder's side of --observe phases: turns the engine's vectors of executed blocks into
- * intervals of the profile. The engine tells executions of blocks and of pairs, and where an
- * interval ends. Executions after a process's last interval are not told: when the process has
- * ended, its counters show how many more there are than were told.
+ * intervals of the profile.
+ *
+ * The engine tells the executions of blocks and of pairs, and where each interval ends. It does not
+ * tell executions after a process's last interval: the counters of the ended process show how many
+ * more there are.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -19,8 +21,8 @@ struct phases_reader {
 	size_t n;
 	uint64_t *told; /* executions that vectors have told */
 	long *number;	/* the block's number in the profile, + 1 */
-	/* By number in the profile: instructions of the present interval; below 0 if executions are
-	 * yet to be told. */
+	/* By number in the profile: instructions of the present interval; below 0 if executions
+	 * have not been told yet. */
 	int64_t *pending;
 	size_t npending;
 };
@@ -188,7 +190,7 @@ int phases_cut(struct exact *e, struct process *p, const struct exact_cut *c, st
 	return add(r, p, c->id, c->counted ? (int64_t)c->done - b->n : c->done, err);
 }
 
-/* Called when counters have been read: adds what they hold beyond what was told. */
+/* Called when counters have been read: adds what they exceed the told executions by. */
 static int take_rest(struct phases_reader *r, const struct process *p, struct err *err)
 {
 	uint64_t *sum;

@@ -22,8 +22,8 @@ static bool same_file(const struct exact_image *r)
 	return !stat(r->path, &st) && st.st_ino == r->inode;
 }
 
-/* Returns the image in the profile, which is opened when it is first met; *to_addr turns run-time
- * addresses into the image's. */
+/* Returns the profile's image, opened at its first use; *to_addr: what is added to run-time
+ * addresses to give the image's. */
 static uint32_t image_of(struct exact *e, const struct process *p, const struct exact_image *r,
 			 uint64_t *to_addr)
 {
@@ -178,7 +178,7 @@ static void take_target(const struct exact *e, const struct process *p, struct c
 		b->leaves = at;
 }
 
-/* Reads what executions of the block have in the stream, which depends on what is observed. */
+/* Reads what executions of the block write into the stream, which depends on what is observed. */
 static int block_fields(struct exact *e, const struct process *p, struct code_block *b,
 			const struct exact_block *r, struct err *err)
 {
@@ -434,8 +434,8 @@ void exact_punch(const struct exact *e, uint64_t at, uint64_t n)
 	fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n);
 }
 
-/* Copies the record, because the program can change it meanwhile; a decoder may look beyond its
- * end. Good until the next call. */
+/* Copies the record, because the program can change it meanwhile, and a decoder may look beyond its
+ * end. The copy is valid until the next call. */
 static void *copy_of(struct exact *e, const struct exact_record *r, uint32_t size)
 {
 	if (!array_reserve(e->record, e->record_size, (size_t)size + INSN_MAX_LEN))

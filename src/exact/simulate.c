@@ -77,7 +77,7 @@ static void misses_end(void *arg, void *thread, struct order_code *code, bool ta
 	control_end(thread, code, taken, to);
 }
 
-/* Adds what n executions of an op count whatever they find. */
+/* Adds the counts of n executions of an op that do not depend on what the caches hold. */
 static void count_op(const struct order_op *o, uint64_t n)
 {
 	struct misses *m = o->site;
@@ -153,7 +153,7 @@ static void warm_up(void *arg, bool on, uint64_t instructions)
 	of(arg)->warmup = instructions;
 }
 
-/* Begins a thread's simulation with what all threads share. */
+/* Begins a thread's simulation with the parts that all threads share. */
 void simulate_touched(void *arg, void *thread, uint64_t at)
 {
 	struct seen_thread *t = thread;

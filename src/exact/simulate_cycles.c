@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cycles of a simulated core, beside the misses of its caches, TLBs and predictor. An instruction
- * is retired when all its events are known: fetches and accesses, and, for the last one of an
- * execution, where control went, which is known when the next execution begins.
+ * Cycles of a simulated core, in addition to the misses of its caches, TLBs and predictor. An
+ * instruction is retired when all its events are known: fetches and accesses, and, for the last one
+ * of an execution, its successor, which is known when the next execution begins.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -150,8 +150,8 @@ static void tell(struct timed_thread *t, const struct order_execution *x, const 
 }
 
 /*
- * Whether the execution is of the part of a warm-up that has no times: caches, TLBs and predictors take long to be as they
- * would be, what is in flight in a core does not.
+ * Whether the execution belongs to the part of a warm-up without times. Caches, TLBs and predictors take long to warm
+ * up; the instructions in flight in a core do not.
  */
 static bool is_untimed(struct timed_thread *t, const struct order_execution *x)
 {
@@ -188,7 +188,7 @@ static void cycles_execute(void *arg, void *thread, const struct order_execution
 		retire_up_to(t, first + o->insn);
 		tell(t, x, o, at, times);
 	}
-	/* only where control goes is not known yet */
+	/* only its successor is not known yet */
 	if (x->code->end == ORDER_FETCH || x->cut)
 		retire_up_to(t, t->end);
 }

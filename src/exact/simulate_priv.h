@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What simulations of a core share: misses (simulate.c), and cycles besides (simulate_cycles.c). */
+/* What the simulations of a core share: misses (simulate.c), and cycles in addition
+ * (simulate_cycles.c). */
 #ifndef ASSAY_EXACT_SIMULATE_PRIV_H
 #define ASSAY_EXACT_SIMULATE_PRIV_H
 
@@ -17,7 +18,7 @@ struct simulation {
 	/* for misses */
 	struct machine machine;
 	struct cache *last_level;
-	bool warming;	 /* during a warm-up counts go here, and not to sites */
+	bool warming;	 /* during a warm-up, counts go here instead of to sites */
 	uint64_t warmup; /* instructions of that warm-up, of all threads */
 	struct misses unread;
 	struct order_code *listed; /* code that has counts which its sites lack */
@@ -58,11 +59,11 @@ static inline struct misses *counted(struct seen_thread *t, struct misses *site)
 	return t->s->warming ? &t->s->unread : site;
 }
 
-/* Counts what follows from an execution that was cut short, but for the fetch of its first line. */
+/* Counts the consequences of an execution that was cut short, except the fetch of its first line. */
 void simulate_count_part(const struct order_execution *x);
 
 /*
- * What follows from how often code was executed is counted once for each execution, and added to sites when the
+ * Counts that follow from the number of executions are kept once for each piece of code, and added to sites when the
  * profile is read (simulate_settle): accesses, fetches of the lines that follow the first, branches. Executions that
  * were cut short are counted at sites at once.
  */
@@ -95,7 +96,7 @@ static inline unsigned access_data(struct seen_thread *t, struct misses *m, unsi
 	return core_data(&t->core, placed(at, t->space), size, &counted(t, m)->n[MISS_L1D]);
 }
 
-/* Tells the predictor of a branch. Returns whether it was mispredicted. */
+/* Gives the branch to the predictor. Returns whether it was mispredicted. */
 static inline bool predict(struct branch_predictor *b, unsigned kind, uint64_t pc, unsigned len,
 			   bool taken, uint64_t to)
 {
@@ -122,7 +123,8 @@ static inline bool control(struct seen_thread *t, const struct order_op *o, bool
 	return wrong;
 }
 
-/* Predicts the branch at the end of a block, as control() does, and counts the block unless caches are only warmed. */
+/* Predicts the branch at the end of a block, as control() does, and counts the block unless caches are only being
+ * warmed up. */
 static inline bool control_end(struct seen_thread *t, struct order_code *c, bool taken, uint64_t to)
 {
 	if (!t->s->warming) {
@@ -138,7 +140,7 @@ static inline bool in_block(struct seen_thread *t, const struct order_op *o)
 	return control(t, o, false, o->add + o->len);
 }
 
-/* Begins an execution: counts what follows from it. */
+/* Begins an execution: counts its consequences. */
 static inline void count_execution(struct simulation *s, const struct order_execution *x)
 {
 	if (s->warming)

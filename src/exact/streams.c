@@ -2,7 +2,7 @@
 /*
  * Turns streams into hot lists. Executions come in the order of the program; each goes to its
  * block's sink. A full sink is processed column by column, so that little work is done for each
- * value. At the end a column's hot list is copied to each field that shares it.
+ * value. At the end a column's hot list is copied to each field that shares the column.
  */
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define AHEAD 256		      /* words ahead that are prefetched */
 #define LINE 8			      /* words of a cache line */
 #define LONGEST (1 + EXACT_WORDS_MAX) /* most words of an execution */
-/* words of an execution from which on columns are built eight at a time */
+/* words of an execution beyond which columns are built eight at a time */
 #define TURNED 4
 _Static_assert(BATCH <= SCAN_MAX, "");
 
@@ -186,7 +186,7 @@ static struct hot *argument_of(struct exact *e, const struct code_block *b, stru
 	return c ? calls_list(e->profile, c, f->operand) : NULL;
 }
 
-/* Adds arguments of the executions listed by `which`, which all went to one target. */
+/* Adds arguments of the executions listed by `which`, which all called one target. */
 static int add_arguments(struct exact *e, const struct process *p, const struct code_block *b,
 			 const uint64_t *words, const uint16_t *which, unsigned n)
 {
@@ -298,8 +298,8 @@ static int take_batch(struct exact *e, const struct process *p, struct code_bloc
 	return 0;
 }
 
-/* For each size of sinks: the executions that it has room for, and how often it is emptied until
- * the block gets the next size. */
+/* For each size of sinks: how many executions it has room for, and after how many emptyings the
+ * block gets the next size. */
 static const struct size {
 	uint16_t room;
 	uint8_t times;
@@ -380,7 +380,7 @@ static void free_room(struct exact *e, struct process *p, uint32_t id)
 	*r = (struct sink_room){ 0 };
 }
 
-/* Makes room in a block's sink, and more room than before if it is emptied often. */
+/* Makes room in a block's sink; more room than before if the sink is emptied often. */
 static int make_room(struct exact *e, struct process *p, uint32_t id)
 {
 	struct sink_room *r = &p->sink_room[id];
@@ -420,7 +420,7 @@ static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint6
 		c = &b->column[f->column];
 		if (c->word >= n)
 			return 0;
-		/* another field, which did not take place, may share the column: the value is added
+		/* another field, which was not executed, may share the column: the value is added
 		 * to the site itself */
 		h = profile_operand(e->profile, b->site[f->insn], f->operand);
 		if (!h || hot_add(h, field_value(b, f, words), 1))
@@ -429,8 +429,8 @@ static int take_cut(struct exact *e, struct process *p, uint32_t id, const uint6
 	return 0;
 }
 
-/* Reads an execution that cannot simply be copied into a sink with room. Returns how many words it
- * took, or -1. */
+/* Reads an execution that cannot simply be copied into a sink with room. Returns the number of
+ * words read, or -1. */
 static int take_odd(struct exact *e, struct process *p, uint64_t head, const uint64_t *w, size_t n,
 		    struct err *err)
 {
@@ -581,7 +581,7 @@ static int take_full(struct exact *e, struct process *p, struct counted *c, unsi
 
 static struct exact_stream *map_stream(const struct exact *e, uint64_t at)
 {
-	/* the last copy may write behind the last words */
+	/* the last copy may write beyond the last words */
 	size_t n = EXACT_STREAM_SIZE + EXACT_STREAM_PAGE;
 	void *m;
 
@@ -597,7 +597,7 @@ static int read_stream(struct exact *e, struct process *p, struct counted *c, bo
 	struct exact_stream *s = c->stream;
 	uint64_t at, start;
 
-	/* the older half comes first: the one that is not being filled */
+	/* the older half, which is not being filled, comes first */
 	unsigned now = __atomic_load_n(&s->current, __ATOMIC_ACQUIRE) & 1;
 
 	if (take_full(e, p, c, !now, err) || take_full(e, p, c, now, err))

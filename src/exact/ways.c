@@ -107,7 +107,7 @@ static int count(struct exact *e, struct process *p, struct way *w, uint64_t now
 	return 0;
 }
 
-/* Adds how often the thread went each way: the way's counter, and what the way's slot counts while the way is in it. */
+/* Adds how often the thread went each way: the way's counter, and the count in its slot while the way is in one. */
 static void add_thread(struct exact *e, const struct process *p, struct counted *t, uint64_t *sum)
 {
 	const uint64_t bytes = EXACT_COUNTERS_SIZE - EXACT_PAIRS_AT;

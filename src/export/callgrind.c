@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callgrind's format, for KCachegrind and callgrind_annotate: executions of each instruction with its line, and calls with
- * their numbers, all of them counted by an exact recording. What calls cost with all that they lead to was not counted:
+ * Callgrind's format, for KCachegrind and callgrind_annotate: executions of each instruction with its line, and calls
+ * with their numbers, all of them counted by an exact recording. The inclusive cost of calls was not counted:
  * export/inclusive divides it.
  */
 #include <inttypes.h>

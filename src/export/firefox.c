@@ -22,7 +22,7 @@ struct firefox {
 	size_t nstack;
 };
 
-/* "name":[v, v, ...], of so many elements; each: prints one. */
+/* Writes "name":[v, v, ...] with that many elements; each: writes one. */
 static void column(struct firefox *f, const char *name, size_t n,
 		   void (*each)(struct firefox *f, size_t i))
 {

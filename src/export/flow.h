@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where control went in one image: its instructions that were executed, how often, and where each transfer of control led.
+ * Where control went in one image: its executed instructions, how often each ran, and where each transfer of control
+ * led.
  *
- * Counts of a sampled recording are what windows saw, each window weighed (profile_window in observe/profile.h). They are
- * whole numbers, as optimisers take them: weights are multiplied by FLOW_SCALE, and what was seen at all counts 1 at least.
+ * Counts of a sampled recording are those of windows, each window weighed (profile_window in observe/profile.h). They
+ * are whole numbers, as optimisers read them: weights are multiplied by FLOW_SCALE, and everything that was seen counts
+ * at least 1.
  */
 #ifndef ASSAY_EXPORT_FLOW_H
 #define ASSAY_EXPORT_FLOW_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What calls cost with all that they lead to, where only each procedure's own cost and the numbers of calls are known: a
- * procedure's cost is divided among its callers in proportion to their calls, as gprof does (Graham, Kessler, McKusick,
- * "gprof: a Call Graph Execution Profiler", 1982). Procedures that call one another in circles are one; calls among them cost
- * nothing.
+ * The inclusive cost of calls, where only each procedure's own cost and the numbers of calls are known: a procedure's
+ * cost is divided among its callers in proportion to their calls, as gprof does (Graham, Kessler, McKusick, "gprof: a
+ * Call Graph Execution Profiler", 1982). Procedures that call one another in a circle count as one; calls among them
+ * cost nothing.
  */
 #ifndef ASSAY_EXPORT_INCLUSIVE_H
 #define ASSAY_EXPORT_INCLUSIVE_H

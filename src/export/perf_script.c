@@ -55,7 +55,8 @@ static void put_sample(const struct calltree *t, const struct stack_sample *s, u
 	putc('\n', out);
 }
 
-/* The samples of one thread and bucket, from the first one on; returns the number after the last. */
+/* Writes the samples of one thread and bucket, from the first one on; returns the number after the
+ * last. */
 static size_t put_bucket(const struct calltree *t, const struct stack_sample *s, size_t first,
 			 FILE *out)
 {

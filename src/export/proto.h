@@ -18,11 +18,11 @@ struct proto {
 
 void proto_fini(struct proto *m);
 void proto_uint(struct proto *m, unsigned field, uint64_t v);
-/* Numbers one behind the other; nothing of none. */
+/* Numbers in a packed list; an empty list is left out. */
 void proto_packed(struct proto *m, unsigned field, const uint64_t *v, size_t n);
-/* Another message, which is emptied. */
+/* Another message, which is emptied by this. */
 void proto_message(struct proto *m, unsigned field, struct proto *inner);
-/* Text, also an empty one: an element of a list. */
+/* Text, even if empty: an element of a list. */
 void proto_element(struct proto *m, unsigned field, const char *s, size_t n);
 
 #endif

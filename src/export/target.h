@@ -24,7 +24,7 @@ struct target {
  */
 int target_open(struct target *t, const struct export *x, struct err *err);
 void target_close(struct target *t);
-/* Whether the recorded image is this one: it is in a recording once for each path that the build was executed from. */
+/* Whether the recorded image is this build: a recording has it once for each path that the build was executed from. */
 bool target_is(const struct target *t, const struct profile_image *im);
 /* The last part of its path. */
 const char *target_name(const struct target *t);

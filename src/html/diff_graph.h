@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The call stacks of both sides of a difference as one tree, and a second tree from the ends of the
- * stacks. Each node tells what both sides have in the procedure and in all that it called, and
- * whether chance could have made the difference.
+ * stacks. Each node tells the time of both sides in the procedure and in everything that it called,
+ * and whether chance could have made the difference.
  */
 #ifndef ASSAY_HTML_DIFF_GRAPH_H
 #define ASSAY_HTML_DIFF_GRAPH_H

@@ -8,7 +8,7 @@
 
 #include "base/keyed.h"
 
-/* Nodes of one procedure below one node become one, wherever in it the calls are. */
+/* Nodes of one procedure below one node are merged, wherever in the procedure the calls are. */
 struct merged {
 	uint32_t key[2]; /* parent, func */
 	uint32_t number;

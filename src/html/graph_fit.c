@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A call tree made small enough for a page: small nodes are added to their callers, threads to others of their name, and
- * stretches of time to the next. */
+/* A call tree made small enough for a page: small nodes are merged with their callers, threads with others of their
+ * name, and stretches of time with the next. */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -120,7 +120,8 @@ static uint32_t add_thread(struct html_graph *g, const struct html_thread *t)
 	return (uint32_t)g->nthread++;
 }
 
-/* The number of what holds the threads of that name, or of any name once there are too many; negative without memory. */
+/* Returns the number of the entry for threads of that name, or for all remaining threads once there are too many
+ * entries; negative without memory. */
 static long together(struct html_graph *g, struct named **names, const char *comm)
 {
 	struct named *known;
@@ -229,7 +230,7 @@ static double next_least(const struct html_graph *g)
 	return least;
 }
 
-/* Makes the graph smaller by one step; 1: it cannot be. */
+/* Makes the graph smaller by one step; 1: that is impossible. */
 static int shrink(struct html_graph *g)
 {
 	if (g->buckets > 1 && g->nsample > 2 * g->n &&

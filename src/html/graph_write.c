@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "html/html.h"
 
-/* Procedures and images that are used, each with a number in the page. Those that many nodes have get the short ones. */
+/* The used procedures and images, each with a number in the page. Those with many nodes get short numbers. */
 struct numbers {
 	uint32_t *of;	/* by procedure, or image, of the tree */
 	uint32_t *used; /* by number in the page */
@@ -141,8 +141,8 @@ static bool same_group(const struct stack_sample *a, const struct stack_sample *
 	return a->thread == b->thread && a->bucket == b->bucket;
 }
 
-/* Samples are sorted by thread and time. Of each thread at each time: how far thread and time are from those before, and
- * the number of its samples. */
+/* Samples are sorted by thread and time. Written for each thread at each time: the differences of thread and time from
+ * the previous ones, and the number of samples. */
 static void write_groups(const struct html_graph *g, FILE *out)
 {
 	struct stack_sample last = { 0 };
@@ -161,7 +161,7 @@ static void write_groups(const struct html_graph *g, FILE *out)
 	fputs("],\n", out);
 }
 
-/* Most samples stand for one: those that do not, as how far each is from the one before, and its count. */
+/* Most samples have a count of 1. Written for the others: the distance from the previous such sample, and the count. */
 static void write_counts(const struct html_graph *g, FILE *out)
 {
 	size_t last = 0;
@@ -182,14 +182,14 @@ static void write_all(const struct html_graph *g, const struct numbers *funcs,
 	write_funcs(g, funcs, images, out);
 	write_threads(g, out);
 	fputs("\"nodes\":{", out);
-	/* how far before a node its parent is */
+	/* distance from a node back to its parent */
 	WRITE_COLUMN("p", g->n, i - g->parent[i]);
 	fputs(",\n", out);
 	WRITE_COLUMN("f", g->n, i ? (int64_t)funcs->of[g->func[i]] : -1);
 	fprintf(out, "},\n\"buckets\":%zu,\"width\":%.6g,\"flat\":%s,\n\"samples\":{", g->buckets,
 		g->width, g->tree.flat ? "true" : "false");
 	write_groups(g, out);
-	/* numbers that are much like the one before are shorter as differences from it */
+	/* numbers close to the previous one are shorter as differences from it */
 	WRITE_COLUMN("n", g->nsample,
 		     (int64_t)g->sample[i].frame - (i ? g->sample[i - 1].frame : 0));
 	fputs(",\n", out);

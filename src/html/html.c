@@ -347,7 +347,7 @@ void html_page(FILE *out, enum html_kind kind, void (*data)(void *ctx), void *ct
 	put(out, at, html_asset_page_end);
 }
 
-/* What a page has beside procedures, listings and the graph. */
+/* The parts of a page other than procedures, listings and the graph. */
 static size_t other_bytes(const struct page *p)
 {
 	return OWN_BYTES + OTHER_BYTES + html_json_size(p->plots, false);

@@ -63,7 +63,7 @@ enum html_func {
 #define HTML_NODES 100000 /* most nodes of a graph: of more, those with the least are cut */
 #define HTML_BUCKETS 400
 #define HTML_THREADS \
-	1000 /* that many have an entry of their own; of the others, all of one name have one */
+	1000 /* largest number of threads that have an entry of their own; the others share one for each name */
 #define HTML_OTHERS "others"
 
 /* A thread, or several of one name. */
@@ -84,27 +84,29 @@ struct html_graph {
 	size_t nthread;
 	size_t buckets;
 	double width; /* ms */
-	size_t cut;   /* nodes that were left out, with what they held given to their parents */
+	size_t cut;   /* nodes that were left out, whose contents went to their parents */
 	double least; /* what they held at most */
 	char *text;   /* for the page, from html_graph_fit() */
 	size_t bytes; /* of the text */
 };
 
-/* What the nodes that hold least hold at most, for `most` of them to be left: a limit for html_cut(). Negative: there are
- * no more than that. */
+/* Returns a limit for html_cut(): the largest content among the nodes that have to go for `most` nodes to remain.
+ * Negative: there are no more than that. */
 double html_least(const double *held, size_t n, size_t most);
-/* Of a tree, those nodes go that hold no more than `least`: a node holds what those below it do, so none is kept whose
- * parent goes. By node: its new number, or that of the nearest node above it that stays. Sets the number of those that
- * stay. To be freed; NULL without memory. */
+/* Drops the nodes of a tree that hold at most `least`: a node holds everything below it, so no node is kept whose
+ * parent is dropped. Returns for each node its new number, or that of the nearest kept node above it, and sets the
+ * number of kept nodes. To be freed; NULL without memory. */
 uint32_t *html_cut(const double *held, const uint32_t *parent, size_t n, double least,
 		   size_t *kept);
 int html_graph_open(struct html_graph *g, const struct profile *p, struct err *err);
 void html_graph_close(struct html_graph *g);
 /* Joins threads and cuts nodes that are too many for a browser, and sums up. */
 int html_graph_limit(struct html_graph *g);
-/* Writes the graph as text, and cuts it until that is no longer than so many bytes, or nothing is left to cut. */
+/* Writes the graph as text, and makes it smaller until the text has at most that many bytes, or nothing is left to
+ * drop. */
 int html_graph_fit(struct html_graph *g, size_t bytes, struct err *err);
-/* By procedure of the tree: the share of the time in it and what it called. To be freed; NULL without memory. */
+/* Returns for each procedure of the tree the share of the time in it and in what it called. To be freed; NULL without
+ * memory. */
 double *html_graph_inclusive(const struct html_graph *g);
 /* "images":..., "funcs":... to "samples":...; -1 without memory. */
 int html_graph_write(const struct html_graph *g, FILE *out);

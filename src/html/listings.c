@@ -39,7 +39,7 @@ struct maker {
 	struct why why;
 	bool has_why;
 	struct file *files;
-	size_t left; /* bytes */
+	size_t left; /* a limit in bytes */
 };
 
 static double number(const json_t *o, const char *key)
@@ -55,7 +55,7 @@ static void copy(json_t *to, const char *key, const json_t *from, const char *of
 		json_object_set(to, key, v);
 }
 
-/* Whether so many observations show that the value occurs more than now and then. */
+/* Whether that many observations show that the value occurs more than occasionally. */
 static bool is_known(const json_t *value)
 {
 	double share = number(value, "share");
@@ -176,7 +176,7 @@ static void use_line(struct maker *m, const char *where)
 	f->used[line] = true;
 }
 
-/* An instruction as annotate has it, with what the page shows of it, under short keys. */
+/* An instruction as in annotate, reduced to what the page shows, under short keys. */
 static json_t *make_row(const struct maker *m, const json_t *in)
 {
 	const char *events = m->r->view.exact ? "executions" : "samples";
@@ -217,7 +217,7 @@ static double share_of_row(const struct rows *r, size_t i)
 	return number(json_array_get(r->row, i), "s");
 }
 
-/* Shows what is near a row with more than that share of the time; negative: all. Returns the bytes. */
+/* Shows the rows near one with more than that share of the time; negative: all rows. Returns the bytes. */
 static size_t show_near(struct rows *r, double least)
 {
 	size_t bytes = 0, until = 0; /* rows before it are near one that was seen */
@@ -239,7 +239,7 @@ static size_t show_near(struct rows *r, double least)
 	return bytes;
 }
 
-/* The smallest share above that one; more than any if there is none. */
+/* Returns the smallest share above that one; more than any share if there is none. */
 static double next_share(const struct rows *r, double above)
 {
 	double next = 2;
@@ -388,7 +388,7 @@ static json_t *make_source(const struct file *f, struct source *s)
 	return NULL;
 }
 
-/* Of the files that are needed first, as many as fit. */
+/* Reads the files that are needed first, as many as fit. */
 static void add_sources(struct maker *m, struct html_listings *l)
 {
 	struct source s;

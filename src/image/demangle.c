@@ -9,8 +9,8 @@
 
 /*
  * A mangled name of a hundred bytes can stand for gigabytes of text. The demanglers have no way to
- * be stopped, so the one that fills the buffer jumps out; they keep their state on the stack (but
- * for Rust's Unicode identifiers, whose buffer is then lost).
+ * be stopped, so the one that fills the buffer jumps out with longjmp; they keep their state on the
+ * stack (except for Rust's Unicode identifiers, whose buffer is then lost).
  */
 struct sink {
 	char *buf;

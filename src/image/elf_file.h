@@ -30,8 +30,8 @@ int elf_file_take(struct elf_file *f, int fd, const char *path, struct err *err)
 /* Opens an ELF file of any type without reading its headers. -1 with err set. */
 int elf_file_open_any(struct elf_file *f, const char *path, struct err *err);
 void elf_file_close(struct elf_file *f);
-/* Reads sections with a libelf handle of their own until elf_file_end_aside() frees what libelf keeps of them. Returns what to
- * give that. */
+/* Reads sections with a libelf handle of their own. The result is to be given to elf_file_end_aside(), which frees what
+ * libelf keeps of them. */
 Elf *elf_file_begin_aside(struct elf_file *f);
 void elf_file_end_aside(struct elf_file *f, Elf *own);
 /* Reads all n bytes at offset; false: they are not all there. */

@@ -22,7 +22,7 @@ struct machine {
 	uint64_t stack[DEPTH];
 	unsigned n;
 	bool is_value;
-	bool in_register; /* the value is what a register holds, and nothing more */
+	bool in_register; /* the value is that of a register, and nothing is added */
 };
 
 static bool push(struct machine *m, uint64_t v)
@@ -164,13 +164,15 @@ static enum frames_next unwind_frame(Dwarf_Frame *frame, struct machine *m, bool
 	to->reg[4] = m->cfa;
 	if (!to->pc)
 		return FRAMES_OUTERMOST;
-	/* vfork takes its return address from the stack: only of the innermost frame registers are known that tell it */
+	/* vfork takes its return address from the stack, and the register that holds it is known for the innermost
+	 * frame only */
 	if (m->in_register && !returned)
 		return to->reg[4] >= m->f->reg[4] ? FRAMES_CALLER : FRAMES_UNREADABLE;
 	return to->reg[4] > m->f->reg[4] ? FRAMES_CALLER : FRAMES_UNREADABLE;
 }
 
-/* By a rule of Go's, whose table has all that the program's other information would tell. */
+/* Steps by a rule of Go's, whose table has everything that the program's other information would
+ * tell. */
 static enum frames_next by_rule(const struct unwind_rule *r, struct machine *m,
 				struct frame_state *to)
 {

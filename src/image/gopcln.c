@@ -158,7 +158,7 @@ const char *gopcln_name(const struct gopcln *g, uint64_t i)
 		       : NULL;
 }
 
-/* The name of a procedure, cut, without what says how it is called. */
+/* Copies the name of a procedure, cut, without the suffix that tells its calling convention. */
 static void name_of(const struct gopcln *g, uint64_t i, char name[NAME_MAX_BYTES])
 {
 	const char *text = gopcln_name(g, i);

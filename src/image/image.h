@@ -89,8 +89,8 @@ bool image_has_symbols(struct image *im);
 
 /* Memory that symbols and names of procedures take. */
 size_t image_names_bytes(const struct image *im);
-/* Frees symbols and names: what procedures there are stays known, but their names are NULL, and none is found by its name,
- * until image_read_names() reads them again. */
+/* Frees symbols and names: the extents of procedures stay known, but their names are NULL, and none is found by its
+ * name, until image_read_names() reads them again. */
 void image_forget_names(struct image *im);
 /* Returns whether they had been forgotten; procedures that were returned before are invalid then. */
 bool image_read_names(struct image *im);

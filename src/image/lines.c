@@ -127,7 +127,7 @@ static bool find_shared(char path[2][PATH_MAX], const struct elf_file *f, const 
 
 /*
  * dwz moves the common parts of several debug files into one that they all refer to. libdw would
- * open it by itself, and wait if it is a pipe. False: the file exists and is not fit to be read.
+ * open that file by itself, and wait if it is a pipe. False: the file exists and must not be read.
  */
 static bool take_shared(struct lines *l, const struct elf_file *f)
 {

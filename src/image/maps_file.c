@@ -98,7 +98,8 @@ char *maps_file(const struct map *m, pid_t pid, char *buf, size_t n, struct err 
 		result = compare_path(m, buf);
 		if (!result)
 			return buf;
-		/* Finding another file says more than that a path was closed to us. */
+		/* the reason that another file was found says more than that a path was closed to
+		 * the recorder */
 		if (why != ESTALE && place != PLACE_MAP_FILES)
 			why = result;
 	}

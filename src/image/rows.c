@@ -16,7 +16,7 @@
 /* The encoding of the registers that DWARF numbers. */
 static const uint8_t encoded[16] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-/* Where a value is, as far as two operations tell. */
+/* The place of a value, as far as two operations can tell it. */
 struct location {
 	enum {
 		NOWHERE,
@@ -68,7 +68,7 @@ static struct location locate(Dwarf_Frame *frame, int column)
 		l = (struct location){ AT_CFA, 0, (int32_t)(int64_t)op[1].number };
 	else if (n == 2 && op[0].atom == DW_OP_call_frame_cfa && reg_plus(&op[1], &l.reg, &l.off))
 		l.where =
-			AT_REG; /* an expression begins with the CFA, which this one has no use for */
+			AT_REG; /* an expression begins with the CFA, which is of no use to this one */
 	return l;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * How to get from a procedure's frame to its caller's at one address, in a form that the kernel side can follow: the few
- * shapes that the rules of .eh_frame have on x86-64. CFA is the canonical frame address, the caller's stack pointer.
+ * How to get from a procedure's frame to its caller's at one address, in a form that the kernel side can follow: the
+ * few shapes that the rules of .eh_frame have on x86-64. CFA is the canonical frame address, the caller's stack
+ * pointer.
  */
 #ifndef ASSAY_IMAGE_RULE_H
 #define ASSAY_IMAGE_RULE_H
@@ -18,14 +19,14 @@
 
 enum rule_kind {
 	RULE_NONE,	/* the image has no rule */
-	RULE_OUTERMOST, /* it says that there is no caller */
+	RULE_OUTERMOST, /* the unwind information says that there is no caller */
 	RULE_CFA,	/* the CFA is reg + off */
-	RULE_DEREF,	/* it is what lies at reg + off: procedures that realign the stack */
-	RULE_PLT,	/* it is rsp + off, and 8 more where the address mod 16 is `plt` or more */
-	RULE_SIGNAL, /* rsp, rbp and rip of what a signal interrupted lie at rsp + off, bp_off, ra_off */
-	RULE_REGISTER, /* it is rsp + off, and the return address is in the register of number `plt`: vfork */
+	RULE_DEREF, /* the CFA is the value stored at reg + off: procedures that realign the stack */
+	RULE_PLT,   /* the CFA is rsp + off, and 8 more if the address mod 16 is `plt` or more */
+	RULE_SIGNAL, /* rsp, rbp and rip of the interrupted code are stored at rsp + off, bp_off, ra_off */
+	RULE_REGISTER, /* the CFA is rsp + off, and the return address is in the register of number `plt`: vfork */
 	RULE_SWITCH, /* the caller is on another stack, where the frame pointer leads */
-	RULE_OTHER,  /* something else: user space walks such stacks */
+	RULE_OTHER,  /* another shape: user space walks such stacks */
 };
 
 /* Where the caller's rbp is. */
@@ -35,8 +36,8 @@ enum rule_bp {
 	RULE_BP_RBP,  /* at rbp + bp_off */
 };
 
-/* The return address is at CFA - 8, except with RULE_SIGNAL and RULE_REGISTER. The caller's rbx is at CFA + bx_off, which is the CFA of few
- * procedures: of those that resolve symbols when they are called first. */
+/* The return address is at CFA - 8, except with RULE_SIGNAL and RULE_REGISTER. bx_off: the caller's rbx is at CFA +
+ * bx_off. rbx is the CFA's base in few procedures: those that resolve symbols when they are first called. */
 struct unwind_rule {
 	uint8_t kind, reg, bp;
 	uint8_t plt;

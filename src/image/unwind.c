@@ -298,8 +298,8 @@ static bool load_frame(struct frame *f, const struct image *im, uint64_t addr, u
 	return f->bytes;
 }
 
-/* Finds .eh_frame without section headers: .eh_frame_hdr begins with its address, and it ends at
- * a zero. */
+/* Finds .eh_frame without section headers: .eh_frame_hdr begins with its address, and a length of
+ * zero ends it. */
 static bool load_by_header(struct frame *f, const struct image *im, const Elf64_Phdr *hdr)
 {
 	struct {

@@ -14,7 +14,7 @@
 #define STACK 32
 #define AGE (1u << 18) /* branches after which entries become less useful */
 
-/* Number of outcomes that the first three tables look at; the last one looks at all that are kept. */
+/* Number of outcomes that each of the first three tables uses; the last one uses all that are kept. */
 #define LENGTH_0 6
 #define LENGTH_1 16
 #define LENGTH_2 44
@@ -142,7 +142,7 @@ static uint32_t draw(struct branch_predictor *p)
 	return p->seed;
 }
 
-/* The tag that belongs to a hash, where an entry has it. */
+/* The tag for a hash, as entries store it. */
 static inline uint16_t tag_of(uint64_t hash)
 {
 	return (uint16_t)(hash >> (64 - INDEX_BITS - TAG_BITS)) | 1; /* 0: the entry is empty */
@@ -215,7 +215,7 @@ static bool conditional(struct branch_predictor *p, uint64_t h, uint8_t *base, b
 	next = p->next[e[provider]->state | other * STATES | taken * 2u * STATES];
 	guess = next / STATES;
 	e[provider]->state = next % STATES;
-	/* the base table learns where only an entry without use knows better */
+	/* the base table learns only if no useful entry predicted */
 	counts = !second & (next % STATES < USEFUL);
 	*base = p->counted[counter | taken * (COUNTER + 1u) | counts * 2u * (COUNTER + 1)];
 	if (guess != taken && provider < TABLES)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One core of the simulated machine: first and second level caches, TLBs, a branch predictor. All
- * cores share the last level. Each level is asked for what the previous one lacks, and keeps it.
- * There is no prefetching, write-back or coherence; caches are indexed by virtual address.
+ * cores share the last level. Each level receives the misses of the previous one, and keeps the
+ * lines. There is no prefetching, write-back or coherence; caches are indexed by virtual address.
  */
 #ifndef ASSAY_MODEL_CORE_H
 #define ASSAY_MODEL_CORE_H
@@ -62,7 +62,8 @@ static inline unsigned core_data(struct core *c, uint64_t at, uint64_t size, uin
 	return core_data_look(c, at, size, n);
 }
 
-/* A line was touched, or fetched, while nothing was simulated: the large caches have it, and the second TLB its page. */
+/* Notes a line that was touched, or fetched, while nothing was simulated: the large caches get it, and the second TLB
+ * its page. */
 void core_touched(struct core *c, uint64_t at);
 
 /* Simulates a fetch of code within one line. */

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #define TICKS TIMING_TICKS
-#define QUEUE (16u * TICKS) /* how far the front end may be ahead of dispatch, in ticks */
+#define QUEUE (16u * TICKS) /* how far the front end can be ahead of dispatch, in ticks */
 #define FORWARDS 1024u	    /* stored words that the store buffer can forward; a power of two */
 #define WORD 3		    /* shift from bytes to words of eight bytes */
 #define WORDS_MAX 8u	    /* largest number of words remembered for a store */
 #define PENDING 64u	    /* remembered lines in flight; a power of two */
-#define WIDEST 64u	    /* bytes of the widest access; only string instructions access more */
+#define WIDEST 64u	    /* largest access in bytes; only string instructions access more */
 #define STRING_START (20u * TICKS)
 #define STRING_BYTES 32u /* bytes that a string instruction moves in a cycle */
 
@@ -40,7 +40,7 @@ struct timing {
 	uint64_t dispatched; /* when dispatch can take the next instruction, by its width */
 	uint64_t fetched;    /* when the front end has the next instruction */
 	uint64_t jumped;     /* when it had the last taken branch: it handles one in a cycle */
-	uint8_t cause;	     /* enum timing_part: what the front end waited for last */
+	uint8_t cause;	     /* enum timing_part: the last reason for which the front end waited */
 	/* The window and the store buffer: for each entry, when it becomes free. */
 	uint64_t retired;
 	uint64_t *window, *buffer;
@@ -217,7 +217,7 @@ static uint64_t fill(struct timing *t, uint64_t line, uint64_t at, unsigned leve
 	return done;
 }
 
-/* Ticks of a string instruction's accesses; they overlap, so throughput counts. */
+/* Ticks of a string instruction's accesses, which overlap, so that throughput decides. */
 static uint64_t string_ticks(const struct timing *t, const struct access *a)
 {
 	uint64_t lines = a->size >> t->line;

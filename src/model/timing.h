@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cycles of an out-of-order core: what it takes to retire instructions, one after the other. docs/methods/core-model.md has
- * the formulas and where they come from.
+ * Cycles of an out-of-order core: the time that it takes to retire instructions, one after the other.
+ * docs/methods/core-model.md has the formulas and their sources.
  *
- * A scoreboard keeps the time at which each register is ready, and the times at which the last `window` micro-ops retired.
- * An instruction is dispatched when the front end delivers it and the window has room, it starts when its sources and its
- * unit are ready, and it retires in order. The difference between its retirement and the one before is its time: all of
- * them add up to the run's. That time is divided by what it was spent on.
+ * A scoreboard keeps the time at which each register is ready, and the times at which the last `window` micro-ops
+ * retired. An instruction is dispatched when the front end delivers it and the window has room, starts when its sources
+ * and its unit are ready, and retires in order. The difference between its retirement and the previous one is its time:
+ * these add up to the run's. Each time is divided among its causes.
  *
- * The static part of an instruction is prepared once (timing_prepare). What happened to an execution of it is told before
- * it is retired: timing_fetch, timing_load, timing_store, timing_branch. Caches and predictors are not this model's:
+ * The static part of an instruction is prepared once (timing_prepare). The events of an execution are told before it is
+ * retired: timing_fetch, timing_load, timing_store, timing_branch. Caches and predictors are not part of this model:
  * the caller says which level had the line (model/core.h).
  */
 #ifndef ASSAY_MODEL_TIMING_H
@@ -109,22 +109,22 @@ void timing_free(struct timing *t);
 void timing_prepare(struct timing_insn *t, const struct insn *in, const struct insn *before,
 		    const struct machine *m);
 
-/* The next functions describe the instruction that retires next. Its code was fetched from
- * `level`. */
+/* The next functions describe the instruction that retires next. Its code was fetched from `level`.
+ * */
 void timing_fetch(struct timing *t, enum timing_level level, enum timing_tlb tlb);
-/* It loads `size` bytes. */
+/* The instruction loads `size` bytes. */
 void timing_load(struct timing *t, uint64_t at, uint64_t size, enum timing_level level,
 		 enum timing_tlb tlb);
-/* It stores `size` bytes. */
+/* The instruction stores `size` bytes. */
 void timing_store(struct timing *t, uint64_t at, uint64_t size, enum timing_level level,
 		  enum timing_tlb tlb);
-/* It prefetches a line, without waiting. */
+/* The instruction prefetches a line, without waiting. */
 void timing_prefetch(struct timing *t, uint64_t at, enum timing_level level);
-/* It is a branch, taken or not, mispredicted or not. */
+/* The instruction is a branch, taken or not, mispredicted or not. */
 void timing_branch(struct timing *t, bool taken, bool mispredicted);
 
-/* Retires the instruction. Returns when, in ticks; the time since the previous retirement is
- * added to part[TIMING_PART_N]. */
+/* Retires the instruction. Returns the time of that in ticks; the time since the previous
+ * retirement is added to part[TIMING_PART_N]. */
 uint64_t timing_retire(struct timing *t, const struct timing_insn *i, uint64_t *part);
 
 /* The time of the last retirement, in ticks. */

@@ -21,7 +21,7 @@ struct place {
 /* Arrays indexed by place. */
 struct level {
 	double *began, *m, *next;
-	uint32_t *up; /* the place of the coarser level that contains it */
+	uint32_t *up; /* number of the coarser level's place that contains this one */
 	size_t n, cap;
 };
 
@@ -112,7 +112,7 @@ static struct place *find_place(const struct balance *b, struct site_id *id, uns
 	return place;
 }
 
-/* Finds or makes the place of the finest level, in *number. -1 without memory. */
+/* Finds or makes the place of the finest level; *number: its number. -1 without memory. */
 static int place_of(struct balance *b, struct site_id at, uint32_t *number)
 {
 	for (unsigned level = 0; level < BALANCE_LEVELS; level++) {
@@ -222,8 +222,8 @@ static uint32_t above(const struct balance *b, uint32_t place, int level)
 	return place;
 }
 
-/* The product of m over levels coarser than `level`, for windows that begin at a place of the
- * finest one. */
+/* Returns the product of m over the coarser levels, for windows that begin at a place of the finest
+ * one. */
 static double factor_above(const struct balance *b, uint32_t place, int level)
 {
 	double m = 1;

@@ -24,7 +24,7 @@ struct caller *callers_get(struct profile *p, const struct caller_key *key)
 	return keyed_get(p->callers, key, key);
 }
 
-/* Makes room by forgetting the callers that the fewest windows saw. */
+/* Makes room by forgetting the callers that were seen in the fewest windows. */
 static void prune(struct profile *p)
 {
 	struct caller *c, *next;
@@ -40,15 +40,14 @@ static void prune(struct profile *p)
 }
 
 /*
- * Finds who called the code that runs: the innermost call that the window saw and that has not
+ * Finds who called the running procedure: the innermost call that the window saw and that has not
  * returned, or the stack's frame. Calls [lost, n) are remembered; the older ones of a deep
  * recursion are not.
  */
 struct open {
-	struct site_id call[CALLERS_DEPTH]; /* places that the calls return to */
+	struct site_id call[CALLERS_DEPTH]; /* return addresses of the open calls */
 	unsigned n, lost;
-	uint32_t
-		frame; /* the frame that called the code that runs where no call is open; 0: not known */
+	uint32_t frame; /* the caller's frame while no call is open; 0: not known */
 };
 
 static bool caller_of(const struct profile *p, const struct open *o, struct site_id *caller)

@@ -11,10 +11,10 @@
 
 #include "observe/profile.h"
 
-#define CALLERS_MAX 65536  /* pairs of instruction and caller */
-#define CALLERS_CAPACITY 8 /* capacity of their hot lists */
-#define CALLERS_EVERY 4	   /* one window in so many is observed, because of the cost */
-#define CALLERS_DEPTH 64   /* open calls of a window that are remembered; a power of two */
+#define CALLERS_MAX 65536  /* pairs of instruction and caller, at most */
+#define CALLERS_CAPACITY 8 /* capacity of each hot list */
+#define CALLERS_EVERY 4	   /* one window in this number is observed, because of the cost */
+#define CALLERS_DEPTH 64   /* open calls of a window that are remembered, at most; a power of two */
 
 struct caller_key {
 	struct site_id site;
@@ -24,12 +24,12 @@ struct caller_key {
 struct caller {
 	struct caller_key key;
 	uint64_t observed, windows;
-	uint64_t seen;		      /* private: the last such window */
+	uint64_t seen;		      /* private: the last window that observed the pair */
 	struct hot *value[OPERAND_N]; /* hot list of each operand; NULL: it was never observed */
 	UT_hash_handle hh;
 };
 
-/* Finds or makes it; NULL without memory, or where there are CALLERS_MAX. */
+/* Finds or makes the pair; NULL without memory, or when there are CALLERS_MAX. */
 struct caller *callers_get(struct profile *p, const struct caller_key *key);
 /* Observes the window, which has a stack. -1 without memory. */
 int callers_window(struct profile *p, const struct window *w);

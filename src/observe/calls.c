@@ -89,8 +89,8 @@ bool calls_before(const struct profile *p, struct site_id behind, struct call_ke
 }
 
 /*
- * Observes the thread's next instruction, and the one after it, NULL if that is not known: opens
- * and closes calls, adds arguments and results. -1 without memory.
+ * Observes the thread's next instruction, and the one after it, NULL if the latter is not known:
+ * opens and closes calls, adds arguments and results. -1 without memory.
  */
 static int calls_step(struct profile *p, struct calls_open *o, const struct retired *r,
 		      const struct retired *next)

@@ -21,8 +21,8 @@ struct call {
 	UT_hash_handle hh;
 };
 
-/* A thread's open calls. A return closes the last call with its return address, and calls above
- * that were abandoned (longjmp). */
+/* A thread's open calls. A return closes the last call with its return address, and the calls
+ * inside that one, which were abandoned (longjmp). */
 struct calls_open {
 	unsigned n; /* number of open calls; the last CALLS_DEPTH are kept */
 	struct {

@@ -17,14 +17,15 @@ struct conflict_store {
 };
 
 /*
- * An index that makes long runs fast. Most loads meet no store: none touched the same 8 bytes, by
- * the lower 12 bits of addresses, within the distance. And most conflicts repeat an earlier one.
+ * An index that makes long runs fast. Most loads meet no store: no store within the distance
+ * touched the same 8 bytes, by the lower 12 bits of addresses. And most conflicts repeat an earlier
+ * one.
  */
 #define GRANULE_BITS 3
 #define GRANULES ((PAGE_BITS + 1) >> GRANULE_BITS)
 #define MET_BITS 12
 struct conflicts_index {
-	uint64_t touched[GRANULES]; /* `at` + 1 of the last store; 0: none */
+	uint64_t touched[GRANULES]; /* `at` + 1 of the last store to the bytes; 0: none */
 	struct conflict *met[1u << MET_BITS];
 };
 

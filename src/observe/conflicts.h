@@ -50,7 +50,7 @@ struct conflict {
 /* The recent stores of a thread, and its position. */
 struct conflicts_past {
 	uint64_t now;	    /* number of instructions before this one */
-	uint64_t since;	    /* position from which on all stores are known */
+	uint64_t since;	    /* position from which on all stores have been seen */
 	uint32_t n, oldest; /* number of stores; index of the oldest relevant one */
 	uint32_t room;	    /* capacity; a power of two */
 	struct conflict_store *store;
@@ -61,7 +61,7 @@ int conflicts_begin(struct conflicts_past *t, unsigned distance); /* Returns -1 
 void conflicts_end(struct conflicts_past *t);
 /* Observes the thread's next instruction. -1 without memory. */
 int conflicts_step(struct profile *p, struct conflicts_past *t, const struct retired *r);
-/* Skips instructions without accesses, or with unknown ones. */
+/* Advances over instructions without accesses, or with unknown ones. */
 void conflicts_skip(struct conflicts_past *t, unsigned n);
 
 int conflicts_window(struct profile *p, const struct window *w);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define SEEN 0.02  /* share of the windows' touches below which nothing can be told */
+#define SEEN 0.02  /* share of the windows' touches below which the curve is unknown */
 #define LEAST 1e-3 /* stands for S = 0 in logarithms */
 #define BETWEEN 16 /* knots in the range where only the number of reuses is known */
 
@@ -125,7 +125,7 @@ static double soon(const struct reuses *u)
 }
 
 /* Returns visits of a line for each visit of its watched words. A visit of a single word is as
- * likely to be of an unwatched word as of another watched one. */
+ * likely to be of an unwatched word as of the other watched one. */
 static double unseen(const struct reuses *u)
 {
 	double other = part(u->other, u->same + u->other) / (REUSES_WATCHED - 1);

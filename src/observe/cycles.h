@@ -17,7 +17,7 @@ struct cycles {
 
 extern const char *const cycle_part_name[TIMING_PART_N];
 
-/* Finds or makes what is counted at the site; NULL without memory. The first is of a site of this profile. */
+/* Finds or makes the site's counts; NULL without memory. The first site is of this profile. */
 struct cycles *cycles_at(struct profile *p, const struct site *s);
 struct cycles *cycles_get(struct profile *p, struct site_id id);
 /* NULL: nothing was counted. */

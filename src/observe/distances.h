@@ -50,7 +50,9 @@ uint64_t distance_of_octave(unsigned octave);
 
 /* Adds an empty entry for a process; NULL without memory. It never moves. */
 struct distances *distances_new(struct profile *p);
-uint64_t distances_total(const struct distances *d); /* number of touches, including cold ones */
+uint64_t distances_total(
+	const struct distances
+		*d); /* number of touches, including those of lines not touched before */
 /* Finds or makes the site's entry; NULL without memory. */
 struct site_distances *distances_site(struct profile *p, struct site_id id);
 int distances_merge(struct profile *dst, const struct profile *src, const uint32_t *map);

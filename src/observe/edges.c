@@ -48,8 +48,8 @@ static int direct(struct profile *p, const struct retired *r, struct site_id to)
 	return 0;
 }
 
-/* Adds an indirect transfer. Rare windows add places that control went to, but do not count: shares
- * come from other windows. */
+/* Adds an indirect transfer. Rare windows add targets, but no counts: shares come from other
+ * windows. */
 static int indirect(struct profile *p, const struct window *w, struct site_id from,
 		    struct site_id to)
 {

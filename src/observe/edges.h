@@ -43,7 +43,7 @@ struct edge *edges_get(struct profile *p, enum edge_kind kind, struct site_id fr
 /* Adds n to an edge. -1 without memory. */
 int edges_add(struct profile *p, enum edge_kind kind, struct site_id from, struct site_id to,
 	      uint64_t n);
-/* Adds the edges of a window, and the targets of direct transfers. */
+/* Adds the edges of a window, and the targets of its direct transfers. */
 int edges_window(struct profile *p, const struct window *w);
 /* dst += src; map: src's image numbers to dst's. */
 int edges_merge(struct profile *dst, const struct profile *src, const uint32_t *map);

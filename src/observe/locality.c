@@ -34,7 +34,7 @@ struct locality_past {
 	struct units lines, pages, code_lines, code_pages;
 	uint64_t stamp; /* stamp of the current window */
 	unsigned outcomes;
-	uint64_t line; /* line of the previous instruction */
+	uint64_t line; /* line of the previous instruction's code */
 };
 
 struct locality *locality_of(struct site *s)

@@ -5,11 +5,11 @@
  * not expect it.
  *
  * A line that was used a few hundred instructions ago is in the first level in any case, so the
- * share of accesses to lines not used before bounds misses. It is counted once a window is
+ * share of accesses to lines not used before bounds misses. Accesses count once a window is
  * LOCALITY_AFTER instructions old. A fetch is an instruction in another line than the one before
  * it. The predictor (model/branch) keeps its state from window to window; its predictions count
  * once a window has as many outcomes as its middle histories are long. The thread that touched a
- * line last, and whether it wrote, is kept from window to window: that shows lines that threads
+ * line last, and whether it wrote, is kept from window to window, which shows lines that threads
  * contend for. Of windows that are long enough, a fraction is examined, some thousand a second.
  */
 #ifndef ASSAY_OBSERVE_LOCALITY_H
@@ -23,7 +23,7 @@
 #define LOCALITY_LINE 6 /* bits of an address within a line */
 #define LOCALITY_PAGE 12
 
-/* How many lines and pages a site's accesses go to: kept from its 64th access on to a line that the window had
+/* How many lines and pages a site's accesses go to. Kept from the site's 64th access on to a line that the window had
  * not used. */
 struct spread {
 	uint64_t seen; /* accesses that were added */
@@ -45,8 +45,8 @@ struct locality {
 #define X(name, what) uint64_t name;
 	LOCALITIES(X)
 #undef X
-	/* windows that touched a line there; those in which another thread had touched it last,
-	 * a moment ago, and one of both wrote */
+	/* windows that touched a line there, and of these the ones in which another thread had
+	 * touched the line a moment before, and one of the two threads wrote */
 	uint64_t met, contended;
 	struct spread *spread; /* NULL: too few accesses to new lines */
 };
@@ -58,7 +58,7 @@ enum {
 
 /* Finds or makes the site's entry; NULL without memory. */
 struct locality *locality_of(struct site *s);
-/* Adds counts; not what is known of the spread. */
+/* Adds counts, without the spread. */
 void locality_add(struct locality *to, const struct locality *from);
 /* Adds what is known of the spread. -1 without memory. */
 int locality_spread(struct locality *to, const struct spread *from);
@@ -68,8 +68,8 @@ struct locality_past;
 /* Begins a window. *now: state for locality_note(); NULL: the window is not examined. -1 without
  * memory. */
 int locality_begin(struct profile *p, const struct window *w, struct locality_past **now);
-/* Observes its next instruction, of site s. asked: the window is old enough for predictions to
- * count. wrong: it was mispredicted. -1 without memory. */
+/* Observes the window's next instruction, of site s. asked: the window is old enough for
+ * predictions to count. wrong: the instruction was mispredicted. -1 without memory. */
 int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked,
 		  bool wrong);
 void locality_free(struct profile *p);

@@ -38,7 +38,7 @@ struct misses {
 	uint64_t n[MISS_KIND_N];
 };
 
-/* Finds or makes what is counted at the site; NULL without memory. The first is of a site of this profile. */
+/* Finds or makes the site's counts; NULL without memory. The first site is of this profile. */
 struct misses *misses_at(struct profile *p, const struct site *s);
 struct misses *misses_get(struct profile *p, struct site_id id);
 /* NULL: nothing was counted. */

@@ -48,7 +48,7 @@ static bool predict(struct branch_predictor *b, const struct retired *r)
 				     : branch_indirect(b, pc, r->value[OPERAND_TARGET]);
 }
 
-/* The mean cycles of an instruction where a part `wrong` of the instructions is mispredicted. */
+/* Returns the mean cycles of an instruction if this part of the instructions is mispredicted. */
 static double cycles(double wrong)
 {
 	return PACE_CYCLES + PACE_WRONG * wrong;

@@ -5,12 +5,12 @@
  * Time is sampled evenly, so a phase at twice the speed has half as many windows as its
  * instructions should have. The place where a window begins does not correct that, because in a
  * slow phase all windows are slow. A predictor that keeps its state from window to window tells the
- * rate of mispredictions in a window. An instruction takes
+ * rate of mispredictions in a window. An instruction then takes
  *
- * PACE_CYCLES + PACE_WRONG * mispredictions per instruction
+ *   PACE_CYCLES + PACE_WRONG * mispredictions per instruction
  *
- * and the window's weight is the mean over earlier windows divided by this. Other reasons for a
- * slow phase are not known.
+ * and the window's weight is the mean of this over earlier windows, divided by this window's. Other
+ * reasons for a slow phase are not known.
  */
 #ifndef ASSAY_OBSERVE_PACE_H
 #define ASSAY_OBSERVE_PACE_H
@@ -19,8 +19,9 @@
 
 #define PACE_CYCLES 0.3 /* cycles of an instruction without long stalls */
 #define PACE_WRONG 20	/* cycles of a misprediction, as in cpu/penalties.h */
-#define PACE_PRIOR 30	/* weight of the mean rate of mispredictions, in instructions */
-/* Branches after which a window is examined; before that the predictor's history is of another
+#define PACE_PRIOR \
+	30 /* weight, in instructions, that the mean rate of mispredictions has beside a window's own */
+/* Branches after which a window is examined; before that the predictor's history belongs to another
  * place. */
 #define PACE_OUTCOMES 8
 

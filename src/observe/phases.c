@@ -89,8 +89,7 @@ int phases_copy(struct phases *to, const struct phases *from, const uint32_t *ma
 	for (size_t i = 0; i < from->nblock; i++) {
 		const struct phase_block *b = &from->block[i];
 
-		/* Two images may have become one; a block that both have would shift the
-		 * numbers. */
+		/* Two images may have become one: a block that both have would shift the numbers. */
 		if (!array_one_more(to->block, to->nblock))
 			return -1;
 		to->block[to->nblock++] =
@@ -212,8 +211,8 @@ static int halve(struct phases *p, struct err *err)
 	return 0;
 }
 
-/* Whether the next instructions continue the last interval because it is shorter than intervals
- * are by now: an image that begins to execute starts with short ones. */
+/* Whether the next instructions continue the last interval, because that is shorter than intervals
+ * have become: a new image begins with short intervals. */
 static bool continues(const struct phases *p, uint64_t sum)
 {
 	const struct phase_interval *last = p->ninterval ? &p->interval[p->ninterval - 1] : NULL;
@@ -284,7 +283,7 @@ static int64_t take_out(struct phase_interval *i, uint32_t block, uint64_t n)
 	return (int64_t)taken;
 }
 
-/* Drops empty intervals; the start of intervals after a shortened one moves back. */
+/* Drops empty intervals; the intervals after a shortened one begin earlier. */
 static void close_up(struct phases *p, size_t at, uint64_t taken)
 {
 	p->interval[at].end -= taken;

@@ -63,8 +63,7 @@ long phases_block(struct phases *p, uint32_t image, uint64_t addr, uint32_t n);
 /* Adds an interval; its parts are sorted by block, and none is 0. Halves the number of intervals
  * when there are `max`. */
 int phases_add(struct phases *p, const struct phase_part *part, size_t n, struct err *err);
-/* Takes back the latest instructions of the block, which were reported too early and did not
- * execute. */
+/* Takes back the latest instructions of the block, which were reported but not executed. */
 int phases_take_off(struct phases *p, uint32_t block, uint64_t n, struct err *err);
 /* Adds an interval in packed form, which is copied. Returns NULL, or what is wrong with it. */
 const char *phases_add_packed(struct phases *p, const uint8_t *vector, size_t size);

@@ -233,8 +233,8 @@ static int profile_values(struct profile *p, struct site *s, const struct retire
 	return 0;
 }
 
-/* instructions of a window that count as near: many windows end early, and those that go on are
- * unlike them */
+/* instructions of a window that count as near its beginning: many windows end early, and those that
+ * go on are not typical */
 #define NEAR 32
 #define T_LEAST 0.75 /* least time of an execution, as a part of the mean */
 #define T_PRIOR 0.5  /* weight, in windows, of the prior that an execution takes the mean */
@@ -247,7 +247,7 @@ static double weight_of(const struct profile *p, const struct site_weights *w)
 	return p->near > 0 ? 1 / fmax(t, T_LEAST) : 1;
 }
 
-/* Counts that a window began. */
+/* Counts a window that begins at the site. */
 static void note_start(struct profile *p, struct site_weights *w)
 {
 	w->starts += w->starts < UINT32_MAX;
@@ -272,8 +272,8 @@ double profile_window_weight(const struct profile *p, struct site_id id)
 	return s && s->weights ? weight_of(p, s->weights) : 1;
 }
 
-/* The weights of a window: `start` is the one by its beginning, which its first instructions are
- * counted with; the other includes pace and balance. */
+/* The weights of a window. `start` is the weight by the window's first instruction, and its first
+ * instructions are counted with it; the other weight includes pace and balance. */
 struct weighing {
 	double start, all;
 };
@@ -291,7 +291,7 @@ static int observe(struct profile *p, const struct retired *r, uint32_t number,
 	again = s->seen == p->windows;
 	s->cls = r->cls;
 	s->len = r->len;
-	/* the number of windows stays unknown if it was unknown for earlier observations */
+	/* the number of windows stays unknown if that of earlier observations was */
 	if (!again && (s->windows || !s->observed))
 		s->windows++;
 	s->seen = p->windows;
@@ -324,8 +324,8 @@ static int weigh(struct profile *p, struct site *start, const struct window *w, 
 	return 0;
 }
 
-/* Notes that a window that would have begun at s was passed over: it counts where windows begin, as
- * windows do that were run. */
+/* Notes that a window that would have begun at s was passed over: it counts as a beginning of a
+ * window, like those that were run. */
 static int note_passed(struct profile *p, struct site *s)
 {
 	struct site_weights *w = site_weigh(s);
@@ -337,9 +337,9 @@ static int note_passed(struct profile *p, struct site *s)
 }
 
 /*
- * Adds what a rare window saw, or the end of another one, from `from` on. It did happen, but it was
- * looked for because it is rare, so it says little about frequency: its weight is so small that it
- * does not change what is known of code that other windows saw.
+ * Adds what a rare window saw from `from` on, or the end of another window. It happened, but was
+ * looked for because it is rare, so it says little about frequency: its weight is too small to
+ * change what is known of code that other windows saw.
  */
 static int observe_rare(struct profile *p, const struct window *w, uint32_t from)
 {
@@ -351,7 +351,7 @@ static int observe_rare(struct profile *p, const struct window *w, uint32_t from
 	for (uint32_t i = from; i < w->n; i++)
 		if (observe(p, &w->ri[i], i, &weighing, NULL))
 			return -1;
-	from -= from > 0; /* the place that the part before went on to */
+	from -= from > 0; /* where control went after the preceding part */
 	rare.ri += from;
 	rare.n -= from;
 	rare.rare = true;
@@ -424,7 +424,7 @@ static int merge_procs(struct profile_image *dst, const struct profile_image *sr
 		}
 		all[k] = src->proc[j++];
 		all[k].name = strdup(all[k].name);
-		if (!all[k].name) { /* dst holds what was merged so far, and all that it had */
+		if (!all[k].name) { /* dst holds everything merged so far */
 			while (i < dst->nproc)
 				all[k++] = dst->proc[i++];
 			rc = -1;

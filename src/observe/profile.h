@@ -140,7 +140,7 @@ struct profile {
 	struct profile_image **image; /* [0] always exists */
 	size_t nimage;
 	struct sites sites;
-	enum hot_method method; /* method of new hot lists */
+	enum hot_method method; /* method of hot lists made from now on */
 	unsigned capacity;
 	bool branches; /* future windows contain control flow, but no values */
 	/* distance for conflicts in future windows; 0: none are recorded */
@@ -215,7 +215,7 @@ int profile_window(struct profile *p, const struct window *w);
 /* Adds another recording's observations. If the number of windows is unknown on either side, it
  * is unknown in the sum. */
 void profile_site_observed(struct site *s, uint64_t observed, uint64_t taken, uint64_t windows);
-/* The current weight of a window that begins at s, without its pace. */
+/* The present weight of a window that begins at s, without its pace. */
 double profile_window_weight(const struct profile *p, struct site_id s);
 /* Adds a time sample without a window (kernel, unknown). */
 int profile_sample(struct profile *p, struct site_id id, double weight);

@@ -233,7 +233,7 @@ int reuses_merge(struct profile *dst, const struct profile *src, const uint32_t 
 						 .addr = r->place.addr };
 			struct reuses *to = reuses_region_find(d, place);
 
-			/* two images of src may be one of dst */
+			/* two images of src may become one of dst */
 			if (to)
 				continue;
 			to = reuses_region_add(d, place);

@@ -95,9 +95,9 @@ static double student(size_t df)
 }
 
 /*
- * A ratio estimate: of each batch, how much its count differs from what the whole sample's rate per instruction says of
- * as many instructions. For n batches of weights w, counts c, instructions i, rate r = sum(w c) / sum(w i):
- * variance = n / (n - 1) * sum((w (c - r i))^2).
+ * A ratio estimate: for each batch, the difference between its count and the count that the whole sample's rate per
+ * instruction predicts for its instructions. For n batches of weights w, counts c, instructions i, rate r = sum(w c) /
+ * sum(w i): variance = n / (n - 1) * sum((w (c - r i))^2).
  */
 double sampled_total(const struct sampled *s, unsigned counter, double *error)
 {

@@ -51,7 +51,7 @@ struct sampled {
 	uint64_t expected;
 	/* the run is not the expected benchmark, which --allow-mismatch accepts */
 	bool mismatch;
-	/* a signal ended the run, which may have had more instructions otherwise */
+	/* a signal ended the run, which might have executed more instructions */
 	bool killed;
 	bool scaled; /* counts are scaled to the whole run */
 	struct sample *sample;
@@ -73,18 +73,18 @@ void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N]);
  * observed, negative where there are too few batches to tell. */
 double sampled_total(const struct sampled *s, unsigned counter, double *error);
 /* The largest number of independent observations of a site whose observations stand for n
- * executions, in that many batches: the number of samples that saw it, if all samples of a batch
- * saw what the batch saw. 0: everything was observed. */
+ * executions, in that many batches: the number of samples that saw the site, if all samples of a
+ * batch saw what the batch saw. 0: everything was observed. */
 double sampled_independent(const struct profile *p, double n, uint64_t batches);
 /* Number of instructions that were observed. */
 uint64_t sampled_observed(const struct sampled *s);
-/* Finds what two runs with the same schedule have counted differently. False: nothing. */
+/* Finds the counters that two runs with the same schedule counted differently. False: none. */
 struct sampled_difference {
 	uint64_t instructions[2]; /* instructions of both runs */
 	size_t samples[2];
 	const char *counter; /* the first one whose total differs, or NULL */
 	double total[2];     /* the larger difference's totals */
-	bool located;	     /* the first sample of the first batch that differs is known: */
+	bool located; /* whether the first sample of the first batch that differs is known: */
 	uint64_t number, begin;
 };
 bool sampled_differ(const struct sampled *a, const struct sampled *b, struct sampled_difference *d);

@@ -19,7 +19,7 @@ static void scale_list(struct hot **h, double factor)
 {
 	if (*h && factor > 0 && !hot_scale(*h, factor))
 		return;
-	hot_free(*h); /* what is left of the values is not known */
+	hot_free(*h); /* values beyond those in the list become unknown */
 	*h = NULL;
 }
 

@@ -10,17 +10,18 @@
 
 #include "observe/profile.h"
 
-/* A factor of 0 clears all counts, and keeps sites, edges and calls in place. Counts are rounded
- * so that no bound becomes tighter. */
+/* Multiplies the profile's counts by the factor. A factor of 0 clears all counts, and keeps sites,
+ * edges and calls in place. Counts are rounded so that no bound becomes tighter. */
 void profile_scale(struct profile *p, double factor);
-/* Adds src times the factor to dst, as profile_merge() does, and leaves src as a factor of 0 does. */
+/* Adds src times the factor to dst, as profile_merge() does, and clears src as a factor of 0 does. */
 int profile_move(struct profile *dst, struct profile *src, double factor, struct err *err);
 
-/* Makes no site have more windows, or batches, than executions. Executions may come to nothing although a batch had some,
+/* Limits every site's windows, or batches, to its executions. Executions may come to nothing although a batch had some,
  * because the exact engine does not read all counters of a block at once. */
 void profile_limit_windows(struct profile *p);
 
-/* A count times the factor. Counters that are not read at once may be less than 0 for a while. */
+/* A count times the factor. The count may be below 0 for a while, because counters are not read all
+ * at once. */
 static inline uint64_t scaled(uint64_t n, double factor)
 {
 	double v = (double)(int64_t)n * factor;

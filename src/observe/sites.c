@@ -159,7 +159,7 @@ void sites_forget_notes(struct sites *t)
 	t->nnote = 0;
 }
 
-/* Where the list of `operand` is among the site's, or belongs. */
+/* Returns the position of the operand's list among the site's lists, or where it belongs. */
 static unsigned place_of_list(const struct site *s, int operand)
 {
 	return (unsigned)__builtin_popcount(s->lists & ((1u << operand) - 1));

@@ -33,11 +33,11 @@ struct site {
 	uint64_t observed; /* number of times that a window retired it */
 	uint64_t taken;	   /* number of those where the branch was taken */
 	uint64_t
-		/* number of different windows, or batches of an exact run's samples, that
-		 * retired it; 0: not known */
+		/* number of different windows, or batches of an exact run's samples, that retired
+		 * the site; 0: not known */
 		windows;
-	uint64_t seen; /* private: the last such window, by profile.windows */
-	union { /* private: the hot lists of the operands in `lists`, in their order; see site_hot() */
+	uint64_t seen; /* private: the last window that retired the site, by profile.windows */
+	union { /* private: the hot lists of the operands in `lists`, in the operands' order; see site_hot() */
 		struct hot *only;
 		struct hot **several;
 	};
@@ -57,7 +57,7 @@ struct sites {
 	uint64_t *slot;
 	size_t slots; /* a power of two, or 0 */
 	size_t last;  /* private: number of the site that sites_get() returned last */
-	/* Where parts of a run are added one by one: the sites that the part at hand has anything of. */
+	/* The sites of the part at hand, where parts of a run are added one by one. */
 	bool noting;
 	struct site **note;
 	size_t nnote;
@@ -71,12 +71,12 @@ struct site *sites_get(struct sites *t, struct site_id id);
 /* All sites sorted by image, then address, compared as signed numbers as SQLite does. To be
  * freed; NULL: no memory. */
 struct site **sites_sorted(const struct sites *t);
-/* The place of the operand's hot list, which is NULL if there is none yet; it may move with the next one's. NULL: no
+/* The place of the operand's hot list, which is NULL if there is none; making another list may move it. NULL: no
  * memory. */
 struct hot **site_operand(struct site *s, int operand);
 /* The site's weights; without recorded ones, each observation weighs 1. */
 struct site_weights site_weights(const struct site *s);
-/* The site's weights for writing; created from its counts if there were none. NULL: no memory. */
+/* The site's weights for writing, made from its counts if there are none. NULL: no memory. */
 struct site_weights *site_weigh(struct site *s);
 
 /* The operand's hot list. NULL: never observed. hot_total() <= observed, the rest is unknown. */
@@ -88,13 +88,14 @@ static inline struct hot *site_hot(const struct site *s, int operand)
 		return s->only;
 	return s->lists & bit ? s->several[__builtin_popcount(s->lists & (bit - 1))] : NULL;
 }
-/* Something is counted at the site: with `noting` it is added to the list of such sites. -1 without memory. */
+/* Notes that something is counted at the site: with `noting` the site is added to the list of such sites. -1 without
+ * memory. */
 int sites_add_note(struct sites *t, struct site *s);
 static inline int sites_note(struct sites *t, struct site *s)
 {
 	return t->noting && !s->noted ? sites_add_note(t, s) : 0;
 }
-/* Empties that list. */
+/* Empties the list of noted sites. */
 void sites_forget_notes(struct sites *t);
 
 static inline struct site *sites_nth(const struct sites *t, size_t i)
@@ -105,7 +106,7 @@ static inline struct site *sites_nth(const struct sites *t, size_t i)
 /* for (each site s of t), including sites that are added meanwhile */
 #define SITES_EACH(t, s) for (size_t s##_number = 0; ((s) = sites_nth(t, s##_number)); s##_number++)
 
-/* The same, of those that have been noted if sites are noted. */
+/* Iterates over all sites, or over the noted ones if sites are noted. */
 static inline struct site *sites_nth_counted(const struct sites *t, size_t i)
 {
 	if (!t->noting)

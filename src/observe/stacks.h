@@ -71,14 +71,14 @@ struct stack_sample {
 	uint32_t count;
 	double time; /* what the samples stand for, in the run's unit */
 };
-/* For qsort(): by thread, then bucket, then frame. */
+/* Compares samples for qsort(): by thread, then bucket, then frame. */
 int stack_samples_order(const void *a, const void *b);
-/* Sorts samples so, and adds up those of one key, unless their count would be too large. Returns
- * how many are left. */
+/* Sorts samples in that order, and adds up those of one key, unless their count would be too large.
+ * Returns how many are left. */
 size_t stack_samples_fold(struct stack_sample *v, size_t nsample);
 
-#define STACKS_WIDTH 10000000 /* ns of a bucket at first; it doubles */
-#define STACKS_BUCKETS 1024   /* more of them become half as many */
+#define STACKS_WIDTH 10000000 /* ns of a bucket at first; the width doubles */
+#define STACKS_BUCKETS 1024   /* most buckets: more of them are merged in pairs */
 #define STACKS_FRAMES_MAX (1u << 26)
 #define STACKS_THREADS_MAX (1u << 22)
 
@@ -91,31 +91,32 @@ struct stacks {
 		*sample; /* in any order; several may have the same key until stacks_fold() */
 	size_t nsample, sample_room;
 	uint64_t width; /* ns of a bucket */
-	uint64_t folds; /* how often samples were folded, and so have changed their order */
+	uint64_t folds; /* how often samples were folded, each of which may reorder them */
 	/* private */
-	uint32_t *slot; /* frames by their content: a hash table of numbers, 0 is empty */
+	uint32_t *slot; /* frames by their content: a hash table of numbers, in which 0 is empty */
 	size_t nslot;
 	struct stack_thread_key *keys;
-	size_t folded; /* samples that were left by the last stacks_fold() */
+	size_t folded; /* samples that the last stacks_fold() left */
 };
 
 void stacks_fini(struct stacks *s);
-/* The frame of that content below `parent`, made if new. 0 without memory. */
+/* Returns the frame of that content below `parent`, made if new. 0 without memory. */
 uint32_t stacks_frame(struct stacks *s, uint32_t parent, unsigned kind, uint32_t image,
 		      uint64_t addr);
-/* The thread's number, made if new. Negative without memory. */
+/* Returns the thread's number, made if new. Negative without memory. */
 long stacks_thread(struct stacks *s, uint32_t run, uint32_t pid, uint32_t tid, const char *comm,
 		   const char *cgroup);
 /* Adds samples that ended in the frame, `since` ns after the run began. -1 without memory. */
 int stacks_add(struct stacks *s, uint32_t frame, uint32_t thread, uint64_t since, uint32_t count,
 	       double time);
-/* Buckets become as wide as that, if they are not wider; a power of two times STACKS_WIDTH. */
+/* Widens buckets to that width, a power of two times STACKS_WIDTH, if they are narrower. */
 void stacks_widen(struct stacks *s, uint64_t width);
 /* Whether a bucket can be as wide as that. */
 bool stacks_is_width(uint64_t width);
-/* Samples of the same key become one; they are in the order of their threads, buckets and frames then. */
+/* Adds up samples of the same key, and sorts them by thread, bucket and frame. */
 void stacks_fold(struct stacks *s);
-/* dst += src; image_map[] has dst's number of each of src's images, first_run is added to runs. -1 without memory. */
+/* dst += src; image_map[]: dst's number of each of src's images; first_run is added to the numbers of runs. -1 without
+ * memory. */
 int stacks_merge(struct stacks *dst, const struct stacks *src, const uint32_t *image_map,
 		 uint32_t first_run);
 

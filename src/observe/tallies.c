@@ -26,7 +26,7 @@ struct tally_word {
 	uint64_t stored; /* window that saw it advance last */
 	uint32_t pid;
 	uint8_t size;
-	bool lost; /* another instruction stored to it since: it may hold something else */
+	bool lost; /* another instruction has stored to the word since, which may hold something else now */
 };
 
 /* A value loaded from an address and unchanged since. */
@@ -167,7 +167,7 @@ static int64_t number(uint64_t v, unsigned size)
 	return (int64_t)(v << above) >> above;
 }
 
-/* Values loaded in straight code. */
+/* Values that straight code loads. */
 
 static struct tally_value *value_at(struct tally_words *k, uint64_t addr)
 {
@@ -182,7 +182,7 @@ static void loaded(struct tally_words *k, const struct retired *r)
 		(struct tally_value){ addr, r->value[OPERAND_LOAD], k->straight, r->access };
 }
 
-/* The value that a store replaced, if straight code before it loaded that. */
+/* Returns the value that a store replaced, if straight code before the store loaded that. */
 static bool value_before(struct tally_words *k, const struct retired *r, uint64_t *value)
 {
 	const struct tally_value *v = value_at(k, r->value[OPERAND_ADDRESS]);
@@ -208,7 +208,7 @@ static struct tally_word *find_word(struct tally_words *k, uint32_t pid, uint64_
 	return NULL;
 }
 
-/* Takes the least recently seen entry. */
+/* Takes over the least recently seen entry. */
 static struct tally_word *take_word(struct tally_words *k, uint64_t addr)
 {
 	struct tally_word *set = k->word[hash(addr, WORDS_BITS)], *old = set;
@@ -219,7 +219,7 @@ static struct tally_word *take_word(struct tally_words *k, uint64_t addr)
 	return old;
 }
 
-/* Returns how far the word advanced; 0: it was reset. */
+/* Returns how far the word advanced; 0: the word was reset. */
 static double advance(const struct tally_word *m, uint64_t value, uint64_t time)
 {
 	int64_t step = m->by->step, d = number(value - m->value, m->size);
@@ -303,7 +303,7 @@ static int advanced(struct tally_words *k, const struct window *w, struct tally 
 
 /*
  * Handles a store of another instruction. Until the tally advances the word again, the word may be
- * another variable, as places of the stack are used by one procedure after the other.
+ * another variable, because successive procedures use the same places of the stack.
  */
 static void set(struct tally_words *k, const struct window *w, const struct retired *r)
 {

@@ -139,7 +139,7 @@ static void add(struct tally *sum, struct tally_gaps *gaps, const struct tally *
 /* Sums over all gaps, and over those with usable lengths. */
 struct gaps {
 	double n, used, back;	/* back: used gaps that ended in a reset */
-	double time, used_time; /* ns */
+	double time, used_time; /* ns of CPU time */
 	double advance;		/* advance within used_time */
 };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far samples are off, judged by all intervals of the recording. The whole run's vector of
+ * The errors of samples, judged by all intervals of the recording. The whole run's vector of
  * blocks, and the rates that follow from it, are estimated from the samples' intervals alone and
  * compared with the truth.
  *
- * Systematic sampling with as many intervals, evenly spaced, is judged beside the samples of
- * clusters: Wunderlich, Wenisch, Falsafi, Hoe, "SMARTS: accelerating microarchitecture simulation
- * via rigorous statistical sampling", ISCA 2003. Its errors are taken over every possible starting
- * interval. The number of intervals that a bound takes follows from the coefficient of variation.
+ * Systematic sampling with the same number of evenly spaced intervals is judged beside the samples
+ * of clusters: Wunderlich, Wenisch, Falsafi, Hoe, "SMARTS: accelerating microarchitecture
+ * simulation via rigorous statistical sampling", ISCA 2003. Its errors are taken over every
+ * possible starting interval. The number of intervals needed for a bound follows from the
+ * coefficient of variation.
  */
 #ifndef ASSAY_PHASE_JUDGE_H
 #define ASSAY_PHASE_JUDGE_H

@@ -7,8 +7,8 @@
 
 #define BEGINNINGS 7
 #define ROUNDS 100
-/* Points that are closer than a thousandth of their coordinates' range are not told apart: intervals end at the end of a
- * block, so two of the same phase differ by that. */
+/* Points that are closer than a thousandth of their coordinates' range count as equal: intervals end at the end of a
+ * block, so two of the same phase differ by that much. */
 #define VARIANCE_MIN 1e-6
 
 static int make(struct kmeans *m, size_t n, unsigned k)
@@ -53,7 +53,7 @@ static size_t draw(const double *mass, size_t n, double at)
 
 /*
  * Chooses the first centers: Arthur, Vassilvitskii, "k-means++: the advantages of careful seeding",
- * SODA 2007. Returns how many: fewer than k where there are fewer different points.
+ * SODA 2007. Returns their number: less than k if there are fewer different points.
  */
 static unsigned begin(struct kmeans *m, const struct point *p, size_t n, uint64_t seed,
 		      double *mass)

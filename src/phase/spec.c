@@ -63,7 +63,8 @@ size_t spec_samples_of(const struct clusters *c, unsigned k, size_t spread)
 	return n < 1 ? 1 : n < (double)one->intervals ? (size_t)n : one->intervals;
 }
 
-/* Adds n samples of one phase, spread evenly over those of its intervals that are long enough, whose numbers are in room[]. */
+/* Adds n samples of one phase, spread evenly over those of its intervals that are long enough; room[] has the numbers
+ * of these. */
 static void spread_over(struct spec *s, const struct phases *p, const size_t *room, size_t nroom,
 			size_t n, double instructions)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Targeted sampling as a specification: where samples start, what each weighs, how many instructions the run has.
+ * Targeted sampling as a specification: where samples start, their weights, and the number of instructions of the run.
  *
  *   m1:w2.5:s500000:w7:s1800000:e1874500
  *
- * Items are joined by colons, each a letter and a number, read from left to right: m multiplies later positions, w is the
- * weight of later samples, s starts a sample, e is the size of the run. The weights are those that make of the samples'
- * instructions those of the run.
+ * Items are joined by colons, each a letter and a number, read from left to right: m multiplies later positions, w is
+ * the weight of later samples, s starts a sample, e is the size of the run. Weighted, the samples' instructions add up
+ * to those of the run.
  */
 #ifndef ASSAY_PHASE_SPEC_H
 #define ASSAY_PHASE_SPEC_H

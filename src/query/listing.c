@@ -105,8 +105,8 @@ static bool is_frame(const struct insn *in)
 		return true;
 	if ((in->gpr_written & (1u << UR_RSP)) || reads_canary(in))
 		return true;
-	/* it computes an address in the frame, or the frame pointer; a load from the frame does
-	 * not count */
+	/* the instruction computes an address in the frame, or the frame pointer; a load from the
+	 * frame does not count */
 	return !in->nmem && (in->gpr_read & (1u << UR_RSP)) && !(in->gpr_read & ~frame);
 }
 
@@ -161,7 +161,8 @@ static const struct site *take_site(struct walk *w, uint64_t addr, uint64_t *nex
 	return here;
 }
 
-/* Where the next piece of code begins: at an instruction that would cross the end of this piece. */
+/* Where the next piece of code begins: at an instruction that would cross the end of the present
+ * piece. */
 static uint64_t piece_end(uint64_t addr, size_t n, uint64_t end)
 {
 	uint64_t safe = n > INSN_MAX_LEN ? addr + n - INSN_MAX_LEN : addr + n;

@@ -21,11 +21,11 @@ struct listing_insn {
 	bool valid; /* false: the bytes are no instruction */
 	/* its result is constant by construction: mov r, imm; lea r, [rip+x]; xor r, r */
 	bool constant;
-	/* its value belongs to the stack: push, pop, leave, addresses in the frame, the canary */
+	/* the value belongs to the stack: push, pop, leave, addresses in the frame, the canary */
 	bool frame;
-	size_t first; /* index of the first instruction of its basic block, by direct jumps alone */
-	size_t block_n;	   /* in the first one: number of the block's instructions */
-	double block_time; /* in the first one: their time */
+	size_t first; /* index of the first instruction of its basic block, as divided by direct jumps alone */
+	size_t block_n;	   /* in the first instruction: the number of the block's instructions */
+	double block_time; /* in the first instruction: their time */
 	/* lower limit of the invariant from which its result follows (report/values.c) */
 	double derived;
 };

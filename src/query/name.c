@@ -11,7 +11,7 @@
 #include "query/view.h"
 
 #define MARKED_LEAST 20 /* columns in which a name is told apart beside a mark */
-#define ATTEMPTS 1000	/* attempts to make names distinct; after that they may look alike */
+#define ATTEMPTS 1000	/* attempts to make names distinct; after that two may look alike */
 
 struct name_shown {
 	char *text, *name;

@@ -2,8 +2,8 @@
 /*
  * Procedures' names in columns that are too narrow for them.
  *
- * What tells two C++ or Rust names apart is mostly their end. So template arguments give way first (f<..>), then the
- * middle: "std::__detail::_Map_base<..>::operator[]" becomes "std::__d..::operator[]". In one table two names never look the
+ * Two C++ or Rust names mostly differ at their ends. So template arguments give way first (f<..>), then the middle:
+ * "std::__detail::_Map_base<..>::operator[]" becomes "std::__d..::operator[]". In one table two names never look the
  * same.
  */
 #ifndef ASSAY_QUERY_NAME_H

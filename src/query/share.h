@@ -2,14 +2,13 @@
 /*
  * Shares, and how far they can be trusted.
  *
- * A share of n observations carries the Wilson score interval at 95 % (it stays within 0 and 1 and
- * holds for small n and shares near the ends, where the plain standard error does not). Where a hot
- * list kept only bounds of a count, the interval reaches from the lower limit of its least count to the
- * upper limit of its greatest.
+ * A share of n observations carries the Wilson score interval at 95 % (it stays within 0 and 1 and holds for small n
+ * and shares near the ends, where the plain standard error does not). Where a hot list kept only bounds of a count, the
+ * interval reaches from the lower limit of its least count to the upper limit of its greatest.
  *
- * Weights (observe/profile.h) leave some of the bias that they are for, as much as SHARE_DRIFT of the distance
- * that they move a share by, and SHARE_DOUBT of the binomial deviation p (1 - p): of windows of six programs
- * more than 95 % of bounds hold with these (docs/results.md).
+ * Weights (observe/profile.h) correct a bias, but leave some of it: SHARE_DRIFT of the distance by which they move a
+ * share, and SHARE_DOUBT of the binomial deviation p (1 - p). With these, more than 95 % of the bounds hold in windows
+ * of six programs (docs/results.md).
  */
 #ifndef ASSAY_QUERY_SHARE_H
 #define ASSAY_QUERY_SHARE_H

@@ -55,7 +55,7 @@ static void add(struct view *v, struct view_sum *sum, const struct site *s)
 	sum->time += view_time(v, s);
 }
 
-/* What to call code that no procedure covers. */
+/* Returns the name of code that no procedure covers. */
 const char *view_rest_name(const struct profile_image *pi)
 {
 	switch (pi->kind) {

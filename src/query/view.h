@@ -59,7 +59,7 @@ double view_share(const struct view *v, double time);
 bool view_image_matches(const struct view *v, uint32_t image, const char *glob);
 /* The procedure's name as people write it, demangled, in buf. */
 const char *view_proc_name(const struct view_proc *p, char *buf, size_t n);
-/* What to call an image's code that no procedure covers: a word in brackets. */
+/* The name of an image's code that no procedure covers: a word in brackets. */
 const char *view_rest_name(const struct profile_image *pi);
 /* Cuts the parameters off a demangled name. Returns it. */
 char *view_cut_parameters(char *name);

@@ -266,7 +266,7 @@ static int annotate(struct annotate *a, struct err *err)
 	return 0;
 }
 
-/* Whether what its time was spent on can be told: there is time, and code. */
+/* Whether the composition of its time can be told: there is time, and code. */
 static bool can_tell_why(const struct annotate *a)
 {
 	const struct view_proc *p = a->proc;

@@ -320,7 +320,8 @@ static void print_table(struct blocks *b)
 		c[COLUMN_ESTIMATED].key = "estimated_executions";
 		c[COLUMN_CONFIDENCE].key = "confidence";
 	}
-	if (!b->r->emit.wide && (b->estimated || b->r->view.exact)) /* leaves room for edges */
+	if (!b->r->emit.wide &&
+	    (b->estimated || b->r->view.exact)) /* room that is left for edges */
 		c[COLUMN_INSNS].header = c[COLUMN_CLASS].header = NULL;
 	reading_heading(b->r);
 	print_title(b);

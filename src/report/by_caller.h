@@ -7,9 +7,9 @@
 #include "observe/profile.h"
 
 /*
- * Keeps of the profile's sites only the samples of calls by procedures that match `name`, a name or a shell pattern, and the
- * values that were observed in such calls (observe/callers.h). A sample is of such a call if the call stack has the procedure
- * right outside the innermost one. -1 with err set: there are no stacks, no such call, no memory.
+ * Reduces the profile's sites to the samples of calls by procedures that match `name`, a name or a shell pattern, and
+ * to the values that were observed in such calls (observe/callers.h). A sample belongs to such a call if the call stack
+ * has the procedure right outside the innermost one. -1 with err set: there are no stacks, no such call, no memory.
  */
 int by_caller(struct profile *p, const char *name, struct err *err);
 

@@ -25,7 +25,7 @@ int caller_time_init(struct caller_time *t, const struct view *v);
 void caller_time_fini(struct caller_time *t);
 /* The part of the instruction's time that belongs to calls that return to `caller`; negative: no sample says so. */
 double caller_time_of_site(const struct caller_time *t, struct site_id site, struct site_id caller);
-/* Likewise of all instructions of the procedure. */
+/* The same part of all instructions of the procedure. */
 double caller_time_of_proc(const struct caller_time *t, uint32_t proc, struct site_id caller);
 
 #endif

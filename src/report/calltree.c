@@ -175,7 +175,8 @@ static long inlined_func(struct calltree *t, uint32_t image, const char *name)
 	return number;
 }
 
-/* The place in the innermost procedure. Each of the outer ones is where it calls the next one. */
+/* Finds the place in the innermost procedure. In each outer procedure the place is the call of the
+ * next inner one. */
 static long add_inlined_place(struct calltree *t, uint32_t image, uint64_t addr, long outer,
 			      const struct image_inline *found, size_t n)
 {
@@ -208,7 +209,7 @@ static long code_place(struct calltree *t, uint32_t image, uint64_t addr)
 	return outer < 0 ? -1 : add_inlined_place(t, image, addr, outer, found, n);
 }
 
-/* A call ends right before the place where it returns to. */
+/* A call ends right before its return address. */
 static long place_at(struct calltree *t, const struct frame *f)
 {
 	uint64_t addr = f->kind == FRAME_CALL && f->addr ? f->addr - 1 : f->addr;
@@ -240,7 +241,7 @@ static bool add_node(struct calltree *t, uint32_t parent, uint32_t place)
 	return true;
 }
 
-/* The nodes of a place and of all that it was inlined into, below `parent`: the last one is the place's. */
+/* Adds the nodes of a place and of everything that it was inlined into, below `parent`: the last one is the place's. */
 static bool add_nodes(struct calltree *t, uint32_t parent, uint32_t place)
 {
 	uint32_t chain[IMAGE_INLINES_MAX + 1];

@@ -35,8 +35,9 @@ struct calltree_place {
 	uint64_t addr;
 	const char *file; /* source file, or NULL */
 	int line;
-	uint32_t outer; /* the place in what it was inlined into; CALLTREE_NOWHERE: it was not */
-	bool is_outer;	/* nothing but the outer one of another place */
+	uint32_t
+		outer; /* the place in the code that this one was inlined into; CALLTREE_NOWHERE: it was not inlined */
+	bool is_outer; /* nothing but the outer one of another place */
 };
 
 #define CALLTREE_NOWHERE \
@@ -68,21 +69,22 @@ struct calltree {
 
 /* -1 with err set: nothing is in the profile, no memory. */
 int calltree_open(struct calltree *t, const struct profile *p, struct err *err);
-/* Does the same; inlines: procedures that were inlined are nodes of their own; without them, node n
- * is frame n of the profile's stacks. */
+/* Makes the tree; inlines: procedures that were inlined are nodes of their own; without them, node
+ * n is frame n of the profile's stacks. */
 int calltree_open_as(struct calltree *t, const struct profile *p, bool inlines, struct err *err);
 struct stack_sum {
-	double self, all; /* time of samples that ended in the node; and in those below it, too */
+	double self,
+		all; /* time of samples that ended in the node; and in the nodes below it, too */
 	uint64_t self_count, all_count;
 };
 /* Sums by node, of the samples that pass; to be freed. NULL without memory. */
 struct stack_sum *calltree_sum(const struct calltree *t, const struct stack_filter *f);
 void calltree_close(struct calltree *t);
-/* The nodes from the outermost procedure to where the sample ended, without those that are nowhere: their number, at most
- * `max` of the innermost. */
+/* Lists the nodes from the outermost procedure to where the sample ended, except those that are nowhere. Returns their
+ * number, at most `max`: the innermost ones. */
 size_t calltree_stack(const struct calltree *t, uint32_t node, uint32_t *stack, size_t max);
 #define CALLTREE_DEPTH 1024
-/* The procedure that a node is in; t->nfunc for the root, and for what says that a stack is whole. */
+/* The procedure that a node is in; t->nfunc for the root, and for frames that say that a stack is whole. */
 uint32_t calltree_func_of(const struct calltree *t, uint32_t node);
 /* The procedure's name; that of whole stacks for t->nfunc. */
 const char *calltree_name(const struct calltree *t, uint32_t func);
@@ -90,7 +92,7 @@ const char *calltree_name(const struct calltree *t, uint32_t func);
 long calltree_func_at(struct calltree *t, uint32_t image, uint64_t addr);
 /* Whether the procedure has that name, or one that matches it as a shell pattern. */
 bool calltree_is_named(const struct calltree *t, uint32_t func, const char *pattern);
-/* Whether a node further out is in the same procedure. */
+/* Whether a node farther out is in the same procedure. */
 bool calltree_is_inner(const struct calltree *t, uint32_t node);
 
 /* Time in a procedure, and in it and what it called: once where it called itself. */

@@ -18,7 +18,7 @@ struct children {
 		const struct calltree_total *total;
 	} * row;
 	size_t n;
-	double whole; /* time that shares are of */
+	double whole; /* time that shares refer to */
 };
 
 enum {
@@ -130,7 +130,7 @@ static double share(const struct children *c, double time)
 	return c->whole > 0 ? time / c->whole : 0;
 }
 
-/* "" where the row is no procedure, but says how stacks end. */
+/* "" if the row is no procedure, but says how stacks end. */
 static const char *image_of(const struct children *c, uint32_t func)
 {
 	if (func == c->tree.nfunc || c->tree.func[func].is_end)

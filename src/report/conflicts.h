@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads and the stores that they meet: those whose forwarding fails first, then those that only look alike, then
- * those that are forwarded; within each the ones with most time at the load (executions, in an exact recording).
+ * Loads and the stores that they meet: first those whose forwarding fails, then those that only have similar addresses,
+ * then those that are forwarded; within each kind the ones with most time at the load (executions, in an exact
+ * recording).
  */
 #ifndef ASSAY_REPORT_CONFLICTS_H
 #define ASSAY_REPORT_CONFLICTS_H

@@ -266,7 +266,7 @@ static void find_worst(const struct lab *l, const struct lab_picture *p, struct 
 		const struct truth_sum *s = &l->truth.sum[i];
 		struct worst w = { .s = s };
 
-		/* no estimate can make the contribution exceed this */
+		/* no estimate can make the contribution larger than this */
 		if (!s->key || s->n <= list[WORST - 1].error)
 			continue;
 		w.pc = l->truth.load[(s->key >> 32) - 1].pc;

@@ -6,7 +6,7 @@
 #include "base/fmt.h"
 #include "report/match.h"
 
-#define UNEXECUTED_MOST 0.5 /* share of the time; a larger one shows that the programs differ */
+#define UNEXECUTED_MOST 0.5 /* share of the time above which the programs differ */
 
 int counts_init(struct counts *c, const struct reading *sampled, const struct reading *exact,
 		double repeat)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions that an exact recording counted, for a sampled recording of the same work: the one has
- * no time, the other no counts. Images are matched as in `verify`.
+ * Executions that an exact recording counted, for a sampled recording of the same work, which has
+ * time but no counts. Images are matched as in `verify`.
  */
 #ifndef ASSAY_REPORT_COUNTS_H
 #define ASSAY_REPORT_COUNTS_H

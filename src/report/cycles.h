@@ -13,7 +13,7 @@ int cycles_print(struct reading *r, const char *image, unsigned n);
 /* Describes the cycles of an instruction's execution, and their composition; "" if they are
  * mostly its share of the core's width. Returns buf. */
 char *cycles_note(const struct cycles *c, uint64_t executions, char *buf, size_t n);
-/* Cycles by part and in total; NULL if c is NULL. */
+/* Cycles by part and in total, as JSON; NULL if c is NULL. */
 json_t *cycles_json(const struct cycles *c);
 
 #endif

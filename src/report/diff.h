@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What differs between recordings: of each image, procedure or line, how much time (or how many executions) it has on one
- * side, the base, and on the other, the new one; and whether chance could have made the difference.
+ * Differences between recordings: for each image, procedure or line, the time (or executions) on one side, the base,
+ * and on the other side, the new one; and whether chance could have made the difference.
  */
 #ifndef ASSAY_REPORT_DIFF_H
 #define ASSAY_REPORT_DIFF_H
@@ -16,7 +16,7 @@ struct diff_options {
 	unsigned n;	     /* rows of each group; 0: all */
 };
 
-/* One side: recordings of the same work, which are open. */
+/* One side of the comparison: open recordings of the same work. */
 struct diff_side {
 	struct reading *reading;
 	size_t n;

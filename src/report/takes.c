@@ -142,12 +142,13 @@ static uint8_t taken_by(struct takes *t, const struct view_proc *p, int depth)
 
 	if (k->known)
 		return k->taken;
-	/* For mutual recursion: until the first procedure is known, it takes all arguments. */
+	/* Handles mutual recursion: until the first procedure's result is known, it counts as
+	 * taking all arguments. */
 	*k = (struct takes_known){ true, ALL };
 	if (!walk(&w, binaries_get(&t->r->binaries, p->image)))
 		return ALL;
 	k->taken = w.taken;
-	/* a result that was cut off at the depth may improve when it is asked for by itself */
+	/* a result that was cut off at the depth may be better when it is asked for directly */
 	k->known = depth == 0 || w.taken != ALL;
 	return w.taken;
 }

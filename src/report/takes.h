@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The integer arguments that a procedure takes (System V: rdi rsi rdx rcx r8 r9): those whose
- * register some way through its code reads before writing it, or passes on to another procedure
- * that takes it.
+ * register is read before it is written on some way through the code, or is passed on to another
+ * procedure that takes it.
  *
  * Where the code does not tell, an argument counts as taken: without a file, at an indirect jump,
  * at a call that leads elsewhere.

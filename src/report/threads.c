@@ -23,7 +23,7 @@ enum by {
 };
 static const char *const by_name[BY_N] = { "process", "thread", "comm", "cgroup" };
 
-/* What the threads of one row have in common. */
+/* Properties that the threads of one row share. */
 struct group {
 	uint32_t run, pid, tid;
 	const char *comm;   /* name of the process's first thread, if there are several */
@@ -33,7 +33,7 @@ struct group {
 	double named_time; /* time of that thread while it had this name */
 	uint64_t samples;
 	double time;
-	uint32_t first; /* the first thread's number: where they are alike in all else */
+	uint32_t first; /* the first thread's number, where all other properties are equal */
 };
 
 struct groups {
@@ -91,8 +91,8 @@ static int by_group(const void *a, const void *b, void *ctx)
 	return d ? d : (i > k) - (i < k);
 }
 
-/* A thread that executes several programs has several names in turn: its group takes the one under which the thread spent
- * most time, which is `time`. A process has the name of its first thread. */
+/* A thread that executes several programs has several names in turn: its group takes the name under which the thread
+ * spent most time, `time`. A process has the name of its first thread. */
 static void join(struct group *g, const struct stack_thread *t, enum by by, double time)
 {
 	bool names = by == BY_THREAD || t->tid == t->pid;
@@ -378,7 +378,7 @@ int threads_load(struct reading *r)
 	struct groups g;
 	int rc;
 
-	/* with several runs, or in cycles, samples' time is not time of the clock */
+	/* with several runs, or in cycles, the time of samples is no clock's */
 	if (!s->nsample || r->profile.nrun != 1 || r->view.exact || !r->profile.run[0].unit ||
 	    strcmp(r->profile.run[0].unit, "ns") != 0)
 		return 0;

@@ -18,8 +18,8 @@ struct threads_options {
 bool threads_is(const char *by);
 /* -1 with err set: there are no stacks. */
 int threads_print(struct reading *r, const struct threads_options *o, struct err *err);
-/* The load of the threads that took most time, over the time of the recording: a line each. Nothing where there are no
- * stacks. -1 without memory. */
+/* Prints the load of the threads that took most time, over the time of the recording: a line each. Prints nothing
+ * without stacks. -1 without memory. */
 int threads_load(struct reading *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Phases over time: choice of the process; a picture with a row for each phase, as text, SVG and
- * JSON. */
+/* Phases over time: the choice of the process; a picture with a row for each phase, as text, SVG
+ * and JSON. */
 #ifndef ASSAY_REPORT_TIMELINE_H
 #define ASSAY_REPORT_TIMELINE_H
 

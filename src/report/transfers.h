@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All calls that a recording knows of, by place: direct ones from sites and their targets, indirect ones from edges. A jump
- * to where another procedure begins is a call, too.
+ * All calls that a recording knows of, by place: direct calls from sites and their targets, indirect ones from edges. A
+ * jump to where another procedure begins is a call, too.
  */
 #ifndef ASSAY_REPORT_TRANSFERS_H
 #define ASSAY_REPORT_TRANSFERS_H

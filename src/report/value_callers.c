@@ -127,7 +127,7 @@ static const struct listing_insn *insn_of(struct table *t, uint32_t proc, uint64
 	return c->ok ? listing_at(&c->listing, addr) : NULL;
 }
 
-/* Whether a value there says something: addresses in the stack differ by caller anyway. */
+/* Whether a value there is of interest: addresses in the stack differ by caller anyway. */
 static bool tells(struct table *t, uint32_t proc, const struct site *s, int operand)
 {
 	const struct listing_insn *li = insn_of(t, proc, s->id.addr);
@@ -162,8 +162,8 @@ static int add(struct table *t, const struct row *row)
 }
 
 /*
- * The instruction's time in calls by the caller, or for an argument the procedure's. Where no sample's stack tells how the time
- * divides, it divides as executions do, of which `part` are the caller's.
+ * The instruction's time in calls by the caller, or for an argument the procedure's. If no sample's stack tells how the
+ * time divides, it divides as executions do, of which `part` are the caller's.
  */
 static double time_of(const struct table *t, size_t site, const struct caller *c, int operand,
 		      double part)
@@ -330,7 +330,7 @@ static void close_table(struct table *t)
 	free(t->row);
 }
 
-/* Why there is no row. */
+/* Tells why there is no row. */
 static int refuse_none(const struct table *t, struct err *err)
 {
 	const struct profile *p = &t->r->profile;

@@ -48,7 +48,7 @@ struct values {
 	struct candidate *v;
 	size_t n, cap, considered;
 	struct column column[EMIT_COLUMNS];
-	bool bounded; /* some displayed share is not exact */
+	bool bounded; /* some displayed share is an estimate */
 };
 
 enum {
@@ -62,7 +62,7 @@ enum {
 	COLUMN_N
 };
 
-/* Columns of text, some of which correspond to several keys in JSON. */
+/* Columns of text, some of which combine several keys of JSON. */
 static const struct column text_columns[COLUMN_N] = {
 	[COLUMN_TIME] = { NULL, "time", "%", 6, EMIT_RIGHT, EMIT_SHARE },
 	[COLUMN_SHARE] = { NULL, "share", "%", 7, EMIT_RIGHT, EMIT_SHARE },
@@ -516,7 +516,7 @@ static void print_all(struct values *vs)
 	print_footer(vs);
 }
 
-/* Whether there is any value of these operands. */
+/* Whether these operands have any value. */
 static bool has_values(const struct view *v, uint32_t operands)
 {
 	for (size_t i = 0; i < v->n; i++)

@@ -25,7 +25,7 @@ struct values_options {
 	bool all;	       /* show everything */
 };
 
-/* A bit for each enum operand that one of VALUES_OPERANDS, or NULL, means. */
+/* A bit for each enum operand that the word, one of VALUES_OPERANDS or NULL, stands for. */
 uint32_t values_operands(const char *word);
 int values_print(struct reading *r, const struct values_options *o, struct err *err);
 

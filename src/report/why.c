@@ -66,8 +66,8 @@ static int find_absent(const struct reading *r, struct absent *absent, struct er
 	return 0;
 }
 
-/* Makes a key of everything that the analysis depends on, except files that are there, whose
- * build-ids are checked. */
+/* Makes a key of everything that the analysis depends on, except existing files, whose build-ids
+ * are checked. */
 static void make_key(const struct reading *r, const struct absent *absent, char *buf, size_t n)
 {
 	const struct schedule_options o = { .cpu = analysis_cpu(r) };
@@ -168,7 +168,7 @@ static char *short_number(double v, char *buf, size_t n)
 	return buf;
 }
 
-/* Whether a range says that nothing is known, because nearly everything fits in it. */
+/* Whether a range is too wide to say anything. */
 static bool says_nothing(double min, double max, double whole)
 {
 	return max - min > 0.9 * whole;
@@ -229,14 +229,14 @@ char *why_ranges_text(const struct culprit_range *v, double by, size_t width, ch
 	return buf;
 }
 
-/* The factor by which its executions may be off, either way, in nine cases of ten. */
+/* The factor by which its executions may be off, either way, in at most one case of ten. */
 static double why_factor(const struct culprit_sum *s)
 {
 	return s->executions > 0 ? estimate_factor(s->error / s->executions) : 1;
 }
 
-/* The least of the scheduled cycles that wait for the culprit's unit: executions, and the schedule itself, may
- * be fewer. */
+/* The least number of scheduled cycles that wait for the culprit's unit: executions, and the schedule itself, may be
+ * fewer. */
 static double fixed_least(const struct culprit_sum *s, int c)
 {
 	double fixed = c == CULPRIT_DIVIDER	 ? s->divide
@@ -518,7 +518,7 @@ static const char *method_text(const struct reading *r)
 	}
 }
 
-/* Error below which the program's own counters are not suspicious. */
+/* error up to which the program's own counters are not suspicious */
 #define SUSPICIOUS 1.5
 
 static void print_counts(struct reading *r, double apart)
@@ -608,7 +608,7 @@ static const struct term terms[] = {
 	{ 0 },
 };
 
-/* Says where the executions of code compare badly with those of other code, counted ones too. */
+/* Says where executions of code compare badly with those of other code, including counted ones. */
 static void print_doubtful(struct reading *r, const struct culprit_sum *sum)
 {
 	const char *beside = sum->counted > 0 ? "the code that counts" : "other code";

@@ -94,7 +94,8 @@ static int column_at(double part, int width)
 	return (int)(fmin(fmax(part, 0), 1) * width);
 }
 
-/* For each column of a picture, the largest value among the intervals that it covers. */
+/* Finds, for each column of a picture, the largest value among the intervals that the column
+ * covers. */
 static void spread(const struct history *h, const uint64_t *of, uint64_t *value, int width)
 {
 	const struct wset *w = h->w;

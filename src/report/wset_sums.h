@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A working set over time: each interval compared with the one before it, and sums over all intervals.
- */
+/* A working set over time: each interval compared with the preceding one, and sums over all intervals. */
 #ifndef ASSAY_REPORT_WSET_SUMS_H
 #define ASSAY_REPORT_WSET_SUMS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The run-ahead interpreter's arithmetic, as far as it takes more than an expression. */
+/* The part of the run-ahead interpreter's arithmetic that takes more than an expression. */
 #ifndef ASSAY_RUNAHEAD_ARITH_H
 #define ASSAY_RUNAHEAD_ARITH_H
 

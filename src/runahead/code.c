@@ -120,8 +120,8 @@ static uint32_t *free_slot(struct code *c, uint32_t image, uint64_t addr)
 	return NULL;
 }
 
-/* Enters the instruction in the table. One that finds no slot can be run into, but not be
- * entered. */
+/* Enters the instruction in the table. If an instruction finds no slot, control can run into it,
+ * but not jump to it. */
 static bool publish(struct code *c, uint32_t image, uint64_t addr, uint32_t uop)
 {
 	uint32_t *slot = free_slot(c, image, addr);
@@ -254,7 +254,7 @@ struct item {
 struct walk {
 	struct item run[RUN_MAX];
 	uint32_t n;
-	bool more; /* Control goes on behind the run of instructions, at `next`. */
+	bool more; /* Control continues after the run of instructions, at `next`. */
 	uint64_t next;
 	uint64_t *queue;
 	uint32_t head, tail;
@@ -347,7 +347,7 @@ static bool starts_procedure(const struct code_source *src, const struct walk *w
 	return src->entry && src->entry(src->ctx, it->addr);
 }
 
-/* Removes the recording of values that nobody asks for. The targets of indirect jumps are
+/* Removes the recording of values that no operand asks for. The targets of indirect jumps are
  * control flow, and are kept. */
 static void record_nothing(struct uop *u, int n, int cls)
 {
@@ -434,8 +434,8 @@ static bool add_no_code(struct code *c, uint32_t image, uint64_t addr)
 	return publish(c, image, addr, at);
 }
 
-/* Lifts w->run, in an order in which nothing leads to an instruction before those after it are
- * complete. Returns how many were lifted; fewer than all if there is no room. */
+/* Lifts w->run, in an order in which every instruction is complete before another one leads to it.
+ * Returns how many were lifted; fewer than all if there is no room. */
 static uint32_t lift_run(struct code *c, struct walk *w, uint32_t image)
 {
 	uint32_t k, end;

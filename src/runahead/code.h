@@ -2,13 +2,13 @@
 /*
  * Lifted code: an arena of micro-ops, and a table of where each instruction begins, shared with the interpreter (in the
  * kernel both are memory-mapped BPF arrays). The interpreter may read at any time, so an instruction is complete before
- * anything leads to it; the interpreter itself only writes links of branches (runahead/state.h).
+ * another one leads to it; the interpreter itself only writes links of branches (runahead/state.h).
  *
  *   uop[0]                   never used: index 0 means "not lifted"
  *   uop[i] to uop[i + k - 1] an instruction; those of a straight run are consecutive
  *
- * Code is lifted lazily: the neighbourhood of an address along both ways of branches and into direct calls, breadth first;
- * or a stretch of code from its start to its end.
+ * Code is lifted lazily: the neighbourhood of an address along both ways of branches and into direct calls, breadth
+ * first; or a stretch of code from its start to its end.
  */
 #ifndef ASSAY_RUNAHEAD_CODE_H
 #define ASSAY_RUNAHEAD_CODE_H

@@ -242,7 +242,8 @@ RA_INLINE void ra_args(struct ra_state *s, uint32_t pc)
 	s->out[head_at] = head;
 }
 
-/* The branch at micro-op pc goes a way that no window saw: the window goes on for a while. */
+/* Notes that the branch at micro-op pc goes a way that no window saw, so the window continues for a
+ * while. */
 RA_HELPER int ra_first_time(struct ra_state *s, uint32_t pc, uint32_t way)
 {
 	uint32_t burst;
@@ -258,7 +259,7 @@ RA_HELPER int ra_first_time(struct ra_state *s, uint32_t pc, uint32_t way)
 	return 0;
 }
 
-/* What a micro-op works on. */
+/* The operands of a micro-op. */
 struct ra_operands {
 	uint64_t a, b, m; /* m: mask of the width */
 	uint32_t op, flags, w, dst, c, imm;
@@ -556,7 +557,7 @@ RA_HELPER int ra_step_other(struct ra_state *s, uint32_t pc)
 
 /*
  * Executes one micro-op. Returns 0 to go on; otherwise the window has ended, and s->stop says why.
- * Its ways join again where they can, because the verifier's work is the number of ways.
+ * Its paths join again where they can, because the verifier's work is the number of paths.
  */
 RA_INLINE int ra_step(struct ra_state *s)
 {
@@ -583,8 +584,8 @@ RA_INLINE int ra_step(struct ra_state *s)
 		logic = (o.a & o.b & -(uint64_t)(op & UOP_HOT_AND)) |
 			((o.a ^ o.b) & -(uint64_t)(op / UOP_HOT_XOR & 1));
 		r = sum ^ ((sum ^ logic) & -(uint64_t)(op / UOP_HOT_LOGIC & 1));
-		/* A result is known, whatever a register holds, where the other operand decides:
-		 * 0 of an AND, all ones of an OR. */
+		/* A result is known regardless of a register if the other operand decides it: 0 of
+		 * an AND, all ones of an OR. */
 		left = (o.b ^ -(uint64_t)(op / UOP_HOT_XOR & 1)) & o.m;
 		known |= o.kb & op & (uint32_t)(ra_nonzero(left) ^ 1);
 		ra_flags_lazy(s,

@@ -6,8 +6,9 @@
 #include "base/hash.h"
 #include "x86/uop.h"
 
-#define RA_BURST_MAX 2048  /* instructions that a window may be asked to have */
-#define RA_LONG_MAX 8192   /* instructions of one that goes on through new code (ra_state.more) */
+#define RA_BURST_MAX 2048 /* instructions that a window may be asked to have */
+#define RA_LONG_MAX \
+	8192 /* most instructions of a window that continues through new code (ra_state.more) */
 #define RA_OUT_WORDS 16384 /* power of two */
 #define RA_ENTRY_WORDS 8   /* the most that one micro-op writes to out[] */
 #define RA_OUT_HEAD 13	   /* words at the start of out[] that are left to the source's header */
@@ -106,14 +107,14 @@ struct ra_state {
 	uint32_t n;	/* instructions retired */
 	uint32_t burst; /* to retire at most */
 	uint32_t
-		more; /* to retire behind each branch that goes a way for the first time; 0: none */
+		more; /* instructions to retire after each branch that goes a way for the first time; 0: none */
 	uint32_t out_n;	    /* words in out[] */
 	uint32_t stop;	    /* enum ra_stop */
-	uint32_t uops;	    /* executed: counted by whoever calls ra_step() */
+	uint32_t uops;	    /* micro-ops executed, counted by the caller of ra_step() */
 	uint32_t gen;	    /* of the window */
 	uint64_t target;    /* RA_STOP_MISS, UNMAPPED, NOIMAGE: the run-time address */
 	uint64_t bloom;	    /* bit word & 63 for every word in the store buffer */
-	uint64_t aux, aux2; /* results of helpers beside what they return */
+	uint64_t aux, aux2; /* results of helpers in addition to those they return */
 
 	/* The mapping that control is in, set by ra_map(). */
 	uint64_t start, end, bias;

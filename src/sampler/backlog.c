@@ -17,7 +17,7 @@ static bool make_room(struct backlog *b, size_t words)
 	size_t cap = b->cap ? b->cap : FIRST_WORDS;
 	uint64_t *word;
 
-	/* the space of what was taken is reused when moving the rest costs less than what was taken */
+	/* The buffer reuses the space of taken records once moving the others costs less than what was taken. */
 	if (b->n + words > b->cap && b->next > b->n / 2) {
 		memmove(b->word, b->word + b->next, (b->n - b->next) * WORD);
 		b->n -= b->next;

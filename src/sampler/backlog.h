@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of the ring buffer that wait to be observed, in the order in which they came: looking at many of them at once
- * costs less than at each where caches have gone cold since the one before.
+ * A queue of records from the ring buffer that wait to be observed, oldest first. Observing many records in a row is
+ * cheaper than observing each when it arrives, because the caches stay warm.
  */
 #ifndef ASSAY_SAMPLER_BACKLOG_H
 #define ASSAY_SAMPLER_BACKLOG_H
@@ -18,7 +18,8 @@ struct backlog {
 
 /* Appends a copy. False without memory. */
 bool backlog_put(struct backlog *b, const void *record, size_t bytes);
-/* The oldest one, aligned as words are; NULL: none. It stays where it is until the next call of any of these. */
+/* Returns the oldest record, aligned to a word; NULL if there is none. The record stays in place until the next call of
+ * a backlog function. */
 const void *backlog_take(struct backlog *b, size_t *bytes);
 /* Returns the bytes of records that wait. */
 size_t backlog_waiting(const struct backlog *b);

@@ -8,7 +8,7 @@ void budget_begin(struct budget *b, double part, unsigned cpus)
 	*b = (struct budget){ .share = part * cpus, .every = 1 };
 }
 
-/* Whether the budget would do for more windows, if what was taken grows with their number. */
+/* Whether the budget would allow more windows, if the CPU time taken grows with their number. */
 static bool allows_more(const struct budget *b, double allowed, double took)
 {
 	return b->left > b->share * BUDGET_SAVED_S * 1e9 / 2 &&

@@ -71,7 +71,8 @@ static long read_number(const char *file, long otherwise)
 	return v;
 }
 
-/* True if the kernel's configuration says so, or cannot be found. zlib reads plain text too. */
+/* True if the kernel's configuration has the option, or cannot be found. zlib reads plain text too.
+ * */
 static bool config_has(const char *release, const char *line)
 {
 	char path[256], text[256];
@@ -110,7 +111,8 @@ static bool has_pmu(void)
 	return true;
 }
 
-/* Tried, not looked at: capabilities in a user namespace look like others, and do not count here. */
+/* Tries to load a program: capabilities in a user namespace look like others, and do not count
+ * here. */
 static bool can_load(void)
 {
 	struct bpf_insn prog[] = {

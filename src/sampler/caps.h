@@ -20,8 +20,8 @@ struct caps {
 	bool btf;	 /* /sys/kernel/btf/vmlinux */
 	bool cap_bpf, cap_perfmon; /* effective (CAP_SYS_ADMIN counts) */
 	bool cap_ptrace;	   /* effective */
-	bool contained; /* those capabilities hold in a user namespace only: the kernel refuses to sample */
-	bool pmu;      /* a cycle counter can be opened */
+	bool contained; /* the capabilities hold in a user namespace only: the kernel refuses to sample */
+	bool pmu;	/* a cycle counter can be opened */
 	int paranoid;  /* kernel.perf_event_paranoid, or -2 */
 	long max_rate; /* kernel.perf_event_max_sample_rate, or 0 */
 };
@@ -30,11 +30,11 @@ void caps_read(struct caps *c);
 /* -1 with err and its remedy set if the sampler cannot run here. */
 int caps_check(const struct caps *c, struct err *err);
 
-/* What follows of `uname -r` and `uname -v`: release, kernel, new_enough, lockup. Debian's release says
- * 6.1.0 of every 6.1, its version which one: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)". */
+/* Derives release, kernel, new_enough and lockup from `uname -r` and `uname -v`. Debian's release is 6.1.0 for every
+ * 6.1; its version names the exact one: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1 (2024-02-01)". */
 void caps_kernel(struct caps *c, const char *release, const char *version);
 
-/* Parses "6.1.0-18-amd64"; false if it is no version, which is then 0.0.0. */
+/* Parses "6.1.0-18-amd64"; false, and 0.0.0, if the text is no version. */
 bool kernel_version_parse(const char *release, struct kernel_version *v);
 /* The kernels in which copy_from_user_nofault() can lock up with CONFIG_HARDENED_USERCOPY: called in an
  * interrupt, it takes vmap_area_lock by way of check_object_size(). From 5.19 ("mm/usercopy: Detect

@@ -11,8 +11,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Finds where the hierarchy is mounted: version 1 with that controller, else version 2, which
- * always has it. */
+/* Finds where the hierarchy is mounted: version 1 with the controller perf_event, else version 2,
+ * which always has it. */
 static bool find_root(char *root, size_t n)
 {
 	FILE *f = setmntent("/proc/self/mounts", "re");
@@ -66,8 +66,8 @@ int cgroup_open(const char *name, struct err *err)
 		root);
 }
 
-/* The path in a line "NUMBER:CONTROLLERS:PATH"; of several hierarchies that of perf events, else the unified one, whose number
- * is 0. NULL: another hierarchy. */
+/* The path in a line "NUMBER:CONTROLLERS:PATH" of the hierarchy that has perf events, else of the unified one, whose
+ * number is 0. NULL: the line is of another hierarchy. */
 static const char *path_in(const char *line)
 {
 	const char *controllers = strchr(line, ':'), *path;

@@ -9,7 +9,7 @@ static void set(struct retired *r, int operand, uint64_t value)
 	r->value[operand] = value;
 }
 
-/* Returns the operand that a recorded register is. */
+/* Returns the operand of an instruction of that class that a record of that kind holds. */
 static int operand_of(int kind, const struct code_site *site, bool second)
 {
 	switch (kind) {
@@ -26,7 +26,7 @@ static int operand_of(int kind, const struct code_site *site, bool second)
 	}
 }
 
-/* The words behind a head; how many there are. */
+/* Decodes the words that follow a head, and returns their number. */
 static uint32_t decode_fields(const struct code *c, uint64_t head, const uint64_t *out, uint32_t n,
 			      struct retired *r, const struct code_site *site)
 {
@@ -53,8 +53,8 @@ static uint32_t decode_args(uint64_t head, const uint64_t *out, uint32_t n, stru
 	return k;
 }
 
-/* Whether the instruction's result is known, and it does nothing but add a constant to a general
- * register other than the stack pointer. */
+/* Whether the instruction's result is known, and the instruction does nothing but add a constant to
+ * a general register other than the stack pointer. */
 static void decode_step(const struct uop *u, struct retired *r)
 {
 	bool sum = u->op == UOP_ADD || u->op == UOP_ADDK,

@@ -9,7 +9,7 @@ static bool begins(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* Files with these names may be memory, but only what is known to be memory is read. */
+/* Files with these names may be memory, but only known memory is read. */
 static bool is_device(const char *name)
 {
 	if (begins(name, "/dev/"))

@@ -104,7 +104,7 @@ static int make_room(struct events *e, struct err *err)
 	return 0;
 }
 
-/* errno stays the system call's. */
+/* keeps the system call's errno */
 static int refuse(const struct events *e, pid_t tid, int cpu, struct err *err)
 {
 	int why = errno;
@@ -130,7 +130,7 @@ static int add(struct events *e, pid_t tid, int cpu, bool inherit, struct err *e
 		.type = kind_of[e->kind].type,
 		.size = sizeof(attr),
 		.config = kind_of[e->kind].config,
-		/* the period that a software event reports, whatever period is drawn later */
+		/* the period that a software event reports, whichever period is drawn later */
 		.sample_period = e->period,
 		.disabled = 1,
 		.inherit = inherit,
@@ -195,9 +195,9 @@ bool events_miss_child(const struct events *e, pid_t parent, pid_t child, uint64
 }
 
 /*
- * Passes once over the process's threads, and returns how many are new, or -1. A thread that ends
- * meanwhile is not an error. A thread born of one that has its event inherits it: such threads are
- * recognised, and left alone, only if they existed before the pass.
+ * Opens events in one pass over the process's threads; returns the number of new threads, or -1. A
+ * thread that ends meanwhile is not an error. A thread inherits the event of the thread that
+ * creates it; such a thread is recognised, and left alone, only if it existed before the pass.
  */
 static int add_threads(struct events *e, pid_t pid, struct err *err)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The perf events that interrupt: one a thread and its descendants, or one a CPU.
+ * The perf events that interrupt: one for each thread and its descendants, or one for each CPU.
  *
- * One event serves user and kernel time: each event has a timer of its own, and the interrupt is what
- * sampling costs.
+ * One event serves user and kernel time: each event has a timer of its own, and the interrupt is the cost of sampling.
  */
 #ifndef ASSAY_SAMPLER_EVENTS_H
 #define ASSAY_SAMPLER_EVENTS_H
@@ -18,13 +17,13 @@
 enum event_kind {
 	EVENT_CPU_CLOCK,
 	EVENT_CYCLES,
-	EVENT_FAULTS, /* each page fault that needs no input or output, in place of a timer */
+	EVENT_FAULTS, /* each page fault without input or output, in place of a timer */
 	EVENT_KIND_N,
 };
 extern const char *const event_name[EVENT_KIND_N];
 
-/* A moment as processes' births are told: clock ticks since the machine was booted, of which one is 10 ms, and the
- * youngest pid. */
+/* A moment, in the terms that the births of processes are told in: clock ticks of 10 ms since the machine was booted,
+ * and the youngest pid. */
 struct event_birth {
 	uint64_t ticks;
 	pid_t pid;
@@ -40,28 +39,28 @@ struct events {
 	uint64_t period;  /* mean; ns (cycles: estimated) */
 	int prog;	  /* BPF program's descriptor */
 	uint64_t random;  /* generator's state */
-	bool no_idle;	  /* CPUs are not sampled while they idle */
-	bool no_children; /* only threads inherit events of processes, not processes born later */
+	bool no_idle;	  /* CPUs are not sampled while idle */
+	bool no_children; /* events are inherited by later threads, but not by child processes */
 };
 
 /* rate in samples a second; prog: descriptor of the program that each event runs. */
 void events_init(struct events *e, int kind, double rate, int prog);
 /* Opens events on all threads of a process, present and future ones. All events are opened disabled. */
 int events_add_process(struct events *e, pid_t pid, struct err *err);
-/* True if the child, born at `ticks`, has no event, its parent has one, and the child was born before that was opened: it
- * has not inherited it. */
+/* True if the child, born at `ticks`, has no event, its parent has one, and the child was born before that event was
+ * opened: the child has not inherited it. */
 bool events_miss_child(const struct events *e, pid_t parent, pid_t child, uint64_t ticks);
 /* Closes all but the first n. */
 void events_keep(struct events *e, size_t n);
 /* Opens an event on one thread alone. */
 int events_add_thread(struct events *e, pid_t tid, struct err *err);
-/* Opens events on all online CPUs: for whatever runs there, or, with the descriptor of a control
- * group's folder instead of -1, for that group's processes. */
+/* Opens events on all online CPUs: for everything that runs there, or, with the descriptor of a
+ * control group's folder instead of -1, for that group's processes. */
 int events_add_cpus(struct events *e, int cgroup, struct err *err);
 int events_enable(struct events *e, struct err *err);
-/* Draws new periods, so that sampling does not run in lockstep with a loop (DCPI drew from 60K to
- * 64K cycles: Anderson et al., SOSP 1997): uniform within 1/16 of the mean. cpu-clock samples of these events say that they
- * stand for the mean. A thread that is born later inherits the period of that moment, and says so. */
+/* Draws new periods, so that sampling does not run in lockstep with a loop: uniform within 1/16 of the mean (DCPI drew
+ * from 60K to 64K cycles: Anderson et al., SOSP 1997). A cpu-clock sample of these events stands for the mean period. A
+ * thread that is born later inherits the period of that moment, and its samples stand for that. */
 void events_redraw(struct events *e);
 void events_fini(struct events *e);
 

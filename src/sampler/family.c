@@ -28,7 +28,8 @@ int family_add(struct family *f, struct events *e, pid_t pid, struct err *err)
 	return append(f, pid, err);
 }
 
-/* The parent's pid, or 0 if the process is no more, and when it was born. The name is in parentheses, and may contain some. */
+/* Returns the parent's pid, or 0 if the process has ended, and when the process was born. The name is in parentheses,
+ * and may itself contain some. */
 static pid_t parent_of(pid_t pid, uint64_t *ticks)
 {
 	char path[64], text[1024];
@@ -55,8 +56,8 @@ static pid_t parent_of(pid_t pid, uint64_t *ticks)
 	return parent;
 }
 
-/* A process that a member of the family had when it was attached to, and that is not a member
- * itself. */
+/* A process that had a member of the family as its parent when that member was attached to, and
+ * that is not a member itself. */
 static bool is_descendant(const struct events *e, pid_t pid)
 {
 	uint64_t ticks;

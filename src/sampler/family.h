@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processes that are attached to: those that the user names, and the descendants that these have already. Descendants
- * born later inherit the events.
+ * The processes that are attached to: those that the user names, and the descendants that these already have. Later
+ * descendants inherit the events.
  */
 #ifndef ASSAY_SAMPLER_FAMILY_H
 #define ASSAY_SAMPLER_FAMILY_H

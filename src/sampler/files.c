@@ -115,7 +115,8 @@ void files_rest(struct files *f)
 			image_forget_copies(f->by_image[i]);
 }
 
-/* The procedure of the image that holds addr, for its range: the names of many images are not kept until they are needed. */
+/* Finds the procedure of the image that holds addr, for its range: the names of many images are not kept until they are
+ * needed. */
 static const struct image_proc *range_at(struct files *f, uint32_t image, uint64_t addr)
 {
 	struct image *im = image < f->nby_image ? f->by_image[image] : NULL;
@@ -150,7 +151,7 @@ bool files_region(struct files *f, uint32_t image, uint64_t addr, uint64_t bytes
 	return true;
 }
 
-/* fd becomes the file's. */
+/* the file takes over fd */
 static struct mapped_file *add(struct files *f, struct file_key key, int fd, const char *path)
 {
 	struct mapped_file *m = calloc(1, sizeof(*m));
@@ -178,7 +179,7 @@ static struct mapped_file *add(struct files *f, struct file_key key, int fd, con
 	}
 	HASH_ADD(hh, f->all, key, sizeof(m->key), m);
 	if (!m->hh.tbl)
-		return NULL; /* other structures refer to the image: it stays open, and is not found again */
+		return NULL; /* other structures refer to the image, so it stays open, but is not found again */
 	publish(f, m);
 	return m;
 }
@@ -208,7 +209,7 @@ uint64_t files_addr(const struct mapped_file *m, uint64_t offset)
 	return offset;
 }
 
-/* The file of that name if it is the one with that key, or -1. */
+/* Opens the file of that name if the file has that key, or returns -1. */
 static int open_if(struct file_key key, const char *path)
 {
 	struct stat st;
@@ -224,7 +225,8 @@ static int open_if(struct file_key key, const char *path)
 	return -1;
 }
 
-/* Looks where programs and libraries usually are, and beside those already known. */
+/* Looks in the usual folders of programs and libraries, and beside the files that are already
+ * known. */
 static struct mapped_file *guess(struct files *f, struct file_key key, const char *name)
 {
 	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/lib/x86_64-linux-gnu",
@@ -375,7 +377,7 @@ void files_note_generator(struct files *f, pid_t pid)
 	f->generator[f->ngenerator++] = (struct generator){ pid, inner_pid(pid) };
 }
 
-/* If processes generate different code at one address, the first one that ran it gives it its name. */
+/* If processes generate different code at one address, the first process that ran there names the code. */
 static void name_generated(struct files *f, uint32_t image, const struct perf_map *m, size_t *cap)
 {
 	struct profile_image *pi = f->profile->image[image];

@@ -26,7 +26,7 @@ bool kernel_name_parse(const char *answer, uint64_t addr, struct kernel_name *n)
 		return false;
 	n->start = addr - offset;
 	n->end = n->start + size;
-	/* it does not name the code that BPF programs became, but /proc/kallsyms does */
+	/* the kernel does not name code of BPF programs here, but /proc/kallsyms does */
 	module = !*end && !strncmp(answer, "bpf_prog_", 9) ? " [bpf]" : end;
 	snprintf(n->name, sizeof(n->name), "%.*s%s", (int)(at - answer), answer, module);
 	return true;

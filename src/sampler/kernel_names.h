@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of the kernel's procedures. The kernel is asked for each (bpf_snprintf's %pS): to make the text of
- * /proc/kallsyms costs it more than all else at a recording's end, and kernel.kptr_restrict hides that. Who may
- * load the program that asks may run it: it needs no capability besides, and none later.
+ * Names of the kernel's procedures. The kernel is asked for each (bpf_snprintf's %pS): making the text of
+ * /proc/kallsyms costs the kernel more than everything else at a recording's end, and kernel.kptr_restrict hides the
+ * addresses there. A process that may load the BPF program needs no further capability to run it.
  */
 #ifndef ASSAY_SAMPLER_KERNEL_NAMES_H
 #define ASSAY_SAMPLER_KERNEL_NAMES_H
@@ -22,10 +22,10 @@ struct kernel_name {
 	char name[640];	     /* name, with " [MODULE]" */
 };
 
-/* Parses the %pS of addr, "NAME+0xOFFSET/0xSIZE" and perhaps " [MODULE]"; false if it is not a
- * name. */
+/* Parses the %pS text of addr, "NAME+0xOFFSET/0xSIZE" and perhaps " [MODULE]"; false if the text
+ * holds no name. */
 bool kernel_name_parse(const char *answer, uint64_t addr, struct kernel_name *n);
-/* Finds the procedure that holds the address; false if none with a name does. */
+/* Finds the procedure that holds the address; false if no named one does. */
 bool kernel_names_at(struct kernel_names *k, uint64_t addr, struct kernel_name *n);
 
 #endif

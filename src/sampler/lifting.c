@@ -12,11 +12,10 @@
 
 #define MAPPED_AT_ONCE ((size_t)4 << 20)
 
-/* Time that lifting may take: at first, and as a share of the sampled time (reach()). */
+/* Time that lifting may take: at first, and as a share of the sampled time (see reach()). */
 #define LIFT_FIRST_NS 30e6
 #define LIFT_SHARE 0.03
-#define LIFT_ROOM \
-	1.5 /* room for lifted code that is full counts as that part of the limit of time */
+#define LIFT_ROOM 1.5 /* a full room for lifted code counts as this multiple of the limit of time */
 
 int lifting_open(struct lifting *l, int code, uint32_t uops, int lines, uint32_t line_bits,
 		 struct err *err)
@@ -53,8 +52,8 @@ void lifting_close(struct lifting *l)
 }
 
 /*
- * Maps more of the map of code, so that there is room for n micro-ops more: each of its pages costs time to map and to
- * unmap, and most programs need few of them. What cannot be mapped is no room.
+ * Maps n more micro-ops of the code map. Each page costs time to map and to unmap, and most programs need few pages.
+ * Micro-ops that cannot be mapped are no room.
  */
 static void map_code(struct lifting *l, size_t n)
 {
@@ -72,11 +71,10 @@ static void map_code(struct lifting *l, size_t n)
 }
 
 /*
- * Returns how many bytes of code around missing code are lifted for each instruction. Lifting may
- * take a share of the time that was sampled, and some time at first: the nearer it comes to that
- * limit, the less is lifted at a time. So a program that always meets new code costs a few per cent
- * more than its samples, and a program that stays in its code has all of it lifted, whatever that
- * took. Less is lifted as the room for lifted code fills, too: it is to last for code that runs later.
+ * Returns how many bytes of code around missing code are lifted for each instruction. Lifting may take some time at
+ * first and a share of the sampled time: the nearer that limit, the less is lifted at once. So a program that always
+ * meets new code costs a few per cent more than its samples, while a program that stays in its code has all of it
+ * lifted. Less is lifted as the room for lifted code fills, too, so that the room lasts for code that runs later.
  */
 static uint32_t reach(const struct lifting *l, double sampled)
 {
@@ -100,15 +98,15 @@ void lifting_lift(struct lifting *l, struct files *files, double sampled, uint32
 
 	map_code(l, 4 * (size_t)l->neighbourhood + 65536);
 	l->full = l->full || !code_has_room(&l->code);
-	/* samples that missed it before it was lifted are still coming in */
+	/* samples that missed the code before it was lifted are still arriving */
 	if (l->full || code_find(&l->code, image, addr))
 		return;
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	/* the code that runs next is most likely in the same procedure, then in its neighbours */
+	/* the code that runs next is most likely in the same procedure, else in its neighbours */
 	bytes = (uint64_t)l->neighbourhood * reach(l, sampled) / 1024;
 	if (files_region(files, image, addr, bytes, &start, &end))
 		code_sweep(&l->code, image, start, end, (uint32_t)(bytes / 2));
-	/* reached if the stretch belongs to no procedure, or instructions overlap */
+	/* true if the stretch belongs to no procedure, or instructions overlap */
 	code_lift(&l->code, image, addr, l->neighbourhood / 32);
 	l->ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
 }

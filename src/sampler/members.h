@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The user's side of bpf/members.h: the processes that are sampled by the events of all CPUs.
- */
+/* User space's side of bpf/members.h: the processes that the events of all CPUs sample. */
 #ifndef ASSAY_SAMPLER_MEMBERS_H
 #define ASSAY_SAMPLER_MEMBERS_H
 
@@ -17,11 +15,11 @@ struct members {
 	struct bpf_link *hook[MEMBERS_HOOKS];
 };
 
-/* Before the programs are loaded: whether only members are sampled. */
+/* Sets, before the programs are loaded, whether only members are sampled. */
 void members_choose(struct sampler_bpf *b, bool only);
-/* The caller's next child that executes a program is a member from there on, and so are its descendants. -1 with err set. */
+/* Makes the caller's next child that executes a program a member, and so its descendants. -1 with err set. */
 int members_await(struct members *m, struct sampler_bpf *b, struct err *err);
-/* Descendants that there was no room for. */
+/* Returns the number of descendants that there was no room for. */
 uint64_t members_unfollowed(const struct sampler_bpf *b);
 void members_fini(struct members *m);
 

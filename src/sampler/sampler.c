@@ -50,25 +50,26 @@ struct pending {
 
 #define DEVICES_NS 100000000 /* ns between two periodic searches for devices */
 #define LOOK_NS 5000000 /* ns between two searches of one process that the kernel side asked for */
-#define BACKLOG_MOST (2u << 20) /* bytes that wait, from which on they are observed */
+#define BACKLOG_MOST (2u << 20) /* bytes of waiting records at which observing them begins */
 #define BACKLOG_FULL \
-	(4u << 20) /* bytes that wait, from which on the rest stays in the ring buffer */
+	(4u << 20) /* bytes of waiting records at which further ones stay in the ring buffer */
 #define BACKLOG_ROUNDS \
-	16 /* such amounts between two checks for signals; a ring buffer holds no more */
+	16 /* rounds of BACKLOG_MOST between two checks for signals; a ring buffer holds no more */
 #define BACKLOG_TURN 16 /* records that are observed between two checks for urgent ones */
 
-/* Rare windows (bpf/rare.h): at most so many for each of the timer's, each that part as long, and
- * that many may begin at once. */
+/* Rare windows (bpf/rare.h): how many for each of the timer's at most, the divisor of their length,
+ * and how many may begin at once. */
 #define RARE_RATE 8
 #define RARE_BURST 4
 #define RARE_SAVED 256
-/* Bytes of a stack in the ring buffer: few are copied, the others are lists of frames. */
+/* Mean bytes of a stack in the ring buffer: most are lists of frames, few are copies. */
 #define STACK_USUAL 2048
-#define RARE_MORE 1024 /* instructions behind each branch that goes a way for the first time */
+#define RARE_MORE 1024 /* instructions after each branch that goes a way for the first time */
 
-#define LATEST_NS 1000000 /* from an interrupt until its records are in the ring buffer, at most */
+#define LATEST_NS \
+	1000000 /* longest time from an interrupt until its records are in the ring buffer */
 #define LATELY 64
-#define STACK_SPACES 4096 /* processes whose mappings the kernel side knows at most */
+#define STACK_SPACES 4096 /* most processes whose mappings the kernel side knows */
 struct lately {
 	uint32_t pid;
 	uint64_t time;
@@ -77,18 +78,18 @@ struct lately {
 struct sampler {
 	struct sampler_options o;
 	struct sampler_bpf *bpf;
-	struct bpf_program *prog; /* the variant of the program that this kernel accepts */
+	struct bpf_program *prog; /* the variant of the kernel side that this kernel accepts */
 	struct ring ring;
 	struct backlog backlog;
 	struct watches *watches;	       /* watchpoints, or NULL */
 	struct slots *slots;		       /* the policy of slots, or NULL */
-	struct tables_memory tables;	       /* of call stacks */
+	struct tables_memory tables;	       /* the tables of call stacks */
 	struct bpf_link *on_started, *on_born; /* bpf/started.h */
 	struct walker *walker;		       /* walks call stacks; or NULL */
 	struct sideband *sideband;	       /* the walker's; or NULL */
 	uint64_t enabled;		       /* when sampling began; ns, CLOCK_MONOTONIC */
 	void *filter_map;
-	struct events events, rare; /* rare: none but with o.branches */
+	struct events events, rare; /* events of rare windows; opened only with o.branches */
 	struct members members;
 	struct lifting lifting;
 	struct files files;
@@ -226,7 +227,8 @@ static int deliver_at(struct sampler *s, struct window *w, uint32_t image, uint6
 	return deliver(s, w);
 }
 
-/* Samples that waited for their files: those that are known by now, or all at the end. */
+/* Retries the samples that waited for their files: those whose file is known by now, or all at the
+ * end. */
 static int settle_pending(struct sampler *s, bool all)
 {
 	size_t k = 0;
@@ -309,7 +311,7 @@ static int on_unplaced(struct sampler *s, const struct sample *h, struct window 
 	return deliver_at(s, w, 0, h->ip);
 }
 
-/* Reuse times of the whole of a window; what comes of it otherwise is as long as others are. */
+/* Takes reuse times from the whole window; the window's other uses see the usual length only. */
 static int note_reuses(struct sampler *s, struct window *w)
 {
 	if (reuses_window(s->profile, w, profile_window_weight(s->profile, w->start))) {
@@ -373,8 +375,8 @@ static int observe(struct sampler *s, const struct sample *h, size_t bytes)
 	return observe_kernel(s, h);
 }
 
-/* Does what cannot wait until the window is observed: the window's process may end, and the next
- * window may need the same code. */
+/* Does at once what cannot wait until the window is observed: the window's process may end, and the
+ * next window may need the same code. */
 static void supply_missing(struct sampler *s, const struct sample *h, const uint64_t *words,
 			   uint32_t n)
 {
@@ -391,8 +393,7 @@ static void supply_missing(struct sampler *s, const struct sample *h, const uint
 	}
 }
 
-/* Places a waiting sample by the process's present mappings. True if the sample needs no more
- * attention. */
+/* Places a waiting sample by the process's present mappings. True if that completes the sample. */
 static bool on_user(struct sampler *s, const struct sample *h, const uint64_t *words, uint32_t n)
 {
 	struct window w = window_of(s, h);
@@ -437,7 +438,8 @@ static int on_frames(struct sampler *s, const struct unwind_frames *k, size_t by
 	return s->walker ? walked(s, walker_add_frames(s->walker, k, bytes, since(s, k->time))) : 0;
 }
 
-/* At once: the process may end, and its mappings with it. The sample's window is observed later. */
+/* Done at once, because the process may end, and its mappings with it. The sample's window is
+ * observed later. */
 static int on_stack(struct sampler *s, const struct sample_stack *k, size_t bytes)
 {
 	return s->walker ? walked(s, walker_add(s->walker, k, bytes, since(s, k->time))) : 0;
@@ -464,7 +466,7 @@ static int on_record(void *ctx, const void *data, size_t size)
 		s->failed = true;
 		return err_no_memory(&s->sink_err, "samples");
 	}
-	/* what is left in the ring buffer is taken after this much has been observed */
+	/* the records that remain in the ring buffer are taken after these have been observed */
 	return backlog_waiting(&s->backlog) < BACKLOG_FULL ? 0 : -EAGAIN;
 }
 
@@ -480,9 +482,8 @@ static uint32_t log2_up(uint32_t v)
 }
 
 /*
- * Room for a second of full windows, which are some 12 bytes an instruction, and of usual stacks: 16 MiB at least, 64 at
- * most. With 8 MiB, 2.4 % of the samples of a machine with four times as many threads as CPUs were lost while a snapshot was
- * written.
+ * Room for a second of full windows of some 12 bytes an instruction, and of usual stacks: 16 to 64 MiB. With 8 MiB, 2.4
+ * % of the samples of a machine with four times as many threads as CPUs were lost while a snapshot was written.
  */
 static uint32_t ring_bytes(const struct sampler_options *o)
 {
@@ -521,7 +522,7 @@ static void size_stacks(struct sampler_bpf *b)
 	bpf_map__set_max_entries(b->maps.unwind_rules, UNWIND_RULES);
 }
 
-/* Maps a table of the kernel side, which stays mapped: the recorder ends with it. NULL with err set. */
+/* Maps a table of the kernel side, which stays mapped until the recorder ends. NULL with err set. */
 static void *map_table(struct bpf_map *map, size_t bytes, struct err *err)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
@@ -645,7 +646,7 @@ static void unload(struct sampler *s)
 	s->bpf = NULL;
 }
 
-/* Loads the kernel side; without call stacks where it does not load with them. */
+/* Loads the kernel side; without call stacks if it does not load with them. */
 static int load_what_loads(struct sampler *s, struct err *err)
 {
 	struct err why;
@@ -725,7 +726,7 @@ fail:
 	return NULL;
 }
 
-/* Lets the kernel side note where programs are started. Stacks of processes of which it does not are copied. */
+/* Lets the kernel side note the addresses of started programs. Stacks of processes without such a note are copied. */
 static void note_starts(struct sampler *s)
 {
 	s->on_started = bpf_program__attach(s->bpf->progs.on_started);
@@ -757,7 +758,7 @@ void sampler_close(struct sampler *s)
 	free(s);
 }
 
-/* Events of the CPUs, of all that runs there or of a control group's processes. */
+/* Opens events of the CPUs, for everything that runs there or for a control group's processes. */
 static int add_cpus(struct sampler *s, int cgroup, struct err *err)
 {
 	if (events_add_cpus(&s->events, cgroup, err))
@@ -765,7 +766,8 @@ static int add_cpus(struct sampler *s, int cgroup, struct err *err)
 	return s->o.branches ? events_add_cpus(&s->rare, cgroup, err) : 0;
 }
 
-/* Lets the kernel tell of processes, for call stacks. Where the kernel does not, mappings are read from /proc alone. */
+/* Subscribes to the kernel's records of processes, for call stacks. Where the kernel sends none, mappings are read from
+ * /proc alone. */
 static int follow(struct sampler *s, int cgroup, pid_t only, struct err *err)
 {
 	struct err why;
@@ -790,8 +792,8 @@ int sampler_attach_command(struct sampler *s, pid_t pid, struct err *err)
 		       : 0;
 }
 
-/* Opens the rare windows of members of the family, from that member's number on. A member that has
- * ended gets none. */
+/* Opens the rare windows of the family's members from that number on. A member that has ended gets
+ * none. */
 static int attach_rare(struct sampler *s, const struct family *f, size_t from, struct err *err)
 {
 	struct err why;
@@ -847,7 +849,7 @@ int sampler_attach_cgroup(struct sampler *s, const char *name, struct err *err)
 	return rc;
 }
 
-/* Before Linux 6.0 every use of a map takes CAP_BPF where kernel.unprivileged_bpf_disabled is set. */
+/* Before Linux 6.0 every use of a map needs CAP_BPF if kernel.unprivileged_bpf_disabled is set. */
 static bool maps_want_privilege(const struct sampler *s)
 {
 	cap_t had = cap_get_proc(), none = had ? cap_dup(had) : NULL;

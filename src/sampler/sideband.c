@@ -20,7 +20,7 @@
 struct buffer {
 	int fd;
 	struct perf_event_mmap_page *page;
-	uint64_t time; /* of the record at its tail; NONE: not known */
+	uint64_t time; /* time of the record at the buffer's tail; NONE: not known */
 };
 
 struct sideband {
@@ -34,7 +34,7 @@ struct sideband {
 	} raw;
 };
 
-/* Records as the kernel writes them, behind their headers. */
+/* Records as the kernel writes them, without their headers. */
 struct raw_map {
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
@@ -140,7 +140,7 @@ int sideband_watch(const struct sideband *s, int epoll, struct err *err)
 
 /* Buffers. */
 
-/* Bytes from `at` on, which is a position in all that was ever written. */
+/* Copies bytes from position `at` on, counted from the first byte ever written. */
 static void copy_out(const struct sideband *s, const struct buffer *b, uint64_t at, void *to,
 		     size_t n)
 {
@@ -151,7 +151,7 @@ static void copy_out(const struct sideband *s, const struct buffer *b, uint64_t 
 	memcpy((uint8_t *)to + first, data, n - first);
 }
 
-/* The size of the record at the buffer's tail; 0: there is none. */
+/* Returns the size of the record at the buffer's tail; 0: there is none. */
 static size_t waiting(const struct sideband *s, const struct buffer *b)
 {
 	uint64_t head = __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE),
@@ -191,7 +191,7 @@ static void take(struct sideband *s, struct buffer *b)
 
 /* Records. */
 
-/* What lies behind the header of the record in s->raw, if it is long enough. */
+/* Returns what follows the header of the record in s->raw, if the record is long enough. */
 static void *body(struct sideband *s, size_t least)
 {
 	size_t head = sizeof(s->raw.header);
@@ -205,7 +205,7 @@ static bool parse_map(struct sideband *s, struct sideband_record *r)
 
 	if (!m || m->len > UINT64_MAX - m->addr)
 		return false;
-	/* the name is padded with zeroes in front of the tail */
+	/* the name is padded with zeroes before the record's last fields */
 	s->raw.bytes[s->raw.header.size - TAIL_BYTES - 1] = 0;
 	r->kind = SIDEBAND_MAP;
 	r->pid = (pid_t)m->pid;
@@ -222,7 +222,7 @@ static bool parse_map(struct sideband *s, struct sideband_record *r)
 	return r->map.exec;
 }
 
-/* Threads that are born and end leave their process as it is. */
+/* The birth or end of a thread other than the first leaves its process as it is. */
 static bool parse_task(struct sideband *s, struct sideband_record *r, enum sideband_kind kind)
 {
 	const struct raw_task *t = body(s, sizeof(*t));
@@ -246,7 +246,7 @@ static bool parse_comm(struct sideband *s, struct sideband_record *r)
 	return true;
 }
 
-/* True if the record in s->raw tells something. */
+/* True if the record in s->raw is of use. */
 static bool parse(struct sideband *s, struct sideband_record *r)
 {
 	switch (s->raw.header.type) {
@@ -258,7 +258,7 @@ static bool parse(struct sideband *s, struct sideband_record *r)
 		return parse_task(s, r, SIDEBAND_EXIT);
 	case PERF_RECORD_COMM:
 		return parse_comm(s, r);
-	default: /* such as records that were lost: mappings are read where one is missing */
+	default: /* other records, such as those of lost ones: missing mappings are read from /proc */
 		return false;
 	}
 }

@@ -7,13 +7,14 @@
 #include "base/hash.h"
 #include "base/random.h"
 
-/* Operands that the policy judges. An address is recorded for what meets there, not for how often it is the same. */
+/* Operands that the policy judges. An address is recorded to find accesses that meet, not for its frequency, and so is
+ * not judged. */
 #define JUDGED ((1u << OPERAND_N) - 1 - (1u << OPERAND_ADDRESS))
 
 struct slot {
 	uint64_t key;	 /* 0: free */
-	uint64_t value;	 /* the active one */
-	uint64_t window; /* the last one that it was observed in */
+	uint64_t value;	 /* the active value */
+	uint64_t window; /* the last window in which the operand was observed */
 	uint16_t hits, misses, total;
 	uint8_t in_window;
 };
@@ -22,7 +23,7 @@ struct slot {
 struct judged {
 	uint64_t key, value;
 	uint32_t later;
-	uint8_t share; /* per cent, of value */
+	uint8_t share; /* per cent of the observations that had `value` */
 	uint8_t rounds, pause;
 	bool masked;
 };
@@ -38,14 +39,15 @@ struct slots {
 	struct place place[FILTER_PLACES];
 	struct judged *operand;
 	size_t n, room;
-	uint32_t *index; /* number + 1, or 0; linear probing, half is free */
+	uint32_t *index; /* number + 1, or 0; linear probing in a table that is at most half full */
 	/* masked operands by the look, modulo 2 SLOTS_PAUSE, at which they are judged again: number + 1 */
 	uint32_t calendar[2 * SLOTS_PAUSE];
 	uint64_t look, turn_at, windows, random;
-	uint8_t way[SLOTS / SLOTS_WAYS]; /* the way that is considered for replacement next */
-	unsigned bits, part;		 /* of the partition: bits of its number, and its number */
+	uint8_t way[SLOTS / SLOTS_WAYS]; /* the way that is the next candidate for replacement */
+	unsigned bits,
+		part; /* the partition: how many bits the part's number has, and the number */
 	bool thrashed_in_turn;
-	uint64_t replaced_since, taken_since; /* the last turn began */
+	uint64_t replaced_since, taken_since; /* counts since the last turn began */
 	struct slots_counts count;
 };
 
@@ -114,7 +116,7 @@ static int widen(struct slots *s)
 	return 0;
 }
 
-/* The operand's number + 1; 0 without memory. Numbers stay, what they are the numbers of may move. */
+/* Returns the operand's number + 1; 0 without memory. An operand keeps its number, but its struct may move. */
 static uint32_t operand_get(struct slots *s, uint64_t key)
 {
 	size_t i;
@@ -136,8 +138,7 @@ bool slots_masked(const struct slots *s, struct site_id site, int operand)
 	return at && s->operand[at - 1].masked;
 }
 
-/* Postpones the next judgement: each time that the operand behaved as before, twice as far as the
- * last time. */
+/* Postpones the next judgement. Each time that the operand behaved as before, the pause doubles. */
 static void mask(struct slots *s, uint32_t number, bool agreed)
 {
 	struct judged *o = &s->operand[number - 1];
@@ -169,7 +170,7 @@ static void judge(struct slots *s, const struct slot *t, uint32_t number)
 		mask(s, number, agreed);
 }
 
-/* The operands whose time has come are judged once more. */
+/* Judges the operands again whose pause is over. */
 static void look_again(struct slots *s)
 {
 	uint32_t *head = &s->calendar[++s->look % (2 * SLOTS_PAUSE)], at = *head;
@@ -186,7 +187,7 @@ static void look_again(struct slots *s)
 	}
 }
 
-/* More parts if slots were replaced time and again, fewer after a whole turn in which they were not. */
+/* Makes more parts if slots were replaced time and again, and fewer after a whole turn without that. */
 static void turn(struct slots *s)
 {
 	if (s->look < s->turn_at)
@@ -219,8 +220,8 @@ static void enter(struct slot *t, uint64_t key, uint64_t value, uint64_t window)
 	};
 }
 
-/* Returns the operand's slot; or takes one for it, with the value as its active one, and returns
- * NULL. */
+/* Returns the operand's slot; or assigns one with the value as its active value, and returns NULL.
+ * */
 static struct slot *slot_of(struct slots *s, uint64_t key, uint64_t value)
 {
 	size_t set = (size_t)(key >> 16) % (SLOTS / SLOTS_WAYS);
@@ -274,7 +275,7 @@ static void take(struct slots *s, uint32_t number, uint64_t key, uint64_t value)
 	}
 }
 
-/* 1: the value was worth its window, 0: not; -1 without memory. */
+/* Returns 1 if the value was worth its window, 0 if not; -1 without memory. */
 static int value(struct slots *s, uint64_t key, uint64_t v)
 {
 	uint32_t number = operand_get(s, key);

@@ -29,21 +29,22 @@
 
 #define SLOTS 8192	/* power of two */
 #define SLOTS_WAYS 4	/* slots that an operand may have, by its hash */
-#define SLOTS_ENOUGH 32 /* observations that an operand is judged by */
+#define SLOTS_ENOUGH 32 /* observations after which an operand is judged */
 #define SLOTS_WINDOW \
-	4	      /* observations of a window that count: those in a loop are not independent */
-#define SLOTS_HIGH 95 /* per cent: an operand is known if its active value has so much, */
-#define SLOTS_LOW 15  /* or has at most this share, */
-#define SLOTS_AGREE 10u /* or changed by at most so many points, */
-#define SLOTS_ROUNDS 4	/* or the slot was judged so often */
+	4 /* observations of one window that count: those in a loop are not independent */
+#define SLOTS_HIGH \
+	95 /* per cent: an operand is known if its active value has at least this share, */
+#define SLOTS_LOW 15	/* or has at most this share, */
+#define SLOTS_AGREE 10u /* or its share changed by at most this number of points, */
+#define SLOTS_ROUNDS 4	/* or its slot was judged this number of times */
 #define SLOTS_REPLACE \
-	31 /* a slot is replaced if a random number, 0 to this, is above its observations */
-#define SLOTS_LOOK 2048 /* windows that are run from one look at what is masked to the next */
-#define SLOTS_PAUSE 32	/* looks that a masked operand waits, at most */
-#define SLOTS_THRASH 8	/* slots thrash if more than one of so many observations replaces one */
-#define SLOTS_PARTS 6	/* bits of the partition, at most */
-#define PLACE_WINDOWS 8 /* windows that a place is judged by */
-#define PLACE_LITTLE 5	/* per cent of values that were worth it: fewer windows are run, */
+	31 /* a slot is replaced if a random number from 0 to this exceeds the number of its observations */
+#define SLOTS_LOOK 2048 /* windows that are run between two looks at masked operands */
+#define SLOTS_PAUSE 32	/* most looks that a masked operand waits */
+#define SLOTS_THRASH 8	/* slots thrash if more than one observation in this number replaces one */
+#define SLOTS_PARTS 6	/* most bits of the partition */
+#define PLACE_WINDOWS 8 /* windows after which a place is judged */
+#define PLACE_LITTLE 5 /* per cent of useful values below which fewer windows of a place are run, */
 #define PLACE_MUCH \
 	20 /* per cent of useful values above which all windows of a place are run again */
 

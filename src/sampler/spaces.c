@@ -14,7 +14,7 @@
 
 #define PROCESSES_MAX 1024
 #define PLACES_MAX 4096
-#define AGAIN_NS 2000000 /* a process's mappings are read at most so often */
+#define AGAIN_NS 2000000 /* least time between two readings of a process's mappings */
 
 /* The recorder's own vDSO, as an image. */
 static struct image *open_vdso(void)
@@ -26,7 +26,7 @@ static struct image *open_vdso(void)
 
 	if (fd < 0)
 		return NULL;
-	/* the kernel maps two pages or one; what cannot be read is not written */
+	/* the kernel maps two pages or one; write() stops at a page that cannot be read */
 	if (write(fd, at, n) <= 0) {
 		close(fd);
 		return NULL;
@@ -71,7 +71,7 @@ uint32_t spaces_number(const struct spaces *s, const struct place *p)
 	return p->file ? p->file->image : p->vdso ? s->vdso_image : s->anon_image;
 }
 
-/* What lies between run-time and ELF addresses of a mapping. */
+/* Returns the difference of run-time and ELF addresses of a mapping. */
 static uint64_t bias_of(const struct spaces *s, const struct place *p)
 {
 	struct image *im = spaces_image(s, p);
@@ -104,12 +104,13 @@ static size_t first_after(const struct process *p, uint64_t at)
 	return search_first(i, 0, p->n, p->place[i].end > at);
 }
 
-/* Takes [start, end) out of the mapping of that number. */
+/* Removes [start, end) from the mapping of that number. */
 static void cut(struct process *p, size_t i, uint64_t start, uint64_t end)
 {
 	struct place *at = &p->place[i];
 
-	if (at->start < start) { /* what lies behind is mapped again, or found missing */
+	if (at->start <
+	    start) { /* the part behind the gap is mapped again, or found missing later */
 		at->end = start;
 	} else if (at->end > end) {
 		at->offset += end - at->start;
@@ -120,7 +121,7 @@ static void cut(struct process *p, size_t i, uint64_t start, uint64_t end)
 	}
 }
 
-/* Adds a mapping in place of what was there. */
+/* Adds a mapping and removes the parts of others that it replaces. */
 static void insert(struct process *p, const struct place *place)
 {
 	size_t i = first_after(p, place->start);
@@ -139,7 +140,7 @@ static void insert(struct process *p, const struct place *place)
 	p->n++;
 }
 
-/* Tells the kernel side of the process's mappings, if its tables have room for them. */
+/* Tells the kernel side the process's mappings, if the tables have room for them. */
 static void publish(struct spaces *s, const struct process *p)
 {
 	struct unwind_space *to = &s->space;
@@ -163,7 +164,7 @@ static void publish(struct spaces *s, const struct process *p)
 	bpf_map_update_elem(s->map, &p->pid, to, BPF_ANY);
 }
 
-/* Reads the mappings of the process; those that are known remain where it is gone. */
+/* Reads the mappings of the process; the known ones remain if the process has ended. */
 static bool look(struct spaces *s, struct process *p, uint64_t now)
 {
 	struct maps maps;
@@ -176,7 +177,7 @@ static bool look(struct spaces *s, struct process *p, uint64_t now)
 	for (size_t i = 0; i < maps.n; i++) {
 		const struct map *m = &maps.map[i];
 
-		if (m->exec && !(m->start >> 47)) { /* not the kernel's: [vsyscall] */
+		if (m->exec && !(m->start >> 47)) { /* excludes the kernel's [vsyscall] */
 			struct place place = place_of(s, p->pid, m);
 
 			insert(p, &place);
@@ -204,7 +205,7 @@ struct process *spaces_process(struct spaces *s, pid_t pid)
 	if (p)
 		return p;
 	if (HASH_COUNT(s->processes) >= PROCESSES_MAX)
-		forget(s, s->processes); /* the oldest one */
+		forget(s, s->processes); /* replaces the oldest process */
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
@@ -276,7 +277,7 @@ static void on_map(struct spaces *s, const struct sideband_record *r)
 	insert(p, &place);
 }
 
-/* Samples of a process that has ended may still come in: it is forgotten a little later. */
+/* A process that has ended is forgotten a little later, because its samples may still arrive. */
 static void on_end(struct spaces *s, const struct sideband_record *r)
 {
 	pid_t *slot = &s->ended[s->nended % SPACES_ENDED];

@@ -65,7 +65,8 @@ static void child(struct spawn *s, char *const argv[], const sigset_t *mask)
 	if (read(s->go, &c, 1) != 1)
 		_exit(127);
 	close(s->go);
-	/* Signals were blocked until the recorder is ready for the child to end by one. */
+	/* Unblocks signals, which were blocked until the recorder could handle the child's death by
+	 * one. */
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	why = errno;

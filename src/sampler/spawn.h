@@ -13,14 +13,14 @@
 struct spawn {
 	pid_t pid;
 	int go;	    /* written to let it exec */
-	int result; /* read: exec's errno, or end of file when it has succeeded */
+	int result; /* the parent reads exec's errno from here, or end of file if exec has succeeded */
 };
 
 /* Looks argv[0] up as execvp() would: ERR_NOTFOUND or ERR_NOEXEC with err set if it cannot be run. */
 int spawn_check(char *const argv[], struct err *err);
-/* Forks; the child waits. It gets the signal mask `mask`. */
+/* Forks; the child waits, and gets the signal mask `mask`. */
 int spawn_hold(struct spawn *s, char *const argv[], const sigset_t *mask, struct err *err);
-/* Lets it exec. -1 with err set (ERR_NOTFOUND, ERR_NOEXEC) if that failed. */
+/* Lets the child execute the program. -1 with err set (ERR_NOTFOUND, ERR_NOEXEC) if that failed. */
 int spawn_go(struct spawn *s, char *const argv[], struct err *err);
 /* Ends a child that is still held. */
 void spawn_cancel(struct spawn *s);

@@ -15,7 +15,7 @@ struct noted {
 	uint32_t tid, frame;
 };
 
-#define NOTED 8192 /* samples whose windows may still be waiting to be observed */
+#define NOTED 8192 /* number of samples whose windows may still be waiting to be observed */
 
 struct walker {
 	struct files *files;
@@ -93,7 +93,7 @@ static bool read_copy(void *ctx, uint64_t at, uint64_t *v)
 	return true;
 }
 
-/* Appends the frame at the address. False: the stack ends there, for the reason in k->end. */
+/* Appends the frame at the address. False: the stack ends there, and k->end has the reason. */
 static bool note(struct walker *w, struct walk *k, const struct place *p, uint64_t at,
 		 bool returned)
 {
@@ -112,14 +112,14 @@ static bool note(struct walker *w, struct walk *k, const struct place *p, uint64
 }
 
 /*
- * The caller of code without unwind information, which compilers that generate code at run time keep by frame pointers. It is
- * believed if its return address and its frame are where they can be.
+ * Steps to the caller of code without unwind information: compilers that generate code at run time keep frame pointers.
+ * The step is believed if return address and frame lie where such can be.
  */
 static enum frames_next by_frame_pointer(struct walker *w, struct walk *k, struct process *p)
 {
 	uint64_t fp = k->state.reg[5], pc, caller;
 
-	if (!fp && k->by_fp) /* a chain of frame pointers ends so */
+	if (!fp && k->by_fp) /* a chain of frame pointers ends with 0 */
 		return FRAMES_OUTERMOST;
 	if (fp < k->state.reg[4] || fp & 7 || !read_copy(k, fp, &caller) ||
 	    !read_copy(k, fp + 8, &pc) || !pc || !spaces_find(&w->spaces, p, pc - 1, k->k->time))
@@ -132,7 +132,7 @@ static enum frames_next by_frame_pointer(struct walker *w, struct walk *k, struc
 	return FRAMES_CALLER;
 }
 
-/* Whether the address is where the image begins to run: no caller, and often no rule. */
+/* Whether the image begins to run at the address: such code has no caller, and often no rule. */
 static bool is_entry(struct image *im, uint64_t addr)
 {
 	uint64_t entry;
@@ -195,7 +195,7 @@ static void walk_user(struct walker *w, struct walk *k, struct process *p)
 	}
 }
 
-/* The frame in the kernel, below those of user space. */
+/* Adds the frame in the kernel, below those of user space. */
 static void walk_kernel(struct walker *w, struct walk *k)
 {
 	if (!k->k->kernel_ip)
@@ -218,7 +218,7 @@ uint32_t walker_frame(const struct walker *w, uint32_t tid, uint64_t time)
 	return n->tid == tid && n->time == time ? n->frame : 0;
 }
 
-/* What a sample is of. */
+/* Describes the sample's process, thread and time. */
 struct who {
 	uint32_t pid, tid;
 	const char *comm; /* 16 bytes */
@@ -226,7 +226,8 @@ struct who {
 	double weight;
 };
 
-/* Adds a sample of the process that ended in the frame; 0: there was no memory for the frame. -1 without memory. */
+/* Adds a sample of the process that ended in the frame; frame 0: there was no memory for the frame. -1 without memory.
+ * */
 static int add(struct walker *w, struct process *p, const struct who *who, uint32_t frame)
 {
 	struct stacks *s = &w->files->profile->stacks;
@@ -271,7 +272,8 @@ int walker_add(struct walker *w, const struct sample_stack *k, size_t bytes, uin
 	return add(w, p, &who, frame);
 }
 
-/* Why a stack that the kernel side walked ends. A walk that stopped early is not gone on with while the ring buffer is full. */
+/* Tells why a stack that the kernel side walked ends. While the ring buffer is full, a walk that stopped early is not
+ * continued. */
 static enum frame_kind end_of(const struct walker *w, const struct unwind_frames *k)
 {
 	uint64_t last = k->n ? k->frame[k->n - 1] >> UNWIND_IMAGE_SHIFT : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks of samples, into the profile's tree of frames (observe/stacks.h). The kernel side walks most of them by tables
- * (bpf/unwind.h); of the others it copies registers and the top of the stack, and here the copy is walked by all that the
- * images tell. Doing so makes what the kernel side lacked: the process's mappings, and rules for the code that was met.
- * Every stack ends with a reason: it is whole, or it says why it is cut.
+ * Call stacks of samples, added to the profile's tree of frames (observe/stacks.h). The kernel side walks most of them
+ * by tables (bpf/unwind.h); of the others it copies registers and the top of the stack, and this file walks the copy by
+ * everything that the images tell. That also supplies what the kernel side lacked: the process's mappings, and rules
+ * for the code on the stack. Every stack ends with a reason: that it is whole, or why it is cut.
  */
 #ifndef ASSAY_SAMPLER_STACKS_H
 #define ASSAY_SAMPLER_STACKS_H

@@ -11,8 +11,8 @@
 #include "image/unwind.h"
 
 #define GROUP 4		       /* pages that are made at once; power of two */
-#define SPEND_FIRST 200000000u /* ns that the rows of an image may take */
-#define SPEND_ROW 20000u       /* and ns more for each of them */
+#define SPEND_FIRST 200000000u /* ns that making the rows of an image may take, */
+#define SPEND_ROW 20000u       /* and further ns for each row */
 #define LOOK 16		       /* rows that are made between looks at the clock */
 
 /* An unwind rule and its number. Many rows share one rule. */
@@ -44,11 +44,11 @@ struct tables {
 	uint32_t nrule, npage, nrow;
 	size_t made;   /* pages */
 	size_t looks;  /* looks at unwind information; at one in LOOK of them the clock is read */
-	uint64_t late; /* when the page that is being made has taken too long; ns of CPU time */
+	uint64_t late; /* CPU time at which the page that is being made has taken too long; ns */
 	uint32_t row[UNWIND_PAGE];
 };
 
-/* The number of the rule; 0, which is RULE_NONE, where there is no room. */
+/* Returns the number of the rule; 0, which is RULE_NONE, without room. */
 static uint32_t rule_number(struct tables *t, const struct unwind_rule *rule)
 {
 	struct known_rule *k;
@@ -138,7 +138,7 @@ static void place_image(struct tables *t, uint32_t number, const struct image *i
 	}
 	from /= UNWIND_PAGE;
 	to = (to + UNWIND_PAGE - 1) / UNWIND_PAGE;
-	/* one file cannot take all */
+	/* one file cannot use up the room for all */
 	if (!n || to <= from || to - from > (UNWIND_PAGES - t->npage) / 2)
 		return;
 	t->m.image[number].first = from;
@@ -190,7 +190,7 @@ static uint64_t cpu_ns(void)
 
 /* Rows. */
 
-/* Appends the row of the page's n rows, where its rule is another one than that of the row before. */
+/* Appends a row to the page's n rows, unless the row before has the same rule. */
 static uint32_t put(struct tables *t, uint32_t n, uint64_t off, uint32_t rule)
 {
 	if (n && (t->row[n - 1] & ((1u << UNWIND_RULE_BITS) - 1)) == rule)
@@ -199,7 +199,7 @@ static uint32_t put(struct tables *t, uint32_t n, uint64_t off, uint32_t rule)
 	return n + 1;
 }
 
-/* Rows of the part [at, end) of one range; 0: no room, or too late. */
+/* Makes the rows of the part [at, end) of one range; 0: no room, or too late. */
 static uint32_t make_range(struct tables *t, struct image *im, uint32_t n, uint64_t page,
 			   uint64_t at, uint64_t end)
 {
@@ -214,14 +214,15 @@ static uint32_t make_range(struct tables *t, struct image *im, uint32_t n, uint6
 		if (rule == UINT32_MAX)
 			return 0;
 		n = put(t, n, at - page, rule);
-		if (row.rule.kind == RULE_NONE) /* the range tells of none: it is malformed */
+		if (row.rule.kind ==
+		    RULE_NONE) /* the range's information is malformed and gives no rule */
 			return n;
 		at = row.end;
 	}
 	return n;
 }
 
-/* A row of code without a rule. What runs first has no caller. */
+/* Appends a row for code without a rule. The code that runs first has no caller. */
 static uint32_t put_none(struct tables *t, const struct known_image *k, uint32_t n, uint64_t page,
 			 uint64_t at, uint64_t end)
 {
@@ -280,7 +281,8 @@ static bool store_rows(struct tables *t, uint64_t *page, uint32_t n)
 	return true;
 }
 
-/* Whether the image's rows take so long that the file was made for that: a real row takes less than a microsecond. */
+/* Whether the image's rows take so long that the file seems made to waste time: a real row takes less than a
+ * microsecond. */
 static bool is_hostile(const struct known_image *k)
 {
 	return k->spent > SPEND_FIRST + SPEND_ROW * k->rows;

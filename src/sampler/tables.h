@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel side's tables of unwind rules (bpf/unwind.h), made as they are wanted: a stretch of code's rows when a stack is
- * met that goes through it. What runs is a small part of what programs map, so most of it is never made.
+ * The kernel side's tables of unwind rules (bpf/unwind.h), made on demand: a page of rows is made when a stack goes
+ * through that code. Programs run a small part of the code they map, so most rows are never made.
  */
 #ifndef ASSAY_SAMPLER_TABLES_H
 #define ASSAY_SAMPLER_TABLES_H
@@ -14,7 +14,7 @@
 struct tables;
 
 #define TABLES_ENTRY \
-	64 /* bytes of code that calls what runs first: without a rule it is the outermost */
+	64 /* bytes of code, such as the call in _start, that has no rule because it is the outermost */
 
 /* The memory of the tables, which the caller provides and keeps: mapped maps of the kernel side. */
 struct tables_memory {
@@ -27,12 +27,12 @@ struct tables_memory {
 /* NULL without memory. */
 struct tables *tables_new(const struct tables_memory *m);
 void tables_free(struct tables *t);
-/* Makes the rows around the address of the image of that number. Where there is no room they are not made. */
+/* Makes the rows around an address of the image of that number. Without room none are made. */
 void tables_want(struct tables *t, uint32_t number, struct image *im, uint64_t addr);
 /* Makes all rows of the image; for measuring. */
 void tables_want_all(struct tables *t, uint32_t number, struct image *im);
 struct tables_size {
-	size_t rows, rules, pages; /* pages: that have been made */
+	size_t rows, rules, pages; /* pages whose rows have been made */
 };
 struct tables_size tables_size(const struct tables *t);
 

@@ -22,21 +22,22 @@
 #define HITS (REUSES_WATCHED * WATCH_HITS)
 
 struct hit {
-	uint64_t time; /* the watchpoints': since they were set, while the thread ran */
-	unsigned word; /* bit */
+	uint64_t time; /* time for which the watchpoint was set while the thread ran */
+	unsigned word; /* one bit: the word's */
 };
 
 struct watch {
-	int fd[REUSES_WATCHED]; /* a group; [0] is its leader, or -1: free */
+	int fd[REUSES_WATCHED]; /* a group of perf events; [0] is the leader, or -1 in a free watch */
 	uint32_t pid, tid;
-	uint64_t addr[REUSES_WATCHED], moved; /* set, or hit last; ns, CLOCK_MONOTONIC */
-	struct site_id start;		      /* where the window began */
-	unsigned found;			      /* touches that were drawn from */
-	double weight;			      /* once it is settled */
-	bool before; /* the picked touch was not the first one of its visit */
+	uint64_t addr[REUSES_WATCHED],
+		moved;	      /* when the watch was set or last hit; ns, CLOCK_MONOTONIC */
+	struct site_id start; /* where the window began */
+	unsigned found;	      /* number of touches among which one was drawn */
+	double weight;	      /* known once the watch is settled */
+	bool before;	      /* the picked touch was not the first touch of its visit */
 	unsigned hits[REUSES_WATCHED], nhit;
 	struct hit hit[HITS];
-	uint64_t end; /* when the watch was over, on the clock of hits */
+	uint64_t end; /* when the watch was over, in the time of its hits */
 };
 
 struct watches {
@@ -82,7 +83,7 @@ static void end_now(struct watch *t)
 static void keep(struct watches *w, const struct watch *t)
 {
 	if (!array_reserve(w->over, w->cap, w->nover + 1))
-		return; /* treated as if the watch had not been set */
+		return; /* without memory, the watch counts as not set */
 	w->over[w->nover++] = *t;
 	w->unhit += !t->nhit;
 }
@@ -131,13 +132,13 @@ void watches_hit(struct watches *w, uint32_t tid, uint64_t addr, uint64_t hits, 
 		struct watch *t = &w->watch[i];
 		unsigned k = t->fd[0] >= 0 && t->tid == tid ? word_at(t, addr) : REUSES_WATCHED;
 
-		/* hits of one that was set before on the same word count from 1, too */
+		/* hits of an earlier watchpoint on the same word are numbered from 1 as well */
 		if (k == REUSES_WATCHED || hits != t->hits[k] + 1)
 			continue;
 		t->hits[k]++;
 		t->hit[t->nhit++] = (struct hit){ running, 1u << k };
 		t->moved = clock_ns(CLOCK_MONOTONIC);
-		/* the kernel has taken that word off: what follows is not seen as what came before */
+		/* the kernel has removed that word's watchpoint, so the other words alone would show another picture */
 		if (t->hits[k] == WATCH_HITS) {
 			t->end = running;
 			take_off(w, t);
@@ -148,8 +149,8 @@ void watches_hit(struct watches *w, uint32_t tid, uint64_t addr, uint64_t hits, 
 
 /* Setting. */
 
-/* Each watchpoint is an event of a group whose leader is off: setting it takes no interrupt of the
- * CPU that the thread runs on. */
+/* Each watchpoint is an event of a group whose leader is disabled: enabling the group needs no
+ * interrupt on the CPU that runs the thread. */
 static int open_word(const struct watches *w, uint32_t tid, uint64_t addr, int group)
 {
 	struct perf_event_attr attr = {
@@ -174,8 +175,8 @@ static int open_word(const struct watches *w, uint32_t tid, uint64_t addr, int g
 	return fd;
 }
 
-/* Opens the watchpoints of a line together; the kernel takes each off by itself after a number of
- * hits. -1 with errno set. */
+/* Opens the watchpoints of a line together; the kernel removes each after a number of hits. -1 with
+ * errno set. */
 static int open_group(const struct watches *w, struct watch *t)
 {
 	memset(t->fd, -1, sizeof(t->fd));
@@ -184,7 +185,7 @@ static int open_group(const struct watches *w, struct watch *t)
 		if (t->fd[i] < 0)
 			return -1;
 	}
-	for (unsigned i = REUSES_WATCHED; i--;) /* the leader last */
+	for (unsigned i = REUSES_WATCHED; i--;) /* the leader is closed last */
 		if (ioctl(t->fd[i], PERF_EVENT_IOC_REFRESH, WATCH_HITS))
 			return -1;
 	return 0;
@@ -221,7 +222,7 @@ bool watches_wanted(struct watches *w, uint32_t tid)
 	return room_for(w, tid);
 }
 
-/* The word that was touched, and others of its line. */
+/* Chooses the touched word, and others of its line. */
 static void choose_words(struct watches *w, uint64_t addr, uint64_t word[REUSES_WATCHED])
 {
 	uint64_t line = addr & ~(uint64_t)(REUSES_LINE - 1);
@@ -247,7 +248,7 @@ static bool is_long(const uint64_t *at, unsigned n, unsigned i)
 	return true;
 }
 
-/* Whether one of the words was touched by the touches before i. */
+/* Whether one of the touches before i touched one of the words. */
 static bool touched_before(const uint64_t *at, unsigned i, const uint64_t word[REUSES_WATCHED])
 {
 	for (unsigned k = i - REUSES_LONG; k < i; k++)
@@ -300,8 +301,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the time that a hit adds to the time until the next one. Most short intervals consist of
- * nothing else: the result is the median of those near the shortest. */
+/* Returns the time that a hit itself adds to the time until the next one. Most short intervals
+ * consist of nothing else: the result is the median of those near the shortest. */
 static uint64_t exception_ns(const struct watches *w)
 {
 	uint64_t *v = calloc(w->nover * HITS + 1, sizeof(*v)), ns = EXCEPTION_NS;
@@ -324,7 +325,7 @@ static uint64_t exception_ns(const struct watches *w)
 	return ns;
 }
 
-/* The words of the visit that hit k begins; *next: the hit behind it. */
+/* Returns the words of the visit that begins with hit k; *next: the first hit after the visit. */
 static unsigned visit(const struct watch *t, unsigned k, uint64_t limit, unsigned *next)
 {
 	unsigned words = t->hit[k].word;
@@ -341,14 +342,15 @@ static void settle_soon(struct reuses *u, const struct watch *t, uint64_t limit,
 	bool soon = next - t->hit[0].time < limit;
 
 	if (soon && t->nhit == 1)
-		return; /* the watch was over too early to tell */
+		return; /* the watch ended too early to tell */
 	u->watches += units;
 	u->watches_square += reuses_units(t->weight * t->weight);
 	u->soon += soon ? units : 0;
 	u->before += t->before ? units : 0;
 }
 
-/* Adds the first long time between visits that a watch saw; or, at its end, how long it saw none. */
+/* Adds the first long time between visits that a watch saw; or, if there was none, the time at
+ * which it ended as a lower limit. */
 static void settle(struct reuses *u, const struct watch *t, uint64_t exception)
 {
 	uint64_t units = reuses_units(t->weight), limit = exception + REUSES_SOON_NS, d;

@@ -23,28 +23,28 @@
 #include "observe/profile.h"
 #include "stream/window.h"
 
-/* most watches at a time, of different threads: one takes all debug registers */
+/* most watches at a time; each is of another thread and takes all debug registers */
 #define WATCH_MAX 64
 #define WATCH_HITS 4	   /* most hits of each word */
 #define WATCH_NS 150000000 /* time without a hit after which a watch is given up */
-#define WATCH_RATE 100	   /* picks a second of a CPU that samples run on, at most */
+#define WATCH_RATE 100	   /* most picks a second for each CPU that samples run on */
 
 struct watches;
 
 /* prog: descriptor of the program that each hit runs. NULL without memory. */
 struct watches *watches_new(struct profile *p, int prog);
-/* Whether the thread has none. */
+/* Whether the thread has no watch. */
 bool watches_wanted(struct watches *w, uint32_t tid);
-/* The window of a thread that runs: perhaps sets a watchpoint. */
+/* Takes a window of a running thread, and perhaps sets a watchpoint on what it touched. */
 void watches_pick(struct watches *w, const struct window *win);
-/* Takes a hit: the thread, the watched address, the number of hits, and the time for which it was
- * set while the thread ran. */
+/* Takes a hit: the thread, the watched address, the number of hits, and the time for which the
+ * watchpoint was set while the thread ran. */
 void watches_hit(struct watches *w, uint32_t tid, uint64_t addr, uint64_t hits, uint64_t running);
-/* Takes off those that had their time; ns, CLOCK_MONOTONIC. */
+/* Removes the watches whose time is over; `now` in ns, CLOCK_MONOTONIC. */
 void watches_expire(struct watches *w, uint64_t now);
-/* Stops them all: what hits they still have come in until they are settled. */
+/* Stops all watches. Hits that already happened still arrive until watches_settle(). */
 void watches_stop(struct watches *w);
-/* Takes all off, and what they saw to the profile. -1 without memory. */
+/* Removes all watches, and adds what they saw to the profile. -1 without memory. */
 int watches_settle(struct watches *w);
 void watches_count(const struct watches *w, struct run_counters *n);
 void watches_free(struct watches *w);

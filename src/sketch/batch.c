@@ -104,7 +104,7 @@ static int add_new(struct hot *h, const uint64_t *v, unsigned n, unsigned enters
 	return rc;
 }
 
-/* Removes entries that are no more frequent than a value outside the list may be. */
+/* Removes entries that are no more frequent than a value outside the list can be. */
 static void drop_rare(struct hot *h)
 {
 	unsigned k = 0;
@@ -221,7 +221,7 @@ static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 	} else {
 		memcpy(v, value, n * sizeof(*v));
 	}
-	/* The loop goes on as long as each pass shortens the piece much. */
+	/* The loop continues while each pass shortens the piece much. */
 	for (unsigned before = 2 * n;
 	     i < h->n && left && (left < before - before / 8 || !full || left < SIEVED); i++) {
 		before = left;

@@ -88,7 +88,7 @@ __attribute__((target("avx512f,popcnt"))) static unsigned others_vectors(uint64_
 
 unsigned scan_others(uint64_t *to, const uint64_t *v, unsigned n, uint64_t x)
 {
-	invariant(to == v || to + n <= v || v + n <= to); /* in place, or apart */
+	invariant(to == v || to + n <= v || v + n <= to); /* in place, or into another array */
 	return vectors() ? others_vectors(to, v, n, x) : others_plain(to, v, n, x);
 }
 

@@ -7,7 +7,7 @@
 #define ALPHA 0.709    /* the correction for 64 registers */
 #define SMALL 2.5      /* values for each register, below which empty registers are counted */
 #define NEW_MOST 0.8   /* share of drawn values that are new, above which most are still to come */
-#define DRAWN_LEAST 64 /* drawn values that tell something */
+#define DRAWN_LEAST 64 /* least number of drawn values that allows an estimate */
 #define HALVINGS 40
 
 /* The finaliser of splitmix64. */

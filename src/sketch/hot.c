@@ -108,7 +108,8 @@ static bool grow_brief(struct hot *h)
 	return true;
 }
 
-/* Whether the entry is as all are, and its value is not that of the entry that was hit last. */
+/* Whether the entry has the form of all entries, and its value is not that of the entry that was
+ * hit last. */
 static inline __attribute__((unused)) bool is_sound(const struct hot *h, unsigned i)
 {
 	struct entry e = hot_entry(h, i);
@@ -118,7 +119,7 @@ static inline __attribute__((unused)) bool is_sound(const struct hot *h, unsigne
 	       (i == h->last || h->last >= h->n || e.value != hot_entry(h, h->last).value);
 }
 
-/* Checks what holds of a list between two calls; of a long list, only its first entries. */
+/* Checks the invariants of a list between two calls; of a long list, only its first entries. */
 void hot_check(const struct hot *h)
 {
 	invariant(h->n <= h->capacity && h->n <= h->room);

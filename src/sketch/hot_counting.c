@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A counting sample of one stream misses, of each value, the occurrences before the one that entered it:
- * as many as a coin of 1 / tau falls on the wrong side in a row, tau - 1 on average. Raising tau keeps it
- * so, as if tau had always been what it is. A list merged of several samples (`streams`) misses at most
- * the sum of as many such runs. What is merged while still exact is fed as occurrences and adds none.
+ * A counting sample misses, for each value, the occurrences before the one that entered it: as many as a coin of 1 /
+ * tau falls on the wrong side in a row, tau - 1 on average. Raising tau preserves this, as if tau had had its present
+ * value from the beginning. A list merged from several samples (`streams`) misses at most the sum of as many such runs.
+ * A list that is still exact is merged as single occurrences and adds no run.
  */
 #include "sketch/hot_priv.h"
 

@@ -12,7 +12,8 @@
 #include "sketch/hot.h"
 
 #define BRIEF_FIRST 1
-#define BRIEF_MAX 4095 /* up to here a float rounds sums of weights by less than one in 10,000 */
+#define BRIEF_MAX \
+	4095 /* limit of sums of weights up to which a float rounds by less than one part in 10,000 */
 #define STREAMS_MAX (1u << 30)
 
 struct brief {
@@ -31,7 +32,7 @@ struct entry {
 	double weight; /* weight of the certain occurrences; in weighted lists */
 };
 
-struct hot { /* 56 bytes: what malloc gives in 64 */
+struct hot { /* 56 bytes, which malloc serves from a 64-byte piece */
 	uint64_t method : 1;
 	uint64_t weighted : 1; /* weights are kept; else each occurrence weighs 1 */
 	uint64_t wide : 1;     /* e; else brief. Counting samples are always wide */
@@ -74,7 +75,7 @@ static inline void hot_weigh(struct hot *h, unsigned i, double weight)
 		h->brief[i].weight = (float)weight;
 }
 
-/* Checks what holds of a list between two calls, where invariants are checked. */
+/* Checks the invariants of a list between two calls, in builds that check invariants. */
 void hot_check(const struct hot *h);
 struct entry hot_entry(const struct hot *h, unsigned i); /* the i-th entry of any list */
 /* Makes the list wide. False without memory. */

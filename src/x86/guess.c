@@ -220,7 +220,7 @@ static uint32_t imm_bytes(uint8_t kind, const struct prefixes *x)
 	return size[kind];
 }
 
-/* p: 16 bytes. */
+/* Examines an instruction; p: 16 readable bytes. */
 static struct guess guess_length(const uint8_t *p)
 {
 	struct guess g = { 0 };

@@ -10,7 +10,7 @@
 
 #define FORMS (1u << 17)
 #define BODY_BYTES (24u << 20)
-#define AHEAD 16   /* instructions that lift_memo_ahead() looks at */
+#define AHEAD 16   /* instructions that lift_memo_ahead() examines */
 #define SLACK 1024 /* forms and bodies that fit between two calls of lift_memo_rest() */
 
 /* The micro-ops of a form for one set of live flags. */

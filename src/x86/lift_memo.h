@@ -45,15 +45,15 @@ void lift_memo_free(struct lift_memo *m);
 const struct lift_form *lift_memo_decode(struct lift_memo *m, const uint8_t *p, size_t n,
 					 struct lift_values *v);
 
-/* Looks at the instructions in p[0 .. n), which will be decoded next, and prefetches what that
- * will need. Returns how many bytes they have. */
+/* Examines the instructions in p[0 .. n), which will be decoded next, and prefetches the memory
+ * that this will need. Returns how many bytes the instructions have. */
 size_t lift_memo_ahead(struct lift_memo *m, const uint8_t *p, size_t n);
 
 /* Writes the micro-ops of the instruction at addr to out[0..LIFT_MAX), as lift_insn() does. */
 int lift_memo_lift(struct lift_memo *m, const struct lift_form *f, uint64_t addr,
 		   struct lift_values v, uint16_t fl_live, struct uop *out);
 
-/* Called between runs: forgets everything if memory has run full. */
+/* To be called between runs: forgets everything if memory has run full. */
 void lift_memo_rest(struct lift_memo *m);
 
 #endif

@@ -40,13 +40,14 @@ struct table *rt_blocks, *rt_returns; /* switch.S reads both */
 const void **rt_direct;
 static uint64_t used[2];
 static struct slot tombstone = { ~0ul, 0 };
-/* With a schedule there are several kinds of blocks. Here are the tables of those that are not being translated now. */
+/* With a schedule there are several kinds of blocks. These are the tables of the kinds that are not being translated
+ * now. */
 static struct {
 	struct table *blocks, *returns;
 	const void **direct;
 	uint64_t used[2];
 } aside[CACHE_KINDS];
-static enum cache_kind kind; /* the one that is being translated now */
+static enum cache_kind kind; /* the kind that is being translated now */
 
 struct block *blocks;
 struct link *links;
@@ -70,10 +71,10 @@ static struct table *table_new(uint64_t n)
 }
 
 /*
- * Without counts indirect jumps and returns have one table for all threads: code by the low 16 bits of an address.
- * The code looks whether it is that address's (put_entry_check), and goes to rt_direct_wrong if not, which finds the
- * right one among rt_returns and puts it there; then it looks at the slot once more, whose address is gone if the code
- * has been forgotten meanwhile: direct_forget() stores that first.
+ * Without counts, indirect jumps and returns share one table for all threads: code by the low 16 bits of an address.
+ * The code checks whether it belongs to that address (put_entry_check). If not, it goes to rt_direct_wrong, which finds
+ * the right code among rt_returns and stores it in the table. Then the slot is read once more, because the code may
+ * have been forgotten meanwhile: direct_forget() clears the slot first.
  */
 #define DIRECT 0x10000
 #define GONE ~0ul
@@ -239,8 +240,8 @@ struct block *cache_find(uint64_t pc)
 	return s ? (struct block *)slot_at(*s) : NULL;
 }
 
-/* The page's slot, or the free one where it belongs. Eight neighbouring pages hash to neighbouring slots, because
- * programs use them together. */
+/* Returns the page's slot, or the free slot where it belongs. Eight neighbouring pages hash to neighbouring slots,
+ * because programs use them together. */
 static struct page *page_slot(uint64_t page)
 {
 	uint64_t number = page / PAGE, hash = (number >> 3) * TABLE_FACTOR >> TABLE_SHIFT;
@@ -369,8 +370,8 @@ void cache_link(struct link *l, struct block *to)
 	publish_linked(l);
 }
 
-/* Whether indirect jumps reach the block by rt_direct and not by pairs: nothing counts executions in its kind of
- * code. */
+/* Whether indirect jumps reach the block by rt_direct and not by pairs, because code of its kind counts no executions.
+ * */
 static bool is_direct(const struct block *b)
 {
 	return schedule_on ? b->flags & BLOCK_SKIPS : !counting();
@@ -475,7 +476,7 @@ static void kill_block(struct block *b)
 		i = l->next;
 		l->linked = false;
 		l->next = 0;
-		if (l->fallen) { /* the code above fell through into this block: a jump at the block's first byte replaces that */
+		if (l->fallen) { /* the code above falls through into this block, whose first byte becomes a jump */
 			l->fallen = false;
 			l->site = (uint32_t)(b->code + 1 - CACHE_BASE);
 			*(uint8_t *)b->code = 0xe9;

@@ -17,7 +17,7 @@ extern const void *
 extern struct block *blocks;
 extern struct link *links;
 extern uint32_t nblocks, nlinks;
-extern uint32_t nids; /* how many numbers the recorder has given out */
+extern uint32_t nids; /* number of blocks whose numbers the recorder has been told */
 void cache_init(void), cache_direct_init(void);
 struct block *cache_find(uint64_t pc);
 struct block *cache_by_code(uint64_t at);
@@ -44,7 +44,8 @@ enum cache_kind {
 	CACHE_KINDS
 };
 void cache_begin(
-	enum cache_kind first);	     /* the kind that is in use first; without a schedule none */
+	enum cache_kind
+		first); /* selects the kind that is in use first; without a schedule there is one kind */
 void cache_turn(enum cache_kind to); /* selects the tables of another kind */
 
 #pragma GCC visibility pop

@@ -101,12 +101,12 @@ void thread_end(struct thread *t)
 	log_thread_end(t);
 }
 
-#define CODE_64 0x33 /* the segments that the kernel gives to 64-bit programs */
+#define CODE_64 0x33 /* the segment selectors that the kernel gives to 64-bit programs */
 #define STACK_64 0x2b
 #define FLAGS_IRET \
 	0x240dd5ul /* flags that iret changes: ID AC OF DF SF ZF AF PF CF; TF is left alone */
 
-/* Does a far return, or iret, within 64-bit code: the words that it pops tell where it goes. */
+/* Does a far return, or iret, within 64-bit code; the words on the stack say where to. */
 static bool far_return(struct thread *t, const uint8_t *op)
 {
 	uint64_t w[5], sp = t->regs[RSP];
@@ -206,8 +206,8 @@ static void set_inside(struct thread *t, uint32_t block)
 		*counter_of(t, EXACT_INSIDE) = counting() ? block : 0;
 }
 
-/* Executes the system call that ends the block. The thread counts as outside the cache meanwhile, because the call
- * may never return. Returns false, with cache_lock held, if the call has been counted but is still to be executed. */
+/* Executes the system call that ends the block. Meanwhile the thread counts as outside the cache, because the call may
+ * never return. Returns false, with cache_lock held, if the call has been counted but is still to be executed. */
 static bool outside(struct thread *t, uint32_t block)
 {
 	bool returns = t->regs[RAX] == __NR_rt_sigreturn, done;
@@ -219,7 +219,7 @@ static bool outside(struct thread *t, uint32_t block)
 	lock(&cache_lock); /* without the lock another thread could empty the cache now */
 	if (flushes != before ||
 	    switches !=
-		    turns) /* the recorder knows a new process since then: the thread enters it here */
+		    turns) /* the recorder knows a new process by now: the thread registers itself there */
 		edges_note_locked(EXACT_WENT, 0, 0, t->pc);
 	else if (returns)
 		edges_note_locked(EXACT_WENT, block + 1, 0, t->pc);
@@ -236,7 +236,8 @@ static void in_odd(struct thread *t, uint32_t block, uint64_t next)
 		edges_note(EXACT_WENT, block + 1, 0, t->pc);
 }
 
-/* An instruction that is translated anew for each execution (once.c) has left its block. */
+/* Handles the end of a block of an instruction that is translated anew for each execution (once.c).
+ * */
 static void leave_once(struct thread *t, const struct link *l)
 {
 	const struct block *b = &blocks[l->from];
@@ -262,7 +263,7 @@ static void leave_once(struct thread *t, const struct link *l)
 	}
 }
 
-/* Takes an execution's weight from the rest of the interval, for code that does not do so by itself. */
+/* Subtracts an execution's weight from the rest of the interval, for code that does not subtract by itself. */
 static void take_weight(struct thread *t, unsigned weight)
 {
 	if (!intervals_on() || schedule_on)
@@ -339,8 +340,8 @@ static uint32_t times_changed(void)
 	return flushes + switches;
 }
 
-/* Finds or translates the block at t->pc and enters it. Returns NULL if there is none now. `from`, if not NULL, is
- * the link, and `site`, if not 0, the indirect jump that leads there; both are valid only if times_changed() is still
+/* Finds or translates the block at t->pc and enters it. Returns NULL if there is none now. `from`, if not NULL, is the
+ * link that leads there, and `site`, if not 0, the indirect jump; both are valid only while times_changed() is still
  * `of`. */
 static struct block *next_block(struct thread *t, struct link *from, uint32_t of, uint32_t site)
 {
@@ -369,7 +370,7 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 		--*counter_of(
 			t,
 			edge_counter(
-				from)); /* the edge's counter is inverted, it counts that the branch fell through */
+				from)); /* the edge's counter is inverted: it counts how often the branch fell through */
 	if (b && site && !(b->flags & BLOCK_ONCE)) {
 		if (counting())
 			edges_near(t, edges_pair(site, b->pc), b);
@@ -381,8 +382,8 @@ static struct block *next_block(struct thread *t, struct link *from, uint32_t of
 	return b;
 }
 
-/* An indirect jump, call or return has left the cache for t->pc. The block may be one of once.c. Returns the jump's
- * site; without counts jumps have no sites, and 1 is returned. */
+/* Handles an indirect jump, call or return that has left the cache for t->pc. The block may be one of once.c. Returns
+ * the jump's site; without counts jumps have no sites, and the result is 1. */
 static uint32_t leave_indirect(struct thread *t, const struct block *b)
 {
 	uint32_t site = (uint32_t)t->site;
@@ -399,8 +400,8 @@ static uint32_t leave_indirect(struct thread *t, const struct block *b)
 	return site;
 }
 
-/* Handles what made the thread leave the cache. Returns the link that leads on from there, or NULL. *site becomes the
- * site of the indirect jump, or 0. */
+/* Handles the reason for which the thread left the cache. Returns the link that leads on from there, or NULL. *site
+ * becomes the site of the indirect jump, or 0. */
 static struct link *leave(struct thread *t, const struct block *b, uint32_t *site)
 {
 	struct link *l;
@@ -467,7 +468,7 @@ void dispatch(void *thread)
 {
 	struct thread *t = thread;
 	struct link *from = NULL;
-	uint32_t before = 0; /* changes counted before the look-up of `from` */
+	uint32_t before = 0; /* changes before the look-up of `from` are not to be counted */
 	uint32_t site = 0;
 
 	for (;;) {

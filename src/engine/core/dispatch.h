@@ -28,10 +28,10 @@
 extern struct thread *threads;
 extern int threads_lock;
 struct thread *thread_new(void);
-/* The process has no other thread, being a forked child, or because they have ended: their
- * contexts are unmapped. */
+/* Called when the process has no other thread, because it was forked or the others have ended:
+ * unmaps their contexts. */
 void threads_forget_others(struct thread *t);
-/* Called when the thread runs no more code: its counters are read no more, and are unmapped
+/* Called when the thread runs no more code: its counters are no longer read, and are unmapped
  * together with its stream. */
 void thread_end(struct thread *t);
 void dispatch(void *thread) __attribute__((noreturn));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transfers of control that no link tells of. Each indirect jump, call and return is a site; a site
- * and a place where it went are a pair, with a counter in each thread. switch.S looks pairs up,
- * without a lock: in the thread's near table, then here. Rare transfers (signals, beginnings of
+ * Transfers of control that no link stands for. Each indirect jump, call and return is a site; a
+ * site and a target that it went to are a pair, with a counter in each thread. switch.S looks pairs
+ * up without a lock: in the thread's near table, then here. Rare transfers (signals, beginnings of
  * threads) are logged one by one.
  */
 #include <linux/mman.h>
@@ -21,7 +21,7 @@
 #include "engine/shared.h"
 
 #define SITES_MAX (1u << 22)
-#define TARGETS 4096	  /* number of lists of pairs, by target, to begin with */
+#define TARGETS 4096	  /* initial number of lists of pairs, by target */
 #define SPREAD 40503	  /* multiplier that spreads the numbers of sites, modulo NEAR_SITES */
 #define GATHER 30599	  /* the inverse of that factor */
 #define MANY 2048	  /* pairs */
@@ -138,7 +138,8 @@ static struct pair **find(uint64_t site, uint64_t pc)
 	return NULL;
 }
 
-/* Asks for large pages: the slots in use lie all over the near table, and the TLB has too few entries for small ones. */
+/* Asks for large pages: the used slots are scattered over the near table, and the TLB has too few entries for small
+ * pages. */
 static void enlarge(struct thread *t)
 {
 	near_table(t)->target =
@@ -184,7 +185,8 @@ static void more_lists(void)
 		}
 }
 
-/* The slot that counts a pair while it is there; of sites with large numbers none does. */
+/* Returns the slot that counts a pair while the pair is in it; 0 for sites with large numbers,
+ * which have none. */
 static uint32_t slot_of(uint64_t site, uint64_t pc)
 {
 	return site < NEAR_SITES ? (uint16_t)(pc + site) : EXACT_NEAR_SLOTS;

@@ -22,7 +22,7 @@ void edges_init(void), edges_reset(void);
 void edges_thread(struct thread *t);
 /* Returns a number for the indirect jump, call or return that ends the block. */
 uint32_t edges_site(uint32_t block, bool returns);
-/* The pair of a site and a target, which is made if it is new. */
+/* Returns the pair of a site and a target, made if it is new. */
 struct pair *edges_pair(uint64_t site, uint64_t pc);
 void edges_count(struct thread *t, const struct pair *p);
 /* Returns how often the thread went from the pair's site to its target. */
@@ -34,7 +34,7 @@ void edges_near(struct thread *t, const struct pair *p, const struct block *b);
 /* Forgets the code of all pairs whose target is pc, because the code there has changed. */
 void edges_forget(uint64_t pc);
 /* Logs a rare transfer, which has no counter (enum edge_kind). block: its number + 1, or 0. An
- * address of 0 is the outside. */
+ * address of 0 stands for what is not observed. */
 void edges_note(unsigned kind, uint32_t block, uint64_t from, uint64_t to);
 void edges_note_locked(unsigned kind, uint32_t block, uint64_t from, uint64_t to);
 

@@ -3,12 +3,13 @@
  * Empties the code cache when it is full, or when its code is to be made in another way. All
  * threads leave the cache, all blocks are forgotten, and the program goes on where it is. For the
  * recorder the process has ended, and another one with counters of its own takes its place: so no
- * count is lost, and blocks are numbered from the beginning. A thread is inside from finding a
- * block, under the cache's lock, until it has dealt with what made it leave that block; system
- * calls, which may take forever, are outside. A thread that is inside gets a signal that brings it
- * out. If another SIGTRAP of that thread is pending already, as after a single step, the kernel
- * drops this one: so a thread that has come out by itself checks whether the signal is still to be
- * expected.
+ * count is lost, and blocks are numbered from the beginning.
+ *
+ * A thread is inside the cache from when it looks for a block, under the cache's lock, until it has
+ * handled the reason for leaving that block; system calls, which may take forever, are outside. A
+ * thread that is inside gets a signal that brings it out. If another SIGTRAP of that thread is
+ * pending already, as after a single step, the kernel drops this signal: so a thread that has come
+ * out by itself checks whether the signal is still to be expected.
  */
 #include <asm/errno.h>
 #include <asm/signal.h>
@@ -36,8 +37,8 @@
 #define NAP_NS 50000
 
 /*
- * The low bits of a thread's `called`: whether it is called out of the cache. The bits above count the calls, so that one
- * that is made while the thread looks for the signal of the call before is not taken for that.
+ * The low bits of a thread's `called`: whether the thread is called out of the cache. The bits above count the calls,
+ * so that a new call is told from the one whose signal the thread is looking for.
  */
 enum called {
 	NOT_CALLED,
@@ -53,7 +54,7 @@ struct nap {
 
 uint32_t flushes;
 bool faults_keep_state;
-static bool keep_state; /* value of faults_keep_state after the next flush */
+static bool keep_state; /* the value that faults_keep_state takes after the next flush */
 static bool all;	/* flush_all() */
 static int flush_lock;	/* held while the cache is emptied */
 static int flushing;
@@ -78,7 +79,7 @@ void flush_all(void)
 	__atomic_store_n(&all, true, __ATOMIC_RELEASE);
 }
 
-/* If the user has too many signals queued (RLIMIT_SIGPENDING), the kernel does not say how a signal
+/* If the user has too many queued signals (RLIMIT_SIGPENDING), the kernel does not say how a signal
  * was sent, or by whom. */
 static bool may_be_ours(const struct sig_info *info)
 {
@@ -97,7 +98,7 @@ void flush_expect_signal(struct thread *t)
 
 	while ((before = __atomic_load_n(&t->called, __ATOMIC_ACQUIRE)) & CALLED_MASK) {
 		sys(__NR_futex, &t->called, FUTEX_WAKE_PRIVATE, 0);
-		/* the signal was dropped, unless it has come now */
+		/* the signal was dropped, unless it has arrived just now */
 		if ((before & CALLED_MASK) == CALLED)
 			__atomic_compare_exchange_n(&t->called, &before, before & ~CALLED_MASK,
 						    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -118,8 +119,8 @@ void flush_after_fork(void)
 	self()->stop = self()->called = NOT_CALLED;
 }
 
-/* Calls the thread out of the cache. A filter of system calls may forbid one way of doing that; if it forbids both, the
- * thread is called again, until it comes out by itself. */
+/* Calls the thread out of the cache. A filter of system calls may forbid one way of calling; if it forbids both, the
+ * thread is called again until it comes out by itself. */
 static void call_out(struct thread *o)
 {
 	uint32_t before = __atomic_load_n(&o->called, __ATOMIC_ACQUIRE), now;
@@ -129,7 +130,7 @@ static void call_out(struct thread *o)
 		o->ended = sys(__NR_tkill, o->tid, 0) == -ESRCH;
 		return;
 	}
-	/* only this code makes the call, and without the call it changes nothing */
+	/* only this code makes the call, and without arguments the call changes nothing */
 	before += CALLED_NEXT;
 	now = before | CALLING;
 	__atomic_store_n(&o->called, now, __ATOMIC_RELEASE);

@@ -13,15 +13,15 @@ struct sig_info;
 struct thread;
 
 extern uint32_t flushes;
-/* Whether the cache has to be emptied: because its code has to be made in another way, or because it is full and `more` code is
- * to be made. cache_lock is held. */
+/* Whether the cache has to be emptied: because its code has to be made in another way, or because it has no room for
+ * `more` bytes of code. cache_lock is held. */
 bool flush_due(bool more);
-/* Empties the cache, if that is still due. The thread holds no lock. */
+/* Empties the cache, unless another thread has done so meanwhile. The thread holds no lock. */
 void flush_cache(struct thread *t);
 /* Whether blocks preserve flags and registers that are about to be overwritten, because a signal handler may look at them where
  * an instruction faults. */
 extern bool faults_keep_state;
-/* Empties the cache, so that all blocks preserve them from now on. */
+/* Empties the cache, so that all blocks preserve flags and registers from now on. */
 void flush_to_keep_state(void);
 /* Empties the cache before any of its blocks can run again. */
 void flush_all(void);

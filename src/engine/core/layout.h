@@ -35,14 +35,14 @@
 #define CACHE_CODE_SIZE 0x18000000
 #define ENGINE_BASE 0x7a0080000000
 /*
- * gs points that far below the thread's context: code reaches the context relative to rip, as if it lay
- * there. CPUs forward a store to a load at once where both name the same base register and displacement; an
- * address that is a displacement alone waits for the store each time (7 to 10 cycles, AMD Zen).
+ * gs points to this distance below the thread's context: code reaches the context relative to rip, as if it lay there.
+ * CPUs forward a store to a load at once where both name the same base register and displacement; an access by
+ * displacement alone waits for the store each time (7 to 10 cycles, AMD Zen).
  */
 #define CONTEXT 0x7a0060000000
 
 /*
- * Where blocks are looked for, by the table's mask: blocks of 1 << TABLE_NEAR bytes of the program
+ * Where blocks are looked up, by the table's mask: blocks of 1 << TABLE_NEAR bytes of the program
  * share a cache line of the table, found by (address >> TABLE_NEAR) * factor >> shift; a search
  * begins at the slot in that line that the address's lower bits choose.
  */
@@ -71,24 +71,24 @@
 #define T_FLAGS 0x30
 #define T_GS_BASE 0x38 /* the program's: gs itself is ours */
 #define T_FLAGS_SPILL 0x40
-#define T_STOP 0x48  /* the cache is to be emptied: stay out of it */
+#define T_STOP 0x48  /* the cache is about to be emptied: threads must stay outside */
 #define T_SITE 0x50  /* the number of the indirect jump, call or return that leaves the cache */
 #define T_PLANE 0x58 /* address of the plane with the thread's marks */
 /* area of restartable sequences: the program's, or one that names no section */
 #define T_AREA 0x60
-#define T_ASIDE 0x68  /* rax, rcx and the section's name, while os/rseq.c uses them */
+#define T_ASIDE 0x68  /* rax, rcx and the sequence's name, while os/rseq.c uses them */
 #define T_REGS 0x80   /* the program's registers, in encoding order: rax rcx rdx rbx rsp and on */
 #define T_SPILL 0x100 /* a register's value while a sequence in the cache uses it */
 #define T_LATER 0x180 /* memory to be marked after an instruction: see translate/shadow.h */
 /*
- * Number of instructions that may be executed before record/lines.c is asked, in several parts that
- * add up; a block subtracts from the part that its number chooses. A subtraction from one number in
- * memory waits for the one before: 7 to 10 cycles a block.
+ * The number of instructions that may be executed before the engine is asked, as the sum of several
+ * parts; a block subtracts from the part that its number chooses. Subtractions from a single number
+ * in memory would wait for one another: 7 to 10 cycles a block.
  */
 #define T_LEFT 0x240
 #define LEFT_PARTS 16 /* a power of two */
-/* Where few blocks subtract (left.c), they add to these instead, which are less than 0 as long as something is left: so
- * code that must not touch flags finds -1 in the upper half, or 0 where nothing is left. */
+/* Where few blocks subtract (left.c), they add to these words instead, which are less than 0 while something is left:
+ * so code that must not touch flags finds -1 in the upper half, or 0 where nothing is left. */
 #define T_REST (T_LEFT + 8 * LEFT_PARTS)
 
 #define T_STACK_TOP 0x10000 /* engine stack: below this */
@@ -96,13 +96,15 @@
 #define NEAR_SITES 0x10000 /* sites below have different slots for each target */
 #define T_SIGNAL_STACK 0x10000
 #define T_SIGNAL_STACK_SIZE 0x10000
-#define T_SCRATCH 0x20000 /* a block's code made again, to look up what lies where */
+#define T_SCRATCH \
+	0x20000 /* a copy of a block's code, made again to find which instruction lies where */
 #define T_SCRATCH_SIZE 0x40000
 #define T_COUNTERS 0x200000 /* 8 bytes each; mapped when counting */
 #define T_PAIRS (T_COUNTERS + 0x4000000)
-/* The near table: indirect targets, by the low 16 bits of address + site. -address - NEAR_BIAS, code; how often the
- * pair was taken that is there, and which, + 1. What is all zero matches an address that no program has, and that
- * cannot be jumped to. A slot is half a line, and all are a large page: they are met all over. */
+/* The near table: indirect targets, by the low 16 bits of address + site. Each slot holds -address - NEAR_BIAS, the
+ * code, and for the pair in it the number of passes and its number + 1. A slot of zeroes matches an address that no
+ * program has, and that cannot be jumped to. A slot is half a line, and the table is one large page, because accesses
+ * are scattered over all of it. */
 #define T_NEAR (T_PAIRS + 0x2000000)
 #define T_NEAR_CODE (T_NEAR + 8)
 #define T_NEAR_COUNT (T_NEAR + 16)
@@ -110,8 +112,8 @@
 #define T_NEAR_SHIFT 5
 #define T_NEAR_SIZE 0x200000
 #define T_COUNTERS_SIZE 0x6200000
-/* The stream: its control page, which begins with where the next execution goes; two halves, behind each of them nothing, so that a store beyond its end
- * faults. */
+/* The stream: its control page, which begins with the position of the next execution; then two halves, each followed by
+ * an unmapped page, so that a store beyond its end faults. */
 #define T_STREAM (T_COUNTERS + T_COUNTERS_SIZE)
 #define T_HALF_0 (T_STREAM + 0x10000)
 #define T_HALF_1 (T_STREAM + 0x220000)
@@ -129,10 +131,10 @@
 /* Beyond links: in T_EXIT_LINK. */
 #define EXIT_INDIRECT -1 /* T_PC holds the target */
 #define EXIT_SIGNAL -2	 /* no code ran: pending signals are delivered */
-/* These are followed downwards by an exit for each block, EXIT_INTERVAL minus the block's number: nothing of the block ran, since
- * T_LEFT has fewer instructions than it executes. */
+/* Below these numbers each block has an exit, EXIT_INTERVAL minus the block's number: no instruction of the block ran,
+ * because T_LEFT has fewer instructions than it executes. */
 #define EXIT_INTERVAL -16
-/* Likewise, where T_LEFT was exhausted by the link that leads to the block. */
+/* Also one for each block, where the link that leads to the block exhausted T_LEFT. */
 #define EXIT_BEFORE (EXIT_INTERVAL - (1 << 23))
 
 #endif

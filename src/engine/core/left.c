@@ -43,8 +43,8 @@ void left_grant(struct thread *t, uint64_t room)
 }
 
 /*
- * `room`, in parts: half of it evenly, half as they were used since the last time. So there are few of these calls
- * an interval, and each of them leaves less to be granted.
+ * Divides `room` among the parts: half of it evenly, half in proportion to the last use. So there are few such calls in
+ * an interval, and each leaves less to be granted.
  */
 void left_divide(struct thread *t, uint64_t room, unsigned weight, unsigned part)
 {
@@ -129,7 +129,7 @@ static uint32_t left_of(const struct build *b)
 	return T_LEFT + 8 * left_part(b->number);
 }
 
-/* Puts sub qword gs:[at], n or, with `op` 0x05, add. */
+/* Emits sub qword gs:[at], n or, with `op` 0x05, add. */
 #define OP_SUB 0x2d
 #define OP_ADD 0x05
 static void put_change(struct emit *e, unsigned op, uint32_t at, int n)
@@ -147,7 +147,7 @@ static void put_change(struct emit *e, unsigned op, uint32_t at, int n)
 		put32(e, (uint64_t)n);
 }
 
-/* Adds n to gs:[at] by way of a register: flags stay as they are. */
+/* Adds n to gs:[at] through a register, which leaves flags as they are. */
 static void put_change_quietly(struct emit *e, uint32_t at, int n, unsigned reg)
 {
 	put_gs(e, 0x8b, reg, at);
@@ -192,8 +192,8 @@ static void put_branch_out(struct build *b, unsigned condition)
 	put32(e, to - (e->at + 4));
 }
 
-/* Tests without changing flags whether less than nothing is left: that is the number's sign, and
- * jrcxz can test its byte. */
+/* Tests without changing flags whether less than nothing is left, by the sign of the number, whose
+ * top byte jrcxz can test. */
 static void put_check_quietly(struct build *b)
 {
 	struct emit *e = &b->e;
@@ -226,7 +226,7 @@ static uint32_t rest_of(uint32_t number)
 	return T_REST + 8 * rest_part(number);
 }
 
-/* Puts mov ecx, <upper half of rest>: 0 where nothing is left, else -1, as fewer than 2^32 instructions are granted. */
+/* Emits mov ecx, <upper half of rest>: 0 where nothing is left, else -1, as fewer than 2^32 instructions are granted. */
 static void put_upper_half(struct emit *e, uint32_t rest)
 {
 	put8(e, 0x65);
@@ -234,7 +234,7 @@ static void put_upper_half(struct emit *e, uint32_t rest)
 	put_context(e, rest + 4, 0);
 }
 
-/* Leaves the cache if nothing is left, by rcx, which has been spilled. */
+/* Leaves the cache if nothing is left, which rcx says; rcx has been spilled. */
 static void put_check_rest(struct build *b)
 {
 	struct emit *e = &b->e;
@@ -246,8 +246,8 @@ static void put_check_rest(struct build *b)
 }
 
 /*
- * Chooses how much the block takes from what is left. What leads back, to the block itself above all, is likely to be
- * a loop: there a block takes, and not a link.
+ * Chooses how many instructions the block subtracts. A branch backwards, above all to the block itself, is likely to
+ * close a loop: there the block subtracts, and not a link.
  */
 static unsigned due_of(const struct build *b)
 {
@@ -318,14 +318,16 @@ void left_put_end(struct build *b, const struct insn *in)
 	if (b->take)
 		put_change_quietly(e, rest_of(b->number), b->take, RCX);
 	if (b->take > 0 &&
-	    in->kind == CALL_INDIRECT) { /* what follows is longer than jrcxz reaches */
+	    in->kind ==
+		    CALL_INDIRECT) { /* the code that follows is longer than jrcxz can jump over */
 		put_check_rest(b);
 	} else if (b->take > 0) {
 		put_upper_half(e, rest_of(b->number));
-		put16(e, 0x00e3); /* jrcxz to what left_put_behind() puts */
+		put16(e, 0x00e3); /* jrcxz to the code that left_put_behind() emits */
 		b->out_at = e->out;
 	}
-	if (b->take && in->kind != RET && in->kind != RET_POP) /* the operand may need it */
+	if (b->take && in->kind != RET &&
+	    in->kind != RET_POP) /* the operand may use the register */
 		put_restore(e, RCX);
 	b->taken = (uint16_t)(e->at - b->code);
 }
@@ -384,7 +386,8 @@ void left_not_entered(struct thread *t)
 	t->owed = 0;
 }
 
-/* A block has left the cache where it subtracts: some of its instructions have been executed. */
+/* Handles a block that has left the cache in the middle, where it subtracts: some of its
+ * instructions have been executed. */
 unsigned left_exhausted(struct thread *t, const struct block *b)
 {
 	if (b->flags & BLOCK_COARSE) {

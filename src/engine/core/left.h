@@ -16,8 +16,9 @@ struct link;
 struct emit;
 struct insn;
 
-/* Most instructions that have been executed and not been subtracted where one block leads to another; and a bound
- * for how many are executed in vain beyond those that are left before the engine is asked. */
+/* Largest number of instructions that a block can owe, that is, that have been executed and not been subtracted, where
+ * one block leads to another; also a bound for the instructions executed beyond those that are left before the engine
+ * is asked. */
 #define OWED_MAX 256
 #define LATE_MAX 512
 
@@ -36,23 +37,23 @@ void left_to_rest(struct thread *t);
 /* Returns how much of `room` one thread is granted: all of it, or a part if there are several
  * threads; at least `weight`. */
 uint64_t left_share(uint64_t room, unsigned weight);
-/* Blocks that subtract rarely (left.c). Chooses what the block subtracts, which is reached by the link, or NULL. */
+/* Blocks that subtract rarely (left.c). Chooses how much the block subtracts; a link, or NULL, leads to it. */
 void left_plan(struct build *b, const struct link *from);
-/* Puts what the block subtracts, before its instruction i. */
+/* Emits the block's subtraction, before its instruction i. */
 void left_put_block(struct build *b, unsigned i);
-/* The same for an indirect jump, call or return where flags are live; rcx has been spilled. The second one puts what
- * belongs behind it. */
+/* Emits the subtraction for an indirect jump, call or return where flags are live; rcx has been spilled.
+ * left_put_behind() emits the part that belongs after the block's code. */
 void left_put_end(struct build *b, const struct insn *in), left_put_behind(struct build *b);
-/* Puts code of a link that subtracts n and goes on at a block. */
+/* Emits code of a link that subtracts n and continues at a block. */
 void left_put_edge(struct emit *e, int n, const struct block *to);
-/* Called where a thread enters a block. False: the engine must be asked first. */
+/* Called where a thread enters a block. False: the schedule has to be asked first. */
 bool left_enter(struct thread *t, const struct block *b);
 void left_not_entered(struct thread *t);
-/* Called where the block has found too little left: what is left becomes exact, and t->pc where the thread goes on. Returns how
- * many instructions have to be granted to it at least. */
+/* Called where the block found too little left. Makes the number left exact, and sets t->pc to where the thread
+ * continues. Returns the least number of instructions that have to be granted to the thread. */
 unsigned left_exhausted(struct thread *t, const struct block *b);
 /* Returns how many instructions before its end an interval counts as over: with several threads a
- * 256th of it, so that threads do not ask for ever smaller grants. */
+ * 256th of the interval, so that threads do not ask for ever smaller grants. */
 uint64_t left_slack(uint64_t interval, unsigned weight);
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions whose code changes all the time, or may be changed by others: each is translated anew
- * whenever control comes to it. What was executed is counted all the same, by address and bytes.
+ * Instructions whose code changes all the time, or may be changed by others: each is translated
+ * anew whenever control reaches it. Executions are counted by address and bytes.
  */
 #include "engine/core/edges.h"
 #include "engine/core/regions.h"

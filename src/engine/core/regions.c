@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds which memory is code. The engine learns it from /proc/self/maps when code is first met
- * there, and follows the system calls that change mappings. Pages with translated code that the
+ * Finds which memory is code. The engine reads /proc/self/maps when control first reaches unknown
+ * memory, and follows the system calls that change mappings. Pages with translated code that the
  * program may write to are protected: a write faults, the code is forgotten, and the write goes on.
  */
 #include <asm/signal.h>
@@ -21,7 +21,7 @@
 #define PAGE 4096ul
 #define REGIONS_MAX 2048
 #define WATCHED_MAX 65536 /* a power of two */
-/* at most so many pages are looked up one by one; for more the whole table is scanned */
+/* most pages that are looked up one by one; for more the whole table is scanned */
 #define PAGES_NEAR 1024
 #define WRITES_MAX 32 /* writes to a page after which its code is translated for each execution */
 /* such executions of a page's instructions after which its translations are kept until the next write: at first,

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which parts of the run are observed. Every block subtracts its instructions from the number left
- * until the next phase begins (left.c), and leaves the cache before it has done anything if too
- * little is left. If there is one thread, the block is then translated once more, as short as that
- * number, so that the phase begins behind exactly that many instructions. Several threads share
- * what is left; each is granted a part of what the others do not have. When too little remains that
- * no thread holds, all threads leave the cache and give back what they have not used. The phase is
- * the process's: the thread that finds it over calls the others out of the cache, adds up what all
- * have executed, and changes the phase for all. The new phase begins late by what the others had
- * executed of their grants by then: at most SHARE_MIN instructions each.
+ * until the next phase begins (left.c), and leaves the cache at once if too little is left. With
+ * one thread, the block is then translated once more, cut to the number left, so that the phase
+ * begins after exactly that many instructions.
+ *
+ * Several threads share the number left; each is granted a part of what the others do not have.
+ * When too little remains that no thread holds, all threads leave the cache and return the unused
+ * rest of their grants. The phase is the process's: the thread that finds it over calls the others
+ * out of the cache, adds up what all have executed, and changes the phase for all. The new phase
+ * then begins late by the instructions that others had executed of their grants: at most SHARE_MIN
+ * instructions each.
  */
 #include "engine/core/cache.h"
 #include "engine/core/dispatch.h"
@@ -28,8 +30,8 @@
 #define SHARE_MIN 1000
 #define COARSE_MIN 2048	      /* least part of a skipped stretch that is worth code of its own */
 #define ROOM_MAX (1ull << 31) /* most instructions that are granted to a thread at once */
-/* The longest part of the run between two looks of the recorder at what has been observed, as a
- * part of what has run: so a short run has several looks, too. */
+/* The longest part of the run between two reads by the recorder, as a share of the instructions
+ * executed so far: so a short run is read several times, too. */
 #define CLOSE_PART 32
 #define CLOSE_MAX 100000000ull
 
@@ -41,10 +43,10 @@ static struct exact_schedule plan;
 static int schedule_lock;
 static struct {
 	uint64_t position; /* instructions executed, as far as threads have reported them */
-	uint64_t until;	   /* the phase ends there */
-	uint64_t length;   /* from where it began to there */
+	uint64_t until;	   /* position at which the phase ends */
+	uint64_t length;   /* length of the phase */
 	unsigned phase;	   /* enum exact_phase */
-	bool coarse; /* Blocks that subtract their instructions rarely are in use; `until` lies before the phase's end. */
+	bool coarse; /* Blocks that subtract rarely are in use; `until` lies before the phase's end. */
 	uint64_t sample, begin;
 	uint64_t closed; /* the position at which the engine last waited for the recorder */
 	bool main,
@@ -79,9 +81,9 @@ static uint64_t sample_at(uint64_t position)
 }
 
 /*
- * Chooses where the touched lines are told next, when a skipped stretch ends at `end`: 4^k times a
- * sample before that, so that the recorder knows in which of these stretches each line was touched
- * last.
+ * Chooses where touched lines are reported next, in a skipped stretch that ends at `end`: at 4^k
+ * samples before its end, so that the recorder knows in which of these stretches each line was
+ * touched last.
  */
 static uint64_t tell_at(uint64_t end)
 {
@@ -148,7 +150,8 @@ static uint64_t mode_of(enum cache_kind kind)
 	       (warming ? EXACT_LINES : 0);
 }
 
-/* The code that is made and found from here on is the phase's. With cache_lock held, and no other thread in the cache. */
+/* From here on, blocks are made for this phase and found in its tables. With cache_lock held, and no other thread in
+ * the cache. */
 static void set_mode(void)
 {
 	enum cache_kind kind = kind_now();
@@ -212,7 +215,7 @@ static uint64_t granted_to_others(const struct thread *self)
 	return sum;
 }
 
-/* Grants instructions to one of n threads; `others` instructions are granted to other threads already. */
+/* Grants instructions to one of n threads; `others` instructions are granted to the other threads already. */
 static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n, uint64_t others)
 {
 	uint64_t room = now.until - now.position;
@@ -232,7 +235,7 @@ static void grant(struct thread *t, unsigned weight, unsigned part, unsigned n, 
 		left_to_rest(t);
 }
 
-/* The recorder reads what has been observed. */
+/* Waits until the recorder has read what was observed. */
 static void close_sample(void)
 {
 	log_position(now.position, now.phase, now.length, now.main);
@@ -275,7 +278,8 @@ static void next_phase(void)
 	locate();
 }
 
-/* Whether the phase is over; a coarse one is where little is left, which would have to be divided again and again. */
+/* Whether the phase is over. A coarse phase is over once little is left, which would have to be divided again and
+ * again. */
 static bool phase_over(void)
 {
 	return now.position + (now.coarse ? COARSE_MIN / 4 : 0) >= now.until;
@@ -295,7 +299,8 @@ static void turn(struct thread *self)
 	unlock(&schedule_lock);
 }
 
-/* Takes back what all threads have left, so that the position is exact. All other threads are outside the cache. */
+/* Takes back the unused grants of all threads, so that the position is exact. All other threads are outside the cache.
+ * */
 static void gather(struct thread *self)
 {
 	(void)self;
@@ -324,7 +329,7 @@ void schedule_ask(struct thread *t, unsigned weight, unsigned part)
 	}
 	if (!over && n == 1 && room < weight) {
 		t->shorten = (uint32_t)room;
-		/* made_short() grants the rest once it knows to which part the block belongs */
+		/* made_short() grants the rest once it knows which part the block subtracts from */
 	} else if (!over && !scarce) {
 		grant(t, weight, part, n, others);
 	}

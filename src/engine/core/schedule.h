@@ -18,14 +18,14 @@ void schedule_after_fork(struct thread *t); /* called in the child, with cache_l
 /* Called where too few instructions are left in `part` for a block of `weight` instructions,
  * which begins at t->pc. */
 void schedule_ask(struct thread *t, unsigned weight, unsigned part);
-/* Counts an instruction whose code is made anew each time. False: the phase has changed, and the
- * block must be looked up again. */
+/* Counts an execution of an instruction whose code is made anew each time. False: the phase has
+ * changed, and the block must be looked up again. */
 bool schedule_take_one(struct thread *t);
 void schedule_thread_end(struct thread *t);
 /* Called before the process ends or executes another image. */
 void schedule_end(struct thread *t);
 uint64_t schedule_position(struct thread *t);
-/* Called when blocks are numbered anew, so that the recorder takes the process for a new one. */
+/* Called when blocks are renumbered, so that the recorder takes the process for a new one. */
 void schedule_restart(void);
 
 #pragma GCC visibility pop

@@ -22,7 +22,7 @@ struct action { /* a signal's action, as the kernel takes it */
 	sig_set mask;
 };
 
-/* Threads that share signal handlers share one. */
+/* Signal actions, which threads with shared handlers have in common. */
 struct handlers {
 	int users;
 	int lock;
@@ -46,7 +46,7 @@ struct pending {
 	uint64_t err, trapno, cr2;
 	sig_set mask; /* the program's, to be restored when its handler returns */
 	/* mask to which the handler's is added: the program's, or that of the system call that
-	 * waits with its own */
+	 * waits with a mask of its own */
 	sig_set during;
 	bool fault; /* raised by the instruction at pc */
 };
@@ -67,15 +67,15 @@ struct thread {
 	uint64_t spill[16];
 	uint64_t later[8 + 16];
 	int64_t left[LEFT_PARTS];
-	int64_t rest[LEFT_PARTS]; /* minus what is left, besides `left` */
+	int64_t rest[LEFT_PARTS]; /* minus the instructions left, in addition to `left` */
 	/* the fields from here on are used by C alone */
 	struct pending signal;
-	/* signals that the program blocks, of those that the engine never blocks in the kernel */
+	/* signals that the program blocks, among those that the engine never blocks in the kernel */
 	sig_set blocked;
-	/* such signals, and any while another is pending, that have come meanwhile and were no
-	 * faults */
+	/* of these signals, and of any that came while another was pending, those that wait and
+	 * were no faults */
 	sig_set held;
-	struct { /* the system call's own mask, while the call waits */
+	struct { /* the system call's own mask while the call waits */
 		sig_set mask;
 		bool on;
 	} wait;
@@ -91,23 +91,23 @@ struct thread {
 	uint64_t named;	     /* the critical section that the area named when it was last read */
 	struct {
 		uint64_t pc, addr;
-	} excused; /* a fault in a section that was not reported at first */
-	/* within a section, so that the thread continues at the section's abort handler */
+	} excused; /* a fault in a sequence was withheld once */
+	/* within a sequence: continues the thread at the sequence's abort handler */
 	bool interrupted;
 	bool stepping;	  /* single stepping to a place where the pending signal can be delivered */
-	bool steps_pushf; /* the step is over a pushf, which pushes the trap flag as well */
+	bool steps_pushf; /* the single step is over a pushf, which also pushes the trap flag */
 	bool ended;
 	/* the thread's counts have been logged, or are left to the recorder: phases.c */
 	bool told;
 	bool mapped; /* the thread's counters and stream, in the recorder's memory, are mapped */
-	/* signals sent to call it out of the cache that have not come yet: see flush.c */
+	/* signals sent to call the thread out of the cache that have not arrived yet: see flush.c */
 	uint32_t called;
 	bool inside; /* may read blocks, links and counters: flush.c waits until this is false */
 	/* the instruction at pc was counted in the emptied cache, and is still to be executed */
 	bool uncount;
 	bool in_library;  /* runs the decoder's library, with fs_base put aside */
 	uint64_t fs_base; /* the program's */
-	/* PR_SET_SYSCALL_USER_DISPATCH: system calls from outside the range are signals if the
+	/* PR_SET_SYSCALL_USER_DISPATCH: system calls from outside the range become signals if the
 	 * selector says so */
 	struct {
 		uint64_t start, size, selector;
@@ -116,13 +116,13 @@ struct thread {
 	bool reset;		     /* the thread was cloned with CLONE_CLEAR_SIGHAND */
 	uint64_t clear_tid;	     /* address that the kernel clears when the thread ends, or 0 */
 	int64_t granted[LEFT_PARTS]; /* value of `left` when it was granted */
-	int64_t taken[LEFT_PARTS];   /* instructions taken from the grant before this one */
-	/* number of instructions of the next block, behind which the next phase begins; or 0 */
+	int64_t taken[LEFT_PARTS];   /* instructions executed of earlier grants */
+	/* number of instructions of the next block, after which the next phase begins; or 0 */
 	uint32_t shorten;
-	/* execution goes on in the middle of a block, because a phase was over there */
+	/* execution continues in the middle of a block, because a phase ended there */
 	bool midway;
-	bool cut; /* the block to be entered next ends in the middle of another one */
-	/* what was added to `left` because the block that is being entered takes it for not subtracted yet */
+	bool cut; /* the next block to be entered ends in the middle of another block */
+	/* number added to `left` because the block that is being entered assumes it is not subtracted yet */
 	uint32_t owed;
 	uint8_t xmm[16 * 16];
 };

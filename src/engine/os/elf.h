@@ -20,8 +20,8 @@ struct loaded {
 		heap;
 	bool exec_stack;
 };
-/* Maps a program or an interpreter. fd stays open. -errno, -ENOEXEC if its headers are damaged, or why it
- * cannot be run. */
+/* Maps a program or an interpreter. fd stays open. Returns -ENOEXEC if the headers are damaged, or another -errno if
+ * the file cannot be run. */
 enum refusal {
 	REFUSE_FORMAT = -1000,
 	REFUSE_32_BIT,
@@ -37,7 +37,7 @@ struct library {
 	const char *str;
 	unsigned nsym;
 };
-/* Returns where n bytes of an image go, within reach of the cache; 0: anywhere. */
+/* Returns an address for n bytes of an image, within reach of the cache; 0: anywhere. */
 uint64_t near_hint(uint64_t n);
 /* Returns a place in the engine's own room. */
 int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char *name));

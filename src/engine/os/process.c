@@ -40,7 +40,7 @@
 #define CLONE_ARGS_MAX 4096
 #define CLEAR_SIGHAND 0x100000000ul /* CLONE_CLEAR_SIGHAND; not in older headers */
 
-/* What a clone asks for, by whichever system call. */
+/* The request of a clone, by whichever system call. */
 struct request {
 	uint64_t flags, stack;
 	long nr;
@@ -73,7 +73,7 @@ static void child_main(void *arg)
 /*
  * The child has this thread alone: a lock that another thread holds would never be released there.
  * So this thread takes all locks before the fork, except those of flush.c and lines.c, which may be
- * held for long: the child sets those free.
+ * held for long and which the child releases.
  */
 static long fork_child(struct thread *t, const struct request *q)
 {
@@ -140,7 +140,7 @@ static long share_memory(struct thread *t, struct request *q, sig_set mask)
 		memcpy(c->handlers->a, t->handlers->a, sizeof(t->handlers->a));
 		unlock(&t->handlers->lock);
 	}
-	if (q->flags & CLONE_VFORK) /* the stack used before is still good */
+	if (q->flags & CLONE_VFORK) /* the stack that was used before is still valid */
 		c->altstack = t->altstack;
 	if (q->nr == __NR_clone3) {
 		q->args.stack = sp - 4096;
@@ -369,7 +369,7 @@ static char **engine_args(uint64_t argv, const char *option, const char *path, s
 	return out;
 }
 
-/* Leaves the call to the kernel, which runs the file as it is, or says what is wrong. */
+/* Leaves the call to the kernel, which runs the file as it is, or reports the error. */
 static long run_native(struct thread *t, const char *path, bool runs)
 {
 	long r;
@@ -391,7 +391,7 @@ static long run_native(struct thread *t, const char *path, bool runs)
 	return r;
 }
 
-/* Builds a path to a program that is named by a descriptor, which the next image may not have. */
+/* Builds a path to a program that was given as a descriptor, which the next image may not have. */
 static bool names_descriptor(const char *path, long fd)
 {
 	char head[2];
@@ -430,7 +430,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 
 	if (!copy_string(path, sizeof(path), user_path))
 		return -EFAULT;
-	flush_expect_signal(t); /* a signal that came now would reach the new image */
+	flush_expect_signal(t); /* a signal that came now would be delivered to the new image */
 	if (!strcmp(path, self_exe))
 		format(path, sizeof(path), "%s", config.program);
 	if (!path[0] && flags & AT_EMPTY_PATH_FLAG)
@@ -438,7 +438,7 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	else
 		fd = sys(__NR_openat, dirfd, path,
 			 O_RDONLY | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
-	/* the kernel says what is wrong, or runs a file that cannot be read */
+	/* the kernel reports the error, or runs a file that cannot be read */
 	if (sys_failed(fd)) {
 		bool runs =
 			fd == -EACCES && !sys_failed(sys(__NR_faccessat, dirfd, path, ACCESS_X));
@@ -479,8 +479,8 @@ static long exec(struct thread *t, int dirfd, uint64_t user_path, uint64_t argv,
 	return r;
 }
 
-/* Lets a process of one thread go on without the engine, beginning with this system call. No
- * mapping of the recorder's, and none that can be both written and executed, stays for the engine. */
+/* Lets a process of one thread continue without the engine, beginning with this system call. No mapping of the
+ * recorder's, and none that can be both written and executed, remains. */
 static long leave(struct thread *t)
 {
 	sig_set mask;
@@ -506,7 +506,7 @@ static long leave(struct thread *t)
 bool process_restricted;
 
 /* A program that restricts its own system calls restricts the engine's, too, and would be killed
- * for calls that it has not made. */
+ * for calls that the engine makes. */
 static long do_seccomp(struct thread *t, long nr)
 {
 	uint64_t first = t->regs[RDI], second = t->regs[RSI];
@@ -559,9 +559,9 @@ static bool looks_at_engine(long request, long pid)
 }
 
 /*
- * A tracer of a process has to see the program alone. So a child that asks to be traced goes on
- * without the engine, and so does a traced process when it executes a program (exec()). A process
- * that a tracer attaches to while it runs cannot leave the engine.
+ * A tracer has to see the program alone. So a child that asks to be traced continues without the
+ * engine, and so does a traced process when it executes a program (exec()). A process that a tracer
+ * attaches to while it runs cannot leave the engine.
  */
 static long do_ptrace(struct thread *t)
 {

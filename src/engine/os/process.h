@@ -10,10 +10,11 @@
 
 struct thread;
 
-/* The option that gives the next image a path: "N/NAME" behind it is descriptor N, to be closed,
- * and its name. */
+/* The option that gives the next image a path: "N/NAME" after it is a descriptor N, to be closed,
+ * and the file's name. */
 #define OPEN_FILE "//assay/fd/"
-/* Notes that a program of several threads has restricted its system calls, and so the engine's. */
+/* Notes that a program of several threads has restricted its system calls, and thereby the
+ * engine's. */
 extern bool process_restricted;
 bool process_syscall(struct thread *t, long nr, long *ret);
 /* Whether the program wants a signal instead of the system call before t->pc. */

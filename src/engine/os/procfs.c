@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of /proc/self that show the engine: /proc/self/exe names the program, maps and smaps hold what
- * the program has mapped, with its own protections.
+ * The files of /proc/self that would show the engine: /proc/self/exe names the program, and maps and smaps hold the
+ * program's mappings with the program's protections.
  */
 #include <asm/errno.h>
 #include <linux/fcntl.h>
@@ -41,7 +41,7 @@ const char *procfs_hex(const char *s, uint64_t *v)
 
 void procfs_lines(long fd, bool (*line)(void *ctx, const char *text, size_t n), void *ctx)
 {
-	char buf[8192]; /* a path is at most half of it */
+	char buf[8192]; /* the longest path is half of the buffer */
 	size_t have = 0;
 	long n;
 
@@ -181,7 +181,7 @@ static void put_hex(struct out *o, uint64_t v)
 	put(o, digits, n);
 }
 
-/* Parses the first line of a mapping. False if it is another line, as smaps has. */
+/* Parses the first line of a mapping. False if the line is another one, as in smaps. */
 static bool parse(const char *s, size_t n, struct line *l)
 {
 	const char *p = procfs_hex(s, &l->start);
@@ -208,7 +208,8 @@ static void put_line(struct out *o, const struct line *l)
 	put(o, "\n", 1);
 }
 
-/* Writes the line, divided where pages are watched for writes: the program may write to those. */
+/* Writes the line, divided where pages are watched for writes, because the program may write to
+ * those. */
 static void put_cut(struct out *o, const struct line *whole)
 {
 	struct line l = *whole;
@@ -217,7 +218,7 @@ static void put_cut(struct out *o, const struct line *whole)
 		l.prot[1] = regions_watched(l.start) ? 'w' : whole->prot[1];
 		l.end = regions_watched_alike(l.start, whole->end);
 		put_line(o, &l);
-		if (!starts_with(l.rest, " 00:00 0 ")) /* the mapping is a file's */
+		if (!starts_with(l.rest, " 00:00 0 ")) /* whether a file is mapped */
 			l.offset += l.end - l.start;
 		l.start = l.end;
 	}
@@ -282,7 +283,7 @@ long procfs_open(struct thread *t, enum reg path, enum reg flags)
 	return fd;
 }
 
-struct entry { /* linux_dirent64, as far as it matters */
+struct entry { /* the kernel's linux_dirent64, as far as it is used here */
 	uint64_t inode, offset;
 	uint16_t size;
 	uint8_t type;

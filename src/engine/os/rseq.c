@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Restartable sequences. The program's area is registered with the kernel, which keeps its CPU numbers and looks at the
- * section that it names whenever it interrupts the thread. To the kernel the thread is never in the program's section,
- * since what runs is its translation: it takes the section's name away and does nothing else. So a name that is gone
- * tells that the thread has been interrupted, and these places look for it:
+ * Restartable sequences. The program's area is registered with the kernel, which keeps the CPU numbers there and looks
+ * at the section named there whenever it interrupts the thread. For the kernel the thread is never in the program's
+ * section, because it runs the translation: the kernel clears the section's name and does nothing else. So a cleared
+ * name tells that the thread has been interrupted, and these places look for it:
  *
- *   - each block of a section, where it begins; a jump is one of its own, lest it depend on what was read partly before;
- *   - each instruction of a section that writes memory, and its last one. It is a block of its own, and the thread is in
- *     a section of the engine's while it is executed, which begins where the two sections' names are exchanged:
+ *   - each block of a section, where it begins; a jump is a block of its own, because it must not depend on values read
+ *     before;
+ *   - each instruction of a section that writes memory, and the last one. Such an instruction is a block of its own.
+ *     While it is executed the thread is in a section of the engine's, which begins where the two sections' names are
+ *     exchanged:
  *
- *             jmp 1f
- *             the section's description: from 2 to 3, handler `abort`
+ *             jmp 1f                     the section's description: from 2 to 3, handler `abort`
  *             its signature
  *     abort:  ud2                        the engine comes here by its handler of SIGILL
- *     1:      rax and rcx are put aside
+ *     1:      rax and rcx are saved
  *             xchg rcx, [the area's section]
- *     2:      jrcxz abort                interrupted before
+ *     2:      jrcxz abort                the thread was interrupted before
  *             rax and rcx are restored
  *             the instruction
- *     3:      the names are exchanged again, unless it was interrupted here;
+ *     3:      the names are exchanged again, unless the thread was interrupted here;
  *
- *   - the dispatcher, and whoever delivers a signal.
+ *   - the dispatcher, and the code that delivers a signal.
  *
- * What is interrupted goes on at the section's handler, with the registers as they were. Until it comes to one of those places
- * it may read what it would not have read otherwise: a fault is believed when it comes twice.
+ * An interrupted section continues at its handler, with the registers as they were. Before the thread reaches one of
+ * those places, the section may read what it would not have read natively: a fault counts only when it comes twice.
  *
  * Sections become known when code that computes the address of a description is translated, or when the dispatcher
- * finds one named in the area. The engine goes through the dispatcher between any two blocks at first, so the first
- * execution of a section is as late as it gets to be known; it is aborted then if it still runs.
+ * finds one named in the area. At first the engine goes through the dispatcher between any two blocks, so a section is
+ * known at the latest during its first execution, which is aborted if it still runs.
  */
 #include <asm/errno.h>
 
@@ -108,7 +109,7 @@ long rseq_syscall(struct thread *t)
 	return ret;
 }
 
-/* Finds the section that contains an address, or that begins or ends there. */
+/* Finds the section that contains an address, or begins or ends there. */
 static struct section *section_near(uint64_t pc, bool border)
 {
 	unsigned n = __atomic_load_n(&nsections, __ATOMIC_ACQUIRE);
@@ -141,8 +142,7 @@ static void forget_stale(struct section *s)
 		s->d.size = 0;
 }
 
-/* Looks for a description at `at`. True if there is one that has not been known before. cache_lock
- * is held. */
+/* Looks for a description at `at`. True if there is one that was not known. cache_lock is held. */
 static bool learn(uint64_t at)
 {
 	struct section *s = NULL;
@@ -170,7 +170,7 @@ static bool learn(uint64_t at)
 	return true;
 }
 
-/* Learns of a section that has begun, and forgets code that was translated from it without guards. */
+/* Learns that a section has begun, and forgets code that was translated from it without guards. */
 static bool learn_late(uint64_t at)
 {
 	struct description d;
@@ -237,8 +237,8 @@ static bool guarded(const struct section *s, const struct insn *in, const uint8_
 	       (pc + in->len == s->d.start + s->d.size || writes_memory(p));
 }
 
-/* Returns the guard of the next block, and sets *n to the number of instructions from pc on, at
- * most *n, that it has: a block lies within a section, or before one. */
+/* Returns the guard of the next block, and limits *n, the number of instructions from pc on, so
+ * that the block lies within a section, or before one. */
 static uint16_t divide(const struct insn *in, const uint8_t *p, uint64_t pc, unsigned *n)
 {
 	uint16_t guard = 0;

@@ -13,14 +13,14 @@ struct thread;
 
 void rseq_thread(struct thread *t); /* called for a thread without a registered area */
 long rseq_syscall(struct thread *t);
-/* Sends a thread that was interrupted in a section, and is outside of the cache, to the section's
+/* Sends a thread that was interrupted in a sequence, and is outside the cache, to the sequence's
  * handler. Returns whether it was. */
 bool rseq_check(struct thread *t);
-/* Whether the fault at pc is not told to the program: the section may have been interrupted before,
- * and is aborted. */
+/* Whether the fault at pc is to be withheld from the program, because the sequence may have been
+ * interrupted before the fault, and is aborted. */
 bool rseq_excuses(struct thread *t, uint64_t pc, uint64_t addr);
 /* If the kernel, or a check, has sent the thread to the abort of a block's guard: returns the place
- * in the cache where it was before, whose rax and rcx are put aside. Otherwise 0. */
+ * in the cache where the thread was before, whose rax and rcx are saved. Otherwise 0. */
 uint64_t rseq_aborted(uint64_t at);
 
 #pragma GCC visibility pop

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals. The kernel runs our handler, which notes the signal and brings the thread to a place where the
- * program's state is known: from there the program's handler is entered, with a frame as the kernel makes
- * it (arch/x86/kernel/signal.c). From the note to the delivery all signals are blocked: one is pending at
- * most. Where none is pending the kernel's signal mask is the program's, but for those that the engine's own
- * work depends on: what of them the program blocks is kept in the thread.
+ * Signals. The kernel runs the engine's handler, which notes the signal and brings the thread to a place where the
+ * program's state is known. There the program's handler is entered, with a frame like the kernel's
+ * (arch/x86/kernel/signal.c). From the note to the delivery all signals are blocked, so at most one is pending. While
+ * none is pending the kernel's signal mask is the program's, except for the signals that the engine itself depends on:
+ * which of those the program blocks is kept in the thread.
  */
 #include <asm/errno.h>
 #include <asm/sigcontext.h>
@@ -116,7 +116,7 @@ static uint64_t *context_register(struct context *c, unsigned reg)
 	return r[reg];
 }
 
-/* Closes the record of an execution that ends early there. */
+/* Closes the record of an execution that ended early. */
 static void cut_record(struct thread *t, uint64_t *record, const struct place *place)
 {
 	if (!place->done) {
@@ -129,7 +129,7 @@ static void cut_record(struct thread *t, uint64_t *record, const struct place *p
 	stream_of(t)->at = (uint64_t)record + place->record;
 }
 
-/* Leaves the cache for the dispatcher, with the program's state where it stands. */
+/* Leaves the cache for the dispatcher, with the program's present state. */
 static void leave(struct thread *t, struct sig_ucontext *uc, const struct place *place)
 {
 	const struct block *b = cache_by_code(uc->c.rip);
@@ -176,7 +176,7 @@ static bool is_pushf(const uint8_t *p)
 	return *p == 0x9c;
 }
 
-/* Handles an asynchronous signal, which has been noted, that found the thread in the cache. */
+/* Handles an asynchronous signal, already noted, that found the thread in the cache. */
 static void find_way_out(struct thread *t, struct sig_ucontext *uc)
 {
 	struct place place;
@@ -190,8 +190,8 @@ static void find_way_out(struct thread *t, struct sig_ucontext *uc)
 	uc->c.flags |= FLAG_TRAP;
 }
 
-/* The signal has come in a system call that waits with a mask of its own. That mask is in force
- * until the handler has begun. */
+/* Handles a signal that came during a system call which waits with a mask of its own. That mask
+ * stays in force until the handler has begun. */
 static bool waits(const struct thread *t, const struct sig_ucontext *uc)
 {
 	return t->wait.on && uc->c.rip == (uint64_t)rt_syscall_insn + 2 &&
@@ -211,7 +211,7 @@ static void note(struct thread *t, const struct sig_info *info, struct sig_ucont
 	uc->mask = ~sync_signals;
 }
 
-/* Goes on in the other half: the stream's present half is full. */
+/* Continues in the other half of the stream, because the present half is full. */
 static bool in_guard(const struct thread *t, uint64_t addr)
 {
 	uint64_t at = addr - (uint64_t)t;
@@ -220,8 +220,8 @@ static bool in_guard(const struct thread *t, uint64_t addr)
 	       (at >= T_HALF_1 + T_HALF_SIZE && at < T_HALF_1 + T_HALF_SIZE + T_GUARD_SIZE);
 }
 
-/* Returns the register that the instruction stores through, if words.c writes into the stream by
- * that register; else NO_REG. */
+/* Returns the register that the instruction stores through, if words.c uses that register to write
+ * into the stream; else NO_REG. */
 static unsigned stores_by(const uint8_t *p)
 {
 	unsigned rm = p[2] & 7;
@@ -232,8 +232,8 @@ static unsigned stores_by(const uint8_t *p)
 	return rm | (p[0] & 1u) << 3;
 }
 
-/* Lets the stream go on in its other half. The block is not decoded anew: that takes longer than
- * all the rest. */
+/* Continues the stream in its other half. The block is not decoded anew, which would take longer
+ * than everything else here. */
 static bool next_half(struct thread *t, uint64_t addr, struct sig_ucontext *uc)
 {
 	unsigned reg = stores_by((const uint8_t *)uc->c.rip);
@@ -289,16 +289,16 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 		return;
 	}
 	if (!in_cache(at) ||
-	    /* traps are reported behind their instruction */
+	    /* traps are reported after their instruction */
 	    !find_place(t, sig == SIGTRAP ? at - 1 : at, &place))
 		die("the engine failed: signal %ld at %lx, address %lx, program at %lx", (long)sig,
 		    at, info->addr, t->pc);
 	if (!t->pending && (sig != SIGSEGV || !rseq_excuses(t, place.pc, info->addr))) {
-		/* otherwise the pending signal goes first, and the fault comes again */
+		/* otherwise the pending signal is delivered first, and the fault comes again */
 		note(t, info, uc, true);
 		if (sig == SIGTRAP) {
 			place.pc = place.next;
-			if (t->signal.info.addr == at) /* the trap of int1 */
+			if (t->signal.info.addr == at) /* the trap of the instruction int1 */
 				t->signal.info.addr = place.pc;
 		}
 		if (sig == SIGILL || sig == SIGFPE)
@@ -308,9 +308,9 @@ static void on_fault(struct thread *t, int sig, struct sig_info *info, struct si
 }
 
 /*
- * Aborts a restartable sequence, whatever the signal is. The thread was in the guard of a store of
- * the sequence, or found that the sequence was interrupted: it stopped at an instruction of the
- * engine's, at `at`.
+ * Aborts a restartable sequence, whichever signal came. The thread was in the guard of a store of
+ * the sequence, or found that the sequence was interrupted: the thread stopped at `at`, an
+ * instruction of the engine's.
  */
 static void on_abort(struct thread *t, int sig, struct sig_info *info, struct sig_ucontext *uc,
 		     uint64_t at)
@@ -420,7 +420,7 @@ static void install(int sig, uint64_t flags)
 	kernel_action(sig, &a, NULL);
 }
 
-/* Sets the program's mask while no signal is pending. Signals that are no longer blocked come now. */
+/* Sets the program's mask while no signal is pending. Signals that this unblocks are delivered now. */
 static void set_mask(struct thread *t, sig_set mask)
 {
 	t->blocked = mask & sync_signals;
@@ -482,7 +482,7 @@ long signals_pending(struct thread *t)
 	return r;
 }
 
-/* Returns the mask that the call's arguments hold, or point to. */
+/* Returns the mask in the call's arguments, or the mask that they point to. */
 static bool mask_of(const struct thread *t, long nr, sig_set *mask)
 {
 	const uint64_t *r = t->regs;
@@ -527,8 +527,8 @@ static bool mask_of(const struct thread *t, long nr, sig_set *mask)
 	       rt_copy(mask, (const void *)of.mask, sizeof(*mask));
 }
 
-/* Gives signals that are held here back to the kernel, which delivers them when the call's mask
- * allows it. Returns which ones. */
+/* Returns signals that are held here to the kernel, which delivers them when the call's mask allows
+ * it. The result says which ones. */
 static sig_set give_back(struct thread *t, sig_set which)
 {
 	long pid = sys(__NR_getpid);
@@ -713,7 +713,7 @@ static bool save_vectors(uint64_t at)
 	struct _fpstate_64 *fp = (void *)at;
 	uint8_t zero[512 + 64] = { 0 };
 	uint32_t magic = FP_XSTATE_MAGIC2;
-	/* a probe: the copy reports the fault that xsave would meet */
+	/* a probe: the copy meets the fault that xsave would meet */
 	if (!rt_copy((void *)at, zero, sizeof(zero)) ||
 	    !rt_copy((void *)(at + xsave_size), &magic, 4))
 		return false;
@@ -807,8 +807,8 @@ static bool push_frame(struct thread *t, const struct action *a)
 	return true;
 }
 
-/* A handler's frame finds no room: the next signal is one that can be handled only on another
- * stack. */
+/* Handles a handler's frame that finds no room: the next signal is one that only another stack can
+ * take. */
 static void force_segv(struct thread *t)
 {
 	t->signal.info = (struct sig_info){ .signo = SIGSEGV, .code = SI_KERNEL };
@@ -862,7 +862,7 @@ bool signals_raise(struct thread *t, int sig, int code, uint64_t addr)
 
 	signals_block_all(&old);
 	if (t->pending)
-		return false; /* the pending signal goes first: the fault comes again */
+		return false; /* the pending signal is delivered first, and the fault comes again */
 	memset(&t->signal, 0, sizeof(t->signal));
 	t->signal.info = (struct sig_info){ .signo = sig, .code = code, .addr = addr };
 	t->signal.mask = t->signal.during = old | t->blocked;
@@ -893,7 +893,7 @@ bool signals_raise_call(struct thread *t, long nr)
 	return true;
 }
 
-/* Called when the frame to return by cannot be read. False: another signal goes first. */
+/* Called when the return frame cannot be read. False: another signal is delivered first. */
 static bool raise_bad_frame(struct thread *t)
 {
 	if (!signals_raise(t, SIGSEGV, SI_KERNEL, 0))
@@ -959,8 +959,8 @@ void signals_reset(struct thread *t)
 
 /*
  * Ends the engine's part in a process of one thread. Signals, memory and gs are set to what the
- * program expects, and the program goes on from t->pc by itself. The kernel restores the registers,
- * as it does after a handler. All signals are blocked; `mask` was the program's.
+ * program expects, and the program continues from t->pc by itself. The kernel restores the
+ * registers, as after a handler. All signals are blocked; `mask` was the program's.
  */
 void signals_leave(struct thread *t, sig_set mask)
 {

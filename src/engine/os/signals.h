@@ -14,7 +14,8 @@
 void signals_init(void);
 void signals_thread(struct thread *t); /* sets up the thread's alternate stack */
 void signals_deliver(struct thread *t);
-/* Raises a fault of the program at t->pc that the engine found. False: another signal goes first. */
+/* Raises a fault of the program at t->pc that the engine found. False: another signal is delivered
+ * first. */
 bool signals_raise(struct thread *t, int sig, int code, uint64_t addr);
 /* Raises SIGSYS for the system call before t->pc, which is not made. */
 bool signals_raise_call(struct thread *t, long nr);
@@ -22,7 +23,8 @@ bool signals_raise_call(struct thread *t, long nr);
 bool signals_trapped(const struct thread *t);
 long signals_action(struct thread *t);
 long signals_altstack(struct thread *t);
-/* Does rt_sigreturn. False: the call is still to be done, because another signal goes first. */
+/* Does rt_sigreturn. False: the call is still to be done, because another signal is delivered
+ * first. */
 bool signals_return(struct thread *t);
 long signals_mask(struct thread *t); /* does rt_sigprocmask */
 long signals_pending(struct thread *t);

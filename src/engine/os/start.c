@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the engine begins: assay-exact -- CMD ARGS…, or, for a child's new image, with the path apart:
- * assay-exact OPTION PATH ARGV….  Loads the program, gives it the stack that the kernel would, and runs it.
+ * The engine's entry: assay-exact -- CMD ARGS…, or, for a child's new image, with the path apart: assay-exact OPTION
+ * PATH ARGV….  Loads the program, gives it the stack that the kernel would give it, and runs it.
  */
 #include <asm/errno.h>
 #include <elf.h>
@@ -33,7 +33,7 @@
 #include "engine/os/sys.h"
 
 #define PATH_MAX 4096
-#define INTERPRETERS_MAX 5 /* at most so many scripts whose interpreters are scripts */
+#define INTERPRETERS_MAX 5 /* most interpreters in a row that are scripts themselves */
 #define STRINGS 16384
 
 void rt_start(uint64_t *sp) __attribute__((noreturn));
@@ -203,7 +203,7 @@ static uint64_t number(const char *s)
 	return v;
 }
 
-/* Whether execvp would give the file to a shell: it is text that does not begin with #!. */
+/* Whether execvp would give the file to a shell: the file is text that does not begin with #!. */
 static bool is_text(const char *head, long n)
 {
 	for (long i = 0; i < n && head[i] != '\n'; i++)
@@ -243,7 +243,7 @@ static int open_program(struct start *s)
 	return -ELOOP;
 }
 
-/* The name that the kernel gives to a program that was named by a descriptor. */
+/* Returns the name that the kernel gives to a program that was named by a descriptor. */
 static const char *name_of_open(const char *path)
 {
 	static char name[PATH_MAX + 64];
@@ -261,7 +261,7 @@ static const char *name_of_open(const char *path)
 	return name;
 }
 
-/* Whether the kernel would give the program rights that the engine cannot give. */
+/* Whether the kernel would give the program privileges that the engine cannot give. */
 static bool is_privileged(int fd)
 {
 	struct stat_k {
@@ -391,8 +391,7 @@ static void load(struct start *s)
 	sys(__NR_close, fd);
 }
 
-/* Builds argc, argv, envp and auxv as the kernel lays them out, below those that it gave to the
- * engine. */
+/* Builds argc, argv, envp and auxv as the kernel lays them out, below the engine's own. */
 static uint64_t build_stack(const struct start *s)
 {
 	unsigned own = s->nprepend ? s->nprepend + 1 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* System calls that the engine has a part in; all others go to the kernel as they are. */
+/* System calls that the engine takes part in; all others go to the kernel as they are. */
 #include <asm/errno.h>
 #include <asm/prctl.h>
 #include <linux/fcntl.h>
@@ -42,7 +42,7 @@ static long keep_away(uint64_t addr, long flags)
 	return -ENOMEM;
 }
 
-/* Whether there are marks that have to stay. */
+/* Whether there are marks that must be kept. */
 static bool in_the_way(struct thread *t, uint64_t start, uint64_t n)
 {
 	lines_give_way(t, start, n);
@@ -62,7 +62,7 @@ static long do_mmap(struct thread *t)
 	    ((r[RDX] & PROT_EXEC) || (!(flags & MAP_ANONYMOUS) && flags & MAP_PRIVATE)))
 		hint = near_hint(n);
 	lines_mapping_begin();
-	/* no thread may translate meanwhile: it would see the old code, or lose the new one */
+	/* no thread may translate meanwhile, or it would see the old code, or lose the new one */
 	lock(&cache_lock);
 	ret = sys(__NR_mmap, hint, n, r[RDX], flags, r[R8], r[R9]);
 	if (!sys_failed(ret))
@@ -111,7 +111,7 @@ static long do_brk(struct thread *t)
 	return (long)new;
 }
 
-/* Called when other memory, or none, lies behind the addresses from now on. */
+/* Called when other memory, or none, is mapped at the addresses. */
 static long do_shm(struct thread *t, long nr)
 {
 	long ret;
@@ -203,9 +203,9 @@ static long do_arch_prctl(struct thread *t)
 	}
 }
 
-/* Limits on address space and data count the engine's memory: the engine adds that to the program's
- * limits. */
-static uint64_t on_top[2]; /* what was added to the limits of data and of address space */
+/* Limits on address space and data count the engine's memory, so the engine adds that to the
+ * program's limits. */
+static uint64_t on_top[2]; /* amounts added to the limits of data and of address space */
 
 static long do_limit(struct thread *t, long nr)
 {
@@ -363,7 +363,7 @@ static void release_clone(uint64_t at, uint64_t size)
 	regions_release(a.child_tid, 4);
 }
 
-/* Sizes of what a system call's argument points to: one word, or as much as the next argument says. */
+/* Sizes of the object that a system call's argument points to: one word, or the size that the next argument gives. */
 static void release_arguments(const uint64_t *r)
 {
 	const uint64_t a[] = { r[RDI], r[RSI], r[RDX], r[R10], r[R8], r[R9], 0 };
@@ -375,9 +375,9 @@ static void release_arguments(const uint64_t *r)
 }
 
 /*
- * Watched pages that the kernel is to write to are unprotected before the call. A call that fails
- * because of the protection cannot always be repeated: it may have taken a child's end, a message
- * or a signal with it, return less than was asked for, or not fail at all.
+ * Unprotects watched pages that the kernel is about to write to. A call that fails because of the
+ * protection cannot always be repeated: it may have consumed a child's end, a message or a signal,
+ * return less than was asked for, or not fail at all.
  */
 static void release_written(const struct thread *t, long nr)
 {

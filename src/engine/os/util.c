@@ -101,7 +101,7 @@ static size_t vformat(char *out, size_t size, const char *fmt, va_list ap)
 			while (*s && n + 1 < size)
 				out[n++] = *s++;
 		} else if (n + 22 >= size) {
-			break; /* a number that does not fit is left out as a whole */
+			break; /* a number that does not fit is left out entirely */
 		} else if (*fmt == 'd') {
 			long v = va_arg(ap, long);
 
@@ -276,7 +276,7 @@ void memory_release(void)
 	unlock(&arena_lock);
 }
 
-/* 0 free, 1 taken, 2 taken and waited for (Drepper, "Futexes are tricky", mutex 2) */
+/* 0 free, 1 taken, 2 taken and awaited (Drepper, "Futexes are tricky", mutex 2) */
 void lock(int *l)
 {
 	int c = 0;

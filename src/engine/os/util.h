@@ -32,16 +32,15 @@ void *arena(size_t n);
 #define LARGE_PAGE (2ul << 20)
 /*
  * Reserves address space, zeroed when touched. Dense memory lies in large pages, because all of it
- * is touched; `align` is a power of two. Growing memory is touched from its beginning on: its first
- * part, as much as small programs need, lies in the large page of dense memory if there is room,
- * else in small pages; the rest lies in large pages.
+ * is touched; `align` is a power of two. Growing memory is touched from its beginning on: the first
+ * part, enough for small programs, lies in the large page of dense memory if there is room, else in
+ * small pages; the rest lies in large pages.
  */
 void *reserve(size_t n), *reserve_densely(size_t n, size_t align), *reserve_growing(size_t n);
 #define GROWING_SMALL (256ul << 10)
 /* Maps a free place of the engine's room: mmap's arguments and result. */
 long room_map(size_t n, int prot, int flags, long fd, uint64_t offset);
-/* Keeps other threads out of the functions above, so that a child that is forked meanwhile can call
- * them. */
+/* Keeps other threads out of the functions above, so that the child of a fork can call them. */
 void memory_hold(void), memory_release(void);
 void lock(int *l), unlock(int *l);
 

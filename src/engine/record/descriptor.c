@@ -23,7 +23,8 @@ static void move_fd(void)
 		log_fd = (int)fd;
 }
 
-/* System calls that take a descriptor first, beside those that descriptor_answers() answers. */
+/* System calls whose first argument is a descriptor, except those that descriptor_answers()
+ * answers. */
 static bool is_of_file(long nr)
 {
 	static const uint16_t calls[] = {
@@ -43,7 +44,7 @@ static bool is_of_file(long nr)
 	return false;
 }
 
-/* Whether a path is absolute: the system call ignores its descriptor then. */
+/* Whether a path is absolute, so that the system call ignores its descriptor. */
 static bool is_absolute(uint64_t path)
 {
 	char first;

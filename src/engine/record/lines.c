@@ -2,9 +2,9 @@
 /*
  * Working sets: which lines of memory each interval touches. Snapshots are made of the marks that code sets (marks.c).
  *
- * An interval ends where the block begins that would exceed it. A thread takes from what is left of it by
- * itself, in parts (T_LEFT), which are granted anew, as they were used, when one does not suffice; where there are
- * several threads each is given a part, and the end is off by that much.
+ * An interval ends where a block begins that would exceed it. A thread subtracts its instructions from what is left of
+ * the interval, in parts (T_LEFT). When one part is exhausted, the rest is divided again in proportion to how the parts
+ * were used. With several threads each is granted a share, and the interval's end is off by that much.
  */
 #include <asm/errno.h>
 #include <linux/mman.h>
@@ -39,7 +39,7 @@ _Static_assert(EXACT_BLOCKS_MAX == T_RAN_SIZE, "layout");
 
 static int lines_lock, mapping_lock;
 static struct {
-	uint64_t interval, next; /* in the unit */
+	uint64_t interval, next; /* in the interval's unit */
 	uint64_t total;		 /* instructions executed, as far as threads have reported them */
 	uint32_t taken;
 	long pid;
@@ -122,7 +122,8 @@ void lines_after_fork(struct thread *t)
 	grant(t, 0, 0);
 }
 
-/* Elements from one address to another, which is behind the last one, or, downwards, before it. */
+/* Number of elements from one address to another, which is after the last element or, downwards,
+ * before it. */
 static uint64_t mark_elements(const struct thread *t, uint64_t from, uint64_t to, unsigned size)
 {
 	return to > from ? marks_set(t, from, to - from) : marks_set(t, to + size, from - to);
@@ -341,7 +342,7 @@ static void snapshot(struct thread *t, bool last)
 				    .last = last };
 
 	sys(__NR_prctl, PR_GET_NAME, s.name);
-	lock(&mapping_lock); /* lines touched in a mapping that appears meanwhile would belong to no mapping that the recorder knows */
+	lock(&mapping_lock); /* the recorder would not know the mapping of lines touched in a new one */
 	put_mappings();
 	marks_tell();
 	unlock(&mapping_lock);
@@ -351,7 +352,7 @@ static void snapshot(struct thread *t, bool last)
 	log_stack(t);
 	log_snapshot(&s);
 	if (++now.taken >=
-	    lines.snapshots) { /* the recorder has merged snapshots in pairs, so intervals are twice as long from here on */
+	    lines.snapshots) { /* the recorder merged snapshots in pairs: intervals are twice as long from now on */
 		now.taken /= 2;
 		now.interval *= 2;
 	}

@@ -45,12 +45,11 @@ static uint64_t written; /* bytes of the log before this chunk */
 static uint32_t images, pairs;
 static int log_lock;
 #define SIGNAL_SYS 31
-#define BLOCK_NONE 0 /* SIG_BLOCK: nothing is added */
-#define UNTOLD_MAX \
-	1024	       /* a killed process loses at most so many instructions of the header's sum */
-static int64_t untold; /* uncounted instructions that were not yet added to the header's number */
+#define BLOCK_NONE 0	/* SIG_BLOCK: nothing is added */
+#define UNTOLD_MAX 1024 /* most instructions in the header's sum that a killed process loses */
+static int64_t untold;	/* uncounted instructions that were not yet added to the header's number */
 
-/* Maps the header for writing, for a moment only: a stray store of the program must not spoil what other processes
+/* Maps the header for writing, for a moment only: a stray store of the program must not damage what other processes
  * record. NULL: a limit on memory or a filter of system calls forbids the mapping. */
 static struct exact_header *open_header(void)
 {
@@ -213,7 +212,7 @@ void log_exec_option(char *out, size_t size)
 		       (long)(log_is_ours() && process->main));
 }
 
-/* Bytes of the shared memory that one thread takes. */
+/* Bytes of shared memory that each thread takes. */
 static uint64_t pieces_size(void)
 {
 	return (log_observed & EXACT_STREAM ? EXACT_STREAM_SIZE : 0) +
@@ -234,8 +233,7 @@ void log_thread(struct thread *t)
 
 		stream = next;
 		next += EXACT_STREAM_SIZE;
-		/* what is not mapped below stays a guard that belongs to the engine: the program must not get any of
-		 * it */
+		/* unmapped pages stay a guard that belongs to the engine: the program must not get any of them */
 		sys(__NR_mmap, base + T_STREAM, T_SIZE - T_STREAM, PROT_NONE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		map_piece(stream, EXACT_STREAM_PAGE, base + T_STREAM);
@@ -249,7 +247,7 @@ void log_thread(struct thread *t)
 		map_piece(firsts, EXACT_FIRSTS_SIZE, (char *)t + T_FIRSTS);
 	}
 	if (log_observed &
-	    /* the place in the file is aligned as the one in memory, so that T_NEAR can be a
+	    /* the offset in the file is aligned like the address in memory, so that T_NEAR can be a
 	     * large page */
 	    EXACT_COUNTS) {
 		at = (next + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
@@ -271,8 +269,9 @@ void log_thread_end(struct thread *t)
 {
 	log_tell();
 	t->mapped = false;
-	/* The place stays the engine's: the program must get no part of it. It is not written, so that it does not count
-	 * as data (ulimit -d), but read as zeros until another thread's counters are mapped there (edges_forget). */
+	/* Keeps the addresses for the engine, so that the program does not get them. The memory is not written, so that
+	 * it does not count as data (ulimit -d), but reads as zeros until another thread's counters are mapped there
+	 * (edges_forget). */
 	if (log_fd >= 0)
 		sys(__NR_mmap, (char *)t + T_COUNTERS, T_RAN - T_COUNTERS, PROT_READ,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -282,7 +281,7 @@ static void ring(void)
 {
 	struct exact_header *h = open_header();
 
-	if (!h) /* the recorder polls as well, so a bell that is not rung costs time only */
+	if (!h) /* the recorder polls as well, so an unrung bell costs time only */
 		return;
 	__atomic_fetch_add(&h->bell, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&h->waits, __ATOMIC_SEQ_CST))
@@ -290,7 +289,7 @@ static void ring(void)
 	close_header(h);
 }
 
-/* Whether the recorder has ended: it holds a lock on the file as long as it lives. */
+/* Whether the recorder has ended: it holds a lock on the file while it lives. */
 static bool recorder_gone(void)
 {
 	static bool gone;
@@ -545,8 +544,8 @@ void log_sampled(const struct exact_sampled *s)
 }
 
 /*
- * Whether the bell may be rung. A filter of system calls may answer the engine's with SIGSYS, which ends the process where
- * that signal is blocked, as it is in threads that block all signals.
+ * Whether the bell may be rung. A filter of system calls may answer the engine's call with SIGSYS, which ends the
+ * process if that signal is blocked, as in threads that block all signals.
  */
 static bool may_ring(void)
 {
@@ -558,7 +557,7 @@ static bool may_ring(void)
 	return !(mask & sig_bit(SIGNAL_SYS));
 }
 
-/* Starts the stream's half anew after the recorder has read it. */
+/* Begins a half of the stream anew after the recorder has read it. */
 static void empty_stream(struct thread *t)
 {
 	struct exact_stream *s = stream_of(t);
@@ -572,7 +571,7 @@ void log_ask(void)
 	uint32_t asked = process->asked + 1, seen;
 
 	__atomic_store_n(&process->asked, asked, __ATOMIC_SEQ_CST);
-	/* The recorder looks from time to time even if the bell is not rung. */
+	/* The recorder looks from time to time even without the bell. */
 	if (may_ring())
 		ring();
 	while ((seen = __atomic_load_n(&process->answered, __ATOMIC_ACQUIRE)) != asked &&

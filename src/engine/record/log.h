@@ -19,26 +19,26 @@ struct thread;
 
 extern int log_fd; /* descriptor of the recorder's file, or -1 */
 extern uint64_t
-	log_mode; /* what code that is translated now observes: log_observed, or MODE_SKIPPING */
+	log_mode; /* what code translated from now on observes: log_observed, or MODE_SKIPPING */
 extern uint64_t log_observed; /* what the recorder asks to be observed */
 #define MODE_SKIPPING (1ull << 32)
-#define MODE_COARSE (1ull << 33) /* besides: instructions are subtracted rarely */
+#define MODE_COARSE (1ull << 33) /* in addition: instructions are subtracted rarely */
 const struct exact_schedule *log_schedule(void);
 /* Maps a piece of the recorder's memory for reading. */
 const void *log_piece(uint64_t at, uint64_t n);
 void log_sampled(const struct exact_sampled *s);
 /* Tells the recorder the schedule's state. */
 void log_position(uint64_t position, unsigned phase, uint64_t length, bool main);
-/* Waits until the recorder has read everything that was observed. All other threads are outside of
- * the cache. */
+/* Waits until the recorder has read everything that was observed. All other threads are outside the
+ * cache. */
 void log_ask(void);
 /* Returns how the recorder wants lines to be observed. */
 const struct exact_lines *log_lines(void);
 /* Reads the engine's first argument: the recorder's descriptor, and the process that this image
  * continues: "FD:OFFSET", or only FD. */
 void log_init(const char *option);
-/* Reads from the engine's first argument where the process stands in the schedule, and whether it
- * is the first process. */
+/* Reads from the engine's first argument the process's position in the schedule, and whether the
+ * process is the first one. */
 extern uint64_t log_began;
 extern bool log_main;
 /* Writes the engine's first argument for a new image. */
@@ -60,8 +60,8 @@ struct log_exits { /* Exits of a block: see struct exact_exit. */
 /* Logs a block and its exits, and gives them consecutive numbers. */
 void log_block(struct block *b, uint32_t image, const uint8_t *lens, const struct plan *plan,
 	       const struct log_exits *exits);
-/* Gives t the other half of its stream: executions are complete up to `end`, and the n bytes there
- * move to the new half. */
+/* Gives t the other half of its stream: executions are complete up to `end`, and the n bytes from
+ * there on move to the new half. */
 void log_next_half(struct thread *t, uint64_t end, size_t n);
 void log_inverted(uint32_t id);
 void log_pair(uint32_t number, uint32_t block, uint32_t near, uint64_t pc, uint32_t image);
@@ -83,11 +83,12 @@ void log_vector(const struct exact_executed *e, unsigned n, bool pairs);
 void log_interval(void);
 /* log.c */
 void log_uncounted(int n);
-void log_tell(void); /* logs what had to wait, before the process ends or executes another image */
+void log_tell(
+	void); /* logs the records that had to wait, before the process ends or executes another image */
 /* Whether the process is the one that logs, and not a child of vfork, which shares its memory. */
 bool log_is_ours(void);
 void log_ended(void);
-/* Begins new counters and streams for all threads, because blocks are numbered anew from here on. */
+/* Begins new counters and streams for all threads, because blocks are renumbered. */
 void log_restart(void);
 /* Ends the log and unmaps the recorder's memory, because the process's only thread goes on without
  * the engine. */

@@ -29,7 +29,7 @@ void log_mapping(const char *line, bool first)
 	log_close(r);
 }
 
-/* most lines of a chunk that are listed: more would take more room than a bit for each line */
+/* most lines of a chunk that are listed: a longer list would be larger than a bit for each line */
 #define LISTED_MAX 255
 
 void log_touched(unsigned plane, uint64_t chunk_number, const uint64_t *bits, unsigned n)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes at SHADOW that tell which lines of memory have been touched: code in the cache sets them (shadow.c), and who
- * asks gets what has been set since it asked last. Working sets (lines.c) and the warm-up of simulated caches (warm.c) do.
+ * The bytes at SHADOW that tell which lines of memory have been touched. Code in the cache sets them (shadow.c);
+ * working sets (lines.c) and the warm-up of simulated caches (warm.c) read which have been set since the last time.
  *
- * Eight bytes are taken and cleared at a time, in one exchange: what another thread sets meanwhile is told now or the next
- * time, never not at all. Code sets a line's byte first, then the bytes above it; who takes them clears from above: what
- * is taken too early is left to the next time with all three.
+ * Eight bytes are taken and cleared at a time, in one exchange: a mark that another thread sets meanwhile is read now
+ * or the next time, but never lost. Code sets a line's byte first, then the bytes of the levels above; the reader
+ * clears from above, so a mark that is read too early is left to the next time in all three levels.
  *
- * Threads mark in different planes, so that it is known which lines more than one of them touched; more threads
- * than there are planes take turns.
+ * Threads mark in different planes, so that it is known which lines were touched by more than one of them; threads
+ * beyond the number of planes share planes in turn.
  */
 #include <linux/mman.h>
 
@@ -72,7 +72,7 @@ struct room {
 	uint64_t at, size;
 };
 #define ROOMS 6
-#define ROOMS_ALONE 3 /* number of rooms for the only thread, the last ones */
+#define ROOMS_ALONE 3 /* number of places for the marks of an only thread, which come last */
 
 static void get_rooms(struct room r[ROOMS])
 {
@@ -101,7 +101,7 @@ static long map_room(const struct room *r)
 	return p;
 }
 
-/* Reserves the marks that gs reaches. False: there is no room, or gs does not point there. */
+/* Reserves the marks that gs reaches. False: there is no room, or gs has the wrong base. */
 static bool map_alone(const struct thread *t, const struct room *r)
 {
 	if (level_size(0) > ALONE || (uint64_t)t != CONTEXT + ALONE)
@@ -193,7 +193,7 @@ uint64_t marks_set(const struct thread *t, uint64_t addr, uint64_t n)
 	return first;
 }
 
-/* Marks the bytes of a level that stand for [first, last] of the level below, where that is marked. */
+/* Marks the bytes of a level that stand for [first, last] of the level below, where the level below has marks. */
 static void clear_chunks(unsigned plane, uint64_t first, uint64_t last)
 {
 	uint8_t *chunk = level_of(plane, 1);
@@ -265,7 +265,7 @@ bool marks_in_the_way(uint64_t start, uint64_t n)
 	return false;
 }
 
-/* Copies what is marked at `from` to the thread's plane. */
+/* Copies the marks at `from` to the thread's plane. */
 static void move_marks(const struct thread *t, uint64_t from)
 {
 	const uint8_t *line = (const uint8_t *)from, *chunk = (const uint8_t *)above(from);
@@ -296,9 +296,9 @@ bool marks_stand_alone(uint64_t start, uint64_t n)
 	return lines_alone && start < ALONE + level_size(0) && ALONE < start + n;
 }
 
-/* Telling the recorder. */
+/* Reporting marks to the recorder. */
 
-/* Takes eight bytes of a level, and clears them. */
+/* Reads eight bytes of a level, and clears them. */
 uint64_t marks_take(uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED) ? __atomic_exchange_n(p, 0, __ATOMIC_SEQ_CST)
@@ -325,7 +325,7 @@ static void put_chunk(unsigned plane, uint64_t chunk)
 		log_touched(plane, chunk, bits, n);
 }
 
-/* Tells the chunks that eight bytes of level 1 stand for. */
+/* Reports the chunks that eight bytes of level 1 stand for. */
 static void put_chunks(unsigned plane, uint64_t *p, uint64_t chunk)
 {
 	uint64_t v = marks_take(p);

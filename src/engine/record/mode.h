@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What code that is translated now observes. */
+/* What code that is being translated observes. */
 #ifndef ASSAY_ENGINE_RECORD_MODE_H
 #define ASSAY_ENGINE_RECORD_MODE_H
 
@@ -47,8 +47,8 @@ static inline bool coarse(void)
 	return log_mode & MODE_COARSE;
 }
 
-/* Whether code that is translated now marks lines: for working sets, or, where the schedule skips,
- * to warm up caches. */
+/* Whether the code marks lines: for working sets, or, where the schedule skips, to warm up caches.
+ * */
 static inline bool lines_on(void)
 {
 	return log_mode & EXACT_LINES;

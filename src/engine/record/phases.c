@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which blocks run in each interval of so many instructions, for --observe phases.
+ * Which blocks run in each interval of a fixed number of instructions, for --observe phases.
  *
- * Blocks have counters as with counts alone, and take their instructions from T_LEFT. Where an interval ends, the thread
- * that ends it compares the counters of all threads with what was told before, and tells the differences. The recorder
- * itself adds what comes after the last interval: it reads the counters that a process leaves.
+ * Blocks have counters as with counts alone, and subtract their instructions from T_LEFT. The thread that ends an
+ * interval compares the counters of all threads with what was reported before, and reports the differences. The
+ * recorder itself adds what follows the last interval, from the counters that a process leaves.
  *
- * With several threads the others run on meanwhile: each execution belongs to this interval or to the next one, never to
- * none. Counters only grow, so a sum that is read too small is told later; `told` is what was told in all, less what
- * threads that have ended had counted.
+ * With several threads the others run on meanwhile: each execution belongs to this interval or to the next one, never
+ * to none. Counters only grow, so executions missing from a sum are reported later; `told` is the sum of everything
+ * reported, minus the counts of threads that have ended.
  */
 #include <linux/mman.h>
 
@@ -196,7 +196,8 @@ static void forget_pair(const struct pair *p)
 	told_pairs[p->number - 1] -= edges_counted(ending, p);
 }
 
-/* The thread's counters go: what it has counted since the last interval is told by the recorder. */
+/* Called when the thread's counters go: the recorder reports what was counted since the last
+ * interval. */
 void phases_thread_end(struct thread *t)
 {
 	uint32_t n = __atomic_load_n(&nids, __ATOMIC_ACQUIRE);

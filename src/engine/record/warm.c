@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is touched where the schedule skips, so that simulated caches can be kept warm: code that skips marks the lines of
- * data that it touches (marks.c), and which of its blocks ran. Where a warm-up or a sample begins, and at some places
- * before (schedule.c), the recorder is told the lines, those of code among them.
+ * What is touched where the schedule skips, so that simulated caches can be kept warm: code that skips marks the lines
+ * of data that it touches (marks.c), and which of its blocks ran. When a warm-up or a sample begins, and at some places
+ * before (schedule.c), the lines, including those of code, are reported to the recorder.
  */
 #include <linux/mman.h>
 
@@ -25,7 +25,7 @@ static uint8_t *ran_of(struct thread *t)
 	return (uint8_t *)t + T_RAN;
 }
 
-/* A thread's marks of blocks lie where the thread's stream would be if there were one. */
+/* A thread's marks of blocks are at the address where its stream would otherwise be. */
 static void map_ran(struct thread *t)
 {
 	long p = sys(__NR_mmap, ran_of(t), T_RAN_SIZE, PROT_READ | PROT_WRITE,

@@ -15,8 +15,8 @@ void warm_init(struct thread *t);
 void warm_thread(struct thread *t); /* called when a thread begins */
 void warm_after_fork(struct thread *t);
 void warm_restart(void); /* called when blocks are numbered anew */
-/* Tells the recorder what has been touched since the last time. All other threads are outside of
- * the cache. */
+/* Tells the recorder what has been touched since the last time. All other threads are outside the
+ * cache. */
 void warm_tell(void);
 
 #pragma GCC visibility pop

@@ -20,8 +20,8 @@ struct block {
 	uint32_t link;	   /* number of its first link */
 	uint16_t links;
 	uint16_t
-		take_at; /* BLOCK_COARSE: offset in the program's bytes of the instruction before which it subtracts */
-	uint32_t in;	       /* first link that leads here, as its number + 1: a list */
+		take_at; /* BLOCK_COARSE: offset in the program's bytes of the instruction at which it subtracts */
+	uint32_t in; /* first link that leads here, as its number + 1: the head of a list */
 	uint32_t next_page[2]; /* next block of the same page, for each of two pages: number + 1 */
 	union {
 		uint32_t site; /* number of the indirect jump, call or return at its end, or 0 */
@@ -38,7 +38,7 @@ struct block {
 	/* the program's bytes at pc when the block was made, and BYTES_BEHIND more */
 	const uint8_t *bytes;
 };
-/* bytes that the decoder needs to recognise bytes that are no instruction */
+/* further bytes that the decoder needs to see that bytes are no instruction */
 #define BYTES_BEHIND 15
 #define BLOCK_DEAD 1
 #define BLOCK_ONCE 2	    /* the block is one instruction whose code changes; it is not kept */
@@ -55,15 +55,16 @@ struct block {
 	256 /* block of a restartable sequence with a store: runs in a section of the engine's */
 #define BLOCK_SKIPS 64 /* block made for skipping: nothing of it is observed */
 #define BLOCK_COARSE \
-	512 /* one of these that subtracts its instructions only where that is needed: see left.c */
-#define BLOCK_INVERTED 4 /* its branch has the opposite condition, its two links are exchanged */
+	512 /* block made for skipping that subtracts its instructions only where needed: see left.c */
+#define BLOCK_INVERTED \
+	4 /* the branch has the opposite condition, and the two links are exchanged */
 
 #define EXITS_MAX 4 /* branches that leave a block before its end */
 enum link_kind {
 	LINK_JUMP,    /* execution goes on at target */
 	LINK_SYSCALL, /* target is the instruction after the system call */
 	LINK_ODD,     /* target is an instruction that the engine executes itself */
-	LINK_LATER,   /* target is the instruction after one whose lines are to be marked now */
+	LINK_LATER,   /* target is the instruction after one whose lines have to be marked now */
 };
 struct link {
 	uint64_t target;
@@ -76,7 +77,8 @@ struct link {
 	bool fallen;  /* the jump was removed: the target's code follows */
 	bool edge;    /* passes of the link are counted */
 	uint8_t exit; /* the exit whose counter counts the link; 0: the block's second counter */
-	/* number of instructions that have been executed there and not subtracted: see left.c */
+	/* number of instructions that have been executed but not subtracted where the link is
+	 * taken: see left.c */
 	uint16_t owed;
 };
 
@@ -97,8 +99,7 @@ static inline void link_patch(struct link *l, uint64_t to)
 
 /*
  * Makes a block of the code at pc. NULL: there is no code to decode, and a fault is pending. If
- * `from` leads to pc and its block was the last one made, the new code is put right behind that
- * block.
+ * `from` leads to pc and its block was the last one made, the new code follows that block directly.
  */
 struct block *translate(struct thread *t, uint64_t pc, struct link *from);
 /* Makes a block of at most the first n instructions at pc, to which no link leads. */
@@ -107,7 +108,7 @@ struct block *translate_short(struct thread *t, uint64_t pc, unsigned n);
 struct block *translate_midway(struct thread *t, uint64_t pc);
 /* The program's state at a place in a block's code. */
 struct place {
-	uint64_t pc, next; /* address of the instruction, and of the next one */
+	uint64_t pc, next; /* addresses of the instruction and of the next one */
 	uint32_t spilled;  /* registers whose value is in t->spill */
 	unsigned done;	   /* instructions of the block that are complete */
 	bool clean;	   /* the place is exactly between two instructions */
@@ -115,13 +116,13 @@ struct place {
 	unsigned record;   /* bytes of the stream that are complete */
 	unsigned base;	   /* register that points to the execution's record, or NO_REG */
 	unsigned closed;   /* bytes of the whole record, if it is complete already */
-	/* amount to be added back to T_LEFT for instructions from pc on that did not run */
+	/* amount to be added to T_LEFT again for instructions from pc on that did not run */
 	int undone;
 	bool ours;    /* the code is the engine's own, before the instruction */
 	bool repeats; /* the instruction repeats, and may have begun: T_LATER is set */
 };
-/* Makes code that counts an edge, or subtracts what is owed, and goes on at `to`. Returns its address in the
- * cache; 0: there is no room. */
+/* Makes code that counts an edge, or subtracts what is owed, and continues at `to`. Returns its address in the cache;
+ * 0: there is no room. */
 uint64_t translate_edge(const struct link *l, const struct block *to);
 /* Makes code through which indirect jumps enter the block. Returns its address in the cache; 0:
  * there is no room. */

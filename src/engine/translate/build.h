@@ -3,15 +3,16 @@
  * A block on its way from the program to the cache. The stages, in their order:
  *
  *   decode.c    instructions, and which registers they leave free
- *   code.c      the block's code: its counter, instruction for instruction; with it
- *     operand.c   memory operands that cannot stay as they are
- *     control.c   what ends it: jumps, calls, returns
- *     words.c     the stream's words, as plan.c has them
- *     touches.c   the lines that it touches
+ *   code.c      the block's code: its counter, then instruction by instruction; with these parts:
+ *     operand.c   memory operands that have to be rewritten
+ *     control.c   the block's end: jumps, calls, returns
+ *     words.c     the stream's words, as planned by plan.c
+ *     touches.c   the lines that the block touches
  *     shadow.c    the marks of those lines
  *   publish.c   its place in the cache, its links, the engine's own code beside it
  *
- * translate.c runs them for a new block; place.c for one that a signal has stopped, to see what lies where.
+ * translate.c runs them for a new block; place.c for one that a signal has stopped, to find which instruction lies
+ * where.
  */
 #ifndef ASSAY_ENGINE_TRANSLATE_BUILD_H
 #define ASSAY_ENGINE_TRANSLATE_BUILD_H
@@ -46,7 +47,7 @@ enum kind {
 	CALL_INDIRECT,
 	SYSCALL,
 	ODD,
-	LATER, /* the lines it touches are known only after its execution */
+	LATER, /* the touched lines are known only after its execution */
 	INVALID,
 };
 
@@ -65,7 +66,7 @@ struct insn {
 	uint32_t spilled;
 	/* registers that are spilled until the code has reached the instruction's own copy */
 	uint32_t before;
-	struct stream_fields f; /* values that the stream gets of the instruction */
+	struct stream_fields f; /* values of the instruction that go into the stream */
 	struct shadow_insn s;	/* memory that the instruction touches */
 };
 
@@ -91,26 +92,26 @@ struct build {
 	bool changes; /* the program may write there: see BLOCK_CHANGES */
 	/* registers that no instruction uses: one for the stream, one to spare */
 	uint8_t base, scratch;
-	uint32_t reserved; /* bit mask of the two that are taken; 0 without a stream */
+	uint32_t reserved; /* bit mask of these two registers; 0 without a stream */
 	bool streams;
 	uint32_t record; /* bytes of the stream's record so far */
 	unsigned word;	 /* index of the plan's next word */
-	uint16_t closed; /* offset in the code from which on the execution's record is complete */
+	uint16_t closed; /* offset in the code at which the execution's record is complete */
 	struct plan plan;
 	uint16_t guard;	       /* BLOCK_CHECKED, BLOCK_GUARDED or 0 */
 	uint64_t *description; /* description of the guard's section */
-	/* the block is made only to be looked at: no code may be put beside it */
+	/* the block is made only to be examined: no code may be put beside it */
 	bool dry;
 	bool brief;	 /* the block is executed once, see translate_short() */
-	bool ahead;	 /* the code that the block leads to is translated at once */
+	bool ahead;	 /* the code that the block leads to is translated in the same step */
 	bool exits_dead; /* no flag is live at the block's end */
 	unsigned weight; /* what an execution subtracts from T_LEFT */
-	/* with `coarse`, see left.c: instructions not subtracted before and behind the block; what the block
-	 * subtracts; where it has, as an offset in the code */
+	/* with `coarse`, see left.c: the instructions owed before and after the block; what the block subtracts; where
+	 * it has subtracted, as an offset in the code */
 	bool coarse;
 	uint16_t owed, due, taken;
-	bool take_at_end; /* where registers have been spilled for an indirect jump, call or return */
-	uint8_t *out_at; /* behind the jrcxz that leaves the cache from there, or NULL */
+	bool take_at_end; /* where registers have been spilled for an indirect jump, call or return, as an offset */
+	uint8_t *out_at; /* end of the jrcxz that leaves the cache from there, or NULL */
 	int take;
 	struct shadow_plan shadow;
 };
@@ -122,9 +123,9 @@ bool decode_flags_dead(const uint8_t *p, size_t room);
  * protector. */
 void library_enter(struct thread *t), library_leave(struct thread *t);
 /*
- * Decodes at most `max` instructions at b->pc, whose bytes are at b->bytes, `room` of them, up to
- * the first one that ends a block. `partly`: more bytes exist than `room`, so decoding stops where
- * an instruction of any length might not fit.
+ * Decodes at most `max` instructions at b->pc, up to the first one that ends a block; `room` of
+ * their bytes are at b->bytes. `partly`: more bytes exist than `room`, so decoding stops where an
+ * instruction of any length might not fit.
  */
 void decode_block(struct build *b, size_t room, unsigned max, bool partly);
 /* Returns the registers that the instruction names or uses. */
@@ -137,7 +138,7 @@ bool writes_memory(const uint8_t *p);
 /* Returns how many of the instructions make a block, and sets its guard: blocks do not cross the
  * borders of restartable sequences. */
 unsigned rseq_divide(struct build *b);
-#define GUARD_SIZE 104 /* what rseq_put_begin() puts before a store */
+#define GUARD_SIZE 104 /* writes what belongs before a store */
 /* Put code where a block of a restartable sequence begins, and around an instruction that writes
  * memory. */
 void rseq_put_check(struct build *b), rseq_put_begin(struct build *b),
@@ -148,7 +149,7 @@ static inline bool ends_block(unsigned kind)
 	return kind >= JUMP;
 }
 
-/* Whether an instruction of that kind leads to one place only, beside the return of a call. */
+/* Whether an instruction of that kind leads to one place only, apart from the return of a call. */
 static inline bool leads_on(unsigned kind)
 {
 	return !ends_block(kind) || kind == JUMP || kind == CALL;
@@ -165,8 +166,8 @@ void put_block(struct build *b);
 void put_plain(struct build *b, struct insn *in, const uint8_t *p);
 /*
  * Returns the flags that the instruction reads, or that a signal handler might see in its context
- * if the instruction faults. Programs without such handlers do not keep flags for them: keeping
- * them costs 4 to 7 % where blocks are counted.
+ * if the instruction faults. Programs without such handlers need no such flags: keeping them costs
+ * 4 to 7 % where blocks are counted.
  */
 uint32_t flags_read(const struct insn *in);
 
@@ -188,8 +189,8 @@ void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t nex
 void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
 void put_link(struct build *b, uint64_t target, enum link_kind kind);
 void put_link_jump(struct build *b, uint64_t target);
-/* Puts the code through which indirect jumps to pc enter a block where nothing is counted: it lets
- * those pass that are for pc. */
+/* Emits the code through which indirect jumps to pc enter a block where nothing is counted: it lets
+ * those pass whose address is pc. */
 #define CHECK_SIZE 37
 void put_entry_check(struct emit *e, uint64_t pc);
 
@@ -202,13 +203,14 @@ void put_stream_exit(struct build *b, struct emit *e, unsigned exit);
 void put_fields(struct build *b, unsigned insn, bool after, bool target);
 
 /* publish.c */
-/* Returns where the next block's code goes, aligned as it has to be. publish_full() has made sure
- * that there is room. */
+/* Returns where the next block's code goes, suitably aligned. publish_full() has made sure that
+ * there is room. */
 uint64_t publish_next(bool changes);
 void publish(struct build *b, struct block *blk);
 /* Keeps a copy of the program's bytes of blk, and of BYTES_BEHIND more. */
 void publish_bytes(struct block *blk, const uint8_t *bytes);
-/* Code beside the blocks goes to the first address; the second call tells where it ended. */
+/* Code beside the blocks goes to the first function's address; the second function tells where that
+ * code ended. */
 uint64_t publish_beside(void);
 void publish_beside_done(uint64_t end);
 #define EXIT_SIZE 17
@@ -218,10 +220,10 @@ void publish_exit(struct emit *e, int32_t why); /* puts a jump out of the cache 
 struct block *once_block(struct thread *t);
 void publish_once(struct build *b, struct block *blk);
 /*
- * The last block that was made ends in a jump, which was just taken for the first time: this lets
- * the target's code take the jump's place. If the branch before that jump was taken instead, its
- * condition is inverted first. Only for code that does not change, and while no other thread can be
- * running it. Returns the link whose jump is gone; NULL if that is not possible.
+ * Lets the target's code replace the jump that ends the last block made, and that was just taken
+ * for the first time. If the branch before that jump was taken instead, its condition is inverted
+ * first. Only for code that does not change, and while no other thread can be running it. Returns
+ * the link whose jump is gone; NULL if that is not possible.
  */
 struct link *take_place(struct link *l);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A block's code: instructions as they are, but for control flow and rip-relative operands; with its counter,
- * and what it writes into the stream.
+ * A block's code: the program's instructions, unchanged except for control flow and rip-relative operands; with the
+ * block's counter, and the code that writes into the stream.
  *
- * The same code is made again, elsewhere, to find out what state the program is in where a signal stopped
- * it: so nothing here may depend on more than the block's bytes, as they were, and its place in the cache.
+ * The same code is made again, elsewhere, to find the program's state where a signal stopped it: so nothing here may
+ * depend on anything but the block's original bytes and its place in the cache.
  */
 #include "engine/core/flush.h"
 #include "engine/core/left.h"
@@ -39,7 +39,7 @@ static void place_counter(struct build *b)
 		}
 	}
 	b->dead_at_start = !live;
-	if (b->guard && b->coarse) { /* a section may be aborted anywhere */
+	if (b->guard && b->coarse) { /* a section may be aborted at any instruction */
 		b->counter = 0;
 		b->flags_dead = b->dead_at_start;
 	}
@@ -47,8 +47,8 @@ static void place_counter(struct build *b)
 		b->coarse && !b->guard && !b->flags_dead && is_indirect(b->in[b->n - 1].kind);
 	if (b->take_at_end)
 		b->counter = b->n - 1;
-	/* an indirect end is counted by where it goes, and each execution that reaches it goes
-	 * somewhere */
+	/* an indirect end is counted by its target, and each execution that reaches the end has one
+	 * */
 	if (b->site)
 		b->counter = b->n;
 	for (unsigned i = 0; i < b->counter; i++)
@@ -64,7 +64,7 @@ void put_plain(struct build *b, struct insn *in, const uint8_t *p)
 	rseq_put_end(b);
 }
 
-/* Puts a block that is not observed, and whose places are never looked up: runs of unchanged
+/* Emits a block that is not observed, and in which no place is ever looked up: runs of unchanged
  * instructions are copied at once. */
 static void put_unobserved(struct build *b)
 {

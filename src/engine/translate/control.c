@@ -44,8 +44,8 @@ void put_link_jump(struct build *b, uint64_t target)
 	put_link(b, target, LINK_JUMP);
 }
 
-/* Puts the address in rcx and the site's number into eax, as switch.S takes them; or the number
- * alone. Returns whether the site has slots in the near table. */
+/* Loads the address into rcx and the site's number into eax, as switch.S expects them; or the
+ * number alone. Returns whether the site has slots in the near table. */
 static bool put_site(struct build *b)
 {
 	struct emit *e = &b->e;
@@ -102,7 +102,7 @@ static void put_direct(struct emit *e)
 	put32(e, 0);
 }
 
-/* Puts the same for a ret, which the CPU has predicted. */
+/* Emits the jump of a ret, which the CPU has predicted. */
 static void put_direct_return(struct emit *e)
 {
 	put_slot(e);
@@ -122,7 +122,7 @@ void put_entry_check(struct emit *e, uint64_t pc)
 	put_restore(e, RCX);
 }
 
-/* Puts a jump to the code of the address in rcx, as rt_ibl_jump does it. */
+/* Emits a jump to the code of the address in rcx, as in rt_ibl_jump. */
 static void put_lookup(struct build *b)
 {
 	struct emit *e = &b->e;
@@ -170,7 +170,7 @@ static void put_lookup(struct build *b)
 	put_context(e, T_TARGET, 0);
 }
 
-/* Goes on at the return address, for a ret, which the CPU has predicted, or for a jump. */
+/* Continues at the return address, for a ret, which the CPU has predicted, or for a jump. */
 static void put_return(struct build *b, bool pops)
 {
 	bool near;
@@ -198,8 +198,8 @@ static bool return_fits(uint64_t pc)
 	return pc < 0x80000000;
 }
 
-/* Writes the return address in one store: a ret can read that before it has reached the cache. r11
- * has been spilled for that, unless the address fits into the instruction. */
+/* Writes the return address in one store, because a ret can read it before it has reached the
+ * cache. r11 has been spilled for that, unless the address fits into the instruction. */
 static void put_store_return(struct emit *e, uint64_t pc)
 {
 	if (return_fits(pc)) {
@@ -212,7 +212,7 @@ static void put_store_return(struct emit *e, uint64_t pc)
 	}
 }
 
-/* Spills what put_call needs, before an instruction that may fault. */
+/* Spills the registers that put_call needs, before an instruction that may fault. */
 static void spill_for_call(struct build *b, struct insn *in, uint64_t next)
 {
 	/* r11 is the stream's register: its value is in the spill slot already */
@@ -222,7 +222,8 @@ static void spill_for_call(struct build *b, struct insn *in, uint64_t next)
 	put_spill(&b->e, R11);
 }
 
-/* Spills what finding an address's code needs, before an instruction that may fault. */
+/* Spills the registers that finding an address's code needs, before an instruction that may fault.
+ * */
 static void spill_for_lookup(struct build *b, struct insn *in)
 {
 	in->spilled |= 1u << RCX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes the program's instructions with the decoder's library, and keeps what the other stages
+/* Decodes the program's instructions with the decoder's library, and keeps what the later stages
  * need. */
 #include <fcntl.h>
 
@@ -26,7 +26,7 @@ static ZyanStatus (*decode_operands)(const ZydisDecoder *, const ZydisDecoderCon
 				     const ZydisDecodedInstruction *, ZydisDecodedOperand *,
 				     ZyanU8);
 
-/* Memory that the decoder's library finds at fs: it reads a stack canary there. */
+/* Memory at fs while the decoder's library runs, which reads a stack canary there. */
 static uint64_t decoder_tls[16];
 
 static void library_failed(void)
@@ -97,7 +97,8 @@ static void use_library(void)
 	rt_save_xmm(t->xmm);
 }
 
-/* Whether the instruction writes the same flags with every count except 0, which keeps them. */
+/* Whether the instruction writes the same flags with every count except 0, with which it keeps
+ * them. */
 static bool shifts(const ZydisDecodedInstruction *d)
 {
 	switch (d->mnemonic) {
@@ -177,11 +178,16 @@ static enum kind control(const ZydisDecodedInstruction *d)
 }
 
 /*
- * What the library has said of instructions of one kind: a word each, so that threads may read them while another
- * one adds to them.
+ * What the library said of instructions of one kind: a word each, so that threads may read them while another one adds
+ * to them.
  *
- *   63 known   59..48 flags written   43..32 flags read   31..28 bytes of immediate   27 it is relative
- *   26 it shifts   23..16 kind
+ *   63       known
+ *   59..48   flags written
+ *   43..32   flags read
+ *   31..28   bytes of immediate
+ *   27       the immediate is relative
+ *   26       the instruction shifts
+ *   23..16   kind
  */
 #define KNOWN (1ull << 63)
 #define KNOWN_FLAGS 0xfff
@@ -199,8 +205,8 @@ static void shift_flags(struct insn *in, const uint8_t *p)
 		in->writes = 0;
 }
 
-/* Decodes an instruction of a kind that is known. Kinds without a key are never known. The offsets
- * of an instruction's parts are left out if it stays unchanged. */
+/* Decodes an instruction of a known kind. Kinds without a key are never known. The offsets of an
+ * instruction's parts are left out if the instruction stays unchanged. */
 static inline __attribute__((always_inline)) bool decode_known(struct insn *in, const uint8_t *p,
 							       uint64_t pc)
 {
@@ -407,10 +413,10 @@ static bool spare(uint32_t used, uint8_t *base, uint8_t *scratch)
 }
 
 /*
- * Whether the block goes on behind a branch, because the branch probably does not jump. That pays
- * with a stream, which then gets fewer and longer executions. Without one, translating code twice
- * costs more than counters save. With a schedule each execution of a block has to have the same
- * number of instructions, so that they can be subtracted at once.
+ * Whether the block goes on after a branch that probably does not jump. That pays with a stream,
+ * which then gets fewer and longer executions. Without a stream, translating code twice costs more
+ * than the counters save. With a schedule each execution of a block has to have the same number of
+ * instructions, so that they can be subtracted at once.
  */
 static bool goes_on(const struct build *b, const struct insn *in, unsigned exits)
 {
@@ -418,7 +424,7 @@ static bool goes_on(const struct build *b, const struct insn *in, unsigned exits
 	       exits < EXITS_MAX && in->target > b->pc + b->len;
 }
 
-/* Finds one register for marks that is not in `used`; rax keeps flags there. */
+/* Finds a register for marks that is not in `used`; rax keeps flags there. */
 static bool spare_one(uint32_t used, uint8_t *tmp)
 {
 	static const uint8_t order[] = { RDX, RCX, RBX, RSI, RDI, R8,  R9,
@@ -433,7 +439,7 @@ static bool spare_one(uint32_t used, uint8_t *tmp)
 	return false;
 }
 
-#define FLAGS_LOOK 8  /* instructions that are looked at */
+#define FLAGS_LOOK 8  /* most instructions that are examined */
 #define MARKS_MAX 256 /* most marks in a block, so that its code does not become too long */
 
 bool decode_flags_dead(const uint8_t *p, size_t room)

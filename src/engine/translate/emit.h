@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes code: at `out`, for the address `at`. */
+/* Writes machine code into memory at `out`, to run at the address `at`. */
 #ifndef ASSAY_ENGINE_TRANSLATE_EMIT_H
 #define ASSAY_ENGINE_TRANSLATE_EMIT_H
 

@@ -339,7 +339,7 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 			use(f, o->mem.index);
 			need(f, o->mem.base);
 			need(f, o->mem.index);
-			/* of cmps, the addresses that step on are told by its memory operands alone */
+			/* the memory operands of cmps alone describe the addresses that step on */
 			if (is_string(d) && o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
 			    general_register(o->mem.base) != NO_REG)
 				f->written |= (uint16_t)(1u << general_register(o->mem.base));
@@ -349,7 +349,7 @@ void stream_fields(struct stream_fields *f, const ZydisDecodedInstruction *d,
 				f->disp += d->operand_width / 8;
 		}
 	}
-	/* addresses are those of the first element; the values that it read are not told */
+	/* addresses are those of the first element; the loaded values are not told */
 	if (is_string(d))
 		f->mask &= F_ADDRESS;
 	if (control) {

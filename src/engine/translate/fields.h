@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of an instruction that the stream gets, and what is known about how they are made. */
+/* The values of an instruction that go into the stream, and what is known about how they are
+ * computed. */
 #ifndef ASSAY_ENGINE_TRANSLATE_FIELDS_H
 #define ASSAY_ENGINE_TRANSLATE_FIELDS_H
 
@@ -22,7 +23,7 @@
 
 #define HIGH_BYTE 1 /* a number of bits that means bits 8 to 15 of a register */
 
-/* How the value of `dest` is made. */
+/* How the value of `dest` is computed. */
 enum makes {
 	MAKES_UNKNOWN,	/* any value of `bits` bits, zero-extended */
 	MAKES_CONSTANT, /* the constant imm */
@@ -52,16 +53,16 @@ struct stream_fields {
 	bool rip;			  /* disp is relative to the next instruction */
 	uint8_t stored;			  /* the register that is stored, or NO_REG */
 	bool stores_imm;		  /* the immediate is stored */
-	int8_t stack;			  /* what is added to rsp, which is not in `written` then */
-	uint8_t dest;			  /* the whole register that is written, or NO_REG */
-	bool load_in_dest;		  /* the low bits of `dest` are the loaded value */
+	int8_t stack;	   /* constant added to rsp, which is not in `written` then */
+	uint8_t dest;	   /* the whole register that is written, or NO_REG */
+	bool load_in_dest; /* the low bits of `dest` are the loaded value */
 	uint8_t makes, bits;
 	uint8_t src_base, src_index, src_scale, src_bits;
 	int64_t disp, imm;
 	struct order_access access[2]; /* accesses in their order */
 	uint8_t accesses;
-	bool repeats,  /* the instruction repeats rcx times */
-		stops; /* it may stop early: it repeats rcx times, less what is left in rcx */
+	bool repeats, /* the instruction repeats rcx times */
+		stops; /* the instruction may stop early: it repeats rcx times minus the final value of rcx */
 };
 
 /* Fills in the kinds of values that log_mode asks for. `next`: the following instruction's address. */

@@ -9,8 +9,8 @@
 /* The engine is linked into one file: hidden symbols are reached without a global offset table. */
 #pragma GCC visibility push(hidden)
 
-/* Handles a fault in the engine's own code at `at`: the program's address is not canonical, or
- * marks are read that are not aligned. Returns where to go on. */
+/* Handles a fault in the engine's own code at `at`: the program's address is not canonical, or the
+ * code reads unaligned marks. Returns where to continue. */
 uint64_t shadow_skip(uint64_t at, bool unaligned);
 
 #pragma GCC visibility pop

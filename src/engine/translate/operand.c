@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory operands that have to be rewritten: relative to rip, or with gs. */
+/* Memory operands that have to be rewritten, because they are relative to rip, or use gs. */
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
 #include "engine/os/util.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An instruction's accesses to memory, as far as their addresses are plain arithmetic. */
+/* An instruction's accesses to memory, if their addresses are plain arithmetic. */
 #include "engine/translate/fields.h"
 #include "engine/core/registers.h"
 #include "engine/translate/block.h"

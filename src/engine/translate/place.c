@@ -13,8 +13,8 @@
 
 _Static_assert(sizeof(struct build) + 0x8000 <= T_SCRATCH_SIZE, "layout");
 
-/* Returns what was subtracted from T_LEFT, up to offset `o` of the code, for instructions from that
- * one on; less than 0 if nothing was yet. */
+/* Returns what the code up to offset `o` has subtracted from T_LEFT for the instruction there and
+ * those after it; less than 0 if it has subtracted nothing yet. */
 static int undone(const struct build *b, unsigned from, unsigned o)
 {
 	const struct insn *take = &b->in[b->shadow.take];
@@ -44,8 +44,8 @@ static bool repeats_string(const uint8_t *p, unsigned len)
 }
 
 /*
- * Whether the program can go on from the instruction whose code is at `o`. A string instruction is
- * interrupted between two of its repetitions, as the CPU does, and goes on with the remaining ones:
+ * Whether the program can continue from the instruction whose code is at `o`. A string instruction
+ * is interrupted between two repetitions, as on the CPU, and continues with the remaining ones:
  * single steps to its end would take a signal each.
  */
 static bool is_clean(const struct build *b, const struct insn *in, const uint8_t *p, unsigned o)
@@ -85,7 +85,8 @@ bool translate_place(struct thread *t, const struct block *blk, uint64_t at, str
 	if (blk->bytes == (const uint8_t *)pc && room > ((pc + blk->len - 1) | 4095) + 1 - pc)
 		room = ((pc + blk->len - 1) | 4095) + 1 - pc;
 	decode_block(b, room, blk->n, false);
-	invariant(b->n == blk->n && b->len == blk->len); /* decoded as when it was made */
+	invariant(b->n == blk->n &&
+		  b->len == blk->len); /* decoded in the same way as when the block was made */
 	put_block(b);
 	library_leave(t);
 	for (unsigned i = 0; i < b->n; i++) {

@@ -220,7 +220,8 @@ static void plan_address(struct plan *p, unsigned insn, const struct stream_fiel
 		return;
 	}
 	if (f->base != NO_REG && f->index == NO_REG && !is_plain(p, f->base))
-		store_register(p, insn, false, f->base); /* the root is in the stream now */
+		store_register(p, insn, false,
+			       f->base); /* the root is in the stream from here on */
 	v = sum_of(p, f->base, f->index, f->scale, f->disp);
 	if (!v.constant && p->root[v.root].word == EXACT_CONSTANT) {
 		reg = holder(p, f, v.root);
@@ -424,7 +425,7 @@ void plan_insn(struct plan *p, unsigned insn, const struct stream_fields *f, uin
 	invariant(insn < PLAN_INSNS && !(f->written & 1u << RSP && f->stack));
 	plan_before(p, insn, f, next);
 	plan_accesses(p, insn, f, next);
-	/* the stored value is read behind the instruction, when the registers of its address may
+	/* the stored value is read after the instruction, when the registers of its address may
 	 * have changed */
 	if (f->mask & F_STORE && f->stored == NO_REG && !f->stores_imm &&
 	    (written(f, f->base) || written(f, f->index)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan of what a block writes into the stream: the fewest words from which all that is observed
+ * The plan of what a block writes into the stream: the fewest words from which everything observed
  * of its instructions can be computed. Values of registers are numbered: each is a root plus a
  * constant, perhaps narrowed. A root is stored once, when a value of it is first needed.
  */
@@ -23,7 +23,7 @@ enum plan_what {
 	PLAN_MEMORY,   /* the `size` bytes at that address */
 	/* the `size` bytes at the address that an earlier word holds: its number is disp */
 	PLAN_BEHIND,
-	/* an indirect jump's target: the code that puts the jump has it in a register */
+	/* an indirect jump's target, which the code for the jump has in a register */
 	PLAN_TARGET,
 };
 
@@ -46,10 +46,10 @@ struct plan_value {
 
 struct plan {
 	unsigned words, nfield;
-	bool scratch; /* some word takes a register besides the stream's */
+	bool scratch; /* some word needs a register besides the stream's */
 	struct plan_word word[EXACT_WORDS_MAX];
 	struct exact_field field[PLAN_FIELDS];
-	/* used only while the plan is made */
+	/* used only while the plan is being made */
 	struct plan_value reg[16];
 	struct plan_root {
 		int64_t bias;  /* root = word - bias */

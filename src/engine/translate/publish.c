@@ -19,12 +19,12 @@
 #include "engine/os/sys.h"
 #include "engine/shared.h"
 
-#define CODE_MAX 0x8000 /* most bytes of a block's code */
+#define CODE_MAX 0x8000 /* largest size of a block's code */
 #define STUB_SIZE EXIT_SIZE
 #define ONCE_SIZE 4096
 #define ONCE_BYTES \
-	32 /* room for a copy of the program's bytes behind the code of a block that is executed once */
-/* most bytes of code that counts an edge, subtracts what is owed there, or ends an execution at an exit */
+	32 /* room for a copy of the program's bytes after the code of a block that is executed once */
+/* largest size of code that counts an edge, subtracts what is owed there, or ends an execution at an exit */
 #define EDGE_SIZE 128
 #define MARKED 4 /* factor by which marking lines makes code longer */
 #define LIMIT_MIN (2 * CODE_MAX)
@@ -32,16 +32,15 @@
 static uint64_t code_next = CACHE_BASE;
 static uint64_t stub_next = CACHE_BASE + CACHE_CODE_SIZE;
 
-/* Only the first pages of each of the cache's two parts are accessible: those in use, and up to as many again.
- * All of them can be written and executed; W^X would need a second, shared mapping, which fork() does not copy. */
+/* Only the first pages of each of the cache's two parts are accessible: those in use, and up to as many again. All of
+ * them can be written and executed; W^X would need a second, shared mapping, which fork() does not copy. */
 #define OPEN_FIRST LARGE_PAGE
 static uint64_t code_open = CACHE_BASE;
 static uint64_t stub_open = CACHE_BASE + CACHE_CODE_SIZE;
 
 /*
- * A link to code that exists needs a stub only when that code is forgotten. `owed` links have no
- * stub, and room for theirs is kept. Stubs that were given back are used again while no other
- * thread can be in one.
+ * A link to existing code needs a stub only when that code is forgotten. `owed` links have no stub,
+ * but room for theirs is kept. Returned stubs are used again while no other thread can be in one.
  */
 #define SPARE_MAX 64
 static uint32_t owed;
@@ -119,7 +118,7 @@ void publish_init(void)
 
 bool publish_full(void)
 {
-	/* Room is left for a block, for another one whose code changes, and for numbers that only
+	/* Room is kept for a block, for another one whose code changes, and for numbers that only
 	 * count. */
 	return nids + 2 * EXITS_MAX + 4 >= 1u << 22 || nlinks + EXITS_MAX + 8 >= 1u << 23 ||
 	       !code_fits(CODE_MAX + ONCE_SIZE) ||
@@ -128,7 +127,7 @@ bool publish_full(void)
 			  stub_end);
 }
 
-/* Whether code that belongs to one link fits. */
+/* Whether there is room for code that belongs to one link. */
 static bool edge_fits(void)
 {
 	return stubs_fit(EDGE_SIZE, CACHE_BASE + CACHE_SIZE);
@@ -205,7 +204,7 @@ void publish_linked(struct link *l)
 	owed++;
 }
 
-/* Puts what the stream needs between a branch that leaves the block and the branch's link. */
+/* Emits what the stream needs between a branch that leaves the block and the branch's link. */
 static void put_exit(struct build *b, struct link *l)
 {
 	struct emit e = { (uint8_t *)stub_next, stub_next };
@@ -222,9 +221,9 @@ static void put_exit(struct build *b, struct link *l)
 }
 
 /*
- * Links to the target if it exists, or prepares its translation. Four in five procedures exist when
- * they are called from a new place; only one in twenty targets of branches does. Other targets will
- * be looked up and decoded soon, if they are executed at all.
+ * Links to the target if it exists, or prepares its translation. Four in five procedures exist
+ * already when they are called from a new place, but only one in twenty targets of branches. Other
+ * targets will be looked up and decoded soon, if they are executed at all.
  */
 static void link_or_expect(struct link *l, bool called)
 {
@@ -253,7 +252,7 @@ void publish(struct build *b, struct block *blk)
 
 		*l = b->link[i];
 		l->from = (uint32_t)(blk - blocks);
-		/* no thread gets there before the link leads somewhere */
+		/* no thread gets here before the link leads somewhere */
 		if (certain && !threads->next) {
 			owed++;
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where blocks get their places in the cache. */
+/* The places of blocks in the cache. */
 #ifndef ASSAY_ENGINE_TRANSLATE_PUBLISH_H
 #define ASSAY_ENGINE_TRANSLATE_PUBLISH_H
 
@@ -12,10 +12,11 @@
 struct link;
 
 void publish_init(void);
-/* Called before the program limits its memory: what the cache opens later would count against that limit. */
+/* Called before the program limits its memory: pages that the cache opens later would count against that limit. */
 void publish_open_all(void);
-void publish_limit(uint64_t bytes); /* most bytes of code; 0: no limit but the cache's size */
-bool publish_full(void);	    /* whether there is no room for another block */
+void publish_limit(
+	uint64_t bytes); /* largest size of code in bytes; 0: no limit but the cache's size */
+bool publish_full(void); /* whether there is no room for another block */
 void publish_reset(void);
 void publish_leave(void); /* unmaps the cache for good */
 /* Makes the link's jump lead to its stub, which is made if there is none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the code that sets marks, as touches.c has planned them. */
+/* Emits the code that sets marks, as touches.c has planned them. */
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
 #include "engine/core/schedule.h"
@@ -95,8 +95,8 @@ static uint8_t *put_unless_line(struct emit *e, unsigned reg)
 	return over;
 }
 
-/* The register holds a line's number: puts code that sets the mark, and the one above it. The
- * program may have memory where the mark of a non-canonical address would lie. */
+/* Sets the mark of the line whose number the register holds, and the mark above it. The program may
+ * have memory where the mark of a non-canonical address would lie. */
 static void put_set(struct build *b, struct emit *e)
 {
 	unsigned reg = b->shadow.reg;
@@ -180,7 +180,7 @@ static void put_fs_base(struct emit *e, unsigned reg) /* rdfsbase */
 	put8(e, 0xc0 | (reg & 7));
 }
 
-/* Puts the address of an access, with the base of fs or gs added, into the register. `busy`: a
+/* Computes the address of an access, with the base of fs or gs added, in the register. `busy`: a
  * register that is spilled already. */
 static void put_linear(struct emit *e, unsigned reg, unsigned busy, const struct shadow_access *a)
 {
@@ -225,7 +225,7 @@ static void put_jump_if(struct build *b, unsigned condition, uint64_t to)
 	put32(&b->e, b->dry ? 0 : to - (b->e.at + 4));
 }
 
-/* Puts code that sets the mark of the line that the register tells. */
+/* Emits code that sets the mark of the line that the register stands for. */
 static void put_check(struct build *b)
 {
 	unsigned reg = b->shadow.reg;
@@ -247,7 +247,7 @@ static void put_check(struct build *b)
 	publish_beside_done(stub.at);
 }
 
-/* The register holds an address. */
+/* Likewise; the register holds an address. */
 static void put_line(struct build *b)
 {
 	put_shift(&b->e, b->shadow.reg, lines.shift);
@@ -255,7 +255,7 @@ static void put_line(struct build *b)
 	put_check(b);
 }
 
-/* Puts code beside the block; the register tells a line's mark. */
+/* Emits code beside the block; the register stands for a line's mark. */
 static void put_check_beside(struct build *b, struct emit *stub)
 {
 	uint8_t *over;
@@ -614,7 +614,7 @@ uint64_t shadow_skip(uint64_t at, bool unaligned)
 		return (uint64_t)p + 3 + ((modrm & 7) == 4) + (modrm >> 6 == 1);
 	/* cmp byte [reg], 0 or cmp word [reg], 0x0101, and the branch behind it */
 	p += 3 + wide + ((modrm & 7) == 4) + (modrm >> 6 == 1);
-	if (unaligned) { /* goes on as if one of the two marks was not set: jne */
+	if (unaligned) { /* continues as if one of the two marks was not set: jne */
 		if (!wide || *p != 0x0f)
 			return 0;
 		memcpy(&to, p + 2, sizeof(to));

@@ -2,11 +2,10 @@
 /*
  * Code that marks the lines that a block's instructions touch (layout.h: SHADOW).
  *
- * An access is marked before its instruction, as early as its registers have their values and no flag is live.
- * Accesses that lie within one line's length of each other, relative to the same registers, are marked
- * together: of so many bytes no more than two lines can be touched, that of the first and that of the last one.
- * What is known only when the instruction has been executed (how often it repeats, which lanes a gather
- * takes) ends the block, and is marked by the dispatcher.
+ * An access is marked before its instruction, as early as its registers have their values and no flag is live. Accesses
+ * that lie within one line's length of each other, relative to the same registers, are marked together: that many bytes
+ * touch at most two lines, those of the first and the last byte. Accesses that are known only after the instruction has
+ * been executed (how often it repeats, which lanes a gather takes) end the block, and the dispatcher marks them.
  */
 #ifndef ASSAY_ENGINE_TRANSLATE_SHADOW_H
 #define ASSAY_ENGINE_TRANSLATE_SHADOW_H
@@ -49,7 +48,7 @@ struct shadow_access {
 	uint8_t base, index, scale;
 	uint8_t segment;
 	uint8_t bit,
-		/* of bt and its kind: the register with the bit's number; or NO_REG */
+		/* for bt and its kind: the register with the bit's number; or NO_REG */
 		bit_size;
 	bool narrow; /* the address has 32 bits */
 	bool al;     /* xlat: al is added to the address */
@@ -107,14 +106,14 @@ void shadow_operands(struct shadow_insn *s, const ZydisDecodedInstruction *d,
 /* Plans which accesses are marked where. */
 void shadow_plan(struct build *b);
 /* Describes the group's address at `offset` from its beginning by what registers hold before the
- * instruction. False: no registers hold it any more. */
+ * instruction. False: no registers hold what is needed. */
 bool shadow_express(const struct shadow_plan *s, const struct shadow_group *g, unsigned insn,
 		    int64_t offset, struct shadow_access *a);
 /* shadow.c */
-/* Puts code at the block's beginning that asks whether the interval has room for the block. */
+/* Emits code at the block's beginning that tests whether the interval has room for the block. */
 void shadow_begin(struct build *b);
-/* Puts code that notes that the block has run, in its byte of T_RAN: blocks have no counters while
- * lines are observed. */
+/* Emits code that notes in T_RAN's byte of the block that the block has run: blocks have no
+ * counters while lines are observed. */
 void shadow_ran(struct build *b);
 /* puts the marks that are set before the instruction */
 void shadow_marks(struct build *b, unsigned insn);

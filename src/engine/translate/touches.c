@@ -352,8 +352,8 @@ static bool is_loop(const struct build *b)
 	       last->target == b->pc;
 }
 
-/* The check of what is left stands at the beginning if the block has to check; else where no flag
- * is live, if there is such a place. */
+/* The test of what is left stands at the beginning if the block has to test there; else where no
+ * flag is live, if there is such a place. */
 static void place_take(struct build *b)
 {
 	struct shadow_plan *s = &b->shadow;

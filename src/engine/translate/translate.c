@@ -46,8 +46,8 @@ static size_t readable(uint64_t pc, size_t room)
 	return room > page && !rt_copy(&c, (const void *)(pc + page), 1) ? page : room;
 }
 
-/* Whether all code that the block can lead to writes flags before it reads them; only for targets
- * in the same code, which does not change. */
+/* Whether all code that the block can lead to writes flags before reading them; only for targets in
+ * the same code, which does not change. */
 static bool leaves_flags_dead(const struct build *b, const struct region *r)
 {
 	const struct insn *last = &b->in[b->n - 1];
@@ -96,7 +96,7 @@ static size_t take_bytes(struct build *b, size_t *room, size_t most)
 	return rt_copy(bytes, (const void *)b->pc, n) ? n : 0;
 }
 
-#define FIRST_BYTES 64 /* enough for most blocks, and for an instruction behind them */
+#define FIRST_BYTES 64 /* enough for most blocks and the instruction after each */
 
 static void decode(struct build *b, size_t *room, unsigned max)
 {
@@ -139,8 +139,8 @@ static void set_coarse(struct block *blk, const struct build *b)
 	blk->weight = (uint16_t)b->counter;
 }
 
-/* Makes the block that has been decoded. If `from` leads there and its block was the last one made, the code goes on
- * where that one ends. */
+/* Makes the block that has been decoded. If `from` leads there and its block was the last one made, the new code
+ * follows that block's. */
 static struct block *make(struct build *b, struct thread *t, struct region *r, struct link *from)
 {
 	const struct insn *last = &b->in[b->n - 1];
@@ -148,7 +148,7 @@ static struct block *make(struct build *b, struct thread *t, struct region *r, s
 
 	if (last->kind == CALL || last->kind == CALL_INDIRECT)
 		cache_expect_return(b->pc + b->len);
-	/* the target is looked up next, or translated */
+	/* the target is about to be looked up, or translated */
 	if (last->kind == CALL || last->kind == JUMP) {
 		cache_expect(last->target);
 		__builtin_prefetch((const void *)last->target);
@@ -243,13 +243,13 @@ static struct block *follow(struct build *b, struct thread *t, struct region *r,
 	return to;
 }
 
-#define AHEAD_MAX 16 /* blocks at most */
+#define AHEAD_MAX 16 /* most blocks that are translated ahead */
 
 /*
- * Translates what will be executed after a block unless a signal or a fault comes between: the
- * target of its jump, or, if it calls a procedure that is translated already, the code behind the
- * call. So blocks lie in the order in which they would be made anyway. A branch ends this. It saves
- * one exit from the cache for each block.
+ * Translates the code that will run after a block unless a signal or a fault intervenes: the target
+ * of its jump, or, if it calls a procedure that is translated already, the code after the call. So
+ * blocks lie in the same order as without this, and each saves an exit from the cache. A branch
+ * ends the stretch.
  */
 static void make_ahead(struct build *b, struct thread *t, struct region *r, struct block *blk)
 {
@@ -288,7 +288,7 @@ static struct block *translate_most(struct thread *t, uint64_t pc, struct link *
 	library_enter(t);
 	b.brief = max < INSNS_MAX;
 	decode_watched(&b, r, &room, max);
-	if (!b.n) { /* the code runs over the end of its region, perhaps into another one */
+	if (!b.n) { /* the code extends beyond the end of its region, perhaps into another one */
 		library_leave(t);
 		if (room < mapped) {
 			signals_raise(t, SIGBUS, BUS_ADRERR, pc + room);
@@ -330,7 +330,8 @@ struct block *translate_midway(struct thread *t, uint64_t pc)
 {
 	const struct region *r = region_of(pc);
 
-	/* a block that is made anew each time has another number each time, and never gets what was granted to it */
+	/* a block that is made anew each time has another number each time, and would never get what was granted to it
+	 * */
 	if (!r || !constant(r))
 		return translate(t, pc, NULL);
 	return translate_short(t, pc, INSNS_MAX - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts code that writes the stream's words. */
+/* Emits code that writes the stream's words. */
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
 #include "engine/record/log.h"

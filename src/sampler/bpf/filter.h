@@ -23,7 +23,8 @@ struct {
 
 #define FILTER_PASSED 0
 
-/* Draws whether the window is run that begins at an address of an image: how many it stands for, or FILTER_PASSED. */
+/* Draws whether to run the window that begins at an address of an image. Returns the number of windows that the window
+ * stands for, or FILTER_PASSED. */
 static __always_inline uint32_t filter_draw(uint32_t image, uint64_t addr)
 {
 	uint32_t place = filter_place(image, addr), level;
@@ -33,7 +34,7 @@ static __always_inline uint32_t filter_draw(uint32_t image, uint64_t addr)
 	return bpf_get_prandom_u32() & ((1u << level) - 1) ? FILTER_PASSED : 1u << level;
 }
 
-/* The same, of a budget. */
+/* Draws whether to run a window within the budget. Returns the same as filter_draw(). */
 static __always_inline uint32_t budget_draw(void)
 {
 	uint32_t every = budget_every;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * How micro-ops follow each other in the kernel. A call for each costs more than most of them: a return is
- * mispredicted where the kernel guards returns (AMD's SRSO). Linux 6.9 can do without (may_goto); before, there is
- * bpf_loop() alone.
+ * The loop over micro-ops in the kernel. A call for each micro-op costs more than most micro-ops: a return is
+ * mispredicted where the kernel guards returns (AMD's SRSO). Linux 6.9 can loop without calls (may_goto); older kernels
+ * have bpf_loop() alone.
  */
 #ifndef ASSAY_SAMPLER_BPF_LOOP_H
 #define ASSAY_SAMPLER_BPF_LOOP_H
@@ -48,7 +48,8 @@ static __always_inline void run_by_calls(struct ra_state *s, uint32_t budget)
 		s->stop = RA_STOP_STRING;
 }
 
-/* The same, by may_goto. A function that the verifier looks at by itself, once. */
+/* Executes micro-ops until the window ends, by may_goto. The verifier checks this function
+ * separately, and only once. */
 RA_HELPER int run_in_place(struct ra_state *s)
 {
 	RA_NULL(s);

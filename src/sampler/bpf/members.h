@@ -7,7 +7,8 @@
 #ifndef ASSAY_SAMPLER_BPF_MEMBERS_H
 #define ASSAY_SAMPLER_BPF_MEMBERS_H
 
-/* Whether others may look into a process: a word before Linux 6.18, a structure since then. */
+/* The kernel's rule on who may look into a process: a word before Linux 6.18, a structure since
+ * then. */
 struct mm_struct___word {
 	unsigned long flags;
 } KERNEL_STRUCT;
@@ -57,7 +58,7 @@ int on_fork(uint64_t *args)
 }
 
 /* Follows the kernel's own rule for inherited events: a process that others may not look into, such
- * as a set-uid program's, loses them. */
+ * as a set-uid program's, has none. */
 static __always_inline bool may_be_sampled(struct mm_struct *mm)
 {
 	struct mm_struct___bitmap *bitmap = (void *)mm;

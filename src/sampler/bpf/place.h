@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The filter of `record --policy slots`: of how many windows that would begin in a place one is run. A place is 512 bytes of
- * an image's code; the filter has a word for each hash of a place, the logarithm to base 2. User space writes it
- * (sampler/slots.h), the kernel side reads it. Two places of one hash share a word: then both are thinned alike, and the
- * windows that are run say how many they stand for, so weights stay right.
+ * The filter of `record --policy slots`: how many windows that would begin in a place share one window that is run. A
+ * place is 512 bytes of an image's code; the filter has a word for each hash of a place, the logarithm to base 2. User
+ * space writes the filter (sampler/slots.h), the kernel side reads it. Two places with the same hash share a word: both
+ * are thinned alike. Each window that is run says how many it stands for, so weights stay right.
  */
 #ifndef ASSAY_SAMPLER_BPF_PLACE_H
 #define ASSAY_SAMPLER_BPF_PLACE_H

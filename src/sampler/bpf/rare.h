@@ -2,9 +2,9 @@
 /*
  * Rare windows: windows of branches beside the timer's, which begin where a program executes code for the first time.
  *
- * The timer interrupts a program where it spends its time, so code that runs seldom is hardly ever seen. Page faults
- * are many where a program begins, and where it enters another part of its work; the kernel counts them by a software
- * event, at which the same program runs as at the timer's interrupts. Such windows stand for no time. Only sampler.bpf.c
+ * The timer interrupts a program where the program spends its time, so code that runs seldom is hardly ever seen. Page
+ * faults are frequent when a program starts and when it enters another part of its work. The kernel counts page faults
+ * by a software event, which runs the same BPF program as the timer. Rare windows stand for no time. Only sampler.bpf.c
  * includes this file.
  */
 #ifndef ASSAY_SAMPLER_BPF_RARE_H
@@ -15,14 +15,15 @@
 /* period of the events that begin rare windows; the timer's periods are long */
 #define RARE_PERIOD 1
 #define RARE_PLACES (1 << 16) /* power of two */
-#define RARE_OFTEN 8 /* number of windows at a place from which on only one in that many is taken */
+#define RARE_OFTEN \
+	8 /* after this number of windows at a place, one in RARE_OFTEN page faults begins a window */
 
 const volatile uint64_t cfg_rare_ns =
-	0; /* mean time between rare windows of a CPU; 0: there are none */
+	0; /* mean time between rare windows of a CPU; 0: there are no rare windows */
 const volatile uint64_t cfg_rare_saved = 0; /* time that may be saved up, for programs that begin */
 const volatile uint32_t cfg_rare_burst = 0; /* instructions */
 
-/* How many rare windows were asked for at each place, by a hash of it. */
+/* How many rare windows were asked for at each place, by a hash of the place. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, RARE_PLACES);
@@ -30,18 +31,18 @@ struct {
 	__type(value, uint32_t);
 } rare_places SEC(".maps");
 
-/* A place is an instruction, told by its offset in a page and its bytes: the kernel maps a file at another address in
- * each process, and processes of one program fault at the same places. */
+/* Identifies the place of an instruction by its offset in a page and its bytes: the kernel maps a file at another
+ * address in each process, and processes of one program fault at the same places. */
 static __always_inline uint32_t rare_hash(uint64_t ip)
 {
 	uint64_t code = 0;
 
 	if (bpf_probe_read_user(&code, sizeof(code), (const void *)ip))
-		code = 0; /* the page of the code is the one that is missing */
+		code = 0; /* the page with the code is the missing one */
 	return (uint32_t)(hash_mix(code ^ ip << 52) >> 40) & (RARE_PLACES - 1);
 }
 
-/* Whether a page fault at ip begins a window: the first ones of a place do, and then one in RARE_OFTEN of them. */
+/* Whether a page fault at ip begins a window: the first faults of a place do, then one in RARE_OFTEN. */
 static __always_inline bool rare_place(uint64_t ip)
 {
 	uint32_t at = rare_hash(ip);
@@ -53,7 +54,8 @@ static __always_inline bool rare_place(uint64_t ip)
 	return *n <= RARE_OFTEN || *n % RARE_OFTEN == 0;
 }
 
-/* Whether a rare window may begin now; *spent: the time up to which windows of this CPU have been paid for. */
+/* Whether the CPU's time for rare windows allows another one now; *spent: the moment up to which the CPU's windows are
+ * paid for. */
 static __always_inline bool rare_wanted(uint64_t *spent, uint64_t ip)
 {
 	uint64_t now = bpf_ktime_get_ns();

@@ -61,7 +61,7 @@ const volatile uint32_t cfg_line_bits = 14;
 const volatile uint32_t cfg_ring_bytes = 1 << 24;
 const volatile uint64_t cfg_wake_ns = 300000; /* least time between two wake-ups for missing code */
 const volatile uint32_t cfg_pick_every =
-	0; /* one window in that many has a touch picked; 0: none */
+	0; /* one window in this number has a touch picked; 0: none */
 const volatile uint32_t cfg_pick_burst = 32;
 const volatile uint32_t cfg_watch_hits = 0; /* hits after which a watchpoint ends */
 const volatile uint32_t cfg_members = 0;    /* only processes in `members` are sampled */
@@ -85,7 +85,7 @@ struct {
 struct cpu_state {
 	struct ra_state ra;
 	struct sample_vma vma; /* mapping of the present interrupt */
-	uint64_t exec_vm;      /* that value of the process that ra.key names */
+	uint64_t exec_vm;      /* exec_vm of the process that ra.key names */
 	uint32_t other;	       /* other_pages() of that process */
 	uint32_t devices;      /* value of device_changes when its devices were looked up */
 	uint32_t look, pad;    /* whether user space must look at its mappings */
@@ -117,7 +117,7 @@ struct {
 	__type(value, struct proc);
 } procs SEC(".maps");
 
-/* The initial value for a process that was not seen before; it is too large for the stack. */
+/* The initial entry of a process that has none yet; it is too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -163,7 +163,7 @@ static __always_inline int ra_read_user(uint64_t addr, uint32_t bytes, uint64_t 
 	uint64_t n = bytes;
 
 	*val = 0;
-	barrier_var(n); /* keeps the compiler from dropping the bound, which the verifier wants */
+	barrier_var(n); /* keeps the compiler from dropping the bound that the verifier needs */
 	if (n > sizeof(*val))
 		return -1;
 	return bpf_probe_read_user(val, n, (const void *)addr);
@@ -259,7 +259,8 @@ static long on_vma(struct task_struct *task, struct vm_area_struct *vma, struct 
 	return 0;
 }
 
-/* The number of the image that the mapping's file is, and what lies between its addresses; 0: it is not known. */
+/* Returns the number of the image that the mapping's file is, and the difference of run-time and ELF addresses; 0: the
+ * file is not known. */
 static __always_inline uint32_t file_at(const struct sample_vma *v, uint64_t at, uint64_t *bias)
 {
 	struct file_key key = { .ino = v->ino, .dev = v->dev };
@@ -302,7 +303,8 @@ static __noinline uint32_t add_range(struct ra_state *s, const struct sample_vma
 	return image;
 }
 
-/* Finds the process's mappings, made empty if they are new or have changed. 0 without room. */
+/* Finds the process's mappings; the entry is emptied if it is new or the mappings have changed. 0
+ * without room. */
 static __noinline int find_proc(struct ra_state *s, uint64_t exec_vm)
 {
 	struct proc *p = bpf_map_lookup_elem(&procs, &s->key);
@@ -321,7 +323,8 @@ static __noinline int find_proc(struct ra_state *s, uint64_t exec_vm)
 	return 1;
 }
 
-/* Pages that are neither private data, code nor stack: what devices are mapped as. */
+/* The number of pages that are neither private data, code nor stack. Devices are mapped as such
+ * pages. */
 static __always_inline uint32_t other_pages(struct mm_struct *mm, uint64_t exec_vm)
 {
 	return (uint32_t)(BPF_CORE_READ(mm, total_vm) - BPF_CORE_READ(mm, data_vm) - exec_vm -
@@ -333,7 +336,8 @@ static __always_inline void keep_off(struct ra_state *s, uint32_t i, uint64_t st
 	s->keep_off[i & (RA_KEEP_OFF - 1)] = (struct ra_extent){ start, end };
 }
 
-/* Keeps off all but what cannot be a device: the program's own data, its heap, and the first thread's stack. */
+/* Forbids reading of all memory that may be a device: only the program's own data, its heap, and the first thread's
+ * stack remain. */
 static __noinline int keep_off_unknown(struct ra_state *s, struct mm_struct *mm)
 {
 	uint64_t stack = BPF_CORE_READ(mm, start_stack) - (BPF_CORE_READ(mm, stack_vm) << 12);
@@ -346,9 +350,8 @@ static __noinline int keep_off_unknown(struct ra_state *s, struct mm_struct *mm)
 }
 
 /*
- * Fills in the ranges that must not be read. Non-zero if the process's mappings have grown since
- * user space looked at them: then memory cannot be told from a device, however little time has
- * passed.
+ * Fills in the ranges that must not be read. Non-zero if the process has mapped more since user
+ * space looked: the new memory may be a device, however little time has passed.
  */
 static __noinline int keep_off_devices(struct ra_state *s, uint32_t other)
 {
@@ -365,7 +368,7 @@ static __noinline int keep_off_devices(struct ra_state *s, uint32_t other)
 	return 0;
 }
 
-/* Makes the process the one whose mappings the state has. 0 without room. */
+/* Makes this process the one whose mappings the state holds. 0 without room. */
 static __always_inline int enter_proc(struct cpu_state *c, struct mm_struct *mm, uint64_t tgid,
 				      uint64_t exec_vm, uint32_t other)
 {
@@ -392,8 +395,8 @@ static __always_inline int enter_proc(struct cpu_state *c, struct mm_struct *mm,
 	return 0;
 }
 
-/* Sends a record. Wakes the reader if something is missing that it can supply, or the buffer fills. Non-zero if the buffer is
- * full. */
+/* Sends a record. Wakes the reader if the record asks for something that user space can supply, or if the buffer fills.
+ * Non-zero if the buffer is full. */
 static __always_inline long send_bytes(struct cpu_state *c, void *h, uint64_t bytes, bool wake)
 {
 	uint64_t flags = BPF_RB_NO_WAKEUP, now;
@@ -420,7 +423,8 @@ static __always_inline void send(struct cpu_state *c, struct sampler_counters *n
 		n->lost_ring++;
 }
 
-/* Finds the mapping of ip, and adds it to the process's. 0: it is not known, or holds no file. */
+/* Finds the mapping of ip, and adds it to the process's mappings. 0: the mapping is not known, or
+ * has no file. */
 static __always_inline uint32_t find_range(struct cpu_state *c, struct sampler_counters *n,
 					   uint64_t ip)
 {
@@ -481,7 +485,7 @@ static __always_inline void take_registers(struct ra_state *s, struct bpf_perf_e
 	s->r[UR_R14] = ctx->regs.r14;
 	s->r[UR_R15] = ctx->regs.r15;
 	s->r[UR_FS] = fsbase;
-	/* the saved gs base is the kernel's business while in the kernel: not known */
+	/* the saved gs base is unknown while the thread is in the kernel */
 	s->known = (1u << UR_GS) - 1;
 }
 
@@ -515,7 +519,7 @@ static __always_inline void run_on(struct ra_state *s, bool in_place)
 		go_on(s, in_place);
 }
 
-/* Whether this window is to be a long one, of which a touch is picked to watch its line. */
+/* Whether this window is a long one, of which a touch is picked to watch its line. */
 static __always_inline bool pick(struct cpu_state *c)
 {
 	if (!cfg_pick_every || ++c->unpicked < cfg_pick_every)
@@ -593,7 +597,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	h->stop_bias = s->bias;
 	words = s->out_n;
 	if (have_vma) {
-		/* no window then: the image was not known */
+		/* the image was not known, so no window begins */
 		__builtin_memcpy(&s->out[RA_OUT_HEAD], &c->vma, sizeof(c->vma));
 		words = RA_OUT_HEAD + sizeof(c->vma) / 8;
 	}

@@ -22,14 +22,14 @@ struct proc_key {
 	uint64_t tgid;
 };
 struct proc {
-	uint32_t n; /* ranges ever added; the next goes to n mod PROC_RANGES */
+	uint32_t n; /* ranges added so far; the next one is stored at this number mod PROC_RANGES */
 	uint32_t pad;
-	uint64_t exec_vm; /* the address space's executable pages when filled: if it changed, so did
-			   * the mappings */
+	uint64_t
+		exec_vm; /* executable pages when the ranges were filled in; another number means other mappings */
 	struct proc_range range[PROC_RANGES];
 };
 
-/* Files whose code may be lifted, by what a mapping knows of them. */
+/* Files whose code may be lifted, by what a mapping tells of its file. */
 #define FILE_SEGMENTS 4
 struct file_key {
 	uint64_t ino;
@@ -44,9 +44,9 @@ struct file_info {
 };
 
 /*
- * A process's mappings of devices, by tgid, in order of their addresses; and the number of pages
- * that were neither private data, code nor stack when user space looked: a device that is mapped
- * later makes that number larger.
+ * A process's mappings of devices, by tgid, in order of address; and the number of pages that were
+ * neither private data, code nor stack when user space looked. Mapping another device makes that
+ * number larger.
  */
 #define DEVICE_RANGES RA_KEEP_OFF
 struct device_ranges {
@@ -67,8 +67,8 @@ enum sample_kind {
 #define SAMPLE_PICK 2 /* flag: a long window, of which a touch is to be picked */
 #define SAMPLE_LOOK 4 /* flag: the process may map devices that nobody has looked for */
 #define SAMPLE_RARE 8 /* flag: a rare window (sampler/bpf/rare.h), which stands for no time */
-/* Bits of flags from this one on: the number of windows that this one stands for; 0: none is ever passed over, or this one
- * was. */
+/* Bits of `flags` from this one on: the number of windows that this window stands for; 0: no window is ever passed
+ * over, or this one was. */
 #define SAMPLE_STANDS_SHIFT 8
 struct sample {
 	uint16_t kind, flags;
@@ -103,8 +103,8 @@ struct sample_watch {
 	uint16_t kind, flags;
 	uint32_t tid;
 	uint64_t addr;	  /* watched */
-	uint64_t hits;	  /* this one counts */
-	uint64_t running; /* ns that it was set while the thread ran */
+	uint64_t hits;	  /* number of the hit, counted from 1 */
+	uint64_t running; /* ns for which the watchpoint was set while the thread ran */
 };
 
 /* The data from which a call stack is found. */
@@ -114,12 +114,12 @@ struct sample_stack {
 	uint32_t n; /* bytes that follow */
 	uint32_t pid, tid;
 	uint64_t time, period;
-	uint64_t mm, exec_vm; /* name the process's mappings as they are now */
+	uint64_t mm, exec_vm; /* identify the process's mappings at the moment of the sample */
 	uint64_t kernel_ip;   /* 0: the thread was in user space */
 	uint64_t ip;	      /* address in user space */
 	uint64_t reg[16];     /* in encoding order: rax rcx rdx rbx rsp and so on */
 	char comm[16];
-	/* the stack from reg[4], the stack pointer, on; the last page is room that the verifier
+	/* the stack from the stack pointer, reg[4], on; the last page is room that the verifier
 	 * requires */
 	uint8_t bytes[STACK_COPY + 4096];
 };
@@ -132,8 +132,9 @@ struct sampler_counters {
 	uint64_t lost_ring, lost_nested, lost_map, lost_stacks;
 	uint64_t windows, instructions, uops, ahead_ns;
 	uint64_t find_vma, find_vma_failed;
-	uint64_t rare; /* windows, not among `windows` */
-	/* stack_frames, walk_ns: of stacks that were walked to their end; stack_ns: of all */
+	uint64_t rare; /* rare windows, which `windows` does not include */
+	/* stack_frames and walk_ns count stacks that were walked to their end; stack_ns counts all
+	 * stacks */
 	uint64_t stacks, stack_frames, stack_copies, walk_ns, stack_ns;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Call stacks of samples. They are walked in the interrupt, by tables (sampler/bpf/unwind.h). Where a walk does not come to
- * an end, and the ring buffer has room, the thread's registers in user space and the top of its stack are copied. User space
- * walks the copy by all that the images tell (sampler/stacks.h), and adds to the tables what they lacked. Only sampler.bpf.c
- * includes this file.
+ * Call stacks of samples. The interrupt walks them by tables (sampler/bpf/unwind.h). Where a walk does not reach its
+ * end, and the ring buffer has room, the thread's registers in user space and the top of its stack are copied. User
+ * space walks the copy by everything that the images tell (sampler/stacks.h), and adds the missing rules to the tables.
+ * Only sampler.bpf.c includes this file.
  */
 #ifndef ASSAY_SAMPLER_BPF_STACK_H
 #define ASSAY_SAMPLER_BPF_STACK_H
@@ -49,15 +49,16 @@ static __always_inline void stack_registers(struct sample_stack *k, const struct
 }
 
 /*
- * Whether nothing of a page may be read (keep_off_devices). A page is of one mapping: where a range begins within it, as
- * behind the end of the first thread's stack, it is no device's.
+ * Whether no byte of a page may be read (keep_off_devices). A page has one mapping: a range that begins within a page,
+ * such as the one behind the end of the first thread's stack, is no device's.
  */
 static __always_inline bool stack_keep_off(uint64_t page)
 {
 	return unwind_is_off(page, 1);
 }
 
-/* Copies up to STACK_COPY bytes from the stack pointer on, page by page: what lies above the stack cannot be read. */
+/* Copies up to STACK_COPY bytes from the stack pointer on, page by page, because memory above the stack cannot be read.
+ * */
 static __always_inline uint32_t stack_copy(struct sample_stack *k)
 {
 	uint64_t sp = k->reg[4], page = sp & ~(uint64_t)(STACK_PAGE - 1);
@@ -77,10 +78,10 @@ static __always_inline uint32_t stack_copy(struct sample_stack *k)
 	return at;
 }
 
-/* What both kinds of records tell of a sample. */
+/* The fields of a sample that both kinds of records have. */
 struct stack_of {
 	uint64_t id, time, period;
-	uint64_t kernel_ip; /* where the thread is in the kernel, or 0 */
+	uint64_t kernel_ip; /* the address in the kernel if the thread is there, else 0 */
 };
 
 /* Sends the copy of a stack that user space has to walk. */
@@ -125,7 +126,7 @@ static __always_inline void stack_send_frames(struct cpu_state *c, struct sample
 		n->lost_stacks++;
 }
 
-/* What the walk may not read: keep_off_devices(). */
+/* Sets the memory that the walk may not read: that of keep_off_devices(). */
 static __always_inline void stack_copy_keep_off(const struct ra_state *s, struct unwind_walk *w)
 {
 	w->nkeep_off = s->nkeep_off;
@@ -138,8 +139,8 @@ static __always_inline void stack_copy_keep_off(const struct ra_state *s, struct
 }
 
 /*
- * Sends the stack of the registers in the CPU's slot; its ip is 0 where the thread has no stack in user space. The verifier checks
- * this function separately, and so only once.
+ * Sends the stack that belongs to the registers in the CPU's slot, whose ip is 0 where the thread has no stack in user
+ * space. The verifier checks this function separately, and so only once.
  */
 __noinline int stack_send(uint64_t id, uint64_t time, uint64_t period, uint64_t kernel_ip)
 {
@@ -186,7 +187,7 @@ static __always_inline void stack_user(struct bpf_perf_event_data *ctx, uint64_t
 	stack_send(id, time, ctx->sample_period, 0);
 }
 
-/* Whether the thread is executing another program, and its stack is gone with the address space of the one before. */
+/* Whether the thread is executing another program: its stack went with the old address space. */
 static __always_inline bool stack_is_gone(const struct pt_regs *r)
 {
 	uint64_t word;
@@ -195,7 +196,8 @@ static __always_inline bool stack_is_gone(const struct pt_regs *r)
 	       bpf_probe_read_user(&word, sizeof(word), (const void *)r->rsp);
 }
 
-/* Reads the registers that a thread in the kernel has in user space, where it is one of a process and has a stack there. */
+/* Reads the user-space registers of a thread that is in the kernel, if the thread belongs to a process and has a stack
+ * in user space. */
 static __always_inline bool stack_outer(struct cpu_state *c, struct stack_slot *k, uint64_t id)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -211,7 +213,7 @@ static __always_inline bool stack_outer(struct cpu_state *c, struct stack_slot *
 	       !stack_is_gone(&k->regs);
 }
 
-/* Sends the user-space stack of a thread that is in the kernel. The verifier checks this function separately, too. */
+/* Sends the user-space stack of a thread that is in the kernel. The verifier checks this function separately. */
 __noinline int stack_kernel(uint64_t id, uint64_t time, uint64_t period, uint64_t kernel_ip)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Where a process that executes a program has it, and the program's loader: noted by the kernel side as it happens, so that call
- * stacks of processes that live shortly need nothing that user space would have to look up. Only sampler.bpf.c includes this file.
+ * The addresses of a process's program and of its loader, noted by the kernel side when the process executes the
+ * program. So the call stacks of short-lived processes need nothing that user space would have to look up. Only
+ * sampler.bpf.c includes this file.
  */
 #ifndef ASSAY_SAMPLER_BPF_STARTED_H
 #define ASSAY_SAMPLER_BPF_STARTED_H
 
 #define STARTED_RANGES 2
 struct started {
-	uint64_t exec_vm; /* pages of code then: a process that has fewer has unmapped some */
+	uint64_t
+		exec_vm; /* pages of code at that time: a process with fewer pages has unmapped some */
 	struct proc_range range[STARTED_RANGES];
 };
 
@@ -50,7 +52,7 @@ int on_started(uint64_t *args)
 	return 0;
 }
 
-/* A process is born with its parent's mappings. */
+/* Copies the parent's mappings, with which a process is born. */
 SEC("raw_tp/sched_process_fork")
 int on_born(uint64_t *args)
 {

@@ -8,7 +8,7 @@
 
 #include "sampler/bpf/unwind_tables.h"
 
-/* What the surroundings provide. Look-ups return NULL where there is nothing. */
+/* Functions that the includer provides. Look-ups return NULL if they find nothing. */
 
 /* 0: it was read. bytes: 8, 16 or UNWIND_CHUNK. */
 static __always_inline int unwind_read(struct unwind_walk *w, uint64_t addr, void *to,
@@ -21,8 +21,8 @@ static __always_inline uint32_t unwind_row_at(uint32_t row);
 static __always_inline const struct unwind_rule *unwind_rule_at(uint32_t rule);
 
 /*
- * lo becomes `up` if left <= right, else hi becomes `down`; both numbers are below 2^63. There is no branch, of which the verifier would
- * follow both ways each time.
+ * Sets lo to `up` if left <= right, else hi to `down`; both numbers are below 2^63. The code has no branch, because the
+ * verifier would follow both ways of it in each round.
  */
 static __always_inline void unwind_halve(uint64_t left, uint64_t right, uint32_t *lo, uint32_t up,
 					 uint32_t *hi, uint32_t down)
@@ -33,7 +33,8 @@ static __always_inline void unwind_halve(uint64_t left, uint64_t right, uint32_t
 	*hi = (*hi & mask) | (down & ~mask);
 }
 
-/* The number of the rule for a place in a page; of the last row that does not begin behind it. */
+/* Returns the number of the rule for an offset in a page: that of the last row that begins at or
+ * before it. */
 UNWIND_FUNCTION uint32_t unwind_search(uint64_t page, uint32_t off)
 {
 	uint32_t lo = (uint32_t)page, n = (uint32_t)(page >> 32) & 0xffff;
@@ -129,7 +130,7 @@ static __always_inline int unwind_stop(struct unwind_walk *w, enum unwind_end en
 	return 1;
 }
 
-/* To the caller of code without a rule, by its frame pointer. A chain of frame pointers ends with 0. */
+/* Steps to the caller of code without a rule, by the frame pointer. A chain of frame pointers ends with 0. */
 static __always_inline int unwind_by_bp(struct unwind_walk *w)
 {
 	uint64_t pair[2];
@@ -145,7 +146,7 @@ static __always_inline int unwind_by_bp(struct unwind_walk *w)
 	return 0;
 }
 
-/* To the caller on another stack. */
+/* Steps to a caller whose frame is on another stack. */
 static __always_inline int unwind_switch(struct unwind_walk *w)
 {
 	uint64_t pair[2];
@@ -159,7 +160,7 @@ static __always_inline int unwind_switch(struct unwind_walk *w)
 	return 0;
 }
 
-/* To what a signal interrupted. */
+/* Steps to the code that a signal interrupted. */
 static __always_inline int unwind_signal(struct unwind_walk *w, const struct unwind_rule *r)
 {
 	uint64_t sp, bp, pc;
@@ -175,7 +176,8 @@ static __always_inline int unwind_signal(struct unwind_walk *w, const struct unw
 	return 0;
 }
 
-/* To the caller of a procedure that keeps its return address in a register, of which those of the innermost frame are known. */
+/* Steps to the caller of a procedure that keeps its return address in a register. Registers are known of the innermost
+ * frame only. */
 static __always_inline int unwind_register(struct unwind_walk *w, const struct unwind_rule *r)
 {
 	uint64_t pc = w->reg[r->plt & 15];
@@ -189,7 +191,7 @@ static __always_inline int unwind_register(struct unwind_walk *w, const struct u
 	return 0;
 }
 
-/* What rbx held in the frame. 0: it was read. */
+/* Reads the value that rbx had in the frame. 0: it was read. */
 static __always_inline int unwind_bx(struct unwind_walk *w, uint64_t *v)
 {
 	if (w->bx_at)
@@ -198,7 +200,7 @@ static __always_inline int unwind_bx(struct unwind_walk *w, uint64_t *v)
 	return 0;
 }
 
-/* The CFA, or 0. */
+/* Returns the canonical frame address (CFA), or 0. */
 static __always_inline uint64_t unwind_cfa(struct unwind_walk *w, const struct unwind_rule *r)
 {
 	uint64_t v;
@@ -223,7 +225,7 @@ static __always_inline int unwind_by_rule(struct unwind_walk *w, const struct un
 {
 	uint64_t cfa = unwind_cfa(w, r), pair[2], at;
 
-	/* an address that a program can have, and above this frame */
+	/* the address is one that a program can have, and lies above this frame */
 	if (cfa <= w->sp || cfa >> 47)
 		return unwind_stop(w, UNWIND_UNREADABLE);
 	if (r->bp == RULE_BP_CFA && r->bp_off == -16 && cfa - 16 >= w->sp) {
@@ -234,7 +236,8 @@ static __always_inline int unwind_by_rule(struct unwind_walk *w, const struct un
 		if (unwind_load(w, cfa - 8, &pair[1], 1))
 			return unwind_stop(w, UNWIND_UNREADABLE);
 		at = (r->bp == RULE_BP_CFA ? cfa : w->bp) + r->bp_off;
-		/* below the stack pointer: an epilogue has restored rbp already */
+		/* the saved rbp lies below the stack pointer: an epilogue has restored rbp already
+		 * */
 		if (r->bp != RULE_BP_SAME && at >= w->sp && unwind_load(w, at, &w->bp, 1))
 			return unwind_stop(w, UNWIND_UNREADABLE);
 	}
@@ -249,7 +252,7 @@ static __always_inline int unwind_by_rule(struct unwind_walk *w, const struct un
 	return 0;
 }
 
-/* Notes the frame that pc is in, and goes on to its caller. Non-zero at the end. */
+/* Notes the frame that pc is in, and steps to its caller. Non-zero at the end of the walk. */
 static __always_inline int unwind_step(struct unwind_walk *w)
 {
 	uint64_t at = w->pc - w->returned, frame;

@@ -20,9 +20,10 @@
 struct unwind_mapping {
 	uint64_t start, end, bias;
 	uint32_t image;
-	uint32_t rules; /* 0: none are known of the code: it is generated */
+	uint32_t rules; /* 0: the code is generated and has no unwind information */
 };
-/* Of one process; it holds while the address space is that one, with so many pages of code. */
+/* The mappings of one process; valid while its address space is that one and has that number of
+ * pages of code. */
 struct unwind_space {
 	uint64_t mm, exec_vm;
 	uint32_t n, pad;
@@ -33,7 +34,7 @@ struct unwind_space {
 struct unwind_image {
 	uint64_t first; /* page of code: address / UNWIND_PAGE */
 	uint32_t page;	/* its number among all pages */
-	uint32_t pages; /* 0: the image has no unwind information that is known */
+	uint32_t pages; /* 0: no unwind information of the image is known */
 };
 
 #define UNWIND_PAGE 4096
@@ -51,25 +52,25 @@ struct unwind_line {
 
 #define UNWIND_FRAMES 512 /* power of two */
 
-/* Why a walk ended. */
+/* Reasons for which a walk ends. */
 enum unwind_end {
 	UNWIND_RUNNING,
 	UNWIND_ROOT,	/* the frame has no caller */
 	UNWIND_DEPTH,	/* there are UNWIND_FRAMES frames */
 	UNWIND_NO_RULE, /* the last frame's code has no rule, and no frame pointer leads on */
 	/* user space has to walk a copy */
-	UNWIND_NO_RANGE,   /* of the process's mappings none that is known has the address */
-	UNWIND_NO_ROWS,	   /* there are no rows of the page yet */
+	UNWIND_NO_RANGE,   /* no known mapping of the process holds the address */
+	UNWIND_NO_ROWS,	   /* the tables have no rows of the page yet */
 	UNWIND_ODD,	   /* the rule has a shape that only user space can follow */
-	UNWIND_UNREADABLE, /* the rule does not lead to a frame, or it cannot be read */
+	UNWIND_UNREADABLE, /* the rule leads to no frame, or the frame cannot be read */
 };
 
-/* A frame: bits 0-46 address, 47 whether it is one that a call returns to, 48-63 the image's number. */
+/* A frame: bits 0-46 its address, bit 47 set if a call returns there, bits 48-63 the image's number. */
 #define UNWIND_ADDR ((1ull << 47) - 1)
 #define UNWIND_CALL (1ull << 47)
 #define UNWIND_IMAGE_SHIFT 48
 
-/* What is sent of a stack that was walked to its end. */
+/* The record of a stack that was walked to its end. */
 struct unwind_frames {
 	uint16_t kind, end; /* enum sample_kind, enum unwind_end */
 	uint32_t n;
@@ -96,17 +97,17 @@ struct unwind_known {
 #define UNWIND_KEEP_OFF 8 /* ranges, as in struct ra_state */
 struct unwind_walk {
 	uint64_t pc, sp, bp;
-	uint64_t bx_at; /* where rbx was saved; 0: it has not been saved; UNWIND_NOWHERE */
+	uint64_t bx_at; /* address at which rbx was saved; 0: rbx was not saved; UNWIND_NOWHERE */
 	uint64_t mm, exec_vm;
 	uint32_t end;	   /* enum unwind_end */
-	uint32_t returned; /* whether pc is where a call returns to */
-	uint32_t by_bp;	   /* whether bp was read from where a frame pointer led */
+	uint32_t returned; /* whether a call returns to pc */
+	uint32_t by_bp;	   /* whether bp was read from a frame that a frame pointer led to */
 	uint32_t nkeep_off;
 	uint32_t no_chunks;		       /* whether a chunk could not be read */
 	uint64_t chunk_at;		       /* where w->chunk was read; UNWIND_NO_CHUNK */
-	struct unwind_mapping range;	       /* that pc was in last */
+	struct unwind_mapping range;	       /* the mapping that pc was in last */
 	uint64_t reg[16];		       /* of the innermost frame */
-	uint64_t keep_off[UNWIND_KEEP_OFF][2]; /* memory that is not to be read: from, to */
+	uint64_t keep_off[UNWIND_KEEP_OFF][2]; /* memory that must not be read: from, to */
 	uint64_t chunk[UNWIND_CHUNK / 8];
 	struct unwind_known known[1 << UNWIND_KNOWN_BITS];
 	struct unwind_frames out;

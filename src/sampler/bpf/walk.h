@@ -63,7 +63,7 @@ static __always_inline const struct unwind_rule *unwind_rule_at(uint32_t rule)
 	return bpf_map_lookup_elem(&unwind_rules, &rule);
 }
 
-/* Whether the walk that this CPU is at must not read there. */
+/* Whether the walk that this CPU performs must not read at the address. */
 __noinline int unwind_is_off(uint64_t addr, uint32_t bytes)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
@@ -84,7 +84,7 @@ static __always_inline int unwind_read(struct unwind_walk *w, uint64_t addr, voi
 	return bpf_probe_read_user(to, bytes, (const void *)addr);
 }
 
-/* Which of the process's ranges holds the address, or UNWIND_RANGES. */
+/* Returns the index of the process's range that holds the address, or UNWIND_RANGES. */
 __noinline uint32_t unwind_range_of(uint32_t pid, uint64_t addr)
 {
 	const struct unwind_space *s = bpf_map_lookup_elem(&unwind_spaces, &pid);
@@ -117,8 +117,8 @@ static __always_inline int unwind_enter(struct unwind_walk *w, const struct proc
 	return 0;
 }
 
-/* Looks for an address of a process whose mappings user space has not told yet: among the mappings in which windows began, and
- * among those of the program and its loader. */
+/* Looks up an address of a process whose mappings user space has not told yet: among the mappings in which windows
+ * began, and among those of the program and its loader. */
 static __always_inline int unwind_find_noted(struct unwind_walk *w, uint64_t addr)
 {
 	struct proc_key key = { w->mm, w->out.pid };
@@ -156,7 +156,7 @@ static long walk_step(uint32_t i, struct walk_ctx *c)
 	return unwind_step(c->w);
 }
 
-/* Walks the stack whose registers are in w. False: user space has to. */
+/* Walks the stack whose registers are in w. False: user space has to walk a copy. */
 static __always_inline bool walk(struct unwind_walk *w)
 {
 	struct walk_ctx c = { .w = w };
