@@ -10,7 +10,7 @@
 
 /* Nodes of one procedure below one node are merged, wherever in the procedure the calls are. */
 struct merged {
-	uint32_t key[2]; /* parent, func */
+	uint64_t key; /* parent << 32 | func */
 	uint32_t number;
 	UT_hash_handle hh;
 };
@@ -20,8 +20,8 @@ struct merged {
 static long merge_node(struct html_graph *g, struct merged **known, uint32_t parent, uint32_t func)
 {
 	unsigned had = HASH_COUNT(*known);
-	const uint32_t wanted[2] = { parent, func };
-	struct merged *m = keyed_get(*known, key, wanted);
+	const uint64_t wanted = (uint64_t)parent << 32 | func;
+	struct merged *m = keyed_get(*known, key, &wanted);
 
 	if (!m)
 		return -1;

@@ -561,7 +561,8 @@ static int open_walker(struct sampler *s, struct err *err)
 static struct sampler_bpf *open_with(int types)
 {
 	char path[32];
-	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = types < 0 ? NULL : path);
+	const struct bpf_object_open_opts o = { .sz = sizeof(o),
+						.btf_custom_path = types < 0 ? NULL : path };
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
 	return sampler_bpf__open_opts(&o);

@@ -62,7 +62,7 @@ bool hot_widen(struct hot *h)
 
 	if (h->wide)
 		return true;
-	e = malloc((h->n + 1u) * sizeof(*e));
+	e = calloc(h->n + 1u, sizeof(*e));
 	if (!e)
 		return false;
 	for (unsigned i = 0; i < h->n; i++)
