@@ -30,9 +30,11 @@ static struct calltree_key *key_get(struct calltree_key **keys, uint64_t image, 
 				    bool *is_new)
 {
 	unsigned had = HASH_COUNT(*keys);
-	const uint64_t wanted[2] = { image, addr };
-	struct calltree_key *k = keyed_get(*keys, key, wanted);
+	struct calltree_key *k, wanted = { 0 };
 
+	wanted.key[0] = image;
+	wanted.key[1] = addr;
+	k = keyed_get(*keys, key, wanted.key);
 	*is_new = HASH_COUNT(*keys) != had;
 	return k;
 }
