@@ -33,8 +33,7 @@ struct broker {
 int broker_start(struct broker *b, pid_t command, struct err *err);
 void broker_end(struct broker *b);
 
-/* Returns descriptors to read from, or -1 with errno set. Without a broker (NULL) the recorder opens the files itself.
- * */
+/* Returns descriptors to read from, or -1 with errno set. Without a broker (NULL) the recorder opens the files itself. */
 int broker_open_maps(const struct broker *b, pid_t pid);
 int broker_open_mapped(const struct broker *b, pid_t pid, uint64_t start, uint64_t end);
 /* Opens the file with names of code that a process generates; inner: its pid in its own pid

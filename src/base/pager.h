@@ -12,8 +12,7 @@
 
 /* From here on the standard output is kept, if it is a terminal. paged: the user did not refuse a pager. */
 void pager_begin(bool paged);
-/* Writes the kept text, or lets the pager show it and waits for the pager. Does nothing if pager_begin() kept nothing.
- * */
+/* Writes the kept text, or lets the pager show it and waits for the pager. Does nothing if pager_begin() kept nothing. */
 void pager_end(void);
 /* Returns the terminal that the descriptor's output ends up on; the descriptor itself if nothing is kept. */
 int pager_terminal(int fd);

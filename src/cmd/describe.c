@@ -46,7 +46,7 @@ static void write_targets(FILE *to, const char *option, const struct opt_uints *
 	fputc(')', to);
 }
 
-/* "-p 1234,1240 (nginx, postgres)" */
+/* Returns the option with processes and their names, such as "-p 1234,1240 (nginx, postgres)"; NULL without memory. */
 static char *targets_text(const char *option, const struct opt_uints *list)
 {
 	char *text = NULL;

@@ -49,8 +49,7 @@ extern const char *const culprit_name[CULPRIT_N];
 extern const char *const culprit_words[CULPRIT_N];
 extern const char *const culprit_short[CULPRIT_N];
 
-/* Largest ratio of scheduled time to actual time: cores execute more at once than their models say.
- * */
+/* Largest ratio of scheduled time to actual time: cores execute more at once than their models say. */
 #define CULPRIT_AT_ONCE 1.3
 
 /* Cycles of one instruction's stall, over all its executions. */

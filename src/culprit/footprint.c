@@ -178,8 +178,7 @@ static void count_disturbed(struct misses_of *m, const struct footprint *f, doub
 						f->uses);
 }
 
-/* Adds the accesses to listed places, and to the region that they show. Returns the region's units.
- * */
+/* Adds the accesses to listed places, and to the region that they show. Returns the region's units. */
 static double count_listed(struct misses_of *m, const struct footprint *f,
 			   const struct machine_level level[MACHINE_LEVELS])
 {

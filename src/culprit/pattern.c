@@ -95,8 +95,7 @@ static bool add_slot(struct slice *s, const ZydisDecodedOperand *m, bool fixed)
 	return true;
 }
 
-/* Whether the instruction computes a sum or a copy, so that a constant step stays a constant step.
- * */
+/* Whether the instruction computes a sum or a copy, so that a constant step stays a constant step. */
 static bool is_straight(const struct insn *in)
 {
 	switch (in->z.mnemonic) {

@@ -10,8 +10,7 @@
 
 #include <stdint.h>
 
-/* A stretch of units that sites use: all of its units, or the number that the sites' sketches tell.
- * */
+/* A stretch of units that sites use: all of its units, or the number that the sites' sketches tell. */
 struct place_area {
 	uint64_t from, to;
 	const struct distinct *used; /* before places_ready(); NULL: not known */

@@ -10,8 +10,7 @@ struct estimate_range {
 	uint64_t start, end;
 };
 
-/* Finds the procedures in which the recording has sites, and its evidence of them. -1 with err set.
- * */
+/* Finds the procedures in which the recording has sites, and its evidence of them. -1 with err set. */
 int evidence_collect(struct estimate *e, const struct estimate_source *src, struct err *err);
 
 /* DCPI's method: classes, propagation. */

@@ -109,8 +109,7 @@ void timing_free(struct timing *t);
 void timing_prepare(struct timing_insn *t, const struct insn *in, const struct insn *before,
 		    const struct machine *m);
 
-/* The next functions describe the instruction that retires next. Its code was fetched from `level`.
- * */
+/* The next functions describe the instruction that retires next. Its code was fetched from `level`. */
 void timing_fetch(struct timing *t, enum timing_level level, enum timing_tlb tlb);
 /* The instruction loads `size` bytes. */
 void timing_load(struct timing *t, uint64_t at, uint64_t size, enum timing_level level,

@@ -196,7 +196,7 @@ struct site_weights site_weights(const struct site *s)
 
 	if (s->weights)
 		return *s->weights;
-	/* all windows weigh the same */
+	/* without recorded weights, all windows weigh the same */
 	return (struct site_weights){ .observed = n,
 				      .taken = (double)s->taken,
 				      .square = windows > 0 ? n * n / windows : 0 };

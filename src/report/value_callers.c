@@ -16,7 +16,7 @@
 #include "report/place.h"
 #include "report/takes.h"
 
-#define CALLER_WIDTH 32 /* columns of its name */
+#define CALLER_WIDTH 32 /* columns of a caller's name */
 
 struct row {
 	const struct caller *c;

@@ -71,8 +71,7 @@ static long read_number(const char *file, long otherwise)
 	return v;
 }
 
-/* True if the kernel's configuration has the option, or cannot be found. zlib reads plain text too.
- * */
+/* True if the kernel's configuration has the option, or cannot be found. zlib reads plain text too. */
 static bool config_has(const char *release, const char *line)
 {
 	char path[256], text[256];

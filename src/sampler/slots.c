@@ -220,8 +220,7 @@ static void enter(struct slot *t, uint64_t key, uint64_t value, uint64_t window)
 	};
 }
 
-/* Returns the operand's slot; or assigns one with the value as its active value, and returns NULL.
- * */
+/* Returns the operand's slot; or assigns one with the value as its active value, and returns NULL. */
 static struct slot *slot_of(struct slots *s, uint64_t key, uint64_t value)
 {
 	size_t set = (size_t)(key >> 16) % (SLOTS / SLOTS_WAYS);

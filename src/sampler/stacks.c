@@ -226,8 +226,7 @@ struct who {
 	double weight;
 };
 
-/* Adds a sample of the process that ended in the frame; frame 0: there was no memory for the frame. -1 without memory.
- * */
+/* Adds a sample of the process that ended in the frame; frame 0: there was no memory for the frame. -1 without memory. */
 static int add(struct walker *w, struct process *p, const struct who *who, uint32_t frame)
 {
 	struct stacks *s = &w->files->profile->stacks;

@@ -370,8 +370,7 @@ void cache_link(struct link *l, struct block *to)
 	publish_linked(l);
 }
 
-/* Whether indirect jumps reach the block by rt_direct and not by pairs, because code of its kind counts no executions.
- * */
+/* Whether indirect jumps reach the block by rt_direct and not by pairs, because code of its kind counts no executions. */
 static bool is_direct(const struct block *b)
 {
 	return schedule_on ? b->flags & BLOCK_SKIPS : !counting();

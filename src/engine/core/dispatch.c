@@ -236,8 +236,7 @@ static void in_odd(struct thread *t, uint32_t block, uint64_t next)
 		edges_note(EXACT_WENT, block + 1, 0, t->pc);
 }
 
-/* Handles the end of a block of an instruction that is translated anew for each execution (once.c).
- * */
+/* Handles the end of a block of an instruction that is translated anew for each execution (once.c). */
 static void leave_once(struct thread *t, const struct link *l)
 {
 	const struct block *b = &blocks[l->from];

@@ -299,8 +299,7 @@ static void turn(struct thread *self)
 	unlock(&schedule_lock);
 }
 
-/* Takes back the unused grants of all threads, so that the position is exact. All other threads are outside the cache.
- * */
+/* Takes back the unused grants of all threads, so that the position is exact. All other threads are outside the cache. */
 static void gather(struct thread *self)
 {
 	(void)self;

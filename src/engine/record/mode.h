@@ -47,8 +47,7 @@ static inline bool coarse(void)
 	return log_mode & MODE_COARSE;
 }
 
-/* Whether the code marks lines: for working sets, or, where the schedule skips, to warm up caches.
- * */
+/* Whether the code marks lines: for working sets, or, where the schedule skips, to warm up caches. */
 static inline bool lines_on(void)
 {
 	return log_mode & EXACT_LINES;

@@ -116,7 +116,7 @@ struct build {
 	struct shadow_plan shadow;
 };
 
-/* decode.c */
+/* Functions of decode.c: */
 /* Whether the code at p writes all flags before it reads any. */
 bool decode_flags_dead(const uint8_t *p, size_t room);
 /* Called around each use of the decoder's library, which is compiled for SSE2 and a stack
@@ -134,7 +134,7 @@ uint32_t registers_used(const uint8_t *p);
 /* Whether the instruction writes memory other than by a push. */
 bool writes_memory(const uint8_t *p);
 
-/* rseq.c */
+/* Functions of rseq.c: */
 /* Returns how many of the instructions make a block, and sets its guard: blocks do not cross the
  * borders of restartable sequences. */
 unsigned rseq_divide(struct build *b);
@@ -160,7 +160,7 @@ static inline bool is_indirect(unsigned kind)
 	return kind == RET || kind == RET_POP || kind == JUMP_INDIRECT || kind == CALL_INDIRECT;
 }
 
-/* code.c */
+/* Functions of code.c: */
 void put_block(struct build *b);
 /* Puts an instruction unchanged. */
 void put_plain(struct build *b, struct insn *in, const uint8_t *p);
@@ -171,7 +171,7 @@ void put_plain(struct build *b, struct insn *in, const uint8_t *p);
  */
 uint32_t flags_read(const struct insn *in);
 
-/* left.c */
+/* Functions of left.c: */
 /* Put code that subtracts the block's weight from T_LEFT: the first one changes flags, the second
  * one uses a register instead. */
 void left_put_take(struct build *b), left_put_quietly(struct build *b, unsigned reg);
@@ -179,13 +179,13 @@ void left_put_take(struct build *b), left_put_quietly(struct build *b, unsigned 
  * is left. */
 void left_check(struct build *b, bool flags_dead);
 
-/* operand.c */
+/* Functions of operand.c: */
 /* Puts an instruction with an operand that is relative to rip or gs. */
 void put_memory(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
 /* Puts mov rcx, <operand of an indirect jump or call>; rcx has been spilled. */
 void put_target(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
 
-/* control.c */
+/* Functions of control.c: */
 void put_control(struct build *b, struct insn *in, const uint8_t *p, uint64_t next);
 void put_link(struct build *b, uint64_t target, enum link_kind kind);
 void put_link_jump(struct build *b, uint64_t target);
@@ -194,7 +194,7 @@ void put_link_jump(struct build *b, uint64_t target);
 #define CHECK_SIZE 37
 void put_entry_check(struct emit *e, uint64_t pc);
 
-/* words.c */
+/* Functions of words.c: */
 void plan_stream(struct build *b);
 void put_stream_begin(struct build *b), put_stream_end(struct build *b);
 /* Puts code that ends the record where a branch leaves the block before its end. */
@@ -202,7 +202,7 @@ void put_stream_exit(struct build *b, struct emit *e, unsigned exit);
 /* Puts code that writes the words before an instruction, or after it. */
 void put_fields(struct build *b, unsigned insn, bool after, bool target);
 
-/* publish.c */
+/* Functions of publish.c: */
 /* Returns where the next block's code goes, suitably aligned. publish_full() has made sure that
  * there is room. */
 uint64_t publish_next(bool changes);

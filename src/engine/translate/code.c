@@ -47,8 +47,7 @@ static void place_counter(struct build *b)
 		b->coarse && !b->guard && !b->flags_dead && is_indirect(b->in[b->n - 1].kind);
 	if (b->take_at_end)
 		b->counter = b->n - 1;
-	/* an indirect end is counted by its target, and each execution that reaches the end has one
-	 * */
+	/* executions that reach an indirect end are counted there, by their targets */
 	if (b->site)
 		b->counter = b->n;
 	for (unsigned i = 0; i < b->counter; i++)

@@ -222,8 +222,7 @@ static void spill_for_call(struct build *b, struct insn *in, uint64_t next)
 	put_spill(&b->e, R11);
 }
 
-/* Spills the registers that finding an address's code needs, before an instruction that may fault.
- * */
+/* Spills the registers that finding an address's code needs, before an instruction that may fault. */
 static void spill_for_lookup(struct build *b, struct insn *in)
 {
 	in->spilled |= 1u << RCX;

@@ -501,7 +501,7 @@ void decode_block(struct build *b, size_t room, unsigned max, bool partly)
 		if (!decode_one(in, b->bytes + b->len, b->pc + b->len, room - b->len, true))
 			break;
 		if (log_mode & EXACT_STREAM) {
-			/* a call's arguments are read, and look-ups use rdx */
+			/* a call's arguments are read at the block's end, where the look-up of its target uses rdx */
 			uint32_t more =
 				used | in->f.used |
 				(ends_block(in->kind) && in->kind != BRANCH ? 1u << RDX : 0) |

@@ -330,8 +330,7 @@ struct block *translate_midway(struct thread *t, uint64_t pc)
 {
 	const struct region *r = region_of(pc);
 
-	/* a block that is made anew each time has another number each time, and would never get what was granted to it
-	 * */
+	/* a block that is made anew each time has another number each time, and would never get what was granted to it */
 	if (!r || !constant(r))
 		return translate(t, pc, NULL);
 	return translate_short(t, pc, INSNS_MAX - 1);

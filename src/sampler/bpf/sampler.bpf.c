@@ -284,7 +284,7 @@ static __noinline uint32_t add_range(struct ra_state *s, const struct sample_vma
 	uint64_t bias = 0;
 
 	if (!p) {
-		s->key[0] = 0; /* evicted */
+		s->key[0] = 0; /* the process was evicted from the map */
 		return 0;
 	}
 	if (v->ino) {

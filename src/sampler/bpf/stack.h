@@ -57,8 +57,7 @@ static __always_inline bool stack_keep_off(uint64_t page)
 	return unwind_is_off(page, 1);
 }
 
-/* Copies up to STACK_COPY bytes from the stack pointer on, page by page, because memory above the stack cannot be read.
- * */
+/* Copies up to STACK_COPY bytes from the stack pointer on, page by page, because memory above the stack cannot be read. */
 static __always_inline uint32_t stack_copy(struct sample_stack *k)
 {
 	uint64_t sp = k->reg[4], page = sp & ~(uint64_t)(STACK_PAGE - 1);

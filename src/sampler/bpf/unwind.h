@@ -236,8 +236,7 @@ static __always_inline int unwind_by_rule(struct unwind_walk *w, const struct un
 		if (unwind_load(w, cfa - 8, &pair[1], 1))
 			return unwind_stop(w, UNWIND_UNREADABLE);
 		at = (r->bp == RULE_BP_CFA ? cfa : w->bp) + r->bp_off;
-		/* the saved rbp lies below the stack pointer: an epilogue has restored rbp already
-		 * */
+		/* the saved rbp lies below the stack pointer: an epilogue has restored rbp already */
 		if (r->bp != RULE_BP_SAME && at >= w->sp && unwind_load(w, at, &w->bp, 1))
 			return unwind_stop(w, UNWIND_UNREADABLE);
 	}
