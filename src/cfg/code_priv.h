@@ -45,7 +45,7 @@ struct cfg_code {
 	size_t nfound;
 	struct code_entry *entry; /* sorted by target */
 	size_t nentries, entry_cap;
-	/* one bit for each piece of each segment: the jumps of the piece are in `entry` */
+	/* one bit for each piece of each segment, set once the piece's jumps are listed in `entry` */
 	uint64_t *scanned;
 	uint64_t *learnt; /* addresses of called places, unsorted */
 	size_t nlearnt;

@@ -66,9 +66,10 @@ struct fact {
 	struct odds dcache, dtlb; /* cycles of an access beyond an L1 and TLB hit */
 	/* share of executions whose forwarding fails, or which meet an alias */
 	struct odds forward, alias;
-	bool located;	       /* windows saw whether its lines had been used just before */
-	bool judged;	       /* windows saw which stores it met, or it does not load */
-	struct odds contended; /* share of executions whose line another thread holds */
+	bool located; /* windows saw whether its lines had been used just before */
+	bool judged;  /* windows saw which stores it met, or it does not load */
+	struct odds
+		contended; /* share of executions whose line of data another thread has just used */
 	uint64_t forward_store, alias_store;
 	struct odds mispredicted; /* share of executions that are mispredicted */
 	/* of a branch: cycles from the block's first instruction until the branch is resolved */

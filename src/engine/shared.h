@@ -8,7 +8,7 @@
  * on the whole file: without a lock there is no recorder.
  *
  *   header ── process ── process …        newest first
- *                └─ log chunk ── chunk …   records, in the order in which things happened
+ *                └─ log chunk ── chunk     records, in the order in which things happened
  *
  * Offsets are from the file's start; 0 is none.
  */

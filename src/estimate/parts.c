@@ -177,34 +177,30 @@ static void unite_calls(struct passes *c)
 	}
 }
 
-static void tie(struct passes *c, const struct pass *k)
+static void add_tie(struct passes *c, struct part_tie t)
 {
 	struct parts *p = c->p;
-	uint32_t a = p->of[k->from], b = p->of[k->to];
 
-	if (a == b || k->seen <= 0 || c->failed)
+	if (t.a == t.b || !(t.passed > 0) || c->failed)
 		return;
-	if (!array_reserve(p->tie, c->cap, p->nties + 1)) {
+	if (array_reserve(p->tie, c->cap, p->nties + 1))
+		p->tie[p->nties++] = t;
+	else
 		c->failed = true;
-		return;
-	}
-	p->tie[p->nties++] =
-		(struct part_tie){ a < b ? a : b, a < b ? b : a, k->seen / doubt(c, k), false, 0 };
+}
+
+static void tie(struct passes *c, const struct pass *k)
+{
+	uint32_t a = c->p->of[k->from], b = c->p->of[k->to];
+
+	add_tie(c,
+		(struct part_tie){ a < b ? a : b, a < b ? b : a, k->seen / doubt(c, k), false, 0 });
 }
 
 /* A procedure that several parts call runs as often as they call it. */
 static void tie_call(struct passes *c, const struct pass *k)
 {
-	struct parts *p = c->p;
-	uint32_t a = p->of[k->from], b = p->of[k->to];
-
-	if (a == b || k->seen <= 0 || c->failed)
-		return;
-	if (!array_reserve(p->tie, c->cap, p->nties + 1)) {
-		c->failed = true;
-		return;
-	}
-	p->tie[p->nties++] = (struct part_tie){ a, b, k->seen, true, 0 };
+	add_tie(c, (struct part_tie){ c->p->of[k->from], c->p->of[k->to], k->seen, true, 0 });
 }
 
 static int by_ends(const void *a, const void *b)

@@ -256,7 +256,7 @@ int ways_inherit(struct process *p, uint32_t n, struct err *err);
 int ways_count(struct exact *e, struct process *p, struct err *err);
 /* Counts n executions of a direct jump out of the block's image. -1 without memory. */
 int ways_leave(struct exact *e, const struct process *p, const struct code_block *b, uint64_t n);
-/* Adds the places at which the threads of an ended process left. */
+/* Adds, for each thread of an ended process, an edge out of the program from where the thread ended. */
 int ways_end(struct exact *e, struct process *p, struct err *err);
 /* lines.c */
 /* Reads a record of a snapshot. */

@@ -176,7 +176,7 @@ static void use_line(struct maker *m, const char *where)
 	f->used[line] = true;
 }
 
-/* An instruction as in annotate, reduced to what the page shows, under short keys. */
+/* Returns annotate's JSON of an instruction, reduced to what the page shows, with short keys. */
 static json_t *make_row(const struct maker *m, const json_t *in)
 {
 	const char *events = m->r->view.exact ? "executions" : "samples";

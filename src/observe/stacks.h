@@ -77,8 +77,9 @@ int stack_samples_order(const void *a, const void *b);
  * Returns how many are left. */
 size_t stack_samples_fold(struct stack_sample *v, size_t nsample);
 
-#define STACKS_WIDTH 10000000 /* ns of a bucket at first; the width doubles */
-#define STACKS_BUCKETS 1024   /* most buckets: more of them are merged in pairs */
+#define STACKS_WIDTH \
+	10000000 /* ns of time in a bucket of samples at first; the width doubles when there are too many */
+#define STACKS_BUCKETS 1024 /* most buckets: more of them are merged in pairs */
 #define STACKS_FRAMES_MAX (1u << 26)
 #define STACKS_THREADS_MAX (1u << 22)
 

@@ -167,7 +167,7 @@ static int64_t number(uint64_t v, unsigned size)
 	return (int64_t)(v << above) >> above;
 }
 
-/* Values that straight code loads. */
+/* Values that were loaded in the present stretch of straight code. */
 
 static struct tally_value *value_at(struct tally_words *k, uint64_t addr)
 {

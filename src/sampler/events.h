@@ -17,7 +17,7 @@
 enum event_kind {
 	EVENT_CPU_CLOCK,
 	EVENT_CYCLES,
-	EVENT_FAULTS, /* each page fault without input or output, in place of a timer */
+	EVENT_FAULTS, /* a sample at each page fault that needs no input or output, instead of by a timer */
 	EVENT_KIND_N,
 };
 extern const char *const event_name[EVENT_KIND_N];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's entry: assay-exact -- CMD ARGS…, or, for a child's new image, with the path apart: assay-exact OPTION
- * PATH ARGV….  Loads the program, gives it the stack that the kernel would give it, and runs it.
+ * The engine's entry: assay-exact -- CMD [ARGS], or, for a child's new image, with the path apart: assay-exact OPTION
+ * PATH [ARGV]. Loads the program, gives it the stack that the kernel would give it, and runs it.
  */
 #include <asm/errno.h>
 #include <elf.h>
