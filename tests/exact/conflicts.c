@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "oracle/singlestep.h"
+
 #define STORES 4096 /* the last ones */
 #define SEEN (1u << 16)
 
@@ -174,7 +176,7 @@ static void step_all(pid_t pid)
 					  ? r.rip
 					  : 0;
 		}
-		if (ptrace(PTRACE_SINGLESTEP, pid, 0, 0) || waitpid(pid, &status, 0) != pid ||
+		if (single_step(pid, pid, &r, 0) || waitpid(pid, &status, 0) != pid ||
 		    !WIFSTOPPED(status))
 			return;
 		if (WSTOPSIG(status) != SIGTRAP)

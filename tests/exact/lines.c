@@ -23,6 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "oracle/singlestep.h"
+
 #define SLOTS (1u << 20)
 
 static uint64_t slot[SLOTS], line = 64;
@@ -246,8 +248,8 @@ int main(int argc, char **argv)
 		}
 		/* a signal's stop is no step */
 		for (int sig = 0;; sig = WSTOPSIG(status)) {
-			if (ptrace(PTRACE_SINGLESTEP, pid, 0, sig) ||
-			    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status)) {
+			if (single_step(pid, pid, &r, sig) || waitpid(pid, &status, 0) != pid ||
+			    !WIFSTOPPED(status)) {
 				go_on = false;
 				break;
 			}

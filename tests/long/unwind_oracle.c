@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "oracle/singlestep.h"
 #include "image/maps.h"
 #include "sampler/tables.h"
 
@@ -244,12 +245,14 @@ static void look(Dwfl *dwfl)
 /* Steps until the program stops itself again. */
 static void step_through(Dwfl *dwfl, unsigned every)
 {
+	struct user_regs_struct r;
 	int status, sig = 0;
 
 	for (unsigned long i = 0; i < STEPS_MAX; i++) {
 		if (i % every == 0)
 			look(dwfl);
-		ptrace(PTRACE_SINGLESTEP, child, 0, sig);
+		if (ptrace(PTRACE_GETREGS, child, 0, &r) || single_step(child, child, &r, sig))
+			fail("the program cannot be stepped");
 		if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status))
 			fail("the program ended");
 		sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);

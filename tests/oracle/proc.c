@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "oracle/singlestep.h"
 #include "proc.h"
 
 #include <errno.h>
@@ -108,7 +109,7 @@ bool proc_step(struct proc *p)
 {
 	int sig;
 
-	if (ptrace(PTRACE_SINGLESTEP, p->pid, NULL, NULL)) {
+	if (single_step(p->pid, p->pid, &p->regs, 0)) {
 		proc_kill(p);
 		return false;
 	}
@@ -117,7 +118,7 @@ bool proc_step(struct proc *p)
 		return false;
 	if (sig == SIGTRAP)
 		return true;
-	ptrace(PTRACE_SINGLESTEP, p->pid, NULL, (void *)(intptr_t)sig);
+	single_step(p->pid, p->pid, &p->regs, sig);
 	wait_stop(p);
 	return false;
 }

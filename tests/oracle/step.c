@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "oracle/singlestep.h"
 #include "oracle/step.h"
 
 #include <elf.h>
@@ -297,6 +298,8 @@ static int signal_of(int tid, int status)
 		return WSTOPSIG(status);
 	if (status >> 16 || ptrace(PTRACE_GETSIGINFO, tid, 0, &info) < 0)
 		return 0;
+	if (single_step_own(&info))
+		return 0;
 	return info.si_code == SI_KERNEL || info.si_code <= 0 ? SIGTRAP : 0;
 }
 
@@ -335,7 +338,7 @@ static int resume(const struct step_options *o, struct thread *t)
 	step.site = t->at;
 	if (o->ahead && t->at && !t->enters)
 		o->ahead(o->ctx, &step);
-	return ptrace(PTRACE_SINGLESTEP, t->tid, 0, t->signal) < 0 && errno != ESRCH ? -1 : 0;
+	return single_step(t->pid, t->tid, &t->regs, t->signal) < 0 && errno != ESRCH ? -1 : 0;
 }
 
 /* A new thread or process, from its parent's stop. */
