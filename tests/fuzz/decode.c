@@ -24,6 +24,22 @@ void die(const char *fmt, ...)
 	(void)fmt;
 	abort();
 }
+bool has_fsgsbase;
+uint64_t fs_base(const struct thread *t)
+{
+	(void)t;
+	abort();
+}
+void set_fs_base(uint64_t v)
+{
+	(void)v;
+	abort();
+}
+bool rt_copy(void *to, const void *from, size_t n)
+{
+	(void)to, (void)from, (void)n;
+	abort();
+}
 int elf_load_library(int fd, struct library *lib, uint64_t (*resolve)(const char *))
 {
 	(void)fd, (void)lib, (void)resolve;

@@ -39,6 +39,7 @@ _Static_assert(offsetof(struct thread, gs_base) == T_GS_BASE, "layout");
 _Static_assert(offsetof(struct thread, flags_spill) == T_FLAGS_SPILL, "layout");
 _Static_assert(offsetof(struct thread, left) == T_LEFT, "layout");
 _Static_assert(offsetof(struct thread, rest) == T_REST, "layout");
+_Static_assert(offsetof(struct thread, fs_base) == T_FS_BASE, "layout");
 _Static_assert(offsetof(struct thread, plane) == T_PLANE, "layout");
 _Static_assert(offsetof(struct thread, later) == T_LATER, "layout");
 _Static_assert(offsetof(struct thread, regs) == T_REGS, "layout");

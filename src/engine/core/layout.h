@@ -90,6 +90,7 @@
 /* Where few blocks subtract (left.c), they add to these words instead, which are less than 0 while something is left:
  * so code that must not touch flags finds -1 in the upper half, or 0 where nothing is left. */
 #define T_REST (T_LEFT + 8 * LEFT_PARTS)
+#define T_FS_BASE (T_REST + 8 * LEFT_PARTS) /* the program's, where has_fsgsbase is false */
 
 #define T_STACK_TOP 0x10000 /* engine stack: below this */
 #define NEAR_BIAS 0x40000001

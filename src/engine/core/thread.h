@@ -68,6 +68,9 @@ struct thread {
 	uint64_t later[8 + 16];
 	int64_t left[LEFT_PARTS];
 	int64_t rest[LEFT_PARTS]; /* minus the instructions left, in addition to `left` */
+	/* The base of the program's fs: as set by system calls alone where instructions may not set bases (bases.c),
+	 * else valid while fs is aside. */
+	uint64_t fs_base;
 	/* the fields from here on are used by C alone */
 	struct pending signal;
 	/* signals that the program blocks, among those that the engine never blocks in the kernel */
@@ -105,8 +108,8 @@ struct thread {
 	bool inside; /* may read blocks, links and counters: flush.c waits until this is false */
 	/* the instruction at pc was counted in the emptied cache, and is still to be executed */
 	bool uncount;
-	bool in_library;  /* runs the decoder's library, with fs_base put aside */
-	uint64_t fs_base; /* the program's */
+	bool in_library; /* runs the decoder's library */
+	bool fs_aside;	 /* the library has a thread pointer of its own: the program's is fs_base */
 	/* PR_SET_SYSCALL_USER_DISPATCH: system calls from outside the range become signals if the
 	 * selector says so */
 	struct {
@@ -164,23 +167,11 @@ static inline struct thread *self(void)
 	return t;
 }
 
-static inline uint64_t fs_base(void)
-{
-	uint64_t v;
-
-	__asm__ volatile("rdfsbase %0" : "=r"(v));
-	return v;
-}
-
-static inline void set_fs_base(uint64_t v)
-{
-	__asm__ volatile("wrfsbase %0" ::"r"(v));
-}
-
-static inline void set_gs_base(uint64_t v)
-{
-	__asm__ volatile("wrgsbase %0" ::"r"(v));
-}
+/* bases.c: the bases of fs and gs. Whether instructions may read and write them. */
+extern bool has_fsgsbase;
+/* The base that fs has while the thread, which is the caller, runs the program. */
+uint64_t fs_base(const struct thread *t);
+void set_fs_base(uint64_t v), set_gs_base(uint64_t v);
 
 static inline void set_self(struct thread *t)
 {

@@ -49,6 +49,14 @@ struct request {
 	size_t size;
 };
 
+/* The base of fs in the child. */
+static uint64_t fs_of_child(const struct thread *t, const struct request *q)
+{
+	if (!(q->flags & CLONE_SETTLS))
+		return t->fs_base;
+	return q->nr == __NR_clone3 ? q->args.tls : q->arg[4];
+}
+
 static void child_main(void *arg)
 {
 	struct thread *t = arg;
@@ -89,6 +97,7 @@ static long fork_child(struct thread *t, const struct request *q)
 	memory_release();
 	unlock(&handlers->lock);
 	if (!r) {
+		t->fs_base = fs_of_child(t, q);
 		threads_forget_others(t);
 		t->held = 0;
 		t->user_calls.on = false;
@@ -126,6 +135,7 @@ static long share_memory(struct thread *t, struct request *q, sig_set mask)
 	c->pc = t->pc;
 	c->flags = t->flags;
 	c->gs_base = t->gs_base;
+	c->fs_base = fs_of_child(t, q);
 	c->signal.mask = mask;
 	c->blocked = t->blocked;
 	c->tid = -1;

@@ -4,6 +4,7 @@
  * PATH [ARGV]. Loads the program, gives it the stack that the kernel would give it, and runs it.
  */
 #include <asm/errno.h>
+#include <asm/hwcap2.h>
 #include <elf.h>
 #include <linux/auxvec.h>
 #include <linux/fcntl.h>
@@ -467,6 +468,7 @@ static void go(void *arg)
 void rt_start(uint64_t *sp)
 {
 	static struct start s;
+	const char *no_fsgsbase;
 	struct thread *t;
 
 	parse_stack(&s, sp);
@@ -474,8 +476,9 @@ void rt_start(uint64_t *sp)
 		say("usage: assay-exact -- CMD [ARGS...]");
 		sys(__NR_exit_group, 2);
 	}
-	if (!(aux(&s, AT_HWCAP2) & 2))
-		die("this machine or kernel lacks FSGSBASE (Linux 5.9): exact recording needs it");
+	no_fsgsbase = env(&s, "ASSAY_EXACT_NO_FSGSBASE");
+	has_fsgsbase =
+		aux(&s, AT_HWCAP2) & HWCAP2_FSGSBASE && (!no_fsgsbase || !strcmp(no_fsgsbase, "0"));
 	publish_init();
 	t = thread_new();
 	set_self(t);

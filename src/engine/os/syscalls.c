@@ -190,7 +190,14 @@ static long do_mapping(struct thread *t, long nr)
 
 static long do_arch_prctl(struct thread *t)
 {
+	long r;
+
 	switch ((int)t->regs[RDI]) {
+	case ARCH_SET_FS:
+		r = rt_syscall(t);
+		if (!r)
+			t->fs_base = t->regs[RSI];
+		return r;
 	case ARCH_SET_GS:
 		if (t->regs[RSI] >= 1ul << 47)
 			return -EPERM;

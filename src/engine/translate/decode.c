@@ -28,6 +28,7 @@ static ZyanStatus (*decode_operands)(const ZydisDecoder *, const ZydisDecoderCon
 
 /* Memory at fs while the decoder's library runs, which reads a stack canary there. */
 static uint64_t decoder_tls[16];
+#define CANARY 0x28 /* its distance from the thread pointer: the psABI for x86-64 */
 
 static void library_failed(void)
 {
@@ -81,7 +82,16 @@ void library_leave(struct thread *t)
 	if (!t->in_library)
 		return;
 	rt_load_xmm(t->xmm);
-	set_fs_base(t->fs_base);
+	if (t->fs_aside)
+		set_fs_base(t->fs_base);
+}
+
+/* Whether the program's own thread pointer leads to a readable word for the library's stack protector. */
+static bool has_canary(const struct thread *t)
+{
+	uint64_t word;
+
+	return rt_copy(&word, (const void *)(fs_base(t) + CANARY), sizeof(word));
 }
 
 /* Called before each call of the library, which is compiled for SSE2 and a stack protector. */
@@ -92,8 +102,12 @@ static void use_library(void)
 	if (t->in_library)
 		return;
 	t->in_library = true;
-	t->fs_base = fs_base();
-	set_fs_base((uint64_t)decoder_tls);
+	/* two system calls for each use of the library are saved where they can be */
+	t->fs_aside = has_fsgsbase || !has_canary(t);
+	if (t->fs_aside) {
+		t->fs_base = fs_base(t);
+		set_fs_base((uint64_t)decoder_tls);
+	}
 	rt_save_xmm(t->xmm);
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine/core/layout.h"
 #include "engine/core/registers.h"
+#include "engine/core/thread.h"
 #include "engine/os/util.h"
 #include "engine/translate/block.h"
 
@@ -90,6 +91,21 @@ static inline void put_gs(struct emit *e, unsigned op, unsigned reg, uint32_t of
 static inline void put_spill(struct emit *e, unsigned reg) /* mov gs:spill, reg */
 {
 	put_gs(e, 0x89, reg, T_SPILL + 8 * reg);
+}
+
+/* Puts the base of the program's fs into the register. */
+static inline void put_fs_base(struct emit *e, unsigned reg)
+{
+	invariant(reg < 16);
+	if (!has_fsgsbase) {
+		put_gs(e, 0x8b, reg, T_FS_BASE);
+		return;
+	}
+	put8(e, 0xf3); /* rdfsbase */
+	put8(e, 0x48 | (reg >= 8));
+	put8(e, 0x0f);
+	put8(e, 0xae);
+	put8(e, 0xc0 | (reg & 7));
 }
 
 #define RESTORE_SIZE 8

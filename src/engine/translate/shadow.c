@@ -171,15 +171,6 @@ static void put_address(struct emit *e, unsigned reg, const struct shadow_access
 	}
 }
 
-static void put_fs_base(struct emit *e, unsigned reg) /* rdfsbase */
-{
-	put8(e, 0xf3);
-	put8(e, 0x48 | (reg >= 8));
-	put8(e, 0x0f);
-	put8(e, 0xae);
-	put8(e, 0xc0 | (reg & 7));
-}
-
 /* Computes the address of an access, with the base of fs or gs added, in the register. `busy`: a
  * register that is spilled already. */
 static void put_linear(struct emit *e, unsigned reg, unsigned busy, const struct shadow_access *a)

@@ -123,11 +123,7 @@ static void put_fs_address(struct build *b, const struct plan_word *w)
 	struct emit *e = &b->e;
 	unsigned s = b->scratch;
 
-	put8(e, 0xf3); /* rdfsbase */
-	put8(e, 0x48 | (s >= 8));
-	put8(e, 0x0f);
-	put8(e, 0xae);
-	put8(e, 0xc0 | (s & 7));
+	put_fs_base(e, s);
 	if (w->base != NO_REG)
 		put_lea(e, s, s, w->base, 1, 0);
 	if (w->index != NO_REG)
