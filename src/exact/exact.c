@@ -19,7 +19,6 @@
 #include "exact/exact_priv.h"
 
 #define PAGE 4096ul
-#define ENGINE "assay-exact"
 #define CLOSE_PART 16 /* largest part of the samples that waits to be closed */
 
 bool exact_fits(uint64_t at, uint64_t n)
@@ -315,55 +314,6 @@ const struct exact_sample *exact_samples(const struct exact *e, size_t *n)
 void exact_limit_code(struct exact *e, uint64_t bytes)
 {
 	e->header->code_limit = bytes;
-}
-
-/* Finds the engine beside our own executable, or where `make install` puts it. */
-static char *engine_path(struct err *err)
-{
-	static const char *const places[] = { "", "../libexec/assay/" };
-	char self[4096], *path = NULL;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	if (n < 0) {
-		err_sys(err, "cannot read /proc/self/exe");
-		return NULL;
-	}
-	self[n] = 0;
-	slash = strrchr(self, '/');
-	if (slash)
-		slash[1] = 0;
-	for (size_t i = 0; i < 2; i++) {
-		if (asprintf(&path, "%s%s" ENGINE, self, places[i]) < 0)
-			return NULL;
-		if (!access(path, X_OK))
-			return path;
-		free(path);
-	}
-	err_set(err, ERR_FAILED, "the exact engine, " ENGINE ", is not beside %sassay", self);
-	err_hint(err, "install it with `make install`, or run build/assay where it was built");
-	return NULL;
-}
-
-char *const *exact_command(struct exact *e, char *const argv[], struct err *err)
-{
-	size_t n = 0;
-
-	while (argv[n])
-		n++;
-	e->path = engine_path(err);
-	if (!e->path)
-		return NULL;
-	e->argv = calloc(n + 4, sizeof(*e->argv));
-	if (!e->argv || asprintf(&e->option, "--search=%d", e->fd) < 0) {
-		err_no_memory(err, "the exact recording");
-		return NULL;
-	}
-	e->argv[0] = e->path;
-	e->argv[1] = e->option;
-	e->argv[2] = argv[0];
-	memcpy(e->argv + 3, argv, n * sizeof(*argv));
-	return e->argv;
 }
 
 bool exact_grow(void *array, size_t *n, size_t size)
