@@ -18,12 +18,11 @@
 #include "base/clock.h"
 #include "exact/exact_priv.h"
 
-#define PAGE 4096ul
 #define CLOSE_PART 16 /* largest part of the samples that waits to be closed */
 
 bool exact_fits(uint64_t at, uint64_t n)
 {
-	return at % PAGE == 0 && at <= EXACT_SIZE && n <= EXACT_SIZE - at;
+	return at % EXACT_PAGE == 0 && at <= EXACT_SIZE && n <= EXACT_SIZE - at;
 }
 
 void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
@@ -36,42 +35,14 @@ void *exact_map(const struct exact *e, uint64_t at, uint64_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Maps a thread's counters, or returns the kept mapping: where counters are read after each sample,
- * those of at most that many threads stay mapped. */
-#define MAPPED_MAX 1024
-
-const void *exact_counters(struct exact *e, struct counted *t, uint64_t at, uint64_t n)
-{
-	if (!t->mapped && e->sampling && e->nmapped < MAPPED_MAX) {
-		t->mapped = exact_map(e, t->at, EXACT_COUNTERS_SIZE);
-		e->nmapped += t->mapped != NULL;
-	}
-	return t->mapped ? t->mapped + at : exact_map(e, t->at + at, n);
-}
-
-void exact_counters_done(const struct counted *t, const void *p, uint64_t n)
-{
-	if (p && !t->mapped)
-		munmap((void *)p, n);
-}
-
-static void unmap_counters(struct exact *e, struct counted *t)
-{
-	if (!t->mapped)
-		return;
-	munmap((void *)t->mapped, EXACT_COUNTERS_SIZE);
-	t->mapped = NULL;
-	e->nmapped--;
-}
-
 /* Maps a process's record, for writing as well, because the recorder answers in it. */
 static void *map_process(const struct exact *e, uint64_t at)
 {
 	void *p;
 
-	if (!exact_fits(at, PAGE))
+	if (!exact_fits(at, EXACT_PAGE))
 		return NULL;
-	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, (off_t)at);
+	p = mmap(NULL, EXACT_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, (off_t)at);
 	return p == MAP_FAILED ? NULL : p;
 }
 
@@ -142,7 +113,7 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 	}
 	e->fd = move_high(e->fd);
 	fcntl(e->fd, F_SETLK, &ours);
-	e->header = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, 0);
+	e->header = mmap(NULL, EXACT_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, 0);
 	if (e->header == MAP_FAILED) {
 		e->header = NULL;
 		err_sys(err, "cannot map the memory shared with the program");
@@ -157,7 +128,7 @@ struct exact *exact_open(unsigned mode, const struct exact_lines *lines,
 		e->header->lines = e->lines = *lines;
 	e->began_ns = clock_ns(CLOCK_MONOTONIC);
 	e->header->reading = 1;
-	e->header->next = PAGE;
+	e->header->next = EXACT_PAGE;
 	e->header->magic = EXACT_MAGIC;
 	return e;
 }
@@ -167,18 +138,9 @@ static void unmap(struct process *p)
 	if (p->log)
 		munmap(p->log, EXACT_LOG_SIZE);
 	if (p->shared)
-		munmap(p->shared, PAGE);
+		munmap(p->shared, EXACT_PAGE);
 	p->log = NULL;
 	p->shared = NULL;
-}
-
-static void free_counters(struct process *p)
-{
-	free(p->before);
-	free(p->now);
-	p->before = p->now = NULL;
-	p->before_room = p->now_room = 0;
-	p->nbefore = 0;
 }
 
 /* Drops one user of the process's blocks. */
@@ -219,9 +181,9 @@ static void release(struct exact *e, struct process *p)
 	unmap(p);
 	free(p->block);
 	free(p->inverted);
-	free_counters(p);
+	counters_free(p);
 	for (size_t i = 0; i < p->nthread; i++) {
-		unmap_counters(e, p->thread[i]);
+		counters_forget(e, p->thread[i]);
 		free(p->thread[i]);
 	}
 	free(p->thread);
@@ -265,7 +227,7 @@ void exact_close(struct exact *e)
 		image_close(e->files.by_image[i]);
 	files_fini(&e->files);
 	if (e->header)
-		munmap(e->header, PAGE);
+		munmap(e->header, EXACT_PAGE);
 	if (e->fd >= 0)
 		close(e->fd);
 	free(e->classes);
@@ -281,7 +243,7 @@ int exact_schedule(struct exact *e, const struct exact_schedule *s, const uint64
 		   const struct exact_sampling *sampling, struct err *err)
 {
 	struct exact_schedule *to = &e->header->schedule;
-	uint64_t bytes = (s->n * sizeof(*starts) + PAGE - 1) & ~(PAGE - 1);
+	uint64_t bytes = (s->n * sizeof(*starts) + EXACT_PAGE - 1) & ~(EXACT_PAGE - 1);
 
 	*to = *s;
 	e->sampling = sampling;
@@ -328,28 +290,6 @@ bool exact_grow(void *array, size_t *n, size_t size)
 	return true;
 }
 
-/* Counters. */
-
-int exact_count(struct exact *e, struct process *p, uint32_t i, uint64_t count, uint64_t second)
-{
-	struct code_block *b = p->block[i];
-	uint64_t went = count;
-
-	if (!b || e->discard)
-		return 0;
-	for (unsigned k = 0; k < b->n; k++) {
-		b->site[k]->observed += count;
-		if (sites_note(&e->profile->sites, b->site[k]))
-			return -1;
-	}
-	streams_count(b, 0, b->n, count);
-	if (b->branch) {
-		went = b->exit ? count : p->inverted[i] ? count - second : second;
-		b->site[b->n - 1]->taken += went;
-	}
-	return b->leaves ? ways_leave(e, p, b, went) : 0;
-}
-
 /* A sample or a warm-up ends only when the recorder has read everything observed in it. So what has
  * been read belongs to the process's present phase. */
 void exact_note_phase(struct exact *e, const struct process *p)
@@ -364,155 +304,6 @@ void exact_note_phase(struct exact *e, const struct process *p)
 			   __atomic_load_n(&p->shared->phase_length, __ATOMIC_RELAXED));
 }
 
-static int apply_cuts(struct exact *e, struct process *p)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < p->ncut && !e->discard; i++) {
-		const struct exact_cut *c = &p->cut[i];
-		struct code_block *b = c->id < p->nblock ? p->block[c->id] : NULL;
-		unsigned from, to;
-
-		if (!b)
-			continue;
-		from = c->counted ? c->done : 0;
-		to = c->counted ? b->n : c->done;
-		for (unsigned k = from; k < to && k < b->n; k++) {
-			b->site[k]->observed += c->counted ? ~0ull : 1;
-			rc |= sites_note(&e->profile->sites, b->site[k]);
-		}
-		streams_count(b, from, to, c->counted ? ~0ull : 1);
-		if (c->counted && b->branch && p->inverted[c->id] && c->done < b->n)
-			b->site[b->n - 1]->taken--;
-		if (c->counted && b->leaves && c->done < b->n && (!b->branch || p->inverted[c->id]))
-			rc |= ways_leave(e, p, b, ~0ull);
-	}
-	p->ncut = 0;
-	return rc;
-}
-
-/* Returns, of n counters, the executions that left the block behind the place where it is counted. */
-static uint64_t left_early(const struct process *p, uint32_t i, const uint64_t *counter, uint64_t n)
-{
-	const struct code_block *b = p->block[i];
-	uint64_t sum = 0;
-
-	for (uint32_t k = b ? b->before : 0; b && k < b->exits && 2ull * (i + 1 + k) < n; k++)
-		sum += counter[2 * (i + 1 + k)];
-	return sum;
-}
-
-int exact_invert(struct exact *e, struct process *p, uint32_t i)
-{
-	struct code_block *b = p->block[i];
-	uint64_t count, second, went;
-
-	if (p->inverted[i])
-		return 0;
-	p->inverted[i] = true;
-	if (!b || !b->branch || b->exit || 2 * i + 1 >= p->nbefore)
-		return 0;
-	count = p->before[2 * i] - left_early(p, i, p->before, p->nbefore);
-	second = p->before[2 * i + 1];
-	went = count - second -
-	       second; /* the counter was taken for that of the branch's other direction */
-	b->site[b->n - 1]->taken += went;
-	if (sites_note(&e->profile->sites, b->site[b->n - 1]))
-		return -1;
-	return b->leaves ? ways_leave(e, p, b, went) : 0;
-}
-
-/* Sums the present counters over threads, in p->now. False: no memory. */
-static bool sum_counters(struct exact *e, struct process *p, uint64_t n)
-{
-	uint64_t bytes = (n * 8 + PAGE - 1) & ~(PAGE - 1), *sum;
-
-	if (!array_reserve(p->now, p->now_room, n))
-		return false;
-	sum = p->now;
-	memset(sum, 0, n * sizeof(*sum));
-	for (size_t t = 0; t < p->nthread; t++) {
-		struct counted *of = p->thread[t];
-		const uint64_t *c = of->at ? exact_counters(e, of, 0, bytes) : NULL;
-
-		if (!c)
-			continue;
-		/* the exits of a block are read before the block: at least as many executions
-		 * entered as left */
-		for (uint64_t i = n; i-- > 0;)
-			sum[i] += __atomic_load_n(&c[i], __ATOMIC_RELAXED);
-		exact_counters_done(of, c, bytes);
-	}
-	return true;
-}
-
-/* Turns the counters of the last poll into how much has been counted since. */
-static void subtract_before(struct process *p, uint64_t n)
-{
-	uint64_t old = p->nbefore < n ? p->nbefore : n;
-
-	for (uint64_t i = 0; i < old; i++)
-		p->before[i] = p->now[i] - p->before[i];
-	memcpy(p->before + old, p->now + old, (n - old) * sizeof(*p->now));
-}
-
-static void keep_now(struct process *p, uint64_t n)
-{
-	uint64_t *before = p->before;
-	size_t room = p->before_room;
-
-	p->before = p->now;
-	p->before_room = p->now_room;
-	p->now = before;
-	p->now_room = room;
-	p->nbefore = n;
-}
-
-/* Returns the first block from i on that has been counted; the number of blocks if there is none. */
-static uint32_t next_counted(const struct process *p, const uint64_t *since, uint32_t i)
-{
-	while (i < p->nblock && !(since[2 * i] | since[2 * i + 1]))
-		i++;
-	return i;
-}
-
-static int count_blocks(struct exact *e, struct process *p, const uint64_t *since, uint64_t n)
-{
-	uint32_t counted = 0;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < p->nblock && !rc; i++) {
-		uint64_t count;
-
-		if (counted <= i)
-			counted = next_counted(p, since, i);
-		if (counted - i > p->most_exits) { /* nor have these blocks' exits been counted */
-			i = counted - p->most_exits - 1;
-			continue;
-		}
-		count = since[2 * i] - left_early(p, i, since, n);
-		if (count || since[2 * i + 1])
-			rc = exact_count(e, p, i, count, since[2 * i + 1]);
-	}
-	return rc;
-}
-
-static int read_counters(struct exact *e, struct process *p, struct err *err)
-{
-	uint64_t n = 2ull * p->nblock;
-	int rc;
-
-	if (!n)
-		return 0;
-	if (!sum_counters(e, p, n) || !array_reserve(p->before, p->before_room, n))
-		return err_no_memory(err, "the exact recording");
-	exact_note_phase(e, p);
-	subtract_before(p, n);
-	rc = count_blocks(e, p, p->before, n);
-	keep_now(p, n);
-	return rc ? err_no_memory(err, "the exact recording") : ways_count(e, p, err);
-}
-
 static void give_back(struct exact *e, struct process *p)
 {
 	for (size_t t = 0; t < p->nthread; t++) {
@@ -521,7 +312,7 @@ static void give_back(struct exact *e, struct process *p)
 			p->thread[t]->stream = NULL;
 			exact_punch(e, p->thread[t]->stream_at, EXACT_STREAM_SIZE);
 		}
-		unmap_counters(e, p->thread[t]);
+		counters_forget(e, p->thread[t]);
 		if (p->thread[t]->at)
 			exact_punch(e, p->thread[t]->at, EXACT_COUNTERS_SIZE);
 		if (p->thread[t]->firsts)
@@ -532,7 +323,7 @@ static void give_back(struct exact *e, struct process *p)
 	if (p->chunk)
 		exact_punch(e, p->chunk, EXACT_LOG_SIZE);
 	p->chunk = 0;
-	free_counters(p);
+	counters_free(p);
 }
 
 static struct process *find_process(const struct exact *e, uint64_t at)
@@ -566,7 +357,8 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 static int read_process(const struct exact *e, uint64_t at, struct exact_process *r,
 			struct err *err)
 {
-	if (exact_fits(at, PAGE) && pread(e->fd, r, sizeof(*r), (off_t)at) == (ssize_t)sizeof(*r))
+	if (exact_fits(at, EXACT_PAGE) &&
+	    pread(e->fd, r, sizeof(*r), (off_t)at) == (ssize_t)sizeof(*r))
 		return 0;
 	exact_bad(err);
 	return -1;
@@ -631,7 +423,7 @@ static int new_process(struct exact *e, uint64_t at, struct err *err)
 	else if (!rc) /* the process has ended: everything that it logged is read first */
 		rc = exact_read_log(e, replaced, err) || lines_go_on(p, replaced, err) ? -1 : 0;
 	if (!rc && goes_on && e->mode & EXACT_PHASES)
-		rc = exact_read_log(e, replaced, err) || read_counters(e, replaced, err) ||
+		rc = exact_read_log(e, replaced, err) || counters_read(e, replaced, err) ||
 				     phases_go_on(e, p, replaced, err)
 			     ? -1
 			     : 0;
@@ -741,9 +533,9 @@ static int poll_process(struct exact *e, struct process *p, bool counters, struc
 		return 0;
 	order_settle(e);
 	if (e->mode & EXACT_COUNTS) {
-		if (read_counters(e, p, err))
+		if (counters_read(e, p, err))
 			return -1;
-		if (apply_cuts(e, p))
+		if (counters_cut(e, p))
 			return err_no_memory(err, "the exact recording");
 	}
 	if (asks && !ended && answer(e, p, asked, err))

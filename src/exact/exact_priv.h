@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder of exact runs: what exact.c (processes, counters), records.c (what they log) and streams.c share. */
+/* The recorder of exact runs: what its parts share. */
 #ifndef ASSAY_EXACT_EXACT_PRIV_H
 #define ASSAY_EXACT_EXACT_PRIV_H
 
@@ -9,6 +9,8 @@
 #include "engine/shared.h"
 #include "sampler/files.h"
 #include <uthash.h>
+
+#define EXACT_PAGE 4096ul /* bytes of the file that the header has, and each process's record */
 
 /* Limits on what a program can make the recorder keep. */
 #define EXACT_PROCESSES_MAX (1u << 20) /* processes of a recording, ended ones included */
@@ -228,20 +230,34 @@ int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bo
 void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
 
 /* exact.c */
-/* Adds n executions of a block, of which its branch was counted `second` times. -1 without memory. */
-int exact_count(struct exact *e, struct process *p, uint32_t block, uint64_t n, uint64_t second);
-/* Notes that the counter of the block's branch counts the other direction from now on. Corrects earlier counts. -1
- * without memory. */
-int exact_invert(struct exact *e, struct process *p, uint32_t block);
+/* Notes whether what was read belongs to a warm-up. Called after reading, and before adding to the
+ * profile. */
+void exact_note_phase(struct exact *e, const struct process *p);
 /* Appends a zero element to an array of *n elements. Only this function adds elements: the capacity follows from *n. */
 bool exact_grow(void *array, size_t *n, size_t size);
 /* Maps a piece of the file for reading; NULL: it cannot be mapped. */
 void *exact_map(const struct exact *e, uint64_t at, uint64_t n);
-/* Maps n bytes of an existing thread's counters, from offset `at` on; NULL: they cannot be mapped. */
-const void *exact_counters(struct exact *e, struct counted *t, uint64_t at, uint64_t n);
-void exact_counters_done(const struct counted *t, const void *p, uint64_t n);
 /* True if a piece of n bytes at that offset lies in the file. An offset of 0, for "none", passes. */
 bool exact_fits(uint64_t at, uint64_t n);
+
+/* counters.c */
+/* Maps n bytes of an existing thread's counters, from offset `at` on; or returns the mapping that is kept. NULL: they
+ * cannot be mapped. */
+const void *counters_map(struct exact *e, struct counted *t, uint64_t at, uint64_t n);
+/* Ends the use of what counters_map() returned. */
+void counters_unmap(const struct counted *t, const void *p, uint64_t n);
+/* Unmaps a thread's counters if their mapping is kept. */
+void counters_forget(struct exact *e, struct counted *t);
+/* Adds n executions of a block, of which its branch was counted `second` times. -1 without memory. */
+int counters_add(struct exact *e, struct process *p, uint32_t block, uint64_t n, uint64_t second);
+/* Notes that the counter of the block's branch counts the other direction from now on. Corrects earlier counts. -1
+ * without memory. */
+int counters_invert(struct exact *e, struct process *p, uint32_t block);
+/* Adds what the process's counters have counted since the last call. */
+int counters_read(struct exact *e, struct process *p, struct err *err);
+/* Corrects the counts of executions that ended early (p->cut). -1 without memory. */
+int counters_cut(struct exact *e, struct process *p);
+void counters_free(struct process *p);
 
 /* ways.c */
 struct site_id ways_place(const struct process *p, const struct exact_place *at);
@@ -258,10 +274,11 @@ int ways_count(struct exact *e, struct process *p, struct err *err);
 int ways_leave(struct exact *e, const struct process *p, const struct code_block *b, uint64_t n);
 /* Adds, for each thread of an ended process, an edge out of the program from where the thread ended. */
 int ways_end(struct exact *e, struct process *p, struct err *err);
+
 /* lines.c */
-/* Reads a record of a snapshot. */
 /* Reads a record of a chunk's lines, a bit each. -1: the record is malformed. */
 int exact_touched_lines(const struct exact_touched *c, uint64_t bits[EXACT_CHUNK / 64]);
+/* Reads a record of a snapshot. */
 int lines_record(struct exact *e, struct process *p, const struct exact_record *r, struct err *err);
 /* Called when the process p continues the process `from`. */
 int lines_go_on(struct process *p, struct process *from, struct err *err);
@@ -312,9 +329,6 @@ void order_free_block(struct code_block *b);
 void order_gap(struct process *p);
 /* Tells the consumer that the profile is about to be read. */
 void order_settle(const struct exact *e);
-/* Notes whether what was read belongs to a warm-up. Called after reading, and before adding to the
- * profile. */
-void exact_note_phase(struct exact *e, const struct process *p);
 /* Reads a record of lines that were touched while the schedule skipped. */
 int order_touched(struct exact *e, struct process *p, const struct exact_touched *r,
 		  struct err *err);

@@ -383,7 +383,7 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	case EXACT_INVERTED:
 		if (r->size < sizeof(*v) || v->id >= p->nblock)
 			return exact_bad(err);
-		return exact_invert(e, p, v->id) ? err_no_memory(err, "the exact recording") : 0;
+		return counters_invert(e, p, v->id) ? err_no_memory(err, "the exact recording") : 0;
 	case EXACT_THREAD:
 		if (r->size < sizeof(*t))
 			return exact_bad(err);

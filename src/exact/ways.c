@@ -96,7 +96,7 @@ static int count(struct exact *e, struct process *p, struct way *w, uint64_t now
 		w->before = now;
 		return 0;
 	}
-	if (exact_count(e, p, w->block, now - w->before, 0))
+	if (counters_add(e, p, w->block, now - w->before, 0))
 		return -1;
 	if (!w->edge)
 		w->edge = edges_get(e->profile, EDGE_WENT, w->from, w->to);
@@ -111,7 +111,7 @@ static int count(struct exact *e, struct process *p, struct way *w, uint64_t now
 static void add_thread(struct exact *e, const struct process *p, struct counted *t, uint64_t *sum)
 {
 	const uint64_t bytes = EXACT_COUNTERS_SIZE - EXACT_PAIRS_AT;
-	const char *all = exact_counters(e, t, EXACT_PAIRS_AT, bytes);
+	const char *all = counters_map(e, t, EXACT_PAIRS_AT, bytes);
 	const uint64_t *c = (const void *)all;
 	const struct exact_near *near;
 
@@ -126,7 +126,7 @@ static void add_thread(struct exact *e, const struct process *p, struct counted 
 		    __atomic_load_n(&near[slot].pair, __ATOMIC_RELAXED) == i + 1)
 			sum[i] += __atomic_load_n(&near[slot].count, __ATOMIC_RELAXED);
 	}
-	exact_counters_done(t, all, bytes);
+	counters_unmap(t, all, bytes);
 }
 
 int ways_count(struct exact *e, struct process *p, struct err *err)
