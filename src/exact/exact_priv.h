@@ -240,6 +240,16 @@ void *exact_map(const struct exact *e, uint64_t at, uint64_t n);
 /* True if a piece of n bytes at that offset lies in the file. An offset of 0, for "none", passes. */
 bool exact_fits(uint64_t at, uint64_t n);
 
+/* processes.c */
+/* Adds the processes that have begun since the last call. */
+int processes_add_new(struct exact *e, struct err *err);
+/* Returns the memory shared with a process that has ended, except its record, to the system. */
+void processes_give_back(struct exact *e, struct process *p);
+/* Frees everything of a process but its structure: processes may still appear that were forked from
+ * it, although they inherit nothing. */
+void processes_release(struct exact *e, struct process *p);
+void processes_free(struct exact *e);
+
 /* counters.c */
 /* Maps n bytes of an existing thread's counters, from offset `at` on; or returns the mapping that is kept. NULL: they
  * cannot be mapped. */
