@@ -215,6 +215,14 @@ struct exact {
 		read_before; /* the last poll, and the one before it, found something in a stream */
 };
 
+/* open.c */
+/* Maps a piece of the file for reading; NULL: it cannot be mapped. */
+void *exact_map(const struct exact *e, uint64_t at, uint64_t n);
+/* True if a piece of n bytes at that offset lies in the file. An offset of 0, for "none", passes. */
+bool exact_fits(uint64_t at, uint64_t n);
+/* Returns n bytes of the shared file, which nobody needs any more, to the system. */
+void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
+
 /* records.c */
 int exact_bad(struct err *err);
 /* Sets err: the program has more of `what` than the recorder keeps. Returns -1. */
@@ -226,8 +234,6 @@ int exact_read_log(struct exact *e, struct process *p, struct err *err);
 /* Adds a block, or NULL, under the process's next number. -1 with err set. */
 int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bool inverted,
 		    struct err *err);
-/* Returns n bytes of the shared file, which nobody needs any more, to the system. */
-void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
 
 /* exact.c */
 /* Notes whether what was read belongs to a warm-up. Called after reading, and before adding to the
@@ -235,10 +241,6 @@ void exact_punch(const struct exact *e, uint64_t at, uint64_t n);
 void exact_note_phase(struct exact *e, const struct process *p);
 /* Appends a zero element to an array of *n elements. Only this function adds elements: the capacity follows from *n. */
 bool exact_grow(void *array, size_t *n, size_t size);
-/* Maps a piece of the file for reading; NULL: it cannot be mapped. */
-void *exact_map(const struct exact *e, uint64_t at, uint64_t n);
-/* True if a piece of n bytes at that offset lies in the file. An offset of 0, for "none", passes. */
-bool exact_fits(uint64_t at, uint64_t n);
 
 /* processes.c */
 /* Adds the processes that have begun since the last call. */

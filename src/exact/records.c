@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads what the engine logs: images, blocks, threads, and how blocks were left. Everything is
  * validated. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -427,11 +426,6 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 	default:
 		return exact_bad(err);
 	}
-}
-
-void exact_punch(const struct exact *e, uint64_t at, uint64_t n)
-{
-	fallocate(e->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n);
 }
 
 /* Copies the record, because the program can change it meanwhile, and a decoder may look beyond its
