@@ -237,7 +237,7 @@ void flush_outside(struct thread *t, void (*f)(struct thread *t))
 {
 	hold();
 	call_all(t);
-	/* marked as inside, so that signals.c (trapped) takes system calls of f() for the engine's own */
+	/* marked as inside, so that signals_arrival.c (trapped) takes system calls of f() for the engine's own */
 	__atomic_store_n(&t->inside, true, __ATOMIC_RELEASE);
 	f(t);
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals as the program sees them. */
+/* Signals as the program sees them. signals_priv.h says how the engine handles them. */
 #ifndef ASSAY_ENGINE_OS_SIGNALS_H
 #define ASSAY_ENGINE_OS_SIGNALS_H
 
