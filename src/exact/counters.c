@@ -47,7 +47,7 @@ int counters_add(struct exact *e, struct process *p, uint32_t i, uint64_t count,
 		if (sites_note(&e->profile->sites, b->site[k]))
 			return -1;
 	}
-	streams_count(b, 0, b->n, count);
+	fields_count(b, 0, b->n, count);
 	if (b->branch) {
 		went = b->exit ? count : p->inverted[i] ? count - second : second;
 		b->site[b->n - 1]->taken += went;
@@ -72,7 +72,7 @@ int counters_cut(struct exact *e, struct process *p)
 			b->site[k]->observed += c->counted ? ~0ull : 1;
 			rc |= sites_note(&e->profile->sites, b->site[k]);
 		}
-		streams_count(b, from, to, c->counted ? ~0ull : 1);
+		fields_count(b, from, to, c->counted ? ~0ull : 1);
 		if (c->counted && b->branch && p->inverted[c->id] && c->done < b->n)
 			b->site[b->n - 1]->taken--;
 		if (c->counted && b->leaves && c->done < b->n && (!b->branch || p->inverted[c->id]))

@@ -47,22 +47,6 @@ struct code_block {
 	struct site *site[]; /* n elements; none where nothing is counted */
 };
 
-/* A column of a block's words: one word of each execution, narrowed. Fields that differ by a
- * constant share a column. */
-struct column {
-	struct hot *hot; /* NULL before the first value */
-	uint16_t word;
-	uint8_t from; /* bits that the word is narrowed to, or EXACT_HIGH */
-};
-
-#define FIELD_CONSTANT 0xffff /* value of field.column for a constant */
-struct field {
-	uint64_t add;
-	uint64_t times; /* how often the constant was observed */
-	uint16_t column;
-	uint8_t insn, operand, to;
-};
-
 /*
  * Executions of a block that wait until there are enough to process them together: their words, one
  * execution after the other. The structure is small, because each block has one and they are
@@ -313,17 +297,19 @@ int phases_go_on(struct exact *e, struct process *p, struct process *from, struc
 int phases_finish(struct exact *e, struct process *p, struct err *err);
 void phases_free_reader(struct process *p);
 
-/* streams.c */
+/* fields.c */
 /* Reads a block's fields from its record. */
-int streams_block(struct code_block *b, const struct exact_block *r, struct err *err);
-void streams_free_block(struct code_block *b);
+int fields_block(struct code_block *b, const struct exact_block *r, struct err *err);
 /* Gives an exit a prefix of its block's fields. */
-int streams_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
-		 struct err *err);
+int fields_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
+		struct err *err);
+/* Adds n executions of the block's instructions [from, to) to the fields that are constants. */
+void fields_count(struct code_block *b, unsigned from, unsigned to, uint64_t n);
+void fields_free(struct code_block *b);
+
+/* streams.c */
 /* Makes room for n sinks, a power of two; the first one is not used. */
 bool streams_widen(struct process *p, uint32_t n);
-/* Adds n executions of the block's instructions [from, to). */
-void streams_count(struct code_block *b, unsigned from, unsigned to, uint64_t n);
 /* Reads the process's streams: full halves, and with `last` the other halves too. */
 int streams_read(struct exact *e, struct process *p, bool last, struct err *err);
 /* Adds everything that waits in sinks to the profile. */

@@ -197,7 +197,7 @@ static void leave_code(struct process *p)
 		struct code_memory *m;
 
 		for (struct code_block *b = p->own; b; b = b->next) {
-			streams_free_block(b);
+			fields_free(b);
 			order_free_block(b);
 			calls_free_block(b);
 		}

@@ -185,7 +185,7 @@ static int block_fields(struct exact *e, const struct process *p, struct code_bl
 		return order_block(e, b, r, err);
 	if (e->mode & EXACT_CALLS)
 		return calls_block(p, b, r, err);
-	return e->mode & EXACT_STREAM ? streams_block(b, r, err) : 0;
+	return e->mode & EXACT_STREAM ? fields_block(b, r, err) : 0;
 }
 
 static int exit_fields(const struct exact *e, struct code_block *b, const struct code_block *of,
@@ -195,7 +195,7 @@ static int exit_fields(const struct exact *e, struct code_block *b, const struct
 		return order_exit(b, of, r, err);
 	if (e->mode & EXACT_CALLS)
 		return 0;
-	return e->mode & EXACT_STREAM ? streams_exit(b, of, r, err) : 0;
+	return e->mode & EXACT_STREAM ? fields_exit(b, of, r, err) : 0;
 }
 
 /* Finds the block's instructions in the profile. */

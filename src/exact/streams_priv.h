@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Streams of values, on their way from executions of blocks to hot lists: what the parts share. */
+#ifndef ASSAY_EXACT_STREAMS_PRIV_H
+#define ASSAY_EXACT_STREAMS_PRIV_H
+
+#include "exact/exact_priv.h"
+
+/* A column of a block's words: one word of each execution, narrowed. Fields that differ by a
+ * constant share a column. */
+struct column {
+	struct hot *hot; /* NULL before the first value */
+	uint16_t word;
+	uint8_t from; /* bits that the word is narrowed to, or EXACT_HIGH */
+};
+
+#define FIELD_CONSTANT 0xffff /* value of field.column for a constant */
+struct field {
+	uint64_t add;
+	uint64_t times; /* how often the constant was observed */
+	uint16_t column;
+	uint8_t insn, operand, to;
+};
+
+#endif
