@@ -73,6 +73,8 @@ int fields_block(struct code_block *b, const struct exact_block *r, struct err *
 int fields_exit(struct code_block *b, const struct code_block *of, const struct exact_exit *r,
 		struct err *err)
 {
+	uint16_t ncolumn = 0;
+
 	if (r->nfield > of->nfield || r->words > of->words)
 		return exact_bad(err);
 	for (unsigned i = 0; i < r->nfield; i++) {
@@ -84,12 +86,13 @@ int fields_exit(struct code_block *b, const struct code_block *of, const struct 
 			continue;
 		if (of->column[column].word >= r->words)
 			return exact_bad(err);
-		if (column >= b->ncolumn)
-			b->ncolumn = (uint16_t)(column + 1);
+		if (column >= ncolumn)
+			ncolumn = (uint16_t)(column + 1);
 	}
-	b->column = calloc(b->ncolumn + 1u, sizeof(*b->column));
+	b->column = calloc(ncolumn + 1u, sizeof(*b->column));
 	if (!b->column)
 		return err_no_memory(err, "the exact recording");
+	b->ncolumn = ncolumn;
 	for (unsigned i = 0; i < b->ncolumn; i++)
 		b->column[i] =
 			(struct column){ .word = of->column[i].word, .from = of->column[i].from };

@@ -370,6 +370,25 @@ static void test_exits(void **unused)
 	refused(&h);
 }
 
+/* An exit claims a field of an instruction that it does not have. */
+static void test_fields_of_exit(void **unused)
+{
+	const struct exact_field second = {
+		.operand = OPERAND_RESULT, .insn = 1, .word = 1, .from = 64, .to = 64
+	};
+	struct exact_exit *x;
+	struct hostile h;
+
+	(void)unused;
+	begin(&h, ENGINE_VALUES);
+	engine_block(&h.g, h.p, 0, 2, (const struct exact_field[]){ result, second }, 2)->exits = 1;
+	x = engine_record(&h.g, h.p, EXACT_EXIT, sizeof(*x));
+	x->id = 1;
+	x->n = 1;
+	x->words = x->nfield = 2;
+	refused(&h);
+}
+
 static void test_many_instructions(void **unused)
 {
 	struct hostile h;
@@ -490,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_stream_without_blocks),
 		cmocka_unit_test(test_last_address),
 		cmocka_unit_test(test_exits),
+		cmocka_unit_test(test_fields_of_exit),
 		cmocka_unit_test(test_many_instructions),
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_other_mode),
