@@ -21,4 +21,16 @@ struct field {
 	uint8_t insn, operand, to;
 };
 
+/* values.c */
+#define VALUES_BATCH 256 /* most executions that are taken together */
+/* Adds the words of n complete executions of a block to the hot lists of its columns; the arguments of
+ * indirect calls to those of the procedures that are called. -1 without memory. */
+int values_take(struct exact *e, const struct process *p, struct code_block *b,
+		const uint64_t *words, unsigned n);
+/* Adds the n words of an execution that ended after `done` instructions to the profile. -1 without memory. */
+int values_take_cut(struct exact *e, struct code_block *b, const uint64_t *words, unsigned n,
+		    unsigned done);
+/* Adds what the block's columns and constants have seen to the profile, and empties them. -1 without memory. */
+int values_finish(struct exact *e, struct code_block *b);
+
 #endif
