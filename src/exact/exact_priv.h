@@ -47,33 +47,7 @@ struct code_block {
 	struct site *site[]; /* n elements; none where nothing is counted */
 };
 
-/*
- * Executions of a block that wait until there are enough to process them together: their words, one
- * execution after the other. The structure is small, because each block has one and they are
- * accessed in any order.
- */
-struct sink {
-	uint64_t *at; /* where the next execution's words go */
-	uint32_t
-		/* the only head in the stream whose executions the sink takes; 0: there is no room
-		 * yet */
-		head;
-	uint32_t
-		/* the lower half of the address where the room ends: all rooms lie in one part
-		 * of memory */
-		end;
-};
-struct sink_room { /* memory for sinks */
-	uint64_t *start;
-	uint16_t words;
-	uint8_t size; /* number of its size; 0: none */
-	uint8_t emptied;
-};
-
 #define EXACT_OFTEN_SIZES 2 /* number of sizes of sinks of blocks that run often */
-struct sink_free {	    /* a free sink */
-	struct sink_free *next;
-};
 
 /* A pair of an indirect jump, call or return and its target. Once counted, the pair is an edge of the profile. */
 struct way {
@@ -122,8 +96,9 @@ struct process {
 	/* how far the log was read: the chunk, the position in it, and the bytes in all */
 	uint64_t chunk, pos, bytes;
 	struct code_block **block;
-	struct sink *sink; /* by block number + 1, as the stream names blocks */
-	uint32_t sinks;	   /* number of sinks: a power of two, more than there are blocks */
+	/* by block number + 1, as the stream names blocks; the first one is not used */
+	struct sink *sink;
+	uint32_t sinks; /* number of sinks: a power of two, more than there are blocks */
 	struct sink_room *sink_room;
 	bool *inverted;
 	uint32_t nblock, room;
@@ -307,15 +282,17 @@ int fields_exit(struct code_block *b, const struct code_block *of, const struct 
 void fields_count(struct code_block *b, unsigned from, unsigned to, uint64_t n);
 void fields_free(struct code_block *b);
 
+/* sinks.c */
+/* Makes p->sink and p->sink_room large enough for n blocks, a power of two. False: no memory. */
+bool sinks_widen(struct process *p, uint32_t n);
+void sinks_close(struct exact *e);
+
 /* streams.c */
-/* Makes room for n sinks, a power of two; the first one is not used. */
-bool streams_widen(struct process *p, uint32_t n);
 /* Reads the process's streams: full halves, and with `last` the other halves too. */
 int streams_read(struct exact *e, struct process *p, bool last, struct err *err);
 /* Adds everything that waits in sinks to the profile. */
 int streams_finish(struct exact *e, struct process *p, struct err *err);
 void streams_free(struct exact *e, struct process *p);
-void streams_close(struct exact *e);
 
 /* order.c */
 int order_block(struct exact *e, struct code_block *b, const struct exact_block *r,

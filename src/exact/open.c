@@ -151,7 +151,7 @@ void exact_close(struct exact *e)
 	if (!e)
 		return;
 	processes_free(e);
-	streams_close(e);
+	sinks_close(e);
 	for (size_t i = 0; i < e->files.nby_image; i++)
 		image_close(e->files.by_image[i]);
 	files_fini(&e->files);

@@ -133,8 +133,6 @@ static bool widen(void *array, uint32_t room, size_t size)
 int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bool inverted,
 		    struct err *err)
 {
-	const bool streams = e->mode & EXACT_STREAM;
-
 	if (e->nblock >= EXACT_LIVE_BLOCKS)
 		return exact_too_many("blocks of code in processes that run", EXACT_LIVE_BLOCKS,
 				      err);
@@ -143,14 +141,11 @@ int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bo
 
 		if (!widen(&p->block, room, sizeof(struct code_block *)) ||
 		    !widen(&p->inverted, room, sizeof(*p->inverted)) ||
-		    (streams && (!streams_widen(p, 2 * room) ||
-				 !widen(&p->sink_room, room, sizeof(*p->sink_room)))))
+		    (e->mode & EXACT_STREAM && !sinks_widen(p, room)))
 			return err_no_memory(err, "the exact recording");
 		p->room = room;
 	}
 	p->inverted[p->nblock] = inverted;
-	if (streams)
-		p->sink_room[p->nblock] = (struct sink_room){ 0 };
 	if (b && b->exits > p->most_exits)
 		p->most_exits = b->exits;
 	p->block[p->nblock++] = b;

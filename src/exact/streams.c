@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Turns streams into hot lists. Executions come in the order of the program; each goes to its
- * block's sink. A full sink is processed column by column, so that little work is done for each
- * value. At the end a column's hot list is copied to each field that shares the column.
- */
+/* Reads streams: copies each execution into its block's sink, or passes it to a consumer. */
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,125 +7,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "exact/streams_priv.h"
 
-#define SINKS_SIZE (512ul << 20)      /* memory for sinks larger than the first size */
 #define COPIED 4		      /* words that are copied at a time */
 #define AHEAD 256		      /* words ahead that are prefetched */
 #define LINE 8			      /* words of a cache line */
 #define LONGEST (1 + EXACT_WORDS_MAX) /* most words of an execution */
+_Static_assert(LINE <= SINKS_SPARE, "");
 
 /* A unit of copying, in one register if the CPU has such wide ones. */
 typedef uint64_t copied_words __attribute__((vector_size(8 * COPIED), aligned(8), may_alias));
 typedef uint64_t two_words __attribute__((vector_size(16), aligned(8), may_alias));
 typedef uint64_t one_word;
-
-/* For each size of sinks: how many executions it has room for, and after how many emptyings the
- * block gets the next size. */
-static const struct size {
-	uint16_t room;
-	uint8_t times;
-} sizes[] = { { 0, 0 }, { 8, 4 }, { 64, 8 }, { VALUES_BATCH, 0 } };
-#define OFTEN 2 /* the first size whose sinks lie in the memory for blocks that run often */
-_Static_assert(sizeof(sizes) / sizeof(sizes[0]) == OFTEN + EXACT_OFTEN_SIZES, "");
-
-bool streams_widen(struct process *p, uint32_t n)
-{
-	if (!array_widen(p->sink, p->sinks, n))
-		return false;
-	p->sink[0].head = ~0u; /* no block has this head: block 0 does not exist */
-	return true;
-}
-
-static uint32_t low(const uint64_t *at)
-{
-	return (uint32_t)(uintptr_t)at;
-}
-
-static int empty(struct exact *e, struct process *p, uint32_t id)
-{
-	struct sink *s = &p->sink[id + 1];
-	struct sink_room *r = &p->sink_room[id];
-	size_t n = r->start ? (size_t)(s->at - r->start) : 0;
-
-	if (!n)
-		return 0;
-	s->at = r->start;
-	r->emptied += r->emptied < 255;
-	return values_take(e, p, p->block[id], r->start, (unsigned)(n / p->block[id]->words));
-}
-
-/* Takes memory for sinks of blocks that run often: in large pages, because they are written to in
- * any order. NULL: there is no more. */
-static uint64_t *often_room(struct exact *e, unsigned size, unsigned words)
-{
-	struct sink_free **f = &e->sinks_free[size - OFTEN][words];
-	size_t n = ((sizes[size].room * (size_t)words + LINE) * sizeof(uint64_t) + 63) & ~63ul;
-	char *at;
-
-	if (*f) {
-		at = (char *)*f;
-		*f = (*f)->next;
-		return (uint64_t *)(void *)at;
-	}
-	if (!e->sinks) {
-		void *m = mmap(NULL, SINKS_SIZE, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (m == MAP_FAILED)
-			return NULL;
-		madvise(m, SINKS_SIZE, MADV_HUGEPAGE);
-		e->sinks = m;
-	}
-	if (n > SINKS_SIZE - e->sinks_used)
-		return NULL;
-	at = e->sinks + e->sinks_used;
-	e->sinks_used += n;
-	return (uint64_t *)(void *)at;
-}
-
-/* Keeps the memory for other blocks with as many words. */
-static void free_room(struct exact *e, struct process *p, uint32_t id)
-{
-	struct sink_room *r = &p->sink_room[id];
-
-	if (r->size >= OFTEN) {
-		struct sink_free **f = &e->sinks_free[r->size - OFTEN][r->words];
-		struct sink_free *room = (void *)r->start;
-
-		room->next = *f;
-		*f = room;
-	} else {
-		free(r->start);
-	}
-	p->sink[id + 1] = (struct sink){ 0 };
-	*r = (struct sink_room){ 0 };
-}
-
-/* Makes room in a block's sink; more room than before if the sink is emptied often. */
-static int make_room(struct exact *e, struct process *p, uint32_t id)
-{
-	struct sink_room *r = &p->sink_room[id];
-	unsigned size = r->size + 1u, words = p->block[id]->words;
-	size_t n;
-	uint64_t *room;
-
-	if (empty(e, p, id))
-		return -1;
-	if (size == sizeof(sizes) / sizeof(sizes[0]) || r->emptied < sizes[r->size].times)
-		return 0;
-	n = sizes[size].room * (size_t)words;
-	room = size >= OFTEN ? often_room(e, size, words) : malloc((n + LINE) * sizeof(*room));
-	if (!room)
-		return size >= OFTEN ? 0 : -1;
-	free_room(e, p, id);
-	p->sink[id + 1] = (struct sink){ .at = room,
-					 .head = (id + 1) | words << EXACT_HEAD_BLOCKS,
-					 .end = low(room + n) };
-	*r = (struct sink_room){ .start = room, .words = (uint16_t)words, .size = (uint8_t)size };
-	return 0;
-}
 
 /* Reads an execution that cannot simply be copied into a sink with room. Returns the number of
  * words read, or -1. */
@@ -151,7 +40,7 @@ static int take_odd(struct exact *e, struct process *p, uint64_t head, const uin
 	if (words != p->block[id]->words || !words)
 		return exact_bad(err);
 	s = &p->sink[id + 1];
-	if ((!s->head || low(s->at) == s->end) && make_room(e, p, id))
+	if ((!s->head || sinks_low(s->at) == s->end) && sinks_make_room(e, p, id))
 		return err_no_memory(err, "the exact recording");
 	memcpy(s->at, w, words * sizeof(*w));
 	s->at += words;
@@ -190,7 +79,7 @@ static inline __attribute__((always_inline)) const uint64_t *copy_whole(struct s
 		uint64_t *to = s->at;
 		size_t words;
 
-		if (head != s->head || low(to) == s->end)
+		if (head != s->head || sinks_low(to) == s->end)
 			break;
 		words = (uint32_t)head >> EXACT_HEAD_BLOCKS;
 		__builtin_prefetch(w + AHEAD);
@@ -249,8 +138,6 @@ static int take_words(struct exact *e, struct process *p, const uint64_t *w, siz
 		w += 1 + odd;
 	}
 }
-
-/* Streams. */
 
 static int take_half(struct exact *e, struct process *p, struct counted *c, unsigned half,
 		     uint32_t bytes, struct err *err)
@@ -335,9 +222,9 @@ int streams_finish(struct exact *e, struct process *p, struct err *err)
 	for (uint32_t i = 0; i < p->nblock; i++) {
 		if (!p->block[i])
 			continue;
-		if (empty(e, p, i) || values_finish(e, p->block[i]))
+		if (sinks_empty(e, p, i) || values_finish(e, p->block[i]))
 			return err_no_memory(err, "the exact recording");
-		free_room(e, p, i);
+		sinks_drop(e, p, i);
 	}
 	return 0;
 }
@@ -347,14 +234,5 @@ void streams_free(struct exact *e, struct process *p)
 	for (size_t i = 0; i < p->nthread; i++)
 		if (p->thread[i]->stream)
 			munmap(p->thread[i]->stream, EXACT_STREAM_SIZE + EXACT_STREAM_PAGE);
-	for (uint32_t i = 0; i < p->nblock; i++)
-		free_room(e, p, i);
-	free(p->sink);
-	free(p->sink_room);
-}
-
-void streams_close(struct exact *e)
-{
-	if (e->sinks)
-		munmap(e->sinks, SINKS_SIZE);
+	sinks_free(e, p);
 }
