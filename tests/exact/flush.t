@@ -59,7 +59,9 @@ balance retried ', starts 1, ends 1, interrupts 10, odd 0$' "$PROGS/static/truth
 RUNNER=("$ASSAY" record -q --exact "${small[@]}" -o trial.db --)
 for mode in counts lines; do
 	[ $mode = counts ] || RUNNER=("$ASSAY" record -q --exact --observe lines "${small[@]}" -o trial.db --)
-	for c in threads/{fork_from_threads,fork_while_threads_begin,much_code_{beside_loops,without_queue,without_tkill},cancel_deferred,sixty_four,create_in_storm,signals_to_each} \
+	for c in threads/{sixty_four,create_in_storm,signals_to_each} threads_life/cancel_deferred \
+		threads_code/much_code_{beside_loops,without_queue,without_tkill} \
+		threads_process/{fork_from_threads,fork_while_threads_begin} \
 		signals/{race_sigsuspend,restart} storms/storm_{timers,from_thread} \
 		selfmod/{on_the_heap,same_block,own_loop} process/{vfork,spawn,fork_deep,clone_vm_concurrent} exec/exec_chain; do
 		compare "$c, $mode" -t 200 "$PROGS/${c%/*}" "${c#*/}"

@@ -17,6 +17,8 @@ for mode in counts lines values; do
 	observe $mode faults
 done
 for mode in lines values calls conflicts; do
-	observe $mode threads
+	for program in threads threads_code threads_life threads_process; do
+		observe $mode $program
+	done
 done
 done_testing

@@ -18,7 +18,7 @@ adds_up() { # NAME
 	fi
 }
 
-for program in control operands process signals selfmod threads; do
+for program in control operands process signals selfmod threads threads_code threads_life threads_process; do
 	for c in $("$PROGS/$program"); do
 		case $c in may_*) continue ;; esac
 		record --interval 2000 -- "$PROGS/$program" "$c"
