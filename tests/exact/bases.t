@@ -7,7 +7,7 @@ set -u
 need_runner
 with=ASSAY_EXACT_NO_FSGSBASE=0 without=ASSAY_EXACT_NO_FSGSBASE=1
 
-export $without
+export "${without?}"
 for program in exec process threads threads_code threads_life threads_process world; do
 	for c in $("$BUILD/tests/progs/exact/$program"); do
 		[ "${c#may_}" != "$c" ] || compare "$program/$c" "$BUILD/tests/progs/exact/$program" "$c"
