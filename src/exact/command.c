@@ -26,8 +26,10 @@ static char *engine_path(struct err *err)
 	if (slash)
 		slash[1] = 0;
 	for (size_t i = 0; i < 2; i++) {
-		if (asprintf(&path, "%s%s" ENGINE, self, places[i]) < 0)
+		if (asprintf(&path, "%s%s" ENGINE, self, places[i]) < 0) {
+			err_no_memory(err, "the exact recording");
 			return NULL;
+		}
 		if (!access(path, X_OK))
 			return path;
 		free(path);
