@@ -7,27 +7,13 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "exact/exact_priv.h"
 
 #define CLOSE_PART 16 /* largest part of the samples that waits to be closed */
-
-bool exact_grow(void *array, size_t *n, size_t size)
-{
-	void **a = array, *p = array_doubled(*a, *n, size);
-
-	if (!p)
-		return false;
-	*a = p;
-	memset((char *)p + *n * size, 0, size);
-	++*n;
-	return true;
-}
 
 /* A sample or a warm-up ends only when the recorder has read everything observed in it. So what has
  * been read belongs to the process's present phase. */

@@ -198,8 +198,6 @@ int exact_add_block(struct exact *e, struct process *p, struct code_block *b, bo
 /* Notes whether what was read belongs to a warm-up. Called after reading, and before adding to the
  * profile. */
 void exact_note_phase(struct exact *e, const struct process *p);
-/* Appends a zero element to an array of *n elements. Only this function adds elements: the capacity follows from *n. */
-bool exact_grow(void *array, size_t *n, size_t size);
 
 /* processes.c */
 /* Adds the processes that have begun since the last call. */

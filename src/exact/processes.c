@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "exact/exact_priv.h"
 
 static struct process *find_process(const struct exact *e, uint64_t at)
@@ -27,9 +28,9 @@ static int inherit(struct exact *e, struct process *p, const struct exact_proces
 		if (exact_add_block(e, p, from->block[i], from->inverted[i], err))
 			return -1;
 	for (size_t i = 0; i < from->nimage && i < r->parent_images; i++) {
-		if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
+		if (!array_one_more(p->image, p->nimage))
 			return err_no_memory(err, "the exact recording");
-		p->image[i] = from->image[i];
+		p->image[p->nimage++] = from->image[i];
 	}
 	return ways_inherit(p, r->parent_pairs, err);
 }
@@ -67,12 +68,12 @@ static struct process *add_process(struct exact *e, uint64_t at, const struct ex
 		return NULL;
 	}
 	p = calloc(1, sizeof(*p));
-	if (!p || !exact_grow(&e->process, &e->nprocess, sizeof(*e->process))) {
+	if (!p || !array_one_more(e->process, e->nprocess)) {
 		free(p);
 		err_no_memory(err, "the exact recording");
 		return NULL;
 	}
-	e->process[e->nprocess - 1] = p;
+	e->process[e->nprocess++] = p;
 	p->at = at;
 	p->pid = r->pid;
 	p->chunk = r->log;
@@ -132,11 +133,11 @@ static bool list_process(const struct exact *e, uint64_t *at, uint64_t **list, s
 		exact_too_many("processes", EXACT_PROCESSES_MAX, err);
 		return false;
 	}
-	if (!exact_grow(list, n, sizeof(**list))) {
+	if (!array_one_more(*list, *n)) {
 		err_no_memory(err, "the exact recording");
 		return false;
 	}
-	(*list)[*n - 1] = *at;
+	(*list)[(*n)++] = *at;
 	if (read_process(e, *at, &r, err))
 		return false;
 	*at = r.next;

@@ -54,11 +54,8 @@ static uint32_t image_of(struct exact *e, const struct process *p, const struct 
 		image_close(im);
 		return 0;
 	}
-	while (e->files.nby_image <= pi->id)
-		if (!exact_grow(&e->files.by_image, &e->files.nby_image,
-				sizeof(*e->files.by_image)))
-			break;
-	if (pi->id < e->files.nby_image && !e->files.by_image[pi->id])
+	if (array_widen(e->files.by_image, e->files.nby_image, pi->id + 1u) &&
+	    !e->files.by_image[pi->id])
 		e->files.by_image[pi->id] = im;
 	else
 		image_close(im);
@@ -83,17 +80,18 @@ static int take_image(struct exact *e, struct process *p, const struct exact_ima
 		      struct err *err)
 {
 	struct exact_image copy = *r;
+	struct process_image *to;
 
 	copy.path[sizeof(copy.path) - 1] = 0;
 	if (r->number != p->nimage + 1)
 		return exact_bad(err);
 	if (p->nimage >= EXACT_IMAGES_MAX)
 		return exact_too_many("mappings of code in a process", EXACT_IMAGES_MAX, err);
-	if (!exact_grow(&p->image, &p->nimage, sizeof(*p->image)))
+	if (!array_one_more(p->image, p->nimage))
 		return err_no_memory(err, "the exact recording");
-	p->image[p->nimage - 1].image = image_of(e, p, &copy, &p->image[p->nimage - 1].to_addr);
-	p->image[p->nimage - 1].start = copy.start;
-	p->image[p->nimage - 1].end = copy.end;
+	to = &p->image[p->nimage++];
+	*to = (struct process_image){ .start = copy.start, .end = copy.end };
+	to->image = image_of(e, p, &copy, &to->to_addr);
 	return 0;
 }
 
@@ -323,14 +321,14 @@ static int take_thread(struct exact *e, struct process *p, const struct exact_th
 	if (e->nthread >= EXACT_THREADS_MAX)
 		return exact_too_many("threads", EXACT_THREADS_MAX, err);
 	t = malloc(sizeof(*t));
-	if (!t || !exact_grow(&p->thread, &p->nthread, sizeof(struct counted *))) {
+	if (!t || !array_one_more(p->thread, p->nthread)) {
 		free(t);
 		return err_no_memory(err, "the exact recording");
 	}
 	*t = (struct counted){
 		.at = r->counters, .stream_at = r->stream, .firsts = r->firsts, .tid = r->tid
 	};
-	p->thread[p->nthread - 1] = t;
+	p->thread[p->nthread++] = t;
 	e->nthread++;
 	e->totals.threads++;
 	return 0;
@@ -339,20 +337,19 @@ static int take_thread(struct exact *e, struct process *p, const struct exact_th
 static int take_sampled(struct exact *e, struct process *p, const struct exact_sampled *r,
 			struct err *err)
 {
-	struct exact_sample *s;
-
 	if (!e->sampling || r->end < r->begin)
 		return exact_bad(err);
 	if (e->nsample >= EXACT_SAMPLES_KEPT)
 		return exact_too_many("samples", EXACT_SAMPLES_KEPT, err);
-	if (!exact_grow(&e->sample, &e->nsample, sizeof(*e->sample)))
+	if (!array_one_more(e->sample, e->nsample))
 		return err_no_memory(err, "the exact recording");
-	s = &e->sample[e->nsample - 1];
-	s->pid = p->pid;
-	s->number = r->number;
-	s->begin = r->begin;
-	s->end = r->end;
-	s->cut = r->cut;
+	e->sample[e->nsample++] = (struct exact_sample){
+		.pid = p->pid,
+		.number = r->number,
+		.begin = r->begin,
+		.end = r->end,
+		.cut = r->cut,
+	};
 	p->gap = r->gap;
 	return 0;
 }
@@ -389,9 +386,9 @@ static int take_record(struct exact *e, struct process *p, const struct exact_re
 			return 0;
 		if (phases_cut(e, p, (const void *)r, err))
 			return -1;
-		if (!exact_grow(&p->cut, &p->ncut, sizeof(*p->cut)))
+		if (!array_one_more(p->cut, p->ncut))
 			return err_no_memory(err, "the exact recording");
-		p->cut[p->ncut - 1] = *(const struct exact_cut *)(const void *)r;
+		p->cut[p->ncut++] = *(const struct exact_cut *)(const void *)r;
 		return 0;
 	case EXACT_NATIVE:
 		e->totals.native++;
