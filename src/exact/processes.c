@@ -46,6 +46,16 @@ static void *map_process(const struct exact *e, uint64_t at)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static void unmap(struct process *p)
+{
+	if (p->log)
+		munmap(p->log, EXACT_LOG_SIZE);
+	if (p->shared)
+		munmap(p->shared, EXACT_PAGE);
+	p->log = NULL;
+	p->shared = NULL;
+}
+
 /* Copies a process's record. The copy cannot change while it is checked, whereas the program can change the mapping. */
 static int read_process(const struct exact *e, uint64_t at, struct exact_process *r,
 			struct err *err)
@@ -57,6 +67,19 @@ static int read_process(const struct exact *e, uint64_t at, struct exact_process
 	return -1;
 }
 
+/* Adds the process to the list and the table of processes. False, with nothing added: no memory. */
+static bool enlist(struct exact *e, struct process *p)
+{
+	if (!array_one_more(e->process, e->nprocess))
+		return false;
+	HASH_ADD(hh, e->by_at, at, sizeof(p->at), p);
+	if (!p->hh.tbl)
+		return false;
+	e->process[e->nprocess++] = p;
+	return true;
+}
+
+/* Adds a process whose record is mapped: only such processes are listed. */
 static struct process *add_process(struct exact *e, uint64_t at, const struct exact_process *r,
 				   struct err *err)
 {
@@ -68,20 +91,14 @@ static struct process *add_process(struct exact *e, uint64_t at, const struct ex
 		return NULL;
 	}
 	p = calloc(1, sizeof(*p));
-	if (!p || !array_one_more(e->process, e->nprocess)) {
+	if (p) {
+		*p = (struct process){ .at = at, .pid = r->pid, .chunk = r->log, .users = 1 };
+		p->shared = map_process(e, at);
+		if (p->shared && enlist(e, p))
+			return p;
+		unmap(p);
 		free(p);
-		err_no_memory(err, "the exact recording");
-		return NULL;
 	}
-	e->process[e->nprocess++] = p;
-	p->at = at;
-	p->pid = r->pid;
-	p->chunk = r->log;
-	p->users = 1;
-	HASH_ADD(hh, e->by_at, at, sizeof(p->at), p);
-	p->shared = p->hh.tbl ? map_process(e, at) : NULL;
-	if (p->shared)
-		return p;
 	err_no_memory(err, "the exact recording");
 	return NULL;
 }
@@ -157,16 +174,6 @@ int processes_add_new(struct exact *e, struct err *err)
 		rc = new_process(e, new[n], err);
 	free(new);
 	return rc;
-}
-
-static void unmap(struct process *p)
-{
-	if (p->log)
-		munmap(p->log, EXACT_LOG_SIZE);
-	if (p->shared)
-		munmap(p->shared, EXACT_PAGE);
-	p->log = NULL;
-	p->shared = NULL;
 }
 
 void processes_give_back(struct exact *e, struct process *p)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -494,6 +495,41 @@ static void test_threads(void **unused)
 	refused(&h);
 }
 
+/* The system maps no process's record until the file can be written to again. Meanwhile the process is unknown, so that
+ * nothing reads through a record that is not there. */
+static void test_record_not_mapped(void **unused)
+{
+	struct hostile h;
+	struct err err;
+	char path[64];
+	int kept, readable;
+
+	(void)unused;
+	begin(&h, ENGINE_COUNTS);
+	block(&h, 0, 1);
+	((uint64_t *)engine_at(&h.g, h.t->counters))[0] = 7;
+	kept = dup(h.g.e->fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", kept);
+	readable = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(kept >= 0 && readable >= 0);
+	assert_int_equal(dup2(readable, h.g.e->fd), h.g.e->fd);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(look(&h), -1);
+		assert_int_equal(exact_flush(h.g.e, &err), 0);
+		assert_int_equal(exact_finish(h.g.e, &err), -1);
+		assert_int_equal(h.g.e->nprocess, 0);
+	}
+	assert_int_equal(dup2(kept, h.g.e->fd), h.g.e->fd);
+	close(readable);
+	close(kept);
+	assert_int_equal(look(&h), 0);
+	assert_int_equal(h.g.e->nprocess, 1);
+	assert_int_equal(h.g.e->totals.processes, 1);
+	assert_int_equal(
+		sites_find(&h.g.profile.sites, (struct site_id){ .addr = 0x400000 })->observed, 7);
+	end(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_circle_of_processes),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_record_not_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
