@@ -203,7 +203,7 @@ const struct exact_sample *exact_samples(const struct exact *e, size_t *n)
 	return e->sample;
 }
 
-void exact_totals(const struct exact *e, struct exact_totals *t)
+void exact_totals(struct exact *e, struct exact_totals *t)
 {
 	struct site *s;
 

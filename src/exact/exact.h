@@ -73,6 +73,8 @@ struct exact_totals {
 	uint64_t shortened; /* accesses of string instructions that were too long to be followed */
 	uint64_t forgotten; /* open calls that were forgotten because there were too many */
 };
-void exact_totals(const struct exact *e, struct exact_totals *t);
+/* Fills in t. Without a schedule each execution counts as a window, so this also sets the windows of the profile's
+ * sites. */
+void exact_totals(struct exact *e, struct exact_totals *t);
 
 #endif
