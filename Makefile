@@ -153,6 +153,7 @@ $(BUILD)/o/tests/%.o: tests/%.c | $(TEST_SKEL)
 # Tests with tests/support/no_memory.h have functions of their own before those that allocate.
 NO_MEMORY := $(addprefix $(BUILD)/tests/unit/,no_memory no_memory_exact)
 $(NO_MEMORY): private LDLIBS += $(addprefix -Wl$(,)--wrap=,malloc calloc realloc reallocarray strdup strndup)
+$(BUILD)/tests/unit/no_memory_exact: private LDLIBS += -Wl,--wrap=mmap
 # How samples are added up is the recorder's, which is in no library.
 $(BUILD)/tests/unit/exact_samples: $(BUILD)/o/src/cmd/exact_samples.o
 $(TESTS): $(BUILD)/%: $(BUILD)/o/%.o $(BUILD)/libtest.a $(BUILD)/libassay.a

@@ -124,10 +124,13 @@ static bool sum_counters(struct exact *e, struct process *p, uint64_t n)
 	memset(sum, 0, n * sizeof(*sum));
 	for (size_t t = 0; t < p->nthread; t++) {
 		struct counted *of = p->thread[t];
-		const uint64_t *c = of->at ? counters_map(e, of, 0, bytes) : NULL;
+		const uint64_t *c;
 
-		if (!c)
+		if (!of->at)
 			continue;
+		c = counters_map(e, of, 0, bytes);
+		if (!c) /* without this thread the sums would be less than before */
+			return false;
 		/* the exits of a block are read before the block: at least as many executions
 		 * entered as left */
 		for (uint64_t i = n; i-- > 0;)

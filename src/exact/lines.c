@@ -371,17 +371,23 @@ int lines_finish(struct exact *e, struct process *p, struct err *err)
 	uint64_t bytes = 8ull * p->nblock;
 
 	for (size_t t = 0; t < p->nthread && bytes; t++) {
-		const uint64_t *c =
-			p->thread[t]->firsts ? exact_map(e, p->thread[t]->firsts, bytes) : NULL;
-		struct lines_reader *r = c ? reader_of(e, p, err) : NULL;
-		int rc = c && !r ? -1 : 0;
+		struct lines_reader *r;
+		const uint64_t *c;
+		int rc = 0;
 
-		for (uint32_t i = 0; c && i < p->nblock && !rc; i++)
+		if (!p->thread[t]->firsts)
+			continue;
+		r = reader_of(e, p, err);
+		if (!r)
+			return -1;
+		c = exact_map(e, p->thread[t]->firsts, bytes);
+		if (!c)
+			return err_no_memory(err, "the exact recording");
+		for (uint32_t i = 0; i < p->nblock && !rc; i++)
 			if (p->block[i] &&
 			    add_first(e, r, p->block[i], __atomic_load_n(&c[i], __ATOMIC_RELAXED)))
 				rc = err_no_memory(err, "the exact recording");
-		if (c)
-			munmap((void *)c, bytes);
+		munmap((void *)c, bytes);
 		if (rc)
 			return rc;
 	}

@@ -441,7 +441,9 @@ int exact_read_log_to(struct exact *e, struct process *p, uint64_t limit, struct
 		if (!c)
 			c = p->log = exact_map(e, p->chunk, EXACT_LOG_SIZE);
 		if (!c)
-			return exact_bad(err);
+			return exact_fits(p->chunk, EXACT_LOG_SIZE)
+				       ? err_no_memory(err, "the exact recording")
+				       : exact_bad(err);
 		next = __atomic_load_n(&c->next, __ATOMIC_ACQUIRE);
 		used = __atomic_load_n(&c->used, __ATOMIC_ACQUIRE);
 		if (used > EXACT_LOG_DATA)

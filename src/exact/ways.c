@@ -107,8 +107,9 @@ static int count(struct exact *e, struct process *p, struct way *w, uint64_t now
 	return 0;
 }
 
-/* Adds how often the thread went each way: the way's counter, and the count in its slot while the way is in one. */
-static void add_thread(struct exact *e, const struct process *p, struct counted *t, uint64_t *sum)
+/* Adds how often the thread went each way: the way's counter, and the count in its slot while the way is in one. -1
+ * without memory. */
+static int add_thread(struct exact *e, const struct process *p, struct counted *t, uint64_t *sum)
 {
 	const uint64_t bytes = EXACT_COUNTERS_SIZE - EXACT_PAIRS_AT;
 	const char *all = counters_map(e, t, EXACT_PAIRS_AT, bytes);
@@ -116,7 +117,7 @@ static void add_thread(struct exact *e, const struct process *p, struct counted 
 	const struct exact_near *near;
 
 	if (!all)
-		return;
+		return -1;
 	near = (const void *)(all + (EXACT_NEAR_AT - EXACT_PAIRS_AT));
 	for (size_t i = 0; i < p->nway; i++) {
 		uint32_t slot = p->way[i].near;
@@ -127,6 +128,7 @@ static void add_thread(struct exact *e, const struct process *p, struct counted 
 			sum[i] += __atomic_load_n(&near[slot].count, __ATOMIC_RELAXED);
 	}
 	counters_unmap(t, all, bytes);
+	return 0;
 }
 
 int ways_count(struct exact *e, struct process *p, struct err *err)
@@ -136,9 +138,8 @@ int ways_count(struct exact *e, struct process *p, struct err *err)
 
 	if (!sum)
 		return err_no_memory(err, "the exact recording");
-	for (size_t t = 0; t < p->nthread && p->nway; t++)
-		if (p->thread[t]->at)
-			add_thread(e, p, p->thread[t], sum);
+	for (size_t t = 0; t < p->nthread && p->nway && !rc; t++)
+		rc = p->thread[t]->at ? add_thread(e, p, p->thread[t], sum) : 0;
 	exact_note_phase(e, p);
 	for (size_t i = 0; i < p->nway && !rc; i++)
 		rc = count(e, p, &p->way[i], sum[i]);
@@ -157,12 +158,14 @@ int ways_end(struct exact *e, struct process *p, struct err *err)
 
 	for (size_t t = 0; t < p->nthread && !e->discard; t++) {
 		uint64_t counters = p->thread[t]->at;
-		const uint64_t *c =
-			counters ? exact_map(e, counters + (at & ~(page - 1)), page) : NULL;
 		const struct code_block *b;
+		const uint64_t *c;
 
-		if (!c)
+		if (!counters)
 			continue;
+		c = exact_map(e, counters + (at & ~(page - 1)), page);
+		if (!c)
+			return err_no_memory(err, "the exact recording");
 		b = block_at(p, __atomic_load_n(&c[(at & (page - 1)) / 8], __ATOMIC_RELAXED) - 1);
 		munmap((void *)c, page);
 		if (b && edges_add(e->profile, EDGE_WENT, last_of(b), EDGE_OUTSIDE, 1))

@@ -83,6 +83,8 @@ int engine_open(struct engine *g, enum engine_mode mode, struct err *err)
 		g->file = mmap(NULL, ENGINE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, g->e->fd, 0);
 	if (g->file != MAP_FAILED)
 		return 0;
+	if (g->e)
+		err_set(err, ERR_FAILED, "no memory");
 fail:
 	engine_close(g);
 	return -1;
