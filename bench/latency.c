@@ -2,10 +2,13 @@
 /*
  * Latencies of instructions in chains, each of which waits for the one before. The unit is a cycle, by a
  * chain of 64-bit multiplications, which take three on all x86-64 cores since 2008. Prints one line a
- * chain: its name, and cycles of a link.
+ * chain: its name, and cycles of a link. Then chains of loads from memory of several sizes, in large pages
+ * if the kernel gives them: each line once, in random order.
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #define ROUNDS 100000
@@ -53,8 +56,61 @@ CHAIN(stack_add, "mov -256(%%rsp), %%rax\n add $1, %%rax\n mov %%rax, -256(%%rsp
 CHAIN(stack_movsd, "movsd %%xmm0, -256(%%rsp)\n movsd -256(%%rsp), %%xmm0\n")
 CHAIN(stack_addsd, "movsd -256(%%rsp), %%xmm0\n addsd %%xmm1, %%xmm0\n movsd %%xmm0, -256(%%rsp)\n")
 
+#define LINE 64
+#define PAGE (2ul << 20)
+#define LOADS 2000000
+
+/* A chain through all lines of that many bytes. */
+static void **chain_of(size_t bytes)
+{
+	char *at = aligned_alloc(PAGE, (bytes + PAGE - 1) & ~(PAGE - 1));
+	size_t n = bytes / LINE;
+	uint32_t *order = malloc(n * sizeof(*order));
+	uint64_t seed = 88172645463325252ull;
+
+	if (!at || !order)
+		abort();
+	madvise(at, (bytes + PAGE - 1) & ~(PAGE - 1), MADV_HUGEPAGE);
+	for (size_t i = 0; i < n; i++)
+		order[i] = (uint32_t)i;
+	for (size_t i = n - 1; i > 0; i--) { /* Sattolo's algorithm: one cycle */
+		uint32_t other = order[i];
+		size_t j;
+
+		seed ^= seed << 13;
+		seed ^= seed >> 7;
+		seed ^= seed << 17;
+		j = seed % i;
+		order[i] = order[j];
+		order[j] = other;
+	}
+	for (size_t i = 0; i < n; i++)
+		*(void **)(at + LINE * i) = at + LINE * (size_t)order[i];
+	free(order);
+	return (void **)at;
+}
+
+static double load(size_t bytes)
+{
+	void **first = chain_of(bytes), **at = first;
+	double least = 1;
+
+	for (int k = 0; k < TRIES; k++) {
+		double t = now();
+
+		for (long i = 0; i < LOADS; i++)
+			at = *(void **volatile *)at;
+		t = now() - t;
+		least = k && t / LOADS < least ? t / LOADS : least;
+	}
+	free(first);
+	return least;
+}
+
 int main(void)
 {
+	static const size_t kib[] = { 16, 512, 4096, 8192, 1 << 18 };
+
 	static const struct {
 		const char *name;
 		double (*chain)(void);
@@ -75,6 +131,8 @@ int main(void)
 				 : "xmm0", "xmm1", "xmm2");
 	cycle = multiply() / 3;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		printf("%-12s %5.2f cycles\n", all[i].name, all[i].chain() / cycle);
+		printf("%-16s %6.2f cycles\n", all[i].name, all[i].chain() / cycle);
+	for (size_t i = 0; i < sizeof(kib) / sizeof(kib[0]); i++)
+		printf("load, %6zu KiB %6.1f cycles\n", kib[i], load(kib[i] << 10) / cycle);
 	return 0;
 }

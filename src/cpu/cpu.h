@@ -9,8 +9,8 @@
  * NULL: no memory.
  */
 char *cpu_name(void);
-/* The microarchitecture by the maker and the list of features, as /proc/cpuinfo spells both;
- * NULL: not known. */
-const char *cpu_microarchitecture(const char *maker, const char *features);
+/* The microarchitecture by the maker and the list of features, as /proc/cpuinfo spells both, and by the KiB of the first
+ * instruction cache (0: not known). NULL: not known. */
+const char *cpu_microarchitecture(const char *maker, const char *features, unsigned code_kib);
 
 #endif

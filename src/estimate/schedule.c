@@ -20,6 +20,7 @@ static const struct {
 	{ "(Zen 3)", "znver3" },
 	{ "(Zen 2)", "znver2" },
 	{ "(Zen)", "znver1" },
+	{ "(Granite Rapids)", "sapphirerapids" },
 	{ "(Sapphire Rapids)", "sapphirerapids" },
 	{ "(Ice Lake)", "icelake-server" },
 	{ "(Alder Lake)", "alderlake" },
