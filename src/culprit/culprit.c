@@ -8,6 +8,7 @@
 #include "culprit/culprit_priv.h"
 #include "culprit/scale.h"
 #include "estimate/anchor.h"
+#include "observe/layouts.h"
 
 /* most instructions at which the time that the schedule gives to one of them may show */
 #define AHEAD 8
@@ -116,13 +117,14 @@ static int place_site(struct culprits *c, const struct site *s, double f)
 	unsigned n = footprint_regions(site_hot(s, OPERAND_ADDRESS), c->facts.processes, region);
 	double lines = fresh_of(l.lines, l.accesses, all->lines, all->accesses);
 	double pages = fresh_of(l.pages, l.accesses, all->pages, all->accesses);
+	double layouts = layouts_of(c->src->profile->image[s->id.image]);
 	unsigned seen = 0;
 	int rc = 0;
 
 	/* Each access may be to a new line: that is a bound, but not likely. */
 	if (!n)
-		return crowd_add(&c->data_lines, f, 0, INFINITY) |
-		       crowd_add(&c->data_pages, f, 0, INFINITY);
+		return crowd_add(&c->data_lines, f / layouts, 0, INFINITY) |
+		       crowd_add(&c->data_pages, f / layouts, 0, INFINITY);
 	for (unsigned i = 0; i < n; i++)
 		seen += region[i].seen;
 	for (unsigned i = 0; i < n; i++) {
@@ -132,11 +134,13 @@ static int place_site(struct culprits *c, const struct site *s, double f)
 		const struct place_area line = { .from = from >> MACHINE_LINE,
 						 .to = to >> MACHINE_LINE,
 						 .used = l.spread ? &l.spread->lines : NULL,
-						 .seen = seen_of(&l) };
+						 .seen = seen_of(&l),
+						 .layouts = layouts };
 		const struct place_area page = { .from = from >> MACHINE_PAGE,
 						 .to = to >> MACHINE_PAGE,
 						 .used = l.spread ? &l.spread->pages : NULL,
-						 .seen = seen_of(&l) };
+						 .seen = seen_of(&l),
+						 .layouts = layouts };
 
 		rc |= places_add(&c->line_places, &line, uses, uses * lines);
 		rc |= places_add(&c->page_places, &page, uses, uses * pages);

@@ -19,7 +19,7 @@ static int add(struct places *p, uint64_t unit, double uses, double bursts, doub
 
 int places_add(struct places *p, const struct place_area *area, double uses, double bursts)
 {
-	double n = (double)(area->to - area->from) + 1;
+	double n = ((double)(area->to - area->from) + 1) * area->layouts;
 
 	if (!(uses > 0))
 		return 0;
@@ -59,21 +59,23 @@ static bool is_alike(const struct place_area *a, const struct place_area *b)
 static size_t join(const struct places *p, size_t k, struct place_area *to)
 {
 	struct distinct used = { { 0 } };
-	double seen = 0, n = INFINITY;
+	double seen = 0, n = INFINITY, layouts = p->area[k].layouts * p->area[k].uses;
 	size_t end = k + 1;
 
 	*to = p->area[k];
 	while (end < p->nareas && is_alike(&p->area[end], to)) {
 		to->to = p->area[end].to > to->to ? p->area[end].to : to->to;
+		layouts += p->area[end].layouts * p->area[end].uses;
 		to->uses += p->area[end++].uses;
 	}
+	to->layouts = layouts / to->uses;
 	for (size_t i = k; to->used && i < end; i++) {
 		seen += p->area[i].seen;
 		distinct_merge(&used, p->area[i].used);
 	}
 	if (to->used)
 		n = fmax(1, distinct_drawn_from(&used, seen));
-	to->part = fmin(1, n / ((double)(to->to - to->from) + 1));
+	to->part = fmin(1, n / ((double)(to->to - to->from) + 1)) / to->layouts;
 	return end - k;
 }
 

@@ -15,8 +15,9 @@ struct place_area {
 	uint64_t from, to;
 	const struct distinct *used; /* before places_ready(); NULL: not known */
 	double seen;		     /* values that were added to the sketch */
-	double uses;		     /* private: uses of each unit */
-	double part;		     /* after it: the share of the units that is used */
+	double layouts; /* the number of processes whose addresses they are: lines are those of one */
+	double uses;	/* private: uses of each unit */
+	double part;	/* after it: the share of the units that is used */
 };
 
 struct place {

@@ -13,6 +13,7 @@
 #include "observe/conflicts.h"
 #include "observe/distances.h"
 #include "observe/edges.h"
+#include "observe/layouts.h"
 #include "observe/locality.h"
 #include "observe/cycles.h"
 #include "observe/misses.h"
@@ -66,6 +67,7 @@ static void free_images(struct profile *p)
 
 void profile_fini(struct profile *p)
 {
+	layouts_free(p);
 	locality_free(p);
 	pace_free(p);
 	balance_free(p);
@@ -608,6 +610,7 @@ int profile_merge(struct profile *dst, const struct profile *src, struct err *er
 		rc = to ? merge_procs(to, from) : -1;
 		if (!rc) {
 			to->stripped |= from->stripped;
+			layouts_add(to, from);
 			map[i] = to->id;
 		}
 	}

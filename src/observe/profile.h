@@ -61,6 +61,8 @@ struct profile_image {
 		/* procedures that contain a site, sorted by start; filled in when recording */
 		*proc;
 	size_t nproc; /* ends, so that a recording is readable where its images are missing */
+	/* samples whose layout is known, and the sum over layouts of the squares of their numbers: observe/layouts.h */
+	uint64_t layout_samples, layout_squares;
 };
 
 /* Additive counters of a run. One line an item. */
@@ -171,6 +173,7 @@ struct profile {
 	uint64_t windows;		/* private: number of windows examined */
 	double starts, near;		/* private: sums of the sites' weights */
 	struct image_key *image_keys;	/* private */
+	struct layout *layouts;		/* private */
 };
 
 int profile_init(struct profile *p, struct err *err);

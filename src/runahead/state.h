@@ -11,7 +11,7 @@
 	8192 /* most instructions of a window that continues through new code (ra_state.more) */
 #define RA_OUT_WORDS 16384 /* power of two */
 #define RA_ENTRY_WORDS 8   /* the most that one micro-op writes to out[] */
-#define RA_OUT_HEAD 13	   /* words at the start of out[] that are left to the source's header */
+#define RA_OUT_HEAD 14	   /* words at the start of out[] that are left to the source's header */
 
 #define RA_STOP_RUNNING RA_STOP_N /* the window has not ended yet */
 

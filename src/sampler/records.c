@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "observe/layouts.h"
 #include "observe/reuses.h"
 #include "sampler/decode.h"
 #include "sampler/sampler_priv.h"
@@ -113,6 +114,11 @@ static bool on_user(struct sampler *s, const struct sample *h, const uint64_t *w
 	}
 	if (!h->image || h->image == PROC_NOIMAGE) {
 		sampler_unplaced(s, h, &w);
+		return true;
+	}
+	if (!w.rare && layouts_note(s->profile, h->image, h->stack)) {
+		s->failed = true;
+		err_no_memory(&s->sink_err, "samples");
 		return true;
 	}
 	supply_missing(s, h, words, n);

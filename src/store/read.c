@@ -107,6 +107,10 @@ static int64_t count_of(sqlite3_stmt *s, int i)
 	return v < 0 || v > COUNT_MAX ? -1 : v;
 }
 
+static const char image_sql[] =
+	"SELECT id, kind, path, build_id, stripped, layout_samples, layout_squares"
+	" FROM image ORDER BY id";
+
 static int read_image(struct reader *r, sqlite3_stmt *s)
 {
 	int64_t id = sqlite3_column_int64(s, 0);
@@ -125,6 +129,10 @@ static int read_image(struct reader *r, sqlite3_stmt *s)
 	if (!pi)
 		return err_no_memory(r->err, "the recording");
 	pi->stripped |= sqlite3_column_int(s, 4) != 0;
+	if (count_of(s, 5) < 0 || count_of(s, 6) < 0)
+		return corrupt(r, "an image's layouts");
+	pi->layout_samples += (uint64_t)count_of(s, 5);
+	pi->layout_squares += (uint64_t)count_of(s, 6);
 	r->map[id] = pi->id;
 	return 0;
 }
@@ -532,9 +540,7 @@ int recording_read_samples(const char *path, struct profile *p, struct err *err)
 	int rc;
 
 	rc = open_db(&r) || check_identity(&r) || check_schema(&r) ||
-	     each_row(&r, "SELECT id, kind, path, build_id, stripped FROM image ORDER BY id",
-		      read_image) ||
-	     read_runs(&r) || read_sampled(&r);
+	     each_row(&r, image_sql, read_image) || read_runs(&r) || read_sampled(&r);
 	vfs_close(&r.vfs, r.db);
 	db_file_close(&r.file);
 	free(r.map);
@@ -553,9 +559,7 @@ static int read_into(const char *path, struct profile *p, char *content, struct 
 	if (!rc)
 		rc = check_schema(&r);
 	if (!rc)
-		rc = each_row(&r,
-			      "SELECT id, kind, path, build_id, stripped FROM image ORDER BY id",
-			      read_image);
+		rc = each_row(&r, image_sql, read_image);
 	if (!rc)
 		rc = read_runs(&r);
 	if (!rc)

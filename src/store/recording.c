@@ -147,12 +147,14 @@ static int write_image(struct recording *r, sqlite3_stmt *s, const struct profil
 	sqlite3_bind_text(s, 3, pi->path, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 4, pi->build_id, -1, SQLITE_STATIC);
 	sqlite3_bind_int(s, 5, pi->stripped);
+	sqlite3_bind_int64(s, 6, (int64_t)pi->layout_samples);
+	sqlite3_bind_int64(s, 7, (int64_t)pi->layout_squares);
 	return step(r, s, err);
 }
 
 static int write_images(struct recording *r, const struct profile *p, size_t from, struct err *err)
 {
-	sqlite3_stmt *s = prepare(r, "INSERT OR REPLACE INTO image VALUES(?,?,?,?,?)", err);
+	sqlite3_stmt *s = prepare(r, "INSERT OR REPLACE INTO image VALUES(?,?,?,?,?,?,?)", err);
 	int rc = s ? 0 : -1;
 
 	for (size_t i = from; i < p->nimage && !rc; i++)

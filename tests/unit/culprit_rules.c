@@ -154,6 +154,8 @@ static void the_machine_follows_the_cpu(void **state)
 	(void)state;
 	assert_string_equal(culprit_machine("AMD EPYC 9654")->name, "AMD Zen");
 	assert_string_equal(culprit_machine("Intel(R) Xeon(R) CPU @ 2.50GHz")->name, "Intel Core");
+	assert_string_equal(culprit_machine("Intel(R) Xeon(R) Processor (Granite Rapids)")->name,
+			    "Intel Redwood Cove");
 	assert_string_equal(culprit_machine("Something New")->name, "unknown CPU");
 	assert_string_equal(culprit_machine(NULL)->name, "unknown CPU");
 }
@@ -206,9 +208,11 @@ static void sketches_tell_how_much_of_a_region_is_used(void **state)
 	for (uint64_t i = 0; i < 100; i++)
 		distinct_add(&used, i);
 	assert_int_equal(places_add(&p,
-				    &(struct place_area){ .to = 9999, .used = &used, .seen = 1e5 },
+				    &(struct place_area){
+					    .to = 9999, .used = &used, .seen = 1e5, .layouts = 1 },
 				    1e6, 1e6) |
-				 places_add(&p, &(struct place_area){ .to = 12000 }, 100, 100) |
+				 places_add(&p, &(struct place_area){ .to = 12000, .layouts = 1 },
+					    100, 100) |
 				 places_ready(&p, &c) | crowd_ready(&c),
 			 0);
 	assert_true(crowd_between(&c, 0.001) > 2020 && crowd_between(&c, 0.001) < 2200);
@@ -735,8 +739,9 @@ static void regions_lie_over_each_other(void **state)
 	(void)state;
 	/* units 0 to 99 ten times each, 50 to 149 twice each */
 	assert_int_equal(
-		places_add(&p, &(struct place_area){ .to = 99 }, 1000, 500) |
-			places_add(&p, &(struct place_area){ .from = 50, .to = 149 }, 200, 200),
+		places_add(&p, &(struct place_area){ .to = 99, .layouts = 1 }, 1000, 500) |
+			places_add(&p, &(struct place_area){ .from = 50, .to = 149, .layouts = 1 },
+				   200, 200),
 		0);
 	assert_int_equal(places_ready(&p, &c) | crowd_ready(&c), 0);
 	assert_true(fabs(places_bursts(&p, 0) - 5) < 1e-9);
@@ -747,6 +752,35 @@ static void regions_lie_over_each_other(void **state)
 	assert_true(fabs(crowd_between(&c, 2) - 150) < 1e-6);
 	places_fini(&p);
 	crowd_fini(&c);
+}
+
+/* Four processes one after the other, each with its own 100 units and a fourth of the uses, fill as much of a cache as
+ * one of them. */
+static void processes_share_no_lines(void **state)
+{
+	struct places four = { 0 }, one = { 0 };
+	struct crowd c = { 0 }, d = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		const struct place_area at = { .from = 1000 * i,
+					       .to = 1000 * i + 99,
+					       .layouts = 4 };
+
+		assert_int_equal(places_add(&four, &at, 1000, 400), 0);
+	}
+	assert_int_equal(
+		places_add(&one, &(struct place_area){ .to = 99, .layouts = 1 }, 1000, 400), 0);
+	assert_int_equal(places_ready(&four, &c) | crowd_ready(&c) | places_ready(&one, &d) |
+				 crowd_ready(&d),
+			 0);
+	assert_true(fabs(places_bursts(&four, 2050) - places_bursts(&one, 50)) < 1e-9);
+	assert_true(fabs(crowd_between(&c, 10) - crowd_between(&d, 10)) < 1e-6);
+	assert_true(fabs(crowd_lost(&c, 4, 50) - crowd_lost(&d, 4, 50)) < 1e-6);
+	places_fini(&four);
+	places_fini(&one);
+	crowd_fini(&c);
+	crowd_fini(&d);
 }
 
 static void what_windows_had_used_did_not_miss(void **state)
@@ -928,6 +962,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_table_has_every_culprit_once),
 		TEST(the_machine_follows_the_cpu),
+		TEST(processes_share_no_lines),
 		TEST(what_comes_between_two_uses),
 		TEST(dcache_by_where_loads_went),
 		TEST(dcache_of_a_region_that_fits),

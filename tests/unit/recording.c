@@ -95,6 +95,8 @@ static void make_profile(struct profile *p, struct err *err, struct recording *r
 	pi->proc = calloc(1, sizeof(*pi->proc));
 	pi->proc[0] = (struct profile_proc){ 0x1000, 0x2000, strdup("main") };
 	pi->nproc = 1;
+	pi->layout_samples = 7;
+	pi->layout_squares = 29;
 	run = profile_run(p);
 	run->source = strdup("sampler");
 	run->command = strdup("thing");
@@ -235,6 +237,8 @@ static void test_written_and_read(void **unused)
 	assert_true(q.run[0].clock == 3100000000);
 	assert_true(q.run[0].finished);
 	assert_string_equal(q.image[1]->proc[0].name, "main");
+	assert_int_equal(q.image[1]->layout_samples, 7);
+	assert_int_equal(q.image[1]->layout_squares, 29);
 	profile_fini(&p);
 	profile_fini(&q);
 }

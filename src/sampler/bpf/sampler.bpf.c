@@ -589,6 +589,7 @@ static __always_inline void on_user(struct bpf_perf_event_data *ctx, struct cpu_
 	h->ip = ip;
 	h->target = s->target;
 	h->mm = (uint64_t)mm;
+	h->stack = BPF_CORE_READ(mm, start_stack);
 	h->exec_vm = exec_vm;
 	h->stop = s->stop;
 	h->stop_image = s->image;

@@ -89,6 +89,9 @@ struct sample {
 	uint64_t exec_vm;
 	uint64_t
 		stop_bias; /* difference of run-time and ELF addresses of the image in which the window stopped */
+	/* where the first thread's stack begins: at another address for each program that is executed, where its parent's
+	 * begins for a forked child */
+	uint64_t stack;
 };
 _Static_assert(sizeof(struct sample) == RA_OUT_HEAD * 8, "a sample is what precedes out[]");
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/layouts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define LAYOUTS_MAX 16384 /* layouts that are remembered; when there are more, all are forgotten */
+
+struct layout {
+	struct layout_key {
+		uint64_t stack, image;
+	} key;
+	uint64_t samples;
+	UT_hash_handle hh;
+};
+
+void layouts_free(struct profile *p)
+{
+	struct layout *l = p->layouts, *next;
+
+	HASH_CLEAR(hh, p->layouts);
+	for (; l; l = next) {
+		next = l->hh.next;
+		free(l);
+	}
+}
+
+int layouts_note(struct profile *p, uint32_t image, uint64_t stack)
+{
+	struct layout_key key = { stack, image };
+	struct profile_image *pi = p->image[image];
+	struct layout *l;
+
+	HASH_FIND(hh, p->layouts, &key, sizeof(key), l);
+	if (!l) {
+		if (HASH_COUNT(p->layouts) >= LAYOUTS_MAX)
+			layouts_free(p);
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			return -1;
+		l->key = key;
+		HASH_ADD(hh, p->layouts, key, sizeof(key), l);
+		if (!l->hh.tbl) {
+			free(l);
+			return -1;
+		}
+	}
+	pi->layout_samples++;
+	pi->layout_squares += 2 * l->samples++ + 1;
+	return 0;
+}
+
+double layouts_of(const struct profile_image *pi)
+{
+	double n = (double)pi->layout_samples, squares = (double)pi->layout_squares;
+
+	return squares > 0 ? fmax(1, n * n / squares) : 1;
+}
+
+void layouts_add(struct profile_image *to, const struct profile_image *from)
+{
+	to->layout_samples += from->layout_samples;
+	to->layout_squares += from->layout_squares;
+}
