@@ -162,7 +162,8 @@ if can_record; then
 	run "$ASSAY" reuse -i p.db
 	like "without the program they are not, and it is said" "$out" "How often most of the code ran is not known"
 	run "$ASSAY" reuse -i p.db --json
-	is "… and the bounds hold, too" "$(json "$held")" true
+	# What is not known of the parts' speeds moves the estimate by the ratio of these speeds, some forty.
+	is "… and the bounds are wide" "$(json '.sizes[] | select(.bytes == 65536) | .high > 8 * .low')" true
 	run "$ASSAY" record -q -o plain.db -- "$program" 4096 10
 	run "$ASSAY" reuse -i plain.db
 	is "without --reuse there is nothing to show" "$status" 3
