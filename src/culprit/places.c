@@ -23,6 +23,8 @@ int places_add(struct places *p, const struct place_area *area, double uses, dou
 
 	if (!(uses > 0))
 		return 0;
+	p->all_uses += uses;
+	p->all_layouts += uses * area->layouts;
 	if (!array_reserve(p->area, p->areas_cap, p->nareas + 1))
 		return -1;
 	p->area[p->nareas] = *area;
@@ -75,7 +77,7 @@ static size_t join(const struct places *p, size_t k, struct place_area *to)
 	}
 	if (to->used)
 		n = fmax(1, distinct_drawn_from(&used, seen));
-	to->part = fmin(1, n / ((double)(to->to - to->from) + 1)) / to->layouts;
+	to->part = fmin(1, n / to->layouts / ((double)(to->to - to->from) + 1));
 	return end - k;
 }
 
@@ -106,6 +108,28 @@ static int by_unit(const void *a, const void *b)
 	return (x->unit > y->unit) - (x->unit < y->unit);
 }
 
+static double lines_of(const struct place_area *a)
+{
+	return ((double)(a->to - a->from) + 1) * a->part;
+}
+
+/*
+ * Each site's region is that of one of several processes, so regions that all sites of a process share lie apart, in up to
+ * as many copies as there are processes. One process uses no fewer units than the largest region has.
+ */
+static double copies_of(const struct places *p)
+{
+	double all = 0, largest = 1;
+
+	for (size_t i = 0; i + 1 < p->n; i++)
+		all += (double)(p->v[i + 1].unit - p->v[i].unit) * p->v[i].part *
+		       (p->v[i].uses > 0);
+	for (size_t i = 0; i < p->nareas; i++)
+		if (p->area[i].used)
+			largest = fmax(largest, lines_of(&p->area[i]));
+	return fmax(1, fmin(p->all_uses > 0 ? p->all_layouts / p->all_uses : 1, all / largest));
+}
+
 int places_ready(struct places *p, struct crowd *crowd)
 {
 	double uses = 0, bursts = 0, part = 0, most = 0;
@@ -129,10 +153,12 @@ int places_ready(struct places *p, struct crowd *crowd)
 					    fmin(1, fmax(LEAST_PART, uses > 0 ? part / uses : 1)) };
 	}
 	p->n = k;
+	p->copies = copies_of(p);
 	for (size_t i = 0; i + 1 < k; i++) {
 		double n = (double)(p->v[i + 1].unit - p->v[i].unit);
 
-		if (crowd_add(crowd, p->v[i].uses * n, p->v[i].bursts * n, n * p->v[i].part))
+		if (crowd_add(crowd, p->v[i].uses * n, p->v[i].bursts * n,
+			      n * p->v[i].part / p->copies))
 			return -1;
 	}
 	return 0;
@@ -149,5 +175,5 @@ double places_bursts(const struct places *p, uint64_t unit)
 {
 	size_t low = search_first(i, 0, p->n, p->v[i].unit > unit);
 
-	return low ? p->v[low - 1].bursts / p->v[low - 1].part : 0;
+	return low ? p->v[low - 1].bursts / p->v[low - 1].part * p->copies : 0;
 }

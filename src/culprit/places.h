@@ -33,6 +33,8 @@ struct places {
 	/* the regions as they were added; afterwards joined where alike, in order */
 	struct place_area *area;
 	size_t nareas, areas_cap;
+	double all_uses, all_layouts; /* private: uses that were added; each times its layouts */
+	double copies; /* private, after it: how many copies of a process's units, in other processes, lie apart */
 };
 
 /* Adds uses of the units from..to, evenly distributed over those that are used. area: what is known of these, with

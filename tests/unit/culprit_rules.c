@@ -783,6 +783,31 @@ static void processes_share_no_lines(void **state)
 	crowd_fini(&d);
 }
 
+/* Two sites that use the same 1000 units in each of 20 processes, of which the one's list shows one process, the other's
+ * another: a process uses 1000 units, not a twentieth of 2000. */
+static void a_process_uses_what_one_site_uses(void **state)
+{
+	struct distinct used = { { 0 } };
+	struct place_area at = { .to = 999, .used = &used, .seen = 1e6, .layouts = 20 };
+	struct places p = { 0 };
+	struct crowd c = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 20000; i++)
+		distinct_add(&used, i);
+	assert_int_equal(places_add(&p, &at, 1e6, 1e6), 0);
+	at.from = 1 << 20;
+	at.to = at.from + 999;
+	assert_int_equal(places_add(&p, &at, 1e6, 1e6), 0);
+	assert_int_equal(places_ready(&p, &c) | crowd_ready(&c), 0);
+	/* the sketch tells 20000 within a tenth */
+	assert_true(crowd_between(&c, 0.001) > 900 && crowd_between(&c, 0.001) < 1001);
+	/* of 2e6 uses a process has a twentieth, 100 of each unit */
+	assert_true(places_bursts(&p, 500) > 100 * 0.99 && places_bursts(&p, 500) < 100 * 1.12);
+	places_fini(&p);
+	crowd_fini(&c);
+}
+
 static void what_windows_had_used_did_not_miss(void **state)
 {
 	struct fact f, before;
@@ -963,6 +988,7 @@ int main(void)
 		TEST(the_table_has_every_culprit_once),
 		TEST(the_machine_follows_the_cpu),
 		TEST(processes_share_no_lines),
+		TEST(a_process_uses_what_one_site_uses),
 		TEST(what_comes_between_two_uses),
 		TEST(dcache_by_where_loads_went),
 		TEST(dcache_of_a_region_that_fits),
