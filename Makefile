@@ -154,6 +154,8 @@ $(BUILD)/o/tests/%.o: tests/%.c | $(TEST_SKEL)
 NO_MEMORY := $(addprefix $(BUILD)/tests/unit/,no_memory no_memory_exact)
 $(NO_MEMORY): private LDLIBS += $(addprefix -Wl$(,)--wrap=,malloc calloc realloc reallocarray strdup strndup)
 $(BUILD)/tests/unit/no_memory_exact: private LDLIBS += -Wl,--wrap=mmap
+# The test of scales has schedules and facts of its own.
+$(BUILD)/tests/unit/culprit_scale: private LDLIBS += $(addprefix -Wl$(,)--wrap=,culprits_least culprits_find_paths paths_placed carried_cycles carried_to_itself)
 # How samples are added up is the recorder's, which is in no library.
 $(BUILD)/tests/unit/exact_samples: $(BUILD)/o/src/cmd/exact_samples.o
 $(TESTS): $(BUILD)/%: $(BUILD)/o/%.o $(BUILD)/libtest.a $(BUILD)/libassay.a

@@ -20,7 +20,6 @@ if can_record; then
 		"$(frequency 3 windows '[.within5, .within10, .within15, .procedure5, .procedure15, .low]')"
 	is "what is absolute does" "$(jq -n "$(frequency 1 windows .factor) / $(frequency 3 windows .factor) * 1000 | round")" 3000
 	is "windows bring something" "$(jq -n "$(frequency 3 windows .within15) > $(frequency 3 dcpi .within15)")" true
-	is "a scale within a factor of five" "$(frequency 3 windows '.factor | . > 0.2 and . < 5')" true
 	is "each sample is in a histogram of executions, and in one of CPI" \
 		"$(frequency 3 windows '[.histogram[] | .none + .low + .medium + .high] | add * 1000 | round')$(
 		frequency 3 windows '[.histogram[] | .cpi_none + .cpi_low + .cpi_medium + .cpi_high] | add * 1000 | round')" 10001000
@@ -67,26 +66,19 @@ if can_record; then
 	advice() { "$ASSAY" report --why --counts counts-exact.db "$@" -i counts.db | tr '\n' ' ' | grep -o 'did that work some [0-9]* times'; }
 	is "how often the work was done is known where the program counts" "$(advice)" "did that work some 10 times"
 	is "... and not said where it is right" "$(advice --repeat 10)" ""
-	# What waits for memory, for its own results, or not at all, is not taken for the others.
+	# Loops that wait for memory, for their own results, or not at all count themselves, so what they wait for makes no
+	# difference. Scales that follow from time depend on the machine's caches: tests/unit/culprit_scale and estimate_anchor
+	# test how these are computed.
 	ok "programs that wait" gcc -O2 -fno-tree-vectorize -o waits "$ROOT/bench/waits.c"
 	for program in chase chain mix; do
 		run "$ASSAY" record -q -F 2000 -o waits.db -- ./waits $program
 		is "$program: sampled: status" "$status" 0
 		run "$ASSAY" record -q --exact -o waits-exact.db -- ./waits $program
 		is "$program: exact: status" "$status" 0
-		is "$program: a scale within a factor of three" "$("$ASSAY" verify --json --worst 0 waits.db waits-exact.db 2>/dev/null |
-			jq '.frequency[] | select(.method == "windows") | .factor | . > 0.33 and . < 3')" true
+		is "$program: it counts itself" "$("$ASSAY" report --why --json -i waits.db | jq '.counted > 0.9')" true
+		is "$program: executions are known" "$("$ASSAY" verify --json --worst 0 waits.db waits-exact.db 2>/dev/null |
+			jq '.frequency[] | select(.method == "windows") | .absolute15 > 0.95')" true
 	done
-	# Half a megabyte of code that is run through again and again: no more executions than its fetches allow. How long these
-	# take is not measured but taken from the CPU model's latencies, which a virtual machine and its neighbours change: runs
-	# were off by factors from 1.2 to 2.4. Without the bound by fetches it is more than ten.
-	ok "a program that waits for its code" gcc -O2 -o causes "$ROOT/bench/causes.c" -lpthread
-	run "$ASSAY" record -q -F 2000 -o code.db -- ./causes icache with
-	is "code: sampled: status" "$status" 0
-	run "$ASSAY" record -q --exact -o code-exact.db -- ./causes icache with
-	is "code: exact: status" "$status" 0
-	is "code: a scale within a factor of five" "$("$ASSAY" verify --json --worst 0 code.db code-exact.db 2>/dev/null |
-		jq '.frequency[] | select(.method == "windows") | .factor | . > 0.2 and . < 5')" true
 	# Phases that differ in what an instruction takes by a factor of a thousand, and that nothing joins: their own counters
 	# tell, in registers, in memory, and where each is run again and again.
 	for level in O2 O0; do
