@@ -69,8 +69,8 @@ int sampled_add(struct sampled *s, const struct sample *one);
 struct sample_batch *sampled_batch(struct sampled *s);
 /* Reads the current counters of the profile. */
 void sampled_count(const struct profile *p, uint64_t n[SAMPLED_N]);
-/* Estimates a counter's total, and the half-width of its 95 % interval: 0 where everything was
- * observed, negative where there are too few batches to tell. */
+/* Estimates a counter's total, and the half-width of its 95 % interval: negative where there are too few batches to
+ * tell. */
 double sampled_total(const struct sampled *s, unsigned counter, double *error);
 /* The largest number of independent observations of a site whose observations stand for n
  * executions, in that many batches: the number of samples that saw the site, if all samples of a
@@ -83,7 +83,7 @@ struct sampled_difference {
 	uint64_t instructions[2]; /* instructions of both runs */
 	size_t samples[2];
 	const char *counter; /* the first one whose total differs, or NULL */
-	double total[2];     /* the larger difference's totals */
+	double total[2];     /* its totals */
 	bool located; /* whether the first sample of the first batch that differs is known: */
 	uint64_t number, begin;
 };

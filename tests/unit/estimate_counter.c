@@ -64,8 +64,11 @@ __asm__(".local counter_word\n.comm counter_word, 8\n");
 
 #define PROCS(X) \
 	X(constant) \
-	X(zero) X(less) X(difference) X(loaded) X(argument) X(once) X(reset) X(called) X(kept) \
-		X(both) X(fixed) X(frame) X(object)
+	X(zero) \
+	X(less) \
+	X(difference) \
+	X(loaded) X(argument) X(once) X(reset) X(called) X(kept) X(both) X(fixed) X(frame) \
+		X(object)
 #define X(name) \
 	extern const uint8_t counter_##name[]; \
 	extern const uint8_t *const counter_##name##_at;
