@@ -561,7 +561,7 @@ int order_touched(struct exact *e, struct process *p, const struct exact_touched
 
 	if (exact_touched_lines(r, bits))
 		return exact_bad(err);
-	if (!c) /* threads take turns with planes */
+	if (!c) /* the plane is free: threads take turns with planes */
 		return 0;
 	if (!c->order && !begin(e, p, c))
 		return err_no_memory(err, "the exact recording");

@@ -22,7 +22,7 @@ static json_t *real_or_null(double v)
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* "before.db and 2 more: gzip -9", of a side. */
+/* Builds the name of a side, such as "before.db and 2 more: gzip -9". */
 static json_t *side_text(const struct diff_side *side)
 {
 	char command[1024], more[40] = "", text[1400];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which function lifts which mnemonic.
- */
+/* The table of the functions that lift instructions, by mnemonic. */
 #ifndef ASSAY_X86_LIFT_TABLE_H
 #define ASSAY_X86_LIFT_TABLE_H
 

@@ -111,7 +111,7 @@ static int extent(const Elf64_Phdr *ph, unsigned n, uint64_t *low, uint64_t *hig
 		if (ph[i].p_type != PT_LOAD)
 			continue;
 		if (ph[i].p_vaddr > 1ul << 46 && ph[i].p_vaddr < 1ul << 47)
-			return -EEXIST; /* the engine lies there, such as when it is to run itself */
+			return -EEXIST; /* the engine lies there: the file may be the engine itself */
 		if (ph[i].p_filesz > ph[i].p_memsz || ph[i].p_memsz > 1ul << 46 ||
 		    ph[i].p_vaddr > 1ul << 46 ||
 		    (ph[i].p_vaddr & (PAGE - 1)) != (ph[i].p_offset & (PAGE - 1)))
