@@ -260,6 +260,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 		.machine = c->machine,
 		.meetings = looked_for_conflicts(src->profile) ? &c->meetings : NULL,
 		.schedules = &c->schedules,
+		.profile = src->profile,
 		.scale = e->scale,
 		.processes = counters.processes,
 		.samples = (double)counters.user,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "estimate/wrong.h"
+#include "observe/layouts.h"
 
 double fact_upper(double part, double n)
 {
@@ -232,6 +233,8 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 		.fixed = bare && (base == ZYDIS_REGISTER_RIP || base == ZYDIS_REGISTER_NONE),
 		.stack = bare && (base == ZYDIS_REGISTER_RSP || base == ZYDIS_REGISTER_RBP),
 		.processes = src->processes,
+		.layouts =
+			site && src->profile ? layouts_of(src->profile->image[site->id.image]) : 1,
 		.samples = src->samples,
 		.distinct = distinct_of(&seen, seen.spread ? &seen.spread->lines : NULL),
 	};

@@ -88,6 +88,7 @@ struct fact {
 struct fact_source {
 	const struct culprit_machine *machine;
 	const struct meetings *meetings; /* NULL: conflicts were not recorded */
+	const struct profile *profile;	 /* for the layouts of images; NULL: one each */
 	double scale;			 /* factor from frequencies to executions */
 	uint64_t processes;
 	double samples; /* interrupts of the sampler, each of which empties first and second levels */
@@ -134,6 +135,7 @@ struct footprint {
 	bool fixed;		     /* the instruction itself shows that it accesses one place, */
 	bool stack;		     /* and that the place is near the stack pointer */
 	uint64_t processes;
+	double layouts; /* number of processes with memory of their own, which share uses and units */
 	struct hiding hiding;
 };
 struct odds footprint_cost(const struct footprint *f,

@@ -193,8 +193,8 @@ static double count_listed(struct misses_of *m, const struct footprint *f,
 	}
 	rest = fmax(0, 1 - listed);
 	units = ceil(footprint_region(f->hot, f->processes) / (double)(1ULL << f->unit));
-	units = fmin(units, f->distinct);
-	count(&region, 1, f->uses / units, 0, f->crowd, level);
+	units = fmin(units, fmax(1, f->distinct / f->layouts));
+	count(&region, 1, f->uses / f->layouts / units, 0, f->crowd, level);
 	all = crowd_between(f->crowd, 0);
 	for (int i = 0; i < MACHINE_LEVELS; i++) {
 		m->most[i] += rest * region.most[i];
@@ -211,13 +211,13 @@ struct odds footprint_cost(const struct footprint *f,
 			   const struct machine_level level[MACHINE_LEVELS])
 {
 	struct misses_of m = { { 0 }, { 0 } };
-	double units = 1;
+	double units = 1, uses = f->uses / f->layouts; /* of one process */
 
 	if (f->fixed) {
-		count(&m, 1, f->uses, f->fresh.likely, f->crowd, level);
+		count(&m, 1, uses, f->fresh.likely, f->crowd, level);
 	} else if (f->stack) {
 		units = ceil((double)(STACK_LINES << MACHINE_LINE) / (double)(1ULL << f->unit));
-		count(&m, 1, f->uses / units, f->fresh.likely, f->crowd, level);
+		count(&m, 1, uses / units, f->fresh.likely, f->crowd, level);
 	} else if (!f->hot || !hot_total(f->hot)) {
 		count(&m, 1, 0, f->fresh.likely, f->crowd, level);
 	} else {

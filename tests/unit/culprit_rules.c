@@ -58,6 +58,7 @@ static struct fact_source source(struct crowd *touched)
 	return (struct fact_source){
 		.machine = culprit_machine("AMD EPYC 9654"),
 		.meetings = &meetings,
+		.profile = profile.nimage > 1 ? &profile : NULL,
 		.scale = 1,
 		.processes = 1,
 		.data_lines = touched,
@@ -266,6 +267,25 @@ static void dcache_by_where_loads_went(void **state)
 	assert_true(behind(&f, CULPRIT_DCACHE).most == 0);
 	f = fact_of(0x401034, &few, STORE);
 	assert_true(behind(&f, CULPRIT_DCACHE).most == 0);
+}
+
+/* A word of each of four processes: between two uses of it lie four times as many others as between uses of one word. */
+static void uses_are_those_of_one_process(void **state)
+{
+	static const uint8_t rip_load[] = { 0x48, 0x8b, 0x05, 0, 0, 0, 0 }; /* mov rax, [rip] */
+	struct profile_image *pi = profile_image(&profile, IMAGE_FILE, "/program", "");
+	double one;
+
+	(void)state;
+	assert_non_null(pi);
+	assert_int_equal(pi->id, 1);
+	site_at(0x401000)->observed = 1000;
+	one = fact_of(0x401000, &many, rip_load, sizeof(rip_load)).dcache.most;
+	assert_true(one > 0);
+	pi->layout_samples = 4;
+	pi->layout_squares = 4;
+	assert_true(
+		is_near(fact_of(0x401000, &many, rip_load, sizeof(rip_load)).dcache.most, 4 * one));
 }
 
 static void dcache_of_a_region_that_fits(void **state)
@@ -991,6 +1011,7 @@ int main(void)
 		TEST(a_process_uses_what_one_site_uses),
 		TEST(what_comes_between_two_uses),
 		TEST(dcache_by_where_loads_went),
+		TEST(uses_are_those_of_one_process),
 		TEST(dcache_of_a_region_that_fits),
 		TEST(dtlb_by_pages),
 		TEST(forwarding_and_aliases_by_what_loads_met),
