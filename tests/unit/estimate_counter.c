@@ -62,22 +62,34 @@ __asm__(PROC("frame", AT("frame") "addq $1, -8(%rsp)\n"));
 __asm__(PROC("object", AT("object") "addq $1, 8(%rdi)\n"));
 __asm__(".local counter_word\n.comm counter_word, 8\n");
 
-#define PROCS(X) \
-	X(constant) \
-	X(zero) \
-	X(less) \
-	X(difference) \
-	X(loaded) X(argument) X(once) X(reset) X(called) X(kept) X(both) X(fixed) X(frame) \
-		X(object)
-#define X(name) \
+/* A procedure, and the instruction that counts. */
+#define P(name) \
 	extern const uint8_t counter_##name[]; \
-	extern const uint8_t *const counter_##name##_at;
-PROCS(X)
-#undef X
-#define SETS(X) X(constant) X(zero) X(less) X(difference) X(loaded) X(reset) X(called) X(both)
-#define X(name) extern const uint8_t *const counter_##name##_set;
-SETS(X)
-#undef X
+	extern const uint8_t *const counter_##name##_at
+P(constant);
+P(zero);
+P(less);
+P(difference);
+P(loaded);
+P(argument);
+P(once);
+P(reset);
+P(called);
+P(kept);
+P(both);
+P(fixed);
+P(frame);
+P(object);
+/* The instruction that sets the register. */
+#define S(name) extern const uint8_t *const counter_##name##_set
+S(constant);
+S(zero);
+S(less);
+S(difference);
+S(loaded);
+S(reset);
+S(called);
+S(both);
 extern const uint8_t __ehdr_start[];
 
 static struct image *own;
