@@ -112,6 +112,53 @@ static void a_lone_small_ratio_is_no_cluster(void **state)
 	assert_true(fabs(e.f - 1015) < 1e-9);
 }
 
+#define CLASS(...) \
+	estimate((const struct dcpi_insn[]){ __VA_ARGS__ }, \
+		 COUNT(((const struct dcpi_insn[]){ __VA_ARGS__ })))
+
+/* The frequency, from both sides of each limit. */
+static void rules_have_limits(void **state)
+{
+	(void)state;
+	/* a cluster reaches to 1.5 times its least ratio */
+	assert_true(CLASS(I(1000, 1), I(1500, 1)).f == 1250);
+	assert_true(CLASS(I(1000, 1), I(1501, 1)).f == 1000);
+	/* and has a quarter of the issue points */
+	assert_true(CLASS(I(300, 1), I(1000, 1), I(1010, 1), I(1020, 1)).f == 300);
+	assert_true(CLASS(I(300, 1), I(1000, 1), I(1010, 1), I(1020, 1), I(1030, 1)).f == 1015);
+	/* no instruction stalls for more than 300 cycles */
+	assert_true(CLASS(I(100, 1), I(30100, 1)).f == 100);
+	assert_true(CLASS(I(100, 1), I(30101, 1)).f == 30101);
+	/* fewer than 50 samples are summed up */
+	assert_true(CLASS(I(20, 1), I(30, 1)).f == 25 && !CLASS(I(20, 1), I(30, 1)).few);
+	assert_true(CLASS(I(19, 1), I(30, 1)).few);
+	/* what issues along with a point has a tenth of its samples at most */
+	assert_true(CLASS(I(1000, 1), I(100, 0), I(2000, 1)).f == 1000);
+	assert_true(CLASS(I(1000, 1), I(101, 0), I(2000, 1)).f == 2000);
+}
+
+static void confidence_has_limits(void **state)
+{
+	(void)state;
+	/* high: three points, 400 samples, within a quarter of each other, half of all points */
+	assert_int_equal(CLASS(I(133, 1), I(133, 1), I(134, 1)).confidence, CONFIDENCE_HIGH);
+	assert_int_equal(CLASS(I(133, 1), I(133, 1), I(133, 1)).confidence, CONFIDENCE_MEDIUM);
+	assert_int_equal(CLASS(I(1000, 1), I(1000, 1)).confidence, CONFIDENCE_MEDIUM);
+	assert_int_equal(CLASS(I(1000, 1), I(1000, 1), I(1250, 1)).confidence, CONFIDENCE_HIGH);
+	assert_int_equal(CLASS(I(1000, 1), I(1000, 1), I(1251, 1)).confidence, CONFIDENCE_MEDIUM);
+	assert_int_equal(
+		CLASS(I(200, 1), I(200, 1), I(200, 1), I(900, 1), I(900, 1), I(900, 1)).confidence,
+		CONFIDENCE_HIGH);
+	assert_int_equal(
+		CLASS(I(200, 1), I(200, 1), I(200, 1), I(900, 1), I(900, 1), I(900, 1), I(900, 1))
+			.confidence,
+		CONFIDENCE_MEDIUM);
+	/* medium: two points, 100 samples */
+	assert_int_equal(CLASS(I(50, 1), I(50, 1)).confidence, CONFIDENCE_MEDIUM);
+	assert_int_equal(CLASS(I(49, 1), I(50, 1)).confidence, CONFIDENCE_LOW);
+	assert_int_equal(CLASS(I(1000, 1)).confidence, CONFIDENCE_LOW);
+}
+
 static void without_issue_points_there_is_no_estimate(void **state)
 {
 	const struct dcpi_insn v[] = { I(1000, 0), I(5, 0) };
@@ -138,6 +185,8 @@ int main(void)
 		cmocka_unit_test(a_stall_between_does_not_hide_in_what_waits),
 		cmocka_unit_test(an_absurd_stall_drops_a_cluster),
 		cmocka_unit_test(a_lone_small_ratio_is_no_cluster),
+		cmocka_unit_test(rules_have_limits),
+		cmocka_unit_test(confidence_has_limits),
 		cmocka_unit_test(without_issue_points_there_is_no_estimate),
 		cmocka_unit_test(no_samples_are_no_executions),
 	};
