@@ -50,7 +50,9 @@ void symbols_take_names(struct symbols *s, struct symbols *from)
 	while (*last)
 		last = &(*last)->next;
 	*last = from->names;
+	s->names_size += from->names_size;
 	from->names = NULL;
+	from->names_size = 0;
 }
 
 const char *symbols_sub_name(struct symbols *s, uint64_t addr)

@@ -115,8 +115,18 @@ void files_rest(struct files *f)
 			image_forget_copies(f->by_image[i]);
 }
 
-/* Finds the procedure of the image that holds addr, for its range: the names of many images are not kept until they are
- * needed. */
+/* From now on no names are kept until they are needed. */
+static void forget_all_names(struct files *f)
+{
+	f->nameless = true;
+	f->names = 0;
+	for (size_t i = 0; i < f->nby_image; i++)
+		if (f->by_image[i])
+			image_forget_names(f->by_image[i]);
+}
+
+/* Finds the procedure of the image that holds addr, for its range. The names of few images are kept until they are
+ * needed; those of many are read again then. */
 static const struct image_proc *range_at(struct files *f, uint32_t image, uint64_t addr)
 {
 	struct image *im = image < f->nby_image ? f->by_image[image] : NULL;
@@ -124,8 +134,10 @@ static const struct image_proc *range_at(struct files *f, uint32_t image, uint64
 	const struct image_proc *p = files_procedure(f, image, addr);
 	size_t bytes = new ? image_names_bytes(im) : 0;
 
-	if (bytes > NAMES_KEPT - f->names)
+	if (f->nameless && im)
 		image_forget_names(im);
+	else if (bytes > NAMES_KEPT - f->names)
+		forget_all_names(f);
 	else
 		f->names += bytes;
 	return p;

@@ -38,6 +38,7 @@ struct files {
 	struct image **by_image; /* indexed by number; NULL: none, or no ELF */
 	size_t nby_image;
 	size_t names;		     /* bytes of names that are kept */
+	bool nameless;		     /* none are kept: there were too many */
 	struct generator *generator; /* each once */
 	size_t ngenerator, generator_room;
 };
