@@ -20,10 +20,40 @@ static size_t sections_of(const struct elf_file *f, const char *prefix)
 	return sum;
 }
 
+/* The header of the first section of that name in `elf`, another handle of the file. */
+static Elf64_Shdr *header_of(const struct elf_file *f, Elf *elf, const char *name)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		Elf64_Shdr *sh = elf64_getshdr(scn);
+
+		if (sh && !strcmp(elf_file_section_name(f, sh), name))
+			return sh;
+	}
+	return NULL;
+}
+
+/*
+ * libdw searches .eh_frame by the table in .eh_frame_hdr if the latter is the first of the two, as GNU ld puts them. Else it
+ * reads, and keeps, all entries up to the one that is looked for. So the two sections change places in the handle.
+ */
+static void put_table_first(const struct elf_file *f, Elf *elf)
+{
+	Elf64_Shdr *table = header_of(f, elf, ".eh_frame_hdr");
+	Elf64_Shdr *entries = header_of(f, elf, ".eh_frame"), was;
+
+	if (!table || !entries || table < entries) /* the headers are an array */
+		return;
+	was = *table;
+	*table = *entries;
+	*entries = was;
+}
+
 static bool begin(struct cfi *c, const struct elf_file *f)
 {
-	if (!c->elf)
-		c->elf = elf_begin(f->fd, ELF_C_READ, NULL);
+	if (!c->elf && (c->elf = elf_begin(f->fd, ELF_C_READ, NULL)))
+		put_table_first(f, c->elf);
 	return c->elf;
 }
 

@@ -528,6 +528,43 @@ static void test_copies(void **state)
 	image_close(im);
 }
 
+/* Unwind rules are found wherever the linker puts the table that .eh_frame is searched by: GNU ld before it, gold behind it. */
+static void test_table_behind(void **state)
+{
+	static const char *const linkers[] = { "bfd", "gold" };
+	static const char *const names[] = { "first", "second", "third" };
+	struct unwind_row row[2][3] = { 0 };
+	char path[256];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/rules.s", dir);
+	run("for f in first second third; do echo \".globl $f\n.type $f, @function\n$f: "
+	    ".cfi_startproc\n"
+	    "push %%rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %%rbp, -16\npop %%rbp\n"
+	    ".cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size $f, .-$f\"; done > %s",
+	    path);
+	for (int i = 0; i < 2; i++) {
+		struct image *im;
+
+		run("cd %s && cc -shared -nostdlib -fuse-ld=%s -o rules rules.s", dir, linkers[i]);
+		snprintf(path, sizeof(path), "%s/rules", dir);
+		im = open_image(path);
+		for (int k = 0; k < 3; k++) {
+			const struct image_proc *p = image_proc_named(im, names[k]);
+
+			assert_non_null(p);
+			rows_at(im, p->start + 1, &row[i][k]);
+			assert_int_equal(row[i][k].start, p->start + 1);
+			assert_int_equal(row[i][k].end, p->start + 2);
+		}
+		image_close(im);
+	}
+	for (int k = 0; k < 3; k++) {
+		assert_int_not_equal(row[0][k].rule.kind, RULE_NONE);
+		assert_memory_equal(&row[0][k].rule, &row[1][k].rule, sizeof(row[0][k].rule));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +581,7 @@ int main(void)
 		cmocka_unit_test(test_overlaps),
 		cmocka_unit_test(test_go),
 		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_table_behind),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
