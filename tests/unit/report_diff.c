@@ -66,11 +66,22 @@ static void test_counts(void **state)
 	(void)state;
 	assert_near(significance_counts(10, 10, 0.5), 1, 1e-9);
 	assert_near(significance_counts(0, 0, 0.5), 1, 0);
-	assert_true(significance_counts(0, 1, 0.5) > 0.3);
+	/* twice the probability of what is more extreme, and of half of what happened */
+	assert_near(significance_counts(0, 1, 0.5), 1. / 2, 1e-9);
+	assert_near(significance_counts(0, 2, 0.5), 1. / 4, 1e-9);
+	assert_near(significance_counts(1, 3, 0.5), 2 * (1 / 16. + 4 / 16. / 2), 1e-9);
+	assert_near(significance_counts(3, 1, 0.5), 2 * (1 / 16. + 4 / 16. / 2), 1e-9);
+	assert_near(significance_counts(0, 3, 0.75), 27 / 64., 1e-9);
 	assert_true(significance_counts(100, 200, 0.5) < 1e-6);
 	/* twice the rate of sampling is no difference */
 	assert_true(significance_counts(100, 200, 2. / 3) > 0.9);
-	assert_true(isinf(l.high) && l.low > 2);
+	assert_true(isinf(l.high));
+	assert_near(l.low, 10 / (1.959964 * 1.959964),
+		    1e-6); /* n over the square of the quantile */
+	/* a quarter of 40: by Wilson's formula the share is between 0.14187 and 0.40194 */
+	l = significance_ratio(30, 10);
+	assert_near(l.low, 0.14187 / (1 - 0.14187), 1e-4);
+	assert_near(l.high, 0.40194 / (1 - 0.40194), 1e-4);
 	l = significance_ratio(1000, 1000);
 	assert_near(l.low, 1 / l.high, 1e-9);
 	assert_near(l.high, exp(1.96 * sqrt(2. / 1000)), 2e-3);
@@ -88,10 +99,12 @@ static void test_smallest(void **state)
 	assert_true(fabs(log(ratio) - 1.96 * sqrt(2 / 500.0)) < 0.01);
 	assert_true(significance_counts(500, 500 * ratio, 0.5) <= 0.05);
 	assert_true(significance_counts(500, 500 * ratio / 1.001, 0.5) > 0.05);
-	assert_true(diff_smallest_ratio(&s, 2000, 0.05) < 1 + (ratio - 1) / 1.9);
-	assert_true(diff_smallest_ratio(&s, 500, 0.001) > ratio);
-	s.event[1] = 1; /* twice the samples on the new side */
-	assert_true(diff_smallest_ratio(&s, 500, 0.05) < ratio);
+	assert_true(fabs(log(diff_smallest_ratio(&s, 2000, 0.05)) - 1.96 * sqrt(2 / 2000.0)) <
+		    0.003);
+	assert_true(fabs(log(diff_smallest_ratio(&s, 500, 0.001)) - 3.29 * sqrt(2 / 500.0)) < 0.01);
+	s.event[1] = 1; /* twice the samples on the new side: 1000 */
+	assert_true(fabs(log(diff_smallest_ratio(&s, 500, 0.05)) -
+			 1.96 * sqrt(1 / 500. + 1 / 1000.)) < 0.005);
 	assert_true(isinf(diff_smallest_ratio(&s, 0, 0.05)));
 	assert_true(isinf(diff_smallest_ratio(&s, 0.001, 0.05)));
 	s.event[1] = 0;
@@ -116,9 +129,12 @@ static void test_means(void **state)
 
 	(void)state;
 	assert_near(x.variance, 2. / 3 / 4, 1e-9);
-	assert_true(significance_means(&x, &y) < 1e-3);
-	assert_true(significance_means(&x, &x) > 0.999);
-	assert_true(l.low < 2 && l.high > 2 && l.low > 1.6 && l.high < 2.4);
+	/* relative variances of 1 / 600 each; log 2 is 12.006 of their sum's roots, and t has 6 degrees of freedom, of which
+	 * 2.4469 is the limit */
+	assert_near(significance_means(&x, &y), 2.0252e-5, 1e-9);
+	assert_near(significance_means(&x, &x), 1, 1e-9);
+	assert_near(l.low, 2 * exp(-2.4469 * sqrt(2 / 600.)), 1e-4);
+	assert_near(l.high, 2 * exp(2.4469 * sqrt(2 / 600.)), 1e-4);
 	assert_true(isinf(significance_mean(a, 4, 1).freedom));
 }
 
