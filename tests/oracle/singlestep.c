@@ -30,12 +30,11 @@ static bool is_at_cpuid(pid_t tid, const struct user_regs_struct *regs)
 static int step_cpuid(pid_t pid, pid_t tid, const struct user_regs_struct *regs)
 {
 	struct user_regs_struct r = *regs;
-	siginfo_t info = { .si_signo = SIGTRAP,
-			   .si_code = SI_QUEUE,
-			   .si_pid = getpid(),
-			   .si_value.sival_ptr = (void *)MAGIC };
+	siginfo_t info = { .si_signo = SIGTRAP, .si_code = SI_QUEUE };
 	unsigned a, b, c, d;
 
+	info.si_pid = getpid();
+	info.si_value.sival_ptr = (void *)MAGIC;
 	__cpuid_count((unsigned)r.rax, (unsigned)r.rcx, a, b, c, d);
 	r.rax = a;
 	r.rbx = b;
