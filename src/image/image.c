@@ -140,6 +140,7 @@ void image_close(struct image *im)
 	image_code_fini(im);
 	image_names_fini(im);
 	free(im->proc);
+	free(im->extent);
 	symbols_fini(&im->symbols);
 	cfi_fini(&im->cfi);
 	elf_file_close(&im->debug);

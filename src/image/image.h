@@ -80,7 +80,7 @@ bool image_data(struct image *im, uint64_t addr, void *buf, size_t n, bool *cons
  * unsized, one name for an address. NULL if addr is in none.
  */
 const struct image_proc *image_proc_at(struct image *im, uint64_t addr);
-/* All procedures, sorted by start. Returns their number. */
+/* All procedures, sorted by start. Returns their number. If their names were forgotten, image_procs_near() takes its place. */
 size_t image_procs(struct image *im, const struct image_proc **proc);
 /* The first procedure whose symbol has that name, as in the symbol table. NULL: there is none, or no memory. */
 const struct image_proc *image_proc_named(struct image *im, const char *name);
@@ -90,11 +90,16 @@ bool image_has_symbols(struct image *im);
 /* Memory that symbols and names of procedures take. */
 size_t image_names_bytes(const struct image *im);
 /* Frees symbols and names: the extents of procedures stay known, but their names are NULL, and none is found by its
- * name, until image_read_names() reads them again. */
+ * name, until image_read_names() reads them again. Procedures that were returned before are invalid then, and those that
+ * image_proc_at() returns until then are valid until its next call. */
 void image_forget_names(struct image *im);
 /* Returns whether they had been forgotten; procedures that were returned before are invalid then. */
 bool image_read_names(struct image *im);
 bool image_procs_are_read(const struct image *im);
+/* Widens [*start, *end), a procedure that holds addr, by those procedures before it that begin at `from` or later, and by
+ * those behind it that begin before `to`. */
+void image_procs_near(struct image *im, uint64_t addr, uint64_t from, uint64_t to, uint64_t *start,
+		      uint64_t *end);
 
 /* Lists where exceptions enter the procedure, or the part of one, that begins at start: up to
  * max addresses. Returns how many there are. */

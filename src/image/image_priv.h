@@ -13,6 +13,11 @@
 #include "image/pads.h"
 #include "image/symbols.h"
 
+/* Where a procedure without a name lies. */
+struct image_extent {
+	uint32_t start, size;
+};
+
 /* The executable bytes of one segment: address space for all of them, filled chunk by chunk. */
 struct image_code {
 	uint8_t *bytes;	   /* NULL until first asked for */
@@ -34,8 +39,13 @@ struct image {
 	struct elf_file debug; /* the separate debug file, if open */
 
 	bool procs_read, has_symbols;
-	bool nameless;		/* image_forget_names() */
-	struct symbols symbols; /* sorted by address, with aliases */
+	bool nameless; /* image_forget_names() */
+	/* Extents in place of procedures while their names are forgotten, the addresses less `extents_from`; NULL: proc has
+	 * them. */
+	struct image_extent *extent;
+	uint64_t extents_from;
+	struct image_proc found; /* the procedure that was made of an extent last */
+	struct symbols symbols;	 /* sorted by address, with aliases */
 	struct image_proc *proc;
 	size_t procs;
 

@@ -234,17 +234,75 @@ size_t image_procs(struct image *im, const struct image_proc **proc)
 	return im->procs;
 }
 
+/* The i-th procedure. */
+static struct image_proc nth(const struct image *im, size_t i)
+{
+	const struct image_extent *e = im->extent;
+	uint64_t start;
+
+	if (!e)
+		return im->proc[i];
+	start = im->extents_from + e[i].start;
+	return (struct image_proc){ start, start + e[i].size, NULL };
+}
+
+/* The number of procedures that begin at addr or before it. */
+static size_t begun(struct image *im, uint64_t addr)
+{
+	const struct image_proc *ignored;
+
+	return search_first(i, 0, image_procs(im, &ignored), nth(im, i).start > addr);
+}
+
 const struct image_proc *image_proc_at(struct image *im, uint64_t addr)
 {
-	const struct image_proc *proc;
-	size_t lo = search_first(i, 0, image_procs(im, &proc), proc[i].start > addr);
+	size_t n = begun(im, addr);
 
-	return lo && addr < proc[lo - 1].end ? &proc[lo - 1] : NULL;
+	if (!n || addr >= nth(im, n - 1).end)
+		return NULL;
+	if (!im->extent)
+		return &im->proc[n - 1];
+	im->found = nth(im, n - 1);
+	return &im->found;
+}
+
+void image_procs_near(struct image *im, uint64_t addr, uint64_t from, uint64_t to, uint64_t *start,
+		      uint64_t *end)
+{
+	size_t n = begun(im, addr);
+
+	for (size_t i = n; i > 1 && nth(im, i - 2).start >= from; i--)
+		*start = nth(im, i - 2).start;
+	for (size_t i = n; i < im->procs && nth(im, i).start < to; i++)
+		*end = nth(im, i).end;
 }
 
 size_t image_names_bytes(const struct image *im)
 {
 	return im->symbols.names_size + im->symbols.cap * sizeof(*im->symbols.v);
+}
+
+/* Keeps the extents of procedures alone, in a third of the memory, if their addresses are less than 4 GiB apart. */
+static void keep_extents(struct image *im)
+{
+	uint64_t from = im->procs ? im->proc[0].start : 0;
+	struct image_extent *e;
+
+	if (!im->procs || im->proc[im->procs - 1].end - from > UINT32_MAX)
+		return;
+	e = malloc(im->procs * sizeof(*e));
+	if (!e)
+		return;
+	for (size_t i = 0; i < im->procs; i++) {
+		const struct image_proc *p = &im->proc[i];
+
+		e[i] = (struct image_extent){ (uint32_t)(p->start - from),
+					      (uint32_t)(p->end - p->start) };
+	}
+	free(im->proc);
+	im->proc = NULL;
+	im->extent = e;
+	im->extents_from = from;
 }
 
 void image_forget_names(struct image *im)
@@ -259,6 +317,7 @@ void image_forget_names(struct image *im)
 	for (size_t i = 0; i < im->procs; i++)
 		im->proc[i].name = NULL;
 	im->nameless = true;
+	keep_extents(im);
 }
 
 bool image_read_names(struct image *im)
@@ -266,6 +325,8 @@ bool image_read_names(struct image *im)
 	if (!im->nameless)
 		return false;
 	free(im->proc);
+	free(im->extent);
+	im->extent = NULL;
 	im->nameless = false;
 	read_procs(im);
 	return true;

@@ -63,9 +63,13 @@ static bool code_entry_at(void *ctx, uint64_t addr)
 {
 	struct mapped_file *m = ctx;
 
-	if (!m->last || addr < m->last->start || addr >= m->last->end)
-		m->last = image_proc_at(m->im, addr);
-	return m->last && m->last->start == addr;
+	if (addr < m->start || addr >= m->end) {
+		const struct image_proc *p = image_proc_at(m->im, addr);
+
+		m->start = p ? p->start : 0;
+		m->end = p ? p->end : 0;
+	}
+	return m->start < m->end && m->start == addr;
 }
 
 /* Tells the kernel side, so that its next sample in this file runs ahead. */
@@ -131,35 +135,34 @@ static const struct image_proc *range_at(struct files *f, uint32_t image, uint64
 {
 	struct image *im = image < f->nby_image ? f->by_image[image] : NULL;
 	bool new = im && !image_procs_are_read(im);
-	const struct image_proc *p = files_procedure(f, image, addr);
-	size_t bytes = new ? image_names_bytes(im) : 0;
+	size_t bytes;
 
-	if (f->nameless && im)
+	if (!im)
+		return NULL;
+	image_proc_at(im, addr); /* reads the names if they are new */
+	bytes = new ? image_names_bytes(im) : 0;
+	if (f->nameless)
 		image_forget_names(im);
 	else if (bytes > NAMES_KEPT - f->names)
 		forget_all_names(f);
 	else
 		f->names += bytes;
-	return p;
+	return image_proc_at(im, addr);
 }
 
 bool files_region(struct files *f, uint32_t image, uint64_t addr, uint64_t bytes, uint64_t *start,
 		  uint64_t *end)
 {
-	const struct image_proc *p = range_at(f, image, addr), *first, *last;
-	uint64_t base = addr - addr % bytes;
-	size_t n;
+	uint64_t base = addr - addr % bytes, from, to;
+	const struct image_proc *p = range_at(f, image, addr);
 
 	if (!p)
 		return false;
-	n = image_procs(f->by_image[image], &first);
-	last = first + n - 1;
-	*start = p->start < base - bytes ? addr : p->start;
-	*end = p->end > base + 2 * bytes ? base + 2 * bytes : p->end;
-	for (const struct image_proc *q = p; q > first && q[-1].start >= base; q--)
-		*start = q[-1].start;
-	for (const struct image_proc *q = p; q < last && q[1].start < base + bytes; q++)
-		*end = q[1].end < base + 2 * bytes ? q[1].end : base + 2 * bytes;
+	from = p->start;
+	to = p->end;
+	image_procs_near(f->by_image[image], addr, base, base + bytes, &from, &to);
+	*start = from == p->start && from < base - bytes ? addr : from;
+	*end = to > base + 2 * bytes ? base + 2 * bytes : to;
 	return true;
 }
 
@@ -452,13 +455,8 @@ void files_name_procedures(struct files *f)
 {
 	struct site **site = sites_sorted(&f->profile->sites);
 	size_t n = f->profile->sites.n, end;
-	struct mapped_file *m, *tmp;
 
 	name_all_generated(f);
-	/* names that are read again come with procedures of their own */
-	HASH_ITER (hh, f->all, m, tmp) {
-		m->last = NULL;
-	}
 	for (size_t i = 0; site && i < n; i = end) {
 		uint32_t image = site[i]->id.image;
 		size_t cap = f->profile->image[image]->nproc;

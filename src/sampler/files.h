@@ -17,9 +17,9 @@
 
 struct mapped_file {
 	struct file_key key;
-	uint32_t image;		       /* number in the profile, and on the kernel side */
-	struct image *im;	       /* NULL: could not be opened as ELF */
-	const struct image_proc *last; /* the procedure asked for last */
+	uint32_t image;	     /* number in the profile, and on the kernel side */
+	struct image *im;    /* NULL: could not be opened as ELF */
+	uint64_t start, end; /* extent of the procedure asked for last */
 	UT_hash_handle hh;
 };
 

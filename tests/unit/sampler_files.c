@@ -254,9 +254,18 @@ static void test_naming(void **unused)
 	assert_int_equal(profile.image[0]->nproc, 0);
 }
 
-/* Names that were forgotten are read again when procedures are named. */
+/* Finds the regions of several sizes around an address. */
+static void regions_at(const struct mapped_file *m, uint64_t addr, uint64_t region[10][2])
+{
+	for (int i = 0; i < 10; i++)
+		assert_true(files_region(&files, m->image, addr, 16u << i, &region[i][0],
+					 &region[i][1]));
+}
+
+/* Names that were forgotten are read again when procedures are named; where procedures lie is known meanwhile. */
 static void test_forgotten_names(void **unused)
 {
+	uint64_t before[10][2], after[10][2];
 	char path[4096];
 	struct file_key key = key_at((void *)files_known_procedure, path, sizeof(path));
 	struct mapped_file *m = files_resolve(&files, getpid(), key, "x");
@@ -270,8 +279,11 @@ static void test_forgotten_names(void **unused)
 	start = p->start;
 	end = p->end;
 	assert_true(image_names_bytes(m->im) > 0);
+	regions_at(m, start, before);
 	image_forget_names(m->im);
 	assert_int_equal(image_names_bytes(m->im), 0);
+	regions_at(m, start, after);
+	assert_memory_equal(before, after, sizeof(before));
 	p = files_procedure(&files, m->image, start);
 	assert_true(p && p->start == start && p->end == end && !p->name);
 	assert_non_null(profile_site(&profile, (struct site_id){ m->image, 0, start }));
