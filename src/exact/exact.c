@@ -39,7 +39,7 @@ static int close_samples(struct exact *e, struct err *err)
 {
 	size_t n = e->nsample;
 
-	if (!n)
+	if (!n || !e->sampling) /* there are samples only with a schedule */
 		return 0;
 	if (e->mode & EXACT_STREAM && !e->consumer && !(e->mode & EXACT_CALLS) &&
 	    e->header->schedule.kind == EXACT_LISTED && exact_flush(e, err))
