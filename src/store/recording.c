@@ -85,7 +85,7 @@ static int set_up(struct recording *r, struct err *err)
 	snprintf(sql, sizeof(sql),
 		 "PRAGMA page_size=%d; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF;"
 		 "PRAGMA auto_vacuum=INCREMENTAL;"
-		 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-4000; PRAGMA secure_delete=ON;"
+		 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-1000; PRAGMA secure_delete=ON;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d;",
 		 PAGE, RECORDING_APPLICATION_ID, RECORDING_SCHEMA);
 	r->vfs.fd = r->files.fd;
