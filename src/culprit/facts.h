@@ -170,7 +170,7 @@ struct front_from {
  * The mispredictions that lead one way, as a share of the branch's executions. wrong: all of them; way: the share of
  * its executions that goes that way. A predictor that is nearly always right errs as often to either side. A predictor
  * that knows only how often either way was gone expects the more frequent one: with counters of three bits (Seznec,
- * Michaud, "A case for (partially) TAgged GEometric history length branch prediction", JILP 2006), 1 / (1 + x^3) of its
+ * Michaud, "A case for (partially) TAgged GEometric history length branch prediction", JILP 2006), x^3 / (1 + x^3) of its
  * errors lead the rarer way, where the other way is x times as frequent.
  */
 double front_wrong_to(double wrong, double way);

@@ -19,6 +19,8 @@
 struct caller {
 	double all, most, seen; /* calls from other parts; votes; calls from that part */
 	uint32_t part;
+	/* the procedure is in the part of most of its callers: no other caller joins that part */
+	bool settled;
 };
 
 struct passes {
@@ -153,14 +155,14 @@ static void count_caller(struct passes *c, const struct pass *k)
  */
 static void unite_call(struct passes *c, const struct pass *k)
 {
-	const struct caller *to = &c->caller[k->to];
+	struct caller *to = &c->caller[k->to];
 	uint32_t from = root(c->p->of, k->from), into = root(c->p->of, k->to);
 
-	if (from == into || from != to->part || to->seen < ALONE * to->all)
+	if (to->settled || from == into || from != to->part || to->seen < ALONE * to->all)
 		return;
 	if (k->seen >= STRONG * doubt(c, k)) {
 		c->p->of[from] = into;
-		c->changed = true;
+		to->settled = c->changed = true;
 	}
 }
 
@@ -168,7 +170,8 @@ static void unite_calls(struct passes *c)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		c->changed = false;
-		memset(c->caller, 0, (c->e->nblocks + 1) * sizeof(*c->caller));
+		for (uint32_t i = 0; i <= c->e->nblocks; i++)
+			c->caller[i] = (struct caller){ .settled = c->caller[i].settled };
 		each_call(c, find_caller);
 		each_call(c, count_caller);
 		each_call(c, unite_call);
