@@ -3,17 +3,13 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "base/keyed.h"
 
 #define LAYOUTS_MAX 16384 /* layouts that are remembered; when there are more, all are forgotten */
 
 struct layout {
-	struct layout_key {
-		uint64_t stack, image;
-	} key;
+	uint64_t key[2]; /* where the stack begins; the image */
 	uint64_t samples;
 	UT_hash_handle hh;
 };
@@ -31,24 +27,16 @@ void layouts_free(struct profile *p)
 
 int layouts_note(struct profile *p, uint32_t image, uint64_t stack)
 {
-	struct layout_key key = { stack, image };
+	struct layout *l, wanted = { 0 };
 	struct profile_image *pi = p->image[image];
-	struct layout *l;
 
-	HASH_FIND(hh, p->layouts, &key, sizeof(key), l);
-	if (!l) {
-		if (HASH_COUNT(p->layouts) >= LAYOUTS_MAX)
-			layouts_free(p);
-		l = calloc(1, sizeof(*l));
-		if (!l)
-			return -1;
-		l->key = key;
-		HASH_ADD(hh, p->layouts, key, sizeof(key), l);
-		if (!l->hh.tbl) {
-			free(l);
-			return -1;
-		}
-	}
+	wanted.key[0] = stack;
+	wanted.key[1] = image;
+	if (HASH_COUNT(p->layouts) >= LAYOUTS_MAX)
+		layouts_free(p);
+	l = keyed_get(p->layouts, key, wanted.key);
+	if (!l)
+		return -1;
 	pi->layout_samples++;
 	pi->layout_squares += 2 * l->samples++ + 1;
 	return 0;
