@@ -222,7 +222,7 @@ static bool find_value(const struct gopcln *g, uint64_t table, uint64_t start, u
 	c.p += table;
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
 		if (!varint_get(&c, &change) || (!change && i) || !varint_get(&c, &bytes) ||
-		    change > UINT32_MAX || bytes > UINT32_MAX)
+		    change > UINT32_MAX || bytes > UINT32_MAX || pc + bytes < pc)
 			return false;
 		value += unzigzag(change);
 		if (addr - pc < bytes) {
