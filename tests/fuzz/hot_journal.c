@@ -75,7 +75,7 @@ static void make(void)
 		db,
 		"PRAGMA page_size=512; VACUUM; PRAGMA synchronous=OFF; PRAGMA cache_size=1;"
 		"BEGIN; UPDATE run SET command = hex(randomblob(3000));"
-		"INSERT INTO image VALUES(7, 'file', hex(randomblob(3000)), '', 0)",
+		"INSERT INTO image(id, kind, path) VALUES(7, 'file', hex(randomblob(3000)))",
 		NULL, NULL, NULL));
 	copy(db_name, file);
 	copy(side, seed);
