@@ -12,6 +12,14 @@
  * sockets of a server. */
 #define CONTENDED 450
 
+/* What Golden Cove and its successor Redwood Cove have in common. */
+#define GOLDEN_COVE \
+	.dtlb = { { 96, 9, 7, 2 }, { 2048, 60, 40, 8 }, { 65536, 200, 120, 20 } }, \
+	.itlb = { { 256, 9, 4, 0 }, { 2048, 60, 25, 0 }, { 65536, 200, 80, 0 } }, .window = 512, \
+	.misses = 16, .walks = 4, .retire = 8, .alus = 5, .mispredict = 24, .branches = 4096, \
+	.unknown = 12, .decoded = 4096, .decode = 1, .contended = CONTENDED, .forward = 24, \
+	.alias = 12, .divide = 20, .multiply = 5, .load = 5, .vector_load = 8
+
 /*
  * Reorder buffers and miss buffers: AMD's software optimization guides, Intel's optimization
  * manual, uops.info. The usual latencies are those of the sources of the highest ones, at rest;
@@ -73,25 +81,7 @@ static const struct culprit_machine machines[] = {
 	  .name = "Intel Golden Cove",
 	  .data = { { 768, 14, 10, 2 }, { 32768, 280, 250, 8 }, { 524288, MEMORY, 400, 20 } },
 	  .code = { { 512, 14, 14, 0 }, { 32768, 280, 100, 0 }, { 524288, MEMORY, 250, 0 } },
-	  .dtlb = { { 96, 9, 7, 2 }, { 2048, 60, 40, 8 }, { 65536, 200, 120, 20 } },
-	  .itlb = { { 256, 9, 4, 0 }, { 2048, 60, 25, 0 }, { 65536, 200, 80, 0 } },
-	  .window = 512,
-	  .misses = 16,
-	  .walks = 4,
-	  .retire = 8,
-	  .alus = 5,
-	  .mispredict = 24,
-	  .branches = 4096,
-	  .unknown = 12,
-	  .decoded = 4096,
-	  .decode = 1,
-	  .contended = CONTENDED,
-	  .forward = 24,
-	  .alias = 12,
-	  .divide = 20,
-	  .multiply = 5,
-	  .load = 5,
-	  .vector_load = 8 },
+	  GOLDEN_COVE },
 	/* Redwood Cove in a server: Intel's optimization manual. It differs from Golden Cove in the first instruction cache; its
 	 * third level is nearer. Loads from 512 KiB took 19 cycles, from 4 and 8 MiB 148 to 154, from 256 MiB 690
 	 * (bench/latency). */
@@ -99,25 +89,7 @@ static const struct culprit_machine machines[] = {
 	  .name = "Intel Redwood Cove",
 	  .data = { { 768, 16, 13, 2 }, { 32768, 280, 130, 8 }, { 524288, MEMORY, 500, 20 } },
 	  .code = { { 1024, 14, 14, 0 }, { 32768, 280, 60, 0 }, { 524288, MEMORY, 250, 0 } },
-	  .dtlb = { { 96, 9, 7, 2 }, { 2048, 60, 40, 8 }, { 65536, 200, 120, 20 } },
-	  .itlb = { { 256, 9, 4, 0 }, { 2048, 60, 25, 0 }, { 65536, 200, 80, 0 } },
-	  .window = 512,
-	  .misses = 16,
-	  .walks = 4,
-	  .retire = 8,
-	  .alus = 5,
-	  .mispredict = 24,
-	  .branches = 4096,
-	  .unknown = 12,
-	  .decoded = 4096,
-	  .decode = 1,
-	  .contended = CONTENDED,
-	  .forward = 24,
-	  .alias = 12,
-	  .divide = 20,
-	  .multiply = 5,
-	  .load = 5,
-	  .vector_load = 8 },
+	  GOLDEN_COVE },
 	{ .part = "Intel",
 	  .name = "Intel Core",
 	  .data = { { 512, 14, 9, 2 }, { 16384, 70, 60, 8 }, { 262144, MEMORY, 350, 20 } },

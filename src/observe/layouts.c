@@ -38,15 +38,15 @@ int layouts_note(struct profile *p, uint32_t image, uint64_t stack)
 	if (!l)
 		return -1;
 	pi->layout_samples++;
-	pi->layout_squares += 2 * l->samples++ + 1;
+	pi->layout_squares += 2 * (double)l->samples++ + 1;
 	return 0;
 }
 
 double layouts_of(const struct profile_image *pi)
 {
-	double n = (double)pi->layout_samples, squares = (double)pi->layout_squares;
+	double n = (double)pi->layout_samples;
 
-	return squares > 0 ? fmax(1, n * n / squares) : 1;
+	return n > 0 ? fmax(1, n * n / pi->layout_squares) : 1;
 }
 
 void layouts_add(struct profile_image *to, const struct profile_image *from)

@@ -62,7 +62,8 @@ struct profile_image {
 		*proc;
 	size_t nproc; /* ends, so that a recording is readable where its images are missing */
 	/* samples whose layout is known, and the sum over layouts of the squares of their numbers: observe/layouts.h */
-	uint64_t layout_samples, layout_squares;
+	uint64_t layout_samples;
+	double layout_squares;
 };
 
 /* Additive counters of a run. One line an item. */

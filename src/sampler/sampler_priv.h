@@ -46,7 +46,7 @@ struct sampler {
 	struct watches *watches;	       /* watchpoints, or NULL */
 	struct slots *slots;		       /* the policy of slots, or NULL */
 	struct tables_memory tables;	       /* the tables of call stacks */
-	struct bpf_link *on_started, *on_born; /* bpf/started.h */
+	struct bpf_link *on_started, *on_born; /* the programs of bpf/started.h, or NULL */
 	struct walker *walker;		       /* walks call stacks; or NULL */
 	struct sideband *sideband;	       /* the walker's; or NULL */
 	uint64_t enabled;		       /* when sampling began; ns, CLOCK_MONOTONIC */

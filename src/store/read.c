@@ -114,6 +114,7 @@ static const char image_sql[] =
 static int read_image(struct reader *r, sqlite3_stmt *s)
 {
 	int64_t id = sqlite3_column_int64(s, 0);
+	double squares = sqlite3_column_double(s, 6);
 	struct profile_image *pi;
 	int kind = 0;
 
@@ -129,10 +130,11 @@ static int read_image(struct reader *r, sqlite3_stmt *s)
 	if (!pi)
 		return err_no_memory(r->err, "the recording");
 	pi->stripped |= sqlite3_column_int(s, 4) != 0;
-	if (count_of(s, 5) < 0 || count_of(s, 6) < 0)
+	/* the sum of squares of whole numbers is at least their sum */
+	if (count_of(s, 5) < 0 || !isfinite(squares) || squares < (double)count_of(s, 5))
 		return corrupt(r, "an image's layouts");
 	pi->layout_samples += (uint64_t)count_of(s, 5);
-	pi->layout_squares += (uint64_t)count_of(s, 6);
+	pi->layout_squares += squares;
 	r->map[id] = pi->id;
 	return 0;
 }

@@ -148,7 +148,7 @@ static int write_image(struct recording *r, sqlite3_stmt *s, const struct profil
 	sqlite3_bind_text(s, 4, pi->build_id, -1, SQLITE_STATIC);
 	sqlite3_bind_int(s, 5, pi->stripped);
 	sqlite3_bind_int64(s, 6, (int64_t)pi->layout_samples);
-	sqlite3_bind_int64(s, 7, (int64_t)pi->layout_squares);
+	sqlite3_bind_double(s, 7, pi->layout_squares);
 	return step(r, s, err);
 }
 

@@ -23,7 +23,7 @@ static const char schema_sql[] =
 	"CREATE TABLE counter(run INTEGER, name TEXT, value INTEGER, PRIMARY KEY(run, name))"
 	" WITHOUT ROWID;"
 	"CREATE TABLE image(id INTEGER PRIMARY KEY, kind TEXT, path TEXT, build_id TEXT,"
-	" stripped INTEGER, layout_samples INTEGER, layout_squares INTEGER);"
+	" stripped INTEGER, layout_samples INTEGER, layout_squares REAL);"
 	"CREATE TABLE procedure(image INTEGER, start INTEGER, end INTEGER, name TEXT,"
 	" PRIMARY KEY(image, start)) WITHOUT ROWID;"
 	"CREATE TABLE call(image INTEGER, address INTEGER, to_image INTEGER, to_address INTEGER,"

@@ -18,7 +18,7 @@
 #define CALLEE_BLOCKS 3
 #define PROGRAM_INSNS 1225.0
 
-/* The program as windows saw it: a million of them each instruction. Block 3 and what it calls were observed `slow` times
+/* The program as windows saw it: a million windows saw each instruction. Block 3 and what it calls were observed `slow` times
  * as often as they should have been. estimate_fini() frees it. */
 struct estimate estimates_program(double slow);
 /* The estimate of a block. */

@@ -72,7 +72,8 @@ static void a_full_room_loses_the_rest(void **state)
 	(void)state;
 	assert_int_equal(crowd_add(&c, 1e5, 1e5, 100), 0);
 	assert_int_equal(crowd_ready(&c), 0);
-	for (int again = 0; again < 2; again++) { /* answers are remembered by room */
+	for (int again = 0; again < 2;
+	     again++) { /* the second time the answers come from the cache of rooms */
 		is(crowd_lost(&c, 1000, 25), 0.75);
 		is(crowd_lost(&c, 2000, 25), 0.75 * 0.75);
 		is(crowd_lost(&c, 500, 25), sqrt(0.75));
@@ -132,9 +133,9 @@ static void lines_of_code_are_merged(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(fetched_add(&f, &unit[i]), 0);
 	assert_int_equal(fetched_ready(&f, &c), 0);
-	is(fetched_bursts(&f, 0, 5), 20); /* more than 3 * 6 */
+	is(fetched_bursts(&f, 0, 5), 20); /* the larger of 20 and 3 * 6 */
 	is(fetched_bursts(&f, 0, 7), 30);
-	is(fetched_bursts(&f, 1, 5), 42); /* 7 * 6, more than 10 */
+	is(fetched_bursts(&f, 1, 5), 42); /* the larger of 7 * 6 and 10 */
 	assert_true(fetched_bursts(&f, 1, 7) == 0);
 	assert_int_equal(crowd_ready(&c), 0);
 	assert_int_equal(c.n, 3);

@@ -125,7 +125,7 @@ static void is(double a, double b)
 		fail_msg("%g instead of %g", a, b);
 }
 
-/* Executions over the true ones of a program that was made. */
+/* The estimated executions of a procedure over those that the program was made with. */
 static double ran(const struct estimates_sampled *m, int proc)
 {
 	return m->e.scale * estimates_f(&m->e, proc, 2) / ESTIMATES_RUNS /

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs about threads begin with: threads that begin and end together, and something for them to compute. */
+/* Shared by the programs that test threads: starting threads together, waiting for them, and work for them to do. */
 #ifndef EXACT_THREADS_H
 #define EXACT_THREADS_H
 
