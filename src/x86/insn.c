@@ -67,7 +67,8 @@ static void add_operand(struct insn *in, const ZydisDecodedOperand *op, struct m
 	bool writes = op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 
 	if (op->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-		if (reads)
+		/* what a condition may leave as it is depends on what it was */
+		if (reads || (op->actions & ZYDIS_OPERAND_ACTION_CONDWRITE))
 			add_reg(&in->gpr_read, op->reg.value);
 		if (writes)
 			add_reg(&in->gpr_written, op->reg.value);
