@@ -10,6 +10,7 @@
 
 #define LEAST_PART 1e-15 /* part of a run in which no room can be filled */
 #define HALVINGS 40
+#define WAYS 16.0 /* lines of a set, in most caches of the second level on */
 #define HOLDS 0.5 /* share of a room that holds any lines, whatever their addresses */
 
 int crowd_add(struct crowd *c, double uses, double bursts, double n)
@@ -191,4 +192,18 @@ double crowd_lost(struct crowd *c, double bursts, double room)
 	if (!(bursts > 0))
 		return 1;
 	return fmin(1, fmax(1 / bursts, exp(-bursts * lasts(c, room))));
+}
+
+double crowd_passed(const struct crowd *c, double bursts, double own, double room)
+{
+	double between, others, evicted;
+
+	if (!(bursts > 0))
+		return 1;
+	/* of the walk's own lines, random bursts would have left out one in e */
+	between = used_in(c, 1 / bursts) + own * exp(-1);
+	others = WAYS * between / room;
+	/* The normal distribution in place of Poisson's; half a line is the correction for continuity. */
+	evicted = 0.5 * erfc((WAYS - 0.5 - others) / sqrt(2 * others));
+	return fmin(1, fmax(1 / bursts, evicted));
 }

@@ -70,5 +70,11 @@ double crowd_evicts(struct crowd *c, double uses, double room);
  * which as many lines are used as there is room for. Where all lines fit, only first uses miss.
  */
 double crowd_lost(struct crowd *c, double bursts, double room);
+/*
+ * The same where a walk comes by all of `own` lines between two bursts of one, as along a list: they come at equal distances.
+ * Addresses put lines at random into the sets of a room, and a line is evicted if as many others as a set has ways come
+ * between (Smith, "A comparative study of set associative memory mapping algorithms", IEEE TSE 1978).
+ */
+double crowd_passed(const struct crowd *c, double bursts, double own, double room);
 
 #endif

@@ -260,8 +260,10 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 		f->hide_line.behind = f->hide_page.behind =
 			src->machine->window / src->machine->retire;
 	p.hiding = f->hide_line;
+	p.walk = pattern.walk;
 	f->dcache = footprint_cost(&p, src->machine->data);
 	p.unit = MACHINE_PAGE;
+	p.walk = 0; /* it comes by a page again and again */
 	p.distinct = distinct_of(&seen, seen.spread ? &seen.spread->pages : NULL);
 	p.crowd = src->data_pages;
 	p.places = src->page_places;

@@ -135,6 +135,7 @@ struct footprint {
 	bool fixed;		     /* the instruction itself shows that it accesses one place, */
 	bool stack;		     /* and that the place is near the stack pointer */
 	uint64_t processes;
+	double walk; /* executions until a list or a stream begins anew; 0: the accesses are neither */
 	double layouts; /* number of processes with memory of their own, which share uses and units */
 	struct hiding hiding;
 };

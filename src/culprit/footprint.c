@@ -137,6 +137,17 @@ double footprint_region(const struct hot *h, uint64_t processes)
  * recur holds those of the last window alone. */
 static const double unknown_lost[MACHINE_LEVELS] = { 1, 0.5, 0.25 };
 
+/* The part of fresh uses of a place that find it evicted, if it has that many of them. A walk that takes as many steps as
+ * there are lines, or half as many, comes to a line again only after the others. */
+static double likely_lost(const struct footprint *f, double bursts, double room)
+{
+	double own = f->uses / f->layouts * f->fresh.likely / bursts;
+
+	return f->walk * f->fresh.likely * 2 >= own && f->walk > 0
+		       ? crowd_passed(f->crowd, bursts, own, room)
+		       : crowd_lost(f->crowd, bursts, room);
+}
+
 /* Adds the likely misses of listed places, which stand for the others: rarely used places are the
  * first to be fresh. If no region shows, and the accesses are no stream, the listed places are all
  * there are. */
@@ -153,11 +164,11 @@ static void expect_listed(struct misses_of *m, const struct footprint *f, const 
 		double others = there > 0 ? there : f->uses * of_rest / k;
 
 		for (int l = 0; l < MACHINE_LEVELS; l++) {
-			double lost = known ? crowd_lost(f->crowd, others, level[l].room)
-					    : unknown_lost[l];
+			double lost =
+				known ? likely_lost(f, others, level[l].room) : unknown_lost[l];
 
 			m->likely[l] += spot[i].share * of_listed *
-					crowd_lost(f->crowd, fmax(own, there), level[l].room);
+					likely_lost(f, fmax(own, there), level[l].room);
 			m->likely[l] += rest / k * of_rest * lost;
 		}
 	}

@@ -200,22 +200,25 @@ static bool before(struct slice *s, const struct insn *in, bool *loaded)
 	return !m || !is_slot(m) || add_slot(s, m, steady);
 }
 
-/* The block that most often ran before; CFG_ENTRY_BLOCK: none is known. */
-static uint32_t block_before(const struct estimate_proc *p, uint32_t block)
+/* The block that most often ran before; CFG_ENTRY_BLOCK: none is known. *others: increased by the part of the block's
+ * executions before which others ran. */
+static uint32_t block_before(const struct estimate_proc *p, uint32_t block, double *others)
 {
 	const struct cfg *g = &p->g;
 	const struct cfg_block *b = &g->block[block];
 	uint32_t best = CFG_ENTRY_BLOCK;
-	double most = 0;
+	double most = 0, all = 0;
 
 	for (uint32_t i = b->in; i < b->in + b->nin; i++) {
 		const struct cfg_edge *e = &g->edge[g->in[i]];
 
+		all += p->edge[g->in[i]].f;
 		if (e->kind == CFG_VIRTUAL || p->edge[g->in[i]].f <= most)
 			continue;
 		most = p->edge[g->in[i]].f;
 		best = e->from;
 	}
+	*others += all > 0 ? 1 - most / all : 1;
 	return best;
 }
 
@@ -229,15 +232,15 @@ static bool decode(struct image *im, const struct cfg_insn *at, struct insn *in)
 
 /* The search's conclusion when it reaches the load again. */
 static struct pattern judge(const struct slice *s, const struct insn *in, bool indirect,
-			    unsigned every)
+			    unsigned every, double others)
 {
-	bool chain = (in->gpr_written & s->regs) != 0;
-	bool stream = !chain && !indirect && !s->curved && !has_changed(s);
+	bool chain = (in->gpr_written & s->regs) != 0, alone = !s->curved && !has_changed(s);
+	bool stream = !chain && !indirect && alone;
 
 	return (struct pattern){ chain	  ? PATTERN_CHAIN
 				 : stream ? PATTERN_STREAM
 					  : PATTERN_APART,
-				 every };
+				 every, (chain || stream) && alone ? 1 / others : 0 };
 }
 
 struct pattern pattern_of(struct image *im, const struct estimate_proc *proc, uint32_t block,
@@ -247,6 +250,7 @@ struct pattern pattern_of(struct image *im, const struct estimate_proc *proc, ui
 	struct load until = { block, k, 0 };
 	struct slice s = { 0 };
 	unsigned every = 0, n = 0;
+	double others = 0;
 	bool indirect = false, loaded;
 	const ZydisDecodedOperand *m;
 	struct insn in;
@@ -259,7 +263,7 @@ struct pattern pattern_of(struct image *im, const struct estimate_proc *proc, ui
 	s.regs = address_of(m);
 	for (uint32_t b = block, i = k; n < FAR; n++) {
 		for (int empty = 0; i == 0 && empty < SLOTS; empty++) {
-			b = block_before(proc, b);
+			b = block_before(proc, b, &others);
 			if (b < CFG_FIRST_BLOCK)
 				return (struct pattern){ 0 };
 			i = g->block[b].ninsn;
@@ -269,7 +273,7 @@ struct pattern pattern_of(struct image *im, const struct estimate_proc *proc, ui
 		if (b == block && i == k && !every)
 			every = n + 1;
 		if (b == until.block && i == until.k)
-			return judge(&s, &in, indirect, every ? every : n + 1 - until.at);
+			return judge(&s, &in, indirect, every ? every : n + 1 - until.at, others);
 		if (!before(&s, &in, &loaded))
 			break;
 		if (loaded && !indirect) {

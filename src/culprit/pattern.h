@@ -19,6 +19,8 @@ enum pattern_kind {
 struct pattern {
 	enum pattern_kind kind;
 	unsigned every; /* instructions from one execution to the next; 0: not known */
+	/* Of a chain or a stream that depends on nothing else: executions until it begins anew, on average; otherwise 0. */
+	double walk;
 };
 
 /* Searches backwards along the most frequent way, from the block's k-th instruction, a load, to

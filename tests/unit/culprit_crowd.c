@@ -103,6 +103,27 @@ static void bursts_come_at_random(void **state)
 	crowd_fini(&new);
 }
 
+/*
+ * A walk along 100 lines comes to one of them again after 100 others, or two thirds of that if lines are used half as often. In
+ * rooms of 50, 100 and 200 lines, 32, 16 and 8 of them fall into the line's set of 16: the normal distribution's parts beyond
+ * 15.5, from its table.
+ */
+static void walks_pass_all_their_lines(void **state)
+{
+	struct crowd c = { 0 };
+
+	(void)state;
+	assert_int_equal(crowd_add(&c, 1e5, 1e5, 100), 0);
+	assert_int_equal(crowd_ready(&c), 0);
+	is(crowd_passed(&c, 1000, 100, 50), 0.99823);
+	is(crowd_passed(&c, 1000, 100, 100), 0.54974);
+	is(crowd_passed(&c, 1000, 100, 200), 0.004005);
+	is(crowd_passed(&c, 2000, 0, 100 * -expm1(-0.5)), 0.54974);
+	is(crowd_passed(&c, 10, 100, 1e6), 0.1); /* its first use misses in any case */
+	assert_true(crowd_passed(&c, 0, 100, 50) == 1);
+	crowd_fini(&c);
+}
+
 /* Uses that closely follow another one evict nothing: bursts count. */
 static void bursts_are_not_uses(void **state)
 {
@@ -153,6 +174,7 @@ int main(void)
 		cmocka_unit_test(a_full_room_loses_the_rest),
 		cmocka_unit_test(bursts_come_at_random),
 		cmocka_unit_test(bursts_are_not_uses),
+		cmocka_unit_test(walks_pass_all_their_lines),
 		cmocka_unit_test(lines_of_code_are_merged),
 	};
 

@@ -22,19 +22,21 @@ __asm__(".text\n" LOOP("chase", "mov (%rax), %rax") LOOP("stream",
 		LOOP("table", "mov (%rsi,%rdx,4), %ebx\nmov (%rdi,%rbx,8), %r8\nadd $1, %rdx")
 			LOOP("field", "add 8(%rax), %rbx\nmov (%rax), %rax") LOOP(
 				"slot", "mov -8(%rbp), %rax\nmov (%rax), %rax\nmov %rax, -8(%rbp)")
-				LOOP("hash", "imul $77, %rdx, %rdx\nmov (%rdi,%rdx), %r8")
-					LOOP("row",
-					     "mov -8(%rbp), %eax\nimul -16(%rbp), %eax\n"
-					     "add -24(%rbp), %eax\ncltq\nmov (%rdi,%rax,8), %r8\n"
-					     "addl $1, -24(%rbp)")
-						LOOP("random",
-						     "mov -8(%rbp), %rax\nimul $77, %rax, %rax\n"
-						     "mov %rax, -8(%rbp)\nmov (%rdi,%rax), %r8")
-							LOOP("square",
-							     "mov %edx, %eax\nimul %eax, %eax\n"
-							     "mov (%rdi,%rax), %r8\nadd $1, %edx"));
+				LOOP("hash", "imul $77, %rdx, %rdx\nmov (%rdi,%rdx), %r8") LOOP(
+					"row", "mov -8(%rbp), %eax\nimul -16(%rbp), %eax\n"
+					       "add -24(%rbp), %eax\ncltq\nmov (%rdi,%rax,8), %r8\n"
+					       "addl $1, -24(%rbp)")
+					LOOP("random", "mov -8(%rbp), %rax\nimul $77, %rax, %rax\n"
+						       "mov %rax, -8(%rbp)\nmov (%rdi,%rax), %r8")
+						LOOP("square", "mov %edx, %eax\nimul %eax, %eax\n"
+							       "mov (%rdi,%rax), %r8\nadd $1, %edx")
+							LOOP("either", "mov 8(%rax), %rbx\n"
+								       "mov (%rax), %rax\n"
+								       "cmp %rdx, %rbx\n"
+								       "cmovb %rbx, %rax"));
 extern const uint8_t pattern_chase[], pattern_stream[], pattern_table[], pattern_field[],
-	pattern_slot[], pattern_hash[], pattern_row[], pattern_random[], pattern_square[];
+	pattern_slot[], pattern_hash[], pattern_row[], pattern_random[], pattern_square[],
+	pattern_either[];
 extern const uint8_t __ehdr_start[];
 
 static struct pattern in_loop(const uint8_t *loop, uint32_t k)
@@ -88,9 +90,25 @@ static void loads_are_told_apart(void **state)
 	assert_int_equal(in_loop(pattern_square, 2).kind, PATTERN_APART);
 }
 
+/* Of 101 executions of the loop one came from before it. */
+static void walks_end_where_other_code_leads_to_the_load(void **state)
+{
+	(void)state;
+	assert_float_equal(in_loop(pattern_chase, 0).walk, 101, 1e-6);
+	assert_float_equal(in_loop(pattern_slot, 1).walk, 101, 1e-6);
+	assert_float_equal(in_loop(pattern_stream, 0).walk, 101, 1e-6);
+	/* what is loaded from is no walk, nor is one that a comparison directs */
+	assert_true(in_loop(pattern_table, 1).walk == 0 && in_loop(pattern_hash, 1).walk == 0);
+	assert_int_equal(in_loop(pattern_either, 1).kind, PATTERN_CHAIN);
+	assert_true(in_loop(pattern_either, 1).walk == 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(loads_are_told_apart) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loads_are_told_apart),
+		cmocka_unit_test(walks_end_where_other_code_leads_to_the_load),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
