@@ -48,6 +48,21 @@ static double observed_last(const struct estimate_proc *p, uint32_t b)
 	return k->ninsn ? (s ? (double)s->observed : 0) : p->observed[b];
 }
 
+/* Whether control enters the block in one way only. Padding, or data, that is decoded as code leads nowhere: nothing leads
+ * to it, and no window saw it. */
+static bool has_one_way(const struct cfg *g, uint32_t block)
+{
+	const struct cfg_block *b = &g->block[block];
+	uint32_t ways = 0;
+
+	for (uint32_t i = b->in; i < b->in + b->nin; i++) {
+		uint8_t flags = g->block[g->edge[g->in[i]].from].flags;
+
+		ways += !(flags & CFG_UNREACHED) || (flags & CFG_SEEN);
+	}
+	return ways == 1;
+}
+
 static void pass_edge(struct passes *c, const struct estimate_proc *p, uint32_t edge,
 		      void (*fn)(struct passes *, const struct pass *))
 {
@@ -57,7 +72,7 @@ static void pass_edge(struct passes *c, const struct estimate_proc *p, uint32_t 
 	if (d->to != CFG_EXIT_BLOCK && d->kind != CFG_VIRTUAL)
 		fn(c, &(struct pass){ (uint32_t)p->first + d->from, (uint32_t)p->first + d->to,
 				      left * p->share[edge], left, p->g.block[d->from].nout == 1,
-				      p->g.block[d->to].nin == 1 });
+				      has_one_way(&p->g, d->to) });
 }
 
 static void each_edge(struct passes *c, void (*fn)(struct passes *, const struct pass *))

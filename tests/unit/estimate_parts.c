@@ -123,6 +123,29 @@ static void what_always_follows_is_one_part(void **state)
 	(void)state;
 }
 
+/* As above, where the other way into the rest comes from padding that is decoded as code, unless that was seen to run: then
+ * only one of the branch's k passes may be another, and 4 are enough for 16 / (k + 2). */
+static void padding_leads_nowhere(void **state)
+{
+	static const uint8_t flags[] = { 0, CFG_UNREACHED, CFG_SEEN, CFG_UNREACHED | CFG_SEEN };
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct site site[6];
+		struct estimate e = loops(site, 16);
+		struct estimate_proc *p = &e.proc[0];
+
+		p->g.block[5].flags = flags[i];
+		site[3].observed = 4;
+		p->share[2] = p->share[5] = 0;
+		p->share[3] = p->share[6] = 1;
+		site[5].observed = 0;
+		assert_int_equal(parts_make(&e), 0);
+		assert_int_equal(part_of(&e, p, 3) == part_of(&e, p, 4), flags[i] == CFG_UNREACHED);
+		estimate_fini(&e);
+	}
+}
+
 /* A part that nothing is known of is as far off as the tie is weak: its variance is that of the known one, and 4 over the
  * passes. */
 static void one_part_tells_of_another(void **state)
@@ -247,6 +270,7 @@ int main(void)
 		cmocka_unit_test(what_is_seen_to_follow_is_one_part),
 		cmocka_unit_test(sixteen_passes_tie),
 		cmocka_unit_test(what_always_follows_is_one_part),
+		cmocka_unit_test(padding_leads_nowhere),
 		cmocka_unit_test(one_part_tells_of_another),
 		cmocka_unit_test(phases_keep_their_scales),
 		cmocka_unit_test(a_procedure_of_two_parts_ties_neither),
