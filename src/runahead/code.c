@@ -271,6 +271,17 @@ static bool is_filler(const struct lift_form *f)
 	return f->nop || f->cls == INSN_TRAP;
 }
 
+/* The number of zeros from p on, if there are two: no code that control reaches begins with them, but padding does, and
+ * memory that was never written. */
+static size_t zeros(const uint8_t *p, size_t left)
+{
+	size_t n = 0;
+
+	while (n < left && !p[n])
+		n++;
+	return n > 1 ? n : 0;
+}
+
 /*
  * Decodes from addr on, to the end of control flow, to lifted code, or to bytes that are no code.
  * If `end` is not 0, decoding goes on after the end of control flow, up to `end`, and skips
@@ -289,6 +300,7 @@ static void decode_run(const struct code *c, struct walk *w, uint32_t image, uin
 	w->n = 0;
 	while (w->n < RUN_MAX && (!end || falls || addr < end)) {
 		struct item *it = &w->run[w->n];
+		size_t skip;
 
 		if (!w->n || (addr ^ it[-1].addr) >> 6)
 			fetch_line(c, image, addr + 128);
@@ -296,6 +308,13 @@ static void decode_run(const struct code *c, struct walk *w, uint32_t image, uin
 			break;
 		if (left < INSN_MAX_LEN)
 			p = src->bytes(src->ctx, addr, &left);
+		skip = p && !falls ? zeros(p, left < end - addr ? left : end - addr) : 0;
+		if (skip) {
+			addr += skip;
+			p += skip;
+			left -= skip;
+			continue;
+		}
 		if (p && addr >= ahead)
 			ahead = addr + 1 + lift_memo_ahead(c->memo, p, left);
 		it->form = p ? lift_memo_decode(c->memo, p, left, &it->v) : NULL;
@@ -500,6 +519,29 @@ uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budge
 		if (k < w.n)
 			break;
 		visit_targets(c, &w, image);
+	}
+	return done;
+}
+
+uint32_t code_follow(struct code *c, uint32_t image, uint64_t addr, uint32_t most)
+{
+	const struct lift_form *f;
+	uint32_t done = 0;
+	struct item at = { .addr = addr };
+
+	for (uint32_t i = 0; i < most && can_lift(c, image); i++) {
+		const uint8_t *p;
+		size_t left = 0;
+
+		if (!code_find(c, image, at.addr))
+			done += code_lift(c, image, at.addr, 1);
+		if (!code_find(c, image, at.addr))
+			break;
+		p = c->source[image].bytes(c->source[image].ctx, at.addr, &left);
+		f = at.form = p ? lift_memo_decode(c->memo, p, left, &at.v) : NULL;
+		if (!f || f->cls == INSN_BRANCH || !(f->has_target || f->falls_through))
+			break;
+		at.addr = f->has_target ? target_of(&at) : at.addr + f->len;
 	}
 	return done;
 }

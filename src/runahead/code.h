@@ -87,6 +87,10 @@ int code_image(struct code *c, uint32_t image, const struct code_source *src, st
  * 0 if all was lifted before, or nothing can be (no code there, no room). */
 uint32_t code_lift(struct code *c, uint32_t image, uint64_t addr, uint32_t budget);
 
+/* Lifts what surely runs once control has come to addr: the instructions up to the next conditional branch, return or
+ * indirect jump, along jumps and into calls, at most that many. Returns how many were lifted. */
+uint32_t code_follow(struct code *c, uint32_t image, uint64_t addr, uint32_t most);
+
 /*
  * Lifts the rest of [start, end), which is code of procedures, instruction by instruction. This
  * finds code that only indirect jumps and returns lead to. At most `budget` instructions; returns

@@ -102,6 +102,7 @@ void lifting_lift(struct lifting *l, struct files *files, double sampled, uint32
 	if (l->full || code_find(&l->code, image, addr))
 		return;
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	code_follow(&l->code, image, addr, l->ahead);
 	/* the code that runs next is most likely in the same procedure, else in its neighbours */
 	bytes = (uint64_t)l->neighbourhood * reach(l, sampled) / 1024;
 	if (files_region(files, image, addr, bytes, &start, &end))

@@ -18,8 +18,10 @@
 struct lifting {
 	struct code code;
 	uint32_t neighbourhood; /* most instructions that are lifted around missing code */
-	uint64_t ns;		/* CPU time of lifting */
-	bool full;		/* something was not lifted because there is no room */
+	uint32_t
+		ahead; /* instructions that a window runs ahead: what surely runs of them is lifted first */
+	uint64_t ns; /* CPU time of lifting */
+	bool full;   /* something was not lifted because there is no room */
 	bool hidden;
 	/* private */
 	int uop_fd;

@@ -168,6 +168,7 @@ static int load_with(struct sampler *s, int types, struct err *err)
 		return -1;
 	s->lifting.code.branches = s->o.branches;
 	s->lifting.neighbourhood = s->o.neighbourhood;
+	s->lifting.ahead = s->o.burst;
 	return 0;
 }
 

@@ -322,6 +322,71 @@ static void run(const struct map *m, struct ra_state *s, uint32_t burst)
 	ra_user_run(s, &env, BIAS, 0, burst);
 }
 
+/* Jumps and calls far apart: what surely runs from 0 on is 0, 0x400, 0x800, 0x805, 0x80a and 0xc00 to 0xc03. */
+static const struct {
+	uint64_t addr;
+	uint8_t byte[16];
+	unsigned n;
+} apart[] = {
+	{ 0x000, { 0xe9, 0xfb, 0x03, 0x00, 0x00 }, 5 },	      /* jmp 0x400 */
+	{ 0x400, { 0xe9, 0xfb, 0x03, 0x00, 0x00 }, 5 },	      /* jmp 0x800 */
+	{ 0x800, { 0x48, 0x83, 0xc0, 0x01, 0x90 }, 5 },	      /* add rax, 1; nop */
+	{ 0x805, { 0xe8, 0xf6, 0x03, 0x00, 0x00, 0xc3 }, 6 }, /* call 0xc00; ret */
+	{ 0xc00,
+	  { 0x48, 0x85, 0xc0, 0x74, 0x05, 0xe9, 0xf6, 0x03 },
+	  8 }, /* test rax, rax; je; jmp 0x1000 */
+};
+
+static const uint8_t *apart_bytes(void *ctx, uint64_t addr, size_t *n)
+{
+	static uint8_t code[0x1100];
+
+	(void)ctx;
+	for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++)
+		memcpy(&code[apart[i].addr], apart[i].byte, apart[i].n);
+	*n = addr < sizeof(code) ? sizeof(code) - addr : 0;
+	return *n ? &code[addr] : NULL;
+}
+
+static void test_what_surely_runs_is_followed(void **state)
+{
+	struct code_source src = { .bytes = apart_bytes };
+	struct err err;
+	struct map m;
+
+	(void)state;
+	map_open(&m, 4096, 8);
+	assert_int_equal(code_image(&m.code, IMAGE, &src, &err), 0);
+	/* after as many instructions as a window has left, nothing is needed */
+	assert_int_equal(code_follow(&m.code, IMAGE, 0, 1), 1);
+	assert_int_equal(code_find(&m.code, IMAGE, 0x400), 0);
+	assert_true(code_follow(&m.code, IMAGE, 0, 256) > 4);
+	for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++)
+		assert_true(code_find(&m.code, IMAGE, apart[i].addr) > 0);
+	/* behind a condition nothing is certain */
+	assert_int_equal(code_find(&m.code, IMAGE, 0x1000), 0);
+	assert_int_equal(code_follow(&m.code, IMAGE, 0, 256), 0);
+	map_close(&m);
+}
+
+/* Between the end of control flow and the next code lie zeros, which as code would be 500 additions; those that control can
+ * run into are code. */
+static void test_zeros_are_padding(void **state)
+{
+	struct code_source src = { .bytes = apart_bytes };
+	struct err err;
+	struct map m;
+
+	(void)state;
+	map_open(&m, 4096, 8);
+	assert_int_equal(code_image(&m.code, IMAGE, &src, &err), 0);
+	assert_int_equal(code_sweep(&m.code, IMAGE, 0, 0x800, 1000), 2);
+	assert_true(code_find(&m.code, IMAGE, 0x400) > 0);
+	assert_int_equal(code_find(&m.code, IMAGE, 0x406), 0);
+	assert_true(code_lift(&m.code, IMAGE, 0x406, 1) > 0);
+	map_close(&m);
+}
+
 static void test_branches_are_linked(void **state)
 {
 	struct ra_state *s = test_calloc(1, sizeof(*s));
@@ -435,6 +500,8 @@ int main(void)
 		cmocka_unit_test(test_full_table_refuses_first),
 		cmocka_unit_test(test_full_arena_stops),
 		cmocka_unit_test(test_room_is_used_again),
+		cmocka_unit_test(test_what_surely_runs_is_followed),
+		cmocka_unit_test(test_zeros_are_padding),
 		cmocka_unit_test(test_branches_are_linked),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_strings_are_short),
