@@ -11,7 +11,8 @@
 #define OFTEN 1000	 /* factor by which the most frequent step must exceed all others */
 #define LIKELY 2	 /* agreements after which an instruction's words are followed */
 #define SHORTEST_BITS 17 /* log2 of ns: end of the first octave of lengths */
-#define MOST_A_NS 4.0	 /* most executions a ns; a faster advance is taken for a reset */
+#define USUAL 2.0     /* factor between the rates of two tallies that count in one word in turn */
+#define MOST_A_NS 4.0 /* most executions a ns; a faster advance is taken for a reset */
 #define GRANULE_BITS 3
 #define WORDS_BITS 11 /* log2 of the sets of WAYS remembered words */
 #define WAYS 2
@@ -228,10 +229,24 @@ static double advance(const struct tally_word *m, uint64_t value, uint64_t time)
 	return by / fabs((double)step) <= MOST_A_NS * (double)time ? fmax(by, 0) : 0;
 }
 
-/* Handles a window's first sight of a word, whose value was loaded or just stored: ends a gap
- * and begins another. -1 without memory. */
+/* Whether a word that another tally stored to after `time` ns went on in between about as fast as when its own tally did: a
+ * place of the stack is another variable in the next procedure, whose value tells nothing of this one. */
+static bool goes_on(const struct tally *t, double advance, uint64_t time)
+{
+	double own = 0, passed = 0, usual;
+
+	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
+		own += t->gaps[i].advance;
+		passed += (double)t->gaps[i].time;
+	}
+	usual = passed > 0 ? own / passed * (double)time : advance;
+	return advance < USUAL * usual && usual < USUAL * advance;
+}
+
+/* Handles a window's first sight of a word, whose value was loaded, or just stored by a tally: ends a gap and begins
+ * another. stored: that tally; NULL: the value was loaded. -1 without memory. */
 static int see_word(struct tally_words *k, const struct window *w, struct tally_word *m,
-		    uint64_t value, bool stored)
+		    uint64_t value, const struct tally *stored)
 {
 	uint64_t time = w->time - m->time;
 	unsigned octave = 0;
@@ -250,6 +265,8 @@ static int see_word(struct tally_words *k, const struct window *w, struct tally_
 			return -1;
 		g += octave;
 		by = advance(m, value, time);
+		if (stored && stored != m->by && !goes_on(m->by, by, time))
+			by = 0;
 		if (by > 0 || (!stored && value == m->value)) {
 			g->n++;
 			g->time += time;
@@ -287,7 +304,7 @@ static int advanced(struct tally_words *k, const struct window *w, struct tally 
 	struct tally_word *m = find_word(k, w->pid, addr, r->access);
 
 	if (m && !m->lost && m->addr == addr && m->size == r->access) {
-		if (see_word(k, w, m, value, true))
+		if (see_word(k, w, m, value, t))
 			return -1;
 		m->stored = k->windows;
 		if (m->by != t) {
@@ -364,7 +381,7 @@ static int load(struct tally_words *k, const struct window *w, const struct reti
 	struct tally_word *m = find_word(k, w->pid, r->value[OPERAND_ADDRESS], r->access);
 
 	if (m && !m->lost && m->addr == r->value[OPERAND_ADDRESS] && m->size == r->access &&
-	    is_reader(k, r, m) && see_word(k, w, m, r->value[OPERAND_LOAD], false))
+	    is_reader(k, r, m) && see_word(k, w, m, r->value[OPERAND_LOAD], NULL))
 		return -1;
 	loaded(k, r);
 	return 0;
@@ -444,7 +461,7 @@ static int step_register(struct profile *p, const struct window *w, const struct
 	see_chain(k, r, t, register_word(k, w, t));
 	m = register_word(k, w, t);
 	if (m) {
-		if (see_word(k, w, m, value, true))
+		if (see_word(k, w, m, value, m->by))
 			return -1;
 	} else {
 		uint64_t addr = register_addr(leader(t)->key);

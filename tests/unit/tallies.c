@@ -127,6 +127,46 @@ static void counts_up_and_down(void **unused)
 	near(only_group(), 3 * 5000 * life(99));
 }
 
+/*
+ * A place of the stack is the counter of one loop for ten windows, 1 ms apart, in which it counts 5000 each, and for the next ten
+ * the counter of another loop, which counts `fast` times as many and is that much ahead when it is first seen. Returns the
+ * executions in a ms that the first loop is said to have had.
+ */
+static double in_turn(double fast)
+{
+	double advance = 0, time = 0;
+	uint64_t value = 0;
+	struct tally *t;
+
+	teardown(NULL);
+	setup(NULL);
+	for (unsigned i = 0; i < 400; i++) {
+		bool first = i / 10 % 2 == 0;
+
+		value = i % 20 ? value + (first ? 5000 : (uint64_t)(5000 * fast)) : 0;
+		begin((i + 1) * MS, 1);
+		count(first ? COUNT : OTHER, WORD, 8, value, 1);
+		done();
+	}
+	t = tallies_get(&p, (struct site_id){ .addr = COUNT });
+	assert_non_null(t);
+	for (unsigned i = 0; i < TALLY_OCTAVES; i++) {
+		advance += t->gaps[i].advance;
+		time += (double)t->gaps[i].time;
+	}
+	return advance / time * (double)MS;
+}
+
+/* If both loops count about as fast, they may count in one variable: of 200 gaps that the first loop began, the first and one that
+ * ends with the first sight of the other are lost. Else the other's value does not tell how far the first came. */
+static void variables_in_one_place_are_told_apart_by_rate(void **unused)
+{
+	(void)unused;
+	near(in_turn(1), 5000);
+	near(in_turn(1.5), (179 * 5000 + 19 * 7500) / 198.);
+	near(in_turn(20), 5000);
+}
+
 static void wraps(void **unused)
 {
 	(void)unused;
@@ -629,6 +669,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(counts_up_and_down),
+		TEST(variables_in_one_place_are_told_apart_by_rate),
 		TEST(wraps),
 		TEST(by_load_add_store),
 		TEST(copies_are_none),
