@@ -33,11 +33,11 @@ static uint32_t registers_written(const struct insn *in)
 /* Registers that the instructions of a block may write; for a call, all caller-saved registers. */
 static uint64_t written_by(const struct cfg_block *k, struct image *im)
 {
-	size_t size = 0, at = 0, all = k->end - k->start;
-	const uint8_t *code = image_code(im, k->start, &size);
+	size_t at = 0, all = k->end - k->start;
+	const uint8_t *code = image_code_all(im, k->start, all);
 	uint64_t written = k->ends == CFG_END_CALL ? NOT_KEPT : 0;
 
-	for (uint32_t i = 0; code && size >= all && i < k->ninsn && at < all; i++) {
+	for (uint32_t i = 0; code && i < k->ninsn && at < all; i++) {
 		struct insn in;
 		int len = insn_decode(&in, code + at, all - at, k->start + at);
 
@@ -92,13 +92,12 @@ static int choose(struct schedules *s, const struct estimate_proc *p, struct ima
 
 	for (uint32_t b = CFG_FIRST_BLOCK; samples && im && b < p->g.nblocks; b++) {
 		const struct cfg_block *k = &p->g.block[b];
-		size_t size = 0;
 		const uint8_t *code;
 
 		if (samples[k->cls] <= 0 || !k->ninsn)
 			continue;
-		code = image_code(im, k->start, &size);
-		if (!code || size < k->end - k->start)
+		code = image_code_all(im, k->start, k->end - k->start);
+		if (!code)
 			continue;
 		if (fill) {
 			s->of[p->first + b] = (uint32_t)s->n + 1;

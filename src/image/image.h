@@ -59,6 +59,9 @@ bool image_section_at(const struct image *im, uint64_t addr, uint64_t *start, ui
  */
 #define IMAGE_CODE_MIN 64
 const uint8_t *image_code(const struct image *im, uint64_t addr, size_t *n);
+/* The `size` code bytes from addr on, in place like those of image_code(). NULL if an executable segment does not hold all of
+ * them, or they cannot be read. */
+const uint8_t *image_code_all(const struct image *im, uint64_t addr, size_t size);
 
 /* Memory that copies of code and of unwind information take. */
 size_t image_copies_bytes(const struct image *im);

@@ -37,26 +37,41 @@ static bool load_chunk(const struct image *im, const struct image_segment *seg,
 	return true;
 }
 
-const uint8_t *image_code(const struct image *im, uint64_t addr, size_t *n)
+/* Reads the chunks of `least` bytes from addr on, or of those that the segment has. *n: how many bytes there are then. */
+static const uint8_t *load(const struct image *im, uint64_t addr, size_t least, size_t *n)
 {
 	const struct image_segment *seg = image_segment_at(im, addr);
 	struct image_code *code;
 	uint64_t at, last, end;
 
 	*n = 0;
-	if (!seg)
+	if (!seg || !least)
 		return NULL;
 	code = &im->code[seg - im->segment];
 	if (!code->bytes && !reserve(code, seg->size))
 		return NULL;
 	at = addr - seg->addr;
-	end = seg->size - at < IMAGE_CODE_MIN ? seg->size : at + IMAGE_CODE_MIN;
+	end = seg->size - at < least ? seg->size : at + least;
 	last = (end - 1) / CHUNK;
-	if (!load_chunk(im, seg, code, at / CHUNK) || !load_chunk(im, seg, code, last))
-		return NULL;
+	for (uint64_t chunk = at / CHUNK; chunk <= last; chunk++)
+		if (!load_chunk(im, seg, code, chunk))
+			return NULL;
 	end = seg->size - last * CHUNK < CHUNK ? seg->size : (last + 1) * CHUNK;
 	*n = end - at;
 	return code->bytes + at;
+}
+
+const uint8_t *image_code(const struct image *im, uint64_t addr, size_t *n)
+{
+	return load(im, addr, IMAGE_CODE_MIN, n);
+}
+
+const uint8_t *image_code_all(const struct image *im, uint64_t addr, size_t size)
+{
+	size_t n;
+	const uint8_t *code = load(im, addr, size, &n);
+
+	return n < size ? NULL : code;
 }
 
 void image_code_fini(struct image *im)
