@@ -118,6 +118,11 @@ rwx_kb() { # PID: mapped so that it can be written and executed, and how much of
 		END { print n + 0, m + 0 }' "/proc/$1/smaps"
 }
 
+advised_kb() { # PID: of such memory, for which it has asked the system for large pages
+	awk '/^[0-9a-f]+-[0-9a-f]+ / { rwx = $2 ~ /^rwx/ } rwx && /^Size:/ { size = $2 } rwx && /^VmFlags:.* hg/ { n += size }
+		END { print n + 0 }' "/proc/$1/smaps"
+}
+
 header() { # PID: how it is mapped
 	awk '$3 == "00000000" && /memfd:assay/ { print $2 }' "/proc/$1/maps"
 }
@@ -135,6 +140,8 @@ for mode in counts values lines; do
 	is "$mode, both of them have nothing mapped" "$(common "${pid[parent]}" "${pid[child]}")" ""
 	for p in parent child; do
 		like "$mode, the $p: memory that can be written and executed, kB" "$(rwx_kb "${pid[$p]}")" '^4096 '
+		[ $mode = lines ] || # whose marks take far more
+			is "$mode, the $p: little code asks for no large pages" "$(advised_kb "${pid[$p]}")" 0
 	done
 	is "$mode, neither of them can write the header" "$(header "${pid[parent]}") $(header "${pid[child]}")" "r--s r--s"
 	end "$mode"
@@ -217,8 +224,12 @@ said:	.ascii "parent\n"
 ASM
 ok "a large program is assembled" gcc -nostdlib -static -o large large.s
 begin counts ./large
-read -r mapped used < <(rwx_kb "$(pgrep -P $! -x large)")
+large=$(pgrep -P $! -x large)
+read -r mapped used < <(rwx_kb "$large")
+advised=$(advised_kb "$large")
 ok "much code: $mapped kB can be written and executed, more than at first" test "$mapped" -gt 4096
 ok "… of which $used kB are in use: half of it, but for the first pages" test "$mapped" -le $((2 * used + 4096))
+[ -d /sys/kernel/mm/transparent_hugepage ] || advised=$mapped # the system has none
+ok "… and $advised kB of which lie in large pages if possible" test "$advised" -ge $((mapped - 2048)) -a "$advised" -gt 0
 end "much code"
 done_testing

@@ -21,11 +21,10 @@
 #include "engine/shared.h"
 
 #define SITES_MAX (1u << 22)
-#define TARGETS 4096	  /* initial number of lists of pairs, by target */
-#define SPREAD 40503	  /* multiplier that spreads the numbers of sites, modulo NEAR_SITES */
-#define GATHER 30599	  /* the inverse of that factor */
-#define MANY 2048	  /* pairs */
-#define MADV_COLLAPSE_ 25 /* madvise(MADV_COLLAPSE), since Linux 6.1 */
+#define TARGETS 4096 /* initial number of lists of pairs, by target */
+#define SPREAD 40503 /* multiplier that spreads the numbers of sites, modulo NEAR_SITES */
+#define GATHER 30599 /* the inverse of that factor */
+#define MANY 2048    /* pairs */
 
 _Static_assert(offsetof(struct pair, site) == 8 && offsetof(struct pair, number) == 16, "switch.S");
 _Static_assert(offsetof(struct thread, site) == T_SITE, "layout");

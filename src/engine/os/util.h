@@ -30,6 +30,7 @@ void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Allocates memory that is never freed, zeroed. */
 void *arena(size_t n);
 #define LARGE_PAGE (2ul << 20)
+#define MADV_COLLAPSE_ 25 /* madvise(MADV_COLLAPSE), since Linux 6.1 */
 /*
  * Reserves address space, zeroed when touched. Dense memory lies in large pages, because all of it
  * is touched; `align` is a power of two. Growing memory is touched from its beginning on: the first

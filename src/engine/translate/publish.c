@@ -61,11 +61,23 @@ void publish_limit(uint64_t bytes)
 		stub_end = CACHE_BASE + CACHE_CODE_SIZE + (bytes < LIMIT_MIN ? LIMIT_MIN : bytes);
 }
 
+/*
+ * Puts the code from `start` to `end` into large pages, as code that is executed all over needs more entries for small
+ * pages than TLBs have. Called when the first large page's worth is full, so programs with little code use no more
+ * memory.
+ */
+static void enlarge(uint64_t start, uint64_t end)
+{
+	sys(__NR_madvise, start, end - start, MADV_HUGEPAGE);
+	sys(__NR_madvise, start, OPEN_FIRST, MADV_COLLAPSE_);
+}
+
 /* Opens the part from `start` up to at least `need`, and not beyond `most`. False: a limit on
  * memory forbids it. */
 static bool open_up(uint64_t *open, uint64_t start, uint64_t need, uint64_t most)
 {
 	uint64_t size = *open - start;
+	bool full = size && need < most;
 
 	if (need <= *open)
 		return true;
@@ -77,6 +89,8 @@ static bool open_up(uint64_t *open, uint64_t start, uint64_t need, uint64_t most
 	if (sys_failed(sys(__NR_mprotect, start, size, PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return false;
 	*open = start + size;
+	if (full)
+		enlarge(start, *open);
 	return true;
 }
 
