@@ -30,10 +30,9 @@
 #define SHARE_MIN 1000
 #define COARSE_MIN 2048	      /* least part of a skipped stretch that is worth code of its own */
 #define ROOM_MAX (1ull << 31) /* most instructions that are granted to a thread at once */
-/* The longest part of the run between two reads by the recorder, as a share of the instructions
- * executed so far: so a short run is read several times, too. */
-#define CLOSE_PART 32
-#define CLOSE_MAX 100000000ull
+/* The longest part of the run between two reads by the recorder, as a share of the instructions executed so far: so a
+ * short run is read several times, too, and reading, which takes time for all code, stays a small part of a long one. */
+#define CLOSE_PART 16
 
 bool schedule_on;
 uint32_t switches;
@@ -246,9 +245,7 @@ static void close_sample(void)
 
 static bool close_due(void)
 {
-	uint64_t part = now.position / CLOSE_PART;
-
-	return plan.each || now.position - now.closed >= (part < CLOSE_MAX ? part : CLOSE_MAX);
+	return plan.each || now.position - now.closed >= now.position / CLOSE_PART;
 }
 
 static void end_sample(bool cut)
