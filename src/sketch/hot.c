@@ -90,22 +90,44 @@ bool hot_grow(struct hot *h, unsigned room)
 	return true;
 }
 
-static bool grow_brief(struct hot *h)
+/* Makes room for n brief entries. */
+static bool grow_brief_to(struct hot *h, unsigned n)
 {
-	unsigned room = h->room + h->room / 2 + 2u;
 	struct brief *b;
 
-	invariant(!h->wide && h->n == h->room && h->room < h->capacity);
-	if (room > h->capacity)
-		room = h->capacity;
-	b = realloc(h->brief == h->first ? NULL : h->brief, room * sizeof(*b));
+	invariant(!h->wide && n <= h->capacity);
+	if (n <= h->room)
+		return true;
+	b = realloc(h->brief == h->first ? NULL : h->brief, n * sizeof(*b));
 	if (!b)
 		return false;
 	if (h->brief == h->first)
 		memcpy(b, h->first, sizeof(h->first));
 	h->brief = b;
-	h->room = (uint16_t)room;
+	h->room = (uint16_t)n;
 	return true;
+}
+
+static bool grow_brief(struct hot *h)
+{
+	unsigned room = h->room + h->room / 2 + 2u;
+
+	invariant(h->n == h->room && h->room < h->capacity);
+	return grow_brief_to(h, room < h->capacity ? room : h->capacity);
+}
+
+int hot_put_all(struct hot *h, const struct entry *e, unsigned n)
+{
+	bool fit = !h->wide;
+
+	for (unsigned i = 0; i < n; i++)
+		fit &= hot_fits(h, e[i].count);
+	if (fit ? !grow_brief_to(h, n) : !hot_widen(h) || !hot_grow(h, n))
+		return -1;
+	for (unsigned i = 0; i < n; i++)
+		hot_put(h, i, e[i]);
+	h->n = (uint16_t)n;
+	return 0;
 }
 
 /* Whether the entry has the form of all entries, and its value is not that of the entry that was

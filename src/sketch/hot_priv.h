@@ -3,8 +3,8 @@
  * The representation of a hot list, which the files of this folder share.
  *
  * A recording has as many lists as instructions with values, and most of them see few values, few times. So the entries of
- * a list are brief until one of them has a count above BRIEF_MAX, or the list is merged or takes many values at once; then
- * the list becomes wide for good. The first brief entry lies in the list itself.
+ * a list are brief until one of them has a count above BRIEF_MAX, or the list takes many values at once, or has weights and is merged or
+ * scaled; then the list becomes wide for good. The first brief entry lies in the list itself.
  */
 #ifndef ASSAY_SKETCH_HOT_PRIV_H
 #define ASSAY_SKETCH_HOT_PRIV_H
@@ -75,6 +75,23 @@ static inline void hot_weigh(struct hot *h, unsigned i, double weight)
 		h->brief[i].weight = (float)weight;
 }
 
+/* Whether the list's form has room for such a count. Weights are summed and multiplied in wide lists alone, where they
+ * are not rounded to floats. */
+static inline bool hot_fits(const struct hot *h, uint64_t count)
+{
+	return h->wide || (!h->weighted && count <= BRIEF_MAX);
+}
+
+/* Writes entry i, which must fit. */
+static inline void hot_put(struct hot *h, unsigned i, struct entry e)
+{
+	if (h->wide)
+		h->e[i] = e;
+	else
+		h->brief[i] = (struct brief){ e.value, (float)e.weight, (uint16_t)e.count,
+					      (uint16_t)e.error };
+}
+
 /* Checks the invariants of a list between two calls, in builds that check invariants. */
 void hot_check(const struct hot *h);
 struct entry hot_entry(const struct hot *h, unsigned i); /* the i-th entry of any list */
@@ -82,6 +99,9 @@ struct entry hot_entry(const struct hot *h, unsigned i); /* the i-th entry of an
 bool hot_widen(struct hot *h);
 /* Makes room for `room` entries of a wide list. */
 bool hot_grow(struct hot *h, unsigned room);
+/* Replaces all entries by n others, in brief if the list is brief and they can be. -1 without memory: the list is
+ * unchanged, or the same in another form. */
+int hot_put_all(struct hot *h, const struct entry *e, unsigned n);
 /* Appends an entry; the caller has checked that the list is below its capacity. -1 without
  * memory. */
 int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error);

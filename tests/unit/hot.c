@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sketch/hot.h"
+#include "sketch/hot_priv.h"
 
 #define STREAM 20000
 #define VALUES 4096
@@ -685,7 +685,7 @@ static void assert_brief_is_wide(int kind, unsigned capacity, int n)
 	struct hot_value v[2][64];
 	unsigned k;
 
-	assert_int_equal(hot_scale(wide, 1), 0);
+	assert_true(hot_widen(wide));
 	for (int i = 0; i < n; i++) {
 		uint64_t x = value_of(kind, i);
 		double weight = (double)(1 + i % 7) / 8;
@@ -717,6 +717,45 @@ static void test_brief_entries(void **unused)
 				assert_brief_is_wide(kind, capacity, length[i]);
 }
 
+/* Lists of `n` values each, brief or wide, merged with `add` added to the values of the second one, and scaled. */
+static struct hot *sum_of_lists(bool wide, int kind, int n, uint64_t add)
+{
+	struct hot *h[2];
+
+	state = 7;
+	for (int i = 0; i < 2; i++) {
+		h[i] = hot_new(HOT_SPACE_SAVING, 16);
+		assert_true(h[i] && (!wide || hot_widen(h[i])));
+		for (int k = 0; k < n; k++)
+			assert_int_equal(hot_add(h[i], value_of(kind, k), 1), 0);
+	}
+	assert_int_equal(hot_merge_sum(h[0], h[1], add, 64), 0);
+	assert_int_equal(hot_scale(h[0], 2.5), 0);
+	hot_free(h[1]);
+	return h[0];
+}
+
+/* Brief lists are merged and scaled as wide ones are, and stay brief where counts allow it. */
+static void test_brief_sums(void **unused)
+{
+	static const int length[] = { 0, 1, 10, 100, STREAM };
+
+	(void)unused;
+	for (int i = 0; i < 5 * 4 * 2; i++) {
+		int n = length[i % 5], kind = i / 5 % 4;
+		struct hot *brief = sum_of_lists(false, kind, n, i / 20 * 5ull);
+		struct hot *wide = sum_of_lists(true, kind, n, i / 20 * 5ull);
+		uint8_t bytes[2][1000];
+		size_t k = hot_encode(brief, bytes[0]);
+
+		assert_int_equal(hot_encode(wide, bytes[1]), k);
+		assert_memory_equal(bytes[0], bytes[1], k);
+		assert_true(wide->wide && brief->wide == (n == STREAM));
+		hot_free(brief);
+		hot_free(wide);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -740,6 +779,7 @@ int main(void)
 		cmocka_unit_test(test_weights_encoded),
 		cmocka_unit_test(test_scaled),
 		cmocka_unit_test(test_brief_entries),
+		cmocka_unit_test(test_brief_sums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
