@@ -14,7 +14,7 @@
 static const struct size {
 	uint16_t room;
 	uint8_t times;
-} sizes[] = { { 0, 0 }, { 8, 4 }, { 64, 8 }, { VALUES_BATCH, 0 } };
+} sizes[] = { { 0, 0 }, { 16, 2 }, { 64, 8 }, { VALUES_BATCH, 0 } };
 #define OFTEN 2 /* the first size whose sinks lie in the memory for blocks that run often */
 _Static_assert(sizeof(sizes) / sizeof(sizes[0]) == OFTEN + EXACT_OFTEN_SIZES, "");
 
