@@ -34,6 +34,8 @@
 #define WENT(taken) (8u << (taken))
 #define BOTH_WAYS (WENT(false) | WENT(true))
 
+#define BASE 8u /* in branch_predictor.used */
+
 struct entry {
 	uint16_t tag;
 	uint8_t state;
@@ -58,6 +60,7 @@ struct branch_predictor {
 	uint64_t path;
 	uint64_t stack[STACK];
 	unsigned top;
+	uint8_t used; /* what the last prediction rests on: a counter; BASE: of the base table */
 	bool simple; /* `base` has counters from 0, strongly not taken, to 3, and is indexed with outcomes */
 };
 
@@ -212,6 +215,7 @@ static bool conditional(struct branch_predictor *p, uint64_t h, uint8_t *base, b
 	provider = longest[found];
 	second = shorter[found];
 	other = (e[second]->state & TAKEN) != 0;
+	p->used = (uint8_t)((e[provider]->state & COUNTER) | (provider ? 0 : BASE));
 	next = p->next[e[provider]->state | other * STATES | taken * 2u * STATES];
 	guess = next / STATES;
 	e[provider]->state = next % STATES;
@@ -245,6 +249,7 @@ bool branch_conditional(struct branch_predictor *p, uint64_t pc, bool taken)
 		return conditional_simple(p, h, taken);
 	if (went != BOTH_WAYS) { /* the tables are for branches that have gone both ways */
 		*base = went;
+		p->used = was ? COUNTER : WEAK;
 		remember(p, taken);
 		return !was && taken;
 	}
@@ -276,11 +281,18 @@ bool branch_indirect(struct branch_predictor *p, uint64_t pc, uint64_t to)
 		*last = (struct target){ .to = to, .tag = own };
 		return guess != to;
 	}
+	p->used = path->tag == tag ? COUNTER : WEAK;
 	learn(path, tag, to);
 	*last = (struct target){ .to = to, .tag = own };
 	p->path = p->path << 16 ^ mix(to) >> 48; /* hash of the last four targets */
 	remember(p, mix(to) & 1);
 	return guess != to;
+}
+
+bool branch_sure(const struct branch_predictor *p)
+{
+	return p->used & BASE ? p->used == (BASE | (WEAK - 1)) || p->used == (BASE | (TAKEN + 1))
+			      : p->used == 0 || p->used == COUNTER;
 }
 
 void branch_call(struct branch_predictor *p, uint64_t next)

@@ -28,6 +28,12 @@ void branch_free(struct branch_predictor *p);
 bool branch_conditional(struct branch_predictor *p, uint64_t pc, bool taken);
 bool branch_indirect(struct branch_predictor *p, uint64_t pc, uint64_t target);
 bool branch_return(struct branch_predictor *p, uint64_t target);
+/*
+ * The modern predictor: whether it knew the branch, indirect jump or call of its last prediction well: its counters were as
+ * far to one side as they go, or it had seen the target after the same ones before. A predictor that sees a small part of
+ * what runs is not sure where one that sees all has learned long ago.
+ */
+bool branch_sure(const struct branch_predictor *p);
 /* Pushes a return address; called for each call, in addition. */
 void branch_call(struct branch_predictor *p, uint64_t next);
 

@@ -171,12 +171,13 @@ static void note_fetch(struct locality_past *t, struct locality *l, const struct
 	l->code_pages += !page;
 }
 
-static void note_branch(struct locality_past *t, struct locality *l, bool wrong)
+static void note_branch(struct locality_past *t, struct locality *l,
+			enum locality_prediction prediction)
 {
-	if (t->outcomes++ < LOCALITY_OUTCOMES)
+	if (t->outcomes++ < LOCALITY_OUTCOMES || prediction == LOCALITY_UNSURE)
 		return;
 	l->branches++;
-	l->mispredicted += wrong;
+	l->mispredicted += prediction == LOCALITY_WRONG;
 }
 
 static uint64_t line_of(const struct retired *r)
@@ -185,7 +186,7 @@ static uint64_t line_of(const struct retired *r)
 }
 
 int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked,
-		  bool wrong)
+		  enum locality_prediction prediction)
 {
 	bool fetch = line_of(r) != t->line, access = r->have >> OPERAND_ADDRESS & 1;
 	struct locality *l;
@@ -201,7 +202,7 @@ int locality_note(struct locality_past *t, struct site *s, const struct retired 
 	if (access && note_access(t, l, r, asked))
 		return -1;
 	if (pace_is_predicted(r))
-		note_branch(t, l, wrong);
+		note_branch(t, l, prediction);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
  * share of accesses to lines not used before bounds misses. Accesses count once a window is
  * LOCALITY_AFTER instructions old. A fetch is an instruction in another line than the one before
  * it. The predictor (model/branch) keeps its state from window to window; its predictions count
- * once a window has as many outcomes as its middle histories are long. The thread that touched a
+ * once a window has as many outcomes as its middle histories are long, and where it is sure of them. The thread that touched a
  * line last, and whether it wrote, is kept from window to window, which shows lines that threads
  * contend for. Of windows that are long enough, a fraction is examined, some thousand a second.
  */
@@ -39,7 +39,7 @@ struct spread {
 	X(fetches, "entries of a line of code that were asked about") \
 	X(code_lines, "of those, of lines that the window had not used") \
 	X(code_pages, "… of pages") \
-	X(branches, "branches and indirect jumps and calls that were asked about") \
+	X(branches, "branches and indirect jumps and calls that were predicted for sure") \
 	X(mispredicted, "of those, mispredicted")
 struct locality {
 #define X(name, what) uint64_t name;
@@ -68,10 +68,17 @@ struct locality_past;
 /* Begins a window. *now: state for locality_note(); NULL: the window is not examined. -1 without
  * memory. */
 int locality_begin(struct profile *p, const struct window *w, struct locality_past **now);
-/* Observes the window's next instruction, of site s. asked: the window is old enough for
- * predictions to count. wrong: the instruction was mispredicted. -1 without memory. */
+/* What a predictor made of an instruction. */
+enum locality_prediction {
+	LOCALITY_UNSURE, /* nothing that counts: the predictor had not learned that branch */
+	LOCALITY_RIGHT,
+	LOCALITY_WRONG
+};
+
+/* Observes the window's next instruction, of site s. asked: the window is old enough for accesses and fetches to count. -1
+ * without memory. */
 int locality_note(struct locality_past *t, struct site *s, const struct retired *r, bool asked,
-		  bool wrong);
+		  enum locality_prediction prediction);
 void locality_free(struct profile *p);
 /* Frees a site's entry, which may be NULL. */
 void locality_drop(struct locality *l);

@@ -10,8 +10,9 @@
 
 struct pace {
 	struct branch_predictor *predictor;
-	double looked, wrong;	     /* instructions of windows so far; mispredictions in them */
-	bool wrong_at[RA_BURST_MAX]; /* mispredictions in the current window */
+	double looked, wrong; /* instructions of windows so far; mispredictions in them */
+	/* branches of the current window that were mispredicted, and of which the predictor was sure */
+	bool wrong_at[RA_BURST_MAX], sure_at[RA_BURST_MAX];
 };
 
 static struct pace *pace_of(struct profile *p)
@@ -63,10 +64,12 @@ int pace_window(struct profile *p, const struct window *w, double *factor)
 	if (!t)
 		return -1;
 	memset(t->wrong_at, 0, n * sizeof(t->wrong_at[0]));
+	memset(t->sure_at, 0, n * sizeof(t->sure_at[0]));
 	for (uint32_t i = 0; i < n; i++) {
 		if (!pace_is_predicted(&w->ri[i]))
 			continue;
 		t->wrong_at[i] = predict(t->predictor, &w->ri[i]);
+		t->sure_at[i] = branch_sure(t->predictor);
 		wrong += branches >= PACE_OUTCOMES && t->wrong_at[i];
 		if (++branches == PACE_OUTCOMES)
 			looked = n - i - 1;
@@ -81,4 +84,9 @@ int pace_window(struct profile *p, const struct window *w, double *factor)
 bool pace_wrong(const struct profile *p, uint32_t i)
 {
 	return p->pace && i < RA_BURST_MAX && p->pace->wrong_at[i];
+}
+
+bool pace_sure(const struct profile *p, uint32_t i)
+{
+	return p->pace && i < RA_BURST_MAX && p->pace->sure_at[i];
 }

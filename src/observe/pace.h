@@ -30,6 +30,8 @@
 int pace_window(struct profile *p, const struct window *w, double *factor);
 /* Whether the i-th instruction of the last window was a mispredicted branch. */
 bool pace_wrong(const struct profile *p, uint32_t i);
+/* Whether the predictor was sure of that branch. */
+bool pace_sure(const struct profile *p, uint32_t i);
 /* Whether the instruction is a branch with a known outcome, or target. */
 bool pace_is_predicted(const struct retired *r);
 void pace_free(struct profile *p);

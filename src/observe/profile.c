@@ -306,7 +306,10 @@ static int observe(struct profile *p, const struct retired *r, uint32_t number,
 	w->taken += r->taken ? weight : 0;
 	w->near += near ? weigh->start : 0;
 	p->near += near ? weigh->start : 0;
-	if (past && locality_note(past, s, r, number >= LOCALITY_AFTER, pace_wrong(p, number)))
+	if (past && locality_note(past, s, r, number >= LOCALITY_AFTER,
+				  !pace_sure(p, number)	  ? LOCALITY_UNSURE
+				  : pace_wrong(p, number) ? LOCALITY_WRONG
+							  : LOCALITY_RIGHT))
 		return -1;
 	return r->have ? profile_values(p, s, r, weight) : 0;
 }

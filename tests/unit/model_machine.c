@@ -166,6 +166,64 @@ static void test_correlation(void **unused)
 	branch_free(b);
 }
 
+/* The number of predictions that were wrong, and of those, and all, of which the predictor was sure. */
+struct sureness {
+	unsigned all, wrong, sure, sure_wrong;
+};
+
+/* Shows so many branches in turn, in windows of 40 outcomes of one, each after 16 of others; a window's first 16 do not count. */
+static struct sureness in_windows(unsigned (*outcome)(unsigned i), unsigned branches,
+				  unsigned windows)
+{
+	struct branch_predictor *b = branch_new();
+	struct sureness seen = { 0 };
+
+	assert_non_null(b);
+	for (unsigned w = 0; w < windows; w++) {
+		for (unsigned i = 0; i < 16; i++)
+			branch_conditional(b, 0x402000 + 64 * i, noise(16 * w + i));
+		for (unsigned i = 0; i < 40; i++) {
+			bool missed = branch_conditional(b, 0x403000 + 64 * (w % branches),
+							 outcome(w * 997 + i));
+
+			if (i < 16)
+				continue;
+			seen.all++;
+			seen.wrong += missed;
+			seen.sure += branch_sure(b);
+			seen.sure_wrong += missed && branch_sure(b);
+		}
+	}
+	branch_free(b);
+	return seen;
+}
+
+/* What a predictor of all outcomes makes of a loop, one that sees a few says where it is sure; of noise both are wrong half of
+ * the time. */
+static void test_sure(void **unused)
+{
+	struct branch_predictor *b = branch_new();
+	struct sureness loop = in_windows(loop_of_7, 50, 100), coin = in_windows(noise, 1, 500);
+
+	(void)unused;
+	assert_non_null(b);
+	branch_conditional(b, 0x401000, true);
+	assert_false(branch_sure(b));
+	branch_conditional(b, 0x401000, true); /* it always went there */
+	assert_true(branch_sure(b));
+	branch_indirect(b, 0x402000, 0x500000);
+	assert_false(branch_sure(b));
+	for (int i = 0; i < 5; i++)
+		branch_indirect(b, 0x402000, 0x500000);
+	assert_true(branch_sure(b));
+	branch_free(b);
+	assert_true(loop.wrong > loop.all / 100 && loop.sure > loop.all / 2);
+	assert_true(loop.sure_wrong * loop.all < loop.wrong * loop.sure / 3);
+	assert_in_range(coin.wrong, coin.all * 2 / 5, coin.all * 3 / 5);
+	assert_true(coin.sure > 1000);
+	assert_in_range(coin.sure_wrong, coin.sure * 2 / 5, coin.sure * 3 / 5);
+}
+
 /* The simple predictor learns a loop of 7 by its history, and not one of 30, which is longer than the history that an index
  * has room for. */
 static void test_simple(void **unused)
@@ -403,9 +461,9 @@ int main(void)
 		cmocka_unit_test(test_unchanged),  cmocka_unit_test(test_stride),
 		cmocka_unit_test(test_chase),	   cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_directions), cmocka_unit_test(test_correlation),
-		cmocka_unit_test(test_targets),	   cmocka_unit_test(test_text),
-		cmocka_unit_test(test_simple),	   cmocka_unit_test(test_same_ways),
-		cmocka_unit_test(test_one_way),
+		cmocka_unit_test(test_sure),	   cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_text),	   cmocka_unit_test(test_simple),
+		cmocka_unit_test(test_same_ways),  cmocka_unit_test(test_one_way),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
