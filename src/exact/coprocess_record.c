@@ -33,42 +33,29 @@ static void count(struct site *s, uint64_t n)
 	s->time += (double)n;
 }
 
-static uint8_t *put(uint8_t *p, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
-/* Builds the list of a load's values in the form that hot_decode() reads. Samples that no value
- * accounts for belong to other values. */
+/* Builds the list of a load's values. Samples that no value accounts for belong to other values. */
 static struct hot *list_of(const struct profile *p, const struct table_load *l)
 {
-	uint8_t bytes[64 + 30 * TABLE_VALUES], *at = bytes;
-	uint64_t n[TABLE_VALUES], rest = l->total, least = UINT64_MAX;
+	uint64_t value[TABLE_VALUES], count[TABLE_VALUES], rest = l->total, least = UINT64_MAX;
 	double share[TABLE_VALUES];
-	unsigned values = 0;
-	struct err err;
-	size_t used;
+	unsigned n = 0;
 
 	table_shares(l, TABLE_MOST, share);
 	for (unsigned i = 0; i < l->n; i++) {
-		n[i] = (uint64_t)(share[i] * (double)l->total + 0.5);
-		n[i] = n[i] < rest ? n[i] : rest;
-		rest -= n[i];
-		least = n[i] && n[i] < least ? n[i] : least;
-		values += n[i] != 0;
+		uint64_t samples = (uint64_t)(share[i] * (double)l->total + 0.5);
+
+		samples = samples < rest ? samples : rest;
+		if (!samples)
+			continue;
+		rest -= samples;
+		least = samples < least ? samples : least;
+		value[n] = (uint32_t)l->value[i].value;
+		count[n++] = samples;
 	}
-	*at++ = HOT_SPACE_SAVING;
-	at = put(at, p->capacity > TABLE_VALUES ? p->capacity : TABLE_VALUES);
-	at = put(at, l->total);
-	at = put(at, values);
-	at = put(at, rest < least ? rest : least); /* most samples that another value can have */
-	for (unsigned i = 0; i < l->n; i++)
-		if (n[i])
-			at = put(put(put(at, (uint32_t)l->value[i].value), n[i]), 0);
-	return hot_decode(bytes, (size_t)(at - bytes), &used, &err);
+	/* the most samples that another value can have */
+	rest = rest < least ? rest : least;
+	return hot_counted(p->capacity > TABLE_VALUES ? p->capacity : TABLE_VALUES, l->total, rest,
+			   value, count, n);
 }
 
 static int record_values(const struct coprocess *c, struct profile *p, const struct lab *l)

@@ -323,3 +323,23 @@ int hot_add_weighted(struct hot *h, uint64_t value, double weight)
 	h->weighted = true;
 	return add(h, value, 1, weight);
 }
+
+struct hot *hot_counted(unsigned capacity, uint64_t total, uint64_t rest, const uint64_t *value,
+			const uint64_t *count, unsigned n)
+{
+	struct hot *h = hot_new(HOT_SPACE_SAVING, capacity);
+
+	if (!h)
+		return NULL;
+	h->total = total;
+	h->rest = rest;
+	for (unsigned i = 0; i < n; i++) {
+		invariant(count[i] >= rest);
+		if (hot_append(h, value[i], count[i], 0)) {
+			hot_free(h);
+			return NULL;
+		}
+	}
+	h->last = 0;
+	return h;
+}

@@ -95,21 +95,29 @@ unsigned hot_top(const struct hot *h, struct hot_value *out, unsigned n);
 /* The most that any value outside the list can have occurred, with confidence hot_confidence(). */
 double hot_rest_bound(const struct hot *h);
 
-/* Serialised form, portable and compact (varints), appended at p; documented in hot_bytes.c.
- * hot_encoded_max: bytes that surely suffice. hot_encode returns the bytes written. */
-size_t hot_encoded_max(const struct hot *h);
-size_t hot_encode(const struct hot *h, uint8_t *p);
-/* Reads a list from p[0..n), which is untrusted. *used: bytes consumed. NULL with err set if it
- * is malformed. */
-struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err);
+/* Lists as columns (base/columns.h), documented in hot_bytes.c. */
+enum hot_column {
+	HOT_FORM,
+	HOT_TOTAL,
+	HOT_ENTRIES,
+	HOT_REST,
+	HOT_VALUES,
+	HOT_CERTAIN,
+	HOT_ERRORS,
+	HOT_WEIGHTS,
+	HOT_COLUMNS
+};
+struct buffer;
+struct cursor;
+/* Appends a list to column[0..HOT_COLUMNS). False without memory. */
+bool hot_encode(const struct hot *h, struct buffer *column);
+/* Reads the next list of column[0..HOT_COLUMNS), which are untrusted. NULL with err set if it is malformed. */
+struct hot *hot_decode(struct cursor *column, struct err *err);
 
-/* Encodes the weights, which are stored beside a list so that readers of lists alone can ignore
- * them; documented in hot_bytes.c. A list without weights encodes to nothing. At most hot_encoded_max
- * bytes. */
-size_t hot_weights_encode(const struct hot *h, uint8_t *p);
-/* Decodes weights into the list they were stored beside. Returns the bytes consumed; 0:
- * malformed. */
-size_t hot_weights_decode(struct hot *h, const uint8_t *p, size_t n);
+/* Makes a Space-Saving list of n values that occurred count[] times of `total`; another value occurred at most `rest` times,
+ * which is no more than any of the counts. At most `capacity` values. NULL without memory. */
+struct hot *hot_counted(unsigned capacity, uint64_t total, uint64_t rest, const uint64_t *value,
+			const uint64_t *count, unsigned n);
 
 /* Seeds the generator for counting samples, which otherwise has a fixed seed. */
 void hot_seed(uint64_t seed);

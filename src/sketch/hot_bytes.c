@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hot lists as bytes. Form (1 byte), then varints: capacity, total, entries, and
- *   0 Space-Saving      rest (the most a value outside can have occurred), then value, count, error each
- *   1 counting samples  tau in 1/65536, then value, count each
- *   2 merged ones       tau in 1/65536, streams, then value, count, missed each
+ * Hot lists as columns (base/columns.h): one list after the other, and of each
  *
- * Weights: what all occurrences weigh, then what the certain ones of each entry do, in 1/1024: varints.
+ *   HOT_FORM     its form, 4 more if it is weighted; its capacity
+ *   HOT_TOTAL    total
+ *   HOT_ENTRIES  the number of its entries
+ *   HOT_REST     Space-Saving: rest, the most a value outside can have occurred; else tau in 1/65536, and of a list of
+ *                form 2 its streams
+ *   HOT_VALUES   of each entry, in the order of values: its value, less that of the entry before
+ *   HOT_CERTAIN  of each: how often it certainly occurred
+ *   HOT_ERRORS   of each, form 0: rest less what its count may have too many, zigzag; form 2: what it missed
+ *   HOT_WEIGHTS  of a weighted list, in 1/1024: what all occurrences weigh, then what the certain ones of each entry do
+ *
+ * Forms: 0 Space-Saving, 1 counting samples, 2 merged ones.
  */
+#include <stdlib.h>
+
+#include "base/columns.h"
 #include "base/invariant.h"
-#include "base/varint.h"
 #include "sketch/hot_priv.h"
 
 #define TAU_SCALE 65536.0
 #define EXTRA_LIMIT 0x1p62 /* limit of encoded tau and rest, so that sums of them do not wrap */
-
-size_t hot_encoded_max(const struct hot *h)
-{
-	return 1 + 5 * 10 + (size_t)h->n * 30;
-}
-
+#define WEIGHT_SCALE 1024.0
 #define FORM_MERGED HOT_METHOD_N /* The other forms are the numbers of the methods. */
+#define WEIGHTED 4
+#define FEW 64 /* entries that are sorted without memory from the heap */
 
 static uint64_t encoded_tau(const struct hot *h)
 {
@@ -28,28 +34,100 @@ static uint64_t encoded_tau(const struct hot *h)
 	return tau < EXTRA_LIMIT ? (uint64_t)tau : (uint64_t)EXTRA_LIMIT - (1u << 10);
 }
 
-size_t hot_encode(const struct hot *h, uint8_t *p)
+static uint64_t encoded_weight(double weight)
 {
-	bool merged = h->method == HOT_COUNTING && hot_counting(h)->streams > 1;
-	struct buffer b = { .p = p };
+	return weight < EXTRA_LIMIT / WEIGHT_SCALE ? (uint64_t)(weight * WEIGHT_SCALE + 0.5)
+						   : (uint64_t)EXTRA_LIMIT;
+}
 
-	b.p[b.n++] = merged ? FORM_MERGED : h->method;
-	varint_put(&b, h->capacity);
-	varint_put(&b, h->total);
-	varint_put(&b, h->n);
-	varint_put(&b, h->method == HOT_COUNTING ? encoded_tau(h) : h->rest);
-	if (merged)
-		varint_put(&b, hot_counting(h)->streams);
-	for (unsigned i = 0; i < h->n; i++) {
-		struct entry e = hot_entry(h, i);
+static bool is_merged(const struct hot *h)
+{
+	return h->method == HOT_COUNTING && hot_counting(h)->streams > 1;
+}
 
-		varint_put(&b, e.value);
-		varint_put(&b, e.count);
-		if (h->method == HOT_SPACE_SAVING || merged)
-			varint_put(&b, e.error);
+static int by_value(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+static bool put_head(const struct hot *h, struct buffer *column)
+{
+	bool merged = is_merged(h);
+	unsigned form = merged ? FORM_MERGED : h->method;
+
+	return column_put(&column[HOT_FORM], form | (h->weighted ? WEIGHTED : 0)) &&
+	       column_put(&column[HOT_FORM], h->capacity) &&
+	       column_put(&column[HOT_TOTAL], h->total) && column_put(&column[HOT_ENTRIES], h->n) &&
+	       column_put(&column[HOT_REST],
+			  h->method == HOT_COUNTING ? encoded_tau(h) : h->rest) &&
+	       (!merged || column_put(&column[HOT_REST], hot_counting(h)->streams)) &&
+	       (!h->weighted || column_put(&column[HOT_WEIGHTS], encoded_weight(h->weight)));
+}
+
+static bool put_entry(const struct hot *h, const struct entry *e, uint64_t last,
+		      struct buffer *column)
+{
+	uint64_t certain = h->method == HOT_COUNTING ? e->count : e->count - e->error;
+	bool ok = column_put(&column[HOT_VALUES], e->value - last) &&
+		  column_put(&column[HOT_CERTAIN], certain);
+
+	if (ok && h->method == HOT_SPACE_SAVING)
+		ok = column_put(&column[HOT_ERRORS], zigzag((int64_t)(h->rest - e->error)));
+	else if (ok && is_merged(h))
+		ok = column_put(&column[HOT_ERRORS], e->error);
+	return ok && (!h->weighted || column_put(&column[HOT_WEIGHTS], encoded_weight(e->weight)));
+}
+
+bool hot_encode(const struct hot *h, struct buffer *column)
+{
+	struct entry few[FEW], *e = h->n <= FEW ? few : calloc(h->n, sizeof(*e));
+	bool ok;
+
+	if (!e)
+		return false;
+	for (unsigned i = 0; i < h->n; i++)
+		e[i] = hot_entry(h, i);
+	if (h->n)
+		qsort(e, h->n, sizeof(*e), by_value);
+	ok = put_head(h, column);
+	for (unsigned i = 0; i < h->n && ok; i++)
+		ok = put_entry(h, &e[i], i ? e[i - 1].value : 0, column);
+	if (e != few)
+		free(e);
+	return ok;
+}
+
+/* Reads a weight, and rejects one that exceeds what that many occurrences can weigh. */
+static bool get_weight(struct cursor *column, double occurrences, double *weight)
+{
+	uint64_t v;
+
+	if (!varint_get(&column[HOT_WEIGHTS], &v))
+		return false;
+	*weight = (double)v / WEIGHT_SCALE;
+	return *weight <= HOT_WEIGHT_MAX * occurrences + 1;
+}
+
+/* Reads how often an entry occurred. */
+static bool get_counts(const struct hot *h, uint64_t rest, struct cursor *column, struct entry *e)
+{
+	uint64_t error;
+
+	if (!varint_get(&column[HOT_CERTAIN], &e->count) || e->count > UINT64_MAX / 4)
+		return false;
+	if (h->method == HOT_SPACE_SAVING) {
+		if (!varint_get(&column[HOT_ERRORS], &error))
+			return false;
+		e->error = rest - (uint64_t)unzigzag(error);
+		if (e->error > UINT64_MAX / 4)
+			return false;
+		e->count += e->error;
+	} else if (hot_counting(h)->streams > 1 && !varint_get(&column[HOT_ERRORS], &e->error)) {
+		return false;
 	}
-	invariant(b.n <= hot_encoded_max(h));
-	return b.n;
+	return true;
 }
 
 /* Whether an entry could come from a list that was filled and merged. */
@@ -57,133 +135,80 @@ static bool plausible(const struct hot *h, const struct entry *e, double *spare)
 {
 	if (!e->count || e->count > UINT64_MAX / 4 || e->error > UINT64_MAX / 4)
 		return false;
-	if (h->method == HOT_SPACE_SAVING && (e->error > e->count || e->count < h->rest))
+	if (h->method == HOT_SPACE_SAVING && e->count < h->rest)
 		return false;
 	*spare -= hot_certain(h, e);
 	return *spare >= 0;
 }
 
-static bool has(const struct hot *h, uint64_t value)
+static bool get_entries(struct hot *h, uint64_t n, uint64_t rest, struct cursor *column)
 {
-	for (unsigned i = 0; i < h->n; i++)
-		if (hot_entry(h, i).value == value)
-			return true;
-	return false;
-}
-
-static bool decode_entries(struct hot *h, uint64_t n, struct cursor *c)
-{
-	bool errors = h->method == HOT_SPACE_SAVING || hot_counting(h)->streams > 1;
 	double spare = (double)h->total;
+	uint64_t last = 0, more;
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct entry e = { 0 };
 
-		if (!varint_get(c, &e.value) || !varint_get(c, &e.count) ||
-		    (errors && !varint_get(c, &e.error)))
+		if (!varint_get(&column[HOT_VALUES], &more) || (i && !more) ||
+		    more > UINT64_MAX - last || !get_counts(h, rest, column, &e))
 			return false;
-		if (!plausible(h, &e, &spare) || has(h, e.value) ||
-		    hot_append(h, e.value, e.count, e.error))
+		last += more;
+		e.value = last;
+		if (!plausible(h, &e, &spare) || hot_append(h, e.value, e.count, e.error))
 			return false;
+		if (!h->weighted)
+			continue;
+		if (!get_weight(column, hot_certain(h, &e), &e.weight))
+			return false;
+		hot_weigh(h, h->n - 1u, e.weight);
 	}
 	return true;
 }
 
-/* Decodes the part before the entries; their number goes to *n. */
-static struct hot *decode_head(struct cursor *c, uint64_t *n)
+/* Reads what is before the entries; their number goes to *n, and the rest as it is stored to *rest. */
+static struct hot *get_head(struct cursor *column, uint64_t *n, uint64_t *rest)
 {
-	uint64_t capacity, total, extra, streams = 1;
+	uint64_t form, capacity, total, streams = 1;
+	bool weighted;
 	struct hot *h;
-	uint8_t form;
 
-	if (c->p == c->end)
+	if (!varint_get(&column[HOT_FORM], &form) || !varint_get(&column[HOT_FORM], &capacity) ||
+	    !varint_get(&column[HOT_TOTAL], &total) || !varint_get(&column[HOT_ENTRIES], n) ||
+	    !varint_get(&column[HOT_REST], rest))
 		return NULL;
-	form = *c->p++;
-	if (form > FORM_MERGED || !varint_get(c, &capacity) || !varint_get(c, &total) ||
-	    !varint_get(c, n) || !varint_get(c, &extra) ||
-	    (form == FORM_MERGED && !varint_get(c, &streams)))
+	weighted = form & WEIGHTED;
+	form &= ~(uint64_t)WEIGHTED;
+	if (form > FORM_MERGED ||
+	    (form == FORM_MERGED && !varint_get(&column[HOT_REST], &streams)) || capacity < 1 ||
+	    capacity > HOT_CAPACITY_MAX || *n > capacity || total > UINT64_MAX / 4 ||
+	    (double)*rest >= EXTRA_LIMIT || streams < 1 || streams > STREAMS_MAX)
 		return NULL;
-	if (capacity < 1 || capacity > HOT_CAPACITY_MAX || *n > capacity ||
-	    total > UINT64_MAX / 4 || (double)extra >= EXTRA_LIMIT || streams < 1 ||
-	    streams > STREAMS_MAX)
-		return NULL;
-	h = hot_new(form == FORM_MERGED ? HOT_COUNTING : form, (unsigned)capacity);
+	h = hot_new(form == FORM_MERGED ? HOT_COUNTING : (enum hot_method)form, (unsigned)capacity);
 	if (!h)
 		return NULL;
 	h->total = total;
+	h->weighted = weighted;
 	if (h->method == HOT_COUNTING) {
 		hot_counting(h)->streams = (uint32_t)streams;
-		h->tau = extra < TAU_SCALE ? 1 : (double)extra / TAU_SCALE;
+		h->tau = *rest < TAU_SCALE ? 1 : (double)*rest / TAU_SCALE;
 	} else {
-		h->rest = extra > total ? total : extra;
+		h->rest = *rest > total ? total : *rest;
 	}
 	return h;
 }
 
-struct hot *hot_decode(const uint8_t *p, size_t n, size_t *used, struct err *err)
+struct hot *hot_decode(struct cursor *column, struct err *err)
 {
-	struct cursor c = { p, p + n };
-	uint64_t entries;
-	struct hot *h = decode_head(&c, &entries);
+	uint64_t n, rest;
+	struct hot *h = get_head(column, &n, &rest);
 
-	if (!h || !decode_entries(h, entries, &c)) {
+	if (!h || (h->weighted && !get_weight(column, (double)h->total, &h->weight)) ||
+	    !get_entries(h, n, rest, column)) {
 		hot_free(h);
 		err_set(err, ERR_FAILED, "malformed hot list");
 		return NULL;
 	}
 	h->last = 0;
 	hot_check(h);
-	*used = (size_t)(c.p - p);
 	return h;
-}
-
-/* Encoded weights. */
-
-#define WEIGHT_SCALE 1024.0
-
-static void put_weight(struct buffer *b, double weight)
-{
-	varint_put(b, weight < EXTRA_LIMIT / WEIGHT_SCALE ? (uint64_t)(weight * WEIGHT_SCALE + 0.5)
-							  : (uint64_t)EXTRA_LIMIT);
-}
-
-size_t hot_weights_encode(const struct hot *h, uint8_t *p)
-{
-	struct buffer b = { .p = p };
-
-	if (!h->weighted)
-		return 0;
-	put_weight(&b, h->weight);
-	for (unsigned i = 0; i < h->n; i++)
-		put_weight(&b, hot_entry(h, i).weight);
-	invariant(b.n <= hot_encoded_max(h));
-	return b.n;
-}
-
-/* Reads a weight, and rejects one that exceeds what that many occurrences can weigh. */
-static bool get_weight(struct cursor *c, double occurrences, double *weight)
-{
-	uint64_t v;
-
-	if (!varint_get(c, &v))
-		return false;
-	*weight = (double)v / WEIGHT_SCALE;
-	return *weight <= HOT_WEIGHT_MAX * occurrences + 1;
-}
-
-size_t hot_weights_decode(struct hot *h, const uint8_t *p, size_t n)
-{
-	struct cursor c = { p, p + n };
-
-	if (!get_weight(&c, (double)h->total, &h->weight))
-		return 0;
-	for (unsigned i = 0; i < h->n; i++) {
-		struct entry e = hot_entry(h, i);
-
-		if (!get_weight(&c, hot_certain(h, &e), &e.weight))
-			return 0;
-		hot_weigh(h, i, e.weight);
-	}
-	h->weighted = true;
-	return (size_t)(c.p - p);
 }

@@ -2,71 +2,69 @@
 #include "store/caller_rows.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <zstd.h>
 
-#include "base/varint.h"
+#include "base/columns.h"
 
-#define PART (1u << 20) /* bytes of a row, about */
+#define PART (1u << 20) /* bytes of a row before compression, about */
 #define PART_MAX (64u << 20)
-#define FIELDS 7
 #define WINDOWS_LEAST 2
+
+enum {
+	IMAGE,
+	ADDRESS,
+	CALLER_IMAGE,
+	CALLER_ADDRESS,
+	OBSERVED,
+	WINDOWS,
+	OPERANDS,
+	FIELDS,
+	COLUMNS = FIELDS + HOT_COLUMNS
+};
+_Static_assert(COLUMNS <= COLUMNS_MAX, "columns of callers");
 
 /* Writing. */
 
-static bool put(struct buffer *b, const struct caller *c, uint64_t *last)
+static bool put(struct buffer *column, const struct caller *c, uint64_t *last)
 {
-	uint64_t have = 0;
+	uint64_t v[FIELDS] = {
+		[IMAGE] = c->key.site.image,
+		[ADDRESS] = zigzag((int64_t)(c->key.site.addr - *last)),
+		[CALLER_IMAGE] = c->key.caller.image,
+		[CALLER_ADDRESS] = zigzag((int64_t)(c->key.caller.addr - c->key.site.addr)),
+		[OBSERVED] = c->observed,
+		[WINDOWS] = c->windows,
+	};
 
-	if (!buffer_room(b, FIELDS * VARINT_MAX))
-		return false;
 	for (int i = 0; i < OPERAND_N; i++)
-		have |= (c->value[i] ? 1ull : 0) << i;
-	varint_put(b, c->key.site.image);
-	varint_put(b, zigzag((int64_t)(c->key.site.addr - *last)));
-	varint_put(b, c->key.caller.image);
-	varint_put(b, zigzag((int64_t)(c->key.caller.addr - c->key.site.addr)));
-	varint_put(b, c->observed);
-	varint_put(b, c->windows);
-	varint_put(b, have);
-	*last = c->key.site.addr;
-	for (int i = 0; i < OPERAND_N; i++) {
-		if (!c->value[i])
-			continue;
-		if (!buffer_room(b, hot_encoded_max(c->value[i])))
+		v[OPERANDS] |= (c->value[i] ? 1ull : 0) << i;
+	for (int i = 0; i < FIELDS; i++)
+		if (!column_put(&column[i], v[i]))
 			return false;
-		b->n += hot_encode(c->value[i], b->p + b->n);
-	}
+	*last = c->key.site.addr;
+	for (int i = 0; i < OPERAND_N; i++)
+		if (c->value[i] && !hot_encode(c->value[i], &column[FIELDS]))
+			return false;
 	return true;
 }
 
-static int write_part(sqlite3_stmt *s, struct buffer *b)
+static int write_part(sqlite3 *db, struct columns *columns, uint64_t patience)
 {
-	size_t bound = ZSTD_compressBound(b->n), n;
-	uint8_t *out;
-	int rc;
+	struct buffer b = { 0 };
+	int rc = SQLITE_OK;
 
-	if (!b->n)
-		return SQLITE_OK;
-	out = malloc(bound);
-	n = out ? ZSTD_compress(out, bound, b->p, b->n, 1) : 0;
-	if (!out || ZSTD_isError(n)) {
-		free(out);
-		return SQLITE_NOMEM;
-	}
-	sqlite3_bind_int64(s, 1, (sqlite3_int64)b->n);
-	sqlite3_bind_blob(s, 2, out, (int)n, SQLITE_STATIC);
-	rc = sqlite3_step(s);
-	sqlite3_reset(s);
-	free(out);
-	b->n = 0;
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	if (columns_size(columns))
+		rc = columns_join(columns, &b)
+			     ? packed_insert(db, "INSERT INTO caller(size, rows) VALUES(?,?)", 0,
+					     &b, patience)
+			     : SQLITE_NOMEM;
+	free(b.p);
+	return rc;
 }
 
-static int write_rows(sqlite3_stmt *s, const struct profile *p)
+static int write_rows(sqlite3 *db, const struct profile *p, uint64_t patience)
 {
+	struct columns columns = { .n = COLUMNS };
 	struct caller *c, *tmp;
-	struct buffer b = { 0 };
 	uint64_t last = 0;
 	int rc = SQLITE_OK;
 
@@ -75,37 +73,30 @@ static int write_rows(sqlite3_stmt *s, const struct profile *p)
 			break;
 		if (c->windows < WINDOWS_LEAST)
 			continue;
-		if (!put(&b, c, &last))
+		if (!put(columns.of, c, &last))
 			rc = SQLITE_NOMEM;
-		if (rc != SQLITE_OK || b.n < PART)
+		if (rc != SQLITE_OK || columns_size(&columns) < PART)
 			continue;
-		rc = write_part(s, &b);
+		rc = write_part(db, &columns, patience);
 		last = 0;
 	}
 	if (rc == SQLITE_OK)
-		rc = write_part(s, &b);
-	free(b.p);
+		rc = write_part(db, &columns, patience);
+	columns_fini(&columns);
 	return rc;
 }
 
-int caller_rows_write(sqlite3 *db, const struct profile *p)
+int caller_rows_write(sqlite3 *db, const struct profile *p, uint64_t patience)
 {
 	static const char make[] =
 		"CREATE TABLE IF NOT EXISTS caller(part INTEGER PRIMARY KEY, size INTEGER,"
 		" rows BLOB); DELETE FROM caller";
-	sqlite3_stmt *s = NULL;
 	int rc = SQLITE_OK;
 
 	if (!p->callers)
 		return rc;
 	rc = sqlite3_exec(db, make, NULL, NULL, NULL);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(db, "INSERT INTO caller(size, rows) VALUES(?,?)", -1, &s,
-					NULL);
-	if (rc == SQLITE_OK)
-		rc = write_rows(s, p);
-	sqlite3_finalize(s);
-	return rc;
+	return rc == SQLITE_OK ? write_rows(db, p, patience) : rc;
 }
 
 /* Reading: everything is validated. */
@@ -117,36 +108,27 @@ struct rows {
 	struct budget *budget;
 };
 
-/* The numbers of a row. */
-struct fields {
-	uint64_t image, addr, caller_image, caller_addr, observed, windows, have;
-};
-
-static bool get_fields(const struct rows *r, struct cursor *c, struct fields *f)
+static bool get_fields(const struct rows *r, struct cursor *column, uint64_t v[FIELDS])
 {
-	uint64_t *const v[FIELDS] = { &f->image,    &f->addr,	 &f->caller_image, &f->caller_addr,
-				      &f->observed, &f->windows, &f->have };
-
 	for (int i = 0; i < FIELDS; i++)
-		if (!varint_get(c, v[i]))
+		if (!varint_get(&column[i], &v[i]))
 			return false;
-	return f->image < r->nmap && f->caller_image < r->nmap && f->observed <= COUNT_MAX &&
-	       f->windows <= f->observed && !(f->have >> OPERAND_N);
+	return v[IMAGE] < r->nmap && v[CALLER_IMAGE] < r->nmap && v[OBSERVED] <= COUNT_MAX &&
+	       v[WINDOWS] <= v[OBSERVED] && !(v[OPERANDS] >> OPERAND_N);
 }
 
 /* A list has no more observations than there were executions. */
-static const char *get_lists(struct cursor *c, struct caller *to, const struct fields *f)
+static const char *get_lists(struct cursor *column, struct caller *to, uint64_t have,
+			     uint64_t observed)
 {
-	for (uint64_t have = f->have; have; have &= have - 1) {
+	for (; have; have &= have - 1) {
 		struct hot **h = &to->value[__builtin_ctzll(have)], *one;
 		struct err err;
-		size_t used;
 
-		one = hot_decode(c->p, (size_t)(c->end - c->p), &used, &err);
+		one = hot_decode(&column[FIELDS], &err);
 		if (!one)
 			return "values by caller";
-		c->p += used;
-		if (hot_total(one) > f->observed) {
+		if (hot_total(one) > observed) {
 			hot_free(one);
 			return "values by caller";
 		}
@@ -162,59 +144,55 @@ static const char *get_lists(struct cursor *c, struct caller *to, const struct f
 	return NULL;
 }
 
-static const char *take_rows(const struct rows *r, struct cursor c)
+static const char *take_rows(const struct rows *r, const struct buffer *b)
 {
+	struct cursor column[COLUMNS_MAX];
+	uint64_t last = 0, v[FIELDS];
 	const char *why = NULL;
-	uint64_t last = 0;
-	struct fields f;
 
-	while (!why && c.p < c.end) {
+	if (!columns_split(column, COLUMNS, b->p, b->n))
+		return "values by caller";
+	while (!why && !columns_ended(column, COLUMNS)) {
 		struct caller_key key = { .site.image = 0 };
 		struct caller *to;
 
-		if (!get_fields(r, &c, &f))
+		if (!get_fields(r, column, v))
 			return "values by caller";
-		last += (uint64_t)unzigzag(f.addr);
-		key.site = (struct site_id){ .image = r->map[f.image], .addr = last };
-		key.caller = (struct site_id){ .image = r->map[f.caller_image],
-					       .addr = last + (uint64_t)unzigzag(f.caller_addr) };
+		last += (uint64_t)unzigzag(v[ADDRESS]);
+		key.site = (struct site_id){ .image = r->map[v[IMAGE]], .addr = last };
+		key.caller =
+			(struct site_id){ .image = r->map[v[CALLER_IMAGE]],
+					  .addr = last + (uint64_t)unzigzag(v[CALLER_ADDRESS]) };
 		to = callers_get(r->p, &key);
 		if (!to)
 			return HASH_COUNT(r->p->callers) < CALLERS_MAX ? "no memory"
 								       : "too many callers";
-		to->observed += f.observed;
-		to->windows += f.windows;
-		why = get_lists(&c, to, &f);
+		to->observed += v[OBSERVED];
+		to->windows += v[WINDOWS];
+		why = get_lists(column, to, v[OPERANDS], v[OBSERVED]);
 	}
 	return why;
 }
 
-static const char *read_part(const struct rows *r, sqlite3_stmt *s)
+static const char *read_part(const struct rows *r, sqlite3_stmt *s, struct buffer *b)
 {
-	int64_t size = sqlite3_column_int64(s, 0);
-	const void *blob = sqlite3_column_blob(s, 1);
-	size_t stored = (size_t)sqlite3_column_bytes(s, 1), n = (size_t)size;
-	const char *why = "values by caller";
-	uint8_t *out;
-
-	if (size < 1 || size > PART_MAX || !blob ||
-	    ZSTD_getFrameContentSize(blob, stored) != (unsigned long long)size)
-		return why;
-	if (!budget_take(r->budget, n, stored, BUDGET_KEPT))
+	switch (packed_read(s, PART_MAX, r->budget, BUDGET_KEPT, b)) {
+	case PACKED_OK:
+		return take_rows(r, b);
+	case PACKED_TOO_LARGE:
 		return "values by caller expand to more than their size allows";
-	out = malloc(n);
-	if (!out)
+	case PACKED_MEMORY:
 		return "no memory";
-	if (ZSTD_decompress(out, n, blob, stored) == n)
-		why = take_rows(r, (struct cursor){ out, out + n });
-	free(out);
-	return why;
+	default:
+		return "values by caller";
+	}
 }
 
 const char *caller_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
 			     struct budget *budget, int *code)
 {
 	const struct rows r = { p, map, nmap, budget };
+	struct buffer b = { 0 };
 	const char *why = NULL;
 	sqlite3_stmt *s;
 
@@ -222,8 +200,9 @@ const char *caller_rows_read(sqlite3 *db, struct profile *p, const uint32_t *map
 	if (*code != SQLITE_OK)
 		return NULL;
 	while (!why && (*code = sqlite3_step(s)) == SQLITE_ROW)
-		why = read_part(&r, s);
+		why = read_part(&r, s, &b);
 	sqlite3_finalize(s);
+	free(b.p);
 	if (why || *code == SQLITE_DONE)
 		*code = SQLITE_OK;
 	return why;

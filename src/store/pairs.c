@@ -2,44 +2,73 @@
 #include "store/pairs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/columns.h"
 #include "observe/calls.h"
 #include "observe/conflicts.h"
-#include "base/varint.h"
+
+#define PART (1u << 20)	     /* bytes of a part before compression, about */
+#define PART_MAX (64u << 20) /* most that is read */
+#define PAIR_IDS 4
+
+enum {
+	PAIR_IMAGE,
+	PAIR_ADDRESS,
+	PAIR_TO_IMAGE,
+	PAIR_TO_ADDRESS
+};
+enum {
+	CALL_OPERANDS = PAIR_IDS,
+	CALL_LISTS,
+	CALL_COLUMNS = CALL_LISTS + HOT_COLUMNS
+};
+enum {
+	CONFLICT_KIND = PAIR_IDS,
+	CONFLICT_COUNT,
+	CONFLICT_NEAREST,
+	CONFLICT_FARTHER,
+	CONFLICT_DISTANCES,
+	CONFLICT_COLUMNS
+};
+_Static_assert(CALL_COLUMNS <= COLUMNS_MAX, "columns of calls");
 
 /* Writing rows. */
 
-static void bind_site(sqlite3_stmt *s, int at, struct site_id id)
+struct writer {
+	sqlite3 *db;
+	const char *insert;
+	uint64_t patience;
+	struct columns columns;
+	uint64_t last; /* address of the pair before */
+};
+
+/* Writes a part that is full, or the last one. An SQLite code. */
+static int write_part(struct writer *w, bool last)
 {
-	sqlite3_bind_int64(s, at, id.image);
-	sqlite3_bind_int64(s, at + 1, (sqlite3_int64)id.addr);
+	size_t size = columns_size(&w->columns);
+	struct buffer b = { 0 };
+	int rc;
+
+	if (last ? !size : size < PART)
+		return SQLITE_OK;
+	rc = columns_join(&w->columns, &b) ? packed_insert(w->db, w->insert, 0, &b, w->patience)
+					   : SQLITE_NOMEM;
+	free(b.p);
+	w->last = 0;
+	return rc;
 }
 
-static bool step(sqlite3_stmt *s)
+static bool put_ids(struct writer *w, struct site_id a, struct site_id b)
 {
-	bool done = sqlite3_step(s) == SQLITE_DONE;
+	struct buffer *column = w->columns.of;
+	uint64_t from = w->last;
 
-	sqlite3_reset(s);
-	return done;
+	w->last = a.addr;
+	return column_put(&column[PAIR_IMAGE], a.image) &&
+	       column_put(&column[PAIR_ADDRESS], zigzag((int64_t)(a.addr - from))) &&
+	       column_put(&column[PAIR_TO_IMAGE], b.image) &&
+	       column_put(&column[PAIR_TO_ADDRESS], zigzag((int64_t)(b.addr - a.addr)));
 }
-
-/* Encodes operand numbers and hot lists, one after the other. */
-static bool encode(struct buffer *b, const struct call *c)
-{
-	b->n = 0;
-	for (unsigned i = 0; i < CALL_VALUES; i++) {
-		if (!c->value[i])
-			continue;
-		if (!buffer_room(b, VARINT_MAX + hot_encoded_max(c->value[i])))
-			return false;
-		varint_put(b, OPERAND_RETURN + i);
-		b->n += hot_encode(c->value[i], b->p + b->n);
-	}
-	return true;
-}
-
-/* Rows in the order of their keys fill the pages of a table; those in another order fill half of them. */
 
 static int by_call(const void *a, const void *b)
 {
@@ -50,34 +79,38 @@ static int by_call(const void *a, const void *b)
 	return order ? order : site_id_order(x->to, y->to);
 }
 
-static bool write_call(sqlite3_stmt *s, struct buffer *b, const struct call *c)
+static bool put_call(struct writer *w, const struct call *c)
 {
-	if (!encode(b, c))
+	struct buffer *column = w->columns.of;
+	unsigned have = 0;
+
+	for (unsigned i = 0; i < CALL_VALUES; i++)
+		have |= (c->value[i] ? 1u : 0) << i;
+	if (!put_ids(w, c->key.from, c->key.to) || !column_put(&column[CALL_OPERANDS], have))
 		return false;
-	bind_site(s, 1, c->key.from);
-	bind_site(s, 3, c->key.to);
-	sqlite3_bind_blob(s, 5, b->p ? b->p : (void *)"", (int)b->n, SQLITE_STATIC);
-	return step(s);
+	for (unsigned i = 0; i < CALL_VALUES; i++)
+		if (c->value[i] && !hot_encode(c->value[i], &column[CALL_LISTS]))
+			return false;
+	return true;
 }
 
-static bool write_calls(sqlite3_stmt *s, const struct profile *p)
+/* Calls are written in the order of their keys, in which neighbours are alike. */
+static int write_calls(struct writer *w, const struct profile *p)
 {
 	const struct call **list = calloc(HASH_COUNT(p->calls) + 1, sizeof(const struct call *));
-	struct buffer b = { 0 };
 	struct call *c, *tmp;
-	bool ok = list;
+	int rc = SQLITE_OK;
 	size_t n = 0;
 
 	if (!list)
-		return false;
+		return SQLITE_NOMEM;
 	HASH_ITER (hh, p->calls, c, tmp)
 		list[n++] = c;
-	qsort(list, n, sizeof(const struct call *), by_call);
-	for (size_t i = 0; i < n && ok; i++)
-		ok = write_call(s, &b, list[i]);
-	free(b.p);
+	qsort(list, n, sizeof(*list), by_call);
+	for (size_t i = 0; i < n && rc == SQLITE_OK; i++)
+		rc = put_call(w, list[i]) ? write_part(w, false) : SQLITE_NOMEM;
 	free(list);
-	return ok;
+	return rc;
 }
 
 static int by_conflict(const void *a, const void *b)
@@ -89,183 +122,208 @@ static int by_conflict(const void *a, const void *b)
 	return order ? order : site_id_order(x->store, y->store);
 }
 
-static bool write_conflict(sqlite3_stmt *s, const struct conflict *c)
+static bool put_conflict(struct writer *w, const struct conflict *c)
 {
-	bind_site(s, 1, c->key.load);
-	bind_site(s, 3, c->key.store);
-	sqlite3_bind_text(s, 5, conflict_kind_name[c->key.kind], -1, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 6, (sqlite3_int64)c->count);
-	sqlite3_bind_int64(s, 7, (sqlite3_int64)c->distance);
-	sqlite3_bind_int64(s, 8, c->nearest);
-	sqlite3_bind_int64(s, 9, c->farthest);
-	return step(s);
+	struct buffer *column = w->columns.of;
+
+	return put_ids(w, c->key.load, c->key.store) &&
+	       column_put(&column[CONFLICT_KIND], c->key.kind) &&
+	       column_put(&column[CONFLICT_COUNT], c->count) &&
+	       column_put(&column[CONFLICT_NEAREST], c->nearest) &&
+	       column_put(&column[CONFLICT_FARTHER], c->farthest - c->nearest) &&
+	       column_put(&column[CONFLICT_DISTANCES],
+			  zigzag((int64_t)(c->distance - c->count * c->nearest)));
 }
 
-static bool write_conflicts(sqlite3_stmt *s, const struct profile *p)
+static int write_conflicts(struct writer *w, const struct profile *p)
 {
 	const struct conflict **list =
 		calloc(HASH_COUNT(p->conflicts) + 1, sizeof(const struct conflict *));
 	struct conflict *c, *tmp;
-	bool ok = list;
+	int rc = SQLITE_OK;
 	size_t n = 0;
 
 	if (!list)
-		return false;
+		return SQLITE_NOMEM;
 	HASH_ITER (hh, p->conflicts, c, tmp)
 		list[n++] = c;
-	qsort(list, n, sizeof(const struct conflict *), by_conflict);
-	for (size_t i = 0; i < n && ok; i++)
-		ok = write_conflict(s, list[i]);
+	qsort(list, n, sizeof(*list), by_conflict);
+	for (size_t i = 0; i < n && rc == SQLITE_OK; i++)
+		rc = put_conflict(w, list[i]) ? write_part(w, false) : SQLITE_NOMEM;
 	free(list);
-	return ok;
+	return rc;
 }
 
-static bool write_table(sqlite3 *db, const struct profile *p, const char *sql,
-			bool (*write)(sqlite3_stmt *, const struct profile *))
+static int write_table(struct writer w, const struct profile *p,
+		       int (*write)(struct writer *, const struct profile *))
 {
-	sqlite3_stmt *s;
-	bool ok;
+	int rc = write(&w, p);
 
-	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
-		return false;
-	ok = write(s, p);
-	sqlite3_finalize(s);
-	return ok;
+	if (rc == SQLITE_OK)
+		rc = write_part(&w, true);
+	columns_fini(&w.columns);
+	return rc;
 }
 
-bool pairs_write(sqlite3 *db, const struct profile *p)
+int pairs_write(sqlite3 *db, const struct profile *p, uint64_t patience)
 {
-	return sqlite3_exec(db, "DELETE FROM call; DELETE FROM conflict", NULL, NULL, NULL) ==
-		       SQLITE_OK &&
-	       write_table(db, p, "INSERT INTO call VALUES(?,?,?,?,?)", write_calls) &&
-	       write_table(db, p, "INSERT INTO conflict VALUES(?,?,?,?,?,?,?,?,?)",
-			   write_conflicts);
+	int rc = sqlite3_exec(db, "DELETE FROM call; DELETE FROM conflict", NULL, NULL, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = write_table(
+			(struct writer){ .db = db,
+					 .insert = "INSERT INTO call(size, calls) VALUES(?,?)",
+					 .patience = patience,
+					 .columns.n = CALL_COLUMNS },
+			p, write_calls);
+	if (rc == SQLITE_OK)
+		rc = write_table(
+			(struct writer){
+				.db = db,
+				.insert = "INSERT INTO conflict(size, conflicts) VALUES(?,?)",
+				.patience = patience,
+				.columns.n = CONFLICT_COLUMNS },
+			p, write_conflicts);
+	return rc;
 }
 
 /* Reading rows. */
 
 struct reader {
-	struct profile *p;
-	const uint32_t *map;
-	size_t nmap;
+	const struct pairs_to *to;
+	struct cursor column[COLUMNS_MAX];
+	uint64_t last;
 };
 
-static bool site_at(const struct reader *r, sqlite3_stmt *s, int at, struct site_id *id)
+static bool get(struct reader *r, unsigned column, uint64_t max, uint64_t *v)
 {
-	int64_t image = sqlite3_column_int64(s, at);
+	return varint_get(&r->column[column], v) && *v <= max;
+}
 
-	if (image < 0 || (size_t)image >= r->nmap)
+static bool get_ids(struct reader *r, struct site_id *a, struct site_id *b)
+{
+	uint64_t v[PAIR_IDS];
+
+	for (unsigned i = 0; i < PAIR_IDS; i++)
+		if (!varint_get(&r->column[i], &v[i]))
+			return false;
+	if (v[PAIR_IMAGE] >= r->to->nmap || v[PAIR_TO_IMAGE] >= r->to->nmap)
 		return false;
-	*id = (struct site_id){ .image = r->map[image],
-				.addr = (uint64_t)sqlite3_column_int64(s, at + 1) };
+	r->last += (uint64_t)unzigzag(v[PAIR_ADDRESS]);
+	*a = (struct site_id){ .image = r->to->map[v[PAIR_IMAGE]], .addr = r->last };
+	*b = (struct site_id){ .image = r->to->map[v[PAIR_TO_IMAGE]],
+			       .addr = r->last + (uint64_t)unzigzag(v[PAIR_TO_ADDRESS]) };
 	return true;
 }
 
-static bool number_at(sqlite3_stmt *s, int at, uint64_t max, uint64_t *v)
+static enum pairs_result read_call(struct reader *r)
 {
-	*v = (uint64_t)sqlite3_column_int64(s, at);
-	return *v <= max;
-}
-
-/* Index of the text among the names; n if it is none of them. */
-static unsigned named(sqlite3_stmt *s, int at, const char *const *name, unsigned n)
-{
-	const char *text = (const char *)sqlite3_column_text(s, at);
-	unsigned i = 0;
-
-	while (i < n && (!text || strcmp(name[i], text)))
-		i++;
-	return i;
-}
-
-static enum pairs_result read_call(const struct reader *r, sqlite3_stmt *s)
-{
-	const uint8_t *p = sqlite3_column_blob(s, 4);
-	struct cursor c = { p, p ? p + sqlite3_column_bytes(s, 4) : p };
 	struct site_id from, to;
 	struct call *call;
-	struct err ignored;
+	uint64_t have;
 
-	if (!site_at(r, s, 0, &from) || !site_at(r, s, 2, &to))
+	if (!get_ids(r, &from, &to) || !get(r, CALL_OPERANDS, (1u << CALL_VALUES) - 1, &have))
 		return PAIRS_MALFORMED;
-	call = calls_get(r->p, from, to);
+	call = calls_get(r->to->p, from, to);
 	if (!call)
 		return PAIRS_MEMORY;
-	while (c.p < c.end) {
-		uint64_t operand;
-		struct hot **h;
-		size_t used;
+	for (; have; have &= have - 1) {
+		struct hot **h = &call->value[__builtin_ctzll(have)];
+		struct err ignored;
 
-		if (!varint_get(&c, &operand) || operand < OPERAND_RETURN || operand >= OPERAND_N)
-			return PAIRS_MALFORMED;
-		h = &call->value[operand - OPERAND_RETURN];
 		if (*h)
 			return PAIRS_MALFORMED;
-		*h = hot_decode(c.p, (size_t)(c.end - c.p), &used, &ignored);
+		*h = hot_decode(&r->column[CALL_LISTS], &ignored);
 		if (!*h)
 			return PAIRS_MALFORMED;
-		c.p += used;
 	}
 	return PAIRS_OK;
 }
 
-static enum pairs_result read_conflict(const struct reader *r, sqlite3_stmt *s)
+static enum pairs_result read_conflict(struct reader *r)
 {
-	unsigned kind = named(s, 4, conflict_kind_name, CONFLICT_KIND_N);
-	uint64_t count, distance, nearest, farthest;
+	uint64_t kind, count, nearest, farther, distances, distance;
 	struct site_id load, store;
 	struct conflict *c;
 
-	if (!site_at(r, s, 0, &load) || !site_at(r, s, 2, &store) || kind == CONFLICT_KIND_N ||
-	    !number_at(s, 5, COUNT_MAX, &count) || !number_at(s, 6, COUNT_MAX, &distance) ||
-	    !number_at(s, 7, CONFLICT_DISTANCE_MAX, &nearest) ||
-	    !number_at(s, 8, CONFLICT_DISTANCE_MAX, &farthest) || nearest > farthest ||
-	    distance / CONFLICT_DISTANCE_MAX > count)
+	if (!get_ids(r, &load, &store) || !get(r, CONFLICT_KIND, CONFLICT_KIND_N - 1, &kind) ||
+	    !get(r, CONFLICT_COUNT, COUNT_MAX, &count) ||
+	    !get(r, CONFLICT_NEAREST, CONFLICT_DISTANCE_MAX, &nearest) ||
+	    !get(r, CONFLICT_FARTHER, CONFLICT_DISTANCE_MAX - nearest, &farther) ||
+	    !get(r, CONFLICT_DISTANCES, UINT64_MAX, &distances))
 		return PAIRS_MALFORMED;
-	c = conflicts_get(r->p, (enum conflict_kind)kind, store, load);
+	distance = count * nearest + (uint64_t)unzigzag(distances);
+	if (distance > COUNT_MAX || distance / CONFLICT_DISTANCE_MAX > count)
+		return PAIRS_MALFORMED;
+	c = conflicts_get(r->to->p, (enum conflict_kind)kind, store, load);
 	if (!c)
 		return PAIRS_MEMORY;
-	conflicts_add(c, count, distance, (uint32_t)nearest, (uint32_t)farthest);
+	conflicts_add(c, count, distance, (uint32_t)nearest, (uint32_t)(nearest + farther));
 	return PAIRS_OK;
 }
 
-static enum pairs_result read_table(sqlite3 *db, const struct reader *r, const char *sql,
-				    enum pairs_result (*row)(const struct reader *, sqlite3_stmt *))
+struct table {
+	const char *name, *sql;
+	unsigned columns;
+	enum pairs_result (*read)(struct reader *);
+};
+
+static enum pairs_result read_part(const struct pairs_to *to, const struct table *t,
+				   const struct buffer *b)
 {
 	enum pairs_result result = PAIRS_OK;
+	struct reader r = { .to = to };
+
+	if (!columns_split(r.column, t->columns, b->p, b->n))
+		return PAIRS_MALFORMED;
+	while (!result && !columns_ended(r.column, t->columns))
+		result = t->read(&r);
+	return result;
+}
+
+static enum pairs_result read_row(const struct pairs_to *to, const struct table *t, sqlite3_stmt *s,
+				  struct buffer *b)
+{
+	switch (packed_read(s, PART_MAX, to->budget, BUDGET_KEPT, b)) {
+	case PACKED_OK:
+		return read_part(to, t, b);
+	case PACKED_TOO_LARGE:
+		return PAIRS_TOO_LARGE;
+	case PACKED_MEMORY:
+		return PAIRS_MEMORY;
+	default:
+		return PAIRS_MALFORMED;
+	}
+}
+
+static enum pairs_result read_table(sqlite3 *db, const struct pairs_to *to, const struct table *t)
+{
+	enum pairs_result result = PAIRS_OK;
+	struct buffer b = { 0 };
 	sqlite3_stmt *s;
 	int rc = SQLITE_ROW;
 
-	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(db, t->sql, -1, &s, NULL) != SQLITE_OK)
 		return PAIRS_DATABASE;
 	while (!result && (rc = sqlite3_step(s)) == SQLITE_ROW)
-		result = row(r, s);
+		result = read_row(to, t, s, &b);
 	sqlite3_finalize(s);
+	free(b.p);
 	return !result && rc != SQLITE_DONE ? PAIRS_DATABASE : result;
 }
 
-enum pairs_result pairs_read(sqlite3 *db, struct profile *p, const uint32_t *map, size_t nmap,
-			     const char **what)
+enum pairs_result pairs_read(sqlite3 *db, const struct pairs_to *to, const char **what)
 {
-	static const struct {
-		const char *name, *sql;
-		enum pairs_result (*row)(const struct reader *, sqlite3_stmt *);
-	} table[] = {
-		{ "call",
-		  "SELECT image, address, to_image, to_address, operands FROM call ORDER BY 1, 2, "
-		  "3, 4",
-		  read_call },
-		{ "conflict",
-		  "SELECT image, address, store_image, store_address, kind, count, distance,"
-		  " nearest, farthest FROM conflict ORDER BY 1, 2, 3, 4, 5",
-		  read_conflict },
+	static const struct table table[] = {
+		{ "call", "SELECT size, calls FROM call ORDER BY part", CALL_COLUMNS, read_call },
+		{ "conflict", "SELECT size, conflicts FROM conflict ORDER BY part",
+		  CONFLICT_COLUMNS, read_conflict },
 	};
-	const struct reader r = { p, map, nmap };
 	enum pairs_result result = PAIRS_OK;
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && !result; i++) {
 		*what = table[i].name;
-		result = read_table(db, &r, table[i].sql, table[i].row);
+		result = read_table(db, to, &table[i]);
 	}
 	return result;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zstd.h>
 
 #include "base/array.h"
 #include "base/fmt.h"
@@ -17,6 +16,7 @@
 #include "store/db_file.h"
 #include "store/journal.h"
 #include "store/model_rows.h"
+#include "store/packed.h"
 #include "store/pairs.h"
 #include "store/recording.h"
 #include "store/snapshot.h"
@@ -235,48 +235,35 @@ static int read_procedure(struct reader *r, sqlite3_stmt *s)
 	return 0;
 }
 
-/* Reads the blob of a row of (size, blob), *n bytes, to be freed. NULL with err set. */
-static uint8_t *read_blob(struct reader *r, sqlite3_stmt *s, const char *what,
-			  struct budget *budget, uint64_t factor, size_t *n)
+/* Expands the blob of a row of (size, blob). -1 with err set. */
+static int read_blob(struct reader *r, sqlite3_stmt *s, const char *what, struct budget *budget,
+		     uint64_t factor, struct buffer *to)
 {
-	int64_t size = sqlite3_column_int64(s, 0);
-	const void *blob = sqlite3_column_blob(s, 1);
-	size_t stored = (size_t)sqlite3_column_bytes(s, 1);
-	uint8_t *out = NULL;
-
-	*n = (size_t)size;
-	if (size < 1 || size > ROW_MAX || !blob ||
-	    ZSTD_getFrameContentSize(blob, stored) != (unsigned long long)size) {
-		corrupt(r, what);
-		return NULL;
+	switch (packed_read(s, ROW_MAX, budget, factor, to)) {
+	case PACKED_OK:
+		return 0;
+	case PACKED_TOO_LARGE:
+		return too_large(r, what, budget);
+	case PACKED_MEMORY:
+		return err_no_memory(r->err, "the recording");
+	default:
+		return corrupt(r, what);
 	}
-	if (!budget_take(budget, *n, stored, factor)) {
-		too_large(r, what, budget);
-		return NULL;
-	}
-	out = malloc(*n);
-	if (!out) {
-		err_no_memory(r->err, "the recording");
-	} else if (ZSTD_decompress(out, *n, blob, stored) != *n) {
-		corrupt(r, what);
-		free(out);
-		out = NULL;
-	}
-	return out;
 }
 
 static int read_journal(struct reader *r, sqlite3_stmt *s)
 {
+	struct buffer b = { 0 };
 	struct err why;
-	size_t n;
-	uint8_t *blob = read_blob(r, s, "the journal", &r->forgotten, BUDGET_FORGOTTEN, &n);
-	int rc = blob ? journal_replay(blob, n, r->has_tail ? &r->tail : r->p,
-				       budget_sites(&r->forgotten), r->map, r->nmap, &why)
-		      : -1;
+	int rc = read_blob(r, s, "the journal", &r->forgotten, BUDGET_FORGOTTEN, &b);
 
-	if (blob && rc)
-		corrupt(r, why.msg);
-	free(blob);
+	if (!rc) {
+		rc = journal_replay(b.p, b.n, r->has_tail ? &r->tail : r->p,
+				    budget_sites(&r->forgotten), r->map, r->nmap, &why);
+		if (rc)
+			corrupt(r, why.msg);
+	}
+	free(b.p);
 	return rc;
 }
 
@@ -301,27 +288,31 @@ static int begin_tail(struct reader *r)
 
 static int read_sites(struct reader *r, sqlite3_stmt *s)
 {
+	struct buffer b = { 0 };
 	struct err why;
-	size_t n;
-	uint8_t *blob = read_blob(r, s, "the sites", &r->kept, BUDGET_KEPT, &n);
-	int rc = blob ? snapshot_read(blob, n, r->p, r->map, r->nmap, &why) : -1;
+	int rc = read_blob(r, s, "the sites", &r->kept, BUDGET_KEPT, &b);
 
-	if (blob && rc)
-		corrupt(r, why.msg);
-	free(blob);
+	if (!rc) {
+		rc = snapshot_read(b.p, b.n, r->p, r->map, r->nmap, &why);
+		if (rc)
+			corrupt(r, why.msg);
+	}
+	free(b.p);
 	return rc;
 }
 
 static int read_edges(struct reader *r, sqlite3_stmt *s)
 {
+	struct buffer b = { 0 };
 	struct err why;
-	size_t n;
-	uint8_t *blob = read_blob(r, s, "the edges", &r->kept, BUDGET_KEPT, &n);
-	int rc = blob ? snapshot_read_edges(blob, n, r->p, r->map, r->nmap, &why) : -1;
+	int rc = read_blob(r, s, "the edges", &r->kept, BUDGET_KEPT, &b);
 
-	if (blob && rc)
-		corrupt(r, why.msg);
-	free(blob);
+	if (!rc) {
+		rc = snapshot_read_edges(b.p, b.n, r->p, r->map, r->nmap, &why);
+		if (rc)
+			corrupt(r, why.msg);
+	}
+	free(b.p);
 	return rc;
 }
 
@@ -388,8 +379,9 @@ static int read_runs(struct reader *r)
 
 static int read_pairs(struct reader *r)
 {
+	const struct pairs_to to = { r->p, r->map, r->nmap, &r->kept };
 	const char *what = "";
-	enum pairs_result result = pairs_read(r->db, r->p, r->map, r->nmap, &what);
+	enum pairs_result result = pairs_read(r->db, &to, &what);
 
 	if (!result)
 		result = model_rows_read(r->db, r->p, r->map, r->nmap, r->first_run, &what);
@@ -400,6 +392,8 @@ static int read_pairs(struct reader *r)
 		return db_error(r);
 	case PAIRS_MEMORY:
 		return err_no_memory(r->err, "the recording");
+	case PAIRS_TOO_LARGE:
+		return too_large(r, what, &r->kept);
 	default:
 		return corrupt(r, what);
 	}

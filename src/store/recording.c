@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "store/caller_rows.h"
 #include "store/create.h"
 #include "store/journal.h"
 #include "store/model_rows.h"
+#include "store/packed.h"
 #include "store/pairs.h"
 #include "store/schema.h"
 #include "store/snapshot.h"
@@ -22,9 +22,9 @@
 
 #define PART (4u << 20) /* approximate bytes of a part of a snapshot before compression */
 #define PAGE 4096
-#define SMALL (1u << 20) /* bytes of a finished recording that are worth more time */
-#define SMALL_LEVEL 9
-#define JOURNAL_MIN (1u << 20) /* bytes up to which a journal is never replaced */
+#define PATIENCE 500		/* part of a run that compressing a blob may take */
+#define PATIENCE_LEAST 30000000 /* ns */
+#define JOURNAL_MIN (1u << 20)	/* bytes up to which a journal is never replaced */
 
 struct recording {
 	sqlite3 *db;
@@ -33,8 +33,8 @@ struct recording {
 		vfs; /* SQLite writes through the descriptors, whatever exists at the path by now */
 	char *path;
 	struct buffer pending; /* windows not written yet */
-	bool finishing;
-	bool cut;	 /* the end could not be written: the runs do not count as finished */
+	uint64_t patience;     /* ns that compressing a blob may take */
+	bool cut;	       /* the end could not be written: the runs do not count as finished */
 	uint64_t folded; /* bytes that the file used when a snapshot last replaced the journal */
 	size_t nimage;	 /* images written */
 	struct stack_rows stacks, committed; /* written; and what of that no rollback takes back */
@@ -253,28 +253,11 @@ static int write_procedures(struct recording *r, const struct profile *p, struct
 /* Writes a row of (size, blob), with the blob compressed. */
 static int write_blob(struct recording *r, const char *sql, const struct buffer *b, struct err *err)
 {
-	size_t bound = ZSTD_compressBound(b->n), n;
-	sqlite3_stmt *s;
-	void *out;
-	int rc;
+	int rc = packed_insert(r->db, sql, 0, b, r->patience);
 
-	if (!b->n)
-		return 0;
-	out = malloc(bound);
-	if (!out)
+	if (rc == SQLITE_NOMEM)
 		return err_no_memory(err, "the recording");
-	n = ZSTD_compress(out, bound, b->p, b->n, r->finishing && b->n < SMALL ? SMALL_LEVEL : 1);
-	s = prepare(r, sql, err);
-	if (s && !ZSTD_isError(n)) {
-		sqlite3_bind_int64(s, 1, (sqlite3_int64)b->n);
-		sqlite3_bind_blob(s, 2, out, (int)n, SQLITE_STATIC);
-		rc = step(r, s, err);
-	} else {
-		rc = s ? err_set(err, ERR_FAILED, "cannot compress") : -1;
-	}
-	sqlite3_finalize(s);
-	free(out);
-	return rc;
+	return rc == SQLITE_OK ? 0 : db_error(r, "write", err);
 }
 
 static int write_journal(struct recording *r, struct err *err)
@@ -282,69 +265,78 @@ static int write_journal(struct recording *r, struct err *err)
 	return write_blob(r, "INSERT INTO journal(size, windows) VALUES(?,?)", &r->pending, err);
 }
 
+/* Writes the blob of a part that is full, or the last one. */
+static int write_part(struct recording *r, const char *sql, struct snapshot *part, bool last,
+		      struct err *err)
+{
+	size_t size = columns_size(&part->columns);
+	struct buffer b = { 0 };
+	int rc;
+
+	if (last ? !size : size < PART)
+		return 0;
+	rc = snapshot_join(part, &b) ? write_blob(r, sql, &b, err)
+				     : err_no_memory(err, "the recording");
+	free(b.p);
+	return rc;
+}
+
 static int write_edges(struct recording *r, const struct profile *p, struct err *err)
 {
 	static const char sql[] = "INSERT INTO edge(size, edges) VALUES(?,?)";
-	struct buffer b = { 0 };
+	struct snapshot part;
 	struct edge *e, *tmp;
-	uint64_t last = 0;
 	int rc = 0;
 
+	snapshot_begin_edges(&part);
 	HASH_ITER (hh, p->edges, e, tmp) {
 		if (rc)
 			break;
-		if ((int64_t)e->count > 0 && !snapshot_put_edge(&b, e, &last))
+		if ((int64_t)e->count > 0 && !snapshot_put_edge(&part, e))
 			rc = err_no_memory(err, "the recording");
-		if (rc || b.n < PART)
-			continue;
-		rc = write_blob(r, sql, &b, err);
-		b.n = 0;
-		last = 0;
+		else
+			rc = write_part(r, sql, &part, false, err);
 	}
 	if (!rc)
-		rc = write_blob(r, sql, &b, err);
-	free(b.p);
+		rc = write_part(r, sql, &part, true, err);
+	columns_fini(&part.columns);
 	return rc;
 }
 
 static int write_sites(struct recording *r, const struct profile *p, struct err *err)
 {
 	static const char sql[] = "INSERT INTO site(size, sites) VALUES(?,?)";
-	struct buffer b = { 0 };
+	struct snapshot part;
 	struct site *s;
-	uint64_t last = 0;
 	int rc = exec(r, "DELETE FROM site; DELETE FROM edge", err);
 
+	snapshot_begin_sites(&part);
 	SITES_EACH(&p->sites, s)
 	{
 		if (rc)
 			break;
-		if (!snapshot_put(&b, s, &last))
-			rc = err_no_memory(err, "the recording");
-		if (rc || b.n < PART)
-			continue;
-		rc = write_blob(r, sql, &b, err);
-		b.n = 0;
-		last = 0;
+		rc = snapshot_put(&part, s) ? write_part(r, sql, &part, false, err)
+					    : err_no_memory(err, "the recording");
 	}
 	if (!rc)
-		rc = write_blob(r, sql, &b, err);
-	free(b.p);
+		rc = write_part(r, sql, &part, true, err);
+	columns_fini(&part.columns);
 	return rc ? rc : write_edges(r, p, err);
 }
 
 static int write_callers(struct recording *r, const struct profile *p, struct err *err)
 {
-	return caller_rows_write(r->db, p) == SQLITE_OK ? 0 : db_error(r, "write", err);
+	return caller_rows_write(r->db, p, r->patience) == SQLITE_OK ? 0
+								     : db_error(r, "write", err);
 }
 
 static int write_pairs(struct recording *r, const struct profile *p, struct err *err)
 {
-	if (pairs_write(r->db, p))
-		return 0;
-	return sqlite3_errcode(r->db) == SQLITE_OK || sqlite3_errcode(r->db) == SQLITE_DONE
-		       ? err_no_memory(err, "the recording")
-		       : db_error(r, "write", err);
+	int rc = pairs_write(r->db, p, r->patience);
+
+	if (rc == SQLITE_NOMEM)
+		return err_no_memory(err, "the recording");
+	return rc == SQLITE_OK ? 0 : db_error(r, "write", err);
 }
 
 static int write_wsets(struct recording *r, const struct profile *p, struct err *err)
@@ -369,7 +361,7 @@ static int write_stacks(struct recording *r, const struct profile *p, bool all, 
 		return 0;
 	if (exec(r, schema_stacks_sql, err))
 		return -1;
-	rc = all ? stack_rows_replace(r->db, &p->stacks, &r->stacks)
+	rc = all ? stack_rows_replace(r->db, &p->stacks, &r->stacks, r->patience)
 		 : stack_rows_append(r->db, &p->stacks, &r->stacks);
 	return rc == SQLITE_OK ? 0 : db_error(r, "write", err);
 }
@@ -459,9 +451,19 @@ int recording_checkpoint(struct recording *r, const struct profile *p, struct er
 	return 0;
 }
 
+/* What is written last stays: compressing it may take some time, and more of it the longer the runs took. */
+static uint64_t last_patience(const struct profile *p)
+{
+	uint64_t elapsed = 0;
+
+	for (size_t i = 0; i < p->nrun; i++)
+		elapsed += p->run[i].n.elapsed_ns;
+	return elapsed / PATIENCE > PATIENCE_LEAST ? elapsed / PATIENCE : PATIENCE_LEAST;
+}
+
 static int write_all(struct recording *r, const struct profile *p, struct err *err)
 {
-	r->finishing = true;
+	r->patience = last_patience(p);
 	if (exec(r, "BEGIN", err))
 		return -1;
 	/* The journal is deleted first, so that its pages are reused. */

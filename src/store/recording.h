@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "observe/profile.h"
 
-#define RECORDING_SCHEMA 4
+#define RECORDING_SCHEMA 5
 #define RECORDING_APPLICATION_ID 0x41535359 /* "ASSY", SQLite's application_id */
 
 struct recording; /* a recording that is open for writing */

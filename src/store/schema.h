@@ -26,12 +26,8 @@ static const char schema_sql[] =
 	" stripped INTEGER, layout_samples INTEGER, layout_squares REAL);"
 	"CREATE TABLE procedure(image INTEGER, start INTEGER, end INTEGER, name TEXT,"
 	" PRIMARY KEY(image, start)) WITHOUT ROWID;"
-	"CREATE TABLE call(image INTEGER, address INTEGER, to_image INTEGER, to_address INTEGER,"
-	" operands BLOB, PRIMARY KEY(image, address, to_image, to_address)) WITHOUT ROWID;"
-	"CREATE TABLE conflict(image INTEGER, address INTEGER, store_image INTEGER,"
-	" store_address INTEGER, kind TEXT, count INTEGER, distance INTEGER, nearest INTEGER,"
-	" farthest INTEGER,"
-	" PRIMARY KEY(image, address, store_image, store_address, kind)) WITHOUT ROWID;"
+	"CREATE TABLE call(part INTEGER PRIMARY KEY, size INTEGER, calls BLOB);"
+	"CREATE TABLE conflict(part INTEGER PRIMARY KEY, size INTEGER, conflicts BLOB);"
 	"CREATE TABLE miss(image INTEGER, address INTEGER" MISS_COLUMNS
 	", PRIMARY KEY(image, address)) WITHOUT ROWID;"
 	"CREATE TABLE cycle(image INTEGER, address INTEGER" CYCLE_COLUMNS

@@ -6,11 +6,51 @@
 
 #include "observe/locality.h"
 
-#define FIELDS 10
 #define TARGET (1u << OPERAND_N)
 #define WEIGHTS (2u << OPERAND_N)
 #define LOCALITY (4u << OPERAND_N)
 #define SHARING (8u << OPERAND_N)
+#define SITE_WEIGHTS 3
+
+enum {
+#define X(id, what) SITE_##id,
+	SITE_COLUMNS(X)
+#undef X
+	SITE_LISTS,
+	SITE_WEIGHT = SITE_LISTS + HOT_COLUMNS,
+	SITE_LOCALITY = SITE_WEIGHT + SITE_WEIGHTS,
+	SITE_MET = SITE_LOCALITY + LOCALITY_N,
+	SITE_CONTENDED,
+	SITE_COLUMN_N
+};
+_Static_assert(SITE_COLUMN_N <= COLUMNS_MAX, "columns of sites");
+
+enum {
+	EDGE_IMAGE,
+	EDGE_ADDRESS,
+	EDGE_TO_IMAGE,
+	EDGE_TO_ADDRESS,
+	EDGE_KIND,
+	EDGE_COUNT,
+	EDGE_COLUMN_N
+};
+
+void snapshot_begin_sites(struct snapshot *s)
+{
+	*s = (struct snapshot){ .columns.n = SITE_COLUMN_N };
+}
+
+void snapshot_begin_edges(struct snapshot *s)
+{
+	*s = (struct snapshot){ .columns.n = EDGE_COLUMN_N };
+}
+
+bool snapshot_join(struct snapshot *s, struct buffer *to)
+{
+	s->last = 0;
+	s->times = (struct times){ 0 };
+	return columns_join(&s->columns, to);
+}
 
 /*
  * Branches taken of a site, limited to 0 and its executions: in a snapshot of running counters one may be read before the
@@ -21,99 +61,90 @@ static uint64_t taken_of(const struct site *s)
 	return (int64_t)s->taken < 0 ? 0 : s->taken > s->observed ? s->observed : s->taken;
 }
 
-static bool put_lists(struct buffer *b, const struct site *s)
+static bool put_lists(struct buffer *column, const struct site *s)
 {
-	for (int i = 0; i < OPERAND_N; i++) {
-		if (!site_hot(s, i))
-			continue;
-		if (!buffer_room(b, hot_encoded_max(site_hot(s, i))))
+	for (int i = 0; i < OPERAND_N; i++)
+		if (site_hot(s, i) && !hot_encode(site_hot(s, i), &column[SITE_LISTS]))
 			return false;
-		b->n += hot_encode(site_hot(s, i), b->p + b->n);
-	}
 	return true;
 }
 
-static void put_double(struct buffer *b, double v)
+/* Appends the upper half of the bits of a value, which is a millionth less at most: digits that mean nothing do not
+ * compress. */
+static bool put_coarse(struct buffer *b, double v)
 {
-	memcpy(b->p + b->n, &v, sizeof(v));
-	b->n += sizeof(v);
+	uint32_t half = (uint32_t)(times_bits(v) >> 32);
+
+	if (!buffer_room(b, sizeof(half)))
+		return false;
+	memcpy(b->p + b->n, &half, sizeof(half));
+	b->n += sizeof(half);
+	return true;
 }
 
-/* The value without the lower half of its bits, a millionth less at most: digits that mean nothing do not compress. */
+/* The value of which put_coarse() keeps all bits. */
 static double coarse(double v)
 {
-	uint64_t bits;
+	uint64_t bits = times_bits(v) & ~0xffffffffull;
 
-	memcpy(&bits, &v, sizeof(bits));
-	bits &= ~0xffffffffull;
 	memcpy(&v, &bits, sizeof(v));
 	return v;
 }
 
-static bool put_weights(struct buffer *b, const struct site *s)
+static bool put_weights(struct buffer *column, const struct site_weights *w)
 {
-	double observed = coarse(s->weights->observed);
+	double observed = coarse(w->observed);
 
-	if (!buffer_room(b, 3 * sizeof(double)))
-		return false;
-	put_double(b, observed);
-	put_double(b, coarse(s->weights->taken));
-	put_double(b, coarse(fmin(s->weights->square, observed * observed)));
-	for (int i = 0; i < OPERAND_N; i++) {
-		size_t n;
-
-		if (!site_hot(s, i))
-			continue;
-		if (!buffer_room(b, 1 + hot_encoded_max(site_hot(s, i))))
-			return false;
-		n = hot_weights_encode(site_hot(s, i), b->p + b->n + 1);
-		b->p[b->n] = n > 0;
-		b->n += 1 + n;
-	}
-	return true;
+	return put_coarse(&column[SITE_WEIGHT], observed) &&
+	       put_coarse(&column[SITE_WEIGHT + 1], w->taken) &&
+	       put_coarse(&column[SITE_WEIGHT + 2], fmin(w->square, observed * observed));
 }
 
-static bool put_locality(struct buffer *b, const struct locality *l)
+static bool put_locality(struct buffer *column, const struct locality *l)
 {
-	if (!buffer_room(b, (LOCALITY_N + 2) * VARINT_MAX))
-		return false;
-#define X(name, what) varint_put(b, l->name);
+	unsigned i = SITE_LOCALITY;
+	bool ok = true;
+
+#define X(name, what) ok = ok && column_put(&column[i++], l->name);
 	LOCALITIES(X)
 #undef X
-	if (l->met) {
-		varint_put(b, l->met);
-		varint_put(b, l->contended);
-	}
-	return true;
+	return ok && (!l->met || (column_put(&column[SITE_MET], l->met) &&
+				  column_put(&column[SITE_CONTENDED], l->contended)));
 }
 
-bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last)
+static unsigned parts_of(const struct site *s)
 {
 	unsigned have = 0;
-	uint64_t time;
 
-	if (!buffer_room(b, (FIELDS + 1) * VARINT_MAX))
-		return false;
 	for (int i = 0; i < OPERAND_N; i++)
 		have |= (site_hot(s, i) ? 1u : 0) << i;
-	memcpy(&time, &s->time, sizeof(time));
-	varint_put(b, s->id.image);
-	varint_put(b, zigzag((int64_t)(s->id.addr - *last)));
-	varint_put(b, s->cls);
-	varint_put(b, s->len);
-	varint_put(b, s->samples);
-	varint_put(b, time);
-	varint_put(b, s->observed);
-	varint_put(b, taken_of(s));
-	varint_put(b, s->windows);
-	varint_put(b, have | (s->target ? TARGET : 0) | (s->weights ? WEIGHTS : 0) |
-			      (s->locality ? LOCALITY : 0) |
-			      (s->locality && s->locality->met ? SHARING : 0));
-	if (s->target)
-		varint_put(b, s->target);
-	*last = s->id.addr;
-	return put_lists(b, s) && (!s->weights || put_weights(b, s)) &&
-	       (!s->locality || put_locality(b, s->locality));
+	return have | (s->target ? TARGET : 0) | (s->weights ? WEIGHTS : 0) |
+	       (s->locality ? LOCALITY : 0) | (s->locality && s->locality->met ? SHARING : 0);
+}
+
+bool snapshot_put(struct snapshot *to, const struct site *s)
+{
+	const uint64_t v[SITE_LISTS] = {
+		[SITE_IMAGE] = s->id.image,
+		[SITE_ADDRESS] = zigzag((int64_t)(s->id.addr - to->last)),
+		[SITE_CLASS] = s->cls,
+		[SITE_LENGTH] = s->len,
+		[SITE_SAMPLES] = s->samples,
+		[SITE_TIME] = times_put(&to->times, s->time, s->samples),
+		[SITE_OBSERVED] = s->observed,
+		[SITE_TAKEN] = taken_of(s),
+		[SITE_REPEATED] = s->observed - s->windows,
+		[SITE_OPERANDS] = parts_of(s),
+		[SITE_TARGET] = zigzag((int64_t)(s->target - s->id.addr)),
+	};
+	struct buffer *column = to->columns.of;
+
+	for (unsigned i = 0; i < SITE_LISTS; i++)
+		if ((i != SITE_TARGET || s->target) && !column_put(&column[i], v[i]))
+			return false;
+	to->last = s->id.addr;
+	return put_lists(column, s) && (!s->weights || put_weights(column, s->weights)) &&
+	       (!s->locality || put_locality(column, s->locality));
 }
 
 static int malformed(struct err *err)
@@ -121,22 +152,20 @@ static int malformed(struct err *err)
 	return err_set(err, ERR_FAILED, "malformed snapshot");
 }
 
-static int read_lists(struct cursor *c, struct site *s, unsigned have, struct err *err)
+static int read_lists(struct cursor *column, struct site *s, unsigned have, struct err *err)
 {
 	for (; have; have &= have - 1) {
 		int i = __builtin_ctz(have);
 		struct hot **to;
-		size_t used;
 
 		if (site_hot(s, i))
 			return malformed(err);
 		to = site_operand(s, i);
 		if (!to)
 			return err_no_memory(err, "the recording");
-		*to = hot_decode(c->p, (size_t)(c->end - c->p), &used, err);
+		*to = hot_decode(&column[SITE_LISTS], err);
 		if (!*to)
 			return -1;
-		c->p += used;
 	}
 	return 0;
 }
@@ -151,59 +180,49 @@ static bool is_plausible(const struct site_weights *w, uint64_t observed)
 	       w->square <= w->observed * w->observed * (1 + 1e-9);
 }
 
-static bool get_double(struct cursor *c, double *v)
+static bool get_coarse(struct cursor *c, double *v)
 {
-	if (c->end - c->p < (ptrdiff_t)sizeof(*v))
+	uint64_t bits;
+	uint32_t half;
+
+	if (c->end - c->p < (ptrdiff_t)sizeof(half))
 		return false;
-	memcpy(v, c->p, sizeof(*v));
-	c->p += sizeof(*v);
+	memcpy(&half, c->p, sizeof(half));
+	c->p += sizeof(half);
+	bits = (uint64_t)half << 32;
+	memcpy(v, &bits, sizeof(*v));
 	return true;
 }
 
-static int read_list_weights(struct cursor *c, struct site *s, unsigned have, struct err *err)
-{
-	for (; have; have &= have - 1) {
-		size_t used;
-
-		if (c->p == c->end || *c->p > 1)
-			return malformed(err);
-		if (!*c->p++)
-			continue;
-		used = hot_weights_decode(site_hot(s, __builtin_ctz(have)), c->p,
-					  (size_t)(c->end - c->p));
-		if (!used)
-			return malformed(err);
-		c->p += used;
-	}
-	return 0;
-}
-
-static int read_weights(struct cursor *c, struct site *s, unsigned have, struct err *err)
+static int read_weights(struct cursor *column, struct site *s, struct err *err)
 {
 	struct site_weights w = { 0 }, *to;
 
 	/* Each site may occur only once. */
-	if (s->weights || !get_double(c, &w.observed) || !get_double(c, &w.taken) ||
-	    !get_double(c, &w.square) || !is_plausible(&w, s->observed))
+	if (s->weights || !get_coarse(&column[SITE_WEIGHT], &w.observed) ||
+	    !get_coarse(&column[SITE_WEIGHT + 1], &w.taken) ||
+	    !get_coarse(&column[SITE_WEIGHT + 2], &w.square) || !is_plausible(&w, s->observed))
 		return malformed(err);
 	to = site_weigh(s);
 	if (!to)
 		return err_no_memory(err, "the recording");
 	*to = w;
-	return read_list_weights(c, s, have, err);
+	return 0;
 }
 
-static int read_locality(struct cursor *c, struct site *s, bool sharing, struct err *err)
+static int read_locality(struct cursor *column, struct site *s, bool sharing, struct err *err)
 {
+	unsigned i = SITE_LOCALITY;
 	struct locality l = { 0 }, *to;
 	bool ok = true;
 
-#define X(name, what) ok = ok && varint_get(c, &l.name) && l.name <= COUNT_MAX;
+#define X(name, what) ok = ok && varint_get(&column[i++], &l.name) && l.name <= COUNT_MAX;
 	LOCALITIES(X)
 #undef X
 	if (sharing)
-		ok = ok && varint_get(c, &l.met) && varint_get(c, &l.contended) &&
-		     l.met <= COUNT_MAX && l.contended <= l.met;
+		ok = ok && varint_get(&column[SITE_MET], &l.met) &&
+		     varint_get(&column[SITE_CONTENDED], &l.contended) && l.met <= COUNT_MAX &&
+		     l.contended <= l.met;
 	if (!ok || s->locality || l.lines > l.accesses || l.pages > l.lines ||
 	    l.code_lines > l.fetches || l.code_pages > l.code_lines || l.mispredicted > l.branches)
 		return malformed(err);
@@ -214,48 +233,62 @@ static int read_locality(struct cursor *c, struct site *s, bool sharing, struct 
 	return 0;
 }
 
-static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, size_t nmap,
-		     uint64_t *last, struct err *err)
+/* Reads the numbers that each site has, and its target. */
+static bool get_numbers(struct cursor *column, struct times *times, uint64_t v[SITE_LISTS],
+			double *time)
 {
-	enum {
-		IMAGE,
-		ADDRESS,
-		CLASS,
-		LENGTH,
-		SAMPLES,
-		TIME,
-		OBSERVED,
-		TAKEN,
-		WINDOWS,
-		HAVE
-	};
-	uint64_t v[FIELDS];
+	for (unsigned i = 0; i < SITE_TARGET; i++)
+		if (!varint_get(&column[i], &v[i]))
+			return false;
+	*time = times_get(times, v[SITE_TIME], v[SITE_SAMPLES]);
+	v[SITE_TARGET] = 0;
+	return !(v[SITE_OPERANDS] & TARGET) || varint_get(&column[SITE_TARGET], &v[SITE_TARGET]);
+}
+
+static bool is_site(const uint64_t v[SITE_LISTS], double time, size_t nmap)
+{
+	return v[SITE_IMAGE] < nmap && v[SITE_CLASS] <= 255 && v[SITE_LENGTH] <= 15 &&
+	       v[SITE_SAMPLES] <= COUNT_MAX && v[SITE_OBSERVED] <= COUNT_MAX &&
+	       v[SITE_TAKEN] <= v[SITE_OBSERVED] && v[SITE_REPEATED] <= v[SITE_OBSERVED] &&
+	       v[SITE_OPERANDS] < 2 * SHARING && isfinite(time) && time >= 0;
+}
+
+/* What one blob's sites are read with. */
+struct reading {
+	struct cursor column[COLUMNS_MAX];
+	struct profile *to;
+	const uint32_t *map;
+	size_t nmap;
+	uint64_t last;
+	struct times times;
+};
+
+static int read_site(struct reading *r, struct err *err)
+{
+	uint64_t v[SITE_LISTS];
 	struct site *s;
 	unsigned have;
 	double time;
 
-	for (int i = 0; i < FIELDS; i++)
-		if (!varint_get(c, &v[i]))
-			return malformed(err);
-	memcpy(&time, &v[TIME], sizeof(time));
-	if (v[IMAGE] >= nmap || v[CLASS] > 255 || v[LENGTH] > 15 || v[SAMPLES] > COUNT_MAX ||
-	    v[OBSERVED] > COUNT_MAX || v[TAKEN] > v[OBSERVED] || v[WINDOWS] > v[OBSERVED] ||
-	    v[HAVE] >= 2 * SHARING || !isfinite(time) || time < 0)
+	if (!get_numbers(r->column, &r->times, v, &time) || !is_site(v, time, r->nmap))
 		return malformed(err);
-	*last += (uint64_t)unzigzag(v[ADDRESS]);
-	s = profile_site(to, (struct site_id){ .image = map[v[IMAGE]], .addr = *last });
+	r->last += (uint64_t)unzigzag(v[SITE_ADDRESS]);
+	s = profile_site(r->to,
+			 (struct site_id){ .image = r->map[v[SITE_IMAGE]], .addr = r->last });
 	if (!s)
 		return err_no_memory(err, "the recording");
-	s->cls = (uint8_t)v[CLASS];
-	s->len = (uint8_t)v[LENGTH];
-	s->samples += v[SAMPLES];
+	s->cls = (uint8_t)v[SITE_CLASS];
+	s->len = (uint8_t)v[SITE_LENGTH];
+	s->samples += v[SITE_SAMPLES];
 	s->time += time;
-	profile_site_observed(s, v[OBSERVED], v[TAKEN], v[WINDOWS]);
-	if (v[HAVE] & TARGET && !varint_get(c, &s->target))
-		return malformed(err);
-	have = (unsigned)v[HAVE] & (TARGET - 1);
-	if (read_lists(c, s, have, err) || (v[HAVE] & WEIGHTS && read_weights(c, s, have, err)) ||
-	    (v[HAVE] & LOCALITY && read_locality(c, s, v[HAVE] & SHARING, err)))
+	profile_site_observed(s, v[SITE_OBSERVED], v[SITE_TAKEN],
+			      v[SITE_OBSERVED] - v[SITE_REPEATED]);
+	have = (unsigned)v[SITE_OPERANDS];
+	if (have & TARGET)
+		s->target = r->last + (uint64_t)unzigzag(v[SITE_TARGET]);
+	if (read_lists(r->column, s, have & (TARGET - 1), err) ||
+	    (have & WEIGHTS && read_weights(r->column, s, err)) ||
+	    (have & LOCALITY && read_locality(r->column, s, have & SHARING, err)))
 		return -1;
 	return 0;
 }
@@ -263,52 +296,67 @@ static int read_site(struct cursor *c, struct profile *to, const uint32_t *map, 
 int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
 		  struct err *err)
 {
-	struct cursor c = { p, p + n };
-	uint64_t last = 0;
+	struct reading r = { .to = to, .map = map, .nmap = nmap };
+	const struct cursor *image = &r.column[SITE_IMAGE];
 
-	while (c.p < c.end)
-		if (read_site(&c, to, map, nmap, &last, err))
+	if (!columns_split(r.column, SITE_COLUMN_N, p, n))
+		return malformed(err);
+	while (image->p < image->end)
+		if (read_site(&r, err))
 			return -1;
-	return 0;
+	return columns_ended(r.column, SITE_COLUMN_N) ? 0 : malformed(err);
 }
 
 /* Edges. */
 
-bool snapshot_put_edge(struct buffer *b, const struct edge *e, uint64_t *last)
+bool snapshot_put_edge(struct snapshot *to, const struct edge *e)
 {
-	if (!buffer_room(b, 6 * VARINT_MAX))
-		return false;
-	varint_put(b, e->key.from.image);
-	varint_put(b, zigzag((int64_t)(e->key.from.addr - *last)));
-	varint_put(b, e->key.to.image);
-	varint_put(b, zigzag((int64_t)(e->key.to.addr - e->key.from.addr)));
-	varint_put(b, e->key.kind);
-	varint_put(b, e->count);
-	*last = e->key.from.addr;
+	const uint64_t v[EDGE_COLUMN_N] = {
+		[EDGE_IMAGE] = e->key.from.image,
+		[EDGE_ADDRESS] = zigzag((int64_t)(e->key.from.addr - to->last)),
+		[EDGE_TO_IMAGE] = e->key.to.image,
+		[EDGE_TO_ADDRESS] = zigzag((int64_t)(e->key.to.addr - e->key.from.addr)),
+		[EDGE_KIND] = e->key.kind,
+		[EDGE_COUNT] = e->count,
+	};
+
+	for (unsigned i = 0; i < EDGE_COLUMN_N; i++)
+		if (!column_put(&to->columns.of[i], v[i]))
+			return false;
+	to->last = e->key.from.addr;
 	return true;
+}
+
+static int read_edge(struct reading *r, struct err *err)
+{
+	struct site_id from = { 0 }, at = { 0 };
+	uint64_t v[EDGE_COLUMN_N];
+
+	for (unsigned i = 0; i < EDGE_COLUMN_N; i++)
+		if (!varint_get(&r->column[i], &v[i]))
+			return malformed(err);
+	if (v[EDGE_IMAGE] >= r->nmap || v[EDGE_TO_IMAGE] >= r->nmap ||
+	    v[EDGE_KIND] >= EDGE_KIND_N || v[EDGE_COUNT] > COUNT_MAX)
+		return malformed(err);
+	r->last += (uint64_t)unzigzag(v[EDGE_ADDRESS]);
+	from.image = r->map[v[EDGE_IMAGE]];
+	from.addr = r->last;
+	at.image = r->map[v[EDGE_TO_IMAGE]];
+	at.addr = r->last + (uint64_t)unzigzag(v[EDGE_TO_ADDRESS]);
+	if (edges_add(r->to, (enum edge_kind)v[EDGE_KIND], from, at, v[EDGE_COUNT]))
+		return err_no_memory(err, "the recording");
+	return 0;
 }
 
 int snapshot_read_edges(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map,
 			size_t nmap, struct err *err)
 {
-	struct cursor c = { p, p + n };
-	uint64_t last = 0, v[6];
+	struct reading r = { .to = to, .map = map, .nmap = nmap };
 
-	while (c.p < c.end) {
-		struct site_id from = { 0 }, at = { 0 };
-
-		for (int i = 0; i < 6; i++)
-			if (!varint_get(&c, &v[i]))
-				return malformed(err);
-		if (v[0] >= nmap || v[2] >= nmap || v[4] >= EDGE_KIND_N || v[5] > COUNT_MAX)
-			return malformed(err);
-		last += (uint64_t)unzigzag(v[1]);
-		from.image = map[v[0]];
-		from.addr = last;
-		at.image = map[v[2]];
-		at.addr = last + (uint64_t)unzigzag(v[3]);
-		if (edges_add(to, (enum edge_kind)v[4], from, at, v[5]))
-			return err_no_memory(err, "the recording");
-	}
+	if (!columns_split(r.column, EDGE_COLUMN_N, p, n))
+		return malformed(err);
+	while (!columns_ended(r.column, EDGE_COLUMN_N))
+		if (read_edge(&r, err))
+			return -1;
 	return 0;
 }

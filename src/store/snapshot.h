@@ -1,34 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How sites and edges are stored: in blobs, compressed. Each site is
+ * How sites and edges are stored: in blobs of columns (base/columns.h), compressed. The columns of sites are those of
+ * SITE_COLUMNS; a site has a number in some of them only:
  *
- *   image, address (from the one before, zigzag), class, length, samples, time (its bits), observed, taken,
- *   windows, operands (bits): varints; the target, if the bit behind the operands' is set; then the hot list of each
- *   operand, lowest bit first. If the next bit is set: weights of observations, of branches taken, and their square, eight
- *   bytes each, then for each of these operands 0, or 1 and what its list's occurrences weigh (src/sketch/hot.c). If the
- *   one behind that is set: LOCALITIES, varints; and if the last one is set, too, windows that touched lines there, and of those where
- *   another thread had.
+ *   target                                  if the bit behind those of the operands is set in `operands`
+ *   the hot list of each operand            lowest bit first, in columns of its own (src/sketch/hot_bytes.c)
+ *   weights, of observations, of branches   if the next bit is set: the upper four bytes of each
+ *     taken, and the sum of squares
+ *   LOCALITIES                              if the one behind that is set
+ *   windows that touched lines there, and   if the last one is set, too
+ *     of those where another thread had
  *
- * and each edge, in blobs of their own: image, address (from the one before, zigzag), image and address (from the
- * former, zigzag) of what it leads to, kind, count.
+ * and the columns of edges: image, address (from the one before, zigzag), image and address (from the former, zigzag) of
+ * what it leads to, kind, count.
  *
  * In any order; the first of a blob comes after address 0.
  */
 #ifndef ASSAY_STORE_SNAPSHOT_H
 #define ASSAY_STORE_SNAPSHOT_H
 
+#include "base/columns.h"
 #include "observe/edges.h"
 #include "observe/profile.h"
-#include "base/varint.h"
+#include "store/times.h"
 
-/* Appends one site; *last: the address of the previous site in this blob. False without memory. */
-bool snapshot_put(struct buffer *b, const struct site *s, uint64_t *last);
+#define SITE_COLUMNS(X) \
+	X(IMAGE, "image") \
+	X(ADDRESS, "address, from that of the site before, zigzag") \
+	X(CLASS, "class") \
+	X(LENGTH, "length") \
+	X(SAMPLES, "samples") \
+	X(TIME, "time (store/times.h)") \
+	X(OBSERVED, "observations") \
+	X(TAKEN, "of these, branches taken") \
+	X(REPEATED, "observations less windows") \
+	X(OPERANDS, "a bit for each operand with a list, and those said above") \
+	X(TARGET, "target, from the address, zigzag")
+
+/* Sites, or edges, of one blob. */
+struct snapshot {
+	struct columns columns;
+	uint64_t last; /* address of the one before */
+	struct times times;
+};
+
+void snapshot_begin_sites(struct snapshot *s);
+void snapshot_begin_edges(struct snapshot *s);
+/* Adds one site. False without memory. */
+bool snapshot_put(struct snapshot *to, const struct site *s);
+bool snapshot_put_edge(struct snapshot *to, const struct edge *e);
+/* Appends the blob to `to`, and begins another one. False without memory. */
+bool snapshot_join(struct snapshot *s, struct buffer *to);
+
 /* Adds the sites of an untrusted blob to p; map[0..nmap) gives the numbers of images. -1 with
  * err set if it is malformed. */
 int snapshot_read(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map, size_t nmap,
 		  struct err *err);
-
-bool snapshot_put_edge(struct buffer *b, const struct edge *e, uint64_t *last);
 int snapshot_read_edges(const uint8_t *p, size_t n, struct profile *to, const uint32_t *map,
 			size_t nmap, struct err *err);
 

@@ -4,72 +4,85 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "base/array.h"
-#include "base/varint.h"
+#include "base/columns.h"
+#include "store/times.h"
 
 #define PART 262144 /* frames or samples of a row at most */
-#define FRAME_BYTES (4 * VARINT_MAX)
-#define SAMPLE_BYTES (4 * VARINT_MAX + sizeof(double))
-#define ROW_MAX (PART * (SAMPLE_BYTES > FRAME_BYTES ? SAMPLE_BYTES : FRAME_BYTES))
+#define ROW_MAX (64u << 20)
 #define TIME_MAX 1e18 /* most time of one row's samples */
 
 /* Writing. */
 
-/* Writes a row of (number, size, blob), with the blob compressed. */
-static int write_row(sqlite3 *db, const char *sql, uint64_t number, const struct buffer *b)
-{
-	size_t bound = ZSTD_compressBound(b->n), n;
-	uint8_t *out = malloc(bound);
-	sqlite3_stmt *s = NULL;
-	int rc;
+enum {
+	FRAME_UP,
+	FRAME_KIND_OF,
+	FRAME_IMAGE,
+	FRAME_ADDRESS,
+	FRAME_COLUMNS
+};
+enum {
+	SAMPLE_THREAD,
+	SAMPLE_BUCKET,
+	SAMPLE_FRAME,
+	SAMPLE_COUNT,
+	SAMPLE_TIME,
+	SAMPLE_COLUMNS
+};
 
-	if (!out)
-		return SQLITE_NOMEM;
-	n = ZSTD_compress(out, bound, b->p, b->n, 1);
-	rc = ZSTD_isError(n) ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql, -1, &s, NULL);
-	if (rc == SQLITE_OK) {
-		sqlite3_bind_int64(s, 1, (sqlite3_int64)number);
-		sqlite3_bind_int64(s, 2, (sqlite3_int64)b->n);
-		sqlite3_bind_blob(s, 3, out, (int)n, SQLITE_STATIC);
-		rc = sqlite3_step(s);
-	}
-	sqlite3_finalize(s);
-	free(out);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
+/* What the columns of frames, or of samples, are told apart from. */
+struct before {
+	uint64_t addr;
+	struct stack_sample sample;
+	struct times times;
+};
 
-static void put_frame(struct buffer *b, const struct frame *f, size_t number, uint64_t *last)
-{
-	varint_put(b, number - f->parent);
-	varint_put(b, f->kind);
-	if (frame_is_end(f->kind))
-		return;
-	varint_put(b, f->image);
-	varint_put(b, zigzag((int64_t)(f->addr - *last)));
-	*last = f->addr;
-}
-
-static int append_frames(sqlite3 *db, const struct stacks *s, size_t from)
+/* Writes a row, whose first column is `number`. */
+static int write_row(sqlite3 *db, const char *sql, uint64_t number, struct columns *columns,
+		     uint64_t patience)
 {
 	struct buffer b = { 0 };
+	int rc;
+
+	rc = columns_join(columns, &b) ? packed_insert(db, sql, number, &b, patience)
+				       : SQLITE_NOMEM;
+	free(b.p);
+	return rc;
+}
+
+static bool put_frame(struct buffer *column, const struct frame *f, size_t number,
+		      struct before *before)
+{
+	uint64_t from = before->addr;
+
+	if (!column_put(&column[FRAME_UP], number - f->parent) ||
+	    !column_put(&column[FRAME_KIND_OF], f->kind))
+		return false;
+	if (frame_is_end(f->kind))
+		return true;
+	before->addr = f->addr;
+	return column_put(&column[FRAME_IMAGE], f->image) &&
+	       column_put(&column[FRAME_ADDRESS], zigzag((int64_t)(f->addr - from)));
+}
+
+static int append_frames(sqlite3 *db, const struct stacks *s, size_t from, uint64_t patience)
+{
+	struct columns columns = { .n = FRAME_COLUMNS };
 	int rc = SQLITE_OK;
 
 	for (size_t i = from ? from : 1, end; i < s->nframe && rc == SQLITE_OK; i = end) {
-		uint64_t last = 0;
+		struct before before = { 0 };
+		bool ok = true;
 
 		end = s->nframe - i > PART ? i + PART : s->nframe;
-		b.n = 0;
-		if (!buffer_room(&b, (end - i) * FRAME_BYTES)) {
-			rc = SQLITE_NOMEM;
-			break;
-		}
-		for (size_t k = i; k < end; k++)
-			put_frame(&b, &s->frame[k], k, &last);
-		rc = write_row(db, "INSERT INTO frame VALUES(?,?,?)", i, &b);
+		for (size_t k = i; k < end && ok; k++)
+			ok = put_frame(columns.of, &s->frame[k], k, &before);
+		rc = ok ? write_row(db, "INSERT INTO frame(size, frames, first) VALUES(?,?,?)", i,
+				    &columns, patience)
+			: SQLITE_NOMEM;
 	}
-	free(b.p);
+	columns_fini(&columns);
 	return rc;
 }
 
@@ -102,38 +115,56 @@ static int append_threads(sqlite3 *db, const struct stacks *s, size_t from)
 	return rc;
 }
 
-static void put_sample(struct buffer *b, const struct stack_sample *one, uint32_t *last)
+static uint64_t step_to(uint32_t to, uint32_t from)
 {
-	varint_put(b, one->thread);
-	varint_put(b, one->bucket);
-	varint_put(b, zigzag((int64_t)one->frame - *last));
-	varint_put(b, one->count);
-	memcpy(b->p + b->n, &one->time, sizeof(one->time));
-	b->n += sizeof(one->time);
-	*last = one->frame;
+	return zigzag((int64_t)to - from);
 }
 
-static int append_samples(sqlite3 *db, const struct stacks *s, size_t from)
+static bool put_sample(struct buffer *column, const struct stack_sample *one, struct before *before)
 {
-	struct buffer b = { 0 };
+	const struct stack_sample *last = &before->sample;
+	const uint64_t v[SAMPLE_COLUMNS] = {
+		[SAMPLE_THREAD] = step_to(one->thread, last->thread),
+		[SAMPLE_BUCKET] = step_to(one->bucket, last->bucket),
+		[SAMPLE_FRAME] = step_to(one->frame, last->frame),
+		[SAMPLE_COUNT] = one->count,
+		[SAMPLE_TIME] = times_put(&before->times, one->time, one->count),
+	};
+
+	before->sample = *one;
+	for (unsigned i = 0; i < SAMPLE_COLUMNS; i++)
+		if (!column_put(&column[i], v[i]))
+			return false;
+	return true;
+}
+
+static int append_samples(sqlite3 *db, uint64_t width, const struct stack_sample *sample, size_t n,
+			  uint64_t patience)
+{
+	struct columns columns = { .n = SAMPLE_COLUMNS };
 	int rc = SQLITE_OK;
 
-	for (size_t i = from, end; i < s->nsample && rc == SQLITE_OK; i = end) {
-		uint32_t last = 0;
+	for (size_t i = 0, end; i < n && rc == SQLITE_OK; i = end) {
+		struct before before = { 0 };
+		bool ok = true;
 
-		end = s->nsample - i > PART ? i + PART : s->nsample;
-		b.n = 0;
-		if (!buffer_room(&b, (end - i) * SAMPLE_BYTES)) {
-			rc = SQLITE_NOMEM;
-			break;
-		}
-		for (size_t k = i; k < end; k++)
-			put_sample(&b, &s->sample[k], &last);
-		rc = write_row(db, "INSERT INTO stack(width, size, samples) VALUES(?,?,?)",
-			       s->width, &b);
+		end = n - i > PART ? i + PART : n;
+		for (size_t k = i; k < end && ok; k++)
+			ok = put_sample(columns.of, &sample[k], &before);
+		rc = ok ? write_row(db, "INSERT INTO stack(size, samples, width) VALUES(?,?,?)",
+				    width, &columns, patience)
+			: SQLITE_NOMEM;
 	}
-	free(b.p);
+	columns_fini(&columns);
 	return rc;
+}
+
+static int append(sqlite3 *db, const struct stacks *s, const struct stack_rows *done,
+		  uint64_t patience)
+{
+	int rc = append_frames(db, s, done->frames, patience);
+
+	return rc == SQLITE_OK ? append_threads(db, s, done->threads) : rc;
 }
 
 int stack_rows_append(sqlite3 *db, const struct stacks *s, struct stack_rows *done)
@@ -144,23 +175,41 @@ int stack_rows_append(sqlite3 *db, const struct stacks *s, struct stack_rows *do
 	if (reordered)
 		done->samples = 0;
 	if (rc == SQLITE_OK)
-		rc = append_frames(db, s, done->frames);
-
+		rc = append(db, s, done, 0);
 	if (rc == SQLITE_OK)
-		rc = append_threads(db, s, done->threads);
-	if (rc == SQLITE_OK)
-		rc = append_samples(db, s, done->samples);
+		rc = append_samples(db, s->width, s->sample + done->samples,
+				    s->nsample - done->samples, 0);
 	*done = (struct stack_rows){ s->nframe, s->nthread, s->nsample, s->folds };
 	return rc;
 }
 
-int stack_rows_replace(sqlite3 *db, const struct stacks *s, struct stack_rows *done)
+/* Writes samples as stacks_fold() would leave them. */
+static int write_folded(sqlite3 *db, const struct stacks *s, uint64_t patience)
 {
-	int rc = sqlite3_exec(db, "DELETE FROM stack", NULL, NULL, NULL);
+	struct stack_sample *sample = calloc(s->nsample + 1, sizeof(*sample));
+	int rc = SQLITE_NOMEM;
 
-	done->samples = 0;
-	done->folds = s->folds;
-	return rc == SQLITE_OK ? stack_rows_append(db, s, done) : rc;
+	if (!sample)
+		return rc;
+	if (s->nsample)
+		memcpy(sample, s->sample, s->nsample * sizeof(*sample));
+	rc = append_samples(db, s->width, sample, stack_samples_fold(sample, s->nsample), patience);
+	free(sample);
+	return rc;
+}
+
+int stack_rows_replace(sqlite3 *db, const struct stacks *s, struct stack_rows *done,
+		       uint64_t patience)
+{
+	int rc = sqlite3_exec(db, "DELETE FROM frame; DELETE FROM stack", NULL, NULL, NULL);
+
+	done->frames = 0;
+	if (rc == SQLITE_OK)
+		rc = append(db, s, done, patience);
+	if (rc == SQLITE_OK)
+		rc = write_folded(db, s, patience);
+	*done = (struct stack_rows){ s->nframe, s->nthread, s->nsample, s->folds };
+	return rc;
 }
 
 /* Reading. Nothing is trusted. */
@@ -168,47 +217,38 @@ int stack_rows_replace(sqlite3 *db, const struct stacks *s, struct stack_rows *d
 struct rows {
 	const struct stack_rows_to *to;
 	struct stacks *s;
+	struct buffer blob;    /* the row at hand */
 	struct buffer numbers; /* uint32_t: by frame of the file, the frame of the profile */
 	size_t nframe;
 	uint32_t *thread; /* by thread of the file, the thread of the profile */
 	size_t nthread;
 };
 
-/* The blob of a row of (number, size, blob), to be freed; NULL: *why. */
-static uint8_t *unpack(struct rows *r, sqlite3_stmt *q, size_t *n, const char **why)
+/* Expands the blob of a row that begins with size and blob, and finds its columns. NULL, or what is wrong. */
+static const char *unpack(struct rows *r, sqlite3_stmt *q, struct cursor *column, unsigned n)
 {
-	int64_t size = sqlite3_column_int64(q, 1);
-	const void *blob = sqlite3_column_blob(q, 2);
-	size_t stored = (size_t)sqlite3_column_bytes(q, 2);
-	uint8_t *out;
-
-	*n = (size_t)size;
-	*why = "call stacks";
-	if (size < 1 || (uint64_t)size > ROW_MAX || !blob ||
-	    ZSTD_getFrameContentSize(blob, stored) != (unsigned long long)size)
-		return NULL;
-	*why = "call stacks expand to more than their size allows";
-	if (!budget_take(r->to->budget, *n, stored, BUDGET_KEPT))
-		return NULL;
-	*why = "no memory";
-	out = malloc(*n);
-	if (out && ZSTD_decompress(out, *n, blob, stored) != *n) {
-		*why = "call stacks";
-		free(out);
-		return NULL;
+	switch (packed_read(q, ROW_MAX, r->to->budget, BUDGET_KEPT, &r->blob)) {
+	case PACKED_OK:
+		return columns_split(column, n, r->blob.p, r->blob.n) ? NULL : "call stacks";
+	case PACKED_TOO_LARGE:
+		return "call stacks expand to more than their size allows";
+	case PACKED_MEMORY:
+		return "no memory";
+	default:
+		return "call stacks";
 	}
-	return out;
 }
 
-static bool get_frame(struct rows *r, struct cursor *c, uint64_t *last, struct frame *f)
+static bool get_frame(struct rows *r, struct cursor *column, uint64_t *last, struct frame *f)
 {
 	uint64_t up, kind, image = 0, addr = 0;
 
-	if (!varint_get(c, &up) || !varint_get(c, &kind) || !up || up > r->nframe ||
-	    kind == FRAME_NONE || kind >= FRAME_KIND_N)
+	if (!varint_get(&column[FRAME_UP], &up) || !varint_get(&column[FRAME_KIND_OF], &kind) ||
+	    !up || up > r->nframe || kind == FRAME_NONE || kind >= FRAME_KIND_N)
 		return false;
 	if (!frame_is_end((unsigned)kind)) {
-		if (!varint_get(c, &image) || !varint_get(c, &addr) || image >= r->to->nmap)
+		if (!varint_get(&column[FRAME_IMAGE], &image) ||
+		    !varint_get(&column[FRAME_ADDRESS], &addr) || image >= r->to->nmap)
 			return false;
 		*last += (uint64_t)unzigzag(addr);
 		addr = *last;
@@ -231,15 +271,15 @@ static bool number_frame(struct rows *r, uint32_t number)
 	return true;
 }
 
-static const char *take_frames(struct rows *r, struct cursor c)
+static const char *take_frames(struct rows *r, struct cursor *column)
 {
 	uint64_t last = 0;
 	struct frame f;
 
-	while (c.p < c.end) {
+	while (!columns_ended(column, FRAME_COLUMNS)) {
 		uint32_t number;
 
-		if (r->nframe >= STACKS_FRAMES_MAX || !get_frame(r, &c, &last, &f))
+		if (r->nframe >= STACKS_FRAMES_MAX || !get_frame(r, column, &last, &f))
 			return "a frame of a call stack";
 		number = stacks_frame(r->s, f.parent, f.kind, f.image, f.addr);
 		if (!number || !number_frame(r, number))
@@ -250,18 +290,13 @@ static const char *take_frames(struct rows *r, struct cursor c)
 
 static const char *read_frames(struct rows *r, sqlite3_stmt *q)
 {
+	struct cursor column[FRAME_COLUMNS];
 	const char *why;
-	uint8_t *blob;
-	size_t n;
 
-	if (sqlite3_column_int64(q, 0) != (int64_t)r->nframe)
+	if (sqlite3_column_int64(q, 2) != (int64_t)r->nframe)
 		return "frames of call stacks that are not in order";
-	blob = unpack(r, q, &n, &why);
-	if (!blob)
-		return why;
-	why = take_frames(r, (struct cursor){ blob, blob + n });
-	free(blob);
-	return why;
+	why = unpack(r, q, column, FRAME_COLUMNS);
+	return why ? why : take_frames(r, column);
 }
 
 static const char *text(sqlite3_stmt *q, int i)
@@ -289,35 +324,40 @@ static const char *read_thread(struct rows *r, sqlite3_stmt *q)
 	return NULL;
 }
 
-static bool get_sample(struct rows *r, struct cursor *c, uint64_t *frame, struct stack_sample *to)
+/* Reads a sample, which is numbered as the file does; *before: the one before it. */
+static bool get_sample(const struct rows *r, struct cursor *column, struct before *before)
 {
-	uint64_t thread, bucket, from, count;
+	uint64_t v[SAMPLE_COLUMNS], thread, bucket, frame;
 	double time;
 
-	if (!varint_get(c, &thread) || !varint_get(c, &bucket) || !varint_get(c, &from) ||
-	    !varint_get(c, &count) || c->end - c->p < (ptrdiff_t)sizeof(time))
+	for (unsigned i = 0; i < SAMPLE_COLUMNS; i++)
+		if (!varint_get(&column[i], &v[i]))
+			return false;
+	thread = before->sample.thread + (uint64_t)unzigzag(v[SAMPLE_THREAD]);
+	bucket = before->sample.bucket + (uint64_t)unzigzag(v[SAMPLE_BUCKET]);
+	frame = before->sample.frame + (uint64_t)unzigzag(v[SAMPLE_FRAME]);
+	time = times_get(&before->times, v[SAMPLE_TIME], v[SAMPLE_COUNT]);
+	if (thread >= r->nthread || bucket >= STACKS_BUCKETS || frame >= r->nframe || !frame ||
+	    !v[SAMPLE_COUNT] || v[SAMPLE_COUNT] > UINT32_MAX || !isfinite(time) || time < 0 ||
+	    time > TIME_MAX)
 		return false;
-	memcpy(&time, c->p, sizeof(time));
-	c->p += sizeof(time);
-	*frame += (uint64_t)unzigzag(from);
-	if (thread >= r->nthread || bucket >= STACKS_BUCKETS || *frame >= r->nframe || !*frame ||
-	    !count || count > UINT32_MAX || !isfinite(time) || time < 0 || time > TIME_MAX)
-		return false;
-	*to = (struct stack_sample){ ((uint32_t *)(void *)r->numbers.p)[*frame], r->thread[thread],
-				     (uint32_t)bucket, (uint32_t)count, time };
+	before->sample = (struct stack_sample){ (uint32_t)frame, (uint32_t)thread, (uint32_t)bucket,
+						(uint32_t)v[SAMPLE_COUNT], time };
 	return true;
 }
 
-static const char *take_samples(struct rows *r, struct cursor c, uint64_t width)
+static const char *take_samples(struct rows *r, struct cursor *column, uint64_t width)
 {
-	struct stack_sample one;
-	uint64_t frame = 0;
+	const uint32_t *number = (uint32_t *)(void *)r->numbers.p;
+	struct before before = { 0 };
 
-	while (c.p < c.end) {
-		if (!get_sample(r, &c, &frame, &one))
+	while (!columns_ended(column, SAMPLE_COLUMNS)) {
+		const struct stack_sample *one = &before.sample;
+
+		if (!get_sample(r, column, &before))
 			return "a sample of a call stack";
-		if (stacks_add(r->s, one.frame, one.thread, one.bucket * width, one.count,
-			       one.time))
+		if (stacks_add(r->s, number[one->frame], r->thread[one->thread],
+			       one->bucket * width, one->count, one->time))
 			return "no memory";
 	}
 	return NULL;
@@ -325,20 +365,15 @@ static const char *take_samples(struct rows *r, struct cursor c, uint64_t width)
 
 static const char *read_samples(struct rows *r, sqlite3_stmt *q)
 {
-	uint64_t width = (uint64_t)sqlite3_column_int64(q, 0);
+	uint64_t width = (uint64_t)sqlite3_column_int64(q, 2);
+	struct cursor column[SAMPLE_COLUMNS];
 	const char *why;
-	uint8_t *blob;
-	size_t n;
 
 	if (!stacks_is_width(width))
 		return "the times of call stacks";
 	stacks_widen(r->s, width);
-	blob = unpack(r, q, &n, &why);
-	if (!blob)
-		return why;
-	why = take_samples(r, (struct cursor){ blob, blob + n }, width);
-	free(blob);
-	return why;
+	why = unpack(r, q, column, SAMPLE_COLUMNS);
+	return why ? why : take_samples(r, column, width);
 }
 
 static const char *each(sqlite3 *db, const char *sql, struct rows *r,
@@ -369,7 +404,7 @@ const char *stack_rows_read(sqlite3 *db, const struct stack_rows_to *to, int *co
 
 	*code = SQLITE_OK;
 	if (!why)
-		why = each(db, "SELECT first, size, frames FROM frame ORDER BY first", &r,
+		why = each(db, "SELECT size, frames, first FROM frame ORDER BY first", &r,
 			   read_frames, code);
 	if (!why && *code == SQLITE_OK)
 		why = each(db,
@@ -377,9 +412,10 @@ const char *stack_rows_read(sqlite3 *db, const struct stack_rows_to *to, int *co
 			   " ORDER BY number",
 			   &r, read_thread, code);
 	if (!why && *code == SQLITE_OK)
-		why = each(db, "SELECT width, size, samples FROM stack ORDER BY part", &r,
+		why = each(db, "SELECT size, samples, width FROM stack ORDER BY part", &r,
 			   read_samples, code);
 	free(r.numbers.p);
+	free(r.blob.p);
 	free(r.thread);
 	return why;
 }

@@ -43,7 +43,7 @@ columns() { jq -c '[.shared.frameTable, .shared.funcTable, .shared.stackTable, .
 is "firefox: columns are as long as their tables" "$(columns f.json)" '[true]'
 is "firefox: weights" "$(jq '[.threads[].samples.weight[]] | add' f.json)" 200
 is "firefox: prefixes come first" "$(jq '[.shared.stackTable.prefix | to_entries[] | select(.value != null and .value >= .key)] | length' f.json)" 0
-is "firefox: a stack" "$(jq -r '.shared as $s | .threads[0].samples.stack[1] | [recurse($s.stackTable.prefix[.]; . != null) | $s.stringArray[$s.funcTable.name[$s.frameTable.func[$s.stackTable.frame[.]]]]] | join(";")' f.json)" "longest_match;deflate;main"
+is "firefox: a stack" "$(jq -r '.shared as $s | [.threads[0].samples.stack[] | [recurse($s.stackTable.prefix[.]; . != null) | $s.stringArray[$s.funcTable.name[$s.frameTable.func[$s.stackTable.frame[.]]]]] | join(";")] | any(. == "longest_match;deflate;main")' f.json)" true
 for f in speedscope firefox; do
 	run "$ASSAY" export $f -i hostile.db
 	is "$f: hostile names are JSON's strings" "$(jq -e . <<< "$out" >/dev/null; echo $?)" 0

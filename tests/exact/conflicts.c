@@ -2,6 +2,7 @@
 /*
  * Which earlier store each load meets, by single steps: what recordings of conflicts are held against.
  * conflicts -d DISTANCE -o FILE PROGRAM ARGS…
+ * conflicts -r RECORDING -o FILE
  * prints for each load, kind and store (run-time addresses, decimal) how often, and the sum of distances. Of aliases
  * nothing: they depend on where the stack lies, which the engine lays out by itself. It decodes by itself, and looks
  * through all stores one by one.
@@ -20,7 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "observe/conflicts.h"
 #include "oracle/singlestep.h"
+#include "store/recording.h"
 
 #define STORES 4096 /* the last ones */
 #define SEEN (1u << 16)
@@ -184,20 +187,43 @@ static void step_all(pid_t pid)
 	}
 }
 
+/* Prints what a recording holds. */
+static int print_recorded(const char *path, FILE *out)
+{
+	struct conflict *c, *tmp;
+	struct profile p;
+	struct err err;
+
+	if (profile_init(&p, &err) || recording_read(path, &p, &err))
+		die(err.msg);
+	HASH_ITER (hh, p.conflicts, c, tmp)
+		if (c->key.kind != CONFLICT_ALIAS)
+			fprintf(out, "%lu %s %lu %lu %lu\n", c->key.load.addr,
+				conflict_kind_name[c->key.kind], c->key.store.addr, c->count,
+				c->distance);
+	profile_fini(&p);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	const char *recording = NULL;
 	FILE *out = NULL;
 	int c, status;
 	pid_t pid;
 
-	while ((c = getopt(argc, argv, "+d:o:")) != -1) {
+	while ((c = getopt(argc, argv, "+d:o:r:")) != -1) {
 		if (c == 'd')
 			distance = strtoul(optarg, NULL, 0);
 		else if (c == 'o')
 			out = fopen(optarg, "w");
+		else if (c == 'r')
+			recording = optarg;
 		else
 			return 125;
 	}
+	if (recording && out)
+		return print_recorded(recording, out);
 	if (optind >= argc || !out)
 		return 125;
 	pid = fork();

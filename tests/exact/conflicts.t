@@ -3,7 +3,6 @@
 # Conflicts of the exact engine: known ones, and those that single steps find.
 . "$(dirname "$0")/lib.sh"
 command -v jq >/dev/null || { skip "no jq"; done_testing; exit; }
-command -v sqlite3 >/dev/null || { skip "no sqlite3"; done_testing; exit; }
 prog=$BUILD/tests/progs/conflicts
 record() { timeout -k 5 120 "$ASSAY" record --exact -q --observe conflicts -o conflicts.db "$@"; }
 
@@ -32,8 +31,8 @@ stepped() { # CASE DISTANCE
 	n=$((${#BUILD} + 12 - ${#place} - 8))
 	path=$(printf '%*s' "$n" '' | tr ' ' /)$place/program
 	"${alike[@]}" "$ASSAY" record --exact -q --observe conflicts --distance "$2" -o conflicts.db -- "$path" "$1" >/dev/null
-	sqlite3 -separator ' ' conflicts.db "SELECT address, kind, store_address, count, distance FROM conflict
-		WHERE kind != 'alias'" | sort >recorded
+	"$BUILD/tests/exact/conflicts" -r conflicts.db -o recorded
+	sort -o recorded recorded
 	"${alike[@]}" "$BUILD/tests/exact/conflicts" -d "$2" -o stepped "$path" "$1" >/dev/null
 	sort -o stepped stepped
 	if [ -s recorded ] && cmp -s recorded stepped; then

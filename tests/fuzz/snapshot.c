@@ -11,12 +11,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void put_all(const struct profile *p, struct buffer *b)
 {
+	struct snapshot part;
 	struct site *s;
-	uint64_t last = 0;
 
+	snapshot_begin_sites(&part);
 	SITES_EACH(&p->sites, s)
-	if (!snapshot_put(b, s, &last))
+	if (!snapshot_put(&part, s))
 		abort();
+	if (p->sites.n && !snapshot_join(&part, b))
+		abort();
+	columns_fini(&part.columns);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/columns.h"
 #include "sketch/hot_priv.h"
 
 #define STREAM 20000
@@ -479,54 +480,121 @@ static void test_counting_of_great_counts(void **unused)
 	hot_free(h);
 }
 
-static void test_encoding(void **unused)
+/* A list as columns. */
+static struct columns encoded(const struct hot *h)
+{
+	struct columns c = { .n = HOT_COLUMNS };
+
+	assert_true(hot_encode(h, c.of));
+	return c;
+}
+
+static void cursors_of(const struct columns *c, struct cursor *column)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		column[i] = (struct cursor){ c->of[i].p, c->of[i].p + c->of[i].n };
+}
+
+/* The list that the columns hold, all of them; NULL: they hold none. */
+static struct hot *decoded(const struct columns *c)
+{
+	struct cursor column[HOT_COLUMNS];
+	struct hot *h;
+	struct err err;
+
+	cursors_of(c, column);
+	h = hot_decode(column, &err);
+	if (h)
+		assert_true(columns_ended(column, HOT_COLUMNS));
+	return h;
+}
+
+/* No columns of which one is shorter hold a list. */
+static void assert_all_needed(const struct columns *c)
 {
 	struct err err;
 
+	for (unsigned i = 0; i < c->n; i++)
+		for (size_t cut = 0; cut < c->of[i].n; cut++) {
+			struct cursor column[HOT_COLUMNS];
+
+			cursors_of(c, column);
+			column[i].end = column[i].p + cut;
+			assert_null(hot_decode(column, &err));
+		}
+}
+
+static void test_encoding(void **unused)
+{
 	(void)unused;
 	for (int m = 0; m < HOT_METHOD_N; m++)
 		for (int kind = 0; kind < 4; kind++) {
 			uint64_t *exact = calloc(VALUES, sizeof(*exact));
 			struct hot *h = fill((enum hot_method)m, 16, kind, exact, STREAM / 8), *g;
-			uint8_t *p = malloc(hot_encoded_max(h));
-			size_t n = hot_encode(h, p), used;
+			struct columns c = encoded(h);
 			struct hot_value v[16] = { 0 }, w[16] = { 0 };
 
-			assert_true(n <= hot_encoded_max(h));
-			g = hot_decode(p, n, &used, &err);
+			g = decoded(&c);
 			assert_non_null(g);
-			assert_int_equal(used, n);
 			assert_int_equal(hot_total(g), hot_total(h));
 			assert_int_equal(hot_top(g, w, 16), hot_top(h, v, 16));
-			hot_free(g);
-			for (int i = 0; i < 16; i++)
-				assert_memory_equal(&v[i], &w[i], sizeof(v[i].value));
-			for (size_t cut = 0; cut < n; cut++) { /* no prefix is a list */
-				g = hot_decode(p, cut, &used, &err);
-				assert_null(g);
+			assert_true(hot_rest_bound(g) == hot_rest_bound(h) || m == HOT_COUNTING);
+			for (int i = 0; i < 16; i++) {
+				assert_int_equal(v[i].value, w[i].value);
+				assert_true(v[i].low == w[i].low);
+				assert_true(v[i].high == w[i].high || m == HOT_COUNTING);
 			}
+			assert_all_needed(&c);
+			hot_free(g);
 			hot_free(h);
-			free(p);
+			columns_fini(&c);
 			free(exact);
 		}
 }
 
-static void test_encoding_of_merged(void **unused)
+/* Lists of one column each, one behind the other. */
+static void test_encoding_of_several(void **unused)
 {
+	struct hot *h[3], *g;
+	struct columns c = { .n = HOT_COLUMNS };
+	struct cursor column[HOT_COLUMNS];
+	struct hot_value v;
 	struct err err;
 
+	(void)unused;
+	for (unsigned i = 0; i < 3; i++) {
+		h[i] = hot_new(i == 1 ? HOT_COUNTING : HOT_SPACE_SAVING, 100);
+		for (uint64_t k = 0; k < i * 70;
+		     k++) /* none, few, and more than are sorted on the stack */
+			assert_int_equal(hot_add_weighted(h[i], UINT64_MAX - k, 1), 0);
+		assert_int_equal(hot_add(h[i], i, 3), 0);
+		assert_true(hot_encode(h[i], c.of));
+	}
+	cursors_of(&c, column);
+	for (unsigned i = 0; i < 3; i++) {
+		g = hot_decode(column, &err);
+		assert_non_null(g);
+		assert_int_equal(hot_distinct(g), i * 70 > 100 ? 100 : i * 70 + 1);
+		assert_int_equal(hot_top(g, &v, 1), 1);
+		assert_true(v.value == i && v.low == 3);
+		hot_free(g);
+		hot_free(h[i]);
+	}
+	assert_true(columns_ended(column, HOT_COLUMNS));
+	columns_fini(&c);
+}
+
+static void test_encoding_of_merged(void **unused)
+{
 	(void)unused;
 	for (int m = 0; m < HOT_METHOD_N; m++) {
 		uint64_t *exact = calloc(VALUES, sizeof(*exact));
 		struct hot *h = merged((enum hot_method)m, 2, 20, true, exact), *g;
-		uint8_t *p = malloc(hot_encoded_max(h));
-		size_t n = hot_encode(h, p), used;
+		struct columns c = encoded(h);
 		struct hot_value v[16] = { 0 }, w[16] = { 0 };
 
-		assert_true(n <= hot_encoded_max(h));
-		g = hot_decode(p, n, &used, &err);
+		g = decoded(&c);
 		assert_non_null(g);
-		assert_int_equal(used, n);
 		assert_int_equal(hot_top(g, w, 16), hot_top(h, v, 16));
 		for (int i = 0; i < 16; i++) { /* tau is kept to 1/65536 */
 			assert_int_equal(v[i].value, w[i].value);
@@ -536,38 +604,109 @@ static void test_encoding_of_merged(void **unused)
 		}
 		hot_free(g);
 		hot_free(h);
-		free(p);
+		columns_fini(&c);
 		free(exact);
 	}
+}
+
+/* A list that is made of counts tells what one does that met these values. */
+static void test_counted(void **unused)
+{
+	static const uint64_t value[] = { 9, 4, 7 }, count[] = { 5, 2, 70000 };
+	struct hot *h = hot_counted(4, 70009, 2, value, count, 3);
+	struct hot_value v[4];
+
+	(void)unused;
+	assert_non_null(h);
+	assert_int_equal(hot_total(h), 70009);
+	assert_int_equal(hot_top(h, v, 4), 3);
+	assert_true(v[0].value == 7 && v[0].low == 70000 && v[0].high == 70000);
+	assert_true(v[1].value == 9 && v[2].value == 4);
+	assert_true(hot_rest_bound(h) == 2 && !hot_exact(h));
+	hot_free(h);
 }
 
 static void test_decoding_rejects(void **unused)
 {
 	static const struct {
 		const char *what;
-		uint8_t n, p[32];
+		struct {
+			uint8_t n, p[16];
+		} column[HOT_COLUMNS];
 	} lists[] = {
-		{ "no method", 6, { 3, 16, 5, 0, 0 } },
-		{ "no capacity", 5, { 0, 0, 5, 0, 0 } },
-		{ "more entries than capacity", 11, { 1, 1, 5, 2, 0, 1, 1, 2, 1 } },
-		{ "a value twice", 9, { 1, 4, 5, 2, 0, 1, 1, 1, 1 } },
-		{ "an entry of nothing", 7, { 1, 4, 5, 1, 0, 1, 0 } },
-		{ "more than the total", 9, { 1, 4, 5, 2, 0, 1, 3, 2, 3 } },
-		{ "error above count", 8, { 0, 4, 5, 1, 1, 7, 2, 3 } },
-		{ "count below the rest", 8, { 0, 4, 5, 1, 3, 7, 2, 2 } },
-		{ "of no streams", 6, { 2, 4, 5, 0, 0, 0 } },
+		/* form and capacity, total, entries, rest, values, certain counts, errors, weights */
+		{ "no method", { { 2, { 3, 16 } }, { 1, { 5 } }, { 1, { 0 } }, { 1, { 0 } } } },
+		{ "no weights", { { 2, { 4, 16 } }, { 1, { 5 } }, { 1, { 0 } }, { 1, { 0 } } } },
+		{ "no capacity", { { 2, { 0, 0 } }, { 1, { 5 } }, { 1, { 0 } }, { 1, { 0 } } } },
+		{ "more entries than capacity",
+		  { { 2, { 1, 1 } },
+		    { 1, { 5 } },
+		    { 1, { 2 } },
+		    { 1, { 0 } },
+		    { 2, { 1, 1 } },
+		    { 2, { 1, 1 } } } },
+		{ "a value twice",
+		  { { 2, { 1, 4 } },
+		    { 1, { 5 } },
+		    { 1, { 2 } },
+		    { 1, { 0 } },
+		    { 2, { 1, 0 } },
+		    { 2, { 1, 1 } } } },
+		{ "a value above all",
+		  { { 2, { 1, 4 } },
+		    { 1, { 5 } },
+		    { 1, { 2 } },
+		    { 1, { 0 } },
+		    { 11, { 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1 } },
+		    { 2, { 1, 1 } } } },
+		{ "an entry of nothing",
+		  { { 2, { 1, 4 } },
+		    { 1, { 5 } },
+		    { 1, { 1 } },
+		    { 1, { 0 } },
+		    { 1, { 1 } },
+		    { 1, { 0 } } } },
+		{ "more than the total",
+		  { { 2, { 1, 4 } },
+		    { 1, { 5 } },
+		    { 1, { 2 } },
+		    { 1, { 0 } },
+		    { 2, { 1, 1 } },
+		    { 2, { 3, 3 } } } },
+		{ "an error below 0", /* 1 - 2 */
+		  { { 2, { 0, 4 } },
+		    { 1, { 5 } },
+		    { 1, { 1 } },
+		    { 1, { 1 } },
+		    { 1, { 7 } },
+		    { 1, { 3 } },
+		    { 1, { 4 } } } },
+		{ "count below the rest", /* error 1, certainly 1 */
+		  { { 2, { 0, 4 } },
+		    { 1, { 5 } },
+		    { 1, { 1 } },
+		    { 1, { 3 } },
+		    { 1, { 7 } },
+		    { 1, { 1 } },
+		    { 1, { 4 } } } },
+		{ "of no streams",
+		  { { 2, { 2, 4 } }, { 1, { 5 } }, { 1, { 0 } }, { 2, { 0, 0 } } } },
 		{ "a tau that is 2^62",
-		  13,
-		  { 1, 4, 5, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f } },
+		  { { 2, { 1, 4 } },
+		    { 1, { 5 } },
+		    { 1, { 0 } },
+		    { 9, { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f } } } },
 	};
-	struct err err;
-	size_t used;
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		struct hot *h = hot_decode(lists[i].p, lists[i].n, &used, &err);
+		struct cursor column[HOT_COLUMNS];
+		struct err err;
 
-		if (h)
+		for (unsigned k = 0; k < HOT_COLUMNS; k++)
+			column[k] = (struct cursor){ lists[i].column[k].p,
+						     lists[i].column[k].p + lists[i].column[k].n };
+		if (hot_decode(column, &err))
 			fail_msg("accepted: %s", lists[i].what);
 	}
 }
@@ -616,37 +755,29 @@ static void test_weights(void **unused)
 
 static void test_weights_encoded(void **unused)
 {
-	struct hot *h = hot_new(HOT_SPACE_SAVING, 4), *back, *plain = hot_new(HOT_SPACE_SAVING, 4);
+	struct hot *h = hot_new(HOT_SPACE_SAVING, 4), *back;
 	struct hot_value v[4], w[4];
-	uint8_t list[1024], weights[1024];
-	struct err err;
-	size_t n, used;
+	struct columns c;
 
 	(void)unused;
-	assert_int_equal(hot_weights_encode(plain, weights), 0);
 	for (int i = 0; i < 1000; i++)
 		hot_add_weighted(h, draw() % 6, 0.5);
-	assert_true(hot_encode(h, list) <= hot_encoded_max(h));
-	n = hot_weights_encode(h, weights);
-	assert_true(n && n <= hot_encoded_max(h));
-	back = hot_decode(list, sizeof(list), &used, &err);
+	c = encoded(h);
+	assert_all_needed(&c);
+	back = decoded(&c);
 	assert_non_null(back);
-	assert_true(hot_weight(back) == 1000);
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(hot_weights_decode(back, weights, i), 0);
-	assert_int_equal(hot_weights_decode(back, weights, n), n);
 	assert_true(hot_weight(back) == 500);
 	assert_int_equal(hot_top(h, v, 4), 4);
 	assert_int_equal(hot_top(back, w, 4), 4);
 	for (int i = 0; i < 4; i++)
 		assert_true(v[i].value == w[i].value && v[i].weight == w[i].weight);
-	/* more than so many occurrences can weigh */
-	weights[1] = 0xff;
-	weights[2] = 0x7f;
-	assert_int_equal(hot_weights_decode(back, weights, n), 0);
-	hot_free(h);
 	hot_free(back);
-	hot_free(plain);
+	/* more than so many occurrences can weigh */
+	c.of[HOT_WEIGHTS].p[1] = 0xff;
+	c.of[HOT_WEIGHTS].p[2] = 0x7f;
+	assert_null(decoded(&c));
+	hot_free(h);
+	columns_fini(&c);
 }
 
 /* A list whose least entry is just as frequent as a value outside may be: scaled, both are rounded, and the list is still one. */
@@ -654,9 +785,7 @@ static void test_scaled(void **unused)
 {
 	struct hot *h = hot_new(HOT_SPACE_SAVING, 2), *back;
 	struct hot_value v[2];
-	uint8_t bytes[200];
-	struct err err;
-	size_t used;
+	struct columns c;
 
 	(void)unused;
 	assert_int_equal(hot_add(h, 1, 3), 0);
@@ -671,10 +800,12 @@ static void test_scaled(void **unused)
 		assert_true(v[i].low <= truth && v[i].high >= floor(truth));
 	}
 	assert_true(hot_rest_bound(h) >= 4.5);
-	back = hot_decode(bytes, hot_encode(h, bytes), &used, &err);
+	c = encoded(h);
+	back = decoded(&c);
 	assert_non_null(back);
 	hot_free(h);
 	hot_free(back);
+	columns_fini(&c);
 }
 
 /* Adds the stream to a list whose entries are brief at first, and to one whose entries never are. */
@@ -745,11 +876,15 @@ static void test_brief_sums(void **unused)
 		int n = length[i % 5], kind = i / 5 % 4;
 		struct hot *brief = sum_of_lists(false, kind, n, i / 20 * 5ull);
 		struct hot *wide = sum_of_lists(true, kind, n, i / 20 * 5ull);
-		uint8_t bytes[2][1000];
-		size_t k = hot_encode(brief, bytes[0]);
+		struct columns a = encoded(brief), b = encoded(wide);
 
-		assert_int_equal(hot_encode(wide, bytes[1]), k);
-		assert_memory_equal(bytes[0], bytes[1], k);
+		for (unsigned k = 0; k < HOT_COLUMNS; k++) {
+			assert_int_equal(a.of[k].n, b.of[k].n);
+			if (a.of[k].n)
+				assert_memory_equal(a.of[k].p, b.of[k].p, a.of[k].n);
+		}
+		columns_fini(&a);
+		columns_fini(&b);
 		assert_true(wide->wide && brief->wide == (n == STREAM));
 		hot_free(brief);
 		hot_free(wide);
@@ -777,6 +912,8 @@ int main(void)
 		cmocka_unit_test(test_decoding_rejects),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_weights_encoded),
+		cmocka_unit_test(test_encoding_of_several),
+		cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_scaled),
 		cmocka_unit_test(test_brief_entries),
 		cmocka_unit_test(test_brief_sums),
