@@ -287,6 +287,31 @@ is "and so where a model is warmed between samples" "$status:$out$err" "0:"
 record --schedule periodic:size=100,period=20000 -o anew.db -- "$BUILD/tests/progs/exact/selfmod" generator
 is "a program that keeps writing code goes on from phase to phase" "$status" 0
 
+# What is granted is exhausted at a return before which no flag is dead: the program goes on behind the subtraction there.
+cat >returns.s <<'ASM'
+	.intel_syntax noprefix
+	.globl _start
+_start:	mov ebx, 500000
+1:	mov ecx, ebx
+	stc
+	call leaf
+	jnc wrong
+	cmp ecx, ebx
+	jne wrong
+	dec ebx
+	jnz 1b
+	xor edi, edi
+2:	mov eax, 231
+	syscall
+wrong:	mov edi, 1
+	jmp 2b
+leaf:	lea edx, [rcx + 1]
+	ret
+ASM
+ok "a program whose returns keep flags and registers" gcc -nostdlib -static -o returns returns.s
+run "$ASSAY" record --exact -q --schedule periodic:size=100,period=20000 -o returns.db -- ./returns
+is "it finds them unchanged wherever grants end" "$status:$err" 0:
+
 # Every other branch of a loop jumps: said with a bound that holds, and exactly where all of it was observed.
 record --schedule periodic:size=1000,period=50000 -o half.db -- "$BUILD/tests/progs/phases" 3
 record -o halves.db -- "$BUILD/tests/progs/phases" 3

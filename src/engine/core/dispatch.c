@@ -400,15 +400,28 @@ static uint32_t leave_indirect(struct thread *t, const struct block *b)
 	return site;
 }
 
+/* Enters the block `b` again, behind its subtraction, which exhausted what was granted. Returns false if that is not where
+ * the program goes on, or if links and blocks have changed since `of`. */
+static bool enter_again(struct thread *t, const struct block *b, uint64_t pc, uint32_t of)
+{
+	lock(&cache_lock);
+	t->target = t->pc == pc && of == times_changed() && !t->shorten ? left_again(t, b) : 0;
+	t->inside = t->target;
+	unlock(&cache_lock);
+	return t->target;
+}
+
 /* Handles the reason for which the thread left the cache. Returns the link that leads on from there, or NULL. *site
- * becomes the site of the indirect jump, or 0. */
-static struct link *leave(struct thread *t, const struct block *b, uint32_t *site)
+ * becomes the site of the indirect jump, or 0; *again the block in whose middle the thread may go on, or NULL. */
+static struct link *leave(struct thread *t, const struct block *b, uint32_t *site,
+			  const struct block **again)
 {
 	struct link *l;
 	unsigned weight, part;
 	bool once;
 
 	*site = 0;
+	*again = NULL;
 	if (t->exit_link <= EXIT_BEFORE) {
 		b = &blocks[EXIT_BEFORE - t->exit_link];
 		t->rest[0] += owed_at(b);
@@ -423,6 +436,7 @@ static struct link *leave(struct thread *t, const struct block *b, uint32_t *sit
 		weight = left_exhausted(t, b);
 		part = (uint32_t)(b - blocks);
 		part = b->flags & BLOCK_COARSE ? rest_part(part) : left_part(part);
+		*again = b->flags & BLOCK_COARSE ? b : NULL;
 		interval_over(t, weight, part);
 		return NULL;
 	}
@@ -464,15 +478,32 @@ static bool vsyscall(struct thread *t)
 	return true;
 }
 
+/* Prepares to enter a block that has been found. Returns false if the schedule had to be asked first. */
+static bool enter(struct thread *t, const struct block *b)
+{
+	bool taken = !(b->flags & BLOCK_ONCE) || !schedule_on || schedule_take_one(t);
+
+	if (taken && left_enter(t, b)) {
+		t->target = b->code;
+		return true;
+	}
+	if (taken)
+		schedule_ask(t, 1, 0);
+	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
+	return false;
+}
+
 void dispatch(void *thread)
 {
 	struct thread *t = thread;
 	struct link *from = NULL;
 	uint32_t before = 0; /* changes before the look-up of `from` are not to be counted */
 	uint32_t site = 0;
+	const struct block *again = NULL; /* a block that the thread has left where it subtracts */
+	uint64_t pc = 0;		  /* the address where it did */
 
 	for (;;) {
-		struct block *b;
+		const struct block *b;
 
 		if (t->uncount)
 			uncount(t);
@@ -489,27 +520,22 @@ void dispatch(void *thread)
 			continue;
 		flush_expect_signal(t);
 		flush_wait();
-		b = next_block(t, from, before, site);
-		from = NULL;
-		site = 0;
-		if (!b)
-			continue;
-		if (b->flags & BLOCK_ONCE && schedule_on && !schedule_take_one(t)) {
-			__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
-			continue;
-		}
-		if (!left_enter(t, b)) {
-			schedule_ask(t, 1, 0);
-			__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
-			continue;
+		b = again && enter_again(t, again, pc, before) ? again : NULL;
+		again = NULL;
+		if (!b) {
+			b = next_block(t, from, before, site);
+			from = NULL;
+			site = 0;
+			if (!b || !enter(t, b))
+				continue;
 		}
 		t->midway = t->cut;
 		t->cut = false;
 		before = times_changed();
-		t->target = b->code;
 		rt_enter(t);
 		t->flags &= ~0x100ul;
-		from = leave(t, b, &site);
+		from = leave(t, b, &site, &again);
+		pc = t->pc;
 		__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 	}
 }

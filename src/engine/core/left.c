@@ -380,6 +380,17 @@ bool left_enter(struct thread *t, const struct block *b)
 	return true;
 }
 
+uint64_t left_again(struct thread *t, const struct block *b)
+{
+	if (t->rest[0] >= 0 || !b->behind || b->flags & BLOCK_DEAD)
+		return 0;
+	t->owed = b->owed + b->weight - b->take;
+	t->rest[0] -= t->owed;
+	t->spill[RCX] =
+		t->regs[RCX]; /* what follows an indirect end's subtraction expects it there */
+	return b->code + b->behind;
+}
+
 void left_not_entered(struct thread *t)
 {
 	t->rest[0] += t->owed;

@@ -48,6 +48,10 @@ void left_put_end(struct build *b, const struct insn *in), left_put_behind(struc
 void left_put_edge(struct emit *e, int n, const struct block *to);
 /* Called where a thread enters a block. False: the schedule has to be asked first. */
 bool left_enter(struct thread *t, const struct block *b);
+/* Called instead where the thread goes on in the block that left_exhausted() was called for, and nothing has changed
+ * since but what is granted. Returns the code that follows the subtraction; 0: the thread has to go on otherwise. */
+uint64_t left_again(struct thread *t, const struct block *b);
+/* Called after either where no code has run. */
 void left_not_entered(struct thread *t);
 /* Called where the block found too little left. Makes the number left exact, and sets t->pc to where the thread
  * continues. Returns the least number of instructions that have to be granted to the thread. */

@@ -125,8 +125,8 @@ struct thread {
 	/* execution continues in the middle of a block, because a phase ended there */
 	bool midway;
 	bool cut; /* the next block to be entered ends in the middle of another block */
-	/* number added to `left` because the block that is being entered assumes it is not subtracted yet */
-	uint32_t owed;
+	/* number added to what is left because the code that is being entered assumes it is not subtracted yet */
+	int32_t owed;
 	uint8_t xmm[16 * 16];
 };
 

@@ -33,8 +33,12 @@ struct block {
 	uint16_t flags;
 	/* what an execution subtracts from T_LEFT; BLOCK_COARSE: instructions before the one at take_at */
 	uint16_t weight;
-	/* number that the recorder knows the block by; those of its exits follow */
-	uint32_t id;
+	union {
+		/* number that the recorder knows the block by; those of its exits follow */
+		uint32_t id;
+		/* BLOCK_COARSE: offset of the code that follows the subtraction, or 0 if there is none */
+		uint32_t behind;
+	};
 	/* the program's bytes at pc when the block was made, and BYTES_BEHIND more */
 	const uint8_t *bytes;
 };

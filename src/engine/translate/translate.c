@@ -136,6 +136,7 @@ static void set_coarse(struct block *blk, const struct build *b)
 	blk->owed = b->owed;
 	blk->take = (int16_t)b->take;
 	blk->take_at = (uint16_t)at;
+	blk->behind = b->take && !b->guard && !b->changes ? b->taken : 0;
 	blk->weight = (uint16_t)b->counter;
 }
 
