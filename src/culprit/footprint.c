@@ -152,7 +152,8 @@ static double likely_lost(const struct footprint *f, double bursts, double room)
  * first to be fresh. If no region shows, and the accesses are no stream, the listed places are all
  * there are. */
 static void expect_listed(struct misses_of *m, const struct footprint *f, const struct spot *spot,
-			  unsigned k, double rest, const struct machine_level level[MACHINE_LEVELS])
+			  unsigned k, double rest, double units,
+			  const struct machine_level level[MACHINE_LEVELS])
 {
 	double of_rest = rest > 0 ? fmin(1, f->fresh.likely / rest) : 0;
 	double of_listed = rest < 1 ? fmin(1, fmax(0, f->fresh.likely - rest) / (1 - rest)) : 0;
@@ -162,6 +163,9 @@ static void expect_listed(struct misses_of *m, const struct footprint *f, const 
 		double own = f->uses * spot[i].share * of_listed;
 		bool known = there > 0 || !f->hiding.stream;
 		double others = there > 0 ? there : f->uses * of_rest / k;
+
+		/* the instruction alone uses each of its units that often */
+		others = fmax(others, f->uses / f->layouts * rest * of_rest / units);
 
 		for (int l = 0; l < MACHINE_LEVELS; l++) {
 			double lost =
@@ -214,7 +218,7 @@ static double count_listed(struct misses_of *m, const struct footprint *f,
 		m->most[i] = fmin(m->most[i], region.most[i]) +
 			     3 / (n + 3) * fmin(1, all / level[i].room);
 	}
-	expect_listed(m, f, spot, k, rest, level);
+	expect_listed(m, f, spot, k, rest, units, level);
 	return units;
 }
 

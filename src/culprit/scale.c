@@ -238,21 +238,24 @@ static bool model_block(const struct culprits *c, const struct part_block *at, c
 }
 
 /*
- * The factor by which blocks ran more often than modelled: the mean, weighted by time, of the
- * logarithms of observed over modelled cycles. In a sum of the cycles, a single block with a wrong
- * model would decide. 0: not known.
+ * The factor by which blocks ran more often than modelled: the mean of the logarithms of observed over modelled cycles. In a
+ * sum of the cycles, a single block with a wrong model would decide. Weighted by the observed time alone, blocks would
+ * count most of which the model says too little, and by the modelled time those of which it says too much; their geometric
+ * mean favours neither. 0: not known.
  */
 static double factor_of(const struct block_time *t, size_t n)
 {
-	double sum = 0, took = 0;
+	double sum = 0, all = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (t[i].model <= 0 || t[i].took <= 0)
+		double weight = sqrt(fmax(0, t[i].model) * fmax(0, t[i].took));
+
+		if (!(weight > 0))
 			continue;
-		sum += t[i].took * log(t[i].took / t[i].model);
-		took += t[i].took;
+		sum += weight * log(t[i].took / t[i].model);
+		all += weight;
 	}
-	return took > 0 ? exp(sum / took) : 0;
+	return all > 0 ? exp(sum / all) : 0;
 }
 
 /* cycles: by block, of the model; t: room for the part's blocks. */
