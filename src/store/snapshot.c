@@ -6,10 +6,10 @@
 
 #include "observe/locality.h"
 
-#define TARGET (1u << OPERAND_N)
-#define WEIGHTS (2u << OPERAND_N)
-#define LOCALITY (4u << OPERAND_N)
-#define SHARING (8u << OPERAND_N)
+#define HAS_TARGET (1u << OPERAND_N)
+#define HAS_WEIGHTS (2u << OPERAND_N)
+#define HAS_LOCALITY (4u << OPERAND_N)
+#define HAS_SHARING (8u << OPERAND_N)
 #define SITE_WEIGHTS 3
 
 enum {
@@ -118,8 +118,9 @@ static unsigned parts_of(const struct site *s)
 
 	for (int i = 0; i < OPERAND_N; i++)
 		have |= (site_hot(s, i) ? 1u : 0) << i;
-	return have | (s->target ? TARGET : 0) | (s->weights ? WEIGHTS : 0) |
-	       (s->locality ? LOCALITY : 0) | (s->locality && s->locality->met ? SHARING : 0);
+	return have | (s->target ? HAS_TARGET : 0) | (s->weights ? HAS_WEIGHTS : 0) |
+	       (s->locality ? HAS_LOCALITY : 0) |
+	       (s->locality && s->locality->met ? HAS_SHARING : 0);
 }
 
 bool snapshot_put(struct snapshot *to, const struct site *s)
@@ -242,7 +243,8 @@ static bool get_numbers(struct cursor *column, struct times *times, uint64_t v[S
 			return false;
 	*time = times_get(times, v[SITE_TIME], v[SITE_SAMPLES]);
 	v[SITE_TARGET] = 0;
-	return !(v[SITE_OPERANDS] & TARGET) || varint_get(&column[SITE_TARGET], &v[SITE_TARGET]);
+	return !(v[SITE_OPERANDS] & HAS_TARGET) ||
+	       varint_get(&column[SITE_TARGET], &v[SITE_TARGET]);
 }
 
 static bool is_site(const uint64_t v[SITE_LISTS], double time, size_t nmap)
@@ -250,7 +252,7 @@ static bool is_site(const uint64_t v[SITE_LISTS], double time, size_t nmap)
 	return v[SITE_IMAGE] < nmap && v[SITE_CLASS] <= 255 && v[SITE_LENGTH] <= 15 &&
 	       v[SITE_SAMPLES] <= COUNT_MAX && v[SITE_OBSERVED] <= COUNT_MAX &&
 	       v[SITE_TAKEN] <= v[SITE_OBSERVED] && v[SITE_REPEATED] <= v[SITE_OBSERVED] &&
-	       v[SITE_OPERANDS] < 2 * SHARING && isfinite(time) && time >= 0;
+	       v[SITE_OPERANDS] < 2 * HAS_SHARING && isfinite(time) && time >= 0;
 }
 
 /* What one blob's sites are read with. */
@@ -284,11 +286,11 @@ static int read_site(struct reading *r, struct err *err)
 	profile_site_observed(s, v[SITE_OBSERVED], v[SITE_TAKEN],
 			      v[SITE_OBSERVED] - v[SITE_REPEATED]);
 	have = (unsigned)v[SITE_OPERANDS];
-	if (have & TARGET)
+	if (have & HAS_TARGET)
 		s->target = r->last + (uint64_t)unzigzag(v[SITE_TARGET]);
-	if (read_lists(r->column, s, have & (TARGET - 1), err) ||
-	    (have & WEIGHTS && read_weights(r->column, s, err)) ||
-	    (have & LOCALITY && read_locality(r->column, s, have & SHARING, err)))
+	if (read_lists(r->column, s, have & (HAS_TARGET - 1), err) ||
+	    (have & HAS_WEIGHTS && read_weights(r->column, s, err)) ||
+	    (have & HAS_LOCALITY && read_locality(r->column, s, have & HAS_SHARING, err)))
 		return -1;
 	return 0;
 }
