@@ -6,7 +6,6 @@
 #include "base/columns.h"
 
 #define PART (1u << 20) /* bytes of a row before compression, about */
-#define PART_MAX (64u << 20)
 #define WINDOWS_LEAST 2
 
 enum {
@@ -176,7 +175,7 @@ static const char *take_rows(const struct rows *r, const struct buffer *b)
 
 static const char *read_part(const struct rows *r, sqlite3_stmt *s, struct buffer *b)
 {
-	switch (packed_read(s, PART_MAX, r->budget, BUDGET_KEPT, b)) {
+	switch (packed_read(s, PACKED_ROW, r->budget, BUDGET_KEPT, b)) {
 	case PACKED_OK:
 		return take_rows(r, b);
 	case PACKED_TOO_LARGE:

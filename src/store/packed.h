@@ -15,6 +15,10 @@
 int packed_insert(sqlite3 *db, const char *sql, uint64_t number, const struct buffer *b,
 		  uint64_t patience);
 
+#define PACKED_ROW \
+	(64u \
+	 << 20) /* most uncompressed bytes of a row that readers accept, in tables that are written in parts */
+
 enum packed_result {
 	PACKED_OK,
 	PACKED_MALFORMED,

@@ -7,8 +7,7 @@
 #include "observe/calls.h"
 #include "observe/conflicts.h"
 
-#define PART (1u << 20)	     /* bytes of a part before compression, about */
-#define PART_MAX (64u << 20) /* most that is read */
+#define PART (1u << 20) /* bytes of a part before compression, about */
 #define PAIR_IDS 4
 
 enum {
@@ -284,7 +283,7 @@ static enum pairs_result read_part(const struct pairs_to *to, const struct table
 static enum pairs_result read_row(const struct pairs_to *to, const struct table *t, sqlite3_stmt *s,
 				  struct buffer *b)
 {
-	switch (packed_read(s, PART_MAX, to->budget, BUDGET_KEPT, b)) {
+	switch (packed_read(s, PACKED_ROW, to->budget, BUDGET_KEPT, b)) {
 	case PACKED_OK:
 		return read_part(to, t, b);
 	case PACKED_TOO_LARGE:

@@ -34,7 +34,7 @@ struct recording {
 	char *path;
 	struct buffer pending; /* windows not written yet */
 	uint64_t patience;     /* ns that compressing a blob may take */
-	bool cut;	       /* the end could not be written: the runs do not count as finished */
+	bool cut; /* the end of the recording could not be written, so its runs do not count as finished */
 	uint64_t folded; /* bytes that the file used when a snapshot last replaced the journal */
 	size_t nimage;	 /* images written */
 	struct stack_rows stacks, committed; /* written; and what of that no rollback takes back */

@@ -9,8 +9,7 @@
 #include "base/columns.h"
 #include "store/times.h"
 
-#define PART 262144 /* frames or samples of a row at most */
-#define ROW_MAX (64u << 20)
+#define PART 262144   /* frames or samples of a row at most */
 #define TIME_MAX 1e18 /* most time of one row's samples */
 
 /* Writing. */
@@ -227,7 +226,7 @@ struct rows {
 /* Expands the blob of a row that begins with size and blob, and finds its columns. NULL, or what is wrong. */
 static const char *unpack(struct rows *r, sqlite3_stmt *q, struct cursor *column, unsigned n)
 {
-	switch (packed_read(q, ROW_MAX, r->to->budget, BUDGET_KEPT, &r->blob)) {
+	switch (packed_read(q, PACKED_ROW, r->to->budget, BUDGET_KEPT, &r->blob)) {
 	case PACKED_OK:
 		return columns_split(column, n, r->blob.p, r->blob.n) ? NULL : "call stacks";
 	case PACKED_TOO_LARGE:

@@ -681,7 +681,7 @@ static void test_decoding_rejects(void **unused)
 		    { 1, { 7 } },
 		    { 1, { 3 } },
 		    { 1, { 4 } } } },
-		{ "count below the rest", /* error 1, certainly 1 */
+		{ "count below the rest", /* an entry that occurred once or twice, while others may have 5 times */
 		  { { 2, { 0, 4 } },
 		    { 1, { 5 } },
 		    { 1, { 1 } },

@@ -334,7 +334,7 @@ static void test_journal_is_replaced(void **unused)
 	off_t most = 0;
 
 	(void)unused;
-	/* so that lists of the windows before and after the snapshot add up to the same */
+	/* Lists that hold all values add up to the same from a snapshot and later windows; full ones resolve ties otherwise. */
 	values = HOT_CAPACITY_DEFAULT;
 	r = recording_create(file, &err);
 	assert_non_null(r);
