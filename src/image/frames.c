@@ -2,14 +2,11 @@
 #include "image/frames.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <stdlib.h>
 
 #include "image/image_priv.h"
 
-#define RETURN_COLUMN 16
 #define DEPTH 32
-#define OPS_MAX 64
+#define OPS_MAX 64 /* of one expression */
 
 /* DWARF's register numbers, by encoding order. */
 static const uint8_t encoded[16] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -21,8 +18,12 @@ struct machine {
 	void *ctx;
 	uint64_t stack[DEPTH];
 	unsigned n;
-	bool is_value;
-	bool in_register; /* the value is that of a register, and nothing is added */
+};
+
+/* What a rule gives. */
+struct place {
+	uint64_t v;
+	bool is_value; /* else the value's address */
 };
 
 static bool push(struct machine *m, uint64_t v)
@@ -33,17 +34,19 @@ static bool push(struct machine *m, uint64_t v)
 	return true;
 }
 
-static bool push_register(struct machine *m, unsigned number, uint64_t add)
+static bool value_of(const struct machine *m, uint64_t number, uint64_t *v)
 {
-	if (number == RETURN_COLUMN)
-		return push(m, m->pc + add);
-	return number < 16 && push(m, m->f->reg[encoded[number]] + add);
+	if (number > CFI_RETURN)
+		return false;
+	*v = number == CFI_RETURN ? m->pc : m->f->reg[encoded[number]];
+	return true;
 }
 
-static bool value_of_register(struct machine *m, unsigned number)
+static bool push_register(struct machine *m, uint64_t number, int64_t add)
 {
-	m->is_value = m->in_register = true;
-	return push_register(m, number, 0);
+	uint64_t v;
+
+	return value_of(m, number, &v) && push(m, v + (uint64_t)add);
 }
 
 static bool binary(struct machine *m, unsigned op)
@@ -68,58 +71,77 @@ static bool binary(struct machine *m, unsigned op)
 	}
 }
 
-static bool step(struct machine *m, const Dwarf_Op *op)
+/* A constant's value. False: the operation gives none. */
+static bool constant(struct cursor *c, uint8_t op, uint64_t *v)
 {
-	unsigned atom = op->atom;
-
-	if (atom >= DW_OP_reg0 && atom <= DW_OP_reg31)
-		return value_of_register(m, atom - DW_OP_reg0);
-	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
-		return push_register(m, atom - DW_OP_breg0, op->number);
-	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
-		return push(m, atom - DW_OP_lit0);
-	switch (atom) {
-	case DW_OP_regx:
-		return value_of_register(m, (unsigned)op->number);
-	case DW_OP_bregx:
-		return push_register(m, (unsigned)op->number, op->number2);
-	case DW_OP_call_frame_cfa:
-		return push(m, m->cfa);
+	switch (op) {
 	case DW_OP_const1u:
+		*v = cursor_take(c, 1);
+		return true;
 	case DW_OP_const1s:
+		*v = (uint64_t)(int64_t)(int8_t)cursor_take(c, 1);
+		return true;
 	case DW_OP_const2u:
+		*v = cursor_take(c, 2);
+		return true;
 	case DW_OP_const2s:
+		*v = (uint64_t)(int64_t)(int16_t)cursor_take(c, 2);
+		return true;
 	case DW_OP_const4u:
+		*v = cursor_take(c, 4);
+		return true;
 	case DW_OP_const4s:
+		*v = (uint64_t)(int64_t)(int32_t)cursor_take(c, 4);
+		return true;
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+		*v = cursor_take(c, 8);
+		return true;
 	case DW_OP_constu:
+		*v = cursor_uleb(c);
+		return true;
 	case DW_OP_consts:
-		return push(m, op->number);
+		*v = (uint64_t)cursor_sleb(c);
+		return true;
+	default:
+		*v = op - (uint64_t)DW_OP_lit0;
+		return op >= DW_OP_lit0 && op <= DW_OP_lit31;
+	}
+}
+
+static bool step(struct machine *m, struct cursor *c)
+{
+	uint8_t op = (uint8_t)cursor_take(c, 1);
+	uint64_t v;
+
+	if (constant(c, op, &v))
+		return push(m, v);
+	if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
+		return push_register(m, op - (uint64_t)DW_OP_breg0, cursor_sleb(c));
+	switch (op) {
+	case DW_OP_bregx:
+		v = cursor_uleb(c);
+		return push_register(m, v, cursor_sleb(c));
 	case DW_OP_plus_uconst:
-		return m->n && (m->stack[m->n - 1] += op->number, true);
+		return m->n && (m->stack[m->n - 1] += cursor_uleb(c), true);
 	case DW_OP_deref:
 		return m->n && m->read(m->ctx, m->stack[m->n - 1], &m->stack[m->n - 1]);
-	case DW_OP_stack_value:
-		m->is_value = true;
-		return true;
 	case DW_OP_plus:
 	case DW_OP_minus:
 	case DW_OP_and:
 	case DW_OP_shl:
 	case DW_OP_ge:
-		return binary(m, atom);
+		return binary(m, op);
 	default:
 		return false;
 	}
 }
 
-static bool evaluate(struct machine *m, const Dwarf_Op *op, size_t n, uint64_t *v)
+/* The value of an expression. The machine's stack may have operands already. */
+static bool evaluate(struct machine *m, struct cursor c, uint64_t *v)
 {
-	m->n = 0;
-	m->is_value = m->in_register = false;
-	if (!n || n > OPS_MAX)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!step(m, &op[i]))
+	for (unsigned i = 0; c.p < c.end; i++)
+		if (i == OPS_MAX || !step(m, &c) || c.bad)
 			return false;
 	if (!m->n)
 		return false;
@@ -127,46 +149,82 @@ static bool evaluate(struct machine *m, const Dwarf_Op *op, size_t n, uint64_t *
 	return true;
 }
 
-static enum frames_next unwind_frame(Dwarf_Frame *frame, struct machine *m, bool returned,
-				     struct frame_state *to)
+static bool find_cfa(struct machine *m, const struct cfi_frame *frame)
 {
-	Dwarf_Op mem[3], *op;
-	size_t n;
+	if (frame->cfa == CFI_CFA_EXPRESSION) {
+		m->n = 0;
+		return evaluate(m, frame->expression, &m->cfa);
+	}
+	if (!value_of(m, frame->base, &m->cfa))
+		return false;
+	m->cfa += (uint64_t)frame->off;
+	return true;
+}
 
-	if (dwarf_frame_cfa(frame, &op, &n))
-		return FRAMES_UNKNOWN;
-	if (!evaluate(m, op, n, &m->cfa))
+/* Where the value of a rule that is given is. */
+static bool find_place(struct machine *m, const struct cfi_rule *rule, struct place *at)
+{
+	switch (rule->how) {
+	case CFI_OFFSET:
+	case CFI_VAL_OFFSET:
+		*at = (struct place){ m->cfa + (uint64_t)rule->off, rule->how == CFI_VAL_OFFSET };
+		return true;
+	case CFI_REGISTER:
+		at->is_value = true;
+		return value_of(m, rule->reg, &at->v);
+	default:
+		m->n = 0;
+		at->is_value = rule->how == CFI_VAL_EXPRESSION;
+		return push(m, m->cfa) &&
+		       evaluate(m,
+				(struct cursor){ rule->expression, rule->expression + rule->bytes,
+						 false },
+				&at->v);
+	}
+}
+
+/* Finds the caller's value of a register, which keeps its value where no rule is given. */
+static bool find_value(struct machine *m, const struct cfi_frame *frame, int column, uint64_t *v)
+{
+	const struct cfi_rule *rule = &frame->rule[column];
+	struct place at;
+
+	if (rule->how == CFI_DEFAULT || rule->how == CFI_UNDEFINED || rule->how == CFI_SAME)
+		return true;
+	if (!find_place(m, rule, &at))
+		return false;
+	if (at.is_value) {
+		*v = at.v;
+		return true;
+	}
+	/* below the stack pointer: an epilogue has restored the register already */
+	if (column != CFI_RETURN && at.v < m->f->reg[4])
+		return true;
+	return m->read(m->ctx, at.v, v);
+}
+
+static enum frames_next unwind_frame(const struct cfi_frame *frame, struct machine *m,
+				     bool returned, struct frame_state *to)
+{
+	enum cfi_how back = frame->rule[CFI_RETURN].how;
+
+	if (!find_cfa(m, frame))
 		return FRAMES_UNREADABLE;
 	*to = *m->f;
-	for (int i = 0; i <= RETURN_COLUMN; i++) {
-		uint64_t v;
-
-		if (dwarf_frame_register(frame, i, mem, &op, &n))
-			return FRAMES_UNKNOWN;
-		/* an empty rule keeps the register; an undefined return address ends the walk */
-		if (!n) {
-			if (i == RETURN_COLUMN)
-				return FRAMES_OUTERMOST;
-			continue;
-		}
-		if (!evaluate(m, op, n, &v))
+	to->interrupted = frame->signal;
+	for (int i = 0; i < CFI_RETURN; i++)
+		if (!find_value(m, frame, i, &to->reg[encoded[i]]))
 			return FRAMES_UNREADABLE;
-		/* below the stack pointer: an epilogue has restored the register already */
-		if (!m->is_value && i != RETURN_COLUMN && v < m->f->reg[4])
-			continue;
-		if (!m->is_value && !m->read(m->ctx, v, &v))
-			return FRAMES_UNREADABLE;
-		if (i == RETURN_COLUMN)
-			to->pc = v;
-		else
-			to->reg[encoded[i]] = v;
-	}
+	if (back == CFI_DEFAULT || back == CFI_UNDEFINED || back == CFI_SAME)
+		return FRAMES_OUTERMOST;
+	if (!find_value(m, frame, CFI_RETURN, &to->pc))
+		return FRAMES_UNREADABLE;
 	to->reg[4] = m->cfa;
 	if (!to->pc)
 		return FRAMES_OUTERMOST;
 	/* vfork takes its return address from the stack, and the register that holds it is known for the innermost
 	 * frame only */
-	if (m->in_register && !returned)
+	if (back == CFI_REGISTER && !returned)
 		return to->reg[4] >= m->f->reg[4] ? FRAMES_CALLER : FRAMES_UNREADABLE;
 	return to->reg[4] > m->f->reg[4] ? FRAMES_CALLER : FRAMES_UNREADABLE;
 }
@@ -213,7 +271,7 @@ enum frames_next frames_next(struct image *im, struct frame_state *f, uint64_t t
 	uint64_t addr = f->pc + to_addr - returned;
 	struct unwind_row row;
 	struct frame_state to;
-	Dwarf_Frame *frame;
+	const struct cfi_frame *frame;
 	enum frames_next next;
 
 	if (gopcln_open(&im->gopcln, &im->file) && gopcln_row(&im->gopcln, addr, &row)) {
@@ -226,8 +284,6 @@ enum frames_next frames_next(struct image *im, struct frame_state *f, uint64_t t
 	if (!frame)
 		return FRAMES_UNKNOWN;
 	next = unwind_frame(frame, &m, returned, &to);
-	dwarf_frame_info(frame, NULL, NULL, &to.interrupted);
-	free(frame);
 	if (next == FRAMES_CALLER)
 		*f = to;
 	return next;

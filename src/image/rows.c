@@ -2,21 +2,18 @@
 #include "image/rows.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "image/image_priv.h"
 
-#define RETURN_COLUMN 16
 #define DWARF_RBX 3
 #define DWARF_RBP 6
-#define DWARF_RSP 7
 #define OFFSET_MAX (1 << 30)
 
 /* The encoding of the registers that DWARF numbers. */
 static const uint8_t encoded[16] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-/* The place of a value, as far as two operations can tell it. */
+/* The place of a value, as far as a rule can tell it. */
 struct location {
 	enum {
 		NOWHERE,
@@ -36,68 +33,88 @@ static bool is_offset(int64_t off)
 }
 
 /* reg + off, in one operation. */
-static bool reg_plus(const Dwarf_Op *op, uint8_t *reg, int32_t *off)
+static bool reg_plus(struct cursor *c, uint8_t *reg, int32_t *off)
 {
-	bool any = op->atom == DW_OP_bregx; /* libdw's own way to write CFAs */
-	uint64_t number = any ? op->number : op->atom - (uint64_t)DW_OP_breg0;
-	int64_t plus = (int64_t)(any ? op->number2 : op->number);
+	uint64_t number = cursor_take(c, 1) - DW_OP_breg0;
+	int64_t plus = cursor_sleb(c);
 
-	if (number > 15 || !is_offset(plus))
+	if (number > 15 || c->bad || !is_offset(plus))
 		return false;
 	*reg = encoded[number];
 	*off = (int32_t)plus;
 	return true;
 }
 
-static struct location locate(Dwarf_Frame *frame, int column)
+static struct location locate(const struct cfi_frame *frame, int column)
 {
+	const struct cfi_rule *rule = &frame->rule[column];
 	struct location l = { OTHER, 0, 0 };
-	Dwarf_Op mem[3], *op;
-	size_t n;
+	struct cursor c;
 
-	if (dwarf_frame_register(frame, column, mem, &op, &n))
-		return l;
-	if (!n)
-		l.where = op ? NOWHERE : SAME;
-	else if (n == 1 && op[0].atom == DW_OP_regx && op[0].number < 16)
-		l = (struct location){ IN_REG, encoded[op[0].number], 0 };
-	else if (n == 1 && op[0].atom == DW_OP_call_frame_cfa)
-		l.where = AT_CFA;
-	else if (n == 2 && op[0].atom == DW_OP_call_frame_cfa && op[1].atom == DW_OP_plus_uconst &&
-		 is_offset((int64_t)op[1].number))
-		l = (struct location){ AT_CFA, 0, (int32_t)(int64_t)op[1].number };
-	else if (n == 2 && op[0].atom == DW_OP_call_frame_cfa && reg_plus(&op[1], &l.reg, &l.off))
-		l.where =
-			AT_REG; /* an expression begins with the CFA, which is of no use to this one */
+	switch (rule->how) {
+	case CFI_UNDEFINED:
+		l.where = NOWHERE;
+		break;
+	case CFI_DEFAULT:
+	case CFI_SAME:
+		l.where = SAME;
+		break;
+	case CFI_REGISTER:
+		if (rule->reg < 16)
+			l = (struct location){ IN_REG, encoded[rule->reg], 0 };
+		break;
+	case CFI_OFFSET:
+		if (is_offset(rule->off))
+			l = (struct location){ AT_CFA, 0, (int32_t)rule->off };
+		break;
+	case CFI_EXPRESSION: /* the CFA, with which an expression begins, is of no use to this one */
+		c = (struct cursor){ rule->expression, rule->expression + rule->bytes, false };
+		if (reg_plus(&c, &l.reg, &l.off) && c.p == c.end)
+			l.where = AT_REG;
+		break;
+	case CFI_VAL_OFFSET:
+	case CFI_VAL_EXPRESSION:
+		break;
+	}
 	return l;
 }
 
 /* rsp + 8 + ((rip & 15) >= N) * 8: stubs of a linkage table, of which the instructions from byte N on have pushed. */
-static bool is_plt(const Dwarf_Op *op, size_t n, struct unwind_rule *r)
+static bool is_plt(struct cursor c, struct unwind_rule *r)
 {
-	if (n != 8 || op[0].atom != DW_OP_breg7 || !is_offset((int64_t)op[0].number) ||
-	    op[1].atom != DW_OP_breg16 || op[1].number || op[2].atom != DW_OP_lit15 ||
-	    op[3].atom != DW_OP_and || op[4].atom < DW_OP_lit0 || op[4].atom > DW_OP_lit15 ||
-	    op[5].atom != DW_OP_ge || op[6].atom != DW_OP_lit3 || op[7].atom != DW_OP_shl)
+	static const uint8_t before[] = { DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and };
+	static const uint8_t after[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
+	uint64_t n;
+
+	if (!reg_plus(&c, &r->reg, &r->off) || r->reg != RULE_RSP || c.end - c.p != 9 ||
+	    memcmp(c.p, before, 4) != 0 || memcmp(c.p + 5, after, 4) != 0)
 		return false;
-	r->off = (int32_t)(int64_t)op[0].number;
-	r->plt = (uint8_t)(op[4].atom - DW_OP_lit0);
-	return true;
+	n = c.p[4] - (uint64_t)DW_OP_lit0;
+	r->plt = (uint8_t)n;
+	return n <= 15;
 }
 
-static enum rule_kind cfa_of(Dwarf_Frame *frame, struct unwind_rule *r)
+static enum rule_kind cfa_of(const struct cfi_frame *frame, struct unwind_rule *r)
 {
-	Dwarf_Op *op;
-	size_t n;
+	struct cursor c = frame->expression;
 
-	if (dwarf_frame_cfa(frame, &op, &n) || !n)
-		return RULE_OTHER;
-	if (n == 1 && reg_plus(&op[0], &r->reg, &r->off))
+	switch (frame->cfa) {
+	case CFI_CFA_OFFSET:
+		if (frame->base > 15 || !is_offset(frame->off))
+			return RULE_OTHER;
+		r->reg = encoded[frame->base];
+		r->off = (int32_t)frame->off;
 		return RULE_CFA;
-	if (n == 2 && op[1].atom == DW_OP_deref && reg_plus(&op[0], &r->reg, &r->off))
-		return RULE_DEREF;
-	if (n == 9 && op[8].atom == DW_OP_plus && is_plt(op, 8, r))
-		return RULE_PLT;
+	case CFI_CFA_EXPRESSION:
+		if (is_plt(c, r)) {
+			r->reg = 0;
+			return RULE_PLT;
+		}
+		if (reg_plus(&c, &r->reg, &r->off) && cursor_take(&c, 1) == DW_OP_deref &&
+		    c.p == c.end)
+			return RULE_DEREF;
+		return RULE_OTHER;
+	}
 	return RULE_OTHER;
 }
 
@@ -142,7 +159,7 @@ static enum rule_kind complete(struct unwind_rule *r, const struct location *bp,
 	}
 }
 
-static int32_t rbx_of(Dwarf_Frame *frame)
+static int32_t rbx_of(const struct cfi_frame *frame)
 {
 	struct location bx = locate(frame, DWARF_RBX);
 
@@ -151,16 +168,16 @@ static int32_t rbx_of(Dwarf_Frame *frame)
 	return bx.where == AT_CFA ? bx.off : RULE_BX_UNKNOWN;
 }
 
-static struct unwind_rule rule_of(Dwarf_Frame *frame, bool signal)
+static struct unwind_rule rule_of(const struct cfi_frame *frame)
 {
-	struct location bp = locate(frame, DWARF_RBP), ra = locate(frame, RETURN_COLUMN);
+	struct location bp = locate(frame, DWARF_RBP), ra = locate(frame, CFI_RETURN);
 	struct unwind_rule r = { .kind = 0 };
 	enum rule_kind kind;
 
 	r.kind = (uint8_t)cfa_of(frame, &r);
-	kind = signal ? signal_rule(&r, &bp, &ra) : complete(&r, &bp, &ra);
+	kind = frame->signal ? signal_rule(&r, &bp, &ra) : complete(&r, &bp, &ra);
 	r.kind = (uint8_t)kind;
-	if (!signal)
+	if (!frame->signal)
 		r.bx_off = rbx_of(frame);
 	if (kind == RULE_OTHER || kind == RULE_OUTERMOST)
 		r = (struct unwind_rule){ .kind = (uint8_t)kind };
@@ -169,9 +186,7 @@ static struct unwind_rule rule_of(Dwarf_Frame *frame, bool signal)
 
 void rows_at(struct image *im, uint64_t addr, struct unwind_row *row)
 {
-	Dwarf_Frame *frame;
-	Dwarf_Addr start, end;
-	bool signal = false;
+	const struct cfi_frame *frame;
 
 	if (gopcln_open(&im->gopcln, &im->file) && gopcln_row(&im->gopcln, addr, row))
 		return;
@@ -179,10 +194,7 @@ void rows_at(struct image *im, uint64_t addr, struct unwind_row *row)
 	frame = cfi_frame(&im->cfi, &im->file, addr);
 	if (!frame)
 		return;
-	if (dwarf_frame_info(frame, &start, &end, &signal) >= 0 && start <= addr && addr < end) {
-		row->start = start;
-		row->end = end;
-		row->rule = rule_of(frame, signal);
-	}
-	free(frame);
+	row->start = frame->start;
+	row->end = frame->end;
+	row->rule = rule_of(frame);
 }

@@ -93,3 +93,21 @@ bool starts_sort(void *records, size_t n, size_t size)
 	free(keys);
 	return true;
 }
+
+static int by_start(const void *a, const void *b)
+{
+	uint64_t x = start_of(a), y = start_of(b);
+
+	return (x > y) - (x < y);
+}
+
+void starts_order(void *records, size_t n, size_t size)
+{
+	const char *record = records;
+	size_t i = 1;
+
+	while (i < n && start_of(record + (i - 1) * size) <= start_of(record + i * size))
+		i++;
+	if (i < n && !starts_sort(records, n, size))
+		qsort(records, n, size, by_start);
+}

@@ -12,5 +12,7 @@
  * that each begins with; equal ones keep their order. False, and nothing is moved: no memory, or
  * the starts are 4 GiB or more apart. */
 bool starts_sort(void *records, size_t n, size_t size);
+/* Sorts them in any case; equal ones may change places. */
+void starts_order(void *records, size_t n, size_t size);
 
 #endif
