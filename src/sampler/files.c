@@ -52,26 +52,6 @@ struct mapped_file *files_find(const struct files *f, struct file_key key)
 	return m;
 }
 
-static const uint8_t *code_bytes(void *ctx, uint64_t addr, size_t *n)
-{
-	const struct mapped_file *m = ctx;
-
-	return image_code(m->im, addr, n);
-}
-
-static bool code_entry_at(void *ctx, uint64_t addr)
-{
-	struct mapped_file *m = ctx;
-
-	if (addr < m->start || addr >= m->end) {
-		const struct image_proc *p = image_proc_at(m->im, addr);
-
-		m->start = p ? p->start : 0;
-		m->end = p ? p->end : 0;
-	}
-	return m->start < m->end && m->start == addr;
-}
-
 /* Tells the kernel side, so that its next sample in this file runs ahead. */
 static void publish(struct files *f, const struct mapped_file *m)
 {
@@ -129,24 +109,31 @@ static void forget_all_names(struct files *f)
 			image_forget_names(f->by_image[i]);
 }
 
-/* Finds the procedure of the image that holds addr, for its range. The names of few images are kept until they are
- * needed; those of many are read again then. */
-static const struct image_proc *range_at(struct files *f, uint32_t image, uint64_t addr)
+/* Reads the image's procedures. The names of few images are kept until they are needed; those of many are read again then. */
+static void read_procedures(struct files *f, struct image *im)
 {
-	struct image *im = image < f->nby_image ? f->by_image[image] : NULL;
-	bool new = im && !image_procs_are_read(im);
+	const struct image_proc *ignored;
 	size_t bytes;
 
-	if (!im)
-		return NULL;
-	image_proc_at(im, addr); /* reads the names if they are new */
-	bytes = new ? image_names_bytes(im) : 0;
+	image_procs(im, &ignored);
+	bytes = image_names_bytes(im);
 	if (f->nameless)
 		image_forget_names(im);
 	else if (bytes > NAMES_KEPT - f->names)
 		forget_all_names(f);
 	else
 		f->names += bytes;
+}
+
+/* Finds the procedure of the image that holds addr, for its range. */
+static const struct image_proc *range_at(struct files *f, uint32_t image, uint64_t addr)
+{
+	struct image *im = image < f->nby_image ? f->by_image[image] : NULL;
+
+	if (!im)
+		return NULL;
+	if (!image_procs_are_read(im))
+		read_procedures(f, im);
 	return image_proc_at(im, addr);
 }
 
@@ -166,6 +153,26 @@ bool files_region(struct files *f, uint32_t image, uint64_t addr, uint64_t bytes
 	return true;
 }
 
+static const uint8_t *code_bytes(void *ctx, uint64_t addr, size_t *n)
+{
+	const struct mapped_file *m = ctx;
+
+	return image_code(m->im, addr, n);
+}
+
+static bool code_entry_at(void *ctx, uint64_t addr)
+{
+	struct mapped_file *m = ctx;
+
+	if (addr < m->start || addr >= m->end) {
+		const struct image_proc *p = range_at(m->files, m->image, addr);
+
+		m->start = p ? p->start : 0;
+		m->end = p ? p->end : 0;
+	}
+	return m->start < m->end && m->start == addr;
+}
+
 /* the file takes over fd */
 static struct mapped_file *add(struct files *f, struct file_key key, int fd, const char *path)
 {
@@ -177,6 +184,7 @@ static struct mapped_file *add(struct files *f, struct file_key key, int fd, con
 		close(fd);
 		return NULL;
 	}
+	m->files = f;
 	m->key = key;
 	m->im = image_take(fd, path, &err);
 	pi = profile_image(f->profile, m->im ? IMAGE_FILE : IMAGE_ANON, path,

@@ -15,7 +15,10 @@
 #include "sampler/bpf/shared.h"
 #include "sampler/devices.h"
 
+struct files;
+
 struct mapped_file {
+	struct files *files;
 	struct file_key key;
 	uint32_t image;	     /* number in the profile, and on the kernel side */
 	struct image *im;    /* NULL: could not be opened as ELF */

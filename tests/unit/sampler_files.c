@@ -294,11 +294,35 @@ static void test_forgotten_names(void **unused)
 	assert_false(profile.image[m->image]->stripped);
 }
 
+/* Where no names are kept, lifting keeps none either: whether a procedure begins somewhere is known without them. */
+static void test_lifting_keeps_no_names(void **unused)
+{
+	char path[4096];
+	struct file_key key = key_at((void *)files_known_procedure, path, sizeof(path));
+	struct mapped_file *m = files_resolve(&files, getpid(), key, "x");
+	const struct image_proc *p;
+	struct code_source *src;
+
+	(void)unused;
+	assert_non_null(m);
+	files.nameless = true;
+	src = &code.source[m->image];
+	assert_false(src->entry(src->ctx, 1));
+	assert_true(image_procs_are_read(m->im));
+	assert_int_equal(image_names_bytes(m->im), 0);
+	image_read_names(m->im);
+	p = image_proc_named(m->im, "files_known_procedure");
+	assert_non_null(p);
+	assert_true(src->entry(src->ctx, p->start));
+	assert_false(src->entry(src->ctx, p->start + 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgotten_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lifting_keeps_no_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all_of_a_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_elf, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process_gone, setup, teardown),
