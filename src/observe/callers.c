@@ -4,39 +4,117 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/keyed.h"
+#include "base/array.h"
+#include "base/hash.h"
 #include "x86/insn.h"
 
-static void free_one(struct caller *c)
+#define BITS_FIRST 10 /* of the number of slots */
+
+struct hot **caller_operand(struct caller *c, int operand)
 {
-	for (int i = 0; i < OPERAND_N; i++)
-		hot_free(c->value[i]);
-	free(c);
+	return lists_place(&c->hot, &c->lists, operand);
+}
+
+size_t callers_count(const struct profile *p)
+{
+	return p->callers ? p->callers->n : 0;
+}
+
+static bool same(const struct caller_key *a, const struct caller_key *b)
+{
+	return a->site.addr == b->site.addr && a->site.image == b->site.image &&
+	       a->caller.addr == b->caller.addr && a->caller.image == b->caller.image;
+}
+
+/* The slot of the pair, or the free one where it belongs. */
+static uint32_t *slot_of(const struct callers *t, const struct caller_key *key)
+{
+	uint64_t site = key->site.addr ^ (uint64_t)key->site.image << 40,
+		 caller = key->caller.addr ^ (uint64_t)key->caller.image << 40;
+	size_t mask = ((size_t)1 << t->bits) - 1;
+
+	for (size_t i = hash_bits(hash_mix(site) ^ caller, t->bits);; i++) {
+		uint32_t *slot = &t->slot[i & mask];
+
+		if (!*slot || same(&t->v[*slot - 1].key, key))
+			return slot;
+	}
+}
+
+/* Makes a table of that many slots. False without memory: the table stays as it is. */
+static bool index_all(struct callers *t, unsigned bits)
+{
+	uint32_t *slot = calloc((size_t)1 << bits, sizeof(*slot));
+
+	if (!slot)
+		return false;
+	free(t->slot);
+	t->slot = slot;
+	t->bits = bits;
+	for (size_t i = 0; i < t->n; i++)
+		*slot_of(t, &t->v[i].key) = (uint32_t)i + 1;
+	return true;
+}
+
+/* Makes room for one more pair. */
+static bool grow(struct callers *t)
+{
+	if (!array_reserve(t->v, t->room, t->n + 1))
+		return false;
+	if (!t->bits)
+		return index_all(t, BITS_FIRST);
+	return 2 * (t->n + 1) <= (size_t)1 << t->bits || index_all(t, t->bits + 1);
+}
+
+struct caller *callers_find(const struct profile *p, const struct caller_key *key)
+{
+	const struct callers *t = p->callers;
+	uint32_t number = t && t->bits ? *slot_of(t, key) : 0;
+
+	return number ? &t->v[number - 1] : NULL;
+}
+
+static struct callers *table_of(struct profile *p)
+{
+	if (!p->callers)
+		p->callers = calloc(1, sizeof(*p->callers));
+	return p->callers;
 }
 
 struct caller *callers_get(struct profile *p, const struct caller_key *key)
 {
-	struct caller *c;
+	struct caller *known = callers_find(p, key);
+	struct callers *t = table_of(p);
 
-	HASH_FIND(hh, p->callers, key, sizeof(*key), c);
-	if (c || HASH_COUNT(p->callers) >= CALLERS_MAX)
-		return c;
-	return keyed_get(p->callers, key, key);
+	if (known || !t || t->n >= CALLERS_MAX || !grow(t))
+		return known;
+	t->v[t->n] = (struct caller){ .key = *key };
+	*slot_of(t, key) = (uint32_t)++t->n;
+	return &t->v[t->n - 1];
+}
+
+/* Forgets the callers that were seen in at most that many windows. */
+static void forget(struct callers *t, uint64_t windows)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->v[i].windows > windows)
+			t->v[n++] = t->v[i];
+		else
+			lists_free(t->v[i].hot, t->v[i].lists);
+	}
+	t->n = n;
 }
 
 /* Makes room by forgetting the callers that were seen in the fewest windows. */
-static void prune(struct profile *p)
+static void prune(struct callers *t)
 {
-	struct caller *c, *next;
-
-	for (uint64_t least = 1; HASH_COUNT(p->callers) > CALLERS_MAX / 2; least = 2 * least + 1) {
-		HASH_ITER (hh, p->callers, c, next) {
-			if (c->windows > least)
-				continue;
-			HASH_DEL(p->callers, c);
-			free_one(c);
-		}
-	}
+	for (uint64_t least = 1; t->n > CALLERS_MAX / 2; least = 2 * least + 1)
+		forget(t, least);
+	memset(t->slot, 0, sizeof(*t->slot) << t->bits);
+	for (size_t i = 0; i < t->n; i++)
+		*slot_of(t, &t->v[i].key) = (uint32_t)i + 1;
 }
 
 /*
@@ -94,8 +172,8 @@ static int add(struct profile *p, const struct retired *r, struct site_id caller
 	struct caller *c;
 
 	key.site.zero = 0;
-	if (HASH_COUNT(p->callers) >= CALLERS_MAX)
-		prune(p);
+	if (callers_count(p) >= CALLERS_MAX)
+		prune(p->callers);
 	c = callers_get(p, &key);
 	if (!c)
 		return -1;
@@ -103,11 +181,11 @@ static int add(struct profile *p, const struct retired *r, struct site_id caller
 	c->windows += c->seen != p->windows;
 	c->seen = p->windows;
 	for (unsigned have = r->have & ((1u << OPERAND_N) - 1); have; have &= have - 1) {
-		struct hot **h = &c->value[__builtin_ctz(have)];
+		struct hot **h = caller_operand(c, __builtin_ctz(have));
 
-		if (!*h)
+		if (h && !*h)
 			*h = hot_new(p->method, CALLERS_CAPACITY);
-		if (!*h || hot_add(*h, r->value[__builtin_ctz(have)], 1))
+		if (!h || !*h || hot_add(*h, r->value[__builtin_ctz(have)], 1))
 			return -1;
 	}
 	return 0;
@@ -131,41 +209,53 @@ int callers_window(struct profile *p, const struct window *w)
 	return 0;
 }
 
+static int merge_lists(struct caller *to, const struct caller *from)
+{
+	for (unsigned have = from->lists; have; have &= have - 1) {
+		int operand = __builtin_ctz(have);
+		const struct hot *one = caller_hot(from, operand);
+		struct hot **h = one ? caller_operand(to, operand) : NULL;
+
+		if (!one)
+			continue;
+		if (h && !*h)
+			*h = hot_new(hot_method(one), CALLERS_CAPACITY);
+		if (!h || !*h || hot_merge(*h, one))
+			return -1;
+	}
+	return 0;
+}
+
 int callers_merge(struct profile *dst, const struct profile *src, const uint32_t *map)
 {
-	struct caller *s, *tmp, *d;
-
-	HASH_ITER (hh, src->callers, s, tmp) {
+	for (size_t i = 0; i < callers_count(src); i++) {
+		const struct caller *s = &src->callers->v[i];
 		struct caller_key key = s->key;
+		struct caller *d;
 
 		key.site.image = map[key.site.image];
 		key.caller.image = map[key.caller.image];
-		if (HASH_COUNT(dst->callers) >= CALLERS_MAX)
-			prune(dst);
+		if (callers_count(dst) >= CALLERS_MAX)
+			prune(dst->callers);
 		d = callers_get(dst, &key);
 		if (!d)
 			return -1;
 		d->observed += s->observed;
 		d->windows += s->windows;
-		for (int i = 0; i < OPERAND_N; i++) {
-			if (!s->value[i])
-				continue;
-			if (!d->value[i])
-				d->value[i] = hot_new(hot_method(s->value[i]), CALLERS_CAPACITY);
-			if (!d->value[i] || hot_merge(d->value[i], s->value[i]))
-				return -1;
-		}
+		if (merge_lists(d, s))
+			return -1;
 	}
 	return 0;
 }
 
 void callers_free(struct profile *p)
 {
-	struct caller *c = p->callers, *next;
-
-	HASH_CLEAR(hh, p->callers);
-	for (; c; c = next) {
-		next = c->hh.next;
-		free_one(c);
+	for (size_t i = 0; i < callers_count(p); i++)
+		lists_free(p->callers->v[i].hot, p->callers->v[i].lists);
+	if (p->callers) {
+		free(p->callers->v);
+		free(p->callers->slot);
 	}
+	free(p->callers);
+	p->callers = NULL;
 }

@@ -24,12 +24,33 @@ struct caller_key {
 struct caller {
 	struct caller_key key;
 	uint64_t observed, windows;
-	uint64_t seen;		      /* private: the last window that observed the pair */
-	struct hot *value[OPERAND_N]; /* hot list of each operand; NULL: it was never observed */
-	UT_hash_handle hh;
+	uint64_t seen;	 /* private: the last window that observed the pair */
+	union lists hot; /* private, with `lists`: see caller_hot() */
+	uint16_t lists;	 /* a bit for each enum operand */
 };
 
-/* Finds or makes the pair; NULL without memory, or when there are CALLERS_MAX. */
+/* The pairs of a profile, in the order in which they were met. */
+struct callers {
+	struct caller *v;
+	size_t n, room;
+	/* private: number + 1, or 0; linear probing; at least half of the slots are free */
+	uint32_t *slot;
+	unsigned bits; /* there are 1 << bits slots; 0: none */
+};
+
+/* The operand's hot list. NULL: it was never observed. */
+static inline struct hot *caller_hot(const struct caller *c, int operand)
+{
+	return lists_get(c->hot, c->lists, operand);
+}
+/* The place of the operand's hot list, which is NULL if there is none; making another list may move it. NULL: no
+ * memory. */
+struct hot **caller_operand(struct caller *c, int operand);
+/* The number of pairs. */
+size_t callers_count(const struct profile *p);
+/* NULL if the pair is not there. */
+struct caller *callers_find(const struct profile *p, const struct caller_key *key);
+/* Finds or makes the pair; NULL without memory, or when there are CALLERS_MAX. It is valid until another one is made. */
 struct caller *callers_get(struct profile *p, const struct caller_key *key);
 /* Observes the window, which has a stack. -1 without memory. */
 int callers_window(struct profile *p, const struct window *w);

@@ -150,7 +150,7 @@ struct profile {
 	unsigned conflict_distance;
 	struct edge *edges; /* uthash, key */
 	struct call *calls;
-	struct caller *callers; /* observe/callers.h */
+	struct callers *callers; /* observe/callers.h; NULL: none */
 	struct conflict *conflicts;
 	struct tally *tallies;
 	struct tally_words *tally_words; /* private */

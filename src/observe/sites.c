@@ -159,35 +159,9 @@ void sites_forget_notes(struct sites *t)
 	t->nnote = 0;
 }
 
-/* Returns the position of the operand's list among the site's lists, or where it belongs. */
-static unsigned place_of_list(const struct site *s, int operand)
-{
-	return (unsigned)__builtin_popcount(s->lists & ((1u << operand) - 1));
-}
-
 struct hot **site_operand(struct site *s, int operand)
 {
-	unsigned n = (unsigned)__builtin_popcount(s->lists), at = place_of_list(s, operand);
-	struct hot **several;
-
-	if (!n && !(s->lists & 1u << operand)) {
-		s->only = NULL;
-		s->lists = (uint16_t)(1u << operand);
-	}
-	if (s->lists == 1u << operand)
-		return &s->only;
-	if (s->lists & 1u << operand)
-		return &s->several[at];
-	several = realloc(n > 1 ? s->several : NULL, (n + 1) * sizeof(struct hot *));
-	if (!several)
-		return NULL;
-	if (n == 1)
-		several[0] = s->only;
-	memmove(several + at + 1, several + at, (n - at) * sizeof(struct hot *));
-	several[at] = NULL;
-	s->several = several;
-	s->lists |= (uint16_t)(1u << operand);
-	return &several[at];
+	return lists_place(&s->hot, &s->lists, operand);
 }
 
 struct site_weights site_weights(const struct site *s)
@@ -242,10 +216,7 @@ void sites_fini(struct sites *t)
 	{
 		free(s->weights);
 		locality_drop(s->locality);
-		for (int i = 0; i < OPERAND_N; i++)
-			hot_free(site_hot(s, i));
-		if (s->lists & (s->lists - 1))
-			free(s->several);
+		lists_free(s->hot, s->lists);
 	}
 	for (size_t i = 0; i * SITES_CHUNK < t->n; i++)
 		if (i < SMALL)

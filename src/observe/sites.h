@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sketch/hot.h"
+#include "observe/lists.h"
 #include "stream/window.h"
 
 /* Weighted observations of windows; the weight corrects for how often a window is sampled
@@ -37,10 +37,7 @@ struct site {
 		 * the site; 0: not known */
 		windows;
 	uint64_t seen; /* private: the last window that retired the site, by profile.windows */
-	union { /* private: the hot lists of the operands in `lists`, in the operands' order; see site_hot() */
-		struct hot *only;
-		struct hot **several;
-	};
+	union lists hot;	      /* private, with `lists`: see site_hot() */
 	struct locality *locality;    /* NULL: none (observe/locality.h) */
 	struct site_weights *weights; /* NULL: 1 each; read by site_weights() */
 	uint8_t cls, len;
@@ -82,11 +79,7 @@ struct site_weights *site_weigh(struct site *s);
 /* The operand's hot list. NULL: never observed. hot_total() <= observed, the rest is unknown. */
 static inline struct hot *site_hot(const struct site *s, int operand)
 {
-	unsigned bit = 1u << operand;
-
-	if (s->lists == bit)
-		return s->only;
-	return s->lists & bit ? s->several[__builtin_popcount(s->lists & (bit - 1))] : NULL;
+	return lists_get(s->hot, s->lists, operand);
 }
 /* Notes that something is counted at the site: with `noting` the site is added to the list of such sites. -1 without
  * memory. */

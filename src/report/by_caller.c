@@ -69,14 +69,15 @@ static int add_lists(struct profile *p, const struct caller *c)
 	s->observed += c->observed;
 	s->windows += c->windows;
 	for (int i = 0; i < OPERAND_N; i++) {
+		const struct hot *one = caller_hot(c, i);
 		struct hot **h;
 
-		if (!c->value[i])
+		if (!one)
 			continue;
 		h = site_operand(s, i);
 		if (h && !*h)
-			*h = hot_new(hot_method(c->value[i]), p->capacity);
-		if (!h || !*h || hot_merge(*h, c->value[i]))
+			*h = hot_new(hot_method(one), p->capacity);
+		if (!h || !*h || hot_merge(*h, one))
 			return -1;
 	}
 	return 0;
@@ -84,9 +85,8 @@ static int add_lists(struct profile *p, const struct caller *c)
 
 static int add_values(struct kept *k)
 {
-	struct caller *c, *tmp;
-
-	HASH_ITER (hh, k->p->callers, c, tmp) {
+	for (size_t i = 0; i < callers_count(k->p); i++) {
+		const struct caller *c = &k->p->callers->v[i];
 		const struct site_id *by = &c->key.caller;
 		long func = calltree_func_at(&k->tree, by->image, by->addr - 1);
 

@@ -100,14 +100,13 @@ static int by_site(const void *a, const void *b)
 static int sort_callers(struct table *t)
 {
 	const struct profile *p = &t->r->profile;
-	struct caller *c, *tmp;
+	size_t n = callers_count(p);
 
-	t->list = calloc(HASH_COUNT(p->callers) + 1, sizeof(*t->list));
+	t->list = calloc(n + 1, sizeof(*t->list));
 	if (!t->list)
 		return -1;
-	HASH_ITER (hh, p->callers, c, tmp) {
-		t->list[t->nlist++] = c;
-	}
+	for (; t->nlist < n; t->nlist++)
+		t->list[t->nlist] = &p->callers->v[t->nlist];
 	qsort(t->list, t->nlist, sizeof(*t->list), by_site);
 	return 0;
 }
@@ -183,7 +182,7 @@ static int consider(struct table *t, size_t site, const struct caller *c, int op
 	const struct view *v = &t->r->view;
 	const struct site *s = v->site[site];
 	struct row row = { .c = c, .proc = v->proc_of[site], .operand = operand };
-	const struct hot *h = c->value[operand];
+	const struct hot *h = caller_hot(c, operand);
 	struct hot_value top;
 	struct share whole;
 	double n;
@@ -218,7 +217,7 @@ static int consider_site(struct table *t, size_t i, size_t end)
 		all += t->list[k]->observed;
 	for (size_t k = i; k < end; k++)
 		for (int operand = 0; operand < OPERAND_N; operand++)
-			if ((t->operands >> operand & 1) && t->list[k]->value[operand] &&
+			if ((t->operands >> operand & 1) && caller_hot(t->list[k], operand) &&
 			    consider(t, at, t->list[k], operand,
 				     (double)t->list[k]->observed / (double)all))
 				return -1;

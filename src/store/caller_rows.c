@@ -35,13 +35,13 @@ static bool put(struct buffer *column, const struct caller *c, uint64_t *last)
 	};
 
 	for (int i = 0; i < OPERAND_N; i++)
-		v[OPERANDS] |= (c->value[i] ? 1ull : 0) << i;
+		v[OPERANDS] |= (caller_hot(c, i) ? 1ull : 0) << i;
 	for (int i = 0; i < FIELDS; i++)
 		if (!column_put(&column[i], v[i]))
 			return false;
 	*last = c->key.site.addr;
 	for (int i = 0; i < OPERAND_N; i++)
-		if (c->value[i] && !hot_encode(c->value[i], &column[FIELDS]))
+		if (caller_hot(c, i) && !hot_encode(caller_hot(c, i), &column[FIELDS]))
 			return false;
 	return true;
 }
@@ -63,13 +63,12 @@ static int write_part(sqlite3 *db, struct columns *columns, uint64_t patience)
 static int write_rows(sqlite3 *db, const struct profile *p, uint64_t patience)
 {
 	struct columns columns = { .n = COLUMNS };
-	struct caller *c, *tmp;
 	uint64_t last = 0;
 	int rc = SQLITE_OK;
 
-	HASH_ITER (hh, p->callers, c, tmp) {
-		if (rc != SQLITE_OK)
-			break;
+	for (size_t i = 0; i < callers_count(p) && rc == SQLITE_OK; i++) {
+		const struct caller *c = &p->callers->v[i];
+
 		if (c->windows < WINDOWS_LEAST)
 			continue;
 		if (!put(columns.of, c, &last))
@@ -121,7 +120,7 @@ static const char *get_lists(struct cursor *column, struct caller *to, uint64_t 
 			     uint64_t observed)
 {
 	for (; have; have &= have - 1) {
-		struct hot **h = &to->value[__builtin_ctzll(have)], *one;
+		struct hot *one, **h;
 		struct err err;
 
 		one = hot_decode(&column[FIELDS], &err);
@@ -131,7 +130,8 @@ static const char *get_lists(struct cursor *column, struct caller *to, uint64_t 
 			hot_free(one);
 			return "values by caller";
 		}
-		if (*h && hot_merge(*h, one)) {
+		h = caller_operand(to, __builtin_ctzll(have));
+		if (!h || (*h && hot_merge(*h, one))) {
 			hot_free(one);
 			return "no memory";
 		}
@@ -164,8 +164,7 @@ static const char *take_rows(const struct rows *r, const struct buffer *b)
 					  .addr = last + (uint64_t)unzigzag(v[CALLER_ADDRESS]) };
 		to = callers_get(r->p, &key);
 		if (!to)
-			return HASH_COUNT(r->p->callers) < CALLERS_MAX ? "no memory"
-								       : "too many callers";
+			return callers_count(r->p) < CALLERS_MAX ? "no memory" : "too many callers";
 		to->observed += v[OBSERVED];
 		to->windows += v[WINDOWS];
 		why = get_lists(column, to, v[OPERANDS], v[OBSERVED]);

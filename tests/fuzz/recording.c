@@ -100,6 +100,7 @@ static void seed_stacks(void)
 	struct caller_key key = { .site = { .image = 1, .addr = 0x3a10 },
 				  .caller = { .image = 1, .addr = 0x3010 } };
 	struct caller *c;
+	struct hot **h;
 	struct profile p;
 	uint32_t frame;
 	struct err err;
@@ -118,8 +119,10 @@ static void seed_stacks(void)
 	c = callers_get(&p, &key);
 	must(!c);
 	c->observed = c->windows = 5;
-	c->value[OPERAND_ARG0] = hot_new(HOT_SPACE_SAVING, CALLERS_CAPACITY);
-	must(!c->value[OPERAND_ARG0] || hot_add(c->value[OPERAND_ARG0], 3, 5));
+	h = caller_operand(c, OPERAND_ARG0);
+	must(!h);
+	*h = hot_new(HOT_SPACE_SAVING, CALLERS_CAPACITY);
+	must(!*h || hot_add(*h, 3, 5));
 	must(recording_write(file, &p, &err));
 	profile_fini(&p);
 	keep_seed("stacks");

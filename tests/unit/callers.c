@@ -72,8 +72,8 @@ static uint64_t seen(const struct profile *in, uint64_t addr, uint64_t caller, u
 	struct hot_value top;
 	struct caller *c;
 
-	HASH_FIND(hh, in->callers, &key, sizeof(key), c);
-	if (!c || !hot_top(c->value[OPERAND_RESULT], &top, 1))
+	c = callers_find(in, &key);
+	if (!c || !hot_top(caller_hot(c, OPERAND_RESULT), &top, 1))
 		return 0;
 	assert_int_equal(top.value, value);
 	return top.count;
@@ -98,7 +98,7 @@ static void test_follows_calls(void **state)
 	(void)state;
 	one_window();
 	assert_int_equal(callers_window(&p, &w), 0);
-	assert_int_equal(HASH_COUNT(p.callers), 4); /* nobody called main */
+	assert_int_equal(callers_count(&p), 4); /* nobody called main */
 	assert_int_equal(seen(&p, CODE, OUTER, 1), 1);
 	assert_int_equal(seen(&p, CALLEE, CODE + 4 + LEN, 2), 1);
 	assert_int_equal(seen(&p, CODE + 8, OUTER, 3), 1);
@@ -118,7 +118,7 @@ static void test_deep(void **state)
 		add(CALLEE, INSN_RET);
 	add_value(CODE, 7);
 	assert_int_equal(callers_window(&p, &w), 0);
-	assert_int_equal(HASH_COUNT(p.callers), 1);
+	assert_int_equal(callers_count(&p), 1);
 	assert_int_equal(seen(&p, CODE, OUTER, 7), 1);
 }
 
@@ -168,8 +168,10 @@ static void test_full(void **state)
 		add_value(CODE + i, i);
 		assert_int_equal(callers_window(&p, &w), 0);
 	}
-	assert_true(HASH_COUNT(p.callers) <= CALLERS_MAX);
+	assert_true(callers_count(&p) <= CALLERS_MAX);
 	assert_int_equal(seen(&p, CODE, OUTER, 1), 5);
+	assert_int_equal(seen(&p, CODE + CALLERS_MAX + 9, OUTER, CALLERS_MAX + 9), 1);
+	assert_int_equal(seen(&p, CODE + 1, OUTER, 1), 0); /* forgotten */
 }
 
 int main(void)
