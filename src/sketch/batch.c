@@ -199,7 +199,7 @@ static void add_different(struct hot *h, const uint64_t *v, unsigned n)
 
 static int add_piece(struct hot *h, const uint64_t *value, unsigned n)
 {
-	bool full = h->n == h->capacity || h->rest;
+	bool full = h->n == h->capacity || hot_rest(h);
 	unsigned left = n, i = 0, enters = full ? n / ENTERS + 1 : 1;
 	uint64_t v[SCAN_MAX];
 
@@ -243,7 +243,7 @@ void hot_expect(const struct hot *h)
 {
 	unsigned bytes = h->n * (unsigned)(h->wide ? sizeof(*h->e) : sizeof(*h->brief));
 
-	for (unsigned i = 0; i < bytes; i += 64)
+	for (unsigned i = 0; i < bytes && !hot_holds_only(h); i += 64)
 		__builtin_prefetch((const char *)h->e + i, 1);
 }
 

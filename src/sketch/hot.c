@@ -32,15 +32,14 @@ struct hot *hot_new(enum hot_method method, unsigned capacity)
 		h->tau = 1;
 		hot_counting(h)->streams = 1;
 	} else {
-		h->brief = h->first;
-		h->room = BRIEF_FIRST;
+		h->room = 1;
 	}
 	return h;
 }
 
 void hot_free(struct hot *h)
 {
-	if (h && h->brief != h->first)
+	if (h && !hot_holds_only(h))
 		free(h->brief);
 	free(h);
 }
@@ -52,12 +51,13 @@ struct entry hot_entry(const struct hot *h, unsigned i)
 	invariant(i < h->n);
 	if (h->wide)
 		return h->e[i];
-	b = &h->brief[i];
+	b = &hot_brief(h)[i];
 	return (struct entry){ b->value, b->count, b->error, (double)b->weight };
 }
 
 bool hot_widen(struct hot *h)
 {
+	uint64_t rest = hot_rest(h);
 	struct entry *e;
 
 	if (h->wide)
@@ -67,8 +67,9 @@ bool hot_widen(struct hot *h)
 		return false;
 	for (unsigned i = 0; i < h->n; i++)
 		e[i] = hot_entry(h, i);
-	if (h->brief != h->first)
+	if (!hot_holds_only(h))
 		free(h->brief);
+	h->rest = rest;
 	h->e = e;
 	h->room = (uint16_t)(h->n + 1u);
 	h->wide = true;
@@ -93,16 +94,19 @@ bool hot_grow(struct hot *h, unsigned room)
 /* Makes room for n brief entries. */
 static bool grow_brief_to(struct hot *h, unsigned n)
 {
-	struct brief *b;
+	struct brief *b, only = h->only;
+	bool held = hot_holds_only(h);
 
-	invariant(!h->wide && n <= h->capacity);
+	invariant(!h->wide);
 	if (n <= h->room)
 		return true;
-	b = realloc(h->brief == h->first ? NULL : h->brief, n * sizeof(*b));
+	b = realloc(held ? NULL : h->brief, n * sizeof(*b));
 	if (!b)
 		return false;
-	if (h->brief == h->first)
-		memcpy(b, h->first, sizeof(h->first));
+	if (held) {
+		b[0] = only;
+		h->rest = 0;
+	}
 	h->brief = b;
 	h->room = (uint16_t)n;
 	return true;
@@ -114,6 +118,11 @@ static bool grow_brief(struct hot *h)
 
 	invariant(h->n == h->room && h->room < h->capacity);
 	return grow_brief_to(h, room < h->capacity ? room : h->capacity);
+}
+
+bool hot_room_for_rest(struct hot *h)
+{
+	return !hot_holds_only(h) || grow_brief_to(h, 2);
 }
 
 int hot_put_all(struct hot *h, const struct entry *e, unsigned n)
@@ -137,7 +146,7 @@ static inline __attribute__((unused)) bool is_sound(const struct hot *h, unsigne
 	struct entry e = hot_entry(h, i);
 
 	/* in a list that counts samples the error says what was missed, which may be more than the count */
-	return (h->method == HOT_COUNTING || (e.error <= e.count && e.count >= h->rest)) &&
+	return (h->method == HOT_COUNTING || (e.error <= e.count && e.count >= hot_rest(h))) &&
 	       (i == h->last || h->last >= h->n || e.value != hot_entry(h, h->last).value);
 }
 
@@ -165,25 +174,27 @@ struct entry *hot_find(struct hot *h, uint64_t value)
 
 static struct brief *find_brief(struct hot *h, uint64_t value)
 {
+	struct brief *b = hot_brief(h);
+
 	invariant(!h->wide);
-	if (h->last < h->n && h->brief[h->last].value == value)
-		return &h->brief[h->last];
+	if (h->last < h->n && b[h->last].value == value)
+		return &b[h->last];
 	for (unsigned i = 0; i < h->n; i++)
-		if (h->brief[i].value == value) {
+		if (b[i].value == value) {
 			h->last = (uint16_t)i;
-			return &h->brief[i];
+			return &b[i];
 		}
 	return NULL;
 }
 
 static struct brief *least_brief(struct hot *h)
 {
-	struct brief *m = &h->brief[0];
+	struct brief *b = hot_brief(h), *m = b;
 
 	invariant(h->n && !h->wide);
 	for (unsigned i = 1; i < h->n; i++)
-		if (h->brief[i].count < m->count)
-			m = &h->brief[i];
+		if (b[i].count < m->count)
+			m = &b[i];
 	return m;
 }
 
@@ -220,8 +231,7 @@ int hot_append(struct hot *h, uint64_t value, uint64_t count, uint64_t error)
 	if (!h->wide && count <= BRIEF_MAX) {
 		if (h->n == h->room && !grow_brief(h))
 			return -1;
-		h->brief[h->n] =
-			(struct brief){ value, (float)e.weight, (uint16_t)count, (uint16_t)error };
+		hot_put(h, h->n, e);
 	} else {
 		room = h->room + h->room / 2 + 2u;
 		if (!hot_widen(h) || (h->n == h->room && !hot_grow(h, room < most ? room : most)))
@@ -246,12 +256,16 @@ static bool add_brief(struct hot *h, uint64_t value, uint64_t n, double weight, 
 		b->count = (uint16_t)(b->count + n);
 		b->weight += (float)weight;
 	} else if (h->n < h->capacity) {
-		if (n + h->rest > BRIEF_MAX)
+		if (n + hot_rest(h) > BRIEF_MAX)
 			return false;
-		*rc = hot_append(h, value, n + h->rest, h->rest);
+		*rc = hot_append(h, value, n + hot_rest(h), hot_rest(h));
 		if (!*rc)
-			h->brief[h->n - 1].weight = (float)weight;
+			hot_weigh(h, h->n - 1u, weight);
 	} else {
+		if (!hot_room_for_rest(h)) {
+			*rc = -1;
+			return true;
+		}
 		least = least_brief(h);
 		if (least->count + n > BRIEF_MAX)
 			return false;
@@ -331,8 +345,13 @@ struct hot *hot_counted(unsigned capacity, uint64_t total, uint64_t rest, const 
 
 	if (!h)
 		return NULL;
+	if (rest && !hot_room_for_rest(h)) {
+		hot_free(h);
+		return NULL;
+	}
 	h->total = total;
-	h->rest = rest;
+	if (rest)
+		h->rest = rest;
 	for (unsigned i = 0; i < n; i++) {
 		invariant(count[i] >= rest);
 		if (hot_append(h, value[i], count[i], 0)) {

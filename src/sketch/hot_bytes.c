@@ -61,7 +61,7 @@ static bool put_head(const struct hot *h, struct buffer *column)
 	       column_put(&column[HOT_FORM], h->capacity) &&
 	       column_put(&column[HOT_TOTAL], h->total) && column_put(&column[HOT_ENTRIES], h->n) &&
 	       column_put(&column[HOT_REST],
-			  h->method == HOT_COUNTING ? encoded_tau(h) : h->rest) &&
+			  h->method == HOT_COUNTING ? encoded_tau(h) : hot_rest(h)) &&
 	       (!merged || column_put(&column[HOT_REST], hot_counting(h)->streams)) &&
 	       (!h->weighted || column_put(&column[HOT_WEIGHTS], encoded_weight(h->weight)));
 }
@@ -74,7 +74,7 @@ static bool put_entry(const struct hot *h, const struct entry *e, uint64_t last,
 		  column_put(&column[HOT_CERTAIN], certain);
 
 	if (ok && h->method == HOT_SPACE_SAVING)
-		ok = column_put(&column[HOT_ERRORS], zigzag((int64_t)(h->rest - e->error)));
+		ok = column_put(&column[HOT_ERRORS], zigzag((int64_t)(hot_rest(h) - e->error)));
 	else if (ok && is_merged(h))
 		ok = column_put(&column[HOT_ERRORS], e->error);
 	return ok && (!h->weighted || column_put(&column[HOT_WEIGHTS], encoded_weight(e->weight)));
@@ -135,7 +135,7 @@ static bool plausible(const struct hot *h, const struct entry *e, double *spare)
 {
 	if (!e->count || e->count > UINT64_MAX / 4 || e->error > UINT64_MAX / 4)
 		return false;
-	if (h->method == HOT_SPACE_SAVING && e->count < h->rest)
+	if (h->method == HOT_SPACE_SAVING && e->count < hot_rest(h))
 		return false;
 	*spare -= hot_certain(h, e);
 	return *spare >= 0;
@@ -191,7 +191,11 @@ static struct hot *get_head(struct cursor *column, uint64_t *n, uint64_t *rest)
 	if (h->method == HOT_COUNTING) {
 		hot_counting(h)->streams = (uint32_t)streams;
 		h->tau = *rest < TAU_SCALE ? 1 : (double)*rest / TAU_SCALE;
-	} else {
+	} else if (*rest && total) {
+		if (!hot_room_for_rest(h)) {
+			hot_free(h);
+			return NULL;
+		}
 		h->rest = *rest > total ? total : *rest;
 	}
 	return h;

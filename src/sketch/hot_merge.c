@@ -68,8 +68,8 @@ static unsigned sum_of(struct entry *all, const struct hot *dst, const struct ho
 
 	for (unsigned i = 0; i < n; i++) {
 		all[i] = hot_entry(dst, i);
-		all[i].count += src->rest;
-		all[i].error += src->rest;
+		all[i].count += hot_rest(src);
+		all[i].error += hot_rest(src);
 	}
 	for (unsigned i = 0; i < src->n; i++) {
 		struct entry s = hot_entry(src, i), *a;
@@ -77,12 +77,12 @@ static unsigned sum_of(struct entry *all, const struct hot *dst, const struct ho
 		s.value = changed(s.value, c);
 		a = find(all, n, s.value);
 		if (a) {
-			a->count += s.count - src->rest;
-			a->error += s.error - src->rest;
+			a->count += s.count - hot_rest(src);
+			a->error += s.error - hot_rest(src);
 			a->weight += s.weight;
 		} else {
-			all[n + k++] = (struct entry){ s.value, s.count + dst->rest,
-						       s.error + dst->rest, s.weight };
+			all[n + k++] = (struct entry){ s.value, s.count + hot_rest(dst),
+						       s.error + hot_rest(dst), s.weight };
 		}
 	}
 	sort(all, n + k);
@@ -93,7 +93,7 @@ static int merge_space_saving(struct hot *dst, const struct hot *src, struct cha
 {
 	struct entry few[FEW], *all = few;
 	unsigned n = dst->n + src->n;
-	uint64_t rest = dst->rest + src->rest;
+	uint64_t rest = hot_rest(dst) + hot_rest(src);
 	int rc;
 
 	if (n > FEW)
@@ -108,8 +108,8 @@ static int merge_space_saving(struct hot *dst, const struct hot *src, struct cha
 	}
 	/* no value outside the sum can have occurred more often than its least entry */
 	invariant(!n || all[n - 1].count >= rest);
-	rc = hot_put_all(dst, all, n);
-	if (!rc)
+	rc = rest && !hot_room_for_rest(dst) ? -1 : hot_put_all(dst, all, n);
+	if (!rc && rest)
 		dst->rest = rest;
 	if (all != few)
 		free(all);
@@ -134,7 +134,7 @@ struct hot *hot_copy(const struct hot *h, unsigned more)
 		c->tau = h->tau;
 		hot_counting(c)->streams = hot_counting(h)->streams;
 	} else {
-		c->rest = h->rest;
+		c->rest = hot_rest(h);
 	}
 	return c;
 }
@@ -210,7 +210,7 @@ static struct entry scaled(struct entry e, double factor, uint64_t rest)
 int hot_scale(struct hot *h, double factor)
 {
 	bool counts = h->method == HOT_COUNTING;
-	uint64_t rest = counts ? 0 : (uint64_t)ceil((double)h->rest * factor);
+	uint64_t rest = counts ? 0 : (uint64_t)ceil((double)hot_rest(h) * factor);
 	bool fit = true;
 
 	invariant(factor > 0);
@@ -223,7 +223,7 @@ int hot_scale(struct hot *h, double factor)
 	h->total = (uint64_t)ceil((double)h->total * factor);
 	if (counts)
 		h->tau *= factor;
-	else
+	else if (rest)
 		h->rest = rest;
 	h->weight *= factor;
 	hot_check(h);

@@ -4,14 +4,14 @@
  *
  * A recording has as many lists as instructions with values, and most of them see few values, few times. So the entries of
  * a list are brief until one of them has a count above BRIEF_MAX, or the list takes many values at once, or has weights and is merged or
- * scaled; then the list becomes wide for good. The first brief entry lies in the list itself.
+ * scaled; then the list becomes wide for good. A list of a single brief entry holds the entry itself, in place of the
+ * pointer to its entries and of `rest`, which is 0 then.
  */
 #ifndef ASSAY_SKETCH_HOT_PRIV_H
 #define ASSAY_SKETCH_HOT_PRIV_H
 
 #include "sketch/hot.h"
 
-#define BRIEF_FIRST 1
 #define BRIEF_MAX \
 	4095 /* limit of sums of weights up to which a float rounds by less than one part in 10,000 */
 #define STREAMS_MAX (1u << 30)
@@ -32,7 +32,7 @@ struct entry {
 	double weight; /* weight of the certain occurrences; in weighted lists */
 };
 
-struct hot { /* 56 bytes, which malloc serves from a 64-byte piece */
+struct hot { /* 40 bytes, which malloc serves from a 48-byte piece */
 	uint64_t method : 1;
 	uint64_t weighted : 1; /* weights are kept; else each occurrence weighs 1 */
 	uint64_t wide : 1;     /* e; else brief. Counting samples are always wide */
@@ -41,15 +41,38 @@ struct hot { /* 56 bytes, which malloc serves from a 64-byte piece */
 	uint64_t total;
 	double weight; /* weight of everything that was added */
 	union {
-		uint64_t rest; /* Space-Saving: bound on the count of values outside the list */
-		double tau;    /* counting samples */
+		struct brief only; /* hot_holds_only() */
+		struct {
+			union {
+				/* Space-Saving: bound on the count of values outside the list; read by hot_rest() */
+				uint64_t rest;
+				double tau; /* counting samples */
+			};
+			union {
+				struct brief *brief; /* read by hot_brief() */
+				struct entry *e;
+			};
+		};
 	};
-	union {
-		struct brief *brief;
-		struct entry *e;
-	};
-	struct brief first[BRIEF_FIRST];
 };
+
+_Static_assert(sizeof(struct hot) == 40, "a list of one value takes a 48-byte piece");
+
+/* Whether the list has room for one entry, which lies in the list itself. */
+static inline bool hot_holds_only(const struct hot *h)
+{
+	return !h->wide && h->room == 1;
+}
+
+static inline struct brief *hot_brief(const struct hot *h)
+{
+	return hot_holds_only(h) ? (struct brief *)&h->only : h->brief;
+}
+
+static inline uint64_t hot_rest(const struct hot *h)
+{
+	return hot_holds_only(h) ? 0 : h->rest;
+}
 
 /* A hot list that is a counting sample, with what only these have. */
 struct counting {
@@ -72,7 +95,7 @@ static inline void hot_weigh(struct hot *h, unsigned i, double weight)
 	if (h->wide)
 		h->e[i].weight = weight;
 	else
-		h->brief[i].weight = (float)weight;
+		hot_brief(h)[i].weight = (float)weight;
 }
 
 /* Whether the list's form has room for such a count. Weights are summed and multiplied in wide lists alone, where they
@@ -88,8 +111,8 @@ static inline void hot_put(struct hot *h, unsigned i, struct entry e)
 	if (h->wide)
 		h->e[i] = e;
 	else
-		h->brief[i] = (struct brief){ e.value, (float)e.weight, (uint16_t)e.count,
-					      (uint16_t)e.error };
+		hot_brief(h)[i] = (struct brief){ e.value, (float)e.weight, (uint16_t)e.count,
+						  (uint16_t)e.error };
 }
 
 /* Checks the invariants of a list between two calls, in builds that check invariants. */
@@ -97,6 +120,8 @@ void hot_check(const struct hot *h);
 struct entry hot_entry(const struct hot *h, unsigned i); /* the i-th entry of any list */
 /* Makes the list wide. False without memory. */
 bool hot_widen(struct hot *h);
+/* Makes room for `rest` where it lacks. False without memory. */
+bool hot_room_for_rest(struct hot *h);
 /* Makes room for `room` entries of a wide list. */
 bool hot_grow(struct hot *h, unsigned room);
 /* Replaces all entries by n others, in brief if the list is brief and they can be. -1 without memory: the list is

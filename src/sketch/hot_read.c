@@ -26,7 +26,7 @@ unsigned hot_distinct(const struct hot *h)
 
 bool hot_exact(const struct hot *h)
 {
-	return h->method == HOT_COUNTING ? h->tau <= 1 : h->rest == 0;
+	return h->method == HOT_COUNTING ? h->tau <= 1 : hot_rest(h) == 0;
 }
 
 double hot_tau(const struct hot *h)
@@ -113,7 +113,7 @@ double hot_rest_bound(const struct hot *h)
 	double spare = unclaimed(h), bound;
 
 	if (h->method == HOT_SPACE_SAVING)
-		return fmin((double)h->rest, spare);
+		return fmin((double)hot_rest(h), spare);
 	bound = hot_missed(h, DOUBT);
 	if (bound < 1)
 		return 0;

@@ -891,6 +891,51 @@ static void test_brief_sums(void **unused)
 	}
 }
 
+static struct hot *stored(const struct hot *h)
+{
+	struct columns c = { .n = HOT_COLUMNS };
+	struct hot *g;
+
+	assert_true(hot_encode(h, c.of));
+	g = decoded(&c);
+	assert_non_null(g);
+	columns_fini(&c);
+	return g;
+}
+
+/* A list of one entry holds it in itself until the bound for other values is not 0. */
+static void test_single_entries(void **unused)
+{
+	struct hot *one = hot_new(HOT_SPACE_SAVING, 1), *held = hot_new(HOT_SPACE_SAVING, 16), *g;
+	struct hot_value v[2];
+
+	(void)unused;
+	assert_true(one && held);
+	assert_int_equal(hot_add(one, 7, 3) | hot_add(held, 9, 5), 0);
+	assert_true(hot_holds_only(one) && hot_holds_only(held));
+	assert_true(hot_exact(one) && hot_rest_bound(one) == 0);
+	assert_int_equal(hot_add(one, 8, 1), 0);
+	assert_false(hot_holds_only(one) || hot_exact(one));
+	g = stored(one);
+	for (struct hot *h = one; h; h = h == one ? g : NULL) {
+		assert_int_equal(hot_top(h, v, 2), 1);
+		assert_true(v[0].value == 8 && v[0].low == 1 && v[0].high == 4);
+		assert_true(hot_total(h) == 4 && hot_rest_bound(h) == 3);
+	}
+	hot_free(g);
+	g = stored(held);
+	assert_true(hot_holds_only(g) && hot_total(g) == 5);
+	assert_int_equal(hot_merge(held, one), 0);
+	assert_false(hot_holds_only(held));
+	assert_int_equal(hot_top(held, v, 2), 2);
+	assert_true(v[0].value == 9 && v[0].low == 5 && v[0].high == 8);
+	assert_true(v[1].value == 8 && v[1].low == 1 && v[1].high == 4);
+	assert_true(hot_rest_bound(held) == 3);
+	hot_free(g);
+	hot_free(one);
+	hot_free(held);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -917,6 +962,7 @@ int main(void)
 		cmocka_unit_test(test_scaled),
 		cmocka_unit_test(test_brief_entries),
 		cmocka_unit_test(test_brief_sums),
+		cmocka_unit_test(test_single_entries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
