@@ -53,7 +53,7 @@ static int note_block(struct culprits *c, const struct estimate_proc *p, uint32_
 
 	for (uint32_t i = 0; f > 0 && i < k->ninsn; i++) {
 		const struct site *s = p->site[k->insn + i];
-		struct locality l = s && s->locality ? *s->locality : (struct locality){ 0 };
+		struct locality l = s ? locality_get(s) : (struct locality){ 0 };
 		struct fetched_unit u = {
 			.image = p->image,
 			.unit = p->g.insn[k->insn + i].addr >> bits,
@@ -111,7 +111,7 @@ static double seen_of(const struct locality *l)
 /* Adds the site's regions, each used in proportion to its listed addresses. */
 static int place_site(struct culprits *c, const struct site *s, double f)
 {
-	struct locality l = s->locality ? *s->locality : (struct locality){ 0 };
+	struct locality l = locality_get(s);
 	const struct locality *all = &c->facts.seen;
 	struct region region[FOOTPRINT_REGIONS];
 	unsigned n = footprint_regions(site_hot(s, OPERAND_ADDRESS), c->facts.processes, region);
@@ -173,8 +173,9 @@ static void sum_locality(struct culprits *c)
 
 	SITES_EACH(&c->src->profile->sites, s)
 	{
-		if (s->locality)
-			locality_add(&c->facts.seen, s->locality);
+		struct locality l = locality_get(s);
+
+		locality_add(&c->facts.seen, &l);
 	}
 }
 

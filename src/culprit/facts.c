@@ -176,7 +176,7 @@ static const struct hot *list_of(const struct site *s, int operand)
 
 static struct locality locality_at(const struct site *s)
 {
-	return s && s->locality ? *s->locality : (struct locality){ 0 };
+	return s ? locality_get(s) : (struct locality){ 0 };
 }
 
 /* The share over all sites; 1 if nothing is known. */
@@ -201,8 +201,9 @@ static double overlap(struct pattern p, double fresh, const struct culprit_machi
 
 bool fact_is_fresh(const struct insn *in, const struct site *site)
 {
-	return site && site->locality && in->nmem &&
-	       (double)site->locality->lines > FRESH * (double)site->locality->accesses;
+	struct locality seen = locality_at(site);
+
+	return in->nmem && (double)seen.lines > FRESH * (double)seen.accesses;
 }
 
 #define SKETCH_ERROR \

@@ -42,14 +42,15 @@ double wrong_rarer(const struct site *s, uint8_t cls, double *n)
 
 double wrong_predicted(const struct site *s, uint8_t cls)
 {
-	const struct locality *seen = s ? s->locality : NULL;
+	struct locality seen;
 	double n, rarer;
 
 	if (!s)
 		return WRONG_USUAL;
 	rarer = wrong_rarer(s, cls, &n);
-	if (!seen || !seen->branches)
+	seen = locality_get(s);
+	if (!seen.branches)
 		return rarer;
-	return fmin(rarer, ((double)seen->mispredicted + PRIOR * rarer) /
-				   ((double)seen->branches + PRIOR));
+	return fmin(rarer,
+		    ((double)seen.mispredicted + PRIOR * rarer) / ((double)seen.branches + PRIOR));
 }

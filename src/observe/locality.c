@@ -37,11 +37,89 @@ struct locality_past {
 	uint64_t line; /* line of the previous instruction's code */
 };
 
+struct locality_kept {
+	uint16_t n[LOCALITY_N];
+	uint16_t met, contended;
+	bool full; /* the counts are those of a struct full, which this begins */
+};
+
+struct full {
+	struct locality_kept kept;
+	struct locality counts;
+};
+
+static struct full *full_of(const struct locality_kept *k)
+{
+	return (struct full *)k;
+}
+
+struct locality locality_get(const struct site *s)
+{
+	const struct locality_kept *k = s->locality;
+	struct locality l = { 0 };
+	unsigned i = 0;
+
+	if (!k)
+		return l;
+	if (k->full)
+		return full_of(k)->counts;
+#define X(name, what) l.name = k->n[i++];
+	LOCALITIES(X)
+#undef X
+	l.met = k->met;
+	l.contended = k->contended;
+	return l;
+}
+
 struct locality *locality_of(struct site *s)
 {
-	if (!s->locality)
-		s->locality = calloc(1, sizeof(*s->locality));
-	return s->locality;
+	struct full *f;
+
+	if (s->locality && s->locality->full)
+		return &full_of(s->locality)->counts;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->kept.full = true;
+	f->counts = locality_get(s);
+	free(s->locality);
+	s->locality = &f->kept;
+	return &f->counts;
+}
+
+/* Whether the sums fit into 16 bits. */
+static bool fits(const struct locality *a, const struct locality *b)
+{
+	bool ok = a->met + b->met <= UINT16_MAX;
+
+#define X(name, what) ok &= a->name + b->name <= UINT16_MAX;
+	LOCALITIES(X)
+#undef X
+	return ok;
+}
+
+int locality_count(struct site *s, const struct locality *now)
+{
+	struct locality l = locality_get(s), *to;
+	struct locality_kept *k = s->locality;
+	unsigned i = 0;
+
+	if ((k && k->full) || !fits(&l, now)) {
+		to = locality_of(s);
+		if (to)
+			locality_add(to, now);
+		return to ? 0 : -1;
+	}
+	if (!k)
+		s->locality = k = calloc(1, sizeof(*k));
+	if (!k)
+		return -1;
+#define X(name, what) k->n[i++] = (uint16_t)(l.name + now->name);
+	LOCALITIES(X)
+#undef X
+	k->met = (uint16_t)(l.met + now->met);
+	k->contended = (uint16_t)(l.contended + now->contended);
+	return 0;
 }
 
 void locality_add(struct locality *to, const struct locality *from)
@@ -65,11 +143,11 @@ int locality_spread(struct locality *to, const struct spread *from)
 	return 0;
 }
 
-void locality_drop(struct locality *l)
+void locality_drop(struct locality_kept *k)
 {
-	if (l)
-		free(l->spread);
-	free(l);
+	if (k && k->full)
+		free(full_of(k)->counts.spread);
+	free(k);
 }
 
 void locality_free(struct profile *p)
@@ -126,13 +204,17 @@ static void note_touch(struct locality_past *t, struct locality *l, const struct
 			       writes(r) || (same && e->tid == t->tid && e->wrote) };
 }
 
-static int note_spread(struct locality *l, uint64_t addr)
+/* Notes where the site's access to a line that the window had not used went. -1 without memory. */
+static int note_spread(struct site *s, uint64_t addr)
 {
-	if (!l->spread && l->lines < SPREAD_AFTER)
+	struct locality *l;
+
+	if (locality_get(s).lines < SPREAD_AFTER && !locality_get(s).spread)
 		return 0;
-	if (!l->spread)
+	l = locality_of(s);
+	if (l && !l->spread)
 		l->spread = calloc(1, sizeof(*l->spread));
-	if (!l->spread)
+	if (!l || !l->spread)
 		return -1;
 	l->spread->seen++;
 	distinct_add(&l->spread->lines, addr >> LOCALITY_LINE);
@@ -140,9 +222,9 @@ static int note_spread(struct locality *l, uint64_t addr)
 	return 0;
 }
 
-/* -1 without memory. */
-static int note_access(struct locality_past *t, struct locality *l, const struct retired *r,
-		       bool asked)
+/* Returns whether the access is to a line that the window had not used. */
+static bool note_access(struct locality_past *t, struct locality *l, const struct retired *r,
+			bool asked)
 {
 	uint64_t addr = r->value[OPERAND_ADDRESS];
 	bool line = use(&t->lines, addr >> LOCALITY_LINE, t->stamp);
@@ -154,7 +236,7 @@ static int note_access(struct locality_past *t, struct locality *l, const struct
 		l->lines += !line;
 		l->pages += !page;
 	}
-	return line ? 0 : note_spread(l, addr);
+	return !line;
 }
 
 static void note_fetch(struct locality_past *t, struct locality *l, const struct retired *r,
@@ -189,21 +271,20 @@ int locality_note(struct locality_past *t, struct site *s, const struct retired 
 		  enum locality_prediction prediction)
 {
 	bool fetch = line_of(r) != t->line, access = r->have >> OPERAND_ADDRESS & 1;
-	struct locality *l;
+	struct locality now = { 0 };
+	bool new;
 
 	t->line = line_of(r);
 	if (!fetch && !access && !pace_is_predicted(r))
 		return 0;
-	l = locality_of(s);
-	if (!l)
-		return -1;
 	if (fetch)
-		note_fetch(t, l, r, asked);
-	if (access && note_access(t, l, r, asked))
-		return -1;
+		note_fetch(t, &now, r, asked);
+	new = access &&note_access(t, &now, r, asked);
 	if (pace_is_predicted(r))
-		note_branch(t, l, prediction);
-	return 0;
+		note_branch(t, &now, prediction);
+	if (locality_count(s, &now))
+		return -1;
+	return new ? note_spread(s, r->value[OPERAND_ADDRESS]) : 0;
 }
 
 int locality_begin(struct profile *p, const struct window *w, struct locality_past **now)

@@ -56,8 +56,17 @@ enum {
 };
 #undef X
 
-/* Finds or makes the site's entry; NULL without memory. */
+/*
+ * A site keeps its counts in 16 bits each as long as they fit and it has no spread, because there are as many as instructions
+ * and most are small.
+ */
+struct locality_kept;
+/* The site's counts; zeros if there are none. The spread stays the site's. */
+struct locality locality_get(const struct site *s);
+/* The site's counts for writing, in full, made if there are none; NULL without memory. */
 struct locality *locality_of(struct site *s);
+/* Adds to the site's counts, without the spread. -1 without memory. */
+int locality_count(struct site *s, const struct locality *now);
 /* Adds counts, without the spread. */
 void locality_add(struct locality *to, const struct locality *from);
 /* Adds what is known of the spread. -1 without memory. */
@@ -81,6 +90,6 @@ int locality_note(struct locality_past *t, struct site *s, const struct retired 
 		  enum locality_prediction prediction);
 void locality_free(struct profile *p);
 /* Frees a site's entry, which may be NULL. */
-void locality_drop(struct locality *l);
+void locality_drop(struct locality_kept *k);
 
 #endif

@@ -468,6 +468,18 @@ static int merge_weights(struct site *dst, const struct site *src)
 	return 0;
 }
 
+static int merge_locality(struct site *dst, const struct site *src)
+{
+	struct locality from = locality_get(src), *to;
+
+	if (!src->locality)
+		return 0;
+	if (locality_count(dst, &from))
+		return -1;
+	to = from.spread ? locality_of(dst) : NULL;
+	return !from.spread || (to && !locality_spread(to, from.spread)) ? 0 : -1;
+}
+
 static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 {
 	struct site *d = profile_site(dst, (struct site_id){ .image = image, .addr = s->id.addr });
@@ -485,13 +497,8 @@ static int merge_site(struct profile *dst, const struct site *s, uint32_t image)
 	if (sites_note(&dst->sites, d) || merge_weights(d, s))
 		return -1;
 	profile_site_observed(d, s->observed, s->taken, s->windows);
-	if (s->locality && !locality_of(d))
+	if (merge_locality(d, s))
 		return -1;
-	if (s->locality) {
-		locality_add(d->locality, s->locality);
-		if (s->locality->spread && locality_spread(d->locality, s->locality->spread))
-			return -1;
-	}
 	for (int i = 0; i < OPERAND_N; i++) {
 		struct hot **to;
 

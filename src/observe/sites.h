@@ -36,10 +36,10 @@ struct site {
 		/* number of different windows, or batches of an exact run's samples, that retired
 		 * the site; 0: not known */
 		windows;
-	uint64_t seen; /* private: the last window that retired the site, by profile.windows */
-	union lists hot;	      /* private, with `lists`: see site_hot() */
-	struct locality *locality;    /* NULL: none (observe/locality.h) */
-	struct site_weights *weights; /* NULL: 1 each; read by site_weights() */
+	uint64_t seen;	 /* private: the last window that retired the site, by profile.windows */
+	union lists hot; /* private, with `lists`: see site_hot() */
+	struct locality_kept *locality; /* NULL: none; read by locality_get() */
+	struct site_weights *weights;	/* NULL: 1 each; read by site_weights() */
 	uint8_t cls, len;
 	uint16_t lists;	      /* a bit for each enum operand */
 	uint32_t number : 31; /* of the sites of its profile */

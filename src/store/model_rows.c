@@ -93,7 +93,7 @@ static bool write_spread(sqlite3_stmt *s, const struct profile *p)
 
 	SITES_EACH(&p->sites, site)
 	{
-		const struct spread *w = site->locality ? site->locality->spread : NULL;
+		const struct spread *w = locality_get(site).spread;
 
 		if (!w)
 			continue;

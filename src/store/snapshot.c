@@ -100,16 +100,17 @@ static bool put_weights(struct buffer *column, const struct site_weights *w)
 	       put_coarse(&column[SITE_WEIGHT + 2], fmin(w->square, observed * observed));
 }
 
-static bool put_locality(struct buffer *column, const struct locality *l)
+static bool put_locality(struct buffer *column, const struct site *s)
 {
+	struct locality l = locality_get(s);
 	unsigned i = SITE_LOCALITY;
 	bool ok = true;
 
-#define X(name, what) ok = ok && column_put(&column[i++], l->name);
+#define X(name, what) ok = ok && column_put(&column[i++], l.name);
 	LOCALITIES(X)
 #undef X
-	return ok && (!l->met || (column_put(&column[SITE_MET], l->met) &&
-				  column_put(&column[SITE_CONTENDED], l->contended)));
+	return ok && (!l.met || (column_put(&column[SITE_MET], l.met) &&
+				 column_put(&column[SITE_CONTENDED], l.contended)));
 }
 
 static unsigned parts_of(const struct site *s)
@@ -119,8 +120,7 @@ static unsigned parts_of(const struct site *s)
 	for (int i = 0; i < OPERAND_N; i++)
 		have |= (site_hot(s, i) ? 1u : 0) << i;
 	return have | (s->target ? HAS_TARGET : 0) | (s->weights ? HAS_WEIGHTS : 0) |
-	       (s->locality ? HAS_LOCALITY : 0) |
-	       (s->locality && s->locality->met ? HAS_SHARING : 0);
+	       (s->locality ? HAS_LOCALITY : 0) | (locality_get(s).met ? HAS_SHARING : 0);
 }
 
 bool snapshot_put(struct snapshot *to, const struct site *s)
@@ -145,7 +145,7 @@ bool snapshot_put(struct snapshot *to, const struct site *s)
 			return false;
 	to->last = s->id.addr;
 	return put_lists(column, s) && (!s->weights || put_weights(column, s->weights)) &&
-	       (!s->locality || put_locality(column, s->locality));
+	       (!s->locality || put_locality(column, s));
 }
 
 static int malformed(struct err *err)
@@ -214,7 +214,7 @@ static int read_weights(struct cursor *column, struct site *s, struct err *err)
 static int read_locality(struct cursor *column, struct site *s, bool sharing, struct err *err)
 {
 	unsigned i = SITE_LOCALITY;
-	struct locality l = { 0 }, *to;
+	struct locality l = { 0 };
 	bool ok = true;
 
 #define X(name, what) ok = ok && varint_get(&column[i++], &l.name) && l.name <= COUNT_MAX;
@@ -227,11 +227,7 @@ static int read_locality(struct cursor *column, struct site *s, bool sharing, st
 	if (!ok || s->locality || l.lines > l.accesses || l.pages > l.lines ||
 	    l.code_lines > l.fetches || l.code_pages > l.code_lines || l.mispredicted > l.branches)
 		return malformed(err);
-	to = locality_of(s);
-	if (!to)
-		return err_no_memory(err, "the recording");
-	*to = l;
-	return 0;
+	return locality_count(s, &l) ? err_no_memory(err, "the recording") : 0;
 }
 
 /* Reads the numbers that each site has, and its target. */

@@ -262,7 +262,7 @@ static void is(double a, double b)
  * four that are as often wrong as that. */
 static void branches_are_wrong_the_rarer_way(void **state)
 {
-	struct locality seen = { .branches = 96, .mispredicted = 2 };
+	struct locality *seen;
 	struct site s = { .cls = INSN_BRANCH, .observed = 1000, .windows = 400, .taken = 900 };
 	double n;
 
@@ -272,11 +272,14 @@ static void branches_are_wrong_the_rarer_way(void **state)
 	is(wrong_predicted(&s, INSN_BRANCH), 0.1);
 	s.taken = 50;
 	is(wrong_predicted(&s, INSN_BRANCH), 0.05);
-	s.locality = &seen;
+	seen = locality_of(&s);
+	assert_non_null(seen);
+	seen->branches = 96;
+	seen->mispredicted = 2;
 	is(wrong_predicted(&s, INSN_BRANCH), (2 + 4 * 0.05) / 100);
-	seen.mispredicted = 30;
+	seen->mispredicted = 30;
 	is(wrong_predicted(&s, INSN_BRANCH), 0.05); /* 0.302, but no more than the rarer way */
-	seen.branches = 0;
+	seen->branches = 0;
 	is(wrong_predicted(&s, INSN_BRANCH), 0.05);
 	/* a branch that nothing is known of */
 	is(wrong_predicted(NULL, INSN_BRANCH), 0.01);
@@ -284,6 +287,7 @@ static void branches_are_wrong_the_rarer_way(void **state)
 	/* returns and direct jumps are not predicted for themselves */
 	assert_true(wrong_predicted(&s, INSN_RET) == 0);
 	assert_true(wrong_predicted(&s, INSN_JUMP) == 0);
+	locality_drop(s.locality);
 }
 
 int main(void)

@@ -96,7 +96,7 @@ static struct locality locality(uint64_t addr)
 
 	assert_non_null(s);
 	assert_non_null(s->locality);
-	return *s->locality;
+	return locality_get(s);
 }
 
 /* A window of a thread that touches a line, and then goes on without memory. */
@@ -162,7 +162,7 @@ static void test_locality(void **unused)
 	assert_true(branch.mispredicted < 200);
 	assert_int_equal(profile_init(&sum, &err), 0);
 	assert_int_equal(profile_merge(&sum, &p, &err) | profile_merge(&sum, &p, &err), 0);
-	assert_int_equal(profile_site_find(&sum, at(0x100))->locality->lines, 2400);
+	assert_int_equal(locality_get(profile_site_find(&sum, at(0x100))).lines, 2400);
 	profile_fini(&sum);
 }
 
