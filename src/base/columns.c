@@ -13,18 +13,31 @@ size_t columns_size(const struct columns *c)
 	return sum;
 }
 
-bool columns_join(struct columns *c, struct buffer *to)
+bool columns_lengths(const struct columns *c, struct buffer *to)
 {
-	if (!buffer_room(to, c->n * VARINT_MAX + columns_size(c)))
+	if (!buffer_room(to, c->n * VARINT_MAX))
 		return false;
 	for (unsigned i = 0; i < c->n; i++)
 		varint_put(to, c->of[i].n);
+	return true;
+}
+
+void columns_empty(struct columns *c)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		c->of[i].n = 0;
+}
+
+bool columns_join(struct columns *c, struct buffer *to)
+{
+	if (!columns_lengths(c, to) || !buffer_room(to, columns_size(c)))
+		return false;
 	for (unsigned i = 0; i < c->n; i++) {
 		if (c->of[i].n)
 			memcpy(to->p + to->n, c->of[i].p, c->of[i].n);
 		to->n += c->of[i].n;
-		c->of[i].n = 0;
 	}
+	columns_empty(c);
 	return true;
 }
 

@@ -27,7 +27,10 @@ static inline bool column_put(struct buffer *b, uint64_t v)
 
 /* Bytes that all columns have. */
 size_t columns_size(const struct columns *c);
-/* Appends all columns to `to`, and empties them. False without memory. */
+/* Appends what is before the columns: their lengths. False without memory. */
+bool columns_lengths(const struct columns *c, struct buffer *to);
+void columns_empty(struct columns *c);
+/* Appends the lengths and all columns to `to`, and empties them. False without memory. */
 bool columns_join(struct columns *c, struct buffer *to);
 void columns_fini(struct columns *c);
 

@@ -48,16 +48,8 @@ static bool put(struct buffer *column, const struct caller *c, uint64_t *last)
 
 static int write_part(sqlite3 *db, struct columns *columns, uint64_t patience)
 {
-	struct buffer b = { 0 };
-	int rc = SQLITE_OK;
-
-	if (columns_size(columns))
-		rc = columns_join(columns, &b)
-			     ? packed_insert(db, "INSERT INTO caller(size, rows) VALUES(?,?)", 0,
-					     &b, patience)
-			     : SQLITE_NOMEM;
-	free(b.p);
-	return rc;
+	return packed_columns(db, "INSERT INTO caller(size, rows) VALUES(?,?)", 0, columns,
+			      patience);
 }
 
 static int write_rows(sqlite3 *db, const struct profile *p, uint64_t patience)

@@ -7,13 +7,16 @@
 
 #include <sqlite3.h>
 
-#include "base/varint.h"
+#include "base/columns.h"
 #include "store/budget.h"
 
 /* Inserts a row by a statement whose parameters are size and blob, and a number if there is a third one. Nothing if the blob
  * is empty. patience: ns that compressing may take; 0: as few as possible. An SQLite code. */
 int packed_insert(sqlite3 *db, const char *sql, uint64_t number, const struct buffer *b,
 		  uint64_t patience);
+/* Likewise, with the blob that columns make, which is nowhere in memory as a whole. Empties the columns. */
+int packed_columns(sqlite3 *db, const char *sql, uint64_t number, struct columns *c,
+		   uint64_t patience);
 
 #define PACKED_ROW \
 	(64u \

@@ -44,17 +44,10 @@ struct writer {
 /* Writes a part that is full, or the last one. An SQLite code. */
 static int write_part(struct writer *w, bool last)
 {
-	size_t size = columns_size(&w->columns);
-	struct buffer b = { 0 };
-	int rc;
-
-	if (last ? !size : size < PART)
+	if (!last && columns_size(&w->columns) < PART)
 		return SQLITE_OK;
-	rc = columns_join(&w->columns, &b) ? packed_insert(w->db, w->insert, 0, &b, w->patience)
-					   : SQLITE_NOMEM;
-	free(b.p);
 	w->last = 0;
-	return rc;
+	return packed_columns(w->db, w->insert, 0, &w->columns, w->patience);
 }
 
 static bool put_ids(struct writer *w, struct site_id a, struct site_id b)

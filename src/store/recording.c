@@ -250,11 +250,8 @@ static int write_procedures(struct recording *r, const struct profile *p, struct
 	return rc;
 }
 
-/* Writes a row of (size, blob), with the blob compressed. */
-static int write_blob(struct recording *r, const char *sql, const struct buffer *b, struct err *err)
+static int packed_error(struct recording *r, int rc, struct err *err)
 {
-	int rc = packed_insert(r->db, sql, 0, b, r->patience);
-
 	if (rc == SQLITE_NOMEM)
 		return err_no_memory(err, "the recording");
 	return rc == SQLITE_OK ? 0 : db_error(r, "write", err);
@@ -262,23 +259,20 @@ static int write_blob(struct recording *r, const char *sql, const struct buffer 
 
 static int write_journal(struct recording *r, struct err *err)
 {
-	return write_blob(r, "INSERT INTO journal(size, windows) VALUES(?,?)", &r->pending, err);
+	return packed_error(r,
+			    packed_insert(r->db, "INSERT INTO journal(size, windows) VALUES(?,?)",
+					  0, &r->pending, r->patience),
+			    err);
 }
 
 /* Writes the blob of a part that is full, or the last one. */
 static int write_part(struct recording *r, const char *sql, struct snapshot *part, bool last,
 		      struct err *err)
 {
-	size_t size = columns_size(&part->columns);
-	struct buffer b = { 0 };
-	int rc;
-
-	if (last ? !size : size < PART)
+	if (!last && columns_size(&part->columns) < PART)
 		return 0;
-	rc = snapshot_join(part, &b) ? write_blob(r, sql, &b, err)
-				     : err_no_memory(err, "the recording");
-	free(b.p);
-	return rc;
+	snapshot_next(part);
+	return packed_error(r, packed_columns(r->db, sql, 0, &part->columns, r->patience), err);
 }
 
 static int write_edges(struct recording *r, const struct profile *p, struct err *err)

@@ -45,11 +45,10 @@ void snapshot_begin_edges(struct snapshot *s)
 	*s = (struct snapshot){ .columns.n = EDGE_COLUMN_N };
 }
 
-bool snapshot_join(struct snapshot *s, struct buffer *to)
+void snapshot_next(struct snapshot *s)
 {
 	s->last = 0;
 	s->times = (struct times){ 0 };
-	return columns_join(&s->columns, to);
 }
 
 /*

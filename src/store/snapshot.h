@@ -49,8 +49,8 @@ void snapshot_begin_edges(struct snapshot *s);
 /* Adds one site. False without memory. */
 bool snapshot_put(struct snapshot *to, const struct site *s);
 bool snapshot_put_edge(struct snapshot *to, const struct edge *e);
-/* Appends the blob to `to`, and begins another one. False without memory. */
-bool snapshot_join(struct snapshot *s, struct buffer *to);
+/* What is added next is in another blob; the columns of the one before have been taken. */
+void snapshot_next(struct snapshot *s);
 
 /* Adds the sites of an untrusted blob to p; map[0..nmap) gives the numbers of images. -1 with
  * err set if it is malformed. */

@@ -37,19 +37,6 @@ struct before {
 	struct times times;
 };
 
-/* Writes a row, whose first column is `number`. */
-static int write_row(sqlite3 *db, const char *sql, uint64_t number, struct columns *columns,
-		     uint64_t patience)
-{
-	struct buffer b = { 0 };
-	int rc;
-
-	rc = columns_join(columns, &b) ? packed_insert(db, sql, number, &b, patience)
-				       : SQLITE_NOMEM;
-	free(b.p);
-	return rc;
-}
-
 static bool put_frame(struct buffer *column, const struct frame *f, size_t number,
 		      struct before *before)
 {
@@ -77,8 +64,8 @@ static int append_frames(sqlite3 *db, const struct stacks *s, size_t from, uint6
 		end = s->nframe - i > PART ? i + PART : s->nframe;
 		for (size_t k = i; k < end && ok; k++)
 			ok = put_frame(columns.of, &s->frame[k], k, &before);
-		rc = ok ? write_row(db, "INSERT INTO frame(size, frames, first) VALUES(?,?,?)", i,
-				    &columns, patience)
+		rc = ok ? packed_columns(db, "INSERT INTO frame(size, frames, first) VALUES(?,?,?)",
+					 i, &columns, patience)
 			: SQLITE_NOMEM;
 	}
 	columns_fini(&columns);
@@ -150,8 +137,9 @@ static int append_samples(sqlite3 *db, uint64_t width, const struct stack_sample
 		end = n - i > PART ? i + PART : n;
 		for (size_t k = i; k < end && ok; k++)
 			ok = put_sample(columns.of, &sample[k], &before);
-		rc = ok ? write_row(db, "INSERT INTO stack(size, samples, width) VALUES(?,?,?)",
-				    width, &columns, patience)
+		rc = ok ? packed_columns(db,
+					 "INSERT INTO stack(size, samples, width) VALUES(?,?,?)",
+					 width, &columns, patience)
 			: SQLITE_NOMEM;
 	}
 	columns_fini(&columns);

@@ -18,7 +18,7 @@ static void put_all(const struct profile *p, struct buffer *b)
 	SITES_EACH(&p->sites, s)
 	if (!snapshot_put(&part, s))
 		abort();
-	if (p->sites.n && !snapshot_join(&part, b))
+	if (p->sites.n && !columns_join(&part.columns, b))
 		abort();
 	columns_fini(&part.columns);
 }

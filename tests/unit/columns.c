@@ -185,6 +185,39 @@ static void test_rows(void **unused)
 	free(back.p);
 }
 
+/* Columns are stored as what columns_join() makes of them, whichever of them are empty. */
+static void test_rows_of_columns(void **unused)
+{
+	struct columns c = { .n = 4 };
+	struct buffer joined = { 0 }, back = { 0 };
+
+	(void)unused;
+	assert_int_equal(packed_columns(db, "no row, and no statement", 0, &c, 0), SQLITE_OK);
+	for (int part = 1; part <= 2; part++) {
+		struct columns again = { .n = 4 };
+
+		for (uint64_t i = 0; i < 200000; i++)
+			assert_true(column_put(&c.of[1], i * i % 1000) &&
+				    column_put(&c.of[part + 1], i << 40) &&
+				    column_put(&again.of[1], i * i % 1000) &&
+				    column_put(&again.of[part + 1], i << 40));
+		joined.n = 0;
+		assert_true(columns_join(&again, &joined));
+		columns_fini(&again);
+		assert_int_equal(packed_columns(db,
+						"INSERT INTO t(size, blob, number) VALUES(?,?,?)",
+						part == 2 ? 77 : 0, &c, part == 1 ? 0 : 1000000000),
+				 SQLITE_OK);
+		assert_int_equal(columns_size(&c), 0);
+		assert_int_equal(read_row(part, joined.n, &back), PACKED_OK);
+		assert_int_equal(back.n, joined.n);
+		assert_memory_equal(back.p, joined.p, joined.n);
+	}
+	columns_fini(&c);
+	free(joined.p);
+	free(back.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_no_columns),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test_setup_teardown(test_rows, open_db, close_db),
+		cmocka_unit_test_setup_teardown(test_rows_of_columns, open_db, close_db),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
