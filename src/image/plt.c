@@ -11,6 +11,7 @@
 #define SLOT 16 /* bytes of a slot; .plt.got without IBT has SLOT_SHORT */
 #define SLOT_SHORT 8
 #define PLT_MAX (1u << 24)
+#define PIECE 512 /* relocations that are read at once */
 #define NAME_MAX_READ 4000
 #define JUMP_BYTES 6 /* ff 25 disp32: jmp *disp(%rip) */
 
@@ -43,27 +44,42 @@ static const Elf_Data *linked_data(const struct elf_file *f, const Elf64_Shdr *s
 	return data && data->d_type == ELF_T_SYM ? data : NULL;
 }
 
-static bool read_rela(struct got *g, const struct elf_file *f, Elf_Scn *scn, const Elf64_Shdr *sh)
+/* What the relocation puts into its word; neither a name nor a target: nothing that is known. */
+static struct got_word word_of(const struct elf_file *f, const Elf64_Rela *rela,
+			       const Elf_Data *syms, Elf64_Word strings)
 {
-	const Elf_Data *data = elf_getdata(scn, NULL);
-	const Elf64_Rela *rela = data && data->d_type == ELF_T_RELA ? data->d_buf : NULL;
+	struct got_word word = { .addr = rela->r_offset };
+	uint32_t type = ELF64_R_TYPE(rela->r_info), sym = ELF64_R_SYM(rela->r_info);
+	const Elf64_Sym *all = syms ? syms->d_buf : NULL;
+
+	if (type == R_X86_64_IRELATIVE)
+		word.target = (uint64_t)rela->r_addend;
+	else if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) && all &&
+		 sym < syms->d_size / sizeof(*all))
+		word.name = elf_strptr(f->elf, strings, all[sym].st_name);
+	return word;
+}
+
+/* Reads a section piece by piece: there may be millions of relocations, few of which are of interest. */
+static bool read_rela(struct got *g, const struct elf_file *f, const Elf64_Shdr *sh)
+{
+	Elf64_Rela piece[PIECE];
 	Elf64_Word strings;
 	const Elf_Data *syms = linked_data(f, sh, &strings);
-	size_t n = rela ? data->d_size / sizeof(*rela) : 0;
+	uint64_t left = sh->sh_size / sizeof(*piece), at = sh->sh_offset;
 
-	for (size_t i = 0; i < n; i++) {
-		struct got_word word = { .addr = rela[i].r_offset };
-		uint32_t type = ELF64_R_TYPE(rela[i].r_info), sym = ELF64_R_SYM(rela[i].r_info);
-		const Elf64_Sym *all = syms ? syms->d_buf : NULL;
+	if (sh->sh_offset > f->size || sh->sh_size > f->size - sh->sh_offset)
+		return true;
+	for (uint64_t n; left; left -= n, at += n * sizeof(*piece)) {
+		n = left < PIECE ? left : PIECE;
+		if (!elf_file_read(f, at, piece, n * sizeof(*piece)))
+			return true;
+		for (uint64_t i = 0; i < n; i++) {
+			struct got_word word = word_of(f, &piece[i], syms, strings);
 
-		if (type == R_X86_64_IRELATIVE)
-			word.target = (uint64_t)rela[i].r_addend;
-		else if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
-			continue;
-		else if (all && sym < syms->d_size / sizeof(*all))
-			word.name = elf_strptr(f->elf, strings, all[sym].st_name);
-		if ((word.name || word.target) && !add_word(g, &word))
-			return false;
+			if ((word.name || word.target) && !add_word(g, &word))
+				return false;
+		}
 	}
 	return true;
 }
@@ -88,7 +104,7 @@ static bool read_got(struct got *g, const struct elf_file *f)
 			if (had[i] || strcmp(elf_file_section_name(f, sh), names[i]) != 0)
 				continue;
 			had[i] = true;
-			if (!read_rela(g, f, scn, sh))
+			if (!read_rela(g, f, sh))
 				return false;
 		}
 	}

@@ -186,25 +186,41 @@ static bool merge(struct symbols *s, struct symbols *from)
 	return ok;
 }
 
-static bool read_symbols(struct image *im)
+/* Reads symbol tables by handles of libelf's that are ended then, because these keep copies of them. */
+static bool read_tables(struct image *im)
 {
 	bool debug = image_debug_file(im), ok;
 	Elf *own = elf_file_begin_aside(&im->file);
 	Elf *own_debug = debug ? elf_file_begin_aside(&im->debug) : NULL;
-	struct symbols go = { 0 }, plt = { 0 };
 
 	ok = symbols_read(&im->symbols, &im->file, im) &&
 	     (!debug || symbols_read(&im->symbols, &im->debug, im));
-	symbols_sort(&im->symbols);
-	ok = ok && add_go(&go, &im->symbols, im);
-	ok = merge(&im->symbols, &go) && ok;
-	im->has_symbols = im->symbols.n;
-	ok = ok && plt_read(&plt, &im->symbols, im);
-	ok = merge(&im->symbols, &plt) && ok;
 	elf_file_end_aside(&im->file, own);
 	if (debug)
 		elf_file_end_aside(&im->debug, own_debug);
 	return ok;
+}
+
+static bool read_plt(struct symbols *plt, struct image *im)
+{
+	Elf *own = elf_file_begin_aside(&im->file);
+	bool ok = plt_read(plt, &im->symbols, im);
+
+	elf_file_end_aside(&im->file, own);
+	return ok;
+}
+
+static bool read_symbols(struct image *im)
+{
+	struct symbols go = { 0 }, plt = { 0 };
+	bool ok = read_tables(im);
+
+	symbols_sort(&im->symbols);
+	ok = ok && add_go(&go, &im->symbols, im);
+	ok = merge(&im->symbols, &go) && ok;
+	im->has_symbols = im->symbols.n;
+	ok = ok && read_plt(&plt, im);
+	return merge(&im->symbols, &plt) && ok;
 }
 
 static void read_procs(struct image *im)
