@@ -61,6 +61,13 @@ static void cut_record(struct thread *t, uint64_t *record, const struct place *p
 	stream_of(t)->at = (uint64_t)record + place->record;
 }
 
+/* Continues in the dispatcher, as if no code had run: the program's registers are, or have just been, put aside. */
+static void abort_entry(struct context *c)
+{
+	c->rip = (uint64_t)rt_enter_abort;
+	c->flags &= ~(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT);
+}
+
 /* Leaves the cache for the dispatcher, with the program's present state. */
 static void leave(struct thread *t, struct sig_ucontext *uc, const struct place *place)
 {
@@ -89,8 +96,7 @@ static void leave(struct thread *t, struct sig_ucontext *uc, const struct place 
 		cut_record(t, (uint64_t *)(stream_of(t)->at - place->closed), place);
 	else if (place->done && place->base != NO_REG && place->spilled & 1u << place->base)
 		cut_record(t, (uint64_t *)*context_register(&uc->c, place->base), place);
-	uc->c.rip = (uint64_t)rt_enter_abort;
-	uc->c.flags &= ~(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT);
+	abort_entry(&uc->c);
 	t->stepping = false;
 }
 
@@ -336,7 +342,7 @@ void on_signal(int sig, struct sig_info *info, struct sig_ucontext *uc)
 	if (between(at, rt_syscall_begin, rt_syscall_restart) && at <= (uint64_t)rt_syscall_insn)
 		uc->c.rip = (uint64_t)rt_syscall_restart;
 	else if (between(at, rt_enter_check, rt_enter_end))
-		uc->c.rip = (uint64_t)rt_enter_abort;
+		abort_entry(&uc->c);
 	else if (in_cache(at) || between(at, rt_ibl_begin, rt_ibl_end))
 		find_way_out(t, uc);
 }

@@ -201,9 +201,14 @@ static bool raise_bad_frame(struct thread *t)
 bool signals_return(struct thread *t)
 {
 	struct sig_ucontext uc;
+	sig_set mask;
 
+	signals_block_all(&mask);
+	if (t->pending) /* its handler begins with this mask and this context, and ends before they change */
+		return false;
 	if (!rt_copy(&uc, (const void *)(t->regs[RSP] - 8 + offsetof(struct frame, uc)),
 		     sizeof(uc))) {
+		signals_restore(mask);
 		t->regs[RCX] = t->pc;
 		t->regs[R11] = t->flags;
 		return raise_bad_frame(t);

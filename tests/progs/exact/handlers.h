@@ -13,7 +13,7 @@
 static volatile sig_atomic_t caught, last_number;
 static volatile siginfo_t last_info;
 
-static void on_info(int number, siginfo_t *info, void *context)
+static inline void on_info(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	last_info = *info;
