@@ -12,6 +12,8 @@
 #pragma GCC visibility push(hidden)
 
 void signals_init(void);
+/* Called when the program may have more vector state than before (ARCH_REQ_XCOMP_PERM). */
+void signals_frame_components(void);
 void signals_thread(struct thread *t); /* sets up the thread's alternate stack */
 void signals_deliver(struct thread *t);
 /* Raises a fault of the program at t->pc that the engine found. False: another signal is delivered

@@ -4,6 +4,7 @@
  * and read again when it returns. The engine leaves a program by such a frame, too.
  */
 #include <asm/errno.h>
+#include <asm/prctl.h>
 #include <asm/sigcontext.h>
 #include <asm/siginfo.h>
 #include <asm/signal.h>
@@ -16,6 +17,9 @@
 #include "engine/os/util.h"
 
 #define FLAGS_PROGRAM 0x40dd5ul /* flags that a handler may change: AC OF DF TF SF ZF AF PF CF */
+#ifndef ARCH_GET_XCOMP_PERM
+#define ARCH_GET_XCOMP_PERM 0x1022
+#endif
 #define UC_FP_XSTATE 1
 #define UC_SIGCONTEXT_SS 2
 #define UC_STRICT_RESTORE_SS 4
@@ -29,16 +33,66 @@ struct frame {
 	struct sig_info info;
 };
 
+/* The vector state of a frame: its components, and its bytes. A program has some components only when it asks for them. */
 static uint64_t xsave_mask, xsave_size;
+/* What handlers begin with: initial vector state, for which the header names no component as present. */
+static struct {
+	uint8_t legacy[512], header[64];
+} __attribute__((aligned(64))) initial;
+static uint32_t initial_pkru;
+
+#define MXCSR 24 /* offset in the legacy state */
+#define MXCSR_INITIAL 0x1f80
+#define COMPONENT_PKRU (1ull << 9)
+
+static void cpuid(uint32_t leaf, uint32_t part, uint32_t *a, uint32_t *b)
+{
+	uint32_t d;
+
+	__asm__ volatile("cpuid" : "=a"(*a), "=b"(*b), "+c"(part), "=d"(d) : "a"(leaf));
+}
+
+void signals_frame_components(void)
+{
+	uint32_t a, b, d;
+	uint64_t mask, size = sizeof(initial), permitted;
+
+	__asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+	mask = (uint64_t)d << 32 | a;
+	if (!sys(__NR_arch_prctl, ARCH_GET_XCOMP_PERM, &permitted))
+		mask &= permitted;
+	for (uint32_t i = 2; i < 63; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		cpuid(0xd, i, &a, &b); /* the component's size and offset */
+		if (a + b > size)
+			size = a + b;
+	}
+	/* in this order, because another thread may be writing a frame */
+	__atomic_store_n(&xsave_size, size, __ATOMIC_RELEASE);
+	__atomic_store_n(&xsave_mask, mask, __ATOMIC_RELEASE);
+}
 
 void signals_frame_init(void)
 {
-	uint32_t a, b, c = 0, d;
+	const uint32_t mxcsr = MXCSR_INITIAL;
+	uint32_t d;
 
-	__asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
-	xsave_mask = (uint64_t)d << 32 | a;
-	__asm__ volatile("cpuid" : "=a"(a), "=b"(b), "+c"(c), "=d"(d) : "a"(0xd));
-	xsave_size = b;
+	signals_frame_components();
+	memcpy(initial.legacy + MXCSR, &mxcsr, sizeof(mxcsr));
+	if (xsave_mask & COMPONENT_PKRU)
+		__asm__ volatile("rdpkru" : "=a"(initial_pkru), "=d"(d) : "c"(0));
+}
+
+/* Gives a handler the vector state that the kernel gives it. */
+static void load_initial_vectors(void)
+{
+	uint64_t mask = xsave_mask & ~COMPONENT_PKRU;
+
+	__asm__ volatile("xrstor64 %0" ::"m"(initial), "a"((uint32_t)mask),
+			 "d"((uint32_t)(mask >> 32)));
+	if (xsave_mask & COMPONENT_PKRU)
+		__asm__ volatile("wrpkru" ::"a"(initial_pkru), "c"(0), "d"(0));
 }
 
 void signals_save_regs(struct thread *t, const struct context *c)
@@ -89,23 +143,22 @@ long signals_altstack(struct thread *t)
 	return 0;
 }
 
-/* Copies the vector state into a frame, with the marks that tell its size. */
-static bool save_vectors(uint64_t at)
+/* Copies the vector state, of these components, into a frame, with the marks that tell its size. */
+static bool save_vectors(uint64_t at, uint64_t mask, uint64_t size)
 {
 	struct _fpstate_64 *fp = (void *)at;
 	uint8_t zero[512 + 64] = { 0 };
 	uint32_t magic = FP_XSTATE_MAGIC2;
 	/* a probe: the copy meets the fault that xsave would meet */
-	if (!rt_copy((void *)at, zero, sizeof(zero)) ||
-	    !rt_copy((void *)(at + xsave_size), &magic, 4))
+	if (!rt_copy((void *)at, zero, sizeof(zero)) || !rt_copy((void *)(at + size), &magic, 4))
 		return false;
 	__asm__ volatile("xsave64 %0"
 			 : "+m"(*(uint8_t(*)[4096])at)
-			 : "a"((uint32_t)xsave_mask), "d"((uint32_t)(xsave_mask >> 32)));
+			 : "a"((uint32_t)mask), "d"((uint32_t)(mask >> 32)));
 	fp->sw_reserved.magic1 = FP_XSTATE_MAGIC1;
-	fp->sw_reserved.extended_size = (uint32_t)xsave_size + 4;
-	fp->sw_reserved.xfeatures = xsave_mask;
-	fp->sw_reserved.xstate_size = (uint32_t)xsave_size;
+	fp->sw_reserved.extended_size = (uint32_t)size + 4;
+	fp->sw_reserved.xfeatures = mask;
+	fp->sw_reserved.xstate_size = (uint32_t)size;
 	return true;
 }
 
@@ -119,10 +172,10 @@ static bool load_vectors(struct thread *t, uint64_t at)
 	sw = (uint32_t *)((char *)area + 464);
 	area[3] &= ~0xffff0000ull | 0xffff; /* reserved bits of mxcsr are cleared */
 	memset((char *)area + 512, 0, 64);
-	if (sw[0] == FP_XSTATE_MAGIC1 && sw[4] == (uint32_t)xsave_size) {
-		if (!rt_copy((char *)area + 512, (const void *)(at + 512), xsave_size - 512))
+	if (sw[0] == FP_XSTATE_MAGIC1 && sw[4] >= sizeof(initial) && sw[4] <= xsave_size) {
+		if (!rt_copy((char *)area + 512, (const void *)(at + 512), sw[4] - 512))
 			return false;
-		area[64] &= xsave_mask;
+		area[64] &= xsave_mask & ((uint64_t)sw[3] << 32 | sw[2]);
 		memset(&area[65], 0, 56);
 	} else {
 		area[64] = 3; /* x87 and SSE */
@@ -153,6 +206,7 @@ static void fill_context(const struct thread *t, struct context *c)
 bool signals_push_frame(struct thread *t, const struct action *a)
 {
 	struct frame f = { .restorer = a->restorer, .info = t->signal.info };
+	uint64_t mask = __atomic_load_n(&xsave_mask, __ATOMIC_ACQUIRE), size = xsave_size;
 	uint64_t sp = t->regs[RSP], fp;
 	struct sig_stack alt = t->altstack;
 	bool on_alt = on_altstack(t);
@@ -169,7 +223,7 @@ bool signals_push_frame(struct thread *t, const struct action *a)
 	} else {
 		sp -= 128;
 	}
-	fp = (sp - (xsave_size + 4)) & ~63ul;
+	fp = (sp - (size + 4)) & ~63ul;
 	sp = ((fp - sizeof(f)) & ~15ul) - 8;
 	/* the alternate stack has no room */
 	if (on_alt && (sp <= alt.sp || sp - alt.sp > alt.size))
@@ -177,8 +231,9 @@ bool signals_push_frame(struct thread *t, const struct action *a)
 	fill_context(t, &f.uc.c);
 	f.uc.c.fpstate = fp;
 	f.uc.mask = t->signal.mask;
-	if (!save_vectors(fp) || !rt_copy((void *)sp, &f, sizeof(f)))
+	if (!save_vectors(fp, mask, size) || !rt_copy((void *)sp, &f, sizeof(f)))
 		return false;
+	load_initial_vectors();
 	t->regs[RSP] = sp;
 	t->regs[RDI] = (uint64_t)f.info.signo;
 	t->regs[RSI] = sp + offsetof(struct frame, info);
@@ -249,7 +304,7 @@ void signals_leave(struct thread *t, sig_set mask)
 	f->uc.stack = t->altstack;
 	if (!t->altstack.size)
 		f->uc.stack.flags = ALTSTACK_OFF;
-	if (!save_vectors(vectors))
+	if (!save_vectors(vectors, xsave_mask, xsave_size))
 		die("no memory to leave the program");
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		signals_kernel_action(sig, &t->handlers->a[sig], NULL);

@@ -48,7 +48,7 @@ static const sig_set sync_signals =
 /* signals.c: ends the process as a signal without a handler does. */
 void signals_die(int sig) __attribute__((noreturn));
 
-/* signals_frame.c: finds out how much vector state there is. */
+/* signals_frame.c: finds out how much vector state there is, and what handlers begin with. */
 void signals_frame_init(void);
 /* Takes the program's registers and flags from what the kernel saved of a thread. */
 void signals_save_regs(struct thread *t, const struct context *c);

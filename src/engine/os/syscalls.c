@@ -30,6 +30,9 @@
 #define RLIMIT_DATA_NUMBER 2
 #define RLIMIT_AS_NUMBER 9
 #define PAGE 4096ul
+#ifndef ARCH_REQ_XCOMP_PERM
+#define ARCH_REQ_XCOMP_PERM 0x1023
+#endif
 
 /* Whether a mapping would lie where lines are marked. */
 static long keep_away(uint64_t addr, long flags)
@@ -203,6 +206,10 @@ static long do_arch_prctl(struct thread *t)
 			return -EPERM;
 		t->gs_base = t->regs[RSI];
 		return 0;
+	case ARCH_REQ_XCOMP_PERM:
+		r = rt_syscall(t);
+		signals_frame_components();
+		return r;
 	case ARCH_GET_GS:
 		return rt_copy((void *)t->regs[RSI], &t->gs_base, 8) ? 0 : -EFAULT;
 	default:

@@ -908,6 +908,53 @@ CASE(mxcsr_and_result)
 	EQ(caught, 2);
 }
 
+/* A handler begins with initial vector state, whatever it interrupts, which goes on with its own. */
+static uint32_t handler_mxcsr;
+static uint16_t handler_control, handler_tags[14];
+static uint64_t handler_ymm[4];
+
+static void on_state(int number)
+{
+	(void)number;
+	__asm__ volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstenv %2"
+			 : "=m"(handler_mxcsr), "=m"(handler_control), "=m"(handler_tags));
+	if (__builtin_cpu_supports("avx"))
+		__asm__ volatile("vmovdqu %%ymm9, %0" : "=m"(handler_ymm));
+}
+
+CASE(handler_begins_anew)
+{
+	const uint32_t towards_zero = 0x7f80;
+	const uint16_t narrow = 0xc7f;
+	const uint64_t ones[4] = { 1, 1, 1, 1 };
+	uint64_t ymm[4] = { 1, 1, 1, 1 };
+	uint32_t mxcsr;
+	uint16_t control, status;
+
+	signal(SIGUSR1, on_state);
+	if (__builtin_cpu_supports("avx"))
+		__asm__ volatile("vmovdqu %0, %%ymm9" : : "m"(ones) : "xmm9");
+	__asm__ volatile("ldmxcsr %4\n\tfldcw %5\n\tfldpi\n\tfldpi\n\tsyscall\n\t"
+			 "stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2\n\tfninit"
+			 : "=m"(mxcsr), "=m"(control), "=m"(status)
+			 : "a"(SYS_tgkill), "m"(towards_zero), "m"(narrow), "D"(getpid()),
+			   "S"(gettid()), "d"(SIGUSR1)
+			 : "rcx", "r11", "memory");
+	if (__builtin_cpu_supports("avx"))
+		__asm__ volatile("vmovdqu %%ymm9, %0" : "=m"(ymm));
+	__asm__ volatile("ldmxcsr %0" : : "m"((const uint32_t){ 0x1f80 }));
+	EQ(handler_mxcsr, 0x1f80);
+	EQ(handler_control, 0x37f);
+	EQ(handler_tags[4], 0xffff);
+	for (int i = 0; i < 4; i++)
+		EQ(handler_ymm[i], 0);
+	EQ(mxcsr, towards_zero);
+	EQ(control, narrow);
+	EQ(status >> 11 & 7, 6); /* the stack's top */
+	for (int i = 0; i < 4; i++)
+		EQ(ymm[i], 1);
+}
+
 CASE(alarm)
 {
 	handle(SIGALRM, on_info, 0);
