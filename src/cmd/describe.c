@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "cpu/cpu.h"
+#include "cpu/memory.h"
+#include "cpu/penalties.h"
 
 uint64_t describe_usage_ns(const struct rusage *u)
 {
@@ -110,6 +112,21 @@ uint64_t describe_clock(void)
 	}
 	best = CLOCK_ROUNDS * CLOCK_CHAIN * 1000000000ul / best;
 	return best >= 100000000 && best <= RUN_CLOCK_MAX ? best : 0;
+}
+
+void describe_memory(struct run *r)
+{
+	const struct machine_level *second = &culprit_machine(r->cpu)->data[1];
+	struct cpu_memory m;
+
+	if (!cpu_memory_measure(&m, (uint64_t)second->room << MACHINE_LINE))
+		return;
+	r->n.memory_measured = 1;
+	r->n.near_ps = (uint64_t)(m.near * 1000);
+	r->n.far_ps = (uint64_t)(m.far * 1000);
+	r->n.near_line_ps = (uint64_t)(m.near_line * 1000);
+	r->n.far_line_ps = (uint64_t)(m.far_line * 1000);
+	r->n.refills = (uint64_t)(m.refills * 1000);
 }
 
 int describe_run(struct profile *p, const char *source, const struct session_options *o,

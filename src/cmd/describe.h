@@ -11,6 +11,8 @@
 
 uint64_t describe_usage_ns(const struct rusage *u); /* user and system time */
 uint64_t describe_clock(void);			    /* Hz, or 0 where the CPU is not a real one */
+/* Measures how far caches and memory are from the run's CPU. */
+void describe_memory(struct run *r);
 /* Adds the run: its source, command, machine. -1 without memory. */
 int describe_run(struct profile *p, const char *source, const struct session_options *o,
 		 struct err *err);

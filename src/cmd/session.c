@@ -507,6 +507,7 @@ static int prepare(struct session *s, struct err *err)
 	    open_watches(s, err))
 		return -1;
 	s->profile.run[0].clock = describe_clock();
+	describe_memory(&s->profile.run[0]);
 	s->profile.method = o->sketch;
 	s->profile.capacity = o->sketch_capacity;
 	/* half of a window is what lies before the loads that are judged */

@@ -26,7 +26,7 @@ static const struct fact *fact_at(const struct chain *k, uint32_t i)
  * reads no other register of the chain is a move. */
 static double operation(const struct chain *k, const struct fact *f)
 {
-	const struct culprit_machine *m = k->c->machine;
+	const struct culprit_machine *m = &k->c->machine;
 
 	if (f->load && !(f->reads & k->through))
 		return 0;
@@ -122,7 +122,7 @@ static double chain_at(struct chain *k, uint32_t i)
 		return 0;
 	cycles = between(k, i, store);
 	return cycles < 0 ? 0
-			  : ((f->writes & VECTORS ? k->c->machine->vector_load : 0) + cycles) *
+			  : ((f->writes & VECTORS ? k->c->machine.vector_load : 0) + cycles) *
 				    (double)m->count[CONFLICT_FULL] / (double)m->judged;
 }
 

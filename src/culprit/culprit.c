@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "culprit/culprit_priv.h"
+#include "culprit/refills.h"
 #include "culprit/scale.h"
 #include "estimate/anchor.h"
 #include "observe/layouts.h"
@@ -237,6 +238,9 @@ static bool looked_for_conflicts(const struct profile *p)
 static int find_all(struct culprits *c)
 {
 	sum_locality(c);
+	if (refills_find(&c->refills, c->e, c->src->profile))
+		return -1;
+	c->facts.all_refills = c->refills;
 	if (c->e->method == ESTIMATE_COUNTED)
 		return culprits_find_paths(c);
 	return scales_fit(c);
@@ -255,10 +259,10 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 	profile_counters(src->profile, &counters);
 	c->e = e;
 	c->src = src;
-	c->machine = culprit_machine(src->schedule.cpu);
+	refills_machine(&c->machine, src->schedule.cpu, src->profile);
 	c->period = anchor_cycles(src->profile);
 	c->facts = (struct fact_source){
-		.machine = c->machine,
+		.machine = &c->machine,
 		.meetings = looked_for_conflicts(src->profile) ? &c->meetings : NULL,
 		.schedules = &c->schedules,
 		.profile = src->profile,
@@ -267,7 +271,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 		.samples = (double)counters.user,
 	};
 	if (!meetings_make(&c->meetings, src->profile) && !schedules_make(&c->schedules, e, src) &&
-	    !find_all(c))
+	    !refills_find(&c->refills, e, src->profile) && !find_all(c))
 		return c;
 	err_no_memory(err, "culprits");
 	culprits_close(c);
@@ -281,6 +285,7 @@ void culprits_close(struct culprits *c)
 	forget_crowds(c);
 	meetings_fini(&c->meetings);
 	schedules_fini(&c->schedules);
+	free(c->refills);
 	free(c);
 }
 
@@ -387,7 +392,7 @@ static double retired(const struct work *w, uint32_t block, uint32_t from, uint3
 /* Cycles in which the core can execute and retire those instructions of a block if none waits. */
 static double at_once(const struct work *w, uint32_t block, uint32_t from, uint32_t to)
 {
-	const struct culprit_machine *m = w->c->machine;
+	const struct culprit_machine *m = &w->c->machine;
 	double integer = 0;
 
 	for (uint32_t k = from; k < to; k++) {
@@ -428,7 +433,7 @@ static double least_part(const struct work *w, uint32_t block)
 		ideal += ideal_of(w, block, s, k);
 	}
 	least = fmin(ideal / CULPRIT_AT_ONCE,
-		     retired(w, block, 0, b->ninsn) / w->c->machine->retire);
+		     retired(w, block, 0, b->ninsn) / w->c->machine.retire);
 	return all > 0 ? ((all - ideal) / CULPRIT_AT_ONCE + least) / all : 1;
 }
 
@@ -440,7 +445,7 @@ static void explain(struct work *w, uint32_t block, uint32_t k, double behind,
 	struct culprit_verdict verdict[CULPRIT_N];
 	struct culprit_range r[CULPRIT_N];
 	struct culprit_case c = {
-		.machine = w->c->machine,
+		.machine = &w->c->machine,
 		.least = t->least,
 	};
 	double factor = estimate_factor(estimate_error(w->c->e, w->p, block));

@@ -10,7 +10,8 @@
 struct culprits {
 	struct estimate *e;
 	const struct estimate_source *src;
-	const struct culprit_machine *machine;
+	struct culprit_machine machine; /* by what the recorder has measured, where it has */
+	double *refills; /* of the last cache level, by procedure (refills.h); or NULL */
 	struct meetings meetings;
 	struct places line_places, page_places;
 	struct fetched lines_fetched, pages_fetched;

@@ -237,6 +237,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 		.layouts =
 			site && src->profile ? layouts_of(src->profile->image[site->id.image]) : 1,
 		.samples = src->samples,
+		.refills = src->refills,
 		.distinct = distinct_of(&seen, seen.spread ? &seen.spread->lines : NULL),
 	};
 
@@ -264,6 +265,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 	p.walk = pattern.walk;
 	f->dcache = footprint_cost(&p, src->machine->data);
 	p.unit = MACHINE_PAGE;
+	p.refills = 0;
 	p.walk = 0; /* it comes by a page again and again */
 	p.distinct = distinct_of(&seen, seen.spread ? &seen.spread->pages : NULL);
 	p.crowd = src->data_pages;

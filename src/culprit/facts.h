@@ -92,7 +92,10 @@ struct fact_source {
 	double scale;			 /* factor from frequencies to executions */
 	uint64_t processes;
 	double samples; /* interrupts of the sampler, each of which empties first and second levels */
-	struct locality seen; /* sums over all sites */
+	/* how often others fill the last cache level while the procedure's instructions run; 0: not known */
+	double refills;
+	const double *all_refills; /* by the procedure's number; NULL: not known */
+	struct locality seen;	   /* sums over all sites */
 	const struct schedules *schedules;
 	/* The lines and pages, of data and of code, that the whole program touches. */
 	const struct fetched *lines_fetched, *pages_fetched; /* NULL: not known */
@@ -135,6 +138,7 @@ struct footprint {
 	bool fixed;		     /* the instruction itself shows that it accesses one place, */
 	bool stack;		     /* and that the place is near the stack pointer */
 	uint64_t processes;
+	double refills; /* how often others fill the last cache level meanwhile; 0: not known */
 	double walk; /* executions until a list or a stream begins anew; 0: the accesses are neither */
 	double layouts; /* number of processes with memory of their own, which share uses and units */
 	struct hiding hiding;

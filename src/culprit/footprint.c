@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "culprit/facts.h"
+#include "culprit/refills.h"
 
 #define LISTED FOOTPRINT_REGIONS /* most addresses of a list that are used */
 #define REGION_LEAST 4		 /* number of places from which a region can be told */
@@ -21,16 +22,31 @@ struct misses_of {
 	double most[MACHINE_LEVELS], likely[MACHINE_LEVELS];
 };
 
+/* Whether that level is shared with the rest of the machine. */
+static bool is_shared(int level)
+{
+	return level == MACHINE_LEVELS - 1;
+}
+
+/* The likely part of fresh uses that find their line lost from a level, if it is used in that many bursts. */
+static double lost(struct crowd *crowd, double bursts, double refills, int i,
+		   const struct machine_level level[MACHINE_LEVELS])
+{
+	double own = crowd_lost(crowd, bursts, level[i].room);
+
+	return is_shared(i) ? fmax(own, refills_lost(bursts, refills, false)) : own;
+}
+
 /* Adds a share of an instruction's accesses, to lines with that many uses each; a part of the uses
  * is fresh. */
-static void count(struct misses_of *m, double share, double uses, double fresh, struct crowd *crowd,
-		  const struct machine_level level[MACHINE_LEVELS])
+static void count(struct misses_of *m, const struct footprint *f, double share, double uses,
+		  double fresh, const struct machine_level level[MACHINE_LEVELS])
 {
 	for (int i = 0; share > 0 && i < MACHINE_LEVELS; i++) {
-		m->most[i] += share * crowd_evicts(crowd, uses, level[i].room);
+		m->most[i] += share * crowd_evicts(f->crowd, uses, level[i].room);
 		if (fresh > 0)
 			m->likely[i] +=
-				share * fresh * crowd_lost(crowd, uses * fresh, level[i].room);
+				share * fresh * lost(f->crowd, uses * fresh, f->refills, i, level);
 	}
 }
 
@@ -49,9 +65,10 @@ static struct odds cost(const struct misses_of *m, struct odds fresh, struct hid
 struct odds footprint_single(double uses, double bursts, struct odds fresh, struct crowd *crowd,
 			     const struct machine_level level[MACHINE_LEVELS])
 {
+	const struct footprint f = { .crowd = crowd };
 	struct misses_of m = { { 0 }, { 0 } };
 
-	count(&m, 1, uses, 0, crowd, level);
+	count(&m, &f, 1, uses, 0, level);
 	for (int i = 0; i < MACHINE_LEVELS; i++)
 		m.likely[i] = fresh.likely * crowd_lost(crowd, bursts, level[i].room);
 	return cost(&m, fresh, HIDES_NOTHING, level);
@@ -139,13 +156,15 @@ static const double unknown_lost[MACHINE_LEVELS] = { 1, 0.5, 0.25 };
 
 /* The part of fresh uses of a place that find it evicted, if it has that many of them. A walk that takes as many steps as
  * there are lines, or half as many, comes to a line again only after the others. */
-static double likely_lost(const struct footprint *f, double bursts, double room)
+static double likely_lost(const struct footprint *f, double bursts, int i,
+			  const struct machine_level level[MACHINE_LEVELS])
 {
-	double own = f->uses / f->layouts * f->fresh.likely / bursts;
+	double own = f->uses / f->layouts * f->fresh.likely / bursts, passed;
 
-	return f->walk * f->fresh.likely * 2 >= own && f->walk > 0
-		       ? crowd_passed(f->crowd, bursts, own, room)
-		       : crowd_lost(f->crowd, bursts, room);
+	if (f->walk * f->fresh.likely * 2 < own || f->walk <= 0)
+		return lost(f->crowd, bursts, f->refills, i, level);
+	passed = crowd_passed(f->crowd, bursts, own, level[i].room);
+	return is_shared(i) ? fmax(passed, refills_lost(bursts, f->refills, true)) : passed;
 }
 
 /* Adds the likely misses of listed places, which stand for the others: rarely used places are the
@@ -168,12 +187,11 @@ static void expect_listed(struct misses_of *m, const struct footprint *f, const 
 		others = fmax(others, f->uses / f->layouts * rest * of_rest / units);
 
 		for (int l = 0; l < MACHINE_LEVELS; l++) {
-			double lost =
-				known ? likely_lost(f, others, level[l].room) : unknown_lost[l];
+			double misses = known ? likely_lost(f, others, l, level) : unknown_lost[l];
 
 			m->likely[l] += spot[i].share * of_listed *
-					likely_lost(f, fmax(own, there), level[l].room);
-			m->likely[l] += rest / k * of_rest * lost;
+					likely_lost(f, fmax(own, there), l, level);
+			m->likely[l] += rest / k * of_rest * misses;
 		}
 	}
 }
@@ -204,12 +222,12 @@ static double count_listed(struct misses_of *m, const struct footprint *f,
 
 	for (unsigned i = 0; i < k; i++) {
 		listed += spot[i].share;
-		count(m, spot[i].share, f->uses * spot[i].share, 0, f->crowd, level);
+		count(m, f, spot[i].share, f->uses * spot[i].share, 0, level);
 	}
 	rest = fmax(0, 1 - listed);
 	units = ceil(footprint_region(f->hot, f->processes) / (double)(1ULL << f->unit));
 	units = fmin(units, fmax(1, f->distinct / f->layouts));
-	count(&region, 1, f->uses / f->layouts / units, 0, f->crowd, level);
+	count(&region, f, 1, f->uses / f->layouts / units, 0, level);
 	all = crowd_between(f->crowd, 0);
 	for (int i = 0; i < MACHINE_LEVELS; i++) {
 		m->most[i] += rest * region.most[i];
@@ -229,12 +247,12 @@ struct odds footprint_cost(const struct footprint *f,
 	double units = 1, uses = f->uses / f->layouts; /* of one process */
 
 	if (f->fixed) {
-		count(&m, 1, uses, f->fresh.likely, f->crowd, level);
+		count(&m, f, 1, uses, f->fresh.likely, level);
 	} else if (f->stack) {
 		units = ceil((double)(STACK_LINES << MACHINE_LINE) / (double)(1ULL << f->unit));
-		count(&m, 1, uses / units, f->fresh.likely, f->crowd, level);
+		count(&m, f, 1, uses / units, f->fresh.likely, level);
 	} else if (!f->hot || !hot_total(f->hot)) {
-		count(&m, 1, 0, f->fresh.likely, f->crowd, level);
+		count(&m, f, 1, 0, f->fresh.likely, level);
 	} else {
 		units = count_listed(&m, f, level);
 	}

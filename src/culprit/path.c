@@ -111,7 +111,9 @@ static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc
 	struct image *im = p->src->image(p->src->ctx, proc->image);
 	struct fact *f = calloc((size_t)b->ninsn + 1, sizeof(*f));
 	const struct schedule_insn *scheduled = schedules_of(p->facts->schedules, proc, block);
+	struct fact_source facts = *p->facts;
 
+	facts.refills = facts.all_refills ? facts.all_refills[proc - p->e->proc] : 0;
 	for (uint32_t i = 0; f && im && i < b->ninsn; i++) {
 		const struct cfg_insn *at = &proc->g.insn[b->insn + i];
 		size_t n = 0;
@@ -125,7 +127,7 @@ static struct fact *make_facts(struct paths *p, const struct estimate_proc *proc
 
 			if (fact_is_fresh(&in, s))
 				way = pattern_of(im, proc, block, i);
-			fact_make(&f[i], &in, s, executions(p, proc, block), way, p->facts);
+			fact_make(&f[i], &in, s, executions(p, proc, block), way, &facts);
 		}
 		f[i].image = proc->image;
 		f[i].least = scheduled ? scheduled[i].least : 0;

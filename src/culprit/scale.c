@@ -104,10 +104,10 @@ static double moved_by(const struct culprits *c, const struct fact *f)
 {
 	double lines = f->hide_line.stream ? f->dcache.likely
 		       : f->load	   ? 0
-				 : f->dcache.likely * f->hide_line.overlap / c->machine->misses;
+				 : f->dcache.likely * f->hide_line.overlap / c->machine.misses;
 	double pages = f->hide_page.stream ? f->dtlb.likely
 		       : f->load	   ? 0
-				 : f->dtlb.likely * f->hide_page.overlap / c->machine->walks;
+				 : f->dtlb.likely * f->hide_page.overlap / c->machine.walks;
 
 	return lines + pages;
 }
@@ -116,11 +116,11 @@ static double moved_by(const struct culprits *c, const struct fact *f)
 static double met_by(const struct culprits *c, const struct fact *f)
 {
 	double data = f->load ? f->dcache.likely + f->dtlb.likely - moved_by(c, f) : 0;
-	double forwarding = f->forward.likely * c->machine->forward;
+	double forwarding = f->forward.likely * c->machine.forward;
 
 	/* accesses that windows never judged count as meeting no store */
 	return (f->located ? data : 0) + (f->judged ? forwarding : 0) + f->icache.likely +
-	       f->itlb.likely + f->front.likely + f->contended.likely * c->machine->contended;
+	       f->itlb.likely + f->front.likely + f->contended.likely * c->machine.contended;
 }
 
 /* The cycles of a block: by the model, and as observed. */
@@ -133,7 +133,7 @@ static double chained(const struct culprits *c, const struct estimate_proc *p, u
 		      const struct fact *f, const struct schedule_insn *insn, uint32_t k)
 {
 	return f->divides && carried_to_itself(c, p, b, k)
-		       ? fmax(0, c->machine->divide - (insn ? insn[k].least : 0))
+		       ? fmax(0, c->machine.divide - (insn ? insn[k].least : 0))
 		       : 0;
 }
 
@@ -166,7 +166,7 @@ static void model_end(const struct culprits *c, const struct estimate_proc *p, u
 		      double last, double wrong, double *cycles)
 {
 	const struct cfg_block *k = &p->g.block[b];
-	double here = last + wrong * c->machine->mispredict, f = c->e->scale * p->block[b].f;
+	double here = last + wrong * c->machine.mispredict, f = c->e->scale * p->block[b].f;
 
 	for (uint32_t i = k->out; i < k->out + k->nout && k->ends != CFG_END_CALL; i++) {
 		const struct cfg_edge *e = &p->g.edge[i];
@@ -175,7 +175,7 @@ static void model_end(const struct culprits *c, const struct estimate_proc *p, u
 		if (e->kind == CFG_VIRTUAL || e->to == CFG_EXIT_BLOCK)
 			continue;
 		to = last * to +
-		     c->machine->mispredict * f *
+		     c->machine.mispredict * f *
 			     (k->nout == 2 ? front_wrong_to(wrong / f, to) : wrong / f * to);
 		cycles[p->first + seen_in(p, e->to)] += to;
 		here -= to;
@@ -190,7 +190,7 @@ static void model_cycles(const struct culprits *c, const struct estimate_proc *p
 	const struct schedule_insn *insn = schedules_of(&c->schedules, p, b);
 	uint32_t n = p->g.block[b].ninsn, end;
 	double f = c->e->scale * p->block[b].f, last = 0,
-	       own = fmax(culprits_least(c, p, b), n / c->machine->retire);
+	       own = fmax(culprits_least(c, p, b), n / c->machine.retire);
 	const struct fact *fact = NULL;
 	double moved = 0,
 	       met = 0; /* cycles in which lines are transferred; cycles that executions wait for */
@@ -334,7 +334,7 @@ static double most_of(const struct culprits *c, const struct estimate_proc *p, u
 	for (uint32_t k = 0; k < p->g.block[block].ninsn; k++) {
 		const struct fact *f = paths_placed(c->paths, p, block, k);
 
-		most += f ? fact_most(f, c->machine) : 0;
+		most += f ? fact_most(f, &c->machine) : 0;
 	}
 	return most;
 }

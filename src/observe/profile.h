@@ -105,7 +105,13 @@ struct profile_image {
 	X(policy_operands, "operands of instructions that --policy slots met") \
 	X(policy_masked, "of those, masked at the end: known well enough") \
 	X(policy_reopened, "operands that were judged again after a pause") \
-	X(policy_thrashed, "times that more operands wanted slots than there are")
+	X(policy_thrashed, "times that more operands wanted slots than there are") \
+	X(memory_measured, "times that loads were measured before the program ran: sums of") \
+	X(near_ps, "time of a load from the third cache level, ps") \
+	X(far_ps, "time of a load from memory, ps") \
+	X(near_line_ps, "time of a line that is read in order from the third cache level, ps") \
+	X(far_line_ps, "time of a line that is read in order from memory, ps") \
+	X(refills, "how often others fill the third cache level in a second, in thousandths")
 struct run_counters {
 #define X(name, what) uint64_t name;
 	RUN_COUNTERS(X)

@@ -100,6 +100,22 @@ static double fixed_time(const struct run_counters *n)
 	return n->fixed_ns ? (double)n->fixed_ns : NAN;
 }
 
+/* The mean of a sum over measurements. */
+static double near_time(const struct run_counters *n)
+{
+	return ratio(n->near_ps, n->memory_measured) / 1000;
+}
+
+static double far_time(const struct run_counters *n)
+{
+	return ratio(n->far_ps, n->memory_measured) / 1000;
+}
+
+static double refill_time(const struct run_counters *n)
+{
+	return n->refills ? 1e12 / ratio(n->refills, n->memory_measured) : NAN;
+}
+
 static double recorder_time(const struct run_counters *n)
 {
 	return (double)n->recorder_ns;
@@ -167,6 +183,11 @@ static const struct item items[] = {
 	FIGURE("cost", "cost", "% of the program's CPU time, while it ran", EMIT_SHARE,
 	       reading_cost),
 	FIGURE("fixed_ns", "", "of CPU time at start and end", EMIT_TIME, fixed_time),
+	FIGURE("near_ns", "load", "from the third cache level, before the start", EMIT_TIME,
+	       near_time),
+	FIGURE("far_ns", "", "from memory", EMIT_TIME, far_time),
+	FIGURE("refill_ns", "", "after which others have filled that level", EMIT_TIME,
+	       refill_time),
 	FIGURE("missed_share", "missed", "% of the program's CPU time: no sample stands for it",
 	       EMIT_SHARE, reading_missed),
 };

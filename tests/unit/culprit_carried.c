@@ -64,7 +64,7 @@ static double cycles(const uint8_t *loop, uint32_t k, double share)
 {
 	const struct estimate_source src = { .image = image };
 	struct meeting met = { .load = { .addr = at(loop) }, .judged = 100 };
-	struct culprits c = { .machine = culprit_machine("AMD EPYC 9654"),
+	struct culprits c = { .machine = *culprit_machine("AMD EPYC 9654"),
 			      .meetings = { &met, 1 } };
 	struct estimate_proc p = { 0 };
 	struct estimate e = { .proc = &p, .nproc = 1 };
@@ -84,7 +84,7 @@ static double cycles(const uint8_t *loop, uint32_t k, double share)
 	unscheduled.of = calloc(p.g.nblocks + 1, sizeof(*unscheduled.of));
 	assert_true(p.site && p.block && unscheduled.of);
 	e.nblocks = p.g.nblocks;
-	c.facts = (struct fact_source){ .machine = c.machine,
+	c.facts = (struct fact_source){ .machine = &c.machine,
 					.schedules = &unscheduled,
 					.scale = 1,
 					.processes = 1,

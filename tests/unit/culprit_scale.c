@@ -97,7 +97,7 @@ static void fit(struct estimates_sampled *m, double wrong)
 {
 	struct schedules none = { .of = calloc(m->e.nblocks + 1, sizeof(*none.of)) };
 	struct culprits c = {
-		.e = &m->e, .machine = &machine, .period = ESTIMATES_SAMPLE, .schedules = none
+		.e = &m->e, .machine = machine, .period = ESTIMATES_SAMPLE, .schedules = none
 	};
 
 	assert_non_null(none.of);

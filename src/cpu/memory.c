@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "cpu/memory.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define LINE 64ul
+#define SMALL (16ul << 10) /* bytes that the first level holds */
+#define LOADS 500	   /* of one chain */
+#define CHAINS 3
+#define TRIES 2
+#define FIRST_LOAD 1	 /* ns of a load from the first level, about */
+#define SIZE (8ul << 20) /* bytes that are used */
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* The next place of a chain: what was loaded, which is zero, makes it wait for the load. */
+static uint64_t next(uint64_t x, uint64_t loaded)
+{
+	return x * 6364136223846793005ul + 1442695040888963407ul + loaded;
+}
+
+static size_t line_of(uint64_t x, size_t lines)
+{
+	return (size_t)((x >> 32) * lines >> 32) * LINE;
+}
+
+static void flush(const volatile uint8_t *at)
+{
+	__asm__ volatile("clflush %0" : : "m"(*at));
+}
+
+static void fence(void)
+{
+	__asm__ volatile("mfence" : : : "memory");
+}
+
+/* The time of a load in a chain through random lines of the first n bytes, in ns; the least of several. */
+static double chase(const uint8_t *at, size_t n, bool from_memory)
+{
+	static uint64_t seed = 88172645463325252ul;
+	double least = INFINITY;
+
+	for (int k = 0; k < CHAINS; k++) {
+		uint64_t x = seed += 0x9e3779b97f4a7c15ul;
+		double t;
+
+		for (int i = 0; from_memory && i < LOADS; i++)
+			flush(at + line_of(x = next(x, 0), n / LINE));
+		fence();
+		x = seed;
+		t = now();
+		for (int i = 0; i < LOADS; i++)
+			x = next(x, *(const volatile uint64_t *)(at + line_of(x, n / LINE)));
+		__asm__ volatile("" : : "r"(x));
+		t = (now() - t) / LOADS;
+		least = t < least ? t : least;
+	}
+	return least;
+}
+
+/* The time of a line when n bytes are read one after the other, in ns. */
+static double sweep(const uint8_t *at, size_t n)
+{
+	uint64_t sum = 0;
+	double t = now();
+
+	for (size_t i = 0; i < n; i += LINE)
+		sum += *(const volatile uint64_t *)(at + i);
+	__asm__ volatile("" : : "r"(sum));
+	return (now() - t) * LINE / (double)n;
+}
+
+/* Leaves data alone for some time. Asleep, this thread would leave its CPU to others, which a running program does not. */
+static void leave_alone(double ns)
+{
+	double t = now();
+
+	while (now() - t < ns)
+		;
+}
+
+/* Where the latencies of data that were left alone for some time cross the middle of near and far: how often that time is in
+ * a second. */
+static double find_refills(const uint8_t *at, size_t n, double near, double far)
+{
+	double middle = (near + far) / 2, below = near;
+
+	for (long ns = CPU_MEMORY_WAIT >> 4; ns <= CPU_MEMORY_WAIT; ns *= 2) {
+		double t;
+
+		sweep(at, n);
+		sweep(at, n);
+		leave_alone((double)ns);
+		t = chase(at, n, false);
+		if (t >= middle)
+			return 1e9 / ((double)ns / 2 * exp2((middle - below) / (t - below)));
+		below = t > near ? t : near;
+	}
+	return 0;
+}
+
+static bool measure(struct cpu_memory *to, const uint8_t *at, size_t second)
+{
+	double base;
+
+	to->refills = 0;
+	sweep(at, SMALL);
+	base = chase(at, SMALL, false) - FIRST_LOAD;
+	sweep(at, 2 * second);
+	to->near_line = sweep(at, 2 * second);
+	to->near = chase(at, 2 * second, false) - base;
+	to->far = chase(at, SIZE, true) - base;
+	for (int i = 0; i < TRIES; i++)
+		to->refills +=
+			find_refills(at, 2 * second, to->near + base, to->far + base) / TRIES;
+	for (size_t i = 0; i < SIZE; i += LINE)
+		flush(at + i);
+	fence();
+	to->far_line = sweep(at, SIZE);
+	return base > 0 && to->near > FIRST_LOAD && to->far > to->near && to->near_line > 0 &&
+	       to->far_line > 0;
+}
+
+bool cpu_memory_measure(struct cpu_memory *to, uint64_t second)
+{
+	uint8_t *at;
+	bool ok;
+
+	if (second < SMALL || second > SIZE / 2)
+		return false;
+	at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return false;
+	madvise(at, SIZE, MADV_HUGEPAGE);
+	memset(at, 0, SIZE);
+	ok = measure(to, at, second);
+	munmap(at, SIZE);
+	return ok;
+}

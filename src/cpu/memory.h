@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far the third cache level and memory are from this CPU, and how long data stay in that level, measured. In a cloud, other
+ * machines share both: loads take longer than tables tell, and data that are not used for some ms are gone.
+ */
+#ifndef ASSAY_CPU_MEMORY_H
+#define ASSAY_CPU_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cpu_memory {
+	double near,
+		far; /* ns of a load that waits for the one before, from the third level and from memory */
+	double near_line,
+		far_line; /* ns of a line when lines are read in order, which are prefetched */
+	double refills; /* how often others fill the third level in a second; 0: more than CPU_MEMORY_WAIT ns apart */
+};
+
+#define CPU_MEMORY_WAIT 8000000 /* longest time for which data are left alone, in ns */
+
+/*
+ * Measures it beside whatever else runs, in some 40 ms and 8 MB. `second` is the size of the second level in
+ * bytes. False: no memory, or the times make no sense.
+ */
+bool cpu_memory_measure(struct cpu_memory *to, uint64_t second);
+
+#endif
