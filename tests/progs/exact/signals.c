@@ -733,9 +733,9 @@ CASE(signalfd)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
 	raise(SIGUSR1);
-	ualarm(1000, 0);
 	EQ(read(fd, info, sizeof info), (ssize_t)sizeof *info);
 	EQ(info[0].ssi_signo, SIGUSR1);
+	ualarm(1000, 0);
 	EQ(read(fd, info, sizeof info), (ssize_t)sizeof *info);
 	EQ(info[0].ssi_signo, SIGALRM);
 }
