@@ -11,6 +11,9 @@
 #define LOADS 500	   /* of one chain */
 #define CHAINS 3
 #define TRIES 2
+#define LEAST_GONE 0.05 /* least part of data whose loss is told from chance */
+#define STEEPNESS \
+	2.4 /* of the logistic function; 0.7 is the standard deviation of a normal one that is as steep */
 #define FIRST_LOAD 1	 /* ns of a load from the first level, about */
 #define SIZE (8ul << 20) /* bytes that are used */
 
@@ -88,40 +91,44 @@ static void leave_alone(double ns)
 		;
 }
 
-/* Where the latencies of data that were left alone for some time cross the middle of near and far: how often that time is in
- * a second. */
+/* The part of n bytes that is gone after they were left alone for that time. */
+static double part_gone(const uint8_t *at, size_t n, double ns, double near, double far)
+{
+	sweep(at, n);
+	sweep(at, n);
+	leave_alone(ns);
+	return (chase(at, n, false) - near) / (far - near);
+}
+
+/* How often the time after which half of the data are gone is in a second. What is gone grows as a logistic function of the
+ * logarithm of time; the more even of two times tells. */
 static double find_refills(const uint8_t *at, size_t n, double near, double far)
 {
-	double middle = (near + far) / 2, below = near;
+	double gone[2] = { 0 }, ns = CPU_MEMORY_WAIT, half;
+	int k;
 
-	for (long ns = CPU_MEMORY_WAIT >> 4; ns <= CPU_MEMORY_WAIT; ns *= 2) {
-		double t;
-
-		sweep(at, n);
-		sweep(at, n);
-		leave_alone((double)ns);
-		t = chase(at, n, false);
-		if (t >= middle)
-			return 1e9 / ((double)ns / 2 * exp2((middle - below) / (t - below)));
-		below = t > near ? t : near;
+	for (int i = 0; i < TRIES; i++) {
+		gone[0] += part_gone(at, n, ns / 4, near, far) / TRIES;
+		gone[1] += part_gone(at, n, ns, near, far) / TRIES;
 	}
-	return 0;
+	if (gone[1] < LEAST_GONE)
+		return 0;
+	k = fabs(gone[0] - 0.5) < fabs(gone[1] - 0.5) ? 0 : 1;
+	half = fmin(1 - LEAST_GONE, gone[k]);
+	return 1e9 / (k ? ns : ns / 4) * pow(half / (1 - half), 1 / STEEPNESS);
 }
 
 static bool measure(struct cpu_memory *to, const uint8_t *at, size_t second)
 {
 	double base;
 
-	to->refills = 0;
 	sweep(at, SMALL);
 	base = chase(at, SMALL, false) - FIRST_LOAD;
 	sweep(at, 2 * second);
 	to->near_line = sweep(at, 2 * second);
 	to->near = chase(at, 2 * second, false) - base;
 	to->far = chase(at, SIZE, true) - base;
-	for (int i = 0; i < TRIES; i++)
-		to->refills +=
-			find_refills(at, 2 * second, to->near + base, to->far + base) / TRIES;
+	to->refills = find_refills(at, 2 * second, to->near + base, to->far + base);
 	for (size_t i = 0; i < SIZE; i += LINE)
 		flush(at + i);
 	fence();

@@ -14,13 +14,13 @@ struct cpu_memory {
 		far; /* ns of a load that waits for the one before, from the third level and from memory */
 	double near_line,
 		far_line; /* ns of a line when lines are read in order, which are prefetched */
-	double refills; /* how often others fill the third level in a second; 0: more than CPU_MEMORY_WAIT ns apart */
+	double refills; /* how often others fill the third level in a second; 0: they were not seen to, in CPU_MEMORY_WAIT ns */
 };
 
-#define CPU_MEMORY_WAIT 8000000 /* longest time for which data are left alone, in ns */
+#define CPU_MEMORY_WAIT 4000000 /* longest time for which data are left alone, in ns */
 
 /*
- * Measures it beside whatever else runs, in some 40 ms and 8 MB. `second` is the size of the second level in
+ * Measures it beside whatever else runs, in some 15 ms and 8 MB. `second` is the size of the second level in
  * bytes. False: no memory, or the times make no sense.
  */
 bool cpu_memory_measure(struct cpu_memory *to, uint64_t second);
