@@ -4,13 +4,15 @@
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
-#define LINE 64ul
+#include "base/clock.h"
+#include "cpu/penalties.h"
+
+#define LINE (1ul << MACHINE_LINE)
 #define SMALL (16ul << 10) /* bytes that the first level holds */
 #define LOADS 500	   /* of one chain */
-#define CHAINS 3
-#define TRIES 2
+#define CHAINS 3	/* of which the quickest tells, because others may have been interrupted */
+#define TRIES 2		/* measurements of each time, whose mean counts */
 #define LEAST_GONE 0.05 /* least part of data whose loss is told from chance */
 #define STEEPNESS \
 	2.4 /* of the logistic function; 0.7 is the standard deviation of a normal one that is as steep */
@@ -19,10 +21,7 @@
 
 static double now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+	return (double)clock_ns(CLOCK_MONOTONIC);
 }
 
 /* The next place of a chain: what was loaded, which is zero, makes it wait for the load. */
@@ -31,6 +30,7 @@ static uint64_t next(uint64_t x, uint64_t loaded)
 	return x * 6364136223846793005ul + 1442695040888963407ul + loaded;
 }
 
+/* The offset of a line that x chooses. */
 static size_t line_of(uint64_t x, size_t lines)
 {
 	return (size_t)((x >> 32) * lines >> 32) * LINE;
@@ -100,8 +100,8 @@ static double part_gone(const uint8_t *at, size_t n, double ns, double near, dou
 	return (chase(at, n, false) - near) / (far - near);
 }
 
-/* How often the time after which half of the data are gone is in a second. What is gone grows as a logistic function of the
- * logarithm of time; the more even of two times tells. */
+/* How often a second holds the time after which half of the data are gone. The part that is gone is a logistic function of the
+ * logarithm of time; of the two times, that with the part nearer to a half tells. */
 static double find_refills(const uint8_t *at, size_t n, double near, double far)
 {
 	double gone[2] = { 0 }, ns = CPU_MEMORY_WAIT, half;

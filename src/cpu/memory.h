@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 struct cpu_memory {
-	double near,
-		far; /* ns of a load that waits for the one before, from the third level and from memory */
-	double near_line,
-		far_line; /* ns of a line when lines are read in order, which are prefetched */
+	/* ns of a load that waits for the one before, from the third level and from memory */
+	double near, far;
+	/* ns of a line when lines are read in order, which are prefetched */
+	double near_line, far_line;
 	double refills; /* how often others fill the third level in a second; 0: they were not seen to, in CPU_MEMORY_WAIT ns */
 };
 

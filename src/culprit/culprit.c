@@ -271,7 +271,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 		.samples = (double)counters.user,
 	};
 	if (!meetings_make(&c->meetings, src->profile) && !schedules_make(&c->schedules, e, src) &&
-	    !refills_find(&c->refills, e, src->profile) && !find_all(c))
+	    !find_all(c))
 		return c;
 	err_no_memory(err, "culprits");
 	culprits_close(c);

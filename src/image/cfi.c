@@ -21,7 +21,7 @@ struct cfi_run {
 	const struct cfi_section *in; /* NULL: nothing has been executed */
 	struct cie cie;
 	struct fde fde;
-	struct cursor code; /* what is still to be executed */
+	struct dwarf_cursor code; /* what is still to be executed */
 	struct cfi_frame frame;
 	struct cfi_frame initial; /* after the CIE's instructions */
 	bool common;		  /* the CIE's run */
@@ -82,10 +82,10 @@ static bool advance_by(struct cfi_run *s, uint64_t factored)
 }
 
 /* The bytes of an expression, with their number before them. */
-static struct cursor take_block(struct cursor *c)
+static struct dwarf_cursor take_block(struct dwarf_cursor *c)
 {
 	uint64_t n = cursor_uleb(c);
-	struct cursor block = { c->p, c->p, false };
+	struct dwarf_cursor block = { c->p, c->p, false };
 
 	if (c->bad || n > (uint64_t)(c->end - c->p)) {
 		c->bad = true;
@@ -98,7 +98,7 @@ static struct cursor take_block(struct cursor *c)
 
 static bool set_expression(struct cfi_run *s, uint64_t reg, enum cfi_how how)
 {
-	struct cursor block = take_block(&s->code);
+	struct dwarf_cursor block = take_block(&s->code);
 
 	return set_rule(s, reg,
 			(struct cfi_rule){ .how = how,
@@ -130,7 +130,7 @@ static bool recall(struct cfi_run *s)
 /* Instructions whose first operand is a register. */
 static bool rule_step(struct cfi_run *s, uint8_t op)
 {
-	struct cursor *c = &s->code;
+	struct dwarf_cursor *c = &s->code;
 	uint64_t reg = cursor_uleb(c);
 
 	switch (op) {
@@ -165,7 +165,7 @@ static bool rule_step(struct cfi_run *s, uint8_t op)
 /* Instructions that change how the CFA is found. Behind an expression, a register alone goes with the last offset before it. */
 static bool cfa_step(struct cfi_run *s, uint8_t op)
 {
-	struct cursor *c = &s->code;
+	struct dwarf_cursor *c = &s->code;
 	uint64_t reg;
 
 	switch (op) {
@@ -192,7 +192,7 @@ static bool cfa_step(struct cfi_run *s, uint8_t op)
 
 static bool step(struct cfi_run *s)
 {
-	struct cursor *c = &s->code;
+	struct dwarf_cursor *c = &s->code;
 	uint8_t op = (uint8_t)cursor_take(c, 1), low = op & 0x3f;
 
 	switch (op & 0xc0) {

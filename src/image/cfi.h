@@ -47,7 +47,7 @@ struct cfi_frame {
 	} cfa;
 	uint64_t base;
 	int64_t off;
-	struct cursor expression;
+	struct dwarf_cursor expression;
 	struct cfi_rule rule[CFI_REGISTERS];
 };
 

@@ -8,8 +8,8 @@
 #define SECTION_MAX (1u << 30)
 #define LETTERS_MAX 16 /* longest augmentation string, with its 0 */
 
-/* The number's bits; *bits: how many there are, more than 63 only of a negative number. */
-static uint64_t take_leb(struct cursor *c, unsigned *bits, bool *negative)
+/* Reads a number of *bits bits, 7 of each byte; *negative: the highest of them is set. */
+static uint64_t take_leb(struct dwarf_cursor *c, unsigned *bits, bool *negative)
 {
 	uint64_t v = 0;
 
@@ -27,7 +27,7 @@ static uint64_t take_leb(struct cursor *c, unsigned *bits, bool *negative)
 	return 0;
 }
 
-uint64_t cursor_uleb(struct cursor *c)
+uint64_t cursor_uleb(struct dwarf_cursor *c)
 {
 	unsigned bits;
 	bool negative;
@@ -35,7 +35,7 @@ uint64_t cursor_uleb(struct cursor *c)
 	return take_leb(c, &bits, &negative);
 }
 
-int64_t cursor_sleb(struct cursor *c)
+int64_t cursor_sleb(struct dwarf_cursor *c)
 {
 	unsigned bits;
 	bool negative;
@@ -63,7 +63,7 @@ static unsigned encoded_size(uint8_t encoding)
 	}
 }
 
-static uint64_t take_encoded(struct cursor *c, uint8_t encoding)
+static uint64_t take_encoded(struct dwarf_cursor *c, uint8_t encoding)
 {
 	unsigned size = encoded_size(encoding);
 	uint64_t v = cursor_take(c, size);
@@ -76,7 +76,7 @@ static uint64_t take_encoded(struct cursor *c, uint8_t encoding)
 	return encoding & DW_EH_PE_signed ? (uint64_t)((int64_t)(v << unused) >> unused) : v;
 }
 
-uint64_t entries_address(const struct entries *s, struct cursor *c, uint8_t encoding)
+uint64_t entries_address(const struct entries *s, struct dwarf_cursor *c, uint8_t encoding)
 {
 	uint64_t here = s->addr + (uint64_t)(c->p - s->bytes);
 	uint64_t v = take_encoded(c, encoding & 0x0f);
@@ -93,10 +93,10 @@ uint64_t entries_address(const struct entries *s, struct cursor *c, uint8_t enco
 }
 
 /* Reads the augmentation data that the letters describe. Those behind an unknown letter stay unread. */
-static void read_augmentation(struct cie *cie, struct cursor *c, const char *letters)
+static void read_augmentation(struct cie *cie, struct dwarf_cursor *c, const char *letters)
 {
 	uint64_t size = cursor_uleb(c);
-	struct cursor data = { c->p, c->end, c->bad };
+	struct dwarf_cursor data = { c->p, c->end, c->bad };
 	bool known = false, all = true;
 	uint8_t personality;
 
@@ -132,7 +132,7 @@ static void read_augmentation(struct cie *cie, struct cursor *c, const char *let
 		c->bad = true;
 }
 
-static bool has_usual_sizes(struct cursor *c)
+static bool has_usual_sizes(struct dwarf_cursor *c)
 {
 	uint64_t address = cursor_take(c, 1), segment = cursor_take(c, 1);
 
@@ -140,7 +140,7 @@ static bool has_usual_sizes(struct cursor *c)
 }
 
 /* Enters an entry: the cursor's end is the entry's. */
-static bool enter(struct cursor *c, bool *wide)
+static bool enter(struct dwarf_cursor *c, bool *wide)
 {
 	uint64_t length = cursor_take(c, 4);
 
@@ -154,7 +154,7 @@ static bool enter(struct cursor *c, bool *wide)
 }
 
 /* What an entry has behind its length: which kind it is, and of an FDE where its CIE is. */
-static uint64_t take_link(const struct entries *s, struct cursor *c, bool wide)
+static uint64_t take_link(const struct entries *s, struct dwarf_cursor *c, bool wide)
 {
 	return cursor_take(c, s->debug && wide ? 8 : 4);
 }
@@ -175,7 +175,7 @@ static uint64_t cie_of(const struct entries *s, uint64_t link, uint64_t at)
 struct cie entries_cie(const struct entries *s, uint64_t offset)
 {
 	struct cie cie = { .addr = ENTRIES_OMITTED, .lsda = ENTRIES_OMITTED };
-	struct cursor c = { s->bytes + offset, s->bytes + s->size, false };
+	struct dwarf_cursor c = { s->bytes + offset, s->bytes + s->size, false };
 	char letters[LETTERS_MAX];
 	uint64_t version;
 	size_t n = 0;
@@ -205,9 +205,9 @@ struct cie entries_cie(const struct entries *s, uint64_t offset)
 }
 
 /* Reads an address that may be missing, which 0 stands for. */
-static uint64_t take_pointer(const struct entries *s, struct cursor c, uint8_t encoding)
+static uint64_t take_pointer(const struct entries *s, struct dwarf_cursor c, uint8_t encoding)
 {
-	struct cursor raw = c;
+	struct dwarf_cursor raw = c;
 	bool missing = !take_encoded(&raw, encoding & 0x0f);
 	uint64_t v = entries_address(s, &c, encoding);
 
@@ -215,7 +215,7 @@ static uint64_t take_pointer(const struct entries *s, struct cursor c, uint8_t e
 }
 
 /* Reads an FDE from behind its link on. */
-static bool read_fde(const struct entries *s, const struct cie *cie, struct cursor c,
+static bool read_fde(const struct entries *s, const struct cie *cie, struct dwarf_cursor c,
 		     struct fde *fde)
 {
 	uint64_t size = 0;
@@ -243,7 +243,7 @@ static bool read_fde(const struct entries *s, const struct cie *cie, struct curs
 bool entries_next(const struct entries *s, struct entries_walk *w, struct fde *fde)
 {
 	while (w->at < s->size) {
-		struct cursor c = { s->bytes + w->at, s->bytes + s->size, false };
+		struct dwarf_cursor c = { s->bytes + w->at, s->bytes + s->size, false };
 		uint64_t at, link, cie;
 		bool wide;
 

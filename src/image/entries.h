@@ -23,12 +23,12 @@
 #include "image/elf_file.h"
 
 /* A place in bytes. Reading beyond the end, or a value that is too long, sets `bad` and gives 0. */
-struct cursor {
+struct dwarf_cursor {
 	const uint8_t *p, *end;
 	bool bad;
 };
 
-static inline uint64_t cursor_take(struct cursor *c, unsigned bytes)
+static inline uint64_t cursor_take(struct dwarf_cursor *c, unsigned bytes)
 {
 	uint64_t v = 0;
 
@@ -41,8 +41,8 @@ static inline uint64_t cursor_take(struct cursor *c, unsigned bytes)
 	return v;
 }
 
-uint64_t cursor_uleb(struct cursor *c);
-int64_t cursor_sleb(struct cursor *c);
+uint64_t cursor_uleb(struct dwarf_cursor *c);
+int64_t cursor_sleb(struct dwarf_cursor *c);
 
 /* One of the two sections, in memory; bytes NULL: the file has none. */
 struct entries {
@@ -67,14 +67,14 @@ struct cie {
 	bool runnable; /* the instructions are known */
 	uint64_t code_align;
 	int64_t data_align;
-	struct cursor code; /* instructions that come before an FDE's */
+	struct dwarf_cursor code; /* instructions that come before an FDE's */
 };
 
 struct fde {
 	uint64_t offset;
-	uint64_t start, end; /* the code that it describes */
-	uint64_t lsda;	     /* address of the exception table; 0: it has none */
-	struct cursor code;  /* instructions */
+	uint64_t start, end;	  /* the code that it describes */
+	uint64_t lsda;		  /* address of the exception table; 0: it has none */
+	struct dwarf_cursor code; /* instructions */
 };
 
 /* The place of entries_next(). */
@@ -90,6 +90,6 @@ struct cie entries_cie(const struct entries *s, uint64_t offset);
 /* Goes on to the next FDE that can be read, and skips others. False: there is none. */
 bool entries_next(const struct entries *s, struct entries_walk *w, struct fde *fde);
 /* Decodes an address in an entry whose encoding has no indirection. */
-uint64_t entries_address(const struct entries *s, struct cursor *c, uint8_t encoding);
+uint64_t entries_address(const struct entries *s, struct dwarf_cursor *c, uint8_t encoding);
 
 #endif

@@ -72,7 +72,7 @@ static bool binary(struct machine *m, unsigned op)
 }
 
 /* A constant's value. False: the operation gives none. */
-static bool constant(struct cursor *c, uint8_t op, uint64_t *v)
+static bool constant(struct dwarf_cursor *c, uint8_t op, uint64_t *v)
 {
 	switch (op) {
 	case DW_OP_const1u:
@@ -109,7 +109,7 @@ static bool constant(struct cursor *c, uint8_t op, uint64_t *v)
 	}
 }
 
-static bool step(struct machine *m, struct cursor *c)
+static bool step(struct machine *m, struct dwarf_cursor *c)
 {
 	uint8_t op = (uint8_t)cursor_take(c, 1);
 	uint64_t v;
@@ -138,7 +138,7 @@ static bool step(struct machine *m, struct cursor *c)
 }
 
 /* The value of an expression. The machine's stack may have operands already. */
-static bool evaluate(struct machine *m, struct cursor c, uint64_t *v)
+static bool evaluate(struct machine *m, struct dwarf_cursor c, uint64_t *v)
 {
 	for (unsigned i = 0; c.p < c.end; i++)
 		if (i == OPS_MAX || !step(m, &c) || c.bad)
@@ -177,8 +177,8 @@ static bool find_place(struct machine *m, const struct cfi_rule *rule, struct pl
 		at->is_value = rule->how == CFI_VAL_EXPRESSION;
 		return push(m, m->cfa) &&
 		       evaluate(m,
-				(struct cursor){ rule->expression, rule->expression + rule->bytes,
-						 false },
+				(struct dwarf_cursor){ rule->expression,
+						       rule->expression + rule->bytes, false },
 				&at->v);
 	}
 }

@@ -33,7 +33,7 @@ static bool is_offset(int64_t off)
 }
 
 /* reg + off, in one operation. */
-static bool reg_plus(struct cursor *c, uint8_t *reg, int32_t *off)
+static bool reg_plus(struct dwarf_cursor *c, uint8_t *reg, int32_t *off)
 {
 	uint64_t number = cursor_take(c, 1) - DW_OP_breg0;
 	int64_t plus = cursor_sleb(c);
@@ -49,7 +49,7 @@ static struct location locate(const struct cfi_frame *frame, int column)
 {
 	const struct cfi_rule *rule = &frame->rule[column];
 	struct location l = { OTHER, 0, 0 };
-	struct cursor c;
+	struct dwarf_cursor c;
 
 	switch (rule->how) {
 	case CFI_UNDEFINED:
@@ -68,7 +68,8 @@ static struct location locate(const struct cfi_frame *frame, int column)
 			l = (struct location){ AT_CFA, 0, (int32_t)rule->off };
 		break;
 	case CFI_EXPRESSION: /* the CFA, with which an expression begins, is of no use to this one */
-		c = (struct cursor){ rule->expression, rule->expression + rule->bytes, false };
+		c = (struct dwarf_cursor){ rule->expression, rule->expression + rule->bytes,
+					   false };
 		if (reg_plus(&c, &l.reg, &l.off) && c.p == c.end)
 			l.where = AT_REG;
 		break;
@@ -80,7 +81,7 @@ static struct location locate(const struct cfi_frame *frame, int column)
 }
 
 /* rsp + 8 + ((rip & 15) >= N) * 8: stubs of a linkage table, of which the instructions from byte N on have pushed. */
-static bool is_plt(struct cursor c, struct unwind_rule *r)
+static bool is_plt(struct dwarf_cursor c, struct unwind_rule *r)
 {
 	static const uint8_t before[] = { DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and };
 	static const uint8_t after[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
@@ -96,7 +97,7 @@ static bool is_plt(struct cursor c, struct unwind_rule *r)
 
 static enum rule_kind cfa_of(const struct cfi_frame *frame, struct unwind_rule *r)
 {
-	struct cursor c = frame->expression;
+	struct dwarf_cursor c = frame->expression;
 
 	switch (frame->cfa) {
 	case CFI_CFA_OFFSET:

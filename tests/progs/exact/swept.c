@@ -75,7 +75,7 @@ static void mark(void)
 	syscall(SYS_tgkill, getpid(), gettid(), MARK);
 }
 
-/* The tracer's part. */
+/* What follows runs in the process that traces the program. */
 static pid_t victim;
 static uint64_t at[STEPS_MOST]; /* where each step of a round begins */
 static long steps;
