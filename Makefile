@@ -31,8 +31,10 @@ PACKAGES := libbpf libelf libdw sqlite3 jansson libzstd zlib libcap libb2
 CFLAGS := -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef \
 	-Wvla -Werror
+# AddressSanitizer's mark, which gcc sets itself.
+CLANG_ADDRESS := -D__SANITIZE_ADDRESS__=1
 SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined \
-	-fno-omit-frame-pointer)
+	-fno-omit-frame-pointer $(if $(findstring clang,$(CC)),$(CLANG_ADDRESS)))
 CPPFLAGS = -std=gnu11 -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 $(if $(SAN),-DASSAY_CHECKS) -DASSAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
 COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) $(SANITIZE) -MMD -MP
 # Zydis, GLPK have no .pc file in Debian
@@ -197,7 +199,7 @@ $(EXACT_TOOLS): $(BUILD)/%: $(BUILD)/o/%.o $(BUILD)/libtest.a $(BUILD)/libassay.
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -o $@ $^ $(LDLIBS)
 
 # Fuzzers have objects of their own, since the coverage is compiled in.
-FUZZ_FLAGS := -O1 -g -DASSAY_CHECKS -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+FUZZ_FLAGS := -O1 -g -DASSAY_CHECKS -fno-sanitize-recover=undefined -fno-omit-frame-pointer $(CLANG_ADDRESS)
 FUZZ_OBJ := $(patsubst %.c,$(BUILD)/o/fuzz/%.o,$(LIB_SRC) $(wildcard tests/support/*.c))
 $(BUILD)/o/fuzz/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
