@@ -126,6 +126,7 @@ void describe_memory(struct run *r)
 	r->n.far_ps = (uint64_t)(m.far * 1000);
 	r->n.near_line_ps = (uint64_t)(m.near_line * 1000);
 	r->n.far_line_ps = (uint64_t)(m.far_line * 1000);
+	r->n.page_walk_ps = (uint64_t)(m.walk * 1000);
 	r->n.refills = (uint64_t)(m.refills * 1000);
 }
 

@@ -18,6 +18,9 @@
 	2.4 /* of the logistic function; 0.7 is the standard deviation of a normal one that is as steep */
 #define FIRST_LOAD 1	 /* ns of a load from the first level, about */
 #define SIZE (8ul << 20) /* bytes that are used */
+#define PAGE (1ul << MACHINE_PAGE)
+#define PAGES \
+	1024 /* small pages that are used: the second TLB holds them, and caches the entries of their tables */
 
 static double now(void)
 {
@@ -118,6 +121,44 @@ static double find_refills(const uint8_t *at, size_t n, double near, double far)
 	return 1e9 / (k ? ns : ns / 4) * pow(half / (1 - half), 1 / STEEPNESS);
 }
 
+/* The time of a load in a chain through all small pages, in ns: each waits for the one before. */
+static double visit(const uint8_t *at)
+{
+	uint64_t i = 0;
+	double t = now();
+
+	for (int k = 0; k < PAGES; k++) {
+		i = (i * 141 + 77) % PAGES; /* comes by each of them, because 141 is 1 modulo 4 */
+		i += *(const volatile uint64_t *)(at + i * PAGE + i * LINE * 7 % PAGE);
+	}
+	__asm__ volatile("" : : "r"(i));
+	return (now() - t) / PAGES;
+}
+
+/* The time of a page walk, in ns: loads take that much longer once the TLBs were emptied, as they are when rights change. 0:
+ * it cannot be told. */
+static double page_walk(void)
+{
+	uint8_t *at = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	double with = INFINITY, without = INFINITY;
+	bool ok;
+
+	if (at == MAP_FAILED)
+		return 0;
+	ok = !madvise(at, PAGES * PAGE, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < PAGES; i++)
+		at[i * PAGE] = 0;
+	for (int k = 0; k < CHAINS && ok; k++) {
+		visit(at);
+		without = fmin(without, visit(at));
+		ok = !mprotect(at, PAGES * PAGE, k % 2 ? PROT_READ | PROT_WRITE : PROT_READ);
+		with = fmin(with, visit(at));
+	}
+	munmap(at, PAGES * PAGE);
+	return ok ? fmax(0, with - without) : 0;
+}
+
 static bool measure(struct cpu_memory *to, const uint8_t *at, size_t second)
 {
 	double base;
@@ -133,6 +174,7 @@ static bool measure(struct cpu_memory *to, const uint8_t *at, size_t second)
 		flush(at + i);
 	fence();
 	to->far_line = sweep(at, SIZE);
+	to->walk = page_walk();
 	return base > 0 && to->near > FIRST_LOAD && to->far > to->near && to->near_line > 0 &&
 	       to->far_line > 0;
 }

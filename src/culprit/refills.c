@@ -32,6 +32,15 @@ static void measure_level(struct machine_level *data, struct machine_level *code
 	code->penalty = fmax(code->penalty, MORE * code->likely);
 }
 
+/* Page walks of code and of data pass through the same tables. */
+static void measure_walk(struct machine_level *dtlb, struct machine_level *itlb, double likely)
+{
+	double factor = likely / dtlb[1].likely;
+
+	for (int i = 1; i < MACHINE_LEVELS; i++)
+		measure_level(&dtlb[i], &itlb[i], dtlb[i].likely * factor, dtlb[i].stream * factor);
+}
+
 bool refills_machine(struct culprit_machine *m, const char *cpu, const struct profile *p)
 {
 	double ghz = p->nrun ? anchor_ghz(&p->run[0]) : 0, near, far;
@@ -46,6 +55,8 @@ bool refills_machine(struct culprit_machine *m, const char *cpu, const struct pr
 	if (near <= 0)
 		return false;
 	measure_level(&m->data[1], &m->code[1], near, mean_ns(n.near_line_ps, &n) * ghz);
+	if (n.page_walk_ps)
+		measure_walk(m->dtlb, m->itlb, mean_ns(n.page_walk_ps, &n) * ghz);
 	measure_level(&m->data[2], &m->code[2], far, mean_ns(n.far_line_ps, &n) * ghz);
 	return true;
 }

@@ -111,6 +111,7 @@ struct profile_image {
 	X(far_ps, "time of a load from memory, ps") \
 	X(near_line_ps, "time of a line that is read in order from the third cache level, ps") \
 	X(far_line_ps, "time of a line that is read in order from memory, ps") \
+	X(page_walk_ps, "time of a page walk, ps") \
 	X(refills, "how often others fill the third cache level in a second, in thousandths")
 struct run_counters {
 #define X(name, what) uint64_t name;

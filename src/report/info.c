@@ -111,6 +111,11 @@ static double far_time(const struct run_counters *n)
 	return ratio(n->far_ps, n->memory_measured) / 1000;
 }
 
+static double page_walk_time(const struct run_counters *n)
+{
+	return n->page_walk_ps ? ratio(n->page_walk_ps, n->memory_measured) / 1000 : NAN;
+}
+
 static double refill_time(const struct run_counters *n)
 {
 	return n->refills ? 1e12 / ratio(n->refills, n->memory_measured) : NAN;
@@ -186,6 +191,8 @@ static const struct item items[] = {
 	FIGURE("near_ns", "load", "from the third cache level, before the start", EMIT_TIME,
 	       near_time),
 	FIGURE("far_ns", "", "from memory", EMIT_TIME, far_time),
+	FIGURE("page_walk_ns", "", "of a page walk, where no TLB has the page", EMIT_TIME,
+	       page_walk_time),
 	FIGURE("refill_ns", "", "after which others have filled that level", EMIT_TIME,
 	       refill_time),
 	FIGURE("missed_share", "missed", "% of the program's CPU time: no sample stands for it",

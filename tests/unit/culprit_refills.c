@@ -27,6 +27,7 @@ static void describe(struct profile *p, uint64_t times)
 	r->n.far_ps = times * 240000;
 	r->n.near_line_ps = times * 3000;
 	r->n.far_line_ps = times * 9000;
+	r->n.page_walk_ps = times * 30000;
 	r->n.refills = times * 100000; /* each 10 ms */
 }
 
@@ -55,6 +56,12 @@ static void measured_costs(void **state)
 					   80 - table->load - table->data[0].likely, 1e-6));
 		assert_true(estimates_near(is.data[2].likely, 400, 1e-6));
 		assert_true(estimates_near(is.data[2].stream, 18, 1e-6));
+		assert_true(estimates_near(is.dtlb[1].likely, 60, 1e-6));
+		assert_true(estimates_near(is.itlb[2].likely / table->itlb[2].likely,
+					   60 / table->dtlb[1].likely, 1e-6));
+		assert_true(is.dtlb[0].likely == table->dtlb[0].likely);
+		assert_true(is.dtlb[1].penalty >= 90 &&
+			    is.itlb[1].penalty >= table->itlb[1].penalty);
 		assert_true(is.data[1].penalty >= is.data[1].likely);
 		assert_true(is.data[2].penalty >= table->data[2].penalty);
 		assert_true(estimates_near(is.code[2].likely / table->code[2].likely,
@@ -129,6 +136,7 @@ static void measuring(void **state)
 	if (!cpu_memory_measure(&m, 512 << 10))
 		skip();
 	assert_true(m.near > 0 && m.far > m.near && m.near_line > 0 && m.far_line > 0);
+	assert_true(m.walk >= 0 && m.walk < 1e5);
 	assert_true(m.refills >= 0 && m.refills < 1e9 / (CPU_MEMORY_WAIT >> 8));
 }
 

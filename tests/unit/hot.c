@@ -492,7 +492,8 @@ static struct columns encoded(const struct hot *h)
 static void cursors_of(const struct columns *c, struct cursor *column)
 {
 	for (unsigned i = 0; i < c->n; i++)
-		column[i] = (struct cursor){ c->of[i].p, c->of[i].n ? c->of[i].p + c->of[i].n : c->of[i].p };
+		column[i] = (struct cursor){ c->of[i].p,
+					     c->of[i].n ? c->of[i].p + c->of[i].n : c->of[i].p };
 }
 
 /* The list that the columns hold, all of them; NULL: they hold none. */
