@@ -370,18 +370,16 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 
 void fact_resolve(struct fact *block, unsigned n)
 {
-	double ready[64] = { 0 }, end = 0;
+	double done[64] = { 0 };
 
 	for (unsigned i = 0; i < n; i++) {
-		end = 0;
+		block[i].ready = 0;
 		for (uint64_t r = block[i].reads; r; r &= r - 1)
-			end = fmax(end, ready[__builtin_ctzll(r)]);
-		end += block[i].latency;
+			block[i].ready = fmax(block[i].ready, done[__builtin_ctzll(r)]);
+		block[i].ready += block[i].latency;
 		for (uint64_t w = block[i].writes; w; w &= w - 1)
-			ready[__builtin_ctzll(w)] = end;
+			done[__builtin_ctzll(w)] = block[i].ready;
 	}
-	if (n)
-		block[n - 1].resolves = end;
 }
 
 double fact_most(const struct fact *f, const struct culprit_machine *m)

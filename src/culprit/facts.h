@@ -72,8 +72,8 @@ struct fact {
 		contended; /* share of executions whose line of data another thread has just used */
 	uint64_t forward_store, alias_store;
 	struct odds mispredicted; /* share of executions that are mispredicted */
-	/* of a branch: cycles from the block's first instruction until the branch is resolved */
-	double resolves;
+	/* cycles from the block's first instruction until this one is done, by what it waits for: a branch is resolved then */
+	double ready;
 	struct odds code_line,
 		code_page; /* share of fetches of lines, or pages, that were not used just before */
 	struct odds fetch_line,
@@ -81,6 +81,7 @@ struct fact {
 	/* cycles for which an execution has waited for the instruction itself (front.c) */
 	bool placed;
 	struct odds branch, icache, itlb, front;
+	struct odds exposed; /* cycles of what it waits for in its block, after a misprediction */
 	const struct fact *branch_fault; /* the mispredicted branch, or NULL */
 };
 
@@ -109,7 +110,7 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 	       struct pattern pattern, const struct fact_source *src);
 /* Whether a pattern matters: the instruction loads from lines that were not used just before. */
 bool fact_is_fresh(const struct insn *in, const struct site *site);
-/* Finds when the branch that ends a block of n instructions is resolved. */
+/* Finds when the instructions of a block are done. */
 void fact_resolve(struct fact *block, unsigned n);
 /* Tightens bounds by the misses of an execution, by enum miss_kind (missed.c). */
 void fact_missed(struct fact *f, const double each[MISS_KIND_N], const struct culprit_machine *m);
@@ -183,6 +184,16 @@ double front_wrong_to(double wrong, double way);
  * before. */
 void front_place(struct fact *f, const struct front_from *from, unsigned n, bool head,
 		 const struct fact_source *src);
+
+/* The share of f's executions that follow a misprediction of the branch, which is NULL if it is not known. share: of f's
+ * executions, those that come from there. */
+struct odds front_wrong_before(const struct fact *f, const struct fact *branch, double share);
+/*
+ * A misprediction leaves the pipeline empty: none of the n instructions of the block behind it began before, so the
+ * latencies of those that wait for each other show. share: of the block's executions, those behind the misprediction of the
+ * branch `by`.
+ */
+void front_expose(struct fact *block, unsigned n, struct odds share, const struct fact *by);
 
 /* The share `part` of n, with a prior; with few observations it is close to `all`, the share over
  * all sites. */

@@ -17,9 +17,7 @@ double front_wrong_to(double wrong, double way)
 	return way <= 0.5 ? rarer : wrong - rarer;
 }
 
-/* The share of f's executions that follow a misprediction of the branch. share: of f's executions, those that come from
- * the branch. */
-static struct odds wrong_before(const struct fact *f, const struct fact *branch, double share)
+struct odds front_wrong_before(const struct fact *f, const struct fact *branch, double share)
 {
 	double times, way;
 
@@ -47,8 +45,8 @@ static void place_branch(struct fact *f, const struct front_from *from, unsigned
 	double most = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct odds part = wrong_before(f, from[i].fact, from[i].share);
-		double resolves = from[i].fact ? from[i].fact->resolves : 0;
+		struct odds part = front_wrong_before(f, from[i].fact, from[i].share);
+		double resolves = from[i].fact ? from[i].fact->ready : 0;
 
 		f->branch.most += part.most * (m->mispredict + resolves);
 		f->branch.likely += part.likely * (MISPREDICT_LIKELY + resolves);
@@ -56,6 +54,21 @@ static void place_branch(struct fact *f, const struct front_from *from, unsigned
 			continue;
 		most = part.most;
 		f->branch_fault = from[i].fact;
+	}
+}
+
+void front_expose(struct fact *block, unsigned n, struct odds share, const struct fact *by)
+{
+	double before = 0; /* until when the core waits anyway */
+
+	for (unsigned i = 0; i < n; i++) {
+		struct fact *f = &block[i];
+
+		f->exposed = (struct odds){ share.most * f->ready,
+					    share.likely * fmax(0, f->ready - before) };
+		before = fmax(before, f->ready);
+		if (!f->branch_fault)
+			f->branch_fault = by;
 	}
 }
 

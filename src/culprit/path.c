@@ -14,6 +14,7 @@
 #define TAILS 3	       /* tail calls that are followed to a return */
 #define STORE_INSNS 64 /* instructions after which a store has left the buffer, unless it is full */
 #define CHAIN 16
+#define SHORT 8 /* instructions of a block that does not fill an empty pipeline */
 
 struct paths {
 	const struct estimate *e;
@@ -275,6 +276,40 @@ static void ways_into(const struct paths *p, const struct estimate_proc *proc, u
 	level(w);
 }
 
+/* The share of a block's executions that begin with an empty pipeline: the branch before them was mispredicted, or the one
+ * before a short block. *by: the branch that is mispredicted most. */
+static struct odds emptied(struct paths *p, const struct estimate_proc *proc, uint32_t block,
+			   bool again, const struct fact **by)
+{
+	const struct fact *f = paths_fact(p, proc, block, 0);
+	struct odds sum = { 0, 0 };
+	double most = 0;
+	struct ways w;
+
+	if (!f)
+		return sum;
+	ways_into(p, proc, block, &w);
+	for (unsigned i = 0; i < w.n; i++) {
+		const struct way *v = &w.v[i];
+		uint32_t n = v->proc->g.block[v->block].ninsn;
+		const struct fact *last = n ? paths_fact(p, v->proc, v->block, n - 1) : NULL,
+				  *first = NULL;
+		struct odds here = front_wrong_before(f, last, v->share), before = { 0, 0 };
+
+		if (again && n && n <= SHORT)
+			before = emptied(p, v->proc, v->block, false, &first);
+		here.likely += (v->share - here.likely) * before.likely;
+		here.most = fmin(v->share, here.most + v->share * before.most);
+		sum.most += here.most;
+		sum.likely += here.likely;
+		if (here.most <= most)
+			continue;
+		most = here.most;
+		*by = first && before.most * v->share > most / 2 ? first : last;
+	}
+	return sum;
+}
+
 /* Completes the facts of the block's k-th instruction by the instructions that ran right before
  * it. */
 const struct fact *paths_placed(struct paths *p, const struct estimate_proc *proc, uint32_t block,
@@ -282,12 +317,15 @@ const struct fact *paths_placed(struct paths *p, const struct estimate_proc *pro
 {
 	struct fact *f = (struct fact *)paths_fact(p, proc, block, k);
 	struct front_from from[FRONT_FROM];
+	const struct fact *by = NULL;
+	struct odds left;
 	unsigned n = 0;
 	struct ways w;
 
 	if (!f || f->placed)
 		return f;
 	if (k) {
+		paths_placed(p, proc, block, 0);
 		from[n++] = (struct front_from){ paths_fact(p, proc, block, k - 1), 1, false };
 		front_place(f, from, n, false, p->facts);
 		return f;
@@ -304,6 +342,8 @@ const struct fact *paths_placed(struct paths *p, const struct estimate_proc *pro
 	if (w.elsewhere > WAY_LEAST)
 		from[n++] = (struct front_from){ NULL, w.elsewhere, true };
 	front_place(f, from, n, true, p->facts);
+	left = emptied(p, proc, block, true, &by);
+	front_expose(f, proc->g.block[block].ninsn, left, by);
 	return f;
 }
 

@@ -161,7 +161,8 @@ static void judge_stores(const struct culprit_case *c, struct culprit_verdict *v
 static struct odds branch_of(const struct culprit_case *c, const struct fact *f)
 {
 	(void)c;
-	return f->branch;
+	return (struct odds){ f->branch.most + f->exposed.most,
+			      f->branch.likely + f->exposed.likely };
 }
 
 static void judge_branch(const struct culprit_case *c, struct culprit_verdict *v)

@@ -207,7 +207,7 @@ static void model_cycles(const struct culprits *c, const struct estimate_proc *p
 	}
 	own = fmax(fmax(own, moved) + met,
 		   carried_cycles(c, p, b)); /* no miss is in the chain of dependences */
-	own += fact ? fact->mispredicted.likely * fact->resolves : 0;
+	own += fact ? fact->mispredicted.likely * fact->ready : 0;
 	cycles[p->first + b] += f * own;
 	model_end(c, p, b, f * last, fact ? f * fact->mispredicted.likely : 0, cycles);
 }

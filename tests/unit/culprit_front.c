@@ -121,7 +121,7 @@ static void branches_delay_what_follows(void **state)
 				     .cls = INSN_BRANCH,
 				     .executions = 100,
 				     .mispredicted = { 0.2, 0.1 },
-				     .resolves = 6 };
+				     .ready = 6 };
 	const struct front_from from = { .fact = &branch, .share = 1 };
 	struct fact f = made();
 
@@ -138,6 +138,30 @@ static void branches_delay_what_follows(void **state)
 	f.executions = 10;
 	place(&f, &from, 1, true, 4);
 	is(f.branch.most, 20 + 6);
+}
+
+/* Of ten executions four follow a misprediction, at most five. The second instruction waits for the first, the third for none,
+ * the last for the second. */
+static void latencies_show_behind_mispredictions(void **state)
+{
+	const struct fact branch = { .addr = 0x10010 }, other = { .addr = 0x10020 };
+	struct fact f[4] = { { .latency = 3, .writes = 1 << 1 },
+			     { .latency = 2, .reads = 1 << 1, .writes = 1 << 2 },
+			     { .latency = 1, .writes = 1 << 3 },
+			     { .latency = 4, .reads = 1 << 2 } };
+
+	(void)state;
+	fact_resolve(f, 4);
+	f[0].branch_fault = &other;
+	front_expose(f, 4, (struct odds){ 0.5, 0.4 }, &branch);
+	is(f[0].exposed.likely, 0.4 * 3);
+	is(f[1].exposed.likely, 0.4 * 2);
+	is(f[2].exposed.likely, 0);
+	is(f[3].exposed.likely, 0.4 * 4);
+	is(f[1].exposed.most, 0.5 * 5);
+	is(f[3].exposed.most, 0.5 * 9);
+	assert_ptr_equal(f[0].branch_fault, &other);
+	assert_ptr_equal(f[3].branch_fault, &branch);
 }
 
 /* Jumps here cost a cycle at most, 0.1 usually. 200 targets have 100 places, so half of them are not known, which costs 10.
@@ -233,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errors_lead_the_unexpected_way),
 		cmocka_unit_test(branches_delay_what_follows),
+		cmocka_unit_test(latencies_show_behind_mispredictions),
 		cmocka_unit_test(jumps_need_targets),
 		cmocka_unit_test(lines_are_fetched_on_entry),
 		cmocka_unit_test(known_misses_bound_costs),

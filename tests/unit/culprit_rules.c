@@ -476,7 +476,7 @@ static void mispredictions_are_shared_by_both_ways(void **state)
 		took(at, (uint64_t)(ways[i] * 100000), 100000);
 		noted(at, (struct locality){ .branches = 1000, .mispredicted = 80 });
 		branch = fact_of(at, &few, JNZ);
-		branch.resolves = 7;
+		branch.ready = 7;
 		taken = other = fact_of(at + 2, &few, OTHER);
 		taken.executions = ALL * ways[i];
 		other.executions = ALL * (1 - ways[i]);
@@ -499,12 +499,12 @@ static void a_branch_is_resolved_behind_what_it_compares(void **state)
 
 	(void)state;
 	fact_resolve(f, 3);
-	assert_true(f[2].resolves == f[0].latency + f[1].latency + f[2].latency);
-	assert_true(f[2].resolves >= 7);
+	assert_true(f[2].ready == f[0].latency + f[1].latency + f[2].latency);
+	assert_true(f[2].ready >= 7);
 	/* what does not feed it does not delay it */
 	f[1] = fact_of(0x401004, &few, OTHER);
 	fact_resolve(f, 3);
-	assert_true(f[2].resolves == f[1].latency + f[2].latency);
+	assert_true(f[2].ready == f[1].latency + f[2].latency);
 }
 
 static void indirect_branches_by_their_targets(void **state)

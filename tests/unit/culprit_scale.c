@@ -161,7 +161,7 @@ static const struct {
 	{ { .contended.likely = 0.25 }, 1, 20 },
 	{ { .divides = true }, 1, 30 },
 	/* one in 20 mispredicted: until it is resolved, that is seen in the block itself */
-	{ { .mispredicted.likely = 0.05, .resolves = 8 }, 1.4, 1 },
+	{ { .mispredicted.likely = 0.05, .ready = 8 }, 1.4, 1 },
 };
 
 /* Whatever the estimate was before, the time tells how often the program ran. */
@@ -208,7 +208,7 @@ static void what_ends_a_procedure_is_seen_there(void **state)
 	fact[CALLER_BLOCKS + 2].load = fact[CALLER_BLOCKS + 2].located = true;
 	fact[CALLER_BLOCKS + 2].dcache.likely = 100;
 	fact[CALLER_BLOCKS + 2].mispredicted.likely = 0.05;
-	fact[CALLER_BLOCKS + 2].resolves = 8;
+	fact[CALLER_BLOCKS + 2].ready = 8;
 	estimates_sample(m, CALLEE, 2, 1 + 100 + 0.05 * (8 + 20));
 	fit_new(m, 10);
 	is(ran(m, CALLER), 1);
