@@ -208,6 +208,13 @@ bool run_is_exact(const struct run *r)
 	return r->source && !strcmp(r->source, "exact");
 }
 
+enum hot_extent profile_extent(const struct profile *p)
+{
+	const char *source = p->nrun ? p->run[0].source : NULL;
+
+	return source && !strcmp(source, "sampler") ? HOT_HOT : HOT_ALL;
+}
+
 int profile_sample(struct profile *p, struct site_id id, double weight)
 {
 	struct site *s = profile_site(p, id);

@@ -199,6 +199,8 @@ struct site *profile_site_find(const struct profile *p, struct site_id id);
 struct hot *profile_operand(struct profile *p, struct site *s, int operand);
 /* Whether the run saw every instruction, so that `observed` and `taken` are executions. */
 bool run_is_exact(const struct run *r);
+/* How much of the lists of values is recorded: sampled ones grow with the run, and most of that is noise. */
+enum hot_extent profile_extent(const struct profile *p);
 /* Adds a run, zeroed; strings are set with strdup. The pointer is valid until the next call. */
 struct run *profile_run(struct profile *p);
 

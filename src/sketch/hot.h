@@ -109,8 +109,14 @@ enum hot_column {
 };
 struct buffer;
 struct cursor;
+/* What is written of a Space-Saving list that is not exact, where most entries are noise: values that certainly occurred less
+ * than a quarter of how often values outside the list may have occurred. */
+enum hot_extent {
+	HOT_ALL,
+	HOT_HOT, /* no noise; the hottest value in any case */
+};
 /* Appends a list to column[0..HOT_COLUMNS). False without memory. */
-bool hot_encode(const struct hot *h, struct buffer *column);
+bool hot_encode(const struct hot *h, enum hot_extent extent, struct buffer *column);
 /* Reads the next list of column[0..HOT_COLUMNS), which are untrusted. NULL with err set if it is malformed. */
 struct hot *hot_decode(struct cursor *column, struct err *err);
 

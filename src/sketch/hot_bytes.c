@@ -25,7 +25,8 @@
 #define WEIGHT_SCALE 1024.0
 #define FORM_MERGED HOT_METHOD_N /* The other forms are the numbers of the methods. */
 #define WEIGHTED 4
-#define FEW 64 /* entries that are sorted without memory from the heap */
+#define NOISE 4 /* see is_noise() */
+#define FEW 64	/* entries that are sorted without memory from the heap */
 
 static uint64_t encoded_tau(const struct hot *h)
 {
@@ -52,37 +53,98 @@ static int by_value(const void *a, const void *b)
 	return (x->value > y->value) - (x->value < y->value);
 }
 
-static bool put_head(const struct hot *h, struct buffer *column)
+/* What is written of a list. */
+struct written {
+	struct entry *e;
+	unsigned n;
+	uint64_t rest; /* Space-Saving */
+};
+
+static uint64_t certain(const struct entry *e)
+{
+	return e->count - e->error;
+}
+
+/* The number of the entry that most certainly is the hottest. */
+static unsigned hottest(const struct written *w)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < w->n; i++)
+		if (certain(&w->e[i]) > certain(&w->e[most]))
+			most = i;
+	return most;
+}
+
+/* Whether values outside the list may have occurred so much more often that nothing tells the entry from them. */
+static bool is_noise(const struct written *w, const struct entry *e)
+{
+	return certain(e) <= w->rest / NOISE;
+}
+
+/* Makes `rest` a bound of what the entries that are left out may have occurred, too. */
+static void raise_rest(struct written *w, uint64_t rest)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		uint64_t lacks = w->e[i].count < rest ? rest - w->e[i].count : 0;
+
+		w->e[i].count += lacks;
+		w->e[i].error += lacks;
+	}
+	w->rest = rest;
+}
+
+/*
+ * Leaves out noise: of a list of 32 values, those that certainly were less than 0.8 % of all occurrences. The bounds of the
+ * others may become wider. One entry is left in any case.
+ */
+static void leave_out(struct written *w)
+{
+	unsigned keep = hottest(w), n = 0;
+	uint64_t rest = w->rest;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		if (i == keep || !is_noise(w, &w->e[i]))
+			w->e[n++] = w->e[i];
+		else if (w->e[i].count > rest)
+			rest = w->e[i].count;
+	}
+	w->n = n;
+	raise_rest(w, rest);
+}
+
+static bool put_head(const struct hot *h, const struct written *w, struct buffer *column)
 {
 	bool merged = is_merged(h);
 	unsigned form = merged ? FORM_MERGED : h->method;
 
 	return column_put(&column[HOT_FORM], form | (h->weighted ? WEIGHTED : 0)) &&
 	       column_put(&column[HOT_FORM], h->capacity) &&
-	       column_put(&column[HOT_TOTAL], h->total) && column_put(&column[HOT_ENTRIES], h->n) &&
+	       column_put(&column[HOT_TOTAL], h->total) && column_put(&column[HOT_ENTRIES], w->n) &&
 	       column_put(&column[HOT_REST],
-			  h->method == HOT_COUNTING ? encoded_tau(h) : hot_rest(h)) &&
+			  h->method == HOT_COUNTING ? encoded_tau(h) : w->rest) &&
 	       (!merged || column_put(&column[HOT_REST], hot_counting(h)->streams)) &&
 	       (!h->weighted || column_put(&column[HOT_WEIGHTS], encoded_weight(h->weight)));
 }
 
-static bool put_entry(const struct hot *h, const struct entry *e, uint64_t last,
+static bool put_entry(const struct hot *h, const struct entry *e, uint64_t rest, uint64_t last,
 		      struct buffer *column)
 {
-	uint64_t certain = h->method == HOT_COUNTING ? e->count : e->count - e->error;
-	bool ok = column_put(&column[HOT_VALUES], e->value - last) &&
-		  column_put(&column[HOT_CERTAIN], certain);
+	bool ok =
+		column_put(&column[HOT_VALUES], e->value - last) &&
+		column_put(&column[HOT_CERTAIN], h->method == HOT_COUNTING ? e->count : certain(e));
 
 	if (ok && h->method == HOT_SPACE_SAVING)
-		ok = column_put(&column[HOT_ERRORS], zigzag((int64_t)(hot_rest(h) - e->error)));
+		ok = column_put(&column[HOT_ERRORS], zigzag((int64_t)(rest - e->error)));
 	else if (ok && is_merged(h))
 		ok = column_put(&column[HOT_ERRORS], e->error);
 	return ok && (!h->weighted || column_put(&column[HOT_WEIGHTS], encoded_weight(e->weight)));
 }
 
-bool hot_encode(const struct hot *h, struct buffer *column)
+bool hot_encode(const struct hot *h, enum hot_extent extent, struct buffer *column)
 {
 	struct entry few[FEW], *e = h->n <= FEW ? few : calloc(h->n, sizeof(*e));
+	struct written w = { e, h->n, h->method == HOT_SPACE_SAVING ? hot_rest(h) : 0 };
 	bool ok;
 
 	if (!e)
@@ -91,9 +153,11 @@ bool hot_encode(const struct hot *h, struct buffer *column)
 		e[i] = hot_entry(h, i);
 	if (h->n)
 		qsort(e, h->n, sizeof(*e), by_value);
-	ok = put_head(h, column);
-	for (unsigned i = 0; i < h->n && ok; i++)
-		ok = put_entry(h, &e[i], i ? e[i - 1].value : 0, column);
+	if (extent == HOT_HOT && w.n && w.rest)
+		leave_out(&w);
+	ok = put_head(h, &w, column);
+	for (unsigned i = 0; i < w.n && ok; i++)
+		ok = put_entry(h, &e[i], w.rest, i ? e[i - 1].value : 0, column);
 	if (e != few)
 		free(e);
 	return ok;

@@ -23,7 +23,8 @@ _Static_assert(COLUMNS <= COLUMNS_MAX, "columns of callers");
 
 /* Writing. */
 
-static bool put(struct buffer *column, const struct caller *c, uint64_t *last)
+static bool put(struct buffer *column, const struct caller *c, enum hot_extent extent,
+		uint64_t *last)
 {
 	uint64_t v[FIELDS] = {
 		[IMAGE] = c->key.site.image,
@@ -41,7 +42,7 @@ static bool put(struct buffer *column, const struct caller *c, uint64_t *last)
 			return false;
 	*last = c->key.site.addr;
 	for (int i = 0; i < OPERAND_N; i++)
-		if (caller_hot(c, i) && !hot_encode(caller_hot(c, i), &column[FIELDS]))
+		if (caller_hot(c, i) && !hot_encode(caller_hot(c, i), extent, &column[FIELDS]))
 			return false;
 	return true;
 }
@@ -63,7 +64,7 @@ static int write_rows(sqlite3 *db, const struct profile *p, uint64_t patience)
 
 		if (c->windows < WINDOWS_LEAST)
 			continue;
-		if (!put(columns.of, c, &last))
+		if (!put(columns.of, c, profile_extent(p), &last))
 			rc = SQLITE_NOMEM;
 		if (rc != SQLITE_OK || columns_size(&columns) < PART)
 			continue;

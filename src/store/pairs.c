@@ -39,6 +39,7 @@ struct writer {
 	uint64_t patience;
 	struct columns columns;
 	uint64_t last; /* address of the pair before */
+	enum hot_extent extent;
 };
 
 /* Writes a part that is full, or the last one. An SQLite code. */
@@ -81,7 +82,7 @@ static bool put_call(struct writer *w, const struct call *c)
 	if (!put_ids(w, c->key.from, c->key.to) || !column_put(&column[CALL_OPERANDS], have))
 		return false;
 	for (unsigned i = 0; i < CALL_VALUES; i++)
-		if (c->value[i] && !hot_encode(c->value[i], &column[CALL_LISTS]))
+		if (c->value[i] && !hot_encode(c->value[i], w->extent, &column[CALL_LISTS]))
 			return false;
 	return true;
 }
@@ -149,8 +150,10 @@ static int write_conflicts(struct writer *w, const struct profile *p)
 static int write_table(struct writer w, const struct profile *p,
 		       int (*write)(struct writer *, const struct profile *))
 {
-	int rc = write(&w, p);
+	int rc;
 
+	w.extent = profile_extent(p);
+	rc = write(&w, p);
 	if (rc == SQLITE_OK)
 		rc = write_part(&w, true);
 	columns_fini(&w.columns);

@@ -304,7 +304,7 @@ static int write_sites(struct recording *r, const struct profile *p, struct err 
 	struct site *s;
 	int rc = exec(r, "DELETE FROM site; DELETE FROM edge", err);
 
-	snapshot_begin_sites(&part);
+	snapshot_begin_sites(&part, profile_extent(p));
 	SITES_EACH(&p->sites, s)
 	{
 		if (rc)

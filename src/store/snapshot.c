@@ -35,9 +35,9 @@ enum {
 	EDGE_COLUMN_N
 };
 
-void snapshot_begin_sites(struct snapshot *s)
+void snapshot_begin_sites(struct snapshot *s, enum hot_extent extent)
 {
-	*s = (struct snapshot){ .columns.n = SITE_COLUMN_N };
+	*s = (struct snapshot){ .columns.n = SITE_COLUMN_N, .extent = extent };
 }
 
 void snapshot_begin_edges(struct snapshot *s)
@@ -60,10 +60,17 @@ static uint64_t taken_of(const struct site *s)
 	return (int64_t)s->taken < 0 ? 0 : s->taken > s->observed ? s->observed : s->taken;
 }
 
-static bool put_lists(struct buffer *column, const struct site *s)
+/* All addresses tell which memory an instruction uses, and all targets where control went. */
+static bool is_place(int operand)
+{
+	return operand == OPERAND_ADDRESS || operand == OPERAND_TARGET;
+}
+
+static bool put_lists(struct buffer *column, const struct site *s, enum hot_extent extent)
 {
 	for (int i = 0; i < OPERAND_N; i++)
-		if (site_hot(s, i) && !hot_encode(site_hot(s, i), &column[SITE_LISTS]))
+		if (site_hot(s, i) && !hot_encode(site_hot(s, i), is_place(i) ? HOT_ALL : extent,
+						  &column[SITE_LISTS]))
 			return false;
 	return true;
 }
@@ -143,7 +150,8 @@ bool snapshot_put(struct snapshot *to, const struct site *s)
 		if ((i != SITE_TARGET || s->target) && !column_put(&column[i], v[i]))
 			return false;
 	to->last = s->id.addr;
-	return put_lists(column, s) && (!s->weights || put_weights(column, s->weights)) &&
+	return put_lists(column, s, to->extent) &&
+	       (!s->weights || put_weights(column, s->weights)) &&
 	       (!s->locality || put_locality(column, s));
 }
 

@@ -42,9 +42,10 @@ struct snapshot {
 	struct columns columns;
 	uint64_t last; /* address of the one before */
 	struct times times;
+	enum hot_extent extent; /* of lists of values */
 };
 
-void snapshot_begin_sites(struct snapshot *s);
+void snapshot_begin_sites(struct snapshot *s, enum hot_extent extent);
 void snapshot_begin_edges(struct snapshot *s);
 /* Adds one site. False without memory. */
 bool snapshot_put(struct snapshot *to, const struct site *s);

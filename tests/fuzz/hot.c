@@ -30,7 +30,7 @@ static struct hot *again(const struct hot *h)
 	struct hot *g;
 	struct err err;
 
-	if (!hot_encode(h, c.of) || !columns_join(&c, &b) ||
+	if (!hot_encode(h, HOT_ALL, c.of) || !columns_join(&c, &b) ||
 	    !columns_split(column, HOT_COLUMNS, b.p, b.n))
 		abort();
 	g = hot_decode(column, &err);

@@ -14,7 +14,7 @@ static void put_all(const struct profile *p, struct buffer *b)
 	struct snapshot part;
 	struct site *s;
 
-	snapshot_begin_sites(&part);
+	snapshot_begin_sites(&part, HOT_ALL);
 	SITES_EACH(&p->sites, s)
 	if (!snapshot_put(&part, s))
 		abort();

@@ -485,7 +485,7 @@ static struct columns encoded(const struct hot *h)
 {
 	struct columns c = { .n = HOT_COLUMNS };
 
-	assert_true(hot_encode(h, c.of));
+	assert_true(hot_encode(h, HOT_ALL, c.of));
 	return c;
 }
 
@@ -553,6 +553,42 @@ static void test_encoding(void **unused)
 		}
 }
 
+/* Of a list without noise all bounds hold, the hottest value is the same, and what is left out is less than a quarter of the
+ * rest. */
+static void test_encoding_without_noise(void **unused)
+{
+	unsigned left_out = 0;
+
+	(void)unused;
+	for (int kind = 0; kind < 4; kind++) {
+		uint64_t *exact = calloc(VALUES, sizeof(*exact));
+		struct hot *h = fill(HOT_SPACE_SAVING, 16, kind, exact, STREAM / 8), *g;
+		struct columns c = { .n = HOT_COLUMNS };
+		struct hot_value v[16], w[16];
+		unsigned bad = 0, all = 0, n = hot_top(h, v, 16), kept;
+
+		assert_true(hot_encode(h, HOT_HOT, c.of));
+		g = decoded(&c);
+		assert_non_null(g);
+		kept = hot_top(g, w, 16);
+		count_violations(g, exact, &bad, &all);
+		assert_int_equal(bad, 0);
+		assert_in_range(kept, 1, n);
+		assert_int_equal(hot_total(g), hot_total(h));
+		for (unsigned i = 0; i < n; i++) {
+			assert_true(i < kept ? v[i].value == w[i].value && v[i].low == w[i].low
+					     : v[i].low <= hot_rest_bound(h) / 4);
+			assert_true(i < kept || (double)exact[v[i].value] <= hot_rest_bound(g));
+		}
+		left_out += n - kept;
+		hot_free(g);
+		hot_free(h);
+		columns_fini(&c);
+		free(exact);
+	}
+	assert_true(left_out > 0);
+}
+
 /* Lists of one column each, one behind the other. */
 static void test_encoding_of_several(void **unused)
 {
@@ -569,7 +605,7 @@ static void test_encoding_of_several(void **unused)
 		     k++) /* none, few, and more than are sorted on the stack */
 			assert_int_equal(hot_add_weighted(h[i], UINT64_MAX - k, 1), 0);
 		assert_int_equal(hot_add(h[i], i, 3), 0);
-		assert_true(hot_encode(h[i], c.of));
+		assert_true(hot_encode(h[i], HOT_ALL, c.of));
 	}
 	cursors_of(&c, column);
 	for (unsigned i = 0; i < 3; i++) {
@@ -897,7 +933,7 @@ static struct hot *stored(const struct hot *h)
 	struct columns c = { .n = HOT_COLUMNS };
 	struct hot *g;
 
-	assert_true(hot_encode(h, c.of));
+	assert_true(hot_encode(h, HOT_ALL, c.of));
 	g = decoded(&c);
 	assert_non_null(g);
 	columns_fini(&c);
@@ -958,6 +994,7 @@ int main(void)
 		cmocka_unit_test(test_decoding_rejects),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_weights_encoded),
+		cmocka_unit_test(test_encoding_without_noise),
 		cmocka_unit_test(test_encoding_of_several),
 		cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_scaled),
