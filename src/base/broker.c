@@ -16,6 +16,7 @@
 
 enum request_kind {
 	OPEN_MAPS,
+	OPEN_MEMORY,
 	OPEN_MAPPED,
 	OPEN_PERF_MAP,
 	SIGNAL
@@ -37,13 +38,13 @@ union control {
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* The four services, with the rights of the process that calls them. */
+/* The five services, with the rights of the process that calls them. */
 
-static int open_maps(pid_t pid)
+static int open_of(pid_t pid, const char *name)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -111,7 +112,10 @@ static bool serve(int sock, int command, const struct request *r)
 
 	switch (r->kind) {
 	case OPEN_MAPS:
-		rc = fd = open_maps(r->number);
+		rc = fd = open_of(r->number, "maps");
+		break;
+	case OPEN_MEMORY:
+		rc = fd = open_of(r->number, "smaps_rollup");
 		break;
 	case OPEN_MAPPED:
 		rc = fd = open_mapped(r->number, r->start, r->end);
@@ -244,8 +248,14 @@ static int ask(const struct broker *b, const struct request *r)
 
 int broker_open_maps(const struct broker *b, pid_t pid)
 {
-	return !b || b->sock < 0 ? open_maps(pid)
+	return !b || b->sock < 0 ? open_of(pid, "maps")
 				 : ask(b, &(struct request){ .kind = OPEN_MAPS, .number = pid });
+}
+
+int broker_open_memory(const struct broker *b, pid_t pid)
+{
+	return !b || b->sock < 0 ? open_of(pid, "smaps_rollup")
+				 : ask(b, &(struct request){ .kind = OPEN_MEMORY, .number = pid });
 }
 
 int broker_open_mapped(const struct broker *b, pid_t pid, uint64_t start, uint64_t end)

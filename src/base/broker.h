@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process that keeps the right to look at other users' processes, which the recorder gives up. The recorder parses
- * files that anybody may have written; the broker parses nothing, and does four things on request:
+ * files that anybody may have written; the broker parses nothing, and does five things on request:
  *
  *   opens /proc/PID/maps                   for reading
+ *   opens /proc/PID/smaps_rollup           for reading: sums over its memory
  *   opens a file that a process maps       for reading, through /proc/PID/map_files
  *   opens /tmp/perf-PID.map                of a process, in its own root, if it belongs to the process's user or to
  *   root
@@ -35,6 +36,7 @@ void broker_end(struct broker *b);
 
 /* Returns descriptors to read from, or -1 with errno set. Without a broker (NULL) the recorder opens the files itself. */
 int broker_open_maps(const struct broker *b, pid_t pid);
+int broker_open_memory(const struct broker *b, pid_t pid);
 int broker_open_mapped(const struct broker *b, pid_t pid, uint64_t start, uint64_t end);
 /* Opens the file with names of code that a process generates; inner: its pid in its own pid
  * namespace. */

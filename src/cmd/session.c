@@ -387,6 +387,7 @@ static void loop(struct session *s)
 		if (now - ticked >= TICK_MS * 1000000ull) {
 			ticked = now;
 			sampler_redraw(s->sampler);
+			sampler_look_at_pages(s->sampler);
 		}
 		if (now - s->flushed >= s->flush_ns)
 			flush(s);

@@ -269,6 +269,9 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 		.scale = e->scale,
 		.processes = counters.processes,
 		.samples = (double)counters.user,
+		.large = counters.memory_kib
+				 ? fmin(1, (double)counters.large_kib / (double)counters.memory_kib)
+				 : 0,
 	};
 	if (!meetings_make(&c->meetings, src->profile) && !schedules_make(&c->schedules, e, src) &&
 	    !find_all(c))

@@ -273,6 +273,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 	p.fresh = fact_part(seen.pages, seen.accesses, part(src->seen.pages, src->seen.accesses));
 	p.hiding = f->hide_page;
 	f->dtlb = footprint_cost(&p, src->machine->dtlb);
+	f->dtlb.likely *= 1 - src->large;
 }
 
 #define UNKNOWN 0.01 /* likely share of mispredictions where none was ever judged */

@@ -106,6 +106,9 @@ struct profile_image {
 	X(policy_masked, "of those, masked at the end: known well enough") \
 	X(policy_reopened, "operands that were judged again after a pause") \
 	X(policy_thrashed, "times that more operands wanted slots than there are") \
+	X(memory_kib, \
+	  "memory of sampled processes, anonymous or of hugetlbfs, KiB: a sum over looks") \
+	X(large_kib, "memory of that in large pages, KiB") \
 	X(memory_measured, "times that loads were measured before the program ran: sums of") \
 	X(near_ps, "time of a load from the third cache level, ps") \
 	X(far_ps, "time of a load from memory, ps") \

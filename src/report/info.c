@@ -116,6 +116,11 @@ static double page_walk_time(const struct run_counters *n)
 	return n->page_walk_ps ? ratio(n->page_walk_ps, n->memory_measured) / 1000 : NAN;
 }
 
+static double large_pages(const struct run_counters *n)
+{
+	return ratio(n->large_kib, n->memory_kib);
+}
+
 static double refill_time(const struct run_counters *n)
 {
 	return n->refills ? 1e12 / ratio(n->refills, n->memory_measured) : NAN;
@@ -188,6 +193,8 @@ static const struct item items[] = {
 	FIGURE("cost", "cost", "% of the program's CPU time, while it ran", EMIT_SHARE,
 	       reading_cost),
 	FIGURE("fixed_ns", "", "of CPU time at start and end", EMIT_TIME, fixed_time),
+	FIGURE("large_pages_share", "large pages", "% of memory, files apart", EMIT_SHARE,
+	       large_pages),
 	FIGURE("near_ns", "load", "from the third cache level, before the start", EMIT_TIME,
 	       near_time),
 	FIGURE("far_ns", "", "from memory", EMIT_TIME, far_time),

@@ -106,6 +106,7 @@ static bool on_user(struct sampler *s, const struct sample *h, const uint64_t *w
 
 	sampler_note_devices(s, h);
 	s->user_samples += !w.rare;
+	s->large_pages.pid = (pid_t)h->pid;
 	if (h->stop < RA_STOP_N && !w.rare)
 		s->stop[h->stop]++;
 	if ((h->flags & SAMPLE_VMA) && n * 8 >= sizeof(struct sample_vma)) {

@@ -226,6 +226,11 @@ void sampler_redraw(struct sampler *s)
 	events_redraw(&s->events);
 }
 
+void sampler_look_at_pages(struct sampler *s)
+{
+	large_pages_look(&s->large_pages, s->files.broker);
+}
+
 static void add_counters(struct sampler_counters *sum, const struct sampler_counters *n)
 {
 	uint64_t *to = (uint64_t *)sum;
@@ -334,6 +339,8 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 	n->uops = s->n.uops;
 	n->ahead_ns = s->n.ahead_ns;
 	n->lost_ring = s->n.lost_ring;
+	n->memory_kib = s->large_pages.memory_kib;
+	n->large_kib = s->large_pages.large_kib;
 	n->stacks = s->n.stacks;
 	n->stack_frames = s->n.stack_frames;
 	n->stack_copies = s->n.stack_copies;

@@ -75,6 +75,8 @@ int sampler_observe(struct sampler *s, struct err *err);
 int sampler_rest(struct sampler *s, struct err *err);
 /* Redraws the periods; to be called about ten times a second. */
 void sampler_redraw(struct sampler *s);
+/* Looks at how much of a process's memory lies in large pages (sampler/large_pages.h); to be called as often. */
+void sampler_look_at_pages(struct sampler *s);
 /* From now on one window of N is run, drawn at random; N is at most BUDGET_MOST. Only valid with
  * sampler_options.budget. */
 void sampler_thin(struct sampler *s, unsigned every);

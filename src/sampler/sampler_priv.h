@@ -11,6 +11,7 @@
 #include "sampler/backlog.h"
 #include "sampler/events.h"
 #include "sampler/files.h"
+#include "sampler/large_pages.h"
 #include "sampler/lifting.h"
 #include "sampler/members.h"
 #include "sampler/ring.h"
@@ -55,6 +56,7 @@ struct sampler {
 	struct members members;
 	struct lifting lifting;
 	struct files files;
+	struct large_pages large_pages;
 	struct profile *profile;
 	uint32_t kernel_image, anon_image, vdso_image;
 	sampler_sink sink;

@@ -178,6 +178,16 @@ else
 	skip "control groups take root, and cgroup2"
 fi
 
+# Memory in large pages is looked at while the program runs.
+run "$ASSAY" record -q -o memory.db -- perl -e 'my $x = "a" x 3e7; my $t = time; 1 while time < $t + 2'
+if [ -e /proc/self/smaps_rollup ]; then
+	"$ASSAY" info -i memory.db --json | jq -e '.runs[0].counters | .memory_kib > 29000 and .large_kib <= .memory_kib' > /dev/null
+	is "a process's memory is looked at" $? 0
+	like "the share of large pages" "$("$ASSAY" info -i memory.db)" "large pages +[0-9.]+ % of memory"
+else
+	skip "the kernel adds up no process's memory"
+fi
+
 # Procedures of the kernel are what /proc/kallsyms has at their addresses: text, up to the next symbol.
 # Programs for BPF, which come and go, among them the recorder's own, are left out.
 named() { # FILE

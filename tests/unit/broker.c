@@ -70,6 +70,29 @@ static void maps_of_a_process_are_opened(void **state)
 	broker_end(&b);
 }
 
+static void sums_over_memory_are_opened(void **state)
+{
+	struct broker b;
+	char text[4096];
+	ssize_t n;
+	int fd;
+
+	(void)state;
+	start(&b, 0);
+	fd = broker_open_memory(&b, getpid());
+	if (fd < 0) {
+		assert_int_equal(errno, ENOENT); /* Linux before 4.14 */
+		broker_end(&b);
+		skip();
+	}
+	n = read(fd, text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = 0;
+	assert_non_null(strstr(text, "\nAnonymous:"));
+	close(fd);
+	broker_end(&b);
+}
+
 static void a_mapped_file_is_opened_for_reading(void **state)
 {
 	char path[] = "/tmp/assay-broker-XXXXXX";
@@ -174,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maps_of_a_process_are_opened),
+		cmocka_unit_test(sums_over_memory_are_opened),
 		cmocka_unit_test(a_mapped_file_is_opened_for_reading),
 		cmocka_unit_test(the_command_is_signalled_and_nobody_after_it),
 		cmocka_unit_test(it_ends_with_the_recorder),

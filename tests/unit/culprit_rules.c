@@ -53,6 +53,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static double large; /* part of memory in large pages */
+
 static struct fact_source source(struct crowd *touched)
 {
 	return (struct fact_source){
@@ -61,6 +63,7 @@ static struct fact_source source(struct crowd *touched)
 		.profile = profile.nimage > 1 ? &profile : NULL,
 		.scale = 1,
 		.processes = 1,
+		.large = large,
 		.data_lines = touched,
 		.data_pages = touched,
 		.code_lines = touched,
@@ -285,11 +288,17 @@ static void dcache_of_a_region_that_fits(void **state)
 
 static void dtlb_by_pages(void **state)
 {
-	struct fact f;
+	struct fact f, g;
 
 	(void)state;
 	f = fact_of(0x401000, &few, LOAD);
 	assert_true(behind(&f, CULPRIT_DTLB).most > 200);
+	/* three of four places are likely to lie in large pages, but all may be among the others */
+	large = 0.75;
+	g = fact_of(0x401000, &few, LOAD);
+	large = 0;
+	assert_true(f.dtlb.likely > 0 && is_near(g.dtlb.likely, f.dtlb.likely / 4));
+	assert_true(is_near(g.dtlb.most, f.dtlb.most));
 	/* lines of one page */
 	for (uint64_t i = 0; i < 20000; i++)
 		saw(0x401000, OPERAND_ADDRESS, 0x7000 + i * 512 % 4096, 1);
