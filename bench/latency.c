@@ -3,7 +3,8 @@
  * Latencies of instructions in chains, each of which waits for the one before. The unit is a cycle, by a
  * chain of 64-bit multiplications, which take three on all x86-64 cores since 2008. Prints one line a
  * chain: its name, and cycles of a link. Then chains of loads from memory of several sizes, in large pages
- * if the kernel gives them: each line once, in random order.
+ * if the kernel gives them: each line once, in random order. Then chains of loads from a line of each of some
+ * pages, by which small pages take longer than large ones: what page walks cost.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -58,19 +59,26 @@ CHAIN(stack_addsd, "movsd -256(%%rsp), %%xmm0\n addsd %%xmm1, %%xmm0\n movsd %%x
 
 #define LINE 64
 #define PAGE (2ul << 20)
+#define SMALL 4096ul
 #define LOADS 2000000
 
-/* A chain through all lines of that many bytes. */
-static void **chain_of(size_t bytes)
+/* The k-th of places that are `apart` bytes apart: on another line of its page each, if that is a page. */
+static void **place(char *at, size_t k, size_t apart)
 {
-	char *at = aligned_alloc(PAGE, (bytes + PAGE - 1) & ~(PAGE - 1));
-	size_t n = bytes / LINE;
+	return (void **)(at + k * apart + (apart == SMALL ? k * 7 % (SMALL / LINE) * LINE : 0));
+}
+
+/* A chain through n places. */
+static void **chain_of(size_t n, size_t apart, int advice)
+{
+	size_t bytes = (n * apart + PAGE - 1) & ~(PAGE - 1);
+	char *at = aligned_alloc(PAGE, bytes);
 	uint32_t *order = malloc(n * sizeof(*order));
 	uint64_t seed = 88172645463325252ull;
 
 	if (!at || !order)
 		abort();
-	madvise(at, (bytes + PAGE - 1) & ~(PAGE - 1), MADV_HUGEPAGE);
+	madvise(at, bytes, advice);
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
 	for (size_t i = n - 1; i > 0; i--) { /* Sattolo's algorithm: one cycle */
@@ -85,14 +93,14 @@ static void **chain_of(size_t bytes)
 		order[j] = other;
 	}
 	for (size_t i = 0; i < n; i++)
-		*(void **)(at + LINE * i) = at + LINE * (size_t)order[i];
+		*place(at, i, apart) = place(at, order[i], apart);
 	free(order);
 	return (void **)at;
 }
 
-static double load(size_t bytes)
+static double load(size_t n, size_t apart, int advice)
 {
-	void **first = chain_of(bytes), **at = first;
+	void **first = chain_of(n, apart, advice), **at = first;
 	double least = 1;
 
 	for (int k = 0; k < TRIES; k++) {
@@ -110,7 +118,7 @@ static double load(size_t bytes)
 int main(void)
 {
 	static const size_t kib[] = { 16, 512, 4096, 8192, 1 << 18 };
-
+	static const size_t pages[] = { 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17 };
 	static const struct {
 		const char *name;
 		double (*chain)(void);
@@ -133,6 +141,12 @@ int main(void)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		printf("%-16s %6.2f cycles\n", all[i].name, all[i].chain() / cycle);
 	for (size_t i = 0; i < sizeof(kib) / sizeof(kib[0]); i++)
-		printf("load, %6zu KiB %6.1f cycles\n", kib[i], load(kib[i] << 10) / cycle);
+		printf("load, %6zu KiB %6.1f cycles\n", kib[i],
+		       load((kib[i] << 10) / LINE, LINE, MADV_HUGEPAGE) / cycle);
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
+		printf("walk, %6zu pages %5.1f cycles\n", pages[i],
+		       (load(pages[i], SMALL, MADV_NOHUGEPAGE) -
+			load(pages[i], SMALL, MADV_HUGEPAGE)) /
+			       cycle);
 	return 0;
 }
