@@ -14,6 +14,8 @@
 #endif
 
 #define PAGES_KEPT (4 << 20) /* step by which the heap grows */
+/* Bytes from which a block of malloc's has pages of its own, which are given back when it is freed. */
+#define PAGES_APART (1 << 20)
 #define REPORTED "/sys/module/page_reporting/parameters/page_reporting_order"
 
 static bool small; /* large pages are never requested */
@@ -101,10 +103,10 @@ void pages_heap(void)
 	char *from, *to;
 
 	small = are_reported();
-	/* Growing the heap in one step keeps the heap together, and blocks that grow stay in it. */
+	/* Growing the heap in one step keeps the heap together, and small blocks that grow stay in it. */
 	mallopt(M_TOP_PAD, PAGES_HEAP);
 	mallopt(M_TRIM_THRESHOLD, 2 * PAGES_HEAP);
-	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_MMAP_THRESHOLD, PAGES_APART);
 	from = sbrk(0);
 	some = malloc(PAGES_LARGE);
 	free(some);
@@ -114,4 +116,9 @@ void pages_heap(void)
 	from += (PAGES_LARGE - (uintptr_t)from % PAGES_LARGE) % PAGES_LARGE;
 	if (from < to)
 		make_large(from, (size_t)(to - from));
+}
+
+void pages_trim(void)
+{
+	malloc_trim(0);
 }

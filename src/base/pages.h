@@ -26,6 +26,8 @@ void pages_free(void *p, size_t bytes);
  */
 #define PAGES_HEAP (128u << 20)
 void pages_heap(void);
+/* Gives pages back that only freed memory of malloc's lies in, after much was freed. */
+void pages_trim(void);
 /* Makes malloc keep freed memory for later requests, and makes it not coalesce at every large
  * free. This suits a process that builds tables and then ends. */
 void pages_keep(void);

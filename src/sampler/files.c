@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/pages.h"
 #include "image/maps.h"
 #include "image/perf_map.h"
 
@@ -18,6 +19,7 @@
 	(8u \
 	 << 20) /* bytes of symbols and names: more than those of a usual program and its libraries */
 
+#define NAMES_TRIM (1u << 20)  /* bytes of freed names after which memory is given back */
 #define COPIES_KEPT (8u << 20) /* bytes of code and of unwind information */
 
 void files_init(struct files *f, struct profile *p, struct code *c, int map,
@@ -107,6 +109,7 @@ static void forget_all_names(struct files *f)
 	for (size_t i = 0; i < f->nby_image; i++)
 		if (f->by_image[i])
 			image_forget_names(f->by_image[i]);
+	pages_trim();
 }
 
 /* Reads the image's procedures. The names of few images are kept until they are needed; those of many are read again then. */
@@ -117,9 +120,11 @@ static void read_procedures(struct files *f, struct image *im)
 
 	image_procs(im, &ignored);
 	bytes = image_names_bytes(im);
-	if (f->nameless)
+	if (f->nameless) {
 		image_forget_names(im);
-	else if (bytes > NAMES_KEPT - f->names)
+		if (bytes > NAMES_TRIM)
+			pages_trim();
+	} else if (bytes > NAMES_KEPT - f->names)
 		forget_all_names(f);
 	else
 		f->names += bytes;

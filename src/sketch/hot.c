@@ -114,7 +114,7 @@ static bool grow_brief_to(struct hot *h, unsigned n)
 
 static bool grow_brief(struct hot *h)
 {
-	unsigned room = h->room + h->room / 2 + 2u;
+	unsigned room = h->room + h->room / 8 + 1u;
 
 	invariant(h->n == h->room && h->room < h->capacity);
 	return grow_brief_to(h, room < h->capacity ? room : h->capacity);
