@@ -546,6 +546,15 @@ uint32_t code_follow(struct code *c, uint32_t image, uint64_t addr, uint32_t mos
 	return done;
 }
 
+bool code_again(struct code *c, uint32_t image, uint64_t addr)
+{
+	if (c->nuop > c->uop_cap / 2 || !code_has_room(c))
+		return false;
+	if (!code_find(c, image, addr))
+		code_lift(c, image, addr, 1);
+	return true;
+}
+
 /* Returns the length of the instruction lifted at addr, or 0. */
 static uint32_t lifted_length(const struct code *c, uint32_t image, uint64_t addr)
 {

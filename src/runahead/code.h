@@ -103,6 +103,9 @@ void code_hide(struct code *c);
 /* Makes the room of hidden code free again, which the interpreter no longer runs. Numbers of micro-ops get new meanings. */
 void code_empty(struct code *c);
 
+/* Lifts code that ran before, from addr to where control surely goes elsewhere, as long as half of the room is free. False: it is not. */
+bool code_again(struct code *c, uint32_t image, uint64_t addr);
+
 /* False once there is no room for more. */
 bool code_has_room(const struct code *c);
 /* The first micro-op of the instruction at addr, or 0. */

@@ -18,7 +18,7 @@
 const struct sampler_options sampler_defaults = {
 	.rate = 997,
 	.burst = 256,
-	.code_kuops = 2048,
+	.code_kuops = 1536,
 	.neighbourhood = 4096,
 };
 
@@ -194,6 +194,20 @@ int sampler_poll(struct sampler *s, struct err *err)
 	return 0;
 }
 
+/* Lifts again what windows saw, because they will most likely see it again. */
+static void lift_again(struct sampler *s)
+{
+	uint64_t begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	const struct site *site;
+
+	SITES_EACH(&s->profile->sites, site)
+	{
+		if (site->seen && !code_again(&s->lifting.code, site->id.image, site->id.addr))
+			break;
+	}
+	s->lifting.ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
+}
+
 /* Makes room for other code, in place of what was lifted. */
 static int make_room(struct sampler *s, struct err *err)
 {
@@ -207,6 +221,7 @@ static int make_room(struct sampler *s, struct err *err)
 	if (sampler_observe(s, err))
 		return -1;
 	lifting_empty(&s->lifting);
+	lift_again(s);
 	return 0;
 }
 

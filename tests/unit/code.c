@@ -275,6 +275,29 @@ static void test_room_is_used_again(void **state)
 	map_close(&new);
 }
 
+/* Code that ran is lifted again into one half of the room, the other half stays free. */
+static void test_again(void **state)
+{
+	uint64_t at = text;
+	uint32_t nuop;
+	struct map m;
+
+	(void)state;
+	map_open(&m, 4000, 13);
+	while (code_again(&m.code, IMAGE, at)) {
+		assert_true(code_find(&m.code, IMAGE, at));
+		at += 16;
+	}
+	assert_true(at > text + 16);
+	assert_in_range(m.code.nuop, 2001, 3900);
+	assert_true(code_has_room(&m.code));
+	nuop = m.code.nuop;
+	assert_false(code_again(&m.code, IMAGE, text + 30000));
+	assert_int_equal(code_find(&m.code, IMAGE, text + 30000), 0);
+	assert_int_equal(m.code.nuop, nuop);
+	map_close(&m);
+}
+
 /* Running. */
 
 static const uint8_t loop_code[] = {
@@ -500,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_full_table_refuses_first),
 		cmocka_unit_test(test_full_arena_stops),
 		cmocka_unit_test(test_room_is_used_again),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_what_surely_runs_is_followed),
 		cmocka_unit_test(test_zeros_are_padding),
 		cmocka_unit_test(test_branches_are_linked),
