@@ -9,21 +9,48 @@
  * six ALUs multiply instead of one of four, and two stores are executed in a cycle instead of one (AMD, Software
  * Optimization Guide for the AMD Zen 5 Microarchitecture, 58455; nine multiplications of a loop take 3.05 cycles).
  *
+ * Idioms: the core knows of xor eax, eax and the like that they depend on nothing (Intel, Optimization Reference Manual,
+ * "Dependency Breaking Idioms"); LLVM 19's models of Golden Cove let them wait for the register.
+ *
+ * Moves: Golden Cove and its successor rename the registers of moves, and six other instructions in a cycle (Intel, Architecture
+ * Day 2021). A chain of eight additions takes as long with a move between each two as without; LLVM 19 adds a cycle for each.
+ *
+ * Products: Redwood Cove multiplies floating-point numbers in three cycles instead of Golden Cove's four (bench/latency).
+ *
  * Sums: adders of Golden Cove, its successor and Zen 5 hand a sum to the next addition a cycle before other
  * instructions have it, so a chain of additions takes two cycles each (bench/latency), where LLVM 19 has three.
  */
 static const struct cpu_model models[] = {
 	{ .name = "znver5", .dispatch = 8, .multipliers = 3, .stores = 2, .early = 1 },
-	{ .name = "sapphirerapids", .multipliers = 1, .stores = 1, .early = 1 },
-	{ .name = "alderlake", .multipliers = 1, .stores = 1, .early = 1 },
+	{ .name = "sapphirerapids",
+	  .part = "(Granite Rapids)",
+	  .product = 1,
+	  .idioms = true,
+	  .renames = 6,
+	  .multipliers = 1,
+	  .stores = 1,
+	  .early = 1 },
+	{ .name = "sapphirerapids",
+	  .idioms = true,
+	  .renames = 6,
+	  .multipliers = 1,
+	  .stores = 1,
+	  .early = 1 },
+	{ .name = "alderlake",
+	  .idioms = true,
+	  .renames = 6,
+	  .multipliers = 1,
+	  .stores = 1,
+	  .early = 1 },
 	{ .name = NULL, .multipliers = 1, .stores = 1 },
 };
 
-const struct cpu_model *cpu_model(const char *name)
+const struct cpu_model *cpu_model(const char *name, const char *cpu)
 {
 	size_t i = 0;
 
-	while (models[i].name && strcmp(models[i].name, name))
+	while (models[i].name && (strcmp(models[i].name, name) ||
+				  (models[i].part && (!cpu || !strstr(cpu, models[i].part)))))
 		i++;
 	return &models[i];
 }

@@ -51,7 +51,9 @@ static bool pushed(const struct insn *in, char *text, size_t n)
  * Calls and returns would take a hundred cycles: they are written as their memory accesses, an
  * indirect call also as its load. A pop would wait for the popped value before it knows the new
  * stack pointer, five cycles for each pop, while a CPU's front end tracks the stack pointer: pushes
- * and pops are written as stores and loads.
+ * and pops are written as stores and loads. A branch that fuses with the instruction before it is written as a nop, which
+ * occupies no unit. What clears a register
+ * is written as a setting, where the model does not know that it depends on nothing.
  */
 static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 {
@@ -148,9 +150,10 @@ static void write_settings(FILE *to, uint32_t set, bool avx)
 }
 
 static void write_block(FILE *to, const struct schedule_block *b, size_t name,
-			const ZydisFormatter *f)
+			const ZydisFormatter *f, bool idioms)
 {
 	uint32_t set = registers_set(b);
+	struct insn before;
 	size_t at = 0;
 
 	fprintf(to, "# LLVM-MCA-BEGIN %zu\n", name);
@@ -162,7 +165,14 @@ static void write_block(FILE *to, const struct schedule_block *b, size_t name,
 
 		if (!len)
 			break;
-		write_insn(to, &in, f);
+		if (i && insn_fuses(&before, &in))
+			fputs("nop\n", to);
+		else if (idioms && insn_clears(&in))
+			write_settings(to, registers(in.gpr_written, insn_vectors_written(&in)),
+				       is_avx(&in));
+		else
+			write_insn(to, &in, f);
+		before = in;
 		at += (size_t)len;
 	}
 	fprintf(to, "# LLVM-MCA-END\n");
@@ -173,7 +183,7 @@ static bool is_asked(const struct schedule_block *b)
 	return b->n && b->n <= SCHEDULE_BLOCK_MAX && !b->cold && !b->known;
 }
 
-void mca_write(FILE *to, const struct schedule_block *v, size_t n)
+void mca_write(FILE *to, const struct schedule_block *v, size_t n, const struct cpu_model *m)
 {
 	ZydisFormatter f;
 
@@ -182,7 +192,7 @@ void mca_write(FILE *to, const struct schedule_block *v, size_t n)
 	fputs(".intel_syntax noprefix\n", to);
 	for (size_t i = 0; i < n; i++)
 		if (is_asked(&v[i]))
-			write_block(to, &v[i], i, &f);
+			write_block(to, &v[i], i, &f, m->idioms);
 }
 
 /* Reading the answer. */
@@ -301,6 +311,8 @@ static void take(struct schedule_block *b, const struct moment *m)
 		b->insn[i] = (struct schedule_insn){ .least = (float)(sum / half), .cause = -1 };
 		if (b->insn[i].least > 1 || waits_for_unit(&b->insn[i], &m[last + i]))
 			find_cause(b, i, &m[last + i], first);
+		b->insn[i].latency = (uint8_t)fmin(
+			UINT8_MAX, fmax(0, m[last + i].executed - m[last + i].issued));
 	}
 	b->modelled = true;
 }
@@ -395,7 +407,7 @@ static void limit(int what, rlim_t most)
 /* Reads text of instructions and writes text: the child may do nothing else. */
 static void child(const char *program, const char *model, int in, int out, unsigned seconds)
 {
-	unsigned width = cpu_model(model)->dispatch;
+	unsigned width = cpu_model(model, NULL)->dispatch;
 	char mcpu[64], iterations[32], most[64], dispatch[32];
 	char *argv[] = { (char *)"llvm-mca",
 			 (char *)"-mtriple=x86_64",
@@ -469,7 +481,7 @@ static int wait_for(struct job *j, unsigned timeout_ms, const char *program, str
 	return 0; /* unknown instructions make llvm-mca fail after it has answered */
 }
 
-static int ask(const struct schedule_block *v, size_t n, int *in)
+static int ask(const struct schedule_block *v, size_t n, const struct schedule_options *o, int *in)
 {
 	int fd;
 	FILE *f;
@@ -479,7 +491,7 @@ static int ask(const struct schedule_block *v, size_t n, int *in)
 	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f)
 		return -1;
-	mca_write(f, v, n);
+	mca_write(f, v, n, cpu_model(schedule_model(o->cpu), o->cpu));
 	if (fclose(f) != 0)
 		return -1;
 	return lseek(*in, 0, SEEK_SET) < 0 ? -1 : 0;
@@ -505,7 +517,7 @@ static int start(struct job *j, const char *program, const struct schedule_optio
 		 unsigned timeout, struct err *err)
 {
 	j->out = memfd_create("assay-mca-out", MFD_CLOEXEC);
-	if (j->out < 0 || ask(j->v, j->n, &j->in))
+	if (j->out < 0 || ask(j->v, j->n, o, &j->in))
 		return err_sys(err, "asking %s", program);
 	j->pid = fork();
 	if (j->pid == 0)

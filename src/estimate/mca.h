@@ -5,17 +5,18 @@
 
 #include <stdio.h>
 
+#include "cpu/models.h"
 #include "estimate/schedule.h"
 
 #define MCA_ITERATIONS 8 /* iterations of each block; the later half is used */
 
 /* version of the question's form, to be changed when instructions are written differently, or
  * llvm-mca is started with other options */
-#define MCA_QUESTION 4
+#define MCA_QUESTION 5
 
 /* Writes the blocks as regions, named by their index. Cold blocks, blocks with known schedules,
  * those of more than SCHEDULE_BLOCK_MAX instructions, and those with invalid bytes are left out. */
-void mca_write(FILE *to, const struct schedule_block *v, size_t n);
+void mca_write(FILE *to, const struct schedule_block *v, size_t n, const struct cpu_model *m);
 /*
  * Parses the answer: n bytes of JSON at text. Regions that differ from the question (llvm-mca did
  * not know an instruction) are ignored. Returns the number of blocks modelled; -1 with err set: the

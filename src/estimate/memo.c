@@ -146,7 +146,7 @@ bool schedule_memo_write(const struct schedule_memo *m, struct buffer *b)
 	struct known *k, *tmp;
 
 	HASH_ITER (hh, m->known, k, tmp) {
-		if (!buffer_room(b, VARINT_MAX * (3 + 2 * (size_t)k->n)))
+		if (!buffer_room(b, VARINT_MAX * (3 + 3 * (size_t)k->n)))
 			return false;
 		varint_put(b, k->key);
 		varint_put(b, k->n);
@@ -156,6 +156,7 @@ bool schedule_memo_write(const struct schedule_memo *m, struct buffer *b)
 
 			varint_put(b, (uint64_t)lround(s->least * (double)PARTS) << 3 |
 					      (uint64_t)s->why << 1 | (s->cause >= 0));
+			varint_put(b, s->latency);
 			if (s->cause >= 0)
 				varint_put(b, (uint64_t)s->cause);
 		}
@@ -165,14 +166,16 @@ bool schedule_memo_write(const struct schedule_memo *m, struct buffer *b)
 
 static bool read_insn(struct cursor *c, struct schedule_insn *s, unsigned n)
 {
-	uint64_t v, cause = 0;
+	uint64_t v, latency, cause = 0;
 
-	if (!varint_get(c, &v) || (v & 1 && (!varint_get(c, &cause) || cause >= n)))
+	if (!varint_get(c, &v) || !varint_get(c, &latency) ||
+	    (v & 1 && (!varint_get(c, &cause) || cause >= n)))
 		return false;
-	if (v >> 3 > LEAST_MAX * PARTS)
+	if (v >> 3 > LEAST_MAX * PARTS || latency > UINT8_MAX)
 		return false;
 	s->least = (float)(v >> 3) / PARTS;
 	s->why = v >> 1 & 3;
+	s->latency = (uint8_t)latency;
 	s->cause = v & 1 ? (int32_t)cause : -1;
 	return true;
 }

@@ -8,6 +8,7 @@
 #include "cpu/models.h"
 #include "estimate/mca.h"
 #include "estimate/memo.h"
+#include "estimate/recur.h"
 #include "x86/insn.h"
 
 /* Models by a part of the CPU's name; the first match counts. The parenthesised text that
@@ -195,12 +196,14 @@ static void find_kinds(const struct schedule_block *b, uint8_t kind[SCHEDULE_BLO
 	}
 }
 
-/* Shortens the waits of additions for additions, of multiplications for a multiplier, and of stores for anything but
+/* Shortens the waits for moves, of additions for additions, of multiplications for a multiplier, and of stores for anything but
  * operands. b: at most SCHEDULE_BLOCK_MAX instructions. */
 static void correct(struct schedule_block *b, const struct cpu_model *m)
 {
 	uint8_t kind[SCHEDULE_BLOCK_MAX] = { KIND_OTHER };
 
+	if (m->renames && b->carried == SCHEDULE_LOOP)
+		recur_shorten(b, m);
 	find_kinds(b, kind);
 	for (unsigned i = 0; i < b->n; i++) {
 		struct schedule_insn *s = &b->insn[i];
@@ -311,7 +314,7 @@ static int schedule_pieces(struct schedule_block *v, size_t n, const struct sche
 int schedule_blocks(struct schedule_block *v, size_t n, const struct schedule_options *o,
 		    struct err *err)
 {
-	const struct cpu_model *model = cpu_model(schedule_model(o->cpu));
+	const struct cpu_model *model = cpu_model(schedule_model(o->cpu), o->cpu);
 	struct schedule_block *piece;
 	size_t pieces = 0;
 	int rc;

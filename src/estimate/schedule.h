@@ -35,7 +35,8 @@ struct schedule_insn {
 	/* index in the block of the instruction at fault, or -1; its own or a later index: that
 	 * instruction of the execution before */
 	int32_t cause;
-	uint8_t why; /* enum schedule_why */
+	uint8_t why;	 /* enum schedule_why */
+	uint8_t latency; /* cycles until its result is ready, by the model */
 };
 
 struct schedule_block {

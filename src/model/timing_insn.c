@@ -333,25 +333,6 @@ static void set_busy(struct timing_insn *t, const struct machine *m)
 		t->busy = each;
 }
 
-/* Whether a compare or a similar instruction and the branch after it are one micro-op. */
-static bool fuses(const struct insn *before, const struct insn *in)
-{
-	if (in->cls != INSN_BRANCH || !in->fl_read || before->cls == INSN_RMW)
-		return false;
-	switch (before->z.mnemonic) {
-	case ZYDIS_MNEMONIC_CMP:
-	case ZYDIS_MNEMONIC_TEST:
-	case ZYDIS_MNEMONIC_ADD:
-	case ZYDIS_MNEMONIC_SUB:
-	case ZYDIS_MNEMONIC_AND:
-	case ZYDIS_MNEMONIC_INC:
-	case ZYDIS_MNEMONIC_DEC:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static uint8_t slots_of(const struct insn *in)
 {
 	switch (in->cls) {
@@ -373,7 +354,7 @@ static void set_branch(struct timing_insn *t, const struct insn *in, const struc
 		t->latency = 1;
 		t->unit = TIMING_ALU;
 	}
-	if (before && fuses(before, in)) {
+	if (before && insn_fuses(before, in)) {
 		/* A fused branch executes with its compare, whose flags it would otherwise wait
 		 * for. */
 		t->slots = 0;

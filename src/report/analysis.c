@@ -22,7 +22,7 @@ static struct schedule_memo *read_memo(const struct reading *r)
 	struct schedule_memo *m = schedule_memo_new();
 	struct buffer b;
 
-	if (m && derived_read(r->content, KIND_SCHEDULES, "3", &b)) {
+	if (m && derived_read(r->content, KIND_SCHEDULES, "4", &b)) {
 		schedule_memo_read(m, b.p, b.n);
 		free(b.p);
 	}
@@ -34,7 +34,7 @@ static void keep_memo(const struct reading *r, const struct schedule_memo *m)
 	struct buffer b = { 0 };
 
 	if (m && schedule_memo_changed(m) && schedule_memo_write(m, &b))
-		derived_write(r->content, KIND_SCHEDULES, "3", &b);
+		derived_write(r->content, KIND_SCHEDULES, "4", &b);
 	free(b.p);
 }
 

@@ -364,6 +364,47 @@ bool insn_ends_block(const struct insn *in)
 	return in->cls >= INSN_BRANCH;
 }
 
+bool insn_clears(const struct insn *in)
+{
+	unsigned n = in->z.operand_count_visible;
+
+	switch (in->z.mnemonic) {
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_PXOR:
+	case ZYDIS_MNEMONIC_XORPS:
+	case ZYDIS_MNEMONIC_XORPD:
+	case ZYDIS_MNEMONIC_VPXOR:
+	case ZYDIS_MNEMONIC_VXORPS:
+	case ZYDIS_MNEMONIC_VXORPD:
+		break;
+	default:
+		return false;
+	}
+	/* the last two operands are the sources; a part of a register would keep the rest */
+	return (n == 2 || n == 3) && in->op[n - 1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       in->op[n - 2].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       in->op[n - 1].reg.value == in->op[n - 2].reg.value && in->op[0].size >= 32;
+}
+
+bool insn_fuses(const struct insn *before, const struct insn *in)
+{
+	if (in->cls != INSN_BRANCH || !in->fl_read || before->cls == INSN_RMW)
+		return false;
+	switch (before->z.mnemonic) {
+	case ZYDIS_MNEMONIC_CMP:
+	case ZYDIS_MNEMONIC_TEST:
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_DEC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 char *insn_format(const struct insn *in, char *buf, size_t n)
 {
 	static ZydisFormatter f;

@@ -68,6 +68,11 @@ static inline bool insn_has_target(const struct insn *in)
 /* True if the instruction ends a basic block: any transfer of control, system calls and traps. */
 bool insn_ends_block(const struct insn *in);
 
+/* Whether the result is zero whatever the register was, as of xor eax, eax; cores know that it depends on nothing. */
+bool insn_clears(const struct insn *in);
+/* Whether a compare or a similar instruction and the branch after it are one micro-op. */
+bool insn_fuses(const struct insn *before, const struct insn *in);
+
 /* Formats in Intel syntax, addresses absolute, as ELF virtual addresses. Returns buf. */
 char *insn_format(const struct insn *in, char *buf, size_t n);
 

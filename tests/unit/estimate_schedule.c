@@ -122,6 +122,114 @@ static void sums_are_handed_on_early(void **state)
 	assert_true(total(&v[1]) == 4);
 }
 
+/* add rax, rbx; mov rdx, rax; add rdx, rbx; mov rax, rdx; dec rsi; jnz. Then with mov dx, ax, which keeps the rest of rdx. */
+static void moves_take_no_time_in_a_chain(void **state)
+{
+	static const uint8_t whole[] = { 0x48, 0x01, 0xd8, 0x48, 0x89, 0xc2, 0x48, 0x01, 0xda,
+					 0x48, 0x89, 0xd0, 0x48, 0xff, 0xce, 0x75, 0xef };
+	static const uint8_t half[] = { 0x48, 0x01, 0xd8, 0x66, 0x89, 0xc2, 0x48, 0x01, 0xda,
+					0x48, 0x89, 0xd0, 0x48, 0xff, 0xce, 0x75, 0xef };
+	const struct schedule_options o = { .cpu = "Intel(R) Xeon(R) Processor (Sapphire Rapids)" };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	for (int loop = 0; loop < 2; loop++) {
+		blocks(v);
+		for (int i = 0; i < 2; i++) {
+			v[i].code = i ? half : whole;
+			v[i].size = sizeof(whole);
+			v[i].n = 6;
+			v[i].carried = loop ? SCHEDULE_LOOP : 0;
+		}
+		assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+		assert_true(v[0].modelled && v[1].modelled);
+		assert_true(loop ? fabs(total(&v[0]) - 2) < 0.1 : total(&v[0]) < 2);
+		assert_true(!loop || fabs(total(&v[1]) - 3) < 0.1);
+	}
+}
+
+/* mulpd xmm0, xmm1; movapd xmm2, xmm0; mulpd xmm2, xmm1; movapd xmm0, xmm2. */
+static void redwood_cove_multiplies_in_three_cycles(void **state)
+{
+	static const uint8_t code[] = { 0x66, 0x0f, 0x59, 0xc1, 0x66, 0x0f, 0x28, 0xd0,
+					0x66, 0x0f, 0x59, 0xd1, 0x66, 0x0f, 0x28, 0xc2 };
+	static const char *const cpu[] = { "Intel(R) Xeon(R) Processor (Sapphire Rapids)",
+					   "Intel(R) Xeon(R) Processor (Granite Rapids)" };
+	static const double cycles[] = { 8, 6 };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct schedule_options o = { .cpu = cpu[i] };
+
+		blocks(v);
+		v[0].code = code;
+		v[0].size = sizeof(code);
+		v[0].n = 4;
+		v[0].carried = SCHEDULE_LOOP;
+		assert_int_equal(schedule_blocks(v, 1, &o, &err), 0);
+		assert_true(v[0].modelled);
+		assert_true(fabs(total(&v[0]) - cycles[i]) < 0.2);
+	}
+}
+
+/* xor eax, eax; add eax, ebx; imul eax, ebx: no execution waits for another. Then pxor xmm0, xmm0; mulpd xmm0, xmm1 twice. */
+static void what_clears_a_register_waits_for_nothing(void **state)
+{
+	static const uint8_t general[] = { 0x31, 0xc0, 0x01, 0xd8, 0x0f, 0xaf, 0xc3 };
+	static const uint8_t vector[] = { 0x66, 0x0f, 0xef, 0xc0, 0x66, 0x0f,
+					  0x59, 0xc1, 0x66, 0x0f, 0x59, 0xc1 };
+	static const char *const cpu[] = { "Intel(R) Xeon(R) Processor (Sapphire Rapids)",
+					   "AMD EPYC 9654" };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct schedule_options o = { .cpu = cpu[i] };
+
+		blocks(v);
+		v[0].code = general;
+		v[0].size = sizeof(general);
+		v[1].code = vector;
+		v[1].size = sizeof(vector);
+		v[0].n = v[1].n = 3;
+		v[0].carried = v[1].carried = SCHEDULE_LOOP;
+		assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+		assert_true(v[0].modelled && v[1].modelled);
+		assert_true(total(&v[0]) <= 1.1 && total(&v[1]) <= 1.6);
+	}
+}
+
+/* cmp rdi, rax; jz, four times: four operations, in one cycle. test rdi, rax; nop; jz, four times: twelve, in two. */
+static void branches_fuse_with_what_compares(void **state)
+{
+	static const uint8_t fused[] = { 0x48, 0x39, 0xc7, 0x74, 0, 0x48, 0x39, 0xc7, 0x74, 0,
+					 0x48, 0x39, 0xc7, 0x74, 0, 0x48, 0x39, 0xc7, 0x74, 0 };
+	static const uint8_t apart[] = { 0x48, 0x85, 0xc7, 0x90, 0x74, 0,    0x48, 0x85,
+					 0xc7, 0x90, 0x74, 0,	 0x48, 0x85, 0xc7, 0x90,
+					 0x74, 0,    0x48, 0x85, 0xc7, 0x90, 0x74, 0 };
+	const struct schedule_options o = { .cpu = "Intel(R) Xeon(R) Processor (Sapphire Rapids)" };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	blocks(v);
+	v[0].code = fused;
+	v[0].size = sizeof(fused);
+	v[0].n = 8;
+	v[1].code = apart;
+	v[1].size = sizeof(apart);
+	v[1].n = 12;
+	v[0].carried = v[1].carried = SCHEDULE_LOOP;
+	assert_int_equal(schedule_blocks(v, 2, &o, &err), 0);
+	assert_true(v[0].modelled && v[1].modelled);
+	if (!(total(&v[0]) <= 1 && total(&v[1]) >= 2))
+		fail_msg("%g %g", total(&v[0]), total(&v[1]));
+}
+
 /* imul r8, rax, 7 eight times; dec rsi; jnz. And mov [rdi], rax four times; dec rsi; jnz. */
 static void zen_5_has_more_units_than_its_model(void **state)
 {
@@ -484,6 +592,10 @@ int main(void)
 		cmocka_unit_test(a_chain_takes_its_latency),
 		cmocka_unit_test(what_is_no_loop_does_not_wait_for_itself),
 		cmocka_unit_test(sums_are_handed_on_early),
+		cmocka_unit_test(moves_take_no_time_in_a_chain),
+		cmocka_unit_test(redwood_cove_multiplies_in_three_cycles),
+		cmocka_unit_test(what_clears_a_register_waits_for_nothing),
+		cmocka_unit_test(branches_fuse_with_what_compares),
 		cmocka_unit_test(zen_5_has_more_units_than_its_model),
 		cmocka_unit_test(nor_through_vector_registers),
 		cmocka_unit_test(long_blocks_are_scheduled_in_pieces),
