@@ -491,6 +491,19 @@ static void add_multiplication(struct culprit_sum *s, const struct culprit_insn_
 	s->multiply_least += fmax(0, t->fixed - more);
 }
 
+/* The facts of an instruction in another block; NULL: they are not known. */
+static const struct fact *fact_elsewhere(const struct work *w, uint64_t addr)
+{
+	struct estimate_at at;
+	uint32_t k = 0;
+
+	if (!estimate_find(w->c->e, w->p->image, addr, &at))
+		return NULL;
+	while (at.proc->g.insn[at.proc->g.block[at.block].insn + k].addr != addr)
+		k++;
+	return paths_placed(w->c->paths, at.proc, at.block, k);
+}
+
 /*
  * Attributes a static stall of a division or a multiplication, or of an instruction that waits for
  * one, to that unit. An instruction that waits for a load whose forwarding fails might not have
@@ -507,6 +520,8 @@ static void name_cause(struct work *w, uint32_t block, uint32_t k, const struct 
 	f = paths_placed(w->c->paths, w->p, block, k);
 	if (waits && !(f && (f->divides || f->multiplies)))
 		f = paths_placed(w->c->paths, w->p, block, (uint32_t)s->cause);
+	else if (s->elsewhere && !(f && (f->divides || f->multiplies)))
+		f = fact_elsewhere(w, s->elsewhere);
 	if (f && f->divides)
 		w->out->sum.divide += t->fixed;
 	else if (f && f->multiplies)
@@ -560,7 +575,7 @@ static void do_insn(struct work *w, uint32_t block, uint32_t k, struct carry *ca
 		t.why = s[k].why;
 		t.cause = s[k].cause >= 0 && (uint32_t)s[k].cause < b->ninsn
 				  ? w->p->g.insn[b->insn + (uint32_t)s[k].cause].addr
-				  : 0;
+				  : s[k].elsewhere;
 	}
 	more = t.executions > 0 ? t.cycles - t.ideal - t.fixed : 0;
 	gain = carry_step(carry, fmax(0, -more));

@@ -37,6 +37,8 @@ struct schedule_insn {
 	int32_t cause;
 	uint8_t why;	 /* enum schedule_why */
 	uint8_t latency; /* cycles until its result is ready, by the model */
+	/* address of the instruction at fault, if it is in another block of the same image; else 0 */
+	uint64_t elsewhere;
 };
 
 struct schedule_block {

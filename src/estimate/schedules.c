@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "estimate/rounds.h"
 #include "x86/insn.h"
 #include "x86/uop.h"
 
@@ -137,7 +138,8 @@ int schedules_make(struct schedules *s, const struct estimate *e, const struct e
 		s->insn = calloc(s->ninsns + 1, sizeof(*s->insn));
 		s->of = calloc(e->nblocks + 1, sizeof(*s->of));
 		if (s->block && s->insn && s->of && !choose_all(s, e, src, true) &&
-		    schedule_blocks(s->block, s->n, &src->schedule, &s->warning) >= 0)
+		    schedule_blocks(s->block, s->n, &src->schedule, &s->warning) >= 0 &&
+		    (src->schedule.table || !rounds_schedule(s, e, src)))
 			return 0;
 	}
 	schedules_fini(s);

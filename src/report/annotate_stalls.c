@@ -93,10 +93,13 @@ static void print_static(struct annotate *a, const struct culprit_insn_time *t)
 		emit_line(&a->r->emit,
 			  "%*sstatic %.1f: waits for its own result of the round before", STALL_AT,
 			  "", cycles);
+	else if (t->why == SCHEDULE_DEPENDENCE && !fault)
+		emit_line(&a->r->emit, "%*sstatic %.1f: waits for what another image computes",
+			  STALL_AT, "", cycles);
 	else if (t->why == SCHEDULE_DEPENDENCE)
 		emit_line(&a->r->emit, "%*sstatic %.1f: waits for what %llx computes", STALL_AT, "",
 			  cycles, fault);
-	else if (t->why == SCHEDULE_UNIT)
+	else if (t->why == SCHEDULE_UNIT && fault)
 		emit_line(&a->r->emit, "%*sstatic %.1f: waits for a unit that %llx uses", STALL_AT,
 			  "", cycles, fault);
 	else

@@ -464,7 +464,8 @@ static void print_proc(struct reading *r, const struct culprit_program_proc *p)
 		snprintf(name, sizeof(name), "sub_%llx", (unsigned long long)p->addr);
 	cell[COLUMN_PROCEDURE] = cell_text(name);
 	cell[COLUMN_CULPRITS] =
-		cell_text(why_sum_text(s, width > 0 ? (size_t)width : 0, text, sizeof(text)));
+		/* under the terminal's width, not up to it */
+		cell_text(why_sum_text(s, width > 1 ? (size_t)width - 1 : 0, text, sizeof(text)));
 	if (r->emit.json)
 		cell[COLUMN_WHY] = cell_json(why_sum_json(s));
 	emit_row(&r->emit, cell);
