@@ -16,8 +16,9 @@
 #define LEAST_GONE 0.05 /* least part of data whose loss is told from chance */
 #define STEEPNESS \
 	2.4 /* of the logistic function; 0.7 is the standard deviation of a normal one that is as steep */
-#define FIRST_LOAD 1	 /* ns of a load from the first level, about */
-#define SIZE (8ul << 20) /* bytes that are used */
+#define FIRST_LOAD 1		/* ns of a load from the first level, about */
+#define SECOND_MOST (4ul << 20) /* largest second level that is measured */
+#define SIZE(second) ((second) > 2ul << 20 ? 4 * (second) : 8ul << 20) /* bytes that are used */
 #define PAGE (1ul << MACHINE_PAGE)
 #define PAGES \
 	1024 /* small pages that are used: the second TLB holds them, and caches the entries of their tables */
@@ -161,19 +162,23 @@ static double page_walk(void)
 
 static bool measure(struct cpu_memory *to, const uint8_t *at, size_t second)
 {
-	double base;
+	const size_t size = SIZE(second);
+	double base,
+		both; /* of the loads from twice the second level's size, that level has some */
 
 	sweep(at, SMALL);
 	base = chase(at, SMALL, false) - FIRST_LOAD;
 	sweep(at, 2 * second);
 	to->near_line = sweep(at, 2 * second);
-	to->near = chase(at, 2 * second, false) - base;
-	to->far = chase(at, SIZE, true) - base;
-	to->refills = find_refills(at, 2 * second, to->near + base, to->far + base);
-	for (size_t i = 0; i < SIZE; i += LINE)
+	both = chase(at, 2 * second, false);
+	sweep(at, size); /* whose end the second level has */
+	to->near = chase(at, size - 2 * second, false) - base;
+	to->far = chase(at, size, true) - base;
+	to->refills = find_refills(at, 2 * second, both, to->far + base);
+	for (size_t i = 0; i < size; i += LINE)
 		flush(at + i);
 	fence();
-	to->far_line = sweep(at, SIZE);
+	to->far_line = sweep(at, size);
 	to->walk = page_walk();
 	return base > 0 && to->near > FIRST_LOAD && to->far > to->near && to->near_line > 0 &&
 	       to->far_line > 0;
@@ -181,17 +186,18 @@ static bool measure(struct cpu_memory *to, const uint8_t *at, size_t second)
 
 bool cpu_memory_measure(struct cpu_memory *to, uint64_t second)
 {
+	const size_t size = SIZE(second);
 	uint8_t *at;
 	bool ok;
 
-	if (second < SMALL || second > SIZE / 2)
+	if (second < SMALL || second > SECOND_MOST)
 		return false;
-	at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
 		return false;
-	madvise(at, SIZE, MADV_HUGEPAGE);
-	memset(at, 0, SIZE);
+	madvise(at, size, MADV_HUGEPAGE);
+	memset(at, 0, size);
 	ok = measure(to, at, second);
-	munmap(at, SIZE);
+	munmap(at, size);
 	return ok;
 }
