@@ -2,7 +2,7 @@
 /*
  * Latencies of instructions in chains, each of which waits for the one before. The unit is a cycle, by a
  * chain of 64-bit multiplications, which take three on all x86-64 cores since 2008. Prints one line a
- * chain: its name, and cycles of a link. Then chains of loads from memory of several sizes, in large pages
+ * chain: its name, and cycles of a link; two of divisions, which wait for their unit alone. Then chains of loads from memory of several sizes, in large pages
  * if the kernel gives them: each line once, in random order. Then chains of loads from a line of each of some
  * pages, by which small pages take longer than large ones: what page walks cost.
  */
@@ -35,8 +35,8 @@ static double now(void)
 			double t = now(); \
 			for (int i = 0; i < ROUNDS; i++) \
 				__asm__ volatile(TEN(link) TEN(link):: \
-							 : "xmm0", "xmm1", "xmm2", "rax", "cc", \
-							   "memory"); \
+							 : "xmm0", "xmm1", "xmm2", "rax", "rcx", \
+							   "rdx", "cc", "memory"); \
 			t = now() - t; \
 			least = t < least ? t : least; \
 		} \
@@ -51,6 +51,9 @@ CHAIN(subps, "subps %%xmm1, %%xmm0\n")
 CHAIN(mulpd, "mulpd %%xmm1, %%xmm0\n")
 CHAIN(maxsd, "maxsd %%xmm1, %%xmm0\n")
 CHAIN(addpd_pxor, "addpd %%xmm1, %%xmm0\n pxor %%xmm2, %%xmm0\n")
+/* Divisions that depend on nothing but each other's unit. */
+CHAIN(div_64, "mov $987654321, %%eax\n xor %%edx, %%edx\n mov $12345, %%ecx\n div %%rcx\n")
+CHAIN(div_32, "mov $987654321, %%eax\n xor %%edx, %%edx\n mov $12345, %%ecx\n div %%ecx\n")
 /* Chains through a place of the stack, below the red zone. */
 CHAIN(stack_mov, "mov %%rax, -256(%%rsp)\n mov -256(%%rsp), %%rax\n")
 CHAIN(stack_add, "mov -256(%%rsp), %%rax\n add $1, %%rax\n mov %%rax, -256(%%rsp)\n")
@@ -129,6 +132,8 @@ int main(void)
 		    { "mulpd", mulpd },
 		    { "maxsd", maxsd },
 		    { "addpd, pxor", addpd_pxor },
+		    { "div, 64 bits", div_64 },
+		    { "div, 32 bits", div_32 },
 		    { "mov, stack", stack_mov },
 		    { "add, stack", stack_add },
 		    { "movsd, stack", stack_movsd },

@@ -15,6 +15,9 @@
  * Moves: Golden Cove and its successor rename the registers of moves, and six other instructions in a cycle (Intel, Architecture
  * Day 2021). A chain of eight additions takes as long with a move between each two as without; LLVM 19 adds a cycle for each.
  *
+ * Divisions of integers occupy the unit of Golden Cove for 6 cycles, or 10 if they are of 64 bits (bench/latency); LLVM 19 lets one
+ * begin every three cycles.
+ *
  * Products: Redwood Cove multiplies floating-point numbers in three cycles instead of Golden Cove's four (bench/latency).
  *
  * Sums: adders of Golden Cove, its successor and Zen 5 hand a sum to the next addition a cycle before other
@@ -27,18 +30,21 @@ static const struct cpu_model models[] = {
 	  .product = 1,
 	  .idioms = true,
 	  .renames = 6,
+	  .division = { 6, 10 },
 	  .multipliers = 1,
 	  .stores = 1,
 	  .early = 1 },
 	{ .name = "sapphirerapids",
 	  .idioms = true,
 	  .renames = 6,
+	  .division = { 6, 10 },
 	  .multipliers = 1,
 	  .stores = 1,
 	  .early = 1 },
 	{ .name = "alderlake",
 	  .idioms = true,
 	  .renames = 6,
+	  .division = { 6, 10 },
 	  .multipliers = 1,
 	  .stores = 1,
 	  .early = 1 },

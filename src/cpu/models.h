@@ -17,6 +17,8 @@ struct cpu_model {
 	bool idioms; /* instructions that clear a register depend on what it was, by the model, and do not in the core */
 	/* instructions that are renamed in a cycle, moves between registers not counted, which take no time; 0: as the model has it */
 	unsigned renames;
+	/* cycles for which a division of integers of 32 bits, or of 64, occupies its unit; 0: as the model has it */
+	float division[2];
 	unsigned product; /* cycles by which a product of floating-point numbers is ready sooner */
 	float early; /* cycles by which a sum of floating-point numbers is ready sooner for the next addition */
 };

@@ -196,6 +196,44 @@ static void find_kinds(const struct schedule_block *b, uint8_t kind[SCHEDULE_BLO
 	}
 }
 
+/* The cycles for which an instruction occupies the unit that divides integers. */
+static float division_of(const struct insn *in, const struct cpu_model *m)
+{
+	if (in->z.mnemonic != ZYDIS_MNEMONIC_DIV && in->z.mnemonic != ZYDIS_MNEMONIC_IDIV)
+		return 0;
+	return m->division[in->z.operand_width == 64];
+}
+
+/* Lengthens a loop that takes less than its divisions occupy their unit: each waits for the one before. */
+static void occupy_divider(struct schedule_block *b, const struct cpu_model *m)
+{
+	float busy[SCHEDULE_BLOCK_MAX] = { 0 }, all = 0, taken = 0;
+	int32_t last = -1;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < b->n && at < b->size; i++) {
+		struct insn in;
+		int len = insn_decode(&in, b->code + at, b->size - at, b->addr + at);
+
+		busy[i] = len ? division_of(&in, m) : 0;
+		all += busy[i];
+		taken += b->insn[i].least;
+		if (busy[i] > 0)
+			last = (int32_t)i;
+		at += len ? (size_t)len : 1;
+	}
+	for (unsigned i = 0; i < b->n && all > taken; i++) {
+		struct schedule_insn *s = &b->insn[i];
+
+		if (busy[i] <= 0)
+			continue;
+		s->least += (all - taken) * busy[i] / all;
+		s->why = SCHEDULE_UNIT;
+		s->cause = last;
+		last = (int32_t)i;
+	}
+}
+
 /* Shortens the waits for moves, of additions for additions, of multiplications for a multiplier, and of stores for anything but
  * operands. b: at most SCHEDULE_BLOCK_MAX instructions. */
 static void correct(struct schedule_block *b, const struct cpu_model *m)
@@ -218,6 +256,8 @@ static void correct(struct schedule_block *b, const struct cpu_model *m)
 		    (s->why == SCHEDULE_UNIT || s->why == SCHEDULE_LATENCY))
 			s->least /= (float)m->stores;
 	}
+	if (m->division[0] > 0 && b->carried == SCHEDULE_LOOP)
+		occupy_divider(b, m);
 }
 
 /* Takes known schedules from the memo. Returns the number of blocks without one. */

@@ -175,6 +175,31 @@ static void redwood_cove_multiplies_in_three_cycles(void **state)
 	}
 }
 
+/* mov eax, 5; xor edx, edx; div ecx or rcx: the loop takes as long as the unit is occupied. */
+static void divisions_wait_for_their_unit(void **state)
+{
+	static const uint8_t code[][10] = { { 0xb8, 5, 0, 0, 0, 0x31, 0xd2, 0xf7, 0xf1 },
+					    { 0xb8, 5, 0, 0, 0, 0x31, 0xd2, 0x48, 0xf7, 0xf1 } };
+	static const double cycles[] = { 6, 10 };
+	const struct schedule_options o = { .cpu = "Intel(R) Xeon(R) Processor (Sapphire Rapids)" };
+	struct schedule_block v[2];
+	struct err err = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		blocks(v);
+		v[0].code = code[i];
+		v[0].size = 9 + i;
+		v[0].n = 3;
+		v[0].carried = SCHEDULE_LOOP;
+		assert_int_equal(schedule_blocks(v, 1, &o, &err), 0);
+		assert_true(v[0].modelled);
+		assert_true(fabs(total(&v[0]) - cycles[i]) < 0.01);
+		assert_int_equal(v[0].insn[2].why, SCHEDULE_UNIT);
+		assert_int_equal(v[0].insn[2].cause, 2);
+	}
+}
+
 /* xor eax, eax; add eax, ebx; imul eax, ebx: no execution waits for another. Then pxor xmm0, xmm0; mulpd xmm0, xmm1 twice. */
 static void what_clears_a_register_waits_for_nothing(void **state)
 {
@@ -594,6 +619,7 @@ int main(void)
 		cmocka_unit_test(sums_are_handed_on_early),
 		cmocka_unit_test(moves_take_no_time_in_a_chain),
 		cmocka_unit_test(redwood_cove_multiplies_in_three_cycles),
+		cmocka_unit_test(divisions_wait_for_their_unit),
 		cmocka_unit_test(what_clears_a_register_waits_for_nothing),
 		cmocka_unit_test(branches_fuse_with_what_compares),
 		cmocka_unit_test(zen_5_has_more_units_than_its_model),
