@@ -269,6 +269,7 @@ struct culprits *culprits_open(struct estimate *e, const struct estimate_source 
 		.scale = e->scale,
 		.processes = counters.processes,
 		.samples = (double)counters.user,
+		.small = (double)counters.small_kib * 1024,
 		.large = counters.memory_kib
 				 ? fmin(1, (double)counters.large_kib / (double)counters.memory_kib)
 				 : 0,

@@ -216,6 +216,14 @@ static double distinct_of(const struct locality *l, const struct distinct *d)
 			 : INFINITY;
 }
 
+/* The part of a list's region that lies in small pages, at most: what they do not hold lies in large ones. */
+static double part_small(const struct hot *h, const struct fact_source *src)
+{
+	double region = h && hot_total(h) ? footprint_region(h, src->processes) : INFINITY;
+
+	return isinf(region) || src->small <= 0 ? 1 - src->large : fmin(1, src->small / region);
+}
+
 static void bound_accesses(struct fact *f, const struct insn *in, const struct site *site,
 			   struct pattern pattern, const struct fact_source *src)
 {
@@ -273,7 +281,7 @@ static void bound_accesses(struct fact *f, const struct insn *in, const struct s
 	p.fresh = fact_part(seen.pages, seen.accesses, part(src->seen.pages, src->seen.accesses));
 	p.hiding = f->hide_page;
 	f->dtlb = footprint_cost(&p, src->machine->dtlb);
-	f->dtlb.likely *= 1 - src->large;
+	f->dtlb.likely *= part_small(p.hot, src);
 }
 
 #define UNKNOWN 0.01 /* likely share of mispredictions where none was ever judged */

@@ -109,6 +109,7 @@ struct profile_image {
 	X(memory_kib, \
 	  "memory of sampled processes, anonymous or of hugetlbfs, KiB: a sum over looks") \
 	X(large_kib, "memory of that in large pages, KiB") \
+	X(small_kib, "the most memory in small pages that a look found, KiB") \
 	X(memory_measured, "times that loads were measured before the program ran: sums of") \
 	X(near_ps, "time of a load from the third cache level, ps") \
 	X(far_ps, "time of a load from memory, ps") \

@@ -48,6 +48,8 @@ void large_pages_look(struct large_pages *l, const struct broker *b)
 	if (text && large_pages_parse(text, &memory, &large)) {
 		l->memory_kib += memory;
 		l->large_kib += large;
+		if (memory - large > l->small_kib)
+			l->small_kib = memory - large;
 	}
 	free(text);
 	l->pid = 0;

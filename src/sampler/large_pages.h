@@ -16,6 +16,7 @@ struct large_pages {
 	pid_t pid;			/* process of the latest sample; 0: there was none */
 	uint64_t next;			/* when to look again, not before; ns, CLOCK_MONOTONIC */
 	uint64_t memory_kib, large_kib; /* KiB: sums over all looks */
+	uint64_t small_kib;		/* the most that one look found in small pages */
 };
 
 /* Looks at the process, unless it is too early: at most five times a second, and for at most 1 % of the time, because the kernel

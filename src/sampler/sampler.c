@@ -356,6 +356,7 @@ void sampler_fill_run(struct sampler *s, struct run *r)
 	n->lost_ring = s->n.lost_ring;
 	n->memory_kib = s->large_pages.memory_kib;
 	n->large_kib = s->large_pages.large_kib;
+	n->small_kib = s->large_pages.small_kib;
 	n->stacks = s->n.stacks;
 	n->stack_frames = s->n.stack_frames;
 	n->stack_copies = s->n.stack_copies;

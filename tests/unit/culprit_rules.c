@@ -53,7 +53,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static double large; /* part of memory in large pages */
+static double large, small; /* part of memory in large pages; bytes in small ones */
 
 static struct fact_source source(struct crowd *touched)
 {
@@ -64,6 +64,7 @@ static struct fact_source source(struct crowd *touched)
 		.scale = 1,
 		.processes = 1,
 		.large = large,
+		.small = small,
 		.data_lines = touched,
 		.data_pages = touched,
 		.code_lines = touched,
@@ -299,6 +300,19 @@ static void dtlb_by_pages(void **state)
 	large = 0;
 	assert_true(f.dtlb.likely > 0 && is_near(g.dtlb.likely, f.dtlb.likely / 4));
 	assert_true(is_near(g.dtlb.most, f.dtlb.most));
+	/* the small pages hold a quarter of the region from which it loads; or more than all of it */
+	for (uint64_t i = 0; i < 20000; i++)
+		saw(0x401008, OPERAND_ADDRESS, 0x10000000 + i * 7919 % 4096 * 4096, 1);
+	f = fact_of(0x401008, &few, LOAD);
+	small = 4 << 20;
+	g = fact_of(0x401008, &few, LOAD);
+	assert_true(f.dtlb.likely > 0 && g.dtlb.likely > 0.15 * f.dtlb.likely &&
+		    g.dtlb.likely < 0.35 * f.dtlb.likely);
+	small = 64 << 20;
+	large = 0.75;
+	g = fact_of(0x401008, &few, LOAD);
+	assert_true(is_near(g.dtlb.likely, f.dtlb.likely));
+	small = large = 0;
 	/* lines of one page */
 	for (uint64_t i = 0; i < 20000; i++)
 		saw(0x401000, OPERAND_ADDRESS, 0x7000 + i * 512 % 4096, 1);

@@ -64,6 +64,7 @@ static void a_process_is_looked_at_now_and_then(void **state)
 		skip(); /* this kernel adds nothing up */
 	once = l.memory_kib;
 	assert_true(once >= 8 * MIB / 1024 && l.large_kib <= once);
+	assert_int_equal(l.small_kib, once - l.large_kib);
 	assert_true(l.next > 0 && !l.pid);
 	l.pid = getpid();
 	large_pages_look(&l, &none);
