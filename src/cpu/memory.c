@@ -11,9 +11,9 @@
 #define LINE (1ul << MACHINE_LINE)
 #define SMALL (16ul << 10) /* bytes that the first level holds */
 #define LOADS 500	   /* of one chain */
-#define CHAINS 3	/* of which the quickest tells, because others may have been interrupted */
-#define TRIES 2		/* measurements of each time, whose mean counts */
-#define LEAST_GONE 0.05 /* least part of data whose loss is told from chance */
+#define CHAINS 3	   /* of which the quickest tells: others may have been interrupted */
+#define TRIES 2	       /* of each time, of which the least counts: something may have run once */
+#define LEAST_GONE 0.1 /* least part of data whose loss is told from chance */
 #define STEEPNESS \
 	2.4 /* of the logistic function; 0.7 is the standard deviation of a normal one that is as steep */
 #define FIRST_LOAD 1		/* ns of a load from the first level, about */
@@ -108,12 +108,12 @@ static double part_gone(const uint8_t *at, size_t n, double ns, double near, dou
  * logarithm of time; of the two times, that with the part nearer to a half tells. */
 static double find_refills(const uint8_t *at, size_t n, double near, double far)
 {
-	double gone[2] = { 0 }, ns = CPU_MEMORY_WAIT, half;
+	double gone[2] = { 1, 1 }, ns = CPU_MEMORY_WAIT, half;
 	int k;
 
 	for (int i = 0; i < TRIES; i++) {
-		gone[0] += part_gone(at, n, ns / 4, near, far) / TRIES;
-		gone[1] += part_gone(at, n, ns, near, far) / TRIES;
+		gone[0] = fmin(gone[0], part_gone(at, n, ns / 4, near, far));
+		gone[1] = fmin(gone[1], part_gone(at, n, ns, near, far));
 	}
 	if (gone[1] < LEAST_GONE)
 		return 0;
