@@ -51,9 +51,9 @@ static bool pushed(const struct insn *in, char *text, size_t n)
  * Calls and returns would take a hundred cycles: they are written as their memory accesses, an
  * indirect call also as its load. A pop would wait for the popped value before it knows the new
  * stack pointer, five cycles for each pop, while a CPU's front end tracks the stack pointer: pushes
- * and pops are written as stores and loads. A branch that fuses with the instruction before it is written as a nop, which
- * occupies no unit. What clears a register
- * is written as a setting, where the model does not know that it depends on nothing.
+ * and pops are written as stores and loads. A branch that fuses with the instruction before it is
+ * written as a nop, which occupies no unit. What clears a register is written as a setting, where
+ * the model does not know that it depends on nothing.
  */
 static void write_insn(FILE *to, const struct insn *in, const ZydisFormatter *f)
 {
