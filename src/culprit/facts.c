@@ -122,22 +122,6 @@ static bool waits(const struct insn *in)
 	}
 }
 
-static bool fuses(const struct insn *in)
-{
-	switch (in->z.mnemonic) {
-	case ZYDIS_MNEMONIC_CMP:
-	case ZYDIS_MNEMONIC_TEST:
-	case ZYDIS_MNEMONIC_ADD:
-	case ZYDIS_MNEMONIC_SUB:
-	case ZYDIS_MNEMONIC_AND:
-	case ZYDIS_MNEMONIC_INC:
-	case ZYDIS_MNEMONIC_DEC:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Whether the instruction takes a unit for integers or branches. Moves between registers and loads take none; an
  * instruction that fuses with a branch is counted with it. */
 static bool is_integer(const struct fact *f, const struct insn *in)
@@ -367,7 +351,7 @@ void fact_make(struct fact *f, const struct insn *in, const struct site *site, d
 	f->string = (in->z.attributes &
 		     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) &&
 		    in->z.meta.category == ZYDIS_CATEGORY_STRINGOP;
-	f->fuses = fuses(in);
+	f->fuses = insn_may_fuse(in);
 	f->integer = is_integer(f, in);
 	f->latency = latency(f, in, src->machine);
 	bound_accesses(f, in, site, pattern, src);

@@ -170,31 +170,6 @@ static void add_register(struct timing_insn *t, const struct insn *in,
 		add(t->result, TIMING_RESULTS, TIMING_SINK, r);
 }
 
-/* Whether the instruction is a zeroing idiom such as xor eax, eax, independent of the register. */
-static bool is_zero(const struct insn *in)
-{
-	unsigned n = in->z.operand_count_visible;
-
-	switch (in->z.mnemonic) {
-	case ZYDIS_MNEMONIC_XOR:
-	case ZYDIS_MNEMONIC_SUB:
-	case ZYDIS_MNEMONIC_PXOR:
-	case ZYDIS_MNEMONIC_XORPS:
-	case ZYDIS_MNEMONIC_XORPD:
-	case ZYDIS_MNEMONIC_VPXOR:
-	case ZYDIS_MNEMONIC_VPXORD:
-	case ZYDIS_MNEMONIC_VPXORQ:
-	case ZYDIS_MNEMONIC_VXORPS:
-	case ZYDIS_MNEMONIC_VXORPD:
-		break;
-	default:
-		return false;
-	}
-	return n >= 2 && in->op[n - 1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       in->op[n - 2].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       in->op[n - 1].reg.value == in->op[n - 2].reg.value && in->op[n - 1].size >= 32;
-}
-
 /* Whether it moves a whole register, which renaming does. */
 static bool is_move(const struct insn *in)
 {
@@ -295,7 +270,7 @@ static bool no_operation(const struct insn *in)
 	default:
 		break;
 	}
-	if (is_zero(in) || is_move(in) || (accesses && is_plain_move(in)))
+	if (insn_clears(in) || is_move(in) || (accesses && is_plain_move(in)))
 		return true;
 	return accesses && in->vector && (in->cls == INSN_LOAD || in->cls == INSN_STORE) &&
 	       (in->z.meta.category == ZYDIS_CATEGORY_DATAXFER ||
@@ -382,7 +357,7 @@ void timing_prepare(struct timing_insn *t, const struct insn *in, const struct i
 		add_source(t, TIMING_FLAGS);
 	if (in->fl_written)
 		add(t->result, TIMING_RESULTS, TIMING_SINK, TIMING_FLAGS);
-	if (is_zero(in))
+	if (insn_clears(in))
 		memset(t->source, TIMING_ALWAYS, sizeof(t->source));
 	set_operation(t, in);
 	set_branch(t, in, before);

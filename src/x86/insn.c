@@ -375,6 +375,8 @@ bool insn_clears(const struct insn *in)
 	case ZYDIS_MNEMONIC_XORPS:
 	case ZYDIS_MNEMONIC_XORPD:
 	case ZYDIS_MNEMONIC_VPXOR:
+	case ZYDIS_MNEMONIC_VPXORD:
+	case ZYDIS_MNEMONIC_VPXORQ:
 	case ZYDIS_MNEMONIC_VXORPS:
 	case ZYDIS_MNEMONIC_VXORPD:
 		break;
@@ -387,11 +389,9 @@ bool insn_clears(const struct insn *in)
 	       in->op[n - 1].reg.value == in->op[n - 2].reg.value && in->op[0].size >= 32;
 }
 
-bool insn_fuses(const struct insn *before, const struct insn *in)
+bool insn_may_fuse(const struct insn *in)
 {
-	if (in->cls != INSN_BRANCH || !in->fl_read || before->cls == INSN_RMW)
-		return false;
-	switch (before->z.mnemonic) {
+	switch (in->z.mnemonic) {
 	case ZYDIS_MNEMONIC_CMP:
 	case ZYDIS_MNEMONIC_TEST:
 	case ZYDIS_MNEMONIC_ADD:
@@ -403,6 +403,12 @@ bool insn_fuses(const struct insn *before, const struct insn *in)
 	default:
 		return false;
 	}
+}
+
+bool insn_fuses(const struct insn *before, const struct insn *in)
+{
+	return in->cls == INSN_BRANCH && in->fl_read && before->cls != INSN_RMW &&
+	       insn_may_fuse(before);
 }
 
 char *insn_format(const struct insn *in, char *buf, size_t n)

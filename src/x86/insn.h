@@ -70,7 +70,9 @@ bool insn_ends_block(const struct insn *in);
 
 /* Whether the result is zero whatever the register was, as of xor eax, eax; cores know that it depends on nothing. */
 bool insn_clears(const struct insn *in);
-/* Whether a compare or a similar instruction and the branch after it are one micro-op. */
+/* Whether it is a compare or the like, which can be one micro-op with a branch behind it. */
+bool insn_may_fuse(const struct insn *in);
+/* Whether such an instruction and the branch after it are one micro-op. */
 bool insn_fuses(const struct insn *before, const struct insn *in);
 
 /* Formats in Intel syntax, addresses absolute, as ELF virtual addresses. Returns buf. */
