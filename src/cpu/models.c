@@ -23,31 +23,14 @@
  * Sums: adders of Golden Cove, its successor and Zen 5 hand a sum to the next addition a cycle before other
  * instructions have it, so a chain of additions takes two cycles each (bench/latency), where LLVM 19 has three.
  */
+#define GOLDEN_COVE \
+	.idioms = true, .renames = 6, .division = { 6, 10 }, .multipliers = 1, .stores = 1, \
+	.early = 1
 static const struct cpu_model models[] = {
 	{ .name = "znver5", .dispatch = 8, .multipliers = 3, .stores = 2, .early = 1 },
-	{ .name = "sapphirerapids",
-	  .part = "(Granite Rapids)",
-	  .product = 1,
-	  .idioms = true,
-	  .renames = 6,
-	  .division = { 6, 10 },
-	  .multipliers = 1,
-	  .stores = 1,
-	  .early = 1 },
-	{ .name = "sapphirerapids",
-	  .idioms = true,
-	  .renames = 6,
-	  .division = { 6, 10 },
-	  .multipliers = 1,
-	  .stores = 1,
-	  .early = 1 },
-	{ .name = "alderlake",
-	  .idioms = true,
-	  .renames = 6,
-	  .division = { 6, 10 },
-	  .multipliers = 1,
-	  .stores = 1,
-	  .early = 1 },
+	{ .name = "sapphirerapids", .part = "(Granite Rapids)", .product = 1, GOLDEN_COVE },
+	{ .name = "sapphirerapids", GOLDEN_COVE },
+	{ .name = "alderlake", GOLDEN_COVE },
 	{ .name = NULL, .multipliers = 1, .stores = 1 },
 };
 

@@ -496,13 +496,13 @@ static void add_multiplication(struct culprit_sum *s, const struct culprit_insn_
 static const struct fact *fact_elsewhere(const struct work *w, uint64_t addr)
 {
 	struct estimate_at at;
-	uint32_t k = 0;
 
 	if (!estimate_find(w->c->e, w->p->image, addr, &at))
 		return NULL;
-	while (at.proc->g.insn[at.proc->g.block[at.block].insn + k].addr != addr)
-		k++;
-	return paths_placed(w->c->paths, at.proc, at.block, k);
+	for (uint32_t k = 0; k < at.proc->g.block[at.block].ninsn; k++)
+		if (at.proc->g.insn[at.proc->g.block[at.block].insn + k].addr == addr)
+			return paths_placed(w->c->paths, at.proc, at.block, k);
+	return NULL; /* procedures that overlap may have other instructions there */
 }
 
 /*

@@ -95,9 +95,9 @@ struct fact_source {
 	double samples; /* interrupts of the sampler, each of which empties first and second levels */
 	/* how often others fill the last cache level while the procedure's instructions run; 0: not known */
 	double refills;
+	const double *all_refills; /* by the procedure's number; NULL: not known */
 	double small;		   /* bytes in small pages, at most; 0: not known */
 	double large;		   /* part of memory in large pages, of which TLBs lack few */
-	const double *all_refills; /* by the procedure's number; NULL: not known */
 	struct locality seen;	   /* sums over all sites */
 	const struct schedules *schedules;
 	/* The lines and pages, of data and of code, that the whole program touches. */
